@@ -18,6 +18,7 @@ import (
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
@@ -168,13 +169,13 @@ func checkReport(t *testing.T, r *Report, rounds int) {
 func checkStages(t *testing.T, r *Report) {
 	t.Helper()
 	share := 0.0
-	for i, stage := range loader.AllStages() {
+	for i, stage := range resources.AllStages() {
 		if i >= len(r.Stages) || r.Stages[i].Stage != stage.String() || r.Stages[i].Seconds < 0 {
 			t.Fatalf("%s: stages %+v", r.Workload, r.Stages)
 		}
 		share += r.Stages[i].Share
 	}
-	if math.Abs(share-1) > 1e-9 || r.Stages[loader.StageDecode].Seconds == 0 && r.Stages[loader.StagePredictor].Seconds == 0 {
+	if math.Abs(share-1) > 1e-9 || r.Stages[resources.StageDecode].Seconds == 0 && r.Stages[resources.StagePredictor].Seconds == 0 {
 		t.Errorf("%s: stages %+v", r.Workload, r.Stages)
 	}
 	var text bytes.Buffer

@@ -17,6 +17,7 @@ import (
 	"github.com/chaski-eo/chaski/internal/cast"
 	"github.com/chaski-eo/chaski/internal/procs"
 	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/rumi"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog"
@@ -119,7 +120,7 @@ func Decode(ctx context.Context, paths []string, o DecodeOptions) (*Report, erro
 		}
 	}
 	r.Figures = []Figure{newFigure("decoded", "MB/s", mb), newFigure("files", "samples/s", samples)}
-	r.Stages = stageTimes(make(spent, len(loader.AllStages())), spentIn(&d.stages), files)
+	r.Stages = stageTimes(make(spent, len(resources.AllStages())), spentIn(&d.stages), files)
 	return r, nil
 }
 
@@ -180,7 +181,7 @@ func (d *decodeRun) round(ctx context.Context) (files, bytes int64, t time.Durat
 type decodeWorker struct {
 	run     *decodeRun
 	decoder *chunk.Decoder
-	clock   *loader.Clock // of a round
+	clock   *resources.Clock // of a round
 	codecs  map[chunk.Codec]chunk.Decompressor
 	plan    chunk.RunPlan
 	stored  []byte
@@ -203,7 +204,7 @@ func newDecodeWorker(d *decodeRun) *decodeWorker {
 	for c, newCodec := range allCodecs() {
 		w.codecs[c] = newCodec()
 	}
-	w.decoder.Decompressed = func() { w.clock.Lap(loader.StageDecode) }
+	w.decoder.Decompressed = func() { w.clock.Lap(resources.StageDecode) }
 	return w
 }
 
@@ -248,9 +249,9 @@ func (w *decodeWorker) asset(ctx context.Context, a catalog.Asset) (int64, error
 	w.plan.Reset(x, chunk.Box{B1: x.Bands, Y1: x.Height, X1: x.Width}, nil, source.DefaultGap, maxRun)
 	for _, run := range w.plan.Runs {
 		w.stored = slices.Grow(w.stored[:0], int(run.Len))[:run.Len]
-		w.clock.Lap(loader.StageOther)
+		w.clock.Lap(resources.StageOther)
 		err := r.ReadAt(ctx, w.stored, run.Off)
-		w.clock.Lap(loader.StageRead)
+		w.clock.Lap(resources.StageRead)
 		if err != nil {
 			return 0, err
 		}
@@ -314,13 +315,13 @@ func (w *decodeWorker) prepare(x *chunk.Index) error {
 func (w *decodeWorker) chunk(x *chunk.Index, i int, stored []byte) error {
 	pixels := w.pixels[:x.StoredBytes(i)]
 	if w.run.o.Stage == StageCodec {
-		defer w.clock.Lap(loader.StageDecode)
+		defer w.clock.Lap(resources.StageDecode)
 		return w.decompress(pixels, stored, x, i)
 	}
 	if err := w.decoder.Decode(pixels, stored, x, i); err != nil {
 		return fault.AtOffset(err, x.Ranges[i].Off)
 	}
-	w.clock.Lap(loader.StagePredictor)
+	w.clock.Lap(resources.StagePredictor)
 	if w.target.plan == nil {
 		return nil
 	}
@@ -332,7 +333,7 @@ func (w *decodeWorker) chunk(x *chunk.Index, i int, stored []byte) error {
 	}
 	to := einops.Box{B0: box.B0, B1: box.B1, Y0: box.Y0, Y1: box.Y1, X0: box.X0, X1: box.X1}
 	w.target.plan.Scatter(einops.Target{Data: w.out}, w.target.convert, to, blk)
-	w.clock.Lap(loader.StageScatter)
+	w.clock.Lap(resources.StageScatter)
 	return nil
 }
 

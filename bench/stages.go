@@ -7,13 +7,14 @@ import (
 	"time"
 
 	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/loader/resources"
 )
 
 // spent is the time in every stage at one moment.
 type spent []time.Duration
 
 func spentIn(s *loader.Stages) (all spent) {
-	for _, stage := range loader.AllStages() {
+	for _, stage := range resources.AllStages() {
 		all = append(all, s.Spent(stage))
 	}
 	return all
@@ -26,7 +27,7 @@ func stageTimes(from, to spent, samples int64) []StageTime {
 		sum += to[i] - from[i]
 	}
 	out := make([]StageTime, 0, len(to))
-	for i, stage := range loader.AllStages() {
+	for i, stage := range resources.AllStages() {
 		out = append(out, newStageTime(stage.String(), to[i]-from[i], sum, samples))
 	}
 	return out
@@ -42,7 +43,7 @@ type engineStages struct {
 // measures.
 func WriteStages(w io.Writer, s *loader.Stages) error {
 	n := s.Samples()
-	e := engineStages{Stages: stageTimes(make(spent, len(loader.AllStages())), spentIn(s), n)}
+	e := engineStages{Stages: stageTimes(make(spent, len(resources.AllStages())), spentIn(s), n)}
 	var all time.Duration
 	for _, d := range spentIn(s) {
 		all += d

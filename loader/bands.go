@@ -9,6 +9,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/lru"
+	"github.com/chaski-eo/chaski/loader/pixels"
 	"github.com/chaski-eo/chaski/rumi"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog"
@@ -16,30 +17,6 @@ import (
 	"github.com/chaski-eo/chaski/tiff"
 	"github.com/chaski-eo/chaski/tiff/ifd"
 )
-
-// pickedBands are the bands of a file that a field has, and where they go in the tensor.
-type pickedBands struct {
-	bands []int // source band of every band of the tensor
-	spans []bandSpan
-	at    map[int][]int // places in the tensor of a source band
-}
-
-// bandSpan is bands that follow each other both in the file and in the tensor: the tensor's to up to
-// to+n are the file's from up to from+n.
-type bandSpan struct{ from, to, n int }
-
-// placeBands notes where source bands go, so that a chunk finds its own without looking at all.
-func (r *pickedBands) placeBands() {
-	r.at, r.spans = make(map[int][]int, len(r.bands)), nil
-	for j, b := range r.bands {
-		r.at[b] = append(r.at[b], j)
-		if k := len(r.spans) - 1; k >= 0 && b == r.spans[k].from+r.spans[k].n {
-			r.spans[k].n++
-			continue
-		}
-		r.spans = append(r.spans, bandSpan{b, j, 1})
-	}
-}
 
 // nameBytes bounds the memory of the names of bands of files that were read, per dataset: some 10,000 files of 20 bands.
 const nameBytes = 8 << 20
@@ -101,19 +78,19 @@ func listed(names []string) string {
 
 // bandsOf returns the bands of an asset that a field has. By name they are looked up in every file: one that has them in
 // another order must not give others.
-func (d *dataset) bandsOf(ctx context.Context, f *rasterField, a catalog.Asset) (*pickedBands, error) {
+func (d *dataset) bandsOf(ctx context.Context, f *pixels.Raster, a catalog.Asset) (*pixels.PickedBands, error) {
 	if f.BandNames == nil {
-		return &f.pickedBands, nil
+		return &f.PickedBands, nil
 	}
 	bands, err := d.pickNamed(ctx, &f.Field, a)
 	if err != nil {
 		return nil, err
 	}
-	if slices.Equal(bands, f.bands) {
-		return &f.pickedBands, nil
+	if slices.Equal(bands, f.Picked) {
+		return &f.PickedBands, nil
 	}
-	p := &pickedBands{bands: bands}
-	p.placeBands()
+	p := &pixels.PickedBands{Picked: bands}
+	p.PlaceBands()
 	return p, nil
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/loader/pixels"
 	"github.com/chaski-eo/chaski/shuffle"
 )
 
@@ -111,7 +112,7 @@ type checked struct {
 
 // work checks rows until there are none left.
 func (c *check) work(ctx context.Context) error {
-	r := newAssetReader(c.engine.options)
+	r := pixels.NewReader(c.engine.options)
 	for {
 		i := c.next.Add(1) - 1
 		if i >= c.total {
@@ -152,7 +153,7 @@ func (c *check) note(ctx context.Context, set int, row int64, err error) {
 }
 
 // row reads a row wholly. Of several things that are wrong it returns the one that a run would.
-func (c *check) row(ctx context.Context, r *assetReader, d *dataset, row int64) error {
+func (c *check) row(ctx context.Context, r *pixels.Reader, d *dataset, row int64) error {
 	var worst error
 	note := func(err error) (goOn bool) {
 		if err != nil && weighs(err, worst) {
@@ -182,8 +183,8 @@ func (c *check) row(ctx context.Context, r *assetReader, d *dataset, row int64) 
 }
 
 // points reads all points on the first raster of a row.
-func (c *check) points(ctx context.Context, r *assetReader, d *dataset, row int64) error {
-	a, err := d.table.Asset(ctx, d.rasters[0].column, row)
+func (c *check) points(ctx context.Context, r *pixels.Reader, d *dataset, row int64) error {
+	a, err := d.table.Asset(ctx, d.rasters[0].TableColumn, row)
 	if err != nil {
 		return err
 	}
@@ -192,7 +193,7 @@ func (c *check) points(ctx context.Context, r *assetReader, d *dataset, row int6
 		if !ok {
 			return nil
 		}
-		_, err := r.pointReader(f.array).Sparse(ctx, []int{f.attr}, box)
+		_, err := r.PointReader(f.array).Sparse(ctx, []int{f.attr}, box)
 		if err != nil {
 			return fault.WithFile(inField(f.name, err), f.array.URI())
 		}
@@ -201,9 +202,9 @@ func (c *check) points(ctx context.Context, r *assetReader, d *dataset, row int6
 }
 
 // asset reads an asset of a row wholly.
-func (c *check) asset(ctx context.Context, r *assetReader, d *dataset, draw *shuffle.Draw, field int) error {
+func (c *check) asset(ctx context.Context, r *pixels.Reader, d *dataset, draw *shuffle.Draw, field int) error {
 	f := d.rasters[field]
-	a, err := d.table.Asset(ctx, f.column, draw.Row)
+	a, err := d.table.Asset(ctx, f.TableColumn, draw.Row)
 	if err != nil {
 		return err
 	}
@@ -215,5 +216,5 @@ func (c *check) asset(ctx context.Context, r *assetReader, d *dataset, draw *shu
 		return err
 	}
 	all := chunk.Box{B1: a.Index.Bands, Y1: a.Index.Height, X1: a.Index.Width}
-	return r.read(ctx, a, all, picked.bands, nowhere{}, nowhere{})
+	return r.Read(ctx, a, all, picked.Picked, pixels.Nowhere{}, pixels.Nowhere{})
 }

@@ -496,7 +496,7 @@ func memberOf(ctx context.Context, o Options, name string) (a catalog.Asset, err
 	if !ok {
 		return a, fault.New(fault.NotFound, "file", fault.NoOffset, "no such file")
 	}
-	err = o.inContainerOf(ctx, uri, func(c *container) error {
+	err = inContainerOf(ctx, &o, uri, func(c *container) error {
 		e, err := c.set.Resolve(ctx, path)
 		if err != nil {
 			return err

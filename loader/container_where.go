@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/store/taco"
 	"github.com/chaski-eo/chaski/tables"
@@ -53,13 +54,13 @@ func (c *container) narrowBelow(ctx context.Context, left taco.Selection) (err e
 // sql keeps the samples that meet a condition on the columns of data.
 func (c *container) sql(ctx context.Context, condition string) error {
 	if c.data == nil {
-		rows, err := c.options.where(ctx, c.level0, condition)
+		rows, err := c.options.Where(ctx, c.level0, condition)
 		if err == nil {
 			c.intersect(rows)
 		}
 		return err
 	}
-	rows, err := c.options.where(ctx, c.data, condition)
+	rows, err := c.options.Where(ctx, c.data, condition)
 	if err != nil {
 		return err
 	}
@@ -99,9 +100,6 @@ func (c *container) filter(ctx context.Context, f taco.Filter) (taco.Selection, 
 	}
 }
 
-// rowColumn has the number of a row of level 0 in the table that a query sees.
-const rowColumn = "chaski:row"
-
 // table returns what a query sees as data, and the row of level 0 of each of its rows.
 func (c *container) table() (*tables.Table, []int32) {
 	switch {
@@ -124,8 +122,8 @@ func (c *container) query(ctx context.Context, sql string) error {
 	for i, row := range at {
 		numbers[i] = int64(row)
 	}
-	data = withRows(data, numbers)
-	t, err := c.options.query(ctx, sql, c.set.SQLTables(), func(ctx context.Context, name string) (*tables.Table, error) {
+	data = resources.WithRows(data, numbers)
+	t, err := c.options.Query(ctx, sql, c.set.SQLTables(), func(ctx context.Context, name string) (*tables.Table, error) {
 		return c.sqlTable(ctx, name, data)
 	})
 	if err != nil {
@@ -134,7 +132,7 @@ func (c *container) query(ctx context.Context, sql string) error {
 	if c.at, err = c.rowsOf(ctx, t); err != nil {
 		return err
 	}
-	c.data, c.rows = t.Without(rowColumn), distinct(c.at)
+	c.data, c.rows = t.Without(resources.RowColumn), distinct(c.at)
 	return nil
 }
 
@@ -142,8 +140,8 @@ func (c *container) query(ctx context.Context, sql string) error {
 // that were left.
 func (c *container) rowsOf(ctx context.Context, t *tables.Table) ([]int32, error) {
 	at := make([]int32, t.Len())
-	if t.Index(rowColumn) >= 0 {
-		rows, err := rowNumbers(ctx, t, func(row int64) bool {
+	if t.Index(resources.RowColumn) >= 0 {
+		rows, err := resources.RowNumbers(ctx, t, func(row int64) bool {
 			_, ok := slices.BinarySearch(c.rows, int32(row))
 			return ok && row == int64(int32(row))
 		})
@@ -181,7 +179,7 @@ func (c *container) rowsOf(ctx context.Context, t *tables.Table) ([]int32, error
 			return nil, fault.New(fault.Unsupported, "select", fault.NoOffset, "row %d of its result has no id of a sample", i)
 		}
 		if row < 0 {
-			return nil, fault.New(fault.Unsupported, "select", fault.NoOffset, "several samples have the id %q: select the column %q too", v.Text(i), rowColumn)
+			return nil, fault.New(fault.Unsupported, "select", fault.NoOffset, "several samples have the id %q: select the column %q too", v.Text(i), resources.RowColumn)
 		}
 		at[i] = row
 	}

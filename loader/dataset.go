@@ -13,6 +13,7 @@ import (
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/lru"
+	"github.com/chaski-eo/chaski/loader/pixels"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/shuffle"
 	"github.com/chaski-eo/chaski/source"
@@ -27,7 +28,7 @@ type dataset struct {
 	sampler Sampler // the source's, with the window's size
 	fields  []Field
 	table   table
-	rasters []*rasterField
+	rasters []*pixels.Raster
 	values  []valueField
 	points  []*pointsField
 	alignY  int
@@ -360,19 +361,19 @@ func (d *dataset) compileFields(ctx context.Context, policy string, rows []uint3
 				return inField(f.Name, err)
 			}
 		}
-		r, err := newRasterField(f, i, a.Index)
+		r, err := pixels.NewRaster(f, i, a.Index)
 		if err != nil {
 			return a.Fault(inField(f.Name, err))
 		}
 		if first == nil {
 			first = a.Index
 		}
-		if r.ratio, err = newRatio(first, a.Index); err != nil {
+		if r.Ratio, err = pixels.NewRatio(first, a.Index); err != nil {
 			return a.Fault(inField(f.Name, err))
 		}
-		r.steps = 0
+		r.Steps = 0
 		if d.source.Time != nil {
-			r.steps = d.source.Time.Length
+			r.Steps = d.source.Time.Length
 		}
 		d.rasters = append(d.rasters, r)
 	}
@@ -396,15 +397,15 @@ func (d *dataset) compileSize(first *chunk.Index) error {
 		s.Height, s.Width = first.Height, first.Width
 	}
 	for _, r := range d.rasters {
-		d.alignY, d.alignX = lcm(d.alignY, r.ratio.denY), lcm(d.alignX, r.ratio.denX)
+		d.alignY, d.alignX = pixels.Lcm(d.alignY, r.Ratio.DenY), pixels.Lcm(d.alignX, r.Ratio.DenX)
 	}
 	if s.Height%d.alignY != 0 || s.Width%d.alignX != 0 {
 		return fmt.Errorf("spec: sampler: a window of %d by %d pixels has no whole size in every field: it must be a multiple of %d by %d",
 			s.Height, s.Width, d.alignY, d.alignX)
 	}
 	for _, r := range d.rasters {
-		w := r.ratio.scale(shuffle.Box{H: s.Height, W: s.Width})
-		r.h, r.w = w.H, w.W
+		w := r.Ratio.Scale(shuffle.Box{H: s.Height, W: s.Width})
+		r.H, r.W = w.H, w.W
 	}
 	if s.Kind == TileWindow && s.TileHeight == 0 && s.TileWidth == 0 {
 		s.TileHeight, s.TileWidth = up(first.ChunkH, d.alignY), up(min(first.ChunkW, spec.MaxWindow), d.alignX)
@@ -429,7 +430,7 @@ func (d *dataset) compileSampler(ctx context.Context, e *Engine, one *shuffle.Da
 	case GridWindow:
 		to.Kind = shuffle.GridWindow
 		to.Grid = shuffle.Grid{H: s.Height, W: s.Width, StrideY: s.StrideY, StrideX: s.StrideX, AlignY: d.alignY, AlignX: d.alignX, Pad: s.Pad}
-		if s.Pad && slices.ContainsFunc(d.rasters, func(r *rasterField) bool { return !r.Pad }) {
+		if s.Pad && slices.ContainsFunc(d.rasters, func(r *pixels.Raster) bool { return !r.Pad }) {
 			return errors.New("spec: sampler: a grid that pads needs fields that do")
 		}
 		if s.StrideY%d.alignY != 0 || s.StrideX%d.alignX != 0 {
@@ -473,8 +474,8 @@ const mostTiles = 1 << 50
 func (d *dataset) tileBytes() int64 {
 	n := int64(0)
 	for _, r := range d.rasters {
-		w := r.ratio.scale(shuffle.Box{H: d.sampler.TileHeight, W: d.sampler.TileWidth})
-		n += upTo(mostTiles, w.H, w.W, r.stored, r.native.Size())
+		w := r.Ratio.Scale(shuffle.Box{H: d.sampler.TileHeight, W: d.sampler.TileWidth})
+		n += upTo(mostTiles, w.H, w.W, r.Stored, r.Native.Size())
 	}
 	return min(n, mostTiles)
 }
@@ -488,7 +489,7 @@ func (d *dataset) poolBytes() int64 {
 
 // upTo returns the product of factors, of which none counts less than 1, or bound if that is less.
 func upTo(bound int64, factors ...int) int64 {
-	if n := bytesOf(bound, factors...); n >= 0 {
+	if n := pixels.BoundedBytes(bound, factors...); n >= 0 {
 		return n
 	}
 	return bound
@@ -522,7 +523,7 @@ type alike interface {
 // measure learns the sizes of all assets that count: from the table's columns or, where it has none, from
 // the files' headers.
 func (d *dataset) measure(ctx context.Context, e *Engine) error {
-	column := d.rasters[0].column
+	column := d.rasters[0].TableColumn
 	switch t := d.table.(type) {
 	case alike:
 		one := t.Size(column)
@@ -616,9 +617,9 @@ func (d *dataset) agrees(first *dataset) error {
 	}
 	for i, r := range d.rasters {
 		o := first.rasters[i]
-		if r.to != o.to || len(r.bands) != len(o.bands) || r.h != o.h || r.w != o.w {
+		if r.To != o.To || len(r.Picked) != len(o.Picked) || r.H != o.H || r.W != o.W {
 			return fmt.Errorf("field %q is (%d, %d, %d) %s, and in the first source (%d, %d, %d) %s: a mixture's batches need one shape",
-				r.Name, len(r.bands), r.h, r.w, r.to, len(o.bands), o.h, o.w, o.to)
+				r.Name, len(r.Picked), r.H, r.W, r.To, len(o.Picked), o.H, o.W, o.To)
 		}
 	}
 	return nil
@@ -660,8 +661,8 @@ func (d *dataset) window(p *shuffle.Plan, draw *shuffle.Draw, height, width int,
 }
 
 // raster returns the raster field of a name.
-func (d *dataset) raster(name string) *rasterField {
-	return d.rasters[slices.IndexFunc(d.rasters, func(r *rasterField) bool { return r.Name == name })]
+func (d *dataset) raster(name string) *pixels.Raster {
+	return d.rasters[slices.IndexFunc(d.rasters, func(r *pixels.Raster) bool { return r.Name == name })]
 }
 
 // resamples reports whether windows of a raster field come to the tensor at another size.

@@ -16,6 +16,7 @@ import (
 	"github.com/chaski-eo/chaski/einops"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/procs"
+	"github.com/chaski-eo/chaski/loader/pixels"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/shuffle"
 	"github.com/chaski-eo/chaski/store/catalog"
@@ -31,14 +32,14 @@ type Engine struct {
 	sets     []*dataset // of the spec's sources, in order
 	leaves   []*dataset // of the plan's datasets: a set is several of them where it has strata
 	plan     *shuffle.Plan
-	samples  int64          // N
-	perRow   int            // units of a row
-	native   []bool         // by raster field: it may be sent in its native dtype
-	rasters  []*rasterField // of the first set: what tensors look like, which is the same in all
+	samples  int64            // N
+	perRow   int              // units of a row
+	native   []bool           // by raster field: it may be sent in its native dtype
+	rasters  []*pixels.Raster // of the first set: what tensors look like, which is the same in all
 	values   []valueField
 	infos    []FieldInfo
 	memory   *memory
-	tiles    *tiles // where windows come tile by tile, else nil
+	tiles    *pixels.TileCache // where windows come tile by tile, else nil
 	layoutMu sync.Mutex
 	layouts  map[layoutKey]*layout
 	queue    queue
@@ -82,18 +83,18 @@ func OpenTable(ctx context.Context, spec Spec, o Options) (Table, error) {
 	if len(spec.Sources) > 0 {
 		return nil, errors.New("spec: a mixture has several datasets")
 	}
-	o = o.withDefaults()
-	if err := o.validate(); err != nil {
+	o = o.WithDefaults()
+	if err := o.Validate(); err != nil {
 		return nil, err
 	}
 	spec, err := withOwnFields(ctx, spec, o)
 	if err != nil {
-		o.closeOpener()
+		o.CloseOpener()
 		return nil, err
 	}
 	t, err := openTable(ctx, spec.Root(), spec.Fields, o)
 	if err != nil {
-		o.closeOpener()
+		o.CloseOpener()
 		return nil, err
 	}
 	return &ownTable{t, o}, nil
@@ -106,7 +107,7 @@ type ownTable struct {
 }
 
 func (t *ownTable) Close() error {
-	defer t.o.closeOpener()
+	defer t.o.CloseOpener()
 	return t.Table.Close()
 }
 
@@ -126,20 +127,20 @@ func Open(ctx context.Context, spec Spec, o Options) (*Engine, error) {
 	if err := spec.Validate(); err != nil {
 		return nil, err
 	}
-	o = o.withDefaults()
-	if err := o.validate(); err != nil {
+	o = o.WithDefaults()
+	if err := o.Validate(); err != nil {
 		return nil, err
 	}
 	spec, err := withOwnFields(ctx, spec, o)
 	if err != nil {
-		o.closeOpener()
+		o.CloseOpener()
 		return nil, err
 	}
 	e, err := openEngine(ctx, spec, o, func(ctx context.Context, src Source, fields []Field) (table, error) {
 		return openTable(ctx, src, fields, o)
 	})
 	if err != nil {
-		o.closeOpener()
+		o.CloseOpener()
 		return nil, errors.Join(err, e.closeTables())
 	}
 	return e, nil
@@ -247,7 +248,7 @@ func openEngine(ctx context.Context, spec Spec, o Options, open tableOpener) (*E
 	e.describe(one)
 	if e.spec.BatchSize > 1 { // a layout without n holds one sample only
 		for _, r := range e.rasters {
-			if _, err := r.pattern.Plan(r.axes(2), r.Sizes); err != nil {
+			if _, err := r.LayoutPattern.Plan(r.Axes(2), r.Sizes); err != nil {
 				return e, inField(r.Name, err)
 			}
 		}
@@ -297,8 +298,8 @@ func (e *Engine) makeTiles() {
 	if need > 2*most {
 		e.options.Logger.Warn("a pool of tiles is over half of the memory: tiles will be decoded more than once", "pool bytes", need/2, "memory bytes", e.options.MemoryBytes)
 	}
-	e.tiles = newTiles(min(need, most))
-	e.options.MemoryBytes -= e.tiles.bound
+	e.tiles = pixels.NewTileCache(min(need, most))
+	e.options.MemoryBytes -= e.tiles.Bound
 }
 
 // closeTables closes the tables of all sources.
@@ -333,7 +334,7 @@ func (e *Engine) compile(ctx context.Context, open tableOpener) error {
 	for i, r := range e.rasters {
 		e.native[i] = true
 		for _, d := range e.sets {
-			e.native[i] = e.native[i] && d.rasters[i].sameArithmetic(r) && !d.resamples(i)
+			e.native[i] = e.native[i] && d.rasters[i].SameArithmetic(r) && !d.resamples(i)
 		}
 	}
 	return nil
@@ -425,7 +426,7 @@ func (e *Engine) setHash() error {
 // fillsFloats reports whether a field's nodata was kept by versions of this package that filled it only with Fill or
 // Normalize. Their states must not go on here, with other pixels: the spec hash differs.
 func (e *Engine) fillsFloats() bool {
-	return slices.ContainsFunc(e.sets, func(d *dataset) bool { return slices.ContainsFunc(d.rasters, (*rasterField).fillsFloats) })
+	return slices.ContainsFunc(e.sets, func(d *dataset) bool { return slices.ContainsFunc(d.rasters, (*pixels.Raster).FillsFloats) })
 }
 
 // digest names what of the data the order depends on beside the fingerprints, or is empty.
@@ -485,7 +486,7 @@ func (e *Engine) Fields() []FieldInfo { return e.infos }
 func (e *Engine) Trim() {
 	e.memory.trim()
 	if e.tiles != nil {
-		e.tiles.trim()
+		e.tiles.Trim()
 	}
 }
 
@@ -497,10 +498,10 @@ func (e *Engine) Close() error {
 		e.done.Wait()
 		e.memory.close()
 		if e.tiles != nil {
-			e.tiles.trim()
+			e.tiles.Trim()
 		}
 		e.closeErr = e.closeTables()
-		e.options.closeOpener()
+		e.options.CloseOpener()
 	})
 	return e.closeErr
 }
@@ -548,10 +549,10 @@ func (e *Engine) layout(key layoutKey) (*layout, error) {
 	if e.spec.Windows {
 		beside += windowBytes
 	}
-	if l.bytes = key.rows * beside; bytesOf(e.options.MemoryBytes, key.rows, beside) < 0 {
+	if l.bytes = key.rows * beside; pixels.BoundedBytes(e.options.MemoryBytes, key.rows, beside) < 0 {
 		return nil, overMemory("batch", key.rows, "", e.options.MemoryBytes)
 	}
-	l.bytes = align64(l.bytes)
+	l.bytes = pixels.Align64(l.bytes)
 	for i, r := range e.rasters {
 		if err := l.add(r, key, e.native[i], e.options.MemoryBytes); err != nil {
 			return nil, err
@@ -572,26 +573,26 @@ func overMemory(part string, rows int, each string, bound int64) error {
 
 // add places a field's tensor, and its mask if it has one. It refuses what passes the bound before
 // any product can overflow.
-func (l *layout) add(r *rasterField, key layoutKey, native bool, bound int64) error {
-	if need := bytesOf(bound, key.rows, max(r.steps, 1), len(r.bands), r.h, r.w, r.to.Size()); need < 0 {
-		each := fmt.Sprintf(" of (%d, %d, %d) %s", len(r.bands), r.h, r.w, r.to)
+func (l *layout) add(r *pixels.Raster, key layoutKey, native bool, bound int64) error {
+	if need := pixels.BoundedBytes(bound, key.rows, max(r.Steps, 1), len(r.Picked), r.H, r.W, r.To.Size()); need < 0 {
+		each := fmt.Sprintf(" of (%d, %d, %d) %s", len(r.Picked), r.H, r.W, r.To)
 		return overMemory(fmt.Sprintf("field %q", r.Name), key.rows, each, bound)
 	}
-	p, err := r.pattern.Plan(r.axes(key.rows), r.Sizes)
+	p, err := r.LayoutPattern.Plan(r.Axes(key.rows), r.Sizes)
 	if err != nil {
 		return inField(r.Name, err)
 	}
-	rl := rasterLayout{plan: p, dtype: r.to, mask: -1}
-	rl.native = key.native && native && r.wireNative(p)
+	rl := rasterLayout{plan: p, dtype: r.To, mask: -1}
+	rl.native = key.native && native && r.WireNative(p)
 	if rl.native {
-		rl.dtype = r.native
+		rl.dtype = r.Native
 	}
 	rl.data = l.bytes
 	rl.end = rl.data + p.Len()*rl.dtype.Size()
-	l.bytes = align64(rl.end)
+	l.bytes = pixels.Align64(rl.end)
 	if r.Validity != "" || rl.native {
 		rl.mask = l.bytes
-		l.bytes = align64(rl.mask + p.Len())
+		l.bytes = pixels.Align64(rl.mask + p.Len())
 	}
 	if int64(l.bytes) > bound {
 		return overMemory("batch", key.rows, "", bound)
@@ -631,7 +632,7 @@ func (e *Engine) BatchBytes() int64 {
 func (e *Engine) describe(one *layout) {
 	e.inOrder(func(i int) {
 		r, p := e.rasters[i], one.rasters[i].plan
-		info := FieldInfo{Name: r.Name, Kind: catalog.Raster.String(), DType: r.to, Shape: int64s(p.Shape), Axes: p.Axes}
+		info := FieldInfo{Name: r.Name, Kind: catalog.Raster.String(), DType: r.To, Shape: pixels.Int64s(p.Shape), Axes: p.Axes}
 		e.infos = append(e.infos, info)
 		if r.Validity != "" {
 			info.Name, info.Kind, info.DType = r.Validity, "mask", chunk.Uint8
@@ -675,26 +676,4 @@ func (e *Engine) inOrder(raster, value func(i int)) {
 		raster(r)
 		r++
 	}
-}
-
-// bytesOf returns the product of factors, none of which counts less than 1, or -1 if it is over bound.
-func bytesOf(bound int64, factors ...int) int64 {
-	n := int64(1)
-	for _, f := range factors {
-		if int64(f) > bound/n {
-			return -1
-		}
-		n *= max(int64(f), 1)
-	}
-	return n
-}
-
-func align64(n int) int { return (n + 63) &^ 63 }
-
-func int64s(s []int) []int64 {
-	out := make([]int64, len(s))
-	for i, v := range s {
-		out[i] = int64(v)
-	}
-	return out
 }

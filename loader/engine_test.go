@@ -353,7 +353,7 @@ func TestMemoryByTheBatch(t *testing.T) {
 		spec.Fields[0].DType, spec.Fields[0].Validity = "native", ""
 		spec.Fields[0].Normalize = nil
 		var log bytes.Buffer
-		e, err := newEngine(t.Context(), spec, Options{Workers: 1, Opener: tab, Logger: slog.New(slog.NewTextHandler(&log, nil))}.withDefaults(), tab)
+		e, err := newEngine(t.Context(), spec, Options{Workers: 1, Opener: tab, Logger: slog.New(slog.NewTextHandler(&log, nil))}.WithDefaults(), tab)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -386,7 +386,7 @@ func TestMemoryIsBounded(t *testing.T) {
 	if least := int64(2 * 3 * 20 * 24 * (4 + 1)); one < least || one > least+1024 {
 		t.Fatalf("a batch of %d bytes of tensors takes %d", least, one)
 	}
-	e, err := newEngine(context.Background(), spec, Options{Workers: 2, Opener: tab, MemoryBytes: 2*one + 1}.withDefaults(), tab)
+	e, err := newEngine(context.Background(), spec, Options{Workers: 2, Opener: tab, MemoryBytes: 2*one + 1}.WithDefaults(), tab)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -411,7 +411,7 @@ func TestMemoryIsBounded(t *testing.T) {
 	c.Release()
 	spec.BatchSize = 8
 	var log bytes.Buffer
-	e, err = newEngine(context.Background(), spec, Options{Workers: 2, Opener: tab, MemoryBytes: 2*one + 1, Logger: slog.New(slog.NewTextHandler(&log, nil))}.withDefaults(), tab)
+	e, err = newEngine(context.Background(), spec, Options{Workers: 2, Opener: tab, MemoryBytes: 2*one + 1, Logger: slog.New(slog.NewTextHandler(&log, nil))}.WithDefaults(), tab)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/loader/pixels"
 	"github.com/chaski-eo/chaski/shuffle"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog"
@@ -206,7 +207,7 @@ func (e *Engine) explainPoints(ctx context.Context, d *dataset, draw *shuffle.Dr
 
 func (e *Engine) explainAsset(ctx context.Context, d *dataset, draw *shuffle.Draw, field int, p *AssetPlan, plan *chunk.RunPlan) error {
 	f := d.rasters[field]
-	a, err := d.table.Asset(ctx, f.column, p.Row)
+	a, err := d.table.Asset(ctx, f.TableColumn, p.Row)
 	if err != nil {
 		return err
 	}
@@ -216,7 +217,7 @@ func (e *Engine) explainAsset(ctx context.Context, d *dataset, draw *shuffle.Dra
 	}
 	p.URI, p.Size = a.URI, shuffle.Box{H: a.Index.Height, W: a.Index.Width}
 	p.Window = win
-	in := inside(win, a.Index.Height, a.Index.Width)
+	in := pixels.Inside(win, a.Index.Height, a.Index.Width)
 	if p.gap, err = e.gap(ctx, a); err != nil {
 		return err
 	}
@@ -224,11 +225,11 @@ func (e *Engine) explainAsset(ctx context.Context, d *dataset, draw *shuffle.Dra
 	if err != nil {
 		return err
 	}
-	if p.add(a.Index, in, picked.bands, plan, false); a.Index.Blocks != nil {
+	if p.add(a.Index, in, picked.Picked, plan, false); a.Index.Blocks != nil {
 		return p.addBlocks(ctx, a.Index, in, d.sampler.Kind == TileWindow)
 	}
-	if m := a.Index.Mask; m != nil && f.final.nodata {
-		in, of := maskBands(m, in, picked.bands)
+	if m := a.Index.Mask; m != nil && f.Final.Nodata {
+		in, of := pixels.MaskBands(m, in, picked.Picked)
 		p.add(m, in, of, plan, true)
 	}
 	return nil
@@ -249,7 +250,7 @@ func (e *Engine) gap(ctx context.Context, a catalog.Asset) (int64, error) {
 
 // add notes the chunks of an index that a box needs.
 func (p *AssetPlan) add(x *chunk.Index, box chunk.Box, bands []int, plan *chunk.RunPlan, mask bool) {
-	plan.Reset(x, box, bands, p.gap, maxRun)
+	plan.Reset(x, box, bands, p.gap, pixels.MaxRun)
 	for _, run := range plan.Runs {
 		p.Runs = append(p.Runs, RangePlan{Off: run.Off, Len: run.Len})
 		for _, i := range run.Chunks {
@@ -272,7 +273,7 @@ func (p *AssetPlan) addBlocks(ctx context.Context, x *chunk.Index, box chunk.Box
 		c := &p.Chunks[k]
 		c.box = x.Box(c.Chunk)
 		if !whole {
-			c.box = rowsIn(c.box, box)
+			c.box = pixels.RowsIn(c.box, box)
 		}
 	}
 	_, err := newForesight().blocks(ctx, p.blocks, p.Chunks, func(file string, off, n int64) { p.Runs = append(p.Runs, RangePlan{file, off, n}) })

@@ -194,7 +194,7 @@ func openFake(t testing.TB, spec Spec, tab *fakeTable, workers int) *Engine {
 	if err := spec.Validate(); err != nil {
 		t.Fatal(err)
 	}
-	e, err := newEngine(context.Background(), spec, Options{Workers: workers, Opener: tab}.withDefaults(), tab)
+	e, err := newEngine(context.Background(), spec, Options{Workers: workers, Opener: tab}.WithDefaults(), tab)
 	if err != nil {
 		t.Fatal(err)
 	}

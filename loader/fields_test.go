@@ -12,6 +12,7 @@ import (
 
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/loader/pixels"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/shuffle"
 	"github.com/chaski-eo/chaski/store/catalog"
@@ -165,7 +166,7 @@ func TestInt64IsForIntegers(t *testing.T) {
 		chunk.Uint64: false, chunk.Float16: false, chunk.Float32: false, chunk.Float64: false, chunk.ComplexInt16: false,
 	} {
 		x := &chunk.Index{Bands: 1, Height: 1, Width: 1, ChunkB: 1, ChunkH: 1, ChunkW: 1, DType: from}
-		_, err := newRasterField(Field{Name: "image", DType: "int64", Layout: "n b y x"}, 0, x)
+		_, err := pixels.NewRaster(Field{Name: "image", DType: "int64", Layout: "n b y x"}, 0, x)
 		if ok != (err == nil) || !ok && (fault.KindOf(err) != fault.Unsupported || !strings.Contains(err.Error(), from.String()+" to int64")) {
 			t.Errorf("%s: %v", from, err)
 		}

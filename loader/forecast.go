@@ -5,11 +5,11 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/loader/pixels"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/shuffle"
 )
@@ -164,7 +164,7 @@ func (e *Engine) Forecast(ctx context.Context, o ForecastOptions) (*Forecast, er
 		return nil, err
 	}
 	if e.tiles != nil {
-		p.cache = newTileForecast(e.tiles.bound)
+		p.cache = newTileForecast(e.tiles.Bound)
 	}
 	for _, b := range p.blocks() {
 		if err := p.block(ctx, b); err != nil {
@@ -234,7 +234,7 @@ func (p *prophet) memory() error {
 		m.Batches = int(max(most, 1))
 	}
 	if e.tiles != nil {
-		m.Tiles = e.tiles.bound
+		m.Tiles = e.tiles.Bound
 	}
 	m.Workers = e.options.Workers
 	if slices.ContainsFunc(e.sets, func(d *dataset) bool { return d.remote }) {
@@ -373,7 +373,7 @@ func (p *prophet) row(ctx context.Context, r *RowPlan) (w Work, err error) {
 		f := d.raster(a.Field)
 		p.holds(a, d, f)
 		if p.cache != nil && d.sampler.Kind == TileWindow {
-			key := tileKey{set: d.number, column: f.column, row: a.Row}
+			key := pixels.TileKey{Set: d.number, Column: f.TableColumn, Row: a.Row}
 			mine := p.cache.asset(a, key, &w)
 			p.out.Evicted = p.cache.evicted
 			if err := p.arrayReads(ctx, a, mine, &w); err != nil {
@@ -422,7 +422,7 @@ func (p *prophet) arrayReads(ctx context.Context, a *AssetPlan, chunks []ChunkPl
 }
 
 // holds notes what a worker holds for an asset: buffers, each as large as the largest that it was used for.
-func (p *prophet) holds(a *AssetPlan, d *dataset, f *rasterField) {
+func (p *prophet) holds(a *AssetPlan, d *dataset, f *pixels.Raster) {
 	for _, r := range a.Runs {
 		if a.blocks == nil { // readers of arrays have memory of their own
 			p.run = max(p.run, r.Len)
@@ -432,7 +432,7 @@ func (p *prophet) holds(a *AssetPlan, d *dataset, f *rasterField) {
 		p.chunk = max(p.chunk, int64(c.Decoded)+chunk.Spare)
 	}
 	if d.sampler.Kind == spec.ResizedWindow {
-		p.resampled = max(p.resampled, f.resampledBytes(shuffle.Box{H: a.Window.H, W: a.Window.W}, p.engine.options.MaxChunkBytes))
+		p.resampled = max(p.resampled, f.ResampledBytes(shuffle.Box{H: a.Window.H, W: a.Window.W}, p.engine.options.MaxChunkBytes))
 	}
 }
 
@@ -469,38 +469,38 @@ func (p *prophet) scaled(all, early Work, factor float64) Work {
 // tileForecast is what tiles does for one worker, without the tiles.
 type tileForecast struct {
 	bound, held, evicted int64
-	by                   map[tileKey]*foreseen
+	by                   map[pixels.TileKey]*foreseen
 	used                 list.List // of *foreseen
 }
 
 // foreseen is a tile that would be there.
 type foreseen struct {
-	key     tileKey
+	key     pixels.TileKey
 	bytes   int64
 	holders int
 	place   *list.Element
 }
 
 func newTileForecast(bound int64) *tileForecast {
-	return &tileForecast{bound: bound, by: map[tileKey]*foreseen{}}
+	return &tileForecast{bound: bound, by: map[pixels.TileKey]*foreseen{}}
 }
 
-// asset counts the reading of an asset by assetReader.fromTiles, its mask after it, and returns the chunks that are decoded.
-func (c *tileForecast) asset(a *AssetPlan, key tileKey, w *Work) (mine []ChunkPlan) {
+// asset counts the reading of an asset by a pixels.Reader that shares tiles, its mask after it, and returns the chunks that are decoded.
+func (c *tileForecast) asset(a *AssetPlan, key pixels.TileKey, w *Work) (mine []ChunkPlan) {
 	from := 0
 	for from < len(a.Chunks) {
 		end := from
 		for end < len(a.Chunks) && a.Chunks[end].Mask == a.Chunks[from].Mask {
 			end++
 		}
-		key.mask = a.Chunks[from].Mask
+		key.Mask = a.Chunks[from].Mask
 		mine = append(mine, c.plane(a.Chunks[from:end], key, a.gap, w)...)
 		from = end
 	}
 	return mine
 }
 
-func (c *tileForecast) plane(chunks []ChunkPlan, key tileKey, gap int64, w *Work) []ChunkPlan {
+func (c *tileForecast) plane(chunks []ChunkPlan, key pixels.TileKey, gap int64, w *Work) []ChunkPlan {
 	var got []*foreseen
 	var mine []ChunkPlan
 	for _, p := range chunks {
@@ -509,7 +509,7 @@ func (c *tileForecast) plane(chunks []ChunkPlan, key tileKey, gap int64, w *Work
 			w.Decoded += int64(p.Decoded)
 			continue
 		}
-		key.chunk = p.Chunk
+		key.Chunk = p.Chunk
 		t, there := c.get(key, int64(p.Decoded))
 		if t != nil {
 			got = append(got, t)
@@ -534,7 +534,7 @@ func (c *tileForecast) plane(chunks []ChunkPlan, key tileKey, gap int64, w *Work
 		off, end := mine[i].Off, mine[i].Off+mine[i].Len
 		for i++; i < len(mine); i++ {
 			last := max(end, mine[i].Off+mine[i].Len)
-			if mine[i].Off < off || mine[i].Off-end > gap || last-off > maxRun {
+			if mine[i].Off < off || mine[i].Off-end > gap || last-off > pixels.MaxRun {
 				break
 			}
 			end = last
@@ -546,7 +546,7 @@ func (c *tileForecast) plane(chunks []ChunkPlan, key tileKey, gap int64, w *Work
 }
 
 // get is tiles.get: nil is no room.
-func (c *tileForecast) get(key tileKey, n int64) (t *foreseen, there bool) {
+func (c *tileForecast) get(key pixels.TileKey, n int64) (t *foreseen, there bool) {
 	if t = c.by[key]; t != nil {
 		if t.holders++; t.place != nil {
 			c.used.Remove(t.place)
@@ -569,20 +569,4 @@ func (c *tileForecast) get(key tileKey, n int64) (t *foreseen, there bool) {
 	c.by[key] = t
 	c.held += n
 	return t, false
-}
-
-// decodedChunks counts what workers decode: for Stages.
-type decodedChunks struct{ chunks, bytes atomic.Int64 }
-
-// decoded says that a chunk of n bytes was decoded.
-func (c *Clock) decoded(n int) {
-	if c != nil {
-		c.stages.decodes.chunks.Add(1)
-		c.stages.decodes.bytes.Add(int64(n))
-	}
-}
-
-// Decoded returns how many chunks were decoded, and their size in bytes.
-func (s *Stages) Decoded() (chunks, bytes int64) {
-	return s.decodes.chunks.Load(), s.decodes.bytes.Load()
 }

@@ -14,6 +14,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/chaski-eo/chaski/loader/pixels"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/shuffle"
 	"github.com/chaski-eo/chaski/source"
@@ -68,7 +69,7 @@ func openCounted(t *testing.T, spec Spec, tabs map[string]*fakeTable, o Options)
 		t.Fatal(err)
 	}
 	o.Opener, o.Stages = c, &Stages{}
-	e, err := openEngine(t.Context(), spec, o.withDefaults(), func(_ context.Context, src Source, _ []Field) (table, error) {
+	e, err := openEngine(t.Context(), spec, o.WithDefaults(), func(_ context.Context, src Source, _ []Field) (table, error) {
 		return &placed{tabs[src.Source], src.Source}, nil
 	})
 	if err != nil {
@@ -143,7 +144,7 @@ func TestForecastIsWhatARunDoes(t *testing.T) {
 				if got := epochOf(t, e, c, ranks); got != f.Total.counted() {
 					t.Errorf("the run did %+v, the forecast was %+v", got, f.Total.counted())
 				}
-				if m := f.Memory; e.memory.taken > m.Batch*int64(m.Batches) || e.memory.taken%m.Batch != 0 || e.tiles != nil && e.tiles.held > m.Tiles {
+				if m := f.Memory; e.memory.taken > m.Batch*int64(m.Batches) || e.memory.taken%m.Batch != 0 || e.tiles != nil && e.tiles.Held > m.Tiles {
 					t.Errorf("the run took %d bytes, the forecast was %+v", e.memory.taken, m)
 				}
 				if f.Total.Requests == 0 || f.Total.Chunks == 0 || f.Examined != f.Steps {
@@ -171,7 +172,7 @@ func TestForecastOfAWorker(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, held := newAssetReader(e.options), 0
+		r, held := pixels.NewReader(e.options), 0
 		for step := range e.Steps() {
 			p := &Pending{engine: e, ticket: shuffle.StepTicket(0, step, 17, 0, 1), ctx: t.Context()}
 			if err := p.prepare(t.Context()); err != nil {
@@ -183,8 +184,8 @@ func TestForecastOfAWorker(t *testing.T) {
 						if err := u.do(r); err != nil {
 							t.Fatal(err)
 						}
-						q := &r.resample
-						held = max(held, len(r.stored)+len(r.samples)+len(q.in)+len(q.inValid)+len(q.out)+len(q.outValid))
+						q := &r.Resample
+						held = max(held, len(r.Stored)+len(r.Samples)+len(q.In)+len(q.InValid)+len(q.Out)+len(q.OutValid))
 						return true
 					})
 				}
@@ -208,7 +209,7 @@ func TestForecastOfTiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	if all.Evicted != 0 {
-		roomy.tiles.bound = 1 << 30
+		roomy.tiles.Bound = 1 << 30
 		if all, err = roomy.Forecast(t.Context(), ForecastOptions{}); err != nil {
 			t.Fatal(err)
 		}
@@ -218,7 +219,7 @@ func TestForecastOfTiles(t *testing.T) {
 	}
 	for _, bound := range []int64{0, 300, 1500, 5000} {
 		tight, c := openCounted(t, spec, sampledTables(), Options{Workers: 1})
-		tight.tiles.bound = bound
+		tight.tiles.Bound = bound
 		f, err := tight.Forecast(t.Context(), ForecastOptions{})
 		if err != nil {
 			t.Fatal(err)
@@ -277,7 +278,7 @@ func TestForecastOfTilesFromAPart(t *testing.T) {
 	spec.BadSamples, spec.Sampler.PerAsset, spec.Sampler.Pool = BadSkip, 200, 8
 	for _, bound := range []int64{0, 20_000, 1 << 30} {
 		e, _ := openCounted(t, spec, sampledTables(), Options{Workers: 2})
-		e.tiles.bound = bound
+		e.tiles.Bound = bound
 		all, err := e.Forecast(t.Context(), ForecastOptions{Samples: -1})
 		if err != nil {
 			t.Fatal(err)

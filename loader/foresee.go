@@ -6,9 +6,10 @@ import (
 
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/loader/pixels"
 )
 
-// foresight says what a worker reads of arrays, without reading it: it has plans where an assetReader has readers.
+// foresight says what a worker reads of arrays, without reading it: it has plans where a pixels.Reader has readers.
 type foresight struct {
 	arrays []plannedArray // the last used in front
 	held   int64          // the most memory of those readers
@@ -22,11 +23,11 @@ type plannedArray struct {
 
 func newForesight() *foresight { return &foresight{} }
 
-// plan is assetReader.reader.
+// plan mirrors the reader of pixels.Reader.
 func (f *foresight) plan(a chunk.BlockPlanner) chunk.BlockPlan {
 	k := slices.IndexFunc(f.arrays, func(p plannedArray) bool { return p.array == a })
 	if k < 0 {
-		f.arrays = slices.Insert(f.arrays[:min(len(f.arrays), maxArrays-1)], 0, plannedArray{a, a.Plan()})
+		f.arrays = slices.Insert(f.arrays[:min(len(f.arrays), pixels.MaxArrays-1)], 0, plannedArray{a, a.Plan()})
 		return f.arrays[0].plan
 	}
 	found := f.arrays[k]
@@ -79,7 +80,7 @@ func (f *foresight) points(ctx context.Context, p *PointsPlan, read func(file st
 		return nil
 	}
 	defer f.hold()
-	plan := f.plan(pointArray{p.field.array}).(pointPlan)
+	plan := f.plan(pixels.PointArray{Array: p.field.array}).(pixels.PointPlan)
 	p.Exact, err = plan.Sparse(ctx, p.field.attr, p.box, read)
 	return fault.WithFile(err, p.Array)
 }

@@ -52,7 +52,7 @@ func FuzzSpec(f *testing.F) {
 		const memory = 1 << 20
 		taken := 0
 		o := Options{Workers: 1, Opener: tab, MemoryBytes: memory, Alloc: func(n int) Buffer { taken = max(taken, n); return NewHeap(n) }}
-		e, err := newEngine(ctx, s, o.withDefaults(), tab)
+		e, err := newEngine(ctx, s, o.WithDefaults(), tab)
 		if err != nil {
 			return
 		}

@@ -131,7 +131,7 @@ type FolderInfo struct {
 // Describe finds out what a path is: a TileDB array (*ArrayInfo), a container (*ContainerInfo), or a file, a folder or a
 // sample of a container (*FileInfo). Errors are as of Inspect.
 func Describe(ctx context.Context, path string, o Options) (any, error) {
-	o = o.withDefaults()
+	o = o.WithDefaults()
 	files := rooted(o)
 	_, _, inside := taco.Split(path)
 	// Each question to a server takes its time; and where a URI has a query, what is put behind it changes that.
@@ -154,7 +154,7 @@ func Describe(ctx context.Context, path string, o Options) (any, error) {
 // Inspect finds out what a file or folder is, from headers alone: no pixel is decoded. The file must
 // lie below Options.Roots, if there are any. A file of no kind known here is fault.Unsupported.
 func Inspect(ctx context.Context, path string, o Options) (*FileInfo, error) {
-	o = o.withDefaults()
+	o = o.WithDefaults()
 	real, err := catalog.Resolve(path, o.Roots)
 	if err != nil {
 		return nil, err

@@ -66,7 +66,7 @@ type ArrayInterval [2]ArrayNumber
 // InspectArray describes a TileDB array from its schema and the footers of its fragments; at a time, those that were
 // written then (nil: all). The array must lie below Options.Roots, if there are any.
 func InspectArray(ctx context.Context, path string, at *Timestamp, o Options) (*ArrayInfo, error) {
-	a, err := openArrayAt(ctx, path, at, o.withDefaults())
+	a, err := openArrayAt(ctx, path, at, o.WithDefaults())
 	if err != nil {
 		return nil, err
 	}

@@ -15,6 +15,8 @@ import (
 
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/loader/pixels"
+	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/tiff/ifd"
 )
 
@@ -65,10 +67,10 @@ func TestMaxChunkIsNamedAndRaised(t *testing.T) {
 		t.Errorf("%v", a.Data)
 	}
 	// Readers that are borrowed keep no large memory.
-	r := borrowReader(o.Options.withDefaults())
-	defer r.giveBack()
-	if cap(r.samples) > DefaultMaxChunkBytes || cap(r.stored) > DefaultMaxChunkBytes {
-		t.Errorf("a reader keeps %d and %d bytes", cap(r.samples), cap(r.stored))
+	r := pixels.BorrowReader(o.Options.WithDefaults())
+	defer r.GiveBack()
+	if cap(r.Samples) > DefaultMaxChunkBytes || cap(r.Stored) > DefaultMaxChunkBytes {
+		t.Errorf("a reader keeps %d and %d bytes", cap(r.Samples), cap(r.Stored))
 	}
 }
 
@@ -76,13 +78,13 @@ func TestMaxChunkIsNamedAndRaised(t *testing.T) {
 func TestLargeChunksAreBounded(t *testing.T) {
 	x := &chunk.Index{Bands: 1, Height: 10_000, Width: 10_000, ChunkB: 1, ChunkH: 10_000, ChunkW: 10_000, DType: chunk.Uint8}
 	for room, want := range map[int64]int64{1: 1, 399_999_999: 1, 400_000_000: 2, 600_000_000: 3} {
-		l := newLargeChunks(room)
+		l := resources.NewLargeChunks(room)
 		var held, most atomic.Int64
 		var all sync.WaitGroup
 		for range 8 {
 			all.Go(func() {
 				for range 50 {
-					done, err := l.take(t.Context(), x)
+					done, err := l.Take(t.Context(), x)
 					if err != nil {
 						t.Error(err)
 						return
@@ -99,14 +101,14 @@ func TestLargeChunksAreBounded(t *testing.T) {
 		if most.Load() > want {
 			t.Errorf("%d of room: %d at a time, at most %d", room, most.Load(), want)
 		}
-		first, err := l.take(t.Context(), x)
+		first, err := l.Take(t.Context(), x)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if want == 1 {
 			over, cancel := context.WithCancel(t.Context())
 			cancel()
-			if _, err := l.take(over, x); !errors.Is(err, context.Canceled) {
+			if _, err := l.Take(over, x); !errors.Is(err, context.Canceled) {
 				t.Errorf("%d of room: a second chunk: %v", room, err)
 			}
 		}

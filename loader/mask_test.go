@@ -15,6 +15,7 @@ import (
 
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/loader/pixels"
 	"github.com/chaski-eo/chaski/shuffle"
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
@@ -224,11 +225,11 @@ func TestBadMasks(t *testing.T) {
 	}
 	b.Release()
 	spec := Spec{Source: "memory", Fields: []Field{{Name: "image"}}, BatchSize: 1}.WithDefaults()
-	if _, err := measure(context.Background(), spec, Options{Opener: tab}.withDefaults(), tab, nil, nil); !errors.Is(err, fault.Corrupt) || !strings.Contains(err.Error(), want) {
+	if _, err := measure(context.Background(), spec, Options{Opener: tab}.WithDefaults(), tab, nil, nil); !errors.Is(err, fault.Corrupt) || !strings.Contains(err.Error(), want) {
 		t.Errorf("statistics: %v, want %q", err, want)
 	}
 	spec.BadSamples = BadSkip
-	r, err := measure(context.Background(), spec, Options{Opener: tab}.withDefaults(), tab, nil, nil)
+	r, err := measure(context.Background(), spec, Options{Opener: tab}.WithDefaults(), tab, nil, nil)
 	if err != nil || r.Skipped != 1 || r.Fields["image"].Bands[0].Count+r.Fields["image"].Bands[0].NoData != 20*24 {
 		t.Errorf("statistics: %+v, %v", r, err)
 	}
@@ -242,17 +243,17 @@ func TestMaskChunksAreBounded(t *testing.T) {
 	a, o := newFakeAsset(r, 1, 64, 64, 8, false, false)
 	o = a.addMask(r, o, 64, 32, true)
 	tab.add(0, 0, a, o)
-	rd := newAssetReader(Options{Opener: tab, MaxChunkBytes: 64*32 - 1}.withDefaults())
+	rd := pixels.NewReader(Options{Opener: tab, MaxChunkBytes: 64*32 - 1}.WithDefaults())
 	asset := catalog.Asset{URI: "0/0", Index: a.index}
 	box := chunk.Box{B1: 1, Y1: 64, X1: 64}
-	if err := rd.read(context.Background(), asset, box, nil, nowhere{}, nil); err != nil {
+	if err := rd.Read(context.Background(), asset, box, nil, pixels.Nowhere{}, nil); err != nil {
 		t.Fatal(err)
 	}
-	if err := rd.read(context.Background(), asset, box, nil, nowhere{}, nowhere{}); !errors.Is(err, fault.Limit) || !strings.Contains(err.Error(), "mask") {
+	if err := rd.Read(context.Background(), asset, box, nil, pixels.Nowhere{}, pixels.Nowhere{}); !errors.Is(err, fault.Limit) || !strings.Contains(err.Error(), "mask") {
 		t.Errorf("%v", err)
 	}
-	if cap(rd.samples) > 64*32 {
-		t.Errorf("%d bytes were taken", cap(rd.samples))
+	if cap(rd.Samples) > 64*32 {
+		t.Errorf("%d bytes were taken", cap(rd.Samples))
 	}
 }
 

@@ -5,27 +5,8 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/chaski-eo/chaski/internal/cast"
 	"github.com/chaski-eo/chaski/internal/invariants"
 )
-
-// Buffer is memory for one batch.
-type Buffer interface {
-	// Bytes returns the memory, always the same. Its first byte is at an address divisible by 64.
-	Bytes() []byte
-	// Free gives the memory up. It is called once, and the bytes are not used afterwards.
-	Free()
-}
-
-// heap is a Buffer that the garbage collector frees.
-type heap []byte
-
-// NewHeap returns n bytes that the garbage collector frees.
-func NewHeap(n int) Buffer { return heap(cast.Aligned(n)) }
-
-func (h heap) Bytes() []byte { return h }
-
-func (heap) Free() {}
 
 // memory hands out batch buffers within a bound and takes them back. Buffers that come back are
 // kept for the next batch of the same size, and count within the bound.

@@ -1,6 +1,9 @@
 package loader
 
-import "github.com/chaski-eo/chaski/loader/spec"
+import (
+	"github.com/chaski-eo/chaski/loader/resources"
+	"github.com/chaski-eo/chaski/loader/spec"
+)
 
 // What a user asks for is package spec's; these are its names that most programs need.
 type (
@@ -49,3 +52,26 @@ func ParseSpec(b []byte) (Spec, error) { return spec.ParseSpec(b) }
 
 // Schema returns the JSON Schema of a spec: see spec.Schema.
 func Schema() []byte { return spec.Schema() }
+
+// What an engine may use is package resources'; these are its names that most programs need.
+type (
+	// Options say how an engine works: see resources.Options.
+	Options = resources.Options
+	// Stages counts where the time of workers goes: see resources.Stages.
+	Stages = resources.Stages
+	// Buffer is memory for one batch: see resources.Buffer.
+	Buffer = resources.Buffer
+	// Members keeps containers open: see resources.Members.
+	Members = resources.Members
+)
+
+// Defaults of Options.
+const (
+	DefaultMaxChunkBytes = resources.DefaultMaxChunkBytes
+	DefaultMemoryBytes   = resources.DefaultMemoryBytes
+	DefaultCacheBytes    = resources.DefaultCacheBytes
+	NoIndexCache         = resources.NoIndexCache
+)
+
+// NewHeap returns n bytes that the garbage collector frees: see resources.NewHeap.
+func NewHeap(n int) Buffer { return resources.NewHeap(n) }

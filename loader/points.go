@@ -11,6 +11,7 @@ import (
 
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/loader/pixels"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/shuffle"
 	"github.com/chaski-eo/chaski/store/catalog"
@@ -347,7 +348,7 @@ func (e *Engine) eachPoints(ctx context.Context, d *dataset, draw *shuffle.Draw,
 	if len(d.points) == 0 {
 		return nil
 	}
-	a, err := d.table.Asset(ctx, d.rasters[0].column, draw.Row)
+	a, err := d.table.Asset(ctx, d.rasters[0].TableColumn, draw.Row)
 	if err != nil {
 		return err
 	}
@@ -380,10 +381,10 @@ func (d *dataset) eachPoints(ctx context.Context, a catalog.Asset, row int64, wi
 }
 
 // points reads the points of a row, of all fields.
-func (u unit) points(r *assetReader, d *dataset, draw *shuffle.Draw) error {
+func (u unit) points(r *pixels.Reader, d *dataset, draw *shuffle.Draw) error {
 	p, e := u.p, u.p.engine
 	return e.eachPoints(p.ctx, d, draw, func(i int, f *pointsField, at pointWindow) error {
-		left, err := f.read(p.ctx, r.pointReader(f.array), &p.points[i], u.row, at.win, at.t, at.n, d.sampler.Height, d.sampler.Width, draw.Transform)
+		left, err := f.read(p.ctx, r.PointReader(f.array), &p.points[i], u.row, at.win, at.t, at.n, d.sampler.Height, d.sampler.Width, draw.Transform)
 		if err != nil {
 			return fault.WithFile(inField(f.name, err), f.array.URI())
 		}
@@ -392,37 +393,6 @@ func (u unit) points(r *assetReader, d *dataset, draw *shuffle.Draw) error {
 		}
 		return nil
 	})
-}
-
-// pointReader returns this worker's reader of an array of points.
-func (r *assetReader) pointReader(a *tiledb.Array) *tiledb.Reader {
-	return r.reader(pointArray{a}).(pointReader).Reader
-}
-
-// pointArray makes a worker's readers of points ones of its arrays.
-type pointArray struct{ a *tiledb.Array }
-
-func (p pointArray) Open() chunk.BlockReader { return pointReader{p.a.NewReader()} }
-
-// Plan implements chunk.BlockPlanner.
-func (p pointArray) Plan() chunk.BlockPlan { return pointPlan{p.a.NewDryRun()} }
-
-// pointPlan foresees what a pointReader reads.
-type pointPlan struct{ *tiledb.DryRun }
-
-// PlanBox implements chunk.BlockPlan: there are no images.
-func (pointPlan) PlanBox(context.Context, int64, chunk.Box, func(string, int64, int64)) (bool, error) {
-	return false, fault.New(fault.Unsupported, "array", fault.NoOffset, "points are no image")
-}
-
-type pointReader struct{ *tiledb.Reader }
-
-// SetTurn implements chunk.TurnTaker.
-func (r pointReader) SetTurn(turn func() (done func())) { r.Turn = turn }
-
-// ReadBox implements chunk.BlockReader: there are no images.
-func (pointReader) ReadBox(context.Context, []byte, int64, chunk.Box) error {
-	return fault.New(fault.Unsupported, "array", fault.NoOffset, "points are no image")
 }
 
 // pointTensors are the tensors of the fields of points.

@@ -17,6 +17,7 @@ import (
 
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/loader/pixels"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/shuffle"
 	"github.com/chaski-eo/chaski/store/tiledb"
@@ -659,7 +660,7 @@ func TestPointsThatCannotBe(t *testing.T) {
 	}
 }
 
-var _ chunk.BlockArray = pointArray{}
+var _ chunk.BlockArray = pixels.PointArray{}
 
 // TestPointsInContainers: rasters in a container lie on the ground where their own headers say, not where the file does, which is
 // that of all of them. The chips lie side by side (read with GDAL): 24 pixels of 20 m each, 640 m apart.

@@ -15,6 +15,8 @@ import (
 	"github.com/chaski-eo/chaski/einops"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/cast"
+	"github.com/chaski-eo/chaski/loader/pixels"
+	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/shuffle"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog"
@@ -111,8 +113,8 @@ type Array struct {
 
 // Read decodes windows of one file, or of several with equal shape and dtype stacked along n.
 func Read(ctx context.Context, paths []string, o ReadOptions) (*Array, error) {
-	o.Options = o.Options.withDefaults()
-	defer o.Options.closeOpener()
+	o.Options = o.Options.WithDefaults()
+	defer o.Options.CloseOpener()
 	q, err := newReadPlan(ctx, paths, o)
 	if err != nil {
 		return nil, err
@@ -125,7 +127,7 @@ type readPlan struct {
 	options Options
 	threads int
 	assets  []catalog.Asset // one a picked n
-	field   *rasterField
+	field   *pixels.Raster
 	plan    *einops.Plan
 	win     shuffle.Box
 	out     *Array
@@ -286,14 +288,14 @@ func (q *readPlan) resolve(o ReadOptions, paths int) error {
 	if o.Validity {
 		f.Validity, size = "valid", size+1
 	}
-	if q.field, err = newRasterField(f, 0, x); err != nil {
+	if q.field, err = pixels.NewRaster(f, 0, x); err != nil {
 		return err
 	}
-	q.field.h, q.field.w = q.win.H, q.win.W
-	if bytesOf(limit, len(q.assets), len(bands), q.win.H, q.win.W, size) < 0 {
+	q.field.H, q.field.W = q.win.H, q.win.W
+	if pixels.BoundedBytes(limit, len(q.assets), len(bands), q.win.H, q.win.W, size) < 0 {
 		return fault.New(fault.Limit, "array", fault.NoOffset, "(%d, %d, %d, %d) %s is over %d bytes", len(q.assets), len(bands), q.win.H, q.win.W, x.DType, limit)
 	}
-	if q.plan, err = q.field.pattern.Plan(q.field.axes(len(q.assets)), o.Sizes); err != nil {
+	if q.plan, err = q.field.LayoutPattern.Plan(q.field.Axes(len(q.assets)), o.Sizes); err != nil {
 		return err
 	}
 	q.out = &Array{DType: x.DType, Shape: q.plan.Shape, Axes: q.plan.Axes}
@@ -336,8 +338,8 @@ func (q *readPlan) run(ctx context.Context) (*Array, error) {
 	})
 	for range q.readers() {
 		g.Go(func() error {
-			r := borrowReader(q.options)
-			defer r.giveBack()
+			r := pixels.BorrowReader(q.options)
+			defer r.GiveBack()
 			for p := range pieces {
 				if err := q.read(ctx, r, p); err != nil {
 					return err
@@ -358,7 +360,7 @@ func (q *readPlan) readers() int {
 	if !remote || q.options.Fetchers <= q.threads {
 		return q.threads
 	}
-	q.options.turns = make(turns, q.threads)
+	q.options.Turns = make(resources.Turns, q.threads)
 	return q.options.Fetchers
 }
 
@@ -374,7 +376,7 @@ func (q *readPlan) present(ctx context.Context, a catalog.Asset) error {
 
 func (q *readPlan) cut(ctx context.Context, to chan<- piece) error {
 	for n, a := range q.assets {
-		box := inside(q.win, a.Index.Height, a.Index.Width)
+		box := pixels.Inside(q.win, a.Index.Height, a.Index.Width)
 		for y := box.Y0; y < box.Y1; {
 			b := box
 			b.Y0 = y
@@ -392,12 +394,12 @@ func (q *readPlan) cut(ctx context.Context, to chan<- piece) error {
 	return nil
 }
 
-func (q *readPlan) read(ctx context.Context, r *assetReader, p piece) error {
+func (q *readPlan) read(ctx context.Context, r *pixels.Reader, p piece) error {
 	a := q.assets[p.n]
-	cv, err := q.field.final.get(a.Index)
+	cv, err := q.field.Final.Get(a.Index)
 	if err != nil {
 		return err
 	}
-	to := &row{field: q.field, plan: q.plan, dst: einops.Target{Data: q.out.Data, Mask: q.out.Valid}, cv: cv, n: p.n, win: q.win}
-	return r.read(ctx, a, p.box, q.field.bands, to, to.masked(&q.field.final, p.box))
+	to := &pixels.Row{Field: q.field, Plan: q.plan, Dst: einops.Target{Data: q.out.Data, Mask: q.out.Valid}, Cv: cv, N: p.n, Win: q.win}
+	return r.Read(ctx, a, p.box, q.field.Picked, to, to.Masked(&q.field.Final, p.box))
 }

@@ -40,7 +40,7 @@ func tryEngine(spec Spec, tab *fakeTable) (*Engine, error) {
 	if err := spec.Validate(); err != nil {
 		return nil, err
 	}
-	return newEngine(context.Background(), spec, Options{Workers: 2, Opener: tab}.withDefaults(), tab)
+	return newEngine(context.Background(), spec, Options{Workers: 2, Opener: tab}.WithDefaults(), tab)
 }
 
 // TestFieldsOfOtherResolution reads windows of two rasters whose sizes have a ratio, and looks every
@@ -293,7 +293,7 @@ func TestBatchesOfSeveralSizesShareTheMemory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := newEngine(context.Background(), spec, Options{Workers: 1, Opener: tab, MemoryBytes: int64(l.bytes)}.withDefaults(), tab)
+	e, err := newEngine(context.Background(), spec, Options{Workers: 1, Opener: tab, MemoryBytes: int64(l.bytes)}.WithDefaults(), tab)
 	if err != nil {
 		t.Fatal(err)
 	}

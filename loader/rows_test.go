@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/loader/pixels"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/tiff"
@@ -29,7 +30,7 @@ type gather struct {
 	got map[[3]int]string
 }
 
-func (g *gather) put(x *chunk.Index, i int, samples []byte) {
+func (g *gather) Put(x *chunk.Index, i int, samples []byte) {
 	c, size := x.Box(i), x.DType.Size()
 	nb, nh, nw := x.Stored(i)
 	for b := max(c.B0, g.box.B0); b < min(c.B1, g.box.B1); b++ {
@@ -63,16 +64,16 @@ func TestWindowsThatEndInsideOfChunks(t *testing.T) {
 			continue
 		}
 		x := img.Index
-		want, err := whole.Image(x, b, codecs(), 4<<20)
+		want, err := whole.Image(x, b, pixels.Codecs(), 4<<20)
 		if err != nil {
 			continue
 		}
-		r := newAssetReader(Options{Opener: inMemory(b)}.withDefaults())
+		r := pixels.NewReader(Options{Opener: inMemory(b)}.WithDefaults())
 		for range 4 {
 			y0, x0 := rnd.IntN(x.Height), rnd.IntN(x.Width)
 			g := &gather{got: map[[3]int]string{}, box: chunk.Box{B1: x.Bands, Y0: y0, X0: x0,
 				Y1: min(x.Height, y0+1+rnd.IntN(40)), X1: min(x.Width, x0+1+rnd.IntN(20))}}
-			if err := r.read(context.Background(), catalog.Asset{URI: f.Path, Index: x}, g.box, nil, g, nil); err != nil {
+			if err := r.Read(context.Background(), catalog.Asset{URI: f.Path, Index: x}, g.box, nil, g, nil); err != nil {
 				t.Fatal(err)
 			}
 			size := x.DType.Size()
@@ -115,12 +116,12 @@ func TestChunksAreDecodedToTheLastRowNeeded(t *testing.T) {
 	}
 	file := bytes.Repeat([]byte{1}, 18)
 	var n []int
-	r := newAssetReader(Options{Opener: inMemory(file)}.withDefaults())
-	r.decoder = chunk.NewDecoder(chunk.Codecs{chunk.Zstd: func() chunk.Decompressor { return asked{&n} }})
+	r := pixels.NewReader(Options{Opener: inMemory(file)}.WithDefaults())
+	r.Decoder = chunk.NewDecoder(chunk.Codecs{chunk.Zstd: func() chunk.Decompressor { return asked{&n} }})
 	for y1 := 1; y1 <= x.Height; y1++ {
 		n = n[:0]
 		box := chunk.Box{B1: 2, Y1: y1, X0: 20, X1: 30}
-		if err := r.read(context.Background(), catalog.Asset{Index: x}, box, nil, nowhere{}, nil); err != nil {
+		if err := r.Read(context.Background(), catalog.Asset{Index: x}, box, nil, pixels.Nowhere{}, nil); err != nil {
 			t.Fatal(err)
 		}
 		var want []int

@@ -18,6 +18,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/loader/pixels"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/shuffle"
 	"github.com/chaski-eo/chaski/store/catalog"
@@ -107,7 +108,7 @@ func tryMixed(spec Spec, tabs map[string]*fakeTable, workers int) (*Engine, erro
 			all.objects[name+":"+uri] = o
 		}
 	}
-	e, err := openEngine(context.Background(), spec, Options{Workers: workers, Opener: all}.withDefaults(),
+	e, err := openEngine(context.Background(), spec, Options{Workers: workers, Opener: all}.WithDefaults(),
 		func(_ context.Context, src Source, _ []Field) (table, error) {
 			tab, ok := tabs[src.Source]
 			if !ok {
@@ -238,7 +239,7 @@ func expected(a *fakeAsset, b shuffle.Box, c, y, x, h, w int, blend bool) (v flo
 func checkSampled(t testing.TB, e *Engine, tabs map[string]*fakeTable, tk shuffle.Ticket, b *Batch) {
 	t.Helper()
 	img, val, mask := b.Tensor("image"), b.Tensor("image_valid"), b.Tensor("mask")
-	h, w, steps := e.rasters[0].h, e.rasters[0].w, max(e.sets[0].steps, 1)
+	h, w, steps := e.rasters[0].H, e.rasters[0].W, max(e.sets[0].steps, 1)
 	for k := range tk.Rows() {
 		pos := tk.Position(k, e.Len())
 		if b.Positions[k] != pos {
@@ -689,16 +690,16 @@ func TestNativeSampled(t *testing.T) {
 
 func BenchmarkResample(b *testing.B) {
 	const side = 256
-	from := &rasterField{pickedBands: pickedBands{bands: []int{0}}, h: 300, w: 280}
-	for name, to := range map[string]*rasterField{"bilinear": {h: side, w: side, blends: true}, "nearest": {h: side, w: side}} {
+	from := &pixels.Raster{PickedBands: pixels.PickedBands{Picked: []int{0}}, H: 300, W: 280}
+	for name, to := range map[string]*pixels.Raster{"bilinear": {H: side, W: side, Blends: true}, "nearest": {H: side, W: side}} {
 		b.Run(name, func(b *testing.B) {
-			s := &resampler{in: make([]byte, 4*300*280), inValid: make([]byte, 300*280)}
-			for i := range s.inValid {
-				s.inValid[i] = 1
-				binary.LittleEndian.PutUint32(s.in[4*i:], math.Float32bits(float32(i%1000)))
+			s := &pixels.Resampler{In: make([]byte, 4*300*280), InValid: make([]byte, 300*280)}
+			for i := range s.InValid {
+				s.InValid[i] = 1
+				binary.LittleEndian.PutUint32(s.In[4*i:], math.Float32bits(float32(i%1000)))
 			}
 			for b.Loop() {
-				s.resample(from, to, 4)
+				s.Resample(from, to, 4)
 			}
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/side/side, "ns/pixel")
 		})
@@ -707,14 +708,14 @@ func BenchmarkResample(b *testing.B) {
 
 // TestAntialiasIsBounded: rows that are kept for a result far wider than its window count against the limit.
 func TestAntialiasIsBounded(t *testing.T) {
-	var s smoother
+	var s pixels.Smoother
 	for _, size := range [][4]int{{4096, 1, 1, 65536}, {1, 1 << 20, 1, 1}} {
-		if err := s.prepare(size[0], size[1], size[2], size[3], 16<<20); fault.KindOf(err) != fault.Limit {
+		if err := s.Prepare(size[0], size[1], size[2], size[3], 16<<20); fault.KindOf(err) != fault.Limit {
 			t.Errorf("%v: %v", size, err)
 		}
 	}
-	if err := s.prepare(4096, 64, 4, 4, 16<<20); err != nil || cap(s.rows) > 1<<20 {
-		t.Errorf("%v, %d sums", err, cap(s.rows))
+	if err := s.Prepare(4096, 64, 4, 4, 16<<20); err != nil || cap(s.Rows) > 1<<20 {
+		t.Errorf("%v, %d sums", err, cap(s.Rows))
 	}
 }
 
@@ -722,13 +723,13 @@ func BenchmarkAntialias(b *testing.B) {
 	const side = 256
 	for _, m := range []int{300, 1024} {
 		b.Run(fmt.Sprint(m, " to ", side), func(b *testing.B) {
-			s := &resampler{in: make([]byte, 4*m*m), inValid: bytes.Repeat([]byte{1}, m*m)}
-			from, to := &rasterField{pickedBands: pickedBands{bands: []int{0}}, h: m, w: m}, &rasterField{h: side, w: side}
+			s := &pixels.Resampler{In: make([]byte, 4*m*m), InValid: bytes.Repeat([]byte{1}, m*m)}
+			from, to := &pixels.Raster{PickedBands: pixels.PickedBands{Picked: []int{0}}, H: m, W: m}, &pixels.Raster{H: side, W: side}
 			for b.Loop() {
-				if err := s.smooth.prepare(m, m, side, side, 1<<30); err != nil {
+				if err := s.Smooth.Prepare(m, m, side, side, 1<<30); err != nil {
 					b.Fatal(err)
 				}
-				s.antialias(from, to)
+				s.Antialias(from, to)
 			}
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/side/side, "ns/pixel")
 		})

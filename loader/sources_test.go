@@ -19,6 +19,7 @@ import (
 
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/loader/pixels"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/shuffle"
 	"github.com/chaski-eo/chaski/source"
@@ -254,7 +255,7 @@ func TestWeightsAgainstCounting(t *testing.T) {
 	tab := chips(9, 6)
 	dir := t.TempDir()
 	for _, classes := range [][]float64{nil, {9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 100, 120}} {
-		p := &weighing{options: Options{Opener: tab, Workers: 3}.withDefaults(), table: tab, spec: Spec{Source: "x", Fields: slices.Clone(sampledFields), BatchSize: 1}.WithDefaults()}
+		p := &weighing{options: Options{Opener: tab, Workers: 3}.WithDefaults(), table: tab, spec: Spec{Source: "x", Fields: slices.Clone(sampledFields), BatchSize: 1}.WithDefaults()}
 		if err := p.run(context.Background(), WeightOptions{Field: "mask", Classes: classes, Cell: 5}); err != nil {
 			t.Fatal(err)
 		}
@@ -336,7 +337,7 @@ func (t *renamed) ScanIDs(_ context.Context, visit func(int64, string) error) er
 // refused; data that moved are the same.
 func TestWeightsAreOfTheirSamples(t *testing.T) {
 	tab := chips(9, 4)
-	ctx, o := context.Background(), Options{Opener: tab, Workers: 1}.withDefaults()
+	ctx, o := context.Background(), Options{Opener: tab, Workers: 1}.WithDefaults()
 	counted := &renamed{tab, []string{"a/b/1.tif", "a/b/2.tif", "a/bc/3.tif", "a/4.tif"}}
 	p := &weighing{options: o, table: counted, spec: Spec{Source: "x", Fields: slices.Clone(sampledFields), BatchSize: 1}.WithDefaults()}
 	if err := p.run(ctx, WeightOptions{}); err != nil {
@@ -424,22 +425,22 @@ func (r countedReader) ReadAt(ctx context.Context, p []byte, off int64) error {
 // TestTilesHoldNoMoreThanTheirBound: whatever sizes tiles have that make room for each other, their memory is what
 // is counted.
 func TestTilesHoldNoMoreThanTheirBound(t *testing.T) {
-	c := newTiles(1 << 20)
+	c := pixels.NewTileCache(1 << 20)
 	for round, n := range []int{1 << 17, 1 << 16, 1 << 15, 1 << 14, 1 << 13, 1 << 17} {
-		for i := range 2 * int(c.bound) / n {
-			got, mine := c.get(tileKey{chunk: i, row: int64(round)}, n)
+		for i := range 2 * int(c.Bound) / n {
+			got, mine := c.Get(pixels.TileKey{Chunk: i, Row: int64(round)}, n)
 			if got == nil || !mine {
 				t.Fatalf("tile %d of %d bytes: %v, %v", i, n, got, mine)
 			}
-			c.finish(got, false)
-			c.put(got)
+			c.Finish(got, false)
+			c.Put(got)
 		}
 		real := int64(0)
-		for _, tile := range c.by {
-			real += int64(cap(tile.samples) - chunk.Spare)
+		for _, tile := range c.By {
+			real += int64(cap(tile.Samples) - chunk.Spare)
 		}
-		if real > c.bound || c.held > c.bound || c.held != real {
-			t.Errorf("tiles of %d bytes: %d are held and %d counted, of %d", n, real, c.held, c.bound)
+		if real > c.Bound || c.Held > c.Bound || c.Held != real {
+			t.Errorf("tiles of %d bytes: %d are held and %d counted, of %d", n, real, c.Held, c.Bound)
 		}
 	}
 }
@@ -461,12 +462,12 @@ func TestTilesAreOutOfTheMemory(t *testing.T) {
 			s.Strata = &Strata{Column: "key"}
 		}
 		s.Source = "memory"
-		e, err := newEngine(t.Context(), s.WithDefaults(), Options{Workers: 1, Opener: tab, MemoryBytes: memory}.withDefaults(), tab)
+		e, err := newEngine(t.Context(), s.WithDefaults(), Options{Workers: 1, Opener: tab, MemoryBytes: memory}.WithDefaults(), tab)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if e.memory.bound+e.tiles.bound != memory || e.tiles.bound < 1 || e.tiles.bound > memory/2 {
-			t.Errorf("pools of %d: %d bytes of batches and %d of tiles in a memory of %d", pool, e.memory.bound, e.tiles.bound, memory)
+		if e.memory.bound+e.tiles.Bound != memory || e.tiles.Bound < 1 || e.tiles.Bound > memory/2 {
+			t.Errorf("pools of %d: %d bytes of batches and %d of tiles in a memory of %d", pool, e.memory.bound, e.tiles.Bound, memory)
 		}
 		if err := e.Close(); err != nil {
 			t.Error(err)
@@ -487,19 +488,19 @@ func TestTilesOfAPoolAreReadOnce(t *testing.T) {
 	var want [][]byte
 	for _, memory := range []int64{64 << 20, 40_000} {
 		c := &counting{fakeTable: tab, reads: map[string]int{}}
-		e, err := newEngine(context.Background(), spec, Options{Workers: 7, Opener: c, MemoryBytes: memory}.withDefaults(), tab)
+		e, err := newEngine(context.Background(), spec, Options{Workers: 7, Opener: c, MemoryBytes: memory}.WithDefaults(), tab)
 		if err != nil {
 			t.Fatal(err)
 		}
 		got, _ := collect(t, e, LoaderOptions{Epochs: 1})
-		if e.tiles.held > e.tiles.bound || e.tiles.used.Len() != len(e.tiles.by) {
-			t.Errorf("%d bytes of tiles, at most %d; %d of %d are held", e.tiles.held, e.tiles.bound, len(e.tiles.by)-e.tiles.used.Len(), len(e.tiles.by))
+		if e.tiles.Held > e.tiles.Bound || e.tiles.Used.Len() != len(e.tiles.By) {
+			t.Errorf("%d bytes of tiles, at most %d; %d of %d are held", e.tiles.Held, e.tiles.Bound, len(e.tiles.By)-e.tiles.Used.Len(), len(e.tiles.By))
 		}
 		if err := e.Close(); err != nil {
 			t.Error(err)
 		}
-		if e.tiles.held != 0 || len(e.tiles.by) != 0 {
-			t.Errorf("%d bytes of tiles after Close", e.tiles.held)
+		if e.tiles.Held != 0 || len(e.tiles.By) != 0 {
+			t.Errorf("%d bytes of tiles after Close", e.tiles.Held)
 		}
 		if want == nil {
 			want = got
@@ -516,22 +517,22 @@ func TestTilesOfAPoolAreReadOnce(t *testing.T) {
 
 // TestTilesThatFail: whoever waits for a chunk does not get another's error.
 func TestTilesThatFail(t *testing.T) {
-	c := newTiles(1000)
-	a, mine := c.get(tileKey{chunk: 1}, 100)
-	b, others := c.get(tileKey{chunk: 1}, 100)
+	c := pixels.NewTileCache(1000)
+	a, mine := c.Get(pixels.TileKey{Chunk: 1}, 100)
+	b, others := c.Get(pixels.TileKey{Chunk: 1}, 100)
 	if !mine || others || a != b {
 		t.Fatal("a chunk was given out twice")
 	}
-	c.finish(a, true)
-	c.put(a)
-	if again, mine := c.get(tileKey{chunk: 1}, 100); !mine || again == a {
+	c.Finish(a, true)
+	c.Put(a)
+	if again, mine := c.Get(pixels.TileKey{Chunk: 1}, 100); !mine || again == a {
 		t.Error("a chunk that failed is still there")
 	}
-	c.put(b)
-	if c.held != 100 {
-		t.Errorf("%d bytes are held", c.held)
+	c.Put(b)
+	if c.Held != 100 {
+		t.Errorf("%d bytes are held", c.Held)
 	}
-	if big, _ := c.get(tileKey{chunk: 2}, 901); big != nil {
+	if big, _ := c.Get(pixels.TileKey{Chunk: 2}, 901); big != nil {
 		t.Error("more was given out than there is room for")
 	}
 }

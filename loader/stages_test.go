@@ -3,6 +3,8 @@ package loader
 import (
 	"testing"
 	"time"
+
+	"github.com/chaski-eo/chaski/loader/resources"
 )
 
 // The stages are the whole of the workers' time, for any number of workers and whatever becomes of the
@@ -13,7 +15,7 @@ func TestStagesAreAllOfTheTime(t *testing.T) {
 		spec := windowSpec()
 		var s Stages
 		begin := time.Now()
-		e, err := newEngine(t.Context(), spec.WithDefaults(), Options{Workers: workers, Opener: tab, Stages: &s}.withDefaults(), tab)
+		e, err := newEngine(t.Context(), spec.WithDefaults(), Options{Workers: workers, Opener: tab, Stages: &s}.WithDefaults(), tab)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -43,7 +45,7 @@ func TestStagesAreAllOfTheTime(t *testing.T) {
 		passed := time.Since(begin)
 
 		var sum time.Duration
-		for _, stage := range AllStages() {
+		for _, stage := range resources.AllStages() {
 			spent := s.Spent(stage)
 			if sum += spent; spent <= 0 {
 				t.Errorf("%d workers: %v in stage %v", workers, spent, stage)
@@ -62,7 +64,7 @@ func TestStagesAreAllOfTheTime(t *testing.T) {
 func TestNoStages(t *testing.T) {
 	var s *Stages
 	c := s.Clock()
-	if n := testing.AllocsPerRun(10, func() { c.Lap(StageRead); c.Stop(); s.AddSent(1); s.count([]bool{true}) }); c != nil || n != 0 {
+	if n := testing.AllocsPerRun(10, func() { c.Lap(resources.StageRead); c.Stop(); s.AddSent(1); s.Count([]bool{true}) }); c != nil || n != 0 {
 		t.Errorf("clock %v, %g allocations", c, n)
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/loader/pixels"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/stats"
@@ -30,11 +31,11 @@ func Stats(ctx context.Context, spec Spec, o Options, progress func(done, total 
 	if err := spec.Validate(); err != nil {
 		return nil, err
 	}
-	o = o.withDefaults()
-	if err := o.validate(); err != nil {
+	o = o.WithDefaults()
+	if err := o.Validate(); err != nil {
 		return nil, err
 	}
-	defer o.closeOpener()
+	defer o.CloseOpener()
 	src := spec.Root()
 	if len(src.Sources) > 0 {
 		return nil, errors.New("spec: the statistics of a mixture are those of its sources, one by one")
@@ -84,7 +85,7 @@ func measure(ctx context.Context, sp Spec, o Options, t table, rows []uint32, pr
 		return nil, err
 	}
 	g, ctx := errgroup.WithContext(ctx)
-	for range p.options.readers(o.Workers, p.remote) {
+	for range p.options.Readers(o.Workers, p.remote) {
 		g.Go(func() error { return p.work(ctx) })
 	}
 	if err := g.Wait(); err != nil {
@@ -142,7 +143,7 @@ func (p *pass) work(ctx context.Context) error {
 			return err
 		}
 	}
-	r := newAssetReader(p.options)
+	r := pixels.NewReader(p.options)
 	for {
 		row := p.next.Add(1) - 1
 		if row >= p.len() {
@@ -181,16 +182,16 @@ func (p *pass) tick() {
 
 // sample adds one sample. Where bad samples are skipped it is decoded once before, so that one which
 // breaks off half way adds nothing.
-func (p *pass) sample(ctx context.Context, r *assetReader, fields []*stats.Field, row int64) error {
+func (p *pass) sample(ctx context.Context, r *pixels.Reader, fields []*stats.Field, row int64) error {
 	if p.spec.BadSamples == BadSkip {
-		if err := p.read(ctx, r, row, fields, func(int) tallier { return nowhere{} }); err != nil {
+		if err := p.read(ctx, r, row, fields, func(int) tallier { return pixels.Nowhere{} }); err != nil {
 			return err
 		}
 	}
 	return p.read(ctx, r, row, fields, func(k int) tallier { return &tally{field: fields[k]} })
 }
 
-func (p *pass) read(ctx context.Context, r *assetReader, row int64, fields []*stats.Field, to func(k int) tallier) error {
+func (p *pass) read(ctx context.Context, r *pixels.Reader, row int64, fields []*stats.Field, to func(k int) tallier) error {
 	for k, i := range p.columns {
 		a, err := p.table.Asset(ctx, i, row)
 		if err != nil {
@@ -212,14 +213,14 @@ func (p *pass) read(ctx context.Context, r *assetReader, row int64, fields []*st
 // whole reads an asset from its first row to its last. One with a mask is read some rows at a time, the
 // mask in front of its pixels: as many rows as whole chunks of both need, so that nothing is decoded more
 // than twice.
-func (p *pass) whole(ctx context.Context, r *assetReader, a catalog.Asset, to tallier) error {
+func (p *pass) whole(ctx context.Context, r *pixels.Reader, a catalog.Asset, to tallier) error {
 	x := a.Index
 	all := chunk.Box{B1: x.Bands, Y1: x.Height, X1: x.Width}
 	if x.Mask == nil {
-		return r.read(ctx, a, all, nil, to, nil)
+		return r.Read(ctx, a, all, nil, to, nil)
 	}
 	rows := min(int64(x.Height), int64(x.ChunkH)*int64((x.Mask.ChunkH-1)/x.ChunkH+1))
-	if bytesOf(int64(p.options.MaxChunkBytes), int(rows), x.Width, x.Mask.Bands) < 0 {
+	if pixels.BoundedBytes(int64(p.options.MaxChunkBytes), int(rows), x.Width, x.Mask.Bands) < 0 {
 		return a.Fault(fault.New(fault.Limit, "mask", fault.NoOffset, "%d rows of %d pixels at once, at most %d bytes", rows, x.Width, p.options.MaxChunkBytes))
 	}
 	mask := a
@@ -228,10 +229,10 @@ func (p *pass) whole(ctx context.Context, r *assetReader, a catalog.Asset, to ta
 		all.Y1 = min(all.Y0+int(rows), x.Height)
 		part := all
 		part.B1 = x.Mask.Bands
-		if err := inMask(r.read(ctx, mask, part, nil, to.begin(part), nil)); err != nil {
+		if err := pixels.InMask(r.Read(ctx, mask, part, nil, to.Begin(part), nil)); err != nil {
 			return err
 		}
-		if err := r.read(ctx, a, all, nil, to, nil); err != nil {
+		if err := r.Read(ctx, a, all, nil, to, nil); err != nil {
 			return err
 		}
 	}
@@ -240,17 +241,10 @@ func (p *pass) whole(ctx context.Context, r *assetReader, a catalog.Asset, to ta
 
 // tallier is a sink that takes the samples of some rows after their mask, or all of them without.
 type tallier interface {
-	sink
+	pixels.Sink
 	// begin returns the sink for the mask of the rows that come next.
-	begin(box chunk.Box) sink
+	Begin(box chunk.Box) pixels.Sink
 }
-
-// nowhere is a sink that only wants to know whether an asset can be read.
-type nowhere struct{}
-
-func (nowhere) put(*chunk.Index, int, []byte) {}
-
-func (nowhere) begin(chunk.Box) sink { return nowhere{} }
 
 // tally adds the samples of chunks that lie in the image to a field.
 type tally struct {
@@ -265,8 +259,8 @@ type plane struct {
 	pix []byte
 }
 
-// begin implements tallier.
-func (t *tally) begin(box chunk.Box) sink {
+// Begin implements tallier.
+func (t *tally) Begin(box chunk.Box) pixels.Sink {
 	if t.mask == nil {
 		t.mask = &plane{}
 	}
@@ -275,9 +269,9 @@ func (t *tally) begin(box chunk.Box) sink {
 	return t.mask
 }
 
-// put implements sink.
-func (p *plane) put(x *chunk.Index, i int, samples []byte) {
-	box, blk := x.Box(i), blockOf(x, i)
+// Put implements sink.
+func (p *plane) Put(x *chunk.Index, i int, samples []byte) {
+	box, blk := x.Box(i), pixels.BlockOf(x, i)
 	for b := box.B0; b < box.B1; b++ {
 		for y := max(box.Y0, p.box.Y0); y < min(box.Y1, p.box.Y1); y++ {
 			from, to := samples[(b-box.B0)*blk.StrideB+(y-box.Y0)*blk.StrideY:], p.row(b, y, box.X0, box.X1)
@@ -301,9 +295,9 @@ func (p *plane) row(b, y, x0, x1 int) []byte {
 	return p.pix[(b*h+y-p.box.Y0)*w+x0-p.box.X0:][:x1-x0]
 }
 
-// put implements sink.
-func (t *tally) put(x *chunk.Index, i int, samples []byte) {
-	box, blk, size := x.Box(i), blockOf(x, i), x.DType.Size()
+// Put implements sink.
+func (t *tally) Put(x *chunk.Index, i int, samples []byte) {
+	box, blk, size := x.Box(i), pixels.BlockOf(x, i), x.DType.Size()
 	n := box.X1 - box.X0
 	for b := range box.B1 - box.B0 {
 		if t.mask == nil && blk.StrideX == 1 && blk.StrideY == n { // no column of padding: all rows at once

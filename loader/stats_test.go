@@ -14,7 +14,7 @@ import (
 func statsOf(t *testing.T, tab *fakeTable, workers int, policy string) ([]byte, map[string][]float64, int64) {
 	t.Helper()
 	spec := Spec{Source: "memory", Fields: chipFields, BatchSize: 1, BadSamples: policy}.WithDefaults()
-	r, err := measure(context.Background(), spec, Options{Workers: workers, Opener: tab}.withDefaults(), tab, nil, nil)
+	r, err := measure(context.Background(), spec, Options{Workers: workers, Opener: tab}.WithDefaults(), tab, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +92,7 @@ func TestStatsOfBadSamples(t *testing.T) {
 	last := &tab.assets[[2]int64{0, 4}].index.Ranges[len(tab.assets[[2]int64{0, 4}].index.Ranges)-1]
 	last.Len-- // a raw chunk that is short
 	spec := Spec{Source: "memory", Fields: chipFields, BatchSize: 1}.WithDefaults()
-	if _, err := measure(context.Background(), spec, Options{Opener: tab}.withDefaults(), tab, nil, nil); fault.KindOf(err) != fault.Corrupt {
+	if _, err := measure(context.Background(), spec, Options{Opener: tab}.WithDefaults(), tab, nil, nil); fault.KindOf(err) != fault.Corrupt {
 		t.Fatalf("error %v", err)
 	}
 	_, got, skipped := statsOf(t, tab, 2, BadSkip)

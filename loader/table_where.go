@@ -9,6 +9,7 @@ import (
 
 	"github.com/chaski-eo/chaski/crs"
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/store/taco"
@@ -53,7 +54,7 @@ func (s *selector) query(ctx context.Context, w *Condition) error {
 	var err error
 	switch {
 	case w.SQL != "":
-		rows, err = s.options.where(ctx, s.data, w.SQL)
+		rows, err = s.options.Where(ctx, s.data, w.SQL)
 	case w.Select != "":
 		rows, err = s.selected(ctx, w.Select)
 	default:
@@ -82,8 +83,8 @@ func (s *selector) selected(ctx context.Context, sql string) ([]int, error) {
 			left, numbers = append(left, i), append(numbers, int64(i))
 		}
 	}
-	data := withRows(s.data.Take(left), numbers)
-	t, err := s.options.query(ctx, sql, []string{"data"}, func(_ context.Context, name string) (*tables.Table, error) {
+	data := resources.WithRows(s.data.Take(left), numbers)
+	t, err := s.options.Query(ctx, sql, []string{"data"}, func(_ context.Context, name string) (*tables.Table, error) {
 		if isData(name) {
 			return data, nil
 		}
@@ -92,10 +93,10 @@ func (s *selector) selected(ctx context.Context, sql string) ([]int, error) {
 	if err != nil {
 		return nil, err
 	}
-	if t.Index(rowColumn) < 0 {
-		return nil, fault.New(fault.Unsupported, "select", fault.NoOffset, "its result has no column %q to tell samples by; SELECT * has", rowColumn)
+	if t.Index(resources.RowColumn) < 0 {
+		return nil, fault.New(fault.Unsupported, "select", fault.NoOffset, "its result has no column %q to tell samples by; SELECT * has", resources.RowColumn)
 	}
-	return rowNumbers(ctx, t, func(row int64) bool { return row >= 0 && row < int64(len(s.keep)) && s.keep[row] })
+	return resources.RowNumbers(ctx, t, func(row int64) bool { return row >= 0 && row < int64(len(s.keep)) && s.keep[row] })
 }
 
 // near returns the rows that match a place or a time.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/loader/pixels"
 	"github.com/chaski-eo/chaski/shuffle"
 	"github.com/chaski-eo/chaski/store/catalog"
 )
@@ -43,7 +44,7 @@ func sharedTiles(t *testing.T, memory int64) {
 	if err := spec.Validate(); err != nil {
 		t.Fatal(err)
 	}
-	e, err := newEngine(context.Background(), spec, Options{Workers: 4, Opener: tab, MemoryBytes: memory}.withDefaults(), tab)
+	e, err := newEngine(context.Background(), spec, Options{Workers: 4, Opener: tab, MemoryBytes: memory}.WithDefaults(), tab)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,8 +98,8 @@ func sharedTiles(t *testing.T, memory int64) {
 		t.Error("no window met a chunk that is cut")
 	}
 	c := e.tiles
-	if c.held != 0 || len(c.by) != 0 || c.used.Len() != 0 {
-		t.Errorf("%d bytes of %d tiles are still held", c.held, len(c.by))
+	if c.Held != 0 || len(c.By) != 0 || c.Used.Len() != 0 {
+		t.Errorf("%d bytes of %d tiles are still held", c.Held, len(c.By))
 	}
 	if e.memory.taken != e.memory.idleN {
 		t.Errorf("%d bytes are still out", e.memory.taken-e.memory.idleN)
@@ -137,32 +138,32 @@ func TestWindowsFailAlone(t *testing.T) {
 		for i := range stored {
 			x.Ranges = append(x.Ranges, chunk.Range{Off: int64(i), Len: 1})
 		}
-		read := func(share shared) string {
-			r := newAssetReader(Options{Opener: inMemory(stored)}.withDefaults())
-			r.decoder = chunk.NewDecoder(chunk.Codecs{chunk.Zstd: func() chunk.Decompressor { return cutShort{} }})
-			r.share = share
-			if err := r.read(t.Context(), catalog.Asset{URI: "a", Index: x}, box, nil, nowhere{}, nil); err != nil {
+		read := func(share pixels.Shared) string {
+			r := pixels.NewReader(Options{Opener: inMemory(stored)}.WithDefaults())
+			r.Decoder = chunk.NewDecoder(chunk.Codecs{chunk.Zstd: func() chunk.Decompressor { return cutShort{} }})
+			r.Share = share
+			if err := r.Read(t.Context(), catalog.Asset{URI: "a", Index: x}, box, nil, pixels.Nowhere{}, nil); err != nil {
 				return err.Error()
 			}
 			return ""
 		}
-		want := read(shared{})
+		want := read(pixels.Shared{})
 		for others := range 1 << len(stored) { // chunks that another worker decodes, and fails at
-			c := newTiles(1 << 20)
+			c := pixels.NewTileCache(1 << 20)
 			for i := range stored {
 				if others>>i&1 == 0 {
 					continue
 				}
-				held, _ := c.get(tileKey{chunk: i}, 64)
-				defer c.put(held)
+				held, _ := c.Get(pixels.TileKey{Chunk: i}, 64)
+				defer c.Put(held)
 				if stored[i] == 'u' {
-					c.finish(held, false)
+					c.Finish(held, false)
 				} else {
-					held.failed = true
-					close(held.ready)
+					held.Failed = true
+					close(held.Ready)
 				}
 			}
-			if got := read(shared{tiles: c}); got != want {
+			if got := read(pixels.Shared{Tiles: c}); got != want {
 				t.Errorf("%s, with %04b at others: %q, alone %q", stored, others, got, want)
 			}
 		}

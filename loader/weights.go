@@ -21,6 +21,7 @@ import (
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/einops"
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/loader/pixels"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/shuffle"
 	"github.com/chaski-eo/chaski/store/catalog"
@@ -229,11 +230,11 @@ func Weights(ctx context.Context, w io.Writer, spec Spec, o Options, c WeightOpt
 	if len(spec.Sources) > 0 {
 		return errors.New("spec: the weights of a mixture are those of its sources, one by one")
 	}
-	o = o.withDefaults()
-	if err := o.validate(); err != nil {
+	o = o.WithDefaults()
+	if err := o.Validate(); err != nil {
 		return err
 	}
-	defer o.closeOpener()
+	defer o.CloseOpener()
 	src := spec.Root()
 	t, err := openTable(ctx, src, spec.Fields, o)
 	if err != nil {
@@ -253,7 +254,7 @@ type weighing struct {
 	spec     Spec
 	table    table
 	data     *dataset
-	field    *rasterField
+	field    *pixels.Raster
 	lead     int // column of the first raster field
 	head     WeightsHeader
 	next     atomic.Int64
@@ -292,7 +293,7 @@ func (p *weighing) run(ctx context.Context, c WeightOptions) error {
 	if cell < 1 || cell > spec.MaxWindow {
 		return fmt.Errorf("spec: cells of %d pixels, not in 1..%d", cell, spec.MaxWindow)
 	}
-	p.data, p.lead = d, d.rasters[0].column
+	p.data, p.lead = d, d.rasters[0].TableColumn
 	p.head = WeightsHeader{Version: 1, Rows: p.table.Len(), CellHeight: up(cell, d.alignY), CellWidth: up(cell, d.alignX), Field: p.field.Name, Classes: c.Classes}
 	var err error
 	if p.head.Samples, err = samplesOf(ctx, p.table); err != nil {
@@ -307,7 +308,7 @@ func (p *weighing) run(ctx context.Context, c WeightOptions) error {
 }
 
 func (p *weighing) work(ctx context.Context) error {
-	r := newAssetReader(p.options)
+	r := pixels.NewReader(p.options)
 	for {
 		row := p.next.Add(1) - 1
 		if row >= p.head.Rows {
@@ -332,49 +333,49 @@ func (p *weighing) work(ctx context.Context) error {
 }
 
 // weigh counts one asset, some rows of it at a time.
-func (p *weighing) weigh(ctx context.Context, r *assetReader, at int64) (w weighed, err error) {
+func (p *weighing) weigh(ctx context.Context, r *pixels.Reader, at int64) (w weighed, err error) {
 	f := p.field
 	lead, err := p.table.Asset(ctx, p.lead, at)
 	if err != nil {
 		return w, err
 	}
-	a, err := p.table.Asset(ctx, f.column, at)
+	a, err := p.table.Asset(ctx, f.TableColumn, at)
 	if err != nil {
 		return w, err
 	}
 	x := a.Index
-	if err := f.fits(x); err != nil {
+	if err := f.Fits(x); err != nil {
 		return w, a.Fault(err)
 	}
-	if !f.ratio.holds(lead.Index, x) {
+	if !f.Ratio.Holds(lead.Index, x) {
 		return w, a.Fault(fault.New(fault.Unsupported, "asset", fault.NoOffset, "%d by %d pixels do not share a grid with the first field's", x.Height, x.Width))
 	}
 	h, wd := lead.Index.Height, lead.Index.Width
 	across := up(wd, p.head.CellWidth) / p.head.CellWidth
 	w = weighed{uint32(h), uint32(wd), make([]uint32, across*(up(h, p.head.CellHeight)/p.head.CellHeight))}
-	cell := f.ratio.scale(shuffle.Box{H: p.head.CellHeight, W: p.head.CellWidth})
+	cell := f.Ratio.Scale(shuffle.Box{H: p.head.CellHeight, W: p.head.CellWidth})
 	rows := max(1, min(x.Height, x.ChunkH, p.options.MaxChunkBytes/(5*x.Width)))
-	sub := &rasterField{pickedBands: pickedBands{bands: []int{0}}, h: rows, w: x.Width}
-	sub.placeBands()
-	plan, err := planes.Plan(sub.axes(1), nil)
+	sub := &pixels.Raster{PickedBands: pixels.PickedBands{Picked: []int{0}}, H: rows, W: x.Width}
+	sub.PlaceBands()
+	plan, err := pixels.Planes.Plan(sub.Axes(1), nil)
 	if err != nil {
 		return w, err
 	}
-	convs := &converters{base: einops.Convert{From: f.native, To: chunk.Float32}, nodata: true}
-	cv, err := convs.get(x)
+	convs := &pixels.Converters{Base: einops.Convert{From: f.Native, To: chunk.Float32}, Nodata: true}
+	cv, err := convs.Get(x)
 	if err != nil {
 		return w, a.Fault(err)
 	}
-	s := &r.resample
-	s.in, s.inValid = grown(s.in, 4*plan.Len()), grown(s.inValid, plan.Len())
+	s := &r.Resample
+	s.In, s.InValid = pixels.Grown(s.In, 4*plan.Len()), pixels.Grown(s.InValid, plan.Len())
 	for y := 0; y < x.Height; y += rows {
-		to := &row{field: sub, plan: plan, dst: einops.Target{Data: s.in, Mask: s.inValid}, cv: cv, win: shuffle.Box{Y: y, H: rows, W: x.Width}}
-		box := inside(to.win, x.Height, x.Width)
-		if err := r.read(ctx, a, box, sub.bands, to, to.masked(convs, box)); err != nil {
+		to := &pixels.Row{Field: sub, Plan: plan, Dst: einops.Target{Data: s.In, Mask: s.InValid}, Cv: cv, Win: shuffle.Box{Y: y, H: rows, W: x.Width}}
+		box := pixels.Inside(to.Win, x.Height, x.Width)
+		if err := r.Read(ctx, a, box, sub.Picked, to, to.Masked(convs, box)); err != nil {
 			return w, err
 		}
 		for i := range (box.Y1 - y) * x.Width {
-			if s.inValid[i] != 0 && p.counts(s.float(i)) {
+			if s.InValid[i] != 0 && p.counts(s.Float(i)) {
 				w.cells[(y+i/x.Width)/cell.H*across+i%x.Width/cell.W]++
 			}
 		}

@@ -13,6 +13,8 @@ import (
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/einops"
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/loader/pixels"
+	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/shuffle"
 	"github.com/chaski-eo/chaski/store/catalog"
@@ -290,11 +292,11 @@ func (p *Pending) units(k int, visit func(unit) bool) {
 
 // work does units until the dispatcher stops.
 func (e *Engine) work(ctx context.Context) {
-	r := newAssetReader(e.options)
-	r.time(e.options.Stages.Clock())
-	defer r.clock.Stop()
+	r := pixels.NewReader(e.options)
+	r.SetClock(e.options.Stages.Clock())
+	defer r.Clock.Stop()
 	for u := range e.units {
-		r.clock.Lap(StageWait)
+		r.Clock.Lap(resources.StageWait)
 		err := u.p.ctx.Err()
 		if ctx.Err() != nil {
 			err = ErrClosed
@@ -306,9 +308,9 @@ func (e *Engine) work(ctx context.Context) {
 			u.p.fail(u, err)
 		}
 		u.p.complete(r)
-		r.clock.Lap(StageOther)
+		r.Clock.Lap(resources.StageOther)
 	}
-	r.clock.Lap(StageWait)
+	r.Clock.Lap(resources.StageWait)
 }
 
 // failMu guards errs of all tickets: errors are rare.
@@ -369,7 +371,7 @@ func weighs(err, other error) bool {
 
 // complete counts one unit as done. The last one finishes the batch, with the worker's reader or, where
 // it is not a worker, nil.
-func (p *Pending) complete(r *assetReader) {
+func (p *Pending) complete(r *pixels.Reader) {
 	if p.left.Add(-1) > 0 {
 		return
 	}
@@ -377,12 +379,12 @@ func (p *Pending) complete(r *assetReader) {
 		p.finish(err)
 		return
 	}
-	p.engine.options.Stages.count(p.batch.Valid)
+	p.engine.options.Stages.Count(p.batch.Valid)
 	p.finish(p.tensors())
 }
 
 // settle applies the bad-sample policy.
-func (p *Pending) settle(r *assetReader) error {
+func (p *Pending) settle(r *pixels.Reader) error {
 	policy := p.engine.spec.BadSamples
 	for k := range p.errs {
 		err := p.errs[k].worst()
@@ -402,9 +404,9 @@ func (p *Pending) settle(r *assetReader) error {
 			if r == nil {
 				// The dispatcher finishes a batch whose workers were faster than it. It needs a clock of its own,
 				// because otherwise the chunks of the substitute would be missing from Stages.
-				r = newAssetReader(p.engine.options)
-				r.time(p.engine.options.Stages.Clock())
-				defer r.clock.Stop()
+				r = pixels.NewReader(p.engine.options)
+				r.SetClock(p.engine.options.Stages.Clock())
+				defer r.Clock.Stop()
 			}
 			good, err := p.replace(r, k)
 			if err != nil {
@@ -477,7 +479,7 @@ func (e *Engine) sourceOf(d *shuffle.Draw) string {
 
 // replace puts a substitute in the place of a bad sample, and reports whether one was good. All of the row
 // is written again. It returns errors that no policy covers.
-func (p *Pending) replace(r *assetReader, k int) (good bool, err error) {
+func (p *Pending) replace(r *pixels.Reader, k int) (good bool, err error) {
 	bad := p.draws[k]
 	for attempt := 1; attempt <= shuffle.MaxAttempts; attempt++ {
 		p.draws[k] = p.engine.plan.Substitute(bad, attempt)
@@ -501,7 +503,7 @@ func (p *Pending) replace(r *assetReader, k int) (good bool, err error) {
 }
 
 // do decodes one field of one row, or of one step of it, into its place.
-func (u unit) do(r *assetReader) error {
+func (u unit) do(r *pixels.Reader) error {
 	e, p := u.p.engine, u.p
 	draw := &p.draws[u.row]
 	d := e.leaves[draw.Dataset]
@@ -520,7 +522,7 @@ func (u unit) do(r *assetReader) error {
 		return nil
 	}
 	f := d.rasters[u.field]
-	a, err := d.table.Asset(p.ctx, f.column, at)
+	a, err := d.table.Asset(p.ctx, f.TableColumn, at)
 	if err != nil {
 		return err
 	}
@@ -532,20 +534,20 @@ func (u unit) do(r *assetReader) error {
 	if err != nil {
 		return a.Fault(err)
 	}
-	if to.bands, err = d.bandsOf(p.ctx, f, a); err != nil {
+	if to.Bands, err = d.bandsOf(p.ctx, f, a); err != nil {
 		return err
 	}
-	r.share = shared{}
+	r.Share = pixels.Shared{}
 	if d.sampler.Kind == TileWindow {
-		r.share = shared{e.tiles, tileKey{set: d.number, column: f.column, row: at}}
+		r.Share = pixels.Shared{Tiles: e.tiles, Key: pixels.TileKey{Set: d.number, Column: f.TableColumn, Row: at}}
 	}
 	if d.resamples(u.field) {
-		to.win = shuffle.Box{H: f.h, W: f.w}
-		return r.resampled(p.ctx, a, win, to, e.options.MaxChunkBytes)
+		to.Win = shuffle.Box{H: f.H, W: f.W}
+		return r.Resampled(p.ctx, a, win, to, e.options.MaxChunkBytes)
 	}
-	to.pad(a.Index.Height, a.Index.Width)
-	in := inside(win, a.Index.Height, a.Index.Width)
-	return r.read(p.ctx, a, in, to.bands.bands, to, to.masked(p.converters(u.row, u.field), in))
+	to.Pad(a.Index.Height, a.Index.Width)
+	in := pixels.Inside(win, a.Index.Height, a.Index.Width)
+	return r.Read(p.ctx, a, in, to.Bands.Picked, to, to.Masked(p.converters(u.row, u.field), in))
 }
 
 // rowOf returns the table's row of a step of a draw, or -1.
@@ -561,17 +563,17 @@ func (e *Engine) rowOf(draw *shuffle.Draw, step int) int64 {
 // is a. All steps of a sequence share the window of the first.
 func (e *Engine) windowOf(ctx context.Context, d *dataset, draw *shuffle.Draw, field int, at int64, a catalog.Asset) (shuffle.Box, error) {
 	f, lead := d.rasters[field], d.rasters[0]
-	if err := f.fits(a.Index); err != nil {
+	if err := f.Fits(a.Index); err != nil {
 		return shuffle.Box{}, err
 	}
 	first := a.Index
 	if field > 0 {
-		fa, err := d.table.Asset(ctx, lead.column, at)
+		fa, err := d.table.Asset(ctx, lead.TableColumn, at)
 		if err != nil {
 			return shuffle.Box{}, err
 		}
 		first = fa.Index
-		if !f.ratio.holds(first, a.Index) {
+		if !f.Ratio.Holds(first, a.Index) {
 			return shuffle.Box{}, fault.New(fault.Unsupported, "asset", fault.NoOffset,
 				"%d by %d pixels do not share a grid with the first field's %d by %d", a.Index.Height, a.Index.Width, first.Height, first.Width)
 		}
@@ -587,20 +589,20 @@ func (e *Engine) windowOf(ctx context.Context, d *dataset, draw *shuffle.Draw, f
 		}
 	}
 	w, err := d.window(e.plan, draw, first.Height, first.Width, f.Pad)
-	return f.ratio.scale(w), err
+	return f.Ratio.Scale(w), err
 }
 
 // begin returns the asset of the first raster field that the window of a sequence goes by: that of its first step, or,
 // where bad steps are filled, of the first one that opens. Where sizes were counted before the run (Grid, TileWindow) and
 // that of the first step was not to be had, the sequence has none, and all of its steps are bad.
 func (e *Engine) begin(ctx context.Context, d *dataset, draw *shuffle.Draw) (catalog.Asset, error) {
-	a, err := d.table.Asset(ctx, d.rasters[0].column, draw.Row)
+	a, err := d.table.Asset(ctx, d.rasters[0].TableColumn, draw.Row)
 	if d.sizes.known() && d.sizes.of(draw.Row).Height == 0 {
 		return a, err
 	}
 	for step := 1; step < d.steps && err != nil && fault.KindOf(err) != 0 && e.spec.BadSamples == BadFill; step++ {
 		if at := e.rowOf(draw, step); at >= 0 {
-			a, err = d.table.Asset(ctx, d.rasters[0].column, at)
+			a, err = d.table.Asset(ctx, d.rasters[0].TableColumn, at)
 		}
 	}
 	return a, err
@@ -608,15 +610,15 @@ func (e *Engine) begin(ctx context.Context, d *dataset, draw *shuffle.Draw) (cat
 
 // row returns the sink for a unit of a raster field. The mask is written only where it is asked for
 // or where a sample may be missing, or may have been before this one took its place.
-func (p *Pending) row(u unit, x *chunk.Index, win shuffle.Box) (*row, error) {
+func (p *Pending) row(u unit, x *chunk.Index, win shuffle.Box) (*pixels.Row, error) {
 	l, convs := p.layout.rasters[u.field], p.converters(u.row, u.field)
-	cv, err := convs.get(x)
+	cv, err := convs.Get(x)
 	if err != nil {
 		return nil, err
 	}
-	in := inside(win, x.Height, x.Width)
+	in := pixels.Inside(win, x.Height, x.Width)
 	whole := in.Y1-in.Y0 == win.H && in.X1-in.X0 == win.W
-	missing := convs.key(x).has || convs.nodata && x.Mask != nil
+	missing := convs.Key(x).Has || convs.Nodata && x.Mask != nil
 	return p.sink(u.field, u.row, u.step, cv, win, !l.native || !whole || missing || p.draws[u.row].Attempt > 0), nil
 }
 
@@ -624,22 +626,22 @@ func (p *Pending) row(u unit, x *chunk.Index, win shuffle.Box) (*row, error) {
 func (p *Pending) set(k int) *dataset { return p.engine.leaves[p.draws[k].Dataset] }
 
 // converters returns the casts of a field of a row to what its tensor holds in this batch.
-func (p *Pending) converters(k, field int) *converters {
+func (p *Pending) converters(k, field int) *pixels.Converters {
 	f := p.set(k).rasters[field]
 	if p.layout.rasters[field].native {
-		return &f.wire
+		return &f.Wire
 	}
-	return &f.final
+	return &f.Final
 }
 
 // sink returns what writes a step of row k of a field, and with masked also its mask, if there is one.
-func (p *Pending) sink(field, k, step int, cv *einops.Converter, win shuffle.Box, masked bool) *row {
+func (p *Pending) sink(field, k, step int, cv *einops.Converter, win shuffle.Box, masked bool) *pixels.Row {
 	l := p.layout.rasters[field]
 	dst := einops.Target{Data: p.buf[l.data:l.end]}
 	if l.mask >= 0 && masked {
 		dst.Mask = p.mask(field)
 	}
-	return &row{field: p.set(k).rasters[field], plan: l.plan, dst: dst, cv: cv, n: k, t: step, win: win, turn: p.draws[k].Transform}
+	return &pixels.Row{Field: p.set(k).rasters[field], Plan: l.plan, Dst: dst, Cv: cv, N: k, T: step, Win: win, Turn: p.draws[k].Transform}
 }
 
 // mask returns the mask of a field. That of a native tensor is all ones before its first use, since
@@ -669,11 +671,11 @@ func (p *Pending) clearRow(k int) {
 
 // clearStep fills one step of a field of a row.
 func (p *Pending) clearStep(field, k, step int) {
-	cv, err := p.converters(k, field).get(&chunk.Index{})
+	cv, err := p.converters(k, field).Get(&chunk.Index{})
 	if err != nil {
 		panic("loader: a cast without nodata does not exist: " + err.Error()) // it was made when the field was compiled
 	}
-	p.sink(field, k, step, cv, shuffle.Box{}, true).clear()
+	p.sink(field, k, step, cv, shuffle.Box{}, true).Clear()
 }
 
 // clearValues makes nulls of the values of a row, and no window of its window.
@@ -787,9 +789,9 @@ func (p *Pending) extras() (out []Tensor) {
 
 func (p *Pending) raster(i int) []Tensor {
 	f, l := p.engine.rasters[i], p.layout.rasters[i]
-	t := Tensor{Name: f.Name, DType: l.dtype, Axes: l.plan.Axes, Shape: int64s(l.plan.Shape), Data: p.buf[l.data:l.end:l.end]}
+	t := Tensor{Name: f.Name, DType: l.dtype, Axes: l.plan.Axes, Shape: pixels.Int64s(l.plan.Shape), Data: p.buf[l.data:l.end:l.end]}
 	if l.native {
-		t.Convert = f.convert(l.plan)
+		t.Convert = convertOf(f, l.plan)
 		if p.masked[i].Load() {
 			t.Convert.Mask = p.mask(i)
 		}
@@ -803,11 +805,11 @@ func (p *Pending) raster(i int) []Tensor {
 	return []Tensor{t, m}
 }
 
-// convert tells the receiver the arithmetic that is left to it.
-func (r *rasterField) convert(p *einops.Plan) *Convert {
-	base := r.final.base
-	c := &Convert{To: r.to, Scale: r.scale, Offset: r.offset, BandAxis: -1, Clip: base.Clip, Lo: base.Lo, Hi: base.Hi, Fill: r.fill}
-	if len(r.scale) > 1 {
+// convertOf tells the receiver the arithmetic that is left to it.
+func convertOf(r *pixels.Raster, p *einops.Plan) *Convert {
+	base := r.Final.Base
+	c := &Convert{To: r.To, Scale: r.Scale, Offset: r.Offset, BandAxis: -1, Clip: base.Clip, Lo: base.Lo, Hi: base.Hi, Fill: r.FillValue}
+	if len(r.Scale) > 1 {
 		c.BandAxis = p.BandAxis()
 	}
 	return c

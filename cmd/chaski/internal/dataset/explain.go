@@ -12,6 +12,7 @@ import (
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/flags"
 	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/shuffle"
 )
 
@@ -150,8 +151,8 @@ func timeStep(ctx context.Context, e *loader.Engine, t shuffle.Ticket, stages *l
 	if closing := e.Close(); err == nil {
 		err = closing
 	}
-	for _, s := range loader.AllStages() {
-		if s != loader.StageWait {
+	for _, s := range resources.AllStages() {
+		if s != resources.StageWait {
 			out.Stages = append(out.Stages, stageShare{s.String(), stages.Spent(s).Seconds()})
 		}
 	}

@@ -1,4 +1,4 @@
-package loader
+package pixels
 
 import (
 	"bytes"
@@ -54,12 +54,12 @@ func (t *tents) of(s *tent) []float64 { return t.weights[s.weights[0]:s.weights[
 // widest bounds the samples of a span.
 func widest(m, n int) int { return 2*max(m, n)/n + 1 }
 
-// smoother resamples with antialiasing: rows first, of which it keeps as many as an output row needs.
-type smoother struct {
+// Smoother resamples with antialiasing: rows first, of which it keeps as many as an output row needs.
+type Smoother struct {
 	y, x tents
 	// rows holds of the last input rows, each at its number modulo kept, the sums of weighted samples for every
 	// column of the output, and then the sums of the weights.
-	rows  []float64
+	Rows  []float64
 	whole []bool // of the same rows: no sample is missing
 	kept  int
 	sums  []float64 // the same of an output row
@@ -70,15 +70,15 @@ func smootherBytes(m, w, h, n int) int64 {
 	return 16*int64(min(widest(m, h), m)+1)*int64(n) + 32*(int64(m)+int64(w)+int64(h)+int64(n)) + 8*int64(widest(m, h))*int64(h) + 8*int64(widest(w, n))*int64(n)
 }
 
-// prepare makes room for windows of m by w pixels that become h by n.
-func (s *smoother) prepare(m, w, h, n int, limit int64) error {
+// Prepare makes room for windows of m by w pixels that become h by n.
+func (s *Smoother) Prepare(m, w, h, n int, limit int64) error {
 	s.kept = min(widest(m, h), m)
-	if bytesOf(limit, s.kept, n, 16) < 0 || bytesOf(limit, m+w+h+n, 32) < 0 {
+	if BoundedBytes(limit, s.kept, n, 16) < 0 || BoundedBytes(limit, m+w+h+n, 32) < 0 {
 		return fault.New(fault.Limit, "window", fault.NoOffset, "%d by %d pixels to resample to %d by %d are over %d bytes", m, w, h, n, limit)
 	}
 	s.y.set(m, h)
 	s.x.set(w, n)
-	s.rows = slices.Grow(s.rows[:0], s.kept*2*n)[:s.kept*2*n]
+	s.Rows = slices.Grow(s.Rows[:0], s.kept*2*n)[:s.kept*2*n]
 	s.whole = slices.Grow(s.whole[:0], s.kept)[:s.kept]
 	s.sums = slices.Grow(s.sums[:0], 2*n)[:2*n]
 	return nil
@@ -86,7 +86,7 @@ func (s *smoother) prepare(m, w, h, n int, limit int64) error {
 
 // plane resamples a band of rows of w samples. A sample of the result is missing, and 0, where missing ones have more
 // than half of the weight.
-func (s *smoother) plane(in []float32, valid []byte, w int, out []float32, outValid []byte) {
+func (s *Smoother) plane(in []float32, valid []byte, w int, out []float32, outValid []byte) {
 	n, next := len(s.x.spans), 0
 	for i := range s.y.spans {
 		t := &s.y.spans[i]
@@ -106,7 +106,7 @@ func (s *smoother) plane(in []float32, valid []byte, w int, out []float32, outVa
 }
 
 // column adds up the rows of an output row.
-func (s *smoother) column(t *tent) {
+func (s *Smoother) column(t *tent) {
 	n, weights, whole := len(s.x.spans), s.y.of(t), true
 	for k := range weights {
 		whole = whole && s.whole[(t.from+k)%s.kept]
@@ -131,13 +131,13 @@ func (s *smoother) column(t *tent) {
 }
 
 // sumsOf returns where the sums of an input row are.
-func (s *smoother) sumsOf(y int) []float64 {
+func (s *Smoother) sumsOf(y int) []float64 {
 	n := 2 * len(s.x.spans)
-	return s.rows[y%s.kept*n:][:n]
+	return s.Rows[y%s.kept*n:][:n]
 }
 
 // row fills to with the sums of a row, and reports whether no sample of it is missing.
-func (s *smoother) row(to []float64, in []float32, valid []byte) (whole bool) {
+func (s *Smoother) row(to []float64, in []float32, valid []byte) (whole bool) {
 	n := len(s.x.spans)
 	whole = bytes.IndexByte(valid, 0) < 0
 	for j := range s.x.spans {
@@ -174,22 +174,22 @@ func weightedValid(weights []float64, in []float32, valid []byte) (sum, weight f
 	return sum, weight
 }
 
-// antialias fills out from in, as smooth was prepared.
-func (s *resampler) antialias(from, to *rasterField) {
-	bands, plane, result := len(from.bands), from.h*from.w, to.h*to.w
-	s.out, s.outValid = grown(s.out, 4*bands*result), grown(s.outValid, bands*result)
-	in, seen := cast.Of[float32](s.in)
-	out, _ := cast.Of[float32](s.out)
+// Antialias fills out from in, as smooth was prepared.
+func (s *Resampler) Antialias(from, to *Raster) {
+	bands, plane, result := len(from.Picked), from.H*from.W, to.H*to.W
+	s.Out, s.OutValid = Grown(s.Out, 4*bands*result), Grown(s.OutValid, bands*result)
+	in, seen := cast.Of[float32](s.In)
+	out, _ := cast.Of[float32](s.Out)
 	if !seen {
-		in, out = floatsOf(s.in), make([]float32, len(s.out)/4)
+		in, out = floatsOf(s.In), make([]float32, len(s.Out)/4)
 	}
 	for b := range bands {
 		i, o := b*plane, b*result
-		s.smooth.plane(in[i:][:plane], s.inValid[i:][:plane], from.w, out[o:][:result], s.outValid[o:][:result])
+		s.Smooth.plane(in[i:][:plane], s.InValid[i:][:plane], from.W, out[o:][:result], s.OutValid[o:][:result])
 	}
 	if !seen {
 		for i, v := range out {
-			binary.LittleEndian.PutUint32(s.out[4*i:], math.Float32bits(v))
+			binary.LittleEndian.PutUint32(s.Out[4*i:], math.Float32bits(v))
 		}
 	}
 }

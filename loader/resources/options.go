@@ -1,9 +1,11 @@
-package loader
+package resources
 
 import (
 	"context"
 	"fmt"
+	"io"
 	"log/slog"
+	"sync"
 
 	"github.com/chaski-eo/chaski/internal/procs"
 	"github.com/chaski-eo/chaski/source"
@@ -67,20 +69,20 @@ type Options struct {
 	// Logger gets what is worth telling. Default: slog.Default.
 	Logger *slog.Logger
 
-	turns turns         // of those that decode
-	large *largeChunks  // those over DefaultMaxChunkBytes
-	files *source.Files // the default opener, closed by whoever made it
+	Turns    Turns         // of those that decode
+	Large    *LargeChunks  // those over DefaultMaxChunkBytes
+	OwnFiles *source.Files // the default opener, closed by whoever made it
 }
 
-// closeOpener closes the opener if it is the default one. Its files were only read: that closing one
+// CloseOpener closes the opener if it is the default one. Its files were only read: that closing one
 // fails has no consequence.
-func (o Options) closeOpener() {
-	if o.files != nil {
-		_ = o.files.Close()
+func (o Options) CloseOpener() {
+	if o.OwnFiles != nil {
+		_ = o.OwnFiles.Close()
 	}
 }
 
-func (o Options) withDefaults() Options {
+func (o Options) WithDefaults() Options {
 	if o.Workers == 0 {
 		o.Workers = procs.Workers()
 	}
@@ -93,12 +95,12 @@ func (o Options) withDefaults() Options {
 	if o.CacheBytes == 0 {
 		o.CacheBytes = DefaultCacheBytes
 	}
-	if o.large == nil {
-		o.large = newLargeChunks(max(o.MemoryBytes, DefaultMemoryBytes))
+	if o.Large == nil {
+		o.Large = NewLargeChunks(max(o.MemoryBytes, DefaultMemoryBytes))
 	}
 	if o.Opener == nil {
-		o.files = &source.Files{}
-		o.Opener = o.files
+		o.OwnFiles = &source.Files{}
+		o.Opener = o.OwnFiles
 	}
 	if o.Alloc == nil {
 		o.Alloc = NewHeap
@@ -109,7 +111,7 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-func (o Options) validate() error {
+func (o Options) Validate() error {
 	switch {
 	case o.Workers < 1 || o.Workers > 4096:
 		return fmt.Errorf("options: %d workers", o.Workers)
@@ -123,4 +125,39 @@ func (o Options) validate() error {
 		return fmt.Errorf("options: a cache of %d bytes", o.CacheBytes)
 	}
 	return nil
+}
+
+// Members keeps containers open that names of Read lead into ("data.taco::roi_1/lrf::2"), with their tables and
+// headers, so that the next name costs only what it names. A container whose files have changed is opened anew;
+// remote ones are checked every few seconds. The zero value is ready, and is safe for concurrent use. Close it.
+type Members struct {
+	// MaxBytes bounds the memory of the containers that are kept. Default DefaultMembersBytes.
+	MaxBytes int64
+
+	once sync.Once
+	kept io.Closer
+}
+
+// DefaultMembersBytes is the default of Members.MaxBytes: the tables of a container of a million rows take about
+// 80 MB, so that three of them fit.
+const DefaultMembersBytes = 256 << 20
+
+// Cache returns the cache of containers, which open creates the first time. Its type is the opener's, because
+// options must not know containers.
+func (m *Members) Cache(open func(maxBytes int64) io.Closer) io.Closer {
+	m.once.Do(func() {
+		bytes := m.MaxBytes
+		if bytes == 0 {
+			bytes = DefaultMembersBytes
+		}
+		m.kept = open(bytes)
+	})
+	return m.kept
+}
+
+// Close closes the containers that are kept open.
+func (m *Members) Close() {
+	if m.kept != nil {
+		_ = m.kept.Close() // they were only read
+	}
 }

@@ -1,4 +1,4 @@
-package loader
+package pixels
 
 import (
 	"context"
@@ -10,83 +10,84 @@ import (
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/cast"
+	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/rumi"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/tiff"
 )
 
-// maxRun bounds a run of chunks that is read at once, in bytes, so that a worker's memory does not follow the
+// MaxRun bounds a run of chunks that is read at once, in bytes, so that a worker's memory does not follow the
 // window. Reads are joined over gaps that are cheaper to read than another call; how large those are the source
 // says.
-const maxRun = 4 << 20
+const MaxRun = 4 << 20
 
-// codecs returns the decompressors of all formats that the loader reads.
-func codecs() chunk.Codecs {
+// Codecs returns the decompressors of all formats that the loader reads.
+func Codecs() chunk.Codecs {
 	c := tiff.Codecs()
 	maps.Copy(c, rumi.Codecs())
 	return c
 }
 
-// assetReader reads windows of assets for one worker. It keeps its memory between calls.
-type assetReader struct {
+// Reader reads windows of assets for one worker. It keeps its memory between calls.
+type Reader struct {
 	opener   source.Opener
 	maxChunk int
-	large    *largeChunks
-	decoder  *chunk.Decoder
-	clock    *Clock // nil: nobody asks
+	large    *resources.LargeChunks
+	Decoder  *chunk.Decoder
+	Clock    *resources.Clock // nil: nobody asks
 	plan     chunk.RunPlan
 	fresh    freshness
-	turns    turns
-	stored   []byte // bytes of a run
-	samples  []byte // one decoded chunk
-	resample resampler
-	share    shared // of the asset that is read
+	turns    resources.Turns
+	Stored   []byte // bytes of a run
+	Samples  []byte // one decoded chunk
+	Resample Resampler
+	Share    Shared // of the asset that is read
 	wants    []want
 	boxes    []chunk.Box // of an array, that are read next
 	planned  []int       // chunks, for wants
 	arrays   []openArray // the last used in front
 }
 
-func newAssetReader(o Options) *assetReader {
-	return &assetReader{opener: o.Opener, maxChunk: o.MaxChunkBytes, large: o.large, turns: o.turns, decoder: chunk.NewDecoder(codecs())}
+func NewReader(o resources.Options) *Reader {
+	return &Reader{opener: o.Opener, maxChunk: o.MaxChunkBytes, large: o.Large, turns: o.Turns, Decoder: chunk.NewDecoder(Codecs())}
 }
 
-// time sets the clock that is told what the reader does.
-func (r *assetReader) time(c *Clock) {
-	if r.clock = c; c != nil {
-		r.decoder.Decompressed = func() { c.Lap(StageDecode) }
+// SetClock sets the clock that is told what the reader does.
+func (r *Reader) SetClock(c *resources.Clock) {
+	if r.Clock = c; c != nil {
+		r.Decoder.Decompressed = func() { c.Lap(resources.StageDecode) }
 	}
 }
 
 // idleReaders are assetReaders of reads that are over: a program that reads file after file needs not
 // make their tables and memory again each time. The garbage collector takes what stays idle.
-var idleReaders = sync.Pool{New: func() any { return &assetReader{decoder: chunk.NewDecoder(codecs())} }}
+var idleReaders = sync.Pool{New: func() any { return &Reader{Decoder: chunk.NewDecoder(Codecs())} }}
 
-// borrowReader returns an assetReader that is given back once it is not used any more.
-func borrowReader(o Options) *assetReader {
-	r := idleReaders.Get().(*assetReader)
-	r.opener, r.maxChunk, r.large, r.turns = o.Opener, o.MaxChunkBytes, o.large, o.turns
+// BorrowReader returns a Reader that is given back once it is not used any more.
+func BorrowReader(o resources.Options) *Reader {
+	r := idleReaders.Get().(*Reader)
+	r.opener, r.maxChunk, r.large, r.turns = o.Opener, o.MaxChunkBytes, o.Large, o.Turns
 	return r
 }
 
-func (r *assetReader) giveBack() {
-	r.opener, r.large, r.turns, r.fresh, r.share, r.arrays = nil, nil, nil, freshness{}, shared{}, nil
-	r.clock, r.decoder.Decompressed = nil, nil
+func (r *Reader) GiveBack() {
+	r.opener, r.large, r.turns, r.fresh, r.Share, r.arrays = nil, nil, nil, freshness{}, Shared{}, nil
+	r.Clock, r.Decoder.Decompressed = nil, nil
 	idleReaders.Put(r)
 }
 
-// sink takes decoded chunks.
-type sink interface {
+// Sink takes decoded chunks.
+type Sink interface {
 	// put gets the samples of chunk i; they are valid until it returns, and only in the rows that lie
 	// in the box that is read, or above it.
-	put(x *chunk.Index, i int, samples []byte)
+	Put(x *chunk.Index, i int, samples []byte)
 }
 
-// read decodes the chunks of an asset that meet box and hold one of bands (nil: those of the box),
+// Read decodes the chunks of an asset that meet box and hold one of bands (nil: those of the box),
 // and hands each to the sink; then those of its mask that meet box, if it has one and masked is not
 // nil. Errors name the asset's file.
-func (r *assetReader) read(ctx context.Context, a catalog.Asset, box chunk.Box, bands []int, to, masked sink) error {
+func (r *Reader) Read(ctx context.Context, a catalog.Asset, box chunk.Box, bands []int, to, masked Sink) error {
 	err := r.readAsset(ctx, a, box, bands, to, masked)
 	if err != nil {
 		return a.Fault(err)
@@ -94,9 +95,9 @@ func (r *assetReader) read(ctx context.Context, a catalog.Asset, box chunk.Box, 
 	return nil
 }
 
-func (r *assetReader) readAsset(ctx context.Context, a catalog.Asset, box chunk.Box, bands []int, to, masked sink) error {
+func (r *Reader) readAsset(ctx context.Context, a catalog.Asset, box chunk.Box, bands []int, to, masked Sink) error {
 	if a.Index.Blocks != nil {
-		r.share.key.mask = false
+		r.Share.Key.Mask = false
 		return r.chunks(ctx, nil, a.Index, box, bands, to)
 	}
 	f, err := r.open(ctx, &a)
@@ -104,17 +105,17 @@ func (r *assetReader) readAsset(ctx context.Context, a catalog.Asset, box chunk.
 		return err
 	}
 	defer f.Close()
-	r.share.key.mask = false
+	r.Share.Key.Mask = false
 	if err := r.chunks(ctx, f, a.Index, box, bands, to); err != nil || masked == nil || a.Index.Mask == nil {
 		return err
 	}
-	box, bands = maskBands(a.Index.Mask, box, bands)
-	r.share.key.mask = true
-	return inMask(r.chunks(ctx, f, a.Index.Mask, box, bands, masked))
+	box, bands = MaskBands(a.Index.Mask, box, bands)
+	r.Share.Key.Mask = true
+	return InMask(r.chunks(ctx, f, a.Index.Mask, box, bands, masked))
 }
 
-// maskBands returns the box and the bands of a mask that are read with those of its image: its only band, or the same.
-func maskBands(mask *chunk.Index, box chunk.Box, bands []int) (chunk.Box, []int) {
+// MaskBands returns the box and the bands of a mask that are read with those of its image: its only band, or the same.
+func MaskBands(mask *chunk.Index, box chunk.Box, bands []int) (chunk.Box, []int) {
 	if mask.Bands == 1 {
 		box.B0, box.B1 = 0, 1
 		return box, nil
@@ -123,7 +124,7 @@ func maskBands(mask *chunk.Index, box chunk.Box, bands []int) (chunk.Box, []int)
 }
 
 // open opens the file of an asset, which must be the one that its index is of.
-func (r *assetReader) open(ctx context.Context, a *catalog.Asset) (source.Reader, error) {
+func (r *Reader) open(ctx context.Context, a *catalog.Asset) (source.Reader, error) {
 	if a.Bytes != nil {
 		return a.Reader(), nil
 	}
@@ -138,8 +139,8 @@ func (r *assetReader) open(ctx context.Context, a *catalog.Asset) (source.Reader
 	return f, nil
 }
 
-// inMask says of a fault that it is one of an asset's mask.
-func inMask(err error) error {
+// InMask says of a fault that it is one of an asset's mask.
+func InMask(err error) error {
 	if fault.KindOf(err) == 0 {
 		return err
 	}
@@ -147,30 +148,30 @@ func inMask(err error) error {
 }
 
 // chunks is read for one index of a file that is open, or of an array, which is no file.
-func (r *assetReader) chunks(ctx context.Context, f source.Reader, x *chunk.Index, box chunk.Box, bands []int, to sink) error {
+func (r *Reader) chunks(ctx context.Context, f source.Reader, x *chunk.Index, box chunk.Box, bands []int, to Sink) error {
 	if !x.ChunkFits(r.maxChunk) {
 		return x.OverLimit(r.maxChunk)
 	}
-	shared := r.share.tiles != nil
-	if isLarge(x) {
-		done, err := r.large.take(ctx, x)
+	shared := r.Share.Tiles != nil
+	if resources.IsLarge(x) {
+		done, err := r.large.Take(ctx, x)
 		if err != nil {
 			return err
 		}
 		defer func() {
-			r.samples, r.stored = nil, nil
+			r.Samples, r.Stored = nil, nil
 			done()
 		}()
 		shared = false // others that decode are not waited for
 	}
-	if n := x.MaxStoredBytes() + chunk.Spare; cap(r.samples) < n {
-		r.samples = cast.Aligned(n)
+	if n := x.MaxStoredBytes() + chunk.Spare; cap(r.Samples) < n {
+		r.Samples = cast.Aligned(n)
 	}
 	if x.Blocks != nil {
 		r.plan.Reset(x, box, bands, 0, 0)
 		return r.blocks(ctx, x, box, to)
 	}
-	r.plan.Reset(x, box, bands, source.Gap(f), maxRun)
+	r.plan.Reset(x, box, bands, source.Gap(f), MaxRun)
 	if shared {
 		err := r.fromTiles(ctx, f, x, box, to)
 		if err != nil && fault.KindOf(err) == 0 {
@@ -197,15 +198,15 @@ func (r *assetReader) chunks(ctx context.Context, f source.Reader, x *chunk.Inde
 }
 
 // run reads and decodes the chunks of a run, up to row y1 of the image.
-func (r *assetReader) run(ctx context.Context, f source.Reader, x *chunk.Index, run chunk.Run, y1 int, to sink) error {
+func (r *Reader) run(ctx context.Context, f source.Reader, x *chunk.Index, run chunk.Run, y1 int, to Sink) error {
 	if err := r.fetch(ctx, f, run); err != nil {
 		return err
 	}
-	defer r.turns.take()()
-	r.clock.Lap(StageOther)
+	defer r.turns.Take()()
+	r.Clock.Lap(resources.StageOther)
 	for _, i := range run.Chunks {
 		p := x.Place(i)
-		if err := r.chunk(r.stored[p.Off-run.Off:][:p.Len], x, i, y1, to); err != nil {
+		if err := r.chunk(r.Stored[p.Off-run.Off:][:p.Len], x, i, y1, to); err != nil {
 			return err
 		}
 	}
@@ -213,7 +214,7 @@ func (r *assetReader) run(ctx context.Context, f source.Reader, x *chunk.Index, 
 }
 
 // fetch reads the bytes of a run to stored.
-func (r *assetReader) fetch(ctx context.Context, f source.Reader, run chunk.Run) error {
+func (r *Reader) fetch(ctx context.Context, f source.Reader, run chunk.Run) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -221,35 +222,35 @@ func (r *assetReader) fetch(ctx context.Context, f source.Reader, run chunk.Run)
 	switch {
 	case run.Off < 0 || run.Len < 0 || run.Off > f.Size() || run.Len > f.Size()-run.Off:
 		return fault.New(fault.Corrupt, partOf(run), run.Off, "%d bytes reach past the file's %d", run.Len, f.Size())
-	case run.Len > int64(max(r.maxChunk, maxRun)):
+	case run.Len > int64(max(r.maxChunk, MaxRun)):
 		return fault.New(fault.Limit, partOf(run), run.Off, "%d stored bytes, over max_chunk, which is %d", run.Len, r.maxChunk)
 	}
-	r.stored = slices.Grow(r.stored[:0], int(run.Len))[:run.Len]
-	r.clock.Lap(StageOther)
-	err := f.ReadAt(ctx, r.stored, run.Off)
-	r.clock.Lap(StageRead)
+	r.Stored = slices.Grow(r.Stored[:0], int(run.Len))[:run.Len]
+	r.Clock.Lap(resources.StageOther)
+	err := f.ReadAt(ctx, r.Stored, run.Off)
+	r.Clock.Lap(resources.StageRead)
 	return err
 }
 
 // chunk decodes the rows of a chunk that lie above row y1 of the image: a window that ends inside of the
 // chunk needs no more.
-func (r *assetReader) chunk(stored []byte, x *chunk.Index, i, y1 int, to sink) error {
-	samples := r.samples[:x.StoredBytes(i)]
+func (r *Reader) chunk(stored []byte, x *chunk.Index, i, y1 int, to Sink) error {
+	samples := r.Samples[:x.StoredBytes(i)]
 	if err := r.decode(samples, stored, x, i, y1); err != nil {
 		return err
 	}
-	to.put(x, i, samples)
-	r.clock.Lap(StageScatter)
+	to.Put(x, i, samples)
+	r.Clock.Lap(resources.StageScatter)
 	return nil
 }
 
-func (r *assetReader) decode(samples, stored []byte, x *chunk.Index, i, y1 int) error {
+func (r *Reader) decode(samples, stored []byte, x *chunk.Index, i, y1 int) error {
 	box := x.Box(i)
-	if err := r.decoder.DecodeRows(samples, stored, x, i, min(y1, box.Y1)-box.Y0); err != nil {
+	if err := r.Decoder.DecodeRows(samples, stored, x, i, min(y1, box.Y1)-box.Y0); err != nil {
 		return fault.AtOffset(err, x.Ranges[i].Off)
 	}
-	r.clock.Lap(StagePredictor)
-	r.clock.decoded(len(samples))
+	r.Clock.Lap(resources.StagePredictor)
+	r.Clock.Decoded(len(samples))
 	return nil
 }
 

@@ -1,4 +1,4 @@
-package loader
+package pixels
 
 import (
 	"context"
@@ -6,10 +6,11 @@ import (
 
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/loader/resources"
 )
 
-// maxArrays is how many arrays a worker keeps readers of: each holds the last tile that it decoded.
-const maxArrays = 4
+// MaxArrays is how many arrays a worker keeps readers of: each holds the last tile that it decoded.
+const MaxArrays = 4
 
 // openArray is a worker's reader of an array.
 type openArray struct {
@@ -18,7 +19,7 @@ type openArray struct {
 }
 
 // reader returns this worker's reader of an array.
-func (r *assetReader) reader(a chunk.BlockArray) chunk.BlockReader {
+func (r *Reader) reader(a chunk.BlockArray) chunk.BlockReader {
 	for k := range r.arrays {
 		if found := r.arrays[k]; found.array == a {
 			copy(r.arrays[1:], r.arrays[:k])
@@ -26,8 +27,8 @@ func (r *assetReader) reader(a chunk.BlockArray) chunk.BlockReader {
 			return found.reader
 		}
 	}
-	if len(r.arrays) == maxArrays {
-		r.arrays = r.arrays[:maxArrays-1]
+	if len(r.arrays) == MaxArrays {
+		r.arrays = r.arrays[:MaxArrays-1]
 	}
 	from := a.Open()
 	if t, ok := from.(chunk.TurnTaker); ok {
@@ -38,27 +39,27 @@ func (r *assetReader) reader(a chunk.BlockArray) chunk.BlockReader {
 }
 
 // turn is what readers of arrays call before they decode.
-func (r *assetReader) turn() (done func()) {
-	r.clock.Lap(StageRead)
-	over := r.turns.take()
-	r.clock.Lap(StageWait)
+func (r *Reader) turn() (done func()) {
+	r.Clock.Lap(resources.StageRead)
+	over := r.turns.Take()
+	r.Clock.Lap(resources.StageWait)
 	return func() {
-		r.clock.Lap(StageDecode)
+		r.Clock.Lap(resources.StageDecode)
 		over()
 	}
 }
 
 // blocks is chunks for an index with Blocks, once the plan is made.
-func (r *assetReader) blocks(ctx context.Context, x *chunk.Index, box chunk.Box, to sink) error {
+func (r *Reader) blocks(ctx context.Context, x *chunk.Index, box chunk.Box, to Sink) error {
 	from := r.reader(x.Blocks.Array)
-	if r.share.tiles != nil {
+	if r.Share.Tiles != nil {
 		if err := r.sharedBlocks(ctx, from, x, to); err == nil || fault.KindOf(err) == 0 {
 			return err // else as chunks does
 		}
 	}
 	r.boxes = r.boxes[:0]
 	for _, i := range r.plan.Blocks {
-		r.boxes = append(r.boxes, rowsIn(x.Box(i), box))
+		r.boxes = append(r.boxes, RowsIn(x.Box(i), box))
 	}
 	if err := r.ahead(ctx, from, x); err != nil {
 		return err
@@ -72,7 +73,7 @@ func (r *assetReader) blocks(ctx context.Context, x *chunk.Index, box chunk.Box,
 }
 
 // ahead says which boxes are read next.
-func (r *assetReader) ahead(ctx context.Context, from chunk.BlockReader, x *chunk.Index) error {
+func (r *Reader) ahead(ctx context.Context, from chunk.BlockReader, x *chunk.Index) error {
 	f, ok := from.(chunk.Prefetcher)
 	if !ok {
 		return nil
@@ -81,10 +82,10 @@ func (r *assetReader) ahead(ctx context.Context, from chunk.BlockReader, x *chun
 }
 
 // block reads chunk i, or the rows of it that box has where those follow each other in memory.
-func (r *assetReader) block(ctx context.Context, from chunk.BlockReader, x *chunk.Index, i int, box chunk.Box, to sink) error {
-	samples, part := r.samples[:x.StoredBytes(i)], x.Box(i)
+func (r *Reader) block(ctx context.Context, from chunk.BlockReader, x *chunk.Index, i int, box chunk.Box, to Sink) error {
+	samples, part := r.Samples[:x.StoredBytes(i)], x.Box(i)
 	dst := samples
-	if cut := rowsIn(part, box); cut != part {
+	if cut := RowsIn(part, box); cut != part {
 		line := (part.X1 - part.X0) * x.DType.Size()
 		dst = samples[(cut.Y0-part.Y0)*line : (cut.Y1-part.Y0)*line]
 		part = cut
@@ -92,14 +93,14 @@ func (r *assetReader) block(ctx context.Context, from chunk.BlockReader, x *chun
 	if err := r.readBox(ctx, from, dst, x, part); err != nil {
 		return err
 	}
-	r.clock.decoded(len(samples))
-	to.put(x, i, samples)
-	r.clock.Lap(StageScatter)
+	r.Clock.Decoded(len(samples))
+	to.Put(x, i, samples)
+	r.Clock.Lap(resources.StageScatter)
 	return nil
 }
 
-// rowsIn returns what is read of a chunk for a box: its rows that the box has, where those follow each other in memory.
-func rowsIn(part, box chunk.Box) chunk.Box {
+// RowsIn returns what is read of a chunk for a box: its rows that the box has, where those follow each other in memory.
+func RowsIn(part, box chunk.Box) chunk.Box {
 	if part.B1-part.B0 == 1 {
 		part.Y0, part.Y1 = max(part.Y0, box.Y0), min(part.Y1, box.Y1)
 	}
@@ -108,18 +109,18 @@ func rowsIn(part, box chunk.Box) chunk.Box {
 
 // readBox reads a box. What is neither reading nor decoding tiles, such as gathering samples from them, is put down to
 // decoding too.
-func (r *assetReader) readBox(ctx context.Context, from chunk.BlockReader, dst []byte, x *chunk.Index, b chunk.Box) error {
+func (r *Reader) readBox(ctx context.Context, from chunk.BlockReader, dst []byte, x *chunk.Index, b chunk.Box) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	r.clock.Lap(StageOther)
+	r.Clock.Lap(resources.StageOther)
 	err := from.ReadBox(ctx, dst, x.Blocks.Image, b)
-	r.clock.Lap(StageDecode)
+	r.Clock.Lap(resources.StageDecode)
 	return err
 }
 
 // sharedBlocks is fromTiles for an index with Blocks.
-func (r *assetReader) sharedBlocks(ctx context.Context, from chunk.BlockReader, x *chunk.Index, to sink) error {
+func (r *Reader) sharedBlocks(ctx context.Context, from chunk.BlockReader, x *chunk.Index, to Sink) error {
 	wants, done := r.want(x, r.plan.Blocks)
 	defer done()
 	r.boxes = r.boxes[:0]
@@ -139,13 +140,13 @@ func (r *assetReader) sharedBlocks(ctx context.Context, from chunk.BlockReader, 
 				return err
 			}
 		case w.mine:
-			if err := r.readBox(ctx, from, w.t.samples, x, x.Box(w.i)); err != nil {
+			if err := r.readBox(ctx, from, w.t.Samples, x, x.Box(w.i)); err != nil {
 				return err
 			}
-			r.share.tiles.finish(w.t, false)
+			r.Share.Tiles.Finish(w.t, false)
 			w.open = false
-			r.clock.decoded(len(w.t.samples))
-			to.put(x, w.i, w.t.samples)
+			r.Clock.Decoded(len(w.t.Samples))
+			to.Put(x, w.i, w.t.Samples)
 		}
 	}
 	return r.others(ctx, wants, x, to, func(i int) error { return r.block(ctx, from, x, i, x.Box(i), to) })

@@ -1,9 +1,25 @@
-package loader
+package resources
 
 import (
 	"sync/atomic"
 	"time"
 )
+
+// decodedChunks counts what workers decode: for Stages.
+type decodedChunks struct{ chunks, bytes atomic.Int64 }
+
+// Decoded says that a chunk of n bytes was decoded.
+func (c *Clock) Decoded(n int) {
+	if c != nil {
+		c.stages.decodes.chunks.Add(1)
+		c.stages.decodes.bytes.Add(int64(n))
+	}
+}
+
+// Decoded returns how many chunks were decoded, and their size in bytes.
+func (s *Stages) Decoded() (chunks, bytes int64) {
+	return s.decodes.chunks.Load(), s.decodes.bytes.Load()
+}
 
 // Stage is a part of what workers do.
 type Stage int
@@ -63,7 +79,7 @@ func (s *Stages) AddSent(d time.Duration) {
 	}
 }
 
-func (s *Stages) count(valid []bool) {
+func (s *Stages) Count(valid []bool) {
 	if s == nil {
 		return
 	}

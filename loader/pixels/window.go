@@ -1,4 +1,4 @@
-package loader
+package pixels
 
 import (
 	"github.com/chaski-eo/chaski/chunk"
@@ -6,8 +6,8 @@ import (
 	"github.com/chaski-eo/chaski/shuffle"
 )
 
-// inside cuts window w, which with pad may reach past the asset, to an image.
-func inside(w shuffle.Box, height, width int) chunk.Box {
+// Inside cuts window w, which with pad may reach past the asset, to an image.
+func Inside(w shuffle.Box, height, width int) chunk.Box {
 	return chunk.Box{
 		Y0: min(max(w.Y, 0), height), Y1: max(min(w.Y+w.H, height), 0),
 		X0: min(max(w.X, 0), width), X1: max(min(w.X+w.W, width), 0),
@@ -16,15 +16,15 @@ func inside(w shuffle.Box, height, width int) chunk.Box {
 
 // ratio is the size of a field's assets relative to the first raster field's, as a reduced fraction
 // a side: lengths there are lengths here times num / den.
-type ratio struct{ numY, denY, numX, denX int }
+type ratio struct{ numY, DenY, numX, DenX int }
 
 // maxRatio bounds both sides of a fraction: fields of one sample share a grid of pixels.
 const maxRatio = 64
 
-func newRatio(first, other *chunk.Index) (ratio, error) {
+func NewRatio(first, other *chunk.Index) (ratio, error) {
 	gy, gx := gcd(first.Height, other.Height), gcd(first.Width, other.Width)
 	r := ratio{other.Height / gy, first.Height / gy, other.Width / gx, first.Width / gx}
-	if max(r.numY, r.denY, r.numX, r.denX) > maxRatio {
+	if max(r.numY, r.DenY, r.numX, r.DenX) > maxRatio {
 		return r, fault.New(fault.Unsupported, "asset", fault.NoOffset,
 			"assets of %d by %d pixels do not share a grid with those of the first raster field, %d by %d",
 			other.Height, other.Width, first.Height, first.Width)
@@ -32,17 +32,17 @@ func newRatio(first, other *chunk.Index) (ratio, error) {
 	return r, nil
 }
 
-// holds reports whether two assets of a sample have the ratio.
-func (r ratio) holds(first, other *chunk.Index) bool {
-	return int64(first.Height)*int64(r.numY) == int64(other.Height)*int64(r.denY) &&
-		int64(first.Width)*int64(r.numX) == int64(other.Width)*int64(r.denX)
+// Holds reports whether two assets of a sample have the ratio.
+func (r ratio) Holds(first, other *chunk.Index) bool {
+	return int64(first.Height)*int64(r.numY) == int64(other.Height)*int64(r.DenY) &&
+		int64(first.Width)*int64(r.numX) == int64(other.Width)*int64(r.DenX)
 }
 
-// scale returns the window in the field's own pixels.
-func (r ratio) scale(w shuffle.Box) shuffle.Box {
+// Scale returns the window in the field's own pixels.
+func (r ratio) Scale(w shuffle.Box) shuffle.Box {
 	return shuffle.Box{
-		Y: w.Y * r.numY / r.denY, X: w.X * r.numX / r.denX,
-		H: w.H * r.numY / r.denY, W: w.W * r.numX / r.denX,
+		Y: w.Y * r.numY / r.DenY, X: w.X * r.numX / r.DenX,
+		H: w.H * r.numY / r.DenY, W: w.W * r.numX / r.DenX,
 	}
 }
 
@@ -53,4 +53,4 @@ func gcd(a, b int) int {
 	return a
 }
 
-func lcm(a, b int) int { return a / gcd(a, b) * b }
+func Lcm(a, b int) int { return a / gcd(a, b) * b }

@@ -1,4 +1,4 @@
-package loader
+package pixels
 
 import (
 	"container/list"
@@ -7,121 +7,122 @@ import (
 
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/internal/cast"
+	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/source"
 )
 
-// tiles keeps decoded chunks within a bound, for windows that need the same ones: those of a pool of
+// TileCache keeps decoded chunks within a bound, for windows that need the same ones: those of a pool of
 // visits. The least recently used go first, so those of a pool that is over. It is safe for concurrent use.
-type tiles struct {
+type TileCache struct {
 	mu    sync.Mutex
-	bound int64
-	held  int64
-	by    map[tileKey]*tile
-	used  list.List // of *tile, the last used in front; without those that somebody holds
+	Bound int64
+	Held  int64
+	By    map[TileKey]*tile
+	Used  list.List // of *tile, the last used in front; without those that somebody holds
 }
 
-// tileKey names a chunk of an asset of a dataset, or of the asset's mask.
-type tileKey struct {
-	set, column int
-	row         int64
-	chunk       int
-	mask        bool
+// TileKey names a chunk of an asset of a dataset, or of the asset's mask.
+type TileKey struct {
+	Set, Column int
+	Row         int64
+	Chunk       int
+	Mask        bool
 }
 
 // tile is a decoded chunk, or one that is being decoded.
 type tile struct {
-	key     tileKey
-	samples []byte
-	ready   chan struct{} // closed when it is decoded, or has failed
-	failed  bool
+	key     TileKey
+	Samples []byte
+	Ready   chan struct{} // closed when it is decoded, or has failed
+	Failed  bool
 	holders int
 	place   *list.Element // in used, where nobody holds it
 }
 
-func newTiles(bound int64) *tiles { return &tiles{bound: bound, by: map[tileKey]*tile{}} }
+func NewTileCache(bound int64) *TileCache { return &TileCache{Bound: bound, By: map[TileKey]*tile{}} }
 
-// get returns a chunk that is there or being decoded, or else, with mine, one of n bytes that the caller
+// Get returns a chunk that is there or being decoded, or else, with mine, one of n bytes that the caller
 // has to decode and finish. It is the caller's until put. It returns nil where there is no room.
-func (c *tiles) get(key tileKey, n int) (t *tile, mine bool) {
+func (c *TileCache) Get(key TileKey, n int) (t *tile, mine bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if t = c.by[key]; t != nil {
+	if t = c.By[key]; t != nil {
 		if t.holders++; t.place != nil {
-			c.used.Remove(t.place)
+			c.Used.Remove(t.place)
 			t.place = nil
 		}
 		return t, false
 	}
 	var memory []byte
-	for c.held+int64(n) > c.bound {
-		last := c.used.Back()
+	for c.Held+int64(n) > c.Bound {
+		last := c.Used.Back()
 		if last == nil {
 			return nil, false
 		}
 		old := last.Value.(*tile)
 		c.drop(old)
-		if len(old.samples) == n { // what is larger would be held and not counted
-			memory = old.samples
+		if len(old.Samples) == n { // what is larger would be held and not counted
+			memory = old.Samples
 		}
 	}
 	if memory == nil {
 		memory = cast.Aligned(n + chunk.Spare)[:n]
 	}
-	t = &tile{key: key, samples: memory, ready: make(chan struct{}), holders: 1}
-	c.by[key] = t
-	c.held += int64(n)
+	t = &tile{key: key, Samples: memory, Ready: make(chan struct{}), holders: 1}
+	c.By[key] = t
+	c.Held += int64(n)
 	return t, true
 }
 
 // drop forgets a chunk that nobody holds. It needs the lock.
-func (c *tiles) drop(t *tile) {
+func (c *TileCache) drop(t *tile) {
 	if t.place != nil {
-		c.used.Remove(t.place)
+		c.Used.Remove(t.place)
 		t.place = nil
 	}
-	if c.by[t.key] == t {
-		delete(c.by, t.key)
+	if c.By[t.key] == t {
+		delete(c.By, t.key)
 	}
-	c.held -= int64(len(t.samples))
+	c.Held -= int64(len(t.Samples))
 }
 
-// finish tells others that a chunk is decoded or, with failed, that it will not be.
-func (c *tiles) finish(t *tile, failed bool) {
+// Finish tells others that a chunk is decoded or, with failed, that it will not be.
+func (c *TileCache) Finish(t *tile, failed bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if t.failed = failed; failed {
-		delete(c.by, t.key)
+	if t.Failed = failed; failed {
+		delete(c.By, t.key)
 	}
-	close(t.ready)
+	close(t.Ready)
 }
 
-// put ends a get.
-func (c *tiles) put(t *tile) {
+// Put ends a get.
+func (c *TileCache) Put(t *tile) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if t.holders--; t.holders > 0 {
 		return
 	}
-	if t.failed {
-		c.held -= int64(len(t.samples))
+	if t.Failed {
+		c.Held -= int64(len(t.Samples))
 		return
 	}
-	t.place = c.used.PushFront(t)
+	t.place = c.Used.PushFront(t)
 }
 
-// trim forgets what nobody holds.
-func (c *tiles) trim() {
+// Trim forgets what nobody holds.
+func (c *TileCache) Trim() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for c.used.Len() > 0 {
-		c.drop(c.used.Back().Value.(*tile))
+	for c.Used.Len() > 0 {
+		c.drop(c.Used.Back().Value.(*tile))
 	}
 }
 
-// shared is what a reader needs to share decoded chunks: the zero value shares none.
-type shared struct {
-	tiles *tiles
-	key   tileKey // of the asset
+// Shared is what a reader needs to share decoded chunks: the zero value shares none.
+type Shared struct {
+	Tiles *TileCache
+	Key   TileKey // of the asset
 }
 
 // want is a chunk of a window and where it comes from.
@@ -134,7 +135,7 @@ type want struct {
 
 // fromTiles hands the chunks of the reader's plan to the sink: those that are there, those that it decodes for all, and
 // then those that others decode. It waits for nobody before it has finished its own.
-func (r *assetReader) fromTiles(ctx context.Context, f source.Reader, x *chunk.Index, box chunk.Box, to sink) error {
+func (r *Reader) fromTiles(ctx context.Context, f source.Reader, x *chunk.Index, box chunk.Box, to Sink) error {
 	r.planned = r.planned[:0]
 	for _, run := range r.plan.Runs {
 		r.planned = append(r.planned, run.Chunks...)
@@ -160,22 +161,22 @@ func (r *assetReader) fromTiles(ctx context.Context, f source.Reader, x *chunk.I
 }
 
 // want takes the shared places of chunks. done gives them back.
-func (r *assetReader) want(x *chunk.Index, chunks []int) (wants []want, done func()) {
-	c, key := r.share.tiles, r.share.key
+func (r *Reader) want(x *chunk.Index, chunks []int) (wants []want, done func()) {
+	c, key := r.Share.Tiles, r.Share.Key
 	wants = r.wants[:0]
 	for _, i := range chunks {
-		key.chunk = i
-		t, mine := c.get(key, x.StoredBytes(i))
+		key.Chunk = i
+		t, mine := c.Get(key, x.StoredBytes(i))
 		wants = append(wants, want{t, i, mine, mine})
 	}
 	r.wants = wants
 	return wants, func() {
 		for _, w := range wants {
 			if w.open {
-				c.finish(w.t, true)
+				c.Finish(w.t, true)
 			}
 			if w.t != nil {
-				c.put(w.t)
+				c.Put(w.t)
 			}
 		}
 		clear(wants) // the reader keeps the slice, and would keep what is in it alive
@@ -184,20 +185,20 @@ func (r *assetReader) want(x *chunk.Index, chunks []int) (wants []want, done fun
 
 // others hands on the chunks that others decode. Whoever had one may have failed for reasons of its own: then
 // again reads it.
-func (r *assetReader) others(ctx context.Context, wants []want, x *chunk.Index, to sink, again func(i int) error) error {
+func (r *Reader) others(ctx context.Context, wants []want, x *chunk.Index, to Sink, again func(i int) error) error {
 	for _, w := range wants {
 		if w.t == nil || w.mine {
 			continue
 		}
 		select {
-		case <-w.t.ready:
+		case <-w.t.Ready:
 		case <-ctx.Done():
 			return ctx.Err()
 		}
-		r.clock.Lap(StageWait)
-		if !w.t.failed {
-			to.put(x, w.i, w.t.samples)
-			r.clock.Lap(StageScatter)
+		r.Clock.Lap(resources.StageWait)
+		if !w.t.Failed {
+			to.Put(x, w.i, w.t.Samples)
+			r.Clock.Lap(resources.StageScatter)
 			continue
 		}
 		if err := again(w.i); err != nil {
@@ -208,8 +209,8 @@ func (r *assetReader) others(ctx context.Context, wants []want, x *chunk.Index, 
 }
 
 // ownAll is own for the chunks of a run.
-func (r *assetReader) ownAll(x *chunk.Index, wants []want, off int64, y1 int, to sink) error {
-	defer r.turns.take()()
+func (r *Reader) ownAll(x *chunk.Index, wants []want, off int64, y1 int, to Sink) error {
+	defer r.turns.Take()()
 	for i := range wants {
 		if err := r.own(x, &wants[i], off, y1, to); err != nil {
 			return err
@@ -219,22 +220,22 @@ func (r *assetReader) ownAll(x *chunk.Index, wants []want, off int64, y1 int, to
 }
 
 // own decodes a chunk that is not somebody else's, from the bytes in stored, which begin at off in the file.
-func (r *assetReader) own(x *chunk.Index, w *want, off int64, y1 int, to sink) error {
+func (r *Reader) own(x *chunk.Index, w *want, off int64, y1 int, to Sink) error {
 	if w.t != nil && !w.mine {
 		return nil
 	}
 	p := x.Place(w.i)
-	stored := r.stored[p.Off-off:][:p.Len]
+	stored := r.Stored[p.Off-off:][:p.Len]
 	if w.t == nil {
 		return r.chunk(stored, x, w.i, y1, to)
 	}
-	if err := r.decode(w.t.samples, stored, x, w.i, x.Box(w.i).Y1); err != nil {
+	if err := r.decode(w.t.Samples, stored, x, w.i, x.Box(w.i).Y1); err != nil {
 		return err
 	}
-	r.share.tiles.finish(w.t, false)
+	r.Share.Tiles.Finish(w.t, false)
 	w.open = false
-	to.put(x, w.i, w.t.samples)
-	r.clock.Lap(StageScatter)
+	to.Put(x, w.i, w.t.Samples)
+	r.Clock.Lap(resources.StageScatter)
 	return nil
 }
 
@@ -252,7 +253,7 @@ func nextRun(x *chunk.Index, wants []want, from int, gap int64) (run chunk.Run, 
 			continue
 		}
 		last := max(run.Off+run.Len, p.Off+p.Len)
-		if p.Off < run.Off || p.Off-(run.Off+run.Len) > gap || last-run.Off > maxRun {
+		if p.Off < run.Off || p.Off-(run.Off+run.Len) > gap || last-run.Off > MaxRun {
 			return run, end
 		}
 		run.Len = last - run.Off
