@@ -23,7 +23,7 @@ type Table struct {
 	load   func(ctx context.Context, i int) (*Vector, error)
 	loaded []lazy
 	pages  *parquetTable // of a table that lies in Parquet as it is
-	of     *Table   // the table that this one is with other names
+	of     *Table        // the table that this one is with other names
 }
 
 type lazy struct {
