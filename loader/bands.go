@@ -1,7 +1,6 @@
 package loader
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -10,6 +9,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/lru"
 	"github.com/chaski-eo/chaski/loader/pixels"
+	"github.com/chaski-eo/chaski/loader/rows"
 	"github.com/chaski-eo/chaski/rumi"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog"
@@ -36,7 +36,7 @@ func BandNames(ctx context.Context, o source.Opener, a catalog.Asset) (_ []strin
 	}
 	r, err := taco.Section(ctx, o, e)
 	if err != nil {
-		return nil, a.Fault(bare(err))
+		return nil, a.Fault(rows.Bare(err))
 	}
 	defer func() { _ = r.Close() }() // it was only read
 	f, err := ifd.Open(ctx, r, tiff.Limits{}.IFD())
@@ -103,8 +103,8 @@ func (d *dataset) pickNamed(ctx context.Context, f *Field, a catalog.Asset) ([]i
 		if found, err = BandNames(ctx, d.opener, a); err != nil {
 			return nil, err
 		}
-		if c, is := d.table.(*container); is && found == nil {
-			found = c.bandNames()
+		if c, is := d.table.(*rows.Container); is && found == nil {
+			found = c.BandNames()
 		}
 		cost := int64(len(key) + 64)
 		for _, n := range found {
@@ -117,17 +117,4 @@ func (d *dataset) pickNamed(ctx context.Context, f *Field, a catalog.Asset) ([]i
 		err = fault.New(fault.Corrupt, "bands", fault.NoOffset, "%d names of %d bands", len(found), a.Index.Bands)
 	}
 	return bands, a.Fault(err)
-}
-
-// bandNames returns what the collection calls the bands of its rasters, nil if it does not say.
-func (c *container) bandNames() []string {
-	s, ok, err := c.set.Sensor()
-	if err != nil || !ok {
-		return nil
-	}
-	var out []string
-	for _, b := range s.Bands {
-		out = append(out, cmp.Or(b.Name, b.CommonName))
-	}
-	return out
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/loader/pixels"
+	"github.com/chaski-eo/chaski/loader/rows"
 	"github.com/chaski-eo/chaski/shuffle"
 )
 
@@ -195,7 +196,7 @@ func (c *check) points(ctx context.Context, r *pixels.Reader, d *dataset, row in
 		}
 		_, err := r.PointReader(f.array).Sparse(ctx, []int{f.attr}, box)
 		if err != nil {
-			return fault.WithFile(inField(f.name, err), f.array.URI())
+			return fault.WithFile(rows.InField(f.name, err), f.array.URI())
 		}
 		return nil
 	})

@@ -10,6 +10,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/loader"
+	rowspkg "github.com/chaski-eo/chaski/loader/rows"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/taco"
 	"github.com/chaski-eo/chaski/tables"
@@ -66,13 +67,13 @@ func TestConcatOfConditions(t *testing.T) {
 					t.Cleanup(func() { d.Close() })
 					return d
 				}
-				choose := func(d *taco.Dataset, where string) (*loader.Samples, error) {
+				choose := func(d *taco.Dataset, where string) (*rowspkg.Samples, error) {
 					t.Helper()
 					var s loader.Subset
 					if err := json.Unmarshal([]byte(where), &s.Where); err != nil {
 						t.Fatal(err)
 					}
-					return loader.SelectSamples(t.Context(), d, s, loader.Options{})
+					return rowspkg.SelectSamples(t.Context(), d, s, loader.Options{})
 				}
 				// One after the other, by hand.
 				var want []map[string]string

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chaski-eo/chaski/loader/rows"
 	"github.com/chaski-eo/chaski/source"
 )
 
@@ -26,11 +27,11 @@ func (o *stuckOpener) Open(ctx context.Context, uri string) (source.Reader, erro
 func TestWhoWaitsForAFileMayGiveUp(t *testing.T) {
 	o := &stuckOpener{asked: make(chan struct{}), let: make(chan struct{})}
 	defer o.Close()
-	c := newMemberContainer(Options{Opener: o})
+	c := rows.NewMemberContainer(Options{Opener: o})
 	const file = "../testdata/coast/coast.tacozip"
-	opened := make(chan *containerFile)
+	opened := make(chan *rows.ContainerFile)
 	go func() {
-		f, err := c.fileOf(context.Background(), file)
+		f, err := c.FileOf(context.Background(), file)
 		if err != nil {
 			t.Error(err)
 		}
@@ -41,7 +42,7 @@ func TestWhoWaitsForAFileMayGiveUp(t *testing.T) {
 	cancel()
 	gaveUp := make(chan error)
 	go func() {
-		_, err := c.fileOf(ctx, file)
+		_, err := c.FileOf(ctx, file)
 		gaveUp <- err
 	}()
 	select {
@@ -54,11 +55,11 @@ func TestWhoWaitsForAFileMayGiveUp(t *testing.T) {
 	}
 	close(o.let)
 	f := <-opened
-	again, err := c.fileOf(t.Context(), file) // not opened again: nobody takes from o.asked
-	if err != nil || again != f || f == nil || f.size == 0 {
+	again, err := c.FileOf(t.Context(), file) // not opened again: nobody takes from o.asked
+	if err != nil || again != f || f == nil || f.Size == 0 {
 		t.Errorf("%v, then %v, %v", f, again, err)
 	}
-	if err := c.files.Close(); err != nil {
+	if err := c.Files.Close(); err != nil {
 		t.Error(err)
 	}
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/loader/rows"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/shuffle"
 	"github.com/chaski-eo/chaski/source"
@@ -254,7 +255,7 @@ func (k *known) row(t *testing.T, e *Engine, b *Batch, r, attr int, p *RowPlan) 
 	if bands != k.size[1] {
 		t.Fatalf("%d bands, want %d", bands, k.size[1])
 	}
-	g := e.sets[0].table.(*cube).images[attr].Index(e.sets[0].table.(*cube).lo + p.Draw.Row)
+	g := e.sets[0].table.(*rows.Array).Images[attr].Index(e.sets[0].table.(*rows.Array).Lo + p.Draw.Row)
 	for band := range bands {
 		for y := range h {
 			for x := range w {
@@ -734,11 +735,11 @@ func TestDamagedArray(t *testing.T) {
 	}
 }
 
-var _ table = (*cube)(nil)
+var _ Table = (*rows.Array)(nil)
 
-var _ columns = (*cube)(nil)
+var _ rows.Columns = (*rows.Array)(nil)
 
-var _ alike = (*cube)(nil)
+var _ rows.SameSize = (*rows.Array)(nil)
 
 // TestArraysAtATime: an array at a time gives the samples of one that has only the fragments from before, and so do points. The time
 // is part of the spec hash, and no other array's fingerprint comes out.

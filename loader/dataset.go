@@ -14,6 +14,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/lru"
 	"github.com/chaski-eo/chaski/loader/pixels"
+	"github.com/chaski-eo/chaski/loader/rows"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/shuffle"
 	"github.com/chaski-eo/chaski/source"
@@ -27,7 +28,7 @@ type dataset struct {
 	source  Source
 	sampler Sampler // the source's, with the window's size
 	fields  []Field
-	table   table
+	table   Table
 	rasters []*pixels.Raster
 	values  []valueField
 	points  []*pointsField
@@ -39,18 +40,15 @@ type dataset struct {
 	leaves  int        // datasets of the plan: as many as there are strata, or one
 	remote  bool       // some of its files are not local
 	sizes   assetSizes // not known where nobody asks
-	weights *weights
+	weights *rows.Weights
 	rows    []uint32    // that count; nil for all
 	digest  xxh3.Hasher // of the rows that count and whatever else of the data the order depends on
 	chosen  bool        // digest has something
 }
 
-// opener opens the table of a source.
-type tableOpener func(ctx context.Context, src Source, fields []Field) (table, error)
-
 // addSource opens a source and all in it, and returns it as package shuffle has it. The source in the
 // filled-in spec is completed. batch is how many rows of every global batch are of this source, 0 if that varies.
-func (e *Engine) addSource(ctx context.Context, src *Source, name string, open tableOpener, batch int64) (shuffle.Source, error) {
+func (e *Engine) addSource(ctx context.Context, src *Source, name string, open rows.Opener, batch int64) (shuffle.Source, error) {
 	if len(src.Sources) == 0 {
 		return e.addDataset(ctx, src, name, open, batch)
 	}
@@ -95,7 +93,7 @@ func (e *Engine) addSource(ctx context.Context, src *Source, name string, open t
 }
 
 // addDataset opens a source that is no mixture.
-func (e *Engine) addDataset(ctx context.Context, src *Source, name string, open tableOpener, batch int64) (shuffle.Source, error) {
+func (e *Engine) addDataset(ctx context.Context, src *Source, name string, open rows.Opener, batch int64) (shuffle.Source, error) {
 	d := &dataset{name: name, number: len(e.sets), source: *src, sampler: e.spec.Sampler, fields: e.spec.FieldsOf(src)}
 	d.opener, d.names = e.options.Opener, lru.New[string, []string](nameBytes)
 	all := d.fields
@@ -132,7 +130,7 @@ func (d *dataset) openPoints(ctx context.Context, fields []Field, o Options) err
 	for _, f := range fields {
 		p, err := openPoints(ctx, f, d.table, o)
 		if err != nil {
-			return inField(f.Name, err)
+			return rows.InField(f.Name, err)
 		}
 		d.points = append(d.points, p)
 		d.note(p.array.Fingerprint(), nil)
@@ -149,7 +147,7 @@ func (d *dataset) fill(s Sampler) Sampler {
 // compile resolves everything that does not change from sample to sample.
 func (d *dataset) compile(ctx context.Context, e *Engine, batch int64) (shuffle.Source, error) {
 	var none shuffle.Source
-	rows, err := someRows(ctx, d.table, d.source, e.options)
+	rows, err := rows.Selected(ctx, d.table, d.source, e.options)
 	if err != nil {
 		return none, err
 	}
@@ -189,8 +187,8 @@ func (d *dataset) compile(ctx context.Context, e *Engine, batch int64) (shuffle.
 }
 
 // compileSeries makes sequences of rows the items.
-func (d *dataset) compileSeries(ctx context.Context, one *shuffle.Dataset, rows []uint32) (err error) {
-	if one.Series, err = series(ctx, d.table, d.source.Time, rows); err != nil {
+func (d *dataset) compileSeries(ctx context.Context, one *shuffle.Dataset, rs []uint32) (err error) {
+	if one.Series, err = rows.SeriesOf(ctx, d.table, d.source.Time, rs); err != nil {
 		return fmt.Errorf("time: %w", err)
 	}
 	one.Rows, d.steps = nil, d.source.Time.Length
@@ -202,9 +200,9 @@ func (d *dataset) compileSeries(ctx context.Context, one *shuffle.Dataset, rows 
 }
 
 // compileStrata returns the rows of each value of the column to balance.
-func (d *dataset) compileStrata(ctx context.Context, rows []uint32) (groups [][]uint32, _ error) {
+func (d *dataset) compileStrata(ctx context.Context, rs []uint32) (groups [][]uint32, _ error) {
 	column := d.source.Strata.Column
-	found, err := strata(ctx, d.table, column, rows)
+	found, err := rows.StrataOf(ctx, d.table, column, rs)
 	fail := func(kind fault.Kind, format string, args ...any) ([][]uint32, error) {
 		return nil, fault.WithFile(fault.New(kind, "column "+column, fault.NoOffset, format, args...), d.source.Source)
 	}
@@ -335,12 +333,12 @@ func (d *dataset) noteSeries(s *shuffle.Series) {
 }
 
 // compileFields opens the first sample's assets and resolves the fields with them.
-func (d *dataset) compileFields(ctx context.Context, policy string, rows []uint32) error {
+func (d *dataset) compileFields(ctx context.Context, policy string, rs []uint32) error {
 	var columns []int
 	for i, f := range d.fields {
 		kind := d.table.Kind(i)
 		if err := f.CheckKind(kind); err != nil {
-			return fault.WithFile(inField(f.Name, err), d.source.Source)
+			return fault.WithFile(rows.InField(f.Name, err), d.source.Source)
 		}
 		if kind != catalog.Raster {
 			d.values = append(d.values, newValueField(f, i, kind))
@@ -348,7 +346,7 @@ func (d *dataset) compileFields(ctx context.Context, policy string, rows []uint3
 		}
 		columns = append(columns, i)
 	}
-	assets, err := firstAssets(ctx, d.table, columns, policy, rows)
+	assets, err := rows.FirstAssets(ctx, d.table, columns, policy, rs)
 	if err != nil {
 		return err
 	}
@@ -358,18 +356,18 @@ func (d *dataset) compileFields(ctx context.Context, policy string, rows []uint3
 		d.remote = d.remote || source.IsRemote(a.URI)
 		if f.BandNames != nil {
 			if f.Bands, err = d.pickNamed(ctx, &f, a); err != nil {
-				return inField(f.Name, err)
+				return rows.InField(f.Name, err)
 			}
 		}
 		r, err := pixels.NewRaster(f, i, a.Index)
 		if err != nil {
-			return a.Fault(inField(f.Name, err))
+			return a.Fault(rows.InField(f.Name, err))
 		}
 		if first == nil {
 			first = a.Index
 		}
 		if r.Ratio, err = pixels.NewRatio(first, a.Index); err != nil {
-			return a.Fault(inField(f.Name, err))
+			return a.Fault(rows.InField(f.Name, err))
 		}
 		r.Steps = 0
 		if d.source.Time != nil {
@@ -408,13 +406,10 @@ func (d *dataset) compileSize(first *chunk.Index) error {
 		r.H, r.W = w.H, w.W
 	}
 	if s.Kind == TileWindow && s.TileHeight == 0 && s.TileWidth == 0 {
-		s.TileHeight, s.TileWidth = up(first.ChunkH, d.alignY), up(min(first.ChunkW, spec.MaxWindow), d.alignX)
+		s.TileHeight, s.TileWidth = rows.RoundUp(first.ChunkH, d.alignY), rows.RoundUp(min(first.ChunkW, spec.MaxWindow), d.alignX)
 	}
 	return nil
 }
-
-// up returns the multiple of a that is n or next above it.
-func up(n, a int) int { return (n + a - 1) / a * a }
 
 // compileSampler makes the sampler of package shuffle.
 func (d *dataset) compileSampler(ctx context.Context, e *Engine, one *shuffle.Dataset) error {
@@ -459,11 +454,11 @@ func (d *dataset) compileSampler(ctx context.Context, e *Engine, one *shuffle.Da
 	}
 	to.Kind = shuffle.WeightedWindow
 	var err error
-	if d.weights, err = openWeights(ctx, s.Weights, e.options, d.table); err != nil {
+	if d.weights, err = rows.OpenWeights(ctx, s.Weights, e.options, d.table); err != nil {
 		return err
 	}
 	d.chosen = true
-	_, _ = d.digest.Write(d.weights.hash[:])
+	_, _ = d.digest.Write(d.weights.Hash[:])
 	return nil
 }
 
@@ -510,25 +505,15 @@ func (z *assetSizes) of(row int64) catalog.Size {
 	return z.each[row]
 }
 
-// sized is what a table tells of sizes, if it has them. *catalog.Table has it.
-type sized interface {
-	Sizes(ctx context.Context, field int) ([]catalog.Size, error)
-}
-
-// alike is what a table tells of sizes whose assets are all of one.
-type alike interface {
-	Size(field int) catalog.Size
-}
-
 // measure learns the sizes of all assets that count: from the table's columns or, where it has none, from
 // the files' headers.
 func (d *dataset) measure(ctx context.Context, e *Engine) error {
 	column := d.rasters[0].TableColumn
 	switch t := d.table.(type) {
-	case alike:
+	case rows.SameSize:
 		one := t.Size(column)
 		d.sizes.one = &one
-	case sized:
+	case rows.Sized:
 		var err error
 		if d.sizes.each, err = t.Sizes(ctx, column); err != nil {
 			return err
@@ -652,7 +637,7 @@ func (d *dataset) window(p *shuffle.Plan, draw *shuffle.Draw, height, width int,
 	var weights *shuffle.Weights
 	if d.weights != nil {
 		var err error
-		if weights, err = d.weights.of(draw.Row, height, width); err != nil {
+		if weights, err = d.weights.Of(draw.Row, height, width); err != nil {
 			return w, err
 		}
 	}

@@ -1,13 +1,11 @@
 package loader
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/zeebo/xxh3"
@@ -17,6 +15,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/procs"
 	"github.com/chaski-eo/chaski/loader/pixels"
+	"github.com/chaski-eo/chaski/loader/rows"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/shuffle"
 	"github.com/chaski-eo/chaski/store/catalog"
@@ -50,67 +49,6 @@ type Engine struct {
 	closeErr error
 }
 
-// Table is an open dataset: N samples of some fields. *catalog.Table is one, *cube another. It
-// is safe for concurrent use.
-type Table interface {
-	// Len returns N. Fields are numbered in the order of the spec, rows from 0.
-	Len() int64
-	// Kind returns what a field is.
-	Kind(field int) catalog.Kind
-	// Asset returns the raster of a sample's raster field.
-	Asset(ctx context.Context, field int, row int64) (catalog.Asset, error)
-	// Value returns what rides along; of a raster field where it lies, as the dataset has it.
-	Value(ctx context.Context, field int, row int64) (catalog.Value, error)
-	// ID names a sample in errors and reports.
-	ID(ctx context.Context, row int64) (string, error)
-	// Fingerprint depends on what the samples are called and how large they are.
-	Fingerprint() string
-	// Close closes the dataset. Assets that it gave stay valid.
-	Close() error
-}
-
-type table = Table
-
-// OpenTable opens the dataset of a spec of one source: a catalog, a table, a container, a folder, a glob or
-// a file. The subset of a container is applied; of other datasets all rows are there.
-func OpenTable(ctx context.Context, spec Spec, o Options) (Table, error) {
-	spec.AllFields = spec.AllFields || len(spec.Fields) == 0
-	spec = spec.WithDefaults()
-	spec.BatchSize = max(spec.BatchSize, 1)
-	if err := spec.Validate(); err != nil {
-		return nil, err
-	}
-	if len(spec.Sources) > 0 {
-		return nil, errors.New("spec: a mixture has several datasets")
-	}
-	o = o.WithDefaults()
-	if err := o.Validate(); err != nil {
-		return nil, err
-	}
-	spec, err := withOwnFields(ctx, spec, o)
-	if err != nil {
-		o.CloseOpener()
-		return nil, err
-	}
-	t, err := openTable(ctx, spec.Root(), spec.Fields, o)
-	if err != nil {
-		o.CloseOpener()
-		return nil, err
-	}
-	return &ownTable{t, o}, nil
-}
-
-// ownTable is a table that closes its opener, if that is its own.
-type ownTable struct {
-	Table
-	o Options
-}
-
-func (t *ownTable) Close() error {
-	defer t.o.CloseOpener()
-	return t.Table.Close()
-}
-
 // FieldInfo says what a tensor of a batch looks like for a batch of one row.
 type FieldInfo struct {
 	Name  string      `json:"name"`
@@ -131,13 +69,13 @@ func Open(ctx context.Context, spec Spec, o Options) (*Engine, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
-	spec, err := withOwnFields(ctx, spec, o)
+	spec, err := rows.WithOwnFields(ctx, spec, o)
 	if err != nil {
 		o.CloseOpener()
 		return nil, err
 	}
-	e, err := openEngine(ctx, spec, o, func(ctx context.Context, src Source, fields []Field) (table, error) {
-		return openTable(ctx, src, fields, o)
+	e, err := openEngine(ctx, spec, o, func(ctx context.Context, src Source, fields []Field) (Table, error) {
+		return rows.Open(ctx, src, fields, o)
 	})
 	if err != nil {
 		o.CloseOpener()
@@ -146,83 +84,9 @@ func Open(ctx context.Context, spec Spec, o Options) (*Engine, error) {
 	return e, nil
 }
 
-// withOwnFields puts the fields of the first dataset, where that is a catalog of pairs, in the place of the one that AllFields is
-// about.
-func withOwnFields(ctx context.Context, s Spec, o Options) (Spec, error) {
-	if !s.AllFields {
-		return s, nil
-	}
-	s.AllFields = false
-	src := s.Root()
-	for len(src.Sources) > 0 {
-		src = src.Sources[0]
-	}
-	f := s.Fields[0]
-	if src.Source == "" || f.Column != "" || f.Pattern != "" || f.Points != nil {
-		return s, nil
-	}
-	names, err := catalog.Fields(ctx, src.Source, catalog.Options{Opener: o.Opener, Roots: o.Roots})
-	if err != nil || len(names) == 0 {
-		return s, err
-	}
-	if dtype := cmp.Or(f.DType, "native"); len(names) > 1 && f.Fill != nil && f.Normalize == nil && (dtype == "native" || strings.Contains(dtype, "int")) {
-		return s, fmt.Errorf("spec: fill is %v and dtype is %q for all fields of the catalog, %q, of which some may be labels: give fields, and fill to those that it is for", float64(*f.Fill), dtype, names)
-	}
-	s.Fields = nil
-	for _, name := range names {
-		f.Name = name
-		s.Fields = append(s.Fields, f)
-		f.Validity = "" // which names one tensor
-	}
-	return s, s.Validate()
-}
-
-// openTable opens the dataset of a source.
-func openTable(ctx context.Context, src Source, from []Field, o Options) (table, error) {
-	if src.Missing == spec.MissingDrop && !slices.ContainsFunc(from, func(f Field) bool { return f.Pattern != "" }) {
-		return nil, errors.New("spec: missing is \"drop\", but no field has a pattern: tables and containers say themselves what belongs together")
-	}
-	is, err := isContainer(ctx, &src, o)
-	if err != nil {
-		return nil, err
-	}
-	if is && src.Dims != "" {
-		return nil, fault.WithFile(fault.New(fault.Unsupported, "dataset", fault.NoOffset, "a container has no dimensions to name: dims is for arrays"), src.Source)
-	}
-	if is && src.Timestamp != nil {
-		return nil, fault.WithFile(fault.New(fault.Unsupported, "dataset", fault.NoOffset, "a container has no times: timestamp is for arrays"), src.Source)
-	}
-	if is {
-		return openContainer(ctx, &src, spec.RowFields(from), o)
-	}
-	from = spec.RowFields(from)
-	if isCube(&src) {
-		c, err := openCube(ctx, &src, from, o)
-		if err != nil {
-			return nil, err
-		}
-		return c, nil
-	}
-	fields := make([]catalog.Source, len(from))
-	for i, f := range from {
-		fields[i] = catalog.Source{Field: f.Name, Column: f.Column, Blob: f.Blob, Pattern: f.Pattern, Kind: spec.WantedKinds[f.Kind]}
-	}
-	t, err := catalog.Open(ctx, src.Source, fields, catalog.Options{
-		Opener: o.Opener, MaxChunk: o.MaxChunkBytes, CacheBytes: o.CacheBytes, Roots: o.Roots, Columns: src.Columns(), AllColumns: src.Queries(),
-		DropIncomplete: src.Missing == spec.MissingDrop,
-	})
-	if err != nil {
-		return nil, err
-	}
-	if n, example := t.Dropped(); n > 0 {
-		o.Logger.Warn("incomplete samples are left out: some field has no file for them", "samples", n, "left", t.Len(), "such as", example, "dataset", src.Source)
-	}
-	return t, nil
-}
-
 // newEngine compiles a spec for a table, which it owns once it returns without an error.
-func newEngine(ctx context.Context, spec Spec, o Options, t table) (*Engine, error) {
-	e, err := openEngine(ctx, spec, o, func(context.Context, Source, []Field) (table, error) { return t, nil })
+func newEngine(ctx context.Context, spec Spec, o Options, t Table) (*Engine, error) {
+	e, err := openEngine(ctx, spec, o, func(context.Context, Source, []Field) (Table, error) { return t, nil })
 	if err != nil {
 		return nil, err
 	}
@@ -230,7 +94,7 @@ func newEngine(ctx context.Context, spec Spec, o Options, t table) (*Engine, err
 }
 
 // openEngine compiles a spec, and opens its tables. With an error it returns what it had opened.
-func openEngine(ctx context.Context, spec Spec, o Options, open tableOpener) (*Engine, error) {
+func openEngine(ctx context.Context, spec Spec, o Options, open rows.Opener) (*Engine, error) {
 	e := &Engine{spec: spec, options: o, layouts: map[layoutKey]*layout{}, units: make(chan unit, unitsAhead)}
 	if err := e.compile(ctx, open); err != nil {
 		return e, err
@@ -249,7 +113,7 @@ func openEngine(ctx context.Context, spec Spec, o Options, open tableOpener) (*E
 	if e.spec.BatchSize > 1 { // a layout without n holds one sample only
 		for _, r := range e.rasters {
 			if _, err := r.LayoutPattern.Plan(r.Axes(2), r.Sizes); err != nil {
-				return e, inField(r.Name, err)
+				return e, rows.InField(r.Name, err)
 			}
 		}
 	}
@@ -312,7 +176,7 @@ func (e *Engine) closeTables() error {
 }
 
 // compile opens all sources and makes the plan of the order.
-func (e *Engine) compile(ctx context.Context, open tableOpener) error {
+func (e *Engine) compile(ctx context.Context, open rows.Opener) error {
 	src := e.spec.Root()
 	top, err := e.addSource(ctx, &src, "", open, int64(e.spec.BatchSize))
 	if err != nil {
@@ -348,55 +212,6 @@ func (e *Engine) rides() bool {
 // unitsAhead is how many units wait for workers: enough that a worker, when it takes one, rarely has to
 // wake the goroutine that hands them out.
 const unitsAhead = 256
-
-// firstTries bounds how many samples are tried until one can be read, where bad ones are skipped.
-const firstTries = 1000
-
-// firstAssets returns the assets of some fields of the first sample: the one that shows what all
-// others must be like. Where bad samples do not end the run, it is the first that can be read. rows are
-// those that count, nil for all.
-func firstAssets(ctx context.Context, t table, columns []int, policy string, rows []uint32) ([]catalog.Asset, error) {
-	tries, n := int64(1), t.Len()
-	if rows != nil {
-		n = int64(len(rows))
-	}
-	if policy != BadError {
-		tries = min(n, firstTries)
-	}
-	var failed error
-	for row := range tries {
-		if rows != nil {
-			row = int64(rows[row])
-		}
-		assets := make([]catalog.Asset, 0, len(columns))
-		var err error
-		for _, c := range columns {
-			var a catalog.Asset
-			if a, err = t.Asset(ctx, c, row); err != nil {
-				break
-			}
-			assets = append(assets, a)
-		}
-		if err == nil {
-			return assets, nil
-		}
-		if failed == nil {
-			failed = err
-		}
-		if fault.KindOf(err) == 0 {
-			break
-		}
-	}
-	return nil, failed
-}
-
-// inField says in which field of the spec an error came up.
-func inField(name string, err error) error {
-	if fault.KindOf(err) != 0 {
-		return fault.WithPart(err, "field "+name, fault.NoOffset)
-	}
-	return fmt.Errorf("field %q: %w", name, err)
-}
 
 // setHash names the spec on this data: its JSON without the places of the data, and the fingerprints of
 // all sources.
@@ -580,7 +395,7 @@ func (l *layout) add(r *pixels.Raster, key layoutKey, native bool, bound int64) 
 	}
 	p, err := r.LayoutPattern.Plan(r.Axes(key.rows), r.Sizes)
 	if err != nil {
-		return inField(r.Name, err)
+		return rows.InField(r.Name, err)
 	}
 	rl := rasterLayout{plan: p, dtype: r.To, mask: -1}
 	rl.native = key.native && native && r.WireNative(p)

@@ -69,7 +69,7 @@ func openCounted(t *testing.T, spec Spec, tabs map[string]*fakeTable, o Options)
 		t.Fatal(err)
 	}
 	o.Opener, o.Stages = c, &Stages{}
-	e, err := openEngine(t.Context(), spec, o.WithDefaults(), func(_ context.Context, src Source, _ []Field) (table, error) {
+	e, err := openEngine(t.Context(), spec, o.WithDefaults(), func(_ context.Context, src Source, _ []Field) (Table, error) {
 		return &placed{tabs[src.Source], src.Source}, nil
 	})
 	if err != nil {

@@ -16,6 +16,7 @@ import (
 	"github.com/chaski-eo/chaski/codec/openzl"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/magic"
+	"github.com/chaski-eo/chaski/loader/rows"
 	"github.com/chaski-eo/chaski/rumi"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog"
@@ -132,7 +133,7 @@ type FolderInfo struct {
 // sample of a container (*FileInfo). Errors are as of Inspect.
 func Describe(ctx context.Context, path string, o Options) (any, error) {
 	o = o.WithDefaults()
-	files := rooted(o)
+	files := rows.Rooted(o)
 	_, _, inside := taco.Split(path)
 	// Each question to a server takes its time; and where a URI has a query, what is put behind it changes that.
 	if real, err := catalog.Resolve(path, o.Roots); err == nil && !(inside && source.IsRemote(path)) {

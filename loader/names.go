@@ -1,7 +1,10 @@
 package loader
 
 import (
+	"context"
+
 	"github.com/chaski-eo/chaski/loader/resources"
+	"github.com/chaski-eo/chaski/loader/rows"
 	"github.com/chaski-eo/chaski/loader/spec"
 )
 
@@ -75,3 +78,11 @@ const (
 
 // NewHeap returns n bytes that the garbage collector frees: see resources.NewHeap.
 func NewHeap(n int) Buffer { return resources.NewHeap(n) }
+
+// Table is an open dataset: see rows.Table.
+type Table = rows.Table
+
+// OpenTable opens the dataset of a spec that has one source: see rows.OpenTable.
+func OpenTable(ctx context.Context, s Spec, o Options) (Table, error) {
+	return rows.OpenTable(ctx, s, o)
+}

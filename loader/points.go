@@ -12,6 +12,7 @@ import (
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/loader/pixels"
+	"github.com/chaski-eo/chaski/loader/rows"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/shuffle"
 	"github.com/chaski-eo/chaski/store/catalog"
@@ -34,9 +35,9 @@ type pointsField struct {
 }
 
 // openPoints opens the array of a field.
-func openPoints(ctx context.Context, f Field, t table, o Options) (*pointsField, error) {
+func openPoints(ctx context.Context, f Field, t Table, o Options) (*pointsField, error) {
 	q := f.Points
-	a, err := openArrayAt(ctx, q.Array, q.Timestamp, o)
+	a, err := rows.OpenArrayAt(ctx, q.Array, q.Timestamp, o)
 	if err != nil {
 		return nil, err
 	}
@@ -47,7 +48,7 @@ func openPoints(ctx context.Context, f Field, t table, o Options) (*pointsField,
 	return p, nil
 }
 
-func (p *pointsField) resolve(q *spec.Points, t table) error {
+func (p *pointsField) resolve(q *spec.Points, t Table) error {
 	s := p.array.Schema
 	bad := func(k fault.Kind, format string, args ...any) error {
 		return fault.New(k, "array schema", fault.NoOffset, format, args...)
@@ -95,7 +96,7 @@ func (p *pointsField) resolve(q *spec.Points, t table) error {
 			return err
 		}
 	}
-	if _, cube := t.(*cube); cube && p.world && p.given == nil {
+	if _, cube := t.(*rows.Array); cube && p.world && p.given == nil {
 		return bad(fault.Unsupported, "arrays have no transform: name one for points in %q", spec.WorldPoints)
 	}
 	return nil
@@ -150,7 +151,7 @@ func (p *pointsField) affine(ctx context.Context, a catalog.Asset) (*affine, err
 	if t != nil {
 		return t, nil
 	}
-	_, m, err := catalog.OpenAsset(ctx, Alone(p.opener.Opener, a), a.URI, p.opener.MaxChunkBytes)
+	_, m, err := catalog.OpenAsset(ctx, rows.Alone(p.opener.Opener, a), a.URI, p.opener.MaxChunkBytes)
 	if err != nil {
 		return nil, err
 	}
@@ -362,8 +363,8 @@ func (e *Engine) eachPoints(ctx context.Context, d *dataset, draw *shuffle.Draw,
 // eachPoints is Engine.eachPoints for a window of the asset of a row.
 func (d *dataset) eachPoints(ctx context.Context, a catalog.Asset, row int64, win shuffle.Box, do func(i int, f *pointsField, at pointWindow) error) error {
 	at := pointWindow{win: win, n: row}
-	if c, ok := d.table.(*cube); ok {
-		at.n = c.coordinate(row)
+	if c, ok := d.table.(*rows.Array); ok {
+		at.n = c.Coordinate(row)
 	}
 	for i, f := range d.points {
 		at.t = nil
@@ -386,7 +387,7 @@ func (u unit) points(r *pixels.Reader, d *dataset, draw *shuffle.Draw) error {
 	return e.eachPoints(p.ctx, d, draw, func(i int, f *pointsField, at pointWindow) error {
 		left, err := f.read(p.ctx, r.PointReader(f.array), &p.points[i], u.row, at.win, at.t, at.n, d.sampler.Height, d.sampler.Width, draw.Transform)
 		if err != nil {
-			return fault.WithFile(inField(f.name, err), f.array.URI())
+			return fault.WithFile(rows.InField(f.name, err), f.array.URI())
 		}
 		if left > 0 && e.sets[0].points[i].leftOut.Add(left) == left {
 			e.options.Logger.Warn("a window has more points than there is room for; LeftOut counts them", "field", f.name, "most", f.most, "points", int64(f.most)+left)

@@ -17,6 +17,7 @@ import (
 	"github.com/chaski-eo/chaski/internal/cast"
 	"github.com/chaski-eo/chaski/loader/pixels"
 	"github.com/chaski-eo/chaski/loader/resources"
+	"github.com/chaski-eo/chaski/loader/rows"
 	"github.com/chaski-eo/chaski/shuffle"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog"
@@ -207,8 +208,8 @@ func (q *readPlan) open(ctx context.Context, paths []string, picks []int, header
 // openOne opens a file, or what a path in a container names. A file whose own name looks like one is a
 // file; in a store it is asked for last, as that takes a request.
 func openOne(ctx context.Context, o Options, path string, hasHeader bool, header string) (catalog.Asset, error) {
-	if !hasHeader && source.IsRemote(path) && inContainer(path) {
-		a, err := memberOf(ctx, o, path)
+	if !hasHeader && source.IsRemote(path) && rows.InContainer(path) {
+		a, err := rows.MemberOf(ctx, o, path)
 		if fault.KindOf(err) == fault.NotFound {
 			if f, ferr := openFile(ctx, o, path, false, ""); ferr == nil {
 				return f, nil
@@ -217,8 +218,8 @@ func openOne(ctx context.Context, o Options, path string, hasHeader bool, header
 		return a, err
 	}
 	a, err := openFile(ctx, o, path, hasHeader, header)
-	if fault.KindOf(err) == fault.NotFound && !hasHeader && inContainer(path) {
-		return memberOf(ctx, o, path)
+	if fault.KindOf(err) == fault.NotFound && !hasHeader && rows.InContainer(path) {
+		return rows.MemberOf(ctx, o, path)
 	}
 	return a, err
 }

@@ -109,7 +109,7 @@ func tryMixed(spec Spec, tabs map[string]*fakeTable, workers int) (*Engine, erro
 		}
 	}
 	e, err := openEngine(context.Background(), spec, Options{Workers: workers, Opener: all}.WithDefaults(),
-		func(_ context.Context, src Source, _ []Field) (table, error) {
+		func(_ context.Context, src Source, _ []Field) (Table, error) {
 			tab, ok := tabs[src.Source]
 			if !ok {
 				return nil, fmt.Errorf("no table %q", src.Source)
@@ -388,7 +388,7 @@ func checkStep(t testing.TB, e *Engine, tab *fakeTable, draw *shuffle.Draw, rows
 		a, m := tab.assets[[2]int64{0, rows[step]}], tab.assets[[2]int64{1, rows[step]}]
 		var weights *shuffle.Weights
 		if d := e.leaves[draw.Dataset]; d.weights != nil {
-			weights, _ = d.weights.of(draw.Row, lead.h, lead.w)
+			weights, _ = d.weights.Of(draw.Row, lead.h, lead.w)
 		}
 		box, _ := e.Plan().Window(draw, lead.h, lead.w, weights)
 		if e.spec.Sampler.Kind == WholeChip {

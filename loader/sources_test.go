@@ -20,6 +20,7 @@ import (
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/loader/pixels"
+	"github.com/chaski-eo/chaski/loader/rows"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/shuffle"
 	"github.com/chaski-eo/chaski/source"
@@ -263,7 +264,7 @@ func TestWeightsAgainstCounting(t *testing.T) {
 		if err := p.write(&b); err != nil {
 			t.Fatal(err)
 		}
-		w, err := parseWeights(b.Bytes())
+		w, err := rows.ParseWeights(b.Bytes())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -272,7 +273,7 @@ func TestWeightsAgainstCounting(t *testing.T) {
 		}
 		for row := range tab.rows {
 			a := tab.assets[[2]int64{1, row}]
-			got, err := w.of(row, 20, 24)
+			got, err := w.Of(row, 20, 24)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -289,7 +290,7 @@ func TestWeightsAgainstCounting(t *testing.T) {
 					t.Fatalf("row %d cell %d: %d pixels up to it, want %d", row, i, s, sum)
 				}
 			}
-			if _, err := w.of(row, 21, 24); err == nil {
+			if _, err := w.Of(row, 21, 24); err == nil {
 				t.Error("an asset of another size was accepted")
 			}
 		}
@@ -349,7 +350,7 @@ func TestWeightsAreOfTheirSamples(t *testing.T) {
 	}
 	tab.objects["weights"] = b.Bytes()
 	for _, ids := range [][]string{counted.ids, {"/x/a/b/1.tif", "/x/a/b/2.tif", "/x/a/bc/3.tif", "/x/a/4.tif"}, {"b/1.tif", "b/2.tif", "bc/3.tif", "4.tif"}} {
-		if _, err := openWeights(ctx, "weights", o, &renamed{tab, ids}); err != nil {
+		if _, err := rows.OpenWeights(ctx, "weights", o, &renamed{tab, ids}); err != nil {
 			t.Errorf("%q: %v", ids, err)
 		}
 	}
@@ -357,7 +358,7 @@ func TestWeightsAreOfTheirSamples(t *testing.T) {
 		{"a/b/2.tif", "a/b/1.tif", "a/bc/3.tif", "a/4.tif"}, {"a/b/1.tif", "a/b/2.tif", "a/bc/3.tif", "a/5.tif"}, {"", "", "", ""},
 		{"a/b/1.tif", "a/b/2.tif", "a/b/c3.tif", "a/4.tif"}, {"/", "//", "/", "x"},
 	} {
-		if _, err := openWeights(ctx, "weights", o, &renamed{tab, ids}); fault.KindOf(err) != fault.Unsupported {
+		if _, err := rows.OpenWeights(ctx, "weights", o, &renamed{tab, ids}); fault.KindOf(err) != fault.Unsupported {
 			t.Errorf("%q: %v, want a fault of kind unsupported", ids, err)
 		}
 	}
@@ -367,13 +368,13 @@ func TestWeightsAreOfTheirSamples(t *testing.T) {
 		t.Fatal(err)
 	}
 	tab.objects["weights"] = b.Bytes()
-	if _, err := openWeights(ctx, "weights", o, &renamed{tab, []string{"1", "2", "3", "4"}}); err != nil {
+	if _, err := rows.OpenWeights(ctx, "weights", o, &renamed{tab, []string{"1", "2", "3", "4"}}); err != nil {
 		t.Errorf("a file that names no samples: %v", err)
 	}
 }
 
 func FuzzWeights(f *testing.F) {
-	p := &weighing{head: WeightsHeader{Version: 1, Rows: 2, CellHeight: 4, CellWidth: 4, Field: "x"}, rows: []weighed{{5, 4, []uint32{1, 2}}, {}}}
+	p := &weighing{head: rows.WeightsHeader{Version: 1, Rows: 2, CellHeight: 4, CellWidth: 4, Field: "x"}, rows: []weighed{{5, 4, []uint32{1, 2}}, {}}}
 	var b bytes.Buffer
 	if err := p.write(&b); err != nil {
 		f.Fatal(err)
@@ -381,7 +382,7 @@ func FuzzWeights(f *testing.F) {
 	f.Add(b.Bytes())
 	f.Add(b.Bytes()[:20])
 	f.Fuzz(func(t *testing.T, b []byte) {
-		w, err := parseWeights(b)
+		w, err := rows.ParseWeights(b)
 		if err != nil {
 			if fault.KindOf(err) == 0 {
 				t.Fatalf("%v has no kind", err)
@@ -389,8 +390,8 @@ func FuzzWeights(f *testing.F) {
 			return
 		}
 		for row := range w.Rows {
-			h, x := w.size(row)
-			if _, err := w.of(row, h, x); err != nil {
+			h, x := w.Size(row)
+			if _, err := w.Of(row, h, x); err != nil {
 				t.Fatal(err)
 			}
 		}

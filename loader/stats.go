@@ -13,6 +13,7 @@ import (
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/loader/pixels"
+	"github.com/chaski-eo/chaski/loader/rows"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/stats"
@@ -40,12 +41,12 @@ func Stats(ctx context.Context, spec Spec, o Options, progress func(done, total 
 	if len(src.Sources) > 0 {
 		return nil, errors.New("spec: the statistics of a mixture are those of its sources, one by one")
 	}
-	t, err := openTable(ctx, src, spec.Fields, o)
+	t, err := rows.Open(ctx, src, spec.Fields, o)
 	if err != nil {
 		return nil, err
 	}
 	var r *stats.Report
-	rows, err := someRows(ctx, t, src, o)
+	rows, err := rows.Selected(ctx, t, src, o)
 	if err == nil {
 		r, err = measure(ctx, spec, o, t, rows, progress)
 	}
@@ -56,7 +57,7 @@ func Stats(ctx context.Context, spec Spec, o Options, progress func(done, total 
 type pass struct {
 	spec     Spec
 	options  Options
-	table    table
+	table    Table
 	rows     []uint32   // that count; nil for all
 	columns  []int      // of the raster fields
 	names    [][]string // by column: what the bands of the first file are called, if it says so
@@ -70,7 +71,7 @@ type pass struct {
 }
 
 // measure is Stats over the rows of an open table that count; nil rows are all.
-func measure(ctx context.Context, sp Spec, o Options, t table, rows []uint32, progress func(done, total int64)) (*stats.Report, error) {
+func measure(ctx context.Context, sp Spec, o Options, t Table, rows []uint32, progress func(done, total int64)) (*stats.Report, error) {
 	p := &pass{spec: sp, options: o, table: t, rows: rows, progress: progress}
 	if t.Len() == 0 {
 		return nil, fault.WithFile(fault.New(fault.NotFound, "dataset", fault.NoOffset, "no samples"), sp.Source)
@@ -115,7 +116,7 @@ func (p *pass) len() int64 {
 // fields returns empty accumulators, for assets like those of the first sample that can be read.
 func (p *pass) fields(ctx context.Context) ([]*stats.Field, error) {
 	out := make([]*stats.Field, len(p.columns))
-	first, err := firstAssets(ctx, p.table, p.columns, p.spec.BadSamples, p.rows)
+	first, err := rows.FirstAssets(ctx, p.table, p.columns, p.spec.BadSamples, p.rows)
 	if err != nil {
 		return nil, err
 	}
@@ -123,7 +124,7 @@ func (p *pass) fields(ctx context.Context) ([]*stats.Field, error) {
 		a := first[k]
 		p.remote = p.remote || source.IsRemote(a.URI)
 		if out[k], err = stats.NewField(a.Index.DType, a.Index.Bands); err != nil {
-			return nil, a.Fault(inField(p.spec.Fields[i].Name, err))
+			return nil, a.Fault(rows.InField(p.spec.Fields[i].Name, err))
 		}
 		names, err := BandNames(ctx, p.options.Opener, a)
 		if err != nil {

@@ -9,203 +9,20 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 
-	"github.com/zeebo/xxh3"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/einops"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/loader/pixels"
+	"github.com/chaski-eo/chaski/loader/rows"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/shuffle"
-	"github.com/chaski-eo/chaski/store/catalog"
 )
-
-// A file of weights is, little-endian: the 8 bytes of weightsMagic; the length of the header, 4 bytes; the
-// header, JSON; for each row of the dataset the height and width of its first asset in pixels, 4 bytes
-// each; and for each row the weights of its cells, row by row, 4 bytes each.
-const weightsMagic = "CHSKWGT1"
-
-// WeightsHeader says what a file of weights counts.
-type WeightsHeader struct {
-	Version int `json:"version"`
-	// Rows of the dataset.
-	Rows int64 `json:"rows"`
-	// CellHeight and CellWidth are the size of a cell in pixels of the first raster field.
-	CellHeight int `json:"cell_height"`
-	CellWidth  int `json:"cell_width"`
-	// Field is what was counted; Classes are the values, none for all that are valid.
-	Field   string    `json:"field"`
-	Classes []float64 `json:"classes,omitempty"`
-	// Samples names the rows that were counted: a digest of the paths of their first raster field, without
-	// the folder that all share, or of their ids. Files without it are taken for rows of any name.
-	Samples string `json:"samples,omitempty"`
-}
-
-// weights is a file of weights in memory.
-type weights struct {
-	WeightsHeader
-	sizes []byte
-	cells []byte
-	ends  []int64 // of the cells of each row; nil where all have as many
-	hash  [16]byte
-}
-
-// maxWeights bounds a file of weights, which is held in memory, in bytes.
-const maxWeights = 2 << 30
-
-// openWeights reads a file of weights for a dataset.
-func openWeights(ctx context.Context, path string, o Options, t table) (*weights, error) {
-	w, err := readWeights(ctx, path, o)
-	if err != nil {
-		return nil, fault.WithFile(err, path)
-	}
-	if w.Rows != t.Len() {
-		return nil, fault.WithFile(fault.New(fault.Unsupported, "weights", fault.NoOffset, "of %d rows; the dataset has %d", w.Rows, t.Len()), path)
-	}
-	if w.Samples == "" {
-		return w, nil
-	}
-	switch samples, err := samplesOf(ctx, t); {
-	case err != nil:
-		return nil, err
-	case samples != "" && samples != w.Samples:
-		return nil, fault.WithFile(fault.New(fault.Unsupported, "weights", fault.NoOffset,
-			"of other samples, or in another order: count them again, with this run's first raster field first"), path)
-	}
-	return w, nil
-}
-
-// samplesOf returns a digest of the ids of a dataset, in their order and without the folder that all share, or
-// nothing where it cannot tell them.
-func samplesOf(ctx context.Context, t table) (string, error) {
-	c, ok := t.(columns)
-	if !ok {
-		return "", nil
-	}
-	folder, first := "", true
-	err := c.ScanIDs(ctx, func(_ int64, id string) error {
-		if first {
-			folder, first = id[:strings.LastIndexByte(id, '/')+1], false
-		}
-		for !strings.HasPrefix(id, folder) {
-			folder = folder[:strings.LastIndexByte(folder[:len(folder)-1], '/')+1]
-		}
-		return nil
-	})
-	if err != nil {
-		return "", err
-	}
-	var h xxh3.Hasher
-	var b []byte
-	err = c.ScanIDs(ctx, func(_ int64, id string) error {
-		id = strings.TrimPrefix(id, folder)
-		b = append(binary.LittleEndian.AppendUint64(b[:0], uint64(len(id))), id...)
-		_, _ = h.Write(b)
-		return nil
-	})
-	sum := h.Sum128()
-	return fmt.Sprintf("%016x%016x", sum.Hi, sum.Lo), err
-}
-
-func readWeights(ctx context.Context, path string, o Options) (*weights, error) {
-	if o.Roots != nil {
-		var err error
-		if path, err = catalog.Resolve(path, o.Roots); err != nil {
-			return nil, err
-		}
-	}
-	f, err := o.Opener.Open(ctx, path)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = f.Close() }()
-	if f.Size() > maxWeights {
-		return nil, fault.New(fault.Limit, "weights", fault.NoOffset, "%d bytes, at most %d", f.Size(), maxWeights)
-	}
-	b := make([]byte, f.Size())
-	if err := f.ReadAt(ctx, b, 0); err != nil {
-		return nil, err
-	}
-	return parseWeights(b)
-}
-
-// parseWeights checks all of a file.
-func parseWeights(b []byte) (*weights, error) {
-	bad := func(off int64, format string, args ...any) error {
-		return fault.New(fault.Corrupt, "weights", off, format, args...)
-	}
-	if len(b) < 12 || string(b[:8]) != weightsMagic {
-		return nil, bad(0, "not a file of 'chaski stats --sampling'")
-	}
-	n := int64(binary.LittleEndian.Uint32(b[8:]))
-	rest := b[12:]
-	if n > int64(len(rest)) {
-		return nil, bad(8, "a header of %d bytes in %d", n, len(rest))
-	}
-	w := &weights{hash: xxh3.Hash128(b).Bytes()}
-	if err := json.Unmarshal(rest[:n], &w.WeightsHeader); err != nil {
-		return nil, bad(12, "header: %v", err)
-	}
-	rest = rest[n:]
-	switch {
-	case w.Version != 1:
-		return nil, fault.New(fault.Unsupported, "weights", 12, "version %d; this is version 1", w.Version)
-	case w.CellHeight < 1 || w.CellWidth < 1 || w.CellHeight > spec.MaxWindow || w.CellWidth > spec.MaxWindow:
-		return nil, bad(12, "cells of %d by %d pixels", w.CellHeight, w.CellWidth)
-	case w.Rows < 0 || w.Rows > int64(len(rest))/8:
-		return nil, bad(12, "%d rows in %d bytes", w.Rows, len(rest))
-	}
-	w.sizes, w.cells = rest[:8*w.Rows], rest[8*w.Rows:]
-	end := int64(0)
-	w.ends = make([]int64, w.Rows)
-	for i := range w.ends {
-		h, x := w.size(int64(i))
-		if h > math.MaxInt32 || x > math.MaxInt32 {
-			return nil, bad(12+n+8*int64(i), "row %d has %d by %d pixels", i, h, x)
-		}
-		cells := int64(up(h, w.CellHeight)/w.CellHeight) * int64(up(x, w.CellWidth)/w.CellWidth)
-		if cells > int64(len(w.cells))/4-end {
-			return nil, bad(12+n+8*int64(i), "row %d has cells past the end of the file", i)
-		}
-		end += cells
-		w.ends[i] = end
-	}
-	if 4*end != int64(len(w.cells)) {
-		return nil, bad(fault.NoOffset, "%d bytes of cells, where there should be %d", len(w.cells), 4*end)
-	}
-	return w, nil
-}
-
-func (w *weights) size(row int64) (height, width int) {
-	return int(binary.LittleEndian.Uint32(w.sizes[8*row:])), int(binary.LittleEndian.Uint32(w.sizes[8*row+4:]))
-}
-
-// of returns the weights of a row's asset, which has height by width pixels.
-func (w *weights) of(row int64, height, width int) (*shuffle.Weights, error) {
-	switch h, x := w.size(row); {
-	case h == 0 || x == 0:
-		return nil, nil // it could not be read then
-	case h != height || x != width:
-		return nil, fault.New(fault.Corrupt, "window", fault.NoOffset, "the asset has %d by %d pixels, and its weights are of one of %d by %d", height, width, h, x)
-	}
-	first := int64(0)
-	if row > 0 {
-		first = w.ends[row-1]
-	}
-	cells := make([]uint32, w.ends[row]-first)
-	for i := range cells {
-		cells[i] = binary.LittleEndian.Uint32(w.cells[4*(first+int64(i)):])
-	}
-	out, err := shuffle.NewWeights(cells, w.CellHeight, w.CellWidth, height, width, nil)
-	return &out, err
-}
 
 // WeightOptions say what Weights counts.
 type WeightOptions struct {
@@ -236,7 +53,7 @@ func Weights(ctx context.Context, w io.Writer, spec Spec, o Options, c WeightOpt
 	}
 	defer o.CloseOpener()
 	src := spec.Root()
-	t, err := openTable(ctx, src, spec.Fields, o)
+	t, err := rows.Open(ctx, src, spec.Fields, o)
 	if err != nil {
 		return err
 	}
@@ -252,11 +69,11 @@ func Weights(ctx context.Context, w io.Writer, spec Spec, o Options, c WeightOpt
 type weighing struct {
 	options  Options
 	spec     Spec
-	table    table
+	table    Table
 	data     *dataset
 	field    *pixels.Raster
 	lead     int // column of the first raster field
-	head     WeightsHeader
+	head     rows.WeightsHeader
 	next     atomic.Int64
 	mu       sync.Mutex // guards what follows
 	rows     []weighed
@@ -294,9 +111,9 @@ func (p *weighing) run(ctx context.Context, c WeightOptions) error {
 		return fmt.Errorf("spec: cells of %d pixels, not in 1..%d", cell, spec.MaxWindow)
 	}
 	p.data, p.lead = d, d.rasters[0].TableColumn
-	p.head = WeightsHeader{Version: 1, Rows: p.table.Len(), CellHeight: up(cell, d.alignY), CellWidth: up(cell, d.alignX), Field: p.field.Name, Classes: c.Classes}
+	p.head = rows.WeightsHeader{Version: 1, Rows: p.table.Len(), CellHeight: rows.RoundUp(cell, d.alignY), CellWidth: rows.RoundUp(cell, d.alignX), Field: p.field.Name, Classes: c.Classes}
 	var err error
-	if p.head.Samples, err = samplesOf(ctx, p.table); err != nil {
+	if p.head.Samples, err = rows.SamplesOf(ctx, p.table); err != nil {
 		return err
 	}
 	p.rows = make([]weighed, p.head.Rows)
@@ -351,8 +168,8 @@ func (p *weighing) weigh(ctx context.Context, r *pixels.Reader, at int64) (w wei
 		return w, a.Fault(fault.New(fault.Unsupported, "asset", fault.NoOffset, "%d by %d pixels do not share a grid with the first field's", x.Height, x.Width))
 	}
 	h, wd := lead.Index.Height, lead.Index.Width
-	across := up(wd, p.head.CellWidth) / p.head.CellWidth
-	w = weighed{uint32(h), uint32(wd), make([]uint32, across*(up(h, p.head.CellHeight)/p.head.CellHeight))}
+	across := rows.RoundUp(wd, p.head.CellWidth) / p.head.CellWidth
+	w = weighed{uint32(h), uint32(wd), make([]uint32, across*(rows.RoundUp(h, p.head.CellHeight)/p.head.CellHeight))}
 	cell := f.Ratio.Scale(shuffle.Box{H: p.head.CellHeight, W: p.head.CellWidth})
 	rows := max(1, min(x.Height, x.ChunkH, p.options.MaxChunkBytes/(5*x.Width)))
 	sub := &pixels.Raster{PickedBands: pixels.PickedBands{Picked: []int{0}}, H: rows, W: x.Width}
@@ -393,7 +210,7 @@ func (p *weighing) write(w io.Writer) error {
 		return err
 	}
 	var b bytes.Buffer
-	b.WriteString(weightsMagic)
+	b.WriteString(rows.WeightsMagic)
 	b.Write(binary.LittleEndian.AppendUint32(nil, uint32(len(head))))
 	b.Write(head)
 	for _, r := range p.rows {

@@ -6,7 +6,7 @@ import (
 	"math"
 
 	"github.com/chaski-eo/chaski/crs/lonlat"
-	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/loader/rows"
 	"github.com/chaski-eo/chaski/store/catalog"
 )
 
@@ -38,7 +38,7 @@ func (m *maker) footprint(ctx context.Context, row int64) error {
 		if err != nil {
 			return m.isBad(row, err)
 		}
-		_, meta, err := catalog.OpenAsset(ctx, loader.Alone(m.Loader.Opener, a), a.URI, m.Loader.MaxChunkBytes)
+		_, meta, err := catalog.OpenAsset(ctx, rows.Alone(m.Loader.Opener, a), a.URI, m.Loader.MaxChunkBytes)
 		if err != nil {
 			return m.isBad(row, err)
 		}

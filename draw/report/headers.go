@@ -8,6 +8,7 @@ import (
 
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/loader/rows"
 	"github.com/chaski-eo/chaski/shuffle"
 	"github.com/chaski-eo/chaski/store/catalog"
 )
@@ -100,7 +101,7 @@ func (m *maker) names(ctx context.Context) error {
 			continue
 		}
 		alone := m.Loader
-		alone.Opener = loader.Alone(alone.Opener, f.firstAsset)
+		alone.Opener = rows.Alone(alone.Opener, f.firstAsset)
 		info, err := loader.Inspect(ctx, f.firstAsset.URI, alone)
 		if err == nil && info.TIFF != nil {
 			f.BandNames = info.TIFF.BandNames

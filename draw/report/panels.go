@@ -6,6 +6,7 @@ import (
 	"github.com/chaski-eo/chaski/draw"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/loader/rows"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog"
 )
@@ -63,7 +64,7 @@ func bandNames(ctx context.Context, spec loader.Spec, o loader.Options) (names [
 				return nil, err
 			}
 			alone := o
-			alone.Opener = loader.Alone(o.Opener, a)
+			alone.Opener = rows.Alone(o.Opener, a)
 			if info, err := loader.Inspect(ctx, a.URI, alone); err == nil && info.TIFF != nil {
 				list = info.TIFF.BandNames
 			}

@@ -25,6 +25,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/procs"
 	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/loader/rows"
 	"github.com/chaski-eo/chaski/rumi"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog"
@@ -503,7 +504,7 @@ func (w *worker) row(ctx context.Context, t *catalog.Table, field int, row int64
 	if err != nil {
 		return err
 	}
-	x, err := w.raster(ctx, loader.Alone(w.v.files, a), a.URI)
+	x, err := w.raster(ctx, rows.Alone(w.v.files, a), a.URI)
 	if err != nil {
 		return a.Fault(err)
 	}

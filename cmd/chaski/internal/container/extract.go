@@ -13,7 +13,7 @@ import (
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/open"
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/loader/rows"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/taco"
 )
@@ -47,7 +47,7 @@ PATH may also be a byte range as GDAL writes it, /vsisubfile/OFFSET_SIZE,FILE, o
 func (f *extractFlags) run(ctx context.Context, env console.Env, name string) error {
 	files := open.NewOpener(true)
 	defer files.Close()
-	if e, ok := loader.Subfile(name); ok {
+	if e, ok := rows.Subfile(name); ok {
 		return f.file(ctx, env, files, e)
 	}
 	container, path, ok := taco.Split(name)

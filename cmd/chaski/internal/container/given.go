@@ -10,6 +10,7 @@ import (
 
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
 	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/loader/rows"
 	"github.com/chaski-eo/chaski/store/taco"
 	"github.com/chaski-eo/chaski/tables/query"
 )
@@ -61,12 +62,12 @@ func (f *conditionFlags) subset() (s loader.Subset, err error) {
 }
 
 // samples returns the samples that meet the conditions.
-func (f *conditionFlags) samples(ctx context.Context, d *taco.Dataset) (*loader.Samples, error) {
+func (f *conditionFlags) samples(ctx context.Context, d *taco.Dataset) (*rows.Samples, error) {
 	s, err := f.subset()
 	if err != nil {
 		return nil, err
 	}
-	found, err := loader.SelectSamples(ctx, d, s, loader.Options{SQL: f.sql})
+	found, err := rows.SelectSamples(ctx, d, s, loader.Options{SQL: f.sql})
 	return found, console.UsageUnlessFault(err)
 }
 

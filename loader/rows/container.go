@@ -1,4 +1,4 @@
-package loader
+package rows
 
 import (
 	"cmp"
@@ -19,6 +19,7 @@ import (
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/lru"
+	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/source/refcache"
@@ -27,12 +28,12 @@ import (
 	"github.com/chaski-eo/chaski/tables"
 )
 
-// container is a dataset of the samples of level 0 of containers, those that a subset leaves. It is safe
+// Container is a dataset of the samples of level 0 of containers, those that a subset leaves. It is safe
 // for concurrent use.
-type container struct {
+type Container struct {
 	set      *taco.Dataset
-	src      *Source
-	options  Options
+	src      *spec.Source
+	options  resources.Options
 	opener   source.Opener // of what lies below the roots
 	level0   *tables.Table
 	rows     []int32        // of level 0, by sample
@@ -46,7 +47,7 @@ type container struct {
 	assets   *lru.Cache[memberKey, catalog.Asset]
 	store    *indexStore
 	print    string
-	files    *refcache.Cache[string, *containerFile] // by the container's name for it
+	Files    *refcache.Cache[string, *ContainerFile] // by the container's name for it
 }
 
 type memberKey struct {
@@ -64,17 +65,17 @@ type member struct {
 	blobs []*tables.Vector // of a raster: the first that is not null has its index
 }
 
-// containerFile is a file that rasters lie in.
-type containerFile struct {
+// ContainerFile is a file that rasters lie in.
+type ContainerFile struct {
 	path  string // to open it by
-	size  int64
+	Size  int64
 	mtime time.Time
 	etag  string
 	cache *indexFile
 }
 
 // isContainer reports whether a source is one.
-func isContainer(ctx context.Context, src *Source, o Options) (bool, error) {
+func isContainer(ctx context.Context, src *spec.Source, o resources.Options) (bool, error) {
 	if len(src.Parts) > 0 || src.BasePath != "" {
 		return true, nil
 	}
@@ -82,18 +83,18 @@ func isContainer(ctx context.Context, src *Source, o Options) (bool, error) {
 	case ".parquet", ".pq", ".geoparquet", ".csv", ".tsv", ".tif", ".tiff", ".rumi":
 		return false, nil
 	}
-	return taco.Is(ctx, rooted(o), src.Source), ctx.Err()
+	return taco.Is(ctx, Rooted(o), src.Source), ctx.Err()
 }
 
-// rooted returns an opener of what lies below the roots.
-func rooted(o Options) source.Opener {
+// Rooted returns an opener of what lies below the roots.
+func Rooted(o resources.Options) source.Opener {
 	if o.Roots == nil {
 		return o.Opener
 	}
 	return &rootedOpener{o}
 }
 
-type rootedOpener struct{ o Options }
+type rootedOpener struct{ o resources.Options }
 
 // Open implements source.Opener.
 func (r *rootedOpener) Open(ctx context.Context, uri string) (source.Reader, error) {
@@ -114,10 +115,10 @@ func (r *rootedOpener) OpenKnown(ctx context.Context, uri string, k source.Known
 }
 
 // openContainer opens the containers of a source, and takes its subset of the samples.
-func openContainer(ctx context.Context, src *Source, fields []Field, o Options) (*container, error) {
-	c := &container{
-		src: src, options: o, opener: rooted(o), assets: lru.New[memberKey, catalog.Asset](o.CacheBytes),
-		store: newIndexStore(o.IndexCache), files: newContainerFiles(),
+func openContainer(ctx context.Context, src *spec.Source, fields []spec.Field, o resources.Options) (*Container, error) {
+	c := &Container{
+		src: src, options: o, opener: Rooted(o), assets: lru.New[memberKey, catalog.Asset](o.CacheBytes),
+		store: newIndexStore(o.IndexCache), Files: newContainerFiles(),
 	}
 	only, err := src.Only()
 	if err != nil {
@@ -141,7 +142,7 @@ func openContainer(ctx context.Context, src *Source, fields []Field, o Options) 
 
 // noneOf is the error about a list of paths with a file that is no container, such as a raster; nil if all
 // are, or one is not there.
-func noneOf(ctx context.Context, o source.Opener, src *Source) error {
+func noneOf(ctx context.Context, o source.Opener, src *spec.Source) error {
 	for _, p := range src.Parts {
 		r, err := o.Open(ctx, p)
 		if err != nil {
@@ -156,7 +157,7 @@ func noneOf(ctx context.Context, o source.Opener, src *Source) error {
 	return nil
 }
 
-func (c *container) open(ctx context.Context, fields []Field) error {
+func (c *Container) open(ctx context.Context, fields []spec.Field) error {
 	if err := c.selectSamples(ctx); err != nil {
 		return err
 	}
@@ -193,24 +194,24 @@ func partly(err error, part string) error {
 }
 
 // Len implements table.
-func (c *container) Len() int64 { return int64(len(c.rows)) }
+func (c *Container) Len() int64 { return int64(len(c.rows)) }
 
 // Kind implements table.
-func (c *container) Kind(field int) catalog.Kind { return c.fields[field].kind }
+func (c *Container) Kind(field int) catalog.Kind { return c.fields[field].kind }
 
 // Fingerprint implements table.
-func (c *container) Fingerprint() string { return c.print }
+func (c *Container) Fingerprint() string { return c.print }
 
 // Close implements table. Indexes that were made are kept for the next time.
-func (c *container) Close() error {
-	if err := c.files.Close(); err != nil {
+func (c *Container) Close() error {
+	if err := c.Files.Close(); err != nil {
 		c.options.Logger.Warn("chunk indexes are not kept", "error", err)
 	}
 	return c.set.Close()
 }
 
 // ID implements table: the sample's id.
-func (c *container) ID(ctx context.Context, row int64) (string, error) {
+func (c *Container) ID(ctx context.Context, row int64) (string, error) {
 	ids, err := c.ids(ctx)
 	if err != nil {
 		return "", err
@@ -218,7 +219,7 @@ func (c *container) ID(ctx context.Context, row int64) (string, error) {
 	return ids.Text(int(c.rows[row])), nil
 }
 
-func (c *container) ids(ctx context.Context) (*tables.Vector, error) {
+func (c *Container) ids(ctx context.Context) (*tables.Vector, error) {
 	ids, err := c.level0.Column(ctx, c.set.IDColumn())
 	if err == nil && ids.Kind() != tables.Text {
 		err = fault.New(fault.Corrupt, "column "+c.set.IDColumn(), fault.NoOffset, "has type %v, want text", ids.Type())
@@ -227,7 +228,7 @@ func (c *container) ids(ctx context.Context) (*tables.Vector, error) {
 }
 
 // Value implements table. Of a field of rasters, or of their paths as texts, it is the path of the sample that has it.
-func (c *container) Value(ctx context.Context, field int, row int64) (catalog.Value, error) {
+func (c *Container) Value(ctx context.Context, field int, row int64) (catalog.Value, error) {
 	m := &c.fields[field]
 	at := m.rows[row]
 	switch {
@@ -268,7 +269,7 @@ func valueOf(v *tables.Vector, i int) catalog.Value {
 }
 
 // Scan implements columns: a column of level 0, or "PATH@COLUMN" of what lies below.
-func (c *container) Scan(ctx context.Context, column string, visit func(row int64, v catalog.Value) error) (catalog.Kind, error) {
+func (c *Container) Scan(ctx context.Context, column string, visit func(row int64, v catalog.Value) error) (catalog.Kind, error) {
 	m, err := c.valueMember(ctx, column)
 	if err != nil {
 		return 0, fault.WithFile(err, c.src.Source)
@@ -289,7 +290,7 @@ func (c *container) Scan(ctx context.Context, column string, visit func(row int6
 }
 
 // Centroids implements centred: points of level 0 in well-known binary, which TACO has in longitude and latitude.
-func (c *container) Centroids(ctx context.Context, visit func(row int64, lon, lat float64) error) error {
+func (c *Container) Centroids(ctx context.Context, visit func(row int64, lon, lat float64) error) error {
 	name := ""
 	for _, col := range centroidColumns {
 		if c.level0 != nil && name == "" && c.level0.Index(col) >= 0 {
@@ -322,7 +323,7 @@ func (c *container) Centroids(ctx context.Context, visit func(row int64, lon, la
 var centroidColumns = []string{"stac:centroid", "istac:centroid"}
 
 // TimeUnit implements timed.
-func (c *container) TimeUnit(ctx context.Context, column string) time.Duration {
+func (c *Container) TimeUnit(ctx context.Context, column string) time.Duration {
 	m, err := c.valueMember(ctx, column)
 	if err != nil || m.value == nil {
 		return 0
@@ -337,7 +338,7 @@ func (c *container) TimeUnit(ctx context.Context, column string) time.Duration {
 }
 
 // ScanIDs implements columns.
-func (c *container) ScanIDs(ctx context.Context, visit func(row int64, id string) error) error {
+func (c *Container) ScanIDs(ctx context.Context, visit func(row int64, id string) error) error {
 	ids, err := c.ids(ctx)
 	if err != nil {
 		return err
@@ -351,7 +352,7 @@ func (c *container) ScanIDs(ctx context.Context, visit func(row int64, id string
 }
 
 // Asset implements table.
-func (c *container) Asset(ctx context.Context, field int, row int64) (catalog.Asset, error) {
+func (c *Container) Asset(ctx context.Context, field int, row int64) (catalog.Asset, error) {
 	key := memberKey{field, row}
 	if a, ok := c.assets.Get(key); ok {
 		return a, nil
@@ -375,7 +376,7 @@ func assetCost(a catalog.Asset) int64 {
 
 var errNoRaster = errors.New("loader: the field is no raster")
 
-func (c *container) asset(ctx context.Context, m *member, row int64) (catalog.Asset, error) {
+func (c *Container) asset(ctx context.Context, m *member, row int64) (catalog.Asset, error) {
 	if m.kind != catalog.Raster {
 		return catalog.Asset{}, errNoRaster
 	}
@@ -405,20 +406,20 @@ func (c *container) asset(ctx context.Context, m *member, row int64) (catalog.As
 }
 
 // place makes the asset of an entry. x is its index, or nil where it is still to be read.
-func (c *container) place(ctx context.Context, e taco.Entry, x *chunk.Index) (catalog.Asset, error) {
+func (c *Container) place(ctx context.Context, e taco.Entry, x *chunk.Index) (catalog.Asset, error) {
 	if e.Kind == taco.Folder {
 		return catalog.Asset{}, fault.New(fault.Unsupported, "sample "+e.Path, fault.NoOffset, "is a folder, and no raster")
 	}
 	if e.Offset == taco.Whole {
 		return c.file(ctx, e, x)
 	}
-	f, err := c.fileOf(ctx, e.URI)
+	f, err := c.FileOf(ctx, e.URI)
 	if err != nil {
 		return catalog.Asset{}, err
 	}
-	a := catalog.Asset{URI: f.path, Size: f.size, MTime: f.mtime, ETag: f.etag, Member: e.Path, Offset: e.Offset, Length: e.Size}
-	if e.Offset < 0 || e.Size < 0 || e.Offset > f.size || e.Size > f.size-e.Offset {
-		return a, fault.WithFile(fault.New(fault.Corrupt, "sample "+e.Path, e.Offset, "%d bytes in a file of %d", e.Size, f.size), e.URI)
+	a := catalog.Asset{URI: f.path, Size: f.Size, MTime: f.mtime, ETag: f.etag, Member: e.Path, Offset: e.Offset, Length: e.Size}
+	if e.Offset < 0 || e.Size < 0 || e.Offset > f.Size || e.Size > f.Size-e.Offset {
+		return a, fault.WithFile(fault.New(fault.Corrupt, "sample "+e.Path, e.Offset, "%d bytes in a file of %d", e.Size, f.Size), e.URI)
 	}
 	if x == nil {
 		if x, a.Bytes, err = c.index(ctx, f, e); err != nil {
@@ -434,7 +435,7 @@ func (c *container) place(ctx context.Context, e taco.Entry, x *chunk.Index) (ca
 }
 
 // file is place for an entry that is a file of its own.
-func (c *container) file(ctx context.Context, e taco.Entry, x *chunk.Index) (catalog.Asset, error) {
+func (c *Container) file(ctx context.Context, e taco.Entry, x *chunk.Index) (catalog.Asset, error) {
 	path, err := catalog.Resolve(e.URI, c.options.Roots)
 	if err != nil {
 		return catalog.Asset{}, err
@@ -447,7 +448,7 @@ func (c *container) file(ctx context.Context, e taco.Entry, x *chunk.Index) (cat
 }
 
 // index reads the index of an entry, or takes it from the cache. whole are the entry's bytes where they came with it.
-func (c *container) index(ctx context.Context, f *containerFile, e taco.Entry) (x *chunk.Index, whole []byte, err error) {
+func (c *Container) index(ctx context.Context, f *ContainerFile, e taco.Entry) (x *chunk.Index, whole []byte, err error) {
 	if blob := f.cache.get(e.Offset, e.Size); blob != nil {
 		x, err := catalog.ParseIndex(blob, c.options.MaxChunkBytes)
 		if err == nil && x.Validate(e.Size, c.options.MaxChunkBytes) == nil {
@@ -458,11 +459,11 @@ func (c *container) index(ctx context.Context, f *containerFile, e taco.Entry) (
 	// lie near each other are one request.
 	e.URI, e.Object = f.path, source.Known{ETag: f.etag}
 	if e.Size <= catalog.SmallBytes {
-		e.Object.Size = f.size
+		e.Object.Size = f.Size
 	}
 	a, meta, err := catalog.OpenSmall(ctx, sectionOpener{c.options.Opener, e}, f.path, source.Known{Size: e.Size}, c.options.MaxChunkBytes)
 	if err != nil {
-		return nil, nil, bare(err)
+		return nil, nil, Bare(err)
 	}
 	if err := f.cache.put(e.Offset, e.Size, meta.Blob); err != nil {
 		c.options.Logger.Warn("chunk indexes are not kept", "error", err)
@@ -480,23 +481,23 @@ func Alone(o source.Opener, a catalog.Asset) source.Opener {
 	return sectionOpener{o, e}
 }
 
-// inContainer reports whether a name is one that memberOf takes.
-func inContainer(name string) bool {
+// InContainer reports whether a name is one that memberOf takes.
+func InContainer(name string) bool {
 	_, _, in := taco.Split(name)
 	return in || strings.HasPrefix(name, subfile)
 }
 
-// memberOf returns the asset of a path in a container, "data.tacozip::roi_1/image", or of a byte range as
+// MemberOf returns the asset of a path in a container, "data.tacozip::roi_1/image", or of a byte range as
 // taco.VSI names it, "/vsisubfile/OFFSET_SIZE,FILE".
-func memberOf(ctx context.Context, o Options, name string) (a catalog.Asset, err error) {
+func MemberOf(ctx context.Context, o resources.Options, name string) (a catalog.Asset, err error) {
 	if e, ok := Subfile(name); ok {
-		return newMemberContainer(o).place(ctx, e, nil)
+		return NewMemberContainer(o).place(ctx, e, nil)
 	}
 	uri, path, ok := taco.Split(name)
 	if !ok {
 		return a, fault.New(fault.NotFound, "file", fault.NoOffset, "no such file")
 	}
-	err = inContainerOf(ctx, &o, uri, func(c *container) error {
+	err = inContainerOf(ctx, &o, uri, func(c *Container) error {
 		e, err := c.set.Resolve(ctx, path)
 		if err != nil {
 			return err
@@ -512,8 +513,8 @@ func memberOf(ctx context.Context, o Options, name string) (a catalog.Asset, err
 }
 
 // chunk makes the asset of a chunk that has a name of its own: an image of that chunk alone.
-func (c *container) chunk(ctx context.Context, e taco.Entry) (catalog.Asset, error) {
-	f, err := c.fileOf(ctx, e.URI)
+func (c *Container) chunk(ctx context.Context, e taco.Entry) (catalog.Asset, error) {
+	f, err := c.FileOf(ctx, e.URI)
 	if err != nil {
 		return catalog.Asset{}, err
 	}
@@ -521,10 +522,10 @@ func (c *container) chunk(ctx context.Context, e taco.Entry) (catalog.Asset, err
 	if err != nil {
 		return catalog.Asset{}, err
 	}
-	if err := x.Validate(f.size, c.options.MaxChunkBytes); err != nil {
+	if err := x.Validate(f.Size, c.options.MaxChunkBytes); err != nil {
 		return catalog.Asset{}, fault.WithFile(fault.WithPart(err, "chunk "+e.Path, 0), e.URI)
 	}
-	return catalog.Asset{URI: f.path, Size: f.size, ETag: f.etag, Index: x}, nil
+	return catalog.Asset{URI: f.path, Size: f.Size, ETag: f.etag, Index: x}, nil
 }
 
 const subfile = "/vsisubfile/"
@@ -543,8 +544,8 @@ func Subfile(name string) (e taco.Entry, ok bool) {
 	return e, err1 == nil && err2 == nil && e.Offset >= 0 && e.Size >= 0
 }
 
-// bare takes the file's name off an error, as it is to be named with the sample.
-func bare(err error) error {
+// Bare takes the file's name off an error, as it is to be named with the sample.
+func Bare(err error) error {
 	var e *fault.Error
 	if !errors.As(err, &e) {
 		return err
@@ -566,8 +567,8 @@ func (s sectionOpener) Open(ctx context.Context, _ string) (source.Reader, error
 }
 
 // newContainerFiles returns room for the files of a container, which stay until it is closed.
-func newContainerFiles() *refcache.Cache[string, *containerFile] {
-	return refcache.New[string](refcache.Options[*containerFile]{MaxEntries: math.MaxInt, Close: func(f *containerFile) error {
+func newContainerFiles() *refcache.Cache[string, *ContainerFile] {
+	return refcache.New[string](refcache.Options[*ContainerFile]{MaxEntries: math.MaxInt, Close: func(f *ContainerFile) error {
 		if f.cache == nil {
 			return nil
 		}
@@ -575,9 +576,9 @@ func newContainerFiles() *refcache.Cache[string, *containerFile] {
 	}})
 }
 
-// fileOf returns a file that rasters lie in, by the name that the container has for it.
-func (c *container) fileOf(ctx context.Context, uri string) (*containerFile, error) {
-	l, err := c.files.Acquire(ctx, uri, func(ctx context.Context) (*containerFile, error) {
+// FileOf returns a file that rasters lie in, by the name that the container has for it.
+func (c *Container) FileOf(ctx context.Context, uri string) (*ContainerFile, error) {
+	l, err := c.Files.Acquire(ctx, uri, func(ctx context.Context) (*ContainerFile, error) {
 		return c.look(ctx, uri)
 	})
 	if err != nil {
@@ -587,7 +588,7 @@ func (c *container) fileOf(ctx context.Context, uri string) (*containerFile, err
 }
 
 // look opens a file to learn its size and time.
-func (c *container) look(ctx context.Context, uri string) (*containerFile, error) {
+func (c *Container) look(ctx context.Context, uri string) (*ContainerFile, error) {
 	path, err := catalog.Resolve(uri, c.options.Roots)
 	if err != nil {
 		return nil, err
@@ -596,14 +597,14 @@ func (c *container) look(ctx context.Context, uri string) (*containerFile, error
 	if err != nil {
 		return nil, fault.WithFile(err, path)
 	}
-	f := &containerFile{path: path, size: r.Size(), etag: source.ETag(r)}
+	f := &ContainerFile{path: path, Size: r.Size(), etag: source.ETag(r)}
 	version := f.etag
 	if t, ok := r.(source.Timed); ok {
 		f.mtime = t.ModTime()
 		version = cmp.Or(version, f.mtime.UTC().Format(time.RFC3339Nano))
 	}
 	if version != "" {
-		f.cache = c.store.open(fmt.Sprintf("%s\n%d\n%s", absolute(path), f.size, version))
+		f.cache = c.store.open(fmt.Sprintf("%s\n%d\n%s", absolute(path), f.Size, version))
 	}
 	return f, r.Close()
 }
@@ -626,7 +627,7 @@ func absolute(path string) string {
 //	where it is a file of its own or missing, or the values of what rides along
 //
 // as package catalog writes numbers, records and values.
-func (c *container) hash(ctx context.Context) error {
+func (c *Container) hash(ctx context.Context) error {
 	var h digester
 	h.text("chaski container 1\n")
 	h.number(uint64(len(c.rows)))
@@ -719,7 +720,7 @@ func (d *digester) sum() string {
 }
 
 // selectSamples finds the samples that the subset leaves, in the order of the rows.
-func (c *container) selectSamples(ctx context.Context) error {
+func (c *Container) selectSamples(ctx context.Context) error {
 	visible, err := c.set.Visible(ctx, 0)
 	if err != nil {
 		return err
@@ -754,7 +755,7 @@ func (c *container) selectSamples(ctx context.Context) error {
 }
 
 // narrow drops the samples that a selection drops.
-func (c *container) narrow(ctx context.Context, by func(*selector) error) error {
+func (c *Container) narrow(ctx context.Context, by func(*selector) error) error {
 	sel := selector{table: c}
 	if err := by(&sel); err != nil {
 		return err
@@ -773,7 +774,7 @@ func (c *container) narrow(ctx context.Context, by func(*selector) error) error 
 }
 
 // follow drops the rows of data whose samples were dropped.
-func (c *container) follow() {
+func (c *Container) follow() {
 	if c.data == nil {
 		return
 	}
@@ -788,7 +789,7 @@ func (c *container) follow() {
 }
 
 // intersect keeps the samples whose rows are among some, which ascend.
-func (c *container) intersect(rows []int) {
+func (c *Container) intersect(rows []int) {
 	next := 0
 	c.rows = slices.DeleteFunc(c.rows, func(row int32) bool {
 		for next < len(rows) && rows[next] < int(row) {

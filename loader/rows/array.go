@@ -1,26 +1,28 @@
-package loader
+package rows
 
 import (
 	"context"
 	"sync"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/loader/resources"
+	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/store/tiledb"
 )
 
-// cube is a dense TileDB array as a dataset: its rows are the images along n that hold what was written, its
+// Array is a dense TileDB array as a dataset: its rows are the images along n that hold what was written, its
 // fields are attributes.
-type cube struct {
+type Array struct {
 	array  *tiledb.Array
-	images []*tiledb.Images // by field
-	lo     int64            // image of row 0
+	Images []*tiledb.Images // by field
+	Lo     int64            // image of row 0
 	n      int64
 }
 
 // isCube reports whether a source is to be opened as an array.
-func isCube(src *Source) bool {
+func isCube(src *spec.Source) bool {
 	return src.Dims != "" || src.Timestamp != nil || tiledb.IsArray(src.Source)
 }
 
@@ -58,8 +60,8 @@ func (s *arrayStore) Folders(ctx context.Context, uri string) ([]string, error) 
 	return tiledb.Over{Opener: s.Opener}.Folders(ctx, uri)
 }
 
-// openArrayAt opens the array at a place of a spec, as it was at a time.
-func openArrayAt(ctx context.Context, path string, at *Timestamp, o Options) (*tiledb.Array, error) {
+// OpenArrayAt opens the array at a place of a spec, as it was at a time.
+func OpenArrayAt(ctx context.Context, path string, at *spec.Timestamp, o resources.Options) (*tiledb.Array, error) {
 	if o.Roots != nil {
 		real, err := catalog.Resolve(path, o.Roots)
 		if err != nil {
@@ -84,22 +86,22 @@ func openArrayAt(ctx context.Context, path string, at *Timestamp, o Options) (*t
 }
 
 // openCube opens an array as a dataset.
-func openCube(ctx context.Context, src *Source, fields []Field, o Options) (*cube, error) {
-	a, err := openArrayAt(ctx, src.Source, src.Timestamp, o)
+func openCube(ctx context.Context, src *spec.Source, fields []spec.Field, o resources.Options) (*Array, error) {
+	a, err := OpenArrayAt(ctx, src.Source, src.Timestamp, o)
 	if err != nil {
 		return nil, err
 	}
-	c := &cube{array: a}
+	c := &Array{array: a}
 	for i := range fields {
 		m, err := c.field(&fields[i], src.Dims)
 		if err != nil {
-			return nil, fault.WithFile(inField(fields[i].Name, err), src.Source)
+			return nil, fault.WithFile(InField(fields[i].Name, err), src.Source)
 		}
-		c.images = append(c.images, m)
+		c.Images = append(c.Images, m)
 	}
-	if len(c.images) > 0 {
-		lo, hi := c.images[0].Written()
-		c.lo, c.n = lo, hi-lo
+	if len(c.Images) > 0 {
+		lo, hi := c.Images[0].Written()
+		c.Lo, c.n = lo, hi-lo
 	}
 	if c.n > maxCubeRows {
 		return nil, fault.WithFile(fault.New(fault.Limit, "dataset", fault.NoOffset, "%d rows, at most %d", c.n, int64(maxCubeRows)), src.Source)
@@ -111,7 +113,7 @@ func openCube(ctx context.Context, src *Source, fields []Field, o Options) (*cub
 const maxCubeRows = 1 << 32
 
 // field sees the attribute of a field as images.
-func (c *cube) field(f *Field, dims string) (*tiledb.Images, error) {
+func (c *Array) field(f *spec.Field, dims string) (*tiledb.Images, error) {
 	s := c.array.Schema
 	if f.Pattern != "" || f.Blob != "" {
 		return nil, fault.New(fault.NotFound, "array schema", fault.NoOffset, "an array has attributes, not files: name one as column")
@@ -137,60 +139,60 @@ func (c *cube) field(f *Field, dims string) (*tiledb.Images, error) {
 	return c.array.Images(at, dims)
 }
 
-func (c *cube) Len() int64 { return c.n }
+func (c *Array) Len() int64 { return c.n }
 
-func (c *cube) Kind(int) catalog.Kind { return catalog.Raster }
+func (c *Array) Kind(int) catalog.Kind { return catalog.Raster }
 
-func (c *cube) Close() error { return nil }
+func (c *Array) Close() error { return nil }
 
 // Fingerprint implements table. The fields and what dimensions are is part of the spec.
-func (c *cube) Fingerprint() string { return c.array.Fingerprint() }
+func (c *Array) Fingerprint() string { return c.array.Fingerprint() }
 
-func (c *cube) Asset(_ context.Context, field int, row int64) (catalog.Asset, error) {
-	return catalog.Asset{URI: c.array.URI(), Index: c.images[field].Index(c.lo + row)}, nil
+func (c *Array) Asset(_ context.Context, field int, row int64) (catalog.Asset, error) {
+	return catalog.Asset{URI: c.array.URI(), Index: c.Images[field].Index(c.Lo + row)}, nil
 }
 
-func (c *cube) Value(context.Context, int, int64) (catalog.Value, error) {
+func (c *Array) Value(context.Context, int, int64) (catalog.Value, error) {
 	return catalog.Value{}, fault.WithFile(fault.New(fault.Unsupported, "dataset", fault.NoOffset, "an array has no values that ride along"), c.array.URI())
 }
 
 // ID is the coordinate along n.
-func (c *cube) ID(_ context.Context, row int64) (string, error) { return c.id(row), nil }
+func (c *Array) ID(_ context.Context, row int64) (string, error) { return c.id(row), nil }
 
-func (c *cube) id(row int64) string {
-	d := c.images[0].Axis("n")
+func (c *Array) id(row int64) string {
+	d := c.Images[0].Axis("n")
 	if d < 0 {
 		return "0"
 	}
 	s := c.array.Schema
-	return s.DimType.FormatCoord(s.Dims[d].Domain.Lo + tiledb.Coord(c.lo+row))
+	return s.DimType.FormatCoord(s.Dims[d].Domain.Lo + tiledb.Coord(c.Lo+row))
 }
 
-// coordinate returns a row's coordinate along n, 0 without n.
-func (c *cube) coordinate(row int64) int64 {
-	d := c.images[0].Axis("n")
+// Coordinate returns a row's coordinate along n, 0 without n.
+func (c *Array) Coordinate(row int64) int64 {
+	d := c.Images[0].Axis("n")
 	if d < 0 {
 		return 0
 	}
 	s := c.array.Schema
-	return s.DimType.Int(s.Dims[d].Domain.Lo) + c.lo + row
+	return s.DimType.Int(s.Dims[d].Domain.Lo) + c.Lo + row
 }
 
 // ScanIDs visits the ids of all rows.
-func (c *cube) ScanIDs(ctx context.Context, visit func(row int64, id string) error) error {
+func (c *Array) ScanIDs(ctx context.Context, visit func(row int64, id string) error) error {
 	return c.each(ctx, func(row int64) error { return visit(row, c.id(row)) })
 }
 
 // Scan visits the one column that an array has: the coordinates along n, as "n" or under the dimension's name.
-func (c *cube) Scan(ctx context.Context, column string, visit func(row int64, v catalog.Value) error) (catalog.Kind, error) {
-	s, d := c.array.Schema, c.images[0].Axis("n")
+func (c *Array) Scan(ctx context.Context, column string, visit func(row int64, v catalog.Value) error) (catalog.Kind, error) {
+	s, d := c.array.Schema, c.Images[0].Axis("n")
 	if d < 0 || column != "n" && column != s.Dims[d].Name {
 		return 0, fault.WithFile(fault.New(fault.NotFound, "column "+column, fault.NoOffset, "an array has only the coordinate along n"), c.array.URI())
 	}
-	return catalog.Int, c.each(ctx, func(row int64) error { return visit(row, catalog.Value{Int: c.coordinate(row)}) })
+	return catalog.Int, c.each(ctx, func(row int64) error { return visit(row, catalog.Value{Int: c.Coordinate(row)}) })
 }
 
-func (c *cube) each(ctx context.Context, visit func(row int64) error) error {
+func (c *Array) each(ctx context.Context, visit func(row int64) error) error {
 	for row := range c.n {
 		if row%4096 == 0 && ctx.Err() != nil {
 			return ctx.Err()
@@ -203,7 +205,7 @@ func (c *cube) each(ctx context.Context, visit func(row int64) error) error {
 }
 
 // Size is that of every image.
-func (c *cube) Size(field int) catalog.Size {
-	g := c.images[field].Grid()
+func (c *Array) Size(field int) catalog.Size {
+	g := c.Images[field].Grid()
 	return catalog.Size{Height: int32(g.Height), Width: int32(g.Width)}
 }

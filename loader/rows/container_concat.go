@@ -1,4 +1,4 @@
-package loader
+package rows
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 
 // concat keeps the samples that each group leaves of its containers, one group after the other. What queries see as
 // data is that of the groups, joined as the containers' columns are.
-func (c *container) concat(ctx context.Context, groups []Group) error {
+func (c *Container) concat(ctx context.Context, groups []spec.Group) error {
 	have, used := c.set.Paths(), 0
 	for _, g := range groups {
 		used += g.Paths
@@ -20,7 +20,7 @@ func (c *container) concat(ctx context.Context, groups []Group) error {
 	if used != have {
 		return fault.New(fault.Unsupported, "concat", fault.NoOffset, "its groups have %d paths, and there are %d", used, have)
 	}
-	data, subs := make([]*tables.Table, len(groups)), make([]*container, len(groups))
+	data, subs := make([]*tables.Table, len(groups)), make([]*Container, len(groups))
 	c.rows, c.at = nil, nil
 	from := 0
 	for i := range groups {
@@ -60,7 +60,7 @@ func (c *container) concat(ctx context.Context, groups []Group) error {
 }
 
 // leftOf returns what groups left of the levels below 0, whose rows follow each other on each; nil if that is all.
-func leftOf(ctx context.Context, groups []*container) (taco.Selection, error) {
+func leftOf(ctx context.Context, groups []*Container) (taco.Selection, error) {
 	deepest := 0
 	for _, g := range groups {
 		deepest = max(deepest, len(g.left))
@@ -94,7 +94,7 @@ func leftOf(ctx context.Context, groups []*container) (taco.Selection, error) {
 
 // group applies the conditions of a group to its containers, which begin with path from. first is the row of level 0 that
 // their rows begin at.
-func (c *container) group(ctx context.Context, from int, g *Group) (first int, sub *container, err error) {
+func (c *Container) group(ctx context.Context, from int, g *spec.Group) (first int, sub *Container, err error) {
 	mode, err := g.Mode()
 	if err != nil {
 		return 0, nil, err
@@ -103,12 +103,12 @@ func (c *container) group(ctx context.Context, from int, g *Group) (first int, s
 	if err != nil {
 		return 0, nil, err
 	}
-	sub = &container{set: set, src: &Source{Source: c.src.Source, Subset: Subset{Where: g.Where}}, options: c.options, keep: c.keep}
+	sub = &Container{set: set, src: &spec.Source{Source: c.src.Source, Subset: spec.Subset{Where: g.Where}}, options: c.options, keep: c.keep}
 	return first, sub, sub.selectSamples(ctx)
 }
 
 // columnsAlone returns the table of level 0 without its rows.
-func (c *container) columnsAlone(ctx context.Context) (*tables.Table, error) {
+func (c *Container) columnsAlone(ctx context.Context) (*tables.Table, error) {
 	if len(c.set.Parts()) == 0 {
 		return tables.FromVectors(nil, nil), nil
 	}
@@ -120,7 +120,7 @@ func (c *container) columnsAlone(ctx context.Context) (*tables.Table, error) {
 }
 
 // tellColumns warns of the columns that not all groups have, and of those that became texts.
-func (c *container) tellColumns(joined *tables.Table, data []*tables.Table) {
+func (c *Container) tellColumns(joined *tables.Table, data []*tables.Table) {
 	numbers, names := make([]string, len(data)), make([]string, len(data))
 	for i := range data {
 		numbers[i], names[i] = fmt.Sprint(i+1), fmt.Sprintf("dataset %d of %d", i+1, len(data))
@@ -135,7 +135,7 @@ func (c *container) tellColumns(joined *tables.Table, data []*tables.Table) {
 }
 
 // withSources returns a table of rows of level 0 with the column of their files.
-func (c *container) withSources(t *tables.Table) (*tables.Table, error) {
+func (c *Container) withSources(t *tables.Table) (*tables.Table, error) {
 	i := c.level0.Index(taco.SourceColumn)
 	if i < 0 || t.Index(taco.SourceColumn) >= 0 {
 		return t, nil
@@ -145,7 +145,7 @@ func (c *container) withSources(t *tables.Table) (*tables.Table, error) {
 
 // sqlTable returns a table that queries see by its name: data as it is given, all others as taco.Dataset.SQLTable has
 // them; after groups were joined, without what does not lie below the samples that they left.
-func (c *container) sqlTable(ctx context.Context, name string, data *tables.Table) (*tables.Table, error) {
+func (c *Container) sqlTable(ctx context.Context, name string, data *tables.Table) (*tables.Table, error) {
 	if isData(name) {
 		return data, nil
 	}

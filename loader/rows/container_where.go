@@ -1,4 +1,4 @@
-package loader
+package rows
 
 import (
 	"cmp"
@@ -9,13 +9,14 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/loader/resources"
+	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/store/taco"
 	"github.com/chaski-eo/chaski/tables"
 )
 
 // where drops the samples that do not meet a condition.
-func (c *container) where(ctx context.Context, w *Condition) error {
+func (c *Container) where(ctx context.Context, w *spec.Condition) error {
 	switch {
 	case w.Compares():
 		return c.narrow(ctx, func(s *selector) error { return s.where(ctx, *w) })
@@ -39,7 +40,7 @@ func (c *container) where(ctx context.Context, w *Condition) error {
 }
 
 // narrowBelow drops what a condition did not leave of the levels below 0.
-func (c *container) narrowBelow(ctx context.Context, left taco.Selection) (err error) {
+func (c *Container) narrowBelow(ctx context.Context, left taco.Selection) (err error) {
 	if len(left) < 2 {
 		return nil
 	}
@@ -52,7 +53,7 @@ func (c *container) narrowBelow(ctx context.Context, left taco.Selection) (err e
 }
 
 // sql keeps the samples that meet a condition on the columns of data.
-func (c *container) sql(ctx context.Context, condition string) error {
+func (c *Container) sql(ctx context.Context, condition string) error {
 	if c.data == nil {
 		rows, err := c.options.Where(ctx, c.level0, condition)
 		if err == nil {
@@ -83,7 +84,7 @@ func distinct(rows []int32) []int32 {
 
 // filter returns the rows that match. Where level 0 has neither place nor time, and no column
 // is named, it looks at the first level that has.
-func (c *container) filter(ctx context.Context, f taco.Filter) (taco.Selection, error) {
+func (c *Container) filter(ctx context.Context, f taco.Filter) (taco.Selection, error) {
 	f.Keep = c.keep
 	left, first := c.set.Select(ctx, f)
 	if f.Level != 0 || f.Geometry != "" || f.Time != "" || fault.KindOf(first) != fault.NotFound {
@@ -101,7 +102,7 @@ func (c *container) filter(ctx context.Context, f taco.Filter) (taco.Selection, 
 }
 
 // table returns what a query sees as data, and the row of level 0 of each of its rows.
-func (c *container) table() (*tables.Table, []int32) {
+func (c *Container) table() (*tables.Table, []int32) {
 	switch {
 	case c.data != nil:
 		return c.data, c.at
@@ -116,7 +117,7 @@ func (c *container) table() (*tables.Table, []int32) {
 
 // query keeps the samples that the result of a SELECT has the rows or else the ids of. Conditions that
 // follow see the result as data.
-func (c *container) query(ctx context.Context, sql string) error {
+func (c *Container) query(ctx context.Context, sql string) error {
 	data, at := c.table()
 	numbers := make([]int64, len(at))
 	for i, row := range at {
@@ -138,7 +139,7 @@ func (c *container) query(ctx context.Context, sql string) error {
 
 // rowsOf returns the rows of level 0 that the rows of a query's result are of, which must be among those
 // that were left.
-func (c *container) rowsOf(ctx context.Context, t *tables.Table) ([]int32, error) {
+func (c *Container) rowsOf(ctx context.Context, t *tables.Table) ([]int32, error) {
 	at := make([]int32, t.Len())
 	if t.Index(resources.RowColumn) >= 0 {
 		rows, err := resources.RowNumbers(ctx, t, func(row int64) bool {
@@ -193,7 +194,7 @@ type Samples struct {
 	// Rows are the rows of level 0 that the rows of Data are of.
 	Rows []int32
 
-	c *container
+	c *Container
 }
 
 // SQLTable returns a table that queries see: data is Data, and all others are as taco.Dataset.SQLTable has them; where the
@@ -222,16 +223,16 @@ func (s *Samples) Below(ctx context.Context, level int) ([]int, error) {
 
 // SelectSamples applies a subset's conditions and split to the samples of level 0 of a dataset, which
 // must stay open as long as the result is used. Of the options, SQL counts.
-func SelectSamples(ctx context.Context, set *taco.Dataset, s Subset, o Options) (*Samples, error) {
+func SelectSamples(ctx context.Context, set *taco.Dataset, s spec.Subset, o resources.Options) (*Samples, error) {
 	s = s.WithDefaults()
 	if err := s.Validate(); err != nil {
 		return nil, err
 	}
-	src := &Source{Subset: s}
+	src := &spec.Source{Subset: s}
 	if parts := set.Parts(); len(parts) > 0 {
 		src.Source = parts[0]
 	}
-	c := &container{set: set, src: src, options: o, keep: true}
+	c := &Container{set: set, src: src, options: o, keep: true}
 	if err := c.selectSamples(ctx); err != nil {
 		return nil, fault.WithFile(err, src.Source)
 	}
@@ -245,7 +246,7 @@ func SelectSamples(ctx context.Context, set *taco.Dataset, s Subset, o Options) 
 }
 
 // member resolves a field.
-func (c *container) member(ctx context.Context, f Field) (member, error) {
+func (c *Container) member(ctx context.Context, f spec.Field) (member, error) {
 	if f.Pattern != "" {
 		return member{}, fault.New(fault.Unsupported, "", fault.NoOffset, "patterns pair the files of folders and catalogs; a container has paths of ids")
 	}
@@ -271,7 +272,7 @@ func (c *container) member(ctx context.Context, f Field) (member, error) {
 
 // ownMember resolves a field that says no place and is no column: the sample itself if it is a file, else
 // what lies below it under the field's name.
-func (c *container) ownMember(ctx context.Context, f Field) (member, error) {
+func (c *Container) ownMember(ctx context.Context, f spec.Field) (member, error) {
 	e, err := c.set.Entry(ctx, 0, int(c.rows[0]))
 	if err != nil {
 		return member{}, err
@@ -290,7 +291,7 @@ func (c *container) ownMember(ctx context.Context, f Field) (member, error) {
 var blobColumns = []string{"chaski:index", "rumi:header"}
 
 // raster makes the member of rasters in rows of a level.
-func (c *container) raster(ctx context.Context, f Field, level int, rows []int32) (member, error) {
+func (c *Container) raster(ctx context.Context, f spec.Field, level int, rows []int32) (member, error) {
 	m := member{name: f.Name, kind: catalog.Raster, level: level, rows: rows}
 	t, err := c.set.Level(ctx, level)
 	if err != nil {
@@ -319,7 +320,7 @@ func (c *container) raster(ctx context.Context, f Field, level int, rows []int32
 }
 
 // valueMember resolves a column of level 0, or "PATH@COLUMN".
-func (c *container) valueMember(ctx context.Context, name string) (member, error) {
+func (c *Container) valueMember(ctx context.Context, name string) (member, error) {
 	if c.level0 == nil {
 		return member{}, fault.New(fault.NotFound, "dataset", fault.NoOffset, "no samples")
 	}
@@ -341,7 +342,7 @@ func (c *container) valueMember(ctx context.Context, name string) (member, error
 }
 
 // column makes the member of a column of a level.
-func (c *container) column(ctx context.Context, level int, rows []int32, name string) (member, error) {
+func (c *Container) column(ctx context.Context, level int, rows []int32, name string) (member, error) {
 	m := member{level: level, rows: rows}
 	t, err := c.set.Level(ctx, level)
 	if err != nil {
@@ -356,7 +357,7 @@ func (c *container) column(ctx context.Context, level int, rows []int32, name st
 
 // below returns the rows that a path leads to from every sample, and their level; -1 for a sample that has
 // none. A path that leads nowhere from any is fault.NotFound.
-func (c *container) below(ctx context.Context, path string) (int, []int32, error) {
+func (c *Container) below(ctx context.Context, path string) (int, []int32, error) {
 	walk := descent{path: path, found: make([]int32, len(c.rows))}
 	for i := range walk.found {
 		walk.found[i] = -1

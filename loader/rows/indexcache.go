@@ -1,4 +1,4 @@
-package loader
+package rows
 
 import (
 	"bytes"
@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"github.com/zeebo/xxh3"
+
+	"github.com/chaski-eo/chaski/loader/resources"
 )
 
 // A file of indexes holds the chunk indexes of rasters in one container, so that the next run need not
@@ -57,7 +59,7 @@ type indexStore struct {
 
 // newIndexStore returns the store in a folder: "" is the user's, NoIndexCache none.
 func newIndexStore(dir string) *indexStore {
-	if dir == NoIndexCache {
+	if dir == resources.NoIndexCache {
 		return nil
 	}
 	if dir == "" {

@@ -1,4 +1,4 @@
-package loader
+package rows
 
 import (
 	"context"
@@ -34,7 +34,7 @@ func isData(name string) bool {
 }
 
 // query drops the rows that do not meet a condition that is no comparison.
-func (s *selector) query(ctx context.Context, w *Condition) error {
+func (s *selector) query(ctx context.Context, w *spec.Condition) error {
 	if w.Concat != nil {
 		return fault.New(fault.Unsupported, "where", fault.NoOffset, "concat is a condition on containers")
 	}
@@ -100,7 +100,7 @@ func (s *selector) selected(ctx context.Context, sql string) ([]int, error) {
 }
 
 // near returns the rows that match a place or a time.
-func (s *selector) near(ctx context.Context, w *Condition) ([]int, error) {
+func (s *selector) near(ctx context.Context, w *spec.Condition) ([]int, error) {
 	f, err := w.Filter()
 	if err != nil {
 		return nil, err

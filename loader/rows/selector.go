@@ -1,4 +1,4 @@
-package loader
+package rows
 
 import (
 	"cmp"
@@ -14,14 +14,15 @@ import (
 
 	"github.com/chaski-eo/chaski/crs/lonlat"
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/shuffle"
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/tables"
 )
 
-// columns is what selecting rows needs of a dataset. *catalog.Table has it.
-type columns interface {
+// Columns is what selecting rows needs of a dataset. *catalog.Table has it.
+type Columns interface {
 	Scan(ctx context.Context, column string, visit func(row int64, v catalog.Value) error) (catalog.Kind, error)
 	ScanIDs(ctx context.Context, visit func(row int64, id string) error) error
 }
@@ -47,15 +48,15 @@ func (s *selector) times(ctx context.Context, column string, o *spec.Operand) er
 
 // selector narrows the rows of a dataset down.
 type selector struct {
-	table   table
-	options Options       // what runs queries
-	keep    []bool        // nil: all
-	data    *tables.Table // what queries see
+	table   Table
+	options resources.Options // what runs queries
+	keep    []bool            // nil: all
+	data    *tables.Table     // what queries see
 }
 
 // columns returns the dataset's columns, or an error if it has none that can be read so.
-func (s *selector) columns() (columns, error) {
-	c, ok := s.table.(columns)
+func (s *selector) columns() (Columns, error) {
+	c, ok := s.table.(Columns)
 	if !ok {
 		return nil, errors.New("this dataset has no columns")
 	}
@@ -89,7 +90,7 @@ func (s *selector) scan(ctx context.Context, column string, visit func(row int64
 var errEnough = errors.New("loader: enough")
 
 // where drops the rows that do not meet a condition.
-func (s *selector) where(ctx context.Context, c Condition) error {
+func (s *selector) where(ctx context.Context, c spec.Condition) error {
 	with, err := c.Operands()
 	if err != nil {
 		return err
@@ -114,7 +115,7 @@ func (s *selector) where(ctx context.Context, c Condition) error {
 }
 
 // split drops the rows of other parts than use.
-func (s *selector) split(ctx context.Context, p *Split, use string) error {
+func (s *selector) split(ctx context.Context, p *spec.Split, use string) error {
 	cols, err := s.columns()
 	if err != nil {
 		return err
@@ -174,7 +175,7 @@ type centred interface {
 
 // lonLat makes boxes of no size in longitude and latitude of bounds, or of centroids where there are none. What lies
 // nowhere is NaN. Rows that are dropped already are not looked at.
-func (s *selector) lonLat(ctx context.Context, p *Split, bounds [][4]float64, err error) ([][4]float64, error) {
+func (s *selector) lonLat(ctx context.Context, p *spec.Split, bounds [][4]float64, err error) ([][4]float64, error) {
 	nowhere := [4]float64{math.NaN(), math.NaN(), math.NaN(), math.NaN()}
 	if c, ok := s.table.(centred); ok && fault.KindOf(err) == fault.NotFound {
 		bounds = make([][4]float64, s.table.Len())
@@ -290,7 +291,7 @@ func textOf(k catalog.Kind, v catalog.Value) string {
 	return v.Text
 }
 
-func (s *selector) byDate(ctx context.Context, p *Split, use string) error {
+func (s *selector) byDate(ctx context.Context, p *spec.Split, use string) error {
 	type bounds struct{ from, to *spec.Operand }
 	parts := make([]bounds, len(p.Ranges))
 	for i, r := range p.Ranges {
@@ -337,15 +338,15 @@ func (s *selector) byDate(ctx context.Context, p *Split, use string) error {
 }
 
 // selectRows returns the rows of a subset, nil for all.
-func selectRows(ctx context.Context, t table, s *Subset, o Options) ([]uint32, error) {
-	if c, ok := t.(*container); ok && c.selected { // its rows are those that count already
+func selectRows(ctx context.Context, t Table, s *spec.Subset, o resources.Options) ([]uint32, error) {
+	if c, ok := t.(*Container); ok && c.selected { // its rows are those that count already
 		return nil, nil
 	}
 	sel := selector{table: t, options: o}
 	for _, c := range s.Where {
 		by := sel.where
 		if !c.Compares() {
-			by = func(ctx context.Context, c Condition) error { return sel.query(ctx, &c) }
+			by = func(ctx context.Context, c spec.Condition) error { return sel.query(ctx, &c) }
 		}
 		if err := by(ctx, c); err != nil {
 			return nil, fmt.Errorf("%s: %w", c.Called(), err)
@@ -359,8 +360,8 @@ func selectRows(ctx context.Context, t table, s *Subset, o Options) ([]uint32, e
 	return sel.rows()
 }
 
-// someRows returns the rows of a source's subset, nil for all; if none is left, that is an error.
-func someRows(ctx context.Context, t table, src Source, o Options) ([]uint32, error) {
+// Selected returns the rows of a source's subset, nil for all; if none is left, that is an error.
+func Selected(ctx context.Context, t Table, src spec.Source, o resources.Options) ([]uint32, error) {
 	rows, err := selectRows(ctx, t, &src.Subset, o)
 	if err == nil && rows != nil && len(rows) == 0 {
 		err = fault.WithFile(fault.New(fault.NotFound, "dataset", fault.NoOffset, "none of its %d rows is selected", t.Len()), src.Source)
@@ -385,8 +386,8 @@ func (s *selector) rows() ([]uint32, error) {
 	return rows, nil
 }
 
-// strata returns the rows of every value of a column, rows with a null left out.
-func strata(ctx context.Context, t table, column string, rows []uint32) ([]shuffle.Stratum[string], error) {
+// StrataOf returns the rows of every value of a column, rows with a null left out.
+func StrataOf(ctx context.Context, t Table, column string, rows []uint32) ([]shuffle.Stratum[string], error) {
 	keys, present, ints, err := keysOf(ctx, t, column)
 	if err != nil {
 		return nil, err
@@ -403,7 +404,7 @@ func strata(ctx context.Context, t table, column string, rows []uint32) ([]shuff
 }
 
 // keysOf returns a column's values as texts, and which rows have one.
-func keysOf(ctx context.Context, t table, column string) (keys []string, present []bool, ints bool, err error) {
+func keysOf(ctx context.Context, t Table, column string) (keys []string, present []bool, ints bool, err error) {
 	sel := selector{table: t}
 	keys, present = make([]string, t.Len()), make([]bool, t.Len())
 	seen := map[string]string{} // equal texts share their memory
@@ -440,8 +441,8 @@ func pick(rows []uint32, present []bool) []uint32 {
 	return out
 }
 
-// series returns the sequences of a dataset. Rows without a key or a time are left out.
-func series(ctx context.Context, t table, w *spec.Time, rows []uint32) (*shuffle.Series, error) {
+// SeriesOf returns the sequences of a dataset. Rows without a key or a time are left out.
+func SeriesOf(ctx context.Context, t Table, w *spec.Time, rows []uint32) (*shuffle.Series, error) {
 	if t.Len() > math.MaxUint32 {
 		return nil, fault.New(fault.Limit, "dataset", fault.NoOffset, "%d rows, too many for sequences", t.Len())
 	}
@@ -460,7 +461,7 @@ func series(ctx context.Context, t table, w *spec.Time, rows []uint32) (*shuffle
 }
 
 // timesOf returns numbers in the order of a column's values, and which rows have one.
-func timesOf(ctx context.Context, t table, column string) (times []int64, present []bool, err error) {
+func timesOf(ctx context.Context, t Table, column string) (times []int64, present []bool, err error) {
 	sel := selector{table: t}
 	times, present = make([]int64, t.Len()), make([]bool, t.Len())
 	var texts []string
