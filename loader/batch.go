@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 
 	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/shuffle"
 )
 
 // TensorKind says what a tensor's bytes are.
@@ -115,3 +116,22 @@ func (b *Batch) end(keep bool) {
 // Memory returns what the tensors' memory is part of (but for values that ride along), or nil if
 // it is nothing that an allocator made.
 func (b *Batch) Memory() Buffer { return b.memory }
+
+// SampleError is the error of a ticket that a sample ends: by the policy "error", or since no policy covers what is
+// wrong with it.
+type SampleError struct {
+	Source   string // its name; empty where there is one
+	Draw     shuffle.Draw
+	Epoch    uint64
+	Position int64
+	Sample   SampleRef
+	Err      error
+
+	text string
+}
+
+// Error says of which sample the error is.
+func (e *SampleError) Error() string { return e.text }
+
+// Unwrap returns Err.
+func (e *SampleError) Unwrap() error { return e.Err }

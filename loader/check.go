@@ -16,25 +16,6 @@ import (
 	"github.com/chaski-eo/chaski/shuffle"
 )
 
-// SampleError is the error of a ticket that a sample ends: by the policy "error", or since no policy covers what is
-// wrong with it.
-type SampleError struct {
-	Source   string // its name; empty where there is one
-	Draw     shuffle.Draw
-	Epoch    uint64
-	Position int64
-	Sample   SampleRef
-	Err      error
-
-	text string
-}
-
-// Error says of which sample the error is.
-func (e *SampleError) Error() string { return e.text }
-
-// Unwrap returns Err.
-func (e *SampleError) Unwrap() error { return e.Err }
-
 // BadSample is a row of a dataset that cannot be read.
 type BadSample struct {
 	Source  string // the source's name; empty where there is one

@@ -19,6 +19,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/loader"
 	specpkg "github.com/chaski-eo/chaski/loader/spec"
+	"github.com/chaski-eo/chaski/loader/survey"
 	"github.com/chaski-eo/chaski/shuffle"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
@@ -398,7 +399,7 @@ func TestContainerFingerprints(t *testing.T) {
 func TestContainerStats(t *testing.T) {
 	images, _ := sceneChips(t, 12)
 	spec := loader.Spec{Source: coast(t, "coast.tacozip"), Fields: coastFields[:1], Subset: loader.Subset{Split: &loader.Split{By: "given"}, Use: "validation"}}
-	r, err := loader.Stats(t.Context(), spec, loader.Options{IndexCache: loader.NoIndexCache}, nil)
+	r, err := survey.Stats(t.Context(), spec, loader.Options{IndexCache: loader.NoIndexCache}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/loader/rows"
 	"github.com/chaski-eo/chaski/loader/spec"
+	"github.com/chaski-eo/chaski/loader/survey"
 	"github.com/chaski-eo/chaski/shuffle"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/tiledb"
@@ -331,7 +332,7 @@ func TestArraysIndexByIndex(t *testing.T) {
 // TestStatsOfAnArray counts by hand.
 func TestStatsOfAnArray(t *testing.T) {
 	k := writeCube(t, filepath.Join(t.TempDir(), "a"), "y b n x", 4, 2, 11, 13, [4]int{3, 1, 4, 5})
-	r, err := Stats(t.Context(), Spec{Source: k.path, Fields: []Field{{Name: "image", Column: "a"}}}, Options{Workers: 3}, nil)
+	r, err := survey.Stats(t.Context(), Spec{Source: k.path, Fields: []Field{{Name: "image", Column: "a"}}}, Options{Workers: 3}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

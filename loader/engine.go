@@ -492,3 +492,15 @@ func (e *Engine) inOrder(raster, value func(i int)) {
 		r++
 	}
 }
+
+// ID returns what names a row of the table that a dataset of the plan is made of, and its errors: see
+// catalog.Table.ID. dataset is below shuffle.Plan.Datasets, row below the length of its table.
+func (e *Engine) ID(ctx context.Context, dataset int, row int64) (string, error) {
+	return e.leaves[dataset].table.ID(ctx, row)
+}
+
+// fetchers returns how many goroutines do units.
+func (e *Engine) fetchers() int {
+	remote := slices.ContainsFunc(e.sets, func(d *dataset) bool { return d.remote })
+	return e.options.Readers(e.options.Workers, remote)
+}

@@ -307,9 +307,3 @@ func (e *Engine) Sources() []SourceInfo {
 	}
 	return out
 }
-
-// ID returns what names a row of the table that a dataset of the plan is made of, and its errors: see
-// catalog.Table.ID. dataset is below shuffle.Plan.Datasets, row below the length of its table.
-func (e *Engine) ID(ctx context.Context, dataset int, row int64) (string, error) {
-	return e.leaves[dataset].table.ID(ctx, row)
-}

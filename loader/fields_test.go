@@ -386,15 +386,15 @@ func TestPickBands(t *testing.T) {
 		{[]string{"B03"}, `no band "B03"; there are ["B02" "" "B08" "B08" "b02"]`, ""},
 		{[]string{"B02", "B08"}, `two bands are called "B08"`, ""},
 	} {
-		at, err := PickBands(names, c.want)
+		at, err := pixels.PickBands(names, c.want)
 		if (err == nil) != (c.bad == "") || err != nil && !strings.Contains(err.Error(), c.bad) || err == nil && fmt.Sprint(at) != c.at {
 			t.Errorf("%q: %v, %v", c.want, at, err)
 		}
 	}
-	if _, err := PickBands(nil, []string{"B02"}); fault.KindOf(err) != fault.NotFound || !strings.Contains(err.Error(), "names none") {
+	if _, err := pixels.PickBands(nil, []string{"B02"}); fault.KindOf(err) != fault.NotFound || !strings.Contains(err.Error(), "names none") {
 		t.Error(err)
 	}
-	if _, err := PickBands(make([]string, 1000), []string{"B02"}); len(err.Error()) > 400 {
+	if _, err := pixels.PickBands(make([]string, 1000), []string{"B02"}); len(err.Error()) > 400 {
 		t.Errorf("an error of %d bytes", len(err.Error()))
 	}
 	for _, f := range []Field{{BandNames: []string{}}, {BandNames: []string{""}}, {BandNames: []string{"a"}, Bands: []int{0}}} {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/loader/survey"
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 )
@@ -23,7 +24,7 @@ func inspected(t *testing.T) []corpus.File {
 // manifest says, which other software made.
 func TestInspectAgreesWithManifest(t *testing.T) {
 	for _, f := range inspected(t) {
-		info, err := loader.Inspect(t.Context(), filepath.Join(f.Dir, f.Path), loader.Options{})
+		info, err := survey.Inspect(t.Context(), filepath.Join(f.Dir, f.Path), loader.Options{})
 		if err != nil {
 			t.Errorf("%s: %v", f.Path, err)
 			continue
@@ -51,7 +52,7 @@ func TestInspectAgreesWithManifest(t *testing.T) {
 	}
 }
 
-func checkProfile(t *testing.T, f corpus.File, info *loader.FileInfo) {
+func checkProfile(t *testing.T, f corpus.File, info *survey.FileInfo) {
 	t.Helper()
 	if f.Kind == "rumi" {
 		if info.Raster.OpenZL == nil && info.Unreadable == "" {
@@ -94,17 +95,17 @@ func TestInspectOtherKinds(t *testing.T) {
 		return p
 	}
 	for path, kind := range map[string]string{
-		table: loader.KindAssets, raster: loader.KindFolder, write("a.csv", "uri,label\nx.tif,1\n"): loader.KindCSV,
+		table: survey.KindAssets, raster: survey.KindFolder, write("a.csv", "uri,label\nx.tif,1\n"): survey.KindCSV,
 	} {
-		info, err := loader.Inspect(t.Context(), path, loader.Options{})
+		info, err := survey.Inspect(t.Context(), path, loader.Options{})
 		if err != nil || info.Kind != kind {
 			t.Errorf("%s: %+v, %v; want %s", path, info, err, kind)
 			continue
 		}
-		if kind == loader.KindAssets && (info.Table.Rows != int64(rows) || info.Table.Columns[0] != (catalog.Column{Name: "uri", Type: "text"})) {
+		if kind == survey.KindAssets && (info.Table.Rows != int64(rows) || info.Table.Columns[0] != (catalog.Column{Name: "uri", Type: "text"})) {
 			t.Errorf("catalog of %d rows: %+v", rows, *info.Table)
 		}
-		if kind == loader.KindFolder && (info.Folder.Rasters < 20 || info.Folder.ByType[".md"] != 1 || info.Bytes == 0) {
+		if kind == survey.KindFolder && (info.Folder.Rasters < 20 || info.Folder.ByType[".md"] != 1 || info.Bytes == 0) {
 			t.Errorf("folder: %+v", *info.Folder)
 		}
 	}
@@ -113,7 +114,7 @@ func TestInspectOtherKinds(t *testing.T) {
 		write("cut.tif", "II+\x00\x08\x00\x00\x00"): fault.Corrupt, write("cut.parquet", "PAR1"): fault.Corrupt, filepath.Join(dir, "none"): fault.NotFound,
 		write("cut.zl", "\xD8\xA5\xB1\xD7"): fault.Corrupt,
 	} {
-		if _, err := loader.Inspect(t.Context(), path, loader.Options{}); fault.KindOf(err) != kind || !strings.HasPrefix(err.Error(), path) {
+		if _, err := survey.Inspect(t.Context(), path, loader.Options{}); fault.KindOf(err) != kind || !strings.HasPrefix(err.Error(), path) {
 			t.Errorf("%s: %v, want %v", path, err, kind)
 		}
 	}
@@ -137,16 +138,16 @@ func TestInspectKeepsToRoots(t *testing.T) {
 	}
 	o := loader.Options{Roots: []string{root}}
 	for _, p := range []string{secret, link, other, filepath.Join(other, "none"), filepath.Join(root, "..", filepath.Base(other), "a.csv")} {
-		if _, err := loader.Inspect(t.Context(), p, o); fault.KindOf(err) != fault.NotFound {
+		if _, err := survey.Inspect(t.Context(), p, o); fault.KindOf(err) != fault.NotFound {
 			t.Errorf("%s: %v", p, err)
 		}
 	}
 	for _, p := range []string{inside, root} {
-		if _, err := loader.Inspect(t.Context(), p, o); err != nil {
+		if _, err := survey.Inspect(t.Context(), p, o); err != nil {
 			t.Errorf("%s: %v", p, err)
 		}
 	}
-	if _, err := loader.Inspect(t.Context(), inside, loader.Options{Roots: []string{}}); fault.KindOf(err) != fault.NotFound {
+	if _, err := survey.Inspect(t.Context(), inside, loader.Options{Roots: []string{}}); fault.KindOf(err) != fault.NotFound {
 		t.Errorf("without a root: %v", err)
 	}
 }
@@ -157,7 +158,7 @@ func TestTOGRules(t *testing.T) {
 	rules := []string{"driver", "interleave", "blocksize", "compress", "level", "bigtiff", "overviews", "predictor"}
 	seen := map[string]int{}
 	for _, f := range corpus.Of(inspected(t), "tiff") {
-		info, err := loader.Inspect(t.Context(), filepath.Join(f.Dir, f.Path), loader.Options{})
+		info, err := survey.Inspect(t.Context(), filepath.Join(f.Dir, f.Path), loader.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -200,13 +201,13 @@ func TestTOGRules(t *testing.T) {
 
 // A mask is named with its bits and chunks.
 func TestInspectMasks(t *testing.T) {
-	want := map[string]loader.MaskInfo{
+	want := map[string]survey.MaskInfo{
 		"tog.tif":       {Kind: "internal", Bits: 1, Chunk: [2]int{64, 64}, Chunks: 4, Codec: "deflate"},
 		"strips-be.tif": {Kind: "internal", Bits: 1, Chunk: [2]int{16, 77}, Chunks: 4, Codec: "deflate"},
 		"bytes.tif":     {Kind: "internal", Bits: 8, Chunk: [2]int{23, 70}, Chunks: 3, Codec: "packbits"},
 	}
 	for name, w := range want {
-		info, err := loader.Inspect(t.Context(), filepath.Join(corpus.Testdata(t), "masks", name), loader.Options{})
+		info, err := survey.Inspect(t.Context(), filepath.Join(corpus.Testdata(t), "masks", name), loader.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

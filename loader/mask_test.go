@@ -16,6 +16,7 @@ import (
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/loader/pixels"
+	"github.com/chaski-eo/chaski/loader/survey"
 	"github.com/chaski-eo/chaski/shuffle"
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
@@ -140,7 +141,7 @@ func filled(a *Array) []byte {
 func TestStatsOfFilesWithMasks(t *testing.T) {
 	for _, f := range maskedFiles(t) {
 		for _, source := range f.sources(t) {
-			r, err := Stats(context.Background(), Spec{Source: source, Fields: []Field{{Name: "image"}}}, Options{}, nil)
+			r, err := survey.Stats(context.Background(), Spec{Source: source, Fields: []Field{{Name: "image"}}}, Options{}, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -225,11 +226,11 @@ func TestBadMasks(t *testing.T) {
 	}
 	b.Release()
 	spec := Spec{Source: "memory", Fields: []Field{{Name: "image"}}, BatchSize: 1}.WithDefaults()
-	if _, err := measure(context.Background(), spec, Options{Opener: tab}.WithDefaults(), tab, nil, nil); !errors.Is(err, fault.Corrupt) || !strings.Contains(err.Error(), want) {
+	if _, err := survey.Measure(context.Background(), spec, Options{Opener: tab}.WithDefaults(), tab, nil, nil); !errors.Is(err, fault.Corrupt) || !strings.Contains(err.Error(), want) {
 		t.Errorf("statistics: %v, want %q", err, want)
 	}
 	spec.BadSamples = BadSkip
-	r, err := measure(context.Background(), spec, Options{Opener: tab}.WithDefaults(), tab, nil, nil)
+	r, err := survey.Measure(context.Background(), spec, Options{Opener: tab}.WithDefaults(), tab, nil, nil)
 	if err != nil || r.Skipped != 1 || r.Fields["image"].Bands[0].Count+r.Fields["image"].Bands[0].NoData != 20*24 {
 		t.Errorf("statistics: %+v, %v", r, err)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/loader/survey"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
@@ -30,11 +31,11 @@ func TestRumi2(t *testing.T) {
 	defer files.Close()
 	for _, f := range rumi2(t) {
 		path := filepath.Join(f.Dir, f.Path)
-		info, err := loader.Inspect(t.Context(), path, loader.Options{})
+		info, err := survey.Inspect(t.Context(), path, loader.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if info.Kind != loader.KindRumi || info.Raster == nil || info.Unreadable != "" || info.TIFF.Compression != "OpenZL" || info.TIFF.TOG || info.TIFF.NotTOG != nil {
+		if info.Kind != survey.KindRumi || info.Raster == nil || info.Unreadable != "" || info.TIFF.Compression != "OpenZL" || info.TIFF.TOG || info.TIFF.NotTOG != nil {
 			t.Errorf("%s: %+v", f.Path, info)
 		}
 		a, m, err := catalog.OpenAsset(t.Context(), files, path, 0)
@@ -68,8 +69,8 @@ func TestLaterRumi(t *testing.T) {
 	if err := os.WriteFile(path, []byte("RUMI\x01\x00\x00\x00\x10\x00\x00\x00\x00\x00\x00\x00"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	info, err := loader.Inspect(t.Context(), path, loader.Options{})
-	if err != nil || info.Kind != loader.KindRumi || !strings.Contains(info.Unreadable, "generation") {
+	info, err := survey.Inspect(t.Context(), path, loader.Options{})
+	if err != nil || info.Kind != survey.KindRumi || !strings.Contains(info.Unreadable, "generation") {
 		t.Errorf("%+v, %v", info, err)
 	}
 	_, err = loader.Read(context.Background(), []string{path}, loader.ReadOptions{})

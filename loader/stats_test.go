@@ -8,13 +8,14 @@ import (
 	"testing"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/loader/survey"
 )
 
 // statsOf runs the pass over a table in memory.
 func statsOf(t *testing.T, tab *fakeTable, workers int, policy string) ([]byte, map[string][]float64, int64) {
 	t.Helper()
 	spec := Spec{Source: "memory", Fields: chipFields, BatchSize: 1, BadSamples: policy}.WithDefaults()
-	r, err := measure(context.Background(), spec, Options{Workers: workers, Opener: tab}.WithDefaults(), tab, nil, nil)
+	r, err := survey.Measure(context.Background(), spec, Options{Workers: workers, Opener: tab}.WithDefaults(), tab, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +93,7 @@ func TestStatsOfBadSamples(t *testing.T) {
 	last := &tab.assets[[2]int64{0, 4}].index.Ranges[len(tab.assets[[2]int64{0, 4}].index.Ranges)-1]
 	last.Len-- // a raw chunk that is short
 	spec := Spec{Source: "memory", Fields: chipFields, BatchSize: 1}.WithDefaults()
-	if _, err := measure(context.Background(), spec, Options{Opener: tab}.WithDefaults(), tab, nil, nil); fault.KindOf(err) != fault.Corrupt {
+	if _, err := survey.Measure(context.Background(), spec, Options{Opener: tab}.WithDefaults(), tab, nil, nil); fault.KindOf(err) != fault.Corrupt {
 		t.Fatalf("error %v", err)
 	}
 	_, got, skipped := statsOf(t, tab, 2, BadSkip)

@@ -7,8 +7,8 @@ import (
 	"strconv"
 
 	"github.com/chaski-eo/chaski/chunk"
-	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/loader/rows"
+	"github.com/chaski-eo/chaski/loader/survey"
 	"github.com/chaski-eo/chaski/shuffle"
 	"github.com/chaski-eo/chaski/store/catalog"
 )
@@ -102,7 +102,7 @@ func (m *maker) names(ctx context.Context) error {
 		}
 		alone := m.Loader
 		alone.Opener = rows.Alone(alone.Opener, f.firstAsset)
-		info, err := loader.Inspect(ctx, f.firstAsset.URI, alone)
+		info, err := survey.Inspect(ctx, f.firstAsset.URI, alone)
 		if err == nil && info.TIFF != nil {
 			f.BandNames = info.TIFF.BandNames
 		}

@@ -7,6 +7,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/loader/rows"
+	"github.com/chaski-eo/chaski/loader/survey"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog"
 )
@@ -16,7 +17,7 @@ import (
 // those of loader.Stats.
 func Panels(ctx context.Context, spec loader.Spec, o loader.Options, progress func(done, total int64)) (p []draw.Panel, bands int, err error) {
 	spec = spec.WithDefaults()
-	r, err := loader.Stats(ctx, spec, o, progress)
+	r, err := survey.Stats(ctx, spec, o, progress)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -65,7 +66,7 @@ func bandNames(ctx context.Context, spec loader.Spec, o loader.Options) (names [
 			}
 			alone := o
 			alone.Opener = rows.Alone(o.Opener, a)
-			if info, err := loader.Inspect(ctx, a.URI, alone); err == nil && info.TIFF != nil {
+			if info, err := survey.Inspect(ctx, a.URI, alone); err == nil && info.TIFF != nil {
 				list = info.TIFF.BandNames
 			}
 		}

@@ -25,6 +25,7 @@ import (
 	"github.com/chaski-eo/chaski/draw"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/loader/survey"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/stats"
 	"github.com/chaski-eo/chaski/store/catalog"
@@ -304,10 +305,10 @@ func (m *maker) measure(ctx context.Context) error {
 		spec.BadSamples = loader.BadSkip
 	}
 	progress := func(done, total int64) { m.Progress("measuring", done, total) }
-	r, err := loader.Stats(ctx, spec, o, progress)
+	r, err := survey.Stats(ctx, spec, o, progress)
 	if fault.KindOf(err) != 0 && spec.BadSamples == loader.BadError {
 		spec.BadSamples = loader.BadSkip
-		r, err = loader.Stats(ctx, spec, o, progress)
+		r, err = survey.Stats(ctx, spec, o, progress)
 	}
 	switch {
 	case fault.KindOf(err) != 0: // statistics need one readable sample for shape and dtype

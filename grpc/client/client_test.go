@@ -25,6 +25,7 @@ import (
 	"github.com/chaski-eo/chaski/grpc/payload"
 	"github.com/chaski-eo/chaski/grpc/server"
 	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/loader/survey"
 	chaskiv1 "github.com/chaski-eo/chaski/proto/chaski/v1"
 )
 
@@ -257,7 +258,7 @@ func TestReadAndInfo(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var info loader.FileInfo
+	var info survey.FileInfo
 	if err := json.Unmarshal(b, &info); err != nil || info.Raster == nil || info.Raster.Shape != [3]int{6, 640, 640} {
 		t.Errorf("%s, %v", b, err)
 	}

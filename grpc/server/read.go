@@ -12,6 +12,7 @@ import (
 	"github.com/chaski-eo/chaski/grpc/payload"
 	"github.com/chaski-eo/chaski/internal/procs"
 	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/loader/survey"
 	chaskiv1 "github.com/chaski-eo/chaski/proto/chaski/v1"
 )
 
@@ -89,7 +90,7 @@ func (s *Server) Info(ctx context.Context, r *chaskiv1.InfoRequest) (*chaskiv1.I
 	if len(s.options.Roots) == 0 {
 		return nil, failed(errNoRoot)
 	}
-	info, err := loader.Describe(ctx, r.GetPath(), s.options.Loader)
+	info, err := survey.Describe(ctx, r.GetPath(), s.options.Loader)
 	if err != nil {
 		return nil, failed(err)
 	}

@@ -26,6 +26,7 @@ import (
 	"github.com/chaski-eo/chaski/internal/procs"
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/loader/rows"
+	"github.com/chaski-eo/chaski/loader/survey"
 	"github.com/chaski-eo/chaski/rumi"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog"
@@ -346,20 +347,20 @@ func (w *worker) check(ctx context.Context, i int, path string) error {
 	if taco.Is(ctx, w.v.files, path) {
 		return w.container(ctx, path)
 	}
-	info, err := loader.Inspect(ctx, path, loader.Options{Opener: w.v.files, MaxChunkBytes: w.v.o.MaxChunk})
+	info, err := survey.Inspect(ctx, path, loader.Options{Opener: w.v.files, MaxChunkBytes: w.v.o.MaxChunk})
 	if err != nil {
 		return err
 	}
 	switch info.Kind {
-	case loader.KindTIFF, loader.KindRumi:
+	case survey.KindTIFF, survey.KindRumi:
 		if info.TIFF.Chain != "" {
 			w.sum.Notes = append(w.sum.Notes, path+": more TIFF directories are not read: "+info.TIFF.Chain)
 		}
 		_, err = w.raster(ctx, w.v.files, path)
 		return err
-	case loader.KindFrame:
+	case survey.KindFrame:
 		return w.frame(ctx, path)
-	case loader.KindAssets:
+	case survey.KindAssets:
 		return w.catalog(ctx, i, path)
 	}
 	return fault.New(fault.Unsupported, "file", fault.NoOffset, "a file of the kind %s cannot be verified", info.Kind)

@@ -14,7 +14,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/loader/survey"
 	"github.com/chaski-eo/chaski/store/tiledb"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 )
@@ -161,7 +161,7 @@ func TestInfoAndVerifyOfArrays(t *testing.T) {
 	}
 	for _, l := range lines {
 		r := chaski(t.Context(), "info", "--json", l.Path)
-		var got loader.ArrayInfo
+		var got survey.ArrayInfo
 		if err := json.Unmarshal([]byte(r.out), &struct {
 			Dense *bool
 			Attrs *[]struct{ Name string }

@@ -15,6 +15,7 @@ import (
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/open"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/loader/survey"
 	"github.com/chaski-eo/chaski/stats"
 	"github.com/chaski-eo/chaski/store/taco"
 )
@@ -229,7 +230,7 @@ func (f *statsFlags) run(ctx context.Context, env console.Env, dataset string) e
 	bar := console.NewBar(env.Err, "reading", -1)
 	opener := open.NewOpener(true)
 	defer opener.Close()
-	r, err := loader.Stats(ctx, spec, loader.Options{Workers: f.workers, MaxChunkBytes: f.maxChunk, Opener: opener, SQL: env.SQL}, bar.Set)
+	r, err := survey.Stats(ctx, spec, loader.Options{Workers: f.workers, MaxChunkBytes: f.maxChunk, Opener: opener, SQL: env.SQL}, bar.Set)
 	bar.Done()
 	if err != nil {
 		return console.UsageUnlessFault(err)

@@ -10,11 +10,12 @@ import (
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/flags"
 	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/loader/survey"
 	"github.com/chaski-eo/chaski/source"
 )
 
 func infoArray(ctx context.Context, env console.Env, files source.Opener, path string, at *flags.Timestamp, asJSON bool) error {
-	i, err := loader.InspectArray(ctx, path, at.Value, loader.Options{Opener: files})
+	i, err := survey.InspectArray(ctx, path, at.Value, loader.Options{Opener: files})
 	if err != nil {
 		return err
 	}
@@ -26,7 +27,7 @@ func infoArray(ctx context.Context, env console.Env, files source.Opener, path s
 }
 
 // arrayText describes an array as text.
-func arrayText(i *loader.ArrayInfo) string {
+func arrayText(i *survey.ArrayInfo) string {
 	var s sheet
 	kind := "sparse"
 	if i.Dense {

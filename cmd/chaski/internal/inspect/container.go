@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
-	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/loader/survey"
 )
 
 // asJSON returns a value of a document as JSON, as the document had it.
@@ -19,7 +19,7 @@ func asJSON(v any) string {
 	return string(b)
 }
 
-func printContainer(w io.Writer, c *loader.ContainerInfo) error {
+func printContainer(w io.Writer, c *survey.ContainerInfo) error {
 	var s sheet
 	fmt.Fprintf(&s.b, "%s: %s\n", console.Printable(c.Path), c.Kind)
 	s.line("id", "%s", console.Printable(c.ID))

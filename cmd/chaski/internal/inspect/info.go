@@ -17,6 +17,7 @@ import (
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/flags"
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/open"
 	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/loader/survey"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/taco"
 	"github.com/chaski-eo/chaski/store/tiledb"
@@ -79,7 +80,7 @@ func infoOf(ctx context.Context, env console.Env, files source.Opener, path stri
 		return console.Usagef("--timestamp opens arrays: %s is not an array", path)
 	}
 	if !sample && taco.Is(ctx, files, path) {
-		c, err := loader.InspectContainer(ctx, path, loader.Options{Opener: files})
+		c, err := survey.InspectContainer(ctx, path, loader.Options{Opener: files})
 		if err != nil {
 			return err
 		}
@@ -88,7 +89,7 @@ func infoOf(ctx context.Context, env console.Env, files source.Opener, path stri
 		}
 		return printContainer(env.Out, c)
 	}
-	f, err := loader.Inspect(ctx, path, loader.Options{Opener: open.InContainers(files)})
+	f, err := survey.Inspect(ctx, path, loader.Options{Opener: open.InContainers(files)})
 	if err != nil {
 		return err
 	}
@@ -98,7 +99,7 @@ func infoOf(ctx context.Context, env console.Env, files source.Opener, path stri
 	return printInfo(env.Out, f)
 }
 
-func printInfo(w io.Writer, f *loader.FileInfo) error {
+func printInfo(w io.Writer, f *survey.FileInfo) error {
 	var s sheet
 	fmt.Fprintf(&s.b, "%s: %s, %s\n", console.Printable(f.Path), f.Kind, console.BinarySize(f.Bytes))
 	s.raster(f.Raster)
@@ -118,7 +119,7 @@ func printInfo(w io.Writer, f *loader.FileInfo) error {
 	return err
 }
 
-func (s *sheet) raster(r *loader.RasterInfo) {
+func (s *sheet) raster(r *survey.RasterInfo) {
 	if r == nil {
 		return
 	}
@@ -166,7 +167,7 @@ func bandText(b *tiff.Band) string {
 	return strings.Join(parts, ", ")
 }
 
-func (s *sheet) tiff(t *loader.TIFFInfo) {
+func (s *sheet) tiff(t *survey.TIFFInfo) {
 	if t == nil {
 		return
 	}
@@ -213,7 +214,7 @@ func (s *sheet) tiff(t *loader.TIFFInfo) {
 	}
 }
 
-func (s *sheet) frame(f *loader.FrameInfo) {
+func (s *sheet) frame(f *survey.FrameInfo) {
 	if f == nil {
 		return
 	}
@@ -224,7 +225,7 @@ func (s *sheet) frame(f *loader.FrameInfo) {
 	s.line("codecs", "%s", strings.Join(f.Codecs, ", "))
 }
 
-func (s *sheet) folder(f *loader.FolderInfo) {
+func (s *sheet) folder(f *survey.FolderInfo) {
 	if f == nil {
 		return
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/open"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/loader/pixels"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/store/taco"
@@ -65,11 +66,11 @@ func bandsOfFiles(ctx context.Context, files source.Opener, list string, paths [
 		want[i] = strings.TrimSpace(want[i])
 	}
 	for i, path := range paths {
-		names, err := loader.BandNames(ctx, files, catalog.Asset{URI: path, Index: &chunk.Index{}})
+		names, err := pixels.BandNames(ctx, files, catalog.Asset{URI: path, Index: &chunk.Index{}})
 		if err != nil {
 			return nil, err
 		}
-		bands, err := loader.PickBands(names, want)
+		bands, err := pixels.PickBands(names, want)
 		if err != nil {
 			return nil, fault.WithFile(err, path)
 		}

@@ -19,6 +19,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/procs"
 	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/loader/survey"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/store/taco"
@@ -169,7 +170,7 @@ func isDataset(ctx context.Context, files source.Opener, path string) (bool, err
 	if taco.Is(ctx, files, path) {
 		return true, nil
 	}
-	first, err := loader.Inspect(ctx, path, loader.Options{Opener: files})
+	first, err := survey.Inspect(ctx, path, loader.Options{Opener: files})
 	return err == nil && first.Raster == nil && first.TIFF == nil, err
 }
 

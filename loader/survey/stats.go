@@ -1,4 +1,4 @@
-package loader
+package survey
 
 import (
 	"context"
@@ -13,6 +13,7 @@ import (
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/loader/pixels"
+	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/loader/rows"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/source"
@@ -26,7 +27,7 @@ import (
 // and the result does not depend on Options.Workers. Samples that cannot be read end the pass, or,
 // with BadSkip, are left out as a whole and counted. progress, if not nil, is called after every
 // sample, by one goroutine at a time.
-func Stats(ctx context.Context, spec Spec, o Options, progress func(done, total int64)) (*stats.Report, error) {
+func Stats(ctx context.Context, spec spec.Spec, o resources.Options, progress func(done, total int64)) (*stats.Report, error) {
 	spec = spec.WithDefaults()
 	spec.BatchSize = max(spec.BatchSize, 1) // which does not matter here
 	if err := spec.Validate(); err != nil {
@@ -48,16 +49,16 @@ func Stats(ctx context.Context, spec Spec, o Options, progress func(done, total 
 	var r *stats.Report
 	rows, err := rows.Selected(ctx, t, src, o)
 	if err == nil {
-		r, err = measure(ctx, spec, o, t, rows, progress)
+		r, err = Measure(ctx, spec, o, t, rows, progress)
 	}
 	return r, errors.Join(err, t.Close())
 }
 
 // pass is one run over a dataset, shared by its workers.
 type pass struct {
-	spec     Spec
-	options  Options
-	table    Table
+	spec     spec.Spec
+	options  resources.Options
+	table    rows.Table
 	rows     []uint32   // that count; nil for all
 	columns  []int      // of the raster fields
 	names    [][]string // by column: what the bands of the first file are called, if it says so
@@ -70,8 +71,8 @@ type pass struct {
 	progress func(done, total int64)
 }
 
-// measure is Stats over the rows of an open table that count; nil rows are all.
-func measure(ctx context.Context, sp Spec, o Options, t Table, rows []uint32, progress func(done, total int64)) (*stats.Report, error) {
+// Measure is Stats over the rows of an open table that count; nil rows are all.
+func Measure(ctx context.Context, sp spec.Spec, o resources.Options, t rows.Table, rows []uint32, progress func(done, total int64)) (*stats.Report, error) {
 	p := &pass{spec: sp, options: o, table: t, rows: rows, progress: progress}
 	if t.Len() == 0 {
 		return nil, fault.WithFile(fault.New(fault.NotFound, "dataset", fault.NoOffset, "no samples"), sp.Source)
@@ -126,7 +127,7 @@ func (p *pass) fields(ctx context.Context) ([]*stats.Field, error) {
 		if out[k], err = stats.NewField(a.Index.DType, a.Index.Bands); err != nil {
 			return nil, a.Fault(rows.InField(p.spec.Fields[i].Name, err))
 		}
-		names, err := BandNames(ctx, p.options.Opener, a)
+		names, err := pixels.BandNames(ctx, p.options.Opener, a)
 		if err != nil {
 			names = nil // they are an extra, and what is wrong with the file shows when it is read
 		}
@@ -154,7 +155,7 @@ func (p *pass) work(ctx context.Context) error {
 			row = int64(p.rows[row])
 		}
 		if err := p.sample(ctx, r, fields, row); err != nil {
-			if p.spec.BadSamples != BadSkip || fault.KindOf(err) == 0 {
+			if p.spec.BadSamples != spec.BadSkip || fault.KindOf(err) == 0 {
 				return fmt.Errorf("sample %d: %w", row, err)
 			}
 			p.skipped.Add(1)
@@ -184,7 +185,7 @@ func (p *pass) tick() {
 // sample adds one sample. Where bad samples are skipped it is decoded once before, so that one which
 // breaks off half way adds nothing.
 func (p *pass) sample(ctx context.Context, r *pixels.Reader, fields []*stats.Field, row int64) error {
-	if p.spec.BadSamples == BadSkip {
+	if p.spec.BadSamples == spec.BadSkip {
 		if err := p.read(ctx, r, row, fields, func(int) tallier { return pixels.Nowhere{} }); err != nil {
 			return err
 		}

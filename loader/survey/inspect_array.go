@@ -1,4 +1,4 @@
-package loader
+package survey
 
 import (
 	"context"
@@ -7,7 +7,9 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/loader/rows"
+	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/store/tiledb"
 	"github.com/chaski-eo/chaski/store/tiledb/filter"
 )
@@ -66,7 +68,7 @@ type ArrayInterval [2]ArrayNumber
 
 // InspectArray describes a TileDB array from its schema and the footers of its fragments; at a time, those that were
 // written then (nil: all). The array must lie below Options.Roots, if there are any.
-func InspectArray(ctx context.Context, path string, at *Timestamp, o Options) (*ArrayInfo, error) {
+func InspectArray(ctx context.Context, path string, at *spec.Timestamp, o resources.Options) (*ArrayInfo, error) {
 	a, err := rows.OpenArrayAt(ctx, path, at, o.WithDefaults())
 	if err != nil {
 		return nil, err

@@ -1,4 +1,4 @@
-package loader
+package survey
 
 import (
 	"cmp"
@@ -16,7 +16,9 @@ import (
 	"github.com/chaski-eo/chaski/codec/openzl"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/magic"
+	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/loader/rows"
+	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/rumi"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog"
@@ -61,12 +63,12 @@ type RasterInfo struct {
 	Sparse int         `json:"sparse,omitempty"` // chunks without bytes
 	Codec  string      `json:"codec"`
 	// Predictor is TIFF's: 1 none, 2 horizontal, 3 floating point.
-	Predictor    int       `json:"predictor"`
-	Order        string    `json:"order"`         // axes inside a chunk: "b y x" or "y x b"
-	StoredBytes  int64     `json:"stored_bytes"`  // of all chunks in the file
-	DecodedBytes int64     `json:"decoded_bytes"` // of the image
-	NoData       *Float    `json:"nodata,omitempty"`
-	Mask         *MaskInfo `json:"mask,omitempty"` // which pixels hold data
+	Predictor    int         `json:"predictor"`
+	Order        string      `json:"order"`         // axes inside a chunk: "b y x" or "y x b"
+	StoredBytes  int64       `json:"stored_bytes"`  // of all chunks in the file
+	DecodedBytes int64       `json:"decoded_bytes"` // of the image
+	NoData       *spec.Float `json:"nodata,omitempty"`
+	Mask         *MaskInfo   `json:"mask,omitempty"` // which pixels hold data
 	// OpenZL is the sum over the frames of the first cell (rumi only).
 	OpenZL *FrameInfo `json:"openzl,omitempty"`
 }
@@ -131,7 +133,7 @@ type FolderInfo struct {
 
 // Describe finds out what a path is: a TileDB array (*ArrayInfo), a container (*ContainerInfo), or a file, a folder or a
 // sample of a container (*FileInfo). Errors are as of Inspect.
-func Describe(ctx context.Context, path string, o Options) (any, error) {
+func Describe(ctx context.Context, path string, o resources.Options) (any, error) {
 	o = o.WithDefaults()
 	files := rows.Rooted(o)
 	_, _, inside := taco.Split(path)
@@ -154,7 +156,7 @@ func Describe(ctx context.Context, path string, o Options) (any, error) {
 
 // Inspect finds out what a file or folder is, from headers alone: no pixel is decoded. The file must
 // lie below Options.Roots, if there are any. A file of no kind known here is fault.Unsupported.
-func Inspect(ctx context.Context, path string, o Options) (*FileInfo, error) {
+func Inspect(ctx context.Context, path string, o resources.Options) (*FileInfo, error) {
 	o = o.WithDefaults()
 	real, err := catalog.Resolve(path, o.Roots)
 	if err != nil {
@@ -172,7 +174,7 @@ func Inspect(ctx context.Context, path string, o Options) (*FileInfo, error) {
 	return info, nil
 }
 
-func (i *FileInfo) file(ctx context.Context, path string, o Options) error {
+func (i *FileInfo) file(ctx context.Context, path string, o resources.Options) error {
 	r, err := o.Opener.Open(ctx, path)
 	if err != nil {
 		return err
@@ -241,7 +243,7 @@ func (i *FileInfo) table(ctx context.Context, r source.Reader) (err error) {
 	return err
 }
 
-func (i *FileInfo) frame(ctx context.Context, r source.Reader, o Options) error {
+func (i *FileInfo) frame(ctx context.Context, r source.Reader, o resources.Options) error {
 	i.Kind = KindFrame
 	b, err := readSome(ctx, r, chunk.Range{Len: r.Size()}, o.MaxChunkBytes)
 	if err != nil {
@@ -288,7 +290,7 @@ func (f *FrameInfo) add(frame []byte, loose bool) error {
 	return nil
 }
 
-func (i *FileInfo) tiff(ctx context.Context, r source.Reader, o Options) error {
+func (i *FileInfo) tiff(ctx context.Context, r source.Reader, o resources.Options) error {
 	f, err := ifd.Open(ctx, r, tiff.Limits{}.IFD())
 	if err != nil {
 		return err
@@ -363,7 +365,7 @@ func rasterInfo(x *chunk.Index) *RasterInfo {
 		r.DecodedBytes = int64(decoded)
 	}
 	if x.NoData != nil {
-		v := Float(*x.NoData)
+		v := spec.Float(*x.NoData)
 		r.NoData = &v
 	}
 	if m := x.Mask; m != nil {

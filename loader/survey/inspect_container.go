@@ -1,10 +1,11 @@
-package loader
+package survey
 
 import (
 	"context"
 	"encoding/json"
 	"slices"
 
+	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/loader/rows"
 	"github.com/chaski-eo/chaski/store/taco"
 )
@@ -52,7 +53,7 @@ type ContainerColumn struct {
 
 // InspectContainer describes the container at a path from its tables. It and the files that it names must lie below
 // Options.Roots, if there are any.
-func InspectContainer(ctx context.Context, path string, o Options) (*ContainerInfo, error) {
+func InspectContainer(ctx context.Context, path string, o resources.Options) (*ContainerInfo, error) {
 	d, err := taco.Open(ctx, rows.Rooted(o.WithDefaults()), []string{path}, taco.Options{})
 	if err != nil {
 		return nil, err
