@@ -146,7 +146,7 @@ def test_samples_by_id_and_position(chips):
     with pytest.raises(chaski.NotFoundError, match="there are tile_00, tile_01"):
         ds.read("tile_99")
     with pytest.raises(
-        chaski.NotFoundError, match="tile_00: no id 's3/img.tif': the ids are s2, ref"
+        chaski.NotFoundError, match="tile_00: no id 's3/img.tif'; there are s2, ref"
     ):
         ds.read("tile_00/s3/img.tif")
 
