@@ -76,7 +76,8 @@ func (o DecodeOptions) validate() error {
 		return fmt.Errorf("bench: the stage is %q: it must be one of %s", o.Stage, strings.Join(Stages(), ", "))
 	}
 	if o.Workers < 1 || o.Rounds < 1 || o.Time < 0 || o.MaxChunk < 1 {
-		return fmt.Errorf("bench: workers is %d, rounds %d, the time %v and max-chunk %d: all must be positive", o.Workers, o.Rounds, o.Time, o.MaxChunk)
+		return fmt.Errorf("bench: workers is %d, rounds %d, the time %v and max-chunk %d: all must be positive",
+			o.Workers, o.Rounds, o.Time, o.MaxChunk)
 	}
 	return nil
 }

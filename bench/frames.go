@@ -123,7 +123,8 @@ func Frames(ctx context.Context, dir string, o FramesOptions) (*FramesReport, er
 func (r *FramesReport) summarise(classes []*frameClass) {
 	logs, n := 0.0, 0
 	for _, c := range classes {
-		f := FrameClass{Class: c.name, Frames: len(c.frames), Bytes: c.bytes, Ratio: float64(c.bytes) / float64(c.stored),
+		f := FrameClass{Class: c.name, Frames: len(c.frames), Bytes: c.bytes,
+			Ratio: float64(c.bytes) / float64(c.stored),
 			Speed: newFigure(c.name, "MB/s", c.ours), Refused: c.refused}
 		r.Figures = append(r.Figures, f.Speed)
 		if len(c.theirs) > 0 {
@@ -156,7 +157,8 @@ func (r *FramesReport) WriteText(w io.Writer) error {
 	}
 	fmt.Fprintln(t, head)
 	for _, c := range r.Classes {
-		fmt.Fprintf(t, "%s\t%d\t%s\t%.2f\t%s", c.Class, c.Frames, number(float64(c.Bytes)/1e6), c.Ratio, spread(c.Speed))
+		fmt.Fprintf(t, "%s\t%d\t%s\t%.2f\t%s", c.Class, c.Frames, number(float64(c.Bytes)/1e6),
+			c.Ratio, spread(c.Speed))
 		switch {
 		case c.Original != nil:
 			fmt.Fprintf(t, "%s%.3f\t", spread(*c.Original), c.Relative.Median)
@@ -229,7 +231,8 @@ func readClasses(ctx context.Context, dir string, maxOutput int) ([]*frameClass,
 			}
 		}
 		if c.bytes == 0 {
-			return nil, fault.WithFile(fault.New(fault.Unsupported, "frames", fault.NoOffset, "no frame has content"), c.dir)
+			return nil, fault.WithFile(fault.New(fault.Unsupported, "frames", fault.NoOffset,
+				"no frame has content"), c.dir)
 		}
 		c.sum = hex.EncodeToString(all.Sum(nil))
 		classes = append(classes, c)

@@ -51,7 +51,8 @@ func (o LoadOptions) withDefaults() LoadOptions {
 
 func (o LoadOptions) validate() error {
 	if o.Rounds < 1 || o.Time < 0 || o.Prefetch < 1 {
-		return fmt.Errorf("bench: rounds is %d, the time %v and prefetch %d: rounds and prefetch must be at least 1", o.Rounds, o.Time, o.Prefetch)
+		return fmt.Errorf("bench: rounds is %d, the time %v and prefetch %d: rounds and prefetch must "+
+			"be at least 1", o.Rounds, o.Time, o.Prefetch)
 	}
 	return nil
 }

@@ -61,7 +61,8 @@ func readStats(file, field string) (*stats.Report, error) {
 	case s.Fields != nil:
 		return &s.Report, nil
 	case len(s.Mean) == 0 || len(s.Mean) != len(s.Std):
-		return nil, fault.New(fault.Corrupt, "stats", fault.NoOffset, "neither \"fields\" nor \"mean\" and \"std\" of one length")
+		return nil, fault.New(fault.Corrupt, "stats", fault.NoOffset,
+			"neither \"fields\" nor \"mean\" and \"std\" of one length")
 	}
 	all := make([]stats.Band, len(s.Mean))
 	for i := range all {

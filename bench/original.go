@@ -73,7 +73,8 @@ func startOriginal(ctx context.Context, python string, classes []*frameClass) (_
 		}
 		c.refused = a.Refused
 		if a.Refused == "" && a.SHA256 != c.sum {
-			return nil, fault.WithFile(fault.New(fault.Corrupt, "content", fault.NoOffset, "the original decodes the frames to other bytes"), c.dir)
+			return nil, fault.WithFile(fault.New(fault.Corrupt, "content", fault.NoOffset,
+				"the original decodes the frames to other bytes"), c.dir)
 		}
 	}
 	return p, nil

@@ -75,7 +75,8 @@ func (r *Report) WriteText(w io.Writer) error {
 	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(t, "figure\tunit\tmin\tmedian\tmax\trounds\t")
 	for _, f := range r.Figures {
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%d\t\n", f.Name, f.Unit, number(f.Min), number(f.Median), number(f.Max), len(f.Rounds))
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%d\t\n", f.Name, f.Unit, number(f.Min), number(f.Median),
+			number(f.Max), len(f.Rounds))
 	}
 	if err := t.Flush(); err != nil {
 		return err
@@ -114,7 +115,8 @@ func (r *Report) writeStages(b *strings.Builder) error {
 func (r *Report) writeHead(b *strings.Builder) {
 	m := r.Machine
 	fmt.Fprintf(b, "%s\n", r.Workload)
-	fmt.Fprintf(b, "machine: %s, %d cores (GOMAXPROCS %d), %s/%s, %s, zstd %s\n", m.CPU, m.Cores, m.GOMAXPROCS, m.OS, m.Arch, m.Go, m.Zstd)
+	fmt.Fprintf(b, "machine: %s, %d cores (GOMAXPROCS %d), %s/%s, %s, zstd %s\n", m.CPU, m.Cores, m.GOMAXPROCS,
+		m.OS, m.Arch, m.Go, m.Zstd)
 	b.WriteString("settings:")
 	for i, s := range r.Settings {
 		sep := ","

@@ -72,5 +72,6 @@ func (w *waitRounds) add(all waits) {
 }
 
 func (w *waitRounds) figures() []Figure {
-	return []Figure{newFigure("wait p50", "ms", w.p50), newFigure("wait p99", "ms", w.p99), newFigure("longest wait", "ms", w.max)}
+	return []Figure{newFigure("wait p50", "ms", w.p50), newFigure("wait p99", "ms", w.p99),
+		newFigure("longest wait", "ms", w.max)}
 }

@@ -78,7 +78,8 @@ const StagesVariable = "CHASKI_STAGES"
 func Stream(ctx context.Context, o StreamOptions) (*Report, error) {
 	o = o.withDefaults()
 	if o.Rounds < 1 || o.Time < 0 || o.Engine == "" {
-		return nil, fmt.Errorf("bench: rounds is %d, the time %v and the engine %q: rounds must be at least 1, and the engine a command", o.Rounds, o.Time, o.Engine)
+		return nil, fmt.Errorf("bench: rounds is %d, the time %v and the engine %q: rounds must be at least 1, "+
+			"and the engine a command", o.Rounds, o.Time, o.Engine)
 	}
 	o.Spec = o.Spec.WithDefaults()
 	if err := o.Spec.Validate(); err != nil {
@@ -155,7 +156,8 @@ func (o *StreamOptions) consume(ctx context.Context, cmd *exec.Cmd, r *Report) e
 		}
 		samples = append(samples, float64(c.Samples)/c.Seconds)
 		mb = append(mb, float64(c.Bytes)/1e6/c.Seconds)
-		waited.p50, waited.p99, waited.max = append(waited.p50, 1e3*c.P50), append(waited.p99, 1e3*c.P99), append(waited.max, 1e3*c.Max)
+		waited.p50, waited.p99, waited.max = append(waited.p50, 1e3*c.P50), append(waited.p99, 1e3*c.P99),
+			append(waited.max, 1e3*c.Max)
 		if o.Progress != nil {
 			o.Progress(len(samples), o.Rounds)
 		}

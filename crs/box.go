@@ -19,10 +19,11 @@ const maxExtent = 1e12
 
 // NewBox returns the box (west, south, east, north) in the CRS with an EPSG code; 0 is 4326, longitude and latitude.
 //
-// In longitude and latitude a west greater than the east crosses the antimeridian, as in GeoJSON (RFC 7946, section 5.2) and
-// STAC. Longitudes are from -180 to 180 or from 0 to 360. South of north is an error, with one exception: if both pairs are
-// swapped and the box would be over 180 degrees wide across the antimeridian, its corners were given in the other order, and
-// it is the box between them, as tacoreader has it.
+// In longitude and latitude a west greater than the east crosses the antimeridian, as in GeoJSON
+// (RFC 7946, section 5.2) and STAC. Longitudes are from -180 to 180 or from 0 to 360. South of
+// north is an error, with one exception: if both pairs are swapped and the box would be over 180
+// degrees wide across the antimeridian, its corners were given in the other order, and it is the
+// box between them, as tacoreader has it.
 //
 // A CRS that the package does not know is not an error: the box can be compared with rasters in the
 // same CRS.
@@ -46,19 +47,23 @@ func NewBox(sides [4]float64, epsg int) (Box, error) {
 		b.West, b.South, b.East, b.North = b.East, b.North, b.West, b.South
 	}
 	if b.South > b.North {
-		return b, fmt.Errorf("%s: its south, %v, is greater than its north, %v: the order is west, south, east, north", text, b.South, b.North)
+		return b, fmt.Errorf("%s: its south, %v, is greater than its north, %v: the order is west, south, "+
+			"east, north", text, b.South, b.North)
 	}
 	if !turns {
 		if b.West > b.East {
-			return b, fmt.Errorf("%s: its west, %v, is greater than its east, %v; only boxes of longitude and latitude go across the antimeridian", text, b.West, b.East)
+			return b, fmt.Errorf("%s: its west, %v, is greater than its east, %v; only boxes of longitude and "+
+				"latitude go across the antimeridian", text, b.West, b.East)
 		}
 		return b, nil
 	}
 	if b.South < -90 || b.North > 90 {
-		return b, fmt.Errorf("%s: latitudes of EPSG:%d are -90 to 90 degrees; say bbox_crs for a box in another CRS", text, epsg)
+		return b, fmt.Errorf("%s: latitudes of EPSG:%d are -90 to 90 degrees; say bbox_crs for a box in "+
+			"another CRS", text, epsg)
 	}
 	if min(b.West, b.East) < -180 || max(b.West, b.East) > 360 || b.East-b.West > 360 {
-		return b, fmt.Errorf("%s: longitudes of EPSG:%d are -180 to 180 degrees; say bbox_crs for a box in another CRS", text, epsg)
+		return b, fmt.Errorf("%s: longitudes of EPSG:%d are -180 to 180 degrees; say bbox_crs for a box in "+
+			"another CRS", text, epsg)
 	}
 	if b.West > b.East {
 		b.East += 360
@@ -104,7 +109,8 @@ func (b Box) In(epsg int) (*Region, error) {
 		return nil, fmt.Errorf("EPSG:%d is none of the CRSs that a box can be taken to", epsg)
 	}
 	if b.crs == nil {
-		return nil, fmt.Errorf("bbox_crs is EPSG:%d, none of the CRSs that a box can be taken from: it can be compared only with what is in EPSG:%d too", b.code, b.code)
+		return nil, fmt.Errorf("bbox_crs is EPSG:%d, none of the CRSs that a box can be taken from: it can be "+
+			"compared only with what is in EPSG:%d too", b.code, b.code)
 	}
 	o, err := b.outline()
 	if err != nil {
@@ -154,7 +160,8 @@ func (b Box) outline() (o outline, err error) {
 	o.ring = trace(rectangle(b.West, b.South, b.East, b.North), max(b.East-b.West, b.North-b.South)/8, onMap, to)
 	for i, p := range o.ring {
 		if p[0] != p[0] {
-			return o, fmt.Errorf("bbox (%v, %v, %v, %v) goes past the edge of the map of EPSG:%d", b.West, b.South, b.East, b.North, b.code)
+			return o, fmt.Errorf("bbox (%v, %v, %v, %v) goes past the edge of the map of EPSG:%d", b.West, b.South,
+				b.East, b.North, b.code)
 		}
 		if i > 0 {
 			o.ring[i][0] = o.ring[i-1][0] + math.Remainder(p[0]-o.ring[i-1][0], 360)
@@ -333,7 +340,8 @@ func (r *Region) Holds(minX, minY, maxX, maxY float64) bool {
 		for _, e := range part {
 			if lo, hi, ok := e.clip(minX, minY, maxX, maxY); ok {
 				t := (lo + hi) / 2
-				if x, y := e[0]+t*(e[2]-e[0]), e[1]+t*(e[3]-e[1]); x > minX && x < maxX && y > minY && y < maxY && (e[0] != e[2] || e[1] != e[3]) {
+				if x, y := e[0]+t*(e[2]-e[0]), e[1]+t*(e[3]-e[1]); x > minX && x < maxX && y > minY && y < maxY &&
+					(e[0] != e[2] || e[1] != e[3]) {
 					return false
 				}
 			}
@@ -348,7 +356,8 @@ func (r *Region) Crosses(x0, y0, x1, y1 float64) bool {
 	side := func(ax, ay, bx, by, x, y float64) float64 { return (bx-ax)*(y-ay) - (by-ay)*(x-ax) }
 	for _, part := range r.parts {
 		for _, e := range part {
-			if max(e[0], e[2]) < min(x0, x1) || min(e[0], e[2]) > max(x0, x1) || max(e[1], e[3]) < min(y0, y1) || min(e[1], e[3]) > max(y0, y1) {
+			if max(e[0], e[2]) < min(x0, x1) || min(e[0], e[2]) > max(x0, x1) || max(e[1], e[3]) < min(y0, y1) ||
+				min(e[1], e[3]) > max(y0, y1) {
 				continue
 			}
 			if side(e[0], e[1], e[2], e[3], x0, y0)*side(e[0], e[1], e[2], e[3], x1, y1) <= 0 &&

@@ -2,20 +2,23 @@
 // projections, and decides whether a box in one coordinate reference system (CRS) intersects a
 // raster in another.
 //
-// A CRS is known by its EPSG code. Known are those of systems.txt: 5,600 projected CRSs of the EPSG dataset, 680 of longitude
-// and latitude, and ESRI's projections of the world and of continents (codes 53001 and up). Projections not implemented are
-// Krovak, Cassini-Soldner, azimuthal equidistant, Equal Earth, the New Zealand Map Grid, Bonne and some that one country
-// uses; CRSs whose axes are in other units than degrees or one length are not read either.
+// A CRS is known by its EPSG code. Known are those of systems.txt: 5,600 projected CRSs of the EPSG
+// dataset, 680 of longitude and latitude, and ESRI's projections of the world and of continents
+// (codes 53001 and up). Projections not implemented are Krovak, Cassini-Soldner, azimuthal
+// equidistant, Equal Earth, the New Zealand Map Grid, Bonne and some that one country uses; CRSs
+// whose axes are in other units than degrees or one length are not read either.
 //
-// Coordinates are x (east) and y (north), as GDAL has them in rasters, whatever order the EPSG dataset gives the axes.
-// Longitude and latitude are in degrees on WGS 84. Datums that lie further from it than a few metres (NAD27, OSGB 1936,
-// DHDN, …) are shifted by the three or seven parameters that PROJ takes without grids: their points are some metres off, in
-// large countries up to some tens. Datums of which no shift is known are taken for WGS 84.
+// Coordinates are x (east) and y (north), as GDAL has them in rasters, whatever order the EPSG
+// dataset gives the axes. Longitude and latitude are in degrees on WGS 84. Datums that lie further
+// from it than a few metres (NAD27, OSGB 1936, DHDN, …) are shifted by the three or seven
+// parameters that PROJ takes without grids: their points are some metres off, in large countries up
+// to some tens. Datums of which no shift is known are taken for WGS 84.
 //
-// The formulas are those of EPSG guidance note 7-2 (IOGP report 373-7-2) and Snyder, Map Projections: A Working Manual
-// (USGS Professional Paper 1395), with the series of Karney (Transverse Mercator with an accuracy of a few nanometers, 2011;
-// On auxiliary latitudes, 2023). Without a change of datum they agree with PROJ to less than 1 mm.
+// The formulas are those of EPSG guidance note 7-2 (IOGP report 373-7-2) and Snyder, Map
+// Projections: A Working Manual (USGS Professional Paper 1395), with the series of Karney
+// (Transverse Mercator with an accuracy of a few nanometers, 2011; On auxiliary latitudes, 2023).
+// Without a change of datum they agree with PROJ to less than 1 mm.
 //
-// The results of this package may differ in the last bits from one platform or version to the next. Only those of package
-// crs/lonlat are promised to the bit, because splits by place depend on them.
+// The results of this package may differ in the last bits from one platform or version to the next.
+// Only those of package crs/lonlat are promised to the bit, because splits by place depend on them.
 package crs

@@ -74,7 +74,8 @@ func (p *tmerc) forward(lam, phi float64) (x, y float64) {
 
 func (p *tmerc) inverse(x, y float64) (lam, phi float64) {
 	xi, eta := (y+p.origin)/p.radius, x/p.radius
-	if !(math.Abs(xi) <= math.Pi && math.Abs(eta) <= 2) { // a quarter of the equator is eta 1.6 on a sphere at 66 degrees
+	// a quarter of the equator is eta 1.6 on a sphere at 66 degrees
+	if !(math.Abs(xi) <= math.Pi && math.Abs(eta) <= 2) {
 		return nan, nan
 	}
 	re, im := series(&p.beta, xi, eta)
@@ -84,8 +85,8 @@ func (p *tmerc) inverse(x, y float64) (lam, phi float64) {
 	return math.Atan2(sh, c), p.l.fromConformal(s / math.Hypot(sh, c))
 }
 
-// merc is the Mercator projection (EPSG methods 9804 and 9805); web is the one of web maps (1024), which takes latitudes of
-// the ellipsoid for those of a sphere.
+// merc is the Mercator projection (EPSG methods 9804 and 9805); web is the one of web maps (1024),
+// which takes latitudes of the ellipsoid for those of a sphere.
 type merc struct {
 	l      *ellipsoid
 	radius float64
@@ -108,7 +109,9 @@ func (p *merc) inverse(x, y float64) (lam, phi float64) {
 
 // cone is what conic projections share: parallels are arcs around the apex, meridians are straight lines from it.
 type cone struct {
-	n      float64 // angle at the apex for one unit of longitude, the cone constant; negative if the apex is in the south
+	// angle at the apex for one unit of longitude, the cone constant; negative if the apex is in
+	// the south
+	n      float64
 	origin float64 // radius of the parallel at y = 0, in metres; negative if n is, like every radius
 }
 
@@ -327,8 +330,8 @@ func (p *sterea) inverse(x, y float64) (lam, phi float64) {
 	return math.Atan2(x*s, r*p.cos0*c-y*p.sin0*s) / p.n, p.l.fromIsometric((math.Atanh(chi) - p.logC) / p.n)
 }
 
-// somerc is Switzerland's oblique Mercator projection (swisstopo, Formulas and constants, 2016): EPSG method 9815 with an
-// azimuth of 90 degrees.
+// somerc is Switzerland's oblique Mercator projection (swisstopo, Formulas and constants, 2016):
+// EPSG method 9815 with an azimuth of 90 degrees.
 type somerc struct {
 	l            *ellipsoid
 	c, k, radius float64
@@ -355,7 +358,8 @@ func (p *somerc) forward(lam, phi float64) (x, y float64) {
 func (p *somerc) inverse(x, y float64) (lam, phi float64) {
 	sb, cb := math.Tanh(y/p.radius), 1/math.Cosh(y/p.radius)
 	s, c := math.Sincos(x / p.radius)
-	return math.Atan2(cb*s, p.cos0*cb*c-p.sin0*sb) / p.c, p.l.fromIsometric((math.Atanh(p.cos0*sb+p.sin0*cb*c) - p.k) / p.c)
+	return math.Atan2(cb*s, p.cos0*cb*c-p.sin0*sb) / p.c,
+		p.l.fromIsometric((math.Atanh(p.cos0*sb+p.sin0*cb*c) - p.k) / p.c)
 }
 
 // omerc is the Hotine oblique Mercator projection (EPSG methods 9812, variant A, and 9815, variant B).

@@ -40,8 +40,9 @@ type CRS struct {
 	unit  float64 // metres of a unit; of longitude and latitude degrees of one
 	sign  float64 // -1 where axes point west and south
 
-	// Of the map: how far from lon0 it goes in degrees, and its latitudes. wide is the width of the whole world in units of x
-	// where maps go on past it (cylindrical projections, longitude and latitude), else 0.
+	// Of the map: how far from lon0 it goes in degrees, and its latitudes. wide is the width of the
+	// whole world in units of x where maps go on past it (cylindrical projections, longitude and
+	// latitude), else 0.
 	reach, south, north float64
 	wide                float64
 	round               bool // all meridians meet in the middle of the map, and none is cut
@@ -264,7 +265,8 @@ func (c *CRS) Forward(dst, src []Point) {
 	}
 }
 
-// place projects a point of the CRS's own datum. Its longitude may be any number of turns away from the central meridian.
+// place projects a point of the CRS's own datum. Its longitude may be any number of turns away from
+// the central meridian.
 func (c *CRS) place(lon, lat float64) Point {
 	if c.Geographic() { // exactly
 		return Point{lon - c.lon0, lat}

@@ -158,16 +158,18 @@ func words(name string) string {
 
 // Definition is a projected CRS by its parameters, in place of a code.
 type Definition struct {
-	// Projection is PROJ's name of it: tmerc, merc, webmerc, lcc, aea, laea, stere, sterea, somerc, omerc (variant B), omerc_a, cea, eqc,
-	// sinu, moll or poly.
+	// Projection is PROJ's name of it: tmerc, merc, webmerc, lcc, aea, laea, stere, sterea, somerc,
+	// omerc (variant B), omerc_a, cea, eqc, sinu, moll or poly.
 	Projection string
-	// A and RF are the ellipsoid's semi-major axis in metres and inverse flattening, 0 for a sphere. If A is 0 the base says it.
+	// A and RF are the ellipsoid's semi-major axis in metres and inverse flattening, 0 for a
+	// sphere. If A is 0 the base says it.
 	A, RF float64
-	// Base is the EPSG code of the CRS of longitude and latitude; 0 leaves that to Datum, a name as well-known text has it.
+	// Base is the EPSG code of the CRS of longitude and latitude; 0 leaves that to Datum, a name as
+	// well-known text has it.
 	Base  int
 	Datum string
-	// Values are parameters by PROJ's names: lon_0, lonc, lat_0, lat_1, lat_2, lat_ts, k_0, alpha and gamma in degrees or as they are,
-	// x_0 and y_0 in metres, and unit, the metres of a unit.
+	// Values are parameters by PROJ's names: lon_0, lonc, lat_0, lat_1, lat_2, lat_ts, k_0, alpha
+	// and gamma in degrees or as they are, x_0 and y_0 in metres, and unit, the metres of a unit.
 	Values map[string]float64
 }
 
@@ -254,7 +256,8 @@ func (d *Definition) Match() (*CRS, bool) {
 
 // near reports whether all parameters of two CRSs are equal, up to rounding.
 func (q *parameters) near(o *parameters) bool {
-	for _, k := range [...]string{"lon_0", "lonc", "lat_0", "lat_1", "lat_2", "lat_ts", "k_0", "x_0", "y_0", "alpha", "gamma", "unit", "pm"} {
+	for _, k := range [...]string{"lon_0", "lonc", "lat_0", "lat_1", "lat_2", "lat_ts", "k_0", "x_0", "y_0",
+		"alpha", "gamma", "unit", "pm"} {
 		by := same[k]
 		if by == 0 {
 			by = 1e-8
@@ -289,8 +292,9 @@ func matchGeographic(n node) (*CRS, bool) {
 	return byDatum(n.child("DATUM").name(), n.child("PRIMEM").number(1))
 }
 
-// ByDatum returns the first CRS of longitude and latitude from Greenwich with a name, its own or that of its datum, or with the EPSG code
-// of the datum. The case of letters, and what is neither letter nor digit, do not count.
+// ByDatum returns the first CRS of longitude and latitude from Greenwich with a name, its own or
+// that of its datum, or with the EPSG code of the datum. The case of letters, and what is neither
+// letter nor digit, do not count.
 func ByDatum(name string) (*CRS, bool) {
 	key := words(name)
 	if c, ok := byName.Load(key); ok {
@@ -324,11 +328,14 @@ func byDatum(name string, pm float64) (*CRS, bool) {
 var projections = map[string]string{
 	"transversemercator": "tmerc", "gausskruger": "tmerc", "mercatorauxiliarysphere": "webmerc", "mercator": "merc",
 	"mercator1sp": "merc", "mercator2sp": "merc", "lambertconformalconic": "lcc", "lambertconformalconic1sp": "lcc",
-	"lambertconformalconic2sp": "lcc", "albers": "aea", "albersconicequalarea": "aea", "lambertazimuthalequalarea": "laea",
-	"polarstereographic": "stere", "stereographicnorthpole": "stere", "stereographicsouthpole": "stere",
-	"polarstereographicvarianta": "stere", "polarstereographicvariantb": "stere", "stereographic": "stere", "behrmann": "cea",
+	"lambertconformalconic2sp": "lcc", "albers": "aea", "albersconicequalarea": "aea",
+	"lambertazimuthalequalarea": "laea",
+	"polarstereographic":        "stere", "stereographicnorthpole": "stere", "stereographicsouthpole": "stere",
+	"polarstereographicvarianta": "stere", "polarstereographicvariantb": "stere",
+	"stereographic": "stere", "behrmann": "cea",
 	"obliquestereographic": "sterea", "doublestereographic": "sterea", "cylindricalequalarea": "cea",
-	"equirectangular": "eqc", "platecarree": "eqc", "equidistantcylindrical": "eqc", "sinusoidal": "sinu", "mollweide": "moll",
+	"equirectangular": "eqc", "platecarree": "eqc", "equidistantcylindrical": "eqc", "sinusoidal": "sinu",
+	"mollweide": "moll",
 	"polyconic": "poly", "hotineobliquemercator": "omerc_a", "hotineobliquemercatorazimuthnaturalorigin": "omerc_a",
 	"hotineobliquemercatorazimuthcenter": "omerc", "rectifiedskeworthomorphicnaturalorigin": "omerc_a",
 	"rectifiedskeworthomorphiccenter": "omerc",
@@ -336,9 +343,13 @@ var projections = map[string]string{
 
 // keys are the names of PARAMETER, likewise.
 var keys = map[string]string{
-	"falseeasting": "x_0", "falsenorthing": "y_0", "centralmeridian": "lon_0", "longitudeofcenter": "lon_0", "longitudeoforigin": "lon_0",
-	"latitudeofnaturalorigin": "lat_0", "longitudeofnaturalorigin": "lon_0", "straightverticallongitudefrompole": "lon_0", "latitudeoforigin": "lat_0", "latitudeofcenter": "lat_0", "standardparallel1": "lat_1",
-	"standardparallel2": "lat_2", "scalefactor": "k_0", "azimuth": "alpha", "rectifiedgridangle": "gamma", "xyplanerotation": "gamma",
+	"falseeasting": "x_0", "falsenorthing": "y_0", "centralmeridian": "lon_0", "longitudeofcenter": "lon_0",
+	"longitudeoforigin":       "lon_0",
+	"latitudeofnaturalorigin": "lat_0", "longitudeofnaturalorigin": "lon_0",
+	"straightverticallongitudefrompole": "lon_0", "latitudeoforigin": "lat_0", "latitudeofcenter": "lat_0",
+	"standardparallel1": "lat_1",
+	"standardparallel2": "lat_2", "scalefactor": "k_0", "azimuth": "alpha", "rectifiedgridangle": "gamma",
+	"xyplanerotation": "gamma",
 }
 
 // definition returns the parameters of PROJCS.
@@ -375,7 +386,8 @@ func (n *node) definition() (d Definition, ok bool) {
 			}
 		}
 	}
-	if e := n.child("EXTENSION"); e != nil && len(e.args) == 2 && strings.Contains(e.args[1], "+nadgrids=@null") && d.Projection == "merc" {
+	if e := n.child("EXTENSION"); e != nil && len(e.args) == 2 && strings.Contains(e.args[1], "+nadgrids=@null") &&
+		d.Projection == "merc" {
 		d.Projection = "webmerc" // as GDAL writes EPSG:3857
 	}
 	if words(n.child("PROJECTION").name()) == "stereographic" && math.Abs(v["lat_0"]) != 90 { // it is oblique
@@ -387,8 +399,8 @@ func (n *node) definition() (d Definition, ok bool) {
 	return d, true
 }
 
-// Canonical writes the parameters of a definition, whose latitude of origin and first standard parallel may stand for each other, as the
-// package's CRSs have them.
+// Canonical writes the parameters of a definition, whose latitude of origin and first standard
+// parallel may stand for each other, as the package's CRSs have them.
 func (d *Definition) Canonical() {
 	v := d.Values
 	move := func(from, to string) {

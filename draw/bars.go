@@ -93,7 +93,8 @@ func checkBars(panels []BarPanel) error {
 		for _, b := range p.Bars {
 			for _, v := range [...]float64{b.Value, b.Low, b.High} {
 				if !(v >= 0) || math.IsInf(v, 0) {
-					return fmt.Errorf("draw: the bar %q has the value %v: values must be finite and not negative", b.Name, v)
+					return fmt.Errorf("draw: the bar %q has the value %v: values must be finite and not negative",
+						b.Name, v)
 				}
 			}
 		}
@@ -130,7 +131,8 @@ func (p *BarPanel) draw(dc draw.Canvas, x, y, width vg.Length) {
 		if b.Marked {
 			fill = barMarked
 		}
-		dc.FillPolygon(fill, []vg.Point{{X: from, Y: mid - 5}, {X: at(b.Value), Y: mid - 5}, {X: at(b.Value), Y: mid + 5}, {X: from, Y: mid + 5}})
+		dc.FillPolygon(fill, []vg.Point{{X: from, Y: mid - 5}, {X: at(b.Value), Y: mid - 5},
+			{X: at(b.Value), Y: mid + 5}, {X: from, Y: mid + 5}})
 		dc.StrokeLine2(draw.LineStyle{Color: ink, Width: 1}, at(b.Low), mid, at(b.High), mid)
 		for _, v := range [...]float64{b.Low, b.High} {
 			dc.StrokeLine2(draw.LineStyle{Color: ink, Width: 1}, at(v), mid-2.5, at(v), mid+2.5)

@@ -72,9 +72,11 @@ func (o Options) withDefaults(bands int) Options {
 func (r *Raster) validate(o Options) error {
 	switch {
 	case r.Bands < 1 || r.Height < 1 || r.Width < 1 || !r.DType.Valid():
-		return fmt.Errorf("draw: a raster cannot have the shape (%d, %d, %d) and dtype %s", r.Bands, r.Height, r.Width, r.DType)
+		return fmt.Errorf("draw: a raster cannot have the shape (%d, %d, %d) and dtype %s", r.Bands,
+			r.Height, r.Width, r.DType)
 	case len(r.Data)/r.DType.Size()/r.Width/r.Height != r.Bands || len(r.Data)%(r.DType.Size()*r.Width*r.Height) != 0:
-		return fmt.Errorf("draw: the data have %d bytes, which do not fit (%d, %d, %d) %s", len(r.Data), r.Bands, r.Height, r.Width, r.DType)
+		return fmt.Errorf("draw: the data have %d bytes, which do not fit (%d, %d, %d) %s", len(r.Data), r.Bands,
+			r.Height, r.Width, r.DType)
 	case r.Valid != nil && len(r.Valid) != len(r.Data)/r.DType.Size():
 		return fmt.Errorf("draw: the mask has %d bytes for %d values", len(r.Valid), len(r.Data)/r.DType.Size())
 	case len(o.Bands) != 1 && len(o.Bands) != 3:

@@ -184,7 +184,8 @@ func WriteHistograms(w io.Writer, title string, panels []Panel, format string) e
 	heading(dc, clip(title, typeface(14, true), dc.Max.X-dc.Min.X))
 	for i, p := range panels {
 		x, y := dc.Min.X+vg.Length(i%columns)*pw, dc.Max.Y-head-vg.Length(i/columns)*ph
-		cell := draw.Canvas{Canvas: dc.Canvas, Rectangle: vg.Rectangle{Min: vg.Point{X: x, Y: y - ph}, Max: vg.Point{X: x + pw, Y: y}}}
+		cell := draw.Canvas{Canvas: dc.Canvas, Rectangle: vg.Rectangle{Min: vg.Point{X: x, Y: y - ph},
+			Max: vg.Point{X: x + pw, Y: y}}}
 		p.draw(draw.Crop(cell, 6, -10, 6, -6))
 	}
 	_, err = canvas.WriteTo(w)
@@ -237,7 +238,8 @@ func (p *Panel) draw(dc draw.Canvas) {
 	dc.FillText(letters(10.5, true, ink), at, clip(p.Name, typeface(10.5, true), width))
 	at.Y -= 15
 	for i, line := range p.captions() {
-		dc.FillText(letters(8, false, pale), vg.Point{X: at.X, Y: at.Y - vg.Length(i)*10.5}, clip(line, typeface(8, false), width))
+		dc.FillText(letters(8, false, pale), vg.Point{X: at.X, Y: at.Y - vg.Length(i)*10.5},
+			clip(line, typeface(8, false), width))
 	}
 	if p.Histogram == nil {
 		sty := letters(10, false, pale)
@@ -265,7 +267,8 @@ func (p *Panel) captions() []string {
 	if p.Mean == nil {
 		return lines[:1]
 	}
-	lines[1] = fmt.Sprintf("mean %s ± %s · range %s to %s", Number(*p.Mean), Number(*p.Std), number(p.Min), number(p.Max))
+	lines[1] = fmt.Sprintf("mean %s ± %s · range %s to %s", Number(*p.Mean), Number(*p.Std),
+		number(p.Min), number(p.Max))
 	if beyond := p.Bars().Beyond; beyond > 0 {
 		lines[1] += fmt.Sprintf(" · %s outside", Percent(beyond, p.Count))
 	}

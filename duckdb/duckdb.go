@@ -139,7 +139,8 @@ func run(ctx context.Context, c *duck.Conn, query string) (*tables.Table, error)
 // effects are functions of a SELECT that do more than return rows: they write logs and profiles, to standard output
 // too, change how the next query is read, or run a text that nobody has looked at.
 var effects = []string{
-	"arrow_scan", "arrow_scan_dumb", "checkpoint", "disable_logging", "disable_peg_parser", "disable_profiling", "enable_logging", "enable_peg_parser",
+	"arrow_scan", "arrow_scan_dumb", "checkpoint", "disable_logging", "disable_peg_parser", "disable_profiling",
+	"enable_logging", "enable_peg_parser",
 	"enable_profiling", "force_checkpoint", "json_execute_serialized_sql", "query", "truncate_duckdb_logs", "write_log",
 }
 
@@ -148,7 +149,8 @@ func harmless(ctx context.Context, c *duck.Conn, query string) error {
 	refused := func(name string) error {
 		return fault.New(fault.Unsupported, "query", fault.NoOffset, "the function %s is not run", name)
 	}
-	cells, err := cellsOf(ctx, c, "SELECT json_serialize_sql(?::VARCHAR)::VARCHAR", 1, driver.NamedValue{Ordinal: 1, Value: query})
+	cells, err := cellsOf(ctx, c, "SELECT json_serialize_sql(?::VARCHAR)::VARCHAR", 1,
+		driver.NamedValue{Ordinal: 1, Value: query})
 	if err != nil {
 		return err
 	}
@@ -264,7 +266,8 @@ func collect(rows driver.Rows, n int) ([][]any, error) {
 			held += size(v)
 		}
 		if held > maxResult {
-			return nil, fault.New(fault.Limit, "query", fault.NoOffset, "its result takes more than %d bytes", maxResult)
+			return nil, fault.New(fault.Limit, "query", fault.NoOffset,
+				"its result takes more than %d bytes", maxResult)
 		}
 	}
 }

@@ -35,7 +35,8 @@ func addTable(ctx context.Context, conn *sql.Conn, number int, name string, t *t
 	if err != nil {
 		return err
 	}
-	_, err = conn.ExecContext(ctx, fmt.Sprintf(`CREATE VIEW "%s" AS SELECT * FROM %s()`, strings.ReplaceAll(name, `"`, `""`), function))
+	_, err = conn.ExecContext(ctx, fmt.Sprintf(`CREATE VIEW "%s" AS SELECT * FROM %s()`,
+		strings.ReplaceAll(name, `"`, `""`), function))
 	return err
 }
 
@@ -108,19 +109,22 @@ func (s *rowSource) open(at *scan, chunk duck.DataChunk) error {
 	return nil
 }
 
-var plainTypes = map[tables.Kind]duck.Type{tables.Null: duck.TYPE_INTEGER, tables.Bool: duck.TYPE_BOOLEAN, tables.Huge: duck.TYPE_HUGEINT,
-	tables.Text: duck.TYPE_VARCHAR, tables.Binary: duck.TYPE_BLOB, tables.Timestamp: duck.TYPE_TIMESTAMP, tables.Date: duck.TYPE_DATE,
+var plainTypes = map[tables.Kind]duck.Type{tables.Null: duck.TYPE_INTEGER, tables.Bool: duck.TYPE_BOOLEAN,
+	tables.Huge: duck.TYPE_HUGEINT,
+	tables.Text: duck.TYPE_VARCHAR, tables.Binary: duck.TYPE_BLOB, tables.Timestamp: duck.TYPE_TIMESTAMP,
+	tables.Date: duck.TYPE_DATE,
 	tables.Time: duck.TYPE_TIME}
 
-// holdsTimes refuses instants that TIMESTAMP_NS does not hold: a file that counts nanoseconds has none, one that it was joined
-// with may.
+// holdsTimes refuses instants that TIMESTAMP_NS does not hold: a file that counts nanoseconds has
+// none, one that it was joined with may.
 func holdsTimes(c tables.Column, v *tables.Vector) error {
 	if c.Type.Kind != tables.Timestamp || !c.Type.Nano {
 		return nil
 	}
 	for i, us := range v.Ints() {
 		if !v.Null(i) && (us >= math.MaxInt64/1000 || us <= math.MinInt64/1000) {
-			return fault.New(fault.Unsupported, "column "+c.Name, fault.NoOffset, "the instant %s, which 64 bits of nanoseconds do not hold", tables.FormatTimestamp(us))
+			return fault.New(fault.Unsupported, "column "+c.Name, fault.NoOffset,
+				"the instant %s, which 64 bits of nanoseconds do not hold", tables.FormatTimestamp(us))
 		}
 	}
 	return nil
@@ -134,9 +138,11 @@ func typeInfo(t tables.Type) (duck.TypeInfo, error) {
 			return duck.NewTypeInfo(duck.TYPE_TIMESTAMP_NS)
 		}
 	case tables.Int64:
-		return duck.NewTypeInfo(map[uint8]duck.Type{8: duck.TYPE_TINYINT, 16: duck.TYPE_SMALLINT, 32: duck.TYPE_INTEGER, 64: duck.TYPE_BIGINT}[t.Bits])
+		return duck.NewTypeInfo(map[uint8]duck.Type{8: duck.TYPE_TINYINT, 16: duck.TYPE_SMALLINT,
+			32: duck.TYPE_INTEGER, 64: duck.TYPE_BIGINT}[t.Bits])
 	case tables.Uint64:
-		return duck.NewTypeInfo(map[uint8]duck.Type{8: duck.TYPE_UTINYINT, 16: duck.TYPE_USMALLINT, 32: duck.TYPE_UINTEGER, 64: duck.TYPE_UBIGINT}[t.Bits])
+		return duck.NewTypeInfo(map[uint8]duck.Type{8: duck.TYPE_UTINYINT, 16: duck.TYPE_USMALLINT,
+			32: duck.TYPE_UINTEGER, 64: duck.TYPE_UBIGINT}[t.Bits])
 	case tables.Float64:
 		if t.Bits < 64 {
 			return duck.NewTypeInfo(duck.TYPE_FLOAT)
@@ -279,13 +285,16 @@ func vector(info duck.TypeInfo, cells []any) (*tables.Vector, error) {
 }
 
 var intTypes = map[duck.Type]tables.Type{
-	duck.TYPE_BOOLEAN: {Kind: tables.Bool}, duck.TYPE_TINYINT: {Kind: tables.Int64, Bits: 8}, duck.TYPE_SMALLINT: {Kind: tables.Int64, Bits: 16},
-	duck.TYPE_INTEGER: {Kind: tables.Int64, Bits: 32}, duck.TYPE_BIGINT: {Kind: tables.Int64, Bits: 64},
+	duck.TYPE_BOOLEAN: {Kind: tables.Bool}, duck.TYPE_TINYINT: {Kind: tables.Int64, Bits: 8},
+	duck.TYPE_SMALLINT: {Kind: tables.Int64, Bits: 16},
+	duck.TYPE_INTEGER:  {Kind: tables.Int64, Bits: 32}, duck.TYPE_BIGINT: {Kind: tables.Int64, Bits: 64},
 	duck.TYPE_UTINYINT: {Kind: tables.Uint64, Bits: 8}, duck.TYPE_USMALLINT: {Kind: tables.Uint64, Bits: 16},
 	duck.TYPE_UINTEGER: {Kind: tables.Uint64, Bits: 32}, duck.TYPE_UBIGINT: {Kind: tables.Uint64, Bits: 64},
-	duck.TYPE_TIMESTAMP: {Kind: tables.Timestamp}, duck.TYPE_TIMESTAMP_S: {Kind: tables.Timestamp}, duck.TYPE_TIMESTAMP_MS: {Kind: tables.Timestamp},
-	duck.TYPE_TIMESTAMP_NS: {Kind: tables.Timestamp, Nano: true}, duck.TYPE_TIMESTAMP_TZ: {Kind: tables.Timestamp, UTC: true},
-	duck.TYPE_DATE: {Kind: tables.Date}, duck.TYPE_TIME: {Kind: tables.Time},
+	duck.TYPE_TIMESTAMP: {Kind: tables.Timestamp}, duck.TYPE_TIMESTAMP_S: {Kind: tables.Timestamp},
+	duck.TYPE_TIMESTAMP_MS: {Kind: tables.Timestamp},
+	duck.TYPE_TIMESTAMP_NS: {Kind: tables.Timestamp, Nano: true},
+	duck.TYPE_TIMESTAMP_TZ: {Kind: tables.Timestamp, UTC: true},
+	duck.TYPE_DATE:         {Kind: tables.Date}, duck.TYPE_TIME: {Kind: tables.Time},
 }
 
 func intVector(t tables.Type, cells []any, nulls []bool) (*tables.Vector, error) {

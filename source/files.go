@@ -165,11 +165,13 @@ func (f *file) ModTime() time.Time { return f.mtime }
 
 func (f *file) ReadAt(_ context.Context, p []byte, off int64) error {
 	if off < 0 || off > f.size || int64(len(p)) > f.size-off {
-		return fault.WithFile(fault.New(fault.Corrupt, "byte range", off, "%d bytes reach past the file's %d", len(p), f.size), f.path)
+		return fault.WithFile(fault.New(fault.Corrupt, "byte range", off, "%d bytes reach past the file's %d",
+			len(p), f.size), f.path)
 	}
 	_, err := f.f.ReadAt(p, off)
 	if errors.Is(err, io.EOF) {
-		return fault.WithFile(fault.New(fault.Corrupt, "byte range", off, "the file became shorter while it was read"), f.path)
+		return fault.WithFile(fault.New(fault.Corrupt, "byte range", off,
+			"the file became shorter while it was read"), f.path)
 	}
 	if err != nil {
 		return fmt.Errorf("byte range at %d: %w", off, err) // an error of the system, which names the file itself

@@ -58,7 +58,8 @@ func (m *Mux) opener(uri string) (Opener, error) {
 }
 
 func noDriver(uri string) error {
-	return fault.WithFile(fault.New(fault.Unsupported, "URI", fault.NoOffset, "the scheme %s:// is not supported", Scheme(uri)), uri)
+	return fault.WithFile(fault.New(fault.Unsupported, "URI", fault.NoOffset,
+		"the scheme %s:// is not supported", Scheme(uri)), uri)
 }
 
 // Open implements Opener.

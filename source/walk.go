@@ -91,7 +91,8 @@ func follow(link string, left []string) ([]string, error) {
 	above := strings.TrimSuffix(to, string(filepath.Separator)) + string(filepath.Separator)
 	for _, l := range left {
 		if l == to || strings.HasPrefix(l, above) {
-			return nil, fault.WithFile(fault.New(fault.Unsupported, "link", fault.NoOffset, "the symbolic link leads to a directory that contains it"), link)
+			return nil, fault.WithFile(fault.New(fault.Unsupported, "link", fault.NoOffset,
+				"the symbolic link leads to a directory that contains it"), link)
 		}
 	}
 	return left, nil

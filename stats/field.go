@@ -100,7 +100,8 @@ func (f *Field) AddNoData(band int, n uint64) { f.bands[band].skip(n) }
 // error.
 func (f *Field) Merge(g *Field) error {
 	if f.dtype != g.dtype || len(f.bands) != len(g.bands) {
-		return fmt.Errorf("stats: cannot merge %d bands of %s with %d bands of %s", len(f.bands), f.dtype, len(g.bands), g.dtype)
+		return fmt.Errorf("stats: cannot merge %d bands of %s with %d bands of %s", len(f.bands), f.dtype,
+			len(g.bands), g.dtype)
 	}
 	for i := range f.bands {
 		f.bands[i].merge(g.bands[i])

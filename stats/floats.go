@@ -240,7 +240,8 @@ func (a *floats) report() Band {
 	if a.n > 0 {
 		d.min, d.max = a.min, a.max
 		a.hist.each(func(i int64, n uint64) {
-			d.values = append(d.values, weighted{math.Ldexp(float64(i), a.hist.k), math.Ldexp(float64(i)+1, a.hist.k), n})
+			d.values = append(d.values, weighted{math.Ldexp(float64(i), a.hist.k),
+				math.Ldexp(float64(i)+1, a.hist.k), n})
 		})
 		if a.hist.counts == nil {
 			d.values = []weighted{{a.min, a.min, a.n}}

@@ -30,7 +30,8 @@ func (r *Report) Normalizer(field, kind string, bands []int) (scale, offset []fl
 	case None:
 		return nil, nil, nil, nil
 	default:
-		return nil, nil, nil, fmt.Errorf("stats: unknown normalisation %q: the kinds are %s, %s, %s, %s", kind, MeanStd, MinMax, Percentile, None)
+		return nil, nil, nil, fmt.Errorf("stats: unknown normalisation %q: the kinds are %s, %s, %s, %s", kind,
+			MeanStd, MinMax, Percentile, None)
 	}
 	if bands == nil {
 		for i := range f.Bands {

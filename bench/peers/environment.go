@@ -105,7 +105,8 @@ func basePython(ctx context.Context) (string, error) {
 			return path, nil
 		}
 	}
-	return "", fmt.Errorf("there is no Python 3.12 or 3.13 with venv to make an environment from; --python names an interpreter")
+	return "", fmt.Errorf("there is no Python 3.12 or 3.13 with venv to make an environment from; --python names " +
+		"an interpreter")
 }
 
 // venv is a virtual environment to be made.
@@ -128,7 +129,8 @@ func (v *venv) make(ctx context.Context, o EnvironmentOptions) (Interpreter, err
 	if b, err := os.ReadFile(complete); err == nil && json.Unmarshal(b, &in.Missing) == nil {
 		return in, nil
 	}
-	o.Log("making a Python environment, once, in %s: %s (--python names an interpreter that has the packages)", dir, v.size)
+	o.Log("making a Python environment, once, in %s: %s (--python names an interpreter that has the packages)", dir,
+		v.size)
 	if err := os.RemoveAll(dir); err != nil {
 		return in, err
 	}

@@ -71,7 +71,8 @@ type absence struct {
 func (a *absence) Error() string { return string(a.status) + ": " + a.why }
 
 // ask runs the script on a job and decodes its answer. An *absence is what the script, or its dying, said.
-func (o *Options) ask(ctx context.Context, in Interpreter, engine string, j job, timeout time.Duration, answer any) error {
+func (o *Options) ask(ctx context.Context, in Interpreter, engine string, j job,
+	timeout time.Duration, answer any) error {
 	text, err := json.Marshal(j)
 	if err != nil {
 		return err
@@ -91,7 +92,8 @@ func (o *Options) ask(ctx context.Context, in Interpreter, engine string, j job,
 func (o *Options) script() string { return filepath.Join(o.Work, "peers.py") }
 
 // command runs a command line with the environment of the peers and returns what it wrote, trimmed.
-func (o *Options) command(ctx context.Context, in Interpreter, engine string, timeout time.Duration, args ...string) ([]byte, error) {
+func (o *Options) command(ctx context.Context, in Interpreter, engine string, timeout time.Duration,
+	args ...string) ([]byte, error) {
 	within, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	cmd := exec.CommandContext(within, args[0], args[1:]...)

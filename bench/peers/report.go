@@ -193,9 +193,11 @@ func (r *Report) WriteMarkdown(w io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# Side by side with other loaders\n\n%s\n", r.head())
 	if r.Settings.Quick {
-		b.WriteString("\n**Small files and short rounds, to see that everything works: these are no figures to go by.**\n")
+		b.WriteString("\n**Small files and short rounds, to see that everything works: these are no figures " +
+			"to go by.**\n")
 	}
-	b.WriteString("\nSamples a second into a loop that takes batches: median of the rounds, least – most in brackets. × is against " + Baseline + `, round by
+	b.WriteString("\nSamples a second into a loop that takes batches: median of the rounds, least – most in " +
+		"brackets. × is against " + Baseline + `, round by
 round. CPU is of all processes of a loader. Waits are the consumer's, for a batch. First batch: from making the loader, PyTorch being
 imported. Memory is what all processes have at the end, pages that they share counted once; peak RSS is the sum of what each had at most.
 Decoding is of whole files into arrays, in one thread, without a loader.
@@ -244,12 +246,15 @@ func (s *ShapeResult) markdown(b *strings.Builder) {
 		sizes = append(sizes, fmt.Sprintf("%s %.0f MB", f, float64(s.Bytes[f])/1e6))
 	}
 	fmt.Fprintf(b, "Files: %s.\n\n", strings.Join(sizes, ", "))
-	b.WriteString("| peer | samples/s | × | CPU, ms a sample | wait p50 / p99, ms | first batch, s | memory / peak RSS, MB | decoding, MB/s |\n")
+	b.WriteString("| peer | samples/s | × | CPU, ms a sample | wait p50 / p99, ms | first batch, s | memory / " +
+		"peak RSS, MB | decoding, MB/s |\n")
 	b.WriteString("|---|---:|---:|---:|---:|---:|---:|---:|\n")
 	with, without := s.ranked()
 	for _, r := range with {
-		fmt.Fprintf(b, "| %s | %s | %s | %s | %s / %s | %s | %s / %s | %s |\n", r.Peer, r.Samples.text(1, 0), r.Ratio.text(1, 2), r.CPU.median(1e3, 2),
-			r.Wait50.median(1e3, 1), r.Wait99.median(1e3, 1), r.First.median(1, 2), r.PSS.median(1e-6, 0), r.RSS.median(1e-6, 0), r.Decode.median(1e-6, 0))
+		fmt.Fprintf(b, "| %s | %s | %s | %s | %s / %s | %s | %s / %s | %s |\n", r.Peer, r.Samples.text(1, 0),
+			r.Ratio.text(1, 2), r.CPU.median(1e3, 2),
+			r.Wait50.median(1e3, 1), r.Wait99.median(1e3, 1), r.First.median(1, 2), r.PSS.median(1e-6, 0),
+			r.RSS.median(1e-6, 0), r.Decode.median(1e-6, 0))
 	}
 	for _, r := range without {
 		why := strings.NewReplacer("|", "/", "\n", " ").Replace(r.Why)
@@ -291,7 +296,8 @@ func (r *Report) WriteFigure(w io.Writer, format string) error {
 		p := draw.BarPanel{Name: s.Shape.Name, Caption: s.About}
 		with, _ := s.ranked()
 		for _, row := range with {
-			bar := draw.Bar{Name: row.Peer, Value: row.Samples.Median, Low: row.Samples.Min, High: row.Samples.Max, Marked: strings.HasPrefix(row.Peer, "chaski")}
+			bar := draw.Bar{Name: row.Peer, Value: row.Samples.Median, Low: row.Samples.Min, High: row.Samples.Max,
+				Marked: strings.HasPrefix(row.Peer, "chaski")}
 			if row.Ratio != nil {
 				bar.Note = "× " + row.Ratio.median(1, 2)
 			}
@@ -300,7 +306,8 @@ func (r *Report) WriteFigure(w io.Writer, format string) error {
 		panels = append(panels, p)
 	}
 	m, s := r.Machine, r.Settings
-	note := fmt.Sprintf("into a PyTorch loop (chaski-load: a Go one); median, least and most of %s; %d workers each; × against %s; %s, %d cores, %s",
+	note := fmt.Sprintf("into a PyTorch loop (chaski-load: a Go one); median, least and most of %s; %d workers "+
+		"each; × against %s; %s, %d cores, %s",
 		s.rounds(), s.Workers, Baseline, m.CPU, m.Cores, r.Date)
 	if s.Quick {
 		note = "small files and short rounds: no figures to go by; " + note

@@ -78,7 +78,8 @@ const (
 func Run(ctx context.Context, o Options) (*Report, error) {
 	o = o.withDefaults()
 	if o.Rounds < 1 || !(o.Seconds > 0) || o.Workers < 1 || len(o.Shapes) == 0 || len(o.Peers) == 0 {
-		return nil, fmt.Errorf("peers: %d rounds of %g s, %d workers, %d shapes, %d peers", o.Rounds, o.Seconds, o.Workers, len(o.Shapes), len(o.Peers))
+		return nil, fmt.Errorf("peers: %d rounds of %g s, %d workers, %d shapes, %d peers", o.Rounds, o.Seconds,
+			o.Workers, len(o.Shapes), len(o.Peers))
 	}
 	if err := os.MkdirAll(o.Work, 0o755); err != nil {
 		return nil, err
@@ -168,7 +169,8 @@ func (o *Options) shape(ctx context.Context, shape Shape, s *steps) (*ShapeResul
 			return nil, err
 		}
 	}
-	result := &ShapeResult{Shape: shape, Batch: shape.Batch, About: shape.String(), Imagery: w.Made.Imagery, Bytes: w.Made.Bytes}
+	result := &ShapeResult{Shape: shape, Batch: shape.Batch, About: shape.String(), Imagery: w.Made.Imagery,
+		Bytes: w.Made.Bytes}
 	for _, p := range o.Peers {
 		s.next(shape.Name + ": checking " + p.Name)
 		row := Row{Peer: p.Name, About: p.About, Format: p.Format, Status: OK, Rounds: make([]*Round, o.Rounds)}
@@ -312,7 +314,9 @@ func (w *workload) imagery() (files []string, err error) {
 		}
 		for _, e := range entries {
 			name := strings.ToLower(e.Name())
-			if slices.ContainsFunc(imageryNames[w.shape.Imagery], func(part string) bool { return strings.Contains(name, part) }) {
+			if slices.ContainsFunc(imageryNames[w.shape.Imagery], func(part string) bool {
+				return strings.Contains(name, part)
+			}) {
 				add(filepath.Join(dir, e.Name()))
 			}
 		}
@@ -321,14 +325,17 @@ func (w *workload) imagery() (files []string, err error) {
 		add(filepath.Join(w.Testdata, filepath.FromSlash(standIns[w.shape.Imagery])))
 	}
 	if len(files) == 0 {
-		return nil, &fs.PathError{Op: "imagery", Path: "*" + strings.Join(imageryNames[w.shape.Imagery], "* *") + "*", Err: fs.ErrNotExist}
+		return nil, &fs.PathError{Op: "imagery", Path: "*" + strings.Join(imageryNames[w.shape.Imagery], "* *") +
+			"*", Err: fs.ErrNotExist}
 	}
 	return files, nil
 }
 
 // write writes a format, if it is not there.
 func (w *workload) write(ctx context.Context, format string) error {
-	if _, ok := w.Made.Bytes[format]; ok || !slices.ContainsFunc(w.Peers, func(p Peer) bool { return p.Format == format && p.reads(w.shape) }) {
+	if _, ok := w.Made.Bytes[format]; ok || !slices.ContainsFunc(w.Peers, func(p Peer) bool {
+		return p.Format == format && p.reads(w.shape)
+	}) {
 		return nil
 	}
 	in := w.Environment.of(format, "")
@@ -408,11 +415,13 @@ func (w *workload) load(ctx context.Context, p Peer, timeout time.Duration, r *R
 	if p.loader != "" {
 		return w.ask(ctx, w.Environment.of(p.Format, p.loader), w.engine(p), w.jobOf("one", p), timeout, r)
 	}
-	args := []string{"load", "--seconds", fmt.Sprint(w.Seconds), "--workers", strconv.Itoa(w.Workers), "--batch", strconv.Itoa(w.shape.Batch),
+	args := []string{"load", "--seconds", fmt.Sprint(w.Seconds), "--workers", strconv.Itoa(w.Workers), "--batch",
+		strconv.Itoa(w.shape.Batch),
 		"--normalize", "mean_std", "--stats", filepath.Join(w.dir, "stats.json")}
 	if w.shape.Scene > 0 {
 		per := (w.shape.Samples + w.shape.Images - 1) / w.shape.Images
-		args = append(args, "--window", fmt.Sprintf("%dx%d", w.shape.Side, w.shape.Side), "--per-asset", strconv.Itoa(per))
+		args = append(args, "--window", fmt.Sprintf("%dx%d", w.shape.Side, w.shape.Side),
+			"--per-asset", strconv.Itoa(per))
 	}
 	return w.bench(ctx, p, timeout, r, append(args, filepath.Join(w.dir, p.Format, "*.tif"))...)
 }
@@ -430,7 +439,8 @@ func (w *workload) decode(ctx context.Context, p Peer, timeout time.Duration, r 
 		return err
 	}
 	files = files[:min(len(files), 1024)] // as many as a command line surely holds
-	return w.bench(ctx, p, timeout, r, append([]string{"decode", "--seconds", fmt.Sprint(seconds), "--workers", "1"}, files...)...)
+	return w.bench(ctx, p, timeout, r,
+		append([]string{"decode", "--seconds", fmt.Sprint(seconds), "--workers", "1"}, files...)...)
 }
 
 // bench runs one round of `chaski bench VERB`.
@@ -453,7 +463,8 @@ func (r *Round) fromBench(b *bench.Report) error {
 		value *float64
 		unit  float64
 	}{
-		"samples": {&r.SamplesPerS, 1}, "cpu": {&r.CPU, 1e-3}, "wait p50": {&r.WaitP50, 1e-3}, "wait p99": {&r.WaitP99, 1e-3},
+		"samples": {&r.SamplesPerS, 1}, "cpu": {&r.CPU, 1e-3}, "wait p50": {&r.WaitP50, 1e-3},
+		"wait p99":    {&r.WaitP99, 1e-3},
 		"first batch": {&r.FirstBatch, 1e-3}, "decoded": {&r.Decode, 1e6},
 	} {
 		if f := b.Figure(name); f != nil {

@@ -25,10 +25,12 @@ type Shape struct {
 // 100 to 450 MB: more than the caches of decoded tiles hold, and little enough to be in the page cache.
 func Shapes() []Shape {
 	chips := func(name, imagery string, bands, side int, dtype string, tile, images, batch int) Shape {
-		return Shape{Name: name, Imagery: imagery, Bands: bands, Side: side, DType: dtype, Tile: tile, Images: images, Samples: images, Batch: batch}
+		return Shape{Name: name, Imagery: imagery, Bands: bands, Side: side, DType: dtype, Tile: tile,
+			Images: images, Samples: images, Batch: batch}
 	}
 	windows := func(name, imagery string, bands, side int, dtype string, tile, images, scene int) Shape {
-		return Shape{Name: name, Imagery: imagery, Bands: bands, Side: side, DType: dtype, Tile: tile, Images: images, Scene: scene,
+		return Shape{Name: name, Imagery: imagery, Bands: bands, Side: side, DType: dtype, Tile: tile,
+			Images: images, Scene: scene,
 			Samples: 4096, Batch: 32}
 	}
 	return []Shape{
@@ -86,7 +88,8 @@ func (s Shape) Small() Shape {
 func (s Shape) String() string {
 	sample := fmt.Sprintf("(%d, %d, %d) %s", s.Bands, s.Side, s.Side, s.DType)
 	if s.Scene > 0 {
-		return fmt.Sprintf("windows %s of %d files of %d x %d, tiles of %d, batches of %d", sample, s.Images, s.Scene, s.Scene, s.Tile, s.Batch)
+		return fmt.Sprintf("windows %s of %d files of %d x %d, tiles of %d, batches of %d", sample, s.Images,
+			s.Scene, s.Scene, s.Tile, s.Batch)
 	}
 	return fmt.Sprintf("%d files %s, tiles of %d, batches of %d", s.Images, sample, s.Tile, s.Batch)
 }
@@ -109,20 +112,28 @@ const Baseline = "rasterio"
 // Peers are the loaders that there are.
 func Peers() []Peer {
 	return []Peer{
-		{Name: "chaski", About: "the package chaski, batches in shared memory", Format: "tog", loader: "chaski", transport: "auto"},
+		{Name: "chaski", About: "the package chaski, batches in shared memory", Format: "tog",
+			loader: "chaski", transport: "auto"},
 		{Name: "chaski-grpc", About: "the same, batches over gRPC", Format: "tog", loader: "chaski", transport: "grpc"},
-		{Name: "chaski-full", About: "chaski with the engine that has libzstd", Format: "tog", loader: "chaski", transport: "auto", full: true},
-		{Name: "chaski-rumi1", About: "chaski on rumi files of generation 1", Format: "rumi1", loader: "chaski", transport: "auto"},
+		{Name: "chaski-full", About: "chaski with the engine that has libzstd", Format: "tog", loader: "chaski",
+			transport: "auto", full: true},
+		{Name: "chaski-rumi1", About: "chaski on rumi files of generation 1", Format: "rumi1",
+			loader: "chaski", transport: "auto"},
 		{Name: "chaski-load", About: "the engine by itself in a Go process, no Python", Format: "tog", decodes: true},
 		{Name: "chaski-load-full", About: "the same with libzstd", Format: "tog", full: true, decodes: true},
-		{Name: "chaski-load-rumi1", About: "the engine by itself on rumi files of generation 1", Format: "rumi1", decodes: true},
+		{Name: "chaski-load-rumi1", About: "the engine by itself on rumi files of generation 1",
+			Format: "rumi1", decodes: true},
 		{Name: "rasterio", About: "rasterio (GDAL) and a DataLoader", Format: "tog", loader: "rasterio", decodes: true},
-		{Name: "tifffile", About: "tifffile with imagecodecs and a DataLoader", Format: "tog", loader: "tifffile", chips: true, decodes: true},
-		{Name: "mds", About: "MosaicML streaming, shards that the first epoch has decompressed", Format: "mds", loader: "mds", chips: true},
+		{Name: "tifffile", About: "tifffile with imagecodecs and a DataLoader", Format: "tog", loader: "tifffile",
+			chips: true, decodes: true},
+		{Name: "mds", About: "MosaicML streaming, shards that the first epoch has decompressed", Format: "mds",
+			loader: "mds", chips: true},
 		{Name: "zarr", About: "zarr (Blosc, zstd) and a DataLoader", Format: "zarr", loader: "zarr"},
-		{Name: "rumi", About: "rumi-eo, the current generation, and a DataLoader", Format: "rumi", loader: "rumi", decodes: true},
+		{Name: "rumi", About: "rumi-eo, the current generation, and a DataLoader", Format: "rumi",
+			loader: "rumi", decodes: true},
 		{Name: "rumi-many", About: "rumi-eo, a read a batch in threads", Format: "rumi", loader: "rumi-many"},
-		{Name: "rumi1", About: "rumi-eo 0.8.3, generation 1, and a DataLoader", Format: "rumi1", loader: "rumi1", decodes: true},
+		{Name: "rumi1", About: "rumi-eo 0.8.3, generation 1, and a DataLoader", Format: "rumi1",
+			loader: "rumi1", decodes: true},
 	}
 }
 

@@ -1,11 +1,12 @@
 // Package lonlat converts coordinates to longitude and latitude with results that are equal, bit for bit, on every
 // machine and in every language. It has the only functions of package crs and below whose bits are promised.
 //
-// The promise exists because splits by place (split by_lonlat, docs/order.md) put a sample into a cell of degrees: if two
-// machines disagreed about the last bit, a sample at the edge of a cell would be training data on one and test data on
-// the other. Python's reference of the order has the same formulas, and testdata/lonlat.json holds both to the same bits.
-// Package crs serves all else. It knows 6,000 CRSs and datum shifts, but calls the math library, whose last bits differ
-// between platforms.
+// The promise exists because splits by place (split by_lonlat, docs/order.md) put a sample into a
+// cell of degrees: if two machines disagreed about the last bit, a sample at the edge of a cell
+// would be training data on one and test data on the other. Python's reference of the order has the
+// same formulas, and testdata/lonlat.json holds both to the same bits. Package crs serves all else.
+// It knows 6,000 CRSs and datum shifts, but calls the math library, whose last bits differ between
+// platforms.
 //
 // UTM is the inverse transverse Mercator projection by Krüger's series to the fourth order of the third flattening
 // (Karney 2011, Transverse Mercator with an accuracy of a few nanometers, J. Geod. 85, equations 7 to 11 and 36), web
@@ -34,12 +35,12 @@ const (
 	sphereRadius = 6378137           // of web Mercator's sphere, in metres
 )
 
-// At returns the longitude in [-180, 180) and the latitude of a point, in degrees. ok is false if the point lies outside
-// of the CRS. An unknown EPSG code is an error; see Known.
+// At returns the longitude in [-180, 180) and the latitude of a point, in degrees. ok is false if
+// the point lies outside of the CRS. An unknown EPSG code is an error; see Known.
 func At(epsg int64, x, y float64) (lon, lat float64, ok bool, err error) {
 	if !Known(epsg) {
-		return 0, 0, false, fmt.Errorf("EPSG:%d cannot be converted to longitude and latitude: supported are longitude and "+
-			"latitude themselves (4326 and the like), UTM (326xx, 327xx, 258xx, 269xx) and 3857", epsg)
+		return 0, 0, false, fmt.Errorf("EPSG:%d cannot be converted to longitude and latitude: supported are "+
+			"longitude and latitude themselves (4326 and the like), UTM (326xx, 327xx, 258xx, 269xx) and 3857", epsg)
 	}
 	lon, lat, ok = Inverse(epsg, x, y)
 	switch {
@@ -59,9 +60,9 @@ func Known(epsg int64) bool {
 	return n != 0 || epsg == 3857 || geographic(epsg)
 }
 
-// Inverse returns the longitude and latitude of a point, in degrees. Unlike those of At, longitudes may lie past ±180, so
-// that an outline across the antimeridian stays in one piece. ok is false if the point lies outside of the CRS or the
-// code is unknown.
+// Inverse returns the longitude and latitude of a point, in degrees. Unlike those of At, longitudes
+// may lie past ±180, so that an outline across the antimeridian stays in one piece. ok is false if
+// the point lies outside of the CRS or the code is unknown.
 func Inverse(epsg int64, x, y float64) (lon, lat float64, ok bool) {
 	switch {
 	case geographic(epsg):
@@ -126,8 +127,8 @@ func utm(epsg int64, x, y float64) (lon, lat float64, ok bool) {
 // processors do and others do not: the results would differ in the last bit.
 func inverseUTM(x, y float64) (lon, lat float64, ok bool) {
 	xi, eta := y/utmRadius, (x-500_000)/utmRadius
-	// The bounds, a quarter past the pole and 50 degrees from the meridian at the equator, keep the arguments of sinCos and
-	// sinhCosh where their sums converge, and refuse NaN.
+	// The bounds, a quarter past the pole and 50 degrees from the meridian at the equator, keep the
+	// arguments of sinCos and sinhCosh where their sums converge, and refuse NaN.
 	if !(math.Abs(xi) <= 2 && math.Abs(eta) <= 1) {
 		return 0, 0, false
 	}

@@ -140,16 +140,19 @@ func (m *maker) picture(ctx context.Context, i int, row int64) (p Picture, err e
 	}
 	for _, b := range bands {
 		if b >= x.Bands {
-			return p, fault.WithFile(fault.New(fault.NotFound, "band", fault.NoOffset, "there is no band %d: the asset has the bands 0 to %d", b, x.Bands-1), a.URI)
+			return p, fault.WithFile(fault.New(fault.NotFound, "band", fault.NoOffset,
+				"there is no band %d: the asset has the bands 0 to %d", b, x.Bands-1), a.URI)
 		}
 	}
-	o := loader.ReadOptions{B: loader.Selection{List: bands}, Threads: procs.Workers(), MaxBytes: m.MaxBytes, Validity: x.Mask != nil, Options: m.Loader}
+	o := loader.ReadOptions{B: loader.Selection{List: bands}, Threads: procs.Workers(), MaxBytes: m.MaxBytes,
+		Validity: x.Mask != nil, Options: m.Loader}
 	o.Y, o.X, p.Window = m.window(x, len(bands))
 	read, err := loader.Read(ctx, []string{a.URI}, o)
 	if err != nil {
 		return p, err
 	}
-	raster := draw.Raster{DType: read.DType, Bands: read.Shape[0], Height: read.Shape[1], Width: read.Shape[2], Data: read.Data, Valid: read.Valid, NoData: x.NoData}
+	raster := draw.Raster{DType: read.DType, Bands: read.Shape[0], Height: read.Shape[1], Width: read.Shape[2],
+		Data: read.Data, Valid: read.Valid, NoData: x.NoData}
 	render := draw.Options{Low: m.Low, High: m.High, MaxSide: m.Side, Palette: draw.Never}
 	if len(f.Classes) > 0 {
 		render.Palette, render.Colours, p.Mask = draw.Always, f.colours, true
@@ -161,7 +164,8 @@ func (m *maker) picture(ctx context.Context, i int, row int64) (p Picture, err e
 	if !p.Mask {
 		p.Bands = f.BandName(bands[0])
 		if len(bands) == 3 {
-			p.Bands = fmt.Sprintf("%s, %s, %s as red, green, blue", f.BandName(bands[0]), f.BandName(bands[1]), f.BandName(bands[2]))
+			p.Bands = fmt.Sprintf("%s, %s, %s as red, green, blue", f.BandName(bands[0]), f.BandName(bands[1]),
+				f.BandName(bands[2]))
 		}
 	}
 	var b bytes.Buffer
@@ -246,7 +250,8 @@ func (m *maker) count(ctx context.Context, i int) error {
 		}
 		var read *loader.Array
 		if err == nil {
-			read, err = loader.Read(ctx, []string{a.URI}, loader.ReadOptions{Threads: procs.Workers(), MaxBytes: m.MaxBytes, Validity: a.Index.Mask != nil, Options: m.Loader})
+			read, err = loader.Read(ctx, []string{a.URI}, loader.ReadOptions{Threads: procs.Workers(),
+				MaxBytes: m.MaxBytes, Validity: a.Index.Mask != nil, Options: m.Loader})
 		}
 		switch {
 		case fault.KindOf(err) == fault.Limit:
@@ -256,7 +261,8 @@ func (m *maker) count(ctx context.Context, i int) error {
 		case err != nil:
 			return err
 		}
-		r := draw.Raster{DType: read.DType, Bands: 1, Height: read.Shape[1], Width: read.Shape[2], Data: read.Data, Valid: read.Valid, NoData: a.Index.NoData}
+		r := draw.Raster{DType: read.DType, Bands: 1, Height: read.Shape[1], Width: read.Shape[2], Data: read.Data,
+			Valid: read.Valid, NoData: a.Index.NoData}
 		if !r.Count(total, draw.MaxCategories) {
 			return nil
 		}

@@ -90,7 +90,9 @@ func newHistogram(p draw.Panel) histogram {
 	}
 	h.Drawing = d
 	if bars.Beyond > 0 {
-		h.Caption = fmt.Sprintf("%s of the pixels are outside; the range is %s to %s", draw.Percent(bars.Beyond, p.Count), draw.Number(p.Histogram.Edges[0]), draw.Number(p.Histogram.Edges[len(p.Histogram.Edges)-1]))
+		h.Caption = fmt.Sprintf("%s of the pixels are outside; the range is %s to %s",
+			draw.Percent(bars.Beyond, p.Count), draw.Number(p.Histogram.Edges[0]),
+			draw.Number(p.Histogram.Edges[len(p.Histogram.Edges)-1]))
 	}
 	return h
 }

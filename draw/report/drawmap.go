@@ -74,7 +74,8 @@ func (d *document) footprints() {
 	if len(m.Boxes) <= maxOutlines {
 		g.outlines(&f, m.Boxes)
 	} else {
-		note = fmt.Sprintf(", drawn as a grid: the colour of a cell is the number of centres in it, at most %s", thousands(g.densities(&f, m.Boxes)))
+		note = fmt.Sprintf(", drawn as a grid: the colour of a cell is the number of centres in it, at most %s",
+			thousands(g.densities(&f, m.Boxes)))
 	}
 	g.path("rim", rect(f.left, f.top, f.w, f.h))
 	g.scaleBar(&f, m.Geographic)

@@ -72,7 +72,8 @@ func (m *maker) asset(ctx context.Context, i int, row int64) error {
 	f.Stored += stored
 	f.Bytes += size
 	f.Sizes.add(size)
-	if hi, decoded := bits.Mul64(uint64(x.Height)*uint64(x.Width), uint64(x.Bands)*uint64(x.DType.Size())); hi == 0 && decoded < 1<<62 {
+	if hi, decoded := bits.Mul64(uint64(x.Height)*uint64(x.Width),
+		uint64(x.Bands)*uint64(x.DType.Size())); hi == 0 && decoded < 1<<62 {
 		f.Decoded += int64(decoded)
 	}
 	return nil

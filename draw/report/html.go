@@ -112,12 +112,14 @@ func newDocument(r *Report) *document {
 		d.Sections = append(d.Sections, s)
 	}
 	d.Columns = max(1, min(rasters, maxPictures))
-	d.Facts = append(d.Facts, fact{"Samples", thousands(r.Samples), plural(int64(len(r.Fields)), "field each", "fields each")})
+	d.Facts = append(d.Facts, fact{"Samples", thousands(r.Samples),
+		plural(int64(len(r.Fields)), "field each", "fields each")})
 	if bytes > 0 {
 		d.Facts = append(d.Facts, fact{"Size", bytesText(bytes), bytesText(decoded) + " decoded"})
 	}
 	if stored > 0 {
-		d.Facts = append(d.Facts, fact{"Compression", strconv.FormatFloat(float64(decoded)/float64(stored), 'f', 2, 64) + " ×", "decoded to stored pixels"})
+		d.Facts = append(d.Facts, fact{"Compression", strconv.FormatFloat(float64(decoded)/float64(stored), 'f', 2,
+			64) + " ×", "decoded to stored pixels"})
 	}
 	if all > 0 {
 		d.Facts = append(d.Facts, fact{"Valid pixels", draw.Percent(valid, all), "neither nodata, NaN nor infinite"})
@@ -134,7 +136,8 @@ func (d *document) chipNote() string {
 		for _, p := range c.Pictures {
 			if p.Bands != "" && !seen[p.Field] {
 				seen[p.Field] = true
-				parts = append(parts, fmt.Sprintf("%s: %s, each chip stretched by its own percentiles", clean(p.Field), clean(p.Bands)))
+				parts = append(parts, fmt.Sprintf("%s: %s, each chip stretched by its own percentiles",
+					clean(p.Field), clean(p.Bands)))
 			} else if p.Mask && !seen[p.Field] {
 				seen[p.Field] = true
 				parts = append(parts, clean(p.Field)+": a colour a class")
@@ -163,8 +166,11 @@ func (s *section) raster() {
 		if f.Stored > 0 {
 			ratio = fmt.Sprintf(", ratio %.2f", float64(f.Decoded)/float64(f.Stored))
 		}
-		s.Lines = append(s.Lines, [2]string{"Size", fmt.Sprintf("%s in %s, %s decoded%s", bytesText(f.Bytes), plural(f.Assets, "asset", "assets"), bytesText(f.Decoded), ratio)})
-		s.Lines = append(s.Lines, [2]string{"An asset", fmt.Sprintf("%s to %s, %s on average", bytesText(f.Sizes.Min), bytesText(f.Sizes.Max), bytesText(f.Sizes.Mean()))})
+		s.Lines = append(s.Lines, [2]string{"Size", fmt.Sprintf("%s in %s, %s decoded%s", bytesText(f.Bytes),
+			plural(f.Assets, "asset", "assets"), bytesText(f.Decoded), ratio)})
+		s.Lines = append(s.Lines,
+			[2]string{"An asset", fmt.Sprintf("%s to %s, %s on average", bytesText(f.Sizes.Min),
+				bytesText(f.Sizes.Max), bytesText(f.Sizes.Mean()))})
 		s.Sizes = f.Sizes.draw()
 	}
 	if f.Stats == nil {
@@ -189,7 +195,8 @@ func (s *section) raster() {
 
 func newBandRow(name string, b *stats.Band) bandRow {
 	all := b.Count + b.NoData + b.NaN + b.Inf
-	r := bandRow{Name: clean(name), Count: thousands(int64(min(b.Count, math.MaxInt64))), NoData: draw.Percent(b.NoData, all), NaN: count(b.NaN), Inf: count(b.Inf)}
+	r := bandRow{Name: clean(name), Count: thousands(int64(min(b.Count, math.MaxInt64))),
+		NoData: draw.Percent(b.NoData, all), NaN: count(b.NaN), Inf: count(b.Inf)}
 	for _, p := range []*string{&r.Mean, &r.Std, &r.Min, &r.Low, &r.Median, &r.High, &r.Max} {
 		*p = "–"
 	}
@@ -233,7 +240,8 @@ func (s *section) classBars() {
 		colour := s.colours[c.Value]
 		s.Bars = append(s.Bars, bar{
 			Name: minus(strconv.FormatInt(c.Value, 10)), Count: count(c.Count), Share: draw.Percent(c.Count, all),
-			Width: strconv.FormatFloat(float64(c.Count)/float64(top)*100, 'f', 2, 64), Colour: fmt.Sprintf("#%02x%02x%02x", colour.R, colour.G, colour.B),
+			Width:  strconv.FormatFloat(float64(c.Count)/float64(top)*100, 'f', 2, 64),
+			Colour: fmt.Sprintf("#%02x%02x%02x", colour.R, colour.G, colour.B),
 		})
 	}
 	s.BarsNote = fmt.Sprintf("%s and how many pixels have each.", plural(int64(len(s.Classes)), "class", "classes"))

@@ -15,7 +15,8 @@ import (
 // Panels measures a dataset and returns one panel for each band of its raster fields, at most draw.MaxPanels, and the
 // number of all bands. If there are several fields, the name of a panel begins with that of its field. Its errors are
 // those of loader.Stats.
-func Panels(ctx context.Context, spec loader.Spec, o loader.Options, progress func(done, total int64)) (p []draw.Panel, bands int, err error) {
+func Panels(ctx context.Context, spec loader.Spec, o loader.Options,
+	progress func(done, total int64)) (p []draw.Panel, bands int, err error) {
 	spec = spec.WithDefaults()
 	r, err := survey.Stats(ctx, spec, o, progress)
 	if err != nil {
@@ -40,7 +41,8 @@ func Panels(ctx context.Context, spec loader.Spec, o loader.Options, progress fu
 		}
 	}
 	if len(p) == 0 {
-		return nil, 0, fault.WithFile(fault.New(fault.NotFound, "dataset", fault.NoOffset, "it has no raster"), spec.Source)
+		return nil, 0, fault.WithFile(fault.New(fault.NotFound, "dataset", fault.NoOffset, "it has no raster"),
+			spec.Source)
 	}
 	return p, bands, nil
 }

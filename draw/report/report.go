@@ -231,7 +231,8 @@ func Make(ctx context.Context, o Options) (*Report, error) {
 		return nil, err
 	}
 	m := &maker{Options: o, table: t, last: -1, bad: map[int64]string{}, Report: &Report{
-		Title: o.Title, Source: o.Source, Generator: o.Generator, Seed: o.Seed, Fingerprint: t.Fingerprint(), Samples: t.Len(),
+		Title: o.Title, Source: o.Source, Generator: o.Generator, Seed: o.Seed,
+		Fingerprint: t.Fingerprint(), Samples: t.Len(),
 	}}
 	return m.Report, errors.Join(m.run(ctx), t.Close())
 }

@@ -23,7 +23,8 @@ func (m *maker) warn() {
 	if n := max(m.nBad, m.Skipped); n > 0 {
 		text := plural(n, "sample", "samples") + " cannot be read"
 		if m.measured() {
-			text = plural(n, "sample", "samples") + " cannot be read, or do not fit the first, and are not in the statistics"
+			text = plural(n, "sample", "samples") +
+				" cannot be read, or do not fit the first, and are not in the statistics"
 			if n == 1 {
 				text = "1 sample cannot be read, or does not fit the first, and is not in the statistics"
 			}

@@ -125,7 +125,8 @@ func (o Options) validate() error {
 	if t := o.Transport; t != Auto && t != Shm && t != GRPC {
 		return fmt.Errorf("client: transport %q", t)
 	}
-	if o.MaxBatchBytes < 1 || o.Timeout < 0 || o.Attempts < 1 || o.OpenAttempts < 1 || o.Silences < 1 || o.Rows < 0 || o.Backoff < 0 || !(o.Hedge < 1) {
+	if o.MaxBatchBytes < 1 || o.Timeout < 0 || o.Attempts < 1 || o.OpenAttempts < 1 || o.Silences < 1 ||
+		o.Rows < 0 || o.Backoff < 0 || !(o.Hedge < 1) {
 		return fmt.Errorf("client: batches of at most %d bytes, timeout %v, %d attempts, backoff %v, hedge %g",
 			o.MaxBatchBytes, o.Timeout, o.Attempts, o.Backoff, o.Hedge)
 	}
@@ -306,7 +307,8 @@ func (r *Run) fill(d *chaskiv1.DescribeReply) error {
 		return fmt.Errorf("the server's description: %w", err)
 	}
 	if d.GetSamples() < 0 || d.GetSamples() > 1<<62 || d.GetSpecHash() == "" || d.GetHandle() == "" {
-		return fmt.Errorf("the server's description: %d samples, spec hash %q, handle %q", d.GetSamples(), d.GetSpecHash(), d.GetHandle())
+		return fmt.Errorf("the server's description: %d samples, spec hash %q, handle %q", d.GetSamples(),
+			d.GetSpecHash(), d.GetHandle())
 	}
 	r.spec, r.hash, r.fingerprint, r.samples = spec, d.GetSpecHash(), d.GetFingerprint(), d.GetSamples()
 	r.batches = d.GetBatches()

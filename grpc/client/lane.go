@@ -180,7 +180,8 @@ func (l *lane) watch(ctx context.Context, cancel context.CancelCauseFunc) {
 }
 
 // send sends what is asked for, with a credit for each ticket.
-func (l *lane) send(ctx context.Context, stream grpc.BidiStreamingClient[chaskiv1.StreamRequest, chaskiv1.StreamReply], door *side, number uint64) {
+func (l *lane) send(ctx context.Context,
+	stream grpc.BidiStreamingClient[chaskiv1.StreamRequest, chaskiv1.StreamReply], door *side, number uint64) {
 	if door != nil {
 		a := &chaskiv1.Attach{Secret: door.secret[:], Stream: number}
 		if stream.Send(&chaskiv1.StreamRequest{Kind: &chaskiv1.StreamRequest_Attach{Attach: a}}) != nil {
@@ -352,9 +353,12 @@ func (a *assembly) add(r *wire.Reply, ticket uint64, limit int64, take func(int)
 	case r.Ticket != ticket:
 		return fmt.Errorf("%w: part of ticket %d, the next is %d", ErrProtocol, r.Ticket, ticket)
 	case r.Total > uint64(limit):
-		return fmt.Errorf("%w: %w", ErrProtocol, fault.New(fault.Limit, "payload", fault.NoOffset, "%d bytes, at most %d", r.Total, limit))
-	case r.Offset != uint64(a.got) || r.Len < 1 || uint64(r.Len) > r.Total-r.Offset || a.buf != nil && r.Total != uint64(a.total):
-		return fmt.Errorf("%w: %w", ErrProtocol, fault.New(fault.Corrupt, "part", fault.NoOffset, "%d bytes at %d of %d after %d of %d", r.Len, r.Offset, r.Total, a.got, a.total))
+		return fmt.Errorf("%w: %w", ErrProtocol, fault.New(fault.Limit, "payload", fault.NoOffset,
+			"%d bytes, at most %d", r.Total, limit))
+	case r.Offset != uint64(a.got) || r.Len < 1 || uint64(r.Len) > r.Total-r.Offset || a.buf != nil &&
+		r.Total != uint64(a.total):
+		return fmt.Errorf("%w: %w", ErrProtocol, fault.New(fault.Corrupt, "part", fault.NoOffset,
+			"%d bytes at %d of %d after %d of %d", r.Len, r.Offset, r.Total, a.got, a.total))
 	}
 	if a.buf == nil {
 		a.total = int(r.Total)

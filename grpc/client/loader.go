@@ -17,8 +17,8 @@ type LoaderOptions struct {
 	Rank, World int
 	// State continues a run; it must be of the same spec on the same data, unless AnyState is set.
 	State *shuffle.State
-	// AnyState takes the state of another run, as loader.LoaderOptions.AnyState does. The client logs what differs and what
-	// follows.
+	// AnyState takes the state of another run, as loader.LoaderOptions.AnyState does. The client
+	// logs what differs and what follows.
 	AnyState bool
 	// Epochs ends the run after so many epochs, counted from epoch 0. Default: it goes on for ever.
 	Epochs uint64
@@ -78,7 +78,8 @@ func (r *Run) Loader(o LoaderOptions) (*Loader, error) {
 	if o.State != nil {
 		var note string
 		var err error
-		if l.state, note, err = o.State.Resume(l.state, r.samples, r.spec.BatchSize, r.spec.DropLast, !o.AnyState); err != nil {
+		if l.state, note, err = o.State.Resume(l.state, r.samples, r.spec.BatchSize, r.spec.DropLast,
+			!o.AnyState); err != nil {
 			return nil, err
 		}
 		if note != "" {
@@ -138,7 +139,8 @@ func (l *Loader) step() (t shuffle.Ticket, native, ok bool) {
 		return t, false, false
 	}
 	l.next = cursor{at.epoch, at.step + 1}
-	return shuffle.StepTicket(at.epoch, at.step, l.run.spec.BatchSize, l.options.Rank, l.options.World), l.options.Native, true
+	return shuffle.StepTicket(at.epoch, at.step, l.run.spec.BatchSize, l.options.Rank, l.options.World),
+		l.options.Native, true
 }
 
 // skip moves a cursor past the end of an epoch to the next one, and reports whether there is one.

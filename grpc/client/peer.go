@@ -22,8 +22,8 @@ import (
 // Bounds and buffers of a connection, in bytes.
 const (
 	maxMessage = 18 << 20 // server.MaxPartBytes, and room for the message around it
-	// window is what a server may send ahead: 10 Gbit/s over 6 ms. It is fixed, because gRPC's estimate starts at 64 KiB
-	// and needs some batches to grow.
+	// window is what a server may send ahead: 10 Gbit/s over 6 ms. It is fixed, because gRPC's
+	// estimate starts at 64 KiB and needs some batches to grow.
 	window     = 8 << 20
 	readBuffer = 256 << 10 // 16 frames, so that most frames cost no system call
 )
@@ -53,7 +53,8 @@ func dialPeer(at address, o Options) (*peer, error) {
 		grpc.WithStaticConnWindowSize(window),
 		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: 30 * time.Second, Timeout: 20 * time.Second}),
 		grpc.WithConnectParams(grpc.ConnectParams{
-			Backoff:           backoff.Config{BaseDelay: o.Backoff, Multiplier: 2, Jitter: 0.2, MaxDelay: 20 * o.Backoff},
+			Backoff: backoff.Config{BaseDelay: o.Backoff, Multiplier: 2, Jitter: 0.2,
+				MaxDelay: 20 * o.Backoff},
 			MinConnectTimeout: 5 * time.Second,
 		}),
 	}
@@ -87,7 +88,8 @@ func (p *peer) failed(err error) error {
 func (p *peer) describe(ctx context.Context, spec []byte) (*chaskiv1.DescribeReply, error) {
 	ctx, cancel := context.WithTimeout(ctx, p.options.Timeout)
 	defer cancel()
-	return p.stub.Describe(ctx, &chaskiv1.DescribeRequest{Spec: spec, Rows: uint32(min(p.options.Rows, math.MaxUint32))})
+	return p.stub.Describe(ctx, &chaskiv1.DescribeRequest{Spec: spec,
+		Rows: uint32(min(p.options.Rows, math.MaxUint32))})
 }
 
 func (p *peer) info(ctx context.Context, path string) ([]byte, error) {

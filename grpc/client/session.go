@@ -135,8 +135,10 @@ func (s *session) wants() bool {
 		return true
 	case !s.told:
 		s.told = true
-		s.run.client.options.Logger.Info("not all servers have work at a time: more bytes of prefetched batches would reach further",
-			"prefetch_bytes", max(s.demand.prefetchBytes, 0), "batches", s.asked, "bytes", s.demand.bytes, "groups", len(s.spans), "servers", lanes)
+		s.run.client.options.Logger.Info("not all servers have work at a time: more bytes of prefetched batches "+
+			"would reach further",
+			"prefetch_bytes", max(s.demand.prefetchBytes, 0), "batches", s.asked, "bytes", s.demand.bytes, "groups",
+			len(s.spans), "servers", lanes)
 	}
 	return false
 }
@@ -292,7 +294,8 @@ func (s *session) broken(l *lane, attempt int, err error) (lost bool) {
 	}
 	s.assign()
 	if !lost {
-		s.run.client.options.Logger.Info("connection to chaski is made again", "server", l.peer.target, "attempt", attempt, "error", fault.Line(err))
+		s.run.client.options.Logger.Info("connection to chaski is made again", "server", l.peer.target, "attempt",
+			attempt, "error", fault.Line(err))
 	}
 	return lost
 }
@@ -356,7 +359,8 @@ func (s *session) hedgeNow() time.Duration {
 		return left
 	}
 	if other := s.choose(r, s.lanes[i]); other != nil {
-		s.run.client.options.Logger.Info("chaski is slow, another server is asked too", "server", s.lanes[i].peer.target, "other", other.peer.target)
+		s.run.client.options.Logger.Info("chaski is slow, another server is asked too", "server",
+			s.lanes[i].peer.target, "other", other.peer.target)
 		other.add(r)
 	}
 	return slow

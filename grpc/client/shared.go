@@ -209,7 +209,8 @@ func (c *side) claim(l *chaskiv1.Lease, limit int64) (*loader.Batch, error) {
 	}
 	var b *loader.Batch
 	if int64(len(l.GetHead()))+int64(len(g.memory.Bytes())) > limit {
-		err = fmt.Errorf("%w: a batch of %d bytes in shared memory, at most %d", ErrProtocol, len(g.memory.Bytes()), limit)
+		err = fmt.Errorf("%w: a batch of %d bytes in shared memory, at most %d", ErrProtocol,
+			len(g.memory.Bytes()), limit)
 	} else if b, err = payload.DecodeShared(l.GetHead(), g.memory.Bytes()); err != nil {
 		err = fmt.Errorf("%w: %w", ErrProtocol, err)
 	}

@@ -72,7 +72,8 @@ func scatter(t *loader.Tensor, cv *einops.Converter, out []byte) error {
 	if err != nil {
 		return err
 	}
-	plan, err := pattern.Plan([]einops.Axis{{Name: "b", Len: bands}, {Name: "y", Len: outer}, {Name: "x", Len: inner}}, nil)
+	plan, err := pattern.Plan([]einops.Axis{{Name: "b", Len: bands}, {Name: "y", Len: outer},
+		{Name: "x", Len: inner}}, nil)
 	if err != nil {
 		return err
 	}
@@ -140,7 +141,8 @@ func checkConvert(t *loader.Tensor, c *loader.Convert) string {
 		return "arithmetic for a tensor that is not dense"
 	case t.DType.Components() != 1:
 		return fmt.Sprintf("arithmetic for %v", t.DType)
-	case c.To != chunk.Uint8 && c.To != chunk.Float16 && c.To != chunk.BFloat16 && c.To != chunk.Float32 && c.To != chunk.Int64:
+	case c.To != chunk.Uint8 && c.To != chunk.Float16 && c.To != chunk.BFloat16 && c.To != chunk.Float32 &&
+		c.To != chunk.Int64:
 		return fmt.Sprintf("arithmetic to dtype %d", uint8(c.To))
 	case c.To == chunk.Int64 && (len(c.Scale) > 0 || len(c.Offset) > 0 || c.Clip || !widens(t.DType)):
 		return fmt.Sprintf("%v to int64: only integers become that, and without arithmetic", t.DType)

@@ -103,7 +103,8 @@ type decoder struct {
 func (d *decoder) batch() *loader.Batch {
 	t := d.table("batch", d.follow("batch", 0))
 	if v := t.uint8(batchVersion, Version); v != Version && d.err == nil {
-		d.err = fault.New(fault.Unsupported, "batch", sizePrefix, "payload version %d; this reads version %d", v, Version)
+		d.err = fault.New(fault.Unsupported, "batch", sizePrefix,
+			"payload version %d; this reads version %d", v, Version)
 	}
 	if n := t.uint64(batchLength); n != uint64(len(d.p)+len(d.memory)) {
 		d.fail("batch", t.pos, "payload of %d bytes says that it has %d", len(d.p)+len(d.memory), n)
@@ -123,7 +124,8 @@ func (d *decoder) batch() *loader.Batch {
 	}
 	valid, _ := t.vector(batchValid, 1)
 	if len(valid) != d.rows || len(b.Positions) != d.rows || len(b.Samples) != d.rows {
-		d.fail("batch", t.pos, "%d rows, but %d valid, %d positions, %d samples", d.rows, len(valid), len(b.Positions), len(b.Samples))
+		d.fail("batch", t.pos, "%d rows, but %d valid, %d positions, %d samples", d.rows, len(valid),
+			len(b.Positions), len(b.Samples))
 		return nil
 	}
 	b.Valid = make([]bool, len(valid))
@@ -210,7 +212,8 @@ func (d *decoder) cells(t table, out *loader.Tensor) int {
 		return d.rows
 	}
 	n, ok := elements(out.Shape)
-	if !ok || len(out.Shape) != 2 || out.Shape[0] != int64(d.rows) || len(out.Axes) != 2 || n > uint64(len(d.p)+len(d.memory)) {
+	if !ok || len(out.Shape) != 2 || out.Shape[0] != int64(d.rows) || len(out.Axes) != 2 ||
+		n > uint64(len(d.p)+len(d.memory)) {
 		d.fail(t.part, t.pos, "texts of shape %v over %v for %d rows", out.Shape, out.Axes, d.rows)
 		return 0
 	}

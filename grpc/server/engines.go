@@ -156,7 +156,8 @@ func (s *engines) open(ctx context.Context, spec loader.Spec, u *chaskiv1.Upstre
 			return nil, ctx.Err()
 		}
 	}
-	return nil, fault.New(fault.Limit, "server", fault.NoOffset, "datasets are opened faster than %d places allow", s.options.MaxEngines)
+	return nil, fault.New(fault.Limit, "server", fault.NoOffset, "datasets are opened faster than %d places allow",
+		s.options.MaxEngines)
 }
 
 // recent returns the dataset of a spec that was opened since begin, or less than Reuse ago.
@@ -194,7 +195,8 @@ func (s *engines) openNow(a asked) error {
 	if err != nil {
 		return err
 	}
-	e := &entry{engine: engine, handle: handleOf(engine, a.at), spec: a.key, remote: a.upstream != nil, memory: cmp.Or(s.options.Loader.MemoryBytes, loader.DefaultMemoryBytes)}
+	e := &entry{engine: engine, handle: handleOf(engine, a.at), spec: a.key, remote: a.upstream != nil,
+		memory: cmp.Or(s.options.Loader.MemoryBytes, loader.DefaultMemoryBytes)}
 	if m, ok := engine.(interface{ MemoryBytes() int64 }); ok {
 		e.memory = m.MemoryBytes()
 	}
@@ -225,7 +227,8 @@ func (s *engines) add(e *entry) (close []*entry, err error) {
 	for len(s.byHandle) >= s.options.MaxEngines {
 		idle := s.longestIdle()
 		if idle == nil {
-			return append(close, e), fault.New(fault.Limit, "server", fault.NoOffset, "all %d datasets that may be open are in use", s.options.MaxEngines)
+			return append(close, e), fault.New(fault.Limit, "server", fault.NoOffset,
+				"all %d datasets that may be open are in use", s.options.MaxEngines)
 		}
 		close = s.remove(idle, close)
 	}

@@ -42,7 +42,8 @@ func (s *Server) Read(r *chaskiv1.ReadRequest, g grpc.ServerStreamingServer[chas
 	for i, n := range a.Shape {
 		shape[i] = int64(n)
 	}
-	b := &loader.Batch{Tensors: []loader.Tensor{{Name: ReadTensor, DType: a.DType, Axes: a.Axes, Shape: shape, Data: a.Data}}}
+	b := &loader.Batch{Tensors: []loader.Tensor{{Name: ReadTensor, DType: a.DType, Axes: a.Axes,
+		Shape: shape, Data: a.Data}}}
 	w := newWatch(g, s.options.SendTimeout)
 	return w.run(&s.answering, func() error {
 		l := conn.lend(func() {})

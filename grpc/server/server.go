@@ -199,7 +199,8 @@ func (s *Server) describe(ctx context.Context, r *chaskiv1.DescribeRequest) (*ch
 		SpecHash: e.engine.Hash(), Fingerprint: e.engine.Fingerprint(), Samples: e.engine.Len(), Spec: full,
 		Shared: s.shared.describe(), Handle: e.handle,
 	}
-	if n, ok := e.engine.(interface{ BatchesFit(int) (int64, error) }); ok && r.GetRows() > 0 && r.GetRows() <= math.MaxInt32 {
+	if n, ok := e.engine.(interface{ BatchesFit(int) (int64, error) }); ok && r.GetRows() > 0 &&
+		r.GetRows() <= math.MaxInt32 {
 		if reply.Batches, err = n.BatchesFit(int(r.GetRows())); err != nil {
 			return nil, fault.WithFile(err, spec.Source)
 		}
@@ -256,7 +257,8 @@ func (s *Server) Stream(g grpc.BidiStreamingServer[chaskiv1.StreamRequest, chask
 	case s.streams <- struct{}{}:
 		defer func() { <-s.streams }()
 	default:
-		return status.Errorf(codes.ResourceExhausted, "%d streams are being served, no more are taken", s.options.MaxStreams)
+		return status.Errorf(codes.ResourceExhausted, "%d streams are being served, no more are taken",
+			s.options.MaxStreams)
 	}
 	conn, ok := g.Context().Value(connectionKey{}).(*connection)
 	if !ok {

@@ -52,7 +52,8 @@ type order struct {
 	err     error   // instead of a batch
 }
 
-func newStream(s *Server, g grpc.BidiStreamingServer[chaskiv1.StreamRequest, chaskiv1.StreamReply], c *connection) *stream {
+func newStream(s *Server, g grpc.BidiStreamingServer[chaskiv1.StreamRequest, chaskiv1.StreamReply],
+	c *connection) *stream {
 	return &stream{server: s, grpc: g, conn: c, wake: make(chan struct{}, 1)}
 }
 
@@ -227,7 +228,8 @@ func (s *stream) head() (*order, error) {
 			s.server.metrics.idle.Observe(time.Since(start).Seconds())
 			return o, nil
 		case ended != nil && left > 0:
-			return nil, status.Errorf(codes.FailedPrecondition, "the client has closed its side with %d tickets and no credit", left)
+			return nil, status.Errorf(codes.FailedPrecondition,
+				"the client has closed its side with %d tickets and no credit", left)
 		case ended != nil:
 			return nil, nil
 		}
@@ -267,7 +269,8 @@ func (s *stream) answer(o *order) error {
 	}
 	s.server.metrics.faults.WithLabelValues(f.GetKind()).Inc()
 	if f.GetKind() != wire.UnknownSpec {
-		s.server.options.Logger.Info("ticket", "epoch", o.ticket.GetEpoch(), "first", o.ticket.GetFirst(), "error", fault.Line(o.err))
+		s.server.options.Logger.Info("ticket", "epoch", o.ticket.GetEpoch(), "first", o.ticket.GetFirst(),
+			"error", fault.Line(o.err))
 	}
 	return s.watch.SendMsg(&chaskiv1.StreamReply{Kind: &chaskiv1.StreamReply_Fault{Fault: f}})
 }

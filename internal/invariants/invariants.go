@@ -1,5 +1,6 @@
-// Package invariants holds checks that are too expensive, or too strict, for users. They are compiled in with the
-// build tag invariants, as in `make test-race`; otherwise Enabled is a constant false, so that the compiler removes them.
+// Package invariants holds checks that are too expensive, or too strict, for users. They are
+// compiled in with the build tag invariants, as in `make test-race`; otherwise Enabled is a
+// constant false, so that the compiler removes them.
 package invariants
 
 import "fmt"

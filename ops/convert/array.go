@@ -57,7 +57,8 @@ func ParseExtents(text string, dims []string, tile int) ([]int, error) {
 		name, value, _ := strings.Cut(part, "=")
 		n, err := strconv.Atoi(value)
 		if err != nil || n < 1 || n > chunk.MaxSide || !slices.Contains(dims, name) {
-			return nil, fmt.Errorf("extent is %q: %q must be DIM=CELLS, with DIM one of %s", text, part, strings.Join(dims, " "))
+			return nil, fmt.Errorf("extent is %q: %q must be DIM=CELLS, with DIM one of %s", text, part,
+				strings.Join(dims, " "))
 		}
 		of[name] = n
 	}
@@ -141,7 +142,8 @@ func (c *toArray) measure(ctx context.Context) error {
 	c.size = map[string]int{"n": len(c.paths), "b": x.Bands, "y": x.Height, "x": x.Width}
 	for _, d := range []string{"n", "b"} {
 		if c.size[d] > 1 && !slices.Contains(c.a.Dims, d) {
-			return fault.New(fault.Unsupported, "conversion", fault.NoOffset, "it has %d along %s, which dims %q lacks", c.size[d], d, strings.Join(c.a.Dims, " "))
+			return fault.New(fault.Unsupported, "conversion", fault.NoOffset,
+				"it has %d along %s, which dims %q lacks", c.size[d], d, strings.Join(c.a.Dims, " "))
 		}
 	}
 	return nil
@@ -149,14 +151,17 @@ func (c *toArray) measure(ctx context.Context) error {
 
 // datatypes maps dtypes to those of TileDB.
 var datatypes = map[chunk.DType]tiledb.Datatype{
-	chunk.Int8: tiledb.Int8, chunk.Uint8: tiledb.Uint8, chunk.Int16: tiledb.Int16, chunk.Uint16: tiledb.Uint16, chunk.Int32: tiledb.Int32,
-	chunk.Uint32: tiledb.Uint32, chunk.Int64: tiledb.Int64, chunk.Uint64: tiledb.Uint64, chunk.Float32: tiledb.Float32, chunk.Float64: tiledb.Float64,
+	chunk.Int8: tiledb.Int8, chunk.Uint8: tiledb.Uint8, chunk.Int16: tiledb.Int16, chunk.Uint16: tiledb.Uint16,
+	chunk.Int32:  tiledb.Int32,
+	chunk.Uint32: tiledb.Uint32, chunk.Int64: tiledb.Int64, chunk.Uint64: tiledb.Uint64,
+	chunk.Float32: tiledb.Float32, chunk.Float64: tiledb.Float64,
 }
 
 func (c *toArray) makeSchema() error {
 	typ, ok := datatypes[c.dtype]
 	if !ok {
-		return fault.WithFile(fault.New(fault.Unsupported, "conversion", fault.NoOffset, "a TileDB array cannot hold dtype %s", c.dtype), c.paths[0])
+		return fault.WithFile(fault.New(fault.Unsupported, "conversion", fault.NoOffset,
+			"a TileDB array cannot hold dtype %s", c.dtype), c.paths[0])
 	}
 	p := filter.Pipeline{MaxChunk: filter.DefaultMaxChunk}
 	// Bytes of equal weight next to each other compress better; single bytes need no shuffle.
@@ -164,8 +169,9 @@ func (c *toArray) makeSchema() error {
 		p.Filters = append(p.Filters, filter.Filter{ID: filter.ByteShuffle})
 	}
 	p.Filters = append(p.Filters, filter.Filter{ID: filter.Zstd, Level: int32(c.o.Level)})
-	c.schema = &tiledb.Schema{Dense: true, Capacity: 10000, DimType: tiledb.Int32, Coords: tiledb.DefaultFilters(), Offsets: tiledb.DefaultFilters(),
-		Attrs: []tiledb.Attr{{Name: c.a.Attr, Type: typ, Values: 1, Pipeline: p}}}
+	c.schema = &tiledb.Schema{Dense: true, Capacity: 10000, DimType: tiledb.Int32, Coords: tiledb.DefaultFilters(),
+		Offsets: tiledb.DefaultFilters(),
+		Attrs:   []tiledb.Attr{{Name: c.a.Attr, Type: typ, Values: 1, Pipeline: p}}}
 	for i, d := range c.a.Dims {
 		n := c.size[d]
 		c.schema.Dims = append(c.schema.Dims, tiledb.Dim{Name: d, Extent: uint64(min(c.a.Extents[i], n)),
@@ -190,7 +196,8 @@ func (c *toArray) read(ctx context.Context, n int) ([]tiledb.Values, error) {
 			c.a.Left(c.next+i, left)
 		}
 	}
-	a, err := loader.Read(ctx, paths, loader.ReadOptions{Layout: c.layout(), Threads: c.o.Workers, MaxBytes: c.o.MaxBytes, Options: c.o.loader()})
+	a, err := loader.Read(ctx, paths, loader.ReadOptions{Layout: c.layout(), Threads: c.o.Workers,
+		MaxBytes: c.o.MaxBytes, Options: c.o.loader()})
 	if err != nil {
 		return nil, fault.WithFile(err, paths[0])
 	}
@@ -200,7 +207,8 @@ func (c *toArray) read(ctx context.Context, n int) ([]tiledb.Values, error) {
 			want = n
 		}
 		if a.DType != c.dtype || a.Shape[i] != want {
-			return nil, fault.WithFile(fault.New(fault.Unsupported, "stack", fault.NoOffset, "it has another shape or dtype than the first raster, (%d, %d, %d) %s",
+			return nil, fault.WithFile(fault.New(fault.Unsupported, "stack", fault.NoOffset,
+				"it has another shape or dtype than the first raster, (%d, %d, %d) %s",
 				c.size["b"], c.size["y"], c.size["x"], c.dtype), paths[0])
 		}
 	}
@@ -237,7 +245,8 @@ func Image(ctx context.Context, w io.Writer, r *tiledb.Reader, m *tiledb.Images,
 	n := int64(x.DType.Size())
 	for _, s := range shape {
 		if n > o.MaxBytes/int64(s) {
-			return fault.New(fault.Limit, "array", fault.NoOffset, "(%d, %d, %d) %s is over %d bytes", x.Bands, x.Height, x.Width, x.DType, o.MaxBytes)
+			return fault.New(fault.Limit, "array", fault.NoOffset, "(%d, %d, %d) %s is over %d bytes", x.Bands,
+				x.Height, x.Width, x.DType, o.MaxBytes)
 		}
 		n *= int64(s)
 	}

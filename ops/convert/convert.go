@@ -161,7 +161,8 @@ func (o *Options) fits(d chunk.DType, shape [3]int, m *tiff.Meta) error {
 		// The header of generation 2 has only these two numbers, and none of the GeoTIFF keys. EPSG codes of
 		// GeoTIFF go from 1024 to 32766.
 		if !m.HasTransform || m.EPSG < 1024 || m.EPSG > 32766 {
-			return refuse("rumi of generation 2 needs a transform and an EPSG code from 1024 to 32766: the raster has EPSG %d, transform %t",
+			return refuse("rumi of generation 2 needs a transform and an EPSG code from 1024 to 32766: the raster "+
+				"has EPSG %d, transform %t",
 				m.EPSG, m.HasTransform)
 		}
 	}
@@ -171,8 +172,10 @@ func (o *Options) fits(d chunk.DType, shape [3]int, m *tiff.Meta) error {
 // togOptions returns the options of a TOG for a raster, without its mask and overviews, which are read later.
 func (o *Options) togOptions(ctx context.Context, shape [3]int, d chunk.DType, h *holding) tiff.TOGOptions {
 	t := tiff.TOGOptions{
-		Shape: shape, DType: d, Tile: o.Tile, Level: o.Level, Geo: h.geo(), NoData: h.meta.NoData, BandNames: h.meta.BandNames, Workers: o.Workers,
-		Photometric: h.extras.Photometric, WhiteIsZero: h.extras.WhiteIsZero, ExtraSamples: h.extras.ExtraSamples, Tags: h.extras.Tags,
+		Shape: shape, DType: d, Tile: o.Tile, Level: o.Level, Geo: h.geo(), NoData: h.meta.NoData,
+		BandNames: h.meta.BandNames, Workers: o.Workers,
+		Photometric: h.extras.Photometric, WhiteIsZero: h.extras.WhiteIsZero, ExtraSamples: h.extras.ExtraSamples,
+		Tags: h.extras.Tags,
 		Progress: func(done, total int) error {
 			if o.Progress != nil {
 				o.Progress(done, total)

@@ -134,7 +134,9 @@ func (o *Options) left(h *holding) []string {
 		add(m.Overviews > 0 && !o.Overviews, "overviews (--overviews keeps them)")
 	} else {
 		add(m.Overviews > 0, "overviews")
-		add(e.Photometric > 1 || e.WhiteIsZero || slices.ContainsFunc(e.ExtraSamples, func(v uint16) bool { return v != 0 }),
+		add(e.Photometric > 1 || e.WhiteIsZero || slices.ContainsFunc(e.ExtraSamples, func(v uint16) bool {
+			return v != 0
+		}),
 			"meaning of the bands (colours, alpha)")
 	}
 	if o.Format == Rumi2 || o.Format == TileDB {
@@ -186,14 +188,16 @@ func (o *Options) leftTags(h *holding, add func(bool, string)) {
 func (o *Options) keep(h *holding) ([]string, error) {
 	names := o.left(h)
 	if o.Strict && len(names) > 0 {
-		return nil, fault.New(fault.Unsupported, "conversion", fault.NoOffset, "%s would leave out: %s", o.Format, strings.Join(names, ", "))
+		return nil, fault.New(fault.Unsupported, "conversion", fault.NoOffset, "%s would leave out: %s", o.Format,
+			strings.Join(names, ", "))
 	}
 	return names, nil
 }
 
 // readOverviews decodes the overviews of the file at path. MaxBytes bounds them together with the image, which
 // takes used bytes, because all are in memory at once.
-func (o *Options) readOverviews(ctx context.Context, path string, overviews []*chunk.Index, used int) ([]tiff.Overview, error) {
+func (o *Options) readOverviews(ctx context.Context, path string, overviews []*chunk.Index,
+	used int) ([]tiff.Overview, error) {
 	var out []tiff.Overview
 	for _, x := range overviews {
 		image := *x

@@ -38,7 +38,8 @@ func targetOf(dir string) *target {
 		}
 	}
 	parent, name := filepath.Split(dir)
-	return &target{dir: dir, building: filepath.Join(parent, "."+name+".new"), replaced: filepath.Join(parent, "."+name+".old")}
+	return &target{dir: dir, building: filepath.Join(parent, "."+name+".new"),
+		replaced: filepath.Join(parent, "."+name+".old")}
 }
 
 func (p *target) refuse(format string, args ...any) error {
@@ -54,7 +55,8 @@ func (p *target) begin(overwrite bool) (string, error) {
 	case there && !(overwrite && tiledb.IsArray(p.dir)):
 		return "", p.refuse("it exists; --overwrite replaces an array")
 	case !overwrite && exists(p.replaced):
-		return "", p.refuse("a run that replaced it was interrupted, and %s is the old array; --overwrite restores it and goes on", p.replaced)
+		return "", p.refuse("a run that replaced it was interrupted, and %s is the old array; --overwrite "+
+			"restores it and goes on", p.replaced)
 	case !overwrite && exists(p.building):
 		return "", p.refuse("it is being written, or an interrupted run left %s; --overwrite removes that", p.building)
 	}

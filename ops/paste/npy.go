@@ -24,7 +24,8 @@ type Windows struct {
 
 // header matches the header that NumPy writes. Python's full syntax of dicts is not needed, because the NEP fixes the
 // order of the keys.
-var header = regexp.MustCompile(`^\{'descr': '([^']*)', 'fortran_order': (True|False), 'shape': \(([0-9, ]*)\), *\}\s*$`)
+var header = regexp.MustCompile(
+	`^\{'descr': '([^']*)', 'fortran_order': (True|False), 'shape': \(([0-9, ]*)\), *\}\s*$`)
 
 // maxHeader is the longest header that is read, in bytes: the limit of version 1.0, which four lengths never reach.
 const maxHeader = 1 << 16
@@ -61,7 +62,9 @@ func NewWindows(r io.Reader) (*Windows, error) {
 	}
 	shape, ok := lengths(m[3])
 	if m[1] != "<f4" || m[2] != "False" || !ok {
-		return nil, bad(fault.Unsupported, "the array has shape (%s) and dtype %s: predictions must be (windows, bands, height, width) of <f4 in C order", m[3], m[1])
+		return nil, bad(fault.Unsupported,
+			"the array has shape (%s) and dtype %s: predictions must be (windows, bands, height, width) of "+
+				"<f4 in C order", m[3], m[1])
 	}
 	return &Windows{N: shape[0], Bands: shape[1], H: shape[2], W: shape[3], in: in}, nil
 }
@@ -86,7 +89,8 @@ func lengths(text string) (shape [4]int, ok bool) {
 // ends early is fault.Corrupt.
 func (w *Windows) Read(j int64, dst []float32) error {
 	if j != w.next || len(dst) != w.Bands*w.H*w.W {
-		return fmt.Errorf("window %d with %d values cannot be read: window %d with %d values is next", j, len(dst), w.next, w.Bands*w.H*w.W)
+		return fmt.Errorf("window %d with %d values cannot be read: window %d with %d values is next", j, len(dst),
+			w.next, w.Bands*w.H*w.W)
 	}
 	w.next++
 	// Made here and not by NewWindows, so that only a header is read before the caller has checked the sizes.

@@ -130,17 +130,23 @@ func (o *Options) check() error {
 	case o.Bands < 1 || o.Bands > math.MaxUint16:
 		return fmt.Errorf("bands is %d: it must be from 1 to 65535", o.Bands)
 	case o.Height < 1 || o.Width < 1 || o.Height > chunk.MaxSide || o.Width > chunk.MaxSide:
-		return fmt.Errorf("the image has %d by %d pixels: a side must be from 1 to %d", o.Height, o.Width, chunk.MaxSide)
-	case g.H < 1 || g.W < 1 || g.H > 1<<16 || g.W > 1<<16 || g.StrideY < 1 || g.StrideX < 1 || g.StrideY > g.H || g.StrideX > g.W || g.AlignY != 1 || g.AlignX != 1:
-		return fmt.Errorf("a grid of windows of %d by %d pixels every %d by %d leaves pixels out", g.H, g.W, g.StrideY, g.StrideX)
+		return fmt.Errorf("the image has %d by %d pixels: a side must be from 1 to %d", o.Height,
+			o.Width, chunk.MaxSide)
+	case g.H < 1 || g.W < 1 || g.H > 1<<16 || g.W > 1<<16 || g.StrideY < 1 || g.StrideX < 1 || g.StrideY > g.H ||
+		g.StrideX > g.W || g.AlignY != 1 || g.AlignX != 1:
+		return fmt.Errorf("a grid of windows of %d by %d pixels every %d by %d leaves pixels out", g.H, g.W,
+			g.StrideY, g.StrideX)
 	case !g.Pad && (g.H > o.Height || g.W > o.Width):
-		return fmt.Errorf("windows of %d by %d pixels are larger than the image of %d by %d: the grid must pad", g.H, g.W, o.Height, o.Width)
+		return fmt.Errorf("windows of %d by %d pixels are larger than the image of %d by %d: the grid must pad",
+			g.H, g.W, o.Height, o.Width)
 	}
 	// The sums and the result take four bytes a value each, the weights four bytes a pixel. As float64, because
 	// the product of large sides would overflow an int64.
-	need := 8*float64(o.Bands)*float64(o.Height)*float64(o.Width) + 4*float64(o.Height)*float64(o.Width) + 4*float64(o.Bands)*float64(g.H)*float64(g.W)
+	need := 8*float64(o.Bands)*float64(o.Height)*float64(o.Width) + 4*float64(o.Height)*float64(o.Width) +
+		4*float64(o.Bands)*float64(g.H)*float64(g.W)
 	if need > float64(o.MaxBytes) {
-		return fault.New(fault.Limit, "image", fault.NoOffset, "(%d, %d, %d) float32 needs %.0f bytes of memory, at most %d", o.Bands, o.Height, o.Width, need, o.MaxBytes)
+		return fault.New(fault.Limit, "image", fault.NoOffset,
+			"(%d, %d, %d) float32 needs %.0f bytes of memory, at most %d", o.Bands, o.Height, o.Width, need, o.MaxBytes)
 	}
 	return nil
 }
@@ -148,7 +154,8 @@ func (o *Options) check() error {
 // WriteTOG writes the result of Image for o as a TACO optimized GeoTIFF (see tiff.WriteTOG) with the georeferencing
 // geo. workers goroutines compress its tiles, at least one.
 func WriteTOG(w io.Writer, image []byte, o Options, geo tiff.Geo, workers int) error {
-	t := tiff.TOGOptions{Shape: [3]int{o.Bands, o.Height, o.Width}, DType: chunk.Float32, Geo: geo, Workers: max(workers, 1)}
+	t := tiff.TOGOptions{Shape: [3]int{o.Bands, o.Height, o.Width}, DType: chunk.Float32, Geo: geo,
+		Workers: max(workers, 1)}
 	if o.Argmax {
 		t.Shape[0], t.DType = 1, chunk.Uint8
 	}

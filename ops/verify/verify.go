@@ -186,7 +186,8 @@ func expand(ctx context.Context, open source.Opener, paths []string) ([]string, 
 			case d.IsDir() && tiledb.IsArray(name):
 				files = append(files, name)
 				return fs.SkipDir
-			case d.Type().IsRegular() && known(name), d.Type()&fs.ModeSymlink != 0 && known(name): // a link that leads nowhere is a fault of its name
+			// a link that leads nowhere is a fault of its name
+			case d.Type().IsRegular() && known(name), d.Type()&fs.ModeSymlink != 0 && known(name):
 				files = append(files, name)
 			}
 			return nil
@@ -204,7 +205,8 @@ func expand(ctx context.Context, open source.Opener, paths []string) ([]string, 
 // errNothing is the error about a directory without files to check. A report without faults would suggest that
 // something was checked.
 func errNothing(dir string) error {
-	return fault.WithFile(fault.New(fault.NotFound, "folder", fault.NoOffset, "it has no files that can be verified"), dir)
+	return fault.WithFile(fault.New(fault.NotFound, "folder", fault.NoOffset,
+		"it has no files that can be verified"), dir)
 }
 
 // expandRemote lists the files of a remote directory. A URI with the extension of a file is one file, and so is each
@@ -307,7 +309,8 @@ func newWorker(v *verifier) *worker {
 	for c, newCodec := range rumi.Codecs() {
 		codecs[c] = newCodec
 	}
-	return &worker{v: v, decoder: chunk.NewDecoder(codecs), frames: openzl.NewDecoder(openzl.Options{MaxOutput: v.o.MaxChunk, Custom: geozl.Codecs()})}
+	return &worker{v: v, decoder: chunk.NewDecoder(codecs),
+		frames: openzl.NewDecoder(openzl.Options{MaxOutput: v.o.MaxChunk, Custom: geozl.Codecs()})}
 }
 
 // file checks file number i. It returns an error only if the context is done.
@@ -460,7 +463,8 @@ func (w *worker) frame(ctx context.Context, path string) error {
 	}
 	defer r.Close()
 	if r.Size() > int64(w.v.o.MaxChunk) {
-		return fault.New(fault.Limit, "file", fault.NoOffset, "it has %d bytes: at most %d are read", r.Size(), w.v.o.MaxChunk)
+		return fault.New(fault.Limit, "file", fault.NoOffset, "it has %d bytes: at most %d are read",
+			r.Size(), w.v.o.MaxChunk)
 	}
 	b := make([]byte, r.Size())
 	if err := r.ReadAt(ctx, b, 0); err != nil {

@@ -111,9 +111,10 @@ func (b *backend) Get(ctx context.Context, uri string, r remote.Range, tag remot
 			a, err = nil, remote.Fail(remote.Transient, fmt.Errorf("the driver failed: %v", p))
 		}
 	}()
-	body, err := bk.NewRangeReader(ctx, key, r.Off, r.Len, &blob.ReaderOptions{BeforeRead: func(as func(any) bool) error {
-		return b.driver.Condition(as, tag)
-	}})
+	body, err := bk.NewRangeReader(ctx, key, r.Off, r.Len,
+		&blob.ReaderOptions{BeforeRead: func(as func(any) bool) error {
+			return b.driver.Condition(as, tag)
+		}})
 	if err != nil {
 		return nil, b.failure(err)
 	}
@@ -167,7 +168,8 @@ func brief(err error) error {
 const pageSize = 1000
 
 // ListPage implements remote.Lister.
-func (b *backend) ListPage(ctx context.Context, folder string, token []byte) (page []source.Entry, next []byte, err error) {
+func (b *backend) ListPage(ctx context.Context, folder string, token []byte) (page []source.Entry,
+	next []byte, err error) {
 	name, prefix := split(folder)
 	bk, err := b.bucket(ctx, name)
 	if err != nil {

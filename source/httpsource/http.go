@@ -158,7 +158,8 @@ func (b *backend) Get(ctx context.Context, uri string, r remote.Range, tag remot
 
 // get makes a request. If they are not empty, match goes into If-Match and token into
 // Authorization. It also returns the URL that answered, after redirects.
-func (b *backend) get(ctx context.Context, u *url.URL, r remote.Range, match, token string) (*remote.Answer, *url.URL, error) {
+func (b *backend) get(ctx context.Context, u *url.URL, r remote.Range,
+	match, token string) (*remote.Answer, *url.URL, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
 	if err != nil {
 		return nil, nil, remote.Fail(remote.Refused, err)
@@ -194,7 +195,8 @@ func answer(r remote.Range, resp *http.Response) (*remote.Answer, error) {
 		return nil, f
 	}
 	if e := resp.Header.Get("Content-Encoding"); e != "" && e != "identity" {
-		return nil, remote.Fail(remote.Refused, fmt.Errorf("the response has Content-Encoding %.20q, but the bytes as stored were requested", e))
+		return nil, remote.Fail(remote.Refused,
+			fmt.Errorf("the response has Content-Encoding %.20q, but the bytes as stored were requested", e))
 	}
 	if t := resp.Header.Get("Content-Type"); strings.HasPrefix(t, "multipart/byteranges") {
 		return nil, remote.Fail(remote.Refused, errors.New("the response has several ranges, but one was requested"))

@@ -44,7 +44,8 @@ func hubURL(hub *url.URL, uri string) (*url.URL, error) {
 // treeURL returns the URL of the hub's listing of a directory of a dataset,
 // HUB/api/datasets/OWNER/NAME/tree/REVISION/PATH.
 func (p hubParts) treeURL(hub *url.URL) (*url.URL, error) {
-	return url.Parse(strings.TrimSuffix(hub.String(), "/") + "/api" + p.dataset + "/tree/" + p.revision + p.path + "?recursive=false&expand=false")
+	return url.Parse(strings.TrimSuffix(hub.String(), "/") + "/api" + p.dataset + "/tree/" + p.revision + p.path +
+		"?recursive=false&expand=false")
 }
 
 // hubParts are the parts of an hf:// URI, escaped as in a URL.
@@ -83,13 +84,15 @@ func parseHub(uri string) (hubParts, error) {
 	if name == "" || revision == "" || more != (path != "") {
 		return bad()
 	}
-	p := hubParts{dataset: "/datasets/" + url.PathEscape(owner) + "/" + url.PathEscape(name), revision: url.PathEscape(revision)}
+	p := hubParts{dataset: "/datasets/" + url.PathEscape(owner) + "/" + url.PathEscape(name),
+		revision: url.PathEscape(revision)}
 	list := []string{owner, name, revision}
 	if more {
 		list = append(list, strings.Split(path, "/")...)
 	}
 	for i, part := range list {
-		if part == "." || part == ".." || part == "" { // servers remove these with the part in front, which would lead to another file
+		// servers remove these with the part in front, which would lead to another file
+		if part == "." || part == ".." || part == "" {
 			return bad()
 		}
 		if i >= 3 {

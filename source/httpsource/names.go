@@ -92,14 +92,17 @@ func (b *backend) page(ctx context.Context, u *url.URL, accept, token string) (*
 	}
 	if e := resp.Header.Get("Content-Encoding"); e != "" && e != "identity" && resp.StatusCode == http.StatusOK {
 		_ = resp.Body.Close()
-		return nil, remote.Fail(remote.Refused, fmt.Errorf("the page has Content-Encoding %.20q, but the bytes as stored were requested", e))
+		return nil, remote.Fail(remote.Refused,
+			fmt.Errorf("the page has Content-Encoding %.20q, but the bytes as stored were requested", e))
 	}
 	return resp, nil
 }
 
 // notListed returns the failure for a server without a usable index page.
 func notListed(err error) error {
-	return remote.Fail(remote.Refused, fmt.Errorf("the server has no listing of the folder (%w): it needs an index page, or an index.html with links to the entries", err))
+	return remote.Fail(remote.Refused,
+		fmt.Errorf("the server has no listing of the folder (%w): it needs an index page, or an index.html with "+
+			"links to the entries", err))
 }
 
 // linked returns the names of the entries directly below the URL of an HTML page that its links
@@ -145,7 +148,8 @@ func linked(base *url.URL, page []byte, ends bool) ([]string, error) {
 // the link leads out of the directory.
 func child(folder *url.URL, href string) string {
 	u, err := folder.Parse(strings.TrimSpace(href))
-	if err != nil || u.Scheme != folder.Scheme || u.Host != folder.Host || u.RawQuery != "" || u.ForceQuery || u.Fragment != "" {
+	if err != nil || u.Scheme != folder.Scheme || u.Host != folder.Host || u.RawQuery != "" ||
+		u.ForceQuery || u.Fragment != "" {
 		return ""
 	}
 	name, below := strings.CutPrefix(u.Path, folder.Path)

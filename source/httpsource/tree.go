@@ -57,7 +57,8 @@ func (b *backend) hubNames(ctx context.Context, folder string) (names []string, 
 // treePage requests a page of at most so many bytes, and returns the URL of the next one, or nil.
 func (b *backend) treePage(ctx context.Context, u *url.URL, most int64) (page []byte, next *url.URL, err error) {
 	token := ""
-	if u.Scheme == b.hub.Scheme && u.Host == b.hub.Host { // a redirect may have led to another host, which must not get the token
+	// a redirect may have led to another host, which must not get the token
+	if u.Scheme == b.hub.Scheme && u.Host == b.hub.Host {
 		token = b.o.HubToken
 	}
 	resp, err := b.page(ctx, u, "application/json", token)
@@ -112,7 +113,8 @@ func nextPage(at *url.URL, links []string) (*url.URL, error) {
 func isNext(params string) bool {
 	for p := range strings.SplitSeq(params, ";") {
 		name, value, _ := strings.Cut(strings.TrimSpace(p), "=")
-		if strings.EqualFold(strings.TrimSpace(name), "rel") && strings.EqualFold(strings.Trim(strings.TrimSpace(value), `"`), "next") {
+		if strings.EqualFold(strings.TrimSpace(name), "rel") &&
+			strings.EqualFold(strings.Trim(strings.TrimSpace(value), `"`), "next") {
 			return true
 		}
 	}

@@ -119,7 +119,8 @@ func Check(r Range, status int, contentRange string, length int64) (*Answer, err
 		case err != nil:
 			return nil, Fail(Transient, err)
 		case got.Off != r.Off || got.Len > r.Len:
-			return nil, Fail(Transient, fmt.Errorf("requested %d bytes at %d, but got %d bytes at %d", r.Len, r.Off, got.Len, got.Off))
+			return nil, Fail(Transient, fmt.Errorf("requested %d bytes at %d, but got %d bytes at %d", r.Len,
+				r.Off, got.Len, got.Off))
 		case length >= 0 && length != got.Len:
 			return nil, Fail(Transient, fmt.Errorf("the body has %d bytes, the range %d", length, got.Len))
 		}

@@ -111,7 +111,8 @@ func (r *reader) ETag() string { return r.x.currentTag().ETag }
 func (r *reader) ReadAt(ctx context.Context, p []byte, off int64) error {
 	size := r.x.size
 	if off < 0 || off > size || int64(len(p)) > size-off {
-		return fault.WithFile(fault.New(fault.Corrupt, "byte range", off, "%d bytes reach past the object's %d", len(p), size), r.x.uri)
+		return fault.WithFile(fault.New(fault.Corrupt, "byte range", off, "%d bytes reach past the object's %d",
+			len(p), size), r.x.uri)
 	}
 	block := int64(r.o.options.Block)
 	if len(p) == 0 || !r.exact && int64(len(p)) <= block && r.x.copy(p, off) {
@@ -148,7 +149,8 @@ func (r *reader) fill(ctx context.Context, p []byte, off int64) error {
 		return r.drop(err)
 	}
 	if size != r.x.size { // the size came from the caller: no memory is allocated until the server confirms it
-		return r.drop(place{r.x.uri, "byte range", off}.fault(Fail(Changed, fmt.Errorf("it has %d bytes, expected %d", size, r.x.size)), 1))
+		return r.drop(place{r.x.uri, "byte range",
+			off}.fault(Fail(Changed, fmt.Errorf("it has %d bytes, expected %d", size, r.x.size)), 1))
 	}
 	r.x.whole.Store(true)
 	return r.cut(ctx, p, off)

@@ -32,7 +32,8 @@ func New(b Backend, o Options) (*Opener, error) {
 	if err := o.validate(); err != nil {
 		return nil, err
 	}
-	return &Opener{backend: b, options: o, cache: cache{bound: o.CacheBytes}, wholes: wholes{turn: make(chan struct{}, 1)}}, nil
+	return &Opener{backend: b, options: o, cache: cache{bound: o.CacheBytes},
+		wholes: wholes{turn: make(chan struct{}, 1)}}, nil
 }
 
 // Close waits for abandoned requests to end, and closes the backend. Readers must not be used
@@ -107,7 +108,8 @@ func (o *Opener) head(ctx context.Context, uri string) (*object, error) {
 			return Fail(Refused, errors.New("the server does not state the size of the object"))
 		}
 		if a.Off != 0 || a.Len != min(a.Size, ask.Len) {
-			return Fail(Transient, fmt.Errorf("requested the first %d bytes, but got %d bytes at %d of %d", ask.Len, a.Len, a.Off, a.Size))
+			return Fail(Transient, fmt.Errorf("requested the first %d bytes, but got %d bytes at %d of %d", ask.Len,
+				a.Len, a.Off, a.Size))
 		}
 		b := make([]byte, a.Len) // Check limits it to the requested block
 		if err := o.readBody(a, b); err != nil {
@@ -139,7 +141,8 @@ func (o *Opener) OpenKnown(ctx context.Context, uri string, k source.Known) (sou
 		return nil, err
 	}
 	if is := source.ETag(r); !(Tag{ETag: is}).Same(Tag{ETag: k.ETag}) {
-		return nil, fault.WithFile(fault.New(fault.Corrupt, "object", fault.NoOffset, "its entity tag is %s, expected %s", is, k.ETag), uri)
+		return nil, fault.WithFile(fault.New(fault.Corrupt, "object", fault.NoOffset,
+			"its entity tag is %s, expected %s", is, k.ETag), uri)
 	}
 	return r, nil
 }

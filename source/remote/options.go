@@ -102,13 +102,15 @@ func (o Options) withDefaults() Options {
 func (o Options) validate() error {
 	switch {
 	case o.Attempts < 1 || o.Concurrency < 1 || o.RetryBurst < 0 || o.RetryShare < 0:
-		return fmt.Errorf("remote: %d attempts, %d at a time, %d and %v tried again", o.Attempts, o.Concurrency, o.RetryBurst, o.RetryShare)
+		return fmt.Errorf("remote: %d attempts, %d at a time, %d and %v tried again", o.Attempts, o.Concurrency,
+			o.RetryBurst, o.RetryShare)
 	case o.Backoff < 0 || o.MaxBackoff < 0 || o.Timeout <= 0 || o.MinRate < 1 || o.HedgeMin < 0 || o.Fresh < 0:
 		return fmt.Errorf("remote: a time or rate below 0, or no timeout")
 	case o.HedgeAfter < 0 || o.HedgeAfter > 1:
 		return fmt.Errorf("remote: quantile %v", o.HedgeAfter)
 	case o.Block < 1 || o.Block > 1<<30 || o.CacheBytes < 0 || o.Gap < 0 || o.WholeBytes < 0:
-		return fmt.Errorf("remote: blocks of %d bytes, %d kept, %d of whole objects, gaps of %d", o.Block, o.CacheBytes, o.WholeBytes, o.Gap)
+		return fmt.Errorf("remote: blocks of %d bytes, %d kept, %d of whole objects, gaps of %d", o.Block,
+			o.CacheBytes, o.WholeBytes, o.Gap)
 	}
 	return nil
 }

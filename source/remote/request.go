@@ -70,7 +70,8 @@ func (o *Opener) try(ctx context.Context, h *host, at place, n int64, once func(
 			return at.fault(f, tries)
 		}
 		if !h.mayRetry() {
-			return at.fault(Fail(Transient, fmt.Errorf("%w (not retried, because too many requests to this host fail)", f.Err)), tries)
+			return at.fault(Fail(Transient,
+				fmt.Errorf("%w (not retried, because too many requests to this host fail)", f.Err)), tries)
 		}
 		o.counters.retries.Add(1)
 		if err := sleep(ctx, o.backoff(tries, f.After)); err != nil {

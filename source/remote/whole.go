@@ -44,7 +44,8 @@ type wholes struct {
 	bytes int64
 	by    map[string]*list.Element // the values are *whole
 	lru   list.List                // the least recently used one first
-	turn  chan struct{}            // Holds a token while an object is fetched, so that at most one is in memory beyond the limit.
+	// Holds a token while an object is fetched, so that at most one is in memory beyond the limit.
+	turn chan struct{}
 }
 
 // whole holds all bytes of an object as of a time.
@@ -129,7 +130,8 @@ func (o *Opener) wholeObject(ctx context.Context, x *object) ([]byte, error) {
 	})
 	var e *errNoRanges
 	if errors.As(err, &e) { // it is longer than expected
-		err = place{x.uri, "byte range", 0}.fault(Fail(Changed, fmt.Errorf("it has %d bytes, expected %d", e.size, x.size)), 1)
+		err = place{x.uri, "byte range",
+			0}.fault(Fail(Changed, fmt.Errorf("it has %d bytes, expected %d", e.size, x.size)), 1)
 	}
 	if err != nil {
 		return nil, err

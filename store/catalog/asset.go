@@ -45,12 +45,13 @@ type Asset struct {
 	Bytes []byte
 }
 
-// SmallBytes is the size in bytes of the largest remote raster that OpenSmall reads whole: it takes about as long as to ask
-// for the header and the pixels in two requests. 256 KiB hold 256 × 256 pixels of two uint16 bands without compression.
+// SmallBytes is the size in bytes of the largest remote raster that OpenSmall reads whole: it takes
+// about as long as to ask for the header and the pixels in two requests. 256 KiB hold 256 × 256
+// pixels of two uint16 bands without compression.
 const SmallBytes = 256 << 10
 
-// headBytes is what reading the header of a TIFF takes of a file's beginning at once (ifd.Limits.Head): a file that is no
-// larger comes whole with it.
+// headBytes is what reading the header of a TIFF takes of a file's beginning at once
+// (ifd.Limits.Head): a file that is no larger comes whole with it.
 const headBytes = 64 << 10
 
 // Reader returns a reader of Bytes, which must be there, at the places that they have in the file.
@@ -70,7 +71,8 @@ type held struct {
 func (h *held) ReadAt(ctx context.Context, p []byte, off int64) error {
 	at, n := off-h.off, int64(len(h.bytes))
 	if at < 0 || at > n || int64(len(p)) > n-at {
-		return fault.New(fault.Corrupt, "byte range", off, "%d bytes reach past the raster's %d bytes at %d", len(p), n, h.off)
+		return fault.New(fault.Corrupt, "byte range", off, "%d bytes reach past the raster's %d bytes at %d",
+			len(p), n, h.off)
 	}
 	copy(p, h.bytes[at:])
 	return ctx.Err()
@@ -145,8 +147,9 @@ func OpenAsset(ctx context.Context, o source.Opener, uri string, maxChunk int) (
 	return openAsset(ctx, o, r, uri, maxChunk, 0)
 }
 
-// OpenSmall is OpenAsset for a raster whose pixels are read next, and of which something may be known. A remote one whose
-// size is known and at most SmallBytes is read whole, in one request; so is one that reading its header brings whole.
+// OpenSmall is OpenAsset for a raster whose pixels are read next, and of which something may be
+// known. A remote one whose size is known and at most SmallBytes is read whole, in one request; so
+// is one that reading its header brings whole.
 func OpenSmall(ctx context.Context, o source.Opener, uri string, k source.Known, maxChunk int) (Asset, Meta, error) {
 	if !source.IsRemote(uri) {
 		return OpenAsset(ctx, o, uri, maxChunk)
@@ -165,7 +168,8 @@ func OpenSmall(ctx context.Context, o source.Opener, uri string, k source.Known,
 }
 
 // openAsset is OpenAsset of an open reader, which it closes. A raster of at most small bytes is read whole.
-func openAsset(ctx context.Context, o source.Opener, r source.Reader, uri string, maxChunk int, small int64) (a Asset, m Meta, err error) {
+func openAsset(ctx context.Context, o source.Opener, r source.Reader, uri string, maxChunk int,
+	small int64) (a Asset, m Meta, err error) {
 	from := r
 	var whole []byte
 	if n := r.Size(); n > 0 && n <= small {
@@ -261,8 +265,9 @@ func laterRumi(ctx context.Context, r source.Reader, err error) error {
 	return fault.New(fault.Unsupported, "header", 0, "a rumi file of a generation after the second")
 }
 
-// foreign returns the name of the format of a file that could not be read, or "". Formats without a magic number go by the name
-// of the file; an ENVI raster by the header beside it, NAME.hdr or NAME.dat.hdr. What starts like a TIFF is a broken TIFF.
+// foreign returns the name of the format of a file that could not be read, or "". Formats without a
+// magic number go by the name of the file; an ENVI raster by the header beside it, NAME.hdr or
+// NAME.dat.hdr. What starts like a TIFF is a broken TIFF.
 func foreign(ctx context.Context, o source.Opener, uri string, r source.Reader) string {
 	for _, tiff := range [...]string{"II*\x00", "II+\x00", "MM\x00*", "MM\x00+"} {
 		if startsWith(ctx, r, tiff) {

@@ -22,9 +22,9 @@ type Source struct {
 	Field string
 	// Column of the table that holds the raster's path, or the values.
 	Column string
-	// Kind is Raster or Text where a column of texts must be that. Otherwise it is one of rasters if its texts end like
-	// files that this package reads, one of texts if none does, and Unsupported if some do. Of a folder Text is the path
-	// of the file.
+	// Kind is Raster or Text where a column of texts must be that. Otherwise it is one of rasters
+	// if its texts end like files that this package reads, one of texts if none does, and
+	// Unsupported if some do. Of a folder Text is the path of the file.
 	Kind Kind
 	// Blob is the column of the table that holds the raster's index blob (rumi or chunk).
 	Blob string
@@ -86,9 +86,9 @@ type assetKey struct {
 	row   int64
 }
 
-// Open opens a dataset. Without fields it has those of a catalog of pairs, or one, the raster "image". Errors are NotFound (the
-// dataset, a column, a partner of a file), Corrupt, Unsupported or Limit, with the table's or
-// the folder's name.
+// Open opens a dataset. Without fields it has those of a catalog of pairs, or one, the raster
+// "image". Errors are NotFound (the dataset, a column, a partner of a file), Corrupt, Unsupported
+// or Limit, with the table's or the folder's name.
 func Open(ctx context.Context, src string, fields []Source, o Options) (*Table, error) {
 	var own io.Closer
 	if o.Opener == nil {
@@ -137,8 +137,10 @@ func (t *Table) unknown() error {
 	if name == "" || hasMeta(t.src) {
 		return nil
 	}
-	return fault.New(fault.Unsupported, "dataset", fault.NoOffset, "%s is not read as a dataset: tables (.parquet, .csv, .tsv), rasters (.tif, .tiff, .rumi), directories and globs "+
-		"of them, TACO containers and TileDB arrays are", name)
+	return fault.New(fault.Unsupported, "dataset", fault.NoOffset,
+		"%s is not read as a dataset: tables (.parquet, .csv, .tsv), rasters (.tif, .tiff, .rumi), "+
+			"directories and globs "+
+			"of them, TACO containers and TileDB arrays are", name)
 }
 
 // orOwn returns the fields, or where there are none those that the dataset has itself.
@@ -169,7 +171,9 @@ func (t *Table) openListing(ctx context.Context, l *listing, fields []Source, o 
 	uris, sizes := paths(l.paths), ints{v: l.sizes}
 	for _, s := range fields {
 		if s.Column != "" || s.Blob != "" {
-			return noField(s, fault.NotFound, "column %q needs a table (.parquet, .csv or .tsv): rasters that are listed have no columns", cmp.Or(s.Column, s.Blob))
+			return noField(s, fault.NotFound,
+				"column %q needs a table (.parquet, .csv or .tsv): rasters that are listed have no columns",
+				cmp.Or(s.Column, s.Blob))
 		}
 		f := field{name: s.Field, kind: Raster, main: uris, size: sizes}
 		if s.Kind == Text {
@@ -222,7 +226,8 @@ func (t *Table) openParquet(ctx context.Context, fields []Source, o Options) err
 	assets := ""
 	if tab.f.Meta[metaVersion] != "" || tab.has(colURI) && (tab.has(colIndex) || tab.has(colHeader)) {
 		if v := tab.f.Meta[metaVersion]; v != "" && v != version {
-			return fault.New(fault.Unsupported, "footer", fault.NoOffset, "catalog version %q; this is version %s", v, version)
+			return fault.New(fault.Unsupported, "footer", fault.NoOffset,
+				"catalog version %q; this is version %s", v, version)
 		}
 		assets = colURI
 		if t.paired, err = pairedFields(tab); err != nil {

@@ -8,9 +8,10 @@ import (
 	"github.com/chaski-eo/chaski/tables"
 )
 
-// Data returns the table that the dataset is made of, for queries: a row for each sample, and the columns that are
-// stored, with their types; of a CSV file those that Options.Columns names, or all with Options.AllColumns. Columns
-// are read when they are asked for, and stay in memory as long as what is returned. A folder has none: fault.Unsupported.
+// Data returns the table that the dataset is made of, for queries: a row for each sample, and the
+// columns that are stored, with their types; of a CSV file those that Options.Columns names, or all
+// with Options.AllColumns. Columns are read when they are asked for, and stay in memory as long as
+// what is returned. A folder has none: fault.Unsupported.
 func (t *Table) Data(ctx context.Context) (*tables.Table, error) {
 	var out *tables.Table
 	switch in := t.table.(type) {
@@ -25,7 +26,8 @@ func (t *Table) Data(ctx context.Context) (*tables.Table, error) {
 		}
 		out = csvData(in)
 	default:
-		return nil, fault.WithFile(fault.New(fault.Unsupported, "columns", fault.NoOffset, "a folder has none that a condition could be about"), t.src)
+		return nil, fault.WithFile(fault.New(fault.Unsupported, "columns", fault.NoOffset,
+			"a folder has none that a condition could be about"), t.src)
 	}
 	if t.order == nil {
 		return out, nil

@@ -19,7 +19,8 @@ const (
 // ends it and is returned. Nothing stays in memory.
 func (t *Table) Scan(ctx context.Context, name string, visit func(row int64, v Value) error) (Kind, error) {
 	if t.table == nil {
-		return 0, fault.WithFile(fault.New(fault.NotFound, "column "+name, fault.NoOffset, "it needs a table (.parquet, .csv or .tsv): rasters that are listed have no columns"), t.src)
+		return 0, fault.WithFile(fault.New(fault.NotFound, "column "+name, fault.NoOffset,
+			"it needs a table (.parquet, .csv or .tsv): rasters that are listed have no columns"), t.src)
 	}
 	c, err := t.table.column(name)
 	if err != nil {

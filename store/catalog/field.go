@@ -46,7 +46,8 @@ func (t *Table) tableField(ctx context.Context, tab table, s Source, assets stri
 	}
 	indexed := name == assets || prefix != ""
 	if s.Pattern != "" && assets == "" {
-		return f, fault.New(fault.Unsupported, "", fault.NoOffset, "patterns pair the files of folders and catalogs; a table has columns")
+		return f, fault.New(fault.Unsupported, "", fault.NoOffset,
+			"patterns pair the files of folders and catalogs; a table has columns")
 	}
 	c, err := tab.column(name)
 	if err != nil {
@@ -82,7 +83,8 @@ func has(tab table, name string) bool {
 	return err == nil
 }
 
-// blobColumns returns the columns of index blobs: the one that is named, or those of a catalog, which begin with prefix.
+// blobColumns returns the columns of index blobs: the one that is named, or those of a catalog,
+// which begin with prefix.
 func blobColumns(tab table, named string, catalog bool, prefix string) ([]column, error) {
 	var names []string
 	switch {
@@ -150,7 +152,8 @@ func namesRasters(ctx context.Context, c column, name string) (bool, error) {
 	})
 	if err == nil && first[0] != "" && first[1] != "" {
 		err = fault.New(fault.Unsupported, "column "+name, fault.NoOffset,
-			"row %d, %q, names a raster and row %d, %q, does not: kind \"raster\" or \"text\" of the field says which they are", rows[1], cut(first[1]), rows[0], cut(first[0]))
+			"row %d, %q, names a raster and row %d, %q, does not: kind \"raster\" or \"text\" of the field says "+
+				"which they are", rows[1], cut(first[1]), rows[0], cut(first[0]))
 	}
 	return first[1] != "", err
 }

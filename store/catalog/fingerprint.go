@@ -16,11 +16,12 @@ import (
 //	and for each field its kind as one byte, the digest of its values and, of a raster, of its sizes
 //
 // where numbers are 8 bytes, little-endian, and digests are XXH3-128, big-endian as its author
-// writes them. The values' digest is over one record a row: its length as a number and its bytes. That
-// is the URI of a raster (where sizes are known, without the folder that all of the field's URIs
-// share, up to and with the last "/"), the text, or 8 bytes of the integer or of the float64; a null has length 2^64-1 and no
-// bytes. The sizes' digest is over one number a row: the file's size, or where that is not known the
-// length of the blob of each of the field's blob columns in turn, 2^64-1 for a null.
+// writes them. The values' digest is over one record a row: its length as a number and its bytes.
+// That is the URI of a raster (where sizes are known, without the folder that all of the field's
+// URIs share, up to and with the last "/"), the text, or 8 bytes of the integer or of the float64;
+// a null has length 2^64-1 and no bytes. The sizes' digest is over one number a row: the file's
+// size, or where that is not known the length of the blob of each of the field's blob columns in
+// turn, 2^64-1 for a null.
 func (t *Table) hash(ctx context.Context) error {
 	var top digest
 	top.h.WriteString("chaski dataset 1\n") //nolint:errcheck // never fails

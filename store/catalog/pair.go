@@ -41,7 +41,8 @@ func (t *Table) pair(ctx context.Context, fields []Source, uris column, drop boo
 			delete(rows[first], id)
 		}
 		if len(rows[first]) == 0 {
-			return fault.New(fault.NotFound, "dataset", fault.NoOffset, "none of %d samples has a file for every field", t.dropped)
+			return fault.New(fault.NotFound, "dataset", fault.NoOffset,
+				"none of %d samples has a file for every field", t.dropped)
 		}
 	}
 	pattern, _ := parsePattern(fields[first].Pattern)
@@ -111,8 +112,8 @@ type missingFile struct {
 
 func (e *missingFile) Unwrap() error { return e.error }
 
-// missingPartners returns the ids that have no file in a field with a pattern, and the error about the first such file: of
-// the first field that lacks one, and its first id.
+// missingPartners returns the ids that have no file in a field with a pattern, and the error about
+// the first such file: of the first field that lacks one, and its first id.
 func missingPartners(fields []Source, rows []map[string]int64) (incomplete map[string]bool, first *missingFile) {
 	incomplete = map[string]bool{}
 	missing, where, which := 0, -1, ""
@@ -137,5 +138,6 @@ func missingPartners(fields []Source, rows []map[string]int64) (incomplete map[s
 		return nil, nil
 	}
 	p, _ := parsePattern(fields[where].Pattern)
-	return incomplete, &missingFile{noField(fields[where], fault.NotFound, "no file %s for the id %q; %d files are missing in all", p.path(which), which, missing), p.path(which)}
+	return incomplete, &missingFile{noField(fields[where], fault.NotFound,
+		"no file %s for the id %q; %d files are missing in all", p.path(which), which, missing), p.path(which)}
 }

@@ -33,7 +33,8 @@ type paired struct {
 // openPaired finds the files of every row.
 func openPaired(ctx context.Context, paths []string, o WriteOptions) (*paired, error) {
 	if len(paths) != 1 {
-		return nil, fault.New(fault.Unsupported, "dataset", fault.NoOffset, "a catalog of pairs is of one folder or glob, not of %d paths", len(paths))
+		return nil, fault.New(fault.Unsupported, "dataset", fault.NoOffset,
+			"a catalog of pairs is of one folder or glob, not of %d paths", len(paths))
 	}
 	p := &paired{fields: o.Fields, o: o}
 	if err := p.columns(); err != nil {
@@ -45,7 +46,8 @@ func openPaired(ctx context.Context, paths []string, o WriteOptions) (*paired, e
 	}
 	defer func() { _ = t.Close() }()
 	if t.table != nil {
-		return nil, fault.WithFile(fault.New(fault.Unsupported, "dataset", fault.NoOffset, "is a table; a catalog of pairs is of a folder or glob"), paths[0])
+		return nil, fault.WithFile(fault.New(fault.Unsupported, "dataset", fault.NoOffset,
+			"is a table; a catalog of pairs is of a folder or glob"), paths[0])
 	}
 	o.Counts.Incomplete = t.dropped
 	base, err := filepath.Abs(o.Base)

@@ -33,7 +33,8 @@ func openParquet(ctx context.Context, r source.Reader, cacheBytes int64) (*pqTab
 	if err != nil {
 		return nil, err
 	}
-	return &pqTable{f: f, r: r, cache: lru.New[pageKey, *parquet.Values](cacheBytes), pages: map[pageKey]*parquet.Pages{}}, nil
+	return &pqTable{f: f, r: r, cache: lru.New[pageKey, *parquet.Values](cacheBytes),
+		pages: map[pageKey]*parquet.Pages{}}, nil
 }
 
 func (t *pqTable) rows() int64  { return t.f.Rows }
@@ -123,7 +124,8 @@ func (c *pqColumn) of(v *parquet.Values, i int, row int64) (cell, error) {
 	}
 	n, ok := v.Int(i)
 	if !ok {
-		return cell{}, fault.New(fault.Unsupported, "column "+c.t.f.Columns[c.i].Name+" row "+strconv.FormatInt(row, 10),
+		return cell{}, fault.New(fault.Unsupported, "column "+c.t.f.Columns[c.i].Name+" row "+
+			strconv.FormatInt(row, 10),
 			fault.NoOffset, "a number above the largest signed one")
 	}
 	return cell{int: n}, nil

@@ -76,7 +76,8 @@ func checkPrevious(ctx context.Context, name string) (masks bool, err error) {
 		return false, err
 	}
 	if v := f.Meta[metaVersion]; v != version {
-		return false, fault.New(fault.Unsupported, "footer", fault.NoOffset, "catalog version %q; this is version %s", v, version)
+		return false, fault.New(fault.Unsupported, "footer", fault.NoOffset,
+			"catalog version %q; this is version %s", v, version)
 	}
 	return f.Meta[metaMasks] != "", nil
 }
@@ -107,7 +108,9 @@ func (p *previous) find(files []namedFile, rows map[string]row) (err error) {
 		if r.URI > last {
 			return nil
 		}
-		_, wanted := slices.BinarySearchFunc(files, r.URI, func(f namedFile, uri string) int { return strings.Compare(f.uri, uri) })
+		_, wanted := slices.BinarySearchFunc(files, r.URI, func(f namedFile, uri string) int {
+			return strings.Compare(f.uri, uri)
+		})
 		if _, there := rows[r.URI]; wanted && !there && (p.masks || len(r.Index) == 0) {
 			rows[r.URI] = *r
 		}

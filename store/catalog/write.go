@@ -38,9 +38,10 @@ const (
 	colLength = "chaski:length"
 
 	metaVersion = "chaski:catalog"
-	metaMasks   = "chaski:masks"  // indexes of TIFFs have their masks; older catalogs lack it
-	metaFields  = "chaski:fields" // names of the fields of a catalog of pairs, a JSON array; the columns are the first one's
-	version     = "1"
+	metaMasks   = "chaski:masks" // indexes of TIFFs have their masks; older catalogs lack it
+	// names of the fields of a catalog of pairs, a JSON array; the columns are the first one's
+	metaFields = "chaski:fields"
+	version    = "1"
 )
 
 // row is one row of a catalog. The blob columns are not compressed, as their content hardly is
@@ -104,9 +105,10 @@ type WriteOptions struct {
 	Members func(ctx context.Context, path string) ([]Member, error)
 	// Join adds the columns of a table.
 	Join *Join
-	// Fields make a catalog of pairs: a row for every id for which the files below the one path have one in each field, by its
-	// Pattern. The columns are those of the first field; the files of another field NAME are in columns NAME and
-	// NAME:COLUMN. Such a catalog takes no Previous, Members and Join.
+	// Fields make a catalog of pairs: a row for every id for which the files below the one path
+	// have one in each field, by its Pattern. The columns are those of the first field; the files
+	// of another field NAME are in columns NAME and NAME:COLUMN. Such a catalog takes no Previous,
+	// Members and Join.
 	Fields []Source
 	// DropIncomplete leaves out ids for which a field has no file. Otherwise they are NotFound.
 	DropIncomplete bool
@@ -149,11 +151,13 @@ type Counts struct {
 // names the file; that nothing is left to write is an error too.
 //
 // Columns: uri; chaski:index (chunk index blob) of TIFFs, rumi:header of rumi files; bands, height,
-// width; dtype (numpy's name); nodata, and nodata_exact (decimal) of 64-bit integers; epsg; transform (6
-// numbers in GDAL's order); minx, miny, maxx, maxy in the CRS; size in bytes; mtime (RFC 3339, UTC)
-// of local files; etag of objects in a store that gives one; chaski:offset and chaski:length of a member of a
-// container, whose uri is CONTAINER::PATH, and whose size, mtime and etag are the container's; those of a joined table. What a file does not say is null, or an empty transform. Memory is that of
-// the list of paths and one row group, and with Join of the table's keys (of a CSV file, all of it).
+// width; dtype (numpy's name); nodata, and nodata_exact (decimal) of 64-bit integers; epsg;
+// transform (6 numbers in GDAL's order); minx, miny, maxx, maxy in the CRS; size in bytes; mtime
+// (RFC 3339, UTC) of local files; etag of objects in a store that gives one; chaski:offset and
+// chaski:length of a member of a container, whose uri is CONTAINER::PATH, and whose size, mtime and
+// etag are the container's; those of a joined table. What a file does not say is null, or an empty
+// transform. Memory is that of the list of paths and one row group, and with Join of the table's
+// keys (of a CSV file, all of it).
 func WriteParquet(ctx context.Context, w io.Writer, paths []string, o WriteOptions) (n int, err error) {
 	if o.Opener == nil {
 		files := &source.Files{}
@@ -277,7 +281,8 @@ func (x *indexing) row(ctx context.Context, i int) (row, error) {
 
 // unchanged reports whether a previous row is of the file as it is now, by its size and time, or its tag.
 func (f *namedFile) unchanged(r *row, mtime *string) bool {
-	if m := f.member; m != nil && (r.Offset == nil || r.Length == nil || *r.Offset != m.Offset || *r.Length != m.Length) {
+	if m := f.member; m != nil && (r.Offset == nil || r.Length == nil || *r.Offset != m.Offset ||
+		*r.Length != m.Length) {
 		return false
 	}
 	if f.etag != "" {
@@ -297,7 +302,8 @@ func (x *indexing) sound(r *row) bool {
 		blob = r.Header
 	}
 	ix, err := ParseIndex(blob, x.o.MaxChunk)
-	return err == nil && ix.Bands == int(r.Bands) && ix.Height == int(r.Height) && ix.Width == int(r.Width) && ix.DType.String() == r.DType
+	return err == nil && ix.Bands == int(r.Bands) && ix.Height == int(r.Height) && ix.Width == int(r.Width) &&
+		ix.DType.String() == r.DType
 }
 
 // mtimeOf returns when a local file was modified, or nil.
@@ -528,7 +534,8 @@ func newCatalogWriter(w io.Writer, j wider) *catalogWriter {
 	}
 	if j != nil {
 		options = append(options, j.meta()...)
-		pw := parquet.NewGenericWriter[any](w, append(options, parquet.SchemaOf(reflect.New(j.rowType()).Interface()))...)
+		pw := parquet.NewGenericWriter[any](w,
+			append(options, parquet.SchemaOf(reflect.New(j.rowType()).Interface()))...)
 		return &catalogWriter{file: pw, write: func(r *row, i int) (int, error) {
 			v, n, err := j.extend(r, i)
 			if err != nil {
@@ -604,7 +611,8 @@ func (c *catalogWriter) add(r *row, i int, bad error, o WriteOptions) error {
 
 // fill makes the rows from number first on. The first error stops the others, but for what is wrong
 // with a file where files are skipped: that is put into bad.
-func fill(ctx context.Context, block []row, bad []error, first int, o WriteOptions, makeRow func(context.Context, int) (row, error)) error {
+func fill(ctx context.Context, block []row, bad []error, first int, o WriteOptions,
+	makeRow func(context.Context, int) (row, error)) error {
 	g, gctx := errgroup.WithContext(ctx)
 	g.SetLimit(o.Workers)
 	for i := range block {

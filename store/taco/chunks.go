@@ -53,7 +53,8 @@ func chunkHeader(im *tiff.Image, e Entry) ([]byte, error) {
 		return nil, err
 	}
 	if x.BigEndian {
-		return nil, fault.WithFile(fault.New(fault.Unsupported, "chunk "+e.Path, e.Offset, "single chunks of big-endian TIFFs cannot be read"), e.URI)
+		return nil, fault.WithFile(fault.New(fault.Unsupported, "chunk "+e.Path, e.Offset,
+			"single chunks of big-endian TIFFs cannot be read"), e.URI)
 	}
 	return ifdOf(im, i, e.Size), nil
 }
@@ -207,7 +208,8 @@ type Chunk struct {
 // another request (source.Gap).
 func (d *Dataset) ReadChunk(ctx context.Context, e Entry) (*Chunk, error) {
 	if e.Of == nil {
-		return nil, fault.WithFile(fault.New(fault.Unsupported, "sample "+e.Path, fault.NoOffset, "is not a chunk"), e.URI)
+		return nil, fault.WithFile(fault.New(fault.Unsupported, "sample "+e.Path, fault.NoOffset, "is not a chunk"),
+			e.URI)
 	}
 	s, err := Section(ctx, d.opener, *e.Of)
 	if err != nil {
@@ -241,7 +243,8 @@ func (d *Dataset) readChunk(ctx context.Context, s source.Reader, e Entry) (*Chu
 
 // image returns the header of an open sample, and the reader to continue with. withChunk says that
 // a chunk is read next.
-func (d *Dataset) image(ctx context.Context, s source.Reader, e Entry, withChunk bool) (*tiff.Image, source.Reader, error) {
+func (d *Dataset) image(ctx context.Context, s source.Reader, e Entry, withChunk bool) (*tiff.Image,
+	source.Reader, error) {
 	key := node{e.Of.Part, e.Of.Level, e.Of.Row}
 	if im, ok := d.images.Get(key); ok {
 		return im, s, nil
@@ -265,7 +268,8 @@ func (d *Dataset) image(ctx context.Context, s source.Reader, e Entry, withChunk
 // range is that of the chunk in the file. It reads the header of the chunk's sample once.
 func (d *Dataset) ChunkIndex(ctx context.Context, e Entry) (*chunk.Index, error) {
 	if e.Of == nil {
-		return nil, fault.WithFile(fault.New(fault.Unsupported, "sample "+e.Path, fault.NoOffset, "is not a chunk"), e.URI)
+		return nil, fault.WithFile(fault.New(fault.Unsupported, "sample "+e.Path, fault.NoOffset, "is not a chunk"),
+			e.URI)
 	}
 	s, err := Section(ctx, d.opener, *e.Of)
 	if err != nil {
@@ -296,7 +300,8 @@ func (d *Dataset) chunkIndex(ctx context.Context, s source.Reader, e Entry) (*ch
 		return nil, part(err)
 	}
 	if len(alone.Index.Ranges) != 1 {
-		return nil, part(fault.New(fault.Corrupt, "", fault.NoOffset, "has %d chunks instead of one", len(alone.Index.Ranges)))
+		return nil, part(fault.New(fault.Corrupt, "", fault.NoOffset, "has %d chunks instead of one",
+			len(alone.Index.Ranges)))
 	}
 	return alone.Index.Shift(e.Offset - alone.Index.Ranges[0].Off), nil
 }

@@ -15,7 +15,8 @@ var classes = []struct {
 	name    string
 	columns [][]string
 }{
-	{"stac-tortilla", [][]string{{"stac:crs"}, {"stac:geotransform"}, {"stac:raster_shape", "stac:tensor_shape"}, {"stac:time_start"}, {"stac:time_end"}}},
+	{"stac-tortilla", [][]string{{"stac:crs"}, {"stac:geotransform"}, {"stac:raster_shape", "stac:tensor_shape"},
+		{"stac:time_start"}, {"stac:time_end"}}},
 	{"rai-tortilla", [][]string{{"rai:elevation"}, {"rai:cisi"}, {"rai:gdp"}, {"rai:hdi"}, {"rai:gmi"}, {"rai:pop"},
 		{"rai:admin0"}, {"rai:admin1"}, {"rai:admin2"}}},
 }

@@ -65,7 +65,8 @@ func (d *Dataset) Warn(message string) { d.warn(message) }
 // Group returns a dataset of the containers of paths [from, to), whose columns are joined by mode;
 // chosen is Options.Chosen. Its first row of level 0 is row first of d. It must not be closed, and
 // is valid until d is closed.
-func (d *Dataset) Group(ctx context.Context, from, to int, mode tables.Mode, chosen bool) (of *Dataset, first int, err error) {
+func (d *Dataset) Group(ctx context.Context, from, to int, mode tables.Mode, chosen bool) (of *Dataset,
+	first int, err error) {
 	if from < 0 || from >= to || to > d.Paths() {
 		return nil, 0, d.missing("", fmt.Sprintf("no paths %d to %d of %d", from, to-1, d.Paths()))
 	}
@@ -78,7 +79,8 @@ func (d *Dataset) Group(ctx context.Context, from, to int, mode tables.Mode, cho
 	if of = d.groups[key]; of == nil {
 		of = &Dataset{
 			opener: d.opener, parts: d.parts[lo:hi], mode: mode, chosen: chosen, warn: d.warn,
-			unpadded: map[int]bool{}, images: lru.New[node, *tiff.Image](imageBytes), groups: map[group]*Dataset{}, // parts are numbered anew in the group
+			unpadded: map[int]bool{}, images: lru.New[node, *tiff.Image](imageBytes),
+			groups: map[group]*Dataset{}, // parts are numbered anew in the group
 		}
 		for _, end := range d.ends[from : to+1] {
 			of.ends = append(of.ends, end-lo)
@@ -241,7 +243,8 @@ func (d *Dataset) Levels() int {
 
 // noLevel returns the error for a level that does not exist.
 func (d *Dataset) noLevel(k int) error {
-	return fault.WithFile(fault.New(fault.NotFound, fmt.Sprintf("level%d", k), fault.NoOffset, "the levels are 0 to %d", d.Levels()-1), d.name())
+	return fault.WithFile(fault.New(fault.NotFound, fmt.Sprintf("level%d", k), fault.NoOffset,
+		"the levels are 0 to %d", d.Levels()-1), d.name())
 }
 
 func (d *Dataset) name() string {
@@ -339,7 +342,9 @@ func (d *Dataset) join(parts []*tables.Table, chosen bool, part string) (*tables
 	if chosen && mode == tables.Strict {
 		mode = tables.Intersection
 	}
-	t, err := tables.Concat(slices.DeleteFunc(slices.Clone(parts), func(t *tables.Table) bool { return t == nil }), mode)
+	t, err := tables.Concat(slices.DeleteFunc(slices.Clone(parts), func(t *tables.Table) bool {
+		return t == nil
+	}), mode)
 	if err != nil {
 		return nil, fault.WithFile(fault.WithPart(err, part, fault.NoOffset), d.name())
 	}
@@ -361,7 +366,8 @@ func (d *Dataset) sourceColumn(bases []int) *tables.Table {
 	return tables.New(bases[len(d.parts)], cols, func(context.Context, int) (*tables.Vector, error) {
 		names := make([]string, 0, bases[len(d.parts)])
 		for i, p := range d.parts {
-			names = append(names, slices.Repeat([]string{path.Base(strings.TrimRight(p.URI(), "/"))}, bases[i+1]-bases[i])...)
+			names = append(names, slices.Repeat([]string{path.Base(strings.TrimRight(p.URI(), "/"))},
+				bases[i+1]-bases[i])...)
 		}
 		return tables.NewTexts(names, nil), nil
 	})

@@ -359,7 +359,8 @@ func (f *Filter) boxRows(ctx context.Context, rows []int, t *tables.Table, i int
 		return nil, nil
 	case tables.Binary, tables.Text:
 	default:
-		return nil, fault.New(fault.Unsupported, "column "+t.Columns()[i].Name, fault.NoOffset, "geometries of type %v, want binary or strings", typ)
+		return nil, fault.New(fault.Unsupported, "column "+t.Columns()[i].Name, fault.NoOffset,
+			"geometries of type %v, want binary or strings", typ)
 	}
 	place, err := wkb.NewPlace(*f.Box)
 	if err != nil {
@@ -420,7 +421,8 @@ func (f *Filter) mayMatch(c *taco2.Collection, i int) bool {
 	// If there is a column of middles, the extent covers the middles of the rows that have one.
 	// Rows without a middle may begin at any time, and a middle need not lie after its start. Such
 	// an extent proves nothing.
-	if f.Times == nil || len(x.Temporal) != 2 || named(f.Time, timeColumns) != prefix+"time_start" || slices.Contains(columns, prefix+"time_middle") {
+	if f.Times == nil || len(x.Temporal) != 2 || named(f.Time, timeColumns) != prefix+"time_start" ||
+		slices.Contains(columns, prefix+"time_middle") {
 		return true
 	}
 	first, err := ParseTimes(x.Temporal[0])

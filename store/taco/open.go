@@ -93,7 +93,8 @@ func identify(ctx context.Context, o source.Opener, uri string) (f format, r sou
 		if !isHTMLPage(uri, head) {
 			return tellBytes(head), r, head, nil
 		}
-		err = errors.Join(fault.New(fault.Unsupported, "file", 0, "is not a container: it begins like an HTML page"), r.Close())
+		err = errors.Join(fault.New(fault.Unsupported, "file", 0,
+			"is not a container: it begins like an HTML page"), r.Close())
 	}
 	// A server that does not answer would let every further name wait as long.
 	if unreachable(err) {
@@ -290,7 +291,8 @@ func (d *Dataset) openOne(ctx context.Context, uri string, o Options, listed boo
 		}
 		if err = notFound(err); fault.KindOf(err) == fault.Unsupported && !source.IsRemote(uri) {
 			// A local directory exists, so that the message needs to say what is missing in it.
-			err = fault.New(fault.Unsupported, "folder", fault.NoOffset, "is not a container: it has neither COLLECTION.json nor METADATA")
+			err = fault.New(fault.Unsupported, "folder", fault.NoOffset,
+				"is not a container: it has neither COLLECTION.json nor METADATA")
 		}
 		return nil, fault.WithFile(err, uri)
 	}
@@ -317,7 +319,8 @@ func (d *Dataset) openOne(ctx context.Context, uri string, o Options, listed boo
 	case tortillaFormat:
 		c, err = tortilla.Open(ctx, uri, r, head, o.Limits)
 	default:
-		err = errors.Join(fault.WithFile(fault.New(fault.Unsupported, "file", 0, "is not a container: its first bytes are of no known format"), uri), r.Close())
+		err = errors.Join(fault.WithFile(fault.New(fault.Unsupported, "file", 0,
+			"is not a container: its first bytes are of no known format"), uri), r.Close())
 	}
 	if err != nil {
 		return nil, err
@@ -373,7 +376,8 @@ func parent(uri string) string {
 
 // openCollection opens the files of a TACOLLECTION.json, except those that Options.Filters rule
 // out.
-func (d *Dataset) openCollection(ctx context.Context, uri, base string, r source.Reader, o Options) ([]model.Container, error) {
+func (d *Dataset) openCollection(ctx context.Context, uri, base string, r source.Reader,
+	o Options) ([]model.Container, error) {
 	c, err := taco2.ReadTacollection(ctx, r)
 	if err = errors.Join(err, r.Close()); err != nil {
 		return nil, fault.WithFile(err, uri)

@@ -85,7 +85,8 @@ func (o *Opener) find(ctx context.Context, container, path string) (found, error
 		return found{e, head}, err
 	}
 	if e.Kind == Folder {
-		return found{}, fault.WithFile(fault.New(fault.Unsupported, "sample "+e.Path, fault.NoOffset, "is a folder: only files have bytes"), container)
+		return found{}, fault.WithFile(fault.New(fault.Unsupported, "sample "+e.Path, fault.NoOffset,
+			"is a folder: only files have bytes"), container)
 	}
 	return found{Entry: e}, nil
 }

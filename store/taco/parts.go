@@ -108,7 +108,8 @@ func (d *Dataset) wholeSets() error {
 		}
 		first := d.parts[s.first]
 		if n := first.(partitioned).Partitions(); n != c.Partitions() {
-			return fault.WithFile(fault.New(fault.Corrupt, "header", 18, "split into %d files, but %d according to %s", c.Partitions(), n, first.URI()), p.URI())
+			return fault.WithFile(fault.New(fault.Corrupt, "header", 18,
+				"split into %d files, but %d according to %s", c.Partitions(), n, first.URI()), p.URI())
 		}
 		s.have[number] = true
 		s.least = min(s.least, number)

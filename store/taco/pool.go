@@ -27,9 +27,9 @@ func newPooledOpener(o source.Opener) *pooledOpener {
 	return &pooledOpener{opener: o, watch: refcache.NewWatch(o), open: open}
 }
 
-// Changed reports whether any file that was opened so far has changed, cannot be reached, or cannot be watched because
-// there are too many. A long-lived dataset must then be opened anew. Remote files are checked with a request of one byte
-// each, at most every refcache.CheckInterval.
+// Changed reports whether any file that was opened so far has changed, cannot be reached, or cannot
+// be watched because there are too many. A long-lived dataset must then be opened anew. Remote
+// files are checked with a request of one byte each, at most every refcache.CheckInterval.
 func (d *Dataset) Changed(ctx context.Context) bool { return d.opener.watch.Changed(ctx) }
 
 // Open implements source.Opener.

@@ -95,7 +95,8 @@ func (d *Dataset) components(ctx context.Context) ([]string, error) {
 }
 
 // fieldReport turns pooled statistics into those of a field.
-func (d *Dataset) fieldReport(ctx context.Context, component string, p *Pooled, keep func(row int) bool) (stats.FieldReport, error) {
+func (d *Dataset) fieldReport(ctx context.Context, component string, p *Pooled,
+	keep func(row int) bool) (stats.FieldReport, error) {
 	f := stats.FieldReport{DType: d.dtypeOf(ctx, component)}
 	counts, lo, hi, err := d.Histogram(ctx, component, keep)
 	if k := fault.KindOf(err); err != nil && k != fault.NotFound && k != fault.Unsupported {
@@ -103,7 +104,8 @@ func (d *Dataset) fieldReport(ctx context.Context, component string, p *Pooled, 
 	}
 	for b := range p.Mean {
 		least, most := number(p.Min[b]), number(p.Max[b])
-		band := stats.Band{Count: uint64(math.Round(p.pixels[b])), Mean: &p.Mean[b], Std: &p.Std[b], Min: &least, Max: &most}
+		band := stats.Band{Count: uint64(math.Round(p.pixels[b])), Mean: &p.Mean[b], Std: &p.Std[b],
+			Min: &least, Max: &most}
 		if b < len(counts) {
 			fillHistogram(&band, counts[b], lo, hi, p.Min[b], p.Max[b])
 		}
@@ -157,8 +159,10 @@ func percentile(h *stats.Histogram, n uint64, p, least, most float64) float64 {
 // Histogram returns the counts of all pixels of some samples by band and bin, and the range that
 // the bins divide. It sums the container's histograms over the rows that keep selects (nil: all)
 // and over the components with an id ("*": all). A container without histograms is fault.NotFound.
-func (d *Dataset) Histogram(ctx context.Context, component string, keep func(row int) bool) (counts [][]uint64, lo, hi float64, err error) {
-	none := fault.WithFile(fault.New(fault.NotFound, "level0", fault.NoOffset, "there are no histograms of %q", component), d.name())
+func (d *Dataset) Histogram(ctx context.Context, component string, keep func(row int) bool) (counts [][]uint64,
+	lo, hi float64, err error) {
+	none := fault.WithFile(fault.New(fault.NotFound, "level0", fault.NoOffset, "there are no histograms of %q",
+		component), d.name())
 	if len(d.parts) != 1 || d.Levels() < 2 {
 		return nil, 0, 0, none
 	}
@@ -219,7 +223,8 @@ func (d *Dataset) valueRange(ctx context.Context) (lo, hi float64, err error) {
 		}
 	}
 	if !(lo <= hi) || math.IsInf(hi-lo, 0) {
-		return 0, 0, fault.WithFile(fault.New(fault.NotFound, "stats:min", fault.NoOffset, "the values have no range: %v to %v", lo, hi), d.name())
+		return 0, 0, fault.WithFile(fault.New(fault.NotFound, "stats:min", fault.NoOffset,
+			"the values have no range: %v to %v", lo, hi), d.name())
 	}
 	return lo, hi, nil
 }
@@ -229,7 +234,8 @@ const maxWhole = 8 << 20
 
 // addHistogram adds the counts of a histogram. rows are the samples of level 0 that its rows
 // describe.
-func (d *Dataset) addHistogram(ctx context.Context, counts [][]uint64, e Entry, rows []int, keep func(row int) bool) ([][]uint64, error) {
+func (d *Dataset) addHistogram(ctx context.Context, counts [][]uint64, e Entry, rows []int,
+	keep func(row int) bool) ([][]uint64, error) {
 	r, err := Section(ctx, d.opener, e)
 	if err != nil {
 		return nil, err
@@ -249,7 +255,8 @@ func (d *Dataset) addHistogram(ctx context.Context, counts [][]uint64, e Entry, 
 	}
 	x := im.Index
 	if x.Width != histogramBins || x.Height != len(rows) {
-		return nil, fault.New(fault.Unsupported, "histogram", fault.NoOffset, "it has %d rows of %d bins, expected %d of %d", x.Height, x.Width, len(rows), histogramBins)
+		return nil, fault.New(fault.Unsupported, "histogram", fault.NoOffset,
+			"it has %d rows of %d bins, expected %d of %d", x.Height, x.Width, len(rows), histogramBins)
 	}
 	if counts == nil {
 		counts = make([][]uint64, x.Bands)
@@ -258,7 +265,8 @@ func (d *Dataset) addHistogram(ctx context.Context, counts [][]uint64, e Entry, 
 		}
 	}
 	if len(counts) != x.Bands {
-		return nil, fault.New(fault.Unsupported, "histogram", fault.NoOffset, "it has %d bands, but earlier ones have %d", x.Bands, len(counts))
+		return nil, fault.New(fault.Unsupported, "histogram", fault.NoOffset,
+			"it has %d bands, but earlier ones have %d", x.Bands, len(counts))
 	}
 	return counts, addCounts(ctx, counts, in, x, func(y int) bool { return keep == nil || keep(rows[y]) })
 }

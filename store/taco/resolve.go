@@ -74,7 +74,8 @@ func (d *Dataset) Children(ctx context.Context, e Entry) iter.Seq2[Entry, error]
 }
 
 // each yields the entries of siblings, and returns whether to continue.
-func (d *Dataset) each(ctx context.Context, groups []siblings, folder string, padding bool, yield func(Entry, error) bool) bool {
+func (d *Dataset) each(ctx context.Context, groups []siblings, folder string, padding bool,
+	yield func(Entry, error) bool) bool {
 	for i := range groups {
 		hidden := d.hidden(&groups[i])
 		for k := range groups[i].n {
@@ -133,7 +134,8 @@ func (d *Dataset) LeavesOf(ctx context.Context, e Entry, padding bool) iter.Seq2
 	}
 }
 
-func (d *Dataset) leaves(ctx context.Context, groups []siblings, folder string, padding bool, yield func(Entry, error) bool) bool {
+func (d *Dataset) leaves(ctx context.Context, groups []siblings, folder string, padding bool,
+	yield func(Entry, error) bool) bool {
 	return d.each(ctx, groups, folder, padding, func(e Entry, err error) bool {
 		if err != nil || e.Kind == File {
 			return yield(e, err)
@@ -261,7 +263,8 @@ func (d *Dataset) find(ctx context.Context, s *siblings, id string) (node, bool,
 		return node{}, false, err
 	}
 	if ids.Kind() != tables.Text {
-		return node{}, false, fault.WithFile(fault.New(fault.Corrupt, "column "+p.IDColumn(), fault.NoOffset, "has type %v, want strings", ids.Type()), p.URI())
+		return node{}, false, fault.WithFile(fault.New(fault.Corrupt, "column "+p.IDColumn(), fault.NoOffset,
+			"has type %v, want strings", ids.Type()), p.URI())
 	}
 	at := -1
 	if index := d.indexOf(s, func(i int) string { return ids.Text(s.node(i).row) }); index != nil {
@@ -348,7 +351,8 @@ func (d *Dataset) position(ctx context.Context, groups []siblings, text string) 
 			visible++
 		}
 	}
-	return node{}, fault.New(fault.NotFound, "", fault.NoOffset, "no position #%s: the positions are #0 to #%d", text, visible-1)
+	return node{}, fault.New(fault.NotFound, "", fault.NoOffset,
+		"no position #%s: the positions are #0 to #%d", text, visible-1)
 }
 
 // noSuchID returns an error that lists some of the existing ids.

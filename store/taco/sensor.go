@@ -28,18 +28,21 @@ var sensors = map[string][]string{
 	"landsat4mss": mss45, "landsat5mss": mss45, "landsat4tm": tm, "landsat5tm": tm,
 	"landsat7etm": append(slices.Clone(tm), "B08 pan"),
 	"landsat8oli": oli, "landsat9oli": oli,
-	"sentinel2msi": {"B01 coastal aerosol", "B02 blue", "B03 green", "B04 red", "B05 red edge 1", "B06 red edge 2", "B07 red edge 3",
+	"sentinel2msi": {"B01 coastal aerosol", "B02 blue", "B03 green", "B04 red", "B05 red edge 1",
+		"B06 red edge 2", "B07 red edge 3",
 		"B08 nir", "B8A red edge 4", "B09 water vapor", "B10 cirrus", "B11 swir 1", "B12 swir 2"},
-	"eo1ali": {"B01 pan", "B02 ms-1p", "B03 ms-1", "B04 ms-2", "B05 ms-3", "B06 ms-4", "B07 ms-4p", "B08 ms-5p", "B09 ms-5", "B10 ms-7"},
-	"aster":  append([]string{"B01", "B02", "B3N", "B3B"}, numbered(4, 14)...),
-	"modis":  numbered(1, 36),
+	"eo1ali": {"B01 pan", "B02 ms-1p", "B03 ms-1", "B04 ms-2", "B05 ms-3", "B06 ms-4", "B07 ms-4p", "B08 ms-5p",
+		"B09 ms-5", "B10 ms-7"},
+	"aster": append([]string{"B01", "B02", "B3N", "B3B"}, numbered(4, 14)...),
+	"modis": numbered(1, 36),
 }
 
 var (
 	mss13 = []string{"B04 green", "B05 red", "B06 nir 1", "B07 nir 2"}
 	mss45 = []string{"B01 green", "B02 red", "B03 nir 1", "B04 nir 2"}
 	tm    = []string{"B01 blue", "B02 green", "B03 red", "B04 nir", "B05 swir 1", "B06 tir", "B07 swir 2"}
-	oli   = []string{"B01 coastal aerosol", "B02 blue", "B03 green", "B04 red", "B05 nir", "B06 swir 1", "B07 swir 2", "B08 pan",
+	oli   = []string{"B01 coastal aerosol", "B02 blue", "B03 green", "B04 red", "B05 nir", "B06 swir 1",
+		"B07 swir 2", "B08 pan",
 		"B09 cirrus", "B10 tir 1", "B11 tir 2"}
 )
 
@@ -97,10 +100,13 @@ func (s Sensor) Pick(names ...string) ([]int, error) {
 	for k, name := range names {
 		at[k] = slices.IndexFunc(s.Bands, func(b Band) bool { return strings.EqualFold(b.Name, name) })
 		if at[k] < 0 {
-			at[k] = slices.IndexFunc(s.Bands, func(b Band) bool { return name != "" && strings.EqualFold(b.CommonName, name) })
+			at[k] = slices.IndexFunc(s.Bands, func(b Band) bool {
+				return name != "" && strings.EqualFold(b.CommonName, name)
+			})
 		}
 		if at[k] < 0 {
-			return nil, fault.New(fault.NotFound, "sensor "+s.Name, fault.NoOffset, "no band %q: the bands are %s", name, strings.Join(s.names(), ", "))
+			return nil, fault.New(fault.NotFound, "sensor "+s.Name, fault.NoOffset, "no band %q: the bands are %s",
+				name, strings.Join(s.names(), ", "))
 		}
 	}
 	return at, nil

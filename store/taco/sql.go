@@ -45,7 +45,9 @@ func (d *Dataset) SQLTable(ctx context.Context, name string) (*tables.Table, err
 	}
 	t, err := d.StoredTable(ctx, name)
 	k, ok := LevelOf(name)
-	if err != nil || !ok || k >= d.Levels() || !slices.ContainsFunc(d.parts, func(p model.Container) bool { return model.HistogramRow(p) >= 0 }) {
+	if err != nil || !ok || k >= d.Levels() || !slices.ContainsFunc(d.parts, func(p model.Container) bool {
+		return model.HistogramRow(p) >= 0
+	}) {
 		return t, err
 	}
 	rows, err := d.samples(ctx, k)

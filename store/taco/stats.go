@@ -64,7 +64,8 @@ func (d *Dataset) Pool(ctx context.Context, component string, keep func(row int)
 		}
 	}
 	if p.shapes == nil {
-		return nil, fault.WithFile(fault.New(fault.NotFound, fmt.Sprintf("level%d", k), fault.NoOffset, "no column of shapes (%v)", shapeColumns), d.name())
+		return nil, fault.WithFile(fault.New(fault.NotFound, fmt.Sprintf("level%d", k), fault.NoOffset,
+			"no column of shapes (%v)", shapeColumns), d.name())
 	}
 	rows, err := d.named(ctx, t, k, component, keep)
 	if err != nil {
@@ -72,17 +73,20 @@ func (d *Dataset) Pool(ctx context.Context, component string, keep func(row int)
 	}
 	for _, row := range rows {
 		if err := p.add(row); err != nil {
-			return nil, fault.WithFile(fault.WithPart(err, fmt.Sprintf("level%d row %d", k, row), fault.NoOffset), d.name())
+			return nil, fault.WithFile(fault.WithPart(err, fmt.Sprintf("level%d row %d", k, row), fault.NoOffset),
+				d.name())
 		}
 	}
 	// A component without statistics needs to be an error, since its mean would be NaN.
 	if p.n == 0 {
-		return nil, fault.WithFile(fault.New(fault.NotFound, fmt.Sprintf("level%d", k), fault.NoOffset, "no sample %q has statistics", component), d.name())
+		return nil, fault.WithFile(fault.New(fault.NotFound, fmt.Sprintf("level%d", k), fault.NoOffset,
+			"no sample %q has statistics", component), d.name())
 	}
 	out := p.pooled()
 	// Sums of squares may overflow although every value is finite: NaN must not reach a normaliser.
 	if slices.ContainsFunc(slices.Concat(out.Mean, out.Std), isNotFinite) {
-		return nil, fault.WithFile(fault.New(fault.Unsupported, fmt.Sprintf("level%d", k), fault.NoOffset, "the statistics are too large to be pooled"), d.name())
+		return nil, fault.WithFile(fault.New(fault.Unsupported, fmt.Sprintf("level%d", k), fault.NoOffset,
+			"the statistics are too large to be pooled"), d.name())
 	}
 	return out, nil
 }
@@ -146,7 +150,8 @@ func lists(ctx context.Context, t *tables.Table, name string) (*tables.Vector, e
 	if err != nil {
 		return nil, err
 	}
-	if ty := v.Type(); ty.Kind != tables.List || ty.Elem.Kind != tables.Float64 && ty.Elem.Kind != tables.Int64 && ty.Elem.Kind != tables.Uint64 {
+	if ty := v.Type(); ty.Kind != tables.List || ty.Elem.Kind != tables.Float64 && ty.Elem.Kind != tables.Int64 &&
+		ty.Elem.Kind != tables.Uint64 {
 		return nil, fault.New(fault.Corrupt, "column "+name, fault.NoOffset, "has type %v, want lists of numbers", ty)
 	}
 	return v, nil
@@ -177,8 +182,10 @@ func (p *pool) columns(ctx context.Context, t *tables.Table) (err error) {
 	if p.geotiff, err = t.Column(ctx, geotiffColumn); err != nil {
 		return err
 	}
-	if ty := p.geotiff.Type(); ty.Kind != tables.List || ty.Elem.Kind != tables.List || ty.Elem.Elem.Kind != tables.Float64 {
-		return fault.New(fault.Corrupt, "column "+geotiffColumn, fault.NoOffset, "has type %v, want lists of lists of floats", ty)
+	if ty := p.geotiff.Type(); ty.Kind != tables.List || ty.Elem.Kind != tables.List ||
+		ty.Elem.Elem.Kind != tables.Float64 {
+		return fault.New(fault.Corrupt, "column "+geotiffColumn, fault.NoOffset,
+			"has type %v, want lists of lists of floats", ty)
 	}
 	if t.Index(scaleColumn) >= 0 {
 		p.scale, err = t.Column(ctx, scaleColumn)
@@ -198,10 +205,12 @@ func (p *pool) row(row int) (v [4][]float64, valid []float64, err error) {
 		}
 		var ok bool
 		if v[i], ok = numbers(c, row); !ok || len(v[i]) != len(v[0]) {
-			return v, nil, fault.New(fault.Corrupt, "column "+statsColumns[i], fault.NoOffset, "%d values, but %s has %d", len(v[i]), statsColumns[0], len(v[0]))
+			return v, nil, fault.New(fault.Corrupt, "column "+statsColumns[i], fault.NoOffset,
+				"%d values, but %s has %d", len(v[i]), statsColumns[0], len(v[0]))
 		}
 		if b := slices.IndexFunc(v[i], isNotFinite); b >= 0 {
-			return v, nil, fault.New(fault.Unsupported, "column "+statsColumns[i], fault.NoOffset, "%v for band %d, which cannot be pooled", v[i][b], b)
+			return v, nil, fault.New(fault.Unsupported, "column "+statsColumns[i], fault.NoOffset,
+				"%v for band %d, which cannot be pooled", v[i][b], b)
 		}
 	}
 	return v, slices.Repeat([]float64{1}, len(v[0])), nil
@@ -215,7 +224,8 @@ func (p *pool) geotiffRow(row int) (v [4][]float64, valid []float64, err error) 
 		return v, nil, nil
 	}
 	if p.scale != nil && !p.scale.Null(row) && !(p.scale.Kind() == tables.Float64 && p.scale.Float(row) == 1) {
-		return bad(fault.Unsupported, "the row has %s: its statistics may be of scaled values, unlike the values of the file", scaleColumn)
+		return bad(fault.Unsupported,
+			"the row has %s: its statistics may be of scaled values, unlike the values of the file", scaleColumn)
 	}
 	bands, lo, hi := p.geotiff.List(row)
 	for i := lo; i < hi; i++ {
@@ -225,7 +235,9 @@ func (p *pool) geotiffRow(row int) (v [4][]float64, valid []float64, err error) 
 			return bad(fault.Corrupt, "band %d has nulls", b)
 		}
 		if len(x) != geotiffNumbers {
-			return bad(fault.Unsupported, "band %d has %d numbers, not the %d of measurements: shares of classes cannot be pooled", len(x), b, geotiffNumbers)
+			return bad(fault.Unsupported,
+				"band %d has %d numbers, not the %d of measurements: shares of classes cannot be pooled",
+				len(x), b, geotiffNumbers)
 		}
 		if j := slices.IndexFunc(x, isNotFinite); j >= 0 {
 			return bad(fault.Unsupported, "%v for band %d, which cannot be pooled", x[j], b)
@@ -263,7 +275,8 @@ func (p *pool) add(row int) error {
 		p.min, p.max = append(p.min, v[2]...), append(p.max, v[3]...)
 	}
 	if len(v[0]) != len(p.sum) {
-		return fault.New(fault.Unsupported, "stats", fault.NoOffset, "%d bands, but earlier rows have %d", len(v[0]), len(p.sum))
+		return fault.New(fault.Unsupported, "stats", fault.NoOffset, "%d bands, but earlier rows have %d",
+			len(v[0]), len(p.sum))
 	}
 	p.n++
 	for b := range p.sum {

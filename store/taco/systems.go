@@ -55,7 +55,8 @@ func systemsOf(ctx context.Context, t *tables.Table, column string) (s systems, 
 	name := fmt.Sprintf("%s:%v", id.ID.Authority, id.ID.Code)
 	if s.all, ok = positions(name); !ok {
 		return s, fault.New(fault.Unsupported, "column "+column, fault.NoOffset,
-			"its geometries are in a CRS that cannot be compared with bbox (GeoParquet's id is %q); where compares columns as they are", name)
+			"its geometries are in a CRS that cannot be compared with bbox (GeoParquet's id is %q); where "+
+				"compares columns as they are", name)
 	}
 	return s, nil
 }
@@ -89,7 +90,8 @@ func (s *systems) of(row int) (position, error) {
 	to, ok := s.known[name]
 	if !ok {
 		if to, ok = positions(name); !ok {
-			return nil, fault.New(fault.Unsupported, fmt.Sprintf("row %d", row), fault.NoOffset, "istac:crs is %.80q, which cannot be compared with bbox; leave such rows out by where", name)
+			return nil, fault.New(fault.Unsupported, fmt.Sprintf("row %d", row), fault.NoOffset,
+				"istac:crs is %.80q, which cannot be compared with bbox; leave such rows out by where", name)
 		}
 		s.known[name] = to
 	}

@@ -9,7 +9,8 @@ import (
 // GDAL's file systems for the schemes of URIs.
 func VSI(e Entry) string {
 	uri := e.URI
-	for scheme, vsi := range map[string]string{"http://": "/vsicurl/http://", "https://": "/vsicurl/https://", "s3://": "/vsis3/",
+	for scheme, vsi := range map[string]string{"http://": "/vsicurl/http://",
+		"https://": "/vsicurl/https://", "s3://": "/vsis3/",
 		"gs://": "/vsigs/", "az://": "/vsiaz/", "file://": ""} {
 		if rest, ok := strings.CutPrefix(uri, scheme); ok {
 			uri = vsi + rest

@@ -9,11 +9,13 @@ import (
 
 // Limits of the memory that a reader holds between the boxes of Ahead.
 const (
-	maxBatch = 4 << 20   // stored bytes that one read fetches, and that all files hold together
-	maxLocal = 256 << 10 // the same of a local file: another read costs less than bytes that fall out of the processor's cache
-	maxFiles = 16        // files that are read ahead of at a time
-	maxAhead = 1 << 16   // tiles that are listed as needed: 512 KiB of indices
-	maxKept  = 8 << 20   // decoded bytes of sparse fragments
+	maxBatch = 4 << 20 // stored bytes that one read fetches, and that all files hold together
+	// the same of a local file: another read costs less than bytes that fall out of the processor's
+	// cache
+	maxLocal = 256 << 10
+	maxFiles = 16      // files that are read ahead of at a time
+	maxAhead = 1 << 16 // tiles that are listed as needed: 512 KiB of indices
+	maxKept  = 8 << 20 // decoded bytes of sparse fragments
 )
 
 // readAhead knows the boxes that will be read next: which tiles they need, of which fragments. A

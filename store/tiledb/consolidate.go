@@ -75,7 +75,8 @@ func (a *Array) Merge(ctx context.Context, o MergeOptions) (*Merged, error) {
 		// The merged fragment would have the same range of time as its sources: the random part of
 		// its name would decide which of them count.
 		if from == to && !o.Remove {
-			return bad("its fragments were all written in the same millisecond, so that a merged one does not hide them: they must be removed")
+			return bad("its fragments were all written in the same millisecond, so that a merged one does not " +
+				"hide them: they must be removed")
 		}
 		if err := a.merge(ctx, m, from, to, &progress{report: o.Progress}); err != nil {
 			return nil, err

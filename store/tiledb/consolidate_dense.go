@@ -53,7 +53,8 @@ func (w *writer) eachRegion(do func(b Box, walk *denseWalk) error) error {
 		if err != nil {
 			return err
 		}
-		if err := do(b, newDenseWalk(alone, 0, b, layout{axes: w.a.axes, stride: strides(shape, w.a.axes)})); err != nil {
+		if err := do(b, newDenseWalk(alone, 0, b,
+			layout{axes: w.a.axes, stride: strides(shape, w.a.axes)})); err != nil {
 			return err
 		}
 		w.progress.step()
@@ -76,7 +77,8 @@ func (w *writer) joinFixed(ctx context.Context, attr int) (err error) {
 			return err
 		}
 		if int64(n) > w.a.o.MaxResult/int64(size) {
-			return fault.New(fault.Limit, "tile", fault.NoOffset, "%d cells of %d bytes, at most %d bytes", n, size, w.a.o.MaxResult)
+			return fault.New(fault.Limit, "tile", fault.NoOffset, "%d cells of %d bytes, at most %d bytes", n,
+				size, w.a.o.MaxResult)
 		}
 		cells = slices.Grow(cells[:0], n*size)[:n*size]
 		if err := r.DenseInto(ctx, cells, attr, b, nil); err != nil {

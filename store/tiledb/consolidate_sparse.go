@@ -108,7 +108,8 @@ type sparseFiles struct {
 
 func (w *writer) createSparse() (x *sparseFiles, err error) {
 	n := len(w.s.Attrs)
-	x = &sparseFiles{w: w, r: w.a.NewReader(), fixed: make([]*tiles, n), vars: make([]*varFiles, n), planes: make([][]byte, len(w.s.Dims)), values: make([]Values, n), box: make(Box, len(w.s.Dims))}
+	x = &sparseFiles{w: w, r: w.a.NewReader(), fixed: make([]*tiles, n), vars: make([]*varFiles, n),
+		planes: make([][]byte, len(w.s.Dims)), values: make([]Values, n), box: make(Box, len(w.s.Dims))}
 	x.coords, err = w.create(n, false)
 	for i := 0; i < n && err == nil; i++ {
 		if w.s.Attrs[i].Var() {
@@ -259,7 +260,8 @@ func (x *sparseFiles) loadCoords(ctx context.Context, m *mergeInput) error {
 	for d, i := range tree.levels[len(tree.levels)-1][m.tile] {
 		at := m.coords[d*cells : (d+1)*cells]
 		if row := outside(at, i); row >= 0 {
-			return t.fault(m.tile, fault.New(fault.Corrupt, "cell "+strconv.Itoa(row), fault.NoOffset, "coordinate %s of dimension %d is outside the bounding box of its tile",
+			return t.fault(m.tile, fault.New(fault.Corrupt, "cell "+strconv.Itoa(row), fault.NoOffset,
+				"coordinate %s of dimension %d is outside the bounding box of its tile",
 				s.DimType.FormatCoord(at[row]), d))
 		}
 		for _, c := range at {
@@ -328,7 +330,8 @@ func (x *sparseFiles) add(m *mergeInput) error {
 		most = max(most, len(v.Data), 8*len(v.Offsets))
 	}
 	if int64(most) > x.w.a.o.MaxTile {
-		return fault.New(fault.Limit, "tile "+strconv.Itoa(len(x.boxes)), fault.NoOffset, "more than %d bytes", x.w.a.o.MaxTile)
+		return fault.New(fault.Limit, "tile "+strconv.Itoa(len(x.boxes)), fault.NoOffset,
+			"more than %d bytes", x.w.a.o.MaxTile)
 	}
 	if x.n++; uint64(x.n) == s.Capacity {
 		return x.flush()
@@ -356,7 +359,8 @@ func (x *sparseFiles) flush() (err error) {
 		x.tile, x.planes[d] = append(x.tile, p...), p[:0]
 	}
 	size := s.DimType.Size()
-	if w.lists[tileOffsets][n][k], err = x.coords.add(x.tile, s.Coords, s.DimType.elem(len(s.Dims)), x.n*size); err != nil {
+	if w.lists[tileOffsets][n][k], err = x.coords.add(x.tile, s.Coords, s.DimType.elem(len(s.Dims)),
+		x.n*size); err != nil {
 		return err
 	}
 	w.end[n] = x.coords.at
@@ -364,7 +368,8 @@ func (x *sparseFiles) flush() (err error) {
 		a, v := &s.Attrs[i], &x.values[i]
 		if a.Var() {
 			err = x.vars[i].add(int64(k), sequence(x.n), *v)
-		} else if w.lists[tileOffsets][i][k], err = x.fixed[i].add(v.Data, a.Pipeline, a.Type.elem(int(a.Values)), 0); err == nil {
+		} else if w.lists[tileOffsets][i][k], err = x.fixed[i].add(v.Data, a.Pipeline,
+			a.Type.elem(int(a.Values)), 0); err == nil {
 			w.end[i] = x.fixed[i].at
 		}
 		if err != nil {

@@ -20,7 +20,8 @@ type tileCells struct {
 
 // coordTile decodes a tile of coordinates. They are stored by dimension: all of the first, then all
 // of the second, ….
-func (r *Reader) coordTile(ctx context.Context, f *Fragment, tile int64, next nextTiles) (planes []byte, cells int, err error) {
+func (r *Reader) coordTile(ctx context.Context, f *Fragment, tile int64, next nextTiles) (planes []byte,
+	cells int, err error) {
 	s := r.a.Schema
 	e := s.DimType.elem(len(s.Dims))
 	e.Alt = e.Size
@@ -54,7 +55,8 @@ func (r *Reader) eachTile(ctx context.Context, fr *Fragment, tiles []int64, b Bo
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if c.planes, c.cells, err = r.coordTile(ctx, fr, tile, r.ahead.after(fr, tile, nextTiles{list: tiles[k+1:]})); err != nil {
+		if c.planes, c.cells, err = r.coordTile(ctx, fr, tile,
+			r.ahead.after(fr, tile, nextTiles{list: tiles[k+1:]})); err != nil {
 			return err
 		}
 		c.tile, c.box = tile, boxes[tile]
@@ -63,7 +65,8 @@ func (r *Reader) eachTile(ctx context.Context, fr *Fragment, tiles []int64, b Bo
 		s.DimType.loadAll(c.coords, c.planes)
 		for d, i := range boxes[tile] {
 			if row := outside(c.coords[d*c.cells:(d+1)*c.cells], i); row >= 0 {
-				return t.fault(tile, fault.New(fault.Corrupt, "cell "+strconv.Itoa(row), fault.NoOffset, "coordinate %s of dimension %d is outside the bounding box of its tile",
+				return t.fault(tile, fault.New(fault.Corrupt, "cell "+strconv.Itoa(row), fault.NoOffset,
+					"coordinate %s of dimension %d is outside the bounding box of its tile",
 					s.DimType.FormatCoord(c.coords[d*c.cells+row]), d))
 			}
 		}

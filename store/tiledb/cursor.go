@@ -109,7 +109,8 @@ func (c *cursor) boxOf(t Datatype, dims int, what string, unsigned bool) Box {
 			b[d] = Interval{0, t.largest()}
 		}
 		if b[d].Lo > b[d].Hi || nan(t, b[d].Lo) || nan(t, b[d].Hi) {
-			c.fail(from+2*d*t.Size(), "%s of dimension %d is [%s, %s]", what, d, t.FormatCoord(b[d].Lo), t.FormatCoord(b[d].Hi))
+			c.fail(from+2*d*t.Size(), "%s of dimension %d is [%s, %s]", what, d, t.FormatCoord(b[d].Lo),
+				t.FormatCoord(b[d].Hi))
 			return nil
 		}
 	}

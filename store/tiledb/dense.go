@@ -21,7 +21,8 @@ func (r *Reader) Dense(ctx context.Context, attr int, b Box) (Values, error) {
 		size = 24 // bytes of bookkeeping for each cell: a span and an offset
 	}
 	if int64(cells) > r.a.o.MaxResult/int64(size) {
-		return Values{}, fault.New(fault.Limit, "sub-array", fault.NoOffset, "%d cells of %d bytes, at most %d bytes", cells, size, r.a.o.MaxResult)
+		return Values{}, fault.New(fault.Limit, "sub-array", fault.NoOffset,
+			"%d cells of %d bytes, at most %d bytes", cells, size, r.a.o.MaxResult)
 	}
 	if at.Var() {
 		return r.denseVar(ctx, attr, b, cells)
@@ -155,7 +156,8 @@ func (r *Reader) denseVarFragment(ctx context.Context, v *varCells, i, attr int,
 
 // tiles calls do for every tile of dense fragment i that shows in a box, in the order of the file.
 // next are the tiles that are needed afterwards. The plan is valid during the call.
-func (h *readAhead) tiles(ctx context.Context, a *Array, i int, b Box, to layout, do func(tile int64, next nextTiles, p *copyPlan) error) error {
+func (h *readAhead) tiles(ctx context.Context, a *Array, i int, b Box, to layout,
+	do func(tile int64, next nextTiles, p *copyPlan) error) error {
 	w := newDenseWalk(a, i, b, to)
 	for more := true; more; more = w.next() {
 		if err := ctx.Err(); err != nil {

@@ -38,13 +38,15 @@ type dryFile struct {
 	note func(file string, off, n int64)
 }
 
-func (p *DryRun) open(ctx context.Context, f *Fragment, attr int, note func(file string, off, n int64)) (*dryFile, error) {
+func (p *DryRun) open(ctx context.Context, f *Fragment, attr int,
+	note func(file string, off, n int64)) (*dryFile, error) {
 	offsets, err := p.a.list(ctx, f, tileOffsets, attr)
 	if err != nil {
 		return nil, err
 	}
 	uri := f.file(p.a.Schema, attr, false)
-	return &dryFile{tileFile: tileFile{uri: uri, offsets: offsets, size: f.foot.sizes[attr], gap: f.gap, local: f.local(), slot: p.h.slot(uri)},
+	return &dryFile{tileFile: tileFile{uri: uri, offsets: offsets, size: f.foot.sizes[attr], gap: f.gap,
+		local: f.local(), slot: p.h.slot(uri)},
 		keep: p.h.on && !f.Dense, note: note}, nil
 }
 
@@ -69,7 +71,8 @@ func (p *DryRun) decode(t *dryFile, tile int64, next nextTiles, n uint64, lo, hi
 // Dense calls read for every range of a file that Reader.DenseInto would read for a box. exact is
 // false if a sparse fragment is involved whose cells in the box are known only after reading its
 // coordinates.
-func (p *DryRun) Dense(ctx context.Context, attr int, b Box, axes []int, read func(file string, off, n int64)) (exact bool, err error) {
+func (p *DryRun) Dense(ctx context.Context, attr int, b Box, axes []int,
+	read func(file string, off, n int64)) (exact bool, err error) {
 	shape, _, err := p.a.Shape(b)
 	if err != nil {
 		return false, err
@@ -109,7 +112,8 @@ func (p *DryRun) dense(ctx context.Context, i, attr int, b Box, to layout, read 
 // Sparse calls read for every range of a file that Reader.Sparse would read for a box and an
 // attribute of fixed length. If each tile of coordinates lies wholly in the box, the tiles of the
 // attribute are certain. Otherwise exact is false and they are those that may have a cell.
-func (p *DryRun) Sparse(ctx context.Context, attr int, b Box, read func(file string, off, n int64)) (exact bool, err error) {
+func (p *DryRun) Sparse(ctx context.Context, attr int, b Box,
+	read func(file string, off, n int64)) (exact bool, err error) {
 	p.h.forget()
 	exact, met := true, []int{}
 	for i, f := range p.a.Fragments {
@@ -136,7 +140,8 @@ func (p *DryRun) Sparse(ctx context.Context, attr int, b Box, read func(file str
 }
 
 // sparse handles sparse fragment i of a dense array.
-func (p *DryRun) sparse(ctx context.Context, i, attr int, b Box, read func(file string, off, n int64)) (exact bool, err error) {
+func (p *DryRun) sparse(ctx context.Context, i, attr int, b Box, read func(file string, off, n int64)) (exact bool,
+	err error) {
 	if exact, err = p.coords(ctx, i, b, read); err != nil {
 		return false, err
 	}
@@ -145,7 +150,8 @@ func (p *DryRun) sparse(ctx context.Context, i, attr int, b Box, read func(file 
 
 // coords counts the coordinates that Reader.eachTile would read. certain is true if all cells of
 // these tiles are in the box.
-func (p *DryRun) coords(ctx context.Context, i int, b Box, read func(file string, off, n int64)) (certain bool, err error) {
+func (p *DryRun) coords(ctx context.Context, i int, b Box, read func(file string, off, n int64)) (certain bool,
+	err error) {
 	tree, err := p.a.rtree(ctx, p.a.Fragments[i])
 	if err != nil {
 		return false, err

@@ -127,7 +127,8 @@ func (f *Fragment) readFooter(ctx context.Context, r source.Reader, s *Schema) e
 	f.foot.sizes, f.foot.varSizes = c.u64s(n+1, "file sizes"), c.u64s(n, "var file sizes")
 	list := c.off
 	f.foot.rtree = c.u64("R-tree offset")
-	f.foot.offsets, f.foot.varOffsets, f.foot.varTileSize = c.u64s(n+1, "offsets"), c.u64s(n, "offsets"), c.u64s(n, "offsets")
+	f.foot.offsets, f.foot.varOffsets, f.foot.varTileSize = c.u64s(n+1, "offsets"), c.u64s(n, "offsets"),
+		c.u64s(n, "offsets")
 	if err := c.end(); err != nil {
 		return err
 	}
@@ -148,7 +149,8 @@ func (f *Fragment) denseGrid(c *cursor, s *Schema, at int, tiles, last uint64) e
 	case !s.Dense:
 		return c.fault(fault.Corrupt, 4, "a dense fragment in a sparse array")
 	case tiles != 0 || last != uint64(s.tileCells):
-		return c.fault(fault.Corrupt, at, "a dense fragment with %d sparse tiles and %d cells in the last one, of %d", tiles, last, s.tileCells)
+		return c.fault(fault.Corrupt, at,
+			"a dense fragment with %d sparse tiles and %d cells in the last one, of %d", tiles, last, s.tileCells)
 	}
 	f.Tiles, f.LastCells = 1, s.tileCells
 	f.first, f.grid = make([]int64, len(s.Dims)), make([]int64, len(s.Dims))
@@ -158,7 +160,8 @@ func (f *Fragment) denseGrid(c *cursor, s *Schema, at int, tiles, last uint64) e
 		// the domain: the tile would not have a number otherwise.
 		last := uint64(dim.Domain.Hi-dim.Domain.Lo) / dim.Extent
 		if i.Lo < dim.Domain.Lo || i.Lo > dim.Domain.Hi || uint64(i.Hi-dim.Domain.Lo)/dim.Extent > last {
-			return c.fault(fault.Corrupt, at, "the non-empty domain of dimension %d is [%s, %s], outside of the array's", d,
+			return c.fault(fault.Corrupt, at,
+				"the non-empty domain of dimension %d is [%s, %s], outside of the array's", d,
 				s.DimType.FormatCoord(i.Lo), s.DimType.FormatCoord(i.Hi))
 		}
 		lo, hi := uint64(i.Lo-dim.Domain.Lo)/dim.Extent, uint64(i.Hi-dim.Domain.Lo)/dim.Extent

@@ -39,10 +39,12 @@ func readGeneric(ctx context.Context, r source.Reader, part string, off uint64, 
 		end = r.Size()
 	}
 	if off > uint64(end) || end-int64(off) < genericHeader {
-		return nil, fault.New(fault.Corrupt, part, int64(min(off, uint64(r.Size()))), "a tile of at least %d bytes at %d reaches past %d", genericHeader, off, end)
+		return nil, fault.New(fault.Corrupt, part, int64(min(off, uint64(r.Size()))),
+			"a tile of at least %d bytes at %d reaches past %d", genericHeader, off, end)
 	}
 	at := int64(off)
-	head := make([]byte, min(genericHeader+1024, end-at)) // One read fetches header and pipeline: 1 KiB holds more filters than any writer uses.
+	// One read fetches header and pipeline: 1 KiB holds more filters than any writer uses.
+	head := make([]byte, min(genericHeader+1024, end-at))
 	if err := r.ReadAt(ctx, head, at); err != nil {
 		return nil, err
 	}
@@ -106,7 +108,8 @@ func (g *generic) decode(d *filter.Decoder, part string) ([]byte, error) {
 }
 
 // openGeneric reads and decodes a generic tile.
-func openGeneric(ctx context.Context, r source.Reader, key cipher.AEAD, part string, off uint64, end, limit int64) ([]byte, *generic, error) {
+func openGeneric(ctx context.Context, r source.Reader, key cipher.AEAD, part string, off uint64,
+	end, limit int64) ([]byte, *generic, error) {
 	g, err := readGeneric(ctx, r, part, off, end, limit)
 	if err != nil {
 		return nil, nil, err
@@ -119,7 +122,8 @@ func openGeneric(ctx context.Context, r source.Reader, key cipher.AEAD, part str
 }
 
 // genericPipeline is the filter pipeline of schemas and fragment metadata, the same as TileDB's.
-var genericPipeline = filter.Pipeline{MaxChunk: filter.DefaultMaxChunk, Filters: []filter.Filter{{ID: filter.Gzip, Level: 1}}}
+var genericPipeline = filter.Pipeline{MaxChunk: filter.DefaultMaxChunk,
+	Filters: []filter.Filter{{ID: filter.Gzip, Level: 1}}}
 
 // sealer filters tiles and encrypts them if it has a key.
 type sealer struct {

@@ -89,17 +89,20 @@ func (m *Images) measure() error {
 			continue
 		}
 		n := uint64(s.Dims[d].Domain.Hi - s.Dims[d].Domain.Lo)
-		if box := m.a.NonEmpty(); k == 0 && n >= uint64(most[0]) && (box == nil || uint64(box[d].Hi-s.Dims[d].Domain.Lo) < uint64(most[0])) {
+		if box := m.a.NonEmpty(); k == 0 && n >= uint64(most[0]) &&
+			(box == nil || uint64(box[d].Hi-s.Dims[d].Domain.Lo) < uint64(most[0])) {
 			n = uint64(most[0]) - 1 // an unbounded domain whose images were written near its beginning
 		}
 		if n >= uint64(most[k]) {
-			return fault.New(fault.Limit, imagesPart, fault.NoOffset, "dimension %q has more than %d cells", s.Dims[d].Name, most[k])
+			return fault.New(fault.Limit, imagesPart, fault.NoOffset, "dimension %q has more than %d cells",
+				s.Dims[d].Name, most[k])
 		}
 		size[k], side[k] = int64(n)+1, int(s.Dims[d].Extent)
 	}
 	m.n = size[0]
 	m.order = m.tileOrder()
-	m.grid = chunk.Index{Bands: int(size[1]), Height: int(size[2]), Width: int(size[3]), ChunkB: 1, ChunkH: side[2], ChunkW: side[3],
+	m.grid = chunk.Index{Bands: int(size[1]), Height: int(size[2]), Width: int(size[3]), ChunkB: 1,
+		ChunkH: side[2], ChunkW: side[3],
 		DType: s.Attrs[m.attr].Type.Sample(), Predictor: chunk.NoPredictor, CutEdge: true, CutRight: true}
 	if side[1] >= m.grid.Bands {
 		m.grid.ChunkB = m.grid.Bands
@@ -162,7 +165,8 @@ func (m *Images) cells(i int64, b chunk.Box) (Box, error) {
 		return nil, fault.New(fault.NotFound, "window", fault.NoOffset, "box %+v is not inside image %d", b, i)
 	}
 	box := make(Box, len(m.axes))
-	for k, span := range [4][2]int64{{i, i + 1}, {int64(b.B0), int64(b.B1)}, {int64(b.Y0), int64(b.Y1)}, {int64(b.X0), int64(b.X1)}} {
+	for k, span := range [4][2]int64{{i, i + 1}, {int64(b.B0), int64(b.B1)}, {int64(b.Y0), int64(b.Y1)},
+		{int64(b.X0), int64(b.X1)}} {
 		if d := m.dim[k]; d >= 0 {
 			lo := m.a.Schema.Dims[d].Domain.Lo
 			box[d] = Interval{lo + Coord(span[0]), lo + Coord(span[1]-1)}
@@ -256,7 +260,8 @@ func (p *imagePlan) Ahead(ctx context.Context, image int64, boxes []chunk.Box) e
 }
 
 // PlanBox implements chunk.BlockPlan.
-func (p *imagePlan) PlanBox(ctx context.Context, image int64, b chunk.Box, read func(file string, off, n int64)) (exact bool, err error) {
+func (p *imagePlan) PlanBox(ctx context.Context, image int64, b chunk.Box,
+	read func(file string, off, n int64)) (exact bool, err error) {
 	box, err := p.m.cells(image, b)
 	if err != nil {
 		return false, err
@@ -282,7 +287,8 @@ func (m *Images) ID(i int64) string {
 	}
 	s := m.a.Schema
 	_, hi := m.Written()
-	name, last := s.DimType.FormatCoord(s.Dims[d].Domain.Lo+Coord(i)), s.DimType.FormatCoord(s.Dims[d].Domain.Lo+Coord(hi-1))
+	name, last := s.DimType.FormatCoord(s.Dims[d].Domain.Lo+Coord(i)),
+		s.DimType.FormatCoord(s.Dims[d].Domain.Lo+Coord(hi-1))
 	if n := len(last) - len(name); n > 0 && name[0] != '-' {
 		name = strings.Repeat("0", n) + name
 	}
@@ -317,7 +323,8 @@ var imageAxes = []string{"n", "b", "y", "x"}
 
 // Sample returns the dtype of numbers of a type, or chunk.Invalid.
 func (t Datatype) Sample() chunk.DType {
-	types := map[Datatype]chunk.DType{Int8: chunk.Int8, Uint8: chunk.Uint8, Int16: chunk.Int16, Uint16: chunk.Uint16, Int32: chunk.Int32,
+	types := map[Datatype]chunk.DType{Int8: chunk.Int8, Uint8: chunk.Uint8, Int16: chunk.Int16,
+		Uint16: chunk.Uint16, Int32: chunk.Int32,
 		Uint32: chunk.Uint32, Int64: chunk.Int64, Uint64: chunk.Uint64, Float32: chunk.Float32, Float64: chunk.Float64}
 	return types[t]
 }

@@ -100,7 +100,8 @@ func (a *Array) readFragments(ctx context.Context) error {
 		}
 		names = now
 	}
-	return fault.New(fault.Unsupported, "listing", fault.NoOffset, "other processes add or remove fragments faster than they can be opened")
+	return fault.New(fault.Unsupported, "listing", fault.NoOffset,
+		"other processes add or remove fragments faster than they can be opened")
 }
 
 // hasOthers reports whether names has fragments that list does not have.
@@ -174,7 +175,8 @@ func (a *Array) readFragment(ctx context.Context, uri, name string) (*Fragment, 
 func (a *Array) refuseNewer(ctx context.Context, uri, name string) error {
 	switch name {
 	case newerSchemas:
-		return fault.WithFile(fault.New(fault.Unsupported, schemaPart, fault.NoOffset, "it has a later format version than %d", Version), uri)
+		return fault.WithFile(fault.New(fault.Unsupported, schemaPart, fault.NoOffset,
+			"it has a later format version than %d", Version), uri)
 	case newerFragments:
 		names, err := a.store.Folders(ctx, uri)
 		if err != nil {
@@ -188,7 +190,8 @@ func (a *Array) refuseNewer(ctx context.Context, uri, name string) error {
 				return fault.WithFile(err, file)
 			default:
 				r.Close()
-				return fault.WithFile(fault.New(fault.Unsupported, "fragment", fault.NoOffset, "it has a later format version than %d", Version), file)
+				return fault.WithFile(fault.New(fault.Unsupported, "fragment", fault.NoOffset,
+					"it has a later format version than %d", Version), file)
 			}
 		}
 	}

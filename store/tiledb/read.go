@@ -86,7 +86,8 @@ func (r *Reader) open(ctx context.Context, which int, f *Fragment, attr int, var
 	}
 	if uint64(src.Size()) < size {
 		src.Close()
-		return nil, fault.WithFile(fault.New(fault.Corrupt, "file", src.Size(), "the file has %d bytes, the fragment's metadata says %d", src.Size(), size), uri)
+		return nil, fault.WithFile(fault.New(fault.Corrupt, "file", src.Size(),
+			"the file has %d bytes, the fragment's metadata says %d", src.Size(), size), uri)
 	}
 	*t = tileFile{uri: uri, r: src, offsets: offsets, size: size, gap: f.gap, local: f.local(), slot: r.ahead.slot(uri)}
 	return t, nil
@@ -143,7 +144,8 @@ func (t *tileFile) inMemory(h *readAhead, tile int64, next nextTiles) bool {
 func (t *tileFile) stored(ctx context.Context, h *readAhead, tile int64, next nextTiles) ([]byte, error) {
 	s := t.slot
 	if !t.inMemory(h, tile, next) {
-		s.buf = slices.Grow(s.buf[:0], int(s.n))[:s.n] // the footer was checked against the file: this is at most the file's size
+		// the footer was checked against the file: this is at most the file's size
+		s.buf = slices.Grow(s.buf[:0], int(s.n))[:s.n]
 		if err := t.r.ReadAt(ctx, s.buf, int64(s.from)); err != nil {
 			s.n = 0
 			return nil, fault.WithFile(err, t.uri)
@@ -154,9 +156,11 @@ func (t *tileFile) stored(ctx context.Context, h *readAhead, tile int64, next ne
 
 // decode returns a decoded tile of n bytes, of which only bytes [lo, hi) are valid. The result is
 // valid until the next call for the same one of the two files.
-func (r *Reader) decode(ctx context.Context, which int, tile int64, next nextTiles, n uint64, p filter.Pipeline, e filter.Elem, lo, hi int) ([]byte, error) {
+func (r *Reader) decode(ctx context.Context, which int, tile int64, next nextTiles, n uint64, p filter.Pipeline,
+	e filter.Elem, lo, hi int) ([]byte, error) {
 	t := &r.file[which]
-	if m := r.decoded[which]; m.uri == t.uri && m.tile == tile && m.lo <= lo && hi <= m.hi && uint64(len(r.tile[which])) == n {
+	if m := r.decoded[which]; m.uri == t.uri && m.tile == tile && m.lo <= lo && hi <= m.hi &&
+		uint64(len(r.tile[which])) == n {
 		return r.tile[which], nil
 	}
 	src, err := t.stored(ctx, &r.ahead, tile, next)
@@ -192,7 +196,8 @@ func (r *Reader) decode(ctx context.Context, which int, tile int64, next nextTil
 
 // decodeKept is decode for a whole tile of a sparse fragment of a dense array. It keeps the tile,
 // because the boxes of Ahead need it one after the other.
-func (r *Reader) decodeKept(ctx context.Context, tile int64, next nextTiles, n uint64, p filter.Pipeline, e filter.Elem) ([]byte, error) {
+func (r *Reader) decodeKept(ctx context.Context, tile int64, next nextTiles, n uint64, p filter.Pipeline,
+	e filter.Elem) ([]byte, error) {
 	h, uri := &r.ahead, r.file[0].uri
 	if !h.on {
 		return r.decode(ctx, 0, tile, next, n, p, e, 0, int(n))
@@ -217,7 +222,8 @@ func (t *tileFile) fault(tile int64, err error) error {
 }
 
 // varTile decodes the offsets of cells [first, last] of a tile, and their data.
-func (r *Reader) varTile(ctx context.Context, f *Fragment, attr int, sizes []uint64, tile int64, next nextTiles, first, last int) (offs, data []byte, err error) {
+func (r *Reader) varTile(ctx context.Context, f *Fragment, attr int, sizes []uint64, tile int64, next nextTiles,
+	first, last int) (offs, data []byte, err error) {
 	s := r.a.Schema
 	a := &s.Attrs[attr]
 	cells := f.cells(s, tile)
@@ -272,7 +278,8 @@ func (r *Reader) closeVar() error {
 func (r *Reader) fixedSize(f *Fragment, tile int64, cell int) (uint64, error) {
 	n := f.cells(r.a.Schema, tile)
 	if n > uint64(r.a.o.MaxTile)/uint64(cell) {
-		return 0, r.file[0].fault(tile, fault.New(fault.Limit, "", 0, "%d cells of %d bytes, at most %d bytes", n, cell, r.a.o.MaxTile))
+		return 0, r.file[0].fault(tile, fault.New(fault.Limit, "", 0, "%d cells of %d bytes, at most %d bytes", n,
+			cell, r.a.o.MaxTile))
 	}
 	return n * uint64(cell), nil
 }

@@ -105,7 +105,9 @@ func (s *Schema) Domain() Box {
 // beforeEpoch reports whether a dimension has datetimes before and after 1970.
 func (s *Schema) beforeEpoch() bool {
 	zero := s.DimType.CoordOf(0)
-	return s.DimType.kind() == filter.Time && slices.ContainsFunc(s.Dims, func(d Dim) bool { return d.Domain.Lo < zero && d.Domain.Hi >= zero })
+	return s.DimType.kind() == filter.Time && slices.ContainsFunc(s.Dims, func(d Dim) bool {
+		return d.Domain.Lo < zero && d.Domain.Hi >= zero
+	})
 }
 
 // Attr returns the index of an attribute, or -1.
@@ -232,7 +234,8 @@ func (s *Schema) readDim(c *cursor) Dim {
 	e := s.DimType.load(b)
 	zero := s.DimType.CoordOf(0)
 	if e <= zero || uint64(e-zero)-1 > uint64(hi-lo) {
-		c.fail(from+1, "tile extent %s of dimension %q does not fit its domain [%s, %s]", s.DimType.FormatCoord(e), d.Name,
+		c.fail(from+1, "tile extent %s of dimension %q does not fit its domain [%s, %s]",
+			s.DimType.FormatCoord(e), d.Name,
 			s.DimType.FormatCoord(lo), s.DimType.FormatCoord(hi))
 		return d
 	}
@@ -313,7 +316,8 @@ func (s *Schema) measure(maxTile int64) error {
 func (s *Schema) ParseBox(text string) (Box, error) {
 	parts := strings.Split(text, ",")
 	if len(parts) != len(s.Dims) {
-		return nil, fault.New(fault.NotFound, "sub-array", fault.NoOffset, "%d intervals for %d dimensions", len(parts), len(s.Dims))
+		return nil, fault.New(fault.NotFound, "sub-array", fault.NoOffset, "%d intervals for %d dimensions",
+			len(parts), len(s.Dims))
 	}
 	box := make(Box, len(parts))
 	for d, p := range parts {
@@ -335,13 +339,15 @@ func (s *Schema) ParseBox(text string) (Box, error) {
 // check returns an error if a box is not inside the domain.
 func (s *Schema) check(b Box) error {
 	if len(b) != len(s.Dims) {
-		return fault.New(fault.NotFound, "sub-array", fault.NoOffset, "%d intervals for %d dimensions", len(b), len(s.Dims))
+		return fault.New(fault.NotFound, "sub-array", fault.NoOffset, "%d intervals for %d dimensions",
+			len(b), len(s.Dims))
 	}
 	for d, i := range b {
 		dom := s.Dims[d].Domain
 		if i.Lo > i.Hi || !dom.covers(i) {
 			f := s.DimType.FormatCoord
-			return fault.New(fault.NotFound, "sub-array", fault.NoOffset, "[%s, %s] is not inside dimension %q, [%s, %s]",
+			return fault.New(fault.NotFound, "sub-array", fault.NoOffset,
+				"[%s, %s] is not inside dimension %q, [%s, %s]",
 				f(i.Lo), f(i.Hi), s.Dims[d].Name, f(dom.Lo), f(dom.Hi))
 		}
 	}

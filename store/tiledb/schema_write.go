@@ -36,10 +36,12 @@ func (s *Schema) checkNames() error {
 	for i := range s.Attrs {
 		name := s.Attrs[i].Name
 		if strings.HasPrefix(name, "__") && name != anonymousAttr {
-			return fault.New(fault.Unsupported, "attribute "+name, fault.NoOffset, "its name must not begin with __, like those of TileDB's own files")
+			return fault.New(fault.Unsupported, "attribute "+name, fault.NoOffset,
+				"its name must not begin with __, like those of TileDB's own files")
 		}
 		if k := s.Attr(name + "_var"); s.Attrs[i].Var() && k >= 0 {
-			return fault.New(fault.Unsupported, "attribute "+name, fault.NoOffset, "its variable-length data and attribute %s would share a file", s.Attrs[k].Name)
+			return fault.New(fault.Unsupported, "attribute "+name, fault.NoOffset,
+				"its variable-length data and attribute %s would share a file", s.Attrs[k].Name)
 		}
 	}
 	return nil
@@ -50,7 +52,8 @@ func (s *Schema) checkNames() error {
 func (s *Schema) writable() error {
 	check := func(what string, p filter.Pipeline) error {
 		if p.Has(filter.Bzip2) {
-			return fault.New(fault.Unsupported, what, fault.NoOffset, "its filters have bzip2, which can be read but not written: fragments can neither be added nor merged")
+			return fault.New(fault.Unsupported, what, fault.NoOffset,
+				"its filters have bzip2, which can be read but not written: fragments can neither be added nor merged")
 		}
 		return nil
 	}

@@ -20,7 +20,8 @@ func (a *Array) WriteDenseSlabs(ctx context.Context, b Box, next func(slab Box) 
 	}
 	for i := range s.Attrs {
 		if !s.Dense || s.TileOrder != RowMajor || s.Attrs[i].Var() {
-			return fault.New(fault.Unsupported, "sub-array", fault.NoOffset, "writing in slabs needs a dense array with tiles in row-major order and attributes of fixed length")
+			return fault.New(fault.Unsupported, "sub-array", fault.NoOffset,
+				"writing in slabs needs a dense array with tiles in row-major order and attributes of fixed length")
 		}
 	}
 	f, err := s.newDense(newName(timeAtCompletion, timeAtCompletion), b)

@@ -91,7 +91,8 @@ func (r *Reader) find(ctx context.Context, all *matches, i int, b Box) error {
 // add records the rows of a tile.
 func (f *matches) add(fragment int, c *tileCells) error {
 	if int64(len(f.hits)+len(c.rows)) > f.maximum/int64(48+16*f.dims) {
-		return fault.New(fault.Limit, "sub-array", fault.NoOffset, "%d cells take more than %d bytes", len(f.hits)+len(c.rows), f.maximum)
+		return fault.New(fault.Limit, "sub-array", fault.NoOffset, "%d cells take more than %d bytes",
+			len(f.hits)+len(c.rows), f.maximum)
 	}
 	if len(c.rows) > 0 {
 		f.visits = append(f.visits, visit{fragment, c.tile, len(f.hits)})
@@ -170,7 +171,8 @@ func (f *matches) fragments() func(hit int) int {
 
 // needed calls do for each tile from which a hit is in the result, with its hits and the tiles that
 // come next. It calls open before the tiles of each fragment and closeFile after them.
-func (f *matches) needed(open func(fragment int) error, do func(tile int64, next nextTiles, hits []int, place []int) error, closeFile func() error) error {
+func (f *matches) needed(open func(fragment int) error, do func(tile int64, next nextTiles, hits []int,
+	place []int) error, closeFile func() error) error {
 	for v := 0; v < len(f.visits); {
 		fragment, end := f.visits[v].fragment, v
 		for end < len(f.visits) && f.visits[end].fragment == fragment {
@@ -224,7 +226,8 @@ func (r *Reader) collect(ctx context.Context, all *matches, attr int) (Values, e
 	}
 	size, elem := a.CellSize(), a.Type.elem(int(a.Values))
 	if int64(all.n) > r.a.o.MaxResult/int64(size) {
-		return Values{}, fault.New(fault.Limit, "sub-array", fault.NoOffset, "%d cells of %d bytes, at most %d bytes", all.n, size, r.a.o.MaxResult)
+		return Values{}, fault.New(fault.Limit, "sub-array", fault.NoOffset,
+			"%d cells of %d bytes, at most %d bytes", all.n, size, r.a.o.MaxResult)
 	}
 	out := make([]byte, all.n*size)
 	var f *Fragment

@@ -44,7 +44,8 @@ func (f *Files) Folders(_ context.Context, uri string) ([]string, error) {
 		if e.Type()&fs.ModeSymlink != 0 {
 			st, err := os.Stat(filepath.Join(path, e.Name()))
 			if _, _, other := parseName(e.Name()); err != nil && other == nil {
-				return nil, fault.WithFile(fault.New(fault.Corrupt, "link", fault.NoOffset, "a link named like a fragment leads nowhere: %v", err), uri+"/"+e.Name())
+				return nil, fault.WithFile(fault.New(fault.Corrupt, "link", fault.NoOffset,
+					"a link named like a fragment leads nowhere: %v", err), uri+"/"+e.Name())
 			}
 			dir = err == nil && st.IsDir()
 		}
@@ -76,7 +77,8 @@ func (o Over) Folders(ctx context.Context, uri string) ([]string, error) {
 		return nil, err
 	}
 	if !slices.Contains(names, schemaName) {
-		return nil, fault.WithFile(fault.New(fault.Unsupported, "listing", fault.NoOffset, "it is not the listing of an array: %s is missing", schemaName), uri)
+		return nil, fault.WithFile(fault.New(fault.Unsupported, "listing", fault.NoOffset,
+			"it is not the listing of an array: %s is missing", schemaName), uri)
 	}
 	var folders []string
 	seen := map[string]bool{}

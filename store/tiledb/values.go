@@ -31,7 +31,8 @@ func (v *varCells) add(data []byte, lo, hi uint64) (int, error) {
 		return len(v.arena), nil
 	}
 	if int64(len(v.arena))+int64(hi-lo) > v.limit {
-		return 0, fault.New(fault.Limit, "sub-array", fault.NoOffset, "more than %d bytes of var-length values", v.limit)
+		return 0, fault.New(fault.Limit, "sub-array", fault.NoOffset,
+			"more than %d bytes of var-length values", v.limit)
 	}
 	at := len(v.arena)
 	v.arena = append(v.arena, data[lo:hi]...)
@@ -44,7 +45,8 @@ func (v *varCells) values(limit int64) (Values, error) {
 	for _, s := range v.spans {
 		n += int64(s.n)
 		if n > limit {
-			return Values{}, fault.New(fault.Limit, "sub-array", fault.NoOffset, "more than %d bytes of var-length values", limit)
+			return Values{}, fault.New(fault.Limit, "sub-array", fault.NoOffset,
+				"more than %d bytes of var-length values", limit)
 		}
 	}
 	out := Values{Data: make([]byte, 0, n), Offsets: make([]uint64, len(v.spans))}

@@ -122,7 +122,8 @@ func (v *verifier) coords(ctx context.Context, f *Fragment) error {
 		return err
 	}
 	if root := union(tree.levels[0]); !root.intersects(s.Domain()) || !f.NonEmpty.covers(root.cut(s.Domain())) {
-		return fault.WithFile(fault.New(fault.Corrupt, rtreePart, fault.NoOffset, "it reaches past the non-empty domain"), f.uri+"/"+metadataName)
+		return fault.WithFile(fault.New(fault.Corrupt, rtreePart, fault.NoOffset,
+			"it reaches past the non-empty domain"), f.uri+"/"+metadataName)
 	}
 	var tiles []int64
 	tree.tiles(s.Domain(), func(t int64) { tiles = append(tiles, t) })
@@ -149,7 +150,8 @@ func (v *verifier) fixed(ctx context.Context, f *Fragment, attr int) error {
 		if err != nil {
 			return err
 		}
-		if _, err := v.r.decode(ctx, 0, tile, nextTiles{last: f.Tiles - 1}, n, a.Pipeline, a.Type.elem(int(a.Values)), 0, int(n)); err != nil {
+		if _, err := v.r.decode(ctx, 0, tile, nextTiles{last: f.Tiles - 1}, n, a.Pipeline,
+			a.Type.elem(int(a.Values)), 0, int(n)); err != nil {
 			return err
 		}
 		v.c.Tiles++

@@ -124,9 +124,11 @@ func (w *denseWalk) hidden() bool {
 // copyPlan describes how to copy a box of cells from a tile to a result in row-major order of some
 // dimensions. Strides and offsets are in cells.
 type copyPlan struct {
-	n, src, dst []int // per dimension of the result, the last one with stride 1: cells, stride in the tile, stride in the result
-	from, to    int   // offset of the first cell in the tile and in the result
-	first, last int   // first and last cell of the box in the tile
+	// per dimension of the result, the last one with stride 1: cells, stride in the tile, stride in
+	// the result
+	n, src, dst []int
+	from, to    int // offset of the first cell in the tile and in the result
+	first, last int // first and last cell of the box in the tile
 }
 
 // each calls f for every run of n cells along the last dimension. A run begins at cell src of the

@@ -28,7 +28,8 @@ func (a *Array) sparseFragment(ctx context.Context, name string, raw []byte, val
 	dims, size := len(s.Dims), s.DimType.Size()
 	n := len(raw) / (dims * size)
 	if n == 0 || len(raw)%(dims*size) != 0 {
-		return fault.New(fault.Corrupt, "coordinates", fault.NoOffset, "%d bytes are not a whole number of cells of %d dimensions", len(raw), dims)
+		return fault.New(fault.Corrupt, "coordinates", fault.NoOffset,
+			"%d bytes are not a whole number of cells of %d dimensions", len(raw), dims)
 	}
 	if err := s.checkValues(n, values); err != nil {
 		return err
@@ -37,7 +38,8 @@ func (a *Array) sparseFragment(ctx context.Context, name string, raw []byte, val
 	for i := range coords {
 		coords[i] = s.DimType.load(raw[i*size:])
 		if !s.Dims[i%dims].Domain.has(coords[i]) {
-			return fault.New(fault.Corrupt, "coordinates", fault.NoOffset, "%s of cell %d is outside dimension %q", s.DimType.FormatCoord(coords[i]), i/dims, s.Dims[i%dims].Name)
+			return fault.New(fault.Corrupt, "coordinates", fault.NoOffset, "%s of cell %d is outside dimension %q",
+				s.DimType.FormatCoord(coords[i]), i/dims, s.Dims[i%dims].Name)
 		}
 	}
 	order, err := s.globalOrder(coords, again)
@@ -106,7 +108,8 @@ func (s *Schema) globalOrder(coords []Coord, again bool) ([]int, error) {
 	slices.SortStableFunc(order, both)
 	for i := 1; i < n && !again; i++ {
 		if both(order[i-1], order[i]) == 0 {
-			return nil, fault.New(fault.Corrupt, "coordinates", fault.NoOffset, "cells %d and %d have the same coordinates", order[i-1], order[i])
+			return nil, fault.New(fault.Corrupt, "coordinates", fault.NoOffset,
+				"cells %d and %d have the same coordinates", order[i-1], order[i])
 		}
 	}
 	return order, nil

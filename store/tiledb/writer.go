@@ -35,7 +35,8 @@ type writer struct {
 // startFragment creates the directory.
 func (a *Array) startFragment(f *Fragment) (*writer, error) {
 	if a.o.Since != 0 || a.o.Until != 0 {
-		return nil, fault.WithFile(fault.New(fault.Unsupported, "array", fault.NoOffset, "an array that was opened at a time cannot be written to"), a.uri)
+		return nil, fault.WithFile(fault.New(fault.Unsupported, "array", fault.NoOffset,
+			"an array that was opened at a time cannot be written to"), a.uri)
 	}
 	if err := a.Schema.writable(); err != nil {
 		return nil, fault.WithFile(err, a.uri)
@@ -67,7 +68,8 @@ type tiles struct {
 }
 
 func (w *writer) create(attr int, variable bool) (*tiles, error) {
-	f, err := os.OpenFile(filepath.Join(w.dir, filepath.Base(w.f.file(w.s, attr, variable))), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o666)
+	f, err := os.OpenFile(filepath.Join(w.dir, filepath.Base(w.f.file(w.s, attr, variable))),
+		os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o666)
 	if err != nil {
 		return nil, err
 	}
@@ -122,14 +124,17 @@ func (a *Array) finalName(name string) (string, error) {
 			continue
 		}
 		if t == math.MaxUint64 && name == "" && a.isFragment(other) {
-			return "", fault.New(fault.Limit, "fragment", fault.NoOffset, "%s has the largest possible time: nothing can be written after it", other)
+			return "", fault.New(fault.Limit, "fragment", fault.NoOffset,
+				"%s has the largest possible time: nothing can be written after it", other)
 		}
 		now = max(now, t+1)
 		known := func(f *Fragment) bool { return f.Name == other }
 		// A consolidated fragment hides all fragments in its range of time, hence also one that it
 		// was not made from: its cells would be lost.
-		if from != to && f >= from && t <= to && !slices.ContainsFunc(a.Fragments, known) && !slices.ContainsFunc(a.Hidden, known) && a.isFragment(other) {
-			return "", fault.New(fault.Unsupported, "fragment", fault.NoOffset, "%s appeared meanwhile and would be hidden: try again", other)
+		if from != to && f >= from && t <= to && !slices.ContainsFunc(a.Fragments, known) &&
+			!slices.ContainsFunc(a.Hidden, known) && a.isFragment(other) {
+			return "", fault.New(fault.Unsupported, "fragment", fault.NoOffset,
+				"%s appeared meanwhile and would be hidden: try again", other)
 		}
 	}
 	if name == "" {

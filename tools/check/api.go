@@ -17,8 +17,9 @@ import (
 	"strings"
 )
 
-// checkAPI compares the exported declarations of the public packages with dir, a file NAME.go.txt for each folder of the
-// root, so that a review sees what a change does to the API. With write it writes them.
+// checkAPI compares the exported declarations of the public packages with dir, a file NAME.go.txt
+// for each folder of the root, so that a review sees what a change does to the API. With write it
+// writes them.
 func checkAPI(dir string, write bool) (problems []string, err error) {
 	packages, err := list("-json=ImportPath,Imports", "./...")
 	if err != nil {
@@ -151,7 +152,8 @@ func declared(set *token.FileSet, d ast.Decl) (texts []string, err error) {
 // that a value changes is no change of the API's shape.
 func value(d *ast.GenDecl, at int, v *ast.ValueSpec, name string) string {
 	typ := v.Type
-	for i := at; typ == nil && len(v.Values) == 0 && i > 0; i-- { // of a list with iota, the type stands in the first line
+	// of a list with iota, the type stands in the first line
+	for i := at; typ == nil && len(v.Values) == 0 && i > 0; i-- {
 		v = d.Specs[i-1].(*ast.ValueSpec)
 		typ = v.Type
 	}

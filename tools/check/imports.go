@@ -58,7 +58,8 @@ func checkImports() (problems []string, err error) {
 			continue
 		}
 		if _, known := level[from]; !known {
-			problems = append(problems, fmt.Sprintf("%s: %s is on no floor of tools/check/imports.go", p.ImportPath, from))
+			problems = append(problems, fmt.Sprintf("%s: %s is on no floor of tools/check/imports.go",
+				p.ImportPath, from))
 			continue
 		}
 		for _, i := range p.Imports {

@@ -33,7 +33,8 @@ func checkLines(root string) (problems []string, err error) {
 			return err
 		}
 		if d.IsDir() {
-			if name := d.Name(); path != root && (strings.HasPrefix(name, ".") || name == "testdata" || name == "node_modules") {
+			if name := d.Name(); path != root &&
+				(strings.HasPrefix(name, ".") || name == "testdata" || name == "node_modules") {
 				return fs.SkipDir
 			}
 			return nil
@@ -67,8 +68,8 @@ func columns(line string) int {
 	return utf8.RuneCountInString(line) + (tab-1)*strings.Count(line, "\t")
 }
 
-// longGo returns the numbers of the lines of a Go file that are too long. Generated files have none, nor have strings in
-// backquotes over several lines, since a break would change them.
+// longGo returns the numbers of the lines of a Go file that are too long. Generated files have
+// none, nor have strings in backquotes over several lines, since a break would change them.
 func longGo(src []byte) (long []int) {
 	if generated.Match(src) {
 		return nil

@@ -54,7 +54,8 @@ func Main(p Parts) {
 		signal.Stop(signals)
 		cancel(console.Interrupt{Signal: s})
 	}()
-	os.Exit(run(ctx, os.Args[1:], console.Env{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, SQL: p.SQL, Version: buildVersion()}))
+	os.Exit(run(ctx, os.Args[1:], console.Env{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, SQL: p.SQL,
+		Version: buildVersion()}))
 }
 
 // run runs one command line and returns its exit code.
@@ -101,9 +102,12 @@ Exit codes:
 	root.SetVersionTemplate("{{.Name}} {{.Version}}\n")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return console.WrongUsage(err) })
 	// cobra runs this once it has accepted the command line: see console.Started.
-	root.PersistentPreRun = func(cmd *cobra.Command, _ []string) { cmd.Root().Annotations = map[string]string{console.Started: ""} }
+	root.PersistentPreRun = func(cmd *cobra.Command, _ []string) {
+		cmd.Root().Annotations = map[string]string{console.Started: ""}
+	}
 	root.AddCommand(
-		raster.NewCat(env), raster.NewIndex(env), raster.NewFrame(env), raster.NewVerify(env), raster.NewConvert(env), raster.NewPaste(env),
+		raster.NewCat(env), raster.NewIndex(env), raster.NewFrame(env), raster.NewVerify(env),
+		raster.NewConvert(env), raster.NewPaste(env),
 		inspect.NewInfo(env), inspect.NewCRS(env),
 		container.NewLs(env), container.NewEntries(env), container.NewLocate(env), container.NewExtract(env),
 		container.NewSQL(env), container.NewAsk(env, run),

@@ -75,7 +75,8 @@ func (e *Engine) Len() int64 { return e.samples }
 // Fields returns the tensors.
 func (e *Engine) Fields() []loader.FieldInfo {
 	return []loader.FieldInfo{
-		{Name: "image", Kind: "raster", DType: chunk.Uint32, Shape: []int64{1, int64(e.RowElems)}, Axes: []string{"n", "x"}},
+		{Name: "image", Kind: "raster", DType: chunk.Uint32, Shape: []int64{1, int64(e.RowElems)},
+			Axes: []string{"n", "x"}},
 		{Name: "name", Kind: "text", Shape: []int64{1}, Axes: []string{"n"}},
 	}
 }
@@ -150,7 +151,8 @@ func (p *Pending) wait(ctx context.Context) (*loader.Batch, error) {
 		return nil, fault.New(fault.Limit, "ticket", fault.NoOffset, "%d rows", t.Rows())
 	}
 	rows := t.Rows()
-	b := &loader.Batch{Epoch: t.Epoch, First: t.First, Rows: rows, Valid: make([]bool, rows), Positions: make([]int64, rows), Samples: make([]int64, rows)}
+	b := &loader.Batch{Epoch: t.Epoch, First: t.First, Rows: rows, Valid: make([]bool, rows),
+		Positions: make([]int64, rows), Samples: make([]int64, rows)}
 	memory := loader.NewHeap(4 * rows * e.RowElems)
 	if e.Alloc != nil {
 		memory = e.Alloc(4 * rows * e.RowElems)
@@ -172,8 +174,10 @@ func (p *Pending) wait(ctx context.Context) (*loader.Batch, error) {
 		offsets = binary.LittleEndian.AppendUint64(offsets, uint64(len(names)))
 	}
 	b.Tensors = []loader.Tensor{
-		{Name: "image", DType: chunk.Uint32, Axes: []string{"n", "x"}, Shape: []int64{int64(rows), int64(e.RowElems)}, Data: data},
-		{Name: "name", Kind: loader.Text, Axes: []string{"n"}, Shape: []int64{int64(rows)}, Data: names, Offsets: offsets},
+		{Name: "image", DType: chunk.Uint32, Axes: []string{"n", "x"},
+			Shape: []int64{int64(rows), int64(e.RowElems)}, Data: data},
+		{Name: "name", Kind: loader.Text, Axes: []string{"n"}, Shape: []int64{int64(rows)},
+			Data: names, Offsets: offsets},
 	}
 	b.SetMemory(memory, func(keep bool) {
 		if keep {

@@ -71,7 +71,8 @@ func FaultError(f *chaskiv1.Fault) error {
 	}
 	for _, k := range []fault.Kind{fault.Corrupt, fault.Unsupported, fault.Limit, fault.NotFound} {
 		if f.GetKind() == k.Error() {
-			return &remote{line, &fault.Error{Kind: k, File: f.GetFile(), Part: f.GetPart(), Off: f.GetOffset(), Msg: line}, f}
+			return &remote{line, &fault.Error{Kind: k, File: f.GetFile(), Part: f.GetPart(),
+				Off: f.GetOffset(), Msg: line}, f}
 		}
 	}
 	kind := Internal

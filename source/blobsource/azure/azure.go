@@ -92,7 +92,9 @@ func (d *driver) Condition(as func(any) bool, tag remote.Tag) error {
 	var in *azblob.DownloadStreamOptions
 	if e := tag.Strong(); e != "" && as(&in) {
 		match := azcore.ETag(e)
-		in.AccessConditions = &azblob.AccessConditions{ModifiedAccessConditions: &azblob.ModifiedAccessConditions{IfMatch: &match}}
+		in.AccessConditions = &azblob.AccessConditions{
+			ModifiedAccessConditions: &azblob.ModifiedAccessConditions{IfMatch: &match},
+		}
 	}
 	return nil
 }

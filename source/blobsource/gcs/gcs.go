@@ -77,7 +77,8 @@ func (d *driver) Answer(r *blob.Reader, asked remote.Range) (*remote.Answer, err
 	}
 	at := out.Attrs
 	if at.Decompressed || at.ContentEncoding == "gzip" {
-		return nil, remote.Fail(remote.Refused, errors.New("the object is stored with gzip encoding: byte ranges of it cannot be read"))
+		return nil, remote.Fail(remote.Refused,
+			errors.New("the object is stored with gzip encoding: byte ranges of it cannot be read"))
 	}
 	n := out.Remain()
 	if at.StartOffset != asked.Off || n > asked.Len {

@@ -81,8 +81,10 @@ func (d *driver) connect(ctx context.Context) (*s3.Client, error) {
 	})
 	load := []func(*config.LoadOptions) error{
 		config.WithHTTPClient(build),
-		config.WithLogger(logging.Nop{}),                                   // errors carry what matters
-		config.WithRetryer(func() aws.Retryer { return aws.NopRetryer{} }), // package remote retries, and counts the attempts
+		config.WithLogger(logging.Nop{}), // errors carry what matters
+		config.WithRetryer(func() aws.Retryer {
+			return aws.NopRetryer{}
+		}), // package remote retries, and counts the attempts
 	}
 	if d.o.Region != "" {
 		load = append(load, config.WithRegion(d.o.Region))
@@ -97,7 +99,8 @@ func (d *driver) connect(ctx context.Context) (*s3.Client, error) {
 	if c.Region == "" {
 		c.Region = defaultRegion
 	}
-	if b, ok := c.HTTPClient.(*awshttp.BuildableClient); ok { // the SDK's own client, perhaps with certificates of the environment
+	// the SDK's own client, perhaps with certificates of the environment
+	if b, ok := c.HTTPClient.(*awshttp.BuildableClient); ok {
 		build = b
 	}
 	d.http = &http.Client{Transport: build.GetTransport(), CheckRedirect: func(*http.Request, []*http.Request) error {

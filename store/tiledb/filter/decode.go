@@ -21,7 +21,8 @@ const Spare = zstd.Spare
 // NewKey makes the cipher of AES-256-GCM from a key of 32 bytes.
 func NewKey(key []byte) (cipher.AEAD, error) {
 	if len(key) != 32 {
-		return nil, fault.New(fault.Unsupported, "key", fault.NoOffset, "an AES-256 key has 32 bytes, this one %d", len(key))
+		return nil, fault.New(fault.Unsupported, "key", fault.NoOffset,
+			"an AES-256 key has 32 bytes, this one %d", len(key))
 	}
 	b, err := aes.NewCipher(key)
 	if err != nil {
@@ -65,13 +66,16 @@ const chunkHeader = 12
 // nextChunk reads the chunk at src[off:].
 func nextChunk(src []byte, off int) (chunk, int, error) {
 	if len(src)-off < chunkHeader {
-		return chunk{}, 0, fault.New(fault.Corrupt, "chunk header", int64(off), "%d bytes left, %d needed", len(src)-off, chunkHeader)
+		return chunk{}, 0, fault.New(fault.Corrupt, "chunk header", int64(off), "%d bytes left, %d needed",
+			len(src)-off, chunkHeader)
 	}
 	h := src[off:]
-	orig, stored, meta := binary.LittleEndian.Uint32(h), binary.LittleEndian.Uint32(h[4:]), binary.LittleEndian.Uint32(h[8:])
+	orig, stored, meta := binary.LittleEndian.Uint32(h), binary.LittleEndian.Uint32(h[4:]),
+		binary.LittleEndian.Uint32(h[8:])
 	rest := h[chunkHeader:]
 	if uint64(stored)+uint64(meta) > uint64(len(rest)) {
-		return chunk{}, 0, fault.New(fault.Corrupt, "chunk header", int64(off), "%d bytes of metadata and %d of data, %d are left", meta, stored, len(rest))
+		return chunk{}, 0, fault.New(fault.Corrupt, "chunk header", int64(off),
+			"%d bytes of metadata and %d of data, %d are left", meta, stored, len(rest))
 	}
 	c := chunk{off: off, orig: int(orig), meta: rest[:meta:meta], data: rest[meta:][:stored:stored]}
 	return c, off + chunkHeader + int(meta) + int(stored), nil
@@ -348,9 +352,11 @@ func (p *parts) sizes(i int) (orig, stored uint32) {
 
 // each allocates room for the metadata and data of p, and calls f for each part with its
 // destination.
-func (d *Decoder) each(p *parts, dst, data []byte, final int, f func(i int, dst, src []byte) error) (m, out []byte, err error) {
+func (d *Decoder) each(p *parts, dst, data []byte, final int, f func(i int, dst, src []byte) error) (m, out []byte,
+	err error) {
 	if p.metaSize > maxMeta(final) {
-		return nil, nil, fault.New(fault.Limit, "metadata", fault.NoOffset, "%d bytes come out for %d of data", p.metaSize, final)
+		return nil, nil, fault.New(fault.Limit, "metadata", fault.NoOffset,
+			"%d bytes come out for %d of data", p.metaSize, final)
 	}
 	if out, err = d.room(dst, p.outSize, final); err != nil {
 		return nil, nil, err

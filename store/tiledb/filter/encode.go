@@ -116,7 +116,8 @@ func (x *Encoder) apply(f Filter, metas [][]byte, data []byte, e Elem) (meta, ou
 
 // parts runs f over every part: the metadata so far, and then the data. f appends the new bytes of
 // the part to out, and returns what the metadata says about it after its size.
-func (x *Encoder) parts(metas [][]byte, data []byte, f func(out, part []byte) (says, _ []byte, err error)) (meta, out []byte, err error) {
+func (x *Encoder) parts(metas [][]byte, data []byte, f func(out, part []byte) (says, _ []byte,
+	err error)) (meta, out []byte, err error) {
 	meta = binary.LittleEndian.AppendUint32(nil, uint32(len(metas)))
 	meta = binary.LittleEndian.AppendUint32(meta, 1)
 	for i := 0; i <= len(metas); i++ {
@@ -257,7 +258,8 @@ func (x *Encoder) compress(out []byte, f Filter, part []byte, e Elem) ([]byte, e
 		return x.compressLZ4(out, part)
 	case RLE:
 		if len(part)%e.Cell != 0 { // libtiledb expects whole tuples among the values of a dimension
-			return nil, fault.New(fault.Unsupported, "", fault.NoOffset, "%d bytes are not whole cells of %d", len(part), e.Cell)
+			return nil, fault.New(fault.Unsupported, "", fault.NoOffset,
+				"%d bytes are not whole cells of %d", len(part), e.Cell)
 		}
 		return rleEncode(out, part, e.Cell), nil
 	case DoubleDelta:

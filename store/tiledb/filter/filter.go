@@ -139,7 +139,8 @@ func Parse(b []byte) (Pipeline, int, error) {
 		}
 		id, size := ID(b[off]), binary.LittleEndian.Uint32(b[off+1:])
 		if id >= numFilters {
-			return Pipeline{}, 0, fault.New(fault.Unsupported, "filter pipeline", int64(off), "filter %d is unknown", id)
+			return Pipeline{}, 0, fault.New(fault.Unsupported, "filter pipeline", int64(off),
+				"filter %d is unknown", id)
 		}
 		if int64(size) != int64(id.metaSize()) || len(b)-off-5 < id.metaSize() {
 			return bad(off+1, "%d bytes of configuration for %v, %d expected", size, id, id.metaSize())

@@ -19,7 +19,8 @@ import (
 func Reads(t *testing.T, s *netsim.Server, d blobsource.Driver, scheme, path string) {
 	t.Helper()
 	o, err := blobsource.New(d, remote.Options{
-		Attempts: 3, Backoff: time.Millisecond, MaxBackoff: time.Millisecond, Timeout: 200 * time.Millisecond, MinRate: 1 << 30, Block: 1024,
+		Attempts: 3, Backoff: time.Millisecond, MaxBackoff: time.Millisecond, Timeout: 200 * time.Millisecond,
+		MinRate: 1 << 30, Block: 1024,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -41,7 +42,8 @@ func Reads(t *testing.T, s *netsim.Server, d blobsource.Driver, scheme, path str
 		t.Fatalf("size %d", r.Size())
 	}
 	got := make([]byte, 5000)
-	for _, f := range []netsim.Fault{netsim.None, netsim.Unavailable, netsim.ShortBody, netsim.StallBody, netsim.Reset} {
+	for _, f := range []netsim.Fault{netsim.None, netsim.Unavailable, netsim.ShortBody,
+		netsim.StallBody, netsim.Reset} {
 		s.OnRequest(func(n int, _ *netsim.Request) netsim.Fault {
 			if n == 0 {
 				return f
@@ -61,7 +63,8 @@ func Reads(t *testing.T, s *netsim.Server, d blobsource.Driver, scheme, path str
 		}
 	}
 	s.Always(netsim.Unavailable)
-	if err := r.ReadAt(ctx, got, 7); err == nil || fault.KindOf(err) != 0 || !strings.Contains(err.Error(), "3 attempts") {
+	if err := r.ReadAt(ctx, got, 7); err == nil || fault.KindOf(err) != 0 ||
+		!strings.Contains(err.Error(), "3 attempts") {
 		t.Error(err)
 	}
 	s.Always(netsim.None)

@@ -30,7 +30,8 @@ func NewLink(to string, roundTrip time.Duration, rate float64) (*Link, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &Link{Addr: ln.Addr().String(), to: to, delay: roundTrip / 2, rate: rate, listener: ln, conns: map[net.Conn]bool{}}
+	l := &Link{Addr: ln.Addr().String(), to: to, delay: roundTrip / 2, rate: rate, listener: ln,
+		conns: map[net.Conn]bool{}}
 	l.done.Go(l.accept)
 	return l, nil
 }

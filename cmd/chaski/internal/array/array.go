@@ -46,12 +46,15 @@ For an encrypted array, ` + tiledb.KeyVar + ` has the key (32 bytes), or
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd.Context(), env, args[0]) },
 	}
 	fl := cmd.Flags()
-	fl.StringVar(&f.sub, "sub", "", "the box, LO..HI,LO..HI: one interval for each dimension (default: the whole domain)")
+	fl.StringVar(&f.sub, "sub", "",
+		"the box, LO..HI,LO..HI: one interval for each dimension (default: the whole domain)")
 	fl.StringVar(&f.format, "format", "sha256", "sha256")
 	f.at.Add(fl)
 	fl.StringSliceVar(&f.attrs, "attr", nil, "`NAMES` of the attributes to read (default: all)")
-	fl.Int64Var(&f.maxTile, "max-tile", tiledb.DefaultMaxTile, "refuse tiles that are larger than this when decoded, in bytes")
-	fl.Int64Var(&f.maxResult, "max-result", tiledb.DefaultMaxResult, "refuse results of an attribute that are larger than this, in bytes")
+	fl.Int64Var(&f.maxTile, "max-tile", tiledb.DefaultMaxTile,
+		"refuse tiles that are larger than this when decoded, in bytes")
+	fl.Int64Var(&f.maxResult, "max-result", tiledb.DefaultMaxResult,
+		"refuse results of an attribute that are larger than this, in bytes")
 	return cmd
 }
 
@@ -75,12 +78,14 @@ func (f *arrayFlags) run(ctx context.Context, env console.Env, path string) erro
 	if err := console.OneOf("format", f.format, "sha256"); err != nil {
 		return err
 	}
-	if err := console.FirstError(console.AtLeast("max-tile", f.maxTile, 1), console.AtLeast("max-result", f.maxResult, 1)); err != nil {
+	if err := console.FirstError(console.AtLeast("max-tile", f.maxTile, 1),
+		console.AtLeast("max-result", f.maxResult, 1)); err != nil {
 		return err
 	}
 	files := open.NewOpener(true)
 	defer files.Close()
-	a, err := open.Array(ctx, tiledb.Over{Opener: files}, path, f.at.Options(tiledb.Options{MaxTile: f.maxTile, MaxResult: f.maxResult}))
+	a, err := open.Array(ctx, tiledb.Over{Opener: files}, path,
+		f.at.Options(tiledb.Options{MaxTile: f.maxTile, MaxResult: f.maxResult}))
 	if err != nil {
 		return err
 	}

@@ -44,7 +44,8 @@ with bzip2, because chaski reads bzip2 but does not write it. For encrypted arra
 	}
 	fl := cmd.Flags()
 	fl.BoolVar(&f.remove, "remove", false, "delete the merged fragments, and all hidden ones")
-	fl.Int64Var(&f.maxResult, "max-result", tiledb.DefaultMaxResult, "memory for lists of tiles, or for cells to sort, in bytes")
+	fl.Int64Var(&f.maxResult, "max-result", tiledb.DefaultMaxResult,
+		"memory for lists of tiles, or for cells to sort, in bytes")
 	return cmd
 }
 
@@ -64,7 +65,8 @@ func (f *consolidateFlags) run(ctx context.Context, env console.Env, path string
 		return err
 	}
 	if source.IsRemote(path) {
-		return fault.WithFile(fault.New(fault.Unsupported, "array", fault.NoOffset, "it is remote: only local arrays can be written to"), path)
+		return fault.WithFile(fault.New(fault.Unsupported, "array", fault.NoOffset,
+			"it is remote: only local arrays can be written to"), path)
 	}
 	var files tiledb.Files
 	defer files.Close()
@@ -78,7 +80,8 @@ func (f *consolidateFlags) run(ctx context.Context, env console.Env, path string
 	if err != nil {
 		return fault.WithFile(err, path)
 	}
-	out := Consolidated{Array: path, Merged: append([]string{}, m.From...), Before: m.Before, Bytes: m.Bytes, Removed: append([]string{}, m.Removed...), Freed: m.Freed}
+	out := Consolidated{Array: path, Merged: append([]string{}, m.From...), Before: m.Before, Bytes: m.Bytes,
+		Removed: append([]string{}, m.Removed...), Freed: m.Freed}
 	if m.Fragment != "" {
 		out.Fragment = &m.Fragment
 	}

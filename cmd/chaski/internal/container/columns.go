@@ -62,7 +62,8 @@ func (e *entryArrays) fill(ctx context.Context, d *taco.Dataset, level int, rows
 }
 
 func (e *entryArrays) write(w io.Writer) error {
-	for _, a := range []any{e.row, e.parent, e.folder, e.file, e.offset, e.size, e.ids.ends, e.ids.data, e.names.ends, e.names.data} {
+	for _, a := range []any{e.row, e.parent, e.folder, e.file, e.offset, e.size, e.ids.ends, e.ids.data,
+		e.names.ends, e.names.data} {
 		if err := writeColumn(w, a); err != nil {
 			return err
 		}

@@ -39,8 +39,10 @@ PATH may also be a byte range as GDAL writes it, /vsisubfile/OFFSET_SIZE,FILE, o
 		Args: console.ExactlyOne("PATH"),
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd.Context(), env, args[0]) },
 	}
-	cmd.Flags().StringVarP(&f.out, "output", "o", "", "`FILE` to write, or a new directory for a folder (default: standard output)")
-	cmd.Flags().StringVar(&f.base, "base-path", "", "`DIR` of the source files of a catalog (default: the directory of the catalog)")
+	cmd.Flags().StringVarP(&f.out, "output", "o", "",
+		"`FILE` to write, or a new directory for a folder (default: standard output)")
+	cmd.Flags().StringVar(&f.base, "base-path", "",
+		"`DIR` of the source files of a catalog (default: the directory of the catalog)")
 	return cmd
 }
 
@@ -143,7 +145,8 @@ func (f *extractFlags) folder(ctx context.Context, files source.Opener, d *taco.
 func extractTo(ctx context.Context, dir string, files source.Opener, folder, leaf taco.Entry) error {
 	rel := filepath.FromSlash(strings.TrimPrefix(leaf.Path, folder.Path+"/"))
 	if !filepath.IsLocal(rel) {
-		return fault.WithFile(fault.New(fault.Unsupported, "sample "+leaf.Path, fault.NoOffset, "its path would lead out of the directory"), leaf.URI)
+		return fault.WithFile(fault.New(fault.Unsupported, "sample "+leaf.Path, fault.NoOffset,
+			"its path would lead out of the directory"), leaf.URI)
 	}
 	name := filepath.Join(dir, rel)
 	if err := os.MkdirAll(filepath.Dir(name), 0o777); err != nil {

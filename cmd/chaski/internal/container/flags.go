@@ -25,22 +25,26 @@ type containerFlags struct {
 }
 
 func (f *containerFlags) add(fl *pflag.FlagSet) {
-	fl.StringVar(&f.base, "base-path", "", "`DIR` of the source files of a catalog (default: the directory of the catalog)")
-	fl.StringVar(&f.mode, "columns-mode", "intersection", "what to do with columns that some containers lack: intersection, fill_missing or strict")
+	fl.StringVar(&f.base, "base-path", "",
+		"`DIR` of the source files of a catalog (default: the directory of the catalog)")
+	fl.StringVar(&f.mode, "columns-mode", "intersection",
+		"what to do with columns that some containers lack: intersection, fill_missing or strict")
 }
 
 // open opens containers. It keeps their warnings for warn.
-func (f *containerFlags) open(ctx context.Context, files source.Opener, paths []string, filters ...taco.Filter) (*taco.Dataset, error) {
+func (f *containerFlags) open(ctx context.Context, files source.Opener, paths []string,
+	filters ...taco.Filter) (*taco.Dataset, error) {
 	mode, err := tables.ParseMode(f.mode)
 	if err != nil {
 		return nil, console.WrongUsage(err)
 	}
-	return taco.Open(ctx, files, paths, taco.Options{BasePath: f.base, Mode: mode, Chosen: f.chosen, Filters: filters, Warn: func(m string) {
-		// Conditions that join groups repeat their warning with each question of a session.
-		if !slices.Contains(f.warnings, m) {
-			f.warnings = append(f.warnings, m)
-		}
-	}})
+	return taco.Open(ctx, files, paths, taco.Options{BasePath: f.base, Mode: mode, Chosen: f.chosen,
+		Filters: filters, Warn: func(m string) {
+			// Conditions that join groups repeat their warning with each question of a session.
+			if !slices.Contains(f.warnings, m) {
+				f.warnings = append(f.warnings, m)
+			}
+		}})
 }
 
 // warn prints the warnings of a command that succeeded, and returns its error. A command that fails

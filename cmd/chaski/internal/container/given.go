@@ -25,7 +25,9 @@ type conditionFlags struct {
 }
 
 func (f *conditionFlags) add(fl *pflag.FlagSet) {
-	fl.StringVar(&f.text, "given", "", "use only the samples of level 0 that meet a `JSON` list of conditions, like \"where\" of a spec; @FILE reads the list from a file")
+	fl.StringVar(&f.text, "given", "",
+		"use only the samples of level 0 that meet a `JSON` list of conditions, like \"where\" of a spec; @FILE "+
+			"reads the list from a file")
 }
 
 // fromFile returns the content of FILE for an argument "@FILE", and any other argument unchanged. It

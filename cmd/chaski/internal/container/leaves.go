@@ -50,7 +50,8 @@ type Leaf struct {
 }
 
 // listLeaves lists the samples that have bytes, below the samples of level 0 that the flags leave.
-func (f *lsFlags) listLeaves(ctx context.Context, w io.Writer, files source.Opener, d *taco.Dataset, left taco.Selection) error {
+func (f *lsFlags) listLeaves(ctx context.Context, w io.Writer, files source.Opener, d *taco.Dataset,
+	left taco.Selection) error {
 	var roots []int // nil: all
 	if left != nil {
 		roots = left[0]
@@ -101,7 +102,8 @@ func (f *lsFlags) listLeaves(ctx context.Context, w io.Writer, files source.Open
 
 // isLeft reports whether --bbox and --datetime leave a sample below level 0. known caches the rows of
 // levels, since finding them reads a table.
-func isLeft(ctx context.Context, d *taco.Dataset, left taco.Selection, known map[int][]int, e taco.Entry) (bool, error) {
+func isLeft(ctx context.Context, d *taco.Dataset, left taco.Selection, known map[int][]int,
+	e taco.Entry) (bool, error) {
 	rows, ok := known[e.Level]
 	if !ok {
 		var err error
@@ -136,7 +138,8 @@ func (f *lsFlags) listLeaf(ctx context.Context, w io.Writer, files source.Opener
 	if f.format == "json" {
 		return console.PrintJSON(w, l)
 	}
-	_, err := fmt.Fprintf(w, "%s\t%d\t%s\t%s\n", console.Printable(l.Path), l.Size, l.SHA256, console.Printable(taco.VSI(e)))
+	_, err := fmt.Fprintf(w, "%s\t%d\t%s\t%s\n", console.Printable(l.Path), l.Size, l.SHA256,
+		console.Printable(taco.VSI(e)))
 	return err
 }
 

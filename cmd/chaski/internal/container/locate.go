@@ -41,7 +41,8 @@ those of the children.`,
 			return f.locate(cmd.Context(), env, args[0], args[1:], format)
 		},
 	}
-	cmd.Flags().StringVar(&f.base, "base-path", "", "`DIR` of the source files of a catalog (default: the directory of the catalog)")
+	cmd.Flags().StringVar(&f.base, "base-path", "",
+		"`DIR` of the source files of a catalog (default: the directory of the catalog)")
 	cmd.Flags().StringVar(&format, "format", "text", "text or json")
 	f.mode = "intersection"
 	return cmd

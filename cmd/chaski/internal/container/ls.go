@@ -50,7 +50,8 @@ part, or the whole: data.tortilla stands for data.0000.part.tortilla and so on.
 	f.Filter.Add(fl)
 	fl.BoolVar(&f.leaves, "leaves", false, "list the samples of all levels that have bytes")
 	fl.BoolVar(&f.sha256, "sha256", false, "with --leaves: read the bytes and print their hash")
-	fl.BoolVar(&f.padding, "padding", false, "also list placeholders, and the histograms that a streaming TACO stores among its samples")
+	fl.BoolVar(&f.padding, "padding", false,
+		"also list placeholders, and the histograms that a streaming TACO stores among its samples")
 	fl.IntVar(&f.level, "level", 0, "`LEVEL` to list")
 	fl.StringVar(&f.format, "format", "text", "text or json")
 	return cmd
@@ -60,7 +61,8 @@ func (f *lsFlags) run(ctx context.Context, env console.Env, paths []string) erro
 	if err := console.OneOf("format", f.format, "text", "json"); err != nil {
 		return err
 	}
-	if err := console.FirstError(console.AtLeast("level", f.level, 0), console.AtLeast("offset", f.Offset, 0)); err != nil {
+	if err := console.FirstError(console.AtLeast("level", f.level, 0),
+		console.AtLeast("offset", f.Offset, 0)); err != nil {
 		return err
 	}
 	switch {
@@ -205,7 +207,8 @@ func (f *lsFlags) listText(ctx context.Context, w io.Writer, d *taco.Dataset, _ 
 		if err != nil {
 			return err
 		}
-		if _, err := fmt.Fprintf(w, "%s\t%v\t%s\n", console.Printable(e.Path), e.Kind, console.Printable(taco.VSI(e))); err != nil {
+		if _, err := fmt.Fprintf(w, "%s\t%v\t%s\n", console.Printable(e.Path), e.Kind,
+			console.Printable(taco.VSI(e))); err != nil {
 			return err
 		}
 	}

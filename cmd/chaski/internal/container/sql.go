@@ -71,12 +71,14 @@ that meet its conditions. A QUERY @FILE is read from the file.
 	cmd.Flags().StringVar(&format, "format", "text", "text, json or arrow")
 	given.add(cmd.Flags())
 	given.sql = env.SQL
-	cmd.Flags().BoolVar(&given.stored, "stored", false, "tables have every row of the file, including the histograms of a streaming TACO")
+	cmd.Flags().BoolVar(&given.stored, "stored", false,
+		"tables have every row of the file, including the histograms of a streaming TACO")
 	cmd.MarkFlagsMutuallyExclusive("given", "stored")
 	return cmd
 }
 
-func runSQL(ctx context.Context, env console.Env, f *containerFlags, given *conditionFlags, format, sql string, paths []string) (err error) {
+func runSQL(ctx context.Context, env console.Env, f *containerFlags, given *conditionFlags, format, sql string,
+	paths []string) (err error) {
 	subset, err := given.subset()
 	if err != nil {
 		return err

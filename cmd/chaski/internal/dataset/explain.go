@@ -165,7 +165,8 @@ func (r *ExplainReport) print(w io.Writer) {
 	if r.World > 1 {
 		fmt.Fprintf(w, ", rank %d of %d", r.Rank, r.World)
 	}
-	fmt.Fprintf(w, ": positions from %d, %d rows\n%s\n", r.Ticket.First, len(r.Rows), "fields: "+strings.Join(r.Fields, "; "))
+	fmt.Fprintf(w, ": positions from %d, %d rows\n%s\n", r.Ticket.First, len(r.Rows),
+		"fields: "+strings.Join(r.Fields, "; "))
 	for i := range r.Rows {
 		row := &r.Rows[i]
 		printRow(w, &row.RowPlan)
@@ -217,7 +218,8 @@ func printRuns(w io.Writer, array string, runs []loader.RangePlan) {
 	for _, r := range runs {
 		if r.File != file {
 			file = r.File
-			fmt.Fprintf(w, " %s:", console.OneLine(strings.TrimPrefix(strings.TrimPrefix(file, strings.TrimRight(array, "/")), "/")))
+			fmt.Fprintf(w, " %s:", console.OneLine(strings.TrimPrefix(strings.TrimPrefix(file,
+				strings.TrimRight(array, "/")), "/")))
 		}
 		fmt.Fprintf(w, " %d+%d", r.Off, r.Len)
 	}
@@ -228,7 +230,8 @@ func printAsset(w io.Writer, a *loader.AssetPlan) {
 		fmt.Fprintf(w, "  %s, step %d: padding\n", console.OneLine(a.Field), a.Step)
 		return
 	}
-	fmt.Fprintf(w, "  %s: %s\n    %d x %d from (%d, %d) of %d x %d pixels\n", console.OneLine(a.Field), console.OneLine(a.URI), a.Window.H, a.Window.W, a.Window.Y, a.Window.X, a.Size.H, a.Size.W)
+	fmt.Fprintf(w, "  %s: %s\n    %d x %d from (%d, %d) of %d x %d pixels\n", console.OneLine(a.Field),
+		console.OneLine(a.URI), a.Window.H, a.Window.W, a.Window.Y, a.Window.X, a.Size.H, a.Size.W)
 	printRuns(w, a.URI, a.Runs)
 	fmt.Fprint(w, "\n    chunks")
 	decoded := int64(0)
@@ -244,7 +247,8 @@ func printAsset(w io.Writer, a *loader.AssetPlan) {
 }
 
 func (t *stepTime) print(w io.Writer) {
-	fmt.Fprintf(w, "\nread in %.1f ms: %d chunks, decoded %s\n", t.Seconds*1e3, t.Chunks, console.DecimalSize(t.Decoded))
+	fmt.Fprintf(w, "\nread in %.1f ms: %d chunks, decoded %s\n", t.Seconds*1e3, t.Chunks,
+		console.DecimalSize(t.Decoded))
 	sum := 0.0
 	for _, s := range t.Stages {
 		sum += s.Seconds

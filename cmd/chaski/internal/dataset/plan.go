@@ -99,7 +99,8 @@ func (f *planFlags) do(cmd *cobra.Command, env console.Env, path string) error {
 	if err != nil {
 		return console.UsageUnlessFault(err)
 	}
-	r := planReport{Spec: e.Hash(), Dataset: e.Fingerprint(), Fields: fieldStrings(e.Fields()), Forecast: p, MemoryTotal: p.Memory.Total(), Exact: p.Exact()}
+	r := planReport{Spec: e.Hash(), Dataset: e.Fingerprint(), Fields: fieldStrings(e.Fields()), Forecast: p,
+		MemoryTotal: p.Memory.Total(), Exact: p.Exact()}
 	if f.run.JSON {
 		return console.PrintJSON(env.Out, r)
 	}
@@ -107,7 +108,8 @@ func (f *planFlags) do(cmd *cobra.Command, env console.Env, path string) error {
 }
 
 func (r *planReport) print(env console.Env, spec loader.Spec) error {
-	fmt.Fprintf(env.Out, "spec %s of dataset %s\nepoch %d: %d samples, %d steps of %d", r.Spec, r.Dataset, r.Epoch, r.Samples, r.Steps, spec.BatchSize)
+	fmt.Fprintf(env.Out, "spec %s of dataset %s\nepoch %d: %d samples, %d steps of %d", r.Spec, r.Dataset, r.Epoch,
+		r.Samples, r.Steps, spec.BatchSize)
 	if r.World > 1 {
 		fmt.Fprintf(env.Out, "; rank %d of %d", r.Rank, r.World)
 	}
@@ -155,7 +157,8 @@ func (r *planReport) sources() [][]string {
 	rows := [][]string{{"source", "samples", "bad", "requests", "read", "chunks decoded", "decoded"}}
 	for i := range r.Sources {
 		w := &r.Sources[i]
-		rows = append(rows, []string{console.OneLine(w.Name), fmt.Sprint(w.Rows), fmt.Sprint(w.Bad), fmt.Sprint(w.Requests), console.DecimalSize(w.Bytes), fmt.Sprint(w.Chunks), console.DecimalSize(w.Decoded)})
+		rows = append(rows, []string{console.OneLine(w.Name), fmt.Sprint(w.Rows), fmt.Sprint(w.Bad),
+			fmt.Sprint(w.Requests), console.DecimalSize(w.Bytes), fmt.Sprint(w.Chunks), console.DecimalSize(w.Decoded)})
 	}
 	return rows
 }
@@ -164,13 +167,15 @@ func (r *planReport) memory() [][]string {
 	m := &r.Memory
 	rows := [][]string{
 		{"memory at most", "each", "number", "total"},
-		{"batches", console.DecimalSize(m.Batch), fmt.Sprint(m.Batches), console.DecimalSize(m.Batch * int64(m.Batches))},
+		{"batches", console.DecimalSize(m.Batch), fmt.Sprint(m.Batches),
+			console.DecimalSize(m.Batch * int64(m.Batches))},
 	}
 	if m.Tiles > 0 {
 		rows = append(rows, []string{"shared tiles", "", "", console.DecimalSize(m.Tiles)})
 	}
 	return append(rows,
-		[]string{"workers", console.DecimalSize(m.Worker), fmt.Sprint(m.Workers), console.DecimalSize(m.Worker * int64(m.Workers))},
+		[]string{"workers", console.DecimalSize(m.Worker), fmt.Sprint(m.Workers),
+			console.DecimalSize(m.Worker * int64(m.Workers))},
 		[]string{"headers, tables", "", "", console.DecimalSize(m.Catalog)},
 		[]string{"sum", "", "", console.DecimalSize(m.Total())})
 }
@@ -183,10 +188,12 @@ func (r *planReport) notes() (out []string) {
 		out = append(out, "exact: every step was examined")
 	}
 	if r.Evicted > 0 {
-		out = append(out, fmt.Sprintf("%d tiles have to make room for others: the numbers hold for one worker, and more memory would save decoding", r.Evicted))
+		out = append(out, fmt.Sprintf("%d tiles have to make room for others: the numbers hold for one worker, "+
+			"and more memory would save decoding", r.Evicted))
 	}
 	if r.Loose {
-		out = append(out, "which values of points or sparse fragments are read depends on their coordinates: requests are an estimate, and bytes an upper bound")
+		out = append(out, "which values of points or sparse fragments are read depends on their coordinates: "+
+			"requests are an estimate, and bytes an upper bound")
 	}
 	if r.FirstBad != "" {
 		out = append(out, fmt.Sprintf("%d samples cannot be read, the first: %s", r.Total.Bad, r.FirstBad))

@@ -91,7 +91,9 @@ func (f *quarantineFlags) do(ctx context.Context, env console.Env, args []string
 	}
 	r.Skipped, r.Bad = list.Skipped, list.Records()
 	if f.out != "" {
-		if err := console.WriteFile(f.out, env.Out, func(w io.Writer) error { return quarantine.Write(w, r.Bad) }); err != nil {
+		if err := console.WriteFile(f.out, env.Out, func(w io.Writer) error {
+			return quarantine.Write(w, r.Bad)
+		}); err != nil {
 			return err
 		}
 		if f.out == "-" {
@@ -119,7 +121,8 @@ func readList(l *quarantine.List, name string) error {
 }
 
 // check reads all samples of a run and adds the bad ones to list and r.
-func (f *quarantineFlags) check(ctx context.Context, env console.Env, path string, list *quarantine.List, r *quarantineReport) error {
+func (f *quarantineFlags) check(ctx context.Context, env console.Env, path string, list *quarantine.List,
+	r *quarantineReport) error {
 	e, closeAll, err := f.run.Open(ctx, env, path, func(spec *loader.Spec, _ *loader.Options) {
 		spec.BadSamples = loader.BadSkip // with the policy error, the first bad sample would end the check
 	})
@@ -160,7 +163,8 @@ func (r *quarantineReport) print(w io.Writer, checked bool) {
 		}
 		fmt.Fprint(w, console.OneLine(b.Message))
 		if b.Instead != nil {
-			fmt.Fprintf(w, "  (substitute: %s)", cmp.Or(console.OneLine(b.Instead.ID), fmt.Sprint("row ", b.Instead.Row)))
+			fmt.Fprintf(w, "  (substitute: %s)", cmp.Or(console.OneLine(b.Instead.ID),
+				fmt.Sprint("row ", b.Instead.Row)))
 		}
 		fmt.Fprintln(w)
 	}

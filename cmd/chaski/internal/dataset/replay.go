@@ -108,5 +108,6 @@ func writeTensor(z *npy.Zip, t *loader.Tensor) error {
 	case loader.Text:
 		return z.Strings(t.Name, shape, t.Texts())
 	}
-	return fault.New(fault.Unsupported, fmt.Sprintf("tensor %q", t.Name), fault.NoOffset, "it is ragged, which .npz cannot hold")
+	return fault.New(fault.Unsupported, fmt.Sprintf("tensor %q", t.Name), fault.NoOffset,
+		"it is ragged, which .npz cannot hold")
 }

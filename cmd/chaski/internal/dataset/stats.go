@@ -84,7 +84,8 @@ that the conditions leave, so that they must be those of the run.`,
 				if flags.IsSpec(args[0]) {
 					return console.Usagef("--from-metadata needs a container: %s is a spec", args[0])
 				}
-				for _, name := range []string{"split", "sampling", "dims", "timestamp", "workers", "max-chunk", "bad-samples"} {
+				for _, name := range []string{"split", "sampling", "dims", "timestamp", "workers",
+					"max-chunk", "bad-samples"} {
 					if cmd.Flags().Changed(name) {
 						return console.Usagef("--%s is about pixels, which --from-metadata does not read", name)
 					}
@@ -103,13 +104,17 @@ that the conditions leave, so that they must be those of the run.`,
 	fl.IntVar(&f.workers, "workers", 0, "decoding workers (default: the number of processors)")
 	flags.AddMaxChunk(fl, &f.maxChunk)
 	own.StringVar(&f.bad, "bad-samples", loader.BadError, "what to do with samples that cannot be read: error or skip")
-	fl.BoolVar(&f.metadata, "from-metadata", false, "pool the statistics in the rows of a container, without reading pixels")
-	fl.StringVar(&f.component, "component", "*", "with --from-metadata: pool only the samples of the deepest level with this `ID` (default: all)")
+	fl.BoolVar(&f.metadata, "from-metadata", false,
+		"pool the statistics in the rows of a container, without reading pixels")
+	fl.StringVar(&f.component, "component", "*",
+		"with --from-metadata: pool only the samples of the deepest level with this `ID` (default: all)")
 	fl.StringVar(&f.format, "format", "json", "json")
 	own.StringVar(&f.base, "base-path", "", "`DIR` of the source files of a catalog of containers")
 	fl.BoolVar(&f.sampling, "sampling", false, "write the weights of the sampler weighted_window")
-	fl.StringVar(&f.weights.Field, "count", "", "with --sampling: the `FIELD` whose pixels to count (default: the last field)")
-	fl.Float64SliceVar(&f.weights.Classes, "classes", nil, "with --sampling: count only these values of its first band (default: all valid pixels)")
+	fl.StringVar(&f.weights.Field, "count", "",
+		"with --sampling: the `FIELD` whose pixels to count (default: the last field)")
+	fl.Float64SliceVar(&f.weights.Classes, "classes", nil,
+		"with --sampling: count only these values of its first band (default: all valid pixels)")
 	fl.Lookup("classes").DefValue = "" // pflag would print (default []), which contradicts the text
 	fl.IntVar(&f.weights.Cell, "cell", 64, "with --sampling: side of a cell, in pixels of the first field")
 	fl.AddFlagSet(own)
@@ -154,7 +159,8 @@ func (f *statsFlags) pooled(ctx context.Context, env console.Env, name string) e
 
 // report returns the statistics of all components under their ids or, with --field, of some under the
 // names of the fields.
-func (f *statsFlags) report(ctx context.Context, d *taco.Dataset, fields []loader.Field, keep func(row int) bool) (*stats.Report, error) {
+func (f *statsFlags) report(ctx context.Context, d *taco.Dataset, fields []loader.Field,
+	keep func(row int) bool) (*stats.Report, error) {
 	if len(fields) == 0 {
 		return d.Report(ctx, f.component, keep)
 	}
@@ -230,7 +236,8 @@ func (f *statsFlags) run(ctx context.Context, env console.Env, dataset string) e
 	bar := console.NewBar(env.Err, "reading", -1)
 	opener := open.NewOpener(true)
 	defer opener.Close()
-	r, err := survey.Stats(ctx, spec, loader.Options{Workers: f.workers, MaxChunkBytes: f.maxChunk, Opener: opener, SQL: env.SQL}, bar.Set)
+	r, err := survey.Stats(ctx, spec, loader.Options{Workers: f.workers, MaxChunkBytes: f.maxChunk, Opener: opener,
+		SQL: env.SQL}, bar.Set)
 	bar.Done()
 	if err != nil {
 		return console.UsageUnlessFault(err)
@@ -263,7 +270,8 @@ func (f *statsFlags) specOf(dataset string) (loader.Spec, error) {
 func (f *statsFlags) writeWeights(ctx context.Context, env console.Env, spec loader.Spec) error {
 	bar := console.NewBar(env.Err, "reading", -1)
 	var b bytes.Buffer
-	err := loader.Weights(ctx, &b, spec, loader.Options{Workers: f.workers, MaxChunkBytes: f.maxChunk, SQL: env.SQL}, f.weights, bar.Set)
+	err := loader.Weights(ctx, &b, spec, loader.Options{Workers: f.workers, MaxChunkBytes: f.maxChunk,
+		SQL: env.SQL}, f.weights, bar.Set)
 	bar.Done()
 	if err != nil {
 		return console.UsageUnlessFault(err)

@@ -44,7 +44,8 @@ func (f *stepFlags) at(fl *pflag.FlagSet, e *loader.Engine) (stepAt, error) {
 	spec, steps := e.Spec(), e.Steps()
 	s := stepAt{Epoch: f.epoch, Step: f.step, Rank: f.rank, World: f.world}
 	named := fl.Changed("epoch") || fl.Changed("step")
-	if err := console.FirstError(checkRank(f.rank, f.world), console.AtLeast("step", f.step, 0), console.AtLeast("back", f.back, 0)); err != nil {
+	if err := console.FirstError(checkRank(f.rank, f.world), console.AtLeast("step", f.step, 0),
+		console.AtLeast("back", f.back, 0)); err != nil {
 		return s, err
 	}
 	switch {

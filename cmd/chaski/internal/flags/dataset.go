@@ -43,16 +43,23 @@ func (f *Dataset) Add(to *pflag.FlagSet, batch int, shuffle bool) {
 	fl.IntSliceVar(&f.bands, "bands", nil, "bands of the first field, zero-based (default: all)")
 	fl.IntVar(&f.Batch, "batch", batch, "samples in a batch")
 	fl.StringVar(&f.window, "window", "", "`HxW`: draw random windows of this size in pixels (default: the whole chip)")
-	fl.IntVar(&f.perAsset, "per-asset", 0, "windows that an epoch takes from each asset; visits for tile_window (default: 1; for tile_window its number of tiles)")
-	fl.StringVar(&f.sampler, "sampler", "", "how windows are chosen: random_window, grid, resized_window, weighted_window or tile_window (default: random_window if --window is set)")
+	fl.IntVar(&f.perAsset, "per-asset", 0,
+		"windows that an epoch takes from each asset; visits for tile_window (default: 1; for tile_window its "+
+			"number of tiles)")
+	fl.StringVar(&f.sampler, "sampler", "",
+		"how windows are chosen: random_window, grid, resized_window, weighted_window or tile_window (default: "+
+			"random_window if --window is set)")
 	fl.StringVar(&f.stride, "stride", "", "`HxW`: distance between the windows of a grid (default: the window)")
 	fl.StringVar(&f.weights, "weights", "", "`FILE` that 'chaski stats --sampling' wrote, for weighted_window")
 	fl.IntVar(&f.perVisit, "per-visit", 0, "windows that tile_window takes from a tile on each visit (default: 16)")
-	fl.Int64Var(&f.pool, "pool-bytes", 0, "memory for the decoded tiles of a pool of tile_window, in bytes (default: 64 MiB)")
-	fl.StringVar(&f.augment, "augment", "", "random flips and rotations: flip_x, flip_y, flips, rotations or d4 (default: none)")
+	fl.Int64Var(&f.pool, "pool-bytes", 0,
+		"memory for the decoded tiles of a pool of tile_window, in bytes (default: 64 MiB)")
+	fl.StringVar(&f.augment, "augment", "",
+		"random flips and rotations: flip_x, flip_y, flips, rotations or d4 (default: none)")
 	fl.BoolVar(&f.shuffle, "shuffle", shuffle, "shuffle the samples")
 	fl.Uint64Var(&f.Seed, "seed", 0, "seed of the order and the windows")
-	fl.StringVar(&f.Bad, "bad-samples", loader.BadError, "what to do with samples that cannot be read: error, skip, replace or fill")
+	fl.StringVar(&f.Bad, "bad-samples", loader.BadError,
+		"what to do with samples that cannot be read: error, skip, replace or fill")
 	to.AddFlagSet(fl)
 }
 
@@ -60,9 +67,12 @@ func (f *Dataset) Add(to *pflag.FlagSet, batch int, shuffle bool) {
 func (f *Dataset) AddArithmetic(to *pflag.FlagSet) {
 	fl := &f.Own
 	fl.StringVar(&f.Layout, "layout", "n b y x", "einops pattern of the first field")
-	fl.StringVar(&f.DType, "dtype", "float32", "dtype of the first field: native, float32, float16, bfloat16, uint8 or int64")
-	fl.StringVar(&f.normalize, "normalize", "", "normalise with --stats: mean_std, min_max or percentile (default: none)")
-	fl.StringVar(&f.stats, "stats", "", "`FILE` with the JSON of 'chaski stats', or with the lists \"mean\" and \"std\"")
+	fl.StringVar(&f.DType, "dtype", "float32",
+		"dtype of the first field: native, float32, float16, bfloat16, uint8 or int64")
+	fl.StringVar(&f.normalize, "normalize", "",
+		"normalise with --stats: mean_std, min_max or percentile (default: none)")
+	fl.StringVar(&f.stats, "stats", "",
+		"`FILE` with the JSON of 'chaski stats', or with the lists \"mean\" and \"std\"")
 	to.AddFlagSet(fl)
 }
 

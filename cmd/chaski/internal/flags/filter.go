@@ -33,13 +33,19 @@ func (f *Filter) Add(fl *pflag.FlagSet) {
 // order of its own.
 func (f *Filter) addFilters(fl *pflag.FlagSet) {
 	NonEmptyVar(fl, &f.Where, "where", "SQL `CONDITION` on the columns")
-	NonEmptyVar(fl, &f.bbox, "bbox", "`W,S,E,N`: choose samples whose geometry, or in a catalog whose raster, intersects this bounding box in degrees of longitude and latitude; W greater than E crosses the antimeridian")
+	NonEmptyVar(fl, &f.bbox, "bbox",
+		"`W,S,E,N`: choose samples whose geometry, or in a catalog whose raster, intersects this bounding box in "+
+			"degrees of longitude and latitude; W greater than E crosses the antimeridian")
 	NonEmptyVar(fl, &f.bboxCRS, "bbox-crs", "`EPSG` code of the CRS of --bbox (default: 4326, longitude and latitude)")
 	fl.StringVar(&f.rule, "bbox-rule", "intersects", "intersects, or within: the geometry lies inside the bounding box")
-	fl.StringVar(&f.geometry, "geometry-col", "", "`COLUMN` of geometries (default: istac:geometry, stac:centroid or istac:centroid)")
-	NonEmptyVar(fl, &f.datetime, "datetime", "`A/B`: choose samples that begin between two dates (whole days, UTC) or times")
+	fl.StringVar(&f.geometry, "geometry-col", "",
+		"`COLUMN` of geometries (default: istac:geometry, stac:centroid or istac:centroid)")
+	NonEmptyVar(fl, &f.datetime, "datetime",
+		"`A/B`: choose samples that begin between two dates (whole days, UTC) or times")
 	fl.StringVar(&f.timeCol, "time-col", "", "`COLUMN` of timestamps (default: istac:time_start or stac:time_start)")
-	fl.IntVar(&f.atLevel, "at-level", 0, "level whose rows --bbox and --datetime compare; a sample of level 0 is chosen if a row below it matches, and ls lists only matching rows")
+	fl.IntVar(&f.atLevel, "at-level", 0,
+		"level whose rows --bbox and --datetime compare; a sample of level 0 is chosen if a row below it matches, "+
+			"and ls lists only matching rows")
 }
 
 // TacoFilter returns the filter of --bbox and --datetime, or nil if neither is set.
@@ -147,7 +153,8 @@ func (f *Filter) conditions() ([]loader.Condition, error) {
 		if err != nil {
 			return nil, err
 		}
-		list = append(list, loader.Condition{BBox: &sides, BBoxCRS: epsg, Within: f.rule == "within", Column: f.geometry, Level: f.atLevel})
+		list = append(list, loader.Condition{BBox: &sides, BBoxCRS: epsg, Within: f.rule == "within",
+			Column: f.geometry, Level: f.atLevel})
 	}
 	if f.datetime != "" {
 		list = append(list, loader.Condition{Datetime: f.datetime, Column: f.timeCol, Level: f.atLevel})

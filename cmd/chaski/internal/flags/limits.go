@@ -11,13 +11,17 @@ import (
 
 // AddMemory adds --memory, whose default depends on the size of a batch. what names what it bounds.
 func AddMemory(fl *pflag.FlagSet, memory *int64, what string) {
-	fl.Int64Var(memory, "memory", 0, "memory for all "+what+" together, in bytes (default 0: four batches, at least 256 MiB and at most a quarter of the machine's memory)")
+	fl.Int64Var(memory, "memory", 0,
+		"memory for all "+what+" together, in bytes (default 0: four batches, at least 256 MiB and at most a "+
+			"quarter of the machine's memory)")
 }
 
 // AddMaxChunk adds --max-chunk, the limit that errors of the engine call max_chunk.
 func AddMaxChunk(fl *pflag.FlagSet, limit *int) {
 	*limit = loader.DefaultMaxChunkBytes
-	fl.Var((*maxChunk)(limit), "max-chunk", "refuse chunks (tiles, strips or frames) that are larger than this when decoded, in `BYTES`; only a few workers at a time decode chunks over 64 MiB")
+	fl.Var((*maxChunk)(limit), "max-chunk",
+		"refuse chunks (tiles, strips or frames) that are larger than this when decoded, in `BYTES`; only a few "+
+			"workers at a time decode chunks over 64 MiB")
 }
 
 // maxChunk is the value of --max-chunk. It is a type of its own because 0 would mean the default to

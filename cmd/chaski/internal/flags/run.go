@@ -44,16 +44,19 @@ func (f *Run) AddJSON(fl *pflag.FlagSet, what string) {
 
 // options returns the settings of the engine.
 func (f *Run) options(sql query.Full) (loader.Options, error) {
-	if err := console.FirstError(console.Between("workers", f.workers, 0, MaxWorkers), console.AtLeast("memory", f.memory, 0),
+	if err := console.FirstError(console.Between("workers", f.workers, 0, MaxWorkers),
+		console.AtLeast("memory", f.memory, 0),
 		console.AtLeast("cache", f.cache, 1)); err != nil {
 		return loader.Options{}, err
 	}
-	return loader.Options{Workers: f.workers, MemoryBytes: f.memory, CacheBytes: f.cache, MaxChunkBytes: f.maxChunk, SQL: sql}, nil
+	return loader.Options{Workers: f.workers, MemoryBytes: f.memory, CacheBytes: f.cache,
+		MaxChunkBytes: f.maxChunk, SQL: sql}, nil
 }
 
 // Open opens the engine of a run. path is a spec or a dataset. change, if not nil, edits the spec and
 // the options before. closeAll closes the engine and its files.
-func (f *Run) Open(ctx context.Context, env console.Env, path string, change func(*loader.Spec, *loader.Options)) (e *loader.Engine, closeAll func(), err error) {
+func (f *Run) Open(ctx context.Context, env console.Env, path string,
+	change func(*loader.Spec, *loader.Options)) (e *loader.Engine, closeAll func(), err error) {
 	o, err := f.options(env.SQL)
 	if err != nil {
 		return nil, nil, err

@@ -19,12 +19,18 @@ type Source struct {
 
 // Add adds the flags.
 func (f *Source) Add(fl *pflag.FlagSet) {
-	fl.StringArrayVar(&f.Fields, "field", nil, "`NAME=WHERE`: a field of a sample; WHERE is a column of the table, an attribute of the array or a pattern with {id}; NAME alone stands for the dataset's own assets; repeatable (default: one raster \"image\")")
+	fl.StringArrayVar(&f.Fields, "field", nil,
+		"`NAME=WHERE`: a field of a sample; WHERE is a column of the table, an attribute of the array or a "+
+			"pattern with {id}; NAME alone stands for the dataset's own assets; repeatable (default: one "+
+			"raster \"image\")")
 	f.at.Add(fl)
-	fl.StringVar(&f.dims, "dims", "", "what the dimensions of a TileDB array are, in their order: n, b, y and x (default: their names)")
+	fl.StringVar(&f.dims, "dims", "",
+		"what the dimensions of a TileDB array are, in their order: n, b, y and x (default: their names)")
 	f.Filter.addFilters(fl)
-	fl.BoolVar(&f.drop, "drop-missing", false, "leave out samples without a file for each field that is a pattern (default: such a sample is an error)")
-	NonEmptyVar(fl, &f.part, "split", "use only the rows of this `PART`, such as train, as the table's split column says")
+	fl.BoolVar(&f.drop, "drop-missing", false,
+		"leave out samples without a file for each field that is a pattern (default: such a sample is an error)")
+	NonEmptyVar(fl, &f.part, "split",
+		"use only the rows of this `PART`, such as train, as the table's split column says")
 }
 
 // Spec returns the members of a spec that the flags set, without defaults.

@@ -22,7 +22,8 @@ func IsSpec(path string) bool {
 // ReadSpec reads a spec. It refuses the flags in own, because the spec would overrule them silently.
 func ReadSpec(path string, own *pflag.FlagSet) (loader.Spec, error) {
 	if name := Changed(own); name != "" {
-		return loader.Spec{}, console.Usagef("--%s describes a dataset: %s is a spec, which says that itself", name, path)
+		return loader.Spec{}, console.Usagef("--%s describes a dataset: %s is a spec, which says that itself", name,
+			path)
 	}
 	b, err := open.Whole(context.Background(), path)
 	if err != nil {

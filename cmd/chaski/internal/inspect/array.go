@@ -14,7 +14,8 @@ import (
 	"github.com/chaski-eo/chaski/source"
 )
 
-func infoArray(ctx context.Context, env console.Env, files source.Opener, path string, at *flags.Timestamp, asJSON bool) error {
+func infoArray(ctx context.Context, env console.Env, files source.Opener, path string, at *flags.Timestamp,
+	asJSON bool) error {
 	i, err := survey.InspectArray(ctx, path, at.Value, loader.Options{Opener: files})
 	if err != nil {
 		return err
@@ -42,7 +43,8 @@ func arrayText(i *survey.ArrayInfo) string {
 		if i.NonEmpty != nil {
 			written = fmt.Sprintf(", written %s to %s", i.NonEmpty[k][0], i.NonEmpty[k][1])
 		}
-		s.line("dimension", "%s: %s, %s to %s, tiles of %s%s", console.Printable(d.Name), i.DimType, d.Domain[0], d.Domain[1], d.Extent, written)
+		s.line("dimension", "%s: %s, %s to %s, tiles of %s%s", console.Printable(d.Name), i.DimType, d.Domain[0],
+			d.Domain[1], d.Extent, written)
 	}
 	s.line("orders", "tiles %s-major, cells %s-major, capacity %d", i.TileOrder, i.CellOrder, i.Capacity)
 	for _, a := range i.Attrs {

@@ -68,7 +68,8 @@ func info(ctx context.Context, env console.Env, paths []string, at *flags.Timest
 }
 
 // infoOf describes one path.
-func infoOf(ctx context.Context, env console.Env, files source.Opener, path string, at *flags.Timestamp, asJSON bool) error {
+func infoOf(ctx context.Context, env console.Env, files source.Opener, path string, at *flags.Timestamp,
+	asJSON bool) error {
 	// A remote path with the separator is not tried as an array, because each attempt costs a request. A URI
 	// with a query cannot be one: a name appended to it would change the query.
 	_, _, sample := taco.Split(path)
@@ -131,7 +132,8 @@ func (s *sheet) raster(r *survey.RasterInfo) {
 	if r.StoredBytes > 0 {
 		ratio = float64(r.DecodedBytes) / float64(r.StoredBytes)
 	}
-	s.line("pixels", "%s stored, %s decoded, ratio %.2f", console.BinarySize(r.StoredBytes), console.BinarySize(r.DecodedBytes), ratio)
+	s.line("pixels", "%s stored, %s decoded, ratio %.2f", console.BinarySize(r.StoredBytes),
+		console.BinarySize(r.DecodedBytes), ratio)
 	if r.NoData != nil {
 		s.line("nodata", "%v", float64(*r.NoData))
 	}
@@ -178,7 +180,8 @@ func (s *sheet) tiff(t *survey.TIFFInfo) {
 	if t.BigEndian {
 		order = "big-endian"
 	}
-	s.line("tiff", "%s, %s, %s, interleave %s, %d directories, %d overviews", kind, order, t.Compression, t.Interleave, t.Directories, t.Overviews)
+	s.line("tiff", "%s, %s, %s, interleave %s, %d directories, %d overviews", kind, order, t.Compression,
+		t.Interleave, t.Directories, t.Overviews)
 	if t.Chain != "" {
 		s.line("", "more TIFF directories are not read: %s", t.Chain)
 	}

@@ -100,7 +100,8 @@ the class store, which only measures how fast memory is copied.`,
 	}
 	f.addRounds(cmd.Flags(), 0.2)
 	cmd.Flags().StringVar(&o.Python, "python", "", "`PYTHON` whose original library to measure too (default: none)")
-	cmd.Flags().IntVar(&o.MaxOutput, "max-output", openzl.DefaultMaxOutput, "refuse frames whose content is larger than this, in bytes")
+	cmd.Flags().IntVar(&o.MaxOutput, "max-output", openzl.DefaultMaxOutput,
+		"refuse frames whose content is larger than this, in bytes")
 	return cmd
 }
 
@@ -123,7 +124,8 @@ or SPEC.json, such as Python's loader.spec.`,
 			if err := f.check(); err != nil {
 				return err
 			}
-			if err := console.FirstError(console.AtLeast("prefetch", prefetch, 1), console.AtLeast("memory", memory, 0)); err != nil {
+			if err := console.FirstError(console.AtLeast("prefetch", prefetch, 1),
+				console.AtLeast("memory", memory, 0)); err != nil {
 				return err
 			}
 			spec, err := d.SpecOf(args[0])
@@ -134,7 +136,8 @@ or SPEC.json, such as Python's loader.spec.`,
 			opener := open.NewOpener(true)
 			defer opener.Close()
 			r, err := bench.Load(cmd.Context(), bench.LoadOptions{
-				Spec: spec, Options: loader.Options{Workers: f.workers, MemoryBytes: memory, Opener: opener, SQL: env.SQL}, Prefetch: prefetch,
+				Spec: spec, Options: loader.Options{Workers: f.workers, MemoryBytes: memory, Opener: opener,
+					SQL: env.SQL}, Prefetch: prefetch,
 				Rounds: f.rounds, Time: f.time(), Progress: progress,
 			})
 			p.Done()

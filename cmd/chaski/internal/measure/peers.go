@@ -79,17 +79,22 @@ Shapes (default: all; each takes about 15 minutes with all peers, 3 rounds and 1
 	fl := cmd.Flags()
 	fl.StringVarP(&f.out, "output", "o", "", "`DIR` of the report, which the command makes if necessary")
 	fl.StringVar(&f.work, "work", "", "`DIR` of samples (default: peers/work in chaski's cache directory)")
-	fl.StringArrayVar(&f.pythons, "python", nil, "interpreter `PY` that has the packages, or rumi1=PY; repeatable (default: the command makes an environment)")
-	fl.StringVar(&f.pythonPath, "python-path", "", "`DIR` to put before PYTHONPATH (default: python/src of the checkout, if there is one)")
+	fl.StringArrayVar(&f.pythons, "python", nil,
+		"interpreter `PY` that has the packages, or rumi1=PY; repeatable (default: the command makes an environment)")
+	fl.StringVar(&f.pythonPath, "python-path", "",
+		"`DIR` to put before PYTHONPATH (default: python/src of the checkout, if there is one)")
 	fl.StringVar(&f.engine, "engine", "", "the chaski `COMMAND` that serves (default: this one)")
-	fl.StringVar(&f.full, "full", "", "the chaski `COMMAND` with libzstd (default: chaski-full beside the engine, if it exists)")
+	fl.StringVar(&f.full, "full", "",
+		"the chaski `COMMAND` with libzstd (default: chaski-full beside the engine, if it exists)")
 	fl.StringArrayVar(&f.imagery, "imagery", nil, "`DIR` with imagery; repeatable (default: testdata of the checkout)")
 	fl.StringSliceVar(&f.peers, "peers", nil, "`NAMES` of loaders, separated by commas (default: all)")
 	fl.StringSliceVar(&f.shapes, "shapes", nil, "`NAMES` of shapes, separated by commas (default: all)")
 	fl.IntVar(&f.rounds, "rounds", 3, "number of rounds; each measures every loader once")
 	fl.Float64Var(&f.seconds, "seconds", 10, "shortest time of a measurement, in seconds")
 	fl.IntVar(&f.workers, "workers", 2, "decoding workers of each loader: processes or threads")
-	fl.BoolVar(&f.quick, "quick", false, "use few small files, and one round of 1 s unless --rounds or --seconds is set: to see that all works, not for figures")
+	fl.BoolVar(&f.quick, "quick", false,
+		"use few small files, and one round of 1 s unless --rounds or --seconds is set: to see that all works, "+
+			"not for figures")
 	return cmd
 }
 
@@ -127,7 +132,8 @@ func (f *peersFlags) run(cmd *cobra.Command, env console.Env) error {
 
 // options checks the flags and finds the files that they leave out.
 func (f *peersFlags) options() (*peers.Options, error) {
-	o := &peers.Options{Rounds: f.rounds, Seconds: f.seconds, Workers: f.workers, Quick: f.quick, Imagery: f.imagery, Work: f.work,
+	o := &peers.Options{Rounds: f.rounds, Seconds: f.seconds, Workers: f.workers, Quick: f.quick,
+		Imagery: f.imagery, Work: f.work,
 		PythonPath: f.pythonPath, Engine: f.engine, Full: f.full}
 	switch {
 	case f.out == "":
@@ -136,7 +142,8 @@ func (f *peersFlags) options() (*peers.Options, error) {
 		return nil, console.Usagef("--seconds is %v: it must be above 0 and at most 3600", f.seconds)
 	}
 	// Each loader starts a process for each worker, so that a mistyped number would exhaust the machine.
-	err := console.FirstError(console.Between("rounds", f.rounds, 1, 1000), console.Between("workers", f.workers, 1, 1024))
+	err := console.FirstError(console.Between("rounds", f.rounds, 1, 1000),
+		console.Between("workers", f.workers, 1, 1024))
 	if err != nil {
 		return nil, err
 	}
@@ -204,7 +211,8 @@ func checkout(command string) string {
 	}
 	for _, dir := range []string{here, filepath.Dir(command)} {
 		for {
-			if isFile(filepath.Join(dir, "python", "src", "chaski", "__init__.py")) && isFile(filepath.Join(dir, "testdata", "README.md")) {
+			if isFile(filepath.Join(dir, "python", "src", "chaski", "__init__.py")) &&
+				isFile(filepath.Join(dir, "testdata", "README.md")) {
 				return dir
 			}
 			up := filepath.Dir(dir)
@@ -255,7 +263,8 @@ func (f *peersFlags) environment(cmd *cobra.Command, env console.Env, list []pee
 	if o.Python == "" || o.Rumi1 == "" && o.NeedRumi1 {
 		cache, err := os.UserCacheDir()
 		if err != nil {
-			return nil, console.Usagef("there is no cache directory (%v) for an environment: --python PY is needed", err)
+			return nil, console.Usagef("there is no cache directory (%v) for an environment: --python PY is needed",
+				err)
 		}
 		o.Cache = filepath.Join(cache, "chaski", "peers")
 	}

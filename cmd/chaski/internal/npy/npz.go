@@ -51,7 +51,8 @@ func (z *Zip) Strings(name string, shape []int, v []string) error {
 		longest = max(longest, utf8.RuneCountInString(s))
 	}
 	if int64(longest)*4*int64(len(v)) > maxStrings {
-		return fault.New(fault.Limit, "npz "+name, fault.NoOffset, "%d strings of up to %d characters are over %d bytes", len(v), longest, maxStrings)
+		return fault.New(fault.Limit, "npz "+name, fault.NoOffset,
+			"%d strings of up to %d characters are over %d bytes", len(v), longest, maxStrings)
 	}
 	data := make([]byte, 4*longest*len(v))
 	for i, s := range v {

@@ -45,7 +45,8 @@ type Record struct {
 
 // New returns a record of an error that was met once, now.
 func New(dataset string, err error) Record {
-	r := Record{Dataset: dataset, Kind: fault.KindOf(err).Error(), Message: fault.Line(err), FirstSeen: time.Now().UTC().Truncate(time.Second), Count: 1}
+	r := Record{Dataset: dataset, Kind: fault.KindOf(err).Error(), Message: fault.Line(err),
+		FirstSeen: time.Now().UTC().Truncate(time.Second), Count: 1}
 	var f *fault.Error
 	if errors.As(err, &f) {
 		r.URI, r.Part = f.File, f.Part
@@ -250,7 +251,8 @@ func (l *List) Records() []Record {
 		return *p
 	}
 	slices.SortFunc(out, func(a, b Record) int {
-		return cmp.Or(cmp.Compare(a.Dataset, b.Dataset), cmp.Compare(a.Source, b.Source), cmp.Compare(n(a.Row), n(b.Row)),
+		return cmp.Or(cmp.Compare(a.Dataset, b.Dataset), cmp.Compare(a.Source, b.Source),
+			cmp.Compare(n(a.Row), n(b.Row)),
 			cmp.Compare(a.ID, b.ID), cmp.Compare(a.Message, b.Message))
 	})
 	return out

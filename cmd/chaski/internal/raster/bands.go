@@ -21,7 +21,8 @@ import (
 // of a sensor, or "B04,B03" among the bands of the container's collection, or of the files. It returns
 // nil for a selection by numbers.
 func namedBands(ctx context.Context, files source.Opener, text string, paths []string) ([]int, error) {
-	if _, err := loader.ParseSelection(text); err == nil || strings.Contains(text, ":") || !strings.ContainsFunc(text, unicode.IsLetter) {
+	if _, err := loader.ParseSelection(text); err == nil || strings.Contains(text, ":") ||
+		!strings.ContainsFunc(text, unicode.IsLetter) {
 		// Numbers, or text that the parser of selections refuses later with its own error.
 		return nil, nil
 	}
@@ -51,7 +52,9 @@ func namedBands(ctx context.Context, files source.Opener, text string, paths []s
 	if !ok {
 		bands, err := bandsOfFiles(ctx, open.InContainers(files), text, paths)
 		if fault.KindOf(err) == fault.NotFound {
-			err = fault.WithFile(fault.New(fault.NotFound, "COLLECTION", fault.NoOffset, "it names no sensor and no bands, and the file has no band of that name; use the numbers of the bands"), container)
+			err = fault.WithFile(fault.New(fault.NotFound, "COLLECTION", fault.NoOffset,
+				"it names no sensor and no bands, and the file has no band of that name; use the numbers "+
+					"of the bands"), container)
 		}
 		return bands, err
 	}
@@ -77,7 +80,9 @@ func bandsOfFiles(ctx context.Context, files source.Opener, list string, paths [
 		if i == 0 {
 			first = bands
 		} else if !slices.Equal(bands, first) {
-			return nil, fault.WithFile(fault.New(fault.Unsupported, "bands", fault.NoOffset, "bands %s have the numbers %v here and %[4]v in %[3]s: read only files with the same order of bands together", list, bands, paths[0], first), path)
+			return nil, fault.WithFile(fault.New(fault.Unsupported, "bands", fault.NoOffset,
+				"bands %s have the numbers %v here and %[4]v in %[3]s: read only files with the same order of "+
+					"bands together", list, bands, paths[0], first), path)
 		}
 	}
 	return first, nil

@@ -66,13 +66,17 @@ in C order. npy writes a NumPy file (version 1.0). raw writes the bytes alone.`,
 		RunE: func(cmd *cobra.Command, paths []string) error { return f.run(cmd.Context(), env, paths) },
 	}
 	fl := cmd.Flags()
-	fl.StringVar(&f.layout, "layout", "", `einops pattern of the result (default "b y x", or "n b y x" for several paths)`)
-	fl.StringArrayVar(&f.sizes, "size", nil, "`NAME=N`: length of an axis that the layout makes by splitting another; repeatable")
+	fl.StringVar(&f.layout, "layout", "",
+		`einops pattern of the result (default "b y x", or "n b y x" for several paths)`)
+	fl.StringArrayVar(&f.sizes, "size", nil,
+		"`NAME=N`: length of an axis that the layout makes by splitting another; repeatable")
 	fl.StringVar(&f.n, "n", "", "select paths by `SEL`")
 	fl.StringVar(&f.b, "b", "", "select bands by `SEL`, or by names")
 	fl.StringVar(&f.y, "y", "", "select rows by `SEL`, start:stop in pixels")
 	fl.StringVar(&f.x, "x", "", "select columns by `SEL`, start:stop in pixels")
-	fl.StringVar(&f.header, "header", "", "`HEXFILE` with the header blob of the one PATH, as 'chaski index' prints it; the file's own header is not read")
+	fl.StringVar(&f.header, "header", "",
+		"`HEXFILE` with the header blob of the one PATH, as 'chaski index' prints it; the file's own header "+
+			"is not read")
 	fl.StringVar(&f.format, "format", "sha256", "sha256, npy or raw")
 	fl.IntVar(&f.threads, "threads", procs.Workers(), "decoding threads")
 	fl.Int64Var(&f.maxBytes, "max-bytes", 8<<30, "refuse results larger than this, in bytes")
@@ -113,7 +117,8 @@ func (f *catFlags) options(paths []string) (o loader.ReadOptions, err error) {
 	if err := console.OneOf("format", f.format, "sha256", "npy", "raw"); err != nil {
 		return o, err
 	}
-	if err := console.FirstError(console.AtLeast("threads", f.threads, 1), console.AtLeast("max-bytes", f.maxBytes, 1)); err != nil {
+	if err := console.FirstError(console.AtLeast("threads", f.threads, 1),
+		console.AtLeast("max-bytes", f.maxBytes, 1)); err != nil {
 		return o, err
 	}
 	o.Layout, o.Threads, o.MaxBytes = f.layout, f.threads, f.maxBytes

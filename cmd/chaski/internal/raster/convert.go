@@ -101,14 +101,18 @@ that were complete stay.`,
 	fl.StringVar(&f.to, "to", "", "format: tog, rumi, rumi2 or tiledb")
 	f.at.Add(fl)
 	fl.StringVar(&f.dims, "dims", "", "what the dimensions of an array are, in their order: n, b, y and x")
-	fl.StringVar(&f.extents, "extent", "", "`DIM=CELLS`...: sides of the tiles of an array (default: n=1 b=1, and --tile for y and x)")
+	fl.StringVar(&f.extents, "extent", "",
+		"`DIM=CELLS`...: sides of the tiles of an array (default: n=1 b=1, and --tile for y and x)")
 	fl.StringVar(&f.attr, "attr", "", "attribute of an array (default: all of SRC; image for DST)")
 	fl.IntVar(&f.o.Tile, "tile", 512, "side of a tile, in pixels")
 	fl.StringVar(&f.o.Graph, "graph", "auto", "OpenZL graph of rumi files")
-	fl.IntVar(&f.o.Level, "level", 13, "zstd level, 1 to 22; from 6 on, data that shrinks to a third is searched more deeply, from 20 on all data")
+	fl.IntVar(&f.o.Level, "level", 13,
+		"zstd level, 1 to 22; from 6 on, data that shrinks to a third is searched more deeply, from 20 on all data")
 	fl.StringVar(&f.unit, "unit", "tile", "what a frame of rumi2 holds: tile (one band) or cell (all bands)")
-	fl.IntVar(&f.workers, "workers", 0, "number of files or tiles to convert at the same time (default: the number of processors)")
-	fl.BoolVar(&f.o.Overviews, "overviews", false, "keep the overviews of a raster; the file is then outside the TOG profile")
+	fl.IntVar(&f.workers, "workers", 0,
+		"number of files or tiles to convert at the same time (default: the number of processors)")
+	fl.BoolVar(&f.o.Overviews, "overviews", false,
+		"keep the overviews of a raster; the file is then outside the TOG profile")
 	fl.BoolVar(&f.o.Strict, "strict", false, "refuse rasters of which anything would be left out")
 	fl.BoolVar(&f.overwrite, "overwrite", false, "replace files that exist")
 	fl.Int64Var(&f.o.MaxBytes, "max-bytes", 8<<30, "refuse images that are larger than this when decoded, in bytes")

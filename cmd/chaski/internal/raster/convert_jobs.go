@@ -28,7 +28,8 @@ type conversion struct {
 // jobs returns the conversions of the arguments.
 func (f *convertFlags) jobs(ctx context.Context, files source.Opener, paths []string) ([]conversion, error) {
 	st, err := os.Stat(f.out)
-	folder := err == nil && st.IsDir() || strings.HasSuffix(f.out, "/") || strings.HasSuffix(f.out, string(filepath.Separator)) || len(paths) > 1
+	folder := err == nil && st.IsDir() || strings.HasSuffix(f.out, "/") ||
+		strings.HasSuffix(f.out, string(filepath.Separator)) || len(paths) > 1
 	var jobs []conversion
 	for _, p := range paths {
 		p = source.LocalPath(p)
@@ -63,7 +64,8 @@ func (f *convertFlags) jobs(ctx context.Context, files source.Opener, paths []st
 		}
 	}
 	if len(jobs) == 0 {
-		return nil, fault.WithFile(fault.New(fault.NotFound, "folder", fault.NoOffset, "there is no raster in it"), paths[0])
+		return nil, fault.WithFile(fault.New(fault.NotFound, "folder", fault.NoOffset, "there is no raster in it"),
+			paths[0])
 	}
 	if f.to == convert.TileDB {
 		return jobs, nil
@@ -92,14 +94,16 @@ func (f *convertFlags) apart(jobs []conversion) error {
 	for _, j := range jobs {
 		dst := filepath.Clean(j.dst)
 		if src, twice := from[dst]; twice {
-			return console.Usagef("%s and %s would both become %s: convert them to different directories", src, j.src, j.dst)
+			return console.Usagef("%s and %s would both become %s: convert them to different directories", src,
+				j.src, j.dst)
 		}
 		from[dst] = j.src
 		if f.overwrite {
 			continue
 		}
 		if _, err := os.Lstat(j.dst); err == nil {
-			return fault.WithFile(fault.New(fault.Unsupported, "file", fault.NoOffset, "exists; --overwrite replaces it"), j.dst)
+			return fault.WithFile(fault.New(fault.Unsupported, "file", fault.NoOffset,
+				"exists; --overwrite replaces it"), j.dst)
 		} else if !errors.Is(err, fs.ErrNotExist) {
 			return console.FileError(j.dst, err)
 		}
@@ -153,9 +157,11 @@ func (f *convertFlags) walk(ctx context.Context, jobs []conversion, dir string) 
 const maxImages = 10_000_000
 
 // images appends the images of the array at path.
-func (f *convertFlags) images(ctx context.Context, files source.Opener, jobs []conversion, path string) ([]conversion, error) {
+func (f *convertFlags) images(ctx context.Context, files source.Opener, jobs []conversion,
+	path string) ([]conversion, error) {
 	if f.to == convert.TileDB {
-		return nil, console.Usagef("--to is \"tiledb\", but %s is an array already: it can become tog, rumi or rumi2", path)
+		return nil, console.Usagef("--to is \"tiledb\", but %s is an array already: it can become tog, "+
+			"rumi or rumi2", path)
 	}
 	a, err := open.Array(ctx, tiledb.Over{Opener: files}, path, f.at.Options(tiledb.Options{MaxResult: f.o.MaxBytes}))
 	if err != nil {
@@ -168,7 +174,8 @@ func (f *convertFlags) images(ctx context.Context, files source.Opener, jobs []c
 		}
 	}
 	if len(attrs) == 0 {
-		return nil, fault.WithFile(fault.New(fault.NotFound, "array schema", fault.NoOffset, "there is no attribute %q", f.attr), path)
+		return nil, fault.WithFile(fault.New(fault.NotFound, "array schema", fault.NoOffset,
+			"there is no attribute %q", f.attr), path)
 	}
 	for _, at := range attrs {
 		m, err := a.Images(at, f.dims)
@@ -177,14 +184,16 @@ func (f *convertFlags) images(ctx context.Context, files source.Opener, jobs []c
 		}
 		lo, hi := m.Written()
 		if hi-lo > maxImages-int64(len(jobs)) {
-			return nil, fault.WithFile(fault.New(fault.Limit, "array", fault.NoOffset, "it holds %d images: at most %d can be converted", hi-lo, maxImages), path)
+			return nil, fault.WithFile(fault.New(fault.Limit, "array", fault.NoOffset,
+				"it holds %d images: at most %d can be converted", hi-lo, maxImages), path)
 		}
 		folder := ""
 		if len(attrs) > 1 {
 			folder = folderName(a.Schema.Attrs[at].Name)
 		}
 		for i := lo; i < hi; i++ {
-			jobs = append(jobs, conversion{src: path, dst: f.inFolder(filepath.Join(folder, m.ID(i)+".tif")), images: m, image: i})
+			jobs = append(jobs, conversion{src: path, dst: f.inFolder(filepath.Join(folder, m.ID(i)+".tif")),
+				images: m, image: i})
 		}
 	}
 	return jobs, nil

@@ -36,7 +36,8 @@ bytes of the outputs, one after the other.`,
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd.Context(), env, args[0]) },
 	}
 	cmd.Flags().StringVar(&f.format, "format", "sha256", "sha256 or raw")
-	cmd.Flags().IntVar(&f.maxOutput, "max-output", loader.DefaultMaxChunkBytes, "refuse frames whose content is larger than this, in bytes")
+	cmd.Flags().IntVar(&f.maxOutput, "max-output", loader.DefaultMaxChunkBytes,
+		"refuse frames whose content is larger than this, in bytes")
 	return cmd
 }
 

@@ -26,7 +26,8 @@ func readHex(name string) ([]byte, error) {
 	case err != nil:
 		return nil, fault.WithFile(fault.Wrap(fault.Unsupported, "header file", fault.NoOffset, err), name)
 	case len(text) > maxHexFile:
-		return nil, fault.WithFile(fault.New(fault.Limit, "header file", fault.NoOffset, "over %d bytes", maxHexFile), name)
+		return nil, fault.WithFile(fault.New(fault.Limit, "header file", fault.NoOffset,
+			"over %d bytes", maxHexFile), name)
 	}
 	blob, err := hex.DecodeString(string(bytes.Join(bytes.Fields(text), nil)))
 	if err != nil {

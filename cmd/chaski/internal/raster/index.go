@@ -87,7 +87,8 @@ counted on standard error.`,
 	fl := cmd.Flags()
 	fl.StringVar(&f.format, "format", "hex", "hex or parquet")
 	fl.StringVarP(&f.out, "output", "o", "-", `output file, "-" for standard output`)
-	fl.IntVar(&f.workers, "workers", 0, "number of files to read at the same time (default: the number of processors, at least 4)")
+	fl.IntVar(&f.workers, "workers", 0,
+		"number of files to read at the same time (default: the number of processors, at least 4)")
 	fl.BoolVar(&f.absolute, "absolute", false, "store absolute paths in the catalog")
 	flags.AddMaxChunk(fl, &f.maxChunk)
 	fl.BoolVar(&f.resume, "resume", false, "keep the rows of the output file whose files have not changed")
@@ -151,7 +152,9 @@ func (f *indexFlags) parquet(ctx context.Context, env console.Env, files source.
 	o := catalog.WriteOptions{
 		Base: filepath.Dir(f.out), Absolute: f.absolute, Workers: f.workers, MaxChunk: f.maxChunk, Opener: files,
 		Progress: func(done, total int) { bar.Set(int64(done), int64(total)) }, Counts: &counts,
-		Members: func(ctx context.Context, path string) ([]catalog.Member, error) { return rastersIn(ctx, files, path) },
+		Members: func(ctx context.Context, path string) ([]catalog.Member, error) {
+			return rastersIn(ctx, files, path)
+		},
 	}
 	if f.skipBad {
 		o.Skipped = func(_ string, err error) { skipped = append(skipped, fault.Line(err)) }
@@ -165,7 +168,8 @@ func (f *indexFlags) parquet(ctx context.Context, env console.Env, files source.
 	}
 	for _, p := range fields {
 		if p.Pattern == "" {
-			return console.Usagef("--field is %q: a catalog of pairs needs NAME=PATTERN with {id} in the pattern", p.Name)
+			return console.Usagef("--field is %q: a catalog of pairs needs NAME=PATTERN with {id} in the pattern",
+				p.Name)
 		}
 		o.Fields = append(o.Fields, catalog.Source{Field: p.Name, Pattern: p.Pattern})
 	}
@@ -190,7 +194,8 @@ func (f *indexFlags) parquet(ctx context.Context, env console.Env, files source.
 		n    int
 		what string
 	}{
-		{counts.Skipped, "files skipped"}, {counts.Incomplete, "incomplete samples left out"}, {counts.Unmatched, "files without a row in " + f.join.Table},
+		{counts.Skipped, "files skipped"}, {counts.Incomplete, "incomplete samples left out"},
+		{counts.Unmatched, "files without a row in " + f.join.Table},
 		{counts.Unused, "rows of " + f.join.Table + " without a file"},
 	} {
 		if n.n > 0 {
@@ -247,7 +252,8 @@ func rastersIn(ctx context.Context, files source.Opener, path string) ([]catalog
 }
 
 // knownOf opens a file to learn what is known of it, once.
-func knownOf(ctx context.Context, files source.Opener, uri string, known map[string]source.Known) (source.Known, error) {
+func knownOf(ctx context.Context, files source.Opener, uri string,
+	known map[string]source.Known) (source.Known, error) {
 	if k, ok := known[uri]; ok {
 		return k, nil
 	}

@@ -52,7 +52,9 @@ func (l *losses) add(i int, path string, names []string) {
 
 // print prints one line for each kind of loss, in the order of the first raster that has it.
 func (l *losses) print(w io.Writer) {
-	keys := slices.SortedFunc(maps.Keys(l.of), func(a, b string) int { return cmp.Compare(l.of[a].first, l.of[b].first) })
+	keys := slices.SortedFunc(maps.Keys(l.of), func(a, b string) int {
+		return cmp.Compare(l.of[a].first, l.of[b].first)
+	})
 	for _, k := range keys {
 		v := l.of[k]
 		more := ""

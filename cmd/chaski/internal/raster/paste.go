@@ -48,7 +48,8 @@ standard input.`,
 	fl.StringVar(&f.blend, "blend", string(paste.Linear), "how to weight windows that overlap: linear or mean")
 	fl.BoolVar(&f.argmax, "argmax", false, "write the number of the band with the largest value, as uint8")
 	fl.StringVarP(&f.out, "output", "o", "-", `output file, "-" for standard output`)
-	fl.IntVar(&f.workers, "workers", 0, "number of tiles to compress at the same time (default: the number of processors)")
+	fl.IntVar(&f.workers, "workers", 0,
+		"number of tiles to compress at the same time (default: the number of processors)")
 	fl.Int64Var(&f.maxBytes, "max-bytes", 8<<30, "memory for the image, in bytes")
 	return cmd
 }
@@ -89,14 +90,17 @@ func (f *pasteFlags) run(ctx context.Context, env console.Env, name string) erro
 	}
 	o.Bands, o.Height, o.Width = w.Bands, a.Index.Height, a.Index.Width
 	if n := o.Grid.Count(o.Height, o.Width); n != int64(w.N) || w.H != o.Grid.H || w.W != o.Grid.W {
-		return fault.WithFile(fault.New(fault.Unsupported, "npy", fault.NoOffset, "it has %d windows of %d by %d pixels, but this grid has %d windows of %d by %d in the scene",
+		return fault.WithFile(fault.New(fault.Unsupported, "npy", fault.NoOffset,
+			"it has %d windows of %d by %d pixels, but this grid has %d windows of %d by %d in the scene",
 			w.N, w.H, w.W, n, o.Grid.H, o.Grid.W), name)
 	}
 	image, err := paste.Image(o, w.Read)
 	if err != nil {
 		return console.UsageUnlessFault(fault.WithFile(err, name))
 	}
-	return console.WriteFile(f.out, env.Out, func(to io.Writer) error { return paste.WriteTOG(to, image, o, m.Geo, f.workers) })
+	return console.WriteFile(f.out, env.Out, func(to io.Writer) error {
+		return paste.WriteTOG(to, image, o, m.Geo, f.workers)
+	})
 }
 
 // options checks the flags.
@@ -122,7 +126,8 @@ func (f *pasteFlags) options() (paste.Options, error) {
 		}
 	}
 	if o.Grid.StrideY > h || o.Grid.StrideX > w {
-		return o, console.Usagef("--stride is %s: it must not be larger than --window %s, or pixels would be left out", f.stride, f.window)
+		return o, console.Usagef("--stride is %s: it must not be larger than --window %s, or pixels would "+
+			"be left out", f.stride, f.window)
 	}
 	if f.workers <= 0 {
 		f.workers = runtime.GOMAXPROCS(0)

@@ -47,7 +47,8 @@ func listen(ctx context.Context, address string) (net.Listener, string, error) {
 // listenAbstract opens a socket in Linux's abstract namespace.
 func listenAbstract(address, name string) (net.Listener, string, error) {
 	if name == "" || len(name) > maxAbstract || strings.ContainsAny(name, "\x00@") {
-		return nil, "", console.Usagef("--listen is %q: unix-abstract: needs a name of 1 to %d bytes without @", address, maxAbstract)
+		return nil, "", console.Usagef("--listen is %q: unix-abstract: needs a name of 1 to %d bytes without @",
+			address, maxAbstract)
 	}
 	l, err := shm.ListenUser(name)
 	if err != nil {

@@ -15,7 +15,8 @@ import (
 )
 
 // serveMetrics serves Prometheus metrics at /metrics until stop is called.
-func serveMetrics(ctx context.Context, address string, g prometheus.Gatherer, log *slog.Logger) (stop func(), err error) {
+func serveMetrics(ctx context.Context, address string, g prometheus.Gatherer,
+	log *slog.Logger) (stop func(), err error) {
 	if _, _, err := net.SplitHostPort(address); err != nil {
 		return nil, console.Usagef("--metrics is %q: it must be host:port", address)
 	}

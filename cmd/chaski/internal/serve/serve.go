@@ -67,22 +67,37 @@ after --grace. A second signal kills it at once.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd.Context(), env) },
 	}
 	fl := cmd.Flags()
-	fl.StringVar(&f.listen, "listen", "127.0.0.1:7447", "`ADDRESS` to listen on: host:port (port 0: any free port), unix:PATH, or unix-abstract:NAME (Linux: only this\nuser can connect, and no file is left behind)")
-	fl.StringArrayVar(&f.roots, "root", nil, "`DIR` below which to serve files, or a prefix of remote URIs to serve, such as s3://bucket/chips; repeatable\n(default: none, so that nothing is served)")
-	fl.BoolVar(&f.redirects, "allow-redirects", false, "follow redirects of http:// and https:// to other hosts, even outside of --root (default: only on the same host)")
-	fl.BoolVar(&f.upstream, "allow-upstream", false, "let clients of this server use it as a client of other servers, whose batches it passes on; for a server that\nonly one user can reach")
+	fl.StringVar(&f.listen, "listen", "127.0.0.1:7447",
+		"`ADDRESS` to listen on: host:port (port 0: any free port), unix:PATH, or unix-abstract:NAME (Linux: only "+
+			"this\nuser can connect, and no file is left behind)")
+	fl.StringArrayVar(&f.roots, "root", nil,
+		"`DIR` below which to serve files, or a prefix of remote URIs to serve, such as s3://bucket/chips; "+
+			"repeatable\n(default: none, so that nothing is served)")
+	fl.BoolVar(&f.redirects, "allow-redirects", false,
+		"follow redirects of http:// and https:// to other hosts, even outside of --root (default: only on "+
+			"the same host)")
+	fl.BoolVar(&f.upstream, "allow-upstream", false,
+		"let clients of this server use it as a client of other servers, whose batches it passes on; for a server "+
+			"that\nonly one user can reach")
 	fl.IntVar(&f.workers, "workers", 0, "decoding workers of each dataset (default: the number of processors)")
 	flags.AddMemory(fl, &f.memory, "batches of a dataset")
-	fl.Int64Var(&f.cache, "cache", loader.DefaultCacheBytes, "memory for parsed headers and pages of tables of a dataset, in bytes")
+	fl.Int64Var(&f.cache, "cache", loader.DefaultCacheBytes,
+		"memory for parsed headers and pages of tables of a dataset, in bytes")
 	flags.AddMaxChunk(fl, &f.maxChunk)
 	fl.IntVar(&f.partBytes, "part-bytes", server.DefaultPartBytes, "largest message, in bytes of data")
-	fl.BoolVar(&f.noShared, "no-shared-memory", false, "send batches over gRPC even to clients on this host (default: shared memory where that works)")
-	fl.StringVar(&f.metrics, "metrics", "", "`ADDRESS` host:port at which to serve Prometheus metrics, as /metrics (default: off)")
-	fl.BoolVar(&f.stopOnEOF, "stop-on-eof", false, "stop when standard input closes, as it does when the parent process ends")
+	fl.BoolVar(&f.noShared, "no-shared-memory", false,
+		"send batches over gRPC even to clients on this host (default: shared memory where that works)")
+	fl.StringVar(&f.metrics, "metrics", "",
+		"`ADDRESS` host:port at which to serve Prometheus metrics, as /metrics (default: off)")
+	fl.BoolVar(&f.stopOnEOF, "stop-on-eof", false,
+		"stop when standard input closes, as it does when the parent process ends")
 	fl.DurationVar(&f.grace, "grace", server.DefaultDrainTimeout, "how long running streams may take to end")
 	fl.StringVar(&f.logLevel, "log-level", "info", "debug, info, warn or error")
-	fl.StringVar(&f.bad, "quarantine", "", "`FILE` to append bad samples to, as lines of JSON: see 'chaski quarantine' (default: none)")
-	fl.StringVar(&f.stages, "stages", "", "`FILE` to write, as JSON, where the time of the workers went, when the server stops (default: the file\nthat "+bench.StagesVariable+" names, or off)")
+	fl.StringVar(&f.bad, "quarantine", "",
+		"`FILE` to append bad samples to, as lines of JSON: see 'chaski quarantine' (default: none)")
+	fl.StringVar(&f.stages, "stages", "",
+		"`FILE` to write, as JSON, where the time of the workers went, when the server stops (default: the "+
+			"file\nthat "+bench.StagesVariable+" names, or off)")
 	return cmd
 }
 
@@ -94,8 +109,10 @@ func (f *serveFlags) check() (slog.Level, error) {
 	case f.grace <= 0:
 		return level, console.Usagef("--grace is %v: it must be longer than 0s", f.grace)
 	}
-	if err := console.FirstError(console.Between("workers", f.workers, 0, flags.MaxWorkers), console.AtLeast("memory", f.memory, 0),
-		console.AtLeast("cache", f.cache, 1), console.Between("part-bytes", f.partBytes, 1, server.MaxPartBytes)); err != nil {
+	if err := console.FirstError(console.Between("workers", f.workers, 0, flags.MaxWorkers),
+		console.AtLeast("memory", f.memory, 0),
+		console.AtLeast("cache", f.cache, 1), console.Between("part-bytes", f.partBytes, 1,
+			server.MaxPartBytes)); err != nil {
 		return level, err
 	}
 	for _, r := range f.roots {
@@ -128,7 +145,8 @@ func (f *serveFlags) run(ctx context.Context, env console.Env) error {
 	opener := open.NewOpener(f.redirects)
 	defer opener.Close()
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	registry.MustRegister(collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	o := f.serverOptions(env, level, log)
 	o.Loader.Stages, o.Loader.Opener, o.Metrics, o.Bad = stages, opener, registry, bad.hook()
 	srv, err := server.New(o)
@@ -173,14 +191,16 @@ func (f *serveFlags) serverOptions(env console.Env, level slog.Level, log *slog.
 	o := server.Options{
 		Roots: f.roots,
 		Loader: loader.Options{
-			Workers: f.workers, MemoryBytes: f.memory, CacheBytes: f.cache, MaxChunkBytes: f.maxChunk, Logger: log, SQL: env.SQL,
+			Workers: f.workers, MemoryBytes: f.memory, CacheBytes: f.cache, MaxChunkBytes: f.maxChunk,
+			Logger: log, SQL: env.SQL,
 		},
 		PartBytes: f.partBytes, SharedMemory: !f.noShared, DrainTimeout: f.grace, Logger: log,
 	}
 	if f.upstream {
 		// What a client does about servers that come and go is of interest to its user, whatever the level of the rest.
 		clients := slog.New(slog.NewTextHandler(env.Err, &slog.HandlerOptions{Level: min(level, slog.LevelInfo)}))
-		o.Upstream = func(ctx context.Context, s loader.Spec, u *chaskiv1.Upstream, rows int, o loader.Options) (server.Engine, error) {
+		o.Upstream = func(ctx context.Context, s loader.Spec, u *chaskiv1.Upstream, rows int,
+			o loader.Options) (server.Engine, error) {
 			o.Logger = clients
 			return upstream.Open(ctx, s, u, rows, o)
 		}

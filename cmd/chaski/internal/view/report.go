@@ -22,7 +22,8 @@ func (f *viewFlags) page(ctx context.Context, env console.Env, paths []string, o
 	case f.histogram && f.report:
 		return console.Usagef("--histogram and --report exclude each other")
 	case len(paths) != 1:
-		return console.Usagef("there are %d paths: --histogram and --report take one dataset; put a glob in quotes", len(paths))
+		return console.Usagef("there are %d paths: --histogram and --report take one dataset; put a glob in quotes",
+			len(paths))
 	}
 	if f.report {
 		if err := console.Between("batch", f.data.Batch, 1, viewreport.MaxSamples); err != nil {
@@ -84,7 +85,8 @@ func (f *viewFlags) histograms(ctx context.Context, env console.Env, dataset str
 	bar := console.NewBar(env.Err, "measuring", -1)
 	opener := open.NewOpener(true)
 	defer opener.Close()
-	panels, bands, err := viewreport.Panels(ctx, spec, loader.Options{MaxChunkBytes: f.maxChunk, Opener: opener, SQL: env.SQL}, bar.Set)
+	panels, bands, err := viewreport.Panels(ctx, spec, loader.Options{MaxChunkBytes: f.maxChunk, Opener: opener,
+		SQL: env.SQL}, bar.Set)
 	bar.Done()
 	if err != nil {
 		return console.UsageUnlessFault(err)

@@ -87,12 +87,14 @@ WGS 84, ETRS89 and NAD83, otherwise in the CRS of most assets. A report ignores 
 	fl.StringVarP(&f.out, "output", "o", "", `output file, "-" for standard output`)
 	fl.BoolVar(&f.histogram, "histogram", false, "draw the histograms of all bands")
 	fl.BoolVar(&f.report, "report", false, "write a report about a dataset as one page of HTML")
-	fl.StringVar(&f.b, "b", "", "bands to show: \"i\" or \"red,green,blue\", zero-based (default: the first three, or the first)")
+	fl.StringVar(&f.b, "b", "",
+		"bands to show: \"i\" or \"red,green,blue\", zero-based (default: the first three, or the first)")
 	fl.IntVar(&f.size, "size", 512, "longest side of a picture, in pixels (default of a report: 192)")
 	fl.IntVar(&f.columns, "columns", 0, "pictures in a row (default: about as many as rows)")
 	fl.StringVar(&f.palette, "palette", "auto", "draw one band with a colour for each value: auto, never or always")
 	fl.StringVar(&f.stretch, "stretch", "2,98", "`LOW,HIGH`: percentiles to draw black and white")
-	fl.Int64Var(&f.maxBytes, "max-bytes", 1<<30, "refuse images or batches that are larger than this when decoded, in bytes")
+	fl.Int64Var(&f.maxBytes, "max-bytes", 1<<30,
+		"refuse images or batches that are larger than this when decoded, in bytes")
 	flags.AddMaxChunk(fl, &f.maxChunk)
 	f.data.Add(fl, 16, true)
 	return cmd
@@ -175,7 +177,8 @@ func isDataset(ctx context.Context, files source.Opener, path string) (bool, err
 }
 
 // files makes a picture of each file.
-func (f *viewFlags) files(ctx context.Context, env console.Env, files source.Opener, paths []string, o draw.Options) ([]*image.NRGBA, error) {
+func (f *viewFlags) files(ctx context.Context, env console.Env, files source.Opener, paths []string,
+	o draw.Options) ([]*image.NRGBA, error) {
 	bar := console.NewBar(env.Err, "reading", int64(len(paths)))
 	defer bar.Done()
 	var pictures []*image.NRGBA
@@ -212,13 +215,15 @@ func (f *viewFlags) file(ctx context.Context, files source.Opener, path string, 
 	}
 	o.Bands = []int{0, 1, 2}[:len(o.Bands)]
 	return draw.Render(draw.Raster{
-		DType: read.DType, Bands: read.Shape[0], Height: read.Shape[1], Width: read.Shape[2], Data: read.Data, Valid: read.Valid, NoData: x.NoData,
+		DType: read.DType, Bands: read.Shape[0], Height: read.Shape[1], Width: read.Shape[2], Data: read.Data,
+		Valid: read.Valid, NoData: x.NoData,
 	}, o)
 }
 
 // batch draws every row of one batch, field by field. If there are several fields and no --columns, it
 // sets columns so that each field has a line of its own.
-func (f *viewFlags) batch(ctx context.Context, env console.Env, opener source.Opener, dataset string, o draw.Options, columns *int) ([]*image.NRGBA, error) {
+func (f *viewFlags) batch(ctx context.Context, env console.Env, opener source.Opener, dataset string,
+	o draw.Options, columns *int) ([]*image.NRGBA, error) {
 	// Drawing needs the values of the file, since it stretches them by their own percentiles.
 	f.data.DType, f.data.Layout = "native", "n b y x"
 	spec, err := f.data.Spec(dataset)
@@ -228,7 +233,8 @@ func (f *viewFlags) batch(ctx context.Context, env console.Env, opener source.Op
 	for i := range spec.Fields {
 		spec.Fields[i].Validity = "valid:" + spec.Fields[i].Name
 	}
-	e, err := loader.Open(ctx, spec, loader.Options{MemoryBytes: f.maxBytes, MaxChunkBytes: f.maxChunk, Opener: opener, SQL: env.SQL})
+	e, err := loader.Open(ctx, spec, loader.Options{MemoryBytes: f.maxBytes, MaxChunkBytes: f.maxChunk,
+		Opener: opener, SQL: env.SQL})
 	if err != nil {
 		return nil, console.UsageUnlessFault(err)
 	}
@@ -262,7 +268,8 @@ func (f *viewFlags) batch(ctx context.Context, env console.Env, opener source.Op
 		pictures = append(pictures, row...)
 	}
 	if len(pictures) == 0 {
-		return nil, fault.WithFile(fault.New(fault.NotFound, "batch", fault.NoOffset, "there is no raster in it"), dataset)
+		return nil, fault.WithFile(fault.New(fault.NotFound, "batch", fault.NoOffset, "there is no raster in it"),
+			dataset)
 	}
 	if fields > 1 && *columns == 0 {
 		*columns = len(pictures) / fields
@@ -278,7 +285,8 @@ func rows(b *loader.Batch, t, valid *loader.Tensor, o draw.Options) (pictures []
 		if !b.Valid[i] {
 			continue
 		}
-		r := draw.Raster{DType: t.DType, Bands: int(t.Shape[1]), Height: int(t.Shape[2]), Width: int(t.Shape[3]), Data: t.Data[i*size:][:size]}
+		r := draw.Raster{DType: t.DType, Bands: int(t.Shape[1]), Height: int(t.Shape[2]), Width: int(t.Shape[3]),
+			Data: t.Data[i*size:][:size]}
 		if valid != nil {
 			r.Valid = valid.Data[i*samples:][:samples]
 		}

@@ -144,7 +144,8 @@ func ReadTacollection(ctx context.Context, r source.Reader) (*Collection, error)
 	}
 	for _, f := range c.Sources.Files {
 		if badSource(f) {
-			return nil, fault.New(fault.Corrupt, part, fault.NoOffset, "taco:sources has %q, which is not a file below its directory", f)
+			return nil, fault.New(fault.Corrupt, part, fault.NoOffset,
+				"taco:sources has %q, which is not a file below its directory", f)
 		}
 	}
 	return c, nil

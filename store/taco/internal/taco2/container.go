@@ -99,7 +99,8 @@ type level struct {
 }
 
 // OpenZIP opens a ZIP. head has its first bytes, at least zipDataAt if there are as many.
-func OpenZIP(ctx context.Context, o source.Opener, uri string, r source.Reader, head []byte, l model.Limits) (*Container, error) {
+func OpenZIP(ctx context.Context, o source.Opener, uri string, r source.Reader, head []byte,
+	l model.Limits) (*Container, error) {
 	c := newContainer(o, zipFile, uri, l)
 	c.readers[uri], c.object = r, source.Known{Size: r.Size(), ETag: source.ETag(r)}
 	levels, coll, err := parseHeader(head, r.Size())
@@ -114,7 +115,8 @@ func OpenZIP(ctx context.Context, o source.Opener, uri string, r source.Reader, 
 }
 
 // OpenTacocat opens a __TACOCAT__ file with source files in base. head has its first bytes.
-func OpenTacocat(ctx context.Context, o source.Opener, uri, base string, r source.Reader, head []byte, l model.Limits) (*Container, error) {
+func OpenTacocat(ctx context.Context, o source.Opener, uri, base string, r source.Reader, head []byte,
+	l model.Limits) (*Container, error) {
 	c := newContainer(o, catFile, uri, l)
 	c.readers[uri], c.base = r, base
 	levels, coll, err := parseTacocat(head, r.Size())
@@ -168,7 +170,8 @@ func (c *Container) openFolder(ctx context.Context, tables string) (*Container, 
 		known = c.coll.PIT.Levels()
 	}
 	if known > maxLevels {
-		return nil, c.fail(fault.New(fault.Corrupt, "COLLECTION.json taco:pit_schema", fault.NoOffset, "it has %d levels, at most %d are supported", known, maxLevels))
+		return nil, c.fail(fault.New(fault.Corrupt, "COLLECTION.json taco:pit_schema", fault.NoOffset,
+			"it has %d levels, at most %d are supported", known, maxLevels))
 	}
 	for k := 0; k < maxLevels; k++ {
 		uri := Join(tables, "level"+strconv.Itoa(k)+".parquet")
@@ -185,7 +188,8 @@ func (c *Container) openFolder(ctx context.Context, tables string) (*Container, 
 }
 
 func newContainer(o source.Opener, k kind, uri string, l model.Limits) *Container {
-	return &Container{opener: o, kind: k, uri: uri, limits: l, readers: map[string]source.Reader{}, absent: map[string]error{}}
+	return &Container{opener: o, kind: k, uri: uri, limits: l, readers: map[string]source.Reader{},
+		absent: map[string]error{}}
 }
 
 // fail adds the container to an error and closes its files.
@@ -294,7 +298,8 @@ func (c *Container) inLevel(err error, k int) error {
 // level returns a level with its table. c.mu is held.
 func (c *Container) level(ctx context.Context, k int) (*level, error) {
 	if k < 0 || k >= len(c.levels) {
-		return nil, fault.WithFile(fault.New(fault.NotFound, partOf(k), fault.NoOffset, "the levels are 0 to %d", len(c.levels)-1), c.uri)
+		return nil, fault.WithFile(fault.New(fault.NotFound, partOf(k), fault.NoOffset, "the levels are 0 to %d",
+			len(c.levels)-1), c.uri)
 	}
 	if c.levels[k] != nil {
 		return c.levels[k], nil
@@ -312,7 +317,8 @@ func (c *Container) level(ctx context.Context, k int) (*level, error) {
 		return nil, c.inLevel(err, k)
 	}
 	if most := min(maxRows, fewRows+rowsPerByte*p.span.size); int64(t.Len()) > most {
-		return nil, c.inLevel(fault.New(fault.Limit, "rows", fault.NoOffset, "%d rows, but at most %d fit into %d bytes", t.Len(), most, p.span.size), k)
+		return nil, c.inLevel(fault.New(fault.Limit, "rows", fault.NoOffset,
+			"%d rows, but at most %d fit into %d bytes", t.Len(), most, p.span.size), k)
 	}
 	l := &level{tbl: t}
 	if l.ids, err = c.column(ctx, t, k, colID, tables.Text); err != nil {
@@ -340,7 +346,8 @@ const (
 )
 
 // column returns a mandatory column of a given type. Integers may be unsigned.
-func (c *Container) column(ctx context.Context, t *tables.Table, k int, name string, want tables.Kind) (*tables.Vector, error) {
+func (c *Container) column(ctx context.Context, t *tables.Table, k int, name string,
+	want tables.Kind) (*tables.Vector, error) {
 	v, err := t.Column(ctx, name)
 	if fault.KindOf(err) == fault.NotFound {
 		err = fault.New(fault.Corrupt, "column "+name, fault.NoOffset, "is missing")
@@ -349,7 +356,8 @@ func (c *Container) column(ctx context.Context, t *tables.Table, k int, name str
 		return nil, c.inLevel(err, k)
 	}
 	if v.Kind() != want && (want != tables.Int64 || v.Kind() != tables.Uint64) {
-		return nil, c.inLevel(fault.New(fault.Corrupt, "column "+name, fault.NoOffset, "has type %v, expected %v", v.Type(), want), k)
+		return nil, c.inLevel(fault.New(fault.Corrupt, "column "+name, fault.NoOffset,
+			"has type %v, expected %v", v.Type(), want), k)
 	}
 	return v, nil
 }

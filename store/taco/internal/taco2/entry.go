@@ -295,7 +295,8 @@ func (c *Container) zip(ctx context.Context, l *level, k int, name string) (*zip
 	uri, after := c.uri, c.collAt.end()
 	if l.sources != nil {
 		if badSource(name) {
-			return nil, c.inLevel(fault.New(fault.Corrupt, "column "+colSource, fault.NoOffset, "%q is not a file below the directory", name), k)
+			return nil, c.inLevel(fault.New(fault.Corrupt, "column "+colSource, fault.NoOffset,
+				"%q is not a file below the directory", name), k)
 		}
 		uri = Join(c.base, name)
 	}
@@ -317,7 +318,8 @@ func isData(name []byte) bool { return bytes.HasPrefix(name, []byte("DATA/")) }
 
 // find returns the place of the data of a row's own ZIP entry. stored are the places that the rows
 // of the level state, in any order.
-func (c *Container) find(ctx context.Context, z *zipDirectory, l *level, k, row int, stored map[span]bool) (span, error) {
+func (c *Container) find(ctx context.Context, z *zipDirectory, l *level, k, row int,
+	stored map[span]bool) (span, error) {
 	path, err := c.path(ctx, k, row)
 	if err != nil {
 		return span{}, err
@@ -345,7 +347,8 @@ func (z *zipDirectory) data(ctx context.Context, name string, e zipEntry) (span,
 	}
 	s := span{e.local + 30 + int64(le16(b, 26)) + int64(le16(b, 28)), e.size}
 	if string(b[:4]) != localSignature || !s.in(z.r.Size()) {
-		return span{}, fault.New(fault.Corrupt, "local file header of "+name, e.local, "is invalid, or its %d bytes are outside the file", e.size)
+		return span{}, fault.New(fault.Corrupt, "local file header of "+name, e.local,
+			"is invalid, or its %d bytes are outside the file", e.size)
 	}
 	return s, nil
 }

@@ -80,7 +80,8 @@ func (c *Container) verifyExtent(b json.RawMessage, note func(format string, arg
 	}
 	if has(extent["spatial"]) {
 		box, ok := as[[]float64](extent["spatial"])
-		if !ok || len(box) != 4 || box[1] > box[3] || slices.Min(box) < -180 || slices.Max(box) > 180 || max(-box[1], box[3]) > 90 {
+		if !ok || len(box) != 4 || box[1] > box[3] || slices.Min(box) < -180 || slices.Max(box) > 180 ||
+			max(-box[1], box[3]) > 90 {
 			note("extent.spatial %s is no [west, south, east, north] in degrees", extent["spatial"])
 		}
 	}
@@ -150,7 +151,8 @@ func (c *Container) verifyHierarchy(r *model.Report) {
 	for k := 1; k < len(c.places); k++ {
 		said := c.coll.PIT.Hierarchy[strconv.Itoa(k)]
 		if len(said) != len(folders) {
-			r.Note("taco:pit_schema has %d folders with samples of level %d, the first sample has %d", len(said), k, len(folders))
+			r.Note("taco:pit_schema has %d folders with samples of level %d, the first sample has %d",
+				len(said), k, len(folders))
 			return
 		}
 		up, l := c.levels[k-1], c.levels[k]
@@ -164,7 +166,8 @@ func (c *Container) verifyHierarchy(r *model.Report) {
 				}
 			}
 			if !slices.Equal(types, said[i].Type) || !slices.Equal(ids, said[i].ID) {
-				r.Note("taco:pit_schema has %q of types %q at level %d, the first sample has %q of %q", said[i].ID, said[i].Type, k, ids, types)
+				r.Note("taco:pit_schema has %q of types %q at level %d, the first sample has %q of %q", said[i].ID,
+					said[i].Type, k, ids, types)
 			}
 		}
 		folders = below

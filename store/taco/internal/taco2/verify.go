@@ -46,13 +46,15 @@ func (c *Container) Verify(ctx context.Context, r *model.Report) error {
 	}
 	r.Absent += int64(len(v.absent))
 	if v.unlisted > 0 {
-		r.Note("%d samples are missing from the ZIP's directory, or are elsewhere by it; other programs cannot find them", v.unlisted)
+		r.Note("%d samples are missing from the ZIP's directory, or are elsewhere by it; other programs "+
+			"cannot find them", v.unlisted)
 	}
 	if v.uneven > 0 {
 		r.Note("%d folders' tables have no column for what is empty in the folder", v.uneven)
 	}
 	if v.misplaced > 0 {
-		r.Note("%d rows of METADATA below level 0 have the offset or size of another sample; read by the ZIP's directory", v.misplaced)
+		r.Note("%d rows of METADATA below level 0 have the offset or size of another sample; read by the "+
+			"ZIP's directory", v.misplaced)
 	}
 	return nil
 }
@@ -203,7 +205,8 @@ func (c *Container) sameTree(k, a, b int, top bool) error {
 	}
 	ca, cb := l.rows[l.first[a]:l.first[a+1]], l.rows[l.first[b]:l.first[b+1]]
 	if len(ca) != len(cb) {
-		return c.row(fault.Corrupt, k, b, "%d children, where the first sample of level 0 has %d (PIT-1)", len(cb), len(ca))
+		return c.row(fault.Corrupt, k, b, "%d children, where the first sample of level 0 has %d (PIT-1)", len(cb),
+			len(ca))
 	}
 	for i := range ca {
 		if err := c.sameTree(k+1, int(ca[i]), int(cb[i]), false); err != nil {
@@ -222,7 +225,8 @@ func (c *Container) compareSchemas(r *model.Report) {
 	}
 	l := c.levels[0]
 	if int64(l.tbl.Len()) != p.Root.N || l.tbl.Len() > 0 && l.types.Text(0) != p.Root.Type {
-		r.Note("taco:pit_schema says %d samples of type %s at level 0, there are %d", p.Root.N, p.Root.Type, l.tbl.Len())
+		r.Note("taco:pit_schema says %d samples of type %s at level 0, there are %d", p.Root.N,
+			p.Root.Type, l.tbl.Len())
 	}
 	if n := p.Levels(); n != len(c.places) {
 		r.Note("taco:pit_schema says %d levels, there are %d", n, len(c.places))
@@ -337,7 +341,8 @@ func (v *verifier) sample(ctx context.Context, e model.Entry, r source.Reader) e
 	if e.Offset != model.Whole {
 		s = span{e.Offset, e.Size}
 		if !s.in(r.Size()) {
-			return v.c.row(fault.Corrupt, e.Level, e.Row, "%d bytes at %d, the file %s has %d bytes", s.size, s.off, e.URI, r.Size())
+			return v.c.row(fault.Corrupt, e.Level, e.Row, "%d bytes at %d, the file %s has %d bytes", s.size,
+				s.off, e.URI, r.Size())
 		}
 		if err := v.header(ctx, e, r, s); err != nil {
 			return err
@@ -430,7 +435,8 @@ func (v *verifier) children(ctx context.Context, e model.Entry, r source.Reader,
 		return err
 	}
 	if t.Len() != len(rows) {
-		return bad(fault.New(fault.Corrupt, "rows", fault.NoOffset, "it has %d rows, but METADATA has %d children", t.Len(), len(rows)))
+		return bad(fault.New(fault.Corrupt, "rows", fault.NoOffset, "it has %d rows, but METADATA has %d children",
+			t.Len(), len(rows)))
 	}
 	if err := v.schema(ctx, t, e.Level+1, rows); err != nil {
 		return bad(err)
@@ -457,7 +463,8 @@ func (v *verifier) schema(ctx context.Context, t *tables.Table, k int, rows []in
 		case !ok || seen.Kind == tables.Null:
 			types[col.Name] = col.Type
 		case col.Type.Kind != tables.Null && !col.Type.Equal(seen):
-			return fault.New(fault.Corrupt, "column "+col.Name, fault.NoOffset, "has type %v, but %v in another folder of the level (PIT-2)", col.Type, seen)
+			return fault.New(fault.Corrupt, "column "+col.Name, fault.NoOffset,
+				"has type %v, but %v in another folder of the level (PIT-2)", col.Type, seen)
 		}
 	}
 	all, err := v.c.Table(ctx, k)
@@ -475,7 +482,8 @@ func (v *verifier) schema(ctx context.Context, t *tables.Table, k int, rows []in
 		}
 		for _, row := range rows {
 			if hasValue(values, int(row)) {
-				return fault.New(fault.Corrupt, "schema", fault.NoOffset, "column %q is missing, but has values in METADATA (PIT-2)", col.Name)
+				return fault.New(fault.Corrupt, "schema", fault.NoOffset,
+					"column %q is missing, but has values in METADATA (PIT-2)", col.Name)
 			}
 		}
 		uneven = uneven || len(rows) > 0
@@ -507,7 +515,8 @@ func (v *verifier) compare(ctx context.Context, t *tables.Table, k int, rows []i
 			return nil, err
 		}
 		if col.Kind() != kind && (kind != tables.Int64 || col.Kind() != tables.Uint64) {
-			return nil, fault.New(fault.Corrupt, "column "+name, fault.NoOffset, "has type %v, expected %v", col.Type(), kind)
+			return nil, fault.New(fault.Corrupt, "column "+name, fault.NoOffset,
+				"has type %v, expected %v", col.Type(), kind)
 		}
 		return col, nil
 	}

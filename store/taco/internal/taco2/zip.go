@@ -44,7 +44,8 @@ func (s span) in(total int64) bool {
 // newSpan checks that a byte range lies in an object of total bytes, after its first min bytes.
 func newSpan(off, size uint64, min, total int64, part string, at int64) (span, error) {
 	if off < uint64(min) || off > uint64(total) || size > uint64(total)-off {
-		return span{}, fault.New(fault.Corrupt, part, at, "%d bytes at %d: the file has %d bytes and its data begin at %d", size, off, total, min)
+		return span{}, fault.New(fault.Corrupt, part, at,
+			"%d bytes at %d: the file has %d bytes and its data begin at %d", size, off, total, min)
 	}
 	return span{int64(off), int64(size)}, nil
 }
@@ -63,7 +64,8 @@ func parseHeader(b []byte, total int64) (levels []span, collection span, err err
 	case len(b) < zipDataAt:
 		return bad(int64(len(b)), "ends inside the %d bytes of the header", zipDataAt)
 	case string(b[30:headerAt]) != headerName || le16(b, 26) != uint16(len(headerName)):
-		return nil, span{}, fault.New(fault.Unsupported, headerName, 30, "the first entry has another name: this ZIP is not a TACO container")
+		return nil, span{}, fault.New(fault.Unsupported, headerName, 30,
+			"the first entry has another name: this ZIP is not a TACO container")
 	case le16(b, 28) != 0:
 		return bad(28, "it has an extra field of %d bytes", le16(b, 28))
 	case le16(b, 8) != 0:
@@ -111,7 +113,8 @@ const maxTail = 65535 + 22 + 20 + 56
 // readDirectory reads the central directory of a ZIP and returns the entries that want accepts, by
 // name. Tables may have been appended to the archive. If they are too long to search back over, it
 // looks for the directory at after, the end of COLLECTION.json.
-func readDirectory(ctx context.Context, r source.Reader, after int64, want func(name []byte) bool) (map[string]zipEntry, error) {
+func readDirectory(ctx context.Context, r source.Reader, after int64,
+	want func(name []byte) bool) (map[string]zipEntry, error) {
 	where, n, err := findDirectory(ctx, r, after)
 	if err != nil && after > r.Size()-maxTail { // the directory may be in front of COLLECTION.json
 		where, n, err = findDirectory(ctx, r, 0)
@@ -124,7 +127,8 @@ func readDirectory(ctx context.Context, r source.Reader, after int64, want func(
 		where, n = span{after, r.Size() - after}, untilEnd
 	}
 	if where.size > maxDirectory {
-		return nil, fault.New(fault.Limit, "central directory", where.off, "%d bytes, at most %d", where.size, maxDirectory)
+		return nil, fault.New(fault.Limit, "central directory", where.off, "%d bytes, at most %d",
+			where.size, maxDirectory)
 	}
 	b := make([]byte, where.size)
 	if err := r.ReadAt(ctx, b, where.off); err != nil {
@@ -145,7 +149,8 @@ func parseDirectory(b []byte, base int64, n uint64, want func(name []byte) bool)
 			if n == untilEnd {
 				break
 			}
-			return nil, fault.New(fault.Corrupt, "central directory", base+int64(at), "it has only %d of %d entries", i, n)
+			return nil, fault.New(fault.Corrupt, "central directory", base+int64(at),
+				"it has only %d of %d entries", i, n)
 		}
 		name, extra, comment := int(le16(b, at+28)), int(le16(b, at+30)), int(le16(b, at+32))
 		if len(b)-at-46 < name+extra+comment {
@@ -153,13 +158,16 @@ func parseDirectory(b []byte, base int64, n uint64, want func(name []byte) bool)
 		}
 		id := b[at+46 : at+46+name]
 		if want(id) {
-			e := zipEntry{local: int64(le32(b, at+42)), size: int64(le32(b, at+20)), bytes: int64(le32(b, at+24)), crc: le32(b, at+16)}
+			e := zipEntry{local: int64(le32(b, at+42)), size: int64(le32(b, at+20)), bytes: int64(le32(b, at+24)),
+				crc: le32(b, at+16)}
 			e.plain = le16(b, at+10) == 0 && le16(b, at+8)&1 == 0
 			if !e.extend(b[at+46+name:at+46+name+extra]) || e.local < 0 || e.size < 0 {
-				return nil, fault.New(fault.Corrupt, "central directory", base+int64(at), "the ZIP64 sizes of an entry are invalid")
+				return nil, fault.New(fault.Corrupt, "central directory", base+int64(at),
+					"the ZIP64 sizes of an entry are invalid")
 			}
 			if _, twice := dir[string(id)]; twice {
-				return nil, fault.New(fault.Corrupt, "central directory", base+int64(at), "there are two entries %q", id)
+				return nil, fault.New(fault.Corrupt, "central directory", base+int64(at),
+					"there are two entries %q", id)
 			}
 			dir[string(id)] = e
 		}
@@ -217,12 +225,14 @@ func findDirectory(ctx context.Context, r source.Reader, from int64) (span, uint
 			}
 		}
 	}
-	return span{}, 0, fault.New(fault.Corrupt, "central directory", base, "there is no end-of-directory record in the last %d bytes", tail)
+	return span{}, 0, fault.New(fault.Corrupt, "central directory", base,
+		"there is no end-of-directory record in the last %d bytes", tail)
 }
 
 // parseEnd parses the end-of-directory record at b[at:], where b begins at base of the file. ok is
 // true if the record directly follows a directory.
-func parseEnd(ctx context.Context, r source.Reader, b []byte, at int, base int64) (s span, entries uint64, ok bool, err error) {
+func parseEnd(ctx context.Context, r source.Reader, b []byte, at int, base int64) (s span, entries uint64,
+	ok bool, err error) {
 	here := base + int64(at)
 	n, size, off := uint64(le16(b, at+10)), uint64(le32(b, at+12)), uint64(le32(b, at+16))
 	if n == 1<<16-1 || size == 1<<32-1 || off == 1<<32-1 {
@@ -262,12 +272,14 @@ func localHeader(ctx context.Context, r source.Reader, name string, data span) (
 		}
 		for at := len(b) - int(n); at >= 0; at-- {
 			h := b[at:]
-			if string(h[:4]) == localSignature && int(le16(h, 26)) == len(name) && string(h[30:n]) == name && int64(len(h)) == n+int64(le16(h, 28)) {
+			if string(h[:4]) == localSignature && int(le16(h, 26)) == len(name) && string(h[30:n]) == name &&
+				int64(len(h)) == n+int64(le16(h, 28)) {
 				return le32(h, 14), nil
 			}
 		}
 	}
-	return 0, fault.New(fault.Corrupt, "sample "+name, data.off, "its bytes do not follow a local file header with its name")
+	return 0, fault.New(fault.Corrupt, "sample "+name, data.off,
+		"its bytes do not follow a local file header with its name")
 }
 
 // checkSum checks that data have one of the CRC-32 that the ZIP states for them. Those that are 0
@@ -292,5 +304,6 @@ func checkSum(ctx context.Context, r source.Reader, name string, data span, told
 	if slices.Contains(told, crc) {
 		return nil
 	}
-	return fault.New(fault.Corrupt, name, data.off, "the CRC-32 of its %d bytes is %08x, the ZIP says %08x", data.size, crc, told[0])
+	return fault.New(fault.Corrupt, name, data.off, "the CRC-32 of its %d bytes is %08x, the ZIP says %08x",
+		data.size, crc, told[0])
 }

@@ -60,7 +60,8 @@ func ParseHeader(b []byte, size int64) (Header, error) {
 	}
 	h.Collection = place(26)
 	if !h.Collection.in(headerSize, size) || h.Collection.size == 0 {
-		return bad("COLLECTION", 26, "%d bytes at %d in %d bytes", uint64(h.Collection.size), uint64(h.Collection.off), size)
+		return bad("COLLECTION", 26, "%d bytes at %d in %d bytes", uint64(h.Collection.size),
+			uint64(h.Collection.off), size)
 	}
 	return h, nil
 }

@@ -272,7 +272,8 @@ func (c *plain) below(ctx context.Context, blobs []*blob) ([]*blob, error) {
 // at returns the table of a row, and its row there. c.mu is held.
 func (c *plain) at(ctx context.Context, level, row int) (*blob, int, error) {
 	missing := func() (*blob, int, error) {
-		return nil, 0, fault.New(fault.NotFound, partOf(level)+" row "+strconv.Itoa(row), fault.NoOffset, "does not exist")
+		return nil, 0, fault.New(fault.NotFound, partOf(level)+" row "+strconv.Itoa(row),
+			fault.NoOffset, "does not exist")
 	}
 	var list []*blob
 	first := func(b *blob) int { return int(b.first) }

@@ -15,7 +15,8 @@ const pointerKey = "pointer"
 // of the chain (ok is false), bare or as a JSON string.
 func parsePointer(text string) (next span, ok bool, err error) {
 	bad := func() (span, bool, error) {
-		return span{}, false, fault.New(fault.Corrupt, "pointer", fault.NoOffset, "%.100q is neither OFFSETLENGTH(A, B) nor NULL", text)
+		return span{}, false, fault.New(fault.Corrupt, "pointer", fault.NoOffset,
+			"%.100q is neither OFFSETLENGTH(A, B) nor NULL", text)
 	}
 	s := strings.TrimSpace(text)
 	if strings.HasPrefix(s, `"`) {

@@ -58,7 +58,8 @@ func readRows(ctx context.Context, r source.Reader, at span, l model.Limits, par
 		return nil, fault.WithPart(err, part, 0)
 	}
 	if most := min(maxRows, fewRows+rowsPerByte*at.size); int64(tbl.Len()) > most {
-		return nil, fault.New(fault.Limit, part+" rows", fault.NoOffset, "%d rows, but at most %d fit into %d bytes", tbl.Len(), most, at.size)
+		return nil, fault.New(fault.Limit, part+" rows", fault.NoOffset,
+			"%d rows, but at most %d fit into %d bytes", tbl.Len(), most, at.size)
 	}
 	t := &rows{tbl: tbl}
 	for _, c := range [...]struct {
@@ -68,7 +69,8 @@ func readRows(ctx context.Context, r source.Reader, at span, l model.Limits, par
 		optional bool
 	}{
 		{&t.ids, colID, tables.Text, false}, {&t.formats, colFormat, tables.Text, false},
-		{&t.offsets, colOffset, tables.Int64, false}, {&t.lengths, colLength, tables.Int64, false}, {&t.roots, colRoot, tables.Text, true},
+		{&t.offsets, colOffset, tables.Int64, false}, {&t.lengths, colLength, tables.Int64, false},
+		{&t.roots, colRoot, tables.Text, true},
 	} {
 		if i := tbl.Index(c.name); c.optional && (i < 0 || tbl.Columns()[i].Type.Kind != c.kind) {
 			continue
@@ -106,11 +108,13 @@ func (t *rows) folder(i int) bool { return !t.formats.Null(i) && string(t.format
 // are counted from base.
 func (t *rows) span(i int, base, lo, hi int64) (span, error) {
 	if t.offsets.Null(i) || t.lengths.Null(i) {
-		return span{}, fault.New(fault.Corrupt, "row "+strconv.Itoa(i), fault.NoOffset, "%s or %s is null", colOffset, colLength)
+		return span{}, fault.New(fault.Corrupt, "row "+strconv.Itoa(i), fault.NoOffset, "%s or %s is null",
+			colOffset, colLength)
 	}
 	s := span{t.offsets.Int(i), t.lengths.Int(i)}
 	if !s.in(lo-base, hi-base) {
-		return s, fault.New(fault.Corrupt, "row "+strconv.Itoa(i), fault.NoOffset, "%d bytes at %d do not lie between %d and %d", s.size, s.off, lo-base, hi-base)
+		return s, fault.New(fault.Corrupt, "row "+strconv.Itoa(i), fault.NoOffset,
+			"%d bytes at %d do not lie between %d and %d", s.size, s.off, lo-base, hi-base)
 	}
 	return span{base + s.off, s.size}, nil
 }
@@ -156,7 +160,8 @@ func (t *rows) verify(ctx context.Context, group func(i int) int32) (splits int,
 			k.group = group(i)
 		}
 		if seen[k] {
-			return splits, fault.New(fault.Corrupt, "row "+strconv.Itoa(i), fault.NoOffset, "a sibling has the same %s %q", colID, e.ID)
+			return splits, fault.New(fault.Corrupt, "row "+strconv.Itoa(i), fault.NoOffset,
+				"a sibling has the same %s %q", colID, e.ID)
 		}
 		seen[k] = true
 		if split != nil && !split.Null(i) && !knownSplit(split, i) {

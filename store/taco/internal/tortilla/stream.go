@@ -77,7 +77,8 @@ func openStream(ctx context.Context, f *file, top *rows, pointer string) (*strea
 			return nil, err
 		}
 		if t.roots == nil {
-			return nil, fault.New(fault.Corrupt, part+" column "+colRoot, next.off, "is missing or does not have strings")
+			return nil, fault.New(fault.Corrupt, part+" column "+colRoot, next.off,
+				"is missing or does not have strings")
 		}
 		if pointer, ok = t.tbl.Meta(pointerKey); !ok {
 			return nil, fault.New(fault.Corrupt, part+" pointer", next.off, "is missing: a chain ends with NULL")
@@ -86,7 +87,8 @@ func openStream(ctx context.Context, f *file, top *rows, pointer string) (*strea
 	}
 	n := len(tables) - 1
 	if n < 1 {
-		return nil, fault.New(fault.Corrupt, "footer table 0 pointer", f.header.Footer.off, "ends the chain before the table of the chunks")
+		return nil, fault.New(fault.Corrupt, "footer table 0 pointer", f.header.Footer.off,
+			"ends the chain before the table of the chunks")
 	}
 	c.levels, c.chunks, c.links = tables[:n], tables[n], make([]*links, n)
 	c.histogram = c.findHistogram()
@@ -122,7 +124,8 @@ func (c *stream) fits(s span) error {
 	}
 	for i, o := range c.chain {
 		if s.off < o.end() && o.off < s.end() {
-			return fault.New(fault.Corrupt, "", fault.NoOffset, "%d bytes at %d overlap table %d of the chain", s.size, s.off, i)
+			return fault.New(fault.Corrupt, "", fault.NoOffset,
+				"%d bytes at %d overlap table %d of the chain", s.size, s.off, i)
 		}
 	}
 	return nil
@@ -182,7 +185,8 @@ func (c *stream) Children(ctx context.Context, level, row int) ([]int32, error) 
 		return nil, c.fail(err)
 	}
 	if row < 0 || row+1 >= len(l.first) {
-		return nil, c.fail(fault.New(fault.NotFound, partOf(level)+" row "+strconv.Itoa(row), fault.NoOffset, "does not exist"))
+		return nil, c.fail(fault.New(fault.NotFound, partOf(level)+" row "+strconv.Itoa(row),
+			fault.NoOffset, "does not exist"))
 	}
 	return l.rows[l.first[row]:l.first[row+1]], nil
 }
@@ -194,7 +198,8 @@ func (c *stream) Entry(_ context.Context, level, row int) (model.Entry, error) {
 	}
 	t := c.levels[level]
 	if row < 0 || row >= t.len() {
-		return model.Entry{}, c.fail(fault.New(fault.NotFound, partOf(level)+" row "+strconv.Itoa(row), fault.NoOffset, "does not exist"))
+		return model.Entry{}, c.fail(fault.New(fault.NotFound, partOf(level)+" row "+strconv.Itoa(row),
+			fault.NoOffset, "does not exist"))
 	}
 	e := model.Entry{URI: c.uri, Object: c.object, Level: level, Row: row}
 	err := t.fill(&e, row)
@@ -292,7 +297,8 @@ func (c *stream) joiner(ctx context.Context, level int) (*joiner, error) {
 func (c *stream) pathBudget() int64 { return fewBytes + c.r.Size() }
 
 func (c *stream) longPaths(level int) error {
-	return fault.New(fault.Limit, partOf(level), fault.NoOffset, "the paths of its samples take more than %d bytes", c.pathBudget())
+	return fault.New(fault.Limit, partOf(level), fault.NoOffset, "the paths of its samples take more than %d bytes",
+		c.pathBudget())
 }
 
 // parent returns the parent of row i.
@@ -315,7 +321,8 @@ func (j *joiner) parent(t *rows, i int) (int32, error) {
 	if named {
 		return p, nil
 	}
-	return 0, fault.New(fault.Corrupt, "", fault.NoOffset, "%s %q is not a sample of level %d with children", colRoot, root, j.level-1)
+	return 0, fault.New(fault.Corrupt, "", fault.NoOffset, "%s %q is not a sample of level %d with children",
+		colRoot, root, j.level-1)
 }
 
 // encloses reports whether the bytes of row p of a table enclose those of row i of another.
@@ -371,7 +378,8 @@ func (c *stream) Chunk(ctx context.Context, level, row int, name string) (model.
 			}
 		}
 		if len(rows) > 0 {
-			return model.Entry{}, c.fail(fault.New(fault.Corrupt, "chunk "+id, fault.NoOffset, "its bytes are outside those of its sample"))
+			return model.Entry{}, c.fail(fault.New(fault.Corrupt, "chunk "+id, fault.NoOffset,
+				"its bytes are outside those of its sample"))
 		}
 	}
 	return model.Entry{}, c.fail(fault.New(fault.NotFound, "chunk "+id, fault.NoOffset, "does not exist"))
@@ -381,7 +389,8 @@ func (c *stream) Chunk(ctx context.Context, level, row int, name string) (model.
 func (c *stream) chunk(of model.Entry, row int, name string, s span) (model.Entry, error) {
 	n, err := strconv.ParseUint(name, 10, 31)
 	if err != nil {
-		return model.Entry{}, c.fail(fault.New(fault.Corrupt, "chunk row "+strconv.Itoa(row), fault.NoOffset, "%s %q does not end in a number", colID, c.chunks.ids.Text(row)))
+		return model.Entry{}, c.fail(fault.New(fault.Corrupt, "chunk row "+strconv.Itoa(row), fault.NoOffset,
+			"%s %q does not end in a number", colID, c.chunks.ids.Text(row)))
 	}
 	return model.Entry{
 		ID: c.chunks.ids.Text(row), URI: c.uri, Object: c.object, Offset: s.off, Size: s.size,
@@ -527,7 +536,8 @@ func (o *owners) of(row int) (model.Entry, error) {
 	}
 	id, name, ok := cutLast(t.ids.Text(row), "::")
 	if _, err := strconv.ParseUint(name, 10, 31); !ok || err != nil {
-		return model.Entry{}, fault.New(fault.Corrupt, part, fault.NoOffset, "%s %q is not ID::N with the id of a sample", colID, t.ids.Text(row))
+		return model.Entry{}, fault.New(fault.Corrupt, part, fault.NoOffset,
+			"%s %q is not ID::N with the id of a sample", colID, t.ids.Text(row))
 	}
 	samples := o.samples[[2]string{t.roots.Text(row), id}]
 	for _, e := range samples {
@@ -536,9 +546,11 @@ func (o *owners) of(row int) (model.Entry, error) {
 		}
 	}
 	if len(samples) > 0 {
-		return model.Entry{}, fault.New(fault.Corrupt, part, s.off, "its %d bytes are outside those of its sample %q", s.size, samples[0].ID)
+		return model.Entry{}, fault.New(fault.Corrupt, part, s.off,
+			"its %d bytes are outside those of its sample %q", s.size, samples[0].ID)
 	}
-	return model.Entry{}, fault.New(fault.Corrupt, part, fault.NoOffset, "%s %q does not have a sample %q", colRoot, t.roots.Text(row), id)
+	return model.Entry{}, fault.New(fault.Corrupt, part, fault.NoOffset, "%s %q does not have a sample %q", colRoot,
+		t.roots.Text(row), id)
 }
 
 // Verify implements model.Container. It checks the header, the chain, and of every level the ids
@@ -589,7 +601,8 @@ func (c *stream) places(k int, r *model.Report) error {
 			r.Files++
 			r.Bytes += s.size
 		case k+1 == len(c.levels):
-			return fault.New(fault.Corrupt, "row "+strconv.Itoa(i), fault.NoOffset, "format %s, but the chain has no table of its samples", nested)
+			return fault.New(fault.Corrupt, "row "+strconv.Itoa(i), fault.NoOffset,
+				"format %s, but the chain has no table of its samples", nested)
 		default:
 			r.Folders++
 		}
@@ -611,7 +624,8 @@ func (c *stream) verifyChunks(ctx context.Context, r *model.Report) error {
 		}
 		k := key{c.chunks.roots.Text(i), c.chunks.ids.Text(i)}
 		if seen[k] && !o.ambiguous(k.root, k.id) {
-			return fault.New(fault.Corrupt, "chunk row "+strconv.Itoa(i), fault.NoOffset, "%q of %q exists twice", k.id, k.root)
+			return fault.New(fault.Corrupt, "chunk row "+strconv.Itoa(i), fault.NoOffset,
+				"%q of %q exists twice", k.id, k.root)
 		}
 		seen[k] = true
 	}

@@ -85,5 +85,6 @@ func (s *Store) Answer(h Handler) {
 
 // credentials are what the SDK needs in its environment to sign requests.
 var credentials = map[string]string{
-	"AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "secret", "AWS_REGION": "us-east-1", "AWS_EC2_METADATA_DISABLED": "true",
+	"AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "secret", "AWS_REGION": "us-east-1",
+	"AWS_EC2_METADATA_DISABLED": "true",
 }
