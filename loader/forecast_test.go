@@ -18,7 +18,7 @@ import (
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/shuffle"
 	"github.com/chaski-eo/chaski/source"
-	"github.com/chaski-eo/chaski/store/catalog"
+	"github.com/chaski-eo/chaski/store/catalog/build"
 	"github.com/chaski-eo/chaski/store/tiledb"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 )
@@ -314,7 +314,7 @@ func TestForecastOfFiles(t *testing.T) {
 	}
 	files := &source.Files{}
 	defer files.Close()
-	if _, err := catalog.WriteParquet(t.Context(), f, paths, catalog.WriteOptions{Opener: files}); err != nil {
+	if _, err := build.Write(t.Context(), f, paths, build.Options{Opener: files}); err != nil {
 		t.Fatal(err)
 	}
 	if err := f.Close(); err != nil {

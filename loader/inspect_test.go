@@ -11,6 +11,7 @@ import (
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/loader/survey"
 	"github.com/chaski-eo/chaski/store/catalog"
+	"github.com/chaski-eo/chaski/store/catalog/build"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 )
 
@@ -83,7 +84,7 @@ func TestInspectOtherKinds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rows, err := catalog.WriteParquet(t.Context(), w, []string{filepath.Join(raster, "tog", "tog-*.tif")}, catalog.WriteOptions{Base: dir})
+	rows, err := build.Write(t.Context(), w, []string{filepath.Join(raster, "tog", "tog-*.tif")}, build.Options{Base: dir})
 	if err != nil || w.Close() != nil {
 		t.Fatal(err)
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/chaski-eo/chaski/loader/survey"
 	"github.com/chaski-eo/chaski/shuffle"
 	"github.com/chaski-eo/chaski/store/catalog"
+	"github.com/chaski-eo/chaski/store/catalog/build"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 )
 
@@ -50,7 +51,7 @@ func (f *maskedFile) sources(t *testing.T) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = catalog.WriteParquet(context.Background(), out, []string{path}, catalog.WriteOptions{Absolute: true})
+	_, err = build.Write(context.Background(), out, []string{path}, build.Options{Absolute: true})
 	if err = errors.Join(err, out.Close()); err != nil {
 		t.Fatal(err)
 	}

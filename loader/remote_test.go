@@ -23,7 +23,7 @@ import (
 	"github.com/chaski-eo/chaski/source/blobsource/s3"
 	"github.com/chaski-eo/chaski/source/httpsource"
 	"github.com/chaski-eo/chaski/source/remote"
-	"github.com/chaski-eo/chaski/store/catalog"
+	"github.com/chaski-eo/chaski/store/catalog/build"
 	"github.com/chaski-eo/chaski/store/tiledb"
 	"github.com/chaski-eo/chaski/tools/testkit/netsim"
 	"github.com/chaski-eo/chaski/tools/testkit/netsim/fakes3"
@@ -58,7 +58,7 @@ func newBucket(tb testing.TB, chips, bands, side, tile int, roundTrip time.Durat
 	}
 	near := open(b.store.URL)
 	var table strings.Builder
-	_, err := catalog.WriteParquet(context.Background(), &table, []string{"s3://chips/c"}, catalog.WriteOptions{Opener: near})
+	_, err := build.Write(context.Background(), &table, []string{"s3://chips/c"}, build.Options{Opener: near})
 	fatal(err)
 	fatal(near.Close())
 	b.catalog = filepath.Join(tb.TempDir(), "chips.parquet")
@@ -193,7 +193,7 @@ func TestFaultsNeverChangeBatches(t *testing.T) {
 		uris = append(uris, fmt.Sprintf("%s/%02d.tif", s.URL, i))
 	}
 	var table strings.Builder
-	if _, err := catalog.WriteParquet(t.Context(), &table, uris, catalog.WriteOptions{Opener: opener}); err != nil {
+	if _, err := build.Write(t.Context(), &table, uris, build.Options{Opener: opener}); err != nil {
 		t.Fatal(err)
 	}
 	name := filepath.Join(t.TempDir(), "chips.parquet")

@@ -13,7 +13,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/shuffle"
-	"github.com/chaski-eo/chaski/store/catalog"
+	"github.com/chaski-eo/chaski/store/catalog/build"
 	"github.com/chaski-eo/chaski/tiff/ifd"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 )
@@ -35,7 +35,7 @@ func TestStaleCatalogIsNoticed(t *testing.T) {
 	put(chip, b)
 	var cat bytes.Buffer
 	ctx := context.Background()
-	if _, err := catalog.WriteParquet(ctx, &cat, []string{chip}, catalog.WriteOptions{Base: dir}); err != nil {
+	if _, err := build.Write(ctx, &cat, []string{chip}, build.Options{Base: dir}); err != nil {
 		t.Fatal(err)
 	}
 	put(filepath.Join(dir, "catalog.parquet"), cat.Bytes())

@@ -13,6 +13,7 @@ import (
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog"
+	"github.com/chaski-eo/chaski/store/catalog/build"
 	"github.com/chaski-eo/chaski/tables"
 	"github.com/chaski-eo/chaski/tables/query"
 )
@@ -44,8 +45,8 @@ func tablesOfChips(t *testing.T) (csv, parquet string) {
 		t.Fatal(err)
 	}
 	var out strings.Builder
-	_, err = catalog.WriteParquet(t.Context(), &out, []string{filepath.Join(dir, "*.tif")}, catalog.WriteOptions{
-		Base: dir, Join: &catalog.Join{Table: csv, On: "image"},
+	_, err = build.Write(t.Context(), &out, []string{filepath.Join(dir, "*.tif")}, build.Options{
+		Base: dir, Join: &build.Join{Table: csv, On: "image"},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -143,7 +144,7 @@ func TestTableConditions(t *testing.T) {
 func TestBoundsOfCatalogs(t *testing.T) {
 	scene := coast(t, filepath.Join("coast_dir", "DATA", "tile_00", "s2", "img.tif"))
 	var out strings.Builder
-	if _, err := catalog.WriteParquet(t.Context(), &out, []string{scene}, catalog.WriteOptions{}); err != nil {
+	if _, err := build.Write(t.Context(), &out, []string{scene}, build.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	name := filepath.Join(t.TempDir(), "scene.parquet")

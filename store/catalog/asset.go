@@ -12,6 +12,7 @@ import (
 	"github.com/chaski-eo/chaski/internal/magic"
 	"github.com/chaski-eo/chaski/rumi"
 	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/store/catalog/internal/listing"
 	"github.com/chaski-eo/chaski/tiff"
 	"github.com/chaski-eo/chaski/tiff/ifd"
 )
@@ -274,7 +275,7 @@ func foreign(ctx context.Context, o source.Opener, uri string, r source.Reader) 
 			return ""
 		}
 	}
-	switch ext := extension(uri); ext {
+	switch ext := listing.Extension(uri); ext {
 	case "", ".img", ".dat", ".bin", ".raw", ".bsq", ".bil", ".bip", ".envi":
 		for _, name := range [...]string{uri[:len(uri)-len(ext)] + ".hdr", uri + ".hdr"} {
 			h, err := o.Open(ctx, name)

@@ -14,6 +14,9 @@ import (
 	"github.com/chaski-eo/chaski/internal/lru"
 	"github.com/chaski-eo/chaski/internal/magic"
 	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/store/catalog/internal/columns"
+	"github.com/chaski-eo/chaski/store/catalog/internal/layout"
+	"github.com/chaski-eo/chaski/store/catalog/internal/listing"
 )
 
 // Source says where a field's part of each sample is found. At most one of Column and Pattern is set.
@@ -22,9 +25,9 @@ type Source struct {
 	Field string
 	// Column of the table that holds the raster's path, or the values.
 	Column string
-	// Kind is Raster or Text where a column of texts must be that. Otherwise it is one of rasters
-	// if its texts end like files that this package reads, one of texts if none does, and
-	// Unsupported if some do. Of a folder Text is the path of the file.
+	// Kind is Raster or Text where a column of texts must be that. Otherwise it is one of rasters if its texts end like
+	// files that this package reads, one of texts if none does, and Unsupported if some do. Of a folder Text is the path
+	// of the file.
 	Kind Kind
 	// Blob is the column of the table that holds the raster's index blob (rumi or chunk).
 	Blob string
@@ -68,12 +71,12 @@ type Table struct {
 	base        string // folder that relative URIs are resolved against
 	n           int64
 	fields      []field
-	roots       *roots
+	roots       *listing.Roots
 	opener      source.Opener
 	maxChunk    int
 	assets      *lru.Cache[assetKey, Asset]
-	table       table     // nil: a listing
-	own         io.Closer // the opener, where the caller gave none
+	table       columns.Table // nil: a listing
+	own         io.Closer     // the opener, where the caller gave none
 	fingerprint string
 	order       []int64  // rows of the table that are the samples; nil: all of them
 	paired      []string // names of the fields of a catalog of pairs
@@ -86,9 +89,9 @@ type assetKey struct {
 	row   int64
 }
 
-// Open opens a dataset. Without fields it has those of a catalog of pairs, or one, the raster
-// "image". Errors are NotFound (the dataset, a column, a partner of a file), Corrupt, Unsupported
-// or Limit, with the table's or the folder's name.
+// Open opens a dataset. Without fields it has those of a catalog of pairs, or one, the raster "image". Errors are NotFound (the
+// dataset, a column, a partner of a file), Corrupt, Unsupported or Limit, with the table's or
+// the folder's name.
 func Open(ctx context.Context, src string, fields []Source, o Options) (*Table, error) {
 	var own io.Closer
 	if o.Opener == nil {
@@ -97,7 +100,7 @@ func Open(ctx context.Context, src string, fields []Source, o Options) (*Table, 
 	}
 	o = o.withDefaults()
 	t := &Table{
-		src: src, roots: newRoots(o.Roots), opener: o.Opener, maxChunk: o.MaxChunk,
+		src: src, roots: listing.NewRoots(o.Roots), opener: o.Opener, maxChunk: o.MaxChunk,
 		assets: lru.New[assetKey, Asset](o.CacheBytes / 2), own: own,
 	}
 	err := t.open(ctx, fields, o)
@@ -112,20 +115,20 @@ func Open(ctx context.Context, src string, fields []Source, o Options) (*Table, 
 }
 
 func (t *Table) open(ctx context.Context, fields []Source, o Options) error {
-	switch ext := extension(t.src); {
+	switch ext := listing.Extension(t.src); {
 	case ext == ".parquet" || ext == ".pq" || ext == ".geoparquet":
 		return t.openParquet(ctx, fields, o)
-	case (ext == ".csv" || ext == ".tsv") && (isURL(t.src) || !hasMeta(t.src)):
+	case (ext == ".csv" || ext == ".tsv") && (listing.IsURL(t.src) || !listing.IsGlob(t.src)):
 		return t.openCSV(ctx, fields, ext == ".tsv", o)
 	}
-	l, err := listFiles(ctx, t.src, t.roots, t.opener)
-	if err == nil && l.file || err != nil && source.IsRemote(t.src) {
+	l, err := listing.List(ctx, t.src, t.roots, t.opener)
+	if err == nil && l.File || err != nil && source.IsRemote(t.src) {
 		err = cmp.Or(t.unknown(), err)
 	}
 	if err != nil {
 		return err
 	}
-	t.base, t.n = l.base, int64(len(l.paths))
+	t.base, t.n = l.Base, int64(len(l.Paths))
 	fields = t.orOwn(fields)
 	return t.openListing(ctx, l, fields, o)
 }
@@ -134,13 +137,11 @@ func (t *Table) open(ctx context.Context, fields []Source, o Options) error {
 // be called as they like.
 func (t *Table) unknown() error {
 	name := magic.OfName(t.src)
-	if name == "" || hasMeta(t.src) {
+	if name == "" || listing.IsGlob(t.src) {
 		return nil
 	}
-	return fault.New(fault.Unsupported, "dataset", fault.NoOffset,
-		"%s is not read as a dataset: tables (.parquet, .csv, .tsv), rasters (.tif, .tiff, .rumi), "+
-			"directories and globs "+
-			"of them, TACO containers and TileDB arrays are", name)
+	return fault.New(fault.Unsupported, "dataset", fault.NoOffset, "%s is not read as a dataset: tables (.parquet, .csv, .tsv), rasters (.tif, .tiff, .rumi), directories and globs "+
+		"of them, TACO containers and TileDB arrays are", name)
 }
 
 // orOwn returns the fields, or where there are none those that the dataset has itself.
@@ -159,21 +160,19 @@ func (t *Table) orOwn(fields []Source) []Source {
 
 // reader opens the table itself.
 func (t *Table) reader(ctx context.Context) (source.Reader, error) {
-	uri, err := t.roots.allow(t.src)
+	uri, err := t.roots.Allow(t.src)
 	if err != nil {
 		return nil, err
 	}
-	t.base = folder(t.src)
+	t.base = listing.Folder(t.src)
 	return t.opener.Open(ctx, uri)
 }
 
-func (t *Table) openListing(ctx context.Context, l *listing, fields []Source, o Options) error {
-	uris, sizes := paths(l.paths), ints{v: l.sizes}
+func (t *Table) openListing(ctx context.Context, l *listing.Listing, fields []Source, o Options) error {
+	uris, sizes := columns.StringList(l.Paths), columns.IntColumn{Values: l.Sizes}
 	for _, s := range fields {
 		if s.Column != "" || s.Blob != "" {
-			return noField(s, fault.NotFound,
-				"column %q needs a table (.parquet, .csv or .tsv): rasters that are listed have no columns",
-				cmp.Or(s.Column, s.Blob))
+			return noField(s, fault.NotFound, "column %q needs a table (.parquet, .csv or .tsv): rasters that are listed have no columns", cmp.Or(s.Column, s.Blob))
 		}
 		f := field{name: s.Field, kind: Raster, main: uris, size: sizes}
 		if s.Kind == Text {
@@ -205,7 +204,7 @@ func (t *Table) openCSV(ctx context.Context, fields []Source, tabs bool, o Optio
 	if tabs {
 		comma = '\t'
 	}
-	tab, err := openCSV(ctx, r, comma, want)
+	tab, err := columns.OpenCSV(ctx, r, comma, want)
 	if err != nil {
 		return err
 	}
@@ -217,19 +216,18 @@ func (t *Table) openParquet(ctx context.Context, fields []Source, o Options) err
 	if err != nil {
 		return err
 	}
-	tab, err := openParquet(ctx, r, o.CacheBytes-o.CacheBytes/2)
+	tab, err := columns.OpenParquet(ctx, r, o.CacheBytes-o.CacheBytes/2)
 	if err != nil {
 		_ = r.Close()
 		return err
 	}
 	t.table = tab
 	assets := ""
-	if tab.f.Meta[metaVersion] != "" || tab.has(colURI) && (tab.has(colIndex) || tab.has(colHeader)) {
-		if v := tab.f.Meta[metaVersion]; v != "" && v != version {
-			return fault.New(fault.Unsupported, "footer", fault.NoOffset,
-				"catalog version %q; this is version %s", v, version)
+	if tab.File.Meta[layout.VersionKey] != "" || tab.Has(layout.URI) && (tab.Has(layout.Index) || tab.Has(layout.Header)) {
+		if v := tab.File.Meta[layout.VersionKey]; v != "" && v != layout.Version {
+			return fault.New(fault.Unsupported, "footer", fault.NoOffset, "catalog version %q; this is version %s", v, layout.Version)
 		}
-		assets = colURI
+		assets = layout.URI
 		if t.paired, err = pairedFields(tab); err != nil {
 			return err
 		}
@@ -239,11 +237,11 @@ func (t *Table) openParquet(ctx context.Context, fields []Source, o Options) err
 
 // openTable makes the fields from a table's columns. assets is the column of a catalog's URIs, or
 // empty.
-func (t *Table) openTable(ctx context.Context, tab table, fields []Source, assets string, o Options) error {
-	if err := checkRows(tab.rows()); err != nil {
+func (t *Table) openTable(ctx context.Context, tab columns.Table, fields []Source, assets string, o Options) error {
+	if err := columns.CheckRows(tab.Rows()); err != nil {
 		return err
 	}
-	t.table, t.n = tab, tab.rows()
+	t.table, t.n = tab, tab.Rows()
 	fields = t.orOwn(fields)
 	for _, s := range fields {
 		f, err := t.tableField(ctx, tab, s, assets)
@@ -255,7 +253,7 @@ func (t *Table) openTable(ctx context.Context, tab table, fields []Source, asset
 	if assets == "" {
 		return nil
 	}
-	uris, err := tab.column(assets)
+	uris, err := tab.Column(assets)
 	if err != nil {
 		return err
 	}
@@ -282,7 +280,7 @@ func (t *Table) Fingerprint() string { return t.fingerprint }
 func (t *Table) Close() error {
 	var errs []error
 	if t.table != nil {
-		errs = append(errs, t.table.close())
+		errs = append(errs, t.table.Close())
 	}
 	if t.own != nil {
 		errs = append(errs, t.own.Close())
@@ -300,15 +298,15 @@ func (t *Table) checkRow(row int64) {
 // be in 0 … Len()-1. A text that is not UTF-8 is Corrupt.
 func (t *Table) Value(ctx context.Context, field int, row int64) (Value, error) {
 	t.checkRow(row)
-	c, err := t.fields[field].main.cell(ctx, row)
+	c, err := t.fields[field].main.Cell(ctx, row)
 	if err != nil {
 		return Value{}, fault.WithFile(err, t.src)
 	}
-	if t.fields[field].kind == Text && !utf8.Valid(c.text) {
+	if t.fields[field].kind == Text && !utf8.Valid(c.Text) {
 		part := fmt.Sprintf("field %q row %d", t.fields[field].name, row)
 		return Value{}, fault.WithFile(fault.New(fault.Corrupt, part, fault.NoOffset, "the text is not UTF-8"), t.src)
 	}
-	return c.value(), nil
+	return c.Value(), nil
 }
 
 // ID returns what names a sample in errors and reports: the URI of its first raster, as the dataset

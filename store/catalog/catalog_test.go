@@ -1,4 +1,4 @@
-package catalog
+package catalog_test
 
 import (
 	"bufio"
@@ -20,12 +20,16 @@ import (
 
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/store/catalog"
+	"github.com/chaski-eo/chaski/store/catalog/build"
+	"github.com/chaski-eo/chaski/store/catalog/internal/rowio"
 )
 
 // A folder gives its raster files in the order of their paths' bytes, hidden ones left out.
 func TestDirectory(t *testing.T) {
 	dir := tree(t, "b/x.tif", "b-1.tif", "a.TIFF", ".hidden.tif", ".git/y.tif", "b/c/z.rumi", "notes.txt=hi", "B.tif")
-	tab := open(t, dir, Options{})
+	tab := open(t, dir, catalog.Options{})
 	want := []string{"B.tif", "a.TIFF", "b-1.tif", "b/c/z.rumi", "b/x.tif"}
 	if got := ids(t, tab); !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
@@ -37,10 +41,10 @@ func TestDirectory(t *testing.T) {
 	if a.URI != filepath.Join(dir, "b-1.tif") || a.Index.Height != 2 || a.Index.Width != 3 || a.Index.DType != chunk.Uint8 {
 		t.Errorf("%s %+v", a.URI, a.Index)
 	}
-	if tab.Kind(0) != Raster {
+	if tab.Kind(0) != catalog.Raster {
 		t.Errorf("kind %s", tab.Kind(0))
 	}
-	if one := open(t, filepath.Join(dir, "a.TIFF"), Options{}); one.Len() != 1 || ids(t, one)[0] != "a.TIFF" {
+	if one := open(t, filepath.Join(dir, "a.TIFF"), catalog.Options{}); one.Len() != 1 || ids(t, one)[0] != "a.TIFF" {
 		t.Errorf("one file: %q", ids(t, one))
 	}
 }
@@ -56,13 +60,13 @@ func TestGlob(t *testing.T) {
 		"20[2][01]/a/?.tif": "2020/a/x.tif 2021/a/x.tif",
 		"2021/a/[" + strings.Repeat("x", 300) + "].tif": "x.tif", // no file can have this name
 	} {
-		if got := strings.Join(ids(t, open(t, filepath.Join(dir, pattern), Options{})), " "); got != want {
+		if got := strings.Join(ids(t, open(t, filepath.Join(dir, pattern), catalog.Options{})), " "); got != want {
 			t.Errorf("%s: %s, want %s", pattern, got, want)
 		}
 	}
 	for _, p := range []string{"*.png", "nowhere/*.tif", "missing", "missing.tif", "missing.parquet", "missing.csv",
 		strings.Repeat("n", 300), "2020/y.tif/below", "a\x00b"} {
-		if _, err := Open(t.Context(), filepath.Join(dir, p), nil, Options{}); !errors.Is(err, fault.NotFound) {
+		if _, err := catalog.Open(t.Context(), filepath.Join(dir, p), nil, catalog.Options{}); !errors.Is(err, fault.NotFound) {
 			t.Errorf("%s: %v", p, err)
 		}
 	}
@@ -72,12 +76,12 @@ func TestGlob(t *testing.T) {
 // catalog that lies elsewhere or has absolute paths.
 func TestCatalogIsItsFolder(t *testing.T) {
 	dir := tree(t, "train/b/x.tif", "train/b-1.tif", "train/a.tif")
-	fromDir := open(t, dir, Options{})
+	fromDir := open(t, dir, catalog.Options{})
 	file := filepath.Join(dir, "catalog.parquet")
-	if n := index(t, file, WriteOptions{}, dir); n != 3 {
+	if n := index(t, file, build.Options{}, dir); n != 3 {
 		t.Fatalf("%d rows", n)
 	}
-	same := func(what string, tab *Table) {
+	same := func(what string, tab *catalog.Table) {
 		t.Helper()
 		if tab.Fingerprint() != fromDir.Fingerprint() || len(tab.Fingerprint()) != 32 {
 			t.Errorf("%s: fingerprint %s, want %s", what, tab.Fingerprint(), fromDir.Fingerprint())
@@ -101,31 +105,31 @@ func TestCatalogIsItsFolder(t *testing.T) {
 			}
 		}
 	}
-	same("catalog", open(t, file, Options{}))
+	same("catalog", open(t, file, catalog.Options{}))
 	elsewhere := filepath.Join(tree(t), "c.parquet")
-	index(t, elsewhere, WriteOptions{}, dir)
-	same("catalog elsewhere", open(t, elsewhere, Options{}))
-	index(t, elsewhere, WriteOptions{Absolute: true}, dir)
-	same("absolute", open(t, elsewhere, Options{}))
-	same("glob", open(t, dir+"/train/**/*.tif", Options{}))
+	index(t, elsewhere, build.Options{}, dir)
+	same("catalog elsewhere", open(t, elsewhere, catalog.Options{}))
+	index(t, elsewhere, build.Options{Absolute: true}, dir)
+	same("absolute", open(t, elsewhere, catalog.Options{}))
+	same("glob", open(t, dir+"/train/**/*.tif", catalog.Options{}))
 
 	moved := filepath.Join(tree(t), "moved")
 	if err := os.Rename(dir, moved); err != nil {
 		t.Fatal(err)
 	}
 	old := fromDir
-	fromDir = open(t, moved, Options{})
+	fromDir = open(t, moved, catalog.Options{})
 	if old.Fingerprint() != fromDir.Fingerprint() {
 		t.Error("the folder's fingerprint moved with it")
 	}
-	same("moved", open(t, filepath.Join(moved, "catalog.parquet"), Options{}))
+	same("moved", open(t, filepath.Join(moved, "catalog.parquet"), catalog.Options{}))
 
 	// Another size or name is another dataset.
 	for _, names := range [][]string{
 		{"train/b/x.tif", "train/b-1.tif", "train/c.tif"}, {"train/b/x.tif", "train/a.tif", "train/b-1.tif"},
 		{"train/b/x.tif", "train/b-1.tif"}, {"train/b/x.tif", "train/b-1.tif", "a.tif"},
 	} {
-		if other := open(t, tree(t, names...), Options{}); other.Fingerprint() == fromDir.Fingerprint() {
+		if other := open(t, tree(t, names...), catalog.Options{}); other.Fingerprint() == fromDir.Fingerprint() {
 			t.Errorf("%q has the same fingerprint", names)
 		}
 	}
@@ -160,7 +164,7 @@ func TestCatalogOfCorpus(t *testing.T) {
 			continue
 		}
 		file := filepath.Join(dir, e.Path)
-		if _, _, err := OpenAsset(t.Context(), Options{}.withDefaults().Opener, file, 0); err != nil {
+		if _, _, err := catalog.OpenAsset(t.Context(), &source.Files{}, file, 0); err != nil {
 			if fault.KindOf(err) == 0 {
 				t.Errorf("%s: %v has no kind", e.Path, err)
 			}
@@ -173,14 +177,14 @@ func TestCatalogOfCorpus(t *testing.T) {
 		t.Fatalf("only %d files", len(files))
 	}
 	file := filepath.Join(t.TempDir(), "c.parquet")
-	if n := index(t, file, WriteOptions{Absolute: true, Workers: 3}, files...); n != len(files) {
+	if n := index(t, file, build.Options{Absolute: true, Workers: 3}, files...); n != len(files) {
 		t.Fatalf("%d rows for %d files", n, len(files))
 	}
-	rows, err := parquet.ReadFile[row](file)
+	rows, err := parquet.ReadFile[rowio.Row](file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	tab := open(t, file, Options{})
+	tab := open(t, file, catalog.Options{})
 	if !slices.IsSorted(ids(t, tab)) {
 		t.Error("rows are not in the order of their paths")
 	}
@@ -215,7 +219,7 @@ func TestCatalogOfCorpus(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		b, _, err := OpenAsset(t.Context(), tab.opener, abs, 0)
+		b, _, err := catalog.OpenAsset(t.Context(), &source.Files{}, abs, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -238,7 +242,7 @@ func TestWriteParquet(t *testing.T) {
 	for _, workers := range []int{1, 2, 7} {
 		var buf bytes.Buffer
 		calls := 0
-		n, err := WriteParquet(t.Context(), &buf, []string{dir, filepath.Join(dir, "03.tif"), dir + "/*.tif"}, WriteOptions{
+		n, err := build.Write(t.Context(), &buf, []string{dir, filepath.Join(dir, "03.tif"), dir + "/*.tif"}, build.Options{
 			Base: dir, Workers: workers, Progress: func(done, total int) {
 				if calls++; done != calls || total != 40 {
 					t.Errorf("progress %d of %d at call %d", done, total, calls)
@@ -256,13 +260,13 @@ func TestWriteParquet(t *testing.T) {
 		}
 	}
 	writeFile(t, filepath.Join(dir, "20.tif"), "no tiff")
-	_, err := WriteParquet(t.Context(), &bytes.Buffer{}, []string{dir}, WriteOptions{})
+	_, err := build.Write(t.Context(), &bytes.Buffer{}, []string{dir}, build.Options{})
 	if fault.KindOf(err) == 0 || !strings.Contains(err.Error(), "20.tif") {
 		t.Errorf("bad file: %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := WriteParquet(ctx, &bytes.Buffer{}, []string{dir}, WriteOptions{}); !errors.Is(err, context.Canceled) {
+	if _, err := build.Write(ctx, &bytes.Buffer{}, []string{dir}, build.Options{}); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
 }
@@ -282,7 +286,7 @@ func TestUserParquet(t *testing.T) {
 	dir := tree(t, "d/0.tif", "d/1.tif", "d/2.tif", "d/3.tif")
 	var rows []sample
 	for i := range 4 {
-		_, m, err := OpenAsset(t.Context(), Options{}.withDefaults().Opener, fmt.Sprintf("%s/d/%d.tif", dir, i), 0)
+		_, m, err := catalog.OpenAsset(t.Context(), &source.Files{}, fmt.Sprintf("%s/d/%d.tif", dir, i), 0)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -300,9 +304,9 @@ func TestUserParquet(t *testing.T) {
 	if err := parquet.WriteFile(file, rows); err != nil {
 		t.Fatal(err)
 	}
-	tab := open(t, file, Options{}, Source{Field: "x", Column: "image", Blob: "header"}, Source{Field: "label"},
-		Source{Field: "s", Column: "score"}, Source{Field: "place"})
-	if k := []Kind{tab.Kind(0), tab.Kind(1), tab.Kind(2), tab.Kind(3)}; !slices.Equal(k, []Kind{Raster, Int, Float, Text}) {
+	tab := open(t, file, catalog.Options{}, catalog.Source{Field: "x", Column: "image", Blob: "header"}, catalog.Source{Field: "label"},
+		catalog.Source{Field: "s", Column: "score"}, catalog.Source{Field: "place"})
+	if k := []catalog.Kind{tab.Kind(0), tab.Kind(1), tab.Kind(2), tab.Kind(3)}; !slices.Equal(k, []catalog.Kind{catalog.Raster, catalog.Int, catalog.Float, catalog.Text}) {
 		t.Errorf("kinds %v", k)
 	}
 	for i := range int64(4) {
@@ -319,7 +323,7 @@ func TestUserParquet(t *testing.T) {
 		if err := errors.Join(err1, err2, err3); err != nil {
 			t.Fatal(err)
 		}
-		if label != (Value{Int: 7 - i}) || score != (Value{Float: float64(i) / 2, Null: false}) && i < 3 || score != (Value{Null: true}) && i == 3 ||
+		if label != (catalog.Value{Int: 7 - i}) || score != (catalog.Value{Float: float64(i) / 2, Null: false}) && i < 3 || score != (catalog.Value{Null: true}) && i == 3 ||
 			place.Text != rows[i].Place {
 			t.Errorf("row %d: %+v %+v %+v", i, label, score, place)
 		}
@@ -328,18 +332,18 @@ func TestUserParquet(t *testing.T) {
 		t.Error("a label has an asset")
 	}
 	for _, bad := range []struct {
-		s    Source
+		s    catalog.Source
 		kind fault.Kind
 	}{
-		{Source{Field: "x", Column: "nowhere"}, fault.NotFound},
-		{Source{Field: "image", Blob: "nowhere"}, fault.NotFound},
-		{Source{Field: "image", Blob: "label"}, fault.Unsupported},
-		{Source{Field: "label", Blob: "header"}, fault.Unsupported},
-		{Source{Field: "uuid"}, fault.Unsupported},
-		{Source{Field: "image", Pattern: "{id}.tif"}, fault.Unsupported},
-		{Source{Field: "id"}, fault.Unsupported}, // 2^63 does not fit
+		{catalog.Source{Field: "x", Column: "nowhere"}, fault.NotFound},
+		{catalog.Source{Field: "image", Blob: "nowhere"}, fault.NotFound},
+		{catalog.Source{Field: "image", Blob: "label"}, fault.Unsupported},
+		{catalog.Source{Field: "label", Blob: "header"}, fault.Unsupported},
+		{catalog.Source{Field: "uuid"}, fault.Unsupported},
+		{catalog.Source{Field: "image", Pattern: "{id}.tif"}, fault.Unsupported},
+		{catalog.Source{Field: "id"}, fault.Unsupported}, // 2^63 does not fit
 	} {
-		if _, err := Open(t.Context(), file, []Source{bad.s}, Options{}); fault.KindOf(err) != bad.kind || !strings.Contains(err.Error(), file) {
+		if _, err := catalog.Open(t.Context(), file, []catalog.Source{bad.s}, catalog.Options{}); fault.KindOf(err) != bad.kind || !strings.Contains(err.Error(), file) {
 			t.Errorf("%+v: %v", bad.s, err)
 		}
 	}
@@ -350,8 +354,8 @@ func TestCSV(t *testing.T) {
 	dir := tree(t, "d/0.tif", "d/1.tif")
 	table := "\ufeffimage, n ,f,s,\"q\",empty\r\nd/0.tif,1,1.5,a,\"x,\"\"y\"\"\",\nfile://" + dir + "/d/1.tif,,-2e3,,7,\n" + dir + "/d/0.tif,-9223372036854775808,nan,1,,\n"
 	writeFile(t, filepath.Join(dir, "t.csv"), table)
-	tab := open(t, filepath.Join(dir, "t.csv"), Options{}, Source{Field: "image"}, Source{Field: "n"}, Source{Field: "f"},
-		Source{Field: "s"}, Source{Field: "q"}, Source{Field: "empty"})
+	tab := open(t, filepath.Join(dir, "t.csv"), catalog.Options{}, catalog.Source{Field: "image"}, catalog.Source{Field: "n"}, catalog.Source{Field: "f"},
+		catalog.Source{Field: "s"}, catalog.Source{Field: "q"}, catalog.Source{Field: "empty"})
 	var kinds []string
 	for i := range 6 {
 		kinds = append(kinds, tab.Kind(i).String())
@@ -359,7 +363,7 @@ func TestCSV(t *testing.T) {
 	if got := strings.Join(kinds, " "); got != "raster int float text text text" {
 		t.Errorf("kinds %s", got)
 	}
-	want := [][]Value{
+	want := [][]catalog.Value{
 		{{Text: "d/0.tif"}, {Int: 1}, {Float: 1.5}, {Text: "a"}, {Text: `x,"y"`}, {Null: true}},
 		{{Text: "file://" + dir + "/d/1.tif"}, {Null: true}, {Float: -2000}, {Null: true}, {Text: "7"}, {Null: true}},
 		{{Text: dir + "/d/0.tif"}, {Int: -9223372036854775808}, {Float: 0}, {Text: "1"}, {Null: true}, {Null: true}},
@@ -380,11 +384,11 @@ func TestCSV(t *testing.T) {
 		}
 	}
 	writeFile(t, filepath.Join(dir, "t.tsv"), "image\tn\nd/0.tif\t5\n")
-	if v, err := open(t, filepath.Join(dir, "t.tsv"), Options{}, Source{Field: "n"}).Value(t.Context(), 0, 0); err != nil || v.Int != 5 {
+	if v, err := open(t, filepath.Join(dir, "t.tsv"), catalog.Options{}, catalog.Source{Field: "n"}).Value(t.Context(), 0, 0); err != nil || v.Int != 5 {
 		t.Errorf("tsv: %+v %v", v, err)
 	}
 	writeFile(t, filepath.Join(dir, "latin1.csv"), "s\nCusco\nPer\xfa\n")
-	latin1 := open(t, filepath.Join(dir, "latin1.csv"), Options{}, Source{Field: "s"})
+	latin1 := open(t, filepath.Join(dir, "latin1.csv"), catalog.Options{}, catalog.Source{Field: "s"})
 	if _, err := latin1.Value(t.Context(), 0, 0); err != nil {
 		t.Error(err)
 	}
@@ -393,7 +397,7 @@ func TestCSV(t *testing.T) {
 	}
 	for name, text := range map[string]string{"empty": "", "twice": "a,a\n", "ragged": "a,b\n1\n", "quote": "a\n\"x\n"} {
 		writeFile(t, filepath.Join(dir, "bad.csv"), text)
-		if _, err := Open(t.Context(), filepath.Join(dir, "bad.csv"), []Source{{Field: "a"}}, Options{}); !errors.Is(err, fault.Corrupt) {
+		if _, err := catalog.Open(t.Context(), filepath.Join(dir, "bad.csv"), []catalog.Source{{Field: "a"}}, catalog.Options{}); !errors.Is(err, fault.Corrupt) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -402,16 +406,16 @@ func TestCSV(t *testing.T) {
 // Patterns pair the files of a folder, and of its catalog, by id; nothing is left out silently.
 func TestPatterns(t *testing.T) {
 	dir := tree(t, "images/b.tif", "images/a/x.tif", "images/a-1.tif", "masks/a/x_mask.tif", "masks/b_mask.tif", "masks/a-1_mask.tif", "other/q.tif")
-	fields := []Source{{Field: "image", Pattern: "images/{id}.tif"}, {Field: "mask", Pattern: "masks/{id}_mask.tif"}}
+	fields := []catalog.Source{{Field: "image", Pattern: "images/{id}.tif"}, {Field: "mask", Pattern: "masks/{id}_mask.tif"}}
 	file := filepath.Join(dir, "c.parquet")
-	index(t, file, WriteOptions{}, dir)
+	index(t, file, build.Options{}, dir)
 	absolute := filepath.Join(tree(t), "a.parquet")
-	index(t, absolute, WriteOptions{Absolute: true}, dir)
-	fromDir, fromCatalog := open(t, dir, Options{}, fields...), open(t, file, Options{}, fields...)
+	index(t, absolute, build.Options{Absolute: true}, dir)
+	fromDir, fromCatalog := open(t, dir, catalog.Options{}, fields...), open(t, file, catalog.Options{}, fields...)
 	if fromDir.Fingerprint() != fromCatalog.Fingerprint() {
 		t.Error("the folder and its catalog differ")
 	}
-	for what, tab := range map[string]*Table{"folder": fromDir, "catalog": fromCatalog, "absolute": open(t, absolute, Options{}, fields...)} {
+	for what, tab := range map[string]*catalog.Table{"folder": fromDir, "catalog": fromCatalog, "absolute": open(t, absolute, catalog.Options{}, fields...)} {
 		for i, want := range []string{"images/a-1.tif", "images/a/x.tif", "images/b.tif"} {
 			if got := ids(t, tab)[i]; strings.TrimPrefix(got, dir+"/") != want {
 				t.Errorf("%s: %q, want %q", what, got, want)
@@ -426,17 +430,17 @@ func TestPatterns(t *testing.T) {
 		}
 	}
 	// A catalog's own columns stay with the first field's file.
-	tab := open(t, file, Options{}, append(fields, Source{Field: "h", Column: "height"})...)
+	tab := open(t, file, catalog.Options{}, append(fields, catalog.Source{Field: "h", Column: "height"})...)
 	if v, err := tab.Value(t.Context(), 2, 2); err != nil || v.Int != 1 {
 		t.Errorf("height %+v %v", v, err)
 	}
 	writeFile(t, filepath.Join(dir, "images/c.tif"), "x")
 	writeFile(t, filepath.Join(dir, "images/d.tif"), "x")
-	_, err := Open(t.Context(), dir, fields, Options{})
+	_, err := catalog.Open(t.Context(), dir, fields, catalog.Options{})
 	if !errors.Is(err, fault.NotFound) || !strings.Contains(err.Error(), `field "mask": no file masks/c_mask.tif for the id "c"; 2 files are missing in all`) {
 		t.Errorf("missing mask: %v", err)
 	}
-	dropped, err := Open(t.Context(), dir, fields, Options{DropIncomplete: true})
+	dropped, err := catalog.Open(t.Context(), dir, fields, catalog.Options{DropIncomplete: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -445,18 +449,18 @@ func TestPatterns(t *testing.T) {
 		t.Errorf("%d ids dropped, such as %q, %d left", n, example, dropped.Len())
 	}
 	// A field for which nothing else is complete.
-	if _, err := Open(t.Context(), dir, []Source{fields[0], {Field: "other", Pattern: "masks/{id}.tif"}}, Options{DropIncomplete: true}); !errors.Is(err, fault.NotFound) ||
+	if _, err := catalog.Open(t.Context(), dir, []catalog.Source{fields[0], {Field: "other", Pattern: "masks/{id}.tif"}}, catalog.Options{DropIncomplete: true}); !errors.Is(err, fault.NotFound) ||
 		!strings.Contains(err.Error(), "none of 8 samples has a file for every field") {
 		t.Errorf("nothing complete: %v", err)
 	}
-	for _, bad := range [][]Source{
+	for _, bad := range [][]catalog.Source{
 		{fields[1], fields[0]}, // the other way round
 		{{Field: "image", Pattern: "nothing/{id}.tif"}},
 		{{Field: "image", Pattern: "images/*.tif"}},
 		{fields[0], {Field: "mask"}},
 		{{Field: "image", Column: "uri"}},
 	} {
-		if _, err := Open(t.Context(), dir, bad, Options{}); !errors.Is(err, fault.NotFound) {
+		if _, err := catalog.Open(t.Context(), dir, bad, catalog.Options{}); !errors.Is(err, fault.NotFound) {
 			t.Errorf("%+v: %v", bad, err)
 		}
 	}
@@ -466,7 +470,7 @@ func TestPatterns(t *testing.T) {
 func TestRoots(t *testing.T) {
 	outside := tree(t, "secret.tif")
 	dir := tree(t, "ok/a.tif", "ok/b.tif")
-	in := Options{Roots: []string{filepath.Join(dir, "ok")}}
+	in := catalog.Options{Roots: []string{filepath.Join(dir, "ok")}}
 	escapes := []string{"../../" + filepath.Base(outside) + "/secret.tif", outside + "/secret.tif", "file://" + outside + "/secret.tif",
 		"link.tif", "folder/secret.tif", "https://example.org/x.tif", "../ok2/x.tif"}
 	for link, to := range map[string]string{"ok/link.tif": outside + "/secret.tif", "ok/folder": outside} {
@@ -492,15 +496,15 @@ func TestRoots(t *testing.T) {
 	}
 	for _, src := range []string{dir, outside, filepath.Join(dir, "ok2/t.csv"), filepath.Join(dir, "ok/../ok2/t.csv"), filepath.Join(dir, "ok/folder"),
 		filepath.Join(dir, "ok/link.tif"), filepath.Join(dir, "ok")} { // the last: it holds a link that leads out
-		if _, err := Open(t.Context(), src, nil, in); !errors.Is(err, fault.NotFound) {
+		if _, err := catalog.Open(t.Context(), src, nil, in); !errors.Is(err, fault.NotFound) {
 			t.Errorf("%s: %v", src, err)
 		}
 	}
-	none := Options{Roots: []string{}}
-	if _, err := Open(t.Context(), filepath.Join(dir, "ok/t.csv"), nil, none); !errors.Is(err, fault.NotFound) {
+	none := catalog.Options{Roots: []string{}}
+	if _, err := catalog.Open(t.Context(), filepath.Join(dir, "ok/t.csv"), nil, none); !errors.Is(err, fault.NotFound) {
 		t.Errorf("no roots: %v", err)
 	}
-	all := open(t, filepath.Join(dir, "ok/t.csv"), Options{Roots: []string{"/"}})
+	all := open(t, filepath.Join(dir, "ok/t.csv"), catalog.Options{Roots: []string{"/"}})
 	if _, err := all.Asset(t.Context(), 0, 4); err != nil {
 		t.Errorf("root /: %v", err)
 	}
@@ -518,7 +522,7 @@ func TestRootsOfServers(t *testing.T) {
 		"https://host/data%2fx": false, "https://host/data%20/x": false, "https://host/dat%61/x": false, "https://host%2fdata/x": false, "http://host/data/x": false,
 		"https://host/data\\..\\x": false, "s3://bucket/data/a%20b": false, "s3://bucket/data/%2e%2e/x": false, "https://host/data/x?a=/../": false,
 	} {
-		got, err := Resolve(uri, roots)
+		got, err := catalog.Resolve(uri, roots)
 		if below && (err != nil || got != uri) || !below && !errors.Is(err, fault.NotFound) {
 			t.Errorf("%s: %q, %v", uri, got, err)
 		}
@@ -530,7 +534,7 @@ func TestRootsOfServers(t *testing.T) {
 func TestConcurrentReads(t *testing.T) {
 	data, rows := synthetic(t, 3000)
 	for _, cacheBytes := range []int64{1, 100_000, 64 << 20} {
-		tab := open(t, "c.parquet", Options{Opener: memory{"c.parquet", data}, CacheBytes: cacheBytes})
+		tab := open(t, "c.parquet", catalog.Options{Opener: memory{"c.parquet", data}, CacheBytes: cacheBytes})
 		var wg sync.WaitGroup
 		for w := range 4 {
 			wg.Go(func() {
@@ -549,28 +553,28 @@ func TestConcurrentReads(t *testing.T) {
 			})
 		}
 		wg.Wait()
-		if used := tab.assets.Used() + tab.table.(*pqTable).cache.Used(); used > cacheBytes {
+		if used := tab.CacheUsed(); used > cacheBytes {
 			t.Errorf("the caches hold %d bytes of %d", used, cacheBytes)
 		}
 	}
 }
 
 // synthetic makes a catalog of n rows with indexes of 16 chunks, in memory.
-func synthetic(t testing.TB, n int) ([]byte, []row) {
+func synthetic(t testing.TB, n int) ([]byte, []rowio.Row) {
 	t.Helper()
 	var buf bytes.Buffer
-	rows := make([]row, n)
+	rows := make([]rowio.Row, n)
 	for i := range rows {
 		rows[i] = syntheticRow(i)
 	}
-	_, err := writeRows(context.Background(), &buf, n, WriteOptions{Workers: 2}, rowSource{make: func(_ context.Context, i int) (row, error) { return rows[i], nil }})
+	_, err := rowio.Write(context.Background(), &buf, n, rowio.RowOptions{Workers: 2}, rowio.Source{Make: func(_ context.Context, i int) (rowio.Row, error) { return rows[i], nil }})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return buf.Bytes(), rows
 }
 
-func syntheticRow(i int) row {
+func syntheticRow(i int) rowio.Row {
 	x := chunk.Index{Bands: 4, Height: 512, Width: 512, ChunkB: 1, ChunkH: 256, ChunkW: 256, DType: chunk.Uint16, Codec: chunk.Zstd, Predictor: chunk.Horizontal}
 	off, rng := int64(1000), rand.New(rand.NewPCG(uint64(i), 3))
 	for range 16 {
@@ -581,7 +585,7 @@ func syntheticRow(i int) row {
 	epsg := int32(32600 + i%60)
 	mtime := "2026-05-04T03:02:01Z"
 	a, b := float64(i), float64(i)/3
-	return row{URI: fmt.Sprintf("tiles/%03d/S2_%08d_chip.tif", i/10000, i), Index: x.AppendBlob(nil), Bands: 4, Height: 512, Width: 512,
+	return rowio.Row{URI: fmt.Sprintf("tiles/%03d/S2_%08d_chip.tif", i/10000, i), Index: x.AppendBlob(nil), Bands: 4, Height: 512, Width: 512,
 		DType: "uint16", EPSG: &epsg, Transform: []float64{a, 10, 0, b, 0, -10}, MinX: &a, MinY: &b, MaxX: &a, MaxY: &b, Size: off, MTime: &mtime}
 }
 
@@ -605,7 +609,7 @@ func TestFolderBehindALink(t *testing.T) {
 	}
 	var prints []string
 	for _, src := range []string{real, link} {
-		tab, err := Open(context.Background(), src, []Source{{Field: "image"}}, Options{})
+		tab, err := catalog.Open(context.Background(), src, []catalog.Source{{Field: "image"}}, catalog.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

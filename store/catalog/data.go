@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/store/catalog/internal/columns"
 	"github.com/chaski-eo/chaski/tables"
 )
 
@@ -15,14 +16,14 @@ import (
 func (t *Table) Data(ctx context.Context) (*tables.Table, error) {
 	var out *tables.Table
 	switch in := t.table.(type) {
-	case *pqTable:
+	case *columns.ParquetTable:
 		var err error
-		if out, err = tables.Read(ctx, in.r, 0, in.r.Size(), tables.Options{}); err != nil {
+		if out, err = tables.Read(ctx, in.Reader, 0, in.Reader.Size(), tables.Options{}); err != nil {
 			return nil, fault.WithFile(err, t.src)
 		}
-	case *csvTable:
-		if in.n > math.MaxInt32 {
-			return nil, fault.WithFile(fault.New(fault.Limit, "table", fault.NoOffset, "%d rows", in.n), t.src)
+	case *columns.CSVTable:
+		if in.N > math.MaxInt32 {
+			return nil, fault.WithFile(fault.New(fault.Limit, "table", fault.NoOffset, "%d rows", in.N), t.src)
 		}
 		out = csvData(in)
 	default:
@@ -40,16 +41,16 @@ func (t *Table) Data(ctx context.Context) (*tables.Table, error) {
 }
 
 // csvData returns a CSV file's columns as they were read.
-func csvData(in *csvTable) *tables.Table {
+func csvData(in *columns.CSVTable) *tables.Table {
 	var cols []tables.Column
-	var from []column
-	for _, name := range in.names {
-		c := in.done[name]
+	var from []columns.Column
+	for _, name := range in.Names {
+		c := in.Columns[name]
 		if c == nil {
 			continue
 		}
 		typ := tables.Type{Kind: tables.Text}
-		switch c.kind() {
+		switch c.Kind() {
 		case Int:
 			typ = tables.Type{Kind: tables.Int64, Bits: 64}
 		case Float:
@@ -57,26 +58,26 @@ func csvData(in *csvTable) *tables.Table {
 		}
 		cols, from = append(cols, tables.Column{Name: name, Type: typ}), append(from, c)
 	}
-	return tables.New(int(in.n), cols, func(ctx context.Context, i int) (*tables.Vector, error) {
-		return vectorOf(ctx, from[i], cols[i].Type, int(in.n))
+	return tables.New(int(in.N), cols, func(ctx context.Context, i int) (*tables.Vector, error) {
+		return vectorOf(ctx, from[i], cols[i].Type, int(in.N))
 	})
 }
 
 // vectorOf returns all values of a column.
-func vectorOf(ctx context.Context, c column, typ tables.Type, n int) (*tables.Vector, error) {
+func vectorOf(ctx context.Context, c columns.Column, typ tables.Type, n int) (*tables.Vector, error) {
 	nulls := make([]bool, n)
 	var ints []int64
 	var floats []float64
 	var texts []string
-	err := c.scan(ctx, func(row int64, c cell) error {
-		nulls[row] = c.null
+	err := c.Scan(ctx, func(row int64, c columns.Cell) error {
+		nulls[row] = c.Null
 		switch typ.Kind {
 		case tables.Int64:
-			ints = append(ints, c.int)
+			ints = append(ints, c.Int)
 		case tables.Float64:
-			floats = append(floats, c.float)
+			floats = append(floats, c.Float)
 		default:
-			texts = append(texts, string(c.text))
+			texts = append(texts, string(c.Text))
 		}
 		return nil
 	})

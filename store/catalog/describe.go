@@ -6,6 +6,8 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/store/catalog/internal/layout"
+	"github.com/chaski-eo/chaski/store/catalog/internal/listing"
 	"github.com/chaski-eo/chaski/tables/parquet"
 )
 
@@ -33,7 +35,7 @@ func Describe(ctx context.Context, r source.Reader) (*Summary, error) {
 		s.Columns[i] = Column{Name: c.Name, Type: typeName(&c)}
 	}
 	has := func(name string) bool { return f.Column(name) >= 0 }
-	s.Catalog = f.Meta[metaVersion] != "" || has(colURI) && (has(colIndex) || has(colHeader))
+	s.Catalog = f.Meta[layout.VersionKey] != "" || has(layout.URI) && (has(layout.Index) || has(layout.Header))
 	return s, nil
 }
 
@@ -69,6 +71,6 @@ func typeName(c *parquet.Column) string {
 // Resolve returns the path to open for p where files may only lie below roots (nil: anywhere),
 // symbolic links followed; anything else is fault.NotFound.
 func Resolve(p string, roots []string) (string, error) {
-	p2, err := newRoots(roots).allow(p)
+	p2, err := listing.NewRoots(roots).Allow(p)
 	return p2, fault.WithFile(err, p)
 }

@@ -1,4 +1,4 @@
-package catalog
+package catalog_test
 
 import (
 	"context"
@@ -10,6 +10,8 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/store/catalog/build"
+	"github.com/chaski-eo/chaski/store/catalog/internal/rowio"
 )
 
 // store opens "store:" URIs as files of a folder, and gives some of them entity tags.
@@ -47,13 +49,13 @@ func TestETagsOfObjects(t *testing.T) {
 		t.Fatal(err)
 	}
 	paths := []string{"store://a.tif", "store://b.tif", "file://" + filepath.Join(dir, "c.tif"), filepath.Join(dir, "d.tif")}
-	if _, err := WriteParquet(t.Context(), f, paths, WriteOptions{Base: dir, Opener: s}); err != nil {
+	if _, err := build.Write(t.Context(), f, paths, build.Options{Base: dir, Opener: s}); err != nil {
 		t.Fatal(err)
 	}
 	if err := f.Close(); err != nil {
 		t.Fatal(err)
 	}
-	rows, err := parquet.ReadFile[row](out)
+	rows, err := parquet.ReadFile[rowio.Row](out)
 	if err != nil {
 		t.Fatal(err)
 	}

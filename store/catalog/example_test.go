@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"github.com/chaski-eo/chaski/store/catalog"
+	"github.com/chaski-eo/chaski/store/catalog/build"
 )
 
 // A catalog of a folder's rasters, and what it says of the first without a look at the file.
@@ -18,7 +19,7 @@ func Example() {
 		log.Fatal(err)
 	}
 	defer os.Remove(f.Name())
-	if _, err := catalog.WriteParquet(ctx, f, []string{"../../testdata/demo"}, catalog.WriteOptions{}); err != nil {
+	if _, err := build.Write(ctx, f, []string{"../../testdata/demo"}, build.Options{}); err != nil {
 		log.Fatal(err)
 	}
 	if err := f.Close(); err != nil {

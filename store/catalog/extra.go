@@ -6,12 +6,8 @@ import (
 	"time"
 
 	"github.com/chaski-eo/chaski/fault"
-)
-
-// Names of a catalog's columns of sizes.
-const (
-	colHeight = "height"
-	colWidth  = "width"
+	"github.com/chaski-eo/chaski/store/catalog/internal/columns"
+	"github.com/chaski-eo/chaski/store/catalog/internal/listing"
 )
 
 // Scan visits the values of a column of the table that need not be one of a field's, of all samples in
@@ -22,15 +18,15 @@ func (t *Table) Scan(ctx context.Context, name string, visit func(row int64, v V
 		return 0, fault.WithFile(fault.New(fault.NotFound, "column "+name, fault.NoOffset,
 			"it needs a table (.parquet, .csv or .tsv): rasters that are listed have no columns"), t.src)
 	}
-	c, err := t.table.column(name)
+	c, err := t.table.Column(name)
 	if err != nil {
 		return 0, fault.WithFile(err, t.src)
 	}
-	k := c.kind()
+	k := c.Kind()
 	if t.order != nil {
-		c = picked{c, t.order}
+		c = columns.Pick(c, t.order)
 	}
-	err = c.scan(ctx, func(row int64, c cell) error { return visit(row, c.value()) })
+	err = c.Scan(ctx, func(row int64, c columns.Cell) error { return visit(row, c.Value()) })
 	return k, fault.WithFile(err, t.src)
 }
 
@@ -40,11 +36,23 @@ func (t *Table) TimeUnit(_ context.Context, name string) time.Duration {
 	if t.table == nil {
 		return 0
 	}
-	c, err := t.table.column(name)
-	if p, ok := c.(*pqColumn); ok && err == nil {
-		return p.unit
+	c, err := t.table.Column(name)
+	if p, ok := c.(*columns.ParquetColumn); ok && err == nil {
+		return p.Unit
 	}
 	return 0
+}
+
+// Listed reports whether the dataset is a listing of files, and not a table of them.
+func (t *Table) Listed() bool { return t.table == nil }
+
+// Paths returns the paths of a field's files, resolved against the dataset's folder, in the order of the samples.
+func (t *Table) Paths(ctx context.Context, field int) (paths []string, err error) {
+	err = t.fields[field].main.Scan(ctx, func(_ int64, c columns.Cell) error {
+		paths = append(paths, listing.Resolve(t.base, string(c.Text)))
+		return nil
+	})
+	return paths, err
 }
 
 // ScanIDs visits what ID returns, of all samples in order.
@@ -54,11 +62,11 @@ func (t *Table) ScanIDs(ctx context.Context, visit func(row int64, id string) er
 		if t.fields[i].kind != Raster {
 			continue
 		}
-		err := t.fields[i].main.scan(ctx, func(row int64, c cell) error {
-			if c.null {
+		err := t.fields[i].main.Scan(ctx, func(row int64, c columns.Cell) error {
+			if c.Null {
 				return visit(row, name(row))
 			}
-			return visit(row, string(c.text))
+			return visit(row, string(c.Text))
 		})
 		return fault.WithFile(err, t.src)
 	}
@@ -81,12 +89,12 @@ func (t *Table) Sizes(ctx context.Context, field int) ([]Size, error) {
 		return nil, nil
 	}
 	sizes := make([]Size, t.n)
-	err := f.height.scan(ctx, func(row int64, c cell) error {
+	err := f.height.Scan(ctx, func(row int64, c columns.Cell) error {
 		sizes[row].Height = side(c)
 		return nil
 	})
 	if err == nil {
-		err = f.width.scan(ctx, func(row int64, c cell) error {
+		err = f.width.Scan(ctx, func(row int64, c columns.Cell) error {
 			sizes[row].Width = side(c)
 			return nil
 		})
@@ -95,9 +103,9 @@ func (t *Table) Sizes(ctx context.Context, field int) ([]Size, error) {
 }
 
 // side returns a length that is one, else 0.
-func side(c cell) int32 {
-	if c.null || c.int < 0 || c.int > 1<<30 {
+func side(c columns.Cell) int32 {
+	if c.Null || c.Int < 0 || c.Int > 1<<30 {
 		return 0
 	}
-	return int32(c.int)
+	return int32(c.Int)
 }

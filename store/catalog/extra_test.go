@@ -1,4 +1,4 @@
-package catalog
+package catalog_test
 
 import (
 	"context"
@@ -11,13 +11,15 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/store/catalog"
+	"github.com/chaski-eo/chaski/store/catalog/build"
 )
 
 // columnOf reads a column of a table, a text a row.
-func columnOf(t *testing.T, tab *Table, name string) (out []string) {
+func columnOf(t *testing.T, tab *catalog.Table, name string) (out []string) {
 	t.Helper()
-	var values []Value
-	k, err := tab.Scan(t.Context(), name, func(row int64, v Value) error {
+	var values []catalog.Value
+	k, err := tab.Scan(t.Context(), name, func(row int64, v catalog.Value) error {
 		if row != int64(len(values)) {
 			t.Errorf("row %d after %d", row, len(values))
 		}
@@ -28,7 +30,7 @@ func columnOf(t *testing.T, tab *Table, name string) (out []string) {
 		t.Fatal(err)
 	}
 	for _, v := range values {
-		out = append(out, map[Kind]string{Int: fmt.Sprint(v.Int), Float: fmt.Sprint(v.Float), Text: v.Text}[k])
+		out = append(out, map[catalog.Kind]string{catalog.Int: fmt.Sprint(v.Int), catalog.Float: fmt.Sprint(v.Float), catalog.Text: v.Text}[k])
 	}
 	return out
 }
@@ -38,11 +40,11 @@ func TestScanAndSizes(t *testing.T) {
 	dir := tree(t, "images/b.tif", "masks/b.tif", "images/a.tif", "masks/a.tif", "other.tif",
 		"t.csv=uri,cloud,site\nimages/a.tif,1,x\nimages/b.tif,2,y\nmasks/a.tif,3,\nmasks/b.tif,4,\nother.tif,5,z\n")
 	file := filepath.Join(dir, "catalog.parquet")
-	index(t, file, WriteOptions{Join: &Join{Table: filepath.Join(dir, "t.csv"), On: "uri"}}, filepath.Join(dir, "images"), filepath.Join(dir, "masks"), filepath.Join(dir, "other.tif"))
-	all := open(t, file, Options{})
-	paired := open(t, file, Options{}, Source{Field: "image", Pattern: "images/{id}.tif"}, Source{Field: "mask", Pattern: "masks/{id}.tif"})
+	index(t, file, build.Options{Join: &build.Join{Table: filepath.Join(dir, "t.csv"), On: "uri"}}, filepath.Join(dir, "images"), filepath.Join(dir, "masks"), filepath.Join(dir, "other.tif"))
+	all := open(t, file, catalog.Options{})
+	paired := open(t, file, catalog.Options{}, catalog.Source{Field: "image", Pattern: "images/{id}.tif"}, catalog.Source{Field: "mask", Pattern: "masks/{id}.tif"})
 	for _, c := range []struct {
-		tab          *Table
+		tab          *catalog.Table
 		clouds, site []string
 	}{{all, []string{"1", "2", "3", "4", "5"}, []string{"x", "y", "", "", "z"}}, {paired, []string{"1", "2"}, []string{"x", "y"}}} {
 		if got := columnOf(t, c.tab, "cloud"); !slices.Equal(got, c.clouds) {
@@ -58,7 +60,7 @@ func TestScanAndSizes(t *testing.T) {
 		if want := ids(t, c.tab); !slices.Equal(scanned, want) {
 			t.Errorf("ids %v, want %v", scanned, want)
 		}
-		for field := range len(c.tab.fields) {
+		for field := range c.tab.Fields() {
 			sizes, err := c.tab.Sizes(t.Context(), field)
 			if err != nil || int64(len(sizes)) != c.tab.Len() {
 				t.Fatalf("%d sizes, %v", len(sizes), err)
@@ -75,22 +77,22 @@ func TestScanAndSizes(t *testing.T) {
 		t.Errorf("a column that is not there: %v", err)
 	}
 	stop := fmt.Errorf("stop")
-	if _, err := all.Scan(t.Context(), "cloud", func(int64, Value) error { return stop }); err != stop {
+	if _, err := all.Scan(t.Context(), "cloud", func(int64, catalog.Value) error { return stop }); err != stop {
 		t.Errorf("a visit that ends it: %v", err)
 	}
 
-	folder := open(t, filepath.Join(dir, "images"), Options{})
+	folder := open(t, filepath.Join(dir, "images"), catalog.Options{})
 	if sizes, err := folder.Sizes(t.Context(), 0); sizes != nil || err != nil {
 		t.Errorf("sizes of a folder: %v, %v", sizes, err)
 	}
 	if _, err := folder.Scan(t.Context(), "cloud", nil); fault.KindOf(err) != fault.NotFound {
 		t.Errorf("a column of a folder: %v", err)
 	}
-	table := open(t, filepath.Join(dir, "t.csv"), Options{Columns: []string{"cloud"}}, Source{Field: "image", Column: "uri"})
+	table := open(t, filepath.Join(dir, "t.csv"), catalog.Options{Columns: []string{"cloud"}}, catalog.Source{Field: "image", Column: "uri"})
 	if got := columnOf(t, table, "cloud"); len(got) != 5 || got[4] != "5" {
 		t.Errorf("clouds of a CSV: %v", got)
 	}
-	if _, err := Open(context.Background(), filepath.Join(dir, "t.csv"), []Source{{Field: "image", Column: "uri"}}, Options{Columns: []string{"none"}}); err != nil {
+	if _, err := catalog.Open(context.Background(), filepath.Join(dir, "t.csv"), []catalog.Source{{Field: "image", Column: "uri"}}, catalog.Options{Columns: []string{"none"}}); err != nil {
 		t.Errorf("a column that nobody has scanned yet: %v", err)
 	}
 }
@@ -111,8 +113,8 @@ func TestTimeUnits(t *testing.T) {
 		t.Fatal(err)
 	}
 	joined := filepath.Join(filepath.Dir(file), "catalog.parquet")
-	index(t, joined, WriteOptions{Join: &Join{Table: file, On: "id"}}, filepath.Join(filepath.Dir(file), "a.tif"))
-	for _, tab := range []*Table{open(t, file, Options{}, Source{Field: "image", Column: "id"}), open(t, joined, Options{})} {
+	index(t, joined, build.Options{Join: &build.Join{Table: file, On: "id"}}, filepath.Join(filepath.Dir(file), "a.tif"))
+	for _, tab := range []*catalog.Table{open(t, file, catalog.Options{}, catalog.Source{Field: "image", Column: "id"}), open(t, joined, catalog.Options{})} {
 		for name, want := range map[string]time.Duration{"day": 24 * time.Hour, "ms": time.Millisecond, "us": time.Microsecond, "ns": time.Nanosecond, "n": 0, "id": 0, "none": 0} {
 			if got := tab.TimeUnit(t.Context(), name); got != want {
 				t.Errorf("column %s counts %v, want %v", name, got, want)

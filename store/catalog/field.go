@@ -11,25 +11,28 @@ import (
 
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/store/catalog/internal/columns"
+	"github.com/chaski-eo/chaski/store/catalog/internal/layout"
+	"github.com/chaski-eo/chaski/store/catalog/internal/listing"
 )
 
 // field is where the table has a field's part of each sample.
 type field struct {
 	name  string
 	kind  Kind
-	main  column   // of a raster its URI
-	blobs []column // of a raster; the first that is not null counts
-	size  column   // of a raster's file in bytes, or nil
-	mtime column   // of a raster's file, RFC 3339, or nil
+	main  columns.Column   // of a raster its URI
+	blobs []columns.Column // of a raster; the first that is not null counts
+	size  columns.Column   // of a raster's file in bytes, or nil
+	mtime columns.Column   // of a raster's file, RFC 3339, or nil
 
-	height, width column // of a raster in pixels, or nil
-	etag          column // of a raster's object, or nil
+	height, width columns.Column // of a raster in pixels, or nil
+	etag          columns.Column // of a raster's object, or nil
 
-	offset, length column // of a raster in a container, or nil
+	offset, length columns.Column // of a raster in a container, or nil
 }
 
 // tableField finds a field in a table, whose column of URIs is assets if it is a catalog.
-func (t *Table) tableField(ctx context.Context, tab table, s Source, assets string) (field, error) {
+func (t *Table) tableField(ctx context.Context, tab columns.Table, s Source, assets string) (field, error) {
 	f := field{name: s.Field}
 	name, prefix := cmp.Or(s.Column, assets, s.Field), ""
 	if len(t.paired) > 0 && s.Pattern == "" {
@@ -37,7 +40,7 @@ func (t *Table) tableField(ctx context.Context, tab table, s Source, assets stri
 		case i == 0:
 			name = assets
 		case i > 0:
-			name, prefix = t.paired[i], t.paired[i]+pairedSeparator
+			name, prefix = t.paired[i], t.paired[i]+layout.FieldSeparator
 		case s.Column == "" && !has(tab, s.Field):
 			return f, fault.New(fault.NotFound, "", fault.NoOffset, "the catalog has the fields %q", t.paired)
 		case s.Column == "":
@@ -46,14 +49,13 @@ func (t *Table) tableField(ctx context.Context, tab table, s Source, assets stri
 	}
 	indexed := name == assets || prefix != ""
 	if s.Pattern != "" && assets == "" {
-		return f, fault.New(fault.Unsupported, "", fault.NoOffset,
-			"patterns pair the files of folders and catalogs; a table has columns")
+		return f, fault.New(fault.Unsupported, "", fault.NoOffset, "patterns pair the files of folders and catalogs; a table has columns")
 	}
-	c, err := tab.column(name)
+	c, err := tab.Column(name)
 	if err != nil {
 		return f, err
 	}
-	f.main, f.kind = c, c.kind()
+	f.main, f.kind = c, c.Kind()
 	if f.blobs, err = blobColumns(tab, s.Blob, indexed, prefix); err != nil {
 		return f, err
 	}
@@ -66,7 +68,7 @@ func (t *Table) tableField(ctx context.Context, tab table, s Source, assets stri
 			return f, err
 		}
 	}
-	if pc, ok := c.(*pqColumn); ok && !raster && pc.opaque {
+	if pc, ok := c.(*columns.ParquetColumn); ok && !raster && pc.Opaque {
 		return f, fault.New(fault.Unsupported, "column "+name, fault.NoOffset, "holds bytes that are no text")
 	}
 	if raster {
@@ -78,31 +80,30 @@ func (t *Table) tableField(ctx context.Context, tab table, s Source, assets stri
 	return f, nil
 }
 
-func has(tab table, name string) bool {
-	_, err := tab.column(name)
+func has(tab columns.Table, name string) bool {
+	_, err := tab.Column(name)
 	return err == nil
 }
 
-// blobColumns returns the columns of index blobs: the one that is named, or those of a catalog,
-// which begin with prefix.
-func blobColumns(tab table, named string, catalog bool, prefix string) ([]column, error) {
+// blobColumns returns the columns of index blobs: the one that is named, or those of a catalog, which begin with prefix.
+func blobColumns(tab columns.Table, named string, catalog bool, prefix string) ([]columns.Column, error) {
 	var names []string
 	switch {
 	case named != "":
 		names = []string{named}
 	case catalog:
-		names = []string{prefix + colIndex, prefix + colHeader}
+		names = []string{prefix + layout.Index, prefix + layout.Header}
 	}
-	var out []column
+	var out []columns.Column
 	for _, name := range names {
-		c, err := tab.column(name)
+		c, err := tab.Column(name)
 		switch {
 		case err != nil && named == "":
 			continue // a catalog of one format has one of the two
 		case err != nil:
 			return nil, err
-		case c.kind() != Text:
-			return nil, fault.New(fault.Unsupported, "column "+name, fault.NoOffset, "holds %ss, not blobs", c.kind())
+		case c.Kind() != Text:
+			return nil, fault.New(fault.Unsupported, "column "+name, fault.NoOffset, "holds %ss, not blobs", c.Kind())
 		}
 		out = append(out, c)
 	}
@@ -110,19 +111,19 @@ func blobColumns(tab table, named string, catalog bool, prefix string) ([]column
 }
 
 // catalogColumns finds what else a catalog says of each file. Older ones, and those of others, lack some of it.
-func (f *field) catalogColumns(tab table, prefix string) {
-	of := func(name string, k Kind) column { return optional(tab, prefix+name, k) }
-	f.size, f.mtime, f.etag = of(colSize, Int), of(colMTime, Text), of(colETag, Text)
-	f.height, f.width = of(colHeight, Int), of(colWidth, Int)
-	if f.offset, f.length = of(colOffset, Int), of(colLength, Int); f.length == nil {
+func (f *field) catalogColumns(tab columns.Table, prefix string) {
+	of := func(name string, k Kind) columns.Column { return optional(tab, prefix+name, k) }
+	f.size, f.mtime, f.etag = of(layout.Size, Int), of(layout.MTime, Text), of(layout.ETag, Text)
+	f.height, f.width = of(layout.Height, Int), of(layout.Width, Int)
+	if f.offset, f.length = of(layout.Offset, Int), of(layout.Length, Int); f.length == nil {
 		f.offset = nil
 	}
 }
 
 // optional returns a column of a kind, or nil if there is none of this name.
-func optional(tab table, name string, k Kind) column {
-	c, err := tab.column(name)
-	if err != nil || c.kind() != k {
+func optional(tab columns.Table, name string, k Kind) columns.Column {
+	c, err := tab.Column(name)
+	if err != nil || c.Kind() != k {
 		return nil
 	}
 	return c
@@ -134,26 +135,25 @@ var errStop = fmt.Errorf("catalog: stop")
 // namesRasters reports whether the texts of a column name raster files. One row does not decide, as the first may be
 // "nan" or a file of another format, and sorting the table would change what the column is: where some do and some do
 // not, it is an error. Nulls and empty texts are neither.
-func namesRasters(ctx context.Context, c column, name string) (bool, error) {
+func namesRasters(ctx context.Context, c columns.Column, name string) (bool, error) {
 	var first [2]string // of those that name none, and those that name one
 	var rows [2]int64
-	err := c.scan(ctx, func(row int64, v cell) error {
-		if v.null || len(v.text) == 0 {
+	err := c.Scan(ctx, func(row int64, v columns.Cell) error {
+		if v.Null || len(v.Text) == 0 {
 			return nil
 		}
 		k := 0
-		if isRaster(string(v.text)) {
+		if listing.IsRaster(string(v.Text)) {
 			k = 1
 		}
 		if first[k] == "" {
-			first[k], rows[k] = string(v.text), row
+			first[k], rows[k] = string(v.Text), row
 		}
 		return nil
 	})
 	if err == nil && first[0] != "" && first[1] != "" {
 		err = fault.New(fault.Unsupported, "column "+name, fault.NoOffset,
-			"row %d, %q, names a raster and row %d, %q, does not: kind \"raster\" or \"text\" of the field says "+
-				"which they are", rows[1], cut(first[1]), rows[0], cut(first[0]))
+			"row %d, %q, names a raster and row %d, %q, does not: kind \"raster\" or \"text\" of the field says which they are", rows[1], cut(first[1]), rows[0], cut(first[0]))
 	}
 	return first[1] != "", err
 }
@@ -168,24 +168,24 @@ func cut(s string) string {
 
 // pick makes the rows at, in their order, those of the field.
 func (f *field) pick(at []int64) {
-	f.main = picked{f.main, at}
+	f.main = columns.Pick(f.main, at)
 	for i := range f.blobs {
-		f.blobs[i] = picked{f.blobs[i], at}
+		f.blobs[i] = columns.Pick(f.blobs[i], at)
 	}
 	if f.size != nil {
-		f.size = picked{f.size, at}
+		f.size = columns.Pick(f.size, at)
 	}
 	if f.mtime != nil {
-		f.mtime = picked{f.mtime, at}
+		f.mtime = columns.Pick(f.mtime, at)
 	}
 	if f.height != nil && f.width != nil {
-		f.height, f.width = picked{f.height, at}, picked{f.width, at}
+		f.height, f.width = columns.Pick(f.height, at), columns.Pick(f.width, at)
 	}
 	if f.etag != nil {
-		f.etag = picked{f.etag, at}
+		f.etag = columns.Pick(f.etag, at)
 	}
 	if f.offset != nil {
-		f.offset, f.length = picked{f.offset, at}, picked{f.length, at}
+		f.offset, f.length = columns.Pick(f.offset, at), columns.Pick(f.length, at)
 	}
 }
 
@@ -193,18 +193,18 @@ func (f *field) pick(at []int64) {
 func (t *Table) asset(ctx context.Context, f *field, row int64) (Asset, error) {
 	part := func() string { return fmt.Sprintf("field %q row %d", f.name, row) }
 	fail := func(err error) (Asset, error) { return Asset{}, fault.WithFile(err, t.src) }
-	c, err := f.main.cell(ctx, row)
+	c, err := f.main.Cell(ctx, row)
 	if err != nil {
 		return fail(err)
 	}
-	if c.null || len(c.text) == 0 {
+	if c.Null || len(c.Text) == 0 {
 		return fail(fault.New(fault.NotFound, part(), fault.NoOffset, "no path"))
 	}
-	text, member, err := t.member(ctx, f, row, string(c.text))
+	text, member, err := t.member(ctx, f, row, string(c.Text))
 	if err != nil {
 		return fail(err)
 	}
-	uri, err := t.roots.allow(resolve(t.base, text))
+	uri, err := t.roots.Allow(listing.Resolve(t.base, text))
 	if err != nil {
 		return Asset{}, err
 	}
@@ -235,14 +235,14 @@ func (t *Table) asset(ctx context.Context, f *field, row int64) (Asset, error) {
 // index returns the index that the first blob of a row holds, nil if there is none.
 func (f *field) index(ctx context.Context, row int64, maxChunk int) (*chunk.Index, error) {
 	for _, b := range f.blobs {
-		c, err := b.cell(ctx, row)
+		c, err := b.Cell(ctx, row)
 		if err != nil {
 			return nil, err
 		}
-		if c.null || len(c.text) == 0 {
+		if c.Null || len(c.Text) == 0 {
 			continue
 		}
-		x, err := ParseIndex(c.text, maxChunk)
+		x, err := ParseIndex(c.Text, maxChunk)
 		if err != nil {
 			return nil, fault.WithPart(err, fmt.Sprintf("field %q row %d", f.name, row), fault.NoOffset)
 		}
@@ -254,27 +254,27 @@ func (f *field) index(ctx context.Context, row int64, maxChunk int) (*chunk.Inde
 // version notes which version of the file the index is of, as far as the table says it.
 func (f *field) version(ctx context.Context, row int64, a *Asset) error {
 	if f.size != nil {
-		c, err := f.size.cell(ctx, row)
+		c, err := f.size.Cell(ctx, row)
 		if err != nil {
 			return err
 		}
-		a.Size = max(c.int, 0)
+		a.Size = max(c.Int, 0)
 	}
 	if f.mtime != nil {
-		c, err := f.mtime.cell(ctx, row)
+		c, err := f.mtime.Cell(ctx, row)
 		if err != nil {
 			return err
 		}
-		if at, err := time.Parse(time.RFC3339Nano, string(c.text)); err == nil { // else it is not known
+		if at, err := time.Parse(time.RFC3339Nano, string(c.Text)); err == nil { // else it is not known
 			a.MTime = at
 		}
 	}
 	if f.etag != nil {
-		c, err := f.etag.cell(ctx, row)
+		c, err := f.etag.Cell(ctx, row)
 		if err != nil {
 			return err
 		}
-		a.ETag = string(c.text)
+		a.ETag = string(c.Text)
 	}
 	return nil
 }

@@ -8,6 +8,8 @@ import (
 	"math"
 
 	"github.com/zeebo/xxh3"
+
+	"github.com/chaski-eo/chaski/store/catalog/internal/columns"
 )
 
 // hash sets the fingerprint: the XXH3-128 of
@@ -92,18 +94,18 @@ func hashValues(ctx context.Context, f *field) ([16]byte, error) {
 			return [16]byte{}, err
 		}
 	}
-	err := f.main.scan(ctx, func(_ int64, c cell) error {
+	err := f.main.Scan(ctx, func(_ int64, c columns.Cell) error {
 		switch {
-		case c.null:
+		case c.Null:
 			d.number(math.MaxUint64)
 		case f.kind == Int:
 			d.number(8)
-			d.number(uint64(c.int))
+			d.number(uint64(c.Int))
 		case f.kind == Float:
 			d.number(8)
-			d.number(math.Float64bits(c.float))
+			d.number(math.Float64bits(c.Float))
 		default:
-			d.record(c.text[min(shared, len(c.text)):])
+			d.record(c.Text[min(shared, len(c.Text)):])
 		}
 		return nil
 	})
@@ -111,18 +113,18 @@ func hashValues(ctx context.Context, f *field) ([16]byte, error) {
 }
 
 // sharedFolder returns the length of the longest prefix of all texts that ends in "/".
-func sharedFolder(ctx context.Context, c column) (int, error) {
+func sharedFolder(ctx context.Context, c columns.Column) (int, error) {
 	var prefix []byte
 	some := false
-	err := c.scan(ctx, func(_ int64, v cell) error {
-		if v.null {
+	err := c.Scan(ctx, func(_ int64, v columns.Cell) error {
+		if v.Null {
 			return nil
 		}
 		if !some {
-			some, prefix = true, bytes.Clone(v.text[:bytes.LastIndexByte(v.text, '/')+1])
+			some, prefix = true, bytes.Clone(v.Text[:bytes.LastIndexByte(v.Text, '/')+1])
 		}
 		n := 0
-		for n < len(prefix) && n < len(v.text) && prefix[n] == v.text[n] {
+		for n < len(prefix) && n < len(v.Text) && prefix[n] == v.Text[n] {
 			n++
 		}
 		if n < len(prefix) {
@@ -144,19 +146,19 @@ func (f *field) hasSizes() bool { return f.size != nil || len(f.blobs) > 0 }
 
 func hashSizes(ctx context.Context, f *field) ([16]byte, error) {
 	var d digest
-	columns := f.blobs
+	sources := f.blobs
 	if f.size != nil {
-		columns = []column{f.size}
+		sources = []columns.Column{f.size}
 	}
-	for _, c := range columns {
-		err := c.scan(ctx, func(_ int64, v cell) error {
+	for _, c := range sources {
+		err := c.Scan(ctx, func(_ int64, v columns.Cell) error {
 			switch {
-			case v.null:
+			case v.Null:
 				d.number(noSize)
 			case f.size != nil:
-				d.number(uint64(v.int))
+				d.number(uint64(v.Int))
 			default:
-				d.number(uint64(len(v.text)))
+				d.number(uint64(len(v.Text)))
 			}
 			return nil
 		})

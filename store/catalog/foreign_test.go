@@ -1,4 +1,4 @@
-package catalog
+package catalog_test
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/store/catalog"
 )
 
 // Files of other formats are named, by their first bytes, their name, or the header beside them. They are not corrupt.
@@ -29,7 +30,7 @@ func TestOtherFormatsAreNamed(t *testing.T) {
 		"chip.png": "a PNG image", "chip.tif": "a PNG image", "scene.img": "HFA", "scene.dat": "an ENVI raster", "scene.hdr": "header of an ENVI raster",
 		"cube": "an ENVI raster", "rows.geojson": "GeoJSON", "broken.img": "", "noise.dat": "",
 	} {
-		_, _, err := OpenAsset(context.Background(), &source.Files{}, filepath.Join(dir, name), 0)
+		_, _, err := catalog.OpenAsset(context.Background(), &source.Files{}, filepath.Join(dir, name), 0)
 		kind := fault.Unsupported
 		if want == "" {
 			kind = fault.Corrupt
@@ -39,7 +40,7 @@ func TestOtherFormatsAreNamed(t *testing.T) {
 		}
 	}
 	for name, kind := range map[string]fault.Kind{"rows.geojson": fault.Unsupported, "missing.geojson": fault.NotFound} {
-		_, err := Open(context.Background(), filepath.Join(dir, name), []Source{{Field: "image", Column: "path"}}, Options{})
+		_, err := catalog.Open(context.Background(), filepath.Join(dir, name), []catalog.Source{{Field: "image", Column: "path"}}, catalog.Options{})
 		if !errors.Is(err, kind) || !strings.Contains(err.Error(), name) {
 			t.Errorf("%s as a dataset: %v, want %v", name, err, kind)
 		}

@@ -1,4 +1,4 @@
-package catalog
+package catalog_test
 
 import (
 	"context"
@@ -10,6 +10,8 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/store/catalog"
+	"github.com/chaski-eo/chaski/store/catalog/build"
 )
 
 // tinyTIFF is a classic TIFF of one uncompressed 8-bit strip (TIFF 6.0, section 3), with pad bytes behind.
@@ -59,9 +61,9 @@ func writeFile(t testing.TB, path, content string) {
 	}
 }
 
-func open(t testing.TB, src string, o Options, fields ...Source) *Table {
+func open(t testing.TB, src string, o catalog.Options, fields ...catalog.Source) *catalog.Table {
 	t.Helper()
-	tab, err := Open(context.Background(), src, fields, o)
+	tab, err := catalog.Open(context.Background(), src, fields, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,7 +76,7 @@ func open(t testing.TB, src string, o Options, fields ...Source) *Table {
 }
 
 // ids lists what the samples are called.
-func ids(t testing.TB, tab *Table) (s []string) {
+func ids(t testing.TB, tab *catalog.Table) (s []string) {
 	t.Helper()
 	for row := range tab.Len() {
 		id, err := tab.ID(t.Context(), row)
@@ -87,7 +89,7 @@ func ids(t testing.TB, tab *Table) (s []string) {
 }
 
 // index writes a catalog file of paths.
-func index(t testing.TB, file string, o WriteOptions, paths ...string) int {
+func index(t testing.TB, file string, o build.Options, paths ...string) int {
 	t.Helper()
 	f, err := os.Create(file)
 	if err != nil {
@@ -96,7 +98,7 @@ func index(t testing.TB, file string, o WriteOptions, paths ...string) int {
 	if o.Base == "" {
 		o.Base = filepath.Dir(file)
 	}
-	n, err := WriteParquet(t.Context(), f, paths, o)
+	n, err := build.Write(t.Context(), f, paths, o)
 	if err == nil {
 		err = f.Close()
 	}

@@ -1,4 +1,4 @@
-package catalog
+package catalog_test
 
 import (
 	"bytes"
@@ -11,10 +11,12 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/store/catalog"
+	"github.com/chaski-eo/chaski/store/catalog/build"
 )
 
 // values reads the values of fields that ride along, a text a row.
-func values(t *testing.T, tab *Table, fields int) (rows []string) {
+func values(t *testing.T, tab *catalog.Table, fields int) (rows []string) {
 	t.Helper()
 	for row := range tab.Len() {
 		var parts []string
@@ -27,7 +29,7 @@ func values(t *testing.T, tab *Table, fields int) (rows []string) {
 				parts = append(parts, "null")
 				continue
 			}
-			parts = append(parts, map[Kind]string{Int: fmt.Sprint(v.Int), Float: fmt.Sprint(v.Float), Text: fmt.Sprintf("%q", v.Text)}[tab.Kind(f)])
+			parts = append(parts, map[catalog.Kind]string{catalog.Int: fmt.Sprint(v.Int), catalog.Float: fmt.Sprint(v.Float), catalog.Text: fmt.Sprintf("%q", v.Text)}[tab.Kind(f)])
 		}
 		rows = append(rows, strings.Join(parts, " "))
 	}
@@ -57,36 +59,36 @@ func TestJoin(t *testing.T) {
 	want := []string{`"001" 1 null "x" null`, `"sub/002.tif" 2 1000 null 8`, `"003.v2" 3 0.5 "a, b" 7`}
 	for _, table := range []string{"t.csv", "t.parquet"} {
 		file := filepath.Join(dir, table+".catalog.parquet")
-		var c Counts
+		var c build.Counts
 		paths := []string{filepath.Join(dir, "001.tif"), filepath.Join(dir, "sub")}
-		index(t, file, WriteOptions{Join: &Join{Table: filepath.Join(dir, table), On: "id"}, Counts: &c}, paths...)
-		if c != (Counts{Rows: 3, Unused: 2}) {
+		index(t, file, build.Options{Join: &build.Join{Table: filepath.Join(dir, table), On: "id"}, Counts: &c}, paths...)
+		if c != (build.Counts{Rows: 3, Unused: 2}) {
 			t.Errorf("%s: %+v", table, c)
 		}
-		var fields []Source
+		var fields []catalog.Source
 		for _, name := range []string{"id", "label", "cloud", "note", "code"} {
-			fields = append(fields, Source{Field: name, Column: name, Kind: Text}) // of the columns of texts: one of the ids is "sub/002.tif"
+			fields = append(fields, catalog.Source{Field: name, Column: name, Kind: catalog.Text}) // of the columns of texts: one of the ids is "sub/002.tif"
 		}
-		got := values(t, open(t, file, Options{}, fields...), len(fields))
+		got := values(t, open(t, file, catalog.Options{}, fields...), len(fields))
 		if strings.Join(got, "\n") != strings.Join(want, "\n") {
 			t.Errorf("%s: %q, want %q", table, got, want)
 		}
 		// It is the catalog that it is without the table.
 		plain := filepath.Join(dir, "plain.parquet")
-		index(t, plain, WriteOptions{}, paths...)
-		if a, b := open(t, file, Options{}), open(t, plain, Options{}); a.Fingerprint() != b.Fingerprint() {
+		index(t, plain, build.Options{}, paths...)
+		if a, b := open(t, file, catalog.Options{}), open(t, plain, catalog.Options{}); a.Fingerprint() != b.Fingerprint() {
 			t.Error("another fingerprint")
 		}
 		if a, b := rowsOf(t, file), rowsOf(t, plain); len(a) != 3 || !equalRows(a["001.tif"], b["001.tif"]) {
 			t.Errorf("%v, want %v", a, b)
 		}
 		// And so it is if its rows are used again, with the table or without.
-		index(t, plain, WriteOptions{Previous: []string{file}, Counts: &c}, paths...)
+		index(t, plain, build.Options{Previous: []string{file}, Counts: &c}, paths...)
 		if c.Reused != 3 {
 			t.Errorf("%+v", c)
 		}
-		index(t, file+"2.parquet", WriteOptions{Previous: []string{plain}, Counts: &c, Join: &Join{Table: filepath.Join(dir, table), On: "id"}}, paths...)
-		if got := values(t, open(t, file+"2.parquet", Options{}, fields...), len(fields)); c.Reused != 3 || strings.Join(got, "\n") != strings.Join(want, "\n") {
+		index(t, file+"2.parquet", build.Options{Previous: []string{plain}, Counts: &c, Join: &build.Join{Table: filepath.Join(dir, table), On: "id"}}, paths...)
+		if got := values(t, open(t, file+"2.parquet", catalog.Options{}, fields...), len(fields)); c.Reused != 3 || strings.Join(got, "\n") != strings.Join(want, "\n") {
 			t.Errorf("%s again: %q, %+v", table, got, c)
 		}
 	}
@@ -95,18 +97,18 @@ func TestJoin(t *testing.T) {
 // Files without a row are an error, unless they may have nulls.
 func TestJoinWithoutPartner(t *testing.T) {
 	dir := tree(t, "a.tif", "b.tif", "c.tif", "t.csv=id,label,text,blank\nb,7,x,\n")
-	o := WriteOptions{Base: dir, Join: &Join{Table: filepath.Join(dir, "t.csv"), On: "id"}}
-	_, err := WriteParquet(t.Context(), &bytes.Buffer{}, []string{dir}, o)
+	o := build.Options{Base: dir, Join: &build.Join{Table: filepath.Join(dir, "t.csv"), On: "id"}}
+	_, err := build.Write(t.Context(), &bytes.Buffer{}, []string{dir}, o)
 	if !errors.Is(err, fault.NotFound) || !strings.Contains(err.Error(), `"a.tif"`) || !strings.Contains(err.Error(), "1 more") {
 		t.Errorf("%v", err)
 	}
 	o.Join.Left = true
 	file := filepath.Join(dir, "c.parquet")
-	var c Counts
+	var c build.Counts
 	o.Counts = &c
 	index(t, file, o, dir)
-	tab := open(t, file, Options{}, Source{Field: "label", Column: "label"}, Source{Field: "text", Column: "text"})
-	if got := strings.Join(values(t, tab, 2), ","); got != `null null,7 "x",null null` || c != (Counts{Rows: 3, Unmatched: 2}) {
+	tab := open(t, file, catalog.Options{}, catalog.Source{Field: "label", Column: "label"}, catalog.Source{Field: "text", Column: "text"})
+	if got := strings.Join(values(t, tab, 2), ","); got != `null null,7 "x",null null` || c != (build.Counts{Rows: 3, Unmatched: 2}) {
 		t.Errorf("%s, %+v", got, c)
 	}
 }
@@ -115,8 +117,8 @@ func TestJoinWithoutPartner(t *testing.T) {
 func TestJoinAndSkip(t *testing.T) {
 	dir := tree(t, "a.tif", "b.tif=bad", "c.tif", "t.csv=id,label\na,1\nb,2\nc,3\n")
 	file := filepath.Join(dir, "c.parquet")
-	index(t, file, WriteOptions{Join: &Join{Table: filepath.Join(dir, "t.csv"), On: "id"}, Skipped: func(string, error) {}}, dir)
-	if got := strings.Join(values(t, open(t, file, Options{}, Source{Field: "label", Column: "label"}), 1), ","); got != "1,3" {
+	index(t, file, build.Options{Join: &build.Join{Table: filepath.Join(dir, "t.csv"), On: "id"}, Skipped: func(string, error) {}}, dir)
+	if got := strings.Join(values(t, open(t, file, catalog.Options{}, catalog.Source{Field: "label", Column: "label"}), 1), ","); got != "1,3" {
 		t.Errorf("%s", got)
 	}
 }
@@ -130,14 +132,14 @@ func TestJoinThatIsWrong(t *testing.T) {
 		{"id,\"a,b\"\na,1\n", fault.Unsupported}, {"id,label\na,1\na,2\n", fault.Corrupt}, {"id,label\na\n", fault.Corrupt},
 	} {
 		dir := tree(t, "a.tif", "t.csv="+c.table)
-		_, err := WriteParquet(t.Context(), &bytes.Buffer{}, []string{dir}, WriteOptions{Join: &Join{Table: filepath.Join(dir, "t.csv"), On: "id"}})
+		_, err := build.Write(t.Context(), &bytes.Buffer{}, []string{dir}, build.Options{Join: &build.Join{Table: filepath.Join(dir, "t.csv"), On: "id"}})
 		if !errors.Is(err, c.kind) || !strings.Contains(err.Error(), "t.csv") {
 			t.Errorf("%q: %v", c.table, err)
 		}
 	}
 	dir := tree(t, "a.tif", "t.txt=id\na\n")
 	for table, kind := range map[string]fault.Kind{"t.txt": fault.Unsupported, "none.csv": fault.NotFound} {
-		_, err := WriteParquet(t.Context(), &bytes.Buffer{}, []string{dir}, WriteOptions{Join: &Join{Table: filepath.Join(dir, table), On: "id"}})
+		_, err := build.Write(t.Context(), &bytes.Buffer{}, []string{dir}, build.Options{Join: &build.Join{Table: filepath.Join(dir, table), On: "id"}})
 		if !errors.Is(err, kind) {
 			t.Errorf("%s: %v", table, err)
 		}

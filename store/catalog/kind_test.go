@@ -1,4 +1,4 @@
-package catalog
+package catalog_test
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/store/catalog"
 )
 
 // TestKindOfAColumn promises that no single row decides what a column of texts is: any order of its rows gives the same
@@ -16,12 +17,12 @@ import (
 func TestKindOfAColumn(t *testing.T) {
 	for _, c := range []struct {
 		rows []string
-		kind Kind // 0: refused
+		kind catalog.Kind // 0: refused
 	}{
-		{[]string{"a.tif", "b.TIFF", "c.rumi"}, Raster},
-		{[]string{"", "b.tif", ""}, Raster},
-		{[]string{"a.jp2", "b.jp2", ""}, Text},
-		{[]string{"forest", "a/b", "nan"}, Text},
+		{[]string{"a.tif", "b.TIFF", "c.rumi"}, catalog.Raster},
+		{[]string{"", "b.tif", ""}, catalog.Raster},
+		{[]string{"a.jp2", "b.jp2", ""}, catalog.Text},
+		{[]string{"forest", "a/b", "nan"}, catalog.Text},
 		{[]string{"nan", "b.tif", "c.tif"}, 0},
 		{[]string{"a.tif", "b.jp2", "c.tif"}, 0},
 		{[]string{"a", "b", "c.rumi"}, 0},
@@ -32,8 +33,8 @@ func TestKindOfAColumn(t *testing.T) {
 			if err := os.WriteFile(file, []byte("n,path\n1,"+strings.Join(c.rows, "\n1,")+"\n"), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			for _, want := range []Kind{0, Raster, Text} {
-				tab, err := Open(context.Background(), file, []Source{{Field: "f", Column: "path", Kind: want}}, Options{})
+			for _, want := range []catalog.Kind{0, catalog.Raster, catalog.Text} {
+				tab, err := catalog.Open(context.Background(), file, []catalog.Source{{Field: "f", Column: "path", Kind: want}}, catalog.Options{})
 				kind := c.kind
 				if want != 0 {
 					kind = want
@@ -63,9 +64,9 @@ func TestPathsOfAFolder(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	tab, err := Open(context.Background(), dir, []Source{
-		{Field: "image", Pattern: "img/{id}.tif"}, {Field: "path", Pattern: "mask/{id}.tif", Kind: Text},
-	}, Options{})
+	tab, err := catalog.Open(context.Background(), dir, []catalog.Source{
+		{Field: "image", Pattern: "img/{id}.tif"}, {Field: "path", Pattern: "mask/{id}.tif", Kind: catalog.Text},
+	}, catalog.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +79,7 @@ func TestPathsOfAFolder(t *testing.T) {
 		}
 		got = append(got, v.Text)
 	}
-	if !slices.Equal(got, []string{"mask/a.tif", "mask/b.tif"}) || tab.Kind(1) != Text {
+	if !slices.Equal(got, []string{"mask/a.tif", "mask/b.tif"}) || tab.Kind(1) != catalog.Text {
 		t.Errorf("%q of kind %v", got, tab.Kind(1))
 	}
 }

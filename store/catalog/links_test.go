@@ -1,4 +1,4 @@
-package catalog
+package catalog_test
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/store/catalog"
 )
 
 // linkedTree makes data/a.tif, data/deep/b.tif and set/{direct.tif, train -> data, also -> data}, and returns set.
@@ -39,9 +40,9 @@ func linkedTree(t *testing.T) (dir, set string) {
 	return dir, set
 }
 
-func idsOf(t *testing.T, src string, o Options) ([]string, error) {
+func idsOf(t *testing.T, src string, o catalog.Options) ([]string, error) {
 	t.Helper()
-	tab, err := Open(context.Background(), src, nil, o)
+	tab, err := catalog.Open(context.Background(), src, nil, o)
 	if err != nil {
 		return nil, err
 	}
@@ -74,7 +75,7 @@ func TestLinkedFolders(t *testing.T) {
 		{"set/**/*.tif", []string{"also/a.tif", "also/deep/b.tif", "direct.tif", "train/a.tif", "train/deep/b.tif"}},
 		{"set/*/deep/*", []string{"also/deep/b.tif", "train/deep/b.tif"}},
 	} {
-		for _, o := range []Options{{}, {Roots: []string{dir}}} {
+		for _, o := range []catalog.Options{{}, {Roots: []string{dir}}} {
 			got, err := idsOf(t, filepath.Join(dir, filepath.FromSlash(c.src)), o)
 			if err != nil || !slices.Equal(got, c.want) {
 				t.Errorf("%s: %q, not %q: %v", c.src, got, c.want, err)
@@ -83,11 +84,11 @@ func TestLinkedFolders(t *testing.T) {
 	}
 	// Below a root that the links lead out of.
 	for _, src := range []string{set, filepath.Join(set, "train"), filepath.Join(set, "**", "*.tif")} {
-		if got, err := idsOf(t, src, Options{Roots: []string{set}}); fault.KindOf(err) != fault.NotFound {
+		if got, err := idsOf(t, src, catalog.Options{Roots: []string{set}}); fault.KindOf(err) != fault.NotFound {
 			t.Errorf("%s: %q: %v", src, got, err)
 		}
 	}
-	if got, err := idsOf(t, filepath.Join(set, "*.tif"), Options{Roots: []string{set}}); err != nil || !slices.Equal(got, []string{"direct.tif"}) {
+	if got, err := idsOf(t, filepath.Join(set, "*.tif"), catalog.Options{Roots: []string{set}}); err != nil || !slices.Equal(got, []string{"direct.tif"}) {
 		t.Errorf("a glob that reaches no link: %q: %v", got, err)
 	}
 }
@@ -99,11 +100,11 @@ func TestLinkedLoop(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, src := range []string{set, filepath.Join(set, "**", "*.tif")} {
-		if got, err := idsOf(t, src, Options{}); fault.KindOf(err) != fault.Unsupported {
+		if got, err := idsOf(t, src, catalog.Options{}); fault.KindOf(err) != fault.Unsupported {
 			t.Errorf("%s: %q: %v", src, got, err)
 		}
 	}
-	if got, err := idsOf(t, filepath.Join(set, "train", "*.tif"), Options{}); err != nil || len(got) != 1 {
+	if got, err := idsOf(t, filepath.Join(set, "train", "*.tif"), catalog.Options{}); err != nil || len(got) != 1 {
 		t.Errorf("a glob that does not reach the loop: %q: %v", got, err)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/store/catalog/internal/layout"
 	"github.com/chaski-eo/chaski/tiff"
 )
 
@@ -21,20 +22,20 @@ func (t *Table) member(ctx context.Context, f *field, row int64, uri string) (st
 	if f.offset == nil {
 		return uri, nil, nil
 	}
-	off, err := f.offset.cell(ctx, row)
-	if err != nil || off.null {
+	off, err := f.offset.Cell(ctx, row)
+	if err != nil || off.Null {
 		return uri, nil, err
 	}
-	n, err := f.length.cell(ctx, row)
+	n, err := f.length.Cell(ctx, row)
 	if err != nil {
 		return uri, nil, err
 	}
-	container, path, ok := strings.Cut(uri, separator)
-	if !ok || n.null || off.int < 0 || n.int < 0 {
+	container, path, ok := strings.Cut(uri, layout.MemberSeparator)
+	if !ok || n.Null || off.Int < 0 || n.Int < 0 {
 		return uri, nil, fault.New(fault.Corrupt, fmt.Sprintf("field %q row %d", f.name, row), fault.NoOffset,
-			"%d bytes at %d of %q, which is no CONTAINER%sPATH", n.int, off.int, uri, separator)
+			"%d bytes at %d of %q, which is no CONTAINER%sPATH", n.Int, off.Int, uri, layout.MemberSeparator)
 	}
-	return container, &memberAt{path, off.int, n.int}, nil
+	return container, &memberAt{path, off.Int, n.Int}, nil
 }
 
 // asset makes the asset of a member of that of its container, whose index is still that of the member alone. A raster

@@ -1,4 +1,4 @@
-package catalog
+package catalog_test
 
 import (
 	"bytes"
@@ -12,6 +12,7 @@ import (
 
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/store/catalog"
 )
 
 // TestMembersOutOfPlace: a row that puts a member of a container where no file has bytes is corrupt, whether the
@@ -42,7 +43,7 @@ func TestMembersOutOfPlace(t *testing.T) {
 	if err := os.WriteFile(path, b.Bytes(), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	tab := open(t, path, Options{})
+	tab := open(t, path, catalog.Options{})
 	for i := range rows {
 		a, err := tab.Asset(t.Context(), 0, int64(i))
 		switch {

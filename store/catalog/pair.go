@@ -8,11 +8,13 @@ import (
 	"strings"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/store/catalog/internal/columns"
+	"github.com/chaski-eo/chaski/store/catalog/internal/listing"
 )
 
 // pair puts samples together from files whose paths match the fields' patterns. Without patterns it
 // does nothing. uris are the paths of all files.
-func (t *Table) pair(ctx context.Context, fields []Source, uris column, drop bool) error {
+func (t *Table) pair(ctx context.Context, fields []Source, uris columns.Column, drop bool) error {
 	first := slices.IndexFunc(fields, func(s Source) bool { return s.Pattern != "" })
 	if first < 0 {
 		return nil
@@ -41,13 +43,12 @@ func (t *Table) pair(ctx context.Context, fields []Source, uris column, drop boo
 			delete(rows[first], id)
 		}
 		if len(rows[first]) == 0 {
-			return fault.New(fault.NotFound, "dataset", fault.NoOffset,
-				"none of %d samples has a file for every field", t.dropped)
+			return fault.New(fault.NotFound, "dataset", fault.NoOffset, "none of %d samples has a file for every field", t.dropped)
 		}
 	}
-	pattern, _ := parsePattern(fields[first].Pattern)
+	pattern, _ := listing.ParsePattern(fields[first].Pattern)
 	ids := slices.SortedFunc(maps.Keys(rows[first]), func(a, b string) int {
-		return strings.Compare(pattern.path(a), pattern.path(b))
+		return strings.Compare(pattern.Path(a), pattern.Path(b))
 	})
 	t.n, t.order = int64(len(ids)), pickRows(ids, rows[first])
 	for i, s := range fields {
@@ -74,19 +75,19 @@ func pickRows(ids []string, rows map[string]int64) []int64 {
 
 // matches returns the rows whose paths match a field's pattern, by what {id} stands for. So many bytes
 // of an absolute path are those of a folder that all share.
-func matches(ctx context.Context, s Source, uris column, shared int) (map[string]int64, error) {
-	p, err := parsePattern(s.Pattern)
+func matches(ctx context.Context, s Source, uris columns.Column, shared int) (map[string]int64, error) {
+	p, err := listing.ParsePattern(s.Pattern)
 	if err != nil {
 		return nil, inField(err, s.Field)
 	}
 	rows := map[string]int64{}
-	err = uris.scan(ctx, func(row int64, v cell) error {
-		path := string(v.text)
-		if scheme(path) != "" || filepath.IsAbs(path) {
+	err = uris.Scan(ctx, func(row int64, v columns.Cell) error {
+		path := string(v.Text)
+		if listing.Scheme(path) != "" || filepath.IsAbs(path) {
 			path = path[min(shared, len(path)):]
 		}
-		id, ok := p.match(path)
-		if !ok || v.null {
+		id, ok := p.Match(path)
+		if !ok || v.Null {
 			return nil
 		}
 		if _, twice := rows[id]; twice {
@@ -112,8 +113,8 @@ type missingFile struct {
 
 func (e *missingFile) Unwrap() error { return e.error }
 
-// missingPartners returns the ids that have no file in a field with a pattern, and the error about
-// the first such file: of the first field that lacks one, and its first id.
+// missingPartners returns the ids that have no file in a field with a pattern, and the error about the first such file: of
+// the first field that lacks one, and its first id.
 func missingPartners(fields []Source, rows []map[string]int64) (incomplete map[string]bool, first *missingFile) {
 	incomplete = map[string]bool{}
 	missing, where, which := 0, -1, ""
@@ -137,7 +138,6 @@ func missingPartners(fields []Source, rows []map[string]int64) (incomplete map[s
 	if missing == 0 {
 		return nil, nil
 	}
-	p, _ := parsePattern(fields[where].Pattern)
-	return incomplete, &missingFile{noField(fields[where], fault.NotFound,
-		"no file %s for the id %q; %d files are missing in all", p.path(which), which, missing), p.path(which)}
+	p, _ := listing.ParsePattern(fields[where].Pattern)
+	return incomplete, &missingFile{noField(fields[where], fault.NotFound, "no file %s for the id %q; %d files are missing in all", p.Path(which), which, missing), p.Path(which)}
 }

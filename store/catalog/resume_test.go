@@ -1,4 +1,4 @@
-package catalog
+package catalog_test
 
 import (
 	"bytes"
@@ -17,6 +17,10 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/store/catalog"
+	"github.com/chaski-eo/chaski/store/catalog/build"
+	"github.com/chaski-eo/chaski/store/catalog/internal/layout"
+	"github.com/chaski-eo/chaski/store/catalog/internal/rowio"
 )
 
 // opened is an opener that notes what is opened.
@@ -34,13 +38,13 @@ func (o *opened) Open(ctx context.Context, uri string) (source.Reader, error) {
 }
 
 // again writes a catalog beside an existing one with its rows, and returns the files that were opened.
-func again(t *testing.T, dir, to string, o WriteOptions) (names []string, c Counts) {
+func again(t *testing.T, dir, to string, o build.Options) (names []string, c build.Counts) {
 	t.Helper()
 	files := &opened{}
 	defer files.Close()
 	o.Opener, o.Counts, o.Base = files, &c, dir
 	var b bytes.Buffer
-	if _, err := WriteParquet(t.Context(), &b, []string{dir}, o); err != nil {
+	if _, err := build.Write(t.Context(), &b, []string{dir}, o); err != nil {
 		t.Fatal(err)
 	}
 	writeFile(t, to, b.String())
@@ -49,13 +53,13 @@ func again(t *testing.T, dir, to string, o WriteOptions) (names []string, c Coun
 }
 
 // rowsOf returns the rows of a catalog by their URIs.
-func rowsOf(t *testing.T, file string) map[string]row {
+func rowsOf(t *testing.T, file string) map[string]rowio.Row {
 	t.Helper()
-	rows, err := parquet.ReadFile[row](file)
+	rows, err := parquet.ReadFile[rowio.Row](file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := map[string]row{}
+	m := map[string]rowio.Row{}
 	for _, r := range rows {
 		m[r.URI] = r
 	}
@@ -66,18 +70,18 @@ func rowsOf(t *testing.T, file string) map[string]row {
 func TestResumeReadsWhatHasChanged(t *testing.T) {
 	dir := tree(t, "a.tif", "b.tif", "sub/c.tif", "d.tif", "e.tif")
 	first := filepath.Join(dir, "first.parquet")
-	if names, c := again(t, dir, first, WriteOptions{}); len(names) != 5 || c != (Counts{Rows: 5}) {
+	if names, c := again(t, dir, first, build.Options{}); len(names) != 5 || c != (build.Counts{Rows: 5}) {
 		t.Fatalf("%q, %+v", names, c)
 	}
 	old := []string{first, filepath.Join(dir, "none.parquet")}
 	second := filepath.Join(dir, "second.parquet")
-	if names, c := again(t, dir, second, WriteOptions{Previous: old}); len(names) != 0 || c != (Counts{Rows: 5, Reused: 5}) {
+	if names, c := again(t, dir, second, build.Options{Previous: old}); len(names) != 0 || c != (build.Counts{Rows: 5, Reused: 5}) {
 		t.Errorf("nothing changed: %q, %+v", names, c)
 	}
 	if want := rowsOf(t, first); !maps.EqualFunc(want, rowsOf(t, second), equalRows) {
 		t.Errorf("%v, want %v", rowsOf(t, second), want)
 	}
-	if got, want := open(t, second, Options{}), open(t, first, Options{}); got.Fingerprint() != want.Fingerprint() {
+	if got, want := open(t, second, catalog.Options{}), open(t, first, catalog.Options{}); got.Fingerprint() != want.Fingerprint() {
 		t.Error("another fingerprint")
 	}
 
@@ -104,22 +108,22 @@ func TestResumeReadsWhatHasChanged(t *testing.T) {
 	}
 	writeFile(t, filepath.Join(dir, "aa.tif"), string(tinyTIFF(4, 4, 0)))
 	third := filepath.Join(dir, "third.parquet")
-	names, counts := again(t, dir, third, WriteOptions{Previous: old})
-	if !slices.Equal(names, []string{"aa.tif", "b.tif", "c.tif"}) || counts != (Counts{Rows: 5, Reused: 2}) {
+	names, counts := again(t, dir, third, build.Options{Previous: old})
+	if !slices.Equal(names, []string{"aa.tif", "b.tif", "c.tif"}) || counts != (build.Counts{Rows: 5, Reused: 2}) {
 		t.Errorf("%q, %+v", names, counts)
 	}
 	anew := filepath.Join(dir, "anew.parquet")
-	again(t, dir, anew, WriteOptions{})
+	again(t, dir, anew, build.Options{})
 	if !maps.EqualFunc(rowsOf(t, anew), rowsOf(t, third), equalRows) {
 		t.Errorf("%v, want %v", rowsOf(t, third), rowsOf(t, anew))
 	}
 	// An index that the limit of a chunk does not allow is no use.
-	if _, err := WriteParquet(t.Context(), &bytes.Buffer{}, []string{dir}, WriteOptions{Base: dir, Previous: []string{third}, MaxChunk: 20}); !errors.Is(err, fault.Limit) {
+	if _, err := build.Write(t.Context(), &bytes.Buffer{}, []string{dir}, build.Options{Base: dir, Previous: []string{third}, MaxChunk: 20}); !errors.Is(err, fault.Limit) {
 		t.Errorf("limit: %v", err)
 	}
 }
 
-func equalRows(a, b row) bool {
+func equalRows(a, b rowio.Row) bool {
 	return a.URI == b.URI && bytes.Equal(a.Index, b.Index) && bytes.Equal(a.Header, b.Header) && a.Height == b.Height && a.Width == b.Width &&
 		a.Bands == b.Bands && a.DType == b.DType && a.Size == b.Size && *a.MTime == *b.MTime && slices.Equal(a.Transform, b.Transform) &&
 		(a.MinX == nil) == (b.MinX == nil) && (a.EPSG == nil) == (b.EPSG == nil) && (a.NoData == nil) == (b.NoData == nil)
@@ -130,10 +134,10 @@ func TestResumeOfCorpus(t *testing.T) {
 	dir := corpus(t, "raster")
 	file, second := filepath.Join(t.TempDir(), "c.parquet"), filepath.Join(t.TempDir(), "d.parquet")
 	paths := []string{filepath.Join(dir, "tog", "*.tif"), filepath.Join(dir, "rumi-v1", "*.tif")}
-	write := func(to string, old ...string) (c Counts) {
+	write := func(to string, old ...string) (c build.Counts) {
 		var b bytes.Buffer
-		o := WriteOptions{Absolute: true, Previous: old, Counts: &c, Skipped: func(string, error) {}}
-		if _, err := WriteParquet(t.Context(), &b, paths, o); err != nil {
+		o := build.Options{Absolute: true, Previous: old, Counts: &c, Skipped: func(string, error) {}}
+		if _, err := build.Write(t.Context(), &b, paths, o); err != nil {
 			t.Fatal(err)
 		}
 		writeFile(t, to, b.String())
@@ -153,18 +157,18 @@ func TestResumeOfCorpus(t *testing.T) {
 func TestResumeOfNoCatalog(t *testing.T) {
 	dir := tree(t, "a.tif", "text.parquet=PAR1 and no more PAR1")
 	good := filepath.Join(dir, "good.parquet")
-	again(t, dir, good, WriteOptions{})
+	again(t, dir, good, build.Options{})
 	b, err := os.ReadFile(good)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for name, content := range map[string]string{
-		"cut.parquet": string(b[:len(b)/2]), "version.parquet": strings.ReplaceAll(string(b), metaVersion, "chaski:catalof"),
+		"cut.parquet": string(b[:len(b)/2]), "version.parquet": strings.ReplaceAll(string(b), layout.VersionKey, "chaski:catalof"),
 	} {
 		writeFile(t, filepath.Join(dir, name), content)
 	}
 	for _, name := range []string{"text.parquet", "cut.parquet", "version.parquet"} {
-		_, err := WriteParquet(t.Context(), &bytes.Buffer{}, []string{dir}, WriteOptions{Base: dir, Previous: []string{filepath.Join(dir, name)}})
+		_, err := build.Write(t.Context(), &bytes.Buffer{}, []string{dir}, build.Options{Base: dir, Previous: []string{filepath.Join(dir, name)}})
 		if k := fault.KindOf(err); k != fault.Corrupt && k != fault.Unsupported || !strings.Contains(err.Error(), name) {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -175,7 +179,7 @@ func TestResumeOfNoCatalog(t *testing.T) {
 func FuzzResume(f *testing.F) {
 	dir := tree(f, "a.tif", "b.tif")
 	var b bytes.Buffer
-	if _, err := WriteParquet(f.Context(), &b, []string{dir}, WriteOptions{Base: dir}); err != nil {
+	if _, err := build.Write(f.Context(), &b, []string{dir}, build.Options{Base: dir}); err != nil {
 		f.Fatal(err)
 	}
 	f.Add(b.Bytes())
@@ -185,7 +189,7 @@ func FuzzResume(f *testing.F) {
 		}
 		old := filepath.Join(t.TempDir(), "old.parquet")
 		writeFile(t, old, string(data))
-		n, err := WriteParquet(t.Context(), &bytes.Buffer{}, []string{dir}, WriteOptions{Base: dir, Previous: []string{old}})
+		n, err := build.Write(t.Context(), &bytes.Buffer{}, []string{dir}, build.Options{Base: dir, Previous: []string{old}})
 		if err == nil && n != 2 || err != nil && fault.KindOf(err) == 0 {
 			t.Errorf("%d rows, %v", n, err)
 		}
@@ -195,12 +199,12 @@ func FuzzResume(f *testing.F) {
 // Bad files are told of in order and left out; without asking, the first one is an error.
 func TestSkipped(t *testing.T) {
 	dir := tree(t, "a.tif", "b.tif=hello", "c.tif", "d.tif=", "e.tif")
-	if _, err := WriteParquet(t.Context(), &bytes.Buffer{}, []string{dir}, WriteOptions{Base: dir}); !errors.Is(err, fault.Corrupt) {
+	if _, err := build.Write(t.Context(), &bytes.Buffer{}, []string{dir}, build.Options{Base: dir}); !errors.Is(err, fault.Corrupt) {
 		t.Errorf("not asked: %v", err)
 	}
 	var skipped []string
 	var last, total int
-	o := WriteOptions{Workers: 3, Progress: func(d, n int) { last, total = d, n }, Skipped: func(path string, err error) {
+	o := build.Options{Workers: 3, Progress: func(d, n int) { last, total = d, n }, Skipped: func(path string, err error) {
 		skipped = append(skipped, filepath.Base(path))
 		if !errors.Is(err, fault.Corrupt) {
 			t.Errorf("%s: %v", path, err)
@@ -208,19 +212,19 @@ func TestSkipped(t *testing.T) {
 	}}
 	file := filepath.Join(dir, "c.parquet")
 	_, c := again(t, dir, file, o)
-	if !slices.Equal(skipped, []string{"b.tif", "d.tif"}) || c != (Counts{Rows: 3, Skipped: 2}) || last != 5 || total != 5 {
+	if !slices.Equal(skipped, []string{"b.tif", "d.tif"}) || c != (build.Counts{Rows: 3, Skipped: 2}) || last != 5 || total != 5 {
 		t.Errorf("%q, %+v, %d of %d", skipped, c, last, total)
 	}
-	if got := ids(t, open(t, file, Options{})); !slices.Equal(got, []string{"a.tif", "c.tif", "e.tif"}) {
+	if got := ids(t, open(t, file, catalog.Options{})); !slices.Equal(got, []string{"a.tif", "c.tif", "e.tif"}) {
 		t.Errorf("%q", got)
 	}
 	bad := tree(t, "a.tif=hello")
-	if n, err := WriteParquet(t.Context(), &bytes.Buffer{}, []string{bad}, WriteOptions{Skipped: func(string, error) {}}); n != 0 || !errors.Is(err, fault.NotFound) {
+	if n, err := build.Write(t.Context(), &bytes.Buffer{}, []string{bad}, build.Options{Skipped: func(string, error) {}}); n != 0 || !errors.Is(err, fault.NotFound) {
 		t.Errorf("all bad: %d, %v", n, err)
 	}
 	// That the system fails is no file's fault.
 	o.Opener = failing{}
-	if _, err := WriteParquet(t.Context(), &bytes.Buffer{}, []string{dir}, o); !errors.Is(err, os.ErrDeadlineExceeded) {
+	if _, err := build.Write(t.Context(), &bytes.Buffer{}, []string{dir}, o); !errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Errorf("system: %v", err)
 	}
 }
@@ -234,7 +238,7 @@ func (failing) Open(context.Context, string) (source.Reader, error) {
 // What was done before an error is a sound catalog, and the next one goes on from there.
 func TestPartial(t *testing.T) {
 	var names []string
-	const n = blockRows + 50
+	const n = rowio.BlockRows + 50
 	for i := range n {
 		name := string([]byte{'a' + byte(i/676), 'a' + byte(i/26%26), 'a' + byte(i%26)}) + ".tif"
 		if i == n-1 {
@@ -244,27 +248,27 @@ func TestPartial(t *testing.T) {
 	}
 	dir := tree(t, names...)
 	var b bytes.Buffer
-	rows, err := WriteParquet(t.Context(), &b, []string{dir}, WriteOptions{Base: dir, Partial: true})
-	if rows != blockRows || !errors.Is(err, fault.Corrupt) {
+	rows, err := build.Write(t.Context(), &b, []string{dir}, build.Options{Base: dir, Partial: true})
+	if rows != rowio.BlockRows || !errors.Is(err, fault.Corrupt) {
 		t.Fatalf("%d rows, %v", rows, err)
 	}
 	part := filepath.Join(dir, "part.parquet")
 	writeFile(t, part, b.String())
-	if got := open(t, part, Options{}); got.Len() != blockRows {
+	if got := open(t, part, catalog.Options{}); got.Len() != rowio.BlockRows {
 		t.Errorf("%d rows", got.Len())
 	}
-	read, c := again(t, dir, filepath.Join(dir, "all.parquet"), WriteOptions{Previous: []string{part}, Skipped: func(string, error) {}})
-	if len(read) != 50 || c != (Counts{Rows: n - 1, Reused: blockRows, Skipped: 1}) {
+	read, c := again(t, dir, filepath.Join(dir, "all.parquet"), build.Options{Previous: []string{part}, Skipped: func(string, error) {}})
+	if len(read) != 50 || c != (build.Counts{Rows: n - 1, Reused: rowio.BlockRows, Skipped: 1}) {
 		t.Errorf("%d files read, %+v", len(read), c)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	o := WriteOptions{Base: dir, Partial: true, Progress: func(done, _ int) {
-		if done == blockRows {
+	o := build.Options{Base: dir, Partial: true, Progress: func(done, _ int) {
+		if done == rowio.BlockRows {
 			cancel()
 		}
 	}}
 	b.Reset()
-	if rows, err := WriteParquet(ctx, &b, []string{dir}, o); rows != blockRows || !errors.Is(err, context.Canceled) {
+	if rows, err := build.Write(ctx, &b, []string{dir}, o); rows != rowio.BlockRows || !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %d rows, %v", rows, err)
 	}
 }
@@ -278,13 +282,13 @@ func TestResumeReadsTIFFsOfOlderCatalogs(t *testing.T) {
 	}
 	writeFile(t, filepath.Join(dir, "r.tif"), string(b))
 	first, old := filepath.Join(dir, "first.parquet"), filepath.Join(dir, "old.parquet")
-	again(t, dir, first, WriteOptions{})
+	again(t, dir, first, build.Options{})
 	if b, err = os.ReadFile(first); err != nil {
 		t.Fatal(err)
 	}
-	writeFile(t, old, strings.ReplaceAll(string(b), metaMasks, "chaski:maskz"))
-	names, c := again(t, dir, filepath.Join(dir, "second.parquet"), WriteOptions{Previous: []string{old}})
-	if !slices.Equal(names, []string{"a.tif"}) || c != (Counts{Rows: 2, Reused: 1}) {
+	writeFile(t, old, strings.ReplaceAll(string(b), layout.MasksKey, "chaski:maskz"))
+	names, c := again(t, dir, filepath.Join(dir, "second.parquet"), build.Options{Previous: []string{old}})
+	if !slices.Equal(names, []string{"a.tif"}) || c != (build.Counts{Rows: 2, Reused: 1}) {
 		t.Errorf("%q, %+v", names, c)
 	}
 }

@@ -1,4 +1,4 @@
-package catalog
+package catalog_test
 
 import (
 	"bufio"
@@ -12,16 +12,19 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/chaski-eo/chaski/store/catalog"
+	"github.com/chaski-eo/chaski/store/catalog/internal/rowio"
 )
 
 // Opening a catalog costs memory that does not grow with its rows: twice the rows, the same heap.
 func TestOpenIsLazy(t *testing.T) {
-	live := func(n int) (after uint64, tab *Table) {
+	live := func(n int) (after uint64, tab *catalog.Table) {
 		data, _ := synthetic(t, n)
 		runtime.GC()
 		var before, m runtime.MemStats
 		runtime.ReadMemStats(&before)
-		tab = open(t, "c.parquet", Options{Opener: memory{"c.parquet", data}})
+		tab = open(t, "c.parquet", catalog.Options{Opener: memory{"c.parquet", data}})
 		runtime.GC()
 		runtime.ReadMemStats(&m)
 		runtime.KeepAlive(data)
@@ -54,7 +57,7 @@ func TestScale(t *testing.T) {
 			t.Fatal(err)
 		}
 		start := time.Now()
-		if _, err := writeRows(context.Background(), f, n, WriteOptions{Workers: 2}, rowSource{make: func(_ context.Context, i int) (row, error) { return syntheticRow(i), nil }}); err != nil {
+		if _, err := rowio.Write(context.Background(), f, n, rowio.RowOptions{Workers: 2}, rowio.Source{Make: func(_ context.Context, i int) (rowio.Row, error) { return syntheticRow(i), nil }}); err != nil {
 			t.Fatal(err)
 		}
 		st, _ := f.Stat()
@@ -63,7 +66,7 @@ func TestScale(t *testing.T) {
 		debug.FreeOSMemory()
 	}
 	start := time.Now()
-	tab := open(t, file, Options{})
+	tab := open(t, file, catalog.Options{})
 	took, rss := time.Since(start), peakRSS(t)
 	t.Logf("opened %d rows in %v, peak RSS %d MB", tab.Len(), took, rss>>20)
 	if took > 3*time.Second {
@@ -109,7 +112,7 @@ func peakRSS(t testing.TB) int64 {
 
 func BenchmarkAsset(b *testing.B) {
 	data, _ := synthetic(b, 100_000)
-	tab := open(b, "c.parquet", Options{Opener: memory{"c.parquet", data}, CacheBytes: 4 << 20})
+	tab := open(b, "c.parquet", catalog.Options{Opener: memory{"c.parquet", data}, CacheBytes: 4 << 20})
 	rng := rand.New(rand.NewPCG(1, 1))
 	b.ReportAllocs()
 	for b.Loop() {

@@ -19,6 +19,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog"
+	"github.com/chaski-eo/chaski/store/catalog/build"
 	"github.com/chaski-eo/chaski/store/taco"
 )
 
@@ -30,7 +31,7 @@ type indexFlags struct {
 	maxChunk int
 	resume   bool
 	skipBad  bool
-	join     catalog.Join
+	join     build.Join
 	fields   []string
 	drop     bool
 }
@@ -109,11 +110,11 @@ func (f *indexFlags) check() error {
 		return err
 	}
 	switch {
-	case f.format == "hex" && (f.resume || f.skipBad || f.join != catalog.Join{}):
+	case f.format == "hex" && (f.resume || f.skipBad || f.join != build.Join{}):
 		return console.Usagef("--resume, --skip-bad and --join need --format parquet")
 	case len(f.fields) > 0 && f.format == "hex":
 		return console.Usagef("--field needs --format parquet")
-	case len(f.fields) > 0 && (f.resume || f.join != catalog.Join{}):
+	case len(f.fields) > 0 && (f.resume || f.join != build.Join{}):
 		return console.Usagef("--field excludes --resume and --join")
 	case f.drop && len(f.fields) == 0:
 		return console.Usagef("--drop-missing needs --field")
@@ -147,12 +148,12 @@ func (f *indexFlags) run(ctx context.Context, env console.Env, paths []string) e
 // parquet writes a catalog, and counts on standard error what it left out.
 func (f *indexFlags) parquet(ctx context.Context, env console.Env, files source.Opener, paths []string) error {
 	bar := console.NewBar(env.Err, "indexing", -1)
-	var counts catalog.Counts
+	var counts build.Counts
 	var skipped []string
-	o := catalog.WriteOptions{
+	o := build.Options{
 		Base: filepath.Dir(f.out), Absolute: f.absolute, Workers: f.workers, MaxChunk: f.maxChunk, Opener: files,
 		Progress: func(done, total int) { bar.Set(int64(done), int64(total)) }, Counts: &counts,
-		Members: func(ctx context.Context, path string) ([]catalog.Member, error) {
+		Members: func(ctx context.Context, path string) ([]build.Member, error) {
 			return rastersIn(ctx, files, path)
 		},
 	}
@@ -178,7 +179,7 @@ func (f *indexFlags) parquet(ctx context.Context, env console.Env, files source.
 		err = f.resumed(ctx, paths, o)
 	} else {
 		err = console.WriteFile(f.out, env.Out, func(w io.Writer) error {
-			_, err := catalog.WriteParquet(ctx, w, paths, o)
+			_, err := build.Write(ctx, w, paths, o)
 			return err
 		})
 	}
@@ -207,7 +208,7 @@ func (f *indexFlags) parquet(ctx context.Context, env console.Env, files source.
 
 // rastersIn returns the rasters in the container at path. It ignores samples whose ids have an extension
 // that is not one of rasters. It returns nil if path is not a container.
-func rastersIn(ctx context.Context, files source.Opener, path string) ([]catalog.Member, error) {
+func rastersIn(ctx context.Context, files source.Opener, path string) ([]build.Member, error) {
 	switch strings.ToLower(filepath.Ext(path)) {
 	case ".tif", ".tiff", ".rumi":
 		return nil, nil
@@ -226,7 +227,7 @@ func rastersIn(ctx context.Context, files source.Opener, path string) ([]catalog
 		return nil, err
 	}
 	defer d.Close()
-	all := []catalog.Member{}
+	all := []build.Member{}
 	known := map[string]source.Known{}
 	for e, err := range d.Leaves(ctx, false) {
 		if err != nil {
@@ -243,7 +244,7 @@ func rastersIn(ctx context.Context, files source.Opener, path string) ([]catalog
 				return nil, err
 			}
 		}
-		all = append(all, catalog.Member{
+		all = append(all, build.Member{
 			File: e.URI, Path: e.Path, Offset: e.Offset, Length: e.Size, Known: e.Object,
 			Open: func(ctx context.Context) (source.Reader, error) { return taco.Section(ctx, files, e) },
 		})
@@ -266,7 +267,7 @@ func knownOf(ctx context.Context, files source.Opener, uri string,
 }
 
 // resumed writes the catalog with the rows of the existing catalog and of an interrupted earlier run.
-func (f *indexFlags) resumed(ctx context.Context, paths []string, o catalog.WriteOptions) error {
+func (f *indexFlags) resumed(ctx context.Context, paths []string, o build.Options) error {
 	partial := f.out + ".partial"
 	o.Previous, o.Partial = []string{partial, f.out}, true
 	// This run writes a third file, which replaces the catalog if it is complete and the partial one
@@ -275,7 +276,7 @@ func (f *indexFlags) resumed(ctx context.Context, paths []string, o catalog.Writ
 	var done error
 	err := console.WriteFile(mine, nil, func(w io.Writer) error {
 		var rows int
-		if rows, done = catalog.WriteParquet(ctx, w, paths, o); done != nil && int64(rows) <= rowsIn(partial) {
+		if rows, done = build.Write(ctx, w, paths, o); done != nil && int64(rows) <= rowsIn(partial) {
 			return done // the earlier run got further, so that its file stays
 		}
 		return nil

@@ -1,4 +1,4 @@
-package catalog
+package build
 
 import (
 	"bytes"
@@ -15,6 +15,10 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/store/catalog"
+	"github.com/chaski-eo/chaski/store/catalog/internal/columns"
+	"github.com/chaski-eo/chaski/store/catalog/internal/layout"
+	"github.com/chaski-eo/chaski/store/catalog/internal/rowio"
 )
 
 // Join says which columns of a table a catalog gets besides its own.
@@ -35,15 +39,15 @@ const maxJoined = 1000
 
 // joined is a table whose rows belong to files.
 type joined struct {
-	tab  table
-	cols []column
+	tab  columns.Table
+	cols []columns.Column
 	at   []int64      // of each file its row, or -1
 	row  reflect.Type // a struct: the fields of row, then a pointer or slice for each of cols
 	name string
 }
 
 // openJoin opens the table and finds the row of each file, before any file is read.
-func openJoin(ctx context.Context, o WriteOptions, files []namedFile) (_ *joined, err error) {
+func openJoin(ctx context.Context, o Options, files []namedFile) (_ *joined, err error) {
 	j := &joined{name: o.Join.Table}
 	names, err := j.open(ctx, o)
 	if err != nil {
@@ -51,10 +55,10 @@ func openJoin(ctx context.Context, o WriteOptions, files []namedFile) (_ *joined
 	}
 	defer func() {
 		if err != nil {
-			_ = j.tab.close()
+			_ = j.tab.Close()
 		}
 	}()
-	if err := checkRows(j.tab.rows()); err != nil {
+	if err := columns.CheckRows(j.tab.Rows()); err != nil {
 		return nil, err
 	}
 	if err := j.columns(names, o.Join.On); err != nil {
@@ -68,7 +72,7 @@ func openJoin(ctx context.Context, o WriteOptions, files []namedFile) (_ *joined
 }
 
 // open opens the table and returns the names of its columns.
-func (j *joined) open(ctx context.Context, o WriteOptions) ([]string, error) {
+func (j *joined) open(ctx context.Context, o Options) ([]string, error) {
 	r, err := o.Opener.Open(ctx, j.name)
 	if err != nil {
 		return nil, err
@@ -80,22 +84,22 @@ func (j *joined) open(ctx context.Context, o WriteOptions) ([]string, error) {
 		if ext == ".tsv" {
 			comma = '\t'
 		}
-		t, err := openCSV(ctx, r, comma, nil, o.Join.On)
+		t, err := columns.OpenCSV(ctx, r, comma, nil, o.Join.On)
 		if err != nil {
 			return nil, err
 		}
 		j.tab = t
-		return t.names, nil
+		return t.Names, nil
 	case ".parquet", ".pq", ".geoparquet":
-		t, err := openParquet(ctx, r, 32<<20)
+		t, err := columns.OpenParquet(ctx, r, 32<<20)
 		if err != nil {
 			_ = r.Close()
 			return nil, err
 		}
 		j.tab = t
-		names := make([]string, len(t.f.Columns))
-		for i := range t.f.Columns {
-			names[i] = t.f.Columns[i].Name
+		names := make([]string, len(t.File.Columns))
+		for i := range t.File.Columns {
+			names[i] = t.File.Columns[i].Name
 		}
 		return names, nil
 	}
@@ -103,12 +107,12 @@ func (j *joined) open(ctx context.Context, o WriteOptions) ([]string, error) {
 	return nil, fault.New(fault.Unsupported, "table", fault.NoOffset, "neither Parquet nor CSV, going by its name")
 }
 
-var rowType = reflect.TypeFor[row]()
+var Type = reflect.TypeFor[rowio.Row]()
 
 // columns makes the type of a row with the table's columns.
 func (j *joined) columns(names []string, on string) error {
 	if !slices.Contains(names, on) {
-		_, err := j.tab.column(on)
+		_, err := j.tab.Column(on)
 		return err
 	}
 	if len(names) > maxJoined {
@@ -116,14 +120,14 @@ func (j *joined) columns(names []string, on string) error {
 	}
 	var fields []reflect.StructField
 	own := map[string]bool{}
-	for i := range rowType.NumField() {
-		f := rowType.Field(i)
+	for i := range Type.NumField() {
+		f := Type.Field(i)
 		name, _, _ := strings.Cut(f.Tag.Get("parquet"), ",")
 		own[name] = true
 		fields = append(fields, f)
 	}
 	for _, name := range names {
-		if name == colURI {
+		if name == layout.URI {
 			continue // the catalog's own
 		}
 		part := "column " + name
@@ -134,7 +138,7 @@ func (j *joined) columns(names []string, on string) error {
 			return err
 		}
 		own[name] = true
-		c, err := j.tab.column(name)
+		c, err := j.tab.Column(name)
 		if err != nil {
 			return err
 		}
@@ -150,39 +154,35 @@ func (j *joined) columns(names []string, on string) error {
 
 // columnName checks that a name can be a column's: it becomes part of a struct's tag.
 func columnName(name string) error {
-	if name == "" || name == "-" || strings.ContainsFunc(name, func(r rune) bool {
-		return r < ' ' || strings.ContainsRune("\",`\\", r)
-	}) {
-		return fault.New(fault.Unsupported, "column "+name, fault.NoOffset,
-			"%q cannot be a column's name in a catalog", name)
+	if name == "" || name == "-" || strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || strings.ContainsRune("\",`\\", r) }) {
+		return fault.New(fault.Unsupported, "column "+name, fault.NoOffset, "%q cannot be a column's name in a catalog", name)
 	}
 	return nil
 }
 
 // timeTag returns the annotation of a column of dates or instants, for a tag.
-func timeTag(c column) string {
-	p, ok := c.(*pqColumn)
+func timeTag(c columns.Column) string {
+	p, ok := c.(*columns.ParquetColumn)
 	if !ok {
 		return ""
 	}
 	return map[time.Duration]string{
-		day: ",date", time.Millisecond: ",timestamp(millisecond)", time.Microsecond: ",timestamp(microsecond)",
-		time.Nanosecond: ",timestamp(nanosecond)",
-	}[p.unit]
+		columns.Day: ",date", time.Millisecond: ",timestamp(millisecond)", time.Microsecond: ",timestamp(microsecond)", time.Nanosecond: ",timestamp(nanosecond)",
+	}[p.Unit]
 }
 
 // goType returns the type whose nil is a null of the column.
-func goType(c column) reflect.Type {
-	if p, ok := c.(*pqColumn); ok && p.unit == day {
+func goType(c columns.Column) reflect.Type {
+	if p, ok := c.(*columns.ParquetColumn); ok && p.Unit == columns.Day {
 		return reflect.TypeFor[*int32]()
 	}
-	switch c.kind() {
-	case Int:
+	switch c.Kind() {
+	case catalog.Int:
 		return reflect.TypeFor[*int64]()
-	case Float:
+	case catalog.Float:
 		return reflect.TypeFor[*float64]()
 	}
-	if p, ok := c.(*pqColumn); ok && p.opaque {
+	if p, ok := c.(*columns.ParquetColumn); ok && p.Opaque {
 		return reflect.TypeFor[[]byte]()
 	}
 	return reflect.TypeFor[*string]()
@@ -190,25 +190,24 @@ func goType(c column) reflect.Type {
 
 // keys returns the row of each value of a column.
 func (j *joined) keys(ctx context.Context, on string) (map[string]int64, error) {
-	c, err := j.tab.column(on)
+	c, err := j.tab.Column(on)
 	if err != nil {
 		return nil, err
 	}
-	if c.kind() == Float {
+	if c.Kind() == catalog.Float {
 		return nil, fault.New(fault.Unsupported, "column "+on, fault.NoOffset, "holds floats, which name no file")
 	}
 	keys := map[string]int64{}
-	err = c.scan(ctx, func(row int64, v cell) error {
-		key := string(v.text)
-		if c.kind() == Int {
-			key = strconv.FormatInt(v.int, 10)
+	err = c.Scan(ctx, func(row int64, v columns.Cell) error {
+		key := string(v.Text)
+		if c.Kind() == catalog.Int {
+			key = strconv.FormatInt(v.Int, 10)
 		}
-		if v.null || key == "" {
+		if v.Null || key == "" {
 			return nil
 		}
 		if other, twice := keys[key]; twice {
-			return fault.New(fault.Corrupt, "column "+on, fault.NoOffset,
-				"rows %d and %d both have %q", other, row, key)
+			return fault.New(fault.Corrupt, "column "+on, fault.NoOffset, "rows %d and %d both have %q", other, row, key)
 		}
 		keys[key] = row
 		return nil
@@ -217,7 +216,7 @@ func (j *joined) keys(ctx context.Context, on string) (map[string]int64, error) 
 }
 
 // match finds the row of each file.
-func (j *joined) match(files []namedFile, keys map[string]int64, o WriteOptions) error {
+func (j *joined) match(files []namedFile, keys map[string]int64, o Options) error {
 	j.at = make([]int64, len(files))
 	used := map[int64]bool{}
 	missing := ""
@@ -236,7 +235,7 @@ func (j *joined) match(files []namedFile, keys map[string]int64, o WriteOptions)
 		}
 		j.at[i] = row
 	}
-	o.Counts.Unused = int(j.tab.rows()) - len(used)
+	o.Counts.Unused = int(j.tab.Rows()) - len(used)
 	if missing == "" || o.Join.Left {
 		return nil
 	}
@@ -244,8 +243,7 @@ func (j *joined) match(files []namedFile, keys map[string]int64, o WriteOptions)
 	if o.Counts.Unmatched > 1 {
 		more = fmt.Sprintf(", and none for %d more files", o.Counts.Unmatched-1)
 	}
-	return fault.New(fault.NotFound, "column "+o.Join.On, fault.NoOffset, "has neither %q nor %q%s", missing,
-		stem(missing), more)
+	return fault.New(fault.NotFound, "column "+o.Join.On, fault.NoOffset, "has neither %q nor %q%s", missing, stem(missing), more)
 }
 
 // stem returns the name of a file without folder and extension.
@@ -254,13 +252,13 @@ func stem(uri string) string {
 	return strings.TrimSuffix(base, path.Ext(base))
 }
 
-// rowType implements wider.
-func (j *joined) rowType() reflect.Type { return j.row }
+// RowType implements wider.
+func (j *joined) RowType() reflect.Type { return j.row }
 
-func (j *joined) meta() []parquet.WriterOption { return nil }
+func (j *joined) Meta() []parquet.WriterOption { return nil }
 
-// extend returns a row of file i with the table's values, and the bytes of these.
-func (j *joined) extend(r *row, i int) (any, int, error) {
+// Extend returns a row of file i with the table's values, and the bytes of these.
+func (j *joined) Extend(r *rowio.Row, i int) (any, int, error) {
 	v, from := reflect.New(j.row).Elem(), reflect.ValueOf(r).Elem()
 	own := from.NumField()
 	for k := range own {
@@ -271,33 +269,33 @@ func (j *joined) extend(r *row, i int) (any, int, error) {
 	}
 	size := 0
 	for k, c := range j.cols {
-		x, err := c.cell(context.Background(), j.at[i])
+		x, err := c.Cell(context.Background(), j.at[i])
 		if err != nil {
 			return nil, 0, fault.WithFile(err, j.name)
 		}
-		size += 8 + len(x.text)
-		if !x.null {
+		size += 8 + len(x.Text)
+		if !x.Null {
 			v.Field(own + k).Set(valueOf(x, v.Field(own+k).Type()))
 		}
 	}
 	return v.Interface(), size, nil
 }
 
-func valueOf(x cell, t reflect.Type) reflect.Value {
+func valueOf(x columns.Cell, t reflect.Type) reflect.Value {
 	switch t {
 	case reflect.TypeFor[*int32](): // a date, which has no more bits
-		n := int32(x.int)
+		n := int32(x.Int)
 		return reflect.ValueOf(&n)
 	case reflect.TypeFor[*int64]():
-		return reflect.ValueOf(&x.int)
+		return reflect.ValueOf(&x.Int)
 	case reflect.TypeFor[*float64]():
-		return reflect.ValueOf(&x.float)
+		return reflect.ValueOf(&x.Float)
 	case reflect.TypeFor[[]byte]():
-		if len(x.text) == 0 {
+		if len(x.Text) == 0 {
 			return reflect.ValueOf([]byte{})
 		}
-		return reflect.ValueOf(bytes.Clone(x.text))
+		return reflect.ValueOf(bytes.Clone(x.Text))
 	}
-	s := string(x.text)
+	s := string(x.Text)
 	return reflect.ValueOf(&s)
 }

@@ -1,4 +1,4 @@
-package catalog
+package listing
 
 import (
 	"context"
@@ -9,33 +9,33 @@ import (
 	"github.com/chaski-eo/chaski/source"
 )
 
-// isURL reports whether a URI is one of HTTP, which knows no folders, and in which what follows "?" is not part
+// IsURL reports whether a URI is one of HTTP, which knows no folders, and in which what follows "?" is not part
 // of the path.
-func isURL(uri string) bool {
-	s := scheme(uri)
+func IsURL(uri string) bool {
+	s := Scheme(uri)
 	return s == "http" || s == "https"
 }
 
-// extension returns that of a path or URI, in lower case.
-func extension(uri string) string {
-	if isURL(uri) {
+// Extension returns that of a path or URI, in lower case.
+func Extension(uri string) string {
+	if IsURL(uri) {
 		uri, _, _ = strings.Cut(uri, "?")
 	}
 	return strings.ToLower(path.Ext(uri[strings.LastIndexByte(uri, '/')+1:]))
 }
 
-// remoteGlob reports whether a remote URI is a pattern. One of HTTP is not: it cannot be listed, and may have a "?".
-func remoteGlob(uri string) bool { return !isURL(uri) && hasMeta(uri) }
+// RemoteGlob reports whether a remote URI is a pattern. One of HTTP is not: it cannot be listed, and may have a "?".
+func RemoteGlob(uri string) bool { return !IsURL(uri) && IsGlob(uri) }
 
 // listRemote lists what a remote URI names: a raster file, a glob, or a folder, for which the store must have a
 // listing.
-func listRemote(ctx context.Context, src string, r *roots, o source.Opener) (*listing, error) {
+func listRemote(ctx context.Context, src string, r *Roots, o source.Opener) (*Listing, error) {
 	base, pattern := splitGlob(src)
 	if err := r.check(base); err != nil {
 		return nil, err
 	}
 	if pattern == nil {
-		switch extension(src) {
+		switch Extension(src) {
 		case ".tif", ".tiff", ".rumi":
 			return remoteFile(ctx, src, o)
 		}
@@ -43,15 +43,15 @@ func listRemote(ctx context.Context, src string, r *roots, o source.Opener) (*li
 	if err := checkPattern(pattern); err != nil {
 		return nil, err
 	}
-	l := &listing{base: base}
+	l := &Listing{Base: base}
 	err := source.List(ctx, o, base, func(e source.Entry) error {
-		if hidden(e.Path) || !isRaster(e.Path) || pattern != nil && !matchParts(pattern, strings.Split(e.Path, "/")) {
+		if hidden(e.Path) || !IsRaster(e.Path) || pattern != nil && !matchParts(pattern, strings.Split(e.Path, "/")) {
 			return nil
 		}
-		l.paths, l.sizes, l.etags = append(l.paths, e.Path), append(l.sizes, e.Size), append(l.etags, e.ETag)
+		l.Paths, l.Sizes, l.Etags = append(l.Paths, e.Path), append(l.Sizes, e.Size), append(l.Etags, e.ETag)
 		return nil
 	})
-	if err == nil && len(l.paths) == 0 {
+	if err == nil && len(l.Paths) == 0 {
 		err = fault.New(fault.NotFound, "listing", fault.NoOffset, "no raster files")
 	}
 	if err != nil {
@@ -62,20 +62,20 @@ func listRemote(ctx context.Context, src string, r *roots, o source.Opener) (*li
 }
 
 // remoteFile is the listing of one file. It costs the request that opens it.
-func remoteFile(ctx context.Context, src string, o source.Opener) (*listing, error) {
+func remoteFile(ctx context.Context, src string, o source.Opener) (*Listing, error) {
 	f, err := o.Open(ctx, src)
 	if err != nil {
 		return nil, fault.WithFile(err, src)
 	}
-	l := &listing{base: folder(src), sizes: []int64{f.Size()}, etags: []string{source.ETag(f)}}
-	l.paths = []string{strings.TrimPrefix(src[len(l.base):], "/")}
+	l := &Listing{Base: Folder(src), Sizes: []int64{f.Size()}, Etags: []string{source.ETag(f)}}
+	l.Paths = []string{strings.TrimPrefix(src[len(l.Base):], "/")}
 	return l, f.Close()
 }
 
 // splitGlob returns the folder that a remote glob starts at, and the parts of the path below it; or the URI
 // without a "/" at its end, and nil.
 func splitGlob(uri string) (base string, pattern []string) {
-	if !remoteGlob(uri) {
+	if !RemoteGlob(uri) {
 		if rest := strings.TrimRight(uri, "/"); !strings.HasSuffix(rest, ":") {
 			return rest, nil
 		}
@@ -83,7 +83,7 @@ func splitGlob(uri string) (base string, pattern []string) {
 	}
 	parts := strings.Split(uri, "/")
 	fixed := 3 // "s3:", "", "bucket"
-	for fixed < len(parts) && !hasMeta(parts[fixed]) {
+	for fixed < len(parts) && !IsGlob(parts[fixed]) {
 		fixed++
 	}
 	fixed = min(fixed, len(parts))

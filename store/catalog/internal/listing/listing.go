@@ -1,4 +1,4 @@
-package catalog
+package listing
 
 import (
 	"context"
@@ -15,17 +15,17 @@ import (
 	"github.com/chaski-eo/chaski/source"
 )
 
-// listing is files below a folder, in the order of their paths' bytes.
-type listing struct {
-	base  string // the folder, as the user wrote it
-	paths []string
-	sizes []int64
-	etags []string // nil for local files
-	file  bool     // the source is one local file
+// Listing is files below a folder, in the order of their paths' bytes.
+type Listing struct {
+	Base  string // the folder, as the user wrote it
+	Paths []string
+	Sizes []int64
+	Etags []string // nil for local files
+	File  bool     // the source is one local file
 }
 
-// isRaster reports whether a path ends like a file this package reads.
-func isRaster(p string) bool {
+// IsRaster reports whether a path ends like a file this package reads.
+func IsRaster(p string) bool {
 	if len(p) < 4 {
 		return false
 	}
@@ -37,8 +37,8 @@ func isRaster(p string) bool {
 	return false
 }
 
-// listFiles lists a directory, a glob or one file.
-func listFiles(ctx context.Context, src string, r *roots, o source.Opener) (*listing, error) {
+// List lists a directory, a glob or one file.
+func List(ctx context.Context, src string, r *Roots, o source.Opener) (*Listing, error) {
 	if source.IsRemote(src) {
 		return listRemote(ctx, src, r, o)
 	}
@@ -48,21 +48,20 @@ func listFiles(ctx context.Context, src string, r *roots, o source.Opener) (*lis
 		return nil, err
 	}
 	st, err := os.Stat(src)
-	var l *listing
+	var l *Listing
 	switch {
 	case err == nil && st.IsDir():
 		// A sample's path is the same however the folder is named.
 		if src, err = filepath.EvalSymlinks(src); err == nil {
-			l = &listing{base: src}
+			l = &Listing{Base: src}
 			err = l.walk(ctx, src, r, nil)
 		}
 	case err == nil:
 		if err := r.check(src); err != nil {
 			return nil, err
 		}
-		l = &listing{base: filepath.Dir(src), paths: []string{filepath.Base(src)},
-			sizes: []int64{st.Size()}, file: true}
-	case source.Missing(err) && hasMeta(src): // a long pattern is no name, either
+		l = &Listing{Base: filepath.Dir(src), Paths: []string{filepath.Base(src)}, Sizes: []int64{st.Size()}, File: true}
+	case source.Missing(err) && IsGlob(src): // a long pattern is no name, either
 		l, err = glob(ctx, src, r)
 	}
 	if err != nil {
@@ -74,11 +73,11 @@ func listFiles(ctx context.Context, src string, r *roots, o source.Opener) (*lis
 
 // unglobbed returns the folder that a glob starts at, or src if it is none.
 func unglobbed(src string) string {
-	if !hasMeta(src) {
+	if !IsGlob(src) {
 		return src
 	}
 	dir := src
-	for hasMeta(dir) {
+	for IsGlob(dir) {
 		dir = filepath.Dir(dir)
 	}
 	return dir
@@ -91,10 +90,10 @@ func notFound(err error) error {
 	return fault.Wrap(fault.Unsupported, "dataset", fault.NoOffset, err)
 }
 
-// walk adds the rasters below dir that match the parts of a glob (nil: all), by their paths
-// relative to dir. Links are followed; every path is a sample, also where several lead to one file.
-// A link that leads out of the roots is an error: leaving it out would change the dataset silently.
-func (l *listing) walk(ctx context.Context, dir string, r *roots, pattern []string) error {
+// walk adds the rasters below dir that match the parts of a glob (nil: all), by their paths relative to dir. Links are
+// followed; every path is a sample, also where several lead to one file. A link that leads out of the roots is an error:
+// leaving it out would change the dataset silently.
+func (l *Listing) walk(ctx context.Context, dir string, r *Roots, pattern []string) error {
 	if err := r.check(dir); err != nil {
 		return err
 	}
@@ -125,13 +124,13 @@ func (l *listing) walk(ctx context.Context, dir string, r *roots, pattern []stri
 			}
 			return r.check(p)
 		}
-		keep := isRaster(rel) && (pattern == nil || matchParts(pattern, strings.Split(rel, "/")))
+		keep := IsRaster(rel) && (pattern == nil || matchParts(pattern, strings.Split(rel, "/")))
 		return l.add(p, rel, d, keep, r)
 	})
 }
 
 // add adds a file or a link, if it is to be kept.
-func (l *listing) add(p, rel string, d fs.DirEntry, keep bool, r *roots) error {
+func (l *Listing) add(p, rel string, d fs.DirEntry, keep bool, r *Roots) error {
 	linked := d.Type()&fs.ModeSymlink != 0
 	if !keep && !linked {
 		return nil
@@ -153,44 +152,44 @@ func (l *listing) add(p, rel string, d fs.DirEntry, keep bool, r *roots) error {
 		return fault.WithFile(fault.Wrap(fault.NotFound, "file", fault.NoOffset, err), p)
 	}
 	if st.Mode().IsRegular() {
-		l.paths = append(l.paths, rel)
-		l.sizes = append(l.sizes, st.Size())
+		l.Paths = append(l.Paths, rel)
+		l.Sizes = append(l.Sizes, st.Size())
 	}
 	return nil
 }
 
-func (l *listing) sort() {
-	if slices.IsSorted(l.paths) {
+func (l *Listing) sort() {
+	if slices.IsSorted(l.Paths) {
 		return
 	}
-	order := make([]int32, len(l.paths))
+	order := make([]int32, len(l.Paths))
 	for i := range order {
 		order[i] = int32(i)
 	}
-	slices.SortFunc(order, func(a, b int32) int { return strings.Compare(l.paths[a], l.paths[b]) })
+	slices.SortFunc(order, func(a, b int32) int { return strings.Compare(l.Paths[a], l.Paths[b]) })
 	paths, sizes := make([]string, len(order)), make([]int64, len(order))
 	for i, o := range order {
-		paths[i], sizes[i] = l.paths[o], l.sizes[o]
+		paths[i], sizes[i] = l.Paths[o], l.Sizes[o]
 	}
-	l.paths, l.sizes = paths, sizes
-	if l.etags != nil {
+	l.Paths, l.Sizes = paths, sizes
+	if l.Etags != nil {
 		etags := make([]string, len(order))
 		for i, o := range order {
-			etags[i] = l.etags[o]
+			etags[i] = l.Etags[o]
 		}
-		l.etags = etags
+		l.Etags = etags
 	}
 }
 
-func hasMeta(s string) bool { return strings.ContainsAny(s, "*?[") }
+func IsGlob(s string) bool { return strings.ContainsAny(s, "*?[") }
 
 // glob lists the files that a pattern names. In it "*" and "?" do not match "/", "**" as a whole part
 // of the path stands for any number of folders, "[a-z]" for one character (path.Match).
-func glob(ctx context.Context, pattern string, r *roots) (*listing, error) {
+func glob(ctx context.Context, pattern string, r *Roots) (*Listing, error) {
 	pattern = filepath.ToSlash(pattern)
 	parts := strings.Split(pattern, "/")
 	fixed := 0
-	for fixed < len(parts)-1 && !hasMeta(parts[fixed]) {
+	for fixed < len(parts)-1 && !IsGlob(parts[fixed]) {
 		fixed++
 	}
 	base := strings.Join(parts[:fixed], "/")
@@ -203,9 +202,9 @@ func glob(ctx context.Context, pattern string, r *roots) (*listing, error) {
 	if err := checkPattern(parts[fixed:]); err != nil {
 		return nil, err
 	}
-	l := &listing{base: filepath.FromSlash(base)}
-	err := l.walk(ctx, l.base, r, parts[fixed:])
-	if err == nil && len(l.paths) == 0 {
+	l := &Listing{Base: filepath.FromSlash(base)}
+	err := l.walk(ctx, l.Base, r, parts[fixed:])
+	if err == nil && len(l.Paths) == 0 {
 		err = fault.New(fault.NotFound, "glob", fault.NoOffset, "no raster file matches")
 	}
 	return l, err
@@ -258,15 +257,15 @@ func leadsOn(pattern, folder []string) bool {
 	return false
 }
 
-// idPattern is a pattern with one or more {id}.
-type idPattern struct {
+// Pattern is a pattern with one or more {id}.
+type Pattern struct {
 	text string
 	lits []string // what stands before, between and after the ids
 	size int      // bytes of lits
 }
 
-func parsePattern(s string) (*idPattern, error) {
-	p := &idPattern{text: s, lits: strings.Split(s, "{id}")}
+func ParsePattern(s string) (*Pattern, error) {
+	p := &Pattern{text: s, lits: strings.Split(s, "{id}")}
 	if len(p.lits) < 2 {
 		return nil, fault.New(fault.NotFound, "pattern", fault.NoOffset, "%q has no {id}", s)
 	}
@@ -276,8 +275,8 @@ func parsePattern(s string) (*idPattern, error) {
 	return p, nil
 }
 
-// match returns what {id} stands for in a path, or false if the path is another's.
-func (p *idPattern) match(s string) (string, bool) {
+// Match returns what {id} stands for in a path, or false if the path is another's.
+func (p *Pattern) Match(s string) (string, bool) {
 	n := len(p.lits) - 1
 	rest := len(s) - p.size
 	if rest < n || rest%n != 0 {
@@ -303,15 +302,15 @@ func (p *idPattern) match(s string) (string, bool) {
 	return id, true
 }
 
-// path puts an id in.
-func (p *idPattern) path(id string) string { return strings.Join(p.lits, id) }
+// Path puts an id in.
+func (p *Pattern) Path(id string) string { return strings.Join(p.lits, id) }
 
-func scheme(uri string) string { return source.Scheme(uri) }
+func Scheme(uri string) string { return source.Scheme(uri) }
 
-// folder returns the folder of a URI or path.
-func folder(uri string) string {
-	if s := scheme(uri); s != "" && s != "file" {
-		if isURL(uri) {
+// Folder returns the folder of a URI or path.
+func Folder(uri string) string {
+	if s := Scheme(uri); s != "" && s != "file" {
+		if IsURL(uri) {
 			uri, _, _ = strings.Cut(uri, "?")
 		}
 		if i := strings.LastIndexByte(uri, '/'); i > len(s)+2 {
@@ -322,30 +321,30 @@ func folder(uri string) string {
 	return filepath.Dir(source.LocalPath(uri))
 }
 
-// resolve returns where a URI of a table leads that lies in the folder base.
-func resolve(base, uri string) string {
-	switch s := scheme(uri); {
+// Resolve returns where a URI of a table leads that lies in the folder base.
+func Resolve(base, uri string) string {
+	switch s := Scheme(uri); {
 	case s == "file":
 		return source.LocalPath(uri)
 	case s != "" || filepath.IsAbs(uri):
 		return uri
-	case scheme(base) != "":
+	case Scheme(base) != "":
 		return base + "/" + uri
 	}
 	return filepath.Join(base, filepath.FromSlash(uri))
 }
 
-// roots are the folders below which files may be opened. nil allows all.
-type roots struct{ dirs []string }
+// Roots are the folders below which files may be opened. nil allows all.
+type Roots struct{ dirs []string }
 
-// newRoots evaluates the folders once. Those that do not exist allow nothing.
-func newRoots(dirs []string) *roots {
+// NewRoots evaluates the folders once. Those that do not exist allow nothing.
+func NewRoots(dirs []string) *Roots {
 	if dirs == nil {
 		return nil
 	}
-	r := &roots{dirs: []string{}}
+	r := &Roots{dirs: []string{}}
 	for _, d := range dirs {
-		if s := scheme(d); s != "" && s != "file" {
+		if s := Scheme(d); s != "" && s != "file" {
 			r.dirs = append(r.dirs, strings.TrimSuffix(d, "/"))
 			continue
 		}
@@ -361,20 +360,20 @@ func newRoots(dirs []string) *roots {
 }
 
 // check is resolve for callers that need no path.
-func (r *roots) check(p string) error {
-	_, err := r.allow(p)
+func (r *Roots) check(p string) error {
+	_, err := r.Allow(p)
 	return err
 }
 
-// allow returns the path to open for p: p itself without roots, otherwise p without symbolic
+// Allow returns the path to open for p: p itself without roots, otherwise p without symbolic
 // links, which lies below one of the roots, or an error that does not tell whether the file exists.
 // A remote URI must start with one of the roots and have no "..", nor anything that a server could take for it.
-func (r *roots) allow(p string) (string, error) {
+func (r *Roots) Allow(p string) (string, error) {
 	if r == nil {
 		return p, nil
 	}
 	outside := fault.WithFile(fault.New(fault.NotFound, "file", fault.NoOffset, "outside of the served folders"), p)
-	if s := scheme(p); s != "" && s != "file" {
+	if s := Scheme(p); s != "" && s != "file" {
 		if slices.Contains(r.dirs, s+":/") { // everything of it
 			return p, nil
 		}
@@ -428,10 +427,9 @@ func straight(scheme, uri string) bool {
 	return true
 }
 
-func (r *roots) below(p string) bool {
+func (r *Roots) below(p string) bool {
 	for _, d := range r.dirs {
-		if p == d || strings.HasPrefix(p, strings.TrimSuffix(d, string(filepath.Separator))+
-			string(filepath.Separator)) {
+		if p == d || strings.HasPrefix(p, strings.TrimSuffix(d, string(filepath.Separator))+string(filepath.Separator)) {
 			return true
 		}
 	}

@@ -1,4 +1,4 @@
-package catalog
+package build
 
 import (
 	"bytes"
@@ -13,6 +13,8 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/store/catalog/internal/layout"
+	"github.com/chaski-eo/chaski/store/catalog/internal/rowio"
 	pq "github.com/chaski-eo/chaski/tables/parquet"
 )
 
@@ -21,9 +23,9 @@ type previous struct {
 	name  string
 	masks bool // indexes of TIFFs have their masks
 	f     *os.File
-	r     *parquet.GenericReader[row]
-	next  []row // read, and not yet passed
-	buf   []row
+	r     *parquet.GenericReader[rowio.Row]
+	next  []rowio.Row // read, and not yet passed
+	buf   []rowio.Row
 	end   bool
 }
 
@@ -55,7 +57,7 @@ func openPrevious(ctx context.Context, name string) (p *previous, err error) {
 	if err != nil {
 		return nil, fault.Wrap(fault.Corrupt, "footer", fault.NoOffset, err)
 	}
-	return &previous{name: name, masks: masks, f: f, r: parquet.NewGenericReader[row](file), buf: make([]row, 128)}, nil
+	return &previous{name: name, masks: masks, f: f, r: parquet.NewGenericReader[rowio.Row](file), buf: make([]rowio.Row, 128)}, nil
 }
 
 // checkPrevious checks that a file is a catalog of this version, with this package's own reader,
@@ -75,11 +77,10 @@ func checkPrevious(ctx context.Context, name string) (masks bool, err error) {
 		}
 		return false, err
 	}
-	if v := f.Meta[metaVersion]; v != version {
-		return false, fault.New(fault.Unsupported, "footer", fault.NoOffset,
-			"catalog version %q; this is version %s", v, version)
+	if v := f.Meta[layout.VersionKey]; v != layout.Version {
+		return false, fault.New(fault.Unsupported, "footer", fault.NoOffset, "catalog version %q; this is version %s", v, layout.Version)
 	}
-	return f.Meta[metaMasks] != "", nil
+	return f.Meta[layout.MasksKey] != "", nil
 }
 
 func previousFailed(cause any) error {
@@ -88,7 +89,7 @@ func previousFailed(cause any) error {
 
 // find puts the rows of some files, which follow those of earlier calls, into rows, unless they are
 // there already. Both sides are in the order of their URIs.
-func (p *previous) find(files []namedFile, rows map[string]row) (err error) {
+func (p *previous) find(files []namedFile, rows map[string]rowio.Row) (err error) {
 	defer func() {
 		if c := recover(); c != nil {
 			err = previousFailed(c)
@@ -108,9 +109,7 @@ func (p *previous) find(files []namedFile, rows map[string]row) (err error) {
 		if r.URI > last {
 			return nil
 		}
-		_, wanted := slices.BinarySearchFunc(files, r.URI, func(f namedFile, uri string) int {
-			return strings.Compare(f.uri, uri)
-		})
+		_, wanted := slices.BinarySearchFunc(files, r.URI, func(f namedFile, uri string) int { return strings.Compare(f.uri, uri) })
 		if _, there := rows[r.URI]; wanted && !there && (p.masks || len(r.Index) == 0) {
 			rows[r.URI] = *r
 		}

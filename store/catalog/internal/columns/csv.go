@@ -1,4 +1,4 @@
-package catalog
+package columns
 
 import (
 	"bufio"
@@ -18,16 +18,16 @@ import (
 // maxCSV bounds a CSV file, which is read into memory, in bytes.
 const maxCSV = 4 << 30
 
-// csvTable is a CSV file's wanted columns, in memory.
-type csvTable struct {
-	names []string
-	n     int64
-	cols  map[string]*texts
-	done  map[string]column
+// CSVTable is a CSV file's wanted columns, in memory.
+type CSVTable struct {
+	Names   []string
+	N       int64
+	cols    map[string]*Strings
+	Columns map[string]Column
 }
 
-// openCSV reads the columns that want names (nil: all), of all rows. Those that raw names stay texts.
-func openCSV(ctx context.Context, r source.Reader, comma rune, want []string, raw ...string) (*csvTable, error) {
+// OpenCSV reads the columns that want names (nil: all), of all rows. Those that raw names stay texts.
+func OpenCSV(ctx context.Context, r source.Reader, comma rune, want []string, raw ...string) (*CSVTable, error) {
 	if r.Size() > maxCSV {
 		return nil, fault.New(fault.Limit, "table", fault.NoOffset, "%d bytes, at most %d", r.Size(), int64(maxCSV))
 	}
@@ -44,17 +44,17 @@ func openCSV(ctx context.Context, r source.Reader, comma rune, want []string, ra
 		}
 		return nil, csvError(c, err)
 	}
-	t := &csvTable{names: slices.Clone(head), cols: map[string]*texts{}, done: map[string]column{}}
-	for i, n := range t.names {
-		t.names[i] = strings.TrimSpace(n)
+	t := &CSVTable{Names: slices.Clone(head), cols: map[string]*Strings{}, Columns: map[string]Column{}}
+	for i, n := range t.Names {
+		t.Names[i] = strings.TrimSpace(n)
 	}
-	into := make([]*texts, len(head)) // nil: not wanted
-	for i, name := range t.names {
-		if slices.Contains(t.names[:i], name) {
+	into := make([]*Strings, len(head)) // nil: not wanted
+	for i, name := range t.Names {
+		if slices.Contains(t.Names[:i], name) {
 			return nil, fault.New(fault.Corrupt, "line 1", fault.NoOffset, "two columns are called %q", name)
 		}
 		if want == nil || slices.Contains(want, name) {
-			into[i] = &texts{}
+			into[i] = &Strings{}
 			t.cols[name] = into[i]
 		}
 	}
@@ -72,11 +72,11 @@ func openCSV(ctx context.Context, r source.Reader, comma rune, want []string, ra
 				to.ends = append(to.ends, uint64(len(to.data)))
 			}
 		}
-		t.n++
+		t.N++
 	}
 	for name, col := range t.cols {
-		if t.done[name] = col; !slices.Contains(raw, name) {
-			t.done[name] = infer(col)
+		if t.Columns[name] = col; !slices.Contains(raw, name) {
+			t.Columns[name] = infer(col)
 		}
 	}
 	t.cols = nil
@@ -89,14 +89,13 @@ func csvError(c *csv.Reader, err error) error {
 	}
 	var pe *csv.ParseError
 	if errors.As(err, &pe) {
-		return &fault.Error{Kind: fault.Corrupt, Part: "line " + strconv.Itoa(pe.Line), Off: fault.NoOffset,
-			Msg: pe.Err.Error(), Err: err}
+		return &fault.Error{Kind: fault.Corrupt, Part: "line " + strconv.Itoa(pe.Line), Off: fault.NoOffset, Msg: pe.Err.Error(), Err: err}
 	}
 	return fault.Wrap(fault.Corrupt, "table", c.InputOffset(), err)
 }
 
 // infer makes a column of the narrowest kind that all values have.
-func infer(t *texts) column {
+func infer(t *Strings) Column {
 	n := int64(len(t.ends))
 	isInt, isFloat, some := true, true, false
 	for row := range n {
@@ -127,13 +126,13 @@ func infer(t *texts) column {
 	case !some:
 		return t
 	case isInt:
-		c := ints{v: make([]int64, n), null: t.null}
-		for row := range c.v {
-			c.v[row], _ = strconv.ParseInt(string(t.at(int64(row))), 10, 64)
+		c := IntColumn{Values: make([]int64, n), null: t.null}
+		for row := range c.Values {
+			c.Values[row], _ = strconv.ParseInt(string(t.at(int64(row))), 10, 64)
 		}
 		return c
 	case isFloat:
-		c := floats{v: make([]float64, n), null: t.null}
+		c := FloatColumn{v: make([]float64, n), null: t.null}
 		for row := range c.v {
 			c.v[row], _ = parseNumber(string(t.at(int64(row))))
 		}
@@ -152,17 +151,16 @@ func parseNumber(s string) (float64, bool) {
 	return v, err == nil || errors.Is(err, strconv.ErrRange)
 }
 
-func (t *csvTable) rows() int64 { return t.n }
+func (t *CSVTable) Rows() int64 { return t.N }
 
-func (t *csvTable) column(name string) (column, error) {
-	if c := t.done[name]; c != nil {
+func (t *CSVTable) Column(name string) (Column, error) {
+	if c := t.Columns[name]; c != nil {
 		return c, nil
 	}
-	return nil, fault.New(fault.NotFound, "line 1", fault.NoOffset, "no column %q; there are %s", name,
-		strings.Join(t.names, ", "))
+	return nil, fault.New(fault.NotFound, "line 1", fault.NoOffset, "no column %q; there are %s", name, strings.Join(t.Names, ", "))
 }
 
-func (t *csvTable) close() error { return nil }
+func (t *CSVTable) Close() error { return nil }
 
 // sequential reads a source from front to back.
 type sequential struct {

@@ -1,0 +1,176 @@
+package build
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"reflect"
+	"strconv"
+	"strings"
+
+	"github.com/parquet-go/parquet-go"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/store/catalog"
+	"github.com/chaski-eo/chaski/store/catalog/internal/layout"
+	"github.com/chaski-eo/chaski/store/catalog/internal/rowio"
+)
+
+// paired is files that belong together by the patterns of fields.
+type paired struct {
+	fields []catalog.Source
+	files  [][]namedFile // by field, then by row
+	o      Options
+	first  int           // row of the block
+	more   [][]rowio.Row // by row of the block: those of the fields after the first
+	row    reflect.Type
+}
+
+// openPaired finds the files of every row.
+func openPaired(ctx context.Context, paths []string, o Options) (*paired, error) {
+	if len(paths) != 1 {
+		return nil, fault.New(fault.Unsupported, "dataset", fault.NoOffset, "a catalog of pairs is of one folder or glob, not of %d paths", len(paths))
+	}
+	p := &paired{fields: o.Fields, o: o}
+	if err := p.columns(); err != nil {
+		return nil, err
+	}
+	t, err := catalog.Open(ctx, paths[0], o.Fields, catalog.Options{Opener: o.Opener, DropIncomplete: o.DropIncomplete})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = t.Close() }()
+	if !t.Listed() {
+		return nil, fault.WithFile(fault.New(fault.Unsupported, "dataset", fault.NoOffset, "is a table; a catalog of pairs is of a folder or glob"), paths[0])
+	}
+	o.Counts.Incomplete, _ = t.Dropped()
+	base, err := filepath.Abs(o.Base)
+	if err != nil {
+		return nil, err
+	}
+	p.files = make([][]namedFile, len(o.Fields))
+	for i := range p.files {
+		files, err := t.Paths(ctx, i)
+		if err != nil {
+			return nil, err
+		}
+		for _, path := range files {
+			f := namedFile{uri: path, path: path}
+			if !source.IsRemote(path) {
+				if f.uri, err = uriOf(base, path, o.Absolute); err != nil {
+					return nil, err
+				}
+			}
+			p.files[i] = append(p.files[i], f)
+		}
+	}
+	return p, nil
+}
+
+// badField is the error for a field that a catalog of pairs cannot have.
+func badField(s catalog.Source, format string, args ...any) error {
+	return fault.New(fault.Unsupported, fmt.Sprintf("field %q", s.Field), fault.NoOffset, format, args...)
+}
+
+// columns makes the type of a row.
+func (p *paired) columns() error {
+	if len(p.fields) > layout.MaxFields {
+		return fault.New(fault.Limit, "catalog", fault.NoOffset, "%d fields, at most %d", len(p.fields), layout.MaxFields)
+	}
+	own := map[string]bool{}
+	var fields []reflect.StructField
+	for i := range Type.NumField() {
+		f := Type.Field(i)
+		name, _, _ := strings.Cut(f.Tag.Get("parquet"), ",")
+		own[name] = true
+		fields = append(fields, f)
+	}
+	for k, s := range p.fields {
+		if err := columnName(s.Field); err != nil {
+			return err
+		}
+		if s.Pattern == "" {
+			return badField(s, "has no pattern: a catalog of pairs needs one for every field")
+		}
+		if k == 0 {
+			continue
+		}
+		for i := range Type.NumField() {
+			f := Type.Field(i)
+			name, rest, _ := strings.Cut(f.Tag.Get("parquet"), ",")
+			if name == layout.URI {
+				name = s.Field
+			} else {
+				name = s.Field + layout.FieldSeparator + name
+			}
+			if own[name] || s.Field == p.fields[0].Field {
+				return badField(s, "%q is a column of the catalog already", name)
+			}
+			own[name] = true
+			f.Name = "Field" + strconv.Itoa(k) + f.Name
+			f.Tag = reflect.StructTag(`parquet:"` + name + "," + rest + `"`)
+			f.Index, f.Offset = nil, 0
+			fields = append(fields, f)
+		}
+	}
+	p.row = reflect.StructOf(fields)
+	return nil
+}
+
+// begin makes room for the rows of a block.
+func (p *paired) begin(first, n int) error {
+	p.first, p.more = first, make([][]rowio.Row, n)
+	return nil
+}
+
+// make reads the files of a row. Its time goes before the reading: a file that changes meanwhile then has another.
+func (p *paired) make(ctx context.Context, i int) (rowio.Row, error) {
+	rows := make([]rowio.Row, len(p.files))
+	for k := range p.files {
+		f := p.files[k][i]
+		mtime := mtimeOf(f.path)
+		r, err := readRow(ctx, f, p.o)
+		if err != nil {
+			return rowio.Row{}, err
+		}
+		r.MTime = mtime
+		rows[k] = r
+	}
+	p.more[i-p.first] = rows[1:]
+	return rows[0], nil
+}
+
+func (p *paired) RowType() reflect.Type { return p.row }
+
+func (p *paired) Meta() []parquet.WriterOption {
+	var names []string
+	var out []parquet.WriterOption
+	for i, s := range p.fields {
+		if names = append(names, s.Field); i > 0 {
+			prefix := s.Field + layout.FieldSeparator
+			out = append(out, parquet.SkipPageBounds(prefix+layout.Index), parquet.SkipPageBounds(prefix+layout.Header))
+		}
+	}
+	b, _ := json.Marshal(names) // strings
+	return append(out, parquet.KeyValueMetadata(layout.FieldsKey, string(b)))
+}
+
+func (p *paired) Extend(r *rowio.Row, i int) (any, int, error) {
+	v, size := reflect.New(p.row).Elem(), 0
+	own := Type.NumField()
+	set := func(at int, r *rowio.Row) {
+		from := reflect.ValueOf(r).Elem()
+		for k := range own {
+			v.Field(at + k).Set(from.Field(k))
+		}
+	}
+	set(0, r)
+	for k := range p.more[i-p.first] {
+		other := &p.more[i-p.first][k]
+		set((k+1)*own, other)
+		size += other.Bytes()
+	}
+	return v.Interface(), size, nil
+}

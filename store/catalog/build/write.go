@@ -1,0 +1,420 @@
+package build
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/store/catalog"
+	"github.com/chaski-eo/chaski/store/catalog/internal/layout"
+	"github.com/chaski-eo/chaski/store/catalog/internal/listing"
+	"github.com/chaski-eo/chaski/store/catalog/internal/rowio"
+	"github.com/chaski-eo/chaski/tiff"
+)
+
+// Options of WriteParquet. The zero value is ready.
+type Options struct {
+	// Base is the folder of the catalog file. URIs of files below the same file system are written
+	// relative to it, with "/", so that catalog and data can move together. Default: the current folder.
+	Base string
+	// Absolute writes absolute paths instead.
+	Absolute bool
+	// Workers read files at the same time. Default: the number of processors, at least 4, and 32 where some are
+	// remote.
+	Workers int
+	// MaxChunk is the limit of a decoded chunk in bytes. Default tiff.DefaultMaxChunk.
+	MaxChunk int
+	// Opener opens the files. Default: local files.
+	Opener source.Opener
+	// Progress is called after every file, from one goroutine at a time.
+	Progress func(done, total int)
+	// Previous are catalogs in Base whose rows are used again for files that have not changed: a row
+	// with the same URI, size and time of modification, and an index that is sound (of a TIFF, one made
+	// since indexes have masks). Those that do not exist are passed over. Of an object that was listed the tag
+	// counts in the place of the time; remote files that were named one by one are always read. Earlier ones come
+	// first.
+	Previous []string
+	// Skipped, if not nil, is told of the files that cannot be indexed, in order, and they are left
+	// out. An error without a kind, such as one of the system, still ends everything.
+	Skipped func(path string, err error)
+	// Members, if not nil, returns the rasters that lie in a container, and nil of a path that is none.
+	Members func(ctx context.Context, path string) ([]Member, error)
+	// Join adds the columns of a table.
+	Join *Join
+	// Fields make a catalog of pairs: a row for every id for which the files below the one path have one in each field, by its
+	// Pattern. The columns are those of the first field; the files of another field NAME are in columns NAME and
+	// NAME:COLUMN. Such a catalog takes no Previous, Members and Join.
+	Fields []catalog.Source
+	// DropIncomplete leaves out ids for which a field has no file. Otherwise they are NotFound.
+	DropIncomplete bool
+	// Partial makes what was written a sound catalog of the files done so far if an error, or the end
+	// of the context, comes after the first rows. The number of its rows is returned with the error.
+	Partial bool
+	// Counts, if not nil, is filled in.
+	Counts *Counts
+}
+
+// Member is a raster that lies in a container.
+type Member struct {
+	// File is the file that holds it, Path where it is in the container.
+	File, Path string
+	// Offset and Length are its bytes in the file; both are -1 of one that is a file of its own.
+	Offset, Length int64
+	// Known is what is known of the file.
+	Known source.Known
+	// Open opens its bytes alone.
+	Open func(ctx context.Context) (source.Reader, error)
+}
+
+// Counts says what became of the files of a catalog.
+type Counts struct {
+	Rows    int // written
+	Reused  int // of them taken from a previous catalog
+	Skipped int // files left out
+	// Incomplete are ids left out because a field of a catalog of pairs has no file for them.
+	Incomplete int
+	// Unmatched are the files that have no row in the joined table, Unused its rows that have no file.
+	Unmatched, Unused int
+}
+
+// Write writes a catalog of files, and of what is below the folders and globs among the
+// paths, each file once, in the order of the bytes of their URIs. It returns the number of rows.
+// Unless WriteOptions.Skipped is set, the first file that cannot be indexed ends it with an error that
+// names the file; that nothing is left to write is an error too.
+//
+// Columns: uri; chaski:index (chunk index blob) of TIFFs, rumi:header of rumi files; bands, height,
+// width; dtype (numpy's name); nodata, and nodata_exact (decimal) of 64-bit integers; epsg; transform (6
+// numbers in GDAL's order); minx, miny, maxx, maxy in the CRS; size in bytes; mtime (RFC 3339, UTC)
+// of local files; etag of objects in a store that gives one; chaski:offset and chaski:length of a member of a
+// container, whose uri is CONTAINER::PATH, and whose size, mtime and etag are the container's; those of a joined table. What a file does not say is null, or an empty transform. Memory is that of
+// the list of paths and one row group, and with Join of the table's keys (of a CSV file, all of it).
+func Write(ctx context.Context, w io.Writer, paths []string, o Options) (n int, err error) {
+	if o.Opener == nil {
+		files := &source.Files{}
+		defer func() { err = errors.Join(err, files.Close()) }()
+		o.Opener = files
+	}
+	if o.Counts == nil {
+		o.Counts = &Counts{}
+	}
+	*o.Counts = Counts{}
+	var files []namedFile
+	var pairs *paired
+	if len(o.Fields) > 0 {
+		if pairs, err = openPaired(ctx, paths, o); err == nil {
+			files = pairs.files[0]
+		}
+	} else {
+		files, err = expand(ctx, paths, o)
+	}
+	if err != nil {
+		return 0, err
+	}
+	if len(files) == 0 {
+		return 0, noRasters(paths)
+	}
+	if o.Workers <= 0 {
+		o.Workers = max(4, runtime.GOMAXPROCS(0))
+		if slices.ContainsFunc(files, func(f namedFile) bool { return source.IsRemote(f.path) }) {
+			o.Workers = max(o.Workers, remoteWorkers)
+		}
+	}
+	x := &indexing{o: o, files: files}
+	defer func() { err = errors.Join(err, x.close()) }()
+	if err := x.open(ctx); err != nil {
+		return 0, err
+	}
+	rows := rowio.Source{Begin: x.begin, Make: x.row}
+	switch {
+	case pairs != nil:
+		rows.Begin, rows.Make, rows.Columns = pairs.begin, pairs.make, pairs
+	case x.join != nil:
+		rows.Columns = x.join
+	}
+	ro := rowio.RowOptions{Workers: o.Workers, Partial: o.Partial, Progress: o.Progress}
+	if o.Skipped != nil {
+		ro.Skipped = func(i int, err error) {
+			o.Counts.Skipped++
+			o.Skipped(files[i].path, err)
+		}
+	}
+	n, err = rowio.Write(ctx, w, len(files), ro, rows)
+	o.Counts.Rows, o.Counts.Reused = n, int(x.reused.Load())
+	if n == 0 && err == nil {
+		err = noRasters(paths)
+	}
+	return n, err
+}
+
+// remoteWorkers is how many remote files are indexed at the same time: they wait, mostly.
+const remoteWorkers = 32
+
+func noRasters(paths []string) error {
+	return fault.WithFile(fault.New(fault.NotFound, "dataset", fault.NoOffset, "no rasters"), strings.Join(paths, ", "))
+}
+
+// indexing makes the rows of files.
+type indexing struct {
+	o        Options
+	files    []namedFile
+	previous []*previous
+	join     *joined
+	known    map[string]rowio.Row // previous rows of the files of the block
+	reused   atomic.Int64
+}
+
+func (x *indexing) open(ctx context.Context) (err error) {
+	if x.o.Join != nil {
+		if x.join, err = openJoin(ctx, x.o, x.files); err != nil {
+			return fault.WithFile(err, x.o.Join.Table)
+		}
+	}
+	for _, name := range x.o.Previous {
+		p, err := openPrevious(ctx, name)
+		if err != nil {
+			return fault.WithFile(err, name)
+		}
+		if p != nil {
+			x.previous = append(x.previous, p)
+		}
+	}
+	return nil
+}
+
+func (x *indexing) close() (err error) {
+	for _, p := range x.previous {
+		err = errors.Join(err, p.close())
+	}
+	if x.join != nil {
+		err = errors.Join(err, x.join.tab.Close())
+	}
+	return err
+}
+
+// begin looks up the previous rows of a block of files.
+func (x *indexing) begin(first, n int) error {
+	x.known = map[string]rowio.Row{}
+	for _, p := range x.previous {
+		if err := p.find(x.files[first:first+n], x.known); err != nil {
+			return fault.WithFile(err, p.name)
+		}
+	}
+	return nil
+}
+
+// row makes the row of a file.
+func (x *indexing) row(ctx context.Context, i int) (rowio.Row, error) {
+	f := x.files[i]
+	// Before the file is read: one that changes meanwhile then has another time than its row.
+	mtime := mtimeOf(f.path)
+	if r, ok := x.known[f.uri]; ok && f.unchanged(&r, mtime) && x.sound(&r) {
+		x.reused.Add(1)
+		return r, nil
+	}
+	r, err := readRow(ctx, f, x.o)
+	r.MTime = mtime
+	return r, err
+}
+
+// unchanged reports whether a previous row is of the file as it is now, by its size and time, or its tag.
+func (f *namedFile) unchanged(r *rowio.Row, mtime *string) bool {
+	if m := f.member; m != nil && (r.Offset == nil || r.Length == nil || *r.Offset != m.Offset || *r.Length != m.Length) {
+		return false
+	}
+	if f.etag != "" {
+		return r.ETag != nil && *r.ETag == f.etag && r.Size == f.size
+	}
+	if mtime == nil || r.MTime == nil || *r.MTime != *mtime {
+		return false
+	}
+	st, err := os.Stat(source.LocalPath(f.path))
+	return err == nil && st.Size() == r.Size
+}
+
+// sound reports whether a previous row has an index that can be used.
+func (x *indexing) sound(r *rowio.Row) bool {
+	blob := r.Index
+	if len(blob) == 0 {
+		blob = r.Header
+	}
+	ix, err := catalog.ParseIndex(blob, x.o.MaxChunk)
+	return err == nil && ix.Bands == int(r.Bands) && ix.Height == int(r.Height) && ix.Width == int(r.Width) && ix.DType.String() == r.DType
+}
+
+// mtimeOf returns when a local file was modified, or nil.
+func mtimeOf(path string) *string {
+	if s := listing.Scheme(path); s != "" && s != "file" {
+		return nil
+	}
+	st, err := os.Stat(source.LocalPath(path))
+	if err != nil {
+		return nil
+	}
+	t := st.ModTime().UTC().Format(time.RFC3339Nano)
+	return &t
+}
+
+// namedFile is a file and the URI that it has in the catalog.
+type namedFile struct {
+	uri, path string
+	size      int64  // of an object that was listed
+	etag      string // likewise
+	member    *Member
+}
+
+// expand lists the files, with the URI each gets in the catalog, in order.
+func expand(ctx context.Context, paths []string, o Options) ([]namedFile, error) {
+	base, err := filepath.Abs(o.Base)
+	if err != nil {
+		return nil, err
+	}
+	var files []namedFile
+	for _, p := range paths {
+		members, err := o.members(ctx, p)
+		if err != nil {
+			return nil, err
+		}
+		if members != nil {
+			for i := range members {
+				f, err := members[i].named(base, o.Absolute)
+				if err != nil {
+					return nil, err
+				}
+				files = append(files, f)
+			}
+			continue
+		}
+		if source.IsRemote(p) && !listing.RemoteGlob(p) && listing.IsRaster(listing.Extension(p)) {
+			files = append(files, namedFile{uri: p, path: p})
+			continue
+		}
+		l, err := listing.List(ctx, p, nil, o.Opener)
+		if err != nil {
+			return nil, err
+		}
+		for i, rel := range l.Paths {
+			if l.Etags != nil {
+				uri := listing.Resolve(l.Base, rel)
+				files = append(files, namedFile{uri: uri, path: uri, size: l.Sizes[i], etag: l.Etags[i]})
+				continue
+			}
+			f := namedFile{path: filepath.Join(l.Base, filepath.FromSlash(rel))}
+			if f.uri, err = uriOf(base, f.path, o.Absolute); err != nil {
+				return nil, err
+			}
+			files = append(files, f)
+		}
+	}
+	slices.SortFunc(files, func(a, b namedFile) int { return strings.Compare(a.uri, b.uri) })
+	return slices.CompactFunc(files, func(a, b namedFile) bool { return a.uri == b.uri }), nil
+}
+
+func (o *Options) members(ctx context.Context, path string) ([]Member, error) {
+	if o.Members == nil {
+		return nil, nil
+	}
+	return o.Members(ctx, path)
+}
+
+// named returns a member as a file of the catalog.
+func (m *Member) named(base string, absolute bool) (f namedFile, err error) {
+	f = namedFile{uri: m.File, path: m.File, size: m.Known.Size, etag: m.Known.ETag}
+	if !source.IsRemote(m.File) {
+		if f.uri, err = uriOf(base, m.File, absolute); err != nil {
+			return f, err
+		}
+	}
+	if m.Offset >= 0 {
+		f.member = m
+		f.uri += layout.MemberSeparator + m.Path
+	}
+	return f, nil
+}
+
+// memberOpener opens a member, by whatever name.
+type memberOpener struct{ m *Member }
+
+// Open implements source.Opener.
+func (o memberOpener) Open(ctx context.Context, _ string) (source.Reader, error) {
+	return o.m.Open(ctx)
+}
+
+func uriOf(base, path string, absolute bool) (string, error) {
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return "", err
+	}
+	if !absolute {
+		if rel, err := filepath.Rel(base, abs); err == nil {
+			return filepath.ToSlash(rel), nil
+		}
+	}
+	return filepath.ToSlash(abs), nil
+}
+
+// readRow makes the row of one file, but for its time.
+func readRow(ctx context.Context, f namedFile, o Options) (rowio.Row, error) {
+	open, name := o.Opener, f.path
+	if f.member != nil {
+		open, name = memberOpener{f.member}, f.path+layout.MemberSeparator+f.member.Path
+	}
+	a, m, err := catalog.OpenAsset(ctx, open, name, o.MaxChunk)
+	if err != nil {
+		return rowio.Row{}, err
+	}
+	x := a.Index
+	if f.member != nil {
+		if err := x.Validate(m.Size, cmp.Or(o.MaxChunk, tiff.DefaultMaxChunk)); err != nil {
+			return rowio.Row{}, fault.WithFile(err, name)
+		}
+		m.Size, a.ETag = f.member.Known.Size, f.member.Known.ETag
+	}
+	r := rowio.Row{
+		URI: f.uri, Bands: int32(x.Bands), Height: int32(x.Height), Width: int32(x.Width), DType: x.DType.String(),
+		NoData: x.NoData, Size: m.Size,
+	}
+	if f.member != nil {
+		r.Offset, r.Length = &f.member.Offset, &f.member.Length
+	}
+	if a.ETag != "" {
+		r.ETag = &a.ETag
+	}
+	if m.Format == catalog.FormatRumi {
+		r.Header = m.Blob
+	} else {
+		r.Index = m.Blob
+	}
+	if x.NoDataBits != nil {
+		s := strconv.FormatUint(*x.NoDataBits, 10)
+		v := float64(*x.NoDataBits)
+		if x.DType == chunk.Int64 {
+			s, v = strconv.FormatInt(int64(*x.NoDataBits), 10), float64(int64(*x.NoDataBits))
+		}
+		r.NoDataExact = &s
+		if r.NoData == nil {
+			r.NoData = &v
+		}
+	}
+	if m.EPSG > 0 && m.EPSG <= math.MaxInt32 {
+		e := int32(m.EPSG)
+		r.EPSG = &e
+	}
+	if b, ok := m.Bounds(x.Height, x.Width); ok {
+		r.Transform = m.Transform[:]
+		r.MinX, r.MinY, r.MaxX, r.MaxY = &b[0], &b[1], &b[2], &b[3]
+	}
+	return r, nil
+}

@@ -1,0 +1,175 @@
+package columns
+
+import (
+	"context"
+
+	"github.com/chaski-eo/chaski/fault"
+)
+
+// Kind is what a field of a sample is.
+type Kind uint8
+
+// Kinds. Integers are of 64 bits and floats float64, whatever the column has.
+const (
+	Raster Kind = iota + 1 // a path or URI
+	Int
+	Float
+	Text // UTF-8
+)
+
+var kindNames = [...]string{"invalid", "raster", "int", "float", "text"}
+
+// String returns "raster", "int", "float" or "text".
+func (k Kind) String() string {
+	if int(k) >= len(kindNames) {
+		k = 0
+	}
+	return kindNames[k]
+}
+
+// Value is a value that rides along, in the member that its field's Kind names. Of a null all of them
+// are zero.
+type Value struct {
+	Int   int64
+	Float float64
+	Text  string
+	Null  bool
+}
+
+// Cell is a Value whose text is bytes. The bytes must not be changed.
+type Cell struct {
+	Int   int64
+	Float float64
+	Text  []byte
+	Null  bool
+}
+
+func (c Cell) Value() Value {
+	return Value{Int: c.Int, Float: c.Float, Text: string(c.Text), Null: c.Null}
+}
+
+// Column is one column of a table. It is safe for concurrent use.
+type Column interface {
+	Kind() Kind
+	// Cell returns a row's cell.
+	Cell(ctx context.Context, row int64) (Cell, error)
+	// Scan visits the cells of all rows in order, and nothing of it stays in a cache. An error of
+	// visit ends it and is returned.
+	Scan(ctx context.Context, visit func(row int64, c Cell) error) error
+}
+
+// Table is what the fields of a dataset are made of.
+type Table interface {
+	Rows() int64
+	// Column returns the column with a name; an error lists those that there are.
+	Column(name string) (Column, error)
+	Close() error
+}
+
+// Strings is a column in memory: n texts, one after the other, in one slice of bytes.
+type Strings struct {
+	data []byte
+	ends []uint64
+	null []bool // nil: none
+}
+
+func (t *Strings) at(row int64) []byte {
+	start := uint64(0)
+	if row > 0 {
+		start = t.ends[row-1]
+	}
+	return t.data[start:t.ends[row]:t.ends[row]]
+}
+
+func (t *Strings) Kind() Kind { return Text }
+
+func (t *Strings) Cell(_ context.Context, row int64) (Cell, error) {
+	return Cell{Text: t.at(row), Null: t.null != nil && t.null[row]}, nil
+}
+
+func (t *Strings) Scan(ctx context.Context, visit func(int64, Cell) error) error {
+	return scanMemory(ctx, t, int64(len(t.ends)), visit)
+}
+
+func scanMemory(ctx context.Context, c Column, n int64, visit func(int64, Cell) error) error {
+	for row := range n {
+		if row%4096 == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+		v, err := c.Cell(ctx, row)
+		if err == nil {
+			err = visit(row, v)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// StringList is a listing's column of paths.
+type StringList []string
+
+func (p StringList) Kind() Kind { return Text }
+func (p StringList) Cell(_ context.Context, row int64) (Cell, error) {
+	return Cell{Text: []byte(p[row])}, nil
+}
+func (p StringList) Scan(ctx context.Context, visit func(int64, Cell) error) error {
+	return scanMemory(ctx, p, int64(len(p)), visit)
+}
+
+// IntColumn is a column of integers in memory.
+type IntColumn struct {
+	Values []int64
+	null   []bool
+}
+
+func (s IntColumn) Kind() Kind { return Int }
+func (s IntColumn) Cell(_ context.Context, row int64) (Cell, error) {
+	return Cell{Int: s.Values[row], Null: s.null != nil && s.null[row]}, nil
+}
+func (s IntColumn) Scan(ctx context.Context, visit func(int64, Cell) error) error {
+	return scanMemory(ctx, s, int64(len(s.Values)), visit)
+}
+
+// FloatColumn is a column of numbers in memory.
+type FloatColumn struct {
+	v    []float64
+	null []bool
+}
+
+func (s FloatColumn) Kind() Kind { return Float }
+func (s FloatColumn) Cell(_ context.Context, row int64) (Cell, error) {
+	return Cell{Float: s.v[row], Null: s.null != nil && s.null[row]}, nil
+}
+func (s FloatColumn) Scan(ctx context.Context, visit func(int64, Cell) error) error {
+	return scanMemory(ctx, s, int64(len(s.v)), visit)
+}
+
+// picked is a column whose rows are others' in a new order.
+type picked struct {
+	Column
+	at []int64
+}
+
+// Pick returns the rows at of a column, in their order.
+func Pick(c Column, at []int64) Column { return picked{c, at} }
+
+func (p picked) Cell(ctx context.Context, row int64) (Cell, error) {
+	return p.Column.Cell(ctx, p.at[row])
+}
+
+func (p picked) Scan(ctx context.Context, visit func(int64, Cell) error) error {
+	return scanMemory(ctx, p, int64(len(p.at)), visit)
+}
+
+// maxRows bounds N: a few bytes of a Parquet file can stand for millions of rows, each of which the
+// fingerprint visits.
+const maxRows = 1 << 32
+
+func CheckRows(n int64) error {
+	if n > maxRows {
+		return fault.New(fault.Limit, "dataset", fault.NoOffset, "%d rows, at most %d", n, int64(maxRows))
+	}
+	return nil
+}

@@ -1,0 +1,50 @@
+package listing
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// matchParts is what the same pattern says as a regular expression.
+func TestGlobAgainstRegexp(t *testing.T) {
+	part := rapid.SampledFrom([]string{"**", "*", "a", "b", "a*", "*b", "?", "a?b", "[ab]", "*a*"})
+	name := rapid.SampledFrom([]string{"a", "b", "ab", "aab", "c", "acb", "ba"})
+	rapid.Check(t, func(t *rapid.T) {
+		pattern := rapid.SliceOfN(part, 1, 5).Draw(t, "pattern")
+		parts := rapid.SliceOfN(name, 1, 6).Draw(t, "path")
+		expr := "^"
+		for _, p := range pattern {
+			if p == "**" {
+				expr += "([^/]+/)*"
+				continue
+			}
+			expr += strings.NewReplacer("*", "[^/]*", "?", "[^/]").Replace(p) + "/"
+		}
+		want := regexp.MustCompile(expr + "$").MatchString(strings.Join(parts, "/") + "/")
+		if got := matchParts(pattern, parts); got != want {
+			t.Fatalf("%q matches %q: %v, want %v", pattern, parts, got, want)
+		}
+	})
+}
+
+// An id that a pattern finds gives back the path; one that is put in is found.
+func TestPatternRoundTrip(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		lit := rapid.StringMatching(`[ab/._]{0,4}`)
+		p, err := ParsePattern(strings.Join(rapid.SliceOfN(lit, 2, 4).Draw(t, "literals"), "{id}"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		id := rapid.StringMatching(`[ab/]{1,4}`).Draw(t, "id")
+		if got, ok := p.Match(p.Path(id)); !ok || got != id {
+			t.Fatalf("%s: %q found in %s (%v), want %q", p.text, got, p.Path(id), ok, id)
+		}
+		s := rapid.StringMatching(`[ab/._]{0,12}`).Draw(t, "path")
+		if got, ok := p.Match(s); ok && (got == "" || p.Path(got) != s) {
+			t.Fatalf("%s: %q found in %s", p.text, got, s)
+		}
+	})
+}

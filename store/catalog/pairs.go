@@ -1,0 +1,46 @@
+package catalog
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/store/catalog/internal/columns"
+	"github.com/chaski-eo/chaski/store/catalog/internal/layout"
+	"github.com/chaski-eo/chaski/store/catalog/internal/listing"
+)
+
+// pairedFields returns the fields of a catalog of pairs, nil of another one.
+func pairedFields(tab *columns.ParquetTable) (names []string, err error) {
+	text := tab.File.Meta[layout.FieldsKey]
+	if text == "" {
+		return nil, nil
+	}
+	if err := json.Unmarshal([]byte(text), &names); err != nil || len(names) == 0 || len(names) > layout.MaxFields {
+		return nil, fault.New(fault.Corrupt, "footer", fault.NoOffset, "%s are not the names of fields", layout.FieldsKey)
+	}
+	return names, nil
+}
+
+// Fields returns the names of the fields of a catalog of pairs, nil of any other dataset.
+func Fields(ctx context.Context, src string, o Options) (names []string, err error) {
+	switch listing.Extension(src) {
+	case ".parquet", ".pq", ".geoparquet":
+	default:
+		return nil, nil
+	}
+	o = o.withDefaults()
+	t := &Table{src: src, roots: listing.NewRoots(o.Roots), opener: o.Opener}
+	r, err := t.reader(ctx)
+	if err != nil {
+		return nil, fault.WithFile(err, src)
+	}
+	tab, err := columns.OpenParquet(ctx, r, o.CacheBytes)
+	if err != nil {
+		_ = r.Close()
+		return nil, fault.WithFile(err, src)
+	}
+	names, err = pairedFields(tab)
+	_ = tab.Close()
+	return names, fault.WithFile(err, src)
+}
