@@ -1,0 +1,37 @@
+package catalog_test
+
+import (
+	"bytes"
+	"path/filepath"
+	"testing"
+
+	"github.com/chaski-eo/chaski/store/catalog"
+	"github.com/chaski-eo/chaski/store/catalog/build"
+)
+
+// TestCatalogsOfOldVersions promises that a catalog written by an earlier version holds the same rasters, with the
+// same chunk indexes, as one written today of the same files.
+func TestCatalogsOfOldVersions(t *testing.T) {
+	const old = "testdata/v1/catalog.parquet"
+	skip := func(string, error) {}
+	was := open(t, old, catalog.Options{})
+	fresh := filepath.Join(t.TempDir(), "catalog.parquet")
+	index(t, fresh, build.Options{Absolute: true, Skipped: skip}, "../../testdata/masks", "../../testdata/raster/tog")
+	is := open(t, fresh, catalog.Options{})
+	if was.Len() != is.Len() || was.Len() < 10 {
+		t.Fatalf("%d rows, now %d", was.Len(), is.Len())
+	}
+	for row := range was.Len() {
+		a, err := was.Asset(t.Context(), 0, row)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := is.Asset(t.Context(), 0, row)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if filepath.Base(a.URI) != filepath.Base(b.URI) || a.Size != b.Size || !bytes.Equal(a.Index.AppendBlob(nil), b.Index.AppendBlob(nil)) {
+			t.Errorf("row %d: %s and %s differ", row, a.URI, b.URI)
+		}
+	}
+}
