@@ -356,7 +356,8 @@ func (w *worker) check(ctx context.Context, i int, path string) error {
 	}
 	switch info.Kind {
 	case survey.KindTIFF, survey.KindRumi:
-		if info.TIFF.Chain != "" {
+		// A rumi file of an unknown generation has no TIFF part: Inspect says so in Unreadable, and raster fails.
+		if info.TIFF != nil && info.TIFF.Chain != "" {
 			w.sum.Notes = append(w.sum.Notes, path+": more TIFF directories are not read: "+info.TIFF.Chain)
 		}
 		_, err = w.raster(ctx, w.v.files, path)
