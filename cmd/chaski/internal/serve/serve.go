@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -77,8 +78,8 @@ after --grace. A second signal kills it at once.`,
 		"follow redirects of http:// and https:// to other hosts, even outside of --root (default: only on "+
 			"the same host)")
 	fl.BoolVar(&f.upstream, "allow-upstream", false,
-		"let clients of this server use it as a client of other servers, whose batches it passes on; for a server "+
-			"that\nonly one user can reach")
+		"let clients of this server use it as a client of other servers, whose batches it passes on; needs "+
+			"a\nUnix socket, which only one user can reach")
 	fl.IntVar(&f.workers, "workers", 0, "decoding workers of each dataset (default: the number of processors)")
 	flags.AddMemory(fl, &f.memory, "batches of a dataset")
 	fl.Int64Var(&f.cache, "cache", loader.DefaultCacheBytes,
@@ -108,6 +109,9 @@ func (f *serveFlags) check() (slog.Level, error) {
 		return level, console.Usagef("--log-level is %q: it must be debug, info, warn or error", f.logLevel)
 	case f.grace <= 0:
 		return level, console.Usagef("--grace is %v: it must be longer than 0s", f.grace)
+	case f.upstream && !strings.HasPrefix(f.listen, "unix"):
+		// Whoever reached a TCP port could make this process connect to any address in its own network.
+		return level, console.Usagef("--allow-upstream needs --listen unix:PATH or unix-abstract:NAME, not %q", f.listen)
 	}
 	if err := console.FirstError(console.Between("workers", f.workers, 0, flags.MaxWorkers),
 		console.AtLeast("memory", f.memory, 0),
