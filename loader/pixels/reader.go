@@ -17,76 +17,85 @@ import (
 	"github.com/chaski-eo/chaski/tiff"
 )
 
-// MaxRun bounds a run of chunks that is read at once, in bytes, so that a worker's memory does not follow the
-// window. Reads are joined over gaps that are cheaper to read than another call; how large those are the source
-// says.
-const MaxRun = 4 << 20
+// MaxRun is the largest run in bytes: the chunks that a reader fetches with one read. A run joins
+// chunks over gaps of up to source.Gap, because reading these is cheaper than another read.
+const MaxRun = 4 << 20 // otherwise a worker's memory would grow with its largest window
 
-// Codecs returns the decompressors of all formats that the loader reads.
+// Codecs returns the decompressors of all raster formats that the loader reads from byte ranges.
 func Codecs() chunk.Codecs {
 	c := tiff.Codecs()
 	maps.Copy(c, rumi.Codecs())
 	return c
 }
 
-// Reader reads windows of assets for one worker. It keeps its memory between calls.
+// Reader reads windows of assets for one worker. It keeps its buffers between calls, so it is not
+// safe for concurrent use.
 type Reader struct {
 	opener   source.Opener
 	maxChunk int
 	large    *resources.LargeChunks
 	Decoder  *chunk.Decoder
-	Clock    *resources.Clock // nil: nobody asks
+	Clock    *resources.Clock // nil: time is not measured
 	plan     chunk.RunPlan
 	fresh    freshness
 	turns    resources.Turns
-	Stored   []byte // bytes of a run
+	Stored   []byte // the bytes of one run, as stored in the file
 	Samples  []byte // one decoded chunk
 	Resample Resampler
-	Share    Shared // of the asset that is read
+	Share    Shared // where decoded chunks of the current asset are shared
 	wants    []want
-	boxes    []chunk.Box // of an array, that are read next
-	planned  []int       // chunks, for wants
-	arrays   []openArray // the last used in front
+	boxes    []chunk.Box // the boxes of an array that are read next
+	planned  []int       // the chunks of all runs of the plan
+	arrays   []openArray // the last used one comes first
 }
 
+// NewReader returns a reader for one worker of an engine with these options.
 func NewReader(o resources.Options) *Reader {
-	return &Reader{opener: o.Opener, maxChunk: o.MaxChunkBytes, large: o.Large, turns: o.Turns, Decoder: chunk.NewDecoder(Codecs())}
+	return &Reader{
+		opener: o.Opener, maxChunk: o.MaxChunkBytes, large: o.Large, turns: o.Turns,
+		Decoder: chunk.NewDecoder(Codecs()),
+	}
 }
 
-// SetClock sets the clock that is told what the reader does.
+// SetClock sets the clock that measures the stages of the reader. nil stops measuring.
 func (r *Reader) SetClock(c *resources.Clock) {
 	if r.Clock = c; c != nil {
 		r.Decoder.Decompressed = func() { c.Lap(resources.StageDecode) }
 	}
 }
 
-// idleReaders are assetReaders of reads that are over: a program that reads file after file needs not
-// make their tables and memory again each time. The garbage collector takes what stays idle.
+// idleReaders holds readers that no call uses, so that a program that reads file after file does not
+// build decoder tables and buffers for each. The garbage collector frees readers that stay idle.
 var idleReaders = sync.Pool{New: func() any { return &Reader{Decoder: chunk.NewDecoder(Codecs())} }}
 
-// BorrowReader returns a Reader that is given back once it is not used any more.
+// BorrowReader returns an idle Reader, or a new one, set to these options. The caller returns it
+// with GiveBack.
 func BorrowReader(o resources.Options) *Reader {
 	r := idleReaders.Get().(*Reader)
 	r.opener, r.maxChunk, r.large, r.turns = o.Opener, o.MaxChunkBytes, o.Large, o.Turns
 	return r
 }
 
+// GiveBack returns a borrowed reader. The caller must not use it afterwards.
 func (r *Reader) GiveBack() {
+	// Only buffers and decoder tables stay. An opener, cache or array that an idle reader held would
+	// live on after its engine, and the next borrower would trust files that it never checked.
 	r.opener, r.large, r.turns, r.fresh, r.Share, r.arrays = nil, nil, nil, freshness{}, Shared{}, nil
 	r.Clock, r.Decoder.Decompressed = nil, nil
 	idleReaders.Put(r)
 }
 
-// Sink takes decoded chunks.
+// Sink receives decoded chunks.
 type Sink interface {
-	// put gets the samples of chunk i; they are valid until it returns, and only in the rows that lie
-	// in the box that is read, or above it.
+	// Put receives the samples of chunk i of x, of shape x.Stored(i) and dtype x.DType. They are valid
+	// until Put returns. Rows below the box that is read have arbitrary content, because decoding
+	// stops at its last row.
 	Put(x *chunk.Index, i int, samples []byte)
 }
 
-// Read decodes the chunks of an asset that meet box and hold one of bands (nil: those of the box),
-// and hands each to the sink; then those of its mask that meet box, if it has one and masked is not
-// nil. Errors name the asset's file.
+// Read decodes the chunks of asset a that meet box and hold one of bands, and puts each into sink to.
+// If bands is nil, the box says which bands. If a has a mask and masked is not nil, Read then puts the
+// mask's chunks that meet box into masked. Errors name the asset's file.
 func (r *Reader) Read(ctx context.Context, a catalog.Asset, box chunk.Box, bands []int, to, masked Sink) error {
 	err := r.readAsset(ctx, a, box, bands, to, masked)
 	if err != nil {
@@ -97,7 +106,7 @@ func (r *Reader) Read(ctx context.Context, a catalog.Asset, box chunk.Box, bands
 
 func (r *Reader) readAsset(ctx context.Context, a catalog.Asset, box chunk.Box, bands []int, to, masked Sink) error {
 	if a.Index.Blocks != nil {
-		r.Share.Key.Mask = false
+		r.Share.Key.Mask = false // arrays have no mask
 		return r.chunks(ctx, nil, a.Index, box, bands, to)
 	}
 	f, err := r.open(ctx, &a)
@@ -109,12 +118,15 @@ func (r *Reader) readAsset(ctx context.Context, a catalog.Asset, box chunk.Box, 
 	if err := r.chunks(ctx, f, a.Index, box, bands, to); err != nil || masked == nil || a.Index.Mask == nil {
 		return err
 	}
+	// The mask comes last, because its sink fills masked pixels of the tensor, which the image's chunks
+	// would otherwise overwrite.
 	box, bands = MaskBands(a.Index.Mask, box, bands)
 	r.Share.Key.Mask = true
 	return InMask(r.chunks(ctx, f, a.Index.Mask, box, bands, masked))
 }
 
-// MaskBands returns the box and the bands of a mask that are read with those of its image: its only band, or the same.
+// MaskBands returns which box and bands of a mask belong to a box and bands of its image. A mask of
+// one band holds for all bands of the image; any other mask has the bands of the image.
 func MaskBands(mask *chunk.Index, box chunk.Box, bands []int) (chunk.Box, []int) {
 	if mask.Bands == 1 {
 		box.B0, box.B1 = 0, 1
@@ -123,7 +135,7 @@ func MaskBands(mask *chunk.Index, box chunk.Box, bands []int) (chunk.Box, []int)
 	return box, bands
 }
 
-// open opens the file of an asset, which must be the one that its index is of.
+// open opens the file of an asset and checks that it is still the file that the index describes.
 func (r *Reader) open(ctx context.Context, a *catalog.Asset) (source.Reader, error) {
 	if a.Bytes != nil {
 		return a.Reader(), nil
@@ -133,13 +145,14 @@ func (r *Reader) open(ctx context.Context, a *catalog.Asset) (source.Reader, err
 		return nil, err
 	}
 	if err := r.fresh.check(ctx, a, f, r.maxChunk); err != nil {
-		_ = f.Close() // it was only opened
+		_ = f.Close() // nothing was written, so a failure to close loses nothing
 		return nil, err
 	}
 	return f, nil
 }
 
-// InMask says of a fault that it is one of an asset's mask.
+// InMask adds the part "mask" to a fault, so that the error tells a mask's chunk from the image's
+// chunk of the same number. It returns other errors, and nil, unchanged.
 func InMask(err error) error {
 	if fault.KindOf(err) == 0 {
 		return err
@@ -147,7 +160,8 @@ func InMask(err error) error {
 	return fault.Wrap(0, "mask", fault.NoOffset, err)
 }
 
-// chunks is read for one index of a file that is open, or of an array, which is no file.
+// chunks reads the chunks of index x from file f. For arrays f is nil, because their readers open
+// files themselves.
 func (r *Reader) chunks(ctx context.Context, f source.Reader, x *chunk.Index, box chunk.Box, bands []int, to Sink) error {
 	if !x.ChunkFits(r.maxChunk) {
 		return x.OverLimit(r.maxChunk)
@@ -159,10 +173,13 @@ func (r *Reader) chunks(ctx context.Context, f source.Reader, x *chunk.Index, bo
 			return err
 		}
 		defer func() {
+			// The buffers go before the room does: kept ones would hold memory that is not counted.
 			r.Samples, r.Stored = nil, nil
 			done()
 		}()
-		shared = false // others that decode are not waited for
+		// A shared chunk may be one that another worker decodes. That worker may itself wait for the
+		// room that this one holds, so waiting for it would be a deadlock.
+		shared = false
 	}
 	if n := x.MaxStoredBytes() + chunk.Spare; cap(r.Samples) < n {
 		r.Samples = cast.Aligned(n)
@@ -177,9 +194,10 @@ func (r *Reader) chunks(ctx context.Context, f source.Reader, x *chunk.Index, bo
 		if err != nil && fault.KindOf(err) == 0 {
 			return err
 		}
-		// Which of several chunks fails first depends on who decodes which, and a chunk is decoded whole for others of
-		// which this window needs the upper rows only. So where one fails, the window is read again by itself: then the
-		// outcome is the same for any number of workers.
+		// If a shared chunk is damaged, the reader reads the window again, without sharing. Otherwise
+		// the result would depend on the number of workers: which damaged chunk is found first follows
+		// from which worker decodes it, and shared chunks are decoded to their last row, where damage
+		// may lie below the rows of this window.
 		if err == nil {
 			r.plan.Runs = r.plan.Runs[:0]
 		}
@@ -197,11 +215,13 @@ func (r *Reader) chunks(ctx context.Context, f source.Reader, x *chunk.Index, bo
 	return nil
 }
 
-// run reads and decodes the chunks of a run, up to row y1 of the image.
+// run reads a run and decodes its chunks, up to row y1 of the image.
 func (r *Reader) run(ctx context.Context, f source.Reader, x *chunk.Index, run chunk.Run, y1 int, to Sink) error {
 	if err := r.fetch(ctx, f, run); err != nil {
 		return err
 	}
+	// The turn is taken after the read, so that a reader that waits for bytes keeps no other from
+	// decoding.
 	defer r.turns.Take()()
 	r.Clock.Lap(resources.StageOther)
 	for _, i := range run.Chunks {
@@ -213,17 +233,21 @@ func (r *Reader) run(ctx context.Context, f source.Reader, x *chunk.Index, run c
 	return nil
 }
 
-// fetch reads the bytes of a run to stored.
+// fetch reads the bytes of a run into r.Stored.
 func (r *Reader) fetch(ctx context.Context, f source.Reader, run chunk.Run) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	// The length comes from the file: it must be there before memory is taken for it.
+	// Offset and length come from the file's header, which may lie. They are checked before memory is
+	// allocated, so that a small hostile file cannot claim gigabytes. The comparison subtracts,
+	// because run.Off+run.Len could overflow.
 	switch {
 	case run.Off < 0 || run.Len < 0 || run.Off > f.Size() || run.Len > f.Size()-run.Off:
-		return fault.New(fault.Corrupt, partOf(run), run.Off, "%d bytes reach past the file's %d", run.Len, f.Size())
+		return fault.New(fault.Corrupt, partOf(run), run.Off,
+			"%d bytes reach past the file's %d", run.Len, f.Size())
 	case run.Len > int64(max(r.maxChunk, MaxRun)):
-		return fault.New(fault.Limit, partOf(run), run.Off, "%d stored bytes, over max_chunk, which is %d", run.Len, r.maxChunk)
+		return fault.New(fault.Limit, partOf(run), run.Off,
+			"%d stored bytes, over max_chunk, which is %d", run.Len, r.maxChunk)
 	}
 	r.Stored = slices.Grow(r.Stored[:0], int(run.Len))[:run.Len]
 	r.Clock.Lap(resources.StageOther)
@@ -232,8 +256,8 @@ func (r *Reader) fetch(ctx context.Context, f source.Reader, run chunk.Run) erro
 	return err
 }
 
-// chunk decodes the rows of a chunk that lie above row y1 of the image: a window that ends inside of the
-// chunk needs no more.
+// chunk decodes chunk i and puts it into the sink. It decodes only the rows above row y1 of the image,
+// because a window that ends inside the chunk needs no more. stored is nil for a sparse chunk.
 func (r *Reader) chunk(stored []byte, x *chunk.Index, i, y1 int, to Sink) error {
 	samples := r.Samples[:x.StoredBytes(i)]
 	if err := r.decode(samples, stored, x, i, y1); err != nil {
@@ -244,6 +268,7 @@ func (r *Reader) chunk(stored []byte, x *chunk.Index, i, y1 int, to Sink) error 
 	return nil
 }
 
+// decode fills samples with the rows of chunk i above row y1 of the image, and measures the time.
 func (r *Reader) decode(samples, stored []byte, x *chunk.Index, i, y1 int) error {
 	box := x.Box(i)
 	if err := r.Decoder.DecodeRows(samples, stored, x, i, min(y1, box.Y1)-box.Y0); err != nil {
@@ -254,6 +279,7 @@ func (r *Reader) decode(samples, stored []byte, x *chunk.Index, i, y1 int) error
 	return nil
 }
 
+// partOf names the chunks of a run in errors.
 func partOf(run chunk.Run) string {
 	if len(run.Chunks) == 1 {
 		return "chunk " + strconv.Itoa(run.Chunks[0])

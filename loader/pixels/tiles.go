@@ -11,38 +11,46 @@ import (
 	"github.com/chaski-eo/chaski/source"
 )
 
-// TileCache keeps decoded chunks within a bound, for windows that need the same ones: those of a pool of
-// visits. The least recently used go first, so those of a pool that is over. It is safe for concurrent use.
+// TileCache shares decoded chunks among the windows of a pool, so that each chunk is decoded once. It
+// evicts the chunks that were used longest ago, which are those of pools that are over. It is safe for
+// concurrent use.
 type TileCache struct {
+	// mu guards all fields, and key, holders and place of every tile. It is never held while a chunk
+	// is decoded or waited for: Ready serves that.
 	mu    sync.Mutex
-	Bound int64
-	Held  int64
-	By    map[TileKey]*tile
-	Used  list.List // of *tile, the last used in front; without those that somebody holds
+	Bound int64             // most bytes of chunks, in use or not
+	Held  int64             // bytes of all tiles that occupy memory; at most Bound
+	By    map[TileKey]*tile // all tiles that have not failed
+	// Used holds the *tile that no reader holds, the last used one first. Only these can be evicted,
+	// because a reader may still copy from the others.
+	Used list.List
 }
 
-// TileKey names a chunk of an asset of a dataset, or of the asset's mask.
+// TileKey names a chunk of an asset, or of the asset's mask.
 type TileKey struct {
-	Set, Column int
-	Row         int64
-	Chunk       int
-	Mask        bool
+	Set, Column int   // which dataset, and which column of its table
+	Row         int64 // of the dataset
+	Chunk       int   // in the asset's index, or in that of its mask
+	Mask        bool  // the chunk is one of the mask
 }
 
-// tile is a decoded chunk, or one that is being decoded.
+// tile is a chunk that is decoded or being decoded. The reader that decodes it writes Samples and
+// Failed before it closes Ready; other readers look at them only after Ready is closed.
 type tile struct {
 	key     TileKey
 	Samples []byte
-	Ready   chan struct{} // closed when it is decoded, or has failed
+	Ready   chan struct{} // closed once the chunk is decoded or has failed
 	Failed  bool
-	holders int
-	place   *list.Element // in used, where nobody holds it
+	holders int           // readers between Get and Put
+	place   *list.Element // in TileCache.Used; nil while a reader holds the tile
 }
 
+// NewTileCache returns an empty cache for at most bound bytes of decoded chunks.
 func NewTileCache(bound int64) *TileCache { return &TileCache{Bound: bound, By: map[TileKey]*tile{}} }
 
-// Get returns a chunk that is there or being decoded, or else, with mine, one of n bytes that the caller
-// has to decode and finish. It is the caller's until put. It returns nil where there is no room.
+// Get returns the tile of a chunk of n decoded bytes, and holds it until the caller calls Put. If mine
+// is true, the tile is new: the caller must decode the chunk and call Finish. Otherwise the chunk is
+// decoded, or another reader decodes it. Get returns nil if the tiles in use leave no room.
 func (c *TileCache) Get(key TileKey, n int) (t *tile, mine bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -61,7 +69,7 @@ func (c *TileCache) Get(key TileKey, n int) (t *tile, mine bool) {
 		}
 		old := last.Value.(*tile)
 		c.drop(old)
-		if len(old.Samples) == n { // what is larger would be held and not counted
+		if len(old.Samples) == n { // a larger buffer would hold bytes that Held does not count
 			memory = old.Samples
 		}
 	}
@@ -74,7 +82,7 @@ func (c *TileCache) Get(key TileKey, n int) (t *tile, mine bool) {
 	return t, true
 }
 
-// drop forgets a chunk that nobody holds. It needs the lock.
+// drop evicts a tile that no reader holds. The caller must hold mu.
 func (c *TileCache) drop(t *tile) {
 	if t.place != nil {
 		c.Used.Remove(t.place)
@@ -86,31 +94,34 @@ func (c *TileCache) drop(t *tile) {
 	c.Held -= int64(len(t.Samples))
 }
 
-// Finish tells others that a chunk is decoded or, with failed, that it will not be.
+// Finish tells waiting readers that the chunk of t is decoded or, if failed is true, that the caller
+// could not decode it. The reader that got t with mine calls it once, before Put.
 func (c *TileCache) Finish(t *tile, failed bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if t.Failed = failed; failed {
+		// The next reader of the chunk must decode it anew, because the failure may be one of this
+		// reader alone, such as a cancelled context.
 		delete(c.By, t.key)
 	}
-	close(t.Ready)
+	close(t.Ready) // after Failed is set, so that readers that wake see it
 }
 
-// Put ends a get.
+// Put ends a Get: the caller uses the tile no more, and the cache may evict it.
 func (c *TileCache) Put(t *tile) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if t.holders--; t.holders > 0 {
 		return
 	}
-	if t.Failed {
+	if t.Failed { // By lost it in Finish, so that only its memory is left to give back
 		c.Held -= int64(len(t.Samples))
 		return
 	}
 	t.place = c.Used.PushFront(t)
 }
 
-// Trim forgets what nobody holds.
+// Trim evicts all tiles that no reader holds.
 func (c *TileCache) Trim() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -119,22 +130,23 @@ func (c *TileCache) Trim() {
 	}
 }
 
-// Shared is what a reader needs to share decoded chunks: the zero value shares none.
+// Shared says where a reader shares decoded chunks. The zero value shares none.
 type Shared struct {
 	Tiles *TileCache
-	Key   TileKey // of the asset
+	Key   TileKey // names the asset; the reader sets Chunk and Mask
 }
 
-// want is a chunk of a window and where it comes from.
+// want is a chunk that a window needs, and its tile.
 type want struct {
-	t    *tile // nil: there is no room to share it
-	i    int
-	mine bool // to be decoded here
-	open bool // mine, and not finished
+	t    *tile // nil: the cache has no room, so this reader decodes the chunk for itself
+	i    int   // the chunk's number
+	mine bool  // this reader decodes the chunk for all
+	open bool  // mine, and Finish is still to be called
 }
 
-// fromTiles hands the chunks of the reader's plan to the sink: those that are there, those that it decodes for all, and
-// then those that others decode. It waits for nobody before it has finished its own.
+// fromTiles puts the chunks of the reader's plan into the sink, sharing them through the tile cache.
+// First it decodes the chunks that are its own, then it takes those that other readers decode. In the
+// other order two readers could each wait for a chunk of the other, forever.
 func (r *Reader) fromTiles(ctx context.Context, f source.Reader, x *chunk.Index, box chunk.Box, to Sink) error {
 	r.planned = r.planned[:0]
 	for _, run := range r.plan.Runs {
@@ -160,7 +172,8 @@ func (r *Reader) fromTiles(ctx context.Context, f source.Reader, x *chunk.Index,
 	})
 }
 
-// want takes the shared places of chunks. done gives them back.
+// want gets the tiles of chunks. done puts them back, and marks those that are not decoded by then as
+// failed, so that no other reader waits for them forever.
 func (r *Reader) want(x *chunk.Index, chunks []int) (wants []want, done func()) {
 	c, key := r.Share.Tiles, r.Share.Key
 	wants = r.wants[:0]
@@ -179,13 +192,16 @@ func (r *Reader) want(x *chunk.Index, chunks []int) (wants []want, done func()) 
 				c.Put(w.t)
 			}
 		}
-		clear(wants) // the reader keeps the slice, and would keep what is in it alive
+		clear(wants) // the reader keeps the slice, which would otherwise keep evicted tiles alive
 	}
 }
 
-// others hands on the chunks that others decode. Whoever had one may have failed for reasons of its own: then
-// again reads it.
-func (r *Reader) others(ctx context.Context, wants []want, x *chunk.Index, to Sink, again func(i int) error) error {
+// others waits for the chunks that other readers decode, and puts them into the sink. If one failed, it
+// calls again to read the chunk here, because the other reader may have failed for a reason of its own,
+// such as a cancelled context.
+func (r *Reader) others(
+	ctx context.Context, wants []want, x *chunk.Index, to Sink, again func(i int) error,
+) error {
 	for _, w := range wants {
 		if w.t == nil || w.mine {
 			continue
@@ -208,8 +224,10 @@ func (r *Reader) others(ctx context.Context, wants []want, x *chunk.Index, to Si
 	return nil
 }
 
-// ownAll is own for the chunks of a run.
+// ownAll calls own for each chunk of a run.
 func (r *Reader) ownAll(x *chunk.Index, wants []want, off int64, y1 int, to Sink) error {
+	// The turn ends here, before others waits: a reader that waits with a turn would keep the reader
+	// that it waits for from decoding.
 	defer r.turns.Take()()
 	for i := range wants {
 		if err := r.own(x, &wants[i], off, y1, to); err != nil {
@@ -219,7 +237,8 @@ func (r *Reader) ownAll(x *chunk.Index, wants []want, off int64, y1 int, to Sink
 	return nil
 }
 
-// own decodes a chunk that is not somebody else's, from the bytes in stored, which begin at off in the file.
+// own decodes a chunk, unless another reader does, and puts it into the sink. The chunk's bytes lie in
+// r.Stored, which begins at offset off of the file. y1 is the row of the image where the window ends.
 func (r *Reader) own(x *chunk.Index, w *want, off int64, y1 int, to Sink) error {
 	if w.t != nil && !w.mine {
 		return nil
@@ -229,6 +248,7 @@ func (r *Reader) own(x *chunk.Index, w *want, off int64, y1 int, to Sink) error 
 	if w.t == nil {
 		return r.chunk(stored, x, w.i, y1, to)
 	}
+	// All rows are decoded, since other windows may need those below y1.
 	if err := r.decode(w.t.Samples, stored, x, w.i, x.Box(w.i).Y1); err != nil {
 		return err
 	}
@@ -239,8 +259,9 @@ func (r *Reader) own(x *chunk.Index, w *want, off int64, y1 int, to Sink) error 
 	return nil
 }
 
-// nextRun returns the bytes of the chunks from wants[from] on that are to be decoded here and lie near each other,
-// and the first want behind them.
+// nextRun returns the next run of chunks that this reader decodes, from wants[from] on, and the number
+// of the first want behind it. Gaps in a run have at most gap bytes, and a run of several chunks at most
+// MaxRun. The plan's runs cannot be used as they are, because they hold chunks of other readers, too.
 func nextRun(x *chunk.Index, wants []want, from int, gap int64) (run chunk.Run, end int) {
 	for end = from; end < len(wants); end++ {
 		w := wants[end]
