@@ -28,57 +28,60 @@ import (
 	"github.com/chaski-eo/chaski/tables"
 )
 
-// Container is a dataset of the samples of level 0 of containers, those that a subset leaves. It is safe
-// for concurrent use.
+// Container is the dataset of one or several TACO or Tortilla files: the samples of level 0 that
+// meet the conditions and the split of its source. It is safe for concurrent use.
 type Container struct {
 	set      *taco.Dataset
 	src      *spec.Source
 	options  resources.Options
-	opener   source.Opener // of what lies below the roots
+	opener   source.Opener // refuses paths outside of the roots
 	level0   *tables.Table
-	rows     []int32        // of level 0, by sample
-	data     *tables.Table  // the result of the last query among the conditions, or nil
-	at       []int32        // of level 0, by row of data
-	left     taco.Selection // what conditions on place and time left of the levels below 0; nil: all
-	base     taco.Selection // what groups of containers left; nil without groups
-	selected bool           // the subset is applied
-	keep     bool           // there will be more questions: decoded geometries stay in memory
+	rows     []int32        // the row of level 0 of each sample, ascending
+	data     *tables.Table  // the result of the last SELECT among the conditions, or nil
+	at       []int32        // the row of level 0 of each row of data
+	left     taco.Selection // the rows of each level that meet bbox and datetime; nil for all
+	base     taco.Selection // the rows of each level that the groups of concat left; nil without
+	selected bool           // the conditions and the split are applied
+	keep     bool           // decoded geometries stay in memory, because more queries will follow
 	fields   []member
 	assets   *lru.Cache[memberKey, catalog.Asset]
 	store    *indexStore
 	print    string
-	Files    *refcache.Cache[string, *ContainerFile] // by the container's name for it
+	// Files are the opened files, by the URI that the container has for them.
+	Files *refcache.Cache[string, *ContainerFile]
 }
 
+// memberKey identifies the asset of one field in one sample.
 type memberKey struct {
 	field int
 	row   int64
 }
 
-// member is where a field's part of each sample is found.
+// member says where the container has the values or rasters of one field.
 type member struct {
 	name  string
 	kind  catalog.Kind
 	level int
-	rows  []int32          // of that level, by sample; -1 where a sample has none
-	value *tables.Vector   // of what rides along
-	blobs []*tables.Vector // of a raster: the first that is not null has its index
+	rows  []int32          // the row of that level for each sample; -1 if the sample has none
+	value *tables.Vector   // the values of a metadata column; nil for rasters and their paths
+	blobs []*tables.Vector // columns of chunk indexes: the first that is not null counts
 }
 
-// ContainerFile is a file that rasters lie in.
+// ContainerFile is one file that holds rasters of a container. Size is in bytes.
 type ContainerFile struct {
-	path  string // to open it by
+	path  string // resolved below the roots, for the opener
 	Size  int64
 	mtime time.Time
 	etag  string
 	cache *indexFile
 }
 
-// isContainer reports whether a source is one.
+// isContainer reports whether a source names containers.
 func isContainer(ctx context.Context, src *spec.Source, o resources.Options) (bool, error) {
 	if len(src.Parts) > 0 || src.BasePath != "" {
 		return true, nil
 	}
+	// These extensions decide without opening the file, because taco.Is may send a request.
 	switch strings.ToLower(filepath.Ext(src.Source)) {
 	case ".parquet", ".pq", ".geoparquet", ".csv", ".tsv", ".tif", ".tiff", ".rumi":
 		return false, nil
@@ -86,7 +89,8 @@ func isContainer(ctx context.Context, src *spec.Source, o resources.Options) (bo
 	return taco.Is(ctx, Rooted(o), src.Source), ctx.Err()
 }
 
-// Rooted returns an opener of what lies below the roots.
+// Rooted returns an opener that refuses every path outside of o.Roots. Without roots it returns
+// o.Opener itself.
 func Rooted(o resources.Options) source.Opener {
 	if o.Roots == nil {
 		return o.Opener
@@ -94,6 +98,7 @@ func Rooted(o resources.Options) source.Opener {
 	return &rootedOpener{o}
 }
 
+// rootedOpener resolves each path below the roots before it opens it.
 type rootedOpener struct{ o resources.Options }
 
 // Open implements source.Opener.
@@ -114,8 +119,10 @@ func (r *rootedOpener) OpenKnown(ctx context.Context, uri string, k source.Known
 	return source.OpenKnown(ctx, r.o.Opener, path, k)
 }
 
-// openContainer opens the containers of a source, and takes its subset of the samples.
-func openContainer(ctx context.Context, src *spec.Source, fields []spec.Field, o resources.Options) (*Container, error) {
+// openContainer opens the containers of a source and applies the source's conditions and split.
+func openContainer(
+	ctx context.Context, src *spec.Source, fields []spec.Field, o resources.Options,
+) (*Container, error) {
 	c := &Container{
 		src: src, options: o, opener: Rooted(o), assets: lru.New[memberKey, catalog.Asset](o.CacheBytes),
 		store: newIndexStore(o.IndexCache), Files: newContainerFiles(),
@@ -129,7 +136,8 @@ func openContainer(ctx context.Context, src *spec.Source, fields []spec.Field, o
 		return nil, err
 	}
 	c.set, err = taco.Open(ctx, c.opener, append([]string{src.Source}, src.Parts...), taco.Options{
-		BasePath: src.BasePath, Mode: mode, Filters: only, Chosen: src.Joins(), Warn: func(m string) { o.Logger.Warn(m, "source", src.Source) },
+		BasePath: src.BasePath, Mode: mode, Filters: only, Chosen: src.Joins(),
+		Warn: func(m string) { o.Logger.Warn(m, "source", src.Source) },
 	})
 	if err != nil {
 		return nil, cmp.Or(noneOf(ctx, c.opener, src), fault.WithFile(err, src.Source))
@@ -140,8 +148,9 @@ func openContainer(ctx context.Context, src *spec.Source, fields []spec.Field, o
 	return c, nil
 }
 
-// noneOf is the error about a list of paths with a file that is no container, such as a raster; nil if all
-// are, or one is not there.
+// noneOf returns the error for a list of paths in which a file, such as a raster, is not a
+// container. It returns nil if each file that can be opened is one: then the error of taco.Open is
+// the better one.
 func noneOf(ctx context.Context, o source.Opener, src *spec.Source) error {
 	for _, p := range src.Parts {
 		r, err := o.Open(ctx, p)
@@ -161,9 +170,11 @@ func (c *Container) open(ctx context.Context, fields []spec.Field) error {
 	if err := c.selectSamples(ctx); err != nil {
 		return err
 	}
-	c.data, c.at = nil, nil // the rows are what counts
+	// Only conditions need the result of a SELECT. Dropping it here frees its memory for the run.
+	c.data, c.at = nil, nil
 	if len(c.rows) == 0 && c.level0 != nil {
-		return fault.New(fault.NotFound, "dataset", fault.NoOffset, "none of its %d samples is selected", c.level0.Len())
+		return fault.New(fault.NotFound, "dataset", fault.NoOffset,
+			"none of its %d samples is selected", c.level0.Len())
 	}
 	if len(c.rows) > 0 {
 		for _, f := range fields {
@@ -172,7 +183,7 @@ func (c *Container) open(ctx context.Context, fields []spec.Field) error {
 				return partly(err, fmt.Sprintf("field %q", f.Name))
 			}
 			if f.Kind == spec.TextField && m.kind == catalog.Raster {
-				m.kind = catalog.Text // the path of the sample: see Value
+				m.kind = catalog.Text // Value returns the path of the sample
 			}
 			c.fields = append(c.fields, m)
 		}
@@ -180,8 +191,9 @@ func (c *Container) open(ctx context.Context, fields []spec.Field) error {
 	return c.hash(ctx)
 }
 
-// partly puts a part before that of an error, whose offset stays what it is.
+// partly puts part in front of the part of an error and keeps the error's offset.
 func partly(err error, part string) error {
+	// WithPart adds the base to an offset, and would make an offset of an error that has none.
 	base := int64(fault.NoOffset)
 	var e *fault.Error
 	if errors.As(err, &e) && e.Off >= 0 {
@@ -193,24 +205,26 @@ func partly(err error, part string) error {
 	return fault.WithPart(err, part, base)
 }
 
-// Len implements table.
+// Len implements Table: it returns the number of samples.
 func (c *Container) Len() int64 { return int64(len(c.rows)) }
 
-// Kind implements table.
+// Kind implements Table.
 func (c *Container) Kind(field int) catalog.Kind { return c.fields[field].kind }
 
-// Fingerprint implements table.
+// Fingerprint implements Table. See hash for what it covers.
 func (c *Container) Fingerprint() string { return c.print }
 
-// Close implements table. Indexes that were made are kept for the next time.
+// Close implements Table. It writes new chunk indexes to the index cache, for the next run.
 func (c *Container) Close() error {
+	// A cache that cannot be written only costs the next run requests, so that it must not fail
+	// this one.
 	if err := c.Files.Close(); err != nil {
 		c.options.Logger.Warn("chunk indexes are not kept", "error", err)
 	}
 	return c.set.Close()
 }
 
-// ID implements table: the sample's id.
+// ID implements Table: it returns the id of the sample in level 0.
 func (c *Container) ID(ctx context.Context, row int64) (string, error) {
 	ids, err := c.ids(ctx)
 	if err != nil {
@@ -219,15 +233,18 @@ func (c *Container) ID(ctx context.Context, row int64) (string, error) {
 	return ids.Text(int(c.rows[row])), nil
 }
 
+// ids returns the column of ids of level 0. Ids that are not strings are fault.Corrupt.
 func (c *Container) ids(ctx context.Context) (*tables.Vector, error) {
 	ids, err := c.level0.Column(ctx, c.set.IDColumn())
 	if err == nil && ids.Kind() != tables.Text {
-		err = fault.New(fault.Corrupt, "column "+c.set.IDColumn(), fault.NoOffset, "has type %v, want text", ids.Type())
+		err = fault.New(fault.Corrupt, "column "+c.set.IDColumn(), fault.NoOffset,
+			"has type %v, want text", ids.Type())
 	}
 	return ids, fault.WithFile(err, c.src.Source)
 }
 
-// Value implements table. Of a field of rasters, or of their paths as texts, it is the path of the sample that has it.
+// Value implements Table. For a field of rasters, or of their paths as strings, it returns the path
+// of the raster in the container.
 func (c *Container) Value(ctx context.Context, field int, row int64) (catalog.Value, error) {
 	m := &c.fields[field]
 	at := m.rows[row]
@@ -241,7 +258,8 @@ func (c *Container) Value(ctx context.Context, field int, row int64) (catalog.Va
 	return valueOf(m.value, int(at)), nil
 }
 
-// kindOf returns what the values of a column are for a loader.
+// kindOf returns the kind in which a loader hands out the values of a column. Types without one,
+// such as lists, are fault.Unsupported.
 func kindOf(name string, t tables.Type) (catalog.Kind, error) {
 	switch t.Kind {
 	case tables.Bool, tables.Int64, tables.Uint64, tables.Timestamp, tables.Date, tables.Time:
@@ -251,10 +269,12 @@ func kindOf(name string, t tables.Type) (catalog.Kind, error) {
 	case tables.Text:
 		return catalog.Text, nil
 	}
-	return 0, fault.New(fault.Unsupported, "column "+name, fault.NoOffset, "holds values of type %v, which do not ride along", t)
+	return 0, fault.New(fault.Unsupported, "column "+name, fault.NoOffset,
+		"holds values of type %v, which do not ride along", t)
 }
 
-// valueOf returns a value of a column: times are microseconds since 1970, dates days.
+// valueOf returns the value of row i of a column. Timestamps are microseconds since 1970, dates are
+// days since 1970.
 func valueOf(v *tables.Vector, i int) catalog.Value {
 	if v.Null(i) {
 		return catalog.Value{Null: true}
@@ -268,8 +288,11 @@ func valueOf(v *tables.Vector, i int) catalog.Value {
 	return catalog.Value{Int: v.Int(i)}
 }
 
-// Scan implements columns: a column of level 0, or "PATH@COLUMN" of what lies below.
-func (c *Container) Scan(ctx context.Context, column string, visit func(row int64, v catalog.Value) error) (catalog.Kind, error) {
+// Scan implements Columns. column is a column of level 0, or "PATH@COLUMN" for the column of the
+// rows that a path leads to. Samples without such a row have null.
+func (c *Container) Scan(
+	ctx context.Context, column string, visit func(row int64, v catalog.Value) error,
+) (catalog.Kind, error) {
 	m, err := c.valueMember(ctx, column)
 	if err != nil {
 		return 0, fault.WithFile(err, c.src.Source)
@@ -282,6 +305,8 @@ func (c *Container) Scan(ctx context.Context, column string, visit func(row int6
 		if err := visit(int64(row), v); err != nil {
 			return m.kind, err
 		}
+		// One check in 4,096 rows, so that a scan of a million rows can be cancelled without a
+		// check for each row.
 		if row%4096 == 0 && ctx.Err() != nil {
 			return m.kind, ctx.Err()
 		}
@@ -289,7 +314,8 @@ func (c *Container) Scan(ctx context.Context, column string, visit func(row int6
 	return m.kind, nil
 }
 
-// Centroids implements centred: points of level 0 in well-known binary, which TACO has in longitude and latitude.
+// Centroids implements centred. It reads a column of centroids of level 0: points in well-known
+// binary, which TACO has in degrees of longitude and latitude. Null is NaN.
 func (c *Container) Centroids(ctx context.Context, visit func(row int64, lon, lat float64) error) error {
 	name := ""
 	for _, col := range centroidColumns {
@@ -298,17 +324,20 @@ func (c *Container) Centroids(ctx context.Context, visit func(row int64, lon, la
 		}
 	}
 	if name == "" {
-		return fault.WithFile(fault.New(fault.NotFound, "dataset", fault.NoOffset, "has neither columns of bounds nor one of centroids (%s)", strings.Join(centroidColumns, ", ")), c.src.Source)
+		return fault.WithFile(fault.New(fault.NotFound, "dataset", fault.NoOffset,
+			"has neither columns of bounds nor one of centroids (%s)", strings.Join(centroidColumns, ", ")), c.src.Source)
 	}
 	v, err := c.level0.Column(ctx, name)
 	if err == nil && v.Kind() != tables.Binary {
-		err = fault.New(fault.Unsupported, "column "+name, fault.NoOffset, "holds values of type %v, not well-known binary", v.Type())
+		err = fault.New(fault.Unsupported, "column "+name, fault.NoOffset,
+			"holds values of type %v, not well-known binary", v.Type())
 	}
 	for row := 0; err == nil && row < len(c.rows); row++ {
 		lon, lat := math.NaN(), math.NaN()
 		if at := int(c.rows[row]); !v.Null(at) {
 			if lon, lat, err = taco.Point(v.Bytes(at)); err != nil {
-				err = fault.New(fault.KindOf(err), fmt.Sprintf("column %s of row %d", name, row), fault.NoOffset, "%v", err)
+				err = fault.New(fault.KindOf(err), fmt.Sprintf("column %s of row %d", name, row), fault.NoOffset,
+					"%v", err)
 				break
 			}
 		}
@@ -319,10 +348,11 @@ func (c *Container) Centroids(ctx context.Context, visit func(row int64, lon, la
 	return fault.WithFile(err, c.src.Source)
 }
 
-// centroidColumns are those that containers have.
+// centroidColumns are the columns in which containers have centroids. The first that exists counts.
 var centroidColumns = []string{"stac:centroid", "istac:centroid"}
 
-// TimeUnit implements timed.
+// TimeUnit implements timed: it returns the unit in which valueOf counts, or 0 if the column has no
+// dates or timestamps.
 func (c *Container) TimeUnit(ctx context.Context, column string) time.Duration {
 	m, err := c.valueMember(ctx, column)
 	if err != nil || m.value == nil {
@@ -337,7 +367,7 @@ func (c *Container) TimeUnit(ctx context.Context, column string) time.Duration {
 	return 0
 }
 
-// ScanIDs implements columns.
+// ScanIDs implements Columns.
 func (c *Container) ScanIDs(ctx context.Context, visit func(row int64, id string) error) error {
 	ids, err := c.ids(ctx)
 	if err != nil {
@@ -351,7 +381,7 @@ func (c *Container) ScanIDs(ctx context.Context, visit func(row int64, id string
 	return ctx.Err()
 }
 
-// Asset implements table.
+// Asset implements Table.
 func (c *Container) Asset(ctx context.Context, field int, row int64) (catalog.Asset, error) {
 	key := memberKey{field, row}
 	if a, ok := c.assets.Get(key); ok {
@@ -365,8 +395,10 @@ func (c *Container) Asset(ctx context.Context, field int, row int64) (catalog.As
 	return a, nil
 }
 
-// assetCost is about the memory of an asset in bytes.
+// assetCost estimates the memory of an asset in bytes.
 func assetCost(a catalog.Asset) int64 {
+	// A range is two int64, 16 bytes. 512 bytes cover the structs of an asset and its index, 256
+	// that of a mask.
 	n := 512 + int64(cap(a.Index.Ranges))*16 + int64(len(a.URI)+len(a.Member)+cap(a.Bytes))
 	if m := a.Index.Mask; m != nil {
 		n += 256 + int64(cap(m.Ranges))*16
@@ -374,8 +406,10 @@ func assetCost(a catalog.Asset) int64 {
 	return n
 }
 
+// errNoRaster is returned for the asset of a field that holds values.
 var errNoRaster = errors.New("loader: the field is no raster")
 
+// asset makes the asset of one sample. A sample without a raster for the field is fault.NotFound.
 func (c *Container) asset(ctx context.Context, m *member, row int64) (catalog.Asset, error) {
 	if m.kind != catalog.Raster {
 		return catalog.Asset{}, errNoRaster
@@ -405,10 +439,12 @@ func (c *Container) asset(ctx context.Context, m *member, row int64) (catalog.As
 	return c.place(ctx, e, x)
 }
 
-// place makes the asset of an entry. x is its index, or nil where it is still to be read.
+// place makes the asset of an entry. x is its chunk index with offsets from the start of the
+// raster, or nil if the index has to be read.
 func (c *Container) place(ctx context.Context, e taco.Entry, x *chunk.Index) (catalog.Asset, error) {
 	if e.Kind == taco.Folder {
-		return catalog.Asset{}, fault.New(fault.Unsupported, "sample "+e.Path, fault.NoOffset, "is a folder, and no raster")
+		return catalog.Asset{}, fault.New(fault.Unsupported, "sample "+e.Path, fault.NoOffset,
+			"is a folder, and no raster")
 	}
 	if e.Offset == taco.Whole {
 		return c.file(ctx, e, x)
@@ -417,16 +453,21 @@ func (c *Container) place(ctx context.Context, e taco.Entry, x *chunk.Index) (ca
 	if err != nil {
 		return catalog.Asset{}, err
 	}
-	a := catalog.Asset{URI: f.path, Size: f.Size, MTime: f.mtime, ETag: f.etag, Member: e.Path, Offset: e.Offset, Length: e.Size}
+	a := catalog.Asset{
+		URI: f.path, Size: f.Size, MTime: f.mtime, ETag: f.etag, Member: e.Path, Offset: e.Offset, Length: e.Size,
+	}
+	// Offset + Size would overflow for forged values, so the size is compared with what is left.
 	if e.Offset < 0 || e.Size < 0 || e.Offset > f.Size || e.Size > f.Size-e.Offset {
-		return a, fault.WithFile(fault.New(fault.Corrupt, "sample "+e.Path, e.Offset, "%d bytes in a file of %d", e.Size, f.Size), e.URI)
+		return a, fault.WithFile(fault.New(fault.Corrupt, "sample "+e.Path, e.Offset,
+			"%d bytes in a file of %d", e.Size, f.Size), e.URI)
 	}
 	if x == nil {
 		if x, a.Bytes, err = c.index(ctx, f, e); err != nil {
 			return a, a.Fault(err)
 		}
 	}
-	// A raster has no part in what lies around it.
+	// The index must stay within the raster's own bytes. Otherwise a forged raster would show its
+	// neighbours in the container.
 	if err := x.Validate(e.Size, c.options.MaxChunkBytes); err != nil {
 		return a, a.Fault(err)
 	}
@@ -434,7 +475,7 @@ func (c *Container) place(ctx context.Context, e taco.Entry, x *chunk.Index) (ca
 	return a, nil
 }
 
-// file is place for an entry that is a file of its own.
+// file makes the asset of an entry that is a whole file. x is as in place.
 func (c *Container) file(ctx context.Context, e taco.Entry, x *chunk.Index) (catalog.Asset, error) {
 	path, err := catalog.Resolve(e.URI, c.options.Roots)
 	if err != nil {
@@ -447,21 +488,28 @@ func (c *Container) file(ctx context.Context, e taco.Entry, x *chunk.Index) (cat
 	return a, err
 }
 
-// index reads the index of an entry, or takes it from the cache. whole are the entry's bytes where they came with it.
-func (c *Container) index(ctx context.Context, f *ContainerFile, e taco.Entry) (x *chunk.Index, whole []byte, err error) {
+// index returns the chunk index of an entry, from the index cache or from the entry's header. whole
+// has all bytes of the entry if they were read with the header, else nil.
+func (c *Container) index(
+	ctx context.Context, f *ContainerFile, e taco.Entry,
+) (x *chunk.Index, whole []byte, err error) {
+	// An index from the cache is checked like one from a stranger. If it is bad, the header
+	// decides.
 	if blob := f.cache.get(e.Offset, e.Size); blob != nil {
 		x, err := catalog.ParseIndex(blob, c.options.MaxChunkBytes)
 		if err == nil && x.Validate(e.Size, c.options.MaxChunkBytes) == nil {
 			return x, nil, nil
 		}
 	}
-	// A file whose size is known is read by exact ranges: good for all of a small entry. Of another one without, headers that
-	// lie near each other are one request.
+	// An object of known size is read by exact ranges, which suits an entry that is read whole in
+	// one request. For larger entries the size is left out, so that headers near each other in the
+	// file are fetched in one request.
 	e.URI, e.Object = f.path, source.Known{ETag: f.etag}
 	if e.Size <= catalog.SmallBytes {
 		e.Object.Size = f.Size
 	}
-	a, meta, err := catalog.OpenSmall(ctx, sectionOpener{c.options.Opener, e}, f.path, source.Known{Size: e.Size}, c.options.MaxChunkBytes)
+	a, meta, err := catalog.OpenSmall(ctx, sectionOpener{c.options.Opener, e}, f.path, source.Known{Size: e.Size},
+		c.options.MaxChunkBytes)
 	if err != nil {
 		return nil, nil, Bare(err)
 	}
@@ -471,8 +519,8 @@ func (c *Container) index(ctx context.Context, f *ContainerFile, e taco.Entry) (
 	return a.Index, a.Bytes, nil
 }
 
-// Alone returns an opener that opens an asset, by whatever name, as a file of its own: its offset 0 is where
-// the raster begins.
+// Alone returns an opener that opens the asset a, whatever name it is asked for, as a file of its
+// own: offset 0 is the first byte of the raster.
 func Alone(o source.Opener, a catalog.Asset) source.Opener {
 	e := taco.Entry{Path: a.Member, URI: a.URI, Offset: taco.Whole, Size: taco.Whole}
 	if a.Member != "" {
@@ -481,14 +529,16 @@ func Alone(o source.Opener, a catalog.Asset) source.Opener {
 	return sectionOpener{o, e}
 }
 
-// InContainer reports whether a name is one that memberOf takes.
+// InContainer reports whether MemberOf takes the name.
 func InContainer(name string) bool {
 	_, _, in := taco.Split(name)
 	return in || strings.HasPrefix(name, subfile)
 }
 
-// MemberOf returns the asset of a path in a container, "data.tacozip::roi_1/image", or of a byte range as
-// taco.VSI names it, "/vsisubfile/OFFSET_SIZE,FILE".
+// MemberOf returns the asset that name leads to: a path in a container,
+// "data.tacozip::roi_1/image", or a byte range as taco.VSI names it,
+// "/vsisubfile/OFFSET_SIZE,FILE". Any other name, and a path that the container does not have, is
+// fault.NotFound.
 func MemberOf(ctx context.Context, o resources.Options, name string) (a catalog.Asset, err error) {
 	if e, ok := Subfile(name); ok {
 		return NewMemberContainer(o).place(ctx, e, nil)
@@ -512,7 +562,8 @@ func MemberOf(ctx context.Context, o resources.Options, name string) (a catalog.
 	return a, err
 }
 
-// chunk makes the asset of a chunk that has a name of its own: an image of that chunk alone.
+// chunk makes the asset of one chunk of a streaming TACO, "img1/lrf::2": a raster of that chunk
+// alone.
 func (c *Container) chunk(ctx context.Context, e taco.Entry) (catalog.Asset, error) {
 	f, err := c.FileOf(ctx, e.URI)
 	if err != nil {
@@ -528,9 +579,11 @@ func (c *Container) chunk(ctx context.Context, e taco.Entry) (catalog.Asset, err
 	return catalog.Asset{URI: f.path, Size: f.Size, ETag: f.etag, Index: x}, nil
 }
 
+// subfile is GDAL's prefix for a byte range of a file.
 const subfile = "/vsisubfile/"
 
-// Subfile reads the name that taco.VSI gives a byte range of a file, "/vsisubfile/OFFSET_SIZE,FILE"; ok is false for any other name.
+// Subfile parses the name that taco.VSI gives a byte range of a file,
+// "/vsisubfile/OFFSET_SIZE,FILE". Offset and size are in bytes. ok is false for any other name.
 func Subfile(name string) (e taco.Entry, ok bool) {
 	span, uri, ok := strings.Cut(strings.TrimPrefix(name, subfile), ",")
 	off, size, two := strings.Cut(span, "_")
@@ -544,7 +597,7 @@ func Subfile(name string) (e taco.Entry, ok bool) {
 	return e, err1 == nil && err2 == nil && e.Offset >= 0 && e.Size >= 0
 }
 
-// Bare takes the file's name off an error, as it is to be named with the sample.
+// Bare returns err without its file, for callers that name the file together with the sample.
 func Bare(err error) error {
 	var e *fault.Error
 	if !errors.As(err, &e) {
@@ -555,7 +608,7 @@ func Bare(err error) error {
 	return &f
 }
 
-// sectionOpener opens an entry, by whatever name.
+// sectionOpener opens one entry, whatever name it is asked for.
 type sectionOpener struct {
 	opener source.Opener
 	entry  taco.Entry
@@ -566,17 +619,20 @@ func (s sectionOpener) Open(ctx context.Context, _ string) (source.Reader, error
 	return taco.Section(ctx, s.opener, s.entry)
 }
 
-// newContainerFiles returns room for the files of a container, which stay until it is closed.
+// newContainerFiles returns the cache of a container's files. They stay until the container is
+// closed.
 func newContainerFiles() *refcache.Cache[string, *ContainerFile] {
-	return refcache.New[string](refcache.Options[*ContainerFile]{MaxEntries: math.MaxInt, Close: func(f *ContainerFile) error {
+	closeFile := func(f *ContainerFile) error {
 		if f.cache == nil {
 			return nil
 		}
 		return f.cache.close()
-	}})
+	}
+	return refcache.New[string](refcache.Options[*ContainerFile]{MaxEntries: math.MaxInt, Close: closeFile})
 }
 
-// FileOf returns a file that rasters lie in, by the name that the container has for it.
+// FileOf returns the file that the container names uri. The first call opens it, to learn its size
+// and version.
 func (c *Container) FileOf(ctx context.Context, uri string) (*ContainerFile, error) {
 	l, err := c.Files.Acquire(ctx, uri, func(ctx context.Context) (*ContainerFile, error) {
 		return c.look(ctx, uri)
@@ -587,7 +643,7 @@ func (c *Container) FileOf(ctx context.Context, uri string) (*ContainerFile, err
 	return l.Value, l.Release(true)
 }
 
-// look opens a file to learn its size and time.
+// look opens a file to learn its size, modification time and entity tag.
 func (c *Container) look(ctx context.Context, uri string) (*ContainerFile, error) {
 	path, err := catalog.Resolve(uri, c.options.Roots)
 	if err != nil {
@@ -603,13 +659,16 @@ func (c *Container) look(ctx context.Context, uri string) (*ContainerFile, error
 		f.mtime = t.ModTime()
 		version = cmp.Or(version, f.mtime.UTC().Format(time.RFC3339Nano))
 	}
+	// Without an entity tag or a time a rewritten file would find the indexes of the old one, so it
+	// gets no cache.
 	if version != "" {
 		f.cache = c.store.open(fmt.Sprintf("%s\n%d\n%s", absolute(path), f.Size, version))
 	}
 	return f, r.Close()
 }
 
-// absolute makes a local path one that does not depend on the current folder.
+// absolute returns a local path as an absolute one, since the key of the index cache must not
+// depend on the current directory.
 func absolute(path string) string {
 	if strings.Contains(path, "://") {
 		return path
@@ -622,11 +681,13 @@ func absolute(path string) string {
 
 // hash sets the fingerprint: the XXH3-128 of
 //
-//	"chaski container 1\n", N, the number of fields, the ids of the samples,
-//	and for each field its kind as one byte and, of a raster, the size of each sample's in bytes, 2^64-1
-//	where it is a file of its own or missing, or the values of what rides along
+//	"chaski container 1\n", the number of samples, the number of fields, the ids of the samples;
+//	for each field its kind as one byte, and for each sample
+//	  the bytes of the raster (2^64-1 if it is a file of its own or missing),
+//	  the path of the raster (a field of paths), or the value (a metadata column)
 //
-// as package catalog writes numbers, records and values.
+// Package catalog has the same forms of numbers, records and values. The path and the number of the
+// container's files are left out, so that a state resumes after they were moved or merged.
 func (c *Container) hash(ctx context.Context) error {
 	var h digester
 	h.text("chaski container 1\n")
@@ -651,8 +712,8 @@ func (c *Container) hash(ctx context.Context) error {
 				if err != nil {
 					return err
 				}
-				h.number(uint64(e.Size)) // Whole is 2^64-1
-			case m.value == nil: // paths as texts
+				h.number(uint64(e.Size)) // taco.Whole, -1, becomes 2^64-1
+			case m.value == nil: // paths as strings
 				e, err := c.set.EntryAt(ctx, m.level, int(at))
 				if err != nil {
 					return err
@@ -670,27 +731,32 @@ func (c *Container) hash(ctx context.Context) error {
 	return nil
 }
 
-// digester hashes numbers and texts. A Write for each would be slow.
+// digester hashes numbers and strings through a buffer of 8 KiB, because a Write for each 8-byte
+// number would be slow.
 type digester struct {
 	h   xxh3.Hasher
 	buf []byte
 }
 
+// text appends the bytes of a string.
 func (d *digester) text(s string) {
 	d.buf = append(d.buf, s...)
 	d.flush(1 << 13)
 }
 
+// number appends a number as 8 little-endian bytes.
 func (d *digester) number(n uint64) {
 	d.buf = binary.LittleEndian.AppendUint64(d.buf, n)
 	d.flush(1 << 13)
 }
 
+// record appends the length of a string and the string, so that "ab", "c" and "a", "bc" differ.
 func (d *digester) record(s string) {
 	d.number(uint64(len(s)))
 	d.text(s)
 }
 
+// value appends a value as a record; null has the length 2^64-1, which no record has.
 func (d *digester) value(k catalog.Kind, v catalog.Value) {
 	switch {
 	case v.Null:
@@ -706,6 +772,7 @@ func (d *digester) value(k catalog.Kind, v catalog.Value) {
 	}
 }
 
+// flush hashes the buffer if it has at least full bytes.
 func (d *digester) flush(full int) {
 	if len(d.buf) >= full {
 		_, _ = d.h.Write(d.buf)
@@ -713,18 +780,22 @@ func (d *digester) flush(full int) {
 	}
 }
 
+// sum returns the hash as 32 hexadecimal digits.
 func (d *digester) sum() string {
 	d.flush(0)
 	b := d.h.Sum128().Bytes()
 	return hex.EncodeToString(b[:])
 }
 
-// selectSamples finds the samples that the subset leaves, in the order of the rows.
+// selectSamples sets rows to the samples that meet the conditions and the split, in the order of
+// level 0.
 func (c *Container) selectSamples(ctx context.Context) error {
 	visible, err := c.set.Visible(ctx, 0)
 	if err != nil {
 		return err
 	}
+	// Rows are int32, because a run keeps one per sample and field; int would take twice the
+	// memory.
 	if len(visible) > math.MaxInt32 {
 		return fault.New(fault.Limit, "level0", fault.NoOffset, "%d rows", len(visible))
 	}
@@ -740,6 +811,7 @@ func (c *Container) selectSamples(ctx context.Context) error {
 		return err
 	}
 	s := &c.src.Subset
+	// Each condition sees what those before it left, and the split comes last.
 	for i := range s.Where {
 		if err := c.where(ctx, &s.Where[i]); err != nil {
 			return fmt.Errorf("%s: %w", s.Where[i].Called(), err)
@@ -754,7 +826,7 @@ func (c *Container) selectSamples(ctx context.Context) error {
 	return nil
 }
 
-// narrow drops the samples that a selection drops.
+// narrow keeps the samples that a selector keeps.
 func (c *Container) narrow(ctx context.Context, by func(*selector) error) error {
 	sel := selector{table: c}
 	if err := by(&sel); err != nil {
@@ -773,7 +845,7 @@ func (c *Container) narrow(ctx context.Context, by func(*selector) error) error 
 	return ctx.Err()
 }
 
-// follow drops the rows of data whose samples were dropped.
+// follow drops the rows of data whose samples are no longer among rows.
 func (c *Container) follow() {
 	if c.data == nil {
 		return
@@ -788,8 +860,9 @@ func (c *Container) follow() {
 	c.data, c.at = c.data.Take(keep), at
 }
 
-// intersect keeps the samples whose rows are among some, which ascend.
+// intersect keeps the samples whose rows of level 0 are in rows, which must ascend.
 func (c *Container) intersect(rows []int) {
+	// c.rows ascends too, so one pass over both suffices.
 	next := 0
 	c.rows = slices.DeleteFunc(c.rows, func(row int32) bool {
 		for next < len(rows) && rows[next] < int(row) {
