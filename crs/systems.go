@@ -124,96 +124,27 @@ func parse(line string) *CRS {
 	return q.crs(line)
 }
 
-func (q *parameters) crs(line string) *CRS {
-	num := func(name string, without float64) float64 {
-		if v, ok := q.num[name]; ok {
-			return v
-		}
-		return without
+// number returns the parameter with a name, or without if the line does not have it.
+func (q *parameters) number(name string, without float64) float64 {
+	if v, ok := q.num[name]; ok {
+		return v
 	}
-	rad := func(name string) float64 { return num(name, 0) * math.Pi / 180 }
+	return without
+}
+
+// radians returns the angle with a name, or 0 if the line does not have it.
+func (q *parameters) radians(name string) float64 { return q.number(name, 0) * math.Pi / 180 }
+
+func (q *parameters) crs(line string) *CRS {
 	l := newEllipsoid(q.a, q.rf)
 	c := &CRS{
-		code: q.code, line: line, l: l, lon0: num("lon_0", 0) + num("pm", 0), x0: num("x_0", 0), y0: num("y_0", 0),
-		unit: num("unit", 1), sign: 1, reach: 180, south: -90, north: 90,
+		code: q.code, line: line, l: l, lon0: q.number("lon_0", 0) + q.number("pm", 0), x0: q.number("x_0", 0), y0: q.number("y_0", 0),
+		unit: q.number("unit", 1), sign: 1, reach: 180, south: -90, north: 90,
 	}
 	if q.text["axis"] == "wsu" {
 		c.sign = -1
 	}
-	k, phi0 := num("k_0", 1), rad("lat_0")
-	switch q.kind {
-	case "longlat":
-		c.p, c.unit, c.wide = longlat{}, math.Pi/180, 360
-	case "tmerc":
-		c.p = newTMerc(l, k, phi0)
-		c.reach = 60
-	case "merc", "webmerc":
-		p := &merc{l: l, radius: l.a * k, web: q.kind == "webmerc"}
-		if ts := rad("lat_ts"); ts != 0 {
-			p.radius = l.a * l.m(ts)
-		}
-		c.p, c.south, c.north, c.wide = p, -89.9, 89.9, 2*math.Pi*p.radius/c.unit
-	case "lcc":
-		phi1 := rad("lat_1")
-		phi2 := phi1
-		if _, ok := q.num["lat_2"]; ok {
-			phi2 = rad("lat_2")
-		}
-		p := newLCC(l, k, phi0, phi1, phi2)
-		if c.p = p; p.n > 0 {
-			c.south = -85
-		} else {
-			c.north = 85
-		}
-	case "aea":
-		c.p = newAEA(l, phi0, rad("lat_1"), rad("lat_2"))
-	case "laea":
-		p := newLAEA(l, phi0)
-		c.p, c.round = p, p.polar()
-		c.reach = 179.99 // the point opposite of an oblique map's centre has no image
-	case "stere":
-		if math.Abs(math.Abs(phi0)-quarter) > 1e-10 {
-			return nil
-		}
-		c.round = true
-		if c.p = newStere(l, phi0 < 0, k, rad("lat_ts")); phi0 > 0 {
-			c.south = -85
-		} else {
-			c.north = 85
-		}
-	case "sterea":
-		c.p = newSterea(l, k, phi0)
-		c.reach = 80
-	case "somerc":
-		c.p = newSomerc(l, k, phi0)
-		c.reach, c.south, c.north = 60, -80, 85
-	case "omerc", "omerc_a":
-		alpha := rad("alpha")
-		gamma := alpha
-		if _, ok := q.num["gamma"]; ok {
-			gamma = rad("gamma")
-		}
-		c.lon0 += num("lonc", 0)
-		c.p = newOMerc(l, k, phi0, alpha, gamma, q.kind == "omerc_a")
-		c.reach, c.south, c.north = 45, -85, 85
-	case "cea":
-		ts := rad("lat_ts")
-		p := &cea{l: l, k: k}
-		if ts != 0 {
-			p.k = l.m(ts)
-		}
-		c.p, c.wide = p, 2*math.Pi*l.a*p.k/c.unit
-	case "eqc":
-		p := &eqc{l: l, k: l.a * l.m(rad("lat_ts"))}
-		c.p, c.wide = p, 2*math.Pi*p.k/c.unit
-	case "sinu":
-		c.p = &sinu{l: l}
-	case "moll":
-		c.p = &moll{radius: l.a}
-	case "poly":
-		c.p = &poly{l: l, origin: l.meridian(phi0)}
-		c.reach = 90
-	default:
+	if !q.project(c) {
 		return nil
 	}
 	c.datum = datumOf(q)
@@ -231,6 +162,88 @@ func (q *parameters) crs(line string) *CRS {
 		return nil
 	}
 	return c
+}
+
+// project sets the projection of c and where it is usable. It reports false if the method is not supported.
+func (q *parameters) project(c *CRS) bool {
+	l := c.l
+	k, phi0 := q.number("k_0", 1), q.radians("lat_0")
+	switch q.kind {
+	case "longlat":
+		c.p, c.unit, c.wide = longlat{}, math.Pi/180, 360
+	case "tmerc":
+		c.p = newTMerc(l, k, phi0)
+		c.reach = 60
+	case "merc", "webmerc":
+		p := &merc{l: l, radius: l.a * k, web: q.kind == "webmerc"}
+		if ts := q.radians("lat_ts"); ts != 0 {
+			p.radius = l.a * l.m(ts)
+		}
+		c.p, c.south, c.north, c.wide = p, -89.9, 89.9, 2*math.Pi*p.radius/c.unit
+	case "lcc":
+		phi1 := q.radians("lat_1")
+		phi2 := phi1
+		if _, ok := q.num["lat_2"]; ok {
+			phi2 = q.radians("lat_2")
+		}
+		p := newLCC(l, k, phi0, phi1, phi2)
+		if c.p = p; p.n > 0 {
+			c.south = -85
+		} else {
+			c.north = 85
+		}
+	case "aea":
+		c.p = newAEA(l, phi0, q.radians("lat_1"), q.radians("lat_2"))
+	case "laea":
+		p := newLAEA(l, phi0)
+		c.p, c.round = p, p.polar()
+		c.reach = 179.99 // the point opposite of an oblique map's centre has no image
+	case "stere":
+		if math.Abs(math.Abs(phi0)-quarter) > 1e-10 {
+			return false
+		}
+		c.round = true
+		if c.p = newStere(l, phi0 < 0, k, q.radians("lat_ts")); phi0 > 0 {
+			c.south = -85
+		} else {
+			c.north = 85
+		}
+	case "sterea":
+		c.p = newSterea(l, k, phi0)
+		c.reach = 80
+	case "somerc":
+		c.p = newSomerc(l, k, phi0)
+		c.reach, c.south, c.north = 60, -80, 85
+	case "omerc", "omerc_a":
+		alpha := q.radians("alpha")
+		gamma := alpha
+		if _, ok := q.num["gamma"]; ok {
+			gamma = q.radians("gamma")
+		}
+		c.lon0 += q.number("lonc", 0)
+		c.p = newOMerc(l, k, phi0, alpha, gamma, q.kind == "omerc_a")
+		c.reach, c.south, c.north = 45, -85, 85
+	case "cea":
+		ts := q.radians("lat_ts")
+		p := &cea{l: l, k: k}
+		if ts != 0 {
+			p.k = l.m(ts)
+		}
+		c.p, c.wide = p, 2*math.Pi*l.a*p.k/c.unit
+	case "eqc":
+		p := &eqc{l: l, k: l.a * l.m(q.radians("lat_ts"))}
+		c.p, c.wide = p, 2*math.Pi*p.k/c.unit
+	case "sinu":
+		c.p = &sinu{l: l}
+	case "moll":
+		c.p = &moll{radius: l.a}
+	case "poly":
+		c.p = &poly{l: l, origin: l.meridian(phi0)}
+		c.reach = 90
+	default:
+		return false
+	}
+	return true
 }
 
 // Code returns the EPSG code.

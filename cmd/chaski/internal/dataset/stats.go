@@ -98,6 +98,12 @@ that the conditions leave, so that they must be those of the run.`,
 			return f.run(cmd.Context(), env, args[0])
 		},
 	}
+	f.add(cmd)
+	return cmd
+}
+
+// add declares the flags of cmd.
+func (f *statsFlags) add(cmd *cobra.Command) {
 	own, fl := &f.own, cmd.Flags()
 	f.source.Add(own)
 	fl.StringVarP(&f.out, "output", "o", "-", `output file, "-" for standard output`)
@@ -118,7 +124,6 @@ that the conditions leave, so that they must be those of the run.`,
 	fl.Lookup("classes").DefValue = "" // pflag would print (default []), which contradicts the text
 	fl.IntVar(&f.weights.Cell, "cell", 64, "with --sampling: side of a cell, in pixels of the first field")
 	fl.AddFlagSet(own)
-	return cmd
 }
 
 // pooled prints the statistics of --from-metadata.

@@ -96,6 +96,12 @@ that were complete stay.`,
 		Args: console.AtLeastOne("SRC"),
 		RunE: func(cmd *cobra.Command, paths []string) error { return f.run(cmd.Context(), env, paths) },
 	}
+	f.add(cmd)
+	return cmd
+}
+
+// add declares the flags of cmd.
+func (f *convertFlags) add(cmd *cobra.Command) {
 	fl := cmd.Flags()
 	fl.StringVarP(&f.out, "output", "o", "", "`DST`, a file or a directory; - for standard output")
 	fl.StringVar(&f.to, "to", "", "format: tog, rumi, rumi2 or tiledb")
@@ -117,7 +123,6 @@ that were complete stay.`,
 	fl.BoolVar(&f.overwrite, "overwrite", false, "replace files that exist")
 	fl.Int64Var(&f.o.MaxBytes, "max-bytes", 8<<30, "refuse images that are larger than this when decoded, in bytes")
 	flags.AddMaxChunk(fl, &f.o.MaxChunk)
-	return cmd
 }
 
 func (f *convertFlags) run(ctx context.Context, env console.Env, paths []string) error {
