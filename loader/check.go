@@ -138,7 +138,7 @@ func (c *check) note(ctx context.Context, set int, row int64, err error) {
 func (c *check) row(ctx context.Context, r *pixels.Reader, d *dataset, row int64) error {
 	var worst error
 	note := func(err error) (goOn bool) {
-		if err != nil && weighs(err, worst) {
+		if err != nil && outranks(err, worst) {
 			worst = err
 		}
 		return err == nil || fault.KindOf(err) != 0

@@ -23,27 +23,27 @@ import (
 
 // dataset is one source of a spec that is no mixture: an open table, and the fields compiled for it.
 type dataset struct {
-	name    string // "" where the spec has one source
-	number  int    // among the sets
-	source  Source
-	sampler Sampler // the source's, with the window's size
-	fields  []Field
-	table   Table
-	rasters []*pixels.Raster
-	values  []valueField
-	points  []*pointsField
-	alignY  int
-	alignX  int
-	opener  source.Opener
-	names   *names
-	steps   int        // of a sequence; 0 without time
-	leaves  int        // datasets of the plan: as many as there are strata, or one
-	remote  bool       // some of its files are not local
-	sizes   assetSizes // not known where nobody asks
-	weights *rows.Weights
-	rows    []uint32    // that count; nil for all
-	digest  xxh3.Hasher // of the rows that count and whatever else of the data the order depends on
-	chosen  bool        // digest has something
+	name      string // "" where the spec has one source
+	number    int    // among the sets
+	source    Source
+	sampler   Sampler // the source's, with the window's size
+	fields    []Field
+	table     Table
+	rasters   []*pixels.Raster
+	values    []valueField
+	points    []*pointsField
+	alignY    int
+	alignX    int
+	opener    source.Opener
+	names     *names
+	steps     int        // of a sequence; 0 without time
+	leaves    int        // datasets of the plan: as many as there are strata, or one
+	remote    bool       // some of its files are not local
+	sizes     assetSizes // not known where nobody asks
+	weights   *rows.Weights
+	rows      []uint32    // that count; nil for all
+	digest    xxh3.Hasher // of the rows that count and whatever else of the data the order depends on
+	hasDigest bool        // digest has something
 }
 
 // addSource opens a source and all in it, and returns it as package shuffle has it. The source in the
@@ -133,7 +133,7 @@ func (d *dataset) openPoints(ctx context.Context, fields []Field, o Options) err
 			return rows.InField(f.Name, err)
 		}
 		d.points = append(d.points, p)
-		d.note(p.array.Fingerprint(), nil)
+		d.digestRows(p.array.Fingerprint(), nil)
 	}
 	return nil
 }
@@ -146,25 +146,25 @@ func (d *dataset) fill(s Sampler) Sampler {
 
 // compile resolves everything that does not change from sample to sample.
 func (d *dataset) compile(ctx context.Context, e *Engine, batch int64) (shuffle.Source, error) {
-	var none shuffle.Source
+	var empty shuffle.Source
 	rows, err := rows.Selected(ctx, d.table, d.source, e.options)
 	if err != nil {
-		return none, err
+		return empty, err
 	}
 	if rows != nil {
-		d.note("rows", rows)
+		d.digestRows("rows", rows)
 	}
 	d.rows = rows
 	if err := d.compileFields(ctx, e.spec.BadSamples, rows); err != nil {
-		return none, err
+		return empty, err
 	}
 	groups := [][]uint32{rows}
 	one := shuffle.Dataset{Items: d.table.Len(), Rows: rows}
 	if one.Transforms, err = e.spec.Elements(); err != nil {
-		return none, err
+		return empty, err
 	}
 	if one.Transforms.Swaps() && d.sampler.Height != d.sampler.Width {
-		return none, fmt.Errorf("spec: augment %q needs square windows, not %d by %d pixels", e.spec.Augment, d.sampler.Height, d.sampler.Width)
+		return empty, fmt.Errorf("spec: augment %q needs square windows, not %d by %d pixels", e.spec.Augment, d.sampler.Height, d.sampler.Width)
 	}
 	switch {
 	case d.source.Time != nil:
@@ -173,11 +173,11 @@ func (d *dataset) compile(ctx context.Context, e *Engine, batch int64) (shuffle.
 		groups, err = d.compileStrata(ctx, rows)
 	}
 	if err != nil {
-		return none, err
+		return empty, err
 	}
 	d.leaves = len(groups)
 	if err := d.compileSampler(ctx, e, &one); err != nil {
-		return none, err
+		return empty, err
 	}
 	if d.source.Strata == nil {
 		e.leaves = append(e.leaves, d)
@@ -195,7 +195,7 @@ func (d *dataset) compileSeries(ctx context.Context, one *shuffle.Dataset, rs []
 	if one.Series.Len() == 0 {
 		return fault.WithFile(fault.New(fault.NotFound, "dataset", fault.NoOffset, "no sequence of %d steps", d.steps), d.source.Source)
 	}
-	d.noteSeries(one.Series)
+	d.digestSeries(one.Series)
 	return nil
 }
 
@@ -216,7 +216,7 @@ func (d *dataset) compileStrata(ctx context.Context, rs []uint32) (groups [][]ui
 	}
 	for _, s := range found {
 		groups = append(groups, s.Rows)
-		d.note(s.Key, s.Rows)
+		d.digestRows(s.Key, s.Rows)
 	}
 	return groups, nil
 }
@@ -305,8 +305,8 @@ func (d *dataset) leaf(one shuffle.Dataset) (shuffle.Source, error) {
 }
 
 // note makes rows part of what names the data.
-func (d *dataset) note(what string, rows []uint32) {
-	d.chosen = true
+func (d *dataset) digestRows(what string, rows []uint32) {
+	d.hasDigest = true
 	b := binary.LittleEndian.AppendUint64(nil, uint64(len(what)))
 	b = append(b, what...)
 	b = binary.LittleEndian.AppendUint64(b, uint64(len(rows)))
@@ -316,8 +316,8 @@ func (d *dataset) note(what string, rows []uint32) {
 	_, _ = d.digest.Write(b)
 }
 
-func (d *dataset) noteSeries(s *shuffle.Series) {
-	d.chosen = true
+func (d *dataset) digestSeries(s *shuffle.Series) {
+	d.hasDigest = true
 	rows := make([]int64, s.Length())
 	var b []byte
 	for i := range s.Len() {
@@ -457,29 +457,29 @@ func (d *dataset) compileSampler(ctx context.Context, e *Engine, one *shuffle.Da
 	if d.weights, err = rows.OpenWeights(ctx, s.Weights, e.options, d.table); err != nil {
 		return err
 	}
-	d.chosen = true
+	d.hasDigest = true
 	_, _ = d.digest.Write(d.weights.Hash[:])
 	return nil
 }
 
-// mostTiles bounds what tiles are said to take, in bytes: more than a memory has, and no sum of it overflows.
-const mostTiles = 1 << 50
+// maxTileBytes bounds what tiles are said to take, in bytes: more than a memory has, and no sum of it overflows.
+const maxTileBytes = 1 << 50
 
-// tileBytes returns the decoded bytes of a tile of all fields, from 1 to mostTiles.
+// tileBytes returns the decoded bytes of a tile of all fields, from 1 to maxTileBytes.
 func (d *dataset) tileBytes() int64 {
 	n := int64(0)
 	for _, r := range d.rasters {
 		w := r.Ratio.Scale(shuffle.Box{H: d.sampler.TileHeight, W: d.sampler.TileWidth})
-		n += upTo(mostTiles, w.H, w.W, r.Stored, r.Native.Size())
+		n += upTo(maxTileBytes, w.H, w.W, r.Stored, r.Native.Size())
 	}
-	return min(n, mostTiles)
+	return min(n, maxTileBytes)
 }
 
-// poolBytes returns the decoded bytes of the tiles of all pools that are filled at a time, one a stratum, at most mostTiles.
+// poolBytes returns the decoded bytes of the tiles of all pools that are filled at a time, one a stratum, at most maxTileBytes.
 func (d *dataset) poolBytes() int64 {
 	v := shuffle.Visits{H: d.sampler.Height, W: d.sampler.Width, TileH: d.sampler.TileHeight, TileW: d.sampler.TileWidth, AlignY: d.alignY, AlignX: d.alignX}
 	down, across := v.Chunks()
-	return upTo(mostTiles, down, across, d.sampler.Pool, d.leaves, int(d.tileBytes()))
+	return upTo(maxTileBytes, down, across, d.sampler.Pool, d.leaves, int(d.tileBytes()))
 }
 
 // upTo returns the product of factors, of which none counts less than 1, or bound if that is less.
@@ -524,7 +524,7 @@ func (d *dataset) measure(ctx context.Context, e *Engine) error {
 			return err
 		}
 	}
-	return d.noteSizes(ctx)
+	return d.digestSizes(ctx)
 }
 
 // maxMeasured bounds the files whose headers are read to learn their sizes.
@@ -564,9 +564,9 @@ func (d *dataset) measureFiles(ctx context.Context, e *Engine, column int) error
 	return g.Wait()
 }
 
-// noteSizes makes the sizes part of what names the data.
-func (d *dataset) noteSizes(ctx context.Context) error {
-	d.chosen = true
+// digestSizes makes the sizes part of what names the data.
+func (d *dataset) digestSizes(ctx context.Context) error {
+	d.hasDigest = true
 	const block = 1 << 16
 	b := make([]byte, 0, 8*min(d.table.Len(), block))
 	for row := range d.table.Len() {
@@ -596,8 +596,8 @@ func (d *dataset) agrees(first *dataset) error {
 		}
 	}
 	for i, p := range d.points {
-		if o := first.points[i]; p.most != o.most || p.dtype != o.dtype {
-			return fmt.Errorf("field %q has up to %d points of %s, and in the first source %d of %s", p.name, p.most, p.dtype, o.most, o.dtype)
+		if o := first.points[i]; p.maxPoints != o.maxPoints || p.dtype != o.dtype {
+			return fmt.Errorf("field %q has up to %d points of %s, and in the first source %d of %s", p.name, p.maxPoints, p.dtype, o.maxPoints, o.dtype)
 		}
 	}
 	for i, r := range d.rasters {

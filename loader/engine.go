@@ -191,7 +191,7 @@ func (e *Engine) compile(ctx context.Context, open rows.Opener) error {
 	if e.spec.Windows && len(e.rasters) == 0 {
 		return errors.New("spec: windows is true, and no field is a raster")
 	}
-	if e.perRow = len(e.rasters) * max(e.sets[0].steps, 1); e.rides() {
+	if e.perRow = len(e.rasters) * max(e.sets[0].steps, 1); e.hasMetadataUnit() {
 		e.perRow++
 	}
 	e.native = make([]bool, len(e.rasters))
@@ -204,8 +204,8 @@ func (e *Engine) compile(ctx context.Context, open rows.Opener) error {
 	return nil
 }
 
-// rides reports whether anything but rasters comes with a row.
-func (e *Engine) rides() bool {
+// hasMetadataUnit reports whether anything but rasters comes with a row.
+func (e *Engine) hasMetadataUnit() bool {
 	return len(e.values) > 0 || len(e.sets[0].points) > 0 || e.spec.Windows
 }
 
@@ -218,7 +218,7 @@ const unitsAhead = 256
 func (e *Engine) setHash() error {
 	sp := e.spec.Placeless()
 	for _, v := range e.values { // the others' kind is in the fingerprint
-		if v.asked {
+		if v.fromSpec {
 			sp.Fields[v.column].Kind = spec.NumberField
 		}
 	}
@@ -251,7 +251,7 @@ func (e *Engine) digest() string {
 	for _, d := range e.sets {
 		sum := d.digest.Sum128().Bytes()
 		_, _ = h.Write(sum[:])
-		chosen = chosen || d.chosen
+		chosen = chosen || d.hasDigest
 	}
 	if !chosen {
 		return ""

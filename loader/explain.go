@@ -196,7 +196,7 @@ func (e *Engine) explainPoints(ctx context.Context, d *dataset, draw *shuffle.Dr
 		if box, ok := f.box(at.win, at.t, at.n); ok {
 			p.box = box
 		}
-		err := newForesight().points(ctx, &p, func(file string, off, n int64) { p.Runs = append(p.Runs, RangePlan{file, off, n}) })
+		err := newArrayDryRun().points(ctx, &p, func(file string, off, n int64) { p.Runs = append(p.Runs, RangePlan{file, off, n}) })
 		if err == nil {
 			out = append(out, p)
 		}
@@ -276,7 +276,7 @@ func (p *AssetPlan) addBlocks(ctx context.Context, x *chunk.Index, box chunk.Box
 			c.box = pixels.RowsIn(c.box, box)
 		}
 	}
-	_, err := newForesight().blocks(ctx, p.blocks, p.Chunks, func(file string, off, n int64) { p.Runs = append(p.Runs, RangePlan{file, off, n}) })
+	_, err := newArrayDryRun().blocks(ctx, p.blocks, p.Chunks, func(file string, off, n int64) { p.Runs = append(p.Runs, RangePlan{file, off, n}) })
 	return err
 }
 

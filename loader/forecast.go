@@ -152,7 +152,7 @@ func (e *Engine) Forecast(ctx context.Context, o ForecastOptions) (*Forecast, er
 	if o.World < 1 || o.Rank < 0 || o.Rank >= o.World || o.Prefetch < 1 {
 		return nil, fmt.Errorf("loader: rank %d of %d with %d batches ahead", o.Rank, o.World, o.Prefetch)
 	}
-	p := &prophet{engine: e, options: o, arrays: newForesight()}
+	p := &dryRun{engine: e, options: o, arrays: newArrayDryRun()}
 	p.out = Forecast{Epoch: o.Epoch, Samples: e.samples, Steps: e.Steps(), Rank: o.Rank, World: o.World}
 	for _, s := range e.Sources() {
 		p.out.Sources = append(p.out.Sources, SourceWork{Name: s.Name, Source: s.Source})
@@ -164,7 +164,7 @@ func (e *Engine) Forecast(ctx context.Context, o ForecastOptions) (*Forecast, er
 		return nil, err
 	}
 	if e.tiles != nil {
-		p.cache = newTileForecast(e.tiles.Bound)
+		p.cache = newTileDryRun(e.tiles.Bound)
 	}
 	for _, b := range p.blocks() {
 		if err := p.block(ctx, b); err != nil {
@@ -175,30 +175,30 @@ func (e *Engine) Forecast(ctx context.Context, o ForecastOptions) (*Forecast, er
 	return &p.out, nil
 }
 
-// prophet makes a forecast.
-type prophet struct {
+// dryRun makes a forecast.
+type dryRun struct {
 	engine  *Engine
 	options ForecastOptions
 	out     Forecast
-	cache   *tileForecast // nil where nothing is shared
-	arrays  *foresight
+	cache   *tileDryRun // nil where nothing is shared
+	arrays  *arrayDryRun
 	done    int64
 	total   int64
 	// The most bytes that a worker holds of a run of chunks, of a decoded one, and of a window to resample.
-	run, chunk, resampled int64
+	maxRun, maxChunk, maxResampled int64
 
 	early        Work // of the first three quarters
 	earlySources []SourceWork
 }
 
-// stretch is some steps in a row.
-type stretch struct{ from, end int64 }
+// stepRange is some steps in a row.
+type stepRange struct{ from, end int64 }
 
 // blocks returns the steps to look at: all, or stretches of at least two pools, spread evenly.
-func (p *prophet) blocks() []stretch {
+func (p *dryRun) blocks() []stepRange {
 	e, steps := p.engine, p.out.Steps
 	g := int64(e.spec.BatchSize)
-	out := []stretch{{0, steps}}
+	out := []stepRange{{0, steps}}
 	if p.options.Samples >= 0 && (p.options.Samples-1)/g+1 < steps {
 		n := max(p.options.Samples/g, 1)
 		blocks := int64(forecastBlocks)
@@ -212,7 +212,7 @@ func (p *prophet) blocks() []stretch {
 		out = out[:0]
 		for i := range blocks {
 			at := i * (steps / blocks)
-			out = append(out, stretch{at, min(at+n/blocks, steps)})
+			out = append(out, stepRange{at, min(at+n/blocks, steps)})
 		}
 	}
 	for _, b := range out {
@@ -222,7 +222,7 @@ func (p *prophet) blocks() []stretch {
 }
 
 // memory says what memory a run has.
-func (p *prophet) memory() error {
+func (p *dryRun) memory() error {
 	e, m := p.engine, &p.out.Memory
 	one, err := e.layout(layoutKey{rows: shuffle.LocalRows(e.spec.BatchSize, p.options.World)})
 	if err != nil {
@@ -252,7 +252,7 @@ type stepPlan struct {
 }
 
 // block looks at some steps: looked up in parallel, and counted in their order.
-func (p *prophet) block(ctx context.Context, b stretch) error {
+func (p *dryRun) block(ctx context.Context, b stepRange) error {
 	g, ctx := errgroup.WithContext(ctx)
 	workers := p.engine.options.Workers
 	ordered := make(chan *stepPlan, 2*workers)
@@ -276,7 +276,7 @@ func (p *prophet) block(ctx context.Context, b stretch) error {
 		g.Go(func() error {
 			for sp := range jobs {
 				var err error
-				if sp.rows, err = p.look(ctx, sp.step); err != nil {
+				if sp.rows, err = p.planStep(ctx, sp.step); err != nil {
 					return err
 				}
 				close(sp.done)
@@ -300,8 +300,8 @@ func (p *prophet) block(ctx context.Context, b stretch) error {
 	return g.Wait()
 }
 
-// look returns what is read for a step, substitutes of bad samples included.
-func (p *prophet) look(ctx context.Context, step int64) ([]RowPlan, error) {
+// planStep returns what is read for a step, substitutes of bad samples included.
+func (p *dryRun) planStep(ctx context.Context, step int64) ([]RowPlan, error) {
 	e, o := p.engine, p.options
 	rows, err := e.Explain(ctx, shuffle.StepTicket(o.Epoch, step, e.spec.BatchSize, o.Rank, o.World))
 	if err != nil || e.spec.BadSamples != BadReplace {
@@ -323,7 +323,7 @@ func (p *prophet) look(ctx context.Context, step int64) ([]RowPlan, error) {
 }
 
 // step counts a step.
-func (p *prophet) step(ctx context.Context, s *stepPlan) error {
+func (p *dryRun) step(ctx context.Context, s *stepPlan) error {
 	var all Work
 	for i := range s.rows {
 		r := &s.rows[i]
@@ -355,7 +355,7 @@ func (p *prophet) step(ctx context.Context, s *stepPlan) error {
 }
 
 // row counts a row.
-func (p *prophet) row(ctx context.Context, r *RowPlan) (w Work, err error) {
+func (p *dryRun) row(ctx context.Context, r *RowPlan) (w Work, err error) {
 	if r.Draw.Attempt == 0 {
 		w.Rows = 1
 		if r.Err != nil {
@@ -371,7 +371,7 @@ func (p *prophet) row(ctx context.Context, r *RowPlan) (w Work, err error) {
 		w.Opens++
 		w.Needed += int64(len(a.Chunks))
 		f := d.raster(a.Field)
-		p.holds(a, d, f)
+		p.noteWorkerMemory(a, d, f)
 		if p.cache != nil && d.sampler.Kind == TileWindow {
 			key := pixels.TileKey{Set: d.number, Column: f.TableColumn, Row: a.Row}
 			mine := p.cache.asset(a, key, &w)
@@ -412,7 +412,7 @@ func (w *Work) read(_ string, _, n int64) {
 }
 
 // arrayReads counts the reads for some chunks of an array.
-func (p *prophet) arrayReads(ctx context.Context, a *AssetPlan, chunks []ChunkPlan, w *Work) error {
+func (p *dryRun) arrayReads(ctx context.Context, a *AssetPlan, chunks []ChunkPlan, w *Work) error {
 	if a.blocks == nil {
 		return nil
 	}
@@ -421,25 +421,25 @@ func (p *prophet) arrayReads(ctx context.Context, a *AssetPlan, chunks []ChunkPl
 	return err
 }
 
-// holds notes what a worker holds for an asset: buffers, each as large as the largest that it was used for.
-func (p *prophet) holds(a *AssetPlan, d *dataset, f *pixels.Raster) {
+// noteWorkerMemory notes what a worker holds for an asset: buffers, each as large as the largest that it was used for.
+func (p *dryRun) noteWorkerMemory(a *AssetPlan, d *dataset, f *pixels.Raster) {
 	for _, r := range a.Runs {
 		if a.blocks == nil { // readers of arrays have memory of their own
-			p.run = max(p.run, r.Len)
+			p.maxRun = max(p.maxRun, r.Len)
 		}
 	}
 	for _, c := range a.Chunks {
-		p.chunk = max(p.chunk, int64(c.Decoded)+chunk.Spare)
+		p.maxChunk = max(p.maxChunk, int64(c.Decoded)+chunk.Spare)
 	}
 	if d.sampler.Kind == spec.ResizedWindow {
-		p.resampled = max(p.resampled, f.ResampledBytes(shuffle.Box{H: a.Window.H, W: a.Window.W}, p.engine.options.MaxChunkBytes))
+		p.maxResampled = max(p.maxResampled, f.ResampledBytes(shuffle.Box{H: a.Window.H, W: a.Window.W}, p.engine.options.MaxChunkBytes))
 	}
 }
 
 // finish scales the sums up to the epoch.
-func (p *prophet) finish() {
+func (p *dryRun) finish() {
 	f := &p.out
-	f.Memory.Worker = p.run + p.chunk + p.resampled + p.arrays.held
+	f.Memory.Worker = p.maxRun + p.maxChunk + p.maxResampled + p.arrays.held
 	if f.Examined < f.Steps {
 		spec := &p.engine.spec
 		rows := shuffle.RankRows(f.Samples, spec.BatchSize, f.Rank, f.World, spec.DropLast)
@@ -454,7 +454,7 @@ func (p *prophet) finish() {
 
 // scaled returns the work of an epoch that has so many times the rows. At first no tile is there: what is read and decoded
 // goes on like in the last quarter.
-func (p *prophet) scaled(all, early Work, factor float64) Work {
+func (p *dryRun) scaled(all, early Work, factor float64) Work {
 	out := all.times(factor)
 	if p.cache == nil || all.Rows == early.Rows {
 		return out
@@ -466,27 +466,27 @@ func (p *prophet) scaled(all, early Work, factor float64) Work {
 	return out
 }
 
-// tileForecast is what tiles does for one worker, without the tiles.
-type tileForecast struct {
+// tileDryRun is what tiles does for one worker, without the tiles.
+type tileDryRun struct {
 	bound, held, evicted int64
-	by                   map[pixels.TileKey]*foreseen
-	used                 list.List // of *foreseen
+	by                   map[pixels.TileKey]*plannedTile
+	used                 list.List // of *plannedTile
 }
 
-// foreseen is a tile that would be there.
-type foreseen struct {
+// plannedTile is a tile that would be there.
+type plannedTile struct {
 	key     pixels.TileKey
 	bytes   int64
 	holders int
 	place   *list.Element
 }
 
-func newTileForecast(bound int64) *tileForecast {
-	return &tileForecast{bound: bound, by: map[pixels.TileKey]*foreseen{}}
+func newTileDryRun(bound int64) *tileDryRun {
+	return &tileDryRun{bound: bound, by: map[pixels.TileKey]*plannedTile{}}
 }
 
 // asset counts the reading of an asset by a pixels.Reader that shares tiles, its mask after it, and returns the chunks that are decoded.
-func (c *tileForecast) asset(a *AssetPlan, key pixels.TileKey, w *Work) (mine []ChunkPlan) {
+func (c *tileDryRun) asset(a *AssetPlan, key pixels.TileKey, w *Work) (mine []ChunkPlan) {
 	from := 0
 	for from < len(a.Chunks) {
 		end := from
@@ -500,8 +500,8 @@ func (c *tileForecast) asset(a *AssetPlan, key pixels.TileKey, w *Work) (mine []
 	return mine
 }
 
-func (c *tileForecast) plane(chunks []ChunkPlan, key pixels.TileKey, gap int64, w *Work) []ChunkPlan {
-	var got []*foreseen
+func (c *tileDryRun) plane(chunks []ChunkPlan, key pixels.TileKey, gap int64, w *Work) []ChunkPlan {
+	var got []*plannedTile
 	var mine []ChunkPlan
 	for _, p := range chunks {
 		if p.sparse {
@@ -546,7 +546,7 @@ func (c *tileForecast) plane(chunks []ChunkPlan, key pixels.TileKey, gap int64, 
 }
 
 // get is tiles.get: nil is no room.
-func (c *tileForecast) get(key pixels.TileKey, n int64) (t *foreseen, there bool) {
+func (c *tileDryRun) get(key pixels.TileKey, n int64) (t *plannedTile, there bool) {
 	if t = c.by[key]; t != nil {
 		if t.holders++; t.place != nil {
 			c.used.Remove(t.place)
@@ -560,12 +560,12 @@ func (c *tileForecast) get(key pixels.TileKey, n int64) (t *foreseen, there bool
 			c.evicted++
 			return nil, false
 		}
-		old := c.used.Remove(last).(*foreseen)
+		old := c.used.Remove(last).(*plannedTile)
 		delete(c.by, old.key)
 		c.held -= old.bytes
 		c.evicted++
 	}
-	t = &foreseen{key: key, bytes: n, holders: 1}
+	t = &plannedTile{key: key, bytes: n, holders: 1}
 	c.by[key] = t
 	c.held += n
 	return t, false

@@ -11,14 +11,14 @@ import (
 // memory hands out batch buffers within a bound and takes them back. Buffers that come back are
 // kept for the next batch of the same size, and count within the bound.
 type memory struct {
-	alloc func(n int) Buffer
-	mu    sync.Mutex
-	freed sync.Cond // signalled when bytes come back, or a waiter gives up
-	bound int64
-	taken int64            // bytes of buffers in use and idle
-	idle  map[int][]Buffer // by size
-	idleN int64            // bytes of idle buffers
-	over  bool             // the engine is closed: nothing is kept
+	alloc  func(n int) Buffer
+	mu     sync.Mutex
+	freed  sync.Cond // signalled when bytes come back, or a waiter gives up
+	bound  int64
+	taken  int64            // bytes of buffers in use and idle
+	idle   map[int][]Buffer // by size
+	idleN  int64            // bytes of idle buffers
+	closed bool             // the engine is closed: nothing is kept
 }
 
 func newMemory(bound int64, alloc func(n int) Buffer) *memory {
@@ -82,7 +82,7 @@ func (m *memory) give(b Buffer, keep bool) {
 			invariants.Overwrite(b.Bytes())
 		}
 	}
-	if keep && !m.over {
+	if keep && !m.closed {
 		m.idle[n] = append(m.idle[n], b)
 		m.idleN += int64(n)
 	} else {
@@ -115,6 +115,6 @@ func (m *memory) trim() {
 func (m *memory) close() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.over = true
+	m.closed = true
 	m.dropIdle()
 }

@@ -21,17 +21,17 @@ import (
 
 // pointsField is a field of points, compiled.
 type pointsField struct {
-	name    string
-	most    int
-	dtype   chunk.DType // of the values
-	world   bool
-	given   *affine // for all samples
-	array   *tiledb.Array
-	attr    int
-	n, y, x int // dimensions; n may be -1
-	leftOut atomic.Int64
-	opener  Options
-	known   transforms
+	name      string
+	maxPoints int
+	dtype     chunk.DType // of the values
+	world     bool
+	fixed     *affine // for all samples
+	array     *tiledb.Array
+	attr      int
+	n, y, x   int // dimensions; n may be -1
+	leftOut   atomic.Int64
+	opener    Options
+	known     transforms
 }
 
 // openPoints opens the array of a field.
@@ -41,7 +41,7 @@ func openPoints(ctx context.Context, f Field, t Table, o Options) (*pointsField,
 	if err != nil {
 		return nil, err
 	}
-	p := &pointsField{name: f.Name, most: q.Most, world: q.In == spec.WorldPoints, array: a, n: -1, y: -1, x: -1, opener: o}
+	p := &pointsField{name: f.Name, maxPoints: q.Most, world: q.In == spec.WorldPoints, array: a, n: -1, y: -1, x: -1, opener: o}
 	if err := p.resolve(q, t); err != nil {
 		return nil, fault.WithFile(err, q.Array)
 	}
@@ -92,11 +92,11 @@ func (p *pointsField) resolve(q *spec.Points, t Table) error {
 	}
 	if q.Transform != nil {
 		var err error
-		if p.given, err = newAffine(*q.Transform); err != nil {
+		if p.fixed, err = newAffine(*q.Transform); err != nil {
 			return err
 		}
 	}
-	if _, cube := t.(*rows.Array); cube && p.world && p.given == nil {
+	if _, cube := t.(*rows.Array); cube && p.world && p.fixed == nil {
 		return bad(fault.Unsupported, "arrays have no transform: name one for points in %q", spec.WorldPoints)
 	}
 	return nil
@@ -127,11 +127,11 @@ func (a *affine) pixel(x, y float64) (col, row float64) {
 // transforms remembers those of files.
 type transforms struct {
 	mu sync.Mutex
-	by map[rasterPlace]*affine
+	by map[rasterKey]*affine
 }
 
-// rasterPlace tells the rasters of one file apart.
-type rasterPlace struct {
+// rasterKey tells the rasters of one file apart.
+type rasterKey struct {
 	uri    string
 	offset int64
 }
@@ -139,12 +139,12 @@ type rasterPlace struct {
 // maxTransforms bounds the transforms kept.
 const maxTransforms = 1 << 14
 
-// affine returns the transform of an asset: the given one, or that in its file's header.
+// affine returns the transform of an asset: the fixed one, or that in its file's header.
 func (p *pointsField) affine(ctx context.Context, a catalog.Asset) (*affine, error) {
-	if p.given != nil {
-		return p.given, nil
+	if p.fixed != nil {
+		return p.fixed, nil
 	}
-	place := rasterPlace{a.URI, a.Offset}
+	place := rasterKey{a.URI, a.Offset}
 	p.known.mu.Lock()
 	t := p.known.by[place]
 	p.known.mu.Unlock()
@@ -164,7 +164,7 @@ func (p *pointsField) affine(ctx context.Context, a catalog.Asset) (*affine, err
 	p.known.mu.Lock()
 	defer p.known.mu.Unlock()
 	if p.known.by == nil || len(p.known.by) >= maxTransforms {
-		p.known.by = map[rasterPlace]*affine{}
+		p.known.by = map[rasterKey]*affine{}
 	}
 	p.known.by[place] = t
 	return t, nil
@@ -255,16 +255,16 @@ func (p *pointsField) cutRow(b tiledb.Box, n int64) bool {
 
 // pointRows are the points of a batch.
 type pointRows struct {
-	places []byte // (n k 2) float32
+	coords []byte // (n k 2) float32
 	values []byte // (n k)
 	counts []byte // (n) int64
 }
 
 // rowBytes returns the bytes of a row of the field's tensors.
-func (p *pointsField) rowBytes() int { return p.most*(8+p.dtype.Size()) + 8 }
+func (p *pointsField) rowBytes() int { return p.maxPoints*(8+p.dtype.Size()) + 8 }
 
 func (p *pointsField) make(rows int) pointRows {
-	r := pointRows{make([]byte, rows*p.most*8), make([]byte, rows*p.most*p.dtype.Size()), make([]byte, rows*8)}
+	r := pointRows{make([]byte, rows*p.maxPoints*8), make([]byte, rows*p.maxPoints*p.dtype.Size()), make([]byte, rows*8)}
 	for k := range rows {
 		p.clear(&r, k)
 	}
@@ -273,9 +273,9 @@ func (p *pointsField) make(rows int) pointRows {
 
 // clear makes padding of a row.
 func (p *pointsField) clear(r *pointRows, k int) {
-	places, z := r.places[k*p.most*8:(k+1)*p.most*8], p.most*p.dtype.Size()
-	for i := 0; i < len(places); i += 4 {
-		binary.LittleEndian.PutUint32(places[i:], math.Float32bits(-1))
+	coords, z := r.coords[k*p.maxPoints*8:(k+1)*p.maxPoints*8], p.maxPoints*p.dtype.Size()
+	for i := 0; i < len(coords); i += 4 {
+		binary.LittleEndian.PutUint32(coords[i:], math.Float32bits(-1))
 	}
 	clear(r.values[k*z : (k+1)*z])
 	clear(r.counts[k*8 : (k+1)*8])
@@ -309,18 +309,18 @@ func (p *pointsField) read(ctx context.Context, r *tiledb.Reader, to *pointRows,
 		if !(y >= 0 && y < float64(win.H) && x >= 0 && x < float64(win.W)) {
 			continue
 		}
-		if count < p.most {
+		if count < p.maxPoints {
 			y, x = y*float64(height)/float64(win.H), x*float64(width)/float64(win.W)
 			y, x = turnPoint(turn, y, x, float64(height), float64(width))
-			o := (k*p.most + count) * 8
-			binary.LittleEndian.PutUint32(to.places[o:], math.Float32bits(float32(y)))
-			binary.LittleEndian.PutUint32(to.places[o+4:], math.Float32bits(float32(x)))
-			copy(to.values[(k*p.most+count)*size:][:size], cells.Values[0].Data[i*size:])
+			o := (k*p.maxPoints + count) * 8
+			binary.LittleEndian.PutUint32(to.coords[o:], math.Float32bits(float32(y)))
+			binary.LittleEndian.PutUint32(to.coords[o+4:], math.Float32bits(float32(x)))
+			copy(to.values[(k*p.maxPoints+count)*size:][:size], cells.Values[0].Data[i*size:])
 		}
 		count++
 	}
 	binary.LittleEndian.PutUint64(to.counts[8*k:], uint64(count))
-	return int64(max(count-p.most, 0)), nil
+	return int64(max(count-p.maxPoints, 0)), nil
 }
 
 // turnPoint moves a point as row.turned moves pixels of a window of h by w.
@@ -390,7 +390,7 @@ func (u unit) points(r *pixels.Reader, d *dataset, draw *shuffle.Draw) error {
 			return fault.WithFile(rows.InField(f.name, err), f.array.URI())
 		}
 		if left > 0 && e.sets[0].points[i].leftOut.Add(left) == left {
-			e.options.Logger.Warn("a window has more points than there is room for; LeftOut counts them", "field", f.name, "most", f.most, "points", int64(f.most)+left)
+			e.options.Logger.Warn("a window has more points than there is room for; LeftOut counts them", "field", f.name, "most", f.maxPoints, "points", int64(f.maxPoints)+left)
 		}
 		return nil
 	})
@@ -400,9 +400,9 @@ func (u unit) points(r *pixels.Reader, d *dataset, draw *shuffle.Draw) error {
 func (p *Pending) pointTensors() (out []Tensor) {
 	n := int64(p.batch.Rows)
 	for i, f := range p.engine.sets[0].points {
-		k, r := int64(f.most), p.points[i]
+		k, r := int64(f.maxPoints), p.points[i]
 		out = append(out,
-			Tensor{Name: f.name, DType: chunk.Float32, Axes: []string{"n", "k", "yx"}, Shape: []int64{n, k, 2}, Data: r.places},
+			Tensor{Name: f.name, DType: chunk.Float32, Axes: []string{"n", "k", "yx"}, Shape: []int64{n, k, 2}, Data: r.coords},
 			Tensor{Name: f.name + spec.PointValues, DType: f.dtype, Axes: []string{"n", "k"}, Shape: []int64{n, k}, Data: r.values},
 			Tensor{Name: f.name + spec.PointCount, DType: chunk.Int64, Axes: []string{"n"}, Shape: []int64{n}, Data: r.counts})
 	}
@@ -419,7 +419,7 @@ func (p *Pending) clearPoints(k int) {
 // pointInfos are what pointTensors gives for a batch of one row.
 func (e *Engine) pointInfos() (out []FieldInfo) {
 	for _, f := range e.sets[0].points {
-		k := int64(f.most)
+		k := int64(f.maxPoints)
 		out = append(out,
 			FieldInfo{f.name, "points", chunk.Float32, []int64{1, k, 2}, []string{"n", "k", "yx"}},
 			FieldInfo{f.name + spec.PointValues, "points", f.dtype, []int64{1, k}, []string{"n", "k"}},

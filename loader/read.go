@@ -238,13 +238,13 @@ func openFile(ctx context.Context, o Options, path string, hasHeader bool, heade
 	}
 	a, _, err := catalog.OpenSmall(ctx, o.Opener, path, source.Known{}, o.MaxChunkBytes)
 	if k := fault.KindOf(err); k == fault.Corrupt || k == fault.Unsupported {
-		err = cmp.Or(many(ctx, o, path), err)
+		err = cmp.Or(errNotOneRaster(ctx, o, path), err)
 	}
 	return a, err
 }
 
-// many is the error about a path that is no raster because it holds many; nil if it is something else.
-func many(ctx context.Context, o Options, path string) error {
+// errNotOneRaster is the error about a path that is no raster because it holds many; nil if it is something else.
+func errNotOneRaster(ctx context.Context, o Options, path string) error {
 	what := ""
 	switch {
 	case tiledb.Is(ctx, o.Opener, path):

@@ -14,11 +14,11 @@ import (
 
 // valueField is a field of numbers or texts.
 type valueField struct {
-	name   string
-	column int
-	kind   catalog.Kind // Int, Float or Text
-	to     chunk.DType  // of the tensor; Invalid for text
-	asked  bool         // to is what the spec asks for
+	name     string
+	column   int
+	kind     catalog.Kind // Int, Float or Text
+	to       chunk.DType  // of the tensor; Invalid for text
+	fromSpec bool         // to is what the spec asks for
 }
 
 // newValueField compiles a field whose column holds numbers or texts.
@@ -34,7 +34,7 @@ func newValueField(f Field, column int, kind catalog.Kind) valueField {
 	}
 	if (f.Kind == spec.NumberField || f.Kind == spec.ArrayField) && f.DType != "native" {
 		v.to, _ = chunk.ParseDType(f.DType) // Validate knows it
-		v.asked = true
+		v.fromSpec = true
 	}
 	return v
 }

@@ -285,7 +285,7 @@ func (p *Pending) units(k int, visit func(unit) bool) {
 			}
 		}
 	}
-	if e.rides() {
+	if e.hasMetadataUnit() {
 		visit(unit{p, k, -1, 0})
 	}
 }
@@ -326,7 +326,7 @@ type rowErrors struct {
 func (r *rowErrors) worst() error {
 	err := r.all
 	for _, e := range r.steps {
-		if e != nil && weighs(e, err) {
+		if e != nil && outranks(e, err) {
 			err = e
 		}
 	}
@@ -352,14 +352,14 @@ func (p *Pending) fail(u unit, err error) {
 		}
 		at = &r.steps[u.step]
 	}
-	if weighs(err, *at) {
+	if outranks(err, *at) {
 		*at = err
 	}
 }
 
-// weighs reports whether of two errors of a row the first is the one to tell, whichever came first: one that is
+// outranks reports whether of two errors of a row the first is the one to tell, whichever came first: one that is
 // not the sample's fault, which no policy covers, and else that of the lesser text.
-func weighs(err, other error) bool {
+func outranks(err, other error) bool {
 	if other == nil {
 		return true
 	}

@@ -9,8 +9,8 @@ import (
 	"github.com/chaski-eo/chaski/loader/pixels"
 )
 
-// foresight says what a worker reads of arrays, without reading it: it has plans where a pixels.Reader has readers.
-type foresight struct {
+// arrayDryRun says what a worker reads of arrays, without reading it: it has plans where a pixels.Reader has readers.
+type arrayDryRun struct {
 	arrays []plannedArray // the last used in front
 	held   int64          // the most memory of those readers
 }
@@ -21,10 +21,10 @@ type plannedArray struct {
 	plan  chunk.BlockPlan
 }
 
-func newForesight() *foresight { return &foresight{} }
+func newArrayDryRun() *arrayDryRun { return &arrayDryRun{} }
 
 // plan mirrors the reader of pixels.Reader.
-func (f *foresight) plan(a chunk.BlockPlanner) chunk.BlockPlan {
+func (f *arrayDryRun) plan(a chunk.BlockPlanner) chunk.BlockPlan {
 	k := slices.IndexFunc(f.arrays, func(p plannedArray) bool { return p.array == a })
 	if k < 0 {
 		f.arrays = slices.Insert(f.arrays[:min(len(f.arrays), pixels.MaxArrays-1)], 0, plannedArray{a, a.Plan()})
@@ -37,7 +37,7 @@ func (f *foresight) plan(a chunk.BlockPlanner) chunk.BlockPlan {
 }
 
 // hold notes the memory of the readers.
-func (f *foresight) hold() {
+func (f *arrayDryRun) hold() {
 	n := int64(0)
 	for _, p := range f.arrays {
 		n += p.plan.Held()
@@ -47,7 +47,7 @@ func (f *foresight) hold() {
 
 // blocks calls read for every range of a file that is read for some chunks of an image of an array. It is not exact where that
 // depends on what is read, and of an array that has no plans, whose reads are unknown.
-func (f *foresight) blocks(ctx context.Context, b *chunk.Blocks, chunks []ChunkPlan, read func(file string, off, n int64)) (exact bool, err error) {
+func (f *arrayDryRun) blocks(ctx context.Context, b *chunk.Blocks, chunks []ChunkPlan, read func(file string, off, n int64)) (exact bool, err error) {
 	a, ok := b.Array.(chunk.BlockPlanner)
 	if !ok {
 		return false, nil
@@ -75,7 +75,7 @@ func (f *foresight) blocks(ctx context.Context, b *chunk.Blocks, chunks []ChunkP
 }
 
 // points is blocks for the points of a row, and sets Exact.
-func (f *foresight) points(ctx context.Context, p *PointsPlan, read func(file string, off, n int64)) (err error) {
+func (f *arrayDryRun) points(ctx context.Context, p *PointsPlan, read func(file string, off, n int64)) (err error) {
 	if p.box == nil {
 		return nil
 	}
