@@ -21,24 +21,26 @@ import (
 	"github.com/chaski-eo/chaski/store/catalog"
 )
 
-// Engine serves the tickets of one spec: a dataset, compiled fields, and the workers and memory
-// that all its tickets share. It is safe for concurrent use.
+// Engine serves the tickets of one spec. It holds the dataset, the compiled fields, and the workers
+// and memory that all tickets share. It is safe for concurrent use.
 type Engine struct {
-	spec     Spec
-	hash     string
-	run      shuffle.Parts
-	options  Options
-	sets     []*dataset // of the spec's sources, in order
-	leaves   []*dataset // of the plan's datasets: a set is several of them where it has strata
-	plan     *shuffle.Plan
-	samples  int64            // N
-	perRow   int              // units of a row
-	native   []bool           // by raster field: it may be sent in its native dtype
-	rasters  []*pixels.Raster // of the first set: what tensors look like, which is the same in all
-	values   []valueField
-	infos    []FieldInfo
-	memory   *memory
-	tiles    *pixels.TileCache // where windows come tile by tile, else nil
+	spec    Spec
+	hash    string
+	run     shuffle.Parts
+	options Options
+	sets    []*dataset // one for each source that is no mixture, in the order of the spec
+	leaves  []*dataset // for each dataset of the plan, its source: a source with strata has several
+	plan    *shuffle.Plan
+	samples int64            // N, the samples of an epoch
+	perRow  int              // units of one row of a batch
+	native  []bool           // for each raster field: it may be sent in its native dtype
+	rasters []*pixels.Raster // of the first source; tensors have the same shape in all sources
+	values  []valueField
+	infos   []FieldInfo
+	memory  *memory
+	tiles   *pixels.TileCache // nil unless a sampler reads windows tile by tile
+	// layoutMu guards layouts. The dispatcher and callers of BatchesFit and BatchBytes ask for
+	// layouts at the same time.
 	layoutMu sync.Mutex
 	layouts  map[layoutKey]*layout
 	queue    queue
@@ -49,7 +51,7 @@ type Engine struct {
 	closeErr error
 }
 
-// FieldInfo says what a tensor of a batch looks like for a batch of one row.
+// FieldInfo describes one tensor of a batch, for a batch of one row.
 type FieldInfo struct {
 	Name  string      `json:"name"`
 	Kind  string      `json:"kind"`  // "raster", "int", "float", "text", "mask" or "points"
@@ -58,7 +60,8 @@ type FieldInfo struct {
 	Axes  []string    `json:"axes"`  // "n", "b", "(h w)", ...
 }
 
-// Open opens the spec's dataset and compiles its fields. Errors about files are of package fault.
+// Open opens the spec's dataset and compiles its fields. Errors about files are fault errors;
+// errors about the spec have no kind.
 func Open(ctx context.Context, spec Spec, o Options) (*Engine, error) {
 	spec.AllFields = spec.AllFields || len(spec.Fields) == 0
 	spec = spec.WithDefaults()
@@ -84,7 +87,8 @@ func Open(ctx context.Context, spec Spec, o Options) (*Engine, error) {
 	return e, nil
 }
 
-// newEngine compiles a spec for a table, which it owns once it returns without an error.
+// newEngine compiles a spec for an open table. The engine owns the table only if newEngine returns
+// no error.
 func newEngine(ctx context.Context, spec Spec, o Options, t Table) (*Engine, error) {
 	e, err := openEngine(ctx, spec, o, func(context.Context, Source, []Field) (Table, error) { return t, nil })
 	if err != nil {
@@ -93,7 +97,8 @@ func newEngine(ctx context.Context, spec Spec, o Options, t Table) (*Engine, err
 	return e, nil
 }
 
-// openEngine compiles a spec, and opens its tables. With an error it returns what it had opened.
+// openEngine compiles a spec and opens its tables. If it fails it still returns the engine, so that
+// the caller can close the tables that were opened.
 func openEngine(ctx context.Context, spec Spec, o Options, open rows.Opener) (*Engine, error) {
 	e := &Engine{spec: spec, options: o, layouts: map[layoutKey]*layout{}, units: make(chan unit, unitsAhead)}
 	if err := e.compile(ctx, open); err != nil {
@@ -104,7 +109,8 @@ func openEngine(ctx context.Context, spec Spec, o Options, open rows.Opener) (*E
 	if err := e.setHash(); err != nil {
 		return e, err
 	}
-	// One row must fit; whether a ticket's rows do is known when it comes.
+	// At least one row must fit into the memory. Whether all rows of a ticket fit is checked when
+	// the ticket comes, because its number of rows is not known before.
 	one, err := e.layout(layoutKey{rows: 1})
 	if err != nil {
 		return e, err
@@ -117,17 +123,18 @@ func openEngine(ctx context.Context, spec Spec, o Options, open rows.Opener) (*E
 			}
 		}
 	}
-	e.memory = newMemory(e.options.MemoryBytes, o.Alloc) // less the tiles
+	e.memory = newMemory(e.options.MemoryBytes, o.Alloc) // makeTiles has already subtracted the decoded tiles
 	e.start()
 	return e, nil
 }
 
-// autoBatches is the batches that the default memory has room for: two in the making, the one that the caller has, and
-// one that is on its way to the caller.
+// autoBatches is how many batches the default memory holds: two that workers fill, the one that the
+// caller holds, and one on its way to the caller. 2 + 1 + 1 = 4.
 const autoBatches = 4
 
-// setMemory chooses the memory where the user has not. A file says how large its chips are, and so how large a batch is:
-// the memory of the machine bounds what it can ask for.
+// setMemory chooses the memory if the user did not. A file declares the size of its chips and so
+// the size of a batch, so a quarter of the machine's memory is the most that it can claim (or
+// DefaultMemoryBytes, if that is more).
 func (e *Engine) setMemory() {
 	if e.options.MemoryBytes != 0 {
 		return
@@ -135,13 +142,16 @@ func (e *Engine) setMemory() {
 	most := max(DefaultMemoryBytes, procs.Memory()/4)
 	e.options.MemoryBytes = most
 	batch := e.BatchBytes()
+	// The comparison divides instead of multiplying, because autoBatches*batch could overflow.
+	// Batches that do not fit keep the upper bound.
 	if batch == 0 || batch > (most-min(e.poolBytes(), most))/autoBatches {
 		return
 	}
 	e.options.MemoryBytes = max(DefaultMemoryBytes, autoBatches*batch+e.poolBytes())
 }
 
-// poolBytes returns the memory for decoded tiles of two pools of every dataset, since one ends while the next begins.
+// poolBytes returns the bytes of decoded tiles that two pools of every dataset need. It counts two
+// because the next pool begins while workers still read from the last one.
 func (e *Engine) poolBytes() int64 {
 	need := int64(0)
 	for _, d := range e.sets {
@@ -152,7 +162,8 @@ func (e *Engine) poolBytes() int64 {
 	return need
 }
 
-// makeTiles takes memory for decoded tiles out of that of batches, half of it at most.
+// makeTiles sets aside memory for decoded tiles. It takes at most half of the memory, so that
+// batches keep the other half.
 func (e *Engine) makeTiles() {
 	need := e.poolBytes()
 	if need == 0 {
@@ -160,9 +171,12 @@ func (e *Engine) makeTiles() {
 	}
 	most := e.options.MemoryBytes / 2
 	if need > 2*most {
-		e.options.Logger.Warn("a pool of tiles is over half of the memory: tiles will be decoded more than once", "pool bytes", need/2, "memory bytes", e.options.MemoryBytes)
+		e.options.Logger.Warn("a pool of tiles is over half of the memory: tiles will be decoded more than once",
+			"pool bytes", need/2, "memory bytes", e.options.MemoryBytes)
 	}
 	e.tiles = pixels.NewTileCache(min(need, most))
+	// Tiles and batches share one bound, so the tiles must be subtracted before newMemory is
+	// called.
 	e.options.MemoryBytes -= e.tiles.Bound
 }
 
@@ -182,7 +196,8 @@ func (e *Engine) compile(ctx context.Context, open rows.Opener) error {
 	if err != nil {
 		return err
 	}
-	e.plan, err = shuffle.NewPlan(shuffle.Spec{Seed: e.spec.Seed, Shuffle: e.spec.Shuffle, Source: top, Take: e.spec.Take})
+	e.plan, err = shuffle.NewPlan(shuffle.Spec{Seed: e.spec.Seed, Shuffle: e.spec.Shuffle, Source: top,
+		Take: e.spec.Take})
 	if err != nil {
 		return fmt.Errorf("spec: %w", err)
 	}
@@ -196,6 +211,8 @@ func (e *Engine) compile(ctx context.Context, open rows.Opener) error {
 	}
 	e.native = make([]bool, len(e.rasters))
 	for i, r := range e.rasters {
+		// A native tensor carries one arithmetic for all its rows, so every source must share it.
+		// Resampled windows are never native, because their pixels are computed, not copied.
 		e.native[i] = true
 		for _, d := range e.sets {
 			e.native[i] = e.native[i] && d.rasters[i].SameArithmetic(r) && !d.resamples(i)
@@ -204,20 +221,23 @@ func (e *Engine) compile(ctx context.Context, open rows.Opener) error {
 	return nil
 }
 
-// hasMetadataUnit reports whether anything but rasters comes with a row.
+// hasMetadataUnit reports whether each row has a unit with field -1, which reads the metadata
+// columns, the points and the window of the row.
 func (e *Engine) hasMetadataUnit() bool {
 	return len(e.values) > 0 || len(e.sets[0].points) > 0 || e.spec.Windows
 }
 
-// unitsAhead is how many units wait for workers: enough that a worker, when it takes one, rarely has to
-// wake the goroutine that hands them out.
+// unitsAhead is how many units wait for workers. With fewer, a worker that takes a unit would often
+// have to wake the dispatcher.
 const unitsAhead = 256
 
-// setHash names the spec on this data: its JSON without the places of the data, and the fingerprints of
-// all sources.
+// setHash computes the spec hash: the hash of the spec's JSON without the paths of the data, and of
+// the fingerprints of all sources.
 func (e *Engine) setHash() error {
+	// A moved dataset must keep its hash, so paths are left out. The order's version is part of it,
+	// because a state must not resume in another order.
 	sp := e.spec.Placeless()
-	for _, v := range e.values { // the others' kind is in the fingerprint
+	for _, v := range e.values { // the kinds of the other fields are in the fingerprint
 		if v.fromSpec {
 			sp.Fields[v.column].Kind = spec.NumberField
 		}
@@ -238,13 +258,18 @@ func (e *Engine) setHash() error {
 	return err
 }
 
-// fillsFloats reports whether a field's nodata was kept by versions of this package that filled it only with Fill or
-// Normalize. Their states must not go on here, with other pixels: the spec hash differs.
+// fillsFloats reports whether a raster field fills nodata that older versions kept unless Fill or
+// Normalize was set. It changes the spec hash, so that a state of an older version is refused
+// instead of resumed with other pixels.
 func (e *Engine) fillsFloats() bool {
-	return slices.ContainsFunc(e.sets, func(d *dataset) bool { return slices.ContainsFunc(d.rasters, (*pixels.Raster).FillsFloats) })
+	return slices.ContainsFunc(e.sets, func(d *dataset) bool {
+		return slices.ContainsFunc(d.rasters,
+			(*pixels.Raster).FillsFloats)
+	})
 }
 
-// digest names what of the data the order depends on beside the fingerprints, or is empty.
+// digest returns a hash of the data, beyond the fingerprints, that the order depends on: selected
+// rows, weights, sizes. It is empty if there is none.
 func (e *Engine) digest() string {
 	var h xxh3.Hasher
 	chosen := false
@@ -266,12 +291,13 @@ func (e *Engine) Spec() Spec { return e.spec }
 // Hash returns the spec hash: equal for equal specs on equal data.
 func (e *Engine) Hash() string { return e.hash }
 
-// State returns the state at the begin of a run.
+// State returns the state at the start of a run.
 func (e *Engine) State() shuffle.State {
 	return shuffle.State{Version: shuffle.Version, Spec: e.hash, Seed: e.spec.Seed, Run: e.run}
 }
 
-// Fingerprint returns the dataset's fingerprint, or that of all fingerprints of a mixture's.
+// Fingerprint returns the dataset's fingerprint. For a mixture it is a hash of the fingerprints of
+// all sources.
 func (e *Engine) Fingerprint() string {
 	if len(e.sets) == 1 {
 		return e.sets[0].table.Fingerprint()
@@ -284,7 +310,8 @@ func (e *Engine) Fingerprint() string {
 	return fmt.Sprintf("%016x%016x", sum.Hi, sum.Lo)
 }
 
-// Plan returns the plan of the order: what stands at a position. Its datasets are those of Sources.
+// Plan returns the plan of the order, which says what stands at each position. SourceInfo.Datasets
+// maps its datasets to sources.
 func (e *Engine) Plan() *shuffle.Plan { return e.plan }
 
 // Len returns N, the samples of an epoch.
@@ -293,10 +320,10 @@ func (e *Engine) Len() int64 { return e.samples }
 // Steps returns the steps of an epoch.
 func (e *Engine) Steps() int64 { return shuffle.Steps(e.samples, e.spec.BatchSize, e.spec.DropLast) }
 
-// Fields returns what the tensors of a batch look like, in their order.
+// Fields describes the tensors of a batch, in the order of the spec's fields.
 func (e *Engine) Fields() []FieldInfo { return e.infos }
 
-// Trim frees the batch memory that is kept for the next batches: for an engine that is not used for a
+// Trim frees the idle batch memory and the idle decoded tiles. Call it before an engine rests for a
 // while.
 func (e *Engine) Trim() {
 	e.memory.trim()
@@ -305,10 +332,11 @@ func (e *Engine) Trim() {
 	}
 }
 
-// Close stops the workers and closes the dataset. Batches that were not released stay valid;
-// tickets that are not done end with an error.
+// Close stops the workers and closes the dataset. Batches that were not released stay valid.
+// Unfinished tickets end with ErrClosed. Further calls return the same error.
 func (e *Engine) Close() error {
 	e.closing.Do(func() {
+		// Workers must end before the tables close, because they read from them.
 		e.stop()
 		e.done.Wait()
 		e.memory.close()
@@ -321,13 +349,13 @@ func (e *Engine) Close() error {
 	return e.closeErr
 }
 
-// layoutKey is what the memory of a batch depends on.
+// layoutKey is what the layout of a batch's memory depends on.
 type layoutKey struct {
 	rows   int
 	native bool
 }
 
-// layout is where everything stands in the memory of a batch of some rows.
+// layout says where each tensor lies in the memory of a batch.
 type layout struct {
 	rasters []rasterLayout
 	bytes   int
@@ -336,22 +364,25 @@ type layout struct {
 type rasterLayout struct {
 	plan      *einops.Plan
 	dtype     chunk.DType
-	data, end int // bytes of the tensor
-	mask      int // first byte of the mask (validity, or where the receiver fills), or -1
+	data, end int // byte range of the tensor in the memory
+	mask      int // first byte of the validity or of the receiver's mask, or -1
 	native    bool
 }
 
-// rowBytes and valueBytes are about what a row, and a number or text of it, take beside the tensors of a batch,
-// windowBytes what its window takes. They are accounted for by leaving as much room in front of the tensors.
 const (
+	// These are estimates of what a row, one value of a metadata column, and a window take beside
+	// the tensors. The layout leaves as much room in front of the tensors, so that they count too.
 	rowBytes    = 48
 	valueBytes  = 64
-	windowBytes = 4 * 8
+	windowBytes = 4 * 8 // y, x, height and width as int64
 )
 
-// maxLayouts bounds the layouts kept; a run has one or two.
+// maxLayouts bounds the layouts that are kept. A run has one or two: full batches, and the last one
+// of an epoch. The bound is for servers, whose clients choose the rows of a ticket.
 const maxLayouts = 64
 
+// layout returns the layout of a batch, made once for each key. It fails with kind limit if the
+// batch is over the memory.
 func (e *Engine) layout(key layoutKey) (*layout, error) {
 	e.layoutMu.Lock()
 	defer e.layoutMu.Unlock()
@@ -359,7 +390,8 @@ func (e *Engine) layout(key layoutKey) (*layout, error) {
 		return l, nil
 	}
 	l := &layout{}
-	// What a batch has beside its tensors counts too, or a spec without rasters would have no bound.
+	// The memory beside the tensors counts too, otherwise a spec without rasters would have no
+	// bound. The layout leaves that much room in front of the tensors to account for it.
 	beside := rowBytes + valueBytes*len(e.values)*max(e.sets[0].steps, 1) + e.pointBytes()
 	if e.spec.Windows {
 		beside += windowBytes
@@ -373,6 +405,7 @@ func (e *Engine) layout(key layoutKey) (*layout, error) {
 			return nil, err
 		}
 	}
+	// A layout is cheap to make again, so all are dropped rather than the oldest looked for.
 	if len(e.layouts) >= maxLayouts {
 		clear(e.layouts)
 	}
@@ -380,14 +413,14 @@ func (e *Engine) layout(key layoutKey) (*layout, error) {
 	return l, nil
 }
 
-// overMemory is the error for rows of a batch, which are what each says, that are over the memory of batches.
+// overMemory returns the error for a batch that is over the memory. each describes one row of it.
 func overMemory(part string, rows int, each string, bound int64) error {
 	return fault.New(fault.Limit, part, fault.NoOffset,
 		"%d rows%s are over the %d bytes of batch memory: raise the memory, or take smaller batches", rows, each, bound)
 }
 
-// add places a field's tensor, and its mask if it has one. It refuses what passes the bound before
-// any product can overflow.
+// add places a field's tensor, and its mask if it has one. It checks the bound first, so that no
+// later product can overflow.
 func (l *layout) add(r *pixels.Raster, key layoutKey, native bool, bound int64) error {
 	if need := pixels.BoundedBytes(bound, key.rows, max(r.Steps, 1), len(r.Picked), r.H, r.W, r.To.Size()); need < 0 {
 		each := fmt.Sprintf(" of (%d, %d, %d) %s", len(r.Picked), r.H, r.W, r.To)
@@ -416,11 +449,12 @@ func (l *layout) add(r *pixels.Raster, key layoutKey, native bool, bound int64) 
 	return nil
 }
 
-// MemoryBytes returns the memory of batches, in bytes: Options.MemoryBytes or its default, less that of decoded tiles.
+// MemoryBytes returns the bytes of memory for batches: Options.MemoryBytes or its default, less
+// those for decoded tiles.
 func (e *Engine) MemoryBytes() int64 { return e.options.MemoryBytes }
 
-// BatchesFit returns how many batches of so many rows the memory holds, at least one. If it holds none, that is an error of
-// kind limit.
+// BatchesFit returns how many batches of a number of rows fit into the memory: at least one. If
+// none fits it returns an error of kind limit.
 func (e *Engine) BatchesFit(rows int) (int64, error) {
 	l, err := e.layout(layoutKey{rows: rows})
 	if err != nil {
@@ -429,10 +463,11 @@ func (e *Engine) BatchesFit(rows int) (int64, error) {
 	return e.options.MemoryBytes / max(int64(l.bytes), 1), nil
 }
 
-// BatchBytes returns the memory that the largest batch takes: one of all rows of a step, in bytes; or
-// 0 if the memory of the engine has no room for that.
+// BatchBytes returns the bytes of the largest batch, which has all rows of a step. It returns 0 if
+// the memory cannot hold it.
 func (e *Engine) BatchBytes() int64 {
 	n := 0
+	// Both layouts must be compared, because a native one has smaller samples but always a mask.
 	for _, native := range []bool{false, true} {
 		l, err := e.layout(layoutKey{e.spec.BatchSize, native})
 		if err != nil {
@@ -443,11 +478,12 @@ func (e *Engine) BatchBytes() int64 {
 	return int64(n)
 }
 
-// describe notes what the tensors of a batch of one row look like, in the order of the fields.
+// describe fills infos with the tensors of a batch of one row, in the order of the fields.
 func (e *Engine) describe(one *layout) {
 	e.inOrder(func(i int) {
 		r, p := e.rasters[i], one.rasters[i].plan
-		info := FieldInfo{Name: r.Name, Kind: catalog.Raster.String(), DType: r.To, Shape: pixels.Int64s(p.Shape), Axes: p.Axes}
+		info := FieldInfo{Name: r.Name, Kind: catalog.Raster.String(), DType: r.To, Shape: pixels.Int64s(p.Shape),
+			Axes: p.Axes}
 		e.infos = append(e.infos, info)
 		if r.Validity != "" {
 			info.Name, info.Kind, info.DType = r.Validity, "mask", chunk.Uint8
@@ -460,18 +496,21 @@ func (e *Engine) describe(one *layout) {
 	})
 	e.infos = append(e.infos, e.pointInfos()...)
 	if len(e.spec.Sources) > 0 {
-		e.infos = append(e.infos, FieldInfo{Name: spec.SourceColumn, Kind: catalog.Int.String(), DType: chunk.Int64, Shape: []int64{1}, Axes: []string{"n"}})
+		e.infos = append(e.infos, FieldInfo{Name: spec.SourceColumn, Kind: catalog.Int.String(), DType: chunk.Int64,
+			Shape: []int64{1}, Axes: []string{"n"}})
 	}
 	if e.spec.Windows {
-		e.infos = append(e.infos, FieldInfo{Name: spec.WindowMember, Kind: catalog.Int.String(), DType: chunk.Int64, Shape: []int64{1, 4}, Axes: windowAxes})
+		e.infos = append(e.infos, FieldInfo{Name: spec.WindowMember, Kind: catalog.Int.String(), DType: chunk.Int64,
+			Shape: []int64{1, 4}, Axes: windowAxes})
 	}
 	if t := e.spec.Sequence(); t != nil {
 		shape, axes := e.valueShape(1)
-		e.infos = append(e.infos, FieldInfo{Name: t.Validity, Kind: "mask", DType: chunk.Uint8, Shape: shape, Axes: axes})
+		e.infos = append(e.infos, FieldInfo{Name: t.Validity, Kind: "mask", DType: chunk.Uint8, Shape: shape,
+			Axes: axes})
 	}
 }
 
-// valueShape returns the shape and axes of what rides along with rows.
+// valueShape returns the shape and axes of a metadata column: (n), or (n, t) for sequences.
 func (e *Engine) valueShape(rows int) ([]int64, []string) {
 	if n := e.sets[0].steps; n > 0 {
 		return []int64{int64(rows), int64(n)}, []string{"n", "t"}
@@ -479,7 +518,7 @@ func (e *Engine) valueShape(rows int) ([]int64, []string) {
 	return []int64{int64(rows)}, []string{"n"}
 }
 
-// inOrder visits raster and value fields in the order of the spec.
+// inOrder visits raster fields and metadata columns in the order of the spec.
 func (e *Engine) inOrder(raster, value func(i int)) {
 	r, v := 0, 0
 	for i := range spec.RowFields(e.spec.Fields) {
@@ -493,13 +532,15 @@ func (e *Engine) inOrder(raster, value func(i int)) {
 	}
 }
 
-// ID returns what names a row of the table that a dataset of the plan is made of, and its errors: see
-// catalog.Table.ID. dataset is below shuffle.Plan.Datasets, row below the length of its table.
+// ID returns the name of a row of the table behind a dataset of the plan: see catalog.Table.ID,
+// also for its errors. dataset is less than shuffle.Plan.Datasets, row less than the length of its
+// table.
 func (e *Engine) ID(ctx context.Context, dataset int, row int64) (string, error) {
 	return e.leaves[dataset].table.ID(ctx, row)
 }
 
-// fetchers returns how many goroutines do units.
+// fetchers returns how many goroutines run units: more than Workers if files are remote, since most
+// of them then wait for bytes.
 func (e *Engine) fetchers() int {
 	remote := slices.ContainsFunc(e.sets, func(d *dataset) bool { return d.remote })
 	return e.options.Readers(e.options.Workers, remote)
