@@ -20,19 +20,20 @@ import (
 	"github.com/chaski-eo/chaski/store/catalog"
 )
 
-// ErrClosed is the error of tickets that an engine had not finished when it was closed.
+// ErrClosed is the error of tickets that were unfinished when the engine was closed.
 var ErrClosed = errors.New("loader: the engine is closed")
 
-// queue holds the tickets that wait for memory, first come first served.
+// queue holds the tickets that wait for memory. It serves them in the order in which they came.
 type queue struct {
+	// mu guards waiting and closed. Once closed is true, waiting stays empty.
 	mu      sync.Mutex
 	waiting []*Pending
 	closed  bool
-	more    chan struct{} // has one element when waiting has grown
+	more    chan struct{} // holds one element if waiting has grown
 }
 
-// Pending is a ticket being worked on. Wait or Cancel must be called; after Wait has returned a batch,
-// Cancel must not be.
+// Pending is a ticket in work. The caller must call Wait or Cancel, and must not call Cancel after
+// Wait has returned a batch.
 type Pending struct {
 	engine *Engine
 	ticket shuffle.Ticket
@@ -42,16 +43,16 @@ type Pending struct {
 
 	layout *layout
 	memory Buffer
-	buf    []byte // of memory
+	buf    []byte // bytes of memory
 	batch  *Batch
-	draws  []shuffle.Draw    // by row: what stands there
-	values [][]catalog.Value // by value field, then row and step
-	points []pointRows       // by field of points
-	window []byte            // with Spec.Windows: the tensor WindowMember
-	masks  []sync.Once       // by raster field: the mask was set to ones
-	masked []atomic.Bool     // by raster field: the mask has zeros
-	errs   []rowErrors       // by row
-	left   atomic.Int64      // units not done
+	draws  []shuffle.Draw    // for each row, the sample that stands there
+	values [][]catalog.Value // for each metadata column, by row and then step
+	points []pointRows       // for each field of points
+	window []byte            // the tensor WindowMember; nil without Spec.Windows
+	masks  []sync.Once       // for each raster field: sets the mask to ones
+	masked []atomic.Bool     // for each raster field: the mask is in use
+	errs   []rowErrors       // for each row
+	left   atomic.Int64      // units that are not done
 	done   chan struct{}
 	err    error
 
@@ -60,21 +61,26 @@ type Pending struct {
 
 // States of a Pending: whose the buffer is once the work is done.
 const (
+	// States of a Pending. They decide who releases the batch: the caller of Wait, or Cancel, if the
+	// work finished first; finish itself if Cancel came first. Both use compare-and-swap, so that
+	// exactly one of them releases it.
 	working int32 = iota
 	finished
 	abandoned
 )
 
-// unit is the smallest piece of work: one field of one row, or of one step of it where samples are
-// sequences. Field -1 is the row's values, of all steps, and its points.
+// unit is the smallest piece of work: one raster field of one row, or of one step of it in a
+// sequence. Field -1 stands for the metadata columns of the row (of all steps), its window and its
+// points.
 type unit struct {
 	p                *Pending
 	row, field, step int
 }
 
-// Start asks for the rows of a ticket. It never blocks: tickets are worked on in the order in which
-// they come, as workers and memory allow. With native, tensors that are smaller so come in their
-// native dtype with Tensor.Convert set.
+// Start asks for the rows of a ticket and never blocks. The engine works on tickets in the order in
+// which they come, as workers and memory allow. With native, tensors that are smaller in their
+// native dtype keep it, and Tensor.Convert holds the arithmetic left to do. An invalid ticket ends
+// with an error of kind not found, unsupported or limit.
 func (e *Engine) Start(ctx context.Context, t shuffle.Ticket, native bool) *Pending {
 	p := &Pending{engine: e, ticket: t, native: native, done: make(chan struct{})}
 	p.ctx, p.cancel = context.WithCancel(ctx)
@@ -88,7 +94,7 @@ func (e *Engine) Start(ctx context.Context, t shuffle.Ticket, native bool) *Pend
 	return p
 }
 
-// put appends a ticket, and reports whether the queue is still served.
+// put appends a ticket. It reports false if the queue is closed.
 func (q *queue) put(p *Pending) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -97,26 +103,31 @@ func (q *queue) put(p *Pending) bool {
 	}
 	q.waiting = append(q.waiting, p)
 	select {
+	// One element is enough to wake the dispatcher, which then takes all tickets. So put never
+	// blocks.
 	case q.more <- struct{}{}:
 	default:
 	}
 	return true
 }
 
+// check returns an error if a ticket asks for positions or rows that do not exist.
 func (e *Engine) check(t shuffle.Ticket) error {
 	switch {
 	case t.First < 0 || t.First > e.samples:
 		return fault.New(fault.NotFound, "ticket", fault.NoOffset, "position %d of an epoch of %d", t.First, e.samples)
 	case t.Count < 1 || t.RowStride < 1 || t.RowStart < 0 || t.RowStart >= t.RowStride:
-		return fault.New(fault.Unsupported, "ticket", fault.NoOffset, "%d positions, rows from %d by %d", t.Count, t.RowStart, t.RowStride)
+		return fault.New(fault.Unsupported, "ticket", fault.NoOffset, "%d positions, rows from %d by %d", t.Count,
+			t.RowStart, t.RowStride)
 	case t.Count > e.spec.BatchSize:
-		return fault.New(fault.Limit, "ticket", fault.NoOffset, "%d positions, at most a global batch of %d", t.Count, e.spec.BatchSize)
+		return fault.New(fault.Limit, "ticket", fault.NoOffset, "%d positions, at most a global batch of %d", t.Count,
+			e.spec.BatchSize)
 	}
 	return nil
 }
 
-// Wait returns the batch, or the error of the first row that has one. If ctx ends first the ticket
-// is cancelled.
+// Wait returns the batch, or the error of the first row that has one. If ctx ends first, it cancels
+// the ticket and returns the error of ctx.
 func (p *Pending) Wait(ctx context.Context) (*Batch, error) {
 	select {
 	case <-p.done:
@@ -130,7 +141,7 @@ func (p *Pending) Wait(ctx context.Context) (*Batch, error) {
 	return p.batch, nil
 }
 
-// Cancel gives the ticket up; its memory comes back as soon as no worker touches it.
+// Cancel gives up the ticket. Its memory is free as soon as no worker writes to it.
 func (p *Pending) Cancel() {
 	p.cancel()
 	if !p.state.CompareAndSwap(working, abandoned) && p.state.CompareAndSwap(finished, abandoned) && p.batch != nil {
@@ -138,21 +149,23 @@ func (p *Pending) Cancel() {
 	}
 }
 
-// finish ends the ticket, with its batch or with an error.
+// finish ends the ticket with its batch, or with an error.
 func (p *Pending) finish(err error) {
 	p.cancel()
+	// All units are done by now, so no worker writes to the memory and another batch may use it.
 	if err != nil && p.memory != nil {
 		p.engine.memory.give(p.memory, true)
 		p.memory, p.buf, p.batch = nil, nil, nil
 	}
 	p.err = err
+	// Cancel came first. Nobody waits for the batch, so its memory must be given back here.
 	if !p.state.CompareAndSwap(working, finished) && p.batch != nil {
 		p.batch.Release()
 	}
 	close(p.done)
 }
 
-// start runs the workers and the dispatcher until Close.
+// start starts the workers and the dispatcher. They run until Close.
 func (e *Engine) start() {
 	ctx, stop := context.WithCancel(context.Background())
 	e.stop = stop
@@ -163,7 +176,7 @@ func (e *Engine) start() {
 	}
 }
 
-// dispatch gives memory to the tickets in their order and hands their units to the workers.
+// dispatch gives memory to the tickets in their order, and hands their units to the workers.
 func (e *Engine) dispatch(ctx context.Context) {
 	defer close(e.units)
 	for {
@@ -180,7 +193,7 @@ func (e *Engine) dispatch(ctx context.Context) {
 	}
 }
 
-// take returns the next ticket, or nil when ctx ends.
+// take returns the next ticket. It returns nil once ctx ends.
 func (q *queue) take(ctx context.Context) *Pending {
 	for {
 		if ctx.Err() != nil {
@@ -201,17 +214,20 @@ func (q *queue) take(ctx context.Context) *Pending {
 	}
 }
 
+// failAll closes the queue and ends all waiting tickets with ErrClosed.
 func (q *queue) failAll() {
 	q.mu.Lock()
 	waiting := q.waiting
 	q.waiting, q.closed = nil, true
 	q.mu.Unlock()
+	// Tickets finish outside of the lock, so that the goroutines that they wake can call Start at once.
 	for _, p := range waiting {
 		p.finish(ErrClosed)
 	}
 }
 
-// prepare waits for the ticket's memory and lays the batch out in it.
+// prepare waits for the ticket's memory and lays out the batch in it. closing ends when the engine
+// closes.
 func (p *Pending) prepare(closing context.Context) error {
 	e := p.engine
 	rows := p.ticket.Rows()
@@ -235,6 +251,8 @@ func (p *Pending) prepare(closing context.Context) error {
 		Valid: make([]bool, rows), Positions: make([]int64, rows), Samples: make([]int64, rows),
 	}
 	p.batch.memory, p.batch.release = memory, func(keep bool) { e.memory.give(memory, keep) }
+	// Memory comes from earlier batches and still holds their bytes, so every row must be written,
+	// padding too.
 	p.draws = make([]shuffle.Draw, rows)
 	for k := range rows {
 		p.batch.Positions[k], p.batch.Samples[k] = p.ticket.Position(k, e.samples), -1
@@ -258,9 +276,10 @@ func (p *Pending) prepare(closing context.Context) error {
 	return nil
 }
 
-// hand gives the units of the ticket to the workers, row by row. Rows of padding are filled here.
+// hand sends the units of the ticket to the workers, row by row. It fills the rows of padding
+// itself.
 func (p *Pending) hand() {
-	p.left.Store(1) // held until all are handed out
+	p.left.Store(1) // keeps the batch unfinished until all units are sent
 	for k, pos := range p.batch.Positions {
 		if pos < 0 {
 			p.clearRow(k)
@@ -275,7 +294,7 @@ func (p *Pending) hand() {
 	p.complete(nil)
 }
 
-// units visits the units of a row until visit says no.
+// units calls visit for the units of a row, until visit returns false.
 func (p *Pending) units(k int, visit func(unit) bool) {
 	e := p.engine
 	for step := range max(e.sets[0].steps, 1) {
@@ -290,13 +309,15 @@ func (p *Pending) units(k int, visit func(unit) bool) {
 	}
 }
 
-// work does units until the dispatcher stops.
+// work runs units until the dispatcher closes the channel.
 func (e *Engine) work(ctx context.Context) {
 	r := pixels.NewReader(e.options)
 	r.SetClock(e.options.Stages.Clock())
 	defer r.Clock.Stop()
 	for u := range e.units {
 		r.Clock.Lap(resources.StageWait)
+		// A unit of a cancelled ticket is not run, but it must be counted by complete, otherwise
+		// the ticket's memory would never come back.
 		err := u.p.ctx.Err()
 		if ctx.Err() != nil {
 			err = ErrClosed
@@ -313,16 +334,17 @@ func (e *Engine) work(ctx context.Context) {
 	r.Clock.Lap(resources.StageWait)
 }
 
-// failMu guards errs of all tickets: errors are rare.
+// failMu guards Pending.errs of all tickets. One lock is enough since errors are rare. settle reads
+// errs without it, after the last unit has called complete.
 var failMu sync.Mutex
 
-// rowErrors are what is wrong with a row.
+// rowErrors holds the errors of one row.
 type rowErrors struct {
-	all   error   // with all of it; what weighs most
-	steps []error // of a sequence: with a step alone; nil where there is no such thing
+	all   error   // concerns the whole row; of several, the one that outranks the others
+	steps []error // of a sequence, the error of each single step; nil if there is none
 }
 
-// worst returns what weighs most.
+// worst returns the error that outranks all others of the row.
 func (r *rowErrors) worst() error {
 	err := r.all
 	for _, e := range r.steps {
@@ -333,7 +355,7 @@ func (r *rowErrors) worst() error {
 	return err
 }
 
-// step returns what is wrong with a step.
+// step returns the error of a step.
 func (r *rowErrors) step(i int) error {
 	if r.all != nil || len(r.steps) == 0 {
 		return r.all
@@ -341,6 +363,7 @@ func (r *rowErrors) step(i int) error {
 	return r.steps[i]
 }
 
+// fail notes the error of a unit.
 func (p *Pending) fail(u unit, err error) {
 	failMu.Lock()
 	defer failMu.Unlock()
@@ -357,8 +380,9 @@ func (p *Pending) fail(u unit, err error) {
 	}
 }
 
-// outranks reports whether of two errors of a row the first is the one to tell, whichever came first: one that is
-// not the sample's fault, which no policy covers, and else that of the lesser text.
+// outranks reports whether err is reported instead of other, whichever came first. Errors that no
+// policy covers (of the network, for example) come before faults of a sample; among equals the text
+// decides, so that a run reports the same error in any order of the workers.
 func outranks(err, other error) bool {
 	if other == nil {
 		return true
@@ -369,8 +393,8 @@ func outranks(err, other error) bool {
 	return err.Error() < other.Error()
 }
 
-// complete counts one unit as done. The last one finishes the batch, with the worker's reader or, where
-// it is not a worker, nil.
+// complete counts one unit as done. The last unit finishes the batch. r is the reader of the
+// worker, or nil if the dispatcher calls it.
 func (p *Pending) complete(r *pixels.Reader) {
 	if p.left.Add(-1) > 0 {
 		return
@@ -383,7 +407,7 @@ func (p *Pending) complete(r *pixels.Reader) {
 	p.finish(p.tensors())
 }
 
-// settle applies the bad-sample policy.
+// settle applies the bad-sample policy to the rows with errors.
 func (p *Pending) settle(r *pixels.Reader) error {
 	policy := p.engine.spec.BadSamples
 	for k := range p.errs {
@@ -402,8 +426,8 @@ func (p *Pending) settle(r *pixels.Reader) error {
 		p.batch.Bad = append(p.batch.Bad, bad)
 		if policy == BadReplace {
 			if r == nil {
-				// The dispatcher finishes a batch whose workers were faster than it. It needs a clock of its own,
-				// because otherwise the chunks of the substitute would be missing from Stages.
+				// The dispatcher finishes a batch if the workers were faster. It needs a clock of
+				// its own, otherwise the chunks of the substitute would be missing from Stages.
 				r = pixels.NewReader(p.engine.options)
 				r.SetClock(p.engine.options.Stages.Clock())
 				defer r.Clock.Stop()
@@ -417,7 +441,7 @@ func (p *Pending) settle(r *pixels.Reader) error {
 				continue
 			}
 		}
-		p.errs[k].all = err // of all steps
+		p.errs[k].all = err // now of all steps, so that extras marks them as missing
 		p.batch.Valid[k] = policy == BadFill
 		p.clearRow(k)
 		p.clearValues(k)
@@ -426,7 +450,7 @@ func (p *Pending) settle(r *pixels.Reader) error {
 	return nil
 }
 
-// fillSteps makes the bad steps of a row missing, in all fields; the others stay.
+// fillSteps marks the bad steps of a row as missing in all fields, and keeps its good steps.
 func (p *Pending) fillSteps(k int) {
 	steps := p.errs[k].steps
 	for step, err := range steps {
@@ -434,7 +458,8 @@ func (p *Pending) fillSteps(k int) {
 			continue
 		}
 		at := p.engine.rowOf(&p.draws[k], step)
-		p.batch.Bad = append(p.batch.Bad, Bad{Row: k, Position: p.batch.Positions[k], Err: err, Source: p.set(k).name, Sample: p.refOf(k, at)})
+		p.batch.Bad = append(p.batch.Bad, Bad{Row: k, Position: p.batch.Positions[k], Err: err, Source: p.set(k).name,
+			Sample: p.refOf(k, at)})
 		for i := range p.engine.rasters {
 			p.clearStep(i, k, step)
 		}
@@ -444,32 +469,36 @@ func (p *Pending) fillSteps(k int) {
 	}
 }
 
-// maxID bounds what a sample is called in a batch, in bytes.
+// maxID bounds the id of a bad sample in a batch, in bytes, because ids come from tables, which are
+// hostile.
 const maxID = 4096
 
-// ref says which sample stands in a row.
+// ref names the sample that stands in a row.
 func (p *Pending) ref(k int) *SampleRef { return p.refOf(k, p.draws[k].Row) }
 
-// refOf is ref, by a row of the table that is one of the sample's.
+// refOf is ref for another row of the table that belongs to the sample, such as a step of a
+// sequence.
 func (p *Pending) refOf(k int, row int64) *SampleRef {
 	d := &p.draws[k]
 	id, err := p.engine.ID(p.ctx, d.Dataset, row)
 	if err != nil {
-		id = "" // the row says which it is
+		id = "" // the number of the row still names it
 	}
 	return &SampleRef{d.Sample, row, id[:min(len(id), maxID)]}
 }
 
-// atRow says of which sample an error is: where a substitute could not be had, of that.
+// atRow wraps the error of a row with its sample. If no substitute could be read, that is the last
+// substitute.
 func (p *Pending) atRow(k int, err error) error {
 	d := p.draws[k]
 	return &SampleError{
 		Source: p.engine.leaves[d.Dataset].name, Draw: d, Epoch: p.ticket.Epoch, Position: p.batch.Positions[k], Sample: *p.ref(k), Err: err,
-		text: fmt.Sprintf("%ssample %d at position %d of epoch %d: %v", p.engine.sourceOf(&d), d.Sample, p.batch.Positions[k], p.ticket.Epoch, err),
+		text: fmt.Sprintf("%ssample %d at position %d of epoch %d: %v", p.engine.sourceOf(&d), d.Sample,
+			p.batch.Positions[k], p.ticket.Epoch, err),
 	}
 }
 
-// sourceOf returns "source NAME: " where there are several.
+// sourceOf returns "source NAME: " for a mixture, else "".
 func (e *Engine) sourceOf(d *shuffle.Draw) string {
 	if name := e.leaves[d.Dataset].name; name != "" {
 		return fmt.Sprintf("source %q: ", name)
@@ -477,8 +506,9 @@ func (e *Engine) sourceOf(d *shuffle.Draw) string {
 	return ""
 }
 
-// replace puts a substitute in the place of a bad sample, and reports whether one was good. All of the row
-// is written again. It returns errors that no policy covers.
+// replace puts a substitute in the place of a bad sample, and reports whether one was good. It
+// writes the whole row again, because the fields of a row must come from one sample. It returns
+// only errors that no policy covers.
 func (p *Pending) replace(r *pixels.Reader, k int) (good bool, err error) {
 	bad := p.draws[k]
 	for attempt := 1; attempt <= shuffle.MaxAttempts; attempt++ {
@@ -502,7 +532,7 @@ func (p *Pending) replace(r *pixels.Reader, k int) (good bool, err error) {
 	return false, nil
 }
 
-// do decodes one field of one row, or of one step of it, into its place.
+// do decodes one field of one row, or of one step of it, into its place in the batch.
 func (u unit) do(r *pixels.Reader) error {
 	e, p := u.p.engine, u.p
 	draw := &p.draws[u.row]
@@ -537,11 +567,14 @@ func (u unit) do(r *pixels.Reader) error {
 	if to.Bands, err = d.bandsOf(p.ctx, f, a); err != nil {
 		return err
 	}
+	// The reader serves all datasets in turn, so Share must be reset, otherwise the tiles of the
+	// last unit's raster would be used.
 	r.Share = pixels.Shared{}
 	if d.sampler.Kind == TileWindow {
 		r.Share = pixels.Shared{Tiles: e.tiles, Key: pixels.TileKey{Set: d.number, Column: f.TableColumn, Row: at}}
 	}
 	if d.resamples(u.field) {
+		// The sink is the resampled window, which has the field's size and begins at 0, 0.
 		to.Win = shuffle.Box{H: f.H, W: f.W}
 		return r.Resampled(p.ctx, a, win, to, e.options.MaxChunkBytes)
 	}
@@ -550,7 +583,7 @@ func (u unit) do(r *pixels.Reader) error {
 	return r.Read(p.ctx, a, in, to.Bands.Picked, to, to.Masked(p.converters(u.row, u.field), in))
 }
 
-// rowOf returns the table's row of a step of a draw, or -1.
+// rowOf returns the row of the table for a step of a draw, or -1 for padding.
 func (e *Engine) rowOf(draw *shuffle.Draw, step int) int64 {
 	d := e.leaves[draw.Dataset]
 	if d.steps == 0 {
@@ -559,9 +592,11 @@ func (e *Engine) rowOf(draw *shuffle.Draw, step int) int64 {
 	return e.plan.Row(draw, step)
 }
 
-// windowOf returns the window of a draw in the pixels of a raster field, whose asset of the table's row at
-// is a. All steps of a sequence share the window of the first.
-func (e *Engine) windowOf(ctx context.Context, d *dataset, draw *shuffle.Draw, field int, at int64, a catalog.Asset) (shuffle.Box, error) {
+// windowOf returns the window of a draw, in pixels of a raster field whose asset, of the table's
+// row at, is a. All steps of a sequence share the window of the first one. Assets that do not share
+// a grid are unsupported.
+func (e *Engine) windowOf(ctx context.Context, d *dataset, draw *shuffle.Draw, field int, at int64,
+	a catalog.Asset) (shuffle.Box, error) {
 	f, lead := d.rasters[field], d.rasters[0]
 	if err := f.Fits(a.Index); err != nil {
 		return shuffle.Box{}, err
@@ -578,6 +613,8 @@ func (e *Engine) windowOf(ctx context.Context, d *dataset, draw *shuffle.Draw, f
 				"%d by %d pixels do not share a grid with the first field's %d by %d", a.Index.Height, a.Index.Width, first.Height, first.Width)
 		}
 	}
+	// A window drawn in one size has no meaning in another, so every step needs the size of the
+	// first.
 	if at != draw.Row {
 		begin, err := e.begin(ctx, d, draw)
 		if err != nil {
@@ -592,9 +629,10 @@ func (e *Engine) windowOf(ctx context.Context, d *dataset, draw *shuffle.Draw, f
 	return f.Ratio.Scale(w), err
 }
 
-// begin returns the asset of the first raster field that the window of a sequence goes by: that of its first step, or,
-// where bad steps are filled, of the first one that opens. Where sizes were counted before the run (Grid, TileWindow) and
-// that of the first step was not to be had, the sequence has none, and all of its steps are bad.
+// begin returns the asset of the first raster field whose size decides the window of a sequence:
+// that of the first step, or with the policy "fill" that of the first step that opens. With sizes
+// measured before the run (GridWindow, TileWindow) the first step must have one: otherwise the
+// sequence has no window, and all its steps are bad.
 func (e *Engine) begin(ctx context.Context, d *dataset, draw *shuffle.Draw) (catalog.Asset, error) {
 	a, err := d.table.Asset(ctx, d.rasters[0].TableColumn, draw.Row)
 	if d.sizes.known() && d.sizes.of(draw.Row).Height == 0 {
@@ -608,8 +646,8 @@ func (e *Engine) begin(ctx context.Context, d *dataset, draw *shuffle.Draw) (cat
 	return a, err
 }
 
-// row returns the sink for a unit of a raster field. The mask is written only where it is asked for
-// or where a sample may be missing, or may have been before this one took its place.
+// row returns the sink for a unit of a raster field. It writes the mask only if the spec asks for
+// it, if pixels may be missing, or if the bad sample before this substitute may have written it.
 func (p *Pending) row(u unit, x *chunk.Index, win shuffle.Box) (*pixels.Row, error) {
 	l, convs := p.layout.rasters[u.field], p.converters(u.row, u.field)
 	cv, err := convs.Get(x)
@@ -622,10 +660,11 @@ func (p *Pending) row(u unit, x *chunk.Index, win shuffle.Box) (*pixels.Row, err
 	return p.sink(u.field, u.row, u.step, cv, win, !l.native || !whole || missing || p.draws[u.row].Attempt > 0), nil
 }
 
-// set returns the dataset of a row; that of padding is the first.
+// set returns the dataset of a row. For padding it is the first one.
 func (p *Pending) set(k int) *dataset { return p.engine.leaves[p.draws[k].Dataset] }
 
-// converters returns the casts of a field of a row to what its tensor holds in this batch.
+// converters returns the casts from a field's stored pixels to the dtype of its tensor in this
+// batch.
 func (p *Pending) converters(k, field int) *pixels.Converters {
 	f := p.set(k).rasters[field]
 	if p.layout.rasters[field].native {
@@ -634,18 +673,20 @@ func (p *Pending) converters(k, field int) *pixels.Converters {
 	return &f.Final
 }
 
-// sink returns what writes a step of row k of a field, and with masked also its mask, if there is one.
+// sink returns the writer of one step of row k of a field. With masked it also writes the mask, if
+// the tensor has one.
 func (p *Pending) sink(field, k, step int, cv *einops.Converter, win shuffle.Box, masked bool) *pixels.Row {
 	l := p.layout.rasters[field]
 	dst := einops.Target{Data: p.buf[l.data:l.end]}
 	if l.mask >= 0 && masked {
 		dst.Mask = p.mask(field)
 	}
-	return &pixels.Row{Field: p.set(k).rasters[field], Plan: l.plan, Dst: dst, Cv: cv, N: k, T: step, Win: win, Turn: p.draws[k].Transform}
+	return &pixels.Row{Field: p.set(k).rasters[field], Plan: l.plan, Dst: dst, Cv: cv, N: k, T: step, Win: win,
+		Turn: p.draws[k].Transform}
 }
 
-// mask returns the mask of a field. That of a native tensor is all ones before its first use, since
-// rows that miss nothing do not write it.
+// mask returns the mask of a field. The mask of a native tensor is set to ones before its first
+// use, because rows without missing pixels do not write it.
 func (p *Pending) mask(field int) []byte {
 	l := p.layout.rasters[field]
 	m := p.buf[l.mask : l.mask+l.plan.Len()]
@@ -660,7 +701,7 @@ func (p *Pending) mask(field int) []byte {
 	return m
 }
 
-// clearRow fills all rasters of a row: padding, or a sample that was skipped.
+// clearRow fills all rasters of a row of padding or of a bad sample.
 func (p *Pending) clearRow(k int) {
 	for i := range p.engine.rasters {
 		for step := range max(p.engine.sets[0].steps, 1) {
@@ -669,7 +710,7 @@ func (p *Pending) clearRow(k int) {
 	}
 }
 
-// clearStep fills one step of a field of a row.
+// clearStep fills one step of a raster field of a row.
 func (p *Pending) clearStep(field, k, step int) {
 	cv, err := p.converters(k, field).Get(&chunk.Index{})
 	if err != nil {
@@ -678,7 +719,7 @@ func (p *Pending) clearStep(field, k, step int) {
 	p.sink(field, k, step, cv, shuffle.Box{}, true).Clear()
 }
 
-// clearValues makes nulls of the values of a row, and no window of its window.
+// clearValues sets the metadata columns of a row to null, and its window to -1.
 func (p *Pending) clearValues(k int) {
 	if p.window != nil {
 		copy(p.window[k*windowBytes:], bytes.Repeat([]byte{0xff}, windowBytes))
@@ -691,7 +732,7 @@ func (p *Pending) clearValues(k int) {
 	}
 }
 
-// values reads what rides along with a row.
+// values reads the metadata columns of a row, for all its steps.
 func (u unit) values(d *dataset, draw *shuffle.Draw) error {
 	p, steps := u.p, max(d.steps, 1)
 	for i, v := range d.values {
@@ -713,7 +754,7 @@ func (u unit) values(d *dataset, draw *shuffle.Draw) error {
 	return nil
 }
 
-// window notes which window of its asset a row is.
+// window writes the window of the row's asset: y, x, height, width.
 func (u unit) window(d *dataset, draw *shuffle.Draw) error {
 	p := u.p
 	if p.window == nil {
@@ -733,10 +774,11 @@ func (u unit) window(d *dataset, draw *shuffle.Draw) error {
 	return nil
 }
 
-// windowAxes are the axes of WindowMember.
+// windowAxes are the axes of the tensor WindowMember.
 var windowAxes = []string{"n", "yxhw"}
 
-// tensors names the parts of the filled memory, in the order of the spec's fields.
+// tensors adds the tensors to the filled batch, in the order of the spec's fields. It fails with
+// kind limit if the strings are over the batch memory.
 func (p *Pending) tensors() error {
 	e, b := p.engine, p.batch
 	text := int64(0)
@@ -749,19 +791,23 @@ func (p *Pending) tensors() error {
 		b.Tensors = append(b.Tensors, t)
 	})
 	b.Tensors = append(append(b.Tensors, p.pointTensors()...), p.extras()...)
+	// Strings have no length before they are read, so the layout cannot count them.
 	if text > e.options.MemoryBytes {
-		return fault.New(fault.Limit, "batch", fault.NoOffset, "values of %d bytes, over the %d bytes of batch memory", text, e.options.MemoryBytes)
+		return fault.New(fault.Limit, "batch", fault.NoOffset, "values of %d bytes, over the %d bytes of batch memory",
+			text, e.options.MemoryBytes)
 	}
 	return nil
 }
 
-// extras are the tensors that are no fields: of which source a row is, and which steps exist.
+// extras returns the tensors that are no fields: the source of each row, its window, and the
+// validity of its steps.
 func (p *Pending) extras() (out []Tensor) {
 	e, b := p.engine, p.batch
 	if len(e.spec.Sources) > 0 {
-		t := Tensor{Name: spec.SourceColumn, DType: chunk.Int64, Axes: []string{"n"}, Shape: []int64{int64(b.Rows)}, Data: make([]byte, 0, 8*b.Rows)}
+		t := Tensor{Name: spec.SourceColumn, DType: chunk.Int64, Axes: []string{"n"}, Shape: []int64{int64(b.Rows)},
+			Data: make([]byte, 0, 8*b.Rows)}
 		for k, pos := range b.Positions {
-			source := int64(-1)
+			source := int64(-1) // padding has no source
 			if pos >= 0 {
 				source = int64(p.set(k).number)
 			}
@@ -770,14 +816,16 @@ func (p *Pending) extras() (out []Tensor) {
 		out = append(out, t)
 	}
 	if p.window != nil {
-		out = append(out, Tensor{Name: spec.WindowMember, DType: chunk.Int64, Axes: windowAxes, Shape: []int64{int64(b.Rows), 4}, Data: p.window})
+		out = append(out, Tensor{Name: spec.WindowMember, DType: chunk.Int64, Axes: windowAxes,
+			Shape: []int64{int64(b.Rows), 4}, Data: p.window})
 	}
 	if w := e.spec.Sequence(); w != nil {
 		t := Tensor{Name: w.Validity, DType: chunk.Uint8, Data: make([]byte, b.Rows*w.Length)}
 		t.Shape, t.Axes = e.valueShape(b.Rows)
 		for k, pos := range b.Positions {
 			for step := range w.Length {
-				if cleared := p.errs[k].step(step) != nil && p.draws[k].Attempt == 0; pos >= 0 && !cleared && e.rowOf(&p.draws[k], step) >= 0 {
+				cleared := p.errs[k].step(step) != nil && p.draws[k].Attempt == 0
+				if pos >= 0 && !cleared && e.rowOf(&p.draws[k], step) >= 0 {
 					t.Data[k*w.Length+step] = 1
 				}
 			}
@@ -787,9 +835,11 @@ func (p *Pending) extras() (out []Tensor) {
 	return out
 }
 
+// raster returns the tensor of a raster field, and its validity if it has one.
 func (p *Pending) raster(i int) []Tensor {
 	f, l := p.engine.rasters[i], p.layout.rasters[i]
-	t := Tensor{Name: f.Name, DType: l.dtype, Axes: l.plan.Axes, Shape: pixels.Int64s(l.plan.Shape), Data: p.buf[l.data:l.end:l.end]}
+	t := Tensor{Name: f.Name, DType: l.dtype, Axes: l.plan.Axes, Shape: pixels.Int64s(l.plan.Shape),
+		Data: p.buf[l.data:l.end:l.end]}
 	if l.native {
 		t.Convert = convertOf(f, l.plan)
 		if p.masked[i].Load() {
@@ -805,10 +855,11 @@ func (p *Pending) raster(i int) []Tensor {
 	return []Tensor{t, m}
 }
 
-// convertOf tells the receiver the arithmetic that is left to it.
+// convertOf returns the arithmetic that a native tensor leaves to the receiver.
 func convertOf(r *pixels.Raster, p *einops.Plan) *Convert {
 	base := r.Final.Base
-	c := &Convert{To: r.To, Scale: r.Scale, Offset: r.Offset, BandAxis: -1, Clip: base.Clip, Lo: base.Lo, Hi: base.Hi, Fill: r.FillValue}
+	c := &Convert{To: r.To, Scale: r.Scale, Offset: r.Offset, BandAxis: -1, Clip: base.Clip, Lo: base.Lo, Hi: base.Hi,
+		Fill: r.FillValue}
 	if len(r.Scale) > 1 {
 		c.BandAxis = p.BandAxis()
 	}
