@@ -325,7 +325,8 @@ func (c *Container) Centroids(ctx context.Context, visit func(row int64, lon, la
 	}
 	if name == "" {
 		return fault.WithFile(fault.New(fault.NotFound, "dataset", fault.NoOffset,
-			"has neither columns of bounds nor one of centroids (%s)", strings.Join(centroidColumns, ", ")), c.src.Source)
+			"has neither columns of bounds nor one of centroids (%s)",
+			strings.Join(centroidColumns, ", ")), c.src.Source)
 	}
 	v, err := c.level0.Column(ctx, name)
 	if err == nil && v.Kind() != tables.Binary {

@@ -10,16 +10,20 @@ import (
 	"github.com/chaski-eo/chaski/tables"
 )
 
-// concat keeps the samples that each group leaves of its containers, one group after the other. What queries see as
-// data is that of the groups, joined as the containers' columns are.
+// concat applies the conditions of each group to the containers of that group and joins the samples
+// that remain, in the order of the groups. Queries then see the joined tables of the groups as
+// data; the column mode of the dataset says what happens to columns that a group lacks.
 func (c *Container) concat(ctx context.Context, groups []spec.Group) error {
 	have, used := c.set.Paths(), 0
 	for _, g := range groups {
 		used += g.Paths
 	}
 	if used != have {
-		return fault.New(fault.Unsupported, "concat", fault.NoOffset, "its groups have %d paths, and there are %d", used, have)
+		return fault.New(fault.Unsupported, "concat", fault.NoOffset,
+			"its groups have %d paths, and there are %d", used, have)
 	}
+	// The groups divide the paths of the dataset in order, so the rows of a group are its own plus
+	// the row that the group begins at.
 	data, subs := make([]*tables.Table, len(groups)), make([]*Container, len(groups))
 	c.rows, c.at = nil, nil
 	from := 0
@@ -31,11 +35,14 @@ func (c *Container) concat(ctx context.Context, groups []spec.Group) error {
 		from += groups[i].Paths
 		subs[i] = sub
 		t, at := sub.table()
-		if sub.level0 == nil { // of no rows, but with their columns
+		// A group without samples still has columns, which decide what the join has.
+		if sub.level0 == nil {
 			if t, err = sub.columnsAlone(ctx); err != nil {
 				return err
 			}
 		}
+		// withSources adds this column again, with the names that the whole dataset has for its
+		// files.
 		data[i] = t.Without(taco.SourceColumn)
 		for _, row := range at {
 			c.at = append(c.at, int32(first)+row)
@@ -59,7 +66,8 @@ func (c *Container) concat(ctx context.Context, groups []spec.Group) error {
 	return nil
 }
 
-// leftOf returns what groups left of the levels below 0, whose rows follow each other on each; nil if that is all.
+// leftOf joins the selections of the groups: on each level the rows of one group follow those of
+// the group before. It returns nil if no group narrows a level.
 func leftOf(ctx context.Context, groups []*Container) (taco.Selection, error) {
 	deepest := 0
 	for _, g := range groups {
@@ -70,7 +78,7 @@ func leftOf(ctx context.Context, groups []*Container) (taco.Selection, error) {
 		rows, first := []int{}, 0
 		for _, g := range groups {
 			t, err := g.set.Level(ctx, k)
-			if fault.KindOf(err) == fault.NotFound { // Tortillas may be nested less than others
+			if fault.KindOf(err) == fault.NotFound { // a Tortilla may have fewer levels than another
 				continue
 			}
 			if err != nil {
@@ -80,7 +88,7 @@ func leftOf(ctx context.Context, groups []*Container) (taco.Selection, error) {
 				for _, row := range g.left[k] {
 					rows = append(rows, first+row)
 				}
-			} else {
+			} else { // this group narrows no level as deep as k, so all its rows count
 				for row := range t.Len() {
 					rows = append(rows, first+row)
 				}
@@ -92,8 +100,8 @@ func leftOf(ctx context.Context, groups []*Container) (taco.Selection, error) {
 	return left, nil
 }
 
-// group applies the conditions of a group to its containers, which begin with path from. first is the row of level 0 that
-// their rows begin at.
+// group applies the conditions of a group to its containers. from is the number of their first path
+// in the dataset, first the row of the dataset's level 0 at which their rows begin.
 func (c *Container) group(ctx context.Context, from int, g *spec.Group) (first int, sub *Container, err error) {
 	mode, err := g.Mode()
 	if err != nil {
@@ -103,11 +111,13 @@ func (c *Container) group(ctx context.Context, from int, g *spec.Group) (first i
 	if err != nil {
 		return 0, nil, err
 	}
-	sub = &Container{set: set, src: &spec.Source{Source: c.src.Source, Subset: spec.Subset{Where: g.Where}}, options: c.options, keep: c.keep}
+	// The set belongs to c.set, so that sub must not be closed.
+	src := &spec.Source{Source: c.src.Source, Subset: spec.Subset{Where: g.Where}}
+	sub = &Container{set: set, src: src, options: c.options, keep: c.keep}
 	return first, sub, sub.selectSamples(ctx)
 }
 
-// columnsAlone returns the table of level 0 without its rows.
+// columnsAlone returns the columns of level 0 as a table without rows.
 func (c *Container) columnsAlone(ctx context.Context) (*tables.Table, error) {
 	if len(c.set.Parts()) == 0 {
 		return tables.FromVectors(nil, nil), nil
@@ -119,7 +129,7 @@ func (c *Container) columnsAlone(ctx context.Context) (*tables.Table, error) {
 	return t.Take(nil), nil
 }
 
-// tellColumns warns of the columns that not all groups have, and of those that became texts.
+// tellColumns warns about columns that some group lacks, and about columns that became strings.
 func (c *Container) tellColumns(joined *tables.Table, data []*tables.Table) {
 	numbers, names := make([]string, len(data)), make([]string, len(data))
 	for i := range data {
@@ -127,14 +137,16 @@ func (c *Container) tellColumns(joined *tables.Table, data []*tables.Table) {
 	}
 	columns, without := tables.MissingColumns(data, numbers)
 	for i, name := range columns {
-		c.set.Warn(fmt.Sprintf("level0: column %q is %s: it is not in dataset %s of %d", name, c.set.Mode().Missing(), without[i], len(data)))
+		c.set.Warn(fmt.Sprintf("level0: column %q is %s: it is not in dataset %s of %d",
+			name, c.set.Mode().Missing(), without[i], len(data)))
 	}
 	for _, m := range tables.TextColumns(joined, data, names) {
 		c.set.Warn("level0: " + m)
 	}
 }
 
-// withSources returns a table of rows of level 0 with the column of their files.
+// withSources adds the column with the file of each row to a table whose rows are those of c.at. It
+// returns t itself if the dataset has no such column.
 func (c *Container) withSources(t *tables.Table) (*tables.Table, error) {
 	i := c.level0.Index(taco.SourceColumn)
 	if i < 0 || t.Index(taco.SourceColumn) >= 0 {
@@ -143,8 +155,9 @@ func (c *Container) withSources(t *tables.Table) (*tables.Table, error) {
 	return tables.Join(t, c.level0.Select([]int{i}).Take(ints(c.at))), nil
 }
 
-// sqlTable returns a table that queries see by its name: data as it is given, all others as taco.Dataset.SQLTable has
-// them; after groups were joined, without what does not lie below the samples that they left.
+// sqlTable returns the table that queries know by name: data itself for "data" and "level0", else
+// that of taco.Dataset.SQLTable. After a concat the tables of lower levels have only the rows below
+// the joined samples.
 func (c *Container) sqlTable(ctx context.Context, name string, data *tables.Table) (*tables.Table, error) {
 	if isData(name) {
 		return data, nil
@@ -164,6 +177,7 @@ func (c *Container) sqlTable(ctx context.Context, name string, data *tables.Tabl
 	return t.Take(rows), nil
 }
 
+// ints converts row numbers to int.
 func ints(rows []int32) []int {
 	out := make([]int, len(rows))
 	for i, row := range rows {

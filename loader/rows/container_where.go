@@ -15,7 +15,7 @@ import (
 	"github.com/chaski-eo/chaski/tables"
 )
 
-// where drops the samples that do not meet a condition.
+// where keeps the samples that meet a condition.
 func (c *Container) where(ctx context.Context, w *spec.Condition) error {
 	switch {
 	case w.Compares():
@@ -39,9 +39,9 @@ func (c *Container) where(ctx context.Context, w *spec.Condition) error {
 	return c.narrowBelow(ctx, left)
 }
 
-// narrowBelow drops what a condition did not leave of the levels below 0.
+// narrowBelow keeps those rows of the levels below 0 that a condition on place or time left.
 func (c *Container) narrowBelow(ctx context.Context, left taco.Selection) (err error) {
-	if len(left) < 2 {
+	if len(left) < 2 { // the condition looked at level 0 only
 		return nil
 	}
 	if c.left == nil {
@@ -52,8 +52,11 @@ func (c *Container) narrowBelow(ctx context.Context, left taco.Selection) (err e
 	return err
 }
 
-// sql keeps the samples that meet a condition on the columns of data.
+// sql keeps the samples that meet a condition on the columns of data. It keeps a sample with
+// several rows in data if one of them meets the condition.
 func (c *Container) sql(ctx context.Context, condition string) error {
+	// Without a SELECT before it, the condition runs over all of level 0 and the result is
+	// intersected. That needs no copy of the rows that are left.
 	if c.data == nil {
 		rows, err := c.options.Where(ctx, c.level0, condition)
 		if err == nil {
@@ -75,15 +78,16 @@ func (c *Container) sql(ctx context.Context, condition string) error {
 	return nil
 }
 
-// distinct returns rows in order, each once.
+// distinct returns the rows ascending and each once.
 func distinct(rows []int32) []int32 {
 	out := slices.Clone(rows)
 	slices.Sort(out)
 	return slices.Compact(out)
 }
 
-// filter returns the rows that match. Where level 0 has neither place nor time, and no column
-// is named, it looks at the first level that has.
+// filter returns the rows that match a condition on place or time. If the condition names neither a
+// level nor a column, and level 0 has no column of places or times, the first level that has one
+// decides.
 func (c *Container) filter(ctx context.Context, f taco.Filter) (taco.Selection, error) {
 	f.Keep = c.keep
 	left, first := c.set.Select(ctx, f)
@@ -91,6 +95,8 @@ func (c *Container) filter(ctx context.Context, f taco.Filter) (taco.Selection, 
 		return left, first
 	}
 	for f.Level = 1; ; f.Level++ {
+		// No deeper level has such a column either. The error of level 0 is the one to show,
+		// because the user asked about the samples.
 		if _, err := c.set.Level(ctx, f.Level); err != nil {
 			return nil, first
 		}
@@ -101,22 +107,22 @@ func (c *Container) filter(ctx context.Context, f taco.Filter) (taco.Selection, 
 	}
 }
 
-// table returns what a query sees as data, and the row of level 0 of each of its rows.
+// table returns the table that queries see as data, and the row of level 0 of each of its rows.
 func (c *Container) table() (*tables.Table, []int32) {
 	switch {
 	case c.data != nil:
 		return c.data, c.at
 	case c.level0 == nil:
 		return tables.FromVectors(nil, nil), nil
-	case len(c.rows) == c.level0.Len():
+	case len(c.rows) == c.level0.Len(): // no row is dropped, so level 0 needs no copy
 		return c.level0, c.rows
 	}
 	rows := ints(c.rows)
 	return c.level0.Take(rows), c.rows
 }
 
-// query keeps the samples that the result of a SELECT has the rows or else the ids of. Conditions that
-// follow see the result as data.
+// query keeps the samples that the result of a SELECT names, by the column chaski:row or else by
+// their ids. Later conditions see the result as data.
 func (c *Container) query(ctx context.Context, sql string) error {
 	data, at := c.table()
 	numbers := make([]int64, len(at))
@@ -124,9 +130,10 @@ func (c *Container) query(ctx context.Context, sql string) error {
 		numbers[i] = int64(row)
 	}
 	data = resources.WithRows(data, numbers)
-	t, err := c.options.Query(ctx, sql, c.set.SQLTables(), func(ctx context.Context, name string) (*tables.Table, error) {
+	tableOf := func(ctx context.Context, name string) (*tables.Table, error) {
 		return c.sqlTable(ctx, name, data)
-	})
+	}
+	t, err := c.options.Query(ctx, sql, c.set.SQLTables(), tableOf)
 	if err != nil {
 		return err
 	}
@@ -137,11 +144,13 @@ func (c *Container) query(ctx context.Context, sql string) error {
 	return nil
 }
 
-// rowsOf returns the rows of level 0 that the rows of a query's result are of, which must be among those
-// that were left.
+// rowsOf returns the row of level 0 for each row of a query's result. A row that is not among the
+// samples so far, or an id that several of them have, is fault.Unsupported.
 func (c *Container) rowsOf(ctx context.Context, t *tables.Table) ([]int32, error) {
 	at := make([]int32, t.Len())
 	if t.Index(resources.RowColumn) >= 0 {
+		// The numbers come from a query, which may compute anything: a number beyond int32 must not
+		// wrap around to another sample's.
 		rows, err := resources.RowNumbers(ctx, t, func(row int64) bool {
 			_, ok := slices.BinarySearch(c.rows, int32(row))
 			return ok && row == int64(int32(row))
@@ -153,14 +162,16 @@ func (c *Container) rowsOf(ctx context.Context, t *tables.Table) ([]int32, error
 	}
 	name := c.set.IDColumn()
 	if t.Index(name) < 0 {
-		return nil, fault.New(fault.Unsupported, "select", fault.NoOffset, "its result has no column %q to tell samples by", name)
+		return nil, fault.New(fault.Unsupported, "select", fault.NoOffset,
+			"its result has no column %q to tell samples by", name)
 	}
 	v, err := t.Column(ctx, name)
 	if err != nil {
 		return nil, err
 	}
 	if v.Kind() != tables.Text {
-		return nil, fault.New(fault.Unsupported, "select", fault.NoOffset, "the column %q of its result has type %v, not text", name, v.Type())
+		return nil, fault.New(fault.Unsupported, "select", fault.NoOffset,
+			"the column %q of its result has type %v, not text", name, v.Type())
 	}
 	ids, err := c.ids(ctx)
 	if err != nil {
@@ -169,6 +180,8 @@ func (c *Container) rowsOf(ctx context.Context, t *tables.Table) ([]int32, error
 	rows := make(map[string]int32, len(c.rows))
 	for _, row := range c.rows {
 		id := ids.Text(int(row))
+		// Ids may repeat, for example in several joined files. That is an error only if the result
+		// has such an id.
 		if _, twice := rows[id]; twice {
 			row = -1
 		}
@@ -177,39 +190,45 @@ func (c *Container) rowsOf(ctx context.Context, t *tables.Table) ([]int32, error
 	for i := range at {
 		row, ok := rows[v.Text(i)]
 		if !ok || v.Null(i) {
-			return nil, fault.New(fault.Unsupported, "select", fault.NoOffset, "row %d of its result has no id of a sample", i)
+			return nil, fault.New(fault.Unsupported, "select", fault.NoOffset,
+				"row %d of its result has no id of a sample", i)
 		}
 		if row < 0 {
-			return nil, fault.New(fault.Unsupported, "select", fault.NoOffset, "several samples have the id %q: select the column %q too", v.Text(i), resources.RowColumn)
+			return nil, fault.New(fault.Unsupported, "select", fault.NoOffset,
+				"several samples have the id %q: select the column %q too", v.Text(i), resources.RowColumn)
 		}
 		at[i] = row
 	}
 	return at, nil
 }
 
-// Samples are the samples of a container that a subset leaves.
+// Samples are the samples of a container that meet the conditions and the split of a subset.
 type Samples struct {
-	// Data is the table of level 0 or, after a condition with a SELECT, its result.
+	// Data has the rows of level 0 that remain or, after a condition with a SELECT, its result.
 	Data *tables.Table
-	// Rows are the rows of level 0 that the rows of Data are of.
+	// Rows has the row of level 0 for each row of Data.
 	Rows []int32
 
 	c *Container
 }
 
-// SQLTable returns a table that queries see: data is Data, and all others are as taco.Dataset.SQLTable has them; where the
-// conditions join groups of containers, without what does not lie below the samples that those left.
+// SQLTable returns the table that queries know by name: Data for "data" and "level0", else that of
+// taco.Dataset.SQLTable. After a concat the tables of lower levels have only the rows below the
+// joined samples.
 func (s *Samples) SQLTable(ctx context.Context, name string) (*tables.Table, error) {
 	return s.c.sqlTable(ctx, name, s.Data)
 }
 
-// Below returns the rows of a level, in order, that lie below the samples: of the levels that conditions on place and time
-// looked at, and of those above them, only what met all of these. Placeholders are left out.
+// Below returns the rows of a level that lie below the samples, ascending and without padding. On
+// the levels that conditions on place and time looked at, and on those above, it returns only rows
+// that meet all of these conditions.
 func (s *Samples) Below(ctx context.Context, level int) ([]int, error) {
 	visible, err := s.c.set.Visible(ctx, level)
 	if err != nil {
 		return nil, err
 	}
+	// c.left[0] is as old as the last condition on place or time, while c.rows has met all
+	// conditions.
 	left := append(taco.Selection{ints(s.c.rows)}, s.c.left[min(1, len(s.c.left)):]...)
 	rows, err := s.c.set.RowsBelow(ctx, left, level)
 	if err != nil || len(rows) == len(visible) {
@@ -221,8 +240,9 @@ func (s *Samples) Below(ctx context.Context, level int) ([]int, error) {
 	}), nil
 }
 
-// SelectSamples applies a subset's conditions and split to the samples of level 0 of a dataset, which
-// must stay open as long as the result is used. Of the options, SQL counts.
+// SelectSamples applies the conditions and the split of s to the samples of level 0 of set, which
+// must stay open while the result is used. It uses only the option SQL. An invalid subset, and a
+// condition that set cannot answer, is an error.
 func SelectSamples(ctx context.Context, set *taco.Dataset, s spec.Subset, o resources.Options) (*Samples, error) {
 	s = s.WithDefaults()
 	if err := s.Validate(); err != nil {
@@ -239,16 +259,19 @@ func SelectSamples(ctx context.Context, set *taco.Dataset, s spec.Subset, o reso
 	out := &Samples{c: c}
 	out.Data, out.Rows = c.table()
 	var err error
-	if c.level0 == nil { // of no rows, but with their columns
+	// An empty result has columns too, because callers show them and queries name them.
+	if c.level0 == nil {
 		out.Data, err = c.columnsAlone(ctx)
 	}
 	return out, err
 }
 
-// member resolves a field.
+// member finds the values or rasters of a field: a column of level 0 first, then a path below the
+// samples, then "PATH@COLUMN".
 func (c *Container) member(ctx context.Context, f spec.Field) (member, error) {
 	if f.Pattern != "" {
-		return member{}, fault.New(fault.Unsupported, "", fault.NoOffset, "patterns pair the files of folders and catalogs; a container has paths of ids")
+		return member{}, fault.New(fault.Unsupported, "", fault.NoOffset,
+			"patterns pair the files of folders and catalogs; a container has paths of ids")
 	}
 	if name := cmp.Or(f.Column, f.Name); c.level0.Index(name) >= 0 && f.Blob == "" {
 		m, err := c.valueMember(ctx, name)
@@ -262,6 +285,7 @@ func (c *Container) member(ctx context.Context, f spec.Field) (member, error) {
 	if err == nil {
 		return c.raster(ctx, f, level, rows)
 	}
+	// A path comes first, since ids may contain "@".
 	if strings.Contains(f.Column, "@") {
 		m, verr := c.valueMember(ctx, f.Column)
 		m.name = f.Name
@@ -270,8 +294,8 @@ func (c *Container) member(ctx context.Context, f spec.Field) (member, error) {
 	return member{}, err
 }
 
-// ownMember resolves a field that says no place and is no column: the sample itself if it is a file, else
-// what lies below it under the field's name.
+// ownMember finds a field that names no column and is none: the sample itself if it is a file, else
+// the raster below the sample with the name of the field. The first sample decides for all.
 func (c *Container) ownMember(ctx context.Context, f spec.Field) (member, error) {
 	e, err := c.set.Entry(ctx, 0, int(c.rows[0]))
 	if err != nil {
@@ -287,10 +311,11 @@ func (c *Container) ownMember(ctx context.Context, f spec.Field) (member, error)
 	return c.raster(ctx, f, level, rows)
 }
 
-// blobColumns are the columns in which a table may hold the indexes of its rasters.
+// blobColumns are the columns in which a table may hold the chunk indexes of its rasters.
 var blobColumns = []string{"chaski:index", "rumi:header"}
 
-// raster makes the member of rasters in rows of a level.
+// raster makes the member of the rasters in some rows of a level, with the columns of their chunk
+// indexes. Only a column that the field names must exist and hold blobs.
 func (c *Container) raster(ctx context.Context, f spec.Field, level int, rows []int32) (member, error) {
 	m := member{name: f.Name, kind: catalog.Raster, level: level, rows: rows}
 	t, err := c.set.Level(ctx, level)
@@ -313,13 +338,14 @@ func (c *Container) raster(ctx context.Context, f spec.Field, level int, rows []
 		if v.Kind() == tables.Binary {
 			m.blobs = append(m.blobs, v)
 		} else if f.Blob != "" {
-			return m, fault.New(fault.Unsupported, "column "+name, fault.NoOffset, "holds values of type %v, not blobs", v.Type())
+			return m, fault.New(fault.Unsupported, "column "+name, fault.NoOffset,
+				"holds values of type %v, not blobs", v.Type())
 		}
 	}
 	return m, nil
 }
 
-// valueMember resolves a column of level 0, or "PATH@COLUMN".
+// valueMember finds a metadata column: one of level 0, or "PATH@COLUMN".
 func (c *Container) valueMember(ctx context.Context, name string) (member, error) {
 	if c.level0 == nil {
 		return member{}, fault.New(fault.NotFound, "dataset", fault.NoOffset, "no samples")
@@ -327,6 +353,7 @@ func (c *Container) valueMember(ctx context.Context, name string) (member, error
 	if c.level0.Index(name) >= 0 {
 		return c.column(ctx, 0, c.rows, name)
 	}
+	// Ids and names of columns may contain "@", so each "@" is tried, from the first on.
 	for at := strings.IndexByte(name, '@'); at > 0; {
 		level, rows, err := c.below(ctx, name[:at])
 		if err == nil {
@@ -355,8 +382,9 @@ func (c *Container) column(ctx context.Context, level int, rows []int32, name st
 	return m, err
 }
 
-// below returns the rows that a path leads to from every sample, and their level; -1 for a sample that has
-// none. A path that leads nowhere from any is fault.NotFound.
+// below follows a path of ids from each sample. It returns the level that the path leads to, and
+// the row there for each sample, -1 if a sample has none. A path that leads nowhere from all
+// samples is fault.NotFound.
 func (c *Container) below(ctx context.Context, path string) (int, []int32, error) {
 	walk := descent{path: path, found: make([]int32, len(c.rows))}
 	for i := range walk.found {
@@ -383,7 +411,8 @@ func (c *Container) below(ctx context.Context, path string) (int, []int32, error
 			return 0, nil, err
 		}
 		if ids.Kind() != tables.Text {
-			return 0, nil, fault.New(fault.Corrupt, fmt.Sprintf("level%d column %s", k, c.set.IDColumn()), fault.NoOffset, "has type %v, want text", ids.Type())
+			return 0, nil, fault.New(fault.Corrupt, fmt.Sprintf("level%d column %s", k, c.set.IDColumn()),
+				fault.NoOffset, "has type %v, want text", ids.Type())
 		}
 		parents, err := c.set.Parents(ctx, k)
 		if err != nil {
@@ -396,10 +425,11 @@ func (c *Container) below(ctx context.Context, path string) (int, []int32, error
 	if walk.level > 0 {
 		return walk.level, walk.found, nil
 	}
-	// Who asks for one sample is told what there is.
+	// The error of the first sample lists what lies below it, which is better than "no path".
 	first, err := c.set.Entry(ctx, 0, int(c.rows[0]))
 	if err == nil && first.Kind == taco.File {
-		err = fault.New(fault.NotFound, "sample "+first.Path, fault.NoOffset, "is a file: nothing lies below it, and there is no column %q either", path)
+		err = fault.New(fault.NotFound, "sample "+first.Path, fault.NoOffset,
+			"is a file: nothing lies below it, and there is no column %q either", path)
 	} else if err == nil {
 		if _, err = c.set.Below(ctx, first, path); err == nil {
 			err = fault.New(fault.NotFound, "sample "+first.Path, fault.NoOffset, "no path %q", path)
@@ -408,17 +438,20 @@ func (c *Container) below(ctx context.Context, path string) (int, []int32, error
 	return 0, nil, err
 }
 
-// descent follows one path from many samples at once, a level at a time.
+// descent follows one path from all samples at once, level by level, so that each table of a level
+// is read once.
 type descent struct {
 	path  string
-	level int     // of what was found
-	found []int32 // rows of that level by sample
+	level int     // the level that the path leads to; 0 until it is found
+	found []int32 // the row of that level for each sample; -1 without
 
-	sample []int32 // by row of the level above: the sample that it lies below, if it is on the path
-	rest   []int32 // what is left of the path there
+	// For each row of the level above: the sample that it lies below, -1 if it is not on the path,
+	// and where in path the ids below it begin.
+	sample []int32
+	rest   []int32
 }
 
-// down goes to level k, and reports whether the path goes on from there.
+// down goes to level k and reports whether the path goes on below it for some sample.
 func (d *descent) down(k int, ids *tables.Vector, parents []int32) bool {
 	sample, rest := make([]int32, ids.Len()), make([]int32, ids.Len())
 	on := false
@@ -429,6 +462,9 @@ func (d *descent) down(k int, ids *tables.Vector, parents []int32) bool {
 		if s < 0 {
 			continue
 		}
+		// Ids of old formats may contain "/", so the path is compared with whole ids instead of
+		// being split. For that reason samples may also reach their rows on different levels: the
+		// first level counts.
 		want, id := d.path[d.rest[p]:], ids.Bytes(i)
 		if len(id) == 0 || len(id) > len(want) || want[:len(id)] != string(id) {
 			continue
