@@ -21,12 +21,13 @@ import (
 	"github.com/chaski-eo/chaski/store/catalog"
 )
 
-// dataset is one source of a spec that is no mixture: an open table, and the fields compiled for it.
+// dataset is one source of a spec that is no mixture: an open table, and the fields compiled for
+// it.
 type dataset struct {
-	name      string // "" where the spec has one source
-	number    int    // among the sets
+	name      string // empty if the spec has one source
+	number    int    // index in Engine.sets
 	source    Source
-	sampler   Sampler // the source's, with the window's size
+	sampler   Sampler // the source's own or the spec's, with the size of the window
 	fields    []Field
 	table     Table
 	rasters   []*pixels.Raster
@@ -37,18 +38,20 @@ type dataset struct {
 	opener    source.Opener
 	names     *names
 	steps     int        // of a sequence; 0 without time
-	leaves    int        // datasets of the plan: as many as there are strata, or one
+	leaves    int        // how many datasets of the plan it has: one, or one for each stratum
 	remote    bool       // some of its files are not local
-	sizes     assetSizes // not known where nobody asks
+	sizes     assetSizes // known only if the sampler needs them
 	weights   *rows.Weights
-	rows      []uint32    // that count; nil for all
-	digest    xxh3.Hasher // of the rows that count and whatever else of the data the order depends on
-	hasDigest bool        // digest has something
+	rows      []uint32    // rows that the subset selects; nil for all
+	digest    xxh3.Hasher // of the selected rows and all other data that the order depends on
+	hasDigest bool        // something was written to digest
 }
 
-// addSource opens a source and all in it, and returns it as package shuffle has it. The source in the
-// filled-in spec is completed. batch is how many rows of every global batch are of this source, 0 if that varies.
-func (e *Engine) addSource(ctx context.Context, src *Source, name string, open rows.Opener, batch int64) (shuffle.Source, error) {
+// addSource opens a source and all sources in it, and returns it for package shuffle. It fills in
+// the source of the spec. batch is the number of rows of every global batch that are of this
+// source, or 0 if that varies.
+func (e *Engine) addSource(ctx context.Context, src *Source, name string, open rows.Opener,
+	batch int64) (shuffle.Source, error) {
 	if len(src.Sources) == 0 {
 		return e.addDataset(ctx, src, name, open, batch)
 	}
@@ -59,9 +62,10 @@ func (e *Engine) addSource(ctx context.Context, src *Source, name string, open r
 			return shuffle.Source{}, spec.ErrPerBatch
 		}
 		if total, m.Batch = batch, batch; int64(len(src.Sources)) > batch {
-			return shuffle.Source{}, fmt.Errorf("per_batch: %d sources do not fit into the %d samples of a batch", len(src.Sources), batch)
+			return shuffle.Source{}, fmt.Errorf("per_batch: %d sources do not fit into the %d samples of a batch",
+				len(src.Sources), batch)
 		}
-		if src.Temperature == 0 { // by then the sources need to know
+		if src.Temperature == 0 { // sources with per_batch inside need their share before they open
 			if err := src.SetCounts(nil, total); err != nil {
 				return shuffle.Source{}, err
 			}
@@ -92,8 +96,9 @@ func (e *Engine) addSource(ctx context.Context, src *Source, name string, open r
 	return shuffle.Source{Mixture: m}, nil
 }
 
-// addDataset opens a source that is no mixture.
-func (e *Engine) addDataset(ctx context.Context, src *Source, name string, open rows.Opener, batch int64) (shuffle.Source, error) {
+// addDataset opens a source that is no mixture. batch is as for addSource.
+func (e *Engine) addDataset(ctx context.Context, src *Source, name string, open rows.Opener,
+	batch int64) (shuffle.Source, error) {
 	d := &dataset{name: name, number: len(e.sets), source: *src, sampler: e.spec.Sampler, fields: e.spec.FieldsOf(src)}
 	d.opener, d.names = e.options.Opener, lru.New[string, []string](nameBytes)
 	all := d.fields
@@ -105,9 +110,11 @@ func (e *Engine) addDataset(ctx context.Context, src *Source, name string, open 
 	if d.table, err = open(ctx, *src, d.fields); err != nil {
 		return shuffle.Source{}, err
 	}
+	// From here on closeTables closes the table, also if what follows fails.
 	e.sets = append(e.sets, d)
 	if d.table.Len() == 0 {
-		return shuffle.Source{}, fault.WithFile(fault.New(fault.NotFound, "dataset", fault.NoOffset, "no samples"), src.Source)
+		return shuffle.Source{}, fault.WithFile(fault.New(fault.NotFound, "dataset", fault.NoOffset, "no samples"),
+			src.Source)
 	}
 	if err := d.openPoints(ctx, all[len(d.fields):], e.options); err != nil {
 		return shuffle.Source{}, err
@@ -120,7 +127,7 @@ func (e *Engine) addDataset(ctx context.Context, src *Source, name string, open 
 		f := d.fill(*src.Sampler)
 		src.Sampler = &f
 	} else if d == e.sets[0] {
-		e.spec.Sampler = d.fill(e.spec.Sampler) // and so for the sources that follow
+		e.spec.Sampler = d.fill(e.spec.Sampler) // the sources that follow take these values too
 	}
 	return out, d.agrees(e.sets[0])
 }
@@ -138,13 +145,13 @@ func (d *dataset) openPoints(ctx context.Context, fields []Field, o Options) err
 	return nil
 }
 
-// fill notes in a spec's sampler what follows from the data.
+// fill copies what was computed from the data (tile size, pool) into a sampler of the spec.
 func (d *dataset) fill(s Sampler) Sampler {
 	s.TileHeight, s.TileWidth, s.Pool = d.sampler.TileHeight, d.sampler.TileWidth, d.sampler.Pool
 	return s
 }
 
-// compile resolves everything that does not change from sample to sample.
+// compile resolves everything that is the same for all samples. batch is as for addSource.
 func (d *dataset) compile(ctx context.Context, e *Engine, batch int64) (shuffle.Source, error) {
 	var empty shuffle.Source
 	rows, err := rows.Selected(ctx, d.table, d.source, e.options)
@@ -164,7 +171,8 @@ func (d *dataset) compile(ctx context.Context, e *Engine, batch int64) (shuffle.
 		return empty, err
 	}
 	if one.Transforms.Swaps() && d.sampler.Height != d.sampler.Width {
-		return empty, fmt.Errorf("spec: augment %q needs square windows, not %d by %d pixels", e.spec.Augment, d.sampler.Height, d.sampler.Width)
+		return empty, fmt.Errorf("spec: augment %q needs square windows, not %d by %d pixels", e.spec.Augment,
+			d.sampler.Height, d.sampler.Width)
 	}
 	switch {
 	case d.source.Time != nil:
@@ -186,20 +194,23 @@ func (d *dataset) compile(ctx context.Context, e *Engine, batch int64) (shuffle.
 	return d.mixture(e, one, groups, batch)
 }
 
-// compileSeries makes sequences of rows the items.
+// compileSeries makes sequences of rows the items of the dataset. It returns a fault of kind not
+// found if there is none.
 func (d *dataset) compileSeries(ctx context.Context, one *shuffle.Dataset, rs []uint32) (err error) {
 	if one.Series, err = rows.SeriesOf(ctx, d.table, d.source.Time, rs); err != nil {
 		return fmt.Errorf("time: %w", err)
 	}
 	one.Rows, d.steps = nil, d.source.Time.Length
 	if one.Series.Len() == 0 {
-		return fault.WithFile(fault.New(fault.NotFound, "dataset", fault.NoOffset, "no sequence of %d steps", d.steps), d.source.Source)
+		return fault.WithFile(fault.New(fault.NotFound, "dataset", fault.NoOffset, "no sequence of %d steps", d.steps),
+			d.source.Source)
 	}
 	d.digestSeries(one.Series)
 	return nil
 }
 
-// compileStrata returns the rows of each value of the column to balance.
+// compileStrata returns the rows of each value of the column to balance. It fails if no row has a
+// value, or if there are more values than a mixture of the plan can have.
 func (d *dataset) compileStrata(ctx context.Context, rs []uint32) (groups [][]uint32, _ error) {
 	column := d.source.Strata.Column
 	found, err := rows.StrataOf(ctx, d.table, column, rs)
@@ -221,7 +232,7 @@ func (d *dataset) compileStrata(ctx context.Context, rs []uint32) (groups [][]ui
 	return groups, nil
 }
 
-// mixture makes a source of strata. batch is as for addSource.
+// mixture makes a source for package shuffle that draws from the strata. batch is as for addSource.
 func (d *dataset) mixture(e *Engine, one shuffle.Dataset, groups [][]uint32, batch int64) (shuffle.Source, error) {
 	m := &shuffle.Mixture{Until: spec.Untils[d.source.Strata.Until], Length: d.source.Strata.Length}
 	parts := int64(shuffle.WordLen)
@@ -230,7 +241,9 @@ func (d *dataset) mixture(e *Engine, one shuffle.Dataset, groups [][]uint32, bat
 			return shuffle.Source{}, fmt.Errorf("strata: %w", spec.ErrPerBatch)
 		}
 		if parts, m.Batch = batch, batch; int64(len(groups)) > batch {
-			return shuffle.Source{}, fmt.Errorf("strata: per_batch: the %d values of column %q do not fit into the %d samples of a batch", len(groups), d.source.Strata.Column, batch)
+			return shuffle.Source{}, fmt.Errorf(
+				"strata: per_batch: the %d values of column %q do not fit into the %d samples of a batch",
+				len(groups), d.source.Strata.Column, batch)
 		}
 	}
 	for _, rows := range groups {
@@ -258,6 +271,8 @@ func (d *dataset) mixture(e *Engine, one shuffle.Dataset, groups [][]uint32, bat
 			return shuffle.Source{}, err
 		}
 	}
+	// The default length is that of all strata. With per_batch every batch must be whole, so it is
+	// rounded down to batches, but to one at least.
 	if m.Until == shuffle.Given && m.Length == 0 {
 		if m.Length = total; m.Batch > 0 {
 			m.Length = max(total/m.Batch, 1) * m.Batch
@@ -269,7 +284,7 @@ func (d *dataset) mixture(e *Engine, one shuffle.Dataset, groups [][]uint32, bat
 	return shuffle.Source{Mixture: m}, nil
 }
 
-// leaf completes a dataset with the windows of its items.
+// leaf adds the number of windows of every item to a dataset of the plan.
 func (d *dataset) leaf(one shuffle.Dataset) (shuffle.Source, error) {
 	items := one.Items
 	row := func(i int64) int64 { return i }
@@ -286,7 +301,7 @@ func (d *dataset) leaf(one shuffle.Dataset) (shuffle.Source, error) {
 			z := d.sizes.of(row(i))
 			switch {
 			case z.Height < 1 || z.Width < 1:
-				return 1 // it cannot be read, which is met when it is
+				return 1 // the asset cannot be read; the run meets the error when it reads it
 			case s.Kind == shuffle.GridWindow:
 				return s.Grid.Count(int(z.Height), int(z.Width))
 			}
@@ -296,7 +311,7 @@ func (d *dataset) leaf(one shuffle.Dataset) (shuffle.Source, error) {
 	var err error
 	switch {
 	case s.Kind != shuffle.GridWindow && s.Kind != shuffle.VisitWindow:
-	case d.sizes.one != nil && items > 0: // however many
+	case d.sizes.one != nil && items > 0: // no loop over the items, which may be millions
 		s.Runs, err = shuffle.EqualRuns(items, count(0))
 	default:
 		s.Runs, err = shuffle.NewRuns(items, count)
@@ -304,9 +319,10 @@ func (d *dataset) leaf(one shuffle.Dataset) (shuffle.Source, error) {
 	return shuffle.Source{Dataset: &one}, err
 }
 
-// note makes rows part of what names the data.
+// digestRows adds rows, under a name, to the digest of the data.
 func (d *dataset) digestRows(what string, rows []uint32) {
 	d.hasDigest = true
+	// Both lengths come first, otherwise two lists could be joined into the bytes of one.
 	b := binary.LittleEndian.AppendUint64(nil, uint64(len(what)))
 	b = append(b, what...)
 	b = binary.LittleEndian.AppendUint64(b, uint64(len(rows)))
@@ -316,6 +332,7 @@ func (d *dataset) digestRows(what string, rows []uint32) {
 	_, _ = d.digest.Write(b)
 }
 
+// digestSeries adds the rows of all sequences to the digest of the data.
 func (d *dataset) digestSeries(s *shuffle.Series) {
 	d.hasDigest = true
 	rows := make([]int64, s.Length())
@@ -325,6 +342,7 @@ func (d *dataset) digestSeries(s *shuffle.Series) {
 		for _, r := range rows {
 			b = binary.LittleEndian.AppendUint64(b, uint64(r))
 		}
+		// Writing 64 KiB at a time avoids a second copy of all sequences in memory.
 		if len(b) > 1<<16 || i == s.Len()-1 {
 			_, _ = d.digest.Write(b)
 			b = b[:0]
@@ -332,7 +350,7 @@ func (d *dataset) digestSeries(s *shuffle.Series) {
 	}
 }
 
-// compileFields opens the first sample's assets and resolves the fields with them.
+// compileFields opens the assets of the first sample, and compiles the fields for them.
 func (d *dataset) compileFields(ctx context.Context, policy string, rs []uint32) error {
 	var columns []int
 	for i, f := range d.fields {
@@ -378,7 +396,8 @@ func (d *dataset) compileFields(ctx context.Context, policy string, rs []uint32)
 	return d.compileSize(first)
 }
 
-// compileSize resolves the size of windows in every field.
+// compileSize computes the size of windows in every field. first is the asset of the first raster
+// field, or nil if there is none.
 func (d *dataset) compileSize(first *chunk.Index) error {
 	d.alignY, d.alignX = 1, 1
 	if first == nil {
@@ -395,10 +414,13 @@ func (d *dataset) compileSize(first *chunk.Index) error {
 		s.Height, s.Width = first.Height, first.Width
 	}
 	for _, r := range d.rasters {
+		// A coarser field has whole pixels only at some corners of the first one. The least common
+		// multiple is the smallest step at which every field has a whole corner (docs/order.md).
 		d.alignY, d.alignX = pixels.Lcm(d.alignY, r.Ratio.DenY), pixels.Lcm(d.alignX, r.Ratio.DenX)
 	}
 	if s.Height%d.alignY != 0 || s.Width%d.alignX != 0 {
-		return fmt.Errorf("spec: sampler: a window of %d by %d pixels has no whole size in every field: it must be a multiple of %d by %d",
+		return fmt.Errorf(
+			"spec: sampler: a window of %d by %d pixels has no whole size in every field: it must be a multiple of %d by %d",
 			s.Height, s.Width, d.alignY, d.alignX)
 	}
 	for _, r := range d.rasters {
@@ -406,12 +428,14 @@ func (d *dataset) compileSize(first *chunk.Index) error {
 		r.H, r.W = w.H, w.W
 	}
 	if s.Kind == TileWindow && s.TileHeight == 0 && s.TileWidth == 0 {
-		s.TileHeight, s.TileWidth = rows.RoundUp(first.ChunkH, d.alignY), rows.RoundUp(min(first.ChunkW, spec.MaxWindow), d.alignX)
+		s.TileHeight, s.TileWidth = rows.RoundUp(first.ChunkH, d.alignY),
+			rows.RoundUp(min(first.ChunkW, spec.MaxWindow), d.alignX)
 	}
 	return nil
 }
 
-// compileSampler makes the sampler of package shuffle.
+// compileSampler compiles the sampler for package shuffle. It measures the assets if the number of
+// windows depends on their sizes.
 func (d *dataset) compileSampler(ctx context.Context, e *Engine, one *shuffle.Dataset) error {
 	s, to := &d.sampler, &one.Sampler
 	to.PerItem, to.H, to.W, to.AlignY, to.AlignX = int64(s.PerAsset), s.Height, s.Width, d.alignY, d.alignX
@@ -424,19 +448,23 @@ func (d *dataset) compileSampler(ctx context.Context, e *Engine, one *shuffle.Da
 		return nil
 	case GridWindow:
 		to.Kind = shuffle.GridWindow
-		to.Grid = shuffle.Grid{H: s.Height, W: s.Width, StrideY: s.StrideY, StrideX: s.StrideX, AlignY: d.alignY, AlignX: d.alignX, Pad: s.Pad}
+		to.Grid = shuffle.Grid{H: s.Height, W: s.Width, StrideY: s.StrideY, StrideX: s.StrideX, AlignY: d.alignY,
+			AlignX: d.alignX, Pad: s.Pad}
 		if s.Pad && slices.ContainsFunc(d.rasters, func(r *pixels.Raster) bool { return !r.Pad }) {
 			return errors.New("spec: sampler: a grid that pads needs fields that do")
 		}
 		if s.StrideY%d.alignY != 0 || s.StrideX%d.alignX != 0 {
-			return fmt.Errorf("spec: sampler: strides of %d by %d pixels must be multiples of %d by %d", s.StrideY, s.StrideX, d.alignY, d.alignX)
+			return fmt.Errorf("spec: sampler: strides of %d by %d pixels must be multiples of %d by %d", s.StrideY,
+				s.StrideX, d.alignY, d.alignX)
 		}
 		return d.measure(ctx, e)
 	case TileWindow:
 		to.Kind = shuffle.VisitWindow
-		v := shuffle.Visits{H: s.Height, W: s.Width, TileH: s.TileHeight, TileW: s.TileWidth, PerVisit: s.PerVisit, Pool: s.Pool, AlignY: d.alignY, AlignX: d.alignX}
+		v := shuffle.Visits{H: s.Height, W: s.Width, TileH: s.TileHeight, TileW: s.TileWidth, PerVisit: s.PerVisit,
+			Pool: s.Pool, AlignY: d.alignY, AlignX: d.alignX}
 		if v.TileH < 1 || v.TileW < 1 || v.TileH%v.AlignY != 0 || v.TileW%v.AlignX != 0 {
-			return fmt.Errorf("spec: sampler: tiles of %d by %d pixels must be multiples of %d by %d", v.TileH, v.TileW, v.AlignY, v.AlignX)
+			return fmt.Errorf("spec: sampler: tiles of %d by %d pixels must be multiples of %d by %d", v.TileH, v.TileW,
+				v.AlignY, v.AlignX)
 		}
 		if v.Pool == 0 {
 			v.Pool = v.PoolWithin(s.PoolBytes, d.tileBytes())
@@ -449,7 +477,8 @@ func (d *dataset) compileSampler(ctx context.Context, e *Engine, one *shuffle.Da
 		return d.measure(ctx, e)
 	case spec.ResizedWindow:
 		to.Kind = shuffle.ResizedWindow
-		to.Resized = shuffle.Resized{H: s.Height, W: s.Width, Lo: s.ScaleMin, Hi: s.ScaleMax, Ratio: s.Ratio, OfAsset: s.OfAsset, AlignY: d.alignY, AlignX: d.alignX}
+		to.Resized = shuffle.Resized{H: s.Height, W: s.Width, Lo: s.ScaleMin, Hi: s.ScaleMax, Ratio: s.Ratio,
+			OfAsset: s.OfAsset, AlignY: d.alignY, AlignX: d.alignX}
 		return nil
 	}
 	to.Kind = shuffle.WeightedWindow
@@ -462,10 +491,11 @@ func (d *dataset) compileSampler(ctx context.Context, e *Engine, one *shuffle.Da
 	return nil
 }
 
-// maxTileBytes bounds what tiles are said to take, in bytes: more than a memory has, and no sum of it overflows.
+// maxTileBytes bounds the computed bytes of tiles. 1 PiB is more than the memory of a machine, and
+// 8,192 such numbers add up to 2^63, so no sum over the fields or sources overflows.
 const maxTileBytes = 1 << 50
 
-// tileBytes returns the decoded bytes of a tile of all fields, from 1 to maxTileBytes.
+// tileBytes returns the decoded bytes of a tile in all fields, from 1 to maxTileBytes.
 func (d *dataset) tileBytes() int64 {
 	n := int64(0)
 	for _, r := range d.rasters {
@@ -475,14 +505,16 @@ func (d *dataset) tileBytes() int64 {
 	return min(n, maxTileBytes)
 }
 
-// poolBytes returns the decoded bytes of the tiles of all pools that are filled at a time, one a stratum, at most maxTileBytes.
+// poolBytes returns the decoded bytes of the tiles of all pools that fill at the same time, one for
+// each stratum. It is at most maxTileBytes.
 func (d *dataset) poolBytes() int64 {
-	v := shuffle.Visits{H: d.sampler.Height, W: d.sampler.Width, TileH: d.sampler.TileHeight, TileW: d.sampler.TileWidth, AlignY: d.alignY, AlignX: d.alignX}
+	v := shuffle.Visits{H: d.sampler.Height, W: d.sampler.Width, TileH: d.sampler.TileHeight,
+		TileW: d.sampler.TileWidth, AlignY: d.alignY, AlignX: d.alignX}
 	down, across := v.Chunks()
 	return upTo(maxTileBytes, down, across, d.sampler.Pool, d.leaves, int(d.tileBytes()))
 }
 
-// upTo returns the product of factors, of which none counts less than 1, or bound if that is less.
+// upTo returns the product of factors, each counted as at least 1, or bound if that is less.
 func upTo(bound int64, factors ...int) int64 {
 	if n := pixels.BoundedBytes(bound, factors...); n >= 0 {
 		return n
@@ -490,14 +522,16 @@ func upTo(bound int64, factors ...int) int64 {
 	return bound
 }
 
-// assetSizes are the sizes of the assets of a dataset in their first raster field, of all or none of them.
+// assetSizes holds the sizes of the assets in the first raster field: of all or of none.
 type assetSizes struct {
-	each []catalog.Size // one a row; 0 by 0 for one that cannot be read
-	one  *catalog.Size  // of every asset, where all are alike
+	each []catalog.Size // one for each row; 0 by 0 for an asset that cannot be read
+	one  *catalog.Size  // of every asset, if all have the same
 }
 
+// known reports whether the sizes were measured.
 func (z *assetSizes) known() bool { return z.each != nil || z.one != nil }
 
+// of returns the size of the asset of a row.
 func (z *assetSizes) of(row int64) catalog.Size {
 	if z.one != nil {
 		return *z.one
@@ -505,8 +539,8 @@ func (z *assetSizes) of(row int64) catalog.Size {
 	return z.each[row]
 }
 
-// measure learns the sizes of all assets that count: from the table's columns or, where it has none, from
-// the files' headers.
+// measure learns the sizes of all selected assets: from the columns of the table or, if it has
+// none, from the headers of the files.
 func (d *dataset) measure(ctx context.Context, e *Engine) error {
 	column := d.rasters[0].TableColumn
 	switch t := d.table.(type) {
@@ -527,14 +561,17 @@ func (d *dataset) measure(ctx context.Context, e *Engine) error {
 	return d.digestSizes(ctx)
 }
 
-// maxMeasured bounds the files whose headers are read to learn their sizes.
+// maxMeasured bounds the files whose headers are read to learn their sizes. Larger datasets need a
+// catalog, which holds the sizes.
 const maxMeasured = 10_000_000
 
+// measureFiles reads the sizes of the selected assets from the headers of their files.
 func (d *dataset) measureFiles(ctx context.Context, e *Engine, column int) error {
 	n := d.table.Len()
 	if n > maxMeasured {
 		return fault.WithFile(fault.New(fault.Limit, "dataset", fault.NoOffset,
-			"this sampler needs the sizes of all %d assets, and more than %d are not read from their headers: make a catalog with 'chaski index'", n, maxMeasured), d.source.Source)
+			"this sampler needs the sizes of all %d assets, and more than %d are not read from their headers: "+
+				"make a catalog with 'chaski index'", n, maxMeasured), d.source.Source)
 	}
 	d.sizes.each = make([]catalog.Size, n)
 	rows := d.rows
@@ -543,6 +580,7 @@ func (d *dataset) measureFiles(ctx context.Context, e *Engine, column int) error
 		n, each = int64(len(rows)), func(i int64) int64 { return int64(rows[i]) }
 	}
 	g, ctx := errgroup.WithContext(ctx)
+	// At least 4, because reading a header is mostly waiting.
 	g.SetLimit(max(e.options.Workers, 4))
 	for i := range n {
 		if ctx.Err() != nil {
@@ -553,7 +591,7 @@ func (d *dataset) measureFiles(ctx context.Context, e *Engine, column int) error
 			a, err := d.table.Asset(ctx, column, row)
 			if err != nil {
 				if e.spec.BadSamples != BadError && fault.KindOf(err) != 0 {
-					return nil // met when it is read
+					return nil // the run meets the error when it reads the sample
 				}
 				return fmt.Errorf("the size of sample %d, which this sampler needs: %w", row, err)
 			}
@@ -564,9 +602,11 @@ func (d *dataset) measureFiles(ctx context.Context, e *Engine, column int) error
 	return g.Wait()
 }
 
-// digestSizes makes the sizes part of what names the data.
+// digestSizes adds the sizes of all assets to the digest of the data, because the order of these
+// samplers depends on them.
 func (d *dataset) digestSizes(ctx context.Context) error {
 	d.hasDigest = true
+	// Blocks of 65,536 rows keep the buffer at 512 KiB.
 	const block = 1 << 16
 	b := make([]byte, 0, 8*min(d.table.Len(), block))
 	for row := range d.table.Len() {
@@ -585,32 +625,38 @@ func (d *dataset) digestSizes(ctx context.Context) error {
 	return nil
 }
 
-// agrees checks that the batches of a source are like those of the first one.
+// agrees returns an error if the batches of a source differ from those of the first one in shape,
+// dtype or kind.
 func (d *dataset) agrees(first *dataset) error {
 	if d == first {
 		return nil
 	}
 	for i, f := range d.fields {
 		if d.table.Kind(i) != first.table.Kind(i) {
-			return fmt.Errorf("field %q is of kind %s, and in the first source %s", f.Name, d.table.Kind(i), first.table.Kind(i))
+			return fmt.Errorf("field %q is of kind %s, and in the first source %s", f.Name, d.table.Kind(i),
+				first.table.Kind(i))
 		}
 	}
 	for i, p := range d.points {
 		if o := first.points[i]; p.maxPoints != o.maxPoints || p.dtype != o.dtype {
-			return fmt.Errorf("field %q has up to %d points of %s, and in the first source %d of %s", p.name, p.maxPoints, p.dtype, o.maxPoints, o.dtype)
+			return fmt.Errorf("field %q has up to %d points of %s, and in the first source %d of %s", p.name,
+				p.maxPoints, p.dtype, o.maxPoints, o.dtype)
 		}
 	}
 	for i, r := range d.rasters {
 		o := first.rasters[i]
 		if r.To != o.To || len(r.Picked) != len(o.Picked) || r.H != o.H || r.W != o.W {
-			return fmt.Errorf("field %q is (%d, %d, %d) %s, and in the first source (%d, %d, %d) %s: a mixture's batches need one shape",
+			return fmt.Errorf(
+				"field %q is (%d, %d, %d) %s, and in the first source (%d, %d, %d) %s: a mixture's batches need one shape",
 				r.Name, len(r.Picked), r.H, r.W, r.To, len(o.Picked), o.H, o.W, o.To)
 		}
 	}
 	return nil
 }
 
-// window returns the window of a draw in an asset of height by width pixels of the first raster field.
+// window returns the window of a draw, in an asset of height by width pixels of the first raster
+// field. An asset that is too small, or for whole chips too large, is unsupported; one whose size
+// changed during the run is corrupt.
 func (d *dataset) window(p *shuffle.Plan, draw *shuffle.Draw, height, width int, pad bool) (shuffle.Box, error) {
 	s := &d.sampler
 	w := shuffle.Box{H: s.Height, W: s.Width}
@@ -629,9 +675,12 @@ func (d *dataset) window(p *shuffle.Plan, draw *shuffle.Draw, height, width int,
 		if !d.sizes.known() {
 			break
 		}
+		// The plan has counted the windows of the measured size, so another size would put windows
+		// where no pixels are.
 		if z := d.sizes.of(draw.Row); int(z.Height) != height || int(z.Width) != width {
 			return w, fault.New(fault.Corrupt, "window", fault.NoOffset,
-				"the asset has %d by %d pixels, and had %d by %d when the run was opened", height, width, z.Height, z.Width)
+				"the asset has %d by %d pixels, and had %d by %d when the run was opened", height, width, z.Height,
+				z.Width)
 		}
 	}
 	var weights *shuffle.Weights
@@ -645,10 +694,10 @@ func (d *dataset) window(p *shuffle.Plan, draw *shuffle.Draw, height, width int,
 	return b, nil
 }
 
-// raster returns the raster field of a name.
+// raster returns the raster field with a name, which must exist.
 func (d *dataset) raster(name string) *pixels.Raster {
 	return d.rasters[slices.IndexFunc(d.rasters, func(r *pixels.Raster) bool { return r.Name == name })]
 }
 
-// resamples reports whether windows of a raster field come to the tensor at another size.
+// resamples reports whether windows of a raster field have another size in the tensor.
 func (d *dataset) resamples(int) bool { return d.sampler.Kind == spec.ResizedWindow }

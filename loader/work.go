@@ -59,7 +59,6 @@ type Pending struct {
 	state atomic.Int32
 }
 
-// States of a Pending: whose the buffer is once the work is done.
 const (
 	// States of a Pending. They decide who releases the batch: the caller of Wait, or Cancel, if the
 	// work finished first; finish itself if Cancel came first. Both use compare-and-swap, so that
