@@ -19,16 +19,16 @@ import (
 	"github.com/chaski-eo/chaski/store/tiledb"
 )
 
-// pointsField is a field of points, compiled.
+// pointsField is a compiled field of points.
 type pointsField struct {
 	name      string
-	maxPoints int
+	maxPoints int         // bound of the points of a row; further ones are counted and left out
 	dtype     chunk.DType // of the values
-	world     bool
-	fixed     *affine // for all samples
+	world     bool        // coordinates lie on the ground, not in pixels
+	fixed     *affine     // the transform that the spec gives for all samples; nil to read each file's own
 	array     *tiledb.Array
 	attr      int
-	n, y, x   int // dimensions; n may be -1
+	n, y, x   int // indices of the dimensions; n may be -1
 	leftOut   atomic.Int64
 	opener    Options
 	known     transforms
@@ -41,13 +41,16 @@ func openPoints(ctx context.Context, f Field, t Table, o Options) (*pointsField,
 	if err != nil {
 		return nil, err
 	}
-	p := &pointsField{name: f.Name, maxPoints: q.Most, world: q.In == spec.WorldPoints, array: a, n: -1, y: -1, x: -1, opener: o}
+	p := &pointsField{name: f.Name, maxPoints: q.Most, world: q.In == spec.WorldPoints, array: a, n: -1, y: -1, x: -1,
+		opener: o}
 	if err := p.resolve(q, t); err != nil {
 		return nil, fault.WithFile(err, q.Array)
 	}
 	return p, nil
 }
 
+// resolve finds the dimensions and the attribute of the field in the array's schema. It returns
+// faults of kind unsupported or not found if they do not fit.
 func (p *pointsField) resolve(q *spec.Points, t Table) error {
 	s := p.array.Schema
 	bad := func(k fault.Kind, format string, args ...any) error {
@@ -68,7 +71,8 @@ func (p *pointsField) resolve(q *spec.Points, t Table) error {
 	for d, name := range names {
 		at, ok := map[string]*int{"n": &p.n, "y": &p.y, "x": &p.x}[name]
 		if !ok || *at >= 0 {
-			return bad(fault.Unsupported, "%q: dimensions of points are called n, y and x, each once", strings.Join(names, " "))
+			return bad(fault.Unsupported, "%q: dimensions of points are called n, y and x, each once",
+				strings.Join(names, " "))
 		}
 		*at = d
 	}
@@ -88,7 +92,8 @@ func (p *pointsField) resolve(q *spec.Points, t Table) error {
 	}
 	at := &s.Attrs[p.attr]
 	if p.dtype = at.Type.Sample(); at.Values != 1 || p.dtype == chunk.Invalid {
-		return bad(fault.Unsupported, "attribute %s has cells of %s of type %v, not one number", at.Name, at.Cells(), at.Type)
+		return bad(fault.Unsupported, "attribute %s has cells of %s of type %v, not one number", at.Name, at.Cells(),
+			at.Type)
 	}
 	if q.Transform != nil {
 		var err error
@@ -102,18 +107,22 @@ func (p *pointsField) resolve(q *spec.Points, t Table) error {
 	return nil
 }
 
-// affine is a transform and its inverse.
+// affine is a transform from pixels to the ground, and its inverse.
 type affine struct{ t, back [6]float64 }
 
+// newAffine returns a transform with its inverse. It is unsupported if it has none.
 func newAffine(t [6]float64) (*affine, error) {
+	// The conversions to float64 prevent fused multiply-adds, which would round differently on
+	// other processors and give other points.
 	det := float64(t[1]*t[5]) - float64(t[2]*t[4])
+	// all != all is true for NaN. The sum catches a NaN or infinity in any of its terms.
 	if all := det + t[0] + t[3]; det == 0 || all != all || math.IsInf(all, 0) {
 		return nil, fault.New(fault.Unsupported, "transform", fault.NoOffset, "%v cannot be inverted", t)
 	}
 	return &affine{t, [6]float64{t[0], t[5] / det, -t[2] / det, t[3], -t[4] / det, t[1] / det}}, nil
 }
 
-// ground returns the place of a pixel corner.
+// ground returns the place on the ground of a pixel's corner.
 func (a *affine) ground(col, row float64) (x, y float64) {
 	return a.t[0] + float64(col*a.t[1]) + float64(row*a.t[2]), a.t[3] + float64(col*a.t[4]) + float64(row*a.t[5])
 }
@@ -124,22 +133,24 @@ func (a *affine) pixel(x, y float64) (col, row float64) {
 	return float64(x*a.back[1]) + float64(y*a.back[2]), float64(x*a.back[4]) + float64(y*a.back[5])
 }
 
-// transforms remembers those of files.
+// transforms remembers the transforms of files.
 type transforms struct {
-	mu sync.Mutex
+	mu sync.Mutex // guards by
 	by map[rasterKey]*affine
 }
 
-// rasterKey tells the rasters of one file apart.
+// rasterKey distinguishes the rasters of one file.
 type rasterKey struct {
 	uri    string
 	offset int64
 }
 
-// maxTransforms bounds the transforms kept.
+// maxTransforms bounds the transforms that are kept: 16,384 of 96 bytes are 1.5 MiB without their
+// keys.
 const maxTransforms = 1 << 14
 
-// affine returns the transform of an asset: the fixed one, or that in its file's header.
+// affine returns the transform of an asset: that of the spec or, if it has none, that of the file's
+// header. A file without a transform is unsupported.
 func (p *pointsField) affine(ctx context.Context, a catalog.Asset) (*affine, error) {
 	if p.fixed != nil {
 		return p.fixed, nil
@@ -151,12 +162,15 @@ func (p *pointsField) affine(ctx context.Context, a catalog.Asset) (*affine, err
 	if t != nil {
 		return t, nil
 	}
+	// The lock is not held during the read, so two workers may read the same header; both get the
+	// same transform.
 	_, m, err := catalog.OpenAsset(ctx, rows.Alone(p.opener.Opener, a), a.URI, p.opener.MaxChunkBytes)
 	if err != nil {
 		return nil, err
 	}
 	if m.Transform == nil {
-		return nil, fault.New(fault.Unsupported, "transform", fault.NoOffset, "the file says not where it lies, which points in %q need", spec.WorldPoints)
+		return nil, fault.New(fault.Unsupported, "transform", fault.NoOffset,
+			"the file says not where it lies, which points in %q need", spec.WorldPoints)
 	}
 	if t, err = newAffine(*m.Transform); err != nil {
 		return nil, err
@@ -170,7 +184,7 @@ func (p *pointsField) affine(ctx context.Context, a catalog.Asset) (*affine, err
 	return t, nil
 }
 
-// box returns the box of cells that may lie in a window, false where there is none.
+// box returns the box of cells that may lie in a window. It returns false if none does.
 func (p *pointsField) box(w shuffle.Box, t *affine, n int64) (tiledb.Box, bool) {
 	s := p.array.Schema
 	b := s.Domain()
@@ -180,7 +194,8 @@ func (p *pointsField) box(w shuffle.Box, t *affine, n int64) (tiledb.Box, bool) 
 		for i, c := range [4][2]float64{{x0, y0}, {x1, y0}, {x0, y1}, {x1, y1}} {
 			xs[i], ys[i] = t.ground(c[0], c[1])
 		}
-		// A little wider, as the inverse is rounded too.
+		// A little wider, because pixel, the inverse, is rounded too. read drops the points outside
+		// of the window.
 		x0, x1 = wider(slices.Min(xs[:]), slices.Max(xs[:]))
 		y0, y1 = wider(slices.Min(ys[:]), slices.Max(ys[:]))
 	}
@@ -191,19 +206,22 @@ func (p *pointsField) box(w shuffle.Box, t *affine, n int64) (tiledb.Box, bool) 
 	return b, ok
 }
 
+// wider widens an interval by a relative 1e-12, which is 9,000 times the rounding of a float64
+// (2^-53).
 func wider(lo, hi float64) (float64, float64) {
 	e := float64((math.Abs(lo) + math.Abs(hi)) * 1e-12)
 	return lo - e, hi + e
 }
 
-// cut narrows a dimension of b down to what lies in [lo, hi], and reports whether anything does.
+// cut narrows dimension d of b to [lo, hi], and reports whether anything is left.
 func (p *pointsField) cut(b tiledb.Box, d int, lo, hi float64) bool {
 	t, i := p.array.Schema.DimType, &b[d]
 	from, to := t.Float(i.Lo), t.Float(i.Hi)
 	if !(lo <= to && hi >= from) {
 		return false
 	}
-	// A bound inside of the domain is a number of its type, or next to one: float32 is rounded outwards.
+	// at returns v, a bound inside of the domain, as a coordinate. A number that is none of the
+	// dimension's type is rounded outwards, so that no point is lost; read drops those outside.
 	at := func(v, out float64) tiledb.Coord {
 		if t.Real() {
 			c := t.CoordOfFloat(v)
@@ -215,7 +233,7 @@ func (p *pointsField) cut(b tiledb.Box, d int, lo, hi float64) bool {
 			}
 			return c
 		}
-		switch { // the box is only what is searched: it may be wider
+		switch { // the box may be wider than the window, since read tests every point
 		case math.Abs(v) >= 1<<62:
 			if out > 0 {
 				return i.Hi
@@ -235,8 +253,9 @@ func (p *pointsField) cut(b tiledb.Box, d int, lo, hi float64) bool {
 	return i.Lo <= i.Hi
 }
 
-// cutRow narrows n down to one coordinate, and reports whether it is there. Unlike those of y and x it is not looked at again
-// in the cells that are found, and a float64 does not tell apart times in nanoseconds: what is searched is n itself.
+// cutRow narrows dimension n of b to one coordinate, and reports whether it is in the domain. It
+// must be exact, unlike y and x: read does not test n again, and a float64 cannot tell apart times
+// in nanoseconds.
 func (p *pointsField) cutRow(b tiledb.Box, n int64) bool {
 	t, i := p.array.Schema.DimType, &b[p.n]
 	c := t.CoordOf(n)
@@ -253,25 +272,28 @@ func (p *pointsField) cutRow(b tiledb.Box, n int64) bool {
 	return true
 }
 
-// pointRows are the points of a batch.
+// pointRows holds the points of a batch.
 type pointRows struct {
 	coords []byte // (n k 2) float32
 	values []byte // (n k)
 	counts []byte // (n) int64
 }
 
-// rowBytes returns the bytes of a row of the field's tensors.
+// rowBytes returns the bytes of a row in the field's tensors: for each point y and x as float32 and
+// its value, and an int64 count.
 func (p *pointsField) rowBytes() int { return p.maxPoints*(8+p.dtype.Size()) + 8 }
 
+// make returns tensors for a number of rows, filled with padding.
 func (p *pointsField) make(rows int) pointRows {
-	r := pointRows{make([]byte, rows*p.maxPoints*8), make([]byte, rows*p.maxPoints*p.dtype.Size()), make([]byte, rows*8)}
+	r := pointRows{make([]byte, rows*p.maxPoints*8), make([]byte, rows*p.maxPoints*p.dtype.Size()),
+		make([]byte, rows*8)}
 	for k := range rows {
 		p.clear(&r, k)
 	}
 	return r
 }
 
-// clear makes padding of a row.
+// clear makes row k padding: coordinates -1, values 0, count 0.
 func (p *pointsField) clear(r *pointRows, k int) {
 	coords, z := r.coords[k*p.maxPoints*8:(k+1)*p.maxPoints*8], p.maxPoints*p.dtype.Size()
 	for i := 0; i < len(coords); i += 4 {
@@ -281,8 +303,10 @@ func (p *pointsField) clear(r *pointRows, k int) {
 	clear(r.counts[k*8 : (k+1)*8])
 }
 
-// read puts the points of a window into row k. height and width are the tensor's window, n the coordinate along n.
-func (p *pointsField) read(ctx context.Context, r *tiledb.Reader, to *pointRows, k int, win shuffle.Box, t *affine, n int64, height, width int, turn shuffle.Element) (left int64, err error) {
+// read writes the points of a window to row k, and returns how many had no room. height and width
+// are the size of the window in the tensor, n is the coordinate along dimension n.
+func (p *pointsField) read(ctx context.Context, r *tiledb.Reader, to *pointRows, k int, win shuffle.Box, t *affine,
+	n int64, height, width int, turn shuffle.Element) (left int64, err error) {
 	p.clear(to, k)
 	b, ok := p.box(win, t, n)
 	if !ok {
@@ -302,6 +326,7 @@ func (p *pointsField) read(ctx context.Context, r *tiledb.Reader, to *pointRows,
 		switch {
 		case p.world:
 			x, y = t.pixel(x, y)
+		// An integer coordinate names a pixel, whose centre is half a pixel further.
 		case !s.DimType.Real():
 			y, x = y+0.5, x+0.5
 		}
@@ -309,6 +334,8 @@ func (p *pointsField) read(ctx context.Context, r *tiledb.Reader, to *pointRows,
 		if !(y >= 0 && y < float64(win.H) && x >= 0 && x < float64(win.W)) {
 			continue
 		}
+		// Points go through the same scaling and transform as the pixels, in the same order,
+		// otherwise they would lie beside what they mark.
 		if count < p.maxPoints {
 			y, x = y*float64(height)/float64(win.H), x*float64(width)/float64(win.W)
 			y, x = turnPoint(turn, y, x, float64(height), float64(width))
@@ -323,7 +350,7 @@ func (p *pointsField) read(ctx context.Context, r *tiledb.Reader, to *pointRows,
 	return int64(max(count-p.maxPoints, 0)), nil
 }
 
-// turnPoint moves a point as row.turned moves pixels of a window of h by w.
+// turnPoint moves a point as pixels.Row moves the pixels of a window of h by w.
 func turnPoint(turn shuffle.Element, y, x, h, w float64) (float64, float64) {
 	if turn&shuffle.FlipX != 0 {
 		x = w - x
@@ -337,15 +364,16 @@ func turnPoint(turn shuffle.Element, y, x, h, w float64) (float64, float64) {
 	return y, x
 }
 
-// pointWindow is where the points of a row lie.
+// pointWindow says where the points of a row lie.
 type pointWindow struct {
 	win shuffle.Box
-	t   *affine // of WorldPoints
-	n   int64   // the coordinate along n
+	t   *affine // nil unless coordinates lie on the ground
+	n   int64   // the coordinate along dimension n
 }
 
-// eachPoints calls do for every field of points with the window of a draw.
-func (e *Engine) eachPoints(ctx context.Context, d *dataset, draw *shuffle.Draw, do func(i int, f *pointsField, at pointWindow) error) error {
+// eachPoints calls do for every field of points, with the window of a draw.
+func (e *Engine) eachPoints(ctx context.Context, d *dataset, draw *shuffle.Draw,
+	do func(i int, f *pointsField, at pointWindow) error) error {
 	if len(d.points) == 0 {
 		return nil
 	}
@@ -361,7 +389,8 @@ func (e *Engine) eachPoints(ctx context.Context, d *dataset, draw *shuffle.Draw,
 }
 
 // eachPoints is Engine.eachPoints for a window of the asset of a row.
-func (d *dataset) eachPoints(ctx context.Context, a catalog.Asset, row int64, win shuffle.Box, do func(i int, f *pointsField, at pointWindow) error) error {
+func (d *dataset) eachPoints(ctx context.Context, a catalog.Asset, row int64, win shuffle.Box,
+	do func(i int, f *pointsField, at pointWindow) error) error {
 	at := pointWindow{win: win, n: row}
 	if c, ok := d.table.(*rows.Array); ok {
 		at.n = c.Coordinate(row)
@@ -385,26 +414,32 @@ func (d *dataset) eachPoints(ctx context.Context, a catalog.Asset, row int64, wi
 func (u unit) points(r *pixels.Reader, d *dataset, draw *shuffle.Draw) error {
 	p, e := u.p, u.p.engine
 	return e.eachPoints(p.ctx, d, draw, func(i int, f *pointsField, at pointWindow) error {
-		left, err := f.read(p.ctx, r.PointReader(f.array), &p.points[i], u.row, at.win, at.t, at.n, d.sampler.Height, d.sampler.Width, draw.Transform)
+		left, err := f.read(p.ctx, r.PointReader(f.array), &p.points[i], u.row, at.win, at.t, at.n, d.sampler.Height,
+			d.sampler.Width, draw.Transform)
 		if err != nil {
 			return fault.WithFile(rows.InField(f.name, err), f.array.URI())
 		}
+		// Only the first loss is logged, because a warning for each row would flood the log.
 		if left > 0 && e.sets[0].points[i].leftOut.Add(left) == left {
-			e.options.Logger.Warn("a window has more points than there is room for; LeftOut counts them", "field", f.name, "most", f.maxPoints, "points", int64(f.maxPoints)+left)
+			e.options.Logger.Warn("a window has more points than there is room for; LeftOut counts them", "field",
+				f.name, "most", f.maxPoints, "points", int64(f.maxPoints)+left)
 		}
 		return nil
 	})
 }
 
-// pointTensors are the tensors of the fields of points.
+// pointTensors returns the tensors of the fields of points: coordinates, values and counts.
 func (p *Pending) pointTensors() (out []Tensor) {
 	n := int64(p.batch.Rows)
 	for i, f := range p.engine.sets[0].points {
 		k, r := int64(f.maxPoints), p.points[i]
 		out = append(out,
-			Tensor{Name: f.name, DType: chunk.Float32, Axes: []string{"n", "k", "yx"}, Shape: []int64{n, k, 2}, Data: r.coords},
-			Tensor{Name: f.name + spec.PointValues, DType: f.dtype, Axes: []string{"n", "k"}, Shape: []int64{n, k}, Data: r.values},
-			Tensor{Name: f.name + spec.PointCount, DType: chunk.Int64, Axes: []string{"n"}, Shape: []int64{n}, Data: r.counts})
+			Tensor{Name: f.name, DType: chunk.Float32, Axes: []string{"n", "k", "yx"}, Shape: []int64{n, k, 2},
+				Data: r.coords},
+			Tensor{Name: f.name + spec.PointValues, DType: f.dtype, Axes: []string{"n", "k"}, Shape: []int64{n, k},
+				Data: r.values},
+			Tensor{Name: f.name + spec.PointCount, DType: chunk.Int64, Axes: []string{"n"}, Shape: []int64{n},
+				Data: r.counts})
 	}
 	return out
 }
@@ -416,7 +451,7 @@ func (p *Pending) clearPoints(k int) {
 	}
 }
 
-// pointInfos are what pointTensors gives for a batch of one row.
+// pointInfos describes the tensors of pointTensors, for a batch of one row.
 func (e *Engine) pointInfos() (out []FieldInfo) {
 	for _, f := range e.sets[0].points {
 		k := int64(f.maxPoints)
@@ -428,8 +463,8 @@ func (e *Engine) pointInfos() (out []FieldInfo) {
 	return out
 }
 
-// LeftOut returns how many points of a field had no room in their rows (Points.Most) since the engine was opened;
-// 0 for other fields. Rows that were read again count again.
+// LeftOut returns how many points of a field had no room in their rows (Points.Most) since the
+// engine was opened. It returns 0 for other fields. Rows that are read again count again.
 func (e *Engine) LeftOut(field string) int64 {
 	for _, f := range e.sets[0].points {
 		if f.name == field {
