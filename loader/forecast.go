@@ -14,47 +14,49 @@ import (
 	"github.com/chaski-eo/chaski/shuffle"
 )
 
-// DefaultForecastSamples is how many samples a forecast looks at.
+// DefaultForecastSamples is how many samples a forecast examines by default.
 const DefaultForecastSamples = 1 << 17
 
-// forecastBlocks is the number of stretches of an epoch that stand for all of it.
+// forecastBlocks is how many ranges of steps stand for a whole epoch. They are spread evenly.
 const forecastBlocks = 16
 
 // ForecastOptions say for which run a forecast is.
 type ForecastOptions struct {
-	// Epoch is the one that is looked at.
+	// Epoch is the epoch to examine.
 	Epoch uint64
-	// Rank of World has an engine for itself. Default: one engine has all rows of every step, in the order
-	// in which a single rank asks for them.
+	// Rank and World: the engine serves this rank alone. Default: the engine serves all rows of
+	// every step, in the order in which a single rank asks for them.
 	Rank, World int
-	// Prefetch is what LoaderOptions.Prefetch is. Default DefaultPrefetch.
+	// Prefetch is LoaderOptions.Prefetch. Default DefaultPrefetch.
 	Prefetch int
-	// Samples bounds the samples that are looked at; in an epoch of more, some steps stand for all. Default
+	// Samples bounds the samples to examine. In a longer epoch some steps stand for all. Default
 	// DefaultForecastSamples; below 0 there is no bound.
 	Samples int64
-	// Progress is called after every step, from one goroutine.
+	// Progress is called after every step, from one goroutine, with numbers of steps.
 	Progress func(done, total int64)
 }
 
 // Work is what batches cost.
 type Work struct {
-	// Rows are samples, without padding. Bad are those of them of which headers and tables say that they
-	// cannot be read; what takes their place counts, and they themselves only as far as they can be read.
+	// Rows counts samples, without padding. Bad counts those among them that cannot be read, as far
+	// as headers and tables show it. The work of their substitutes is included, and their own as
+	// far as they can be read.
 	Rows int64 `json:"rows"`
 	Bad  int64 `json:"bad"`
-	// Opens are assets opened, once for every window; Requests reads of pixels, after neighbouring chunks are joined,
-	// and Bytes what they read, with the gaps between them.
+	// Opens counts assets opened, once for every window. Requests counts reads of pixels after
+	// adjacent chunks are joined, and Bytes what they read, with the gaps between them.
 	Opens    int64 `json:"opens"`
 	Requests int64 `json:"requests"`
 	Bytes    int64 `json:"bytes"`
-	// Needed are the chunks that windows touch, each for every window. Chunks are those that are decoded: fewer, where
-	// windows share decoded tiles. Decoded is the size of those in bytes; of the last rows of a chunk that no
-	// window needs some codecs leave out the work.
+	// Needed counts the chunks that windows touch, each for every window. Chunks counts those that
+	// are decoded: fewer if windows share decoded tiles. Decoded is their size in bytes; some
+	// codecs skip the last rows of a chunk that no window needs.
 	Needed  int64 `json:"needed"`
 	Chunks  int64 `json:"chunks"`
 	Decoded int64 `json:"decoded"`
 }
 
+// add adds the work of o.
 func (w *Work) add(o Work) {
 	w.Rows += o.Rows
 	w.Bad += o.Bad
@@ -66,17 +68,18 @@ func (w *Work) add(o Work) {
 	w.Decoded += o.Decoded
 }
 
-// max takes the greater of every figure.
+// max keeps the larger of every figure.
 func (w *Work) max(o Work) {
 	w.Rows, w.Bad, w.Opens = max(w.Rows, o.Rows), max(w.Bad, o.Bad), max(w.Opens, o.Opens)
 	w.Requests, w.Bytes = max(w.Requests, o.Requests), max(w.Bytes, o.Bytes)
 	w.Needed, w.Chunks, w.Decoded = max(w.Needed, o.Needed), max(w.Chunks, o.Chunks), max(w.Decoded, o.Decoded)
 }
 
-// times returns the work by a factor.
+// times returns the work multiplied by a factor, rounded.
 func (w Work) times(f float64) Work {
 	by := func(n int64) int64 { return int64(float64(n)*f + 0.5) }
-	return Work{by(w.Rows), by(w.Bad), by(w.Opens), by(w.Requests), by(w.Bytes), by(w.Needed), by(w.Chunks), by(w.Decoded)}
+	return Work{by(w.Rows), by(w.Bad), by(w.Opens), by(w.Requests), by(w.Bytes), by(w.Needed), by(w.Chunks),
+		by(w.Decoded)}
 }
 
 // SourceWork is the work for the samples of one source.
@@ -88,21 +91,22 @@ type SourceWork struct {
 
 // MemoryNeed is the memory of a run in bytes.
 type MemoryNeed struct {
-	// Batch is one batch, and Batches how many there are at once: those in the making, as many as there is room
-	// for, and the one that the caller has.
+	// Batch is one batch. Batches is how many exist at the same time: those that workers fill, as
+	// many as fit, and the one that the caller holds.
 	Batch   int64 `json:"batch"`
 	Batches int   `json:"batches"`
 	// Tiles bounds the decoded tiles that windows share.
 	Tiles int64 `json:"tiles"`
-	// Worker is what one of Workers (of remote files: Options.Fetchers) holds at most: the bytes of a run of chunks, and
-	// a decoded chunk, of a window that is resampled its pixels before and after, and what its readers of arrays hold.
+	// Worker is the most that one worker holds: the bytes of a run of chunks, a decoded chunk, the
+	// pixels of a resampled window before and after, and what its readers of arrays hold. There are
+	// Workers of them; for remote files Options.Fetchers.
 	Worker  int64 `json:"worker"`
 	Workers int   `json:"workers"`
 	// Catalog bounds the parsed headers and pages of tables.
 	Catalog int64 `json:"catalog"`
 }
 
-// Total returns the sum.
+// Total returns the sum in bytes.
 func (m MemoryNeed) Total() int64 {
 	return m.Batch*int64(m.Batches) + m.Tiles + m.Worker*int64(m.Workers) + m.Catalog
 }
@@ -114,31 +118,36 @@ type Forecast struct {
 	Steps   int64  `json:"steps"`
 	Rank    int    `json:"rank"`
 	World   int    `json:"world"`
-	// Examined is the number of steps that were looked at. Total is scaled up where they are not all.
+	// Examined is how many steps were examined. If they are not all, Total is scaled up.
 	Examined int64 `json:"examined"`
-	// Evicted counts the tiles that had to make room for others: where there are any, it depends on the order in
-	// which workers come to them what is decoded again, and the figures are those of one worker.
+	// Evicted counts the tiles that made room for others. If there are any, what is decoded again
+	// depends on the order of the workers, and the figures are those of one worker.
 	Evicted int64 `json:"evicted"`
-	// Total is the work of the epoch; Mean and Most are those of a step, Most of one that was looked at.
+	// Total is the work of the epoch, Mean that of an average step. Most has the largest of each
+	// figure among the examined steps.
 	Total   Work         `json:"total"`
 	Mean    Work         `json:"mean"`
 	Most    Work         `json:"most"`
 	Sources []SourceWork `json:"sources"`
 	Memory  MemoryNeed   `json:"memory"`
-	// Loose says that what is read depends on coordinates that no header has: of points, and of the sparse fragments of
-	// dense arrays. Requests is an estimate then, and Bytes those of all tiles that may be read.
+	// Loose is true if reads depend on coordinates that no header has: of points, and of the sparse
+	// fragments of dense arrays. Requests is an estimate then, and Bytes counts all tiles that may
+	// be read.
 	Loose bool `json:"loose,omitempty"`
-	// FirstBad is why the first bad sample is one.
+	// FirstBad is the error of the first bad sample.
 	FirstBad string `json:"first_bad,omitempty"`
 }
 
-// Exact reports whether a run has exactly the requests, bytes and chunks of the forecast: all steps were looked at, and
-// no sample is bad. Of arrays, whose readers keep the last tile, and of samples that share decoded tiles the chunks are exact where Evicted is 0, the rest
-// with one worker besides; and it holds for the first epoch that an engine gives, since the next begins with tiles that are there.
+// Exact reports whether a run has exactly the requests, bytes and chunks of the forecast. That
+// needs all steps examined and no bad sample. For arrays, whose readers keep the last tile, and for
+// samples that share decoded tiles, the chunks are exact if Evicted is 0, the other figures only
+// with one worker. It holds for the first epoch of an engine, because the next one begins with
+// tiles in memory.
 func (f *Forecast) Exact() bool { return f.Examined == f.Steps && f.Total.Bad == 0 && !f.Loose }
 
-// Forecast returns what an epoch costs, from headers, tables and the order alone: no pixel is read. Headers that the
-// catalog does not hold are read as a run would read them, and not counted.
+// Forecast returns what an epoch costs, from headers, tables and the order alone: it reads no
+// pixel. It reads the headers that the catalog lacks as a run would, but does not count them.
+// Invalid options are errors without a kind.
 func (e *Engine) Forecast(ctx context.Context, o ForecastOptions) (*Forecast, error) {
 	if o.World == 0 {
 		o.World = 1
@@ -175,26 +184,29 @@ func (e *Engine) Forecast(ctx context.Context, o ForecastOptions) (*Forecast, er
 	return &p.out, nil
 }
 
-// dryRun makes a forecast.
+// dryRun passes over the plan of an epoch and counts the work, without reading pixels.
 type dryRun struct {
 	engine  *Engine
 	options ForecastOptions
 	out     Forecast
-	cache   *tileDryRun // nil where nothing is shared
+	cache   *tileDryRun // nil if windows share no tiles
 	arrays  *arrayDryRun
 	done    int64
 	total   int64
-	// The most bytes that a worker holds of a run of chunks, of a decoded one, and of a window to resample.
+	// The most bytes that a worker holds of a run of chunks, of a decoded chunk, and of a window to
+	// resample.
 	maxRun, maxChunk, maxResampled int64
 
-	early        Work // of the first three quarters
+	// The work of the first three quarters of the examined steps. What the last quarter adds is the
+	// work of a run whose tiles are already in memory.
+	early        Work
 	earlySources []SourceWork
 }
 
-// stepRange is some steps in a row.
+// stepRange is a range of steps, without end.
 type stepRange struct{ from, end int64 }
 
-// blocks returns the steps to look at: all, or stretches of at least two pools, spread evenly.
+// blocks returns the steps to examine: all, or evenly spread ranges of at least two pools each.
 func (p *dryRun) blocks() []stepRange {
 	e, steps := p.engine, p.out.Steps
 	g := int64(e.spec.BatchSize)
@@ -221,7 +233,7 @@ func (p *dryRun) blocks() []stepRange {
 	return out
 }
 
-// memory says what memory a run has.
+// memory computes the memory of the run.
 func (p *dryRun) memory() error {
 	e, m := p.engine, &p.out.Memory
 	one, err := e.layout(layoutKey{rows: shuffle.LocalRows(e.spec.BatchSize, p.options.World)})
@@ -244,14 +256,15 @@ func (p *dryRun) memory() error {
 	return nil
 }
 
-// stepPlan is a step on its way from those who look it up to the one who counts.
+// stepPlan carries a step from the goroutines that plan it to the one that counts.
 type stepPlan struct {
 	step int64
 	rows []RowPlan
 	done chan struct{}
 }
 
-// block looks at some steps: looked up in parallel, and counted in their order.
+// block examines some steps. It plans them in parallel and counts them in their order, because what
+// is decoded depends on the tiles that earlier steps left in memory.
 func (p *dryRun) block(ctx context.Context, b stepRange) error {
 	g, ctx := errgroup.WithContext(ctx)
 	workers := p.engine.options.Workers
@@ -300,7 +313,7 @@ func (p *dryRun) block(ctx context.Context, b stepRange) error {
 	return g.Wait()
 }
 
-// planStep returns what is read for a step, substitutes of bad samples included.
+// planStep returns what is read for a step, with the substitutes of bad samples.
 func (p *dryRun) planStep(ctx context.Context, step int64) ([]RowPlan, error) {
 	e, o := p.engine, p.options
 	rows, err := e.Explain(ctx, shuffle.StepTicket(o.Epoch, step, e.spec.BatchSize, o.Rank, o.World))
@@ -405,7 +418,7 @@ func (p *dryRun) row(ctx context.Context, r *RowPlan) (w Work, err error) {
 	return w, nil
 }
 
-// read counts a read.
+// read counts one read.
 func (w *Work) read(_ string, _, n int64) {
 	w.Requests++
 	w.Bytes += n
@@ -421,7 +434,8 @@ func (p *dryRun) arrayReads(ctx context.Context, a *AssetPlan, chunks []ChunkPla
 	return err
 }
 
-// noteWorkerMemory notes what a worker holds for an asset: buffers, each as large as the largest that it was used for.
+// noteWorkerMemory notes what a worker holds for an asset. Its buffers grow to the largest use and
+// are kept, so the maximum of each counts.
 func (p *dryRun) noteWorkerMemory(a *AssetPlan, d *dataset, f *pixels.Raster) {
 	for _, r := range a.Runs {
 		if a.blocks == nil { // readers of arrays have memory of their own
@@ -432,7 +446,8 @@ func (p *dryRun) noteWorkerMemory(a *AssetPlan, d *dataset, f *pixels.Raster) {
 		p.maxChunk = max(p.maxChunk, int64(c.Decoded)+chunk.Spare)
 	}
 	if d.sampler.Kind == spec.ResizedWindow {
-		p.maxResampled = max(p.maxResampled, f.ResampledBytes(shuffle.Box{H: a.Window.H, W: a.Window.W}, p.engine.options.MaxChunkBytes))
+		p.maxResampled = max(p.maxResampled, f.ResampledBytes(shuffle.Box{H: a.Window.H, W: a.Window.W},
+			p.engine.options.MaxChunkBytes))
 	}
 }
 
@@ -452,8 +467,9 @@ func (p *dryRun) finish() {
 	f.Mean = f.Total.times(1 / float64(f.Steps))
 }
 
-// scaled returns the work of an epoch that has so many times the rows. At first no tile is there: what is read and decoded
-// goes on like in the last quarter.
+// scaled returns the work of an epoch that has factor times the rows. A run starts without tiles in
+// memory, so its begin costs more; reads and decoded chunks are extended at the rate of the last
+// quarter instead of the mean.
 func (p *dryRun) scaled(all, early Work, factor float64) Work {
 	out := all.times(factor)
 	if p.cache == nil || all.Rows == early.Rows {
@@ -466,14 +482,14 @@ func (p *dryRun) scaled(all, early Work, factor float64) Work {
 	return out
 }
 
-// tileDryRun is what tiles does for one worker, without the tiles.
+// tileDryRun does what pixels.TileCache does for one worker, without the tiles.
 type tileDryRun struct {
 	bound, held, evicted int64
 	by                   map[pixels.TileKey]*plannedTile
 	used                 list.List // of *plannedTile
 }
 
-// plannedTile is a tile that would be there.
+// plannedTile is a tile that a run would hold.
 type plannedTile struct {
 	key     pixels.TileKey
 	bytes   int64
@@ -485,7 +501,8 @@ func newTileDryRun(bound int64) *tileDryRun {
 	return &tileDryRun{bound: bound, by: map[pixels.TileKey]*plannedTile{}}
 }
 
-// asset counts the reading of an asset by a pixels.Reader that shares tiles, its mask after it, and returns the chunks that are decoded.
+// asset counts the reads of an asset, and then of its mask, by a pixels.Reader that shares tiles.
+// It returns the chunks that are decoded.
 func (c *tileDryRun) asset(a *AssetPlan, key pixels.TileKey, w *Work) (mine []ChunkPlan) {
 	from := 0
 	for from < len(a.Chunks) {
@@ -500,6 +517,8 @@ func (c *tileDryRun) asset(a *AssetPlan, key pixels.TileKey, w *Work) (mine []Ch
 	return mine
 }
 
+// plane counts the reads of the chunks of an asset or of its mask, and returns the chunks that are
+// decoded.
 func (c *tileDryRun) plane(chunks []ChunkPlan, key pixels.TileKey, gap int64, w *Work) []ChunkPlan {
 	var got []*plannedTile
 	var mine []ChunkPlan
@@ -525,9 +544,10 @@ func (c *tileDryRun) plane(chunks []ChunkPlan, key pixels.TileKey, gap int64, w 
 			t.place = c.used.PushFront(t)
 		}
 	}
-	// As nextRun joins them.
+	// This loop must join chunks as nextRun of package pixels does, otherwise the forecast would
+	// not be exact.
 	for i := 0; i < len(mine); {
-		if mine[i].Len == 0 { // of an array, which counts its reads itself
+		if mine[i].Len == 0 { // a chunk of an array, whose reads arrayReads counts
 			i++
 			continue
 		}
@@ -545,7 +565,7 @@ func (c *tileDryRun) plane(chunks []ChunkPlan, key pixels.TileKey, gap int64, w 
 	return mine
 }
 
-// get is tiles.get: nil is no room.
+// get is TileCache's get: it returns nil if there is no room.
 func (c *tileDryRun) get(key pixels.TileKey, n int64) (t *plannedTile, there bool) {
 	if t = c.by[key]; t != nil {
 		if t.holders++; t.place != nil {
