@@ -9,10 +9,11 @@ import (
 	"github.com/chaski-eo/chaski/loader/pixels"
 )
 
-// arrayDryRun says what a worker reads of arrays, without reading it: it has plans where a pixels.Reader has readers.
+// arrayDryRun plans what a worker reads of arrays, without reading it. It holds plans where a
+// pixels.Reader holds readers.
 type arrayDryRun struct {
-	arrays []plannedArray // the last used in front
-	held   int64          // the most memory of those readers
+	arrays []plannedArray // the last one used comes first
+	held   int64          // the largest memory that those readers hold at a time, in bytes
 }
 
 // plannedArray is the plan of a worker's reader of an array.
@@ -23,7 +24,9 @@ type plannedArray struct {
 
 func newArrayDryRun() *arrayDryRun { return &arrayDryRun{} }
 
-// plan mirrors the reader of pixels.Reader.
+// plan returns the plan of an array. It keeps as many as a pixels.Reader keeps readers and drops
+// the same ones, because what a
+// reader reads depends on what it has read before.
 func (f *arrayDryRun) plan(a chunk.BlockPlanner) chunk.BlockPlan {
 	k := slices.IndexFunc(f.arrays, func(p plannedArray) bool { return p.array == a })
 	if k < 0 {
@@ -45,15 +48,18 @@ func (f *arrayDryRun) hold() {
 	f.held = max(f.held, n)
 }
 
-// blocks calls read for every range of a file that is read for some chunks of an image of an array. It is not exact where that
-// depends on what is read, and of an array that has no plans, whose reads are unknown.
-func (f *arrayDryRun) blocks(ctx context.Context, b *chunk.Blocks, chunks []ChunkPlan, read func(file string, off, n int64)) (exact bool, err error) {
+// blocks calls read for every byte range that is read for some chunks of an image of an array. It
+// reports false if the reads are unknown: they depend on the data, or the array has no plans.
+func (f *arrayDryRun) blocks(ctx context.Context, b *chunk.Blocks, chunks []ChunkPlan,
+	read func(file string, off, n int64)) (exact bool, err error) {
 	a, ok := b.Array.(chunk.BlockPlanner)
 	if !ok {
 		return false, nil
 	}
 	defer f.hold()
 	plan := f.plan(a)
+	// As in a run, the array must know all boxes of the window first, since it joins reads of
+	// adjacent tiles.
 	if t, ok := plan.(chunk.Prefetcher); ok {
 		boxes := make([]chunk.Box, len(chunks))
 		for k, c := range chunks {
@@ -74,7 +80,7 @@ func (f *arrayDryRun) blocks(ctx context.Context, b *chunk.Blocks, chunks []Chun
 	return exact, nil
 }
 
-// points is blocks for the points of a row, and sets Exact.
+// points is blocks for the points of a row. It sets Exact.
 func (f *arrayDryRun) points(ctx context.Context, p *PointsPlan, read func(file string, off, n int64)) (err error) {
 	if p.box == nil {
 		return nil

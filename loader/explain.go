@@ -15,18 +15,19 @@ import (
 // RowPlan says what a row of a batch is made of.
 type RowPlan struct {
 	Row      int   `json:"row"`
-	Position int64 `json:"position"` // -1 for padding, and then nothing else is set
-	// Draw is the sample; of a mixture, with the number of its dataset in the plan.
+	Position int64 `json:"position"` // -1 for padding; then nothing else is set
+	// Draw is the sample. In a mixture it has the number of its dataset in the plan.
 	Draw shuffle.Draw `json:"draw"`
-	// Source is the name of its source, of those that a mixture has; Dataset where its table lies.
+	// Source is the name of the sample's source; empty if the spec has one source. Dataset is the
+	// path of its table.
 	Source  string `json:"source,omitempty"`
 	Dataset string `json:"dataset"`
 	// ID names the sample: see catalog.Table.ID.
 	ID     string      `json:"id"`
 	Assets []AssetPlan `json:"assets"`
-	// Points are those of the fields of points.
+	// Points has one plan for each field of points.
 	Points []PointsPlan `json:"points,omitempty"`
-	// Err is why the sample is bad, as far as that shows without reading pixels; nil if it does not.
+	// Err is why the sample is bad, as far as headers and tables show it; nil if they do not.
 	Err error `json:"-"`
 	// Error is Err on one line.
 	Error string `json:"error,omitempty"`
@@ -36,19 +37,21 @@ type RowPlan struct {
 type AssetPlan struct {
 	Field string `json:"field"`
 	Step  int    `json:"step"` // of a sequence
-	// Row is the row of the table, -1 for a step that does not exist, and then nothing else is set.
+	// Row is the row of the table. It is -1 for a step that does not exist; then nothing else is
+	// set.
 	Row    int64       `json:"row"`
 	URI    string      `json:"uri"`
 	Size   shuffle.Box `json:"size"`   // of the asset, at 0, 0
-	Window shuffle.Box `json:"window"` // in its own pixels, before the row's transform
-	// Runs are the stretches of the file that are read, Chunks what lies in them, in the order in which they
-	// are decoded. Those of the asset's mask follow. A chunk of an array has no bytes of its own here: its runs lie in
-	// the array's files, and are those of a worker that has not read of the array before.
+	Window shuffle.Box `json:"window"` // in the asset's own pixels, before the row's transform
+	// Runs are the byte ranges that are read, Chunks the chunks in them, in the order in which they
+	// are decoded. Those of the asset's mask follow. A chunk of an array has no byte range here:
+	// its runs lie in the array's files, and are those of a worker that has not read the array
+	// before.
 	Runs   []RangePlan `json:"runs"`
 	Chunks []ChunkPlan `json:"chunks"`
 
-	gap    int64         // over which ranges of the file are read as one
-	blocks *chunk.Blocks // of an array
+	gap    int64         // ranges of the file closer than this are read as one, in bytes
+	blocks *chunk.Blocks // nil unless the asset is an image of an array
 }
 
 // PointsPlan says what is read of a field of points.
@@ -61,12 +64,12 @@ type PointsPlan struct {
 	Exact bool        `json:"exact"`
 
 	field *pointsField
-	box   tiledb.Box // nil where no point can lie in the window
+	box   tiledb.Box // nil if no point can lie in the window
 }
 
-// RangePlan is a range of a file's bytes.
+// RangePlan is a range of bytes in a file.
 type RangePlan struct {
-	File string `json:"file,omitempty"` // of an array
+	File string `json:"file,omitempty"` // empty unless it belongs to an array
 	Off  int64  `json:"off"`
 	Len  int64  `json:"len"`
 }
@@ -80,12 +83,12 @@ type ChunkPlan struct {
 	Decoded int   `json:"decoded"` // bytes
 
 	sparse bool
-	box    chunk.Box // of an array: what is read
+	box    chunk.Box // of an array: the cells that are read
 }
 
-// Explain returns what the rows of a ticket are made of, without reading a pixel. What is wrong with a sample
-// is in its row, at Substitute the caller may look for what takes its place; an error is one that no
-// bad-sample policy covers.
+// Explain returns what the rows of a ticket are made of, without reading a pixel. Faults of a
+// sample are in its row; ExplainDraw of a shuffle.Plan.Substitute returns what takes its place. An
+// error is one that no bad-sample policy covers.
 func (e *Engine) Explain(ctx context.Context, t shuffle.Ticket) ([]RowPlan, error) {
 	if err := e.check(t); err != nil {
 		return nil, err
@@ -107,8 +110,8 @@ func (e *Engine) Explain(ctx context.Context, t shuffle.Ticket) ([]RowPlan, erro
 	return rows, nil
 }
 
-// ExplainDraw is Explain for one sample, such as a substitute (shuffle.Plan.Substitute): what is wrong with it is
-// in the result, and an error is one that no bad-sample policy covers.
+// ExplainDraw is Explain for one sample, such as a substitute (shuffle.Plan.Substitute). Faults of
+// the sample are in the result; an error is one that no bad-sample policy covers.
 func (e *Engine) ExplainDraw(ctx context.Context, draw shuffle.Draw) (RowPlan, error) {
 	d := e.leaves[draw.Dataset]
 	r := RowPlan{Draw: draw, Source: d.name, Dataset: d.source.Source}
@@ -117,7 +120,8 @@ func (e *Engine) ExplainDraw(ctx context.Context, draw shuffle.Draw) (RowPlan, e
 		_, err = r.note(err)
 		return r, err
 	}
-	// As the run does: all of a sample is read whatever of it fails, but of a substitute nothing after that.
+	// The order is that of a run: it reads all fields of a sample even if one is bad, but stops at
+	// the first fault of a substitute. Otherwise the forecast would count other requests.
 	if stop, err := e.explainRasters(ctx, d, &draw, &r); stop {
 		return r, err
 	}
@@ -132,8 +136,8 @@ func (e *Engine) ExplainDraw(ctx context.Context, draw shuffle.Draw) (RowPlan, e
 	return r, err
 }
 
-// note keeps an error that a bad-sample policy covers, of several the one that is least as a text, and
-// reports whether to stop, with the error if it is none of these.
+// note keeps an error that a bad-sample policy covers, of several the one with the least text, as
+// outranks does. It reports whether to stop, and returns the error if no policy covers it.
 func (r *RowPlan) note(err error) (stop bool, _ error) {
 	if fault.KindOf(err) == 0 {
 		return true, err
@@ -144,7 +148,7 @@ func (r *RowPlan) note(err error) (stop bool, _ error) {
 	return r.Draw.Attempt > 0, nil
 }
 
-// explainRasters says what is read of the rasters of a draw.
+// explainRasters notes what is read of the rasters of a draw.
 func (e *Engine) explainRasters(ctx context.Context, d *dataset, draw *shuffle.Draw, r *RowPlan) (stop bool, _ error) {
 	var plan chunk.RunPlan
 	for step := range max(d.steps, 1) {
@@ -165,7 +169,7 @@ func (e *Engine) explainRasters(ctx context.Context, d *dataset, draw *shuffle.D
 	return false, nil
 }
 
-// explainValues checks the values that ride along with a draw.
+// explainValues checks the metadata columns of a draw.
 func (e *Engine) explainValues(ctx context.Context, d *dataset, draw *shuffle.Draw, r *RowPlan) (stop bool, _ error) {
 	for _, v := range d.values {
 		for step := range max(d.steps, 1) {
@@ -188,7 +192,7 @@ func (e *Engine) explainValues(ctx context.Context, d *dataset, draw *shuffle.Dr
 	return false, nil
 }
 
-// explainPoints says what is read of the points of a draw.
+// explainPoints returns what is read of the points of a draw.
 func (e *Engine) explainPoints(ctx context.Context, d *dataset, draw *shuffle.Draw) ([]PointsPlan, error) {
 	var out []PointsPlan
 	err := e.eachPoints(ctx, d, draw, func(_ int, f *pointsField, at pointWindow) error {
@@ -196,7 +200,9 @@ func (e *Engine) explainPoints(ctx context.Context, d *dataset, draw *shuffle.Dr
 		if box, ok := f.box(at.win, at.t, at.n); ok {
 			p.box = box
 		}
-		err := newArrayDryRun().points(ctx, &p, func(file string, off, n int64) { p.Runs = append(p.Runs, RangePlan{file, off, n}) })
+		err := newArrayDryRun().points(ctx, &p, func(file string, off, n int64) {
+			p.Runs = append(p.Runs, RangePlan{file, off, n})
+		})
 		if err == nil {
 			out = append(out, p)
 		}
@@ -205,7 +211,9 @@ func (e *Engine) explainPoints(ctx context.Context, d *dataset, draw *shuffle.Dr
 	return out, err
 }
 
-func (e *Engine) explainAsset(ctx context.Context, d *dataset, draw *shuffle.Draw, field int, p *AssetPlan, plan *chunk.RunPlan) error {
+// explainAsset notes what is read of one asset of a draw.
+func (e *Engine) explainAsset(ctx context.Context, d *dataset, draw *shuffle.Draw, field int, p *AssetPlan,
+	plan *chunk.RunPlan) error {
 	f := d.rasters[field]
 	a, err := d.table.Asset(ctx, f.TableColumn, p.Row)
 	if err != nil {
@@ -235,8 +243,8 @@ func (e *Engine) explainAsset(ctx context.Context, d *dataset, draw *shuffle.Dra
 	return nil
 }
 
-// gap returns the gap over which the ranges of a file are read as one. Remote files say it; that costs no request for
-// those whose size a catalog knows.
+// gap returns the gap, in bytes, up to which two ranges of a file are read as one. Remote sources
+// choose it. Asking them costs no request if a catalog knows the size of the file.
 func (e *Engine) gap(ctx context.Context, a catalog.Asset) (int64, error) {
 	if a.Index.Blocks != nil || !source.IsRemote(a.URI) {
 		return source.DefaultGap, nil
@@ -255,7 +263,8 @@ func (p *AssetPlan) add(x *chunk.Index, box chunk.Box, bands []int, plan *chunk.
 		p.Runs = append(p.Runs, RangePlan{Off: run.Off, Len: run.Len})
 		for _, i := range run.Chunks {
 			at := x.Place(i)
-			p.Chunks = append(p.Chunks, ChunkPlan{Chunk: i, Mask: mask, Off: at.Off, Len: at.Len, Decoded: x.StoredBytes(i)})
+			p.Chunks = append(p.Chunks, ChunkPlan{Chunk: i, Mask: mask, Off: at.Off, Len: at.Len,
+				Decoded: x.StoredBytes(i)})
 		}
 	}
 	for _, i := range plan.Sparse {
@@ -266,7 +275,8 @@ func (p *AssetPlan) add(x *chunk.Index, box chunk.Box, bands []int, plan *chunk.
 	}
 }
 
-// addBlocks notes what is read for the chunks of an array that a box needs: with whole, all of each of them.
+// addBlocks notes what is read for the chunks of an array that a box needs. With whole, it is all
+// of each chunk.
 func (p *AssetPlan) addBlocks(ctx context.Context, x *chunk.Index, box chunk.Box, whole bool) error {
 	p.blocks = x.Blocks
 	for k := range p.Chunks {
@@ -276,25 +286,26 @@ func (p *AssetPlan) addBlocks(ctx context.Context, x *chunk.Index, box chunk.Box
 			c.box = pixels.RowsIn(c.box, box)
 		}
 	}
-	_, err := newArrayDryRun().blocks(ctx, p.blocks, p.Chunks, func(file string, off, n int64) { p.Runs = append(p.Runs, RangePlan{file, off, n}) })
+	_, err := newArrayDryRun().blocks(ctx, p.blocks, p.Chunks,
+		func(file string, off, n int64) { p.Runs = append(p.Runs, RangePlan{file, off, n}) })
 	return err
 }
 
 // SourceInfo is a source of a spec that is no mixture.
 type SourceInfo struct {
-	// Name is that of the source, with those of the mixtures around it in front, or empty where there is one
-	// source; Source where its table lies.
+	// Name is the name of the source, after those of the mixtures around it; empty if there is one
+	// source. Source is the path of its table.
 	Name   string `json:"name,omitempty"`
 	Source string `json:"source"`
 	// Rows of its table.
 	Rows int64 `json:"rows"`
-	// Datasets of the plan that are made of it: one, or one a stratum.
+	// Datasets of the plan that are made of it: one, or one for each stratum.
 	Datasets []int `json:"datasets"`
-	// Samples of an epoch of it, all its datasets together.
+	// Samples of an epoch, of all its datasets together.
 	Samples int64 `json:"samples"`
 }
 
-// Sources returns the sources in the order of their numbers in a batch's tensor SourceColumn.
+// Sources returns the sources, in the order of their numbers in the tensor SourceColumn of a batch.
 func (e *Engine) Sources() []SourceInfo {
 	out := make([]SourceInfo, len(e.sets))
 	for i, d := range e.sets {

@@ -11,22 +11,24 @@ import (
 	"github.com/chaski-eo/chaski/shuffle"
 )
 
-// DefaultPrefetch is the number of batches that a loader keeps in the making.
+// DefaultPrefetch is how many batches a loader prepares ahead.
 const DefaultPrefetch = 3
 
 // LoaderOptions say which part of a run a loader iterates over.
 type LoaderOptions struct {
 	// Rank of World gets every World-th row of every global batch. Default: 0 of 1.
 	Rank, World int
-	// State continues a run; it must be of the same spec on the same data, unless AnyState is set.
+	// State resumes a run. It must come from the same spec on the same data, unless AnyState is
+	// set.
 	State *shuffle.State
-	// AnyState takes the state of another run, such as one over less data or with other weights of its mixture. The
-	// engine logs what differs and what follows (shuffle.State.Resume).
+	// AnyState accepts the state of another run, such as one over less data or with other weights
+	// of its mixture. The engine logs what differs and what follows (shuffle.State.Resume).
 	AnyState bool
-	// Epochs ends the run after so many epochs, counted from epoch 0. Default: it goes on for ever.
+	// Epochs ends the run after this many epochs, counted from epoch 0. Default: it never ends.
 	Epochs uint64
-	// Prefetch is the number of batches in the making, or as many as fit in the engine's memory beside
-	// the one that the caller has, but at least one; the engine logs a warning then. Default DefaultPrefetch.
+	// Prefetch is how many batches to prepare ahead. If the engine's memory holds fewer beside the
+	// one that the caller has, the loader prepares those, at least one, and the engine logs a
+	// warning. Default DefaultPrefetch.
 	Prefetch int
 }
 
@@ -35,8 +37,8 @@ type Loader struct {
 	engine  *Engine
 	options LoaderOptions
 	state   shuffle.State
-	next    cursor // of the next ticket to start
-	ahead   []*Pending
+	next    cursor     // the next ticket to start
+	ahead   []*Pending // started and not returned, in the order of steps
 	cancel  context.CancelFunc
 	ctx     context.Context
 	bad     BadCounter
@@ -48,8 +50,9 @@ type cursor struct {
 	step  int64
 }
 
-// NewLoader returns a loader that stands at o.State, or at the start of epoch 0. The engine outlives it. A rank
-// outside of the world, an epoch without a whole batch and a state of another run are errors without a kind.
+// NewLoader returns a loader that begins at o.State, or at the start of epoch 0. The engine
+// outlives it. A rank outside of the world, an epoch without a whole batch, and a state of another
+// run are errors without a kind.
 func NewLoader(e *Engine, o LoaderOptions) (*Loader, error) {
 	if o.World == 0 {
 		o.World = 1
@@ -67,8 +70,10 @@ func NewLoader(e *Engine, o LoaderOptions) (*Loader, error) {
 	if err != nil {
 		return nil, err
 	}
+	// One batch of the memory belongs to the caller until Release, so one less can be prepared.
 	if ahead := max(fit-1, 1); int64(o.Prefetch) > ahead {
-		e.options.Logger.Warn("the memory holds fewer batches than are to be prefetched: raise it, or batches are waited for",
+		e.options.Logger.Warn(
+			"the memory holds fewer batches than are to be prefetched: raise it, or batches are waited for",
 			"memory bytes", e.options.MemoryBytes, "batches", fit, "prefetch", o.Prefetch, "prefetched", ahead)
 		o.Prefetch = int(ahead)
 	}
@@ -76,7 +81,8 @@ func NewLoader(e *Engine, o LoaderOptions) (*Loader, error) {
 	l.state = e.State()
 	if o.State != nil {
 		var note string
-		if l.state, note, err = o.State.Resume(l.state, e.Len(), e.spec.BatchSize, e.spec.DropLast, !o.AnyState); err != nil {
+		if l.state, note, err = o.State.Resume(l.state, e.Len(), e.spec.BatchSize, e.spec.DropLast,
+			!o.AnyState); err != nil {
 			return nil, err
 		}
 		if note != "" {
@@ -88,10 +94,10 @@ func NewLoader(e *Engine, o LoaderOptions) (*Loader, error) {
 	return l, nil
 }
 
-// Next returns the batch of the next step, or io.EOF after the last epoch. The batch is the
-// caller's until Release. If ctx ends first, the work goes on and the next call has its result;
-// after any other error, the same step is tried again. Once more samples of an epoch were bad than
-// Spec.BadLimit allows, it is an error of kind limit.
+// Next returns the batch of the next step, or io.EOF after the last epoch. The caller holds the
+// batch until Release. If ctx ends first, the work goes on and the next call returns its result.
+// After any other error the next call tries the same step again. If more samples of an epoch are
+// bad than Spec.BadLimit allows, it returns an error of kind limit.
 func (l *Loader) Next(ctx context.Context) (*Batch, error) {
 	at, ok := l.skip(cursor{l.state.Epoch, shuffle.Steps(l.state.Samples, l.engine.spec.BatchSize, false)})
 	if !ok {
@@ -119,12 +125,14 @@ func (l *Loader) Next(ctx context.Context) (*Batch, error) {
 		l.next = at
 		return nil, err
 	}
+	// The state moves only now, so that a step that failed is not counted as yielded.
 	l.state.Epoch = at.epoch
 	l.state.Samples = min((at.step+1)*int64(l.engine.spec.BatchSize), l.engine.Len())
 	return b, nil
 }
 
-// skip moves a cursor past the end of an epoch to the next one, and reports whether there is one.
+// skip moves a cursor past the end of an epoch to the next epoch. It reports false if there is
+// none.
 func (l *Loader) skip(c cursor) (cursor, bool) {
 	if c.step >= l.engine.Steps() {
 		c = cursor{c.epoch + 1, 0}
@@ -132,7 +140,7 @@ func (l *Loader) skip(c cursor) (cursor, bool) {
 	return c, l.options.Epochs == 0 || c.epoch < l.options.Epochs
 }
 
-// fill starts tickets until Prefetch are in the making.
+// fill starts tickets until Prefetch are in work.
 func (l *Loader) fill() {
 	for len(l.ahead) < l.options.Prefetch {
 		c, ok := l.skip(l.next)
@@ -145,7 +153,7 @@ func (l *Loader) fill() {
 	}
 }
 
-// drop cancels what was started.
+// drop cancels the started tickets.
 func (l *Loader) drop() {
 	for _, p := range l.ahead {
 		p.Cancel()
@@ -156,27 +164,30 @@ func (l *Loader) drop() {
 // State returns the state after the batches that Next returned.
 func (l *Loader) State() shuffle.State { return l.state }
 
-// All iterates over the remaining batches. Each is released when the loop body ends; a body that
-// keeps one must copy it. The iteration ends after the first error. A loader has one place: after a break another
-// iteration goes on from there, and of two at a time each gets what the other has left.
+// All iterates over the remaining batches. It releases each when the loop body ends, so a body that
+// keeps one must copy it. The iteration ends after the first error. A loader has one position:
+// after a break another iteration continues from it, and two iterations at a time share the
+// batches.
 func (l *Loader) All(ctx context.Context) iter.Seq2[*Batch, error] { return All(ctx, l.Next) }
 
-// BadCounter holds the bad rows that one loader meets in an epoch to the spec's BadLimit.
+// BadCounter counts the bad rows that one loader meets in an epoch, for the spec's BadLimit.
 //
-// A state has no count: it is the same on every rank and for any world size, and what other ranks met is known to them
-// alone. So batches are the same after a resume and for any world size, the moment at which a limit ends a run is not.
+// A state has no count: it is the same on every rank and for any world size, but a rank knows only
+// its own bad rows. So batches are the same after a resume and for any world size, but the step at
+// which a limit ends a run is not.
 type BadCounter struct {
-	limit       int64 // -1: none
+	limit       int64 // -1 if there is none
 	rank, world int
 	begun       bool
 	epoch       uint64
 	count       int64
-	from        int64 // position of the first batch that was counted
-	first       int64 // position after the last one that was counted
+	from        int64 // position of the first batch that was counted in the epoch
+	first       int64 // batches that begin before this position were counted
 }
 
-// NewBadCounter returns the counter of rank, one of world loaders that share epochs of n samples. Each counts its own
-// rows: the rate is held against the rows that it gets of an epoch, the count is the same for all.
+// NewBadCounter returns the counter of one rank of world loaders that share epochs of n samples.
+// Each loader counts its own rows: the rate applies to the rows that it gets of an epoch, the count
+// is the same for every loader.
 func NewBadCounter(s Spec, n int64, rank, world int) BadCounter {
 	c := BadCounter{limit: -1, rank: rank, world: world}
 	if s.BadLimit == nil {
@@ -198,9 +209,9 @@ func NewBadCounter(s Spec, n int64, rank, world int) BadCounter {
 	return c
 }
 
-// Note counts the bad rows of a batch, the next one of the loader. It returns an error of kind limit once there
-// are more than allowed in the batch's epoch, those before a resume not counted. A batch that is given again
-// is counted once.
+// Note counts the bad rows of a batch, the next one of the loader. It returns an error of kind
+// limit if the batch's epoch has more than allowed. Bad rows before a resume do not count. A batch
+// that is given again is counted once.
 func (c *BadCounter) Note(b *Batch) error {
 	if c.limit < 0 {
 		return nil
@@ -227,11 +238,13 @@ func (c *BadCounter) Note(b *Batch) error {
 	if c.from > 0 {
 		of += fmt.Sprintf(" since position %d, where this loader began", c.from)
 	}
-	return fault.New(fault.Limit, "bad samples", fault.NoOffset, "%d in epoch %d%s, over the limit of %d; the last one, at position %d: %v",
+	return fault.New(fault.Limit, "bad samples", fault.NoOffset,
+		"%d in epoch %d%s, over the limit of %d; the last one, at position %d: %v",
 		c.count, b.Epoch, of, c.limit, last.Position, last.Err)
 }
 
-// All iterates over what next returns until io.EOF, as Loader.All does: for other sources of batches.
+// All iterates over the batches of next until io.EOF, as Loader.All does. It serves other sources
+// of batches.
 func All(ctx context.Context, next func(context.Context) (*Batch, error)) iter.Seq2[*Batch, error] {
 	return func(yield func(*Batch, error) bool) {
 		for {
@@ -251,7 +264,7 @@ func All(ctx context.Context, next func(context.Context) (*Batch, error)) iter.S
 	}
 }
 
-// Close cancels what is in the making. Batches that were returned stay valid until Release.
+// Close cancels the tickets in work. Batches that were returned stay valid until Release.
 func (l *Loader) Close() {
 	l.cancel()
 	l.drop()

@@ -29,10 +29,11 @@ import (
 type Selection struct {
 	Slice       bool
 	Start, Stop int   // with Slice
-	List        []int // not nil: these
+	List        []int // if not nil, these indices
 }
 
-// ParseSelection reads "start:stop", "i,j,k" or "" (all).
+// ParseSelection reads "start:stop", "i,j,k" or "" (all). Any other text is an error without a
+// kind.
 func ParseSelection(s string) (Selection, error) {
 	if s == "" {
 		return Selection{}, nil
@@ -56,7 +57,8 @@ func ParseSelection(s string) (Selection, error) {
 	return sel, nil
 }
 
-// indices returns the picked indices of an axis of n.
+// indices returns the picked indices of an axis of length n. An index or slice outside of the axis
+// is not found.
 func (s Selection) indices(axis string, n int) ([]int, error) {
 	start, stop := 0, n
 	switch {
@@ -83,23 +85,23 @@ func (s Selection) indices(axis string, n int) ([]int, error) {
 	return out, nil
 }
 
-// ReadOptions say what Read reads, and how it is laid out.
+// ReadOptions say what Read reads, and in which layout.
 type ReadOptions struct {
 	// Layout is an einops pattern. Default "b y x" for one path, "n b y x" for several.
 	Layout string
 	Sizes  map[string]int
-	// N picks paths, B bands, Y rows and X columns; Y and X take no lists.
+	// N picks paths, B bands, Y rows and X columns. Y and X accept no lists.
 	N, B, Y, X Selection
-	// Headers are the files' blobs (rumi or chunk index), one a path, or none.
+	// Headers are header blobs (rumi or chunk index): one for each path, or none.
 	Headers [][]byte
-	// Threads decode in parallel. Default 1.
+	// Threads is how many goroutines decode. Default 1.
 	Threads int
-	// MaxBytes bounds the result in bytes. Default DefaultMaxRead. It is what bounds memory where a small
-	// file stands for a large image: sparse chunks, or samples that are all equal.
+	// MaxBytes bounds the result in bytes. Default DefaultMaxRead. Without it a small file could
+	// fill the memory, since sparse chunks and equal samples take almost no bytes in a file.
 	MaxBytes int64
-	// Validity asks for Array.Valid. The samples are as stored all the same.
+	// Validity asks for Array.Valid. It does not change Array.Data.
 	Validity bool
-	// Options for opening; Workers and MemoryBytes are not used.
+	// Options for opening files. Workers and MemoryBytes are not used.
 	Options Options
 }
 
@@ -109,10 +111,11 @@ type Array struct {
 	Shape []int
 	Axes  []string
 	Data  []byte
-	Valid []byte // with ReadOptions.Validity: one a sample, 0 for nodata and masked pixels, else 1
+	Valid []byte // with ReadOptions.Validity: one byte for each element, 0 for nodata and masked pixels, else 1
 }
 
-// Read decodes windows of one file, or of several with equal shape and dtype stacked along n.
+// Read decodes windows of one file, or of several files of equal shape and dtype stacked along n.
+// Errors about files are fault errors; errors about the options have no kind.
 func Read(ctx context.Context, paths []string, o ReadOptions) (*Array, error) {
 	o.Options = o.Options.WithDefaults()
 	defer o.Options.CloseOpener()
@@ -123,27 +126,28 @@ func Read(ctx context.Context, paths []string, o ReadOptions) (*Array, error) {
 	return q.run(ctx)
 }
 
-// readPlan is a Read, resolved for the files' shape.
+// readPlan is a Read, resolved for the shape of the files.
 type readPlan struct {
 	options Options
 	threads int
-	assets  []catalog.Asset // one a picked n
+	assets  []catalog.Asset // one for each picked path
 	field   *pixels.Raster
 	plan    *einops.Plan
 	win     shuffle.Box
 	out     *Array
 }
 
-// DefaultMaxRead is the default of ReadOptions.MaxBytes.
+// DefaultMaxRead is the default of ReadOptions.MaxBytes: 2 GiB.
 const DefaultMaxRead = 2 << 30
 
-// maxReadIndexes bounds the chunk indexes that one Read holds, in bytes.
+// maxReadIndexes bounds the bytes of chunk indexes that one Read holds: 256 MiB are 16 million
+// chunks of rangeBytes.
 const maxReadIndexes = 256 << 20
 
-// rangeBytes is the memory of one chunk in an index.
+// rangeBytes is the memory of one chunk in an index: an offset and a length of 8 bytes.
 const rangeBytes = 16
 
-// newReadPlan opens the files; the options of o have their defaults.
+// newReadPlan opens the files and resolves the selections. o.Options must have its defaults.
 func newReadPlan(ctx context.Context, paths []string, o ReadOptions) (*readPlan, error) {
 	q := &readPlan{options: o.Options, threads: max(o.Threads, 1)}
 	if o.Y.List != nil || o.X.List != nil {
@@ -168,6 +172,7 @@ func newReadPlan(ctx context.Context, paths []string, o ReadOptions) (*readPlan,
 	return q, nil
 }
 
+// open opens the picked paths, each once, and checks that they stack.
 func (q *readPlan) open(ctx context.Context, paths []string, picks []int, headers [][]byte) error {
 	type name struct{ path, header string }
 	opened := map[name]catalog.Asset{}
@@ -188,7 +193,8 @@ func (q *readPlan) open(ctx context.Context, paths []string, picks []int, header
 				held += len(a.Index.Mask.Ranges) * rangeBytes
 			}
 			if held > maxReadIndexes {
-				return fault.WithFile(fault.New(fault.Limit, "chunk index", fault.NoOffset, "the indexes of %d files are over %d bytes", len(opened), maxReadIndexes), n.path)
+				return fault.WithFile(fault.New(fault.Limit, "chunk index", fault.NoOffset,
+					"the indexes of %d files are over %d bytes", len(opened), maxReadIndexes), n.path)
 			}
 			opened[n] = a
 		}
@@ -197,7 +203,8 @@ func (q *readPlan) open(ctx context.Context, paths []string, picks []int, header
 			first = q.assets[0]
 		}
 		if f, x := first.Index, a.Index; f.DType != x.DType || f.Bands != x.Bands || f.Height != x.Height || f.Width != x.Width {
-			return fault.WithFile(fault.New(fault.Unsupported, "stack", fault.NoOffset, "(%d, %d, %d) %s does not stack with the first asset's (%d, %d, %d) %s",
+			return fault.WithFile(fault.New(fault.Unsupported, "stack", fault.NoOffset,
+				"(%d, %d, %d) %s does not stack with the first asset's (%d, %d, %d) %s",
 				x.Bands, x.Height, x.Width, x.DType, f.Bands, f.Height, f.Width, f.DType), paths[i])
 		}
 		q.assets = append(q.assets, a)
@@ -205,8 +212,9 @@ func (q *readPlan) open(ctx context.Context, paths []string, picks []int, header
 	return nil
 }
 
-// openOne opens a file, or what a path in a container names. A file whose own name looks like one is a
-// file; in a store it is asked for last, as that takes a request.
+// openOne opens a file, or a raster inside a container (`container::path`). A local file of that
+// very name takes precedence. For remote paths the container is tried first, because asking for the
+// file takes a request.
 func openOne(ctx context.Context, o Options, path string, hasHeader bool, header string) (catalog.Asset, error) {
 	if !hasHeader && source.IsRemote(path) && rows.InContainer(path) {
 		a, err := rows.MemberOf(ctx, o, path)
@@ -224,6 +232,7 @@ func openOne(ctx context.Context, o Options, path string, hasHeader bool, header
 	return a, err
 }
 
+// openFile opens a raster file, or takes its index from its header.
 func openFile(ctx context.Context, o Options, path string, hasHeader bool, header string) (catalog.Asset, error) {
 	if o.Roots != nil {
 		resolved, err := catalog.Resolve(path, o.Roots)
@@ -243,7 +252,8 @@ func openFile(ctx context.Context, o Options, path string, hasHeader bool, heade
 	return a, err
 }
 
-// errNotOneRaster is the error about a path that is no raster because it holds many; nil if it is something else.
+// errNotOneRaster returns the error for a path that holds several rasters: a TileDB array or a
+// container. It returns nil for any other path.
 func errNotOneRaster(ctx context.Context, o Options, path string) error {
 	what := ""
 	switch {
@@ -257,7 +267,8 @@ func errNotOneRaster(ctx context.Context, o Options, path string) error {
 	return fault.WithFile(fault.New(fault.Unsupported, "file", fault.NoOffset, "%s", what), path)
 }
 
-// resolve resolves selections and layout.
+// resolve resolves the selections and the layout. It fails with kind limit if the result is over
+// MaxBytes.
 func (q *readPlan) resolve(o ReadOptions, paths int) error {
 	x := q.assets[0].Index
 	bands, err := o.B.indices("b", x.Bands)
@@ -294,7 +305,8 @@ func (q *readPlan) resolve(o ReadOptions, paths int) error {
 	}
 	q.field.H, q.field.W = q.win.H, q.win.W
 	if pixels.BoundedBytes(limit, len(q.assets), len(bands), q.win.H, q.win.W, size) < 0 {
-		return fault.New(fault.Limit, "array", fault.NoOffset, "(%d, %d, %d, %d) %s is over %d bytes", len(q.assets), len(bands), q.win.H, q.win.W, x.DType, limit)
+		return fault.New(fault.Limit, "array", fault.NoOffset, "(%d, %d, %d, %d) %s is over %d bytes", len(q.assets),
+			len(bands), q.win.H, q.win.W, x.DType, limit)
 	}
 	if q.plan, err = q.field.LayoutPattern.Plan(q.field.Axes(len(q.assets)), o.Sizes); err != nil {
 		return err
@@ -303,30 +315,34 @@ func (q *readPlan) resolve(o ReadOptions, paths int) error {
 	return nil
 }
 
+// span returns the start and end of a slice of an axis of length n.
 func span(s Selection, axis string, n int) ([2]int, error) {
 	if !s.Slice {
 		return [2]int{0, n}, nil
 	}
 	if s.Start < 0 || s.Stop > n || s.Start >= s.Stop {
-		return [2]int{}, fault.New(fault.NotFound, "axis "+axis, fault.NoOffset, "slice %d:%d of %d", s.Start, s.Stop, n)
+		return [2]int{}, fault.New(fault.NotFound, "axis "+axis, fault.NoOffset, "slice %d:%d of %d", s.Start, s.Stop,
+			n)
 	}
 	return [2]int{s.Start, s.Stop}, nil
 }
 
-// piece is what one thread reads at once: a row of chunks of one asset, or all of them where there is
-// one thread.
+// piece is what one thread reads at a time: one row of chunks of an asset, or its whole window if
+// there is only one thread.
 type piece struct {
 	n   int
 	box chunk.Box
 }
 
-// run decodes. The result's memory is taken once every byte range was found to lie in its file.
+// run decodes the pieces into the result.
 func (q *readPlan) run(ctx context.Context) (*Array, error) {
 	for _, a := range q.assets {
 		if err := q.present(ctx, a); err != nil {
 			return nil, a.Fault(err)
 		}
 	}
+	// The result's memory is allocated only after every byte range was found inside of its file,
+	// otherwise a small file with invented ranges would claim it.
 	q.out.Data = cast.Aligned(q.plan.Len() * q.out.DType.Size())
 	if q.field.Validity != "" {
 		q.out.Valid = make([]byte, q.plan.Len())
@@ -355,7 +371,7 @@ func (q *readPlan) run(ctx context.Context) (*Array, error) {
 	return q.out, nil
 }
 
-// readers returns how many goroutines read; of those for remote files only some decode at a time.
+// read decodes a piece into the result.
 func (q *readPlan) readers() int {
 	remote := slices.ContainsFunc(q.assets, func(a catalog.Asset) bool { return source.IsRemote(a.URI) })
 	if !remote || q.options.Fetchers <= q.threads {
@@ -375,6 +391,7 @@ func (q *readPlan) present(ctx context.Context, a catalog.Asset) error {
 	return a.Index.Validate(f.Size(), q.options.MaxChunkBytes)
 }
 
+// cut sends the pieces of all assets.
 func (q *readPlan) cut(ctx context.Context, to chan<- piece) error {
 	for n, a := range q.assets {
 		box := pixels.Inside(q.win, a.Index.Height, a.Index.Width)
@@ -401,6 +418,7 @@ func (q *readPlan) read(ctx context.Context, r *pixels.Reader, p piece) error {
 	if err != nil {
 		return err
 	}
-	to := &pixels.Row{Field: q.field, Plan: q.plan, Dst: einops.Target{Data: q.out.Data, Mask: q.out.Valid}, Cv: cv, N: p.n, Win: q.win}
+	to := &pixels.Row{Field: q.field, Plan: q.plan, Dst: einops.Target{Data: q.out.Data, Mask: q.out.Valid}, Cv: cv,
+		N: p.n, Win: q.win}
 	return r.Read(ctx, a, p.box, q.field.Picked, to, to.Masked(&q.field.Final, p.box))
 }
