@@ -18,67 +18,77 @@ import (
 	"github.com/chaski-eo/chaski/store/catalog"
 )
 
-// maxSamples bounds N, so that positions of any ticket stay in int64.
+// maxSamples bounds the samples of an epoch. It is 2^62, half of what an int64 holds, so that the
+// position after a ticket's last row does not overflow.
 const maxSamples = 1 << 62
 
-// SpecVersion is the version of Spec's JSON.
+// SpecVersion is the version of the JSON form of Spec.
 const SpecVersion = 1
 
-// Spec says which batches a dataset gives. Together with the dataset's fingerprint it determines
-// every byte of every batch; how many workers, ranks or servers there are does not.
+// Spec describes the batches of a run. With the fingerprint of the dataset it determines every byte
+// of every batch. The number of workers, ranks and servers changes no batch.
 type Spec struct {
-	// Version is SpecVersion.
+	// Version is the version of the spec. Default and only value: 1.
 	Version int `json:"version"`
-	// Source is a catalog (.parquet), a table of samples (.csv, .parquet), a container (package taco), a
-	// directory, a glob, one file, or the folder of a TileDB array. It is not part of the spec hash: data
-	// may move.
+	// Source is the path or URI of the dataset: a catalog (.parquet), a table of samples (.csv,
+	// .parquet), a container, a directory, a glob, one file, or the directory of a TileDB array.
+	// The spec hash leaves it out, so a run resumes after its data has moved.
 	Source string `json:"source"`
 	Container
-	// Dims says what each dimension of an array is, in their order: n, b, y or x, of which n and b may be
-	// missing. Default: the dimensions' own names.
+	// Dims names the dimensions of an array in their order: n, b, y and x. An array may lack n and
+	// b. Default: the names that the array has for them.
 	Dims string `json:"dims,omitempty"`
-	// Timestamp opens an array at a time: the fragments that were written from the first to the second, in milliseconds
-	// since 1970, both included, are those that there are. Default: all.
+	// Timestamp opens an array as it was in a range of time: only fragments that were written in
+	// this range are read. Default: all fragments.
 	Timestamp *Timestamp `json:"timestamp,omitempty"`
-	// Fields of a sample, in the order of the batch. Default: one raster field "image".
+	// Fields are the fields of a sample, in the order of the batch. Default: one raster field
+	// "image".
 	Fields []Field `json:"fields"`
-	// AllFields takes the settings of Fields, of which there is one, for every field of a catalog of pairs. Of another dataset
-	// it does nothing. Without Fields, Open and OpenTable set it. The spec of an engine has the fields that came of it.
+	// AllFields applies the settings of the only entry of Fields to every field of a catalog of
+	// pairs. It has no effect on other datasets. Open and OpenTable set it if Fields is empty. The
+	// spec of an open engine lists the fields that were found.
 	AllFields bool `json:"all_fields,omitempty"`
-	// BatchSize is G, the samples of a global batch, over all ranks.
+	// BatchSize is the number of samples of a global batch, over all ranks: 1 to 1,048,576.
 	BatchSize int `json:"batch_size"`
-	// Shuffle gives every epoch an order of its own; without it samples come in dataset order.
+	// Shuffle gives every epoch an order of its own. Without it samples come in the order of the
+	// dataset.
 	Shuffle bool `json:"shuffle"`
-	// Seed of the order and the windows.
+	// Seed decides the order of the samples, their windows, flips and rotations.
 	Seed uint64 `json:"seed"`
-	// DropLast leaves out the last, short global batch of an epoch.
+	// DropLast leaves out the last global batch of an epoch if it is short.
 	DropLast bool `json:"drop_last,omitempty"`
-	// Take is the samples of an epoch, in place of as many as the dataset has. The next epoch goes on where this one ended: every
-	// sample comes once before any comes again. 0: all.
+	// Take is the number of samples of an epoch. The next epoch continues where this one ends, so
+	// every sample comes once before any comes again. Default 0: as many samples as the dataset
+	// has.
 	Take int64 `json:"take,omitempty"`
 	// Sampler says which window of a sample is read. Default: the whole chip.
 	Sampler Sampler `json:"sampler"`
-	// BadSamples is the policy for samples that cannot be read: "error" (default), "skip", "replace" or
-	// "fill".
+	// BadSamples says what happens to samples that cannot be read: "error" (default) ends the run,
+	// "skip" marks the row as not valid, "replace" reads another sample, "fill" keeps the row and
+	// fills its fields as missing.
 	BadSamples string `json:"bad_samples"`
-	// BadLimit ends an epoch with an error once a loader met more bad samples of it; nil for no limit.
+	// BadLimit ends an epoch with an error if a loader meets more bad samples in it. Default: no
+	// limit.
 	BadLimit *BadLimit `json:"bad_limit,omitempty"`
-	// Augment is the set of flips and rotations that every sample gets one of: "flip_x", "flip_y", "flips",
-	// "rotations" or "d4". Default: none.
+	// Augment is a set of flips and rotations: "flip_x", "flip_y", "flips", "rotations" or "d4".
+	// Every sample gets one of the set. Default: none.
 	Augment string `json:"augment,omitempty"`
-	// Windows adds the tensor WindowMember to batches: which window of its asset each row is.
+	// Windows adds the tensor "window" to batches: y, x, height and width of the window of each
+	// row.
 	Windows bool `json:"windows,omitempty"`
-	// Subset says which rows of Source count and how they are grouped.
+	// Subset selects rows of Source and groups them.
 	Subset
 	// Mixture draws from several sources in place of Source.
 	Mixture
 }
 
-// Timestamp is a range of time in milliseconds since 1970, both ends included.
+// Timestamp is a range of time: the first and the last instant in milliseconds since 1970, both
+// included.
 type Timestamp [2]uint64
 
-// UnmarshalJSON reads two numbers; encoding/json would pass over a third.
+// UnmarshalJSON reads a JSON array of two numbers. Any other count is an error.
 func (t *Timestamp) UnmarshalJSON(b []byte) error {
+	// A slice, because encoding/json would silently drop a third number of an array of two.
 	var all []uint64
 	if err := json.Unmarshal(b, &all); err != nil {
 		return err
@@ -97,89 +107,102 @@ func (t *Timestamp) validate() error {
 	return nil
 }
 
-// BadLimit bounds the bad samples of an epoch that one loader, which has the rows of one rank, may meet. See Loader.Next
-// and BadCounter.
+// BadLimit bounds the bad samples that one loader may meet in an epoch. A loader counts the rows of
+// its own rank.
 type BadLimit struct {
-	// Count is the number of bad rows allowed; nil for any.
+	// Count is the number of bad rows that are allowed, at least 0. Default: any number.
 	Count *int64 `json:"count,omitempty"`
-	// Rate is the share of the rank's rows of a whole epoch that may be bad; nil for any.
+	// Rate is the share of the rank's rows of a whole epoch that may be bad, from 0 to 1. Default:
+	// any share.
 	Rate *float64 `json:"rate,omitempty"`
 }
 
-// Field is one named member of a sample.
+// Field is one named part of a sample: a raster, a column of numbers or strings, or points.
 type Field struct {
+	// Name is the name of the field and of its tensor in a batch.
 	Name string `json:"name"`
-	// Kind says what the field is: RasterField, NumberField, TextField, or ArrayField for either of the first two. Without
-	// it, what the column holds decides, and of a column of texts whether they end in .tif, .tiff or .rumi: all of them,
-	// or none, but for those that are empty. It is an error where the column does not hold that.
+	// Kind says what the field is: "raster", "number", "text" (strings), or "array" for a raster or
+	// numbers. By default the column decides: a column of strings holds rasters if all of its
+	// non-empty strings end in .tif, .tiff or .rumi, and strings if none does. A mix is an error,
+	// and so is a column that does not hold the given kind.
 	Kind string `json:"kind,omitempty"`
-	// Column is the table's column that holds the raster's path, or the value that rides along. Of a
-	// container it is a column of level 0 or, of a raster, the path of ids below the sample ("s2/image");
-	// "PATH@COLUMN" is a column of what lies at a path. Of an array it is the attribute. Default for a catalog,
-	// directory or glob: its assets; for a container: the column of the field's name, or the sample itself,
-	// or what lies below it under that name; for an array: the attribute of the field's name, or its only one.
+	// Column is the column of the table that holds the path of the raster, or the values of a
+	// metadata column. In a container it is a column of level 0 or, for rasters, the path of ids
+	// below the sample ("s2/image"); "PATH@COLUMN" is a column of the row at that path. In an array
+	// it is the attribute. Default for a catalog, directory or glob: its assets. Default for a
+	// container: the column with the name of the field, or the sample itself, or the row of that
+	// name below it. Default for an array: the attribute with the name of the field, or the only
+	// attribute.
 	Column string `json:"column,omitempty"`
-	// Blob is the column that holds the raster's header blob (rumi or chunk index), if any.
+	// Blob is the column that holds the header blob of the raster (rumi or chunk index). Default:
+	// none.
 	Blob string `json:"blob,omitempty"`
-	// Pattern pairs files by what {id} stands for in their paths below the source: "masks/{id}.tif".
+	// Pattern finds the files of the field by their paths below the source: "masks/{id}.tif". Files
+	// with the same {id} form a sample.
 	Pattern string `json:"pattern,omitempty"`
 
-	// Bands picks bands by zero-based index, in this order; repeats are fine. Default: all.
+	// Bands picks bands by their index from 0, in this order. A band may be repeated. Default: all.
 	Bands []int `json:"bands,omitempty"`
-	// BandNames picks bands by what files call them, in this order, in place of Bands: see BandNames, the function. They
-	// are looked up in every file, which takes a look at its directory, and a file that lacks one is a bad sample. Of a
-	// container whose files name none, they are those of its collection.
+	// BandNames picks bands by the descriptions that files give them, in this order, in place of
+	// Bands. The engine looks them up in every file, which reads the header of the file. A file
+	// that lacks one is a bad sample. If the files of a container have no descriptions, those of
+	// its collection are used.
 	BandNames []string `json:"band_names,omitempty"`
-	// DType of the tensor: "native" (default, as stored), "float32", "float16", "bfloat16", "uint8" or, of rasters
-	// of integers other than uint64, "int64". With NumberField or ArrayField it is that of numbers, too, which may
-	// have any real dtype of package chunk; a row with a number that the dtype has not is bad. Otherwise numbers are
-	// int64 or float64.
+	// DType is the dtype of the tensor: "native" (default, as stored), "float32", "float16",
+	// "bfloat16", "uint8" or "int64". "int64" is for integer rasters other than uint64. With kind
+	// "number" or "array" numbers may have any real dtype; a row whose number the dtype cannot hold
+	// is a bad sample. By default numbers are int64 or float64.
 	DType string `json:"dtype,omitempty"`
-	// Layout is an einops pattern over the axes n b y x. Default "n b y x".
+	// Layout is an einops pattern over the axes n b y x, and t for sequences. Default "n b y x", or
+	// "n t b y x" for sequences.
 	Layout string `json:"layout,omitempty"`
-	// Sizes gives lengths to names of the layout that are not axes.
+	// Sizes gives the lengths of names in the layout that are not axes.
 	Sizes map[string]int `json:"sizes,omitempty"`
-	// Normalize maps samples to float values. Default: none.
+	// Normalize scales and shifts pixels to float values. Default: none.
 	Normalize *Normalize `json:"normalize,omitempty"`
-	// Fill is the element for nodata samples and padding, in units of the result. Pixels that a file's
-	// mask takes out (chunk.Index.Mask) are nodata like any other. Without Fill, padding is 0; nodata samples
-	// are 0 where DType is a float or the field is normalised, and keep their value elsewhere: in native and
-	// integer tensors, where 0 may be a class.
+	// Fill is the value of nodata and padding, in units of the result. Pixels that the mask of a
+	// file marks as not valid are nodata, too. By default padding is 0. By default nodata is 0 if
+	// DType is a float or the field is normalised; native and integer tensors keep it as stored,
+	// because 0 may be a class there.
 	Fill *Float `json:"fill,omitempty"`
-	// Pad lets a window reach past the edge of the asset, filled; without it, windows are moved
-	// inside and assets smaller than the window are an error.
+	// Pad lets a window reach past the edge of the asset, with padding there. Without it windows
+	// are moved inside, and assets smaller than the window are an error.
 	Pad bool `json:"pad,omitempty"`
-	// Validity names a further uint8 tensor of the same layout: 1 where a sample is valid, 0 where it
-	// is nodata, masked or padding.
+	// Validity names a second tensor, uint8 and of the same layout: 1 where a pixel is valid, 0
+	// where it is nodata, masked or padding. Default: no such tensor.
 	Validity string `json:"validity,omitempty"`
-	// Resample says how windows of a sampler that resamples come to their size: "nearest", "bilinear" or
-	// "antialias". Default: bilinear where the tensor is of floats, else nearest. See docs/order.md.
+	// Resample is the method by which a sampler that resamples brings windows to their size:
+	// "nearest", "bilinear" or "antialias". Default: "bilinear" for tensors of floats, else
+	// "nearest". See docs/order.md.
 	Resample string `json:"resample,omitempty"`
-	// Points makes the field one of points, with Name alone besides. Such fields come last in a batch.
+	// Points makes this a field of points. Such a field has no other members but Name, and comes
+	// last in a batch.
 	Points *Points `json:"points,omitempty"`
 }
 
-// What a field is.
+// Kinds of fields.
 const (
 	RasterField = "raster"
 	NumberField = "number"
-	TextField   = "text" // of a column of rasters, or of a folder: the path, as the dataset has it
+	TextField   = "text" // strings; of a column or directory of rasters, the paths as the dataset has them
 	ArrayField  = "array"
 )
 
-// WantedKinds are what a column of texts must be.
+// WantedKinds maps the kinds of fields that a column of strings can have to what catalog.Open must
+// take the column for. Other kinds leave that choice to the column.
 var WantedKinds = map[string]catalog.Kind{RasterField: catalog.Raster, TextField: catalog.Text}
 
-// Normalize is y = f32(f32(x*Scale) + Offset), then clipped. Scale and Offset have one value a
-// picked band or one for all; they are rounded to float32 once.
+// Normalize computes y = f32(f32(x*Scale) + Offset), and then clips y. Scale and Offset are rounded
+// to float32 once.
 type Normalize struct {
+	// Scale and Offset have one value for each picked band, or one for all. Scale must not be 0.
 	Scale  []float64 `json:"scale"`
 	Offset []float64 `json:"offset"`
-	// Clip bounds the result to [Clip[0], Clip[1]].
+	// Clip holds the least and the greatest value of the result. Default: none.
 	Clip *[2]Float `json:"clip,omitempty"`
 }
 
-// Sampler kinds.
+// Kinds of samplers.
 const (
 	WholeChip      = "chip"
 	RandomWindow   = "random_window"
@@ -191,79 +214,95 @@ const (
 
 // Sampler says which window of a sample is read. docs/order.md defines each kind exactly.
 type Sampler struct {
-	// Kind is WholeChip (default) or one of the others.
+	// Kind is "chip" (default, the whole chip), "random_window", "grid", "resized_window",
+	// "weighted_window" or "tile_window".
 	Kind string `json:"kind"`
-	// Height and Width of the window in pixels of the first raster field; with ResizedWindow those of the
-	// result.
+	// Height and Width are the sides of the window in pixels of the first raster field, from 1 to
+	// 65,536. With "resized_window" they are the sides of the result.
 	Height int `json:"height,omitempty"`
 	Width  int `json:"width,omitempty"`
-	// PerAsset is the number of samples an epoch takes from each asset. Default 1. GridWindow has as many
-	// as there are. With TileWindow it is the number of visits; default: as many as an asset has tiles.
+	// PerAsset is the number of samples that an epoch takes from each asset. Default 1. It must be
+	// 0 with "grid", which takes every window of the grid. With "tile_window" it is the number of
+	// visits; default: one for each tile of the asset.
 	PerAsset int `json:"per_asset,omitempty"`
 
-	// StrideY and StrideX are the steps of GridWindow in pixels. Default: the window's size, no overlap.
+	// StrideY and StrideX are the distances between windows of "grid" in pixels. Default: the sides
+	// of the window, so that windows do not overlap.
 	StrideY int `json:"stride_y,omitempty"`
 	StrideX int `json:"stride_x,omitempty"`
-	// Pad leaves the last windows of a grid at their stride, past the edge; every raster field must pad.
-	// Otherwise they are moved inside.
+	// Pad leaves the last windows of "grid" at their stride, so that they reach past the edge;
+	// every raster field must pad. Without it they are moved inside.
 	Pad bool `json:"pad,omitempty"`
 
-	// ScaleMin and ScaleMax bound the area of a ResizedWindow, relative to Height by Width pixels or, with
-	// OfAsset, to the asset. Default 0.5 to 2, and 0.08 to 1.
+	// ScaleMin and ScaleMax bound the area of the window of "resized_window", relative to Height by
+	// Width pixels or, with OfAsset, to the asset. Default: 0.5 to 2, or with OfAsset 0.08 to 1.
 	ScaleMin float64 `json:"scale_min,omitempty"`
 	ScaleMax float64 `json:"scale_max,omitempty"`
-	// Ratio bounds the aspect of a ResizedWindow, relative to that of the result, to 1/Ratio up to Ratio.
-	// Default 4/3.
-	Ratio   float64 `json:"ratio,omitempty"`
-	OfAsset bool    `json:"of_asset,omitempty"`
+	// Ratio bounds the aspect of the window of "resized_window", relative to that of the result:
+	// from 1/Ratio to Ratio. Default 4/3.
+	Ratio float64 `json:"ratio,omitempty"`
+	// OfAsset makes ScaleMin and ScaleMax of "resized_window" relative to the area of the asset.
+	OfAsset bool `json:"of_asset,omitempty"`
 
-	// Weights is the file of weights of a WeightedWindow. Its content, not its path, is part of the
-	// spec hash.
+	// Weights is the path of the file of weights of "weighted_window". The spec hash covers the
+	// content of the file, not its path.
 	Weights string `json:"weights,omitempty"`
 
-	// TileHeight and TileWidth are the tiles of TileWindow in pixels of the first raster field. Default: the
-	// chunks of its first asset.
+	// TileHeight and TileWidth are the sides of the tiles of "tile_window" in pixels of the first
+	// raster field. Default: the chunks of its first asset.
 	TileHeight int `json:"tile_height,omitempty"`
 	TileWidth  int `json:"tile_width,omitempty"`
-	// PerVisit is the windows that a visit of TileWindow takes of its tile. Default 16.
+	// PerVisit is the number of windows that a visit of "tile_window" takes from its tile. Default
+	// 16.
 	PerVisit int `json:"per_visit,omitempty"`
-	// Pool is the visits whose windows are shuffled together. Default: as many as PoolBytes has room for.
+	// Pool is the number of visits whose windows are shuffled together. Default: as many as fit
+	// into PoolBytes.
 	Pool int `json:"pool,omitempty"`
-	// PoolBytes is the memory for the decoded tiles of a pool. Default DefaultPoolBytes.
+	// PoolBytes is the memory for the decoded tiles of a pool, in bytes. Default 64 MiB.
 	PoolBytes int64 `json:"pool_bytes,omitempty"`
 }
 
-// DefaultPoolBytes is the default of Sampler.PoolBytes.
+// DefaultPoolBytes is the default of Sampler.PoolBytes: 64 MiB.
 const DefaultPoolBytes = 64 << 20
 
-// Bad-sample policies.
+// Policies for bad samples.
 const (
 	BadError   = "error"   // ends the run
 	BadSkip    = "skip"    // the row is not valid
-	BadReplace = "replace" // another sample stands in its place
-	BadFill    = "fill"    // the row is valid, and missing everywhere; of a sequence, its bad steps are
+	BadReplace = "replace" // another sample takes its place
+	// BadFill keeps the row valid and fills all of it as missing. In a sequence it fills only the
+	// bad steps, because the other steps are read.
+	BadFill = "fill"
 )
 
-// Limits of a spec.
+// Limits of a spec. A spec is user input, so every size in it must have a bound.
 const (
-	maxFields    = 64
-	maxBatch     = 1 << 20
-	maxPerAsset  = 1 << 20
-	MaxWindow    = 1 << 16
+	maxFields   = 64
+	maxBatch    = 1 << 20
+	maxPerAsset = 1 << 20
+	// MaxWindow is the longest side of a window in pixels. At 2^16, the 2^32 pixels of the largest
+	// window, in 2^16 bands (chunk.MaxBands) of 2^4 bytes, are 2^52 bytes, so that the product fits
+	// an int64.
+	MaxWindow = 1 << 16
+	// maxSpecBytes must stay below the 4 MiB that package shuffle allows for the run of a state,
+	// since a state lists the members of the spec.
 	maxSpecBytes = 1 << 20
 )
 
-// ParseSpec reads a spec's JSON, fills in defaults and checks it. Unknown members are an error.
+// ParseSpec reads the JSON form of a spec, fills in its defaults and validates it. JSON of more
+// than 1 MiB, unknown members and text after the JSON value are errors.
 func ParseSpec(b []byte) (Spec, error) {
 	var s Spec
 	if len(b) > maxSpecBytes {
 		return s, fmt.Errorf("spec: %d bytes, at most %d", len(b), maxSpecBytes)
 	}
 	d := json.NewDecoder(bytes.NewReader(b))
+	// A misspelt member must be an error. It would otherwise leave its default in place, unnoticed.
 	d.DisallowUnknownFields()
 	if err := d.Decode(&s); err != nil {
 		return s, fmt.Errorf("spec: %w", ofType(err))
 	}
+	// Decode stops after one value, so what follows it would be ignored.
 	if _, err := d.Token(); err != io.EOF {
 		return s, errors.New("spec: more follows the JSON value")
 	}
@@ -271,7 +310,8 @@ func ParseSpec(b []byte) (Spec, error) {
 	return s, s.Validate()
 }
 
-// ofType says of a JSON value of the wrong type which member it is and what that takes, in words of JSON.
+// ofType rewrites the error about a JSON value of the wrong type: it names the member and the type
+// that the member takes, in JSON's words in place of Go's. It returns other errors as they are.
 func ofType(err error) error {
 	var e *json.UnmarshalTypeError
 	if !errors.As(err, &e) || e.Field == "" {
@@ -293,7 +333,7 @@ func ofType(err error) error {
 	return fmt.Errorf("%s is of JSON's type %s, not %s", e.Field, e.Value, want)
 }
 
-// WithDefaults returns the spec with every default filled in. It does not change s.
+// WithDefaults returns a copy of the spec in which every default is filled in.
 func (s Spec) WithDefaults() Spec {
 	if s.Version == 0 {
 		s.Version = SpecVersion
@@ -307,13 +347,15 @@ func (s Spec) WithDefaults() Spec {
 	if len(s.Fields) == 0 {
 		s.Fields = []Field{{Name: "image"}}
 	}
+	// The copy of s still shares the slice with the caller, whose fields must not change.
 	s.Fields = slices.Clone(s.Fields)
-	pointsLast(s.Fields)
+	pointsLast(s.Fields) // RowFields below needs this order
 	for i := range RowFields(s.Fields) {
 		f := &s.Fields[i]
 		if f.DType == "" {
 			f.DType = "native"
 		}
+		// Numbers and strings keep an empty layout, since validateKind refuses one for them.
 		if f.Layout == "" && f.Kind != NumberField && f.Kind != TextField {
 			f.Layout = "n b y x"
 			if s.inTime() {
@@ -324,7 +366,8 @@ func (s Spec) WithDefaults() Spec {
 	return s
 }
 
-// Validate checks what can be checked without the dataset. The error names the member.
+// Validate checks a spec with defaults as far as that is possible without the dataset. The error
+// names the member, its value and the rule.
 func (s Spec) Validate() error {
 	switch {
 	case s.Version != SpecVersion:
@@ -336,7 +379,8 @@ func (s Spec) Validate() error {
 	case s.BatchSize < 1 || s.BatchSize > maxBatch:
 		return fmt.Errorf("spec: batch_size is %d: it must be from 1 to %d", s.BatchSize, maxBatch)
 	case !slices.Contains([]string{BadError, BadSkip, BadReplace, BadFill}, s.BadSamples):
-		return fmt.Errorf("spec: bad_samples is %q: it must be %q, %q, %q or %q", s.BadSamples, BadError, BadSkip, BadReplace, BadFill)
+		return fmt.Errorf("spec: bad_samples is %q: it must be %q, %q, %q or %q",
+			s.BadSamples, BadError, BadSkip, BadReplace, BadFill)
 	case s.Take < 0 || s.Take > maxSamples:
 		return fmt.Errorf("spec: take is %d: it must be from 1 to %d samples, or 0 for all", s.Take, int64(maxSamples))
 	case s.AllFields && len(s.Fields) != 1:
@@ -356,7 +400,8 @@ func (s Spec) Validate() error {
 	if err := s.validateSources(); err != nil {
 		return fmt.Errorf("spec: %w", err)
 	}
-	names := map[string]bool{"valid": true, "position": true, "sample": true} // what a batch has anyway
+	// Every batch has these members, so a field of the same name would hide one of them.
+	names := map[string]bool{"valid": true, "position": true, "sample": true}
 	for _, n := range s.extras() {
 		if names[n] {
 			return fmt.Errorf("spec: two members of a batch are called %q", n)
@@ -402,6 +447,7 @@ func (s Sampler) withDefaults() Sampler {
 		}
 	case TileWindow:
 		s.PerVisit = cmp.Or(s.PerVisit, 16)
+		// A given Pool decides the order alone, so a spec with one needs no default for PoolBytes.
 		if s.Pool == 0 {
 			s.PoolBytes = cmp.Or(s.PoolBytes, DefaultPoolBytes)
 		}
@@ -414,18 +460,21 @@ func (s Sampler) validate() error {
 		if s.PerAsset != 1 {
 			return fmt.Errorf("per_asset is %d: it needs windows, and the kind is %q", s.PerAsset, WholeChip)
 		}
-		if s.Height < 0 || s.Width < 0 || s.Height > MaxWindow || s.Width > MaxWindow || (s.Height == 0) != (s.Width == 0) {
-			return fmt.Errorf("the size is %d by %d pixels: both sides must be from 1 to %d", s.Height, s.Width, MaxWindow)
+		if s.Height < 0 || s.Width < 0 || s.Height > MaxWindow || s.Width > MaxWindow ||
+			(s.Height == 0) != (s.Width == 0) {
+			return fmt.Errorf("the size is %d by %d pixels: both sides must be from 1 to %d",
+				s.Height, s.Width, MaxWindow)
 		}
 		return s.onlyOf()
 	}
 	kinds := []string{RandomWindow, GridWindow, ResizedWindow, WeightedWindow, TileWindow}
-	least := 1
+	least := 1 // becomes 0 where the sizes of the assets decide how many windows there are
 	switch {
 	case !slices.Contains(kinds, s.Kind):
 		return fmt.Errorf("kind is %q: it must be %q or one of %q", s.Kind, WholeChip, kinds)
 	case s.Height < 1 || s.Width < 1 || s.Height > MaxWindow || s.Width > MaxWindow:
-		return fmt.Errorf("the window is %d by %d pixels: both sides must be from 1 to %d", s.Height, s.Width, MaxWindow)
+		return fmt.Errorf("the window is %d by %d pixels: both sides must be from 1 to %d",
+			s.Height, s.Width, MaxWindow)
 	case s.Kind == GridWindow && s.PerAsset != 0:
 		return errors.New("per_asset is for random windows: a grid has as many as there are")
 	case s.Kind == GridWindow || s.Kind == TileWindow:
@@ -440,7 +489,7 @@ func (s Sampler) validate() error {
 	return s.onlyOf()
 }
 
-// onlyOf refuses members of other kinds, which would mean nothing.
+// onlyOf refuses members that belong to other kinds of samplers, because they would have no effect.
 func (s Sampler) onlyOf() error {
 	for _, m := range []struct {
 		set  bool
@@ -480,15 +529,19 @@ func (s Sampler) onlyOf() error {
 	return nil
 }
 
-// sets are the transforms by name.
+// sets maps the names that Spec.Augment takes to the flips and rotations of each set.
 var sets = map[string]shuffle.Elements{
-	"": 0, "flip_x": shuffle.FlipsX, "flip_y": shuffle.FlipsY, "flips": shuffle.Flips, "rotations": shuffle.Rotations, "d4": shuffle.D4,
+	"": 0, "flip_x": shuffle.FlipsX, "flip_y": shuffle.FlipsY, "flips": shuffle.Flips,
+	"rotations": shuffle.Rotations, "d4": shuffle.D4,
 }
 
+// Elements returns the flips and rotations of Spec.Augment. The error names the sets that there
+// are.
 func (s Spec) Elements() (shuffle.Elements, error) {
 	g, ok := sets[s.Augment]
 	if !ok {
-		return 0, fmt.Errorf(`spec: augment is %q: it must be "flip_x", "flip_y", "flips", "rotations" or "d4"`, s.Augment)
+		return 0, fmt.Errorf(`spec: augment is %q: it must be "flip_x", "flip_y", "flips", "rotations" or "d4"`,
+			s.Augment)
 	}
 	return g, nil
 }
@@ -499,13 +552,15 @@ func (b *BadLimit) validate() error {
 		return nil
 	case b.Count != nil && *b.Count < 0:
 		return fmt.Errorf("spec: the count of bad_limit is %d: it must be at least 0", *b.Count)
+	// The negation also refuses NaN, for which every comparison is false.
 	case b.Rate != nil && !(*b.Rate >= 0 && *b.Rate <= 1):
 		return fmt.Errorf("spec: the rate of bad_limit is %v: it must be from 0 to 1", *b.Rate)
 	}
 	return nil
 }
 
-// members are the names of a field's tensors, some of which may be empty.
+// members returns the names of the tensors of a field. A name is empty if the field lacks the
+// tensor.
 func (f *Field) members() []string {
 	if f.Points != nil {
 		return []string{f.Name, f.Name + PointValues, f.Name + PointCount}
@@ -513,6 +568,8 @@ func (f *Field) members() []string {
 	return []string{f.Name, f.Validity}
 }
 
+// Validate checks a field with defaults as far as that is possible without its column. The error
+// names the member, but not the field.
 func (f Field) Validate() error {
 	switch {
 	case f.Name == "":
@@ -524,7 +581,8 @@ func (f Field) Validate() error {
 	case len(f.Bands) > chunk.MaxBands:
 		return fmt.Errorf("bands has %d indices: it must have at most %d", len(f.Bands), chunk.MaxBands)
 	}
-	if f.BandNames != nil && (f.Bands != nil || len(f.BandNames) == 0 || len(f.BandNames) > chunk.MaxBands || slices.Contains(f.BandNames, "")) {
+	if f.BandNames != nil && (f.Bands != nil || len(f.BandNames) == 0 ||
+		len(f.BandNames) > chunk.MaxBands || slices.Contains(f.BandNames, "")) {
 		return fmt.Errorf("band_names is %q: it must have names, and no bands beside it", f.BandNames)
 	}
 	for _, b := range f.Bands {
@@ -544,13 +602,13 @@ func (f Field) Validate() error {
 	return f.Normalize.Validate(f.DType)
 }
 
-// rasterDTypes are the dtypes of tensors of rasters, numberDTypes those of numbers.
+// rasterDTypes are the dtypes that tensors of rasters can have, numberDTypes those of numbers.
 var (
 	rasterDTypes = []string{"native", "float32", "float16", "bfloat16", "uint8", "int64"}
 	numberDTypes = append([]string{"float64", "uint16", "uint32", "uint64", "int8", "int16", "int32"}, rasterDTypes...)
 )
 
-// validateKind checks the kind, and that the dtype and other members go with it.
+// validateKind checks the kind, and that the dtype and the other members suit it.
 func (f *Field) validateKind() error {
 	dtypes := rasterDTypes
 	switch f.Kind {
@@ -560,7 +618,8 @@ func (f *Field) validateKind() error {
 	case TextField:
 		dtypes = []string{"native"}
 	default:
-		return fmt.Errorf("kind is %q: it must be %q, %q, %q or %q", f.Kind, RasterField, NumberField, TextField, ArrayField)
+		return fmt.Errorf("kind is %q: it must be %q, %q, %q or %q",
+			f.Kind, RasterField, NumberField, TextField, ArrayField)
 	}
 	if !slices.Contains(dtypes, f.DType) {
 		if f.Kind == TextField {
@@ -580,14 +639,22 @@ func (f *Field) validateKind() error {
 	return nil
 }
 
-// rasterMember returns the name of a member that is given and that only rasters have, or "". dtype is none of them.
+// rasterMember returns the name of the first member that is set and that only rasters have, or "".
+// It skips dtype, because numbers have one, too.
 func (f *Field) rasterMember() string {
 	for _, m := range []struct {
 		given bool
 		name  string
 	}{
-		{f.Bands != nil || f.BandNames != nil, "bands"}, {f.Validity != "", "validity"}, {f.Resample != "", "resample"}, {f.Blob != "", "blob"},
-		{f.Layout != "", "layout"}, {f.Sizes != nil, "sizes"}, {f.Normalize != nil, "normalize"}, {f.Fill != nil, "fill"}, {f.Pad, "pad"},
+		{f.Bands != nil || f.BandNames != nil, "bands"},
+		{f.Validity != "", "validity"},
+		{f.Resample != "", "resample"},
+		{f.Blob != "", "blob"},
+		{f.Layout != "", "layout"},
+		{f.Sizes != nil, "sizes"},
+		{f.Normalize != nil, "normalize"},
+		{f.Fill != nil, "fill"},
+		{f.Pad, "pad"},
 	} {
 		if m.given {
 			return m.name
@@ -596,10 +663,11 @@ func (f *Field) rasterMember() string {
 	return ""
 }
 
-// sayRaster is what helps where texts are paths.
+// sayRaster is the hint of errors about columns of strings that are paths of rasters.
 const sayRaster = `kind "raster" says that texts are paths, whatever they end in`
 
-// CheckKind refuses a field whose column holds something else than what its kind or other members are for.
+// CheckKind checks that a column with values of kind holds suits the kind, the dtype and the other
+// members of the field. The error is a fault of kind unsupported and names the column.
 func (f *Field) CheckKind(holds catalog.Kind) error {
 	raster, text := holds == catalog.Raster, holds == catalog.Text
 	column := fmt.Sprintf("column %q holds %ss", cmp.Or(f.Column, f.Name), holds)
@@ -608,14 +676,17 @@ func (f *Field) CheckKind(holds catalog.Kind) error {
 	}
 	switch {
 	case f.Kind == RasterField && !raster:
-		return bad("the field is a raster (by its kind, or as it has bands, layout, sizes, normalize, fill, pad, validity or resample)")
+		return bad("the field is a raster " +
+			"(by its kind, or as it has bands, layout, sizes, normalize, fill, pad, validity or resample)")
 	case f.Kind == TextField && !text || f.Kind == NumberField && (raster || text):
 		return bad("kind is %q", f.Kind)
 	case f.Kind == ArrayField && text:
 		return bad("dtype is %q, which is for rasters and numbers (%s)", f.DType, sayRaster)
 	case raster && !slices.Contains(rasterDTypes, f.DType):
 		return bad("dtype is %q, and rasters have %s", f.DType, strings.Join(rasterDTypes, ", "))
-	case !raster && f.Kind == "": // what is left may be what all fields have by default
+	case !raster && f.Kind == "":
+		// Layout, normalize, fill and pad must pass here, because they may come from settings for
+		// all fields.
 		own := Field{Bands: f.Bands, BandNames: f.BandNames, Validity: f.Validity, Resample: f.Resample}
 		if m := own.rasterMember(); m != "" {
 			return bad("%s is given, which is for rasters (%s)", m, sayRaster)
@@ -624,15 +695,17 @@ func (f *Field) CheckKind(holds catalog.Kind) error {
 	return nil
 }
 
-// Ways of resampling.
+// Methods of resampling.
 const (
 	Nearest  = "nearest"
 	Bilinear = "bilinear"
-	// Antialias is Bilinear with a filter that widens as windows shrink, to floats only: as Pillow has it, and
-	// torchvision with antialias=True.
+	// Antialias is Bilinear with a filter that widens as windows shrink, so that no pixel is left
+	// out: the filter of Pillow, and of torchvision with antialias=True. It is for tensors of
+	// floats.
 	Antialias = "antialias"
 )
 
+// Validate checks the scales, the offsets and the clip for a tensor of a dtype. A nil n is valid.
 func (n *Normalize) Validate(dtype string) error {
 	if n == nil {
 		return nil
@@ -645,12 +718,16 @@ func (n *Normalize) Validate(dtype string) error {
 	}
 	for i := range n.Scale {
 		if n.Scale[i] == 0 {
-			return fmt.Errorf("normalize: scale %d of %d is 0: every sample of the band would become its offset", i, len(n.Scale))
+			return fmt.Errorf("normalize: scale %d of %d is 0: every sample of the band would become its offset",
+				i, len(n.Scale))
 		}
+		// Pixels are computed in float32, where a tiny scale would become 0 and a large offset
+		// infinite.
 		if underflows(n.Scale[i]) || underflows(n.Offset[i]) {
 			return fmt.Errorf("normalize: scale %g and offset %g are not numbers of float32", n.Scale[i], n.Offset[i])
 		}
 	}
+	// A bound may be infinite, but must not be NaN, for which the comparison is false.
 	if n.Clip != nil && !(n.Clip[0] <= n.Clip[1]) {
 		return fmt.Errorf("normalize: clip [%g, %g]", n.Clip[0], n.Clip[1])
 	}
