@@ -9,16 +9,18 @@ import (
 	"github.com/chaski-eo/chaski/loader/resources"
 )
 
-// MaxArrays is how many arrays a worker keeps readers of: each holds the last tile that it decoded.
+// MaxArrays is how many arrays a worker keeps open readers of. A reader holds the last tile that it
+// decoded, so a worker holds up to four tiles beside its own buffers (see Options.MaxChunkBytes).
 const MaxArrays = 4
 
-// openArray is a worker's reader of an array.
+// openArray is a worker's reader of one array.
 type openArray struct {
 	array  chunk.BlockArray
 	reader chunk.BlockReader
 }
 
-// reader returns this worker's reader of an array.
+// reader returns this worker's reader of an array, and moves it to the front of r.arrays. A fifth array
+// evicts the reader that was used longest ago.
 func (r *Reader) reader(a chunk.BlockArray) chunk.BlockReader {
 	for k := range r.arrays {
 		if found := r.arrays[k]; found.array == a {
@@ -38,7 +40,8 @@ func (r *Reader) reader(a chunk.BlockArray) chunk.BlockReader {
 	return from
 }
 
-// turn is what readers of arrays call before they decode.
+// turn waits for a turn to decode, and measures the stages around it. Readers of arrays call it between
+// reading and decoding, because they do both themselves, inside ReadBox.
 func (r *Reader) turn() (done func()) {
 	r.Clock.Lap(resources.StageRead)
 	over := r.turns.Take()
@@ -49,13 +52,15 @@ func (r *Reader) turn() (done func()) {
 	}
 }
 
-// blocks is chunks for an index with Blocks, once the plan is made.
+// blocks reads the chunks of an index with Blocks, after chunks has made the plan.
 func (r *Reader) blocks(ctx context.Context, x *chunk.Index, box chunk.Box, to Sink) error {
 	from := r.reader(x.Blocks.Array)
 	if r.Share.Tiles != nil {
 		if err := r.sharedBlocks(ctx, from, x, to); err == nil || fault.KindOf(err) == 0 {
-			return err // else as chunks does
+			return err
 		}
+		// A fault is looked for again without sharing, so that the error does not depend on the
+		// number of workers (see chunks).
 	}
 	r.boxes = r.boxes[:0]
 	for _, i := range r.plan.Blocks {
@@ -72,7 +77,8 @@ func (r *Reader) blocks(ctx context.Context, x *chunk.Index, box chunk.Box, to S
 	return nil
 }
 
-// ahead says which boxes are read next.
+// ahead tells the array's reader that the boxes of r.boxes are read next, so that it can join their
+// reads. Only the array knows which of its tiles lie side by side in a file.
 func (r *Reader) ahead(ctx context.Context, from chunk.BlockReader, x *chunk.Index) error {
 	f, ok := from.(chunk.Prefetcher)
 	if !ok {
@@ -81,11 +87,12 @@ func (r *Reader) ahead(ctx context.Context, from chunk.BlockReader, x *chunk.Ind
 	return f.Ahead(ctx, x.Blocks.Image, r.boxes)
 }
 
-// block reads chunk i, or the rows of it that box has where those follow each other in memory.
+// block reads chunk i, or only its rows inside box (see RowsIn), and puts it into the sink.
 func (r *Reader) block(ctx context.Context, from chunk.BlockReader, x *chunk.Index, i int, box chunk.Box, to Sink) error {
 	samples, part := r.Samples[:x.StoredBytes(i)], x.Box(i)
 	dst := samples
 	if cut := RowsIn(part, box); cut != part {
+		// The rows go where the whole chunk would have them, because sinks use the chunk's strides.
 		line := (part.X1 - part.X0) * x.DType.Size()
 		dst = samples[(cut.Y0-part.Y0)*line : (cut.Y1-part.Y0)*line]
 		part = cut
@@ -99,16 +106,17 @@ func (r *Reader) block(ctx context.Context, from chunk.BlockReader, x *chunk.Ind
 	return nil
 }
 
-// RowsIn returns what is read of a chunk for a box: its rows that the box has, where those follow each other in memory.
+// RowsIn returns the box that is read for the chunk at part if a window needs box: only the rows of
+// part inside box, all columns. A chunk of several bands is read as a whole.
 func RowsIn(part, box chunk.Box) chunk.Box {
-	if part.B1-part.B0 == 1 {
+	if part.B1-part.B0 == 1 { // with more bands, such rows would not be contiguous in memory
 		part.Y0, part.Y1 = max(part.Y0, box.Y0), min(part.Y1, box.Y1)
 	}
 	return part
 }
 
-// readBox reads a box. What is neither reading nor decoding tiles, such as gathering samples from them, is put down to
-// decoding too.
+// readBox fills dst with the samples of box b. Time that is neither reading nor decoding, such as
+// copying samples from tiles, counts as decoding.
 func (r *Reader) readBox(ctx context.Context, from chunk.BlockReader, dst []byte, x *chunk.Index, b chunk.Box) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -119,12 +127,15 @@ func (r *Reader) readBox(ctx context.Context, from chunk.BlockReader, dst []byte
 	return err
 }
 
-// sharedBlocks is fromTiles for an index with Blocks.
+// sharedBlocks does what fromTiles does, for an index with Blocks: first the chunks that this reader
+// decodes, then those that others decode.
 func (r *Reader) sharedBlocks(ctx context.Context, from chunk.BlockReader, x *chunk.Index, to Sink) error {
 	wants, done := r.want(x, r.plan.Blocks)
 	defer done()
 	r.boxes = r.boxes[:0]
 	for _, w := range wants {
+		// Ahead must get exactly the boxes that ReadBox is called for. Chunks of others are not among
+		// them, although one may be read here later, if the other reader fails.
 		if w.mine || w.t == nil {
 			r.boxes = append(r.boxes, x.Box(w.i))
 		}

@@ -1,4 +1,6 @@
-// Package pixels turns an asset and a window into pixels in a batch: it reads the chunks that the window
-// touches, decodes them, and scatters them into their place, cast and normalised on the way. A Reader is one
-// worker's; a Raster is a field compiled for all samples. It knows no datasets and no order.
+// Package pixels writes a window of an asset into a row of a batch. A Reader, one for each worker,
+// reads and decodes the chunks that meet the window, and puts them into a Sink. The usual sink is a Row,
+// which casts and normalises the samples and writes them to their place in the tensor, as its Raster
+// says: a field, compiled once for all samples. The package knows neither datasets nor the order of
+// samples.
 package pixels

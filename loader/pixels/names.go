@@ -16,8 +16,9 @@ import (
 	"github.com/chaski-eo/chaski/tiff/ifd"
 )
 
-// BandNames returns what the bands of a file of samples are called, one a band: the descriptions that GDAL writes. It is nil
-// where the file names none. It reads the file's directory; catalogs and indexes do not hold names.
+// BandNames returns the names of the bands of asset a, one for each band: the band descriptions that
+// GDAL writes. It returns nil if the file has no names, and an error of kind unsupported for an array.
+// It opens the file and reads its directory, because catalogs and indexes hold no names.
 func BandNames(ctx context.Context, o source.Opener, a catalog.Asset) (_ []string, err error) {
 	if a.Index.Blocks != nil {
 		return nil, a.Fault(fault.New(fault.Unsupported, "bands", fault.NoOffset, "the bands of an array have no names"))
@@ -30,39 +31,44 @@ func BandNames(ctx context.Context, o source.Opener, a catalog.Asset) (_ []strin
 	if err != nil {
 		return nil, a.Fault(rows.Bare(err))
 	}
-	defer func() { _ = r.Close() }() // it was only read
+	defer func() { _ = r.Close() }() // nothing was written, so a failure to close loses nothing
 	f, err := ifd.Open(ctx, r, tiff.Limits{}.IFD())
 	if err != nil {
 		return nil, a.Fault(err)
 	}
 	read := tiff.ReadMeta
-	if rumi.Is(ctx, f) {
+	if rumi.Is(ctx, f) { // a TOG is a TIFF that keeps its metadata elsewhere
 		read = rumi.Meta
 	}
 	m, err := read(ctx, f)
 	return m.BandNames, a.Fault(err)
 }
 
-// PickBands returns the indices of bands by their names, as they are written. The error lists the names that there are.
+// PickBands returns the numbers of the bands with the names want, compared exactly, in the order of
+// want. names holds the name of every band. The error lists them, and has kind not found if a name is
+// missing, corrupt if two bands have it.
 func PickBands(names, want []string) ([]int, error) {
 	out := make([]int, len(want))
 	for i, name := range want {
 		out[i] = slices.Index(names, name)
 		switch {
 		case len(names) == 0:
-			return nil, fault.New(fault.NotFound, "bands", fault.NoOffset, "no band %q: the file names none, give their numbers from 0", name)
+			return nil, fault.New(fault.NotFound, "bands", fault.NoOffset,
+				"no band %q: the file names none, give their numbers from 0", name)
 		case out[i] < 0:
 			return nil, fault.New(fault.NotFound, "bands", fault.NoOffset, "no band %q; there are %s", name, listed(names))
 		case slices.Contains(names[out[i]+1:], name):
-			return nil, fault.New(fault.Corrupt, "bands", fault.NoOffset, "two bands are called %q; there are %s", name, listed(names))
+			// Taking the first one would train on a band that the user may not mean.
+			return nil, fault.New(fault.Corrupt, "bands", fault.NoOffset,
+				"two bands are called %q; there are %s", name, listed(names))
 		}
 	}
 	return out, nil
 }
 
-// listed quotes names, the first 64 of them.
+// listed quotes the first 64 names, for an error.
 func listed(names []string) string {
-	if len(names) > 64 {
+	if len(names) > 64 { // a file may have thousands of bands, and the error must stay readable
 		return strings.TrimSuffix(fmt.Sprintf("%q", names[:64]), "]") + " …]"
 	}
 	return fmt.Sprintf("%q", names)

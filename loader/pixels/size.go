@@ -1,10 +1,10 @@
 package pixels
 
-// BoundedBytes returns the product of factors, none of which counts less than 1, or -1 if it is over bound.
+// BoundedBytes returns the product of factors, or -1 if it is over bound. Factors below 1 count as 1.
 func BoundedBytes(bound int64, factors ...int) int64 {
 	n := int64(1)
 	for _, f := range factors {
-		if int64(f) > bound/n {
+		if int64(f) > bound/n { // a division, because n*f could overflow with the sizes of a hostile file
 			return -1
 		}
 		n *= max(int64(f), 1)
@@ -12,8 +12,10 @@ func BoundedBytes(bound int64, factors ...int) int64 {
 	return n
 }
 
+// Align64 rounds n up to a multiple of 64, the alignment of tensors in a batch.
 func Align64(n int) int { return (n + 63) &^ 63 }
 
+// Int64s returns s as int64, the type that shapes have in messages.
 func Int64s(s []int) []int64 {
 	out := make([]int64, len(s))
 	for i, v := range s {

@@ -11,20 +11,23 @@ import (
 	"github.com/chaski-eo/chaski/store/taco"
 )
 
-// freshness remembers which files were found to have their index although their time has changed: copies
-// of a dataset. A file whose place another takes is looked at again.
+// freshness remembers the files whose index still holds although their modification time has changed,
+// as in a copied dataset, so that each such file is checked once and not for every window. It is a hash
+// table of fixed size: a file that another one overwrites is checked again.
 type freshness struct {
-	seen []uint64 // hashes of URI and time
+	seen []uint64 // hashes of URI and times, at the hash modulo freshPlaces; 0 is an empty slot
 }
 
-// freshPlaces is a power of two. The places are taken with the first file that needs one: 512 KiB.
-const freshPlaces = 1 << 16
+// freshPlaces is the number of slots of freshness.
+const freshPlaces = 1 << 16 // of 8 bytes: 512 KiB a worker, allocated with the first file that needs a slot
 
-// check refuses a file that was rewritten since its index was made. One with the size and the time of
-// then is not; of one with another time the directory is read again.
+// check refuses file f if it was rewritten since the index of asset a was made, with a fault of kind
+// corrupt. It accepts a file with the recorded size and modification time. If only the time differs,
+// it reads the file's directory again and compares the indexes, because copies have other times.
 func (s *freshness) check(ctx context.Context, a *catalog.Asset, f source.Reader, maxChunk int) error {
 	if a.Size > 0 && a.Size != f.Size() {
-		return fault.New(fault.Corrupt, "file", fault.NoOffset, "%d bytes; its index was made of one of %d bytes", f.Size(), a.Size)
+		return fault.New(fault.Corrupt, "file", fault.NoOffset,
+			"%d bytes; its index was made of one of %d bytes", f.Size(), a.Size)
 	}
 	t, ok := f.(source.Timed)
 	if !ok || a.MTime.IsZero() || t.ModTime().Equal(a.MTime) {
@@ -33,6 +36,8 @@ func (s *freshness) check(ctx context.Context, a *catalog.Asset, f source.Reader
 	if s.seen == nil {
 		s.seen = make([]uint64, freshPlaces)
 	}
+	// Offset is part of the key, since all assets of a container share the URI and time of its file.
+	// The recorded time is too, because another catalog may hold another index of the same file.
 	key := xxh3.HashStringSeed(a.URI, uint64(t.ModTime().UnixNano())^uint64(a.Offset)) ^ uint64(a.MTime.UnixNano())
 	place := &s.seen[key%freshPlaces]
 	if *place == key {
@@ -45,15 +50,17 @@ func (s *freshness) check(ctx context.Context, a *catalog.Asset, f source.Reader
 	if !same {
 		return fault.New(fault.Corrupt, "file", fault.NoOffset, "rewritten since its index was made")
 	}
-	*place = key
+	*place = key // only now: a check that failed must be repeated
 	return nil
 }
 
-// sameIndex reads the directory of an asset again and reports whether its index is still that.
+// sameIndex reads the directory of asset a again and reports whether it still gives a's index.
 func sameIndex(ctx context.Context, a *catalog.Asset, f source.Reader, maxChunk int) (bool, error) {
 	if a.Member == "" {
 		return catalog.SameIndex(ctx, f, a.Index, maxChunk)
 	}
+	// The offsets of a's index count from the start of the container, those of the directory from the
+	// start of the asset, so the index must be shifted before the two are compared.
 	part, err := taco.SectionOf(f, a.Offset, a.Length)
 	if err != nil {
 		return false, err

@@ -6,7 +6,8 @@ import (
 	"github.com/chaski-eo/chaski/shuffle"
 )
 
-// Inside cuts window w, which with pad may reach past the asset, to an image.
+// Inside returns the part of window w, in pixels, that lies in an image of height by width pixels. With
+// padding a window may reach past the image, or miss it: then Y0 >= Y1 or X0 >= X1.
 func Inside(w shuffle.Box, height, width int) chunk.Box {
 	return chunk.Box{
 		Y0: min(max(w.Y, 0), height), Y1: max(min(w.Y+w.H, height), 0),
@@ -14,13 +15,17 @@ func Inside(w shuffle.Box, height, width int) chunk.Box {
 	}
 }
 
-// ratio is the size of a field's assets relative to the first raster field's, as a reduced fraction
-// a side: lengths there are lengths here times num / den.
+// ratio is the size of a field's assets divided by the size of the first raster field's assets, one
+// reduced fraction for each side. A length in pixels of the first field times num / den is the length
+// in pixels of this field.
 type ratio struct{ numY, DenY, numX, DenX int }
 
-// maxRatio bounds both sides of a fraction: fields of one sample share a grid of pixels.
+// maxRatio is the largest numerator or denominator of a ratio. Window sizes must be multiples of
+// denominators, so a larger one would leave hardly a size to choose. 64 is 10 m beside 640 m pixels.
 const maxRatio = 64
 
+// NewRatio returns the ratio of two assets of one sample. It fails with kind unsupported if their sizes
+// do not reduce to fractions of at most maxRatio: then they do not share a grid of pixels.
 func NewRatio(first, other *chunk.Index) (ratio, error) {
 	gy, gx := gcd(first.Height, other.Height), gcd(first.Width, other.Width)
 	r := ratio{other.Height / gy, first.Height / gy, other.Width / gx, first.Width / gx}
@@ -32,13 +37,15 @@ func NewRatio(first, other *chunk.Index) (ratio, error) {
 	return r, nil
 }
 
-// Holds reports whether two assets of a sample have the ratio.
+// Holds reports whether two assets of a sample have the ratio, compared exactly.
 func (r ratio) Holds(first, other *chunk.Index) bool {
+	// The products need int64, because int has 32 bits on some machines.
 	return int64(first.Height)*int64(r.numY) == int64(other.Height)*int64(r.DenY) &&
 		int64(first.Width)*int64(r.numX) == int64(other.Width)*int64(r.DenX)
 }
 
-// Scale returns the window in the field's own pixels.
+// Scale converts window w from pixels of the first raster field to pixels of this field. The division
+// is exact if w is aligned to DenY and DenX.
 func (r ratio) Scale(w shuffle.Box) shuffle.Box {
 	return shuffle.Box{
 		Y: w.Y * r.numY / r.DenY, X: w.X * r.numX / r.DenX,
@@ -46,6 +53,7 @@ func (r ratio) Scale(w shuffle.Box) shuffle.Box {
 	}
 }
 
+// gcd returns the greatest common divisor of a and b.
 func gcd(a, b int) int {
 	for b != 0 {
 		a, b = b, a%b
@@ -53,4 +61,5 @@ func gcd(a, b int) int {
 	return a
 }
 
+// Lcm returns the least common multiple of a and b, both at least 1.
 func Lcm(a, b int) int { return a / gcd(a, b) * b }
