@@ -88,7 +88,9 @@ func (r *Reader) ahead(ctx context.Context, from chunk.BlockReader, x *chunk.Ind
 }
 
 // block reads chunk i, or only its rows inside box (see RowsIn), and puts it into the sink.
-func (r *Reader) block(ctx context.Context, from chunk.BlockReader, x *chunk.Index, i int, box chunk.Box, to Sink) error {
+func (r *Reader) block(
+	ctx context.Context, from chunk.BlockReader, x *chunk.Index, i int, box chunk.Box, to Sink,
+) error {
 	samples, part := r.Samples[:x.StoredBytes(i)], x.Box(i)
 	dst := samples
 	if cut := RowsIn(part, box); cut != part {

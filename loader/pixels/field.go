@@ -14,47 +14,57 @@ import (
 	"github.com/chaski-eo/chaski/shuffle"
 )
 
-// Raster is a field of pixels, compiled: everything that does not change from sample to sample.
+// Raster is a compiled raster field: everything that is the same for all samples. It is safe for
+// concurrent use once the run has begun.
 type Raster struct {
 	spec.Field
-	TableColumn   int // of the table
-	Native        chunk.DType
-	To            chunk.DType
-	PickedBands        // of the first asset, and where bands are picked by number of all
-	all           bool // bands are 0, 1, 2, ... of all bands
+	TableColumn   int         // the column of the table that names the assets
+	Native        chunk.DType // of the assets
+	To            chunk.DType // of the tensor
+	PickedBands               // of every asset; with bands picked by name, of the first asset
+	all           bool        // the field has all bands of an asset, in their order
 	Ratio         ratio
 	H, W          int // of the tensor; a window in this field's pixels, unless it is resampled
-	Steps         int // of a sequence; 0 without time
-	Stored        int // bands that are decoded for a pixel
+	Steps         int // of a sequence; 0 without a time axis
+	Stored        int // how many bands are decoded for each pixel
 	LayoutPattern *einops.Pattern
 
-	Scale, Offset []float32
-	FillValue     float64
+	Scale, Offset []float32 // one value, or one for each band; empty without Normalize
+	FillValue     float64   // for nodata and padding
 
-	Final, Wire Converters
+	Final Converters // from Native to the tensor's dtype
+	Wire  Converters // from Native to Native, for native payloads
 
-	Blends  bool              // resampled bilinearly, else to the nearest
-	smooths bool              // and with antialiasing
-	raw     Converters        // to what is resampled: native, or float32
-	blended *einops.Converter // from resampled float32
+	Blends  bool              // resampling computes values in between; otherwise it takes the nearest
+	smooths bool              // Blends, with antialiasing
+	raw     Converters        // from Native to the samples that are resampled: Native, or float32 if Blends
+	blended *einops.Converter // from resampled float32 to the tensor's dtype; nil unless Blends
 }
 
-// Converters picks the cast for an asset's nodata value and keeps the few that a dataset has.
+// Converters makes the casts of a field, one for each nodata value that its assets declare, and keeps
+// them, so that not every sample makes its own. Get and Key are safe for concurrent use.
 type Converters struct {
 	Base   einops.Convert
 	Nodata bool // the asset's nodata value matters
-	mu     sync.RWMutex
-	made   map[nodataKey]*einops.Converter
+	// mu guards made. Workers read it for every sample and write it for a new nodata value only, so
+	// that a plain mutex would let them wait for each other.
+	mu   sync.RWMutex
+	made map[nodataKey]*einops.Converter
 }
 
+// nodataKey is a nodata value as a map key. Values are compared by their bits, since a NaN does not
+// equal itself and would never be found.
 type nodataKey struct {
-	Has, exact bool
-	bits       uint64
+	Has   bool
+	exact bool   // bits are those of a sample (NoDataBits), otherwise of a float64 (NoData)
+	bits  uint64 // 0 if Has is false
 }
 
-// maxConverters bounds the converters kept: a dataset has one nodata value, or a few.
+// maxConverters bounds the converters kept. A dataset has one nodata value, or a few. If the files of
+// one declare more, further converters are made anew for each sample, and memory does not grow.
 const maxConverters = 64
 
+// Key returns the map key of the nodata value of index x: the zero key if the field ignores nodata.
 func (c *Converters) Key(x *chunk.Index) nodataKey {
 	switch {
 	case !c.Nodata:
@@ -67,6 +77,7 @@ func (c *Converters) Key(x *chunk.Index) nodataKey {
 	return nodataKey{}
 }
 
+// Get returns the converter for the nodata value of index x. It fails if the cast does not exist.
 func (c *Converters) Get(x *chunk.Index) (*einops.Converter, error) {
 	key := c.Key(x)
 	c.mu.RLock()
@@ -79,6 +90,8 @@ func (c *Converters) Get(x *chunk.Index) (*einops.Converter, error) {
 	if c.Nodata {
 		conv.NoData, conv.NoDataBits = x.NoData, x.NoDataBits
 	}
+	// The lock is not held here. Two workers may make the same converter, and either will do, because
+	// converters do not change.
 	cv, err := einops.NewConverter(conv)
 	if err != nil {
 		return nil, err
@@ -94,9 +107,13 @@ func (c *Converters) Get(x *chunk.Index) (*einops.Converter, error) {
 	return cv, nil
 }
 
-// NewRaster compiles a field from its first asset.
+// NewRaster compiles field f, whose assets are in the given column of the table, from the index x of its
+// first asset. It fails with kind not found if the asset lacks a band, and with kind unsupported if the
+// field cannot be resampled as asked. Ratio, H, W and Steps are left to the caller.
 func NewRaster(f spec.Field, column int, x *chunk.Index) (*Raster, error) {
-	r := &Raster{Field: f, TableColumn: column, Native: x.DType, To: x.DType, PickedBands: PickedBands{Picked: f.Bands}}
+	r := &Raster{
+		Field: f, TableColumn: column, Native: x.DType, To: x.DType, PickedBands: PickedBands{Picked: f.Bands},
+	}
 	if f.DType != "native" {
 		to, err := chunk.ParseDType(f.DType)
 		if err != nil {
@@ -118,7 +135,7 @@ func NewRaster(f spec.Field, column int, x *chunk.Index) (*Raster, error) {
 	}
 	r.PlaceBands()
 	r.Stored = len(r.at)
-	if x.ChunkB > 1 {
+	if x.ChunkB > 1 { // chunks of several bands are decoded whole, so picking some bands saves nothing
 		r.Stored = x.Bands
 	}
 	var err error
@@ -128,13 +145,14 @@ func NewRaster(f spec.Field, column int, x *chunk.Index) (*Raster, error) {
 	if err := r.setArithmetic(); err != nil {
 		return nil, err
 	}
-	// The first asset shows whether the cast exists at all.
+	// A cast that does not exist must fail when the run is opened, not at the first batch.
 	if _, err := r.Final.Get(x); err != nil {
 		return nil, err
 	}
 	return r, nil
 }
 
+// setArithmetic sets the casts of the field: dtype, scale, offset, clip, fill and nodata.
 func (r *Raster) setArithmetic() error {
 	conv := einops.Convert{From: r.Native, To: r.To}
 	if n := r.Normalize; n != nil {
@@ -144,34 +162,41 @@ func (r *Raster) setArithmetic() error {
 		r.Scale, r.Offset = float32s(n.Scale), float32s(n.Offset)
 		conv.Scale, conv.Offset = r.Scale, r.Offset
 		if n.Clip != nil {
-			conv.Clip, conv.Lo, conv.Hi = true, float32(n.Clip[0])+0, float32(n.Clip[1])+0 // no -0: see Fill
+			conv.Clip, conv.Lo, conv.Hi = true, float32(n.Clip[0])+0, float32(n.Clip[1])+0 // -0 becomes 0, as in Fill
 		}
 	}
 	if r.Fill != nil {
-		r.FillValue = float64(*r.Fill) + 0 // -0 becomes 0, which FlatBuffers cannot tell apart
+		// Adding 0 turns -0 into 0, because FlatBuffers cannot tell them apart: a client that converts
+		// native payloads would otherwise fill with other bits than the engine.
+		r.FillValue = float64(*r.Fill) + 0
 	}
 	conv.FillNoData = r.Fill != nil || r.Normalize != nil || r.FillsFloats()
 	conv.Fill = r.FillValue
 	r.Final.Base = conv
 	r.Final.Nodata = conv.FillNoData || r.Validity != ""
-	// What is sent in the native dtype keeps its samples; the mask tells the receiver where to fill.
+	// A native payload keeps its samples as stored: the mask sent with it says where the receiver must
+	// fill. So nodata is looked for here, but not filled.
 	r.Wire.Base = einops.Convert{From: r.Native, To: r.Native}
 	r.Wire.Nodata = conv.FillNoData
 	return r.setResample()
 }
 
-// FillsFloats reports whether nodata becomes 0 only because the tensor is of floats: the spec has neither Fill nor
-// Normalize. Earlier versions kept nodata there,
-// so the spec hash notes it: see setHash.
+// FillsFloats reports whether nodata becomes 0 only because the tensor is of floats: the spec asks for a
+// float dtype and has neither Fill nor Normalize. Earlier versions kept nodata there, so the spec hash
+// includes it: see setHash.
 func (r *Raster) FillsFloats() bool {
 	return r.Fill == nil && r.Normalize == nil && r.DType != "native" && isFloat(r.To)
 }
 
-// isFloat reports whether samples of d are asked for as numbers to calculate with, not as labels.
+// isFloat reports whether a tensor of dtype d holds numbers to calculate with. Other dtypes may hold
+// labels, which must not be filled or blended by default. float64 is left out, because a tensor has it
+// only as "native", which keeps what is stored.
 func isFloat(d chunk.DType) bool {
 	return d == chunk.Float32 || d == chunk.Float16 || d == chunk.BFloat16
 }
 
+// float32s returns s rounded to float32, once, so that engine and receivers calculate with the same
+// numbers.
 func float32s(s []float64) []float32 {
 	out := make([]float32, len(s))
 	for i, v := range s {
@@ -180,55 +205,66 @@ func float32s(s []float64) []float32 {
 	return out
 }
 
-// Axes returns the input axes of a batch of rows.
+// Axes returns the axes of a batch of rows before the layout rearranges them: n t b y x, without t if
+// the field has no time axis.
 func (r *Raster) Axes(rows int) []einops.Axis {
-	axes := []einops.Axis{{Name: "n", Len: rows}, {Name: "t", Len: r.Steps}, {Name: "b", Len: len(r.Picked)}, {Name: "y", Len: r.H}, {Name: "x", Len: r.W}}
+	axes := []einops.Axis{
+		{Name: "n", Len: rows}, {Name: "t", Len: r.Steps}, {Name: "b", Len: len(r.Picked)},
+		{Name: "y", Len: r.H}, {Name: "x", Len: r.W},
+	}
 	if r.Steps == 0 {
 		axes = slices.Delete(axes, 1, 2)
 	}
 	return axes
 }
 
-// WireNative reports whether the tensor is worth sending in its native dtype: the receiver can
-// convert it, and it has fewer bytes so.
+// WireNative reports whether the tensor may be sent as a native payload, in the layout of plan p: the
+// native dtype has fewer bytes, and the receiver can convert it. For scales of several bands that needs
+// a band axis in the layout, because the receiver must know the band of each value.
 func (r *Raster) WireNative(p *einops.Plan) bool {
 	return r.Native.Components() == 1 && r.Native.Size() < r.To.Size() && r.Validity == "" &&
 		(p.BandAxis() >= 0 || len(r.Scale) <= 1)
 }
 
-// SameArithmetic reports whether one Convert stands for both fields.
+// SameArithmetic reports whether r and o convert native payloads alike, so that one Convert serves both.
 func (r *Raster) SameArithmetic(o *Raster) bool {
 	a, b := r.Final.Base, o.Final.Base
 	return r.Native == o.Native && slices.Equal(r.Scale, o.Scale) && slices.Equal(r.Offset, o.Offset) &&
-		a.Clip == b.Clip && a.Lo == b.Lo && a.Hi == b.Hi && math.Float64bits(r.FillValue) == math.Float64bits(o.FillValue)
+		a.Clip == b.Clip && a.Lo == b.Lo && a.Hi == b.Hi &&
+		math.Float64bits(r.FillValue) == math.Float64bits(o.FillValue) // by bits, since a fill may be NaN
 }
 
-// Fits reports in which way an asset differs from what the run was opened for.
+// Fits checks that the asset of index x has the dtype and bands that the field was compiled for. It
+// fails with kind unsupported.
 func (r *Raster) Fits(x *chunk.Index) error {
 	switch {
 	case x.DType != r.Native:
-		return fault.New(fault.Unsupported, "asset", fault.NoOffset, "dtype %s; the field %q is %s", x.DType, r.Name, r.Native)
+		return fault.New(fault.Unsupported, "asset", fault.NoOffset,
+			"dtype %s; the field %q is %s", x.DType, r.Name, r.Native)
 	case r.all && x.Bands != len(r.Picked):
-		return fault.New(fault.Unsupported, "asset", fault.NoOffset, "%d bands; the field %q has %d", x.Bands, r.Name, len(r.Picked))
-	case !r.all && r.BandNames == nil && slices.Max(r.Picked) >= x.Bands: // those with names are looked up
-		return fault.New(fault.Unsupported, "asset", fault.NoOffset, "%d bands; the field %q picks band %d", x.Bands, r.Name, slices.Max(r.Picked))
+		return fault.New(fault.Unsupported, "asset", fault.NoOffset,
+			"%d bands; the field %q has %d", x.Bands, r.Name, len(r.Picked))
+	case !r.all && r.BandNames == nil && slices.Max(r.Picked) >= x.Bands:
+		// Bands picked by name are not checked, because they are looked up in each asset.
+		return fault.New(fault.Unsupported, "asset", fault.NoOffset,
+			"%d bands; the field %q picks band %d", x.Bands, r.Name, slices.Max(r.Picked))
 	}
 	return nil
 }
 
-// Row scatters the window of one sample into row n of a tensor: a sink for decoded chunks.
+// Row is a Sink that writes the window of one sample into one row of a tensor.
 type Row struct {
 	Field *Raster
-	Bands *PickedBands // of the asset; nil for the field's
+	Bands *PickedBands // of this asset; nil: those of the field
 	Plan  *einops.Plan
-	Dst   einops.Target
+	Dst   einops.Target // the tensor, and its mask
 	Cv    *einops.Converter
-	N, T  int // row and step of the tensor
-	Win   shuffle.Box
-	Turn  shuffle.Element
+	N, T  int             // row of the tensor, and step of the sequence
+	Win   shuffle.Box     // in the field's pixels
+	Turn  shuffle.Element // the transform of the sample: flips and rotations
 }
 
-// picked are the bands of the asset that the row has.
+// picked returns which bands of the asset the row has.
 func (r *Row) picked() *PickedBands {
 	if r.Bands != nil {
 		return r.Bands
@@ -236,7 +272,7 @@ func (r *Row) picked() *PickedBands {
 	return &r.Field.PickedBands
 }
 
-// Put implements sink.
+// Put implements Sink: it writes the part of chunk i that lies in the window.
 func (r *Row) Put(x *chunk.Index, i int, samples []byte) {
 	box := x.Box(i)
 	y0, y1 := max(box.Y0, r.Win.Y), min(box.Y1, r.Win.Y+r.Win.H)
@@ -244,8 +280,10 @@ func (r *Row) Put(x *chunk.Index, i int, samples []byte) {
 	blk := BlockOf(x, i)
 	size, picked := x.DType.Size(), r.picked()
 	blk.First = (y0-box.Y0)*blk.StrideY + (x0-box.X0)*blk.StrideX
-	to := r.turned(&blk, einops.Box{N: r.N, T: r.T, Y0: y0 - r.Win.Y, Y1: y1 - r.Win.Y, X0: x0 - r.Win.X, X1: x1 - r.Win.X})
-	if box.B1-box.B0 == 1 {
+	to := r.turned(&blk, einops.Box{
+		N: r.N, T: r.T, Y0: y0 - r.Win.Y, Y1: y1 - r.Win.Y, X0: x0 - r.Win.X, X1: x1 - r.Win.X,
+	})
+	if box.B1-box.B0 == 1 { // the map finds a single band without a search through all spans
 		blk.Data = samples
 		for _, j := range picked.at[box.B0] {
 			to.B0, to.B1 = j, j+1
@@ -264,8 +302,8 @@ func (r *Row) Put(x *chunk.Index, i int, samples []byte) {
 	}
 }
 
-// turned returns where the row's transform puts a box of the window, and turns the block with it (nil: there is
-// none).
+// turned returns where the row's transform puts box b of the window, and changes the strides of blk in
+// the same way, so that a transform needs no pass of its own. blk is nil if only the box matters.
 func (r *Row) turned(blk *einops.Block, b einops.Box) einops.Box {
 	if r.Turn == shuffle.Identity {
 		return b
@@ -273,6 +311,8 @@ func (r *Row) turned(blk *einops.Block, b einops.Box) einops.Box {
 	if blk == nil {
 		blk = &einops.Block{}
 	}
+	// Flips come before the transposition: their order is part of what an Element means. A flip starts
+	// at the last sample of the box and runs backwards.
 	if r.Turn&shuffle.FlipX != 0 {
 		blk.First += (b.X1 - b.X0 - 1) * blk.StrideX
 		blk.StrideX = -blk.StrideX
@@ -290,8 +330,9 @@ func (r *Row) turned(blk *einops.Block, b einops.Box) einops.Box {
 	return b
 }
 
-// Masked returns what takes the pixels of box out of the row that the asset's mask takes out, or nil
-// where the field does not tell them from others. box lies in the row's window.
+// Masked returns a Sink for the asset's mask, which treats masked pixels of the row as nodata. box is the
+// part of the image that is read; it lies in the row's window. Masked returns nil if the field neither
+// fills nor marks nodata (c.Nodata is false), so that the mask need not be read.
 func (r *Row) Masked(c *Converters, box chunk.Box) Sink {
 	if !c.Nodata {
 		return nil
@@ -299,14 +340,15 @@ func (r *Row) Masked(c *Converters, box chunk.Box) Sink {
 	return &maskOf{row: r, box: box}
 }
 
-// maskOf is a sink for the chunks of a mask.
+// maskOf is a Sink for the chunks of a mask.
 type maskOf struct {
 	row  *Row
 	box  chunk.Box
-	line []byte // of a mask whose samples are not next to each other
+	line []byte // one row of a mask whose bands are interleaved, gathered
 }
 
-// Put implements sink: what the mask has 0 for becomes what nodata is. The image's samples are there.
+// Put implements Sink: pixels where the mask is 0 become nodata. The image's samples must have been
+// written before, because they would overwrite the fill value.
 func (m *maskOf) Put(x *chunk.Index, i int, samples []byte) {
 	r, box, blk := m.row, x.Box(i), BlockOf(x, i)
 	if x.Bands == 1 { // one mask for all bands
@@ -321,11 +363,13 @@ func (m *maskOf) Put(x *chunk.Index, i int, samples []byte) {
 	}
 }
 
-// clear masks bands b0 to b1 of the row by one band of a chunk of the mask, whose samples begin with that band's first.
+// clear masks bands b0 to b1-1 of the row's tensor by one band of a chunk of the mask. samples begins
+// with the first sample of that band, and blk has its strides. The mask has one byte for each pixel.
 func (m *maskOf) clear(box chunk.Box, blk einops.Block, samples []byte, b0, b1 int) {
 	r := m.row
 	y0, y1 := max(box.Y0, m.box.Y0), min(box.Y1, m.box.Y1)
 	x0, x1 := max(box.X0, m.box.X0), min(box.X1, m.box.X1)
+	// line returns row y of the mask between x0 and x1. It may reuse the memory of the last line.
 	line := func(y int) []byte {
 		from := samples[(y-box.Y0)*blk.StrideY+(x0-box.X0)*blk.StrideX:]
 		if blk.StrideX == 1 {
@@ -346,7 +390,9 @@ func (m *maskOf) clear(box chunk.Box, blk einops.Block, samples []byte, b0, b1 i
 			if from == len(here) {
 				break
 			}
-			for from == 0 && end == len(here) && y+1 < y1 { // rows that are masked as a whole at once; line may overwrite here, which is done
+			// Rows that are masked as a whole are joined into one box, which avoids a call of MaskBox for
+			// each of them. line may overwrite here, of which only the length is still used.
+			for from == 0 && end == len(here) && y+1 < y1 {
 				if f, e := zeros(line(y+1), 0); f != 0 || e != len(here) {
 					break
 				}
@@ -361,7 +407,7 @@ func (m *maskOf) clear(box chunk.Box, blk einops.Block, samples []byte, b0, b1 i
 	}
 }
 
-// zeros returns the first run of zeros from at on, or the end of s twice.
+// zeros returns begin and end of the first run of zeros in s[at:], or len(s) twice if there is none.
 func zeros(s []byte, at int) (from, end int) {
 	from = len(s)
 	if k := bytes.IndexByte(s[at:], 0); k >= 0 {
@@ -372,7 +418,7 @@ func zeros(s []byte, at int) (from, end int) {
 	return from, end
 }
 
-// BlockOf returns the strides of decoded chunk i, without its data.
+// BlockOf returns the dtype and the strides, in samples, of decoded chunk i of x, without its data.
 func BlockOf(x *chunk.Index, i int) einops.Block {
 	b, h, w := x.Stored(i)
 	if x.Inner == chunk.YXB {
@@ -381,7 +427,7 @@ func BlockOf(x *chunk.Index, i int) einops.Block {
 	return einops.Block{DType: x.DType, StrideB: h * w, StrideY: w, StrideX: 1}
 }
 
-// Pad fills what the window has outside of an image of height by width pixels.
+// Pad fills the part of the window that lies outside an image of height by width pixels.
 func (r *Row) Pad(height, width int) {
 	in := Inside(r.Win, height, width)
 	y0, y1, x0, x1 := in.Y0-r.Win.Y, in.Y1-r.Win.Y, in.X0-r.Win.X, in.X1-r.Win.X
@@ -389,14 +435,21 @@ func (r *Row) Pad(height, width int) {
 		r.Clear()
 		return
 	}
-	for _, b := range [...][4]int{{0, y0, 0, r.Win.W}, {y1, r.Win.H, 0, r.Win.W}, {y0, y1, 0, x0}, {y0, y1, x1, r.Win.W}} {
+	// Above, below, left and right of the image. The four boxes do not overlap, so that no pixel is
+	// written twice.
+	for _, b := range [...][4]int{
+		{0, y0, 0, r.Win.W}, {y1, r.Win.H, 0, r.Win.W}, {y0, y1, 0, x0}, {y0, y1, x1, r.Win.W},
+	} {
 		if b[0] < b[1] && b[2] < b[3] {
-			r.Plan.FillBox(r.Dst, r.Cv, r.turned(nil, einops.Box{N: r.N, T: r.T, B1: len(r.Field.Picked), Y0: b[0], Y1: b[1], X0: b[2], X1: b[3]}))
+			r.Plan.FillBox(r.Dst, r.Cv, r.turned(nil, einops.Box{
+				N: r.N, T: r.T, B1: len(r.Field.Picked), Y0: b[0], Y1: b[1], X0: b[2], X1: b[3],
+			}))
 		}
 	}
 }
 
-// Clear fills the whole row: padding, or a sample that was skipped.
+// Clear fills the whole row with the fill value. It serves rows that are padding, skipped samples, and
+// windows that miss their image.
 func (r *Row) Clear() {
 	r.Plan.FillBox(r.Dst, r.Cv, einops.Box{N: r.N, T: r.T, B1: len(r.Field.Picked), Y1: r.Field.H, X1: r.Field.W})
 }

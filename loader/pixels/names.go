@@ -21,7 +21,8 @@ import (
 // It opens the file and reads its directory, because catalogs and indexes hold no names.
 func BandNames(ctx context.Context, o source.Opener, a catalog.Asset) (_ []string, err error) {
 	if a.Index.Blocks != nil {
-		return nil, a.Fault(fault.New(fault.Unsupported, "bands", fault.NoOffset, "the bands of an array have no names"))
+		return nil, a.Fault(fault.New(fault.Unsupported, "bands", fault.NoOffset,
+			"the bands of an array have no names"))
 	}
 	e := taco.Entry{URI: a.URI, Path: a.Member, Offset: taco.Whole, Object: a.Known()}
 	if a.Member != "" {
@@ -37,7 +38,7 @@ func BandNames(ctx context.Context, o source.Opener, a catalog.Asset) (_ []strin
 		return nil, a.Fault(err)
 	}
 	read := tiff.ReadMeta
-	if rumi.Is(ctx, f) { // a TOG is a TIFF that keeps its metadata elsewhere
+	if rumi.Is(ctx, f) {
 		read = rumi.Meta
 	}
 	m, err := read(ctx, f)
@@ -56,7 +57,8 @@ func PickBands(names, want []string) ([]int, error) {
 			return nil, fault.New(fault.NotFound, "bands", fault.NoOffset,
 				"no band %q: the file names none, give their numbers from 0", name)
 		case out[i] < 0:
-			return nil, fault.New(fault.NotFound, "bands", fault.NoOffset, "no band %q; there are %s", name, listed(names))
+			return nil, fault.New(fault.NotFound, "bands", fault.NoOffset,
+				"no band %q; there are %s", name, listed(names))
 		case slices.Contains(names[out[i]+1:], name):
 			// Taking the first one would train on a band that the user may not mean.
 			return nil, fault.New(fault.Corrupt, "bands", fault.NoOffset,

@@ -162,7 +162,9 @@ func InMask(err error) error {
 
 // chunks reads the chunks of index x from file f. For arrays f is nil, because their readers open
 // files themselves.
-func (r *Reader) chunks(ctx context.Context, f source.Reader, x *chunk.Index, box chunk.Box, bands []int, to Sink) error {
+func (r *Reader) chunks(
+	ctx context.Context, f source.Reader, x *chunk.Index, box chunk.Box, bands []int, to Sink,
+) error {
 	if !x.ChunkFits(r.maxChunk) {
 		return x.OverLimit(r.maxChunk)
 	}
