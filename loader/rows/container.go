@@ -160,7 +160,8 @@ func noneOf(ctx context.Context, o source.Opener, src *spec.Source) error {
 		_ = r.Close()
 		if !taco.Is(ctx, o, p) {
 			return fault.WithFile(fault.New(fault.Unsupported, "dataset", fault.NoOffset,
-				"a list of paths is one of containers, and this is none; files are named by a folder, a glob or a table"), p)
+				"a list of paths is one of containers, and this is none; "+
+					"files are named by a folder, a glob or a table"), p)
 		}
 	}
 	return nil

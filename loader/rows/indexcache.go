@@ -21,43 +21,52 @@ import (
 	"github.com/chaski-eo/chaski/loader/resources"
 )
 
-// A file of indexes holds the chunk indexes of rasters in one container, so that the next run need not
-// read their headers. It is made for one state of the container, which its key names, and never changed:
-// what is new is merged into a new file that takes its place. All numbers are little-endian.
+// An index file holds the chunk indexes of the rasters in one container file, so that the next run
+// need not read their headers. It belongs to one version of that file, which its key names, and is
+// never changed: new indexes are merged into a new file that replaces it. All numbers are
+// little-endian.
 //
 //	8 bytes   magic "CHKIDX1\n"
 //	u32       length of the key, and the key
 //	u64       number of entries
-//	entries   u64 offset, u64 length of the raster in the container; u64 place in this file, u32 length of
-//	          the blob; u32 CRC-32C over the 28 bytes before and the blob. They ascend by offset and length.
+//	entries   u64 offset and u64 length of the raster in the container; u64 offset of the blob in this
+//	          file, u32 length of the blob; u32 CRC-32C over these 28 bytes and the blob. Entries ascend
+//	          by offset and length.
 //	blobs
 //
-// Nothing in it is believed: places are checked against the file, blobs against their sums, and what they
-// say as if they came from anywhere.
+// The file may be damaged or forged. Offsets are checked against its size, blobs against their
+// checksums, and a parsed index against the raster like any other.
 const (
 	indexMagic   = "CHKIDX1\n"
-	indexEntry   = 32
-	maxIndexKey  = 1 << 13
-	maxIndexBlob = 16 << 20
+	indexEntry   = 32       // 8 + 8 + 8 + 4 + 4 bytes
+	maxIndexKey  = 1 << 13  // a path or URI, a size and an entity tag
+	maxIndexBlob = 16 << 20 // at most what one write takes, pendingBytes
 
-	// indexFileBytes bounds one file, indexStoreBytes all of them: the longest unused go first.
+	// indexFileBytes bounds one file, indexStoreBytes the directory, which so holds at least 4
+	// files. trim removes the files that were not used for the longest time.
 	indexFileBytes  = 256 << 20
 	indexStoreBytes = 1 << 30
 
-	// What is new is written once there are so many indexes of it or so many bytes, and at the end.
+	// New indexes are written when there are this many, or this many bytes, and on close. Both are
+	// reached together by indexes of 1 KiB: 16,384 × 1 KiB = 16 MiB. Each write copies the whole
+	// file, so that smaller limits would cost more copies, and larger ones more memory for each
+	// container.
 	pendingIndexes = 1 << 14
 	pendingBytes   = 16 << 20
 )
 
+// castagnoli is the polynomial of CRC-32C.
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// indexStore is a folder of files of indexes. nil keeps nothing.
+// indexStore is a directory of index files. A nil store keeps nothing.
 type indexStore struct {
 	dir   string
-	bound int64
+	bound int64 // bytes of all files together
 }
 
-// newIndexStore returns the store in a folder: "" is the user's, NoIndexCache none.
+// newIndexStore returns the store in dir. "" is chaski/indexes in the user's cache directory, and
+// NoIndexCache means no store. Without a cache directory there is no store either, since a run does
+// not need one.
 func newIndexStore(dir string) *indexStore {
 	if dir == resources.NoIndexCache {
 		return nil
@@ -72,39 +81,48 @@ func newIndexStore(dir string) *indexStore {
 	return &indexStore{dir, indexStoreBytes}
 }
 
-// open returns the indexes of a container in a state.
+// open returns the indexes of the version of a file that key names. It returns nil if they are not
+// kept; a nil indexFile has no indexes and takes none.
 func (s *indexStore) open(key string) *indexFile {
 	if s == nil || len(key) > maxIndexKey {
 		return nil
 	}
 	sum := xxh3.HashString128(key).Bytes()
-	x := &indexFile{store: s, key: key, path: filepath.Join(s.dir, hex.EncodeToString(sum[:])+".idx"), fresh: map[extent][]byte{}}
+	// The name is a hash, because a key has characters that file names must not have. The file
+	// holds the key itself, so that two keys with one hash are not confused.
+	path := filepath.Join(s.dir, hex.EncodeToString(sum[:])+".idx")
+	x := &indexFile{store: s, key: key, path: path, fresh: map[extent][]byte{}}
 	if x.stored = readIndexFile(x.path, key); x.stored != nil {
 		now := time.Now()
-		_ = os.Chtimes(x.path, now, now) // only what is unused for long goes
+		_ = os.Chtimes(x.path, now, now) // trim goes by the modification time
 	}
 	return x
 }
 
-// extent is where a raster lies in its container.
+// extent is the byte range of a raster in its container.
 type extent struct{ off, length int64 }
 
+// compare orders extents by offset, then by length.
 func (e extent) compare(o extent) int {
 	return cmp.Or(cmp.Compare(e.off, o.off), cmp.Compare(e.length, o.length))
 }
 
-// indexFile is the indexes of one container. It is safe for concurrent use.
+// indexFile holds the indexes of one container file. It is safe for concurrent use.
 type indexFile struct {
 	store *indexStore
 	key   string
 	path  string
 
+	// mu protects the fields up to full. It is not held during a write, so that get and put go on
+	// meanwhile. An index leaves fresh only after the write, so that get finds it until then.
 	mu     sync.RWMutex
-	stored *storedIndexes // nil: none
-	fresh  map[extent][]byte
-	bytes  int
-	full   bool // no more are taken
+	stored *storedIndexes    // the open file; nil without one
+	fresh  map[extent][]byte // indexes that are not written yet
+	bytes  int               // the bytes of fresh in a file
+	full   bool              // put takes no more
 
+	// writing is held during a flush, so that one flush does not drop what another has added. It is
+	// taken before mu.
 	writing sync.Mutex
 }
 
@@ -125,8 +143,8 @@ func (x *indexFile) get(off, length int64) []byte {
 	return x.stored.find(e)
 }
 
-// put adds the index of a raster. An error says that what is new could not be written; nothing more is
-// taken then.
+// put adds the index of a raster. It may write the new indexes; after an error it takes no more, so
+// that a full disk is reported once.
 func (x *indexFile) put(off, length int64, blob []byte) error {
 	if x == nil || len(blob) > maxIndexBlob {
 		return nil
@@ -146,7 +164,7 @@ func (x *indexFile) put(off, length int64, blob []byte) error {
 	return nil
 }
 
-// close writes what is new and lets go of the file.
+// close writes the new indexes and closes the file.
 func (x *indexFile) close() error {
 	err := x.flush()
 	x.mu.Lock()
@@ -159,7 +177,7 @@ func (x *indexFile) close() error {
 	return err
 }
 
-// flush writes a file of what is stored, now that others may have added to it, and what is new.
+// flush writes a file that has the stored and the new indexes.
 func (x *indexFile) flush() error {
 	x.writing.Lock()
 	defer x.writing.Unlock()
@@ -174,6 +192,8 @@ func (x *indexFile) flush() error {
 		return nil
 	}
 	slices.SortFunc(fresh, extent.compare)
+	// The file is opened again, because another process may have replaced it since x.stored was
+	// opened.
 	old := readIndexFile(x.path, x.key)
 	full, err := x.write(old, fresh, blobs)
 	if old != nil {
@@ -184,6 +204,7 @@ func (x *indexFile) flush() error {
 	for _, e := range fresh {
 		delete(x.fresh, e)
 	}
+	// Others may have called put during the write: what they added stays.
 	x.bytes = 0
 	for _, b := range x.fresh {
 		x.bytes += len(b) + indexEntry
@@ -199,17 +220,20 @@ func (x *indexFile) flush() error {
 // indexItem is an entry of a file that is being written.
 type indexItem struct {
 	extent
-	at  int64 // in the file before, or -1
+	at  int64 // the offset of its blob in the old file; -1 for a new index
 	len uint32
 }
 
-// write merges what is stored and what is new into a file that takes the place of the one before. It
-// reports whether there is no room for more.
+// write merges the stored and the new indexes into a file that replaces the old one. full reports
+// whether there is no room for more.
 func (x *indexFile) write(old *storedIndexes, fresh []extent, blobs map[extent][]byte) (full bool, err error) {
 	if err := os.MkdirAll(x.store.dir, 0o700); err != nil {
 		return true, err
 	}
 	items, full := x.merge(old, fresh, blobs)
+	// The new file is complete before it gets its name, so that readers see the old or the new one,
+	// and a process that is killed leaves no half file under that name. It is in the same directory
+	// because a rename cannot cross file systems.
 	tmp, err := os.CreateTemp(x.store.dir, ".new-*")
 	if err != nil {
 		return true, err
@@ -229,9 +253,9 @@ func (x *indexFile) write(old *storedIndexes, fresh []extent, blobs map[extent][
 	return full, err
 }
 
-// merge returns the entries that there is room for, in their order in the file, and whether new ones were left out.
+// merge returns the entries that fit into a file, in order, and whether it left out new ones.
 func (x *indexFile) merge(old *storedIndexes, fresh []extent, blobs map[extent][]byte) (items []indexItem, full bool) {
-	size := int64(len(indexMagic)+4+len(x.key)) + 8
+	size := int64(len(indexMagic)+4+len(x.key)) + 8 // the head: magic, length of the key, key, count
 	add := func(e extent, at int64, n uint32) bool {
 		if size+indexEntry+int64(n) > indexFileBytes {
 			return false
@@ -240,6 +264,8 @@ func (x *indexFile) merge(old *storedIndexes, fresh []extent, blobs map[extent][
 		items = append(items, indexItem{e, at, n})
 		return true
 	}
+	// Stored entries come first: when the file is full they stay, and full ends further writes. New
+	// ones that pushed them out would make each run write the file again.
 	if old != nil {
 		for i := range old.n {
 			s, ok := old.slot(i)
@@ -261,7 +287,7 @@ func (x *indexFile) merge(old *storedIndexes, fresh []extent, blobs map[extent][
 	return items, full
 }
 
-// writeItems writes the head, the slots and the blobs of a file.
+// writeItems writes the head, the entries and the blobs of a file.
 func (x *indexFile) writeItems(f *os.File, old *storedIndexes, items []indexItem, blobs map[extent][]byte) error {
 	var head bytes.Buffer
 	head.WriteString(indexMagic)
@@ -274,7 +300,9 @@ func (x *indexFile) writeItems(f *os.File, old *storedIndexes, items []indexItem
 		blob := blobs[it.extent]
 		if it.at >= 0 {
 			if blob = old.read(it.at, it.len); blob == nil {
-				blob = []byte{} // an entry that finds nothing
+				// The offsets of all blobs follow from the number of entries, so an entry that
+				// cannot be read keeps its place, with an empty blob that find takes for none.
+				blob = []byte{}
 			}
 		}
 		head.Write(slotBytes(it.extent, body.at, blob))
@@ -283,21 +311,24 @@ func (x *indexFile) writeItems(f *os.File, old *storedIndexes, items []indexItem
 	return errors.Join(body.flush(), writeAt(f, head.Bytes()))
 }
 
+// writeAt writes b at the start of f.
 func writeAt(f *os.File, b []byte) error {
 	_, err := f.WriteAt(b, 0)
 	return err
 }
 
-// bodyWriter writes blobs from a place on.
+// bodyWriter writes blobs one after the other, in writes of about 1 MiB. It keeps the first error.
 type bodyWriter struct {
 	f   *os.File
-	at  int64 // of the next blob
+	at  int64 // the offset of the next blob
 	buf []byte
 	err error
 }
 
+// newBodyWriter returns a writer whose first blob lies at offset at.
 func newBodyWriter(f *os.File, at int64) *bodyWriter { return &bodyWriter{f: f, at: at} }
 
+// write appends a blob.
 func (w *bodyWriter) write(b []byte) {
 	w.buf = append(w.buf, b...)
 	w.at += int64(len(b))
@@ -306,6 +337,7 @@ func (w *bodyWriter) write(b []byte) {
 	}
 }
 
+// flush writes the buffer and returns the first error of all writes.
 func (w *bodyWriter) flush() error {
 	if w.err == nil && len(w.buf) > 0 {
 		_, w.err = w.f.WriteAt(w.buf, w.at-int64(len(w.buf)))
@@ -314,7 +346,7 @@ func (w *bodyWriter) flush() error {
 	return w.err
 }
 
-// slotBytes returns an entry.
+// slotBytes returns the 32 bytes of an entry.
 func slotBytes(e extent, at int64, blob []byte) []byte {
 	b := binary.LittleEndian.AppendUint64(nil, uint64(e.off))
 	b = binary.LittleEndian.AppendUint64(b, uint64(e.length))
@@ -323,8 +355,8 @@ func slotBytes(e extent, at int64, blob []byte) []byte {
 	return binary.LittleEndian.AppendUint32(b, crc32.Update(crc32.Checksum(b, castagnoli), castagnoli, blob))
 }
 
-// trim removes the files that are unused for longest until the others are within the bound. The one at
-// keep stays. What cannot be removed is left to the next time.
+// trim removes the index files that were not used for the longest time until the others are within
+// the bound. The file at keep stays. A file that cannot be removed is left for the next trim.
 func (s *indexStore) trim(keep string) {
 	list, err := os.ReadDir(s.dir)
 	if err != nil {
@@ -344,7 +376,9 @@ func (s *indexStore) trim(keep string) {
 		}
 		f := file{filepath.Join(s.dir, d.Name()), info.Size(), info.ModTime()}
 		switch {
-		case strings.HasPrefix(d.Name(), ".new-") && time.Since(f.used) > time.Hour: // of who was killed
+		// A process that was killed left this file. One that still writes it has changed it within
+		// the last hour.
+		case strings.HasPrefix(d.Name(), ".new-") && time.Since(f.used) > time.Hour:
 			_ = os.Remove(f.path)
 		case strings.HasSuffix(d.Name(), ".idx"):
 			total += f.size
@@ -362,16 +396,18 @@ func (s *indexStore) trim(keep string) {
 	}
 }
 
-// storedIndexes is an open file of indexes.
+// storedIndexes is an open index file. Entries and blobs are read when they are asked for: twenty
+// reads find one of a million entries, from pages that the operating system keeps in memory.
 type storedIndexes struct {
 	f     io.ReaderAt
 	c     io.Closer
-	first int64 // place of the first entry
-	n     int64 // entries
-	size  int64 // of the file
+	first int64 // the offset of the first entry
+	n     int64 // the number of entries
+	size  int64 // the bytes of the file
 }
 
-// readIndexFile opens a file of indexes, or returns nil if there is none for the key that is sound.
+// readIndexFile opens the index file at path. It returns nil if the file is missing, damaged or of
+// another key, because a run can do without it.
 func readIndexFile(path, key string) *storedIndexes {
 	f, err := os.Open(path)
 	if err != nil {
@@ -391,7 +427,8 @@ func readIndexFile(path, key string) *storedIndexes {
 	return nil
 }
 
-// parseIndexFile reads the head of a file of indexes.
+// parseIndexFile reads the head of an index file of size bytes. It returns nil if the head is
+// damaged or has another key.
 func parseIndexFile(f io.ReaderAt, size int64, key string) *storedIndexes {
 	head := make([]byte, len(indexMagic)+4+len(key)+8)
 	if size < int64(len(head)) || size > indexFileBytes {
@@ -404,6 +441,7 @@ func parseIndexFile(f io.ReaderAt, size int64, key string) *storedIndexes {
 	if !ok || binary.LittleEndian.Uint32(rest) != uint32(len(key)) || string(rest[4:4+len(key)]) != key {
 		return nil
 	}
+	// Dividing the size, instead of multiplying n, cannot overflow for a forged count.
 	n := binary.LittleEndian.Uint64(rest[4+len(key):])
 	if n > uint64(size-int64(len(head)))/indexEntry {
 		return nil
@@ -411,26 +449,29 @@ func parseIndexFile(f io.ReaderAt, size int64, key string) *storedIndexes {
 	return &storedIndexes{f: f, first: int64(len(head)), n: int64(n), size: size}
 }
 
+// close closes the file.
 func (s *storedIndexes) close() error { return s.c.Close() }
 
-// slot is an entry that lies in its file.
+// slot is an entry of an index file.
 type slot struct {
 	extent
-	at  int64
-	len uint32
+	at  int64  // the offset of the blob
+	len uint32 // the bytes of the blob
 	raw [indexEntry]byte
 }
 
+// slot reads entry i. ok is false if it cannot be read, or if its blob does not lie in the file.
 func (s *storedIndexes) slot(i int64) (e slot, ok bool) {
 	if _, err := s.f.ReadAt(e.raw[:], s.first+i*indexEntry); err != nil {
 		return e, false
 	}
 	n := func(at int) int64 { return int64(binary.LittleEndian.Uint64(e.raw[at:])) }
 	e.off, e.length, e.at, e.len = n(0), n(8), n(16), binary.LittleEndian.Uint32(e.raw[24:])
-	return e, e.off >= 0 && e.length >= 0 && e.len <= maxIndexBlob && e.at >= 0 && e.at <= s.size && int64(e.len) <= s.size-e.at
+	inside := e.at >= 0 && e.at <= s.size && int64(e.len) <= s.size-e.at
+	return e, inside && e.off >= 0 && e.length >= 0 && e.len <= maxIndexBlob
 }
 
-// read returns bytes of the file, or nil.
+// read returns n bytes of the file from offset at, or nil if they cannot be read.
 func (s *storedIndexes) read(at int64, n uint32) []byte {
 	b := make([]byte, n)
 	if _, err := s.f.ReadAt(b, at); err != nil {
@@ -439,7 +480,8 @@ func (s *storedIndexes) read(at int64, n uint32) []byte {
 	return b
 }
 
-// find looks for a raster's blob. One whose sum is not right is not there.
+// find returns the blob of a raster, by binary search. It returns nil if there is none or its
+// checksum is wrong.
 func (s *storedIndexes) find(want extent) []byte {
 	lo, hi := int64(0), s.n
 	for lo < hi {

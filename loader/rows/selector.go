@@ -21,18 +21,23 @@ import (
 	"github.com/chaski-eo/chaski/tables"
 )
 
-// Columns is what selecting rows needs of a dataset. *catalog.Table has it.
+// Columns is a dataset whose rows can be selected by their values and ids, such as *catalog.Table.
 type Columns interface {
+	// Scan visits the value of a column in every row, in order, and returns the kind of the column.
+	// A column that does not exist is fault.NotFound.
 	Scan(ctx context.Context, column string, visit func(row int64, v catalog.Value) error) (catalog.Kind, error)
+	// ScanIDs visits the id of every row, in order.
 	ScanIDs(ctx context.Context, visit func(row int64, id string) error) error
 }
 
-// timed is what a table tells of columns of dates and instants. *catalog.Table has it.
+// timed is a table that knows which columns are dates or timestamps, such as *catalog.Table.
 type timed interface {
+	// TimeUnit returns the unit in which the values of a column count, 0 for any other column.
 	TimeUnit(ctx context.Context, column string) time.Duration
 }
 
-// times makes a number of a text where a column is one of dates or instants.
+// times converts a string that is compared with a column of dates or timestamps to a number in the
+// unit of that column.
 func (s *selector) times(ctx context.Context, column string, o *spec.Operand) error {
 	t, ok := s.table.(timed)
 	if !ok || !o.IsText {
@@ -46,15 +51,15 @@ func (s *selector) times(ctx context.Context, column string, o *spec.Operand) er
 	return nil
 }
 
-// selector narrows the rows of a dataset down.
+// selector narrows down the rows of a dataset, one condition after the other.
 type selector struct {
 	table   Table
-	options resources.Options // what runs queries
-	keep    []bool            // nil: all
-	data    *tables.Table     // what queries see
+	options resources.Options // runs queries
+	keep    []bool            // the rows that are left; nil for all
+	data    *tables.Table     // the table that queries see; nil before the first query
 }
 
-// columns returns the dataset's columns, or an error if it has none that can be read so.
+// columns returns the dataset as Columns. A dataset without columns is an error.
 func (s *selector) columns() (Columns, error) {
 	c, ok := s.table.(Columns)
 	if !ok {
@@ -63,6 +68,8 @@ func (s *selector) columns() (Columns, error) {
 	return c, nil
 }
 
+// init allocates keep with all rows. Without conditions it stays nil, so that a run over all rows
+// needs no list of them.
 func (s *selector) init() {
 	if s.keep == nil {
 		s.keep = make([]bool, s.table.Len())
@@ -72,13 +79,15 @@ func (s *selector) init() {
 	}
 }
 
-// scan visits the values of a column. The kind is known to visit.
-func (s *selector) scan(ctx context.Context, column string, visit func(row int64, k catalog.Kind, v catalog.Value) error) error {
+// scan visits the values of a column, with the kind of the column.
+func (s *selector) scan(
+	ctx context.Context, column string, visit func(row int64, k catalog.Kind, v catalog.Value) error,
+) error {
 	c, err := s.columns()
 	if err != nil {
 		return err
 	}
-	// The kind comes with the end of a scan: one that stops at the first row asks for it.
+	// Scan returns the kind only at its end, so a first scan that stops at row 0 asks for it.
 	k, err := c.Scan(ctx, column, func(int64, catalog.Value) error { return errEnough })
 	if err != nil && !errors.Is(err, errEnough) {
 		return err
@@ -87,9 +96,10 @@ func (s *selector) scan(ctx context.Context, column string, visit func(row int64
 	return err
 }
 
+// errEnough stops a scan whose result is known.
 var errEnough = errors.New("loader: enough")
 
-// where drops the rows that do not meet a condition.
+// where keeps the rows that meet a comparison of a column with values.
 func (s *selector) where(ctx context.Context, c spec.Condition) error {
 	with, err := c.Operands()
 	if err != nil {
@@ -102,6 +112,7 @@ func (s *selector) where(ctx context.Context, c spec.Condition) error {
 	}
 	s.init()
 	return s.scan(ctx, c.Column, func(row int64, k catalog.Kind, v catalog.Value) error {
+		// The kind is the same in all rows, so the first row shows whether the values suit it.
 		if row == 0 {
 			for i := range with {
 				if err := with[i].Suits(k, c.Column); err != nil {
@@ -114,7 +125,7 @@ func (s *selector) where(ctx context.Context, c spec.Condition) error {
 	})
 }
 
-// split drops the rows of other parts than use.
+// split keeps the rows of the part named use.
 func (s *selector) split(ctx context.Context, p *spec.Split, use string) error {
 	cols, err := s.columns()
 	if err != nil {
@@ -152,7 +163,7 @@ func (s *selector) split(ctx context.Context, p *spec.Split, use string) error {
 	return nil
 }
 
-// bounds returns four columns of all rows, NaN for nulls.
+// bounds returns the four named columns for all rows, with NaN for null.
 func (s *selector) bounds(ctx context.Context, names []string) ([][4]float64, error) {
 	bounds := make([][4]float64, s.table.Len())
 	for i, name := range names {
@@ -168,14 +179,19 @@ func (s *selector) bounds(ctx context.Context, names []string) ([][4]float64, er
 	return bounds, nil
 }
 
-// centred is what a table tells of the centroids of its samples, in longitude and latitude. *container has it.
+// centred is a table with a column of centroids, such as *Container.
 type centred interface {
+	// Centroids visits the centroid of every row in degrees, NaN for null. A table without such a
+	// column is fault.NotFound.
 	Centroids(ctx context.Context, visit func(row int64, lon, lat float64) error) error
 }
 
-// lonLat makes boxes of no size in longitude and latitude of bounds, or of centroids where there are none. What lies
-// nowhere is NaN. Rows that are dropped already are not looked at.
-func (s *selector) lonLat(ctx context.Context, p *spec.Split, bounds [][4]float64, err error) ([][4]float64, error) {
+// lonLat returns for each row the centre of its bounds, in degrees, as a box without area. err is
+// the error of reading the bounds: if the table has none, its centroids count. Rows without a
+// place, and rows that were dropped before, are NaN.
+func (s *selector) lonLat(
+	ctx context.Context, p *spec.Split, bounds [][4]float64, err error,
+) ([][4]float64, error) {
 	nowhere := [4]float64{math.NaN(), math.NaN(), math.NaN(), math.NaN()}
 	if c, ok := s.table.(centred); ok && fault.KindOf(err) == fault.NotFound {
 		bounds = make([][4]float64, s.table.Len())
@@ -197,11 +213,16 @@ func (s *selector) lonLat(ctx context.Context, p *spec.Split, bounds [][4]float6
 		case k != catalog.Int:
 			return fault.New(fault.Unsupported, "column "+p.CRS, fault.NoOffset, "holds %ss, not EPSG codes", k)
 		case v.Null || !s.keep[row]:
+			// A row that was dropped must not fail the run by an unknown CRS: a condition before
+			// the split is how users leave such rows out.
 			return nil
 		}
+		// The conversions to float64 prevent fused multiply-adds, since a split must have the same
+		// bits on every machine.
 		lon, lat, ok, err := lonlat.At(v.Int, float64((b[0]+b[2])*0.5), float64((b[1]+b[3])*0.5))
 		if err != nil {
-			return fault.New(fault.Unsupported, fmt.Sprintf("column %s of row %d", p.CRS, row), fault.NoOffset, "%v", err)
+			return fault.New(fault.Unsupported, fmt.Sprintf("column %s of row %d", p.CRS, row), fault.NoOffset,
+				"%v", err)
 		}
 		if ok {
 			bounds[row] = [4]float64{lon, lat, lon, lat}
@@ -210,8 +231,9 @@ func (s *selector) lonLat(ctx context.Context, p *spec.Split, bounds [][4]float6
 	})
 }
 
-// given drops the rows that a column says to be of another part. Without a name, it is the first of
-// SplitColumns that is there.
+// given keeps the rows that a column assigns to the part named use. Without a column it takes the
+// first of spec.SplitColumns that exists. A part without rows is fault.NotFound and lists the parts
+// that there are.
 func (s *selector) given(ctx context.Context, column, use string) error {
 	names := spec.SplitColumns
 	if column != "" {
@@ -233,11 +255,13 @@ func (s *selector) given(ctx context.Context, column, use string) error {
 			return nil
 		})
 		if err == nil && s.table.Len() > 0 && !found {
-			return fault.New(fault.NotFound, "column "+name, fault.NoOffset, "no row is of the part %q; there are %s", use, parts)
+			return fault.New(fault.NotFound, "column "+name, fault.NoOffset,
+				"no row is of the part %q; there are %s", use, parts)
 		}
 		if fault.KindOf(err) != fault.NotFound {
 			return err
 		}
+		// The error of the first column is shown, because it is the name that is tried first.
 		if first == nil {
 			first = err
 		}
@@ -245,18 +269,22 @@ func (s *selector) given(ctx context.Context, column, use string) error {
 	return first
 }
 
-// parts are some of the parts that a column names.
+// parts collects names of parts for an error. A column that names no parts may have a different
+// value in every row, so it keeps at most maxParts+1: one more than it prints, so that String knows
+// whether there are others.
 type parts map[string]bool
 
+// maxParts is how many names String prints, so that the error stays short.
 const maxParts = 10
 
+// add adds a name unless there are enough.
 func (p parts) add(name string) {
 	if len(p) <= maxParts || p[name] {
 		p[name] = true
 	}
 }
 
-// String lists a few names, in their order.
+// String lists the first names in alphabetical order.
 func (p parts) String() string {
 	names := slices.Sorted(maps.Keys(p))
 	more := ""
@@ -266,7 +294,7 @@ func (p parts) String() string {
 	return fmt.Sprintf("%q%s", names, more)
 }
 
-// number returns a value as float64, NaN for a null.
+// number returns a value as float64, NaN for null. A string is an error.
 func number(k catalog.Kind, v catalog.Value, column string) (float64, error) {
 	switch {
 	case v.Null:
@@ -279,8 +307,8 @@ func number(k catalog.Kind, v catalog.Value, column string) (float64, error) {
 	return 0, fmt.Errorf("column %q holds texts, not numbers", column)
 }
 
-// textOf returns a value as the text that a split hashes: integers in decimal, floats as short as they can
-// be read back.
+// textOf returns a value as the string that a split hashes: integers in decimal, floats in the
+// fewest digits that give the same float64. Specs depend on this form, so it must not change.
 func textOf(k catalog.Kind, v catalog.Value) string {
 	switch k {
 	case catalog.Int:
@@ -291,6 +319,8 @@ func textOf(k catalog.Kind, v catalog.Value) string {
 	return v.Text
 }
 
+// byDate keeps the rows whose value lies in the range of the part named use. A range has its start
+// but not its end; the first range that contains a value counts.
 func (s *selector) byDate(ctx context.Context, p *spec.Split, use string) error {
 	type bounds struct{ from, to *spec.Operand }
 	parts := make([]bounds, len(p.Ranges))
@@ -337,9 +367,11 @@ func (s *selector) byDate(ctx context.Context, p *spec.Split, use string) error 
 	})
 }
 
-// selectRows returns the rows of a subset, nil for all.
+// selectRows returns the rows that meet the conditions and the split of a subset; nil for all.
 func selectRows(ctx context.Context, t Table, s *spec.Subset, o resources.Options) ([]uint32, error) {
-	if c, ok := t.(*Container); ok && c.selected { // its rows are those that count already
+	// A container applies its subset when it is opened, so that nothing is looked up for other
+	// samples.
+	if c, ok := t.(*Container); ok && c.selected {
 		return nil, nil
 	}
 	sel := selector{table: t, options: o}
@@ -360,24 +392,28 @@ func selectRows(ctx context.Context, t Table, s *spec.Subset, o resources.Option
 	return sel.rows()
 }
 
-// Selected returns the rows of a source's subset, nil for all; if none is left, that is an error.
+// Selected returns the rows that meet the conditions and the split of a source, ascending; nil for
+// all. No row left is fault.NotFound.
 func Selected(ctx context.Context, t Table, src spec.Source, o resources.Options) ([]uint32, error) {
 	rows, err := selectRows(ctx, t, &src.Subset, o)
 	if err == nil && rows != nil && len(rows) == 0 {
-		err = fault.WithFile(fault.New(fault.NotFound, "dataset", fault.NoOffset, "none of its %d rows is selected", t.Len()), src.Source)
+		err = fault.WithFile(fault.New(fault.NotFound, "dataset", fault.NoOffset,
+			"none of its %d rows is selected", t.Len()), src.Source)
 	}
 	return rows, err
 }
 
-// rows returns the rows that are left, nil for all.
+// rows returns the rows that are left, ascending; nil for all.
 func (s *selector) rows() ([]uint32, error) {
 	if s.keep == nil {
 		return nil, nil
 	}
+	// Row numbers are uint32, which takes half the memory of int.
 	if int64(len(s.keep)) > math.MaxUint32 {
-		return nil, fault.New(fault.Limit, "dataset", fault.NoOffset, "%d rows, of which a part cannot be taken", len(s.keep))
+		return nil, fault.New(fault.Limit, "dataset", fault.NoOffset,
+			"%d rows, of which a part cannot be taken", len(s.keep))
 	}
-	rows := []uint32{}
+	rows := []uint32{} // not nil, which would mean all
 	for i, k := range s.keep {
 		if k {
 			rows = append(rows, uint32(i))
@@ -386,14 +422,17 @@ func (s *selector) rows() ([]uint32, error) {
 	return rows, nil
 }
 
-// StrataOf returns the rows of every value of a column, rows with a null left out.
+// StrataOf groups rows (nil for all) by their value in a column. Rows with null are left out. A
+// column that does not exist is fault.NotFound.
 func StrataOf(ctx context.Context, t Table, column string, rows []uint32) ([]shuffle.Stratum[string], error) {
 	keys, present, ints, err := keysOf(ctx, t, column)
 	if err != nil {
 		return nil, err
 	}
 	groups := shuffle.Strata(keys, pick(rows, present))
-	if ints { // in the order of the numbers, not of their digits
+	// Strata of integers are in numerical order, in which "10" follows "9". The order decides what
+	// is drawn, so it must not change.
+	if ints {
 		slices.SortFunc(groups, func(a, b shuffle.Stratum[string]) int {
 			x, _ := strconv.ParseInt(a.Key, 10, 64)
 			y, _ := strconv.ParseInt(b.Key, 10, 64)
@@ -403,11 +442,13 @@ func StrataOf(ctx context.Context, t Table, column string, rows []uint32) ([]shu
 	return groups, nil
 }
 
-// keysOf returns a column's values as texts, and which rows have one.
+// keysOf returns the values of a column as strings, and which rows are not null. ints reports
+// whether the column holds integers.
 func keysOf(ctx context.Context, t Table, column string) (keys []string, present []bool, ints bool, err error) {
 	sel := selector{table: t}
 	keys, present = make([]string, t.Len()), make([]bool, t.Len())
-	seen := map[string]string{} // equal texts share their memory
+	// A column of keys has few distinct values in many rows, so equal strings share their memory.
+	seen := map[string]string{}
 	err = sel.scan(ctx, column, func(row int64, k catalog.Kind, v catalog.Value) error {
 		ints = k == catalog.Int
 		text := textOf(k, v)
@@ -422,7 +463,7 @@ func keysOf(ctx context.Context, t Table, column string) (keys []string, present
 	return keys, present, ints, err
 }
 
-// pick returns those of rows (nil: all) that are present.
+// pick returns the rows (nil for all) for which present is true.
 func pick(rows []uint32, present []bool) []uint32 {
 	out := []uint32{}
 	if rows == nil {
@@ -441,7 +482,9 @@ func pick(rows []uint32, present []bool) []uint32 {
 	return out
 }
 
-// SeriesOf returns the sequences of a dataset. Rows without a key or a time are left out.
+// SeriesOf returns the sequences of a dataset: rows (nil for all) with the same key, in order of
+// time. Rows without a key or a time are left out. More rows than uint32 can number are
+// fault.Limit.
 func SeriesOf(ctx context.Context, t Table, w *spec.Time, rows []uint32) (*shuffle.Series, error) {
 	if t.Len() > math.MaxUint32 {
 		return nil, fault.New(fault.Limit, "dataset", fault.NoOffset, "%d rows, too many for sequences", t.Len())
@@ -460,7 +503,8 @@ func SeriesOf(ctx context.Context, t Table, w *spec.Time, rows []uint32) (*shuff
 	return shuffle.NewSeries(keys, times, pick(rows, present), w.Length, w.Stride, w.Cut)
 }
 
-// timesOf returns numbers in the order of a column's values, and which rows have one.
+// timesOf returns for each row a number that orders it as the value of a column does, and which
+// rows have a value.
 func timesOf(ctx context.Context, t Table, column string) (times []int64, present []bool, err error) {
 	sel := selector{table: t}
 	times, present = make([]int64, t.Len()), make([]bool, t.Len())
@@ -484,6 +528,7 @@ func timesOf(ctx context.Context, t Table, column string) (times []int64, presen
 	if err != nil || texts == nil {
 		return times, present, err
 	}
+	// Strings are ordered by their rank among the distinct strings, so that equal ones stay equal.
 	sorted := slices.Clone(texts)
 	slices.Sort(sorted)
 	sorted = slices.Compact(sorted)
@@ -494,9 +539,11 @@ func timesOf(ctx context.Context, t Table, column string) (times []int64, presen
 	return times, present, nil
 }
 
-// ordered returns a number that is ordered as floats are.
+// ordered returns an integer that compares like the float does.
 func ordered(f float64) int64 {
-	b := int64(math.Float64bits(f + 0)) // -0 is 0
+	b := int64(math.Float64bits(f + 0)) // -0 + 0 is 0, so that both zeros are equal
+	// The bits of positive floats ascend with them. Those of negative floats descend, so all bits
+	// but the sign are inverted.
 	if b < 0 {
 		b ^= math.MaxInt64
 	}

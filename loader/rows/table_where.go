@@ -17,23 +17,25 @@ import (
 	"github.com/chaski-eo/chaski/tables/query"
 )
 
-// Conditions in SQL, on place and on time, of catalogs and other tables: the engine for queries reads them as it reads
-// containers.
+// This file applies conditions in SQL, on place and on time to catalogs and other tables.
+// Containers have their own in container_where.go, because they have levels.
 
-// queried is a table that queries can see. *catalog.Table is one.
+// queried is a table that queries can read, such as *catalog.Table.
 type queried interface {
+	// Data returns all columns and rows.
 	Data(ctx context.Context) (*tables.Table, error)
 }
 
 var _ queried = (*catalog.Table)(nil)
 
-// isData reports whether queries mean the samples by the name of a table.
+// isData reports whether a table name in a query means the samples.
 func isData(name string) bool {
 	low := strings.ToLower(name)
 	return low == "data" || low == "level0"
 }
 
-// query drops the rows that do not meet a condition that is no comparison.
+// query keeps the rows that meet a condition other than a comparison: SQL, a SELECT, a place or a
+// time.
 func (s *selector) query(ctx context.Context, w *spec.Condition) error {
 	if w.Concat != nil {
 		return fault.New(fault.Unsupported, "where", fault.NoOffset, "concat is a condition on containers")
@@ -42,7 +44,8 @@ func (s *selector) query(ctx context.Context, w *spec.Condition) error {
 		q, ok := s.table.(queried)
 		if !ok {
 			return fault.New(fault.Unsupported, "dataset", fault.NoOffset,
-				"sql, select, bbox and datetime are conditions on containers, catalogs and tables; this dataset has no columns")
+				"sql, select, bbox and datetime are conditions on containers, catalogs and tables; "+
+					"this dataset has no columns")
 		}
 		var err error
 		if s.data, err = q.Data(ctx); err != nil {
@@ -63,6 +66,7 @@ func (s *selector) query(ctx context.Context, w *spec.Condition) error {
 	if err != nil {
 		return err
 	}
+	// The rows may have any order, such as that of an ORDER BY, so they are marked first.
 	met := make([]bool, len(s.keep))
 	for _, row := range rows {
 		met[row] = true
@@ -73,8 +77,8 @@ func (s *selector) query(ctx context.Context, w *spec.Condition) error {
 	return nil
 }
 
-// selected returns the rows that the result of a SELECT has in the column chaski:row, which "*" has. It sees the rows
-// that are left.
+// selected returns the rows that the result of a SELECT names in its column chaski:row, which "*"
+// includes. The SELECT sees the rows that are left.
 func (s *selector) selected(ctx context.Context, sql string) ([]int, error) {
 	var left []int
 	var numbers []int64
@@ -84,22 +88,28 @@ func (s *selector) selected(ctx context.Context, sql string) ([]int, error) {
 		}
 	}
 	data := resources.WithRows(s.data.Take(left), numbers)
-	t, err := s.options.Query(ctx, sql, []string{"data"}, func(_ context.Context, name string) (*tables.Table, error) {
+	tableOf := func(_ context.Context, name string) (*tables.Table, error) {
 		if isData(name) {
 			return data, nil
 		}
 		return nil, query.NoTable(name, []string{"data"})
-	})
+	}
+	t, err := s.options.Query(ctx, sql, []string{"data"}, tableOf)
 	if err != nil {
 		return nil, err
 	}
 	if t.Index(resources.RowColumn) < 0 {
-		return nil, fault.New(fault.Unsupported, "select", fault.NoOffset, "its result has no column %q to tell samples by; SELECT * has", resources.RowColumn)
+		return nil, fault.New(fault.Unsupported, "select", fault.NoOffset,
+			"its result has no column %q to tell samples by; SELECT * has", resources.RowColumn)
 	}
-	return resources.RowNumbers(ctx, t, func(row int64) bool { return row >= 0 && row < int64(len(s.keep)) && s.keep[row] })
+	// A query may compute any number, so each must be a row that it was shown.
+	return resources.RowNumbers(ctx, t, func(row int64) bool {
+		return row >= 0 && row < int64(len(s.keep)) && s.keep[row]
+	})
 }
 
-// near returns the rows that match a place or a time.
+// near returns the rows that match a condition on place or time. If the condition names no column,
+// the first of the usual columns counts; without a geometry, a box is compared with the bounds.
 func (s *selector) near(ctx context.Context, w *spec.Condition) ([]int, error) {
 	f, err := w.Filter()
 	if err != nil {
@@ -119,24 +129,26 @@ func (s *selector) near(ctx context.Context, w *spec.Condition) ([]int, error) {
 	return f.Match(ctx, s.data)
 }
 
-// crsColumn is the column of EPSG codes that a catalog has beside boundsColumns.
+// crsColumn is the column in which a catalog has the EPSG code of each row's bounds.
 const crsColumn = "epsg"
 
-// inBounds returns the rows whose bounds match a box. A row without bounds lies nowhere, and matches none. One whose bounds are in a CRS
-// that is not known may lie in the box or not: that is an error, which says how many there are. Rows that are dropped already are
-// not looked at.
+// inBounds returns the rows whose bounds match a box. A row without bounds is in no box. Rows whose
+// bounds are in an unknown CRS are neither inside nor outside: they are an error, which counts
+// them. Rows that were dropped before are skipped, so that a condition before the box can leave
+// them out.
 func (s *selector) inBounds(ctx context.Context, f taco.Filter) ([]int, error) {
 	bounds, err := s.bounds(ctx, spec.BoundsColumns)
 	if err != nil {
 		return nil, err
 	}
 	var rows []int
+	// The box is projected once for each CRS. A CRS that cannot be compared has a nil region.
 	regions := map[int64]*crs.Region{}
 	unknown := notComparable{column: crsColumn}
 	err = s.scan(ctx, crsColumn, func(row int64, k catalog.Kind, v catalog.Value) error {
 		b := bounds[row]
 		switch {
-		case !s.keep[row] || math.IsNaN(b[0]+b[1]+b[2]+b[3]):
+		case !s.keep[row] || math.IsNaN(b[0]+b[1]+b[2]+b[3]): // the sum is NaN if any bound is
 			return nil
 		case v.Null:
 			unknown.add(row, "is null: it is not known in which CRS the bounds are")
@@ -156,7 +168,7 @@ func (s *selector) inBounds(ctx context.Context, f taco.Filter) ([]int, error) {
 			meets = (*crs.Region).Holds
 		}
 		switch {
-		case region == nil && ok:
+		case region == nil && ok: // the first row of this CRS gave the reason
 			unknown.n++
 		case region != nil && meets(region, b[0], b[1], b[2], b[3]):
 			rows = append(rows, int(row))
@@ -165,7 +177,8 @@ func (s *selector) inBounds(ctx context.Context, f taco.Filter) ([]int, error) {
 	})
 	if fault.KindOf(err) == fault.NotFound {
 		return nil, fault.New(fault.NotFound, "bbox", fault.NoOffset,
-			"the table has the columns minx, miny, maxx and maxy, but no column %s that says in which CRS; add one, or compare the numbers as they are by where", crsColumn)
+			"the table has the columns minx, miny, maxx and maxy, but no column %s that says in which CRS; "+
+				"add one, or compare the numbers as they are by where", crsColumn)
 	}
 	if err == nil {
 		err = unknown.err()
@@ -173,14 +186,16 @@ func (s *selector) inBounds(ctx context.Context, f taco.Filter) ([]int, error) {
 	return rows, err
 }
 
-// notComparable counts the rows whose place cannot be compared with a box.
+// notComparable counts the rows whose bounds cannot be compared with a box. It keeps the first of
+// them with its reason.
 type notComparable struct {
 	column string
-	n      int
-	first  int64
-	why    string
+	n      int    // the number of rows
+	first  int64  // the first such row
+	why    string // the reason for that row
 }
 
+// add counts a row.
 func (u *notComparable) add(row int64, why string) {
 	if u.n == 0 {
 		u.first, u.why = row, why
@@ -188,15 +203,18 @@ func (u *notComparable) add(row int64, why string) {
 	u.n++
 }
 
+// err returns fault.Unsupported with the first row and the number of rows, or nil if there are
+// none.
 func (u *notComparable) err() error {
 	if u.n == 0 {
 		return nil
 	}
 	return fault.New(fault.Unsupported, fmt.Sprintf("column %s of row %d", u.column, u.first), fault.NoOffset,
-		"%s; bbox cannot be held against %d of the rows: leave them out by a condition before it, such as where=%q", u.why, u.n, u.column+" IN (4326, 32633)")
+		"%s; bbox cannot be held against %d of the rows: leave them out by a condition before it, such as where=%q",
+		u.why, u.n, u.column+" IN (4326, 32633)")
 }
 
-// first returns the first of some columns that is there, or "".
+// first returns the first of the names that is a column, or "".
 func (s *selector) first(names []string) string {
 	for _, name := range names {
 		if s.data.Index(name) >= 0 {
@@ -206,6 +224,7 @@ func (s *selector) first(names []string) string {
 	return ""
 }
 
+// all reports whether all of the names are columns.
 func (s *selector) all(names []string) bool {
 	for _, name := range names {
 		if s.data.Index(name) < 0 {
