@@ -22,15 +22,3 @@ func (t *Table) Bytes() int64 {
 	}
 	return n
 }
-
-// cost is about how much memory the values take.
-func (v *Vector) cost() int64 {
-	n := int64(cap(v.nulls)) + 8*int64(cap(v.ints)+cap(v.high)+cap(v.floats)) + int64(cap(v.data)) + 4*int64(cap(v.offs))
-	if v.coded != nil {
-		n += v.coded.cost()
-	}
-	for _, c := range v.children {
-		n += c.cost()
-	}
-	return n
-}

@@ -2,11 +2,46 @@ package tables
 
 import (
 	"context"
+	"slices"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/tables/parquet"
 )
+
+// nano reports whether a field counts nanoseconds and is no part of another one: of those in lists and structs the
+// microseconds are read.
+func (p *parquetTable) nano(f *parquet.Field) bool {
+	if f.Leaf < 0 || f.Repeated {
+		return false
+	}
+	c := &p.f.Columns[f.Leaf]
+	return leafType(c).Kind == Timestamp && c.Type == parquet.Int64 && c.Note.Unit == 9
+}
+
+// nanos decodes a column of nanoseconds.
+func (p *parquetTable) nanos(ctx context.Context, leaf int) (*Vector, error) {
+	file, q := *p.f, *p
+	file.Columns = slices.Clone(file.Columns)
+	file.Columns[leaf].Note.Unit = 6 // as they are
+	q.f = &file
+	v, err := q.flat(ctx, leaf)
+	if err != nil {
+		return nil, err
+	}
+	v.typ.Nano = true
+	for i, x := range v.ints {
+		us, _ := microseconds(x, 9)
+		if rest := x - us*1000; rest != 0 {
+			if v.high == nil {
+				v.high = make([]int64, len(v.ints))
+			}
+			v.high[i] = rest
+		}
+		v.ints[i] = us
+	}
+	return v, nil
+}
 
 // Options bound what a table takes. The zero value is the default.
 type Options struct {
@@ -82,8 +117,10 @@ func (s *section) ReadAt(ctx context.Context, p []byte, off int64) error {
 
 type memory []byte
 
-func (m memory) Size() int64  { return int64(len(m)) }
+func (m memory) Size() int64 { return int64(len(m)) }
+
 func (m memory) Close() error { return nil }
+
 func (m memory) ReadAt(_ context.Context, p []byte, off int64) error {
 	if off < 0 || off > int64(len(m)) || len(p) > len(m)-int(off) {
 		return fault.New(fault.Corrupt, "byte range", off, "%d bytes in %d", len(p), len(m))

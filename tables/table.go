@@ -9,12 +9,6 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 )
 
-// Column is a column's name and type.
-type Column struct {
-	Name string
-	Type Type
-}
-
 // Table is a number of named columns of equal length, whose values are loaded when they are first
 // asked for. It is immutable, and safe for concurrent use.
 type Table struct {

@@ -10,6 +10,24 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 )
 
+// cost is about how much memory the values take.
+func (v *Vector) cost() int64 {
+	n := int64(cap(v.nulls)) + 8*int64(cap(v.ints)+cap(v.high)+cap(v.floats)) + int64(cap(v.data)) + 4*int64(cap(v.offs))
+	if v.coded != nil {
+		n += v.coded.cost()
+	}
+	for _, c := range v.children {
+		n += c.cost()
+	}
+	return n
+}
+
+// Column is a column's name and type.
+type Column struct {
+	Name string
+	Type Type
+}
+
 // Kind is what the values of a column are.
 type Kind uint8
 
