@@ -11,14 +11,15 @@ import (
 	"github.com/chaski-eo/chaski/store/catalog"
 )
 
-// nameBytes bounds the memory of the names of bands of files that were read, per dataset: some 10,000 files of 20 bands.
+// nameBytes bounds the memory of band names, for each dataset: 8 MiB hold the names of about 10,000
+// files of 20 bands.
 const nameBytes = 8 << 20
 
-// names keeps what the bands of files are called.
+// names caches the band names of files.
 type names = lru.Cache[string, []string]
 
-// bandsOf returns the bands of an asset that a field has. By name they are looked up in every file: one that has them in
-// another order must not give others.
+// bandsOf returns the indices of a field's bands in an asset. Bands given by name are looked up in
+// every file, because a file may have them in another order.
 func (d *dataset) bandsOf(ctx context.Context, f *pixels.Raster, a catalog.Asset) (*pixels.PickedBands, error) {
 	if f.BandNames == nil {
 		return &f.PickedBands, nil
@@ -35,7 +36,7 @@ func (d *dataset) bandsOf(ctx context.Context, f *pixels.Raster, a catalog.Asset
 	return p, nil
 }
 
-// pickNamed returns the indices of a field's bands in an asset.
+// pickNamed returns the indices of a field's named bands in an asset.
 func (d *dataset) pickNamed(ctx context.Context, f *Field, a catalog.Asset) ([]int, error) {
 	key := a.URI + "\x00" + a.Member
 	found, ok := d.names.Get(key)

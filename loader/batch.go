@@ -8,7 +8,7 @@ import (
 	"github.com/chaski-eo/chaski/shuffle"
 )
 
-// TensorKind says what a tensor's bytes are.
+// TensorKind says what the bytes of a tensor are.
 type TensorKind uint8
 
 // Tensor kinds. The values are those of the payload (proto/chaski/v1/batch.fbs).
@@ -18,7 +18,7 @@ const (
 	Text                     // UTF-8: see Tensor.Texts
 )
 
-// Tensor is one member of a batch. Its memory is the batch's: valid until Release.
+// Tensor is one member of a batch. Its memory belongs to the batch and is valid until Release.
 type Tensor struct {
 	Name  string
 	Kind  TensorKind
@@ -26,15 +26,16 @@ type Tensor struct {
 	Axes  []string    // "n", "b", "(h w)", ...
 	Shape []int64
 	Data  []byte // little-endian elements in C order, 64-byte aligned; or the values of ragged and text
-	// Offsets are little-endian uint64 offsets into the values, in elements: of ragged one more than rows, of text
-	// one more than the elements of its shape, (n) or, in time, (n, t).
+	// Offsets are little-endian uint64 offsets into the values, in elements. A ragged tensor has
+	// one more than rows; a text tensor has one more than elements of its shape: (n), or (n, t) for
+	// sequences.
 	Offsets []byte
-	// Convert is the arithmetic left to the receiver; nil where the data are final.
+	// Convert is the arithmetic left to the receiver. It is nil if the data are final.
 	Convert *Convert
 }
 
-// Texts returns the texts of a Text tensor, as many as its shape has elements, in C order. A text that is missing is
-// empty: a null, padding, a sample that was skipped.
+// Texts returns the strings of a Text tensor in C order, one for each element of its shape. A
+// missing string is empty: a null, padding, or a skipped sample.
 func (t *Tensor) Texts() []string {
 	out := make([]string, max(len(t.Offsets)/8-1, 0))
 	for i := range out {
@@ -44,7 +45,7 @@ func (t *Tensor) Texts() []string {
 	return out
 }
 
-// Convert is arithmetic left to the receiver of a tensor in its native dtype.
+// Convert is the arithmetic left to the receiver of a tensor in its native dtype.
 type Convert struct {
 	To            chunk.DType // of the result
 	Scale, Offset []float32   // one a band, one for all, or none
@@ -55,25 +56,25 @@ type Convert struct {
 	Mask          []byte  // uint8 in the tensor's layout, 0 where Fill goes; nil if there is no such sample
 }
 
-// Bad is a row that the bad-sample policy touched; of a sequence of which steps are filled, one of those steps: a row may
-// have several.
+// Bad is a row that the bad-sample policy changed. If single steps of a sequence are filled, it is
+// one of those steps, and a row may have several.
 type Bad struct {
 	Row      int
 	Position int64
 	Err      error
-	Source   string     // of a mixture, the name of the sample's source
-	Sample   *SampleRef // the bad one; nil where an older server does not say
-	Instead  *SampleRef // what stands in its place; nil where nothing does
+	Source   string     // the name of the sample's source in a mixture
+	Sample   *SampleRef // the bad sample; nil if an older server does not say
+	Instead  *SampleRef // the substitute; nil if there is none
 }
 
-// SampleRef says which sample one is.
+// SampleRef names a sample.
 type SampleRef struct {
 	Index int64  `json:"sample"` // in its dataset
 	Row   int64  `json:"row"`    // of the table; of a sequence its first, or that of the step that was filled
-	ID    string `json:"id"`     // see Table.ID; empty where it cannot be read
+	ID    string `json:"id"`     // see Table.ID; empty if it cannot be read
 }
 
-// Batch is the rows of one ticket. It is the caller's until Release.
+// Batch is the rows of one ticket. The caller owns it until Release.
 type Batch struct {
 	Epoch     uint64
 	First     int64    // first position of the ticket
@@ -89,7 +90,7 @@ type Batch struct {
 	released atomic.Bool
 }
 
-// Tensor returns the tensor with a name, or nil.
+// Tensor returns the tensor with a name, or nil if there is none.
 func (b *Batch) Tensor(name string) *Tensor {
 	for i := range b.Tensors {
 		if b.Tensors[i].Name == name {
@@ -99,12 +100,12 @@ func (b *Batch) Tensor(name string) *Tensor {
 	return nil
 }
 
-// Release gives the batch's memory back. The batch and all slices of it are invalid afterwards.
+// Release returns the batch's memory. The batch and all slices of it are invalid afterwards.
 // Further calls do nothing.
 func (b *Batch) Release() { b.end(true) }
 
-// Discard is Release for memory that someone else may go on to use: it is freed here, and not given
-// to another batch.
+// Discard is Release for memory that another process may still use: it is freed here, and not used
+// for another batch.
 func (b *Batch) Discard() { b.end(false) }
 
 func (b *Batch) end(keep bool) {
@@ -113,14 +114,14 @@ func (b *Batch) end(keep bool) {
 	}
 }
 
-// Memory returns what the tensors' memory is part of (but for values that ride along), or nil if
-// it is nothing that an allocator made.
+// Memory returns the buffer that holds the tensors (but not the metadata columns), or nil if no
+// allocator made one.
 func (b *Batch) Memory() Buffer { return b.memory }
 
-// SampleError is the error of a ticket that a sample ends: by the policy "error", or since no policy covers what is
-// wrong with it.
+// SampleError is the error of a ticket that ends because of one sample: by the policy "error", or
+// because no policy covers the error.
 type SampleError struct {
-	Source   string // its name; empty where there is one
+	Source   string // the name of the sample's source; empty if there is one source
 	Draw     shuffle.Draw
 	Epoch    uint64
 	Position int64
@@ -130,7 +131,7 @@ type SampleError struct {
 	text string
 }
 
-// Error says of which sample the error is.
+// Error returns the error with the sample that it is about.
 func (e *SampleError) Error() string { return e.text }
 
 // Unwrap returns Err.

@@ -18,8 +18,8 @@ import (
 
 // BadSample is a row of a dataset that cannot be read.
 type BadSample struct {
-	Source  string // the source's name; empty where there is one
-	Dataset string // where its table lies
+	Source  string // the name of the source; empty if there is one
+	Dataset string // the path of its table
 	Row     int64  // of the table
 	ID      string // see catalog.Table.ID
 	Err     error
@@ -39,12 +39,13 @@ const DefaultMaxBad = 100_000
 // CheckReport is what Check found.
 type CheckReport struct {
 	Samples int64       // rows that were read
-	Bad     int64       // those of them that cannot be
-	List    []BadSample // the first of those, by source and row
+	Bad     int64       // rows that cannot be read
+	List    []BadSample // the first bad rows, by source and row
 }
 
-// Check reads every row that the spec uses, once and wholly, whatever windows a run takes of it: in the picked bands,
-// with masks, what rides along and the points that lie on it. Other rows are not looked at. An error is one that says nothing about a sample.
+// Check reads every row that the spec selects, once and completely, whatever windows a run takes of
+// it: the picked bands with their masks, the metadata columns, and the points on it. It ignores
+// other rows. It returns an error only for what is no fault of a sample, such as the network.
 func (e *Engine) Check(ctx context.Context, o CheckOptions) (*CheckReport, error) {
 	if o.MaxBad == 0 {
 		o.MaxBad = DefaultMaxBad
@@ -65,7 +66,9 @@ func (e *Engine) Check(ctx context.Context, o CheckOptions) (*CheckReport, error
 	if err := g.Wait(); err != nil {
 		return nil, err
 	}
-	slices.SortFunc(c.list, func(a, b checked) int { return cmp.Or(cmp.Compare(a.set, b.set), cmp.Compare(a.Row, b.Row)) })
+	slices.SortFunc(c.list, func(a, b checked) int {
+		return cmp.Or(cmp.Compare(a.set, b.set), cmp.Compare(a.Row, b.Row))
+	})
 	r := &CheckReport{Samples: c.total, Bad: int64(c.bad)}
 	for _, b := range c.list[:min(len(c.list), o.MaxBad)] {
 		r.List = append(r.List, b.BadSample)
@@ -77,11 +80,11 @@ func (e *Engine) Check(ctx context.Context, o CheckOptions) (*CheckReport, error
 type check struct {
 	engine  *Engine
 	options CheckOptions
-	ends    []int64 // by set: the number of rows up to its end
+	ends    []int64 // for each source, the number of rows up to its end
 	total   int64
 	next    atomic.Int64
 
-	mu   sync.Mutex
+	mu   sync.Mutex // guards done, bad and list, and keeps calls of Progress one at a time
 	done int64
 	bad  int
 	list []checked
@@ -116,11 +119,12 @@ func (c *check) work(ctx context.Context) error {
 	}
 }
 
-// note counts a row, and lists it if it is bad. Of more than are listed the first are kept, about.
+// note counts a row, and lists it if it is bad. If there are more than MaxBad, it lists roughly the
+// first, because the workers finish in any order.
 func (c *check) note(ctx context.Context, set int, row int64, err error) {
 	d, id := c.engine.sets[set], ""
 	if err != nil {
-		id, _ = d.table.ID(ctx, row) // a row without an id is told by its number
+		id, _ = d.table.ID(ctx, row) // without an id, the number of the row names it
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -134,7 +138,7 @@ func (c *check) note(ctx context.Context, set int, row int64, err error) {
 	}
 }
 
-// row reads a row wholly. Of several things that are wrong it returns the one that a run would.
+// row reads a row completely. Of several errors it returns the one that a run would report.
 func (c *check) row(ctx context.Context, r *pixels.Reader, d *dataset, row int64) error {
 	var worst error
 	note := func(err error) (goOn bool) {
@@ -170,20 +174,21 @@ func (c *check) points(ctx context.Context, r *pixels.Reader, d *dataset, row in
 	if err != nil {
 		return err
 	}
-	return d.eachPoints(ctx, a, row, shuffle.Box{H: a.Index.Height, W: a.Index.Width}, func(_ int, f *pointsField, at pointWindow) error {
-		box, ok := f.box(at.win, at.t, at.n)
-		if !ok {
+	return d.eachPoints(ctx, a, row, shuffle.Box{H: a.Index.Height, W: a.Index.Width},
+		func(_ int, f *pointsField, at pointWindow) error {
+			box, ok := f.box(at.win, at.t, at.n)
+			if !ok {
+				return nil
+			}
+			_, err := r.PointReader(f.array).Sparse(ctx, []int{f.attr}, box)
+			if err != nil {
+				return fault.WithFile(rows.InField(f.name, err), f.array.URI())
+			}
 			return nil
-		}
-		_, err := r.PointReader(f.array).Sparse(ctx, []int{f.attr}, box)
-		if err != nil {
-			return fault.WithFile(rows.InField(f.name, err), f.array.URI())
-		}
-		return nil
-	})
+		})
 }
 
-// asset reads an asset of a row wholly.
+// asset reads an asset of a row completely.
 func (c *check) asset(ctx context.Context, r *pixels.Reader, d *dataset, draw *shuffle.Draw, field int) error {
 	f := d.rasters[field]
 	a, err := d.table.Asset(ctx, f.TableColumn, draw.Row)

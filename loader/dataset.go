@@ -420,7 +420,8 @@ func (d *dataset) compileSize(first *chunk.Index) error {
 	}
 	if s.Height%d.alignY != 0 || s.Width%d.alignX != 0 {
 		return fmt.Errorf(
-			"spec: sampler: a window of %d by %d pixels has no whole size in every field: it must be a multiple of %d by %d",
+			"spec: sampler: a window of %d by %d pixels has no whole size in every field: "+
+				"it must be a multiple of %d by %d",
 			s.Height, s.Width, d.alignY, d.alignX)
 	}
 	for _, r := range d.rasters {
@@ -647,7 +648,8 @@ func (d *dataset) agrees(first *dataset) error {
 		o := first.rasters[i]
 		if r.To != o.To || len(r.Picked) != len(o.Picked) || r.H != o.H || r.W != o.W {
 			return fmt.Errorf(
-				"field %q is (%d, %d, %d) %s, and in the first source (%d, %d, %d) %s: a mixture's batches need one shape",
+				"field %q is (%d, %d, %d) %s, and in the first source (%d, %d, %d) %s: "+
+					"a mixture's batches need one shape",
 				r.Name, len(r.Picked), r.H, r.W, r.To, len(o.Picked), o.H, o.W, o.To)
 		}
 	}

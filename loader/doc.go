@@ -1,6 +1,6 @@
-// Package loader turns a dataset and a spec into batches: it owns the batch buffers, the workers
-// and the back-pressure.
+// Package loader turns a dataset and a spec into batches. It owns the batch buffers and the workers,
+// and bounds the memory that they use.
 //
-// The way of a chip: sample -> asset -> window -> the chunks it touches -> byte runs -> decode ->
-// scattered into its place in the batch buffer, cast and normalised on the way.
+// A chip passes these stages: sample, asset, window, the chunks that the window touches, byte
+// ranges, decoding. Then its pixels are cast, normalised and written to their place in the batch.
 package loader

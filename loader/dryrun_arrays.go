@@ -25,8 +25,7 @@ type plannedArray struct {
 func newArrayDryRun() *arrayDryRun { return &arrayDryRun{} }
 
 // plan returns the plan of an array. It keeps as many as a pixels.Reader keeps readers and drops
-// the same ones, because what a
-// reader reads depends on what it has read before.
+// the same ones, because what a reader reads depends on what it has read before.
 func (f *arrayDryRun) plan(a chunk.BlockPlanner) chunk.BlockPlan {
 	k := slices.IndexFunc(f.arrays, func(p plannedArray) bool { return p.array == a })
 	if k < 0 {

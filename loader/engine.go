@@ -263,8 +263,7 @@ func (e *Engine) setHash() error {
 // instead of resumed with other pixels.
 func (e *Engine) fillsFloats() bool {
 	return slices.ContainsFunc(e.sets, func(d *dataset) bool {
-		return slices.ContainsFunc(d.rasters,
-			(*pixels.Raster).FillsFloats)
+		return slices.ContainsFunc(d.rasters, (*pixels.Raster).FillsFloats)
 	})
 }
 

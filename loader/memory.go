@@ -8,17 +8,19 @@ import (
 	"github.com/chaski-eo/chaski/internal/invariants"
 )
 
-// memory hands out batch buffers within a bound and takes them back. Buffers that come back are
-// kept for the next batch of the same size, and count within the bound.
+// memory hands out batch buffers within a bound and takes them back. It keeps returned buffers for
+// the next batch of the same size; they count within the bound.
 type memory struct {
-	alloc  func(n int) Buffer
+	alloc func(n int) Buffer
+	// mu guards the fields below it. Invariants: idleN <= taken <= bound, and idleN is the sum of
+	// the sizes in idle.
 	mu     sync.Mutex
 	freed  sync.Cond // signalled when bytes come back, or a waiter gives up
 	bound  int64
-	taken  int64            // bytes of buffers in use and idle
+	taken  int64            // bytes of buffers, in use and idle
 	idle   map[int][]Buffer // by size
 	idleN  int64            // bytes of idle buffers
-	closed bool             // the engine is closed: nothing is kept
+	closed bool             // the engine is closed: no buffer is kept
 }
 
 func newMemory(bound int64, alloc func(n int) Buffer) *memory {
@@ -27,9 +29,11 @@ func newMemory(bound int64, alloc func(n int) Buffer) *memory {
 	return m
 }
 
-// take returns a buffer of n bytes with any content, waiting until the bound allows it or ctx ends.
-// n must not be over the bound.
+// take returns a buffer of n bytes with any content. It waits until the bound allows it, or ctx
+// ends. n must not be over the bound, otherwise it would wait until ctx ends.
 func (m *memory) take(ctx context.Context, n int) (Buffer, error) {
+	// The broadcast needs the lock, otherwise it could come between the waiter's check of ctx and
+	// its Wait, and be lost.
 	stop := context.AfterFunc(ctx, func() {
 		m.mu.Lock()
 		defer m.mu.Unlock()
@@ -40,10 +44,10 @@ func (m *memory) take(ctx context.Context, n int) (Buffer, error) {
 	if b != nil || err != nil {
 		return b, err
 	}
-	return m.alloc(n), nil // not with the lock: it may clear many pages
+	return m.alloc(n), nil // outside of the lock, because it may clear many pages
 }
 
-// reserve returns an idle buffer, or nil when n bytes more are accounted for.
+// reserve returns an idle buffer, or nil after it has counted n more bytes as taken.
 func (m *memory) reserve(ctx context.Context, n int) (Buffer, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -57,6 +61,7 @@ func (m *memory) reserve(ctx context.Context, n int) (Buffer, error) {
 			m.idleN -= int64(n)
 			return b, nil
 		}
+		// Idle buffers of other sizes would keep the bound full, since nobody returns them again.
 		if m.taken+int64(n) > m.bound && m.idleN > 0 {
 			m.dropIdle()
 		}
@@ -68,7 +73,7 @@ func (m *memory) reserve(ctx context.Context, n int) (Buffer, error) {
 	}
 }
 
-// give takes a buffer back, for the next batch if keep.
+// give takes a buffer back. With keep it is for the next batch.
 func (m *memory) give(b Buffer, keep bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -92,7 +97,7 @@ func (m *memory) give(b Buffer, keep bool) {
 	m.freed.Broadcast()
 }
 
-// dropIdle frees the idle buffers: they have the wrong sizes, or the engine is closed.
+// dropIdle frees the idle buffers. The caller holds mu.
 func (m *memory) dropIdle() {
 	m.taken -= m.idleN
 	m.idleN = 0
@@ -104,14 +109,14 @@ func (m *memory) dropIdle() {
 	clear(m.idle)
 }
 
-// trim frees what is idle.
+// trim frees the idle buffers.
 func (m *memory) trim() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.dropIdle()
 }
 
-// close frees what is idle, and from now on whatever comes back.
+// close frees the idle buffers, and from now on every buffer that comes back.
 func (m *memory) close() {
 	m.mu.Lock()
 	defer m.mu.Unlock()

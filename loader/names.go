@@ -8,7 +8,7 @@ import (
 	"github.com/chaski-eo/chaski/loader/spec"
 )
 
-// What a user asks for is package spec's; these are its names that most programs need.
+// Package spec defines what a user asks for. These are its names that most programs need.
 type (
 	// Spec says everything that decides the batches: see spec.Spec.
 	Spec = spec.Spec
@@ -20,15 +20,15 @@ type (
 	Normalize = spec.Normalize
 	// Source is a dataset of a spec: see spec.Source.
 	Source = spec.Source
-	// Subset says which rows of a dataset count: see spec.Subset.
+	// Subset selects rows of a dataset: see spec.Subset.
 	Subset = spec.Subset
-	// Condition keeps rows: see spec.Condition.
+	// Condition selects rows: see spec.Condition.
 	Condition = spec.Condition
-	// Split gives rows to named parts: see spec.Split.
+	// Split divides rows into named parts: see spec.Split.
 	Split = spec.Split
 	// Group is containers with conditions of their own: see spec.Group.
 	Group = spec.Group
-	// Strata draw from the values of a column: see spec.Strata.
+	// Strata draw the values of a column in fixed shares: see spec.Strata.
 	Strata = spec.Strata
 	// Container is the name of a container's path in a source: see spec.Container.
 	Container = spec.Container
@@ -56,9 +56,9 @@ func ParseSpec(b []byte) (Spec, error) { return spec.ParseSpec(b) }
 // Schema returns the JSON Schema of a spec: see spec.Schema.
 func Schema() []byte { return spec.Schema() }
 
-// What an engine may use is package resources'; these are its names that most programs need.
+// Package resources defines what an engine may use. These are its names that most programs need.
 type (
-	// Options say how an engine works: see resources.Options.
+	// Options configure an engine: see resources.Options.
 	Options = resources.Options
 	// Stages counts where the time of workers goes: see resources.Stages.
 	Stages = resources.Stages

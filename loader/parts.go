@@ -11,10 +11,12 @@ import (
 	"github.com/chaski-eo/chaski/shuffle"
 )
 
-// shortPart bounds the text of a list that a state has as it is; of longer ones it has a hash.
+// shortPart bounds the strings that a state holds as they are, in bytes. Of longer ones it holds a
+// hash, so that long lists do not make states long.
 const shortPart = 64
 
-// parts says what the spec hash is made of: the members of the spec by their paths, and what names the data.
+// parts returns what the spec hash is made of: the members of the spec by their paths, and what
+// identifies the data. A resume compares them, to name what differs.
 func (e *Engine) parts() (shuffle.Parts, error) {
 	b, err := json.Marshal(e.spec.Placeless())
 	if err != nil {
@@ -26,7 +28,7 @@ func (e *Engine) parts() (shuffle.Parts, error) {
 	if err := d.Decode(&spec); err != nil {
 		return "", err
 	}
-	delete(spec, "version") // of the specs, and the state has the seed
+	delete(spec, "version") // the version is the same for all specs, and the state has the seed
 	delete(spec, "seed")
 	out := map[string]any{shuffle.PartSamples: e.samples}
 	var names []string
@@ -53,8 +55,9 @@ func (e *Engine) parts() (shuffle.Parts, error) {
 	return shuffle.NewParts(out)
 }
 
-// flatten notes the members of an object, and of those in it, by their paths. Whole numbers, texts and booleans are noted as they
-// are, fractions as their text: two programs may write them differently.
+// flatten notes the members of an object, and of objects in it, by their paths. It notes whole
+// numbers, strings and booleans as they are, but fractions as their text, because two programs may
+// write the same fraction differently.
 func flatten(out map[string]any, path string, v any) {
 	switch v := v.(type) {
 	case map[string]any:
@@ -81,7 +84,7 @@ func flatten(out map[string]any, path string, v any) {
 	}
 }
 
-// flattenNamed does so with a list of objects that have names.
+// flattenNamed flattens a list of objects by their names.
 func flattenNamed(out map[string]any, path string, v any, names []string) {
 	list, _ := v.([]any)
 	for i, m := range list {
@@ -92,7 +95,7 @@ func flattenNamed(out map[string]any, path string, v any, names []string) {
 	}
 }
 
-// flattenSources does so with the sources of a mixture, of which the list v has no names.
+// flattenSources flattens the sources of a mixture by their names, which the list v lacks.
 func flattenSources(out map[string]any, path string, v any, sources []Source) {
 	list, _ := v.([]any)
 	for i, m := range list {
@@ -113,6 +116,7 @@ func flattenSources(out map[string]any, path string, v any, sources []Source) {
 	}
 }
 
+// textOrHash returns a short string as it is, and the hash of a longer one after "#".
 func textOrHash(s string) string {
 	if len(s) <= shortPart && !strings.HasPrefix(s, "#") {
 		return s

@@ -202,7 +202,8 @@ func (q *readPlan) open(ctx context.Context, paths []string, picks []int, header
 		if len(q.assets) > 0 {
 			first = q.assets[0]
 		}
-		if f, x := first.Index, a.Index; f.DType != x.DType || f.Bands != x.Bands || f.Height != x.Height || f.Width != x.Width {
+		f, x := first.Index, a.Index
+		if f.DType != x.DType || f.Bands != x.Bands || f.Height != x.Height || f.Width != x.Width {
 			return fault.WithFile(fault.New(fault.Unsupported, "stack", fault.NoOffset,
 				"(%d, %d, %d) %s does not stack with the first asset's (%d, %d, %d) %s",
 				x.Bands, x.Height, x.Width, x.DType, f.Bands, f.Height, f.Width, f.DType), paths[i])
@@ -371,7 +372,8 @@ func (q *readPlan) run(ctx context.Context) (*Array, error) {
 	return q.out, nil
 }
 
-// read decodes a piece into the result.
+// readers returns how many goroutines read. For remote files they are more than the threads,
+// because most wait for bytes; Turns lets only as many as threads decode at a time.
 func (q *readPlan) readers() int {
 	remote := slices.ContainsFunc(q.assets, func(a catalog.Asset) bool { return source.IsRemote(a.URI) })
 	if !remote || q.options.Fetchers <= q.threads {
@@ -398,6 +400,7 @@ func (q *readPlan) cut(ctx context.Context, to chan<- piece) error {
 		for y := box.Y0; y < box.Y1; {
 			b := box
 			b.Y0 = y
+			// A piece ends with a row of chunks, so that no two threads decode the same chunk.
 			if q.threads > 1 {
 				b.Y1 = min((y/a.Index.ChunkH+1)*a.Index.ChunkH, box.Y1)
 			}
@@ -412,6 +415,7 @@ func (q *readPlan) cut(ctx context.Context, to chan<- piece) error {
 	return nil
 }
 
+// read decodes a piece into the result.
 func (q *readPlan) read(ctx context.Context, r *pixels.Reader, p piece) error {
 	a := q.assets[p.n]
 	cv, err := q.field.Final.Get(a.Index)

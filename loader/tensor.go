@@ -7,12 +7,13 @@ import (
 	"github.com/chaski-eo/chaski/internal/cast"
 )
 
-// The methods below return the elements of a tensor as Go numbers, in C order; of a Ragged tensor, its
-// values. They share Data where it is aligned, which it is in batches of this package, and are valid
-// until Release. With the build tag purego, and for data at odd addresses, they are a copy.
+// The methods below return the elements of a tensor as Go numbers, in C order; for a Ragged tensor,
+// its values. The slices share memory with Data if it is aligned, as it is in batches of this
+// package, and are valid until Release. With the build tag purego, or if Data is not aligned, they
+// are copies.
 //
-// They panic if the tensor has another DType. Types that Go lacks (float16, bfloat16, complex ones)
-// stand in Data only.
+// The methods panic if the tensor has another DType. Types that Go lacks (float16, bfloat16,
+// complex) are in Data only.
 
 // Float32 returns the elements of a tensor of chunk.Float32.
 func (t *Tensor) Float32() []float32 { return values[float32](t, chunk.Float32) }

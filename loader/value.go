@@ -12,16 +12,16 @@ import (
 	"github.com/chaski-eo/chaski/store/catalog"
 )
 
-// valueField is a field of numbers or texts.
+// valueField is a metadata column: a field of numbers or strings.
 type valueField struct {
 	name     string
 	column   int
 	kind     catalog.Kind // Int, Float or Text
-	to       chunk.DType  // of the tensor; Invalid for text
-	fromSpec bool         // to is what the spec asks for
+	to       chunk.DType  // of the tensor; Invalid for strings
+	fromSpec bool         // the spec sets the dtype
 }
 
-// newValueField compiles a field whose column holds numbers or texts.
+// newValueField compiles a field whose column holds numbers or strings.
 func newValueField(f Field, column int, kind catalog.Kind) valueField {
 	v := valueField{name: f.Name, column: column, kind: kind}
 	switch kind {
@@ -33,20 +33,20 @@ func newValueField(f Field, column int, kind catalog.Kind) valueField {
 		return v
 	}
 	if (f.Kind == spec.NumberField || f.Kind == spec.ArrayField) && f.DType != "native" {
-		v.to, _ = chunk.ParseDType(f.DType) // Validate knows it
+		v.to, _ = chunk.ParseDType(f.DType) // Validate has checked the name
 		v.fromSpec = true
 	}
 	return v
 }
 
-// nums are the numbers that tensors of values hold.
+// nums are the number types of metadata columns.
 var nums = map[chunk.DType]kernel.Num{
 	chunk.Uint8: kernel.U8, chunk.Uint16: kernel.U16, chunk.Uint32: kernel.U32, chunk.Uint64: kernel.U64,
 	chunk.Int8: kernel.I8, chunk.Int16: kernel.I16, chunk.Int32: kernel.I32, chunk.Int64: kernel.I64,
 	chunk.Float16: kernel.F16, chunk.BFloat16: kernel.BF16, chunk.Float32: kernel.F32, chunk.Float64: kernel.F64,
 }
 
-// check refuses a number that its tensor cannot hold.
+// check returns an error if the tensor cannot hold a number.
 func (v valueField) check(val catalog.Value) error {
 	if v.kind == catalog.Text {
 		return nil
@@ -55,8 +55,9 @@ func (v valueField) check(val catalog.Value) error {
 	return err
 }
 
-// bits returns a number as an element of the tensor: as a float rounded to the nearest even, and a null is NaN; as an
-// integer exactly. It refuses what would wrap, be cut or become infinite, and a null where an integer is needed.
+// bits returns a number as an element of the tensor. A float is rounded to the nearest, ties to
+// even, and null is NaN; an integer must be exact. A number that would wrap, be cut or become
+// infinite is corrupt, and so is a null in an integer tensor.
 func (v valueField) bits(val catalog.Value) (uint64, error) {
 	t := nums[v.to]
 	bad := func(format string, args ...any) (uint64, error) {
@@ -85,7 +86,7 @@ func (v valueField) bits(val catalog.Value) (uint64, error) {
 	case v.kind == catalog.Float:
 		n = int64(val.Float)
 	}
-	free := 64 - 8*t.Size() // bits of an int64 that the element has not
+	free := 64 - 8*t.Size() // bits of an int64 that the element lacks
 	signed := n << free >> free
 	if t == kernel.U8 || t == kernel.U16 || t == kernel.U32 || t == kernel.U64 {
 		signed = int64(uint64(n) << free >> free)
@@ -99,7 +100,7 @@ func (v valueField) bits(val catalog.Value) (uint64, error) {
 	return uint64(n) << free >> free, nil
 }
 
-// infinite reports whether an element of a floating-point type is.
+// infinite reports whether an element of a floating-point type is infinite.
 func infinite(t kernel.Num, bits uint64) bool {
 	switch t {
 	case kernel.F16:
@@ -112,7 +113,7 @@ func infinite(t kernel.Num, bits uint64) bool {
 	return false
 }
 
-// text writes a number as an error has it.
+// text formats a number for an error.
 func (v valueField) text(val catalog.Value) string {
 	if v.kind == catalog.Int {
 		return fmt.Sprint(val.Int)
@@ -120,7 +121,8 @@ func (v valueField) text(val catalog.Value) string {
 	return fmt.Sprint(val.Float)
 }
 
-// tensor packs the values of a batch's rows, or of all their steps. Rows without a sample are 0, NaN or empty.
+// tensor packs the values of a batch's rows, or of all their steps. Rows without a sample are 0,
+// NaN or empty.
 func (v valueField) tensor(rows []catalog.Value, rowValid []bool) Tensor {
 	valid := rowValid
 	if steps := len(rows) / max(len(rowValid), 1); steps > 1 {
@@ -148,7 +150,7 @@ func (v valueField) tensor(rows []catalog.Value, rowValid []bool) Tensor {
 		if !valid[i] {
 			val = catalog.Value{Null: true}
 		}
-		bits, _ := v.bits(val) // 0 for the null of an integer; others were checked
+		bits, _ := v.bits(val) // 0 for the null of an integer; the others were checked
 		binary.LittleEndian.PutUint64(e[:], bits)
 		t.Data = append(t.Data, e[:size]...)
 	}

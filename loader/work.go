@@ -491,7 +491,8 @@ func (p *Pending) refOf(k int, row int64) *SampleRef {
 func (p *Pending) atRow(k int, err error) error {
 	d := p.draws[k]
 	return &SampleError{
-		Source: p.engine.leaves[d.Dataset].name, Draw: d, Epoch: p.ticket.Epoch, Position: p.batch.Positions[k], Sample: *p.ref(k), Err: err,
+		Source: p.engine.leaves[d.Dataset].name, Draw: d, Epoch: p.ticket.Epoch,
+		Position: p.batch.Positions[k], Sample: *p.ref(k), Err: err,
 		text: fmt.Sprintf("%ssample %d at position %d of epoch %d: %v", p.engine.sourceOf(&d), d.Sample,
 			p.batch.Positions[k], p.ticket.Epoch, err),
 	}
@@ -609,7 +610,8 @@ func (e *Engine) windowOf(ctx context.Context, d *dataset, draw *shuffle.Draw, f
 		first = fa.Index
 		if !f.Ratio.Holds(first, a.Index) {
 			return shuffle.Box{}, fault.New(fault.Unsupported, "asset", fault.NoOffset,
-				"%d by %d pixels do not share a grid with the first field's %d by %d", a.Index.Height, a.Index.Width, first.Height, first.Width)
+				"%d by %d pixels do not share a grid with the first field's %d by %d",
+				a.Index.Height, a.Index.Width, first.Height, first.Width)
 		}
 	}
 	// A window drawn in one size has no meaning in another, so every step needs the size of the
@@ -621,7 +623,8 @@ func (e *Engine) windowOf(ctx context.Context, d *dataset, draw *shuffle.Draw, f
 		}
 		if first.Height != begin.Index.Height || first.Width != begin.Index.Width {
 			return shuffle.Box{}, fault.New(fault.Unsupported, "asset", fault.NoOffset,
-				"%d by %d pixels; the first step of the sequence has %d by %d", first.Height, first.Width, begin.Index.Height, begin.Index.Width)
+				"%d by %d pixels; the first step of the sequence has %d by %d",
+				first.Height, first.Width, begin.Index.Height, begin.Index.Width)
 		}
 	}
 	w, err := d.window(e.plan, draw, first.Height, first.Width, f.Pad)
