@@ -12,25 +12,25 @@ import (
 	"github.com/chaski-eo/chaski/store/tiledb"
 )
 
-// Array is a dense TileDB array as a dataset: its rows are the images along n that hold what was written, its
-// fields are attributes.
+// Array is a dense TileDB array as a dataset. Its rows are the images along the axis n that were
+// written, its fields are attributes.
 type Array struct {
 	array  *tiledb.Array
-	Images []*tiledb.Images // by field
-	Lo     int64            // image of row 0
-	n      int64
+	Images []*tiledb.Images // the images of each field
+	Lo     int64            // the number of the image of row 0 along n
+	n      int64            // the number of rows
 }
 
-// isCube reports whether a source is to be opened as an array.
+// isCube reports whether a source is opened as an array.
 func isCube(src *spec.Source) bool {
 	return src.Dims != "" || src.Timestamp != nil || tiledb.IsArray(src.Source)
 }
 
-// arrayStore is the store of arrays that lie below a spec's roots.
+// arrayStore opens the files of arrays, which must lie below the roots.
 type arrayStore struct {
 	source.Opener
-	roots []string // nil: anywhere
-	known sync.Map // where files are that were looked for below the roots
+	roots []string // nil for anywhere
+	known sync.Map // the resolved path of each URI, so that each is resolved once
 }
 
 // Open implements source.Opener.
@@ -60,7 +60,8 @@ func (s *arrayStore) Folders(ctx context.Context, uri string) ([]string, error) 
 	return tiledb.Over{Opener: s.Opener}.Folders(ctx, uri)
 }
 
-// OpenArrayAt opens the array at a place of a spec, as it was at a time.
+// OpenArrayAt opens the array at path, as it was at a timestamp (nil for now). A path outside of
+// o.Roots is an error.
 func OpenArrayAt(ctx context.Context, path string, at *spec.Timestamp, o resources.Options) (*tiledb.Array, error) {
 	if o.Roots != nil {
 		real, err := catalog.Resolve(path, o.Roots)
@@ -85,7 +86,7 @@ func OpenArrayAt(ctx context.Context, path string, at *spec.Timestamp, o resourc
 	return a, fault.WithFile(err, path)
 }
 
-// openCube opens an array as a dataset.
+// openCube opens an array as a dataset with one attribute for each field.
 func openCube(ctx context.Context, src *spec.Source, fields []spec.Field, o resources.Options) (*Array, error) {
 	a, err := OpenArrayAt(ctx, src.Source, src.Timestamp, o)
 	if err != nil {
@@ -99,24 +100,28 @@ func openCube(ctx context.Context, src *spec.Source, fields []spec.Field, o reso
 		}
 		c.Images = append(c.Images, m)
 	}
+	// What was written belongs to the array, so it is the same for all attributes.
 	if len(c.Images) > 0 {
 		lo, hi := c.Images[0].Written()
 		c.Lo, c.n = lo, hi-lo
 	}
 	if c.n > maxCubeRows {
-		return nil, fault.WithFile(fault.New(fault.Limit, "dataset", fault.NoOffset, "%d rows, at most %d", c.n, int64(maxCubeRows)), src.Source)
+		return nil, fault.WithFile(fault.New(fault.Limit, "dataset", fault.NoOffset,
+			"%d rows, at most %d", c.n, int64(maxCubeRows)), src.Source)
 	}
 	return c, nil
 }
 
-// maxCubeRows bounds the rows of a dataset, as it does those of tables.
+// maxCubeRows bounds the rows of an array, because selected rows are numbered in uint32.
 const maxCubeRows = 1 << 32
 
-// field sees the attribute of a field as images.
+// field returns the images of a field's attribute: the one that column names, else the one with the
+// field's name, else the only one.
 func (c *Array) field(f *spec.Field, dims string) (*tiledb.Images, error) {
 	s := c.array.Schema
 	if f.Pattern != "" || f.Blob != "" {
-		return nil, fault.New(fault.NotFound, "array schema", fault.NoOffset, "an array has attributes, not files: name one as column")
+		return nil, fault.New(fault.NotFound, "array schema", fault.NoOffset,
+			"an array has attributes, not files: name one as column")
 	}
 	at := s.Attr(f.Column)
 	switch {
@@ -132,33 +137,43 @@ func (c *Array) field(f *spec.Field, dims string) (*tiledb.Images, error) {
 			names[i] = s.Attrs[i].Name
 		}
 		if f.Column != "" {
-			return nil, fault.New(fault.NotFound, "array schema", fault.NoOffset, "no attribute %q; there are %q", f.Column, names)
+			return nil, fault.New(fault.NotFound, "array schema", fault.NoOffset,
+				"no attribute %q; there are %q", f.Column, names)
 		}
-		return nil, fault.New(fault.NotFound, "array schema", fault.NoOffset, "name the attribute as column; there are %q", names)
+		return nil, fault.New(fault.NotFound, "array schema", fault.NoOffset,
+			"name the attribute as column; there are %q", names)
 	}
 	return c.array.Images(at, dims)
 }
 
+// Len implements Table.
 func (c *Array) Len() int64 { return c.n }
 
+// Kind implements Table: all fields are rasters.
 func (c *Array) Kind(int) catalog.Kind { return catalog.Raster }
 
+// Close implements Table. An array keeps no file open.
 func (c *Array) Close() error { return nil }
 
-// Fingerprint implements table. The fields and what dimensions are is part of the spec.
+// Fingerprint implements Table. The fields and the meaning of the dimensions are in the hash of the
+// spec, so it leaves them out.
 func (c *Array) Fingerprint() string { return c.array.Fingerprint() }
 
+// Asset implements Table.
 func (c *Array) Asset(_ context.Context, field int, row int64) (catalog.Asset, error) {
 	return catalog.Asset{URI: c.array.URI(), Index: c.Images[field].Index(c.Lo + row)}, nil
 }
 
+// Value implements Table: it is an error, because an array has no metadata columns.
 func (c *Array) Value(context.Context, int, int64) (catalog.Value, error) {
-	return catalog.Value{}, fault.WithFile(fault.New(fault.Unsupported, "dataset", fault.NoOffset, "an array has no values that ride along"), c.array.URI())
+	return catalog.Value{}, fault.WithFile(fault.New(fault.Unsupported, "dataset", fault.NoOffset,
+		"an array has no values that ride along"), c.array.URI())
 }
 
-// ID is the coordinate along n.
+// ID implements Table: it returns the coordinate along n.
 func (c *Array) ID(_ context.Context, row int64) (string, error) { return c.id(row), nil }
 
+// id returns the coordinate along n as a string, "0" for an array without n.
 func (c *Array) id(row int64) string {
 	d := c.Images[0].Axis("n")
 	if d < 0 {
@@ -168,7 +183,7 @@ func (c *Array) id(row int64) string {
 	return s.DimType.FormatCoord(s.Dims[d].Domain.Lo + tiledb.Coord(c.Lo+row))
 }
 
-// Coordinate returns a row's coordinate along n, 0 without n.
+// Coordinate returns a row's coordinate along n, 0 for an array without n.
 func (c *Array) Coordinate(row int64) int64 {
 	d := c.Images[0].Axis("n")
 	if d < 0 {
@@ -178,20 +193,27 @@ func (c *Array) Coordinate(row int64) int64 {
 	return s.DimType.Int(s.Dims[d].Domain.Lo) + c.Lo + row
 }
 
-// ScanIDs visits the ids of all rows.
+// ScanIDs implements Columns.
 func (c *Array) ScanIDs(ctx context.Context, visit func(row int64, id string) error) error {
 	return c.each(ctx, func(row int64) error { return visit(row, c.id(row)) })
 }
 
-// Scan visits the one column that an array has: the coordinates along n, as "n" or under the dimension's name.
-func (c *Array) Scan(ctx context.Context, column string, visit func(row int64, v catalog.Value) error) (catalog.Kind, error) {
+// Scan implements Columns. The one column of an array is the coordinate along n, named "n" or as
+// the dimension. Any other is fault.NotFound.
+func (c *Array) Scan(
+	ctx context.Context, column string, visit func(row int64, v catalog.Value) error,
+) (catalog.Kind, error) {
 	s, d := c.array.Schema, c.Images[0].Axis("n")
 	if d < 0 || column != "n" && column != s.Dims[d].Name {
-		return 0, fault.WithFile(fault.New(fault.NotFound, "column "+column, fault.NoOffset, "an array has only the coordinate along n"), c.array.URI())
+		return 0, fault.WithFile(fault.New(fault.NotFound, "column "+column, fault.NoOffset,
+			"an array has only the coordinate along n"), c.array.URI())
 	}
-	return catalog.Int, c.each(ctx, func(row int64) error { return visit(row, catalog.Value{Int: c.Coordinate(row)}) })
+	return catalog.Int, c.each(ctx, func(row int64) error {
+		return visit(row, catalog.Value{Int: c.Coordinate(row)})
+	})
 }
 
+// each visits all rows until an error.
 func (c *Array) each(ctx context.Context, visit func(row int64) error) error {
 	for row := range c.n {
 		if row%4096 == 0 && ctx.Err() != nil {
@@ -204,7 +226,7 @@ func (c *Array) each(ctx context.Context, visit func(row int64) error) error {
 	return nil
 }
 
-// Size is that of every image.
+// Size implements SameSize: all images have the same size.
 func (c *Array) Size(field int) catalog.Size {
 	g := c.Images[field].Grid()
 	return catalog.Size{Height: int32(g.Height), Width: int32(g.Width)}

@@ -4,8 +4,11 @@ import (
 	"cmp"
 )
 
-// BandNames returns what the collection calls the bands of its rasters, nil if it does not say.
+// BandNames returns the names that the collection gives the bands of its rasters, or their common
+// names. It returns nil if the collection describes no sensor.
 func (c *Container) BandNames() []string {
+	// A collection that cannot be read here has no names. Names only label bands, so that it must
+	// not fail the run.
 	s, ok, err := c.set.Sensor()
 	if err != nil || !ok {
 		return nil

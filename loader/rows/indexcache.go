@@ -29,9 +29,9 @@ import (
 //	8 bytes   magic "CHKIDX1\n"
 //	u32       length of the key, and the key
 //	u64       number of entries
-//	entries   u64 offset and u64 length of the raster in the container; u64 offset of the blob in this
-//	          file, u32 length of the blob; u32 CRC-32C over these 28 bytes and the blob. Entries ascend
-//	          by offset and length.
+//	entries   u64 offset and u64 length of the raster in the container; u64 offset of the blob in
+//	          this file, u32 length of the blob; u32 CRC-32C over these 28 bytes and the blob.
+//	          Entries ascend by offset and length.
 //	blobs
 //
 // The file may be damaged or forged. Offsets are checked against its size, blobs against their
@@ -42,8 +42,8 @@ const (
 	maxIndexKey  = 1 << 13  // a path or URI, a size and an entity tag
 	maxIndexBlob = 16 << 20 // at most what one write takes, pendingBytes
 
-	// indexFileBytes bounds one file, indexStoreBytes the directory, which so holds at least 4
-	// files. trim removes the files that were not used for the longest time.
+	// indexFileBytes bounds one file, indexStoreBytes the directory: 4 files of full size.
+	// trim removes the files that were not used for the longest time.
 	indexFileBytes  = 256 << 20
 	indexStoreBytes = 1 << 30
 
@@ -264,8 +264,7 @@ func (x *indexFile) merge(old *storedIndexes, fresh []extent, blobs map[extent][
 		items = append(items, indexItem{e, at, n})
 		return true
 	}
-	// Stored entries come first: when the file is full they stay, and full ends further writes. New
-	// ones that pushed them out would make each run write the file again.
+	// Stored entries come first: a full file keeps them, and full makes put take no more.
 	if old != nil {
 		for i := range old.n {
 			s, ok := old.slot(i)

@@ -10,10 +10,11 @@ import (
 	"github.com/chaski-eo/chaski/store/taco"
 )
 
-// maxMembers bounds the containers that are kept open.
+// maxMembers bounds how many containers stay open. Their memory is bounded by Members.MaxBytes.
 const maxMembers = 4
 
-// membersCache returns the containers that m keeps open.
+// membersCache returns the cache of the containers that m keeps open. A container whose files have
+// changed is stale and is opened again.
 func membersCache(m *resources.Members) *refcache.Cache[string, *Container] {
 	return m.Cache(func(bytes int64) io.Closer {
 		return refcache.New[string](refcache.Options[*Container]{
@@ -24,7 +25,7 @@ func membersCache(m *resources.Members) *refcache.Cache[string, *Container] {
 	}).(*refcache.Cache[string, *Container])
 }
 
-// inContainerOf calls use with the container of a URI, opened for it or kept open.
+// inContainerOf calls use with the container at uri, which it opens or takes from o.Members.
 func inContainerOf(ctx context.Context, o *resources.Options, uri string, use func(c *Container) error) (err error) {
 	open := func(ctx context.Context) (*Container, error) {
 		c := NewMemberContainer(*o)
@@ -32,23 +33,26 @@ func inContainerOf(ctx context.Context, o *resources.Options, uri string, use fu
 		c.set, err = taco.Open(ctx, c.opener, []string{uri}, taco.Options{})
 		return c, err
 	}
-	if o.Members == nil || o.OwnFiles != nil { // the opener is closed soon
+	// A container must not outlive its opener: the default one, OwnFiles, is closed soon after this
+	// call.
+	if o.Members == nil || o.OwnFiles != nil {
 		c, err := open(ctx)
 		if err != nil {
 			return err
 		}
-		defer func() { _ = c.Close() }() // it was only read
+		defer func() { _ = c.Close() }() // it was only read, so an error loses nothing
 		return use(c)
 	}
 	l, err := membersCache(o.Members).Acquire(ctx, uri, open)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = l.Release(refcache.Reusable(err)) }() // it was only read
+	// After an error that may come from a closed or changed file, the container is opened again.
+	defer func() { _ = l.Release(refcache.Reusable(err)) }()
 	return use(l.Value)
 }
 
-// NewMemberContainer returns a container of which single samples are looked for.
+// NewMemberContainer returns a container without samples or fields, for looking up single assets.
 func NewMemberContainer(o resources.Options) *Container {
 	return &Container{src: &spec.Source{}, options: o, opener: Rooted(o), Files: newContainerFiles()}
 }

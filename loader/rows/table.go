@@ -14,43 +14,49 @@ import (
 	"github.com/chaski-eo/chaski/store/catalog"
 )
 
-// opener opens the table of a source.
+// Opener opens the dataset of a source with the given fields.
 type Opener func(ctx context.Context, src spec.Source, fields []spec.Field) (Table, error)
 
-// RoundUp returns the multiple of a that is n or next above it.
+// RoundUp returns the smallest multiple of a that is at least n.
 func RoundUp(n, a int) int { return (n + a - 1) / a * a }
 
-// Sized is what a table tells of sizes, if it has them. *catalog.Table has it.
+// Sized is a table that knows the sizes of its rasters, such as *catalog.Table.
 type Sized interface {
+	// Sizes returns the size in pixels of a field's raster in each row.
 	Sizes(ctx context.Context, field int) ([]catalog.Size, error)
 }
 
-// SameSize is what a table tells of sizes whose assets are all of one.
+// SameSize is a table in which all rasters of a field have one size, such as *Array.
 type SameSize interface {
+	// Size returns the size in pixels of the rasters of a field.
 	Size(field int) catalog.Size
 }
 
-// Table is an open dataset: N samples of some fields. *catalog.Table is one, *Array another. It
-// is safe for concurrent use.
+// Table is an open dataset: a number of samples, each with the same fields. *catalog.Table,
+// *Container and *Array are tables. A Table is safe for concurrent use.
 type Table interface {
-	// Len returns N. Fields are numbered in the order of the spec, rows from 0.
+	// Len returns the number of samples. Fields are numbered in the order of the spec, rows from 0.
 	Len() int64
-	// Kind returns what a field is.
+	// Kind returns the kind of a field: a raster, or the type of a metadata column.
 	Kind(field int) catalog.Kind
 	// Asset returns the raster of a sample's raster field.
 	Asset(ctx context.Context, field int, row int64) (catalog.Asset, error)
-	// Value returns what rides along; of a raster field where it lies, as the dataset has it.
+	// Value returns the value of a metadata column or, for a raster field, the path of the raster
+	// as the dataset has it.
 	Value(ctx context.Context, field int, row int64) (catalog.Value, error)
-	// ID names a sample in errors and reports.
+	// ID returns the id of a sample, for errors and reports.
 	ID(ctx context.Context, row int64) (string, error)
-	// Fingerprint depends on what the samples are called and how large they are.
+	// Fingerprint returns a hash of the ids and sizes of the samples. A state resumes only where it
+	// is the same.
 	Fingerprint() string
-	// Close closes the dataset. Assets that it gave stay valid.
+	// Close closes the dataset. Assets that it has returned stay valid.
 	Close() error
 }
 
-// OpenTable opens the dataset of a spec of one source: a catalog, a table, a container, a folder, a glob or
-// a file. The subset of a container is applied; of other datasets all rows are there.
+// OpenTable opens the dataset of a spec with one source: a catalog, a table, a container, an array,
+// a directory, a glob or a file. A container has the samples that meet the spec's conditions and
+// split; other datasets have all rows. An invalid spec, a mixture and a dataset that cannot be
+// opened are errors.
 func OpenTable(ctx context.Context, spec spec.Spec, o resources.Options) (Table, error) {
 	spec.AllFields = spec.AllFields || len(spec.Fields) == 0
 	spec = spec.WithDefaults()
@@ -78,19 +84,20 @@ func OpenTable(ctx context.Context, spec spec.Spec, o resources.Options) (Table,
 	return &ownTable{t, o}, nil
 }
 
-// ownTable is a table that closes its opener, if that is its own.
+// ownTable is a table that also closes the default opener, which OpenTable has made for it.
 type ownTable struct {
 	Table
 	o resources.Options
 }
 
+// Close closes the table before its opener, since closing a table may still use files.
 func (t *ownTable) Close() error {
 	defer t.o.CloseOpener()
 	return t.Table.Close()
 }
 
-// WithOwnFields puts the fields of the first dataset, where that is a catalog of pairs, in the place of the one that AllFields is
-// about.
+// WithOwnFields replaces the one field of a spec with AllFields by the fields of its first dataset,
+// if that is a catalog of pairs. Other specs are returned unchanged.
 func WithOwnFields(ctx context.Context, s spec.Spec, o resources.Options) (spec.Spec, error) {
 	if !s.AllFields {
 		return s, nil
@@ -108,32 +115,43 @@ func WithOwnFields(ctx context.Context, s spec.Spec, o resources.Options) (spec.
 	if err != nil || len(names) == 0 {
 		return s, err
 	}
-	if dtype := cmp.Or(f.DType, "native"); len(names) > 1 && f.Fill != nil && f.Normalize == nil && (dtype == "native" || strings.Contains(dtype, "int")) {
-		return s, fmt.Errorf("spec: fill is %v and dtype is %q for all fields of the catalog, %q, of which some may be labels: give fields, and fill to those that it is for", float64(*f.Fill), dtype, names)
+	// A fill for images, such as 0, may be a class of labels, so one fill for integer fields of
+	// both kinds would silently make labels of nodata.
+	dtype := cmp.Or(f.DType, "native")
+	integers := dtype == "native" || strings.Contains(dtype, "int")
+	if len(names) > 1 && f.Fill != nil && f.Normalize == nil && integers {
+		return s, fmt.Errorf("spec: fill is %v and dtype is %q for all fields of the catalog, %q, "+
+			"of which some may be labels: give fields, and fill to those that it is for",
+			float64(*f.Fill), dtype, names)
 	}
 	s.Fields = nil
 	for _, name := range names {
 		f.Name = name
 		s.Fields = append(s.Fields, f)
-		f.Validity = "" // which names one tensor
+		f.Validity = "" // it names one tensor, so only the first field keeps it
 	}
 	return s, s.Validate()
 }
 
-// Open opens the dataset of a source.
+// Open opens the dataset of a source with the fields from. Options that do not suit the kind of
+// dataset are errors.
 func Open(ctx context.Context, src spec.Source, from []spec.Field, o resources.Options) (Table, error) {
-	if src.Missing == spec.MissingDrop && !slices.ContainsFunc(from, func(f spec.Field) bool { return f.Pattern != "" }) {
-		return nil, errors.New("spec: missing is \"drop\", but no field has a pattern: tables and containers say themselves what belongs together")
+	hasPattern := func(f spec.Field) bool { return f.Pattern != "" }
+	if src.Missing == spec.MissingDrop && !slices.ContainsFunc(from, hasPattern) {
+		return nil, errors.New("spec: missing is \"drop\", but no field has a pattern: " +
+			"tables and containers say themselves what belongs together")
 	}
 	is, err := isContainer(ctx, &src, o)
 	if err != nil {
 		return nil, err
 	}
 	if is && src.Dims != "" {
-		return nil, fault.WithFile(fault.New(fault.Unsupported, "dataset", fault.NoOffset, "a container has no dimensions to name: dims is for arrays"), src.Source)
+		return nil, fault.WithFile(fault.New(fault.Unsupported, "dataset", fault.NoOffset,
+			"a container has no dimensions to name: dims is for arrays"), src.Source)
 	}
 	if is && src.Timestamp != nil {
-		return nil, fault.WithFile(fault.New(fault.Unsupported, "dataset", fault.NoOffset, "a container has no times: timestamp is for arrays"), src.Source)
+		return nil, fault.WithFile(fault.New(fault.Unsupported, "dataset", fault.NoOffset,
+			"a container has no times: timestamp is for arrays"), src.Source)
 	}
 	if is {
 		return openContainer(ctx, &src, spec.RowFields(from), o)
@@ -142,33 +160,39 @@ func Open(ctx context.Context, src spec.Source, from []spec.Field, o resources.O
 	if isCube(&src) {
 		c, err := openCube(ctx, &src, from, o)
 		if err != nil {
-			return nil, err
+			return nil, err // a nil *Array would be a Table that is not nil
 		}
 		return c, nil
 	}
 	fields := make([]catalog.Source, len(from))
 	for i, f := range from {
-		fields[i] = catalog.Source{Field: f.Name, Column: f.Column, Blob: f.Blob, Pattern: f.Pattern, Kind: spec.WantedKinds[f.Kind]}
+		fields[i] = catalog.Source{
+			Field: f.Name, Column: f.Column, Blob: f.Blob, Pattern: f.Pattern, Kind: spec.WantedKinds[f.Kind],
+		}
 	}
 	t, err := catalog.Open(ctx, src.Source, fields, catalog.Options{
-		Opener: o.Opener, MaxChunk: o.MaxChunkBytes, CacheBytes: o.CacheBytes, Roots: o.Roots, Columns: src.Columns(), AllColumns: src.Queries(),
+		Opener: o.Opener, MaxChunk: o.MaxChunkBytes, CacheBytes: o.CacheBytes, Roots: o.Roots,
+		Columns: src.Columns(), AllColumns: src.Queries(),
 		DropIncomplete: src.Missing == spec.MissingDrop,
 	})
 	if err != nil {
 		return nil, err
 	}
 	if n, example := t.Dropped(); n > 0 {
-		o.Logger.Warn("incomplete samples are left out: some field has no file for them", "samples", n, "left", t.Len(), "such as", example, "dataset", src.Source)
+		o.Logger.Warn("incomplete samples are left out: some field has no file for them",
+			"samples", n, "left", t.Len(), "such as", example, "dataset", src.Source)
 	}
 	return t, nil
 }
 
-// firstTries bounds how many samples are tried until one can be read, where bad ones are skipped.
+// firstTries bounds how many samples FirstAssets tries. A dataset in which all samples are bad
+// would otherwise be read to its end before the run says so.
 const firstTries = 1000
 
-// FirstAssets returns the assets of some fields of the first sample: the one that shows what all
-// others must be like. Where bad samples do not end the run, it is the first that can be read. rows are
-// those that count, nil for all.
+// FirstAssets returns the assets of some fields of the first sample, which shows the bands and
+// types that all other samples must have. columns are the numbers of the fields, rows the selected
+// rows (nil for all). Unless policy is spec.BadError, bad samples are passed over, up to
+// firstTries. If no sample can be read, it returns the error of the first.
 func FirstAssets(ctx context.Context, t Table, columns []int, policy string, rows []uint32) ([]catalog.Asset, error) {
 	tries, n := int64(1), t.Len()
 	if rows != nil {
@@ -197,6 +221,7 @@ func FirstAssets(ctx context.Context, t Table, columns []int, policy string, row
 		if failed == nil {
 			failed = err
 		}
+		// An error without a kind, of the network or of a permission, is not the fault of a sample.
 		if fault.KindOf(err) == 0 {
 			break
 		}
@@ -204,7 +229,7 @@ func FirstAssets(ctx context.Context, t Table, columns []int, policy string, row
 	return nil, failed
 }
 
-// InField says in which field of the spec an error came up.
+// InField adds the field of the spec to an error.
 func InField(name string, err error) error {
 	if fault.KindOf(err) != 0 {
 		return fault.WithPart(err, "field "+name, fault.NoOffset)

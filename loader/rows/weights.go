@@ -17,24 +17,29 @@ import (
 	"github.com/chaski-eo/chaski/store/catalog"
 )
 
-// A file of weights is, little-endian: the 8 bytes of weightsMagic; the length of the header, 4 bytes; the
-// header, JSON; for each row of the dataset the height and width of its first asset in pixels, 4 bytes
-// each; and for each row the weights of its cells, row by row, 4 bytes each.
+// WeightsMagic begins a file of weights. All numbers of the file are little-endian uint32:
+//
+//	8 bytes   magic "CHSKWGT1"
+//	u32       length of the header, and the header as JSON: WeightsHeader
+//	sizes     for each row of the dataset, u32 height and u32 width of its first asset in pixels
+//	cells     for each row, the u32 weights of its cells, line by line
 const WeightsMagic = "CHSKWGT1"
 
-// WeightsHeader says what a file of weights counts.
+// WeightsHeader describes what a file of weights counts.
 type WeightsHeader struct {
 	Version int `json:"version"`
-	// Rows of the dataset.
+	// Rows is the number of rows of the dataset.
 	Rows int64 `json:"rows"`
 	// CellHeight and CellWidth are the size of a cell in pixels of the first raster field.
 	CellHeight int `json:"cell_height"`
 	CellWidth  int `json:"cell_width"`
-	// Field is what was counted; Classes are the values, none for all that are valid.
+	// Field is the field whose pixels were counted. Classes are the values that count; without any,
+	// all valid pixels do.
 	Field   string    `json:"field"`
 	Classes []float64 `json:"classes,omitempty"`
-	// Samples names the rows that were counted: a digest of the paths of their first raster field, without
-	// the folder that all share, or of their ids. Files without it are taken for rows of any name.
+	// Samples is a digest of the rows that were counted, as SamplesOf makes it. A table that is
+	// sorted anew has as many rows of the same sizes, so without a digest windows would be drawn by
+	// another row's weights. Old files have none and are not checked.
 	Samples string `json:"samples,omitempty"`
 }
 
@@ -43,21 +48,24 @@ type Weights struct {
 	WeightsHeader
 	sizes []byte
 	cells []byte
-	ends  []int64 // of the cells of each row; nil where all have as many
-	Hash  [16]byte
+	ends  []int64 // for each row, the number of the cell after its last
+	// Hash is the XXH3-128 of the file.
+	Hash [16]byte
 }
 
-// maxWeights bounds a file of weights, which is held in memory, in bytes.
+// maxWeights bounds a file of weights in bytes, because it is held in memory: 2 GiB.
 const maxWeights = 2 << 30
 
-// OpenWeights reads a file of weights for a dataset.
+// OpenWeights reads the file of weights at path for the dataset t. A file for another number of
+// rows, or for other samples, is fault.Unsupported.
 func OpenWeights(ctx context.Context, path string, o resources.Options, t Table) (*Weights, error) {
 	w, err := readWeights(ctx, path, o)
 	if err != nil {
 		return nil, fault.WithFile(err, path)
 	}
 	if w.Rows != t.Len() {
-		return nil, fault.WithFile(fault.New(fault.Unsupported, "weights", fault.NoOffset, "of %d rows; the dataset has %d", w.Rows, t.Len()), path)
+		return nil, fault.WithFile(fault.New(fault.Unsupported, "weights", fault.NoOffset,
+			"of %d rows; the dataset has %d", w.Rows, t.Len()), path)
 	}
 	if w.Samples == "" {
 		return w, nil
@@ -72,8 +80,9 @@ func OpenWeights(ctx context.Context, path string, o resources.Options, t Table)
 	return w, nil
 }
 
-// SamplesOf returns a digest of the ids of a dataset, in their order and without the folder that all share, or
-// nothing where it cannot tell them.
+// SamplesOf returns a digest of the ids of a dataset in order, as 32 hexadecimal digits, or "" for
+// a dataset without ids. The directory that all ids share is left out, so that weights stay valid
+// after the files were moved.
 func SamplesOf(ctx context.Context, t Table) (string, error) {
 	c, ok := t.(Columns)
 	if !ok {
@@ -96,6 +105,7 @@ func SamplesOf(ctx context.Context, t Table) (string, error) {
 	var b []byte
 	err = c.ScanIDs(ctx, func(_ int64, id string) error {
 		id = strings.TrimPrefix(id, folder)
+		// The length comes first, so that "ab", "c" and "a", "bc" differ.
 		b = append(binary.LittleEndian.AppendUint64(b[:0], uint64(len(id))), id...)
 		_, _ = h.Write(b)
 		return nil
@@ -104,6 +114,7 @@ func SamplesOf(ctx context.Context, t Table) (string, error) {
 	return fmt.Sprintf("%016x%016x", sum.Hi, sum.Lo), err
 }
 
+// readWeights reads and checks the file at path, which must lie below the roots.
 func readWeights(ctx context.Context, path string, o resources.Options) (*Weights, error) {
 	if o.Roots != nil {
 		var err error
@@ -126,11 +137,13 @@ func readWeights(ctx context.Context, path string, o resources.Options) (*Weight
 	return ParseWeights(b)
 }
 
-// ParseWeights checks all of a file.
+// ParseWeights parses the bytes of a file of weights, which it keeps. A damaged file is
+// fault.Corrupt, another version fault.Unsupported.
 func ParseWeights(b []byte) (*Weights, error) {
 	bad := func(off int64, format string, args ...any) error {
 		return fault.New(fault.Corrupt, "weights", off, format, args...)
 	}
+	// 12 bytes are the magic and the length of the header.
 	if len(b) < 12 || string(b[:8]) != WeightsMagic {
 		return nil, bad(0, "not a file of 'chaski stats --sampling'")
 	}
@@ -152,6 +165,8 @@ func ParseWeights(b []byte) (*Weights, error) {
 	case w.Rows < 0 || w.Rows > int64(len(rest))/8:
 		return nil, bad(12, "%d rows in %d bytes", w.Rows, len(rest))
 	}
+	// A row has 8 bytes of sizes, so the check above bounds what ends takes by the size of the
+	// file.
 	w.sizes, w.cells = rest[:8*w.Rows], rest[8*w.Rows:]
 	end := int64(0)
 	w.ends = make([]int64, w.Rows)
@@ -173,17 +188,21 @@ func ParseWeights(b []byte) (*Weights, error) {
 	return w, nil
 }
 
+// Size returns the size in pixels that a row's asset had when it was counted, 0 by 0 if it could
+// not be read.
 func (w *Weights) Size(row int64) (height, width int) {
 	return int(binary.LittleEndian.Uint32(w.sizes[8*row:])), int(binary.LittleEndian.Uint32(w.sizes[8*row+4:]))
 }
 
-// Of returns the weights of a row's asset, which has height by width pixels.
+// Of returns the weights of a row's asset, which has height by width pixels. It returns nil if the
+// asset could not be read when it was counted. An asset of another size than then is fault.Corrupt.
 func (w *Weights) Of(row int64, height, width int) (*shuffle.Weights, error) {
 	switch h, x := w.Size(row); {
 	case h == 0 || x == 0:
-		return nil, nil // it could not be read then
+		return nil, nil
 	case h != height || x != width:
-		return nil, fault.New(fault.Corrupt, "window", fault.NoOffset, "the asset has %d by %d pixels, and its weights are of one of %d by %d", height, width, h, x)
+		return nil, fault.New(fault.Corrupt, "window", fault.NoOffset,
+			"the asset has %d by %d pixels, and its weights are of one of %d by %d", height, width, h, x)
 	}
 	first := int64(0)
 	if row > 0 {
