@@ -10,34 +10,39 @@ import (
 	"github.com/chaski-eo/chaski/internal/cast"
 )
 
-// tents are the weights by which the m samples of a side make n: triangles that are two samples of the coarser of
-// both wide at half their height. They are whole numbers, and exact. See docs/order.md, Resampling.
+// tents holds the weights by which the m samples of a side make n resampled ones. The filter is a
+// triangle (a tent) whose half is as wide as one pixel of the coarser side. See docs/order.md,
+// Resampling.
 type tents struct {
-	spans   []tent
-	weights []float64
+	spans   []tent    // one for each of the n samples
+	weights []float64 // of all spans, one after the other
+	// Weights are whole numbers, over one denominator for all, so that float64 holds them and their
+	// sums exactly, and missing samples can be left out without a rounding error.
 }
 
-// tent is samples in a row, from number from on, and their weights.
+// tent is the part of tents for one resampled sample.
 type tent struct {
-	from    int
-	weights [2]int  // begin and end among those of all
+	from    int     // the first sample with a weight
+	weights [2]int  // begin and end in tents.weights
 	sum     float64 // of the weights
 }
 
-// set makes the weights for n samples of m.
+// set computes the weights that make n samples of m.
 func (t *tents) set(m, n int) {
 	t.spans, t.weights = t.spans[:0], t.weights[:0]
 	top := 2 * max(m, n)
 	for i := range n {
+		// In units of 1/(2mn) of the side, sample i of n has its centre at (2i+1)m, and sample j of m
+		// at (2j+1)n. The weight falls from top, at the centre, to 0, at a distance of top.
 		centre := (2*i + 1) * m
 		s := tent{weights: [2]int{len(t.weights)}}
-		if below := centre - top - n; below >= 0 {
+		if below := centre - top - n; below >= 0 { // else sample 0 already has a weight
 			s.from = below/(2*n) + 1
 		}
 		for j := s.from; j < m; j++ {
 			off := (2*j+1)*n - centre
 			w := float64(top - max(off, -off))
-			if w <= 0 {
+			if w <= 0 { // past the triangle: samples from s.from on have weights without a gap
 				break
 			}
 			t.weights = append(t.weights, w)
@@ -48,33 +53,43 @@ func (t *tents) set(m, n int) {
 	}
 }
 
-// of returns the weights of a span.
+// of returns the weights of span s.
 func (t *tents) of(s *tent) []float64 { return t.weights[s.weights[0]:s.weights[1]] }
 
-// widest bounds the samples of a span.
+// widest returns the most samples that a span of tents for n samples of m can have. The triangle covers
+// 2*top = 4*max(m, n) units (see set), and samples are 2n units apart.
 func widest(m, n int) int { return 2*max(m, n)/n + 1 }
 
-// Smoother resamples with antialiasing: rows first, of which it keeps as many as an output row needs.
+// Smoother resamples with antialiasing. It sums each row of the window along its columns first, and then
+// the rows, so that the work follows the sum of both sides of the filter and not their product. It
+// serves one worker.
 type Smoother struct {
 	y, x tents
-	// rows holds of the last input rows, each at its number modulo kept, the sums of weighted samples for every
-	// column of the output, and then the sums of the weights.
+	// Rows is a ring of summed rows of the window: row y is at y modulo kept. Each has the weighted sums
+	// of samples for every column of the result, and then the sums of their weights. It holds only as
+	// many rows as one row of the result needs, so that memory does not follow the window's height.
 	Rows  []float64
-	whole []bool // of the same rows: no sample is missing
-	kept  int
-	sums  []float64 // the same of an output row
+	whole []bool    // for each row of the ring: no sample is missing
+	kept  int       // rows in the ring
+	sums  []float64 // of one row of the result, as a row of the ring
 }
 
-// smootherBytes bounds the memory of a smoother of windows of m by w pixels that become h by n.
+// smootherBytes returns a bound on the memory, in bytes, of a Smoother for windows of m by w pixels that
+// become h by n.
 func smootherBytes(m, w, h, n int) int64 {
-	return 16*int64(min(widest(m, h), m)+1)*int64(n) + 32*(int64(m)+int64(w)+int64(h)+int64(n)) + 8*int64(widest(m, h))*int64(h) + 8*int64(widest(w, n))*int64(n)
+	// Two float64 for each column of the ring and of sums; 32 bytes, the size of a tent, for each row
+	// and column; and the weights, 8 bytes each.
+	return 16*int64(min(widest(m, h), m)+1)*int64(n) + 32*(int64(m)+int64(w)+int64(h)+int64(n)) +
+		8*int64(widest(m, h))*int64(h) + 8*int64(widest(w, n))*int64(n)
 }
 
-// Prepare makes room for windows of m by w pixels that become h by n.
+// Prepare computes weights and makes room for windows of m by w pixels that become h by n. It fails with
+// kind limit if the ring of rows, or the tents, need more than limit bytes.
 func (s *Smoother) Prepare(m, w, h, n int, limit int64) error {
 	s.kept = min(widest(m, h), m)
 	if BoundedBytes(limit, s.kept, n, 16) < 0 || BoundedBytes(limit, m+w+h+n, 32) < 0 {
-		return fault.New(fault.Limit, "window", fault.NoOffset, "%d by %d pixels to resample to %d by %d are over %d bytes", m, w, h, n, limit)
+		return fault.New(fault.Limit, "window", fault.NoOffset,
+			"%d by %d pixels to resample to %d by %d are over %d bytes", m, w, h, n, limit)
 	}
 	s.y.set(m, h)
 	s.x.set(w, n)
@@ -84,13 +99,15 @@ func (s *Smoother) Prepare(m, w, h, n int, limit int64) error {
 	return nil
 }
 
-// plane resamples a band of rows of w samples. A sample of the result is missing, and 0, where missing ones have more
-// than half of the weight.
+// plane resamples one band. in and valid are rows of w samples, out and outValid the result. A sample
+// of the result is missing, and 0, if missing samples have more than half of its weight. If one valid
+// sample sufficed, the valid area would grow at every edge.
 func (s *Smoother) plane(in []float32, valid []byte, w int, out []float32, outValid []byte) {
 	n, next := len(s.x.spans), 0
 	for i := range s.y.spans {
 		t := &s.y.spans[i]
 		weights := s.y.of(t)
+		// Spans begin in ascending order, so each row of the window is summed once.
 		for ; next < t.from+len(weights); next++ {
 			s.whole[next%s.kept] = s.row(s.sumsOf(next), in[next*w:][:w], valid[next*w:][:w])
 		}
@@ -105,14 +122,17 @@ func (s *Smoother) plane(in []float32, valid []byte, w int, out []float32, outVa
 	}
 }
 
-// column adds up the rows of an output row.
+// column sums the rows of span t into s.sums.
 func (s *Smoother) column(t *tent) {
 	n, weights, whole := len(s.x.spans), s.y.of(t), true
 	for k := range weights {
 		whole = whole && s.whole[(t.from+k)%s.kept]
 	}
 	sums := s.sums
-	if whole { // sums of weights are whole numbers: that of all is their product, where no sum of them is rounded
+	// If no sample is missing, the sums of weights need no loop: they are products of whole numbers. But
+	// that is only the same in every bit up to 2^53, past which float64 rounds each sum on the way, so
+	// larger sums are added up as if samples were missing.
+	if whole {
 		sums = s.sums[:n]
 		for j := range s.x.spans {
 			all := float64(t.sum * s.x.spans[j].sum)
@@ -130,13 +150,13 @@ func (s *Smoother) column(t *tent) {
 	}
 }
 
-// sumsOf returns where the sums of an input row are.
+// sumsOf returns the place in the ring of the sums of row y of the window.
 func (s *Smoother) sumsOf(y int) []float64 {
 	n := 2 * len(s.x.spans)
 	return s.Rows[y%s.kept*n:][:n]
 }
 
-// row fills to with the sums of a row, and reports whether no sample of it is missing.
+// row fills to with the sums of one row of the window, and reports whether no sample of it is missing.
 func (s *Smoother) row(to []float64, in []float32, valid []byte) (whole bool) {
 	n := len(s.x.spans)
 	whole = bytes.IndexByte(valid, 0) < 0
@@ -152,21 +172,22 @@ func (s *Smoother) row(to []float64, in []float32, valid []byte) (whole bool) {
 	return whole
 }
 
-// weighted returns the sum of weighted samples, every operation rounded to float64. in is as long as weights at
-// least.
+// weighted returns the sum of samples times weights, with each operation rounded to float64. in must be
+// at least as long as weights.
 func weighted(weights []float64, in []float32) (sum float64) {
 	in = in[:len(weights)]
 	for j, w := range weights {
+		// The conversion prevents a fused multiply-add, whose result differs between machines.
 		sum += float64(w * float64(in[j]))
 	}
 	return sum
 }
 
-// weightedValid is weighted for the samples that are there, and the sum of their weights.
+// weightedValid returns the same sum over the valid samples only, and the sum of their weights.
 func weightedValid(weights []float64, in []float32, valid []byte) (sum, weight float64) {
 	in, valid = in[:len(weights)], valid[:len(weights)]
 	for j, w := range weights {
-		if valid[j] != 0 {
+		if valid[j] != 0 { // not a weight of 0: 0 times a NaN or an infinite nodata value would be NaN
 			sum += float64(w * float64(in[j]))
 			weight += w
 		}
@@ -174,13 +195,14 @@ func weightedValid(weights []float64, in []float32, valid []byte) (sum, weight f
 	return sum, weight
 }
 
-// Antialias fills out from in, as smooth was prepared.
+// Antialias fills Out and OutValid from In and InValid, with antialiasing. from has the size of the
+// window, to that of the tensor. Smooth must be prepared for these sizes.
 func (s *Resampler) Antialias(from, to *Raster) {
 	bands, plane, result := len(from.Picked), from.H*from.W, to.H*to.W
 	s.Out, s.OutValid = Grown(s.Out, 4*bands*result), Grown(s.OutValid, bands*result)
 	in, seen := cast.Of[float32](s.In)
 	out, _ := cast.Of[float32](s.Out)
-	if !seen {
+	if !seen { // without package unsafe: see internal/cast
 		in, out = floatsOf(s.In), make([]float32, len(s.Out)/4)
 	}
 	for b := range bands {
@@ -194,6 +216,7 @@ func (s *Resampler) Antialias(from, to *Raster) {
 	}
 }
 
+// floatsOf decodes little-endian float32.
 func floatsOf(b []byte) []float32 {
 	out := make([]float32, len(b)/4)
 	for i := range out {

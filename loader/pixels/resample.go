@@ -14,7 +14,7 @@ import (
 	"github.com/chaski-eo/chaski/store/catalog"
 )
 
-// Planes is the pattern of what is resampled.
+// Planes is the layout of samples that are resampled: one plane of rows and columns for each band.
 var Planes = func() *einops.Pattern {
 	p, err := einops.Parse("n b y x")
 	if err != nil {
@@ -23,28 +23,29 @@ var Planes = func() *einops.Pattern {
 	return p
 }()
 
-// Resampler holds a window before and after it is resampled: bands, rows, columns, with one byte a sample
-// that says whether it is there.
+// Resampler holds a window before and after it is resampled. It serves one worker.
 type Resampler struct {
-	In, Out           []byte
-	InValid, OutValid []byte
-	y, x              []tap
+	In, Out           []byte // samples by band, row and column, in the field's native dtype or float32
+	InValid, OutValid []byte // one byte for each sample: 1 valid, 0 missing (nodata, masked, padding)
+	y, x              []tap  // of each row and each column of Out
 	Smooth            Smoother
 }
 
-// tap says which of m samples on a side make sample i of n, and with which weight the second one counts.
+// tap says which of the m samples on a side make one of the n resampled samples.
 type tap struct {
-	a, b, near int
-	weight     float32
+	a, b   int     // the two neighbours for bilinear; equal at the edge
+	near   int     // the nearest sample
+	weight float32 // of b, from 0 to below 1; a has the rest
 }
 
-// taps fills a table for n samples of m. See docs/order.md, Resampling.
+// taps fills t with the taps that make n samples of m. The arithmetic is in whole numbers, so that
+// every machine picks the same samples. See docs/order.md, Resampling.
 func taps(t []tap, m, n int) []tap {
 	t = t[:0]
 	for i := range n {
 		num, den := (2*i+1)*m-n, 2*n
 		at := num / den
-		if num < 0 { // floor
+		if num < 0 { // Go rounds towards 0, and this needs the floor; num > -den, since m is at least 1
 			at = -1
 		}
 		rest := num - at*den
@@ -56,7 +57,8 @@ func taps(t []tap, m, n int) []tap {
 	return t
 }
 
-// setResample picks how the field comes to another size, and the casts for that.
+// setResample chooses how windows are resampled to the tensor's size, and the casts before and after. It
+// fails with kind unsupported if the field asks for a way that its dtypes rule out.
 func (r *Raster) setResample() error {
 	real := r.Native.Components() == 1
 	blends := isFloat(r.To)
@@ -66,8 +68,11 @@ func (r *Raster) setResample() error {
 	case r.Resample == spec.Bilinear && !r.Blends:
 		return fault.New(fault.Unsupported, "resample", fault.NoOffset, "bilinear of %s", r.Native)
 	case r.Resample == spec.Antialias && !r.smooths:
-		return fault.New(fault.Unsupported, "resample", fault.NoOffset, "antialias of %s to %s: only to float32, float16 and bfloat16", r.Native, r.To)
+		return fault.New(fault.Unsupported, "resample", fault.NoOffset,
+			"antialias of %s to %s: only to float32, float16 and bfloat16", r.Native, r.To)
 	}
+	// The nearest sample is copied as stored, because a label's bits must not change. Values in between
+	// need floats; scale, offset and clip come after them.
 	r.raw.Base = einops.Convert{From: r.Native, To: r.Native}
 	r.raw.Nodata = r.Final.Nodata
 	if !r.Blends {
@@ -81,13 +86,15 @@ func (r *Raster) setResample() error {
 	return err
 }
 
-// Resampled reads the window of an asset and writes it to a row of the tensor at the tensor's size: as many
-// bands at once as limit has room for.
+// Resampled reads window win of asset a, resamples it to the tensor's size and writes it to a row of the
+// tensor. It holds as many bands at a time as fit into limit bytes, and fails with kind limit if one
+// does not. Its errors name the asset's file, except those of a plan.
 func (r *Reader) Resampled(ctx context.Context, a catalog.Asset, win shuffle.Box, to *Row, limit int) error {
 	f, x, bands := to.Field, a.Index, to.picked().Picked
 	size, k := f.resampledAtOnce(win, limit)
 	if k == 0 {
-		return a.Fault(fault.New(fault.Limit, "window", fault.NoOffset, "%d by %d pixels to resample are over %d bytes", win.H, win.W, limit))
+		return a.Fault(fault.New(fault.Limit, "window", fault.NoOffset,
+			"%d by %d pixels to resample are over %d bytes", win.H, win.W, limit))
 	}
 	cv, err := f.raw.Get(x)
 	if err != nil {
@@ -108,6 +115,8 @@ func (r *Reader) Resampled(ctx context.Context, a catalog.Asset, win shuffle.Box
 		s := &r.Resample
 		s.In, s.InValid = Grown(s.In, plan.Len()*size), Grown(s.InValid, plan.Len())
 		from := &Row{Field: sub, Plan: plan, Dst: einops.Target{Data: s.In, Mask: s.InValid}, Cv: cv, Win: win}
+		// Padding comes before the samples: s.In still holds an earlier window, and the chunks write
+		// only what lies in the image.
 		from.Pad(x.Height, x.Width)
 		in := Inside(win, x.Height, x.Width)
 		if err := r.Read(ctx, a, in, sub.Picked, from, from.Masked(&f.raw, in)); err != nil {
@@ -123,13 +132,14 @@ func (r *Reader) Resampled(ctx context.Context, a catalog.Asset, win shuffle.Box
 	return nil
 }
 
-// resampledAtOnce returns the size of a sample that is resampled, and how many bands of a window are at once: 0 if
-// limit has no room for one.
+// resampledAtOnce returns the size in bytes of a sample that is resampled, and how many bands of window
+// win fit into limit bytes at a time: 0 if not even one fits.
 func (r *Raster) resampledAtOnce(win shuffle.Box, limit int) (size, bands int) {
 	size = r.Native.Size()
 	if r.Blends {
-		size = 4
+		size = 4 // float32
 	}
+	// One byte more for each sample, for InValid.
 	one := BoundedBytes(int64(limit), win.H, win.W, size+1)
 	if one < 0 {
 		return size, 0
@@ -137,7 +147,8 @@ func (r *Raster) resampledAtOnce(win shuffle.Box, limit int) (size, bands int) {
 	return size, min(len(r.Picked), max(1, int(int64(limit)/max(one, 1))))
 }
 
-// ResampledBytes returns the memory in which a window is resampled.
+// ResampledBytes returns how many bytes of memory a worker needs to resample window win, if it holds at
+// most limit bytes of its samples at a time.
 func (r *Raster) ResampledBytes(win shuffle.Box, limit int) int64 {
 	size, bands := r.resampledAtOnce(win, limit)
 	n := int64(bands) * int64(size+1) * (int64(win.H)*int64(win.W) + int64(r.H)*int64(r.W))
@@ -147,15 +158,16 @@ func (r *Raster) ResampledBytes(win shuffle.Box, limit int) int64 {
 	return n
 }
 
-// Grown returns a slice of n bytes, of b if that has room.
+// Grown returns n bytes, in the memory of b if that has room. Their content is arbitrary.
 func Grown(b []byte, n int) []byte {
 	if cap(b) < n {
-		return cast.Aligned(n)
+		return cast.Aligned(n) // so that cast.Of can view the bytes as float32
 	}
 	return b[:n]
 }
 
-// Resample fills out from in.
+// Resample fills Out and OutValid from In and InValid: bilinear if to.Blends, otherwise with the nearest
+// samples. from has the size of the window, to that of the tensor. size is that of a sample, in bytes.
 func (s *Resampler) Resample(from, to *Raster, size int) {
 	s.y, s.x = taps(s.y, from.H, to.H), taps(s.x, from.W, to.W)
 	n := len(from.Picked) * to.H * to.W
@@ -166,6 +178,8 @@ func (s *Resampler) Resample(from, to *Raster, size int) {
 	for b := range from.Picked {
 		plane := b * from.H * from.W
 		for _, y := range s.y {
+			// blendRow is the fast way, for samples in memory that Go can view as float32. Without
+			// package unsafe it cannot (see internal/cast), and the loop below does the same.
 			if seen && to.Blends {
 				s.blendRow(out[at:at+to.W], s.OutValid[at:at+to.W], samples, plane, from.W, &y)
 				at += to.W
@@ -185,7 +199,9 @@ func (s *Resampler) Resample(from, to *Raster, size int) {
 	}
 }
 
-// blendRow is blend for a row of samples that can be seen as numbers.
+// blendRow calls blend for each sample of one row of the result, or does the same faster where no
+// neighbour is missing. samples are those of s.In, plane is where the band begins in them, and w is the
+// width of the window.
 func (s *Resampler) blendRow(out []float32, valid []byte, samples []float32, plane, w int, y *tap) {
 	a, b := samples[plane+y.a*w:][:w], samples[plane+y.b*w:][:w]
 	va, vb := s.InValid[plane+y.a*w:][:w], s.InValid[plane+y.b*w:][:w]
@@ -193,7 +209,7 @@ func (s *Resampler) blendRow(out []float32, valid []byte, samples []float32, pla
 	for i := range s.x {
 		x := &s.x[i]
 		valid[i] = s.InValid[near+x.near]
-		if va[x.a]&va[x.b]&vb[x.a]&vb[x.b] == 0 { // each is 0 or 1
+		if va[x.a]&va[x.b]&vb[x.a]&vb[x.b] == 0 { // each is 0 or 1, so this is 0 if one is missing
 			out[i] = s.blend(plane, w, near+x.near, y, x)
 			continue
 		}
@@ -203,8 +219,9 @@ func (s *Resampler) blendRow(out []float32, valid []byte, samples []float32, pla
 	}
 }
 
-// blend returns the bilinear value of four samples; one that is missing counts as the nearest, and
-// where that is missing too, it is the value.
+// blend returns the bilinear value of four samples. The nearest sample, at index near, stands in for
+// missing ones, so that nodata neither bleeds into results nor removes the pixels beside it. If the
+// nearest one is missing too, the result is its value, which is masked afterwards.
 func (s *Resampler) blend(plane, w, near int, y, x *tap) float32 {
 	nearest := s.Float(near)
 	if s.InValid[near] == 0 {
@@ -222,19 +239,22 @@ func (s *Resampler) blend(plane, w, near int, y, x *tap) float32 {
 	return between(top, bottom, y.weight)
 }
 
+// Float returns sample i of In, which must be float32.
 func (s *Resampler) Float(i int) float32 {
 	return math.Float32frombits(binary.LittleEndian.Uint32(s.In[4*i:]))
 }
 
-// between returns a + w(b-a), every operation rounded to float32; a where the weight is 0 or both are equal.
+// between returns a + w(b-a), with each operation rounded to float32, or a if w is 0 or both are equal.
 func between(a, b, w float32) float32 {
-	if w == 0 || a == b {
+	if w == 0 || a == b { // otherwise 0 times an infinite difference, or inf - inf, would give NaN
 		return a
 	}
+	// The conversions prevent a fused multiply-add, which rounds once and not on every machine.
 	return float32(a + float32(w*float32(b-a)))
 }
 
-// whole writes bands of a row that were resampled, from band first on.
+// whole writes the resampled samples s.Out to bands first to first+bands-1 of the row, and masks those
+// that are missing.
 func (r *Row) whole(first, bands int, s *Resampler, size int) {
 	f := r.Field
 	blk := einops.Block{Data: s.Out, DType: f.Native, StrideB: f.H * f.W, StrideY: f.W, StrideX: 1}
@@ -248,6 +268,8 @@ func (r *Row) whole(first, bands int, s *Resampler, size int) {
 	if !f.Final.Nodata {
 		return
 	}
+	// Missing samples are masked after the cast, because a resampled value need not equal the nodata
+	// value that the cast looks for.
 	for b := range bands {
 		for y := range f.H {
 			line := s.OutValid[(b*f.H+y)*f.W:][:f.W]

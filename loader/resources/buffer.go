@@ -6,9 +6,9 @@ import (
 
 // Buffer is memory for one batch.
 type Buffer interface {
-	// Bytes returns the memory, always the same. Its first byte is at an address divisible by 64.
+	// Bytes returns the memory, the same in each call. Its address is divisible by 64.
 	Bytes() []byte
-	// Free gives the memory up. It is called once, and the bytes are not used afterwards.
+	// Free releases the memory. It is called once, and the bytes are not used afterwards.
 	Free()
 }
 

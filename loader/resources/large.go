@@ -8,27 +8,31 @@ import (
 	"github.com/chaski-eo/chaski/chunk"
 )
 
-// LargeChunks bounds the memory of chunks that decode to more than DefaultMaxChunkBytes, which Options.MaxChunkBytes may allow:
-// without it every worker would hold one. nil bounds nothing.
+// LargeChunks bounds the memory of large chunks, those that decode to more than DefaultMaxChunkBytes.
+// Otherwise each worker could hold one of Options.MaxChunkBytes. nil bounds nothing.
 type LargeChunks struct {
-	room *semaphore.Weighted
-	size int64
+	room *semaphore.Weighted // of size bytes
+	size int64               // bytes for all large chunks together
 }
 
+// NewLargeChunks returns a bound of size bytes for all large chunks together.
 func NewLargeChunks(size int64) *LargeChunks {
 	return &LargeChunks{semaphore.NewWeighted(size), size}
 }
 
-// IsLarge reports whether chunks of x count.
+// IsLarge reports whether x has chunks that decode to more than DefaultMaxChunkBytes.
 func IsLarge(x *chunk.Index) bool { return x.MaxStoredBytes() > DefaultMaxChunkBytes }
 
-// Take waits for room for one chunk of x, as it is stored and decoded. done gives the room back. Who has room must not
-// wait for others that decode: they may wait for room.
+// Take waits for room for one chunk of x, stored and decoded. The caller must call done, which gives the
+// room back. A caller that has room must not wait for chunks that others decode, because they may wait
+// for room. It fails if ctx ends.
 func (l *LargeChunks) Take(ctx context.Context, x *chunk.Index) (done func(), err error) {
 	if l == nil {
 		return func() {}, nil
 	}
-	// A chunk that is stored takes as much as one that is decoded, if compression gains nothing.
+	// Twice, because the stored bytes of a chunk may be as many as the decoded ones, if compression
+	// gains nothing. At most size, since a chunk larger than that would otherwise wait forever: it
+	// gets all the room, alone.
 	n := min(2*int64(x.MaxStoredBytes()), l.size)
 	if err := l.room.Acquire(ctx, n); err != nil {
 		return nil, err

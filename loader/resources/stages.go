@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// decodedChunks counts what workers decode: for Stages.
+// decodedChunks counts the chunks and bytes that workers decode.
 type decodedChunks struct{ chunks, bytes atomic.Int64 }
 
-// Decoded says that a chunk of n bytes was decoded.
+// Decoded counts one decoded chunk of n bytes.
 func (c *Clock) Decoded(n int) {
 	if c != nil {
 		c.stages.decodes.chunks.Add(1)
@@ -16,7 +16,7 @@ func (c *Clock) Decoded(n int) {
 	}
 }
 
-// Decoded returns how many chunks were decoded, and their size in bytes.
+// Decoded returns how many chunks were decoded, and how many bytes they decoded to.
 func (s *Stages) Decoded() (chunks, bytes int64) {
 	return s.decodes.chunks.Load(), s.decodes.bytes.Load()
 }
@@ -24,7 +24,7 @@ func (s *Stages) Decoded() (chunks, bytes int64) {
 // Stage is a part of what workers do.
 type Stage int
 
-// Stages of a worker. Together they are all of its time.
+// Stages of a worker. Each moment of its time belongs to exactly one, so that they add up to Total.
 const (
 	StageRead      Stage = iota // bytes of chunks are read
 	StageDecode                 // chunks are decompressed
@@ -49,7 +49,8 @@ func AllStages() []Stage {
 	return all
 }
 
-// Stages counts where the time of workers goes. The zero value is ready. It is safe for concurrent use.
+// Stages measures where the time of workers goes. The zero value is ready to use. It is safe for
+// concurrent use.
 type Stages struct {
 	spent [numStages]atomic.Int64 // ns
 	total atomic.Int64            // ns, of the clocks that have stopped
@@ -59,26 +60,28 @@ type Stages struct {
 	decodes decodedChunks
 }
 
-// Spent returns the time of all workers in a stage, without what they are in the middle of.
+// Spent returns the time that all workers spent in a stage. Laps that still run are not included.
 func (s *Stages) Spent(stage Stage) time.Duration { return time.Duration(s.spent[stage].Load()) }
 
-// Total returns the time of the workers that have ended, from beginning to end. Once all of them have,
-// it is the sum of all stages.
+// Total returns the time of the workers that have ended, each from its start to its end. Once all have
+// ended, it is the sum of all stages.
 func (s *Stages) Total() time.Duration { return time.Duration(s.total.Load()) }
 
-// Sent returns the time in which batches were passed on, by goroutines that are no workers.
+// Sent returns the time in which batches were passed on. Other goroutines than workers do that, so it is
+// not part of Total.
 func (s *Stages) Sent() time.Duration { return time.Duration(s.sent.Load()) }
 
-// Samples returns how many samples came out valid.
+// Samples returns how many valid samples were counted.
 func (s *Stages) Samples() int64 { return s.rows.Load() }
 
-// AddSent says that a batch was passed on in so much time. It does nothing where s is nil.
+// AddSent adds the time d in which one batch was passed on. It does nothing if s is nil.
 func (s *Stages) AddSent(d time.Duration) {
 	if s != nil {
 		s.sent.Add(int64(d))
 	}
 }
 
+// Count counts the true values of valid, one for each row of a batch. It does nothing if s is nil.
 func (s *Stages) Count(valid []bool) {
 	if s == nil {
 		return
@@ -92,7 +95,8 @@ func (s *Stages) Count(valid []bool) {
 	s.rows.Add(n)
 }
 
-// Clock begins the time of one worker; nil where s is nil.
+// Clock starts the clock of one worker. It returns nil if s is nil, so that workers that nobody measures
+// do not read the time.
 func (s *Stages) Clock() *Clock {
 	if s == nil {
 		return nil
@@ -101,13 +105,13 @@ func (s *Stages) Clock() *Clock {
 	return &Clock{stages: s, start: now, last: now}
 }
 
-// Clock is the time of one worker, for that worker alone. A nil clock does nothing.
+// Clock measures the time of one worker. It is not safe for concurrent use. A nil Clock does nothing.
 type Clock struct {
 	stages      *Stages
 	start, last time.Time
 }
 
-// Lap says that the time since the last lap went into a stage.
+// Lap adds the time since the last lap to a stage.
 func (c *Clock) Lap(stage Stage) {
 	if c == nil {
 		return
@@ -117,7 +121,7 @@ func (c *Clock) Lap(stage Stage) {
 	c.last = now
 }
 
-// Stop ends the worker's time. What is left of it goes into StageOther.
+// Stop stops the clock. The time since the last lap goes into StageOther.
 func (c *Clock) Stop() {
 	if c == nil {
 		return

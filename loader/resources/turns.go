@@ -1,14 +1,14 @@
 package resources
 
-// How remote files are read: units of work spend their time waiting for answers, so more of them are under way
-// than can be decoded at a time. Options.Fetchers goroutines do units; each reads its byte ranges when it comes
-// to them, and takes one of Options.Workers turns while it decodes. As tickets are worked on in their order,
-// and their rows likewise, this reads ahead in the order of the samples, as far as the memory of batches allows.
+// Remote files are read by more goroutines than decode, because a unit of work spends most of its time
+// waiting for answers. Options.Fetchers goroutines do the units. Each reads its byte ranges, and takes
+// one of Options.Workers turns while it decodes. Tickets and their rows are worked on in order, so this
+// reads ahead in the order of the samples, as far as the memory of batches allows.
 
-// Turns lets so many goroutines decode at a time; nil lets all.
+// Turns bounds how many goroutines decode at a time: its capacity is their number. nil bounds nothing.
 type Turns chan struct{}
 
-// Take waits for a turn and returns what ends it.
+// Take waits for a turn. The caller must call done, which ends it.
 func (t Turns) Take() (done func()) {
 	if t == nil {
 		return func() {}
@@ -17,9 +17,10 @@ func (t Turns) Take() (done func()) {
 	return func() { <-t }
 }
 
-// Readers returns how many goroutines do the work of n that decode, and sets up their turns: more of them where files
-// are remote.
+// Readers returns how many goroutines to start so that n decode: n for local files, Options.Fetchers for
+// remote ones, if that is more. Then it also sets Options.Turns, with n turns.
 func (o *Options) Readers(n int, remote bool) int {
+	// Without more goroutines than n, each has a turn anyway, so Turns stays nil.
 	if !remote || o.Fetchers <= n {
 		return n
 	}
