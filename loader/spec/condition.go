@@ -16,7 +16,8 @@ import (
 	"github.com/chaski-eo/chaski/tables/query"
 )
 
-// Filter returns the place or time that a condition is about. Errors are of usage.
+// Filter returns the bounding box or the range of time of the condition, for package taco. Errors
+// are faults of the user's input, not of a file.
 func (c *Condition) Filter() (taco.Filter, error) {
 	f := taco.Filter{Level: c.Level}
 	if c.Level < 0 {
@@ -41,12 +42,14 @@ func (c *Condition) Filter() (taco.Filter, error) {
 	return f, nil
 }
 
-// Only returns the filters that the conditions apply, so that files of a TACOLLECTION that they rule out stay unopened. It
-// returns none if another condition may look at more than one sample: its answer depends on the samples of all files.
+// Only returns the filters by place and time that the conditions apply, so that files of a
+// TACOLLECTION that they rule out stay unopened. It returns nil if a condition may look at more
+// than one sample.
 func (s *Source) Only() ([]taco.Filter, error) {
 	var only []taco.Filter
 	for i := range s.Where {
 		c := &s.Where[i]
+		// The answer of such a condition would change if it did not see the samples of every file.
 		if c.Select != "" || c.Concat != nil || !query.RowWise(c.SQL) {
 			return nil, nil
 		}
@@ -62,22 +65,23 @@ func (s *Source) Only() ([]taco.Filter, error) {
 	return only, nil
 }
 
-// operators of a Condition.
+// operators lists the values of Condition.Op.
 var operators = []string{"==", "!=", "<", "<=", ">", ">=", "in"}
 
-// Operand is a number or a text: what a column's values are compared with.
+// Operand is a number or a string that the values of a column are compared with.
 type Operand struct {
 	text    string
-	IsText  bool
-	isFloat bool
+	IsText  bool // the operand is a string
+	isFloat bool // int is not set
 	int     int64
 	float   float64
-	more    bool // a bit more than int
+	more    bool // the operand has a fraction beyond int
 }
 
+// OperandOf returns the operand of a JSON number or string. Other JSON is an error.
 func OperandOf(m json.RawMessage) (o Operand, err error) {
 	d := json.NewDecoder(bytes.NewReader(m))
-	d.UseNumber()
+	d.UseNumber() // float64 would round integers beyond 2^53
 	var v any
 	if err := d.Decode(&v); err != nil {
 		return o, errors.New("value is not JSON")
@@ -98,7 +102,7 @@ func OperandOf(m json.RawMessage) (o Operand, err error) {
 	return o, fmt.Errorf("value %s is neither a number nor a text", m)
 }
 
-// Operands returns what the column is compared with: one operand, or with "in" several.
+// Operands returns the operands that the column is compared with: one, or with "in" at least one.
 func (c *Condition) Operands() ([]Operand, error) {
 	if c.Op != "in" {
 		o, err := OperandOf(c.Value)
@@ -118,12 +122,14 @@ func (c *Condition) Operands() ([]Operand, error) {
 	return out, nil
 }
 
-// Compare orders a value of a column against an operand of its kind; NaN is false in every comparison.
+// Compare compares a value of a column of kind k with an operand of that kind, as cmp.Compare does.
+// ordered is false if the value is NaN, for which every comparison is false.
 func (o *Operand) Compare(k catalog.Kind, v catalog.Value) (c int, ordered bool) {
 	switch {
 	case o.IsText:
 		return cmp.Compare(v.Text, o.text), true
 	case k == catalog.Int && !o.isFloat:
+		// The fraction beyond int makes the operand greater than a value that equals int.
 		if o.more && v.Int == o.int {
 			return -1, true
 		}
@@ -136,13 +142,17 @@ func (o *Operand) Compare(k catalog.Kind, v catalog.Value) (c int, ordered bool)
 	return cmp.Compare(f, o.float), !math.IsNaN(f)
 }
 
-// clocks are the forms of an instant; without a zone it is one of UTC. Seconds may have a fraction.
+// clocks lists the layouts of dates and timestamps. A timestamp without a zone is in UTC.
+// time.Parse accepts a fraction after the seconds of every layout.
 var clocks = []string{
-	"2006", "2006-01", time.DateOnly, time.RFC3339, "2006-01-02T15:04:05", "2006-01-02 15:04:05Z07:00", "2006-01-02 15:04:05", "2006-01-02T15:04Z07:00", "2006-01-02T15:04",
+	"2006", "2006-01", time.DateOnly,
+	time.RFC3339, "2006-01-02T15:04:05", "2006-01-02 15:04:05Z07:00", "2006-01-02 15:04:05",
+	"2006-01-02T15:04Z07:00", "2006-01-02T15:04",
 }
 
-// Count makes a number of a text that is a year, month or day, which stand for their first moments, or an instant:
-// how many units it is after 1970.
+// Count turns a string operand into the number of units from 1970 to the time that it names. A
+// year, month or day is its first moment. A string that is neither a date nor a timestamp is an
+// error.
 func (o *Operand) Count(unit time.Duration) error {
 	for _, form := range clocks {
 		t, err := time.Parse(form, o.text)
@@ -152,11 +162,15 @@ func (o *Operand) Count(unit time.Duration) error {
 		part := min(unit, time.Second)
 		long, per, ns := int64(unit/part), int64(time.Second/part), time.Duration(t.Nanosecond())
 		whole, rest := t.Unix()/long, t.Unix()%long
+		// Division rounds towards 0, but times before 1970 need to round down, as more means a
+		// later time.
 		if rest < 0 {
 			whole--
 		}
 		o.IsText, o.int, o.more = false, whole*per+int64(ns/part), rest != 0 || ns%part != 0
-		switch { // before and after all that the column can hold
+		// The product overflows for times that lie before or after all times of the column, so
+		// these become its first or last value.
+		switch {
 		case whole < math.MinInt64/per:
 			o.int = math.MinInt64
 		case whole >= math.MaxInt64/per:
@@ -165,17 +179,22 @@ func (o *Operand) Count(unit time.Duration) error {
 		o.float = float64(o.int)
 		return nil
 	}
-	return fmt.Errorf("it holds times, and %q is neither a date (2006-01-02) nor an instant (2006-01-02T15:04:05Z)", o.text)
+	return fmt.Errorf("it holds times, and %q is neither a date (2006-01-02) nor an instant (2006-01-02T15:04:05Z)",
+		o.text)
 }
 
-// Suits checks that an operand is of a column's kind.
+// Suits checks that the operand can be compared with a column of kind k. The error names the
+// column.
 func (o *Operand) Suits(k catalog.Kind, column string) error {
 	if o.IsText != (k == catalog.Text) {
-		return fmt.Errorf("column %q holds %ss, which are not compared with %s", column, k, map[bool]string{true: "texts", false: "numbers"}[o.IsText])
+		return fmt.Errorf("column %q holds %ss, which are not compared with %s",
+			column, k, map[bool]string{true: "texts", false: "numbers"}[o.IsText])
 	}
 	return nil
 }
 
+// Meets reports whether a value of a column of kind k meets the comparison with the operands. A
+// null meets none.
 func (c *Condition) Meets(k catalog.Kind, v catalog.Value, with []Operand) bool {
 	if v.Null {
 		return false
@@ -183,7 +202,7 @@ func (c *Condition) Meets(k catalog.Kind, v catalog.Value, with []Operand) bool 
 	for i := range with {
 		d, ordered := with[i].Compare(k, v)
 		if !ordered {
-			if c.Op == "!=" {
+			if c.Op == "!=" { // NaN differs from every number
 				return true
 			}
 			continue

@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// checkDims checks what dimensions are said to be.
+// checkDims checks the names in Spec.Dims. Whether the array has these dimensions shows when it is
+// opened.
 func checkDims(dims string) error {
 	seen := map[string]bool{}
 	for _, name := range strings.Fields(dims) {

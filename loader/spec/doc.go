@@ -1,4 +1,5 @@
-// Package spec is what a user asks of a run: the dataset, its rows and fields, windows, batches and
-// order. A Spec is JSON and decides every byte of the batches; Validate checks it, WithDefaults fills
-// in what is left out, and Schema describes it for other programs.
+// Package spec describes a run: the dataset, its rows and fields, windows, batches and order. A
+// Spec has a JSON form, which ParseSpec reads, and decides every byte of the batches. WithDefaults
+// fills in what is left out, Validate checks the result, and Schema returns the JSON Schema for
+// other programs.
 package spec

@@ -6,10 +6,11 @@ import (
 	"math"
 )
 
-// Float is a float64 whose JSON knows the values that JSON's numbers lack: "nan", "inf", "-inf".
+// Float is a float64 whose JSON form also has the strings "nan", "inf" and "-inf", because JSON has
+// no numbers for these values.
 type Float float64
 
-// MarshalJSON implements json.Marshaler.
+// MarshalJSON writes a number, or one of the strings "nan", "inf" and "-inf".
 func (f Float) MarshalJSON() ([]byte, error) {
 	switch v := float64(f); {
 	case math.IsNaN(v):
@@ -22,7 +23,7 @@ func (f Float) MarshalJSON() ([]byte, error) {
 	return json.Marshal(float64(f))
 }
 
-// UnmarshalJSON implements json.Unmarshaler.
+// UnmarshalJSON reads what MarshalJSON writes. Other JSON is an error.
 func (f *Float) UnmarshalJSON(b []byte) error {
 	switch string(b) {
 	case `"nan"`:

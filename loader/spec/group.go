@@ -7,28 +7,33 @@ import (
 	"github.com/chaski-eo/chaski/tables"
 )
 
-// Group is some of the containers of a source, and the conditions that their samples have to meet.
+// Group is a number of consecutive containers of a source, with conditions for their samples.
 type Group struct {
-	// Paths is how many of Source and Parts belong to it: those behind the ones of the group before it.
+	// Paths is the number of containers of the group, at least 1. A group begins after the
+	// containers of the group before it; Source comes first, then Parts.
 	Paths int `json:"paths"`
-	// Where are conditions that see the containers of the group alone.
+	// Where lists conditions that see only the containers of the group.
 	Where []Condition `json:"where,omitempty"`
-	// Columns says what becomes of columns that not all containers of the group have: "intersection" (left out,
-	// the default), "fill_missing" or "strict". That of a group of all containers holds for fields too.
+	// Columns says what happens to columns that some containers of the group lack: "intersection"
+	// (default) drops them, "fill_missing" fills them with nulls, "strict" is an error. For a group
+	// of all containers it applies to fields, too.
 	Columns string `json:"columns,omitempty"`
 }
 
-// maxNested bounds how deep groups lie in groups.
+// maxNested is the depth of groups in groups. A spec is user input and groups are visited
+// recursively, so that the depth must have a bound.
 const maxNested = 8
 
-// Joins reports whether conditions begin with groups.
+// Joins reports whether the conditions begin with groups of containers. Groups can only come first.
 func Joins(where []Condition) bool { return len(where) > 0 && where[0].Concat != nil }
 
-// Joins reports whether the conditions join groups of containers that have conditions of their own: their dataset is
-// opened with taco.Options.Chosen then.
+// Joins reports whether the conditions join groups of containers with conditions of their own.
+// Their dataset must then be opened with taco.Options.Chosen, because the groups join columns
+// themselves.
 func (s *Subset) Joins() bool { return Joins(s.Where) }
 
-// ColumnsMode says how the columns of all containers are joined: as the group of all of them says, if there is one.
+// ColumnsMode returns how the columns of all containers are joined: as their group says if there is
+// only one group, else by tables.Intersection.
 func (s *Subset) ColumnsMode() (tables.Mode, error) {
 	if s.Joins() && len(s.Where[0].Concat) == 1 {
 		return s.Where[0].Concat[0].Mode()
@@ -36,7 +41,8 @@ func (s *Subset) ColumnsMode() (tables.Mode, error) {
 	return tables.Intersection, nil
 }
 
-// validateGroups checks the groups of a condition. at is its place among the others.
+// validateGroups checks the groups of a condition. at is the index of the condition, depth the
+// number of groups around it.
 func validateGroups(groups []Group, at, depth int) error {
 	switch {
 	case at > 0:
@@ -58,6 +64,7 @@ func validateGroups(groups []Group, at, depth int) error {
 	return nil
 }
 
+// Mode returns how the columns of the group are joined: Columns, or tables.Intersection by default.
 func (g *Group) Mode() (tables.Mode, error) {
 	if g.Columns == "" {
 		return tables.Intersection, nil
@@ -65,7 +72,7 @@ func (g *Group) Mode() (tables.Mode, error) {
 	return tables.ParseMode(g.Columns)
 }
 
-// conditions counts conditions, also those of groups.
+// conditions counts conditions, groups and the conditions in groups.
 func conditions(where []Condition) int {
 	n := len(where)
 	for i := range where {

@@ -4,8 +4,11 @@ import (
 	"slices"
 )
 
-// Placeless returns the spec without what changes no byte of a batch.
+// Placeless returns a copy of the spec without the members that change no byte of a batch: paths,
+// names of sources and rules about faults. The spec hash is computed from it, so that a run resumes
+// after its data has moved.
 func (s Spec) Placeless() Spec {
+	// BadLimit and Missing only end or refuse a run, so that a user may change them to continue.
 	s.Source, s.Container, s.BadLimit, s.Missing = "", Container{}, nil, ""
 	s.Fields = placelessFields(s.Fields)
 	s.Sampler = s.Sampler.placeless()
@@ -28,22 +31,27 @@ func (s Spec) Placeless() Spec {
 	return s
 }
 
-// placeless returns the sampler without the place of its weights, and the quota that its pool was made of.
+// placeless returns the sampler without the path of its weights, and without PoolBytes if Pool is
+// set.
 func (s Sampler) placeless() Sampler {
 	s.Weights = ""
+	// Pool decides the order alone. PoolBytes is only what an engine computed it from, or has no
+	// effect.
 	if s.Pool > 0 {
 		s.PoolBytes = 0
 	}
 	return s
 }
 
-// placelessFields returns fields without where the arrays of points lie, and without what columns should hold.
+// placelessFields returns a copy of the fields without the paths of arrays of points and without
+// kinds.
 func placelessFields(fields []Field) []Field {
 	fields = slices.Clone(fields)
 	for i := range fields {
+		// A kind only states what the column holds, which the fingerprint of the dataset covers.
 		fields[i].Kind = ""
 		if p := fields[i].Points; p != nil {
-			q := *p
+			q := *p // a copy, because the caller's fields share the pointer
 			q.Array = ""
 			fields[i].Points = &q
 		}

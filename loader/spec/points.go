@@ -6,49 +6,55 @@ import (
 	"slices"
 )
 
-// Points makes labelled points a field: of a sparse TileDB array those that lie in the sample's window. A batch
-// gets three tensors, NAME being that of the field and k being Most:
+// Points describes a field of labelled points: the points of a sparse TileDB array that lie in the
+// window of the sample. A batch has three tensors for it, where NAME is the name of the field and k
+// is Most:
 //
-//	NAME         (n k 2) float32   y and x in pixels of the window, from its upper left corner; -1 is padding
+//	NAME         (n k 2) float32   y and x in pixels from the window's upper left corner; -1 is padding
 //	NAME_values  (n k)             the attribute Values in its own dtype; 0 is padding
 //	NAME_count   (n) int64         how many points the window has, which may be more than Most
 //
-// Coordinates go from 0 to the window's sides: the whole part is the pixel's number, and a pixel's centre lies at
-// .5. They are turned and resampled with the window's pixels; after a flip a point on the first edge lies
-// on the last. Of more than Most points the first in the array's order, by its first dimension, then the
-// second, are there, and Engine.LeftOut counts the others.
+// Coordinates go from 0 to the sides of the window: the integer part is the number of the pixel,
+// and the centre of a pixel lies at .5. They are flipped, turned and resampled with the pixels of
+// the window; a flip moves a point on the first edge to the last edge. If a window has more than
+// Most points, the batch has the first of them in the order of the array, by its first dimension
+// and then its second, and Engine.LeftOut counts the others.
 type Points struct {
-	// Array is the folder of the array. It is not part of the spec hash, the array's fingerprint is.
+	// Array is the directory of the array. The spec hash covers the fingerprint of the array, not
+	// its path.
 	Array string `json:"array"`
-	// Dims says what the dimensions are, in their order: y, x and, where every sample has points of its own, n:
-	// the row, or of a sample from an array its coordinate along n. Default: their names.
+	// Dims names the dimensions of the array in their order: y, x and, if every sample has its own
+	// points, n. n is the row, or for samples of an array the coordinate along n. Default: the
+	// names that the array has for them.
 	Dims string `json:"dims,omitempty"`
-	// Timestamp is what Spec.Timestamp is, of this array.
+	// Timestamp opens the array as it was in a range of time, as in Spec.
 	Timestamp *Timestamp `json:"timestamp,omitempty"`
-	// Values is the attribute that labels the points. Default: the only one.
+	// Values is the attribute that labels the points. Default: the only attribute.
 	Values string `json:"values,omitempty"`
-	// In says what coordinates are: PixelPoints (default) or WorldPoints.
+	// In says what the coordinates are: "pixel" (default) for rows and columns of the image, or
+	// "world" for places on the ground in the CRS of the assets.
 	In string `json:"in,omitempty"`
-	// Transform takes pixel corners to WorldPoints as GDAL's geotransform does, for all samples. Default: that of
-	// each file.
+	// Transform converts pixel corners to coordinates in "world", as the geotransform of GDAL, for
+	// all samples. Default: the transform of each file.
 	Transform *[6]float64 `json:"transform,omitempty"`
-	// Most is k, the points that a row has room for.
+	// Most is k, the number of points that a row has room for, from 1 to 1,048,576.
 	Most int `json:"most"`
 }
 
-// What the coordinates of points are.
+// Values of Points.In.
 const (
-	// PixelPoints are rows and columns of the first raster field's assets: whole numbers are pixels, and stand for
-	// their centres, others places from the upper left corner of the image.
+	// PixelPoints are rows and columns of the assets of the first raster field. An integer is the
+	// number of a pixel and stands for its centre. A float is a distance from the upper left corner
+	// of the image.
 	PixelPoints = "pixel"
-	// WorldPoints are places on the ground in the CRS of the assets.
+	// WorldPoints are coordinates on the ground in the CRS of the assets.
 	WorldPoints = "world"
 )
 
-// maxPoints bounds the points of a row.
+// maxPoints is the largest Points.Most: 2^20 points of two float32 are 8 MiB a row.
 const maxPoints = 1 << 20
 
-// Names of the tensors of points beside that of their places.
+// Suffixes of the tensors of points beside the tensor of coordinates.
 const (
 	PointValues = "_values"
 	PointCount  = "_count"
@@ -56,7 +62,9 @@ const (
 
 func (p *Points) validate(f *Field) error {
 	switch {
-	case f.Kind != "" || f.Column != "" || f.Blob != "" || f.Pattern != "" || f.Bands != nil || f.BandNames != nil || f.Normalize != nil || f.Fill != nil || f.Pad || f.Validity != "" || f.Resample != "" || f.Sizes != nil || f.Layout != "" || f.DType != "":
+	case f.Kind != "" || f.Column != "" || f.Blob != "" || f.Pattern != "" ||
+		f.Bands != nil || f.BandNames != nil || f.Normalize != nil || f.Fill != nil || f.Pad ||
+		f.Validity != "" || f.Resample != "" || f.Sizes != nil || f.Layout != "" || f.DType != "":
 		return errors.New("points have no members of rasters")
 	case p.Array == "":
 		return errors.New("points: no array")
@@ -70,7 +78,8 @@ func (p *Points) validate(f *Field) error {
 	return p.Timestamp.validate()
 }
 
-// RowFields are the fields that the rows of a table have: all but points, which come last.
+// RowFields returns the fields that the rows of a table have: all but points. The fields must be in
+// the order of WithDefaults, with points last.
 func RowFields(fields []Field) []Field {
 	if i := slices.IndexFunc(fields, func(f Field) bool { return f.Points != nil }); i >= 0 {
 		return fields[:i]
@@ -78,7 +87,7 @@ func RowFields(fields []Field) []Field {
 	return fields
 }
 
-// pointsLast brings fields into the order that rowFields needs.
+// pointsLast moves points behind all other fields, because RowFields cuts them off there.
 func pointsLast(fields []Field) {
 	slices.SortStableFunc(fields, func(a, b Field) int { return pointRank(a) - pointRank(b) })
 }

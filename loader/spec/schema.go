@@ -5,12 +5,13 @@ import (
 	"slices"
 )
 
-// The schema is a file, not made at run time, because comments are not in the binary, and so that a
-// change of the spec is seen in review. TestSchema holds it to the types.
+// schema is the content of a file, because a binary has no comments to make the schema from at run
+// time, and so that a review shows every change of the spec. TestSchema compares the file with the
+// types.
 //
 //go:embed spec.schema.json
 var schema []byte
 
 // Schema returns the JSON Schema (draft 2020-12) of a spec: its members with their types, defaults
-// and documentation. ParseSpec checks more than a schema can say.
+// and documentation. ParseSpec also checks rules that a schema cannot express.
 func Schema() []byte { return slices.Clone(schema) }

@@ -12,15 +12,22 @@ import (
 	"github.com/chaski-eo/chaski/shuffle"
 )
 
-// InSource says in which source of the spec an error came up.
+// InSource adds the name of a source of the spec to an error.
 func InSource(name string, err error) error { return fmt.Errorf("source %q: %w", name, err) }
 
-// ErrPerBatch is the error of shares that cannot be exact in a batch.
-var ErrPerBatch = errors.New("per_batch needs per_batch, and weights in place of a temperature, of the mixture around it")
+// ErrPerBatch is returned if the shares of a mixture cannot be exact in a batch, because the
+// mixture around it does not give it a fixed number of rows.
+var ErrPerBatch = errors.New(
+	"per_batch needs per_batch, and weights in place of a temperature, of the mixture around it")
 
-var Untils = map[string]shuffle.Until{UntilShortest: shuffle.Shortest, UntilLongest: shuffle.Longest, UntilLength: shuffle.Given}
+// Untils maps the values of Mixture.Until to the rules of package shuffle.
+var Untils = map[string]shuffle.Until{
+	UntilShortest: shuffle.Shortest, UntilLongest: shuffle.Longest, UntilLength: shuffle.Given,
+}
 
-// SetCounts turns weights into whole counts of total, unless the spec has them.
+// SetCounts sets the counts of the sources of a mixture, from their weights or from the
+// temperature, so that they sum to total. It keeps counts that the spec has. sources are only
+// needed for a temperature.
 func (s *Source) SetCounts(sources []shuffle.Source, total int64) error {
 	weights := make([]float64, len(s.Sources))
 	given := int64(0)
@@ -28,8 +35,10 @@ func (s *Source) SetCounts(sources []shuffle.Source, total int64) error {
 		weights[i] = cmp.Or(s.Sources[i].Weight, 1)
 		given += s.Sources[i].Count
 	}
+	// A completed spec has counts, and they must stay: the order depends on them. Package shuffle
+	// checks their sum.
 	if given != 0 {
-		return nil // package shuffle checks them
+		return nil
 	}
 	if s.Temperature != 0 {
 		sizes, err := Lengths(sources)
@@ -47,7 +56,7 @@ func (s *Source) SetCounts(sources []shuffle.Source, total int64) error {
 	return err
 }
 
-// Lengths returns the samples of sources.
+// Lengths returns the number of samples that an epoch of each source has.
 func Lengths(sources []shuffle.Source) ([]int64, error) {
 	out := make([]int64, len(sources))
 	for i, s := range sources {
@@ -62,198 +71,227 @@ func Lengths(sources []shuffle.Source) ([]int64, error) {
 
 // Mixture draws samples from several sources in fixed proportions. See docs/order.md.
 type Mixture struct {
-	// Sources are what is mixed; empty where there is one source.
+	// Sources are the sources of the mixture. Empty: the spec has one dataset, and no mixture.
 	Sources []Source `json:"sources,omitempty"`
-	// Temperature weights the sources by their numbers of samples to the power of 1/Temperature: in
-	// proportion at 1, more evenly above. 0: by their weights.
+	// Temperature weights each source by its number of samples to the power of 1/Temperature: 1
+	// draws in proportion to the sizes, more draws more evenly. Default 0: the weights of the
+	// sources.
 	Temperature float64 `json:"temperature,omitempty"`
-	// Until says when an epoch ends: "shortest" (default), "longest" or "length".
+	// Until says when an epoch ends: "shortest" (default) before a source would repeat a sample,
+	// "longest" after every source has given every sample, "length" after Length samples.
 	Until string `json:"until,omitempty"`
-	// Length is the samples of an epoch, with "length".
+	// Length is the number of samples of an epoch, with "length".
 	Length int64 `json:"length,omitempty"`
-	// PerBatch makes the shares exact in every global batch, and epochs a whole number of batches. Otherwise they are exact in
-	// 10,000 samples in a row. Of a mixture in a mixture both need it.
+	// PerBatch makes the shares exact in every global batch, and an epoch a whole number of
+	// batches. Without it they are exact in every 10,000 samples in a row. A mixture in a mixture
+	// can only have it if the outer one has it, too.
 	PerBatch bool `json:"per_batch,omitempty"`
 }
 
-// Rules for the end of a mixture's epoch.
+// Rules for the end of an epoch of a mixture.
 const (
-	UntilShortest = "shortest" // when a source would begin again
-	UntilLongest  = "longest"  // when every source has given every sample
+	UntilShortest = "shortest" // before a source would repeat a sample
+	UntilLongest  = "longest"  // after every source has given every sample
 	UntilLength   = "length"   // after Length samples
 )
 
 // Source is one of the sources of a mixture: a dataset, or a mixture again.
 type Source struct {
-	// Name names it in errors and reports. Default: its number.
+	// Name is the name of the source in errors and reports. Default: its number, from 0.
 	Name string `json:"name,omitempty"`
-	// Source is what Spec.Source is.
+	// Source is the path or URI of the dataset, as in Spec.
 	Source string `json:"source,omitempty"`
 	Container
-	// Dims is what Spec.Dims is.
+	// Dims names the dimensions of an array, as in Spec.
 	Dims string `json:"dims,omitempty"`
-	// Timestamp is what Spec.Timestamp is.
+	// Timestamp opens an array as it was in a range of time, as in Spec.
 	Timestamp *Timestamp `json:"timestamp,omitempty"`
-	// Fields say in what this source's fields differ from the spec's of the same name: where they are found,
-	// their bands, normalisation, fill and padding.
+	// Fields overrides settings of the fields of the spec, by their names: column, pattern, blob,
+	// bands, normalisation, fill, padding, resampling and points.
 	Fields []Field `json:"fields,omitempty"`
-	// Sampler takes the place of the spec's; windows must come out at the same size.
+	// Sampler replaces the sampler of the spec. Its windows must have the same size in the batch.
 	Sampler *Sampler `json:"sampler,omitempty"`
-	// Weight is the source's share, relative to that of the others. Default 1.
+	// Weight is the share of the source, relative to the other sources. Default 1.
 	Weight float64 `json:"weight,omitempty"`
-	// Count is how often the source stands in 10,000 positions, or with PerBatch in a global batch. It is filled in.
+	// Count is the number of rows of the source in 10,000 positions, or with PerBatch in a global
+	// batch. The engine fills it in.
 	Count int64 `json:"count,omitempty"`
 	Subset
 	Mixture
 }
 
-// Subset says which rows of a dataset count, and how they are grouped.
+// Subset selects rows of a dataset and groups them.
 type Subset struct {
-	// Where are conditions that a row has to meet, all of them.
+	// Where lists conditions. A row must meet all of them.
 	Where []Condition `json:"where,omitempty"`
-	// Split gives the rows to named parts, and Use says which of them counts.
+	// Split divides the rows into named parts. It needs Use.
 	Split *Split `json:"split,omitempty"`
-	Use   string `json:"use,omitempty"`
-	// Strata draws from the rows of every value of a column in fixed proportions.
+	// Use is the name of the part of Split whose rows the run reads.
+	Use string `json:"use,omitempty"`
+	// Strata draws the rows of every value of a column in fixed shares.
 	Strata *Strata `json:"strata,omitempty"`
-	// Time makes sequences of rows the samples.
+	// Time groups rows into sequences, which are then the samples.
 	Time *Time `json:"time,omitempty"`
-	// Missing is what becomes of ids for which a field with a pattern has no file: MissingError (default) or MissingDrop.
+	// Missing says what happens to ids for which a field with a pattern has no file: "error"
+	// (default) refuses the dataset, "drop" leaves the ids out, and the engine logs how many.
 	Missing string `json:"missing,omitempty"`
 }
 
-// What becomes of incomplete samples.
+// Values of Subset.Missing.
 const (
 	MissingError = "error" // the dataset is not opened
-	MissingDrop  = "drop"  // they are left out, and the engine logs how many
+	MissingDrop  = "drop"  // incomplete samples are left out, and the engine logs how many
 )
 
-// Condition is one of: a comparison of a column with a value (Column, Op, Value), which a null does not
-// meet; and of a container, a condition in SQL (SQL), the result of a query (Select), a place (BBox), a time
-// (Datetime) or conditions of groups of containers (Concat).
+// Condition selects rows. It is one of: a comparison of a column with a value (Column, Op, Value),
+// SQL, a query (Select), a bounding box (BBox), a range of time (Datetime), or groups of containers
+// (Concat). A null meets no comparison.
 type Condition struct {
-	// Column is what Value is compared with. With BBox it is the column of geometries, with Datetime that of
-	// times, where not the usual ones are meant.
+	// Column is the column that is compared with Value. With BBox it is the column of geometries,
+	// with Datetime the column of times. Default for these two: the first of the usual names that
+	// is there.
 	Column string `json:"column,omitempty"`
 	// Op is "==", "!=", "<", "<=", ">", ">=" or "in".
 	Op string `json:"op,omitempty"`
-	// Value is a number or a text, as the column has; with "in" a list of them. Of a column of dates or
-	// instants it may be a text in ISO 8601: a day is its first moment, in UTC.
+	// Value is a number or a string, of the type of the column, or with "in" a list of them. For a
+	// column of dates or timestamps it may be a string in ISO 8601; a year, month or day is its
+	// first moment, in UTC.
 	Value json.RawMessage `json:"value,omitempty"`
 
-	// SQL is what stands behind WHERE, on the columns of level 0: see package tables/query.
+	// SQL is the part of a query after WHERE, on the columns of level 0. See package tables/query.
 	SQL string `json:"sql,omitempty"`
-	// Select is a SELECT whose result has the column of ids: the samples with these ids count. In it the
-	// table data has the rows that the conditions before it leave.
+	// Select is a SELECT with the column of ids in its result. It selects the samples with these
+	// ids. Its table "data" has the rows that the conditions before this one leave.
 	Select string `json:"select,omitempty"`
-	// BBox is the box (west, south, east, north) that the geometry of a sample or, in a catalog, the bounds of its raster
-	// have a point in common with or, with Within, do not leave. It is in degrees of longitude and latitude, and crosses the
-	// antimeridian if its west is greater than its east; see crs.NewBox. Geometries and bounds in another CRS are compared where
-	// they lie on Earth; one that is not known is an error.
+	// BBox is a bounding box (west, south, east, north) in the CRS of BBoxCRS. It selects samples
+	// whose geometry, or in a catalog the bounds of the raster, intersects the box. In longitude
+	// and latitude the box crosses the antimeridian if west is greater than east. Geometries in
+	// another CRS are compared by where they lie on Earth; an unknown CRS is an error.
 	BBox *[4]float64 `json:"bbox,omitempty"`
-	// BBoxCRS is the EPSG code of the CRS of BBox. Default: 4326, longitude and latitude.
-	BBoxCRS int  `json:"bbox_crs,omitempty"`
-	Within  bool `json:"within,omitempty"`
-	// Datetime is a range "A/B" that a sample begins in: dates, which are whole days in UTC, or instants.
+	// BBoxCRS is the EPSG code of the CRS of BBox. Default: 4326, longitude and latitude in
+	// degrees.
+	BBoxCRS int `json:"bbox_crs,omitempty"`
+	// Within selects only samples that lie wholly inside BBox.
+	Within bool `json:"within,omitempty"`
+	// Datetime is a range "A/B" of dates, which are whole days in UTC, or timestamps. It selects
+	// samples that begin in the range.
 	Datetime string `json:"datetime,omitempty"`
-	// Level is the one whose geometry or time is meant: a sample counts if a row of it below the sample does.
-	// Default: the first that has such a column.
+	// Level is the level whose geometry or time BBox or Datetime looks at. A sample is selected if
+	// one of the rows below it on that level matches. Default: the first level that has such a
+	// column.
 	Level int `json:"level,omitempty"`
 
-	// Concat takes the containers of a source in groups, each with conditions of its own: the samples that they
-	// leave follow each other. It stands before all other conditions.
+	// Concat divides the containers of a source into groups with conditions of their own, and joins
+	// the samples that they leave, in order. It must be the first condition.
 	Concat []Group `json:"concat,omitempty"`
 }
 
-// Container is what a source may have beside its path where it is a container (package taco).
+// Container holds what a source that is a container can have beside its path.
 type Container struct {
-	// Parts are further containers: their samples follow in order. Like Source, they are not part of the spec
-	// hash.
+	// Parts are further containers, whose samples follow in order. Like Source, they are not part
+	// of the spec hash.
 	Parts []string `json:"parts,omitempty"`
-	// BasePath is the folder of the containers of a catalog (TACOCAT, TACOLLECTION.json), where they are not
-	// beside it.
+	// BasePath is the directory of the containers of a TACOCAT or a TACOLLECTION.json. Default: the
+	// directory beside it.
 	BasePath string `json:"base_path,omitempty"`
 }
 
-// Split gives rows to named parts. Rows that are added or taken away later move no others.
+// Split divides rows into named parts. A row's part depends only on the row, so rows that are added
+// or removed later move no others.
 type Split struct {
-	// By is "hash" (of the row's id), "column" (of its value: equal values stay together), "date" (ranges of
-	// a column), "cell" (of its place on the ground: neighbours stay together) or "given" (a column says of
-	// each row which part it belongs to).
+	// By decides the part of a row: "hash" (its id), "column" (the value of Column, so equal values
+	// stay together), "date" (Ranges of Column), "cell" (its place on the ground, so neighbours
+	// stay together) or "given" (Column holds the name of the part).
 	By string `json:"by"`
-	// Column with "column", "date" and "given"; of the last the default is SplitColumns.
+	// Column is the column for "column", "date" and "given". Default for "given": the first of
+	// split, tortilla:data_split and ml:split that is there.
 	Column string `json:"column,omitempty"`
-	// Seed of the hash. It is not the spec's: a split stays what it is from run to run.
+	// Seed is the seed of the hash. It is apart from the seed of the spec, so that a split stays
+	// the same from run to run. Default 0.
 	Seed uint64 `json:"seed,omitempty"`
-	// Shares are the parts in order, but with "date".
+	// Shares are the parts in order, for "hash", "column" and "cell".
 	Shares []Share `json:"shares,omitempty"`
-	// Ranges are the parts, with "date".
+	// Ranges are the parts in order, for "date".
 	Ranges []Range `json:"ranges,omitempty"`
-	// Size of a cell in units of Columns, or in degrees with LonLat.
+	// Size is the side of a cell in units of Columns, or in degrees with LonLat.
 	Size float64 `json:"size,omitempty"`
-	// LonLat has cells be of longitude and latitude: the middle of Columns is taken there from the row's own CRS, or, where
-	// there are no such columns, the centroid of a container's sample (stac:centroid, istac:centroid).
+	// LonLat makes cells of longitude and latitude. The centre of Columns is converted from the CRS
+	// of the row. Without these columns it is the centroid of a container's sample (stac:centroid,
+	// istac:centroid).
 	LonLat bool `json:"lonlat,omitempty"`
-	// CRS is the column of EPSG codes of Columns, with LonLat. Default: epsg, which catalogs have. See lonlat.Known.
+	// CRS is the column of EPSG codes that Columns are in, with LonLat. Default: epsg, as in
+	// catalogs. See package crs/lonlat for the codes.
 	CRS string `json:"crs,omitempty"`
-	// Columns are the least x, least y, greatest x and greatest y of a row. Default: minx, miny, maxx,
-	// maxy, which catalogs have.
+	// Columns are the columns of the minimum x, minimum y, maximum x and maximum y of a row.
+	// Default: minx, miny, maxx and maxy, as in catalogs.
 	Columns []string `json:"columns,omitempty"`
 }
 
-// SplitColumns are the names of columns that say which part of the data a row belongs to; the first that is
-// there counts.
+// SplitColumns lists the usual names of the column of Split "given". The first one that is there is
+// used.
 var SplitColumns = []string{"split", "tortilla:data_split", "ml:split"}
 
-// Share is a part of a split: its weight relative to the others, or, filled in, its parts of 2^32.
+// Share is a part of a split.
 type Share struct {
-	Name   string  `json:"name"`
+	// Name is the name of the part.
+	Name string `json:"name"`
+	// Weight is the share of the part, relative to the other parts.
 	Weight float64 `json:"weight,omitempty"`
-	Parts  int64   `json:"parts,omitempty"`
+	// Parts is the share out of 2^32. The engine fills it in and removes Weight.
+	Parts int64 `json:"parts,omitempty"`
 }
 
-// Range is the rows of From <= value < To of a column: numbers, dates and instants (see Condition), or texts in
-// the order of their bytes, as ISO 8601 dates are. Nothing stands for no bound.
+// Range is a part of a split by date: the rows with From <= value < To.
 type Range struct {
-	Name string          `json:"name"`
+	// Name is the name of the part.
+	Name string `json:"name"`
+	// From and To are numbers, dates or timestamps (see Condition), or strings in the order of
+	// their bytes. Default: no bound.
 	From json.RawMessage `json:"from,omitempty"`
 	To   json.RawMessage `json:"to,omitempty"`
 }
 
-// Strata is a mixture of the rows of every value of a column.
+// Strata is a mixture of the strata of a dataset: the rows with one value of a column.
 type Strata struct {
+	// Column is the column whose values make the strata.
 	Column string `json:"column"`
-	// Temperature as in Mixture; 0: every value as often as any other (class-balanced).
+	// Temperature is as in Mixture. Default 0: every value is drawn equally often (class-balanced).
 	Temperature float64 `json:"temperature,omitempty"`
-	// Until as in Mixture. Default "length".
+	// Until is as in Mixture. Default "length".
 	Until string `json:"until,omitempty"`
-	// Length of an epoch. Default: as many samples as all rows have, with PerBatch in whole batches.
+	// Length is the number of samples of an epoch. Default: the samples of all rows, with PerBatch
+	// rounded to whole batches.
 	Length int64 `json:"length,omitempty"`
-	// PerBatch as in Mixture. In a mixture that needs it, too.
+	// PerBatch is as in Mixture. In a mixture it needs PerBatch of that mixture, too.
 	PerBatch bool `json:"per_batch,omitempty"`
 }
 
-// Time makes sequences of rows the samples: the rows of a key in order of their time.
+// Time groups rows into sequences: the rows with one value of Key, ordered by Order.
 type Time struct {
-	// Key is the column whose value the rows of a series share, Order the column that orders them: numbers,
-	// or texts such as ISO 8601 dates.
-	Key   string `json:"key"`
+	// Key is the column whose value is the same for all rows of a series.
+	Key string `json:"key"`
+	// Order is the column that orders the rows of a series: numbers, or strings such as ISO 8601
+	// dates.
 	Order string `json:"order"`
-	// Length is T, the steps of a sample. Stride is the steps between the first ones of two samples of
-	// a series. Default: Length.
+	// Length is the number of steps of a sample, from 1 to 65,536.
 	Length int `json:"length"`
+	// Stride is the number of steps from the start of one sample of a series to the start of the
+	// next. Default: Length, so that samples do not overlap.
 	Stride int `json:"stride,omitempty"`
-	// Cut leaves out the end of a series that does not fill a sample; otherwise it is padded.
+	// Cut leaves out the end of a series if it does not fill a sample. Without it the end is
+	// padded.
 	Cut bool `json:"cut,omitempty"`
-	// Validity names a further uint8 tensor (n t): 1 for a step that exists, 0 for padding. Default
+	// Validity names a second tensor, uint8 (n t): 1 for a step that exists, 0 for padding. Default
 	// "steps".
 	Validity string `json:"validity,omitempty"`
 }
 
-// Limits of a spec's sources.
+// Limits of the sources of a spec.
 const (
-	maxSources    = 1000
-	maxMixed      = 8 // mixtures in mixtures
+	maxSources = 1000
+	// maxMixed is the depth of mixtures in mixtures. It must stay below the 16 of a plan of package
+	// shuffle, because strata add one level: at most 8 + 1 levels are used.
+	maxMixed      = 8
 	maxConditions = 100
 	maxShares     = 1000
 	maxSteps      = 1 << 16
@@ -279,6 +317,7 @@ func (m Mixture) withDefaults() Mixture {
 	return m
 }
 
+// WithDefaults returns a copy of the subset in which every default is filled in.
 func (s Subset) WithDefaults() Subset {
 	s.Where = compactedWhere(s.Where)
 	if s.Split != nil {
@@ -316,6 +355,7 @@ func (s Split) withDefaults() Split {
 	}
 	weights := make([]float64, len(s.Shares))
 	for i, h := range s.Shares {
+		// Filled-in parts decide the rows of a split and must not be computed a second time.
 		if h.Parts != 0 {
 			return s
 		}
@@ -323,7 +363,7 @@ func (s Split) withDefaults() Split {
 	}
 	parts, err := shuffle.Apportion(shuffle.SplitTotal, weights)
 	if err != nil {
-		return s // validate says so
+		return s // validate reports the error, because defaults have no way to
 	}
 	s.Shares = slices.Clone(s.Shares)
 	for i := range s.Shares {
@@ -332,7 +372,8 @@ func (s Split) withDefaults() Split {
 	return s
 }
 
-// compactedWhere returns conditions with compacted values.
+// compactedWhere returns a copy of the conditions, and of those of their groups, with compacted
+// values.
 func compactedWhere(where []Condition) []Condition {
 	where = slices.Clone(where)
 	for i := range where {
@@ -345,7 +386,7 @@ func compactedWhere(where []Condition) []Condition {
 	return where
 }
 
-// compacted returns JSON without its white space, so that it does not matter.
+// compacted returns JSON without white space, so that white space does not change the spec hash.
 func compacted(m json.RawMessage) json.RawMessage {
 	var b bytes.Buffer
 	if json.Compact(&b, m) != nil {
@@ -354,8 +395,9 @@ func compacted(m json.RawMessage) json.RawMessage {
 	return b.Bytes()
 }
 
-// Places returns the places of all that a spec reads, and what its sources are called: what the spec hash does
-// not cover and an engine needs. Of one source it is its path.
+// Places returns a key made of the paths and names that Placeless removes: what the spec hash does
+// not cover although an engine depends on it. For a spec of one source it is the path of the
+// source.
 func (s Spec) Places() string {
 	var b strings.Builder
 	points := func(fields []Field) {
@@ -375,6 +417,7 @@ func (s Spec) Places() string {
 			b.WriteString("\x00" + p)
 		}
 		if src.BasePath != "" {
+			// "at " keeps a base path apart from a part of the same path.
 			b.WriteString("\x00at " + src.BasePath)
 		}
 		if src.Sampler != nil && src.Sampler.Weights != "" {
@@ -389,17 +432,21 @@ func (s Spec) Places() string {
 	return b.String()
 }
 
-// Root is the outermost source of a spec.
+// Root returns the outermost source of a spec: its dataset or its mixture.
 func (s *Spec) Root() Source {
-	return Source{Source: s.Source, Container: s.Container, Dims: s.Dims, Timestamp: s.Timestamp, Subset: s.Subset, Mixture: s.Mixture}
+	return Source{
+		Source: s.Source, Container: s.Container, Dims: s.Dims, Timestamp: s.Timestamp,
+		Subset: s.Subset, Mixture: s.Mixture,
+	}
 }
 
 // inTime reports whether samples are sequences.
 func (s *Spec) inTime() bool { return s.Sequence() != nil }
 
-// Sequence returns how samples are sequences, the same in every source, or nil.
+// Sequence returns how rows form sequences, or nil if samples are single rows.
 func (s *Spec) Sequence() *Time {
 	src := s.Root()
+	// The first source stands for all, because validateSources ensures that all agree.
 	for len(src.Sources) > 0 {
 		if src.Time != nil {
 			return src.Time
@@ -409,15 +456,16 @@ func (s *Spec) Sequence() *Time {
 	return src.Time
 }
 
-// SourceColumn is the tensor of a mixture's batch that says of which dataset a row is.
+// SourceColumn is the tensor in the batches of a mixture that holds the dataset of each row.
 const SourceColumn = "source"
 
-// WindowMember is the tensor of Spec.Windows, int64 (n, 4): y, x, height and width of the row's window in pixels of the
-// first raster field, before it is resampled, flipped or turned; y + height and x + width may pass the edge where the
-// field pads. It is -1 in rows without a sample. All steps of a sequence share the window.
+// WindowMember is the tensor of Spec.Windows, int64 (n, 4): y, x, height and width of the window of
+// each row, in pixels of the first raster field, before it is resampled, flipped or turned. y +
+// height and x + width may lie past the edge if the field pads. Rows without a sample hold -1. All
+// steps of a sequence share the window.
 const WindowMember = "window"
 
-// extras are the names of tensors that are no fields.
+// extras returns the names of the tensors of a batch that are not fields.
 func (s *Spec) extras() (names []string) {
 	if len(s.Sources) > 0 {
 		names = append(names, SourceColumn)
@@ -431,7 +479,7 @@ func (s *Spec) extras() (names []string) {
 	return names
 }
 
-// walk visits all sources, the outermost first.
+// walk calls visit for every source, the outermost first, with its depth in mixtures from 0.
 func (s *Spec) walk(visit func(Source, int) error) error {
 	var into func(Source, int) error
 	into = func(src Source, depth int) error {
@@ -448,7 +496,7 @@ func (s *Spec) walk(visit func(Source, int) error) error {
 	return into(s.Root(), 0)
 }
 
-// Named returns the name of source number i.
+// Named returns the name of the source, or i, its number in the mixture, if it has none.
 func (s *Source) Named(i int) string {
 	if s.Name != "" {
 		return s.Name
@@ -482,15 +530,18 @@ func (s *Spec) validateSources() error {
 		if len(src.Sources) > 0 {
 			return nil
 		}
-		if (src.Time == nil) != (steps == nil) || steps != nil && (src.Time.Length != steps.Length || src.Time.Validity != steps.Validity) {
-			return errors.New("time: all sources need sequences of the same length, with the same name for their validity")
+		// A batch has one tensor for all sources, so their sequences need one length and one name.
+		if (src.Time == nil) != (steps == nil) ||
+			steps != nil && (src.Time.Length != steps.Length || src.Time.Validity != steps.Validity) {
+			return errors.New(
+				"time: all sources need sequences of the same length, with the same name for their validity")
 		}
 		return nil
 	})
 }
 
-// validate checks what can be checked of a source without the data. It lies in so many mixtures; fields are the names of
-// the spec's.
+// validate checks a source as far as that is possible without its data. depth is the number of
+// mixtures around it; fields holds the names of the fields of the spec.
 func (s *Source) validate(depth int, fields map[string]bool) error {
 	mixed := len(s.Sources) > 0
 	switch {
@@ -500,7 +551,8 @@ func (s *Source) validate(depth int, fields map[string]bool) error {
 		return errors.New("source is empty")
 	case !mixed && (s.Temperature != 0 || s.Until != "" || s.Length != 0 || s.PerBatch):
 		return errors.New("temperature, until, length and per_batch are members of a mixture")
-	case mixed && (s.Where != nil || s.Split != nil || s.Use != "" || s.Strata != nil || s.Time != nil || s.Missing != "" || depth > 0 && (s.Fields != nil || s.Sampler != nil)):
+	case mixed && (s.Where != nil || s.Split != nil || s.Use != "" || s.Strata != nil || s.Time != nil ||
+		s.Missing != "" || depth > 0 && (s.Fields != nil || s.Sampler != nil)):
 		return errors.New("rows, fields and samplers belong to the sources of a mixture, not to the mixture")
 	case mixed && (s.Dims != "" || s.Timestamp != nil):
 		return errors.New("dims and timestamp belong to the sources of a mixture")
@@ -527,7 +579,7 @@ func (s *Source) validate(depth int, fields map[string]bool) error {
 	return s.Subset.Validate()
 }
 
-// validateFields checks in what the fields of a source differ from the spec's, which have these names.
+// validateFields checks the overrides of a source. names holds the names of the fields of the spec.
 func (s *Source) validateFields(names map[string]bool) error {
 	for _, f := range s.Fields {
 		if !names[f.Name] {
@@ -537,7 +589,9 @@ func (s *Source) validateFields(names map[string]bool) error {
 			return fmt.Errorf("field %q: kind, layout, sizes, dtype and validity are the spec's", f.Name)
 		}
 		if f.Points == nil {
-			f.DType = "float32" // of the spec's field, which is checked with this when it is compiled
+			// An override has no dtype, and Validate needs one. float32 allows every other member;
+			// they are checked against the dtype of the spec's field when it is compiled.
+			f.DType = "float32"
 		}
 		if err := f.Validate(); err != nil {
 			return fmt.Errorf("field %q: %w", f.Name, err)
@@ -550,7 +604,9 @@ func (s *Source) validateFields(names map[string]bool) error {
 func (s *Source) validateMixture() error {
 	for i := range s.Sources {
 		if c := &s.Sources[i]; s.Temperature != 0 && c.Weight != 0 && c.Weight != 1 {
-			return fmt.Errorf("source %q has a weight, and the mixture a temperature, which weights sources by their sizes", c.Named(i))
+			return fmt.Errorf(
+				"source %q has a weight, and the mixture a temperature, which weights sources by their sizes",
+				c.Named(i))
 		}
 	}
 	return validUntil(s.Until, s.Length, s.Temperature)
@@ -562,12 +618,14 @@ func validUntil(until string, length int64, temperature float64) error {
 		return fmt.Errorf("until is %q: it must be %q, %q or %q", until, UntilShortest, UntilLongest, UntilLength)
 	case length < 0 || length > maxSamples || until != UntilLength && length != 0:
 		return fmt.Errorf("length is %d, but until is %q", length, until)
+	// The negation also refuses NaN, for which every comparison is false.
 	case !(temperature >= 0):
 		return fmt.Errorf("temperature %v", temperature)
 	}
 	return nil
 }
 
+// Validate checks a subset with defaults as far as that is possible without the data.
 func (s *Subset) Validate() error {
 	if s.Missing != "" && s.Missing != MissingError && s.Missing != MissingDrop {
 		return fmt.Errorf("missing %q is neither %q nor %q", s.Missing, MissingError, MissingDrop)
@@ -607,7 +665,7 @@ func (s *Subset) Validate() error {
 	return nil
 }
 
-// validateWhere checks conditions, which lie in so many groups.
+// validateWhere checks conditions. depth is the number of groups around them.
 func validateWhere(where []Condition, depth int) error {
 	for i := range where {
 		c := &where[i]
@@ -622,10 +680,13 @@ func validateWhere(where []Condition, depth int) error {
 	return nil
 }
 
-// validate checks that a condition is of one kind, and what can be checked of it without the data.
+// validate checks that a condition is of exactly one kind, and its members as far as that is
+// possible without the data.
 func (c *Condition) validate() error {
 	kinds := 0
-	for _, is := range []bool{c.Op != "" || c.Value != nil, c.SQL != "", c.Select != "", c.BBox != nil, c.Datetime != "", c.Concat != nil} {
+	for _, is := range []bool{
+		c.Op != "" || c.Value != nil, c.SQL != "", c.Select != "", c.BBox != nil, c.Datetime != "", c.Concat != nil,
+	} {
 		if is {
 			kinds++
 		}
@@ -664,7 +725,7 @@ func (c *Condition) validate() error {
 	return nil
 }
 
-// Called is what a user gave the condition as.
+// Called returns the name of the argument by which a user gives such a condition, for errors.
 func (c *Condition) Called() string {
 	switch {
 	case c.Select != "":
@@ -677,19 +738,20 @@ func (c *Condition) Called() string {
 	return "where"
 }
 
-// Compares reports whether a condition is one on a column, which every table can answer.
+// Compares reports whether the condition compares a column with a value, which every table can do.
 func (c *Condition) Compares() bool { return c.Op != "" }
 
-// validate checks a split, of which the part use counts.
+// validate checks a split with defaults, and that it has a part with the name use.
 func (s *Split) validate(use string) error {
 	var names []string
 	var err error
 	switch s.By {
 	case "given":
-		if s.Shares != nil || s.Ranges != nil || s.Seed != 0 || s.Size != 0 || s.Columns != nil || s.LonLat || s.CRS != "" {
+		if s.Shares != nil || s.Ranges != nil || s.Seed != 0 || s.Size != 0 ||
+			s.Columns != nil || s.LonLat || s.CRS != "" {
 			return errors.New("by \"given\" takes a column, and nothing else")
 		}
-		return nil
+		return nil // use cannot be checked, because only the column has the names of the parts
 	case "hash", "column", "cell":
 		names, err = s.shareNames()
 	case "date":
@@ -712,7 +774,7 @@ func (s *Split) validate(use string) error {
 	return nil
 }
 
-// shareNames checks the shares and returns the names of their parts.
+// shareNames checks the shares of a split and returns their names.
 func (s *Split) shareNames() (names []string, err error) {
 	if len(s.Shares) > maxShares || len(s.Shares) == 0 || s.Ranges != nil {
 		return nil, fmt.Errorf("by %q takes shares, 1 to %d", s.By, maxShares)
@@ -722,7 +784,7 @@ func (s *Split) shareNames() (names []string, err error) {
 		return nil, err
 	}
 	for _, h := range s.Shares {
-		if slices.Contains(names, h.Name) { // rows of the second one would be in no part
+		if slices.Contains(names, h.Name) { // a row of the second share would be in no part
 			return nil, fmt.Errorf("two shares are called %q", h.Name)
 		}
 		names = append(names, h.Name)
@@ -730,7 +792,7 @@ func (s *Split) shareNames() (names []string, err error) {
 	return names, nil
 }
 
-// rangeNames is shareNames for the ranges of a split by date.
+// rangeNames checks the ranges of a split by date and returns their names.
 func (s *Split) rangeNames() (names []string, err error) {
 	if len(s.Ranges) > maxShares || len(s.Ranges) == 0 || s.Shares != nil {
 		return nil, fmt.Errorf("by \"date\" takes ranges, 1 to %d", maxShares)
@@ -749,7 +811,7 @@ func (s *Split) rangeNames() (names []string, err error) {
 	return names, nil
 }
 
-// Hash returns the split as package shuffle has it.
+// Hash returns the seed and the shares of the split in the types of package shuffle.
 func (s *Split) Hash() shuffle.Split {
 	h := shuffle.Split{Seed: s.Seed}
 	for _, p := range s.Shares {
@@ -758,7 +820,7 @@ func (s *Split) Hash() shuffle.Split {
 	return h
 }
 
-// FieldsOf returns the fields of a source of the spec.
+// FieldsOf returns the fields of the spec with the overrides of a source.
 func (s *Spec) FieldsOf(src *Source) []Field {
 	out := slices.Clone(s.Fields)
 	for i := range out {
@@ -767,6 +829,8 @@ func (s *Spec) FieldsOf(src *Source) []Field {
 			if o.Name != f.Name {
 				continue
 			}
+			// One of the three replaces all, because they name one place together: a column of the
+			// spec must not meet a pattern of the source.
 			if o.Column != "" || o.Pattern != "" || o.Blob != "" {
 				f.Column, f.Pattern, f.Blob = o.Column, o.Pattern, o.Blob
 			}
@@ -794,12 +858,14 @@ func (s *Spec) FieldsOf(src *Source) []Field {
 	return out
 }
 
-// Queries reports whether a condition is more than a comparison: what columns it needs, its text says.
+// Queries reports whether a condition is more than a comparison. Columns does not list the columns
+// that such a condition needs.
 func (s *Subset) Queries() bool {
 	return slices.ContainsFunc(s.Where, func(c Condition) bool { return !c.Compares() })
 }
 
-// Columns are the columns of its table that a subset is made by.
+// Columns returns the columns of the table that the comparisons, the split, the strata and the
+// sequences of the subset need. They need not all exist: of SplitColumns one is enough.
 func (s *Subset) Columns() (names []string) {
 	for _, c := range s.Where {
 		if c.Compares() {
@@ -823,10 +889,12 @@ func (s *Subset) Columns() (names []string) {
 	return names
 }
 
-// Columns of place and time of tables, where a condition names none: those of containers, GeoParquet's and STAC's.
+// PlaceColumns and TimeColumns list the columns that BBox and Datetime look at if a condition names
+// none: those of containers, of GeoParquet and of STAC. The first one that is there is used.
 var (
 	PlaceColumns = []string{"istac:geometry", "stac:centroid", "istac:centroid", "geometry"}
 	TimeColumns  = []string{"istac:time_start", "stac:time_start", "datetime"}
-	// BoundsColumns are those that a catalog has of every raster, in the CRS of crsColumn.
+	// BoundsColumns are the columns of a catalog with the bounds of each raster, in the CRS of its
+	// column epsg.
 	BoundsColumns = []string{"minx", "miny", "maxx", "maxy"}
 )
