@@ -1,3 +1,4 @@
-// Package survey goes over files and datasets without training: what a file, a directory, a container or an
-// array is (Describe), and the statistics of a dataset's fields (Stats).
+// Package survey looks at files and datasets without training on them. Describe reports what a
+// file, a directory, a container or an array holds. Stats computes statistics of the fields of a
+// dataset.
 package survey

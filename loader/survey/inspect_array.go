@@ -14,7 +14,7 @@ import (
 	"github.com/chaski-eo/chaski/store/tiledb/filter"
 )
 
-// ArrayInfo is what is said of a TileDB array: the schema, and what its fragments hold.
+// ArrayInfo describes a TileDB array: its schema, and what its fragments hold.
 type ArrayInfo struct {
 	Path          string          `json:"path"`
 	Kind          string          `json:"kind"` // "tiledb"
@@ -31,31 +31,34 @@ type ArrayInfo struct {
 	Attrs         []ArrayAttr     `json:"attrs"`
 	Fragments     int             `json:"fragments"`
 	Hidden        int             `json:"hidden_fragments,omitempty"`
-	Times         []uint64        `json:"times,omitempty"`            // when the first and the last of all was written, in milliseconds since 1970
-	Sparse        int             `json:"sparse_fragments,omitempty"` // among those that count, in a dense array
-	Tiles         int64           `json:"tiles"`                      // of an attribute, in all fragments that count
-	NonEmpty      []ArrayInterval `json:"non_empty"`                  // null where nothing was written
+	// Times holds when the first and the last fragment was written, hidden ones too, in
+	// milliseconds since 1970.
+	Times    []uint64        `json:"times,omitempty"`
+	Sparse   int             `json:"sparse_fragments,omitempty"` // of Fragments, in a dense array
+	Tiles    int64           `json:"tiles"`                      // of one attribute, in all Fragments
+	NonEmpty []ArrayInterval `json:"non_empty"`                  // null if nothing was written
 }
 
-// ArrayDim is a dimension.
+// ArrayDim is a dimension of an array.
 type ArrayDim struct {
 	Name   string        `json:"name"`
 	Domain ArrayInterval `json:"domain"`
 	Extent ArrayNumber   `json:"extent"` // 0: none
 }
 
-// ArrayAttr is an attribute.
+// ArrayAttr is an attribute of an array.
 type ArrayAttr struct {
 	Name    string          `json:"name"`
 	Type    tiledb.Datatype `json:"type"`
-	Values  int64           `json:"values"` // of a cell; -1: any number
+	Values  int64           `json:"values"` // in a cell; -1: any number
 	Filters []string        `json:"filters"`
 }
 
-// ArrayNumber is a number as text, a coordinate or an extent.
+// ArrayNumber is a coordinate or an extent in decimal form. It is a string, because a float64 would
+// round integers beyond 2^53.
 type ArrayNumber string
 
-// MarshalJSON writes it as a number where JSON has one.
+// MarshalJSON writes a JSON number, or a string for values such as NaN that JSON has no number for.
 func (n ArrayNumber) MarshalJSON() ([]byte, error) {
 	if json.Valid([]byte(n)) {
 		return []byte(n), nil
@@ -63,11 +66,12 @@ func (n ArrayNumber) MarshalJSON() ([]byte, error) {
 	return json.Marshal(string(n))
 }
 
-// ArrayInterval is the two ends of an interval.
+// ArrayInterval holds the two ends of an interval, both included.
 type ArrayInterval [2]ArrayNumber
 
-// InspectArray describes a TileDB array from its schema and the footers of its fragments; at a time, those that were
-// written then (nil: all). The array must lie below Options.Roots, if there are any.
+// InspectArray describes a TileDB array from its schema and the footers of its fragments, without
+// reading tiles. at selects the fragments that were written in a range of time; nil selects all.
+// The array must lie below Options.Roots, if there are any.
 func InspectArray(ctx context.Context, path string, at *spec.Timestamp, o resources.Options) (*ArrayInfo, error) {
 	a, err := rows.OpenArrayAt(ctx, path, at, o.WithDefaults())
 	if err != nil {
@@ -79,15 +83,18 @@ func InspectArray(ctx context.Context, path string, at *spec.Timestamp, o resour
 // arrayInfo describes an open array.
 func arrayInfo(path string, a *tiledb.Array) *ArrayInfo {
 	sc := a.Schema
-	i := &ArrayInfo{Path: path, Kind: "tiledb", FormatVersion: tiledb.Version, Dense: sc.Dense, Encrypted: sc.Encrypted, DimType: sc.DimType,
-		TileOrder: sc.TileOrder, CellOrder: sc.CellOrder, Capacity: sc.Capacity, Coords: filterNames(sc.Coords), Offsets: filterNames(sc.Offsets),
-		Fragments: len(a.Fragments), Hidden: len(a.Hidden)}
+	i := &ArrayInfo{
+		Path: path, Kind: "tiledb", FormatVersion: tiledb.Version, Dense: sc.Dense, Encrypted: sc.Encrypted,
+		DimType: sc.DimType, TileOrder: sc.TileOrder, CellOrder: sc.CellOrder, Capacity: sc.Capacity,
+		Coords: filterNames(sc.Coords), Offsets: filterNames(sc.Offsets),
+		Fragments: len(a.Fragments), Hidden: len(a.Hidden),
+	}
 	interval := func(v tiledb.Interval) ArrayInterval {
 		return ArrayInterval{ArrayNumber(sc.DimType.FormatCoord(v.Lo)), ArrayNumber(sc.DimType.FormatCoord(v.Hi))}
 	}
 	for _, d := range sc.Dims {
 		extent := strconv.FormatUint(d.Extent, 10)
-		if sc.DimType.Real() {
+		if sc.DimType.Real() { // the extent then holds the bits of a float64
 			extent = sc.DimType.FormatCoord(sc.DimType.CoordOfFloat(math.Float64frombits(d.Extent)))
 		}
 		i.Dims = append(i.Dims, ArrayDim{d.Name, interval(d.Domain), ArrayNumber(extent)})

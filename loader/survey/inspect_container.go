@@ -10,7 +10,7 @@ import (
 	"github.com/chaski-eo/chaski/store/taco"
 )
 
-// ContainerInfo is what is said of a container.
+// ContainerInfo describes a container. Members are left out if the container does not say them.
 type ContainerInfo struct {
 	Path    string      `json:"path"`
 	Kind    string      `json:"kind"`
@@ -20,7 +20,7 @@ type ContainerInfo struct {
 	Title   string      `json:"title,omitempty"`
 	Tasks   []string    `json:"tasks,omitempty"`
 	Extent  *ExtentInfo `json:"extent,omitempty"`
-	// Partitions is the number of files that a Tortilla says it is split into.
+	// Partitions is the number of files that a Tortilla says it is divided into.
 	Partitions int         `json:"partitions,omitempty"`
 	Classes    []string    `json:"classes,omitempty"` // of level 0
 	Sensor     string      `json:"sensor,omitempty"`
@@ -29,30 +29,31 @@ type ContainerInfo struct {
 	Levels     []LevelInfo `json:"levels"`
 }
 
-// ExtentInfo is the place and time of all samples, as the document about a dataset has them.
+// ExtentInfo is the place and time of all samples, as the collection document states them.
 type ExtentInfo struct {
 	Spatial  []float64 `json:"spatial"`
 	Temporal []any     `json:"temporal"`
 }
 
-// LevelInfo is a level of a container.
+// LevelInfo describes a level of a container.
 type LevelInfo struct {
 	Rows    int `json:"rows"`
 	Padding int `json:"padding"`
-	// Histograms is the number of rows that hold the histograms of a streaming TACO, which are no samples.
+	// Histograms is the number of rows that hold the histograms of a streaming TACO. They are not
+	// samples.
 	Histograms int               `json:"histograms,omitempty"`
 	Classes    []string          `json:"classes,omitempty"`
 	Columns    []ContainerColumn `json:"columns"`
 }
 
-// ContainerColumn is a column of a level.
+// ContainerColumn is the name and type of a column of a level.
 type ContainerColumn struct {
 	Name string `json:"name"`
 	Type string `json:"type"`
 }
 
-// InspectContainer describes the container at a path from its tables. It and the files that it names must lie below
-// Options.Roots, if there are any.
+// InspectContainer describes the container at path from its tables, without reading pixels. The
+// container and the files that it names must lie below Options.Roots, if there are any.
 func InspectContainer(ctx context.Context, path string, o resources.Options) (*ContainerInfo, error) {
 	d, err := taco.Open(ctx, rows.Rooted(o.WithDefaults()), []string{path}, taco.Options{})
 	if err != nil {
@@ -80,7 +81,8 @@ func InspectContainer(ctx context.Context, path string, o resources.Options) (*C
 		}
 		i.Chunks = t.Len()
 	}
-	for k := 0; k < d.Levels(); k++ { // the levels of a nested Tortilla may turn out to be more
+	// Reading a level of a nested Tortilla may add levels, so Levels must be called anew each time.
+	for k := 0; k < d.Levels(); k++ {
 		t, err := d.Level(ctx, k)
 		if err != nil {
 			return nil, err
@@ -93,7 +95,10 @@ func InspectContainer(ctx context.Context, path string, o resources.Options) (*C
 		if err != nil {
 			return nil, err
 		}
-		l := LevelInfo{Rows: t.Len(), Padding: t.Len() - len(visible) - histograms, Histograms: histograms, Classes: taco.Classes(t)}
+		l := LevelInfo{
+			Rows: t.Len(), Padding: t.Len() - len(visible) - histograms, Histograms: histograms,
+			Classes: taco.Classes(t),
+		}
 		if k == 0 {
 			i.Classes = l.Classes
 		}
@@ -105,18 +110,22 @@ func InspectContainer(ctx context.Context, path string, o resources.Options) (*C
 	return i, nil
 }
 
-// collection takes what a document about a dataset says; parts of other types than expected are left out.
+// collection takes the members of a collection document. It leaves out members of an unexpected
+// type.
 func (i *ContainerInfo) collection(doc json.RawMessage) {
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(doc, &fields) != nil {
 		return
 	}
-	for name, to := range map[string]any{"id": &i.ID, "taco_version": &i.Version, "title": &i.Title, "tasks": &i.Tasks, "extent": &i.Extent} {
+	for name, to := range map[string]any{
+		"id": &i.ID, "taco_version": &i.Version, "title": &i.Title, "tasks": &i.Tasks, "extent": &i.Extent,
+	} {
 		if raw, ok := fields[name]; ok {
-			_ = json.Unmarshal(raw, to) // a hint for people
+			// A wrong type is no error, because the document only informs people.
+			_ = json.Unmarshal(raw, to)
 		}
 	}
-	var task string // TACO 0.2 has one
+	var task string // TACO 0.2 has "task", a string, in place of "tasks"
 	if raw, ok := fields["task"]; ok && json.Unmarshal(raw, &task) == nil && task != "" {
 		i.Tasks = append(i.Tasks, task)
 	}

@@ -21,15 +21,17 @@ import (
 	"github.com/chaski-eo/chaski/store/catalog"
 )
 
-// Stats measures every band of every raster field over all assets of the spec's dataset, of the rows that
-// its conditions and its split leave, in one parallel pass; nodata is left out, and so are pixels that an asset's mask takes out: both are counted
-// as nodata. The sampler, bands and arithmetic of the spec do not matter,
-// and the result does not depend on Options.Workers. Samples that cannot be read end the pass, or,
-// with BadSkip, are left out as a whole and counted. progress, if not nil, is called after every
-// sample, by one goroutine at a time.
-func Stats(ctx context.Context, spec spec.Spec, o resources.Options, progress func(done, total int64)) (*stats.Report, error) {
+// Stats measures every band of every raster field of the spec's dataset in one parallel pass. It
+// reads the rows that the conditions and the split leave. Nodata and masked pixels are left out and
+// counted as nodata. The sampler, the bands and the normalisation of the spec have no effect, and
+// the result does not depend on Options.Workers. A sample that cannot be read ends the pass; with
+// BadSkip it is left out as a whole and counted. progress, if not nil, is called after every
+// sample, by one goroutine at a time. A mixture is an error.
+func Stats(
+	ctx context.Context, spec spec.Spec, o resources.Options, progress func(done, total int64),
+) (*stats.Report, error) {
 	spec = spec.WithDefaults()
-	spec.BatchSize = max(spec.BatchSize, 1) // which does not matter here
+	spec.BatchSize = max(spec.BatchSize, 1) // Validate needs one, although the pass makes no batches
 	if err := spec.Validate(); err != nil {
 		return nil, err
 	}
@@ -54,25 +56,29 @@ func Stats(ctx context.Context, spec spec.Spec, o resources.Options, progress fu
 	return r, errors.Join(err, t.Close())
 }
 
-// pass is one run over a dataset, shared by its workers.
+// pass is one pass over a dataset. Its workers share it.
 type pass struct {
 	spec     spec.Spec
 	options  resources.Options
 	table    rows.Table
-	rows     []uint32   // that count; nil for all
-	columns  []int      // of the raster fields
-	names    [][]string // by column: what the bands of the first file are called, if it says so
+	rows     []uint32   // the selected rows; nil: all
+	columns  []int      // the columns of the raster fields
+	names    [][]string // by column: the band descriptions of the first file; nil if it has none
 	next     atomic.Int64
 	skipped  atomic.Int64
-	remote   bool       // some files are not local
-	mu       sync.Mutex // guards what follows
+	remote   bool       // the first assets of some columns are not local
+	mu       sync.Mutex // guards the members below, and that one goroutine at a time calls progress
 	done     int64
 	total    []*stats.Field
 	progress func(done, total int64)
 }
 
-// Measure is Stats over the rows of an open table that count; nil rows are all.
-func Measure(ctx context.Context, sp spec.Spec, o resources.Options, t rows.Table, rows []uint32, progress func(done, total int64)) (*stats.Report, error) {
+// Measure computes Stats over the given rows of an open table; nil rows are all rows. A table
+// without samples is a fault of kind not found.
+func Measure(
+	ctx context.Context, sp spec.Spec, o resources.Options, t rows.Table, rows []uint32,
+	progress func(done, total int64),
+) (*stats.Report, error) {
 	p := &pass{spec: sp, options: o, table: t, rows: rows, progress: progress}
 	if t.Len() == 0 {
 		return nil, fault.WithFile(fault.New(fault.NotFound, "dataset", fault.NoOffset, "no samples"), sp.Source)
@@ -93,7 +99,10 @@ func Measure(ctx context.Context, sp spec.Spec, o resources.Options, t rows.Tabl
 	if err := g.Wait(); err != nil {
 		return nil, err
 	}
-	r := &stats.Report{Version: stats.ReportVersion, Samples: p.len() - p.skipped.Load(), Skipped: p.skipped.Load(), Fields: map[string]stats.FieldReport{}}
+	r := &stats.Report{
+		Version: stats.ReportVersion, Samples: p.len() - p.skipped.Load(), Skipped: p.skipped.Load(),
+		Fields: map[string]stats.FieldReport{},
+	}
 	for k, i := range p.columns {
 		f := p.total[k].Report()
 		if len(p.names[k]) == len(f.Bands) {
@@ -106,7 +115,7 @@ func Measure(ctx context.Context, sp spec.Spec, o resources.Options, t rows.Tabl
 	return r, nil
 }
 
-// len returns the number of rows that count.
+// len returns the number of selected rows.
 func (p *pass) len() int64 {
 	if p.rows != nil {
 		return int64(len(p.rows))
@@ -114,7 +123,8 @@ func (p *pass) len() int64 {
 	return p.table.Len()
 }
 
-// fields returns empty accumulators, for assets like those of the first sample that can be read.
+// fields returns an empty accumulator for each raster field, with the dtype and the number of bands
+// of the first sample that can be read. It also sets remote and names.
 func (p *pass) fields(ctx context.Context) ([]*stats.Field, error) {
 	out := make([]*stats.Field, len(p.columns))
 	first, err := rows.FirstAssets(ctx, p.table, p.columns, p.spec.BadSamples, p.rows)
@@ -129,15 +139,16 @@ func (p *pass) fields(ctx context.Context) ([]*stats.Field, error) {
 		}
 		names, err := pixels.BandNames(ctx, p.options.Opener, a)
 		if err != nil {
-			names = nil // they are an extra, and what is wrong with the file shows when it is read
+			names = nil // names are optional, and a fault of the file must show when its pixels are read
 		}
 		p.names = append(p.names, names)
 	}
 	return out, nil
 }
 
-// work measures samples until there are none left, and adds what it has to the total.
+// work measures samples until none are left, and then merges its own accumulators into the total.
 func (p *pass) work(ctx context.Context) error {
+	// Each worker has its own accumulators, so that samples need no lock.
 	fields := make([]*stats.Field, len(p.total))
 	for k, f := range p.total {
 		var err error
@@ -182,9 +193,9 @@ func (p *pass) tick() {
 	}
 }
 
-// sample adds one sample. Where bad samples are skipped it is decoded once before, so that one which
-// breaks off half way adds nothing.
+// sample adds one sample to the accumulators.
 func (p *pass) sample(ctx context.Context, r *pixels.Reader, fields []*stats.Field, row int64) error {
+	// Decoding it once before ensures that a sample that fails half way adds nothing.
 	if p.spec.BadSamples == spec.BadSkip {
 		if err := p.read(ctx, r, row, fields, func(int) tallier { return pixels.Nowhere{} }); err != nil {
 			return err
@@ -193,7 +204,9 @@ func (p *pass) sample(ctx context.Context, r *pixels.Reader, fields []*stats.Fie
 	return p.read(ctx, r, row, fields, func(k int) tallier { return &tally{field: fields[k]} })
 }
 
-func (p *pass) read(ctx context.Context, r *pixels.Reader, row int64, fields []*stats.Field, to func(k int) tallier) error {
+func (p *pass) read(
+	ctx context.Context, r *pixels.Reader, row int64, fields []*stats.Field, to func(k int) tallier,
+) error {
 	for k, i := range p.columns {
 		a, err := p.table.Asset(ctx, i, row)
 		if err != nil {
@@ -201,8 +214,9 @@ func (p *pass) read(ctx context.Context, r *pixels.Reader, row int64, fields []*
 		}
 		x := a.Index
 		if f := fields[k]; x.DType != f.DType() || x.Bands != f.Bands() {
-			return a.Fault(fault.New(fault.Unsupported, "asset", fault.NoOffset, "%d bands of %s; the field %q has %d of %s",
-				x.Bands, x.DType, p.spec.Fields[i].Name, f.Bands(), f.DType()))
+			return a.Fault(fault.New(fault.Unsupported, "asset", fault.NoOffset,
+				"%d bands of %s; the field %q has %d of %s", x.Bands, x.DType,
+				p.spec.Fields[i].Name, f.Bands(), f.DType()))
 		}
 		fields[k].NoData(x.NoData, x.NoDataBits)
 		if err := p.whole(ctx, r, a, to(k)); err != nil {
@@ -212,18 +226,20 @@ func (p *pass) read(ctx context.Context, r *pixels.Reader, row int64, fields []*
 	return nil
 }
 
-// whole reads an asset from its first row to its last. One with a mask is read some rows at a time, the
-// mask in front of its pixels: as many rows as whole chunks of both need, so that nothing is decoded more
-// than twice.
+// whole reads all rows of an asset. It reads an asset with a mask in parts of some rows, the mask
+// of each part before its pixels.
 func (p *pass) whole(ctx context.Context, r *pixels.Reader, a catalog.Asset, to tallier) error {
 	x := a.Index
 	all := chunk.Box{B1: x.Bands, Y1: x.Height, X1: x.Width}
 	if x.Mask == nil {
 		return r.Read(ctx, a, all, nil, to, nil)
 	}
+	// A part is at least as tall as the chunks of the mask, and whole chunks of the image tall, so
+	// that a chunk reaches into at most two parts and is decoded at most twice.
 	rows := min(int64(x.Height), int64(x.ChunkH)*int64((x.Mask.ChunkH-1)/x.ChunkH+1))
 	if pixels.BoundedBytes(int64(p.options.MaxChunkBytes), int(rows), x.Width, x.Mask.Bands) < 0 {
-		return a.Fault(fault.New(fault.Limit, "mask", fault.NoOffset, "%d rows of %d pixels at once, at most %d bytes", rows, x.Width, p.options.MaxChunkBytes))
+		return a.Fault(fault.New(fault.Limit, "mask", fault.NoOffset,
+			"%d rows of %d pixels at once, at most %d bytes", rows, x.Width, p.options.MaxChunkBytes))
 	}
 	mask := a
 	mask.Index = x.Mask
@@ -241,27 +257,28 @@ func (p *pass) whole(ctx context.Context, r *pixels.Reader, a catalog.Asset, to 
 	return nil
 }
 
-// tallier is a sink that takes the samples of some rows after their mask, or all of them without.
+// tallier is a sink for the pixels of an asset. For an asset with a mask it gets the mask of some
+// rows, and then their pixels; for one without, all pixels.
 type tallier interface {
 	pixels.Sink
-	// begin returns the sink for the mask of the rows that come next.
+	// Begin returns the sink for the mask of the rows in box, whose pixels come next.
 	Begin(box chunk.Box) pixels.Sink
 }
 
-// tally adds the samples of chunks that lie in the image to a field.
+// tally adds the pixels of chunks to a field, without the padding of chunks at the edge.
 type tally struct {
 	field *stats.Field
-	line  []byte // one row of one band, gathered
-	mask  *plane // of the rows at hand; nil without a mask
+	line  []byte // scratch: one row of one band, gathered
+	mask  *plane // the mask of the current rows; nil if the asset has none
 }
 
-// plane is a mask's samples in a box of the image, which has its first band: (b, y, x).
+// plane holds the mask in a box of the image, as (b, y, x). The box begins at band 0.
 type plane struct {
 	box chunk.Box
 	pix []byte
 }
 
-// Begin implements tallier.
+// Begin implements tallier. It keeps the memory of the part before.
 func (t *tally) Begin(box chunk.Box) pixels.Sink {
 	if t.mask == nil {
 		t.mask = &plane{}
@@ -288,7 +305,8 @@ func (p *plane) Put(x *chunk.Index, i int, samples []byte) {
 	}
 }
 
-// row returns columns x0 to x1 of a row of a band of the image. A mask of one band is that of all.
+// row returns columns x0 to x1 of row y of the mask of band b of the image. A mask of one band
+// serves all bands.
 func (p *plane) row(b, y, x0, x1 int) []byte {
 	h, w := p.box.Y1-p.box.Y0, p.box.X1-p.box.X0
 	if p.box.B1 == 1 {
@@ -326,7 +344,8 @@ func (t *tally) Put(x *chunk.Index, i int, samples []byte) {
 	}
 }
 
-// masked adds the samples of one row of one band, step bytes apart, whose pixels the mask leaves in.
+// masked adds the valid pixels of row y of a band, which lie step bytes apart in row, and counts
+// the others as nodata.
 func (t *tally) masked(y int, box chunk.Box, band int, row []byte, step, size int) {
 	t.line = t.line[:0]
 	valid := t.mask.row(band, y, box.X0, box.X1)

@@ -7,16 +7,16 @@ import (
 	"github.com/chaski-eo/chaski/tiff"
 )
 
-// TOGRule is one of the eight rules of the TOG profile (TACO 0.2, "TACO Optimized GeoTIFF"): the options
-// with which GDAL's COG driver writes a file.
+// TOGRule is the result of one of the eight rules of the TOG profile (TACO 0.2, "TACO Optimized
+// GeoTIFF"). Each rule is an option with which GDAL's COG driver writes a file.
 type TOGRule struct {
 	Rule  string `json:"rule"`  // driver, interleave, blocksize, compress, level, bigtiff, overviews or predictor
-	Want  string `json:"want"`  // what the profile has for it
-	Holds string `json:"holds"` // "yes", "no", or "unknown" where the file does not tell
+	Want  string `json:"want"`  // the value in the profile
+	Holds string `json:"holds"` // "yes", "no", or "unknown" if the file does not tell
 	Why   string `json:"why"`
 }
 
-// togRules holds a file to the profile. x is nil for a file whose pixels cannot be read.
+// togRules checks a file against the profile. x is nil for a file whose pixels cannot be read.
 func togRules(m *tiff.Meta, x *chunk.Index) []TOGRule {
 	rule := func(name, want string, check func() (holds, why string)) TOGRule {
 		holds, why := check()
@@ -45,7 +45,9 @@ func togRules(m *tiff.Meta, x *chunk.Index) []TOGRule {
 			}
 			return no, "not a BigTIFF"
 		}),
-		rule("overviews", "NONE", func() (string, string) { return yesNo(m.Overviews == 0, "%d overviews", m.Overviews) }),
+		rule("overviews", "NONE", func() (string, string) {
+			return yesNo(m.Overviews == 0, "%d overviews", m.Overviews)
+		}),
 		rule("predictor", "YES", func() (string, string) {
 			if x == nil {
 				return unknown, unread
@@ -72,7 +74,8 @@ func yesNo(holds bool, format string, args ...any) (string, string) {
 	return no, fmt.Sprintf(format, args...)
 }
 
-// isCOG goes by the notes that the driver leaves in front of the first directory. Nothing is read by them.
+// isCOG reports whether GDAL's COG driver wrote the file, by the notes that the driver leaves in
+// front of the first directory. Pixels are not read by these notes, so a wrong note does no harm.
 func isCOG(m *tiff.Meta) (string, string) {
 	switch {
 	case !m.Tiled:
@@ -99,8 +102,8 @@ func isTileInterleaved(m *tiff.Meta, x *chunk.Index) (string, string) {
 	return yes, "the bands of a position follow each other"
 }
 
-// notTOG lists in what a file differs from a TOG: the rules that do not hold, and what the COG driver can
-// write that a TOG has not.
+// notTOG lists how a file differs from a TOG: the rules that do not hold, and the mask and sparse
+// tiles that the COG driver can write but a TOG does not have.
 func notTOG(rules []TOGRule, m *tiff.Meta, x *chunk.Index) (why []string) {
 	if x == nil {
 		return []string{unread}
@@ -120,8 +123,8 @@ func notTOG(rules []TOGRule, m *tiff.Meta, x *chunk.Index) (why []string) {
 	return why
 }
 
-// predictorOf returns what GDAL's PREDICTOR=YES stands for. It refuses float16, which is therefore
-// written without.
+// predictorOf returns the predictor that GDAL's PREDICTOR=YES stands for. GDAL refuses one for
+// float16, so such files are written without.
 func predictorOf(d chunk.DType) chunk.Predictor {
 	switch {
 	case d == chunk.Float16:
