@@ -243,11 +243,3 @@ func (k *chunk) parseDistances(c *wire.Cursor, stored int) {
 		k.distances[i] = int(r.Next(width))
 	}
 }
-
-// resize returns a slice of n elements, s's memory where that is enough. Old elements stay.
-func Resize[T any](s []T, n int) []T {
-	if n <= cap(s) {
-		return s[:n]
-	}
-	return make([]T, n)
-}
