@@ -1,6 +1,7 @@
 package resources
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -134,7 +135,7 @@ type Members struct {
 	// MaxBytes bounds the memory of the containers that are kept. Default DefaultMembersBytes.
 	MaxBytes int64
 
-	once sync.Once
+	mu   sync.Mutex // guards kept: Close may come while a first Read creates it
 	kept io.Closer
 }
 
@@ -145,18 +146,18 @@ const DefaultMembersBytes = 256 << 20
 // Cache returns the cache of containers, which open creates the first time. Its type is the opener's, because
 // options must not know containers.
 func (m *Members) Cache(open func(maxBytes int64) io.Closer) io.Closer {
-	m.once.Do(func() {
-		bytes := m.MaxBytes
-		if bytes == 0 {
-			bytes = DefaultMembersBytes
-		}
-		m.kept = open(bytes)
-	})
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.kept == nil {
+		m.kept = open(cmp.Or(m.MaxBytes, DefaultMembersBytes))
+	}
 	return m.kept
 }
 
 // Close closes the containers that are kept open.
 func (m *Members) Close() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	if m.kept != nil {
 		_ = m.kept.Close() // they were only read
 	}
