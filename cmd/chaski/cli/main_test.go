@@ -302,7 +302,7 @@ func TestWrongUsageIsExitTwoWithAHint(t *testing.T) {
 		{"view", "-o", "x", "--stretch", "9", chip}, {"bench"}, {"bench", "decode"}, {"bench", "decode", "--stage", "x", chip}, {"bench", "peers"}, {"bench", "peers", "-o", "x", "--shapes", "none"}, {"bench", "peers", "-o", "x", "--peers", "none"},
 		{"bench", "peers", "-o", "x", "--rounds", "0"}, {"bench", "load", "--window", "3y4", "d"},
 		{"bench", "load", "--dtype", "float", "d"}, {"bench", "load", "--normalize", "mean_std", "d"}, {"serve", "here"}, {"serve", "--listen", "nowhere"},
-		{"serve", "--listen", "127.0.0.1:0", "--allow-upstream"},
+		{"serve", "--listen", "127.0.0.1:0", "--allow-upstream"}, {"serve", "--listen", "unixhost:0", "--allow-upstream"},
 		{"serve", "--part-bytes", "0"}, {"serve", "--log-level", "loud"}, {"serve", "--grace", "soon"},
 	} {
 		r := chaski(t.Context(), args...)

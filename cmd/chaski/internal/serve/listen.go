@@ -13,6 +13,11 @@ import (
 	"github.com/chaski-eo/chaski/internal/shm"
 )
 
+// onlyUser reports whether nobody but the user of this process can connect to the address of --listen.
+func onlyUser(address string) bool {
+	return strings.HasPrefix(address, "unix:") || strings.HasPrefix(address, "unix-abstract:")
+}
+
 // listen opens the address of --listen and returns it in the form that clients use.
 func listen(ctx context.Context, address string) (net.Listener, string, error) {
 	if name, abstract := strings.CutPrefix(address, "unix-abstract:"); abstract {

@@ -7,7 +7,6 @@ import (
 	"io"
 	"log/slog"
 	"os"
-	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -109,7 +108,7 @@ func (f *serveFlags) check() (slog.Level, error) {
 		return level, console.Usagef("--log-level is %q: it must be debug, info, warn or error", f.logLevel)
 	case f.grace <= 0:
 		return level, console.Usagef("--grace is %v: it must be longer than 0s", f.grace)
-	case f.upstream && !strings.HasPrefix(f.listen, "unix"):
+	case f.upstream && !onlyUser(f.listen):
 		// Whoever reached a TCP port could make this process connect to any address in its own network.
 		return level, console.Usagef("--allow-upstream needs --listen unix:PATH or unix-abstract:NAME, not %q", f.listen)
 	}
