@@ -41,7 +41,10 @@ func TestFigure(t *testing.T) {
 // TestChunksOfAWindow counts, corner by corner, the chunks that the planner reads.
 func TestChunksOfAWindow(t *testing.T) {
 	for _, size := range [][2]int{{37, 50}, {64, 64}, {16, 16}, {5, 90}} {
-		x := &chunk.Index{Bands: 3, Height: size[0], Width: size[1], ChunkB: 1, ChunkH: 16, ChunkW: 16, DType: chunk.Uint8, Codec: chunk.Raw, Predictor: 1}
+		x := &chunk.Index{
+			Bands: 3, Height: size[0], Width: size[1], ChunkB: 1, ChunkH: 16,
+			ChunkW: 16, DType: chunk.Uint8, Codec: chunk.Raw, Predictor: 1,
+		}
 		n := x.Down() * x.Across() * 3
 		for i := range n {
 			x.Ranges = append(x.Ranges, chunk.Range{Off: int64(256 * i), Len: 256})
@@ -60,7 +63,9 @@ func TestChunksOfAWindow(t *testing.T) {
 				}
 			}
 			want := float64(sum) / float64(corners)
-			got := chunksOf(x, loader.Field{Bands: []int{0, 2, 2}}, loader.Sampler{Kind: loader.RandomWindow, Height: w[0], Width: w[1]})
+			got := chunksOf(x, loader.Field{Bands: []int{0, 2, 2}}, loader.Sampler{
+				Kind: loader.RandomWindow, Height: w[0], Width: w[1],
+			})
 			if math.Abs(got-want) > 1e-9 {
 				t.Errorf("%v windows %v: %g chunks, want %g", size, w, got, want)
 			}
@@ -125,7 +130,8 @@ func TestDecodeReports(t *testing.T) {
 		for _, opened := range []bool{false, true} {
 			done := 0
 			r, err := Decode(t.Context(), []string{path, path}, DecodeOptions{
-				Stage: stage, Opened: opened, Workers: 2, Rounds: 3, Time: 10 * time.Millisecond, Progress: func(d, _ int) { done = d },
+				Stage: stage, Opened: opened, Workers: 2, Rounds: 3, Time: 10 * time.Millisecond,
+				Progress: func(d, _ int) { done = d },
 			})
 			if err != nil {
 				t.Fatal(err)
@@ -143,7 +149,8 @@ func TestDecodeReports(t *testing.T) {
 func checkReport(t *testing.T, r *Report, rounds int) {
 	t.Helper()
 	for _, f := range r.Figures {
-		if len(f.Rounds) != rounds && len(f.Rounds) != 1 || !(f.Min <= f.Median && f.Median <= f.Max) || f.Min < 0 || f.Max == 0 && f.Unit != "a chunk" {
+		if len(f.Rounds) != rounds && len(f.Rounds) != 1 || !(f.Min <= f.Median && f.Median <= f.Max) || f.Min < 0 ||
+			f.Max == 0 && f.Unit != "a chunk" {
 			t.Errorf("%s: %+v", r.Workload, f)
 		}
 	}
@@ -175,11 +182,13 @@ func checkStages(t *testing.T, r *Report) {
 		}
 		share += r.Stages[i].Share
 	}
-	if math.Abs(share-1) > 1e-9 || r.Stages[resources.StageDecode].Seconds == 0 && r.Stages[resources.StagePredictor].Seconds == 0 {
+	if math.Abs(share-1) > 1e-9 ||
+		r.Stages[resources.StageDecode].Seconds == 0 && r.Stages[resources.StagePredictor].Seconds == 0 {
 		t.Errorf("%s: stages %+v", r.Workload, r.Stages)
 	}
 	var text bytes.Buffer
-	if err := r.WriteText(&text); err != nil || !strings.Contains(text.String(), "predictor") || !strings.Contains(text.String(), "100.0 %") {
+	err := r.WriteText(&text)
+	if err != nil || !strings.Contains(text.String(), "predictor") || !strings.Contains(text.String(), "100.0 %") {
 		t.Errorf("%v in\n%s", err, text.String())
 	}
 }
@@ -199,7 +208,8 @@ func TestDecodeErrors(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := Decode(ctx, []string{filepath.Join(f.Dir, f.Path)}, DecodeOptions{}); !errors.Is(err, context.Canceled) {
+	_, err := Decode(ctx, []string{filepath.Join(f.Dir, f.Path)}, DecodeOptions{})
+	if !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
 }
@@ -225,8 +235,10 @@ func chips(t *testing.T) (dir string, f corpus.File) {
 
 func TestLoadReports(t *testing.T) {
 	dir, _ := chips(t)
-	spec := loader.Spec{Source: dir, BatchSize: 2, Shuffle: true, Fields: []loader.Field{{Name: "image", DType: "float32"}},
-		Sampler: loader.Sampler{Kind: loader.RandomWindow, Height: 30, Width: 40}}
+	spec := loader.Spec{
+		Source: dir, BatchSize: 2, Shuffle: true, Fields: []loader.Field{{Name: "image", DType: "float32"}},
+		Sampler: loader.Sampler{Kind: loader.RandomWindow, Height: 30, Width: 40},
+	}
 	r, err := Load(t.Context(), LoadOptions{Spec: spec, Rounds: 3, Time: 20 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
@@ -248,7 +260,10 @@ func TestLoadReports(t *testing.T) {
 }
 
 func TestLoadErrors(t *testing.T) {
-	if _, err := Load(t.Context(), LoadOptions{Spec: loader.Spec{Source: filepath.Join(t.TempDir(), "none"), BatchSize: 1}}); fault.KindOf(err) != fault.NotFound {
+	_, err := Load(t.Context(), LoadOptions{
+		Spec: loader.Spec{Source: filepath.Join(t.TempDir(), "none"), BatchSize: 1},
+	})
+	if fault.KindOf(err) != fault.NotFound {
 		t.Errorf("no dataset: %v", err)
 	}
 	if _, err := Load(t.Context(), LoadOptions{Rounds: -1}); err == nil {
@@ -259,15 +274,19 @@ func TestLoadErrors(t *testing.T) {
 func TestNormalization(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{
-		"lists":  `{"mean": [10, 20, 30], "std": [2, 0, 5]}`,
-		"report": `{"fields": {"image": {"bands": [{"count": 9, "mean": 10, "std": 2}, {"count": 9, "mean": 20, "std": 0}, {"count": 9, "mean": 30, "std": 5, "max": 7}]}}}`,
+		"lists": `{"mean": [10, 20, 30], "std": [2, 0, 5]}`,
+		"report": `{"fields": {"image": {"bands": [
+			{"count": 9, "mean": 10, "std": 2},
+			{"count": 9, "mean": 20, "std": 0},
+			{"count": 9, "mean": 30, "std": 5, "max": 7}]}}}`,
 	} {
 		p := filepath.Join(dir, name)
 		if err := os.WriteFile(p, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		n, err := Normalization(p, "image", "mean_std", []int{2, 1})
-		if err != nil || len(n.Scale) != 2 || n.Scale[0] != 0.2 || n.Offset[0] != -6 || n.Scale[1] != 1 || n.Offset[1] != -20 {
+		if err != nil || len(n.Scale) != 2 || n.Scale[0] != 0.2 || n.Offset[0] != -6 || n.Scale[1] != 1 ||
+			n.Offset[1] != -20 {
 			t.Errorf("%s: %+v, %v", name, n, err)
 		}
 		if n, err := Normalization(p, "image", "mean_std", nil); err != nil || len(n.Scale) != 3 {
@@ -277,7 +296,8 @@ func TestNormalization(t *testing.T) {
 			t.Errorf("%s band 3: %v", name, err)
 		}
 	}
-	if _, err := Normalization(filepath.Join(dir, "report"), "mask", "mean_std", nil); fault.KindOf(err) != fault.NotFound {
+	_, err := Normalization(filepath.Join(dir, "report"), "mask", "mean_std", nil)
+	if fault.KindOf(err) != fault.NotFound {
 		t.Errorf("field: %v", err)
 	}
 	for _, text := range []string{"", "[]", `{"mean": [1]}`, `{"mean": [1], "std": [1, 2]}`} {
@@ -302,7 +322,10 @@ func script(t *testing.T, text string) string {
 }
 
 func TestStreamReadsTheConsumer(t *testing.T) {
-	o := StreamOptions{Spec: loader.Spec{Source: "chips", BatchSize: 2}, Engine: "chaski", Rounds: 2, Time: time.Millisecond}
+	o := StreamOptions{
+		Spec:   loader.Spec{Source: "chips", BatchSize: 2},
+		Engine: "chaski", Rounds: 2, Time: time.Millisecond,
+	}
 	o.Python = script(t, `echo '{"python": "3.12.1", "package": "0.1.0", "total": 3, "first": 0.25}'
 echo '{"samples": 100, "bytes": 4000000, "seconds": 2, "wait_p50": 0.001, "wait_p99": 0.002, "wait_max": 0.003}'
 echo '{"samples": 300, "bytes": 8000000, "seconds": 2, "wait_p50": 0.003, "wait_p99": 0.004, "wait_max": 0.005}'
@@ -319,7 +342,8 @@ echo '{"stages": [{"stage": "read", "seconds": 3, "share": 1, "ms_per_sample": 1
 	if f := r.Figure("tensors"); f.Min != 2 || f.Max != 4 {
 		t.Errorf("%+v", f)
 	}
-	if first, p99 := r.Figure("first batch"), r.Figure("wait p99"); first.Median != 250 || p99.Median != 3 || p99.Unit != "ms" {
+	first, p99 := r.Figure("first batch"), r.Figure("wait p99")
+	if first.Median != 250 || p99.Median != 3 || p99.Unit != "ms" {
 		t.Errorf("%+v %+v", first, p99)
 	}
 	if len(r.Stages) != 1 || r.Stages[0].Seconds != 3 || r.Send == nil || r.Send.Seconds != 0.25 {
@@ -334,7 +358,9 @@ echo '{"samples": 300, "bytes": 8000000, "seconds": 2}'
 		t.Errorf("an engine that was killed: %v", err)
 	}
 	for text, want := range map[string]string{
-		"echo 'Traceback' >&2; echo 'boom: corrupt' >&2; exit 1": "boom", "echo nonsense": "output", "true": "0 of 2 rounds",
+		"echo 'Traceback' >&2; echo 'boom: corrupt' >&2; exit 1": "boom",
+		"echo nonsense": "output",
+		"true":          "0 of 2 rounds",
 	} {
 		o.Python = script(t, text)
 		if _, err := Stream(t.Context(), o); err == nil || !strings.Contains(err.Error(), want) {
@@ -358,7 +384,8 @@ func TestStreamIntoPython(t *testing.T) {
 	for _, torch := range []bool{false, true} {
 		r, err := Stream(t.Context(), StreamOptions{
 			Spec:   loader.Spec{Source: dir, BatchSize: 2, Fields: []loader.Field{{Name: "image", DType: "float32"}}},
-			Engine: engine, Python: python, Path: filepath.Join(corpus.Root(t), "python", "src"), Torch: torch, Rounds: 2, Time: 50 * time.Millisecond,
+			Engine: engine, Python: python, Path: filepath.Join(corpus.Root(t), "python", "src"),
+			Torch: torch, Rounds: 2, Time: 50 * time.Millisecond,
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -386,7 +413,8 @@ func TestTouchesTheWholeAsset(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := chunksOf(a.Index, loader.Field{}, loader.Sampler{Kind: loader.WholeChip}); got != float64(len(a.Index.Ranges)) {
+		got := chunksOf(a.Index, loader.Field{}, loader.Sampler{Kind: loader.WholeChip})
+		if got != float64(len(a.Index.Ranges)) {
 			t.Errorf("%s: %g of %d chunks", f.Path, got, len(a.Index.Ranges))
 		}
 	}

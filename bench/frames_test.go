@@ -60,7 +60,10 @@ func frameFolder(t *testing.T) string {
 func TestFrames(t *testing.T) {
 	dir := frameFolder(t)
 	var rounds []int
-	r, err := Frames(t.Context(), dir, FramesOptions{Rounds: 3, Time: time.Millisecond, Progress: func(done, _ int) { rounds = append(rounds, done) }})
+	r, err := Frames(t.Context(), dir, FramesOptions{
+		Rounds: 3, Time: time.Millisecond,
+		Progress: func(done, _ int) { rounds = append(rounds, done) },
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,7 +84,8 @@ func TestFrames(t *testing.T) {
 		t.Errorf("%+v", s)
 	}
 	var b bytes.Buffer
-	if err := r.WriteText(&b); err != nil || strings.Contains(b.String(), "original") || strings.Count(b.String(), "\n") != 4+1+3 {
+	err = r.WriteText(&b)
+	if err != nil || strings.Contains(b.String(), "original") || strings.Count(b.String(), "\n") != 4+1+3 {
 		t.Errorf("%v\n%s", err, b.String())
 	}
 	if _, err := json.Marshal(r); err != nil {
@@ -100,10 +104,11 @@ func TestFramesThatAreWrong(t *testing.T) {
 	} {
 		dir := frameFolder(t)
 		p := filepath.Join(dir, c.file)
-		if err := errors.Join(os.MkdirAll(filepath.Dir(p), 0o700), os.WriteFile(p, []byte(c.content), 0o600)); err != nil {
+		err := errors.Join(os.MkdirAll(filepath.Dir(p), 0o700), os.WriteFile(p, []byte(c.content), 0o600))
+		if err != nil {
 			t.Fatal(err)
 		}
-		_, err := Frames(t.Context(), dir, FramesOptions{Rounds: 1, Time: 1})
+		_, err = Frames(t.Context(), dir, FramesOptions{Rounds: 1, Time: 1})
 		if !errors.Is(err, c.kind) || !strings.Contains(err.Error(), strings.TrimSuffix(p, filepath.Ext(p))) {
 			t.Errorf("%s: %v", c.name, err)
 		}
@@ -168,7 +173,8 @@ func TestFramesBesideTheOriginal(t *testing.T) {
 		t.Errorf("%+v, mean %g of %g", b, r.Mean, a.Relative.Median)
 	}
 	var text bytes.Buffer
-	if err := r.WriteText(&text); err != nil || !strings.Contains(text.String(), "b: the original refuses it: not mine") {
+	err = r.WriteText(&text)
+	if err != nil || !strings.Contains(text.String(), "b: the original refuses it: not mine") {
 		t.Errorf("%v\n%s", err, text.String())
 	}
 	o.Python = script(t, answers(`{"sha256":"00"}`))
@@ -176,7 +182,9 @@ func TestFramesBesideTheOriginal(t *testing.T) {
 		t.Errorf("other bytes: %v", err)
 	}
 	for body, want := range map[string]string{
-		"echo 'ModuleNotFoundError: openzl' >&2; exit 1": "openzl", "echo nonsense; cat >/dev/null": "invalid", "echo '{}'": "EOF",
+		"echo 'ModuleNotFoundError: openzl' >&2; exit 1":             "openzl",
+		"echo nonsense; cat >/dev/null":                              "invalid",
+		"echo '{}'":                                                  "EOF",
 		`echo '{}'; while read -r l; do echo '{"refused":""}'; done`: "other bytes",
 	} {
 		o.Python = script(t, body)

@@ -122,7 +122,8 @@ func TestBlobGivesBackTheIndex(t *testing.T) {
 
 // sameIndex compares all fields; nodata by its bits.
 func sameIndex(a, b *Index) bool {
-	if (a.NoData == nil) != (b.NoData == nil) || a.NoData != nil && math.Float64bits(*a.NoData) != math.Float64bits(*b.NoData) {
+	if (a.NoData == nil) != (b.NoData == nil) ||
+		a.NoData != nil && math.Float64bits(*a.NoData) != math.Float64bits(*b.NoData) {
 		return false
 	}
 	ca, cb := *a, *b
@@ -162,13 +163,15 @@ func TestBlobRefusesOtherForms(t *testing.T) {
 		}
 	}
 	for name, edit := range map[string]func(m *Index){
-		"of another height":        func(m *Index) { m.Height--; m.Ranges = m.Ranges[:m.Down()] },
-		"of another width":         func(m *Index) { m.Width++ },
-		"of two bands":             func(m *Index) { m.Bands, m.Ranges = 2, append(m.Ranges, m.Ranges...) },
-		"of uint16":                func(m *Index) { m.DType = Uint16 },
-		"with nodata":              func(m *Index) { m.NoData = new(float64) },
-		"of predicted bits":        func(m *Index) { m.Bits, m.Predictor = true, Horizontal },
-		"with a chunk that is big": func(m *Index) { m.ChunkH, m.ChunkW, m.CutEdge, m.Ranges = 1<<15, 1<<16, false, m.Ranges[:1] },
+		"of another height": func(m *Index) { m.Height--; m.Ranges = m.Ranges[:m.Down()] },
+		"of another width":  func(m *Index) { m.Width++ },
+		"of two bands":      func(m *Index) { m.Bands, m.Ranges = 2, append(m.Ranges, m.Ranges...) },
+		"of uint16":         func(m *Index) { m.DType = Uint16 },
+		"with nodata":       func(m *Index) { m.NoData = new(float64) },
+		"of predicted bits": func(m *Index) { m.Bits, m.Predictor = true, Horizontal },
+		"with a chunk that is big": func(m *Index) {
+			m.ChunkH, m.ChunkW, m.CutEdge, m.Ranges = 1<<15, 1<<16, false, m.Ranges[:1]
+		},
 	} {
 		x := tog(3, 4, 5, 64)
 		x.Mask = maskOf(x, 100, false)

@@ -14,7 +14,10 @@ type noArray struct{}
 func (noArray) Open() BlockReader                                 { return noArray{} }
 func (noArray) ReadBox(context.Context, []byte, int64, Box) error { return nil }
 func blocksIndex() Index {
-	return Index{Bands: 3, Height: 50, Width: 40, ChunkB: 1, ChunkH: 16, ChunkW: 16, DType: Uint8, Predictor: NoPredictor, CutEdge: true, CutRight: true, Blocks: &Blocks{Array: noArray{}}}
+	return Index{
+		Bands: 3, Height: 50, Width: 40, ChunkB: 1, ChunkH: 16, ChunkW: 16, DType: Uint8,
+		Predictor: NoPredictor, CutEdge: true, CutRight: true, Blocks: &Blocks{Array: noArray{}},
+	}
 }
 
 // TestBlocksNeedNoRanges: an index that is read in blocks is sound without ranges, and has no place for them or
@@ -33,7 +36,10 @@ func TestBlocksNeedNoRanges(t *testing.T) {
 		t.Errorf("with ranges: %v", err)
 	}
 	with = x
-	with.Mask = &Index{Bands: 1, Height: 50, Width: 40, ChunkB: 1, ChunkH: 50, ChunkW: 40, DType: Uint8, Predictor: NoPredictor, Ranges: make([]Range, 1)}
+	with.Mask = &Index{
+		Bands: 1, Height: 50, Width: 40, ChunkB: 1, ChunkH: 50, ChunkW: 40,
+		DType: Uint8, Predictor: NoPredictor, Ranges: make([]Range, 1),
+	}
 	if err := with.Validate(-1, 1<<20); fault.KindOf(err) != fault.Corrupt {
 		t.Errorf("with a mask: %v", err)
 	}

@@ -111,21 +111,47 @@ func TestSparseChunkIsNoData(t *testing.T) {
 		bits   *uint64
 		want   any // one sample
 	}{
-		{Uint16, nil, nil, uint16(0)}, {Uint16, f(77), nil, uint16(77)}, {Uint8, f(255), nil, uint8(255)},
-		{Int8, f(-1), nil, int8(-1)}, {Int16, f(-9999), nil, int16(-9999)}, {Int64, f(-5), nil, int64(-5)},
-		{Int64, f(1e18), &bits, int64(math.MaxInt64 - 1)}, {Uint64, f(1 << 63), nil, uint64(1 << 63)},
-		{Float32, f(-9999), nil, float32(-9999)}, {Float64, f(0.1), nil, 0.1}, {Float16, f(1), nil, uint16(0x3c00)},
-		{BFloat16, f(1), nil, uint16(0x3f80)}, {Complex64, f(2), nil, []float32{2, 0}}, {Complex128, f(2), nil, []float64{2, 0}},
-		{ComplexInt16, f(-3), nil, []int16{-3, 0}}, {ComplexInt32, f(-3), nil, []int32{-3, 0}}, {ComplexFloat16, f(1), nil, []uint16{0x3c00, 0}},
+		{Uint16, nil, nil, uint16(0)},
+		{Uint16, f(77), nil, uint16(77)},
+		{Uint8, f(255), nil, uint8(255)},
+		{Int8, f(-1), nil, int8(-1)},
+		{Int16, f(-9999), nil, int16(-9999)},
+		{Int64, f(-5), nil, int64(-5)},
+		{Int64, f(1e18), &bits, int64(math.MaxInt64 - 1)},
+		{Uint64, f(1 << 63), nil, uint64(1 << 63)},
+		{Float32, f(-9999), nil, float32(-9999)},
+		{Float64, f(0.1), nil, 0.1},
+		{Float16, f(1), nil, uint16(0x3c00)},
+		{BFloat16, f(1), nil, uint16(0x3f80)},
+		{Complex64, f(2), nil, []float32{2, 0}},
+		{Complex128, f(2), nil, []float64{2, 0}},
+		{ComplexInt16, f(-3), nil, []int16{-3, 0}},
+		{ComplexInt32, f(-3), nil, []int32{-3, 0}},
+		{ComplexFloat16, f(1), nil, []uint16{0x3c00, 0}},
 		// Numbers that the type has not, as GDAL 3.12.2 fills them in.
-		{Uint8, f(-9999), nil, uint8(0)}, {Uint8, f(300), nil, uint8(255)}, {Uint8, f(1.5), nil, uint8(2)}, {Uint8, f(2.5), nil, uint8(3)},
-		{Uint8, f(math.NaN()), nil, uint8(0)}, {Uint8, f(math.Inf(1)), nil, uint8(255)}, {Int8, f(-1.5), nil, int8(-2)},
-		{Int8, f(-9999), nil, int8(-128)}, {Int16, f(1e10), nil, int16(32767)}, {Int16, f(-1e300), nil, int16(-32768)},
-		{Uint16, f(-1), nil, uint16(0)}, {Uint16, f(1e5), nil, uint16(65535)}, {Uint32, f(1e10), nil, uint32(math.MaxUint32)},
-		{Int32, f(math.Inf(-1)), nil, int32(math.MinInt32)}, {Int32, f(2.5), nil, int32(3)}, {Float32, f(1e300), nil, float32(math.Inf(1))},
-		{Float16, f(1e5), nil, uint16(0x7c00)}, {ComplexInt16, f(1.5), nil, []int16{2, 0}}, {ComplexInt16, f(1e10), nil, []int16{32767, 0}},
-		{Uint64, f(1e300), nil, uint64(math.MaxUint64)}, {Int64, f(-1e300), nil, int64(math.MinInt64)},
-		{Float64, f(math.NaN()), nil, uint64(0x7ff8 << 48)}, {Float32, f(math.NaN()), nil, uint32(0x7fc0 << 16)},
+		{Uint8, f(-9999), nil, uint8(0)},
+		{Uint8, f(300), nil, uint8(255)},
+		{Uint8, f(1.5), nil, uint8(2)},
+		{Uint8, f(2.5), nil, uint8(3)},
+		{Uint8, f(math.NaN()), nil, uint8(0)},
+		{Uint8, f(math.Inf(1)), nil, uint8(255)},
+		{Int8, f(-1.5), nil, int8(-2)},
+		{Int8, f(-9999), nil, int8(-128)},
+		{Int16, f(1e10), nil, int16(32767)},
+		{Int16, f(-1e300), nil, int16(-32768)},
+		{Uint16, f(-1), nil, uint16(0)},
+		{Uint16, f(1e5), nil, uint16(65535)},
+		{Uint32, f(1e10), nil, uint32(math.MaxUint32)},
+		{Int32, f(math.Inf(-1)), nil, int32(math.MinInt32)},
+		{Int32, f(2.5), nil, int32(3)},
+		{Float32, f(1e300), nil, float32(math.Inf(1))},
+		{Float16, f(1e5), nil, uint16(0x7c00)},
+		{ComplexInt16, f(1.5), nil, []int16{2, 0}},
+		{ComplexInt16, f(1e10), nil, []int16{32767, 0}},
+		{Uint64, f(1e300), nil, uint64(math.MaxUint64)},
+		{Int64, f(-1e300), nil, int64(math.MinInt64)},
+		{Float64, f(math.NaN()), nil, uint64(0x7ff8 << 48)},
+		{Float32, f(math.NaN()), nil, uint32(0x7fc0 << 16)},
 	} {
 		x := &Index{Bands: 1, Height: 2, Width: 2, ChunkB: 1, ChunkH: 2, ChunkW: 2, DType: c.d, Predictor: NoPredictor,
 			BigEndian: true, NoData: c.nodata, NoDataBits: c.bits, Ranges: make([]Range, 1)}
@@ -145,7 +171,10 @@ func TestSparseChunkIsNoData(t *testing.T) {
 
 func TestEveryChunkCoversItsBox(t *testing.T) {
 	for _, cut := range []bool{false, true} {
-		x := &Index{Bands: 5, Height: 37, Width: 50, ChunkB: 1, ChunkH: 16, ChunkW: 24, CutEdge: cut, CutRight: cut, DType: Uint8}
+		x := &Index{
+			Bands: 5, Height: 37, Width: 50, ChunkB: 1, ChunkH: 16,
+			ChunkW: 24, CutEdge: cut, CutRight: cut, DType: Uint8,
+		}
 		seen := map[[3]int]int{}
 		for i := range x.Across() * x.Down() * x.Groups() {
 			box := x.Box(i)
@@ -189,7 +218,8 @@ func TestDecodeNamesWhatItCannotRead(t *testing.T) {
 	}
 	// Some writers cut off the rows of a tile behind the image.
 	src := bytes.Repeat([]byte{7}, inImage)
-	if err := NewDecoder(nil).Decode(dst, src, x, 0); err != nil || !bytes.Equal(dst[:inImage], src) || bytes.Contains(dst[inImage:], []byte{7}) {
+	err = NewDecoder(nil).Decode(dst, src, x, 0)
+	if err != nil || !bytes.Equal(dst[:inImage], src) || bytes.Contains(dst[inImage:], []byte{7}) {
 		t.Errorf("a tile cut off below the image: %v", err)
 	}
 }
@@ -228,7 +258,10 @@ func TestDecodeBits(t *testing.T) {
 	d := NewDecoder(nil)
 	for w := 1; w <= 40; w++ {
 		h := 1 + r.IntN(5)
-		x := &Index{Bands: 1, Height: h, Width: w, ChunkB: 1, ChunkH: h, ChunkW: w, DType: Uint8, Predictor: NoPredictor, Bits: true}
+		x := &Index{
+			Bands: 1, Height: h, Width: w, ChunkB: 1, ChunkH: h,
+			ChunkW: w, DType: Uint8, Predictor: NoPredictor, Bits: true,
+		}
 		packed := (w + 7) / 8
 		src := make([]byte, h*packed)
 		for i := range src {

@@ -18,21 +18,24 @@ func TestValidate(t *testing.T) {
 		kind fault.Kind
 		edit func(x *Index)
 	}{
-		"dtype":               {fault.Corrupt, func(x *Index) { x.DType = numDTypes }},
-		"codec":               {fault.Corrupt, func(x *Index) { x.Codec = numCodecs }},
-		"no predictor":        {fault.Corrupt, func(x *Index) { x.Predictor = 0 }},
-		"predictor":           {fault.Corrupt, func(x *Index) { x.Predictor = 4 }},
-		"axis order":          {fault.Corrupt, func(x *Index) { x.Inner = 2 }},
-		"no bands":            {fault.Corrupt, func(x *Index) { x.Bands = 0 }},
-		"bands":               {fault.Corrupt, func(x *Index) { x.Bands = MaxBands + 1 }},
-		"height":              {fault.Corrupt, func(x *Index) { x.Height = MaxSide + 1 }},
-		"width":               {fault.Corrupt, func(x *Index) { x.Width = -1 }},
-		"chunk height":        {fault.Corrupt, func(x *Index) { x.ChunkH = 0 }},
-		"chunk bands":         {fault.Corrupt, func(x *Index) { x.ChunkB = 2 }},
-		"large chunk":         {fault.Limit, func(x *Index) { x.ChunkH, x.ChunkW = MaxSide, MaxSide }},
-		"a range less":        {fault.Corrupt, func(x *Index) { x.Ranges = x.Ranges[1:] }},
-		"a range more":        {fault.Corrupt, func(x *Index) { x.Ranges = append(x.Ranges, Range{1, 1}) }},
-		"huge grid":           {fault.Corrupt, func(x *Index) { x.Height, x.Width, x.ChunkH, x.ChunkW = MaxSide, MaxSide, 1, 1 }},
+		"dtype":        {fault.Corrupt, func(x *Index) { x.DType = numDTypes }},
+		"codec":        {fault.Corrupt, func(x *Index) { x.Codec = numCodecs }},
+		"no predictor": {fault.Corrupt, func(x *Index) { x.Predictor = 0 }},
+		"predictor":    {fault.Corrupt, func(x *Index) { x.Predictor = 4 }},
+		"axis order":   {fault.Corrupt, func(x *Index) { x.Inner = 2 }},
+		"no bands":     {fault.Corrupt, func(x *Index) { x.Bands = 0 }},
+		"bands":        {fault.Corrupt, func(x *Index) { x.Bands = MaxBands + 1 }},
+		"height":       {fault.Corrupt, func(x *Index) { x.Height = MaxSide + 1 }},
+		"width":        {fault.Corrupt, func(x *Index) { x.Width = -1 }},
+		"chunk height": {fault.Corrupt, func(x *Index) { x.ChunkH = 0 }},
+		"chunk bands":  {fault.Corrupt, func(x *Index) { x.ChunkB = 2 }},
+		"large chunk":  {fault.Limit, func(x *Index) { x.ChunkH, x.ChunkW = MaxSide, MaxSide }},
+		"a range less": {fault.Corrupt, func(x *Index) { x.Ranges = x.Ranges[1:] }},
+		"a range more": {fault.Corrupt, func(x *Index) { x.Ranges = append(x.Ranges, Range{1, 1}) }},
+		"huge grid": {
+			fault.Corrupt,
+			func(x *Index) { x.Height, x.Width, x.ChunkH, x.ChunkW = MaxSide, MaxSide, 1, 1 },
+		},
 		"negative offset":     {fault.Corrupt, func(x *Index) { x.Ranges[7].Off = -1 }},
 		"negative length":     {fault.Corrupt, func(x *Index) { x.Ranges[7].Len = -1 }},
 		"overflow":            {fault.Corrupt, func(x *Index) { x.Ranges[7] = Range{math.MaxInt64, math.MaxInt64} }},
@@ -58,7 +61,8 @@ func TestDTypeNames(t *testing.T) {
 			t.Errorf("%v: %s %v", d, b, err)
 		}
 	}
-	if _, err := ParseDType("invalid"); err == nil || Invalid.Size() != 0 || Invalid.Components() != 0 || Invalid.String() != "invalid" {
+	_, err := ParseDType("invalid")
+	if err == nil || Invalid.Size() != 0 || Invalid.Components() != 0 || Invalid.String() != "invalid" {
 		t.Error("invalid is a type")
 	}
 }

@@ -46,7 +46,8 @@ func checkPlan(t *testing.T, x *Index, p *RunPlan, box Box, bands []int, maxGap,
 		}
 		if k > 0 {
 			before := p.Runs[k-1]
-			if r.Off-before.Off-before.Len <= maxGap && max(before.Off+before.Len, x.Place(r.Chunks[0]).Off+x.Place(r.Chunks[0]).Len)-before.Off <= maxRun {
+			if r.Off-before.Off-before.Len <= maxGap &&
+				max(before.Off+before.Len, x.Place(r.Chunks[0]).Off+x.Place(r.Chunks[0]).Len)-before.Off <= maxRun {
 				t.Errorf("runs %d and %d could be one", k-1, k)
 			}
 		}
@@ -65,7 +66,10 @@ func TestPlanReadsWhatTheWindowTouches(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			for n := range 300 {
 				y0, x0, b0 := rnd.IntN(x.Height+1), rnd.IntN(x.Width+1), rnd.IntN(x.Bands+1)
-				box := Box{b0, b0 + rnd.IntN(x.Bands-b0+1), y0, y0 + rnd.IntN(x.Height-y0+1), x0, x0 + rnd.IntN(x.Width-x0+1)}
+				box := Box{
+					b0, b0 + rnd.IntN(x.Bands-b0+1), y0,
+					y0 + rnd.IntN(x.Height-y0+1), x0, x0 + rnd.IntN(x.Width-x0+1),
+				}
 				var bands []int
 				if n%2 == 1 {
 					bands = make([]int, rnd.IntN(4))
@@ -107,7 +111,8 @@ func TestPlanNoAlloc(t *testing.T) {
 	bands := []int{2, 0, 2}
 	for _, x := range []*Index{sorted, shuffled} {
 		box := Box{0, 3, 10, 200, 10, 200}
-		if n := testing.AllocsPerRun(50, func() { p.Reset(x, box, nil, 8, 1<<20); p.Reset(x, box, bands, 8, 1<<20) }); n != 0 {
+		n := testing.AllocsPerRun(50, func() { p.Reset(x, box, nil, 8, 1<<20); p.Reset(x, box, bands, 8, 1<<20) })
+		if n != 0 {
 			t.Errorf("%v allocations", n)
 		}
 	}

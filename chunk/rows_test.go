@@ -44,8 +44,11 @@ func layouts() []*Index {
 					if p == FloatingPoint && d == Uint8 {
 						continue
 					}
-					x := &Index{Bands: form.bands, Height: 4, Width: 5, ChunkB: form.bands, ChunkH: 4, ChunkW: 5, DType: d,
-						Predictor: p, BigEndian: bigEndian, Inner: form.inner, Ranges: make([]Range, 1)}
+					x := &Index{
+						Bands: form.bands, Height: 4, Width: 5, ChunkB: form.bands,
+						ChunkH: 4, ChunkW: 5, DType: d, Predictor: p,
+						BigEndian: bigEndian, Inner: form.inner, Ranges: make([]Range, 1),
+					}
 					x.Ranges[0].Len = int64(x.StoredBytes(0))
 					all = append(all, x)
 				}
@@ -70,13 +73,16 @@ func TestDecodeRowsAreThoseOfDecode(t *testing.T) {
 			t.Fatal(err)
 		}
 		for codec, open := range map[Codec]func() Decompressor{
-			Raw: nil, Zstd: func() Decompressor { return early{&asked} }, LZW: func() Decompressor { return whole{early{&asked}} },
+			Raw:  nil,
+			Zstd: func() Decompressor { return early{&asked} },
+			LZW:  func() Decompressor { return whole{early{&asked}} },
 		} {
 			y := *x
 			y.Codec = codec
 			d := NewDecoder(Codecs{codec: open})
 			for rows := range x.Height + 1 {
-				what := fmt.Sprintf("%v %v of %d bands, predictor %d, order %d, big-endian %v, %d rows", codec, x.DType, x.Bands, x.Predictor, x.Inner, x.BigEndian, rows)
+				what := fmt.Sprintf("%v %v of %d bands, predictor %d, order %d, big-endian %v, %d rows",
+					codec, x.DType, x.Bands, x.Predictor, x.Inner, x.BigEndian, rows)
 				dst, asks := bytes.Repeat([]byte{0xaa}, n), len(asked)
 				if err := d.DecodeRows(dst, src, &y, 0, rows); err != nil {
 					t.Fatalf("%s: %v", what, err)
@@ -105,9 +111,13 @@ func TestDecodeRowsAreThoseOfDecode(t *testing.T) {
 
 func TestDecodeRowsOfASparseChunk(t *testing.T) {
 	v := 77.0
-	x := &Index{Bands: 1, Height: 4, Width: 5, ChunkB: 1, ChunkH: 4, ChunkW: 5, DType: Uint8, Predictor: Horizontal, NoData: &v, Ranges: make([]Range, 1)}
+	x := &Index{
+		Bands: 1, Height: 4, Width: 5, ChunkB: 1, ChunkH: 4, ChunkW: 5,
+		DType: Uint8, Predictor: Horizontal, NoData: &v, Ranges: make([]Range, 1),
+	}
 	dst := make([]byte, 20)
-	if err := NewDecoder(nil).DecodeRows(dst, nil, x, 0, 3); err != nil || !bytes.Equal(dst[:15], bytes.Repeat([]byte{77}, 15)) {
+	err := NewDecoder(nil).DecodeRows(dst, nil, x, 0, 3)
+	if err != nil || !bytes.Equal(dst[:15], bytes.Repeat([]byte{77}, 15)) {
 		t.Errorf("%v %v", dst, err)
 	}
 }
@@ -116,7 +126,8 @@ func TestDecodeRowsRefuses(t *testing.T) {
 	x := tog(1, 1, 1, 16)
 	dst := make([]byte, x.StoredBytes(0))
 	x.Codec, x.Predictor = Raw, NoPredictor
-	if err := NewDecoder(nil).DecodeRows(dst, dst[:len(dst)/x.ChunkH-1], x, 0, 1); fault.KindOf(err) != fault.Corrupt || err.Error()[:8] != "chunk 0:" {
+	err := NewDecoder(nil).DecodeRows(dst, dst[:len(dst)/x.ChunkH-1], x, 0, 1)
+	if fault.KindOf(err) != fault.Corrupt || err.Error()[:8] != "chunk 0:" {
 		t.Errorf("a raw chunk that is cut: %v", err)
 	}
 	for name, f := range map[string]func(d *Decoder) error{
@@ -140,7 +151,8 @@ func TestDecodeRowsNoAlloc(t *testing.T) {
 	for _, p := range []Predictor{NoPredictor, Horizontal, FloatingPoint} {
 		x := tog(1, 1, 1, 64)
 		x.Predictor = p
-		src, dst, d := make([]byte, x.StoredBytes(0)), make([]byte, x.StoredBytes(0)), NewDecoder(Codecs{Zstd: func() Decompressor { return early{&asked} }})
+		src, dst := make([]byte, x.StoredBytes(0)), make([]byte, x.StoredBytes(0))
+		d := NewDecoder(Codecs{Zstd: func() Decompressor { return early{&asked} }})
 		if n := testing.AllocsPerRun(20, func() { asked = asked[:0]; _ = d.DecodeRows(dst, src, x, 0, 16) }); n != 0 {
 			t.Errorf("predictor %d: %v allocations", p, n)
 		}

@@ -30,7 +30,8 @@ func TestDecodeOverwritesNoMoreThanSpare(t *testing.T) {
 	d := chunk.NewDecoder(tiff.Codecs())
 	for _, rows := range []int{side, side / 2, 1} {
 		buf := bytes.Repeat([]byte{0xa5}, 1<<20)
-		if err := d.DecodeRows(buf[:len(want)], src, x, 0, rows); err != nil || !bytes.Equal(buf[:rows*side], want[:rows*side]) {
+		err := d.DecodeRows(buf[:len(want)], src, x, 0, rows)
+		if err != nil || !bytes.Equal(buf[:rows*side], want[:rows*side]) {
 			t.Fatal(err)
 		}
 		if rest := buf[len(want)+chunk.Spare:]; bytes.Count(rest, []byte{0xa5}) != len(rest) {

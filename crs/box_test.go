@@ -111,7 +111,8 @@ func TestBadBoxes(t *testing.T) {
 		}
 	}
 	// Corners in the other order, as tacoreader takes them.
-	if b, err := NewBox([4]float64{30, 40, -30, -40}, 0); err != nil || b.West != -30 || b.South != -40 || b.East != 30 || b.North != 40 {
+	b, err := NewBox([4]float64{30, 40, -30, -40}, 0)
+	if err != nil || b.West != -30 || b.South != -40 || b.East != 30 || b.North != 40 {
 		t.Error(b, err)
 	}
 }
@@ -134,8 +135,9 @@ func TestNotComparable(t *testing.T) {
 	}
 }
 
-// TestPolesOfShiftedDatums: a box that has a pole meets the points of vectors.json that lie in it, on maps that draw the pole as a
-// line, also where the datum is shifted. vectors.json has PROJ's points, with longitude and latitude on the CRS's own datum.
+// TestPolesOfShiftedDatums: a box that has a pole meets the points of vectors.json that lie in it,
+// on maps that draw the pole as a line, also where the datum is shifted. vectors.json has PROJ's
+// points, with longitude and latitude on the CRS's own datum.
 func TestPolesOfShiftedDatums(t *testing.T) {
 	b, err := os.ReadFile("testdata/vectors.json")
 	var points [][5]float64
@@ -153,7 +155,8 @@ func TestPolesOfShiftedDatums(t *testing.T) {
 			continue
 		}
 		for name, sides := range map[string][4]float64{
-			"the world": {-180, -90, 180, 90}, "half of it": {math.Remainder(lon-89, 360), -90, math.Remainder(lon+89, 360), 90},
+			"the world":  {-180, -90, 180, 90},
+			"half of it": {math.Remainder(lon-89, 360), -90, math.Remainder(lon+89, 360), 90},
 		} {
 			box, err := NewBox(sides, 0)
 			if err != nil {

@@ -16,7 +16,8 @@ import (
 //	lon_0, lonc, lat_0, lat_1, lat_2, lat_ts, k_0, x_0, y_0, alpha, gamma   as PROJ has them (0; k_0 is 1)
 //	unit    metres of a unit (1)
 //	axis    wsu: x and y count to the west and south
-//	wgs     the way to WGS 84, of CRSs of longitude and latitude: up to 7 parameters of EPSG method 9606, or ? for unknown
+//	wgs     the way to WGS 84, of CRSs of longitude and latitude: up to 7 parameters of
+//	        EPSG method 9606, or ? for unknown
 //	datum   EPSG code of the datum, and names of it and of the CRS, as words writes them
 //
 // systems.py makes it.
@@ -138,8 +139,9 @@ func (q *parameters) radians(name string) float64 { return q.number(name, 0) * m
 func (q *parameters) crs(line string) *CRS {
 	l := newEllipsoid(q.a, q.rf)
 	c := &CRS{
-		code: q.code, line: line, l: l, lon0: q.number("lon_0", 0) + q.number("pm", 0), x0: q.number("x_0", 0), y0: q.number("y_0", 0),
-		unit: q.number("unit", 1), sign: 1, reach: 180, south: -90, north: 90,
+		code: q.code, line: line, l: l, lon0: q.number("lon_0", 0) + q.number("pm", 0),
+		x0: q.number("x_0", 0), y0: q.number("y_0", 0), unit: q.number("unit", 1),
+		sign: 1, reach: 180, south: -90, north: 90,
 	}
 	if q.text["axis"] == "wsu" {
 		c.sign = -1

@@ -13,7 +13,13 @@ import (
 )
 
 func TestWriteBarsDrawsEveryBarInProportion(t *testing.T) {
-	panel := BarPanel{Name: "p", Bars: []Bar{{Name: "a", Value: 100, Low: 100, High: 100, Marked: true}, {Name: "b", Value: 50, Low: 50, High: 50, Marked: true}}}
+	panel := BarPanel{
+		Name: "p",
+		Bars: []Bar{
+			{Name: "a", Value: 100, Low: 100, High: 100, Marked: true},
+			{Name: "b", Value: 50, Low: 50, High: 50, Marked: true},
+		},
+	}
 	var b bytes.Buffer
 	if err := WriteBars(&b, "title", "note", []BarPanel{panel}, PNG); err != nil {
 		t.Fatal(err)
@@ -45,7 +51,10 @@ func TestWriteBarsDrawsEveryBarInProportion(t *testing.T) {
 func TestWriteBarsSVGIsWellFormedAndNamesEverything(t *testing.T) {
 	var b bytes.Buffer
 	panels := []BarPanel{
-		{Name: "first <shape>", Caption: "caption", Bars: []Bar{{Name: "peer & co", Value: 1234, Low: 1000, High: 1500, Note: "times 2"}}},
+		{
+			Name: "first <shape>", Caption: "caption",
+			Bars: []Bar{{Name: "peer & co", Value: 1234, Low: 1000, High: 1500, Note: "times 2"}},
+		},
 		{Name: "empty"},
 	}
 	if err := WriteBars(&b, "the title", strings.Repeat("a long note ", 40), panels, SVG); err != nil {
@@ -65,7 +74,9 @@ func TestWriteBarsSVGIsWellFormedAndNamesEverything(t *testing.T) {
 			text.Write(c)
 		}
 	}
-	for _, want := range []string{"the title", "first <shape>", "caption", "peer & co", "1234", "times 2", "no values"} {
+	for _, want := range []string{
+		"the title", "first <shape>", "caption", "peer & co", "1234", "times 2", "no values",
+	} {
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("%q is not in the figure", want)
 		}

@@ -116,11 +116,15 @@ func TestNoDataIsTransparent(t *testing.T) {
 		data = binary.LittleEndian.AppendUint32(data, math.Float32bits(v))
 	}
 	none := -9999.0
-	img, err := Render(Raster{DType: chunk.Float32, Bands: 1, Height: 1, Width: 4, Data: data, NoData: &none}, Options{})
+	img, err := Render(Raster{
+		DType: chunk.Float32, Bands: 1, Height: 1, Width: 4, Data: data, NoData: &none,
+	}, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	masked, err := Render(Raster{DType: chunk.Float32, Bands: 1, Height: 1, Width: 4, Data: data, Valid: []byte{1, 1, 0, 1}}, Options{})
+	masked, err := Render(Raster{
+		DType: chunk.Float32, Bands: 1, Height: 1, Width: 4, Data: data, Valid: []byte{1, 1, 0, 1},
+	}, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -134,7 +138,9 @@ func TestNoDataIsTransparent(t *testing.T) {
 // TestEveryTypeIsRead: the values 0 and 1 become black and white in every type.
 func TestEveryTypeIsRead(t *testing.T) {
 	for d := chunk.Uint8; d <= chunk.BFloat16; d++ {
-		img, err := Render(Raster{DType: d, Bands: 1, Height: 1, Width: 2, Data: append(make([]byte, d.Size()), ones(d)...)}, Options{Palette: Never, Low: 0, High: 100})
+		img, err := Render(Raster{
+			DType: d, Bands: 1, Height: 1, Width: 2, Data: append(make([]byte, d.Size()), ones(d)...),
+		}, Options{Palette: Never, Low: 0, High: 100})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -166,7 +172,9 @@ func TestPicturesKeepWithinMaxSide(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 50 {
 		h, w, side := 1+r.IntN(300), 1+r.IntN(300), 1+r.IntN(100)
-		img, err := Render(Raster{DType: chunk.Uint8, Bands: 1, Height: h, Width: w, Data: make([]byte, h*w)}, Options{MaxSide: side})
+		img, err := Render(Raster{
+			DType: chunk.Uint8, Bands: 1, Height: h, Width: w, Data: make([]byte, h*w),
+		}, Options{MaxSide: side})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -186,8 +194,13 @@ func TestRenderRefuses(t *testing.T) {
 		r Raster
 		o Options
 	}{
-		"short data": {short, Options{}}, "short mask": {mask, Options{}}, "band 2 of 2": {good, Options{Bands: []int{2}}}, "two bands": {good, Options{Bands: []int{0, 1}}},
-		"stretch": {good, Options{Low: 98, High: 2}}, "side": {good, Options{MaxSide: -1}}, "no type": {Raster{}, Options{}},
+		"short data":  {short, Options{}},
+		"short mask":  {mask, Options{}},
+		"band 2 of 2": {good, Options{Bands: []int{2}}},
+		"two bands":   {good, Options{Bands: []int{0, 1}}},
+		"stretch":     {good, Options{Low: 98, High: 2}},
+		"side":        {good, Options{MaxSide: -1}},
+		"no type":     {Raster{}, Options{}},
 	} {
 		if _, err := Render(c.r, c.o); err == nil {
 			t.Errorf("%s: no error", name)

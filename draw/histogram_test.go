@@ -41,7 +41,8 @@ func measured(t interface {
 func TestBarsOfFewValuesAreTheirCounts(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		lo := rapid.IntRange(0, 156).Draw(t, "lo")
-		values := rapid.SliceOfN(rapid.IntRange(lo, lo+rapid.IntRange(0, 99).Draw(t, "range")), 1, 200).Draw(t, "values")
+		values := rapid.SliceOfN(rapid.IntRange(lo, lo+rapid.IntRange(0, 99).Draw(t, "range")), 1, 200).Draw(t,
+			"values")
 		want := map[int]float64{}
 		data := make([]byte, len(values))
 		for i, v := range values {
@@ -125,8 +126,13 @@ func TestTicksAreRoundAndInside(t *testing.T) {
 		lo, hi float64
 		want   []float64
 	}{
-		{0, 10, []float64{0, 2, 4, 6, 8, 10}}, {-1, 1, []float64{-1, -0.5, 0, 0.5, 1}}, {3, 4213, []float64{1000, 2000, 3000, 4000}},
-		{1, 1, nil}, {2, 1, nil}, {math.NaN(), 1, nil}, {0, math.Inf(1), nil},
+		{0, 10, []float64{0, 2, 4, 6, 8, 10}},
+		{-1, 1, []float64{-1, -0.5, 0, 0.5, 1}},
+		{3, 4213, []float64{1000, 2000, 3000, 4000}},
+		{1, 1, nil},
+		{2, 1, nil},
+		{math.NaN(), 1, nil},
+		{0, math.Inf(1), nil},
 	} {
 		if got := Ticks(c.lo, c.hi, 5); !slices.Equal(got, c.want) {
 			t.Errorf("%v … %v has %v, want %v", c.lo, c.hi, got, c.want)
@@ -152,7 +158,16 @@ func TestNumbersAreTheirValues(t *testing.T) {
 			t.Fatalf("%v is %q", v, text)
 		}
 	})
-	for v, want := range map[float64]string{0: "0", 1234: "1234", 15000: "15k", 0.25: "0.25", -3.14159: "-3.142", 1e-7: "1e-07", 2.5e6: "2.5M", 1e21: "1e21"} {
+	for v, want := range map[float64]string{
+		0:        "0",
+		1234:     "1234",
+		15000:    "15k",
+		0.25:     "0.25",
+		-3.14159: "-3.142",
+		1e-7:     "1e-07",
+		2.5e6:    "2.5M",
+		1e21:     "1e21",
+	} {
 		if got := Number(v); got != want {
 			t.Errorf("%v is %q, want %q", v, got, want)
 		}
@@ -164,7 +179,13 @@ func TestPercent(t *testing.T) {
 		n, all uint64
 		want   string
 	}{
-		{0, 0, "0 %"}, {0, 9, "0 %"}, {9, 9, "100 %"}, {1, 1e9, "< 0.01 %"}, {1e9 - 1, 1e9, "> 99.99 %"}, {1, 8, "12.5 %"}, {1, 1000, "0.10 %"},
+		{0, 0, "0 %"},
+		{0, 9, "0 %"},
+		{9, 9, "100 %"},
+		{1, 1e9, "< 0.01 %"},
+		{1e9 - 1, 1e9, "> 99.99 %"},
+		{1, 8, "12.5 %"},
+		{1, 1000, "0.10 %"},
 	} {
 		if got := Percent(c.n, c.all); got != c.want {
 			t.Errorf("%d of %d is %q, want %q", c.n, c.all, got, c.want)
@@ -265,7 +286,15 @@ func TestHistogramsSVG(t *testing.T) {
 		}
 		return n
 	}
-	for part, want := range map[string]int{`<b>&"x'`: 1, "<title>": 1, "nodata 12.5 %": 13, "3500 pixels": 13, "band ": 10, "long…": 1, "long long": 1} {
+	for part, want := range map[string]int{
+		`<b>&"x'`:       1,
+		"<title>":       1,
+		"nodata 12.5 %": 13,
+		"3500 pixels":   13,
+		"band ":         10,
+		"long…":         1,
+		"long long":     1,
+	} {
 		if got := has(part); got != want {
 			t.Errorf("%d texts have %q, want %d, of %q", got, part, want, texts)
 		}
@@ -276,7 +305,8 @@ func TestHistogramsSVG(t *testing.T) {
 }
 
 func TestHistogramsRefuse(t *testing.T) {
-	if WriteHistograms(io.Discard, "", nil, PNG) == nil || WriteHistograms(io.Discard, "", make([]Panel, MaxPanels+1), PNG) == nil ||
+	if WriteHistograms(io.Discard, "", nil, PNG) == nil ||
+		WriteHistograms(io.Discard, "", make([]Panel, MaxPanels+1), PNG) == nil ||
 		WriteHistograms(io.Discard, "", somePanels(t, 1), "gif") == nil {
 		t.Error("no error")
 	}
@@ -284,7 +314,13 @@ func TestHistogramsRefuse(t *testing.T) {
 
 // TestHistogramsOfExtremes: ranges at the ends of floats draw.
 func TestHistogramsOfExtremes(t *testing.T) {
-	for _, r := range [][2]float64{{-math.MaxFloat64, math.MaxFloat64}, {0, math.SmallestNonzeroFloat64}, {1e300, 1.1e300}, {-1, math.Nextafter(-1, 0)}, {7, 7}} {
+	for _, r := range [][2]float64{
+		{-math.MaxFloat64, math.MaxFloat64},
+		{0, math.SmallestNonzeroFloat64},
+		{1e300, 1.1e300},
+		{-1, math.Nextafter(-1, 0)},
+		{7, 7},
+	} {
 		f, err := stats.NewField(chunk.Float64, 1)
 		if err != nil {
 			t.Fatal(err)

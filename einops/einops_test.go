@@ -316,14 +316,25 @@ func TestPatternsOfTheManual(t *testing.T) {
 		},
 		{"n c ... -> n ... c", axes, nil, []int{2, 4, 6, 3}, []string{"n", "y", "x", "c"}, 3},
 		{"... w -> w (...)", axes, nil, []int{6, 24}, []string{"w", "(n b y)"}, -1},
-		{"b y x -> y x b", []Axis{{"n", 1}, {"t", 1}, {"b", 3}, {"y", 4}, {"x", 6}}, nil, []int{4, 6, 3}, []string{"y", "x", "b"}, 2},
-		{"b ... -> ... b", []Axis{{"n", 1}, {"b", 3}, {"y", 4}, {"x", 6}}, nil, []int{4, 6, 3}, []string{"y", "x", "b"}, 2},
-		{"c (h p) w -> h w (p c)", []Axis{{"n", 1}, {"b", 3}, {"y", 4}, {"x", 6}}, map[string]int{"p": 2}, []int{2, 6, 6}, []string{"h", "w", "(p c)"}, -1},
+		{
+			"b y x -> y x b",
+			[]Axis{{"n", 1}, {"t", 1}, {"b", 3}, {"y", 4}, {"x", 6}},
+			nil, []int{4, 6, 3}, []string{"y", "x", "b"}, 2,
+		},
+		{
+			"b ... -> ... b", []Axis{{"n", 1}, {"b", 3}, {"y", 4}, {"x", 6}},
+			nil, []int{4, 6, 3}, []string{"y", "x", "b"}, 2,
+		},
+		{
+			"c (h p) w -> h w (p c)", []Axis{{"n", 1}, {"b", 3}, {"y", 4}, {"x", 6}},
+			map[string]int{"p": 2}, []int{2, 6, 6}, []string{"h", "w", "(p c)"}, -1,
+		},
 		{"n b y x -> n (b) y x", axes, map[string]int{"b": 3}, []int{2, 3, 4, 6}, []string{"n", "(b)", "y", "x"}, 1},
 	} {
 		plan := mustPlan(t, c.pattern, c.axes, c.sizes)
 		if !slices.Equal(plan.Shape, c.shape) || !slices.Equal(plan.Axes, c.names) || plan.BandAxis() != c.band {
-			t.Errorf("%q: %v %q band %d, want %v %q band %d", c.pattern, plan.Shape, plan.Axes, plan.BandAxis(), c.shape, c.names, c.band)
+			t.Errorf("%q: %v %q band %d, want %v %q band %d",
+				c.pattern, plan.Shape, plan.Axes, plan.BandAxis(), c.shape, c.names, c.band)
 		}
 	}
 }
@@ -489,10 +500,12 @@ func (c conversionCase) check(t *testing.T) {
 				size := c.To.Size()
 				got, want := dst.Data[at*size:][:size], want[i*size:][:size]
 				if !sameElement(got, want, c.To) {
-					t.Fatalf("%s to %s %+v: sample %d %x is %x, want %x", c.From, c.To, c.convert(), i, data[i*c.From.Size():][:c.From.Size()], got, want)
+					t.Fatalf("%s to %s %+v: sample %d %x is %x, want %x",
+						c.From, c.To, c.convert(), i, data[i*c.From.Size():][:c.From.Size()], got, want)
 				}
 				if int(dst.Mask[at]) != c.Mask[i] {
-					t.Fatalf("%s nodata %v: sample %d %x has mask %d", c.From, c.NoData, i, data[i*c.From.Size():][:c.From.Size()], dst.Mask[at])
+					t.Fatalf("%s nodata %v: sample %d %x has mask %d",
+						c.From, c.NoData, i, data[i*c.From.Size():][:c.From.Size()], dst.Mask[at])
 				}
 			}
 		}
@@ -533,9 +546,13 @@ var (
 		chunk.Uint8, chunk.Uint16, chunk.Uint32, chunk.Uint64, chunk.Int8, chunk.Int16, chunk.Int32, chunk.Int64,
 		chunk.Float16, chunk.Float32, chunk.Float64, chunk.BFloat16,
 	}
-	targetTypes  = []chunk.DType{chunk.Float32, chunk.Float16, chunk.BFloat16, chunk.Uint8}
-	widened      = []chunk.DType{chunk.Uint8, chunk.Uint16, chunk.Uint32, chunk.Int8, chunk.Int16, chunk.Int32} // to int64
-	complexTypes = []chunk.DType{chunk.Complex64, chunk.Complex128, chunk.ComplexInt16, chunk.ComplexInt32, chunk.ComplexFloat16}
+	targetTypes = []chunk.DType{chunk.Float32, chunk.Float16, chunk.BFloat16, chunk.Uint8}
+	widened     = []chunk.DType{
+		chunk.Uint8, chunk.Uint16, chunk.Uint32, chunk.Int8, chunk.Int16, chunk.Int32,
+	} // to int64
+	complexTypes = []chunk.DType{
+		chunk.Complex64, chunk.Complex128, chunk.ComplexInt16, chunk.ComplexInt32, chunk.ComplexFloat16,
+	}
 )
 
 func TestConversionsAgainstPython(t *testing.T) {
@@ -586,8 +603,10 @@ func TestConversionsAgainstPython(t *testing.T) {
 // drawConvert makes a conversion that slowElement has an answer for.
 func drawConvert(t *rapid.T, bands int) Convert {
 	c := Convert{
-		From: rapid.SampledFrom([]chunk.DType{chunk.Uint8, chunk.Uint16, chunk.Int16, chunk.Float32, chunk.Int64}).Draw(t, "from"),
-		To:   rapid.SampledFrom(targetTypes).Draw(t, "to"),
+		From: rapid.SampledFrom([]chunk.DType{
+			chunk.Uint8, chunk.Uint16, chunk.Int16, chunk.Float32, chunk.Int64,
+		}).Draw(t, "from"),
+		To: rapid.SampledFrom(targetTypes).Draw(t, "to"),
 	}
 	if rapid.IntRange(0, 3).Draw(t, "native") == 0 {
 		c.To = c.From
@@ -625,7 +644,8 @@ func drawConvert(t *rapid.T, bands int) Convert {
 func TestScatterInPieces(t *testing.T) {
 	check(t, func(rt *rapid.T) {
 		pattern, axes, sizes := drawLayout(rt)
-		if rapid.Bool().Draw(rt, "long rows") && len(axes) > 0 && axes[len(axes)-1].Name == "x" && !strings.Contains(pattern, "->") {
+		if rapid.Bool().Draw(rt, "long rows") && len(axes) > 0 && axes[len(axes)-1].Name == "x" &&
+			!strings.Contains(pattern, "->") {
 			axes[len(axes)-1].Len = rapid.IntRange(2, 1500).Draw(rt, "row")
 			if !strings.Contains(pattern, "x") {
 				axes[len(axes)-1].Len = 1
@@ -689,7 +709,8 @@ func TestScatterInPieces(t *testing.T) {
 				wantBad++
 			}
 			if got := dst.Data[at*size:][:size]; !sameElement(got, want, c.To) || dst.Mask[at] != wantMask {
-				rt.Fatalf("%q %v %v %+v: element %d of sample %d is %x mask %d, want %x mask %d", pattern, axes, sizes, c, at, in, got, dst.Mask[at], want, wantMask)
+				rt.Fatalf("%q %v %v %+v: element %d of sample %d is %x mask %d, want %x mask %d",
+					pattern, axes, sizes, c, at, in, got, dst.Mask[at], want, wantMask)
 			}
 		}
 		if bad != wantBad {
@@ -785,7 +806,9 @@ func TestManyRuns(t *testing.T) {
 		data[i] = byte(i / 2 * 7)
 	}
 	dst := Target{Data: make([]byte, w)}
-	plan.Scatter(dst, mustConverter(t, Convert{From: chunk.Uint8, To: chunk.Uint8}), Box{B1: 1, Y1: 1, X1: w}, Block{data, chunk.Uint8, 0, 0, 1, 0})
+	plan.Scatter(dst, mustConverter(t, Convert{
+		From: chunk.Uint8, To: chunk.Uint8,
+	}), Box{B1: 1, Y1: 1, X1: w}, Block{data, chunk.Uint8, 0, 0, 1, 0})
 	for i := range w / 2 {
 		if dst.Data[i] != data[2*i] || dst.Data[w/2+i] != data[2*i+1] {
 			t.Fatalf("pair %d is %d %d", i, dst.Data[i], dst.Data[w/2+i])
@@ -801,7 +824,9 @@ func TestFillBox(t *testing.T) {
 			return
 		}
 		s := sizesOf(axes)
-		to := rapid.SampledFrom([]chunk.DType{chunk.Float32, chunk.Float16, chunk.Uint8, chunk.Int16, chunk.Complex128}).Draw(rt, "to")
+		to := rapid.SampledFrom([]chunk.DType{
+			chunk.Float32, chunk.Float16, chunk.Uint8, chunk.Int16, chunk.Complex128,
+		}).Draw(rt, "to")
 		masked, fills := rapid.Bool().Draw(rt, "masked"), rapid.Bool().Draw(rt, "fills")
 		cv := mustConverter(t, Convert{From: to, To: to, Fill: 3, FillNoData: fills})
 		elem := map[chunk.DType][]byte{
@@ -833,7 +858,8 @@ func TestFillBox(t *testing.T) {
 			x, y := in%s[axisX], in/s[axisX]%s[axisY]
 			b := in / s[axisX] / s[axisY] % s[axisB]
 			image := in / s[axisX] / s[axisY] / s[axisB]
-			inside := x >= box.X0 && x < box.X1 && y >= box.Y0 && y < box.Y1 && b >= box.B0 && b < box.B1 && image == box.N*s[axisT]+box.T
+			inside := x >= box.X0 && x < box.X1 && y >= box.Y0 && y < box.Y1 && b >= box.B0 && b < box.B1 &&
+				image == box.N*s[axisT]+box.T
 			want, mask := slices.Repeat([]byte{0xee}, len(elem)), byte(1)
 			if inside {
 				mask = 0
@@ -842,7 +868,8 @@ func TestFillBox(t *testing.T) {
 				want = elem
 			}
 			if !slices.Equal(dst.Data[at*len(elem):][:len(elem)], want) || dst.Mask[at] != mask {
-				rt.Fatalf("%q box %+v: element %d is %x mask %d", pattern, box, at, dst.Data[at*len(elem):][:len(elem)], dst.Mask[at])
+				rt.Fatalf("%q box %+v: element %d is %x mask %d",
+					pattern, box, at, dst.Data[at*len(elem):][:len(elem)], dst.Mask[at])
 			}
 		}
 	})
@@ -914,7 +941,8 @@ func TestNativeCopies(t *testing.T) {
 				data[i] = byte(r.Uint32())
 			}
 			dst := Target{Data: make([]byte, len(data))}
-			plan.Scatter(dst, mustConverter(t, Convert{From: d, To: d}), Box{B1: 3, Y1: 5, X1: 12}, Block{data, d, 60, 12, 1, 0})
+			plan.Scatter(dst, mustConverter(t, Convert{From: d, To: d}), Box{B1: 3, Y1: 5, X1: 12},
+				Block{data, d, 60, 12, 1, 0})
 			for at, in := range index {
 				if !slices.Equal(dst.Data[at*size:][:size], data[in*size:][:size]) {
 					t.Fatalf("%s %q: element %d", d, pattern, at)
@@ -939,9 +967,19 @@ func TestNoDataOfComplexAndWideTypes(t *testing.T) {
 		data []byte
 		mask []byte
 	}{
-		{Convert{From: chunk.Complex64, To: chunk.Complex64, NoData: &minus}, complex64s(-9999, 0, -9999, 1, 0, -9999), []byte{0, 1, 1}},
-		{Convert{From: chunk.Complex64, To: chunk.Complex64, NoData: &nan}, complex64s(f, 0, 0, f, 1, 1), []byte{0, 0, 1}},
-		{Convert{From: chunk.ComplexInt16, To: chunk.ComplexInt16, NoData: &minus}, []byte{0xf1, 0xd8, 0, 0, 0, 0, 0xf1, 0xd8}, []byte{0, 1}},
+		{
+			Convert{From: chunk.Complex64, To: chunk.Complex64, NoData: &minus},
+			complex64s(-9999, 0, -9999, 1, 0, -9999), []byte{0, 1, 1},
+		},
+		{
+			Convert{From: chunk.Complex64, To: chunk.Complex64, NoData: &nan},
+			complex64s(f, 0, 0, f, 1, 1), []byte{0, 0, 1},
+		},
+		{
+			Convert{From: chunk.ComplexInt16, To: chunk.ComplexInt16, NoData: &minus},
+			[]byte{0xf1, 0xd8, 0, 0, 0, 0, 0xf1, 0xd8},
+			[]byte{0, 1},
+		},
 		{
 			Convert{From: chunk.Uint64, To: chunk.Float32, NoDataBits: &bits},
 			[]byte{0xfe, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff},
@@ -979,7 +1017,9 @@ func sum(b []byte) (n byte) {
 // that are each written by another goroutine.
 func TestScatterFromManyGoroutines(t *testing.T) {
 	const side = 64
-	plan := mustPlan(t, "b (h p) (w q) -> (h w) (p q b)", []Axis{{"b", 3}, {"y", side}, {"x", side}}, map[string]int{"p": 8, "q": 8})
+	plan := mustPlan(t, "b (h p) (w q) -> (h w) (p q b)", []Axis{
+		{"b", 3}, {"y", side}, {"x", side},
+	}, map[string]int{"p": 8, "q": 8})
 	cv := mustConverter(t, Convert{From: chunk.Uint16, To: chunk.Float32, Scale: []float32{1, 2, 3}})
 	data := make([]byte, 3*side*side*2)
 	for i := range data {
@@ -991,7 +1031,9 @@ func TestScatterFromManyGoroutines(t *testing.T) {
 	var wg sync.WaitGroup
 	for y := range side {
 		wg.Go(func() {
-			plan.Scatter(many, cv, Box{B1: 3, Y0: y, Y1: y + 1, X1: side}, Block{data[2*y*side:], chunk.Uint16, side * side, side, 1, 0})
+			plan.Scatter(many, cv, Box{B1: 3, Y0: y, Y1: y + 1, X1: side}, Block{
+				data[2*y*side:], chunk.Uint16, side * side, side, 1, 0,
+			})
 		})
 	}
 	wg.Wait()
@@ -1061,8 +1103,8 @@ func TestScatterPanicsOnMistakes(t *testing.T) {
 
 func FuzzPattern(f *testing.F) {
 	for _, s := range []string{
-		"n b y x", "n (y x) b", "b y x", "(n b) y x", "n b (h p) (w q) -> n (h w) (p q b)", "... b", "n ... x -> x (n ...)",
-		"b y x -> y x b", "1 b () x->b x 1", "n b y x -> n b y", "((", "é", "n..b",
+		"n b y x", "n (y x) b", "b y x", "(n b) y x", "n b (h p) (w q) -> n (h w) (p q b)", "... b",
+		"n ... x -> x (n ...)", "b y x -> y x b", "1 b () x->b x 1", "n b y x -> n b y", "((", "é", "n..b",
 	} {
 		f.Add(s, uint16(0x1234), byte(2), byte(3))
 	}
@@ -1126,17 +1168,33 @@ func BenchmarkScatter(b *testing.B) {
 		conv          Convert
 		yxb           bool
 	}{
-		{"normalise", "n b y x", Convert{From: chunk.Uint16, To: chunk.Float32, Scale: []float32{1e-4}, Offset: []float32{-.1}}, false},
-		{"normalise-nodata", "n b y x", Convert{From: chunk.Uint16, To: chunk.Float32, Scale: []float32{1e-4}, NoData: &zero}, false},
-		{"normalise-bfloat16", "n b y x", Convert{From: chunk.Uint16, To: chunk.BFloat16, Scale: []float32{1e-4}}, false},
+		{
+			"normalise", "n b y x",
+			Convert{From: chunk.Uint16, To: chunk.Float32, Scale: []float32{1e-4}, Offset: []float32{-.1}},
+			false,
+		},
+		{
+			"normalise-nodata", "n b y x",
+			Convert{From: chunk.Uint16, To: chunk.Float32, Scale: []float32{1e-4}, NoData: &zero}, false,
+		},
+		{
+			"normalise-bfloat16", "n b y x",
+			Convert{From: chunk.Uint16, To: chunk.BFloat16, Scale: []float32{1e-4}}, false,
+		},
 		{"normalise-float16", "n b y x", Convert{From: chunk.Uint16, To: chunk.Float16, Scale: []float32{1e-4}}, false},
 		{"normalise-uint8", "n b y x", Convert{From: chunk.Uint16, To: chunk.Uint8, Scale: []float32{1. / 256}}, false},
 		{"copy", "n b y x", Convert{From: chunk.Uint16, To: chunk.Uint16}, false},
 		{"channels-last", "n y x b", Convert{From: chunk.Uint16, To: chunk.Float32, Scale: []float32{1e-4}}, false},
 		{"interleaved", "n b y x", Convert{From: chunk.Uint16, To: chunk.Float32, Scale: []float32{1e-4}}, true},
 		{"interleaved-last", "n y x b", Convert{From: chunk.Uint16, To: chunk.Float32, Scale: []float32{1e-4}}, true},
-		{"patches", "n b (h p) (w q) -> n (h w) (p q b)", Convert{From: chunk.Uint16, To: chunk.Float32, Scale: []float32{1e-4}}, false},
-		{"patches-bpq", "n b (h p) (w q) -> n (h w) (b p q)", Convert{From: chunk.Uint16, To: chunk.Float32, Scale: []float32{1e-4}}, false},
+		{
+			"patches", "n b (h p) (w q) -> n (h w) (p q b)",
+			Convert{From: chunk.Uint16, To: chunk.Float32, Scale: []float32{1e-4}}, false,
+		},
+		{
+			"patches-bpq", "n b (h p) (w q) -> n (h w) (b p q)",
+			Convert{From: chunk.Uint16, To: chunk.Float32, Scale: []float32{1e-4}}, false,
+		},
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			const bands, side = 4, 256

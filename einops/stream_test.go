@@ -32,7 +32,10 @@ func TestLargeTensorsAsSmallOnes(t *testing.T) {
 	nodata := 7.0
 	for _, from := range []chunk.DType{chunk.Uint8, chunk.Uint16, chunk.Int16, chunk.Float32} {
 		for _, nd := range []*float64{nil, &nodata} {
-			c := Convert{From: from, To: chunk.Float32, Scale: []float32{0.125}, Offset: []float32{-3}, NoData: nd, FillNoData: nd != nil, Fill: -1}
+			c := Convert{
+				From: from, To: chunk.Float32, Scale: []float32{0.125},
+				Offset: []float32{-3}, NoData: nd, FillNoData: nd != nil, Fill: -1,
+			}
 			cv, err := NewConverter(c)
 			if err != nil {
 				t.Fatal(err)
@@ -55,7 +58,8 @@ func TestLargeTensorsAsSmallOnes(t *testing.T) {
 				x0 = x1
 			}
 			at := n * h * w
-			if sum != bad || nd != nil && from != chunk.Float32 && bad == 0 || !bytes.Equal(got.Data[4*at:][:4*h*w], want.Data) || !bytes.Equal(got.Mask[at:][:h*w], want.Mask) {
+			if sum != bad || nd != nil && from != chunk.Float32 && bad == 0 ||
+				!bytes.Equal(got.Data[4*at:][:4*h*w], want.Data) || !bytes.Equal(got.Mask[at:][:h*w], want.Mask) {
 				t.Errorf("%v, nodata %v: %d and %d nodata", from, nd != nil, sum, bad)
 			}
 			rest := append(bytes.Clone(got.Data[:4*at]), got.Data[4*(at+h*w):]...)

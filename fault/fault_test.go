@@ -12,18 +12,28 @@ import (
 
 func TestText(t *testing.T) {
 	for want, err := range map[string]error{
-		"tile 18 at 99: short: corrupt":                   fault.New(fault.Corrupt, "tile 18", 99, "short"),
-		"a.tif: tile 18: short: corrupt":                  fault.WithFile(fault.New(fault.Corrupt, "tile 18", fault.NoOffset, "short"), "a.tif"),
-		"a.tif: short: limit":                             fault.WithFile(fault.New(fault.Limit, "", 5, "short"), "a.tif"),
-		"chunk 3 frame header at 112: magic: unsupported": fault.WithPart(fault.New(fault.Unsupported, "frame header", 12, "magic"), "chunk 3", 100),
-		"chunk 3 frame header at 100: magic: unsupported": fault.WithPart(fault.New(fault.Unsupported, "frame header", fault.NoOffset, "magic"), "chunk 3", 100),
-		"chunk 3 frame header: magic: unsupported":        fault.WithPart(fault.New(fault.Unsupported, "frame header", 12, "magic"), "chunk 3", fault.NoOffset),
-		"chunk 3 at 7: magic: not found":                  fault.AtOffset(fault.New(fault.NotFound, "chunk 3", fault.NoOffset, "magic"), 7),
-		"chunk 3 at 1: magic: not found":                  fault.AtOffset(fault.New(fault.NotFound, "chunk 3", 1, "magic"), 7),
-		"file: file does not exist: not found":            fault.Wrap(fault.NotFound, "file", fault.NoOffset, fs.ErrNotExist),
-		"inner.tif: table tile 1 at 4: short: corrupt":    fault.Wrap(fault.Limit, "table", fault.NoOffset, fault.WithFile(fault.New(fault.Corrupt, "tile 1", 4, "short"), "inner.tif")),
-		"inner.tif: tile 1 at 4: short: corrupt":          fault.WithFile(fault.WithFile(fault.New(fault.Corrupt, "tile 1", 4, "short"), "inner.tif"), "outer.parquet"),
-		"plain":                                           fault.WithFile(fault.WithPart(fault.AtOffset(errors.New("plain"), 1), "p", 1), "f"),
+		"tile 18 at 99: short: corrupt": fault.New(fault.Corrupt, "tile 18", 99, "short"),
+		"a.tif: tile 18: short: corrupt": fault.WithFile(fault.New(fault.Corrupt, "tile 18",
+			fault.NoOffset, "short"), "a.tif"),
+		"a.tif: short: limit": fault.WithFile(fault.New(fault.Limit, "", 5, "short"),
+			"a.tif"),
+		"chunk 3 frame header at 112: magic: unsupported": fault.WithPart(fault.New(fault.Unsupported, "frame header",
+			12, "magic"), "chunk 3", 100),
+		"chunk 3 frame header at 100: magic: unsupported": fault.WithPart(fault.New(fault.Unsupported, "frame header",
+			fault.NoOffset, "magic"), "chunk 3", 100),
+		"chunk 3 frame header: magic: unsupported": fault.WithPart(fault.New(fault.Unsupported, "frame header",
+			12, "magic"), "chunk 3", fault.NoOffset),
+		"chunk 3 at 7: magic: not found": fault.AtOffset(fault.New(fault.NotFound, "chunk 3",
+			fault.NoOffset, "magic"), 7),
+		"chunk 3 at 1: magic: not found": fault.AtOffset(fault.New(fault.NotFound, "chunk 3", 1,
+			"magic"), 7),
+		"file: file does not exist: not found": fault.Wrap(fault.NotFound, "file", fault.NoOffset,
+			fs.ErrNotExist),
+		"inner.tif: table tile 1 at 4: short: corrupt": fault.Wrap(fault.Limit, "table", fault.NoOffset,
+			fault.WithFile(fault.New(fault.Corrupt, "tile 1", 4, "short"), "inner.tif")),
+		"inner.tif: tile 1 at 4: short: corrupt": fault.WithFile(fault.WithFile(fault.New(fault.Corrupt,
+			"tile 1", 4, "short"), "inner.tif"), "outer.parquet"),
+		"plain": fault.WithFile(fault.WithPart(fault.AtOffset(errors.New("plain"), 1), "p", 1), "f"),
 	} {
 		if got := err.Error(); got != want {
 			t.Errorf("got %q, want %q", got, want)
@@ -33,7 +43,8 @@ func TestText(t *testing.T) {
 
 func TestKindSurvivesWrapping(t *testing.T) {
 	cause := &os.PathError{Op: "open", Path: "x", Err: fs.ErrNotExist}
-	err := fmt.Errorf("sample 3: %w", errors.Join(fmt.Errorf("again: %w", fault.Wrap(fault.NotFound, "file", fault.NoOffset, cause))))
+	err := fmt.Errorf("sample 3: %w",
+		errors.Join(fmt.Errorf("again: %w", fault.Wrap(fault.NotFound, "file", fault.NoOffset, cause))))
 	if !errors.Is(err, fault.NotFound) || fault.KindOf(err) != fault.NotFound || !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("kind %v of %v", fault.KindOf(err), err)
 	}

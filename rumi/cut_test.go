@@ -18,8 +18,9 @@ type cutFile struct {
 	Shape                     []int
 }
 
-// Files of rumi-eo 0.12 to 0.14 cut tiles at the edges, and may hold the components of complex samples. They read as what
-// numpy had, by the blob of their writer and by one that is made from the file.
+// Files of rumi-eo 0.12 to 0.14 cut tiles at the edges, and may hold the components of complex
+// samples. They read as what numpy had, by the blob of their writer and by one that is made from
+// the file.
 func TestCutTilesAndComponents(t *testing.T) {
 	dir := filepath.Join(corpus.Testdata(t), "raster", "rumi-cut")
 	for _, f := range corpus.Rows[cutFile](t, dir) {
@@ -56,7 +57,8 @@ func checkRows(t *testing.T, h *Header, file []byte) {
 		if err := d.Decode(all, stored, x, i); err != nil {
 			t.Fatal(err)
 		}
-		if err := d.DecodeRows(some, stored, x, i, 1); err != nil || !bytes.Equal(some[:len(all)/x.ChunkH], all[:len(all)/x.ChunkH]) {
+		err := d.DecodeRows(some, stored, x, i, 1)
+		if err != nil || !bytes.Equal(some[:len(all)/x.ChunkH], all[:len(all)/x.ChunkH]) {
 			t.Errorf("the first row of chunk %d: %v", i, err)
 		}
 		if d.Decode(some, stored[:len(stored)-1], x, i) == nil {

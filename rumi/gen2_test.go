@@ -51,8 +51,10 @@ func TestCorpus2(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if !slices.Equal(h.Shape[:], f.Shape) || h.DType.String() != f.DType || h.TileW != *f.Tile || h.TileH != *f.Tile || h.Generation != 2 {
-				t.Errorf("%v %v tile %d generation %d, want %v %v", h.Shape, h.DType, h.TileW, h.Generation, f.Shape, f.DType)
+			if !slices.Equal(h.Shape[:], f.Shape) || h.DType.String() != f.DType || h.TileW != *f.Tile ||
+				h.TileH != *f.Tile || h.Generation != 2 {
+				t.Errorf("%v %v tile %d generation %d, want %v %v",
+					h.Shape, h.DType, h.TileW, h.Generation, f.Shape, f.DType)
 			}
 			if h.Shape[0] > 1 && h.Cells != (f.Unit == "cell") {
 				t.Errorf("cells %t of a file of %ss", h.Cells, f.Unit)
@@ -92,7 +94,8 @@ func TestWrite2GivesTheFileAgain(t *testing.T) {
 			}
 		} else {
 			a := f.Geo.Transform
-			if want := [6]float64{a[2], a[0], a[1], a[5], a[3], a[4]}; m.Transform != want || float64(m.EPSG) != f.Geo.CRS {
+			want := [6]float64{a[2], a[0], a[1], a[5], a[3], a[4]}
+			if m.Transform != want || float64(m.EPSG) != f.Geo.CRS {
 				t.Errorf("%s: EPSG %d, transform %v", f.Path, m.EPSG, m.Transform)
 			}
 			l.Geo = &m.Geo
@@ -257,7 +260,8 @@ func sample2(t testing.TB, shape [3]int, cells bool) []byte {
 }
 
 func TestBadBlobs2(t *testing.T) {
-	good, err := hex.DecodeString("4c4f5645010015000000140000001000100003001001004400000009") // 12 tiles, counts of 9 bits
+	// 12 tiles, counts of 9 bits
+	good, err := hex.DecodeString("4c4f5645010015000000140000001000100003001001004400000009")
 	if err != nil {
 		t.Fatal(err)
 	}

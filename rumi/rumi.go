@@ -80,7 +80,8 @@ func IsBlob(b []byte) bool {
 // Parse reads a header blob of either generation, without any I/O. All numbers are little-endian:
 //
 //	offset  type     field
-//	0       u32      magic: 0x333C333C in generation 1 (0x796D6173 of rumi-eo 0.12 to 0.14), 0x45564F4C in generation 2
+//	0       u32      magic: 0x333C333C in generation 1 (0x796D6173 of rumi-eo 0.12 to 0.14),
+//	                 0x45564F4C in generation 2
 //	4       u16      version, 1
 //	6       u32      image width, 1 to 2^31-1
 //	10      u32      image height, 1 to 2^31-1

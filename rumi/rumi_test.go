@@ -70,7 +70,8 @@ func checkFiles(t *testing.T, files []corpus.File) {
 				}
 				t.Fatal(err)
 			}
-			if !slices.Equal(h.Shape[:], f.Shape) || h.DType.String() != f.DType || f.Tile != nil && h.TileW != *f.Tile {
+			if !slices.Equal(h.Shape[:], f.Shape) || h.DType.String() != f.DType ||
+				f.Tile != nil && h.TileW != *f.Tile {
 				t.Errorf("%v %v tile %d, want %v %v", h.Shape, h.DType, h.TileW, f.Shape, f.DType)
 			}
 			if got := corpus.SHA256(pix); got != f.SHA256 {
@@ -110,7 +111,8 @@ func TestWriteGivesTheFileAgain(t *testing.T) {
 		l := Layout{Shape: h.Shape, DType: h.DType, TileH: h.TileH, TileW: h.TileW}
 		if f.Geo != nil { // a, b, c, d, e, f of x = a·col + b·row + c
 			a := f.Geo.Transform
-			if want := [6]float64{a[2], a[0], a[1], a[5], a[3], a[4]}; m.Transform != want || float64(m.EPSG) != f.Geo.CRS {
+			want := [6]float64{a[2], a[0], a[1], a[5], a[3], a[4]}
+			if m.Transform != want || float64(m.EPSG) != f.Geo.CRS {
 				t.Errorf("%s: EPSG %d, transform %v", f.Path, m.EPSG, m.Transform)
 			}
 			l.Geo = &m.Geo
@@ -226,7 +228,8 @@ func TestWriteRefuses(t *testing.T) {
 
 // FuzzRumiBlob: whatever parses is valid, gives its own blob back, and costs memory in proportion.
 func FuzzRumiBlob(f *testing.F) {
-	f.Add([]byte("\x3c\x33\x3c\x33\x01\x00\x11\x00\x00\x00\x09\x00\x00\x00\x10\x00\x10\x00\x01\x00\x10\x01\x10\x00\x00\x00\x05\x00\x00\x00\x06\x00\x00\x00"))
+	f.Add([]byte("\x3c\x33\x3c\x33\x01\x00\x11\x00\x00\x00\x09\x00\x00\x00\x10\x00\x10\x00" +
+		"\x01\x00\x10\x01\x10\x00\x00\x00\x05\x00\x00\x00\x06\x00\x00\x00"))
 	for _, e := range seeds(f) {
 		if b, err := hex.DecodeString(e.Blob); err == nil && len(b) > 0 {
 			f.Add(b)

@@ -60,7 +60,8 @@ func (j *job) describe(pl *Plan, epoch uint64, p int64, rows []int64) uint64 {
 	b, flagged := pl.Window(&d, height, width, &weights)
 	rows = rows[:pl.Length(d.Dataset)]
 	pl.Rows(&d, rows)
-	h := Hash(uint64(d.Dataset), d.Epoch, uint64(d.Position), uint64(d.Sample), uint64(d.Item), uint64(d.Row), uint64(d.Sub), uint64(d.Transform), uint64(d.Attempt))
+	h := Hash(uint64(d.Dataset), d.Epoch, uint64(d.Position), uint64(d.Sample), uint64(d.Item), uint64(d.Row),
+		uint64(d.Sub), uint64(d.Transform), uint64(d.Attempt))
 	h = Hash(h, uint64(b.Y), uint64(b.X), uint64(b.H), uint64(b.W))
 	for _, r := range rows {
 		h = further(h, uint64(r))
@@ -104,12 +105,18 @@ func randomDataset(r *rand.Rand, number int) (*Dataset, error) {
 	var err error
 	switch s.Kind {
 	case GridWindow:
-		s.Grid = Grid{H: 16, W: 16, StrideY: 4 + r.IntN(20), StrideX: 4 + r.IntN(20), AlignY: 1, AlignX: 1, Pad: r.IntN(2) == 0}
+		s.Grid = Grid{
+			H: 16, W: 16, StrideY: 4 + r.IntN(20), StrideX: 4 + r.IntN(20),
+			AlignY: 1, AlignX: 1, Pad: r.IntN(2) == 0,
+		}
 		s.Runs, err = NewRuns(items, func(i int64) int64 { return s.Grid.Count(sizes(i)) })
 	case ResizedWindow:
 		s.Resized = Resized{H: 16, W: 16, Lo: 0.3, Hi: 1, Ratio: 2, OfAsset: r.IntN(2) == 0, AlignY: 1, AlignX: 1}
 	case VisitWindow:
-		s.Visits = Visits{H: 8, W: 8, TileH: 8, TileW: 16, PerVisit: 1 + r.IntN(4), Pool: 1 + r.IntN(5), AlignY: 1, AlignX: 1}
+		s.Visits = Visits{
+			H: 8, W: 8, TileH: 8, TileW: 16, PerVisit: 1 + r.IntN(4),
+			Pool: 1 + r.IntN(5), AlignY: 1, AlignX: 1,
+		}
 		few := r.IntN(4) != 0 // or about once a tile
 		s.Runs, err = NewRuns(items, func(i int64) int64 {
 			if few {
@@ -156,7 +163,10 @@ func newJob(t *testing.T, r *rand.Rand) *job {
 		if err != nil {
 			t.Fatal(err)
 		}
-		j := &job{seed: r.Uint64(), g: 1 + r.IntN(16), drop: r.IntN(3) == 0, policy: policy(r.IntN(int(policies))), first: uint64(r.IntN(4))}
+		j := &job{
+			seed: r.Uint64(), g: 1 + r.IntN(16), drop: r.IntN(3) == 0,
+			policy: policy(r.IntN(int(policies))), first: uint64(r.IntN(4)),
+		}
 		for i := range j.plans {
 			j.plans[i] = mustPlan(t, Spec{Seed: j.seed, Shuffle: r.IntN(8) != 0 || i == 1, Source: source})
 		}
@@ -186,14 +196,16 @@ func checkOnce(t *testing.T, pl *Plan) {
 			d := pl.At(epoch, p)
 			n, k := pl.DatasetLen(d.Dataset), d.Dataset
 			if int64(d.Epoch)*n+d.Position != next[k] {
-				t.Fatalf("epoch %d position %d: dataset %d stands at %d of its epoch %d, not at its draw %d", epoch, p, k, d.Position, d.Epoch, next[k])
+				t.Fatalf("epoch %d position %d: dataset %d stands at %d of its epoch %d, not at its draw %d",
+					epoch, p, k, d.Position, d.Epoch, next[k])
 			}
 			next[k]++
 			if d.Position == 0 {
 				seen[k] = map[int64]bool{}
 			}
 			if seen[k][d.Sample] || d.Sample < 0 || d.Sample >= n {
-				t.Fatalf("epoch %d position %d: sample %d of dataset %d, of %d, twice or outside", epoch, p, d.Sample, k, n)
+				t.Fatalf("epoch %d position %d: sample %d of dataset %d, of %d, twice or outside",
+					epoch, p, d.Sample, k, n)
 			}
 			seen[k][d.Sample] = true
 		}
@@ -304,7 +316,8 @@ func (h *history) step() {
 	n := h.plans[0].Len()
 	for _, rk := range h.ranks {
 		if rk.epoch != h.ranks[0].epoch || rk.step != h.ranks[0].step {
-			h.t.Fatalf("rank %d is at step %d of epoch %d, rank 0 at %d of %d", rk.rank, rk.step, rk.epoch, h.ranks[0].step, h.ranks[0].epoch)
+			h.t.Fatalf("rank %d is at step %d of epoch %d, rank 0 at %d of %d",
+				rk.rank, rk.step, rk.epoch, h.ranks[0].step, h.ranks[0].epoch)
 		}
 	}
 	epoch, step := h.ranks[0].epoch, h.ranks[0].step
@@ -381,8 +394,9 @@ func TestElasticHistories(t *testing.T) {
 		for range histories {
 			h.run()
 		}
+		names := []string{"whole", "random", "grid", "resized", "weighted", "visits"}
 		for i := range j.plans[0].leaves {
-			kinds[[]string{"whole", "random", "grid", "resized", "weighted", "visits"}[j.plans[0].leaves[i].Sampler.Kind]]++
+			kinds[names[j.plans[0].leaves[i].Sampler.Kind]]++
 		}
 		kinds["mixtures"] += min(len(j.plans[0].nodes)-len(j.plans[0].leaves), 1)
 	}

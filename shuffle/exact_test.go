@@ -10,8 +10,9 @@ import (
 	_ "github.com/chaski-eo/chaski/tools/testkit/seed" // random cases are the same in every run
 )
 
-// TestExactShares: in every batch of a mixture with Batch each source has its count, ranks of any world together as well; over the
-// run each source gives every sample once before it gives one again; and Take changes where epochs end, not what comes.
+// TestExactShares: in every batch of a mixture with Batch each source has its count, ranks of any
+// world together as well; over the run each source gives every sample once before it gives one
+// again; and Take changes where epochs end, not what comes.
 func TestExactShares(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := rapid.IntRange(1, 4).Draw(t, "sources")
@@ -25,7 +26,10 @@ func TestExactShares(t *testing.T) {
 			mix.Sources = append(mix.Sources, Source{Dataset: &Dataset{Items: sizes[i]}})
 		}
 		mix.Counts, mix.Batch = counts, g
-		spec := Spec{Seed: rapid.Uint64().Draw(t, "seed"), Shuffle: rapid.Bool().Draw(t, "shuffle"), Source: Source{Mixture: mix}}
+		spec := Spec{
+			Seed:    rapid.Uint64().Draw(t, "seed"),
+			Shuffle: rapid.Bool().Draw(t, "shuffle"), Source: Source{Mixture: mix},
+		}
 		pl, err := NewPlan(spec)
 		if err != nil {
 			t.Fatal(err)
@@ -79,7 +83,8 @@ func TestExactShares(t *testing.T) {
 				whole := int((b + 1) * counts[i] / sizes[i])
 				for n := range times {
 					if n != whole && n != whole+1 {
-						t.Fatalf("after batch %d of source %d samples came %d times, after %d whole epochs", b, i, n, whole)
+						t.Fatalf("after batch %d of source %d samples came %d times, after %d whole epochs",
+							b, i, n, whole)
 					}
 				}
 			}
@@ -112,10 +117,13 @@ func TestTakeIsOneRun(t *testing.T) {
 	})
 }
 
-// TestSharesDoNotFollowRanks: over many batches every slot has every source about as often as its share says, so no rank gets one
-// source alone.
+// TestSharesDoNotFollowRanks: over many batches every slot has every source about as often as its
+// share says, so no rank gets one source alone.
 func TestSharesDoNotFollowRanks(t *testing.T) {
-	mix := &Mixture{Batch: 4, Counts: []int64{2, 2}, Until: Longest, Sources: []Source{{Dataset: &Dataset{Items: 40_000}}, {Dataset: &Dataset{Items: 40_000}}}}
+	mix := &Mixture{
+		Batch: 4, Counts: []int64{2, 2}, Until: Longest,
+		Sources: []Source{{Dataset: &Dataset{Items: 40_000}}, {Dataset: &Dataset{Items: 40_000}}},
+	}
 	pl := mustPlan(t, Spec{Seed: 1, Shuffle: true, Source: Source{Mixture: mix}})
 	var first [4]int
 	batches := int(pl.Len() / 4)
@@ -139,11 +147,17 @@ func TestBatchesRefused(t *testing.T) {
 	for what, s := range map[string]Spec{
 		"too few samples": {Source: Source{Mixture: &Mixture{Batch: 8, Counts: []int64{4, 4}, Sources: two}}},
 		"sum":             {Source: Source{Mixture: &Mixture{Batch: 8, Counts: []int64{4, 3}, Sources: two}}},
-		"length":          {Source: Source{Mixture: &Mixture{Batch: 4, Counts: []int64{2, 2}, Sources: two, Until: Given, Length: 6}}},
-		"take":            {Source: inner, Take: 6},
-		"negative take":   {Source: inner, Take: -1},
-		"not aligned":     {Source: Source{Mixture: &Mixture{Counts: []int64{WordLen - 4, 4}, Sources: []Source{two[0], inner}}}},
-		"other count":     {Source: Source{Mixture: &Mixture{Batch: 9, Counts: []int64{4, 5}, Sources: []Source{two[0], inner}}}},
+		"length": {
+			Source: Source{Mixture: &Mixture{Batch: 4, Counts: []int64{2, 2}, Sources: two, Until: Given, Length: 6}},
+		},
+		"take":          {Source: inner, Take: 6},
+		"negative take": {Source: inner, Take: -1},
+		"not aligned": {
+			Source: Source{Mixture: &Mixture{Counts: []int64{WordLen - 4, 4}, Sources: []Source{two[0], inner}}},
+		},
+		"other count": {
+			Source: Source{Mixture: &Mixture{Batch: 9, Counts: []int64{4, 5}, Sources: []Source{two[0], inner}}},
+		},
 	} {
 		if pl, err := NewPlan(s); err == nil {
 			t.Errorf("%s: a plan of %d positions", what, pl.Len())

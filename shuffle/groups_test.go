@@ -12,7 +12,12 @@ func TestGroupsFollowTheLead(t *testing.T) {
 		Counts: []int64{2000, 5000, 3000},
 		Sources: []Source{
 			{Dataset: &Dataset{Items: 1000}},
-			{Mixture: &Mixture{Counts: []int64{7500, 2500}, Until: Longest, Sources: []Source{tiles(901, 16, 32), tiles(307, 16, 16)}}},
+			{
+				Mixture: &Mixture{
+					Counts: []int64{7500, 2500}, Until: Longest,
+					Sources: []Source{tiles(901, 16, 32), tiles(307, 16, 16)},
+				},
+			},
 			tiles(411, 16, 40),
 		},
 		Until: Longest,
@@ -36,7 +41,8 @@ func TestGroupsFollowTheLead(t *testing.T) {
 				}
 			}
 			found[g.Of(tk)] = true
-			if at := g.Turn(tk); at != turn && at != turn+1 && group >= 0 || (at == turn) != (g.Of(tk) == group) && group >= 0 {
+			at := g.Turn(tk)
+			if at != turn && at != turn+1 && group >= 0 || (at == turn) != (g.Of(tk) == group) && group >= 0 {
 				t.Fatalf("epoch %d, step %d: turn %d after %d", epoch, step, at, turn)
 			}
 			group, turn = g.Of(tk), g.Turn(tk)

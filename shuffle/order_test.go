@@ -113,7 +113,8 @@ func TestOrderIsUniform(t *testing.T) {
 		t.Logf("n %d: positions %.2f (Fisher-Yates %.2f), followers %.2f (%.2f)", n, pos, fyPos, next, fyNext)
 		bound := 1 + 8/float64(n-1)
 		if pos > bound || next > bound {
-			t.Errorf("n %d: chi-square of positions %.2f and followers %.2f a degree of freedom, at most %.2f", n, pos, next, bound)
+			t.Errorf("n %d: chi-square of positions %.2f and followers %.2f a degree of freedom, at most %.2f",
+				n, pos, next, bound)
 		}
 	}
 }
@@ -215,7 +216,14 @@ func TestStateStep(t *testing.T) {
 		g          int
 		step       int64
 		ok         bool
-	}{{0, 10, 4, 0, true}, {4, 10, 4, 1, true}, {10, 10, 4, 3, true}, {5, 10, 4, 0, false}, {12, 10, 4, 0, false}, {-4, 10, 4, 0, false}} {
+	}{
+		{0, 10, 4, 0, true},
+		{4, 10, 4, 1, true},
+		{10, 10, 4, 3, true},
+		{5, 10, 4, 0, false},
+		{12, 10, 4, 0, false},
+		{-4, 10, 4, 0, false},
+	} {
 		got, err := State{Version: Version, Samples: c.samples}.Step(c.n, c.g)
 		if (err == nil) != c.ok || got != c.step {
 			t.Errorf("%+v: step %d, %v", c, got, err)

@@ -22,7 +22,8 @@ func TestPlanOfOneDatasetIsTheOrder(t *testing.T) {
 			o := NewOrder(9, epoch, 37*3, shuffled)
 			for p := range pl.Len() {
 				d := pl.At(epoch, p)
-				if d.Sample != o.At(p) || d.Row != o.At(p)/3 || d.Epoch != epoch || d.Position != p || d.Transform != 0 {
+				if d.Sample != o.At(p) || d.Row != o.At(p)/3 || d.Epoch != epoch || d.Position != p ||
+					d.Transform != 0 {
 					t.Fatalf("position %d: %+v", p, d)
 				}
 				box := Window(Crop{
@@ -52,7 +53,10 @@ func TestPositionIsTheInverseOfAt(t *testing.T) {
 			k, pool := rapid.IntRange(1, 5).Draw(t, "k"), rapid.IntRange(1, 9).Draw(t, "pool")
 			s = Sampler{Kind: VisitWindow, Runs: runs, Visits: Visits{4, 4, 8, 8, k, pool, 1, 1}}
 		}
-		pl, err := NewPlan(Spec{rapid.Uint64().Draw(t, "seed"), rapid.Bool().Draw(t, "shuffle"), Source{Dataset: &Dataset{Items: items, Sampler: s}}, 0})
+		pl, err := NewPlan(Spec{
+			rapid.Uint64().Draw(t, "seed"), rapid.Bool().Draw(t, "shuffle"),
+			Source{Dataset: &Dataset{Items: items, Sampler: s}}, 0,
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -152,7 +156,8 @@ func TestMixtureEpochs(t *testing.T) {
 		whole int // the source whose epochs are the mixture's
 	}{{Shortest, 0}, {Longest, 2}} {
 		pl := mustPlan(t, Spec{Seed: 1, Shuffle: true, Source: Source{Mixture: &Mixture{
-			Sources: []Source{dataset(sizes[0]), dataset(sizes[1]), dataset(sizes[2])}, Counts: []int64{7000, 2900, 100}, Until: c.until,
+			Sources: []Source{dataset(sizes[0]), dataset(sizes[1]), dataset(sizes[2])},
+			Counts:  []int64{7000, 2900, 100}, Until: c.until,
 		}}})
 		for epoch := range uint64(5) {
 			seen := make([]map[int64]bool, 3)
@@ -169,7 +174,8 @@ func TestMixtureEpochs(t *testing.T) {
 				}
 			}
 			if drawn[c.whole] != sizes[c.whole] || int64(len(seen[c.whole])) != sizes[c.whole] {
-				t.Errorf("rule %d: source %d gave %d samples %d times", c.until, c.whole, len(seen[c.whole]), drawn[c.whole])
+				t.Errorf("rule %d: source %d gave %d samples %d times",
+					c.until, c.whole, len(seen[c.whole]), drawn[c.whole])
 			}
 			for i, n := range drawn {
 				if c.until == Shortest && n > sizes[i] || c.until == Longest && n < sizes[i] {
@@ -187,7 +193,8 @@ func TestNestedSourcesHaveOrdersOfTheirOwn(t *testing.T) {
 	pl := mustPlan(t, Spec{Seed: 1, Shuffle: true, Source: Source{Mixture: &Mixture{
 		Sources: []Source{inner, inner, dataset(1000)}, Counts: []int64{4000, 4000, 2000},
 	}}})
-	if got := fmt.Sprint(pl.Path(0), pl.Path(1), pl.Path(2), pl.Path(3), pl.Path(4)); got != "[0 0] [0 1] [1 0] [1 1] [2]" {
+	got := fmt.Sprint(pl.Path(0), pl.Path(1), pl.Path(2), pl.Path(3), pl.Path(4))
+	if got != "[0 0] [0 1] [1 0] [1 1] [2]" {
 		t.Errorf("paths %s", got)
 	}
 	var first [5][]int64
@@ -274,17 +281,22 @@ func TestPoolsAreTogether(t *testing.T) {
 func visitSpec(items, visits int64, k, pool int) Spec {
 	runs, _ := EqualRuns(items, visits)
 	return Spec{Seed: 4, Shuffle: true, Source: Source{Dataset: &Dataset{Items: items, Sampler: Sampler{
-		Kind: VisitWindow, Runs: runs, Visits: Visits{H: 16, W: 16, TileH: 32, TileW: 32, PerVisit: k, Pool: pool, AlignY: 1, AlignX: 1},
+		Kind: VisitWindow, Runs: runs,
+		Visits: Visits{H: 16, W: 16, TileH: 32, TileW: 32, PerVisit: k, Pool: pool, AlignY: 1, AlignX: 1},
 	}}}}
 }
 
 func TestMeasure(t *testing.T) {
 	const items, k, batch = 4000, 16, 64
-	random := Spec{Seed: 4, Shuffle: true, Source: Source{Dataset: &Dataset{Items: items, Sampler: Sampler{Kind: RandomWindow, PerItem: k, H: 1, W: 1}}}}
+	random := Spec{
+		Seed: 4, Shuffle: true,
+		Source: Source{Dataset: &Dataset{Items: items, Sampler: Sampler{Kind: RandomWindow, PerItem: k, H: 1, W: 1}}},
+	}
 	still := random
 	still.Shuffle = false
 	r := mustPlan(t, random).Measure(0, 5, 20_000, batch)
-	if math.Abs(r.Displacement-1) > 0.05 || math.Abs(r.RowsABatch/r.RowsExpected-1) > 0.02 || r.SameRow > 0.001 || math.Abs(r.SameRowExpected-15.0/63999) > 1e-9 || r.Repeats != 0 || r.Positions != 20_000 {
+	if math.Abs(r.Displacement-1) > 0.05 || math.Abs(r.RowsABatch/r.RowsExpected-1) > 0.02 || r.SameRow > 0.001 ||
+		math.Abs(r.SameRowExpected-15.0/63999) > 1e-9 || r.Repeats != 0 || r.Positions != 20_000 {
 		t.Errorf("random order: %+v", r)
 	}
 	s := mustPlan(t, still).Measure(0, 0, 20_000, batch)
@@ -293,7 +305,8 @@ func TestMeasure(t *testing.T) {
 	}
 	// A pool of 256 visits: of 64 windows of its 4096, 63.5 visits less the pairs, which are the same row.
 	v := mustPlan(t, visitSpec(items, 1, k, 256)).Measure(0, 0, 20_000, batch)
-	if math.Abs(v.Displacement-1) > 0.1 || v.RowsABatch < 55 || v.RowsABatch > 59 || math.Abs(v.SameRow-15.0/4095) > 0.002 || v.Repeats != 0 {
+	if math.Abs(v.Displacement-1) > 0.1 || v.RowsABatch < 55 || v.RowsABatch > 59 ||
+		math.Abs(v.SameRow-15.0/4095) > 0.002 || v.Repeats != 0 {
 		t.Errorf("tile-aware order: %+v", v)
 	}
 	m := mustPlan(t, Spec{Seed: 1, Shuffle: true, Source: Source{Mixture: &Mixture{
@@ -327,7 +340,10 @@ func TestPlanRefuses(t *testing.T) {
 		{window(Sampler{Kind: RandomWindow, H: 0, W: 1}), "0 by 1 pixels"},
 		{window(Sampler{Kind: RandomWindow, H: 1 << 25, W: 1}), "pixels"},
 		{window(Sampler{Kind: WeightedWindow, H: 1, W: 1, PerItem: MaxSamples}), "more than"},
-		{window(Sampler{Kind: GridWindow, Runs: runs, Grid: Grid{1, 1, 1, 1, 1, 1, false}}), "windows of 3 items, for 4"},
+		{
+			window(Sampler{Kind: GridWindow, Runs: runs, Grid: Grid{1, 1, 1, 1, 1, 1, false}}),
+			"windows of 3 items, for 4",
+		},
 		{window(Sampler{Kind: GridWindow, Grid: Grid{1, 1, 0, 1, 1, 1, false}}), "every 0 by 1"},
 		{window(Sampler{Kind: GridWindow, Grid: Grid{1, 1, 3, 1, 2, 1, false}}), "aligned to 2 by 1"},
 		{window(Sampler{Kind: ResizedWindow, Resized: Resized{1, 1, math.NaN(), 1, 1, false, 1, 1}}), "NaN"},
@@ -336,18 +352,27 @@ func TestPlanRefuses(t *testing.T) {
 		{window(Sampler{Kind: ResizedWindow, Resized: Resized{1, 1, 0.5, 1, 0.5, false, 1, 1}}), "ratio of 0.5"},
 		{window(Sampler{Kind: VisitWindow, Visits: Visits{1, 1, 8, 8, 0, 1, 1, 1}}), "visits of 0 windows"},
 		{window(Sampler{Kind: VisitWindow, Runs: many, Visits: Visits{1, 1, 8, 8, 2, 1, 1, 1}}), "more than"},
-		{Source{Dataset: &Dataset{Items: 1, Transforms: D4, Sampler: Sampler{Kind: RandomWindow, H: 1, W: 2}}}, "not square"},
+		{
+			Source{Dataset: &Dataset{Items: 1, Transforms: D4, Sampler: Sampler{Kind: RandomWindow, H: 1, W: 2}}},
+			"not square",
+		},
 		{mixture(Mixture{}), "0 counts for 0 sources"},
 		{mixture(Mixture{Sources: two, Counts: []int64{WordLen}}), "1 counts for 2 sources"},
 		{mixture(Mixture{Sources: two, Counts: []int64{WordLen, 0}}), "count of 0"},
 		{mixture(Mixture{Sources: two, Counts: []int64{WordLen, 1}}), "count of 1 after 10000"},
 		{mixture(Mixture{Sources: two, Counts: []int64{1, 2}}), "sum to 3"},
-		{mixture(Mixture{Sources: []Source{dataset(1), dataset(0)}, Counts: []int64{5000, 5000}}), "source 1 has 0 samples"},
+		{
+			mixture(Mixture{Sources: []Source{dataset(1), dataset(0)}, Counts: []int64{5000, 5000}}),
+			"source 1 has 0 samples",
+		},
 		{mixture(Mixture{Sources: []Source{dataset(1 << 60)}, Counts: []int64{WordLen}}), "source 0 has"},
 		{mixture(Mixture{Sources: two, Counts: []int64{5000, 5000}, Until: Given}), "epoch of 0 positions"},
 		{mixture(Mixture{Sources: two, Counts: []int64{5000, 5000}, Length: 3}), "a length of 3"},
 		{mixture(Mixture{Sources: two, Counts: []int64{5000, 5000}, Until: 9}), "no rule 9"},
-		{mixture(Mixture{Sources: []Source{dataset(1), window(Sampler{Kind: 99})}, Counts: []int64{5000, 5000}}), "source 1: sampler: no kind 99"},
+		{
+			mixture(Mixture{Sources: []Source{dataset(1), window(Sampler{Kind: 99})}, Counts: []int64{5000, 5000}}),
+			"source 1: sampler: no kind 99",
+		},
 		{deep, "deep"},
 	} {
 		if _, err := NewPlan(Spec{Source: c.source}); err == nil || !strings.Contains(err.Error(), c.want) {
@@ -374,8 +399,18 @@ func threeMillion() Spec {
 	runs, _ := EqualRuns(10_000, 25)
 	return Spec{Seed: 1, Shuffle: true, Source: Source{Mixture: &Mixture{
 		Sources: []Source{
-			{Dataset: &Dataset{Items: 250_000, Transforms: D4, Sampler: Sampler{Kind: RandomWindow, PerItem: 4, H: 256, W: 256}}},
-			{Dataset: &Dataset{Items: 10_000, Sampler: Sampler{Kind: VisitWindow, Runs: runs, Visits: Visits{256, 256, 512, 512, 4, 256, 1, 1}}}},
+			{
+				Dataset: &Dataset{
+					Items: 250_000, Transforms: D4,
+					Sampler: Sampler{Kind: RandomWindow, PerItem: 4, H: 256, W: 256},
+				},
+			},
+			{
+				Dataset: &Dataset{
+					Items:   10_000,
+					Sampler: Sampler{Kind: VisitWindow, Runs: runs, Visits: Visits{256, 256, 512, 512, 4, 256, 1, 1}},
+				},
+			},
 			dataset(1_000_000),
 		},
 		Counts: []int64{5000, 3000, 2000}, Until: Given, Length: 64 * 1_100_000,

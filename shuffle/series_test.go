@@ -10,8 +10,15 @@ func TestSeriesRefuses(t *testing.T) {
 		keys, times    int
 		rows           []uint32
 		length, stride int
-	}{{3, 2, nil, 1, 1}, {3, 3, nil, 0, 1}, {3, 3, nil, 1, 0}, {3, 3, nil, maxLength + 1, 1}, {3, 3, []uint32{3}, 1, 1}} {
-		if _, err := NewSeries(make([]int, c.keys), make([]int64, c.times), c.rows, c.length, c.stride, false); err == nil {
+	}{
+		{3, 2, nil, 1, 1},
+		{3, 3, nil, 0, 1},
+		{3, 3, nil, 1, 0},
+		{3, 3, nil, maxLength + 1, 1},
+		{3, 3, []uint32{3}, 1, 1},
+	} {
+		_, err := NewSeries(make([]int, c.keys), make([]int64, c.times), c.rows, c.length, c.stride, false)
+		if err == nil {
 			t.Errorf("%+v was accepted", c)
 		}
 	}

@@ -38,7 +38,10 @@ func TestSplitHoldsItsShares(t *testing.T) {
 }
 
 func TestSplitRefuses(t *testing.T) {
-	for _, parts := range [][]int64{nil, {SplitTotal - 1}, {SplitTotal, 1}, {SplitTotal + 1, -1}, {0, SplitTotal}, {math.MaxInt64, math.MaxInt64}} {
+	for _, parts := range [][]int64{
+		nil, {SplitTotal - 1}, {SplitTotal, 1}, {SplitTotal + 1, -1},
+		{0, SplitTotal}, {math.MaxInt64, math.MaxInt64},
+	} {
 		if err := (&Split{Shares: shares(parts)}).Check(); err == nil {
 			t.Errorf("%v was accepted", parts)
 		}
@@ -50,7 +53,14 @@ func TestSplitRefuses(t *testing.T) {
 	for _, c := range []struct {
 		bounds [4]float64
 		size   float64
-	}{{[4]float64{0, 0, inf(), 0}, 1}, {[4]float64{math.NaN(), 0, 0, 0}, 1}, {[4]float64{}, 0}, {[4]float64{}, -1}, {[4]float64{1e300, 0, 1e300, 0}, 1}, {[4]float64{}, math.NaN()}} {
+	}{
+		{[4]float64{0, 0, inf(), 0}, 1},
+		{[4]float64{math.NaN(), 0, 0, 0}, 1},
+		{[4]float64{}, 0},
+		{[4]float64{}, -1},
+		{[4]float64{1e300, 0, 1e300, 0}, 1},
+		{[4]float64{}, math.NaN()},
+	} {
 		if got := s.OfCell(c.bounds, c.size); got != -1 {
 			t.Errorf("%+v belongs to %d", c, got)
 		}

@@ -5,11 +5,14 @@ import (
 	"testing"
 )
 
-// FuzzState: what is read as a state is written and read again as the same, and any run refuses it or goes on between two steps.
+// FuzzState: what is read as a state is written and read again as the same, and any run refuses it
+// or goes on between two steps.
 func FuzzState(f *testing.F) {
 	f.Add([]byte(`{"version":1,"spec":"a","seed":0,"epoch":3,"samples":4096}`), int64(9000), 32, false)
-	f.Add([]byte(`{"version":1,"spec":"a","seed":0,"epoch":3,"samples":96,"run":{"samples":100,"batch_size":8,"drop_last":true,"data":"#ab"}}`), int64(50), 16, true)
-	f.Add([]byte(`{"version":1,"samples":9223372036854775807,"run":{"samples":9223372036854775807,"batch_size":1}}`), int64(1), 1, false)
+	f.Add([]byte(`{"version":1,"spec":"a","seed":0,"epoch":3,"samples":96,`+
+		`"run":{"samples":100,"batch_size":8,"drop_last":true,"data":"#ab"}}`), int64(50), 16, true)
+	f.Add([]byte(`{"version":1,"samples":9223372036854775807,"run":{"samples":9223372036854775807,"batch_size":1}}`),
+		int64(1), 1, false)
 	now := State{Version: Version, Spec: "b", Seed: 1, Run: `{"batch_size":16,"samples":50}`}
 	f.Fuzz(func(t *testing.T, b []byte, n int64, g int, drop bool) {
 		s, err := ParseState(b)
@@ -37,13 +40,20 @@ func FuzzState(f *testing.F) {
 
 // TestOrderOfAnotherRun: what only adds to a batch does not change which samples come.
 func TestOrderOfAnotherRun(t *testing.T) {
-	for part, want := range map[string]bool{"windows": false, "fields.image.pattern": false, "sampler.per_asset": true, "data": true} {
+	for part, want := range map[string]bool{
+		"windows":              false,
+		"fields.image.pattern": false,
+		"sampler.per_asset":    true,
+		"data":                 true,
+	} {
 		with, err := NewParts(map[string]any{"samples": 11, part: "x"})
 		without, err2 := NewParts(map[string]any{"samples": 11})
 		if err != nil || err2 != nil {
 			t.Fatal(err, err2)
 		}
-		_, other := State{Version: Version, Spec: "a", Run: with}.Differences(State{Version: Version, Spec: "b", Run: without})
+		_, other := State{Version: Version, Spec: "a", Run: with}.Differences(State{
+			Version: Version, Spec: "b", Run: without,
+		})
 		if other != want {
 			t.Errorf("%s: another order is %v, want %v", part, other, want)
 		}

@@ -76,14 +76,16 @@ func TestStateVectors(t *testing.T) {
 	for i, c := range cases {
 		for strict, want := range map[bool]outcome{true: c.Strict, false: c.Any} {
 			next, note, err := c.State.Resume(c.Now, c.N, c.G, c.DropLast, strict)
-			if (err != nil) != (want.Error != "") || err != nil && strings.Contains(want.Error, "another run") && err.Error() != want.Error {
+			if (err != nil) != (want.Error != "") ||
+				err != nil && strings.Contains(want.Error, "another run") && err.Error() != want.Error {
 				t.Errorf("case %d, strict %t: error %v, not %q", i, strict, err, want.Error)
 			}
 			if err != nil {
 				continue
 			}
 			if next.Epoch != want.Epoch || next.Samples != want.Samples || note != want.Note || next.Run != c.Now.Run {
-				t.Errorf("case %d, strict %t: epoch %d, %d samples, %q, not %+v", i, strict, next.Epoch, next.Samples, note, want)
+				t.Errorf("case %d, strict %t: epoch %d, %d samples, %q, not %+v",
+					i, strict, next.Epoch, next.Samples, note, want)
 			}
 			if _, err := next.Step(c.N, c.G); err != nil {
 				t.Errorf("case %d: %v", i, err)
@@ -180,7 +182,8 @@ func TestVisitVectors(t *testing.T) {
 		pl := mustPlan(t, Spec{Seed: v.Seed, Shuffle: true, Source: Source{Dataset: &Dataset{
 			Items: int64(len(v.Items)),
 			Sampler: Sampler{Kind: VisitWindow, Runs: runs, Visits: Visits{
-				H: v.H, W: v.W, TileH: v.TileH, TileW: v.TileW, PerVisit: v.PerVisit, Pool: v.Pool, AlignY: v.AlignY, AlignX: v.AlignX,
+				H: v.H, W: v.W, TileH: v.TileH, TileW: v.TileW, PerVisit: v.PerVisit,
+				Pool: v.Pool, AlignY: v.AlignY, AlignX: v.AlignX,
 			}},
 		}}})
 		if pl.Len() != int64(len(v.At)) {
@@ -221,7 +224,10 @@ func (s jsonSource) source() Source {
 	if s.N > 0 {
 		return Source{Dataset: &Dataset{Items: s.N}}
 	}
-	m := &Mixture{Counts: s.Counts, Batch: s.Batch, Length: s.Length, Until: map[string]Until{"shortest": Shortest, "longest": Longest, "given": Given}[s.Until]}
+	m := &Mixture{
+		Counts: s.Counts, Batch: s.Batch, Length: s.Length,
+		Until: map[string]Until{"shortest": Shortest, "longest": Longest, "given": Given}[s.Until],
+	}
 	for _, c := range s.Sources {
 		m.Sources = append(m.Sources, c.source())
 	}
@@ -395,7 +401,8 @@ func TestSubstituteVectors(t *testing.T) {
 		d := Draw{Seed: v.Seed, Epoch: v.Epoch, Position: v.P}
 		s := pl.Substitute(d, v.Attempt)
 		b, _ := pl.Window(&s, 512, 300, nil)
-		if s.Seed != v.NewSeed || s.Sample != v.Sample || s.Row != v.Sample || [2]int{b.Y, b.X} != v.Window || s.Transform != v.Element {
+		if s.Seed != v.NewSeed || s.Sample != v.Sample || s.Row != v.Sample || [2]int{b.Y, b.X} != v.Window ||
+			s.Transform != v.Element {
 			t.Errorf("%+v: got %+v, %+v", v, s, b)
 		}
 		if again := pl.Substitute(pl.Substitute(d, 3), v.Attempt); again != s {

@@ -60,11 +60,15 @@ func TestResizedWindows(t *testing.T) {
 		t.Errorf("chi-square of areas %.1f and aspects %.1f a degree of freedom: %v %v", a, b, areas, aspects)
 	}
 	rapid.Check(t, func(t *rapid.T) {
-		r := Resized{Lo: rapid.Float64Range(0.01, 1).Draw(t, "lo"), Ratio: rapid.Float64Range(1, 1e6).Draw(t, "ratio"), OfAsset: rapid.Bool().Draw(t, "of")}
+		r := Resized{
+			Lo:    rapid.Float64Range(0.01, 1).Draw(t, "lo"),
+			Ratio: rapid.Float64Range(1, 1e6).Draw(t, "ratio"), OfAsset: rapid.Bool().Draw(t, "of"),
+		}
 		r.Hi = r.Lo
 		r.H, r.W = rapid.IntRange(1, maxSide).Draw(t, "h"), rapid.IntRange(1, maxSide).Draw(t, "w")
 		r.AlignY, r.AlignX = rapid.IntRange(1, 8).Draw(t, "ay"), rapid.IntRange(1, 8).Draw(t, "ax")
-		height, width := rapid.IntRange(8, math.MaxInt32).Draw(t, "height"), rapid.IntRange(8, math.MaxInt32).Draw(t, "width")
+		height, width := rapid.IntRange(8, math.MaxInt32).Draw(t,
+			"height"), rapid.IntRange(8, math.MaxInt32).Draw(t, "width")
 		b := r.At(rapid.Uint64().Draw(t, "seed"), 0, 0, height, width)
 		if b.H < 1 || b.W < 1 || b.Y < 0 || b.X < 0 || b.Y+b.H > height || b.X+b.W > width ||
 			b.H%r.AlignY+b.Y%r.AlignY+b.W%r.AlignX+b.X%r.AlignX != 0 {
@@ -125,7 +129,12 @@ func TestWeightedWindowsFollowTheWeights(t *testing.T) {
 
 func TestWeightsRefuse(t *testing.T) {
 	for _, c := range []struct{ n, cellH, cellW, height, width int }{
-		{5, 10, 10, 17, 25}, {7, 10, 10, 17, 25}, {12, 10, 10, 17, 25}, {0, 10, 10, 17, 25}, {6, 0, 10, 17, 25}, {6, 10, 10, 0, 25},
+		{5, 10, 10, 17, 25},
+		{7, 10, 10, 17, 25},
+		{12, 10, 10, 17, 25},
+		{0, 10, 10, 17, 25},
+		{6, 0, 10, 17, 25},
+		{6, 10, 10, 0, 25},
 	} {
 		if _, err := NewWeights(make([]uint32, c.n), c.cellH, c.cellW, c.height, c.width, nil); err == nil {
 			t.Errorf("%+v was accepted", c)
@@ -203,10 +212,15 @@ func slowTile(v Visits, seed uint64, visit, visits int64, height, width int) (ty
 // TestVisitsOfAnySize: the largest sizes do not overflow.
 func TestVisitsOfAnySize(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		v := Visits{PerVisit: 1, Pool: 1, AlignY: rapid.IntRange(1, 8).Draw(t, "ay"), AlignX: rapid.IntRange(1, 8).Draw(t, "ax")}
+		v := Visits{
+			PerVisit: 1, Pool: 1, AlignY: rapid.IntRange(1, 8).Draw(t, "ay"),
+			AlignX: rapid.IntRange(1, 8).Draw(t, "ax"),
+		}
 		v.H, v.W = rapid.IntRange(1, maxSide).Draw(t, "h"), rapid.IntRange(1, maxSide).Draw(t, "w")
-		v.TileH, v.TileW = v.AlignY*rapid.IntRange(1, 1<<20).Draw(t, "th"), v.AlignX*rapid.IntRange(1, 1<<20).Draw(t, "tw")
-		height, width := rapid.IntRange(1, math.MaxInt32).Draw(t, "height"), rapid.IntRange(1, math.MaxInt32).Draw(t, "width")
+		v.TileH, v.TileW = v.AlignY*rapid.IntRange(1, 1<<20).Draw(t,
+			"th"), v.AlignX*rapid.IntRange(1, 1<<20).Draw(t, "tw")
+		height, width := rapid.IntRange(1, math.MaxInt32).Draw(t,
+			"height"), rapid.IntRange(1, math.MaxInt32).Draw(t, "width")
 		visits := rapid.Int64Range(1, math.MaxInt64).Draw(t, "visits")
 		visit := rapid.Int64Range(0, visits-1).Draw(t, "visit")
 		seed := rapid.Uint64().Draw(t, "seed")
@@ -215,7 +229,8 @@ func TestVisitsOfAnySize(t *testing.T) {
 			t.Fatalf("tile (%d, %d), not (%d, %d)", ty, tx, y, x)
 		}
 		b := v.At(seed, 0, 0, ty, tx, height, width)
-		if b.Y < 0 || b.X < 0 || b.Y > max(height-v.H, 0) || b.X > max(width-v.W, 0) || b.Y/v.TileH != ty || b.X/v.TileW != tx {
+		if b.Y < 0 || b.X < 0 || b.Y > max(height-v.H, 0) || b.X > max(width-v.W, 0) || b.Y/v.TileH != ty ||
+			b.X/v.TileW != tx {
 			t.Fatalf("tile (%d, %d), %+v of %d by %d", ty, tx, b, height, width)
 		}
 	})

@@ -9,7 +9,8 @@ import (
 // TestNoSDKUnasked: what reads files, and what loads batches of them, compiles no cloud SDK and no HTTP client of ours.
 func TestNoSDKUnasked(t *testing.T) {
 	const module = "github.com/chaski-eo/chaski/"
-	out, err := exec.Command("go", "list", "-deps", module+"source", module+"tiff", module+"rumi", module+"store/catalog", module+"loader").Output()
+	out, err := exec.Command("go", "list", "-deps", module+"source", module+"tiff", module+"rumi",
+		module+"store/catalog", module+"loader").Output()
 	if err != nil {
 		t.Skip("needs the go command: ", err)
 	}
@@ -19,8 +20,10 @@ func TestNoSDKUnasked(t *testing.T) {
 	}
 	for _, d := range deps {
 		for _, not := range []string{
-			"gocloud.dev", "github.com/aws/", "github.com/Azure/", "cloud.google.com/", "google.golang.org/api",
-			"go.opentelemetry.io", "github.com/parquet-go", "google.golang.org/protobuf", "github.com/twpayne/go-geom", module + "source/httpsource", module + "source/blobsource",
+			"gocloud.dev", "github.com/aws/", "github.com/Azure/", "cloud.google.com/",
+			"google.golang.org/api", "go.opentelemetry.io", "github.com/parquet-go",
+			"google.golang.org/protobuf", "github.com/twpayne/go-geom",
+			module + "source/httpsource", module + "source/blobsource",
 		} {
 			if strings.HasPrefix(d, not) {
 				t.Errorf("%s is compiled in", d)

@@ -84,9 +84,14 @@ func TestRefusesWhatIsNoFile(t *testing.T) {
 	s := &Files{}
 	defer s.Close()
 	for path, kind := range map[string]fault.Kind{
-		loop: fault.NotFound, filepath.Join(dir, "a\x00b"): fault.NotFound, filepath.Join(dir, strings.Repeat("a", 5000)): fault.NotFound,
-		filepath.Join(dir, "none"): fault.NotFound, filepath.Join(dir, "file", "below"): fault.NotFound,
-		dir: fault.Unsupported, pipe: fault.Unsupported, "/dev/null": fault.Unsupported,
+		loop:                         fault.NotFound,
+		filepath.Join(dir, "a\x00b"): fault.NotFound,
+		filepath.Join(dir, strings.Repeat("a", 5000)): fault.NotFound,
+		filepath.Join(dir, "none"):                    fault.NotFound,
+		filepath.Join(dir, "file", "below"):           fault.NotFound,
+		dir:                                           fault.Unsupported,
+		pipe:                                          fault.Unsupported,
+		"/dev/null":                                   fault.Unsupported,
 	} {
 		done := make(chan error, 1)
 		go func() {
@@ -111,7 +116,8 @@ func TestSystemErrorsHaveNoKind(t *testing.T) {
 		t.Skip("no limit of open files")
 	}
 	for _, err := range []error{
-		&os.PathError{Op: "open", Path: "a", Err: syscall.EMFILE}, &os.PathError{Op: "open", Path: "a", Err: syscall.EACCES},
+		&os.PathError{Op: "open", Path: "a", Err: syscall.EMFILE},
+		&os.PathError{Op: "open", Path: "a", Err: syscall.EACCES},
 		&os.PathError{Op: "read", Path: "a", Err: syscall.EIO},
 	} {
 		if k := fault.KindOf(systemError(err)); k != 0 {

@@ -53,8 +53,8 @@ func slowWalk(t *rapid.T, dir string, way []string, out *[]string) error {
 	return nil
 }
 
-// TestWalkDirFollowsLinks: trees with links anywhere have the files that a slow walk finds, and an error where that runs in
-// a loop.
+// TestWalkDirFollowsLinks: trees with links anywhere have the files that a slow walk finds, and an
+// error where that runs in a loop.
 func TestWalkDirFollowsLinks(t *testing.T) {
 	base, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
@@ -75,10 +75,12 @@ func TestWalkDirFollowsLinks(t *testing.T) {
 			dirs = append(dirs, d)
 		}
 		for i := range rapid.IntRange(0, 6).Draw(t, "files") {
-			must(t, os.WriteFile(filepath.Join(rapid.SampledFrom(dirs).Draw(t, "in"), fmt.Sprintf("f%d", i)), nil, 0o600))
+			must(t,
+				os.WriteFile(filepath.Join(rapid.SampledFrom(dirs).Draw(t, "in"), fmt.Sprintf("f%d", i)), nil, 0o600))
 		}
 		for i := range rapid.IntRange(0, 4).Draw(t, "links") {
-			to := rapid.SampledFrom(append(dirs[1:len(dirs):len(dirs)], filepath.Join(root, "f0"), filepath.Join(root, "nothing"), root)).Draw(t, "to")
+			to := rapid.SampledFrom(append(dirs[1:len(dirs):len(dirs)], filepath.Join(root, "f0"),
+				filepath.Join(root, "nothing"), root)).Draw(t, "to")
 			in := rapid.SampledFrom(dirs).Draw(t, "in")
 			if rapid.Bool().Draw(t, "relative") {
 				rel, err := filepath.Rel(in, to)

@@ -24,7 +24,10 @@ func ExampleField() {
 	if err := workers[0].Merge(workers[1]); err != nil {
 		log.Fatal(err)
 	}
-	r := stats.Report{Version: stats.ReportVersion, Samples: 2, Fields: map[string]stats.FieldReport{"image": workers[0].Report()}}
+	r := stats.Report{
+		Version: stats.ReportVersion, Samples: 2,
+		Fields: map[string]stats.FieldReport{"image": workers[0].Report()},
+	}
 	band := r.Fields["image"].Bands[0]
 	fmt.Println(band.Count, "samples,", band.NoData, "of nodata, mean", *band.Mean, "from", *band.Min, "to", *band.Max)
 	scale, offset, _, err := r.Normalizer("image", stats.MinMax, nil)

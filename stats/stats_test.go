@@ -24,8 +24,10 @@ import (
 	_ "github.com/chaski-eo/chaski/tools/testkit/seed" // random cases are the same in every run
 )
 
-var measured = []chunk.DType{chunk.Uint8, chunk.Int8, chunk.Uint16, chunk.Int16, chunk.Uint32, chunk.Int32, chunk.Uint64, chunk.Int64,
-	chunk.Float16, chunk.BFloat16, chunk.Float32, chunk.Float64}
+var measured = []chunk.DType{
+	chunk.Uint8, chunk.Int8, chunk.Uint16, chunk.Int16, chunk.Uint32, chunk.Int32,
+	chunk.Uint64, chunk.Int64, chunk.Float16, chunk.BFloat16, chunk.Float32, chunk.Float64,
+}
 
 func isFloat(d chunk.DType) bool {
 	switch d {
@@ -92,7 +94,8 @@ func slowStats(d chunk.DType, samples []uint64, nodata *float64) (s slow) {
 	for _, u := range samples {
 		r, f, ok := real(d, u)
 		switch {
-		case nodata != nil && (math.IsNaN(*nodata) && math.IsNaN(f) || isFloat(d) && f == *nodata || !isFloat(d) && !math.IsNaN(*nodata) && r.Cmp(new(big.Rat).SetFloat64(*nodata)) == 0):
+		case nodata != nil && (math.IsNaN(*nodata) && math.IsNaN(f) || isFloat(d) && f == *nodata ||
+			!isFloat(d) && !math.IsNaN(*nodata) && r.Cmp(new(big.Rat).SetFloat64(*nodata)) == 0):
 			s.nodata++
 			continue
 		case math.IsNaN(f):
@@ -204,10 +207,12 @@ func check(t testing.TB, what string, d chunk.DType, got Band, want slow) {
 	t.Helper()
 	n := len(want.values)
 	if got.Count != uint64(n) || got.NoData != want.nodata || got.NaN != want.nan || got.Inf != want.inf {
-		t.Fatalf("%s: counts %d %d %d %d, want %d %d %d %d", what, got.Count, got.NoData, got.NaN, got.Inf, n, want.nodata, want.nan, want.inf)
+		t.Fatalf("%s: counts %d %d %d %d, want %d %d %d %d",
+			what, got.Count, got.NoData, got.NaN, got.Inf, n, want.nodata, want.nan, want.inf)
 	}
 	if n == 0 {
-		if got.Mean != nil || got.Std != nil || got.Min != nil || got.Max != nil || got.Histogram != nil || got.Percentiles != nil {
+		if got.Mean != nil || got.Std != nil || got.Min != nil || got.Max != nil || got.Histogram != nil ||
+			got.Percentiles != nil {
 			t.Fatalf("%s: numbers of nothing: %+v", what, got)
 		}
 		return
@@ -309,7 +314,8 @@ func TestAnyOrderAnyWorkers(t *testing.T) {
 		rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1))
 		var s []uint64
 		for range rapid.IntRange(0, 4).Draw(t, "images") {
-			s = append(s, samplesOf(d, rng, rapid.IntRange(0, 700).Draw(t, "n"), rapid.IntRange(0, kinds-1).Draw(t, "kind"))...)
+			s = append(s,
+				samplesOf(d, rng, rapid.IntRange(0, 700).Draw(t, "n"), rapid.IntRange(0, kinds-1).Draw(t, "kind"))...)
 		}
 		run := func(workers int) string {
 			fields := make([]*Field, workers)
@@ -459,7 +465,8 @@ func TestLoadBytes(t *testing.T) {
 			t.Errorf("uint16 %d: %x", i, w[i])
 		}
 	}
-	if d[0] != binary.LittleEndian.Uint32(b) || d[1] != binary.LittleEndian.Uint32(b[4:]) || q[0] != binary.LittleEndian.Uint64(b) {
+	if d[0] != binary.LittleEndian.Uint32(b) || d[1] != binary.LittleEndian.Uint32(b[4:]) ||
+		q[0] != binary.LittleEndian.Uint64(b) {
 		t.Errorf("%x %x", d, q)
 	}
 	// Unaligned data.
@@ -509,11 +516,18 @@ func TestNormalizer(t *testing.T) {
 		close := func(a, b []float64) bool {
 			return slices.EqualFunc(a, b, func(x, y float64) bool { return near(x, y, 1e-15) })
 		}
-		if err != nil || !close(scale, c.scale) || !close(offset, c.offset) || (clip != nil) != c.clip || c.clip && *clip != [2]float64{0, 1} {
+		if err != nil || !close(scale, c.scale) || !close(offset, c.offset) || (clip != nil) != c.clip ||
+			c.clip && *clip != [2]float64{0, 1} {
 			t.Errorf("%s %v: %v %v %v %v", c.kind, c.bands, scale, offset, clip, err)
 		}
 	}
-	for _, bad := range [][2]any{{"mask", []int{0}}, {"image", []int{3}}, {"image", []int{-1}}, {"image", []int{2}}, {"image", []int(nil)}} {
+	for _, bad := range [][2]any{
+		{"mask", []int{0}},
+		{"image", []int{3}},
+		{"image", []int{-1}},
+		{"image", []int{2}},
+		{"image", []int(nil)},
+	} {
 		for _, kind := range []string{MeanStd, MinMax, Percentile} {
 			if _, _, _, err := r.Normalizer(bad[0].(string), kind, bad[1].([]int)); err == nil {
 				t.Errorf("%v %s: no error", bad, kind)

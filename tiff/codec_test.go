@@ -160,7 +160,11 @@ func TestDecompressNoAlloc(t *testing.T) {
 	w.Write(want)
 	w.Close()
 	dst := make([]byte, len(want))
-	for codec, src := range map[chunk.Codec][]byte{chunk.LZW: slowLZW(want), chunk.Deflate: z.Bytes(), chunk.PackBits: bytes.Repeat([]byte{0x9d, 5}, 600)} {
+	for codec, src := range map[chunk.Codec][]byte{
+		chunk.LZW:      slowLZW(want),
+		chunk.Deflate:  z.Bytes(),
+		chunk.PackBits: bytes.Repeat([]byte{0x9d, 5}, 600),
+	} {
 		d := Codecs()[codec]()
 		if n := testing.AllocsPerRun(10, func() {
 			if err := d.Decompress(dst, src, 1); err != nil {

@@ -39,7 +39,8 @@ func FuzzTIFF(f *testing.F) {
 		var img *Image
 		var err error
 		r := &corpus.Mem{B: b}
-		if n := corpus.Allocated(func() { img, err = Open(context.Background(), r, Limits{MaxChunk: 1 << 20}) }); n > openBound(len(b)) {
+		n := corpus.Allocated(func() { img, err = Open(context.Background(), r, Limits{MaxChunk: 1 << 20}) })
+		if n > openBound(len(b)) {
 			t.Fatalf("%d bytes allocated for a file of %d", n, len(b))
 		}
 		if err == nil {
@@ -62,7 +63,8 @@ func FuzzExtras(f *testing.F) {
 			f.Add(e.Bytes(f))
 		}
 	}
-	f.Add(oneTile(ifd.Text(tagGDALMetadata, "<GDALMetadata><Item name='a' domain='xml:x'><Item>\xff</Item></Item><b/></GDALMetadata>"), ifd.Shorts(tagCompression, compNone)))
+	nested := "<GDALMetadata><Item name='a' domain='xml:x'><Item>\xff</Item></Item><b/></GDALMetadata>"
+	f.Add(oneTile(ifd.Text(tagGDALMetadata, nested), ifd.Shorts(tagCompression, compNone)))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		ctx, bound := context.Background(), Limits{MaxChunk: 1 << 16}
 		read := func(b []byte) (img *Image, e *Extras, overviews []*chunk.Index, err error) {
@@ -91,15 +93,18 @@ func FuzzExtras(f *testing.F) {
 			return
 		}
 		o := TOGOptions{
-			Shape: [3]int{img.Index.Bands, img.Index.Height, img.Index.Width}, DType: img.Index.DType, Tile: 16, Level: 1, Tags: e.Tags, GDALMetadata: FormatGDALMetadata(e.Items),
-			Photometric: e.Photometric, WhiteIsZero: e.WhiteIsZero, ExtraSamples: e.ExtraSamples, NoData: img.Meta.NoData,
+			Shape: [3]int{img.Index.Bands, img.Index.Height, img.Index.Width},
+			DType: img.Index.DType, Tile: 16, Level: 1, Tags: e.Tags,
+			GDALMetadata: FormatGDALMetadata(e.Items), Photometric: e.Photometric,
+			WhiteIsZero: e.WhiteIsZero, ExtraSamples: e.ExtraSamples, NoData: img.Meta.NoData,
 		}
 		for _, x := range overviews {
 			v := Overview{Height: x.Height, Width: x.Width}
 			if v.Pixels, err = whole.Image(x, b, Codecs(), 1<<16); err != nil {
 				return
 			}
-			if n := len(o.Overviews); len(o.Overviews) == 0 || v.Height <= o.Overviews[n-1].Height && v.Width <= o.Overviews[n-1].Width {
+			n := len(o.Overviews)
+			if len(o.Overviews) == 0 || v.Height <= o.Overviews[n-1].Height && v.Width <= o.Overviews[n-1].Width {
 				o.Overviews = append(o.Overviews, v)
 			}
 		}
@@ -112,7 +117,8 @@ func FuzzExtras(f *testing.F) {
 			t.Fatal(err)
 		}
 		slices.SortFunc(e.Tags, func(a, b ifd.Field) int { return int(a.Tag) - int(b.Tag) })
-		if !slices.EqualFunc(e.Tags, e2.Tags, func(a, b ifd.Field) bool { return reflect.DeepEqual(a, b) }) || !slices.Equal(e.Items, e2.Items) || e.Photometric != e2.Photometric || e.WhiteIsZero != e2.WhiteIsZero ||
+		if !slices.EqualFunc(e.Tags, e2.Tags, func(a, b ifd.Field) bool { return reflect.DeepEqual(a, b) }) ||
+			!slices.Equal(e.Items, e2.Items) || e.Photometric != e2.Photometric || e.WhiteIsZero != e2.WhiteIsZero ||
 			len(e2.Unknown) > 0 || len(overviews) != len(o.Overviews) || again.Meta.NoData != img.Meta.NoData {
 			t.Fatalf("%+v became %+v", e, e2)
 		}

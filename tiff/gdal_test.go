@@ -68,8 +68,11 @@ func TestGDALReadsWhatIsWritten(t *testing.T) {
 		add(d.String(), TOGOptions{Shape: [3]int{3, 100, 70}, DType: d, Tile: 48, Geo: utm, Photometric: 1})
 	}
 	add("one band, one tile", TOGOptions{Shape: [3]int{1, 16, 16}, DType: chunk.Uint16, Tile: 16})
-	add("geographic", TOGOptions{Shape: [3]int{2, 20, 30}, DType: chunk.Float32, Tile: 16, NoData: "nan", BandNames: []string{"a & <b>", "é"},
-		Geo: Geo{EPSG: 4326, HasTransform: true, Transform: [6]float64{7, .1, .01, 50, .02, -.1}}})
+	add("geographic", TOGOptions{
+		Shape: [3]int{2, 20, 30}, DType: chunk.Float32, Tile: 16,
+		NoData: "nan", BandNames: []string{"a & <b>", "é"},
+		Geo: Geo{EPSG: 4326, HasTransform: true, Transform: [6]float64{7, .1, .01, 50, .02, -.1}},
+	})
 	add("nodata", TOGOptions{Shape: [3]int{2, 20, 30}, DType: chunk.Uint16, Tile: 16, NoData: "65535", Geo: utm})
 
 	var paths []string
@@ -118,8 +121,8 @@ func TestGDALReadsWhatIsWritten(t *testing.T) {
 //go:embed testdata/write_geo.py
 var writeGeoScript string
 
-// TestGDALGeoreferencing: random files lie where GDAL has them, and in the CRS that it names. A CRS that GDAL cannot name has no code, or the
-// one that the text of a citation gives it.
+// TestGDALGeoreferencing: random files lie where GDAL has them, and in the CRS that it names. A CRS
+// that GDAL cannot name has no code, or the one that the text of a citation gives it.
 func TestGDALGeoreferencing(t *testing.T) {
 	python := os.Getenv("CHASKI_PYTHON")
 	if python == "" {
@@ -186,7 +189,8 @@ func TestGDALGeoreferencing(t *testing.T) {
 			if !(math.Hypot(p[0][0]-r.Point[2], p[0][1]-r.Point[3]) < 0.01) {
 				t.Errorf("%s: EPSG %d, GDAL has %d: %s", r.How, g.EPSG, r.EPSG, r.Keys)
 			}
-		case g.EPSG != 0 && !strings.Contains(r.Keys, "ESRI PE String") && !strings.Contains(r.Keys, "2049: ") && !strings.Contains(r.Keys, fmt.Sprintf("3072: %d,", g.EPSG)):
+		case g.EPSG != 0 && !strings.Contains(r.Keys, "ESRI PE String") && !strings.Contains(r.Keys, "2049: ") &&
+			!strings.Contains(r.Keys, fmt.Sprintf("3072: %d,", g.EPSG)):
 			t.Errorf("%s: EPSG %d, GDAL knows none: %s\n%s", r.How, g.EPSG, r.Keys, r.WKT)
 		}
 	}

@@ -31,7 +31,9 @@ func oneTile(replace ...ifd.Field) []byte {
 // openWith makes a small file with these fields in its directory as they are, and reads it.
 func openWith(t *testing.T, fields ...ifd.Field) *Image {
 	t.Helper()
-	img, err := Open(context.Background(), &corpus.Mem{B: oneTile(append(fields, ifd.Shorts(tagCompression, compNone))...)}, Limits{})
+	img, err := Open(context.Background(), &corpus.Mem{
+		B: oneTile(append(fields, ifd.Shorts(tagCompression, compNone))...),
+	}, Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,10 +41,11 @@ func openWith(t *testing.T, fields ...ifd.Field) *Image {
 }
 
 // mercatorText is what GDAL 3.12 writes for EPSG:3857 with GEOTIFF_KEYS_FLAVOR=ESRI_PE.
-const mercatorText = `ESRI PE String = PROJCS["WGS_1984_Web_Mercator_Auxiliary_Sphere",GEOGCS["GCS_WGS_1984",DATUM["D_WGS_1984",` +
-	`SPHEROID["WGS_1984",6378137.0,298.257223563]],PRIMEM["Greenwich",0.0],UNIT["Degree",0.0174532925199433]],PROJECTION["Mercator_Auxiliary_Sphere"],` +
-	`PARAMETER["False_Easting",0.0],PARAMETER["False_Northing",0.0],PARAMETER["Central_Meridian",0.0],PARAMETER["Standard_Parallel_1",0.0],` +
-	`PARAMETER["Auxiliary_Sphere_Type",0.0],UNIT["Meter",1.0]]|`
+const mercatorText = `ESRI PE String = PROJCS["WGS_1984_Web_Mercator_Auxiliary_Sphere",` +
+	`GEOGCS["GCS_WGS_1984",DATUM["D_WGS_1984",SPHEROID["WGS_1984",6378137.0,298.257223563]],` +
+	`PRIMEM["Greenwich",0.0],UNIT["Degree",0.0174532925199433]],PROJECTION["Mercator_Auxiliary_Sphere"],` +
+	`PARAMETER["False_Easting",0.0],PARAMETER["False_Northing",0.0],PARAMETER["Central_Meridian",0.0],` +
+	`PARAMETER["Standard_Parallel_1",0.0],PARAMETER["Auxiliary_Sphere_Type",0.0],UNIT["Meter",1.0]]|`
 
 func TestGeoreferencing(t *testing.T) {
 	scale, tie := ifd.Doubles(tagPixelScale, 10, 20, 0), ifd.Doubles(tagTiepoint, 2, 3, 0, 1000, 5000, 0)
@@ -68,24 +71,39 @@ func TestGeoreferencing(t *testing.T) {
 		"both":         {[]ifd.Field{keys(2048, 0, 1, 4326, 3072, 0, 1, 3857)}, 3857, [6]float64{}, false},
 		"user-defined": {[]ifd.Field{keys(2048, 0, 1, 4326, 3072, 0, 1, 32767)}, 0, [6]float64{}, false},
 		// As GDAL has them: what a projection is made on is not the CRS of the raster.
-		"projected, base alone":   {[]ifd.Field{keys(1024, 0, 1, 1, 2048, 0, 1, 4326)}, 0, [6]float64{}, false},
-		"no model, base alone":    {[]ifd.Field{keys(1025, 0, 1, 1, 2048, 0, 1, 4326)}, 0, [6]float64{}, false},
-		"geographic by its datum": {[]ifd.Field{keys(1024, 0, 1, 2, 2048, 0, 1, 32767, 2050, 0, 1, 6326)}, 4326, [6]float64{}, false},
-		"UTM by its zone":         {[]ifd.Field{keys(1024, 0, 1, 1, 2048, 0, 1, 4269, 3074, 0, 1, 16017)}, 26917, [6]float64{}, false},
-		"another unit":            {[]ifd.Field{keys(1024, 0, 1, 1, 3072, 0, 1, 2263, 3076, 0, 1, 9002)}, 0, [6]float64{}, false},
-		"private":                 {[]ifd.Field{keys(1024, 0, 1, 1, 3072, 0, 1, 40000)}, 0, [6]float64{}, false},
+		"projected, base alone": {[]ifd.Field{keys(1024, 0, 1, 1, 2048, 0, 1, 4326)}, 0, [6]float64{}, false},
+		"no model, base alone":  {[]ifd.Field{keys(1025, 0, 1, 1, 2048, 0, 1, 4326)}, 0, [6]float64{}, false},
+		"geographic by its datum": {
+			[]ifd.Field{keys(1024, 0, 1, 2, 2048, 0, 1, 32767, 2050, 0, 1, 6326)}, 4326, [6]float64{}, false,
+		},
+		"UTM by its zone": {
+			[]ifd.Field{keys(1024, 0, 1, 1, 2048, 0, 1, 4269, 3074, 0, 1, 16017)},
+			26917, [6]float64{}, false,
+		},
+		"another unit": {
+			[]ifd.Field{keys(1024, 0, 1, 1, 3072, 0, 1, 2263, 3076, 0, 1, 9002)}, 0, [6]float64{}, false,
+		},
+		"private": {[]ifd.Field{keys(1024, 0, 1, 1, 3072, 0, 1, 40000)}, 0, [6]float64{}, false},
 		"ESRI's text": {
-			[]ifd.Field{keys(1024, 0, 1, 32767, 2048, 0, 1, 4326, 3073, tagGeoASCII, uint16(len(mercatorText)), 0), ifd.Text(tagGeoASCII, mercatorText)},
+			[]ifd.Field{
+				keys(1024, 0, 1, 32767, 2048, 0, 1, 4326, 3073, tagGeoASCII, uint16(len(mercatorText)), 0),
+				ifd.Text(tagGeoASCII, mercatorText),
+			},
 			3857, [6]float64{}, false,
 		},
 		"a scale of y below 0": {
 			[]ifd.Field{ifd.Doubles(tagPixelScale, 10, -20, 0), tie}, 0, [6]float64{980, 10, 0, 5060, 0, -20}, true,
 		},
 		"several tie points": {
-			[]ifd.Field{scale, ifd.Doubles(tagTiepoint, 2, 3, 0, 1000, 5000, 0, 4, 4, 0, 1, 1, 0)}, 0, [6]float64{980, 10, 0, 5060, 0, -20}, true,
+			[]ifd.Field{scale, ifd.Doubles(tagTiepoint, 2, 3, 0, 1000, 5000, 0, 4, 4, 0, 1, 1, 0)}, 0,
+			[6]float64{980, 10, 0, 5060, 0, -20},
+			true,
 		},
-		"cut keys":   {[]ifd.Field{ifd.Shorts(tagGeoKeys, 1, 1, 0, 9, 3072, 0)}, 0, [6]float64{}, false},
-		"no numbers": {[]ifd.Field{ifd.Text(tagPixelScale, "10 10"), ifd.Text(tagGeoKeys, "EPSG:4326")}, 0, [6]float64{}, false},
+		"cut keys": {[]ifd.Field{ifd.Shorts(tagGeoKeys, 1, 1, 0, 9, 3072, 0)}, 0, [6]float64{}, false},
+		"no numbers": {
+			[]ifd.Field{ifd.Text(tagPixelScale, "10 10"), ifd.Text(tagGeoKeys, "EPSG:4326")},
+			0, [6]float64{}, false,
+		},
 	} {
 		m := openWith(t, c.fields...).Meta
 		if m.EPSG != c.epsg || m.Transform != c.transform || m.HasTransform != c.has {
@@ -99,12 +117,18 @@ func TestGDALMetadata(t *testing.T) {
 		xml, interleave string
 		names           []string
 	}{
-		"none":               {"", "BAND", nil},
-		"tile":               {FormatGDALMetadata(nil), "TILE", nil},
-		"name":               {FormatGDALMetadata(descriptionItems([]string{"B1"})), "TILE", []string{"B1"}},
-		"broken":             {strings.TrimSuffix(FormatGDALMetadata(descriptionItems([]string{"B1"})), "/GDALMetadata>\n"), "TILE", []string{"B1"}},
-		"not XML":            {"TILE <<< INTERLEAVE", "BAND", nil},
-		"no such band":       {`<GDALMetadata><Item name="DESCRIPTION" sample="1" role="description">x</Item></GDALMetadata>`, "BAND", nil},
+		"none": {"", "BAND", nil},
+		"tile": {FormatGDALMetadata(nil), "TILE", nil},
+		"name": {FormatGDALMetadata(descriptionItems([]string{"B1"})), "TILE", []string{"B1"}},
+		"broken": {
+			strings.TrimSuffix(FormatGDALMetadata(descriptionItems([]string{"B1"})), "/GDALMetadata>\n"),
+			"TILE", []string{"B1"},
+		},
+		"not XML": {"TILE <<< INTERLEAVE", "BAND", nil},
+		"no such band": {
+			`<GDALMetadata><Item name="DESCRIPTION" sample="1" role="description">x</Item></GDALMetadata>`,
+			"BAND", nil,
+		},
 		"another INTERLEAVE": {`<GDALMetadata><Item name="INTERLEAVE">TILE</Item></GDALMetadata>`, "BAND", nil},
 	} {
 		m := openWith(t, ifd.Text(tagGDALMetadata, c.xml)).Meta
@@ -125,7 +149,8 @@ func TestRawTileAndWideImage(t *testing.T) {
 	if err := WriteTOG(&w, randomImage(o), o); err != nil {
 		t.Fatal(err)
 	}
-	if img, err := Open(context.Background(), &corpus.Mem{B: w.Bytes()}, Limits{}); err != nil || img.Index.Width != 70000 {
+	img, err := Open(context.Background(), &corpus.Mem{B: w.Bytes()}, Limits{})
+	if err != nil || img.Index.Width != 70000 {
 		t.Error(err)
 	}
 }
@@ -178,14 +203,16 @@ func TestCitation(t *testing.T) {
 	}
 }
 
-// TestTwoKeysForOneParameter: of several central meridians, those of the natural origin, the false origin and the centre, the first counts,
-// as it does for GDAL 3.10.3: it reads these keys as +lon_0=15.
+// TestTwoKeysForOneParameter: of several central meridians, those of the natural origin, the false
+// origin and the centre, the first counts, as it does for GDAL 3.10.3: it reads these keys as
+// +lon_0=15.
 func TestTwoKeysForOneParameter(t *testing.T) {
 	for range 50 { // it must not depend on the order of a map
 		g := Geo{
 			GeoKeys: []uint16{
-				1, 1, 0, 9, 1024, 0, 1, 1, 2048, 0, 1, 4326, 3072, 0, 1, 32767, 3075, 0, 1, 1,
-				3080, tagGeoDoubles, 1, 0, 3082, tagGeoDoubles, 1, 3, 3084, tagGeoDoubles, 1, 4, 3088, tagGeoDoubles, 1, 1, 3092, tagGeoDoubles, 1, 2,
+				1, 1, 0, 9, 1024, 0, 1, 1, 2048, 0, 1, 4326, 3072, 0, 1, 32767, 3075, 0,
+				1, 1, 3080, tagGeoDoubles, 1, 0, 3082, tagGeoDoubles, 1, 3, 3084,
+				tagGeoDoubles, 1, 4, 3088, tagGeoDoubles, 1, 1, 3092, tagGeoDoubles, 1, 2,
 			},
 			GeoDoubles: []float64{15, 21, 0.9996, 500_000, 9},
 		}

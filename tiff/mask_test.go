@@ -34,7 +34,10 @@ func readMask(file []byte) (*chunk.Index, []byte, error) {
 	if err := errors.Join(err1, err2, err3); err != nil {
 		return nil, nil, err
 	}
-	image := &chunk.Index{Width: int(min(w, chunk.MaxSide)), Height: int(min(h, chunk.MaxSide)), Bands: int(min(bands, chunk.MaxBands))}
+	image := &chunk.Index{
+		Width: int(min(w, chunk.MaxSide)), Height: int(min(h, chunk.MaxSide)),
+		Bands: int(min(bands, chunk.MaxBands)),
+	}
 	x, err := OpenMask(ctx, f, image, Limits{MaxChunk: 1 << 20})
 	if x == nil || err != nil {
 		return nil, nil, err
@@ -124,10 +127,13 @@ func TestMasksOfGDAL(t *testing.T) {
 // uncompressed chunk, given by its fields.
 func maskFile(width, height int, stored []byte, fields ...ifd.Field) []byte {
 	b := ifd.AppendHeader(nil, 16)
-	b = ifd.AppendDirectory(b, 16, []ifd.Field{ifd.Longs(tagImageWidth, uint32(width)), ifd.Longs(tagImageLength, uint32(height))})
+	b = ifd.AppendDirectory(b, 16, []ifd.Field{
+		ifd.Longs(tagImageWidth, uint32(width)), ifd.Longs(tagImageLength, uint32(height)),
+	})
 	next := len(b) - 8
 	off := ifd.End(int64(len(b)), append(fields, ifd.Shorts(tagStripOffsets, 0), ifd.Shorts(tagStripByteCounts, 0)))
-	fields = append(fields, ifd.Long8s(tagStripOffsets, uint64(off)), ifd.Long8s(tagStripByteCounts, uint64(len(stored))))
+	fields = append(fields, ifd.Long8s(tagStripOffsets, uint64(off)),
+		ifd.Long8s(tagStripByteCounts, uint64(len(stored))))
 	binary.LittleEndian.PutUint64(b[next:], uint64(len(b)))
 	b = ifd.AppendDirectory(b, int64(len(b)), fields)
 	return append(b, stored...)
@@ -135,8 +141,9 @@ func maskFile(width, height int, stored []byte, fields ...ifd.Field) []byte {
 
 func maskFields(width, height, bits int) []ifd.Field {
 	return []ifd.Field{
-		ifd.Longs(tagNewSubfileType, subfileMask), ifd.Longs(tagImageWidth, uint32(width)), ifd.Longs(tagImageLength, uint32(height)),
-		ifd.Shorts(tagBitsPerSample, uint16(bits)), ifd.Shorts(tagCompression, compNone), ifd.Shorts(tagPhotometric, 4),
+		ifd.Longs(tagNewSubfileType, subfileMask), ifd.Longs(tagImageWidth, uint32(width)),
+		ifd.Longs(tagImageLength, uint32(height)), ifd.Shorts(tagBitsPerSample, uint16(bits)),
+		ifd.Shorts(tagCompression, compNone), ifd.Shorts(tagPhotometric, 4),
 	}
 }
 
@@ -213,7 +220,9 @@ func TestMaskRefuses(t *testing.T) {
 }
 
 func TestMaskNoAlloc(t *testing.T) {
-	f, err := ifd.Open(context.Background(), &corpus.Mem{B: maskFile(9, 2, []byte{1, 2, 3, 4}, maskFields(9, 2, 1)...)}, ifd.Limits{})
+	f, err := ifd.Open(context.Background(), &corpus.Mem{
+		B: maskFile(9, 2, []byte{1, 2, 3, 4}, maskFields(9, 2, 1)...),
+	}, ifd.Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -235,7 +244,8 @@ func TestMaskNoAlloc(t *testing.T) {
 func FuzzMask(f *testing.F) {
 	for _, bits := range []int{1, 8} {
 		f.Add(maskFile(9, 2, make([]byte, 32), maskFields(9, 2, bits)...))
-		f.Add(maskFile(16, 2, []byte{8, 0, 0x80, 0x40, 1, 1}, append(maskFields(16, 2, bits), ifd.Shorts(tagTileWidth, 16), ifd.Shorts(tagTileLength, 16))...))
+		f.Add(maskFile(16, 2, []byte{8, 0, 0x80, 0x40, 1, 1},
+			append(maskFields(16, 2, bits), ifd.Shorts(tagTileWidth, 16), ifd.Shorts(tagTileLength, 16))...))
 	}
 	for _, e := range append(corpus.Files(f), corpus.Manifest(f, filepath.Join(corpus.Testdata(f), "masks"))...) {
 		if e.MaskSHA256 != nil {

@@ -42,7 +42,9 @@ func TestMatrix(t *testing.T) {
 				return
 			}
 			refused++
-			if _, _, err := decode(f.Bytes(t)); !errors.Is(err, fault.Unsupported) || !strings.Contains(err.Error(), f.Refuse+" ") && !strings.Contains(err.Error(), f.Refuse+":") {
+			_, _, err := decode(f.Bytes(t))
+			if !errors.Is(err, fault.Unsupported) ||
+				!strings.Contains(err.Error(), f.Refuse+" ") && !strings.Contains(err.Error(), f.Refuse+":") {
 				t.Errorf("%v, want %q: unsupported", err, f.Refuse)
 			}
 		})

@@ -49,7 +49,10 @@ func encoded(t testing.TB, data []byte) map[chunk.Codec][]byte {
 	}
 	defer e.Close()
 	return map[chunk.Codec][]byte{
-		chunk.Zstd: e.EncodeAll(data, nil), chunk.Deflate: z.Bytes(), chunk.LZW: slowLZW(data), chunk.PackBits: slowPackBits(data),
+		chunk.Zstd:     e.EncodeAll(data, nil),
+		chunk.Deflate:  z.Bytes(),
+		chunk.LZW:      slowLZW(data),
+		chunk.PackBits: slowPackBits(data),
 	}
 }
 
@@ -66,7 +69,8 @@ func TestPrefixIsTheStartOfTheWhole(t *testing.T) {
 				}
 				for _, spare := range []int{0, chunk.Spare} {
 					buf := bytes.Repeat([]byte{0xa5}, len(want)+spare+8)
-					if err := d.DecompressPrefix(buf[:len(want):len(want)+spare], src, n, 1); err != nil || !bytes.Equal(buf[:n], want[:n]) {
+					err := d.DecompressPrefix(buf[:len(want):len(want)+spare], src, n, 1)
+					if err != nil || !bytes.Equal(buf[:n], want[:n]) {
 						t.Errorf("%s %v: %d of %d bytes: %v", name, codec, n, len(want), err)
 					}
 					if !bytes.Equal(buf[len(want)+spare:], bytes.Repeat([]byte{0xa5}, 8)) {
@@ -88,7 +92,8 @@ func TestPrefixOfACutStream(t *testing.T) {
 			if err := d.DecompressPrefix(dst, src[:n], len(want)*3/4, 1); err == nil {
 				t.Errorf("%v: three quarters out of %d of %d bytes", codec, n, len(src))
 			}
-			if err := d.DecompressPrefix(dst, src, len(want)/4, 1); err != nil || !bytes.Equal(dst[:len(want)/4], want[:len(want)/4]) {
+			err := d.DecompressPrefix(dst, src, len(want)/4, 1)
+			if err != nil || !bytes.Equal(dst[:len(want)/4], want[:len(want)/4]) {
 				t.Errorf("%v: after a cut stream: %v", codec, err)
 			}
 			if err := d.Decompress(dst, src, 1); err != nil || !bytes.Equal(dst, want) {
@@ -158,8 +163,11 @@ func BenchmarkRows(b *testing.B) {
 	for _, codec := range []chunk.Codec{chunk.Deflate, chunk.LZW, chunk.Zstd} {
 		for _, side := range []int{128, 256, 512} {
 			src := encoded(b, imagery(b, side))[codec]
-			x := &chunk.Index{Bands: 1, Height: side, Width: side, ChunkB: 1, ChunkH: side, ChunkW: side, DType: chunk.Uint16,
-				Codec: codec, Predictor: chunk.Horizontal, Ranges: []chunk.Range{{Len: int64(len(src))}}}
+			x := &chunk.Index{
+				Bands: 1, Height: side, Width: side, ChunkB: 1, ChunkH: side, ChunkW: side,
+				DType: chunk.Uint16, Codec: codec, Predictor: chunk.Horizontal,
+				Ranges: []chunk.Range{{Len: int64(len(src))}},
+			}
 			n := x.StoredBytes(0)
 			dst, d := make([]byte, n, n+chunk.Spare), chunk.NewDecoder(Codecs())
 			for _, percent := range []int{25, 50, 100} {

@@ -133,16 +133,28 @@ func TestParseNoData(t *testing.T) {
 		want float64
 		bits uint64
 	}{
-		{"", chunk.Uint8, none, 0}, {"0", chunk.Uint8, 0, 0}, {"255", chunk.Uint8, 255, 0},
-		{"256", chunk.Uint8, 256, 0}, {"-1", chunk.Uint8, -1, 0}, {"0.5", chunk.Int16, 0.5, 0},
-		{"nan", chunk.Uint16, nan, 0}, {"nan", chunk.Float32, nan, 0}, {"-nan", chunk.Float64, nan, 0},
-		{"-9999", chunk.Int16, -9999, 0}, {"-3.4028234663852886e+38", chunk.Float32, -math.MaxFloat32, 0},
-		{"-inf", chunk.Float32, math.Inf(-1), 0}, {"none", chunk.Uint8, none, 0}, {"12abc", chunk.Uint8, none, 0},
+		{"", chunk.Uint8, none, 0},
+		{"0", chunk.Uint8, 0, 0},
+		{"255", chunk.Uint8, 255, 0},
+		{"256", chunk.Uint8, 256, 0},
+		{"-1", chunk.Uint8, -1, 0},
+		{"0.5", chunk.Int16, 0.5, 0},
+		{"nan", chunk.Uint16, nan, 0},
+		{"nan", chunk.Float32, nan, 0},
+		{"-nan", chunk.Float64, nan, 0},
+		{"-9999", chunk.Int16, -9999, 0},
+		{"-3.4028234663852886e+38", chunk.Float32, -math.MaxFloat32, 0},
+		{"-inf", chunk.Float32, math.Inf(-1), 0},
+		{"none", chunk.Uint8, none, 0},
+		{"12abc", chunk.Uint8, none, 0},
 		{"9223372036854775807", chunk.Int64, 1 << 63, math.MaxInt64},
 		{"-9223372036854775808", chunk.Int64, -1 << 63, 1 << 63},
 		{"18446744073709551615", chunk.Uint64, 1 << 64, math.MaxUint64},
-		{"18446744073709551616", chunk.Uint64, 1 << 64, math.MaxUint64}, {"9223372036854775808", chunk.Int64, 1 << 63, math.MaxInt64},
-		{"-1", chunk.Uint64, -1, math.MaxUint64}, {"-9999", chunk.Uint64, -9999, math.MaxUint64 - 9998}, {"1e400", chunk.Float64, math.Inf(1), 0},
+		{"18446744073709551616", chunk.Uint64, 1 << 64, math.MaxUint64},
+		{"9223372036854775808", chunk.Int64, 1 << 63, math.MaxInt64},
+		{"-1", chunk.Uint64, -1, math.MaxUint64},
+		{"-9999", chunk.Uint64, -9999, math.MaxUint64 - 9998},
+		{"1e400", chunk.Float64, math.Inf(1), 0},
 	} {
 		v, bits := parseNoData(c.s, c.d)
 		if (v == nil) != (c.want == none) {

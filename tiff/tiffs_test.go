@@ -69,10 +69,17 @@ func TestCarelessWriters(t *testing.T) {
 // Cut into pieces, an image has the samples that it has whole, and every piece holds its own rows.
 func TestCutRaw(t *testing.T) {
 	for name, x := range map[string]*chunk.Index{
-		"one strip":         {Bands: 3, Height: 9_000, Width: 4_001, ChunkB: 3, ChunkH: 9_000, ChunkW: 4_001, Inner: chunk.YXB, CutEdge: true},
-		"strips of 5000":    {Bands: 1, Height: 17_001, Width: 20_001, ChunkB: 1, ChunkH: 5000, ChunkW: 20_001, CutEdge: true},
-		"strips of a prime": {Bands: 2, Height: 20_000, Width: 10_000, ChunkB: 1, ChunkH: 7919, ChunkW: 10_000, CutEdge: true},
-		"tiles":             {Bands: 1, Height: 9_000, Width: 9_000, ChunkB: 1, ChunkH: 8_192, ChunkW: 8_208},
+		"one strip": {
+			Bands: 3, Height: 9_000, Width: 4_001, ChunkB: 3,
+			ChunkH: 9_000, ChunkW: 4_001, Inner: chunk.YXB, CutEdge: true,
+		},
+		"strips of 5000": {
+			Bands: 1, Height: 17_001, Width: 20_001, ChunkB: 1, ChunkH: 5000, ChunkW: 20_001, CutEdge: true,
+		},
+		"strips of a prime": {
+			Bands: 2, Height: 20_000, Width: 10_000, ChunkB: 1, ChunkH: 7919, ChunkW: 10_000, CutEdge: true,
+		},
+		"tiles": {Bands: 1, Height: 9_000, Width: 9_000, ChunkB: 1, ChunkH: 8_192, ChunkW: 8_208},
 	} {
 		t.Run(name, func(t *testing.T) { checkCut(t, x) })
 	}
@@ -123,10 +130,13 @@ func checkCut(t *testing.T, x *chunk.Index) {
 
 // What a file says of an image that it does not hold is never cut: the pieces would take memory.
 func TestCutRawOfWhatIsNotThere(t *testing.T) {
-	for name, ranges := range map[string][]chunk.Range{"sparse": make([]chunk.Range, 1), "cut off": {{Off: 8, Len: 1 << 50}}} {
+	for name, ranges := range map[string][]chunk.Range{
+		"sparse":  make([]chunk.Range, 1),
+		"cut off": {{Off: 8, Len: 1 << 50}},
+	} {
 		x := &chunk.Index{
-			Bands: 1, Height: chunk.MaxSide, Width: 1 << 20, ChunkB: 1, ChunkH: chunk.MaxSide, ChunkW: 1 << 20, CutEdge: true,
-			DType: chunk.Uint8, Predictor: chunk.NoPredictor, Ranges: ranges,
+			Bands: 1, Height: chunk.MaxSide, Width: 1 << 20, ChunkB: 1, ChunkH: chunk.MaxSide,
+			ChunkW: 1 << 20, CutEdge: true, DType: chunk.Uint8, Predictor: chunk.NoPredictor, Ranges: ranges,
 		}
 		if n := corpus.Allocated(func() { cutRaw(x, 1000) }); n > 1<<20 || len(x.Ranges) != 1 {
 			t.Errorf("%s: %d bytes allocated for %d pieces", name, n, len(x.Ranges))

@@ -55,7 +55,8 @@ func TestWriteTOGAgainstGDAL(t *testing.T) {
 			checkStructure(t, ours)
 			first := min(img.Index.Ranges[0].Off, again.Index.Ranges[0].Off)
 			a, b := withoutTiles(t, theirs)[:first], withoutTiles(t, ours)[:first]
-			if again.Index.Ranges[0].Off != img.Index.Ranges[0].Off || !bytes.Equal(a[:first-leader], b[:first-leader]) {
+			if again.Index.Ranges[0].Off != img.Index.Ranges[0].Off ||
+				!bytes.Equal(a[:first-leader], b[:first-leader]) {
 				t.Errorf("the directory differs from GDAL's\n%x\n%x", a, b)
 			}
 			sameTiles(t, img.Index, theirs, again.Index, ours)
@@ -114,7 +115,8 @@ func checkStructure(t *testing.T, file []byte) {
 		size = 10*size + int(c-'0')
 	}
 	body := file[16+len(ghostKey)+len("000000 bytes\n"):][:size]
-	if !bytes.HasPrefix(body, []byte("LAYOUT=IFDS_BEFORE_DATA\n")) || !bytes.HasSuffix(body, []byte("KNOWN_INCOMPATIBLE_EDITION=NO\n ")) {
+	if !bytes.HasPrefix(body, []byte("LAYOUT=IFDS_BEFORE_DATA\n")) ||
+		!bytes.HasSuffix(body, []byte("KNOWN_INCOMPATIBLE_EDITION=NO\n ")) {
 		t.Errorf("ghost area %q", body)
 	}
 	img, err := Open(context.Background(), &corpus.Mem{B: file}, Limits{})

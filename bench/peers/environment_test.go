@@ -58,7 +58,8 @@ func TestEnvironmentIsMadeOnce(t *testing.T) {
 	if why := e.Main.Missing["mds"]; !strings.Contains(why, "no matching distribution") || len(e.Main.Missing) != 1 {
 		t.Errorf("missing: %q", e.Main.Missing)
 	}
-	if len(*logged) == 0 || !strings.Contains((*logged)[0], "GB") && !strings.Contains((*logged)[0], "MB") || !strings.Contains((*logged)[0], o.Cache) {
+	if len(*logged) == 0 || !strings.Contains((*logged)[0], "GB") && !strings.Contains((*logged)[0], "MB") ||
+		!strings.Contains((*logged)[0], o.Cache) {
 		t.Errorf("logged %q, want size and place first", *logged)
 	}
 	if e.Main.Path == e.Rumi1.Path || !strings.HasPrefix(e.Rumi1.Path, o.Cache) {

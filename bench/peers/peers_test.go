@@ -45,7 +45,11 @@ func TestShapesHaveWholeBatchesAndTiles(t *testing.T) {
 			}
 		}
 		// More than is cached of them, less than keeps them in memory.
-		size := map[string]int{"uint8": 1, "uint16": 2, "float32": 4}[s.DType] * s.Bands * max(s.Scene, s.Side) * max(s.Scene, s.Side) * s.Images
+		size := map[string]int{
+			"uint8":   1,
+			"uint16":  2,
+			"float32": 4,
+		}[s.DType] * s.Bands * max(s.Scene, s.Side) * max(s.Scene, s.Side) * s.Images
 		if size < 100e6 || size > 500e6 {
 			t.Errorf("%s: %d bytes of samples", s.Name, size)
 		}
@@ -61,7 +65,12 @@ func TestStandInsAreThere(t *testing.T) {
 }
 
 func TestRequirementsAreSplitByPeer(t *testing.T) {
-	all, peers := byPeer("# a comment\n\nnumpy==2.1; python_version < \"3.13\"\ntorch==2\na==1  # mds\nb==2 # mds\nc==3 # zarr\n")
+	all, peers := byPeer("# a comment\n\n" +
+		"numpy==2.1; python_version < \"3.13\"\n" +
+		"torch==2\n" +
+		"a==1  # mds\n" +
+		"b==2 # mds\n" +
+		"c==3 # zarr\n")
 	if want := []string{`numpy==2.1; python_version < "3.13"`, "torch==2"}; !slices.Equal(all, want) {
 		t.Errorf("all: %q", all)
 	}
@@ -91,7 +100,12 @@ func TestSpread(t *testing.T) {
 	for _, c := range []struct {
 		values []float64
 		want   Spread
-	}{{[]float64{3}, Spread{3, 3, 3}}, {[]float64{3, 1}, Spread{1, 2, 3}}, {[]float64{9, 1, 4}, Spread{1, 4, 9}}, {[]float64{8, 1, 4, 2}, Spread{1, 3, 8}}} {
+	}{
+		{[]float64{3}, Spread{3, 3, 3}},
+		{[]float64{3, 1}, Spread{1, 2, 3}},
+		{[]float64{9, 1, 4}, Spread{1, 4, 9}},
+		{[]float64{8, 1, 4, 2}, Spread{1, 3, 8}},
+	} {
 		if got := spread(c.values); *got != c.want {
 			t.Errorf("%v: %v, want %v", c.values, *got, c.want)
 		}
@@ -106,12 +120,16 @@ func example() *Report {
 	round := func(v float64) *Round {
 		return &Round{SamplesPerS: v, CPU: 1 / v, WaitP50: 0.001, WaitP99: 0.02, RSS: 5e8}
 	}
-	s := ShapeResult{Shape: Shape{Name: "chips"}, About: "chips | about", Imagery: "scene", Bytes: map[string]int64{"tog": 7e6}, Rows: []Row{
-		{Peer: "chaski", Status: OK, Rounds: []*Round{round(100), round(400), round(300)}},
-		{Peer: "rasterio", Status: OK, Rounds: []*Round{round(100), round(200), round(100)}},
-		{Peer: "slow", Status: OK, Rounds: []*Round{round(50), round(50), round(50)}},
-		{Peer: "mds", Status: Missing, Why: "No module | named\nstreaming", Rounds: make([]*Round, 3)},
-	}}
+	s := ShapeResult{
+		Shape: Shape{Name: "chips"}, About: "chips | about",
+		Imagery: "scene", Bytes: map[string]int64{"tog": 7e6},
+		Rows: []Row{
+			{Peer: "chaski", Status: OK, Rounds: []*Round{round(100), round(400), round(300)}},
+			{Peer: "rasterio", Status: OK, Rounds: []*Round{round(100), round(200), round(100)}},
+			{Peer: "slow", Status: OK, Rounds: []*Round{round(50), round(50), round(50)}},
+			{Peer: "mds", Status: Missing, Why: "No module | named\nstreaming", Rounds: make([]*Round, 3)},
+		},
+	}
 	s.summarise()
 	return &Report{Settings: Settings{Rounds: 3, Seconds: 1, Workers: 2}, Shapes: []ShapeResult{s}}
 }
@@ -260,9 +278,13 @@ func TestWhatGoesWrongIsARow(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := map[string]Row{
-		"chaski": {Status: OK}, "rasterio": {Status: OK},
-		"tifffile": {Status: Missing, Why: "tifffile"}, "zarr": {Status: Wrong, Why: "2 of 9"}, "mds": {Status: Failed, Why: "mds is not written: no space"},
-		"rumi": {Status: Failed, Why: "ValueError: broken"}, "chaski-full": {Status: Missing, Why: "chaski-full"},
+		"chaski":      {Status: OK},
+		"rasterio":    {Status: OK},
+		"tifffile":    {Status: Missing, Why: "tifffile"},
+		"zarr":        {Status: Wrong, Why: "2 of 9"},
+		"mds":         {Status: Failed, Why: "mds is not written: no space"},
+		"rumi":        {Status: Failed, Why: "ValueError: broken"},
+		"chaski-full": {Status: Missing, Why: "chaski-full"},
 	}
 	for _, row := range r.Shapes[0].Rows {
 		w := want[row.Peer]
@@ -273,7 +295,8 @@ func TestWhatGoesWrongIsARow(t *testing.T) {
 			t.Errorf("%s: %s with figures %v", row.Peer, row.Status, row.Samples)
 		}
 	}
-	if r.Shapes[0].Imagery != "made up" || r.Machine.Python != "3.99" || *r.Shapes[0].Rows[0].Samples != (Spread{120.5, 120.5, 120.5}) {
+	if r.Shapes[0].Imagery != "made up" || r.Machine.Python != "3.99" ||
+		*r.Shapes[0].Rows[0].Samples != (Spread{120.5, 120.5, 120.5}) {
 		t.Errorf("%+v", r)
 	}
 	if _, err := os.Stat(filepath.Join(o.Work, "chips", "timed-although-wrong")); err == nil {
@@ -370,11 +393,18 @@ func TestEndToEnd(t *testing.T) {
 		t.Fatal(err)
 	}
 	o := Options{
-		Peers: peers, Rounds: 1, Seconds: 0.05, Work: t.TempDir(), Testdata: corpus.Testdata(t), Engine: engine,
-		PythonPath: filepath.Join(corpus.Root(t), "python", "src"), Environment: &Environment{Main: Interpreter{Path: python}},
+		Peers: peers, Rounds: 1, Seconds: 0.05, Work: t.TempDir(), Testdata: corpus.Testdata(t),
+		Engine: engine, PythonPath: filepath.Join(corpus.Root(t), "python", "src"),
+		Environment: &Environment{Main: Interpreter{Path: python}},
 		Shapes: []Shape{
-			{Name: "files", Imagery: "naip", Bands: 3, Side: 48, DType: "uint8", Tile: 16, Images: 8, Samples: 8, Batch: 4},
-			{Name: "parts", Imagery: "landsat", Bands: 9, Side: 48, DType: "uint16", Tile: 64, Images: 2, Scene: 192, Samples: 12, Batch: 4},
+			{
+				Name: "files", Imagery: "naip", Bands: 3, Side: 48,
+				DType: "uint8", Tile: 16, Images: 8, Samples: 8, Batch: 4,
+			},
+			{
+				Name: "parts", Imagery: "landsat", Bands: 9, Side: 48, DType: "uint16",
+				Tile: 64, Images: 2, Scene: 192, Samples: 12, Batch: 4,
+			},
 		},
 	}
 	r, err := Run(t.Context(), o)

@@ -42,7 +42,10 @@ func parse(t *testing.T, blob string) layout {
 	}
 	u32 := func(i int) int { return int(binary.LittleEndian.Uint32(b[i:])) }
 	u16 := func(i int) int { return int(binary.LittleEndian.Uint16(b[i:])) }
-	l := layout{width: u32(6), height: u32(10), tw: u16(14), th: u16(16), bands: u16(18), size: int(b[20]) / 8, cell: b[22] == 1}
+	l := layout{
+		width: u32(6), height: u32(10), tw: u16(14), th: u16(16),
+		bands: u16(18), size: int(b[20]) / 8, cell: b[22] == 1,
+	}
 	n := ((l.width + l.tw - 1) / l.tw) * ((l.height + l.th - 1) / l.th)
 	if !l.cell {
 		n *= l.bands

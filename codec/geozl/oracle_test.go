@@ -31,7 +31,8 @@ func TestOriginal(t *testing.T) {
 	}
 	t.Logf("seed %s", seed)
 	dir := t.TempDir()
-	if out, err := exec.Command(python, filepath.Join("testdata", "make.py"), dir, seed, count).CombinedOutput(); err != nil {
+	out, err := exec.Command(python, filepath.Join("testdata", "make.py"), dir, seed, count).CombinedOutput()
+	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	files, _ := filepath.Glob(filepath.Join(dir, "*.zl"))

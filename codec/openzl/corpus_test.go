@@ -173,7 +173,8 @@ func TestInspect(t *testing.T) {
 			continue
 		}
 		codecs := slices.Sorted(slices.Values(info.Codecs))
-		if info.FormatVersion != e.FormatVersion || info.Chunks != e.Chunks || info.ContentChecksum != e.Checksums.Content ||
+		if info.FormatVersion != e.FormatVersion || info.Chunks != e.Chunks ||
+			info.ContentChecksum != e.Checksums.Content ||
 			info.ChunkChecksum != e.Checksums.Compressed || !slices.Equal(codecs, e.Codecs) {
 			t.Errorf("%s: %+v, manifest says %+v", e.Path, info, e)
 		}

@@ -17,7 +17,8 @@ func TestCustom(t *testing.T) {
 		ran++
 		in := c.In(0)
 		if in.Type != Numeric || in.Width != 2 || c.Inputs() != 1 || c.Version() != 24 || string(c.Header()) != "head" {
-			t.Errorf("input %v of width %d, %d inputs, version %d, header %q", in.Type, in.Width, c.Inputs(), c.Version(), c.Header())
+			t.Errorf("input %v of width %d, %d inputs, version %d, header %q",
+				in.Type, in.Width, c.Inputs(), c.Version(), c.Header())
 		}
 		dst, err := c.Make(0, in.Width, in.Count)
 		if err != nil {
@@ -79,9 +80,16 @@ func TestCustom(t *testing.T) {
 	}
 	ran = 0
 	for id, want := range map[int]string{
-		1: "stream 0 is not made: corrupt", 2: "numeric stream of width 3: corrupt", 3: ": limit", 4: "elements: corrupt", // -1
-		5: "no kind: corrupt", 6: "made twice: corrupt", 78: "openzl custom codec (78): unsupported",
-		79: "corrupt", 80: "input 0 of codec serial is numeric: corrupt", 999: "openzl custom codec (999): unsupported",
+		1:   "stream 0 is not made: corrupt",
+		2:   "numeric stream of width 3: corrupt",
+		3:   ": limit",
+		4:   "elements: corrupt", // -1
+		5:   "no kind: corrupt",
+		6:   "made twice: corrupt",
+		78:  "openzl custom codec (78): unsupported",
+		79:  "corrupt",
+		80:  "input 0 of codec serial is numeric: corrupt",
+		999: "openzl custom codec (999): unsupported",
 	} {
 		_, err := d.Decode(frame(id))
 		if err == nil || fault.KindOf(err) == 0 {

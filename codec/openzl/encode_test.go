@@ -38,7 +38,8 @@ func TestEncodeRoundTrip(t *testing.T) {
 				t.Fatal(err)
 			}
 			o := outs[0]
-			if len(outs) != 1 || o.Type != Numeric || o.Width != width || o.Count != n || !bytes.Equal(o.Data, samples) {
+			if len(outs) != 1 || o.Type != Numeric || o.Width != width || o.Count != n ||
+				!bytes.Equal(o.Data, samples) {
 				t.Fatalf("read back %d outputs, %v of %d times %d bytes", len(outs), o.Type, o.Count, o.Width)
 			}
 			dst := make([]byte, len(samples))
@@ -92,7 +93,8 @@ for p in sys.argv[1:]:
 					t.Fatal(err)
 				}
 				p := filepath.Join(dir, kind+strconv.Itoa(n)+"-"+strconv.Itoa(width))
-				if err := errors.Join(os.WriteFile(p+".zl", frame, 0o600), os.WriteFile(p+".raw", samples, 0o600)); err != nil {
+				err = errors.Join(os.WriteFile(p+".zl", frame, 0o600), os.WriteFile(p+".raw", samples, 0o600))
+				if err != nil {
 					t.Fatal(err)
 				}
 				args = append(args, p)

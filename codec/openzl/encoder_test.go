@@ -84,7 +84,8 @@ func TestEncoder(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if o := outs[0]; o.Type != openzl.Numeric || o.Width != width || o.Count != h*w || !bytes.Equal(o.Data, samples) {
+		o := outs[0]
+		if o.Type != openzl.Numeric || o.Width != width || o.Count != h*w || !bytes.Equal(o.Data, samples) {
 			t.Fatalf("read back %d times %d bytes", o.Count, o.Width)
 		}
 	})
@@ -103,8 +104,15 @@ func TestEncoderRefuses(t *testing.T) {
 		n, width int
 		h, w     int
 	}{
-		{"zstd", 6, 3, 1, 2}, {"zstd", 6, 2, 2, 2}, {"zstd", 6, 2, -1, -3}, {"zstd", 6, 2, 3, math.MaxInt}, {"zstd", 5, 2, 1, 2},
-		{"constant", 2, 1, 1, 2}, {"delta>entropy", 64, 2, 4, 8}, {"zstd", 0, 2, 0, 5}, {"zstd", 8, 2, math.MaxInt/2 + 1, 4},
+		{"zstd", 6, 3, 1, 2},
+		{"zstd", 6, 2, 2, 2},
+		{"zstd", 6, 2, -1, -3},
+		{"zstd", 6, 2, 3, math.MaxInt},
+		{"zstd", 5, 2, 1, 2},
+		{"constant", 2, 1, 1, 2},
+		{"delta>entropy", 64, 2, 4, 8},
+		{"zstd", 0, 2, 0, 5},
+		{"zstd", 8, 2, math.MaxInt/2 + 1, 4},
 	} {
 		e, err := openzl.NewEncoder(c.graph, openzl.EncodeOptions{})
 		if err != nil {
@@ -147,7 +155,8 @@ func TestAuto(t *testing.T) {
 				t.Errorf("kind %d: %s takes %d bytes, auto (%s) %d", kind, g, n, graph, std)
 			}
 		}
-		if _, g := size("auto", openzl.EncodeOptions{MinSpeed: 2000}); g != "bitpack" && g != "store" && g != "constant" {
+		_, g := size("auto", openzl.EncodeOptions{MinSpeed: 2000})
+		if g != "bitpack" && g != "store" && g != "constant" {
 			t.Errorf("kind %d: %s is not that fast", kind, g)
 		}
 	}
@@ -199,7 +208,8 @@ func TestOriginalReadsGraphs(t *testing.T) {
 			}
 			name := strings.ReplaceAll(g, ">", ".") + "-" + strconv.Itoa(width) + "-" + strconv.Itoa(n) + "-" + suffix
 			p := filepath.Join(dir, name)
-			if err := errors.Join(os.WriteFile(p+".zl", frame, 0o600), os.WriteFile(p+".raw", samples, 0o600)); err != nil {
+			err = errors.Join(os.WriteFile(p+".zl", frame, 0o600), os.WriteFile(p+".raw", samples, 0o600))
+			if err != nil {
 				t.Fatal(err)
 			}
 			list = append(list, name)
@@ -253,7 +263,8 @@ func TestOriginalReadsGraphs(t *testing.T) {
 		}
 	}
 	for graph, n := range total {
-		if t.Logf("%s: images of %d bytes, the original's of %d", graph, n[0], n[1]); float64(n[0]) > 1.03*float64(n[1]) {
+		t.Logf("%s: images of %d bytes, the original's of %d", graph, n[0], n[1])
+		if float64(n[0]) > 1.03*float64(n[1]) {
 			t.Errorf("%s: images of %d bytes, the original's of %d", graph, n[0], n[1])
 		}
 	}
@@ -279,7 +290,8 @@ func FuzzEncode(f *testing.F) {
 			t.Fatal(err)
 		}
 		dst := make([]byte, len(samples))
-		if err := openzl.NewDecoder(openzl.Options{Custom: geozl.Codecs()}).Decompress(dst, frame, w); err != nil || !bytes.Equal(dst, samples) {
+		err = openzl.NewDecoder(openzl.Options{Custom: geozl.Codecs()}).Decompress(dst, frame, w)
+		if err != nil || !bytes.Equal(dst, samples) {
 			t.Fatalf("%s, %d rows of %d times %d: %v", e.Graph(), h, n/h, w, err)
 		}
 	})

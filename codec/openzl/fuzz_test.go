@@ -44,7 +44,8 @@ func FuzzFrame(f *testing.F) {
 		total := 0
 		for i, a := range outs {
 			b := again[i]
-			if a.Type != b.Type || a.Width != b.Width || a.Count != b.Count || !bytes.Equal(a.Data, b.Data) || !slices.Equal(a.Lens, b.Lens) {
+			if a.Type != b.Type || a.Width != b.Width || a.Count != b.Count || !bytes.Equal(a.Data, b.Data) ||
+				!slices.Equal(a.Lens, b.Lens) {
 				t.Fatalf("output %d differs in a decoder in use", i)
 			}
 			sum := a.Width * a.Count

@@ -132,14 +132,18 @@ func TestGraphs(t *testing.T) {
 			nil, []byte("d"), []byte("abc")), ""},
 		"output type": {testFrame([]Type{Serial}, []int{3}, []testNode{num}, []byte("abc")),
 			"output 0 is numeric"},
-		"input type": {testFrame([]Type{Numeric}, []int{3}, []testNode{{id: idZigzag, distances: []int{0}}}, []byte("abc")),
+		"input type": {testFrame([]Type{Numeric}, []int{3}, []testNode{
+			{id: idZigzag, distances: []int{0}},
+		}, []byte("abc")),
 			"node 0 at 7: input 0 of codec zigzag is serial"},
 		"no streams": {testFrame([]Type{Serial}, []int{0}, nil), "0 streams for 1 outputs"},
 		"stream left over": {testFrame([]Type{Numeric}, []int{3}, []testNode{num}, []byte("abc"), []byte("d")),
 			"streams"},
 		"stream missing": {testFrame([]Type{Numeric}, []int{3}, []testNode{num, {id: idZigzag, distances: []int{0}}}),
 			"node 1 at 7: inputs up to stream 2"},
-		"past the end": {testFrame([]Type{Numeric}, []int{3}, []testNode{{id: idNumToSerial, header: []byte{0}, distances: []int{1}}}, []byte("abc")),
+		"past the end": {testFrame([]Type{Numeric}, []int{3}, []testNode{
+			{id: idNumToSerial, header: []byte{0}, distances: []int{1}},
+		}, []byte("abc")),
 			"node 0 at 7: regenerates stream 2"},
 		"made twice": {testFrame([]Type{Numeric}, []int{3},
 			[]testNode{{id: idNumToSerial, header: []byte{0}, distances: []int{1}}, num}, []byte("abc"), []byte("abc")),
@@ -148,9 +152,13 @@ func TestGraphs(t *testing.T) {
 			[]testNode{{id: idNumToSerial, header: []byte{0}, distances: []int{0, 1}}}, []byte("abc")),
 			"regenerates 2 streams"},
 		"no variable inputs": {testFrame([]Type{Numeric}, []int{3},
-			[]testNode{{id: idNumToSerial, header: []byte{0}, vars: 1, distances: []int{0}}}, []byte("abc"), []byte("d")),
+			[]testNode{
+				{id: idNumToSerial, header: []byte{0}, vars: 1, distances: []int{0}},
+			}, []byte("abc"), []byte("d")),
 			"1 variable inputs of codec convert_num_to_serial_le"},
-		"width": {testFrame([]Type{Numeric}, []int{3}, []testNode{{id: idNumToSerial, header: []byte{1}, distances: []int{0}}}, []byte("abc")),
+		"width": {testFrame([]Type{Numeric}, []int{3}, []testNode{
+			{id: idNumToSerial, header: []byte{1}, distances: []int{0}},
+		}, []byte("abc")),
 			"node 0 convert_num_to_serial_le at 7: 3 bytes are no elements of 2"},
 		"size": {testFrame([]Type{Numeric}, []int{4}, []testNode{num}, []byte("abc")),
 			"output 0 has 3 bytes, header says 4"},
@@ -159,7 +167,10 @@ func TestGraphs(t *testing.T) {
 		"dedup": {testFrame([]Type{Numeric, Numeric}, []int{3, 3},
 			[]testNode{num, {id: idDedup, distances: []int{1, 0}}}, []byte("abc")), ""},
 		"concat": {testFrame([]Type{Serial, Serial}, []int{1, 2},
-			[]testNode{{id: idNumToSerial, header: []byte{2}, distances: []int{1}}, {id: idConcatSerial, distances: []int{1, 0}}},
+			[]testNode{
+				{id: idNumToSerial, header: []byte{2}, distances: []int{1}},
+				{id: idConcatSerial, distances: []int{1, 0}},
+			},
 			[]byte{1, 0, 0, 0, 2, 0, 0, 0}, []byte("abc")), ""},
 	} {
 		_, err := NewDecoder(Options{}).Decode(c.frame)
@@ -178,7 +189,9 @@ func TestChunks(t *testing.T) {
 	one := testFrame([]Type{Numeric}, []int{4}, nodes, []byte("abcd"))
 	two := testFrame([]Type{Numeric}, []int{2}, []testNode{{id: idNumToSerial, header: []byte{1}, distances: []int{0}},
 		{id: idDelta, header: []byte("ef"), distances: []int{0}}}, nil)
-	wide := testFrame([]Type{Numeric}, []int{4}, []testNode{{id: idNumToSerial, header: []byte{2}, distances: []int{0}}}, []byte("ijkl"))
+	wide := testFrame([]Type{Numeric}, []int{4}, []testNode{
+		{id: idNumToSerial, header: []byte{2}, distances: []int{0}},
+	}, []byte("ijkl"))
 	const head = 7 // magic, flags, types, size
 	join := func(size byte, frames ...[]byte) []byte {
 		b := bytes.Clone(frames[0][:head])
@@ -237,12 +250,17 @@ func TestUnsupported(t *testing.T) {
 	}
 	// Flags and the id of a bundle, one numeric output of 3 bytes, one node with a header and dictionary 0.
 	dict := append(binary.LittleEndian.AppendUint32(nil, magicBase+25),
-		8, 1, 0x77, 1|byte(Numeric-Serial)<<4, 4, 2, 1, 0, idNumToSerial, 1, 0, 0, 0, 1, 1, 0, 0, 3, 0, 'a', 'b', 'c', 0)
-	if _, err := NewDecoder(Options{}).Decode(dict); !errors.Is(err, fault.Unsupported) || !strings.Contains(err.Error(), "openzl dictionary of codec convert_num_to_serial_le") {
+		8, 1, 0x77, 1|byte(Numeric-Serial)<<4, 4, 2,
+		1, 0, idNumToSerial, 1, 0, 0, 0, 1, 1, 0, 0, 3, 0,
+		'a', 'b', 'c', 0)
+	_, err := NewDecoder(Options{}).Decode(dict)
+	if !errors.Is(err, fault.Unsupported) ||
+		!strings.Contains(err.Error(), "openzl dictionary of codec convert_num_to_serial_le") {
 		t.Errorf("a dictionary: %v", err)
 	}
 	dict[17] = 0 // nobody uses it, and nothing is said of indices
-	if outs, err := NewDecoder(Options{}).Decode(append(dict[:18:18], dict[20:]...)); err != nil || string(outs[0].Data) != "abc" {
+	outs, err := NewDecoder(Options{}).Decode(append(dict[:18:18], dict[20:]...))
+	if err != nil || string(outs[0].Data) != "abc" {
 		t.Errorf("a bundle that no node uses: %v", err)
 	}
 	gone := 0
@@ -252,7 +270,8 @@ func TestUnsupported(t *testing.T) {
 		}
 		gone++
 		frame := testFrame([]Type{c.Out[0]}, []int{3}, []testNode{{id: id, distances: []int{0}}}, []byte("abc"))
-		if _, err := NewDecoder(Options{}).Decode(frame); !errors.Is(err, fault.Corrupt) || !strings.Contains(err.Error(), c.Name+" in format version 24") {
+		_, err := NewDecoder(Options{}).Decode(frame)
+		if !errors.Is(err, fault.Corrupt) || !strings.Contains(err.Error(), c.Name+" in format version 24") {
 			t.Errorf("%s in a frame of version 24: %v", c.Name, err)
 		}
 	}
@@ -275,8 +294,13 @@ func TestBombs(t *testing.T) {
 		"constant past its output": testFrame([]Type{Serial}, []int{3},
 			[]testNode{{id: idConstant, header: big, distances: []int{0}}}, []byte("a")),
 		"constant, split and dropped": testFrame([]Type{Serial}, []int{100},
-			[]testNode{{id: idConstant, header: big, distances: []int{0}}, {id: idSplitN, vars: 1, distances: []int{0}}}, []byte("a")),
-		"zstd claims": testFrame([]Type{Serial}, []int{0x0f000000}, []testNode{{id: idZstd, distances: []int{0}}}, zstdBig),
+			[]testNode{
+				{id: idConstant, header: big, distances: []int{0}},
+				{id: idSplitN, vars: 1, distances: []int{0}},
+			}, []byte("a")),
+		"zstd claims": testFrame([]Type{Serial}, []int{0x0f000000}, []testNode{
+			{id: idZstd, distances: []int{0}},
+		}, zstdBig),
 		"huffman claims": testFrame([]Type{Serial}, []int{1 << 27},
 			[]testNode{{id: idNumToSerial, header: []byte{0}, distances: []int{1}},
 				{id: 50, header: []byte{0, 0, 0, 0, 8}, distances: []int{0}}}, []byte{9}, []byte{1, 1}),
@@ -293,7 +317,9 @@ func TestBombs(t *testing.T) {
 		}
 	}
 	limit := Options{MaxOutput: 1000}
-	frame := testFrame([]Type{Serial}, []int{1001}, []testNode{{id: idConstant, header: []byte{0xe9, 7}, distances: []int{0}}}, []byte("a"))
+	frame := testFrame([]Type{Serial}, []int{1001}, []testNode{
+		{id: idConstant, header: []byte{0xe9, 7}, distances: []int{0}},
+	}, []byte("a"))
 	if _, err := NewDecoder(limit).Decode(frame); !errors.Is(err, fault.Limit) {
 		t.Errorf("1001 bytes with a limit of 1000: %v", err)
 	}
@@ -323,7 +349,11 @@ func TestTransposes(t *testing.T) {
 		askBoth(t, c.want, testFrame([]Type{Struct}, []int{len(c.want)},
 			[]testNode{toStruct(byte(c.width), 0), {id: idTranspose, distances: []int{0}}}, []byte(c.stored)))
 	}
-	for i, planes := range [][]string{{"ace", "bdf"}, {"ae", "bf", "cg", "dh"}, {"ai", "bj", "ck", "dl", "em", "fn", "go", "hp"}} {
+	for i, planes := range [][]string{
+		{"ace", "bdf"},
+		{"ae", "bf", "cg", "dh"},
+		{"ai", "bj", "ck", "dl", "em", "fn", "go", "hp"},
+	} {
 		var stored [][]byte
 		want := ""
 		for _, p := range planes {
@@ -337,7 +367,8 @@ func TestTransposes(t *testing.T) {
 		node := testNode{id: idTransposeSplit2 + i, distances: []int{0}}
 		askBoth(t, want, testFrame([]Type{Struct}, []int{len(want)}, []testNode{node}, stored...))
 		stored[0] = stored[0][1:]
-		if _, err := NewDecoder(Options{}).Decode(testFrame([]Type{Struct}, []int{len(want)}, []testNode{node}, stored...)); !errors.Is(err, fault.Corrupt) {
+		_, err := NewDecoder(Options{}).Decode(testFrame([]Type{Struct}, []int{len(want)}, []testNode{node}, stored...))
+		if !errors.Is(err, fault.Corrupt) {
 			t.Errorf("planes of two lengths: %v", err)
 		}
 	}
@@ -425,9 +456,10 @@ func askBoth(t *testing.T, want string, frame []byte) {
 	if err := os.WriteFile(p, frame, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	out, err := exec.Command(python, "-c", `
+	const script = `
 import sys, openzl.ext as zl
-sys.stdout.buffer.write(zl.DCtx().decompress(open(sys.argv[1], "rb").read())[0].content.as_bytes())`, p).CombinedOutput()
+sys.stdout.buffer.write(zl.DCtx().decompress(open(sys.argv[1], "rb").read())[0].content.as_bytes())`
+	out, err := exec.Command(python, "-c", script, p).CombinedOutput()
 	if err != nil || string(out) != want {
 		t.Errorf("the original gives %q, %v, want %q", out, err, want)
 	}

@@ -200,11 +200,11 @@ func bounds(t *testing.T) (count int, length time.Duration) {
 }
 
 // TestSoak mutates CHASKI_SOAK_COUNT frames (5 million if it is not set), for no longer than
-// CHASKI_SOAK (a duration), of those whose names match CHASKI_SOAK_FRAMES, and compares with the original library: what both accept must be equal,
-// and nothing that it refuses may be accepted here, unless it is zstd, a library here and there,
-// that differs. What brings the original down, or what only it
-// accepts, is counted and shown. No frame may make this decoder panic, take more than a second, or
-// allocate more than four times the content that it is allowed.
+// CHASKI_SOAK (a duration), of those whose names match CHASKI_SOAK_FRAMES, and compares with the
+// original library: what both accept must be equal, and nothing that it refuses may be accepted
+// here, unless it is zstd, a library here and there, that differs. What brings the original down,
+// or what only it accepts, is counted and shown. No frame may make this decoder panic, take more
+// than a second, or allocate more than four times the content that it is allowed.
 func TestSoak(t *testing.T) {
 	python := os.Getenv("CHASKI_ORACLE_PYTHON")
 	if python == "" {
@@ -214,7 +214,9 @@ func TestSoak(t *testing.T) {
 	only := regexp.MustCompile(os.Getenv("CHASKI_SOAK_FRAMES"))
 	var frames [][]byte
 	var names []string
-	for _, p := range []string{"../../testdata/openzl/*.zl", "../geozl/testdata/*.zl", "../../../shared/corpus/raster/frames/*.zl"} {
+	for _, p := range []string{
+		"../../testdata/openzl/*.zl", "../geozl/testdata/*.zl", "../../../shared/corpus/raster/frames/*.zl",
+	} {
 		files, _ := filepath.Glob(p)
 		for _, f := range files {
 			b, err := os.ReadFile(f)
@@ -249,7 +251,8 @@ func TestSoak(t *testing.T) {
 	counts := map[string]int{}
 	shown := map[string]int{}
 	keep := func(kind string, frame []byte) string {
-		file := filepath.Join(os.TempDir(), fmt.Sprintf("soak-%s-%d.zl", strings.ReplaceAll(kind, " ", "-"), counts[kind]))
+		file := filepath.Join(os.TempDir(),
+			fmt.Sprintf("soak-%s-%d.zl", strings.ReplaceAll(kind, " ", "-"), counts[kind]))
 		_ = os.WriteFile(file, frame, 0o600)
 		return file
 	}

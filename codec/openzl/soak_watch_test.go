@@ -73,10 +73,22 @@ func TestWatch(t *testing.T) {
 		call  func()
 		want  string
 	}{
-		"sound":     {newWatch(time.Minute, most, time.Minute, nil), func() { sink = make([]byte, 1<<20) }, ""},
-		"panic":     {newWatch(time.Minute, most, time.Minute, nil), func() { sink[len(sink)] = 0 }, "panic: runtime error: index out of range"},
-		"memory":    {newWatch(time.Minute, most, time.Minute, nil), func() { sink = make([]byte, 2*most) }, "bytes allocated"},
-		"slow":      {newWatch(time.Nanosecond, most, time.Minute, nil), func() { sink = make([]byte, 1<<20) }, "takes "},
+		"sound": {newWatch(time.Minute, most, time.Minute, nil), func() { sink = make([]byte, 1<<20) }, ""},
+		"panic": {
+			newWatch(time.Minute, most, time.Minute, nil),
+			func() { sink[len(sink)] = 0 },
+			"panic: runtime error: index out of range",
+		},
+		"memory": {
+			newWatch(time.Minute, most, time.Minute, nil),
+			func() { sink = make([]byte, 2*most) },
+			"bytes allocated",
+		},
+		"slow": {
+			newWatch(time.Nanosecond, most, time.Minute, nil),
+			func() { sink = make([]byte, 1<<20) },
+			"takes ",
+		},
 		"not ended": {newWatch(time.Minute, most, time.Nanosecond, func() { close(hung) }), func() { <-hung }, ""},
 	} {
 		got := c.watch.call(c.call)

@@ -31,7 +31,8 @@ func TestInverseAgreesWithPROJ(t *testing.T) {
 		lon, lat, ok := Inverse(c.epsg, c.x, c.y)
 		const tolerance = 2e-9 // degrees: 0.2 mm
 		if !ok || math.Abs(lon-c.lon) > tolerance || math.Abs(lat-c.lat) > tolerance {
-			t.Errorf("EPSG:%d (%v, %v) is (%.9f, %.9f, %t), want (%.9f, %.9f)", c.epsg, c.x, c.y, lon, lat, ok, c.lon, c.lat)
+			t.Errorf("EPSG:%d (%v, %v) is (%.9f, %.9f, %t), want (%.9f, %.9f)",
+				c.epsg, c.x, c.y, lon, lat, ok, c.lon, c.lat)
 		}
 	}
 }
@@ -41,8 +42,18 @@ func TestInverseRefuses(t *testing.T) {
 		epsg int64
 		x, y float64
 	}{
-		{0, 0, 0}, {32600, 5e5, 0}, {32661, 5e5, 0}, {2154, 7e5, 6e6}, {4326, 0, 91}, {4326, math.NaN(), 0}, {4326, 0, math.Inf(1)},
-		{32633, 1e9, 0}, {32633, 5e5, 1e9}, {32633, math.NaN(), 0}, {32633, math.Inf(-1), 0}, {3857, math.Inf(1), 0},
+		{0, 0, 0},
+		{32600, 5e5, 0},
+		{32661, 5e5, 0},
+		{2154, 7e5, 6e6},
+		{4326, 0, 91},
+		{4326, math.NaN(), 0},
+		{4326, 0, math.Inf(1)},
+		{32633, 1e9, 0},
+		{32633, 5e5, 1e9},
+		{32633, math.NaN(), 0},
+		{32633, math.Inf(-1), 0},
+		{3857, math.Inf(1), 0},
 	} {
 		if lon, lat, ok := Inverse(c.epsg, c.x, c.y); ok {
 			t.Errorf("EPSG:%d (%v, %v) is (%v, %v)", c.epsg, c.x, c.y, lon, lat)

@@ -58,7 +58,16 @@ func TestAtRefuses(t *testing.T) {
 		}
 	}
 	for _, epsg := range []int64{4326, 3857, 32633, 32733} {
-		for _, at := range [][2]float64{{math.Inf(1), 0}, {0, math.Inf(1)}, {math.NaN(), 0}, {0, math.NaN()}, {1e300, 0}, {0, -1e300}, {500000, 1e9}, {500000, 12_600_000}} {
+		for _, at := range [][2]float64{
+			{math.Inf(1), 0},
+			{0, math.Inf(1)},
+			{math.NaN(), 0},
+			{0, math.NaN()},
+			{1e300, 0},
+			{0, -1e300},
+			{500000, 1e9},
+			{500000, 12_600_000},
+		} {
 			if lon, lat, ok, _ := At(epsg, at[0], at[1]); ok && (at[1] != 12_600_000 || epsg == 32633) {
 				t.Errorf("EPSG:%d: %v is %v, %v", epsg, at, lon, lat)
 			}

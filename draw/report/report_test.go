@@ -93,7 +93,8 @@ func (n node) text() string {
 func (n node) all(name, class string) (list []node) {
 	for c := range n.Descendants() {
 		e := node{c}
-		if c.Type == html.ElementNode && (name == "" || c.Data == name) && (class == "" || slices.Contains(strings.Fields(e.attr("class")), class)) {
+		if c.Type == html.ElementNode && (name == "" || c.Data == name) &&
+			(class == "" || slices.Contains(strings.Fields(e.attr("class")), class)) {
 			list = append(list, e)
 		}
 	}
@@ -145,8 +146,10 @@ func parse(t interface {
 	return node{n}
 }
 
-// elements are those that the page is made of.
-var elements = strings.Fields("html head meta title style body main header p h1 h2 dl div dt dd code span section ul li figure figcaption img b i svg path text table thead tbody tr th td footer")
+// elements lists the HTML elements that a page may use.
+var elements = strings.Fields(
+	"html head meta title style body main header p h1 h2 dl div dt dd code span section ul li " +
+		"figure figcaption img b i svg path text table thead tbody tr th td footer")
 
 var foreign = regexp.MustCompile(`(?i)(https?:)?//[a-z0-9]`)
 
@@ -162,13 +165,15 @@ func standsAlone(t interface{ Errorf(string, ...any) }, page node, source string
 				t.Errorf("an attribute %s=%q", a.Key, a.Val)
 			case a.Key == "src" && !strings.HasPrefix(a.Val, "data:image/png;base64,"):
 				t.Errorf("a source %q", a.Val)
-			case a.Key == "style" && !regexp.MustCompile(`^(width:[0-9.]+%;?)?(background-color:#[0-9a-f]{6})?$`).MatchString(a.Val):
+			case a.Key == "style" &&
+				!regexp.MustCompile(`^(width:[0-9.]+%;?)?(background-color:#[0-9a-f]{6})?$`).MatchString(a.Val):
 				t.Errorf("a style %q", a.Val)
 			}
 		}
 	}
 	for _, s := range page.all("style", "") {
-		if text := s.text(); strings.Contains(text, "url(") || strings.Contains(text, "@import") || foreign.MatchString(text) {
+		text := s.text()
+		if strings.Contains(text, "url(") || strings.Contains(text, "@import") || foreign.MatchString(text) {
 			t.Errorf("the style sheet asks for something")
 		}
 	}
@@ -195,9 +200,12 @@ func pair(t *testing.T, n int) (dir string, images, masks [][]uint16) {
 		}
 		name := fmt.Sprintf("%03d.tif", i)
 		write(t, filepath.Join(dir, "images", name), tiff.TOGOptions{
-			Shape: [3]int{2, 20, 30}, DType: chunk.Uint16, NoData: "9", BandNames: []string{"B04", "B08"}, Geo: utm(500000+400*float64(i), 4600000),
+			Shape: [3]int{2, 20, 30}, DType: chunk.Uint16, NoData: "9",
+			BandNames: []string{"B04", "B08"}, Geo: utm(500000+400*float64(i), 4600000),
 		}, image)
-		write(t, filepath.Join(dir, "masks", name), tiff.TOGOptions{Shape: [3]int{1, 20, 30}, DType: chunk.Uint8, Geo: utm(500000+400*float64(i), 4600000)}, mask)
+		write(t, filepath.Join(dir, "masks", name), tiff.TOGOptions{
+			Shape: [3]int{1, 20, 30}, DType: chunk.Uint8, Geo: utm(500000+400*float64(i), 4600000),
+		}, mask)
 		images, masks = append(images, image), append(masks, mask)
 	}
 	return dir, images, masks
@@ -277,8 +285,17 @@ func TestNumbersAreThoseOfThePixels(t *testing.T) {
 			return valid[i] + (at-float64(i))*(valid[min(i+1, len(valid)-1)]-valid[i])
 		}
 		for column, want := range map[string]float64{
-			"Valid": n, "nodata": math.Round(1000*(all-n)/all) / 10, "NaN": 0, "Inf": 0, "Mean": mean, "Std": math.Sqrt(variance), "Min": valid[0],
-			"2.5 %": percentile(2.5), "Median": percentile(50), "98.5 %": percentile(98.5), "Max": valid[len(valid)-1],
+			"Valid":  n,
+			"nodata": math.Round(1000*(all-n)/all) / 10,
+			"NaN":    0,
+			"Inf":    0,
+			"Mean":   mean,
+			"Std":    math.Sqrt(variance),
+			"Min":    valid[0],
+			"2.5 %":  percentile(2.5),
+			"Median": percentile(50),
+			"98.5 %": percentile(98.5),
+			"Max":    valid[len(valid)-1],
 		} {
 			if got := number(t, bands[name][column]); math.Abs(got-want) > 1e-5*math.Abs(want) {
 				t.Errorf("%s of %s is %v, want %v", column, name, got, want)
@@ -300,7 +317,8 @@ func TestNumbersAreThoseOfThePixels(t *testing.T) {
 		if got := number(t, b.all("span", "count")[0].text()); int(got) != want[name] {
 			t.Errorf("class %s has %v pixels, want %d", name, got, want[name])
 		}
-		if got, share := number(t, b.all("span", "share")[0].text()), 100*float64(want[name])/(7*600); math.Abs(got-share) > 0.051 {
+		got, share := number(t, b.all("span", "share")[0].text()), 100*float64(want[name])/(7*600)
+		if math.Abs(got-share) > 0.051 {
 			t.Errorf("class %s has %v %% of the pixels, want %v", name, got, share)
 		}
 	}
@@ -330,10 +348,14 @@ func TestHeadSaysWhatTheFilesAre(t *testing.T) {
 	for _, f := range page.all("div", "fact") {
 		facts[f.all("span", "name")[0].text()] = f.all("span", "value")[0].text()
 	}
-	if facts["Samples"] != "5" || !strings.HasSuffix(facts["Size"], "KiB") || number(t, strings.TrimSuffix(facts["Size"], " KiB")) != math.Round(float64(bytes)/1024*10)/10 {
+	if facts["Samples"] != "5" || !strings.HasSuffix(facts["Size"], "KiB") ||
+		number(t, strings.TrimSuffix(facts["Size"], " KiB")) != math.Round(float64(bytes)/1024*10)/10 {
 		t.Errorf("facts %v of %d bytes", facts, bytes)
 	}
-	tab, err := catalog.Open(t.Context(), dir, []catalog.Source{{Field: "image", Pattern: "images/{id}.tif"}, {Field: "mask", Pattern: "masks/{id}.tif"}}, catalog.Options{})
+	tab, err := catalog.Open(t.Context(), dir, []catalog.Source{
+		{Field: "image", Pattern: "images/{id}.tif"},
+		{Field: "mask", Pattern: "masks/{id}.tif"},
+	}, catalog.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -459,7 +481,9 @@ func TestClassesFarApart(t *testing.T) {
 				want[strconv.Itoa(int(mask[k]))]++
 			}
 		}
-		write(t, filepath.Join(dir, fmt.Sprint(i)+".tif"), tiff.TOGOptions{Shape: [3]int{1, 20, 30}, DType: chunk.Uint8, NoData: "17"}, mask)
+		write(t, filepath.Join(dir, fmt.Sprint(i)+".tif"), tiff.TOGOptions{
+			Shape: [3]int{1, 20, 30}, DType: chunk.Uint8, NoData: "17",
+		}, mask)
 	}
 	r, page := pageOf(t, Options{Source: dir, Fields: []loader.Field{{Name: "mask"}}})
 	got, colours, sum := map[string]float64{}, map[string]bool{}, uint64(0)
@@ -604,19 +628,28 @@ func TestHistogramsAreDrawnInPlace(t *testing.T) {
 // standsAlone).
 func TestHostileNames(t *testing.T) {
 	dir := t.TempDir()
-	names := []string{`<script>alert(1)<`, `"onload="alert(1)`, `'><img src=x onerror=alert(1)>.b`, "a\x1b[31m\n\u202egnp", "&lt;b&gt;{{.}}", "\xff\xfe"}
+	names := []string{
+		`<script>alert(1)<`, `"onload="alert(1)`, `'><img src=x onerror=alert(1)>.b`,
+		"a\x1b[31m\n\u202egnp", "&lt;b&gt;{{.}}", "\xff\xfe",
+	}
 	for _, n := range names {
 		write(t, filepath.Join(dir, n+".tif"), tiff.TOGOptions{
-			Shape: [3]int{2, 16, 16}, DType: chunk.Uint8, BandNames: []string{`</td><script src="http://h/x">`, "]]>" + `javascript:alert(1)`},
+			Shape: [3]int{2, 16, 16}, DType: chunk.Uint8,
+			BandNames: []string{`</td><script src="http://h/x">`, "]]>" + `javascript:alert(1)`},
 		}, make([]uint16, 512))
 	}
-	_, page := pageOf(t, Options{Source: dir, Title: `</title><script>1</script>`, Fields: []loader.Field{{Name: `<svg onload=x>`}}})
+	_, page := pageOf(t, Options{
+		Source: dir, Title: `</title><script>1</script>`, Fields: []loader.Field{{Name: `<svg onload=x>`}},
+	})
 	shown := page.all("span", "id")
 	if len(shown) != len(names) {
 		t.Fatalf("%d chips", len(shown))
 	}
 	ids := texts(shown)
-	for _, want := range []string{names[0] + ".tif", names[1] + ".tif", names[2] + ".tif", "a [31m gnp.tif", names[4] + ".tif", "�.tif"} {
+	for _, want := range []string{
+		names[0] + ".tif", names[1] + ".tif", names[2] + ".tif",
+		"a [31m gnp.tif", names[4] + ".tif", "�.tif",
+	} {
 		if !slices.Contains(ids, want) {
 			t.Errorf("no %q in %q", want, ids)
 		}
@@ -624,24 +657,32 @@ func TestHostileNames(t *testing.T) {
 	if got := page.all("title", "")[0].text(); got != `</title><script>1</script>` {
 		t.Errorf("title %q", got)
 	}
-	if got := texts(page.all("section", "field")[0].all("tbody", "")[0].all("th", "")); got[0] != `</td><script src="http://h/x">` {
+	got := texts(page.all("section", "field")[0].all("tbody", "")[0].all("th", ""))
+	if got[0] != `</td><script src="http://h/x">` {
 		t.Errorf("bands %q", got)
 	}
 }
 
 // FuzzText: no text can break out of its place.
 func FuzzText(f *testing.F) {
-	for _, s := range []string{"", "a", `"'><script>`, "</style>", "\x00", "{{", "<!--", "]]>", "javascript:", "\u2028", "\xff", "&#60;"} {
+	for _, s := range []string{
+		"", "a", `"'><script>`, "</style>", "\x00", "{{",
+		"<!--", "]]>", "javascript:", "\u2028", "\xff", "&#60;",
+	} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		r := &Report{Title: s, Source: "from " + s, Generator: s, Fingerprint: "00", Samples: 1, Chips: []Chip{{ID: s, Error: s, Values: []Value{{s, s}}}}}
+		r := &Report{
+			Title: s, Source: "from " + s, Generator: s, Fingerprint: "00",
+			Samples: 1, Chips: []Chip{{ID: s, Error: s, Values: []Value{{s, s}}}},
+		}
 		r.Warnings = []Warning{{s, []string{s}}}
 		r.Fields = []Field{{Name: s, Kind: catalog.Text}}
 		r.Fields[0].Values.add(catalog.Text, catalog.Value{Text: s})
 		before := parse(t, r)
 		r.Title, r.Source, r.Generator, r.Fields[0].Name, r.Chips[0].ID = "a", "b", "c", "d", "e"
-		if n, m := len(before.all("", "")), len(parse(t, r).all("", "")); s != "" && s == clean(s) && strings.TrimSpace(s) != "" && n != m {
+		n, m := len(before.all("", "")), len(parse(t, r).all("", ""))
+		if s != "" && s == clean(s) && strings.TrimSpace(s) != "" && n != m {
 			t.Errorf("%d elements, %d with harmless names", n, m)
 		}
 	})
@@ -675,8 +716,10 @@ func TestWarnings(t *testing.T) {
 	r, page := pageOf(t, Options{Source: dir})
 	text := warnings(page)
 	for _, want := range []string{
-		"2 samples cannot be read", "sample 4:", "e.tif", "sample 3:", "1 bands of uint16", "different shapes", "3 × 16 × 16 uint16: 2 assets", "3 × 8 × 32 uint16: 1 asset",
-		"different CRSs", "EPSG:32633: 2 assets", "EPSG:32733: 1 asset", "different nodata values", "1 sample is not georeferenced",
+		"2 samples cannot be read", "sample 4:", "e.tif", "sample 3:",
+		"1 bands of uint16", "different shapes", "3 × 16 × 16 uint16: 2 assets",
+		"3 × 8 × 32 uint16: 1 asset", "different CRSs", "EPSG:32633: 2 assets",
+		"EPSG:32733: 1 asset", "different nodata values", "1 sample is not georeferenced",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
@@ -712,7 +755,9 @@ func TestOddDatasets(t *testing.T) {
 	}
 	write(t, at("nodata", "a.tif"), tiff.TOGOptions{Shape: [3]int{1, 16, 16}, DType: chunk.Uint16, NoData: "0"}, chip)
 	write(t, at("flat", "a.tif"), tiff.TOGOptions{Shape: [3]int{1, 16, 16}, DType: chunk.Uint16}, chip)
-	write(t, at("complex", "a.tif"), tiff.TOGOptions{Shape: [3]int{1, 8, 16}, DType: chunk.ComplexInt16, Predictor: chunk.NoPredictor}, chip)
+	write(t, at("complex", "a.tif"), tiff.TOGOptions{
+		Shape: [3]int{1, 8, 16}, DType: chunk.ComplexInt16, Predictor: chunk.NoPredictor,
+	}, chip)
 	write(t, at("first", "b.tif"), tiff.TOGOptions{Shape: [3]int{1, 16, 16}, DType: chunk.Uint16}, chip)
 	if err := os.MkdirAll(at("none"), 0o700); err != nil {
 		t.Fatal(err)
@@ -722,7 +767,9 @@ func TestOddDatasets(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := os.WriteFile(at("t.csv"), []byte("image,label,score\nnodata/a.tif,<b>,1.5\nflat/a.tif,x,\nflat/a.tif,x,nan\n"), 0o600); err != nil {
+	err := os.WriteFile(at("t.csv"),
+		[]byte("image,label,score\nnodata/a.tif,<b>,1.5\nflat/a.tif,x,\nflat/a.tif,x,nan\n"), 0o600)
+	if err != nil {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(at("l.csv"), []byte("label\nx\ny\nx\n"), 0o600); err != nil {
@@ -755,7 +802,8 @@ func TestOddDatasets(t *testing.T) {
 	if len(bars) != 2 || bars["x"] != "2" || bars["<b>"] != "1" {
 		t.Errorf("labels %v", bars)
 	}
-	if text := field(t, page, "score").text(); !strings.Contains(text, "2, 1 missing") || !strings.Contains(text, "1.5 to 1.5") {
+	text := field(t, page, "score").text()
+	if !strings.Contains(text, "2, 1 missing") || !strings.Contains(text, "1.5 to 1.5") {
 		t.Errorf("scores: %s", text)
 	}
 }
@@ -771,7 +819,8 @@ func TestLargeAssetsAreShownInPart(t *testing.T) {
 	write(t, filepath.Join(dir, "a.tif"), tiff.TOGOptions{Shape: [3]int{1, h, w}, DType: chunk.Uint16}, samples)
 	_, page := pageOf(t, Options{Source: dir, MaxBytes: 32 * 32 * 2})
 	img := page.all("img", "")[0]
-	if img.attr("width") != "32" || img.attr("height") != "32" || !strings.Contains(img.attr("title"), "32 × 32 pixels from the middle of 64 × 96") {
+	if img.attr("width") != "32" || img.attr("height") != "32" ||
+		!strings.Contains(img.attr("title"), "32 × 32 pixels from the middle of 64 × 96") {
 		t.Errorf("a picture of %s by %s: %q", img.attr("width"), img.attr("height"), img.attr("title"))
 	}
 	p := decode(t, img)
@@ -819,7 +868,8 @@ func TestMapsOfExtremes(t *testing.T) {
 		if err := r.WriteHTML(&b); err != nil {
 			t.Fatal(err)
 		}
-		if s := b.String(); strings.Contains(s, "NaN") && strings.Contains(s, `d="MNaN`) || strings.Contains(s, "Inf ") {
+		s := b.String()
+		if strings.Contains(s, "NaN") && strings.Contains(s, `d="MNaN`) || strings.Contains(s, "Inf ") {
 			t.Fatal("numbers that are none")
 		}
 	})
@@ -854,7 +904,9 @@ func TestSizeBins(t *testing.T) {
 // TestPanels: a panel a band, with names, and the number of all bands.
 func TestPanels(t *testing.T) {
 	dir, _, _ := pair(t, 2)
-	p, n, err := Panels(t.Context(), loader.Spec{Source: dir, Fields: pairFields(), BatchSize: 1}, loader.Options{}, nil)
+	p, n, err := Panels(t.Context(), loader.Spec{
+		Source: dir, Fields: pairFields(), BatchSize: 1,
+	}, loader.Options{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -870,8 +922,11 @@ func TestPanels(t *testing.T) {
 func TestMakeRefuses(t *testing.T) {
 	dir, _, _ := pair(t, 1)
 	for name, o := range map[string]Options{
-		"samples": {Source: dir, Samples: MaxSamples + 1}, "bands": {Source: dir, Bands: []int{1, 2}}, "side": {Source: dir, Side: -1},
-		"nowhere": {Source: filepath.Join(dir, "none")}, "column": {Source: dir, Fields: []loader.Field{{Name: "a", Column: "b"}}},
+		"samples": {Source: dir, Samples: MaxSamples + 1},
+		"bands":   {Source: dir, Bands: []int{1, 2}},
+		"side":    {Source: dir, Side: -1},
+		"nowhere": {Source: filepath.Join(dir, "none")},
+		"column":  {Source: dir, Fields: []loader.Field{{Name: "a", Column: "b"}}},
 	} {
 		if _, err := Make(t.Context(), o); err == nil {
 			t.Errorf("%s: no error", name)
@@ -889,7 +944,9 @@ func TestSamePage(t *testing.T) {
 	dir, _, _ := pair(t, 6)
 	var pages [2]bytes.Buffer
 	for i := range pages {
-		r, err := Make(t.Context(), Options{Source: dir, Fields: pairFields(), Loader: loader.Options{Workers: 1 + 3*i}})
+		r, err := Make(t.Context(), Options{
+			Source: dir, Fields: pairFields(), Loader: loader.Options{Workers: 1 + 3*i},
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -906,7 +963,11 @@ func TestSamePage(t *testing.T) {
 func TestProgressEnds(t *testing.T) {
 	dir, _, _ := pair(t, 3)
 	last := map[string][2]int64{}
-	if _, err := Make(t.Context(), Options{Source: dir, Fields: pairFields(), Progress: func(step string, done, total int64) { last[step] = [2]int64{done, total} }}); err != nil {
+	_, err := Make(t.Context(), Options{
+		Source: dir, Fields: pairFields(),
+		Progress: func(step string, done, total int64) { last[step] = [2]int64{done, total} },
+	})
+	if err != nil {
 		t.Fatal(err)
 	}
 	for _, step := range []string{"headers", "measuring", "chips"} {
@@ -918,7 +979,10 @@ func TestProgressEnds(t *testing.T) {
 
 // TestCorpus: the module's own files, of all kinds and some broken, have a page.
 func TestCorpus(t *testing.T) {
-	for _, dir := range []string{"raster", filepath.Join("raster", "tog"), filepath.Join("raster", "rumi-v1"), filepath.Join("raster", "bad")} {
+	for _, dir := range []string{
+		"raster", filepath.Join("raster", "tog"),
+		filepath.Join("raster", "rumi-v1"), filepath.Join("raster", "bad"),
+	} {
 		r, page := pageOf(t, Options{Source: filepath.Join(corpus.Testdata(t), dir)})
 		if n := len(page.all("figure", "chip")); int64(n) != min(r.Samples, 18) {
 			t.Errorf("%s: %d chips of %d samples", dir, n, r.Samples)

@@ -136,7 +136,8 @@ func TestValues(t *testing.T) {
 		}
 	}
 	type rank int16
-	if got := Values[rank](b[1:6]); !slices.Equal(got, []rank{rank(binary.LittleEndian.Uint16(b[1:])), rank(binary.LittleEndian.Uint16(b[3:]))}) {
+	got := Values[rank](b[1:6])
+	if !slices.Equal(got, []rank{rank(binary.LittleEndian.Uint16(b[1:])), rank(binary.LittleEndian.Uint16(b[3:]))}) {
 		t.Errorf("a named type: %v", got)
 	}
 	if got := Values[uint64](b[:7]); len(got) != 0 {

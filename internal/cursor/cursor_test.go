@@ -19,7 +19,8 @@ func TestNumbers(t *testing.T) {
 		s := int64(v)
 		b = binary.LittleEndian.AppendUint64(append(binary.AppendVarint(b, s), 7), v)
 		c := Cursor{B: b}
-		if got, signed, one, fixed := c.Uvarint(), c.Varint(), c.U8(), c.U64(); got != v || signed != s || one != 7 || fixed != v {
+		got, signed, one, fixed := c.Uvarint(), c.Varint(), c.U8(), c.U64()
+		if got != v || signed != s || one != 7 || fixed != v {
 			t.Errorf("%d: %d, %d, %d, %d", v, got, signed, one, fixed)
 		}
 		if c.End(); c.Err != nil || Unzigzag(Zigzag(s)) != s {
@@ -39,7 +40,9 @@ func TestNumbers(t *testing.T) {
 
 func TestRefuses(t *testing.T) {
 	for name, b := range map[string][]byte{
-		"a longer form": {0x80, 0}, "over 64 bits": {255, 255, 255, 255, 255, 255, 255, 255, 255, 2}, "too long": {128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 1},
+		"a longer form": {0x80, 0},
+		"over 64 bits":  {255, 255, 255, 255, 255, 255, 255, 255, 255, 2},
+		"too long":      {128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 1},
 	} {
 		c := Cursor{B: b, Part: "form"}
 		if v := c.Uvarint(); v != 0 || !errors.Is(c.Err, fault.Corrupt) {
@@ -53,7 +56,8 @@ func TestRefuses(t *testing.T) {
 	c.End()
 	first := c.Err
 	c.Fail(fault.Limit, "later")
-	if c.Bytes(1) != nil || c.U8() != 0 || c.Uvarint() != 0 || first == nil || c.Err != first || first.Error() != "form at 5: 2 bytes too many: corrupt" {
+	if c.Bytes(1) != nil || c.U8() != 0 || c.Uvarint() != 0 || first == nil || c.Err != first ||
+		first.Error() != "form at 5: 2 bytes too many: corrupt" {
 		t.Errorf("%v, then %v", first, c.Err)
 	}
 	c = Cursor{B: []byte("ABCE\x01"), Part: "form"}

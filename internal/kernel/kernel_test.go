@@ -224,7 +224,8 @@ func TestBFloat16IsNearestEven(t *testing.T) {
 		lo := uint16(bits >> 16)
 		want := uint64(lo)
 		if bits&0xffff != 0 {
-			want = nearest(big.NewFloat(float64(math.Float32frombits(bits))), exact(lo), exact(lo+1), uint64(lo), uint64(lo+1))
+			want = nearest(big.NewFloat(float64(math.Float32frombits(bits))), exact(lo), exact(lo+1), uint64(lo),
+				uint64(lo+1))
 		}
 		for _, sign := range []uint32{0, 1} {
 			got := BFloat16FromFloat32(math.Float32frombits(bits | sign<<31))
@@ -267,7 +268,9 @@ func TestRoundOddThenFloat16IsOneRounding(t *testing.T) {
 			t.Fatalf("%v: %#04x", -v, got)
 		}
 	}
-	for _, v := range []float64{0, math.Copysign(0, -1), math.Inf(1), math.Inf(-1), math.MaxFloat64, 5e-324, 1e-40, 65519.999, 65520} {
+	for _, v := range []float64{
+		0, math.Copysign(0, -1), math.Inf(1), math.Inf(-1), math.MaxFloat64, 5e-324, 1e-40, 65519.999, 65520,
+	} {
 		got := roundOdd(v)
 		if math.Signbit(v) != math.Signbit(float64(got)) || (v == 0) != (got == 0) {
 			t.Errorf("roundOdd(%v) = %v", v, got)
@@ -405,8 +408,9 @@ func TestVectorLoopsAgainstTwins(t *testing.T) {
 				}
 				dst = dst[lead : lead+n]
 				for num, plain := range map[Num]func(){
-					U16: func() { affine16Bytes[uint16](want, src, a, c) }, I16: func() { affine16Bytes[int16](want, src, a, c) },
-					U8: func() { affineInt(want, src, a, c) },
+					U16: func() { affine16Bytes[uint16](want, src, a, c) },
+					I16: func() { affine16Bytes[int16](want, src, a, c) },
+					U8:  func() { affineInt(want, src, a, c) },
 				} {
 					plain()
 					StreamAffine(dst, src, num, a, c)
@@ -443,7 +447,11 @@ func TestVectorStoresAgainstTwins(t *testing.T) {
 		}
 		f = append(f, float32(h%1024)/2-100)
 	}
-	for num, twin := range map[Num]func([]byte, []float32, int){F16: storeFloat16, BF16: storeBFloat16, U8: storeUint8} {
+	for num, twin := range map[Num]func([]byte, []float32, int){
+		F16:  storeFloat16,
+		BF16: storeBFloat16,
+		U8:   storeUint8,
+	} {
 		size := num.Size()
 		got, want := make([]byte, len(f)*size), make([]byte, len(f)*size)
 		Store(got, f, num, 1)
@@ -672,7 +680,8 @@ func BenchmarkTile(b *testing.B) {
 	}
 	bench("horizontal/2-twin", rows(2, func(row []byte) { undoHorizontalBytes(row, 2, 1) }))
 	for _, size := range []int{4, 8} {
-		bench(fmt.Sprintf("float/%d", size), rows(size, func(row []byte) { UndoFloatPredictor(row, tmp[:len(row)], size, 1) }))
+		bench(fmt.Sprintf("float/%d", size),
+			rows(size, func(row []byte) { UndoFloatPredictor(row, tmp[:len(row)], size, 1) }))
 	}
 	bench("load/float16", func() { Load(dst, src[:2*n], F16, 1) })
 	for _, num := range []Num{F16, BF16, U8} {
@@ -712,7 +721,8 @@ func TestTurn(t *testing.T) {
 			for x := range cols {
 				got, want := dst[(y*pitch+x)*size:][:size], src[(first+y*sy+x*sx)*size:][:size]
 				if string(got) != string(want) {
-					t.Fatalf("%d by %d of %d bytes, strides %d and %d: (%d, %d) is %x, want %x", rows, cols, size, sy, sx, y, x, got, want)
+					t.Fatalf("%d by %d of %d bytes, strides %d and %d: (%d, %d) is %x, want %x",
+						rows, cols, size, sy, sx, y, x, got, want)
 				}
 			}
 		}

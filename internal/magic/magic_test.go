@@ -7,8 +7,15 @@ import (
 
 func TestOfBytes(t *testing.T) {
 	for head, want := range map[string]string{
-		"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR": "a PNG image", "RIFF\x10\x20\x00\x00WEBPVP8 ": "a WebP image", "RIFF\x10\x20\x00\x00WAVE": "",
-		"II*\x00\x08\x00\x00\x00": "", "MM\x00+": "", "RUMI": "", "": "", "\x89PN": "", "EHFA_HEADER_TAG\x00\x10": "an Erdas Imagine (HFA) raster",
+		"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR": "a PNG image",
+		"RIFF\x10\x20\x00\x00WEBPVP8 ":        "a WebP image",
+		"RIFF\x10\x20\x00\x00WAVE":            "",
+		"II*\x00\x08\x00\x00\x00":             "",
+		"MM\x00+":                             "",
+		"RUMI":                                "",
+		"":                                    "",
+		"\x89PN":                              "",
+		"EHFA_HEADER_TAG\x00\x10":             "an Erdas Imagine (HFA) raster",
 	} {
 		if got := OfBytes([]byte(head)); got != want {
 			t.Errorf("%q: %q, want %q", head, got, want)
@@ -26,7 +33,14 @@ func TestOfBytes(t *testing.T) {
 
 func TestOfName(t *testing.T) {
 	for name, want := range map[string]string{
-		"a/b.GeoJSON": "GeoJSON", "s3://bucket/t.xlsx": "an Excel file", "chip.tif": "", "chip.tiff": "", "x.rumi": "", "t.parquet": "", "t.csv": "", "noend": "",
+		"a/b.GeoJSON":        "GeoJSON",
+		"s3://bucket/t.xlsx": "an Excel file",
+		"chip.tif":           "",
+		"chip.tiff":          "",
+		"x.rumi":             "",
+		"t.parquet":          "",
+		"t.csv":              "",
+		"noend":              "",
 	} {
 		if got := OfName(name); got != want {
 			t.Errorf("%s: %q, want %q", name, got, want)

@@ -17,10 +17,25 @@ func TestMachineMemory(t *testing.T) {
 		"machine":   {fstest.MapFS{"proc/meminfo": meminfo}, 16000000 << 10},
 		"container": {fstest.MapFS{"proc/meminfo": meminfo, "sys/fs/cgroup/memory.max": file("4294967296\n")}, 4 << 30},
 		"no limit":  {fstest.MapFS{"proc/meminfo": meminfo, "sys/fs/cgroup/memory.max": file("max\n")}, 16000000 << 10},
-		"version 1": {fstest.MapFS{"proc/meminfo": meminfo, "sys/fs/cgroup/memory/memory.limit_in_bytes": file("1073741824\n")}, 1 << 30},
-		"a group above": {fstest.MapFS{"proc/meminfo": meminfo, "proc/self/cgroup": file("0::/jobs/a/step\n"),
-			"sys/fs/cgroup/jobs/memory.max": file("2147483648\n"), "sys/fs/cgroup/jobs/a/memory.max": file("max\n")}, 2 << 30},
-		"nonsense": {fstest.MapFS{"proc/meminfo": file("MemTotal: 99999999999999999999 kB"), "proc/self/cgroup": file("0::/../..")}, unknownMemory},
+		"version 1": {
+			fstest.MapFS{"proc/meminfo": meminfo, "sys/fs/cgroup/memory/memory.limit_in_bytes": file("1073741824\n")},
+			1 << 30,
+		},
+		"a group above": {
+			fstest.MapFS{
+				"proc/meminfo": meminfo, "proc/self/cgroup": file("0::/jobs/a/step\n"),
+				"sys/fs/cgroup/jobs/memory.max":   file("2147483648\n"),
+				"sys/fs/cgroup/jobs/a/memory.max": file("max\n"),
+			},
+			2 << 30,
+		},
+		"nonsense": {
+			fstest.MapFS{
+				"proc/meminfo":     file("MemTotal: 99999999999999999999 kB"),
+				"proc/self/cgroup": file("0::/../.."),
+			},
+			unknownMemory,
+		},
 	} {
 		if got := machineMemory(c.files); got != c.want {
 			t.Errorf("%s: %d, not %d", name, got, c.want)

@@ -47,7 +47,9 @@ func classes(n int) []byte {
 
 // What Append writes is read back, behind what dst held, in one frame that says how large its content is.
 func TestAppend(t *testing.T) {
-	for _, content := range [][]byte{nil, {7}, residuals(300), residuals(70_000), classes(200_000), make([]byte, 1<<20)} {
+	for _, content := range [][]byte{
+		nil, {7}, residuals(300), residuals(70_000), classes(200_000), make([]byte, 1<<20),
+	} {
 		for level := 1; level <= 22; level++ {
 			got := zstd.Append([]byte("before"), content, level)
 			frame, ok := bytes.CutPrefix(got, []byte("before"))
@@ -55,7 +57,8 @@ func TestAppend(t *testing.T) {
 				t.Fatalf("level %d: what stood there is gone", level)
 			}
 			var h kzstd.Header
-			if err := h.Decode(frame); err != nil || !h.HasFCS || h.FrameContentSize != uint64(len(content)) || h.HasCheckSum {
+			err := h.Decode(frame)
+			if err != nil || !h.HasFCS || h.FrameContentSize != uint64(len(content)) || h.HasCheckSum {
 				t.Errorf("level %d: header %+v, %v", level, h, err)
 			}
 			dst := make([]byte, len(content))

@@ -29,7 +29,8 @@ type twins struct {
 
 func newTwins(t testing.TB) *twins {
 	t.Helper()
-	k, err := kzstd.NewReader(nil, kzstd.WithDecoderConcurrency(1), kzstd.WithDecodeAllCapLimit(true), kzstd.WithDecoderMaxWindow(1<<31+7<<28))
+	k, err := kzstd.NewReader(nil, kzstd.WithDecoderConcurrency(1), kzstd.WithDecodeAllCapLimit(true),
+		kzstd.WithDecoderMaxWindow(1<<31+7<<28))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +67,8 @@ func (w *twins) compare(t testing.TB, src []byte, n int) (k, dd error) {
 	if k == nil && dd == nil && !bytes.Equal(exact, c[:n]) {
 		t.Errorf("both accept, with other bytes: klauspost %.40x libzstd %.40x", exact, c[:n])
 	}
-	if own, err := decompress(t, w.one, src, n, 0); (err == nil) != (dd == nil) || err == nil && !bytes.Equal(own, c[:n]) {
+	own, err := decompress(t, w.one, src, n, 0)
+	if (err == nil) != (dd == nil) || err == nil && !bytes.Equal(own, c[:n]) {
 		t.Errorf("the package says %v, its library %v", err, dd)
 	}
 	return k, dd
@@ -179,7 +181,8 @@ func FuzzTwins(f *testing.F) {
 	}
 	for _, n := range []int{1, 200, 3000} {
 		f.Add(compress(f, samples(n)), uint32(n))
-		f.Add(compress(f, samples(n), kzstd.WithEncoderCRC(false), kzstd.WithEncoderLevel(kzstd.SpeedBestCompression)), uint32(n))
+		f.Add(compress(f, samples(n), kzstd.WithEncoderCRC(false),
+			kzstd.WithEncoderLevel(kzstd.SpeedBestCompression)), uint32(n))
 	}
 	w := newTwins(f)
 	f.Fuzz(func(t *testing.T, src []byte, n uint32) {

@@ -163,10 +163,15 @@ func TestPrefix(t *testing.T) {
 		handmade{name: "no checksum", src: compress(t, big, kzstd.WithEncoderCRC(false)), want: big},
 		handmade{name: "single segment", src: compress(t, big, kzstd.WithSingleSegment(true)), want: big},
 		handmade{name: "small window", src: compress(t, big, kzstd.WithWindowSize(1<<10)), want: big},
-		handmade{name: "window of 1 GiB", src: window(30, false).rle(0, blockMax, false).rle(0, blockMax, false).rle(0, blockMax, true).end(), want: nul},
+		handmade{
+			name: "window of 1 GiB",
+			src:  window(30, false).rle(0, blockMax, false).rle(0, blockMax, false).rle(0, blockMax, true).end(),
+			want: nul,
+		},
 		handmade{name: "three frames", src: bytes.Repeat(window(17, true).rle(0, blockMax, true).end(), 3), want: nul},
 		handmade{name: "a window of 1 GiB in the second frame", want: nul,
-			src: join(window(17, true).rle(0, blockMax, true).end(), window(30, true).rle(0, blockMax, false).rle(0, blockMax, true).end())},
+			src: join(window(17, true).rle(0, blockMax, true).end(),
+				window(30, true).rle(0, blockMax, false).rle(0, blockMax, true).end())},
 	)
 	for _, c := range cases {
 		if c.refuse {
@@ -178,7 +183,8 @@ func TestPrefix(t *testing.T) {
 					continue
 				}
 				buf := bytes.Repeat([]byte{filler}, len(c.want)+spare+8)
-				if err := d.DecompressPrefix(buf[:len(c.want):len(c.want)+spare], c.src, n); err != nil || !bytes.Equal(buf[:n], c.want[:n]) {
+				err := d.DecompressPrefix(buf[:len(c.want):len(c.want)+spare], c.src, n)
+				if err != nil || !bytes.Equal(buf[:n], c.want[:n]) {
 					t.Errorf("%s: %d of %d bytes: %v", c.name, n, len(c.want), err)
 				}
 				if bytes.Count(buf[len(c.want)+spare:], []byte{filler}) != 8 {
@@ -193,7 +199,8 @@ func TestPrefix(t *testing.T) {
 func TestPrefixStopsEarly(t *testing.T) {
 	want := samples(4 * blockMax)
 	src, dst := compress(t, want), make([]byte, len(want))
-	if err := zstd.New().DecompressPrefix(dst, src[:len(src)/2], blockMax); err != nil || !bytes.Equal(dst[:blockMax], want[:blockMax]) {
+	err := zstd.New().DecompressPrefix(dst, src[:len(src)/2], blockMax)
+	if err != nil || !bytes.Equal(dst[:blockMax], want[:blockMax]) {
 		t.Errorf("half of the frame, a quarter of the content: %v", err)
 	}
 }
@@ -203,7 +210,9 @@ func TestPrefixCostsNoMemory(t *testing.T) {
 	d, dst := zstd.New(), make([]byte, 4*blockMax)
 	_ = d.DecompressPrefix(dst, compress(t, dst), 8) // tables are made once
 	for _, c := range handmades() {
-		for _, src := range [][]byte{c.src, append(window(30, false).b, c.src...), window(30, false).rle(0, blockMax, true).end()} {
+		for _, src := range [][]byte{
+			c.src, append(window(30, false).b, c.src...), window(30, false).rle(0, blockMax, true).end(),
+		} {
 			if n := corpus.Allocated(func() { _ = d.DecompressPrefix(dst, src, 1000) }); n > 9<<20 {
 				t.Errorf("%s: %d bytes allocated", c.name, n)
 			}
@@ -216,7 +225,10 @@ func TestPrefixCostsNoMemory(t *testing.T) {
 func FuzzPrefix(f *testing.F) {
 	for _, n := range []int{200, 3 * blockMax} {
 		zeros := make([]byte, n)
-		for _, o := range [][]kzstd.EOption{nil, {kzstd.WithEncoderCRC(false)}, {kzstd.WithSingleSegment(true)}, {kzstd.WithWindowSize(1 << 10)}} {
+		for _, o := range [][]kzstd.EOption{
+			nil, {kzstd.WithEncoderCRC(false)},
+			{kzstd.WithSingleSegment(true)}, {kzstd.WithWindowSize(1 << 10)},
+		} {
 			f.Add(compress(f, zeros, o...), uint32(n), uint32(n/4))
 			f.Add(compress(f, bytes.Repeat(samples(1000), n/1000+1)[:n], o...), uint32(n), uint32(n/2))
 		}

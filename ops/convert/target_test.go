@@ -14,9 +14,14 @@ import (
 // mark makes an array that is told from others by the name of its attribute.
 func mark(t *testing.T, path, name string) {
 	t.Helper()
-	s := &tiledb.Schema{Dense: true, Capacity: 1, DimType: tiledb.Int32, Coords: tiledb.DefaultFilters(), Offsets: tiledb.DefaultFilters(),
-		Dims:  []tiledb.Dim{{Name: "x", Domain: tiledb.Interval{Lo: tiledb.Int32.CoordOf(0), Hi: tiledb.Int32.CoordOf(3)}, Extent: 2}},
-		Attrs: []tiledb.Attr{{Name: name, Type: tiledb.Int8, Values: 1, Pipeline: tiledb.DefaultFilters()}}}
+	s := &tiledb.Schema{
+		Dense: true, Capacity: 1, DimType: tiledb.Int32,
+		Coords: tiledb.DefaultFilters(), Offsets: tiledb.DefaultFilters(),
+		Dims: []tiledb.Dim{
+			{Name: "x", Domain: tiledb.Interval{Lo: tiledb.Int32.CoordOf(0), Hi: tiledb.Int32.CoordOf(3)}, Extent: 2},
+		},
+		Attrs: []tiledb.Attr{{Name: name, Type: tiledb.Int8, Values: 1, Pipeline: tiledb.DefaultFilters()}},
+	}
 	if err := tiledb.Create(path, s, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -37,8 +42,9 @@ func marked(t *testing.T, path string) string {
 	return a.Schema.Attrs[0].Name
 }
 
-// TestBrokenOffAtEveryStep: whichever step of replacing an array is the last one of a run, the array is the old one or the
-// new one, or lies where the next run finds it; that run is refused or, with overwrite, goes on and leaves nothing else.
+// TestBrokenOffAtEveryStep: whichever step of replacing an array is the last one of a run, the
+// array is the old one or the new one, or lies where the next run finds it; that run is refused or,
+// with overwrite, goes on and leaves nothing else.
 func TestBrokenOffAtEveryStep(t *testing.T) {
 	noExchange := func(_, _ string) error { return errors.ErrUnsupported }
 	ways := map[string]func(a, b string) error{"exchange": exchange, "renames": noExchange}
@@ -76,7 +82,8 @@ func TestBrokenOffAtEveryStep(t *testing.T) {
 			default:
 				t.Errorf("%s, %d steps: the array is %q", name, last, at)
 			}
-			if _, err := p.begin(false); fault.KindOf(err) != fault.Unsupported || !strings.Contains(err.Error(), "overwrite") {
+			_, err = p.begin(false)
+			if fault.KindOf(err) != fault.Unsupported || !strings.Contains(err.Error(), "overwrite") {
 				t.Errorf("%s, %d steps: another run: %v", name, last, err)
 			}
 			if path, err = p.begin(true); err != nil {
@@ -124,8 +131,9 @@ func TestNewPlaces(t *testing.T) {
 	}
 }
 
-// TestTwoRuns: of two runs that replace one array at the same time the second is refused, before it has removed or changed
-// anything of the first, and what the first leaves undone at its end is nothing of the next.
+// TestTwoRuns: of two runs that replace one array at the same time the second is refused, before it
+// has removed or changed anything of the first, and what the first leaves undone at its end is
+// nothing of the next.
 func TestTwoRuns(t *testing.T) {
 	dir := t.TempDir()
 	first, second := targetOf(filepath.Join(dir, "cube")), targetOf(filepath.Join(dir, "cube"))
@@ -158,8 +166,8 @@ func TestTwoRuns(t *testing.T) {
 	}
 }
 
-// TestReplacedByOther: a folder that is an array no more when the new one is there is not replaced; where its name cannot be
-// given to the new array, the old one has it again.
+// TestReplacedByOther: a folder that is an array no more when the new one is there is not replaced;
+// where its name cannot be given to the new array, the old one has it again.
 func TestReplacedByOther(t *testing.T) {
 	dir := t.TempDir()
 	p := targetOf(filepath.Join(dir, "cube"))
@@ -192,7 +200,8 @@ func TestReplacedByOther(t *testing.T) {
 func TestLinkToArray(t *testing.T) {
 	dir := t.TempDir()
 	far, link := filepath.Join(dir, "far", "cube"), filepath.Join(dir, "link")
-	if err := errors.Join(os.Mkdir(filepath.Dir(far), 0o777), os.Symlink(filepath.Join("far", "cube"), link)); err != nil {
+	err := errors.Join(os.Mkdir(filepath.Dir(far), 0o777), os.Symlink(filepath.Join("far", "cube"), link))
+	if err != nil {
 		t.Fatal(err)
 	}
 	mark(t, far, "old")
@@ -219,10 +228,11 @@ func TestLinkToArray(t *testing.T) {
 	replace(".", "newer")
 }
 
-// TestOnDiskBeforeOldGoes: the old array is not touched before all of the new one is on the disk, or if it does not come there.
+// TestOnDiskBeforeOldGoes: the old array is not touched before all of the new one is on the disk,
+// or if it does not come there.
 func TestOnDiskBeforeOldGoes(t *testing.T) {
-	real := settle
-	defer func() { settle = real }()
+	real := fsync
+	defer func() { fsync = real }()
 	for _, fails := range []bool{true, false} {
 		p := targetOf(filepath.Join(t.TempDir(), "cube"))
 		mark(t, p.dir, "old")
@@ -231,16 +241,16 @@ func TestOnDiskBeforeOldGoes(t *testing.T) {
 			t.Fatal(err)
 		}
 		mark(t, path, "new")
-		synced := false
-		settle = func(dir string) error {
-			if marked(t, p.dir) != "old" || dir != path {
-				t.Errorf("%s is synced while the array is %q", dir, marked(t, p.dir))
+		synced := map[string]bool{}
+		fsync = func(f *os.File) error {
+			if marked(t, p.dir) != "old" {
+				t.Errorf("the old array is gone before %s is on the disk", f.Name())
 			}
-			synced = true
+			synced[f.Name()] = true
 			if fails {
 				return errors.New("disk")
 			}
-			return real(dir)
+			return real(f)
 		}
 		err = p.put(path, true)
 		if fails {
@@ -249,8 +259,8 @@ func TestOnDiskBeforeOldGoes(t *testing.T) {
 			}
 			continue
 		}
-		if err != nil || !synced {
-			t.Errorf("synced is %v: %v", synced, err)
+		if err != nil || !synced[path] || !synced[filepath.Join(path, "__array_schema.tdb")] {
+			t.Errorf("on the disk are %v: %v", synced, err)
 		}
 	}
 }

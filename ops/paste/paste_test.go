@@ -17,7 +17,10 @@ import (
 )
 
 func options(h, w, wh, ww, sy, sx int, pad bool) Options {
-	return Options{Bands: 2, Height: h, Width: w, Blend: Linear, MaxBytes: 1 << 24, Grid: shuffle.Grid{H: wh, W: ww, StrideY: sy, StrideX: sx, AlignY: 1, AlignX: 1, Pad: pad}}
+	return Options{
+		Bands: 2, Height: h, Width: w, Blend: Linear, MaxBytes: 1 << 24,
+		Grid: shuffle.Grid{H: wh, W: ww, StrideY: sy, StrideX: sx, AlignY: 1, AlignX: 1, Pad: pad},
+	}
 }
 
 func at(b []byte, i int) float64 {
@@ -27,7 +30,11 @@ func at(b []byte, i int) float64 {
 // TestAnImageComesBack: windows that are cut out of an image, whatever the blend, give the image.
 func TestAnImageComesBack(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
-	for _, o := range []Options{options(30, 41, 8, 8, 8, 8, false), options(30, 41, 8, 10, 3, 7, false), options(30, 41, 8, 10, 5, 10, true), options(5, 6, 8, 10, 5, 10, true), options(8, 8, 8, 8, 1, 1, false)} {
+	for _, o := range []Options{
+		options(30, 41, 8, 8, 8, 8, false), options(30, 41, 8, 10, 3, 7, false),
+		options(30, 41, 8, 10, 5, 10, true), options(5, 6, 8, 10, 5, 10, true),
+		options(8, 8, 8, 8, 1, 1, false),
+	} {
 		for _, blend := range []Blend{Linear, Mean} {
 			o.Blend = blend
 			image := make([]float32, 2*o.Height*o.Width)
@@ -123,7 +130,11 @@ func TestWriteTOG(t *testing.T) {
 		t.Fatal(err)
 	}
 	var b bytes.Buffer
-	if err := WriteTOG(&b, image, o, tiff.Geo{EPSG: 32618, HasTransform: true, Transform: [6]float64{5e5, 10, 0, 4e6, 0, -10}}, 1); err != nil {
+	err = WriteTOG(&b, image, o, tiff.Geo{
+		EPSG: 32618, HasTransform: true,
+		Transform: [6]float64{5e5, 10, 0, 4e6, 0, -10},
+	}, 1)
+	if err != nil {
 		t.Fatal(err)
 	}
 	path := filepath.Join(t.TempDir(), "out.tif")
@@ -139,10 +150,15 @@ func TestWriteTOG(t *testing.T) {
 func TestRefusals(t *testing.T) {
 	none := func(int64, []float32) error { return nil }
 	for name, o := range map[string]Options{
-		"gaps":          options(20, 20, 5, 5, 6, 5, false),
-		"small image":   options(4, 20, 5, 5, 5, 5, false),
-		"no blend":      {Bands: 1, Height: 9, Width: 9, MaxBytes: 1 << 20, Grid: options(9, 9, 3, 3, 3, 3, false).Grid},
-		"many classes":  {Bands: 300, Height: 9, Width: 9, Argmax: true, Blend: Mean, MaxBytes: 1 << 20, Grid: options(9, 9, 3, 3, 3, 3, false).Grid},
+		"gaps":        options(20, 20, 5, 5, 6, 5, false),
+		"small image": options(4, 20, 5, 5, 5, 5, false),
+		"no blend": {
+			Bands: 1, Height: 9, Width: 9, MaxBytes: 1 << 20, Grid: options(9, 9, 3, 3, 3, 3, false).Grid,
+		},
+		"many classes": {
+			Bands: 300, Height: 9, Width: 9, Argmax: true, Blend: Mean,
+			MaxBytes: 1 << 20, Grid: options(9, 9, 3, 3, 3, 3, false).Grid,
+		},
 		"large image":   options(2000, 2000, 5, 5, 5, 5, false),
 		"image of none": options(0, 20, 5, 5, 5, 5, true),
 	} {
@@ -162,7 +178,8 @@ func TestWindows(t *testing.T) {
 	for i := range 24 {
 		data = binary.LittleEndian.AppendUint32(data, math.Float32bits(float32(i)))
 	}
-	w, err := NewWindows(bytes.NewReader(npyFile("{'descr': '<f4', 'fortran_order': False, 'shape': (2, 1, 3, 4), }   \n", data)))
+	header := "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 1, 3, 4), }   \n"
+	w, err := NewWindows(bytes.NewReader(npyFile(header, data)))
 	if err != nil || w.N != 2 || w.Bands != 1 || w.H != 3 || w.W != 4 {
 		t.Fatalf("%+v, %v", w, err)
 	}

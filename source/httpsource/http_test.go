@@ -83,16 +83,29 @@ func TestReads(t *testing.T) {
 			if r.Size() != int64(size) {
 				t.Fatalf("size %d, want %d", r.Size(), size)
 			}
-			known, err := o.OpenKnown(context.Background(), s.URL+path, source.Known{Size: int64(size), ETag: source.ETag(r)})
+			known, err := o.OpenKnown(context.Background(), s.URL+path, source.Known{
+				Size: int64(size), ETag: source.ETag(r),
+			})
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, at := range [][2]int{{0, 0}, {0, 1}, {0, size}, {size, 0}, {size - 1, 1}, {size / 2, size / 3}, {1000, 100}, {1500, 1100}, {size - 900, 300}} {
+			for _, at := range [][2]int{
+				{0, 0},
+				{0, 1},
+				{0, size},
+				{size, 0},
+				{size - 1, 1},
+				{size / 2, size / 3},
+				{1000, 100},
+				{1500, 1100},
+				{size - 900, 300},
+			} {
 				if at[0] < 0 || at[1] < 0 || at[0]+at[1] > size {
 					continue
 				}
 				for _, r := range []source.Reader{r, known} {
-					if got, err := readAt(r, int64(at[0]), at[1]); err != nil || !bytes.Equal(got, b[at[0]:at[0]+at[1]]) {
+					got, err := readAt(r, int64(at[0]), at[1])
+					if err != nil || !bytes.Equal(got, b[at[0]:at[0]+at[1]]) {
 						t.Errorf("secure %v: %d bytes at %d of %d: %v", secure, at[1], at[0], size, err)
 					}
 				}
@@ -180,8 +193,10 @@ func TestEveryCallFailsOnce(t *testing.T) {
 	s.SetAway("http://127.0.0.1:1")
 	// Of a read, that the object is another one is known too.
 	read := map[netsim.Fault]outcome{
-		netsim.PastEnd: {once: fault.Corrupt, always: fault.Corrupt}, netsim.Failed: {once: fault.Corrupt, always: fault.Corrupt},
-		netsim.OtherTag: {once: fault.Corrupt, always: fault.Corrupt}, netsim.OtherSize: {once: fault.Corrupt, always: fault.Corrupt},
+		netsim.PastEnd:   {once: fault.Corrupt, always: fault.Corrupt},
+		netsim.Failed:    {once: fault.Corrupt, always: fault.Corrupt},
+		netsim.OtherTag:  {once: fault.Corrupt, always: fault.Corrupt},
+		netsim.OtherSize: {once: fault.Corrupt, always: fault.Corrupt},
 	}
 	for f, want := range outcomes {
 		read[f] = want
@@ -264,8 +279,8 @@ func TestWholeObjectsThatAreSmall(t *testing.T) {
 	}
 }
 
-// TestWholeObjects: objects of a server without ranges are read as a whole, once while they are kept, in bounded memory; larger ones
-// are refused with their size.
+// TestWholeObjects: objects of a server without ranges are read as a whole, once while they are
+// kept, in bounded memory; larger ones are refused with their size.
 func TestWholeObjects(t *testing.T) {
 	p := quick
 	p.WholeBytes, p.MaxWhole = 250_000, 120_000
@@ -294,7 +309,8 @@ func TestWholeObjects(t *testing.T) {
 		for i, b := range objects {
 			before := len(s.Requests())
 			for off := 0; off+30_000 <= len(b); off += 17_000 {
-				if got, err := readAt(readers[i], int64(off), 30_000); err != nil || !bytes.Equal(got, b[off:off+30_000]) {
+				got, err := readAt(readers[i], int64(off), 30_000)
+				if err != nil || !bytes.Equal(got, b[off:off+30_000]) {
 					t.Fatalf("%d at %d: %v", i, off, err)
 				}
 			}
@@ -307,7 +323,8 @@ func TestWholeObjects(t *testing.T) {
 		}
 	}
 	s.Put("/large", noise(130_000))
-	if _, err := o.Open(context.Background(), s.URL+"/large"); fault.KindOf(err) != fault.Unsupported || !strings.Contains(err.Error(), "byte ranges") ||
+	_, err := o.Open(context.Background(), s.URL+"/large")
+	if fault.KindOf(err) != fault.Unsupported || !strings.Contains(err.Error(), "byte ranges") ||
 		!strings.Contains(err.Error(), "130000") || !strings.Contains(err.Error(), "120000") {
 		t.Errorf("an object that is too large: %v", err)
 	}
@@ -316,7 +333,8 @@ func TestWholeObjects(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := readAt(k, 70_000, 20_000); fault.KindOf(err) != fault.Corrupt || !strings.Contains(err.Error(), "100000") {
+		_, err = readAt(k, 70_000, 20_000)
+		if fault.KindOf(err) != fault.Corrupt || !strings.Contains(err.Error(), "100000") {
 			t.Errorf("an object of 100,000 bytes, known to have %d: %v", size, err)
 		}
 	}
@@ -342,7 +360,8 @@ func TestChangedObject(t *testing.T) {
 	same[15_000]++
 	s.Put("/a", same)
 	for _, r := range []source.Reader{r, k} {
-		if _, err := readAt(r, 15_000, 2000); fault.KindOf(err) != fault.Corrupt || !strings.Contains(err.Error(), "another one") {
+		_, err := readAt(r, 15_000, 2000)
+		if fault.KindOf(err) != fault.Corrupt || !strings.Contains(err.Error(), "another one") {
 			t.Errorf("%v", err)
 		}
 	}
@@ -370,7 +389,8 @@ func TestRedirects(t *testing.T) {
 		t.Errorf("on the host: %v", err)
 	}
 	s.Always(netsim.RedirectAway)
-	if _, err := o.Open(context.Background(), s.URL+"/b"); fault.KindOf(err) != fault.Unsupported || !strings.Contains(err.Error(), "another host") {
+	_, err := o.Open(context.Background(), s.URL+"/b")
+	if fault.KindOf(err) != fault.Unsupported || !strings.Contains(err.Error(), "another host") {
 		t.Errorf("to another host: %v", err)
 	}
 	if len(other.Requests()) != 0 {
@@ -479,7 +499,8 @@ func TestRetryBudget(t *testing.T) {
 	if n := len(s.Requests()); n != calls+5 {
 		t.Errorf("%d requests for %d calls, want 5 more", n, calls)
 	}
-	if last == nil || !strings.Contains(last.Error(), "too many requests to this host fail") || !strings.Contains(last.Error(), "1 attempt") {
+	if last == nil || !strings.Contains(last.Error(), "too many requests to this host fail") ||
+		!strings.Contains(last.Error(), "1 attempt") {
 		t.Errorf("%v", last)
 	}
 }
@@ -616,9 +637,10 @@ func TestCacheIsBounded(t *testing.T) {
 // FuzzHub: a URI of the hub leads to the hub, and to a file below a dataset, or is refused.
 func FuzzHub(f *testing.F) {
 	for _, s := range []string{
-		"datasets/o/n/a.tif", "datasets/o/n@main/a/b.tif", "datasets/o/n@refs/pr/1/a", "datasets/o/n@refs%2Fconvert%2Fparquet/x",
-		"datasets/o/n@%zz/a", "datasets/o/../a/b", "datasets/o/n@a@b/c", "datasets/o/n?x=1/c", "datasets/o/n/#x", "x",
-		"datasets/o/n@./a", "datasets/o/n@../a", "datasets/o/n@%2e%2e/a",
+		"datasets/o/n/a.tif", "datasets/o/n@main/a/b.tif", "datasets/o/n@refs/pr/1/a",
+		"datasets/o/n@refs%2Fconvert%2Fparquet/x", "datasets/o/n@%zz/a",
+		"datasets/o/../a/b", "datasets/o/n@a@b/c", "datasets/o/n?x=1/c", "datasets/o/n/#x",
+		"x", "datasets/o/n@./a", "datasets/o/n@../a", "datasets/o/n@%2e%2e/a",
 	} {
 		f.Add(s)
 	}

@@ -15,8 +15,9 @@ import (
 	"github.com/chaski-eo/chaski/source/remote"
 )
 
-// Pages of servers about a folder with the folder f and the files "a b&c.tdb" and "é.tdb".
-const (
+// What servers answer about a directory that holds the directory f and the files "a b&c.tdb" and
+// "é.tdb".
+var (
 	pythonPage = `<!DOCTYPE HTML>
 <html lang="en">
 <head>
@@ -35,10 +36,16 @@ const (
 </body>
 </html>
 `
-	nginxPage = "<html>\r\n<head><title>Index of /d/</title></head>\r\n<body>\r\n<h1>Index of /d/</h1><hr><pre><a href=\"../\">../</a>\r\n" +
-		"<a href=\"f/\">f/</a>                                  20-Nov-2026 11:38                   -\r\n" +
-		"<a href=\"a%20b&amp;c.tdb\">a b&amp;c.tdb</a>                           20-Nov-2026 11:38                  12\r\n" +
-		"<a href=\"%C3%A9.tdb\">é.tdb</a>                              20-Nov-2026 11:38                  12\r\n</pre><hr></body>\r\n</html>\r\n"
+	nginxPage = strings.ReplaceAll(`<html>
+<head><title>Index of /d/</title></head>
+<body>
+<h1>Index of /d/</h1><hr><pre><a href="../">../</a>
+<a href="f/">f/</a>                                  20-Nov-2026 11:38                   -
+<a href="a%20b&amp;c.tdb">a b&amp;c.tdb</a>                           20-Nov-2026 11:38                  12
+<a href="%C3%A9.tdb">é.tdb</a>                              20-Nov-2026 11:38                  12
+</pre><hr></body>
+</html>
+`, "\n", "\r\n")
 	apachePage = `<!DOCTYPE HTML PUBLIC "-//W3C//DTD HTML 3.2 Final//EN">
 <html>
  <head><title>Index of /d</title></head>
@@ -80,7 +87,12 @@ func pager(t *testing.T, answer http.HandlerFunc) (string, *remote.Opener) {
 // TestNamesOfServers: the pages of common servers, as they are, name what lies in a folder and nothing else.
 func TestNamesOfServers(t *testing.T) {
 	for name, page := range map[string]string{
-		"python": pythonPage, "nginx": nginxPage, "apache": apachePage, "caddy": caddyPage, "nginx json": nginxJSON, "caddy json": caddyJSON,
+		"python":     pythonPage,
+		"nginx":      nginxPage,
+		"apache":     apachePage,
+		"caddy":      caddyPage,
+		"nginx json": nginxJSON,
+		"caddy json": caddyJSON,
 	} {
 		kind := "text/html; charset=utf-8"
 		if strings.HasSuffix(name, "json") {
@@ -95,7 +107,8 @@ func TestNamesOfServers(t *testing.T) {
 			fmt.Fprint(w, page)
 		})
 		for _, folder := range []string{"/d", "/d/"} {
-			got, err := source.Names(context.Background(), &source.Mux{Schemes: map[string]source.Opener{"http": o}}, base+folder)
+			got, err := source.Names(context.Background(),
+				&source.Mux{Schemes: map[string]source.Opener{"http": o}}, base+folder)
 			slices.Sort(got)
 			if want := []string{"a b&c.tdb", "f/", "é.tdb"}; err != nil || !slices.Equal(got, want) {
 				t.Errorf("%s: %q, %v, want %q", name, got, err, want)
@@ -104,8 +117,8 @@ func TestNamesOfServers(t *testing.T) {
 	}
 }
 
-// TestNoNames: what is no page about a folder is refused in a way that says what to do; what is only broken off is no fact
-// about the folder.
+// TestNoNames: what is no page about a folder is refused in a way that says what to do; what is
+// only broken off is no fact about the folder.
 func TestNoNames(t *testing.T) {
 	answer := func(status int, kind, body string) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) {
@@ -159,13 +172,17 @@ func TestNoNames(t *testing.T) {
 
 // FuzzPage: whatever a page says, its names are such of something in the folder itself, each once.
 func FuzzPage(f *testing.F) {
-	for _, p := range []string{pythonPage, nginxPage, apachePage, caddyPage, nginxJSON, caddyJSON, `<a href="%2e%2e/f"><a href="x%2fy"><a href="//h/d/x"><a href="f%00">`} {
+	for _, p := range []string{
+		pythonPage, nginxPage, apachePage, caddyPage, nginxJSON, caddyJSON,
+		`<a href="%2e%2e/f"><a href="x%2fy"><a href="//h/d/x"><a href="f%00">`,
+	} {
 		f.Add([]byte(p))
 	}
 	base := &url.URL{Scheme: "http", Host: "h", Path: "/d/"}
 	f.Fuzz(func(t *testing.T, page []byte) {
 		for _, read := range []func() ([]string, error){
-			func() ([]string, error) { return linked(base, page, true) }, func() ([]string, error) { return entries(page) },
+			func() ([]string, error) { return linked(base, page, true) },
+			func() ([]string, error) { return entries(page) },
 		} {
 			names, err := read()
 			if err != nil && len(names) > 0 {
@@ -173,7 +190,8 @@ func FuzzPage(f *testing.F) {
 			}
 			for _, n := range names {
 				name := strings.TrimSuffix(n, "/")
-				if at := base.JoinPath(url.PathEscape(name)); name == "" || at.Path != "/d/"+name || strings.Contains(name, "/") {
+				at := base.JoinPath(url.PathEscape(name))
+				if name == "" || at.Path != "/d/"+name || strings.Contains(name, "/") {
 					t.Errorf("name %q leads to %s", n, at)
 				}
 			}

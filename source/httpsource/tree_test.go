@@ -28,7 +28,8 @@ func treeServer(t *testing.T, answer http.HandlerFunc) (*remote.Opener, *httptes
 	return o, s
 }
 
-// TestNamesOfTheHub: folders of datasets are listed by the hub, page after page, with the token, by every form of a revision.
+// TestNamesOfTheHub: folders of datasets are listed by the hub, page after page, with the token, by
+// every form of a revision.
 func TestNamesOfTheHub(t *testing.T) {
 	paths := map[string]string{
 		"hf://datasets/o/n/a b/c%d":              "/api/datasets/o/n/tree/main/a%20b/c%25d",
@@ -46,22 +47,26 @@ func TestNamesOfTheHub(t *testing.T) {
 		requests := 0
 		o, _ := treeServer(t, func(w http.ResponseWriter, r *http.Request) {
 			requests++
-			if r.URL.EscapedPath() != path || r.Header.Get("Authorization") != "Bearer secret" || r.URL.Query().Get("recursive") != "false" {
+			if r.URL.EscapedPath() != path || r.Header.Get("Authorization") != "Bearer secret" ||
+				r.URL.Query().Get("recursive") != "false" {
 				t.Errorf("%s: %s with %q", folder, r.URL, r.Header.Get("Authorization"))
 			}
 			w.Header().Set("Content-Type", "application/json; charset=utf-8")
 			switch r.URL.Query().Get("cursor") {
 			case "": // a mirror links to the hub itself
 				w.Header().Set("Link", `<https://hub.invalid/api/first>; rel="first", <https://hub.invalid/api/x?recursive=false&expand=false&limit=2&cursor=a,b%3D>; rel="next"`)
-				fmt.Fprintf(w, `[{"type":"directory","oid":"1","size":0,"path":"%[1]s__1_1_0"},{"type":"file","oid":"2","size":186,"path":"%[1]sé.tdb"}]`, dir)
+				fmt.Fprintf(w, `[{"type":"directory","oid":"1","size":0,"path":"%[1]s__1_1_0"},
+					{"type":"file","oid":"2","size":186,"path":"%[1]sé.tdb"}]`, dir)
 			case "a,b=":
-				fmt.Fprintf(w, `[{"type":"file","oid":"3","size":5000000000,"lfs":{"oid":"4","size":5000000000},"path":"%s__array_schema.tdb"}]`, dir)
+				fmt.Fprintf(w, `[{"type":"file","oid":"3","size":5000000000,
+					"lfs":{"oid":"4","size":5000000000},"path":"%s__array_schema.tdb"}]`, dir)
 			default:
 				http.NotFound(w, r)
 			}
 		})
 		got, err := o.Names(context.Background(), folder)
-		if want := []string{"__1_1_0/", "é.tdb", "__array_schema.tdb"}; err != nil || !slices.Equal(got, want) || requests != 2 {
+		want := []string{"__1_1_0/", "é.tdb", "__array_schema.tdb"}
+		if err != nil || !slices.Equal(got, want) || requests != 2 {
 			t.Errorf("%s: %q in %d requests, %v", folder, got, requests, err)
 		}
 	}
@@ -75,13 +80,25 @@ func TestNoNamesOfTheHub(t *testing.T) {
 		kind   fault.Kind
 		says   string
 	}{
-		"404":       {http.NotFound, fault.NotFound, "404"},
-		"401":       {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(401) }, 0, "401"},
-		"503":       {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(503) }, 0, "503"},
-		"no list":   {func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{"error":"x"}`) }, fault.Unsupported, "not a list"},
-		"elsewhere": {func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `[{"type":"file","path":"e/x"}]`) }, fault.Unsupported, "e/x"},
-		"above":     {func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `[{"type":"file","path":"d/.."}]`) }, fault.Unsupported, "d/.."},
-		"below":     {func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `[{"type":"file","path":"d/a/b"}]`) }, fault.Unsupported, "d/a/b"},
+		"404": {http.NotFound, fault.NotFound, "404"},
+		"401": {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(401) }, 0, "401"},
+		"503": {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(503) }, 0, "503"},
+		"no list": {
+			func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{"error":"x"}`) },
+			fault.Unsupported, "not a list",
+		},
+		"elsewhere": {
+			func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `[{"type":"file","path":"e/x"}]`) },
+			fault.Unsupported, "e/x",
+		},
+		"above": {
+			func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `[{"type":"file","path":"d/.."}]`) },
+			fault.Unsupported, "d/..",
+		},
+		"below": {
+			func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `[{"type":"file","path":"d/a/b"}]`) },
+			fault.Unsupported, "d/a/b",
+		},
 		"a circle": {func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Link", "<?"+r.URL.RawQuery+`>; rel=next`)
 			fmt.Fprint(w, `[]`)
@@ -101,7 +118,8 @@ func TestNoNamesOfTheHub(t *testing.T) {
 	} {
 		o, _ := treeServer(t, c.answer)
 		got, err := o.Names(context.Background(), "hf://datasets/o/n/d")
-		if err == nil || fault.KindOf(err) != c.kind || !strings.Contains(err.Error(), c.says) || strings.Contains(err.Error(), "secret") {
+		if err == nil || fault.KindOf(err) != c.kind || !strings.Contains(err.Error(), c.says) ||
+			strings.Contains(err.Error(), "secret") {
 			t.Errorf("%s: %q, %v (%v)", name, got, err, fault.KindOf(err))
 		}
 	}
@@ -109,16 +127,20 @@ func TestNoNamesOfTheHub(t *testing.T) {
 		t.Errorf("%d pages of a list without an end", requests)
 	}
 	o, _ := treeServer(t, http.NotFound)
-	for _, uri := range []string{"hf://models/o/n/d", "hf://datasets/o", "hf://datasets/o/n/../../x", "hf://datasets/o/n@/d"} {
+	for _, uri := range []string{
+		"hf://models/o/n/d", "hf://datasets/o", "hf://datasets/o/n/../../x", "hf://datasets/o/n@/d",
+	} {
 		if _, err := o.Names(context.Background(), uri); fault.KindOf(err) != fault.Unsupported {
 			t.Errorf("%s: %v", uri, err)
 		}
 	}
 }
 
-// FuzzTree: whatever the hub says, names are such of something in the folder itself, and the next page is one of the hub.
+// FuzzTree: whatever the hub says, names are such of something in the folder itself, and the next
+// page is one of the hub.
 func FuzzTree(f *testing.F) {
-	f.Add([]byte(`[{"type":"directory","path":"d/f"},{"type":"file","path":"d/a b"}]`), `<https://h/x?cursor=1>; rel="next"`)
+	f.Add([]byte(`[{"type":"directory","path":"d/f"},{"type":"file","path":"d/a b"}]`),
+		`<https://h/x?cursor=1>; rel="next"`)
 	f.Add([]byte(`[{"path":"d/../x"}]`), `<>;rel=next,<?a>; REL="next"`)
 	f.Add([]byte(`[{"path":"d/"}]`), `<//evil/?x=1>; title="<,;"; rel=next`)
 	at := &url.URL{Scheme: "https", Host: "hub.example", Path: "/api/x", RawQuery: "recursive=false"}
@@ -128,12 +150,14 @@ func FuzzTree(f *testing.F) {
 			t.Errorf("%q besides %v", names, err)
 		}
 		for _, n := range names {
-			if name := strings.TrimSuffix(n, "/"); name == "" || name == "." || name == ".." || strings.ContainsAny(name, "/\\\x00") {
+			name := strings.TrimSuffix(n, "/")
+			if name == "" || name == "." || name == ".." || strings.ContainsAny(name, "/\\\x00") {
 				t.Errorf("name %q", n)
 			}
 		}
 		next, err := nextPage(at, []string{link})
-		if next != nil && (err != nil || next.Host != at.Host || next.Path != at.Path || next.Scheme != at.Scheme || next.RawQuery == at.RawQuery) {
+		if next != nil && (err != nil || next.Host != at.Host || next.Path != at.Path || next.Scheme != at.Scheme ||
+			next.RawQuery == at.RawQuery) {
 			t.Errorf("%q leads to %v, %v", link, next, err)
 		}
 		var failure *remote.Failure
@@ -143,8 +167,8 @@ func FuzzTree(f *testing.F) {
 	})
 }
 
-// TestTokenOfTheHubAlone: another host, where the hub leads and redirects are followed, is not sent the token, also not for the pages that
-// follow.
+// TestTokenOfTheHubAlone: another host, where the hub leads and redirects are followed, is not sent
+// the token, also not for the pages that follow.
 func TestTokenOfTheHubAlone(t *testing.T) {
 	pages := 0
 	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -60,8 +60,9 @@ func options(maxEntries int, bytes int64) refcache.Options[*value] {
 	}
 }
 
-// TestCacheAgainstList: after any sequence of uses, Acquire returns the current version, values in use are open, and the
-// unused cached values are those that a plain LRU list keeps within both limits.
+// TestCacheAgainstList: after any sequence of uses, Acquire returns the current version, values in
+// use are open, and the unused cached values are those that a plain LRU list keeps within both
+// limits.
 func TestCacheAgainstList(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		maxEntries, bytes := rapid.IntRange(0, 3).Draw(t, "max entries"), int64(rapid.IntRange(1, 10).Draw(t, "bytes"))
@@ -292,7 +293,8 @@ func TestCacheOpensOnce(t *testing.T) {
 		}
 		for range 3 {
 			// A user that comes after an error opens the value itself, with never, which fails.
-			if err := <-others; x.fails == nil && err != nil || x.cancel && err != nil || err == nil && x.fails != nil && !x.cancel {
+			err := <-others
+			if x.fails == nil && err != nil || x.cancel && err != nil || err == nil && x.fails != nil && !x.cancel {
 				t.Errorf("%s: another: %v", x.name, err)
 			}
 		}
@@ -311,8 +313,13 @@ func TestCacheOpensOnce(t *testing.T) {
 // TestReusable: which errors of a use let the value stay cached.
 func TestReusable(t *testing.T) {
 	for err, want := range map[error]bool{
-		nil: true, context.Canceled: true, fault.New(fault.NotFound, "", 0, "x"): true, fault.New(fault.Unsupported, "", 0, "x"): true,
-		fault.New(fault.Corrupt, "", 0, "x"): false, fault.New(fault.Limit, "", 0, "x"): false, errors.New("x"): false,
+		nil:                                      true,
+		context.Canceled:                         true,
+		fault.New(fault.NotFound, "", 0, "x"):    true,
+		fault.New(fault.Unsupported, "", 0, "x"): true,
+		fault.New(fault.Corrupt, "", 0, "x"):     false,
+		fault.New(fault.Limit, "", 0, "x"):       false,
+		errors.New("x"):                          false,
 	} {
 		if refcache.Reusable(err) != want {
 			t.Errorf("%v: %v", err, !want)

@@ -15,7 +15,8 @@ import (
 	"github.com/chaski-eo/chaski/source/refcache"
 )
 
-// TestWatchOfFiles: Changed notices a file that was overwritten, replaced, deleted or created, but not one that was read.
+// TestWatchOfFiles: Changed notices a file that was overwritten, replaced, deleted or created, but
+// not one that was read.
 func TestWatchOfFiles(t *testing.T) {
 	files := &source.Files{}
 	defer files.Close()
@@ -34,10 +35,13 @@ func TestWatchOfFiles(t *testing.T) {
 		change func(t *testing.T, a, b string)
 		want   bool
 	}{
-		"nothing":          {func(*testing.T, string, string) {}, false},
-		"in place":         {func(t *testing.T, a, _ string) { write(t, a, "1") }, true},
-		"longer":           {func(t *testing.T, a, _ string) { write(t, a, "11") }, true},
-		"another there":    {func(t *testing.T, a, b string) { write(t, b+"2", "2"); must(t, os.Rename(b+"2", a)) }, true},
+		"nothing":  {func(*testing.T, string, string) {}, false},
+		"in place": {func(t *testing.T, a, _ string) { write(t, a, "1") }, true},
+		"longer":   {func(t *testing.T, a, _ string) { write(t, a, "11") }, true},
+		"another there": {
+			func(t *testing.T, a, b string) { write(t, b+"2", "2"); must(t, os.Rename(b+"2", a)) },
+			true,
+		},
 		"gone":             {func(t *testing.T, a, _ string) { must(t, os.Remove(a)) }, true},
 		"appeared":         {func(t *testing.T, _, b string) { write(t, b, "1") }, true},
 		"something beside": {func(t *testing.T, a, _ string) { write(t, a+"3", "1") }, false},
@@ -156,7 +160,8 @@ func TestWatchOfObjects(t *testing.T) {
 	}
 }
 
-// TestWatchConcurrent: of concurrent callers one checks, and the others use its result; a canceled one leaves no result.
+// TestWatchConcurrent: of concurrent callers one checks, and the others use its result; a canceled
+// one leaves no result.
 func TestWatchConcurrent(t *testing.T) {
 	for _, tag := range []string{"1", "2"} {
 		synctest.Test(t, func(t *testing.T) {

@@ -21,8 +21,9 @@ var contentRange = regexp.MustCompile(`^bytes ([0-9]+)-([0-9]+)/([0-9]+|\*)$`)
 // FuzzContentRange compares with the grammar and unbounded numbers.
 func FuzzContentRange(f *testing.F) {
 	for _, s := range []string{
-		"bytes 0-0/1", "bytes 5-9/10", "bytes 5-9/*", "bytes 9-5/10", "bytes 0-9/5", "bytes */10", "bytes 0-1", "items 0-1/2",
-		"bytes 0-9223372036854775807/9223372036854775808", "bytes 00-01/02", "bytes +0-1/2", "bytes 0-1/2 ", "",
+		"bytes 0-0/1", "bytes 5-9/10", "bytes 5-9/*", "bytes 9-5/10", "bytes 0-9/5", "bytes */10",
+		"bytes 0-1", "items 0-1/2", "bytes 0-9223372036854775807/9223372036854775808",
+		"bytes 00-01/02", "bytes +0-1/2", "bytes 0-1/2 ", "",
 	} {
 		f.Add(s)
 	}
@@ -42,7 +43,8 @@ func FuzzContentRange(f *testing.F) {
 			if m[3] != "*" {
 				valid = valid && n.Cmp(most) < 0
 			}
-			if valid && err == nil && (a.Int64() != r.Off || b.Int64()-a.Int64()+1 != r.Len || m[3] != "*" && n.Int64() != size) {
+			if valid && err == nil &&
+				(a.Int64() != r.Off || b.Int64()-a.Int64()+1 != r.Len || m[3] != "*" && n.Int64() != size) {
 				t.Errorf("%q: %v of %d", s, r, size)
 			}
 		}
@@ -102,8 +104,21 @@ func TestHedgeDelay(t *testing.T) {
 
 func TestOptions(t *testing.T) {
 	for _, o := range []Options{
-		{Attempts: -1}, {Concurrency: -1}, {RetryBurst: -1}, {RetryShare: -1}, {Timeout: -1}, {MinRate: -1}, {HedgeAfter: 2}, {Block: -1},
-		{Block: 1 << 31}, {CacheBytes: -1}, {Gap: -1}, {Backoff: -1}, {MaxBackoff: -1}, {Fresh: -1}, {HedgeMin: -1},
+		{Attempts: -1},
+		{Concurrency: -1},
+		{RetryBurst: -1},
+		{RetryShare: -1},
+		{Timeout: -1},
+		{MinRate: -1},
+		{HedgeAfter: 2},
+		{Block: -1},
+		{Block: 1 << 31},
+		{CacheBytes: -1},
+		{Gap: -1},
+		{Backoff: -1},
+		{MaxBackoff: -1},
+		{Fresh: -1},
+		{HedgeMin: -1},
 	} {
 		if _, err := New(nil, o); err == nil {
 			t.Errorf("%+v", o)
@@ -142,8 +157,8 @@ func (s *wholeThenPart) Get(_ context.Context, _ string, r Range, _ Tag) (*Answe
 	return &Answer{Body: io.NopCloser(bytes.NewReader(s.b)), Range: Range{r.Off, int64(len(s.b))}, Size: -1}, nil
 }
 
-// TestWholeObjectOfAnotherSize: the size that a catalog has for an object does not decide how much memory is taken for the object
-// of a server that sends it as a whole.
+// TestWholeObjectOfAnotherSize: the size that a catalog has for an object does not decide how much
+// memory is taken for the object of a server that sends it as a whole.
 func TestWholeObjectOfAnotherSize(t *testing.T) {
 	for _, size := range []int64{9, 11, 1 << 40, 1 << 62} {
 		o, err := New(&wholeThenPart{b: []byte("0123456789")}, Options{Attempts: 1})

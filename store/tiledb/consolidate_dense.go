@@ -3,6 +3,7 @@ package tiledb
 import (
 	"context"
 	"errors"
+	"os"
 	"slices"
 
 	"github.com/chaski-eo/chaski/fault"
@@ -22,7 +23,7 @@ func (a *Array) consolidateDense(ctx context.Context, name string, done *progres
 	if err != nil {
 		return err
 	}
-	defer w.folder.Remove() // after finish there is nothing to remove
+	defer os.RemoveAll(w.dir)
 	w.tree = emptyTree(s)
 	done.of(f.Tiles * int64(len(s.Attrs)))
 	w.progress = done

@@ -4,6 +4,7 @@ import (
 	"container/heap"
 	"context"
 	"errors"
+	"os"
 	"slices"
 	"strconv"
 
@@ -34,7 +35,7 @@ func (a *Array) mergeSparse(ctx context.Context, name string, done *progress) (e
 	if err != nil {
 		return err
 	}
-	defer w.folder.Remove() // after finish there is nothing to remove
+	defer os.RemoveAll(w.dir)
 	out, err := w.createSparse()
 	if err != nil {
 		return err

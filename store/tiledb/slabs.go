@@ -3,6 +3,7 @@ package tiledb
 import (
 	"context"
 	"errors"
+	"os"
 
 	"github.com/chaski-eo/chaski/fault"
 )
@@ -31,7 +32,7 @@ func (a *Array) WriteDenseSlabs(ctx context.Context, b Box, next func(slab Box) 
 	if err != nil {
 		return err
 	}
-	defer w.folder.Remove() // after finish there is nothing to remove
+	defer os.RemoveAll(w.dir)
 	w.tree = emptyTree(s)
 	if err := w.slabs(ctx, b, next); err != nil {
 		return err

@@ -3,6 +3,7 @@ package tiledb
 import (
 	"context"
 	"errors"
+	"os"
 	"slices"
 )
 
@@ -30,7 +31,7 @@ func (a *Array) writeDense(ctx context.Context, b Box, values []Values, from, to
 	if err != nil {
 		return err
 	}
-	defer w.folder.Remove() // after finish there is nothing to remove
+	defer os.RemoveAll(w.dir)
 	w.tree = emptyTree(s)
 	alone := &Array{Schema: s, Fragments: []*Fragment{f}}
 	rowMajor := layout{axes: a.axes, stride: strides(shape, a.axes)}

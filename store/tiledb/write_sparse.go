@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"os"
 	"slices"
 
 	"github.com/chaski-eo/chaski/fault"
@@ -60,7 +61,7 @@ func (a *Array) sparseFragment(ctx context.Context, name string, raw []byte, val
 	if err != nil {
 		return err
 	}
-	defer w.folder.Remove() // after finish there is nothing to remove
+	defer os.RemoveAll(w.dir)
 	w.tree = appendTree(nil, s, boxes)
 	if err := w.coords(ctx, raw, order, capacity); err != nil {
 		return err

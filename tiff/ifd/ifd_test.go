@@ -22,7 +22,9 @@ func bigTIFF(off int64, fields ...Field) []byte {
 
 func TestWhatIsWrittenIsRead(t *testing.T) {
 	b := bigTIFF(100, Shorts(339, 1, 2, 3, 4, 5), Longs(256, 70000), Long8s(324, 1<<40, 7), Doubles(33550, math.Pi, -1),
-		Text(42113, "nan"), Text(34737, "longer than eight"), Field{Tag: 400, Type: Float, Data: []byte{0, 0, 128, 63}, Align: 16})
+		Text(42113, "nan"), Text(34737, "longer than eight"), Field{
+			Tag: 400, Type: Float, Data: []byte{0, 0, 128, 63}, Align: 16,
+		})
 	m := &corpus.Mem{B: b}
 	f, err := Open(ctx, m, Limits{})
 	if err != nil {
@@ -166,7 +168,9 @@ func TestCut(t *testing.T) {
 			f, err := Open(ctx, &corpus.Mem{B: c.b[:n]}, Limits{})
 			if c.entries > 0 && n >= c.entries {
 				pointer := n >= c.entries+4
-				if err != nil || len(f.Dirs) != 1 && n < len(c.b)-4 || pointer && n < len(c.b)-4 && !errors.Is(f.ChainErr, fault.Corrupt) || !pointer && f.ChainErr != nil {
+				if err != nil || len(f.Dirs) != 1 && n < len(c.b)-4 ||
+					pointer && n < len(c.b)-4 && !errors.Is(f.ChainErr, fault.Corrupt) ||
+					!pointer && f.ChainErr != nil {
 					t.Errorf("cut to %d of %d bytes behind the first directory: %v", n, len(c.b), err)
 				}
 				continue

@@ -37,7 +37,8 @@ func (s store) put(t *testing.T, key string, b []byte) {
 }
 
 var quick = remote.Options{
-	Attempts: 3, Backoff: time.Millisecond, MaxBackoff: 5 * time.Millisecond, Timeout: 2 * time.Second, HedgeShare: -1, Block: 1024,
+	Attempts: 3, Backoff: time.Millisecond, MaxBackoff: 5 * time.Millisecond,
+	Timeout: 2 * time.Second, HedgeShare: -1, Block: 1024,
 }
 
 func (s store) open(t *testing.T) *remote.Opener {
@@ -96,7 +97,10 @@ func TestReads(t *testing.T) {
 		}
 	}
 	for uri, kind := range map[string]fault.Kind{
-		"s3://chips/none": fault.NotFound, "s3://nobucket/none": fault.NotFound, "s3://chips": fault.Unsupported, "s3://": fault.Unsupported,
+		"s3://chips/none":    fault.NotFound,
+		"s3://nobucket/none": fault.NotFound,
+		"s3://chips":         fault.Unsupported,
+		"s3://":              fault.Unsupported,
 	} {
 		if _, err := o.Open(ctx, uri); fault.KindOf(err) != kind || err == nil || !strings.Contains(err.Error(), uri) {
 			t.Errorf("%s: %v", uri, err)
@@ -126,7 +130,8 @@ func TestRequests(t *testing.T) {
 	}
 	s.Answer(unavailable)
 	before = s.Requests()
-	if _, err := readAt(r, 30_000, 10_000); err == nil || fault.KindOf(err) != 0 || !strings.Contains(err.Error(), "3 attempts") {
+	_, err = readAt(r, 30_000, 10_000)
+	if err == nil || fault.KindOf(err) != 0 || !strings.Contains(err.Error(), "3 attempts") {
 		t.Error(err)
 	}
 	if n := s.Requests() - before; n != 3 {
@@ -164,8 +169,16 @@ func TestFaults(t *testing.T) {
 		{"forbidden", reply(403, nil, []byte("<Error><Code>AccessDenied</Code><Message>no</Message></Error>")), 0},
 		{"another range", reply(206, map[string]string{"Content-Range": "bytes 0-9999/50000", "ETag": tag}, part), 0},
 		{"no range", reply(200, map[string]string{"ETag": tag}, b), fault.Unsupported},
-		{"another tag", reply(206, map[string]string{"Content-Range": "bytes 20000-29999/50000", "ETag": `"x"`}, part), fault.Corrupt},
-		{"another size", reply(206, map[string]string{"Content-Range": "bytes 20000-29999/50001", "ETag": tag}, part), fault.Corrupt},
+		{
+			"another tag",
+			reply(206, map[string]string{"Content-Range": "bytes 20000-29999/50000", "ETag": `"x"`}, part),
+			fault.Corrupt,
+		},
+		{
+			"another size",
+			reply(206, map[string]string{"Content-Range": "bytes 20000-29999/50001", "ETag": tag}, part),
+			fault.Corrupt,
+		},
 		{"changed", reply(412, nil, []byte("<Error><Code>PreconditionFailed</Code></Error>")), fault.Corrupt},
 		{"past the end", reply(416, nil, []byte("<Error><Code>InvalidRange</Code></Error>")), fault.Corrupt},
 		{"a redirect", reply(307, map[string]string{"Location": "http://127.0.0.1:1/"}, nil), 0},

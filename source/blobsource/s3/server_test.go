@@ -40,7 +40,8 @@ func startServer(t *testing.T) string {
 	addr := l.Addr().String()
 	_ = l.Close()
 	ctx, cancel := context.WithCancel(context.Background())
-	cmd := exec.CommandContext(ctx, name, "--access", "key", "--secret", "secret", "--region", "us-east-1", "--port", addr, "posix", dir)
+	cmd := exec.CommandContext(ctx, name, "--access", "key", "--secret", "secret", "--region", "us-east-1", "--port",
+		addr, "posix", dir)
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
 	if err := cmd.Start(); err != nil {
@@ -123,7 +124,8 @@ func TestRealServer(t *testing.T) {
 	if err := bucket.WriteAll(ctx, "a dir/0+ü.tif", other, nil); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := readAt(r, 80_000, 10); fault.KindOf(err) != fault.Corrupt || !strings.Contains(err.Error(), "another one") {
+	_, err = readAt(r, 80_000, 10)
+	if fault.KindOf(err) != fault.Corrupt || !strings.Contains(err.Error(), "another one") {
 		t.Errorf("a change: %v", err)
 	}
 	if _, err := o.Open(ctx, "s3://chips/none"); fault.KindOf(err) != fault.NotFound {
@@ -138,7 +140,8 @@ func TestRealServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer denied.Close()
-	if _, err := denied.Open(ctx, "s3://chips/a dir/1+ü.tif"); err == nil || fault.KindOf(err) != 0 || !strings.Contains(err.Error(), "1 attempt") {
+	_, err = denied.Open(ctx, "s3://chips/a dir/1+ü.tif")
+	if err == nil || fault.KindOf(err) != 0 || !strings.Contains(err.Error(), "1 attempt") {
 		t.Errorf("a wrong key: %v", err)
 	}
 }

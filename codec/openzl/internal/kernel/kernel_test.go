@@ -265,7 +265,8 @@ func TestHuffman(t *testing.T) {
 func testHuffman(t *testing.T) {
 	var h HuffmanTable
 	rapid.Check(t, func(t *rapid.T) {
-		weights, codes, lengths := huffmanCode(t, rapid.SampledFrom([]int{2, 5, 30, 256}).Draw(t, "symbols"), MaxHuffmanBits)
+		weights, codes, lengths := huffmanCode(t, rapid.SampledFrom([]int{2, 5, 30, 256}).Draw(t, "symbols"),
+			MaxHuffmanBits)
 		if !h.Build(weights) {
 			t.Fatalf("weights %v refused", weights)
 		}
@@ -320,7 +321,8 @@ func testHuffman(t *testing.T) {
 
 func TestHuffman16(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		weights, codes, lengths := huffmanCode(t, rapid.SampledFrom([]int{2, 300, 1000}).Draw(t, "symbols"), MaxHuffman16Bits)
+		weights, codes, lengths := huffmanCode(t, rapid.SampledFrom([]int{2, 300, 1000}).Draw(t, "symbols"),
+			MaxHuffman16Bits)
 		log, ok := HuffmanLog(weights, MaxHuffman16Bits)
 		if !ok {
 			t.Fatal("weights refused")

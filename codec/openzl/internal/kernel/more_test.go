@@ -2,6 +2,7 @@ package kernel
 
 import (
 	"bytes"
+	"encoding/binary"
 	"math/bits"
 	"slices"
 	"testing"
@@ -187,7 +188,8 @@ func TestLZ(t *testing.T) {
 		}
 		add(0)
 		got := make([]byte, len(want))
-		if !LZ(got, literals, streams[0], streams[1], streams[2], widths[0], widths[1], widths[2]) || !bytes.Equal(got, want) {
+		if !LZ(got, literals, streams[0], streams[1], streams[2], widths[0], widths[1], widths[2]) ||
+			!bytes.Equal(got, want) {
 			t.Fatal("wrong")
 		}
 		if LZ(append(got, 0), literals, streams[0], streams[1], streams[2], widths[0], widths[1], widths[2]) {
@@ -274,7 +276,8 @@ func TestMuxLengths(t *testing.T) {
 			lits, matches = put(lits, l), put(matches, x)
 		}
 		a, b := make([]byte, len(lits)), make([]byte, len(matches))
-		if !MuxLengths(a, b, muxed, long, w, uint(split), uint64(bias)) || !bytes.Equal(a, lits) || !bytes.Equal(b, matches) {
+		if !MuxLengths(a, b, muxed, long, w, uint(split), uint64(bias)) || !bytes.Equal(a, lits) ||
+			!bytes.Equal(b, matches) {
 			t.Fatal("wrong")
 		}
 		if MuxLengths(a, b, muxed, put(long, 0), w, uint(split), uint64(bias)) {
@@ -437,7 +440,9 @@ func TestLoopsAgree(t *testing.T) {
 		n := rapid.IntRange(0, 3000).Draw(t, "symbols")
 		if len(src) > 6 && rapid.Bool().Draw(t, "even") {
 			q := (len(src) - 6) / 4
-			src[0], src[1], src[2], src[3], src[4], src[5] = byte(q), byte(q>>8), byte(q), byte(q>>8), byte(q), byte(q>>8)
+			for i := range 3 {
+				binary.LittleEndian.PutUint16(src[2*i:], uint16(q))
+			}
 		}
 		var dst [2][]byte
 		var ok [2]bool
@@ -478,7 +483,8 @@ func TestSequenceLoopsAgree(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		u32 := func(name string, most int) []byte {
 			v := rapid.SliceOfN(rapid.OneOf(rapid.Uint32Range(0, 40), rapid.Uint32()), 0, most).Draw(t, name)
-			return append(AppendU32(nil, v), drawBytes(t, rapid.SampledFrom([]int{0, 0, 0, 3}).Draw(t, "more"), name)...)
+			return append(AppendU32(nil, v),
+				drawBytes(t, rapid.SampledFrom([]int{0, 0, 0, 3}).Draw(t, "more"), name)...)
 		}
 		s := FieldSequences{
 			Literals: drawBytes(t, rapid.IntRange(0, 400).Draw(t, "n"), "literals"),
@@ -509,7 +515,8 @@ func TestSequenceLoopsAgree(t *testing.T) {
 		}
 		if ok[0] != ok[1] || n[0] != n[1] || state[0] != state[1] ||
 			!bytes.Equal(begun[0], begun[1]) || ok[0] && !bytes.Equal(dst[0], dst[1]) {
-			t.Fatalf("field_lz: %d, %v, %+v in Go, %d, %v, %+v in assembly", n[0], ok[0], state[0], n[1], ok[1], state[1])
+			t.Fatalf("field_lz: %d, %v, %+v in Go, %d, %v, %+v in assembly",
+				n[0], ok[0], state[0], n[1], ok[1], state[1])
 		}
 		codes := rapid.SliceOfN(rapid.OneOf(rapid.ByteRange(0, 20), rapid.ByteRange(0, 45)), 0, 60).Draw(t, "codes")
 		extra := drawBytes(t, rapid.IntRange(0, 80).Draw(t, "n"), "extra")
