@@ -73,7 +73,7 @@ func TestChunksOfAWindow(t *testing.T) {
 	}
 }
 
-// raster are the valid files of testdata that can be read.
+// raster returns the valid files of testdata that can be read.
 func raster(t *testing.T) []corpus.File {
 	t.Helper()
 	var files []corpus.File
@@ -85,8 +85,8 @@ func raster(t *testing.T) []corpus.File {
 	return files
 }
 
-// TestDecodeDoesTheWork: what is timed as "array" is the whole image, as the original readers have it,
-// and "float32" is y = f32(f32(x*a) + c) of it.
+// TestDecodeDoesTheWork: the stage "array" yields the whole image as the original readers have it,
+// and "float32" yields y = f32(f32(x*a) + c) of it.
 func TestDecodeDoesTheWork(t *testing.T) {
 	floats := 0
 	for _, f := range raster(t) {
@@ -145,7 +145,8 @@ func TestDecodeReports(t *testing.T) {
 	}
 }
 
-// checkReport: figures are positive, ordered, and complete; both forms have settings and machine.
+// checkReport requires figures that are positive, ordered and complete, and settings and machine in
+// both forms.
 func checkReport(t *testing.T, r *Report, rounds int) {
 	t.Helper()
 	for _, f := range r.Figures {
@@ -172,7 +173,8 @@ func checkReport(t *testing.T, r *Report, rounds int) {
 	}
 }
 
-// checkStages: every stage is there, they are the whole of the time, and both forms tell them.
+// checkStages requires every stage, times that add up to the whole, and a line for each stage in
+// both forms.
 func checkStages(t *testing.T, r *Report) {
 	t.Helper()
 	share := 0.0
@@ -311,7 +313,7 @@ func TestNormalization(t *testing.T) {
 	}
 }
 
-// script makes an interpreter that prints lines whatever it is asked.
+// script makes an interpreter that prints lines, whatever its arguments.
 func script(t *testing.T, text string) string {
 	t.Helper()
 	p := filepath.Join(t.TempDir(), "python")

@@ -18,8 +18,8 @@ import (
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 )
 
-// frameFolder makes a folder of classes: "a" and "store" of numbers with .raw files, "b" of a frame that
-// the testdata has, with two outputs.
+// frameFolder makes a folder of classes: "a" and "store" hold numbers with .raw files, and "b"
+// holds a frame of testdata with two outputs.
 func frameFolder(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -56,7 +56,7 @@ func frameFolder(t *testing.T) string {
 	return dir
 }
 
-// Every class is measured once a round, and its sizes are those of its frames.
+// TestFrames: every class is measured once a round, and its sizes are those of its frames.
 func TestFrames(t *testing.T) {
 	dir := frameFolder(t)
 	var rounds []int
@@ -93,7 +93,7 @@ func TestFrames(t *testing.T) {
 	}
 }
 
-func TestFramesThatAreWrong(t *testing.T) {
+func TestFramesRefuse(t *testing.T) {
 	for _, c := range []struct {
 		name, file, content string
 		kind                fault.Kind
@@ -142,8 +142,9 @@ func sums(t *testing.T, dir string) map[string]*frameClass {
 	return m
 }
 
-// The original's speed is what it says of its passes, the ratio is round by round, and the mean
-// leaves out the class store and what the original refuses.
+// TestFramesBesideTheOriginal: the original's speed follows from the passes that it reports, the
+// ratio is taken round by round, and the mean leaves out the class "store" and frames that the
+// original refuses.
 func TestFramesBesideTheOriginal(t *testing.T) {
 	dir := frameFolder(t)
 	c := sums(t, dir)
@@ -198,7 +199,7 @@ func TestFramesBesideTheOriginal(t *testing.T) {
 	}
 }
 
-// TestFramesBesideTheRealOriginal promises that the original library decodes the same bytes.
+// TestFramesBesideTheRealOriginal: the original library decodes the same bytes.
 func TestFramesBesideTheRealOriginal(t *testing.T) {
 	python := os.Getenv("CHASKI_ORACLE_PYTHON")
 	if python == "" {

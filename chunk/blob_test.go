@@ -27,7 +27,7 @@ func tog(bands, down, across, tile int) *Index {
 	return x
 }
 
-// maskOf returns a mask of strips of some rows behind the image.
+// maskOf returns a mask in strips of some rows, stored behind the image.
 func maskOf(x *Index, rows int, bits bool) *Index {
 	m := &Index{
 		Bands: 1, Height: x.Height, Width: x.Width, ChunkB: 1, ChunkH: rows, ChunkW: x.Width, CutEdge: true,
@@ -40,7 +40,7 @@ func maskOf(x *Index, rows int, bits bool) *Index {
 	return m
 }
 
-// relatives returns indexes of every other layout, by name.
+// relatives returns indexes of all other layouts, by name.
 func relatives() map[string]*Index {
 	m := map[string]*Index{}
 	edit := func(name string, f func(x *Index)) {
@@ -131,7 +131,8 @@ func sameIndex(a, b *Index) bool {
 	return reflect.DeepEqual(ca, cb)
 }
 
-// A TOG costs the bits of its lengths: 2 bytes a tile here, and some 30 bytes in all.
+// TestBlobSize: a TOG costs the bits of its tile lengths: 2 bytes a tile here, and some 30 bytes in
+// all.
 func TestBlobSize(t *testing.T) {
 	x := tog(13, 20, 20, 256)
 	if n, most := len(x.AppendBlob(nil)), 15*len(x.Ranges)/8+40; n > most {
@@ -198,8 +199,8 @@ func TestBlobRefusesOtherForms(t *testing.T) {
 	}
 }
 
-// FuzzIndexBlob: whatever parses is valid, is the only blob of its index, and has no more chunks
-// than the blob has bits.
+// FuzzIndexBlob: a blob that parses is valid, is the only blob of its index, and has no more chunks
+// than bits.
 func FuzzIndexBlob(f *testing.F) {
 	for _, x := range relatives() {
 		f.Add(x.AppendBlob(nil))
@@ -228,8 +229,8 @@ func FuzzIndexBlob(f *testing.F) {
 	})
 }
 
-// Blobs of version 1, as catalogs hold them, stay what they are: an image without a mask has the same
-// bytes as before there were masks.
+// TestBlobOfVersion1: blobs of version 1, as catalogs hold them, do not change: an image without a
+// mask has the same bytes as before masks existed.
 func TestBlobOfVersion1(t *testing.T) {
 	const blob = "43484b58" + "01" + "00" + "02" + "01" + "02" + // magic, version, flags, uint16, zstd, horizontal
 		"01" + "03" + "05" + "10" + "10" + // one band of 3 by 5, chunks of 16 by 16

@@ -8,7 +8,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 )
 
-// noArray is an array that nobody reads.
+// noArray is an array that is never read.
 type noArray struct{}
 
 func (noArray) Open() BlockReader                                 { return noArray{} }
@@ -20,8 +20,8 @@ func blocksIndex() Index {
 	}
 }
 
-// TestBlocksNeedNoRanges: an index that is read in blocks is sound without ranges, and has no place for them or
-// for a mask.
+// TestBlocksNeedNoRanges: an index that is read in blocks is valid without ranges, and may have
+// neither ranges nor a mask.
 func TestBlocksNeedNoRanges(t *testing.T) {
 	x := blocksIndex()
 	if err := x.Validate(-1, 1<<20); err != nil {
@@ -51,7 +51,7 @@ func TestBlocksNeedNoRanges(t *testing.T) {
 	x.AppendBlob(nil)
 }
 
-// TestPlanOfBlocks: the chunks of a plan are those that a plan of ranges has, by hand.
+// TestPlanOfBlocks: a plan of blocks has the chunks of a plan of ranges, computed by hand.
 func TestPlanOfBlocks(t *testing.T) {
 	x := blocksIndex()
 	var p RunPlan

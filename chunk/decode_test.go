@@ -14,9 +14,9 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 )
 
-// slowEncode is TIFF's predictors the obvious way, from TIFF 6.0 section 14 and Technical Note 3:
-// it takes little-endian samples (rows of n interleaved components of size bytes, pixels apart by
-// stride components) to the bytes that stand in a file of the given order.
+// slowEncode applies TIFF's predictors the obvious way, by TIFF 6.0 section 14 and Technical Note
+// 3: it turns little-endian samples (rows of n interleaved components of size bytes, pixels stride
+// components apart) into the bytes of a file in the given byte order.
 func slowEncode(plain []byte, p Predictor, bigEndian bool, n, size, stride int) []byte {
 	var out []byte
 	for row := range slices.Chunk(plain, n*size) {
@@ -204,7 +204,7 @@ func TestEveryChunkCoversItsBox(t *testing.T) {
 	}
 }
 
-func TestDecodeNamesWhatItCannotRead(t *testing.T) {
+func TestDecodeErrorsNameTheCause(t *testing.T) {
 	x := tog(1, 1, 1, 16)
 	dst := make([]byte, x.StoredBytes(0))
 	err := NewDecoder(nil).Decode(dst, []byte{1}, x, 0)
@@ -252,7 +252,8 @@ func BenchmarkDecode(b *testing.B) {
 	}
 }
 
-// Rows of bits, of every width and cut after every row, against a look at each bit.
+// TestDecodeBits: rows of bits, of every width and cut after every row, agree with reading bit by
+// bit.
 func TestDecodeBits(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 4))
 	d := NewDecoder(nil)

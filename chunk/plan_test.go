@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// checkPlan holds a plan to its promise, chunk by chunk and the slow way.
+// checkPlan checks a plan chunk by chunk, the slow way.
 func checkPlan(t *testing.T, x *Index, p *RunPlan, box Box, bands []int, maxGap, maxRun int64) {
 	t.Helper()
 	var want, wantSparse, got []int
@@ -85,7 +85,7 @@ func TestPlanReadsWhatTheWindowTouches(t *testing.T) {
 	}
 }
 
-// All bands of one position of a TOG are one read.
+// TestPlanMergesAPositionOfATOG: all bands at one position of a TOG are one read.
 func TestPlanMergesAPositionOfATOG(t *testing.T) {
 	x := tog(13, 4, 4, 64)
 	var p RunPlan

@@ -9,7 +9,8 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 )
 
-// early is a codec that stores bytes as they are, stops where it may, and leaves garbage behind.
+// early is a codec that stores bytes as they are, stops as soon as it may, and writes garbage
+// behind them.
 type early struct{ asked *[]int }
 
 func (e early) Decompress(dst, src []byte, _ int) error {
@@ -26,12 +27,12 @@ func (e early) DecompressPrefix(dst, src []byte, n, _ int) error {
 	return nil
 }
 
-// whole is the same codec without a way to stop.
+// whole is the same codec, but it cannot stop early.
 type whole struct{ early }
 
 func (w whole) DecompressPrefix() {} // not the method of a RowDecompressor
 
-// layout is one chunk of 4 rows in every form that chunks have.
+// layouts returns one chunk of 4 rows in every form that chunks have.
 func layouts() []*Index {
 	var all []*Index
 	for _, form := range []struct {
@@ -58,8 +59,9 @@ func layouts() []*Index {
 	return all
 }
 
-// DecodeRows gives the rows that Decode gives, of every band, whatever the codec leaves behind them; a codec
-// that can stop is asked for these rows and no more, except where the last band lies at the end.
+// TestDecodeRowsAreThoseOfDecode: DecodeRows yields the rows that Decode yields, for every band,
+// whatever the codec writes behind them. A codec that can stop is asked for these rows only, except
+// where the last band lies at the end.
 func TestDecodeRowsAreThoseOfDecode(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(7, 8))
 	var asked []int

@@ -10,8 +10,8 @@ import (
 	"github.com/chaski-eo/chaski/tiff"
 )
 
-// TestDecodeOverwritesNoMoreThanSpare: a chunk may be decoded to a place in a larger buffer. What lies
-// further behind it than Spare stays as it is, however much capacity there is.
+// TestDecodeOverwritesNoMoreThanSpare: a chunk may be decoded into part of a larger buffer. Bytes
+// further than Spare behind the chunk keep their values, however large the capacity is.
 func TestDecodeOverwritesNoMoreThanSpare(t *testing.T) {
 	const side = 256
 	want := make([]byte, side*side)

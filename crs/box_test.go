@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestBoxes: which boxes meet and hold which rasters, as PROJ says of many points of both.
+// TestBoxes: boxes meet and contain the rasters that PROJ says they do, by many points of both.
 func TestBoxes(t *testing.T) {
 	b, err := os.ReadFile("testdata/boxes.json")
 	var cases [][6]any
@@ -45,7 +45,8 @@ func TestBoxes(t *testing.T) {
 	}
 }
 
-// TestAntimeridian: the box (170, -20, -170, -10) goes across it, and points and whole worlds are boxes too.
+// TestAntimeridian: the box (170, -20, -170, -10) crosses the antimeridian; points and whole worlds
+// are boxes too.
 func TestAntimeridian(t *testing.T) {
 	for _, c := range []struct {
 		box  [4]float64
@@ -117,7 +118,7 @@ func TestBadBoxes(t *testing.T) {
 	}
 }
 
-// TestNotComparable: CRSs that are not known are no way in or out.
+// TestNotComparable: coordinates are not transformed from or to unknown CRSs.
 func TestNotComparable(t *testing.T) {
 	krovak, err := NewBox([4]float64{-600000, -1100000, -500000, -1000000}, 5514)
 	if err != nil {
@@ -135,8 +136,8 @@ func TestNotComparable(t *testing.T) {
 	}
 }
 
-// TestPolesOfShiftedDatums: a box that has a pole meets the points of vectors.json that lie in it,
-// on maps that draw the pole as a line, also where the datum is shifted. vectors.json has PROJ's
+// TestPolesOfShiftedDatums: on maps that draw a pole as a line, a box with that pole contains the
+// points of vectors.json that lie in it, also where the datum is shifted. vectors.json has PROJ's
 // points, with longitude and latitude on the CRS's own datum.
 func TestPolesOfShiftedDatums(t *testing.T) {
 	b, err := os.ReadFile("testdata/vectors.json")

@@ -19,7 +19,7 @@ func vectors(t *testing.T, name string) (list [][5]float64) {
 	return list
 }
 
-// TestPROJ: every CRS is where PROJ has it, to 1 mm, and back.
+// TestPROJ: every CRS agrees with PROJ to 1 mm, forwards and back.
 func TestPROJ(t *testing.T) {
 	worst := map[string]float64{}
 	for _, v := range vectors(t, "vectors.json") {
@@ -53,7 +53,7 @@ func TestPROJ(t *testing.T) {
 	}
 }
 
-// TestShifted: so are points of WGS 84 in CRSs of other datums, by the same parameters.
+// TestShifted: points of WGS 84 in CRSs with another datum agree with PROJ, by the same parameters.
 func TestShifted(t *testing.T) {
 	for _, v := range vectors(t, "shifted.json") {
 		c, ok := ByCode(int(v[0]))
@@ -73,7 +73,7 @@ func TestShifted(t *testing.T) {
 	}
 }
 
-// TestNotKnown: what is no CRS, or none that the package can do.
+// TestNotKnown: names that are no CRS, or one that the package cannot transform, are refused.
 func TestNotKnown(t *testing.T) {
 	for _, code := range []int{0, -1, 1, 5513, 5514, 32600, 4978, 32767, math.MaxInt} {
 		if c, ok := ByCode(code); ok {

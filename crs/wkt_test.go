@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestWKT: well-known text without codes is the CRS that it was written from, or one that PROJ's
-// point lies at the same place of.
+// TestWKT: well-known text without codes yields the CRS that it was written from, or one that has
+// PROJ's point at the same place.
 func TestWKT(t *testing.T) {
 	b, err := os.ReadFile("testdata/wkt.json")
 	var cases [][6]any
@@ -72,7 +72,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// FuzzName: no text makes it panic or name a CRS that has no place on Earth.
+// FuzzName: no text causes a panic or names a CRS that has no place on Earth.
 func FuzzName(f *testing.F) {
 	for _, s := range []string{
 		"EPSG:32633", "OGC:CRS84",

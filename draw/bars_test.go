@@ -83,7 +83,7 @@ func TestWriteBarsSVGIsWellFormedAndNamesEverything(t *testing.T) {
 	}
 }
 
-func TestWriteBarsRefusesWhatCannotBeDrawn(t *testing.T) {
+func TestWriteBarsRefuses(t *testing.T) {
 	ok := []BarPanel{{Name: "p", Bars: []Bar{{Name: "a", Value: 1}}}}
 	for name, c := range map[string]struct {
 		panels []BarPanel

@@ -22,8 +22,8 @@ func TestHalfAgreesWithAnotherImplementation(t *testing.T) {
 	}
 }
 
-// TestStretch: a ramp of 0 … 100 has its percentiles at its values, so that value v becomes
-// 255·(v-2)/96, cut to 0 … 255.
+// TestStretch: a ramp of 0 … 100 has its percentiles at its values, so v becomes 255·(v-2)/96,
+// clipped to 0 … 255.
 func TestStretch(t *testing.T) {
 	data := make([]byte, 101)
 	for i := range data {
@@ -41,7 +41,7 @@ func TestStretch(t *testing.T) {
 	}
 }
 
-// TestBandsAreRedGreenBlue: the brightest pixel of each band shines in that band's colour only.
+// TestBandsAreRedGreenBlue: the brightest pixel of each band has that band's colour only.
 func TestBandsAreRedGreenBlue(t *testing.T) {
 	const n = 4 * 25
 	data := make([]byte, 3*n*2)

@@ -36,8 +36,8 @@ func measured(t interface {
 	return Panel{Name: name, Integer: true, Band: f.Report().Bands[0]}
 }
 
-// TestBarsOfFewValuesAreTheirCounts: integers over a range below 100 have a bar each, as high as one
-// counts.
+// TestBarsOfFewValuesAreTheirCounts: integers over a range below 100 have one bar each, as high as
+// their count.
 func TestBarsOfFewValuesAreTheirCounts(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		lo := rapid.IntRange(0, 156).Draw(t, "lo")
@@ -67,8 +67,8 @@ func TestBarsOfFewValuesAreTheirCounts(t *testing.T) {
 	})
 }
 
-// TestBarsOfAllValuesAreFlat: a distribution that has every integer of a range once is flat, although
-// some of the bins hold one integer more than others.
+// TestBarsOfAllValuesAreFlat: a distribution with every integer of a range once is flat, although
+// some bins hold one integer more than others.
 func TestBarsOfAllValuesAreFlat(t *testing.T) {
 	for hi := 100; hi <= 255; hi++ {
 		data := make([]byte, hi+1)
@@ -86,7 +86,7 @@ func TestBarsOfAllValuesAreFlat(t *testing.T) {
 	}
 }
 
-// TestBarsLeaveOutTails: samples far away do not squeeze the others, and are said to be beyond.
+// TestBarsLeaveOutTails: samples far away do not squeeze the others. A note counts them.
 func TestBarsLeaveOutTails(t *testing.T) {
 	counts := make([]uint64, 100)
 	edges := make([]float64, 101)
@@ -140,7 +140,7 @@ func TestTicksAreRoundAndInside(t *testing.T) {
 	}
 }
 
-// TestNumbersAreTheirValues: what is written is within half of the fourth digit.
+// TestNumbersAreTheirValues: a printed number is within half a unit of its fourth digit.
 func TestNumbersAreTheirValues(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		v := rapid.Float64Range(-1e18, 1e18).Draw(t, "v")
@@ -205,8 +205,8 @@ func somePanels(t *testing.T, n int) (p []Panel) {
 	return p
 }
 
-// TestHistogramsPNG: the figure has the colours of bars and lines, more of them for more panels; a band
-// without a sample has none.
+// TestHistogramsPNG: the figure has pixels in the colours of bars and lines, more of them with more
+// panels; a band without samples has none.
 func TestHistogramsPNG(t *testing.T) {
 	count := func(panels []Panel) (bar, line, mean, pixels int) {
 		var b bytes.Buffer
@@ -247,7 +247,8 @@ func TestHistogramsPNG(t *testing.T) {
 	}
 }
 
-// TestHistogramsSVG: the figure is XML whose texts are the names, axes and shares, whatever the names.
+// TestHistogramsSVG: the figure is well-formed XML whose text is the names, axes and shares,
+// whatever the names.
 func TestHistogramsSVG(t *testing.T) {
 	p := somePanels(t, 13)
 	p[0].Name, p[1].Name, p[2].Name = `<b>&"x'`, "\x00\x1b[31m\xff", strings.Repeat("long ", 100)
@@ -312,7 +313,7 @@ func TestHistogramsRefuse(t *testing.T) {
 	}
 }
 
-// TestHistogramsOfExtremes: ranges at the ends of floats draw.
+// TestHistogramsOfExtremes: ranges at the limits of floats can be drawn.
 func TestHistogramsOfExtremes(t *testing.T) {
 	for _, r := range [][2]float64{
 		{-math.MaxFloat64, math.MaxFloat64},

@@ -30,7 +30,7 @@ func check(t *testing.T, property func(*rapid.T)) {
 	}
 }
 
-// sizesOf returns the lengths of (n, t, b, y, x), 1 for those that are missing.
+// sizesOf returns the lengths of (n, t, b, y, x), with 1 for missing axes.
 func sizesOf(axes []Axis) (s [numAxes]int) {
 	s = [numAxes]int{1, 1, 1, 1, 1}
 	for _, a := range axes {
@@ -129,7 +129,7 @@ func readJSON(t *testing.T, name string, into any) {
 	}
 }
 
-// ask gives cases to testdata/oracle.py, if CHASKI_ORACLE_PYTHON names a Python that can run it.
+// ask runs cases in testdata/oracle.py, if CHASKI_ORACLE_PYTHON names a Python that can run it.
 func ask(t *testing.T, cases, answers any) {
 	t.Helper()
 	python := os.Getenv("CHASKI_ORACLE_PYTHON")
@@ -162,7 +162,7 @@ func TestPlanAgainstCheckedInEinops(t *testing.T) {
 	}
 }
 
-// drawLayout makes a random pattern with axes and sizes. Names of factors are never those of axes.
+// drawLayout makes a random pattern with axes and sizes. Factors never have the name of an axis.
 func drawLayout(t *rapid.T) (pattern string, axes []Axis, sizes map[string]int) {
 	sizes = map[string]int{}
 	for _, name := range canonical {
@@ -249,7 +249,8 @@ func TestPlanAgainstIndexByIndex(t *testing.T) {
 	})
 }
 
-// checkOffsets holds Plan.Offset to an output: the offsets of a sample's indices add up to its place.
+// checkOffsets checks Plan.Offset against an output: the offsets of a sample's indices add up to
+// its place.
 func checkOffsets(t rapid.TB, plan *Plan, axes []Axis, index []int) {
 	for off, in := range index {
 		sum := 0
@@ -515,7 +516,8 @@ func (c conversionCase) check(t *testing.T) {
 	}
 }
 
-// sameElement compares bits; all NaNs are the same, as IEEE 754 leaves their payload to the processor.
+// sameElement compares bits. All NaNs are equal, because IEEE 754 leaves their payload to the
+// processor.
 func sameElement(a, b []byte, d chunk.DType) bool {
 	if slices.Equal(a, b) {
 		return true
@@ -600,7 +602,7 @@ func TestConversionsAgainstPython(t *testing.T) {
 	}
 }
 
-// drawConvert makes a conversion that slowElement has an answer for.
+// drawConvert makes a random conversion that slowElement can check.
 func drawConvert(t *rapid.T, bands int) Convert {
 	c := Convert{
 		From: rapid.SampledFrom([]chunk.DType{
@@ -639,8 +641,8 @@ func drawConvert(t *rapid.T, bands int) Convert {
 	return c
 }
 
-// TestScatterInPieces writes a tensor box by box, from blocks of any axis order and alignment, and
-// compares every element, mask byte and count with the slow version.
+// TestScatterInPieces: a tensor written box by box, from blocks of any axis order and alignment,
+// has every element, mask byte and count of the slow version.
 func TestScatterInPieces(t *testing.T) {
 	check(t, func(rt *rapid.T) {
 		pattern, axes, sizes := drawLayout(rt)
@@ -781,7 +783,8 @@ func blockOf(r *rand.Rand, image []byte, d chunk.DType, s [numAxes]int, box Box)
 	return blk
 }
 
-// TestPlanMergesAxes is about speed only: what is split and put together again is one run.
+// TestPlanMergesAxes: an axis that is split and joined again is one run. This matters for speed
+// only.
 func TestPlanMergesAxes(t *testing.T) {
 	axes := []Axis{{"b", 2}, {"y", 8}, {"x", 8}}
 	for pattern, digits := range map[string]int{
@@ -794,7 +797,8 @@ func TestPlanMergesAxes(t *testing.T) {
 	}
 }
 
-// TestManyRuns has more runs than the table of their starts may have.
+// TestManyRuns: a layout with more runs than the table of their starts may hold is scattered
+// correctly.
 func TestManyRuns(t *testing.T) {
 	const w = 4 * maxStarts
 	plan := mustPlan(t, "(w q) -> q w", []Axis{{"x", w}}, map[string]int{"q": 2})
@@ -923,7 +927,7 @@ func TestConverterRefuses(t *testing.T) {
 	}
 }
 
-// TestNativeCopies keeps every bit of every type, NaN payloads too.
+// TestNativeCopies: a copy keeps every bit of every type, also the payloads of NaNs.
 func TestNativeCopies(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	for _, d := range append(slices.Clone(realTypes), complexTypes...) {
@@ -1013,8 +1017,8 @@ func sum(b []byte) (n byte) {
 	return n
 }
 
-// TestScatterFromManyGoroutines is for the race detector: one plan, converter and tensor, rows of pixels
-// that are each written by another goroutine.
+// TestScatterFromManyGoroutines: gives the race detector one plan, converter and tensor whose rows
+// of pixels are written by many goroutines.
 func TestScatterFromManyGoroutines(t *testing.T) {
 	const side = 64
 	plan := mustPlan(t, "b (h p) (w q) -> (h w) (p q b)", []Axis{
@@ -1152,7 +1156,7 @@ func FuzzPattern(f *testing.F) {
 	})
 }
 
-// checkSyntaxError wants the place of an error inside of its pattern, or just past it.
+// checkSyntaxError requires that an error's column lies in the pattern, or just past its end.
 func checkSyntaxError(t *testing.T, pattern string, err error) {
 	t.Helper()
 	var se *SyntaxError
@@ -1238,7 +1242,7 @@ func Example() {
 	// pattern "n (b y x" column 3: this parenthesis is not closed
 }
 
-// BenchmarkTurned is the cost of flips and turns of a chunk of 512 by 512 pixels.
+// BenchmarkTurned measures flips and turns of a chunk of 512 by 512 pixels.
 func BenchmarkTurned(b *testing.B) {
 	const side = 512
 	for name, blk := range map[string]Block{

@@ -11,7 +11,7 @@ import (
 	"github.com/chaski-eo/chaski/chunk"
 )
 
-// slowItems splits one side of a valid pattern into lists of names; 1 is left out.
+// slowItems splits one side of a valid pattern into lists of names, without 1.
 func slowItems(side string) (items [][]string) {
 	side = strings.NewReplacer("(", " ( ", ")", " ) ", "...", " ... ").Replace(side)
 	var group []string
@@ -34,9 +34,9 @@ func slowItems(side string) (items [][]string) {
 	return items
 }
 
-// slowLayout is the index-by-index version of a plan: the shape of the output, and for each element
-// of it the flat index of the input. It holds for patterns that are valid and whose left side, if
-// there is one, leaves no axis out.
+// slowLayout is a plan computed index by index: the shape of the output, and for each of its
+// elements the flat index of the input. It needs a valid pattern whose left side, if any, names
+// every axis.
 func slowLayout(pattern string, axes []Axis, sizes map[string]int) (shape, index []int) {
 	left, right, twoSided := strings.Cut(pattern, "->")
 	if !twoSided {
@@ -149,7 +149,7 @@ func slowLayout(pattern string, axes []Axis, sizes map[string]int) (shape, index
 	return shape, index
 }
 
-// groupsOf returns what stands inside of parentheses.
+// groupsOf returns the names inside of parentheses.
 func groupsOf(side string) string {
 	var b strings.Builder
 	depth := 0
@@ -166,7 +166,7 @@ func groupsOf(side string) string {
 	return b.String()
 }
 
-// slowSample is one sample: as float64 where that is exact, else as an integer.
+// slowSample holds one sample: as float64 where that is exact, else as an integer.
 type slowSample struct {
 	f   float64
 	i   int64
@@ -234,7 +234,7 @@ func (s slowSample) isNoData(c Convert) bool {
 	return s.f == readSample(one[:], c.From).f
 }
 
-// writeFloat writes v, of at most float32's precision unless d is float64, as an element.
+// writeFloat writes v as one element. Unless d is float64, v has at most the precision of float32.
 func writeFloat(b []byte, d chunk.DType, v float64) {
 	le := binary.LittleEndian
 	switch d {
@@ -266,8 +266,8 @@ func writeFloat(b []byte, d chunk.DType, v float64) {
 	}
 }
 
-// slowElement converts one sample. It is for pairs of types where going through float32 is exact or
-// asked for.
+// slowElement converts one sample, for pairs of types where going through float32 is exact or asked
+// for.
 func slowElement(dst, src []byte, c Convert, band int) (valid bool) {
 	s := readSample(src, c.From)
 	valid = !s.isNoData(c)

@@ -9,8 +9,8 @@ import (
 	"github.com/chaski-eo/chaski/internal/cast"
 )
 
-// Tensors that are large enough to be written past the caches hold what small ones of the same samples
-// hold, at every place of a line where a box can begin or end.
+// TestLargeTensorsAsSmallOnes: tensors large enough for stores past the caches have the elements of
+// small ones, at every offset within a cache line where a box can begin or end.
 func TestLargeTensorsAsSmallOnes(t *testing.T) {
 	const h, w, rows = 40, 333, streamed/(4*40*333) + 1
 	p, err := Parse("n y x")

@@ -59,7 +59,7 @@ func TestKindSurvivesWrapping(t *testing.T) {
 	}
 }
 
-// TestOriginalIsNotChanged: the functions that add to an error give a new one.
+// TestOriginalIsNotChanged: the functions that add to an error return a new one.
 func TestOriginalIsNotChanged(t *testing.T) {
 	e := fault.New(fault.Corrupt, "tile", fault.NoOffset, "short")
 	before := *e

@@ -10,7 +10,8 @@ import (
 	"testing"
 )
 
-// fakeInstaller is an interpreter that makes environments of copies of itself, and whose pip lacks a package.
+// fakeInstaller is an interpreter that makes environments from copies of itself, and whose pip
+// lacks one package.
 const fakeInstaller = `#!/bin/sh
 echo "$@" >> "$CALLS"
 case "$*" in
@@ -20,8 +21,8 @@ case "$*" in
 esac
 `
 
-// installer puts fakeInstaller into an otherwise empty PATH and returns options, what they log, and the
-// command lines that ran.
+// installer puts fakeInstaller into an otherwise empty PATH. It returns options, the lines that
+// they log, and the command lines that ran.
 func installer(t *testing.T) (o EnvironmentOptions, logged *[]string, calls func() []string) {
 	t.Helper()
 	if runtime.GOOS == "windows" {
@@ -83,7 +84,7 @@ func TestEnvironmentIsMadeOnce(t *testing.T) {
 	}
 }
 
-func TestEnvironmentWithoutTheBasicsIsAnErrorAndTriedAgain(t *testing.T) {
+func TestMissingBasicsAreAnErrorAndRetried(t *testing.T) {
 	o, _, _ := installer(t)
 	t.Setenv("BROKEN", "torch")
 	if _, err := Prepare(t.Context(), o); err == nil || !strings.Contains(err.Error(), "no space") {
@@ -107,7 +108,7 @@ func TestNothingIsInstalledForAGivenInterpreter(t *testing.T) {
 	}
 }
 
-func TestRumi1ThatCannotBeMadeIsMissing(t *testing.T) {
+func TestRumi1IsMissingIfNotInstalled(t *testing.T) {
 	o, _, _ := installer(t)
 	o.Python, o.NeedRumi1 = "/no/python", true
 	e, err := Prepare(t.Context(), o)

@@ -115,7 +115,7 @@ func TestSpread(t *testing.T) {
 	}
 }
 
-// example is a report with rows of all kinds.
+// example is a report with rows of all statuses.
 func example() *Report {
 	round := func(v float64) *Round {
 		return &Round{SamplesPerS: v, CPU: 1 / v, WaitP50: 0.001, WaitP99: 0.02, RSS: 5e8}
@@ -220,8 +220,8 @@ func TestReportSurvivesJSON(t *testing.T) {
 	}
 }
 
-// fakePython answers as the script does, and as things go wrong: a loader that is missing, one that dies,
-// one that yields wrong samples.
+// fakePython answers as the script does, with one loader that is missing, one that dies and one
+// that yields wrong samples.
 const fakePython = `#!/bin/sh
 echo "noise of a package"
 echo "more noise" >&2
@@ -264,7 +264,7 @@ func fake(t *testing.T) Options {
 		Environment: &Environment{Main: Interpreter{Path: python}}}
 }
 
-func TestWhatGoesWrongIsARow(t *testing.T) {
+func TestFailuresAreRows(t *testing.T) {
 	o := fake(t)
 	var told []string
 	o.Progress = func(done, total int, what string) {
@@ -307,7 +307,7 @@ func TestWhatGoesWrongIsARow(t *testing.T) {
 	}
 }
 
-func TestSamplesThatAreThereAreUsedAgain(t *testing.T) {
+func TestSamplesAreReused(t *testing.T) {
 	o := fake(t)
 	wrote := func() (n int) {
 		o.Progress = nil
@@ -334,7 +334,7 @@ func TestSamplesThatAreThereAreUsedAgain(t *testing.T) {
 	}
 }
 
-func TestAFolderOfSomethingElseIsNotTouched(t *testing.T) {
+func TestForeignFolderIsNotTouched(t *testing.T) {
 	o := fake(t)
 	mine := filepath.Join(o.Work, "chips", "mine.tif")
 	if err := os.MkdirAll(filepath.Dir(mine), 0o755); err != nil {
@@ -364,7 +364,7 @@ func TestRunEndsWhenCancelled(t *testing.T) {
 	}
 }
 
-func TestNoImageryIsNotFound(t *testing.T) {
+func TestMissingImageryIsNotFound(t *testing.T) {
 	o := fake(t)
 	o.Testdata, o.Imagery = "", []string{t.TempDir()}
 	if _, err := Run(t.Context(), o); !errors.Is(err, os.ErrNotExist) {
@@ -385,7 +385,7 @@ func realPython(t *testing.T) (python, engine string) {
 	return python, engine
 }
 
-// TestEndToEnd: real loaders yield what was written, and are found out when a file is another one.
+// TestEndToEnd: real loaders yield what was written, and a replaced file is noticed.
 func TestEndToEnd(t *testing.T) {
 	python, engine := realPython(t)
 	peers, err := PeersNamed([]string{"chaski", "chaski-load", "rasterio"})

@@ -16,7 +16,7 @@ import (
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 )
 
-// image is a file of the corpus: a raster cut into frames.
+// image is one file of the corpus: a raster cut into frames.
 type image struct {
 	Path   string
 	Kind   string
@@ -25,7 +25,7 @@ type image struct {
 	SHA256 string
 }
 
-// layout is what the header of an image says, and where its frames lie.
+// layout holds an image's header, and where its frames begin.
 type layout struct {
 	width, height, tw, th, bands, size int
 	cell                               bool // a frame holds all bands
@@ -72,7 +72,7 @@ func parse(t *testing.T, blob string) layout {
 	return l
 }
 
-// TestCorpus promises that images written by the original's users decode to their samples.
+// TestCorpus: images written by users of the original library decode to their samples.
 func TestCorpus(t *testing.T) {
 	root := filepath.Join(corpus.Dir(t), "raster")
 	d := openzl.NewDecoder(openzl.Options{Custom: Codecs()})
@@ -153,8 +153,8 @@ func own(t testing.TB) map[string][2][]byte {
 	return frames
 }
 
-// TestOwnFrames promises that small frames of every codec decode to what the original makes of
-// them, also into memory that is not aligned, and that a second run allocates nothing.
+// TestOwnFrames: small frames of every codec decode to the bytes that the original library gives,
+// also into unaligned memory, and decoding them again allocates nothing.
 func TestOwnFrames(t *testing.T) {
 	d := openzl.NewDecoder(openzl.Options{Custom: Codecs()})
 	seen := map[string]bool{}
@@ -187,7 +187,7 @@ func TestOwnFrames(t *testing.T) {
 	}
 }
 
-// TestSteadyState promises that decoding a frame again allocates nothing.
+// TestSteadyState: decoding a frame again allocates nothing.
 func TestSteadyState(t *testing.T) {
 	if raceDetector || purego() != "" {
 		t.Skip("this build allocates: ", purego())
@@ -209,7 +209,7 @@ func TestSteadyState(t *testing.T) {
 	}
 }
 
-// purego returns why this build cannot see bytes as numbers, "" where it can.
+// purego returns why this build cannot view bytes as numbers, or "" if it can.
 func purego() string {
 	if _, ok := cast.Of[uint16](cast.Aligned(2)); !ok {
 		return "purego"

@@ -8,8 +8,8 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 )
 
-// FuzzFrame promises that any frame gives an error of a kind or outputs, the same ones whatever was
-// decoded before, and that Decompress agrees with Decode.
+// FuzzFrame: any frame yields an error with a kind, or outputs that do not depend on earlier
+// frames, and Decompress agrees with Decode.
 func FuzzFrame(f *testing.F) {
 	for _, o := range own(f) {
 		f.Add(o[0])

@@ -14,9 +14,9 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 )
 
-// TestOriginal promises that frames the original writes now, and frames with any streams and
-// headers below the ids of its codecs, decode to what the original makes of them, and are refused
-// where it refuses them. CHASKI_ORACLE_COUNT is how many of each kind, CHASKI_ORACLE_SEED the seed.
+// TestOriginal: frames that the original library writes now, and frames with random streams and
+// headers for its codecs, decode to the same bytes as in the original, or are refused by both.
+// CHASKI_ORACLE_COUNT sets how many of each kind there are, CHASKI_ORACLE_SEED the seed.
 func TestOriginal(t *testing.T) {
 	python := os.Getenv("CHASKI_ORACLE_PYTHON")
 	if python == "" {

@@ -19,7 +19,7 @@ import (
 	corpora "github.com/chaski-eo/chaski/tools/testkit/corpus"
 )
 
-// corpusEntry is what the tests use of a line of the corpus manifest.
+// corpusEntry holds the fields of a line of the corpus manifest that the tests use.
 type corpusEntry struct {
 	Path          string
 	Kind          string
@@ -42,8 +42,8 @@ type corpusEntry struct {
 	}
 }
 
-// corpus returns the folder of the shared raster corpus and its entries, or skips the test where
-// it is not there.
+// corpus returns the folder of the shared raster corpus and its entries. It skips the test if the
+// corpus is not there.
 func corpus(t testing.TB) (string, []corpusEntry) {
 	t.Helper()
 	dir := filepath.Join(corpora.Dir(t), "raster")
@@ -163,7 +163,7 @@ func testFrames(t *testing.T, dir string, all []corpusEntry) {
 	t.Logf("%d of %d frames decoded", decoded, frames)
 }
 
-// TestInspect promises that the headers alone tell what the manifest says of a frame.
+// TestInspect: the headers alone yield what the manifest says about a frame.
 func TestInspect(t *testing.T) {
 	dir, all := own(t)
 	for _, e := range all {
@@ -186,7 +186,7 @@ func TestInspect(t *testing.T) {
 	}
 }
 
-// TestSteadyState promises that decoding a frame again allocates nothing.
+// TestSteadyState: decoding a frame again allocates nothing.
 func TestSteadyState(t *testing.T) {
 	if raceDetector {
 		t.Skip("the race detector allocates")
@@ -223,7 +223,7 @@ func TestSteadyState(t *testing.T) {
 	}
 }
 
-// TestCorpusDecompress promises that the way a chunk decoder takes gives the same bytes.
+// TestCorpusDecompress: Decompress, which chunk decoders call, yields the same bytes as Decode.
 func TestCorpusDecompress(t *testing.T) {
 	dir, all := corpus(t)
 	d := NewDecoder(Options{})
@@ -263,8 +263,8 @@ func TestCorpusDecompress(t *testing.T) {
 	}
 }
 
-// TestCorpusBad promises that malformed frames give an error of a kind, or the right bytes where
-// the manifest allows that, without much memory or time.
+// TestCorpusBad: malformed frames yield an error with a kind, or the right bytes where the manifest
+// allows it, with bounded memory and time.
 func TestCorpusBad(t *testing.T) {
 	dir, all := corpus(t)
 	d := NewDecoder(Options{MaxOutput: 64 << 20})

@@ -9,8 +9,8 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 )
 
-// TestCustom promises that a custom codec gets what its frame holds, that its signature is checked
-// before anything runs, and that it cannot make more, less or other than it declares.
+// TestCustom: a custom codec gets the streams of its frame, its signature is checked before
+// anything runs, and it cannot write more, less or other streams than it declares.
 func TestCustom(t *testing.T) {
 	ran := 0
 	reverse := func(c *Call) error {

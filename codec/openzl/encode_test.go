@@ -15,8 +15,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestEncodeRoundTrip promises that what DeltaZstd and Store write is read back, behind bytes that
-// were there before.
+// TestEncodeRoundTrip: frames of DeltaZstd and Store are read back, also when appended to other
+// bytes.
 func TestEncodeRoundTrip(t *testing.T) {
 	d := NewDecoder(Options{})
 	rapid.Check(t, func(t *rapid.T) {
@@ -61,7 +61,7 @@ func TestEncodeRefuses(t *testing.T) {
 	}
 }
 
-// TestOriginalReads promises that the original library reads what is written here.
+// TestOriginalReads: the original library reads the frames that this package writes.
 func TestOriginalReads(t *testing.T) {
 	python := os.Getenv("CHASKI_ORACLE_PYTHON")
 	if python == "" {

@@ -118,8 +118,8 @@ const (
 	idDedup           = 56
 )
 
-// TestGraphs promises that graphs which do not fit together are refused as corrupt, with the node
-// that is wrong, before anything is decoded.
+// TestGraphs: graphs whose parts do not fit together are refused as corrupt before anything is
+// decoded, and the error names the node.
 func TestGraphs(t *testing.T) {
 	num := testNode{id: idNumToSerial, header: []byte{0}, distances: []int{0}}
 	for name, c := range map[string]struct {
@@ -183,7 +183,7 @@ func TestGraphs(t *testing.T) {
 	}
 }
 
-// TestChunks promises that the chunks of a frame come together, in Decode and straight into dst.
+// TestChunks: the chunks of a frame are joined, by Decode and by Decompress into dst.
 func TestChunks(t *testing.T) {
 	nodes := []testNode{{id: idNumToSerial, header: []byte{1}, distances: []int{0}}}
 	one := testFrame([]Type{Numeric}, []int{4}, nodes, []byte("abcd"))
@@ -235,7 +235,7 @@ func TestChunks(t *testing.T) {
 	}
 }
 
-// TestUnsupported promises the words for codecs that are not decoded.
+// TestUnsupported: errors name the codecs that are not decoded.
 func TestUnsupported(t *testing.T) {
 	for want, n := range map[string]testNode{
 		"chunk 0 node 0 at 7: openzl custom codec (77): unsupported":  {id: 77, custom: true, distances: []int{0}},
@@ -286,7 +286,7 @@ func TestUnsupported(t *testing.T) {
 	}
 }
 
-// TestBombs promises that small frames which ask for much memory do not get it.
+// TestBombs: small frames that ask for much memory do not get it.
 func TestBombs(t *testing.T) {
 	big := binary.AppendUvarint(nil, 1<<28)
 	zstdBig := append([]byte{1, 0xa0}, 0, 0, 0, 0x0f, 1, 0, 0) // content of 240 MiB, one empty block
@@ -328,8 +328,8 @@ func TestBombs(t *testing.T) {
 	}
 }
 
-// TestSplitByStruct promises that structures come together from their fields. The original's
-// Python bindings do not write this codec, but its decoder is asked where it is there.
+// TestSplitByStruct: structures are joined from their fields. The original's Python bindings do not
+// write this codec, so the test asks its decoder where it is installed.
 func TestSplitByStruct(t *testing.T) {
 	// Streams: 0 and 1 are taken by the conversions, 2 and 3 are the fields, last one first.
 	askBoth(t, "aA1bB2cC3", testFrame([]Type{Serial}, []int{9},
@@ -337,7 +337,8 @@ func TestSplitByStruct(t *testing.T) {
 		[]byte("aAbBcC"), []byte("123")))
 }
 
-// TestTransposes promises the same of the transposes that the original does not write any more.
+// TestTransposes: transposes that the original no longer writes decode to the same bytes as in the
+// original.
 func TestTransposes(t *testing.T) {
 	for _, c := range []struct {
 		want   string
@@ -374,8 +375,8 @@ func TestTransposes(t *testing.T) {
 	}
 }
 
-// TestComments promises that a frame with a comment decodes, and that Inspect tells the comment. The
-// original is asked whether there can be one.
+// TestComments: a frame with a comment decodes, here and in the original where it is installed, and
+// Inspect returns the comment.
 func TestComments(t *testing.T) {
 	plain := testFrame([]Type{Serial}, []int{3}, nil, []byte("abc"))
 	const begin = 4 + 1 + 1 + 1 // magic number, flags, type, size
@@ -401,8 +402,7 @@ func TestComments(t *testing.T) {
 	}
 }
 
-// TestChecksumsMayBeSkipped promises that a wrong checksum is a refusal, and is not looked at where that was
-// asked for.
+// TestChecksumsMayBeSkipped: a wrong checksum refuses the frame, unless the options skip checksums.
 func TestChecksumsMayBeSkipped(t *testing.T) {
 	dir, entries := own(t)
 	tried := 0
@@ -438,7 +438,8 @@ func toStruct(width byte, distance int) testNode {
 	return testNode{id: idSerialToStruct, header: []byte{width}, distances: []int{distance}}
 }
 
-// askBoth checks what a frame of one output decodes to, here and by the original where that is there.
+// askBoth compares the content of a frame with one output, decoded here and by the original where
+// it is installed.
 func askBoth(t *testing.T, want string, frame []byte) {
 	t.Helper()
 	outs, err := NewDecoder(Options{}).Decode(frame)

@@ -25,7 +25,7 @@ import (
 	"github.com/zeebo/xxh3"
 )
 
-// judge is the original library in a process of its own, which a frame may bring down.
+// judge is the original library in a process of its own, because a frame may crash it.
 type judge struct {
 	python string
 	cmd    *exec.Cmd
@@ -56,7 +56,7 @@ func (j *judge) stop() {
 	}
 }
 
-// ask returns the verdict on a frame, or "crash" where the process did not give one in time.
+// ask returns the verdict on a frame, or "crash" if the process gave none in time.
 func (j *judge) ask(frame []byte, verify bool) string {
 	if j.cmd == nil {
 		if err := j.start(); err != nil {
@@ -90,7 +90,7 @@ func (j *judge) ask(frame []byte, verify bool) string {
 	return "crash"
 }
 
-// verdict is ours in the judge's words.
+// verdict is our answer in the judge's words.
 func verdict(d *openzl.Decoder, frame []byte) string {
 	outs, err := d.Decode(frame)
 	if err != nil {
@@ -110,8 +110,8 @@ func verdict(d *openzl.Decoder, frame []byte) string {
 	return s
 }
 
-// mutate changes a frame in a few places, where possible in its headers, and may repair the
-// checksums of its header and of its one chunk, so that the damage reaches the codecs.
+// mutate changes a frame in a few places, preferably in its headers. It may repair the checksums of
+// the header and of the chunk, so that the damage reaches the codecs.
 func mutate(r *rand.Rand, frame, other []byte) []byte {
 	f := slices.Clone(frame)
 	for range 1 + r.IntN(3) {
@@ -173,7 +173,7 @@ func repair(f []byte) {
 	binary.LittleEndian.PutUint32(f[sum:], uint32(xxh3.Hash(f[7+n:sum])))
 }
 
-// soakCount is the number of frames of a run that is not told otherwise.
+// soakCount is the number of frames of a run unless CHASKI_SOAK_COUNT sets another.
 const soakCount = 5_000_000
 
 // soakOutput bounds the content of a frame in a run, in bytes.
@@ -199,12 +199,12 @@ func bounds(t *testing.T) (count int, length time.Duration) {
 	return count, length
 }
 
-// TestSoak mutates CHASKI_SOAK_COUNT frames (5 million if it is not set), for no longer than
-// CHASKI_SOAK (a duration), of those whose names match CHASKI_SOAK_FRAMES, and compares with the
-// original library: what both accept must be equal, and nothing that it refuses may be accepted
-// here, unless it is zstd, a library here and there, that differs. What brings the original down,
-// or what only it accepts, is counted and shown. No frame may make this decoder panic, take more
-// than a second, or allocate more than four times the content that it is allowed.
+// TestSoak: damages CHASKI_SOAK_COUNT frames (5 million by default), for at most CHASKI_SOAK (a
+// duration), made from files that match CHASKI_SOAK_FRAMES, and compares the decoder with the
+// original library. Where both accept a frame, the bytes are equal. A frame that the original
+// refuses is refused here too, except by zstd, where the two libraries differ. Frames that crash
+// the original, or that only the original accepts, are counted and printed. No frame may make this
+// decoder panic, take more than a second, or allocate more than four times the allowed content.
 func TestSoak(t *testing.T) {
 	python := os.Getenv("CHASKI_ORACLE_PYTHON")
 	if python == "" {

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// watch looks after calls of a decoder on hostile input.
+// watch checks the calls of a decoder on hostile input.
 type watch struct {
 	slow  time.Duration // a call that takes longer three times in a row is reported
 	bytes uint64        // so is one that allocates more
@@ -34,7 +34,7 @@ func (w *watch) allocated() uint64 {
 	return w.sample[0].Value.Uint64()
 }
 
-// call calls decode, once more or twice if it was slow, and returns what is wrong, or "".
+// call runs decode, once or twice more if it was slow, and returns what is wrong, or "".
 func (w *watch) call(decode func()) (wrong string) {
 	timer := time.AfterFunc(w.hang, w.hung)
 	defer timer.Stop()
@@ -63,8 +63,8 @@ func (w *watch) call(decode func()) (wrong string) {
 
 var sink []byte
 
-// TestWatch promises that the harness sees what it is there for: a panic, a slow call, one that
-// does not return, and one that allocates too much; and that it lets others pass.
+// TestWatch: the harness reports a panic, a slow call, a call that does not return and one that
+// allocates too much, and nothing else.
 func TestWatch(t *testing.T) {
 	hung := make(chan struct{})
 	const most = 64 << 20 // far above what the runtime counts late of what ran before

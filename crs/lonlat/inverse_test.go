@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// TestInverseAgreesWithPROJ: the right-hand sides were computed with PROJ 9 (rasterio.warp.transform).
+// TestInverseAgreesWithPROJ: the expected values were computed with PROJ 9
+// (rasterio.warp.transform).
 func TestInverseAgreesWithPROJ(t *testing.T) {
 	for _, c := range []struct {
 		epsg           int64

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// TestAtVectors: equal to Python to the bit, and to PROJ within about a millimetre.
+// TestAtVectors: results equal Python's to the bit, and PROJ's to about a millimetre.
 func TestAtVectors(t *testing.T) {
 	b, err := os.ReadFile("../../testdata/lonlat.json")
 	if err != nil {

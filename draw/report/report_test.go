@@ -58,7 +58,7 @@ func write(t *testing.T, path string, o tiff.TOGOptions, samples []uint16) {
 	}
 }
 
-// utm is a place on UTM zone 33 north, 10 m a pixel.
+// utm is a place in UTM zone 33 north, with 10 m a pixel.
 func utm(x, y float64) tiff.Geo {
 	return tiff.Geo{
 		EPSG: 32633, HasTransform: true, Transform: [6]float64{x, 10, 0, y, 0, -10},
@@ -78,7 +78,7 @@ func (n node) attr(name string) string {
 	return ""
 }
 
-// text is the text in an element, white space brought together.
+// text returns the text of an element, with white space collapsed.
 func (n node) text() string {
 	var b strings.Builder
 	for c := range n.Descendants() {
@@ -153,7 +153,8 @@ var elements = strings.Fields(
 
 var foreign = regexp.MustCompile(`(?i)(https?:)?//[a-z0-9]`)
 
-// standsAlone: nothing in a page runs or asks for anything else, whatever the names in the dataset.
+// standsAlone requires that nothing in a page runs or loads anything, whatever the names in the
+// dataset.
 func standsAlone(t interface{ Errorf(string, ...any) }, page node, source string) {
 	for _, e := range page.all("", "") {
 		if !slices.Contains(elements, e.Data) {
@@ -182,8 +183,8 @@ func standsAlone(t interface{ Errorf(string, ...any) }, page node, source string
 	}
 }
 
-// pair is a dataset of images and masks: n samples of 2 bands of 20 by 30 pixels, a row in ten nodata,
-// and masks of 0, 1 and 7.
+// pair makes a dataset of images and masks: n samples with 2 bands of 20 by 30 pixels, one row in
+// ten nodata, and masks of 0, 1 and 7.
 func pair(t *testing.T, n int) (dir string, images, masks [][]uint16) {
 	dir = t.TempDir()
 	for i := range n {
@@ -215,7 +216,7 @@ func pairFields() []loader.Field {
 	return []loader.Field{{Name: "image", Pattern: "images/{id}.tif"}, {Name: "mask", Pattern: "masks/{id}.tif"}}
 }
 
-// cells returns the table of bands of a field by band and column.
+// cells returns the table of a field's bands, by band and column.
 func cells(t *testing.T, section node) map[string]map[string]string {
 	t.Helper()
 	tables := section.all("table", "bands")
@@ -256,8 +257,8 @@ func number(t *testing.T, text string) float64 {
 	return v
 }
 
-// TestNumbersAreThoseOfThePixels: the table's numbers are those that a plain loop over the pixels that
-// were written gives, the classes' counts too.
+// TestNumbersAreThoseOfThePixels: the numbers of the table and the counts of the classes equal
+// those of a plain loop over the pixels that were written.
 func TestNumbersAreThoseOfThePixels(t *testing.T) {
 	dir, images, masks := pair(t, 7)
 	_, page := pageOf(t, Options{Source: dir, Fields: pairFields()})
@@ -324,8 +325,8 @@ func TestNumbersAreThoseOfThePixels(t *testing.T) {
 	}
 }
 
-// TestHeadSaysWhatTheFilesAre: counts, sizes and ratio follow from the files, the fingerprint from the
-// catalog.
+// TestHeadSaysWhatTheFilesAre: counts, sizes and ratio are those of the files, the fingerprint that
+// of the catalog.
 func TestHeadSaysWhatTheFilesAre(t *testing.T) {
 	dir, _, _ := pair(t, 5)
 	r, page := pageOf(t, Options{Source: dir, Fields: pairFields(), Title: "my data"})
@@ -374,8 +375,8 @@ func TestHeadSaysWhatTheFilesAre(t *testing.T) {
 	}
 }
 
-// TestChipsAreTheFirstOfTheOrder: the chips are the samples of the seeded order, and show the pixels that
-// were written.
+// TestChipsAreTheFirstOfTheOrder: the chips are the first samples of the seeded order, and show the
+// pixels that were written.
 func TestChipsAreTheFirstOfTheOrder(t *testing.T) {
 	dir, images, masks := pair(t, 9)
 	for _, seed := range []uint64{0, 7} {
@@ -421,7 +422,7 @@ func decode(t *testing.T, img node) *image.NRGBA {
 	return img8
 }
 
-// checkImage: a stretch keeps the order of values, and nodata is transparent.
+// checkImage requires that a stretch keeps the order of values, and that nodata is transparent.
 func checkImage(t *testing.T, img *image.NRGBA, want []uint16) {
 	t.Helper()
 	if img.Rect.Dx() != 30 || img.Rect.Dy() != 20 {
@@ -452,7 +453,7 @@ func checkImage(t *testing.T, img *image.NRGBA, want []uint16) {
 	}
 }
 
-// checkMask: a value has one colour, and another value another.
+// checkMask requires one colour for each value, and another for another value.
 func checkMask(t *testing.T, img *image.NRGBA, want []uint16) {
 	t.Helper()
 	seen := map[string]uint16{}
@@ -468,8 +469,8 @@ func checkMask(t *testing.T, img *image.NRGBA, want []uint16) {
 	}
 }
 
-// TestClassesFarApart: masks whose values do not fit 100 bins are counted exactly, nodata left out, and
-// have different colours in bars and chips.
+// TestClassesFarApart: masks whose values do not fit 100 bins are counted exactly, without nodata,
+// and have different colours in bars and chips.
 func TestClassesFarApart(t *testing.T) {
 	dir := t.TempDir()
 	want := map[string]float64{"0": 0, "2": 0, "200": 0, "255": 0}
@@ -505,7 +506,7 @@ func TestClassesFarApart(t *testing.T) {
 	}
 }
 
-// TestClassesAreNotOfImages: an image of one band with many values is no mask.
+// TestClassesAreNotOfImages: an image of one band with many values is not shown as a mask.
 func TestClassesAreNotOfImages(t *testing.T) {
 	dir := t.TempDir()
 	samples := make([]uint16, 600)
@@ -533,7 +534,7 @@ func floats(t *testing.T, d string) (v []float64) {
 	return v
 }
 
-// axis returns the line through two labels: from drawing units to the labels' numbers.
+// axis returns the line through two labels, from drawing units to the labels' numbers.
 func axis(t *testing.T, at, value []float64) func(float64) float64 {
 	t.Helper()
 	if len(at) < 2 {
@@ -543,8 +544,8 @@ func axis(t *testing.T, at, value []float64) func(float64) float64 {
 	return func(v float64) float64 { return value[0] + (v-at[0])/(at[n]-at[0])*(value[n]-value[0]) }
 }
 
-// TestMapPlacesFootprints: read against the map's own labels, the boxes have the corners that PROJ gives
-// for those of the images (EPSG 32633 to 4326).
+// TestMapPlacesFootprints: read off the map's own labels, the boxes have the corners that PROJ
+// gives for the images (EPSG 32633 to 4326).
 func TestMapPlacesFootprints(t *testing.T) {
 	dir, _, _ := pair(t, 3)
 	_, page := pageOf(t, Options{Source: dir, Fields: pairFields()})
@@ -579,8 +580,8 @@ func TestMapPlacesFootprints(t *testing.T) {
 	}
 }
 
-// TestHistogramsAreDrawnInPlace: read against the axis' labels, the lines stand at the percentiles and
-// the mean, and the area is as high as the counts.
+// TestHistogramsAreDrawnInPlace: read off the labels of the axis, the lines stand at the
+// percentiles and the mean, and the area is as high as the counts.
 func TestHistogramsAreDrawnInPlace(t *testing.T) {
 	dir, _, _ := pair(t, 4)
 	r, page := pageOf(t, Options{Source: dir, Fields: pairFields()})
@@ -624,7 +625,7 @@ func TestHistogramsAreDrawnInPlace(t *testing.T) {
 	}
 }
 
-// TestHostileNames: whatever is in names, they show as the text that they are and do nothing (see
+// TestHostileNames: names show as plain text, whatever they contain, and have no effect (see
 // standsAlone).
 func TestHostileNames(t *testing.T) {
 	dir := t.TempDir()
@@ -663,7 +664,7 @@ func TestHostileNames(t *testing.T) {
 	}
 }
 
-// FuzzText: no text can break out of its place.
+// FuzzText: no text escapes from its place in the page.
 func FuzzText(f *testing.F) {
 	for _, s := range []string{
 		"", "a", `"'><script>`, "</style>", "\x00", "{{",
@@ -690,7 +691,7 @@ func FuzzText(f *testing.F) {
 
 func warnings(page node) string { return strings.Join(texts(page.all("div", "warning")), "\n") }
 
-// TestWarnings: what is wrong is said, with what it is about.
+// TestWarnings: each problem has a warning that names its files.
 func TestWarnings(t *testing.T) {
 	dir := t.TempDir()
 	chip := make([]uint16, 3*256)
@@ -736,7 +737,7 @@ func TestWarnings(t *testing.T) {
 	}
 }
 
-// TestQuietWithoutFaults: a dataset that has nothing odd has no warning.
+// TestQuietWithoutFaults: a dataset without problems has no warning.
 func TestQuietWithoutFaults(t *testing.T) {
 	dir, _, _ := pair(t, 3)
 	_, page := pageOf(t, Options{Source: dir, Fields: pairFields()})
@@ -745,7 +746,7 @@ func TestQuietWithoutFaults(t *testing.T) {
 	}
 }
 
-// TestOddDatasets: they have a page all the same.
+// TestOddDatasets: odd datasets have a page too.
 func TestOddDatasets(t *testing.T) {
 	dir := t.TempDir()
 	chip := make([]uint16, 256)
@@ -808,7 +809,7 @@ func TestOddDatasets(t *testing.T) {
 	}
 }
 
-// TestLargeAssetsAreShownInPart: what is over MaxBytes is shown by a window from its middle.
+// TestLargeAssetsAreShownInPart: an asset above MaxBytes is shown by a window from its middle.
 func TestLargeAssetsAreShownInPart(t *testing.T) {
 	dir := t.TempDir()
 	const h, w = 64, 96
@@ -829,7 +830,7 @@ func TestLargeAssetsAreShownInPart(t *testing.T) {
 	}
 }
 
-// TestDensities: of many footprints the cells' numbers add up.
+// TestDensities: with many footprints, the numbers in the cells add up.
 func TestDensities(t *testing.T) {
 	r := &Report{Samples: 2000}
 	r.Map.Looked, r.Map.Of = 2000, 3000
@@ -853,7 +854,7 @@ func TestDensities(t *testing.T) {
 	}
 }
 
-// TestMapsOfExtremes: places at the ends of what coordinates can be draw, with finite numbers.
+// TestMapsOfExtremes: places at the limits of coordinates are drawn with finite numbers.
 func TestMapsOfExtremes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := Map{}
@@ -875,7 +876,7 @@ func TestMapsOfExtremes(t *testing.T) {
 	})
 }
 
-// TestAntimeridian: boxes on both sides of ±180° stand beside each other.
+// TestAntimeridian: boxes on both sides of ±180° are drawn beside each other.
 func TestAntimeridian(t *testing.T) {
 	var m Map
 	m.add(4326, corners([6]float64{179, 0.1, 0, 10, 0, -0.1}, 10, 10))
@@ -901,7 +902,7 @@ func TestSizeBins(t *testing.T) {
 	})
 }
 
-// TestPanels: a panel a band, with names, and the number of all bands.
+// TestPanels: there is one panel for each band, with its name, and the number of all bands.
 func TestPanels(t *testing.T) {
 	dir, _, _ := pair(t, 2)
 	p, n, err := Panels(t.Context(), loader.Spec{
@@ -939,7 +940,7 @@ func TestMakeRefuses(t *testing.T) {
 	}
 }
 
-// TestSamePage: a page is a function of the dataset and the options, with any number of workers.
+// TestSamePage: a page depends on the dataset and the options only, not on the number of workers.
 func TestSamePage(t *testing.T) {
 	dir, _, _ := pair(t, 6)
 	var pages [2]bytes.Buffer
@@ -959,7 +960,7 @@ func TestSamePage(t *testing.T) {
 	}
 }
 
-// TestProgressEnds: every step that begins comes to its end.
+// TestProgressEnds: every step that begins also ends.
 func TestProgressEnds(t *testing.T) {
 	dir, _, _ := pair(t, 3)
 	last := map[string][2]int64{}
@@ -977,7 +978,7 @@ func TestProgressEnds(t *testing.T) {
 	}
 }
 
-// TestCorpus: the module's own files, of all kinds and some broken, have a page.
+// TestCorpus: testdata, with all kinds of files and some broken ones, has a page.
 func TestCorpus(t *testing.T) {
 	for _, dir := range []string{
 		"raster", filepath.Join("raster", "tog"),

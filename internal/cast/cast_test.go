@@ -16,7 +16,7 @@ func sample() []byte {
 	return b
 }
 
-// check compares a view with the little-endian numbers read one by one.
+// check compares a view with the little-endian numbers, read one by one.
 func check[T Number](t *testing.T, b []byte, size int, read func([]byte) T) {
 	t.Helper()
 	s, ok := Of[T](b)
@@ -103,7 +103,7 @@ func TestAlignedIsZeroAndHasNoRoomToGrow(t *testing.T) {
 	}
 }
 
-// TestOffset tells parts of a slice from everything else.
+// TestOffset: Offset recognises parts of a slice, and nothing else.
 func TestOffset(t *testing.T) {
 	b := make([]byte, 100)
 	for _, c := range []struct {
@@ -121,7 +121,8 @@ func TestOffset(t *testing.T) {
 	}
 }
 
-// TestValues promises the same numbers for aligned and unaligned bytes, and a view where Of has one.
+// TestValues: Values yields the same numbers for aligned and unaligned bytes, and a view wherever
+// Of yields one.
 func TestValues(t *testing.T) {
 	b := sample()
 	for o := range 8 {

@@ -9,7 +9,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 )
 
-// Numbers come back as encoding/binary writes them, and nothing can be cut off.
+// TestNumbers: numbers come back as encoding/binary writes them, and every cut is an error.
 func TestNumbers(t *testing.T) {
 	for _, v := range []uint64{0, 1, 127, 128, 1 << 14, 1<<35 - 1, math.MaxUint64} {
 		b := binary.AppendUvarint(nil, v)

@@ -8,7 +8,7 @@ import (
 	"github.com/chaski-eo/chaski/internal/guard"
 )
 
-// floats sees the memory at an end of a room as n numbers.
+// floats views the memory at one end of a room as n numbers.
 func floats(t *testing.T, r *guard.Room, back bool, n int) []float32 {
 	f, ok := cast.Of[float32](r.At(back, 4*n))
 	if !ok {
@@ -17,8 +17,8 @@ func floats(t *testing.T, r *guard.Room, back bool, n int) []float32 {
 	return f
 }
 
-// TestNothingOutsideIsTouched: no loop reads or writes in front of its arguments or behind them, whatever
-// their length. Both ends of source and destination stand beside pages that fault.
+// TestNothingOutsideIsTouched: no loop reads or writes outside of its arguments, whatever their
+// length. Pages that fault lie at both ends of source and destination.
 func TestNothingOutsideIsTouched(t *testing.T) {
 	guard.Faults(t)
 	from, to, third := guard.New(t, 1<<14), guard.New(t, 1<<14), guard.New(t, 1<<14)

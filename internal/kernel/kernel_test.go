@@ -14,12 +14,12 @@ import (
 	"github.com/chaski-eo/chaski/internal/cast"
 )
 
-// lengths cross the blocks of every vector loop.
+// lengths are below, at and above the block sizes of all vector loops.
 var lengths = []int{0, 1, 2, 3, 7, 15, 16, 17, 31, 32, 33, 47, 48, 63, 64, 65, 127, 255, 256, 257, 1000}
 
 func rng() *rand.Rand { return rand.New(rand.NewPCG(1, 2)) }
 
-// randomBytes returns n bytes at an address that is offset bytes past an aligned one.
+// randomBytes returns n bytes that start offset bytes past an aligned address.
 func randomBytes(r *rand.Rand, n, offset int) []byte {
 	b := make([]byte, n+offset+8)[offset : offset+n]
 	for i := range b {
@@ -41,8 +41,8 @@ func putNumber(b []byte, size int, v uint64) {
 	}
 }
 
-// slowHorizontal is TIFF predictor 2 forwards, from the specification's words: the last number first,
-// each less its left neighbour.
+// slowHorizontal applies TIFF predictor 2 as the specification words it: from the last number on,
+// it subtracts the left neighbour.
 func slowHorizontal(row []byte, size, stride int) {
 	for i := len(row)/size - 1; i >= stride; i-- {
 		d := number(row[i*size:], size) - number(row[(i-stride)*size:], size)
@@ -50,8 +50,8 @@ func slowHorizontal(row []byte, size, stride int) {
 	}
 }
 
-// slowFloatPredictor is TIFF predictor 3 forwards: bytes to planes, most significant first, then the
-// differences of bytes.
+// slowFloatPredictor applies TIFF predictor 3: it splits numbers into planes of bytes, most
+// significant first, and then takes differences of bytes.
 func slowFloatPredictor(row []byte, size, stride int) {
 	n := len(row) / size
 	planes := make([]byte, len(row))
@@ -187,7 +187,7 @@ func TestFloat16AgainstX448(t *testing.T) {
 	}
 }
 
-// nearest returns which of lo and hi is nearest to v, the one with even bits in the middle.
+// nearest returns whichever of lo and hi is nearer to v, and the one with even bits in the middle.
 func nearest(v, lo, hi *big.Float, bitsLo, bitsHi uint64) uint64 {
 	dl := new(big.Float).SetPrec(3000).Sub(v, lo)
 	dh := new(big.Float).SetPrec(3000).Sub(hi, v)
@@ -236,7 +236,7 @@ func TestBFloat16IsNearestEven(t *testing.T) {
 	}
 }
 
-// TestRoundOddThenFloat16IsOneRounding compares with the nearest float16 in exact arithmetic.
+// TestRoundOddThenFloat16IsOneRounding: the result is the nearest float16 in exact arithmetic.
 func TestRoundOddThenFloat16IsOneRounding(t *testing.T) {
 	r := rng()
 	exact := func(h uint16) *big.Float {
@@ -303,7 +303,7 @@ func TestUint8FromFloat32(t *testing.T) {
 	}
 }
 
-// slowFloat32 is number i of src as float32: from the exact value by way of math/big.
+// slowFloat32 returns number i of src as float32, from its exact value in math/big.
 func slowFloat32(src []byte, t Num, i int) float32 {
 	b := src[i*t.Size():]
 	exact := new(big.Float).SetPrec(2000)
@@ -378,7 +378,7 @@ func TestLoadAgainstExactValues(t *testing.T) {
 	}
 }
 
-// TestVectorLoopsAgainstTwins holds each vector loop to its plain twin, bit for bit.
+// TestVectorLoopsAgainstTwins: each vector loop equals its plain twin, bit for bit.
 func TestVectorLoopsAgainstTwins(t *testing.T) {
 	r := rng()
 	for _, n := range lengths {
@@ -433,8 +433,8 @@ func TestVectorLoopsAgainstTwins(t *testing.T) {
 	}
 }
 
-// TestVectorStoresAgainstTwins goes through all float16 values, their neighbours and middles, all
-// bfloat16 values with four tails, and the middles between bytes.
+// TestVectorStoresAgainstTwins: stores agree for all float16 values with their neighbours and
+// middles, for all bfloat16 values with four tails, and for the middles between bytes.
 func TestVectorStoresAgainstTwins(t *testing.T) {
 	var f []float32
 	for h := range uint32(1 << 16) {
@@ -693,7 +693,7 @@ func BenchmarkTile(b *testing.B) {
 	bench("clip", func() { Clip(dst, -1, 1) })
 }
 
-// TestTurn compares with one element after the other.
+// TestTurn: Turn agrees with a copy of one element after the other.
 func TestTurn(t *testing.T) {
 	r := rand.New(rand.NewPCG(6, 7))
 	for range 400 {

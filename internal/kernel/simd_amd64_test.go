@@ -4,7 +4,7 @@ package kernel
 
 import "testing"
 
-// TestWithoutVectors runs what vector loops take part in as on a processor that has none.
+// TestWithoutVectors: the tests of the vector loops also pass without vector instructions.
 func TestWithoutVectors(t *testing.T) {
 	if !hasAVX2 {
 		t.Skip("this processor has none")

@@ -5,7 +5,8 @@ import (
 	"testing/fstest"
 )
 
-// TestMachineMemory: the least of the machine's memory and of the limits of all control groups counts.
+// TestMachineMemory: the smallest of the machine's memory and the limits of its control groups
+// counts.
 func TestMachineMemory(t *testing.T) {
 	file := func(s string) *fstest.MapFile { return &fstest.MapFile{Data: []byte(s)} }
 	meminfo := file("MemTotal:       16000000 kB\nMemFree:  5 kB\n")

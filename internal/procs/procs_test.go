@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// A spare processor is no worker, and there is only one of it.
+// TestSpareIsNoWorker: a spare processor is not a worker, and there is at most one.
 func TestSpareIsNoWorker(t *testing.T) {
 	t.Setenv("GOMAXPROCS", "")
 	before, workers := runtime.GOMAXPROCS(0), Workers()
@@ -24,7 +24,8 @@ func TestSpareIsNoWorker(t *testing.T) {
 	}
 }
 
-// Who has named a number gets that number, for both.
+// TestTheEnvironmentDecides: if GOMAXPROCS is set, Spare adds no processor, and Workers returns
+// that number.
 func TestTheEnvironmentDecides(t *testing.T) {
 	t.Setenv("GOMAXPROCS", "5")
 	before := runtime.GOMAXPROCS(5)

@@ -18,7 +18,8 @@ import (
 	"github.com/chaski-eo/chaski/tools/testkit/corpus/whole"
 )
 
-// residuals are differences of a noisy sensor: few matches, bytes far from equally frequent.
+// residuals are differences of a noisy sensor: few matches, and bytes with very unequal
+// frequencies.
 func residuals(n int) []byte {
 	r := rand.New(rand.NewPCG(3, 4))
 	b := make([]byte, n)
@@ -45,7 +46,7 @@ func classes(n int) []byte {
 	return b[:n]
 }
 
-// What Append writes is read back, behind what dst held, in one frame that says how large its content is.
+// TestAppend: Append adds one frame to dst, which states its content size and decodes to the input.
 func TestAppend(t *testing.T) {
 	for _, content := range [][]byte{
 		nil, {7}, residuals(300), residuals(70_000), classes(200_000), make([]byte, 1<<20),
@@ -72,8 +73,8 @@ func TestAppend(t *testing.T) {
 	}
 }
 
-// No level stores differences as they are: 2 bytes of every 3 are enough by their entropy (4.6 bits). Labels are
-// searched deeper at the levels that say so.
+// TestAppendCompresses: no level stores differences uncompressed: by their entropy (4.6 bits), 2
+// bytes of every 3 are enough. Higher levels search labels deeper.
 func TestAppendCompresses(t *testing.T) {
 	noise, labels := residuals(1<<17), classes(1<<18)
 	for level := 1; level <= 22; level++ {
@@ -86,7 +87,8 @@ func TestAppendCompresses(t *testing.T) {
 	}
 }
 
-// coast returns tiles of real imagery (testdata/demo) as a TOG of 256 × 256 has them: differences along rows.
+// coast returns tiles of real imagery (testdata/demo) as a TOG with tiles of 256 × 256 has them:
+// differences along rows.
 func coast(b *testing.B) (tiles [][]byte, size int) {
 	b.Helper()
 	file, err := os.ReadFile(filepath.Join(corpus.Testdata(b), "demo", "coast.tif"))
@@ -123,7 +125,8 @@ func coast(b *testing.B) (tiles [][]byte, size int) {
 	return tiles, size
 }
 
-// benchmarkEncoder measures what compresses tiles; ratio is their size over that of what comes out.
+// benchmarkEncoder measures an encoder on tiles. ratio is the size of the tiles over that of the
+// frames.
 func benchmarkEncoder(b *testing.B, encode func(dst, src []byte) []byte) {
 	tiles, size := coast(b)
 	b.SetBytes(int64(size))

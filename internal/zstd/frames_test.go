@@ -14,14 +14,15 @@ type frame struct {
 	checksum bool
 }
 
-// window is a frame of unknown content size whose window has 2^exponent bytes, exponent 10 to 41.
+// window starts a frame of unknown content size whose window has 2^exponent bytes, exponent 10 to
+// 41.
 func window(exponent int, checksum bool) *frame {
 	f := &frame{checksum: checksum}
 	f.b = append(f.b, 0x28, 0xb5, 0x2f, 0xfd, f.flag(), byte(exponent-10)<<3)
 	return f
 }
 
-// sized is a frame that claims a content size (8 bytes), in a window of 128 KiB.
+// sized starts a frame that claims a content size (8 bytes), in a window of 128 KiB.
 func sized(size uint64, checksum bool) *frame {
 	f := &frame{checksum: checksum}
 	f.b = append(f.b, 0x28, 0xb5, 0x2f, 0xfd, 3<<6|f.flag(), (17-10)<<3)
@@ -29,7 +30,7 @@ func sized(size uint64, checksum bool) *frame {
 	return f
 }
 
-// single is a frame in a single segment: its window is its content (4 bytes of size).
+// single starts a frame in a single segment, whose window is its content (4 bytes of size).
 func single(size uint32, checksum bool) *frame {
 	f := &frame{checksum: checksum}
 	f.b = append(f.b, 0x28, 0xb5, 0x2f, 0xfd, 2<<6|1<<5|f.flag())
@@ -74,7 +75,7 @@ func (f *frame) end() []byte {
 	return f.b
 }
 
-// skippable is a frame of user data (RFC 8878 section 3.1.2).
+// skippable returns a frame of user data (RFC 8878 section 3.1.2).
 func skippable(n byte, data []byte) []byte {
 	b := binary.LittleEndian.AppendUint32(nil, 0x184d2a50+uint32(n))
 	b = binary.LittleEndian.AppendUint32(b, uint32(len(data)))
@@ -83,7 +84,8 @@ func skippable(n byte, data []byte) []byte {
 
 func join(parts ...[]byte) []byte { return bytes.Join(parts, nil) }
 
-// handmade is bytes to decode and what they hold. What says refuse may be accepted into no length of dst.
+// handmade holds bytes to decode and their content. A frame with refuse must fail for every length
+// of dst.
 type handmade struct {
 	name   string
 	src    []byte

@@ -11,8 +11,8 @@ import (
 	"github.com/chaski-eo/chaski/internal/zstd"
 )
 
-// TestNothingOutsideIsTouched: sound and broken frames are decoded with nothing read behind src, and
-// nothing read or written behind dst's capacity or in front of it.
+// TestNothingOutsideIsTouched: decoding valid and broken frames reads nothing behind src, and reads
+// or writes nothing before dst or behind its capacity.
 func TestNothingOutsideIsTouched(t *testing.T) {
 	guard.Faults(t)
 	const most = 300 << 10

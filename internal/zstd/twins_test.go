@@ -20,7 +20,7 @@ import (
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 )
 
-// twins are the two libraries, used as the package's two decoders use them.
+// twins holds the two libraries, set up as in the package's two decoders.
 type twins struct {
 	klauspost *kzstd.Decoder
 	datadog   ddzstd.Ctx
@@ -47,8 +47,8 @@ func exactly(n, want int, err error) error {
 	return err
 }
 
-// compare decodes src into n bytes with both libraries: where both accept it their bytes are the same.
-// It returns what each says.
+// compare decodes src into n bytes with both libraries, and returns the answer of each. If both
+// accept, the bytes must be equal.
 func (w *twins) compare(t testing.TB, src []byte, n int) (k, dd error) {
 	t.Helper()
 	if len(src) == 0 {
@@ -74,7 +74,7 @@ func (w *twins) compare(t testing.TB, src []byte, n int) (k, dd error) {
 	return k, dd
 }
 
-// agree wants in addition that both accept or both refuse.
+// agree requires in addition that both accept or both refuse.
 func (w *twins) agree(t testing.TB, src []byte, n int) {
 	t.Helper()
 	if k, dd := w.compare(t, src, n); (k == nil) != (dd == nil) {
@@ -93,7 +93,7 @@ func TestTwinsOnFramesMadeByHand(t *testing.T) {
 	}
 }
 
-// stored is a zstd chunk of a file, and the bytes that it decodes to.
+// stored is a zstd chunk of a file, with the number of bytes that it decodes to.
 type stored struct {
 	src []byte
 	n   int
@@ -125,7 +125,8 @@ func chunksOf(t testing.TB, most int) map[string][]stored {
 	return all
 }
 
-// Every zstd chunk of the real files gives the same bytes with both libraries, or none.
+// TestTwinsOnRealChunks: both libraries decode every zstd chunk of the real files to the same
+// bytes, or both refuse it.
 func TestTwinsOnRealChunks(t *testing.T) {
 	w, accepted := newTwins(t), 0
 	for path, chunks := range chunksOf(t, 1<<30) {
@@ -144,8 +145,8 @@ func TestTwinsOnRealChunks(t *testing.T) {
 	}
 }
 
-// Chunks that are cut are refused by both. Chunks with changed bits may be accepted by one and not by the
-// other (they differ in what they tolerate), but never with different bytes.
+// TestTwinsOnBrokenChunks: both libraries refuse chunks that are cut off. They may differ on chunks
+// with changed bits, because they tolerate different damage, but never yield different bytes.
 func TestTwinsOnBrokenChunks(t *testing.T) {
 	w := newTwins(t)
 	rnd := rand.New(rand.NewPCG(7, 8))
@@ -165,7 +166,7 @@ func TestTwinsOnBrokenChunks(t *testing.T) {
 	}
 }
 
-// FuzzTwins: no bytes at all are accepted by both libraries with different content.
+// FuzzTwins: no input decodes to different content in the two libraries.
 func FuzzTwins(f *testing.F) {
 	for _, c := range handmades() {
 		if len(c.src) < 4<<10 {
@@ -190,7 +191,7 @@ func FuzzTwins(f *testing.F) {
 	})
 }
 
-// BenchmarkLibzstd is what BenchmarkAppend is compared with.
+// BenchmarkLibzstd measures the library that BenchmarkAppend is compared with.
 func BenchmarkLibzstd(b *testing.B) {
 	for _, level := range []int{1, 3, 6, 13, 20} {
 		b.Run(fmt.Sprint(level), func(b *testing.B) {

@@ -15,8 +15,8 @@ import (
 
 const filler = 0xa5
 
-// decompress runs one of the decoder's two methods into n bytes and holds it to what both promise:
-// an error is Corrupt, and no byte is written past dst and what was granted behind it.
+// decompress runs one of the decoder's two methods into n bytes and checks what both promise:
+// errors are Corrupt, and no byte is written past dst and the spare room behind it.
 func decompress(t testing.TB, d *zstd.Decoder, src []byte, n, spare int) ([]byte, error) {
 	t.Helper()
 	const behind = 64
@@ -40,8 +40,8 @@ func decompress(t testing.TB, d *zstd.Decoder, src []byte, n, spare int) ([]byte
 	return buf[:n], err
 }
 
-// Frames made by hand from RFC 8878 decode to what they were made of, into exactly as many bytes, and
-// frames that break it are refused for every length of dst.
+// TestFramesMadeByHand: frames made by hand from RFC 8878 decode to their content, into exactly as
+// many bytes, and frames that violate it are refused for every length of dst.
 func TestFramesMadeByHand(t *testing.T) {
 	d := zstd.New()
 	for _, c := range handmades() {
@@ -69,7 +69,7 @@ func TestFramesMadeByHand(t *testing.T) {
 	}
 }
 
-// Whatever a frame claims or would produce, memory follows dst and src.
+// TestClaimsCostNoMemory: memory use follows dst and src, whatever a frame claims or would produce.
 func TestClaimsCostNoMemory(t *testing.T) {
 	d := zstd.New()
 	dst := make([]byte, 1000, 1000+zstd.Spare)
@@ -107,8 +107,8 @@ func compress(t testing.TB, content []byte, o ...kzstd.EOption) []byte {
 	return e.EncodeAll(content, nil)
 }
 
-// A frame that is cut anywhere is refused, and one with a checksum is refused if any bit of it is
-// changed and the content with it.
+// TestCutAndChangedFrames: a frame that is cut off anywhere is refused; one with a checksum is
+// refused if a changed bit changes the content.
 func TestCutAndChangedFrames(t *testing.T) {
 	d := zstd.New()
 	rnd := rand.New(rand.NewPCG(3, 4))
@@ -152,8 +152,8 @@ func TestNoAlloc(t *testing.T) {
 	}
 }
 
-// A prefix is the start of the whole, whatever the frames are; what is accepted as a whole is accepted
-// for every prefix.
+// TestPrefix: a prefix is the start of the whole content, for all frames. A frame that is accepted
+// as a whole is accepted for every prefix.
 func TestPrefix(t *testing.T) {
 	d := zstd.New()
 	big := samples(600 << 10)
@@ -195,7 +195,7 @@ func TestPrefix(t *testing.T) {
 	}
 }
 
-// What is missing behind a prefix is not missed.
+// TestPrefixStopsEarly: decoding a prefix does not need the bytes behind it.
 func TestPrefixStopsEarly(t *testing.T) {
 	want := samples(4 * blockMax)
 	src, dst := compress(t, want), make([]byte, len(want))
@@ -205,7 +205,7 @@ func TestPrefixStopsEarly(t *testing.T) {
 	}
 }
 
-// A stream whose frame claims a window of 2^30 bytes takes no memory for it.
+// TestPrefixCostsNoMemory: a frame that claims a window of 2^30 bytes gets no memory for it.
 func TestPrefixCostsNoMemory(t *testing.T) {
 	d, dst := zstd.New(), make([]byte, 4*blockMax)
 	_ = d.DecompressPrefix(dst, compress(t, dst), 8) // tables are made once
@@ -220,8 +220,8 @@ func TestPrefixCostsNoMemory(t *testing.T) {
 	}
 }
 
-// FuzzPrefix: where the whole is accepted so are its prefixes, with its bytes. Contents of several blocks,
-// so that prefixes do end early.
+// FuzzPrefix: if a whole frame is accepted, so are its prefixes, with its bytes. Contents have
+// several blocks, so that prefixes can end early.
 func FuzzPrefix(f *testing.F) {
 	for _, n := range []int{200, 3 * blockMax} {
 		zeros := make([]byte, n)

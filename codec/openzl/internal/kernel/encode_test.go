@@ -11,7 +11,7 @@ import (
 	_ "github.com/chaski-eo/chaski/tools/testkit/seed" // random cases are the same in every run
 )
 
-// drawSymbols draws bytes, at least two different ones, of any spread.
+// drawSymbols draws bytes of at least two values, with any distribution.
 func drawSymbols(t *rapid.T, least int) []byte {
 	n := rapid.IntRange(least, 3000).Draw(t, "n")
 	kinds := rapid.IntRange(2, 256).Draw(t, "kinds")
@@ -28,8 +28,8 @@ func drawSymbols(t *rapid.T, least int) []byte {
 	return src
 }
 
-// TestHuffmanEncode promises streams that the decoder reads back, and codes as short as Huffman's
-// where that has none above the limit.
+// TestHuffmanEncode: the decoder reads the streams back, and codes are as short as Huffman's
+// wherever his have none above the limit.
 func TestHuffmanEncode(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		src := drawSymbols(t, 6)
@@ -55,7 +55,8 @@ func TestHuffmanEncode(t *testing.T) {
 	})
 }
 
-// huffmanBits is Huffman's algorithm at its plainest: what all symbols take, and the longest code.
+// huffmanBits is Huffman's algorithm at its plainest. It returns the bits of all symbols and the
+// longest code.
 func huffmanBits(h [256]uint32) (total uint64, longest int) {
 	type tree struct {
 		count uint64
@@ -81,7 +82,7 @@ func huffmanBits(h [256]uint32) (total uint64, longest int) {
 	return total, trees[0].depth
 }
 
-// TestFSEEncode promises counts and streams that the decoder reads back.
+// TestFSEEncode: the decoder reads counts and streams back.
 func TestFSEEncode(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		src := drawSymbols(t, 4)
@@ -122,7 +123,7 @@ func TestFSEEncode(t *testing.T) {
 	})
 }
 
-// TestResiduals promises that the decoders undo what the encoders do.
+// TestResiduals: the decoders undo the encoders.
 func TestResiduals(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		width := rapid.SampledFrom([]int{1, 2, 4, 8}).Draw(t, "width")

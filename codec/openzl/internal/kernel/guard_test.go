@@ -7,7 +7,7 @@ import (
 	"github.com/chaski-eo/chaski/internal/guard"
 )
 
-// rooms are memory whose ends fault, for what a kernel is given.
+// rooms are memory regions whose ends fault. They hold the arguments of a kernel.
 type rooms struct {
 	dst, src, more, last, fifth *guard.Room
 	rng                         *rand.Rand
@@ -31,8 +31,8 @@ func (r *rooms) noise(in *guard.Room, back bool, n int) []byte {
 	return b
 }
 
-// TestNothingOutsideIsTouched: on sound and on unsound input of every length, no kernel reads or writes in
-// front of its arguments or behind them.
+// TestNothingOutsideIsTouched: on valid and on invalid input of every length, no kernel reads or
+// writes outside of its arguments.
 func TestNothingOutsideIsTouched(t *testing.T) { eachLoop(t, testNothingOutside) }
 
 func testNothingOutside(t *testing.T) {

@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestFSECounts writes lists of counts as the format has them and reads them back.
+// TestFSECounts: lists of counts, written as the format has them, are read back.
 func TestFSECounts(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		log := rapid.IntRange(MinFSELog, MaxFSELog).Draw(t, "log")
@@ -415,8 +415,8 @@ func TestMultiply(t *testing.T) {
 	})
 }
 
-// TestLoopsAgree promises that the loops in assembly take and refuse the same streams as those in
-// Go, sound or not.
+// TestLoopsAgree: the loops in assembly accept and refuse the same streams as those in Go, valid or
+// not.
 func TestLoopsAgree(t *testing.T) {
 	if !hasLoops {
 		t.Skip("no loops in assembly")
@@ -473,8 +473,8 @@ func TestLoopsAgree(t *testing.T) {
 	})
 }
 
-// TestSequenceLoopsAgree promises that the loops for field_lz and for quantized codes in Go and in
-// assembly accept the same inputs, sound or not, and give the same.
+// TestSequenceLoopsAgree: the loops for field_lz and for quantized codes accept the same inputs in
+// Go and in assembly, valid or not, and yield the same output.
 func TestSequenceLoopsAgree(t *testing.T) {
 	if !hasLoops {
 		t.Skip("no loops in assembly")
