@@ -19,6 +19,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/loader/resources"
+	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
@@ -64,7 +65,7 @@ func TestChunksOfAWindow(t *testing.T) {
 			}
 			want := float64(sum) / float64(corners)
 			got := chunksOf(x, loader.Field{Bands: []int{0, 2, 2}}, loader.Sampler{
-				Kind: loader.RandomWindow, Height: w[0], Width: w[1],
+				Kind: spec.RandomWindow, Height: w[0], Width: w[1],
 			})
 			if math.Abs(got-want) > 1e-9 {
 				t.Errorf("%v windows %v: %g chunks, want %g", size, w, got, want)
@@ -239,7 +240,7 @@ func TestLoadReports(t *testing.T) {
 	dir, _ := chips(t)
 	spec := loader.Spec{
 		Source: dir, BatchSize: 2, Shuffle: true, Fields: []loader.Field{{Name: "image", DType: "float32"}},
-		Sampler: loader.Sampler{Kind: loader.RandomWindow, Height: 30, Width: 40},
+		Sampler: loader.Sampler{Kind: spec.RandomWindow, Height: 30, Width: 40},
 	}
 	r, err := Load(t.Context(), LoadOptions{Spec: spec, Rounds: 3, Time: 20 * time.Millisecond})
 	if err != nil {
@@ -415,7 +416,7 @@ func TestTouchesTheWholeAsset(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got := chunksOf(a.Index, loader.Field{}, loader.Sampler{Kind: loader.WholeChip})
+		got := chunksOf(a.Index, loader.Field{}, loader.Sampler{Kind: spec.WholeChip})
 		if got != float64(len(a.Index.Ranges)) {
 			t.Errorf("%s: %g of %d chunks", f.Path, got, len(a.Index.Ranges))
 		}

@@ -16,7 +16,6 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/cast"
 	"github.com/chaski-eo/chaski/internal/procs"
-	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/rumi"
 	"github.com/chaski-eo/chaski/source"
@@ -131,7 +130,7 @@ type decodeRun struct {
 	files   *source.Files
 	assets  []catalog.Asset // with Opened
 	workers []*decodeWorker
-	stages  loader.Stages
+	stages  resources.Stages
 }
 
 // warm decodes every file once with one worker, and keeps the indexes.

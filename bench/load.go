@@ -12,6 +12,9 @@ import (
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/internal/procs"
 	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/loader/resources"
+	"github.com/chaski-eo/chaski/loader/rows"
+	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/store/catalog"
 )
 
@@ -65,7 +68,7 @@ func Load(ctx context.Context, o LoadOptions) (*Report, error) {
 	if err := o.validate(); err != nil {
 		return nil, err
 	}
-	var stages loader.Stages
+	var stages resources.Stages
 	o.Options.Stages = &stages
 	begin := time.Now()
 	e, err := loader.Open(ctx, o.Spec, o.Options)
@@ -221,7 +224,7 @@ var touched atomic.Uint64
 // chunksPerSample returns how many chunks the windows of a sample touch, judged by the first sample: exactly for whole
 // chips, and the mean over all corners for random windows.
 func chunksPerSample(ctx context.Context, s loader.Spec, o loader.Options) (float64, error) {
-	t, err := loader.OpenTable(ctx, s, o)
+	t, err := rows.OpenTable(ctx, s, o)
 	if err != nil {
 		return 0, err
 	}
@@ -250,10 +253,10 @@ func chunksOf(x *chunk.Index, f loader.Field, s loader.Sampler) float64 {
 		groups = float64(len(distinct))
 	}
 	h, w := s.Height, s.Width
-	if s.Kind == loader.WholeChip || h >= x.Height {
+	if s.Kind == spec.WholeChip || h >= x.Height {
 		h = x.Height
 	}
-	if s.Kind == loader.WholeChip || w >= x.Width {
+	if s.Kind == spec.WholeChip || w >= x.Width {
 		w = x.Width
 	}
 	return groups * touches(x.Height, h, x.ChunkH) * touches(x.Width, w, x.ChunkW)

@@ -6,7 +6,7 @@ import (
 	"os"
 
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/stats"
 )
 
@@ -16,7 +16,7 @@ const maxStats = 64 << 20
 // Normalization reads statistics and returns a normalisation (such as stats.MeanStd) for some bands of a field, or for
 // all if bands is nil. The file is the output of `chaski stats` or, for stats.MeanStd, a JSON object with the lists
 // "mean" and "std", one number for each band. Errors have the kind fault.NotFound, fault.Corrupt or fault.Limit.
-func Normalization(file, field, kind string, bands []int) (*loader.Normalize, error) {
+func Normalization(file, field, kind string, bands []int) (*spec.Normalize, error) {
 	r, err := readStats(file, field)
 	if err != nil {
 		return nil, fault.WithFile(err, file)
@@ -28,9 +28,9 @@ func Normalization(file, field, kind string, bands []int) (*loader.Normalize, er
 	if err != nil {
 		return nil, fault.WithFile(fault.Wrap(fault.NotFound, "stats", fault.NoOffset, err), file)
 	}
-	n := &loader.Normalize{Scale: scale, Offset: offset}
+	n := &spec.Normalize{Scale: scale, Offset: offset}
 	if clip != nil {
-		n.Clip = &[2]loader.Float{loader.Float(clip[0]), loader.Float(clip[1])}
+		n.Clip = &[2]spec.Float{spec.Float(clip[0]), spec.Float(clip[1])}
 	}
 	return n, nil
 }

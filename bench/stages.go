@@ -6,14 +6,13 @@ import (
 	"slices"
 	"time"
 
-	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/loader/resources"
 )
 
 // spent is the time in every stage at one moment.
 type spent []time.Duration
 
-func spentIn(s *loader.Stages) (all spent) {
+func spentIn(s *resources.Stages) (all spent) {
 	for _, stage := range resources.AllStages() {
 		all = append(all, s.Spent(stage))
 	}
@@ -41,7 +40,7 @@ type engineStages struct {
 
 // WriteStages writes where the time of an engine's workers went, as JSON. Stream reads it from the engine that it
 // measures.
-func WriteStages(w io.Writer, s *loader.Stages) error {
+func WriteStages(w io.Writer, s *resources.Stages) error {
 	n := s.Samples()
 	e := engineStages{Stages: stageTimes(make(spent, len(resources.AllStages())), spentIn(s), n)}
 	var all time.Duration

@@ -21,13 +21,13 @@ func TestCheckFindsWhatRunsMeet(t *testing.T) {
 		delete(tabs["b"].broken, 8)
 		short := tabs["b"].objects["1/5"]
 		tabs["b"].objects["1/5"] = short[:len(short)-4] // a mask whose last chunk ends early
-		spec := Spec{
-			Fields: slices.Clone(sampledFields), BatchSize: 4, BadSamples: BadError, Sampler: Sampler{Kind: WholeChip, Height: 20, Width: 24},
+		sp := Spec{
+			Fields: slices.Clone(sampledFields), BatchSize: 4, BadSamples: spec.BadError, Sampler: Sampler{Kind: spec.WholeChip, Height: 20, Width: 24},
 			Mixture: spec.Mixture{Until: spec.UntilLongest, Sources: []Source{
 				{Name: "x", Source: "a", Subset: Subset{Where: []Condition{{Column: "class", Op: "!=", Value: json.RawMessage(`"water"`)}}}}, {Name: "y", Source: "b"},
 			}},
 		}
-		e := openMixed(t, spec, tabs, workers)
+		e := openMixed(t, sp, tabs, workers)
 		last := int64(0)
 		got, err := e.Check(t.Context(), CheckOptions{Progress: func(done, total int64) {
 			if done != last+1 || done > total {
@@ -38,8 +38,8 @@ func TestCheckFindsWhatRunsMeet(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		spec.BadSamples = BadSkip
-		run := openMixed(t, spec, tabs, 2)
+		sp.BadSamples = spec.BadSkip
+		run := openMixed(t, sp, tabs, 2)
 		l, err := NewLoader(run, LoaderOptions{Epochs: 1})
 		if err != nil {
 			t.Fatal(err)
@@ -96,7 +96,7 @@ func TestSampleErrorSaysWhich(t *testing.T) {
 // text and beside it.
 func TestSampleErrorOfASubstitute(t *testing.T) {
 	tab := chips(4, 17)
-	e := openFake(t, Spec{BatchSize: 1, BadSamples: BadReplace, Fields: []Field{{Name: "image"}}, Sampler: Sampler{Height: 20, Width: 24}}, tab, 1)
+	e := openFake(t, Spec{BatchSize: 1, BadSamples: spec.BadReplace, Fields: []Field{{Name: "image"}}, Sampler: Sampler{Height: 20, Width: 24}}, tab, 1)
 	tab.broken = map[int64]error{2: fault.New(fault.Corrupt, "tile", 3, "broken")}
 	for row := range tab.rows {
 		if int64(row) != 2 {

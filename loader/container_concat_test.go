@@ -11,6 +11,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/loader"
 	rowspkg "github.com/chaski-eo/chaski/loader/rows"
+	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/taco"
 	"github.com/chaski-eo/chaski/tables"
@@ -171,14 +172,14 @@ func TestConcatTrains(t *testing.T) {
 		`[{"concat": [{"paths": 1, "where": [{"sql": "rank < 2"}]}, {"paths": 2, "where": [{"select": "SELECT * FROM data WHERE cloud_cover < 8"}]}]}]`:                                                    {0, 1, 5, 9},
 		`[{"concat": [{"paths": 2, "where": [{"concat": [{"paths": 1}, {"paths": 1, "where": [{"sql": "rank = 6"}]}]}, {"column": "rank", "op": ">", "value": 2}]}, {"paths": 1}]}, {"sql": "rank <> 9"}]`: {3, 6, 8, 10, 11},
 	} {
-		spec := loader.Spec{
+		sp := loader.Spec{
 			Source: coast(t, "parts/coast_north.tacozip"), Fields: []loader.Field{{Name: "image", Column: "s2/img.tif"}, {Name: "rank"}}, BatchSize: 12,
-			Container: loader.Container{Parts: []string{coast(t, "parts/coast_middle.tacozip"), coast(t, "parts/coast_south.tacozip")}},
+			Container: spec.Container{Parts: []string{coast(t, "parts/coast_middle.tacozip"), coast(t, "parts/coast_south.tacozip")}},
 		}
-		if err := json.Unmarshal([]byte(where), &spec.Where); err != nil {
+		if err := json.Unmarshal([]byte(where), &sp.Where); err != nil {
 			t.Fatal(err)
 		}
-		e, err := open(t, spec, loader.Options{})
+		e, err := open(t, sp, loader.Options{})
 		if err != nil {
 			t.Error(err)
 			continue
@@ -212,10 +213,10 @@ func TestFieldsOfOneGroup(t *testing.T) {
 		want = append(want, n)
 	}
 	for mode, ok := range map[string]string{"fill_missing": "", "intersection": "internal:offset", "strict": "not all tables"} {
-		spec := loader.Spec{Source: coast(t, "coast_dir"), Fields: []loader.Field{{Name: "at", Column: "internal:offset"}}, BatchSize: len(want)}
-		spec.Parts = []string{zip}
-		spec.Where = []loader.Condition{{Concat: []loader.Group{{Paths: 2, Columns: mode}}}, {SQL: `"internal:offset" IS NOT NULL`}}
-		e, err := open(t, spec, loader.Options{})
+		sp := loader.Spec{Source: coast(t, "coast_dir"), Fields: []loader.Field{{Name: "at", Column: "internal:offset"}}, BatchSize: len(want)}
+		sp.Parts = []string{zip}
+		sp.Where = []loader.Condition{{Concat: []spec.Group{{Paths: 2, Columns: mode}}}, {SQL: `"internal:offset" IS NOT NULL`}}
+		e, err := open(t, sp, loader.Options{})
 		if ok != "" {
 			if err == nil || !strings.Contains(err.Error(), ok) {
 				t.Errorf("%s: %v, want %q", mode, err, ok)
@@ -251,17 +252,17 @@ func TestConcatRefuses(t *testing.T) {
 		deep: "others",
 	}
 	for where, want := range cases {
-		spec := loader.Spec{Source: coast(t, "coast.tacozip"), Fields: []loader.Field{{Name: "rank"}}, BatchSize: 2}
-		if err := json.Unmarshal([]byte(where), &spec.Where); err != nil {
+		sp := loader.Spec{Source: coast(t, "coast.tacozip"), Fields: []loader.Field{{Name: "rank"}}, BatchSize: 2}
+		if err := json.Unmarshal([]byte(where), &sp.Where); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := open(t, spec, loader.Options{}); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := open(t, sp, loader.Options{}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", where, err, want)
 		}
 	}
-	spec := loader.Spec{Source: coast(t, "../demo/coast.tif"), Fields: []loader.Field{{Name: "image"}}, BatchSize: 1}
-	spec.Where = []loader.Condition{{Concat: []loader.Group{{Paths: 1}}}}
-	if _, err := open(t, spec, loader.Options{}); err == nil {
+	sp := loader.Spec{Source: coast(t, "../demo/coast.tif"), Fields: []loader.Field{{Name: "image"}}, BatchSize: 1}
+	sp.Where = []loader.Condition{{Concat: []spec.Group{{Paths: 1}}}}
+	if _, err := open(t, sp, loader.Options{}); err == nil {
 		t.Error("groups of a raster")
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/source/remote"
 	"github.com/chaski-eo/chaski/tools/testkit/netsim/far"
 )
@@ -48,7 +49,7 @@ func TestContainersOverANetworkCostWhatThePlanSays(t *testing.T) {
 		for scheme, p := range farContainers(t, c.path) {
 			cache := filepath.Join(t.TempDir(), "cache")
 			for _, s := range []loader.Sampler{
-				{}, {Kind: loader.RandomWindow, Height: 11, Width: 7, PerAsset: 3}, {Kind: loader.GridWindow, Height: 8, Width: 8},
+				{}, {Kind: spec.RandomWindow, Height: 11, Width: 7, PerAsset: 3}, {Kind: spec.GridWindow, Height: 8, Width: 8},
 			} {
 				if c.path == stream && s.Kind == "" {
 					continue // its chips are of several sizes

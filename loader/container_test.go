@@ -18,6 +18,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/loader/resources"
 	specpkg "github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/loader/survey"
 	"github.com/chaski-eo/chaski/shuffle"
@@ -77,8 +78,8 @@ func coastSources(t testing.TB) map[string]loader.Spec {
 		"zip":       {Source: coast(t, "coast.tacozip")},
 		"catalog":   {Source: coast(t, "parts/.tacocat")},
 		"in folder": {Source: coast(t, "parts")},
-		"list":      {Source: parts[0], Container: loader.Container{Parts: parts[1:]}},
-		"base path": {Source: moved, Container: loader.Container{BasePath: coast(t, "parts")}},
+		"list":      {Source: parts[0], Container: specpkg.Container{Parts: parts[1:]}},
+		"base path": {Source: moved, Container: specpkg.Container{BasePath: coast(t, "parts")}},
 		"folder":    {Source: coast(t, "coast_dir")},
 	}
 }
@@ -138,7 +139,7 @@ func TestContainersGiveTheScene(t *testing.T) {
 	for name, spec := range coastSources(t) {
 		t.Run(name, func(t *testing.T) {
 			spec.Fields, spec.BatchSize, spec.Shuffle, spec.Seed = coastFields, 12, true, 5
-			spec.Sampler = loader.Sampler{Kind: loader.RandomWindow, Height: 20, Width: 12}
+			spec.Sampler = loader.Sampler{Kind: specpkg.RandomWindow, Height: 20, Width: 12}
 			e := mustOpen(t, spec, loader.Options{})
 			want := 12
 			if name == "folder" {
@@ -239,11 +240,11 @@ func TestContainerConditions(t *testing.T) {
 		{"time", loader.Subset{Where: []loader.Condition{{Datetime: "2020-03-05/2020-05-05"}}}, []int{2, 3, 4}},
 		{"time to the minute", loader.Subset{Where: []loader.Condition{{Datetime: "2020-03-05T10:01/2020-05-05T10:00"}}}, []int{3, 4}},
 		{"a column of times", loader.Subset{Where: []loader.Condition{condition("istac:time_start", ">=", `"2020-03-05T10:00:00.5"`), condition("istac:time_start", "<", `"2020-06"`)}}, []int{3, 4}},
-		{"dates", loader.Subset{Use: "late", Split: &loader.Split{By: "date", Column: "istac:time_start", Ranges: []specpkg.Range{{Name: "late", From: json.RawMessage(`"2020-11-05"`)}}}}, []int{10, 11}},
+		{"dates", loader.Subset{Use: "late", Split: &specpkg.Split{By: "date", Column: "istac:time_start", Ranges: []specpkg.Range{{Name: "late", From: json.RawMessage(`"2020-11-05"`)}}}}, []int{10, 11}},
 		{"place and time", loader.Subset{Where: []loader.Condition{{BBox: &[4]float64{-63, 38, -61.8, 38.4}}, {Datetime: "2020-06-01/.."}}}, []int{5}},
-		{"given split", loader.Subset{Split: &loader.Split{By: "given"}, Use: "test"}, []int{2, 6, 10}},
-		{"given by another column", loader.Subset{Split: &loader.Split{By: "given", Column: "region"}, Use: "south"}, []int{8, 9, 10, 11}},
-		{"split of what is left", loader.Subset{Where: []loader.Condition{{SQL: "rank > 5"}}, Split: &loader.Split{By: "given"}, Use: "train"}, []int{8, 9}},
+		{"given split", loader.Subset{Split: &specpkg.Split{By: "given"}, Use: "test"}, []int{2, 6, 10}},
+		{"given by another column", loader.Subset{Split: &specpkg.Split{By: "given", Column: "region"}, Use: "south"}, []int{8, 9, 10, 11}},
+		{"split of what is left", loader.Subset{Where: []loader.Condition{{SQL: "rank > 5"}}, Split: &specpkg.Split{By: "given"}, Use: "train"}, []int{8, 9}},
 		{"query with rows", loader.Subset{Where: []loader.Condition{{Select: "SELECT * FROM data WHERE region = 'north' ORDER BY rank DESC LIMIT 2"}}}, []int{2, 3}},
 		{"query with ids", loader.Subset{Where: []loader.Condition{{Select: "SELECT id FROM data ORDER BY cloud_cover DESC LIMIT 3"}}},
 			func() []int { // the three cloudiest
@@ -274,7 +275,7 @@ func TestContainerConditions(t *testing.T) {
 // TestSplitByCentroids promises that cells of longitude and latitude go by the centroids of a container, where it has no
 // columns of bounds.
 func TestSplitByCentroids(t *testing.T) {
-	split := loader.Split{By: "cell", Size: 1.5, LonLat: true, Seed: 3, Shares: []specpkg.Share{{Name: "a", Weight: 1}, {Name: "b", Weight: 1}}}
+	split := specpkg.Split{By: "cell", Size: 1.5, LonLat: true, Seed: 3, Shares: []specpkg.Share{{Name: "a", Weight: 1}, {Name: "b", Weight: 1}}}
 	cells, err := shuffle.NewSplit(3, []string{"a", "b"}, []float64{1, 1})
 	if err != nil {
 		t.Fatal(err)
@@ -311,7 +312,7 @@ func TestContainerConditionsThatCannotBe(t *testing.T) {
 		{"no SQL", loader.Subset{Where: []loader.Condition{{SQL: "cloud_cover <"}}}, 0},
 		{"no id in the result", loader.Subset{Where: []loader.Condition{{Select: "SELECT count(*) AS n FROM data"}}}, fault.Unsupported},
 		{"nothing is left", loader.Subset{Where: []loader.Condition{{SQL: "rank > 99"}}}, fault.NotFound},
-		{"no such part", loader.Subset{Split: &loader.Split{By: "given"}, Use: "holdout"}, fault.NotFound},
+		{"no such part", loader.Subset{Split: &specpkg.Split{By: "given"}, Use: "holdout"}, fault.NotFound},
 		{"no such level", loader.Subset{Where: []loader.Condition{{BBox: &[4]float64{0, 0, 1, 1}, Level: 7}}}, fault.NotFound},
 		{"times reversed", loader.Subset{Where: []loader.Condition{{Datetime: "2021-01-01/2020-01-01"}}}, 0},
 		{"NaN", loader.Subset{Where: []loader.Condition{{BBox: &[4]float64{math.NaN(), 0, 1, 1}}}}, 0},
@@ -324,7 +325,7 @@ func TestContainerConditionsThatCannotBe(t *testing.T) {
 			t.Errorf("%s: %v, want kind %v", c.name, err, c.kind)
 		}
 	}
-	typo := loader.Spec{Source: coast(t, "coast.tacozip"), BatchSize: 2, Subset: loader.Subset{Split: &loader.Split{By: "given"}, Use: "trian"}, Fields: []loader.Field{{Name: "rank"}}}
+	typo := loader.Spec{Source: coast(t, "coast.tacozip"), BatchSize: 2, Subset: loader.Subset{Split: &specpkg.Split{By: "given"}, Use: "trian"}, Fields: []loader.Field{{Name: "rank"}}}
 	if _, err := open(t, typo, loader.Options{}); err == nil || !strings.Contains(err.Error(), `no row is of the part "trian"; there are ["test" "train" "validation"]`) {
 		t.Errorf("a part that no column names: %v", err)
 	}
@@ -344,7 +345,7 @@ func TestContainerConditionsThatCannotBe(t *testing.T) {
 		{filepath.Join(corpus.Testdata(t), "demo", "coast.tif"), filepath.Join(corpus.Testdata(t), "masks", "tog.tif")},
 		{coast(t, "coast.tacozip"), filepath.Join(corpus.Testdata(t), "masks", "tog.tif")},
 	} {
-		_, err := open(t, loader.Spec{Source: list[0], Container: loader.Container{Parts: list[1:]}, BatchSize: 1}, loader.Options{})
+		_, err := open(t, loader.Spec{Source: list[0], Container: specpkg.Container{Parts: list[1:]}, BatchSize: 1}, loader.Options{})
 		if fault.KindOf(err) != fault.Unsupported || !strings.Contains(err.Error(), "tog.tif: dataset: a list of paths is one of containers") {
 			t.Errorf("a list of rasters: %v", err)
 		}
@@ -398,8 +399,8 @@ func TestContainerFingerprints(t *testing.T) {
 // TestContainerStats promises that statistics are of the samples that are selected.
 func TestContainerStats(t *testing.T) {
 	images, _ := sceneChips(t, 12)
-	spec := loader.Spec{Source: coast(t, "coast.tacozip"), Fields: coastFields[:1], Subset: loader.Subset{Split: &loader.Split{By: "given"}, Use: "validation"}}
-	r, err := survey.Stats(t.Context(), spec, loader.Options{IndexCache: loader.NoIndexCache}, nil)
+	spec := loader.Spec{Source: coast(t, "coast.tacozip"), Fields: coastFields[:1], Subset: loader.Subset{Split: &specpkg.Split{By: "given"}, Use: "validation"}}
+	r, err := survey.Stats(t.Context(), spec, loader.Options{IndexCache: resources.NoIndexCache}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -636,8 +637,8 @@ func TestRootsHoldForContainers(t *testing.T) {
 		"a file of a FOLDER": {Source: filepath.Join(inside, "coast_dir")},
 		"a link":             {Source: filepath.Join(inside, "link.tacozip")},
 		"a container":        {Source: coast(t, "coast.tacozip")},
-		"a part":             {Source: filepath.Join(inside, "coast.tacozip"), Container: loader.Container{Parts: []string{coast(t, "coast.tacozip")}}},
-		"files of a catalog": {Source: filepath.Join(inside, "parts/.tacocat"), Container: loader.Container{BasePath: coast(t, "parts")}},
+		"a part":             {Source: filepath.Join(inside, "coast.tacozip"), Container: specpkg.Container{Parts: []string{coast(t, "coast.tacozip")}}},
+		"files of a catalog": {Source: filepath.Join(inside, "parts/.tacocat"), Container: specpkg.Container{BasePath: coast(t, "parts")}},
 	} {
 		spec.Fields, spec.BatchSize = fields, 2
 		_, err := open(t, spec, o)

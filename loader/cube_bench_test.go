@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/shuffle"
 	"github.com/chaski-eo/chaski/store/tiledb"
 )
@@ -44,7 +45,7 @@ func BenchmarkArray(b *testing.B) {
 	if !tiledb.IsArray(path) {
 		b.Skip("no array in CHASKI_TILEDB_BENCH")
 	}
-	for name, s := range map[string]Sampler{"chips": {}, "windows": {Kind: RandomWindow, Height: 256, Width: 256, PerAsset: 8}} {
+	for name, s := range map[string]Sampler{"chips": {}, "windows": {Kind: spec.RandomWindow, Height: 256, Width: 256, PerAsset: 8}} {
 		b.Run(name, func(b *testing.B) {
 			e, err := Open(context.Background(), Spec{Source: path, BatchSize: 4, Sampler: s, Shuffle: s.Kind != ""}, Options{Workers: 1})
 			if err != nil {

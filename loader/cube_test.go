@@ -17,6 +17,7 @@ import (
 
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/loader/rows"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/loader/survey"
@@ -308,8 +309,8 @@ func TestArraysIndexByIndex(t *testing.T) {
 		}
 		side := min(8, k.size[2], k.size[3])
 		for _, s := range []Sampler{
-			{}, {Kind: RandomWindow, Height: side, Width: side, PerAsset: 3}, {Kind: GridWindow, Height: side, Width: side},
-			{Kind: TileWindow, Height: side/2 + 1, Width: side/2 + 1, PerVisit: 5},
+			{}, {Kind: spec.RandomWindow, Height: side, Width: side, PerAsset: 3}, {Kind: spec.GridWindow, Height: side, Width: side},
+			{Kind: spec.TileWindow, Height: side/2 + 1, Width: side/2 + 1, PerVisit: 5},
 		} {
 			augment := ""
 			if s.Kind != "" {
@@ -496,8 +497,8 @@ func TestFewImagesFarApart(t *testing.T) {
 		}
 	}
 	for _, sampler := range []Sampler{
-		{Kind: GridWindow, Height: 4, Width: 4},
-		{Kind: TileWindow, Height: 4, Width: 4, TileHeight: 4, TileWidth: 4, PerVisit: 1},
+		{Kind: spec.GridWindow, Height: 4, Width: 4},
+		{Kind: spec.TileWindow, Height: 4, Width: 4, TileHeight: 4, TileWidth: 4, PerVisit: 1},
 	} {
 		var e *Engine
 		got := corpus.Allocated(func() {
@@ -513,7 +514,7 @@ func TestFewImagesFarApart(t *testing.T) {
 		if e.Len() != 2*n {
 			t.Errorf("%s: %d samples", sampler.Kind, e.Len())
 		}
-		if sampler.Kind == GridWindow { // in the order of the images
+		if sampler.Kind == spec.GridWindow { // in the order of the images
 			b := wait(t, e.Start(t.Context(), shuffle.Ticket{First: 2*n - 2, Count: 2, RowStride: 1}, false))
 			if !bytes.Equal(b.Tensor("a").Data, bytes.Repeat([]byte{7}, 32)) {
 				t.Errorf("the last image is %v", b.Tensor("a").Data)
@@ -678,7 +679,7 @@ func TestArraysWaitForTheirTurn(t *testing.T) {
 	defer store.Close()
 	spec := k.spec(Sampler{}, "")
 	spec.Source, spec.Dims, spec.BatchSize = "s3://bucket/a", "n b y x", 6
-	e, err := Open(t.Context(), spec, Options{Workers: 1, Fetchers: 4, Opener: store, Stages: &Stages{}})
+	e, err := Open(t.Context(), spec, Options{Workers: 1, Fetchers: 4, Opener: store, Stages: &resources.Stages{}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -723,7 +724,7 @@ func TestDamagedArray(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	spec := Spec{Source: k.path, Fields: []Field{{Name: "a"}}, BatchSize: 4, BadSamples: BadSkip}
+	spec := Spec{Source: k.path, Fields: []Field{{Name: "a"}}, BatchSize: 4, BadSamples: spec.BadSkip}
 	e, err := Open(t.Context(), spec, Options{Workers: 2})
 	if err != nil {
 		t.Fatal(err)
@@ -736,7 +737,7 @@ func TestDamagedArray(t *testing.T) {
 	}
 }
 
-var _ Table = (*rows.Array)(nil)
+var _ rows.Table = (*rows.Array)(nil)
 
 var _ rows.Columns = (*rows.Array)(nil)
 
@@ -749,7 +750,7 @@ func TestArraysAtATime(t *testing.T) {
 	k := writeCube(t, filepath.Join(dir, "now"), "n b y x", 3, 1, 9, 9, [4]int{1, 1, 4, 4})
 	points := filepath.Join(dir, "points")
 	writePoints(t, points, "y x", tiledb.Int32, -100, 400, labelsOf(1, 9, 9))
-	early := func(path string) (string, *Timestamp) {
+	early := func(path string) (string, *spec.Timestamp) {
 		a, then := openWritten(t, path), path+"-then"
 		if err := os.Mkdir(then, 0o777); err != nil {
 			t.Fatal(err)
@@ -759,7 +760,7 @@ func TestArraysAtATime(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		return then, &Timestamp{0, a.Fragments[0].To}
+		return then, &spec.Timestamp{0, a.Fragments[0].To}
 	}
 	cubeThen, at := early(k.path)
 	pointsThen, pointsAt := early(points)
@@ -767,7 +768,7 @@ func TestArraysAtATime(t *testing.T) {
 	var hashes, prints [3]string
 	for i, c := range []struct {
 		cube, points string
-		at, pointsAt *Timestamp
+		at, pointsAt *spec.Timestamp
 	}{{k.path, points, nil, nil}, {k.path, points, at, pointsAt}, {cubeThen, pointsThen, nil, nil}} {
 		sp := k.spec(Sampler{}, "")
 		sp.Source, sp.Timestamp, sp.BatchSize = c.cube, c.at, 3
@@ -798,13 +799,13 @@ func TestArraysAtATime(t *testing.T) {
 		t.Errorf("fingerprints %q, hashes %q", prints, hashes)
 	}
 	coast := filepath.Join(corpus.Testdata(t), "coast", "coast.tacozip")
-	if _, err := Open(t.Context(), Spec{Source: coast, BatchSize: 1, Timestamp: at}, Options{IndexCache: NoIndexCache}); fault.KindOf(err) != fault.Unsupported {
+	if _, err := Open(t.Context(), Spec{Source: coast, BatchSize: 1, Timestamp: at}, Options{IndexCache: resources.NoIndexCache}); fault.KindOf(err) != fault.Unsupported {
 		t.Errorf("a container at a time: %v", err)
 	}
-	if _, err := Open(t.Context(), Spec{Source: coast, BatchSize: 1, Dims: "n b y x"}, Options{IndexCache: NoIndexCache}); fault.KindOf(err) != fault.Unsupported || !strings.Contains(err.Error(), "dims is for arrays") {
+	if _, err := Open(t.Context(), Spec{Source: coast, BatchSize: 1, Dims: "n b y x"}, Options{IndexCache: resources.NoIndexCache}); fault.KindOf(err) != fault.Unsupported || !strings.Contains(err.Error(), "dims is for arrays") {
 		t.Errorf("a container with dims: %v", err)
 	}
-	for _, bad := range []*Timestamp{{5, 4}, {0, 0}} {
+	for _, bad := range []*spec.Timestamp{{5, 4}, {0, 0}} {
 		spec := k.spec(Sampler{}, "").WithDefaults()
 		spec.Timestamp = bad
 		if err := spec.Validate(); err == nil {

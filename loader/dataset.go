@@ -29,7 +29,7 @@ type dataset struct {
 	source    Source
 	sampler   Sampler // the source's own or the spec's, with the size of the window
 	fields    []Field
-	table     Table
+	table     rows.Table
 	rasters   []*pixels.Raster
 	values    []valueField
 	points    []*pointsField
@@ -404,7 +404,7 @@ func (d *dataset) compileSize(first *chunk.Index) error {
 		if len(d.points) > 0 {
 			return errors.New("spec: points lie in the windows of a raster, and there is none")
 		}
-		if d.sampler.Kind != WholeChip && d.sampler.Kind != RandomWindow {
+		if d.sampler.Kind != spec.WholeChip && d.sampler.Kind != spec.RandomWindow {
 			return fmt.Errorf("spec: sampler: kind %q needs a raster", d.sampler.Kind)
 		}
 		return nil
@@ -428,7 +428,7 @@ func (d *dataset) compileSize(first *chunk.Index) error {
 		w := r.Ratio.Scale(shuffle.Box{H: s.Height, W: s.Width})
 		r.H, r.W = w.H, w.W
 	}
-	if s.Kind == TileWindow && s.TileHeight == 0 && s.TileWidth == 0 {
+	if s.Kind == spec.TileWindow && s.TileHeight == 0 && s.TileWidth == 0 {
 		s.TileHeight, s.TileWidth = rows.RoundUp(first.ChunkH, d.alignY),
 			rows.RoundUp(min(first.ChunkW, spec.MaxWindow), d.alignX)
 	}
@@ -441,13 +441,13 @@ func (d *dataset) compileSampler(ctx context.Context, e *Engine, one *shuffle.Da
 	s, to := &d.sampler, &one.Sampler
 	to.PerItem, to.H, to.W, to.AlignY, to.AlignX = int64(s.PerAsset), s.Height, s.Width, d.alignY, d.alignX
 	switch s.Kind {
-	case WholeChip:
+	case spec.WholeChip:
 		to.Kind = shuffle.WholeChip
 		return nil
-	case RandomWindow:
+	case spec.RandomWindow:
 		to.Kind = shuffle.RandomWindow
 		return nil
-	case GridWindow:
+	case spec.GridWindow:
 		to.Kind = shuffle.GridWindow
 		to.Grid = shuffle.Grid{H: s.Height, W: s.Width, StrideY: s.StrideY, StrideX: s.StrideX, AlignY: d.alignY,
 			AlignX: d.alignX, Pad: s.Pad}
@@ -459,7 +459,7 @@ func (d *dataset) compileSampler(ctx context.Context, e *Engine, one *shuffle.Da
 				s.StrideX, d.alignY, d.alignX)
 		}
 		return d.measure(ctx, e)
-	case TileWindow:
+	case spec.TileWindow:
 		to.Kind = shuffle.VisitWindow
 		v := shuffle.Visits{H: s.Height, W: s.Width, TileH: s.TileHeight, TileW: s.TileWidth, PerVisit: s.PerVisit,
 			Pool: s.Pool, AlignY: d.alignY, AlignX: d.alignX}
@@ -591,7 +591,7 @@ func (d *dataset) measureFiles(ctx context.Context, e *Engine, column int) error
 			row := each(i)
 			a, err := d.table.Asset(ctx, column, row)
 			if err != nil {
-				if e.spec.BadSamples != BadError && fault.KindOf(err) != 0 {
+				if e.spec.BadSamples != spec.BadError && fault.KindOf(err) != 0 {
 					return nil // the run meets the error when it reads the sample
 				}
 				return fmt.Errorf("the size of sample %d, which this sampler needs: %w", row, err)
@@ -667,13 +667,13 @@ func (d *dataset) window(p *shuffle.Plan, draw *shuffle.Draw, height, width int,
 			"the asset has %d by %d pixels, the window %d by %d, and the field does not pad", height, width, w.H, w.W)
 	}
 	switch s.Kind {
-	case WholeChip:
+	case spec.WholeChip:
 		if height > w.H || width > w.W {
 			return w, fault.New(fault.Unsupported, "window", fault.NoOffset,
 				"the asset has %d by %d pixels, whole chips of this run %d by %d", height, width, w.H, w.W)
 		}
 		return w, nil
-	case GridWindow, TileWindow:
+	case spec.GridWindow, spec.TileWindow:
 		if !d.sizes.known() {
 			break
 		}

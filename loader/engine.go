@@ -15,6 +15,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/procs"
 	"github.com/chaski-eo/chaski/loader/pixels"
+	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/loader/rows"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/shuffle"
@@ -77,7 +78,7 @@ func Open(ctx context.Context, spec Spec, o Options) (*Engine, error) {
 		o.CloseOpener()
 		return nil, err
 	}
-	e, err := openEngine(ctx, spec, o, func(ctx context.Context, src Source, fields []Field) (Table, error) {
+	e, err := openEngine(ctx, spec, o, func(ctx context.Context, src Source, fields []Field) (rows.Table, error) {
 		return rows.Open(ctx, src, fields, o)
 	})
 	if err != nil {
@@ -89,8 +90,8 @@ func Open(ctx context.Context, spec Spec, o Options) (*Engine, error) {
 
 // newEngine compiles a spec for an open table. The engine owns the table only if newEngine returns
 // no error.
-func newEngine(ctx context.Context, spec Spec, o Options, t Table) (*Engine, error) {
-	e, err := openEngine(ctx, spec, o, func(context.Context, Source, []Field) (Table, error) { return t, nil })
+func newEngine(ctx context.Context, spec Spec, o Options, t rows.Table) (*Engine, error) {
+	e, err := openEngine(ctx, spec, o, func(context.Context, Source, []Field) (rows.Table, error) { return t, nil })
 	if err != nil {
 		return nil, err
 	}
@@ -139,7 +140,7 @@ func (e *Engine) setMemory() {
 	if e.options.MemoryBytes != 0 {
 		return
 	}
-	most := max(DefaultMemoryBytes, procs.Memory()/4)
+	most := max(resources.DefaultMemoryBytes, procs.Memory()/4)
 	e.options.MemoryBytes = most
 	batch := e.BatchBytes()
 	// The comparison divides instead of multiplying, because autoBatches*batch could overflow.
@@ -147,7 +148,7 @@ func (e *Engine) setMemory() {
 	if batch == 0 || batch > (most-min(e.poolBytes(), most))/autoBatches {
 		return
 	}
-	e.options.MemoryBytes = max(DefaultMemoryBytes, autoBatches*batch+e.poolBytes())
+	e.options.MemoryBytes = max(resources.DefaultMemoryBytes, autoBatches*batch+e.poolBytes())
 }
 
 // poolBytes returns the bytes of decoded tiles that two pools of every dataset need. It counts two
@@ -155,7 +156,7 @@ func (e *Engine) setMemory() {
 func (e *Engine) poolBytes() int64 {
 	need := int64(0)
 	for _, d := range e.sets {
-		if d.sampler.Kind == TileWindow {
+		if d.sampler.Kind == spec.TileWindow {
 			need += 2 * d.poolBytes()
 		}
 	}

@@ -18,6 +18,8 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/procs"
+	"github.com/chaski-eo/chaski/loader/resources"
+	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/shuffle"
 	"github.com/chaski-eo/chaski/store/catalog"
 	_ "github.com/chaski-eo/chaski/tools/testkit/seed"
@@ -44,7 +46,7 @@ func chips(seed uint64, n int64) *fakeTable {
 }
 
 var chipFields = []Field{
-	{Name: "image", DType: "float32", Normalize: &Normalize{Scale: []float64{0.5, 0.25, 1e-3}, Offset: []float64{-1, 0, 3}}, Validity: "image_valid"},
+	{Name: "image", DType: "float32", Normalize: &spec.Normalize{Scale: []float64{0.5, 0.25, 1e-3}, Offset: []float64{-1, 0, 3}}, Validity: "image_valid"},
 	{Name: "mask", Layout: "n y x"},
 	{Name: "label"}, {Name: "measure"}, {Name: "name"},
 }
@@ -75,7 +77,7 @@ func checkBatch(t testing.TB, e *Engine, tab *fakeTable, tk shuffle.Ticket, b *B
 		if pos >= 0 {
 			row = o.At(pos) / int64(e.spec.Sampler.PerAsset)
 			a, m = tab.assets[[2]int64{0, row}], tab.assets[[2]int64{1, row}]
-			if s.Kind == RandomWindow {
+			if s.Kind == spec.RandomWindow {
 				box := shuffle.Window(shuffle.Crop{
 					Seed: e.spec.Seed, Epoch: tk.Epoch, Position: pos,
 					Height: a.h, Width: a.w, H: s.Height, W: s.Width, AlignY: 2, AlignX: 2,
@@ -148,18 +150,18 @@ func TestBatchAgainstIndexByIndex(t *testing.T) {
 	tab := chips(1, 11)
 	rapid.Check(t, func(rt *rapid.T) {
 		fields := append([]Field(nil), chipFields...)
-		spec := Spec{Fields: fields, BatchSize: rapid.IntRange(1, 9).Draw(rt, "g"), Seed: rapid.Uint64().Draw(rt, "seed"), Shuffle: rapid.Bool().Draw(rt, "shuffle")}
+		sp := Spec{Fields: fields, BatchSize: rapid.IntRange(1, 9).Draw(rt, "g"), Seed: rapid.Uint64().Draw(rt, "seed"), Shuffle: rapid.Bool().Draw(rt, "shuffle")}
 		switch rapid.IntRange(0, 2).Draw(rt, "sampler") {
 		case 1:
-			spec.Sampler = Sampler{Kind: RandomWindow, Height: 2 * rapid.IntRange(1, 10).Draw(rt, "h"), Width: 2 * rapid.IntRange(1, 12).Draw(rt, "w"), PerAsset: rapid.IntRange(1, 3).Draw(rt, "per")}
+			sp.Sampler = Sampler{Kind: spec.RandomWindow, Height: 2 * rapid.IntRange(1, 10).Draw(rt, "h"), Width: 2 * rapid.IntRange(1, 12).Draw(rt, "w"), PerAsset: rapid.IntRange(1, 3).Draw(rt, "per")}
 		case 2: // larger than the asset: padded
-			spec.Sampler = Sampler{Kind: RandomWindow, Height: 26, Width: 30}
+			sp.Sampler = Sampler{Kind: spec.RandomWindow, Height: 26, Width: 30}
 			fields[0].Pad, fields[1].Pad = true, true
 		}
-		e := openFake(t, spec, tab, 2)
+		e := openFake(t, sp, tab, 2)
 		world := rapid.IntRange(1, 4).Draw(rt, "world")
 		tk := shuffle.StepTicket(rapid.Uint64().Draw(rt, "epoch"), rapid.Int64Range(0, e.Steps()-1).Draw(rt, "step"),
-			spec.BatchSize, rapid.IntRange(0, world-1).Draw(rt, "rank"), world)
+			sp.BatchSize, rapid.IntRange(0, world-1).Draw(rt, "rank"), world)
 		b := wait(t, e.Start(context.Background(), tk, false))
 		checkBatch(t, e, tab, tk, b)
 		b.Release()
@@ -194,7 +196,7 @@ func flat(b *Batch) []byte {
 }
 
 func windowSpec() Spec {
-	return Spec{Fields: chipFields, BatchSize: 4, Seed: 5, Shuffle: true, Sampler: Sampler{Kind: RandomWindow, Height: 8, Width: 6, PerAsset: 2}}
+	return Spec{Fields: chipFields, BatchSize: 4, Seed: 5, Shuffle: true, Sampler: Sampler{Kind: spec.RandomWindow, Height: 8, Width: 6, PerAsset: 2}}
 }
 
 func TestSameBatchesForAnyWorkerCount(t *testing.T) {
@@ -267,7 +269,7 @@ func TestSpecHash(t *testing.T) {
 		"seed":       {func(s *Spec) { s.Seed++ }, false},
 		"batch size": {func(s *Spec) { s.BatchSize++ }, false},
 		"window":     {func(s *Spec) { s.Sampler.Width += 2 }, false},
-		"policy":     {func(s *Spec) { s.BadSamples = BadSkip }, false},
+		"policy":     {func(s *Spec) { s.BadSamples = spec.BadSkip }, false},
 		"layout":     {func(s *Spec) { s.Fields = append([]Field(nil), s.Fields...); s.Fields[1].Layout = "n x y" }, false},
 	} {
 		s := windowSpec()
@@ -281,17 +283,17 @@ func TestSpecHash(t *testing.T) {
 func TestBadSamples(t *testing.T) {
 	tab := chips(5, 10)
 	tab.broken = map[int64]error{3: fault.New(fault.Corrupt, "tile 1", 99, "broken"), 7: fault.New(fault.Limit, "tile 2", 5, "large")}
-	spec := Spec{Fields: chipFields, BatchSize: 5}
+	sp := Spec{Fields: chipFields, BatchSize: 5}
 	ctx := context.Background()
-	e := openFake(t, spec, tab, 3)
+	e := openFake(t, sp, tab, 3)
 	for range 5 {
 		_, err := e.Start(ctx, shuffle.StepTicket(0, 0, 5, 0, 1), false).Wait(ctx)
 		if !errors.Is(err, fault.Corrupt) {
 			t.Fatalf("error %v, want that of sample 3", err)
 		}
 	}
-	spec.BadSamples = BadSkip
-	e = openFake(t, spec, tab, 3)
+	sp.BadSamples = spec.BadSkip
+	e = openFake(t, sp, tab, 3)
 	b := wait(t, e.Start(ctx, shuffle.StepTicket(0, 0, 5, 0, 1), false))
 	defer b.Release()
 	if fmt.Sprint(b.Valid) != "[true true true false true]" || len(b.Bad) != 1 || b.Bad[0].Row != 3 || b.Bad[0].Position != 3 {
@@ -342,18 +344,18 @@ func TestMemoryByTheBatch(t *testing.T) {
 		want        func(one int64) int64
 		fits        bool
 	}{
-		{64, 4, func(int64) int64 { return DefaultMemoryBytes }, true},
+		{64, 4, func(int64) int64 { return resources.DefaultMemoryBytes }, true},
 		{4096, 6, func(one int64) int64 { return 4 * one }, true},                    // 192 MiB a batch
 		{1 << 15, int(quarter>>31) + 2, func(int64) int64 { return quarter }, false}, // 2 GiB a row
 	} {
 		tab := chips(7, 8)
 		f := chipFields[0]
 		f.Bands, f.Pad = []int{0}, true
-		spec := Spec{Source: "memory", Fields: []Field{f}, BatchSize: c.batch, Sampler: Sampler{Kind: RandomWindow, Height: c.side, Width: c.side}}.WithDefaults()
-		spec.Fields[0].DType, spec.Fields[0].Validity = "native", ""
-		spec.Fields[0].Normalize = nil
+		sp := Spec{Source: "memory", Fields: []Field{f}, BatchSize: c.batch, Sampler: Sampler{Kind: spec.RandomWindow, Height: c.side, Width: c.side}}.WithDefaults()
+		sp.Fields[0].DType, sp.Fields[0].Validity = "native", ""
+		sp.Fields[0].Normalize = nil
 		var log bytes.Buffer
-		e, err := newEngine(t.Context(), spec, Options{Workers: 1, Opener: tab, Logger: slog.New(slog.NewTextHandler(&log, nil))}.WithDefaults(), tab)
+		e, err := newEngine(t.Context(), sp, Options{Workers: 1, Opener: tab, Logger: slog.New(slog.NewTextHandler(&log, nil))}.WithDefaults(), tab)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -377,8 +379,8 @@ func TestMemoryByTheBatch(t *testing.T) {
 
 func TestMemoryIsBounded(t *testing.T) {
 	tab := chips(7, 8)
-	spec := Spec{Source: "memory", Fields: chipFields[:1], BatchSize: 2}.WithDefaults()
-	l, err := openFake(t, spec, tab, 1).layout(layoutKey{rows: 2})
+	sp := Spec{Source: "memory", Fields: chipFields[:1], BatchSize: 2}.WithDefaults()
+	l, err := openFake(t, sp, tab, 1).layout(layoutKey{rows: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -386,7 +388,7 @@ func TestMemoryIsBounded(t *testing.T) {
 	if least := int64(2 * 3 * 20 * 24 * (4 + 1)); one < least || one > least+1024 {
 		t.Fatalf("a batch of %d bytes of tensors takes %d", least, one)
 	}
-	e, err := newEngine(context.Background(), spec, Options{Workers: 2, Opener: tab, MemoryBytes: 2*one + 1}.WithDefaults(), tab)
+	e, err := newEngine(context.Background(), sp, Options{Workers: 2, Opener: tab, MemoryBytes: 2*one + 1}.WithDefaults(), tab)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -409,9 +411,9 @@ func TestMemoryIsBounded(t *testing.T) {
 	c := wait(t, pend[3])
 	b.Release()
 	c.Release()
-	spec.BatchSize = 8
+	sp.BatchSize = 8
 	var log bytes.Buffer
-	e, err = newEngine(context.Background(), spec, Options{Workers: 2, Opener: tab, MemoryBytes: 2*one + 1, Logger: slog.New(slog.NewTextHandler(&log, nil))}.WithDefaults(), tab)
+	e, err = newEngine(context.Background(), sp, Options{Workers: 2, Opener: tab, MemoryBytes: 2*one + 1, Logger: slog.New(slog.NewTextHandler(&log, nil))}.WithDefaults(), tab)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -493,20 +495,20 @@ func TestClosedEngineEndsItsTickets(t *testing.T) {
 // TestNativeTensorsConvertToTheFinalOnes applies Convert the slow way and compares.
 func TestNativeTensorsConvertToTheFinalOnes(t *testing.T) {
 	tab := chips(10, 9)
-	fill := Float(-3)
+	fill := spec.Float(-3)
 	for name, f := range map[string]Field{
 		"per band":   {Name: "image", DType: "float32", Normalize: chipFields[0].Normalize, Fill: &fill},
-		"one":        {Name: "image", DType: "float32", Normalize: &Normalize{Scale: []float64{.1}, Offset: []float64{2}, Clip: &[2]Float{3, 400}}},
+		"one":        {Name: "image", DType: "float32", Normalize: &spec.Normalize{Scale: []float64{.1}, Offset: []float64{2}, Clip: &[2]spec.Float{3, 400}}},
 		"cast":       {Name: "image", DType: "float32"},
 		"padded":     {Name: "image", DType: "float32", Pad: true, Normalize: chipFields[0].Normalize, Fill: &fill},
 		"band last":  {Name: "image", DType: "float32", Layout: "n y x b", Normalize: chipFields[0].Normalize},
 		"not native": {Name: "image", DType: "float32", Layout: "n (y b) x", Normalize: chipFields[0].Normalize},
 	} {
-		spec := Spec{Fields: []Field{f}, BatchSize: 4, Sampler: Sampler{Kind: RandomWindow, Height: 10, Width: 10}}
+		sp := Spec{Fields: []Field{f}, BatchSize: 4, Sampler: Sampler{Kind: spec.RandomWindow, Height: 10, Width: 10}}
 		if f.Pad {
-			spec.Sampler.Height = 22
+			sp.Sampler.Height = 22
 		}
-		e := openFake(t, spec, tab, 2)
+		e := openFake(t, sp, tab, 2)
 		for s := range e.Steps() {
 			tk := shuffle.StepTicket(0, s, 4, 0, 1)
 			final, wire := wait(t, e.Start(context.Background(), tk, false)), wait(t, e.Start(context.Background(), tk, true))

@@ -6,6 +6,7 @@ import (
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/loader/pixels"
+	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/shuffle"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog"
@@ -234,7 +235,7 @@ func (e *Engine) explainAsset(ctx context.Context, d *dataset, draw *shuffle.Dra
 		return err
 	}
 	if p.add(a.Index, in, picked.Picked, plan, false); a.Index.Blocks != nil {
-		return p.addBlocks(ctx, a.Index, in, d.sampler.Kind == TileWindow)
+		return p.addBlocks(ctx, a.Index, in, d.sampler.Kind == spec.TileWindow)
 	}
 	if m := a.Index.Mask; m != nil && f.Final.Nodata {
 		in, of := pixels.MaskBands(m, in, picked.Picked)

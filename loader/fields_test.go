@@ -36,7 +36,7 @@ func gaps() *fakeTable {
 // nodata, and Fill is for all of them. Windows reach past the edge, where there is 0 or Fill.
 func TestWhatBecomesOfNodata(t *testing.T) {
 	tab := gaps()
-	once := &Normalize{Scale: []float64{0.5}, Offset: []float64{2}}
+	once := &spec.Normalize{Scale: []float64{0.5}, Offset: []float64{2}}
 	for _, c := range []struct {
 		field Field
 		fills bool
@@ -55,7 +55,7 @@ func TestWhatBecomesOfNodata(t *testing.T) {
 		f := c.field
 		f.Name, f.Layout, f.Pad = "image", "n y x", true // one band needs no axis
 		name := fmt.Sprintf("%s fill %v normalize %v", f.DType, f.Fill, f.Normalize != nil)
-		e := openFake(t, Spec{Fields: []Field{f}, BatchSize: 6, Sampler: Sampler{Kind: RandomWindow, Height: 26, Width: 10}}, tab, 3)
+		e := openFake(t, Spec{Fields: []Field{f}, BatchSize: 6, Sampler: Sampler{Kind: spec.RandomWindow, Height: 26, Width: 10}}, tab, 3)
 		for _, native := range []bool{false, true} {
 			b := wait(t, e.Start(context.Background(), shuffle.StepTicket(0, 0, 6, 0, 1), native))
 			img := b.Tensors[0]
@@ -147,7 +147,7 @@ func TestHashOfFilledFloats(t *testing.T) {
 		{Field{DType: "float32"}, false},
 		{Field{DType: "bfloat16"}, false},
 		{Field{DType: "float32", Fill: fillOf(0)}, true},
-		{Field{DType: "float32", Normalize: &Normalize{Scale: []float64{2}, Offset: []float64{0}}}, true},
+		{Field{DType: "float32", Normalize: &spec.Normalize{Scale: []float64{2}, Offset: []float64{0}}}, true},
 		{Field{DType: "native"}, true},
 		{Field{DType: "uint8"}, true},
 	} {
@@ -171,7 +171,7 @@ func TestInt64IsForIntegers(t *testing.T) {
 			t.Errorf("%s: %v", from, err)
 		}
 	}
-	labels := Field{Name: "mask", DType: "int64", Normalize: &Normalize{Scale: []float64{1}, Offset: []float64{0}}}
+	labels := Field{Name: "mask", DType: "int64", Normalize: &spec.Normalize{Scale: []float64{1}, Offset: []float64{0}}}
 	if err := labels.Validate(); err == nil || !strings.Contains(err.Error(), `dtype is "int64"`) {
 		t.Error(err)
 	}
@@ -179,7 +179,7 @@ func TestInt64IsForIntegers(t *testing.T) {
 
 // TestScaleOfZero promises that a scale that would make one number of all samples is refused by its place.
 func TestScaleOfZero(t *testing.T) {
-	n := &Normalize{Scale: []float64{1, 0}, Offset: []float64{0, 0}}
+	n := &spec.Normalize{Scale: []float64{1, 0}, Offset: []float64{0, 0}}
 	if err := n.Validate("float32"); err == nil || !strings.Contains(err.Error(), "scale 1 of 2 is 0") {
 		t.Error(err)
 	}
@@ -210,9 +210,9 @@ func TestWindowsSayWhereChipsLie(t *testing.T) {
 	tab := gaps()
 	tab.broken = map[int64]error{4: fault.New(fault.Corrupt, "tile", 1, "broken")}
 	for _, s := range []Sampler{
-		{Kind: RandomWindow, Height: 7, Width: 26, PerAsset: 3},
-		{Kind: GridWindow, Height: 9, Width: 8, StrideY: 5, StrideX: 8, Pad: true},
-		{Kind: TileWindow, Height: 6, Width: 6, TileHeight: 8, TileWidth: 8, PerVisit: 2, Pool: 2},
+		{Kind: spec.RandomWindow, Height: 7, Width: 26, PerAsset: 3},
+		{Kind: spec.GridWindow, Height: 9, Width: 8, StrideY: 5, StrideX: 8, Pad: true},
+		{Kind: spec.TileWindow, Height: 6, Width: 6, TileHeight: 8, TileWidth: 8, PerVisit: 2, Pool: 2},
 		{Kind: spec.ResizedWindow, Height: 8, Width: 8},
 		{},
 	} {
@@ -220,7 +220,7 @@ func TestWindowsSayWhereChipsLie(t *testing.T) {
 			s.Height, s.Width = 20, 24
 		}
 		e := openFake(t, Spec{
-			Fields: []Field{{Name: "image", Layout: "n y x", Pad: true, Fill: fillOf(0)}}, BatchSize: 4, Sampler: s, Shuffle: true, Windows: true, BadSamples: BadSkip,
+			Fields: []Field{{Name: "image", Layout: "n y x", Pad: true, Fill: fillOf(0)}}, BatchSize: 4, Sampler: s, Shuffle: true, Windows: true, BadSamples: spec.BadSkip,
 		}, tab, 2)
 		if i := e.Fields()[1]; i.Name != "window" || fmt.Sprint(i.Shape, i.DType) != "[1 4] int64" {
 			t.Errorf("%+v", i)

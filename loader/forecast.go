@@ -215,7 +215,7 @@ func (p *dryRun) blocks() []stepRange {
 		n := max(p.options.Samples/g, 1)
 		blocks := int64(forecastBlocks)
 		for _, d := range e.sets {
-			if d.sampler.Kind == TileWindow {
+			if d.sampler.Kind == spec.TileWindow {
 				pool := (int64(d.sampler.Pool)*int64(d.sampler.PerVisit) + g - 1) / g
 				blocks = min(blocks, n/(2*pool))
 			}
@@ -317,7 +317,7 @@ func (p *dryRun) block(ctx context.Context, b stepRange) error {
 func (p *dryRun) planStep(ctx context.Context, step int64) ([]RowPlan, error) {
 	e, o := p.engine, p.options
 	rows, err := e.Explain(ctx, shuffle.StepTicket(o.Epoch, step, e.spec.BatchSize, o.Rank, o.World))
-	if err != nil || e.spec.BadSamples != BadReplace {
+	if err != nil || e.spec.BadSamples != spec.BadReplace {
 		return rows, err
 	}
 	for _, r := range rows {
@@ -385,7 +385,7 @@ func (p *dryRun) row(ctx context.Context, r *RowPlan) (w Work, err error) {
 		w.Needed += int64(len(a.Chunks))
 		f := d.raster(a.Field)
 		p.noteWorkerMemory(a, d, f)
-		if p.cache != nil && d.sampler.Kind == TileWindow {
+		if p.cache != nil && d.sampler.Kind == spec.TileWindow {
 			key := pixels.TileKey{Set: d.number, Column: f.TableColumn, Row: a.Row}
 			mine := p.cache.asset(a, key, &w)
 			p.out.Evicted = p.cache.evicted

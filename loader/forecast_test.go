@@ -15,6 +15,8 @@ import (
 	"testing"
 
 	"github.com/chaski-eo/chaski/loader/pixels"
+	"github.com/chaski-eo/chaski/loader/resources"
+	"github.com/chaski-eo/chaski/loader/rows"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/shuffle"
 	"github.com/chaski-eo/chaski/source"
@@ -55,7 +57,7 @@ type counted struct{ opens, requests, bytes, chunks, decoded int64 }
 func (w Work) counted() counted { return counted{w.Opens, w.Requests, w.Bytes, w.Chunks, w.Decoded} }
 
 // openCounted compiles a spec on tables behind an opener that counts.
-func openCounted(t *testing.T, spec Spec, tabs map[string]*fakeTable, o Options) (*Engine, *meter) {
+func openCounted(t *testing.T, sp Spec, tabs map[string]*fakeTable, o Options) (*Engine, *meter) {
 	t.Helper()
 	all := &fakeTable{objects: map[string][]byte{}}
 	for name, tab := range tabs {
@@ -64,14 +66,15 @@ func openCounted(t *testing.T, spec Spec, tabs map[string]*fakeTable, o Options)
 		}
 	}
 	c := &meter{Opener: all}
-	spec = spec.WithDefaults()
-	if err := spec.Validate(); err != nil {
+	sp = sp.WithDefaults()
+	if err := sp.Validate(); err != nil {
 		t.Fatal(err)
 	}
-	o.Opener, o.Stages = c, &Stages{}
-	e, err := openEngine(t.Context(), spec, o.WithDefaults(), func(_ context.Context, src Source, _ []Field) (Table, error) {
-		return &placed{tabs[src.Source], src.Source}, nil
-	})
+	o.Opener, o.Stages = c, &resources.Stages{}
+	e, err := openEngine(t.Context(), sp, o.WithDefaults(),
+		func(_ context.Context, src Source, _ []Field) (rows.Table, error) {
+			return &placed{tabs[src.Source], src.Source}, nil
+		})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,20 +113,22 @@ func epochOf(t *testing.T, e *Engine, c *meter, o LoaderOptions) counted {
 func forecastSpecs() map[string]Spec {
 	all := fixedSpecs()
 	base := func(s Sampler) Spec {
-		return Spec{Source: "a", Fields: slices.Clone(sampledFields), BatchSize: 5, Seed: 9, Shuffle: true, Sampler: s, BadSamples: BadSkip}
+		return Spec{Source: "a", Fields: slices.Clone(sampledFields), BatchSize: 5, Seed: 9, Shuffle: true,
+			Sampler: s, BadSamples: spec.BadSkip}
 	}
-	all["chip"] = base(Sampler{Kind: WholeChip, Height: 20, Width: 24})
-	all["random"] = base(Sampler{Kind: RandomWindow, Height: 6, Width: 10, PerAsset: 3})
-	all["grid"] = base(Sampler{Kind: GridWindow, Height: 8, Width: 8, StrideY: 6, StrideX: 4})
-	all["dropped"] = base(Sampler{Kind: RandomWindow, Height: 6, Width: 10, PerAsset: 2})
+	all["chip"] = base(Sampler{Kind: spec.WholeChip, Height: 20, Width: 24})
+	all["random"] = base(Sampler{Kind: spec.RandomWindow, Height: 6, Width: 10, PerAsset: 3})
+	all["grid"] = base(Sampler{Kind: spec.GridWindow, Height: 8, Width: 8, StrideY: 6, StrideX: 4})
+	all["dropped"] = base(Sampler{Kind: spec.RandomWindow, Height: 6, Width: 10, PerAsset: 2})
 	dropped := all["dropped"]
 	dropped.DropLast = true
 	all["dropped"] = dropped
 	return all
 }
 
-// TestForecastIsWhatARunDoes: opens, requests, bytes, chunks and decoded bytes of an epoch are exactly those that an opener
-// and the workers count, for every sampler and for a rank of several; of tiles with one worker.
+// TestForecastIsWhatARunDoes: opens, requests, bytes, chunks and decoded bytes of an epoch are
+// exactly those that an opener and the workers count, for every sampler and for a rank of several;
+// of tiles with one worker.
 func TestForecastIsWhatARunDoes(t *testing.T) {
 	specs := forecastSpecs()
 	for _, name := range slices.Sorted(maps.Keys(specs)) {
@@ -144,7 +149,8 @@ func TestForecastIsWhatARunDoes(t *testing.T) {
 				if got := epochOf(t, e, c, ranks); got != f.Total.counted() {
 					t.Errorf("the run did %+v, the forecast was %+v", got, f.Total.counted())
 				}
-				if m := f.Memory; e.memory.taken > m.Batch*int64(m.Batches) || e.memory.taken%m.Batch != 0 || e.tiles != nil && e.tiles.Held > m.Tiles {
+				if m := f.Memory; e.memory.taken > m.Batch*int64(m.Batches) || e.memory.taken%m.Batch != 0 ||
+					e.tiles != nil && e.tiles.Held > m.Tiles {
 					t.Errorf("the run took %d bytes, the forecast was %+v", e.memory.taken, m)
 				}
 				if f.Total.Requests == 0 || f.Total.Chunks == 0 || f.Examined != f.Steps {
@@ -162,12 +168,14 @@ func TestForecastIsWhatARunDoes(t *testing.T) {
 // count.
 func TestForecastOfAWorker(t *testing.T) {
 	for _, s := range []Sampler{
-		{Kind: RandomWindow, Height: 6, Width: 10, PerAsset: 3}, {Kind: spec.ResizedWindow, Height: 4, Width: 4, PerAsset: 3, ScaleMin: 1, ScaleMax: 20},
+		{Kind: spec.RandomWindow, Height: 6, Width: 10, PerAsset: 3}, {Kind: spec.ResizedWindow, Height: 4,
+			Width: 4, PerAsset: 3, ScaleMin: 1, ScaleMax: 20},
 		{Kind: spec.ResizedWindow, Height: 64, Width: 64, ScaleMin: 0.01, ScaleMax: 0.02},
 	} {
 		tabs := sampledTables()
 		tabs["a"].broken = nil
-		e, c := openCounted(t, Spec{Source: "a", Fields: slices.Clone(sampledFields), BatchSize: 17, Sampler: s}, tabs, Options{Workers: 1})
+		e, c := openCounted(t, Spec{Source: "a", Fields: slices.Clone(sampledFields), BatchSize: 17, Sampler: s},
+			tabs, Options{Workers: 1})
 		f, err := e.Forecast(t.Context(), ForecastOptions{})
 		if err != nil {
 			t.Fatal(err)
@@ -185,7 +193,8 @@ func TestForecastOfAWorker(t *testing.T) {
 							t.Fatal(err)
 						}
 						q := &r.Resample
-						held = max(held, len(r.Stored)+len(r.Samples)+len(q.In)+len(q.InValid)+len(q.Out)+len(q.OutValid))
+						held = max(held, len(r.Stored)+len(r.Samples)+len(q.In)+len(q.InValid)+
+							len(q.Out)+len(q.OutValid))
 						return true
 					})
 				}
@@ -198,12 +207,13 @@ func TestForecastOfAWorker(t *testing.T) {
 	}
 }
 
-// TestForecastOfTiles: with several workers the decoded chunks stay exact as long as no tile has to make room; with room for
-// few tiles the figures are exact for one worker, and more is decoded than with room for all, never more than without sharing.
+// TestForecastOfTiles: with several workers the decoded chunks stay exact as long as no tile has to
+// make room; with room for few tiles the figures are exact for one worker, and more is decoded than
+// with room for all, never more than without sharing.
 func TestForecastOfTiles(t *testing.T) {
-	spec := fixedSpecs()["tiles"]
-	spec.BadSamples, spec.Sampler.Pool = BadSkip, 4
-	roomy, c := openCounted(t, spec, sampledTables(), Options{Workers: 4})
+	sp := fixedSpecs()["tiles"]
+	sp.BadSamples, sp.Sampler.Pool = spec.BadSkip, 4
+	roomy, c := openCounted(t, sp, sampledTables(), Options{Workers: 4})
 	all, err := roomy.Forecast(t.Context(), ForecastOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -214,11 +224,12 @@ func TestForecastOfTiles(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if got := epochOf(t, roomy, c, LoaderOptions{}); got.chunks != all.Total.Chunks || got.decoded != all.Total.Decoded || all.Evicted != 0 {
+	if got := epochOf(t, roomy, c, LoaderOptions{}); got.chunks != all.Total.Chunks ||
+		got.decoded != all.Total.Decoded || all.Evicted != 0 {
 		t.Errorf("the run decoded %d chunks, the forecast was %+v", got.chunks, all)
 	}
 	for _, bound := range []int64{0, 300, 1500, 5000} {
-		tight, c := openCounted(t, spec, sampledTables(), Options{Workers: 1})
+		tight, c := openCounted(t, sp, sampledTables(), Options{Workers: 1})
 		tight.tiles.Bound = bound
 		f, err := tight.Forecast(t.Context(), ForecastOptions{})
 		if err != nil {
@@ -237,7 +248,8 @@ func TestForecastOfTiles(t *testing.T) {
 func TestForecastOfSomeSteps(t *testing.T) {
 	for name, sp := range forecastSpecs() {
 		sp.Sampler.PerAsset = max(sp.Sampler.PerAsset, 1)
-		if sp.Sampler.Kind != RandomWindow && sp.Sampler.Kind != spec.ResizedWindow && sp.Sampler.Kind != TileWindow {
+		if sp.Sampler.Kind != spec.RandomWindow && sp.Sampler.Kind != spec.ResizedWindow &&
+			sp.Sampler.Kind != spec.TileWindow {
 			continue
 		}
 		sp.Sampler.PerAsset = 40
@@ -246,23 +258,26 @@ func TestForecastOfSomeSteps(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if more, err := e.Forecast(t.Context(), ForecastOptions{Samples: math.MaxInt64}); err != nil || more.Total != all.Total || more.Examined != all.Examined {
+		if more, err := e.Forecast(t.Context(), ForecastOptions{Samples: math.MaxInt64}); err != nil ||
+			more.Total != all.Total || more.Examined != all.Examined {
 			t.Errorf("%s: %+v of more samples than there are, %+v of all; %v", name, more.Total, all.Total, err)
 		}
 		last := int64(0)
-		some, err := e.Forecast(t.Context(), ForecastOptions{Samples: all.Samples / 2, Progress: func(done, total int64) {
-			if done != last+1 || done > total {
-				t.Errorf("progress %d of %d after %d", done, total, last)
-			}
-			last = done
-		}})
+		some, err := e.Forecast(t.Context(), ForecastOptions{Samples: all.Samples / 2,
+			Progress: func(done, total int64) {
+				if done != last+1 || done > total {
+					t.Errorf("progress %d of %d after %d", done, total, last)
+				}
+				last = done
+			}})
 		if err != nil {
 			t.Fatal(err)
 		}
 		if some.Examined >= all.Steps || some.Examined == 0 || some.Exact() {
 			t.Errorf("%s: %d of %d steps", name, some.Examined, all.Steps)
 		}
-		for _, pair := range [][2]int64{{some.Total.Rows, all.Total.Rows}, {some.Total.Requests, all.Total.Requests}, {some.Total.Chunks, all.Total.Chunks}} {
+		for _, pair := range [][2]int64{{some.Total.Rows, all.Total.Rows},
+			{some.Total.Requests, all.Total.Requests}, {some.Total.Chunks, all.Total.Chunks}} {
 			if near := float64(pair[0]) / float64(pair[1]); near < 0.8 || near > 1.25 {
 				t.Errorf("%s: %+v of some, %+v of all", name, some.Total, all.Total)
 				break
@@ -271,13 +286,13 @@ func TestForecastOfSomeSteps(t *testing.T) {
 	}
 }
 
-// TestForecastOfTilesFromAPart: tiles that are there after the first steps are not counted again for the steps that stand for
-// others, and those that have to make room are.
+// TestForecastOfTilesFromAPart: tiles that are there after the first steps are not counted again
+// for the steps that stand for others, and those that have to make room are.
 func TestForecastOfTilesFromAPart(t *testing.T) {
-	spec := fixedSpecs()["tiles"]
-	spec.BadSamples, spec.Sampler.PerAsset, spec.Sampler.Pool = BadSkip, 200, 8
+	sp := fixedSpecs()["tiles"]
+	sp.BadSamples, sp.Sampler.PerAsset, sp.Sampler.Pool = spec.BadSkip, 200, 8
 	for _, bound := range []int64{0, 20_000, 1 << 30} {
-		e, _ := openCounted(t, spec, sampledTables(), Options{Workers: 2})
+		e, _ := openCounted(t, sp, sampledTables(), Options{Workers: 2})
 		e.tiles.Bound = bound
 		all, err := e.Forecast(t.Context(), ForecastOptions{Samples: -1})
 		if err != nil {
@@ -287,8 +302,10 @@ func TestForecastOfTilesFromAPart(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if near := float64(some.Total.Chunks) / float64(all.Total.Chunks); near < 0.75 || near > 1.33 || some.Examined > all.Steps/4 {
-			t.Errorf("bound %d: %d steps say %+v, %d say %+v", bound, some.Examined, some.Total, all.Examined, all.Total)
+		if near := float64(some.Total.Chunks) / float64(all.Total.Chunks); near < 0.75 || near > 1.33 ||
+			some.Examined > all.Steps/4 {
+			t.Errorf("bound %d: %d steps say %+v, %d say %+v", bound, some.Examined, some.Total,
+				all.Examined, all.Total)
 		}
 	}
 }
@@ -321,12 +338,14 @@ func TestForecastOfFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, s := range []Sampler{
-		{}, {Kind: RandomWindow, Height: 50, Width: 70, PerAsset: 5}, {Kind: GridWindow, Height: 64, Width: 64, StrideY: 40},
-		{Kind: TileWindow, Height: 32, Width: 32, PerVisit: 8, Pool: 3, PerAsset: 6},
+		{}, {Kind: spec.RandomWindow, Height: 50, Width: 70, PerAsset: 5},
+		{Kind: spec.GridWindow, Height: 64, Width: 64, StrideY: 40},
+		{Kind: spec.TileWindow, Height: 32, Width: 32, PerVisit: 8, Pool: 3, PerAsset: 6},
 	} {
 		for _, from := range []string{name, folder} {
 			c := &meter{Opener: files}
-			e, err := Open(t.Context(), Spec{Source: from, BatchSize: 4, Shuffle: true, Seed: 2, Sampler: s}, Options{Workers: 1, Opener: c, Stages: &Stages{}})
+			e, err := Open(t.Context(), Spec{Source: from, BatchSize: 4, Shuffle: true, Seed: 2, Sampler: s},
+				Options{Workers: 1, Opener: c, Stages: &resources.Stages{}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -340,7 +359,8 @@ func TestForecastOfFiles(t *testing.T) {
 				t.Errorf("the forecast of a catalog read files: %+v", before)
 			}
 			got := epochOf(t, e, c, LoaderOptions{})
-			got.opens, got.requests, got.bytes = got.opens-before.opens, got.requests-before.requests, got.bytes-before.bytes
+			got.opens, got.requests, got.bytes = got.opens-before.opens, got.requests-before.requests,
+				got.bytes-before.bytes
 			if got != fc.Total.counted() || !fc.Exact() {
 				t.Errorf("%q of %s: the run did %+v, the forecast was %+v", s.Kind, from, got, fc.Total)
 			}
@@ -348,8 +368,9 @@ func TestForecastOfFiles(t *testing.T) {
 	}
 }
 
-// TestForecastOfArrays: requests, bytes and chunks of an epoch of arrays, and of points in their windows, are those that an
-// opener and a worker count; where it depends on coordinates, no fewer bytes.
+// TestForecastOfArrays: requests, bytes and chunks of an epoch of arrays, and of points in their
+// windows, are those that an opener and a worker count; where it depends on coordinates, no fewer
+// bytes.
 func TestForecastOfArrays(t *testing.T) {
 	const n, h, w = 3, 40, 44
 	dir := t.TempDir()
@@ -363,8 +384,11 @@ func TestForecastOfArrays(t *testing.T) {
 			continue // the race detector sees the same worker for every array, and takes twenty times as long
 		}
 		for _, s := range []Sampler{
-			{}, {Kind: RandomWindow, Height: 7, Width: 5, PerAsset: 3}, {Kind: GridWindow, Height: 6, Width: 6, StrideY: max(4, k.size[2]/7), StrideX: max(5, k.size[3]/7)},
-			{Kind: spec.ResizedWindow, Height: 6, Width: 6, PerAsset: 3}, {Kind: TileWindow, Height: 4, Width: 4, TileHeight: 6, TileWidth: 6, PerVisit: 4, Pool: 3, PerAsset: 5},
+			{}, {Kind: spec.RandomWindow, Height: 7, Width: 5, PerAsset: 3},
+			{Kind: spec.GridWindow, Height: 6, Width: 6, StrideY: max(4, k.size[2]/7), StrideX: max(5, k.size[3]/7)},
+			{Kind: spec.ResizedWindow, Height: 6, Width: 6, PerAsset: 3},
+			{Kind: spec.TileWindow, Height: 4, Width: 4, TileHeight: 6, TileWidth: 6, PerVisit: 4,
+				Pool: 3, PerAsset: 5},
 		} {
 			for _, with := range []string{"", points} {
 				if k.size[2] < 8 || k.size[3] < 8 {
@@ -377,7 +401,7 @@ func TestForecastOfArrays(t *testing.T) {
 				files := &source.Files{}
 				defer files.Close()
 				c := &meter{Opener: files}
-				e, err := Open(t.Context(), sp, Options{Workers: 1, Opener: c, Stages: &Stages{}})
+				e, err := Open(t.Context(), sp, Options{Workers: 1, Opener: c, Stages: &resources.Stages{}})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -388,7 +412,8 @@ func TestForecastOfArrays(t *testing.T) {
 				}
 				before := counted{requests: c.requests.Load(), bytes: c.bytes.Load()}
 				got, want := epochOf(t, e, c, LoaderOptions{}), fc.Total.counted()
-				got.requests, got.bytes, got.opens, want.opens = got.requests-before.requests, got.bytes-before.bytes, 0, 0
+				got.requests, got.bytes, got.opens, want.opens = got.requests-before.requests,
+					got.bytes-before.bytes, 0, 0
 				if fc.Loose {
 					loose++
 					if got.bytes > want.bytes || got.bytes == 0 {
@@ -414,7 +439,7 @@ func TestExplainedPoints(t *testing.T) {
 	k := writeCube(t, filepath.Join(dir, "cube"), "y x", 1, 1, h, w, [4]int{1, 1, 8, 8})
 	path := filepath.Join(dir, "points")
 	writePoints(t, path, "y x", tiledb.Int32, -100, 400, []label{{y: 3, x: 4, v: 1}, {y: 5, x: 5, v: 2}})
-	sp := k.spec(Sampler{Kind: GridWindow, Height: 10, Width: 11}, "")
+	sp := k.spec(Sampler{Kind: spec.GridWindow, Height: 10, Width: 11}, "")
 	sp.Fields = append(sp.Fields, Field{Name: "p", Points: &spec.Points{Array: path, Most: 5}})
 	e, err := Open(t.Context(), sp, Options{Workers: 1})
 	if err != nil {

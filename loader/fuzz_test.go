@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/shuffle"
 )
 
@@ -51,7 +52,7 @@ func FuzzSpec(f *testing.F) {
 		defer cancel()
 		const memory = 1 << 20
 		taken := 0
-		o := Options{Workers: 1, Opener: tab, MemoryBytes: memory, Alloc: func(n int) Buffer { taken = max(taken, n); return NewHeap(n) }}
+		o := Options{Workers: 1, Opener: tab, MemoryBytes: memory, Alloc: func(n int) Buffer { taken = max(taken, n); return resources.NewHeap(n) }}
 		e, err := newEngine(ctx, s, o.WithDefaults(), tab)
 		if err != nil {
 			return

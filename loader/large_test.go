@@ -69,7 +69,7 @@ func TestMaxChunkIsNamedAndRaised(t *testing.T) {
 	// Readers that are borrowed keep no large memory.
 	r := pixels.BorrowReader(o.Options.WithDefaults())
 	defer r.GiveBack()
-	if cap(r.Samples) > DefaultMaxChunkBytes || cap(r.Stored) > DefaultMaxChunkBytes {
+	if cap(r.Samples) > resources.DefaultMaxChunkBytes || cap(r.Stored) > resources.DefaultMaxChunkBytes {
 		t.Errorf("a reader keeps %d and %d bytes", cap(r.Samples), cap(r.Stored))
 	}
 }

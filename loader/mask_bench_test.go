@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/shuffle"
 	"github.com/chaski-eo/chaski/store/catalog"
 )
@@ -34,7 +35,7 @@ func BenchmarkMask(b *testing.B) {
 				a.index.Mask = m
 			}
 			tab.add(0, 0, a, o)
-			e := openFake(b, Spec{Fields: []Field{{Name: "image", DType: "float32", Normalize: &Normalize{Scale: []float64{1}, Offset: []float64{0}}}}, BatchSize: 1}, tab, 1)
+			e := openFake(b, Spec{Fields: []Field{{Name: "image", DType: "float32", Normalize: &spec.Normalize{Scale: []float64{1}, Offset: []float64{0}}}}, BatchSize: 1}, tab, 1)
 			b.SetBytes(6 * 256 * 256 * 2)
 			b.ReportAllocs()
 			for b.Loop() {

@@ -16,6 +16,7 @@ import (
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/loader/pixels"
+	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/loader/survey"
 	"github.com/chaski-eo/chaski/shuffle"
 	"github.com/chaski-eo/chaski/store/catalog"
@@ -58,9 +59,9 @@ func (f *maskedFile) sources(t *testing.T) []string {
 	return []string{path, out.Name()}
 }
 
-func openSpec(t *testing.T, spec Spec) *Engine {
+func openSpec(t *testing.T, sp Spec) *Engine {
 	t.Helper()
-	e, err := Open(context.Background(), spec, Options{Workers: 2})
+	e, err := Open(context.Background(), sp, Options{Workers: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,7 +76,7 @@ func openSpec(t *testing.T, spec Spec) *Engine {
 // Batches of files with masks are what numpy makes of what GDAL reads: as they are, in their native form
 // with the arithmetic done by the receiver, and with the validity beside them.
 func TestMasksOfFiles(t *testing.T) {
-	fill := Float(-7)
+	fill := spec.Float(-7)
 	for _, f := range maskedFiles(t) {
 		for _, source := range f.sources(t) {
 			one := func(field Field, native bool) (*Batch, string) {
@@ -159,11 +160,11 @@ func TestStatsOfFilesWithMasks(t *testing.T) {
 // bands: every element is looked up.
 func TestMasksOfWindows(t *testing.T) {
 	tab := chips(30, 10)
-	fill := Float(-5)
+	fill := spec.Float(-5)
 	bands := []int{2, 0, 2}
 	e := openFake(t, Spec{
 		Fields:    []Field{{Name: "image", Bands: bands, DType: "float32", Layout: "n x y b", Pad: true, Fill: &fill, Validity: "ok"}},
-		BatchSize: 10, Sampler: Sampler{Kind: RandomWindow, Height: 26, Width: 10},
+		BatchSize: 10, Sampler: Sampler{Kind: spec.RandomWindow, Height: 26, Width: 10},
 	}, tab, 3)
 	for epoch := range uint64(8) {
 		b := wait(t, e.Start(context.Background(), shuffle.StepTicket(epoch, 0, 10, 0, 1), false))
@@ -216,7 +217,7 @@ func TestBadMasks(t *testing.T) {
 	if !errors.Is(err, fault.Corrupt) || !strings.Contains(err.Error(), want) {
 		t.Errorf("%v, want %q", err, want)
 	}
-	e = openFake(t, Spec{Fields: fields, BatchSize: 2, BadSamples: BadSkip}, tab, 2)
+	e = openFake(t, Spec{Fields: fields, BatchSize: 2, BadSamples: spec.BadSkip}, tab, 2)
 	b := wait(t, e.Start(context.Background(), shuffle.StepTicket(0, 0, 2, 0, 1), false))
 	if !b.Valid[0] || b.Valid[1] || len(b.Bad) != 1 || !strings.Contains(b.Bad[0].Err.Error(), want) {
 		t.Errorf("valid %v, bad %v", b.Valid, b.Bad)
@@ -226,12 +227,12 @@ func TestBadMasks(t *testing.T) {
 		t.Error("the bad sample's row is not empty")
 	}
 	b.Release()
-	spec := Spec{Source: "memory", Fields: []Field{{Name: "image"}}, BatchSize: 1}.WithDefaults()
-	if _, err := survey.Measure(context.Background(), spec, Options{Opener: tab}.WithDefaults(), tab, nil, nil); !errors.Is(err, fault.Corrupt) || !strings.Contains(err.Error(), want) {
+	sp := Spec{Source: "memory", Fields: []Field{{Name: "image"}}, BatchSize: 1}.WithDefaults()
+	if _, err := survey.Measure(context.Background(), sp, Options{Opener: tab}.WithDefaults(), tab, nil, nil); !errors.Is(err, fault.Corrupt) || !strings.Contains(err.Error(), want) {
 		t.Errorf("statistics: %v, want %q", err, want)
 	}
-	spec.BadSamples = BadSkip
-	r, err := survey.Measure(context.Background(), spec, Options{Opener: tab}.WithDefaults(), tab, nil, nil)
+	sp.BadSamples = spec.BadSkip
+	r, err := survey.Measure(context.Background(), sp, Options{Opener: tab}.WithDefaults(), tab, nil, nil)
 	if err != nil || r.Skipped != 1 || r.Fields["image"].Bands[0].Count+r.Fields["image"].Bands[0].NoData != 20*24 {
 		t.Errorf("statistics: %+v, %v", r, err)
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/source"
 )
 
@@ -23,7 +24,7 @@ import (
 func TestMembersStayOpen(t *testing.T) {
 	stream := filepath.Join(filepath.Dir(coast(t, "")), "containers", "taco-v1", "stream_n2_top.taco")
 	for scheme, p := range farContainers(t, stream) {
-		o := loader.ReadOptions{Options: loader.Options{Opener: p.opener, Members: &loader.Members{}}}
+		o := loader.ReadOptions{Options: loader.Options{Opener: p.opener, Members: &resources.Members{}}}
 		for i, k := range []string{"4", "5", "4"} {
 			name := "::roi_1/t1/t1-img::" + k
 			before := p.requests()
@@ -44,7 +45,7 @@ func TestMembersStayOpen(t *testing.T) {
 
 	files := &source.Files{}
 	defer files.Close()
-	members := &loader.Members{}
+	members := &resources.Members{}
 	defer members.Close()
 	o := loader.ReadOptions{Options: loader.Options{Opener: files, Members: members}}
 	path := filepath.Join(t.TempDir(), "data.tacozip")
@@ -79,7 +80,7 @@ func TestMembersOfCatalogs(t *testing.T) {
 	write("TACOLLECTION.json", []byte(`{"id":"all","taco:sources":{"count":1,"files":["part.tacozip"]}}`))
 	files := &source.Files{}
 	defer files.Close()
-	members := &loader.Members{}
+	members := &resources.Members{}
 	defer members.Close()
 	o := loader.ReadOptions{Options: loader.Options{Opener: files, Members: members}}
 	for _, x := range []struct {
@@ -107,7 +108,7 @@ func TestMembersAreBounded(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	files := &source.Files{}
 	defer files.Close()
-	reads := func(members *loader.Members, times int) int64 {
+	reads := func(members *resources.Members, times int) int64 {
 		c := &counting{}
 		defer c.Close()
 		defer members.Close()
@@ -119,12 +120,12 @@ func TestMembersAreBounded(t *testing.T) {
 		}
 		return c.reads.Load()
 	}
-	once, kept := reads(&loader.Members{}, 1), reads(&loader.Members{}, 3)
-	if none := reads(&loader.Members{MaxBytes: 1}, 3); none != 3*once || kept >= none {
+	once, kept := reads(&resources.Members{}, 1), reads(&resources.Members{}, 3)
+	if none := reads(&resources.Members{MaxBytes: 1}, 3); none != 3*once || kept >= none {
 		t.Errorf("%d reads for three where nothing is kept, %d for one; where it is %d", none, once, kept)
 	}
 
-	members := &loader.Members{MaxBytes: 40 << 10}
+	members := &resources.Members{MaxBytes: 40 << 10}
 	o := loader.ReadOptions{Options: loader.Options{Opener: files, Members: members}}
 	var g errgroup.Group
 	for i, from := range []string{"coast.tacozip", "parts/coast_north.tacozip", "coast_dir", "parts/.tacocat", "flat.tacozip"} {

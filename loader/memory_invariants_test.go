@@ -7,12 +7,13 @@ import (
 	"testing"
 
 	"github.com/chaski-eo/chaski/internal/invariants"
+	"github.com/chaski-eo/chaski/loader/resources"
 )
 
 // TestMemoryThatIsGivenUp: a buffer that comes back is overwritten, and one that comes back twice ends the program. One
 // that is discarded may be read by another process, and stays as it is.
 func TestMemoryThatIsGivenUp(t *testing.T) {
-	m := newMemory(1000, NewHeap)
+	m := newMemory(1000, resources.NewHeap)
 	take := func() Buffer {
 		b, err := m.take(t.Context(), 100)
 		if err != nil {

@@ -35,7 +35,7 @@ type pointsField struct {
 }
 
 // openPoints opens the array of a field.
-func openPoints(ctx context.Context, f Field, t Table, o Options) (*pointsField, error) {
+func openPoints(ctx context.Context, f Field, t rows.Table, o Options) (*pointsField, error) {
 	q := f.Points
 	a, err := rows.OpenArrayAt(ctx, q.Array, q.Timestamp, o)
 	if err != nil {
@@ -51,7 +51,7 @@ func openPoints(ctx context.Context, f Field, t Table, o Options) (*pointsField,
 
 // resolve finds the dimensions and the attribute of the field in the array's schema. It returns
 // faults of kind unsupported or not found if they do not fit.
-func (p *pointsField) resolve(q *spec.Points, t Table) error {
+func (p *pointsField) resolve(q *spec.Points, t rows.Table) error {
 	s := p.array.Schema
 	bad := func(k fault.Kind, format string, args ...any) error {
 		return fault.New(k, "array schema", fault.NoOffset, format, args...)

@@ -18,6 +18,7 @@ import (
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/loader/pixels"
+	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/shuffle"
 	"github.com/chaski-eo/chaski/store/tiledb"
@@ -49,7 +50,8 @@ func writePoints(t testing.TB, path, dims string, typ tiledb.Datatype, lo, hi fl
 	s := &tiledb.Schema{Capacity: 7, DimType: typ, Coords: tiledb.DefaultFilters(), Offsets: tiledb.DefaultFilters(),
 		Attrs: []tiledb.Attr{{Name: "class", Type: tiledb.Int16, Values: 1, Pipeline: filter.Pipeline{MaxChunk: 1000}}}}
 	for _, d := range strings.Fields(dims) {
-		s.Dims = append(s.Dims, tiledb.Dim{Name: d, Domain: tiledb.Interval{Lo: coord(lo), Hi: coord(hi)}, Extent: extent})
+		s.Dims = append(s.Dims, tiledb.Dim{Name: d, Domain: tiledb.Interval{Lo: coord(lo), Hi: coord(hi)},
+			Extent: extent})
 	}
 	if err := tiledb.Create(path, s, nil); err != nil {
 		t.Fatal(err)
@@ -70,7 +72,8 @@ func writePoints(t testing.TB, path, dims string, typ tiledb.Datatype, lo, hi fl
 			}
 			values = binary.LittleEndian.AppendUint16(values, uint16(l.v))
 		}
-		if err := openWritten(t, path).WriteSparse(context.Background(), coords, []tiledb.Values{{Data: values}}); err != nil {
+		if err := openWritten(t, path).WriteSparse(context.Background(), coords,
+			[]tiledb.Values{{Data: values}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -79,7 +82,8 @@ func writePoints(t testing.TB, path, dims string, typ tiledb.Datatype, lo, hi fl
 // numbered is an array (n y x) in which every pixel has a number of its own.
 func numbered(t testing.TB, n, h, w int) string {
 	path := filepath.Join(t.TempDir(), "cube")
-	s := cubeSchema("n y x", map[string]int{"n": n, "y": h, "x": w}, map[string]int{"n": 1, "y": 7, "x": 9}, 10, tiledb.Int32)
+	s := cubeSchema("n y x", map[string]int{"n": n, "y": h, "x": w},
+		map[string]int{"n": 1, "y": 7, "x": 9}, 10, tiledb.Int32)
 	if err := tiledb.Create(path, s, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -87,7 +91,8 @@ func numbered(t testing.TB, n, h, w int) string {
 	for i := range n * h * w {
 		data = binary.LittleEndian.AppendUint32(data, uint32(i))
 	}
-	if err := openWritten(t, path).WriteDense(context.Background(), s.Domain(), []tiledb.Values{{Data: data}}); err != nil {
+	if err := openWritten(t, path).WriteDense(context.Background(), s.Domain(),
+		[]tiledb.Values{{Data: data}}); err != nil {
 		t.Fatal(err)
 	}
 	return path
@@ -125,10 +130,12 @@ func TestPointsStandOnTheirPixels(t *testing.T) {
 	}
 	writePoints(t, filepath.Join(dir, "flat"), "x y", tiledb.Int32, -5, 100, flat)
 	writePoints(t, filepath.Join(dir, "own"), "n y x", tiledb.Int32, -5, 100, own)
-	spec := Spec{Source: cube, BatchSize: 4, Shuffle: true, Augment: "d4", Sampler: Sampler{Kind: RandomWindow, Height: 12, Width: 12, PerAsset: 9},
-		Fields: []Field{{Name: "flat", Points: &spec.Points{Array: filepath.Join(dir, "flat"), Most: most}}, {Name: "image"},
+	sp := Spec{Source: cube, BatchSize: 4, Shuffle: true, Augment: "d4", Sampler: Sampler{Kind: spec.RandomWindow,
+		Height: 12, Width: 12, PerAsset: 9},
+		Fields: []Field{{Name: "flat", Points: &spec.Points{Array: filepath.Join(dir, "flat"), Most: most}},
+			{Name: "image"},
 			{Name: "own", Points: &spec.Points{Array: filepath.Join(dir, "own"), Most: most, Values: "class"}}}}
-	e, err := Open(t.Context(), spec, Options{Workers: 3})
+	e, err := Open(t.Context(), sp, Options{Workers: 3})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -158,7 +165,8 @@ func TestPointsStandOnTheirPixels(t *testing.T) {
 				}
 				want := 0
 				for _, l := range labels {
-					if l.n == of && l.y >= float64(win.Y) && l.y < float64(win.Y+win.H) && l.x >= float64(win.X) && l.x < float64(win.X+win.W) {
+					if l.n == of && l.y >= float64(win.Y) && l.y < float64(win.Y+win.H) && l.x >= float64(win.X) &&
+						l.x < float64(win.X+win.W) {
 						want++
 					}
 				}
@@ -176,8 +184,10 @@ func TestPointsStandOnTheirPixels(t *testing.T) {
 						continue
 					}
 					pixel := int(binary.LittleEndian.Uint32(image.Data[4*((r*12+int(y))*12+int(x)):])) % (h * w)
-					if there, ok := byPlace[label{n: of, y: float64(pixel / w), x: float64(pixel % w)}]; !ok || there != v || on[pixel] {
-						t.Fatalf("%s: point %v, %v: %d stands on pixel %d, which has %d (%v)", name, y, x, v, pixel, there, ok)
+					if there, ok := byPlace[label{n: of, y: float64(pixel / w), x: float64(pixel % w)}]; !ok ||
+						there != v || on[pixel] {
+						t.Fatalf("%s: point %v, %v: %d stands on pixel %d, which has %d (%v)", name, y, x,
+							v, pixel, there, ok)
 					}
 					on[pixel] = true
 					seen++
@@ -189,13 +199,14 @@ func TestPointsStandOnTheirPixels(t *testing.T) {
 	if seen < 500 {
 		t.Errorf("only %d points", seen)
 	}
-	if names := e.Fields(); names[0].Name != "image" || len(names) != 7 || names[1].Name != "flat" || names[1].Kind != "points" || fmt.Sprint(names[1].Shape) != "[1 80 2]" {
+	if names := e.Fields(); names[0].Name != "image" || len(names) != 7 || names[1].Name != "flat" ||
+		names[1].Kind != "points" || fmt.Sprint(names[1].Shape) != "[1 80 2]" {
 		t.Errorf("fields %+v", names)
 	}
 }
 
-// TestPointsOfRowsFarOut: a row has the points of its own coordinate along n, and no other's, where that is a number that a float64, or
-// the array's own type, does not tell from the next one.
+// TestPointsOfRowsFarOut: a row has the points of its own coordinate along n, and no other's, where
+// that is a number that a float64, or the array's own type, does not tell from the next one.
 func TestPointsOfRowsFarOut(t *testing.T) {
 	const images, now = 3, 1_700_000_000_000_000_001 // nanoseconds since 1970
 	for _, c := range []struct {
@@ -235,7 +246,8 @@ func TestPointsOfRowsFarOut(t *testing.T) {
 			}
 		}
 		a := openWritten(t, cube)
-		if err := a.WriteDense(t.Context(), a.Schema.Domain(), []tiledb.Values{{Data: make([]byte, images*9*9)}}); err != nil {
+		if err := a.WriteDense(t.Context(), a.Schema.Domain(),
+			[]tiledb.Values{{Data: make([]byte, images*9*9)}}); err != nil {
 			t.Fatal(err)
 		}
 		for k := range int64(images) { // a point in each image, on the pixel of its number
@@ -250,11 +262,13 @@ func TestPointsOfRowsFarOut(t *testing.T) {
 					coords = binary.LittleEndian.AppendUint64(coords, uint64(v))
 				}
 			}
-			if err := openWritten(t, points).WriteSparse(t.Context(), coords, []tiledb.Values{{Data: []byte{byte(k)}}}); err != nil {
+			if err := openWritten(t, points).WriteSparse(t.Context(), coords,
+				[]tiledb.Values{{Data: []byte{byte(k)}}}); err != nil {
 				t.Fatal(err)
 			}
 		}
-		e, err := Open(t.Context(), Spec{Source: cube, BatchSize: images, Fields: []Field{{Name: "a"}, {Name: "p", Points: &spec.Points{Array: points, Most: 5}}}}, Options{})
+		e, err := Open(t.Context(), Spec{Source: cube, BatchSize: images,
+			Fields: []Field{{Name: "a"}, {Name: "p", Points: &spec.Points{Array: points, Most: 5}}}}, Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -263,7 +277,8 @@ func TestPointsOfRowsFarOut(t *testing.T) {
 		for k, want := range c.want {
 			got := int64(binary.LittleEndian.Uint64(count.Data[8*k:]))
 			if value := b.Tensor("p_values").Data[5*k]; got != want || got == 1 && value != byte(k) {
-				t.Errorf("%v from %d: image %d has %d points, want %d; the first is %d", c.typ, c.first, k, got, want, value)
+				t.Errorf("%v from %d: image %d has %d points, want %d; the first is %d", c.typ, c.first,
+					k, got, want, value)
 			}
 		}
 		b.Release()
@@ -306,9 +321,11 @@ func TestPointsOnTheGround(t *testing.T) {
 			}
 		}
 		writePoints(t, path, "y x", c.typ, -1e7, 1e7, labels)
-		spec := Spec{Source: cube, BatchSize: 2, Sampler: Sampler{Kind: RandomWindow, Height: 16, Width: 11, PerAsset: 6},
-			Fields: []Field{{Name: "image"}, {Name: "p", Points: &spec.Points{Array: path, In: spec.WorldPoints, Transform: &c.t, Most: 400}}}}
-		e, err := Open(t.Context(), spec, Options{Workers: 2})
+		sp := Spec{Source: cube, BatchSize: 2, Sampler: Sampler{Kind: spec.RandomWindow, Height: 16,
+			Width: 11, PerAsset: 6},
+			Fields: []Field{{Name: "image"},
+				{Name: "p", Points: &spec.Points{Array: path, In: spec.WorldPoints, Transform: &c.t, Most: 400}}}}
+		e, err := Open(t.Context(), sp, Options{Workers: 2})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -368,7 +385,8 @@ func TestPointsOfFiles(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "chip.tif")
 	tr, rnd := [6]float64{355000, 10, 0, 4600000, 0, -10}, rand.New(rand.NewPCG(7, 8))
 	var tog bytes.Buffer
-	if err := tiff.WriteTOG(&tog, make([]byte, height*width), tiff.TOGOptions{Shape: [3]int{1, height, width}, DType: chunk.Uint8, Tile: 128,
+	if err := tiff.WriteTOG(&tog, make([]byte, height*width), tiff.TOGOptions{Shape: [3]int{1, height, width},
+		DType: chunk.Uint8, Tile: 128,
 		Geo: tiff.Geo{Transform: tr, HasTransform: true}}); err != nil {
 		t.Fatal(err)
 	}
@@ -382,9 +400,12 @@ func TestPointsOfFiles(t *testing.T) {
 	}
 	path := filepath.Join(t.TempDir(), "points")
 	writePoints(t, path, "x y", tiledb.Float64, -1e7, 1e7, labels)
-	for _, s := range []Sampler{{Kind: RandomWindow, Height: 100, Width: 90, PerAsset: 5}, {Kind: spec.ResizedWindow, Height: 64, Width: 80, PerAsset: 5}} {
-		spec := Spec{Source: file, BatchSize: 1, Sampler: s, Fields: []Field{{Name: "image"}, {Name: "p", Points: &spec.Points{Array: path, In: spec.WorldPoints, Most: 500}}}}
-		e, err := Open(t.Context(), spec, Options{Workers: 2})
+	for _, s := range []Sampler{{Kind: spec.RandomWindow, Height: 100, Width: 90, PerAsset: 5},
+		{Kind: spec.ResizedWindow, Height: 64, Width: 80, PerAsset: 5}} {
+		sp := Spec{Source: file, BatchSize: 1, Sampler: s,
+			Fields: []Field{{Name: "image"},
+				{Name: "p", Points: &spec.Points{Array: path, In: spec.WorldPoints, Most: 500}}}}
+		e, err := Open(t.Context(), sp, Options{Workers: 2})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -409,7 +430,8 @@ func TestPointsOfFiles(t *testing.T) {
 				want++
 				k, ok := at[l.v]
 				y, x := float32Of(b.Tensor("p"), 2*k), float32Of(b.Tensor("p"), 2*k+1)
-				if wy, wx := row*float64(s.Height)/float64(win.H), col*float64(s.Width)/float64(win.W); !ok || math.Abs(y-wy) > 1e-3 || math.Abs(x-wx) > 1e-3 {
+				if wy, wx := row*float64(s.Height)/float64(win.H), col*float64(s.Width)/float64(win.W); !ok ||
+					math.Abs(y-wy) > 1e-3 || math.Abs(x-wx) > 1e-3 {
 					t.Fatalf("%s: label %d at %v, %v; want %v, %v (%v)", s.Kind, l.v, y, x, wy, wx, ok)
 				}
 			}
@@ -430,7 +452,9 @@ func TestMorePointsThanRoom(t *testing.T) {
 	writePoints(t, path, "y x", tiledb.Int32, 0, 20, labels)
 	slices.SortFunc(labels, func(a, b label) int { return cmp.Or(cmp.Compare(a.y, b.y), cmp.Compare(a.x, b.x)) })
 	var said strings.Builder
-	e, err := Open(t.Context(), Spec{Source: cube, BatchSize: 2, Fields: []Field{{Name: "image"}, {Name: "p", Points: &spec.Points{Array: path, Most: most}}}},
+	e, err := Open(t.Context(),
+		Spec{Source: cube, BatchSize: 2,
+			Fields: []Field{{Name: "image"}, {Name: "p", Points: &spec.Points{Array: path, Most: most}}}},
 		Options{Workers: 1, Logger: slog.New(slog.NewTextHandler(&said, nil))})
 	if err != nil {
 		t.Fatal(err)
@@ -476,14 +500,15 @@ func TestPointsOfBadSamples(t *testing.T) {
 	if err := os.WriteFile(files[0], b, 0o666); err != nil {
 		t.Fatal(err)
 	}
-	for _, policy := range []string{BadError, BadSkip, BadReplace} {
-		spec := Spec{Source: cube, BatchSize: n, BadSamples: policy, Fields: []Field{{Name: "image"}, {Name: "p", Points: &spec.Points{Array: path, Most: most}}}}
-		e, err := Open(t.Context(), spec, Options{Workers: 2})
+	for _, policy := range []string{spec.BadError, spec.BadSkip, spec.BadReplace} {
+		sp := Spec{Source: cube, BatchSize: n, BadSamples: policy,
+			Fields: []Field{{Name: "image"}, {Name: "p", Points: &spec.Points{Array: path, Most: most}}}}
+		e, err := Open(t.Context(), sp, Options{Workers: 2})
 		if err != nil {
 			t.Fatal(err)
 		}
 		batch, err := e.Start(t.Context(), shuffle.Ticket{Count: n, RowStride: 1}, false).Wait(t.Context())
-		if policy == BadError {
+		if policy == spec.BadError {
 			if fault.KindOf(err) != fault.Corrupt || !strings.Contains(err.Error(), "class.tdb") {
 				t.Errorf("%v", err)
 			}
@@ -508,9 +533,10 @@ func TestPointsOfBadSamples(t *testing.T) {
 				}
 			}
 			switch {
-			case policy == BadSkip && (count != 0 || place != -1 || batch.Valid[bad.Row]):
+			case policy == spec.BadSkip && (count != 0 || place != -1 || batch.Valid[bad.Row]):
 				t.Errorf("skipped: %d points, the first at %v", count, place)
-			case policy == BadReplace && batch.Valid[bad.Row] && (int(count) != want || batch.Samples[bad.Row] != of):
+			case policy == spec.BadReplace && batch.Valid[bad.Row] &&
+				(int(count) != want || batch.Samples[bad.Row] != of):
 				t.Errorf("replaced by %d: %d points, want %d", of, count, want)
 			}
 		}
@@ -529,7 +555,8 @@ func TestArraysMix(t *testing.T) {
 	}
 	points := func(name string) *spec.Points { return &spec.Points{Array: filepath.Join(dir, name), Most: 100} }
 	sp := Spec{BatchSize: 2, Shuffle: true, Fields: []Field{{Name: "image"}, {Name: "p", Points: points("pa")}},
-		Mixture: spec.Mixture{Until: spec.UntilLongest, Sources: []Source{{Name: "a", Source: a}, {Name: "b", Source: b, Dims: "n y x", Fields: []Field{{Name: "p", Points: points("pb")}}}}}}
+		Mixture: spec.Mixture{Until: spec.UntilLongest, Sources: []Source{{Name: "a", Source: a},
+			{Name: "b", Source: b, Dims: "n y x", Fields: []Field{{Name: "p", Points: points("pb")}}}}}}
 	e, err := Open(t.Context(), sp, Options{Workers: 2})
 	if err != nil {
 		t.Fatal(err)
@@ -569,7 +596,8 @@ func TestArraysMix(t *testing.T) {
 // TestEncryptedArray needs its key, and takes it from the options or the environment.
 func TestEncryptedArray(t *testing.T) {
 	path, key := filepath.Join(t.TempDir(), "a"), []byte("0123456789abcdef0123456789abcdef")
-	s := cubeSchema("n y x", map[string]int{"n": 2, "y": 4, "x": 4}, map[string]int{"n": 1, "y": 4, "x": 4}, 0, tiledb.Uint8)
+	s := cubeSchema("n y x", map[string]int{"n": 2, "y": 4, "x": 4},
+		map[string]int{"n": 1, "y": 4, "x": 4}, 0, tiledb.Uint8)
 	if err := tiledb.Create(path, s, key); err != nil {
 		t.Fatal(err)
 	}
@@ -583,16 +611,17 @@ func TestEncryptedArray(t *testing.T) {
 	if err := a.WriteDense(t.Context(), s.Domain(), []tiledb.Values{{Data: data}}); err != nil {
 		t.Fatal(err)
 	}
-	spec := Spec{Source: path, BatchSize: 2}
+	sp := Spec{Source: path, BatchSize: 2}
 	t.Setenv(tiledb.KeyVar, "")
-	if _, err := Open(t.Context(), spec, Options{}); fault.KindOf(err) != fault.Unsupported || !strings.Contains(err.Error(), "key") {
+	if _, err := Open(t.Context(), sp, Options{}); fault.KindOf(err) != fault.Unsupported ||
+		!strings.Contains(err.Error(), "key") {
 		t.Errorf("without a key: %v", err)
 	}
 	for name, o := range map[string]Options{"options": {ArrayKey: key}, "environment": {}} {
 		if o.ArrayKey == nil {
 			t.Setenv(tiledb.KeyVar, string(key))
 		}
-		e, err := Open(t.Context(), spec, o)
+		e, err := Open(t.Context(), sp, o)
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
@@ -622,7 +651,8 @@ func TestPointsThatCannotBe(t *testing.T) {
 		{spec.Points{Array: path, Most: 1, In: "sky"}, 0, "sky"},
 		{spec.Points{Array: path, Most: 1, Transform: &[6]float64{}}, 0, "transform"},
 		{spec.Points{Array: path, Most: 1, In: spec.WorldPoints}, fault.Unsupported, "no transform"},
-		{spec.Points{Array: path, Most: 1, In: spec.WorldPoints, Transform: &[6]float64{0, 1, 1, 0, 1, 1}}, fault.Unsupported, "inverted"},
+		{spec.Points{Array: path, Most: 1, In: spec.WorldPoints, Transform: &[6]float64{0, 1, 1, 0, 1, 1}},
+			fault.Unsupported, "inverted"},
 		{spec.Points{Array: path, Most: 1, Values: "other"}, fault.NotFound, `["class"]`},
 		{spec.Points{Array: path, Most: 1, Dims: "x x"}, fault.Unsupported, "each once"},
 		{spec.Points{Array: path, Most: 1, Dims: "n y x"}, fault.Unsupported, "2"},
@@ -630,7 +660,8 @@ func TestPointsThatCannotBe(t *testing.T) {
 		{spec.Points{Array: cube, Most: 1}, fault.Unsupported, "dense"},
 		{spec.Points{Array: dir, Most: 1}, fault.NotFound, "schema"},
 	} {
-		_, err := Open(t.Context(), Spec{Source: cube, BatchSize: 1, Fields: []Field{{Name: "image"}, {Name: "p", Points: &c.p}}}, Options{})
+		_, err := Open(t.Context(),
+			Spec{Source: cube, BatchSize: 1, Fields: []Field{{Name: "image"}, {Name: "p", Points: &c.p}}}, Options{})
 		if err == nil || fault.KindOf(err) != c.kind || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%+v: %v", c.p, err)
 		}
@@ -649,35 +680,41 @@ func TestPointsThatCannotBe(t *testing.T) {
 			t.Errorf("%s: %v", says, err)
 		}
 	}
-	spec := Spec{Source: cube, BatchSize: 1 << 20, Fields: []Field{{Name: "image"}, {Name: "p", Points: &spec.Points{Array: path, Most: 1 << 20}}}}
-	e, err := Open(t.Context(), spec, Options{MemoryBytes: 64 << 20})
+	sp := Spec{Source: cube, BatchSize: 1 << 20,
+		Fields: []Field{{Name: "image"}, {Name: "p", Points: &spec.Points{Array: path, Most: 1 << 20}}}}
+	e, err := Open(t.Context(), sp, Options{MemoryBytes: 64 << 20})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer e.Close()
-	if _, err := e.Start(t.Context(), shuffle.Ticket{Count: 1 << 20, RowStride: 1}, false).Wait(t.Context()); fault.KindOf(err) != fault.Limit {
+	if _, err := e.Start(t.Context(), shuffle.Ticket{Count: 1 << 20, RowStride: 1},
+		false).Wait(t.Context()); fault.KindOf(err) != fault.Limit {
 		t.Errorf("a batch of 2^40 points: %v", err)
 	}
 }
 
 var _ chunk.BlockArray = pixels.PointArray{}
 
-// TestPointsInContainers: rasters in a container lie on the ground where their own headers say, not where the file does, which is
-// that of all of them. The chips lie side by side (read with GDAL): 24 pixels of 20 m each, 640 m apart.
+// TestPointsInContainers: rasters in a container lie on the ground where their own headers say, not
+// where the file does, which is that of all of them. The chips lie side by side (read with GDAL):
+// 24 pixels of 20 m each, 640 m apart.
 func TestPointsInContainers(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "points")
 	var labels []label
 	for k := range 3 {
 		for i := range k + 1 {
-			labels = append(labels, label{x: 500000 + 640*float64(k) + 20*(float64(i)+0.5), y: 4400000 - 20*7.25, v: int16(10*k + i)})
+			labels = append(labels, label{x: 500000 + 640*float64(k) + 20*(float64(i)+0.5), y: 4400000 - 20*7.25,
+				v: int16(10*k + i)})
 		}
 	}
 	writePoints(t, path, "y x", tiledb.Float64, -1e7, 1e7, labels)
 	coast := filepath.Join(corpus.Testdata(t), "coast")
-	for _, src := range []string{filepath.Join(coast, "coast.tacozip"), filepath.Join(coast, "parts", ".tacocat"), filepath.Join(coast, "coast_dir")} {
+	for _, src := range []string{filepath.Join(coast, "coast.tacozip"), filepath.Join(coast, "parts", ".tacocat"),
+		filepath.Join(coast, "coast_dir")} {
 		for _, roots := range [][]string{nil, {coast, filepath.Dir(path)}} {
-			spec := Spec{Source: src, BatchSize: 3, Fields: []Field{{Name: "image", Column: "s2/img.tif"}, {Name: "p", Points: &spec.Points{Array: path, In: spec.WorldPoints, Most: 5}}}}
-			e, err := Open(t.Context(), spec, Options{Workers: 2, IndexCache: NoIndexCache, Roots: roots})
+			sp := Spec{Source: src, BatchSize: 3, Fields: []Field{{Name: "image", Column: "s2/img.tif"},
+				{Name: "p", Points: &spec.Points{Array: path, In: spec.WorldPoints, Most: 5}}}}
+			e, err := Open(t.Context(), sp, Options{Workers: 2, IndexCache: resources.NoIndexCache, Roots: roots})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -688,11 +725,13 @@ func TestPointsInContainers(t *testing.T) {
 			}
 			b := wait(t, e.Start(t.Context(), tk, false))
 			for k := range 3 {
-				if n := int(binary.LittleEndian.Uint64(b.Tensor("p_count").Data[8*k:])); n != k+1 || len(rows[k].Points[0].Runs) == 0 {
+				if n := int(binary.LittleEndian.Uint64(b.Tensor("p_count").Data[8*k:])); n != k+1 ||
+					len(rows[k].Points[0].Runs) == 0 {
 					t.Fatalf("%s: %d points on chip %d, of %+v", src, n, k, rows[k].Points)
 				}
 				for i := range k + 1 {
-					y, x, v := float32Of(b.Tensor("p"), 2*(5*k+i)), float32Of(b.Tensor("p"), 2*(5*k+i)+1), int16(uint16At(b.Tensor("p_values").Data, 5*k+i))
+					y, x, v := float32Of(b.Tensor("p"), 2*(5*k+i)), float32Of(b.Tensor("p"), 2*(5*k+i)+1),
+						int16(uint16At(b.Tensor("p_values").Data, 5*k+i))
 					if math.Abs(y-7.25) > 1e-3 || math.Abs(x-float64(i)-0.5) > 1e-3 || v != int16(10*k+i) {
 						t.Errorf("%s: point %d of chip %d: %v at %v, %v", src, i, k, v, y, x)
 					}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 )
 
@@ -137,10 +138,10 @@ func Example() {
 		Source:    "../testdata/raster/tog/tog-series-0.tif",
 		BatchSize: 2,
 		Shuffle:   true,
-		Sampler:   loader.Sampler{Kind: loader.RandomWindow, Height: 64, Width: 64, PerAsset: 4},
+		Sampler:   loader.Sampler{Kind: spec.RandomWindow, Height: 64, Width: 64, PerAsset: 4},
 		Fields: []loader.Field{{
 			Name: "image", Bands: []int{2, 1, 0}, DType: "float32",
-			Normalize: &loader.Normalize{Scale: []float64{1.0 / 255}, Offset: []float64{0}},
+			Normalize: &spec.Normalize{Scale: []float64{1.0 / 255}, Offset: []float64{0}},
 		}},
 	}, loader.Options{})
 	if err != nil {

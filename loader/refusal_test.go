@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/shuffle"
 	"github.com/chaski-eo/chaski/store/catalog"
 )
@@ -34,13 +35,13 @@ func pairs(n int64, size func(row int64) (h, w, h2, w2 int)) *fakeTable {
 
 var pairFields = []Field{{Name: "a"}, {Name: "b"}}
 
-func tryEngine(spec Spec, tab *fakeTable) (*Engine, error) {
-	spec.Source = "memory"
-	spec = spec.WithDefaults()
-	if err := spec.Validate(); err != nil {
+func tryEngine(sp Spec, tab *fakeTable) (*Engine, error) {
+	sp.Source = "memory"
+	sp = sp.WithDefaults()
+	if err := sp.Validate(); err != nil {
 		return nil, err
 	}
-	return newEngine(context.Background(), spec, Options{Workers: 2, Opener: tab}.WithDefaults(), tab)
+	return newEngine(context.Background(), sp, Options{Workers: 2, Opener: tab}.WithDefaults(), tab)
 }
 
 // TestFieldsOfOtherResolution reads windows of two rasters whose sizes have a ratio, and looks every
@@ -51,7 +52,7 @@ func TestFieldsOfOtherResolution(t *testing.T) {
 			h, w := 24+6*int(row), 30+6*int(row)
 			return h, w, h * c.num / c.den, w * c.num / c.den
 		})
-		e, err := tryEngine(Spec{Fields: pairFields, BatchSize: 4, Shuffle: true, Seed: 3, Sampler: Sampler{Kind: RandomWindow, Height: 12, Width: 6, PerAsset: 9}}, tab)
+		e, err := tryEngine(Spec{Fields: pairFields, BatchSize: 4, Shuffle: true, Seed: 3, Sampler: Sampler{Kind: spec.RandomWindow, Height: 12, Width: 6, PerAsset: 9}}, tab)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -110,7 +111,7 @@ func TestSizesThatDoNotFit(t *testing.T) {
 			return 20, 20, 10, 10
 		}
 	}
-	window := Sampler{Kind: RandomWindow, Height: 12, Width: 12}
+	window := Sampler{Kind: spec.RandomWindow, Height: 12, Width: 12}
 	for name, c := range map[string]struct {
 		size    func(int64) (int, int, int, int)
 		sampler Sampler
@@ -119,7 +120,7 @@ func TestSizesThatDoNotFit(t *testing.T) {
 	}{
 		"no common grid":        {whole(20, 20, 10, 131), window, false, "share a grid"},
 		"a ratio over the most": {whole(650, 65, 10, 1), window, false, "share a grid"},
-		"an odd window":         {whole(20, 20, 10, 10), Sampler{Kind: RandomWindow, Height: 12, Width: 11}, false, "multiple of 2 by 2"},
+		"an odd window":         {whole(20, 20, 10, 10), Sampler{Kind: spec.RandomWindow, Height: 12, Width: 11}, false, "multiple of 2 by 2"},
 		"chip too high":         {last(22, 20, 11, 10), Sampler{}, true, "whole chips"},
 		"chip too wide":         {last(20, 22, 10, 11), Sampler{}, true, "whole chips"},
 		"chip too low":          {last(18, 20, 9, 10), Sampler{}, true, "does not pad"},
@@ -161,8 +162,8 @@ func TestAssetsUnlikeTheFirst(t *testing.T) {
 func TestSkippedRowIsCleared(t *testing.T) {
 	tab := chips(31, 8)
 	tab.broken = map[int64]error{}
-	spec := Spec{Fields: chipFields, BatchSize: 4, BadSamples: BadSkip}
-	e := openFake(t, spec, tab, 2)
+	sp := Spec{Fields: chipFields, BatchSize: 4, BadSamples: spec.BadSkip}
+	e := openFake(t, sp, tab, 2)
 	ctx := context.Background()
 	wait(t, e.Start(ctx, shuffle.StepTicket(0, 0, 4, 0, 1), false)).Release()
 	tab.broken[5] = fault.New(fault.Corrupt, "tile", 1, "broken")
@@ -188,13 +189,13 @@ func TestFirstSampleMayBeBad(t *testing.T) {
 	if _, err := tryEngine(Spec{Fields: chipFields, BatchSize: 2}, tab); fault.KindOf(err) != fault.Corrupt {
 		t.Errorf("without skip: %v", err)
 	}
-	e := openFake(t, Spec{Fields: chipFields, BatchSize: 2, BadSamples: BadSkip}, tab, 1)
+	e := openFake(t, Spec{Fields: chipFields, BatchSize: 2, BadSamples: spec.BadSkip}, tab, 1)
 	b := wait(t, e.Start(context.Background(), shuffle.StepTicket(0, 0, 2, 0, 1), false))
 	defer b.Release()
 	if fmt.Sprint(b.Valid) != "[false true]" {
 		t.Errorf("valid %v", b.Valid)
 	}
-	if _, _, skipped := statsOf(t, tab, 2, BadSkip); skipped != 1 {
+	if _, _, skipped := statsOf(t, tab, 2, spec.BadSkip); skipped != 1 {
 		t.Errorf("statistics skipped %d", skipped)
 	}
 }
@@ -203,7 +204,7 @@ func TestFirstSampleMayBeBad(t *testing.T) {
 func TestSystemErrorsAreNotSkipped(t *testing.T) {
 	tab := chips(33, 4)
 	tab.broken = map[int64]error{2: syscall.EMFILE}
-	e := openFake(t, Spec{Fields: chipFields, BatchSize: 4, BadSamples: BadSkip}, tab, 1)
+	e := openFake(t, Spec{Fields: chipFields, BatchSize: 4, BadSamples: spec.BadSkip}, tab, 1)
 	if _, err := e.Start(context.Background(), shuffle.StepTicket(0, 0, 4, 0, 1), false).Wait(context.Background()); !errors.Is(err, syscall.EMFILE) {
 		t.Errorf("error %v", err)
 	}
@@ -287,13 +288,13 @@ func TestNextAfterAnError(t *testing.T) {
 // TestBatchesOfSeveralSizesShareTheMemory: idle buffers of the wrong size make room.
 func TestBatchesOfSeveralSizesShareTheMemory(t *testing.T) {
 	tab := chips(36, 8)
-	spec := Spec{Source: "memory", Fields: chipFields[:1], BatchSize: 4}.WithDefaults()
-	probe := openFake(t, spec, tab, 1)
+	sp := Spec{Source: "memory", Fields: chipFields[:1], BatchSize: 4}.WithDefaults()
+	probe := openFake(t, sp, tab, 1)
 	l, err := probe.layout(layoutKey{rows: 4})
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := newEngine(context.Background(), spec, Options{Workers: 1, Opener: tab, MemoryBytes: int64(l.bytes)}.WithDefaults(), tab)
+	e, err := newEngine(context.Background(), sp, Options{Workers: 1, Opener: tab, MemoryBytes: int64(l.bytes)}.WithDefaults(), tab)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -327,9 +328,9 @@ func TestStatesOfOtherRuns(t *testing.T) {
 
 // TestStateNamesWhatDiffers: a state of a run that differs in one thing is refused with the name of it.
 func TestStateNamesWhatDiffers(t *testing.T) {
-	spec := windowSpec()
-	spec.Fields = slices.Clone(spec.Fields)
-	was := openFake(t, spec, chips(37, 4), 1).State()
+	sp := windowSpec()
+	sp.Fields = slices.Clone(sp.Fields)
+	was := openFake(t, sp, chips(37, 4), 1).State()
 	if s, err := shuffle.ParseState(mustJSON(t, was)); err != nil || s != was {
 		t.Fatalf("%+v, written and read %+v: %v", was, s, err)
 	}
@@ -340,7 +341,7 @@ func TestStateNamesWhatDiffers(t *testing.T) {
 		"seed is 6, in the state 5":                           func(s *Spec) *fakeTable { s.Seed = 6; return nil },
 		"fields.image.dtype is float16, in the state float32": func(s *Spec) *fakeTable { s.Fields[0].DType = "float16"; return nil },
 		"fields.image.normalize.scale is [0.5,0.25,0.002], in t": func(s *Spec) *fakeTable {
-			s.Fields[0].Normalize = &Normalize{Scale: []float64{0.5, 0.25, 0.002}, Offset: []float64{-1, 0, 3}}
+			s.Fields[0].Normalize = &spec.Normalize{Scale: []float64{0.5, 0.25, 0.002}, Offset: []float64{-1, 0, 3}}
 			return nil
 		},
 		"sampler.height is 6, in the state 8": func(s *Spec) *fakeTable { s.Sampler.Height = 6; return nil },

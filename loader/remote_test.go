@@ -18,6 +18,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/source/blobsource"
 	"github.com/chaski-eo/chaski/source/blobsource/s3"
@@ -222,7 +223,7 @@ func TestFaultsNeverChangeBatches(t *testing.T) {
 		}
 		return all, invalid, nil
 	}
-	want, _, err := epoch(loader.BadError)
+	want, _, err := epoch(spec.BadError)
 	if err != nil || len(want) == 0 {
 		t.Fatal(err)
 	}
@@ -236,7 +237,7 @@ func TestFaultsNeverChangeBatches(t *testing.T) {
 		return netsim.None
 	})
 	for range 3 {
-		if got, _, err := epoch(loader.BadError); err != nil || string(got) != string(want) {
+		if got, _, err := epoch(spec.BadError); err != nil || string(got) != string(want) {
 			t.Errorf("other batches: %v", err)
 		}
 	}
@@ -249,14 +250,14 @@ func TestFaultsNeverChangeBatches(t *testing.T) {
 		})
 	}
 	gone(netsim.NotFound)
-	if _, _, err := epoch(loader.BadError); fault.KindOf(err) != fault.NotFound {
+	if _, _, err := epoch(spec.BadError); fault.KindOf(err) != fault.NotFound {
 		t.Errorf("a chip that is gone: %v", err)
 	}
-	if _, n, err := epoch(loader.BadSkip); n != 1 || err != nil {
+	if _, n, err := epoch(spec.BadSkip); n != 1 || err != nil {
 		t.Errorf("a chip that is gone, skipped: %d, %v", n, err)
 	}
 	gone(netsim.Unavailable) // says nothing about the sample
-	if _, _, err := epoch(loader.BadSkip); err == nil || fault.KindOf(err) != 0 || !strings.Contains(err.Error(), "/07.tif: byte range at") {
+	if _, _, err := epoch(spec.BadSkip); err == nil || fault.KindOf(err) != 0 || !strings.Contains(err.Error(), "/07.tif: byte range at") {
 		t.Errorf("a server that does not answer: %v", err)
 	}
 }
@@ -332,8 +333,8 @@ func TestForecastOverAServer(t *testing.T) {
 		http.FileServer(http.Dir(dir)).ServeHTTP(w, r)
 	}))
 	defer server.Close()
-	for _, sampler := range []loader.Sampler{{}, {Kind: loader.RandomWindow, Height: 100, Width: 90, PerAsset: 4}, {Kind: loader.GridWindow, Height: 64, Width: 64, StrideY: 40},
-		{Kind: loader.TileWindow, Height: 50, Width: 50, TileHeight: 100, TileWidth: 90, PerVisit: 2, Pool: 2}} {
+	for _, sampler := range []loader.Sampler{{}, {Kind: spec.RandomWindow, Height: 100, Width: 90, PerAsset: 4}, {Kind: spec.GridWindow, Height: 64, Width: 64, StrideY: 40},
+		{Kind: spec.TileWindow, Height: 50, Width: 50, TileHeight: 100, TileWidth: 90, PerVisit: 2, Pool: 2}} {
 		web, err := httpsource.New(httpsource.Options{Options: remote.Options{HedgeShare: -1}})
 		if err != nil {
 			t.Fatal(err)

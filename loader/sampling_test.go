@@ -19,6 +19,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/loader/pixels"
+	"github.com/chaski-eo/chaski/loader/rows"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/shuffle"
 	"github.com/chaski-eo/chaski/store/catalog"
@@ -83,9 +84,9 @@ func (t *fakeTable) put(name string, c fakeColumn) {
 }
 
 // openMixed compiles a spec whose sources are called by the names of tables.
-func openMixed(t testing.TB, spec Spec, tabs map[string]*fakeTable, workers int) *Engine {
+func openMixed(t testing.TB, sp Spec, tabs map[string]*fakeTable, workers int) *Engine {
 	t.Helper()
-	e, err := tryMixed(spec, tabs, workers)
+	e, err := tryMixed(sp, tabs, workers)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,9 +98,9 @@ func openMixed(t testing.TB, spec Spec, tabs map[string]*fakeTable, workers int)
 	return e
 }
 
-func tryMixed(spec Spec, tabs map[string]*fakeTable, workers int) (*Engine, error) {
-	spec = spec.WithDefaults()
-	if err := spec.Validate(); err != nil {
+func tryMixed(sp Spec, tabs map[string]*fakeTable, workers int) (*Engine, error) {
+	sp = sp.WithDefaults()
+	if err := sp.Validate(); err != nil {
 		return nil, err
 	}
 	all := &fakeTable{objects: map[string][]byte{}}
@@ -108,8 +109,8 @@ func tryMixed(spec Spec, tabs map[string]*fakeTable, workers int) (*Engine, erro
 			all.objects[name+":"+uri] = o
 		}
 	}
-	e, err := openEngine(context.Background(), spec, Options{Workers: workers, Opener: all}.WithDefaults(),
-		func(_ context.Context, src Source, _ []Field) (Table, error) {
+	e, err := openEngine(context.Background(), sp, Options{Workers: workers, Opener: all}.WithDefaults(),
+		func(_ context.Context, src Source, _ []Field) (rows.Table, error) {
 			tab, ok := tabs[src.Source]
 			if !ok {
 				return nil, fmt.Errorf("no table %q", src.Source)
@@ -137,12 +138,13 @@ func (p *placed) Asset(ctx context.Context, f int, row int64) (catalog.Asset, er
 }
 
 var sampledFields = []Field{
-	{Name: "image", DType: "float32", Normalize: &Normalize{Scale: []float64{0.5, 0.25, 1e-3}, Offset: []float64{-1, 0, 3}}, Fill: fillOf(-9), Validity: "image_valid"},
+	{Name: "image", DType: "float32", Normalize: &spec.Normalize{Scale: []float64{0.5, 0.25, 1e-3},
+		Offset: []float64{-1, 0, 3}}, Fill: fillOf(-9), Validity: "image_valid"},
 	{Name: "mask", Layout: "n y x"},
 	{Name: "label"}, {Name: "measure"}, {Name: "name"},
 }
 
-func fillOf(v float64) *Float { f := Float(v); return &f }
+func fillOf(v float64) *spec.Float { f := spec.Float(v); return &f }
 
 // pixel returns a sample of an asset, and whether it is there.
 func pixel(a *fakeAsset, c, y, x int) (v uint16, there bool) {
@@ -253,14 +255,14 @@ func checkSampled(t testing.TB, e *Engine, tabs map[string]*fakeTable, tk shuffl
 			draw = e.Plan().At(tk.Epoch, pos)
 			tab = tabs[e.Sources()[sourceOf(e, draw.Dataset)].Source]
 			good := rowsGood(e, tab, &draw)
-			if !good && e.spec.BadSamples == BadFill && e.sets[0].steps > 0 {
+			if !good && e.spec.BadSamples == spec.BadFill && e.sets[0].steps > 0 {
 				checkBadSteps(t, e, tab, b, k, &draw)
 				stepwise = true
 			} else if good == bad {
 				t.Fatalf("row %d: bad %v, of a sample that is good: %v", k, bad, good)
 			}
 			first := draw
-			for a := 1; !good && e.spec.BadSamples == BadReplace && a <= shuffle.MaxAttempts; a++ {
+			for a := 1; !good && e.spec.BadSamples == spec.BadReplace && a <= shuffle.MaxAttempts; a++ {
 				s := e.Plan().Substitute(e.Plan().At(tk.Epoch, pos), a)
 				if good = rowsGood(e, tab, &s); good {
 					draw = s
@@ -269,7 +271,7 @@ func checkSampled(t testing.TB, e *Engine, tabs map[string]*fakeTable, tk shuffl
 			if bad && !stepwise {
 				checkBad(t, e, tab, b, k, &first, &draw)
 			}
-			valid := good || e.spec.BadSamples == BadFill
+			valid := good || e.spec.BadSamples == spec.BadFill
 			if b.Valid[k] != valid || b.Samples[k] != draw.Sample {
 				t.Fatalf("row %d: valid %v, sample %d, want %v and %d", k, b.Valid[k], b.Samples[k], valid, draw.Sample)
 			}
@@ -300,7 +302,8 @@ func checkSampled(t testing.TB, e *Engine, tabs map[string]*fakeTable, tk shuffl
 			if got := b.Tensor("name").Texts(); len(got) != tk.Rows()*steps || got[k*steps+i] != name {
 				t.Fatalf("row %d step %d: the names are %q, want %q", k, i, got, name)
 			}
-			if there && (label != rows[i]*10 || measure != float64(rows[i])/4) || !there && (label != 0 || !math.IsNaN(measure)) {
+			if there && (label != rows[i]*10 || measure != float64(rows[i])/4) || !there &&
+				(label != 0 || !math.IsNaN(measure)) {
 				t.Fatalf("row %d step %d: values %d %v of row %d, there: %v", k, i, label, measure, rows[i], there)
 			}
 		}
@@ -323,11 +326,13 @@ func checkBad(t testing.TB, e *Engine, tab *fakeTable, b *Batch, k int, first, l
 	}
 	got := b.Bad[slices.IndexFunc(b.Bad, func(x Bad) bool { return x.Row == k })]
 	if got.Err = nil; !reflect.DeepEqual(got, want) {
-		t.Fatalf("row %d: %+v of %+v in place of %+v, want %+v of %+v in place of %+v", k, got, got.Instead, got.Sample, want, want.Instead, want.Sample)
+		t.Fatalf("row %d: %+v of %+v in place of %+v, want %+v of %+v in place of %+v", k, got, got.Instead,
+			got.Sample, want, want.Instead, want.Sample)
 	}
 }
 
-// stepBad reports whether a step of a sequence cannot be read: without the size of its first step, a grid has no window.
+// stepBad reports whether a step of a sequence cannot be read: without the size of its first step,
+// a grid has no window.
 func stepBad(e *Engine, tab *fakeTable, d *shuffle.Draw, rows []int64, step int) bool {
 	return tab.broken[rows[step]] != nil || e.leaves[d.Dataset].sizes.known() && tab.broken[rows[0]] != nil
 }
@@ -369,7 +374,8 @@ func rowsGood(e *Engine, tab *fakeTable, d *shuffle.Draw) bool {
 	return !slices.ContainsFunc(rows, func(r int64) bool { return tab.broken[r] != nil })
 }
 
-func checkStep(t testing.TB, e *Engine, tab *fakeTable, draw *shuffle.Draw, rows []int64, step int, there bool, at, h, w int, img, val, mask *Tensor) {
+func checkStep(t testing.TB, e *Engine, tab *fakeTable, draw *shuffle.Draw, rows []int64, step int, there bool,
+	at, h, w int, img, val, mask *Tensor) {
 	t.Helper()
 	want := make([]float32, 3*h*w)
 	valid := make([]byte, 3*h*w)
@@ -391,7 +397,7 @@ func checkStep(t testing.TB, e *Engine, tab *fakeTable, draw *shuffle.Draw, rows
 			weights, _ = d.weights.Of(draw.Row, lead.h, lead.w)
 		}
 		box, _ := e.Plan().Window(draw, lead.h, lead.w, weights)
-		if e.spec.Sampler.Kind == WholeChip {
+		if e.spec.Sampler.Kind == spec.WholeChip {
 			box = shuffle.Box{H: h, W: w}
 		}
 		half := shuffle.Box{Y: box.Y / 2, X: box.X / 2, H: box.H / 2, W: box.W / 2}
@@ -422,7 +428,8 @@ func checkStep(t testing.TB, e *Engine, tab *fakeTable, draw *shuffle.Draw, rows
 	}
 	for i := range want {
 		if got := float32At(img.Data, at*3*h*w+i); got != want[i] || val.Data[at*3*h*w+i] != valid[i] {
-			t.Fatalf("%+v: image %d (%d, %d, %d) is %v valid %d, want %v valid %d", *draw, at, i/h/w, i/w%h, i%w, got, val.Data[at*3*h*w+i], want[i], valid[i])
+			t.Fatalf("%+v: image %d (%d, %d, %d) is %v valid %d, want %v valid %d", *draw, at, i/h/w, i/w%h, i%w,
+				got, val.Data[at*3*h*w+i], want[i], valid[i])
 		}
 	}
 	for i := range wantMask {
@@ -436,19 +443,20 @@ func checkStep(t testing.TB, e *Engine, tab *fakeTable, draw *shuffle.Draw, rows
 func drawSampler(rt *rapid.T) Sampler {
 	side := func(name string, most int) int { return 2 * rapid.IntRange(1, most/2).Draw(rt, name) }
 	s := Sampler{Height: side("h", 20), Width: side("w", 24)}
-	switch s.Kind = rapid.SampledFrom([]string{WholeChip, RandomWindow, GridWindow, spec.ResizedWindow, TileWindow}).Draw(rt, "kind"); s.Kind {
-	case WholeChip:
+	switch s.Kind = rapid.SampledFrom([]string{spec.WholeChip, spec.RandomWindow, spec.GridWindow,
+		spec.ResizedWindow, spec.TileWindow}).Draw(rt, "kind"); s.Kind {
+	case spec.WholeChip:
 		s = Sampler{}
-	case RandomWindow:
+	case spec.RandomWindow:
 		s.PerAsset = rapid.IntRange(1, 3).Draw(rt, "per")
-	case GridWindow:
+	case spec.GridWindow:
 		s.StrideY, s.StrideX = side("sy", 14), side("sx", 14)
 		s.Pad = rapid.Bool().Draw(rt, "pad")
 	case spec.ResizedWindow:
 		s.OfAsset = rapid.Bool().Draw(rt, "of asset")
 		s.Ratio = rapid.SampledFrom([]float64{1, 1.5, 3}).Draw(rt, "ratio")
 		s.PerAsset = rapid.IntRange(1, 3).Draw(rt, "per")
-	case TileWindow:
+	case spec.TileWindow:
 		s.TileHeight, s.TileWidth = side("th", 12), side("tw", 12)
 		s.PerVisit, s.Pool = rapid.IntRange(1, 4).Draw(rt, "k"), rapid.IntRange(1, 5).Draw(rt, "b")
 		s.PerAsset = rapid.IntRange(0, 3).Draw(rt, "visits")
@@ -459,9 +467,10 @@ func drawSampler(rt *rapid.T) Sampler {
 // drawSpec returns a spec over tables "a" and "b" with everything that there is.
 func drawSpec(rt *rapid.T) Spec {
 	s := Spec{
-		Fields: slices.Clone(sampledFields), BatchSize: rapid.IntRange(1, 6).Draw(rt, "g"), Seed: rapid.Uint64().Draw(rt, "seed"),
+		Fields: slices.Clone(sampledFields), BatchSize: rapid.IntRange(1, 6).Draw(rt, "g"),
+		Seed:    rapid.Uint64().Draw(rt, "seed"),
 		Shuffle: rapid.Bool().Draw(rt, "shuffle"), Sampler: drawSampler(rt),
-		BadSamples: rapid.SampledFrom([]string{BadSkip, BadReplace, BadFill}).Draw(rt, "policy"),
+		BadSamples: rapid.SampledFrom([]string{spec.BadSkip, spec.BadReplace, spec.BadFill}).Draw(rt, "policy"),
 	}
 	s.Fields[0].Pad, s.Fields[1].Pad = true, true
 	s.Fields[0].Resample = rapid.SampledFrom([]string{"", spec.Bilinear, spec.Antialias}).Draw(rt, "resample")
@@ -475,12 +484,14 @@ func drawSpec(rt *rapid.T) Spec {
 			u.Where = []Condition{{Column: "cloud", Op: "<", Value: json.RawMessage("7")}}
 		}
 		if rapid.Bool().Draw(rt, "split") {
-			u.Split, u.Use = &Split{By: "hash", Shares: []spec.Share{{Name: "train", Weight: 3}, {Name: "val", Weight: 1}}}, "train"
+			u.Split, u.Use = &spec.Split{By: "hash", Shares: []spec.Share{{Name: "train", Weight: 3},
+				{Name: "val", Weight: 1}}}, "train"
 		}
 		return u
 	}
 	inTime := rapid.IntRange(0, 3).Draw(rt, "time") == 0
-	in := &spec.Time{Key: "site", Order: "date", Length: rapid.IntRange(1, 4).Draw(rt, "t"), Stride: rapid.IntRange(0, 3).Draw(rt, "ts")}
+	in := &spec.Time{Key: "site", Order: "date", Length: rapid.IntRange(1, 4).Draw(rt, "t"),
+		Stride: rapid.IntRange(0, 3).Draw(rt, "ts")}
 	if inTime {
 		s.Fields[0].Layout, s.Fields[1].Layout = "n t b y x", "(n t) y x"
 	}
@@ -495,9 +506,11 @@ func drawSpec(rt *rapid.T) Spec {
 		if inTime {
 			s.Time = in
 		} else if rapid.Bool().Draw(rt, "strata") {
-			s.Strata = &Strata{Column: "class", Until: rapid.SampledFrom([]string{"", spec.UntilShortest, spec.UntilLongest}).Draw(rt, "until")}
+			s.Strata = &spec.Strata{Column: "class",
+				Until: rapid.SampledFrom([]string{"", spec.UntilShortest, spec.UntilLongest}).Draw(rt, "until")}
 			if exact {
-				s.Strata.PerBatch, s.Strata.Until = true, rapid.SampledFrom([]string{"", spec.UntilLongest}).Draw(rt, "until of batches")
+				s.Strata.PerBatch, s.Strata.Until = true,
+					rapid.SampledFrom([]string{"", spec.UntilLongest}).Draw(rt, "until of batches")
 			}
 		}
 		return s
@@ -509,7 +522,7 @@ func drawSpec(rt *rapid.T) Spec {
 		}
 		s.Sources = append(s.Sources, c)
 	}
-	if s.Sampler.Kind == WholeChip { // of two sizes
+	if s.Sampler.Kind == spec.WholeChip { // of two sizes
 		s.Sampler.Height, s.Sampler.Width = 22, 24
 		if s.Augment == "d4" || s.Augment == "rotations" {
 			s.Augment = "flips"
@@ -545,8 +558,8 @@ func TestAnySampledBatchAgainstIndexByIndex(t *testing.T) {
 	tabs := sampledTables()
 	met := map[string]int{}
 	rapid.Check(t, func(rt *rapid.T) {
-		spec := drawSpec(rt)
-		e, err := tryMixed(spec, tabs, 2)
+		sp := drawSpec(rt)
+		e, err := tryMixed(sp, tabs, 2)
 		if err != nil {
 			if strings.Contains(err.Error(), "is selected") || strings.Contains(err.Error(), "has a value") {
 				return
@@ -554,10 +567,11 @@ func TestAnySampledBatchAgainstIndexByIndex(t *testing.T) {
 			rt.Fatal(err)
 		}
 		defer e.Close()
-		met[spec.Sampler.Kind]++
+		met[sp.Sampler.Kind]++
 		world := rapid.IntRange(1, 3).Draw(rt, "world")
-		tk := shuffle.StepTicket(rapid.Uint64Range(0, 5).Draw(rt, "epoch"), rapid.Int64Range(0, e.Steps()-1).Draw(rt, "step"),
-			spec.BatchSize, rapid.IntRange(0, world-1).Draw(rt, "rank"), world)
+		tk := shuffle.StepTicket(rapid.Uint64Range(0, 5).Draw(rt, "epoch"),
+			rapid.Int64Range(0, e.Steps()-1).Draw(rt, "step"),
+			sp.BatchSize, rapid.IntRange(0, world-1).Draw(rt, "rank"), world)
 		b := wait(t, e.Start(context.Background(), tk, false))
 		checkSampled(t, e, tabs, tk, b)
 		b.Release()
@@ -570,7 +584,8 @@ func TestAnySampledBatchAgainstIndexByIndex(t *testing.T) {
 // TestHashOfOldSpecs holds the spec hash to what it was when a spec had one source and two samplers: runs go
 // on across versions.
 func TestHashOfOldSpecs(t *testing.T) {
-	e := openFake(t, Spec{BatchSize: 4, Seed: 5, Shuffle: true, Sampler: Sampler{Kind: RandomWindow, Height: 8, Width: 6, PerAsset: 2}, Fields: []Field{{Name: "image"}, {Name: "mask"}}}, chips(1, 3), 1)
+	e := openFake(t, Spec{BatchSize: 4, Seed: 5, Shuffle: true, Sampler: Sampler{Kind: spec.RandomWindow, Height: 8,
+		Width: 6, PerAsset: 2}, Fields: []Field{{Name: "image"}, {Name: "mask"}}}, chips(1, 3), 1)
 	h := xxh3.Hash128([]byte(`{"order":1,"fingerprint":"fake","spec":{"version":1,"source":"","fields":[` +
 		`{"name":"image","dtype":"native","layout":"n b y x"},{"name":"mask","dtype":"native","layout":"n b y x"}],` +
 		`"batch_size":4,"shuffle":true,"seed":5,"sampler":{"kind":"random_window","height":8,"width":6,"per_asset":2},"bad_samples":"error"}}`))
@@ -582,42 +597,48 @@ func TestHashOfOldSpecs(t *testing.T) {
 // fixedSpecs are specs that between them have everything.
 func fixedSpecs() map[string]Spec {
 	base := func(s Sampler) Spec {
-		return Spec{Source: "a", Fields: slices.Clone(sampledFields), BatchSize: 5, Seed: 3, Shuffle: true, Sampler: s, BadSamples: BadReplace, Augment: "flips"}
+		return Spec{Source: "a", Fields: slices.Clone(sampledFields), BatchSize: 5, Seed: 3, Shuffle: true,
+			Sampler: s, BadSamples: spec.BadReplace, Augment: "flips"}
 	}
-	tiles := base(Sampler{Kind: TileWindow, Height: 8, Width: 8, TileHeight: 10, TileWidth: 10, PerVisit: 4, Pool: 3})
+	tiles := base(Sampler{Kind: spec.TileWindow, Height: 8, Width: 8, TileHeight: 10, TileWidth: 10,
+		PerVisit: 4, Pool: 3})
 	tiles.Augment = "d4"
 	resized := base(Sampler{Kind: spec.ResizedWindow, Height: 12, Width: 12, PerAsset: 2})
 	resized.Augment = "rotations"
-	mixed := base(Sampler{Kind: RandomWindow, Height: 6, Width: 10, PerAsset: 2})
-	mixed.Source, mixed.Until, mixed.BadSamples = "", spec.UntilLongest, BadFill
-	mixed.Sources = []Source{{Source: "a", Subset: Subset{Where: []Condition{{Column: "class", Op: "==", Value: json.RawMessage(`"water"`)}}}}, {Source: "b", Weight: 2}}
-	exact := base(Sampler{Kind: RandomWindow, Height: 6, Width: 10, PerAsset: 2})
+	mixed := base(Sampler{Kind: spec.RandomWindow, Height: 6, Width: 10, PerAsset: 2})
+	mixed.Source, mixed.Until, mixed.BadSamples = "", spec.UntilLongest, spec.BadFill
+	mixed.Sources = []Source{{Source: "a",
+		Subset: Subset{Where: []Condition{{Column: "class", Op: "==", Value: json.RawMessage(`"water"`)}}}},
+		{Source: "b", Weight: 2}}
+	exact := base(Sampler{Kind: spec.RandomWindow, Height: 6, Width: 10, PerAsset: 2})
 	exact.Source, exact.Until, exact.PerBatch, exact.Take = "", spec.UntilLongest, true, 15
-	exact.Sources = []Source{{Source: "a", Weight: 3, Subset: Subset{Strata: &Strata{Column: "class", PerBatch: true}}}, {Source: "b", Weight: 2}}
-	inTime := base(Sampler{Kind: GridWindow, Height: 12, Width: 12, StrideY: 6})
-	inTime.BadSamples = BadSkip
+	exact.Sources = []Source{{Source: "a", Weight: 3,
+		Subset: Subset{Strata: &spec.Strata{Column: "class", PerBatch: true}}}, {Source: "b", Weight: 2}}
+	inTime := base(Sampler{Kind: spec.GridWindow, Height: 12, Width: 12, StrideY: 6})
+	inTime.BadSamples = spec.BadSkip
 	inTime.Fields[0].Layout, inTime.Fields[1].Layout = "n t b y x", "(n t) y x"
 	inTime.Time = &spec.Time{Key: "site", Order: "date", Length: 3}
-	strata := base(Sampler{Kind: WholeChip, Height: 20, Width: 24})
-	strata.Strata = &Strata{Column: "class"}
+	strata := base(Sampler{Kind: spec.WholeChip, Height: 20, Width: 24})
+	strata.Strata = &spec.Strata{Column: "class"}
 	filled := inTime
-	filled.BadSamples = BadFill
-	return map[string]Spec{"tiles": tiles, "resized": resized, "mixed": mixed, "time": inTime, "filled steps": filled, "strata": strata, "exact shares": exact}
+	filled.BadSamples = spec.BadFill
+	return map[string]Spec{"tiles": tiles, "resized": resized, "mixed": mixed, "time": inTime,
+		"filled steps": filled, "strata": strata, "exact shares": exact}
 }
 
 // TestSampledRunsAreTheSame: for any number of workers and ranks, resumed at any step, and sent in the native
 // dtype.
 func TestSampledRunsAreTheSame(t *testing.T) {
 	tabs := sampledTables()
-	for name, spec := range fixedSpecs() {
+	for name, sp := range fixedSpecs() {
 		t.Run(name, func(t *testing.T) {
-			e := openMixed(t, spec, tabs, 1)
+			e := openMixed(t, sp, tabs, 1)
 			want, states := collect(t, e, LoaderOptions{Epochs: 2})
 			if int64(len(want)) != 2*e.Steps() || len(want) < 6 {
 				t.Fatalf("%d batches in two epochs of %d steps", len(want), e.Steps())
 			}
 			for _, workers := range []int{2, 7} {
-				got, _ := collect(t, openMixed(t, spec, tabs, workers), LoaderOptions{Epochs: 2, Prefetch: workers})
+				got, _ := collect(t, openMixed(t, sp, tabs, workers), LoaderOptions{Epochs: 2, Prefetch: workers})
 				sameRun(t, fmt.Sprint(workers, " workers"), got, want)
 			}
 			for i := range states {
@@ -667,10 +688,10 @@ func sameRun(t *testing.T, what string, got, want [][]byte) {
 // TestNativeSampled: an image without validity travels in its native dtype.
 func TestNativeSampled(t *testing.T) {
 	tabs := sampledTables()
-	spec := fixedSpecs()["mixed"]
-	spec.Fields[0].Validity = ""
-	spec.BadSamples = BadReplace
-	e := openMixed(t, spec, tabs, 3)
+	sp := fixedSpecs()["mixed"]
+	sp.Fields[0].Validity = ""
+	sp.BadSamples = spec.BadReplace
+	e := openMixed(t, sp, tabs, 3)
 	ctx := context.Background()
 	for step := range e.Steps() {
 		tk := shuffle.StepTicket(0, step, 5, 0, 1)
@@ -691,7 +712,8 @@ func TestNativeSampled(t *testing.T) {
 func BenchmarkResample(b *testing.B) {
 	const side = 256
 	from := &pixels.Raster{PickedBands: pixels.PickedBands{Picked: []int{0}}, H: 300, W: 280}
-	for name, to := range map[string]*pixels.Raster{"bilinear": {H: side, W: side, Blends: true}, "nearest": {H: side, W: side}} {
+	for name, to := range map[string]*pixels.Raster{"bilinear": {H: side, W: side, Blends: true},
+		"nearest": {H: side, W: side}} {
 		b.Run(name, func(b *testing.B) {
 			s := &pixels.Resampler{In: make([]byte, 4*300*280), InValid: make([]byte, 300*280)}
 			for i := range s.InValid {
@@ -724,7 +746,8 @@ func BenchmarkAntialias(b *testing.B) {
 	for _, m := range []int{300, 1024} {
 		b.Run(fmt.Sprint(m, " to ", side), func(b *testing.B) {
 			s := &pixels.Resampler{In: make([]byte, 4*m*m), InValid: bytes.Repeat([]byte{1}, m*m)}
-			from, to := &pixels.Raster{PickedBands: pixels.PickedBands{Picked: []int{0}}, H: m, W: m}, &pixels.Raster{H: side, W: side}
+			from, to := &pixels.Raster{PickedBands: pixels.PickedBands{Picked: []int{0}}, H: m, W: m},
+				&pixels.Raster{H: side, W: side}
 			for b.Loop() {
 				if err := s.Smooth.Prepare(m, m, side, side, 1<<30); err != nil {
 					b.Fatal(err)

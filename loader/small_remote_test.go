@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/source/blobsource"
 	"github.com/chaski-eo/chaski/source/blobsource/s3"
@@ -52,7 +53,7 @@ func TestSmallRemoteChipsAreReadOnce(t *testing.T) {
 	t.Run("container", func(t *testing.T) {
 		path := filepath.Join(filepath.Dir(coast(t, "")), "containers", "taco-v1", "stream_n1.taco")
 		fields := []loader.Field{{Name: "a", Column: "hrf", DType: "native"}}
-		window := loader.Sampler{Kind: loader.RandomWindow, Height: 64, Width: 64} // the chips are of several sizes
+		window := loader.Sampler{Kind: spec.RandomWindow, Height: 64, Width: 64} // the chips are of several sizes
 		for scheme, p := range farContainers(t, path) {
 			before := p.requests()
 			n, got := chipsOf(t, loader.Options{Opener: p.opener}, p.uri, window, fields...)

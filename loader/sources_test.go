@@ -31,7 +31,8 @@ import (
 // selected returns the rows of the only source of a spec, in the order of the dataset.
 func selected(t *testing.T, s Subset, tab *fakeTable) []int64 {
 	t.Helper()
-	e, err := tryMixed(Spec{Source: "a", Fields: sampledFields, BatchSize: 1, Subset: s}, map[string]*fakeTable{"a": tab}, 1)
+	e, err := tryMixed(Spec{Source: "a", Fields: sampledFields, BatchSize: 1, Subset: s},
+		map[string]*fakeTable{"a": tab}, 1)
 	if err != nil {
 		if !errors.Is(err, fault.NotFound) {
 			t.Fatal(err)
@@ -72,7 +73,9 @@ func TestWhere(t *testing.T) {
 		{"int", "!=", "0", func(r int64) bool { return r != 4 }},
 		{"int", "in", "[-4, 7, 100, 2.0]", func(r int64) bool { return r == 0 || r == 11 || r == 6 }},
 		{"float", "<=", "2.5", func(r int64) bool { return r <= 5 && r != 3 && r != 4 }},
-		{"float", "!=", "1", func(r int64) bool { return r != 2 && r != 4 }}, // NaN differs from everything, a null is nothing
+		{"float", "!=", "1", func(r int64) bool {
+			return r != 2 && r != 4
+		}}, // NaN differs from everything, a null is nothing
 		{"float", "==", "3", func(r int64) bool { return r == 6 }},
 		{"text", ">", `"b"`, func(r int64) bool { return r%4 > 1 }},
 		{"text", "==", `"b"`, func(r int64) bool { return r%4 == 1 }},
@@ -84,17 +87,21 @@ func TestWhere(t *testing.T) {
 				want = append(want, r)
 			}
 		}
-		got := selected(t, Subset{Where: []Condition{{Column: c.column, Op: c.op, Value: json.RawMessage(c.value)}}}, tab)
+		got := selected(t, Subset{Where: []Condition{{Column: c.column, Op: c.op,
+			Value: json.RawMessage(c.value)}}}, tab)
 		if !slices.Equal(got, want) {
 			t.Errorf("%s %s %s: rows %v, want %v", c.column, c.op, c.value, got, want)
 		}
 	}
 	for _, c := range []Condition{
-		{Column: "int", Op: "<", Value: json.RawMessage(`"2"`)}, {Column: "text", Op: "<", Value: json.RawMessage(`2`)}, {Column: "none", Op: "<", Value: json.RawMessage(`2`)},
-		{Column: "int", Op: "~", Value: json.RawMessage(`2`)}, {Column: "int", Op: "in", Value: json.RawMessage(`2`)}, {Column: "int", Op: "<", Value: json.RawMessage(`{}`)},
+		{Column: "int", Op: "<", Value: json.RawMessage(`"2"`)},
+		{Column: "text", Op: "<", Value: json.RawMessage(`2`)}, {Column: "none", Op: "<", Value: json.RawMessage(`2`)},
+		{Column: "int", Op: "~", Value: json.RawMessage(`2`)},
+		{Column: "int", Op: "in", Value: json.RawMessage(`2`)}, {Column: "int", Op: "<", Value: json.RawMessage(`{}`)},
 		{Column: "int", Op: ">", Value: json.RawMessage(`1000`)},
 	} {
-		_, err := tryMixed(Spec{Source: "a", Fields: sampledFields, BatchSize: 1, Subset: Subset{Where: []Condition{c}}}, map[string]*fakeTable{"a": tab}, 1)
+		_, err := tryMixed(Spec{Source: "a", Fields: sampledFields, BatchSize: 1,
+			Subset: Subset{Where: []Condition{c}}}, map[string]*fakeTable{"a": tab}, 1)
 		if err == nil {
 			t.Errorf("%+v was accepted", c)
 		}
@@ -107,7 +114,8 @@ func TestWhereOfTimes(t *testing.T) {
 	begin := time.Date(1969, 12, 28, 0, 0, 0, 0, time.UTC)
 	tab := chips(3, 12)
 	at := map[string]func(r int64) time.Time{}
-	for name, unit := range map[string]time.Duration{"day": 24 * time.Hour, "ms": time.Millisecond, "us": time.Microsecond, "ns": time.Nanosecond} {
+	for name, unit := range map[string]time.Duration{"day": 24 * time.Hour, "ms": time.Millisecond,
+		"us": time.Microsecond, "ns": time.Nanosecond} {
 		step := 12 * time.Hour
 		if name == "day" {
 			step *= 2
@@ -119,16 +127,24 @@ func TestWhereOfTimes(t *testing.T) {
 		tab.columns[name] = c
 	}
 	texts := map[string]time.Time{
-		"1969-12-30": time.Date(1969, 12, 30, 0, 0, 0, 0, time.UTC), "1970-01-01T12:00": time.Date(1970, 1, 1, 12, 0, 0, 0, time.UTC),
-		"1969-12-31T12:00:00.0000001Z": time.Date(1969, 12, 31, 12, 0, 0, 100, time.UTC), "1970-01-01 01:00:00+01:00": time.Unix(0, 0),
-		"1970": time.Unix(0, 0), "1970-01": time.Unix(0, 0), "0001-01-01": {}, "9999-12-31": time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC),
+		"1969-12-30": time.Date(1969, 12, 30, 0, 0, 0, 0, time.UTC), "1970-01-01T12:00": time.Date(1970, 1, 1,
+			12, 0, 0, 0, time.UTC),
+		"1969-12-31T12:00:00.0000001Z": time.Date(1969, 12, 31, 12, 0, 0, 100, time.UTC),
+		"1970-01-01 01:00:00+01:00":    time.Unix(0, 0),
+		"1970":                         time.Unix(0, 0), "1970-01": time.Unix(0, 0), "0001-01-01": {},
+		"9999-12-31": time.Date(9999, 12, 31,
+			0, 0, 0, 0, time.UTC),
 		"1969-12-29T23:59:59.999999999": time.Date(1969, 12, 29, 23, 59, 59, 999999999, time.UTC),
 	}
 	for column, when := range at {
 		for text, bound := range texts {
 			for op, want := range map[string]func(c int) bool{
-				"<": func(c int) bool { return c < 0 }, "<=": func(c int) bool { return c <= 0 }, "==": func(c int) bool { return c == 0 },
-				"!=": func(c int) bool { return c != 0 }, ">": func(c int) bool { return c > 0 }, ">=": func(c int) bool { return c >= 0 },
+				"<": func(c int) bool {
+					return c < 0
+				}, "<=": func(c int) bool { return c <= 0 }, "==": func(c int) bool { return c == 0 },
+				"!=": func(c int) bool {
+					return c != 0
+				}, ">": func(c int) bool { return c > 0 }, ">=": func(c int) bool { return c >= 0 },
 			} {
 				var rows []int64
 				for r := range tab.rows {
@@ -137,20 +153,25 @@ func TestWhereOfTimes(t *testing.T) {
 					}
 				}
 				value, _ := json.Marshal(text)
-				if got := selected(t, Subset{Where: []Condition{{Column: column, Op: op, Value: value}}}, tab); !slices.Equal(got, rows) {
+				if got := selected(t, Subset{Where: []Condition{{Column: column, Op: op, Value: value}}},
+					tab); !slices.Equal(got, rows) {
 					t.Errorf("%s %s %s: rows %v, want %v", column, op, text, got, rows)
 				}
 			}
 		}
-		split := &Split{By: "date", Column: column, Ranges: []spec.Range{{Name: "a", To: json.RawMessage(`"1970-01-01"`)}, {Name: "b", From: json.RawMessage(`"1970-01-01"`)}}}
+		split := &spec.Split{By: "date", Column: column,
+			Ranges: []spec.Range{{Name: "a", To: json.RawMessage(`"1970-01-01"`)},
+				{Name: "b", From: json.RawMessage(`"1970-01-01"`)}}}
 		a, b := selected(t, Subset{Split: split, Use: "a"}, tab), selected(t, Subset{Split: split, Use: "b"}, tab)
-		if !slices.Equal(append(slices.Clone(a), b...), selected(t, Subset{}, tab)) || len(b) == 0 || when(b[0]).Before(time.Unix(0, 0)) || !when(a[len(a)-1]).Before(time.Unix(0, 0)) {
+		if !slices.Equal(append(slices.Clone(a), b...), selected(t, Subset{}, tab)) || len(b) == 0 ||
+			when(b[0]).Before(time.Unix(0, 0)) || !when(a[len(a)-1]).Before(time.Unix(0, 0)) {
 			t.Errorf("%s: split into %v and %v", column, a, b)
 		}
 	}
 	for _, text := range []string{`"2"`, `"yesterday"`, `"2024-13-01"`} {
 		c := Condition{Column: "ns", Op: "<", Value: json.RawMessage(text)}
-		if _, err := tryMixed(Spec{Source: "a", Fields: sampledFields, BatchSize: 1, Subset: Subset{Where: []Condition{c}}}, map[string]*fakeTable{"a": tab}, 1); err == nil {
+		if _, err := tryMixed(Spec{Source: "a", Fields: sampledFields, BatchSize: 1,
+			Subset: Subset{Where: []Condition{c}}}, map[string]*fakeTable{"a": tab}, 1); err == nil {
 			t.Errorf("%s was accepted", text)
 		}
 	}
@@ -168,9 +189,10 @@ func TestSplitsArePartitions(t *testing.T) {
 	}
 	shares := []spec.Share{{Name: "train", Weight: 2}, {Name: "val", Weight: 1}, {Name: "test", Weight: 1}}
 	for _, c := range []struct {
-		split    Split
+		split    spec.Split
 		together int64
-	}{{Split{By: "hash", Shares: shares}, 1}, {Split{By: "column", Column: "scene", Shares: shares}, 3}, {Split{By: "cell", Size: 10, Shares: shares}, 4}} {
+	}{{spec.Split{By: "hash", Shares: shares}, 1}, {spec.Split{By: "column", Column: "scene", Shares: shares}, 3},
+		{spec.Split{By: "cell", Size: 10, Shares: shares}, 4}} {
 		part := map[int64]string{}
 		for _, h := range shares {
 			for _, r := range selected(t, Subset{Split: &c.split, Use: h.Name}, few) {
@@ -196,11 +218,13 @@ func TestSplitsArePartitions(t *testing.T) {
 	}
 }
 
-// TestSplitByLonLat: neighbours on two sides of a seam of UTM are in one cell; a row without a CRS, or that lies nowhere, is
-// in no part, and one whose CRS is not known is refused, if it counts. What a split without the option means stays.
+// TestSplitByLonLat: neighbours on two sides of a seam of UTM are in one cell; a row without a CRS,
+// or that lies nowhere, is in no part, and one whose CRS is not known is refused, if it counts.
+// What a split without the option means stays.
 func TestSplitByLonLat(t *testing.T) {
 	tab := chips(1, 8)
-	// About 6 degrees east and 50.9 north, in zone 31 and 32, and rows around; the last ones have no CRS, no place, and one that is unknown.
+	// About 6 degrees east and 50.9 north, in zone 31 and 32, and rows around; the last ones have
+	// no CRS, no place, and one that is unknown.
 	x := []float64{714984, 285016, 714000, 286000, 714984, 285016, math.NaN(), 700000}
 	codes := []int64{32631, 32632, 32631, 32632, 32731, 0, 32631, 2154}
 	float := func(of func(r int64) float64) fakeColumn {
@@ -222,7 +246,8 @@ func TestSplitByLonLat(t *testing.T) {
 	epsg := tab.columns["epsg"]
 	epsg.values[5].Null = true
 	known := Condition{Column: "epsg", Op: "!=", Value: json.RawMessage("2154")}
-	split := &Split{By: "cell", Size: 2.5, LonLat: true, Shares: []spec.Share{{Name: "a", Weight: 1}, {Name: "b", Weight: 1}}}
+	split := &spec.Split{By: "cell", Size: 2.5, LonLat: true, Shares: []spec.Share{{Name: "a", Weight: 1},
+		{Name: "b", Weight: 1}}}
 	cells, err := shuffle.NewSplit(0, []string{"a", "b"}, []float64{1, 1})
 	if err != nil {
 		t.Fatal(err)
@@ -238,15 +263,20 @@ func TestSplitByLonLat(t *testing.T) {
 		}
 	}
 	for _, part := range []string{"a", "b"} {
-		if got := selected(t, Subset{Split: split, Use: part, Where: []Condition{known}}, tab); !slices.Equal(got, want[part]) {
+		if got := selected(t, Subset{Split: split, Use: part, Where: []Condition{known}},
+			tab); !slices.Equal(got, want[part]) {
 			t.Errorf("part %s: %v, want %v", part, got, want[part])
 		}
 	}
-	_, err = tryMixed(Spec{Source: "a", Fields: sampledFields, BatchSize: 1, Subset: Subset{Split: split, Use: "a"}}, map[string]*fakeTable{"a": tab}, 1)
-	if fault.KindOf(err) != fault.Unsupported || !strings.Contains(err.Error(), "EPSG:2154") || !strings.Contains(err.Error(), "row 7") {
+	_, err = tryMixed(Spec{Source: "a", Fields: sampledFields, BatchSize: 1,
+		Subset: Subset{Split: split, Use: "a"}}, map[string]*fakeTable{"a": tab}, 1)
+	if fault.KindOf(err) != fault.Unsupported || !strings.Contains(err.Error(), "EPSG:2154") ||
+		!strings.Contains(err.Error(), "row 7") {
 		t.Error(err)
 	}
-	if b, err := json.Marshal(Spec{Subset: Subset{Split: &Split{By: "cell", Size: 10}}}.WithDefaults()); err != nil || strings.Contains(string(b), "lonlat") || strings.Contains(string(b), "crs") {
+	if b, err := json.Marshal(Spec{Subset: Subset{Split: &spec.Split{By: "cell",
+		Size: 10}}}.WithDefaults()); err != nil || strings.Contains(string(b), "lonlat") ||
+		strings.Contains(string(b), "crs") {
 		t.Errorf("a split in the files' own CRSs has become %s", b)
 	}
 }
@@ -256,7 +286,8 @@ func TestWeightsAgainstCounting(t *testing.T) {
 	tab := chips(9, 6)
 	dir := t.TempDir()
 	for _, classes := range [][]float64{nil, {9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 100, 120}} {
-		p := &weighing{options: Options{Opener: tab, Workers: 3}.WithDefaults(), table: tab, spec: Spec{Source: "x", Fields: slices.Clone(sampledFields), BatchSize: 1}.WithDefaults()}
+		p := &weighing{options: Options{Opener: tab, Workers: 3}.WithDefaults(), table: tab,
+			spec: Spec{Source: "x", Fields: slices.Clone(sampledFields), BatchSize: 1}.WithDefaults()}
 		if err := p.run(context.Background(), WeightOptions{Field: "mask", Classes: classes, Cell: 5}); err != nil {
 			t.Fatal(err)
 		}
@@ -298,21 +329,22 @@ func TestWeightsAgainstCounting(t *testing.T) {
 		if err := os.WriteFile(path, b.Bytes(), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		spec := Spec{Source: "memory", Fields: sampledFields, BatchSize: 4, Sampler: Sampler{Kind: spec.WeightedWindow, Height: 8, Width: 6, Weights: path, PerAsset: 2}}
+		sp := Spec{Source: "memory", Fields: sampledFields, BatchSize: 4,
+			Sampler: Sampler{Kind: spec.WeightedWindow, Height: 8, Width: 6, Weights: path, PerAsset: 2}}
 		tab.objects[path] = b.Bytes()
-		e := openFake(t, spec, tab, 2)
+		e := openFake(t, sp, tab, 2)
 		for step := range e.Steps() {
 			tk := shuffle.StepTicket(0, step, 4, 0, 1)
 			batch := wait(t, e.Start(context.Background(), tk, false))
 			checkSampled(t, e, map[string]*fakeTable{"memory": tab}, tk, batch)
 			batch.Release()
 		}
-		spec.Fields = sampledFields[:1]
-		if h := openFake(t, spec, tab, 1).Hash(); classes == nil {
+		sp.Fields = sampledFields[:1]
+		if h := openFake(t, sp, tab, 1).Hash(); classes == nil {
 			other := bytes.Clone(b.Bytes())
 			other[len(other)-1]++
 			tab.objects[path] = other
-			if openFake(t, spec, tab, 1).Hash() == h {
+			if openFake(t, sp, tab, 1).Hash() == h {
 				t.Error("the hash does not cover the weights")
 			}
 		}
@@ -340,7 +372,8 @@ func TestWeightsAreOfTheirSamples(t *testing.T) {
 	tab := chips(9, 4)
 	ctx, o := context.Background(), Options{Opener: tab, Workers: 1}.WithDefaults()
 	counted := &renamed{tab, []string{"a/b/1.tif", "a/b/2.tif", "a/bc/3.tif", "a/4.tif"}}
-	p := &weighing{options: o, table: counted, spec: Spec{Source: "x", Fields: slices.Clone(sampledFields), BatchSize: 1}.WithDefaults()}
+	p := &weighing{options: o, table: counted, spec: Spec{Source: "x", Fields: slices.Clone(sampledFields),
+		BatchSize: 1}.WithDefaults()}
 	if err := p.run(ctx, WeightOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -349,13 +382,15 @@ func TestWeightsAreOfTheirSamples(t *testing.T) {
 		t.Fatal(err)
 	}
 	tab.objects["weights"] = b.Bytes()
-	for _, ids := range [][]string{counted.ids, {"/x/a/b/1.tif", "/x/a/b/2.tif", "/x/a/bc/3.tif", "/x/a/4.tif"}, {"b/1.tif", "b/2.tif", "bc/3.tif", "4.tif"}} {
+	for _, ids := range [][]string{counted.ids, {"/x/a/b/1.tif", "/x/a/b/2.tif", "/x/a/bc/3.tif", "/x/a/4.tif"},
+		{"b/1.tif", "b/2.tif", "bc/3.tif", "4.tif"}} {
 		if _, err := rows.OpenWeights(ctx, "weights", o, &renamed{tab, ids}); err != nil {
 			t.Errorf("%q: %v", ids, err)
 		}
 	}
 	for _, ids := range [][]string{
-		{"a/b/2.tif", "a/b/1.tif", "a/bc/3.tif", "a/4.tif"}, {"a/b/1.tif", "a/b/2.tif", "a/bc/3.tif", "a/5.tif"}, {"", "", "", ""},
+		{"a/b/2.tif", "a/b/1.tif", "a/bc/3.tif", "a/4.tif"}, {"a/b/1.tif", "a/b/2.tif", "a/bc/3.tif",
+			"a/5.tif"}, {"", "", "", ""},
 		{"a/b/1.tif", "a/b/2.tif", "a/b/c3.tif", "a/4.tif"}, {"/", "//", "/", "x"},
 	} {
 		if _, err := rows.OpenWeights(ctx, "weights", o, &renamed{tab, ids}); fault.KindOf(err) != fault.Unsupported {
@@ -374,7 +409,8 @@ func TestWeightsAreOfTheirSamples(t *testing.T) {
 }
 
 func FuzzWeights(f *testing.F) {
-	p := &weighing{head: rows.WeightsHeader{Version: 1, Rows: 2, CellHeight: 4, CellWidth: 4, Field: "x"}, rows: []weighed{{5, 4, []uint32{1, 2}}, {}}}
+	p := &weighing{head: rows.WeightsHeader{Version: 1, Rows: 2, CellHeight: 4, CellWidth: 4, Field: "x"},
+		rows: []weighed{{5, 4, []uint32{1, 2}}, {}}}
 	var b bytes.Buffer
 	if err := p.write(&b); err != nil {
 		f.Fatal(err)
@@ -449,7 +485,8 @@ func TestTilesHoldNoMoreThanTheirBound(t *testing.T) {
 // Tiles are taken out of the memory of batches: together they have what the options say.
 func TestTilesAreOutOfTheMemory(t *testing.T) {
 	const memory = 1 << 20
-	spec := Spec{Fields: chipFields[:1], BatchSize: 4, Sampler: Sampler{Kind: TileWindow, Height: 8, Width: 8, PerVisit: 4}}
+	sp := Spec{Fields: chipFields[:1], BatchSize: 4, Sampler: Sampler{Kind: spec.TileWindow, Height: 8,
+		Width: 8, PerVisit: 4}}
 	tab := chips(5, 5000)
 	keys := fakeColumn{kind: catalog.Int}
 	for row := range tab.rows {
@@ -457,18 +494,20 @@ func TestTilesAreOutOfTheMemory(t *testing.T) {
 	}
 	tab.columns = map[string]fakeColumn{"key": keys}
 	for _, pool := range []int{1, 40, 1 << 20, -1} {
-		s := spec
+		s := sp
 		if s.Sampler.Pool = pool; pool < 0 { // so much that it overflows, where it is not bounded
 			s.Sampler.Pool, s.Sampler.TileHeight, s.Sampler.TileWidth = 1<<20, 1<<20, 1<<20
-			s.Strata = &Strata{Column: "key"}
+			s.Strata = &spec.Strata{Column: "key"}
 		}
 		s.Source = "memory"
-		e, err := newEngine(t.Context(), s.WithDefaults(), Options{Workers: 1, Opener: tab, MemoryBytes: memory}.WithDefaults(), tab)
+		e, err := newEngine(t.Context(), s.WithDefaults(),
+			Options{Workers: 1, Opener: tab, MemoryBytes: memory}.WithDefaults(), tab)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if e.memory.bound+e.tiles.Bound != memory || e.tiles.Bound < 1 || e.tiles.Bound > memory/2 {
-			t.Errorf("pools of %d: %d bytes of batches and %d of tiles in a memory of %d", pool, e.memory.bound, e.tiles.Bound, memory)
+			t.Errorf("pools of %d: %d bytes of batches and %d of tiles in a memory of %d", pool, e.memory.bound,
+				e.tiles.Bound, memory)
 		}
 		if err := e.Close(); err != nil {
 			t.Error(err)
@@ -485,17 +524,20 @@ func TestTilesOfAPoolAreReadOnce(t *testing.T) {
 		a, o := newFakeAsset(r, 2, 40, 48, 8, true, row == 1)
 		tab.add(0, row, a, o)
 	}
-	spec := Spec{Source: "memory", Fields: []Field{{Name: "image"}}, BatchSize: 16, Shuffle: true, Sampler: Sampler{Kind: TileWindow, Height: 8, Width: 8, PerVisit: 16, Pool: 1000}}.WithDefaults()
+	sp := Spec{Source: "memory", Fields: []Field{{Name: "image"}}, BatchSize: 16, Shuffle: true,
+		Sampler: Sampler{Kind: spec.TileWindow, Height: 8, Width: 8, PerVisit: 16, Pool: 1000}}.WithDefaults()
 	var want [][]byte
 	for _, memory := range []int64{64 << 20, 40_000} {
 		c := &counting{fakeTable: tab, reads: map[string]int{}}
-		e, err := newEngine(context.Background(), spec, Options{Workers: 7, Opener: c, MemoryBytes: memory}.WithDefaults(), tab)
+		e, err := newEngine(context.Background(), sp,
+			Options{Workers: 7, Opener: c, MemoryBytes: memory}.WithDefaults(), tab)
 		if err != nil {
 			t.Fatal(err)
 		}
 		got, _ := collect(t, e, LoaderOptions{Epochs: 1})
 		if e.tiles.Held > e.tiles.Bound || e.tiles.Used.Len() != len(e.tiles.By) {
-			t.Errorf("%d bytes of tiles, at most %d; %d of %d are held", e.tiles.Held, e.tiles.Bound, len(e.tiles.By)-e.tiles.Used.Len(), len(e.tiles.By))
+			t.Errorf("%d bytes of tiles, at most %d; %d of %d are held", e.tiles.Held, e.tiles.Bound,
+				len(e.tiles.By)-e.tiles.Used.Len(), len(e.tiles.By))
 		}
 		if err := e.Close(); err != nil {
 			t.Error(err)
@@ -543,7 +585,7 @@ func TestBadLimit(t *testing.T) {
 	gone := fault.New(fault.Corrupt, "tile 1", 99, "broken")
 	tab.broken = map[int64]error{3: gone, 7: gone, 15: gone}
 	run := func(limit *spec.BadLimit, world int) (batches int, err error) {
-		e := openFake(t, Spec{Fields: chipFields, BatchSize: 5, BadSamples: BadSkip, BadLimit: limit}, tab, 2)
+		e := openFake(t, Spec{Fields: chipFields, BatchSize: 5, BadSamples: spec.BadSkip, BadLimit: limit}, tab, 2)
 		l, err := NewLoader(e, LoaderOptions{Epochs: 2, World: world})
 		if err != nil {
 			t.Fatal(err)
@@ -558,7 +600,9 @@ func TestBadLimit(t *testing.T) {
 		}
 		return batches, nil
 	}
-	count, rate := func(n int64) *spec.BadLimit { return &spec.BadLimit{Count: &n} }, func(r float64) *spec.BadLimit { return &spec.BadLimit{Rate: &r} }
+	count, rate := func(n int64) *spec.BadLimit {
+		return &spec.BadLimit{Count: &n}
+	}, func(r float64) *spec.BadLimit { return &spec.BadLimit{Rate: &r} }
 	for _, c := range []struct {
 		limit *spec.BadLimit
 		want  int
@@ -580,9 +624,11 @@ func TestBadLimit(t *testing.T) {
 		{0, 1, 5, 1, "2 in epoch 0 since position 5, where this loader began, over the limit of 1"},
 		{1, 2, 0, 1, ""},
 		{1, 2, 0, 0, "1 in epoch 0 among the rows of rank 1 of 2, over the limit of 0"},
-		{0, 2, 5, 1, "2 in epoch 0 among the rows of rank 0 of 2 since position 5, where this loader began, over the limit of 1"},
+		{0, 2, 5, 1, "2 in epoch 0 among the rows of rank 0 of 2 since position 5, where this loader began, over " +
+			"the limit of 1"},
 	} {
-		e := openFake(t, Spec{Fields: chipFields, BatchSize: 5, BadSamples: BadSkip, BadLimit: count(c.limit)}, tab, 2)
+		e := openFake(t, Spec{Fields: chipFields, BatchSize: 5, BadSamples: spec.BadSkip, BadLimit: count(c.limit)},
+			tab, 2)
 		state := shuffle.State{Version: shuffle.Version, Spec: e.Hash(), Samples: c.from}
 		l, err := NewLoader(e, LoaderOptions{Epochs: 1, Rank: c.rank, World: c.world, State: &state})
 		if err != nil {
@@ -618,14 +664,16 @@ func TestBadLimit(t *testing.T) {
 	} {
 		c.spec.BadLimit = rate(0.5)
 		if got := NewBadCounter(c.spec, c.n, c.rank, c.world).limit; got != c.want {
-			t.Errorf("%d samples in batches of %d, rank %d of %d: half of them are %d, want %d", c.n, c.spec.BatchSize, c.rank, c.world, got, c.want)
+			t.Errorf("%d samples in batches of %d, rank %d of %d: half of them are %d, want %d", c.n,
+				c.spec.BatchSize, c.rank, c.world, got, c.want)
 		}
 	}
 	if got := NewBadCounter(Spec{BatchSize: 1, BadLimit: rate(0.29)}, 100, 0, 1).limit; got != 29 {
 		t.Errorf("a rate of 0.29 in 100 samples lets %d be bad", got)
 	}
-	base := openFake(t, Spec{Fields: chipFields, BatchSize: 5, BadSamples: BadSkip}, tab, 1)
-	if limited := openFake(t, Spec{Fields: chipFields, BatchSize: 5, BadSamples: BadSkip, BadLimit: count(3)}, tab, 1); limited.Hash() != base.Hash() {
+	base := openFake(t, Spec{Fields: chipFields, BatchSize: 5, BadSamples: spec.BadSkip}, tab, 1)
+	if limited := openFake(t, Spec{Fields: chipFields, BatchSize: 5, BadSamples: spec.BadSkip, BadLimit: count(3)},
+		tab, 1); limited.Hash() != base.Hash() {
 		t.Error("a limit, which changes no batch, changes the hash")
 	}
 }
@@ -633,11 +681,11 @@ func TestBadLimit(t *testing.T) {
 // TestExplain holds what is explained to what a batch reads.
 func TestExplain(t *testing.T) {
 	tabs := sampledTables()
-	for name, spec := range fixedSpecs() {
+	for name, sp := range fixedSpecs() {
 		if name == "tiles" {
 			continue // which reads less than is explained
 		}
-		e := openMixed(t, spec, tabs, 2)
+		e := openMixed(t, sp, tabs, 2)
 		var read atomic.Int64
 		for step := range min(e.Steps(), 4) {
 			tk := shuffle.StepTicket(0, step, 5, 0, 1)
@@ -662,7 +710,9 @@ func TestExplain(t *testing.T) {
 				}
 				for _, a := range r.Assets {
 					for _, c := range a.Chunks {
-						if !slices.ContainsFunc(a.Runs, func(x RangePlan) bool { return c.Off >= x.Off && c.Off+c.Len <= x.Off+x.Len }) && c.Len > 0 {
+						if !slices.ContainsFunc(a.Runs, func(x RangePlan) bool {
+							return c.Off >= x.Off && c.Off+c.Len <= x.Off+x.Len
+						}) && c.Len > 0 {
 							t.Fatalf("%s row %d: chunk %+v in no run of %+v", name, k, c, a.Runs)
 						}
 						read.Add(c.Len)
@@ -689,23 +739,27 @@ func TestSourceErrors(t *testing.T) {
 	mixed := func(sources ...Source) Spec {
 		return Spec{Fields: slices.Clone(sampledFields), BatchSize: 2, Mixture: spec.Mixture{Sources: sources}}
 	}
-	for want, spec := range map[string]Spec{
+	for want, sp := range map[string]Spec{
 		`source "b": no table "missing"`:             mixed(Source{Source: "a"}, Source{Name: "b", Source: "missing"}),
 		`source "1": field "image": normalize has 3`: mixed(Source{Source: "a"}, Source{Source: "two bands"}),
 		`source "1": field "image" is (3, 20, 24) float32, and in the first source (2, 20, 24)`: mixed(
-			Source{Source: "two bands", Fields: []Field{{Name: "image", Normalize: &Normalize{Scale: []float64{1}, Offset: []float64{0}}}}}, Source{Source: "a"}),
-		`source "deep": source "0": where: `: mixed(Source{Source: "a"}, Source{Name: "deep", Mixture: spec.Mixture{Sources: []Source{
-			{Source: "b", Subset: Subset{Where: []Condition{{Column: "none", Op: "<", Value: json.RawMessage("1")}}}}}}}),
+			Source{Source: "two bands",
+				Fields: []Field{{Name: "image", Normalize: &spec.Normalize{Scale: []float64{1},
+					Offset: []float64{0}}}}}, Source{Source: "a"}),
+		`source "deep": source "0": where: `: mixed(Source{Source: "a"},
+			Source{Name: "deep", Mixture: spec.Mixture{Sources: []Source{
+				{Source: "b", Subset: Subset{Where: []Condition{{Column: "none", Op: "<",
+					Value: json.RawMessage("1")}}}}}}}),
 		`source "0": source is empty`: mixed(Source{}),
 	} {
-		_, err := tryMixed(spec, tabs, 1)
+		_, err := tryMixed(sp, tabs, 1)
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want one with %s", err, want)
 		}
 	}
-	spec := mixed(Source{Source: "a"}, Source{Name: "other", Source: "b"})
-	spec.BadSamples = BadError
-	e := openMixed(t, spec, tabs, 2)
+	sp := mixed(Source{Source: "a"}, Source{Name: "other", Source: "b"})
+	sp.BadSamples = spec.BadError
+	e := openMixed(t, sp, tabs, 2)
 	found := map[bool]int{}
 	for step := range e.Steps() {
 		b, err := e.Start(context.Background(), shuffle.StepTicket(0, step, 2, 0, 1), false).Wait(context.Background())
@@ -730,32 +784,46 @@ func TestSpecsThatCannotBe(t *testing.T) {
 	for name, change := range map[string]func(*Spec){
 		"d4 of oblong chips": func(s *Spec) { s.Augment = "d4" },
 		"two shares of one name": func(s *Spec) {
-			s.Split, s.Use = &Split{By: "hash", Shares: []spec.Share{{Name: "a", Weight: 1}, {Name: "b", Weight: 1}, {Name: "a", Weight: 1}}}, "a"
+			s.Split, s.Use = &spec.Split{By: "hash", Shares: []spec.Share{{Name: "a", Weight: 1},
+				{Name: "b", Weight: 1}, {Name: "a", Weight: 1}}}, "a"
 		},
-		"unknown augment":           func(s *Spec) { s.Augment = "shear" },
-		"grid without size":         func(s *Spec) { s.Sampler = Sampler{Kind: GridWindow} },
-		"stride of a random window": func(s *Spec) { s.Sampler = Sampler{Kind: RandomWindow, Height: 4, Width: 4, StrideY: 2} },
-		"odd stride":                func(s *Spec) { s.Sampler = Sampler{Kind: GridWindow, Height: 4, Width: 4, StrideY: 3} },
-		"grid that pads alone":      func(s *Spec) { s.Sampler = Sampler{Kind: GridWindow, Height: 4, Width: 4, Pad: true} },
-		"weights without file":      func(s *Spec) { s.Sampler = Sampler{Kind: spec.WeightedWindow, Height: 4, Width: 4} },
-		"odd tile":                  func(s *Spec) { s.Sampler = Sampler{Kind: TileWindow, Height: 4, Width: 4, TileHeight: 5, TileWidth: 4} },
+		"unknown augment":   func(s *Spec) { s.Augment = "shear" },
+		"grid without size": func(s *Spec) { s.Sampler = Sampler{Kind: spec.GridWindow} },
+		"stride of a random window": func(s *Spec) {
+			s.Sampler = Sampler{Kind: spec.RandomWindow, Height: 4, Width: 4, StrideY: 2}
+		},
+		"odd stride": func(s *Spec) {
+			s.Sampler = Sampler{Kind: spec.GridWindow, Height: 4, Width: 4, StrideY: 3}
+		},
+		"grid that pads alone": func(s *Spec) {
+			s.Sampler = Sampler{Kind: spec.GridWindow, Height: 4, Width: 4, Pad: true}
+		},
+		"weights without file": func(s *Spec) {
+			s.Sampler = Sampler{Kind: spec.WeightedWindow, Height: 4, Width: 4}
+		},
+		"odd tile": func(s *Spec) {
+			s.Sampler = Sampler{Kind: spec.TileWindow, Height: 4, Width: 4, TileHeight: 5, TileWidth: 4}
+		},
 		"scale of nothing": func(s *Spec) {
 			s.Sampler = Sampler{Kind: spec.ResizedWindow, Height: 4, Width: 4, ScaleMin: 2, ScaleMax: 1}
 		},
 		"use without split": func(s *Spec) { s.Use = "train" },
-		"split without use": func(s *Spec) { s.Split = &Split{By: "hash", Shares: []spec.Share{{Name: "a", Weight: 1}}} },
+		"split without use": func(s *Spec) {
+			s.Split = &spec.Split{By: "hash", Shares: []spec.Share{{Name: "a", Weight: 1}}}
+		},
 		"no such part": func(s *Spec) {
-			s.Split, s.Use = &Split{By: "hash", Shares: []spec.Share{{Name: "a", Weight: 1}}}, "b"
+			s.Split, s.Use = &spec.Split{By: "hash", Shares: []spec.Share{{Name: "a", Weight: 1}}}, "b"
 		},
 		"a cell of longitude by hash": func(s *Spec) {
-			s.Split, s.Use = &Split{By: "hash", LonLat: true, Shares: []spec.Share{{Name: "a", Weight: 1}}}, "a"
+			s.Split, s.Use = &spec.Split{By: "hash", LonLat: true, Shares: []spec.Share{{Name: "a", Weight: 1}}}, "a"
 		},
 		"a CRS of own coordinates": func(s *Spec) {
-			s.Split, s.Use = &Split{By: "cell", Size: 1, CRS: "epsg", Shares: []spec.Share{{Name: "a", Weight: 1}}}, "a"
+			s.Split, s.Use = &spec.Split{By: "cell", Size: 1, CRS: "epsg",
+				Shares: []spec.Share{{Name: "a", Weight: 1}}}, "a"
 		},
 		"time without order": func(s *Spec) { s.Time = &spec.Time{Key: "site", Length: 2} },
 		"time and strata": func(s *Spec) {
-			s.Time, s.Strata = &spec.Time{Key: "site", Order: "date", Length: 2}, &Strata{Column: "class"}
+			s.Time, s.Strata = &spec.Time{Key: "site", Order: "date", Length: 2}, &spec.Strata{Column: "class"}
 		},
 		"layout without t": func(s *Spec) {
 			s.Time = &spec.Time{Key: "site", Order: "date", Length: 2}
@@ -771,7 +839,11 @@ func TestSpecsThatCannotBe(t *testing.T) {
 			s.Sources = []Source{{Source: "a"}}
 			s.Where = []Condition{{Column: "cloud", Op: "<", Value: json.RawMessage("1")}}
 		},
-		"field called source": func(s *Spec) { s.Source = ""; s.Sources = []Source{{Source: "a"}}; s.Fields[2].Name = "source" },
+		"field called source": func(s *Spec) {
+			s.Source = ""
+			s.Sources = []Source{{Source: "a"}}
+			s.Fields[2].Name = "source"
+		},
 		"unknown field of a source": func(s *Spec) {
 			s.Source = ""
 			s.Sources = []Source{{Source: "a", Fields: []Field{{Name: "elsewhere"}}}}
@@ -780,7 +852,9 @@ func TestSpecsThatCannotBe(t *testing.T) {
 		"resample":          func(s *Spec) { s.Fields[0].Resample = "cubic" },
 		"antialias of ints": func(s *Spec) { s.Fields[1].Resample = spec.Antialias },
 		"bilinear of ints":  func(s *Spec) { s.Fields[1].Resample = spec.Bilinear },
-		"empty selection":   func(s *Spec) { s.Where = []Condition{{Column: "cloud", Op: ">", Value: json.RawMessage("100")}} },
+		"empty selection": func(s *Spec) {
+			s.Where = []Condition{{Column: "cloud", Op: ">", Value: json.RawMessage("100")}}
+		},
 	} {
 		s := base()
 		change(&s)
@@ -796,7 +870,8 @@ func TestLongSequences(t *testing.T) {
 	const steps = 1 << 13
 	tab := sampledTables()["b"]
 	tab.broken = nil
-	s := Spec{Source: "b", Fields: slices.Clone(sampledFields[:1]), BatchSize: 1, Sampler: Sampler{Kind: RandomWindow, Height: 2, Width: 2}}
+	s := Spec{Source: "b", Fields: slices.Clone(sampledFields[:1]), BatchSize: 1,
+		Sampler: Sampler{Kind: spec.RandomWindow, Height: 2, Width: 2}}
 	s.Time = &spec.Time{Key: "site", Order: "date", Length: steps}
 	e, err := tryMixed(s, map[string]*fakeTable{"b": tab}, 1)
 	if err != nil {
@@ -804,7 +879,9 @@ func TestLongSequences(t *testing.T) {
 	}
 	defer func() { _ = e.Close() }()
 	read := func() uint64 {
-		return corpus.Allocated(func() { wait(t, e.Start(t.Context(), shuffle.StepTicket(0, 0, 1, 0, 1), false)).Release() })
+		return corpus.Allocated(func() {
+			wait(t, e.Start(t.Context(), shuffle.StepTicket(0, 0, 1, 0, 1), false)).Release()
+		})
 	}
 	read()
 	if n := read(); n > 1000*steps {
@@ -818,10 +895,12 @@ func TestSizesOfRowsThatCount(t *testing.T) {
 	for name, change := range map[string]func(*Spec){
 		"rows":   func(*Spec) {},
 		"series": func(s *Spec) { s.Time = &spec.Time{Key: "site", Order: "date", Length: 2} },
-		"strata": func(s *Spec) { s.Strata = &Strata{Column: "class"} },
+		"strata": func(s *Spec) { s.Strata = &spec.Strata{Column: "class"} },
 	} {
-		s := Spec{Source: "a", Fields: slices.Clone(sampledFields[:1]), BatchSize: 2, Sampler: Sampler{Kind: GridWindow, Height: 8, Width: 6}}
-		s.Where = []Condition{{Column: "cloud", Op: "in", Value: json.RawMessage("[0, 2, 3, 4, 5, 7, 8, 9]")}} // not rows 3 and 8, which are broken
+		s := Spec{Source: "a", Fields: slices.Clone(sampledFields[:1]), BatchSize: 2,
+			Sampler: Sampler{Kind: spec.GridWindow, Height: 8, Width: 6}}
+		// not rows 3 and 8, which are broken
+		s.Where = []Condition{{Column: "cloud", Op: "in", Value: json.RawMessage("[0, 2, 3, 4, 5, 7, 8, 9]")}}
 		change(&s)
 		e, err := tryMixed(s, tabs, 1)
 		if err != nil {
@@ -835,8 +914,8 @@ func TestSizesOfRowsThatCount(t *testing.T) {
 // TestFilledSpecsGoRound: the spec that an engine fills in, parsed again, is the same run.
 func TestFilledSpecsGoRound(t *testing.T) {
 	tabs := sampledTables()
-	for name, spec := range fixedSpecs() {
-		e := openMixed(t, spec, tabs, 1)
+	for name, sp := range fixedSpecs() {
+		e := openMixed(t, sp, tabs, 1)
 		b, err := json.Marshal(e.Spec())
 		if err != nil {
 			t.Fatal(err)
@@ -891,7 +970,8 @@ func TestRootsOfSources(t *testing.T) {
 			t.Fatal(err)
 		}
 		var b bytes.Buffer
-		if err := Weights(context.Background(), &b, Spec{Source: dir}, Options{}, WeightOptions{Cell: 16}, nil); err != nil {
+		if err := Weights(context.Background(), &b, Spec{Source: dir}, Options{},
+			WeightOptions{Cell: 16}, nil); err != nil {
 			t.Fatal(err)
 		}
 		if err := os.WriteFile(filepath.Join(dir, "weights"), b.Bytes(), 0o600); err != nil {
@@ -902,10 +982,11 @@ func TestRootsOfSources(t *testing.T) {
 		return Spec{BatchSize: 1, Mixture: spec.Mixture{Sources: []Source{{Source: inside}, {Source: second}}}}
 	}
 	weighted := func(dir string) Spec {
-		return Spec{Source: inside, BatchSize: 1, Sampler: Sampler{Kind: spec.WeightedWindow, Height: 8, Width: 8, Weights: filepath.Join(dir, "weights")}}
+		return Spec{Source: inside, BatchSize: 1, Sampler: Sampler{Kind: spec.WeightedWindow, Height: 8, Width: 8,
+			Weights: filepath.Join(dir, "weights")}}
 	}
-	for i, spec := range []Spec{mixed(inside), weighted(inside), mixed(outside), weighted(outside)} {
-		e, err := Open(context.Background(), spec, Options{Roots: []string{inside}})
+	for i, sp := range []Spec{mixed(inside), weighted(inside), mixed(outside), weighted(outside)} {
+		e, err := Open(context.Background(), sp, Options{Roots: []string{inside}})
 		if (err == nil) != (i < 2) || err != nil && fault.KindOf(err) != fault.NotFound {
 			t.Errorf("spec %d: %v", i, err)
 		}

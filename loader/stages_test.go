@@ -13,7 +13,7 @@ func TestStagesAreAllOfTheTime(t *testing.T) {
 	for _, workers := range []int{1, 3} {
 		tab := chips(3, 40)
 		spec := windowSpec()
-		var s Stages
+		var s resources.Stages
 		begin := time.Now()
 		e, err := newEngine(t.Context(), spec.WithDefaults(), Options{Workers: workers, Opener: tab, Stages: &s}.WithDefaults(), tab)
 		if err != nil {
@@ -62,7 +62,7 @@ func TestStagesAreAllOfTheTime(t *testing.T) {
 
 // Without stages there is no clock, and it costs nothing to ask it.
 func TestNoStages(t *testing.T) {
-	var s *Stages
+	var s *resources.Stages
 	c := s.Clock()
 	if n := testing.AllocsPerRun(10, func() { c.Lap(resources.StageRead); c.Stop(); s.AddSent(1); s.Count([]bool{true}) }); c != nil || n != 0 {
 		t.Errorf("clock %v, %g allocations", c, n)

@@ -8,14 +8,15 @@ import (
 	"testing"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/loader/survey"
 )
 
 // statsOf runs the pass over a table in memory.
 func statsOf(t *testing.T, tab *fakeTable, workers int, policy string) ([]byte, map[string][]float64, int64) {
 	t.Helper()
-	spec := Spec{Source: "memory", Fields: chipFields, BatchSize: 1, BadSamples: policy}.WithDefaults()
-	r, err := survey.Measure(context.Background(), spec, Options{Workers: workers, Opener: tab}.WithDefaults(), tab, nil, nil)
+	sp := Spec{Source: "memory", Fields: chipFields, BatchSize: 1, BadSamples: policy}.WithDefaults()
+	r, err := survey.Measure(context.Background(), sp, Options{Workers: workers, Opener: tab}.WithDefaults(), tab, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,10 +79,10 @@ func checkStats(t *testing.T, tab *fakeTable, got map[string][]float64, leaveOut
 
 func TestStatsAgainstPlainLoops(t *testing.T) {
 	tab := chips(20, 9)
-	one, got, _ := statsOf(t, tab, 1, BadError)
+	one, got, _ := statsOf(t, tab, 1, spec.BadError)
 	checkStats(t, tab, got, -1)
 	for _, workers := range []int{2, 7} {
-		if js, _, _ := statsOf(t, tab, workers, BadError); string(js) != string(one) {
+		if js, _, _ := statsOf(t, tab, workers, spec.BadError); string(js) != string(one) {
 			t.Errorf("%d workers give another report", workers)
 		}
 	}
@@ -92,11 +93,11 @@ func TestStatsOfBadSamples(t *testing.T) {
 	tab := chips(21, 6)
 	last := &tab.assets[[2]int64{0, 4}].index.Ranges[len(tab.assets[[2]int64{0, 4}].index.Ranges)-1]
 	last.Len-- // a raw chunk that is short
-	spec := Spec{Source: "memory", Fields: chipFields, BatchSize: 1}.WithDefaults()
-	if _, err := survey.Measure(context.Background(), spec, Options{Opener: tab}.WithDefaults(), tab, nil, nil); fault.KindOf(err) != fault.Corrupt {
+	sp := Spec{Source: "memory", Fields: chipFields, BatchSize: 1}.WithDefaults()
+	if _, err := survey.Measure(context.Background(), sp, Options{Opener: tab}.WithDefaults(), tab, nil, nil); fault.KindOf(err) != fault.Corrupt {
 		t.Fatalf("error %v", err)
 	}
-	_, got, skipped := statsOf(t, tab, 2, BadSkip)
+	_, got, skipped := statsOf(t, tab, 2, spec.BadSkip)
 	if skipped != 1 {
 		t.Errorf("%d samples skipped", skipped)
 	}

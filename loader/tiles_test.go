@@ -11,6 +11,7 @@ import (
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/loader/pixels"
+	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/shuffle"
 	"github.com/chaski-eo/chaski/store/catalog"
 )
@@ -37,14 +38,16 @@ func sharedTiles(t *testing.T, memory int64) {
 		tab.add(0, row, a, o)
 	}
 	spec := Spec{
-		Source: "memory", BatchSize: 4, Shuffle: true, BadSamples: BadSkip,
-		Fields:  []Field{{Name: "image", DType: "float32", Validity: "ok"}},
-		Sampler: Sampler{Kind: TileWindow, Height: 12, Width: 12, TileHeight: 20, TileWidth: 24, PerVisit: 5, Pool: 3},
+		Source: "memory", BatchSize: 4, Shuffle: true, BadSamples: spec.BadSkip,
+		Fields: []Field{{Name: "image", DType: "float32", Validity: "ok"}},
+		Sampler: Sampler{Kind: spec.TileWindow, Height: 12, Width: 12, TileHeight: 20, TileWidth: 24,
+			PerVisit: 5, Pool: 3},
 	}.WithDefaults()
 	if err := spec.Validate(); err != nil {
 		t.Fatal(err)
 	}
-	e, err := newEngine(context.Background(), spec, Options{Workers: 4, Opener: tab, MemoryBytes: memory}.WithDefaults(), tab)
+	e, err := newEngine(context.Background(), spec,
+		Options{Workers: 4, Opener: tab, MemoryBytes: memory}.WithDefaults(), tab)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,7 +77,8 @@ func sharedTiles(t *testing.T, memory int64) {
 					t.Error(err)
 					return
 				}
-				if string(b.Tensors[0].Data) != string(want[step].Tensors[0].Data) || len(b.Bad) != len(want[step].Bad) {
+				if string(b.Tensors[0].Data) != string(want[step].Tensors[0].Data) ||
+					len(b.Bad) != len(want[step].Bad) {
 					t.Errorf("step %d: another batch than at first", step)
 				}
 				b.Release()
@@ -123,8 +127,8 @@ func (cutShort) DecompressPrefix(_, src []byte, _, _ int) error {
 	return nil
 }
 
-// A window that shares tiles fails as one that shares none, whatever others have decoded or are decoding: over the chunk
-// that comes first, and not over rows that it does not need.
+// A window that shares tiles fails as one that shares none, whatever others have decoded or are
+// decoding: over the chunk that comes first, and not over rows that it does not need.
 func TestWindowsFailAlone(t *testing.T) {
 	for stored, box := range map[string]chunk.Box{
 		"uuuu": {B1: 1, Y1: 16, X1: 16},
@@ -134,7 +138,8 @@ func TestWindowsFailAlone(t *testing.T) {
 		"ucuu": {B1: 1, Y1: 16, X1: 16},
 		"uucb": {B1: 1, Y1: 12, X1: 16},
 	} {
-		x := &chunk.Index{Bands: 1, Height: 16, Width: 16, ChunkB: 1, ChunkH: 8, ChunkW: 8, DType: chunk.Uint8, Codec: chunk.Zstd, Predictor: chunk.NoPredictor}
+		x := &chunk.Index{Bands: 1, Height: 16, Width: 16, ChunkB: 1, ChunkH: 8, ChunkW: 8, DType: chunk.Uint8,
+			Codec: chunk.Zstd, Predictor: chunk.NoPredictor}
 		for i := range stored {
 			x.Ranges = append(x.Ranges, chunk.Range{Off: int64(i), Len: 1})
 		}
@@ -142,7 +147,8 @@ func TestWindowsFailAlone(t *testing.T) {
 			r := pixels.NewReader(Options{Opener: inMemory(stored)}.WithDefaults())
 			r.Decoder = chunk.NewDecoder(chunk.Codecs{chunk.Zstd: func() chunk.Decompressor { return cutShort{} }})
 			r.Share = share
-			if err := r.Read(t.Context(), catalog.Asset{URI: "a", Index: x}, box, nil, pixels.Nowhere{}, nil); err != nil {
+			if err := r.Read(t.Context(), catalog.Asset{URI: "a", Index: x}, box, nil,
+				pixels.Nowhere{}, nil); err != nil {
 				return err.Error()
 			}
 			return ""

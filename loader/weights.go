@@ -71,7 +71,7 @@ func Weights(ctx context.Context, w io.Writer, spec Spec, o Options, c WeightOpt
 type weighing struct {
 	options  Options
 	spec     Spec
-	table    Table
+	table    rows.Table
 	data     *dataset
 	field    *pixels.Raster
 	lead     int // column of the first raster field
@@ -92,7 +92,7 @@ type weighed struct {
 // run compiles the fields and counts all assets with the workers.
 func (p *weighing) run(ctx context.Context, c WeightOptions) error {
 	d := &dataset{fields: spec.RowFields(p.spec.Fields), table: p.table, source: p.spec.Root(),
-		sampler: Sampler{Kind: WholeChip}}
+		sampler: Sampler{Kind: spec.WholeChip}}
 	if p.table.Len() == 0 {
 		return fault.WithFile(fault.New(fault.NotFound, "dataset", fault.NoOffset, "no samples"), p.spec.Source)
 	}
@@ -140,7 +140,7 @@ func (p *weighing) work(ctx context.Context) error {
 		}
 		w, err := p.weigh(ctx, r, row)
 		if err != nil {
-			if p.spec.BadSamples == BadError || fault.KindOf(err) == 0 {
+			if p.spec.BadSamples == spec.BadError || fault.KindOf(err) == 0 {
 				return fmt.Errorf("sample %d: %w", row, err)
 			}
 			p.options.Logger.Warn("no weights", "sample", row, "error", fault.Line(err))

@@ -414,16 +414,16 @@ func (p *Pending) settle(r *pixels.Reader) error {
 		if err == nil {
 			continue
 		}
-		if policy == BadError || fault.KindOf(err) == 0 {
+		if policy == spec.BadError || fault.KindOf(err) == 0 {
 			return p.atRow(k, err)
 		}
-		if policy == BadFill && p.errs[k].all == nil && p.errs[k].steps != nil {
+		if policy == spec.BadFill && p.errs[k].all == nil && p.errs[k].steps != nil {
 			p.fillSteps(k)
 			continue
 		}
 		bad := Bad{Row: k, Position: p.batch.Positions[k], Err: err, Source: p.set(k).name, Sample: p.ref(k)}
 		p.batch.Bad = append(p.batch.Bad, bad)
-		if policy == BadReplace {
+		if policy == spec.BadReplace {
 			if r == nil {
 				// The dispatcher finishes a batch if the workers were faster. It needs a clock of
 				// its own, otherwise the chunks of the substitute would be missing from Stages.
@@ -441,7 +441,7 @@ func (p *Pending) settle(r *pixels.Reader) error {
 			}
 		}
 		p.errs[k].all = err // now of all steps, so that extras marks them as missing
-		p.batch.Valid[k] = policy == BadFill
+		p.batch.Valid[k] = policy == spec.BadFill
 		p.clearRow(k)
 		p.clearValues(k)
 		p.clearPoints(k)
@@ -570,7 +570,7 @@ func (u unit) do(r *pixels.Reader) error {
 	// The reader serves all datasets in turn, so Share must be reset, otherwise the tiles of the
 	// last unit's raster would be used.
 	r.Share = pixels.Shared{}
-	if d.sampler.Kind == TileWindow {
+	if d.sampler.Kind == spec.TileWindow {
 		r.Share = pixels.Shared{Tiles: e.tiles, Key: pixels.TileKey{Set: d.number, Column: f.TableColumn, Row: at}}
 	}
 	if d.resamples(u.field) {
@@ -640,7 +640,7 @@ func (e *Engine) begin(ctx context.Context, d *dataset, draw *shuffle.Draw) (cat
 	if d.sizes.known() && d.sizes.of(draw.Row).Height == 0 {
 		return a, err
 	}
-	for step := 1; step < d.steps && err != nil && fault.KindOf(err) != 0 && e.spec.BadSamples == BadFill; step++ {
+	for step := 1; step < d.steps && err != nil && fault.KindOf(err) != 0 && e.spec.BadSamples == spec.BadFill; step++ {
 		if at := e.rowOf(draw, step); at >= 0 {
 			a, err = d.table.Asset(ctx, d.rasters[0].TableColumn, at)
 		}

@@ -54,7 +54,7 @@ func bandNames(ctx context.Context, spec loader.Spec, o loader.Options) (names [
 		defer files.Close() //nolint:errcheck // they were only read
 		o.Opener = files
 	}
-	t, err := loader.OpenTable(ctx, spec, o)
+	t, err := rows.OpenTable(ctx, spec, o)
 	if err != nil {
 		return nil, err
 	}

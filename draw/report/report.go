@@ -25,6 +25,9 @@ import (
 	"github.com/chaski-eo/chaski/draw"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/loader/resources"
+	"github.com/chaski-eo/chaski/loader/rows"
+	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/loader/survey"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/stats"
@@ -204,7 +207,7 @@ func (t *Tally) Counts() []Count {
 type maker struct {
 	Options
 	*Report
-	table loader.Table
+	table rows.Table
 	bad   map[int64]string // the first samples that cannot be read, and why
 	nBad  int64
 	last  int64 // the last sample that was counted as bad
@@ -224,9 +227,9 @@ func Make(ctx context.Context, o Options) (*Report, error) {
 		o.Loader.Opener = files
 	}
 	if o.Loader.MaxChunkBytes == 0 {
-		o.Loader.MaxChunkBytes = loader.DefaultMaxChunkBytes
+		o.Loader.MaxChunkBytes = resources.DefaultMaxChunkBytes
 	}
-	t, err := loader.OpenTable(ctx, loader.Spec{Source: o.Source, Fields: o.Fields}, o.Loader)
+	t, err := rows.OpenTable(ctx, loader.Spec{Source: o.Source, Fields: o.Fields}, o.Loader)
 	if err != nil {
 		return nil, err
 	}
@@ -295,21 +298,21 @@ func (m *maker) measure(ctx context.Context) error {
 	if len(list) == 0 {
 		return nil
 	}
-	spec := loader.Spec{Source: m.Options.Source, BatchSize: 1, BadSamples: loader.BadError}
+	sp := loader.Spec{Source: m.Options.Source, BatchSize: 1, BadSamples: spec.BadError}
 	for _, i := range list {
-		spec.Fields = append(spec.Fields, m.Options.Fields[i])
+		sp.Fields = append(sp.Fields, m.Options.Fields[i])
 	}
 	o := m.Loader
 	skipped := &skipped{m: m}
 	o.Logger = slog.New(skipped)
 	if m.nBad > 0 || m.mixed(list) {
-		spec.BadSamples = loader.BadSkip
+		sp.BadSamples = spec.BadSkip
 	}
 	progress := func(done, total int64) { m.Progress("measuring", done, total) }
-	r, err := survey.Stats(ctx, spec, o, progress)
-	if fault.KindOf(err) != 0 && spec.BadSamples == loader.BadError {
-		spec.BadSamples = loader.BadSkip
-		r, err = survey.Stats(ctx, spec, o, progress)
+	r, err := survey.Stats(ctx, sp, o, progress)
+	if fault.KindOf(err) != 0 && sp.BadSamples == spec.BadError {
+		sp.BadSamples = spec.BadSkip
+		r, err = survey.Stats(ctx, sp, o, progress)
 	}
 	switch {
 	case fault.KindOf(err) != 0: // statistics need one readable sample for shape and dtype

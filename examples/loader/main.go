@@ -9,6 +9,7 @@ import (
 	"os"
 
 	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/loader/spec"
 )
 
 func main() {
@@ -27,7 +28,7 @@ func run(ctx context.Context, dataset string) error {
 		Fields:    []loader.Field{{Name: "image", DType: "float32"}},
 		BatchSize: 32,
 		Shuffle:   true,
-		Sampler:   loader.Sampler{Kind: loader.RandomWindow, Height: 64, Width: 64},
+		Sampler:   loader.Sampler{Kind: spec.RandomWindow, Height: 64, Width: 64},
 	}, loader.Options{})
 	if err != nil {
 		return err

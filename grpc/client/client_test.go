@@ -25,6 +25,7 @@ import (
 	"github.com/chaski-eo/chaski/grpc/payload"
 	"github.com/chaski-eo/chaski/grpc/server"
 	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/loader/survey"
 	chaskiv1 "github.com/chaski-eo/chaski/proto/chaski/v1"
 )
@@ -124,15 +125,15 @@ func TestSameBatchesAsInProcess(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	fill, nan := loader.Float(-3), loader.Float(0)
+	fill, nan := spec.Float(-3), spec.Float(0)
 	if err := json.Unmarshal([]byte(`"nan"`), &nan); err != nil {
 		t.Fatal(err)
 	}
-	window := loader.Sampler{Kind: loader.RandomWindow, Height: 64, Width: 96, PerAsset: 23}
+	window := loader.Sampler{Kind: spec.RandomWindow, Height: 64, Width: 96, PerAsset: 23}
 	for name, fields := range map[string][]loader.Field{
 		"native":   {{Name: "image"}},
-		"float32":  {{Name: "image", DType: "float32", Fill: &nan, Normalize: &loader.Normalize{Scale: []float64{1e-4}, Offset: []float64{-0.1}}}},
-		"per band": {{Name: "image", DType: "float32", Bands: []int{5, 0, 0}, Layout: "n y x b", Fill: &fill, Normalize: &loader.Normalize{Scale: []float64{1e-4, 2, 3e-3}, Offset: []float64{0, 1, -1}, Clip: &[2]loader.Float{-1, 100}}}},
+		"float32":  {{Name: "image", DType: "float32", Fill: &nan, Normalize: &spec.Normalize{Scale: []float64{1e-4}, Offset: []float64{-0.1}}}},
+		"per band": {{Name: "image", DType: "float32", Bands: []int{5, 0, 0}, Layout: "n y x b", Fill: &fill, Normalize: &spec.Normalize{Scale: []float64{1e-4, 2, 3e-3}, Offset: []float64{0, 1, -1}, Clip: &[2]spec.Float{-1, 100}}}},
 		"bfloat16": {{Name: "image", DType: "bfloat16", Layout: "(n b) (y x)", Validity: "ok"}},
 		"no fill":  {{Name: "image", DType: "float32"}},
 	} {
@@ -144,7 +145,7 @@ func TestSameBatchesAsInProcess(t *testing.T) {
 
 // TestSameBatchesOfMaskedFiles does so with files that have masks, in windows that pass their edges.
 func TestSameBatchesOfMaskedFiles(t *testing.T) {
-	fill := loader.Float(-3)
+	fill := spec.Float(-3)
 	for _, name := range []string{"tog.tif", "strips-be.tif", "bytes.tif"} {
 		source, err := filepath.Abs(filepath.Join("..", "..", "testdata", "masks", name))
 		if err != nil {
@@ -154,9 +155,9 @@ func TestSameBatchesOfMaskedFiles(t *testing.T) {
 			t.Run(fmt.Sprintf("%s windows of %d rows", name, height), func(t *testing.T) {
 				fields := []loader.Field{{
 					Name: "image", DType: "float32", Layout: "n y x b", Fill: &fill, Pad: true,
-					Normalize: &loader.Normalize{Scale: []float64{0.5}, Offset: []float64{-1}},
+					Normalize: &spec.Normalize{Scale: []float64{0.5}, Offset: []float64{-1}},
 				}}
-				window := loader.Sampler{Kind: loader.RandomWindow, Height: height, Width: 40, PerAsset: 9}
+				window := loader.Sampler{Kind: spec.RandomWindow, Height: height, Width: 40, PerAsset: 9}
 				sameBatches(t, loader.Spec{Source: source, Fields: fields, BatchSize: 4, Shuffle: true, Seed: 5, Sampler: window})
 			})
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/chaski-eo/chaski/grpc/client"
 	"github.com/chaski-eo/chaski/grpc/server"
 	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/loader/spec"
 )
 
 // Random windows of one chip, normalised, from a server to a consumer: one epoch of it.
@@ -41,10 +42,10 @@ func Example() {
 		Source:    source,
 		BatchSize: 4,
 		Shuffle:   true,
-		Sampler:   loader.Sampler{Kind: loader.RandomWindow, Height: 128, Width: 128, PerAsset: 10},
+		Sampler:   loader.Sampler{Kind: spec.RandomWindow, Height: 128, Width: 128, PerAsset: 10},
 		Fields: []loader.Field{{
 			Name: "image", Bands: []int{2, 1, 0}, DType: "float32",
-			Normalize: &loader.Normalize{Scale: []float64{1e-4}, Offset: []float64{0}},
+			Normalize: &spec.Normalize{Scale: []float64{1e-4}, Offset: []float64{0}},
 		}},
 	})
 	if err != nil {

@@ -12,6 +12,8 @@ import (
 	"github.com/chaski-eo/chaski/grpc/client"
 	"github.com/chaski-eo/chaski/grpc/server"
 	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/loader/resources"
+	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/shuffle"
 )
 
@@ -29,7 +31,7 @@ func (e started) Start(ctx context.Context, t shuffle.Ticket, native bool) serve
 func decoded(t *testing.T, spec loader.Spec, servers int, grouped bool, o client.LoaderOptions) int64 {
 	t.Helper()
 	var targets []string
-	counts := make([]loader.Stages, servers)
+	counts := make([]resources.Stages, servers)
 	for i := range servers {
 		s, err := server.New(server.Options{
 			Roots: []string{"/"}, Logger: quiet, Loader: loader.Options{Stages: &counts[i], Workers: 1},
@@ -83,11 +85,11 @@ func TestGroupsOfMixtures(t *testing.T) {
 	chips := table(t, chip)
 	base := loader.Spec{
 		Fields: []loader.Field{{Name: "image", Column: "image", Bands: []int{0}}}, BatchSize: 8, Shuffle: true,
-		Sampler: loader.Sampler{Kind: loader.TileWindow, Height: 64, Width: 64, PerVisit: 16, Pool: 4, PerAsset: 20},
+		Sampler: loader.Sampler{Kind: spec.TileWindow, Height: 64, Width: 64, PerVisit: 16, Pool: 4, PerAsset: 20},
 	}
 	mixture, strata := base, base
 	mixture.Sources = []loader.Source{{Name: "a", Source: chips, Weight: 2}, {Name: "b", Source: chips, Weight: 1}}
-	strata.Source, strata.Strata = chips, &loader.Strata{Column: "class"}
+	strata.Source, strata.Strata = chips, &spec.Strata{Column: "class"}
 	for name, spec := range map[string]loader.Spec{"mixture": mixture, "strata": strata} {
 		t.Run(name, func(t *testing.T) {
 			o := client.LoaderOptions{Prefetch: 6}
@@ -108,7 +110,7 @@ func TestServersDecodeWhatOneDoes(t *testing.T) {
 	}
 	spec := loader.Spec{
 		Source: table(t, chip), Fields: []loader.Field{{Name: "image", Column: "image", Bands: []int{0}}}, BatchSize: 8, Shuffle: true,
-		Sampler: loader.Sampler{Kind: loader.TileWindow, Height: 64, Width: 64, PerVisit: 16, Pool: 8, PerAsset: 24},
+		Sampler: loader.Sampler{Kind: spec.TileWindow, Height: 64, Width: 64, PerVisit: 16, Pool: 8, PerAsset: 24},
 	}
 	var o client.LoaderOptions
 	one, none, groups := decoded(t, spec, 1, true, o), decoded(t, spec, 3, false, o), decoded(t, spec, 3, true, o)

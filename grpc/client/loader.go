@@ -25,7 +25,7 @@ type LoaderOptions struct {
 	// Prefetch is the number of batches asked for ahead, which is also what is held of them in
 	// memory. Default loader.DefaultPrefetch.
 	Prefetch int
-	// PrefetchBytes, with several servers and a tile-aware order (loader.TileWindow), has more batches
+	// PrefetchBytes, with several servers and a tile-aware order (spec.TileWindow), has more batches
 	// asked for than Prefetch: so many that every server has a pool of tiles to work on, as far as so
 	// many bytes hold them. Negative: none. Default DefaultPrefetchBytes.
 	PrefetchBytes int64

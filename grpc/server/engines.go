@@ -16,6 +16,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/loader/resources"
 	chaskiv1 "github.com/chaski-eo/chaski/proto/chaski/v1"
 )
 
@@ -196,7 +197,7 @@ func (s *engines) openNow(a asked) error {
 		return err
 	}
 	e := &entry{engine: engine, handle: handleOf(engine, a.at), spec: a.key, remote: a.upstream != nil,
-		memory: cmp.Or(s.options.Loader.MemoryBytes, loader.DefaultMemoryBytes)}
+		memory: cmp.Or(s.options.Loader.MemoryBytes, resources.DefaultMemoryBytes)}
 	if m, ok := engine.(interface{ MemoryBytes() int64 }); ok {
 		e.memory = m.MemoryBytes()
 	}

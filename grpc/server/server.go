@@ -20,6 +20,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/grpc/internal/wire"
 	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/loader/resources"
 	chaskiv1 "github.com/chaski-eo/chaski/proto/chaski/v1"
 	"github.com/chaski-eo/chaski/shuffle"
 )
@@ -49,7 +50,7 @@ func New(o Options) (*Server, error) {
 		return nil, err
 	}
 	side := openShared(&o)
-	o.Loader.Members = &loader.Members{} // for all datasets, since several may use the same container
+	o.Loader.Members = &resources.Members{} // for all datasets, since several may use the same container
 	s := &Server{
 		options: o,
 		engines: newEngines(o),

@@ -17,6 +17,7 @@ import (
 	"github.com/chaski-eo/chaski/internal/invariants"
 	"github.com/chaski-eo/chaski/internal/shm"
 	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/loader/resources"
 	chaskiv1 "github.com/chaski-eo/chaski/proto/chaski/v1"
 )
 
@@ -127,7 +128,7 @@ func (s *shared) describe() *chaskiv1.Shared {
 // alloc is loader.Options.Alloc.
 func (s *shared) alloc(n int) loader.Buffer {
 	if n < minShared {
-		return loader.NewHeap(n)
+		return resources.NewHeap(n)
 	}
 	s.mu.Lock()
 	full := s.segments >= maxSegments || s.closed
@@ -138,7 +139,7 @@ func (s *shared) alloc(n int) loader.Buffer {
 	id := s.last
 	s.mu.Unlock()
 	if full {
-		return loader.NewHeap(n)
+		return resources.NewHeap(n)
 	}
 	m, err := shm.New(n)
 	if err != nil {
@@ -146,7 +147,7 @@ func (s *shared) alloc(n int) loader.Buffer {
 		s.mu.Lock()
 		s.segments--
 		s.mu.Unlock()
-		return loader.NewHeap(n)
+		return resources.NewHeap(n)
 	}
 	return &segment{s, id, m}
 }

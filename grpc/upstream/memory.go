@@ -4,6 +4,7 @@ import (
 	"sync"
 
 	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/loader/resources"
 )
 
 // memory keeps the buffers of batches that came back for the next ones, because a new segment of shared memory costs a
@@ -19,9 +20,9 @@ type memory struct {
 }
 
 func newMemory(o loader.Options) *memory {
-	m := &memory{alloc: o.Alloc, bound: loader.DefaultMemoryBytes, idle: map[int][]loader.Buffer{}}
+	m := &memory{alloc: o.Alloc, bound: resources.DefaultMemoryBytes, idle: map[int][]loader.Buffer{}}
 	if m.alloc == nil {
-		m.alloc = loader.NewHeap
+		m.alloc = resources.NewHeap
 	}
 	return m
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/chaski-eo/chaski/grpc/internal/wire"
 	"github.com/chaski-eo/chaski/grpc/server"
 	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/loader/resources"
 	chaskiv1 "github.com/chaski-eo/chaski/proto/chaski/v1"
 	"github.com/chaski-eo/chaski/shuffle"
 )
@@ -60,7 +61,7 @@ func Open(
 	if e.run, err = e.client.Open(ctx, spec); err != nil {
 		return nil, errors.Join(classify(err), e.client.Close())
 	}
-	e.memory.setBound(max(loader.DefaultMemoryBytes, e.BatchBytes()*int64(e.options.Prefetch+keptBatches)))
+	e.memory.setBound(max(resources.DefaultMemoryBytes, e.BatchBytes()*int64(e.options.Prefetch+keptBatches)))
 	return e, nil
 }
 

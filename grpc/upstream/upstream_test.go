@@ -21,6 +21,7 @@ import (
 	"github.com/chaski-eo/chaski/grpc/server"
 	"github.com/chaski-eo/chaski/grpc/upstream"
 	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/loader/resources"
 	chaskiv1 "github.com/chaski-eo/chaski/proto/chaski/v1"
 	"github.com/chaski-eo/chaski/shuffle"
 )
@@ -103,7 +104,7 @@ type buffer struct {
 }
 
 func (c *counted) alloc(n int) loader.Buffer {
-	b := loader.NewHeap(n)
+	b := resources.NewHeap(n)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if n > 0 {

@@ -27,6 +27,7 @@ import (
 	"github.com/chaski-eo/chaski/codec/openzl"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/rumi"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/tiff"
@@ -49,7 +50,7 @@ type Options struct {
 	Cells    bool   // Rumi2 only: one frame holds a tile of all bands
 	Workers  int    // goroutines that decode and compress one image
 	MaxBytes int64  // refuse images that are larger when decoded, in bytes
-	MaxChunk int    // refuse chunks that are larger when decoded. Default loader.DefaultMaxChunkBytes
+	MaxChunk int    // refuse chunks that are larger when decoded. Default resources.DefaultMaxChunkBytes
 
 	Overviews bool // TOG only: keep the overviews of the raster
 	Strict    bool // refuse rasters of which anything would be left out
@@ -66,7 +67,7 @@ func (o *Options) loader() loader.Options {
 }
 
 func (o *Options) limits() tiff.Limits {
-	return tiff.Limits{MaxChunk: cmp.Or(o.MaxChunk, loader.DefaultMaxChunkBytes)}
+	return tiff.Limits{MaxChunk: cmp.Or(o.MaxChunk, resources.DefaultMaxChunkBytes)}
 }
 
 // encoder returns an encoder for one worker. Readers of generation 1 lack the codecs of geozl, so that the

@@ -20,6 +20,7 @@ import (
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/dataset"
 	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/shuffle"
 )
 
@@ -76,7 +77,7 @@ func content(npy []byte) []byte {
 // one behind it, and by its number, the file holds the bytes of a loader's batch.
 func TestReplayIsWhatTheRunGave(t *testing.T) {
 	workplace(t)
-	spec := specFile(t, "windows.json", loader.BadSkip)
+	spec := specFile(t, "windows.json", spec.BadSkip)
 	if err := os.WriteFile("chips/b.tif", []byte("no TIFF"), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -167,7 +168,7 @@ func sameBatch(t *testing.T, b *loader.Batch, got map[string][]byte) {
 // TestExplainIsTheStep: rows are those of the batch, and bytes and chunks those that reading it took.
 func TestExplainIsTheStep(t *testing.T) {
 	workplace(t)
-	spec := specFile(t, "windows.json", loader.BadReplace)
+	spec := specFile(t, "windows.json", spec.BadReplace)
 	if err := os.WriteFile("chips/b.tif", []byte("no TIFF"), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/shuffle"
 )
 
@@ -153,7 +154,7 @@ func (p *Pending) wait(ctx context.Context) (*loader.Batch, error) {
 	rows := t.Rows()
 	b := &loader.Batch{Epoch: t.Epoch, First: t.First, Rows: rows, Valid: make([]bool, rows),
 		Positions: make([]int64, rows), Samples: make([]int64, rows)}
-	memory := loader.NewHeap(4 * rows * e.RowElems)
+	memory := resources.NewHeap(4 * rows * e.RowElems)
 	if e.Alloc != nil {
 		memory = e.Alloc(4 * rows * e.RowElems)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/flags"
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/loader/resources"
+	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/shuffle"
 )
 
@@ -82,10 +83,10 @@ type stageShare struct {
 
 func (f *explainFlags) do(cmd *cobra.Command, env console.Env, path string) error {
 	ctx := cmd.Context()
-	var stages *loader.Stages
+	var stages *resources.Stages
 	e, closeAll, err := f.run.Open(ctx, env, path, func(_ *loader.Spec, o *loader.Options) {
 		if f.time {
-			stages = &loader.Stages{}
+			stages = &resources.Stages{}
 			o.Stages = stages
 		}
 	})
@@ -121,7 +122,7 @@ func explainRows(ctx context.Context, e *loader.Engine, t shuffle.Ticket) ([]exp
 	out := make([]explainRow, len(rows))
 	for i, r := range rows {
 		out[i].RowPlan = r
-		if r.Err == nil || e.Spec().BadSamples != loader.BadReplace {
+		if r.Err == nil || e.Spec().BadSamples != spec.BadReplace {
 			continue
 		}
 		for attempt := 1; attempt <= shuffle.MaxAttempts; attempt++ {
@@ -140,7 +141,7 @@ func explainRows(ctx context.Context, e *loader.Engine, t shuffle.Ticket) ([]exp
 }
 
 // timeStep reads a step. It closes the engine, because workers report their time when they end.
-func timeStep(ctx context.Context, e *loader.Engine, t shuffle.Ticket, stages *loader.Stages) (*stepTime, error) {
+func timeStep(ctx context.Context, e *loader.Engine, t shuffle.Ticket, stages *resources.Stages) (*stepTime, error) {
 	start := time.Now()
 	b, err := e.Start(ctx, t, false).Wait(ctx)
 	out := &stepTime{Seconds: time.Since(start).Seconds(), Bad: []badRow{}}

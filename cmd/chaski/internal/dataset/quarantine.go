@@ -15,6 +15,7 @@ import (
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/quarantine"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/loader/spec"
 )
 
 type quarantineFlags struct {
@@ -123,8 +124,8 @@ func readList(l *quarantine.List, name string) error {
 // check reads all samples of a run and adds the bad ones to list and r.
 func (f *quarantineFlags) check(ctx context.Context, env console.Env, path string, list *quarantine.List,
 	r *quarantineReport) error {
-	e, closeAll, err := f.run.Open(ctx, env, path, func(spec *loader.Spec, _ *loader.Options) {
-		spec.BadSamples = loader.BadSkip // with the policy error, the first bad sample would end the check
+	e, closeAll, err := f.run.Open(ctx, env, path, func(sp *loader.Spec, _ *loader.Options) {
+		sp.BadSamples = spec.BadSkip // with the policy error, the first bad sample would end the check
 	})
 	if err != nil {
 		return err

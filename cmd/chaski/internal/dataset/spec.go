@@ -6,7 +6,8 @@ import (
 
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/flags"
-	"github.com/chaski-eo/chaski/loader"
+
+	"github.com/chaski-eo/chaski/loader/spec"
 )
 
 // NewSpec returns the command spec.
@@ -26,7 +27,7 @@ documentation.`,
 			case schema == (len(args) == 1):
 				return console.Usagef("give either SPEC.json or --schema")
 			case schema:
-				_, err := env.Out.Write(loader.Schema())
+				_, err := env.Out.Write(spec.Schema())
 				return err
 			}
 			spec, err := flags.ReadSpec(args[0], pflag.NewFlagSet("", pflag.ContinueOnError))

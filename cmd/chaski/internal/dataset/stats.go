@@ -15,6 +15,7 @@ import (
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/open"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/loader/survey"
 	"github.com/chaski-eo/chaski/stats"
 	"github.com/chaski-eo/chaski/store/taco"
@@ -109,7 +110,7 @@ func (f *statsFlags) add(cmd *cobra.Command) {
 	fl.StringVarP(&f.out, "output", "o", "-", `output file, "-" for standard output`)
 	fl.IntVar(&f.workers, "workers", 0, "decoding workers (default: the number of processors)")
 	flags.AddMaxChunk(fl, &f.maxChunk)
-	own.StringVar(&f.bad, "bad-samples", loader.BadError, "what to do with samples that cannot be read: error or skip")
+	own.StringVar(&f.bad, "bad-samples", spec.BadError, "what to do with samples that cannot be read: error or skip")
 	fl.BoolVar(&f.metadata, "from-metadata", false,
 		"pool the statistics in the rows of a container, without reading pixels")
 	fl.StringVar(&f.component, "component", "*",
@@ -254,8 +255,8 @@ func (f *statsFlags) run(ctx context.Context, env console.Env, dataset string) e
 func (f *statsFlags) specOf(dataset string) (loader.Spec, error) {
 	if flags.IsSpec(dataset) {
 		s, err := flags.ReadSpec(dataset, &f.own)
-		if s.BadSamples == loader.BadReplace || s.BadSamples == loader.BadFill {
-			s.BadSamples = loader.BadSkip // substitutes and fill values must not be counted
+		if s.BadSamples == spec.BadReplace || s.BadSamples == spec.BadFill {
+			s.BadSamples = spec.BadSkip // substitutes and fill values must not be counted
 		}
 		return s, err
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/chaski-eo/chaski/bench"
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
 	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/stats"
 )
 
@@ -58,7 +59,7 @@ func (f *Dataset) Add(to *pflag.FlagSet, batch int, shuffle bool) {
 		"random flips and rotations: flip_x, flip_y, flips, rotations or d4 (default: none)")
 	fl.BoolVar(&f.shuffle, "shuffle", shuffle, "shuffle the samples")
 	fl.Uint64Var(&f.Seed, "seed", 0, "seed of the order and the windows")
-	fl.StringVar(&f.Bad, "bad-samples", loader.BadError,
+	fl.StringVar(&f.Bad, "bad-samples", spec.BadError,
 		"what to do with samples that cannot be read: error, skip, replace or fill")
 	to.AddFlagSet(fl)
 }
@@ -98,7 +99,7 @@ func (f *Dataset) Spec(dataset string) (loader.Spec, error) {
 		if err != nil {
 			return s, console.Usagef("--window is %w", err)
 		}
-		s.Sampler = loader.Sampler{Kind: loader.RandomWindow, Height: h, Width: w}
+		s.Sampler = loader.Sampler{Kind: spec.RandomWindow, Height: h, Width: w}
 	}
 	if err := f.addSampler(&s.Sampler); err != nil {
 		return s, err

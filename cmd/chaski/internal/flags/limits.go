@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/loader/resources"
 )
 
 // AddMemory adds --memory, whose default depends on the size of a batch. what names what it bounds.
@@ -18,7 +18,7 @@ func AddMemory(fl *pflag.FlagSet, memory *int64, what string) {
 
 // AddMaxChunk adds --max-chunk, the limit that errors of the engine call max_chunk.
 func AddMaxChunk(fl *pflag.FlagSet, limit *int) {
-	*limit = loader.DefaultMaxChunkBytes
+	*limit = resources.DefaultMaxChunkBytes
 	fl.Var((*maxChunk)(limit), "max-chunk",
 		"refuse chunks (tiles, strips or frames) that are larger than this when decoded, in `BYTES`; only a few "+
 			"workers at a time decode chunks over 64 MiB")

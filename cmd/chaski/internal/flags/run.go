@@ -9,6 +9,7 @@ import (
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/open"
 	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/tables/query"
 )
 
@@ -33,7 +34,8 @@ func (f *Run) Add(cmd *cobra.Command) {
 	f.data.AddArithmetic(fl)
 	fl.IntVar(&f.workers, "workers", 0, "decoding workers (default: the number of processors)")
 	AddMemory(fl, &f.memory, "batches")
-	fl.Int64Var(&f.cache, "cache", loader.DefaultCacheBytes, "memory for parsed headers and pages of tables, in bytes")
+	fl.Int64Var(&f.cache, "cache", resources.DefaultCacheBytes,
+		"memory for parsed headers and pages of tables, in bytes")
 	AddMaxChunk(fl, &f.maxChunk)
 }
 

@@ -43,7 +43,7 @@ func (f *Source) Spec(dataset string) (s loader.Spec, err error) {
 		return s, err
 	}
 	if f.part != "" {
-		s.Split, s.Use = &loader.Split{By: "given"}, f.part
+		s.Split, s.Use = &spec.Split{By: "given"}, f.part
 	}
 	if f.drop {
 		s.Missing = spec.MissingDrop

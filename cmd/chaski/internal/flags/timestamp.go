@@ -8,12 +8,12 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/store/tiledb"
 )
 
 // Timestamp is the flag --timestamp. A nil Value opens arrays as they are now.
-type Timestamp struct{ Value *loader.Timestamp }
+type Timestamp struct{ Value *spec.Timestamp }
 
 // Add adds the flag.
 func (f *Timestamp) Add(fl *pflag.FlagSet) {
@@ -38,7 +38,7 @@ func (f *Timestamp) Set(text string) error {
 	if !ranged {
 		from, to = "0", from
 	}
-	var t loader.Timestamp
+	var t spec.Timestamp
 	for i, s := range [2]string{from, to} {
 		var err error
 		if t[i], err = parseTime(s); err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/chaski-eo/chaski/codec/geozl"
 	"github.com/chaski-eo/chaski/codec/openzl"
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/loader/resources"
 )
 
 type frameFlags struct {
@@ -36,7 +36,7 @@ bytes of the outputs, one after the other.`,
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd.Context(), env, args[0]) },
 	}
 	cmd.Flags().StringVar(&f.format, "format", "sha256", "sha256 or raw")
-	cmd.Flags().IntVar(&f.maxOutput, "max-output", loader.DefaultMaxChunkBytes,
+	cmd.Flags().IntVar(&f.maxOutput, "max-output", resources.DefaultMaxChunkBytes,
 		"refuse frames whose content is larger than this, in bytes")
 	return cmd
 }

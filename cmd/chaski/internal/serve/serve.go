@@ -20,6 +20,7 @@ import (
 	"github.com/chaski-eo/chaski/grpc/server"
 	"github.com/chaski-eo/chaski/grpc/upstream"
 	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/loader/resources"
 	chaskiv1 "github.com/chaski-eo/chaski/proto/chaski/v1"
 )
 
@@ -81,7 +82,7 @@ after --grace. A second signal kills it at once.`,
 			"a\nUnix socket, which only one user can reach")
 	fl.IntVar(&f.workers, "workers", 0, "decoding workers of each dataset (default: the number of processors)")
 	flags.AddMemory(fl, &f.memory, "batches of a dataset")
-	fl.Int64Var(&f.cache, "cache", loader.DefaultCacheBytes,
+	fl.Int64Var(&f.cache, "cache", resources.DefaultCacheBytes,
 		"memory for parsed headers and pages of tables of a dataset, in bytes")
 	flags.AddMaxChunk(fl, &f.maxChunk)
 	fl.IntVar(&f.partBytes, "part-bytes", server.DefaultPartBytes, "largest message, in bytes of data")
@@ -213,18 +214,18 @@ func (f *serveFlags) serverOptions(env console.Env, level slog.Level, log *slog.
 
 // openStages returns a counter of the workers' time, or nil if there is no --stages. It creates the file at
 // once, so that a wrong path fails now and not when the server stops after days.
-func (f *serveFlags) openStages() (*loader.Stages, error) {
+func (f *serveFlags) openStages() (*resources.Stages, error) {
 	if f.stages == "" {
 		f.stages = os.Getenv(bench.StagesVariable)
 	}
 	if f.stages == "" {
 		return nil, nil
 	}
-	return new(loader.Stages), os.WriteFile(f.stages, nil, 0o600)
+	return new(resources.Stages), os.WriteFile(f.stages, nil, 0o600)
 }
 
 // writeStages writes the file of --stages.
-func (f *serveFlags) writeStages(s *loader.Stages) error {
+func (f *serveFlags) writeStages(s *resources.Stages) error {
 	if s == nil {
 		return nil
 	}
