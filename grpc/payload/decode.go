@@ -7,7 +7,9 @@ import (
 
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/grpc/internal/wire"
 	"github.com/chaski-eo/chaski/loader"
+	chaskiv1 "github.com/chaski-eo/chaski/proto/chaski/v1"
 )
 
 // Fields of the tables, by their order in batch.fbs.
@@ -31,6 +33,10 @@ const (
 	badSource
 	badSample
 	badInstead
+	badKind
+	badFile
+	badPart
+	badOffset
 )
 
 const (
@@ -146,8 +152,15 @@ func (d *decoder) bad(t table) loader.Bad {
 	if row < 0 || int(row) >= d.rows {
 		d.fail(t.part, t.pos, "row %d of %d", row, d.rows)
 	}
+	err := errors.New(t.string(badMessage))
+	said := wire.FaultError(&chaskiv1.Fault{Kind: t.string(badKind), File: t.string(badFile),
+		Part: t.string(badPart), Offset: t.int64(badOffset, fault.NoOffset), Message: err.Error()})
+	// Older servers give no kind, and newer ones may give one that this program does not know.
+	if fault.KindOf(said) != 0 {
+		err = said
+	}
 	return loader.Bad{
-		Row: int(row), Position: int64(t.uint64(badPosition)), Err: errors.New(t.string(badMessage)),
+		Row: int(row), Position: int64(t.uint64(badPosition)), Err: err,
 		Source: t.string(badSource), Sample: sampleRefOf(t, badSample), Instead: sampleRefOf(t, badInstead),
 	}
 }

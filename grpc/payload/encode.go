@@ -7,8 +7,10 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/grpc/internal/text"
+	"github.com/chaski-eo/chaski/grpc/internal/wire"
 	"github.com/chaski-eo/chaski/internal/cast"
 	"github.com/chaski-eo/chaski/loader"
+	chaskiv1 "github.com/chaski-eo/chaski/proto/chaski/v1"
 	"github.com/chaski-eo/chaski/proto/chaski/v1/fbs"
 )
 
@@ -95,23 +97,34 @@ func header(b *loader.Batch, places []spans, length uint64, sizeHint int) []byte
 }
 
 func badRow(f *flatbuffers.Builder, b loader.Bad) flatbuffers.UOffsetT {
-	var line string
+	// The fields of the error travel as those of a Fault, so that no receiver has to read its text.
+	said := &chaskiv1.Fault{Offset: fault.NoOffset}
 	if b.Err != nil {
-		line = fault.Line(b.Err)
+		said = wire.NewFault(0, b.Err)
 	}
-	message := f.CreateString(text.Fit(line))
-	var source flatbuffers.UOffsetT
-	if b.Source != "" {
-		source = f.CreateString(text.Fit(b.Source))
+	if said.Kind == wire.Internal {
+		said.Kind = "" // an error without a kind, which NewFault calls internal
+	}
+	message := f.CreateString(said.Message)
+	// Offset 0 leaves a string out.
+	var at [4]flatbuffers.UOffsetT
+	for i, s := range []string{text.Fit(b.Source), said.Kind, said.File, said.Part} {
+		if s != "" {
+			at[i] = f.CreateString(s)
+		}
 	}
 	sample, instead := sampleRef(f, b.Sample), sampleRef(f, b.Instead)
 	fbs.BadStart(f)
 	fbs.BadAddRow(f, int32(b.Row))
 	fbs.BadAddPosition(f, b.Position)
 	fbs.BadAddMessage(f, message)
-	fbs.BadAddSource(f, source)
+	fbs.BadAddSource(f, at[0])
 	fbs.BadAddSample(f, sample)
 	fbs.BadAddInstead(f, instead)
+	fbs.BadAddKind(f, at[1])
+	fbs.BadAddFile(f, at[2])
+	fbs.BadAddPart(f, at[3])
+	fbs.BadAddOffset(f, said.Offset)
 	return fbs.BadEnd(f)
 }
 

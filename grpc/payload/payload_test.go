@@ -32,6 +32,8 @@ func sample() *loader.Batch {
 		Samples:   []int64{12, 1 << 40, -1},
 		Bad: []loader.Bad{
 			{Row: 1, Position: 66, Err: errors.New("tile 3 at 12: bad\nbytes: corrupt")},
+			{Row: 2, Position: 67, Err: fmt.Errorf("in a test: %w",
+				fault.WithFile(fault.New(fault.Limit, "tile 3", 12, "too large"), "x.tif"))},
 			{Row: 0, Position: 65, Err: errors.New("b: corrupt"), Source: "coast", Sample: &loader.SampleRef{Index: 7, Row: 3, ID: "é.tif"}, Instead: &loader.SampleRef{Index: -1, Row: 0}},
 		},
 		Tensors: []loader.Tensor{
@@ -116,6 +118,13 @@ func same(t testing.TB, p []byte, b *loader.Batch) {
 		var bad fbs.Bad
 		m.Bad(&bad, i)
 		check("source", string(bad.Source()), want.Source)
+		var e *fault.Error
+		if errors.As(want.Err, &e) {
+			check("fault", fmt.Sprintf("%q %q %q %d", bad.Kind(), bad.File(), bad.Part(), bad.Offset()),
+				fmt.Sprintf("%q %q %q %d", e.Kind.Error(), e.File, e.Part, e.Off))
+		} else if slices.Contains([]string{"corrupt", "unsupported", "limit", "not found"}, string(bad.Kind())) {
+			t.Errorf("%v has the kind %q in the payload", want.Err, bad.Kind())
+		}
 		for _, ref := range []struct {
 			got  *fbs.SampleRef
 			want *loader.SampleRef

@@ -283,7 +283,7 @@ func faultSample(err error) *chaskiv1.FaultSample {
 	}
 	return &chaskiv1.FaultSample{
 		Source: text.Fit(e.Source), Epoch: e.Epoch, Position: e.Position,
-		Sample: e.Sample.Index, Row: e.Sample.Row, Id: text.Fit(e.Sample.ID),
+		Sample: e.Sample.Index, Row: e.Sample.Row, Id: text.Fit(e.Sample.ID), Message: text.Fit(fault.Line(e.Err)),
 	}
 }
 

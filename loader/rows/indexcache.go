@@ -18,6 +18,7 @@ import (
 
 	"github.com/zeebo/xxh3"
 
+	"github.com/chaski-eo/chaski/internal/durable"
 	"github.com/chaski-eo/chaski/loader/resources"
 )
 
@@ -231,22 +232,7 @@ func (x *indexFile) write(old *storedIndexes, fresh []extent, blobs map[extent][
 		return true, err
 	}
 	items, full := x.merge(old, fresh, blobs)
-	// The new file is complete before it gets its name, so that readers see the old or the new one,
-	// and a process that is killed leaves no half file under that name. It is in the same directory
-	// because a rename cannot cross file systems.
-	tmp, err := os.CreateTemp(x.store.dir, ".new-*")
-	if err != nil {
-		return true, err
-	}
-	defer func() {
-		if err != nil {
-			_ = os.Remove(tmp.Name())
-		}
-	}()
-	err = errors.Join(x.writeItems(tmp, old, items, blobs), tmp.Close())
-	if err == nil {
-		err = os.Rename(tmp.Name(), x.path)
-	}
+	err = durable.WriteFile(x.path, func(f *os.File) error { return x.writeItems(f, old, items, blobs) })
 	if err == nil {
 		x.store.trim(x.path)
 	}
@@ -374,12 +360,7 @@ func (s *indexStore) trim(keep string) {
 			continue
 		}
 		f := file{filepath.Join(s.dir, d.Name()), info.Size(), info.ModTime()}
-		switch {
-		// A process that was killed left this file. One that still writes it has changed it within
-		// the last hour.
-		case strings.HasPrefix(d.Name(), ".new-") && time.Since(f.used) > time.Hour:
-			_ = os.Remove(f.path)
-		case strings.HasSuffix(d.Name(), ".idx"):
+		if strings.HasSuffix(d.Name(), ".idx") {
 			total += f.size
 			files = append(files, f)
 		}

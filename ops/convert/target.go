@@ -7,11 +7,9 @@ import (
 	"path/filepath"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/durable"
 	"github.com/chaski-eo/chaski/store/tiledb"
 )
-
-// errBusy is returned if another run holds the lock of a directory.
-var errBusy = errors.New("another run has it")
 
 // target is the directory of an array that appears in one step. The new array is written in a hidden
 // directory beside it. Where the system cannot exchange two directories in one step, the old array is for a
@@ -20,7 +18,8 @@ type target struct {
 	dir      string
 	building string   // .NAME.new
 	replaced string   // .NAME.old
-	held     *os.File // building, open and locked while this run owns it
+	held     *os.File // building, open and locked while this run owns it; nil where there are no locks
+	mine     bool     // this run owns building
 }
 
 // targetOf returns the target for dir. For a link it is the directory that the link leads to, because the hidden
@@ -64,7 +63,7 @@ func (p *target) begin(overwrite bool) (string, error) {
 	if err == nil {
 		err = p.take()
 	}
-	if errors.Is(err, errBusy) || errors.Is(err, fs.ErrExist) {
+	if errors.Is(err, durable.ErrLocked) || errors.Is(err, fs.ErrExist) {
 		return "", p.refuse("another run is writing it, in %s", p.building)
 	}
 	return filepath.Join(p.building, "array"), err
@@ -96,38 +95,28 @@ func (p *target) take() error {
 	}
 	err := p.hold()
 	if errors.Is(err, fs.ErrNotExist) {
-		return errBusy
+		return durable.ErrLocked
 	}
 	return err
 }
 
 // hold opens and locks the directory building.
 func (p *target) hold() error {
-	f, err := os.Open(p.building)
-	if err != nil {
-		return err
+	f, err := durable.Lock(p.building)
+	p.held = f
+	p.mine = err == nil || errors.Is(err, errors.ErrUnsupported) // without locks, whoever finds it has it
+	if p.mine {
+		return nil
 	}
-	if err = lock(f); err == nil {
-		if p.held = f; !locks { // systems without locks cannot remove an open directory
-			return f.Close()
-		}
-		// Another run may have removed the directory between Open and lock, and made a new one of that name.
-		mine, _ := f.Stat()
-		if now, err := os.Stat(p.building); err == nil && os.SameFile(mine, now) {
-			return nil
-		}
-		err = errBusy
-	}
-	p.held = nil
-	return errors.Join(err, f.Close())
+	return err
 }
 
 // release gives up the lock.
 func (p *target) release() {
 	if p.held != nil {
 		_ = p.held.Close()
-		p.held = nil
 	}
+	p.held, p.mine = nil, false
 }
 
 // put renames the finished array at path to its place.
@@ -147,6 +136,10 @@ func (p *target) steps(path string, overwrite bool, exchange func(a, b string) e
 		if exists(p.dir) {
 			return p.refuse("it exists")
 		}
+		// Until it is on the disk, a crash could leave the name with files without content.
+		if err := settle(path); err != nil {
+			return err
+		}
 		return os.Rename(path, p.dir)
 	}
 	if !overwrite || !exists(p.dir) {
@@ -158,7 +151,7 @@ func (p *target) steps(path string, overwrite bool, exchange func(a, b string) e
 			if !tiledb.IsArray(p.dir) {
 				return p.refuse("it is no longer an array")
 			}
-			// Before the old array goes: after a crash the new name must not lead to files without content.
+			// Before the old array goes: see rename.
 			if err := settle(path); err != nil {
 				return err
 			}
@@ -185,6 +178,10 @@ func (p *target) steps(path string, overwrite bool, exchange func(a, b string) e
 // clean removes the hidden directories and gives up the lock.
 func (p *target) clean() error {
 	defer p.release()
+	// The names need to be on the disk before the old array is removed, and before the caller says that it is done.
+	if err := durable.SyncNames(filepath.Dir(p.dir)); err != nil {
+		return err
+	}
 	return p.removed()
 }
 
@@ -195,35 +192,14 @@ func (p *target) removed() error {
 
 // abandon removes an array that was not finished. After put it does nothing.
 func (p *target) abandon() {
-	if p.held != nil {
+	if p.mine {
 		_ = os.RemoveAll(p.building)
 		p.release()
 	}
 }
 
-// settle waits until all files below dir are on the disk, so that what they replace can be removed.
-func settle(dir string) error {
-	return filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		if e.IsDir() {
-			if f, err := os.Open(path); err == nil {
-				_ = fsync(f) // not every system can sync directories
-				_ = f.Close()
-			}
-			return nil
-		}
-		f, err := os.OpenFile(path, os.O_RDWR, 0)
-		if err != nil {
-			return err
-		}
-		return errors.Join(fsync(f), f.Close())
-	})
-}
-
-// fsync is os.File.Sync. Tests replace it.
-var fsync = (*os.File).Sync
+// settle waits until an array is on the disk. Tests replace it.
+var settle = durable.Sync
 
 func exists(path string) bool {
 	_, err := os.Lstat(path)

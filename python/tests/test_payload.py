@@ -121,6 +121,7 @@ def test_parts_of_any_size(size, convert):
     assert (b.epoch, b.rows) == (3, 2)
     assert b.bad[0].message == "a.tif: tile 3: cut short: corrupt"
     assert b.bad[0].sample is None is b.bad[0].instead, "an older server does not say"
+    assert (b.bad[0].kind, b.bad[0].file, b.bad[0].offset) == ("", "", -1)
     assert b.axes["image"] == ("n", "b", "y", "x")
 
 

@@ -103,7 +103,8 @@ def test_samples_of_two_sources_are_two(tmp_path):
     one = SampleRef(3, 3, "three")
     for source in ("a", "b", "a", "b"):
         q.rows((BadRow(0, 1, "window of 0 pixels: limit", source, one),))
-        q.rows((BadRow(0, 1, "x.tif: tile 3: cut short: corrupt", source, one),))
+        text = "x.tif: tile 3: cut short: corrupt"
+        q.rows((BadRow(0, 1, text, source, one, kind="corrupt", file="x.tif", part="tile 3"),))
     q.close()
     found: dict[tuple[str, str], int] = {}
     for line in (tmp_path / "met").read_text().splitlines():

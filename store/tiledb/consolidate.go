@@ -87,11 +87,8 @@ func (a *Array) Merge(ctx context.Context, o MergeOptions) (*Merged, error) {
 	}
 	old := a.Hidden
 	if m.Fragment != "" {
-		// The sources are the only other copy of the cells, so that they may be deleted only when
-		// the new fragment is on disk.
-		if err := syncFragment(filepath.Join(source.LocalPath(a.uri), m.Fragment)); err != nil {
-			return m, fault.WithFile(err, a.uri)
-		}
+		// The sources are the only other copy of the cells. They may be deleted because the new fragment is on the
+		// disk: writer.finish waits for that.
 		old = slices.Concat(a.Fragments, a.Hidden)
 	}
 	for _, f := range old {
@@ -143,34 +140,6 @@ func folderBytes(path string) (n int64, err error) {
 	}
 	return n, err
 }
-
-// syncFragment waits until the files of a fragment and its name are on disk. Only then may other
-// fragments with its cells be deleted: a power failure would otherwise lose them.
-func syncFragment(dir string) error {
-	list, err := os.ReadDir(dir)
-	if err != nil {
-		return err
-	}
-	for _, e := range list {
-		f, err := os.OpenFile(filepath.Join(dir, e.Name()), os.O_RDWR, 0)
-		if err != nil {
-			return err
-		}
-		if err := errors.Join(fsync(f), f.Close()); err != nil {
-			return err
-		}
-	}
-	for _, d := range []string{dir, filepath.Dir(dir)} {
-		if f, err := os.Open(d); err == nil {
-			_ = fsync(f) // not every file system supports this for directories
-			_ = f.Close()
-		}
-	}
-	return nil
-}
-
-// fsync is os.File.Sync, except in tests.
-var fsync = (*os.File).Sync
 
 // listBytes is the memory that a tile of an attribute takes in the lists of a fragment's metadata:
 // three numbers.

@@ -3,7 +3,6 @@ package tiledb
 import (
 	"context"
 	"errors"
-	"os"
 	"slices"
 
 	"github.com/chaski-eo/chaski/fault"
@@ -23,7 +22,7 @@ func (a *Array) consolidateDense(ctx context.Context, name string, done *progres
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(w.dir)
+	defer w.folder.Remove() // after finish there is nothing to remove
 	w.tree = emptyTree(s)
 	done.of(f.Tiles * int64(len(s.Attrs)))
 	w.progress = done

@@ -4,7 +4,6 @@ import (
 	"container/heap"
 	"context"
 	"errors"
-	"os"
 	"slices"
 	"strconv"
 
@@ -35,7 +34,7 @@ func (a *Array) mergeSparse(ctx context.Context, name string, done *progress) (e
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(w.dir)
+	defer w.folder.Remove() // after finish there is nothing to remove
 	out, err := w.createSparse()
 	if err != nil {
 		return err

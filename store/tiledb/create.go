@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/durable"
 	"github.com/chaski-eo/chaski/source"
 )
 
@@ -28,25 +29,18 @@ func Create(path string, s *Schema, key []byte) error {
 	}
 	// The directory gets its name last. Others would otherwise see an array without a schema, and
 	// an interrupted run would leave one.
-	tmp, err := hiddenFolder(filepath.Dir(path), ".tiledb-")
+	folder, err := durable.NewFolder(path)
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(tmp)
+	defer folder.Remove() // after Place there is nothing to remove
 	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
 		return fault.WithFile(fault.New(fault.Unsupported, "folder", fault.NoOffset, "it exists already"), path)
 	}
 	for name, b := range map[string][]byte{schemaName: tile, lockName: nil} {
-		if err := os.WriteFile(filepath.Join(tmp, name), b, 0o666); err != nil {
+		if err := os.WriteFile(filepath.Join(folder.Path, name), b, 0o666); err != nil {
 			return err
 		}
 	}
-	return os.Rename(tmp, path)
-}
-
-// hiddenFolder creates a directory with the mode of the user's umask, under a name that readers
-// ignore.
-func hiddenFolder(parent, prefix string) (string, error) {
-	dir := filepath.Join(parent, prefix+randomID())
-	return dir, os.Mkdir(dir, 0o777)
+	return folder.Place(path)
 }

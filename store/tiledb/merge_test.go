@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/durable"
 )
 
 // several makes an array of three fragments, that lie over each other, of some times.
@@ -164,12 +165,13 @@ func TestMergeOfOneMillisecond(t *testing.T) {
 	}
 }
 
-// TestMergedIsOnDiskBeforeOthersGo: nothing that was merged is removed before all files of the new fragment, and its name, are
-// on the disk, or if they do not come there.
-func TestMergedIsOnDiskBeforeOthersGo(t *testing.T) {
-	real := fsync
-	defer func() { fsync = real }()
+// TestMergedFragmentsStayUntilTheNewOneIsOnDisk: nothing is removed before the new fragment has been placed, which waits
+// for the disk, nor if that fails.
+func TestMergedFragmentsStayUntilTheNewOneIsOnDisk(t *testing.T) {
+	real := place
+	defer func() { place = real }()
 	for _, fails := range []bool{false, true} {
+		place = real
 		dir := filepath.Join(t.TempDir(), "array")
 		large(t, dir, true)
 		var files Files
@@ -178,37 +180,28 @@ func TestMergedIsOnDiskBeforeOthersGo(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		synced := map[string]bool{}
-		fsync = func(f *os.File) error {
-			for _, old := range a.Fragments {
-				if _, err := os.Stat(filepath.Join(old.path(), metadataName)); err != nil {
-					t.Errorf("gone before %s is on the disk: %v", f.Name(), err)
-				}
-			}
+		placed := 0
+		place = func(f *durable.Folder, name string) error {
+			placed++
 			if fails {
 				return errors.New("disk")
 			}
-			synced[f.Name()] = true
-			return real(f)
+			err := real(f, name)
+			for _, old := range a.Fragments {
+				if _, err := os.Stat(filepath.Join(old.path(), metadataName)); err != nil {
+					t.Errorf("gone before the new fragment is on the disk: %v", err)
+				}
+			}
+			return err
 		}
 		m, err := a.Merge(t.Context(), MergeOptions{Remove: true})
-		if fails {
-			if err == nil || len(m.Removed) > 0 {
-				t.Errorf("removed %q although the new one is not on the disk: %v", m.Removed, err)
-			}
-			continue
-		}
-		if err != nil || len(m.Removed) != len(a.Fragments) {
-			t.Fatalf("removed %q: %v", m.Removed, err)
-		}
-		list, err := filepath.Glob(filepath.Join(dir, m.Fragment, "*"))
-		if err != nil || len(list) < 2 {
-			t.Fatalf("%q, %v", list, err)
-		}
-		for _, name := range append(list, filepath.Join(dir, m.Fragment), dir) {
-			if !synced[name] {
-				t.Errorf("%s is not on the disk when the others go", name)
-			}
+		switch {
+		case placed != 1:
+			t.Errorf("%d fragments were placed, want 1", placed)
+		case fails && (err == nil || m != nil && len(m.Removed) > 0):
+			t.Errorf("merged as %v although the new one is not on the disk: %v", m, err)
+		case !fails && (err != nil || len(m.Removed) != len(a.Fragments)):
+			t.Errorf("removed %q: %v", m.Removed, err)
 		}
 	}
 }

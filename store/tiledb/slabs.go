@@ -3,7 +3,6 @@ package tiledb
 import (
 	"context"
 	"errors"
-	"os"
 
 	"github.com/chaski-eo/chaski/fault"
 )
@@ -32,7 +31,7 @@ func (a *Array) WriteDenseSlabs(ctx context.Context, b Box, next func(slab Box) 
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(w.dir)
+	defer w.folder.Remove() // after finish there is nothing to remove
 	w.tree = emptyTree(s)
 	if err := w.slabs(ctx, b, next); err != nil {
 		return err

@@ -3,7 +3,6 @@ package tiledb
 import (
 	"context"
 	"errors"
-	"os"
 	"slices"
 )
 
@@ -31,7 +30,7 @@ func (a *Array) writeDense(ctx context.Context, b Box, values []Values, from, to
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(w.dir)
+	defer w.folder.Remove() // after finish there is nothing to remove
 	w.tree = emptyTree(s)
 	alone := &Array{Schema: s, Fragments: []*Fragment{f}}
 	rowMajor := layout{axes: a.axes, stride: strides(shape, a.axes)}

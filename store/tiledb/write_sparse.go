@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"math"
-	"os"
 	"slices"
 
 	"github.com/chaski-eo/chaski/fault"
@@ -61,7 +60,7 @@ func (a *Array) sparseFragment(ctx context.Context, name string, raw []byte, val
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(w.dir)
+	defer w.folder.Remove() // after finish there is nothing to remove
 	w.tree = appendTree(nil, s, boxes)
 	if err := w.coords(ctx, raw, order, capacity); err != nil {
 		return err

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/durable"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/tiledb/filter"
 )
@@ -22,7 +23,7 @@ type writer struct {
 	a        *Array
 	s        *Schema
 	x        *sealer
-	dir      string // the directory's temporary path
+	folder   *durable.Folder
 	f        *Fragment
 	tree     []byte
 	lists    [3][][]uint64 // by list and attribute, the coordinates last
@@ -42,11 +43,12 @@ func (a *Array) startFragment(f *Fragment) (*writer, error) {
 		return nil, fault.WithFile(err, a.uri)
 	}
 	root := source.LocalPath(a.uri)
-	dir, err := hiddenFolder(root, ".fragment-")
+	// Readers pass over hidden names.
+	folder, err := durable.NewFolder(filepath.Join(root, "fragment"))
 	if err != nil {
 		return nil, err
 	}
-	w := &writer{a: a, s: a.Schema, x: &sealer{key: a.key, enc: filter.NewEncoder(a.key)}, dir: dir, f: f}
+	w := &writer{a: a, s: a.Schema, x: &sealer{key: a.key, enc: filter.NewEncoder(a.key)}, folder: folder, f: f}
 	n := len(a.Schema.Attrs)
 	for k := range w.lists {
 		w.lists[k] = make([][]uint64, n+1)
@@ -68,7 +70,7 @@ type tiles struct {
 }
 
 func (w *writer) create(attr int, variable bool) (*tiles, error) {
-	f, err := os.OpenFile(filepath.Join(w.dir, filepath.Base(w.f.file(w.s, attr, variable))),
+	f, err := os.OpenFile(filepath.Join(w.folder.Path, filepath.Base(w.f.file(w.s, attr, variable))),
 		os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o666)
 	if err != nil {
 		return nil, err
@@ -95,7 +97,7 @@ func (w *writer) finish() error {
 	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(filepath.Join(w.dir, metadataName), b, 0o666); err != nil {
+	if err := os.WriteFile(filepath.Join(w.folder.Path, metadataName), b, 0o666); err != nil {
 		return err
 	}
 	// The rename needs to come last: it makes the fragment visible, and its metadata must be
@@ -104,8 +106,11 @@ func (w *writer) finish() error {
 	if err != nil {
 		return fault.WithFile(err, w.a.uri)
 	}
-	return os.Rename(w.dir, source.LocalPath(w.a.uri)+"/"+name)
+	return place(w.folder, filepath.Join(source.LocalPath(w.a.uri), name))
 }
+
+// place is durable.Folder.Place. Tests have it fail.
+var place = (*durable.Folder).Place
 
 // finalName returns the name under which a fragment appears, given the fragments that others wrote
 // since the array was opened. A write gets a time later than all of theirs. With the time of its

@@ -71,7 +71,7 @@ func TestMergeOfAnotherWriterMeanwhile(t *testing.T) {
 				if err := os.CopyFS(filepath.Join(path, other), os.DirFS(a.Fragments[1].path())); err != nil {
 					t.Fatal(err)
 				}
-				before = slices.DeleteFunc(names(t, path), func(name string) bool { return strings.Contains(name, ".fragment-") })
+				before = slices.DeleteFunc(names(t, path), func(name string) bool { return strings.Contains(name, ".fragment.") })
 			}
 		}})
 		if fault.KindOf(err) != fault.Unsupported || !strings.Contains(err.Error(), other) {

@@ -1261,9 +1261,11 @@ type FaultSample struct {
 	Epoch    uint64 `protobuf:"varint,2,opt,name=epoch,proto3" json:"epoch,omitempty"`
 	Position int64  `protobuf:"varint,3,opt,name=position,proto3" json:"position,omitempty"`
 	// Its index in its dataset, the row of the table (of a sequence its first), and what that is called.
-	Sample        int64  `protobuf:"varint,4,opt,name=sample,proto3" json:"sample,omitempty"`
-	Row           int64  `protobuf:"varint,5,opt,name=row,proto3" json:"row,omitempty"`
-	Id            string `protobuf:"bytes,6,opt,name=id,proto3" json:"id,omitempty"`
+	Sample int64  `protobuf:"varint,4,opt,name=sample,proto3" json:"sample,omitempty"`
+	Row    int64  `protobuf:"varint,5,opt,name=row,proto3" json:"row,omitempty"`
+	Id     string `protobuf:"bytes,6,opt,name=id,proto3" json:"id,omitempty"`
+	// The line of the fault without the words that say which sample it is.
+	Message       string `protobuf:"bytes,7,opt,name=message,proto3" json:"message,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1336,6 +1338,13 @@ func (x *FaultSample) GetRow() int64 {
 func (x *FaultSample) GetId() string {
 	if x != nil {
 		return x.Id
+	}
+	return ""
+}
+
+func (x *FaultSample) GetMessage() string {
+	if x != nil {
+		return x.Message
 	}
 	return ""
 }
@@ -1684,14 +1693,15 @@ const file_chaski_v1_chaski_proto_rawDesc = "" +
 	"\x04part\x18\x04 \x01(\tR\x04part\x12\x16\n" +
 	"\x06offset\x18\x05 \x01(\x03R\x06offset\x12\x18\n" +
 	"\amessage\x18\x06 \x01(\tR\amessage\x12.\n" +
-	"\x06sample\x18\a \x01(\v2\x16.chaski.v1.FaultSampleR\x06sample\"\x91\x01\n" +
+	"\x06sample\x18\a \x01(\v2\x16.chaski.v1.FaultSampleR\x06sample\"\xab\x01\n" +
 	"\vFaultSample\x12\x16\n" +
 	"\x06source\x18\x01 \x01(\tR\x06source\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\x12\x1a\n" +
 	"\bposition\x18\x03 \x01(\x03R\bposition\x12\x16\n" +
 	"\x06sample\x18\x04 \x01(\x03R\x06sample\x12\x10\n" +
 	"\x03row\x18\x05 \x01(\x03R\x03row\x12\x0e\n" +
-	"\x02id\x18\x06 \x01(\tR\x02id\"\xa1\x02\n" +
+	"\x02id\x18\x06 \x01(\tR\x02id\x12\x18\n" +
+	"\amessage\x18\a \x01(\tR\amessage\"\xa1\x02\n" +
 	"\vReadRequest\x12\x14\n" +
 	"\x05paths\x18\x01 \x03(\tR\x05paths\x12\x16\n" +
 	"\x06layout\x18\x02 \x01(\tR\x06layout\x127\n" +

@@ -81,6 +81,11 @@ class BadRow:
         sample: the sample that is bad; None where an older server does not say.
         instead: the sample that stands in its place, with bad_samples="replace"; None where
             nothing does.
+        kind: "corrupt", "unsupported", "limit" or "not found"; "" where an older server does not
+            say.
+        file: path or URI of the file that is at fault, or "".
+        part: the place in the words of the file's format ("tile 18"), or "".
+        offset: byte offset in the file, or -1.
     """
 
     row: int
@@ -89,6 +94,10 @@ class BadRow:
     source: str = ""
     sample: SampleRef | None = None
     instead: SampleRef | None = None
+    kind: str = ""
+    file: str = ""
+    part: str = ""
+    offset: int = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,12 +196,14 @@ def parse_header(buf: bytes, start: int, total: int) -> Header:
     # sums a small payload could ask for much memory. A row may have several bad steps.
     bad, text = [], 0
     for b in t.tables(7, min(len(buf) // MIN_BAD, MAX_ROWS)):
-        row, message, source = b.integer(0, "i"), b.text(2, 1 << 16), b.text(3, 1 << 16)
+        row = b.integer(0, "i")
+        message, source, kind, file, part = texts = [b.text(i, 1 << 16) for i in (2, 3, 6, 7, 8)]
         sample, instead = _sample_ref(b.table(4)), _sample_ref(b.table(5))
-        text += len(message) + len(source) + sum(len(s.id) for s in (sample, instead) if s)
+        text += sum(map(len, texts)) + sum(len(s.id) for s in (sample, instead) if s)
         if not 0 <= row < rows or text > len(buf):
             raise _bad(f"bad row {row} of {rows}, {text} letters")
-        bad.append(BadRow(row, b.integer(1, "q"), message, source, sample, instead))
+        about = (message, source, sample, instead, kind, file, part, b.integer(9, "q", -1))
+        bad.append(BadRow(row, b.integer(1, "q"), *about))
     tensors = tuple(_tensor(x, start, total) for x in t.tables(8, MAX_TENSORS))
     if sum(x.bytes for x in tensors) > total:
         raise _bad("tensors overlap")

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import Any
@@ -21,17 +20,6 @@ MAX_KNOWN = 10_000
 """Things that one loader tells apart."""
 MAX_BYTES = 64 << 20
 """Size of a list that is appended to."""
-
-_LINE = re.compile(
-    r"(?P<uri>[^:]*[/.].*?): (?:(?P<part>.*?)(?: at (?P<offset>\d+))?: )?.*"
-    r": (?P<kind>corrupt|unsupported|limit|not found)"
-)
-_KIND = re.compile(r".*: (corrupt|unsupported|limit|not found)")
-_SAMPLE = re.compile(
-    r'(?:source "(?P<source>.*?)": )?'
-    r"sample (?P<sample>\d+) at position \d+ of epoch \d+: (?P<message>.*)",
-    re.DOTALL,
-)
 
 
 def _members(s: SampleRef) -> dict[str, Any]:
@@ -68,56 +56,40 @@ class Quarantine:
     def rows(self, bad: tuple[BadRow, ...]) -> None:
         """Notes the bad rows of a batch."""
         for row in bad:
-            self._met(row.message, row.sample, row.source, row.instead)
+            self._met(row)
 
     def error(self, e: Error) -> None:
         """Notes the error that ended an epoch, if it is one of a sample."""
-        m = _SAMPLE.fullmatch(str(e))
-        if m is not None and _KIND.fullmatch(m["message"]):
-            sample = e.sample or SampleRef(int(m["sample"]), -1, "")
-            self._met(m["message"], sample, m["source"] or "")
+        if e.sample is not None and e.kind in ("corrupt", "unsupported", "limit", "not found"):
+            place = (e.kind, e.file, e.part, e.offset)
+            self._met(BadRow(-1, -1, e._cause or str(e), e.source, e.sample, None, *place))
 
-    def _met(
-        self,
-        message: str,
-        sample: SampleRef | None,
-        source: str,
-        instead: SampleRef | None = None,
-    ) -> None:
-        m = _LINE.fullmatch(message)
+    def _met(self, bad: BadRow) -> None:
         # What names a file is one thing in every sample; what does not is one of its sample.
-        key = (message, "", -1) if m or sample is None else (message, source, sample.index)
+        key = (bad.message, "", -1)
+        if not bad.file and bad.sample is not None:
+            key = (bad.message, bad.source, bad.sample.index)
         t = self._known.get(key)
         if t is None:
             if len(self._known) >= MAX_KNOWN:
                 return
-            t = self._known[key] = _Tally(self._record(message, m, sample, source))
-            if instead is not None:
-                t.record["instead"] = _members(instead)
+            t = self._known[key] = _Tally(self._record(bad))
         t.met += 1
         if t.met & (t.met - 1) == 0:
             self._write(t)
 
-    def _record(
-        self, message: str, m: re.Match[str] | None, sample: SampleRef | None, source: str
-    ) -> dict[str, Any]:
-        kind = _KIND.fullmatch(message)
-        out: dict[str, Any] = {"dataset": self._dataset}
-        if source:
-            out["source"] = source
-        if sample is not None:
-            out |= _members(sample)
-        if m is not None:
-            out["uri"] = m["uri"]
-            if m["part"]:
-                out["part"] = m["part"]
-            if m["offset"]:
-                out["offset"] = int(m["offset"])
-        out["kind"] = kind[1] if kind is not None else ""
-        out["message"] = message
+    def _record(self, bad: BadRow) -> dict[str, Any]:
         now = datetime.now(timezone.utc).replace(microsecond=0, tzinfo=None)
-        out["first_seen"] = now.isoformat() + "Z"
-        return out
+        place = {"source": bad.source, "uri": bad.file, "part": bad.part, "offset": bad.offset}
+        return {
+            "dataset": self._dataset,
+            **({} if bad.sample is None else _members(bad.sample)),
+            **{k: v for k, v in place.items() if v not in ("", -1)},
+            **({} if bad.instead is None else {"instead": _members(bad.instead)}),
+            "kind": bad.kind,
+            "message": bad.message,
+            "first_seen": now.isoformat() + "Z",
+        }
 
     def _write(self, t: _Tally) -> None:
         """Writes what was met since the last time, unless the list is full.

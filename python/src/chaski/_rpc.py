@@ -336,6 +336,7 @@ def fault_error(f: pb.Fault) -> Error:
     if f.HasField("sample"):
         error.sample = SampleRef(f.sample.sample, f.sample.row, f.sample.id)
         error.source = f.sample.source
+        error._cause = f.sample.message
     error._answered = True
     return error
 

@@ -53,6 +53,7 @@ class Error(Exception):
         self.offset = offset
         self.sample: SampleRef | None = None
         self.source = ""
+        self._cause = ""  # the text without the words that say which sample it is about
         self._answered = False  # an engine that lives has said it, so it is not about its end
 
 

@@ -4,13 +4,13 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"fmt"
 	"io"
 	"os"
 
 	"golang.org/x/term"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/durable"
 )
 
 // Sha256Hex returns the hash of parts, one after the other.
@@ -32,8 +32,8 @@ func PrintJSON(w io.Writer, v any) error {
 	return err
 }
 
-// WriteFile writes a file under a temporary name beside it and renames it, so that the name never
-// holds half of a file. The names "-" and "" stand for out.
+// WriteFile writes a file so that its name never holds half of one, also after a crash: see durable.WriteFile. The names
+// "-" and "" stand for out.
 func WriteFile(name string, out io.Writer, write func(io.Writer) error) error {
 	if name == "-" || name == "" {
 		return write(out)
@@ -46,20 +46,7 @@ func WriteFile(name string, out io.Writer, write func(io.Writer) error) error {
 		}
 		return FileError(name, FirstError(write(f), f.Close()))
 	}
-	// The process's number keeps two commands that write one file from sharing a temporary file.
-	tmp := fmt.Sprintf("%s.%d.tmp", name, os.Getpid())
-	f, err := os.OpenFile(tmp, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o666)
-	if err != nil {
-		return FileError(name, err)
-	}
-	err = FirstError(write(f), f.Close())
-	if err == nil {
-		err = os.Rename(tmp, name)
-	}
-	if err != nil {
-		os.Remove(tmp)
-	}
-	return FileError(name, err)
+	return FileError(name, durable.WriteFile(name, func(f *os.File) error { return write(f) }))
 }
 
 // NotToTerminal refuses to write binary data to a terminal, which would obey some of its bytes.

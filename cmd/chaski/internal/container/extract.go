@@ -2,7 +2,6 @@ package container
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -13,6 +12,7 @@ import (
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/open"
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/durable"
 	"github.com/chaski-eo/chaski/loader/rows"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/taco"
@@ -120,24 +120,20 @@ func (f *extractFlags) folder(ctx context.Context, files source.Opener, d *taco.
 	if _, err := os.Lstat(f.out); err == nil {
 		return console.Usagef("-o %s exists: a folder needs a new directory", f.out)
 	}
-	tmp := fmt.Sprintf("%s.%d.tmp", filepath.Clean(f.out), os.Getpid())
-	if err := os.Mkdir(tmp, 0o777); err != nil {
-		return console.FileError(tmp, err)
+	folder, err := durable.NewFolder(f.out)
+	if err != nil {
+		return console.FileError(f.out, err)
 	}
-	defer func() {
-		if err != nil {
-			os.RemoveAll(tmp)
-		}
-	}()
+	defer func() { err = console.FirstError(err, folder.Remove()) }()
 	for leaf, err := range d.LeavesOf(ctx, e, false) {
 		if err != nil {
 			return err
 		}
-		if err := extractTo(ctx, tmp, files, e, leaf); err != nil {
+		if err := extractTo(ctx, folder.Path, files, e, leaf); err != nil {
 			return err
 		}
 	}
-	return console.FileError(f.out, os.Rename(tmp, f.out))
+	return console.FileError(f.out, folder.Place(f.out))
 }
 
 // extractTo copies the sample leaf below folder into dir. It checks the path of the ids, because they

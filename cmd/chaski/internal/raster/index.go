@@ -17,6 +17,7 @@ import (
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/flags"
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/open"
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/durable"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/store/catalog/build"
@@ -285,9 +286,9 @@ func (f *indexFlags) resumed(ctx context.Context, paths []string, o build.Option
 	case err != nil:
 		return err
 	case done != nil:
-		return console.FirstError(console.FileError(partial, os.Rename(mine, partial)), done)
+		return console.FirstError(console.FileError(partial, durable.Rename(mine, partial)), done)
 	}
-	if err := os.Rename(mine, f.out); err != nil {
+	if err := durable.Rename(mine, f.out); err != nil {
 		return console.FileError(f.out, err)
 	}
 	if err := os.Remove(partial); err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -107,8 +107,44 @@ func (rcv *Bad) Instead(obj *SampleRef) *SampleRef {
 	return nil
 }
 
+func (rcv *Bad) Kind() []byte {
+	o := flatbuffers.UOffsetT(rcv._tab.Offset(16))
+	if o != 0 {
+		return rcv._tab.ByteVector(o + rcv._tab.Pos)
+	}
+	return nil
+}
+
+func (rcv *Bad) File() []byte {
+	o := flatbuffers.UOffsetT(rcv._tab.Offset(18))
+	if o != 0 {
+		return rcv._tab.ByteVector(o + rcv._tab.Pos)
+	}
+	return nil
+}
+
+func (rcv *Bad) Part() []byte {
+	o := flatbuffers.UOffsetT(rcv._tab.Offset(20))
+	if o != 0 {
+		return rcv._tab.ByteVector(o + rcv._tab.Pos)
+	}
+	return nil
+}
+
+func (rcv *Bad) Offset() int64 {
+	o := flatbuffers.UOffsetT(rcv._tab.Offset(22))
+	if o != 0 {
+		return rcv._tab.GetInt64(o + rcv._tab.Pos)
+	}
+	return -1
+}
+
+func (rcv *Bad) MutateOffset(n int64) bool {
+	return rcv._tab.MutateInt64Slot(22, n)
+}
+
 func BadStart(builder *flatbuffers.Builder) {
-	builder.StartObject(6)
+	builder.StartObject(10)
 }
 func BadAddRow(builder *flatbuffers.Builder, row int32) {
 	builder.PrependInt32Slot(0, row, 0)
@@ -127,6 +163,18 @@ func BadAddSample(builder *flatbuffers.Builder, sample flatbuffers.UOffsetT) {
 }
 func BadAddInstead(builder *flatbuffers.Builder, instead flatbuffers.UOffsetT) {
 	builder.PrependUOffsetTSlot(5, flatbuffers.UOffsetT(instead), 0)
+}
+func BadAddKind(builder *flatbuffers.Builder, kind flatbuffers.UOffsetT) {
+	builder.PrependUOffsetTSlot(6, flatbuffers.UOffsetT(kind), 0)
+}
+func BadAddFile(builder *flatbuffers.Builder, file flatbuffers.UOffsetT) {
+	builder.PrependUOffsetTSlot(7, flatbuffers.UOffsetT(file), 0)
+}
+func BadAddPart(builder *flatbuffers.Builder, part flatbuffers.UOffsetT) {
+	builder.PrependUOffsetTSlot(8, flatbuffers.UOffsetT(part), 0)
+}
+func BadAddOffset(builder *flatbuffers.Builder, offset int64) {
+	builder.PrependInt64Slot(9, offset, -1)
 }
 func BadEnd(builder *flatbuffers.Builder) flatbuffers.UOffsetT {
 	return builder.EndObject()

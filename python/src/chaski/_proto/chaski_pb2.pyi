@@ -208,20 +208,22 @@ class Fault(_message.Message):
     def __init__(self, ticket: _Optional[int] = ..., kind: _Optional[str] = ..., file: _Optional[str] = ..., part: _Optional[str] = ..., offset: _Optional[int] = ..., message: _Optional[str] = ..., sample: _Optional[_Union[FaultSample, _Mapping]] = ...) -> None: ...
 
 class FaultSample(_message.Message):
-    __slots__ = ("source", "epoch", "position", "sample", "row", "id")
+    __slots__ = ("source", "epoch", "position", "sample", "row", "id", "message")
     SOURCE_FIELD_NUMBER: _ClassVar[int]
     EPOCH_FIELD_NUMBER: _ClassVar[int]
     POSITION_FIELD_NUMBER: _ClassVar[int]
     SAMPLE_FIELD_NUMBER: _ClassVar[int]
     ROW_FIELD_NUMBER: _ClassVar[int]
     ID_FIELD_NUMBER: _ClassVar[int]
+    MESSAGE_FIELD_NUMBER: _ClassVar[int]
     source: str
     epoch: int
     position: int
     sample: int
     row: int
     id: str
-    def __init__(self, source: _Optional[str] = ..., epoch: _Optional[int] = ..., position: _Optional[int] = ..., sample: _Optional[int] = ..., row: _Optional[int] = ..., id: _Optional[str] = ...) -> None: ...
+    message: str
+    def __init__(self, source: _Optional[str] = ..., epoch: _Optional[int] = ..., position: _Optional[int] = ..., sample: _Optional[int] = ..., row: _Optional[int] = ..., id: _Optional[str] = ..., message: _Optional[str] = ...) -> None: ...
 
 class ReadRequest(_message.Message):
     __slots__ = ("paths", "layout", "sizes", "n", "b", "y", "x", "num_threads", "headers")

@@ -75,8 +75,36 @@ class Bad(object):
             return obj
         return None
 
+    # Bad
+    def Kind(self) -> Optional[str]:
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(16))
+        if o != 0:
+            return self._tab.String(o + self._tab.Pos)
+        return None
+
+    # Bad
+    def File(self) -> Optional[str]:
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(18))
+        if o != 0:
+            return self._tab.String(o + self._tab.Pos)
+        return None
+
+    # Bad
+    def Part(self) -> Optional[str]:
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(20))
+        if o != 0:
+            return self._tab.String(o + self._tab.Pos)
+        return None
+
+    # Bad
+    def Offset(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(22))
+        if o != 0:
+            return self._tab.Get(flatbuffers.number_types.Int64Flags, o + self._tab.Pos)
+        return -1
+
 def BadStart(builder: flatbuffers.Builder):
-    builder.StartObject(6)
+    builder.StartObject(10)
 
 def Start(builder: flatbuffers.Builder):
     BadStart(builder)
@@ -116,6 +144,30 @@ def BadAddInstead(builder: flatbuffers.Builder, instead: int):
 
 def AddInstead(builder: flatbuffers.Builder, instead: int):
     BadAddInstead(builder, instead)
+
+def BadAddKind(builder: flatbuffers.Builder, kind: int):
+    builder.PrependUOffsetTRelativeSlot(6, flatbuffers.number_types.UOffsetTFlags.py_type(kind), 0)
+
+def AddKind(builder: flatbuffers.Builder, kind: int):
+    BadAddKind(builder, kind)
+
+def BadAddFile(builder: flatbuffers.Builder, file: int):
+    builder.PrependUOffsetTRelativeSlot(7, flatbuffers.number_types.UOffsetTFlags.py_type(file), 0)
+
+def AddFile(builder: flatbuffers.Builder, file: int):
+    BadAddFile(builder, file)
+
+def BadAddPart(builder: flatbuffers.Builder, part: int):
+    builder.PrependUOffsetTRelativeSlot(8, flatbuffers.number_types.UOffsetTFlags.py_type(part), 0)
+
+def AddPart(builder: flatbuffers.Builder, part: int):
+    BadAddPart(builder, part)
+
+def BadAddOffset(builder: flatbuffers.Builder, offset: int):
+    builder.PrependInt64Slot(9, offset, -1)
+
+def AddOffset(builder: flatbuffers.Builder, offset: int):
+    BadAddOffset(builder, offset)
 
 def BadEnd(builder: flatbuffers.Builder) -> int:
     return builder.EndObject()

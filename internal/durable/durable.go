@@ -1,0 +1,225 @@
+// Package durable writes files and folders that are complete or absent under their names, also after a kill or a crash
+// of the machine.
+//
+// Each is written under a temporary name beside its own. It is synced, then renamed, and then the folder that holds the
+// name is synced: without the first sync, a file system may keep the name and lose the content; without the second, it
+// may forget the name of a file that the caller was told is there. Temporary names are random, since process numbers
+// repeat (every container has a process 1), and their owners hold locks, so that a later run can tell what a killed one
+// left behind.
+package durable
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Tests replace these to fail, and to record what a crash would leave.
+var (
+	fsync  = (*os.File).Sync
+	rename = os.Rename
+)
+
+// Temporary names are .NAME.chaski-RANDOM.tmp: hidden, so that patterns such as *.tif do not match them, and not to be
+// mistaken for names that somebody else chose.
+const (
+	mark   = ".chaski-"
+	suffix = ".tmp"
+)
+
+// longestBase is how much of NAME a temporary name repeats. File systems allow 255 bytes; mark, suffix, the leading dot
+// and 16 digits take 29 of them.
+const longestBase = 200
+
+// staleAge is for how long nobody has written to a file or folder that clean removes. Locks tell the living from the
+// dead on one host; some network file systems do not show locks to other hosts, where a writer shows by its writing.
+const staleAge = 10 * time.Minute
+
+// WriteFile replaces the file name by what write writes to a new one, which it must not close. On an error the old file stays, or none where there was none.
+// The mode is that of a new file under the umask.
+func WriteFile(name string, write func(*os.File) error) error {
+	f, err := os.OpenFile(temporary(name), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o666)
+	if err != nil {
+		return err
+	}
+	// Without a lock, the file's age alone keeps others from removing it: see staleAge.
+	_ = lockOpen(f)
+	err = write(f)
+	if err == nil {
+		err = fsync(f)
+	}
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = place(f.Name(), name)
+	}
+	if err != nil {
+		_ = os.Remove(f.Name())
+	}
+	return err
+}
+
+// Rename syncs the file or folder from with all that is below it, and renames it to to. Both are on one file system.
+func Rename(from, to string) error {
+	if err := Sync(from); err != nil {
+		return err
+	}
+	return place(from, to)
+}
+
+// Sync waits until the files and folders at and below path are on the disk. It opens them, hence the caller closes
+// those that it wrote before it calls.
+func Sync(path string) error {
+	return filepath.WalkDir(path, func(path string, e fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case e.IsDir():
+			return SyncNames(path)
+		case !e.Type().IsRegular():
+			return nil
+		}
+		f, err := os.OpenFile(path, os.O_RDWR, 0)
+		if err != nil {
+			return err
+		}
+		return errors.Join(fsync(f), f.Close())
+	})
+}
+
+// SyncNames waits until the names in a folder are on the disk.
+func SyncNames(folder string) error {
+	f, err := os.Open(folder)
+	if err != nil {
+		return err
+	}
+	err = fsync(f)
+	if unsupported(err) {
+		err = nil // some systems and network file systems have no sync of folders
+	}
+	return errors.Join(err, f.Close())
+}
+
+// place renames from to to and syncs the folder of to.
+func place(from, to string) error {
+	if err := rename(from, to); err != nil {
+		return err
+	}
+	return SyncNames(filepath.Dir(to))
+}
+
+// Folder is a folder that is written under a temporary name.
+type Folder struct {
+	// Path is the temporary name, in which the owner creates files.
+	Path string
+
+	lock *os.File // nil where folders cannot be locked
+}
+
+// NewFolder creates a folder that Place or Remove ends. Its temporary name repeats the base of name, in name's folder.
+func NewFolder(name string) (*Folder, error) {
+	path := temporary(name)
+	if err := os.Mkdir(path, 0o777); err != nil {
+		return nil, err
+	}
+	lock, err := Lock(path)
+	if errors.Is(err, errors.ErrUnsupported) {
+		err = nil
+	}
+	return &Folder{Path: path, lock: lock}, err
+}
+
+// Place gives the folder its name, which must not be there unless it is an empty folder. All files must be closed.
+func (f *Folder) Place(name string) error {
+	defer f.unlock()
+	return Rename(f.Path, name)
+}
+
+// Remove removes the folder with what is in it. After Place has succeeded it does nothing.
+func (f *Folder) Remove() error {
+	defer f.unlock()
+	return os.RemoveAll(f.Path)
+}
+
+func (f *Folder) unlock() {
+	if f.lock != nil {
+		_ = f.lock.Close()
+		f.lock = nil
+	}
+}
+
+// temporary returns a temporary name for name, after it removed what killed runs left in the same folder.
+func temporary(name string) string {
+	dir, base := filepath.Split(filepath.Clean(name))
+	cleanOnce(dir)
+	var digits [8]byte
+	_, _ = rand.Read(digits[:]) // never fails: see crypto/rand
+	return filepath.Join(dir, "."+base[:min(len(base), longestBase)]+mark+hex.EncodeToString(digits[:])+suffix)
+}
+
+// cleaned holds the folders that this process has looked through. Looking again for each file would make writing n files
+// into one folder cost n² names.
+var cleaned sync.Map
+
+func cleanOnce(dir string) {
+	key, err := filepath.Abs(dir)
+	if err != nil {
+		return
+	}
+	if _, seen := cleaned.LoadOrStore(key, true); !seen {
+		clean(key)
+	}
+}
+
+// clean removes from a folder what runs that were killed left there. It is only a service: what it cannot read or
+// remove stays.
+func clean(dir string) {
+	f, err := os.Open(dir)
+	if err != nil {
+		return
+	}
+	defer f.Close()
+	for {
+		// In pieces, since a folder may hold millions of chips.
+		names, err := f.ReadDir(1024)
+		for _, e := range names {
+			if isTemporary(e.Name()) {
+				removeStale(filepath.Join(dir, e.Name()))
+			}
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// isTemporary reports whether this package made the name.
+func isTemporary(name string) bool {
+	rest, ok := strings.CutSuffix(name, suffix)
+	if !ok || !strings.HasPrefix(name, ".") {
+		return false
+	}
+	i := strings.LastIndex(rest, mark)
+	if i < 0 {
+		return false
+	}
+	digits, err := hex.DecodeString(rest[i+len(mark):])
+	return err == nil && len(digits) == 8
+}
+
+// removeStale removes a file or folder whose owner is gone.
+func removeStale(path string) {
+	if st, err := os.Lstat(path); err != nil || st.Mode()&fs.ModeSymlink != 0 || time.Since(st.ModTime()) < staleAge {
+		return
+	}
+	lock, err := Lock(path)
+	if err != nil {
+		return // somebody writes it, or this file system cannot tell
+	}
+	_ = os.RemoveAll(path)
+	_ = lock.Close()
+}

@@ -1,0 +1,314 @@
+package durable
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+func content(s string) func(*os.File) error {
+	return func(w *os.File) error { _, err := io.WriteString(w, s); return err }
+}
+
+func read(t *testing.T, path string) string {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+func names(t *testing.T, dir string) (names []string) {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return names
+}
+
+// disk is what a crash may leave, kept by hand: contents count from the sync of a file on, and names from the sync of
+// their folder on. A rename that is not synced may or may not have reached the disk, as file systems have it.
+type disk struct {
+	synced  map[string]string // by path at the time, the content that its last sync saw
+	names   map[string]string // synced names, and the content that they lead to: lost if it was never synced
+	pending map[string]string // names of renames that are not synced
+}
+
+const lost = "(zeros)"
+
+// views returns the contents that name may have after a crash now; "" for no file.
+func (d *disk) views(name string) []string {
+	views := []string{d.names[name]}
+	if p, ok := d.pending[name]; ok {
+		views = append(views, p)
+	}
+	return views
+}
+
+// record has the package's syncs and renames go through a disk, and calls after behind each.
+func record(t *testing.T, after func(d *disk)) *disk {
+	d := &disk{synced: map[string]string{}, names: map[string]string{}, pending: map[string]string{}}
+	oldSync, oldRename := fsync, rename
+	t.Cleanup(func() { fsync, rename = oldSync, oldRename })
+	fsync = func(f *os.File) error {
+		if st, err := f.Stat(); err == nil && st.IsDir() {
+			for to, c := range d.pending {
+				if filepath.Dir(to) == f.Name() {
+					d.names[to] = c
+					delete(d.pending, to)
+				}
+			}
+		} else if b, err := os.ReadFile(f.Name()); err == nil {
+			d.synced[f.Name()] = string(b)
+		}
+		after(d)
+		return nil
+	}
+	rename = func(from, to string) error {
+		if err := os.Rename(from, to); err != nil {
+			return err
+		}
+		if st, err := os.Stat(to); err == nil && st.IsDir() {
+			moved := map[string]string{}
+			for path, c := range d.synced {
+				if rel, ok := strings.CutPrefix(path, from+"/"); ok {
+					moved[to+"/"+rel] = c
+				}
+			}
+			for _, name := range names(t, to) {
+				if c, ok := moved[to+"/"+name]; ok {
+					d.pending[to+"/"+name] = c
+				} else {
+					d.pending[to+"/"+name] = lost
+				}
+			}
+			d.pending[to] = "folder"
+		} else if c, ok := d.synced[from]; ok {
+			d.pending[to] = c
+		} else {
+			d.pending[to] = lost
+		}
+		after(d)
+		return nil
+	}
+	return d
+}
+
+// TestACrashLeavesTheOldFileOrTheNew stops after every sync and rename of a replacement and looks at what a crash would
+// leave at that point.
+func TestACrashLeavesTheOldFileOrTheNew(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "a.bin")
+	want := []string{"", "old"}
+	points := 0
+	d := record(t, func(d *disk) {
+		points++
+		for _, v := range d.views(name) {
+			if !slices.Contains(want, v) {
+				t.Errorf("point %d: a crash leaves %q, want one of %q", points, v, want)
+			}
+		}
+	})
+	if err := WriteFile(name, content("old")); err != nil {
+		t.Fatal(err)
+	}
+	want = []string{"old", "new"}
+	if err := WriteFile(name, content("new")); err != nil {
+		t.Fatal(err)
+	}
+	if v := d.views(name); !slices.Equal(v, []string{"new"}) {
+		t.Errorf("after WriteFile a crash leaves one of %q, want new", v)
+	}
+	if points != 6 { // two times: the file's sync, the rename, the folder's sync
+		t.Errorf("%d syncs and renames, want 6", points)
+	}
+}
+
+// TestACrashLeavesAWholeFolderOrNone does the same for a folder of files.
+func TestACrashLeavesAWholeFolderOrNone(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "array")
+	d := record(t, func(d *disk) {
+		for i := range 3 {
+			for _, v := range d.views(fmt.Sprintf("%s/%d", name, i)) {
+				if v != "" && v != fmt.Sprint(i) {
+					t.Errorf("a crash leaves %q in file %d of the folder", v, i)
+				}
+			}
+		}
+	})
+	f, err := NewFolder(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 3 {
+		if err := os.WriteFile(fmt.Sprintf("%s/%d", f.Path, i), []byte(fmt.Sprint(i)), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := f.Place(name); err != nil {
+		t.Fatal(err)
+	}
+	if v := d.views(name); !slices.Equal(v, []string{"folder"}) {
+		t.Errorf("after Place a crash leaves one of %q, want the folder", v)
+	}
+	if err := f.Remove(); err != nil {
+		t.Fatal(err)
+	}
+	if got := names(t, name); len(got) != 3 {
+		t.Errorf("Remove after Place left %v, want the three files", got)
+	}
+}
+
+// TestAFailureKeepsTheOldFile has each step fail: the writer, the sync, the rename.
+func TestAFailureKeepsTheOldFile(t *testing.T) {
+	oldSync, oldRename := fsync, rename
+	t.Cleanup(func() { fsync, rename = oldSync, oldRename })
+	failed := errors.New("failed")
+	for _, step := range []string{"write", "sync", "rename"} {
+		t.Run(step, func(t *testing.T) {
+			fsync, rename = oldSync, oldRename
+			name := filepath.Join(t.TempDir(), "a.bin")
+			if err := WriteFile(name, content("old")); err != nil {
+				t.Fatal(err)
+			}
+			write := content("new")
+			switch step {
+			case "write":
+				write = func(w *os.File) error { _, _ = io.WriteString(w, "ne"); return failed }
+			case "sync": // a disk that reports a failed write late reports it here
+				fsync = func(*os.File) error { return failed }
+			case "rename":
+				rename = func(string, string) error { return failed }
+			}
+			if err := WriteFile(name, write); !errors.Is(err, failed) {
+				t.Errorf("WriteFile returned %v", err)
+			}
+			if got := read(t, name); got != "old" {
+				t.Errorf("the file holds %q, want old", got)
+			}
+			if got := names(t, filepath.Dir(name)); len(got) != 1 {
+				t.Errorf("the folder holds %v, want the file alone", got)
+			}
+		})
+	}
+}
+
+// TestASyncOfFoldersThatIsMissingIsNoFailure: some network file systems answer EINVAL.
+func TestASyncOfFoldersThatIsMissingIsNoFailure(t *testing.T) {
+	old := fsync
+	t.Cleanup(func() { fsync = old })
+	answer := syscall.EINVAL
+	fsync = func(f *os.File) error {
+		if st, err := f.Stat(); err == nil && st.IsDir() {
+			return &os.PathError{Op: "sync", Path: f.Name(), Err: answer}
+		}
+		return f.Sync()
+	}
+	name := filepath.Join(t.TempDir(), "a.bin")
+	if err := WriteFile(name, content("new")); err != nil {
+		t.Error(err)
+	}
+	answer = syscall.EIO
+	if err := WriteFile(name, content("newer")); !errors.Is(err, syscall.EIO) {
+		t.Errorf("a folder whose sync fails: %v, want EIO", err)
+	}
+}
+
+// TestWhatKilledRunsLeftIsRemoved: but not what is locked, young, or somebody else's.
+func TestWhatKilledRunsLeftIsRemoved(t *testing.T) {
+	dir := t.TempDir()
+	long := time.Now().Add(-2 * staleAge)
+	make := func(name string, old bool) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, nil, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		if old {
+			if err := os.Chtimes(path, long, long); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return path
+	}
+	make(".a.tif.chaski-0123456789abcdef.tmp", true)
+	make(".a.tif.chaski-1123456789abcdef.tmp", false)
+	locked := make(".a.tif.chaski-2123456789abcdef.tmp", true)
+	make(".a.tif.chaski-21234.tmp", true)
+	make("a.tif.chaski-0123456789abcdef.tmp", true)
+	lock, err := Lock(locked)
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder := filepath.Join(dir, ".array.chaski-3123456789abcdef.tmp")
+	if err := os.MkdirAll(folder+"/below", 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chtimes(folder, long, long); err != nil {
+		t.Fatal(err)
+	}
+	if err := WriteFile(filepath.Join(dir, "b"), content("b")); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{".a.tif.chaski-1123456789abcdef.tmp", ".a.tif.chaski-21234.tmp",
+		".a.tif.chaski-2123456789abcdef.tmp", "a.tif.chaski-0123456789abcdef.tmp", "b"}
+	if got := names(t, dir); !slices.Equal(got, want) {
+		t.Errorf("the folder holds\n%v, want\n%v", got, want)
+	}
+	if err := lock.Close(); err != nil {
+		t.Fatal(err)
+	}
+	clean(dir)
+	if got := names(t, dir); slices.Contains(got, filepath.Base(locked)) {
+		t.Error("a file that is no longer locked is still there")
+	}
+}
+
+// TestTwoWritersOfOneNameDoNotMeet: the last to finish wins, whole.
+func TestTwoWritersOfOneNameDoNotMeet(t *testing.T) {
+	name := filepath.Join(t.TempDir(), strings.Repeat("n", 250)) // a temporary name must not get too long either
+	err := WriteFile(name, func(w *os.File) error {
+		if err := WriteFile(name, content("inner")); err != nil {
+			return err
+		}
+		return content("outer")(w)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := read(t, name); got != "outer" {
+		t.Errorf("the file holds %q", got)
+	}
+}
+
+// TestALockIsHeldUntilItIsClosed tries a folder twice.
+func TestALockIsHeldUntilItIsClosed(t *testing.T) {
+	dir := t.TempDir()
+	first, err := Lock(dir)
+	if errors.Is(err, errors.ErrUnsupported) {
+		t.Skip("no locks here")
+	} else if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Lock(dir); !errors.Is(err, ErrLocked) {
+		t.Errorf("the second lock: %v", err)
+	}
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+	again, err := Lock(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = again.Close()
+}

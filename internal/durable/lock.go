@@ -1,0 +1,32 @@
+package durable
+
+import (
+	"errors"
+	"os"
+)
+
+// ErrLocked is returned for a file or folder that another run has locked.
+var ErrLocked = errors.New("another run has it")
+
+// Lock opens and locks a file or folder. Closing it ends the lock, as does the end of the process. It returns ErrLocked
+// if another run holds the lock or has exchanged what is at path, and errors.ErrUnsupported where the file system has no
+// locks.
+func Lock(path string) (*os.File, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	if err := lockOpen(f); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	// Another run may have removed it between Open and lock, and made a new one of that name.
+	held, err := f.Stat()
+	if err == nil {
+		now, gone := os.Lstat(path)
+		if gone == nil && os.SameFile(held, now) {
+			return f, nil
+		}
+		err = ErrLocked
+	}
+	return nil, errors.Join(err, f.Close())
+}
