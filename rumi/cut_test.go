@@ -18,9 +18,9 @@ type cutFile struct {
 	Shape                     []int
 }
 
-// Files of rumi-eo 0.12 to 0.14 cut tiles at the edges, and may hold the components of complex
-// samples. They read as what numpy had, by the blob of their writer and by one that is made from
-// the file.
+// TestCutTilesAndComponents: files of rumi-eo 0.12 to 0.14 cut tiles at the edges, and may hold the
+// components of complex samples. They read as the arrays of numpy that were written, with the blob
+// of their writer and with one made from the file.
 func TestCutTilesAndComponents(t *testing.T) {
 	dir := filepath.Join(corpus.Testdata(t), "raster", "rumi-cut")
 	for _, f := range corpus.Rows[cutFile](t, dir) {
@@ -48,7 +48,8 @@ func TestCutTilesAndComponents(t *testing.T) {
 	}
 }
 
-// checkRows holds the first rows of every chunk to the whole chunk, and damaged frames to errors.
+// checkRows compares the first rows of every chunk with the whole chunk, and requires errors from
+// damaged frames.
 func checkRows(t *testing.T, h *Header, file []byte) {
 	x, d := h.Index(), chunk.NewDecoder(Codecs())
 	for i, r := range x.Ranges {

@@ -19,15 +19,16 @@ import (
 	"github.com/chaski-eo/chaski/tools/testkit/corpus/whole"
 )
 
-// files2 returns the files of generation 2: those of the corpus, or the module's, and those that the
-// original package wrote for the module.
+// files2 returns the files of generation 2: those of the corpus or of the module, and those that
+// the original package wrote for the module.
 func files2(t testing.TB) []corpus.File {
 	own := filepath.Join(corpus.Testdata(t), "raster", "rumi-new", "written")
 	files := append(corpus.Of(corpus.Files(t), "rumi-new"), corpus.Manifest(t, own)...)
 	return slices.DeleteFunc(files, func(f corpus.File) bool { return strings.Contains(f.Path, "v0.26") })
 }
 
-// Files of the original writer give its blobs and its pixels, with one read for the directory.
+// TestCorpus2: files of the original writer yield its blobs and pixels, with one read for the
+// directory.
 func TestCorpus2(t *testing.T) {
 	files := files2(t)
 	if len(files) < 20 {
@@ -66,8 +67,8 @@ func TestCorpus2(t *testing.T) {
 	}
 }
 
-// Writing the frames of a file again gives the file byte for byte, georeferencing included, and Tile2
-// cuts its image into what the frames hold.
+// TestWrite2GivesTheFileAgain: writing the frames of a file again yields the same file byte for
+// byte, with its georeferencing, and Tile2 cuts its image into the content of the frames.
 func TestWrite2GivesTheFileAgain(t *testing.T) {
 	placed := 0
 	for _, f := range files2(t) {
@@ -130,7 +131,8 @@ func TestWrite2GivesTheFileAgain(t *testing.T) {
 	}
 }
 
-// Whatever has generation 2 a name for comes back from a file as it was, in tiles and in cells.
+// TestWrittenIsRead2: everything that generation 2 can hold is read back as it was written, in
+// tiles and in cells.
 func TestWrittenIsRead2(t *testing.T) {
 	r := rand.New(rand.NewPCG(2, 16))
 	for d := chunk.Uint8; d.Valid(); d++ {
@@ -191,8 +193,8 @@ func TestWrite2Refuses(t *testing.T) {
 	}
 }
 
-// A file of generation 2 whose directory is changed in any single byte is refused, or is the same
-// image, but for what the directory alone says: where the image lies and how samples are named.
+// TestChangedDirectories2: a file whose directory has one changed byte is refused, or yields the
+// same image except for what only the directory holds: its location and the names of samples.
 func TestChangedDirectories2(t *testing.T) {
 	base := sample2(t, [3]int{2, 20, 21}, false)
 	_, want, err := indexAndDecode(base)
@@ -321,8 +323,8 @@ func TestBadBlobs2(t *testing.T) {
 	}
 }
 
-// FuzzRumiBlob2: whatever parses is valid, gives its own blob back, and costs memory in proportion to the
-// blob or to the limit of equal frames.
+// FuzzRumiBlob2: a blob that parses is valid, yields itself when written again, and costs memory in
+// proportion to its length or to the limit of equal frames.
 func FuzzRumiBlob2(f *testing.F) {
 	for _, e := range files2(f) {
 		if b, err := hex.DecodeString(e.Blob); err == nil {
@@ -353,7 +355,7 @@ func FuzzRumiBlob2(f *testing.F) {
 	})
 }
 
-// FuzzRumiFile2: any bytes give an error with a kind, or an image.
+// FuzzRumiFile2: any bytes yield an error with a kind, or an image.
 func FuzzRumiFile2(f *testing.F) {
 	for _, e := range files2(f) {
 		if b := e.Bytes(f); len(b) < 8<<10 {

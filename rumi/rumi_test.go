@@ -21,7 +21,7 @@ import (
 
 const limit = 64 << 20
 
-// decode reads a whole image by its blob.
+// decode reads a whole image with a header blob.
 func decode(file, blob []byte) (*Header, []byte, error) {
 	h, err := Parse(blob)
 	if err != nil {
@@ -34,7 +34,7 @@ func decode(file, blob []byte) (*Header, []byte, error) {
 	return h, pix, err
 }
 
-// indexAndDecode reads a whole image by the blob made from the file itself.
+// indexAndDecode reads a whole image with the blob made from the file itself.
 func indexAndDecode(file []byte) (*Header, []byte, error) {
 	blob, err := IndexFile(context.Background(), &corpus.Mem{B: file})
 	if err != nil {
@@ -81,7 +81,8 @@ func checkFiles(t *testing.T, files []corpus.File) {
 	}
 }
 
-// Writing the frames of a file again gives the file byte for byte, georeferencing included.
+// TestWriteGivesTheFileAgain: writing the frames of a file again yields the same file byte for
+// byte, with its georeferencing.
 func TestWriteGivesTheFileAgain(t *testing.T) {
 	for _, f := range corpus.Of(corpus.Files(t), "rumi") {
 		file := f.Bytes(t)
@@ -131,7 +132,7 @@ func TestWriteGivesTheFileAgain(t *testing.T) {
 	}
 }
 
-// Tile cuts an image into what the frames of the original file hold.
+// TestTileAgainstTheOriginal: Tile cuts an image into the content of the original file's frames.
 func TestTileAgainstTheOriginal(t *testing.T) {
 	n := 0
 	for _, f := range corpus.Of(corpus.Files(t), "rumi") {
@@ -226,7 +227,8 @@ func TestWriteRefuses(t *testing.T) {
 	}
 }
 
-// FuzzRumiBlob: whatever parses is valid, gives its own blob back, and costs memory in proportion.
+// FuzzRumiBlob: a blob that parses is valid, yields itself when written again, and costs memory in
+// proportion to its length.
 func FuzzRumiBlob(f *testing.F) {
 	f.Add([]byte("\x3c\x33\x3c\x33\x01\x00\x11\x00\x00\x00\x09\x00\x00\x00\x10\x00\x10\x00" +
 		"\x01\x00\x10\x01\x10\x00\x00\x00\x05\x00\x00\x00\x06\x00\x00\x00"))
@@ -256,7 +258,7 @@ func FuzzRumiBlob(f *testing.F) {
 	})
 }
 
-// FuzzRumiFile: any bytes give an error with a kind, or an image.
+// FuzzRumiFile: any bytes yield an error with a kind, or an image.
 func FuzzRumiFile(f *testing.F) {
 	for _, e := range seeds(f) {
 		if b := e.Bytes(f); len(b) < 8<<10 {
@@ -303,8 +305,8 @@ func BenchmarkParse(b *testing.B) {
 	}
 }
 
-// TestBlobsAreSmall promises that the header blob of a file of 64 tiles has at most 300 bytes,
-// whatever its generation and however long its frames are (here up to 1 MiB).
+// TestBlobsAreSmall: the header blob of a file of 64 tiles has at most 300 bytes, in both
+// generations and however long its frames are (here up to 1 MiB).
 func TestBlobsAreSmall(t *testing.T) {
 	const most = 300
 	r := rand.New(rand.NewPCG(64, 300))

@@ -17,8 +17,8 @@ const (
 	policies
 )
 
-// job is a training run to be interrupted: a spec, compiled twice as on two servers, and what an
-// uninterrupted run of one rank delivers.
+// job is a training run that will be interrupted: a spec, compiled twice as on two servers, and the
+// batches of an uninterrupted run with one rank.
 type job struct {
 	plans  [2]*Plan
 	seed   uint64
@@ -32,12 +32,13 @@ type job struct {
 // invalid marks a row that the policy left out.
 const invalid = 1
 
-// sizeOf is the size of the asset of a row, as a catalog would know it.
+// sizeOf returns the size of the asset of a row, as a catalog would have it.
 func sizeOf(dataset int, row int64) (height, width int) {
 	return 24 + int(row*7+int64(dataset))%19, 24 + int(row*5)%23
 }
 
-// describe returns a hash of all that a batch's row says: what is read, from where, and how.
+// describe returns a hash of everything that decides a batch's row: what is read, from where, and
+// how.
 func (j *job) describe(pl *Plan, epoch uint64, p int64, rows []int64) uint64 {
 	d := pl.At(epoch, p)
 	bad := func(d *Draw) bool { return Hash(77, uint64(d.Dataset), uint64(d.Row))%5 == 0 }
@@ -72,7 +73,7 @@ func (j *job) describe(pl *Plan, epoch uint64, p int64, rows []int64) uint64 {
 	return h
 }
 
-// randomDataset is small, and of any sampler.
+// randomDataset makes a small dataset with a random sampler.
 func randomDataset(r *rand.Rand, number int) (*Dataset, error) {
 	d := &Dataset{Items: 1 + r.Int64N(9)}
 	sizes := func(item int64) (int, int) { return sizeOf(number, item) }
@@ -155,7 +156,7 @@ func randomSource(r *rand.Rand, depth int, number *int) (Source, error) {
 // jobEpochs are the epochs of a job.
 const jobEpochs = 2
 
-// newJob makes a random job whose epochs are short enough to run often.
+// newJob makes a random job with epochs that are short enough to run often.
 func newJob(t *testing.T, r *rand.Rand) *job {
 	for {
 		number := 0
@@ -186,8 +187,8 @@ func newJob(t *testing.T, r *rand.Rand) *job {
 	}
 }
 
-// checkOnce holds a plan to what an epoch is: every dataset gives its samples one epoch of its own
-// after the other, each sample once in each.
+// checkOnce checks that each dataset of a plan gives its epochs one after the other, with each
+// sample once in each.
 func checkOnce(t *testing.T, pl *Plan) {
 	next := make([]int64, pl.Datasets())
 	seen := make([]map[int64]bool, pl.Datasets())
@@ -212,14 +213,15 @@ func checkOnce(t *testing.T, pl *Plan) {
 	}
 }
 
-// rank is one process of a simulated run: all it has is the state it began with and its place.
+// rank is one process of a simulated run. It knows only the state from which it began, and its
+// place.
 type rank struct {
 	rank, world int
 	epoch       uint64
 	step        int64
 }
 
-// history simulates one run of the job, through joins, leaves, crashes of ranks and of servers.
+// history simulates one run of the job while ranks join, leave and crash, and servers crash.
 type history struct {
 	*job
 	t      *testing.T
@@ -280,7 +282,7 @@ func (h *history) save() {
 	}
 }
 
-// restart begins with another number of ranks at a state.
+// restart begins again at a state, with another number of ranks.
 func (h *history) restart(s State) {
 	world := 1 + h.r.IntN(9)
 	h.ranks = h.ranks[:0]
@@ -293,7 +295,7 @@ func (h *history) restart(s State) {
 	}
 }
 
-// crash loses what came after the checkpoint: the model that saw it is gone.
+// crash drops everything after the checkpoint, because the model that saw it is lost.
 func (h *history) crash() {
 	s, err := ParseState(h.saved)
 	if err != nil {
@@ -310,8 +312,8 @@ func (h *history) crash() {
 	h.restart(s)
 }
 
-// step lets every rank take its next batch, and puts the global batch together as a collective would: if
-// ranks did not agree on steps or shapes, it would hang.
+// step lets every rank take its next batch, and joins the global batch as a collective operation
+// would, which would hang if ranks did not agree on steps or shapes.
 func (h *history) step() {
 	n := h.plans[0].Len()
 	for _, rk := range h.ranks {
@@ -340,7 +342,7 @@ func (h *history) step() {
 	h.deliver(epoch, step, batch)
 }
 
-// take computes one rank's batch, on either server; sometimes the server dies and another one
+// take computes one rank's batch on either server. Sometimes the server dies, and another one
 // answers the same ticket.
 func (h *history) take(rk *rank, rows int, batch []uint64) {
 	n := h.plans[0].Len()
@@ -378,8 +380,9 @@ func (h *history) deliver(epoch uint64, step int64, batch []uint64) {
 	h.done.Samples = min(first+int64(h.g), h.plans[0].Len())
 }
 
-// TestElasticHistories: over random specs and histories of joins, leaves and crashes, every sample is
-// delivered once an epoch, batches are the same bit for bit whatever the ranks, and ranks agree on steps.
+// TestElasticHistories: in random runs whose ranks join, leave and crash, every sample is delivered
+// once an epoch, batches are equal bit for bit for any number of ranks, and all ranks agree on
+// steps.
 func TestElasticHistories(t *testing.T) {
 	jobs, histories := 500, 200
 	if testing.Short() || raceEnabled {

@@ -10,9 +10,9 @@ import (
 	_ "github.com/chaski-eo/chaski/tools/testkit/seed" // random cases are the same in every run
 )
 
-// TestExactShares: in every batch of a mixture with Batch each source has its count, ranks of any
-// world together as well; over the run each source gives every sample once before it gives one
-// again; and Take changes where epochs end, not what comes.
+// TestExactShares: in a mixture with Batch, every batch has each source's count, also summed over
+// any number of ranks. Over a run each source gives every sample once before it repeats one. Take
+// changes where epochs end, but not the samples.
 func TestExactShares(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := rapid.IntRange(1, 4).Draw(t, "sources")
@@ -92,7 +92,7 @@ func TestExactShares(t *testing.T) {
 	})
 }
 
-// TestTakeIsOneRun: epochs of any length are one run over the dataset's own.
+// TestTakeIsOneRun: epochs of any length, put together, are one run over the dataset's own epochs.
 func TestTakeIsOneRun(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n, take := rapid.Int64Range(1, 60).Draw(t, "n"), rapid.Int64Range(1, 150).Draw(t, "take")
@@ -117,8 +117,8 @@ func TestTakeIsOneRun(t *testing.T) {
 	})
 }
 
-// TestSharesDoNotFollowRanks: over many batches every slot has every source about as often as its
-// share says, so no rank gets one source alone.
+// TestSharesDoNotFollowRanks: over many batches, every slot gets every source about as often as its
+// share says, so no rank gets one source only.
 func TestSharesDoNotFollowRanks(t *testing.T) {
 	mix := &Mixture{
 		Batch: 4, Counts: []int64{2, 2}, Until: Longest,

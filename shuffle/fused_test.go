@@ -11,9 +11,9 @@ import (
 	"testing"
 )
 
-// TestApportionRoundsProducts: where a product and the subtraction of its whole part are one
-// operation, as compilers make of them on arm64, these have other parts. The parts are those of
-// Python, which rounds every operation.
+// TestApportionRoundsProducts: compilers for arm64 fuse a product and the subtraction of its whole
+// part into one operation, which would give other parts here. The expected parts are Python's,
+// which rounds after every operation.
 func TestApportionRoundsProducts(t *testing.T) {
 	for _, c := range []struct {
 		total   int64
@@ -30,8 +30,8 @@ func TestApportionRoundsProducts(t *testing.T) {
 	}
 }
 
-// TestNothingIsFused: no machine has other bits because its compiler makes one operation of a
-// product and a sum. What is measured of an order (quality.go) is no part of it.
+// TestNothingIsFused: no compiler may fuse a product and a sum into one operation, because machines
+// would then have different bits. quality.go is exempt: its measurements do not decide an order.
 func TestNothingIsFused(t *testing.T) {
 	if testing.Short() || raceEnabled {
 		t.Skip("compiles packages for another machine")

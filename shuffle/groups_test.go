@@ -2,8 +2,8 @@ package shuffle
 
 import "testing"
 
-// TestGroupsFollowTheLead: nearly all tickets of a mixture are in the group of the pool that the leading dataset is in
-// where they begin, in any epoch; tickets of two groups begin in two pools.
+// TestGroupsFollowTheLead: nearly all tickets of a mixture are in the group of the pool where the
+// leading dataset is when they begin, in any epoch. Tickets of two groups begin in two pools.
 func TestGroupsFollowTheLead(t *testing.T) {
 	tiles := func(visits int64, k, b int) Source {
 		return jsonSource{Visits: visits, PerVisit: k, Pool: b}.source()
@@ -53,7 +53,8 @@ func TestGroupsFollowTheLead(t *testing.T) {
 	}
 }
 
-// TestTurns: pools of the leading dataset are counted through its epochs. Python has the same number.
+// TestTurns: pools of the leading dataset are numbered through all of its epochs. Python computes
+// the same number.
 func TestTurns(t *testing.T) {
 	g := Groups{Dataset: 1, Pool: 7, Samples: 160, Levels: []Level{{Drawn: 80, Samples: 50}}}
 	// Draw 2*80 + 50 = 210 is position 10 of epoch 4, in the second of eight pools.
@@ -62,8 +63,8 @@ func TestTurns(t *testing.T) {
 	}
 }
 
-// TestGroupsThatMakeNoSense: what came from elsewhere is checked before it is used.
-func TestGroupsThatMakeNoSense(t *testing.T) {
+// TestInvalidGroups: groups that come from another process are checked before they are used.
+func TestInvalidGroups(t *testing.T) {
 	good := Groups{Dataset: 1, Pool: 5, Samples: 10, Levels: []Level{{4, 7}, {7, 1}}}
 	if err := good.Check(); err != nil {
 		t.Error(err)

@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestOrderIsAPermutation holds At to a bijection with Position its inverse, exhaustively.
+// TestOrderIsAPermutation: At is a bijection and Position its inverse, for every position.
 func TestOrderIsAPermutation(t *testing.T) {
 	for _, n := range []int64{0, 1, 2, 3, 4, 5, 7, 8, 9, 31, 32, 33, 100, 255, 256, 257, 1000, 4099} {
 		for epoch := range uint64(3) {
@@ -64,8 +64,8 @@ func chiSquare(counts []int, expected float64, freedom int64) float64 {
 	return sum / float64(freedom)
 }
 
-// uniformity counts, over many orders, which sample stands at a position and which follows which,
-// and returns both statistics a degree of freedom: about 1 where all are equally frequent.
+// uniformity counts over many orders which sample is at a position and which sample follows which,
+// and returns both statistics per degree of freedom: about 1 if all are equally frequent.
 func uniformity(n int64, orders int, at func(k int, p int64) int64) (position, follower float64) {
 	counts, next := make([]int, n*n), make([]int, n*n)
 	for k := range orders {
@@ -89,9 +89,9 @@ func uniformity(n int64, orders int, at func(k int, p int64) int64) (position, f
 	return chiSquare(counts, e, freedom), chiSquare(pairs, e, freedom)
 }
 
-// TestOrderIsUniform: a sample is as likely at one position as at another, and as likely to follow
-// one sample as another. The bounds are what Fisher-Yates shuffles of math/rand stay within, by a
-// margin; an order with four rounds does not.
+// TestOrderIsUniform: a sample is equally likely at every position, and equally likely to follow
+// any other sample. Fisher-Yates shuffles of math/rand stay within the bounds by a margin; an order
+// with four rounds does not.
 func TestOrderIsUniform(t *testing.T) {
 	const orders = 20000
 	for _, n := range []int64{3, 5, 7, 16, 37, 100} {
@@ -119,7 +119,8 @@ func TestOrderIsUniform(t *testing.T) {
 	}
 }
 
-// TestEpochsDiffer: the orders of two epochs, or seeds, agree at about one position in all.
+// TestEpochsDiffer: the orders of two epochs, or of two seeds, agree at about one position in
+// total.
 func TestEpochsDiffer(t *testing.T) {
 	const n = 10000
 	a, b, c := NewOrder(1, 0, n, true), NewOrder(1, 1, n, true), NewOrder(2, 0, n, true)
@@ -163,7 +164,7 @@ func TestWindowIsUniformAndInside(t *testing.T) {
 }
 
 // TestEverySampleOncePerEpoch: over all ranks and steps every sample comes once, shapes agree, and
-// the global batch is the same set whatever the world size.
+// the global batch is the same set for any world size.
 func TestEverySampleOncePerEpoch(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.Int64Range(0, 300).Draw(t, "n")
@@ -234,7 +235,7 @@ func TestStateStep(t *testing.T) {
 	}
 }
 
-// vectors is testdata/order.json: what docs/order.md promises, reproduced by the Python package.
+// vectors holds testdata/order.json: what docs/order.md promises. The Python package reproduces it.
 type vectors struct {
 	Version int `json:"version"`
 	Hash    []struct {

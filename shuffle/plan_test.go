@@ -12,7 +12,8 @@ import (
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 )
 
-// TestPlanOfOneDatasetIsTheOrder holds a plan of one dataset to Order and Window, which came before it.
+// TestPlanOfOneDatasetIsTheOrder: a plan of one dataset agrees with Order and Window, which came
+// before plans.
 func TestPlanOfOneDatasetIsTheOrder(t *testing.T) {
 	for _, shuffled := range []bool{true, false} {
 		pl := mustPlan(t, Spec{Seed: 9, Shuffle: shuffled, Source: Source{Dataset: &Dataset{
@@ -39,7 +40,7 @@ func TestPlanOfOneDatasetIsTheOrder(t *testing.T) {
 	}
 }
 
-// TestPositionIsTheInverseOfAt, in the plain and in the tile-aware order.
+// TestPositionIsTheInverseOfAt: holds in the plain and in the tile-aware order.
 func TestPositionIsTheInverseOfAt(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		items := rapid.Int64Range(1, 30).Draw(t, "items")
@@ -72,7 +73,7 @@ func TestPositionIsTheInverseOfAt(t *testing.T) {
 	})
 }
 
-// TestRunsAgainstAList: At and Index are what listing all samples gives.
+// TestRunsAgainstAList: At and Index agree with a list of all samples.
 func TestRunsAgainstAList(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		counts := rapid.SliceOfN(rapid.Int64Range(0, 4), 1, 20).Draw(t, "counts")
@@ -113,7 +114,7 @@ func TestRunsRefuse(t *testing.T) {
 func dataset(n int64) Source { return Source{Dataset: &Dataset{Items: n}} }
 
 // TestMixtureHoldsItsProportions: any WordLen consecutive positions of an epoch have exactly the
-// counts, and short spans are near them.
+// right counts, and short spans nearly.
 func TestMixtureHoldsItsProportions(t *testing.T) {
 	counts := []int64{6000, 2999, 1001}
 	pl := mustPlan(t, Spec{Seed: 5, Shuffle: true, Source: Source{Mixture: &Mixture{
@@ -147,8 +148,8 @@ func TestMixtureHoldsItsProportions(t *testing.T) {
 	}
 }
 
-// TestMixtureEpochs: an epoch ends where its rule says, and the source that ends it gives every sample
-// once in each.
+// TestMixtureEpochs: an epoch ends where its rule says, and the source that ends it gives every
+// sample once in each epoch.
 func TestMixtureEpochs(t *testing.T) {
 	sizes := []int64{50, 400, 35}
 	for _, c := range []struct {
@@ -186,8 +187,8 @@ func TestMixtureEpochs(t *testing.T) {
 	}
 }
 
-// TestNestedSourcesHaveOrdersOfTheirOwn: equal datasets at different places of a spec are not in
-// step, and Path tells them apart.
+// TestNestedSourcesHaveOrdersOfTheirOwn: equal datasets at different places of a spec have
+// different orders, and Path tells them apart.
 func TestNestedSourcesHaveOrdersOfTheirOwn(t *testing.T) {
 	inner := Source{Mixture: &Mixture{Sources: []Source{dataset(1000), dataset(1000)}, Counts: []int64{5000, 5000}}}
 	pl := mustPlan(t, Spec{Seed: 1, Shuffle: true, Source: Source{Mixture: &Mixture{
@@ -219,8 +220,8 @@ func TestNestedSourcesHaveOrdersOfTheirOwn(t *testing.T) {
 	}
 }
 
-// TestSubstitutes: all samples are as likely, attempts and positions differ, and the windows of a
-// substitute are drawn anew.
+// TestSubstitutes: all samples are equally likely as substitutes, attempts and positions get
+// different ones, and a substitute's windows are drawn anew.
 func TestSubstitutes(t *testing.T) {
 	const n = 20
 	pl := mustPlan(t, Spec{Seed: 3, Shuffle: true, Source: Source{Dataset: &Dataset{
@@ -277,7 +278,7 @@ func TestPoolsAreTogether(t *testing.T) {
 	}
 }
 
-// visitSpec is items with visits visits each, of k windows, in pools.
+// visitSpec has items with visits visits each, of k windows, in pools.
 func visitSpec(items, visits int64, k, pool int) Spec {
 	runs, _ := EqualRuns(items, visits)
 	return Spec{Seed: 4, Shuffle: true, Source: Source{Dataset: &Dataset{Items: items, Sampler: Sampler{
@@ -381,7 +382,8 @@ func TestPlanRefuses(t *testing.T) {
 	}
 }
 
-// TestAnyEpochHasADraw: epochs and positions of a hostile ticket wrap, and nothing else.
+// TestAnyEpochHasADraw: epochs and positions of a hostile ticket wrap around, without any other
+// effect.
 func TestAnyEpochHasADraw(t *testing.T) {
 	pl := mustPlan(t, threeMillion())
 	for _, epoch := range []uint64{1 << 40, math.MaxInt64, math.MaxUint64} {
@@ -394,7 +396,7 @@ func TestAnyEpochHasADraw(t *testing.T) {
 	}
 }
 
-// threeMillion is a mixture of three datasets of a million samples, of three samplers.
+// threeMillion is a mixture of three datasets with a million samples each, and three samplers.
 func threeMillion() Spec {
 	runs, _ := EqualRuns(10_000, 25)
 	return Spec{Seed: 1, Shuffle: true, Source: Source{Mixture: &Mixture{
@@ -417,8 +419,8 @@ func threeMillion() Spec {
 	}}}
 }
 
-// TestSeekDoesNotAllocate: whatever stands at a position is found without allocation, also where runs are
-// searched; and compiling a plan allocates what the mixture's word needs, however many samples there are.
+// TestSeekDoesNotAllocate: finding the draw of a position does not allocate, also where runs are
+// searched. Compiling a plan allocates for the mixture's word only, however many samples there are.
 func TestSeekDoesNotAllocate(t *testing.T) {
 	pl := mustPlan(t, threeMillion())
 	rows := make([]int64, 1)
@@ -447,8 +449,9 @@ func TestSeekDoesNotAllocate(t *testing.T) {
 	}
 }
 
-// TestSeekIsFast: the batch of step 1,000,000 of a mixture of three datasets of a million samples is found without a
-// walk over the steps before it, which would take seconds. The bound leaves room for slow and busy machines.
+// TestSeekIsFast: the batch of step 1,000,000 of a mixture of three datasets of a million samples
+// is found without a walk over the steps before it, which would take seconds. The bound leaves room
+// for slow and busy machines.
 func TestSeekIsFast(t *testing.T) {
 	pl := mustPlan(t, threeMillion())
 	best := time.Hour
@@ -465,8 +468,8 @@ func TestSeekIsFast(t *testing.T) {
 	}
 }
 
-// BenchmarkSeek compiles a mixture of three datasets of a million samples and finds the batch of step
-// 1,000,000.
+// BenchmarkSeek compiles a mixture of three datasets of a million samples and finds the batch of
+// step 1,000,000.
 func BenchmarkSeek(b *testing.B) {
 	spec := threeMillion()
 	b.ReportAllocs()
@@ -482,7 +485,7 @@ func BenchmarkSeek(b *testing.B) {
 	}
 }
 
-// BenchmarkPlanAt is one position of a compiled mixture, with its window.
+// BenchmarkPlanAt measures one position of a compiled mixture, with its window.
 func BenchmarkPlanAt(b *testing.B) {
 	pl := mustPlan(b, threeMillion())
 	b.ReportAllocs()

@@ -28,8 +28,8 @@ func TestSeriesRefuses(t *testing.T) {
 	}
 }
 
-// TestStrataAreBalanced: a mixture of the strata of a column with equal counts has each value equally often,
-// and rows keep their numbers.
+// TestStrataAreBalanced: a mixture of a column's strata with equal counts has each value equally
+// often, and rows keep their numbers.
 func TestStrataAreBalanced(t *testing.T) {
 	keys := make([]string, 100)
 	for i := range keys {

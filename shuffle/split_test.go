@@ -8,7 +8,8 @@ import (
 
 func inf() float64 { return math.Inf(1) }
 
-// TestSplitHoldsItsShares, near enough, for ids and for cells; and a cell stays on one side.
+// TestSplitHoldsItsShares: the parts of a split have nearly their shares, by id and by cell, and a
+// cell is in one part only.
 func TestSplitHoldsItsShares(t *testing.T) {
 	s, err := NewSplit(1, []string{"train", "val", "test"}, []float64{0.7, 0.2, 0.1})
 	if err != nil {
@@ -79,8 +80,8 @@ func TestOfTime(t *testing.T) {
 	}
 }
 
-// TestElementsAreAGroup: Then is doing one after the other, Inverse undoes, over all elements and a window that is
-// not square.
+// TestElementsAreAGroup: Then equals one transform after the other, and Inverse undoes it, for all
+// elements and a window that is not square.
 func TestElementsAreAGroup(t *testing.T) {
 	const h, w = 3, 5
 	for g := range Element(8) {

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// FuzzState: what is read as a state is written and read again as the same, and any run refuses it
-// or goes on between two steps.
+// FuzzState: a state that parses is written and read again unchanged. Any run refuses it, or
+// resumes between two steps.
 func FuzzState(f *testing.F) {
 	f.Add([]byte(`{"version":1,"spec":"a","seed":0,"epoch":3,"samples":4096}`), int64(9000), 32, false)
 	f.Add([]byte(`{"version":1,"spec":"a","seed":0,"epoch":3,"samples":96,`+
@@ -38,7 +38,7 @@ func FuzzState(f *testing.F) {
 	})
 }
 
-// TestOrderOfAnotherRun: what only adds to a batch does not change which samples come.
+// TestOrderOfAnotherRun: settings that only add to a batch do not change which samples come.
 func TestOrderOfAnotherRun(t *testing.T) {
 	for part, want := range map[string]bool{
 		"windows":              false,

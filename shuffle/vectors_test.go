@@ -10,13 +10,14 @@ import (
 	"testing"
 )
 
-// list returns a list of testdata/order.json, which is not empty.
+// list returns a list of testdata/order.json and requires that it is not empty.
 func list[T any](t *testing.T, name string) []T {
 	t.Helper()
 	return listOf[T](t, "order.json", name)
 }
 
-// withBatches returns a list of testdata/order.json and then that of testdata/order_batches.json.
+// withBatches returns a list of testdata/order.json, followed by that of
+// testdata/order_batches.json.
 func withBatches[T any](t *testing.T, name string) []T {
 	t.Helper()
 	return append(list[T](t, name), listOf[T](t, "order_batches.json", name)...)
@@ -39,7 +40,7 @@ func listOf[T any](t *testing.T, file, name string) []T {
 	return v
 }
 
-// at is what most vectors have in common.
+// at holds the fields that most vectors have in common.
 type at struct {
 	Seed   uint64 `json:"seed"`
 	Epoch  uint64 `json:"epoch"`
@@ -52,7 +53,8 @@ type at struct {
 	AlignX int    `json:"align_x"`
 }
 
-// TestStateVectors holds states of other runs to what Python does with them (testdata/state_vectors.py).
+// TestStateVectors: states of other runs are accepted or refused as in Python
+// (testdata/state_vectors.py).
 func TestStateVectors(t *testing.T) {
 	b, err := os.ReadFile(filepath.Join("..", "testdata", "states.json"))
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestGridCoversTheAsset: windows begin inside, every pixel is in one where strides are no larger than
-// windows, and only padded ones pass the edge.
+// TestGridCoversTheAsset: windows begin inside of the asset, every pixel is in one if strides are
+// no larger than windows, and only padded windows pass the edge.
 func TestGridCoversTheAsset(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		g := Grid{H: rapid.IntRange(1, 9).Draw(t, "h"), W: rapid.IntRange(1, 9).Draw(t, "w"), AlignY: 1, AlignX: 1}
@@ -40,7 +40,8 @@ func TestGridCoversTheAsset(t *testing.T) {
 	})
 }
 
-// TestResizedWindows: areas are uniform, aspects log-uniform, and windows are inside.
+// TestResizedWindows: areas are uniform, aspect ratios log-uniform, and windows lie inside of the
+// asset.
 func TestResizedWindows(t *testing.T) {
 	r := Resized{H: 100, W: 100, Lo: 0.25, Hi: 4, Ratio: 3, AlignY: 1, AlignX: 1}
 	const n = 40_000
@@ -77,8 +78,8 @@ func TestResizedWindows(t *testing.T) {
 	})
 }
 
-// TestWeightedWindowsFollowTheWeights: the pixel that a window is about is in a cell as often as its
-// weight says, and uniform there.
+// TestWeightedWindowsFollowTheWeights: the pixel around which a window is drawn lies in a cell as
+// often as the cell's weight says, and is uniform within the cell.
 func TestWeightedWindowsFollowTheWeights(t *testing.T) {
 	weights := []uint32{0, 3, 1, 0, 0, 8}
 	w, err := NewWeights(weights, 10, 10, 17, 25, nil)
@@ -155,8 +156,9 @@ func TestPoolWithin(t *testing.T) {
 	}
 }
 
-// TestVisitsAreUniform: over the windows of an item every corner is as likely as with the random window;
-// a tile is visited its share of times, rounded up or down; and a visit's windows are in its chunks.
+// TestVisitsAreUniform: over the windows of an item every corner is as likely as with the random
+// sampler, a tile is visited its share of times, rounded up or down, and the windows of a visit lie
+// in its chunks.
 func TestVisitsAreUniform(t *testing.T) {
 	const height, width, visits, epochs = 30, 41, 7, 20_000
 	v := Visits{H: 9, W: 12, TileH: 10, TileW: 16, PerVisit: 2, Pool: 1, AlignY: 1, AlignX: 2}

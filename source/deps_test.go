@@ -6,8 +6,9 @@ import (
 	"testing"
 )
 
-// TestNoSDKUnasked: what reads files, and what loads batches of them, compiles no cloud SDK and no HTTP client of ours.
-func TestNoSDKUnasked(t *testing.T) {
+// TestNoSDKInCorePackages: packages that read files, and those that load batches from them, compile
+// neither a cloud SDK nor our HTTP client.
+func TestNoSDKInCorePackages(t *testing.T) {
 	const module = "github.com/chaski-eo/chaski/"
 	out, err := exec.Command("go", "list", "-deps", module+"source", module+"tiff", module+"rumi",
 		module+"store/catalog", module+"loader").Output()

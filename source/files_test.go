@@ -37,7 +37,7 @@ func read(t *testing.T, s *Files, path string, off int64, n int) (string, error)
 	return string(b), err
 }
 
-// openFiles counts the descriptors of this process, where the system tells.
+// openFiles counts the file descriptors of this process, on systems that list them.
 func openFiles(t *testing.T) int {
 	t.Helper()
 	d, err := os.ReadDir("/proc/self/fd")
@@ -70,7 +70,7 @@ func TestReadsRanges(t *testing.T) {
 	}
 }
 
-func TestRefusesWhatIsNoFile(t *testing.T) {
+func TestRefusesNonFiles(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "file"), "x")
 	pipe := filepath.Join(dir, "pipe")
@@ -109,8 +109,8 @@ func TestRefusesWhatIsNoFile(t *testing.T) {
 	}
 }
 
-// TestSystemErrorsHaveNoKind: that there are too many open files says nothing about a file, and must
-// not pass for a bad sample.
+// TestSystemErrorsHaveNoKind: an error such as "too many open files" says nothing about a file, and
+// must not count as a bad sample.
 func TestSystemErrorsHaveNoKind(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("no limit of open files")
@@ -152,7 +152,7 @@ func TestKeepsAFewFilesOpen(t *testing.T) {
 	}
 }
 
-// TestReadersOfOneFile opens a file several times at once; one of them is kept.
+// TestReadersOfOneFile: of several concurrent opens of one file, one stays open.
 func TestReadersOfOneFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a")
 	write(t, path, "abc")
@@ -215,7 +215,7 @@ func TestChangedFileIsOpenedAgain(t *testing.T) {
 	}
 }
 
-// TestReplacedFileIsOpenedAgain: an idle file in whose place another one was put is not what the path names.
+// TestReplacedFileIsOpenedAgain: an idle open file is not used if its path now names another file.
 func TestReplacedFileIsOpenedAgain(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a")
 	at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)

@@ -19,8 +19,8 @@ import (
 // errLoop ends slowWalk.
 var errLoop = errors.New("loop")
 
-// slowWalk lists the files below a folder by what the system says of every path alone: a folder that is the same as one
-// on the way to it, or holds one of them, is a loop.
+// slowWalk lists the files below a directory from the status of each path alone. A directory that
+// equals one on the way to it, or contains one of them, is a loop.
 func slowWalk(t *rapid.T, dir string, way []string, out *[]string) error {
 	real, err := filepath.EvalSymlinks(dir)
 	if err != nil {
@@ -53,8 +53,8 @@ func slowWalk(t *rapid.T, dir string, way []string, out *[]string) error {
 	return nil
 }
 
-// TestWalkDirFollowsLinks: trees with links anywhere have the files that a slow walk finds, and an
-// error where that runs in a loop.
+// TestWalkDirFollowsLinks: in trees with links anywhere, WalkDir finds the files that a slow walk
+// finds, and fails where that runs into a loop.
 func TestWalkDirFollowsLinks(t *testing.T) {
 	base, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
@@ -118,7 +118,7 @@ func TestWalkDirFollowsLinks(t *testing.T) {
 	}
 }
 
-// TestWalkDirSkips: SkipDir leaves a linked folder out, and so a loop that it would be.
+// TestWalkDirSkips: SkipDir leaves out a linked directory, and with it a loop.
 func TestWalkDirSkips(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.Symlink(dir, filepath.Join(dir, "loop")); err != nil {

@@ -37,7 +37,7 @@ func isFloat(d chunk.DType) bool {
 	return false
 }
 
-// put appends the sample with some bits.
+// put appends the sample with the given bits.
 func put(b []byte, d chunk.DType, u uint64) []byte {
 	for k := range d.Size() {
 		b = append(b, byte(u>>(8*k)))
@@ -45,7 +45,7 @@ func put(b []byte, d chunk.DType, u uint64) []byte {
 	return b
 }
 
-// real returns a sample as an exact number; ok is false for NaN and infinities.
+// real returns a sample as an exact number. ok is false for NaN and infinities.
 func real(d chunk.DType, u uint64) (r *big.Rat, f float64, ok bool) {
 	switch d {
 	case chunk.Uint8, chunk.Uint16, chunk.Uint32, chunk.Uint64:
@@ -77,7 +77,7 @@ func real(d chunk.DType, u uint64) (r *big.Rat, f float64, ok bool) {
 	return r, f, true
 }
 
-// slow is everything by definition: the valid samples sorted, sums as rational numbers.
+// slow computes everything by definition, from sorted valid samples and sums of rational numbers.
 type slow struct {
 	nodata, nan, inf uint64
 	values           []float64
@@ -141,7 +141,7 @@ func (s *slow) percentile(p float64) float64 {
 	return a*(1-t) + b*t
 }
 
-// samplesOf draws bit patterns in the way of one of several kinds of image.
+// samplesOf draws bit patterns like those of one of several kinds of image.
 func samplesOf(d chunk.DType, rng *rand.Rand, n, kind int) []uint64 {
 	s := make([]uint64, n)
 	base := rng.Uint64()
@@ -247,7 +247,8 @@ func check(t testing.TB, what string, d chunk.DType, got Band, want slow) {
 	checkHistogram(t, what, got, want)
 }
 
-// checkHistogram counts again. A sample closer to an edge than the resolution may be on either side.
+// checkHistogram counts again. A sample closer to an edge than the resolution may be on either side
+// of it.
 func checkHistogram(t testing.TB, what string, got Band, want slow) {
 	t.Helper()
 	e, c := got.Histogram.Edges, got.Histogram.Counts
@@ -276,7 +277,8 @@ func checkHistogram(t testing.TB, what string, got Band, want slow) {
 	}
 }
 
-// Every type, every kind of data, with and without nodata: the numbers are those of their definitions.
+// TestAgainstDefinitions: for every type and kind of data, with and without nodata, the numbers
+// follow their definitions.
 func TestAgainstDefinitions(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 7))
 	for _, d := range measured {
@@ -307,7 +309,8 @@ func TestAgainstDefinitions(t *testing.T) {
 	}
 }
 
-// However samples are ordered, cut into parts, given to workers and merged, the JSON is the same.
+// TestAnyOrderAnyWorkers: the JSON is the same however samples are ordered, cut into parts, given
+// to workers and merged.
 func TestAnyOrderAnyWorkers(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d := rapid.SampledFrom(measured).Draw(t, "dtype")
@@ -350,7 +353,7 @@ func TestAnyOrderAnyWorkers(t *testing.T) {
 	})
 }
 
-// A state gives back what was measured, and merges as the field itself does.
+// TestState: a state restores what was measured, and merges as the field itself does.
 func TestState(t *testing.T) {
 	rng := rand.New(rand.NewPCG(9, 9))
 	for _, d := range measured {
@@ -419,7 +422,8 @@ func FuzzParseState(f *testing.F) {
 	})
 }
 
-// 64-bit nodata is compared bit by bit, and min and max are exact above 2^53.
+// TestLargeIntegers: 64-bit nodata is compared bit by bit, and minimum and maximum are exact above
+// 2^53.
 func TestLargeIntegers(t *testing.T) {
 	big := uint64(1<<63 + 12345)
 	f, _ := NewField(chunk.Uint64, 1)
@@ -432,7 +436,7 @@ func TestLargeIntegers(t *testing.T) {
 	}
 }
 
-// What cannot be measured, or does not fit together, is said.
+// TestRefusals: input that cannot be measured, or that does not fit together, is an error.
 func TestRefusals(t *testing.T) {
 	for _, d := range []chunk.DType{chunk.Invalid, chunk.Complex64, chunk.ComplexInt16} {
 		if _, err := NewField(d, 1); err == nil {
@@ -453,7 +457,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// The byte-wise loader of hosts without views gives the same numbers.
+// TestLoadBytes: the byte-wise loader for hosts without views yields the same numbers.
 func TestLoadBytes(t *testing.T) {
 	b := []byte{1, 2, 3, 4, 5, 6, 7, 0xff}
 	w, d, q := make([]uint16, 4), make([]uint32, 2), make([]uint64, 1)
@@ -482,7 +486,7 @@ func TestLoadBytes(t *testing.T) {
 	}
 }
 
-// Adding rows allocates nothing once the bins are there.
+// TestAddRowsDoesNotAllocate: AddRows does not allocate once the bins exist.
 func TestAddRowsDoesNotAllocate(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	for _, d := range measured {
@@ -539,7 +543,7 @@ func TestNormalizer(t *testing.T) {
 	}
 }
 
-// A report goes through JSON unchanged.
+// TestReportJSON: a report goes through JSON unchanged.
 func TestReportJSON(t *testing.T) {
 	f, _ := NewField(chunk.Float32, 2)
 	f.AddRows(0, bytesOf(chunk.Float32, samplesOf(chunk.Float32, rand.New(rand.NewPCG(1, 1)), 1000, 3)))
@@ -563,7 +567,7 @@ func TestReportJSON(t *testing.T) {
 	}
 }
 
-// numpy, where there is one, measures the same.
+// TestAgainstNumpy: numpy measures the same, where it is installed.
 func TestAgainstNumpy(t *testing.T) {
 	python := os.Getenv("CHASKI_ORACLE_PYTHON")
 	if python == "" {

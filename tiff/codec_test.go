@@ -11,7 +11,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 )
 
-// slowLZW is the encoder of TIFF 6.0 section 13, as its pseudocode has it: strings in a map.
+// slowLZW is the encoder of TIFF 6.0 section 13, as in its pseudocode: strings in a map.
 func slowLZW(data []byte) []byte {
 	var out []byte
 	var acc, have uint
@@ -65,7 +65,7 @@ func slowLZW(data []byte) []byte {
 }
 
 // payloads are data of many kinds: constant (every code is the entry just made), periodic, random,
-// long enough to fill the table several times.
+// and long enough to fill the table several times.
 func payloads() map[string][]byte {
 	rnd := rand.New(rand.NewPCG(9, 10))
 	random, steps := make([]byte, 30000), make([]byte, 60000)
@@ -152,7 +152,8 @@ func TestDeflate(t *testing.T) {
 	}
 }
 
-// Every decoder is used again and again by its worker: no allocation in the steady state.
+// TestDecompressNoAlloc: decoders do not allocate in the steady state, because their worker reuses
+// them.
 func TestDecompressNoAlloc(t *testing.T) {
 	want := payloads()["steps"]
 	var z bytes.Buffer

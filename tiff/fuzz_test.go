@@ -16,11 +16,11 @@ import (
 	"github.com/chaski-eo/chaski/tools/testkit/corpus/whole"
 )
 
-// openBound is what Open may allocate for a file of n bytes.
+// openBound returns how much memory Open may allocate for a file of n bytes.
 func openBound(n int) uint64 { return 1<<20 + 100*uint64(n) }
 
-// FuzzTIFF: any bytes give an error with a kind, or an image; opening costs memory in proportion
-// to the bytes that are there, and reads no byte twice more than a few times.
+// FuzzTIFF: any bytes yield an error with a kind, or an image. Opening costs memory in proportion
+// to the file, and reads no byte more than a few times.
 func FuzzTIFF(f *testing.F) {
 	for _, e := range corpus.Manifest(f, filepath.Join(corpus.Testdata(f), "raster")) {
 		if b := e.Bytes(f); filepath.Ext(e.Path) == ".tif" && len(b) < 32<<10 {
@@ -55,8 +55,8 @@ func FuzzTIFF(f *testing.F) {
 	})
 }
 
-// FuzzExtras: whatever a file says besides its samples is kept by a TOG of them, or has no place in one, or is an
-// error with a kind.
+// FuzzExtras: what a file says besides its samples is kept by a TOG of them, or has no place in
+// one, or is an error with a kind.
 func FuzzExtras(f *testing.F) {
 	for _, folder := range []string{"extras", "masks"} {
 		for _, e := range corpus.Manifest(f, filepath.Join(corpus.Testdata(f), folder)) {
@@ -125,7 +125,7 @@ func FuzzExtras(f *testing.F) {
 	})
 }
 
-// checkPrefixes holds prefixes to the whole: where that is accepted, all of its prefixes are, with its bytes.
+// checkPrefixes requires that if the whole is accepted, all of its prefixes are, with its bytes.
 func checkPrefixes(t *testing.T, c chunk.Codec, d chunk.RowDecompressor, want, src []byte, accepted bool) {
 	const guard = 0x5a
 	for _, n := range []int{0, len(want) / 3, len(want) - len(want)/7} {
@@ -144,7 +144,8 @@ func checkPrefixes(t *testing.T, c chunk.Codec, d chunk.RowDecompressor, want, s
 	}
 }
 
-// FuzzCodecs: whatever the bytes, a decoder fills dst or says why not, and keeps to dst.
+// FuzzCodecs: for any bytes, a decoder fills dst or returns an error, and writes nothing outside of
+// dst.
 func FuzzCodecs(f *testing.F) {
 	for _, want := range payloads() {
 		f.Add(slowLZW(want[:min(len(want), 2000)]), uint16(2000))

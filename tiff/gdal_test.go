@@ -26,7 +26,8 @@ var readScript string
 //go:embed testdata/write_random.py
 var writeScript string
 
-// Files of random layouts by GDAL and tifffile, read back by them, decode to the same samples.
+// TestRandomLayouts: files that GDAL and tifffile write in random layouts decode to the samples
+// that these read back.
 func TestRandomLayouts(t *testing.T) {
 	python := os.Getenv("CHASKI_PYTHON")
 	if python == "" {
@@ -41,8 +42,8 @@ func TestRandomLayouts(t *testing.T) {
 	}
 }
 
-// GDAL reads what WriteTOG writes: the same pixels and metadata, and rio-cogeo's validation agrees where it
-// is installed. CHASKI_PYTHON names a Python with rasterio.
+// TestGDALReadsWhatIsWritten: GDAL reads the same pixels and metadata from a file of WriteTOG, and
+// rio-cogeo accepts it where it is installed. CHASKI_PYTHON names a Python with rasterio.
 func TestGDALReadsWhatIsWritten(t *testing.T) {
 	python := os.Getenv("CHASKI_PYTHON")
 	if python == "" {
@@ -121,8 +122,8 @@ func TestGDALReadsWhatIsWritten(t *testing.T) {
 //go:embed testdata/write_geo.py
 var writeGeoScript string
 
-// TestGDALGeoreferencing: random files lie where GDAL has them, and in the CRS that it names. A CRS
-// that GDAL cannot name has no code, or the one that the text of a citation gives it.
+// TestGDALGeoreferencing: random files have the location and the CRS that GDAL finds. A CRS that
+// GDAL cannot name has no code, or the code in a citation's text.
 func TestGDALGeoreferencing(t *testing.T) {
 	python := os.Getenv("CHASKI_PYTHON")
 	if python == "" {

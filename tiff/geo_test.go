@@ -13,7 +13,8 @@ import (
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 )
 
-// oneTile is a file with one tile of 16 by 16 bytes. replace stand in for the tags of the same number.
+// oneTile returns a file with one tile of 16 by 16 bytes. Fields of replace stand in for those with
+// the same tag.
 func oneTile(replace ...ifd.Field) []byte {
 	o := TOGOptions{Shape: [3]int{1, 16, 16}, DType: chunk.Uint8, Tile: 16, Predictor: chunk.NoPredictor}.withDefaults()
 	p := o.layers(make([]byte, 256))[0].image
@@ -28,7 +29,7 @@ func oneTile(replace ...ifd.Field) []byte {
 	return append(ifd.AppendDirectory(ifd.AppendHeader(nil, 16), 16, all()), make([]byte, 400)...)
 }
 
-// openWith makes a small file with these fields in its directory as they are, and reads it.
+// openWith makes a small file with these fields in its directory, and opens it.
 func openWith(t *testing.T, fields ...ifd.Field) *Image {
 	t.Helper()
 	img, err := Open(context.Background(), &corpus.Mem{
@@ -138,7 +139,7 @@ func TestGDALMetadata(t *testing.T) {
 	}
 }
 
-// An uncompressed tile, and a width that needs a LONG.
+// TestRawTileAndWideImage: an uncompressed tile is read, and a width that needs a LONG.
 func TestRawTileAndWideImage(t *testing.T) {
 	img := openWith(t)
 	if img.Index.Codec != chunk.Raw || len(img.Index.Ranges) != 1 || img.Index.Ranges[0].Len != 256 {
@@ -155,7 +156,8 @@ func TestRawTileAndWideImage(t *testing.T) {
 	}
 }
 
-// What GDAL 3.12.2 writes about bands, scale and offset beside a tag of its own.
+// TestBandMetadata: names, scales, offsets, units and one more item of each band are read from the
+// metadata that GDAL 3.12.2 writes.
 func TestBandMetadata(t *testing.T) {
 	const text = `<GDALMetadata>
   <Item name="A">x</Item>
@@ -203,9 +205,8 @@ func TestCitation(t *testing.T) {
 	}
 }
 
-// TestTwoKeysForOneParameter: of several central meridians, those of the natural origin, the false
-// origin and the centre, the first counts, as it does for GDAL 3.10.3: it reads these keys as
-// +lon_0=15.
+// TestTwoKeysForOneParameter: of several central meridians (of the natural origin, the false origin
+// and the centre) the first counts, as in GDAL 3.10.3, which reads these keys as +lon_0=15.
 func TestTwoKeysForOneParameter(t *testing.T) {
 	for range 50 { // it must not depend on the order of a map
 		g := Geo{

@@ -21,7 +21,8 @@ import (
 //go:embed testdata/write_masks.py
 var maskScript string
 
-// readMask returns the whole mask of a file, one byte a pixel or, band after band, a sample, and its structure.
+// readMask returns the whole mask of a file, one byte for each pixel or, band after band, each
+// sample, and its structure.
 func readMask(file []byte) (*chunk.Index, []byte, error) {
 	f, err := ifd.Open(context.Background(), &corpus.Mem{B: file}, ifd.Limits{})
 	if err != nil {
@@ -71,7 +72,7 @@ func readMask(file []byte) (*chunk.Index, []byte, error) {
 	return x, out, nil
 }
 
-// checkMask holds a mask to the original reader's, which writes 255 for 1.
+// checkMask compares a mask with the original reader's, which has 255 for 1.
 func checkMask(t *testing.T, f *corpus.File) {
 	t.Helper()
 	_, got, err := readMask(f.Bytes(t))
@@ -107,8 +108,8 @@ func TestMasksOfTestdata(t *testing.T) {
 	}
 }
 
-// Masks that GDAL writes, of many layouts, are those that GDAL reads. CHASKI_PYTHON names a Python with
-// rasterio.
+// TestMasksOfGDAL: masks that GDAL writes, in many layouts, are those that GDAL reads.
+// CHASKI_PYTHON names a Python with rasterio.
 func TestMasksOfGDAL(t *testing.T) {
 	python := os.Getenv("CHASKI_PYTHON")
 	if python == "" {
@@ -123,7 +124,7 @@ func TestMasksOfGDAL(t *testing.T) {
 	}
 }
 
-// maskFile is a BigTIFF by hand: an image without chunks that anyone reads, and a mask of one
+// maskFile returns a BigTIFF made by hand: an image whose chunks are never read, and a mask of one
 // uncompressed chunk, given by its fields.
 func maskFile(width, height int, stored []byte, fields ...ifd.Field) []byte {
 	b := ifd.AppendHeader(nil, 16)
@@ -147,7 +148,7 @@ func maskFields(width, height, bits int) []ifd.Field {
 	}
 }
 
-// Bits and bytes of every width come out pixel by pixel.
+// TestMaskOfEveryWidth: bits and bytes of every width are unpacked pixel by pixel.
 func TestMaskOfEveryWidth(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(5, 5))
 	for _, bits := range []int{1, 8} {
@@ -240,7 +241,7 @@ func TestMaskNoAlloc(t *testing.T) {
 	}
 }
 
-// FuzzMask: any bytes give an error with a kind, no mask, or a mask of zeros and ones.
+// FuzzMask: any bytes yield an error with a kind, no mask, or a mask of zeros and ones.
 func FuzzMask(f *testing.F) {
 	for _, bits := range []int{1, 8} {
 		f.Add(maskFile(9, 2, make([]byte, 32), maskFields(9, 2, bits)...))

@@ -15,10 +15,11 @@ import (
 //go:embed testdata/write_matrix.py
 var matrixScript string
 
-// Files of every layout (sample type, compression, predictor, byte order, classic and BigTIFF, tiles and
-// strips, interleaving, sparse chunks with any nodata value, overviews, rewriting in place) hold what GDAL
-// reads in them; compressions and samples that are not read are unsupported by their names.
-// CHASKI_ORACLE_PYTHON names a Python with rasterio and tifffile.
+// TestMatrix: files of every layout (sample type, compression, predictor, byte order, classic and
+// BigTIFF, tiles and strips, interleaving, sparse chunks with any nodata value, overviews,
+// rewriting in place) have the samples that GDAL reads from them. Compressions and sample types
+// that are not supported are refused by name. CHASKI_ORACLE_PYTHON names a Python with rasterio and
+// tifffile.
 func TestMatrix(t *testing.T) {
 	python := os.Getenv("CHASKI_ORACLE_PYTHON")
 	if python == "" {

@@ -56,7 +56,8 @@ func encoded(t testing.TB, data []byte) map[chunk.Codec][]byte {
 	}
 }
 
-// A prefix is the start of the whole, for every codec and length, and no byte behind dst and its room is touched.
+// TestPrefixIsTheStartOfTheWhole: a prefix is the start of the whole, for every codec and length,
+// and no byte past dst and its spare room is written.
 func TestPrefixIsTheStartOfTheWhole(t *testing.T) {
 	all := payloads()
 	all["several blocks"] = bytes.Repeat(all["steps"], 8)
@@ -82,7 +83,8 @@ func TestPrefixIsTheStartOfTheWhole(t *testing.T) {
 	}
 }
 
-// A stream that is cut before the prefix is there is refused, and the decoder is as good as before.
+// TestPrefixOfACutStream: a stream that is cut off before the end of the prefix is refused, and the
+// decoder works as before.
 func TestPrefixOfACutStream(t *testing.T) {
 	want := bytes.Repeat(payloads()["steps"], 8)
 	for codec, src := range encoded(t, want) {
@@ -103,7 +105,8 @@ func TestPrefixOfACutStream(t *testing.T) {
 	}
 }
 
-// These stop early for sure: a quarter of the content is there when half of the stream is.
+// TestPrefixStopsEarly: these codecs do stop early: a quarter of the content is there when half of
+// the stream is.
 func TestPrefixStopsEarly(t *testing.T) {
 	want := bytes.Repeat(payloads()["steps"], 8)
 	for codec, src := range encoded(t, want) {
@@ -135,7 +138,7 @@ func TestPrefixNoAlloc(t *testing.T) {
 	}
 }
 
-// imagery returns the upper left of a real scene's first band, side by side uint16, as differences.
+// imagery returns the upper left of a real scene's first band, as rows of uint16 differences.
 func imagery(t testing.TB, side int) []byte {
 	t.Helper()
 	file, err := os.ReadFile(filepath.Join(corpus.Testdata(t), "demo", "coast.tif"))

@@ -27,7 +27,7 @@ func decode(file []byte) (*Image, []byte, error) {
 	return img, pix, err
 }
 
-// checkFile holds one file of a manifest to its row.
+// checkFile compares one file with its row of a manifest.
 func checkFile(t *testing.T, f *corpus.File) {
 	img, pix, err := decode(f.Bytes(t))
 	if err != nil {
@@ -87,7 +87,7 @@ func TestCorpus(t *testing.T) {
 	}
 }
 
-// Malformed files give an error, or what their manifest allows.
+// TestBadFiles: malformed files yield an error, or what their manifest allows.
 func TestBadFiles(t *testing.T) {
 	all := corpus.Files(t)
 	for _, f := range corpus.Of(all, "bad", "tog") {
@@ -109,7 +109,7 @@ func checkBad(t *testing.T, f *corpus.File) {
 	}
 }
 
-// A TOG opens with one read.
+// TestOneRead: opening a TOG takes one read.
 func TestOneRead(t *testing.T) {
 	for _, f := range corpus.Of(corpus.Files(t), "tiff") {
 		if !f.TOG {
@@ -200,8 +200,9 @@ func BenchmarkOpen(b *testing.B) {
 	}
 }
 
-// Every compression that has a name and no decoder is unsupported by that name, one without by its number.
-func TestCompressionsThatAreNotRead(t *testing.T) {
+// TestUnsupportedCompressions: a compression without a decoder is unsupported by its name, or by
+// its number if it has no name.
+func TestUnsupportedCompressions(t *testing.T) {
 	names := map[uint16]string{12345: "12345"}
 	for c, name := range compressionNames {
 		names[c] = name

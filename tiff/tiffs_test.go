@@ -12,8 +12,8 @@ import (
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 )
 
-// careless is a line of testdata/tiffs/manifest.jsonl: a file that careful writers avoid, and its pixels as
-// GDAL or tifffile reads them, or why it is refused.
+// careless is a line of testdata/tiffs/manifest.jsonl: a file that careful writers avoid, and its
+// pixels as GDAL or tifffile reads them, or why it is refused.
 type careless struct {
 	Path    string
 	Shape   []int
@@ -66,7 +66,8 @@ func TestCarelessWriters(t *testing.T) {
 	}
 }
 
-// Cut into pieces, an image has the samples that it has whole, and every piece holds its own rows.
+// TestCutRaw: cut into pieces, an image has the samples that it has as a whole, and every piece
+// holds its own rows.
 func TestCutRaw(t *testing.T) {
 	for name, x := range map[string]*chunk.Index{
 		"one strip": {
@@ -128,8 +129,9 @@ func checkCut(t *testing.T, x *chunk.Index) {
 	}
 }
 
-// What a file says of an image that it does not hold is never cut: the pieces would take memory.
-func TestCutRawOfWhatIsNotThere(t *testing.T) {
+// TestCutRawOfMissingChunks: an image whose chunks are not in the file is never cut, because the
+// pieces would take memory.
+func TestCutRawOfMissingChunks(t *testing.T) {
 	for name, ranges := range map[string][]chunk.Range{
 		"sparse":  make([]chunk.Range, 1),
 		"cut off": {{Off: 8, Len: 1 << 50}},
@@ -144,7 +146,7 @@ func TestCutRawOfWhatIsNotThere(t *testing.T) {
 	}
 }
 
-// Old catalogs hold what was read before: those indexes stay as they are.
+// TestSmallRawChunksStay: indexes in old catalogs do not change.
 func TestSmallRawChunksStay(t *testing.T) {
 	x := &chunk.Index{
 		Bands: 1, Height: 8192, Width: 8192, ChunkB: 1, ChunkH: 8192, ChunkW: 8192, CutEdge: true,

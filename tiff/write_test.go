@@ -15,7 +15,7 @@ import (
 	"github.com/chaski-eo/chaski/tools/testkit/corpus/whole"
 )
 
-// optionsOf returns the options that write an image like one that was read.
+// optionsOf returns the options that write an image like the given one.
 func optionsOf(img *Image) TOGOptions {
 	x, m := img.Index, img.Meta
 	o := TOGOptions{
@@ -25,8 +25,8 @@ func optionsOf(img *Image) TOGOptions {
 	return o
 }
 
-// A TOG written again has the same bytes as GDAL's up to the first tile, but for the places and
-// sizes of the tiles; and the tiles hold the same samples, padding included.
+// TestWriteTOGAgainstGDAL: a TOG written again has the bytes of GDAL's up to the first tile, except
+// for the offsets and sizes of the tiles, and the tiles hold the same samples, with their padding.
 func TestWriteTOGAgainstGDAL(t *testing.T) {
 	n := 0
 	for _, f := range corpus.Of(corpus.Files(t), "tiff") {
@@ -67,7 +67,7 @@ func TestWriteTOGAgainstGDAL(t *testing.T) {
 	}
 }
 
-// withoutTiles returns a file with its tile arrays zeroed.
+// withoutTiles returns a file with its tile arrays set to zero.
 func withoutTiles(t *testing.T, file []byte) []byte {
 	t.Helper()
 	f, err := ifd.Open(context.Background(), &corpus.Mem{B: file}, ifd.Limits{})
@@ -101,9 +101,9 @@ func sameTiles(t *testing.T, x *chunk.Index, xf []byte, y *chunk.Index, yf []byt
 	}
 }
 
-// checkStructure checks what GDAL's COG validation checks of a file's bytes: the ghost area and its
-// size, the directory before the data, and for every tile the leader, the trailer and its place after
-// the tile before it.
+// checkStructure checks the bytes that GDAL's COG validation checks: the ghost area and its size,
+// the directory before the data, and for every tile the leader, the trailer and its place after the
+// tile before it.
 func checkStructure(t *testing.T, file []byte) {
 	t.Helper()
 	le := binary.LittleEndian
@@ -239,7 +239,8 @@ func TestWriteTOGRefuses(t *testing.T) {
 	}
 }
 
-// The bytes do not depend on the number of workers, and an error of Progress ends the work.
+// TestWriteTOGWorkers: the bytes do not depend on the number of workers, and an error of Progress
+// ends the work.
 func TestWriteTOGWorkers(t *testing.T) {
 	o := TOGOptions{Shape: [3]int{3, 100, 120}, DType: chunk.Uint16, Tile: 16}
 	pix := randomImage(o)

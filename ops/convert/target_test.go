@@ -11,7 +11,7 @@ import (
 	"github.com/chaski-eo/chaski/store/tiledb"
 )
 
-// mark makes an array that is told from others by the name of its attribute.
+// mark makes an array that tests recognise by the name of its attribute.
 func mark(t *testing.T, path, name string) {
 	t.Helper()
 	s := &tiledb.Schema{
@@ -27,7 +27,7 @@ func mark(t *testing.T, path, name string) {
 	}
 }
 
-// marked returns the mark of the array at a path, "" where there is none.
+// marked returns the mark of the array at a path, or "" if there is none.
 func marked(t *testing.T, path string) string {
 	t.Helper()
 	if !tiledb.IsArray(path) {
@@ -42,10 +42,10 @@ func marked(t *testing.T, path string) string {
 	return a.Schema.Attrs[0].Name
 }
 
-// TestBrokenOffAtEveryStep: whichever step of replacing an array is the last one of a run, the
-// array is the old one or the new one, or lies where the next run finds it; that run is refused or,
-// with overwrite, goes on and leaves nothing else.
-func TestBrokenOffAtEveryStep(t *testing.T) {
+// TestInterruptedAtEveryStep: wherever a run that replaces an array is interrupted, the path has
+// the old array or the new one, or the next run finds it. The next run is refused or, with
+// overwrite, finishes and leaves nothing else behind.
+func TestInterruptedAtEveryStep(t *testing.T) {
 	noExchange := func(_, _ string) error { return errors.ErrUnsupported }
 	ways := map[string]func(a, b string) error{"exchange": exchange, "renames": noExchange}
 	if a, b := t.TempDir(), t.TempDir(); errors.Is(exchange(a, b), errors.ErrUnsupported) {
@@ -104,7 +104,8 @@ func TestBrokenOffAtEveryStep(t *testing.T) {
 	}
 }
 
-// TestNewPlaces: a new array appears, one that is being written is not written twice, and no other folder is replaced.
+// TestNewPlaces: a new array appears, an array that is being written is not written a second time,
+// and other directories are not replaced.
 func TestNewPlaces(t *testing.T) {
 	dir := t.TempDir()
 	p := targetOf(filepath.Join(dir, "cube") + "/")
@@ -131,9 +132,9 @@ func TestNewPlaces(t *testing.T) {
 	}
 }
 
-// TestTwoRuns: of two runs that replace one array at the same time the second is refused, before it
-// has removed or changed anything of the first, and what the first leaves undone at its end is
-// nothing of the next.
+// TestTwoRuns: of two runs that replace one array at the same time, the second is refused before it
+// removes or changes anything of the first, and files that the first leaves behind do not reach the
+// next.
 func TestTwoRuns(t *testing.T) {
 	dir := t.TempDir()
 	first, second := targetOf(filepath.Join(dir, "cube")), targetOf(filepath.Join(dir, "cube"))
@@ -166,8 +167,8 @@ func TestTwoRuns(t *testing.T) {
 	}
 }
 
-// TestReplacedByOther: a folder that is an array no more when the new one is there is not replaced;
-// where its name cannot be given to the new array, the old one has it again.
+// TestReplacedByOther: a directory is not replaced if it is no longer an array when the new one is
+// ready. If the new array cannot get its name, the old one gets it back.
 func TestReplacedByOther(t *testing.T) {
 	dir := t.TempDir()
 	p := targetOf(filepath.Join(dir, "cube"))
@@ -195,8 +196,8 @@ func TestReplacedByOther(t *testing.T) {
 	p.abandon()
 }
 
-// TestLinkToArray: through a link the array that it leads to is replaced, where that lies; so is the one that is the
-// working folder.
+// TestLinkToArray: through a link, the array that the link names is replaced in its own place, also
+// if it is the working directory.
 func TestLinkToArray(t *testing.T) {
 	dir := t.TempDir()
 	far, link := filepath.Join(dir, "far", "cube"), filepath.Join(dir, "link")
@@ -228,8 +229,8 @@ func TestLinkToArray(t *testing.T) {
 	replace(".", "newer")
 }
 
-// TestOnDiskBeforeOldGoes: the old array is not touched before all of the new one is on the disk,
-// or if it does not come there.
+// TestOnDiskBeforeOldGoes: the old array stays until all of the new one is on disk, and also if the
+// new one never gets there.
 func TestOnDiskBeforeOldGoes(t *testing.T) {
 	real := settle
 	defer func() { settle = real }()

@@ -27,7 +27,7 @@ func at(b []byte, i int) float64 {
 	return float64(math.Float32frombits(binary.LittleEndian.Uint32(b[4*i:])))
 }
 
-// TestAnImageComesBack: windows that are cut out of an image, whatever the blend, give the image.
+// TestAnImageComesBack: windows cut out of an image give the image again, with any blend.
 func TestAnImageComesBack(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for _, o := range []Options{
@@ -64,7 +64,7 @@ func TestAnImageComesBack(t *testing.T) {
 	}
 }
 
-// TestBlends compares every pixel with the weighted mean over all windows that have it, in float64.
+// TestBlends: every pixel is the weighted mean of all windows that cover it, computed in float64.
 func TestBlends(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	for _, blend := range []Blend{Linear, Mean} {
@@ -117,7 +117,7 @@ func TestBlends(t *testing.T) {
 	}
 }
 
-// TestWriteTOG reads what was written.
+// TestWriteTOG: the file that was written has the pixels of the image.
 func TestWriteTOG(t *testing.T) {
 	o := options(20, 30, 10, 10, 5, 5, false)
 	image, err := Image(o, func(j int64, dst []float32) error {

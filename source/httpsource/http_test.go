@@ -22,7 +22,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// quick is a policy for tests: the same as the default one, in less time.
+// quick is the default policy with shorter times, for tests.
 var quick = remote.Options{
 	Attempts: 3, Backoff: time.Millisecond, MaxBackoff: 5 * time.Millisecond, Timeout: 150 * time.Millisecond,
 	MinRate: 1 << 30, HedgeShare: -1, RetryBurst: 1000, Block: 1024, Gap: 1 << 20,
@@ -67,7 +67,7 @@ func readAt(r source.Reader, off int64, n int) ([]byte, error) {
 	return b, r.ReadAt(context.Background(), b, off)
 }
 
-// TestReads compares every kind of range with the bytes that were stored, over HTTP/1 and HTTP/2.
+// TestReads: every kind of range has the bytes that were stored, over HTTP/1 and HTTP/2.
 func TestReads(t *testing.T) {
 	for _, secure := range []bool{false, true} {
 		s := netsim.NewServer(secure)
@@ -123,7 +123,7 @@ func TestReads(t *testing.T) {
 	}
 }
 
-// TestFewRequests: opening is one request, small reads in the head and in the tail cost one more.
+// TestFewRequests: opening takes one request, and small reads in the head and in the tail one more.
 func TestFewRequests(t *testing.T) {
 	s, o := serve(t, quick)
 	b := noise(50_000)
@@ -156,7 +156,7 @@ func TestFewRequests(t *testing.T) {
 	}
 }
 
-// outcome is what must come of a fault.
+// outcome is the expected result of a fault.
 type outcome struct {
 	once, always fault.Kind // 0: no error once, an error without a kind always
 	onceFails    bool       // an error without a kind
@@ -186,8 +186,8 @@ var outcomes = map[netsim.Fault]outcome{
 	netsim.RedirectLoop: {always: fault.Unsupported},
 }
 
-// TestEveryCallFailsOnce lets each request of a read fail in turn, in each way, once and from then on. What comes is
-// the right bytes or the error that the policy says, soon.
+// TestEveryCallFailsOnce: each request of a read fails in turn, in each way, once and permanently.
+// The read returns the right bytes, or the error of the policy, soon.
 func TestEveryCallFailsOnce(t *testing.T) {
 	s, o := serve(t, quick)
 	s.SetAway("http://127.0.0.1:1")
@@ -268,7 +268,8 @@ func TestEveryCallFailsOnce(t *testing.T) {
 	}
 }
 
-// TestWholeObjectsThatAreSmall: a server without ranges is no harm where the head is the whole object.
+// TestWholeObjectsThatAreSmall: a server without ranges is no problem if the head is the whole
+// object.
 func TestWholeObjectsThatAreSmall(t *testing.T) {
 	s, o := serve(t, quick)
 	b := noise(1024)
@@ -279,8 +280,8 @@ func TestWholeObjectsThatAreSmall(t *testing.T) {
 	}
 }
 
-// TestWholeObjects: objects of a server without ranges are read as a whole, once while they are
-// kept, in bounded memory; larger ones are refused with their size.
+// TestWholeObjects: from a server without ranges, objects are read as a whole, once while they are
+// cached, in bounded memory. Larger objects are refused with their size.
 func TestWholeObjects(t *testing.T) {
 	p := quick
 	p.WholeBytes, p.MaxWhole = 250_000, 120_000
@@ -347,7 +348,8 @@ func TestWholeObjects(t *testing.T) {
 	}
 }
 
-// TestChangedObject: between two reads of a reader, and before the first of one that a catalog knows.
+// TestChangedObject: a change is noticed between two reads of a reader, and before the first read
+// of an object that a catalog lists.
 func TestChangedObject(t *testing.T) {
 	s, o := serve(t, quick)
 	s.Put("/a", noise(20_000))
@@ -485,7 +487,7 @@ func TestHub(t *testing.T) {
 	}
 }
 
-// TestRetryBudget: an outage is not answered with many times the requests.
+// TestRetryBudget: an outage does not multiply the requests.
 func TestRetryBudget(t *testing.T) {
 	p := quick
 	p.RetryBurst, p.RetryShare, p.Attempts = 5, 0.1, 4
@@ -505,7 +507,7 @@ func TestRetryBudget(t *testing.T) {
 	}
 }
 
-// TestHedge: one answer of twenty that hangs does not hold a read up.
+// TestHedge: if one answer of twenty hangs, reads are not delayed.
 func TestHedge(t *testing.T) {
 	p := quick
 	p.HedgeShare, p.HedgeMin, p.Timeout = 0.2, 5*time.Millisecond, 20*time.Second
@@ -537,7 +539,8 @@ func TestHedge(t *testing.T) {
 	}
 }
 
-// TestConcurrencyIsLimited, and cancelling ends what waits.
+// TestConcurrencyIsLimited: requests in flight are limited, and cancelling ends the reads that
+// wait.
 func TestConcurrencyIsLimited(t *testing.T) {
 	p := quick
 	p.Concurrency, p.Timeout = 2, time.Hour
@@ -565,8 +568,8 @@ func TestConcurrencyIsLimited(t *testing.T) {
 	}
 }
 
-// TestOpenedOnce: many who open one object at the same time make one request, and one of them who gives up holds
-// nobody up.
+// TestOpenedOnce: many concurrent opens of one object make one request, and one caller that gives
+// up delays no other.
 func TestOpenedOnce(t *testing.T) {
 	p := quick
 	p.Timeout = time.Minute
@@ -616,7 +619,7 @@ func TestNoListing(t *testing.T) {
 	}
 }
 
-// TestCacheIsBounded opens many objects.
+// TestCacheIsBounded: opening many objects keeps a bounded number of them.
 func TestCacheIsBounded(t *testing.T) {
 	p := quick
 	p.CacheBytes = 10 << 10
@@ -634,7 +637,7 @@ func TestCacheIsBounded(t *testing.T) {
 	}
 }
 
-// FuzzHub: a URI of the hub leads to the hub, and to a file below a dataset, or is refused.
+// FuzzHub: a URI of the hub leads to the hub, and to a file of a dataset, or is refused.
 func FuzzHub(f *testing.F) {
 	for _, s := range []string{
 		"datasets/o/n/a.tif", "datasets/o/n@main/a/b.tif", "datasets/o/n@refs/pr/1/a",

@@ -84,7 +84,8 @@ func pager(t *testing.T, answer http.HandlerFunc) (string, *remote.Opener) {
 	return s.URL, o
 }
 
-// TestNamesOfServers: the pages of common servers, as they are, name what lies in a folder and nothing else.
+// TestNamesOfServers: the directory pages of common servers yield the names in a directory, and
+// nothing else.
 func TestNamesOfServers(t *testing.T) {
 	for name, page := range map[string]string{
 		"python":     pythonPage,
@@ -117,8 +118,8 @@ func TestNamesOfServers(t *testing.T) {
 	}
 }
 
-// TestNoNames: what is no page about a folder is refused in a way that says what to do; what is
-// only broken off is no fact about the folder.
+// TestNoNames: a page that lists no directory is refused with advice. An interrupted answer is an
+// error without a kind, because it says nothing about the directory.
 func TestNoNames(t *testing.T) {
 	answer := func(status int, kind, body string) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) {
@@ -170,7 +171,7 @@ func TestNoNames(t *testing.T) {
 	}
 }
 
-// FuzzPage: whatever a page says, its names are such of something in the folder itself, each once.
+// FuzzPage: names of any page lie in the directory itself, and are listed once.
 func FuzzPage(f *testing.F) {
 	for _, p := range []string{
 		pythonPage, nginxPage, apachePage, caddyPage, nginxJSON, caddyJSON,

@@ -15,7 +15,8 @@ import (
 	"github.com/chaski-eo/chaski/source/remote"
 )
 
-// treeServer is a hub that answers with pages: what it says of the first path, and where the next one is.
+// treeServer is a hub that answers with pages: its answer for the first path, and the link to the
+// next page.
 func treeServer(t *testing.T, answer http.HandlerFunc) (*remote.Opener, *httptest.Server) {
 	t.Helper()
 	s := httptest.NewServer(answer)
@@ -28,8 +29,8 @@ func treeServer(t *testing.T, answer http.HandlerFunc) (*remote.Opener, *httptes
 	return o, s
 }
 
-// TestNamesOfTheHub: folders of datasets are listed by the hub, page after page, with the token, by
-// every form of a revision.
+// TestNamesOfTheHub: the hub lists directories of datasets page by page, with the token, for every
+// form of a revision.
 func TestNamesOfTheHub(t *testing.T) {
 	paths := map[string]string{
 		"hf://datasets/o/n/a b/c%d":              "/api/datasets/o/n/tree/main/a%20b/c%25d",
@@ -72,7 +73,7 @@ func TestNamesOfTheHub(t *testing.T) {
 	}
 }
 
-// TestNoNamesOfTheHub: answers that list no folder are refused, and a list ends.
+// TestNoNamesOfTheHub: answers that list no directory are refused, and lists end.
 func TestNoNamesOfTheHub(t *testing.T) {
 	requests := 0
 	for name, c := range map[string]struct {
@@ -136,8 +137,8 @@ func TestNoNamesOfTheHub(t *testing.T) {
 	}
 }
 
-// FuzzTree: whatever the hub says, names are such of something in the folder itself, and the next
-// page is one of the hub.
+// FuzzTree: names in any answer of the hub lie in the directory itself, and the next page is on the
+// hub.
 func FuzzTree(f *testing.F) {
 	f.Add([]byte(`[{"type":"directory","path":"d/f"},{"type":"file","path":"d/a b"}]`),
 		`<https://h/x?cursor=1>; rel="next"`)
@@ -167,9 +168,9 @@ func FuzzTree(f *testing.F) {
 	})
 }
 
-// TestTokenOfTheHubAlone: another host, where the hub leads and redirects are followed, is not sent
-// the token, also not for the pages that follow.
-func TestTokenOfTheHubAlone(t *testing.T) {
+// TestTokenIsForTheHubOnly: a host to which the hub redirects does not get the token, also not for
+// later pages.
+func TestTokenIsForTheHubOnly(t *testing.T) {
 	pages := 0
 	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		pages++

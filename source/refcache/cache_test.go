@@ -20,7 +20,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// world holds the objects that values are opened from: the version of each key.
+// world holds the objects from which values are opened: the version of each key.
 type world struct {
 	versions [5]atomic.Int64
 	open     atomic.Int64 // values that are not closed yet
@@ -310,7 +310,7 @@ func TestCacheOpensOnce(t *testing.T) {
 	}
 }
 
-// TestReusable: which errors of a use let the value stay cached.
+// TestReusable: decides which errors of a use let the value stay cached.
 func TestReusable(t *testing.T) {
 	for err, want := range map[error]bool{
 		nil:                                      true,

@@ -160,8 +160,8 @@ func TestWatchOfObjects(t *testing.T) {
 	}
 }
 
-// TestWatchConcurrent: of concurrent callers one checks, and the others use its result; a canceled
-// one leaves no result.
+// TestWatchConcurrent: of concurrent callers one checks, and the others use its result. A cancelled
+// check leaves no result.
 func TestWatchConcurrent(t *testing.T) {
 	for _, tag := range []string{"1", "2"} {
 		synctest.Test(t, func(t *testing.T) {

@@ -18,7 +18,7 @@ import (
 // contentRange is the grammar of RFC 9110, 14.4, for bytes.
 var contentRange = regexp.MustCompile(`^bytes ([0-9]+)-([0-9]+)/([0-9]+|\*)$`)
 
-// FuzzContentRange compares with the grammar and unbounded numbers.
+// FuzzContentRange: the parser agrees with the grammar and with integers of any size.
 func FuzzContentRange(f *testing.F) {
 	for _, s := range []string{
 		"bytes 0-0/1", "bytes 5-9/10", "bytes 5-9/*", "bytes 9-5/10", "bytes 0-9/5", "bytes */10",
@@ -81,7 +81,7 @@ func TestTags(t *testing.T) {
 	}
 }
 
-// TestHedgeDelay is the quantile of the times that were, and not below the least one.
+// TestHedgeDelay: the delay is the quantile of past times, and at least the minimum.
 func TestHedgeDelay(t *testing.T) {
 	o := Options{HedgeShare: 1}.withDefaults()
 	h := newHost(&o)
@@ -143,7 +143,7 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-// wholeThenPart sends a whole object once, and then parts of it without a word about its size.
+// wholeThenPart sends a whole object once, and then parts of it without a total size.
 type wholeThenPart struct {
 	b     []byte
 	asked atomic.Int64
@@ -158,7 +158,7 @@ func (s *wholeThenPart) Get(_ context.Context, _ string, r Range, _ Tag) (*Answe
 }
 
 // TestWholeObjectOfAnotherSize: the size that a catalog has for an object does not decide how much
-// memory is taken for the object of a server that sends it as a whole.
+// memory an answer with the whole object takes.
 func TestWholeObjectOfAnotherSize(t *testing.T) {
 	for _, size := range []int64{9, 11, 1 << 40, 1 << 62} {
 		o, err := New(&wholeThenPart{b: []byte("0123456789")}, Options{Attempts: 1})

@@ -20,7 +20,7 @@ func bigTIFF(off int64, fields ...Field) []byte {
 	return AppendDirectory(b, off, fields)
 }
 
-func TestWhatIsWrittenIsRead(t *testing.T) {
+func TestRoundTrip(t *testing.T) {
 	b := bigTIFF(100, Shorts(339, 1, 2, 3, 4, 5), Longs(256, 70000), Long8s(324, 1<<40, 7), Doubles(33550, math.Pi, -1),
 		Text(42113, "nan"), Text(34737, "longer than eight"), Field{
 			Tag: 400, Type: Float, Data: []byte{0, 0, 128, 63}, Align: 16,
@@ -74,7 +74,7 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 	}
 }
 
-// A directory far from the head costs one read, its values another.
+// TestFarDirectory: a directory far from the head costs one read, and its values another.
 func TestFarDirectory(t *testing.T) {
 	const n = 5000
 	long := make([]uint64, n)
@@ -121,7 +121,7 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// chain returns a big-endian classic TIFF with n directories of one tag; cyclic ones lead back to
+// chain returns a big-endian classic TIFF with n directories of one tag. Cyclic ones lead back to
 // the second.
 func chain(n int, cyclic bool) []byte {
 	be := binary.BigEndian
@@ -156,8 +156,8 @@ func TestClassicBigEndian(t *testing.T) {
 	}
 }
 
-// Cut anywhere, a file gives an error, never a panic; values beyond the end are corrupt. Cut behind the entries of the
-// first directory, it has that directory.
+// TestCut: a file that is cut off anywhere yields an error, and values beyond its end are corrupt.
+// Cut behind the entries of the first directory, it has that directory.
 func TestCut(t *testing.T) {
 	first := chain(2, false)
 	for _, c := range []struct {
@@ -185,7 +185,8 @@ func TestCut(t *testing.T) {
 	}
 }
 
-// No type, count or offset of an entry makes Value panic or allocate what is not there.
+// TestHostileEntries: no type, count or offset of an entry makes Value panic or allocate more than
+// the file holds.
 func TestHostileEntries(t *testing.T) {
 	for typ := range Type(30) {
 		for _, count := range []uint64{0, 1, 9, 1 << 20, 1 << 61, math.MaxUint64} {

@@ -108,7 +108,7 @@ func TestReads(t *testing.T) {
 	}
 }
 
-// TestRequests: one to open, one a range, and the SDK repeats none by itself.
+// TestRequests: opening takes one request, reading a range one, and the SDK repeats none by itself.
 func TestRequests(t *testing.T) {
 	s := newStore(t)
 	o := s.open(t)
@@ -139,7 +139,7 @@ func TestRequests(t *testing.T) {
 	}
 }
 
-// TestFaults of an answer that the driver looks at itself.
+// TestFaults: the driver checks answers itself.
 func TestFaults(t *testing.T) {
 	s := newStore(t)
 	o := s.open(t)

@@ -21,8 +21,9 @@ import (
 	"github.com/chaski-eo/chaski/source/remote"
 )
 
-// startServer starts an S3 server of its own, the command versitygw (go install
-// github.com/versity/versitygw/cmd/versitygw@v1.8.0), or the one that VERSITYGW names. It returns its URL.
+// startServer starts a separate S3 server, the command versitygw (go install
+// github.com/versity/versitygw/cmd/versitygw@v1.8.0), or the one that VERSITYGW names. It returns
+// the server's URL.
 func startServer(t *testing.T) string {
 	t.Helper()
 	name, err := exec.LookPath(cmp.Or(os.Getenv("VERSITYGW"), "versitygw"))
@@ -66,7 +67,8 @@ func startServer(t *testing.T) string {
 	return ""
 }
 
-// TestRealServer reads, lists, and notices a change, with a server that is not of this process.
+// TestRealServer: the source reads and lists objects, and notices a change, on a server in another
+// process.
 func TestRealServer(t *testing.T) {
 	for k, v := range map[string]string{
 		"AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "secret", "AWS_EC2_METADATA_DISABLED": "true",
