@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"github.com/chaski-eo/chaski/tools/testkit/race"
 )
 
 // policy is what a simulated loader does with bad samples.
@@ -385,7 +387,7 @@ func (h *history) deliver(epoch uint64, step int64, batch []uint64) {
 // steps.
 func TestElasticHistories(t *testing.T) {
 	jobs, histories := 500, 200
-	if testing.Short() || raceEnabled {
+	if testing.Short() || race.Enabled {
 		jobs, histories = 50, 20
 	}
 	r := rand.New(rand.NewPCG(6, 7))

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/chaski-eo/chaski/tools/testkit/race"
 )
 
 // TestApportionRoundsProducts: compilers for arm64 fuse a product and the subtraction of its whole
@@ -33,7 +35,7 @@ func TestApportionRoundsProducts(t *testing.T) {
 // TestNothingIsFused: no compiler may fuse a product and a sum into one operation, because machines
 // would then have different bits. quality.go is exempt: its measurements do not decide an order.
 func TestNothingIsFused(t *testing.T) {
-	if testing.Short() || raceEnabled {
+	if testing.Short() || race.Enabled {
 		t.Skip("compiles packages for another machine")
 	}
 	cmd := exec.Command("go", "build", "-gcflags=-S", "-o", os.DevNull, ".", "../crs/lonlat")

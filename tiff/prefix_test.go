@@ -14,6 +14,7 @@ import (
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus/whole"
+	"github.com/chaski-eo/chaski/tools/testkit/race"
 )
 
 // slowPackBits writes literal runs of 128 and repeats of up to 128, whichever comes first.
@@ -121,7 +122,7 @@ func TestPrefixStopsEarly(t *testing.T) {
 }
 
 func TestPrefixNoAlloc(t *testing.T) {
-	if raceDetector {
+	if race.Enabled {
 		t.Skip("the race detector empties the pools of a library")
 	}
 	want := bytes.Repeat(payloads()["steps"], 8)

@@ -14,6 +14,7 @@ import (
 	"github.com/chaski-eo/chaski/codec/openzl"
 	"github.com/chaski-eo/chaski/internal/cast"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
+	"github.com/chaski-eo/chaski/tools/testkit/race"
 )
 
 // image is one file of the corpus: a raster cut into frames.
@@ -189,7 +190,7 @@ func TestOwnFrames(t *testing.T) {
 
 // TestSteadyState: decoding a frame again allocates nothing.
 func TestSteadyState(t *testing.T) {
-	if raceDetector || purego() != "" {
+	if race.Enabled || purego() != "" {
 		t.Skip("this build allocates: ", purego())
 	}
 	d := openzl.NewDecoder(openzl.Options{Custom: Codecs()})

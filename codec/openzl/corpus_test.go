@@ -17,6 +17,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/cputime"
 	corpora "github.com/chaski-eo/chaski/tools/testkit/corpus"
+	"github.com/chaski-eo/chaski/tools/testkit/race"
 )
 
 // corpusEntry holds the fields of a line of the corpus manifest that the tests use.
@@ -188,7 +189,7 @@ func TestInspect(t *testing.T) {
 
 // TestSteadyState: decoding a frame again allocates nothing.
 func TestSteadyState(t *testing.T) {
-	if raceDetector {
+	if race.Enabled {
 		t.Skip("the race detector allocates")
 	}
 	dir, all := own(t)

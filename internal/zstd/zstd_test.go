@@ -11,6 +11,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/zstd"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
+	"github.com/chaski-eo/chaski/tools/testkit/race"
 )
 
 const filler = 0xa5
@@ -138,7 +139,7 @@ func TestCutAndChangedFrames(t *testing.T) {
 }
 
 func TestNoAlloc(t *testing.T) {
-	if raceDetector {
+	if race.Enabled {
 		t.Skip("the race detector empties the library's pools")
 	}
 	want := samples(300 << 10)

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
+	"github.com/chaski-eo/chaski/tools/testkit/race"
 )
 
 // What a file that is refused may cost, as long as the process has the machine.
@@ -70,7 +71,7 @@ func TestRefusalsAreCheap(t *testing.T) {
 	if _, err := os.Stat(binary); binary == "" || err != nil {
 		t.Skip("CHASKI_BIN names no built command")
 	}
-	if raceDetector {
+	if race.Enabled {
 		t.Skip("the race detector's memory would count; without it this runs among the variants")
 	}
 	dir, tmp := filepath.Join(corpus.Dir(t), "raster"), t.TempDir()

@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/tools/testkit/race"
 	_ "github.com/chaski-eo/chaski/tools/testkit/seed" // random cases are the same in every run
 )
 
@@ -342,7 +343,7 @@ func TestKeys(t *testing.T) {
 
 // TestDecodeTileNoAlloc: once warm, decoding a tile takes no memory.
 func TestDecodeTileNoAlloc(t *testing.T) {
-	if raceEnabled {
+	if race.Enabled {
 		t.Skip("the race detector allocates")
 	}
 	e := Elem{Kind: Unsigned, Size: 2, Cell: 2}

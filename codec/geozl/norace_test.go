@@ -1,5 +1,0 @@
-//go:build !race
-
-package geozl
-
-const raceDetector = false

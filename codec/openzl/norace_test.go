@@ -1,5 +1,0 @@
-//go:build !race
-
-package openzl
-
-const raceDetector = false

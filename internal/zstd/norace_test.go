@@ -1,5 +1,0 @@
-//go:build !race
-
-package zstd_test
-
-const raceDetector = false

@@ -1,5 +1,0 @@
-//go:build !race
-
-package tiff
-
-const raceDetector = false
