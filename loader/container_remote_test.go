@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/loader/dryrun"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/source/remote"
 	"github.com/chaski-eo/chaski/tools/testkit/netsim/far"
@@ -60,7 +61,7 @@ func TestContainersOverANetworkCostWhatThePlanSays(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if _, err := first.Forecast(t.Context(), loader.ForecastOptions{Samples: -1}); err != nil {
+				if _, err := first.Forecast(t.Context(), dryrun.Options{Samples: -1}); err != nil {
 					t.Fatal(err)
 				}
 				if err := first.Close(); err != nil {
@@ -71,7 +72,7 @@ func TestContainersOverANetworkCostWhatThePlanSays(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				f, err := e.Forecast(t.Context(), loader.ForecastOptions{Samples: -1})
+				f, err := e.Forecast(t.Context(), dryrun.Options{Samples: -1})
 				if err != nil || !f.Exact() || f.Total.Requests == 0 {
 					t.Fatalf("%+v, %v", f, err)
 				}

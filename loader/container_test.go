@@ -18,6 +18,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/loader/raster"
 	"github.com/chaski-eo/chaski/loader/resources"
 	specpkg "github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/loader/survey"
@@ -39,9 +40,9 @@ func sceneChips(t testing.TB, n int) (images [][]uint16, labels [][]byte) {
 	t.Helper()
 	for k := range n {
 		y, x := 64+160*(k/4), 32+150*(k%4)
-		a, err := loader.Read(t.Context(), []string{filepath.Join(corpus.Testdata(t), "demo", "coast.tif")}, loader.ReadOptions{
-			B: loader.Selection{List: []int{1, 3, 5}},
-			Y: loader.Selection{Slice: true, Start: y, Stop: y + chipSide}, X: loader.Selection{Slice: true, Start: x, Stop: x + chipSide},
+		a, err := raster.Read(t.Context(), []string{filepath.Join(corpus.Testdata(t), "demo", "coast.tif")}, raster.ReadOptions{
+			B: raster.Selection{List: []int{1, 3, 5}},
+			Y: raster.Selection{Slice: true, Start: y, Stop: y + chipSide}, X: raster.Selection{Slice: true, Start: x, Stop: x + chipSide},
 		})
 		if err != nil {
 			t.Fatal(err)

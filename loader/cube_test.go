@@ -17,6 +17,7 @@ import (
 
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/loader/dryrun"
 	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/loader/rows"
 	"github.com/chaski-eo/chaski/loader/spec"
@@ -249,7 +250,7 @@ func (k *known) check(t *testing.T, e *Engine) (rows int) {
 }
 
 // row compares one row of one field: where the plan says that its window lies, turned as it says.
-func (k *known) row(t *testing.T, e *Engine, b *Batch, r, attr int, p *RowPlan) {
+func (k *known) row(t *testing.T, e *Engine, b *Batch, r, attr int, p *dryrun.Row) {
 	t.Helper()
 	a, win := &k.attrs[attr], p.Assets[attr].Window
 	data, valid := b.Tensor("f_"+a.name), b.Tensor("v_"+a.name)

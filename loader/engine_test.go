@@ -18,6 +18,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/procs"
+	"github.com/chaski-eo/chaski/loader/raster"
 	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/shuffle"
@@ -602,25 +603,25 @@ func TestLoaderEndsWithEOF(t *testing.T) {
 
 func TestSelection(t *testing.T) {
 	for text, want := range map[string]string{"": "[0 1 2 3]", "1:3": "[1 2]", "3,0,3": "[3 0 3]", "2": "[2]"} {
-		s, err := ParseSelection(text)
+		s, err := raster.ParseSelection(text)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got, err := s.indices("b", 4); err != nil || fmt.Sprint(got) != want {
+		if got, err := s.Indices("b", 4); err != nil || fmt.Sprint(got) != want {
 			t.Errorf("%q: %v, %v", text, got, err)
 		}
 	}
 	for _, text := range []string{"4", "-1", "1:5", "2:2", "3:1", "-1:2", "0,9"} {
-		s, err := ParseSelection(text)
+		s, err := raster.ParseSelection(text)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got, err := s.indices("b", 4); fault.KindOf(err) != fault.NotFound {
+		if got, err := s.Indices("b", 4); fault.KindOf(err) != fault.NotFound {
 			t.Errorf("%q: %v, %v", text, got, err)
 		}
 	}
 	for _, text := range []string{"a", "1:2:3", ":", "1:", ",", "1,,2"} {
-		if s, err := ParseSelection(text); err == nil {
+		if s, err := raster.ParseSelection(text); err == nil {
 			t.Errorf("%q is %v", text, s)
 		}
 	}

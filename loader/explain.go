@@ -4,99 +4,24 @@ import (
 	"context"
 
 	"github.com/chaski-eo/chaski/chunk"
-	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/loader/dryrun"
 	"github.com/chaski-eo/chaski/loader/pixels"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/shuffle"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog"
-	"github.com/chaski-eo/chaski/store/tiledb"
 )
-
-// RowPlan says what a row of a batch is made of.
-type RowPlan struct {
-	Row      int   `json:"row"`
-	Position int64 `json:"position"` // -1 for padding; then nothing else is set
-	// Draw is the sample. In a mixture it has the number of its dataset in the plan.
-	Draw shuffle.Draw `json:"draw"`
-	// Source is the name of the sample's source; empty if the spec has one source. Dataset is the
-	// path of its table.
-	Source  string `json:"source,omitempty"`
-	Dataset string `json:"dataset"`
-	// ID names the sample: see catalog.Table.ID.
-	ID     string      `json:"id"`
-	Assets []AssetPlan `json:"assets"`
-	// Points has one plan for each field of points.
-	Points []PointsPlan `json:"points,omitempty"`
-	// Err is why the sample is bad, as far as headers and tables show it; nil if they do not.
-	Err error `json:"-"`
-	// Error is Err on one line.
-	Error string `json:"error,omitempty"`
-}
-
-// AssetPlan says what is read of an asset.
-type AssetPlan struct {
-	Field string `json:"field"`
-	Step  int    `json:"step"` // of a sequence
-	// Row is the row of the table. It is -1 for a step that does not exist; then nothing else is
-	// set.
-	Row    int64       `json:"row"`
-	URI    string      `json:"uri"`
-	Size   shuffle.Box `json:"size"`   // of the asset, at 0, 0
-	Window shuffle.Box `json:"window"` // in the asset's own pixels, before the row's transform
-	// Runs are the byte ranges that are read, Chunks the chunks in them, in the order in which they
-	// are decoded. Those of the asset's mask follow. A chunk of an array has no byte range here:
-	// its runs lie in the array's files, and are those of a worker that has not read the array
-	// before.
-	Runs   []RangePlan `json:"runs"`
-	Chunks []ChunkPlan `json:"chunks"`
-
-	gap    int64         // ranges of the file closer than this are read as one, in bytes
-	blocks *chunk.Blocks // nil unless the asset is an image of an array
-}
-
-// PointsPlan says what is read of a field of points.
-type PointsPlan struct {
-	Field string `json:"field"`
-	Array string `json:"array"`
-	// Runs are the stretches of the array's files that are read, by a worker that has not read of it before. Which
-	// values are read depends on the coordinates where Exact is false: then they are those that may be.
-	Runs  []RangePlan `json:"runs"`
-	Exact bool        `json:"exact"`
-
-	field *pointsField
-	box   tiledb.Box // nil if no point can lie in the window
-}
-
-// RangePlan is a range of bytes in a file.
-type RangePlan struct {
-	File string `json:"file,omitempty"` // empty unless it belongs to an array
-	Off  int64  `json:"off"`
-	Len  int64  `json:"len"`
-}
-
-// ChunkPlan is a chunk that is decoded.
-type ChunkPlan struct {
-	Chunk   int   `json:"chunk"`
-	Mask    bool  `json:"mask,omitempty"` // of the asset's mask
-	Off     int64 `json:"off"`
-	Len     int64 `json:"len"`     // 0 for a sparse chunk
-	Decoded int   `json:"decoded"` // bytes
-
-	sparse bool
-	box    chunk.Box // of an array: the cells that are read
-}
 
 // Explain returns what the rows of a ticket are made of, without reading a pixel. Faults of a
 // sample are in its row; ExplainDraw of a shuffle.Plan.Substitute returns what takes its place. An
 // error is one that no bad-sample policy covers.
-func (e *Engine) Explain(ctx context.Context, t shuffle.Ticket) ([]RowPlan, error) {
+func (e *Engine) Explain(ctx context.Context, t shuffle.Ticket) ([]dryrun.Row, error) {
 	if err := e.check(t); err != nil {
 		return nil, err
 	}
-	rows := make([]RowPlan, t.Rows())
+	rows := make([]dryrun.Row, t.Rows())
 	for k := range rows {
-		rows[k] = RowPlan{Row: k, Position: t.Position(k, e.samples)}
+		rows[k] = dryrun.Row{Row: k, Position: t.Position(k, e.samples)}
 		if rows[k].Position < 0 {
 			continue
 		}
@@ -113,12 +38,12 @@ func (e *Engine) Explain(ctx context.Context, t shuffle.Ticket) ([]RowPlan, erro
 
 // ExplainDraw is Explain for one sample, such as a substitute (shuffle.Plan.Substitute). Faults of
 // the sample are in the result; an error is one that no bad-sample policy covers.
-func (e *Engine) ExplainDraw(ctx context.Context, draw shuffle.Draw) (RowPlan, error) {
+func (e *Engine) ExplainDraw(ctx context.Context, draw shuffle.Draw) (dryrun.Row, error) {
 	d := e.leaves[draw.Dataset]
-	r := RowPlan{Draw: draw, Source: d.name, Dataset: d.source.Source}
+	r := dryrun.Row{Draw: draw, Source: d.name, Dataset: d.source.Source}
 	var err error
 	if r.ID, err = d.table.ID(ctx, draw.Row); err != nil {
-		_, err = r.note(err)
+		_, err = r.Note(err)
 		return r, err
 	}
 	// The order is that of a run: it reads all fields of a sample even if one is bad, but stops at
@@ -131,34 +56,23 @@ func (e *Engine) ExplainDraw(ctx context.Context, draw shuffle.Draw) (RowPlan, e
 	}
 	if len(d.points) > 0 {
 		if r.Points, err = e.explainPoints(ctx, d, &draw); err != nil {
-			_, err = r.note(err)
+			_, err = r.Note(err)
 		}
 	}
 	return r, err
 }
 
-// note keeps an error that a bad-sample policy covers, of several the one with the least text, as
-// outranks does. It reports whether to stop, and returns the error if no policy covers it.
-func (r *RowPlan) note(err error) (stop bool, _ error) {
-	if fault.KindOf(err) == 0 {
-		return true, err
-	}
-	if r.Err == nil || r.Err.Error() > err.Error() {
-		r.Err, r.Error = err, fault.Line(err)
-	}
-	return r.Draw.Attempt > 0, nil
-}
-
 // explainRasters notes what is read of the rasters of a draw.
-func (e *Engine) explainRasters(ctx context.Context, d *dataset, draw *shuffle.Draw, r *RowPlan) (stop bool, _ error) {
+func (e *Engine) explainRasters(ctx context.Context, d *dataset, draw *shuffle.Draw,
+	r *dryrun.Row) (stop bool, _ error) {
 	var plan chunk.RunPlan
 	for step := range max(d.steps, 1) {
 		at := e.rowOf(draw, step)
 		for i, f := range d.rasters {
-			p := AssetPlan{Field: f.Name, Step: step, Row: at}
+			p := dryrun.Asset{Field: f.Name, Step: step, Row: at}
 			if at >= 0 {
 				if err := e.explainAsset(ctx, d, draw, i, &p, &plan); err != nil {
-					if stop, err := r.note(err); stop {
+					if stop, err := r.Note(err); stop {
 						return true, err
 					}
 					continue
@@ -171,7 +85,8 @@ func (e *Engine) explainRasters(ctx context.Context, d *dataset, draw *shuffle.D
 }
 
 // explainValues checks the metadata columns of a draw.
-func (e *Engine) explainValues(ctx context.Context, d *dataset, draw *shuffle.Draw, r *RowPlan) (stop bool, _ error) {
+func (e *Engine) explainValues(ctx context.Context, d *dataset, draw *shuffle.Draw,
+	r *dryrun.Row) (stop bool, _ error) {
 	for _, v := range d.values {
 		for step := range max(d.steps, 1) {
 			at := e.rowOf(draw, step)
@@ -185,7 +100,7 @@ func (e *Engine) explainValues(ctx context.Context, d *dataset, draw *shuffle.Dr
 			if err == nil {
 				continue
 			}
-			if stop, err := r.note(err); stop {
+			if stop, err := r.Note(err); stop {
 				return true, err
 			}
 		}
@@ -194,16 +109,14 @@ func (e *Engine) explainValues(ctx context.Context, d *dataset, draw *shuffle.Dr
 }
 
 // explainPoints returns what is read of the points of a draw.
-func (e *Engine) explainPoints(ctx context.Context, d *dataset, draw *shuffle.Draw) ([]PointsPlan, error) {
-	var out []PointsPlan
+func (e *Engine) explainPoints(ctx context.Context, d *dataset, draw *shuffle.Draw) ([]dryrun.Points, error) {
+	var out []dryrun.Points
 	err := e.eachPoints(ctx, d, draw, func(_ int, f *pointsField, at pointWindow) error {
-		p := PointsPlan{Field: f.name, Array: f.array.URI(), field: f, Exact: true}
-		if box, ok := f.box(at.win, at.t, at.n); ok {
-			p.box = box
+		box, ok := f.box(at.win, at.t, at.n)
+		if !ok {
+			box = nil
 		}
-		err := newArrayDryRun().points(ctx, &p, func(file string, off, n int64) {
-			p.Runs = append(p.Runs, RangePlan{file, off, n})
-		})
+		p, err := dryrun.NewPoints(ctx, f.name, f.array, f.attr, box)
 		if err == nil {
 			out = append(out, p)
 		}
@@ -213,7 +126,7 @@ func (e *Engine) explainPoints(ctx context.Context, d *dataset, draw *shuffle.Dr
 }
 
 // explainAsset notes what is read of one asset of a draw.
-func (e *Engine) explainAsset(ctx context.Context, d *dataset, draw *shuffle.Draw, field int, p *AssetPlan,
+func (e *Engine) explainAsset(ctx context.Context, d *dataset, draw *shuffle.Draw, field int, p *dryrun.Asset,
 	plan *chunk.RunPlan) error {
 	f := d.rasters[field]
 	a, err := d.table.Asset(ctx, f.TableColumn, p.Row)
@@ -227,19 +140,20 @@ func (e *Engine) explainAsset(ctx context.Context, d *dataset, draw *shuffle.Dra
 	p.URI, p.Size = a.URI, shuffle.Box{H: a.Index.Height, W: a.Index.Width}
 	p.Window = win
 	in := pixels.Inside(win, a.Index.Height, a.Index.Width)
-	if p.gap, err = e.gap(ctx, a); err != nil {
+	gap, err := e.gap(ctx, a)
+	if err != nil {
 		return err
 	}
 	picked, err := d.bandsOf(ctx, f, a)
 	if err != nil {
 		return err
 	}
-	if p.add(a.Index, in, picked.Picked, plan, false); a.Index.Blocks != nil {
-		return p.addBlocks(ctx, a.Index, in, d.sampler.Kind == spec.TileWindow)
+	if p.Add(a.Index, in, picked.Picked, plan, gap, false); a.Index.Blocks != nil {
+		return p.AddBlocks(ctx, a.Index, in, d.sampler.Kind == spec.TileWindow)
 	}
 	if m := a.Index.Mask; m != nil && f.Final.Nodata {
 		in, of := pixels.MaskBands(m, in, picked.Picked)
-		p.add(m, in, of, plan, true)
+		p.Add(m, in, of, plan, gap, true)
 	}
 	return nil
 }
@@ -255,41 +169,6 @@ func (e *Engine) gap(ctx context.Context, a catalog.Asset) (int64, error) {
 		return 0, err
 	}
 	return source.Gap(f), f.Close()
-}
-
-// add notes the chunks of an index that a box needs.
-func (p *AssetPlan) add(x *chunk.Index, box chunk.Box, bands []int, plan *chunk.RunPlan, mask bool) {
-	plan.Reset(x, box, bands, p.gap, pixels.MaxRun)
-	for _, run := range plan.Runs {
-		p.Runs = append(p.Runs, RangePlan{Off: run.Off, Len: run.Len})
-		for _, i := range run.Chunks {
-			at := x.Place(i)
-			p.Chunks = append(p.Chunks, ChunkPlan{Chunk: i, Mask: mask, Off: at.Off, Len: at.Len,
-				Decoded: x.StoredBytes(i)})
-		}
-	}
-	for _, i := range plan.Sparse {
-		p.Chunks = append(p.Chunks, ChunkPlan{Chunk: i, Mask: mask, Decoded: x.StoredBytes(i), sparse: true})
-	}
-	for _, i := range plan.Blocks {
-		p.Chunks = append(p.Chunks, ChunkPlan{Chunk: i, Mask: mask, Decoded: x.StoredBytes(i)})
-	}
-}
-
-// addBlocks notes what is read for the chunks of an array that a box needs. With whole, it is all
-// of each chunk.
-func (p *AssetPlan) addBlocks(ctx context.Context, x *chunk.Index, box chunk.Box, whole bool) error {
-	p.blocks = x.Blocks
-	for k := range p.Chunks {
-		c := &p.Chunks[k]
-		c.box = x.Box(c.Chunk)
-		if !whole {
-			c.box = pixels.RowsIn(c.box, box)
-		}
-	}
-	_, err := newArrayDryRun().blocks(ctx, p.blocks, p.Chunks,
-		func(file string, off, n int64) { p.Runs = append(p.Runs, RangePlan{file, off, n}) })
-	return err
 }
 
 // SourceInfo is a source of a spec that is no mixture.

@@ -14,6 +14,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/chaski-eo/chaski/loader/dryrun"
 	"github.com/chaski-eo/chaski/loader/pixels"
 	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/loader/rows"
@@ -54,7 +55,9 @@ func (r meterReader) ReadAt(ctx context.Context, p []byte, off int64) error {
 // counted is what a run did.
 type counted struct{ opens, requests, bytes, chunks, decoded int64 }
 
-func (w Work) counted() counted { return counted{w.Opens, w.Requests, w.Bytes, w.Chunks, w.Decoded} }
+func countedOf(w dryrun.Work) counted {
+	return counted{w.Opens, w.Requests, w.Bytes, w.Chunks, w.Decoded}
+}
 
 // openCounted compiles a spec on tables behind an opener that counts.
 func openCounted(t *testing.T, sp Spec, tabs map[string]*fakeTable, o Options) (*Engine, *meter) {
@@ -139,15 +142,15 @@ func TestForecastIsWhatARunDoes(t *testing.T) {
 					workers = 1
 				}
 				e, c := openCounted(t, specs[name], sampledTables(), Options{Workers: workers})
-				f, err := e.Forecast(t.Context(), ForecastOptions{Rank: ranks.Rank, World: ranks.World})
+				f, err := e.Forecast(t.Context(), dryrun.Options{Rank: ranks.Rank, World: ranks.World})
 				if err != nil {
 					t.Fatal(err)
 				}
 				if before := c.opens.Load(); before != 0 {
 					t.Errorf("the forecast opened %d files", before)
 				}
-				if got := epochOf(t, e, c, ranks); got != f.Total.counted() {
-					t.Errorf("the run did %+v, the forecast was %+v", got, f.Total.counted())
+				if got := epochOf(t, e, c, ranks); got != countedOf(f.Total) {
+					t.Errorf("the run did %+v, the forecast was %+v", got, countedOf(f.Total))
 				}
 				if m := f.Memory; e.memory.taken > m.Batch*int64(m.Batches) || e.memory.taken%m.Batch != 0 ||
 					e.tiles != nil && e.tiles.Held > m.Tiles {
@@ -176,7 +179,7 @@ func TestForecastOfAWorker(t *testing.T) {
 		tabs["a"].broken = nil
 		e, c := openCounted(t, Spec{Source: "a", Fields: slices.Clone(sampledFields), BatchSize: 17, Sampler: s},
 			tabs, Options{Workers: 1})
-		f, err := e.Forecast(t.Context(), ForecastOptions{})
+		f, err := e.Forecast(t.Context(), dryrun.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -214,13 +217,13 @@ func TestForecastOfTiles(t *testing.T) {
 	sp := fixedSpecs()["tiles"]
 	sp.BadSamples, sp.Sampler.Pool = spec.BadSkip, 4
 	roomy, c := openCounted(t, sp, sampledTables(), Options{Workers: 4})
-	all, err := roomy.Forecast(t.Context(), ForecastOptions{})
+	all, err := roomy.Forecast(t.Context(), dryrun.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if all.Evicted != 0 {
 		roomy.tiles.Bound = 1 << 30
-		if all, err = roomy.Forecast(t.Context(), ForecastOptions{}); err != nil {
+		if all, err = roomy.Forecast(t.Context(), dryrun.Options{}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -231,12 +234,12 @@ func TestForecastOfTiles(t *testing.T) {
 	for _, bound := range []int64{0, 300, 1500, 5000} {
 		tight, c := openCounted(t, sp, sampledTables(), Options{Workers: 1})
 		tight.tiles.Bound = bound
-		f, err := tight.Forecast(t.Context(), ForecastOptions{})
+		f, err := tight.Forecast(t.Context(), dryrun.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := epochOf(t, tight, c, LoaderOptions{}); got != f.Total.counted() {
-			t.Errorf("bound %d: the run did %+v, the forecast was %+v", bound, got, f.Total.counted())
+		if got := epochOf(t, tight, c, LoaderOptions{}); got != countedOf(f.Total) {
+			t.Errorf("bound %d: the run did %+v, the forecast was %+v", bound, got, countedOf(f.Total))
 		}
 		if f.Total.Chunks < all.Total.Chunks || f.Total.Chunks > f.Total.Needed || bound < 5000 && f.Evicted == 0 {
 			t.Errorf("bound %d: %+v; with room %+v", bound, f.Total, all.Total)
@@ -254,16 +257,16 @@ func TestForecastOfSomeSteps(t *testing.T) {
 		}
 		sp.Sampler.PerAsset = 40
 		e, _ := openCounted(t, sp, sampledTables(), Options{Workers: 2})
-		all, err := e.Forecast(t.Context(), ForecastOptions{Samples: -1})
+		all, err := e.Forecast(t.Context(), dryrun.Options{Samples: -1})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if more, err := e.Forecast(t.Context(), ForecastOptions{Samples: math.MaxInt64}); err != nil ||
+		if more, err := e.Forecast(t.Context(), dryrun.Options{Samples: math.MaxInt64}); err != nil ||
 			more.Total != all.Total || more.Examined != all.Examined {
 			t.Errorf("%s: %+v of more samples than there are, %+v of all; %v", name, more.Total, all.Total, err)
 		}
 		last := int64(0)
-		some, err := e.Forecast(t.Context(), ForecastOptions{Samples: all.Samples / 2,
+		some, err := e.Forecast(t.Context(), dryrun.Options{Samples: all.Samples / 2,
 			Progress: func(done, total int64) {
 				if done != last+1 || done > total {
 					t.Errorf("progress %d of %d after %d", done, total, last)
@@ -294,11 +297,11 @@ func TestForecastOfTilesFromAPart(t *testing.T) {
 	for _, bound := range []int64{0, 20_000, 1 << 30} {
 		e, _ := openCounted(t, sp, sampledTables(), Options{Workers: 2})
 		e.tiles.Bound = bound
-		all, err := e.Forecast(t.Context(), ForecastOptions{Samples: -1})
+		all, err := e.Forecast(t.Context(), dryrun.Options{Samples: -1})
 		if err != nil {
 			t.Fatal(err)
 		}
-		some, err := e.Forecast(t.Context(), ForecastOptions{Samples: all.Samples / 5})
+		some, err := e.Forecast(t.Context(), dryrun.Options{Samples: all.Samples / 5})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -350,7 +353,7 @@ func TestForecastOfFiles(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer e.Close()
-			fc, err := e.Forecast(t.Context(), ForecastOptions{})
+			fc, err := e.Forecast(t.Context(), dryrun.Options{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -361,7 +364,7 @@ func TestForecastOfFiles(t *testing.T) {
 			got := epochOf(t, e, c, LoaderOptions{})
 			got.opens, got.requests, got.bytes = got.opens-before.opens, got.requests-before.requests,
 				got.bytes-before.bytes
-			if got != fc.Total.counted() || !fc.Exact() {
+			if got != countedOf(fc.Total) || !fc.Exact() {
 				t.Errorf("%q of %s: the run did %+v, the forecast was %+v", s.Kind, from, got, fc.Total)
 			}
 		}
@@ -406,12 +409,12 @@ func TestForecastOfArrays(t *testing.T) {
 					t.Fatal(err)
 				}
 				defer e.Close()
-				fc, err := e.Forecast(t.Context(), ForecastOptions{})
+				fc, err := e.Forecast(t.Context(), dryrun.Options{})
 				if err != nil {
 					t.Fatal(err)
 				}
 				before := counted{requests: c.requests.Load(), bytes: c.bytes.Load()}
-				got, want := epochOf(t, e, c, LoaderOptions{}), fc.Total.counted()
+				got, want := epochOf(t, e, c, LoaderOptions{}), countedOf(fc.Total)
 				got.requests, got.bytes, got.opens, want.opens = got.requests-before.requests,
 					got.bytes-before.bytes, 0, 0
 				if fc.Loose {

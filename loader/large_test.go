@@ -16,6 +16,7 @@ import (
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/loader/pixels"
+	"github.com/chaski-eo/chaski/loader/raster"
 	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/tiff/ifd"
 )
@@ -52,13 +53,13 @@ func writeStrip(t *testing.T, h, w int) string {
 func TestMaxChunkIsNamedAndRaised(t *testing.T) {
 	const h, w = 9000, 8000 // 72 MB
 	path := writeStrip(t, h, w)
-	o := ReadOptions{Y: Selection{Slice: true, Start: 100, Stop: 103}, X: Selection{Slice: true, Start: 7990, Stop: w}}
-	_, err := Read(t.Context(), []string{path}, o)
+	o := raster.ReadOptions{Y: raster.Selection{Slice: true, Start: 100, Stop: 103}, X: raster.Selection{Slice: true, Start: 7990, Stop: w}}
+	_, err := raster.Read(t.Context(), []string{path}, o)
 	if !errors.Is(err, fault.Limit) || !strings.Contains(err.Error(), "over max_chunk, which is 67108864") {
 		t.Fatal(err)
 	}
 	o.Options.MaxChunkBytes = h * w
-	a, err := Read(t.Context(), []string{path}, o)
+	a, err := raster.Read(t.Context(), []string{path}, o)
 	if err != nil {
 		t.Fatal(err)
 	}

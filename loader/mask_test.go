@@ -16,6 +16,7 @@ import (
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/loader/pixels"
+	"github.com/chaski-eo/chaski/loader/raster"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/loader/survey"
 	"github.com/chaski-eo/chaski/shuffle"
@@ -105,10 +106,10 @@ func TestMasksOfFiles(t *testing.T) {
 				t.Errorf("%s: a field that does not fill has other samples than are stored", name)
 			}
 			// The sampler's window lies elsewhere; this is where the manifest's is.
-			a, err := Read(context.Background(), []string{filepath.Join(f.Dir, f.Path)}, ReadOptions{
+			a, err := raster.Read(context.Background(), []string{filepath.Join(f.Dir, f.Path)}, raster.ReadOptions{
 				Validity: true, Threads: 2,
-				Y: Selection{Slice: true, Start: f.Window[0], Stop: f.Window[0] + f.Window[2]},
-				X: Selection{Slice: true, Start: f.Window[1], Stop: f.Window[1] + f.Window[3]},
+				Y: raster.Selection{Slice: true, Start: f.Window[0], Stop: f.Window[0] + f.Window[2]},
+				X: raster.Selection{Slice: true, Start: f.Window[1], Stop: f.Window[1] + f.Window[3]},
 			})
 			if err != nil {
 				t.Fatal(err)
@@ -121,7 +122,7 @@ func TestMasksOfFiles(t *testing.T) {
 }
 
 // filled returns the samples as float32 with -7 where they are not valid.
-func filled(a *Array) []byte {
+func filled(a *raster.Array) []byte {
 	var out []byte
 	size := a.DType.Size()
 	for i, ok := range a.Valid {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/loader/raster"
 	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/source"
 )
@@ -24,18 +25,18 @@ import (
 func TestMembersStayOpen(t *testing.T) {
 	stream := filepath.Join(filepath.Dir(coast(t, "")), "containers", "taco-v1", "stream_n2_top.taco")
 	for scheme, p := range farContainers(t, stream) {
-		o := loader.ReadOptions{Options: loader.Options{Opener: p.opener, Members: &resources.Members{}}}
+		o := raster.ReadOptions{Options: loader.Options{Opener: p.opener, Members: &resources.Members{}}}
 		for i, k := range []string{"4", "5", "4"} {
 			name := "::roi_1/t1/t1-img::" + k
 			before := p.requests()
-			got, err := loader.Read(t.Context(), []string{p.uri + name}, o)
+			got, err := raster.Read(t.Context(), []string{p.uri + name}, o)
 			if err != nil {
 				t.Fatal(err)
 			}
 			if n := p.requests() - before; i > 0 && n != 1 {
 				t.Errorf("chunk %s of %s: %d requests", k, scheme, n)
 			}
-			want, err := loader.Read(t.Context(), []string{stream + name}, loader.ReadOptions{})
+			want, err := raster.Read(t.Context(), []string{stream + name}, raster.ReadOptions{})
 			if err != nil || !slices.Equal(got.Shape, want.Shape) || !bytes.Equal(got.Data, want.Data) {
 				t.Errorf("chunk %s of %s is another one, %v", k, scheme, err)
 			}
@@ -47,7 +48,7 @@ func TestMembersStayOpen(t *testing.T) {
 	defer files.Close()
 	members := &resources.Members{}
 	defer members.Close()
-	o := loader.ReadOptions{Options: loader.Options{Opener: files, Members: members}}
+	o := raster.ReadOptions{Options: loader.Options{Opener: files, Members: members}}
 	path := filepath.Join(t.TempDir(), "data.tacozip")
 	const name = "::tile_00/s2/img.tif"
 	for _, from := range []string{"coast.tacozip", "parts/coast_north.tacozip", "flat.tacozip", "coast.tacozip"} {
@@ -58,9 +59,9 @@ func TestMembersStayOpen(t *testing.T) {
 		if err := os.WriteFile(path, b, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		want, wantErr := loader.Read(t.Context(), []string{coast(t, from) + name}, loader.ReadOptions{})
+		want, wantErr := raster.Read(t.Context(), []string{coast(t, from) + name}, raster.ReadOptions{})
 		for range 2 {
-			got, err := loader.Read(t.Context(), []string{path + name}, o)
+			got, err := raster.Read(t.Context(), []string{path + name}, o)
 			if fault.KindOf(err) != fault.KindOf(wantErr) || err == nil && !bytes.Equal(got.Data, want.Data) {
 				t.Errorf("%s: %v, want %v", from, err, wantErr)
 			}
@@ -82,7 +83,7 @@ func TestMembersOfCatalogs(t *testing.T) {
 	defer files.Close()
 	members := &resources.Members{}
 	defer members.Close()
-	o := loader.ReadOptions{Options: loader.Options{Opener: files, Members: members}}
+	o := raster.ReadOptions{Options: loader.Options{Opener: files, Members: members}}
 	for _, x := range []struct {
 		from, name string
 		kind       fault.Kind
@@ -95,8 +96,8 @@ func TestMembersOfCatalogs(t *testing.T) {
 		}
 		write("part.tacozip", b)
 		name := "::" + x.name + "/s2/img.tif"
-		got, err := loader.Read(t.Context(), []string{filepath.Join(dir, "TACOLLECTION.json") + name}, o)
-		want, wantErr := loader.Read(t.Context(), []string{coast(t, x.from) + name}, loader.ReadOptions{})
+		got, err := raster.Read(t.Context(), []string{filepath.Join(dir, "TACOLLECTION.json") + name}, o)
+		want, wantErr := raster.Read(t.Context(), []string{coast(t, x.from) + name}, raster.ReadOptions{})
 		if fault.KindOf(err) != x.kind || fault.KindOf(wantErr) != x.kind || err == nil && !bytes.Equal(got.Data, want.Data) {
 			t.Errorf("%s of %s: %v, want %v", x.name, x.from, err, wantErr)
 		}
@@ -112,9 +113,9 @@ func TestMembersAreBounded(t *testing.T) {
 		c := &counting{}
 		defer c.Close()
 		defer members.Close()
-		o := loader.ReadOptions{Options: loader.Options{Opener: c, Members: members}}
+		o := raster.ReadOptions{Options: loader.Options{Opener: c, Members: members}}
 		for range times {
-			if _, err := loader.Read(t.Context(), []string{coast(t, "coast.tacozip") + "::tile_00/s2/img.tif"}, o); err != nil {
+			if _, err := raster.Read(t.Context(), []string{coast(t, "coast.tacozip") + "::tile_00/s2/img.tif"}, o); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -126,14 +127,14 @@ func TestMembersAreBounded(t *testing.T) {
 	}
 
 	members := &resources.Members{MaxBytes: 40 << 10}
-	o := loader.ReadOptions{Options: loader.Options{Opener: files, Members: members}}
+	o := raster.ReadOptions{Options: loader.Options{Opener: files, Members: members}}
 	var g errgroup.Group
 	for i, from := range []string{"coast.tacozip", "parts/coast_north.tacozip", "coast_dir", "parts/.tacocat", "flat.tacozip"} {
 		name := "::tile_00/s2/img.tif"
 		if from == "flat.tacozip" {
 			name = "::#0"
 		}
-		want, err := loader.Read(t.Context(), []string{coast(t, from) + name}, loader.ReadOptions{})
+		want, err := raster.Read(t.Context(), []string{coast(t, from) + name}, raster.ReadOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -144,7 +145,7 @@ func TestMembersAreBounded(t *testing.T) {
 				if (i+k)%4 == 0 { // one who gives up is no reason for others to fail
 					go cancel()
 				}
-				got, err := loader.Read(ctx, []string{coast(t, from) + name}, o)
+				got, err := raster.Read(ctx, []string{coast(t, from) + name}, o)
 				if ctx.Err() != nil && err != nil {
 					return nil
 				}
@@ -182,7 +183,7 @@ func TestDeadlinesOfOpeners(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	slow := &slowOpener{enough: cancel}
-	_, err := loader.Read(ctx, []string{"/vsisubfile/10_20,a.tif"}, loader.ReadOptions{Options: loader.Options{Opener: slow}})
+	_, err := raster.Read(ctx, []string{"/vsisubfile/10_20,a.tif"}, raster.ReadOptions{Options: loader.Options{Opener: slow}})
 	if !errors.Is(err, context.DeadlineExceeded) || slow.opened != 1 {
 		t.Errorf("opened %d times: %v", slow.opened, err)
 	}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/loader/dryrun"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/source/blobsource"
@@ -344,7 +345,7 @@ func TestForecastOverAServer(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		f, err := e.Forecast(ctx, loader.ForecastOptions{})
+		f, err := e.Forecast(ctx, dryrun.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

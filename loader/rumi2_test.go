@@ -12,6 +12,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/loader/raster"
 	"github.com/chaski-eo/chaski/loader/survey"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog"
@@ -52,7 +53,7 @@ func TestRumi2(t *testing.T) {
 			t.Errorf("%s: chunks of %d bands", f.Path, a.Index.ChunkB)
 		}
 		for _, headers := range [][][]byte{nil, {m.Blob}} {
-			got, err := loader.Read(context.Background(), []string{path}, loader.ReadOptions{Headers: headers, Threads: 3})
+			got, err := raster.Read(context.Background(), []string{path}, raster.ReadOptions{Headers: headers, Threads: 3})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -73,7 +74,7 @@ func TestLaterRumi(t *testing.T) {
 	if err != nil || info.Kind != survey.KindRumi || !strings.Contains(info.Unreadable, "generation") {
 		t.Errorf("%+v, %v", info, err)
 	}
-	_, err = loader.Read(context.Background(), []string{path}, loader.ReadOptions{})
+	_, err = raster.Read(context.Background(), []string{path}, raster.ReadOptions{})
 	if !errors.Is(err, fault.Unsupported) || !strings.Contains(err.Error(), "generation") {
 		t.Errorf("%v", err)
 	}

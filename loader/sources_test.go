@@ -19,6 +19,7 @@ import (
 
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/loader/dryrun"
 	"github.com/chaski-eo/chaski/loader/pixels"
 	"github.com/chaski-eo/chaski/loader/rows"
 	"github.com/chaski-eo/chaski/loader/spec"
@@ -710,7 +711,7 @@ func TestExplain(t *testing.T) {
 				}
 				for _, a := range r.Assets {
 					for _, c := range a.Chunks {
-						if !slices.ContainsFunc(a.Runs, func(x RangePlan) bool {
+						if !slices.ContainsFunc(a.Runs, func(x dryrun.Range) bool {
 							return c.Off >= x.Off && c.Off+c.Len <= x.Off+x.Len
 						}) && c.Len > 0 {
 							t.Fatalf("%s row %d: chunk %+v in no run of %+v", name, k, c, a.Runs)

@@ -11,7 +11,7 @@ import (
 
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/codec/openzl"
-	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/loader/raster"
 	"github.com/chaski-eo/chaski/rumi"
 	"github.com/chaski-eo/chaski/source"
 )
@@ -71,9 +71,9 @@ func Example() {
 	}
 	fmt.Println(header.Shape, header.DType)
 
-	window := loader.Selection{Slice: true, Start: 0, Stop: 512}
-	a, err := loader.Read(context.Background(), []string{path}, loader.ReadOptions{
-		Headers: [][]byte{blob}, Layout: "y x b", B: loader.Selection{List: []int{2, 1, 0}}, Y: window, X: window,
+	window := raster.Selection{Slice: true, Start: 0, Stop: 512}
+	a, err := raster.Read(context.Background(), []string{path}, raster.ReadOptions{
+		Headers: [][]byte{blob}, Layout: "y x b", B: raster.Selection{List: []int{2, 1, 0}}, Y: window, X: window,
 	})
 	if err != nil {
 		log.Fatal(err)

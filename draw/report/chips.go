@@ -12,7 +12,7 @@ import (
 	"github.com/chaski-eo/chaski/draw"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/procs"
-	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/loader/raster"
 	"github.com/chaski-eo/chaski/shuffle"
 	"github.com/chaski-eo/chaski/stats"
 	"github.com/chaski-eo/chaski/store/catalog"
@@ -144,20 +144,20 @@ func (m *maker) picture(ctx context.Context, i int, row int64) (p Picture, err e
 				"there is no band %d: the asset has the bands 0 to %d", b, x.Bands-1), a.URI)
 		}
 	}
-	o := loader.ReadOptions{B: loader.Selection{List: bands}, Threads: procs.Workers(), MaxBytes: m.MaxBytes,
+	o := raster.ReadOptions{B: raster.Selection{List: bands}, Threads: procs.Workers(), MaxBytes: m.MaxBytes,
 		Validity: x.Mask != nil, Options: m.Loader}
 	o.Y, o.X, p.Window = m.window(x, len(bands))
-	read, err := loader.Read(ctx, []string{a.URI}, o)
+	read, err := raster.Read(ctx, []string{a.URI}, o)
 	if err != nil {
 		return p, err
 	}
-	raster := draw.Raster{DType: read.DType, Bands: read.Shape[0], Height: read.Shape[1], Width: read.Shape[2],
+	pixels := draw.Raster{DType: read.DType, Bands: read.Shape[0], Height: read.Shape[1], Width: read.Shape[2],
 		Data: read.Data, Valid: read.Valid, NoData: x.NoData}
 	render := draw.Options{Low: m.Low, High: m.High, MaxSide: m.Side, Palette: draw.Never}
 	if len(f.Classes) > 0 {
 		render.Palette, render.Colours, p.Mask = draw.Always, f.colours, true
 	}
-	img, err := draw.Render(raster, render)
+	img, err := draw.Render(pixels, render)
 	if err != nil {
 		return p, err
 	}
@@ -177,7 +177,7 @@ func (m *maker) picture(ctx context.Context, i int, row int64) (p Picture, err e
 }
 
 // window selects the whole image or, if its bands decode to more than MaxBytes, a square in its middle.
-func (m *maker) window(x *chunk.Index, bands int) (ys, xs loader.Selection, text string) {
+func (m *maker) window(x *chunk.Index, bands int) (ys, xs raster.Selection, text string) {
 	size := x.DType.Size()
 	if x.Mask != nil {
 		size++ // see loader.ReadOptions.Validity
@@ -188,8 +188,8 @@ func (m *maker) window(x *chunk.Index, bands int) (ys, xs loader.Selection, text
 	}
 	side := max(min(int(math.Sqrt(float64(m.MaxBytes/pixel))), 2048), 1)
 	h, w := min(side, x.Height), min(side, x.Width)
-	ys = loader.Selection{Slice: true, Start: (x.Height - h) / 2, Stop: (x.Height-h)/2 + h}
-	xs = loader.Selection{Slice: true, Start: (x.Width - w) / 2, Stop: (x.Width-w)/2 + w}
+	ys = raster.Selection{Slice: true, Start: (x.Height - h) / 2, Stop: (x.Height-h)/2 + h}
+	xs = raster.Selection{Slice: true, Start: (x.Width - w) / 2, Stop: (x.Width-w)/2 + w}
 	return ys, xs, fmt.Sprintf("%d × %d pixels from the middle of %d × %d", h, w, x.Height, x.Width)
 }
 
@@ -248,9 +248,9 @@ func (m *maker) count(ctx context.Context, i int) error {
 		if err == nil && (a.Index.DType != f.first.DType || a.Index.Bands != 1) {
 			continue
 		}
-		var read *loader.Array
+		var read *raster.Array
 		if err == nil {
-			read, err = loader.Read(ctx, []string{a.URI}, loader.ReadOptions{Threads: procs.Workers(),
+			read, err = raster.Read(ctx, []string{a.URI}, raster.ReadOptions{Threads: procs.Workers(),
 				MaxBytes: m.MaxBytes, Validity: a.Index.Mask != nil, Options: m.Loader})
 		}
 		switch {

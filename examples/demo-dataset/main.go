@@ -27,7 +27,7 @@ import (
 
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/codec/openzl"
-	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/loader/raster"
 	"github.com/chaski-eo/chaski/rumi"
 	"github.com/chaski-eo/chaski/tiff"
 )
@@ -65,7 +65,7 @@ func main() {
 }
 
 func run(ctx context.Context, scene, out string, size, stride int) error {
-	img, err := loader.Read(ctx, []string{scene}, loader.ReadOptions{Threads: runtime.NumCPU()})
+	img, err := raster.Read(ctx, []string{scene}, raster.ReadOptions{Threads: runtime.NumCPU()})
 	if err != nil {
 		return err
 	}
@@ -96,7 +96,7 @@ func run(ctx context.Context, scene, out string, size, stride int) error {
 }
 
 // cut writes the chips of rows y0 to y1, and returns how many there are and which classes they have.
-func cut(img *loader.Array, out string, size, y0, y1, step int) (int, counts, error) {
+func cut(img *raster.Array, out string, size, y0, y1, step int) (int, counts, error) {
 	for _, kind := range []string{"images", "masks"} {
 		if err := os.RemoveAll(filepath.Join(out, kind)); err != nil {
 			return 0, counts{}, err
@@ -133,7 +133,7 @@ func cut(img *loader.Array, out string, size, y0, y1, step int) (int, counts, er
 }
 
 // crop copies a square window of every band.
-func crop(img *loader.Array, y0, x0, size int) []byte {
+func crop(img *raster.Array, y0, x0, size int) []byte {
 	const width = 2 // bytes of a sample
 	h, w := img.Shape[1], img.Shape[2]
 	out := make([]byte, 0, img.Shape[0]*size*size*width)
@@ -197,23 +197,23 @@ func (c chip) write(out string, i int, mask []byte) error {
 	if i%2 == 1 {
 		write = writeRumi
 	}
-	image := raster{c.pixels, [3]int{6, c.size, c.size}, chunk.Uint16, "0"}
+	image := picture{c.pixels, [3]int{6, c.size, c.size}, chunk.Uint16, "0"}
 	if err := write(filepath.Join(out, "images", name), image); err != nil {
 		return err
 	}
-	label := raster{mask, [3]int{1, c.size, c.size}, chunk.Uint8, fmt.Sprint(nodata)}
+	label := picture{mask, [3]int{1, c.size, c.size}, chunk.Uint8, fmt.Sprint(nodata)}
 	return write(filepath.Join(out, "masks", name), label)
 }
 
-// raster is what either format stores.
-type raster struct {
+// picture is what either format stores.
+type picture struct {
 	pixels []byte // little-endian, C order
 	shape  [3]int // bands, height, width
 	dtype  chunk.DType
 	nodata string
 }
 
-func writeTOG(path string, r raster) error {
+func writeTOG(path string, r picture) error {
 	return create(path, func(w *bufio.Writer) error {
 		return tiff.WriteTOG(w, r.pixels, tiff.TOGOptions{
 			Shape: r.shape, DType: r.dtype, Tile: r.shape[2], Level: level, NoData: r.nodata,
@@ -221,7 +221,7 @@ func writeTOG(path string, r raster) error {
 	})
 }
 
-func writeRumi(path string, r raster) error {
+func writeRumi(path string, r picture) error {
 	tiles, layout, err := rumi.Tile(r.pixels, r.shape, r.dtype, r.shape[2])
 	if err != nil {
 		return err

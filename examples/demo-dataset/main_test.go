@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/loader/raster"
 )
 
 const (
@@ -18,22 +18,22 @@ const (
 	sceneSHA256 = "1f03fc72bc6b08d3432ed7fbede8909842b882c255a605c580240de2e98b868a"
 )
 
-func read(t *testing.T, path string, o loader.ReadOptions) *loader.Array {
+func read(t *testing.T, path string, o raster.ReadOptions) *raster.Array {
 	t.Helper()
-	a, err := loader.Read(context.Background(), []string{path}, o)
+	a, err := raster.Read(context.Background(), []string{path}, o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return a
 }
 
-func slice(start, n int) loader.Selection {
-	return loader.Selection{Slice: true, Start: start, Stop: start + n}
+func slice(start, n int) raster.Selection {
+	return raster.Selection{Slice: true, Start: start, Stop: start + n}
 }
 
 // TestScene promises that the scene of the demo is read as it was written.
 func TestScene(t *testing.T) {
-	sum := sha256.Sum256(read(t, scene, loader.ReadOptions{}).Data)
+	sum := sha256.Sum256(read(t, scene, raster.ReadOptions{}).Data)
 	if got := hex.EncodeToString(sum[:]); got != sceneSHA256 {
 		t.Fatalf("sha256 %s, want %s", got, sceneSHA256)
 	}
@@ -44,7 +44,7 @@ func TestScene(t *testing.T) {
 func TestChips(t *testing.T) {
 	const size, stride = 128, 192
 	out := t.TempDir()
-	img := read(t, scene, loader.ReadOptions{})
+	img := read(t, scene, raster.ReadOptions{})
 	n, classes, err := cut(img, out, size, 0, 512, stride)
 	if err != nil {
 		t.Fatal(err)
@@ -56,12 +56,12 @@ func TestChips(t *testing.T) {
 	for i := range n {
 		y, x := i/3*stride, i%3*stride
 		name := fmt.Sprintf("%05d.tif", i)
-		got := read(t, filepath.Join(out, "images", name), loader.ReadOptions{})
-		want := read(t, scene, loader.ReadOptions{Y: slice(y, size), X: slice(x, size)})
+		got := read(t, filepath.Join(out, "images", name), raster.ReadOptions{})
+		want := read(t, scene, raster.ReadOptions{Y: slice(y, size), X: slice(x, size)})
 		if !bytes.Equal(got.Data, want.Data) {
 			t.Errorf("chip %d is not the window at (%d, %d)", i, y, x)
 		}
-		for _, class := range read(t, filepath.Join(out, "masks", name), loader.ReadOptions{}).Data {
+		for _, class := range read(t, filepath.Join(out, "masks", name), raster.ReadOptions{}).Data {
 			seen[class]++
 		}
 	}

@@ -36,6 +36,7 @@ import (
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/grpc/payload"
 	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/loader/raster"
 	chaskiv1 "github.com/chaski-eo/chaski/proto/chaski/v1"
 	"github.com/chaski-eo/chaski/shuffle"
 )
@@ -201,8 +202,8 @@ func (c *Client) Info(ctx context.Context, path string) ([]byte, error) {
 
 // Read decodes windows of one or several files at the server. Errors about files have a *fault.Error
 // in their chain.
-func (c *Client) Read(ctx context.Context, r *chaskiv1.ReadRequest) (*loader.Array, error) {
-	return anyPeer(c, func(p *peer) (*loader.Array, error) { return p.read(ctx, r) })
+func (c *Client) Read(ctx context.Context, r *chaskiv1.ReadRequest) (*raster.Array, error) {
+	return anyPeer(c, func(p *peer) (*raster.Array, error) { return p.read(ctx, r) })
 }
 
 // Run is a spec that the servers have opened. It is safe for concurrent use.

@@ -25,6 +25,7 @@ import (
 	"github.com/chaski-eo/chaski/grpc/payload"
 	"github.com/chaski-eo/chaski/grpc/server"
 	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/loader/raster"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/loader/survey"
 	chaskiv1 "github.com/chaski-eo/chaski/proto/chaski/v1"
@@ -238,7 +239,7 @@ func TestReadAndInfo(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := dial(t, serve(t, filepath.Dir(source)), client.Options{})
-	want, err := loader.Read(t.Context(), []string{source}, loader.ReadOptions{Layout: "y x b", Y: loader.Selection{Slice: true, Start: 10, Stop: 300}, B: loader.Selection{List: []int{3, 1}}})
+	want, err := raster.Read(t.Context(), []string{source}, raster.ReadOptions{Layout: "y x b", Y: raster.Selection{Slice: true, Start: 10, Stop: 300}, B: raster.Selection{List: []int{3, 1}}})
 	if err != nil {
 		t.Fatal(err)
 	}

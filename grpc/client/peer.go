@@ -16,6 +16,7 @@ import (
 	"github.com/chaski-eo/chaski/grpc/payload"
 	"github.com/chaski-eo/chaski/internal/cast"
 	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/loader/raster"
 	chaskiv1 "github.com/chaski-eo/chaski/proto/chaski/v1"
 )
 
@@ -102,7 +103,7 @@ func (p *peer) info(ctx context.Context, path string) ([]byte, error) {
 	return r.GetJson(), nil
 }
 
-func (p *peer) read(ctx context.Context, r *chaskiv1.ReadRequest) (*loader.Array, error) {
+func (p *peer) read(ctx context.Context, r *chaskiv1.ReadRequest) (*raster.Array, error) {
 	ctx, cancel := context.WithTimeout(ctx, p.options.Timeout)
 	defer cancel()
 	stream, err := p.stub.Read(ctx, r)
@@ -132,7 +133,7 @@ func (p *peer) read(ctx context.Context, r *chaskiv1.ReadRequest) (*loader.Array
 		return nil, p.failed(fmt.Errorf("%w: the answer is not one array", ErrProtocol))
 	}
 	t := &b.Tensors[0]
-	a := &loader.Array{DType: t.DType, Axes: t.Axes, Data: t.Data}
+	a := &raster.Array{DType: t.DType, Axes: t.Axes, Data: t.Data}
 	for _, n := range t.Shape {
 		a.Shape = append(a.Shape, int(n))
 	}

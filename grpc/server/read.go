@@ -12,6 +12,7 @@ import (
 	"github.com/chaski-eo/chaski/grpc/payload"
 	"github.com/chaski-eo/chaski/internal/procs"
 	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/loader/raster"
 	"github.com/chaski-eo/chaski/loader/survey"
 	chaskiv1 "github.com/chaski-eo/chaski/proto/chaski/v1"
 )
@@ -53,8 +54,8 @@ func (s *Server) Read(r *chaskiv1.ReadRequest, g grpc.ServerStreamingServer[chas
 	})
 }
 
-func (s *Server) read(ctx context.Context, r *chaskiv1.ReadRequest) (*loader.Array, error) {
-	o := loader.ReadOptions{
+func (s *Server) read(ctx context.Context, r *chaskiv1.ReadRequest) (*raster.Array, error) {
+	o := raster.ReadOptions{
 		Layout:   r.GetLayout(),
 		Threads:  int(min(r.GetNumThreads(), uint32(procs.Workers()))),
 		Headers:  r.GetHeaders(),
@@ -68,18 +69,18 @@ func (s *Server) read(ctx context.Context, r *chaskiv1.ReadRequest) (*loader.Arr
 		}
 	}
 	for _, sel := range []struct {
-		to   *loader.Selection
+		to   *raster.Selection
 		text string
 	}{{&o.N, r.GetN()}, {&o.B, r.GetB()}, {&o.Y, r.GetY()}, {&o.X, r.GetX()}} {
 		var err error
-		if *sel.to, err = loader.ParseSelection(sel.text); err != nil {
+		if *sel.to, err = raster.ParseSelection(sel.text); err != nil {
 			return nil, invalid{err}
 		}
 	}
 	if len(s.options.Roots) == 0 {
 		return nil, errNoRoot
 	}
-	a, err := loader.Read(ctx, r.GetPaths(), o)
+	a, err := raster.Read(ctx, r.GetPaths(), o)
 	if err != nil && code(err) == codes.Internal {
 		err = invalid{err}
 	}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/loader/raster"
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/store/tiledb"
 	"github.com/chaski-eo/chaski/store/tiledb/filter"
@@ -196,7 +196,7 @@ func (c *toArray) read(ctx context.Context, n int) ([]tiledb.Values, error) {
 			c.a.Left(c.next+i, left)
 		}
 	}
-	a, err := loader.Read(ctx, paths, loader.ReadOptions{Layout: c.layout(), Threads: c.o.Workers,
+	a, err := raster.Read(ctx, paths, raster.ReadOptions{Layout: c.layout(), Threads: c.o.Workers,
 		MaxBytes: c.o.MaxBytes, Options: c.o.loader()})
 	if err != nil {
 		return nil, fault.WithFile(err, paths[0])

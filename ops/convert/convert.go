@@ -27,6 +27,7 @@ import (
 	"github.com/chaski-eo/chaski/codec/openzl"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/loader/raster"
 	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/rumi"
 	"github.com/chaski-eo/chaski/source"
@@ -120,7 +121,7 @@ func File(ctx context.Context, w io.Writer, path string, o Options) (left []stri
 	if left, err = o.keep(h); err != nil {
 		return nil, err
 	}
-	a, err := loader.Read(ctx, []string{path}, loader.ReadOptions{
+	a, err := raster.Read(ctx, []string{path}, raster.ReadOptions{
 		Layout: "b y x", Threads: o.Workers, MaxBytes: o.MaxBytes, Options: o.loader(),
 	})
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/loader/raster"
 	"github.com/chaski-eo/chaski/rumi"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/tiff"
@@ -202,7 +202,7 @@ func (o *Options) readOverviews(ctx context.Context, path string, overviews []*c
 	for _, x := range overviews {
 		image := *x
 		image.Mask = nil
-		a, err := o.load(ctx, path, &image, loader.ReadOptions{MaxBytes: max(1, o.MaxBytes-int64(used))})
+		a, err := o.load(ctx, path, &image, raster.ReadOptions{MaxBytes: max(1, o.MaxBytes-int64(used))})
 		if err != nil {
 			return nil, err
 		}
@@ -225,7 +225,7 @@ func (o *Options) readMask(ctx context.Context, path string, x *chunk.Index) ([]
 	image := *x
 	// Without its nodata value, since validity would otherwise combine both and the new mask would exclude more.
 	image.NoData, image.NoDataBits = nil, nil
-	a, err := o.load(ctx, path, &image, loader.ReadOptions{B: loader.Selection{List: []int{0}}, Validity: true})
+	a, err := o.load(ctx, path, &image, raster.ReadOptions{B: raster.Selection{List: []int{0}}, Validity: true})
 	if err != nil {
 		return nil, err
 	}
@@ -233,11 +233,11 @@ func (o *Options) readMask(ctx context.Context, path string, x *chunk.Index) ([]
 }
 
 // load reads an image of the file whose index is x, such as an overview.
-func (o *Options) load(ctx context.Context, path string, x *chunk.Index, r loader.ReadOptions) (*loader.Array, error) {
+func (o *Options) load(ctx context.Context, path string, x *chunk.Index, r raster.ReadOptions) (*raster.Array, error) {
 	r.Headers, r.Layout, r.Threads = [][]byte{x.AppendBlob(nil)}, "b y x", o.Workers
 	r.MaxBytes = cmp.Or(r.MaxBytes, o.MaxBytes)
 	r.Options = o.loader()
-	return loader.Read(ctx, []string{path}, r)
+	return raster.Read(ctx, []string{path}, r)
 }
 
 // ReadMeta reads the georeferencing and the bands of the TIFF or rumi file at path, without its pixels.

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/loader/raster"
 	"github.com/chaski-eo/chaski/shuffle"
 	"github.com/chaski-eo/chaski/tiff"
 )
@@ -141,7 +141,7 @@ func TestWriteTOG(t *testing.T) {
 	if err := os.WriteFile(path, b.Bytes(), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	a, err := loader.Read(context.Background(), []string{path}, loader.ReadOptions{})
+	a, err := raster.Read(context.Background(), []string{path}, raster.ReadOptions{})
 	if err != nil || !bytes.Equal(a.Data, image) {
 		t.Errorf("the file has another image, %v", err)
 	}

@@ -189,7 +189,7 @@ func TestExplainIsTheStep(t *testing.T) {
 		}
 		chunks := int64(0)
 		for i, row := range got.Rows {
-			last := row.RowPlan
+			last := row.Row
 			for _, a := range last.Assets {
 				chunks += int64(len(a.Chunks))
 			}

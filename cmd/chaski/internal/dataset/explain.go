@@ -12,6 +12,7 @@ import (
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/flags"
 	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/loader/dryrun"
 	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/shuffle"
@@ -63,8 +64,8 @@ type ExplainReport struct {
 // explainRow is a row of a step. If its sample is bad, Instead has the substitutes in the order in which
 // they are tried; the last one is used.
 type explainRow struct {
-	loader.RowPlan
-	Instead []loader.RowPlan `json:"instead,omitempty"`
+	dryrun.Row
+	Instead []dryrun.Row `json:"instead,omitempty"`
 }
 
 // stepTime is the result of reading a step.
@@ -121,7 +122,7 @@ func explainRows(ctx context.Context, e *loader.Engine, t shuffle.Ticket) ([]exp
 	}
 	out := make([]explainRow, len(rows))
 	for i, r := range rows {
-		out[i].RowPlan = r
+		out[i].Row = r
 		if r.Err == nil || e.Spec().BadSamples != spec.BadReplace {
 			continue
 		}
@@ -170,7 +171,7 @@ func (r *ExplainReport) print(w io.Writer) {
 		"fields: "+strings.Join(r.Fields, "; "))
 	for i := range r.Rows {
 		row := &r.Rows[i]
-		printRow(w, &row.RowPlan)
+		printRow(w, &row.Row)
 		for k := range row.Instead {
 			printRow(w, &row.Instead[k])
 		}
@@ -180,7 +181,7 @@ func (r *ExplainReport) print(w io.Writer) {
 	}
 }
 
-func printRow(w io.Writer, r *loader.RowPlan) {
+func printRow(w io.Writer, r *dryrun.Row) {
 	if r.Position < 0 {
 		fmt.Fprintf(w, "\nrow %d: padding\n", r.Row)
 		return
@@ -213,7 +214,7 @@ func printRow(w io.Writer, r *loader.RowPlan) {
 }
 
 // printRuns prints byte ranges. Those of an array follow the name of their file in it.
-func printRuns(w io.Writer, array string, runs []loader.RangePlan) {
+func printRuns(w io.Writer, array string, runs []dryrun.Range) {
 	fmt.Fprint(w, "    bytes")
 	file := ""
 	for _, r := range runs {
@@ -226,7 +227,7 @@ func printRuns(w io.Writer, array string, runs []loader.RangePlan) {
 	}
 }
 
-func printAsset(w io.Writer, a *loader.AssetPlan) {
+func printAsset(w io.Writer, a *dryrun.Asset) {
 	if a.Row < 0 {
 		fmt.Fprintf(w, "  %s, step %d: padding\n", console.OneLine(a.Field), a.Step)
 		return

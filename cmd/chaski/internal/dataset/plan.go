@@ -9,6 +9,7 @@ import (
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/flags"
 	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/loader/dryrun"
 )
 
 type planFlags struct {
@@ -62,7 +63,7 @@ With --world N the numbers are those of one rank of N that has its own engine.`,
 	fl.IntVar(&f.rank, "rank", 0, "the rank to count, from 0")
 	fl.IntVar(&f.world, "world", 1, "how many ranks share a step (1: one rank takes all rows)")
 	fl.IntVar(&f.prefetch, "prefetch", loader.DefaultPrefetch, "batches prepared ahead")
-	fl.Int64Var(&f.sample, "sample", loader.DefaultForecastSamples, "examine at most this many samples")
+	fl.Int64Var(&f.sample, "sample", dryrun.DefaultSamples, "examine at most this many samples")
 	fl.BoolVar(&f.all, "all", false, "examine every sample, whatever their number")
 	return cmd
 }
@@ -73,7 +74,7 @@ type planReport struct {
 	Dataset string `json:"dataset"`
 	// Fields describe the fields of a batch: kind, dtype and lengths, as found in the dataset.
 	Fields []string `json:"fields"`
-	*loader.Forecast
+	*dryrun.Forecast
 	MemoryTotal int64 `json:"memory_total"`
 	Exact       bool  `json:"exact"`
 }
@@ -88,7 +89,7 @@ func (f *planFlags) do(cmd *cobra.Command, env console.Env, path string) error {
 		return err
 	}
 	defer closeAll()
-	o := loader.ForecastOptions{Epoch: f.epoch, Rank: f.rank, World: f.world, Prefetch: f.prefetch, Samples: f.sample}
+	o := dryrun.Options{Epoch: f.epoch, Rank: f.rank, World: f.world, Prefetch: f.prefetch, Samples: f.sample}
 	if f.all {
 		o.Samples = -1
 	}
@@ -136,20 +137,20 @@ func (r *planReport) print(env console.Env, spec loader.Spec) error {
 
 func (r *planReport) work() [][]string {
 	rows := [][]string{{"", "epoch", "average step", "largest step"}}
-	line := func(name string, of func(w *loader.Work) string) {
+	line := func(name string, of func(w *dryrun.Work) string) {
 		rows = append(rows, []string{name, of(&r.Total), of(&r.Mean), of(&r.Most)})
 	}
 	count := func(n int64) string { return fmt.Sprint(n) }
-	line("samples", func(w *loader.Work) string { return count(w.Rows) })
+	line("samples", func(w *dryrun.Work) string { return count(w.Rows) })
 	if r.Total.Bad > 0 {
-		line("bad samples", func(w *loader.Work) string { return count(w.Bad) })
+		line("bad samples", func(w *dryrun.Work) string { return count(w.Bad) })
 	}
-	line("opens", func(w *loader.Work) string { return count(w.Opens) })
-	line("requests", func(w *loader.Work) string { return count(w.Requests) })
-	line("read", func(w *loader.Work) string { return console.DecimalSize(w.Bytes) })
-	line("chunks needed", func(w *loader.Work) string { return count(w.Needed) })
-	line("chunks decoded", func(w *loader.Work) string { return count(w.Chunks) })
-	line("decoded", func(w *loader.Work) string { return console.DecimalSize(w.Decoded) })
+	line("opens", func(w *dryrun.Work) string { return count(w.Opens) })
+	line("requests", func(w *dryrun.Work) string { return count(w.Requests) })
+	line("read", func(w *dryrun.Work) string { return console.DecimalSize(w.Bytes) })
+	line("chunks needed", func(w *dryrun.Work) string { return count(w.Needed) })
+	line("chunks decoded", func(w *dryrun.Work) string { return count(w.Chunks) })
+	line("decoded", func(w *dryrun.Work) string { return console.DecimalSize(w.Decoded) })
 	return rows
 }
 

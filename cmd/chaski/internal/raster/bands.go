@@ -10,8 +10,8 @@ import (
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/open"
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/loader/pixels"
+	"github.com/chaski-eo/chaski/loader/raster"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/store/taco"
@@ -21,7 +21,7 @@ import (
 // of a sensor, or "B04,B03" among the bands of the container's collection, or of the files. It returns
 // nil for a selection by numbers.
 func namedBands(ctx context.Context, files source.Opener, text string, paths []string) ([]int, error) {
-	if _, err := loader.ParseSelection(text); err == nil || strings.Contains(text, ":") ||
+	if _, err := raster.ParseSelection(text); err == nil || strings.Contains(text, ":") ||
 		!strings.ContainsFunc(text, unicode.IsLetter) {
 		// Numbers, or text that the parser of selections refuses later with its own error.
 		return nil, nil

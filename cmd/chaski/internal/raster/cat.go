@@ -17,7 +17,7 @@ import (
 	"github.com/chaski-eo/chaski/einops"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/procs"
-	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/loader/raster"
 )
 
 type catFlags struct {
@@ -102,10 +102,10 @@ func (f *catFlags) run(ctx context.Context, env console.Env, paths []string) err
 		return err
 	}
 	if bands != nil {
-		o.B = loader.Selection{List: bands}
+		o.B = raster.Selection{List: bands}
 	}
 	o.Options.Opener, o.Options.MaxChunkBytes = open.InContainers(files), f.maxChunk
-	a, err := loader.Read(ctx, paths, o)
+	a, err := raster.Read(ctx, paths, o)
 	if err != nil {
 		return console.UsageUnlessFault(fault.WithFile(err, paths[0]))
 	}
@@ -113,7 +113,7 @@ func (f *catFlags) run(ctx context.Context, env console.Env, paths []string) err
 }
 
 // options checks the flags and returns them as options of loader.Read.
-func (f *catFlags) options(paths []string) (o loader.ReadOptions, err error) {
+func (f *catFlags) options(paths []string) (o raster.ReadOptions, err error) {
 	if err := console.OneOf("format", f.format, "sha256", "npy", "raw"); err != nil {
 		return o, err
 	}
@@ -132,9 +132,9 @@ func (f *catFlags) options(paths []string) (o loader.ReadOptions, err error) {
 	}
 	for _, a := range []struct {
 		axis, text string
-		to         *loader.Selection
+		to         *raster.Selection
 	}{{"n", f.n, &o.N}, {"b", f.b, &o.B}, {"y", f.y, &o.Y}, {"x", f.x, &o.X}} {
-		if *a.to, err = loader.ParseSelection(a.text); err != nil {
+		if *a.to, err = raster.ParseSelection(a.text); err != nil {
 			return o, console.Usagef("--%s is %q: %w", a.axis, a.text, err)
 		}
 	}
@@ -179,7 +179,7 @@ type arraySum struct {
 }
 
 // writeArray writes an array in one of the formats. file names it in errors.
-func writeArray(w io.Writer, a *loader.Array, format, file string) error {
+func writeArray(w io.Writer, a *raster.Array, format, file string) error {
 	switch format {
 	case "sha256":
 		return console.PrintJSON(w, arraySum{a.Shape, a.DType, console.Sha256Hex(a.Data)})

@@ -19,6 +19,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/procs"
 	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/loader/raster"
 	"github.com/chaski-eo/chaski/loader/survey"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog"
@@ -119,7 +120,7 @@ func (f *viewFlags) options() (draw.Options, error) {
 		return o, err
 	}
 	o.Palette = map[string]draw.Palette{"auto": draw.Auto, "never": draw.Never, "always": draw.Always}[f.palette]
-	sel, err := loader.ParseSelection(f.b)
+	sel, err := raster.ParseSelection(f.b)
 	if n := len(sel.List); err != nil || sel.Slice || n != 0 && n != 1 && n != 3 {
 		return o, console.Usagef("--b is %q: it must be one band or three", f.b)
 	}
@@ -206,8 +207,8 @@ func (f *viewFlags) file(ctx context.Context, files source.Opener, path string, 
 			o.Bands = []int{0, 1, 2}
 		}
 	}
-	read, err := loader.Read(ctx, []string{path}, loader.ReadOptions{
-		B: loader.Selection{List: o.Bands}, Threads: procs.Workers(), MaxBytes: f.maxBytes, Validity: x.Mask != nil,
+	read, err := raster.Read(ctx, []string{path}, raster.ReadOptions{
+		B: raster.Selection{List: o.Bands}, Threads: procs.Workers(), MaxBytes: f.maxBytes, Validity: x.Mask != nil,
 		Options: loader.Options{Opener: files, MaxChunkBytes: f.maxChunk},
 	})
 	if err != nil {

@@ -1,4 +1,4 @@
-package loader
+package raster
 
 import (
 	"cmp"
@@ -18,6 +18,7 @@ import (
 	"github.com/chaski-eo/chaski/loader/pixels"
 	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/loader/rows"
+	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/shuffle"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog"
@@ -57,9 +58,9 @@ func ParseSelection(s string) (Selection, error) {
 	return sel, nil
 }
 
-// indices returns the picked indices of an axis of length n. An index or slice outside of the axis
+// Indices returns the picked indices of an axis of length n. An index or slice outside of the axis
 // is not found.
-func (s Selection) indices(axis string, n int) ([]int, error) {
+func (s Selection) Indices(axis string, n int) ([]int, error) {
 	start, stop := 0, n
 	switch {
 	case s.List != nil:
@@ -96,13 +97,13 @@ type ReadOptions struct {
 	Headers [][]byte
 	// Threads is how many goroutines decode. Default 1.
 	Threads int
-	// MaxBytes bounds the result in bytes. Default DefaultMaxRead. Without it a small file could
+	// MaxBytes bounds the result in bytes. Default DefaultMaxBytes. Without it a small file could
 	// fill the memory, since sparse chunks and equal samples take almost no bytes in a file.
 	MaxBytes int64
 	// Validity asks for Array.Valid. It does not change Array.Data.
 	Validity bool
 	// Options for opening files. Workers and MemoryBytes are not used.
-	Options Options
+	Options resources.Options
 }
 
 // Array is a dense array in C order, little-endian.
@@ -128,7 +129,7 @@ func Read(ctx context.Context, paths []string, o ReadOptions) (*Array, error) {
 
 // readPlan is a Read, resolved for the shape of the files.
 type readPlan struct {
-	options Options
+	options resources.Options
 	threads int
 	assets  []catalog.Asset // one for each picked path
 	field   *pixels.Raster
@@ -137,8 +138,8 @@ type readPlan struct {
 	out     *Array
 }
 
-// DefaultMaxRead is the default of ReadOptions.MaxBytes: 2 GiB.
-const DefaultMaxRead = 2 << 30
+// DefaultMaxBytes is the default of ReadOptions.MaxBytes: 2 GiB.
+const DefaultMaxBytes = 2 << 30
 
 // maxReadIndexes bounds the bytes of chunk indexes that one Read holds: 256 MiB are 16 million
 // chunks of rangeBytes.
@@ -159,7 +160,7 @@ func newReadPlan(ctx context.Context, paths []string, o ReadOptions) (*readPlan,
 	if o.Headers != nil && len(o.Headers) != len(paths) {
 		return nil, fmt.Errorf("%d headers for %d paths", len(o.Headers), len(paths))
 	}
-	picks, err := o.N.indices("n", len(paths))
+	picks, err := o.N.Indices("n", len(paths))
 	if err != nil {
 		return nil, err
 	}
@@ -216,7 +217,8 @@ func (q *readPlan) open(ctx context.Context, paths []string, picks []int, header
 // openOne opens a file, or a raster inside a container (`container::path`). A local file of that
 // very name takes precedence. For remote paths the container is tried first, because asking for the
 // file takes a request.
-func openOne(ctx context.Context, o Options, path string, hasHeader bool, header string) (catalog.Asset, error) {
+func openOne(ctx context.Context, o resources.Options, path string, hasHeader bool,
+	header string) (catalog.Asset, error) {
 	if !hasHeader && source.IsRemote(path) && rows.InContainer(path) {
 		a, err := rows.MemberOf(ctx, o, path)
 		if fault.KindOf(err) == fault.NotFound {
@@ -234,7 +236,8 @@ func openOne(ctx context.Context, o Options, path string, hasHeader bool, header
 }
 
 // openFile opens a raster file, or takes its index from its header.
-func openFile(ctx context.Context, o Options, path string, hasHeader bool, header string) (catalog.Asset, error) {
+func openFile(ctx context.Context, o resources.Options, path string, hasHeader bool,
+	header string) (catalog.Asset, error) {
 	if o.Roots != nil {
 		resolved, err := catalog.Resolve(path, o.Roots)
 		if err != nil {
@@ -255,7 +258,7 @@ func openFile(ctx context.Context, o Options, path string, hasHeader bool, heade
 
 // errNotOneRaster returns the error for a path that holds several rasters: a TileDB array or a
 // container. It returns nil for any other path.
-func errNotOneRaster(ctx context.Context, o Options, path string) error {
+func errNotOneRaster(ctx context.Context, o resources.Options, path string) error {
 	what := ""
 	switch {
 	case tiledb.Is(ctx, o.Opener, path):
@@ -272,7 +275,7 @@ func errNotOneRaster(ctx context.Context, o Options, path string) error {
 // MaxBytes.
 func (q *readPlan) resolve(o ReadOptions, paths int) error {
 	x := q.assets[0].Index
-	bands, err := o.B.indices("b", x.Bands)
+	bands, err := o.B.Indices("b", x.Bands)
 	if err != nil {
 		return err
 	}
@@ -292,10 +295,10 @@ func (q *readPlan) resolve(o ReadOptions, paths int) error {
 			layout = "n b y x"
 		}
 	}
-	f := Field{Name: "read", Bands: bands, DType: "native", Layout: layout, Sizes: o.Sizes}
+	f := spec.Field{Name: "read", Bands: bands, DType: "native", Layout: layout, Sizes: o.Sizes}
 	limit := o.MaxBytes
 	if limit == 0 {
-		limit = DefaultMaxRead
+		limit = DefaultMaxBytes
 	}
 	size := x.DType.Size()
 	if o.Validity {

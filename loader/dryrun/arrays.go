@@ -1,4 +1,4 @@
-package loader
+package dryrun
 
 import (
 	"context"
@@ -9,11 +9,12 @@ import (
 	"github.com/chaski-eo/chaski/loader/pixels"
 )
 
-// arrayDryRun plans what a worker reads of arrays, without reading it. It holds plans where a
-// pixels.Reader holds readers.
-type arrayDryRun struct {
+// Arrays plans what a worker reads of arrays, without reading it. It holds plans where a
+// pixels.Reader holds readers. The zero value is a worker that has read nothing.
+type Arrays struct {
+	// Held is the largest memory that those readers hold at a time, in bytes.
+	Held   int64
 	arrays []plannedArray // the last one used comes first
-	held   int64          // the largest memory that those readers hold at a time, in bytes
 }
 
 // plannedArray is the plan of a worker's reader of an array.
@@ -22,11 +23,9 @@ type plannedArray struct {
 	plan  chunk.BlockPlan
 }
 
-func newArrayDryRun() *arrayDryRun { return &arrayDryRun{} }
-
 // plan returns the plan of an array. It keeps as many as a pixels.Reader keeps readers and drops
 // the same ones, because what a reader reads depends on what it has read before.
-func (f *arrayDryRun) plan(a chunk.BlockPlanner) chunk.BlockPlan {
+func (f *Arrays) plan(a chunk.BlockPlanner) chunk.BlockPlan {
 	k := slices.IndexFunc(f.arrays, func(p plannedArray) bool { return p.array == a })
 	if k < 0 {
 		f.arrays = slices.Insert(f.arrays[:min(len(f.arrays), pixels.MaxArrays-1)], 0, plannedArray{a, a.Plan()})
@@ -39,18 +38,19 @@ func (f *arrayDryRun) plan(a chunk.BlockPlanner) chunk.BlockPlan {
 }
 
 // hold notes the memory of the readers.
-func (f *arrayDryRun) hold() {
+func (f *Arrays) hold() {
 	n := int64(0)
 	for _, p := range f.arrays {
 		n += p.plan.Held()
 	}
-	f.held = max(f.held, n)
+	f.Held = max(f.Held, n)
 }
 
-// blocks calls read for every byte range that is read for some chunks of an image of an array. It
+// Blocks calls read for every byte range that is read for some chunks of an image of an array. It
 // reports false if the reads are unknown: they depend on the data, or the array has no plans.
-func (f *arrayDryRun) blocks(ctx context.Context, b *chunk.Blocks, chunks []ChunkPlan,
+func (f *Arrays) Blocks(ctx context.Context, asset *Asset, chunks []Chunk,
 	read func(file string, off, n int64)) (exact bool, err error) {
+	b := asset.blocks
 	a, ok := b.Array.(chunk.BlockPlanner)
 	if !ok {
 		return false, nil
@@ -79,13 +79,13 @@ func (f *arrayDryRun) blocks(ctx context.Context, b *chunk.Blocks, chunks []Chun
 	return exact, nil
 }
 
-// points is blocks for the points of a row. It sets Exact.
-func (f *arrayDryRun) points(ctx context.Context, p *PointsPlan, read func(file string, off, n int64)) (err error) {
+// Points is Blocks for the points of a row. It sets Exact.
+func (f *Arrays) Points(ctx context.Context, p *Points, read func(file string, off, n int64)) (err error) {
 	if p.box == nil {
 		return nil
 	}
 	defer f.hold()
-	plan := f.plan(pixels.PointArray{Array: p.field.array}).(pixels.PointPlan)
-	p.Exact, err = plan.Sparse(ctx, p.field.attr, p.box, read)
+	plan := f.plan(pixels.PointArray{Array: p.array}).(pixels.PointPlan)
+	p.Exact, err = plan.Sparse(ctx, p.attr, p.box, read)
 	return fault.WithFile(err, p.Array)
 }

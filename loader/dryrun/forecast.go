@@ -1,0 +1,135 @@
+package dryrun
+
+// DefaultSamples is the default of Options.Samples.
+const DefaultSamples = 1 << 17
+
+// Options say for which run a forecast is.
+type Options struct {
+	// Epoch is the epoch to examine.
+	Epoch uint64
+	// Rank and World: the engine serves this rank alone. Default: the engine serves all rows of
+	// every step, in the order in which a single rank asks for them.
+	Rank, World int
+	// Prefetch is loader.LoaderOptions.Prefetch. Default loader.DefaultPrefetch.
+	Prefetch int
+	// Samples bounds the samples to examine. In a longer epoch some steps stand for all. Default
+	// DefaultSamples; below 0 there is no bound.
+	Samples int64
+	// Progress is called after every step, from one goroutine, with numbers of steps.
+	Progress func(done, total int64)
+}
+
+// Work is what batches cost.
+type Work struct {
+	// Rows counts samples, without padding. Bad counts those among them that cannot be read, as far
+	// as headers and tables show it. The work of their substitutes is included, and their own as
+	// far as they can be read.
+	Rows int64 `json:"rows"`
+	Bad  int64 `json:"bad"`
+	// Opens counts assets opened, once for every window. Requests counts reads of pixels after
+	// adjacent chunks are joined, and Bytes what they read, with the gaps between them.
+	Opens    int64 `json:"opens"`
+	Requests int64 `json:"requests"`
+	Bytes    int64 `json:"bytes"`
+	// Needed counts the chunks that windows touch, each for every window. Chunks counts those that
+	// are decoded: fewer if windows share decoded tiles. Decoded is their size in bytes; some
+	// codecs skip the last rows of a chunk that no window needs.
+	Needed  int64 `json:"needed"`
+	Chunks  int64 `json:"chunks"`
+	Decoded int64 `json:"decoded"`
+}
+
+// Add adds the work of o.
+func (w *Work) Add(o Work) {
+	w.Rows += o.Rows
+	w.Bad += o.Bad
+	w.Opens += o.Opens
+	w.Requests += o.Requests
+	w.Bytes += o.Bytes
+	w.Needed += o.Needed
+	w.Chunks += o.Chunks
+	w.Decoded += o.Decoded
+}
+
+// Max keeps the larger of every figure.
+func (w *Work) Max(o Work) {
+	w.Rows, w.Bad, w.Opens = max(w.Rows, o.Rows), max(w.Bad, o.Bad), max(w.Opens, o.Opens)
+	w.Requests, w.Bytes = max(w.Requests, o.Requests), max(w.Bytes, o.Bytes)
+	w.Needed, w.Chunks, w.Decoded = max(w.Needed, o.Needed), max(w.Chunks, o.Chunks), max(w.Decoded, o.Decoded)
+}
+
+// Times returns the work multiplied by a factor, rounded.
+func (w Work) Times(f float64) Work {
+	by := func(n int64) int64 { return int64(float64(n)*f + 0.5) }
+	return Work{by(w.Rows), by(w.Bad), by(w.Opens), by(w.Requests), by(w.Bytes), by(w.Needed), by(w.Chunks),
+		by(w.Decoded)}
+}
+
+// SourceWork is the work for the samples of one source.
+type SourceWork struct {
+	Name   string `json:"name,omitempty"`
+	Source string `json:"source"`
+	Work
+}
+
+// Memory is the memory of a run in bytes.
+type Memory struct {
+	// Batch is one batch. Batches is how many exist at the same time: those that workers fill, as
+	// many as fit, and the one that the caller holds.
+	Batch   int64 `json:"batch"`
+	Batches int   `json:"batches"`
+	// Tiles bounds the decoded tiles that windows share.
+	Tiles int64 `json:"tiles"`
+	// Worker is the most that one worker holds: the bytes of a run of chunks, a decoded chunk, the
+	// pixels of a resampled window before and after, and what its readers of arrays hold. There are
+	// Workers of them; for remote files Options.Fetchers.
+	Worker  int64 `json:"worker"`
+	Workers int   `json:"workers"`
+	// Catalog bounds the parsed headers and pages of tables.
+	Catalog int64 `json:"catalog"`
+}
+
+// Total returns the sum in bytes.
+func (m Memory) Total() int64 {
+	return m.Batch*int64(m.Batches) + m.Tiles + m.Worker*int64(m.Workers) + m.Catalog
+}
+
+// Forecast is what an epoch will cost.
+type Forecast struct {
+	Epoch   uint64 `json:"epoch"`
+	Samples int64  `json:"samples"` // of an epoch
+	Steps   int64  `json:"steps"`
+	Rank    int    `json:"rank"`
+	World   int    `json:"world"`
+	// Examined is how many steps were examined. If they are not all, Total is scaled up.
+	Examined int64 `json:"examined"`
+	// Evicted counts the tiles that made room for others. If there are any, what is decoded again
+	// depends on the order of the workers, and the figures are those of one worker.
+	Evicted int64 `json:"evicted"`
+	// Total is the work of the epoch, Mean that of an average step. Most has the largest of each
+	// figure among the examined steps.
+	Total   Work         `json:"total"`
+	Mean    Work         `json:"mean"`
+	Most    Work         `json:"most"`
+	Sources []SourceWork `json:"sources"`
+	Memory  Memory       `json:"memory"`
+	// Loose is true if reads depend on coordinates that no header has: of points, and of the sparse
+	// fragments of dense arrays. Requests is an estimate then, and Bytes counts all tiles that may
+	// be read.
+	Loose bool `json:"loose,omitempty"`
+	// FirstBad is the error of the first bad sample.
+	FirstBad string `json:"first_bad,omitempty"`
+}
+
+// Exact reports whether a run has exactly the requests, bytes and chunks of the forecast. That
+// needs all steps examined and no bad sample. For arrays, whose readers keep the last tile, and for
+// samples that share decoded tiles, the chunks are exact if Evicted is 0, the other figures only
+// with one worker. It holds for the first epoch of an engine, because the next one begins with
+// tiles in memory.
+func (f *Forecast) Exact() bool { return f.Examined == f.Steps && f.Total.Bad == 0 && !f.Loose }
+
+// Read counts one read.
+func (w *Work) Read(_ string, _, n int64) {
+	w.Requests++
+	w.Bytes += n
+}

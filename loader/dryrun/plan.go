@@ -1,0 +1,148 @@
+package dryrun
+
+import (
+	"context"
+
+	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/loader/pixels"
+	"github.com/chaski-eo/chaski/shuffle"
+	"github.com/chaski-eo/chaski/store/tiledb"
+)
+
+// Row says what a row of a batch is made of.
+type Row struct {
+	Row      int   `json:"row"`
+	Position int64 `json:"position"` // -1 for padding; then nothing else is set
+	// Draw is the sample. In a mixture it has the number of its dataset in the plan.
+	Draw shuffle.Draw `json:"draw"`
+	// Source is the name of the sample's source; empty if the spec has one source. Dataset is the
+	// path of its table.
+	Source  string `json:"source,omitempty"`
+	Dataset string `json:"dataset"`
+	// ID names the sample: see catalog.Table.ID.
+	ID     string  `json:"id"`
+	Assets []Asset `json:"assets"`
+	// Points has one plan for each field of points.
+	Points []Points `json:"points,omitempty"`
+	// Err is why the sample is bad, as far as headers and tables show it; nil if they do not.
+	Err error `json:"-"`
+	// Error is Err on one line.
+	Error string `json:"error,omitempty"`
+}
+
+// Asset says what is read of an asset.
+type Asset struct {
+	Field string `json:"field"`
+	Step  int    `json:"step"` // of a sequence
+	// Row is the row of the table. It is -1 for a step that does not exist; then nothing else is
+	// set.
+	Row    int64       `json:"row"`
+	URI    string      `json:"uri"`
+	Size   shuffle.Box `json:"size"`   // of the asset, at 0, 0
+	Window shuffle.Box `json:"window"` // in the asset's own pixels, before the row's transform
+	// Runs are the byte ranges that are read, Chunks the chunks in them, in the order in which they
+	// are decoded. Those of the asset's mask follow. A chunk of an array has no byte range here:
+	// its runs lie in the array's files, and are those of a worker that has not read the array
+	// before.
+	Runs   []Range `json:"runs"`
+	Chunks []Chunk `json:"chunks"`
+
+	gap    int64         // ranges of the file closer than this are read as one, in bytes
+	blocks *chunk.Blocks // nil unless the asset is an image of an array
+}
+
+// InArray reports whether the asset is an image of an array.
+func (p *Asset) InArray() bool { return p.blocks != nil }
+
+// Points says what is read of a field of points.
+type Points struct {
+	Field string `json:"field"`
+	Array string `json:"array"`
+	// Runs are the stretches of the array's files that are read, by a worker that has not read of it before. Which
+	// values are read depends on the coordinates where Exact is false: then they are those that may be.
+	Runs  []Range `json:"runs"`
+	Exact bool    `json:"exact"`
+
+	array *tiledb.Array
+	attr  int        // the attribute that holds the values
+	box   tiledb.Box // nil if no point can lie in the window
+}
+
+// NewPoints plans what is read of the points of an array that lie in a box, by a worker that has not
+// read of the array before. A nil box holds no point. attr is the attribute with the values.
+func NewPoints(ctx context.Context, field string, a *tiledb.Array, attr int, box tiledb.Box) (Points, error) {
+	p := Points{Field: field, Array: a.URI(), Exact: true, array: a, attr: attr, box: box}
+	err := new(Arrays).Points(ctx, &p, func(file string, off, n int64) {
+		p.Runs = append(p.Runs, Range{file, off, n})
+	})
+	return p, err
+}
+
+// Range is a range of bytes in a file.
+type Range struct {
+	File string `json:"file,omitempty"` // empty unless it belongs to an array
+	Off  int64  `json:"off"`
+	Len  int64  `json:"len"`
+}
+
+// Chunk is a chunk that is decoded.
+type Chunk struct {
+	Chunk   int   `json:"chunk"`
+	Mask    bool  `json:"mask,omitempty"` // of the asset's mask
+	Off     int64 `json:"off"`
+	Len     int64 `json:"len"`     // 0 for a sparse chunk
+	Decoded int   `json:"decoded"` // bytes
+
+	sparse bool
+	box    chunk.Box // of an array: the cells that are read
+}
+
+// Note keeps an error that a bad-sample policy covers, of several the one with the least text, as
+// a run does. It reports whether to stop, and returns the error if no policy covers it.
+func (r *Row) Note(err error) (stop bool, _ error) {
+	if fault.KindOf(err) == 0 {
+		return true, err
+	}
+	if r.Err == nil || r.Err.Error() > err.Error() {
+		r.Err, r.Error = err, fault.Line(err)
+	}
+	return r.Draw.Attempt > 0, nil
+}
+
+// Add notes the chunks of an index that a box needs. Ranges of the file that are closer than gap
+// bytes are read as one. plan is scratch memory.
+func (p *Asset) Add(x *chunk.Index, box chunk.Box, bands []int, plan *chunk.RunPlan, gap int64, mask bool) {
+	p.gap = gap
+	plan.Reset(x, box, bands, gap, pixels.MaxRun)
+	for _, run := range plan.Runs {
+		p.Runs = append(p.Runs, Range{Off: run.Off, Len: run.Len})
+		for _, i := range run.Chunks {
+			at := x.Place(i)
+			p.Chunks = append(p.Chunks, Chunk{Chunk: i, Mask: mask, Off: at.Off, Len: at.Len,
+				Decoded: x.StoredBytes(i)})
+		}
+	}
+	for _, i := range plan.Sparse {
+		p.Chunks = append(p.Chunks, Chunk{Chunk: i, Mask: mask, Decoded: x.StoredBytes(i), sparse: true})
+	}
+	for _, i := range plan.Blocks {
+		p.Chunks = append(p.Chunks, Chunk{Chunk: i, Mask: mask, Decoded: x.StoredBytes(i)})
+	}
+}
+
+// AddBlocks notes what is read for the chunks of an array that a box needs. With whole, it is all
+// of each chunk.
+func (p *Asset) AddBlocks(ctx context.Context, x *chunk.Index, box chunk.Box, whole bool) error {
+	p.blocks = x.Blocks
+	for k := range p.Chunks {
+		c := &p.Chunks[k]
+		c.box = x.Box(c.Chunk)
+		if !whole {
+			c.box = pixels.RowsIn(c.box, box)
+		}
+	}
+	_, err := new(Arrays).Blocks(ctx, p, p.Chunks,
+		func(file string, off, n int64) { p.Runs = append(p.Runs, Range{file, off, n}) })
+	return err
+}
