@@ -21,7 +21,7 @@ func sample() *tables.Table {
 	}
 	names := []string{"Text", "b", "i8", "u64", "f32", "f64", "ts", "d", "tm", "bin", "dec", "li", "st", "none"}
 	return tables.FromVectors(names, []*tables.Vector{
-		tables.NewTexts([]string{"ñandú", "", ""}, one),
+		tables.NewStrings([]string{"ñandú", "", ""}, one),
 		ints(tables.Bool, 0, 1, 0, 0), ints(tables.Int64, 8, -128, 127, 0), ints(tables.Uint64, 64, -1, 5, 0),
 		tables.NewFloats(tables.Type{Kind: tables.Float64, Bits: 32}, []float64{0.5, -1, 0}, one),
 		tables.NewFloats(tables.Type{Kind: tables.Float64, Bits: 64}, []float64{0.1, 1e300, 0}, one),
@@ -29,7 +29,7 @@ func sample() *tables.Table {
 		tables.NewBytes(tables.Type{Kind: tables.Binary}, []byte{0, 255, 1}, []uint32{0, 2, 3, 3}, one),
 		tables.NewBigs(tables.Type{Kind: tables.Decimal, Precision: 18, Scale: 4}, []int64{-12345, 1, 0}, []int64{-1, 0, 0}, one),
 		tables.NewList(tables.NewInts(tables.Type{Kind: tables.Int64, Bits: 64}, []int64{1, 2, 3}, []bool{false, true, false}), []uint32{0, 3, 3, 3}, one),
-		tables.NewStruct([]string{"x", "y"}, []*tables.Vector{ints(tables.Int64, 64, 7, 8, 0), tables.NewTexts([]string{"a", "b", ""}, one)}, one),
+		tables.NewStruct([]string{"x", "y"}, []*tables.Vector{ints(tables.Int64, 64, 7, 8, 0), tables.NewStrings([]string{"a", "b", ""}, one)}, one),
 		tables.NewNulls(tables.Type{}, 3),
 	})
 }

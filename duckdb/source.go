@@ -110,8 +110,8 @@ func (s *rowSource) open(at *scan, chunk duck.DataChunk) error {
 }
 
 var plainTypes = map[tables.Kind]duck.Type{tables.Null: duck.TYPE_INTEGER, tables.Bool: duck.TYPE_BOOLEAN,
-	tables.Huge: duck.TYPE_HUGEINT,
-	tables.Text: duck.TYPE_VARCHAR, tables.Binary: duck.TYPE_BLOB, tables.Timestamp: duck.TYPE_TIMESTAMP,
+	tables.Huge:   duck.TYPE_HUGEINT,
+	tables.String: duck.TYPE_VARCHAR, tables.Binary: duck.TYPE_BLOB, tables.Timestamp: duck.TYPE_TIMESTAMP,
 	tables.Date: duck.TYPE_DATE,
 	tables.Time: duck.TYPE_TIME}
 
@@ -196,7 +196,7 @@ func zero(t tables.Type) any {
 		return duck.Decimal{Width: t.Precision, Scale: t.Scale, Value: new(big.Int)}
 	case tables.Float64:
 		return value(tables.NewFloats(t, []float64{0}, nil), 0)
-	case tables.Text, tables.Binary:
+	case tables.String, tables.Binary:
 		return value(tables.NewBytes(t, nil, []uint32{0, 0}, nil), 0)
 	}
 	return value(tables.NewInts(t, []int64{0}, nil), 0)
@@ -218,8 +218,8 @@ func value(v *tables.Vector, i int) any {
 		return duck.Decimal{Width: t.Precision, Scale: t.Scale, Value: v.Big(i)}
 	case tables.Float64:
 		return v.Float(i)
-	case tables.Text:
-		return v.Text(i)
+	case tables.String:
+		return v.Str(i)
 	case tables.Binary:
 		return v.Bytes(i)
 	case tables.Timestamp, tables.Time:
@@ -281,7 +281,7 @@ func vector(info duck.TypeInfo, cells []any) (*tables.Vector, error) {
 			return intVector(t, cells, nulls)
 		}
 	}
-	return bytesVector(tables.Text, cells, nulls)
+	return bytesVector(tables.String, cells, nulls)
 }
 
 var intTypes = map[duck.Type]tables.Type{
@@ -390,7 +390,7 @@ func bytesVector(kind tables.Kind, cells []any, nulls []bool) (*tables.Vector, e
 			data = fmt.Append(data, x)
 		}
 		if len(data) > math.MaxUint32 {
-			return nil, fmt.Errorf("texts of more than 4 GiB")
+			return nil, fmt.Errorf("strings of more than 4 GiB")
 		}
 		offs = append(offs, uint32(len(data)))
 	}
@@ -405,7 +405,7 @@ func listVector(info duck.TypeInfo, cells []any, nulls []bool) (*tables.Vector, 
 	case *duck.ArrayDetails:
 		child = d.Child
 	default:
-		return bytesVector(tables.Text, cells, nulls)
+		return bytesVector(tables.String, cells, nulls)
 	}
 	offs := make([]uint32, 1, len(cells)+1)
 	var elems []any
@@ -427,7 +427,7 @@ func listVector(info duck.TypeInfo, cells []any, nulls []bool) (*tables.Vector, 
 func structVector(info duck.TypeInfo, cells []any, nulls []bool) (*tables.Vector, error) {
 	d, ok := info.Details().(*duck.StructDetails)
 	if !ok {
-		return bytesVector(tables.Text, cells, nulls)
+		return bytesVector(tables.String, cells, nulls)
 	}
 	var names []string
 	var fields []*tables.Vector

@@ -6,8 +6,9 @@ import (
 	"strconv"
 )
 
-// plain reports whether values of a type have a text: what joins them with texts.
-func (t Type) plain() bool {
+// isScalar reports whether the values of a type can be cast to strings, as they are when Concat joins them with
+// strings.
+func (t Type) isScalar() bool {
 	switch t.Kind {
 	case Bool, Int64, Uint64, Huge, Float64, Decimal, Timestamp, Date, Time:
 		return true
@@ -15,63 +16,65 @@ func (t Type) plain() bool {
 	return false
 }
 
-// BecomesText reports whether values of a type are texts, which they were not, where they are joined with others as a type
-// that holds them all; in lists, their elements.
-func (t Type) BecomesText(joined Type) bool {
+// BecomesString reports whether joining a column of type t as type joined turns its values, or the elements of its
+// lists, into strings.
+func (t Type) BecomesString(joined Type) bool {
 	if t.Kind == List && joined.Kind == List {
-		return t.Elem.BecomesText(*joined.Elem)
+		return t.Elem.BecomesString(*joined.Elem)
 	}
-	return joined.Kind == Text && t.Kind != Text && t.Kind != Null
+	return joined.Kind == String && t.Kind != String && t.Kind != Null
 }
 
-// texts returns vectors that are to be joined as a type: of text, all are texts.
-func texts(t Type, parts []*Vector) []*Vector {
-	if t.Kind != Text {
+// castToStrings returns the vectors that Append joins as type t: if t is String, the scalars among them are cast to
+// strings.
+func castToStrings(t Type, parts []*Vector) []*Vector {
+	if t.Kind != String {
 		return parts
 	}
 	out := make([]*Vector, len(parts))
 	for i, p := range parts {
-		if out[i] = p; p.typ.plain() {
-			out[i] = p.asText()
+		if out[i] = p; p.typ.isScalar() {
+			out[i] = p.asStrings()
 		}
 	}
 	return out
 }
 
-// asText returns the values as DuckDB casts them to VARCHAR: "1.0", "true", "2020-01-02 03:04:05.5", of instants with
-// "+00" behind it.
-func (v *Vector) asText() *Vector {
-	out := &Vector{typ: Type{Kind: Text}, n: v.n, nulls: v.nulls, offs: make([]uint32, 1, v.n+1)}
+// asStrings casts the values to strings as DuckDB casts them to VARCHAR: "1.0", "true", "2020-01-02 03:04:05.5", and
+// "2020-01-02 03:04:05.5+00" for timestamps with a zone.
+func (v *Vector) asStrings() *Vector {
+	out := &Vector{typ: Type{Kind: String}, n: v.n, nulls: v.nulls, offs: make([]uint32, 1, v.n+1)}
 	for i := range v.n {
 		if !v.Null(i) {
 			out.data = v.AppendCast(out.data, i)
 		}
-		out.offs = append(out.offs, uint32(min(len(out.data), math.MaxUint32))) // Append refuses more
+		// Append refuses vectors of 4 GiB and more
+		out.offs = append(out.offs, uint32(min(len(out.data), math.MaxUint32)))
 	}
 	return out
 }
 
-// AppendCast appends value i, of a type that is not nested, as DuckDB casts it to VARCHAR. The value is not null.
+// AppendCast appends value i as DuckDB casts it to VARCHAR. The value must not be null, list or struct.
 func (v *Vector) AppendCast(dst []byte, i int) []byte {
 	switch v.typ.Kind {
 	case Float64:
 		return appendCastFloat(dst, v.floats[i], int(v.typ.Bits))
 	case Timestamp:
-		dst = instant(v.ints[i], v.nano(i)).AppendFormat(dst, "2006-01-02 15:04:05.999999999")
+		dst = timeOf(v.ints[i], v.nano(i)).AppendFormat(dst, "2006-01-02 15:04:05.999999999")
 		if v.typ.UTC {
 			dst = append(dst, "+00"...)
 		}
 		return dst
 	case Time:
-		return instant(v.ints[i], 0).AppendFormat(dst, "15:04:05.999999999")
+		return timeOf(v.ints[i], 0).AppendFormat(dst, "15:04:05.999999999")
 	case Decimal, Date:
-		return append(dst, v.plainText(i)...)
+		return append(dst, v.formatValue(i)...)
 	}
 	return v.AppendJSON(dst, i) // digits, true, false
 }
 
-// appendCastFloat appends the shortest text that is the same float of so many bits again: with a point or an exponent,
-// which is that of numbers below 1e-4 and from 1e16 on.
+// appendCastFloat appends the shortest string that parses back to the same float of the given width. Numbers below 1e-4
+// and from 1e16 on have an exponent, all others a decimal point: DuckDB writes them so.
 func appendCastFloat(dst []byte, f float64, bits int) []byte {
 	switch {
 	case math.IsNaN(f):

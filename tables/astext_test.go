@@ -9,7 +9,8 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 )
 
-// TestConcatWithTexts: values among texts become what DuckDB 1.5 makes of them in SELECT x FROM a UNION ALL SELECT x FROM b.
+// TestConcatWithTexts: values among texts become what DuckDB 1.5 makes of them in SELECT x FROM a
+// UNION ALL SELECT x FROM b.
 func TestConcatWithTexts(t *testing.T) {
 	const noon = 1577934245 * 1e6 // 2020-01-02 03:04:05
 	ints := func(k Kind, bits uint8, v ...int64) *Vector { return NewInts(Type{Kind: k, Bits: bits}, v, nil) }
@@ -17,18 +18,28 @@ func TestConcatWithTexts(t *testing.T) {
 		v    *Vector
 		want []string
 	}{
-		"int":       {NewInts(Type{Kind: Int64, Bits: 64}, []int64{1, -5, 0, 1 << 62}, []bool{false, false, true, false}), []string{"1", "-5", "null", "4611686018427387904"}},
-		"uint":      {ints(Uint64, 64, -1), []string{"18446744073709551615"}},
-		"bool":      {ints(Bool, 0, 1, 0), []string{"true", "false"}},
-		"float":     {NewFloats(Type{Kind: Float64, Bits: 64}, []float64{1, 0.1, 1e20, math.NaN(), 1e15, 1e16, 1e17, 123456789012345680, 1e-5, 0.0001, math.Copysign(0, -1), math.Inf(1), math.Inf(-1), 1.5e300}, nil), []string{"1.0", "0.1", "1e+20", "nan", "1000000000000000.0", "1e+16", "1e+17", "1.2345678901234568e+17", "1e-05", "0.0001", "-0.0", "inf", "-inf", "1.5e+300"}},
-		"float32":   {NewFloats(Type{Kind: Float64, Bits: 32}, []float64{float64(float32(0.1)), 1e10, 3, 16777216}, nil), []string{"0.1", "10000000000.0", "3.0", "16777216.0"}},
-		"timestamp": {ints(Timestamp, 0, noon, noon-3*3600e6-4*60e6-5e6, noon+678, noon+500000), []string{"2020-01-02 03:04:05", "2020-01-02 00:00:00", "2020-01-02 03:04:05.000678", "2020-01-02 03:04:05.5"}},
-		"instant":   {NewInts(Type{Kind: Timestamp, UTC: true}, []int64{noon}, nil), []string{"2020-01-02 03:04:05+00"}},
-		"date":      {ints(Date, 0, 18263), []string{"2020-01-02"}},
-		"time":      {ints(Time, 0, 3723000004), []string{"01:02:03.000004"}},
-		"decimal":   {NewBigs(Type{Kind: Decimal, Precision: 5, Scale: 2}, []int64{120}, []int64{0}, nil), []string{"1.20"}},
+		"int": {NewInts(Type{Kind: Int64, Bits: 64}, []int64{1, -5, 0, 1 << 62},
+			[]bool{false, false, true, false}), []string{"1", "-5", "null", "4611686018427387904"}},
+		"uint": {ints(Uint64, 64, -1), []string{"18446744073709551615"}},
+		"bool": {ints(Bool, 0, 1, 0), []string{"true", "false"}},
+		"float": {NewFloats(Type{Kind: Float64, Bits: 64}, []float64{1, 0.1, 1e20, math.NaN(), 1e15, 1e16, 1e17,
+			123456789012345680, 1e-5, 0.0001, math.Copysign(0, -1), math.Inf(1), math.Inf(-1), 1.5e300}, nil),
+			[]string{"1.0", "0.1", "1e+20", "nan", "1000000000000000.0", "1e+16", "1e+17", "1.2345678901234568e+17",
+				"1e-05", "0.0001", "-0.0", "inf", "-inf", "1.5e+300"}},
+		"float32": {NewFloats(Type{Kind: Float64, Bits: 32}, []float64{float64(float32(0.1)), 1e10, 3, 16777216},
+			nil), []string{"0.1", "10000000000.0", "3.0", "16777216.0"}},
+		"timestamp": {ints(Timestamp, 0, noon, noon-3*3600e6-4*60e6-5e6, noon+678, noon+500000),
+			[]string{"2020-01-02 03:04:05", "2020-01-02 00:00:00", "2020-01-02 03:04:05.000678",
+				"2020-01-02 03:04:05.5"}},
+		"instant": {NewInts(Type{Kind: Timestamp, UTC: true}, []int64{noon}, nil),
+			[]string{"2020-01-02 03:04:05+00"}},
+		"date": {ints(Date, 0, 18263), []string{"2020-01-02"}},
+		"time": {ints(Time, 0, 3723000004), []string{"01:02:03.000004"}},
+		"decimal": {NewBigs(Type{Kind: Decimal, Precision: 5, Scale: 2}, []int64{120}, []int64{0},
+			nil), []string{"1.20"}},
 	} {
-		a, b := FromVectors([]string{"x"}, []*Vector{x.v}), FromVectors([]string{"x"}, []*Vector{NewTexts([]string{"t", ""}, nil)})
+		a, b := FromVectors([]string{"x"}, []*Vector{x.v}),
+			FromVectors([]string{"x"}, []*Vector{NewStrings([]string{"t", ""}, nil)})
 		for _, swapped := range []bool{false, true} {
 			tables, want := []*Table{a, b}, append(slices.Clone(x.want), "t", "")
 			if swapped {
@@ -40,35 +51,39 @@ func TestConcatWithTexts(t *testing.T) {
 				continue
 			}
 			v, err := got.At(t.Context(), 0)
-			if err != nil || v.Kind() != Text {
+			if err != nil || v.Kind() != String {
 				t.Fatal(name, v, err)
 			}
 			for i, w := range want {
-				if s := v.Text(i); s != w && !(w == "null" && v.Null(i)) {
+				if s := v.Str(i); s != w && !(w == "null" && v.Null(i)) {
 					t.Errorf("%s: %q, want %q", name, s, w)
 				}
 			}
-			if told := TextColumns(got, tables, []string{"one", "two"}); len(told) != 1 || !strings.Contains(told[0], `"x" is joined as texts: it is of `+x.v.Type().String()) {
+			if told := JoinedAsStrings(got, tables, []string{"one", "two"}); len(told) != 1 ||
+				!strings.Contains(told[0], `"x" is joined as strings: it is `+x.v.Type().String()) {
 				t.Errorf("%s: %q", name, told)
 			}
-			if _, err := Concat(tables, Strict); fault.KindOf(err) != fault.Unsupported || !strings.Contains(err.Error(), "x") {
+			if _, err := Concat(tables, Strict); fault.KindOf(err) != fault.Unsupported ||
+				!strings.Contains(err.Error(), "x") {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
 	}
-	mixed, err := Concat([]*Table{FromVectors([]string{"x"}, []*Vector{ints(Bool, 0, 1, 0)}), FromVectors([]string{"x"}, []*Vector{ints(Int64, 64, 7)})}, Strict)
+	mixed, err := Concat([]*Table{FromVectors([]string{"x"}, []*Vector{ints(Bool, 0, 1, 0)}),
+		FromVectors([]string{"x"}, []*Vector{ints(Int64, 64, 7)})}, Strict)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if v, err := mixed.At(t.Context(), 0); err != nil || v.Kind() != Int64 || !slices.Equal(v.Ints(), []int64{1, 0, 7}) {
+	if v, err := mixed.At(t.Context(), 0); err != nil || v.Kind() != Int64 ||
+		!slices.Equal(v.Ints(), []int64{1, 0, 7}) {
 		t.Errorf("bools and integers: %v, %v", v, err)
 	}
 }
 
-// TestTextsAndNothing: a column that has no value in a table, which writers make one without a type of, is joined with texts in any
-// mode, and nothing is said of it; wherever it stands.
+// TestTextsAndNothing: a column that has no value in a table, which writers make one without a type
+// of, is joined with texts in any mode, and nothing is said of it; wherever it stands.
 func TestTextsAndNothing(t *testing.T) {
-	a := FromVectors([]string{"x"}, []*Vector{NewTexts([]string{"a"}, nil)})
+	a := FromVectors([]string{"x"}, []*Vector{NewStrings([]string{"a"}, nil)})
 	b := FromVectors([]string{"x"}, []*Vector{NewNulls(Type{}, 2)})
 	for _, tables := range [][]*Table{{a, b}, {b, a}, {a, b, a}, {b, a, b}} {
 		for _, mode := range []Mode{Intersection, FillMissing, Strict, Mixed} {
@@ -77,18 +92,18 @@ func TestTextsAndNothing(t *testing.T) {
 				t.Errorf("mode %d: %v", mode, err)
 				continue
 			}
-			if told := TextColumns(joined, tables, make([]string, len(tables))); len(told) > 0 {
+			if told := JoinedAsStrings(joined, tables, make([]string, len(tables))); len(told) > 0 {
 				t.Errorf("mode %d: %q", mode, told)
 			}
 			v, err := joined.At(t.Context(), 0)
-			if err != nil || v.Kind() != Text {
+			if err != nil || v.Kind() != String {
 				t.Fatal(v, err)
 			}
 			row := 0
 			for _, part := range tables {
 				for range part.Len() {
-					if v.Null(row) != (part == b) || part == a && v.Text(row) != "a" {
-						t.Errorf("mode %d: row %d is %q", mode, row, v.Text(row))
+					if v.Null(row) != (part == b) || part == a && v.Str(row) != "a" {
+						t.Errorf("mode %d: row %d is %q", mode, row, v.Str(row))
 					}
 					row++
 				}
@@ -102,12 +117,14 @@ func TestListsOfTexts(t *testing.T) {
 	one := func(elems *Vector) *Table {
 		return FromVectors([]string{"x"}, []*Vector{NewList(elems, []uint32{0, uint32(elems.Len())}, nil)})
 	}
-	texts, ints, none := one(NewTexts([]string{"a"}, nil)), one(NewInts(Type{Kind: Int64, Bits: 64}, []int64{1, 2}, nil)), one(NewNulls(Type{}, 1))
+	texts, ints, none := one(NewStrings([]string{"a"}, nil)),
+		one(NewInts(Type{Kind: Int64, Bits: 64}, []int64{1, 2}, nil)), one(NewNulls(Type{}, 1))
 	joined, err := Concat([]*Table{texts, none, ints}, Intersection)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if told := TextColumns(joined, []*Table{texts, none, ints}, []string{"a", "b", "c"}); len(told) != 1 || !strings.HasSuffix(told[0], "list<int64> in c") {
+	if told := JoinedAsStrings(joined, []*Table{texts, none, ints}, []string{"a", "b", "c"}); len(told) != 1 ||
+		!strings.HasSuffix(told[0], "list<int64> in c") {
 		t.Errorf("told %q", told)
 	}
 	v, err := joined.At(t.Context(), 0)

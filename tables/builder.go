@@ -9,21 +9,21 @@ import (
 	"github.com/chaski-eo/chaski/tables/parquet"
 )
 
-// builder makes the vector of a leaf out of its pages. What stands where is decided page by page; values are copied
-// there on several processors.
+// builder makes a vector from the pages of one leaf column. It decides page by page where the values go, and copies
+// them there on several processors.
 type builder struct {
 	p     *parquetTable
 	name  string
 	unit  uint8 // of times, see parquet.Note
 	v     Vector
 	nulls bool
-	codes *coder // of text that has few different values so far; nil: it has not
-	held  int    // rows that are decoded already
+	codes *coder // codes of strings while there are at most 255 distinct ones, else nil
+	held  int    // rows of the column that are decoded already
 
 	copying sync.WaitGroup
-	slots   chan struct{} // one for each copy that runs beside the builder
+	slots   chan struct{} // a token for each copy that runs on another goroutine
 	mu      sync.Mutex
-	failed  error // of a copy
+	failed  error // the error of a copy, guarded by mu
 }
 
 func newBuilder(p *parquetTable, leaf int) *builder {
@@ -37,7 +37,7 @@ func newBuilder(p *parquetTable, leaf int) *builder {
 		b.held = p.held.rows(leaf)
 	}
 	switch b.v.typ.Kind {
-	case Text:
+	case String:
 		b.codes = newCoder()
 		fallthrough
 	case Binary:
@@ -46,7 +46,7 @@ func newBuilder(p *parquetTable, leaf int) *builder {
 	return b
 }
 
-// add appends a page whose first row is first.
+// add appends a page. first is the number of its first row in the table.
 func (b *builder) add(v *parquet.Values, first int64) error {
 	if b.p.keep == nil {
 		return b.addRange(v, 0, v.Len())
@@ -80,7 +80,7 @@ func (b *builder) addRange(v *parquet.Values, lo, hi int) error {
 			v.FillFloats(to, lo)
 			return nil
 		})
-	case Text, Binary:
+	case String, Binary:
 		return b.addBytes(v, lo, hi)
 	case Decimal:
 		return b.addDecimals(v, lo, hi)
@@ -95,12 +95,15 @@ func (b *builder) addRange(v *parquet.Values, lo, hi int) error {
 	return nil
 }
 
-// fewRows are copied sooner than another goroutine is told to.
-const fewRows = 4096
+// minParallelRows is the least number of rows that are copied on another goroutine: 4,096 values of
+// 8 bytes are 32 KiB, which one processor copies in about the microseconds that starting a
+// goroutine takes.
+const minParallelRows = 4096
 
-// copy runs what copies n rows, or lets it run beside what follows.
+// copy calls run, which copies n rows, on another goroutine if one is free. The caller must not move the memory that
+// run writes to before copying.Wait has returned: see reserve and extend.
 func (b *builder) copy(n int, run func() error) {
-	if n < fewRows {
+	if n < minParallelRows {
 		b.fail(run())
 		return
 	}
@@ -121,10 +124,10 @@ func (b *builder) fail(err error) {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.failed = err // all that can fail says the same
+	b.failed = err // only scale fails, and always with the same error, so that it does not matter whose is kept
 }
 
-// vector returns what was added. It waits for copies that still run, so that it is called after an error, too.
+// vector returns what was added. It waits for copies that still run, so it must be called even after an error.
 func (b *builder) vector() (*Vector, error) {
 	b.copying.Wait()
 	if b.failed != nil {
@@ -151,8 +154,8 @@ func (b *builder) tooLarge() error {
 	return fault.New(fault.Limit, "column "+b.name, fault.NoOffset, "more than %d bytes", b.p.o.MaxBytes)
 }
 
-// reserve makes room for n more bytes. It grows by what the rows so far let expect of all of them, but no
-// more than fourfold: memory follows what was decoded.
+// reserve makes room for n more bytes. It extrapolates the size of all rows from those so far, but grows at most
+// fourfold, so that a wrong row count in a file cannot allocate more than a multiple of what was decoded.
 func (b *builder) reserve(n int) {
 	w := &b.v
 	need := len(w.data) + n
@@ -169,8 +172,8 @@ func (b *builder) reserve(n int) {
 	w.data = grown
 }
 
-// extend returns values with n more, which are 0, and these. There is room for all rows of the table then, but no more
-// than four times what was decoded.
+// extend appends n zeros to values and returns all of them and the new ones. It makes room for all rows of the table at
+// once, but for at most four times what was decoded: the number of rows is a claim of the file.
 func extend[T any](b *builder, values []T, n int) (all, more []T) {
 	need := len(values) + n
 	if need > cap(values) {
@@ -187,7 +190,7 @@ func extend[T any](b *builder, values []T, n int) (all, more []T) {
 func (b *builder) addBytes(v *parquet.Values, lo, hi int) error {
 	w := &b.v
 	if b.codes != nil {
-		if b.codes.takes(v, w.n, b.p.o.MaxBytes) {
+		if b.codes.admits(v, w.n, b.p.o.MaxBytes) {
 			b.addCodes(v, lo, hi)
 			return nil
 		}
@@ -222,7 +225,7 @@ func (b *builder) addCodes(v *parquet.Values, lo, hi int) {
 	})
 }
 
-// addDecimals takes integers, or big-endian two's complement of up to 16 bytes.
+// addDecimals appends decimals that the file stores as integers or as big-endian two's complement of up to 16 bytes.
 func (b *builder) addDecimals(v *parquet.Values, lo, hi int) error {
 	w := &b.v
 	for i := lo; i < hi; i++ {
@@ -234,7 +237,8 @@ func (b *builder) addDecimals(v *parquet.Values, lo, hi int) error {
 				h = l >> 63
 			} else {
 				if len(raw) > 16 {
-					return fault.New(fault.Unsupported, "column "+b.name, fault.NoOffset, "a decimal of %d bytes", len(raw))
+					return fault.New(fault.Unsupported, "column "+b.name, fault.NoOffset,
+						"a decimal of %d bytes", len(raw))
 				}
 				if len(raw) > 0 && raw[0]&0x80 != 0 {
 					l, h = -1, -1
@@ -250,7 +254,7 @@ func (b *builder) addDecimals(v *parquet.Values, lo, hi int) error {
 	return nil
 }
 
-// scale brings times to microseconds.
+// scale converts times from the column's unit to microseconds.
 func (b *builder) scale(x []int64) error {
 	if b.v.typ.Kind != Timestamp && b.v.typ.Kind != Time || b.unit == 6 {
 		return nil
@@ -258,7 +262,8 @@ func (b *builder) scale(x []int64) error {
 	for i, t := range x {
 		var ok bool
 		if x[i], ok = microseconds(t, b.unit); !ok {
-			return fault.New(fault.Unsupported, "column "+b.name, fault.NoOffset, "a time that 64 bits of microseconds do not hold")
+			return fault.New(fault.Unsupported, "column "+b.name, fault.NoOffset,
+				"a time that 64 bits of microseconds do not hold")
 		}
 	}
 	return nil

@@ -1,7 +1,7 @@
 package tables
 
-// Bytes returns about how much memory the columns that were loaded so far take, and the pages that are held. A column
-// that is being loaded does not count.
+// Bytes returns about how much memory the loaded columns and the held pages take. It skips columns that are being
+// loaded: waiting for them would stall the cache that asks.
 func (t *Table) Bytes() int64 {
 	n := int64(0)
 	for i := range t.loaded {

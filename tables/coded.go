@@ -8,23 +8,24 @@ import (
 	"github.com/chaski-eo/chaski/tables/parquet"
 )
 
-// coded are texts of which few are different: a byte a row.
+// coded holds strings of which at most 255 are distinct, in one byte a row.
 type coded struct {
 	codes  []uint8
-	values *Vector // of the codes; the last, which is nullCode's, is null
+	values *Vector // the string of each code; that of nullCode is null
 
 	once sync.Once
 	data []byte
 	offs []uint32
-	made atomic.Int64 // bytes of data and offs
+	made atomic.Int64 // bytes of data and offs once flat made them; cost reads it without waiting for once
 }
 
-// nullCode is the code of a row without a text, and the number of texts that may be different.
+// nullCode is the code of null rows. Codes 0 to 254 are left for strings, so it is also how many distinct strings there
+// may be.
 const nullCode = math.MaxUint8
 
-// Coded returns texts of which few are different, as they lie in memory: the code of each row, and the value of each
-// code, 256 of them, which is null for rows without a text and for codes that no row has. It returns nil where there is
-// another form, that of Raw. Neither must be changed.
+// Coded returns the strings in coded form: the code of each row, and the 256 values of the codes. The value of code
+// 255, which null rows have, and those of unused codes are null. It returns nil if the vector is not coded; then Raw
+// has the values. The caller must change neither.
 func (v *Vector) Coded() (codes []uint8, values *Vector) {
 	if v.coded == nil {
 		return nil, nil
@@ -32,8 +33,8 @@ func (v *Vector) Coded() (codes []uint8, values *Vector) {
 	return v.coded.codes, v.coded.values
 }
 
-// RawRange returns the values lo to hi of the kinds Text and Binary: value lo+i is data[offs[i]:offs[i+1]]. Texts that lie
-// in memory by their codes are copied, and not kept.
+// RawRange returns the values lo to hi of the kinds String and Binary: value lo+i is data[offs[i]:offs[i+1]]. Of a
+// coded vector it makes a copy that is not kept.
 func (v *Vector) RawRange(lo, hi int) (data []byte, offs []uint32) {
 	if v.coded != nil {
 		return v.coded.spell(lo, hi)
@@ -41,7 +42,7 @@ func (v *Vector) RawRange(lo, hi int) (data []byte, offs []uint32) {
 	return v.data, v.offs[lo : hi+1]
 }
 
-// size returns how many bytes the texts lo to hi have.
+// size returns how many bytes the strings lo to hi have.
 func (c *coded) size(lo, hi int) int {
 	size := 0
 	for _, k := range c.codes[lo:hi] {
@@ -50,7 +51,7 @@ func (c *coded) size(lo, hi int) int {
 	return size
 }
 
-// spell returns the texts lo to hi as RawRange has them.
+// spell writes out the strings lo to hi in the form of RawRange.
 func (c *coded) spell(lo, hi int) (data []byte, offs []uint32) {
 	data, offs = make([]byte, 0, c.size(lo, hi)), make([]uint32, 1, hi-lo+1)
 	for _, k := range c.codes[lo:hi] {
@@ -60,7 +61,7 @@ func (c *coded) spell(lo, hi int) (data []byte, offs []uint32) {
 	return data, offs
 }
 
-// flat returns all texts as Raw has them. They are made once.
+// flat returns all strings in the form of Raw. It writes them out once, and keeps them.
 func (c *coded) flat() (data []byte, offs []uint32) {
 	c.once.Do(func() {
 		c.data, c.offs = c.spell(0, len(c.codes))
@@ -69,26 +70,27 @@ func (c *coded) flat() (data []byte, offs []uint32) {
 	return c.data, c.offs
 }
 
-// cost is about how much memory the texts take, also as Raw has them if somebody asked for that.
+// cost is about how much memory the strings take, including the copy that flat keeps.
 func (c *coded) cost() int64 { return int64(cap(c.codes)) + c.values.cost() + c.made.Load() }
 
-// coder gives texts their codes.
+// coder assigns codes to strings.
 type coder struct {
 	codes   []uint8
-	texts   []string
+	strings []string // by code
 	known   map[string]uint8
 	longest int
-	bytes   int64 // of texts
+	bytes   int64 // of strings
 	dict    *parquet.Values
-	last    []uint8 // codes of dict's values
+	last    []uint8 // the code of each value of dict
 }
 
 func newCoder() *coder { return &coder{known: map[string]uint8{}} }
 
-// takes reports whether a page's texts have codes, or get them now: all texts of its dictionary. The rows so far, of which
-// each may have the longest text, have no more than limit bytes as Raw has them; nor have all texts together, of which a file
-// may have many that no row has.
-func (c *coder) takes(v *parquet.Values, rows int, limit int64) bool {
+// admits reports whether the strings of a page fit the codes, and assigns codes to new ones in the page's dictionary.
+// It refuses when the first rows strings, each as long as the longest, could take more than limit bytes in the form of
+// Raw: then a file of few bytes could make Raw allocate without bound. It also refuses when the distinct strings take
+// more than limit: a dictionary may hold many that no row uses.
+func (c *coder) admits(v *parquet.Values, rows int, limit int64) bool {
 	limit = min(limit, math.MaxUint32)
 	d := v.Dictionary()
 	if d == nil || d.Len() > nullCode {
@@ -97,17 +99,17 @@ func (c *coder) takes(v *parquet.Values, rows int, limit int64) bool {
 	if d != c.dict {
 		last := make([]uint8, d.Len())
 		for i := range last {
-			text := string(d.Raw(i))
-			k, ok := c.known[text]
+			s := string(d.Raw(i))
+			k, ok := c.known[s]
 			if !ok {
-				if len(c.texts) == nullCode {
+				if len(c.strings) == nullCode {
 					return false
 				}
-				k = uint8(len(c.texts))
-				c.known[text] = k
-				c.texts = append(c.texts, text)
-				c.longest = max(c.longest, len(text))
-				if c.bytes += int64(len(text)); c.bytes > limit {
+				k = uint8(len(c.strings))
+				c.known[s] = k
+				c.strings = append(c.strings, s)
+				c.longest = max(c.longest, len(s))
+				if c.bytes += int64(len(s)); c.bytes > limit {
 					return false
 				}
 			}
@@ -118,10 +120,10 @@ func (c *coder) takes(v *parquet.Values, rows int, limit int64) bool {
 	return int64(rows) <= limit/int64(max(c.longest, 1))
 }
 
-// coded returns what was given codes.
+// coded returns the rows that were coded.
 func (c *coder) coded() *coded {
-	v := NewTexts(c.texts, make([]bool, nullCode+1))
-	for i := len(c.texts); i <= nullCode; i++ {
+	v := NewStrings(c.strings, make([]bool, nullCode+1))
+	for i := len(c.strings); i <= nullCode; i++ {
 		v.nulls[i] = true
 		v.offs = append(v.offs, uint32(len(v.data)))
 	}

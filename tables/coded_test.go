@@ -28,7 +28,8 @@ const codedRows = 60_000
 // codedWant are the texts of a row, nil for none.
 func codedWant(i int) map[string]*string {
 	text := func(s string) *string { return &s }
-	w := map[string]*string{"three": text([]string{"test", "", "città"}[i%3]), "many": text(fmt.Sprint(i % 300)), "plain": text(fmt.Sprint(i % 2))}
+	w := map[string]*string{"three": text([]string{"test", "", "città"}[i%3]), "many": text(fmt.Sprint(i % 300)),
+		"plain": text(fmt.Sprint(i % 2))}
 	if i > 15_000 && i < 50_000 { // pages in front of them and behind, of the same row groups, have none
 		w["late"] = text(fmt.Sprint("late ", i%4))
 	}
@@ -48,7 +49,8 @@ func codedFile(t *testing.T) []byte {
 	rows := make([]codedRow, codedRows)
 	for i := range rows {
 		w := codedWant(i)
-		rows[i] = codedRow{Three: *w["three"], Most: w["most"], Many: *w["many"], Later: w["later"], Late: w["late"], Plain: *w["plain"], N: int64(i)}
+		rows[i] = codedRow{Three: *w["three"], Most: w["most"], Many: *w["many"], Later: w["later"],
+			Late: w["late"], Plain: *w["plain"], N: int64(i)}
 	}
 	var b bytes.Buffer
 	// Pages of over 4096 rows, which are copied beside what follows, and small ones.
@@ -62,7 +64,8 @@ func codedFile(t *testing.T) []byte {
 	return b.Bytes()
 }
 
-// TestBytesOfTexts: what a table says it holds has at least the codes of its texts, and the texts too once they were asked for.
+// TestBytesOfTexts: what a table says it holds has at least the codes of its texts, and the texts
+// too once they were asked for.
 func TestBytesOfTexts(t *testing.T) {
 	tab := opened(t, codedFile(t))
 	before := tab.Bytes()
@@ -77,7 +80,7 @@ func TestBytesOfTexts(t *testing.T) {
 	v.Raw()
 	texts := 0
 	for i := range codedRows {
-		texts += len(v.Text(i))
+		texts += len(v.Str(i))
 	}
 	if n := tab.Bytes(); n < coded+int64(texts)+4*codedRows {
 		t.Errorf("%d bytes after %d with %d of texts", n, coded, texts)
@@ -88,7 +91,8 @@ func TestBytesOfTexts(t *testing.T) {
 // same time; and they lie there by their codes if there are up to 255 of them in dictionaries.
 func TestTextsOfWhichFewAreDifferent(t *testing.T) {
 	b := codedFile(t)
-	for name, isCoded := range map[string]bool{"three": true, "most": true, "many": false, "later": false, "plain": false, "late": true} {
+	for name, isCoded := range map[string]bool{"three": true, "most": true, "many": false, "later": false,
+		"plain": false, "late": true} {
 		tab := opened(t, b)
 		v, err := tab.Column(t.Context(), name)
 		if err != nil {
@@ -107,10 +111,11 @@ func TestTextsOfWhichFewAreDifferent(t *testing.T) {
 			if row >= 0 {
 				want = codedWant(row)[name]
 			}
-			if v.Null(i) != (want == nil) || want != nil && v.Text(i) != *want {
-				t.Fatalf("%s, %s, row %d: %q (null %v), want %v", name, how, row, v.Text(i), v.Null(i), want)
+			if v.Null(i) != (want == nil) || want != nil && v.Str(i) != *want {
+				t.Fatalf("%s, %s, row %d: %q (null %v), want %v", name, how, row, v.Str(i), v.Null(i), want)
 			}
-			if codes, values := v.Coded(); codes != nil && (values.Null(int(codes[i])) != (want == nil) || want != nil && values.Text(int(codes[i])) != *want) {
+			if codes, values := v.Coded(); codes != nil &&
+				(values.Null(int(codes[i])) != (want == nil) || want != nil && values.Str(int(codes[i])) != *want) {
 				t.Fatalf("%s, %s, row %d: another by its code", name, how, row)
 			}
 		}
@@ -139,8 +144,8 @@ func TestTextsOfWhichFewAreDifferent(t *testing.T) {
 		}
 		data, offs := v.RawRange(7, 4000)
 		for i := 7; i < 4000; i++ {
-			if got := string(data[offs[i-7]:offs[i-6]]); got != v.Text(i) {
-				t.Fatalf("%s, row %d: %q in a range, want %q", name, i, got, v.Text(i))
+			if got := string(data[offs[i-7]:offs[i-6]]); got != v.Str(i) {
+				t.Fatalf("%s, row %d: %q in a range, want %q", name, i, got, v.Str(i))
 			}
 		}
 		var running sync.WaitGroup
@@ -151,8 +156,8 @@ func TestTextsOfWhichFewAreDifferent(t *testing.T) {
 					t.Errorf("%s: %d ends, %d bytes", name, len(offs), len(data))
 				}
 				for i := range codedRows {
-					if got := string(data[offs[i]:offs[i+1]]); got != v.Text(i) {
-						t.Errorf("%s, row %d: %q, want %q", name, i, got, v.Text(i))
+					if got := string(data[offs[i]:offs[i+1]]); got != v.Str(i) {
+						t.Errorf("%s, row %d: %q, want %q", name, i, got, v.Str(i))
 						return
 					}
 				}
@@ -162,7 +167,8 @@ func TestTextsOfWhichFewAreDifferent(t *testing.T) {
 	}
 }
 
-// TestCodesRefuseWhatRawDoesNotHold: texts whose bytes as Raw has them may be more than a column's are not kept by codes.
+// TestCodesRefuseWhatRawDoesNotHold: texts whose bytes as Raw has them may be more than a column's
+// are not kept by codes.
 func TestCodesRefuseWhatRawDoesNotHold(t *testing.T) {
 	b := codedFile(t)
 	tab, err := Read(t.Context(), memory(b), 0, int64(len(b)), Options{MaxBytes: 5 * codedRows})
@@ -176,7 +182,7 @@ func TestCodesRefuseWhatRawDoesNotHold(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if v.Text(2) != "città" || v.Text(codedRows-1) != "città" {
+	if v.Str(2) != "città" || v.Str(codedRows-1) != "città" {
 		t.Error("other texts")
 	}
 }
@@ -203,18 +209,19 @@ func TestDictionariesAreBounded(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if codes, _ := v.Coded(); v.Text(0) != rows[7].S || (codes != nil) != coded {
-			t.Errorf("at most %d bytes: %q, by codes %v", limit, v.Text(0), codes != nil)
+		if codes, _ := v.Coded(); v.Str(0) != rows[7].S || (codes != nil) != coded {
+			t.Errorf("at most %d bytes: %q, by codes %v", limit, v.Str(0), codes != nil)
 		}
 	}
 }
 
-// TestLargeTextsAreNotJoined: texts of which 32 bits do not count the bytes are refused before memory is taken for them.
+// TestLargeTextsAreNotJoined: texts of which 32 bits do not count the bytes are refused before
+// memory is taken for them.
 func TestLargeTextsAreNotJoined(t *testing.T) {
-	c := coder{codes: make([]uint8, 2500), texts: []string{string(make([]byte, 1<<20))}}
-	large := &Vector{typ: Type{Kind: Text}, n: len(c.codes), coded: c.coded()}
+	c := coder{codes: make([]uint8, 2500), strings: []string{string(make([]byte, 1<<20))}}
+	large := &Vector{typ: Type{Kind: String}, n: len(c.codes), coded: c.coded()}
 	var err error
-	got := corpus.Allocated(func() { _, err = Append(Type{Kind: Text}, large, large) })
+	got := corpus.Allocated(func() { _, err = Append(Type{Kind: String}, large, large) })
 	if fault.KindOf(err) != fault.Limit || got > 1<<20 {
 		t.Errorf("%v, after %d bytes", err, got)
 	}

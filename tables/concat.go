@@ -10,18 +10,19 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 )
 
-// Mode says what becomes of columns that not every table has.
+// Mode says what Concat does with columns that some tables lack.
 type Mode uint8
 
 // Modes.
 const (
-	Intersection Mode = iota // left out
-	FillMissing              // null where they are missing
-	Strict                   // an error
-	Mixed                    // as FillMissing; types that cannot be joined are an error when the column is loaded
+	Intersection Mode = iota // leave them out
+	FillMissing              // fill them with null
+	Strict                   // refuse
+	// as FillMissing, but types that cannot be joined are an error only when the column is loaded
+	Mixed
 )
 
-// Missing says what becomes of columns that not every table has, where that is no error.
+// Missing says in a message what becomes of columns that some tables lack.
 func (m Mode) Missing() string {
 	if m == Intersection {
 		return "left out"
@@ -29,22 +30,23 @@ func (m Mode) Missing() string {
 	return "filled with null"
 }
 
-// ParseMode takes "intersection", "fill_missing" or "strict".
+// ParseMode parses "intersection", "fill_missing" or "strict".
 func ParseMode(s string) (Mode, error) {
 	for m, name := range [...]string{"intersection", "fill_missing", "strict"} {
 		if s == name {
 			return Mode(m), nil
 		}
 	}
-	return 0, fmt.Errorf("column mode %q is none of intersection, fill_missing, strict", s)
+	return 0, fmt.Errorf("column mode is %q: it must be intersection, fill_missing or strict", s)
 }
 
-// Concat returns the rows of several tables one after the other, with the columns that mode says, in
-// the order in which they first appear. Columns are joined by name; MissingColumns and TextColumns tell what that
-// changes. Columns of different types are joined where nothing is lost (integers of several widths, floats, one
-// without values); numbers and times among texts as texts, as DuckDB writes them, which is fault.Unsupported where mode
-// is Strict or Mixed. All others are fault.Unsupported; integers among floats when the column is loaded, if there is
-// one that a float does not hold.
+// Concat returns the rows of several tables one after the other, with the columns that mode selects, in the order in
+// which they first appear. It joins columns by name; MissingColumns and JoinedAsStrings report what that changes.
+//
+// Columns of different types are joined where nothing is lost: integers of several widths, floats, and columns without
+// values. Numbers and times are joined with strings as strings, written as DuckDB writes them; with mode Strict or
+// Mixed that is fault.Unsupported. All other mixtures are fault.Unsupported. Integers join floats if floats hold all of
+// them exactly, which is known, and refused, only when the column is loaded.
 func Concat(tables []*Table, mode Mode) (*Table, error) {
 	n := 0
 	for _, t := range tables {
@@ -67,33 +69,36 @@ func Concat(tables []*Table, mode Mode) (*Table, error) {
 	return New(n, j.cols, j.load), nil
 }
 
-// joinedNames returns the names of the columns that mode leaves of those of several tables.
+// joinedNames returns the names of the columns that mode selects.
 func joinedNames(tables []*Table, mode Mode) (names []string, err error) {
-	odd := map[string]bool{} // by name: not all tables have it
+	lacking := map[string]bool{} // by name: some table lacks it
 	for _, t := range tables {
 		for _, c := range t.cols {
-			if _, seen := odd[c.Name]; !seen {
-				odd[c.Name] = slices.ContainsFunc(tables, func(t *Table) bool { return t.Index(c.Name) < 0 })
+			if _, seen := lacking[c.Name]; !seen {
+				lacking[c.Name] = slices.ContainsFunc(tables, func(t *Table) bool { return t.Index(c.Name) < 0 })
 				names = append(names, c.Name)
 			}
 		}
 	}
 	switch mode {
 	case Strict:
-		if some := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !odd[name] }); len(some) > 0 {
-			return nil, fault.New(fault.Unsupported, "table", fault.NoOffset, "not all tables have the columns %s", strings.Join(some, ", "))
+		if refused := slices.DeleteFunc(slices.Clone(names), func(name string) bool {
+			return !lacking[name]
+		}); len(refused) > 0 {
+			return nil, fault.New(fault.Unsupported, "table", fault.NoOffset, "not all tables have the columns %s",
+				strings.Join(refused, ", "))
 		}
 	case Intersection:
-		names = slices.DeleteFunc(names, func(name string) bool { return odd[name] })
+		names = slices.DeleteFunc(names, func(name string) bool { return lacking[name] })
 	}
 	return names, nil
 }
 
-// joined loads the columns of several tables as one.
+// joined loads the columns of a Concat.
 type joined struct {
 	tables []*Table
 	cols   []Column
-	mixed  []error // of each column, whose types cannot be joined
+	mixed  []error // for each column, why its types cannot be joined; nil if they can
 }
 
 func (j *joined) load(ctx context.Context, k int) (*Vector, error) {
@@ -116,28 +121,28 @@ func (j *joined) load(ctx context.Context, k int) (*Vector, error) {
 	return v, fault.WithPart(err, "column "+j.cols[k].Name, fault.NoOffset)
 }
 
-// MissingColumns returns for each column that not all of several tables have the names of those without, of a few of them
-// and the number of the others. A table may be nil, which is one of no columns that lacks none.
+// MissingColumns returns each column that some tables lack, and beside it the names of those tables: five of them, and
+// how many more there are. nil tables are skipped: they stand for inputs without columns.
 func MissingColumns(tables []*Table, names []string) (columns, without []string) {
-	told := map[string]bool{}
+	seen := map[string]bool{}
 	for _, t := range tables {
 		if t == nil {
 			continue
 		}
 		for _, c := range t.cols {
-			if told[c.Name] {
+			if seen[c.Name] {
 				continue
 			}
-			told[c.Name] = true
+			seen[c.Name] = true
 			var lack []string
 			for i, u := range tables {
 				if u != nil && u.Index(c.Name) < 0 {
 					lack = append(lack, names[i])
 				}
 			}
-			const most = 5
-			if n := len(lack); n > most {
-				lack = append(lack[:most], fmt.Sprintf("%d more", n-most))
+			const shown = 5
+			if n := len(lack); n > shown {
+				lack = append(lack[:shown], fmt.Sprintf("%d more", n-shown))
 			}
 			if len(lack) > 0 {
 				columns, without = append(columns, c.Name), append(without, strings.Join(lack, ", "))
@@ -147,16 +152,17 @@ func MissingColumns(tables []*Table, names []string) (columns, without []string)
 	return columns, without
 }
 
-// TextColumns returns a message for each column of a table that Concat made of several, which have names, that is of texts
-// though it is not in all of them. A table may be nil, which has no columns.
-func TextColumns(joined *Table, tables []*Table, names []string) (messages []string) {
+// JoinedAsStrings returns a message for each column that Concat joined as strings although one of the tables has
+// another type there. names are those of the tables; nil tables are skipped.
+func JoinedAsStrings(joined *Table, tables []*Table, names []string) (messages []string) {
 	for _, c := range joined.cols {
 		for i, t := range tables {
 			if t == nil {
 				continue
 			}
-			if k := t.Index(c.Name); k >= 0 && t.cols[k].Type.BecomesText(c.Type) {
-				messages = append(messages, fmt.Sprintf("column %q is joined as texts: it is of %v in %s", c.Name, t.cols[k].Type, names[i]))
+			if k := t.Index(c.Name); k >= 0 && t.cols[k].Type.BecomesString(c.Type) {
+				messages = append(messages, fmt.Sprintf("column %q is joined as strings: it is %v in %s", c.Name,
+					t.cols[k].Type, names[i]))
 				break
 			}
 		}
@@ -164,7 +170,7 @@ func TextColumns(joined *Table, tables []*Table, names []string) (messages []str
 	return messages
 }
 
-// joinedType returns the type of a column that several tables have.
+// joinedType returns the type that holds a column's values of all tables.
 func joinedType(tables []*Table, name string, mode Mode) (Type, error) {
 	var typ Type
 	for _, t := range tables {
@@ -175,17 +181,18 @@ func joinedType(tables []*Table, name string, mode Mode) (Type, error) {
 		one := t.cols[i].Type
 		both, ok := common(typ, one)
 		if ok && (mode == Strict || mode == Mixed) {
-			ok = !typ.BecomesText(both) && !one.BecomesText(both)
+			ok = !typ.BecomesString(both) && !one.BecomesString(both)
 		}
 		if !ok {
-			return Type{}, fault.New(fault.Unsupported, "column "+name, fault.NoOffset, "is %v in one table and %v in another", typ, one)
+			return Type{}, fault.New(fault.Unsupported, "column "+name, fault.NoOffset,
+				"is %v in one table and %v in another", typ, one)
 		}
 		typ = both
 	}
 	return typ, nil
 }
 
-// common returns a type that holds the values of two.
+// common returns the type that holds the values of both a and b, or false.
 func common(a, b Type) (Type, bool) {
 	switch {
 	case a.Kind == Null:
@@ -215,8 +222,8 @@ func common(a, b Type) (Type, bool) {
 		return b, true
 	case b.Kind == Bool && (a.Kind == Int64 || a.Kind == Uint64 || a.Kind == Float64):
 		return a, true
-	case a.Kind == Text && b.plain() || b.Kind == Text && a.plain():
-		return Type{Kind: Text}, true
+	case a.Kind == String && b.isScalar() || b.Kind == String && a.isScalar():
+		return Type{Kind: String}, true
 	case a.Kind == List && b.Kind == List:
 		elem, ok := common(*a.Elem, *b.Elem)
 		return Type{Kind: List, Elem: &elem}, ok
@@ -224,10 +231,10 @@ func common(a, b Type) (Type, bool) {
 	return a, false
 }
 
-// Append returns the values of several vectors one after the other, as a type that holds them all.
+// Append returns the values of several vectors one after the other, as type t, which must hold them all.
 func Append(t Type, parts ...*Vector) (*Vector, error) {
-	out, parts := &Vector{typ: t}, texts(t, parts)
-	if t.Kind == Text || t.Kind == Binary || t.Kind == List {
+	out, parts := &Vector{typ: t}, castToStrings(t, parts)
+	if t.Kind == String || t.Kind == Binary || t.Kind == List {
 		out.offs = make([]uint32, 1)
 	}
 	size := 0
@@ -254,7 +261,7 @@ func Append(t Type, parts ...*Vector) (*Vector, error) {
 	return out, out.appendChildren(parts)
 }
 
-// bytes returns how many bytes the texts have.
+// bytes returns how many bytes the strings have.
 func (v *Vector) bytes() int {
 	if v.coded != nil {
 		return v.coded.size(0, v.n)
@@ -292,8 +299,8 @@ func (v *Vector) append(p *Vector) error {
 		default:
 			return v.appendAsFloats(p)
 		}
-	case Text, Binary, List:
-		if p.coded != nil { // not made as Raw has them only for this
+	case String, Binary, List:
+		if p.coded != nil { // Raw would make a copy and keep it
 			for i := range p.n {
 				v.data = append(v.data, p.Bytes(i)...)
 				v.offs = append(v.offs, uint32(len(v.data)))
@@ -313,7 +320,7 @@ func (v *Vector) append(p *Vector) error {
 	return nil
 }
 
-// appendAsFloats adds integers that floats hold.
+// appendAsFloats appends integers to floats, and refuses those that a float does not hold exactly.
 func (v *Vector) appendAsFloats(p *Vector) error {
 	for i, x := range p.ints {
 		f, exact := float64(x), false
@@ -324,7 +331,8 @@ func (v *Vector) appendAsFloats(p *Vector) error {
 			exact = f < 1<<63 && int64(f) == x
 		}
 		if !exact {
-			return fault.New(fault.Unsupported, "", fault.NoOffset, "is float64 in one table, which does not hold the %v of another", string(p.AppendJSON(nil, i)))
+			return fault.New(fault.Unsupported, "", fault.NoOffset,
+				"is float64 in one table, which does not hold the %v of another", string(p.AppendJSON(nil, i)))
 		}
 		v.floats = append(v.floats, f)
 	}

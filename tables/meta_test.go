@@ -15,7 +15,8 @@ import (
 func TestMeta(t *testing.T) {
 	type row struct{ A int64 }
 	var b bytes.Buffer
-	w := parquet.NewGenericWriter[row](&b, parquet.KeyValueMetadata("big", strings.Repeat("x", 8<<20)), parquet.KeyValueMetadata("pointer", "NULL"))
+	w := parquet.NewGenericWriter[row](&b, parquet.KeyValueMetadata("big", strings.Repeat("x", 8<<20)),
+		parquet.KeyValueMetadata("pointer", "NULL"))
 	if _, err := w.Write([]row{{1}}); err != nil {
 		t.Fatal(err)
 	}

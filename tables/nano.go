@@ -1,7 +1,7 @@
 package tables
 
-// Nanos returns how many nanoseconds, 0 to 999, the values of kind Timestamp are after the microseconds that Int gives;
-// nil where all are 0.
+// Nanos returns for kind Timestamp the nanoseconds, 0 to 999, to add to the microseconds that Int gives; nil if all are
+// 0.
 func (v *Vector) Nanos() []int64 {
 	if v.typ.Kind != Timestamp {
 		return nil
@@ -9,7 +9,7 @@ func (v *Vector) Nanos() []int64 {
 	return v.high
 }
 
-// nano returns the nanoseconds of a value of kind Timestamp after its microseconds.
+// nano returns the nanoseconds to add to the microseconds of timestamp i.
 func (v *Vector) nano(i int) int64 {
 	if ns := v.Nanos(); ns != nil {
 		return ns[i]
@@ -17,12 +17,12 @@ func (v *Vector) nano(i int) int64 {
 	return 0
 }
 
-// NewTimes returns values of kind Timestamp from microseconds and the nanoseconds after them, 0 to 999.
+// NewTimes returns values of kind Timestamp from microseconds and the nanoseconds, 0 to 999, to add to them.
 func NewTimes(t Type, us, ns []int64, nulls []bool) *Vector {
 	return &Vector{typ: t, n: len(us), nulls: nulls, ints: us, high: ns}
 }
 
-// appendNanos adds what values of kind Timestamp, which were added last, are after their microseconds.
+// appendNanos appends the nanoseconds of p, whose microseconds were appended just before.
 func (v *Vector) appendNanos(p *Vector) {
 	from := p.Nanos()
 	if from == nil && v.high == nil {

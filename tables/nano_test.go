@@ -18,7 +18,8 @@ func TestNanoseconds(t *testing.T) {
 		L []int64    `parquet:"l,list"`
 	}
 	at := time.Date(2020, 1, 2, 3, 4, 5, 123456789, time.UTC)
-	times := []time.Time{at, at.Add(-789), time.Unix(0, -1).UTC(), time.Unix(0, 0).UTC(), time.Date(1700, 1, 1, 0, 0, 0, 1, time.UTC)}
+	times := []time.Time{at, at.Add(-789), time.Unix(0, -1).UTC(), time.Unix(0, 0).UTC(),
+		time.Date(1700, 1, 1, 0, 0, 0, 1, time.UTC)}
 	var rows []row
 	for i, x := range times {
 		r := row{T: x, U: x}
@@ -80,7 +81,8 @@ func TestNanoseconds(t *testing.T) {
 	check("microseconds", tab, "u", cut)
 	check("a few", read().Take([]int{2, 0, -1}), "t", []*time.Time{all[2], all[0], nil})
 	micro := read().Select([]int{2}).Rename(func(string) string { return "t" })
-	for _, tables := range [][]*Table{{tab, micro}, {micro, tab}, {micro, micro, tab, FromVectors([]string{"t"}, []*Vector{NewNulls(Type{}, 1)}), tab}} {
+	for _, tables := range [][]*Table{{tab, micro}, {micro, tab},
+		{micro, micro, tab, FromVectors([]string{"t"}, []*Vector{NewNulls(Type{}, 1)}), tab}} {
 		joined, err := Concat(tables, Intersection)
 		if err != nil {
 			t.Fatal(err)
@@ -105,7 +107,8 @@ func TestNanoseconds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i, want := range []string{`"2020-01-02T03:04:05.123456789+00:00"`, `"2020-01-02T03:04:05.123456+00:00"`, `"1969-12-31T23:59:59.999999999+00:00"`} {
+	for i, want := range []string{`"2020-01-02T03:04:05.123456789+00:00"`, `"2020-01-02T03:04:05.123456+00:00"`,
+		`"1969-12-31T23:59:59.999999999+00:00"`} {
 		if got := string(v.AppendJSON(nil, i)); got != want {
 			t.Errorf("%s, want %s", got, want)
 		}

@@ -8,13 +8,13 @@ import (
 	"github.com/chaski-eo/chaski/tables/parquet"
 )
 
-// stream is one leaf of a nested column, all row groups together: a pair of levels for each value or
-// missing value, and the values that are there.
+// stream holds one leaf of a nested column, all row groups together: a pair of levels for each value or missing value,
+// and the values that exist.
 type stream struct {
-	rep, def []uint8 // nil: all 0
+	rep, def []uint8 // repetition and definition levels; nil: all 0
 	n        int
 	values   *Vector
-	next     int // value that is taken next
+	next     int // the value that leaf takes next
 }
 
 func (s *stream) repAt(i int) int {
@@ -31,8 +31,8 @@ func (s *stream) defAt(i int) int {
 	return int(s.def[i])
 }
 
-// nested decodes a column that has lists or structs. Pages are not skipped: kept rows are taken out
-// of the whole.
+// nested decodes a column that has lists or structs. It decodes all rows and takes the kept ones out, because the
+// offset index does not say at which list element a page begins.
 func (p *parquetTable) nested(ctx context.Context, f *parquet.Field) (*Vector, error) {
 	a := assembler{p: p, streams: map[int]*stream{}}
 	if err := a.load(ctx, f); err != nil {
@@ -47,7 +47,8 @@ func (p *parquetTable) nested(ctx context.Context, f *parquet.Field) (*Vector, e
 			}
 		}
 		if len(at[leaf]) != int(p.f.Rows) || s.n > 0 && s.repAt(0) != 0 {
-			return nil, fault.New(fault.Corrupt, "column "+f.Name, fault.NoOffset, "%d rows of %d", len(at[leaf]), p.f.Rows)
+			return nil, fault.New(fault.Corrupt, "column "+f.Name, fault.NoOffset, "%d rows of %d",
+				len(at[leaf]), p.f.Rows)
 		}
 	}
 	v, err := a.node(f, int(p.f.Rows), at)
@@ -66,12 +67,13 @@ func (p *parquetTable) nested(ctx context.Context, f *parquet.Field) (*Vector, e
 // places are positions in the streams, by leaf: one for each instance of a node's parent.
 type places map[int][]int32
 
+// assembler builds the vectors of one nested column from the streams of its leaves.
 type assembler struct {
 	p       *parquetTable
 	streams map[int]*stream
 }
 
-// load reads the leaves below a node.
+// load reads the leaves below a node into streams.
 func (a *assembler) load(ctx context.Context, f *parquet.Field) error {
 	for i := range f.Children {
 		if err := a.load(ctx, &f.Children[i]); err != nil {
@@ -113,7 +115,7 @@ func appendLevels(to []uint8, from []uint32) []uint8 {
 	return to
 }
 
-// first returns a leaf below the node.
+// first returns the first leaf below the node, or -1.
 func first(f *parquet.Field) int {
 	for f.Leaf < 0 {
 		if len(f.Children) == 0 {
@@ -124,7 +126,7 @@ func first(f *parquet.Field) int {
 	return f.Leaf
 }
 
-// node assembles n instances of a node that stand at the given places.
+// node assembles n instances of a node from the given places.
 func (a *assembler) node(f *parquet.Field, n int, at places) (*Vector, error) {
 	if f.Repeated {
 		return a.list(f, f, f.Def-1, n, at)
@@ -132,7 +134,7 @@ func (a *assembler) node(f *parquet.Field, n int, at places) (*Vector, error) {
 	return a.bare(f, n, at)
 }
 
-// bare assembles instances of a node without its own repetition.
+// bare assembles instances of a node as if it were not repeated itself.
 func (a *assembler) bare(f *parquet.Field, n int, at places) (*Vector, error) {
 	if f.Leaf >= 0 {
 		return a.leaf(f, at)
@@ -154,7 +156,7 @@ func (a *assembler) bare(f *parquet.Field, n int, at places) (*Vector, error) {
 	return out, nil
 }
 
-// nulls tells where a node with a definition level is missing; nil if nowhere.
+// nulls returns which instances of a node are missing: those below its definition level. It returns nil if none is.
 func (a *assembler) nulls(f *parquet.Field, def, n int, at places) []bool {
 	leaf := first(f)
 	if leaf < 0 {
@@ -177,8 +179,8 @@ func (a *assembler) disagree(f *parquet.Field) error {
 	return fault.New(fault.Corrupt, "column "+f.Name, fault.NoOffset, "the levels of its parts disagree")
 }
 
-// list assembles lists of the elements elem of a repeated node. An instance whose definition level
-// is below def is null, one below the repeated node's is empty.
+// list assembles lists of the elements elem of a repeated node. An instance whose definition level is below def is
+// null, one below the repeated node's level is empty.
 func (a *assembler) list(repeated, elem *parquet.Field, def, n int, at places) (*Vector, error) {
 	typ := a.p.bare(elem)
 	if elem != repeated {
@@ -206,8 +208,9 @@ func (a *assembler) list(repeated, elem *parquet.Field, def, n int, at places) (
 		}
 		in[leaf], out.offs = elems, offs
 	}
-	if out.offs == nil { // a list of structs without fields
-		return nil, fault.New(fault.Unsupported, "column "+repeated.Name, fault.NoOffset, "lists of nothing")
+	if out.offs == nil { // a list of structs without fields has no leaf that says how long it is
+		return nil, fault.New(fault.Unsupported, "column "+repeated.Name, fault.NoOffset,
+			"lists of structs without fields")
 	}
 	count := int(out.offs[n])
 	var child *Vector
@@ -249,7 +252,7 @@ func leaves(f *parquet.Field, to []int) []int {
 	return to
 }
 
-// leaf takes the values of a leaf: in order, each value once.
+// leaf takes the values of a leaf, in order, each value once.
 func (a *assembler) leaf(f *parquet.Field, at places) (*Vector, error) {
 	s := a.streams[f.Leaf]
 	rows := make([]int, len(at[f.Leaf]))
@@ -264,7 +267,7 @@ func (a *assembler) leaf(f *parquet.Field, at places) (*Vector, error) {
 		}
 	}
 	if s.next != s.values.n || s.values.n > math.MaxInt32 {
-		return nil, a.disagree(f) // a value in a list that is not there
+		return nil, a.disagree(f) // values are left that belong to no instance
 	}
 	return s.values.Take(rows)
 }

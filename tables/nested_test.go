@@ -48,9 +48,15 @@ func nestedRow(i int) map[string]string {
 		"ll": or(i%6 == 2, list(i%3, func(k int) string {
 			return or((i+k)%5 == 0, list((i+k)%3, func(m int) string { return n(i + k + m) }))
 		})),
-		"st": or(i%4 == 1, `{"a":`+or(i%3 == 0, n(i))+`,"t":`+list(i%3, func(int) string { return fmt.Sprintf(`"é%d"`, i) })+"}"),
-		"ls": or(i%8 == 0, list(i%3, func(k int) string { return `{"x":` + n(i+k) + `,"y":` + or(k == 1, fmt.Sprintf(`"s%d"`, k)) + "}" })),
-		"m":  or(i%9 == 4, list(i%3, func(k int) string { return fmt.Sprintf(`{"key":"k%d","value":%s}`, k, or(k == 0, n(k))) })),
+		"st": or(i%4 == 1, `{"a":`+or(i%3 == 0, n(i))+`,"t":`+list(i%3, func(int) string {
+			return fmt.Sprintf(`"é%d"`, i)
+		})+"}"),
+		"ls": or(i%8 == 0, list(i%3, func(k int) string {
+			return `{"x":` + n(i+k) + `,"y":` + or(k == 1, fmt.Sprintf(`"s%d"`, k)) + "}"
+		})),
+		"m": or(i%9 == 4, list(i%3, func(k int) string {
+			return fmt.Sprintf(`{"key":"k%d","value":%s}`, k, or(k == 0, n(k)))
+		})),
 	}
 }
 
@@ -152,7 +158,8 @@ func TestEmptyTable(t *testing.T) {
 // Pruning keeps every row in the range, leaves out what it can, and gives the rows' own values.
 func TestPrune(t *testing.T) {
 	for name, b := range nestedFiles(t) {
-		for _, c := range []struct{ lo, hi, most int }{{10, 20, 24}, {36, 37, 20}, {90, 300, 26}, {50, 50, 8}, {300, 400, 0}, {0, 99, 100}} {
+		for _, c := range []struct{ lo, hi, most int }{{10, 20, 24}, {36, 37, 20}, {90, 300, 26}, {50, 50, 8},
+			{300, 400, 0}, {0, 99, 100}} {
 			tab := read(t, b, Options{})
 			got, rows, err := tab.Prune(t.Context(), []Range{{Column: 0, Lo: int64(c.lo), Hi: int64(c.hi)}})
 			if err != nil {
@@ -173,7 +180,8 @@ func TestPrune(t *testing.T) {
 				}
 			}
 			checkNested(t, got, rows)
-			named, again, err := read(t, b, Options{}).Rename(strings.ToUpper).Prune(t.Context(), []Range{{Column: 0, Lo: int64(c.lo), Hi: int64(c.hi)}})
+			named, again, err := read(t, b, Options{}).Rename(strings.ToUpper).Prune(t.Context(),
+				[]Range{{Column: 0, Lo: int64(c.lo), Hi: int64(c.hi)}})
 			if err != nil || !slices.Equal(again, rows) || named.Columns()[0].Name != "I" {
 				t.Fatalf("%v %v", again, err)
 			}
@@ -185,8 +193,10 @@ func TestPrune(t *testing.T) {
 // Columns that not all tables have are left out, filled or refused; types are joined where nothing is lost.
 func TestConcat(t *testing.T) {
 	ints := func(bits uint8, v ...int64) *Vector { return NewInts(Type{Kind: Int64, Bits: bits}, v, nil) }
-	a := FromVectors([]string{"x", "y", "n"}, []*Vector{ints(8, 1, 2), NewTexts([]string{"p", "q"}, []bool{false, true}), NewNulls(Type{}, 2)})
-	b := FromVectors([]string{"z", "x", "n"}, []*Vector{ints(64, 7), ints(64, 1<<40), NewFloats(Type{Kind: Float64, Bits: 32}, []float64{0.5}, nil)})
+	a := FromVectors([]string{"x", "y", "n"},
+		[]*Vector{ints(8, 1, 2), NewStrings([]string{"p", "q"}, []bool{false, true}), NewNulls(Type{}, 2)})
+	b := FromVectors([]string{"z", "x", "n"}, []*Vector{ints(64, 7), ints(64, 1<<40),
+		NewFloats(Type{Kind: Float64, Bits: 32}, []float64{0.5}, nil)})
 	show := func(tab *Table) (s string) {
 		for i, c := range tab.Columns() {
 			v, err := tab.At(t.Context(), i)
@@ -221,7 +231,8 @@ func TestConcat(t *testing.T) {
 		t.Error(err)
 	}
 	bytes := NewBytes(Type{Kind: Binary}, []byte("1"), []uint32{0, 1}, nil)
-	if _, err := Concat([]*Table{a, FromVectors([]string{"x"}, []*Vector{bytes})}, Intersection); fault.KindOf(err) != fault.Unsupported {
+	if _, err := Concat([]*Table{a, FromVectors([]string{"x"}, []*Vector{bytes})},
+		Intersection); fault.KindOf(err) != fault.Unsupported {
 		t.Error(err)
 	}
 }
@@ -238,11 +249,14 @@ func take(t *testing.T, v *Vector, rows []int) *Vector {
 // A column without any value, as that of structs that are all null, has values as others do: it can be joined
 // and taken from.
 func TestNoValueAtAll(t *testing.T) {
-	types := []Type{{Kind: Bool}, {Kind: Int64, Bits: 32}, {Kind: Float64, Bits: 64}, {Kind: Decimal, Precision: 5, Scale: 2}, {Kind: Text}, {Kind: Date},
-		{Kind: List, Elem: &Type{Kind: Int64, Bits: 64}}, {Kind: Struct, Fields: []Column{{Name: "a", Type: Type{Kind: Float64, Bits: 64}}}}}
+	types := []Type{{Kind: Bool}, {Kind: Int64, Bits: 32}, {Kind: Float64, Bits: 64},
+		{Kind: Decimal, Precision: 5, Scale: 2}, {Kind: String}, {Kind: Date},
+		{Kind: List, Elem: &Type{Kind: Int64, Bits: 64}},
+		{Kind: Struct, Fields: []Column{{Name: "a", Type: Type{Kind: Float64, Bits: 64}}}}}
 	for _, typ := range types {
 		none := take(t, &Vector{typ: typ, offs: []uint32{0}, children: NewNulls(typ, 0).children}, []int{-1, -1})
-		if n := len(none.Ints()) + len(none.Floats()); typ.Kind != Text && typ.Kind != List && typ.Kind != Struct && n != 2 {
+		if n := len(none.Ints()) + len(none.Floats()); typ.Kind != String && typ.Kind != List &&
+			typ.Kind != Struct && n != 2 {
 			t.Errorf("%v: %d values", typ, n)
 		}
 		both, err := Append(typ, none, NewNulls(typ, 1), take(t, none, []int{1, 0}))
@@ -296,7 +310,8 @@ func TestNullStructsJoined(t *testing.T) {
 func TestConcatIntegersWithFloats(t *testing.T) {
 	floats := NewFloats(Type{Kind: Float64, Bits: 64}, []float64{0.5, 0}, []bool{false, true})
 	join := func(v *Vector) (s string, err error) {
-		tab, err := Concat([]*Table{FromVectors([]string{"x"}, []*Vector{v}), FromVectors([]string{"x"}, []*Vector{floats})}, Intersection)
+		tab, err := Concat([]*Table{FromVectors([]string{"x"}, []*Vector{v}),
+			FromVectors([]string{"x"}, []*Vector{floats})}, Intersection)
 		if err != nil {
 			return "", err
 		}
@@ -325,18 +340,21 @@ func TestConcatIntegersWithFloats(t *testing.T) {
 		}
 	}
 	bytes := NewBytes(Type{Kind: Binary}, []byte("a"), []uint32{0, 1}, nil)
-	if _, err := join(bytes); err == nil || !strings.Contains(err.Error(), "is binary in one table and float64 in another") {
+	if _, err := join(bytes); err == nil ||
+		!strings.Contains(err.Error(), "is binary in one table and float64 in another") {
 		t.Error(err)
 	}
 }
 
 // TestMixed: columns of types that cannot be joined are not read; the others are.
 func TestMixed(t *testing.T) {
-	text, number := NewTexts([]string{"a"}, nil), NewFloats(Type{Kind: Float64, Bits: 64}, []float64{1}, nil)
+	text, number := NewStrings([]string{"a"}, nil), NewFloats(Type{Kind: Float64, Bits: 64}, []float64{1}, nil)
 	tables := []*Table{
-		FromVectors([]string{"x", "y"}, []*Vector{text, number}), FromVectors([]string{"x", "y"}, []*Vector{number, number}), FromVectors([]string{"x"}, []*Vector{text}),
+		FromVectors([]string{"x", "y"}, []*Vector{text, number}),
+		FromVectors([]string{"x", "y"}, []*Vector{number, number}), FromVectors([]string{"x"}, []*Vector{text}),
 	}
-	if _, err := Concat([]*Table{tables[2], FromVectors([]string{"x"}, []*Vector{number})}, Strict); fault.KindOf(err) != fault.Unsupported {
+	if _, err := Concat([]*Table{tables[2], FromVectors([]string{"x"}, []*Vector{number})},
+		Strict); fault.KindOf(err) != fault.Unsupported {
 		t.Error(err)
 	}
 	got, err := Concat(tables, Mixed)
@@ -346,7 +364,8 @@ func TestMixed(t *testing.T) {
 	if y, err := got.Column(t.Context(), "y"); err != nil || y.Len() != 3 || y.Float(1) != 1 || !y.Null(2) {
 		t.Error(y, err)
 	}
-	if _, err := got.Column(t.Context(), "x"); fault.KindOf(err) != fault.Unsupported || !strings.Contains(err.Error(), "column x: is text in one table and float64 in another") {
+	if _, err := got.Column(t.Context(), "x"); fault.KindOf(err) != fault.Unsupported ||
+		!strings.Contains(err.Error(), "column x: is text in one table and float64 in another") {
 		t.Error(err)
 	}
 }
@@ -451,7 +470,8 @@ func TestInt96(t *testing.T) {
 	}
 	noon := uint64(12 * time.Hour)
 	var b bytes.Buffer
-	if err := pqgo.Write(&b, []row{at(2451545, noon), at(2440588, 1999), at(2440587, uint64(24*time.Hour)-1), {}, at(math.MaxInt32, 0), at(math.MinInt32, 0)}); err != nil {
+	if err := pqgo.Write(&b, []row{at(2451545, noon), at(2440588, 1999), at(2440587, uint64(24*time.Hour)-1), {},
+		at(math.MaxInt32, 0), at(math.MinInt32, 0)}); err != nil {
 		t.Fatal(err)
 	}
 	tab, err := Read(t.Context(), memory(b.Bytes()), 0, int64(b.Len()), Options{})
@@ -462,7 +482,8 @@ func TestInt96(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i, want := range []string{`"2000-01-01T12:00:00"`, `"1970-01-01T00:00:00.000001"`, `"1969-12-31T23:59:59.999999"`, "null"} {
+	for i, want := range []string{`"2000-01-01T12:00:00"`, `"1970-01-01T00:00:00.000001"`,
+		`"1969-12-31T23:59:59.999999"`, "null"} {
 		if got := string(v.AppendJSON(nil, i)); got != want {
 			t.Errorf("row %d: %s, want %s", i, got, want)
 		}
@@ -474,16 +495,18 @@ func TestInt96(t *testing.T) {
 
 // TestTakeOfTooMuch: texts that have no offsets are refused before there are any.
 func TestTakeOfTooMuch(t *testing.T) {
-	v := NewTexts([]string{strings.Repeat("x", 1<<20)}, nil)
+	v := NewStrings([]string{strings.Repeat("x", 1<<20)}, nil)
 	tab := FromVectors([]string{"x"}, []*Vector{v})
-	if got, err := tab.Take(make([]int, 3)).Column(t.Context(), "x"); err != nil || got.Text(2) != v.Text(0) {
+	if got, err := tab.Take(make([]int, 3)).Column(t.Context(), "x"); err != nil || got.Str(2) != v.Str(0) {
 		t.Error(err)
 	}
-	if _, err := tab.Take(make([]int, 1<<12)).Column(t.Context(), "x"); fault.KindOf(err) != fault.Limit || !strings.Contains(err.Error(), "column x") {
+	if _, err := tab.Take(make([]int, 1<<12)).Column(t.Context(), "x"); fault.KindOf(err) != fault.Limit ||
+		!strings.Contains(err.Error(), "column x") {
 		t.Error(err)
 	}
 	for _, typ := range []Type{{Kind: Struct, Fields: []Column{{Name: "a", Type: v.typ}}}, {Kind: List, Elem: &v.typ}} {
-		if _, err := (&Vector{typ: typ, n: 1, offs: []uint32{0, 1}, children: []*Vector{v}}).Take(make([]int, 1<<12)); fault.KindOf(err) != fault.Limit {
+		if _, err := (&Vector{typ: typ, n: 1, offs: []uint32{0, 1}, children: []*Vector{v}}).Take(make([]int,
+			1<<12)); fault.KindOf(err) != fault.Limit {
 			t.Errorf("%v: %v", typ, err)
 		}
 	}

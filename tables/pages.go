@@ -8,21 +8,22 @@ import (
 	"github.com/chaski-eo/chaski/tables/parquet"
 )
 
-// held are decoded pages of columns of which a few rows were asked for: others may be next. As vectors the whole
-// columns would have to be decoded, and copied. It is safe for concurrent use.
+// held keeps decoded pages of columns of which only some rows were asked for, because the next request is often for
+// rows nearby. To keep such columns as vectors, all their rows would have to be decoded and copied. It is safe for
+// concurrent use.
 type held struct {
 	mu     sync.Mutex
 	chunks map[place]*columnChunk
-	gone   map[int]bool // leaves that were dropped: who still reads their pages adds none
+	gone   map[int]bool // leaves that were dropped: a reader that still decodes their pages must not add them again
 	bytes  int64
 }
 
 func newHeld() *held { return &held{chunks: map[place]*columnChunk{}, gone: map[int]bool{}} }
 
-// place is a column of a row group.
+// place names one column of one row group.
 type place struct{ group, leaf int }
 
-// columnChunk is a column of a row group whose pages are known.
+// columnChunk is a column of a row group after its page locations were read.
 type columnChunk struct {
 	pages  *parquet.Pages
 	dict   *parquet.Values
@@ -41,7 +42,7 @@ func (h *held) page(c *columnChunk, i int) *parquet.Values {
 	return c.values[i]
 }
 
-// add holds page i of a chunk, as long as all together have no more than limit bytes.
+// add keeps page i of a chunk, unless all kept pages would then take more than limit bytes.
 func (h *held) add(at place, c *columnChunk, i int, v *parquet.Values, limit int64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -60,7 +61,7 @@ func (h *held) add(at place, c *columnChunk, i int, v *parquet.Values, limit int
 	h.chunks[at], c.values[i] = c, v
 }
 
-// rows returns how many rows of a column are held.
+// rows returns how many rows of a column are kept.
 func (h *held) rows(leaf int) int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -78,7 +79,7 @@ func (h *held) rows(leaf int) int {
 	return n
 }
 
-// drop lets go of a column, which is in memory as a whole.
+// drop forgets the pages of a column that is now in memory as a vector.
 func (h *held) drop(leaf int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -99,7 +100,7 @@ func (h *held) drop(leaf int) {
 	}
 }
 
-// page is a page that is being decoded.
+// page is a page on its way from decoding to use.
 type page struct {
 	first int64 // its first row
 	done  chan struct{}
@@ -107,16 +108,17 @@ type page struct {
 	err   error
 }
 
-// maxAhead bounds the pages of a column that are decoded ahead of use: each may be large.
+// maxAhead bounds the pages of a column that are decoded ahead of use. A page may take 64 MiB
+// (parquet's maxPage), so that four take at most 256 MiB.
 const maxAhead = 4
 
-// pages calls add with the pages of a column that are wanted, in order, and the first row of each. As many
-// as there are processors, but no more than maxAhead, are decoded at the same time, ahead of it.
+// pages calls add with the wanted pages of a column, in order, and with the first row of each. It decodes up to one
+// page a processor ahead of add, but no more than maxAhead.
 func (p *parquetTable) pages(ctx context.Context, leaf int, add func(v *parquet.Values, first int64) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	queue := make(chan *page, min(runtime.GOMAXPROCS(0), maxAhead))
 	var running sync.WaitGroup
-	defer running.Wait()
+	defer running.Wait() // after cancel, which ends what runs: deferred calls run last to first
 	defer cancel()
 	var failed error
 	running.Go(func() {
@@ -150,8 +152,9 @@ func (p *parquetTable) pages(ctx context.Context, leaf int, add func(v *parquet.
 	return failed
 }
 
-// eachPage calls f with the pages of a column that are wanted: the first row of each, and what decodes it.
-func (p *parquetTable) eachPage(ctx context.Context, leaf int, f func(first int64, decode func() (*parquet.Values, error)) error) error {
+// eachPage calls f with the first row of each wanted page of a column, and with a function that decodes the page.
+func (p *parquetTable) eachPage(ctx context.Context, leaf int,
+	f func(first int64, decode func() (*parquet.Values, error)) error) error {
 	var groups []int
 	for g := range p.f.Groups {
 		if group := &p.f.Groups[g]; group.Rows > 0 && p.wants(group.First, group.First+group.Rows) {
@@ -198,8 +201,9 @@ func (p *parquetTable) eachPage(ctx context.Context, leaf int, f func(first int6
 	return nil
 }
 
-// opening is a column of a row group whose pages and dictionary are being read. A dictionary may be most of what there is
-// to decompress, so that of the next row group is read while pages of this one are.
+// opening is a column of a row group whose page locations and dictionary are being read.
+// Decompressing a dictionary may be most of the work of a row group, so the next row group's
+// dictionary is read while the pages of this one are decoded.
 type opening struct {
 	done  chan struct{}
 	file  *parquet.File
@@ -207,7 +211,7 @@ type opening struct {
 	err   error
 }
 
-// opening begins to open a column of a row group, unless it is held.
+// opening starts to open a column of a row group, unless its pages are held.
 func (p *parquetTable) opening(ctx context.Context, at place) *opening {
 	o := &opening{file: p.f, chunk: p.held.chunk(at)}
 	if o.chunk != nil {
@@ -221,15 +225,15 @@ func (p *parquetTable) opening(ctx context.Context, at place) *opening {
 	return o
 }
 
-// wait waits until it is open.
+// wait returns when the column is open.
 func (o *opening) wait() {
 	if o != nil && o.done != nil {
 		<-o.done
 	}
 }
 
-// open finds the pages of a column in a row group, and reads its dictionary. The file that it returns has the
-// column's bytes in memory, if they are not too many.
+// open locates the pages of a column in a row group and reads its dictionary. The returned file has the column's bytes
+// in memory if they are at most Options.Whole.
 func (p *parquetTable) open(ctx context.Context, at place) (*parquet.File, *columnChunk, error) {
 	f, err := p.f.Buffered(ctx, at.group, at.leaf, p.o.Whole)
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/chaski-eo/chaski/tables/parquet"
 )
 
-// nano reports whether a field counts nanoseconds and is no part of another one: of those in lists and structs the
-// microseconds are read.
+// nano reports whether a field counts nanoseconds at the top of the schema. Timestamps inside lists and structs are
+// read in microseconds.
 func (p *parquetTable) nano(f *parquet.Field) bool {
 	if f.Leaf < 0 || f.Repeated {
 		return false
@@ -19,11 +19,11 @@ func (p *parquetTable) nano(f *parquet.Field) bool {
 	return leafType(c).Kind == Timestamp && c.Type == parquet.Int64 && c.Note.Unit == 9
 }
 
-// nanos decodes a column of nanoseconds.
+// nanos decodes a column of nanoseconds into microseconds and the rest.
 func (p *parquetTable) nanos(ctx context.Context, leaf int) (*Vector, error) {
 	file, q := *p.f, *p
 	file.Columns = slices.Clone(file.Columns)
-	file.Columns[leaf].Note.Unit = 6 // as they are
+	file.Columns[leaf].Note.Unit = 6 // the builder then copies the nanoseconds unscaled
 	q.f = &file
 	v, err := q.flat(ctx, leaf)
 	if err != nil {
@@ -43,15 +43,15 @@ func (p *parquetTable) nanos(ctx context.Context, leaf int) (*Vector, error) {
 	return v, nil
 }
 
-// Options bound what a table takes. The zero value is the default.
+// Options bounds what a table takes. The zero value selects the defaults.
 type Options struct {
-	// MaxRows is the number of rows, and of values in the lists of one column, that a table may have.
-	// Default 1<<26.
+	// MaxRows bounds the rows of a table, and the values in the lists of one column. The default is
+	// 1<<26, some 67 million: a column of 8-byte numbers then takes 512 MiB.
 	MaxRows int64
-	// MaxBytes bounds the memory of one column. Default 2 GiB.
+	// MaxBytes bounds the memory of one column. The default is 2 GiB.
 	MaxBytes int64
-	// Whole is the size in bytes up to which a Parquet object is read at once, in one request, and kept.
-	// Larger ones are read a column chunk at a time. Default 32 MiB.
+	// Whole is the size in bytes up to which a Parquet object is read in one request and kept in
+	// memory. Larger ones are read a column chunk at a time. The default is 32 MiB.
 	Whole int64
 }
 
@@ -66,9 +66,9 @@ func (o *Options) defaults() {
 	}
 }
 
-// Read opens the Parquet object that lies in r from off on, size bytes long. It reads and checks the
-// footer, or the whole object if it is small. r is used as long as the table is, and not closed.
-// Offsets in errors are counted from the start of r.
+// Read opens the Parquet object of size bytes at offset off of r. It reads and checks the footer, or the whole object
+// if it is small. The table reads from r as long as it is used, and does not close it. Errors count offsets from the
+// start of r.
 func Read(ctx context.Context, r source.Reader, off, size int64, o Options) (*Table, error) {
 	o.defaults()
 	if off < 0 || size < 0 || off > r.Size() || size > r.Size()-off {
@@ -100,7 +100,7 @@ func Read(ctx context.Context, r source.Reader, off, size int64, o Options) (*Ta
 	return t, nil
 }
 
-// section is part of a reader.
+// section is a byte range of a reader.
 type section struct {
 	source.Reader
 	off, size int64
@@ -129,17 +129,17 @@ func (m memory) ReadAt(_ context.Context, p []byte, off int64) error {
 	return nil
 }
 
-// parquet loads the columns of a Parquet object.
+// parquetTable loads the columns of a Parquet object.
 type parquetTable struct {
 	f    *parquet.File
 	o    Options
 	base int64
-	keep []span // rows that the table consists of; nil: all
+	keep []span // the rows of the file that the table has, in order; nil: all
 	held *held
-	hold bool // pages that are decoded are held
+	hold bool // keep decoded pages in held
 }
 
-// span is rows lo to hi, not included.
+// span is rows lo to hi, hi not included.
 type span struct{ lo, hi int64 }
 
 func (p *parquetTable) column(ctx context.Context, i int) (*Vector, error) {
@@ -167,7 +167,7 @@ func (p *parquetTable) flat(ctx context.Context, leaf int) (*Vector, error) {
 	if err != nil {
 		return nil, err
 	}
-	if p.keep == nil { // all of it is in memory now
+	if p.keep == nil { // the vector has all rows, so that the pages are not needed
 		p.held.drop(leaf)
 	}
 	return v, nil
@@ -182,7 +182,7 @@ func (p *parquetTable) wants(lo, hi int64) bool {
 	return i < len(p.keep) && p.keep[i].lo < hi
 }
 
-// typeOf returns the type of a node of the schema. A list has the type of its elements.
+// typeOf returns the type of a node of the schema. A repeated node is a list.
 func (p *parquetTable) typeOf(f *parquet.Field) Type {
 	if f.Repeated {
 		t := p.bare(f)
@@ -191,7 +191,7 @@ func (p *parquetTable) typeOf(f *parquet.Field) Type {
 	return p.bare(f)
 }
 
-// bare is typeOf of one element of a repeated node.
+// bare returns the type of a node as if it were not repeated itself.
 func (p *parquetTable) bare(f *parquet.Field) Type {
 	if f.Leaf >= 0 {
 		return leafType(&p.f.Columns[f.Leaf])
@@ -210,14 +210,15 @@ func (p *parquetTable) bare(f *parquet.Field) Type {
 	return t
 }
 
-// listOf returns the repeated node in a group annotated LIST or MAP, and the node of its elements:
-// the repeated node itself or its only child (LogicalTypes.md, "Nested Types").
+// listOf returns the repeated node in a group annotated LIST or MAP, and the node of its elements: the repeated node
+// itself or its only child. The exceptions are the backward-compatibility rules of LogicalTypes.md, "Nested Types".
 func listOf(f *parquet.Field) (list, elem *parquet.Field) {
 	if f.Note.Kind != parquet.List && f.Note.Kind != parquet.Map || len(f.Children) != 1 || !f.Children[0].Repeated {
 		return nil, nil
 	}
 	list = &f.Children[0]
-	if f.Note.Kind == parquet.Map || list.Leaf >= 0 || len(list.Children) != 1 || list.Name == "array" || list.Name == f.Name+"_tuple" {
+	if f.Note.Kind == parquet.Map || list.Leaf >= 0 || len(list.Children) != 1 || list.Name == "array" ||
+		list.Name == f.Name+"_tuple" {
 		return list, list
 	}
 	return list, &list.Children[0]
@@ -234,8 +235,8 @@ func leafType(c *parquet.Column) Type {
 		return Type{Kind: Decimal, Precision: uint8(n.Precision), Scale: uint8(n.Scale)}
 	case c.Logical == parquet.Half && c.Type == parquet.FixedLenByteArray && c.Size() == 2:
 		return Type{Kind: Float64, Bits: 16}
-	case c.Type == parquet.ByteArray && c.Logical == parquet.Text:
-		return Type{Kind: Text}
+	case c.Type == parquet.ByteArray && c.Logical == parquet.String:
+		return Type{Kind: String}
 	case c.Type == parquet.ByteArray, c.Type == parquet.FixedLenByteArray:
 		return Type{Kind: Binary}
 	case c.Type == parquet.Float:

@@ -9,18 +9,17 @@ import (
 	"github.com/chaski-eo/chaski/tables/parquet"
 )
 
-// Range is values that a column must have: from Lo to Hi, both included. A bound is nil where there is
-// none, an int64 (integers of up to 64 bits with a sign or 32 without, dates, timestamps in their
-// units), a float64 or a string (text).
+// Range bounds the values of a column: from Lo to Hi, both included. A bound is nil if there is none, else an int64
+// (dates, timestamps in their units, signed integers of up to 64 bits and unsigned ones of up to 32), a float64 or a
+// string.
 type Range struct {
 	Column int
 	Lo, Hi any
 }
 
-// Prune returns a part of the table that has all rows whose columns lie in the ranges, told by what the
-// file says of its row groups and pages, and the numbers of its rows in t. It returns t itself, and
-// nil, where nothing can be left out, or where the columns of the ranges are in memory already. Rows
-// that lie in a range are never null or NaN in its column.
+// Prune returns the part of the table that may hold rows inside the ranges, judged by the statistics of row groups and
+// pages in the file, and the numbers of these rows in t. If nothing can be left out, or the columns of the ranges are
+// already in memory, it returns t itself and nil. Rows inside a range are never null or NaN in its column.
 func (t *Table) Prune(ctx context.Context, ranges []Range) (*Table, []int, error) {
 	if t.of != nil {
 		part, rows, err := t.of.Prune(ctx, ranges)
@@ -82,7 +81,7 @@ func (t *Table) allInMemory(ranges []Range) bool {
 	return true
 }
 
-// within narrows rows of a group to those that may lie in a range.
+// within narrows the rows of a row group to those that may lie in a range.
 func (p *parquetTable) within(ctx context.Context, g int, r Range, in []span) ([]span, error) {
 	f := &p.f.Fields[r.Column]
 	if f.Leaf < 0 || f.Repeated || len(in) == 0 {
@@ -121,7 +120,7 @@ func (p *parquetTable) within(ctx context.Context, g int, r Range, in []span) ([
 	return out, nil
 }
 
-// mayHold reports whether values with these bounds may lie in a range.
+// mayHold reports whether values with the bounds b may lie in a range.
 func (p *parquetTable) mayHold(leaf int, b parquet.Bounds, rows int64, r Range) bool {
 	if b.Nulls >= rows {
 		return false
@@ -132,13 +131,13 @@ func (p *parquetTable) mayHold(leaf int, b parquet.Bounds, rows int64, r Range) 
 	return !(ok1 && r.Hi != nil && above(lo, r.Hi) || ok2 && r.Lo != nil && above(r.Lo, hi))
 }
 
-// decodeBound returns a bound of the file as Range has it.
+// decodeBound converts a bound of the file to the form of Range.
 func decodeBound(c *parquet.Column, b []byte) (any, bool) {
 	if b == nil {
 		return nil, false
 	}
 	switch t := leafType(c); t.Kind {
-	case Text:
+	case String:
 		return string(b), true
 	case Float64:
 		switch len(b) {
@@ -169,7 +168,8 @@ func decodeBound(c *parquet.Column, b []byte) (any, bool) {
 	return nil, false
 }
 
-// microseconds scales an instant as its column does, rounded down.
+// microseconds converts a time from units of 10^-unit seconds to microseconds, rounded down. It reports false if it
+// overflows.
 func microseconds(x int64, unit uint8) (int64, bool) {
 	switch unit {
 	case 3:
@@ -185,7 +185,7 @@ func microseconds(x int64, unit uint8) (int64, bool) {
 	return 0, false
 }
 
-// above reports whether a > b, false if they are of different types.
+// above reports whether a > b. It reports false if their types differ.
 func above(a, b any) bool {
 	switch x := a.(type) {
 	case int64:
@@ -201,7 +201,7 @@ func above(a, b any) bool {
 	return false
 }
 
-// firstSpan returns the number of the first span that ends behind a row.
+// firstSpan returns the first span that ends after a row.
 func firstSpan(keep []span, row int64) int {
 	return sort.Search(len(keep), func(i int) bool { return keep[i].hi > row })
 }

@@ -7,11 +7,11 @@ import (
 	"github.com/chaski-eo/chaski/tables/parquet"
 )
 
-// Scan calls f with the values of column i, of kind Text or Binary, at rows, which ascend; not where it is null. A
-// value is valid during the call. What is not in memory is decoded a page at a time, and not kept unless keep is set, so
-// that one look at a large column costs little.
+// Scan calls f with the values of column i, of kind String or Binary, at rows, which must ascend; it skips nulls. A
+// value is valid during the call. Values that are not in memory are decoded a page at a time, and kept only if keep is
+// set, so that one look at a large column costs little memory.
 func (t *Table) Scan(ctx context.Context, i int, rows []int, keep bool, f func(row int, value []byte) error) error {
-	if p := t.only(i, rows); p != nil {
+	if p := t.readerOf(i, rows); p != nil {
 		p.hold = keep
 		return p.scan(ctx, t.pages.f.Fields[i].Leaf, rows, f)
 	}
@@ -37,7 +37,7 @@ func (t *Table) inMemory(i int) *Vector {
 	return l.v
 }
 
-// scan is Scan of a column at the top of the schema.
+// scan implements Scan for a column at the top of the schema.
 func (p *parquetTable) scan(ctx context.Context, leaf int, rows []int, f func(row int, value []byte) error) error {
 	var failed error
 	left := rows
@@ -69,10 +69,10 @@ func (p *parquetTable) missing(leaf, row int) error {
 	return fault.New(fault.Corrupt, "column "+p.f.Columns[leaf].Name, fault.NoOffset, "no page has row %d", row)
 }
 
-// Pick returns the values of column i at rows, which ascend. What is not in memory is decoded a page at
-// a time, only pages that hold one of the rows, and only what is picked is kept.
+// Pick returns the values of column i at rows, which must ascend. If the column is not in memory, it decodes only the
+// pages that hold one of the rows, and keeps only the picked values.
 func (t *Table) Pick(ctx context.Context, i int, rows []int) (*Vector, error) {
-	if p := t.only(i, rows); p != nil {
+	if p := t.readerOf(i, rows); p != nil {
 		return p.column(ctx, i)
 	}
 	v, err := t.At(ctx, i)
@@ -82,22 +82,23 @@ func (t *Table) Pick(ctx context.Context, i int, rows []int) (*Vector, error) {
 	return v.Take(rows)
 }
 
-// few returns what reads column i at rows, if they are few and ascend, and the column is not in memory; else nil.
-// Pages that it decodes are held, for the next question.
-func (t *Table) few(i int, rows []int) *parquetTable {
+// readerOfFew returns a reader of column i at rows that keeps the pages it decodes, because the next request is often
+// for rows nearby. It returns nil if the rows are more than a quarter of all, which decoding the whole column serves
+// better, or where readerOf does.
+func (t *Table) readerOfFew(i int, rows []int) *parquetTable {
 	if len(rows) > t.n/4 {
 		return nil
 	}
-	p := t.only(i, rows)
+	p := t.readerOf(i, rows)
 	if p != nil {
 		p.hold = true
 	}
 	return p
 }
 
-// only returns what reads column i at rows, if it is at the top of the schema and not in memory, and the rows ascend;
-// else nil.
-func (t *Table) only(i int, rows []int) *parquetTable {
+// readerOf returns a reader of column i at rows, or nil if the column is nested or in memory, or the rows do not
+// ascend.
+func (t *Table) readerOf(i int, rows []int) *parquetTable {
 	if t.pages == nil || t.pages.keep != nil || t.inMemory(i) != nil {
 		return nil
 	}

@@ -46,7 +46,8 @@ func scannedBytes(t *testing.T, n int) []byte {
 	t.Helper()
 	rows := make([]scanRow, n)
 	for i := range rows {
-		rows[i] = scanRow{ID: fmt.Sprintf("sample %d", i), N: int64(i) * 7, Kind: fmt.Sprint(i % 7), Code: -int32(i), List: make([]int64, i%3)}
+		rows[i] = scanRow{ID: fmt.Sprintf("sample %d", i), N: int64(i) * 7, Kind: fmt.Sprint(i % 7),
+			Code: -int32(i), List: make([]int64, i%3)}
 		if i%5 != 0 {
 			f := float64(i) / 3
 			rows[i].F = &f
@@ -179,7 +180,7 @@ func TestScanGivesTheValues(t *testing.T) {
 			for _, tab := range []*Table{fresh, whole} {
 				left := slices.DeleteFunc(slices.Clone(rows), want.Null)
 				err := tab.Scan(t.Context(), i, rows, k%2 == 1, func(row int, value []byte) error {
-					if len(left) == 0 || row != left[0] || string(value) != want.Text(row) {
+					if len(left) == 0 || row != left[0] || string(value) != want.Str(row) {
 						return fmt.Errorf("row %d: %q", row, value)
 					}
 					left = left[1:]
@@ -191,12 +192,16 @@ func TestScanGivesTheValues(t *testing.T) {
 			}
 		}
 		stop := errors.New("enough")
-		if err := scanned(t, n).Scan(t.Context(), i, []int{3, 2999}, false, func(int, []byte) error { return stop }); !errors.Is(err, stop) {
+		if err := scanned(t, n).Scan(t.Context(), i, []int{3, 2999}, false, func(int, []byte) error {
+			return stop
+		}); !errors.Is(err, stop) {
 			t.Error(err)
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		if err := scanned(t, n).Scan(ctx, i, []int{3, 2999}, false, func(int, []byte) error { return nil }); !errors.Is(err, context.Canceled) {
+		if err := scanned(t, n).Scan(ctx, i, []int{3, 2999}, false, func(int, []byte) error {
+			return nil
+		}); !errors.Is(err, context.Canceled) {
 			t.Error(err)
 		}
 	}

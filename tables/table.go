@@ -9,29 +9,31 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 )
 
-// Table is a number of named columns of equal length, whose values are loaded when they are first
-// asked for. It is immutable, and safe for concurrent use.
+// Table is a number of named columns of equal length. A column's values are loaded when they are first asked for. It is
+// immutable, and safe for concurrent use.
 type Table struct {
 	n      int
 	cols   []Column
 	load   func(ctx context.Context, i int) (*Vector, error)
 	loaded []lazy
-	pages  *parquetTable // of a table that lies in Parquet as it is
-	of     *Table        // the table that this one is with other names
+	pages  *parquetTable // if the columns are those of a Parquet object, else nil
+	of     *Table        // if Rename made the table: the one with the old names
 }
 
+// lazy is a column that is loaded at most once at a time: mu is held while it loads, so that a second caller waits for
+// the first one's result.
 type lazy struct {
 	mu sync.Mutex
 	v  *Vector
 }
 
-// New returns a table of n rows whose columns are loaded by a function: it returns column i, of the
-// type of cols[i] and of n values. It is called until it succeeds, then no more.
+// New returns a table of n rows. load returns column i, of the type of cols[i] and with n values. It is called until it
+// succeeds once.
 func New(n int, cols []Column, load func(ctx context.Context, i int) (*Vector, error)) *Table {
 	return &Table{n: n, cols: cols, load: load, loaded: make([]lazy, len(cols))}
 }
 
-// FromVectors returns a table of columns that are there. They are of equal length.
+// FromVectors returns a table of columns of equal length that are in memory.
 func FromVectors(names []string, vectors []*Vector) *Table {
 	cols := make([]Column, len(names))
 	n := 0
@@ -62,8 +64,7 @@ func (t *Table) Index(name string) int {
 	return slices.IndexFunc(t.cols, func(c Column) bool { return c.Name == name })
 }
 
-// Column returns the column with a name; one that does not exist is fault.NotFound, and the error
-// lists those that do.
+// Column returns the column with a name. If there is none the error is fault.NotFound, and lists the columns.
 func (t *Table) Column(ctx context.Context, name string) (*Vector, error) {
 	i := t.Index(name)
 	if i < 0 {
@@ -83,7 +84,8 @@ func (t *Table) At(ctx context.Context, i int) (*Vector, error) {
 			return nil, err
 		}
 		if v.n != t.n {
-			return nil, fault.New(fault.Corrupt, "column "+t.cols[i].Name, fault.NoOffset, "%d values in a table of %d rows", v.n, t.n)
+			return nil, fault.New(fault.Corrupt, "column "+t.cols[i].Name, fault.NoOffset,
+				"%d values in a table of %d rows", v.n, t.n)
 		}
 		l.v = v
 	}
@@ -95,12 +97,12 @@ func (t *Table) NoColumn(name string) error {
 	return fault.New(fault.NotFound, "table", fault.NoOffset, "no column %q; there are %s", name, Names(t.cols))
 }
 
-// Names lists the first columns for a message.
+// Names lists the first 40 columns for a message.
 func Names(cols []Column) string {
-	const most = 40
+	const shown = 40
 	var s []string
 	for i, c := range cols {
-		if i == most {
+		if i == shown {
 			s = append(s, "…")
 			break
 		}
@@ -109,14 +111,14 @@ func Names(cols []Column) string {
 	return strings.Join(s, ", ")
 }
 
-// Take returns the table of the rows with these numbers, in that order; of a negative one, a row of
-// nulls. rows must not be changed afterwards.
+// Take returns the table of the rows with these numbers, in that order; a negative number gives a row of nulls. The
+// caller must not change rows afterwards.
 func (t *Table) Take(rows []int) *Table {
 	if t.of != nil {
 		return New(len(rows), t.cols, t.of.Take(rows).At)
 	}
 	return New(len(rows), t.cols, func(ctx context.Context, i int) (*Vector, error) {
-		if p := t.few(i, rows); p != nil {
+		if p := t.readerOfFew(i, rows); p != nil {
 			return p.column(ctx, i)
 		}
 		v, err := t.At(ctx, i)
@@ -137,7 +139,7 @@ func (t *Table) Select(columns []int) *Table {
 	return New(t.n, cols, func(ctx context.Context, k int) (*Vector, error) { return t.At(ctx, columns[k]) })
 }
 
-// Without returns the table of all columns but those of a name.
+// Without returns the table without the columns of a name.
 func (t *Table) Without(name string) *Table {
 	var columns []int
 	for i, c := range t.cols {
@@ -148,7 +150,7 @@ func (t *Table) Without(name string) *Table {
 	return t.Select(columns)
 }
 
-// Rename returns the table with other names of its columns.
+// Rename returns the table with each column's name replaced by name(old).
 func (t *Table) Rename(name func(string) string) *Table {
 	cols := slices.Clone(t.cols)
 	for i := range cols {
@@ -159,7 +161,7 @@ func (t *Table) Rename(name func(string) string) *Table {
 	return out
 }
 
-// Join returns the table of the columns of several of equal length, one after the other.
+// Join returns the table of the columns of several tables of equal length, one after the other.
 func Join(tables ...*Table) *Table {
 	if len(tables) == 1 {
 		return tables[0]

@@ -19,11 +19,11 @@ func floatName(f float64) string {
 	return "-Infinity"
 }
 
-// plainText returns value i of a decimal, date or time.
-func (v *Vector) plainText(i int) string {
+// formatValue formats a decimal, date, time or timestamp.
+func (v *Vector) formatValue(i int) string {
 	switch v.typ.Kind {
 	case Decimal:
-		return decimalText(v.Big(i), int(v.typ.Scale))
+		return formatDecimal(v.Big(i), int(v.typ.Scale))
 	case Date:
 		return FormatDate(v.ints[i])
 	case Time:
@@ -31,7 +31,7 @@ func (v *Vector) plainText(i int) string {
 	}
 	s := FormatTimestamp(v.ints[i])
 	if ns := v.nano(i); ns != 0 {
-		s = instant(v.ints[i], ns).Format("2006-01-02T15:04:05.000000000")
+		s = timeOf(v.ints[i], ns).Format("2006-01-02T15:04:05.000000000")
 	}
 	if v.typ.UTC {
 		s += "+00:00"
@@ -47,8 +47,8 @@ func FormatDate(days int64) string {
 	return time.Unix(days*86400, 0).UTC().Format("2006-01-02")
 }
 
-// FormatTimestamp returns microseconds since 1970 as an ISO 8601 date and time of UTC without a zone,
-// with six digits after the second or none.
+// FormatTimestamp formats microseconds since 1970 in UTC as ISO 8601 without a zone, with six digits after the second,
+// or none if they are 0.
 func FormatTimestamp(us int64) string { return clock(us, "2006-01-02T15:04:05") }
 
 func clock(us int64, layout string) string {
@@ -58,10 +58,10 @@ func clock(us int64, layout string) string {
 	return time.UnixMicro(us).UTC().Format(layout)
 }
 
-// instant returns microseconds since 1970, and nanoseconds after them, as a time.
-func instant(us, ns int64) time.Time { return time.UnixMicro(us).UTC().Add(time.Duration(ns)) }
+// timeOf returns the time.Time of microseconds since 1970 plus nanoseconds.
+func timeOf(us, ns int64) time.Time { return time.UnixMicro(us).UTC().Add(time.Duration(ns)) }
 
-func decimalText(x *big.Int, scale int) string {
+func formatDecimal(x *big.Int, scale int) string {
 	s := new(big.Int).Abs(x).String()
 	for len(s) <= scale {
 		s = "0" + s
@@ -91,8 +91,8 @@ func (v *Vector) AppendJSON(dst []byte, i int) []byte {
 		return v.Big(i).Append(dst, 10)
 	case Float64:
 		return appendFloat(dst, v.floats[i])
-	case Text:
-		return appendText(dst, v.Bytes(i))
+	case String:
+		return appendJSONString(dst, v.Bytes(i))
 	case Binary:
 		dst = append(dst, `{"hex":"`...)
 		return append(hex.AppendEncode(dst, v.Bytes(i)), `"}`...)
@@ -112,12 +112,12 @@ func (v *Vector) AppendJSON(dst []byte, i int) []byte {
 			if k > 0 {
 				dst = append(dst, ',')
 			}
-			dst = append(appendText(dst, []byte(v.typ.Fields[k].Name)), ':')
+			dst = append(appendJSONString(dst, []byte(v.typ.Fields[k].Name)), ':')
 			dst = c.AppendJSON(dst, i)
 		}
 		return append(dst, '}')
 	}
-	return append(append(append(dst, '"'), v.plainText(i)...), '"')
+	return append(append(append(dst, '"'), v.formatValue(i)...), '"')
 }
 
 func appendFloat(dst []byte, f float64) []byte {
@@ -130,10 +130,10 @@ func appendFloat(dst []byte, f float64) []byte {
 	return strconv.AppendFloat(dst, f, 'f', -1, 64)
 }
 
-func appendText(dst, s []byte) []byte {
+func appendJSONString(dst, s []byte) []byte {
 	for _, c := range s {
 		if c < ' ' || c >= 0x7F || c == '"' || c == '\\' {
-			b, _ := json.Marshal(string(s)) // texts always can
+			b, _ := json.Marshal(string(s)) // strings always marshal
 			return append(dst, b...)
 		}
 	}

@@ -12,7 +12,8 @@ import (
 
 // cost is about how much memory the values take.
 func (v *Vector) cost() int64 {
-	n := int64(cap(v.nulls)) + 8*int64(cap(v.ints)+cap(v.high)+cap(v.floats)) + int64(cap(v.data)) + 4*int64(cap(v.offs))
+	n := int64(cap(v.nulls)) + 8*int64(cap(v.ints)+cap(v.high)+cap(v.floats)) + int64(cap(v.data)) +
+		4*int64(cap(v.offs))
 	if v.coded != nil {
 		n += v.coded.cost()
 	}
@@ -31,7 +32,7 @@ type Column struct {
 // Kind is what the values of a column are.
 type Kind uint8
 
-// Kinds. How a Vector holds them is said at its accessors.
+// Kinds, and the accessor of Vector that returns their values.
 const (
 	Null      Kind = iota // no value
 	Bool                  // Int: 0 or 1
@@ -40,7 +41,7 @@ const (
 	Huge                  // Big: an integer of 128 bits
 	Float64               // Float; Type.Bits is the width in the file
 	Decimal               // Big, in units of 10^-Scale
-	Text                  // Bytes, Text
+	String                // Bytes, Str
 	Binary                // Bytes
 	Timestamp             // Int: microseconds since 1970-01-01T00:00:00Z
 	Date                  // Int: days since 1970-01-01
@@ -49,7 +50,8 @@ const (
 	Struct                // Field
 )
 
-var kindNames = [...]string{"null", "bool", "int", "uint", "hugeint", "float", "decimal", "text", "binary", "timestamp", "date",
+var kindNames = [...]string{"null", "bool", "int", "uint", "hugeint", "float", "decimal", "text", "binary",
+	"timestamp", "date",
 	"time", "list", "struct"}
 
 // String returns the kind's name in lower case.
@@ -59,14 +61,14 @@ func (k Kind) String() string { return kindNames[k] }
 type Type struct {
 	Kind             Kind
 	Bits             uint8 // of integers and floats
-	UTC              bool  // of timestamps: the file says that they are instants
+	UTC              bool  // of timestamps: the file says that they are in UTC
 	Nano             bool  // of timestamps: the file counts nanoseconds, see Vector.Nanos
 	Precision, Scale uint8 // of decimals
 	Elem             *Type // of lists; a map is a list of structs of key and value
 	Fields           []Column
 }
 
-// String returns the type as Arrow names it: "int64", "list<text>".
+// String returns the type for people: "int64", "decimal(9,2)", "list<text>".
 func (t Type) String() string {
 	switch t.Kind {
 	case Int64, Uint64, Float64:
@@ -88,9 +90,11 @@ func (t Type) String() string {
 	return t.Kind.String()
 }
 
-// Equal reports whether two types are the same, whatever clock timestamps have.
+// Equal reports whether two types are the same. It ignores Nano, because the values of both clocks are microseconds
+// first.
 func (t Type) Equal(u Type) bool {
-	if t.Kind != u.Kind || t.Bits != u.Bits || t.UTC != u.UTC || t.Precision != u.Precision || t.Scale != u.Scale || len(t.Fields) != len(u.Fields) {
+	if t.Kind != u.Kind || t.Bits != u.Bits || t.UTC != u.UTC || t.Precision != u.Precision || t.Scale != u.Scale ||
+		len(t.Fields) != len(u.Fields) {
 		return false
 	}
 	for i := range t.Fields {
@@ -101,18 +105,18 @@ func (t Type) Equal(u Type) bool {
 	return t.Elem == nil || t.Elem.Equal(*u.Elem)
 }
 
-// Vector is a column's values. It is immutable, and safe for concurrent use.
+// Vector holds the values of a column. It is immutable, and safe for concurrent use.
 type Vector struct {
 	typ   Type
 	n     int
-	nulls []bool // nil: none is null
+	nulls []bool // nil: no value is null
 
 	ints     []int64 // also the low 64 bits of Huge and Decimal
 	high     []int64 // the high 64 bits of Huge and Decimal; nil: the sign of ints. Of Timestamp see Nanos
 	floats   []float64
-	coded    *coded   // Text, instead of data and offs
-	data     []byte   // Text, Binary
-	offs     []uint32 // Text, Binary: n+1 offsets in data; List: n+1 rows of child
+	coded    *coded   // String, instead of data and offs
+	data     []byte   // String, Binary
+	offs     []uint32 // String, Binary: n+1 offsets in data; List: n+1 rows of child
 	children []*Vector
 }
 
@@ -127,7 +131,7 @@ func NewNulls(t Type, n int) *Vector {
 		v.ints = make([]int64, n)
 	case Float64:
 		v.floats = make([]float64, n)
-	case Text, Binary:
+	case String, Binary:
 		v.offs = make([]uint32, n+1)
 	case List:
 		v.offs = make([]uint32, n+1)
@@ -140,8 +144,8 @@ func NewNulls(t Type, n int) *Vector {
 	return v
 }
 
-// NewInts returns values of a kind that Int gives. nulls is nil where none is null; both slices
-// belong to the vector from then on, as with the other constructors.
+// NewInts returns values of a kind that Int gives. nulls is nil if none is null. Both slices belong to the vector from
+// then on; so do those of the other constructors.
 func NewInts(t Type, ints []int64, nulls []bool) *Vector {
 	return &Vector{typ: t, n: len(ints), nulls: nulls, ints: ints}
 }
@@ -156,14 +160,14 @@ func NewFloats(t Type, floats []float64, nulls []bool) *Vector {
 	return &Vector{typ: t, n: len(floats), nulls: nulls, floats: floats}
 }
 
-// NewBytes returns values of kind Text or Binary: value i is data[offs[i]:offs[i+1]].
+// NewBytes returns values of kind String or Binary: value i is data[offs[i]:offs[i+1]].
 func NewBytes(t Type, data []byte, offs []uint32, nulls []bool) *Vector {
 	return &Vector{typ: t, n: len(offs) - 1, nulls: nulls, data: data, offs: offs}
 }
 
-// NewTexts returns values of kind Text. All of them together are less than 4 GiB.
-func NewTexts(s []string, nulls []bool) *Vector {
-	v := &Vector{typ: Type{Kind: Text}, n: len(s), nulls: nulls, offs: make([]uint32, 1, len(s)+1)}
+// NewStrings returns values of kind String, of less than 4 GiB together.
+func NewStrings(s []string, nulls []bool) *Vector {
+	v := &Vector{typ: Type{Kind: String}, n: len(s), nulls: nulls, offs: make([]uint32, 1, len(s)+1)}
 	for _, x := range s {
 		v.data = append(v.data, x...)
 		v.offs = append(v.offs, uint32(len(v.data)))
@@ -174,7 +178,8 @@ func NewTexts(s []string, nulls []bool) *Vector {
 // NewList returns values of kind List: value i is the child's rows offs[i] to offs[i+1].
 func NewList(child *Vector, offs []uint32, nulls []bool) *Vector {
 	elem := child.typ
-	return &Vector{typ: Type{Kind: List, Elem: &elem}, n: len(offs) - 1, nulls: nulls, offs: offs, children: []*Vector{child}}
+	return &Vector{typ: Type{Kind: List, Elem: &elem}, n: len(offs) - 1, nulls: nulls, offs: offs,
+		children: []*Vector{child}}
 }
 
 // Kind returns the kind of the values.
@@ -186,7 +191,7 @@ func (v *Vector) Type() Type { return v.typ }
 // Len returns the number of values.
 func (v *Vector) Len() int { return v.n }
 
-// Null reports whether value i is missing. The accessors below give 0 or nothing for one that is.
+// Null reports whether value i is missing. The accessors below return zero values for missing ones.
 func (v *Vector) Null(i int) bool { return v.typ.Kind == Null || v.nulls != nil && v.nulls[i] }
 
 // Int returns value i of the kinds Bool, Int64, Uint64 (its bits), Timestamp, Date and Time.
@@ -195,7 +200,7 @@ func (v *Vector) Int(i int) int64 { return v.ints[i] }
 // Float returns value i of kind Float64.
 func (v *Vector) Float(i int) float64 { return v.floats[i] }
 
-// Bytes returns value i of the kinds Text and Binary. It must not be changed.
+// Bytes returns value i of the kinds String and Binary. The caller must not change it.
 func (v *Vector) Bytes(i int) []byte {
 	if v.coded != nil {
 		v, i = v.coded.values, int(v.coded.codes[i])
@@ -203,8 +208,8 @@ func (v *Vector) Bytes(i int) []byte {
 	return v.data[v.offs[i]:v.offs[i+1]:v.offs[i+1]]
 }
 
-// Text returns value i of the kinds Text and Binary as a string.
-func (v *Vector) Text(i int) string { return string(v.Bytes(i)) }
+// Str returns value i of the kinds String and Binary as a string.
+func (v *Vector) Str(i int) string { return string(v.Bytes(i)) }
 
 // List returns value i of kind List: rows lo to hi, not included, of child.
 func (v *Vector) List(i int) (child *Vector, lo, hi int) {
@@ -224,21 +229,21 @@ func (v *Vector) Big(i int) *big.Int {
 	return x
 }
 
-// Nulls returns which values are null, nil if none is, or if all are because the kind is Null. It
-// must not be changed; nor may the slices below.
+// Nulls returns which values are null. It returns nil if none is, or if all are because the kind is Null. The caller
+// must not change it, nor the slices that the methods below return.
 func (v *Vector) Nulls() []bool { return v.nulls }
 
-// Ints returns the values of which Int gives one.
+// Ints returns the values that Int gives one of.
 func (v *Vector) Ints() []int64 { return v.ints }
 
-// High returns the high 64 bits of the kinds Huge and Decimal, whose low ones Ints gives; nil where
-// they repeat the sign.
+// High returns the high 64 bits of the kinds Huge and Decimal; Ints has the low ones. It returns nil if the high ones
+// repeat the sign of the low ones.
 func (v *Vector) High() []int64 { return v.high }
 
 // Floats returns the values of kind Float64.
 func (v *Vector) Floats() []float64 { return v.floats }
 
-// Raw returns the values of the kinds Text and Binary: value i is data[offs[i]:offs[i+1]].
+// Raw returns the values of the kinds String and Binary: value i is data[offs[i]:offs[i+1]].
 func (v *Vector) Raw() (data []byte, offs []uint32) {
 	if v.coded != nil {
 		return v.coded.flat()
@@ -249,8 +254,9 @@ func (v *Vector) Raw() (data []byte, offs []uint32) {
 // Offsets returns the rows of kind List: value i is the child's rows offs[i] to offs[i+1].
 func (v *Vector) Offsets() (child *Vector, offs []uint32) { return v.children[0], v.offs }
 
-// Take returns the values at rows, in that order; of a negative row, a null. It is fault.Limit where texts or bytes, also
-// those in lists and structs, would be over 4 GiB, which they have no offsets for: a join may have a row many times over.
+// Take returns the values at rows, in that order; a negative row gives a null. It is fault.Limit if strings or bytes,
+// also those inside lists and structs, would take more than 4 GiB, which 32-bit offsets do not reach: a join may repeat
+// a row many times.
 func (v *Vector) Take(rows []int) (*Vector, error) {
 	out := &Vector{typ: v.typ, n: len(rows)}
 	if v.typ.Kind == Null {
@@ -269,14 +275,14 @@ func (v *Vector) Take(rows []int) (*Vector, error) {
 	out.ints, out.high, out.floats = gather(v.ints, rows), gather(v.high, rows), gather(v.floats, rows)
 	switch v.typ.Kind {
 	case Bool, Int64, Uint64, Huge, Decimal, Timestamp, Date, Time:
-		if v.ints == nil { // of no rows only nulls can be taken
+		if v.ints == nil { // v has no rows: all that was taken is null
 			out.ints = make([]int64, len(rows))
 		}
 	case Float64:
 		if v.floats == nil {
 			out.floats = make([]float64, len(rows))
 		}
-	case Text, Binary:
+	case String, Binary:
 		return out, out.takeBytes(v, rows)
 	case List:
 		return out, out.takeLists(v, rows)
@@ -325,7 +331,7 @@ func (v *Vector) takeBytes(from *Vector, rows []int) error {
 	return nil
 }
 
-// overOffsets is the error for texts that have no offsets.
+// overOffsets is the error for strings beyond the reach of 32-bit offsets.
 func overOffsets() error {
 	return fault.New(fault.Limit, "table", fault.NoOffset, "a column of more than %d bytes", math.MaxUint32)
 }
@@ -346,10 +352,10 @@ func (v *Vector) takeLists(from *Vector, rows []int) error {
 	return err
 }
 
-// Any returns value i as a value that encoding/json prints: nil, bool, int64, uint64, *big.Int (Huge),
-// float64, string, map[string]string{"hex": …} of binary, []any, map[string]any of structs. NaN and the
-// infinities are "NaN", "Infinity" and "-Infinity"; decimals are strings of digits; dates and times are
-// ISO 8601, those that are instants by their type with "+00:00".
+// Any returns value i as a value that encoding/json prints: nil, bool, int64, uint64, *big.Int (Huge), float64, string,
+// map[string]string{"hex": …} for binary, []any, and map[string]any for structs. NaN and the infinities are "NaN",
+// "Infinity" and "-Infinity", decimals strings of digits, dates and times ISO 8601. Timestamps that are UTC by their
+// type end in "+00:00".
 func (v *Vector) Any(i int) any {
 	if v.Null(i) {
 		return nil
@@ -368,8 +374,8 @@ func (v *Vector) Any(i int) any {
 			return f
 		}
 		return floatName(v.floats[i])
-	case Text:
-		return v.Text(i)
+	case String:
+		return v.Str(i)
 	case Binary:
 		return map[string]string{"hex": fmt.Sprintf("%x", v.Bytes(i))}
 	case List:
@@ -386,10 +392,10 @@ func (v *Vector) Any(i int) any {
 		}
 		return out
 	}
-	return v.plainText(i)
+	return v.formatValue(i)
 }
 
-// NewStruct returns values of kind Struct of the fields' rows, which are equally many.
+// NewStruct returns values of kind Struct. All fields have as many rows.
 func NewStruct(names []string, fields []*Vector, nulls []bool) *Vector {
 	v := &Vector{typ: Type{Kind: Struct}, n: len(nulls), nulls: nulls, children: fields}
 	for i, f := range fields {

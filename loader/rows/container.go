@@ -231,13 +231,13 @@ func (c *Container) ID(ctx context.Context, row int64) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return ids.Text(int(c.rows[row])), nil
+	return ids.Str(int(c.rows[row])), nil
 }
 
 // ids returns the column of ids of level 0. Ids that are not strings are fault.Corrupt.
 func (c *Container) ids(ctx context.Context) (*tables.Vector, error) {
 	ids, err := c.level0.Column(ctx, c.set.IDColumn())
-	if err == nil && ids.Kind() != tables.Text {
+	if err == nil && ids.Kind() != tables.String {
 		err = fault.New(fault.Corrupt, "column "+c.set.IDColumn(), fault.NoOffset,
 			"has type %v, want text", ids.Type())
 	}
@@ -267,7 +267,7 @@ func kindOf(name string, t tables.Type) (catalog.Kind, error) {
 		return catalog.Int, nil
 	case tables.Float64:
 		return catalog.Float, nil
-	case tables.Text:
+	case tables.String:
 		return catalog.Text, nil
 	}
 	return 0, fault.New(fault.Unsupported, "column "+name, fault.NoOffset,
@@ -283,8 +283,8 @@ func valueOf(v *tables.Vector, i int) catalog.Value {
 	switch v.Kind() {
 	case tables.Float64:
 		return catalog.Value{Float: v.Float(i)}
-	case tables.Text:
-		return catalog.Value{Text: v.Text(i)}
+	case tables.String:
+		return catalog.Value{Text: v.Str(i)}
 	}
 	return catalog.Value{Int: v.Int(i)}
 }
@@ -376,7 +376,7 @@ func (c *Container) ScanIDs(ctx context.Context, visit func(row int64, id string
 		return err
 	}
 	for row, at := range c.rows {
-		if err := visit(int64(row), ids.Text(int(at))); err != nil {
+		if err := visit(int64(row), ids.Str(int(at))); err != nil {
 			return err
 		}
 	}

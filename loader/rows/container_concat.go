@@ -140,7 +140,7 @@ func (c *Container) tellColumns(joined *tables.Table, data []*tables.Table) {
 		c.set.Warn(fmt.Sprintf("level0: column %q is %s: it is not in dataset %s of %d",
 			name, c.set.Mode().Missing(), without[i], len(data)))
 	}
-	for _, m := range tables.TextColumns(joined, data, names) {
+	for _, m := range tables.JoinedAsStrings(joined, data, names) {
 		c.set.Warn("level0: " + m)
 	}
 }

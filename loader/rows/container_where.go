@@ -169,7 +169,7 @@ func (c *Container) rowsOf(ctx context.Context, t *tables.Table) ([]int32, error
 	if err != nil {
 		return nil, err
 	}
-	if v.Kind() != tables.Text {
+	if v.Kind() != tables.String {
 		return nil, fault.New(fault.Unsupported, "select", fault.NoOffset,
 			"the column %q of its result has type %v, not text", name, v.Type())
 	}
@@ -179,7 +179,7 @@ func (c *Container) rowsOf(ctx context.Context, t *tables.Table) ([]int32, error
 	}
 	rows := make(map[string]int32, len(c.rows))
 	for _, row := range c.rows {
-		id := ids.Text(int(row))
+		id := ids.Str(int(row))
 		// Ids may repeat, for example in several joined files. That is an error only if the result
 		// has such an id.
 		if _, twice := rows[id]; twice {
@@ -188,14 +188,14 @@ func (c *Container) rowsOf(ctx context.Context, t *tables.Table) ([]int32, error
 		rows[id] = row
 	}
 	for i := range at {
-		row, ok := rows[v.Text(i)]
+		row, ok := rows[v.Str(i)]
 		if !ok || v.Null(i) {
 			return nil, fault.New(fault.Unsupported, "select", fault.NoOffset,
 				"row %d of its result has no id of a sample", i)
 		}
 		if row < 0 {
 			return nil, fault.New(fault.Unsupported, "select", fault.NoOffset,
-				"several samples have the id %q: select the column %q too", v.Text(i), resources.RowColumn)
+				"several samples have the id %q: select the column %q too", v.Str(i), resources.RowColumn)
 		}
 		at[i] = row
 	}
@@ -410,7 +410,7 @@ func (c *Container) below(ctx context.Context, path string) (int, []int32, error
 		if err != nil {
 			return 0, nil, err
 		}
-		if ids.Kind() != tables.Text {
+		if ids.Kind() != tables.String {
 			return 0, nil, fault.New(fault.Corrupt, fmt.Sprintf("level%d column %s", k, c.set.IDColumn()),
 				fault.NoOffset, "has type %v, want text", ids.Type())
 		}

@@ -346,7 +346,7 @@ def test_what_joining_columns_does_is_said_once():
     assert {str(w.message) for w in said} == {
         'level0: column "region" is filled with null: it is not in dataset 2 of 2',
         'level0: column "more" is filled with null: it is not in dataset 1 of 2',
-        'level0: column "rank" is joined as texts: it is of int64 in dataset 1 of 2',
+        'level0: column "rank" is joined as strings: it is int64 in dataset 1 of 2',
     }
     assert {w.filename for w in said} == {__file__}  # the line that asks, not one of the package
     with warnings.catch_warnings():

@@ -49,7 +49,7 @@ func csvData(in *columns.CSVTable) *tables.Table {
 		if c == nil {
 			continue
 		}
-		typ := tables.Type{Kind: tables.Text}
+		typ := tables.Type{Kind: tables.String}
 		switch c.Kind() {
 		case Int:
 			typ = tables.Type{Kind: tables.Int64, Bits: 64}
@@ -89,5 +89,5 @@ func vectorOf(ctx context.Context, c columns.Column, typ tables.Type, n int) (*t
 	case typ.Kind == tables.Float64:
 		return tables.NewFloats(typ, floats, nulls), nil
 	}
-	return tables.NewTexts(texts, nulls), nil
+	return tables.NewStrings(texts, nulls), nil
 }

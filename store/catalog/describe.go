@@ -46,7 +46,7 @@ func typeName(c *parquet.Column) string {
 		name = "float16"
 	case c.Logical == parquet.Opaque && (c.Type == parquet.ByteArray || c.Type == parquet.FixedLenByteArray):
 		name = "bytes"
-	case c.Logical == parquet.Text:
+	case c.Logical == parquet.String:
 		name = "text"
 	case c.Type == parquet.Boolean:
 		name = "bool"

@@ -185,7 +185,7 @@ func ids(t *testing.T, d *taco.Dataset, rows []int) []string {
 	}
 	list := []string{}
 	for _, r := range rows {
-		list = append(list, v.Text(r))
+		list = append(list, v.Str(r))
 	}
 	return list
 }

@@ -354,7 +354,7 @@ func (d *Dataset) join(parts []*tables.Table, chosen bool, part string) (*tables
 			d.warn(fmt.Sprintf("%s: column %q is %s: it is not in %s", part, c, mode.Missing(), without[i]))
 		}
 	}
-	for _, m := range tables.TextColumns(t, parts, names) {
+	for _, m := range tables.JoinedAsStrings(t, parts, names) {
 		d.warn(part + ": " + m)
 	}
 	return t, nil
@@ -362,14 +362,14 @@ func (d *Dataset) join(parts []*tables.Table, chosen bool, part string) (*tables
 
 // sourceColumn returns a table of one column with the file of each row.
 func (d *Dataset) sourceColumn(bases []int) *tables.Table {
-	cols := []tables.Column{{Name: SourceColumn, Type: tables.Type{Kind: tables.Text}}}
+	cols := []tables.Column{{Name: SourceColumn, Type: tables.Type{Kind: tables.String}}}
 	return tables.New(bases[len(d.parts)], cols, func(context.Context, int) (*tables.Vector, error) {
 		names := make([]string, 0, bases[len(d.parts)])
 		for i, p := range d.parts {
 			names = append(names, slices.Repeat([]string{path.Base(strings.TrimRight(p.URI(), "/"))},
 				bases[i+1]-bases[i])...)
 		}
-		return tables.NewTexts(names, nil), nil
+		return tables.NewStrings(names, nil), nil
 	})
 }
 

@@ -301,7 +301,7 @@ func (f *Filter) timeRows(rows []int, v *tables.Vector) ([]int, error) {
 			t := math.Round(v.Float(i) * 1e6)
 			return t >= float64(first) && t <= float64(last)
 		}
-	case tables.Text:
+	case tables.String:
 		return f.textRows(rows, v)
 	default:
 		return nil, fault.New(fault.Unsupported, "column", fault.NoOffset, "times of type %v", v.Type())
@@ -322,7 +322,7 @@ func (f *Filter) textRows(rows []int, v *tables.Vector) ([]int, error) {
 		if v.Null(i) {
 			continue
 		}
-		t, err := ParseTimes(v.Text(i))
+		t, err := ParseTimes(v.Str(i))
 		if err != nil {
 			return nil, fault.New(fault.Unsupported, fmt.Sprintf("row %d", i), fault.NoOffset, "%v", err)
 		}
@@ -357,7 +357,7 @@ func (f *Filter) boxRows(ctx context.Context, rows []int, t *tables.Table, i int
 	switch typ := t.Columns()[i].Type; typ.Kind {
 	case tables.Null:
 		return nil, nil
-	case tables.Binary, tables.Text:
+	case tables.Binary, tables.String:
 	default:
 		return nil, fault.New(fault.Unsupported, "column "+t.Columns()[i].Name, fault.NoOffset,
 			"geometries of type %v, want binary or strings", typ)
@@ -370,7 +370,7 @@ func (f *Filter) boxRows(ctx context.Context, rows []int, t *tables.Table, i int
 	if err != nil {
 		return nil, err
 	}
-	text := t.Columns()[i].Type.Kind == tables.Text
+	text := t.Columns()[i].Type.Kind == tables.String
 	var binary []byte
 	keep := rows[:0] // writes behind the row that is read
 	err = t.Scan(ctx, i, rows, f.Keep, func(row int, g []byte) (err error) {

@@ -198,7 +198,7 @@ func (o *original) compareTimes(t *testing.T, d *taco.Dataset, f [3]any) {
 	}
 	got := make([]string, 0, len(rows))
 	for _, row := range rows {
-		got = append(got, ids.Text(row))
+		got = append(got, ids.Str(row))
 	}
 	slices.Sort(got)
 	if want := fmt.Sprint(f[2]); fmt.Sprint(got) != want {

@@ -72,7 +72,7 @@ func (d *Dataset) components(ctx context.Context) ([]string, error) {
 		return nil, err
 	}
 	ids, err := t.Column(ctx, d.IDColumn())
-	if err != nil || ids.Kind() != tables.Text {
+	if err != nil || ids.Kind() != tables.String {
 		return []string{"*"}, fault.WithFile(err, d.name())
 	}
 	rows, err := d.Visible(ctx, d.Levels()-1)
@@ -88,8 +88,8 @@ func (d *Dataset) components(ctx context.Context) ([]string, error) {
 		if len(names) == maxComponents {
 			return []string{"*"}, nil
 		}
-		seen[ids.Text(i)] = true
-		names = append(names, ids.Text(i))
+		seen[ids.Str(i)] = true
+		names = append(names, ids.Str(i))
 	}
 	return names, nil
 }

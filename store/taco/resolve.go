@@ -262,12 +262,12 @@ func (d *Dataset) find(ctx context.Context, s *siblings, id string) (node, bool,
 	if err != nil {
 		return node{}, false, err
 	}
-	if ids.Kind() != tables.Text {
+	if ids.Kind() != tables.String {
 		return node{}, false, fault.WithFile(fault.New(fault.Corrupt, "column "+p.IDColumn(), fault.NoOffset,
 			"has type %v, want strings", ids.Type()), p.URI())
 	}
 	at := -1
-	if index := d.indexOf(s, func(i int) string { return ids.Text(s.node(i).row) }); index != nil {
+	if index := d.indexOf(s, func(i int) string { return ids.Str(s.node(i).row) }); index != nil {
 		if i, ok := index[id]; ok {
 			at = int(i)
 		}

@@ -25,7 +25,7 @@ type systems struct {
 func systemsOf(ctx context.Context, t *tables.Table, column string) (s systems, err error) {
 	if column == "istac:geometry" && t.Index("istac:crs") >= 0 {
 		s.names, err = t.Column(ctx, "istac:crs")
-		if err == nil && s.names.Kind() != tables.Text {
+		if err == nil && s.names.Kind() != tables.String {
 			s.names = nil
 		}
 		s.known = map[string]position{}
@@ -86,7 +86,7 @@ func (s *systems) of(row int) (position, error) {
 	if s.names.Null(row) {
 		return nil, nil
 	}
-	name := s.names.Text(row)
+	name := s.names.Str(row)
 	to, ok := s.known[name]
 	if !ok {
 		if to, ok = positions(name); !ok {

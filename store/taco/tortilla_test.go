@@ -1047,7 +1047,7 @@ func TestHistogramsAreNoSamples(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i := range chunks.Len() {
-		if roots.Text(i) == "histogram" {
+		if roots.Str(i) == "histogram" {
 			t.Fatalf("chunk %d is one of the histograms", i)
 		}
 	}

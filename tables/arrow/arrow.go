@@ -3,8 +3,9 @@
 // Nothing is read, compressed or dictionary-encoded.
 //
 // A column has the type that it has in its file, but for times and texts, which have one form each:
-// timestamps are in microseconds, or in nanoseconds where the file counts those, with the zone UTC where the file says that they are instants; integers of
-// 128 bits are decimals of 38 digits; float16 is float32.
+// timestamps are in microseconds, or in nanoseconds where the file counts those, with the zone UTC
+// where the file says that they are instants; integers of 128 bits are decimals of 38 digits;
+// float16 is float32.
 package arrow
 
 import (
@@ -245,7 +246,7 @@ func typeOf(b *flatbuffers.Builder, t tables.Type) (byte, flatbuffers.UOffsetT) 
 			b.PrependInt32Slot(1, scale, 0)
 			b.PrependInt32Slot(2, 128, 128)
 		})
-	case tables.Text:
+	case tables.String:
 		return object(typeUtf8, 0, nil)
 	case tables.Binary:
 		return object(typeBinary, 0, nil)
@@ -344,9 +345,9 @@ func (b *batch) add(v *tables.Vector, lo, hi int) error {
 		b.buffer(floats(v.Floats()[lo:hi], bits(t)))
 	case tables.Huge, tables.Decimal:
 		b.buffer(wide(v, lo, hi))
-	case tables.Text, tables.Binary:
+	case tables.String, tables.Binary:
 		data, offs := v.RawRange(lo, hi)
-		return b.texts(data, offs)
+		return b.addBytes(data, offs)
 	case tables.List:
 		child, offs := v.Offsets()
 		if err := b.offsets(offs, lo, hi); err != nil {
@@ -466,7 +467,7 @@ func (b *batch) offsets(offs []uint32, lo, hi int) error {
 	return nil
 }
 
-func (b *batch) texts(data []byte, offs []uint32) error {
+func (b *batch) addBytes(data []byte, offs []uint32) error {
 	last := len(offs) - 1
 	if err := b.offsets(offs, 0, last); err != nil {
 		return err

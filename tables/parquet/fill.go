@@ -108,9 +108,9 @@ func pick[S, T cast.Number](dst []T, values []S, v *Values, lo int) {
 	}
 }
 
-// FillBytes copies the content of the byte arrays of the rows from lo on, as many as offs is long, to dst, one after the
-// other. dst is as long as Size says. It sets offs to where each ends, counted from at in front of the first; a row
-// without a value has none.
+// FillBytes copies the content of the byte arrays of the rows from lo on, as many as offs is long,
+// to dst, one after the other. dst is as long as Size says. It sets offs to where each ends,
+// counted from at in front of the first; a row without a value has none.
 func (v *Values) FillBytes(dst []byte, offs []uint32, at uint32, lo int) {
 	s, to := v.stored(), 0
 	switch {

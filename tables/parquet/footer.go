@@ -57,7 +57,7 @@ type Logical uint8
 // Annotations.
 const (
 	Plain    Logical = iota // none, or one that changes nothing (dates, times, signed integers)
-	Text                    // STRING, ENUM, JSON
+	String                  // STRING, ENUM, JSON
 	Unsigned                // INT(bits, unsigned)
 	Half                    // FLOAT16
 	Opaque                  // DECIMAL and others that a number or a text does not hold
@@ -332,7 +332,7 @@ func (p *footerParser) element(n int) schemaElem {
 func convertedType(t int32) (Logical, Note) {
 	switch t {
 	case 0, 4, 19: // UTF8, ENUM, JSON
-		return Text, Note{}
+		return String, Note{}
 	case 1, 2: // MAP, MAP_KEY_VALUE
 		return Plain, Note{Kind: Map}
 	case 3:
@@ -360,7 +360,7 @@ func (p *footerParser) logicalType() (l Logical, note Note) {
 	p.structure(func(id int, typ byte) {
 		switch id {
 		case 1, 4, 12: // STRING, ENUM, JSON
-			l = Text
+			l = String
 		case 2:
 			note.Kind = Map
 		case 3:
@@ -484,7 +484,8 @@ func (p *footerParser) fields(rest *[]schemaElem, n int32, up Field, path string
 		}
 		e := (*rest)[0]
 		*rest = (*rest)[1:]
-		f := Field{Name: e.name, Leaf: -1, Note: e.note, Optional: e.repetition == 1, Repeated: e.repetition == 2, Def: up.Def, Rep: up.Rep}
+		f := Field{Name: e.name, Leaf: -1, Note: e.note, Optional: e.repetition == 1, Repeated: e.repetition == 2,
+			Def: up.Def, Rep: up.Rep}
 		if e.repetition != 0 {
 			f.Def++
 		}

@@ -27,7 +27,8 @@ func (f *File) Nested(ctx context.Context, group, column int, visit func(n int, 
 	return fault.WithPart(f.nested(ctx, g, c, col, visit), "column "+col.Name, 0)
 }
 
-func (f *File) nested(ctx context.Context, g *Group, c *columnChunk, col *Column, visit func(int, Levels, *Values) error) error {
+func (f *File) nested(ctx context.Context, g *Group, c *columnChunk, col *Column,
+	visit func(int, Levels, *Values) error) error {
 	var dict *Values
 	rows := int64(0)
 	for at := c.start; at < c.end; {
@@ -63,7 +64,8 @@ func (f *File) nested(ctx context.Context, g *Group, c *columnChunk, col *Column
 }
 
 // nested decodes one data page and returns the number of rows that begin in it.
-func (h *pageHeader) nested(b []byte, at int64, c *columnChunk, col *Column, dict *Values, visit func(int, Levels, *Values) error) (int64, error) {
+func (h *pageHeader) nested(b []byte, at int64, c *columnChunk, col *Column, dict *Values,
+	visit func(int, Levels, *Values) error) (int64, error) {
 	rep, def, data, err := h.splitLevels(b, c.codec, col.repLevel > 0, col.defLevel > 0)
 	var l Levels
 	if err == nil {

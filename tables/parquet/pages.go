@@ -67,7 +67,8 @@ func (f *File) Pages(ctx context.Context, group, column int) (*Pages, error) {
 	}
 	for i := range p.Pages {
 		if n := p.Rows(i); n > maxPageValues {
-			return nil, fault.New(fault.Limit, "column "+col.Name, p.Pages[i].Off, "a page of %d values, at most %d", n, maxPageValues)
+			return nil, fault.New(fault.Limit, "column "+col.Name, p.Pages[i].Off,
+				"a page of %d values, at most %d", n, maxPageValues)
 		}
 	}
 	return p, nil
@@ -159,7 +160,8 @@ func (f *File) walkPages(ctx context.Context, p *Pages, c *columnChunk) error {
 			p.Dict = Page{Off: at, Len: clampLen(size)}
 		case dataPage, dataPageV2:
 			if int64(h.values) > p.rows-row {
-				return fault.New(fault.Corrupt, "page header", at, "%d values, but only %d rows are left", h.values, p.rows-row)
+				return fault.New(fault.Corrupt, "page header", at, "%d values, but only %d rows are left",
+					h.values, p.rows-row)
 			}
 			if h.values > 0 { // one without values would make a second page start at the same row
 				p.Pages = append(p.Pages, Page{Off: at, Len: clampLen(size), First: row})
@@ -313,7 +315,8 @@ func (h *pageHeader) check(off, end int64) error {
 		return bad(fault.Corrupt, "%d values", h.values)
 	case data && h.values > maxPageValues:
 		return bad(fault.Limit, "%d values, at most %d", h.values, maxPageValues)
-	case h.kind == dataPageV2 && (h.repLen < 0 || h.defLen < 0 || int64(h.repLen)+int64(h.defLen) > int64(min(h.stored, h.size))):
+	case h.kind == dataPageV2 &&
+		(h.repLen < 0 || h.defLen < 0 || int64(h.repLen)+int64(h.defLen) > int64(min(h.stored, h.size))):
 		return bad(fault.Corrupt, "levels of %d and %d bytes", h.repLen, h.defLen)
 	}
 	return nil
@@ -398,7 +401,8 @@ func (f *File) Read(ctx context.Context, group, column int, p *Pages, i int, dic
 	return v, nil
 }
 
-func (f *File) read(ctx context.Context, c *columnChunk, col *Column, pg Page, rows int, dict *Values) (*Values, error) {
+func (f *File) read(ctx context.Context, c *columnChunk, col *Column, pg Page, rows int,
+	dict *Values) (*Values, error) {
 	h, b, err := f.load(ctx, pg, c.end)
 	if err != nil {
 		return nil, err

@@ -313,7 +313,8 @@ func TestBrokenFiles(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for name, b := range arrowFiles(t) {
 		for k := range 400 {
-			if err := readEverything(t.Context(), corpus.DamageParquet(rng, b, k)); err != nil && fault.KindOf(err) == 0 {
+			if err := readEverything(t.Context(), corpus.DamageParquet(rng, b, k)); err != nil &&
+				fault.KindOf(err) == 0 {
 				t.Fatalf("%s: %v has no kind", name, err)
 			}
 		}

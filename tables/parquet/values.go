@@ -85,9 +85,9 @@ func (v *Values) Raw(i int) []byte {
 	return v.data[o+4 : o+4+le32(v.data[o:])]
 }
 
-// instant returns the microseconds since 1970, rounded down, of an INT96: nanoseconds of a day, then the number of
+// int96Micros returns the microseconds since 1970, rounded down, of an INT96: nanoseconds of a day, then the number of
 // the Julian day that begins at noon of it. Days further off than 64 bits of microseconds hold are the furthest.
-func instant(b []byte) int64 {
+func int96Micros(b []byte) int64 {
 	const epoch, furthest = 2440588, 100_000_000 // epoch is the Julian day of 1970-01-01
 	ns, day := int64(binary.LittleEndian.Uint64(b)), int64(int32(le32(b[8:])))-epoch
 	day = min(max(day, -furthest), furthest)
@@ -112,7 +112,7 @@ func (v *Values) Int(i int) (n int64, ok bool) {
 		}
 		return int64(int32(le32(b))), true
 	case 12:
-		return instant(b), true
+		return int96Micros(b), true
 	}
 	u := binary.LittleEndian.Uint64(b)
 	return int64(u), v.logical != Unsigned || u <= math.MaxInt64

@@ -58,7 +58,8 @@ func parquetTable(t *testing.T, path string) *tables.Table {
 // TestAnalystQueries: queries that someone who looks at metadata writes give DuckDB's names, types and rows, as
 // testdata/analyst/analyst.py asked it for them.
 func TestAnalystQueries(t *testing.T) {
-	tables := Map(map[string]*tables.Table{"data": parquetTable(t, "testdata/analyst/data.parquet"), "level1": parquetTable(t, "testdata/analyst/level1.parquet")})
+	tables := Map(map[string]*tables.Table{"data": parquetTable(t, "testdata/analyst/data.parquet"),
+		"level1": parquetTable(t, "testdata/analyst/level1.parquet")})
 	all := duckAnswers(t)
 	answered, refused := 0, 0
 	for _, a := range all {

@@ -7,8 +7,8 @@ import (
 	"github.com/chaski-eo/chaski/tables"
 )
 
-// benchTable has 200,000 rows: enough for all batches and goroutines of a filter, and few enough for the processor's cache
-// not to decide.
+// benchTable has 200,000 rows: enough for all batches and goroutines of a filter, and few enough
+// for the processor's cache not to decide.
 func benchTable() *tables.Table {
 	const n = 200_000
 	id, cloud, site, split := make([]int64, n), make([]float64, n), make([]string, n), make([]string, n)
@@ -21,8 +21,8 @@ func benchTable() *tables.Table {
 	return tables.FromVectors([]string{"id", "cloud", "site", "split"}, []*tables.Vector{
 		tables.NewInts(tables.Type{Kind: tables.Int64, Bits: 64}, id, nil),
 		tables.NewFloats(tables.Type{Kind: tables.Float64, Bits: 64}, cloud, nil),
-		tables.NewTexts(site, nil),
-		tables.NewTexts(split, nil),
+		tables.NewStrings(site, nil),
+		tables.NewStrings(split, nil),
 	})
 }
 

@@ -53,7 +53,8 @@ func places(t *testing.T, n int) (coded, flat *tables.Table) {
 		t.Fatal(err)
 	}
 	flat = tables.FromVectors([]string{"id", "split", "region", "cloud"}, []*tables.Vector{
-		tables.NewInts(sqltype.Int64, ids, nil), tables.NewTexts(splits, nil), tables.NewTexts(regions, noRegion), tables.NewFloats(sqltype.Double, clouds, noCloud),
+		tables.NewInts(sqltype.Int64, ids, nil), tables.NewStrings(splits, nil),
+		tables.NewStrings(regions, noRegion), tables.NewFloats(sqltype.Double, clouds, noCloud),
 	})
 	return coded, flat
 }
@@ -74,17 +75,25 @@ func TestConditionsOnCodes(t *testing.T) {
 	}
 	tables := func(tab *tables.Table) Tables {
 		return Map(map[string]*tables.Table{"data": tab, "few": tables.FromVectors([]string{"k", "name"},
-			[]*tables.Vector{tables.NewInts(sqltype.Int64, []int64{1, 3, 8, -5}, nil), tables.NewTexts([]string{"test", "x", "south", "q"}, nil)})})
+			[]*tables.Vector{tables.NewInts(sqltype.Int64, []int64{1, 3, 8, -5}, nil),
+				tables.NewStrings([]string{"test", "x", "south", "q"}, nil)})})
 	}
 	for i, where := range []string{
-		"split = 'test'", "'test' = split", "split <> 'test'", "split > 'a'", "split = 'nowhere'", "split = ''", "region = 'south'",
-		"region <> 'south'", "NOT region = 'south'", "NOT (region = 'south' OR split = 'test')", "region IS NULL", "region IS NOT NULL",
-		"region IN ('south', 'north')", "region NOT IN ('south', 'north')", "region IN ('south', NULL)", "region NOT IN ('south', NULL)",
-		"region LIKE '%o%'", "region NOT LIKE '%o%'", "split ILIKE 'TEST'", "region IS DISTINCT FROM 'south'", "region IS NOT DISTINCT FROM NULL",
+		"split = 'test'", "'test' = split", "split <> 'test'", "split > 'a'", "split = 'nowhere'",
+		"split = ''", "region = 'south'",
+		"region <> 'south'", "NOT region = 'south'", "NOT (region = 'south' OR split = 'test')", "region IS NULL",
+		"region IS NOT NULL",
+		"region IN ('south', 'north')", "region NOT IN ('south', 'north')", "region IN ('south', NULL)",
+		"region NOT IN ('south', NULL)",
+		"region LIKE '%o%'", "region NOT LIKE '%o%'", "split ILIKE 'TEST'", "region IS DISTINCT FROM 'south'",
+		"region IS NOT DISTINCT FROM NULL",
 		"(region = 'south') IS TRUE", "(region = 'south') IS NOT TRUE", "(region = 'south') IS NULL", "region = NULL",
-		"split = 'test' AND region = 'south'", "split = 'test' OR region = 'south'", "split = region", "upper(split) = 'TEST'",
-		"split || 'x' = 'testx'", "split = 'test' AND cloud < 20", "cloud < 20 AND (region IS NULL OR region = 'south')", "cloud < 2",
-		"cloud IS NULL AND region IS NULL", "id % 1000 = 7 AND region BETWEEN 'a' AND 'n'", "length(region) = 5", "cloud > 200",
+		"split = 'test' AND region = 'south'", "split = 'test' OR region = 'south'", "split = region",
+		"upper(split) = 'TEST'",
+		"split || 'x' = 'testx'", "split = 'test' AND cloud < 20",
+		"cloud < 20 AND (region IS NULL OR region = 'south')", "cloud < 2",
+		"cloud IS NULL AND region IS NULL", "id % 1000 = 7 AND region BETWEEN 'a' AND 'n'",
+		"length(region) = 5", "cloud > 200",
 		"split = 'test' AND (region = 'south' OR NULL)", "split BETWEEN 'tess' AND 'tesu'",
 	} {
 		if testing.Short() && i%8 != 0 {
@@ -104,7 +113,8 @@ func TestConditionsOnCodes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		oneByOne, err := Run(t.Context(), fmt.Sprintf("SELECT id, split, cloud FROM data WHERE %s LIMIT %d", where, n), tables(flat))
+		oneByOne, err := Run(t.Context(), fmt.Sprintf("SELECT id, split, cloud FROM data WHERE %s LIMIT %d",
+			where, n), tables(flat))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -114,10 +124,13 @@ func TestConditionsOnCodes(t *testing.T) {
 		}
 	}
 	for _, sql := range []string{
-		"SELECT d.id, few.name FROM data d LEFT JOIN few ON d.id = few.k WHERE d.id < 10 AND (d.region = 'south' OR few.name IS NULL)",
-		"SELECT few.k, d.split, d.region FROM few LEFT JOIN data d ON d.id = few.k WHERE d.region IS NULL OR d.split = 'test'",
+		"SELECT d.id, few.name FROM data d LEFT JOIN few ON d.id = few.k WHERE d.id < 10 AND (d.region = 'south' " +
+			"OR few.name IS NULL)",
+		"SELECT few.k, d.split, d.region FROM few LEFT JOIN data d ON d.id = few.k WHERE d.region IS NULL OR " +
+			"d.split = 'test'",
 		"SELECT few.k, d.id FROM few JOIN data d ON few.name = d.split AND d.region = 'south' WHERE d.id < 1000",
-		"SELECT region, count(*) AS n, min(split), max(cloud) FROM data WHERE split <> 'train' GROUP BY region ORDER BY n, region",
+		"SELECT region, count(*) AS n, min(split), max(cloud) FROM data WHERE split <> 'train' GROUP BY region " +
+			"ORDER BY n, region",
 		"SELECT DISTINCT split, region FROM data WHERE region <> 'north' ORDER BY 1, 2",
 		"SELECT split = 'test' AS t, count(*) FROM data GROUP BY t ORDER BY t",
 		"SELECT id FROM data WHERE region = 'south' ORDER BY split, cloud, id LIMIT 20 OFFSET 3",

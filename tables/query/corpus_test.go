@@ -126,7 +126,8 @@ func TestManifest(t *testing.T) {
 	ran := 0
 	for _, a := range answers(t) {
 		path, ok := a.Path.(string)
-		if !ok || strings.HasSuffix(path, "__TACOCAT__") || strings.HasSuffix(path, ".tacocat") && strings.Contains(a.SQL, `"l1:`) {
+		if !ok || strings.HasSuffix(path, "__TACOCAT__") || strings.HasSuffix(path, ".tacocat") &&
+			strings.Contains(a.SQL, `"l1:`) {
 			continue // tables that take a reader of containers
 		}
 		t.Run(path+" "+a.SQL, func(t *testing.T) {
@@ -134,7 +135,8 @@ func TestManifest(t *testing.T) {
 			ran++
 			got, err := Run(t.Context(), a.SQL, Map(tables))
 			if a.Error != "" {
-				if err == nil || (fault.KindOf(err) == fault.NotFound) != strings.Contains(a.Error, "not found in FROM") {
+				if err == nil || (fault.KindOf(err) == fault.NotFound) != strings.Contains(a.Error,
+					"not found in FROM") {
 					t.Fatalf("%v, want %s", err, a.Error)
 				}
 				return

@@ -1,5 +1,5 @@
-// Package query runs SQL over tables of package table, a column at a time, in pure Go. docs/sql.md says what of SQL, and
-// where it means something else than in DuckDB.
+// Package query runs SQL over tables of package table, a column at a time, in pure Go. docs/sql.md lists the SQL that
+// it runs, and where it differs from DuckDB.
 //
 // The packages below internal/ are the steps of a query, each of which imports only those before it:
 //
@@ -11,16 +11,18 @@
 //	bind                     finds columns, types and functions
 //	funcs, aggs              the functions and aggregates, with their documentation
 //
-// This package runs a SELECT with them. A query inside of an expression is run when the expression is bound, so that the
-// evaluator sees only its result.
+// This package runs a SELECT with them. It runs a query inside an expression when it binds the expression, so that the
+// evaluator sees only the result.
 //
-// What is run means what it means in DuckDB: NULLs stand last in both directions, NaN is above every
-// number and equal to itself, texts are compared by bytes, names without regard to case, integers are
-// computed in 64 bits and do not overflow silently, their sums are exact, "/" is division of floats and "//" of integers, lists
-// count from 1.
+// A query means what it means in DuckDB: NULLs sort last in both directions, NaN is above every
+// number and equal to itself, strings are compared by bytes and names without regard to case.
+// Integers are computed in 64 bits and do not overflow silently, their sums are exact, "/" divides
+// floats and "//" integers, and lists count from 1.
 //
-// The rest of DuckDB's SQL is fault.Unsupported. Names that do not exist are fault.NotFound. A text that is no SQL is a
-// *SyntaxError, one that compares what cannot be compared a *BindError; both have no kind.
+// The rest of DuckDB's SQL is fault.Unsupported. Names that do not exist are fault.NotFound. A
+// query that does not parse is a *SyntaxError, one whose types do not fit a *BindError; both have
+// no kind.
 //
-// Queries are not trusted: their length, depth, number, the rows of their joins and the texts that they make are bounded.
+// Queries are not trusted: their length, depth and number, the rows of their joins and the strings that they make are
+// bounded.
 package query

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestFunctionsAreDocumented: docs/sql.md lists all functions as their table says. CHASKI_UPDATE_DOCS=1 writes the list.
+// TestFunctionsAreDocumented: docs/sql.md lists all functions as their table says.
+// CHASKI_UPDATE_DOCS=1 writes the list.
 func TestFunctionsAreDocumented(t *testing.T) {
 	const path = "../../docs/sql.md"
 	b, err := os.ReadFile(path)
@@ -27,7 +28,8 @@ func TestFunctionsAreDocumented(t *testing.T) {
 		return
 	}
 	if text[from:to] != want {
-		t.Error("docs/sql.md lists other functions: CHASKI_UPDATE_DOCS=1 go test -run TestFunctionsAreDocumented ./tables/query")
+		t.Error("docs/sql.md lists other functions: CHASKI_UPDATE_DOCS=1 go test -run TestFunctionsAreDocumented " +
+			"./tables/query")
 	}
 }
 

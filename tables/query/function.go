@@ -6,9 +6,9 @@ import (
 	"github.com/chaski-eo/chaski/tables/query/internal/funcs"
 )
 
-// functionGroups are the functions of the values of a row, in the order of the documentation.
+// functionGroups are the functions of one row's values, in the order of the documentation.
 var functionGroups = []functionGroup{
-	{"Text", funcs.Strings()}, {"Numbers", funcs.Numbers()}, {"Dates and times", funcs.Times()},
+	{"Strings", funcs.Strings()}, {"Numbers", funcs.Numbers()}, {"Dates and times", funcs.Times()},
 	{"Choices and lists", funcs.Others()},
 }
 
@@ -37,10 +37,10 @@ var functionLibrary = func() *bind.Library {
 	return l
 }()
 
-// Function is a function or an aggregate of the queries, for documentation.
+// Function describes a function or an aggregate for the documentation.
 type Function struct {
 	Group     string
-	Signature string // left(text, count)
+	Signature string // left(string, count)
 	Aliases   []string
 	Doc       string
 }

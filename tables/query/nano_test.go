@@ -17,8 +17,9 @@ import (
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 )
 
-// TestNanosecondsAreCompared: instants that differ by less than a microsecond are not equal, in whatever they are compared,
-// sorted, grouped or joined by, also where the bounds of a file's pages are looked at; against the same in int64.
+// TestNanosecondsAreCompared: instants that differ by less than a microsecond are not equal, in
+// whatever they are compared, sorted, grouped or joined by, also where the bounds of a file's pages
+// are looked at; against the same in int64.
 func TestNanosecondsAreCompared(t *testing.T) {
 	type row struct {
 		ID int64      `parquet:"id"`
@@ -65,7 +66,8 @@ func TestNanosecondsAreCompared(t *testing.T) {
 		if c := tab.Columns(); !c[1].Type.Nano || c[1].Type.UTC || c[2].Type.Nano || !c[3].Type.UTC {
 			t.Fatal(c)
 		}
-		if _, some, err := tab.Prune(t.Context(), []tables.Range{{Column: 1, Hi: rows[7].T.UnixMicro()}}); err != nil || len(some) == 0 || len(some) == n {
+		if _, some, err := tab.Prune(t.Context(),
+			[]tables.Range{{Column: 1, Hi: rows[7].T.UnixMicro()}}); err != nil || len(some) == 0 || len(some) == n {
 			t.Fatalf("%d rows are looked at, %v: pages are not told apart", len(some), err)
 		}
 		out, err := Run(t.Context(), sql, Map(map[string]*tables.Table{"data": tab}))
@@ -103,13 +105,20 @@ func TestNanosecondsAreCompared(t *testing.T) {
 		}
 	}
 	ops := map[string]func(o int) bool{
-		"=": func(o int) bool { return o == 0 }, "<>": func(o int) bool { return o != 0 }, "<": func(o int) bool { return o < 0 },
-		"<=": func(o int) bool { return o <= 0 }, ">": func(o int) bool { return o > 0 }, ">=": func(o int) bool { return o >= 0 },
+		"=": func(o int) bool {
+			return o == 0
+		}, "<>": func(o int) bool { return o != 0 }, "<": func(o int) bool { return o < 0 },
+		"<=": func(o int) bool {
+			return o <= 0
+		}, ">": func(o int) bool { return o > 0 }, ">=": func(o int) bool { return o >= 0 },
 	}
-	literals := []string{rows[7].T.Format("2006-01-02 15:04:05.000000000"), rows[n-1].T.Format("2006-01-02T15:04:05.000000000Z"), "1970-01-01", "1970-01-01 00:00:00.000001", "1969-12-31 23:59:59.9999999"}
+	literals := []string{rows[7].T.Format("2006-01-02 15:04:05.000000000"),
+		rows[n-1].T.Format("2006-01-02T15:04:05.000000000Z"), "1970-01-01", "1970-01-01 00:00:00.000001",
+		"1969-12-31 23:59:59.9999999"}
 	for op, holds := range ops {
 		for _, l := range literals {
-			at, err := time.Parse("2006-01-02T15:04:05.999999999", strings.TrimSuffix(strings.Replace(l, " ", "T", 1), "Z"))
+			at, err := time.Parse("2006-01-02T15:04:05.999999999",
+				strings.TrimSuffix(strings.Replace(l, " ", "T", 1), "Z"))
 			if err != nil {
 				at, err = time.Parse("2006-01-02", l)
 			}
@@ -119,11 +128,15 @@ func TestNanosecondsAreCompared(t *testing.T) {
 			where(fmt.Sprintf("t %s '%s'", op, l), func(r *row) bool { return holds(r.T.Compare(at)) })
 			where(fmt.Sprintf("z %s '%s'", op, l), func(r *row) bool { return holds(r.T.Compare(at)) })
 			where(fmt.Sprintf("n %s '%s'", op, l), func(r *row) bool { return r.N != nil && holds(r.N.Compare(at)) })
-			where(fmt.Sprintf("NOT (n %s '%s')", op, l), func(r *row) bool { return r.N != nil && !holds(r.N.Compare(at)) })
+			where(fmt.Sprintf("NOT (n %s '%s')", op, l), func(r *row) bool {
+				return r.N != nil && !holds(r.N.Compare(at))
+			})
 		}
 		where("t "+op+" u", func(r *row) bool { return holds(r.T.Compare(r.U)) })
 		where("u "+op+" n", func(r *row) bool { return r.N != nil && holds(r.U.Compare(*r.N)) })
-		where("t "+op+" TIMESTAMP '1970-01-01 00:00:00.000003'", func(r *row) bool { return holds(r.T.Compare(time.UnixMicro(3))) })
+		where("t "+op+" TIMESTAMP '1970-01-01 00:00:00.000003'", func(r *row) bool {
+			return holds(r.T.Compare(time.UnixMicro(3)))
+		})
 	}
 	a, c := rows[7].T, rows[n/4].T
 	lit := func(x time.Time) string { return "'" + x.Format("2006-01-02 15:04:05.000000000") + "'" }
@@ -166,15 +179,21 @@ func TestNanosecondsAreCompared(t *testing.T) {
 			t.Errorf("extreme %d: %d, want %d", k, got[0], want)
 		}
 	}
-	if got, want := ints("SELECT count(*) FROM data a JOIN data b ON a.t = b.u", 0), joined(rows, func(r row) (time.Time, time.Time) { return r.T, r.U }); got[0] != want || want == 0 {
+	if got, want := ints("SELECT count(*) FROM data a JOIN data b ON a.t = b.u", 0),
+		joined(rows, func(r row) (time.Time, time.Time) {
+			return r.T, r.U
+		}); got[0] != want || want == 0 {
 		t.Errorf("JOIN: %d rows, want %d", got[0], want)
 	}
-	for _, sql := range []string{"SELECT id FROM data WHERE u > '1970-01-01 00:00:00.1234567'", "SELECT id FROM data WHERE t > '1970-01-01 00:00:00.1234567891'", "SELECT TIMESTAMP '1970-01-01 00:00:00.1234567'"} {
+	for _, sql := range []string{"SELECT id FROM data WHERE u > '1970-01-01 00:00:00.1234567'",
+		"SELECT id FROM data WHERE t > '1970-01-01 00:00:00.1234567891'",
+		"SELECT TIMESTAMP '1970-01-01 00:00:00.1234567'"} {
 		tab, err := tables.Read(t.Context(), &corpus.Mem{B: b.Bytes()}, 0, int64(b.Len()), tables.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Run(t.Context(), sql, Map(map[string]*tables.Table{"data": tab})); fault.KindOf(err) != fault.Unsupported {
+		if _, err := Run(t.Context(), sql,
+			Map(map[string]*tables.Table{"data": tab})); fault.KindOf(err) != fault.Unsupported {
 			t.Errorf("%s: %v", sql, err)
 		}
 	}

@@ -28,7 +28,8 @@ func TestAgainstDuckDB(t *testing.T) {
 	}
 	seed, _ := strconv.ParseUint(os.Getenv("CHASKI_ORACLE_SEED"), 10, 64)
 	file := filepath.Join(t.TempDir(), "table.parquet")
-	if out, err := exec.Command(python, "testdata/oracle.py", "table", file, fmt.Sprint(seed)).CombinedOutput(); err != nil {
+	if out, err := exec.Command(python, "testdata/oracle.py", "table", file,
+		fmt.Sprint(seed)).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 	b, err := os.ReadFile(file)
@@ -69,7 +70,8 @@ func TestAgainstDuckDB(t *testing.T) {
 			t.Fatal(err)
 		}
 		if i%2 == 0 { // nothing is in memory: row groups and pages are left out where they can be
-			if tab, err = tables.Read(t.Context(), &corpus.Mem{B: b}, 0, int64(len(b)), tables.Options{Whole: 1}); err != nil {
+			if tab, err = tables.Read(t.Context(), &corpus.Mem{B: b}, 0, int64(len(b)),
+				tables.Options{Whole: 1}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -90,8 +92,10 @@ func TestAgainstDuckDB(t *testing.T) {
 			}
 			continue
 		case strings.HasPrefix(want.Error, "Out of Range Error: Overflow"), // of types narrower than ours
-			strings.HasPrefix(want.Error, "Conversion Error") && strings.Contains(sql, "LIMIT"), // of a row that is left out here
-			strings.HasPrefix(want.Error, "Not implemented Error"):                              // of the scan through Arrow
+			// of a row that is left out here
+			strings.HasPrefix(want.Error, "Conversion Error") && strings.Contains(sql, "LIMIT"),
+			// of the scan through Arrow
+			strings.HasPrefix(want.Error, "Not implemented Error"):
 		case (err != nil) != (want.Error != ""):
 			t.Errorf("%s\n  error %v, DuckDB's %q", sql, err, want.Error)
 			failed++
@@ -153,7 +157,8 @@ func differ(names []string, got [][]any, wantNames []string, want [][]any, order
 	for i := range got {
 		for k := range got[i] {
 			if !sameDeep(got[i][k], want[i][k]) {
-				return fmt.Sprintf("row %d column %d: %v, want %v\n  %v\n  %v", i, k, got[i][k], want[i][k], got[i], want[i])
+				return fmt.Sprintf("row %d column %d: %v, want %v\n  %v\n  %v", i, k, got[i][k],
+					want[i][k], got[i], want[i])
 			}
 		}
 	}
@@ -196,15 +201,19 @@ func (g *grammar) query() string {
 	switch g.rng.IntN(12) {
 	case 10:
 		return g.pick(
-			"SELECT id FROM data WHERE k IN (SELECT "+g.pick("k", "i8", "f64", "1", "k * 0.5")+" FROM data"+g.where()+")",
+			"SELECT id FROM data WHERE k IN (SELECT "+g.pick("k", "i8", "f64", "1", "k * 0.5")+
+				" FROM data"+g.where()+")",
 			"SELECT id FROM data WHERE s NOT IN (SELECT w FROM data WHERE k = "+g.pick("1", "2", "99")+")",
-			"SELECT id, (SELECT "+g.pick("max", "min", "avg", "count")+"("+g.pick("k", "id", "u16")+") FROM data"+g.where()+") AS x FROM data"+g.where(),
+			"SELECT id, (SELECT "+g.pick("max", "min", "avg", "count")+"("+g.pick("k", "id", "u16")+") FROM data"+
+				g.where()+") AS x FROM data"+g.where(),
 			"SELECT n, count(*) AS c FROM (SELECT k AS n, b FROM data"+g.where()+") AS t GROUP BY n",
-			"WITH a AS (SELECT id, k, s FROM data"+g.where()+"), b AS (SELECT k, count(*) AS n FROM a GROUP BY k) SELECT a.id, b.n FROM a JOIN b ON a.k = b.k",
+			"WITH a AS (SELECT id, k, s FROM data"+g.where()+
+				"), b AS (SELECT k, count(*) AS n FROM a GROUP BY k) SELECT a.id, b.n FROM a JOIN b ON a.k = b.k",
 		)
 	case 11:
 		return g.pick(
-			"SELECT k AS x FROM data"+g.where()+" UNION "+g.pick("", "ALL ")+"SELECT "+g.pick("i8", "f64", "dec", "s", "1", "NULL", "k * 0.5")+" FROM data"+g.where(),
+			"SELECT k AS x FROM data"+g.where()+" UNION "+g.pick("", "ALL ")+"SELECT "+g.pick("i8", "f64", "dec",
+				"s", "1", "NULL", "k * 0.5")+" FROM data"+g.where(),
 			"SELECT id, s FROM data"+g.where()+" UNION ALL SELECT id, w FROM data"+g.where()+" ORDER BY 1, 2 LIMIT 20",
 			"SELECT * EXCLUDE (f64, f32) REPLACE (k + 1 AS k) FROM data"+g.where(),
 			"SELECT DISTINCT ON (k) k, id FROM data"+g.where()+" ORDER BY k, id DESC",
@@ -226,7 +235,8 @@ func (g *grammar) query() string {
 	if g.chance(0.6) {
 		q += " ORDER BY "
 		for range g.rng.IntN(3) {
-			q += g.pick("k", "b", "s", "f64", "f32", "i64", "u64", "d", "ts", "w", "i8", "k % 2", "len(s)", "-k", "abs(k)") + g.pick("", " ASC", " DESC") +
+			q += g.pick("k", "b", "s", "f64", "f32", "i64", "u64", "d", "ts", "w", "i8", "k % 2", "len(s)", "-k",
+				"abs(k)") + g.pick("", " ASC", " DESC") +
 				g.pick("", "", " NULLS FIRST", " NULLS LAST") + ", "
 		}
 		q += g.pick("id", "id DESC", "1", "1 DESC")
@@ -277,7 +287,8 @@ func (g *grammar) grouped() string {
 		q += " GROUP BY " + strings.Join(by, ", ")
 	}
 	if g.chance(0.3) {
-		q += " HAVING " + g.pick("count(*) > 5", "min(k) < 0", "max(u16) > 1000 AND count(*) < 100", "sum(k) > 3", "avg(i8) <= 0", "count(DISTINCT s) >= 2")
+		q += " HAVING " + g.pick("count(*) > 5", "min(k) < 0", "max(u16) > 1000 AND count(*) < 100", "sum(k) > 3",
+			"avg(i8) <= 0", "count(DISTINCT s) >= 2")
 	}
 	return q
 }
@@ -300,13 +311,16 @@ func (g *grammar) aggregate() string {
 		case 1:
 			return g.pick("median(k)", "median(f32)", "median(f64)", "median(id)")
 		case 2:
-			return "quantile_cont(" + g.pick("k", "f64", "u16") + ", " + g.pick("0.1", "0.5", "0.9", "0", "1", "[0.25, 0.75]") + ")"
+			return "quantile_cont(" + g.pick("k", "f64", "u16") + ", " + g.pick("0.1", "0.5", "0.9", "0", "1",
+				"[0.25, 0.75]") + ")"
 		case 3:
-			return g.pick("quantile_disc", "quantile") + "(" + g.pick("k", "f64", "s", "d", "dec") + ", " + g.pick("0.1", "0.5", "0.9", "0", "1") + ")"
+			return g.pick("quantile_disc", "quantile") + "(" + g.pick("k", "f64", "s", "d", "dec") + ", " +
+				g.pick("0.1", "0.5", "0.9", "0", "1") + ")"
 		case 4:
 			return g.pick("arg_min", "arg_max", "min_by", "max_by") + "(" + g.pick("id", "s", "d") + ", id)"
 		case 5:
-			return g.pick("first", "last", "any_value") + "(" + g.pick("s", "k", "d") + " ORDER BY id" + g.pick("", " DESC") + ")"
+			return g.pick("first", "last", "any_value") + "(" + g.pick("s", "k", "d") + " ORDER BY id" +
+				g.pick("", " DESC") + ")"
 		case 6:
 			return g.pick("bool_and", "bool_or", "count_if") + "(" + g.pick("b", "k > 0", "s = 'a'") + ")"
 		case 7:
@@ -320,21 +334,26 @@ func (g *grammar) aggregate() string {
 	case 1: // the words of a title are another test's
 		return "COUNT(" + g.pick("", "DISTINCT ") + g.pick("s", "k", "f64", "li", "nothing", g.any(1)) + ") AS c"
 	case 2, 3:
-		return g.pick("SUM", "AVG") + "(" + g.pick("", "", "DISTINCT ") + g.pick("i8", "k", "u16", "i64", "u64", "k + i8", "len(s)", "k * 2") + ")"
+		return g.pick("SUM", "AVG") + "(" + g.pick("", "", "DISTINCT ") + g.pick("i8", "k", "u16", "i64", "u64",
+			"k + i8", "len(s)", "k * 2") + ")"
 	case 4:
 		return g.pick("SUM", "AVG") + "(f64 / 1e290) AS q"
 	case 5:
 		return "SUM(k) " + g.pick("/ COUNT(*)", "> 3", "/ 2") + g.pick("", " AS q")
 	}
-	return g.pick("MIN", "MAX") + "(" + g.pick("i8", "k", "u64", "i64", "f32", "f64", "s", "w", "b", "d", "ts", g.number(1), g.text(1)) + ") AS e"
+	return g.pick("MIN", "MAX") + "(" + g.pick("i8", "k", "u64", "i64", "f32", "f64", "s", "w", "b", "d", "ts",
+		g.number(1), g.text(1)) + ") AS e"
 }
 
 func (g *grammar) joined() string {
-	on := g.pick("a.k = b.i8 AND b.k > 0", "a.id = b.u16 % 300", "a.s = b.w AND a.k = b.k AND a.id < b.id", "a.id = b.id + 1", "a.d = b.d AND a.b = b.b AND a.id <> b.id",
+	on := g.pick("a.k = b.i8 AND b.k > 0", "a.id = b.u16 % 300", "a.s = b.w AND a.k = b.k AND a.id < b.id",
+		"a.id = b.id + 1", "a.d = b.d AND a.b = b.b AND a.id <> b.id",
 		"a.k = b.k AND starts_with(b.w, a.s) AND a.id < 20", "a.id = b.id AND (a.b OR b.k = 1)")
 	kind := g.pick("JOIN", "JOIN", "INNER JOIN", "LEFT JOIN", "LEFT OUTER JOIN")
-	items := g.pick("a.id, b.id", "a.id AS x, b.s, b.f64", "count(*)", "b.k, count(*) AS n, sum(a.k)", "a.id, len(b.s), b.li", "a.id, b.id IS NULL, b.b")
-	q := "SELECT " + items + " FROM data a " + kind + " data b ON " + on + g.pick("", " WHERE a.k > 1", " WHERE b.k IS NULL OR a.i8 > b.i8", " WHERE a.id < 100")
+	items := g.pick("a.id, b.id", "a.id AS x, b.s, b.f64", "count(*)", "b.k, count(*) AS n, sum(a.k)",
+		"a.id, len(b.s), b.li", "a.id, b.id IS NULL, b.b")
+	q := "SELECT " + items + " FROM data a " + kind + " data b ON " + on + g.pick("", " WHERE a.k > 1",
+		" WHERE b.k IS NULL OR a.i8 > b.i8", " WHERE a.id < 100")
 	if strings.Contains(items, "b.k, count") {
 		q += " GROUP BY b.k"
 	}
@@ -347,20 +366,27 @@ func (g *grammar) computed(depth int) string {
 	s := func() string { return g.text(depth - 1) }
 	whole := func() string { return g.pick("k", "i8", "1", "2", "0", "-1", "-3", "7", "id") }
 	day := func() string {
-		return g.pick("d", "ts", "DATE '2020-02-29'", "TIMESTAMP '2021-12-31 23:59:59.5'", "d + k", "ts + INTERVAL 1 MONTH", "CAST(ts AS DATE)")
+		return g.pick("d", "ts", "DATE '2020-02-29'", "TIMESTAMP '2021-12-31 23:59:59.5'", "d + k",
+			"ts + INTERVAL 1 MONTH", "CAST(ts AS DATE)")
 	}
 	part := func() string {
-		return g.pick("'year'", "'month'", "'day'", "'week'", "'quarter'", "'hour'", "'second'", "'minute'", "'decade'", "'century'", "'millennium'")
+		return g.pick("'year'", "'month'", "'day'", "'week'", "'quarter'", "'hour'", "'second'", "'minute'",
+			"'decade'", "'century'", "'millennium'")
 	}
 	switch g.rng.IntN(30) {
 	case 0:
 		return "CASE WHEN " + g.bool(1) + " THEN " + n() + " ELSE " + n() + " END"
 	case 1:
-		return "CASE " + g.pick("k WHEN 1 THEN 'a' WHEN 2 THEN s", "s WHEN 'a' THEN w WHEN '' THEN 'x'", "k % 2 WHEN 0 THEN 'even' WHEN 1 THEN 'odd'") + g.pick("", " ELSE 'no'") + " END"
+		return "CASE " + g.pick("k WHEN 1 THEN 'a' WHEN 2 THEN s", "s WHEN 'a' THEN w WHEN '' THEN 'x'",
+			"k % 2 WHEN 0 THEN 'even' WHEN 1 THEN 'odd'") + g.pick("", " ELSE 'no'") + " END"
 	case 2:
-		return "CAST(" + g.pick("f64", "f32", "k", "i64", "u64", "i8", "id", "b", "dec", "k * 1.25", "f64 / 7") + " AS " + g.pick("INTEGER", "BIGINT", "TINYINT", "UBIGINT", "DOUBLE", "FLOAT", "DECIMAL(12, 3)", "HUGEINT", "BOOLEAN") + ")"
+		return "CAST(" + g.pick("f64", "f32", "k", "i64", "u64", "i8", "id", "b", "dec", "k * 1.25", "f64 / 7") +
+			" AS " + g.pick("INTEGER", "BIGINT", "TINYINT", "UBIGINT", "DOUBLE", "FLOAT", "DECIMAL(12, 3)",
+			"HUGEINT", "BOOLEAN") + ")"
 	case 3:
-		return "TRY_CAST(" + g.pick("s", "w", "f64", "u64", "k", "ls[1]", "f32 * 1000", "num") + " AS " + g.pick("INTEGER", "BIGINT", "DOUBLE", "DATE", "BOOLEAN", "DECIMAL(9, 2)", "SMALLINT", "USMALLINT", "TIMESTAMP") + ")"
+		return "TRY_CAST(" + g.pick("s", "w", "f64", "u64", "k", "ls[1]", "f32 * 1000", "num") + " AS " +
+			g.pick("INTEGER", "BIGINT", "DOUBLE", "DATE", "BOOLEAN", "DECIMAL(9, 2)", "SMALLINT",
+				"USMALLINT", "TIMESTAMP") + ")"
 	case 4:
 		return g.pick("k", "f64", "f32", "u64", "b", "d", "ts", "i64", "dec", "s", "k * 0.5") + "::VARCHAR"
 	case 5:
@@ -380,39 +406,52 @@ func (g *grammar) computed(depth int) string {
 	case 12:
 		return g.pick("lpad", "rpad") + "(" + s() + ", " + g.pick("3", "0", "5", "abs(k)") + ", 'xy')"
 	case 13:
-		return g.pick("reverse("+s()+")", "repeat("+s()+", "+whole()+" % 4)", "instr("+s()+", 'a')", "strpos(w, s)", "strlen("+s()+")")
+		return g.pick("reverse("+s()+")", "repeat("+s()+", "+whole()+" % 4)", "instr("+s()+", 'a')",
+			"strpos(w, s)", "strlen("+s()+")")
 	case 14:
-		return g.pick("regexp_matches", "regexp_full_match") + "(" + s() + ", " + g.pick("'a'", "'^[a-z]+$'", "'[0-9]+'", "'.'", "'A', 'i'", "''") + ")"
+		return g.pick("regexp_matches", "regexp_full_match") + "(" + s() + ", " + g.pick("'a'", "'^[a-z]+$'",
+			"'[0-9]+'", "'.'", "'A', 'i'", "''") + ")"
 	case 15:
-		return g.pick("regexp_extract("+s()+", '[a-z]+')", "regexp_extract("+s()+", '([a-z])(.)', 2)", "regexp_replace("+s()+", '[aeé]', '<\\0>')", "regexp_replace("+s()+", '[a-z]', '', 'g')")
+		return g.pick("regexp_extract("+s()+", '[a-z]+')", "regexp_extract("+s()+", '([a-z])(.)', 2)",
+			"regexp_replace("+s()+", '[aeé]', '<\\0>')", "regexp_replace("+s()+", '[a-z]', '', 'g')")
 	case 16:
-		return "round(" + g.pick("f64", "f32", "k", "dec", "k * 0.125", "f64 / 3") + g.pick("", ", 1", ", 2", ", 0", ", -1") + ")"
+		return "round(" + g.pick("f64", "f32", "k", "dec", "k * 0.125", "f64 / 3") + g.pick("", ", 1", ", 2",
+			", 0", ", -1") + ")"
 	case 17:
 		return g.pick("floor", "ceil", "trunc", "sign", "abs") + "(" + g.pick("f64", "f32", "k", "dec", "i8") + ")"
 	case 18:
-		return g.pick("sqrt(abs(k))", "cbrt(f64)", "pow(k, 2)", "exp(k)", "ln(abs(k) + 1)", "log10(id + 1)", "log2(id + 1)", "radians(f64)", "degrees(f32)", "sin(k)", "atan2(k, i8)", "k ^ 2", "f64 ** 2", "mod(k, 3)")
+		return g.pick("sqrt(abs(k))", "cbrt(f64)", "pow(k, 2)", "exp(k)", "ln(abs(k) + 1)", "log10(id + 1)",
+			"log2(id + 1)", "radians(f64)", "degrees(f32)", "sin(k)", "atan2(k, i8)", "k ^ 2", "f64 ** 2", "mod(k, 3)")
 	case 19:
-		return g.pick("greatest", "least") + "(" + g.pick("f64, k", "k, 2.5", "s, w", "f64, f32, 0", "k, i8", "d, ts", "dec, k", "u16, i8", "k, NULL") + ")"
+		return g.pick("greatest", "least") + "(" + g.pick("f64, k", "k, 2.5", "s, w", "f64, f32, 0", "k, i8",
+			"d, ts", "dec, k", "u16, i8", "k, NULL") + ")"
 	case 20:
-		return g.pick("nullif(k, 1)", "nullif(s, 'a')", "nullif(f64, 0)", "nullif(k, 2.0)", "ifnull(k, 0.5)", "ifnull(s, w)", "coalesce(dec, k)", "coalesce(f32, k, 1)", "if(b, k, i8)", "if(k > 1, s, w)")
+		return g.pick("nullif(k, 1)", "nullif(s, 'a')", "nullif(f64, 0)", "nullif(k, 2.0)", "ifnull(k, 0.5)",
+			"ifnull(s, w)", "coalesce(dec, k)", "coalesce(f32, k, 1)", "if(b, k, i8)", "if(k > 1, s, w)")
 	case 21:
-		return g.pick("year", "month", "day", "quarter", "week", "dayofyear", "dayofweek", "isodow", "hour", "minute", "second", "epoch", "yearweek", "isoyear", "century", "decade", "monthname", "dayname", "last_day", "epoch_ms") + "(" + day() + ")"
+		return g.pick("year", "month", "day", "quarter", "week", "dayofyear", "dayofweek", "isodow", "hour",
+			"minute", "second", "epoch", "yearweek", "isoyear", "century", "decade", "monthname", "dayname",
+			"last_day", "epoch_ms") + "(" + day() + ")"
 	case 22:
 		return "date_part(" + part() + ", " + day() + ")"
 	case 23:
-		return "extract(" + g.pick("year", "doy", "dow", "epoch", "month", "week", "millisecond", "microsecond") + " FROM " + day() + ")"
+		return "extract(" + g.pick("year", "doy", "dow", "epoch", "month", "week", "millisecond", "microsecond") +
+			" FROM " + day() + ")"
 	case 24:
 		return "date_trunc(" + part() + ", " + day() + ")"
 	case 25:
 		return "date_diff(" + part() + ", " + day() + ", " + day() + ")"
 	case 26:
-		return "strftime(" + day() + ", " + g.pick("'%Y-%m-%d'", "'%H:%M:%S.%f'", "'%j %b %B %a %A'", "'%-d/%-m/%y'", "'%U %W %V %G %u %w'", "'%I %p %c %x %X'", "'100%% %g'") + ")"
+		return "strftime(" + day() + ", " + g.pick("'%Y-%m-%d'", "'%H:%M:%S.%f'", "'%j %b %B %a %A'",
+			"'%-d/%-m/%y'", "'%U %W %V %G %u %w'", "'%I %p %c %x %X'", "'100%% %g'") + ")"
 	case 27:
-		return day() + g.pick(" + ", " - ") + "INTERVAL " + g.pick("1 MONTH", "13 MONTH", "2 YEAR", "10 DAY", "36 HOUR", "'1 month 3 days'", "90 MINUTE", "1 WEEK", "1 QUARTER")
+		return day() + g.pick(" + ", " - ") + "INTERVAL " + g.pick("1 MONTH", "13 MONTH", "2 YEAR", "10 DAY",
+			"36 HOUR", "'1 month 3 days'", "90 MINUTE", "1 WEEK", "1 QUARTER")
 	case 28:
 		return g.pick("d - DATE '2013-01-01'", "d + k", "d - 10", "k + d")
 	}
-	return g.pick("k", "dec", "i64", "i8") + g.pick(" + ", " - ", " * ", " / ", " % ") + g.pick("0.5", "1.25", "dec", "2.0", "10")
+	return g.pick("k", "dec", "i64", "i8") + g.pick(" + ", " - ", " * ", " / ", " % ") +
+		g.pick("0.5", "1.25", "dec", "2.0", "10")
 }
 
 func (g *grammar) any(depth int) string {
@@ -425,14 +464,16 @@ func (g *grammar) any(depth int) string {
 	case 1:
 		return g.text(depth)
 	case 2:
-		return g.pick("d", "ts", "li", "ls", "li[1]", "li[-1]", "ls[k]", "len(li)", "nothing", "year(d)", "month(ts)", "len(ls)")
+		return g.pick("d", "ts", "li", "ls", "li[1]", "li[-1]", "ls[k]", "len(li)", "nothing", "year(d)",
+			"month(ts)", "len(ls)")
 	}
 	return g.number(depth)
 }
 
 func (g *grammar) number(depth int) string {
 	if depth == 0 || g.chance(0.3) {
-		return g.pick("i8", "k", "i64", "u16", "u64", "f32", "f64", "id", "1", "2", "0", "-3", "1e2", "300", "9223372036854775807")
+		return g.pick("i8", "k", "i64", "u16", "u64", "f32", "f64", "id", "1", "2", "0", "-3", "1e2", "300",
+			"9223372036854775807")
 	}
 	switch g.rng.IntN(8) {
 	case 0:
@@ -448,7 +489,8 @@ func (g *grammar) number(depth int) string {
 	case 5:
 		return "coalesce(" + g.pick("k, 7", "i64, 0", "k, k, 1", "f64, 0.5", "i8, 3") + ")"
 	}
-	return g.pick("k", "i8", "id", "u16", "li[1]") + g.pick(" + ", " - ", " * ", " / ", " // ", " % ") + g.pick("k", "2", "i8", "id", "7", "0")
+	return g.pick("k", "i8", "id", "u16", "li[1]") + g.pick(" + ", " - ", " * ", " / ", " // ", " % ") +
+		g.pick("k", "2", "i8", "id", "7", "0")
 }
 
 func (g *grammar) text(depth int) string {
@@ -478,28 +520,38 @@ func (g *grammar) bool(depth int) string {
 	case 0:
 		return g.pick("b", "b = true", "NOT b", "b IS NOT TRUE", "b IS FALSE", "TRUE", "k", "b = b")
 	case 1, 2:
-		return g.number(1) + g.cmp() + g.pick("0", "1", "2.5", "-1.5", "100", "k", "f64", "0.1", "1e1", "'5'", "128", "-200", "i8", "9223372036854775808", "NULL")
+		return g.number(1) + g.cmp() + g.pick("0", "1", "2.5", "-1.5", "100", "k", "f64", "0.1", "1e1", "'5'",
+			"128", "-200", "i8", "9223372036854775808", "NULL")
 	case 3:
 		return g.text(1) + g.cmp() + g.pick("'a'", "'test'", "w", "s", "'é'", "''")
 	case 4:
 		return g.pick("s", "w", "lower(s)") + g.pick(" LIKE ", " NOT LIKE ", " ILIKE ", " NOT ILIKE ") +
-			g.pick("'a%'", "'%a%'", "'%'", "''", "'_'", "'a_'", "'%é'", "'É%'", "'%b%_'", "'x\\%y'", "'x!%y' ESCAPE '!'", "'t%t'", "'_%_'", "'%日_'", "'%.tif'")
+			g.pick("'a%'", "'%a%'", "'%'", "''", "'_'", "'a_'", "'%é'", "'É%'", "'%b%_'", "'x\\%y'",
+				"'x!%y' ESCAPE '!'", "'t%t'", "'_%_'", "'%日_'", "'%.tif'")
 	case 5:
-		return g.pick("k", "i8", "u64", "s", "f64", "i64") + g.pick(" IN ", " NOT IN ") + g.pick("(1, 2, 3)", "(1, NULL)", "(-1, 300, 5)", "(0)", "(2.0, 1)")
+		return g.pick("k", "i8", "u64", "s", "f64", "i64") + g.pick(" IN ", " NOT IN ") +
+			g.pick("(1, 2, 3)", "(1, NULL)", "(-1, 300, 5)", "(0)", "(2.0, 1)")
 	case 6:
 		return "s" + g.pick(" IN ", " NOT IN ") + g.pick("('a', 'é')", "('', NULL)", "('zz')", "(w, 'a')")
 	case 7:
-		return g.pick("k", "i8", "f64", "f32", "u16", "id") + g.pick(" BETWEEN ", " NOT BETWEEN ") + g.pick("-1 AND 3", "0 AND 100.5", "5 AND 1", "k AND 3", "0.1 AND 2")
+		return g.pick("k", "i8", "f64", "f32", "u16", "id") + g.pick(" BETWEEN ", " NOT BETWEEN ") +
+			g.pick("-1 AND 3", "0 AND 100.5", "5 AND 1", "k AND 3", "0.1 AND 2")
 	case 8:
-		return g.pick("s", "k", "li", "f64", "d", "nothing", g.number(1)) + g.pick(" IS NULL", " IS NOT NULL", " ISNULL", " NOTNULL")
+		return g.pick("s", "k", "li", "f64", "d", "nothing", g.number(1)) + g.pick(" IS NULL", " IS NOT NULL",
+			" ISNULL", " NOTNULL")
 	case 9:
-		return g.pick("d", "ts") + g.cmp() + g.pick("DATE '2013-11-15'", "TIMESTAMP '2013-11-15'", "TIMESTAMP '2013-11-15 12:00:00'", "'2013-11-15'", "d", "ts",
+		return g.pick("d", "ts") + g.cmp() + g.pick("DATE '2013-11-15'", "TIMESTAMP '2013-11-15'",
+			"TIMESTAMP '2013-11-15 12:00:00'", "'2013-11-15'", "d", "ts",
 			"TIMESTAMP '2013-11-20T00:00:00.000001'", "'2013-12-01'")
 	case 10:
-		return g.pick("isnan(f64)", "isnan(f32)", "isinf(f64)", "isfinite(f32)", "isnan(k)", "f32 > 5e-1", "f32 >= -1e0", "NOT (f32 < 2e0)", "starts_with(w, s)", "contains(w, 'a')", "ends_with(s, 'b')", "prefix(w, 'a')")
+		return g.pick("isnan(f64)", "isnan(f32)", "isinf(f64)", "isfinite(f32)", "isnan(k)", "f32 > 5e-1",
+			"f32 >= -1e0", "NOT (f32 < 2e0)", "starts_with(w, s)", "contains(w, 'a')",
+			"ends_with(s, 'b')", "prefix(w, 'a')")
 	case 11:
-		return g.pick("list_contains(li, 2)", "list_contains(ls, 'a')", "list_contains(li, NULL)", "len(li) > 1", "li[1] = 2", "ls[1] = 'a'", "list_contains(li, 1.5)",
+		return g.pick("list_contains(li, 2)", "list_contains(ls, 'a')", "list_contains(li, NULL)", "len(li) > 1",
+			"li[1] = 2", "ls[1] = 'a'", "list_contains(li, 1.5)",
 			"array_contains(li, 3)", "list_has(ls, 'é')")
 	}
-	return g.pick("k", "s", "f64", "i8", "nothing") + " IS " + g.pick("", "NOT ") + "DISTINCT FROM " + g.pick("NULL", "1", "k", "i8")
+	return g.pick("k", "s", "f64", "i8", "nothing") + " IS " + g.pick("", "NOT ") + "DISTINCT FROM " +
+		g.pick("NULL", "1", "k", "i8")
 }

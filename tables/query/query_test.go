@@ -22,10 +22,13 @@ import (
 func people() *tables.Table {
 	return tables.FromVectors([]string{"id", "Name", "age", "score", "tags", "big", "born"}, []*tables.Vector{
 		tables.NewInts(sqltype.Int64, []int64{0, 1, 2, 3, 4}, nil),
-		tables.NewTexts([]string{"ana", "Bo", "", "ñusta", "bo"}, []bool{false, false, true, false, false}),
-		tables.NewInts(tables.Type{Kind: tables.Int64, Bits: 8}, []int64{30, -4, 127, 30, 0}, []bool{false, false, false, false, true}),
-		tables.NewFloats(sqltype.Double, []float64{1.5, math.NaN(), -1, 0, 2}, []bool{false, false, false, true, false}),
-		tables.NewList(tables.NewTexts([]string{"x", "y", "x"}, nil), []uint32{0, 2, 2, 2, 3, 3}, []bool{false, false, true, false, false}),
+		tables.NewStrings([]string{"ana", "Bo", "", "ñusta", "bo"}, []bool{false, false, true, false, false}),
+		tables.NewInts(tables.Type{Kind: tables.Int64, Bits: 8}, []int64{30, -4, 127, 30, 0},
+			[]bool{false, false, false, false, true}),
+		tables.NewFloats(sqltype.Double, []float64{1.5, math.NaN(), -1, 0, 2},
+			[]bool{false, false, false, true, false}),
+		tables.NewList(tables.NewStrings([]string{"x", "y", "x"}, nil), []uint32{0, 2, 2, 2, 3, 3},
+			[]bool{false, false, true, false, false}),
 		tables.NewInts(tables.Type{Kind: tables.Uint64, Bits: 64}, []int64{-1, 1, 2, math.MinInt64, 0}, nil),
 		tables.NewInts(tables.Type{Kind: tables.Date}, []int64{16436, 16437, 16500, -1, 0}, nil),
 	})
@@ -66,11 +69,13 @@ func TestUnsupportedAtOnce(t *testing.T) {
 	inner := tables.NewList(tables.NewInts(sqltype.Int64, []int64{1, 2}, nil), []uint32{0, 2}, nil)
 	data := tables.FromVectors([]string{"ll"}, []*tables.Vector{tables.NewList(inner, []uint32{0, 1}, nil)})
 	for _, sql := range []string{"ll[1] AS x", "ll[1] IS NULL AS x", "ll[1][1] AS x"} {
-		if _, err := Run(t.Context(), "SELECT "+sql+" FROM data", Map(map[string]*tables.Table{"data": data})); fault.KindOf(err) != fault.Unsupported {
+		if _, err := Run(t.Context(), "SELECT "+sql+" FROM data",
+			Map(map[string]*tables.Table{"data": data})); fault.KindOf(err) != fault.Unsupported {
 			t.Errorf("%s: %v", sql, err)
 		}
 	}
-	if _, err := Run(t.Context(), "SELECT ll, ll IS NULL AS x FROM data", Map(map[string]*tables.Table{"data": data})); err != nil {
+	if _, err := Run(t.Context(), "SELECT ll, ll IS NULL AS x FROM data",
+		Map(map[string]*tables.Table{"data": data})); err != nil {
 		t.Error(err)
 	}
 }
@@ -80,13 +85,16 @@ func TestUnsupportedAtOnce(t *testing.T) {
 func TestNaNOfScans(t *testing.T) {
 	single := tables.Type{Kind: tables.Float64, Bits: 32}
 	data := tables.FromVectors([]string{"f", "d"}, []*tables.Vector{
-		tables.NewFloats(single, []float64{1, 0.5, math.NaN()}, nil), tables.NewFloats(sqltype.Double, []float64{1, 0.5, math.NaN()}, nil),
+		tables.NewFloats(single, []float64{1, 0.5, math.NaN()}, nil),
+		tables.NewFloats(sqltype.Double, []float64{1, 0.5, math.NaN()}, nil),
 	})
 	for where, n := range map[string]string{
-		"f >= 0.5": "2", "f >= 5e-1": "3", "f > 5e-1": "2", "5e-1 <= f": "3", "NOT f < 5e-1": "3", "NOT f < 0.5": "2", "f >= -1": "2", "f > -1e0 AND f <> 1": "2",
+		"f >= 0.5": "2", "f >= 5e-1": "3", "f > 5e-1": "2", "5e-1 <= f": "3", "NOT f < 5e-1": "3",
+		"NOT f < 0.5": "2", "f >= -1": "2", "f > -1e0 AND f <> 1": "2",
 		"d >= 0.5": "2", "d >= 5e-1": "2", "NOT d < 5e-1": "2",
 	} {
-		got, err := Run(t.Context(), "SELECT count(*) AS n FROM data WHERE "+where, Map(map[string]*tables.Table{"data": data}))
+		got, err := Run(t.Context(), "SELECT count(*) AS n FROM data WHERE "+where,
+			Map(map[string]*tables.Table{"data": data}))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -149,26 +157,46 @@ func TestMeaning(t *testing.T) {
 // is unsupported, and told where.
 func TestErrors(t *testing.T) {
 	for sql, want := range map[string]fault.Kind{
-		"": 0, "SELEC 1": 0, "select": 0, "select from data": 0, "select id data": fault.NotFound, "select id from data where": 0, "select 1 2": 0,
-		"select id from data where id = 'x'": 0, "select id + 'x' from data": fault.Unsupported, "select id from data where name > 1": 0,
-		"select id from data; select 2": 0, "drop table data": 0, "select 'a": 0, "select id from data order by 9": 0, "select sum(name) from data": 0,
-		"select age from data group by id": 0, "select count(count(*)) from data": 0, "select id from data where count(*) > 1": 0, "select len(id) from data": 0,
-		"select id from data a join l1 b on a.id = b.id": 0, "select id from data limit -1": 0, "select \"\" from data": 0, "select 9223372036854775807 + id from data": 0,
-		"select nosuch from data": fault.NotFound, "select id from nosuch": fault.NotFound, "select x.id from data": fault.NotFound, "select x.* from data": fault.NotFound,
+		"": 0, "SELEC 1": 0, "select": 0, "select from data": 0, "select id data": fault.NotFound,
+		"select id from data where": 0, "select 1 2": 0,
+		"select id from data where id = 'x'": 0, "select id + 'x' from data": fault.Unsupported,
+		"select id from data where name > 1": 0,
+		"select id from data; select 2":      0, "drop table data": 0, "select 'a": 0,
+		"select id from data order by 9": 0, "select sum(name) from data": 0,
+		"select age from data group by id": 0, "select count(count(*)) from data": 0,
+		"select id from data where count(*) > 1": 0, "select len(id) from data": 0,
+		"select id from data a join l1 b on a.id = b.id": 0, "select id from data limit -1": 0,
+		"select \"\" from data": 0, "select 9223372036854775807 + id from data": 0,
+		"select nosuch from data": fault.NotFound, "select id from nosuch": fault.NotFound,
+		"select x.id from data": fault.NotFound, "select x.* from data": fault.NotFound,
 
-		"select nosuch(id) from data": fault.Unsupported, "select rank() over (order by id) from data": fault.Unsupported,
+		"select nosuch(id) from data":                fault.Unsupported,
+		"select rank() over (order by id) from data": fault.Unsupported,
 
 		"select * from 'x.parquet'": fault.Unsupported, "select * from read_csv('x')": fault.Unsupported,
 		"select $1": fault.Unsupported,
-		"with recursive a as (select 1) select * from a": fault.Unsupported, "values (1)": fault.Unsupported, "select id from data except select 1": fault.Unsupported,
-		"select id from data d where exists (select 1)": fault.Unsupported, "select (select max(age) from l1 where l1.id = data.id) from data": fault.Unsupported,
-		"select (select id from data)": 0, "select (select id, age from data limit 1)": 0, "select id from data union all select id, age from data": 0,
-		"select * exclude (nosuch) from data": fault.NotFound, "select * replace (1 as nosuch) from data": fault.NotFound, "select a.id from (select id from data) b": fault.NotFound,
-		"with a as (select * from b), b as (select 1) select * from a": fault.NotFound, "with a as (select 1), a as (select 2) select 1": 0,
-		"select cast(name as int) from data": 0, "select sqrt(id - 1) from data": 0, "select ln(id) from data": 0, "select regexp_matches(name, '(') from data": 0,
-		"select strftime(born, '%e') from data": fault.Unsupported, "select regexp_matches(name, name) from data": fault.Unsupported, "select lpad(name, 20, '') from data": 0,
-		"select cast(12345 as decimal(4, 1))": 0, "select cast(1 as decimal(50, 1))": 0, "select 99999999999999999999.5::decimal(38, 10) * 99999999999999999999.5": 0,
-		"select quantile_cont(id, 1.5) from data": 0, "select quantile_cont(id, score) from data": fault.Unsupported, "select stddev(score) from data": 0, "select id from data using sample 101%": 0,
+		"with recursive a as (select 1) select * from a": fault.Unsupported, "values (1)": fault.Unsupported,
+		"select id from data except select 1":                              fault.Unsupported,
+		"select id from data d where exists (select 1)":                    fault.Unsupported,
+		"select (select max(age) from l1 where l1.id = data.id) from data": fault.Unsupported,
+		"select (select id from data)":                                     0,
+		"select (select id, age from data limit 1)":                        0,
+		"select id from data union all select id, age from data":           0,
+		"select * exclude (nosuch) from data":                              fault.NotFound,
+		"select * replace (1 as nosuch) from data":                         fault.NotFound,
+		"select a.id from (select id from data) b":                         fault.NotFound,
+		"with a as (select * from b), b as (select 1) select * from a":     fault.NotFound,
+		"with a as (select 1), a as (select 2) select 1":                   0,
+		"select cast(name as int) from data":                               0, "select sqrt(id - 1) from data": 0,
+		"select ln(id) from data":                     0,
+		"select regexp_matches(name, '(') from data":  0,
+		"select strftime(born, '%e') from data":       fault.Unsupported,
+		"select regexp_matches(name, name) from data": fault.Unsupported, "select lpad(name, 20, '') from data": 0,
+		"select cast(12345 as decimal(4, 1))": 0, "select cast(1 as decimal(50, 1))": 0,
+		"select 99999999999999999999.5::decimal(38, 10) * 99999999999999999999.5": 0,
+		"select quantile_cont(id, 1.5) from data":                0,
+		"select quantile_cont(id, score) from data":              fault.Unsupported,
+		"select stddev(score) from data":                         0, "select id from data using sample 101%": 0,
 		"select make_date(2021, 2, 30)": 0, "select strptime(name, '%Y') from data": 0,
 	} {
 		got, err := run1(t, sql)
@@ -217,35 +245,40 @@ func TestHostile(t *testing.T) {
 		lateral += fmt.Sprintf(", x%d + x%d as x%d", i, i, i+1)
 	}
 	for name, sql := range map[string]string{
-		"brackets": deep("(", ")"), "not": deep("not ", ""), "minus": deep("-", ""), "plus": deep("+", ""), "calls": deep("abs(", ")"), "indexes": deep("tags[", "]"),
-		"case": deep("(select ", ")"), "comment": "select 1 " + strings.Repeat("/*", 100_000), "long": "select " + strings.Repeat("x", 1<<20),
-		"and":       "select id from data where " + many(20_000, "id=1", " and "),
-		"sum":       "select " + many(20_000, "id", "+") + " from data",
-		"in":        "select id from data where id in (" + many(60_000, "7", ",") + ")",
-		"aliases":   lateral + " from data",
-		"items":     "select " + many(30_000, "*", ",") + " from data",
-		"like":      "select id from data where name like '" + strings.Repeat("%a", 60_000) + "'",
-		"ors":       "select id from data where " + many(3_000, "(id = 1 or name like '%b_%')", " or "),
-		"join":      "select count(*) from " + many(15, "data", ",x") + " x",
-		"aggs":      "select " + many(3_000, "sum(id)", ",") + " from data",
-		"strings":   "select '" + strings.Repeat("''", 100_000) + "'",
-		"repeat":    "select repeat('x', 1 << 60), repeat('x', 9223372036854775807)",
-		"repeats":   "select " + strings.Repeat("repeat(", 10) + "'xxxxxxxx'" + strings.Repeat(", 1000)", 10),
-		"replace":   "select replace(repeat('x', 100000), 'x', repeat('y', 100000))",
-		"regexp":    "select regexp_replace(repeat('x', 100000), 'x', repeat('y', 100000), 'g')",
-		"pattern":   "select regexp_matches(repeat('x', 100000), '(x*)*y(x|x?)*z') from data",
-		"pad":       "select lpad('x', 9223372036854775807, 'yz'), rpad('x', 4611686018427387904, 'y')",
-		"concat":    "select concat(" + many(250, "repeat('x', 10000000)", ",") + ")",
-		"pipes":     "select " + many(300, "repeat('x', 10000000)", "||"),
-		"cases":     "select " + strings.Repeat("case when id = 1 then ", 350) + "1" + strings.Repeat(" end", 350) + " from data",
-		"whens":     "select case " + strings.Repeat("when id = 7 then 'x' ", 20_000) + "end from data",
-		"casts":     "select 1" + strings.Repeat("::text", 100_000),
-		"powers":    "select " + many(300, "9e99", "^"),
-		"digits":    "select 99999999999999999999999999999999999999::decimal(38,0) * 99999999999999999999999999999999999999::decimal(38,0)",
-		"nested":    strings.Repeat("select * from (", 10_000) + "select 1" + strings.Repeat(")", 10_000),
-		"with":      "with a0 as (select * from data)" + withs(60) + " select count(*) from a60",
-		"unions":    many(5_000, "select * from data", " union all "),
-		"grown":     "with a as (select 1 as x" + strings.Repeat(" union all select 1", 60) + "), b as (select a.x from a, a b, a c, a d) select count(*) from b, b c",
+		"brackets": deep("(", ")"), "not": deep("not ", ""), "minus": deep("-", ""), "plus": deep("+", ""),
+		"calls": deep("abs(", ")"), "indexes": deep("tags[", "]"),
+		"case": deep("(select ", ")"), "comment": "select 1 " + strings.Repeat("/*", 100_000), "long": "select " +
+			strings.Repeat("x", 1<<20),
+		"and":     "select id from data where " + many(20_000, "id=1", " and "),
+		"sum":     "select " + many(20_000, "id", "+") + " from data",
+		"in":      "select id from data where id in (" + many(60_000, "7", ",") + ")",
+		"aliases": lateral + " from data",
+		"items":   "select " + many(30_000, "*", ",") + " from data",
+		"like":    "select id from data where name like '" + strings.Repeat("%a", 60_000) + "'",
+		"ors":     "select id from data where " + many(3_000, "(id = 1 or name like '%b_%')", " or "),
+		"join":    "select count(*) from " + many(15, "data", ",x") + " x",
+		"aggs":    "select " + many(3_000, "sum(id)", ",") + " from data",
+		"strings": "select '" + strings.Repeat("''", 100_000) + "'",
+		"repeat":  "select repeat('x', 1 << 60), repeat('x', 9223372036854775807)",
+		"repeats": "select " + strings.Repeat("repeat(", 10) + "'xxxxxxxx'" + strings.Repeat(", 1000)", 10),
+		"replace": "select replace(repeat('x', 100000), 'x', repeat('y', 100000))",
+		"regexp":  "select regexp_replace(repeat('x', 100000), 'x', repeat('y', 100000), 'g')",
+		"pattern": "select regexp_matches(repeat('x', 100000), '(x*)*y(x|x?)*z') from data",
+		"pad":     "select lpad('x', 9223372036854775807, 'yz'), rpad('x', 4611686018427387904, 'y')",
+		"concat":  "select concat(" + many(250, "repeat('x', 10000000)", ",") + ")",
+		"pipes":   "select " + many(300, "repeat('x', 10000000)", "||"),
+		"cases": "select " + strings.Repeat("case when id = 1 then ", 350) + "1" +
+			strings.Repeat(" end", 350) + " from data",
+		"whens":  "select case " + strings.Repeat("when id = 7 then 'x' ", 20_000) + "end from data",
+		"casts":  "select 1" + strings.Repeat("::text", 100_000),
+		"powers": "select " + many(300, "9e99", "^"),
+		"digits": "select 99999999999999999999999999999999999999::decimal(38,0) * " +
+			"99999999999999999999999999999999999999::decimal(38,0)",
+		"nested": strings.Repeat("select * from (", 10_000) + "select 1" + strings.Repeat(")", 10_000),
+		"with":   "with a0 as (select * from data)" + withs(60) + " select count(*) from a60",
+		"unions": many(5_000, "select * from data", " union all "),
+		"grown": "with a as (select 1 as x" + strings.Repeat(" union all select 1", 60) +
+			"), b as (select a.x from a, a b, a c, a d) select count(*) from b, b c",
 		"in query":  "select id from data where " + many(100, "id in (select id from l1)", " and "),
 		"sample":    "select * from data using sample 9223372036854775807",
 		"interval":  "select born + interval 2000000000 year, born - interval '2000000000 months' from data",
@@ -253,7 +286,8 @@ func TestHostile(t *testing.T) {
 		"format":    "select strftime(born, '" + strings.Repeat("%A", 100_000) + "') from data",
 		"quantiles": "select quantile_cont(id, [" + many(10_000, "0.5", ",") + "]) from data",
 		"lists":     "select list(name), string_agg(repeat('x', 100000000), repeat('y', 1000)) from data",
-		"numbers":   "select try_cast(repeat('9', 10000000) as int), try_cast('1e999999999' as decimal(38, 9)), try_cast('1e-999999999' as int)",
+		"numbers": "select try_cast(repeat('9', 10000000) as int), try_cast('1e999999999' as decimal(38, 9)), " +
+			"try_cast('1e-999999999' as int)",
 	} {
 		start := cputime.Used()
 		got, err := run1(t, sql)
@@ -262,8 +296,8 @@ func TestHostile(t *testing.T) {
 		}
 		d := cputime.Used() - start
 		t.Logf("%s: %v, %.200v", name, d, err)
-		// Without a bound, each of these takes hours or all memory. With one, writing 256 MiB of text takes a second; the race
-		// detector on a busy machine makes eight of it.
+		// Without a bound, each of these takes hours or all memory. With one, writing 256 MiB of
+		// text takes a second; the race detector on a busy machine makes eight of it.
 		if d > time.Minute {
 			t.Errorf("%s: %v", name, d)
 		}
@@ -389,7 +423,8 @@ func TestWhereAndSort(t *testing.T) {
 // TestLongCoalesce: texts of a batch that have no offsets are refused before they are made.
 func TestLongCoalesce(t *testing.T) {
 	rows := 4096
-	tab := tables.FromVectors([]string{"s"}, []*tables.Vector{tables.NewTexts(make([]string, rows), slices.Repeat([]bool{true}, rows))})
+	tab := tables.FromVectors([]string{"s"},
+		[]*tables.Vector{tables.NewStrings(make([]string, rows), slices.Repeat([]bool{true}, rows))})
 	for length, fits := range map[int]bool{1 << 10: true, 1<<20 + 1<<16: false} {
 		sql := "SELECT max(length(coalesce(s, '" + strings.Repeat("x", length) + "'))) FROM data"
 		got, err := Run(t.Context(), sql, Map(map[string]*tables.Table{"data": tab}))

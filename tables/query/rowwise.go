@@ -2,10 +2,11 @@ package query
 
 import "regexp"
 
-// otherRows finds the words that a condition needs to look at rows other than the one it is asked about: subqueries in all
-// the forms that DuckDB has (SELECT, FROM first, TABLE, VALUES), windows, and numbers of rows.
+// otherRows matches the words by which a condition can look at rows other than its own: those of subqueries in all of
+// DuckDB's forms (SELECT, FROM first, TABLE, VALUES), of windows, and row numbers.
 var otherRows = regexp.MustCompile(`(?i)\b(select|from|table|values|over|rowid)\b`)
 
-// RowWise reports whether the answer of a condition about a row surely depends on that row alone, so that leaving out other
-// rows changes nothing. It judges by words, also those in texts, and so may say false of a condition that is row-wise.
+// RowWise reports whether a condition on a row certainly depends on that row alone, so that leaving out other rows does
+// not change its answer. It looks for words, also inside string literals, so it may report false for a condition that
+// is row-wise.
 func RowWise(condition string) bool { return !otherRows.MatchString(condition) }

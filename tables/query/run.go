@@ -20,11 +20,11 @@ import (
 	"github.com/chaski-eo/chaski/tables/query/internal/vec"
 )
 
-// Tables finds the tables of a FROM clause by name, without regard to case. One that does not exist is
-// fault.NotFound, and the error lists those that do.
+// Tables finds a table of a FROM clause by name, without regard to case. If it does not exist the error is
+// fault.NotFound, and lists the tables.
 type Tables func(ctx context.Context, name string) (*tables.Table, error)
 
-// Map returns the tables of a map, whose keys are in lower case.
+// Map finds tables in a map whose keys are in lower case.
 func Map(m map[string]*tables.Table) Tables {
 	return func(_ context.Context, name string) (*tables.Table, error) {
 		if t := m[strings.ToLower(name)]; t != nil {
@@ -41,12 +41,13 @@ func Map(m map[string]*tables.Table) Tables {
 
 // NoTable returns the error for a table that does not exist.
 func NoTable(name string, names []string) error {
-	return fault.New(fault.NotFound, "query", fault.NoOffset, "no table %q; there are %s", name, strings.Join(names, ", "))
+	return fault.New(fault.NotFound, "query", fault.NoOffset, "no table %q; there are %s", name,
+		strings.Join(names, ", "))
 }
 
-// Run runs one SELECT. Columns of the result are computed when they are first used, so that the
-// tables must stay open as long as it is. Rows without ORDER BY stand in the order of the tables:
-// of a join in that of the left one, of GROUP BY and DISTINCT in that of their first rows.
+// Run runs one SELECT. It computes a column of the result when it is first used, so the tables must stay open as long
+// as the result. Without ORDER BY, rows keep the order of the tables: joins that of the left table, GROUP BY and
+// DISTINCT that of the first row of each group.
 func Run(ctx context.Context, sql string, tables Tables) (*tables.Table, error) {
 	s, err := ast.Parse(sql)
 	if err != nil {
@@ -55,8 +56,8 @@ func Run(ctx context.Context, sql string, tables Tables) (*tables.Table, error) 
 	return newSession(ctx, tables).RunQuery(s, nil)
 }
 
-// Where returns the numbers of the rows of a table for which a condition (what stands behind WHERE)
-// holds, in order.
+// Where returns the numbers of the rows of a table for which a condition holds, in order. The condition is what follows
+// WHERE.
 func Where(ctx context.Context, t *tables.Table, condition string) ([]int, error) {
 	e, err := ast.ParseCondition(condition)
 	if err != nil {
@@ -90,8 +91,7 @@ func Where(ctx context.Context, t *tables.Table, condition string) ([]int, error
 	return out, nil
 }
 
-// Sort returns the numbers of a table's rows in the order of a column, NULLs last, equal ones in the
-// order in which they stand.
+// Sort returns the numbers of a table's rows in the order of a column. NULLs come last, equal rows keep their order.
 func Sort(ctx context.Context, t *tables.Table, column string, desc bool) ([]int, error) {
 	v, err := t.Column(ctx, column)
 	if err != nil {
@@ -104,7 +104,7 @@ func Sort(ctx context.Context, t *tables.Table, column string, desc bool) ([]int
 	return vec.ToInts(vec.SortRows([]vec.SortKey{k}, t.Len(), -1)), nil
 }
 
-// run is a SELECT on its way.
+// run is the execution of one SELECT.
 type run struct {
 	s       *ast.Select
 	b       *bind.Binder
@@ -113,18 +113,19 @@ type run struct {
 
 	items   []*plan.Node
 	names   []string
-	on      []*plan.Node // of each table of FROM, nil without
+	on      []*plan.Node // the join condition of each table of FROM, nil if it has none
 	where   *plan.Node
 	grouped bool
 	keys    []*plan.Node // of GROUP BY
 	having  *plan.Node
-	on1     []*plan.Node // of DISTINCT ON
+	firstBy []*plan.Node // of DISTINCT ON
 	order   []*plan.Node
 	by      []ast.OrderTerm // of order
 	limit   int             // -1: none
 	offset  int
 }
 
+// from finds the tables of FROM and binds their join conditions.
 func (r *run) from() error {
 	for i := range r.s.From {
 		f := &r.s.From[i]
@@ -138,7 +139,7 @@ func (r *run) from() error {
 		r.tables = append(r.tables, t)
 		r.b.AddTable(f.Alias, t)
 		var on *plan.Node
-		if f.On != nil { // names of the tables up to this one
+		if f.On != nil { // bound here, because it sees only the tables up to this one
 			r.b.Clause = "a JOIN condition"
 			if on, err = r.b.Condition(f.On); err != nil {
 				return err
@@ -149,7 +150,7 @@ func (r *run) from() error {
 	return nil
 }
 
-// bind finds what all expressions mean.
+// bind binds all expressions. WHERE comes before the select list, because it may use aliases but no aggregates.
 func (r *run) bind() (err error) {
 	b, s := r.b, r.s
 	for _, it := range s.Items {
@@ -189,7 +190,7 @@ func (r *run) bind() (err error) {
 	}
 	r.grouped = s.GroupAll || len(r.keys) > 0 || r.having != nil || len(b.Aggregates) > 0
 	if r.grouped {
-		return r.behindGroups()
+		return r.rewriteOverGroups()
 	}
 	return nil
 }
@@ -219,7 +220,7 @@ func (r *run) bindItems() error {
 	return nil
 }
 
-// star adds the columns that a star stands for.
+// star adds the columns that a star selects.
 func (r *run) star(e *ast.Expr) error {
 	pick, err := newStarPick(e.Star)
 	if err != nil {
@@ -251,12 +252,13 @@ func (r *run) star(e *ast.Expr) error {
 	case len(r.tables) == 0:
 		return sqlerr.Bind("* without FROM")
 	}
-	return fault.New(fault.NotFound, "query", fault.NoOffset, "no table %q in FROM; there are %s", e.Table, r.b.TableNames())
+	return fault.New(fault.NotFound, "query", fault.NoOffset, "no table %q in FROM; there are %s",
+		e.Table, r.b.TableNames())
 }
 
-// starPick says which columns a star keeps, and by what it replaces them.
+// starPick says which columns a star keeps, and which it replaces.
 type starPick struct {
-	excluded map[string]bool // by lower-case name: whether there was one
+	excluded map[string]bool // by lower-case name: whether a column had it; also set for columns of replaced
 	replaced map[string]*ast.Expr
 	pattern  *regexp.Regexp
 }
@@ -293,7 +295,7 @@ func (p *starPick) keeps(name string) bool {
 	return p.pattern == nil || p.pattern.MatchString(name)
 }
 
-// with returns what a column is replaced by, nil: it stays.
+// with returns the expression that replaces a column, or nil.
 func (p *starPick) with(name string) *ast.Expr {
 	low := strings.ToLower(name)
 	e, ok := p.replaced[low]
@@ -318,7 +320,8 @@ func (p *starPick) unused(b *bind.Binder) error {
 	return nil
 }
 
-// position returns the item that a whole number stands for, in GROUP BY and ORDER BY; -1 if e is none.
+// position returns the select item whose number an expression is, in GROUP BY and ORDER BY; -1 if the expression is not
+// a whole number.
 func (r *run) position(e *ast.Expr, clause string) (int, error) {
 	if e.Op != ast.OpNumber || strings.ContainsAny(e.Name, ".eE") {
 		return -1, nil
@@ -369,7 +372,7 @@ func (r *run) bindOrder() error {
 		if err != nil {
 			return err
 		}
-		r.on1 = append(r.on1, n)
+		r.firstBy = append(r.firstBy, n)
 	}
 	for _, o := range r.s.OrderBy {
 		if o.Expr == nil { // ALL
@@ -391,7 +394,7 @@ func (r *run) bindOrder() error {
 	return nil
 }
 
-// ordered binds a term of ORDER BY: a position, an alias, which comes before a column, or an expression.
+// ordered binds a term of ORDER BY: a position, an alias (which wins over a column), or an expression.
 func (r *run) ordered(e *ast.Expr, clause string) (*plan.Node, error) {
 	i, err := r.position(e, clause)
 	if err != nil {
@@ -401,13 +404,15 @@ func (r *run) ordered(e *ast.Expr, clause string) (*plan.Node, error) {
 		return r.items[i], nil
 	}
 	if e.Op == ast.OpColumn && e.Table == "" {
-		if k := slices.IndexFunc(r.s.Items, func(it ast.SelectItem) bool { return it.Alias != "" && strings.EqualFold(it.Alias, e.Name) }); k >= 0 {
+		if k := slices.IndexFunc(r.s.Items, func(it ast.SelectItem) bool {
+			return it.Alias != "" && strings.EqualFold(it.Alias, e.Name)
+		}); k >= 0 {
 			return r.b.Bind(r.s.Items[k].Expr)
 		}
 	}
 	n, err := r.b.Bind(e)
 	if err == nil && n.Op == plan.OpLiteral {
-		return nil, sqlerr.Bind("%s a literal that is no position has no effect", clause)
+		return nil, sqlerr.Bind("%s of a literal that is not a position has no effect", clause)
 	}
 	return n, err
 }
@@ -417,33 +422,33 @@ func (r *run) addOrder(n *plan.Node, o ast.OrderTerm) error {
 		return sqlerr.Unsupported("ORDER BY of type %s", plan.TypeName(n))
 	}
 	if r.s.Distinct && r.s.DistinctOn == nil && !slices.Contains(r.items, n) {
-		return sqlerr.Unsupported("DISTINCT and ORDER BY of what is not selected")
+		return sqlerr.Unsupported("DISTINCT with ORDER BY of an expression that is not selected")
 	}
 	r.order, r.by = append(r.order, n), append(r.by, o)
 	return nil
 }
 
-// count reads the number of LIMIT or OFFSET.
+// count evaluates LIMIT or OFFSET; none is the value if it is missing.
 func count(e *ast.Expr, none int) (int, error) {
 	switch {
 	case e == nil || e.Op == ast.OpNull:
 		return none, nil
 	case e.Op != ast.OpNumber || strings.ContainsAny(e.Name, ".eE"):
-		return 0, sqlerr.Unsupported("LIMIT or OFFSET of what is no whole number")
+		return 0, sqlerr.Unsupported("LIMIT or OFFSET that is not a whole number")
 	}
 	x, ok := new(big.Int).SetString(e.Name, 10)
 	switch {
 	case !ok || x.Sign() < 0:
 		return 0, sqlerr.Bind("LIMIT and OFFSET cannot be negative")
 	case !x.IsInt64() || x.Int64() > 1<<40:
-		return 1 << 40, nil
+		return 1 << 40, nil // more than any table has rows, and the sum of LIMIT and OFFSET does not overflow
 	}
 	return int(x.Int64()), nil
 }
 
-// behindGroups rewrites the expressions behind GROUP BY to columns of the table of groups: the keys,
-// then the aggregates.
-func (r *run) behindGroups() (err error) {
+// rewriteOverGroups rewrites the expressions that are computed after GROUP BY to read the table of groups, whose
+// columns are the keys and then the aggregates.
+func (r *run) rewriteOverGroups() (err error) {
 	at := map[*plan.Node]int{}
 	for i, k := range r.keys {
 		if _, ok := at[k]; !ok {
@@ -453,21 +458,23 @@ func (r *run) behindGroups() (err error) {
 	all := func(nodes []*plan.Node) []*plan.Node {
 		for i := range nodes {
 			if err == nil {
-				nodes[i], err = r.behind(nodes[i], at)
+				nodes[i], err = r.overGroups(nodes[i], at)
 			}
 		}
 		return nodes
 	}
 	r.items = all(slices.Clone(r.items))
 	r.order = all(r.order)
-	r.on1 = all(r.on1)
+	r.firstBy = all(r.firstBy)
 	if r.having != nil {
 		r.having = all([]*plan.Node{r.having})[0]
 	}
 	return err
 }
 
-func (r *run) behind(n *plan.Node, at map[*plan.Node]int) (*plan.Node, error) {
+// overGroups rewrites one expression. at gives the column of each key. It keeps the result in the node, because
+// expressions share nodes: without that a chain of aliases would take exponential time.
+func (r *run) overGroups(n *plan.Node, at map[*plan.Node]int) (*plan.Node, error) {
 	if n.Rewritten != nil {
 		return n.Rewritten, nil
 	}
@@ -479,14 +486,15 @@ func (r *run) behind(n *plan.Node, at map[*plan.Node]int) (*plan.Node, error) {
 		case plan.OpAggregate:
 			out.Column = len(r.keys) + n.Aggregate
 		case ast.OpColumn:
-			return nil, sqlerr.Bind("column %q must appear in the GROUP BY clause or be used in an aggregate function", n.Name)
+			return nil, sqlerr.Bind("column %q must appear in the GROUP BY clause or be used in an "+
+				"aggregate function", n.Name)
 		default:
 			c := *n
 			out = &c
 			out.Args = make([]*plan.Node, len(n.Args))
 			for i, a := range n.Args {
 				var err error
-				if out.Args[i], err = r.behind(a, at); err != nil {
+				if out.Args[i], err = r.overGroups(a, at); err != nil {
 					return nil, err
 				}
 			}
@@ -500,12 +508,14 @@ func (r *run) behind(n *plan.Node, at map[*plan.Node]int) (*plan.Node, error) {
 	return out, nil
 }
 
-// groupTable is the number of the table of groups among the columns' tables, until it is the only one.
+// groupTable is the table number of group columns while the nodes of the tables of FROM still exist; run.group sets it
+// to 0. FROM has at most 16 tables, so no table has this number.
 const groupTable = 1 << 20
 
-// result runs what was bound.
+// result runs the bound query.
 func (r *run) result(ctx context.Context) (*tables.Table, error) {
-	if r.where != nil && len(r.tables) == 1 && r.s.Sample == nil { // a sample is of all rows
+	// a sample draws from all rows, so none may be left out before it
+	if r.where != nil && len(r.tables) == 1 && r.s.Sample == nil {
 		t, _, err := eval.Prune(ctx, r.tables[0], 0, r.where)
 		if err != nil {
 			return nil, err
@@ -533,9 +543,9 @@ func (r *run) result(ctx context.Context) (*tables.Table, error) {
 			return nil, err
 		}
 	}
-	if r.s.DistinctOn != nil { // the first in the order that is asked for
+	if r.s.DistinctOn != nil { // it keeps the first row by ORDER BY, so sorting comes first
 		if rel, err = r.sorted(ev, rel, 0, rel.N); err == nil {
-			rel, err = firstOfEach(ev, r.on1, rel)
+			rel, err = firstOfEach(ev, r.firstBy, rel)
 		}
 		if err != nil {
 			return nil, err
@@ -553,7 +563,7 @@ func (r *run) result(ctx context.Context) (*tables.Table, error) {
 	for i, n := range r.items {
 		cols[i] = tables.Column{Name: r.names[i], Type: n.Type}
 		if n.Op == plan.OpLiteral && n.Literal.Null {
-			cols[i].Type = tables.Type{}
+			cols[i].Type = tables.Type{} // DuckDB gives a bare NULL no type
 		}
 	}
 	all := ev.Tables
@@ -562,7 +572,7 @@ func (r *run) result(ctx context.Context) (*tables.Table, error) {
 	}), nil
 }
 
-// relation is FROM and WHERE.
+// relation computes FROM and WHERE.
 func (r *run) relation(ev *eval.Evaluator) (*vec.Rows, error) {
 	rel := &vec.Rows{N: 1}
 	if len(r.tables) > 0 {
@@ -571,7 +581,8 @@ func (r *run) relation(ev *eval.Evaluator) (*vec.Rows, error) {
 	where := r.where
 	for i := 1; i < len(r.tables); i++ {
 		on := r.on[i]
-		if on == nil && where != nil && r.s.Sample == nil && i == len(r.tables)-1 && !r.s.From[i].Left { // FROM a, b WHERE a.x = b.x
+		// FROM a, b WHERE a.x = b.x is a join by hash, not a filter of all pairs
+		if on == nil && where != nil && r.s.Sample == nil && i == len(r.tables)-1 && !r.s.From[i].Left {
 			on, where = where, nil
 		}
 		var err error
@@ -585,11 +596,11 @@ func (r *run) relation(ev *eval.Evaluator) (*vec.Rows, error) {
 	if where == nil {
 		return rel, nil
 	}
-	most := -1
+	limit := -1 // without sorting or grouping the search can end at the last row that LIMIT needs
 	if r.limit >= 0 && len(r.order) == 0 && !r.grouped && !r.s.Distinct {
-		most = r.limit + r.offset
+		limit = r.limit + r.offset
 	}
-	return ev.Where(where, rel, most)
+	return ev.Where(where, rel, limit)
 }
 
 // group computes the table of groups.
@@ -610,7 +621,7 @@ func (r *run) group(ev *eval.Evaluator, rel *vec.Rows) (*eval.Evaluator, *vec.Ro
 		names, cols = append(names, r.keys[i].Name), append(cols, v)
 	}
 	if len(r.keys) == 0 && rel.N == 0 {
-		g.Of = nil // one group without rows
+		g.Of = nil // SELECT count(*) of no rows is one group without rows
 	}
 	for i := range r.b.Aggregates {
 		a := &r.b.Aggregates[i]
@@ -620,7 +631,7 @@ func (r *run) group(ev *eval.Evaluator, rel *vec.Rows) (*eval.Evaluator, *vec.Ro
 		}
 		names, cols = append(names, a.Function.Names[0]), append(cols, v)
 	}
-	if len(cols) == 0 { // HAVING alone
+	if len(cols) == 0 { // HAVING without keys and aggregates: a column is needed for the number of rows
 		cols, names = append(cols, tables.NewInts(sqltype.Int64, make([]int64, len(g.First)), nil)), append(names, "")
 	}
 	for _, n := range r.b.Nodes {
@@ -632,7 +643,7 @@ func (r *run) group(ev *eval.Evaluator, rel *vec.Rows) (*eval.Evaluator, *vec.Ro
 	return eval.New(ev.Ctx, []*tables.Table{t}), &vec.Rows{N: t.Len(), Tables: [][]int32{nil}}, nil
 }
 
-// firstOfEach keeps the first of rows in which some expressions are equal.
+// firstOfEach keeps the first of the rows in which the expressions by are equal.
 func firstOfEach(ev *eval.Evaluator, by []*plan.Node, rel *vec.Rows) (*vec.Rows, error) {
 	cols, err := ev.Columns(by, rel)
 	if err != nil {

@@ -14,13 +14,14 @@ import (
 	"github.com/chaski-eo/chaski/tables/query/internal/vec"
 )
 
-// session is what the queries of one text see and share. One with WITH has a session of its own inside of the others.
+// session is what the queries of one SQL string share. A query with WITH runs in a session of its own inside the outer
+// one, which keeps its names from being seen outside.
 type session struct {
 	ctx    context.Context
 	tables Tables
 	named  map[string]*tables.Table // of WITH, by lower-case name
 	outer  *session
-	// cells counts the row numbers that joins and unions hold, of all queries: see maxCells.
+	// cells counts the row numbers that the joins and unions of all queries hold: see eval.MaxRowNumbers.
 	cells *int
 }
 
@@ -28,7 +29,7 @@ func newSession(ctx context.Context, tables Tables) *session {
 	return &session{ctx: ctx, tables: tables, cells: new(int)}
 }
 
-// find returns the table of a name of FROM.
+// find returns the table with a name: of the innermost WITH that has it, else one of the user's.
 func (s *session) find(name string) (*tables.Table, error) {
 	low := strings.ToLower(name)
 	for in := s; in != nil; in = in.outer {
@@ -39,7 +40,7 @@ func (s *session) find(name string) (*tables.Table, error) {
 	return s.tables(s.ctx, name)
 }
 
-// RunQuery runs a query. around is the binder of the expression that it stands in, nil elsewhere.
+// RunQuery runs a query. around is the binder of the expression that contains the query, nil if none does.
 func (s *session) RunQuery(sel *ast.Select, around *bind.Binder) (*tables.Table, error) {
 	if len(sel.With) > 0 {
 		s = &session{ctx: s.ctx, tables: s.tables, named: map[string]*tables.Table{}, outer: s, cells: s.cells}
@@ -81,7 +82,8 @@ func (s *session) source(f *ast.From) (t *tables.Table, err error) {
 	return t.Take(vec.ToInts(f.Sample.Rows(t.Len()))), nil
 }
 
-// union runs queries and puts their rows one after the other.
+// union runs queries and puts their rows one after the other. It applies UNIONs from left to right, because one without
+// ALL removes duplicates among all rows before it.
 func (s *session) union(u *ast.Union) (*tables.Table, error) {
 	var parts []*tables.Table
 	for i, sel := range u.Parts {
@@ -103,7 +105,7 @@ func (s *session) union(u *ast.Union) (*tables.Table, error) {
 	return s.join(parts)
 }
 
-// join puts the rows of tables one after the other, in the types in which their columns meet.
+// join puts the rows of tables one after the other, in the common types of their columns.
 func (s *session) join(parts []*tables.Table) (*tables.Table, error) {
 	first := parts[0]
 	if len(parts) == 1 {
@@ -121,8 +123,9 @@ func (s *session) join(parts []*tables.Table) (*tables.Table, error) {
 		cols[i] = first.Columns()[i]
 		for _, p := range parts[1:] {
 			var ok bool
-			if cols[i].Type, ok = meetOrText(cols[i].Type, p.Columns()[i].Type); !ok {
-				return nil, sqlerr.Unsupported("UNION of type %s and type %s", sqltype.Name(first.Columns()[i].Type), sqltype.Name(p.Columns()[i].Type))
+			if cols[i].Type, ok = commonOrString(cols[i].Type, p.Columns()[i].Type); !ok {
+				return nil, sqlerr.Unsupported("UNION of type %s and type %s",
+					sqltype.Name(first.Columns()[i].Type), sqltype.Name(p.Columns()[i].Type))
 			}
 		}
 	}
@@ -141,15 +144,17 @@ func (s *session) join(parts []*tables.Table) (*tables.Table, error) {
 	}), nil
 }
 
-// meetOrText is meet for UNION, where other values become texts beside texts.
-func meetOrText(a, b tables.Type) (tables.Type, bool) {
+// commonOrString returns the type that UNION gives two columns: their common type, or strings if one of them is strings
+// and the other can be cast.
+func commonOrString(a, b tables.Type) (tables.Type, bool) {
 	if t, ok := sqltype.Common(a, b); ok {
 		return t, true
 	}
-	return sqltype.String, a.Kind == tables.Text && bind.Castable(b.Kind, tables.Text) || b.Kind == tables.Text && bind.Castable(a.Kind, tables.Text)
+	return sqltype.String, a.Kind == tables.String && bind.Castable(b.Kind, tables.String) ||
+		b.Kind == tables.String && bind.Castable(a.Kind, tables.String)
 }
 
-// distinct returns the first of equal rows.
+// distinct keeps the first of equal rows.
 func (s *session) distinct(t *tables.Table) (*tables.Table, error) {
 	cols := make([]*tables.Vector, len(t.Columns()))
 	for i := range cols {
@@ -161,10 +166,11 @@ func (s *session) distinct(t *tables.Table) (*tables.Table, error) {
 	return t.Take(vec.ToInts(vec.GroupRows(t.Len(), cols).First)), nil
 }
 
-// hold counts row numbers.
+// hold counts n row numbers, and refuses more than eval.MaxRowNumbers.
 func (s *session) hold(n int) error {
 	if *s.cells += n; *s.cells > eval.MaxRowNumbers {
-		return fault.New(fault.Limit, "query", fault.NoOffset, "joins and unions of more than %d rows", eval.MaxRowNumbers)
+		return fault.New(fault.Limit, "query", fault.NoOffset,
+			"joins and unions of more than %d rows", eval.MaxRowNumbers)
 	}
 	return nil
 }

@@ -8,7 +8,8 @@ import (
 	"github.com/chaski-eo/chaski/crs"
 )
 
-// TestPlaces: polygons about the antimeridian and the poles, as shapely has them after the package antimeridian cut them.
+// TestPlaces: polygons about the antimeridian and the poles, as shapely has them after the package
+// antimeridian cut them.
 func TestPlaces(t *testing.T) {
 	b, err := os.ReadFile("testdata/places.json")
 	var cases [][5]any
@@ -41,7 +42,8 @@ func TestPlaces(t *testing.T) {
 			}
 			// As one of several, the shortcuts do not count.
 			if got, err := p.Match(le().head(collection).count(1).with(g), rule, nil); got != want || err != nil {
-				t.Errorf("as one of several, %s in %v of EPSG:%v, rule %d: %v, %v, want %v", c[0], c[1], c[2], rule, got, err, want)
+				t.Errorf("as one of several, %s in %v of EPSG:%v, rule %d: %v, %v, want %v", c[0], c[1], c[2],
+					rule, got, err, want)
 			}
 		}
 	}

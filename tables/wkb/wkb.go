@@ -20,8 +20,9 @@ type Box struct{ MinX, MinY, MaxX, MaxY float64 }
 
 // Place is a box on Earth that geometries of longitude and latitude are compared with.
 //
-// A line of a geometry over more than 180 degrees goes the shorter way, across the antimeridian: that is what footprints look like
-// that somebody did not cut there, as GeoJSON (RFC 7946, section 3.1.9) asks. One over 360 degrees goes around the Earth.
+// A line of a geometry over more than 180 degrees goes the shorter way, across the antimeridian:
+// that is what footprints look like that somebody did not cut there, as GeoJSON (RFC 7946, section
+// 3.1.9) asks. One over 360 degrees goes around the Earth.
 type Place struct {
 	// Boxes are its turns, with longitudes from -540 to 540 degrees.
 	Boxes []Box
@@ -47,8 +48,8 @@ func NewPlace(b crs.Box) (*Place, error) {
 	return p, nil
 }
 
-// Meets reports whether a box of longitudes from -180 to 180 degrees may have a point in common with the place. It never
-// answers false for a box that holds a point of the place.
+// Meets reports whether a box of longitudes from -180 to 180 degrees may have a point in common
+// with the place. It never answers false for a box that holds a point of the place.
 func (p *Place) Meets(b Box) bool {
 	// 1e-9 degrees, 0.1 mm, is far above the rounding of the outline of a region and far below what pruning could gain.
 	const margin = 1e-9
@@ -62,8 +63,8 @@ func (p *Place) Meets(b Box) bool {
 	return slices.ContainsFunc(p.Boxes, b.Overlaps)
 }
 
-// Match reports whether a geometry matches the place. to takes a position of the geometry to longitude and latitude; nil leaves it.
-// Otherwise it is as the function Match.
+// Match reports whether a geometry matches the place. to takes a position of the geometry to
+// longitude and latitude; nil leaves it. Otherwise it is as the function Match.
 func (p *Place) Match(wkb []byte, rule Rule, to func(x, y float64) (lon, lat float64)) (bool, error) {
 	if to == nil && len(p.Regions) == 0 {
 		point, apartAll := false, true
@@ -165,7 +166,8 @@ func matchPoint(w []byte, b Box, rule Rule) (match, ok bool) {
 // apart reports whether a little-endian polygon of one ring, of two coordinates, certainly has no point
 // in common with a box: it is the geometry of most tables, and most of them lie elsewhere.
 func apart(w []byte, b Box) bool {
-	if len(w) < 13 || w[0] != 1 || binary.LittleEndian.Uint32(w[1:]) != polygon || binary.LittleEndian.Uint32(w[5:]) != 1 {
+	if len(w) < 13 || w[0] != 1 || binary.LittleEndian.Uint32(w[1:]) != polygon ||
+		binary.LittleEndian.Uint32(w[5:]) != 1 {
 		return false
 	}
 	n := binary.LittleEndian.Uint32(w[9:])
@@ -475,8 +477,8 @@ func (s *scan) path(r *reader, n, size int, crossings *int) {
 	s.start = first
 }
 
-// linePieces is in how many parts a line of another CRS is taken to longitude and latitude: of one of 100 km, which bends by
-// up to some 300 m there, 300 m / 16² = 1 m is lost.
+// linePieces is in how many parts a line of another CRS is taken to longitude and latitude: of one
+// of 100 km, which bends by up to some 300 m there, 300 m / 16² = 1 m is lost.
 const linePieces = 16
 
 func (s *scan) segment(x0, y0, x1, y1 float64) {

@@ -104,9 +104,12 @@ func TestRules(t *testing.T) {
 		{"triangle whose box only overlaps", polygonOf([]xy{{10, 30}, {30, 10}, {30, 30}, {10, 30}}), false, false},
 		{"slant over the box", polygonOf([]xy{{-10, 5}, {5, -10}, {20, 5}, {5, 20}, {-10, 5}}), true, false},
 		{"empty polygon", polygonOf(), false, false},
-		{"points, one inside", le().head(multiPoint).count(2).with(pointOf(xy{20, 20}), pointOf(xy{5, 5})), true, false},
-		{"polygons, one around", le().head(multiPolygon).count(2).with(polygonOf(rect(20, 20, 21, 21)), polygonOf(rect(-5, -5, 15, 15))), true, false},
-		{"collection inside", le().head(collection).count(2).with(pointOf(xy{0, 0}), lineOf(xy{1, 1}, xy{2, 2})), true, true},
+		{"points, one inside", le().head(multiPoint).count(2).with(pointOf(xy{20, 20}), pointOf(xy{5, 5})), true,
+			false},
+		{"polygons, one around", le().head(multiPolygon).count(2).with(polygonOf(rect(20, 20, 21, 21)),
+			polygonOf(rect(-5, -5, 15, 15))), true, false},
+		{"collection inside", le().head(collection).count(2).with(pointOf(xy{0, 0}), lineOf(xy{1, 1}, xy{2, 2})),
+			true, true},
 		{"empty collection", le().head(collection).count(0).b, false, false},
 		{"big-endian", (&enc{order: binary.BigEndian, dims: 2}).polygon(rect(1, 1, 2, 2)).b, true, true},
 		{"with z", (&enc{order: binary.LittleEndian, dims: 3}).polygon(rect(1, 1, 2, 2)).b, true, true},
@@ -196,7 +199,8 @@ func TestAgainstOrientations(t *testing.T) {
 			hits++
 		}
 		// The same without the shortcut for polygons of one ring.
-		if got, err := Match(le().head(multiPolygon).count(1).with(polygonOf(ring)), box, Intersects); err != nil || got != want {
+		if got, err := Match(le().head(multiPolygon).count(1).with(polygonOf(ring)), box, Intersects); err != nil ||
+			got != want {
 			t.Fatalf("as one of several: %v, %v, want %v", got, err, want)
 		}
 	}
@@ -245,7 +249,8 @@ func TestMatchDoesNotAllocate(t *testing.T) {
 func FuzzMatch(f *testing.F) {
 	for _, b := range [][]byte{
 		pointOf(xy{1, 2}), lineOf(xy{1, 2}, xy{3, 4}), polygonOf(rect(0, 0, 3, 3), rect(1, 1, 2, 2)), ewkb(xy{1, 2}),
-		le().head(multiPoint).count(1).with(pointOf(xy{1, 1})), le().head(collection).count(1).with(lineOf(xy{0, 0}, xy{1, 1})),
+		le().head(multiPoint).count(1).with(pointOf(xy{1, 1})),
+		le().head(collection).count(1).with(lineOf(xy{0, 0}, xy{1, 1})),
 		(&enc{order: binary.BigEndian, dims: 4}).polygon(rect(0, 0, 1, 1)).b,
 	} {
 		f.Add(b, 0.0, 0.0, 10.0, 10.0)
@@ -274,7 +279,8 @@ func FuzzPoint(f *testing.F) {
 		return order.AppendUint64(b, math.Float64bits(39.25))
 	}
 	good := [][]byte{
-		point(binary.LittleEndian, 1, 1, false), point(binary.BigEndian, 0, 1, false), point(binary.LittleEndian, 1, 1|0x20000000, true),
+		point(binary.LittleEndian, 1, 1, false), point(binary.BigEndian, 0, 1, false),
+		point(binary.LittleEndian, 1, 1|0x20000000, true),
 		append(point(binary.LittleEndian, 1, 1001, false), make([]byte, 8)...),
 	}
 	for _, b := range good {
@@ -302,12 +308,17 @@ func TestText(t *testing.T) {
 		"LINESTRING (0 0,1 1 , 2 0)":          lineOf(xy{0, 0}, xy{1, 1}, xy{2, 0}),
 		"LINESTRING EMPTY":                    lineOf(),
 		"POLYGON ((0 0, 3 0, 3 3, 0 3, 0 0))": polygonOf(rect(0, 0, 3, 3)),
-		"POLYGON((0 0,3 0,3 3,0 3,0 0),(1 1,2 1,2 2,1 2,1 1))":    polygonOf(rect(0, 0, 3, 3), rect(1, 1, 2, 2)),
-		"MULTIPOINT (1 2, 3 4)":                                   le().head(multiPoint).count(2).with(pointOf(xy{1, 2}), pointOf(xy{3, 4})),
-		"MULTIPOINT ((1 2), (3 4))":                               le().head(multiPoint).count(2).with(pointOf(xy{1, 2}), pointOf(xy{3, 4})),
-		"MULTILINESTRING ((0 0, 1 1))":                            le().head(multiLineString).count(1).with(lineOf(xy{0, 0}, xy{1, 1})),
-		"MULTIPOLYGON (((0 0, 3 0, 3 3, 0 3, 0 0)))":              le().head(multiPolygon).count(1).with(polygonOf(rect(0, 0, 3, 3))),
-		"GEOMETRYCOLLECTION (POINT (1 2), LINESTRING (0 0, 1 1))": le().head(collection).count(2).with(pointOf(xy{1, 2}), lineOf(xy{0, 0}, xy{1, 1})),
+		"POLYGON((0 0,3 0,3 3,0 3,0 0),(1 1,2 1,2 2,1 2,1 1))": polygonOf(rect(0, 0, 3, 3), rect(1, 1, 2, 2)),
+		"MULTIPOINT (1 2, 3 4)": le().head(multiPoint).count(2).with(pointOf(xy{1,
+			2}), pointOf(xy{3, 4})),
+		"MULTIPOINT ((1 2), (3 4))": le().head(multiPoint).count(2).with(pointOf(xy{1,
+			2}), pointOf(xy{3, 4})),
+		"MULTILINESTRING ((0 0, 1 1))": le().head(multiLineString).count(1).with(
+			lineOf(xy{0, 0}, xy{1, 1})),
+		"MULTIPOLYGON (((0 0, 3 0, 3 3, 0 3, 0 0)))": le().head(multiPolygon).count(1).with(
+			polygonOf(rect(0, 0, 3, 3))),
+		"GEOMETRYCOLLECTION (POINT (1 2), LINESTRING (0 0, 1 1))": le().head(collection).count(2).with(pointOf(xy{1,
+			2}), lineOf(xy{0, 0}, xy{1, 1})),
 	} {
 		if got, err := AppendText(nil, text); err != nil || string(got) != string(want) {
 			t.Errorf("%s: %x, %v, want %x", text, got, err, want)
@@ -320,8 +331,10 @@ func TestText(t *testing.T) {
 	if hit, err := Match(empty, NewBox(-1e9, -1e9, 1e9, 1e9), Intersects); hit || err != nil {
 		t.Errorf("an empty point: %v, %v", hit, err)
 	}
-	for text, kind := range map[string]fault.Kind{"": fault.Unsupported, "CIRCULARSTRING (0 0, 1 1, 2 0)": fault.Unsupported, "POINT": fault.Corrupt, "POINT (1)": fault.Corrupt,
-		"POINT (1 2": fault.Corrupt, "POINT (1 2) x": fault.Corrupt, "POINT (1e999 2)": fault.Corrupt, "POLYGON (0 0, 1 1)": fault.Corrupt, "LINESTRING (0 0 1 1 1)": fault.Corrupt,
+	for text, kind := range map[string]fault.Kind{"": fault.Unsupported,
+		"CIRCULARSTRING (0 0, 1 1, 2 0)": fault.Unsupported, "POINT": fault.Corrupt, "POINT (1)": fault.Corrupt,
+		"POINT (1 2": fault.Corrupt, "POINT (1 2) x": fault.Corrupt, "POINT (1e999 2)": fault.Corrupt,
+		"POLYGON (0 0, 1 1)": fault.Corrupt, "LINESTRING (0 0 1 1 1)": fault.Corrupt,
 		strings.Repeat("GEOMETRYCOLLECTION (", 50) + "POINT (1 2)": fault.Limit} {
 		if got, err := AppendText(nil, text); fault.KindOf(err) != kind {
 			t.Errorf("%.40s: %x, %v, want %v", text, got, err, kind)
@@ -331,7 +344,9 @@ func TestText(t *testing.T) {
 
 // FuzzText: what is read as text can be compared.
 func FuzzText(f *testing.F) {
-	for _, s := range []string{"POINT (1 2)", "MULTIPOINT ((1 2), 3 4)", "POLYGON Z ((0 0 1, 3 0 1, 3 3 1, 0 0 1), EMPTY)", "GEOMETRYCOLLECTION (POINT EMPTY, MULTIPOLYGON (((0 0, 1 1, 1 0, 0 0))))"} {
+	for _, s := range []string{"POINT (1 2)", "MULTIPOINT ((1 2), 3 4)",
+		"POLYGON Z ((0 0 1, 3 0 1, 3 3 1, 0 0 1), EMPTY)",
+		"GEOMETRYCOLLECTION (POINT EMPTY, MULTIPOLYGON (((0 0, 1 1, 1 0, 0 0))))"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {

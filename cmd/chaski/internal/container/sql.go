@@ -173,8 +173,8 @@ func writeSQLText(ctx context.Context, w io.Writer, t *tables.Table) error {
 			switch {
 			case c.Null(row):
 				cells[i] = ""
-			case c.Kind() == tables.Text:
-				cells[i] = console.Printable(c.Text(row))
+			case c.Kind() == tables.String:
+				cells[i] = console.Printable(c.Str(row))
 			default:
 				cells[i] = console.Printable(strings.Trim(string(c.AppendJSON(nil, row)), `"`))
 			}

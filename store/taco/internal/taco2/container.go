@@ -321,14 +321,14 @@ func (c *Container) level(ctx context.Context, k int) (*level, error) {
 			"%d rows, but at most %d fit into %d bytes", t.Len(), most, p.span.size), k)
 	}
 	l := &level{tbl: t}
-	if l.ids, err = c.column(ctx, t, k, colID, tables.Text); err != nil {
+	if l.ids, err = c.column(ctx, t, k, colID, tables.String); err != nil {
 		return nil, err
 	}
-	if l.types, err = c.column(ctx, t, k, colType, tables.Text); err != nil {
+	if l.types, err = c.column(ctx, t, k, colType, tables.String); err != nil {
 		return nil, err
 	}
 	if c.kind == catFile || c.kind == catFolder {
-		if l.sources, err = c.column(ctx, t, k, colSource, tables.Text); err != nil {
+		if l.sources, err = c.column(ctx, t, k, colSource, tables.String); err != nil {
 			return nil, err
 		}
 	}

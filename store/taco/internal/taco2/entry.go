@@ -21,7 +21,7 @@ func (c *Container) Padding(ctx context.Context, k, row int) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	return isPadding(l.ids.Text(row)), nil
+	return isPadding(l.ids.Str(row)), nil
 }
 
 // Entry implements model.Container.
@@ -35,7 +35,7 @@ func (c *Container) Entry(ctx context.Context, k, row int) (model.Entry, error) 
 	if row < 0 || row >= l.tbl.Len() {
 		return model.Entry{}, c.row(fault.NotFound, k, row, "rows 0 to %d are there", l.tbl.Len()-1)
 	}
-	e := model.Entry{ID: l.ids.Text(row), Level: k, Row: row}
+	e := model.Entry{ID: l.ids.Str(row), Level: k, Row: row}
 	if l.ids.Null(row) {
 		return e, c.row(fault.Corrupt, k, row, "id is null")
 	}
@@ -117,7 +117,7 @@ func (c *Container) sourceOf(l *level, k, row int) (string, error) {
 	if l.sources == nil {
 		return c.uri, nil
 	}
-	name := l.sources.Text(row)
+	name := l.sources.Str(row)
 	if l.sources.Null(row) || badSource(name) {
 		return "", c.row(fault.Corrupt, k, row, "%s %q is no name of a file below", colSource, name)
 	}
@@ -133,7 +133,7 @@ func (c *Container) path(ctx context.Context, k, row int) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		id := l.ids.Text(row)
+		id := l.ids.Str(row)
 		if what := badID(id); what != "" {
 			return "", c.row(fault.Corrupt, k, row, "id %q %s", id, what)
 		}
@@ -223,7 +223,7 @@ func (c *Container) doubtNames(ctx context.Context, k int, doubtful map[string]b
 		if doubtful[source] {
 			continue
 		}
-		path := l.ids.Text(i)
+		path := l.ids.Str(i)
 		if k > 0 {
 			var err error
 			if path, err = c.path(ctx, k, i); err != nil {
@@ -243,7 +243,7 @@ func (l *level) source(row int) string {
 	if l.sources == nil {
 		return ""
 	}
-	return l.sources.Text(row)
+	return l.sources.Str(row)
 }
 
 // sameSource reports whether a row has a source file, without allocating a string.

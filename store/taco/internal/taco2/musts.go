@@ -160,7 +160,7 @@ func (c *Container) verifyHierarchy(r *model.Report) {
 		for i, folder := range folders {
 			var types, ids []string
 			for _, row := range up.rows[up.first[folder]:up.first[folder+1]] {
-				types, ids = append(types, string(l.types.Bytes(int(row)))), append(ids, l.ids.Text(int(row)))
+				types, ids = append(types, string(l.types.Bytes(int(row)))), append(ids, l.ids.Str(int(row)))
 				if string(l.types.Bytes(int(row))) == "FOLDER" {
 					below = append(below, row)
 				}

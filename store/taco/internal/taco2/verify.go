@@ -75,7 +75,7 @@ func (c *Container) verifyLevel(ctx context.Context, k int, r *model.Report) err
 	r.Rows += int64(l.tbl.Len())
 	var relative *tables.Vector
 	if l.tbl.Index(colRelative) >= 0 {
-		if relative, err = c.column(ctx, l.tbl, k, colRelative, tables.Text); err != nil {
+		if relative, err = c.column(ctx, l.tbl, k, colRelative, tables.String); err != nil {
 			return err
 		}
 	}
@@ -87,7 +87,7 @@ func (c *Container) verifyLevel(ctx context.Context, k int, r *model.Report) err
 			return err
 		}
 		if relative != nil && !relative.Null(i) {
-			if err := c.verifyPath(ctx, k, i, relative.Text(i)); err != nil {
+			if err := c.verifyPath(ctx, k, i, relative.Str(i)); err != nil {
 				return err
 			}
 		}
@@ -99,15 +99,15 @@ func (c *Container) verifyRow(ctx context.Context, l *level, k, i int) error {
 	if l.ids.Null(i) {
 		return c.row(fault.Corrupt, k, i, "id is null")
 	}
-	if what := badID(l.ids.Text(i)); what != "" {
-		return c.row(fault.Corrupt, k, i, "id %q %s", l.ids.Text(i), what)
+	if what := badID(l.ids.Str(i)); what != "" {
+		return c.row(fault.Corrupt, k, i, "id %q %s", l.ids.Str(i), what)
 	}
 	if t := string(l.types.Bytes(i)); t != "FILE" && t != "FOLDER" {
 		return c.row(fault.Corrupt, k, i, "type %q is neither FILE nor FOLDER", t)
 	}
 	if k > 0 {
 		if up := c.levels[k-1]; string(up.types.Bytes(int(l.parents[i]))) == "FILE" {
-			return c.row(fault.Corrupt, k, i, "its parent %q is a FILE", up.ids.Text(int(l.parents[i])))
+			return c.row(fault.Corrupt, k, i, "its parent %q is a FILE", up.ids.Str(int(l.parents[i])))
 		}
 	}
 	_, err := c.sourceOf(l, k, i)
@@ -136,7 +136,7 @@ func (c *Container) verifySiblings(l *level, k int) error {
 	check := func(rows []int32) error {
 		clear(seen)
 		for _, i := range rows {
-			id := l.ids.Text(int(i))
+			id := l.ids.Str(int(i))
 			if seen[id] {
 				return c.row(fault.Corrupt, k, int(i), "a sibling has the same id %q", id)
 			}
@@ -168,7 +168,7 @@ func (c *Container) verifyTrees(ctx context.Context) error {
 	l := c.levels[0]
 	model := -1
 	for i := range l.tbl.Len() {
-		if isPadding(l.ids.Text(i)) {
+		if isPadding(l.ids.Str(i)) {
 			continue
 		}
 		if model < 0 {
@@ -189,7 +189,7 @@ func (c *Container) verifyTrees(ctx context.Context) error {
 func (c *Container) sameTree(k, a, b int, top bool) error {
 	l := c.levels[k]
 	if !top {
-		ida, idb := l.ids.Text(a), l.ids.Text(b)
+		ida, idb := l.ids.Str(a), l.ids.Str(b)
 		if isPadding(ida) || isPadding(idb) {
 			return nil
 		}
@@ -197,7 +197,7 @@ func (c *Container) sameTree(k, a, b int, top bool) error {
 			return c.row(fault.Corrupt, k, b, "id %q, where the first sample of level 0 has %q (PIT-1)", idb, ida)
 		}
 	}
-	if ta, tb := l.types.Text(a), l.types.Text(b); ta != tb {
+	if ta, tb := l.types.Str(a), l.types.Str(b); ta != tb {
 		return c.row(fault.Corrupt, k, b, "type %s, where the first sample of level 0 has %s (PIT-1)", tb, ta)
 	}
 	if l.first == nil {
@@ -224,7 +224,7 @@ func (c *Container) compareSchemas(r *model.Report) {
 		return
 	}
 	l := c.levels[0]
-	if int64(l.tbl.Len()) != p.Root.N || l.tbl.Len() > 0 && l.types.Text(0) != p.Root.Type {
+	if int64(l.tbl.Len()) != p.Root.N || l.tbl.Len() > 0 && l.types.Str(0) != p.Root.Type {
 		r.Note("taco:pit_schema says %d samples of type %s at level 0, there are %d", p.Root.N,
 			p.Root.Type, l.tbl.Len())
 	}
@@ -500,7 +500,7 @@ func hasValue(v *tables.Vector, row int) bool {
 	if v.Null(row) {
 		return false
 	}
-	return v.Kind() != tables.Text || v.Text(row) != "" && v.Text(row) != "None"
+	return v.Kind() != tables.String || v.Str(row) != "" && v.Str(row) != "None"
 }
 
 // compare compares the rows of a table of children with those of a level.
@@ -520,11 +520,11 @@ func (v *verifier) compare(ctx context.Context, t *tables.Table, k int, rows []i
 		}
 		return col, nil
 	}
-	ids, err := get(colID, tables.Text)
+	ids, err := get(colID, tables.String)
 	if err != nil {
 		return err
 	}
-	types, err := get(colType, tables.Text)
+	types, err := get(colType, tables.String)
 	if err != nil {
 		return err
 	}
@@ -546,10 +546,10 @@ func (v *verifier) compare(ctx context.Context, t *tables.Table, k int, rows []i
 			return fault.New(fault.Corrupt, "row "+strconv.Itoa(i), fault.NoOffset, format, args...)
 		}
 		switch {
-		case ids.Null(i) || ids.Text(i) != e.ID:
-			return bad("the id is %q, but %q in METADATA", ids.Text(i), e.ID)
-		case types.Null(i) || types.Text(i) != e.Kind.String():
-			return bad("the type is %q, but %v in METADATA", types.Text(i), e.Kind)
+		case ids.Null(i) || ids.Str(i) != e.ID:
+			return bad("the id is %q, but %q in METADATA", ids.Str(i), e.ID)
+		case types.Null(i) || types.Str(i) != e.Kind.String():
+			return bad("the type is %q, but %v in METADATA", types.Str(i), e.Kind)
 		case offsets != nil && (offsets.Null(i) || sizes.Null(i)):
 			return bad("%s or %s is null", colOffset, colSize)
 		case offsets != nil && (offsets.Int(i) != e.Offset || sizes.Int(i) != e.Size):

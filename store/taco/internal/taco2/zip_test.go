@@ -403,7 +403,7 @@ func catalogOf(t *testing.T, b []byte, names ...string) []byte {
 		var rows []catRow
 		for _, name := range names {
 			for i := range l.tbl.Len() {
-				rows = append(rows, catRow{l.ids.Text(i), l.types.Text(i), v[0].Int(i), v[1].Int(i), v[2].Int(i), name})
+				rows = append(rows, catRow{l.ids.Str(i), l.types.Str(i), v[0].Int(i), v[1].Int(i), v[2].Int(i), name})
 			}
 		}
 		var out bytes.Buffer

@@ -68,9 +68,9 @@ func readRows(ctx context.Context, r source.Reader, at span, l model.Limits, par
 		kind     tables.Kind
 		optional bool
 	}{
-		{&t.ids, colID, tables.Text, false}, {&t.formats, colFormat, tables.Text, false},
+		{&t.ids, colID, tables.String, false}, {&t.formats, colFormat, tables.String, false},
 		{&t.offsets, colOffset, tables.Int64, false}, {&t.lengths, colLength, tables.Int64, false},
-		{&t.roots, colRoot, tables.Text, true},
+		{&t.roots, colRoot, tables.String, true},
 	} {
 		if i := tbl.Index(c.name); c.optional && (i < 0 || tbl.Columns()[i].Type.Kind != c.kind) {
 			continue
@@ -128,7 +128,7 @@ func (t *rows) fill(e *model.Entry, i int) error {
 	case t.formats.Null(i):
 		return fault.New(fault.Corrupt, part, fault.NoOffset, "%s is null", colFormat)
 	}
-	e.ID = t.ids.Text(i)
+	e.ID = t.ids.Str(i)
 	if t.folder(i) {
 		e.Kind = model.Folder
 	}
@@ -172,7 +172,7 @@ func (t *rows) verify(ctx context.Context, group func(i int) int32) (splits int,
 }
 
 func knownSplit(v *tables.Vector, i int) bool {
-	if v.Kind() != tables.Text {
+	if v.Kind() != tables.String {
 		return false
 	}
 	switch string(v.Bytes(i)) {

@@ -307,7 +307,7 @@ func (j *joiner) parent(t *rows, i int) (int32, error) {
 		return 0, fault.New(fault.Corrupt, "", fault.NoOffset, "%s is null", colRoot)
 	}
 	up := j.c.levels[j.level-1]
-	root := t.roots.Text(i)
+	root := t.roots.Str(i)
 	p, named := j.paths[root]
 	if named && (j.tops == nil || j.c.encloses(up, int(p), t, i)) {
 		return p, nil
@@ -340,7 +340,7 @@ func (c *stream) encloses(up *rows, p int, t *rows, i int) bool {
 func (c *stream) path(ctx context.Context, level, row int) (path, top string, err error) {
 	var ids []string
 	for {
-		ids = append(ids, c.levels[level].ids.Text(row))
+		ids = append(ids, c.levels[level].ids.Str(row))
 		if level == 0 {
 			break
 		}
@@ -390,10 +390,10 @@ func (c *stream) chunk(of model.Entry, row int, name string, s span) (model.Entr
 	n, err := strconv.ParseUint(name, 10, 31)
 	if err != nil {
 		return model.Entry{}, c.fail(fault.New(fault.Corrupt, "chunk row "+strconv.Itoa(row), fault.NoOffset,
-			"%s %q does not end in a number", colID, c.chunks.ids.Text(row)))
+			"%s %q does not end in a number", colID, c.chunks.ids.Str(row)))
 	}
 	return model.Entry{
-		ID: c.chunks.ids.Text(row), URI: c.uri, Object: c.object, Offset: s.off, Size: s.size,
+		ID: c.chunks.ids.Str(row), URI: c.uri, Object: c.object, Offset: s.off, Size: s.size,
 		Level: len(c.levels), Row: row, Of: &of, Number: int(n),
 	}, nil
 }
@@ -405,7 +405,7 @@ func (c *stream) rootsOf(ctx context.Context, level, row int) ([]string, error) 
 	if err != nil || level == 0 {
 		return []string{path}, err
 	}
-	above := strings.TrimSuffix(path, "/"+c.levels[level].ids.Text(row))
+	above := strings.TrimSuffix(path, "/"+c.levels[level].ids.Str(row))
 	if above == top {
 		return []string{above}, nil
 	}
@@ -465,7 +465,7 @@ func (c *stream) find(ctx context.Context, root, id string) ([]int32, error) {
 	if c.index == nil {
 		c.index, c.same = make(map[string]int32, t.len()), make([]int32, t.len())
 		for i := t.len() - 1; i >= 0; i-- {
-			key := t.roots.Text(i) + "\x00" + t.ids.Text(i)
+			key := t.roots.Str(i) + "\x00" + t.ids.Str(i)
 			c.same[i] = -1
 			if n, ok := c.index[key]; ok {
 				c.same[i] = n
@@ -534,12 +534,12 @@ func (o *owners) of(row int) (model.Entry, error) {
 	if err != nil {
 		return model.Entry{}, fault.WithPart(err, "chunk", fault.NoOffset)
 	}
-	id, name, ok := cutLast(t.ids.Text(row), "::")
+	id, name, ok := cutLast(t.ids.Str(row), "::")
 	if _, err := strconv.ParseUint(name, 10, 31); !ok || err != nil {
 		return model.Entry{}, fault.New(fault.Corrupt, part, fault.NoOffset,
-			"%s %q is not ID::N with the id of a sample", colID, t.ids.Text(row))
+			"%s %q is not ID::N with the id of a sample", colID, t.ids.Str(row))
 	}
-	samples := o.samples[[2]string{t.roots.Text(row), id}]
+	samples := o.samples[[2]string{t.roots.Str(row), id}]
 	for _, e := range samples {
 		if s.in(e.Offset, e.Offset+e.Size) {
 			return e, nil
@@ -550,7 +550,7 @@ func (o *owners) of(row int) (model.Entry, error) {
 			"its %d bytes are outside those of its sample %q", s.size, samples[0].ID)
 	}
 	return model.Entry{}, fault.New(fault.Corrupt, part, fault.NoOffset, "%s %q does not have a sample %q", colRoot,
-		t.roots.Text(row), id)
+		t.roots.Str(row), id)
 }
 
 // Verify implements model.Container. It checks the header, the chain, and of every level the ids
@@ -622,7 +622,7 @@ func (c *stream) verifyChunks(ctx context.Context, r *model.Report) error {
 		if _, err := o.of(i); err != nil {
 			return err
 		}
-		k := key{c.chunks.roots.Text(i), c.chunks.ids.Text(i)}
+		k := key{c.chunks.roots.Str(i), c.chunks.ids.Str(i)}
 		if seen[k] && !o.ambiguous(k.root, k.id) {
 			return fault.New(fault.Corrupt, "chunk row "+strconv.Itoa(i), fault.NoOffset,
 				"%q of %q exists twice", k.id, k.root)

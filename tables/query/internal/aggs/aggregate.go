@@ -1,4 +1,4 @@
-// Package aggs has the aggregate functions, with their documentation.
+// Package aggs defines the aggregate functions and their documentation.
 package aggs
 
 import (
@@ -22,43 +22,80 @@ import (
 // List returns the aggregate functions, in the order of the documentation.
 func List() []*bind.AggregateFunction {
 	quantile := []string{"x, fraction", "; the fraction is a literal or, for several results, a list of them"}
-	spread := func(name, doc string, f func(count, m2 float64) (float64, bool), more ...string) *bind.AggregateFunction {
-		return &bind.AggregateFunction{Names: append([]string{name}, more...), Signature: name + "(x)", Doc: doc, Bind: bindNumbers, Compute: spreadOf(f)}
+	spread := func(name, doc string, f func(count, m2 float64) (float64, bool),
+		more ...string) *bind.AggregateFunction {
+		return &bind.AggregateFunction{Names: append([]string{name}, more...), Signature: name + "(x)", Doc: doc,
+			Bind: bindNumbers, Compute: spreadOf(f)}
 	}
 	best := func(name, doc string, sign int, more ...string) *bind.AggregateFunction {
-		return &bind.AggregateFunction{Names: append([]string{name}, more...), Signature: name + "(x, y)", Doc: doc, Bind: bindBest, Compute: bestOf(sign)}
+		return &bind.AggregateFunction{Names: append([]string{name}, more...), Signature: name + "(x, y)", Doc: doc,
+			Bind: bindBest, Compute: bestOf(sign)}
 	}
 	pairs := func(name, doc string, f func(p *paired) (float64, bool)) *bind.AggregateFunction {
-		return &bind.AggregateFunction{Names: []string{name}, Signature: name + "(y, x)", Doc: doc, Bind: bindPair, Compute: pairsOf(f)}
+		return &bind.AggregateFunction{Names: []string{name}, Signature: name + "(y, x)", Doc: doc, Bind: bindPair,
+			Compute: pairsOf(f)}
 	}
 	return []*bind.AggregateFunction{
-		{Names: []string{"count_star"}, Signature: "count_star()", Doc: "the rows; written count(*)", Bind: bindCount, Compute: countOf, KeepNulls: true},
-		{Names: []string{"count"}, Signature: "count(x)", Doc: "the values that are not NULL", Bind: bindCount, Compute: countOf},
-		{Names: []string{"count_if", "countif"}, Signature: "count_if(condition)", Doc: "the rows for which a condition holds; NULL if there is none for which it is known", Bind: bindTruths(sqltype.Huge), Compute: countIf},
-		{Names: []string{"sum"}, Signature: "sum(x)", Doc: "the sum; of integers it is exact", Bind: bindSum, Compute: sumOf},
+		{Names: []string{"count_star"}, Signature: "count_star()", Doc: "the number of rows; written count(*)",
+			Bind: bindCount, Compute: countOf, KeepNulls: true},
+		{Names: []string{"count"}, Signature: "count(x)", Doc: "the number of values that are not NULL",
+			Bind: bindCount, Compute: countOf},
+		{Names: []string{"count_if", "countif"}, Signature: "count_if(condition)",
+			Doc:  "the number of rows for which a condition holds; NULL if it is NULL for all rows",
+			Bind: bindTruths(sqltype.Huge), Compute: countIf},
+		{Names: []string{"sum"}, Signature: "sum(x)", Doc: "the sum; of integers it is exact",
+			Bind: bindSum, Compute: sumOf},
 		{Names: []string{"avg", "mean"}, Signature: "avg(x)", Doc: "the mean", Bind: bindAvg, Compute: avgOf},
 		{Names: []string{"min"}, Signature: "min(x)", Doc: "the least value", Bind: bindAnyValue, Compute: extreme(1)},
-		{Names: []string{"max"}, Signature: "max(x)", Doc: "the greatest value", Bind: bindAnyValue, Compute: extreme(-1)},
-		{Names: []string{"median"}, Signature: "median(x)", Doc: "the value in the middle, or between the two of the middle", Bind: bindMedian, Compute: quantileCont},
-		{Names: []string{"quantile_cont"}, Signature: "quantile_cont(" + quantile[0] + ")", Doc: "the value at a fraction of the sorted ones, interpolated; also `percentile_cont(fraction) WITHIN GROUP (ORDER BY x)`" + quantile[1], Bind: bindQuantile(true), Compute: quantileCont},
-		{Names: []string{"quantile_disc", "quantile"}, Signature: "quantile_disc(" + quantile[0] + ")", Doc: "the same, one of the values; also `percentile_disc`" + quantile[1], Bind: bindQuantile(false), Compute: quantileDisc},
-		{Names: []string{"mode"}, Signature: "mode(x)", Doc: "the most frequent value, of several the first", Bind: bindAnyValue, Compute: modeOf},
-		spread("stddev_samp", "the standard deviation of a sample", func(n, m2 float64) (float64, bool) { return math.Sqrt(m2 / (n - 1)), n > 1 }, "stddev"),
-		spread("stddev_pop", "the standard deviation of all", func(n, m2 float64) (float64, bool) { return math.Sqrt(m2 / n), n > 0 }),
-		spread("var_samp", "the variance of a sample", func(n, m2 float64) (float64, bool) { return m2 / (n - 1), n > 1 }, "variance"),
-		spread("var_pop", "the variance of all", func(n, m2 float64) (float64, bool) { return m2 / n, n > 0 }),
+		{Names: []string{"max"}, Signature: "max(x)", Doc: "the greatest value", Bind: bindAnyValue,
+			Compute: extreme(-1)},
+		{Names: []string{"median"}, Signature: "median(x)",
+			Doc: "the middle value, or the mean of the two middle values", Bind: bindMedian, Compute: quantileCont},
+		{Names: []string{"quantile_cont"}, Signature: "quantile_cont(" + quantile[0] + ")",
+			Doc: "the value at a fraction of the sorted values, interpolated; also `percentile_cont(fraction) " +
+				"WITHIN GROUP (ORDER BY x)`" + quantile[1], Bind: bindQuantile(true), Compute: quantileCont},
+		{Names: []string{"quantile_disc", "quantile"}, Signature: "quantile_disc(" + quantile[0] + ")",
+			Doc:  "the same, but not interpolated: one of the values; also `percentile_disc`" + quantile[1],
+			Bind: bindQuantile(false), Compute: quantileDisc},
+		{Names: []string{"mode"}, Signature: "mode(x)",
+			Doc: "the most frequent value; of equally frequent ones, the first", Bind: bindAnyValue, Compute: modeOf},
+		spread("stddev_samp", "the standard deviation of a sample", func(n, m2 float64) (float64, bool) {
+			return math.Sqrt(m2 / (n - 1)), n > 1
+		}, "stddev"),
+		spread("stddev_pop", "the standard deviation of the population", func(n, m2 float64) (float64, bool) {
+			return math.Sqrt(m2 / n), n > 0
+		}),
+		spread("var_samp", "the variance of a sample", func(n, m2 float64) (float64, bool) {
+			return m2 / (n - 1), n > 1
+		}, "variance"),
+		spread("var_pop", "the variance of the population", func(n, m2 float64) (float64, bool) {
+			return m2 / n, n > 0
+		}),
 		pairs("corr", "the correlation", (*paired).corr),
-		pairs("covar_pop", "the covariance of all", func(p *paired) (float64, bool) { return p.xy / p.n, p.n > 0 }),
-		pairs("covar_samp", "the covariance of a sample", func(p *paired) (float64, bool) { return p.xy / (p.n - 1), p.n > 1 }),
-		{Names: []string{"first", "arbitrary"}, Signature: "first(x)", Doc: "the value of the first row, which may be NULL", Bind: bindAnyValue, Compute: firstOf(false), KeepNulls: true},
-		{Names: []string{"last"}, Signature: "last(x)", Doc: "the value of the last row, which may be NULL", Bind: bindAnyValue, Compute: firstOf(true), KeepNulls: true},
-		{Names: []string{"any_value"}, Signature: "any_value(x)", Doc: "the first value that is not NULL", Bind: bindAnyValue, Compute: firstOf(false)},
+		pairs("covar_pop", "the covariance of the population", func(p *paired) (float64, bool) {
+			return p.xy / p.n, p.n > 0
+		}),
+		pairs("covar_samp", "the covariance of a sample", func(p *paired) (float64, bool) {
+			return p.xy / (p.n - 1), p.n > 1
+		}),
+		{Names: []string{"first", "arbitrary"}, Signature: "first(x)",
+			Doc: "the value of the first row, which may be NULL", Bind: bindAnyValue,
+			Compute: firstOf(false), KeepNulls: true},
+		{Names: []string{"last"}, Signature: "last(x)", Doc: "the value of the last row, which may be NULL",
+			Bind: bindAnyValue, Compute: firstOf(true), KeepNulls: true},
+		{Names: []string{"any_value"}, Signature: "any_value(x)", Doc: "the first value that is not NULL",
+			Bind: bindAnyValue, Compute: firstOf(false)},
 		best("arg_min", "x of the first row with the least y", 1, "argmin", "min_by"),
 		best("arg_max", "x of the first row with the greatest y", -1, "argmax", "max_by"),
-		{Names: []string{"bool_and"}, Signature: "bool_and(condition)", Doc: "whether it holds for all", Bind: bindTruths(sqltype.Bool), Compute: allOf(false)},
-		{Names: []string{"bool_or"}, Signature: "bool_or(condition)", Doc: "whether it holds for one", Bind: bindTruths(sqltype.Bool), Compute: allOf(true)},
-		{Names: []string{"string_agg", "group_concat", "listagg"}, Signature: "string_agg(text[, separator])", Doc: "the texts with a separator (default: a comma, a literal) between them", Bind: bindJoined, Compute: joinedOf},
-		{Names: []string{"list", "array_agg"}, Signature: "list(x)", Doc: "a list of the values, NULLs too", Bind: bindList, Compute: listOf, KeepNulls: true},
+		{Names: []string{"bool_and"}, Signature: "bool_and(condition)",
+			Doc: "whether the condition holds for all rows", Bind: bindTruths(sqltype.Bool), Compute: allOf(false)},
+		{Names: []string{"bool_or"}, Signature: "bool_or(condition)",
+			Doc: "whether the condition holds for any row", Bind: bindTruths(sqltype.Bool), Compute: allOf(true)},
+		{Names: []string{"string_agg", "group_concat", "listagg"}, Signature: "string_agg(string[, separator])",
+			Doc:  "the strings joined by a separator, which is a literal (default: a comma)",
+			Bind: bindJoined, Compute: joinedOf},
+		{Names: []string{"list", "array_agg"}, Signature: "list(x)", Doc: "a list of the values, including NULLs",
+			Bind: bindList, Compute: listOf, KeepNulls: true},
 	}
 }
 
@@ -75,7 +112,7 @@ func Compute(a *bind.Aggregate, ev *eval.Evaluator, g *vec.Groups, rel *vec.Rows
 	return a.Function.Compute(a, in)
 }
 
-// usedRows returns the rows that count, in order: with DISTINCT the first of each value in a group.
+// usedRows returns the rows that an aggregate counts, in order: with DISTINCT, the first row of each value in a group.
 func usedRows(a *bind.Aggregate, ev *eval.Evaluator, in *vec.Grouped, rel *vec.Rows) ([]int32, error) {
 	keep, err := filterValues(a, ev, rel)
 	if err != nil {
@@ -85,7 +122,8 @@ func usedRows(a *bind.Aggregate, ev *eval.Evaluator, in *vec.Grouped, rel *vec.R
 	seen := vec.NewKeySet()
 	var key []byte
 	add := func(r int32) {
-		if keep != nil && (keep.Null(int(r)) || keep.Int(int(r)) == 0) || !a.Function.KeepNulls && in.Args[0].Null(int(r)) {
+		if keep != nil && (keep.Null(int(r)) || keep.Int(int(r)) == 0) || !a.Function.KeepNulls &&
+			in.Args[0].Null(int(r)) {
 			return
 		}
 		if a.Distinct {
@@ -177,7 +215,7 @@ func bindAvg(b *bind.Binder, a *bind.Aggregate) (tables.Type, error) {
 	return n.Type, a.WrongArgument(n)
 }
 
-// bindNumbers binds an aggregate of one number, as DOUBLE.
+// bindNumbers binds an aggregate of one number, which is converted to DOUBLE.
 func bindNumbers(b *bind.Binder, a *bind.Aggregate) (tables.Type, error) {
 	if _, err := a.OneArgument(); err != nil {
 		return tables.Type{}, err
@@ -185,7 +223,7 @@ func bindNumbers(b *bind.Binder, a *bind.Aggregate) (tables.Type, error) {
 	return sqltype.Double, doubles(a, b)
 }
 
-// doubles makes floats of all arguments.
+// doubles converts all arguments to DOUBLE.
 func doubles(a *bind.Aggregate, b *bind.Binder) (err error) {
 	for i, n := range a.Args {
 		if !sqltype.IsNumeric(n.Type) && n.Type.Kind != tables.Null {
@@ -234,7 +272,7 @@ func bindJoined(b *bind.Binder, a *bind.Aggregate) (tables.Type, error) {
 	a.Separator = ","
 	if len(a.Args) == 2 {
 		s := a.Args[1]
-		if s.Literal == nil || s.Literal.Null || s.Type.Kind != tables.Text {
+		if s.Literal == nil || s.Literal.Null || s.Type.Kind != tables.String {
 			return sqltype.String, sqlerr.Unsupported("string_agg with a separator that is no literal")
 		}
 		a.Separator, a.Args = s.Literal.String, a.Args[:1]
@@ -271,7 +309,7 @@ func bindQuantile(cont bool) func(b *bind.Binder, a *bind.Aggregate) (tables.Typ
 	}
 }
 
-// quantileType returns the type of a quantile: that of the values, but interpolated integers are DOUBLE.
+// quantileType returns the type of a quantile: that of the values, but DOUBLE for interpolated integers.
 func quantileType(a *bind.Aggregate, b *bind.Binder, cont bool) (tables.Type, error) {
 	n, err := a.OneArgument()
 	if err != nil {
@@ -336,7 +374,7 @@ func avgOf(a *bind.Aggregate, in *vec.Grouped) (*tables.Vector, error) {
 	return tables.NewFloats(sqltype.Double, mean, nulls), nil
 }
 
-// extreme returns the least (sign 1) or the greatest value of each group.
+// extreme returns the least (sign 1) or the greatest (sign -1) value of each group.
 func extreme(sign int) func(a *bind.Aggregate, in *vec.Grouped) (*tables.Vector, error) {
 	return func(_ *bind.Aggregate, in *vec.Grouped) (*tables.Vector, error) {
 		return in.Pick(in.Best(in.Args[0], sign))
@@ -363,7 +401,7 @@ func firstOf(last bool) func(a *bind.Aggregate, in *vec.Grouped) (*tables.Vector
 	}
 }
 
-// modeOf returns the most frequent value of each group, of several the one that came first.
+// modeOf returns the most frequent value of each group; of equally frequent ones, the first.
 func modeOf(_ *bind.Aggregate, in *vec.Grouped) (*tables.Vector, error) {
 	seen := vec.NewKeySet()
 	var first []int32
@@ -377,10 +415,10 @@ func modeOf(_ *bind.Aggregate, in *vec.Grouped) (*tables.Vector, error) {
 		}
 		counts[id]++
 	}
-	rows, most := in.NoRows(), make([]int, in.Len())
+	rows, highest := in.NoRows(), make([]int, in.Len())
 	for i, r := range first {
-		if id := in.Groups.Of[r]; counts[i] > most[id] {
-			rows[id], most[id] = int(r), counts[i]
+		if id := in.Groups.Of[r]; counts[i] > highest[id] {
+			rows[id], highest[id] = int(r), counts[i]
 		}
 	}
 	return in.Pick(rows)
@@ -402,9 +440,10 @@ func allOf(or bool) func(a *bind.Aggregate, in *vec.Grouped) (*tables.Vector, er
 	}
 }
 
-// spreadOf computes variances by Welford's method, as DuckDB does. f returns the result of a count and the sum of squared
-// differences, and whether there is one.
-func spreadOf(f func(count, m2 float64) (float64, bool)) func(a *bind.Aggregate, in *vec.Grouped) (*tables.Vector, error) {
+// spreadOf computes variances by Welford's method, as DuckDB does, so that rounding is the same. f returns the result
+// for a count and a sum of squared differences, and whether there is one.
+func spreadOf(f func(count, m2 float64) (float64, bool)) func(a *bind.Aggregate,
+	in *vec.Grouped) (*tables.Vector, error) {
 	return func(a *bind.Aggregate, in *vec.Grouped) (*tables.Vector, error) {
 		n, mean, m2 := make([]float64, in.Len()), make([]float64, in.Len()), make([]float64, in.Len())
 		x := in.Args[0].Floats()
@@ -419,7 +458,7 @@ func spreadOf(f func(count, m2 float64) (float64, bool)) func(a *bind.Aggregate,
 	}
 }
 
-// finite returns a float for each group; one that is not finite is out of range, as in DuckDB.
+// finite returns a float for each group. A result that is not finite is an error, as in DuckDB.
 func finite(a *bind.Aggregate, in *vec.Grouped, f func(id int) (float64, bool)) (*tables.Vector, error) {
 	out, nulls := make([]float64, in.Len()), make([]bool, in.Len())
 	for id := range out {
@@ -429,13 +468,14 @@ func finite(a *bind.Aggregate, in *vec.Grouped, f func(id int) (float64, bool)) 
 			continue
 		}
 		if math.IsNaN(x) || math.IsInf(x, 0) {
-			return nil, fmt.Errorf("%s is out of range: its values are not all finite, or too large", a.Function.Names[0])
+			return nil, fmt.Errorf("%s is out of range: its values are not all finite, or too large",
+				a.Function.Names[0])
 		}
 	}
 	return tables.NewFloats(sqltype.Double, out, nulls), nil
 }
 
-// paired are the sums over pairs of values: of squared differences from the means, and of their products.
+// paired holds sums over pairs of values: the squared differences from the means, and their products.
 type paired struct{ n, mx, my, xx, yy, xy float64 }
 
 func (p *paired) add(x, y float64) {
@@ -461,7 +501,7 @@ func pairsOf(f func(p *paired) (float64, bool)) func(a *bind.Aggregate, in *vec.
 				all[in.Groups.Of[r]].add(x.Float(int(r)), y.Float(int(r)))
 			}
 		}
-		if a.Function.Names[0] == "corr" { // of values that are all the same it is NaN
+		if a.Function.Names[0] == "corr" { // unlike the others it may be NaN: it is, if all values are the same
 			out, nulls := make([]float64, len(all)), make([]bool, len(all))
 			for id := range all {
 				c, ok := f(&all[id])
@@ -475,7 +515,7 @@ func pairsOf(f func(p *paired) (float64, bool)) func(a *bind.Aggregate, in *vec.
 	}
 }
 
-// quantileDisc returns the values at the fractions: value ceil(fraction * count), the first for 0.
+// quantileDisc returns the values at the fractions: value number ceil(fraction * count), the first for 0.
 func quantileDisc(a *bind.Aggregate, in *vec.Grouped) (*tables.Vector, error) {
 	var rows []int
 	for _, of := range in.Sorted() {
@@ -496,7 +536,7 @@ func quantileDisc(a *bind.Aggregate, in *vec.Grouped) (*tables.Vector, error) {
 	return listed(a, in, v), nil
 }
 
-// quantileCont returns the values at the fractions, interpolated between two.
+// quantileCont returns the values at the fractions, interpolated between the two nearest.
 func quantileCont(a *bind.Aggregate, in *vec.Grouped) (*tables.Vector, error) {
 	x := in.Args[0].Floats()
 	elem := a.Type
@@ -524,7 +564,7 @@ func quantileCont(a *bind.Aggregate, in *vec.Grouped) (*tables.Vector, error) {
 	return listed(a, in, tables.NewFloats(elem, out, nulls)), nil
 }
 
-// between interpolates as DuckDB does: its two formulas differ where a value is infinite.
+// between interpolates as DuckDB does. Its formulas for FLOAT and DOUBLE differ if a value is infinite.
 func between(lo, hi, part float64, bits uint8) float64 {
 	switch {
 	case part == 0:
@@ -536,7 +576,7 @@ func between(lo, hi, part float64, bits uint8) float64 {
 	return lo*(1-part) + hi*part
 }
 
-// listed returns values as they are, or where several are of a group as lists.
+// listed returns the values as they are, or as lists if each group has several.
 func listed(a *bind.Aggregate, in *vec.Grouped, v *tables.Vector) *tables.Vector {
 	if !a.ListResult {
 		return v
@@ -560,7 +600,8 @@ func joinedOf(a *bind.Aggregate, in *vec.Grouped) (*tables.Vector, error) {
 			}
 			data = append(data, in.Args[0].Bytes(int(r))...)
 			if len(data) > vec.MaxBatchBytes {
-				return nil, fault.New(fault.Limit, "query", fault.NoOffset, "string_agg of more than %d MiB", vec.MaxBatchBytes>>20)
+				return nil, fault.New(fault.Limit, "query", fault.NoOffset, "string_agg of more than %d MiB",
+					vec.MaxBatchBytes>>20)
 			}
 		}
 		offs = append(offs, uint32(len(data)))
@@ -568,7 +609,7 @@ func joinedOf(a *bind.Aggregate, in *vec.Grouped) (*tables.Vector, error) {
 	return tables.NewBytes(sqltype.String, data, offs, nulls), nil
 }
 
-// listOf returns the values of each group; one without rows has no list.
+// listOf returns the values of each group as a list, NULL for a group without rows.
 func listOf(a *bind.Aggregate, in *vec.Grouped) (*tables.Vector, error) {
 	_, nulls := in.Counts()
 	var rows []int

@@ -1,4 +1,4 @@
-// Package ast parses SQL into a tree. It also writes an expression as DuckDB does, for the name of a result's column.
+// Package ast parses SQL into a tree. It also writes an expression as DuckDB does, to name a column of the result.
 package ast
 
 import (
@@ -12,7 +12,7 @@ import (
 // Expr is a parsed expression.
 type Expr struct {
 	Op    Op
-	Name  string // of columns, functions; the text of literals; the sign of operators
+	Name  string // of columns and functions; the source text of literals; the sign of operators
 	Table string // of columns and stars, "" if none
 	Args  []*Expr
 	Not   bool // of IN, BETWEEN, LIKE, IS
@@ -20,17 +20,19 @@ type Expr struct {
 	depth int
 	pos   int
 
-	Type     tables.Type    // of opCast
-	Query    *Select        // of opQuery and opInQuery
+	Type     tables.Type    // of OpCast
+	Query    *Select        // of OpQuery and OpInQuery
 	Filter   *Expr          // FILTER of an aggregate, nil: none
 	Order    []OrderTerm    // ORDER BY of an aggregate
-	Star     *Star          // of opStar, nil: all columns
-	Interval clock.Interval // of opInterval
+	Star     *Star          // of OpStar, nil: all columns
+	Interval clock.Interval // of OpInterval
 }
 
+// Op is the operator of an expression, or the kind of a leaf.
 type Op uint8
 
 const (
+	// Operators. A comment says what else an expression has beside its Args.
 	OpColumn Op = iota
 	OpStar
 	OpNumber
@@ -45,25 +47,25 @@ const (
 	OpMinus
 	OpAnd // of any number of terms
 	OpOr
-	OpCompare // name: = <> < <= > >=
-	OpArith   // name: + - * / // % ^ **
+	OpCompare // Name: = <> < <= > >=
+	OpArith   // Name: + - * / // % ^ **
 	OpConcat
-	OpIn      // args[0] in the others
-	OpBetween // three
-	OpLike    // two or, with ESCAPE, three; name: LIKE or ILIKE
+	OpIn      // Args[0] in the others
+	OpBetween // three arguments: value, low, high
+	OpLike    // two arguments, three with ESCAPE; Name: LIKE or ILIKE
 	OpIsNull
-	OpIsBool   // name: TRUE or FALSE
+	OpIsBool   // Name: TRUE or FALSE
 	OpDistinct // IS [NOT] DISTINCT FROM
 	OpIndex
-	OpCast     // to typ
+	OpCast     // to Type
 	OpCase     // condition, value, condition, value, …, value of ELSE
 	OpList     // [a, b]
-	OpInterval // span
+	OpInterval // Interval
 	OpQuery    // a query in brackets that gives one value
-	OpInQuery  // args[0] in the only column of sub
+	OpInQuery  // Args[0] in the only column of Query
 )
 
-// Select is a parsed query: a SELECT, with what stands in front of it and behind it.
+// Select is a parsed query: a SELECT with its WITH, ORDER BY and LIMIT.
 type Select struct {
 	With       []NamedQuery
 	Distinct   bool
@@ -86,16 +88,17 @@ type NamedQuery struct {
 	Query *Select
 }
 
+// SelectItem is an expression of the select list, or of REPLACE.
 type SelectItem struct {
 	Expr  *Expr
 	Alias string
 }
 
-// Star is what stands behind a star.
+// Star is what follows a star.
 type Star struct {
 	Exclude []string
 	Replace []SelectItem
-	Columns string // COLUMNS('…'): a regular expression of names
+	Columns string // the regular expression of COLUMNS('…')
 }
 
 // From is a term of FROM: a table, a query in brackets or several joined by UNION.
@@ -104,33 +107,33 @@ type From struct {
 	Query        *Select
 	Union        *Union
 	Sample       *sample // of TABLESAMPLE
-	On           *Expr   // nil: all pairs
+	On           *Expr   // nil: all pairs of rows
 	Left         bool
 }
 
-// Union are queries whose rows follow each other.
+// Union holds queries whose rows are put one after the other.
 type Union struct {
 	Parts []*Select
-	All   []bool // whether UNION ALL stands before part k+1, or UNION
+	All   []bool // All[k]: UNION ALL and not UNION comes before part k+1
 }
 
-// OrderTerm is a term of ORDER BY; e is nil for ALL.
+// OrderTerm is a term of ORDER BY. Expr is nil for ALL.
 type OrderTerm struct {
 	Expr             *Expr
-	Desc, NullsFirst bool // first: NULLS FIRST
+	Desc, NullsFirst bool
 }
 
 // sample is a random choice of rows.
 type sample struct {
-	rows    int64   // so many of them
-	percent float64 // or a share
+	rows    int64   // their number, if share is false
+	percent float64 // their share, if share is true
 	share   bool
-	exact   bool // exactly the share: reservoir
+	exact   bool // exactly that share, which reservoir sampling draws
 	seed    uint64
 }
 
-// Rows returns which of n rows are chosen, in their order. The same seed and n choose the same rows, on every machine: the
-// numbers are those of Go's math/rand/v2.PCG with the seeds (seed, 0).
+// Rows returns which of n rows are drawn, in order. The same seed and n draw the same rows on every machine: the random
+// numbers are those of math/rand/v2.PCG seeded with (seed, 0), which Go promises to keep.
 func (s *sample) Rows(n int) []int32 {
 	rng := rand.New(rand.NewPCG(s.seed, 0))
 	out := []int32{}
@@ -147,7 +150,7 @@ func (s *sample) Rows(n int) []int32 {
 		want = int64(math.Round(float64(n) * s.percent / 100))
 	}
 	want = min(want, int64(n))
-	for r := 0; want > 0; r++ { // of those that are left, each is as likely
+	for r := 0; want > 0; r++ { // selection sampling: keep row r with the chance want / rows left
 		if rng.Int64N(int64(n-r)) < want {
 			out = append(out, int32(r))
 			want--

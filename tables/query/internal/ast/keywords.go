@@ -2,18 +2,20 @@ package ast
 
 import "strings"
 
-// reserved words cannot name a column, a table or an alias without quotes.
+// reserved reports whether a word cannot name a column, a table or an alias without quotes.
 func reserved(word string) bool { return reservedWords[strings.ToUpper(word)] }
 
-var reservedWords = wordSet(`ALL ANALYSE ANALYZE AND ANTI ANY ARRAY AS ASC ASOF ASYMMETRIC BOTH CASE CAST CHECK COLLATE
-COLUMN CONSTRAINT CREATE CROSS DEFAULT DEFERRABLE DESC DESCRIBE DISTINCT DO ELSE END EXCEPT FALSE FETCH FOR FOREIGN FROM FULL GLOB
-GROUP HAVING ILIKE IN INITIALLY INNER INTERSECT INTO IS ISNULL JOIN LAMBDA LATERAL LEADING LEFT LIKE LIMIT NATURAL NOT NOTNULL NULL
-OFFSET ON ONLY OR ORDER OUTER OVERLAPS PIVOT PLACING POSITIONAL PRIMARY QUALIFY REFERENCES RETURNING RIGHT SELECT SEMI SHOW SIMILAR
-SOME SUMMARIZE SYMMETRIC TABLE TABLESAMPLE THEN TO TRAILING TRUE UNION UNIQUE UNPIVOT USING VARIADIC WHEN WHERE WINDOW WITH BETWEEN`)
+var reservedWords = wordSet(`ALL ANALYSE ANALYZE AND ANTI ANY ARRAY AS ASC ASOF ASYMMETRIC BOTH CASE CAST CHECK COLLATE COLUMN CONSTRAINT
+CREATE CROSS DEFAULT DEFERRABLE DESC DESCRIBE DISTINCT DO ELSE END EXCEPT FALSE FETCH FOR FOREIGN FROM FULL GLOB
+GROUP HAVING ILIKE IN INITIALLY INNER INTERSECT INTO IS ISNULL JOIN LAMBDA LATERAL LEADING LEFT LIKE LIMIT
+NATURAL NOT NOTNULL NULL OFFSET ON ONLY OR ORDER OUTER OVERLAPS PIVOT PLACING POSITIONAL PRIMARY QUALIFY
+REFERENCES RETURNING RIGHT SELECT SEMI SHOW SIMILAR SOME SUMMARIZE SYMMETRIC TABLE TABLESAMPLE THEN TO TRAILING
+TRUE UNION UNIQUE UNPIVOT USING VARIADIC WHEN WHERE WINDOW WITH BETWEEN`)
 
-// quotedInTitles are the keywords of DuckDB 1.5 (SELECT keyword_name FROM duckdb_keywords()): it writes a column or a
-// function of that name in quotes where it names a column of a result.
-var quotedInTitles = wordSet(`abort absolute access action add admin after aggregate all also alter always analyse analyze and anti any array as asc asof assertion assignment
+// quotedInTitles are the keywords of DuckDB 1.5 (SELECT keyword_name FROM duckdb_keywords()): in the name of a result's
+// column it quotes columns and functions that are named like them.
+var quotedInTitles = wordSet(
+	`abort absolute access action add admin after aggregate all also alter always analyse analyze and anti any array as asc asof assertion assignment
 asymmetric at attach attribute authorization backward before begin between bigint binary bit boolean both by cache call called cascade cascaded case
 cast catalog centuries century chain char character characteristics check checkpoint class close cluster coalesce collate collation column columns
 comment comments commit committed compression concurrently configuration conflict connection constraint constraints content continue conversion copy

@@ -12,15 +12,15 @@ import (
 
 // Limits of a query.
 const (
-	maxQuery = 1 << 21 // bytes: a split may be a list of its ids
+	maxQuery = 1 << 21 // bytes: a split may be written as the list of its ids, some 100,000 of 20 bytes
 	maxName  = 1 << 9  // bytes
-	maxDepth = 400     // of an expression
-	// Queries inside of a query: each may hold 128 MiB of row numbers (maxCells).
+	maxDepth = 400     // of an expression: the parser, binder and evaluator recurse
+	// Queries inside a query, and how deep they nest. Their joins share one budget of row numbers (eval.MaxRowNumbers).
 	maxQueries = 64
 	maxNested  = 16
 )
 
-// kind of a token.
+// kind is the kind of a token.
 type kind uint8
 
 const (
@@ -34,7 +34,7 @@ const (
 
 type token struct {
 	kind kind
-	text string // of names as they are written; of strings and quoted names without quotes
+	text string // as written; of strings and quoted names without the quotes
 	pos  int
 }
 
@@ -49,7 +49,8 @@ func (t token) is(word string) bool {
 	return false
 }
 
-func near(t token, query string) error {
+// syntaxErrorAt is the error "at or near" a token, in DuckDB's words. It shows at most 40 bytes of the query.
+func syntaxErrorAt(t token, query string) error {
 	if t.kind == tEnd {
 		return &sqlerr.SyntaxError{Msg: "at end of input", Pos: t.pos}
 	}
@@ -65,13 +66,13 @@ func near(t token, query string) error {
 	return &sqlerr.SyntaxError{Msg: fmt.Sprintf("at or near %q", text), Pos: t.pos}
 }
 
-// tokens cuts a query up. The last token is tEnd.
+// tokens splits a query into tokens. The last token is tEnd.
 func tokens(q string) ([]token, error) {
 	if len(q) > maxQuery {
 		return nil, fault.New(fault.Limit, "query", fault.NoOffset, "%d bytes, at most %d", len(q), maxQuery)
 	}
 	if !utf8.ValidString(q) {
-		return nil, &sqlerr.SyntaxError{Msg: "in text that is not UTF-8", Pos: 0}
+		return nil, &sqlerr.SyntaxError{Msg: "in a query that is not UTF-8", Pos: 0}
 	}
 	var out []token
 	for at := 0; ; {
@@ -84,14 +85,15 @@ func tokens(q string) ([]token, error) {
 			return nil, err
 		}
 		if (t.kind == tName || t.kind == tQuoted) && len(t.text) > maxName {
-			return nil, fault.New(fault.Limit, "query", fault.NoOffset, "a name of %d bytes, at most %d", len(t.text), maxName)
+			return nil, fault.New(fault.Limit, "query", fault.NoOffset, "a name of %d bytes, at most %d",
+				len(t.text), maxName)
 		}
 		out = append(out, t)
 		at += n
 	}
 }
 
-// blanks returns the length of the blanks and comments in front.
+// blanks returns the length of the leading blanks and comments.
 func blanks(s string) int {
 	at := 0
 	for at < len(s) {
@@ -113,8 +115,7 @@ func blanks(s string) int {
 	return at
 }
 
-// comment returns the length of a comment, which may hold others; one that does not end reaches to
-// the end.
+// comment returns the length of a leading comment, which may contain others. One that does not end extends to the end.
 func comment(s string) int {
 	depth := 0
 	for at := 0; at+1 < len(s); {
@@ -134,9 +135,10 @@ func comment(s string) int {
 	return len(s)
 }
 
+// letter reports whether a byte may begin a name: bytes from 0x80 on belong to letters of UTF-8.
 func letter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' || c == '_' || c >= 0x80 }
 
-// next reads the token at a byte that is no blank, and returns its length.
+// next reads the token at a byte that is not blank, and returns its length.
 func next(q string, at int) (token, int, error) {
 	s := q[at:]
 	switch c := s[0]; {
@@ -182,7 +184,7 @@ func next(q string, at int) (token, int, error) {
 	return token{}, 0, &sqlerr.SyntaxError{Msg: fmt.Sprintf("at or near %q", s[:1]), Pos: at}
 }
 
-// quoted reads a text in quotes, where a doubled quote stands for one.
+// quoted reads a leading string or name in quotes, in which a doubled quote is one quote character.
 func quoted(s string) (text string, n int, ok bool) {
 	q := s[0]
 	var b strings.Builder
@@ -200,7 +202,7 @@ func quoted(s string) (text string, n int, ok bool) {
 	return "", 0, false
 }
 
-// number returns the length of the number in front: digits, a fraction, an exponent.
+// number returns the length of a leading number: digits, a fraction, an exponent.
 func number(s string) int {
 	n := 0
 	for n < len(s) && sqltype.IsDigit(s[n]) {

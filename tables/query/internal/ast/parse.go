@@ -7,13 +7,14 @@ import (
 	"github.com/chaski-eo/chaski/tables/query/internal/sqlerr"
 )
 
+// parser is a recursive-descent parser of one SELECT.
 type parser struct {
 	q       string
 	toks    []token
 	at      int
-	depth   int // of the expression that is being read
-	queries int // read so far
-	inside  int // queries around the one that is being read
+	depth   int // depth of the expression that is being read
+	queries int // queries read so far
+	inside  int // how many queries contain the current position
 }
 
 // Parse reads one SELECT.
@@ -30,7 +31,7 @@ func Parse(q string) (*Select, error) {
 	return s, nil
 }
 
-// ParseCondition reads an expression that stands alone.
+// ParseCondition reads a single expression.
 func ParseCondition(q string) (*Expr, error) {
 	toks, err := tokens(q)
 	if err != nil {
@@ -54,7 +55,7 @@ func (p *parser) take() token {
 	return t
 }
 
-// accept takes the words if they all come next.
+// accept takes the words if all of them come next.
 func (p *parser) accept(words ...string) bool {
 	for i, w := range words {
 		if p.at+i >= len(p.toks) || !p.toks[p.at+i].is(w) {
@@ -72,36 +73,39 @@ func (p *parser) expect(word string) error {
 	return nil
 }
 
-// unexpected is the error for the next token: unsupported if DuckDB's grammar has something that
-// begins with it, otherwise one of syntax.
+// unexpected is the error for the next token: unsupported if DuckDB's grammar has something that begins with it, so
+// that the user is told about DuckDB, otherwise a syntax error.
 func (p *parser) unexpected() error {
 	t := p.peek()
-	for _, w := range [...]string{"UNION", "INTERSECT", "EXCEPT", "WINDOW", "QUALIFY", "FETCH", "USING", "OVER", "FILTER", "SELECT", "WITH",
-		"CASE", "CAST", "EXISTS", "INTERVAL", "ARRAY", "::", "[", ":", "COLLATE", "AT", "SIMILAR", "GLOB", "RIGHT", "FULL", "NATURAL", "SEMI",
-		"ANTI", "ASOF", "POSITIONAL", "LATERAL", "EXCLUDE", "REPLACE", "RENAME", "TABLESAMPLE", "PIVOT", "UNPIVOT", "VALUES", "ANY", "ALL",
+	for _, w := range [...]string{"UNION", "INTERSECT", "EXCEPT", "WINDOW", "QUALIFY", "FETCH", "USING", "OVER",
+		"FILTER", "SELECT", "WITH",
+		"CASE", "CAST", "EXISTS", "INTERVAL", "ARRAY", "::", "[", ":", "COLLATE", "AT", "SIMILAR", "GLOB", "RIGHT",
+		"FULL", "NATURAL", "SEMI",
+		"ANTI", "ASOF", "POSITIONAL", "LATERAL", "EXCLUDE", "REPLACE", "RENAME", "TABLESAMPLE", "PIVOT", "UNPIVOT",
+		"VALUES", "ANY", "ALL",
 		"SOME", "ORDER", "LAMBDA", "TRY_CAST", "EXTRACT", "WITHIN", "IGNORE", "RESPECT"} {
 		if t.is(w) {
-			return sqlerr.Unsupported("%q in this place", strings.ToUpper(w))
+			return sqlerr.Unsupported("%q here", strings.ToUpper(w))
 		}
 	}
-	return near(t, p.q)
+	return syntaxErrorAt(t, p.q)
 }
 
-// statement reads a query, and what ends it.
+// statement reads a query to the end of the input.
 func (p *parser) statement() (*Select, error) {
 	s, err := p.query()
 	if err != nil {
 		return nil, err
 	}
-	more := false
+	ended := false
 	for p.accept(";") {
-		more = true
+		ended = true
 	}
 	switch t := p.peek(); {
 	case t.kind == tEnd:
 		return s, nil
-	case more:
-		return nil, &sqlerr.SyntaxError{Msg: "behind \";\": only a single SELECT is run", Pos: t.pos}
+	case ended:
+		return nil, &sqlerr.SyntaxError{Msg: "after \";\": only a single SELECT is run", Pos: t.pos}
 	}
 	return nil, p.unexpected()
 }
@@ -112,13 +116,14 @@ func (p *parser) beginsQuery() bool {
 	return t.is("SELECT") || t.is("WITH") || t.is("FROM") || t.is("VALUES")
 }
 
-// query reads WITH, SELECTs joined by UNION, and ORDER BY and LIMIT of them all.
+// query reads WITH, the SELECTs of a UNION, and the ORDER BY and LIMIT that apply to all of them.
 func (p *parser) query() (*Select, error) {
 	p.queries++
 	p.inside++
 	defer func() { p.inside-- }()
 	if p.queries > maxQueries || p.inside > maxNested {
-		return nil, fault.New(fault.Limit, "query", fault.NoOffset, "more than %d queries, or %d inside of each other", maxQueries, maxNested)
+		return nil, fault.New(fault.Limit, "query", fault.NoOffset, "more than %d queries, or %d inside each other",
+			maxQueries, maxNested)
 	}
 	with, err := p.with()
 	if err != nil {
@@ -141,14 +146,15 @@ func (p *parser) query() (*Select, error) {
 			return nil, fault.New(fault.Limit, "query", fault.NoOffset, "more than %d queries", maxQueries)
 		}
 	}
-	if len(u.All) > 0 || bracketed { // what follows is about the rows of all of them
+	// ORDER BY and LIMIT that follow apply to the rows of all: select them from the union
+	if len(u.All) > 0 || bracketed {
 		s = &Select{Items: []SelectItem{{Expr: &Expr{Op: OpStar}}}, From: []From{{Alias: "union", Union: u}}}
 	}
 	s.With = append(with, s.With...)
 	return s, p.tail(s)
 }
 
-// with reads the named queries in front of a query.
+// with reads the named queries before a query.
 func (p *parser) with() (out []NamedQuery, err error) {
 	if !p.accept("WITH") {
 		return nil, nil
@@ -200,16 +206,17 @@ func (p *parser) term() (s *Select, bracketed bool, err error) {
 	case t.is("("):
 		s, err = p.bracketed()
 		return s, true, err
-	case t.is("VALUES"), t.is("SUMMARIZE"), t.is("DESCRIBE"), t.is("PIVOT"), t.is("UNPIVOT"), t.is("TABLE"), t.is("SHOW"), t.is("EXPLAIN"):
+	case t.is("VALUES"), t.is("SUMMARIZE"), t.is("DESCRIBE"), t.is("PIVOT"), t.is("UNPIVOT"), t.is("TABLE"),
+		t.is("SHOW"), t.is("EXPLAIN"):
 		return nil, false, sqlerr.Unsupported("a query that begins with %q", strings.ToUpper(t.text))
 	case !t.is("SELECT") && !t.is("FROM"):
-		return nil, false, near(t, p.q)
+		return nil, false, syntaxErrorAt(t, p.q)
 	}
 	s, err = p.selection()
 	return s, false, err
 }
 
-// selection reads a SELECT up to its HAVING, or its SAMPLE. FROM may stand in front.
+// selection reads a SELECT up to HAVING or SAMPLE. FROM may come before SELECT, as DuckDB allows.
 func (p *parser) selection() (s *Select, err error) {
 	s = &Select{}
 	fromFirst := p.accept("FROM")
@@ -316,7 +323,7 @@ func (p *parser) items() ([]SelectItem, error) {
 		if !p.accept(",") {
 			return out, nil
 		}
-		if t := p.peek(); t.is("FROM") || t.kind == tEnd { // a comma too many is allowed there
+		if t := p.peek(); t.is("FROM") || t.kind == tEnd { // DuckDB allows a comma after the last item
 			return out, nil
 		}
 	}
@@ -328,10 +335,12 @@ func (p *parser) star() (*Expr, error) {
 	e := &Expr{Op: OpStar, pos: t.pos}
 	switch next := p.toks[min(p.at+1, len(p.toks)-1)]; {
 	case p.accept("*"):
-	case (t.kind == tName && !reserved(t.text) || t.kind == tQuoted) && p.at+2 < len(p.toks) && next.is(".") && p.toks[p.at+2].is("*"):
+	case (t.kind == tName && !reserved(t.text) || t.kind == tQuoted) && p.at+2 < len(p.toks) && next.is(".") &&
+		p.toks[p.at+2].is("*"):
 		p.at += 3
 		e.Table = t.text
-	case t.is("COLUMNS") && next.is("(") && p.at+3 < len(p.toks) && p.toks[p.at+2].kind == tString && p.toks[p.at+3].is(")"):
+	case t.is("COLUMNS") && next.is("(") && p.at+3 < len(p.toks) && p.toks[p.at+2].kind == tString &&
+		p.toks[p.at+3].is(")"):
 		e.Star = &Star{Columns: p.toks[p.at+2].text}
 		p.at += 4
 		return e, nil
@@ -382,7 +391,7 @@ func (p *parser) excluded(s *Star) error {
 	}
 }
 
-// replaced reads an expression with a name, or several in brackets.
+// replaced reads an expression with an alias, or several in brackets.
 func (p *parser) replaced(s *Star) error {
 	several := p.accept("(")
 	for {
@@ -407,7 +416,7 @@ func (p *parser) replaced(s *Star) error {
 	}
 }
 
-// alias reads a name that may follow, "" if none does. After AS any word is one where anyWord says so.
+// alias reads an alias, "" if none follows. With anyWord, a reserved word may be one after AS.
 func (p *parser) alias(anyWord bool) (string, error) {
 	as := p.accept("AS")
 	t := p.peek()
@@ -477,7 +486,7 @@ func (p *parser) tableRef() (f From, err error) {
 	}
 	f.Alias, err = p.alias(false)
 	if f.Alias != "" && p.peek().is("(") {
-		return f, sqlerr.Unsupported("names of columns behind a table's alias")
+		return f, sqlerr.Unsupported("names of columns after a table's alias")
 	}
 	if f.Alias == "" {
 		f.Alias = f.Table

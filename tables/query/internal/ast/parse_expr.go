@@ -7,7 +7,7 @@ import (
 	"github.com/chaski-eo/chaski/tables/query/internal/sqlerr"
 )
 
-// make returns an expression over args; one that is too deep is an error.
+// make returns an expression over args, or an error if it is deeper than maxDepth.
 func (p *parser) make(op Op, pos int, name string, args ...*Expr) (*Expr, error) {
 	e := &Expr{Op: op, Name: name, Args: args, pos: pos}
 	for _, a := range args {
@@ -23,7 +23,7 @@ func tooDeep() error {
 	return fault.New(fault.Limit, "query", fault.NoOffset, "an expression more than %d deep", maxDepth)
 }
 
-// expr reads an expression. From here on down the methods go by precedence, loosest first.
+// expr reads an expression. The methods from here on go by precedence, loosest first.
 func (p *parser) expr() (*Expr, error) {
 	if p.depth++; p.depth > maxDepth {
 		return nil, tooDeep()
@@ -32,7 +32,7 @@ func (p *parser) expr() (*Expr, error) {
 	return p.chain("OR", OpOr, func() (*Expr, error) { return p.chain("AND", OpAnd, p.not) })
 }
 
-// chain reads terms with a word between them.
+// chain reads terms joined by a word into one node with many arguments, so that a long AND or OR is not deep.
 func (p *parser) chain(word string, op Op, term func() (*Expr, error)) (*Expr, error) {
 	pos := p.peek().pos
 	first, err := term()
@@ -136,14 +136,15 @@ func (p *parser) compare() (*Expr, error) {
 	return p.make(OpCompare, t.pos, name, l, r)
 }
 
-// between reads what BETWEEN, IN and LIKE apply to.
+// between reads an operand and the BETWEEN, IN and LIKE that follow it.
 func (p *parser) between() (*Expr, error) {
 	e, err := p.concat()
 	for err == nil {
 		t := p.peek()
 		not := false
 		if t.is("NOT") {
-			if n := p.toks[min(p.at+1, len(p.toks)-1)]; !n.is("BETWEEN") && !n.is("IN") && !n.is("LIKE") && !n.is("ILIKE") && !n.is("SIMILAR") {
+			if n := p.toks[min(p.at+1, len(p.toks)-1)]; !n.is("BETWEEN") && !n.is("IN") && !n.is("LIKE") &&
+				!n.is("ILIKE") && !n.is("SIMILAR") {
 				return e, nil
 			}
 			p.at++
@@ -188,7 +189,7 @@ func (p *parser) range3(e *Expr, pos int) (*Expr, error) {
 	return p.make(OpBetween, pos, "", e, lo, hi)
 }
 
-// in reads what stands behind IN: a list, a query, or a column of lists.
+// in reads what follows IN: a list, a query, or a column of lists.
 func (p *parser) in(e *Expr, pos int) (*Expr, error) {
 	if !p.accept("(") {
 		list, err := p.concat()
@@ -219,7 +220,7 @@ func (p *parser) in(e *Expr, pos int) (*Expr, error) {
 	return p.make(OpIn, pos, "", append([]*Expr{e}, list...)...)
 }
 
-// pair makes a call of what was read and what comes next.
+// pair reads a second operand and makes a call with both.
 func (p *parser) pair(name string, pos int, e *Expr) (*Expr, error) {
 	r, err := p.concat()
 	if err != nil {
@@ -260,7 +261,7 @@ func (p *parser) power() (*Expr, error) {
 	return p.operators(OpArith, p.unary, "^", "**")
 }
 
-// operators reads terms with signs between them, from left to right.
+// operators reads terms joined by signs, from left to right.
 func (p *parser) operators(op Op, term func() (*Expr, error), signs ...string) (*Expr, error) {
 	e, err := term()
 	for err == nil {
@@ -295,7 +296,7 @@ func (p *parser) unary() (*Expr, error) {
 	}
 	e, err := p.postfix()
 	for ; err == nil && minus > 0; minus-- {
-		if e.Op == OpNumber && !strings.HasPrefix(e.Name, "-") && minus == 1 {
+		if e.Op == OpNumber && !strings.HasPrefix(e.Name, "-") && minus == 1 { // one literal: -9223372036854775808 fits
 			e = &Expr{Op: OpNumber, Name: "-" + e.Name, pos: pos}
 			continue
 		}
@@ -304,7 +305,7 @@ func (p *parser) unary() (*Expr, error) {
 	return e, err
 }
 
-// postfix reads what [ ] and :: apply to.
+// postfix reads an operand and the [ ] and :: that follow it.
 func (p *parser) postfix() (*Expr, error) {
 	e, err := p.primary()
 	for err == nil {
@@ -323,14 +324,14 @@ func (p *parser) postfix() (*Expr, error) {
 
 func (p *parser) index(e *Expr, pos int) (*Expr, error) {
 	if p.peek().is(":") {
-		return nil, sqlerr.Unsupported("a part of a list")
+		return nil, sqlerr.Unsupported("a slice of a list")
 	}
 	i, err := p.expr()
 	if err != nil {
 		return nil, err
 	}
 	if p.peek().is(":") {
-		return nil, sqlerr.Unsupported("a part of a list")
+		return nil, sqlerr.Unsupported("a slice of a list")
 	}
 	if err := p.expect("]"); err != nil {
 		return nil, err
@@ -338,7 +339,7 @@ func (p *parser) index(e *Expr, pos int) (*Expr, error) {
 	return p.make(OpIndex, pos, "", e, i)
 }
 
-// castTo reads the type of a cast of e.
+// castTo reads the type that e is cast to.
 func (p *parser) castTo(e *Expr, pos int, try bool) (*Expr, error) {
 	t, name, err := p.sqlType()
 	if err != nil {
@@ -382,7 +383,7 @@ func (p *parser) primary() (*Expr, error) {
 	return nil, p.unexpected()
 }
 
-// brackets reads an expression or a query that is in brackets.
+// brackets reads an expression or a query in brackets.
 func (p *parser) brackets(pos int) (*Expr, error) {
 	if p.beginsQuery() {
 		from := p.peek().pos
@@ -421,7 +422,7 @@ func (p *parser) listOf(pos int) (*Expr, error) {
 	return p.make(OpList, pos, "", list...)
 }
 
-// word reads what begins with a name: an expression with a grammar of its own, a literal with a type, a column or a call.
+// word reads an expression that begins with a name: one with syntax of its own, a typed literal, a column or a call.
 func (p *parser) word(t token) (*Expr, error) {
 	next := p.toks[p.at+1]
 	if next.is("(") {
@@ -453,7 +454,8 @@ func (p *parser) word(t token) (*Expr, error) {
 	return p.named()
 }
 
-// bracketSyntax are the functions whose arguments have words between them. The closing bracket is not theirs.
+// bracketSyntax are the functions whose arguments have words between them. They leave the closing bracket to the
+// caller. init fills the map, because its functions use it through expr.
 var bracketSyntax map[string]func(p *parser, t token) (*Expr, error)
 
 func init() {
@@ -474,7 +476,7 @@ func (p *parser) castCall(t token) (*Expr, error) {
 	return p.castTo(e, t.pos, t.is("TRY_CAST"))
 }
 
-// grammatical makes a call that the grammar stands for; DuckDB writes its schema in front.
+// grammatical makes a call that DuckDB's grammar rewrites to a function: it names such columns with its schema, main.
 func (p *parser) grammatical(pos int, name string, args ...*Expr) (*Expr, error) {
 	e, err := p.make(OpCall, pos, name, args...)
 	if err == nil {
@@ -499,7 +501,7 @@ func (p *parser) extract(t token) (*Expr, error) {
 	return p.grammatical(t.pos, "date_part", &Expr{Op: OpString, Name: strings.ToLower(part.text), pos: part.pos}, e)
 }
 
-// substring reads x, from, for; or x FROM from FOR for.
+// substring reads (x, from, count) or (x FROM from FOR count).
 func (p *parser) substring(t token) (*Expr, error) {
 	args, err := p.list()
 	if err != nil {
@@ -564,7 +566,7 @@ func (p *parser) position(t token) (*Expr, error) {
 	return p.grammatical(t.pos, "position", e, what)
 }
 
-// caseOf reads CASE up to its END. One with an operand compares it with each value.
+// caseOf reads CASE up to END. CASE with an operand compares it with each value.
 func (p *parser) caseOf(pos int) (*Expr, error) {
 	var operand *Expr
 	var err error
@@ -606,7 +608,7 @@ func (p *parser) caseOf(pos int) (*Expr, error) {
 	return p.make(OpCase, pos, "", append(args, last)...)
 }
 
-// typed reads a type's name and a text.
+// typed reads a literal with a type before it: DATE '…' or TIMESTAMP '…'.
 func (p *parser) typed() (*Expr, error) {
 	t, s := p.take(), p.peek()
 	o := OpDate
@@ -615,7 +617,7 @@ func (p *parser) typed() (*Expr, error) {
 	case t.is("TIMESTAMP"), t.is("DATETIME"):
 		o = OpTimestamp
 	case reserved(t.text):
-		return nil, near(s, p.q)
+		return nil, syntaxErrorAt(s, p.q)
 	default:
 		return nil, sqlerr.Unsupported("a literal of type %s", t.text)
 	}
@@ -677,11 +679,11 @@ func (p *parser) call(t token) (*Expr, error) {
 	if err := p.expect(")"); err != nil {
 		return nil, err
 	}
-	return p.behindCall(e)
+	return p.afterCall(e)
 }
 
-// behindCall reads WITHIN GROUP and FILTER.
-func (p *parser) behindCall(e *Expr) (*Expr, error) {
+// afterCall reads the WITHIN GROUP and FILTER of a call.
+func (p *parser) afterCall(e *Expr) (*Expr, error) {
 	if p.peek().is("WITHIN") {
 		if err := p.within(e); err != nil {
 			return nil, err
@@ -707,7 +709,7 @@ func (p *parser) behindCall(e *Expr) (*Expr, error) {
 	return e, nil
 }
 
-// within reads WITHIN GROUP (ORDER BY x), which percentile_cont and percentile_disc have.
+// within reads the WITHIN GROUP (ORDER BY x) of percentile_cont and percentile_disc.
 func (p *parser) within(e *Expr) error {
 	name := map[string]string{"percentile_cont": "quantile_cont", "percentile_disc": "quantile_disc"}[e.Name]
 	if name == "" || len(e.Args) != 1 {
@@ -723,7 +725,7 @@ func (p *parser) within(e *Expr) error {
 		return err
 	}
 	if len(order) != 1 || order[0].Desc || order[0].Expr == nil {
-		return sqlerr.Unsupported("%s( … ) WITHIN GROUP but in ascending order of one expression", e.Name)
+		return sqlerr.Unsupported("%s( … ) WITHIN GROUP other than in ascending order of one expression", e.Name)
 	}
 	e.Name, e.Order = name, order
 	return p.expect(")")

@@ -6,9 +6,12 @@ import (
 	"github.com/chaski-eo/chaski/tables/query/internal/sqlerr"
 )
 
-// sample reads what stands behind USING SAMPLE or TABLESAMPLE:
+// sample reads what follows USING SAMPLE or TABLESAMPLE:
 //
-//	10, 10 ROWS, 10%, 10 PERCENT, each with (method[, seed]) behind it; method(10%); (10 ROWS); and REPEATABLE (seed)
+//	10, 10 ROWS, 10%, 10 PERCENT, each optionally followed by (method[, seed])
+//	method(10%), (10 ROWS)
+//
+// REPEATABLE (seed) may follow.
 func (p *parser) sample() (*sample, error) {
 	s := &sample{}
 	method := ""
@@ -50,7 +53,8 @@ func (p *parser) sample() (*sample, error) {
 	return s, s.setMethod(method)
 }
 
-// setMethod checks the method: bernoulli and system look at each row by itself, reservoir takes so many of them.
+// setMethod checks the sampling method: bernoulli and system decide about each row by itself, reservoir draws an exact
+// number.
 func (s *sample) setMethod(method string) error {
 	switch t := (token{kind: tName, text: method}); {
 	case method == "":
@@ -73,7 +77,7 @@ func (p *parser) sampleSize(s *sample) error {
 	if p.accept("%") || p.accept("PERCENT") {
 		x, err := strconv.ParseFloat(t.text, 64)
 		if err != nil || x > 100 {
-			return sqlerr.Bind("a sample of %s%%: it is between 0 and 100", t.text)
+			return sqlerr.Bind("a sample is %s%%: it must be between 0 and 100", t.text)
 		}
 		s.percent, s.share = x, true
 		return nil
@@ -81,7 +85,7 @@ func (p *parser) sampleSize(s *sample) error {
 	p.accept("ROWS")
 	n, err := strconv.ParseInt(t.text, 10, 64)
 	if err != nil {
-		return sqlerr.Bind("a sample of %s rows: it has to be a whole number", t.text)
+		return sqlerr.Bind("a sample is %s rows: it must be a whole number", t.text)
 	}
 	s.rows = n
 	return nil
@@ -91,7 +95,7 @@ func (p *parser) seed(s *sample) error {
 	t := p.take()
 	n, err := strconv.ParseUint(t.text, 10, 64)
 	if t.kind != tNumber || err != nil {
-		return sqlerr.Bind("the seed of a sample is %q: it has to be a whole number", t.text)
+		return sqlerr.Bind("the seed of a sample is %q: it must be a whole number", t.text)
 	}
 	s.seed = n
 	return nil

@@ -29,7 +29,7 @@ func (p *parser) sqlType() (t tables.Type, title string, err error) {
 		if t, title, err = p.decimalType(t); err != nil {
 			return t, "", err
 		}
-	case t.Kind == tables.Text && p.accept("("): // VARCHAR(10) has no effect
+	case t.Kind == tables.String && p.accept("("): // VARCHAR(10) has no effect
 		p.take()
 		err = p.expect(")")
 	}
@@ -39,7 +39,7 @@ func (p *parser) sqlType() (t tables.Type, title string, err error) {
 	return t, title, err
 }
 
-// decimalType reads the precision and scale of a decimal, which may be missing.
+// decimalType reads the optional precision and scale of a decimal.
 func (p *parser) decimalType(t tables.Type) (tables.Type, string, error) {
 	if !p.accept("(") {
 		return t, "DECIMAL", nil
@@ -61,7 +61,8 @@ func (p *parser) decimalType(t tables.Type) (tables.Type, string, error) {
 		title += ", "
 	}
 	if digits[0] < 1 || digits[0] > sqltype.MaxDigits || digits[1] < 0 || digits[1] > digits[0] {
-		return t, "", sqlerr.Bind("DECIMAL(%d, %d): the precision is between 1 and %d, and not below the scale", digits[0], digits[1], sqltype.MaxDigits)
+		return t, "", sqlerr.Bind("DECIMAL(%d, %d): the precision must be between 1 and %d, and not "+
+			"below the scale", digits[0], digits[1], sqltype.MaxDigits)
 	}
 	t.Precision, t.Scale = uint8(digits[0]), uint8(digits[1])
 	return t, title + ")", p.expect(")")

@@ -8,11 +8,12 @@ import (
 	"github.com/chaski-eo/chaski/tables/query/internal/sqltype"
 )
 
-// maxTitle is about where a name ends that would be longer, in bytes.
+// maxTitle is about the length, in bytes, at which a longer title is cut: a query of 2 MiB may have as many columns as
+// fit.
 const maxTitle = 4096
 
-// Title is the name of a result's column without an alias: the expression as DuckDB writes it, but for
-// what it rewrites before (NOT of a comparison) and names that are words of its grammar.
+// Title names a column of the result that has no alias: the expression as DuckDB writes it, except for what DuckDB
+// rewrites first (NOT of a comparison) and names that are words of its grammar.
 func Title(e *Expr) string {
 	var t titler
 	t.expr(e)
@@ -22,7 +23,7 @@ func Title(e *Expr) string {
 // titler writes expressions as DuckDB does.
 type titler struct{ strings.Builder }
 
-// parts writes texts as they are, and expressions.
+// parts writes strings as they are, and expressions.
 func (t *titler) parts(parts ...any) {
 	for _, p := range parts {
 		switch p := p.(type) {
@@ -34,7 +35,7 @@ func (t *titler) parts(parts ...any) {
 	}
 }
 
-// list writes expressions with a text between them.
+// list writes expressions with a separator.
 func (t *titler) list(args []*Expr, between string) {
 	for i, a := range args {
 		if i > 0 {
@@ -123,7 +124,7 @@ func (t *titler) expr(e *Expr) {
 	}
 }
 
-// caseOf writes CASE, as DuckDB does: with two spaces.
+// caseOf writes CASE as DuckDB does, with two spaces.
 func (t *titler) caseOf(args []*Expr) {
 	t.WriteString("CASE ")
 	for i := 0; i+1 < len(args); i += 2 {
@@ -169,7 +170,7 @@ func (t *titler) call(e *Expr) {
 	}
 }
 
-// intervalTitle writes an interval as DuckDB does, which computes those of a number and a unit.
+// intervalTitle writes an interval as DuckDB does: it has rewritten a number and a unit to a call.
 func intervalTitle(e *Expr) string {
 	if e.Table == "" {
 		return "CAST('" + e.Name + "' AS INTERVAL)"
@@ -203,7 +204,7 @@ func leafTitle(e *Expr) string {
 		}
 		return ident(e.Name)
 	case OpNumber:
-		return numberText(e.Name)
+		return numberTitle(e.Name)
 	case OpString:
 		return "'" + strings.ReplaceAll(e.Name, "'", "''") + "'"
 	case OpNull:
@@ -220,8 +221,8 @@ func leafTitle(e *Expr) string {
 	return ""
 }
 
-// numberText writes a number with an exponent as a float.
-func numberText(s string) string {
+// numberTitle writes a number with an exponent as DuckDB writes the float.
+func numberTitle(s string) string {
 	f, err := strconv.ParseFloat(s, 64)
 	switch {
 	case err != nil || !strings.ContainsAny(s, "eE"):
@@ -232,7 +233,7 @@ func numberText(s string) string {
 	return strconv.FormatFloat(f, 'g', -1, 64)
 }
 
-// ident quotes a name that is no plain word.
+// ident quotes a name that is not a plain word.
 func ident(s string) string {
 	plain := s != "" && !sqltype.IsDigit(s[0]) && !quotedInTitles[strings.ToLower(s)]
 	for i := range len(s) {

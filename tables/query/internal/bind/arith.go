@@ -20,7 +20,8 @@ func (b *Binder) minus(n *plan.Node) (*plan.Node, error) {
 		return b.number(new(big.Rat).Neg(n.Literal.Rat)), nil
 	case n.Type.Kind == tables.Int64:
 		return b.Intern(&plan.Node{Op: ast.OpMinus, Type: sqltype.Int64, Args: []*plan.Node{n}})
-	case n.Type.Kind == tables.Float64, n.Type.Kind == tables.Null, n.Type.Kind == tables.Huge, n.Type.Kind == tables.Decimal:
+	case n.Type.Kind == tables.Float64, n.Type.Kind == tables.Null, n.Type.Kind == tables.Huge,
+		n.Type.Kind == tables.Decimal:
 		return b.Intern(&plan.Node{Op: ast.OpMinus, Type: n.Type, Args: []*plan.Node{n}})
 	}
 	return nil, sqlerr.Unsupported("- of type %s", plan.TypeName(n))
@@ -36,7 +37,8 @@ func (b *Binder) Arith(name string, l, r *plan.Node) (*plan.Node, error) {
 		return b.dayArith(name, l, r)
 	}
 	for _, n := range [...]*plan.Node{l, r} {
-		if !sqltype.IsNumeric(n.Type) && n.Type.Kind != tables.Null || n.Type.Kind == tables.Null && l.Type.Kind == r.Type.Kind {
+		if !sqltype.IsNumeric(n.Type) && n.Type.Kind != tables.Null || n.Type.Kind == tables.Null &&
+			l.Type.Kind == r.Type.Kind {
 			return nil, sqlerr.Unsupported("%s of type %s and type %s", name, plan.TypeName(l), plan.TypeName(r))
 		}
 	}
@@ -69,7 +71,7 @@ func (b *Binder) Arith(name string, l, r *plan.Node) (*plan.Node, error) {
 	return b.Intern(&plan.Node{Op: ast.OpArith, Name: name, Type: t, Args: []*plan.Node{l, r}})
 }
 
-// arithAs binds arithmetic of one type.
+// arithAs converts both sides to type t and binds the operator.
 func (b *Binder) arithAs(name string, l, r *plan.Node, t tables.Type) (*plan.Node, error) {
 	l, r, err := b.both(l, r, t)
 	if err != nil {
@@ -78,23 +80,24 @@ func (b *Binder) arithAs(name string, l, r *plan.Node, t tables.Type) (*plan.Nod
 	return b.Intern(&plan.Node{Op: ast.OpArith, Name: name, Type: t, Args: []*plan.Node{l, r}})
 }
 
-// decimals binds arithmetic of decimals, and of integers with them. The result has the precision that DuckDB gives it:
-// 18 digits where 64 bits hold the operands, as it computes in those; otherwise 38 at most.
+// decimals binds arithmetic of decimals, and of decimals with integers. The result has the precision that DuckDB gives
+// it: at most 18 digits if 64 bits hold both operands, because it then computes in 64 bits, otherwise at most 38.
 func (b *Binder) decimals(name string, l, r *plan.Node) (*plan.Node, error) {
 	x, y := sqltype.AsDecimal(l.Type), sqltype.AsDecimal(r.Type)
-	most := uint8(sqltype.MaxDigits)
+	limit := uint8(sqltype.MaxDigits)
 	if max(x.Precision, y.Precision) <= 18 {
-		most = 18
+		limit = 18
 	}
 	if name == "*" {
 		t := tables.Type{Kind: tables.Decimal, Scale: x.Scale + y.Scale}
 		if t.Scale > sqltype.MaxDigits {
-			return nil, sqlerr.Bind("a product with %d digits behind the point: %d is the most", t.Scale, sqltype.MaxDigits)
+			return nil, sqlerr.Bind("a product has %d digits after the point: at most %d are possible",
+				t.Scale, sqltype.MaxDigits)
 		}
-		if most == 18 && t.Scale >= 18 {
-			most = sqltype.MaxDigits
+		if limit == 18 && t.Scale >= 18 {
+			limit = sqltype.MaxDigits
 		}
-		t.Precision = max(min(x.Precision+y.Precision, most), t.Scale)
+		t.Precision = max(min(x.Precision+y.Precision, limit), t.Scale)
 		l, err := b.Convert(l, x)
 		if err != nil {
 			return nil, err
@@ -105,20 +108,21 @@ func (b *Binder) decimals(name string, l, r *plan.Node) (*plan.Node, error) {
 		return b.Intern(&plan.Node{Op: ast.OpArith, Name: name, Type: t, Args: []*plan.Node{l, r}})
 	}
 	t := sqltype.CommonNumber(x, y)
-	if name != "%" && (t.Precision < most || t.Precision < sqltype.MaxDigits && most > 18) {
+	if name != "%" && (t.Precision < limit || t.Precision < sqltype.MaxDigits && limit > 18) {
 		t.Precision++
 	}
 	return b.arithAs(name, l, r, t)
 }
 
-// integerType returns the type of a sum or product. All that fits is computed in 64 bits with a sign:
-// where DuckDB has a narrower type, whose overflow is an error only if no rule rewrote the expression
-// before, the result is right instead.
+// integerType returns the type of a sum or product of integers, or false if DuckDB must compute it. Everything that
+// fits is computed in signed 64 bits. DuckDB uses narrower types, whose overflow is an error only if no rule rewrote
+// the expression first; here the result is right instead.
 func (b *Binder) integerType(l, r *plan.Node) (tables.Type, bool) {
 	wide := tables.Type{Kind: tables.Uint64, Bits: 64}
 	lo, hi := sqltype.Limits(wide)
 	fits := func(n *plan.Node) bool {
-		return n.Type.Equal(wide) || n.Type.Kind == tables.Null || n.Literal != nil && n.Literal.Rat != nil && sqltype.Within(n.Literal.Rat.Num(), lo, hi)
+		return n.Type.Equal(wide) || n.Type.Kind == tables.Null || n.Literal != nil && n.Literal.Rat != nil &&
+			sqltype.Within(n.Literal.Rat.Num(), lo, hi)
 	}
 	if l.Type.Equal(wide) || r.Type.Equal(wide) {
 		return wide, fits(l) && fits(r)
@@ -126,7 +130,7 @@ func (b *Binder) integerType(l, r *plan.Node) (tables.Type, bool) {
 	return sqltype.Int64, l.Type.Kind != tables.Huge && r.Type.Kind != tables.Huge
 }
 
-// integer gives a literal the type t; other integers that lie in memory alike stay.
+// integer gives an integer literal the type t. Other integers stay, because they have the same form in memory.
 func (b *Binder) integer(n *plan.Node, t tables.Type) (*plan.Node, error) {
 	if n.Literal == nil || n.Literal.Null {
 		return n, nil
@@ -134,7 +138,7 @@ func (b *Binder) integer(n *plan.Node, t tables.Type) (*plan.Node, error) {
 	return b.Literal(t, plan.Literal{Rat: n.Literal.Rat, Int: int64(sqltype.LowBits(n.Literal.Rat.Num()))})
 }
 
-// shifted binds x + INTERVAL … and x - INTERVAL …; it returns nil if the expression is neither.
+// shifted binds x + INTERVAL … and x - INTERVAL …. It returns nil for other expressions.
 func (b *Binder) shifted(e *ast.Expr) (*plan.Node, error) {
 	x, by := e.Args[0], e.Args[1]
 	if e.Name == "+" && x.Op == ast.OpInterval {
@@ -171,7 +175,8 @@ func (b *Binder) shifted(e *ast.Expr) (*plan.Node, error) {
 	return b.fold(out)
 }
 
-// dayArith binds what DuckDB computes of dates: a date and a number of days, and the days between two dates.
+// dayArith binds what DuckDB computes with dates: a date plus or minus a number of days, and the days between two
+// dates.
 func (b *Binder) dayArith(name string, l, r *plan.Node) (*plan.Node, error) {
 	if name == "+" && sqltype.IsInteger(l.Type) {
 		l, r = r, l
@@ -190,7 +195,8 @@ func (b *Binder) dayArith(name string, l, r *plan.Node) (*plan.Node, error) {
 		days, err = b.minus(days)
 	}
 	if err == nil && days.Literal != nil {
-		days, err = b.Literal(sqltype.Int64, plan.Literal{Rat: days.Literal.Rat, Int: int64(sqltype.LowBits(days.Literal.Rat.Num()))})
+		days, err = b.Literal(sqltype.Int64,
+			plan.Literal{Rat: days.Literal.Rat, Int: int64(sqltype.LowBits(days.Literal.Rat.Num()))})
 	}
 	if err != nil {
 		return nil, err
@@ -202,10 +208,12 @@ func (b *Binder) dayArith(name string, l, r *plan.Node) (*plan.Node, error) {
 	return b.fold(out)
 }
 
-// Functions of operators.
+// daysBetween and daysAfter are the operators on dates in the form of functions.
 var (
-	daysBetween = &Function{Names: []string{"-"}, Eval: eval.Ints(func(_ *plan.Node, r eval.Row) (int64, error) { return r.Int(0) - r.Int(1), nil })}
-	daysAfter   = &Function{Names: []string{"+"}, Eval: eval.Ints(func(_ *plan.Node, r eval.Row) (int64, error) {
+	daysBetween = &Function{Names: []string{"-"}, Eval: eval.Ints(func(_ *plan.Node, r eval.Row) (int64, error) {
+		return r.Int(0) - r.Int(1), nil
+	})}
+	daysAfter = &Function{Names: []string{"+"}, Eval: eval.Ints(func(_ *plan.Node, r eval.Row) (int64, error) {
 		if by := r.Int(1); by > clock.MaxInterval || by < -clock.MaxInterval {
 			return 0, clock.ErrRange
 		}

@@ -10,13 +10,13 @@ import (
 
 // CASE, COALESCE, GREATEST and their like choose one of several values for each row.
 
-// ToCommonType brings values to the type in which they meet.
+// ToCommonType converts the arguments of what to their common type.
 func (b *Binder) ToCommonType(what string, args []*plan.Node) ([]*plan.Node, tables.Type, error) {
 	var t tables.Type
 	var err error
 	for _, a := range args {
-		if a.Type.Kind == tables.Text && a.Literal != nil {
-			continue // a text in quotes takes the type of the others
+		if a.Type.Kind == tables.String && a.Literal != nil {
+			continue // a string literal takes the type of the others
 		}
 		if t, err = b.meet(what, t, a); err != nil {
 			return nil, t, err
@@ -24,7 +24,7 @@ func (b *Binder) ToCommonType(what string, args []*plan.Node) ([]*plan.Node, tab
 	}
 	if t.Kind == tables.Null {
 		for _, a := range args {
-			if a.Type.Kind == tables.Text {
+			if a.Type.Kind == tables.String {
 				t = sqltype.String
 			}
 		}
@@ -47,9 +47,10 @@ func (b *Binder) ToCommonType(what string, args []*plan.Node) ([]*plan.Node, tab
 	return out, t, nil
 }
 
-// meet returns the type in which values of t and a node meet. A whole number takes the type of a column that holds it.
+// meet returns the common type of t and a node. A whole number takes the type of an integer column that can hold it.
 func (b *Binder) meet(what string, t tables.Type, a *plan.Node) (tables.Type, error) {
-	if a.Literal != nil && a.Literal.Rat != nil && sqltype.IsInteger(a.Type) && sqltype.IsInteger(t) && t.Kind != tables.Huge {
+	if a.Literal != nil && a.Literal.Rat != nil && sqltype.IsInteger(a.Type) && sqltype.IsInteger(t) &&
+		t.Kind != tables.Huge {
 		if lo, hi := sqltype.Limits(t); sqltype.Within(a.Literal.Rat.Num(), lo, hi) {
 			return t, nil
 		}
@@ -61,7 +62,7 @@ func (b *Binder) meet(what string, t tables.Type, a *plan.Node) (tables.Type, er
 	return out, nil
 }
 
-// Case binds CASE: condition, value, …, value of ELSE.
+// Case binds CASE. args are condition, value, …, value of ELSE.
 func (b *Binder) Case(args []*plan.Node) (*plan.Node, error) {
 	var values []*plan.Node
 	for i, a := range args {

@@ -17,15 +17,15 @@ func (b *Binder) isDistinct(l, r *plan.Node, not bool) (*plan.Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	if n.Op != ast.OpCompare { // one side is out of the other's range, so that they are never equal
-		return nil, sqlerr.Unsupported("IS DISTINCT FROM of these")
+	if n.Op != ast.OpCompare { // one side is out of the other's range: equal folded the comparison
+		return nil, sqlerr.Unsupported("IS DISTINCT FROM of a column and a number out of its range")
 	}
 	return b.Intern(&plan.Node{Op: ast.OpDistinct, Type: sqltype.Bool, Args: n.Args, Not: not})
 }
 
-// Compare binds a comparison, after both sides were brought to one type.
+// Compare binds a comparison, after converting both sides to one type.
 func (b *Binder) Compare(name string, l, r *plan.Node) (*plan.Node, error) {
-	if l.Literal != nil && r.Literal == nil { // the literal to the right
+	if l.Literal != nil && r.Literal == nil { // put the literal on the right, which compareNumber and pruning expect
 		flip := map[string]string{"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 		return b.Compare(flip[name], r, l)
 	}
@@ -39,10 +39,11 @@ func (b *Binder) Compare(name string, l, r *plan.Node) (*plan.Node, error) {
 	return b.Intern(&plan.Node{Op: ast.OpCompare, Name: name, Type: sqltype.Bool, Args: []*plan.Node{l, r}})
 }
 
-// AsScanned returns a condition as the scan of the original readers applies it: where a column of
-// floats is compared with a number, and the comparison alone or joined by AND to others is the whole
-// condition, NaN is not above the number. Anywhere else NaN is above every number, so also where floats of
-// 32 bits meet a number with an exponent, one of 64 bits: they are converted before they are compared.
+// AsScanned rewrites a condition to what DuckDB's scan of a file computes, so that answers are the same. In a
+// comparison of a float column with a number that is the whole condition, or one term of its AND, NaN is not above the
+// number. Everywhere else NaN is above every number. That includes 32-bit floats compared with a number with an
+// exponent, which is a DOUBLE: the column is converted before it is compared, so that the scan does not see the
+// comparison.
 func (b *Binder) AsScanned(n *plan.Node) (*plan.Node, error) {
 	switch {
 	case n.Op == ast.OpAnd:
@@ -66,7 +67,8 @@ func (b *Binder) AsScanned(n *plan.Node) (*plan.Node, error) {
 		}
 	case n.Op == ast.OpCompare && (n.Name == ">" || n.Name == ">="):
 		l, r := n.Args[0], n.Args[1]
-		if l.Op == ast.OpColumn && r.Literal != nil && r.Type.Kind == tables.Float64 && !math.IsNaN(r.Literal.Float) && (l.Type.Bits == 64 || r.Type.Bits < 64) {
+		if l.Op == ast.OpColumn && r.Literal != nil && r.Type.Kind == tables.Float64 &&
+			!math.IsNaN(r.Literal.Float) && (l.Type.Bits == 64 || r.Type.Bits < 64) {
 			c := *n
 			c.Name += plan.Ieee
 			return b.Intern(&c)
@@ -79,7 +81,7 @@ func (b *Binder) AsScanned(n *plan.Node) (*plan.Node, error) {
 func (b *Binder) compareNumber(name string, l *plan.Node, r *big.Rat) (*plan.Node, error) {
 	floor := new(big.Int).Div(r.Num(), r.Denom()) // Euclidean, and Denom is positive
 	whole := r.IsInt()
-	always := func(yes bool) (*plan.Node, error) { // but null where l is
+	always := func(yes bool) (*plan.Node, error) { // yes, but null where l is null
 		n, err := b.Intern(&plan.Node{Op: ast.OpIsNull, Type: sqltype.Bool, Args: []*plan.Node{l}, Not: yes})
 		if err != nil {
 			return nil, err
@@ -114,23 +116,25 @@ func (b *Binder) compareNumber(name string, l *plan.Node, r *big.Rat) (*plan.Nod
 	case l.Type.Kind != tables.Huge && floor.Cmp(hi) > 0:
 		return always(name == "<>" || name == "<" || name == "<=")
 	}
-	c, err := b.Intern(&plan.Node{Op: plan.OpLiteral, Type: l.Type, Literal: &plan.Literal{Rat: new(big.Rat).SetInt(floor), Int: int64(sqltype.LowBits(floor))}})
+	c, err := b.Intern(&plan.Node{Op: plan.OpLiteral, Type: l.Type,
+		Literal: &plan.Literal{Rat: new(big.Rat).SetInt(floor), Int: int64(sqltype.LowBits(floor))}})
 	if err != nil {
 		return nil, err
 	}
 	return b.Intern(&plan.Node{Op: ast.OpCompare, Name: name, Type: sqltype.Bool, Args: []*plan.Node{l, c}})
 }
 
-// unify brings two nodes to a type in which they can be compared.
+// unify converts two nodes to a type in which they can be compared.
 func (b *Binder) unify(l, r *plan.Node) (*plan.Node, *plan.Node, error) {
 	lt, rt := l.Type, r.Type
 	either := func(k tables.Kind) bool { return lt.Kind == k || rt.Kind == k }
 	switch {
 	case either(tables.Null):
 		return l, r, nil
-	case lt.Kind == rt.Kind && (lt.Kind == tables.Text || lt.Kind == tables.Binary || lt.Kind == tables.Bool || lt.Kind == tables.Date):
+	case lt.Kind == rt.Kind && (lt.Kind == tables.String || lt.Kind == tables.Binary || lt.Kind == tables.Bool ||
+		lt.Kind == tables.Date):
 		return l, r, nil
-	case r.Literal != nil && rt.Kind == tables.Text:
+	case r.Literal != nil && rt.Kind == tables.String:
 		r2, err := b.parseAs(r.Literal.String, lt)
 		if err != nil {
 			return nil, nil, err
@@ -139,12 +143,12 @@ func (b *Binder) unify(l, r *plan.Node) (*plan.Node, *plan.Node, error) {
 			return l, r2, nil
 		}
 		return b.unify(l, r2)
-	case l.Literal != nil && lt.Kind == tables.Text:
+	case l.Literal != nil && lt.Kind == tables.String:
 		r2, l2, err := b.unify(r, l)
 		return l2, r2, err
 	case sqltype.RepOf(lt) == sqltype.RepOther || sqltype.RepOf(rt) == sqltype.RepOther || either(tables.Time):
 		return nil, nil, sqlerr.Unsupported("a comparison of type %s and type %s", plan.TypeName(l), plan.TypeName(r))
-	case either(tables.Text) || either(tables.Binary):
+	case either(tables.String) || either(tables.Binary):
 		return nil, nil, cannotCompare(l, r)
 	case sqltype.IsDay(lt) && sqltype.IsDay(rt):
 		return b.both(l, r, tables.Type{Kind: tables.Timestamp})
@@ -170,7 +174,7 @@ func (b *Binder) both(l, r *plan.Node, t tables.Type) (*plan.Node, *plan.Node, e
 	return l2, r2, err
 }
 
-// unifyNumbers is unify of numbers.
+// unifyNumbers implements unify for numbers.
 func (b *Binder) unifyNumbers(l, r *plan.Node) (*plan.Node, *plan.Node, error) {
 	if t, ok := floatOf(l, r); ok {
 		return b.both(l, r, t)
@@ -193,7 +197,7 @@ func (b *Binder) unifyNumbers(l, r *plan.Node) (*plan.Node, *plan.Node, error) {
 	return b.both(l, r, sqltype.Huge)
 }
 
-// floatOf returns the type in which two numbers meet if one of them is a float.
+// floatOf returns the common type of two numbers if one of them is a float.
 func floatOf(l, r *plan.Node) (tables.Type, bool) {
 	if l.Type.Kind != tables.Float64 && r.Type.Kind != tables.Float64 {
 		return tables.Type{}, false
@@ -206,16 +210,16 @@ func floatOf(l, r *plan.Node) (tables.Type, bool) {
 	return t, true
 }
 
-// equal is compare for IN and IS DISTINCT FROM, where DuckDB casts texts and numbers to each other.
+// equal compares for IN and IS DISTINCT FROM, in which DuckDB casts strings and numbers to each other.
 func (b *Binder) equal(l, r *plan.Node) (*plan.Node, error) {
 	n, err := b.Compare("=", l, r)
-	if err != nil && (l.Type.Kind == tables.Text) != (r.Type.Kind == tables.Text) {
+	if err != nil && (l.Type.Kind == tables.String) != (r.Type.Kind == tables.String) {
 		return nil, sqlerr.Unsupported("a cast of type %s or %s", plan.TypeName(l), plan.TypeName(r))
 	}
 	return n, err
 }
 
-// negate returns NOT of terms joined by AND or OR, or without the NOT.
+// negate joins terms by AND or OR and puts NOT before them if not is set.
 func (b *Binder) negate(not bool, o ast.Op, terms ...*plan.Node) (*plan.Node, error) {
 	n := terms[0]
 	if len(terms) > 1 {

@@ -14,7 +14,7 @@ import (
 	"github.com/chaski-eo/chaski/tables/query/internal/vec"
 )
 
-// Convert brings a node to another type that holds its values, or the nearest of them.
+// Convert casts a node to another type that holds its values, or the nearest ones.
 func (b *Binder) Convert(n *plan.Node, t tables.Type) (*plan.Node, error) {
 	switch {
 	case n.Type.Equal(t) || n.Type.Kind == tables.Null:
@@ -30,17 +30,18 @@ func (b *Binder) Convert(n *plan.Node, t tables.Type) (*plan.Node, error) {
 			f = float64(g)
 		}
 		return b.Literal(t, plan.Literal{Float: f})
-	case n.Literal != nil && n.Literal.Rat != nil && sqltype.IsInteger(n.Type) && (t.Kind == tables.Int64 || t.Kind == tables.Uint64):
+	case n.Literal != nil && n.Literal.Rat != nil && sqltype.IsInteger(n.Type) &&
+		(t.Kind == tables.Int64 || t.Kind == tables.Uint64):
 		if lo, hi := sqltype.Limits(t); sqltype.Within(n.Literal.Rat.Num(), lo, hi) {
 			return b.integer(n, t)
 		}
-	case n.Literal != nil && n.Type.Kind == tables.Text && t.Kind != tables.Text:
+	case n.Literal != nil && n.Type.Kind == tables.String && t.Kind != tables.String:
 		return b.parseAs(n.Literal.String, t)
 	}
 	return b.Intern(&plan.Node{Op: ast.OpCast, Type: t, Args: []*plan.Node{n}})
 }
 
-// parseAs reads a text as a value of a type.
+// parseAs parses a string as a value of a type.
 func (b *Binder) parseAs(s string, t tables.Type) (*plan.Node, error) {
 	bad := func() (*plan.Node, error) {
 		return nil, sqlerr.Bind("could not convert string %q to %s", s, plan.TypeName(&plan.Node{Type: t}))
@@ -64,7 +65,7 @@ func (b *Binder) parseAs(s string, t tables.Type) (*plan.Node, error) {
 		r, ok := new(big.Rat).SetString(strings.TrimSpace(s))
 		if !ok || len(s) > 64 || strings.ContainsAny(s, "/eExXoObBpP_") {
 			if len(s) > 0 && strings.ContainsAny(s, "0123456789infINF") {
-				return nil, sqlerr.Unsupported("the text %q as a number", s)
+				return nil, sqlerr.Unsupported("the string %q as a number", s)
 			}
 			return bad()
 		}
@@ -88,12 +89,12 @@ func (b *Binder) parseAs(s string, t tables.Type) (*plan.Node, error) {
 		case "false", "f":
 			return b.Literal(sqltype.Bool, plan.Literal{})
 		}
-		return nil, sqlerr.Unsupported("the text %q as a truth value", s)
+		return nil, sqlerr.Unsupported("the string %q as a BOOLEAN", s)
 	}
-	return nil, sqlerr.Unsupported("the text %q as a value of type %s", s, plan.TypeName(&plan.Node{Type: t}))
+	return nil, sqlerr.Unsupported("the string %q as a value of type %s", s, plan.TypeName(&plan.Node{Type: t}))
 }
 
-// cast binds CAST, or TRY_CAST.
+// cast binds CAST, or TRY_CAST if try is set.
 func (b *Binder) cast(n *plan.Node, t tables.Type, try bool) (*plan.Node, error) {
 	if n.Type.Kind != t.Kind && !Castable(n.Type.Kind, t.Kind) || sqltype.RepOf(n.Type) == sqltype.RepOther {
 		return nil, sqlerr.Unsupported("a cast of type %s to type %s", plan.TypeName(n), sqltype.Name(t))
@@ -108,12 +109,12 @@ func (b *Binder) cast(n *plan.Node, t tables.Type, try bool) (*plan.Node, error)
 	return b.fold(out)
 }
 
-// fold makes a literal of a date or timestamp that is computed of literals, so that rows can be left out by it. One that
-// cannot be computed stays: it is an error once there is a row.
+// fold computes a date or timestamp made of literals, so that Prune can leave out rows by it. If the computation fails
+// the node stays: it is an error only if there is a row to compute it for.
 func (b *Binder) fold(n *plan.Node) (*plan.Node, error) {
 	v, err := eval.New(b.ctx, nil).Eval(n, &vec.Batch{N: 1})
 	if err != nil {
-		return n, nil //nolint:nilerr // it is one of evaluation
+		return n, nil //nolint:nilerr // see above
 	}
 	if v.IsNull(0) {
 		return b.Literal(n.Type, plan.Literal{Null: true})
@@ -121,15 +122,15 @@ func (b *Binder) fold(n *plan.Node) (*plan.Node, error) {
 	return b.Literal(n.Type, plan.Literal{Int: v.Ints[0], Nanos: v.Nanos(0)})
 }
 
-// AsString binds a cast to text, of what is not one.
+// AsString binds a cast to VARCHAR, unless the node is one.
 func (b *Binder) AsString(n *plan.Node) (*plan.Node, error) {
-	if n.Type.Kind == tables.Text || n.Type.Kind == tables.Null {
+	if n.Type.Kind == tables.String || n.Type.Kind == tables.Null {
 		return n, nil
 	}
 	return b.cast(n, sqltype.String, false)
 }
 
-// Castable reports whether values of a kind are cast to another here.
+// Castable reports whether this package casts values of one kind to another.
 func Castable(from, to tables.Kind) bool {
 	number := func(k tables.Kind) bool {
 		return k == tables.Int64 || k == tables.Uint64 || k == tables.Huge || k == tables.Float64 || k == tables.Decimal
@@ -137,17 +138,17 @@ func Castable(from, to tables.Kind) bool {
 	switch {
 	case from == tables.Null:
 		return true
-	case from == tables.Text || number(from) || from == tables.Bool:
-		if from == tables.Text && (to == tables.Date || to == tables.Time || to == tables.Timestamp) {
+	case from == tables.String || number(from) || from == tables.Bool:
+		if from == tables.String && (to == tables.Date || to == tables.Time || to == tables.Timestamp) {
 			return true
 		}
-		return number(to) || to == tables.Bool || to == tables.Text
+		return number(to) || to == tables.Bool || to == tables.String
 	case from == tables.Date:
-		return to == tables.Timestamp || to == tables.Text
+		return to == tables.Timestamp || to == tables.String
 	case from == tables.Timestamp:
-		return to == tables.Date || to == tables.Time || to == tables.Text
+		return to == tables.Date || to == tables.Time || to == tables.String
 	case from == tables.Time:
-		return to == tables.Text
+		return to == tables.String
 	}
 	return false
 }
@@ -158,23 +159,24 @@ func (b *Binder) timeLiteral(o ast.Op, s string) (*plan.Node, error) {
 	if o == ast.OpDate {
 		switch {
 		case !ok:
-			return nil, sqlerr.Bind("%q is no date of the form 2006-01-02", s)
+			return nil, sqlerr.Bind("%q is not a date of the form 2006-01-02", s)
 		case rest != "":
 			return nil, sqlerr.Unsupported("a date that reads %q", s)
 		}
 		return b.Literal(tables.Type{Kind: tables.Date}, plan.Literal{Int: d})
 	}
 	if !ok {
-		return nil, sqlerr.Bind("%q is no timestamp of the form 2006-01-02 15:04:05", s)
+		return nil, sqlerr.Bind("%q is not a timestamp of the form 2006-01-02 15:04:05", s)
 	}
 	return b.clockLiteral(s, d, rest, false)
 }
 
-// clockLiteral makes a timestamp of days and a text with the time of day, nano: as one that counts nanoseconds.
+// clockLiteral makes a timestamp of days and of rest, a time of day; with nano, one that counts nanoseconds.
 func (b *Binder) clockLiteral(s string, days int64, rest string, nano bool) (*plan.Node, error) {
 	ns, digits, ok := clock.ParseTimeOfDay(rest)
 	if !ok || !nano && digits > 6 {
 		return nil, sqlerr.Unsupported("a timestamp that reads %q", s)
 	}
-	return b.Literal(tables.Type{Kind: tables.Timestamp, Nano: nano}, plan.Literal{Int: days*86400e6 + ns/1000, Nanos: ns % 1000})
+	return b.Literal(tables.Type{Kind: tables.Timestamp, Nano: nano},
+		plan.Literal{Int: days*86400e6 + ns/1000, Nanos: ns % 1000})
 }

@@ -22,7 +22,7 @@ func (b *Binder) Condition(e *ast.Expr) (*plan.Node, error) {
 	return b.Truth(n)
 }
 
-// Truth makes a truth value of a node: a number is true unless it is 0.
+// Truth converts a node to a truth value: a number is true unless it is 0.
 func (b *Binder) Truth(n *plan.Node) (*plan.Node, error) {
 	switch {
 	case n.Type.Kind == tables.Bool || n.Type.Kind == tables.Null:
@@ -35,13 +35,13 @@ func (b *Binder) Truth(n *plan.Node) (*plan.Node, error) {
 	return nil, sqlerr.Unsupported("a condition of type %s", plan.TypeName(n))
 }
 
-// Bind finds what an expression means.
+// Bind binds an expression.
 func (b *Binder) Bind(e *ast.Expr) (*plan.Node, error) {
 	switch e.Op {
 	case ast.OpColumn:
 		return b.column(e)
 	case ast.OpStar:
-		return nil, sqlerr.Unsupported("a star inside of an expression")
+		return nil, sqlerr.Unsupported("a star inside an expression")
 	case ast.OpNumber:
 		return b.bindNumber(e)
 	case ast.OpString:
@@ -59,7 +59,7 @@ func (b *Binder) Bind(e *ast.Expr) (*plan.Node, error) {
 	case ast.OpList:
 		return nil, sqlerr.Unsupported("a list")
 	case ast.OpInterval:
-		return nil, sqlerr.Unsupported("an interval but behind + or -")
+		return nil, sqlerr.Unsupported("an interval other than after + or -")
 	case ast.OpArith:
 		if n, err := b.shifted(e); n != nil || err != nil {
 			return n, err
@@ -118,7 +118,7 @@ func (b *Binder) operator(e *ast.Expr, args []*plan.Node) (*plan.Node, error) {
 	return nil, sqlerr.Unsupported("this expression")
 }
 
-// truths finishes a truth value of truth values.
+// truths binds an operator whose operands and result are truth values.
 func (b *Binder) truths(n *plan.Node) (*plan.Node, error) {
 	for i := range n.Args {
 		var err error
@@ -143,7 +143,7 @@ func (b *Binder) bindNumber(e *ast.Expr) (*plan.Node, error) {
 	}
 	r, ok := new(big.Rat).SetString(e.Name)
 	if !ok {
-		return nil, sqlerr.Bind("%q is no number", e.Name)
+		return nil, sqlerr.Bind("%q is not a number", e.Name)
 	}
 	if digits := strings.TrimPrefix(e.Name, "-"); strings.Contains(digits, ".") {
 		_, fraction, _ := strings.Cut(digits, ".")
@@ -151,7 +151,8 @@ func (b *Binder) bindNumber(e *ast.Expr) (*plan.Node, error) {
 			f, _ := r.Float64()
 			return b.Literal(sqltype.Double, plan.Literal{Float: f})
 		}
-		return b.Literal(tables.Type{Kind: tables.Decimal, Precision: uint8(len(digits) - 1), Scale: uint8(len(fraction))}, plan.Literal{Rat: r})
+		return b.Literal(tables.Type{Kind: tables.Decimal, Precision: uint8(len(digits) - 1),
+			Scale: uint8(len(fraction))}, plan.Literal{Rat: r})
 	}
 	if r.Num().BitLen() > 126 {
 		return nil, sqlerr.Unsupported("the number %s", e.Name)
@@ -159,7 +160,7 @@ func (b *Binder) bindNumber(e *ast.Expr) (*plan.Node, error) {
 	return b.number(r), nil
 }
 
-// in binds x IN (a, b, …): a set where all are literals of x's own type, else equality with each.
+// in binds x IN (a, b, …): as a set if all are literals of x's own type, else as equality with each.
 func (b *Binder) in(args []*plan.Node, not bool) (*plan.Node, error) {
 	x := args[0]
 	if s := plan.NewSet(x, args[1:]); s != nil {
@@ -182,7 +183,7 @@ func (b *Binder) in(args []*plan.Node, not bool) (*plan.Node, error) {
 
 func (b *Binder) like(name string, args []*plan.Node, not bool) (*plan.Node, error) {
 	for _, a := range args {
-		if a.Type.Kind != tables.Text && a.Type.Kind != tables.Null {
+		if a.Type.Kind != tables.String && a.Type.Kind != tables.Null {
 			return nil, sqlerr.Bind("no function matches %s of type %s", name, plan.TypeName(a))
 		}
 	}
@@ -204,7 +205,7 @@ func (b *Binder) like(name string, args []*plan.Node, not bool) (*plan.Node, err
 		return n, nil
 	}
 	if p := args[1]; p.Literal == nil && p.Type.Kind != tables.Null {
-		return nil, sqlerr.Unsupported("%s with a pattern that is no literal", name)
+		return nil, sqlerr.Unsupported("%s with a pattern that is not a literal", name)
 	}
 	return n, nil
 }
@@ -237,9 +238,10 @@ func (b *Binder) call(e *ast.Expr) (*plan.Node, error) {
 	case f == nil:
 		return nil, sqlerr.Unsupported("the function %s", e.Name)
 	case e.Flag || e.Filter != nil || e.Order != nil:
-		return nil, sqlerr.Bind("DISTINCT, ORDER BY and FILTER are for aggregates, and %s is none", e.Name)
+		return nil, sqlerr.Bind("DISTINCT, ORDER BY and FILTER are for aggregates, and %s is not one", e.Name)
 	case len(e.Args) > maxArgs:
-		return nil, fault.New(fault.Limit, "query", fault.NoOffset, "%s of %d values, at most %d", e.Name, len(e.Args), maxArgs)
+		return nil, fault.New(fault.Limit, "query", fault.NoOffset, "%s of %d values, at most %d", e.Name,
+			len(e.Args), maxArgs)
 	}
 	args, err := b.bindAll(e.Args)
 	if err != nil {

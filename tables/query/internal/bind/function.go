@@ -21,8 +21,8 @@ type AggregateFunction struct {
 	Doc       string
 	// Bind checks the arguments and returns the type of the result.
 	Bind func(b *Binder, a *Aggregate) (tables.Type, error)
-	// Compute returns a value for each group. The rows of use count, in that order: those that pass the filter and whose
-	// first argument is not null, or all that pass where keepNulls is set.
+	// Compute returns a value for each group, of the rows in.Rows in that order: those that pass
+	// the filter and whose first argument is not null, or all that pass if KeepNulls is set.
 	Compute   func(a *Aggregate, in *vec.Grouped) (*tables.Vector, error)
 	KeepNulls bool
 }
@@ -32,11 +32,11 @@ type Aggregate struct {
 	Function   *AggregateFunction
 	Args       []*plan.Node
 	Distinct   bool
-	Filter     *plan.Node // nil: none
+	Filter     *plan.Node // nil: no filter
 	OrderBy    []*plan.Node
-	OrderTerms []ast.OrderTerm // of order
+	OrderTerms []ast.OrderTerm // the directions of OrderBy
 	Fractions  []*big.Rat      // of quantiles
-	ListResult bool            // of quantiles: a list of them
+	ListResult bool            // of quantiles: the result is a list, one value a fraction
 	Separator  string          // the separator of STRING_AGG
 	Type       tables.Type
 }
@@ -47,7 +47,7 @@ type Library struct {
 	Aggregates map[string]*AggregateFunction
 }
 
-// maxAggregates bounds the aggregates of a query: each is a column.
+// maxAggregates bounds the aggregates of a query: each is a column of 8 bytes or more a group.
 const maxAggregates = 1000
 
 // aggregate binds a call of an aggregate function.
@@ -85,7 +85,8 @@ func (b *Binder) aggregate(e *ast.Expr) (*plan.Node, error) {
 // aggregateParts binds the arguments, the filter and the order of an aggregate.
 func (b *Binder) aggregateParts(a *Aggregate, e *ast.Expr) (err error) {
 	args := e.Args
-	if len(e.Order) > 0 && (a.Function.Names[0] == "quantile_cont" || a.Function.Names[0] == "quantile_disc") { // WITHIN GROUP
+	// WITHIN GROUP (ORDER BY x): x is the first argument
+	if len(e.Order) > 0 && (a.Function.Names[0] == "quantile_cont" || a.Function.Names[0] == "quantile_disc") {
 		args = append([]*ast.Expr{e.Order[0].Expr}, args...)
 	} else {
 		for _, o := range e.Order {
@@ -121,16 +122,19 @@ func (b *Binder) aggregateParts(a *Aggregate, e *ast.Expr) (err error) {
 	return err
 }
 
-// same reports whether two calls have the same results.
+// same reports whether two calls have the same results, so that they are computed once.
 func (a *Aggregate) same(o *Aggregate) bool {
-	if a.Function != o.Function || a.Distinct != o.Distinct || a.Filter != o.Filter || a.Separator != o.Separator || a.ListResult != o.ListResult || !slices.Equal(a.Args, o.Args) || !slices.Equal(a.OrderBy, o.OrderBy) {
+	if a.Function != o.Function || a.Distinct != o.Distinct || a.Filter != o.Filter || a.Separator != o.Separator ||
+		a.ListResult != o.ListResult || !slices.Equal(a.Args, o.Args) || !slices.Equal(a.OrderBy, o.OrderBy) {
 		return false
 	}
-	return slices.EqualFunc(a.OrderTerms, o.OrderTerms, func(x, y ast.OrderTerm) bool { return x.Desc == y.Desc && x.NullsFirst == y.NullsFirst }) &&
+	return slices.EqualFunc(a.OrderTerms, o.OrderTerms, func(x, y ast.OrderTerm) bool {
+		return x.Desc == y.Desc && x.NullsFirst == y.NullsFirst
+	}) &&
 		slices.EqualFunc(a.Fractions, o.Fractions, func(x, y *big.Rat) bool { return x.Cmp(y) == 0 })
 }
 
-// OneArgument checks that there is one argument.
+// OneArgument returns the only argument, or an error if there is not exactly one.
 func (a *Aggregate) OneArgument() (*plan.Node, error) {
 	if len(a.Args) != 1 {
 		return nil, sqlerr.Bind("%s of %d values", a.Function.Names[0], len(a.Args))
@@ -138,11 +142,12 @@ func (a *Aggregate) OneArgument() (*plan.Node, error) {
 	return a.Args[0], nil
 }
 
+// WrongArgument is the error for an argument of the wrong type.
 func (a *Aggregate) WrongArgument(n *plan.Node) error {
 	return sqlerr.Bind("no function matches %s(%s)", a.Function.Names[0], plan.TypeName(n))
 }
 
-// fractions reads the fractions of a quantile.
+// fractions binds the list of fractions of a quantile.
 func (b *Binder) fractions(a *Aggregate, list []*ast.Expr) error {
 	a.ListResult = true
 	for _, e := range list {
@@ -160,28 +165,29 @@ func (b *Binder) fractions(a *Aggregate, list []*ast.Expr) error {
 	return nil
 }
 
+// AddFraction adds a fraction of a quantile, which must be a literal between 0 and 1.
 func (a *Aggregate) AddFraction(n *plan.Node) error {
 	if n.Literal == nil {
-		return sqlerr.Unsupported("%s with a fraction that is no literal", a.Function.Names[0])
+		return sqlerr.Unsupported("%s with a fraction that is not a literal", a.Function.Names[0])
 	}
 	r := n.Literal.Rat
 	if n.Type.Kind == tables.Float64 {
 		r = new(big.Rat).SetFloat64(n.Literal.Float)
 	}
 	if r == nil || r.Sign() < 0 {
-		return sqlerr.Unsupported("%s with such a fraction", a.Function.Names[0])
+		return sqlerr.Unsupported("%s with a fraction that is not a positive number", a.Function.Names[0])
 	}
 	if r.Cmp(big.NewRat(1, 1)) > 0 {
-		return sqlerr.Bind("%s: a fraction is between 0 and 1", a.Function.Names[0])
+		return sqlerr.Bind("%s: a fraction must be between 0 and 1", a.Function.Names[0])
 	}
 	a.Fractions = append(a.Fractions, r)
 	return nil
 }
 
-// maxArgs bounds the arguments of a function: all are in memory for a batch of rows.
+// maxArgs bounds the arguments of a function: all are in memory for a batch of 4,096 rows, 8 MiB for 256 of 8 bytes.
 const maxArgs = 256
 
-// Param is what an argument of a function has to be.
+// Param is the type that an argument of a function must have.
 type Param uint8
 
 const (
@@ -197,12 +203,13 @@ type Function struct {
 	Names     []string // the first is its name, the others mean the same
 	Signature string   // how it is called, for the documentation
 	Doc       string
-	// A function has params, of which the last ones may be missing, and the type of its result; or it binds itself.
+	// A function has either Params, of which the last Optional ones may be missing, and the Type of
+	// its result; or Bind.
 	Params   []Param
 	Optional int
 	Type     tables.Type
 	Bind     func(b *Binder, f *Function, args []*plan.Node) (*plan.Node, error)
-	// Prepare makes the state of a node from literal arguments, once.
+	// Prepare computes Node.State from literal arguments, once for all rows.
 	Prepare func(n *plan.Node) (any, error)
 	Eval    plan.Evaluation
 }
@@ -216,15 +223,15 @@ func WrongArguments(f *Function, args []*plan.Node) error {
 	return sqlerr.Bind("no function matches %s(%s): it is %s", f.Names[0], strings.Join(s, ", "), f.Signature)
 }
 
-// Name implements call.
+// Name returns the function's name for errors.
 func (f *Function) Name() string { return f.Names[0] }
 
-// Evaluate implements call.
+// Evaluate computes the function for a batch of rows.
 func (f *Function) Evaluate(ev plan.Evaluator, n *plan.Node, args []*vec.Vec, b *vec.Batch) (*vec.Vec, error) {
 	return f.Eval(ev, n, args, b)
 }
 
-// ByParams binds a function by what its arguments have to be.
+// ByParams binds a function by its Params.
 func (b *Binder) ByParams(f *Function, args []*plan.Node) (*plan.Node, error) {
 	if len(args) > len(f.Params) || len(args) < len(f.Params)-f.Optional {
 		return nil, WrongArguments(f, args)
@@ -243,13 +250,13 @@ func (b *Binder) ByParams(f *Function, args []*plan.Node) (*plan.Node, error) {
 	return b.Call(f, f.Type, args...)
 }
 
-// wants returns the type that an argument is converted to.
+// wants returns the type to which an argument is converted, or false if the function does not take it.
 func (p Param) wants(a *plan.Node) (t tables.Type, ok bool) {
 	switch t := a.Type; {
 	case t.Kind == tables.Null:
 		return t, true
 	case p == StringParam:
-		return t, t.Kind == tables.Text
+		return t, t.Kind == tables.String
 	case p == IntParam:
 		return sqltype.Int64, sqltype.IsInteger(t)
 	case p == FloatParam:
@@ -272,7 +279,7 @@ func (b *Binder) Call(f *Function, t tables.Type, args ...*plan.Node) (*plan.Nod
 	return n, err
 }
 
-// ArgsAre reports whether there are args of these kinds, or nulls.
+// ArgsAre reports whether args are of these kinds, or null.
 func ArgsAre(args []*plan.Node, kinds ...tables.Kind) bool {
 	if len(args) != len(kinds) {
 		return false
@@ -285,10 +292,10 @@ func ArgsAre(args []*plan.Node, kinds ...tables.Kind) bool {
 	return true
 }
 
-// LiteralString returns the text of an argument, which has to be a literal.
+// LiteralString returns the string of argument i, which must be a literal.
 func LiteralString(n *plan.Node, i int) (string, error) {
-	if a := n.Args[i]; a.Literal != nil && (a.Type.Kind == tables.Text || a.Literal.Null) {
+	if a := n.Args[i]; a.Literal != nil && (a.Type.Kind == tables.String || a.Literal.Null) {
 		return a.Literal.String, nil
 	}
-	return "", sqlerr.Unsupported("%s with an argument %d that is no literal", n.Call.Name(), i+1)
+	return "", sqlerr.Unsupported("%s with an argument %d that is not a literal", n.Call.Name(), i+1)
 }

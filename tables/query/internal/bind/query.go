@@ -18,11 +18,12 @@ func (b *Binder) scalar(sel *ast.Select) (*plan.Node, error) {
 	}
 	switch {
 	case len(t.Columns()) != 1:
-		return nil, sqlerr.Bind("a query in an expression returns %d columns: it has to be one", len(t.Columns()))
+		return nil, sqlerr.Bind("a query in an expression returns %d columns: it must return one", len(t.Columns()))
 	case t.Len() > 1:
-		return nil, sqlerr.Bind("a query in an expression returns %d rows: it has to be one at most", t.Len())
+		return nil, sqlerr.Bind("a query in an expression returns %d rows: it must return at most one", t.Len())
 	case sqltype.RepOf(t.Columns()[0].Type) == sqltype.RepOther:
-		return nil, sqlerr.Unsupported("a query in an expression that returns type %s", sqltype.Name(t.Columns()[0].Type))
+		return nil, sqlerr.Unsupported("a query in an expression that returns type %s",
+			sqltype.Name(t.Columns()[0].Type))
 	}
 	v := tables.NewNulls(t.Columns()[0].Type, 1)
 	if t.Len() == 1 {
@@ -30,7 +31,8 @@ func (b *Binder) scalar(sel *ast.Select) (*plan.Node, error) {
 			return nil, err
 		}
 	}
-	return b.Intern(&plan.Node{Op: plan.OpScalar, Type: t.Columns()[0].Type, Results: &plan.Results{Value: v, N: t.Len()}})
+	return b.Intern(&plan.Node{Op: plan.OpScalar, Type: t.Columns()[0].Type,
+		Results: &plan.Results{Value: v, N: t.Len()}})
 }
 
 // inQuery binds x IN (SELECT …).
@@ -40,7 +42,7 @@ func (b *Binder) inQuery(x *plan.Node, sel *ast.Select, not bool) (*plan.Node, e
 		return nil, err
 	}
 	if len(t.Columns()) != 1 {
-		return nil, sqlerr.Bind("the query of IN returns %d columns: it has to be one", len(t.Columns()))
+		return nil, sqlerr.Bind("the query of IN returns %d columns: it must return one", len(t.Columns()))
 	}
 	c := &plan.Node{Op: ast.OpColumn, Type: t.Columns()[0].Type}
 	l, r, err := b.unify(x, c)

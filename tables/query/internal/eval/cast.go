@@ -18,7 +18,7 @@ import (
 	"github.com/chaski-eo/chaski/tables/query/internal/vec"
 )
 
-// caster is a cast of the values of a batch.
+// caster casts the values of a batch.
 type caster struct {
 	from, to tables.Type
 	x, v     *vec.Vec
@@ -47,14 +47,14 @@ func (ev *Evaluator) cast(n *plan.Node, x *vec.Vec) (*vec.Vec, error) {
 	case tables.Float64:
 		c.v.Floats = make([]float64, x.N)
 		return c.v, c.toFloat()
-	case tables.Text:
-		return c.toText(ev)
+	case tables.String:
+		return c.toStrings(ev)
 	}
 	c.v.Ints = make([]int64, x.N)
 	return c.v, c.toTime()
 }
 
-// widens reports whether integers of a type lie in memory as those of another that holds them all.
+// widens reports whether integers of one type have the same form in memory as those of another that holds them all.
 func widens(from, to tables.Type) bool {
 	switch {
 	case from.Kind == to.Kind && (from.Kind == tables.Int64 || from.Kind == tables.Uint64):
@@ -65,7 +65,8 @@ func widens(from, to tables.Type) bool {
 	return false
 }
 
-// each computes the values that are there. One for which f reports false is null for TRY_CAST, otherwise an error.
+// each calls f for the values that are not null. A value for which f reports false becomes null in TRY_CAST, and is an
+// error in CAST.
 func (c *caster) each(f func(k int) bool) error {
 	owned := false
 	for k := range c.x.N {
@@ -73,9 +74,10 @@ func (c *caster) each(f func(k int) bool) error {
 			continue
 		}
 		if !c.try {
-			return fmt.Errorf("could not cast %s of type %s to type %s", c.shown(k), sqltype.Name(c.from), sqltype.Name(c.to))
+			return fmt.Errorf("could not cast %s of type %s to type %s", c.shown(k),
+				sqltype.Name(c.from), sqltype.Name(c.to))
 		}
-		if !owned {
+		if !owned { // the nulls are still those of c.x
 			c.v.Nulls = append(make([]bool, 0, c.x.N), c.x.Nulls...)[:c.x.N]
 			owned = true
 		}
@@ -84,12 +86,12 @@ func (c *caster) each(f func(k int) bool) error {
 	return nil
 }
 
-// shown is a value for an error.
+// shown formats a value for an error.
 func (c *caster) shown(k int) string {
-	const most = 40 // bytes
+	const limit = 40 // bytes
 	if sqltype.RepOf(c.from) == sqltype.RepBytes {
 		s := c.x.Bytes(k)
-		return strconv.Quote(string(s[:min(len(s), most)]))
+		return strconv.Quote(string(s[:min(len(s), limit)]))
 	}
 	one := vec.Collector{Type: c.from}
 	if one.Add(c.x.At(k)) != nil {
@@ -123,7 +125,8 @@ func parseBool(s []byte) (value, ok bool) {
 	return false, false
 }
 
-// toInt casts to integers of 64 bits or less: floats to the nearest, the even one of two; texts and decimals away from 0.
+// toInt casts to integers of 64 bits or less. Floats round to the nearest, halves to even; strings and decimals round
+// halves away from 0, as in DuckDB.
 func (c *caster) toInt() error {
 	lo, hi := sqltype.Limits(c.to)
 	least, _ := new(big.Float).SetInt(lo).Float64()
@@ -137,12 +140,12 @@ func (c *caster) toInt() error {
 	switch {
 	case c.from.Kind == tables.Bool:
 		return c.each(func(k int) bool { c.v.Ints[k] = sqltype.Bit(c.x.Bools[k]); return true })
-	case c.from.Kind == tables.Text:
+	case c.from.Kind == tables.String:
 		return c.each(func(k int) bool { return put(k, parseWhole(c.x.Bytes(k))) })
 	case c.from.Kind == tables.Float64:
 		return c.each(func(k int) bool {
 			f := c.x.Floats[k]
-			if math.IsNaN(f) || math.Abs(f) > 1<<65 || f < least { // DuckDB looks before it rounds
+			if math.IsNaN(f) || math.Abs(f) > 1<<65 || f < least { // DuckDB checks the range before it rounds
 				return false
 			}
 			f = math.RoundToEven(f)
@@ -177,15 +180,17 @@ func (c *caster) big(k int) *big.Int {
 	return big.NewInt(c.x.Ints[k])
 }
 
-// parseNumber reads a decimal number with an exponent or without, and blanks around it.
+// parseNumber parses a decimal number with an optional exponent, and blanks around it.
 func parseNumber(s []byte) *big.Rat {
 	s = bytes.TrimSpace(s)
-	const most = 64 // bytes, and of the exponent's value: longer ones are out of the range of 38 digits, or are zeros
-	if len(s) == 0 || len(s) > most || bytes.ContainsAny(s, "/xXoObBpP_") {
+	// limit bounds the length in bytes and the exponent. A larger exponent is out of the range of
+	// 38 digits or makes 0, and would make big.Rat allocate as many digits.
+	const limit = 64
+	if len(s) == 0 || len(s) > limit || bytes.ContainsAny(s, "/xXoObBpP_") {
 		return nil
 	}
 	if at := bytes.IndexAny(s, "eE"); at >= 0 {
-		if e, err := strconv.Atoi(string(s[at+1:])); err != nil || e > most || e < -most {
+		if e, err := strconv.Atoi(string(s[at+1:])); err != nil || e > limit || e < -limit {
 			return nil
 		}
 	}
@@ -196,7 +201,7 @@ func parseNumber(s []byte) *big.Rat {
 	return r
 }
 
-// parseWhole reads a number and rounds it.
+// parseWhole parses a number and rounds it.
 func parseWhole(s []byte) *big.Int {
 	if len(s) < 19 {
 		if x, err := strconv.ParseInt(string(s), 10, 64); err == nil {
@@ -225,7 +230,7 @@ func (c *caster) toBig() error {
 		return true
 	}
 	switch {
-	case c.from.Kind == tables.Text:
+	case c.from.Kind == tables.String:
 		return c.each(func(k int) bool {
 			r := parseNumber(c.x.Bytes(k))
 			return r != nil && put(k, sqltype.RoundRat(r, scale))
@@ -234,7 +239,7 @@ func (c *caster) toBig() error {
 		return c.each(func(k int) bool {
 			f := c.x.Floats[k]
 			if c.to.Kind == tables.Decimal {
-				// DuckDB moves the product off 0 by as much, so that 1.15 becomes 1.2.
+				// DuckDB adds 1e-9 before it rounds, so that 1.15, which is less in binary, becomes 1.2.
 				f = f * math.Pow10(scale)
 				f = math.Round(f + math.Copysign(1e-9, f))
 			} else {
@@ -261,7 +266,8 @@ func (c *caster) toBig() error {
 	})
 }
 
-// scaled sets a value of 64 bits times a power of ten, if 18 digits hold it.
+// scaled sets a 64-bit value times a power of ten. It reports false if the product needs more than 18 digits; then the
+// caller computes it with big.Int.
 func (c *caster) scaled(k, scale int) bool {
 	if c.to.Kind == tables.Huge {
 		c.v.Ints[k], c.v.High[k] = c.x.Ints[k], c.x.Ints[k]>>63
@@ -310,11 +316,11 @@ func (c *caster) toFloat() error {
 		}
 		f := c.v.Floats[k]
 		c.v.Floats[k] = float64(float32(f))
-		return math.IsInf(f, 0) || !math.IsInf(c.v.Floats[k], 0) // it is in the range
+		return math.IsInf(f, 0) || !math.IsInf(c.v.Floats[k], 0) // rounding to FLOAT must not make it infinite
 	})
 }
 
-// parseFloat reads a number, nan or inf, with blanks around it.
+// parseFloat parses a number, nan or inf, with optional blanks around it.
 func parseFloat(s []byte, bitSize int) (float64, bool) {
 	s = bytes.TrimSpace(s)
 	if bytes.ContainsAny(s, "xXpP_") {
@@ -327,7 +333,7 @@ func parseFloat(s []byte, bitSize int) (float64, bool) {
 	return f, true
 }
 
-func (c *caster) toText(ev *Evaluator) (*vec.Vec, error) {
+func (c *caster) toStrings(ev *Evaluator) (*vec.Vec, error) {
 	all := vec.Collector{Type: c.from}
 	if err := all.Add(c.x); err != nil {
 		return nil, err
@@ -348,7 +354,7 @@ func (c *caster) toText(ev *Evaluator) (*vec.Vec, error) {
 func (c *caster) toTime() error {
 	const day = clock.DayMicros
 	switch {
-	case c.from.Kind == tables.Text:
+	case c.from.Kind == tables.String:
 		return c.each(func(k int) bool { return c.parseTime(k) })
 	case c.to.Kind == tables.Timestamp && c.from.Kind == tables.Date:
 		return c.each(func(k int) bool {
@@ -364,7 +370,10 @@ func (c *caster) toTime() error {
 	case c.to.Kind == tables.Date && c.from.Kind == tables.Timestamp:
 		return c.each(func(k int) bool { c.v.Ints[k] = clock.FloorDiv(c.x.Ints[k], day); return true })
 	case c.to.Kind == tables.Time && c.from.Kind == tables.Timestamp:
-		return c.each(func(k int) bool { c.v.Ints[k] = c.x.Ints[k] - clock.FloorDiv(c.x.Ints[k], day)*day; return true })
+		return c.each(func(k int) bool {
+			c.v.Ints[k] = c.x.Ints[k] - clock.FloorDiv(c.x.Ints[k], day)*day
+			return true
+		})
 	}
 	c.v.Ints, c.v.High = c.x.Ints, c.x.High
 	return nil
@@ -381,7 +390,7 @@ func (c *caster) parseTime(k int) bool {
 	if !ok {
 		return false
 	}
-	// DuckDB does not move a timestamp without a zone by an offset that the text names.
+	// For a timestamp without a zone, DuckDB ignores an offset in the string.
 	ns, _, ok := clock.ParseTimeOfDay(clock.TrimZone(rest))
 	if c.to.Kind == tables.Date {
 		c.v.Ints[k] = days
@@ -391,7 +400,7 @@ func (c *caster) parseTime(k int) bool {
 	return ok
 }
 
-// CastColumn returns a column as values of a type.
+// CastColumn returns column i of a table as values of another type.
 func CastColumn(ctx context.Context, t *tables.Table, i int, to tables.Type) (*tables.Vector, error) {
 	n := &plan.Node{Op: ast.OpColumn, Column: i, Type: t.Columns()[i].Type}
 	if !n.Type.Equal(to) && n.Type.Kind != tables.Null {

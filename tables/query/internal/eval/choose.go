@@ -6,14 +6,14 @@ import (
 	"github.com/chaski-eo/chaski/tables/query/internal/vec"
 )
 
-// some is a part of a batch; rows are its positions, nil if it is all of it.
-type some struct {
+// subset is a part of a batch. rows are its positions in the batch, nil if it is the whole batch.
+type subset struct {
 	b    *vec.Batch
 	rows []int32
 }
 
-// keep returns the rows of a part for which f holds, and the others.
-func (s some) split(f func(k int) bool) (yes, no some) {
+// split returns the rows for which f holds, and the others.
+func (s subset) split(f func(k int) bool) (yes, no subset) {
 	var in, out []int32
 	for k := range s.b.N {
 		if f(k) {
@@ -22,14 +22,15 @@ func (s some) split(f func(k int) bool) (yes, no some) {
 			out = append(out, int32(k))
 		}
 	}
-	return s.only(in), s.only(out)
+	return s.at(in), s.at(out)
 }
 
-func (s some) only(at []int32) some {
+// at returns the rows at some positions of the subset.
+func (s subset) at(at []int32) subset {
 	if len(at) == s.b.N {
 		return s
 	}
-	out := some{b: s.b.Take(at), rows: at}
+	out := subset{b: s.b.Take(at), rows: at}
 	if s.rows != nil {
 		out.rows = make([]int32, len(at))
 		for i, k := range at {
@@ -39,11 +40,11 @@ func (s some) only(at []int32) some {
 	return out
 }
 
-// evalCase computes each condition for the rows that no one before it chose, and each value for the rows that it has: a
-// value that cannot be computed elsewhere is no error.
+// evalCase computes each condition only for the rows that no earlier condition chose, and each value only for the rows
+// that its condition chose: CASE guards values that would be errors in other rows.
 func (ev *Evaluator) evalCase(n *plan.Node, b *vec.Batch) (*vec.Vec, error) {
 	out := vec.NewChoice(n.Type, b.N)
-	left := some{b: b}
+	left := subset{b: b}
 	for i := 0; i < len(n.Args) && left.b.N > 0; i += 2 {
 		now := left
 		if i+1 < len(n.Args) {
@@ -64,10 +65,10 @@ func (ev *Evaluator) evalCase(n *plan.Node, b *vec.Batch) (*vec.Vec, error) {
 	return out.Build(ev.Strings)
 }
 
-// evalCoalesce computes each value for the rows where those before it are null.
+// evalCoalesce computes each value only for the rows in which all values before it are null.
 func (ev *Evaluator) evalCoalesce(n *plan.Node, b *vec.Batch) (*vec.Vec, error) {
 	out := vec.NewChoice(n.Type, b.N)
-	left := some{b: b}
+	left := subset{b: b}
 	for _, a := range n.Args {
 		if left.b.N == 0 {
 			break

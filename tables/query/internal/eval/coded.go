@@ -7,14 +7,15 @@ import (
 	"github.com/chaski-eo/chaski/tables/query/internal/vec"
 )
 
-// verdict is a condition on one column of texts of which few are different: what it is for each code.
+// verdict is the result of a condition on one column of coded strings: its truth for each code.
 type verdict struct {
 	column *plan.Node
 	codes  []uint8
 	truth  [256]truth
-	null   truth // for a row that there is not, in a left join
+	null   truth // for rows that a left join filled with nulls
 }
 
+// truth is a value of SQL's three-valued logic.
 type truth uint8
 
 const (
@@ -23,8 +24,8 @@ const (
 	isNull
 )
 
-// judge computes a condition once for each different text, if it is about one such column and cannot fail. It returns nil
-// if it is not.
+// judge computes a condition once for each distinct string, if its only column is of coded strings and it cannot fail.
+// It returns nil for other conditions.
 func (ev *Evaluator) judge(n *plan.Node) (*verdict, error) {
 	v, ok := ev.verdicts[n]
 	if ok {
@@ -56,8 +57,9 @@ func (ev *Evaluator) judge(n *plan.Node) (*verdict, error) {
 	return v, nil
 }
 
-// onlyColumn returns the only column of a condition that cannot fail, whatever its values are: c, if one was found
-// before. It returns nil if there are several, or none.
+// onlyColumn returns the only column of a condition that cannot fail whatever its values are; c is the column that was
+// found so far. It returns nil if there are several columns, or none, or an operator that may fail: that must be
+// computed only for rows that exist.
 func onlyColumn(n *plan.Node, c *plan.Node) *plan.Node {
 	switch n.Op {
 	case ast.OpColumn:
@@ -65,7 +67,8 @@ func onlyColumn(n *plan.Node, c *plan.Node) *plan.Node {
 			return n
 		}
 		return nil
-	case ast.OpCompare, ast.OpDistinct, ast.OpIn, ast.OpLike, ast.OpIsNull, ast.OpNot, ast.OpIsBool, ast.OpAnd, ast.OpOr:
+	case ast.OpCompare, ast.OpDistinct, ast.OpIn, ast.OpLike, ast.OpIsNull, ast.OpNot, ast.OpIsBool,
+		ast.OpAnd, ast.OpOr:
 	default:
 		return nil
 	}
@@ -104,7 +107,7 @@ func (v *verdict) at(row int) truth {
 	return v.truth[v.codes[row]]
 }
 
-// rows returns the positions in a batch where the condition holds.
+// rows returns the positions in a batch at which the condition holds.
 func (v *verdict) rows(b *vec.Batch) []int32 {
 	sel, n := make([]int32, b.N), 0
 	if l := b.List(v.column.Table); l != nil {

@@ -17,20 +17,22 @@ import (
 // Evaluator computes expressions over tables.
 type Evaluator struct {
 	Ctx      context.Context
-	HoldRows func(rows int) error // counts the rows of joins; nil: no join is computed
+	HoldRows func(rows int) error // counts the rows of joins against the query's budget; nil if there are no joins
 	Tables   []*tables.Table
 	loaded   map[*plan.Node]*tables.Vector // columns
-	consts   map[*plan.Node]*vec.Vec       // literals, batchRows times
+	consts   map[*plan.Node]*vec.Vec       // literals, BatchRows times each
 	budget   vec.Budget                    // of the strings of a batch
-	// verdicts are those of the conditions that were computed; nil where there is none.
+	// verdicts caches judge: nil for conditions without a verdict.
 	verdicts map[*plan.Node]*verdict
 }
 
+// New returns an evaluator over tables.
 func New(ctx context.Context, from []*tables.Table) *Evaluator {
-	return &Evaluator{Ctx: ctx, Tables: from, loaded: map[*plan.Node]*tables.Vector{}, consts: map[*plan.Node]*vec.Vec{}, verdicts: map[*plan.Node]*verdict{}}
+	return &Evaluator{Ctx: ctx, Tables: from, loaded: map[*plan.Node]*tables.Vector{},
+		consts: map[*plan.Node]*vec.Vec{}, verdicts: map[*plan.Node]*verdict{}}
 }
 
-// load loads the columns of an expression.
+// load loads the columns of expressions.
 func (ev *Evaluator) load(nodes ...*plan.Node) error {
 	for _, n := range nodes {
 		if n.Op == ast.OpColumn && ev.loaded[n] == nil {
@@ -47,7 +49,8 @@ func (ev *Evaluator) load(nodes ...*plan.Node) error {
 	return nil
 }
 
-// filter returns the positions in the batch where a condition holds.
+// filter returns the positions in the batch at which a condition holds. It computes each term of AND only for the rows
+// that the terms before it left.
 func (ev *Evaluator) filter(n *plan.Node, b *vec.Batch) ([]int32, error) {
 	if n.Op == ast.OpAnd {
 		var sel []int32 // nil: all
@@ -95,14 +98,13 @@ func (ev *Evaluator) filter(n *plan.Node, b *vec.Batch) ([]int32, error) {
 	return sel[:found], nil
 }
 
-// Where returns the rows of a relation for which a condition holds, the first most of them, or all
-// if most is negative.
-func (ev *Evaluator) Where(n *plan.Node, r *vec.Rows, most int) (*vec.Rows, error) {
+// Where returns the first limit rows of a relation for which a condition holds, or all if limit is negative.
+func (ev *Evaluator) Where(n *plan.Node, r *vec.Rows, limit int) (*vec.Rows, error) {
 	if err := ev.load(n); err != nil {
 		return nil, err
 	}
 	parts := 1
-	if most < 0 { // all rows are looked at
+	if limit < 0 { // with a limit, other goroutines would search rows that are not needed
 		parts = max(1, min(runtime.GOMAXPROCS(0), maxParts, r.N/FewRows))
 	}
 	found, errs := make([]*vec.Rows, parts), make([]error, parts)
@@ -113,7 +115,7 @@ func (ev *Evaluator) Where(n *plan.Node, r *vec.Rows, most int) (*vec.Rows, erro
 			if k+1 < parts {
 				hi = r.N / vec.BatchRows * (k + 1) / parts * vec.BatchRows
 			}
-			found[k], errs[k] = ev.beside().search(n, r, lo, hi, most)
+			found[k], errs[k] = ev.beside().search(n, r, lo, hi, limit)
 		}
 		if k+1 < parts {
 			g.Go(search)
@@ -122,7 +124,7 @@ func (ev *Evaluator) Where(n *plan.Node, r *vec.Rows, most int) (*vec.Rows, erro
 		}
 	}
 	g.Wait()
-	for _, err := range errs { // the first one of the rows, whichever came first in time
+	for _, err := range errs { // the error of the first rows, so that it does not depend on timing
 		if err != nil {
 			return nil, err
 		}
@@ -137,28 +139,29 @@ func (ev *Evaluator) Where(n *plan.Node, r *vec.Rows, most int) (*vec.Rows, erro
 	return out, nil
 }
 
-// Bounds of what is searched at the same time.
+// Bounds of a parallel search.
 const (
 	maxParts = 4
-	FewRows  = 1 << 15 // are searched sooner than another goroutine is told to
+	FewRows  = 1 << 15 // rows a goroutine: 8 batches, as a batch is too little work to start one for
 )
 
-// beside returns an evaluator of the same columns for another goroutine.
+// beside returns an evaluator of the same columns for another goroutine. The caller has loaded all columns of the
+// condition, so that the goroutines only read the shared map.
 func (ev *Evaluator) beside() *Evaluator {
 	out := New(ev.Ctx, ev.Tables)
-	out.loaded = ev.loaded // all that the condition needs are there: it is only read
+	out.loaded = ev.loaded // only read from here on
 	return out
 }
 
-// search returns those of the rows lo to hi of a relation for which a condition holds, the first most of them, or all if
-// most is negative.
-func (ev *Evaluator) search(n *plan.Node, r *vec.Rows, lo, hi, most int) (*vec.Rows, error) {
+// search returns the first limit of the rows lo to hi of a relation for which a condition holds, or all if limit is
+// negative.
+func (ev *Evaluator) search(n *plan.Node, r *vec.Rows, lo, hi, limit int) (*vec.Rows, error) {
 	out := &vec.Rows{Tables: make([][]int32, len(r.Tables))}
 	for t := range out.Tables {
 		out.Tables[t] = []int32{}
 	}
 	size := sizeFor(n)
-	for ; lo < hi && (most < 0 || out.N < most); lo += size {
+	for ; lo < hi && (limit < 0 || out.N < limit); lo += size {
 		if err := ev.Ctx.Err(); err != nil {
 			return nil, err
 		}
@@ -184,9 +187,10 @@ func (ev *Evaluator) search(n *plan.Node, r *vec.Rows, lo, hi, most int) (*vec.R
 	return out, nil
 }
 
-// Column returns an expression's values for all rows of a relation.
+// Column returns the values of an expression for all rows of a relation.
 func (ev *Evaluator) Column(n *plan.Node, r *vec.Rows) (*tables.Vector, error) {
-	if n.Op == ast.OpColumn && ev.loaded[n] == nil && r.Tables[n.Table] != nil { // maybe of a few rows
+	// Take decodes only some pages if the rows are few
+	if n.Op == ast.OpColumn && ev.loaded[n] == nil && r.Tables[n.Table] != nil {
 		return ev.Tables[n.Table].Take(vec.ToInts(r.Tables[n.Table])).At(ev.Ctx, n.Column)
 	}
 	if err := ev.load(n); err != nil {
@@ -227,7 +231,7 @@ func (ev *Evaluator) Column(n *plan.Node, r *vec.Rows) (*tables.Vector, error) {
 func (ev *Evaluator) args(n *plan.Node, b *vec.Batch) ([]*vec.Vec, error) {
 	out := make([]*vec.Vec, len(n.Args))
 	for i, a := range n.Args {
-		if sqltype.RepOf(a.Type) == sqltype.RepOther { // read in the table
+		if sqltype.RepOf(a.Type) == sqltype.RepOther { // functions of lists read the column themselves, by Vector
 			continue
 		}
 		var err error
@@ -238,6 +242,7 @@ func (ev *Evaluator) args(n *plan.Node, b *vec.Batch) ([]*vec.Vec, error) {
 	return out, nil
 }
 
+// Eval computes an expression for a batch of rows.
 func (ev *Evaluator) Eval(n *plan.Node, b *vec.Batch) (*vec.Vec, error) {
 	if v, err := ev.judge(n); err != nil {
 		return nil, err
@@ -253,7 +258,7 @@ func (ev *Evaluator) Eval(n *plan.Node, b *vec.Batch) (*vec.Vec, error) {
 		return ev.isNull(n, b)
 	case ast.OpIndex:
 		return ev.index(n, b)
-	case ast.OpAnd, ast.OpOr: // one at a time: there may be thousands
+	case ast.OpAnd, ast.OpOr: // one term at a time: all terms of thousands would be in memory together
 		return ev.logic(n, b)
 	case ast.OpCase:
 		return ev.evalCase(n, b)
@@ -261,7 +266,7 @@ func (ev *Evaluator) Eval(n *plan.Node, b *vec.Batch) (*vec.Vec, error) {
 		return ev.evalCoalesce(n, b)
 	case plan.OpScalar:
 		return scalarVec(n.Results, n.Type, b.N), nil
-	case ast.OpIn, ast.OpLike: // the set and the pattern are the node's
+	case ast.OpIn, ast.OpLike: // only the first argument is computed: the node has the set and the pattern
 		x, err := ev.Eval(n.Args[0], b)
 		if err != nil {
 			return nil, err
@@ -300,10 +305,10 @@ func (ev *Evaluator) Eval(n *plan.Node, b *vec.Batch) (*vec.Vec, error) {
 	return nil, sqlerr.Unsupported("this expression")
 }
 
-// keptConstants is how many literals are kept as vecs of a batch: a query may have thousands.
+// keptConstants is how many literals are kept as vecs of a batch, 8 MiB of 8-byte numbers: a query may have thousands.
 const keptConstants = 256
 
-// constant returns a literal's value n times.
+// constant returns a literal size times.
 func (ev *Evaluator) constant(n *plan.Node, size int) *vec.Vec {
 	c := ev.consts[n]
 	if c == nil {
@@ -370,10 +375,11 @@ func constantVec(n *plan.Node, size int) *vec.Vec {
 	return v
 }
 
-// sizeFor returns how many rows are evaluated at a time: an expression of thousands of parts may hold a value of each.
+// sizeFor returns how many rows are evaluated at a time. An expression of many nodes may hold a value of each, so its
+// batches are smaller: 2^24 values of 8 bytes are 128 MiB.
 func sizeFor(n *plan.Node) int { return max(64, min(vec.BatchRows, 1<<24/max(n.Weight, 1))) }
 
-// read takes a column's values for a batch: without a copy where the rows stand in order.
+// read returns a column's values for a batch, without a copy if the rows are consecutive.
 func (ev *Evaluator) read(n *plan.Node, b *vec.Batch) *vec.Vec {
 	c := ev.loaded[n]
 	l := b.List(n.Table)
@@ -454,7 +460,7 @@ func (ev *Evaluator) isNull(n *plan.Node, b *vec.Batch) (*vec.Vec, error) {
 	return v, nil
 }
 
-// Columns is column for several expressions.
+// Columns returns the values of several expressions.
 func (ev *Evaluator) Columns(nodes []*plan.Node, r *vec.Rows) ([]*tables.Vector, error) {
 	out := make([]*tables.Vector, len(nodes))
 	for i, n := range nodes {
@@ -479,7 +485,7 @@ func (ev *Evaluator) SortKeys(nodes []*plan.Node, by []ast.OrderTerm, rel *vec.R
 	return keys, nil
 }
 
-// Strings returns a writer of n strings of the batch.
+// Strings returns a writer of n strings, which count against the budget of the batch.
 func (ev *Evaluator) Strings(n int) *vec.StringWriter { return vec.NewStrings(n, &ev.budget) }
 
 // Vector returns a column that was loaded.

@@ -8,13 +8,13 @@ import (
 	"github.com/chaski-eo/chaski/tables/query/internal/vec"
 )
 
-// Limits of a join.
+// Limits of joins.
 const (
-	maxPairs      = 1 << 26 // pairs that are looked at where no equality narrows them
-	MaxRowNumbers = 1 << 25 // row numbers, rows times tables, of all joins and unions of a query: 128 MiB
+	maxPairs      = 1 << 26 // pairs that a join without an equality may check: seconds of work
+	MaxRowNumbers = 1 << 25 // row numbers (rows times tables) in all joins and unions of a query: 128 MiB of int32
 )
 
-// Join adds a table to a relation. on is nil for all pairs.
+// Join joins table number tab to a relation. A nil on joins all pairs of rows.
 func (ev *Evaluator) Join(r *vec.Rows, tab int, on *plan.Node, left bool) (*vec.Rows, error) {
 	right := ev.Tables[tab].Len()
 	var terms []*plan.Node
@@ -43,15 +43,15 @@ func (ev *Evaluator) Join(r *vec.Rows, tab int, on *plan.Node, left bool) (*vec.
 	return pairs.equal(lkeys, rkeys, right)
 }
 
-// sides returns the sides of an equality one of which is of table tab alone, the other of tables
-// before it; nil if the term is no such thing.
+// sides returns the two sides of an equality if one side reads only table tab and the other only tables before it, else
+// nil.
 func sides(n *plan.Node, tab int) (left, right *plan.Node) {
 	if n.Op != ast.OpCompare || n.Name != "=" {
 		return nil, nil
 	}
 	for _, p := range [...][2]*plan.Node{{n.Args[0], n.Args[1]}, {n.Args[1], n.Args[0]}} {
-		if least, most := tablesOf(p[1]); least == tab && most == tab {
-			if _, most := tablesOf(p[0]); most >= 0 && most < tab && p[0].Type.Equal(p[1].Type) {
+		if first, last := tablesOf(p[1]); first == tab && last == tab {
+			if _, last := tablesOf(p[0]); last >= 0 && last < tab && p[0].Type.Equal(p[1].Type) {
 				return p[0], p[1]
 			}
 		}
@@ -59,20 +59,20 @@ func sides(n *plan.Node, tab int) (left, right *plan.Node) {
 	return nil, nil
 }
 
-// tablesOf returns the first and the last table of an expression, -1 if it has none.
-func tablesOf(n *plan.Node) (least, most int) {
+// tablesOf returns the numbers of the first and the last table that an expression reads, -1 if it reads none.
+func tablesOf(n *plan.Node) (first, last int) {
 	if n.Op == ast.OpColumn {
 		return n.Table, n.Table
 	}
-	least, most = -1, -1
+	first, last = -1, -1
 	for _, a := range n.Args {
 		l, m := tablesOf(a)
-		if l >= 0 && (least < 0 || l < least) {
-			least = l
+		if l >= 0 && (first < 0 || l < first) {
+			first = l
 		}
-		most = max(most, m)
+		last = max(last, m)
 	}
-	return least, most
+	return first, last
 }
 
 // pairs collects the rows of a join.
@@ -82,7 +82,8 @@ type pairs struct {
 	tab  int
 	left bool
 	rest []*plan.Node
-	// l and k are positions in r and rows of the table that are still to be checked by rest.
+	// l and k are pairs that rest is still to be checked for: positions in r, and rows of the
+	// table. outL and outK are the pairs of the result.
 	l, k []int32
 	outL []int32
 	outK []int32
@@ -96,7 +97,7 @@ func (p *pairs) add(l, k int32) error {
 	return p.flush()
 }
 
-// flush checks the pairs.
+// flush checks the collected pairs and adds those that pass to the result.
 func (p *pairs) flush() error {
 	if err := p.ev.Ctx.Err(); err != nil {
 		return err
@@ -125,7 +126,7 @@ func (p *pairs) flush() error {
 	return p.ev.HoldRows(len(sel) * (p.tab + 1))
 }
 
-// relation returns the rows of r at positions l, with rows k of the table.
+// relation returns the rows of r at positions l, each with the row of the table in k.
 func (p *pairs) relation(l, k []int32) *vec.Rows {
 	out := &vec.Rows{N: len(l), Tables: make([][]int32, p.tab+1)}
 	for t, from := range p.r.Tables {
@@ -141,10 +142,11 @@ func (p *pairs) relation(l, k []int32) *vec.Rows {
 	return out
 }
 
-// all looks at every pair.
+// all checks every pair.
 func (p *pairs) all(right int) (*vec.Rows, error) {
 	if int64(p.r.N)*int64(right) > maxPairs {
-		return nil, fault.New(fault.Limit, "query", fault.NoOffset, "a join of %d with %d rows without an equality", p.r.N, right)
+		return nil, fault.New(fault.Limit, "query", fault.NoOffset,
+			"a join of %d with %d rows without an equality", p.r.N, right)
 	}
 	for l := range p.r.N {
 		for k := range right {
@@ -156,7 +158,8 @@ func (p *pairs) all(right int) (*vec.Rows, error) {
 	return p.finish()
 }
 
-// equal looks at the pairs with equal keys, found by hash.
+// equal checks the pairs with equal keys, which it finds by hash. It adds the rows of the table from last to first, so
+// that each chain of next is ascending.
 func (p *pairs) equal(lkeys, rkeys []*plan.Node, right int) (*vec.Rows, error) {
 	lv, err := p.ev.Columns(lkeys, p.r)
 	if err != nil {
@@ -168,7 +171,7 @@ func (p *pairs) equal(lkeys, rkeys []*plan.Node, right int) (*vec.Rows, error) {
 		return nil, err
 	}
 	keys := vec.NewKeySet()
-	var heads []int32 // the first row with a key; next holds those that follow
+	var heads []int32 // the first row with each key; next has the rows that follow
 	next := make([]int32, right)
 	var key []byte
 	for k := right - 1; k >= 0; k-- {
@@ -200,7 +203,7 @@ func (p *pairs) equal(lkeys, rkeys []*plan.Node, right int) (*vec.Rows, error) {
 	return p.finish()
 }
 
-// keyOf returns the key of a row; ok is false if a part of it is null, which equals nothing.
+// keyOf returns the key of a row. ok is false if a part of it is null, which equals nothing.
 func keyOf(key []byte, v []*tables.Vector, row int) (out []byte, ok bool) {
 	key = key[:0]
 	for _, c := range v {
@@ -212,7 +215,7 @@ func keyOf(key []byte, v []*tables.Vector, row int) (out []byte, ok bool) {
 	return key, true
 }
 
-// finish puts the rows of a left join that found no partner between those that did.
+// finish adds the rows of a left join that found no partner, each in its place among the others.
 func (p *pairs) finish() (*vec.Rows, error) {
 	if err := p.flush(); err != nil {
 		return nil, err

@@ -24,7 +24,7 @@ func evalNot(a *plan.Node, x *vec.Vec) *vec.Vec {
 	return v
 }
 
-// logic computes AND and OR: a false (true) term decides, else a null one.
+// logic computes AND and OR: a false term (a true one for OR) decides, otherwise a null term makes the result null.
 func (ev *Evaluator) logic(n *plan.Node, b *vec.Batch) (*vec.Vec, error) {
 	v := &vec.Vec{N: b.N, Bools: make([]bool, b.N)}
 	decides := n.Op == ast.OpOr
@@ -125,7 +125,8 @@ func truths(v *vec.Vec) []int64 {
 	return out
 }
 
-// The kernels below need slices of equal length.
+// The kernels below need slices of equal length: reslicing to the length of the first lets the
+// compiler drop bounds checks.
 
 func compareInts(name string, a, b []int64, out []bool) {
 	b, out = b[:len(a)], out[:len(a)]
@@ -172,7 +173,7 @@ func compareUints(name string, a, b []int64, out []bool) {
 	}
 }
 
-// compareFloats has NaN equal to itself and above all else, but for the comparisons marked ieee.
+// compareFloats treats NaN as equal to itself and above all numbers, except in comparisons marked Ieee.
 func compareFloats(name string, a, b []float64, out []bool) {
 	b, out = b[:len(a)], out[:len(a)]
 	switch name {
@@ -231,7 +232,7 @@ func compareBigs(name string, a, b *vec.Vec, out []bool) {
 	}
 }
 
-// compareTimes compares microseconds, and nanoseconds after them.
+// compareTimes compares timestamps with nanoseconds.
 func compareTimes(name string, a, b *vec.Vec, out []bool) {
 	for k := range out {
 		o := vec.Order(a.Ints[k], b.Ints[k])
@@ -258,6 +259,7 @@ func holds(name string, order int) bool {
 	return order >= 0
 }
 
+// ErrOverflow is the error for integers out of the range of their type.
 var ErrOverflow = errors.New("an integer is out of the range of its type")
 
 func evalArith(n *plan.Node, a, b *vec.Vec, size int) (*vec.Vec, error) {
@@ -300,7 +302,7 @@ func arithFloats(name string, a, b, out []float64) {
 	}
 }
 
-// arithBigs computes integers of 128 bits, or decimals of one scale.
+// arithBigs computes with integers of 128 bits, or with decimals of one scale.
 func arithBigs(n *plan.Node, a, b, v *vec.Vec) error {
 	v.Ints, v.High = make([]int64, v.N), make([]int64, v.N)
 	lo, hi := sqltype.Limits(sqltype.Huge)
@@ -340,7 +342,7 @@ func arithBigs(n *plan.Node, a, b, v *vec.Vec) error {
 	return nil
 }
 
-// arithInts computes each value that is there; a division by 0 is null.
+// arithInts computes with 64-bit integers. Division by 0 gives null.
 func arithInts(name string, a, b []int64, v *vec.Vec, f func(name string, x, y int64) (int64, bool)) error {
 	v.Ints = make([]int64, len(a))
 	divides := name == "//" || name == "%"

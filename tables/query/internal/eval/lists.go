@@ -7,8 +7,10 @@ import (
 	"github.com/chaski-eo/chaski/tables/query/internal/vec"
 )
 
-// EachList calls f for each list of a column that is there; v is null where there is none or f says no.
-func EachList(ev plan.Evaluator, a *plan.Node, b *vec.Batch, v *vec.Vec, f func(k int, child *tables.Vector, lo, hi int) bool) {
+// EachList calls f for each list of a column that is not null. The result is null where the list is, or where f reports
+// false.
+func EachList(ev plan.Evaluator, a *plan.Node, b *vec.Batch, v *vec.Vec,
+	f func(k int, child *tables.Vector, lo, hi int) bool) {
 	c := ev.Vector(a)
 	for k := range b.N {
 		r := b.Row(a.Table, k)
@@ -25,7 +27,7 @@ func EachList(ev plan.Evaluator, a *plan.Node, b *vec.Batch, v *vec.Vec, f func(
 	}
 }
 
-// index evaluates list[i]: from 1, from the end below 0, null elsewhere.
+// index computes list[i]. Lists count from 1, and from their end if i is negative; outside the list the result is null.
 func (ev *Evaluator) index(n *plan.Node, b *vec.Batch) (*vec.Vec, error) {
 	a := n.Args[0]
 	x, err := ev.Eval(n.Args[1], b)

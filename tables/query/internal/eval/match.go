@@ -22,7 +22,7 @@ func evalIn(n *plan.Node, x *vec.Vec) *vec.Vec {
 			v.Bools[k] = s.Strings[string(x.Bytes(k))]
 		}
 	}
-	if s.Null { // what is not found may be the unknown one
+	if s.Null { // a value that is not found may equal the unknown one
 		v.Nulls = append(make([]bool, 0, x.N), x.Nulls...)[:x.N]
 		for k, t := range v.Bools {
 			v.Nulls[k] = v.Nulls[k] || !t

@@ -9,8 +9,8 @@ import (
 	"github.com/chaski-eo/chaski/tables/query/internal/sqltype"
 )
 
-// Prune leaves out the rows of a table that a condition can be told not to hold for without reading
-// them. rows are the numbers of those that stay, nil if all do.
+// Prune leaves out rows of a table for which the file's statistics show that a condition does not hold. rows are the
+// numbers of the rows that stay, nil if all do.
 func Prune(ctx context.Context, t *tables.Table, tab int, n *plan.Node) (out *tables.Table, rows []int, err error) {
 	terms := []*plan.Node{n}
 	if n.Op == ast.OpAnd {
@@ -25,8 +25,8 @@ func Prune(ctx context.Context, t *tables.Table, tab int, n *plan.Node) (out *ta
 	return t.Prune(ctx, ranges)
 }
 
-// rangeOf returns the range in which a column must lie for a comparison with a literal to hold. AND of
-// two (BETWEEN) is one range.
+// rangeOf returns the range in which a column must lie for a comparison with a literal to hold. An AND of two
+// comparisons (BETWEEN) is one range.
 func rangeOf(n *plan.Node, tab int) (r tables.Range, ok bool) {
 	if n.Op == ast.OpAnd {
 		for i, a := range n.Args {
@@ -44,7 +44,8 @@ func rangeOf(n *plan.Node, tab int) (r tables.Range, ok bool) {
 		}
 		return r, true
 	}
-	if n.Op != ast.OpCompare || n.Args[0].Op != ast.OpColumn || n.Args[0].Table != tab || n.Args[1].Literal == nil || n.Args[1].Literal.Null {
+	if n.Op != ast.OpCompare || n.Args[0].Op != ast.OpColumn || n.Args[0].Table != tab ||
+		n.Args[1].Literal == nil || n.Args[1].Literal.Null {
 		return r, false
 	}
 	c, l := n.Args[0], n.Args[1].Literal
@@ -55,7 +56,7 @@ func rangeOf(n *plan.Node, tab int) (r tables.Range, ok bool) {
 	}
 	var x any
 	switch {
-	case c.Type.Kind == tables.Text:
+	case c.Type.Kind == tables.String:
 		x = l.String
 	case c.Type.Kind == tables.Float64 && l.Float == l.Float:
 		x = l.Float
@@ -76,7 +77,7 @@ func rangeOf(n *plan.Node, tab int) (r tables.Range, ok bool) {
 		r.Hi = x
 	case ">", ">=":
 		if c.Type.Kind == tables.Float64 {
-			return r, false // NaN is above, and in no bound
+			return r, false // NaN is above every number, and writers leave it out of the bounds
 		}
 		r.Lo = x
 	case ">" + plan.Ieee, ">=" + plan.Ieee:

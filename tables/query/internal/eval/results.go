@@ -14,7 +14,7 @@ func scalarVec(v *plan.Results, t tables.Type, n int) *vec.Vec {
 	return ev.read(c, &vec.Batch{N: n, Tables: [][]int32{make([]int32, n)}})
 }
 
-// evalInResults reports for each value whether it is among those of a query: null if it is not found and NULL is.
+// evalInResults computes for each value whether a query returned it: null if it did not but returned NULL.
 func evalInResults(n *plan.Node, x *vec.Vec) (*vec.Vec, error) {
 	v := n.Results
 	out := &vec.Vec{N: x.N, Bools: make([]bool, x.N), Nulls: make([]bool, x.N)}
@@ -26,7 +26,7 @@ func evalInResults(n *plan.Node, x *vec.Vec) (*vec.Vec, error) {
 	var key []byte
 	for k := range x.N {
 		if all.Null(k) {
-			out.Nulls[k] = v.N > 0 // among none there is not even an unknown value
+			out.Nulls[k] = v.N > 0 // NULL IN (no rows) is false
 			out.Bools[k] = n.Not
 			continue
 		}

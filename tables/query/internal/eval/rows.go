@@ -6,21 +6,25 @@ import (
 	"github.com/chaski-eo/chaski/tables/query/internal/vec"
 )
 
-// Row is a row of a batch as the functions below see it.
+// Row is a row of a batch as the functions of a row see it.
 type Row struct {
 	Args  []*vec.Vec
 	Index int
 }
 
+// Bytes returns argument i, a string.
 func (r Row) Bytes(i int) []byte { return r.Args[i].Bytes(r.Index) }
 
+// Int returns argument i, an integer, date, time or timestamp.
 func (r Row) Int(i int) int64 { return r.Args[i].Ints[r.Index] }
 
+// Float returns argument i, a float.
 func (r Row) Float(i int) float64 { return r.Args[i].Floats[r.Index] }
 
+// Has reports whether there is an argument i.
 func (r Row) Has(i int) bool { return i < len(r.Args) }
 
-// Nulls returns where one of the arguments is null; all reports that one of them is NULL itself.
+// Nulls returns in which rows an argument is null; all reports that an argument is the literal NULL.
 func Nulls(n *plan.Node, args []*vec.Vec) (nulls []bool, all bool) {
 	for i, a := range args {
 		if n.Args[i].Type.Kind == tables.Null {
@@ -37,8 +41,9 @@ func Nulls(n *plan.Node, args []*vec.Vec) (nulls []bool, all bool) {
 	return nulls, false
 }
 
-// rows evaluates a function by rows: null where an argument is.
-func eachRow[T any](n *plan.Node, args []*vec.Vec, b *vec.Batch, out func(v *vec.Vec) *[]T, f func(r Row) (T, error)) (*vec.Vec, error) {
+// eachRow computes a function row by row. The result is null where an argument is.
+func eachRow[T any](n *plan.Node, args []*vec.Vec, b *vec.Batch, out func(v *vec.Vec) *[]T,
+	f func(r Row) (T, error)) (*vec.Vec, error) {
 	nulls, all := Nulls(n, args)
 	if all {
 		return vec.AllNull(n.Type, b.N), nil
@@ -58,26 +63,34 @@ func eachRow[T any](n *plan.Node, args []*vec.Vec, b *vec.Batch, out func(v *vec
 	return v, nil
 }
 
-// Ints, ofFloats and ofBools are evaluations of functions of a row.
+// Ints makes an evaluation of a function of a row that returns an integer, date, time or timestamp.
 func Ints(f func(n *plan.Node, r Row) (int64, error)) plan.Evaluation {
 	return func(_ plan.Evaluator, n *plan.Node, args []*vec.Vec, b *vec.Batch) (*vec.Vec, error) {
-		return eachRow(n, args, b, func(v *vec.Vec) *[]int64 { return &v.Ints }, func(r Row) (int64, error) { return f(n, r) })
+		return eachRow(n, args, b, func(v *vec.Vec) *[]int64 {
+			return &v.Ints
+		}, func(r Row) (int64, error) { return f(n, r) })
 	}
 }
 
+// Floats makes an evaluation of a function of a row that returns a float.
 func Floats(f func(n *plan.Node, r Row) (float64, error)) plan.Evaluation {
 	return func(_ plan.Evaluator, n *plan.Node, args []*vec.Vec, b *vec.Batch) (*vec.Vec, error) {
-		return eachRow(n, args, b, func(v *vec.Vec) *[]float64 { return &v.Floats }, func(r Row) (float64, error) { return f(n, r) })
+		return eachRow(n, args, b, func(v *vec.Vec) *[]float64 {
+			return &v.Floats
+		}, func(r Row) (float64, error) { return f(n, r) })
 	}
 }
 
+// Bools makes an evaluation of a function of a row that returns a truth value.
 func Bools(f func(n *plan.Node, r Row) bool) plan.Evaluation {
 	return func(_ plan.Evaluator, n *plan.Node, args []*vec.Vec, b *vec.Batch) (*vec.Vec, error) {
-		return eachRow(n, args, b, func(v *vec.Vec) *[]bool { return &v.Bools }, func(r Row) (bool, error) { return f(n, r), nil })
+		return eachRow(n, args, b, func(v *vec.Vec) *[]bool {
+			return &v.Bools
+		}, func(r Row) (bool, error) { return f(n, r), nil })
 	}
 }
 
-// Strings is an evaluation of a function that writes a text.
+// Strings makes an evaluation of a function of a row that writes a string.
 func Strings(f func(w *vec.StringWriter, n *plan.Node, r Row) error) plan.Evaluation {
 	return func(ev plan.Evaluator, n *plan.Node, args []*vec.Vec, b *vec.Batch) (*vec.Vec, error) {
 		nulls, all := Nulls(n, args)

@@ -35,7 +35,7 @@ func bindExtreme(b *bind.Binder, f *bind.Function, args []*plan.Node) (*plan.Nod
 	return b.Call(f, t, args...)
 }
 
-// extremeOf returns the evaluation of GREATEST (sign 1) or LEAST (-1), which leave out nulls.
+// extremeOf returns the evaluation of GREATEST (sign 1) or LEAST (sign -1), which ignore nulls.
 func extremeOf(sign int) func(ev plan.Evaluator, n *plan.Node, args []*vec.Vec, b *vec.Batch) (*vec.Vec, error) {
 	return func(ev plan.Evaluator, n *plan.Node, args []*vec.Vec, b *vec.Batch) (*vec.Vec, error) {
 		out := vec.NewChoice(n.Type, b.N)
@@ -84,25 +84,32 @@ func bindTypeOf(b *bind.Binder, f *bind.Function, args []*plan.Node) (*plan.Node
 	return b.Literal(sqltype.String, plan.Literal{String: sqltype.Name(args[0].Type)})
 }
 
+// Others returns the functions that choose among values, and those of lists.
 func Others() []*bind.Function {
 	return []*bind.Function{
-		{Names: []string{"coalesce", "ifnull"}, Signature: "coalesce(x, …)", Doc: "the first value that is not NULL", Bind: bindCoalesce},
+		{Names: []string{"coalesce", "ifnull"}, Signature: "coalesce(x, …)",
+			Doc: "the first value that is not NULL", Bind: bindCoalesce},
 		{Names: []string{"nullif"}, Signature: "nullif(x, y)", Doc: "NULL if x = y, otherwise x", Bind: bindNullIf},
-		{Names: []string{"if"}, Signature: "if(condition, x, y)", Doc: "x if the condition holds, otherwise y", Bind: bindIf},
-		{Names: []string{"greatest"}, Signature: "greatest(x, …)", Doc: "the greatest value; NULLs are left out", Bind: bindExtreme, Eval: extremeOf(1)},
-		{Names: []string{"least"}, Signature: "least(x, …)", Doc: "the least value; NULLs are left out", Bind: bindExtreme, Eval: extremeOf(-1)},
+		{Names: []string{"if"}, Signature: "if(condition, x, y)",
+			Doc: "x if the condition holds, otherwise y", Bind: bindIf},
+		{Names: []string{"greatest"}, Signature: "greatest(x, …)", Doc: "the greatest value; ignores NULLs",
+			Bind: bindExtreme, Eval: extremeOf(1)},
+		{Names: []string{"least"}, Signature: "least(x, …)", Doc: "the least value; ignores NULLs",
+			Bind: bindExtreme, Eval: extremeOf(-1)},
 		{Names: []string{"typeof"}, Signature: "typeof(x)", Doc: "the type of x", Bind: bindTypeOf},
-		{Names: []string{"len", "length", "array_length", "list_length"}, Signature: "len(x)", Doc: "the characters of a text, or the elements of a list", Bind: bindLen, Eval: evalLen},
-		{Names: []string{"list_contains", "array_contains", "list_has", "array_has"}, Signature: "list_contains(list, x)", Doc: "whether a column of lists holds a literal; also `x IN list`",
+		{Names: []string{"len", "length", "array_length", "list_length"}, Signature: "len(x)",
+			Doc: "the number of characters of a string, or of elements of a list", Bind: bindLen, Eval: evalLen},
+		{Names: []string{"list_contains", "array_contains", "list_has", "array_has"},
+			Signature: "list_contains(list, x)", Doc: "whether a column of lists contains a literal; also `x IN list`",
 			Bind: bindContains, Eval: evalListContains},
 	}
 }
 
-// bindLen binds the length of a list, or of a text in characters.
+// bindLen binds the length of a list, or of a string in characters.
 func bindLen(b *bind.Binder, f *bind.Function, args []*plan.Node) (*plan.Node, error) {
 	switch {
 	case len(args) == 1 && args[0].Type.Kind == tables.List && args[0].Op == ast.OpColumn:
-	case bind.ArgsAre(args, tables.Text):
+	case bind.ArgsAre(args, tables.String):
 	case len(args) == 1 && args[0].Type.Kind == tables.Binary:
 		return nil, sqlerr.Unsupported("%s of type BLOB", f.Names[0])
 	default:
@@ -137,13 +144,13 @@ func bindContains(b *bind.Binder, f *bind.Function, args []*plan.Node) (*plan.No
 		return nil, bind.WrongArguments(f, args)
 	}
 	if args[0].Op != ast.OpColumn || args[1].Literal == nil {
-		return nil, sqlerr.Unsupported("%s but of a column and a literal", f.Names[0])
+		return nil, sqlerr.Unsupported("%s of other than a column and a literal", f.Names[0])
 	}
 	elem := *args[0].Type.Elem
 	x := args[1]
 	switch {
 	case x.Literal.Null:
-	case elem.Kind == tables.Text && x.Type.Kind == tables.Text:
+	case elem.Kind == tables.String && x.Type.Kind == tables.String:
 	case sqltype.IsInteger(elem) && x.Literal.Rat != nil:
 	case elem.Kind == tables.Float64 && (x.Literal.Rat != nil || x.Type.Kind == tables.Float64):
 		var err error
@@ -176,7 +183,7 @@ func evalListContains(ev plan.Evaluator, n *plan.Node, _ []*vec.Vec, b *vec.Batc
 		for e := lo; e < hi && !v.Bools[k]; e++ {
 			switch {
 			case child.Null(e):
-			case child.Kind() == tables.Text:
+			case child.Kind() == tables.String:
 				v.Bools[k] = string(child.Bytes(e)) == x.Literal.String
 			case child.Kind() == tables.Float64:
 				v.Bools[k] = vec.OrderFloat(child.Float(e), x.Literal.Float) == 0

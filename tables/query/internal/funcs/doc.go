@@ -1,2 +1,2 @@
-// Package funcs has the functions of the values of a row, with their documentation.
+// Package funcs defines the functions of one row's values, and their documentation.
 package funcs

@@ -14,36 +14,52 @@ import (
 	"github.com/chaski-eo/chaski/tables/query/internal/vec"
 )
 
+// Numbers returns the functions of numbers.
 func Numbers() []*bind.Function {
 	one, two := []bind.Param{bind.FloatParam}, []bind.Param{bind.FloatParam, bind.FloatParam}
 	float := func(name, sig, doc string, f func(x float64) float64, more ...string) *bind.Function {
-		return &bind.Function{Names: append([]string{name}, more...), Signature: sig, Doc: doc, Params: one, Type: sqltype.Double,
+		return &bind.Function{Names: append([]string{name}, more...), Signature: sig, Doc: doc, Params: one,
+			Type: sqltype.Double,
 			Eval: eval.Floats(func(_ *plan.Node, r eval.Row) (float64, error) { return f(r.Float(0)), nil })}
 	}
 	test := func(name, doc string, f func(x float64) bool) *bind.Function {
-		return &bind.Function{Names: []string{name}, Signature: name + "(x)", Doc: doc, Params: one, Type: sqltype.Bool, Eval: eval.Bools(func(_ *plan.Node, r eval.Row) bool { return f(r.Float(0)) })}
+		return &bind.Function{Names: []string{name}, Signature: name + "(x)", Doc: doc, Params: one,
+			Type: sqltype.Bool, Eval: eval.Bools(func(_ *plan.Node, r eval.Row) bool {
+				return f(r.Float(0))
+			})}
 	}
 	logarithm := func(name, doc string, f func(x float64) float64, more ...string) *bind.Function {
-		return &bind.Function{Names: append([]string{name}, more...), Signature: name + "(x)", Doc: doc + "; an error unless x is above 0", Params: one, Type: sqltype.Double,
-			Eval: eval.Floats(func(_ *plan.Node, r eval.Row) (float64, error) { return f(r.Float(0)), positive(r.Float(0)) })}
+		return &bind.Function{Names: append([]string{name}, more...), Signature: name + "(x)",
+			Doc: doc + "; an error unless x is positive", Params: one, Type: sqltype.Double,
+			Eval: eval.Floats(func(_ *plan.Node, r eval.Row) (float64, error) {
+				return f(r.Float(0)), positive(r.Float(0))
+			})}
 	}
 	return []*bind.Function{
-		{Names: []string{"round"}, Signature: "round(x[, digits])", Doc: "the nearest number with so many digits behind the point, halves away from 0; digits is a literal", Bind: bindRound, Eval: evalRound},
-		{Names: []string{"floor"}, Signature: "floor(x)", Doc: "the next whole number below", Bind: bindWhole, Eval: evalWhole(math.Floor)},
-		{Names: []string{"ceil", "ceiling"}, Signature: "ceil(x)", Doc: "the next whole number above", Bind: bindWhole, Eval: evalWhole(math.Ceil)},
-		{Names: []string{"trunc"}, Signature: "trunc(x)", Doc: "without what is behind the point", Bind: bindWhole, Eval: evalWhole(math.Trunc)},
-		{Names: []string{"abs"}, Signature: "abs(x)", Doc: "without its sign", Bind: bindAbs, Eval: evalAbs},
-		{Names: []string{"sign"}, Signature: "sign(x)", Doc: "-1, 0 or 1", Params: one, Type: tables.Type{Kind: tables.Int64, Bits: 8},
+		{Names: []string{"round"}, Signature: "round(x[, digits])",
+			Doc: "rounded to a number of digits after the point (default: 0), halves away from 0; digits " +
+				"is a literal", Bind: bindRound, Eval: evalRound},
+		{Names: []string{"floor"}, Signature: "floor(x)", Doc: "the greatest whole number that is not above x",
+			Bind: bindWhole, Eval: evalWhole(math.Floor)},
+		{Names: []string{"ceil", "ceiling"}, Signature: "ceil(x)",
+			Doc: "the least whole number that is not below x", Bind: bindWhole, Eval: evalWhole(math.Ceil)},
+		{Names: []string{"trunc"}, Signature: "trunc(x)", Doc: "x without its fraction", Bind: bindWhole,
+			Eval: evalWhole(math.Trunc)},
+		{Names: []string{"abs"}, Signature: "abs(x)", Doc: "x without its sign", Bind: bindAbs, Eval: evalAbs},
+		{Names: []string{"sign"}, Signature: "sign(x)", Doc: "-1, 0 or 1", Params: one,
+			Type: tables.Type{Kind: tables.Int64, Bits: 8},
 			Eval: eval.Ints(func(_ *plan.Node, r eval.Row) (int64, error) {
 				return sqltype.Bit(r.Float(0) > 0) - sqltype.Bit(r.Float(0) < 0), nil
 			})},
-		{Names: []string{"mod"}, Signature: "mod(x, y)", Doc: "x % y", Bind: func(b *bind.Binder, f *bind.Function, args []*plan.Node) (*plan.Node, error) {
+		{Names: []string{"mod"}, Signature: "mod(x, y)", Doc: "x % y", Bind: func(b *bind.Binder, f *bind.Function,
+			args []*plan.Node) (*plan.Node, error) {
 			if len(args) != 2 {
 				return nil, bind.WrongArguments(f, args)
 			}
 			return b.Arith("%", args[0], args[1])
 		}},
-		{Names: []string{"sqrt"}, Signature: "sqrt(x)", Doc: "the square root; an error below 0", Params: one, Type: sqltype.Double,
+		{Names: []string{"sqrt"}, Signature: "sqrt(x)", Doc: "the square root; an error if x is negative",
+			Params: one, Type: sqltype.Double,
 			Eval: eval.Floats(func(_ *plan.Node, r eval.Row) (float64, error) {
 				if r.Float(0) < 0 {
 					return 0, errors.New("cannot take the square root of a negative number")
@@ -51,27 +67,40 @@ func Numbers() []*bind.Function {
 				return math.Sqrt(r.Float(0)), nil
 			})},
 		float("cbrt", "cbrt(x)", "the cube root", math.Cbrt),
-		{Names: []string{"pow", "power"}, Signature: "pow(x, y)", Doc: "x ^ y, which is also written x ** y", Params: two, Type: sqltype.Double,
-			Eval: eval.Floats(func(_ *plan.Node, r eval.Row) (float64, error) { return math.Pow(r.Float(0), r.Float(1)), nil })},
+		{Names: []string{"pow", "power"}, Signature: "pow(x, y)", Doc: "x ^ y, which is also written x ** y",
+			Params: two, Type: sqltype.Double,
+			Eval: eval.Floats(func(_ *plan.Node, r eval.Row) (float64, error) {
+				return math.Pow(r.Float(0), r.Float(1)), nil
+			})},
 		float("exp", "exp(x)", "e to the power of x", math.Exp),
 		logarithm("ln", "the natural logarithm", math.Log),
-		{Names: []string{"log"}, Signature: "log([base, ]x)", Doc: "the logarithm to base 10, or another; an error unless x is above 0", Params: two, Optional: 1, Type: sqltype.Double, Eval: eval.Floats(logOf)},
+		{Names: []string{"log"}, Signature: "log([base, ]x)",
+			Doc: "the logarithm to base 10, or to another; an error unless x is positive", Params: two, Optional: 1,
+			Type: sqltype.Double, Eval: eval.Floats(logOf)},
 		logarithm("log10", "the logarithm to base 10", math.Log10),
 		logarithm("log2", "the logarithm to base 2", math.Log2),
 		float("radians", "radians(x)", "degrees as radians", func(x float64) float64 { return x * (math.Pi / 180) }),
 		float("degrees", "degrees(x)", "radians as degrees", func(x float64) float64 { return x * (180 / math.Pi) }),
-		float("sin", "sin(x)", "the sine of radians", math.Sin),
-		float("cos", "cos(x)", "the cosine of radians", math.Cos),
-		float("tan", "tan(x)", "the tangent of radians", math.Tan),
+		float("sin", "sin(x)", "the sine of x radians", math.Sin),
+		float("cos", "cos(x)", "the cosine of x radians", math.Cos),
+		float("tan", "tan(x)", "the tangent of x radians", math.Tan),
 		float("asin", "asin(x)", "the arc sine", math.Asin),
 		float("acos", "acos(x)", "the arc cosine", math.Acos),
 		float("atan", "atan(x)", "the arc tangent", math.Atan),
-		{Names: []string{"atan2"}, Signature: "atan2(y, x)", Doc: "the angle of a point", Params: two, Type: sqltype.Double,
-			Eval: eval.Floats(func(_ *plan.Node, r eval.Row) (float64, error) { return math.Atan2(r.Float(0), r.Float(1)), nil })},
-		{Names: []string{"pi"}, Signature: "pi()", Doc: "3.14159…", Type: sqltype.Double, Eval: eval.Floats(func(*plan.Node, eval.Row) (float64, error) { return math.Pi, nil })},
+		{Names: []string{"atan2"}, Signature: "atan2(y, x)", Doc: "the angle of the point (x, y), in radians",
+			Params: two, Type: sqltype.Double,
+			Eval: eval.Floats(func(_ *plan.Node, r eval.Row) (float64, error) {
+				return math.Atan2(r.Float(0), r.Float(1)), nil
+			})},
+		{Names: []string{"pi"}, Signature: "pi()", Doc: "3.14159…", Type: sqltype.Double,
+			Eval: eval.Floats(func(*plan.Node, eval.Row) (float64, error) {
+				return math.Pi, nil
+			})},
 		test("isnan", "whether x is NaN", math.IsNaN),
 		test("isinf", "whether x is infinite", func(x float64) bool { return math.IsInf(x, 0) }),
-		test("isfinite", "whether x is neither infinite nor NaN", func(x float64) bool { return !math.IsInf(x, 0) && !math.IsNaN(x) }),
+		test("isfinite", "whether x is neither infinite nor NaN", func(x float64) bool {
+			return !math.IsInf(x, 0) && !math.IsNaN(x)
+		}),
 	}
 }
 
@@ -99,10 +128,10 @@ func logOf(_ *plan.Node, r eval.Row) (float64, error) {
 	return math.Log10(r.Float(1)) / math.Log10(x), positive(r.Float(1))
 }
 
-// digits is how many digits ROUND leaves behind the point.
+// digits is how many digits ROUND keeps after the point.
 type digits int
 
-// bindRound binds ROUND, whose number of digits is a literal: the type of a decimal goes by it.
+// bindRound binds ROUND. Its number of digits must be a literal, because the type of a rounded decimal depends on it.
 func bindRound(b *bind.Binder, f *bind.Function, args []*plan.Node) (*plan.Node, error) {
 	if len(args) == 0 || len(args) > 2 || !sqltype.IsNumeric(args[0].Type) && args[0].Type.Kind != tables.Null {
 		return nil, bind.WrongArguments(f, args)
@@ -111,7 +140,7 @@ func bindRound(b *bind.Binder, f *bind.Function, args []*plan.Node) (*plan.Node,
 	if len(args) == 2 {
 		lit := args[1].Literal
 		if lit == nil || lit.Rat == nil || !sqltype.IsInteger(args[1].Type) {
-			return nil, sqlerr.Unsupported("round to a number of digits that is no whole literal")
+			return nil, sqlerr.Unsupported("round to a number of digits that is not a whole literal")
 		}
 		x := lit.Rat.Num()
 		if !x.IsInt64() || x.Int64() < -400 || x.Int64() > 400 {
@@ -161,7 +190,7 @@ func evalRound(_ plan.Evaluator, n *plan.Node, args []*vec.Vec, b *vec.Batch) (*
 	return vec.AllNull(n.Type, b.N), nil
 }
 
-// roundFloat is DuckDB's: by multiplication, so that what 1.005 is in binary counts.
+// roundFloat rounds by multiplication, as DuckDB does: 1.005, which is less in binary, rounds to 1.0.
 func roundFloat(x float64, by int) float64 {
 	if by == 0 {
 		return math.Round(x)
@@ -180,7 +209,7 @@ func roundFloat(x float64, by int) float64 {
 	return x
 }
 
-// roundInt rounds to a multiple of a power of ten.
+// roundInt rounds to a multiple of 10^zeros.
 func roundInt(x int64, zeros int) int64 {
 	if zeros >= len(sqltype.PowersOf10) {
 		return 0
@@ -216,7 +245,7 @@ func roundDecimals(v, x *vec.Vec, scale, by int) error {
 	return nil
 }
 
-// bindWhole binds FLOOR, CEIL and TRUNC: of integers they are DOUBLE, but for TRUNC.
+// bindWhole binds FLOOR, CEIL and TRUNC. For integers FLOOR and CEIL return DOUBLE.
 func bindWhole(b *bind.Binder, f *bind.Function, args []*plan.Node) (*plan.Node, error) {
 	if len(args) != 1 || !sqltype.IsNumeric(args[0].Type) && args[0].Type.Kind != tables.Null {
 		if len(args) == 2 {

@@ -17,8 +17,10 @@ import (
 	"github.com/chaski-eo/chaski/tables/query/internal/vec"
 )
 
+// Strings returns the functions of strings.
 func Strings() []*bind.Function {
-	one, two, three := []bind.Param{bind.StringParam}, []bind.Param{bind.StringParam, bind.StringParam}, []bind.Param{bind.StringParam, bind.StringParam, bind.StringParam}
+	one, two, three := []bind.Param{bind.StringParam}, []bind.Param{bind.StringParam, bind.StringParam},
+		[]bind.Param{bind.StringParam, bind.StringParam, bind.StringParam}
 	cut := []bind.Param{bind.StringParam, bind.IntParam}
 	pad := []bind.Param{bind.StringParam, bind.IntParam, bind.StringParam}
 	test := func(f func(s, x []byte) bool) plan.Evaluation {
@@ -35,43 +37,89 @@ func Strings() []*bind.Function {
 		})
 	}
 	return []*bind.Function{
-		{Names: []string{"left"}, Signature: "left(text, count)", Doc: "the first characters; a count below 0 leaves out as many at the end", Params: cut, Type: sqltype.String, Eval: eval.Strings(left)},
-		{Names: []string{"right"}, Signature: "right(text, count)", Doc: "the last characters; a count below 0 leaves out as many in front", Params: cut, Type: sqltype.String, Eval: eval.Strings(right)},
-		{Names: []string{"substring", "substr"}, Signature: "substring(text, from[, count])", Doc: "the characters from a number on, the first is 1; also `substring(text FROM from FOR count)`",
-			Params: []bind.Param{bind.StringParam, bind.IntParam, bind.IntParam}, Optional: 1, Type: sqltype.String, Eval: eval.Strings(substring)},
-		{Names: []string{"lower", "lcase"}, Signature: "lower(text)", Doc: "in lower case", Params: one, Type: sqltype.String, Eval: cased(unicode.ToLower)},
-		{Names: []string{"upper", "ucase"}, Signature: "upper(text)", Doc: "in upper case", Params: one, Type: sqltype.String, Eval: cased(toUpper)},
-		{Names: []string{"trim"}, Signature: "trim(text[, characters])", Doc: "without the characters (default: spaces) at both ends; also `trim(BOTH characters FROM text)`",
+		{Names: []string{"left"}, Signature: "left(string, count)",
+			Doc: "the first characters; a negative count leaves out as many at the end", Params: cut,
+			Type: sqltype.String, Eval: eval.Strings(left)},
+		{Names: []string{"right"}, Signature: "right(string, count)",
+			Doc: "the last characters; a negative count leaves out as many at the start", Params: cut,
+			Type: sqltype.String, Eval: eval.Strings(right)},
+		{Names: []string{"substring", "substr"}, Signature: "substring(string, from[, count])",
+			Doc:    "the characters from number from on, counted from 1; also `substring(string FROM from FOR count)`",
+			Params: []bind.Param{bind.StringParam, bind.IntParam, bind.IntParam}, Optional: 1, Type: sqltype.String,
+			Eval: eval.Strings(substring)},
+		{Names: []string{"lower", "lcase"}, Signature: "lower(string)", Doc: "in lower case", Params: one,
+			Type: sqltype.String, Eval: cased(unicode.ToLower)},
+		{Names: []string{"upper", "ucase"}, Signature: "upper(string)", Doc: "in upper case", Params: one,
+			Type: sqltype.String, Eval: cased(toUpper)},
+		{Names: []string{"trim"}, Signature: "trim(string[, characters])",
+			Doc:    "without the characters (default: spaces) at both ends; also `trim(BOTH characters FROM string)`",
 			Params: two, Optional: 1, Type: sqltype.String, Eval: trimmed(true, true)},
-		{Names: []string{"ltrim"}, Signature: "ltrim(text[, characters])", Doc: "the same, in front only", Params: two, Optional: 1, Type: sqltype.String, Eval: trimmed(true, false)},
-		{Names: []string{"rtrim"}, Signature: "rtrim(text[, characters])", Doc: "the same, at the end only", Params: two, Optional: 1, Type: sqltype.String, Eval: trimmed(false, true)},
-		{Names: []string{"replace"}, Signature: "replace(text, old, new)", Doc: "with every old text replaced", Params: three, Type: sqltype.String, Eval: eval.Strings(replace)},
-		{Names: []string{"concat"}, Signature: "concat(x, …)", Doc: "the texts of all values; NULLs are left out", Bind: bindConcat, Eval: evalConcatAll},
-		{Names: []string{"concat_ws"}, Signature: "concat_ws(separator, x, …)", Doc: "the same, with a separator", Bind: bindConcat, Eval: evalConcatWith},
-		{Names: []string{"lpad"}, Signature: "lpad(text, count, fill)", Doc: "padded in front, or cut, to a number of characters", Params: pad, Type: sqltype.String, Eval: padded(true)},
-		{Names: []string{"rpad"}, Signature: "rpad(text, count, fill)", Doc: "padded at the end, or cut, to a number of characters", Params: pad, Type: sqltype.String, Eval: padded(false)},
-		{Names: []string{"repeat"}, Signature: "repeat(text, count)", Doc: "as many times", Params: cut, Type: sqltype.String, Eval: eval.Strings(repeat)},
-		{Names: []string{"reverse"}, Signature: "reverse(text)", Doc: "from back to front", Params: one, Type: sqltype.String, Eval: eval.Strings(reverse)},
-		{Names: []string{"split_part"}, Signature: "split_part(text, separator, number)", Doc: "a part between separators; the first is 1, the last is -1",
-			Params: []bind.Param{bind.StringParam, bind.StringParam, bind.IntParam}, Type: sqltype.String, Eval: eval.Strings(splitPart)},
-		{Names: []string{"starts_with", "prefix"}, Signature: "starts_with(text, part)", Doc: "whether the text begins so", Params: two, Type: sqltype.Bool, Eval: test(bytes.HasPrefix)},
-		{Names: []string{"ends_with", "suffix"}, Signature: "ends_with(text, part)", Doc: "whether the text ends so", Params: two, Type: sqltype.Bool, Eval: test(bytes.HasSuffix)},
-		{Names: []string{"contains"}, Signature: "contains(text, part)", Doc: "whether the part is in the text; of a column of lists, as list_contains", Type: sqltype.Bool, Bind: bindTextContains, Params: two, Eval: test(bytes.Contains)},
-		{Names: []string{"instr", "strpos", "position"}, Signature: "instr(text, part)", Doc: "the number of the character where the part begins, 0 if it is not there", Params: two, Type: sqltype.Int64,
-			Eval: eval.Ints(func(_ *plan.Node, r eval.Row) (int64, error) { return position(r.Bytes(0), r.Bytes(1)), nil })},
-		{Names: []string{"strlen"}, Signature: "strlen(text)", Doc: "the bytes of the text", Params: one, Type: sqltype.Int64, Eval: eval.Ints(func(_ *plan.Node, r eval.Row) (int64, error) { return int64(len(r.Bytes(0))), nil })},
-		{Names: []string{"regexp_matches"}, Signature: "regexp_matches(text, pattern[, options])", Doc: "whether a regular expression of RE2 (a literal) matches a part; options are c, i, s, m",
-			Params: three, Optional: 1, Type: sqltype.Bool, Prepare: preparePattern(1, 2), Eval: eval.Bools(func(n *plan.Node, r eval.Row) bool { return n.State.(*pattern).re.Match(r.Bytes(0)) })},
-		{Names: []string{"regexp_full_match"}, Signature: "regexp_full_match(text, pattern[, options])", Doc: "whether it matches the whole text; also `text SIMILAR TO pattern`",
-			Params: three, Optional: 1, Type: sqltype.Bool, Prepare: preparePattern(1, 2), Eval: eval.Bools(func(n *plan.Node, r eval.Row) bool { return n.State.(*pattern).whole(r.Bytes(0)) })},
-		{Names: []string{"regexp_extract"}, Signature: "regexp_extract(text, pattern[, group[, options]])", Doc: "the first match, or a group of it; empty if there is none",
-			Params: []bind.Param{bind.StringParam, bind.StringParam, bind.IntParam, bind.StringParam}, Optional: 2, Type: sqltype.String, Prepare: preparePattern(1, 3), Eval: eval.Strings(regexpExtract)},
-		{Names: []string{"regexp_replace"}, Signature: "regexp_replace(text, pattern, new[, options])", Doc: `with the first match replaced, all of them with the option g; \1 is a group`,
-			Params: []bind.Param{bind.StringParam, bind.StringParam, bind.StringParam, bind.StringParam}, Optional: 1, Type: sqltype.String, Prepare: preparePattern(1, 3), Eval: eval.Strings(regexpReplace)},
+		{Names: []string{"ltrim"}, Signature: "ltrim(string[, characters])", Doc: "the same, at the start only",
+			Params: two, Optional: 1, Type: sqltype.String, Eval: trimmed(true, false)},
+		{Names: []string{"rtrim"}, Signature: "rtrim(string[, characters])", Doc: "the same, at the end only",
+			Params: two, Optional: 1, Type: sqltype.String, Eval: trimmed(false, true)},
+		{Names: []string{"replace"}, Signature: "replace(string, old, new)", Doc: "with every old replaced by new",
+			Params: three, Type: sqltype.String, Eval: eval.Strings(replace)},
+		{Names: []string{"concat"}, Signature: "concat(x, …)", Doc: "the values as one string; ignores NULLs",
+			Bind: bindConcat, Eval: evalConcatAll},
+		{Names: []string{"concat_ws"}, Signature: "concat_ws(separator, x, …)",
+			Doc: "the same, with a separator between them", Bind: bindConcat, Eval: evalConcatWith},
+		{Names: []string{"lpad"}, Signature: "lpad(string, count, fill)",
+			Doc: "padded at the start, or cut, to count characters", Params: pad, Type: sqltype.String,
+			Eval: padded(true)},
+		{Names: []string{"rpad"}, Signature: "rpad(string, count, fill)",
+			Doc: "padded at the end, or cut, to count characters", Params: pad, Type: sqltype.String,
+			Eval: padded(false)},
+		{Names: []string{"repeat"}, Signature: "repeat(string, count)", Doc: "the string count times", Params: cut,
+			Type: sqltype.String, Eval: eval.Strings(repeat)},
+		{Names: []string{"reverse"}, Signature: "reverse(string)", Doc: "the characters in reverse order",
+			Params: one, Type: sqltype.String, Eval: eval.Strings(reverse)},
+		{Names: []string{"split_part"}, Signature: "split_part(string, separator, number)",
+			Doc:    "the part with a number between separators; the first is 1, the last is -1",
+			Params: []bind.Param{bind.StringParam, bind.StringParam, bind.IntParam}, Type: sqltype.String,
+			Eval: eval.Strings(splitPart)},
+		{Names: []string{"starts_with", "prefix"}, Signature: "starts_with(string, part)",
+			Doc: "whether the string begins with part", Params: two, Type: sqltype.Bool, Eval: test(bytes.HasPrefix)},
+		{Names: []string{"ends_with", "suffix"}, Signature: "ends_with(string, part)",
+			Doc: "whether the string ends with part", Params: two, Type: sqltype.Bool, Eval: test(bytes.HasSuffix)},
+		{Names: []string{"contains"}, Signature: "contains(string, part)",
+			Doc: "whether part is in the string; for a column of lists, as list_contains", Type: sqltype.Bool,
+			Bind: bindStringOrListContains, Params: two, Eval: test(bytes.Contains)},
+		{Names: []string{"instr", "strpos", "position"}, Signature: "instr(string, part)",
+			Doc:    "the number of the character at which part begins, 0 if the string does not contain it",
+			Params: two, Type: sqltype.Int64,
+			Eval: eval.Ints(func(_ *plan.Node, r eval.Row) (int64, error) {
+				return position(r.Bytes(0), r.Bytes(1)), nil
+			})},
+		{Names: []string{"strlen"}, Signature: "strlen(string)", Doc: "the number of bytes of the string",
+			Params: one, Type: sqltype.Int64, Eval: eval.Ints(func(_ *plan.Node, r eval.Row) (int64, error) {
+				return int64(len(r.Bytes(0))), nil
+			})},
+		{Names: []string{"regexp_matches"}, Signature: "regexp_matches(string, pattern[, options])",
+			Doc: "whether a regular expression matches a part of the string; the pattern is a literal in the " +
+				"syntax of RE2; options are c, i, s, m",
+			Params: three, Optional: 1, Type: sqltype.Bool, Prepare: preparePattern(1, 2),
+			Eval: eval.Bools(func(n *plan.Node, r eval.Row) bool {
+				return n.State.(*pattern).re.Match(r.Bytes(0))
+			})},
+		{Names: []string{"regexp_full_match"}, Signature: "regexp_full_match(string, pattern[, options])",
+			Doc:    "whether it matches the whole string; also `string SIMILAR TO pattern`",
+			Params: three, Optional: 1, Type: sqltype.Bool, Prepare: preparePattern(1, 2),
+			Eval: eval.Bools(func(n *plan.Node, r eval.Row) bool {
+				return n.State.(*pattern).whole(r.Bytes(0))
+			})},
+		{Names: []string{"regexp_extract"}, Signature: "regexp_extract(string, pattern[, group[, options]])",
+			Doc:    "the first match, or a group of it; empty if nothing matches",
+			Params: []bind.Param{bind.StringParam, bind.StringParam, bind.IntParam, bind.StringParam}, Optional: 2,
+			Type: sqltype.String, Prepare: preparePattern(1, 3), Eval: eval.Strings(regexpExtract)},
+		{Names: []string{"regexp_replace"}, Signature: "regexp_replace(string, pattern, new[, options])",
+			Doc:      `with the first match replaced by new, or all with the option g; \1 in new is group 1`,
+			Params:   []bind.Param{bind.StringParam, bind.StringParam, bind.StringParam, bind.StringParam},
+			Optional: 1, Type: sqltype.String, Prepare: preparePattern(1, 3), Eval: eval.Strings(regexpReplace)},
 	}
 }
 
-// offset returns the byte at which character count begins, the length of s if it has fewer.
+// offset returns the byte at which character number count begins, or the length of s if it has fewer characters.
 func offset(s []byte, count int64) int {
 	if count >= int64(len(s)) {
 		return len(s) // a character takes a byte at least
@@ -103,9 +151,9 @@ func right(w *vec.StringWriter, _ *plan.Node, r eval.Row) error {
 	return nil
 }
 
-// substring is DuckDB's: from counts from 1, from the end below 0, and a count below 0 goes to the left. DuckDB starts at the end
-// of the text where from is behind it and count below 0, but only if it knows a column to be ASCII, which it does not of Parquet
-// and Arrow.
+// substring is DuckDB's: from counts from 1, or from the end if it is negative; a negative count extends to the left.
+// If from is past the end and count negative, DuckDB starts at the end, but only if it knows a column to be ASCII,
+// which it never does for Parquet and Arrow.
 func substring(w *vec.StringWriter, _ *plan.Node, r eval.Row) error {
 	s := r.Bytes(0)
 	size := int64(utf8.RuneCount(s))
@@ -118,10 +166,10 @@ func substring(w *vec.StringWriter, _ *plan.Node, r eval.Row) error {
 	case from > 0:
 		from--
 	case from < 0:
-		if from += size; from < 0 { // characters before the text count
+		if from += size; from < 0 { // characters before the start count
 			from, count = 0, max(min(count, 0), count+from)
 		}
-	default: // character 0 stands before the first
+	default: // character 0 is before the first
 		if count--; count < 0 {
 			count = 0
 		}
@@ -251,7 +299,7 @@ func position(s, part []byte) int64 {
 	return int64(utf8.RuneCount(s[:at])) + 1
 }
 
-// toUpper is DuckDB's: it has a capital of ß, which Go's table has not.
+// toUpper is DuckDB's: it has a capital ß, which Go's table does not.
 func toUpper(r rune) rune {
 	if r == 'ß' {
 		return 'ẞ'
@@ -259,14 +307,15 @@ func toUpper(r rune) rune {
 	return unicode.ToUpper(r)
 }
 
-func bindTextContains(b *bind.Binder, f *bind.Function, args []*plan.Node) (*plan.Node, error) {
+// bindStringOrListContains binds CONTAINS, which has one meaning for strings and one for lists.
+func bindStringOrListContains(b *bind.Binder, f *bind.Function, args []*plan.Node) (*plan.Node, error) {
 	if len(args) == 2 && args[0].Type.Kind == tables.List {
 		return bindContains(b, b.Library.Functions["list_contains"], args)
 	}
 	return b.ByParams(f, args)
 }
 
-// bindConcat binds the functions that take values of any type as texts.
+// bindConcat binds the functions that cast all values to strings.
 func bindConcat(b *bind.Binder, f *bind.Function, args []*plan.Node) (*plan.Node, error) {
 	if len(args) == 0 || f.Names[0] == "concat_ws" && len(args) < 2 {
 		return nil, bind.WrongArguments(f, args)
@@ -327,13 +376,13 @@ type pattern struct {
 	global bool
 }
 
-// whole reports whether the expression matches the whole of a text.
+// whole reports whether the expression matches the whole of s.
 func (p *pattern) whole(s []byte) bool { return p.full.Match(s) }
 
-// MaxPattern bounds a regular expression, in bytes: matching takes time and memory in proportion to its size.
+// MaxPattern bounds a regular expression, in bytes: the time and memory of a match grow with its size.
 const MaxPattern = 1 << 10
 
-// preparePattern compiles the argument at, with the options of another that may be missing.
+// preparePattern compiles the argument at, with the options in another argument, which may be missing.
 func preparePattern(at, options int) func(n *plan.Node) (any, error) {
 	return func(n *plan.Node) (any, error) {
 		text, err := bind.LiteralString(n, at)
@@ -341,13 +390,13 @@ func preparePattern(at, options int) func(n *plan.Node) (any, error) {
 			return nil, err
 		}
 		p := &pattern{}
-		flags := "s" // RE2 as DuckDB sets it: a point is any character
+		flags := "s" // DuckDB sets RE2 so that a point matches a newline too
 		if options < len(n.Args) {
-			given, err := bind.LiteralString(n, options)
+			letters, err := bind.LiteralString(n, options)
 			if err != nil {
 				return nil, err
 			}
-			for _, o := range given {
+			for _, o := range letters {
 				switch o {
 				case 'c':
 				case 'i':
@@ -395,12 +444,12 @@ func regexpExtract(w *vec.StringWriter, n *plan.Node, r eval.Row) error {
 
 func regexpReplace(w *vec.StringWriter, n *plan.Node, r eval.Row) error {
 	p, s, with := n.State.(*pattern), r.Bytes(0), r.Bytes(2)
-	most := 1
+	limit := 1
 	if p.global {
-		most = -1
+		limit = -1
 	}
 	end := 0
-	for _, at := range p.re.FindAllSubmatchIndex(s, most) {
+	for _, at := range p.re.FindAllSubmatchIndex(s, limit) {
 		if !w.HasRoom(0) {
 			break
 		}

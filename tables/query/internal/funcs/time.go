@@ -15,12 +15,15 @@ import (
 	"github.com/chaski-eo/chaski/tables/query/internal/vec"
 )
 
+// Times returns the functions of dates and times.
 func Times() []*bind.Function {
 	part := func(name, doc string, more ...string) *bind.Function {
-		return &bind.Function{Names: append([]string{name}, more...), Signature: name + "(t)", Doc: doc, Params: []bind.Param{bind.DateParam}, Type: sqltype.Int64, Eval: evalPart(dateParts[name])}
+		return &bind.Function{Names: append([]string{name}, more...), Signature: name + "(t)", Doc: doc,
+			Params: []bind.Param{bind.DateParam}, Type: sqltype.Int64, Eval: evalPart(dateParts[name])}
 	}
 	named := func(name, doc string, f func(t time.Time) string) *bind.Function {
-		return &bind.Function{Names: []string{name}, Signature: name + "(t)", Doc: doc, Params: []bind.Param{bind.TimestampParam}, Type: sqltype.String,
+		return &bind.Function{Names: []string{name}, Signature: name + "(t)", Doc: doc,
+			Params: []bind.Param{bind.TimestampParam}, Type: sqltype.String,
 			Eval: eval.Strings(func(w *vec.StringWriter, _ *plan.Node, r eval.Row) error {
 				w.Add([]byte(f(clock.Time(r.Int(0)))))
 				return nil
@@ -30,36 +33,60 @@ func Times() []*bind.Function {
 	return []*bind.Function{
 		part("year", "the year"), part("quarter", "the quarter, 1 to 4"), part("month", "the month, 1 to 12"),
 		part("week", "the week of ISO 8601", "weekofyear"), part("day", "the day of the month", "dayofmonth"),
-		part("dayofyear", "the day of the year"), part("dayofweek", "the day of the week, Sunday is 0", "weekday"), part("isodow", "the day of the week, Monday is 1 and Sunday 7"),
-		part("isoyear", "the year of ISO 8601"), part("yearweek", "year and week of ISO 8601 as one number"), part("hour", "the hour"), part("minute", "the minute"), part("second", "the second"),
-		part("decade", "the year without its last digit"), part("century", "the century"),
+		part("dayofyear", "the day of the year"), part("dayofweek", "the day of the week, Sunday is 0", "weekday"),
+		part("isodow", "the day of the week, Monday is 1 and Sunday 7"),
+		part("isoyear", "the year of ISO 8601"), part("yearweek", "year and week of ISO 8601 as one number"),
+		part("hour", "the hour"), part("minute", "the minute"), part("second", "the second"),
+		part("decade", "the year divided by 10"), part("century", "the century"),
 		part("epoch_ms", "milliseconds since 1970"), part("epoch_us", "microseconds since 1970"),
-		{Names: []string{"epoch"}, Signature: "epoch(t)", Doc: "seconds since 1970", Params: []bind.Param{bind.TimestampParam}, Type: sqltype.Double, Eval: eval.Floats(func(_ *plan.Node, r eval.Row) (float64, error) { return float64(r.Int(0)) / 1e6, nil })},
-		{Names: []string{"date_part", "datepart"}, Signature: "date_part(part, t)", Doc: "a part of a date or timestamp, which is a literal: " + partNames + "; also `extract(part FROM t)`",
-			Bind: bindPart, Eval: func(ev plan.Evaluator, n *plan.Node, args []*vec.Vec, b *vec.Batch) (*vec.Vec, error) {
+		{Names: []string{"epoch"}, Signature: "epoch(t)", Doc: "seconds since 1970",
+			Params: []bind.Param{bind.TimestampParam}, Type: sqltype.Double,
+			Eval: eval.Floats(func(_ *plan.Node, r eval.Row) (float64, error) {
+				return float64(r.Int(0)) / 1e6, nil
+			})},
+		{Names: []string{"date_part", "datepart"}, Signature: "date_part(part, t)",
+			Doc:  "a part of a date or timestamp; part is a literal: " + partNames + "; also `extract(part FROM t)`",
+			Bind: bindPart, Eval: func(ev plan.Evaluator, n *plan.Node, args []*vec.Vec,
+				b *vec.Batch) (*vec.Vec, error) {
 				return n.State.(*datePart).eval(ev, n, args[1:], b)
 			}},
-		{Names: []string{"date_trunc", "datetrunc"}, Signature: "date_trunc(part, t)", Doc: "the timestamp at which the part that t is in began; weeks begin on Monday",
-			Params: []bind.Param{bind.StringParam, bind.TimestampParam}, Type: sqltype.Timestamp, Prepare: prepareTrunc, Eval: eval.Ints(func(n *plan.Node, r eval.Row) (int64, error) { return n.State.(func(int64) int64)(r.Int(1)), nil })},
-		{Names: []string{"date_diff", "datediff"}, Signature: "date_diff(part, from, to)", Doc: "how many parts begin between two; of weeks, how many times seven days lie between them", Params: diff, Type: sqltype.Int64, Prepare: prepareDiff,
+		{Names: []string{"date_trunc", "datetrunc"}, Signature: "date_trunc(part, t)",
+			Doc:    "t cut to the begin of the year, month, week (Monday) or other part",
+			Params: []bind.Param{bind.StringParam, bind.TimestampParam}, Type: sqltype.Timestamp,
+			Prepare: prepareTrunc, Eval: eval.Ints(func(n *plan.Node, r eval.Row) (int64, error) {
+				return n.State.(func(int64) int64)(r.Int(1)), nil
+			})},
+		{Names: []string{"date_diff", "datediff"}, Signature: "date_diff(part, from, to)",
+			Doc: "how many years, months or other parts begin between two timestamps; of weeks, how many times " +
+				"seven days lie between them", Params: diff, Type: sqltype.Int64, Prepare: prepareDiff,
 			Eval: eval.Ints(func(n *plan.Node, r eval.Row) (int64, error) {
 				return n.State.(func(from, to int64) int64)(r.Int(1), r.Int(2)), nil
 			})},
-		{Names: []string{"last_day"}, Signature: "last_day(t)", Doc: "the last day of the month", Params: []bind.Param{bind.TimestampParam}, Type: sqltype.Date,
+		{Names: []string{"last_day"}, Signature: "last_day(t)", Doc: "the last day of the month",
+			Params: []bind.Param{bind.TimestampParam}, Type: sqltype.Date,
 			Eval: eval.Ints(func(_ *plan.Node, r eval.Row) (int64, error) {
 				t := clock.Time(r.Int(0))
 				return clock.DayNumber(t.Year(), t.Month()+1, 0), nil
 			})},
-		{Names: []string{"make_date"}, Signature: "make_date(year, month, day)", Doc: "a date", Params: []bind.Param{bind.IntParam, bind.IntParam, bind.IntParam}, Type: sqltype.Date, Eval: eval.Ints(makeDate)},
+		{Names: []string{"make_date"}, Signature: "make_date(year, month, day)", Doc: "a date",
+			Params: []bind.Param{bind.IntParam, bind.IntParam, bind.IntParam}, Type: sqltype.Date,
+			Eval: eval.Ints(makeDate)},
 		named("monthname", "the month's name in English", func(t time.Time) string { return t.Month().String() }),
-		named("dayname", "the name of the day of the week in English", func(t time.Time) string { return t.Weekday().String() }),
-		{Names: []string{"strftime"}, Signature: "strftime(t, format)", Doc: "t as a text; the format is a literal: %Y %m %d %H %M %S %f %j %b %B %a %A %p %I %y %U %W %V %G %u %w %g %x %X %c %z %Z %%, and %-d … without zeros in front",
-			Bind: bindFormat, Prepare: prepareFormat, Eval: eval.Strings(func(w *vec.StringWriter, n *plan.Node, r eval.Row) error {
+		named("dayname", "the name of the day of the week in English", func(t time.Time) string {
+			return t.Weekday().String()
+		}),
+		{Names: []string{"strftime"}, Signature: "strftime(t, format)",
+			Doc: "t as a string; the format is a literal:  %Y %m %d %H %M %S %f %j %b %B %a %A %p %I %y %U %W %V " +
+				"%G %u %w %g %x %X %c %z %Z %%, and %-d … without leading zeros",
+			Bind: bindFormat, Prepare: prepareFormat,
+			Eval: eval.Strings(func(w *vec.StringWriter, n *plan.Node, r eval.Row) error {
 				us, ns := r.Int(0), r.Args[0].Nanos(r.Index)
 				n.State.(*timeFormat).write(w, clock.Time(us).Add(time.Duration(ns)))
 				return nil
 			})},
-		{Names: []string{"strptime"}, Signature: "strptime(text, format)", Doc: "the timestamp that a text says; the format is a literal: %Y %y %m %d %H %M %S %f %j %b %B %%", Params: []bind.Param{bind.StringParam, bind.StringParam}, Type: sqltype.Timestamp,
+		{Names: []string{"strptime"}, Signature: "strptime(string, format)",
+			Doc:    "the timestamp that a string holds; the format is a literal: %Y %y %m %d %H %M %S %f %j %b %B %%",
+			Params: []bind.Param{bind.StringParam, bind.StringParam}, Type: sqltype.Timestamp,
 			Prepare: prepareParse, Eval: eval.Ints(func(n *plan.Node, r eval.Row) (int64, error) {
 				us, ok := n.State.(*timeFormat).read(string(r.Bytes(0)))
 				if !ok {
@@ -67,7 +94,10 @@ func Times() []*bind.Function {
 				}
 				return us, nil
 			})},
-		{Names: []string{"try_strptime"}, Signature: "try_strptime(text, format)", Doc: "the same, NULL for a text that says no timestamp", Params: []bind.Param{bind.StringParam, bind.StringParam}, Type: sqltype.Timestamp, Prepare: prepareParse, Eval: evalTryParse},
+		{Names: []string{"try_strptime"}, Signature: "try_strptime(string, format)",
+			Doc:    "the same, but NULL for a string that does not hold a timestamp",
+			Params: []bind.Param{bind.StringParam, bind.StringParam}, Type: sqltype.Timestamp,
+			Prepare: prepareParse, Eval: evalTryParse},
 	}
 }
 
@@ -83,7 +113,7 @@ func makeDate(_ *plan.Node, r eval.Row) (int64, error) {
 	return n, nil
 }
 
-// datePart is a part of a timestamp. Of a date the time is midnight.
+// datePart is a part of a timestamp. A date counts as midnight.
 type datePart struct {
 	of    func(t time.Time) int64
 	epoch bool // seconds since 1970, a DOUBLE
@@ -118,9 +148,11 @@ func (p *datePart) eval(_ plan.Evaluator, n *plan.Node, args []*vec.Vec, b *vec.
 
 func evalPart(p *datePart) plan.Evaluation { return p.eval }
 
-const partNames = "year, quarter, month, week, day, doy, dow, isodow, isoyear, yearweek, hour, minute, second, millisecond, microsecond, decade, century, millennium, epoch"
+// partNames are the parts for the documentation.
+const partNames = "year, quarter, month, week, day, doy, dow, isodow, isoyear, yearweek, hour, minute, second, " +
+	"millisecond, microsecond, decade, century, millennium, epoch"
 
-// dateParts are the parts of DATE_PART and the functions of their names.
+// dateParts are the parts of DATE_PART and of the functions named like them.
 var dateParts = func() map[string]*datePart {
 	m := map[string]*datePart{}
 	add := func(names string, of func(t time.Time) int64) {
@@ -154,7 +186,7 @@ var dateParts = func() map[string]*datePart {
 
 func isoWeekday(t time.Time) int64 { return int64(t.Weekday()+6)%7 + 1 }
 
-// ages counts hundreds or thousands of years: the first began in the year 1.
+// ages counts periods of 100 or 1,000 years: the first began in the year 1, and there is no year 0.
 func ages(year, size int) int64 {
 	if year > 0 {
 		return int64((year-1)/size) + 1
@@ -162,13 +194,13 @@ func ages(year, size int) int64 {
 	return int64(year/size) - 1
 }
 
-// bindPart binds DATE_PART with a literal part.
+// bindPart binds DATE_PART, whose part must be a literal.
 func bindPart(b *bind.Binder, f *bind.Function, args []*plan.Node) (*plan.Node, error) {
 	if len(args) != 2 || !sqltype.IsDay(args[1].Type) && args[1].Type.Kind != tables.Null {
 		return nil, bind.WrongArguments(f, args)
 	}
-	if args[0].Literal == nil || args[0].Type.Kind != tables.Text {
-		return nil, sqlerr.Unsupported("date_part with a part that is no literal")
+	if args[0].Literal == nil || args[0].Type.Kind != tables.String {
+		return nil, sqlerr.Unsupported("date_part with a part that is not a literal")
 	}
 	p := dateParts[strings.ToLower(args[0].Literal.String)]
 	if p == nil {
@@ -185,7 +217,7 @@ func bindPart(b *bind.Binder, f *bind.Function, args []*plan.Node) (*plan.Node, 
 	return n, err
 }
 
-// truncations are, for the parts whose lengths differ, the beginning of the part that a time is in.
+// truncations cut a time to the begin of a part, for the parts that vary in length.
 var truncations = map[string]func(t time.Time) time.Time{
 	"millennium": func(t time.Time) time.Time { return yearBegins(t.Year() / 1000 * 1000) },
 	"century":    func(t time.Time) time.Time { return yearBegins(t.Year() / 100 * 100) },
@@ -199,7 +231,7 @@ var truncations = map[string]func(t time.Time) time.Time{
 
 func yearBegins(year int) time.Time { return time.Date(year, 1, 1, 0, 0, 0, 0, time.UTC) }
 
-// weekNumber numbers weeks, which begin on Monday: 1970 began on a Thursday.
+// weekNumber numbers weeks, which begin on Monday. 1970 began on a Thursday, three days after one.
 func weekNumber(us int64) int64 { return clock.FloorDiv(clock.FloorDiv(us, clock.DayMicros)+3, 7) }
 
 func unitOf(n *plan.Node) (string, error) {
@@ -230,15 +262,16 @@ func prepareTrunc(n *plan.Node) (any, error) {
 	return func(us int64) int64 { return clock.FloorDiv(us, size) * size }, nil
 }
 
-// prepareDiff makes the function that counts parts between two timestamps: how many begin between them, but of weeks how
-// many times seven days.
+// prepareDiff makes the function that counts the parts that begin between two timestamps, or for weeks how many times
+// seven days lie between them.
 func prepareDiff(n *plan.Node) (any, error) {
 	unit, err := unitOf(n)
 	if err != nil {
 		return nil, err
 	}
 	number := func(us int64) int64 { return clock.FloorDiv(us, clock.UnitMicros[unit]) }
-	months := map[string]int64{"month": 1, "quarter": 3, "year": 12, "decade": 120, "century": 1200, "millennium": 12000}[unit]
+	months := map[string]int64{"month": 1, "quarter": 3, "year": 12, "decade": 120, "century": 1200,
+		"millennium": 12000}[unit]
 	switch {
 	case unit == "week":
 		return func(from, to int64) int64 {
@@ -253,12 +286,13 @@ func prepareDiff(n *plan.Node) (any, error) {
 	return func(from, to int64) int64 { return number(to) - number(from) }, nil
 }
 
-// bindFormat binds STRFTIME, whose arguments may stand in either order.
+// bindFormat binds STRFTIME, whose arguments may come in either order.
 func bindFormat(b *bind.Binder, f *bind.Function, args []*plan.Node) (*plan.Node, error) {
-	if len(args) == 2 && args[0].Type.Kind == tables.Text && sqltype.IsDay(args[1].Type) {
+	if len(args) == 2 && args[0].Type.Kind == tables.String && sqltype.IsDay(args[1].Type) {
 		args = []*plan.Node{args[1], args[0]}
 	}
-	if len(args) != 2 || !sqltype.IsDay(args[0].Type) && args[0].Type.Kind != tables.Null || !bind.ArgsAre(args[1:], tables.Text) {
+	if len(args) != 2 || !sqltype.IsDay(args[0].Type) && args[0].Type.Kind != tables.Null ||
+		!bind.ArgsAre(args[1:], tables.String) {
 		return nil, bind.WrongArguments(f, args)
 	}
 	t, err := b.Convert(args[0], sqltype.Timestamp)
@@ -268,22 +302,22 @@ func bindFormat(b *bind.Binder, f *bind.Function, args []*plan.Node) (*plan.Node
 	return b.Call(f, sqltype.String, t, args[1])
 }
 
-// timeFormat is a format cut up: letters of specifiers, and texts between them.
+// timeFormat is a parsed format: specifiers, and strings between them.
 type timeFormat struct{ parts []formatPart }
 
 type formatPart struct {
-	text   string // where spec is 0
+	text   string // if spec is 0
 	spec   byte
-	narrow bool // %-d: no zeros in front
+	narrow bool // %-d: no leading zeros
 }
 
-// compound are the specifiers that stand for others.
+// compound are the specifiers that stand for several others.
 var compound = map[byte]string{'c': "%Y-%m-%d %H:%M:%S", 'x': "%Y-%m-%d", 'X': "%H:%M:%S", 'T': "%H:%M:%S"}
 
-// maxFormat bounds a format, in bytes.
+// maxFormat bounds a format, in bytes: each row is formatted by all of it.
 const maxFormat = 1 << 10
 
-// cutFormat cuts a format up; known are the specifiers that it may have.
+// cutFormat parses a format. known are the specifiers it may have, narrow those it may have with a minus.
 func cutFormat(s, known, narrow string) (*timeFormat, error) {
 	f := &timeFormat{}
 	if len(s) > maxFormat {
@@ -340,7 +374,7 @@ func (f *timeFormat) write(w *vec.StringWriter, t time.Time) {
 	}
 }
 
-// write appends a part of a time. Names are in English.
+// write appends one part of a time. Names are in English.
 func (p *formatPart) write(dst []byte, t time.Time) []byte {
 	number := func(x int64, width int) []byte {
 		if p.narrow {
@@ -392,7 +426,8 @@ func (p *formatPart) write(dst []byte, t time.Time) []byte {
 	case 'Z':
 		return dst
 	}
-	return t.AppendFormat(dst, map[byte]string{'b': "Jan", 'B': "January", 'a': "Mon", 'A': "Monday", 'p': "PM"}[p.spec])
+	return t.AppendFormat(dst, map[byte]string{'b': "Jan", 'B': "January", 'a': "Mon",
+		'A': "Monday", 'p': "PM"}[p.spec])
 }
 
 func prepareParse(n *plan.Node) (any, error) {
@@ -403,12 +438,12 @@ func prepareParse(n *plan.Node) (any, error) {
 	return cutFormat(text, "YymdHMSfjbBxXcT", "dHmMSjy")
 }
 
-// moment is what a text says of a time.
+// moment holds the parts of a time as they are parsed.
 type moment struct {
 	year, month, day, hour, minute, second, micro, yearDay int
 }
 
-// read reads a text by the format, and returns microseconds since 1970.
+// read parses a string by the format, and returns microseconds since 1970.
 func (f *timeFormat) read(s string) (us int64, ok bool) {
 	m := moment{year: 1900, month: 1, day: 1}
 	for _, p := range f.parts {
@@ -435,7 +470,7 @@ func (f *timeFormat) read(s string) (us int64, ok bool) {
 	return t.UnixMicro(), true
 }
 
-// read reads a part from the front of a text.
+// read parses one part at the start of s.
 func (p *formatPart) read(s string, m *moment) (rest string, ok bool) {
 	switch p.spec {
 	case 'b', 'B':

@@ -1,4 +1,4 @@
-// Package sqlerr has the errors of a query that are about its text, and not about the tables.
+// Package sqlerr defines the errors that are about a query and not about the tables.
 package sqlerr
 
 import (
@@ -7,26 +7,29 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 )
 
-// BindError is a query that parses but means nothing: its types do not fit. It has no kind: it is the user's.
+// BindError is the error of a query that parses but whose types do not fit. It has no kind, because no file is at
+// fault.
 type BindError struct{ msg string }
 
-// Error returns what does not fit.
+// Error says what does not fit.
 func (e *BindError) Error() string { return e.msg }
 
+// Bind returns a BindError.
 func Bind(format string, args ...any) error { return &BindError{fmt.Sprintf(format, args...)} }
 
-// SyntaxError is a query that does not parse. It has no kind: it is the user's.
+// SyntaxError is the error of a query that does not parse. It has no kind, because no file is at fault.
 type SyntaxError struct {
 	Msg string
-	Pos int // byte in the query
+	Pos int // byte offset in the query
 }
 
-// Error returns what is wrong, as DuckDB says it.
+// Error says what is wrong in DuckDB's words.
 func (e *SyntaxError) Error() string {
 	return fmt.Sprintf("syntax error %s (byte %d of the query)", e.Msg, e.Pos)
 }
 
-// Unsupported is what DuckDB may run and this package does not.
+// Unsupported is the error for SQL that DuckDB may run and this package does not.
 func Unsupported(format string, args ...any) error {
-	return fault.New(fault.Unsupported, "query", fault.NoOffset, format+": this needs DuckDB, which the command chaski-full has", args...)
+	return fault.New(fault.Unsupported, "query", fault.NoOffset,
+		format+": this needs DuckDB, which the command chaski-full has", args...)
 }

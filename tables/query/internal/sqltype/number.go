@@ -6,6 +6,7 @@ import (
 	"math/big"
 )
 
+// Bit returns 1 for true.
 func Bit(b bool) int64 {
 	if b {
 		return 1
@@ -13,11 +14,13 @@ func Bit(b bool) int64 {
 	return 0
 }
 
+// LowBits returns the low 64 bits of x in two's complement.
 func LowBits(x *big.Int) uint64 {
 	low := new(big.Int).And(x, new(big.Int).SetUint64(math.MaxUint64)) // two's complement
 	return low.Uint64()
 }
 
+// BigPowersOf10 are the powers of ten up to 10^76, the product of two decimals of 38 digits.
 var BigPowersOf10 = func() (p [2*MaxDigits + 1]*big.Int) {
 	p[0] = big.NewInt(1)
 	for i := 1; i < len(p); i++ {
@@ -26,7 +29,7 @@ var BigPowersOf10 = func() (p [2*MaxDigits + 1]*big.Int) {
 	return p
 }()
 
-// DivideRounded divides by a power of ten, halves away from 0.
+// DivideRounded divides by 10^digits and rounds halves away from 0.
 func DivideRounded(x *big.Int, digits int) *big.Int {
 	if digits == 0 {
 		return x
@@ -40,7 +43,7 @@ func DivideRounded(x *big.Int, digits int) *big.Int {
 	return x.Quo(x, by)
 }
 
-// RoundRat returns a number times a power of ten, as an integer, halves away from 0.
+// RoundRat returns r times 10^digits, rounded to an integer, halves away from 0.
 func RoundRat(r *big.Rat, digits int) *big.Int {
 	x := new(big.Int).Mul(r.Num(), BigPowersOf10[digits])
 	half := new(big.Int).Rsh(r.Denom(), 1)
@@ -51,7 +54,7 @@ func RoundRat(r *big.Rat, digits int) *big.Int {
 	return x.Quo(x, r.Denom())
 }
 
-// PowersOf10 are those of ten that 64 bits hold.
+// PowersOf10 are the powers of ten that signed 64 bits hold.
 var PowersOf10 = func() (p [19]uint64) {
 	p[0] = 1
 	for i := 1; i < len(p); i++ {
@@ -60,7 +63,7 @@ var PowersOf10 = func() (p [19]uint64) {
 	return p
 }()
 
-// DecimalFloat returns a decimal as a float.
+// DecimalFloat converts a decimal to the nearest float.
 func DecimalFloat(h, l int64, scale int) float64 {
 	if scale == 0 {
 		return ToFloat(h, l)
@@ -72,7 +75,7 @@ func DecimalFloat(h, l int64, scale int) float64 {
 	return f
 }
 
-// Negate returns minus an integer of 128 bits.
+// Negate returns the negative of an integer of 128 bits.
 func Negate(l, h int64) (low, high int64) {
 	low = -l
 	high = ^h
@@ -82,8 +85,10 @@ func Negate(l, h int64) (low, high int64) {
 	return low, high
 }
 
+// ErrWide is the error for numbers beyond 38 digits or 128 bits.
 var ErrWide = fmt.Errorf("a number is out of the range of %d digits or 128 bits", MaxDigits)
 
+// Abs returns the magnitude of x, also of the least int64.
 func Abs(x int64) uint64 {
 	if x < 0 {
 		return -uint64(x)
@@ -91,7 +96,7 @@ func Abs(x int64) uint64 {
 	return uint64(x)
 }
 
-// ToFloat returns an integer of 128 bits as the nearest float.
+// ToFloat converts an integer of 128 bits to the nearest float.
 func ToFloat(h, l int64) float64 {
 	if h == l>>63 {
 		return float64(l)
@@ -100,14 +105,17 @@ func ToFloat(h, l int64) float64 {
 	return f
 }
 
+// ToBig converts an integer of 128 bits to a big.Int.
 func ToBig(h, l int64) *big.Int {
 	x := new(big.Int).Lsh(big.NewInt(h), 64)
 	return x.Add(x, new(big.Int).SetUint64(uint64(l)))
 }
 
-// HighBits returns the bits of x above the 64th.
+// HighBits returns the bits of x above the lowest 64.
 func HighBits(x *big.Int) *big.Int { return new(big.Int).Rsh(x, 64) }
 
+// IsDigit reports whether c is an ASCII digit.
 func IsDigit(c byte) bool { return c >= '0' && c <= '9' }
 
+// Within reports whether lo <= x <= hi.
 func Within(x, lo, hi *big.Int) bool { return x.Cmp(lo) >= 0 && x.Cmp(hi) <= 0 }

@@ -1,5 +1,5 @@
-// Package sqltype knows the SQL types: their names, how their values lie in memory, which type two of them have in common,
-// and the arithmetic of integers of 128 bits and of decimals.
+// Package sqltype describes the SQL types: their names, the form of their values in memory and the
+// common type of two. It also has the arithmetic of 128-bit integers and decimals.
 package sqltype
 
 import (
@@ -10,7 +10,7 @@ import (
 	"github.com/chaski-eo/chaski/tables"
 )
 
-// Limits returns the least and the largest value of integers of a type.
+// Limits returns the least and the greatest integer of a type.
 func Limits(t tables.Type) (lo, hi *big.Int) {
 	one := big.NewInt(1)
 	if t.Kind == tables.Uint64 {
@@ -24,23 +24,26 @@ func Limits(t tables.Type) (lo, hi *big.Int) {
 	return new(big.Int).Neg(hi), hi.Sub(hi, one)
 }
 
+// IsDay reports whether values of a type have a date.
 func IsDay(t tables.Type) bool { return t.Kind == tables.Date || t.Kind == tables.Timestamp }
 
+// IsNumeric reports whether a type is a number, decimals included.
 func IsNumeric(t tables.Type) bool { return IsNumber(t) || t.Kind == tables.Decimal }
 
-// rep is how the values of a type lie in memory.
+// rep is the form of the values of a type in memory.
 type rep uint8
 
 const (
-	RepNone rep = iota // all null
+	RepNone rep = iota // all values are null
 	RepInt             // bool, integers, dates, times
-	RepUint            // 64 bits without sign
-	RepBig             // 128 bits
+	RepUint            // unsigned integers of 64 bits
+	RepBig             // integers of 128 bits, decimals
 	RepFloat
 	RepBytes
-	RepOther // lists, structs: only in tables
+	RepOther // lists and structs, which expressions can read but not make
 )
 
+// RepOf returns the form of the values of a type.
 func RepOf(t tables.Type) rep {
 	switch t.Kind {
 	case tables.Null:
@@ -54,7 +57,7 @@ func RepOf(t tables.Type) rep {
 		return RepBig
 	case tables.Float64:
 		return RepFloat
-	case tables.Text, tables.Binary:
+	case tables.String, tables.Binary:
 		return RepBytes
 	case tables.List, tables.Struct:
 		return RepOther
@@ -62,18 +65,21 @@ func RepOf(t tables.Type) rep {
 	return RepInt
 }
 
+// IsInteger reports whether a type is an integer of any width.
 func IsInteger(t tables.Type) bool {
 	return t.Kind == tables.Int64 || t.Kind == tables.Uint64 || t.Kind == tables.Huge
 }
 
+// IsNumber reports whether a type is an integer or a float.
 func IsNumber(t tables.Type) bool { return IsInteger(t) || t.Kind == tables.Float64 }
 
 var (
+	// Types that expressions often have.
 	Bool   = tables.Type{Kind: tables.Bool}
 	Int64  = tables.Type{Kind: tables.Int64, Bits: 64}
 	Double = tables.Type{Kind: tables.Float64, Bits: 64}
 	Huge   = tables.Type{Kind: tables.Huge}
-	String = tables.Type{Kind: tables.Text}
+	String = tables.Type{Kind: tables.String}
 	Float  = tables.Type{Kind: tables.Float64, Bits: 32}
 	Date   = tables.Type{Kind: tables.Date}
 	// Timestamp counts microseconds.
@@ -112,7 +118,7 @@ var ByName = func() map[string]tables.Type {
 	return m
 }()
 
-// Title is the name of a type in a title: quoted where it is a name to DuckDB's grammar, not a word of it.
+// Title is the name of a type in a title. DuckDB quotes the names that are not keywords of its grammar.
 func Title(t tables.Type) string {
 	name := Name(t)
 	switch name {
@@ -142,7 +148,7 @@ func Name(t tables.Type) string {
 			return "FLOAT"
 		}
 		return "DOUBLE"
-	case tables.Text:
+	case tables.String:
 		return "VARCHAR"
 	case tables.Binary:
 		return "BLOB"
@@ -169,7 +175,7 @@ func Name(t tables.Type) string {
 // MaxDigits is the largest precision of a decimal: 38 digits fit in 128 bits.
 const MaxDigits = 38
 
-// digitsOf returns how many digits an integer of a type may have in DuckDB's decimals.
+// digitsOf returns how many digits DuckDB gives an integer type when it becomes a decimal.
 func digitsOf(t tables.Type) int {
 	if t.Kind == tables.Huge {
 		return MaxDigits
@@ -189,8 +195,8 @@ func AsDecimal(t tables.Type) tables.Type {
 	return tables.Type{Kind: tables.Decimal, Precision: uint8(digitsOf(t))}
 }
 
-// Common returns the type in which values of two types meet, in CASE, COALESCE, UNION and comparisons of decimals; ok is
-// false where DuckDB has none or one that is not made here.
+// Common returns the common type of two, for CASE, COALESCE, UNION and comparisons of decimals. ok is false if DuckDB
+// has none, or one that this package does not make.
 func Common(a, b tables.Type) (t tables.Type, ok bool) {
 	switch {
 	case a.Kind == tables.Null:
@@ -202,7 +208,8 @@ func Common(a, b tables.Type) (t tables.Type, ok bool) {
 		return a, true
 	case a.Equal(b):
 		return a, true
-	case IsNumber(a) && IsNumber(b), a.Kind == tables.Decimal && (IsNumber(b) || b.Kind == tables.Decimal), b.Kind == tables.Decimal && IsNumber(a):
+	case IsNumber(a) && IsNumber(b), a.Kind == tables.Decimal && (IsNumber(b) || b.Kind == tables.Decimal),
+		b.Kind == tables.Decimal && IsNumber(a):
 		return CommonNumber(a, b), true
 	case a.Kind == tables.Date && b.Kind == tables.Timestamp:
 		return b, true
@@ -212,6 +219,7 @@ func Common(a, b tables.Type) (t tables.Type, ok bool) {
 	return t, false
 }
 
+// CommonNumber returns the common type of two numbers.
 func CommonNumber(a, b tables.Type) tables.Type {
 	switch {
 	case a.Kind == tables.Float64 || b.Kind == tables.Float64:
@@ -233,7 +241,7 @@ func CommonNumber(a, b tables.Type) tables.Type {
 	case a.Kind == tables.Uint64:
 		a, b = b, a
 	}
-	// a has a sign and b has none: one that holds both has more bits than b.
+	// a is signed and b is not: a type for both has more bits than b.
 	if b.Bits == 64 {
 		return Huge
 	}

@@ -5,18 +5,19 @@ import (
 	"github.com/chaski-eo/chaski/tables/query/internal/sqltype"
 )
 
-// choice is the value of each row of a batch: value at[k] of from[k], null where there is none.
+// choice collects the value of each row of a batch: value At[k] of From[k], null if that is nil.
 type choice struct {
 	typ  tables.Type
 	From []*Vec
 	At   []int32
 }
 
+// NewChoice returns n values of a type that are all null.
 func NewChoice(t tables.Type, n int) *choice {
 	return &choice{typ: t, From: make([]*Vec, n), At: make([]int32, n)}
 }
 
-// Take chooses the values of v for some rows, nil: for all.
+// Take chooses the values of v for some rows, or for all if rows is nil.
 func (c *choice) Take(v *Vec, rows []int32) {
 	for k := range v.N {
 		row := k
@@ -29,7 +30,7 @@ func (c *choice) Take(v *Vec, rows []int32) {
 	}
 }
 
-// Build returns the values. Strings are written to what newWriter returns.
+// Build returns the values. It writes strings to the writer that newWriter returns.
 func (c *choice) Build(newWriter func(n int) *StringWriter) (*Vec, error) {
 	if sqltype.RepOf(c.typ) == sqltype.RepBytes {
 		w := newWriter(len(c.From))

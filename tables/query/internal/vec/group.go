@@ -8,7 +8,7 @@ import (
 	"github.com/chaski-eo/chaski/tables/query/internal/sqltype"
 )
 
-// AppendKey appends value i as bytes that are equal exactly where values of the type are.
+// AppendKey appends value i as bytes that are equal exactly if values of the type are.
 func AppendKey(dst []byte, v *tables.Vector, i int) []byte {
 	if v.Null(i) {
 		return append(dst, 0)
@@ -19,10 +19,10 @@ func AppendKey(dst []byte, v *tables.Vector, i int) []byte {
 	case tables.Float64:
 		f := v.Float(i)
 		if f != f {
-			f = math.NaN() // one of many
+			f = math.NaN() // all NaNs are equal, whatever their bits
 		}
 		return le.AppendUint64(dst, math.Float64bits(f+0)) // -0 becomes 0
-	case tables.Text, tables.Binary:
+	case tables.String, tables.Binary:
 		b := v.Bytes(i)
 		return append(binary.AppendUvarint(dst, uint64(len(b))), b...)
 	case tables.List:
@@ -53,13 +53,13 @@ func AppendKey(dst []byte, v *tables.Vector, i int) []byte {
 	return le.AppendUint64(dst, uint64(v.Int(i)))
 }
 
-// Groups numbers rows by equal keys, in the order of their first row.
+// Groups numbers the groups of rows with equal keys, in the order of their first rows.
 type Groups struct {
-	Of    []int32 // group of each row
-	First []int32 // first row of each group
+	Of    []int32 // the group of each row
+	First []int32 // the first row of each group
 }
 
-// GroupRows groups n rows by keys; without keys all rows are one group.
+// GroupRows groups n rows by keys. Without keys all rows are one group.
 func GroupRows(n int, keys []*tables.Vector) *Groups {
 	g := &Groups{Of: make([]int32, n)}
 	if len(keys) == 0 {

@@ -8,16 +8,17 @@ import (
 	"github.com/chaski-eo/chaski/tables/query/internal/sqltype"
 )
 
-// Grouped is what an aggregate is computed of.
+// Grouped is the input of an aggregate.
 type Grouped struct {
 	Groups *Groups
 	Args   []*tables.Vector
-	Rows   []int32 // rows
+	Rows   []int32 // the rows that count, in the order in which they do
 }
 
+// Len returns the number of groups.
 func (in *Grouped) Len() int { return len(in.Groups.First) }
 
-// Counts returns how many rows of each group count, and where none does.
+// Counts returns how many rows of each group count, and which groups have none; nulls is nil if all have some.
 func (in *Grouped) Counts() (counts []int64, nulls []bool) {
 	counts = make([]int64, in.Len())
 	for _, r := range in.Rows {
@@ -44,10 +45,10 @@ func (in *Grouped) Sums() []float64 {
 	return sums
 }
 
-// Pick returns values of the first argument: of each group that of a row, null where it is negative.
+// Pick returns for each group the value of the first argument at a row, null if the row is negative.
 func (in *Grouped) Pick(rows []int) (*tables.Vector, error) { return in.Args[0].Take(rows) }
 
-// NoRows returns a row for each group: none.
+// NoRows returns -1 for each group, which Pick takes for null.
 func (in *Grouped) NoRows() []int {
 	rows := make([]int, in.Len())
 	for id := range rows {
@@ -56,7 +57,7 @@ func (in *Grouped) NoRows() []int {
 	return rows
 }
 
-// Best returns the first row of each group with the least or the greatest value.
+// Best returns the first row of each group with the least (sign 1) or the greatest (sign -1) value.
 func (in *Grouped) Best(by *tables.Vector, sign int) []int {
 	best := in.NoRows()
 	order := comparator(by)
@@ -96,6 +97,7 @@ func (in *Grouped) ByGroup() [][]int32 {
 	return out
 }
 
+// SumInts returns the exact sums of integers of up to 128 bits, by group.
 func SumInts(g *Groups, arg *tables.Vector, use []int32, n int) (lo, hi []int64) {
 	lo, hi = make([]int64, n), make([]int64, n)
 	x := arg.Ints()

@@ -2,16 +2,17 @@ package vec
 
 import "hash/maphash"
 
-// KeySet numbers keys in the order in which they first come. It is a hash table without a pointer a
-// key, as a map of strings would have.
+// KeySet numbers keys in the order in which they are added. It is a hash table without a pointer for each key, which a
+// map of strings has and the garbage collector would follow.
 type KeySet struct {
 	seed   maphash.Seed
-	slots  []int32 // number of a key plus 1, 0 where there is none; a power of two of them
+	slots  []int32 // the number of a key plus 1, 0 for an empty slot; their count is a power of two
 	hashes []uint64
 	ends   []int // key k is data[ends[k-1]:ends[k]]
 	data   []byte
 }
 
+// NewKeySet returns an empty set.
 func NewKeySet() *KeySet {
 	return &KeySet{seed: maphash.MakeSeed(), slots: make([]int32, 64)}
 }
@@ -23,7 +24,7 @@ func (s *KeySet) key(k int) []byte {
 	return s.data[s.ends[k-1]:s.ends[k]]
 }
 
-// slot returns where a key is, or where it would be.
+// slot returns the slot of a key, or the empty one where it belongs.
 func (s *KeySet) slot(h uint64, key []byte) int {
 	mask := uint64(len(s.slots) - 1)
 	for i := h & mask; ; i = (i + 1) & mask {
@@ -34,12 +35,12 @@ func (s *KeySet) slot(h uint64, key []byte) int {
 	}
 }
 
-// Find returns the number of a key, -1 if it is not there.
+// Find returns the number of a key, -1 if it is not in the set.
 func (s *KeySet) Find(key []byte) int32 {
 	return s.slots[s.slot(maphash.Bytes(s.seed, key), key)] - 1
 }
 
-// Add returns the number of a key, and whether it is new.
+// Add returns the number of a key, and whether it was added.
 func (s *KeySet) Add(key []byte) (k int32, added bool) {
 	h := maphash.Bytes(s.seed, key)
 	i := s.slot(h, key)
@@ -51,7 +52,7 @@ func (s *KeySet) Add(key []byte) (k int32, added bool) {
 	s.hashes = append(s.hashes, h)
 	s.data = append(s.data, key...)
 	s.ends = append(s.ends, len(s.data))
-	if 2*len(s.ends) > len(s.slots) {
+	if 2*len(s.ends) > len(s.slots) { // at most half are used, so that probes stay short
 		s.grow()
 	}
 	return k, true

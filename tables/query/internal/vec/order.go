@@ -5,7 +5,7 @@ import (
 	"github.com/chaski-eo/chaski/tables/query/internal/sqltype"
 )
 
-// OrderAt orders two values of a type.
+// OrderAt compares two values of a type: -1, 0 or 1.
 func OrderAt(t tables.Type, a *Vec, i int, b *Vec, k int) int {
 	switch sqltype.RepOf(t) {
 	case sqltype.RepFloat:
@@ -27,7 +27,7 @@ func OrderAt(t tables.Type, a *Vec, i int, b *Vec, k int) int {
 	return Order(a.Nanos(i), b.Nanos(k))
 }
 
-// comparator orders two rows of a vector by their values; nulls are not looked at.
+// comparator compares two rows of a vector by their values. Nulls compare as some value; the caller handles them.
 func comparator(v *tables.Vector) func(a, b int) int {
 	switch sqltype.RepOf(v.Type()) {
 	case sqltype.RepNone, sqltype.RepOther:
@@ -69,14 +69,15 @@ func comparator(v *tables.Vector) func(a, b int) int {
 	return func(a, b int) int { return Order(x[a], x[b]) }
 }
 
+// OrderBig compares integers of 128 bits, given by their high and low halves.
 func OrderBig(ah, al, bh, bl int64) int {
-	switch {
-	case ah != bh:
+	if ah != bh {
 		return Order(ah, bh)
 	}
 	return Order(uint64(al), uint64(bl))
 }
 
+// Order compares two integers.
 func Order[T int64 | uint64](a, b T) int {
 	switch {
 	case a < b:
@@ -87,6 +88,7 @@ func Order[T int64 | uint64](a, b T) int {
 	return 0
 }
 
+// OrderFloat compares two floats. NaN is equal to itself and above all numbers.
 func OrderFloat(a, b float64) int {
 	switch {
 	case a < b:

@@ -14,6 +14,7 @@ type SortKey struct {
 	Desc, NullsFirst bool
 }
 
+// Check refuses values that have no order.
 func (k *SortKey) Check() error {
 	if sqltype.RepOf(k.Values.Type()) == sqltype.RepOther {
 		return sqlerr.Unsupported("ORDER BY of type %s", k.Values.Type())
@@ -21,7 +22,7 @@ func (k *SortKey) Check() error {
 	return nil
 }
 
-// compare returns the order of two rows by the key alone.
+// compare returns the order of two rows by this key alone.
 func (k *SortKey) compare() func(a, b int) int {
 	values := comparator(k.Values)
 	sign := 1
@@ -49,9 +50,9 @@ func (k *SortKey) compare() func(a, b int) int {
 	}
 }
 
-// SortRows returns the first most of n rows in the order of the keys, all of them if most is
-// negative; equal rows stand in their own order.
-func SortRows(keys []SortKey, n, most int) []int32 {
+// SortRows returns the first limit of n rows in the order of the keys, or all if limit is negative.
+// Equal rows keep their order.
+func SortRows(keys []SortKey, n, limit int) []int32 {
 	compare := make([]func(a, b int) int, len(keys))
 	for i := range keys {
 		compare[i] = keys[i].compare()
@@ -64,22 +65,23 @@ func SortRows(keys []SortKey, n, most int) []int32 {
 		}
 		return int(a) - int(b)
 	}
-	if most < 0 || most > n {
-		most = n
+	if limit < 0 || limit > n {
+		limit = n
 	}
-	// Few of many are kept by sorting as many again whenever that many came together.
+	// To keep few of many rows, collect twice as many, sort, and drop the worse half: that takes
+	// memory for few rows and sorts each row that is kept only a few times.
 	room := n
-	if most < n/4 {
-		room = max(2*most, 1<<12)
+	if limit < n/4 {
+		room = max(2*limit, 1<<12)
 	}
 	best := make([]int32, 0, min(room, n))
-	worst := int32(-1) // of those that stay
+	worst := int32(-1) // of the kept rows: a row after it can be dropped at once
 	for r := range n {
 		if len(best) == room {
 			slices.SortFunc(best, less)
-			best = best[:most]
-			if most > 0 {
-				worst = best[most-1]
+			best = best[:limit]
+			if limit > 0 {
+				worst = best[limit-1]
 			}
 		}
 		if worst < 0 || less(int32(r), worst) < 0 {
@@ -87,5 +89,5 @@ func SortRows(keys []SortKey, n, most int) []int32 {
 		}
 	}
 	slices.SortFunc(best, less)
-	return best[:most]
+	return best[:limit]
 }

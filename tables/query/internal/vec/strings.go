@@ -2,24 +2,26 @@ package vec
 
 import "github.com/chaski-eo/chaski/fault"
 
-// MaxBatchBytes bounds the texts that are made for a batch of rows, in bytes, those inside of an expression included: 64
-// KiB for each of 4,096 rows.
+// MaxBatchBytes bounds the strings that an expression makes for a batch of rows, those of its parts included: 64 KiB
+// for each of 4,096 rows.
 const MaxBatchBytes = 1 << 28
 
 func tooLong() error {
-	return fault.New(fault.Limit, "query", fault.NoOffset, "texts of more than %d MiB for %d rows", MaxBatchBytes>>20, BatchRows)
+	return fault.New(fault.Limit, "query", fault.NoOffset, "strings of more than %d MiB for %d rows",
+		MaxBatchBytes>>20, BatchRows)
 }
 
-// Budget counts the bytes of the strings that are made for one batch of rows.
+// Budget counts the bytes of the strings made for one batch of rows.
 type Budget struct {
 	used     int
 	exceeded bool
 }
 
-// Reset starts the next batch: the strings of the one before are dropped, or belong to the caller.
+// Reset starts the next batch: the strings of the last one are garbage, or belong to the caller.
 func (b *Budget) Reset() { *b = Budget{} }
 
-// StringWriter makes the strings of a batch. Once they exceed the budget it drops what follows, and finish returns an error.
+// StringWriter makes the strings of a batch. Once they exceed the budget it drops what follows, and Finish returns an
+// error: functions need no error path.
 type StringWriter struct {
 	Vec    *Vec
 	budget *Budget
@@ -30,10 +32,10 @@ func NewStrings(n int, b *Budget) *StringWriter {
 	return &StringWriter{Vec: &Vec{N: n, Lo: make([]uint32, n), Hi: make([]uint32, n)}, budget: b}
 }
 
-// Exceed gives up on the batch: its strings would exceed the budget.
+// Exceed marks the budget as exceeded.
 func (w *StringWriter) Exceed() { w.budget.exceeded = true }
 
-// HasRoom reports whether so many bytes more may be written.
+// HasRoom reports whether n more bytes fit in the budget.
 func (w *StringWriter) HasRoom(n int) bool {
 	if w.budget.used+len(w.Vec.Data)+n > MaxBatchBytes {
 		w.budget.exceeded = true
@@ -41,7 +43,7 @@ func (w *StringWriter) HasRoom(n int) bool {
 	return !w.budget.exceeded
 }
 
-// Add appends to the text that is being written.
+// Add appends to the current string.
 func (w *StringWriter) Add(s ...[]byte) {
 	for _, part := range s {
 		if w.HasRoom(len(part)) {
@@ -50,7 +52,7 @@ func (w *StringWriter) Add(s ...[]byte) {
 	}
 }
 
-// End ends text k. Texts are written in order.
+// End ends string k. Strings are written in order.
 func (w *StringWriter) End(k int) {
 	if k > 0 {
 		w.Vec.Lo[k] = w.Vec.Hi[k-1]
@@ -58,7 +60,7 @@ func (w *StringWriter) End(k int) {
 	w.Vec.Hi[k] = uint32(len(w.Vec.Data))
 }
 
-// AddNull makes text k null.
+// AddNull makes string k null.
 func (w *StringWriter) AddNull(k int) {
 	if w.Vec.Nulls == nil {
 		w.Vec.Nulls = make([]bool, w.Vec.N)
@@ -67,7 +69,7 @@ func (w *StringWriter) AddNull(k int) {
 	w.End(k)
 }
 
-// Finish returns the texts.
+// Finish returns the strings.
 func (w *StringWriter) Finish() (*Vec, error) {
 	if !w.HasRoom(0) {
 		return nil, tooLong()

@@ -1,5 +1,5 @@
-// Package vec has the values of a batch of rows, a column at a time, and what the operators of a query need of them: lists
-// of rows, hash keys, groups and orders.
+// Package vec holds the values of a batch of rows, a column at a time, and what the operators of a
+// query make of them: lists of rows, hash keys, groups and orders.
 package vec
 
 import (
@@ -8,7 +8,7 @@ import (
 	"github.com/chaski-eo/chaski/tables/query/internal/sqltype"
 )
 
-// At returns value k of a vec as a vec of one value.
+// At returns value k as a vec of one value.
 func (v *Vec) At(k int) *Vec {
 	out := &Vec{N: 1}
 	if v.Nulls != nil {
@@ -32,7 +32,7 @@ func (v *Vec) At(k int) *Vec {
 	return out
 }
 
-// set takes value i of another vec of type t, which is not of bytes.
+// set copies value i of another vec of type t, which is not of strings or bytes.
 func (v *Vec) set(k int, from *Vec, i int, t tables.Type) {
 	switch {
 	case sqltype.RepOf(t) == sqltype.RepFloat:
@@ -52,35 +52,38 @@ func (v *Vec) set(k int, from *Vec, i int, t tables.Type) {
 	}
 }
 
-// BatchRows is how many rows are evaluated at a time.
+// BatchRows is how many rows are evaluated at a time: a column of 8-byte numbers is then 32 KiB, the size of a
+// first-level cache.
 const BatchRows = 4096
 
-// Vec is the value of an expression for the rows of a batch, in the members that the rep of its type
-// names. It is not changed once it was made.
+// Vec holds the values of an expression for the rows of a batch, in the members that the rep of its type names. It is
+// immutable once it was made, so vecs may share memory.
 type Vec struct {
 	N      int
-	Nulls  []bool // nil: none
+	Nulls  []bool // nil: no value is null
 	Bools  []bool // truth values
 	Ints   []int64
-	High   []int64 // with i, of 128 bits; of timestamps the nanoseconds after i, nil: 0
+	High   []int64 // the high halves of 128-bit integers; for timestamps the nanoseconds after Ints, nil: all 0
 	Floats []float64
-	Data   []byte // value k is data[lo[k]:hi[k]]
+	Data   []byte // value k is Data[Lo[k]:Hi[k]]
 	Lo     []uint32
 	Hi     []uint32
 }
 
+// IsNull reports whether value k is null.
 func (v *Vec) IsNull(k int) bool { return v.Nulls != nil && v.Nulls[k] }
 
+// Bytes returns value k, a string or bytes.
 func (v *Vec) Bytes(k int) []byte { return v.Data[v.Lo[k]:v.Hi[k]] }
 
-// Rows are the rows of a relation: of each table, which row goes into it. A nil list stands for all
-// rows of the table, in order.
+// Rows holds the rows of a relation: for each of its tables, the row of the table that each row of the relation has. A
+// nil list stands for all rows of the table, in order.
 type Rows struct {
 	N      int
-	Tables [][]int32 // -1: no row, in a left join
+	Tables [][]int32 // -1 if a left join found no row
 }
 
-// Batch is a part of a relation: rows lo to lo+n of its lists, or of the table itself.
+// Batch is a part of a relation: its rows Lo to Lo+N.
 type Batch struct {
 	N, Lo  int
 	Tables [][]int32
@@ -91,7 +94,7 @@ func (r *Rows) Batch(lo, size int) *Batch {
 	return &Batch{N: min(size, r.N-lo), Lo: lo, Tables: r.Tables}
 }
 
-// List returns the batch's rows of a table; nil means from lo on.
+// List returns the rows of table number tab in the batch. nil stands for the rows of the table from Lo on.
 func (b *Batch) List(tab int) []int32 {
 	if l := b.Tables[tab]; l != nil {
 		return l[b.Lo : b.Lo+b.N]
@@ -99,7 +102,7 @@ func (b *Batch) List(tab int) []int32 {
 	return nil
 }
 
-// Take returns the rows of the batch at the given positions, as a batch.
+// Take returns the rows at some positions of the batch.
 func (b *Batch) Take(sel []int32) *Batch {
 	out := &Batch{N: len(sel), Tables: make([][]int32, len(b.Tables))}
 	for t := range b.Tables {
@@ -118,7 +121,7 @@ func (b *Batch) Take(sel []int32) *Batch {
 	return out
 }
 
-// Collector joins the vecs of batches.
+// Collector joins the vecs of batches to one vector.
 type Collector struct {
 	Type  tables.Type
 	n     int
@@ -127,6 +130,7 @@ type Collector struct {
 	offs  []uint32
 }
 
+// Add appends the values of a batch.
 func (c *Collector) Add(v *Vec) error {
 	c.all.Nulls = append(c.all.Nulls, make([]bool, v.N)...)
 	if v.Nulls != nil {
@@ -138,14 +142,15 @@ func (c *Collector) Add(v *Vec) error {
 		c.all.Ints = append(c.all.Ints, sqltype.Bit(t))
 	}
 	h := v.High
-	if c.Type.Kind == tables.Timestamp && (h != nil) != (c.all.High != nil) { // not all batches have nanoseconds
+	if c.Type.Kind == tables.Timestamp && (h != nil) != (c.all.High != nil) { // only some batches have nanoseconds
 		if h == nil {
 			h = make([]int64, v.N)
 		} else {
 			c.all.High = make([]int64, c.n-v.N)
 		}
 	}
-	c.all.Ints, c.all.High, c.all.Floats = append(c.all.Ints, v.Ints...), append(c.all.High, h...), append(c.all.Floats, v.Floats...)
+	c.all.Ints, c.all.High, c.all.Floats = append(c.all.Ints, v.Ints...), append(c.all.High, h...),
+		append(c.all.Floats, v.Floats...)
 	if sqltype.RepOf(c.Type) == sqltype.RepBytes {
 		if c.offs == nil {
 			c.offs = []uint32{0}
@@ -155,7 +160,7 @@ func (c *Collector) Add(v *Vec) error {
 				c.all.Data = append(c.all.Data, v.Bytes(k)...)
 			}
 			if len(c.all.Data) > 2<<30 {
-				return fault.New(fault.Limit, "query", fault.NoOffset, "texts of more than 2 GiB")
+				return fault.New(fault.Limit, "query", fault.NoOffset, "strings of more than 2 GiB")
 			}
 			c.offs = append(c.offs, uint32(len(c.all.Data)))
 		}
@@ -163,6 +168,7 @@ func (c *Collector) Add(v *Vec) error {
 	return nil
 }
 
+// Vector returns all values.
 func (c *Collector) Vector() *tables.Vector {
 	nulls := c.all.Nulls
 	if !c.nulls {
@@ -187,7 +193,7 @@ func (c *Collector) Vector() *tables.Vector {
 	return tables.NewInts(c.Type, c.all.Ints, nulls)
 }
 
-// AllNull is a vec of any type without a value.
+// AllNull returns n nulls of a type.
 func AllNull(t tables.Type, n int) *Vec {
 	v := &Vec{N: n, Nulls: make([]bool, n)}
 	for k := range v.Nulls {
@@ -210,6 +216,7 @@ func AllNull(t tables.Type, n int) *Vec {
 	return v
 }
 
+// Fill sets all of s to x and returns it.
 func Fill[T any](s []T, x T) []T {
 	for i := range s {
 		s[i] = x
@@ -217,7 +224,7 @@ func Fill[T any](s []T, x T) []T {
 	return s
 }
 
-// Part takes the batch's rows of a column: l, or those from b.lo on.
+// Part returns the batch's rows of a column: those in l, or if l is nil those from b.Lo on.
 func Part[T any](s []T, l []int32, b *Batch) []T {
 	if l == nil {
 		return s[b.Lo : b.Lo+b.N]
@@ -231,7 +238,7 @@ func Part[T any](s []T, l []int32, b *Batch) []T {
 	return out
 }
 
-// Row returns the row of a table that stands at position k of a batch; -1 if there is none.
+// Row returns the row of table number tab at position k of a batch, -1 if there is none.
 func (b *Batch) Row(tab, k int) int {
 	if l := b.List(tab); l != nil {
 		return int(l[k])
@@ -239,7 +246,7 @@ func (b *Batch) Row(tab, k int) int {
 	return b.Lo + k
 }
 
-// EitherNull joins the nulls of two.
+// EitherNull returns which values of a or b are null.
 func EitherNull(a, b *Vec) []bool {
 	switch {
 	case a.Nulls == nil:
@@ -254,7 +261,7 @@ func EitherNull(a, b *Vec) []bool {
 	return out
 }
 
-// Nanos returns the nanoseconds of a timestamp after its microseconds.
+// Nanos returns the nanoseconds to add to timestamp k.
 func (v *Vec) Nanos(k int) int64 {
 	if v.High == nil {
 		return 0
@@ -262,6 +269,7 @@ func (v *Vec) Nanos(k int) int64 {
 	return v.High[k]
 }
 
+// ToInts converts row numbers.
 func ToInts(s []int32) []int {
 	out := make([]int, len(s))
 	for i, x := range s {
@@ -270,7 +278,7 @@ func ToInts(s []int32) []int {
 	return out
 }
 
-// Take returns the rows at the given positions.
+// Take returns the rows at some positions.
 func (r *Rows) Take(at []int32) *Rows {
 	out := &Rows{N: len(at), Tables: make([][]int32, len(r.Tables))}
 	for t, from := range r.Tables {
