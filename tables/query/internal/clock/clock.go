@@ -10,6 +10,7 @@ import (
 	"github.com/chaski-eo/chaski/tables/query/internal/sqltype"
 )
 
+// FloorDiv divides and rounds down.
 func FloorDiv(x, y int64) int64 {
 	q := x / y
 	if x%y != 0 && (x < 0) != (y < 0) {
@@ -18,7 +19,7 @@ func FloorDiv(x, y int64) int64 {
 	return q
 }
 
-// TrimZone cuts an offset off a time of day.
+// TrimZone cuts the offset off a time of day.
 func TrimZone(s string) string {
 	s = strings.TrimSuffix(s, " UTC")
 	if at := strings.LastIndexAny(s, "+-"); at > 0 {
@@ -29,20 +30,22 @@ func TrimZone(s string) string {
 	return s
 }
 
-// Time is a timestamp's time, in UTC.
+// Time converts microseconds since 1970 to a time.Time in UTC.
 func Time(us int64) time.Time { return time.UnixMicro(us).UTC() }
 
-// DayNumber returns the days since 1970.
+// DayNumber returns the days since 1970 of a date.
 func DayNumber(year int, month time.Month, day int) int64 {
 	return FloorDiv(time.Date(year, month, day, 0, 0, 0, 0, time.UTC).Unix(), 86400)
 }
 
-// UnitNames are the names of units of time, each in one form.
+// UnitNames gives the unit of each of its names.
 var UnitNames = func() map[string]string {
 	m := map[string]string{}
 	for _, names := range []string{
-		"millennium millennia mil", "century centuries cent", "decade decades dec decs", "year years yr yrs y", "quarter quarters", "month months mon",
-		"week weeks w", "day days d dayofmonth", "hour hours hr h", "minute minutes min m", "second seconds sec s", "millisecond milliseconds ms msec", "microsecond microseconds us usec",
+		"millennium millennia mil", "century centuries cent", "decade decades dec decs", "year years yr yrs y",
+		"quarter quarters", "month months mon",
+		"week weeks w", "day days d dayofmonth", "hour hours hr h", "minute minutes min m", "second seconds sec s",
+		"millisecond milliseconds ms msec", "microsecond microseconds us usec",
 	} {
 		all := strings.Fields(names)
 		for _, n := range all {
@@ -52,29 +55,35 @@ var UnitNames = func() map[string]string {
 	return m
 }()
 
-// UnitMicros are units of one length, in microseconds.
+// UnitMicros gives the microseconds of the units of constant length.
 var UnitMicros = map[string]int64{
-	"week": 7 * 86400e6, "day": 86400e6, "hour": 3600e6, "minute": 60e6, "second": 1e6, "millisecond": 1e3, "microsecond": 1,
+	"week": 7 * 86400e6, "day": 86400e6, "hour": 3600e6, "minute": 60e6, "second": 1e6,
+	"millisecond": 1e3, "microsecond": 1,
 }
 
+// DayMicros is the microseconds of a day.
 const DayMicros = 86400_000_000
 
+// ErrRange is the error for dates and timestamps that 64 bits of microseconds do not hold.
 var ErrRange = errors.New("a date or timestamp is out of range")
 
-// Interval is a length of time. Months have no fixed number of days, nor days (to DuckDB) of microseconds.
+// Interval is a length of time. Its three numbers cannot be converted into each other: months differ in days, and
+// DuckDB keeps days apart from microseconds too.
 type Interval struct {
 	Months, Days, Micros int64
 }
 
-// MaxInterval bounds the numbers of a span, so that no sum of two overflows.
+// MaxInterval bounds the months and the days of an interval, and its microseconds to as many
+// seconds, so that adding two intervals, or negating one, does not overflow.
 const MaxInterval = 1 << 31
 
-// Add adds so many units.
+// Add adds n units. It reports false if the unit does not exist or the interval gets too long.
 func (s *Interval) Add(n int64, unit string) bool {
 	if n > MaxInterval || n < -MaxInterval {
 		return false
 	}
-	months := map[string]int64{"month": 1, "quarter": 3, "year": 12, "decade": 120, "century": 1200, "millennium": 12000}[unit]
+	months := map[string]int64{"month": 1, "quarter": 3, "year": 12, "decade": 120, "century": 1200,
+		"millennium": 12000}[unit]
 	switch {
 	case months > 0:
 		s.Months += n * months
@@ -90,10 +99,10 @@ func (s *Interval) Add(n int64, unit string) bool {
 	return max(s.Months, -s.Months, s.Days, -s.Days) <= MaxInterval && max(s.Micros, -s.Micros) <= MaxInterval*1e6
 }
 
-// AddTo returns the timestamp a span after another: the months first, of which a day that the month has not becomes its
-// last one.
+// AddTo returns the timestamp an interval after us, or false if it is out of range. The months come first; a day that
+// the resulting month does not have becomes the month's last.
 func (s Interval) AddTo(us int64) (int64, bool) {
-	const far = math.MaxInt64 / 4 // 73,000 years: spans are shorter
+	const far = math.MaxInt64 / 4 // 73,000 years
 	if us > far || us < -far {
 		return 0, false
 	}
@@ -109,11 +118,19 @@ func (s Interval) AddTo(us int64) (int64, bool) {
 		days = min(days, first+int64(t.Day())-1)
 		us = days*86400e6 + us - FloorDiv(us, 86400e6)*86400e6
 	}
-	us += s.Days*86400e6 + s.Micros
-	return us, us <= far*2 && us >= -far*2
+	const mostDays = math.MaxInt64/DayMicros - MaxInterval/86400 - 1 // with Micros they fit in 64 bits, see Add
+	if s.Days > mostDays || s.Days < -mostDays {
+		return 0, false
+	}
+	by := s.Days*DayMicros + s.Micros
+	sum := us + by
+	if (sum > us) != (by > 0) && by != 0 { // it overflowed
+		return 0, false
+	}
+	return sum, sum <= far*2 && sum >= -far*2
 }
 
-// ParseDate reads year, month and day in front, and returns the days since 1970 and what follows.
+// ParseDate parses a leading year, month and day. It returns the days since 1970 and the rest of the string.
 func ParseDate(s string) (days int64, rest string, ok bool) {
 	s = strings.TrimSpace(s)
 	var part [3]int
@@ -141,8 +158,8 @@ func ParseDate(s string) (days int64, rest string, ok bool) {
 	return t.Unix() / 86400, s, t.Unix()%86400 == 0
 }
 
-// ParseTimeOfDay reads a time of day behind a date, in nanoseconds, with Z or nothing behind it; and how many digits stand
-// behind the point.
+// ParseTimeOfDay parses the time of day after a date, optionally followed by Z, +00 or +00:00. It returns nanoseconds
+// and the number of digits after the point.
 func ParseTimeOfDay(s string) (ns int64, digits int, ok bool) {
 	if s == "" {
 		return 0, 0, true
