@@ -1,5 +1,5 @@
-// Package plan has the nodes of a bound expression: columns are found and types known. The binder makes nodes, the
-// evaluator computes them.
+// Package plan defines the nodes of a bound expression, whose columns are found and types known.
+// The binder makes nodes, the evaluator computes them.
 package plan
 
 import (
@@ -17,29 +17,29 @@ import (
 	"github.com/chaski-eo/chaski/tables/query/internal/vec"
 )
 
-// Node is a bound expression: its columns are found and its types known. A node is shared where the
-// same expression stands twice, so that equal expressions have the same pointer.
+// Node is a bound expression. Equal expressions are one node, so that pointers compare them and each is computed once.
 type Node struct {
+	ID        int // its number in the binder, from 1; 0 until it is interned
 	Op        ast.Op
-	Call      call   // of opCall
-	Aggregate int    // of opAggregate
-	Name      string // of operators; of columns for messages
+	Call      call   // of OpCall
+	Aggregate int    // of OpAggregate: its number
+	Name      string // of operators; of columns, for messages
 	Type      tables.Type
 	Args      []*Node
 	Not       bool
 	Literal   *Literal
-	Table     int // of opColumn
+	Table     int // of OpColumn
 	Column    int
-	Set       *set           // of opIn over literals
-	Like      *like          // of opLike with a literal pattern
-	Try       bool           // of opCast: what cannot be cast is null
-	Interval  clock.Interval // of opShift
-	Results   *Results       // of opScalar and opInSet
-	State     any            // of opCall: what its function made of literal arguments
-	Weight    int
-	// HasAggregate tells that one is inside.
+	Set       *set           // of OpIn over literals
+	Like      *like          // of OpLike with a literal pattern
+	Try       bool           // of OpCast: values that cannot be cast become null
+	Interval  clock.Interval // of OpShift
+	Results   *Results       // of OpScalar and OpInSet
+	State     any            // of OpCall: what Prepare of its function returned
+	Weight    int            // the nodes of the expression, counted as if none were shared
+	// HasAggregate says that the expression contains an aggregate.
 	HasAggregate bool
-	// Rewritten is what the node became behind GROUP BY.
+	// Rewritten is the node that replaces this one after GROUP BY.
 	Rewritten *Node
 }
 
@@ -49,11 +49,12 @@ const (
 	OpAggregate
 	OpScalar // the only value of a query
 	OpInSet  // args[0] in the values of a query
-	OpShift  // a date or timestamp, moved by a span
+	OpShift  // a date or timestamp plus Interval
 	OpCoalesce
 )
 
-// MaxWeight bounds the nodes of an expression, after aliases are put in.
+// MaxWeight bounds the weight of an expression after aliases are replaced: a chain of aliases grows exponentially. 2^18
+// nodes are more than a query of 2 MiB needs without such a chain.
 const MaxWeight = 1 << 18
 
 // call is a function that a node calls.
@@ -62,7 +63,7 @@ type call interface {
 	Evaluate(ev Evaluator, n *Node, args []*vec.Vec, b *vec.Batch) (*vec.Vec, error)
 }
 
-// Evaluator is what the evaluation of a function may use of the evaluator that calls it.
+// Evaluator is what a function may use of the evaluator that calls it.
 type Evaluator interface {
 	// Strings returns a writer of n strings, which count against the budget of the batch.
 	Strings(n int) *vec.StringWriter
@@ -73,24 +74,24 @@ type Evaluator interface {
 // Evaluation computes a function for a batch of rows.
 type Evaluation = func(ev Evaluator, n *Node, args []*vec.Vec, b *vec.Batch) (*vec.Vec, error)
 
-// Literal is a constant. A number keeps its digits until it meets the type that it is compared with.
+// Literal is a constant. A number keeps its digits until the type that it is compared with is known.
 type Literal struct {
 	Null   bool
 	Rat    *big.Rat // of integers and decimals
 	Int    int64
-	Nanos  int64 // of timestamps: nanoseconds after the microseconds in i
+	Nanos  int64 // of timestamps: nanoseconds to add to the microseconds in Int
 	Float  float64
 	String string
 }
 
-// TypeName is a type's name as DuckDB has it, for messages.
+// TypeName is a type's name in DuckDB's messages.
 func TypeName(n *Node) string {
 	t := n.Type
 	if n.Literal != nil && !n.Literal.Null {
 		switch {
 		case t.Kind == tables.Decimal:
 			return "DECIMAL"
-		case t.Kind == tables.Text:
+		case t.Kind == tables.String:
 			return "STRING_LITERAL"
 		case sqltype.IsInteger(t):
 			return "INTEGER_LITERAL"
@@ -99,21 +100,21 @@ func TypeName(n *Node) string {
 	return sqltype.Name(t)
 }
 
-// set is the literals of x IN (…).
+// set holds the literals of x IN (…).
 type set struct {
 	Ints    map[int64]bool
 	Strings map[string]bool
 	Null    bool // NULL is among them
 }
 
-// NewSet returns the set of literals that are of x's own type, or nil if they are not all.
+// NewSet returns the set of the literals args if all are of x's own type, else nil.
 func NewSet(x *Node, args []*Node) *set {
 	s := &set{}
 	integers := sqltype.IsInteger(x.Type) && x.Type.Kind != tables.Huge
 	switch {
 	case integers:
 		s.Ints = map[int64]bool{}
-	case x.Type.Kind == tables.Text:
+	case x.Type.Kind == tables.String:
 		s.Strings = map[string]bool{}
 	default:
 		return nil
@@ -129,7 +130,7 @@ func NewSet(x *Node, args []*Node) *set {
 			if r := a.Literal.Rat; r.IsInt() && sqltype.Within(r.Num(), lo, hi) { // others are never equal
 				s.Ints[int64(sqltype.LowBits(r.Num()))] = true
 			}
-		case s.Strings != nil && a.Type.Kind == tables.Text:
+		case s.Strings != nil && a.Type.Kind == tables.String:
 			s.Strings[a.Literal.String] = true
 		default:
 			return nil
@@ -138,20 +139,21 @@ func NewSet(x *Node, args []*Node) *set {
 	return s
 }
 
-// like is a pattern of LIKE: pieces between the percent signs.
+// like is a pattern of LIKE: the pieces between its percent signs.
 type like struct {
 	pieces []piece
 	Fold   bool // ILIKE
 }
 
-// piece is text in which some characters may be any one.
+// piece is a part of a pattern without percent signs.
 type piece struct {
-	text  []byte
-	runes []rune // where any is not empty: the characters, -1 for any
+	text  []byte // the piece, if it has no underscore
+	runes []rune // else its characters, anyRune for each underscore
 }
 
 const anyRune = -1
 
+// NewLike compiles a pattern. fold makes it ILIKE.
 func NewLike(pattern, escape string, fold bool) (*like, error) {
 	l := &like{Fold: fold}
 	if fold {
@@ -190,7 +192,7 @@ func NewLike(pattern, escape string, fold bool) (*like, error) {
 	return l, nil
 }
 
-// prefix returns the length of the text that the piece takes in front of s, or -1.
+// prefix returns how many leading bytes of s match the piece, or -1.
 func (p *piece) prefix(s []byte) int {
 	if p.runes == nil {
 		if bytes.HasPrefix(s, p.text) {
@@ -209,7 +211,7 @@ func (p *piece) prefix(s []byte) int {
 	return at
 }
 
-// find returns where the piece first stands in s, from and to; from is -1 if it does not.
+// find returns where the piece first matches in s; from is -1 if it does not.
 func (p *piece) find(s []byte) (from, to int) {
 	if p.runes == nil {
 		from = bytes.Index(s, p.text)
@@ -228,8 +230,8 @@ func (p *piece) find(s []byte) (from, to int) {
 	return -1, 0
 }
 
-// Match reports whether the whole of s fits the pattern: the first piece stands in front, the last
-// at the end, the others between, each as early as it can.
+// Match reports whether the whole of s matches: the first piece at the start, the last at the end, and the others
+// between, each as early as possible, which finds a match whenever there is one.
 func (l *like) Match(s []byte) bool {
 	first := &l.pieces[0]
 	n := first.prefix(s)
@@ -262,13 +264,13 @@ func (l *like) Match(s []byte) bool {
 	return last.prefix(s[at:]) == len(s)-at
 }
 
-// Results are those of a query inside of an expression.
+// Results are the rows of a query inside an expression.
 type Results struct {
-	Value   *tables.Vector // of opScalar: one value
-	Keys    *vec.KeySet    // of opInSet
-	HasNull bool           // NULL is among them
-	N       int
+	Value   *tables.Vector // of OpScalar: one value
+	Keys    *vec.KeySet    // of OpInSet: the values that are not null
+	HasNull bool           // the query returned NULL
+	N       int            // how many rows the query returned
 }
 
-// Ieee is behind the name of a comparison that NaN never satisfies.
+// Ieee is appended to the name of a comparison in which NaN is never above a number.
 const Ieee = "!"
