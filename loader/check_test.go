@@ -13,8 +13,8 @@ import (
 	"github.com/chaski-eo/chaski/shuffle"
 )
 
-// TestCheckFindsWhatRunsMeet: of every source, the rows that a run of whole chips calls bad, and only among those that the
-// spec uses; whatever the policy and the number of workers.
+// TestCheckFindsWhatRunsMeet: of every source, the rows that a run of whole chips calls bad, and
+// only among those that the spec uses; whatever the policy and the number of workers.
 func TestCheckFindsWhatRunsMeet(t *testing.T) {
 	for _, workers := range []int{1, 4} {
 		tabs := sampledTables()
@@ -22,9 +22,14 @@ func TestCheckFindsWhatRunsMeet(t *testing.T) {
 		short := tabs["b"].objects["1/5"]
 		tabs["b"].objects["1/5"] = short[:len(short)-4] // a mask whose last chunk ends early
 		sp := Spec{
-			Fields: slices.Clone(sampledFields), BatchSize: 4, BadSamples: spec.BadError, Sampler: Sampler{Kind: spec.WholeChip, Height: 20, Width: 24},
+			Fields: slices.Clone(sampledFields), BatchSize: 4, BadSamples: spec.BadError,
+			Sampler: Sampler{Kind: spec.WholeChip, Height: 20, Width: 24},
 			Mixture: spec.Mixture{Until: spec.UntilLongest, Sources: []Source{
-				{Name: "x", Source: "a", Subset: Subset{Where: []Condition{{Column: "class", Op: "!=", Value: json.RawMessage(`"water"`)}}}}, {Name: "y", Source: "b"},
+				{
+					Name: "x", Source: "a",
+					Subset: Subset{Where: []Condition{{Column: "class", Op: "!=", Value: json.RawMessage(`"water"`)}}},
+				},
+				{Name: "y", Source: "b"},
 			}},
 		}
 		e := openMixed(t, sp, tabs, workers)
@@ -69,7 +74,8 @@ func TestCheckFindsWhatRunsMeet(t *testing.T) {
 				t.Errorf("id %q of row %d", b.ID, b.Row)
 			}
 		}
-		if !maps.Equal(found, met) || len(met) < 3 || got.Bad != int64(len(met)) || got.Samples != int64(len(rows)) || last != got.Samples {
+		if !maps.Equal(found, met) || len(met) < 3 || got.Bad != int64(len(met)) || got.Samples != int64(len(rows)) ||
+			last != got.Samples {
 			t.Errorf("found %v, a run met %v; %d of %d samples", found, met, got.Samples, len(rows))
 		}
 	}
@@ -79,7 +85,9 @@ func TestCheckFindsWhatRunsMeet(t *testing.T) {
 func TestSampleErrorSaysWhich(t *testing.T) {
 	tab := chips(4, 17)
 	tab.broken = map[int64]error{2: fault.New(fault.Corrupt, "tile", 3, "broken")}
-	e := openFake(t, Spec{BatchSize: 4, Fields: []Field{{Name: "image"}}, Sampler: Sampler{Height: 20, Width: 24}}, tab, 1)
+	e := openFake(t, Spec{
+		BatchSize: 4, Fields: []Field{{Name: "image"}}, Sampler: Sampler{Height: 20, Width: 24},
+	}, tab, 1)
 	l, err := NewLoader(e, LoaderOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -87,16 +95,21 @@ func TestSampleErrorSaysWhich(t *testing.T) {
 	defer l.Close()
 	_, err = l.Next(t.Context())
 	var s *SampleError
-	if !errors.As(err, &s) || s.Draw.Row != 2 || s.Sample != (SampleRef{2, 2, "2"}) || s.Position != 2 || fault.KindOf(err) != fault.Corrupt || err.Error() != "sample 2 at position 2 of epoch 0: tile at 3: broken: corrupt" {
+	if !errors.As(err, &s) || s.Draw.Row != 2 || s.Sample != (SampleRef{2, 2, "2"}) || s.Position != 2 ||
+		fault.KindOf(err) != fault.Corrupt ||
+		err.Error() != "sample 2 at position 2 of epoch 0: tile at 3: broken: corrupt" {
 		t.Errorf("%v, %+v", err, s)
 	}
 }
 
-// TestSampleErrorOfASubstitute: an error that no policy covers, met where another sample was to stand in, is of that one, in the
-// text and beside it.
+// TestSampleErrorOfASubstitute: an error that no policy covers, met where another sample was to
+// stand in, is of that one, in the text and beside it.
 func TestSampleErrorOfASubstitute(t *testing.T) {
 	tab := chips(4, 17)
-	e := openFake(t, Spec{BatchSize: 1, BadSamples: spec.BadReplace, Fields: []Field{{Name: "image"}}, Sampler: Sampler{Height: 20, Width: 24}}, tab, 1)
+	e := openFake(t, Spec{
+		BatchSize: 1, BadSamples: spec.BadReplace,
+		Fields: []Field{{Name: "image"}}, Sampler: Sampler{Height: 20, Width: 24},
+	}, tab, 1)
 	tab.broken = map[int64]error{2: fault.New(fault.Corrupt, "tile", 3, "broken")}
 	for row := range tab.rows {
 		if int64(row) != 2 {
@@ -105,7 +118,8 @@ func TestSampleErrorOfASubstitute(t *testing.T) {
 	}
 	_, err := e.Start(t.Context(), shuffle.StepTicket(0, 2, 1, 0, 1), false).Wait(t.Context())
 	var s *SampleError
-	if !errors.As(err, &s) || s.Draw.Attempt != 1 || s.Sample.Index == 2 || s.Sample.Index != s.Draw.Sample || s.Position != 2 ||
+	if !errors.As(err, &s) || s.Draw.Attempt != 1 || s.Sample.Index == 2 || s.Sample.Index != s.Draw.Sample ||
+		s.Position != 2 ||
 		err.Error() != fmt.Sprintf("sample %d at position 2 of epoch 0: no answer", s.Sample.Index) {
 		t.Errorf("%v, %+v", err, s)
 	}

@@ -37,18 +37,23 @@ func rowsOf(t *testing.T, tbl *tables.Table) (columns []string, rows []map[strin
 	return columns, rows
 }
 
-// TestConcatOfConditions: what groups of containers leave is what each leaves alone, one after the other, with the columns
-// that the mode says; queries see it as data, and of the levels what lies below it.
+// TestConcatOfConditions: what groups of containers leave is what each leaves alone, one after the
+// other, with the columns that the mode says; queries see it as data, and of the levels what lies
+// below it.
 func TestConcatOfConditions(t *testing.T) {
 	files := &source.Files{}
 	defer files.Close()
-	north, middle, south := coast(t, "parts/coast_north.tacozip"), coast(t, "parts/coast_middle.tacozip"), coast(t, "parts/coast_south.tacozip")
+	north := coast(t, "parts/coast_north.tacozip")
+	middle := coast(t, "parts/coast_middle.tacozip")
+	south := coast(t, "parts/coast_south.tacozip")
 	groups := map[string][]string{"north": {north}, "others": {middle, south}, "folder": {coast(t, "coast_dir")}}
 	wheres := []string{
-		`[]`, `[{"sql": "cloud_cover < 20"}]`, `[{"select": "SELECT * FROM data ORDER BY rank DESC LIMIT 3"}]`, `[{"sql": "rank < 0"}]`,
+		`[]`, `[{"sql": "cloud_cover < 20"}]`,
+		`[{"select": "SELECT * FROM data ORDER BY rank DESC LIMIT 3"}]`, `[{"sql": "rank < 0"}]`,
 		`[{"select": "SELECT id, rank, region FROM data WHERE rank > 1"}, {"sql": "rank < 10"}]`,
 		`[{"bbox": [-63, 37, -61.2, 40]}, {"select": "SELECT region, id, 'x' AS more FROM data"}]`,
-		`[{"column": "rank", "op": ">", "value": 2}, {"select": "SELECT d.id, count(*) AS n FROM data d JOIN l2 ON d.id = \"l0:id\" GROUP BY 1"}]`,
+		`[{"column": "rank", "op": ">", "value": 2}, ` +
+			`{"select": "SELECT d.id, count(*) AS n FROM data d JOIN l2 ON d.id = \"l0:id\" GROUP BY 1"}]`,
 	}
 	for _, mode := range []tables.Mode{tables.Intersection, tables.FillMissing, tables.Strict} {
 		for i, x := range wheres {
@@ -61,7 +66,10 @@ func TestConcatOfConditions(t *testing.T) {
 				name := fmt.Sprintf("mode %d, %s and %s", mode, x, y)
 				open := func(mode tables.Mode, chosen bool, paths ...string) *taco.Dataset {
 					t.Helper()
-					d, err := taco.Open(t.Context(), files, paths, taco.Options{Mode: mode, Chosen: chosen, Warn: func(m string) { told = append(told, m) }})
+					d, err := taco.Open(t.Context(), files, paths, taco.Options{
+						Mode: mode, Chosen: chosen,
+						Warn: func(m string) { told = append(told, m) },
+					})
 					if err != nil {
 						t.Fatal(name, err)
 					}
@@ -100,7 +108,8 @@ func TestConcatOfConditions(t *testing.T) {
 
 				told = nil
 				d := open(mode, true, append(slices.Clone(a), b...)...)
-				where := fmt.Sprintf(`[{"concat": [{"paths": %d, "where": %s}, {"paths": %d, "where": %s}]}]`, len(a), x, len(b), y)
+				where := fmt.Sprintf(`[{"concat": [{"paths": %d, "where": %s}, {"paths": %d, "where": %s}]}]`,
+					len(a), x, len(b), y)
 				s, err := choose(d, where)
 				if differ && mode == tables.Strict {
 					if fault.KindOf(err) != fault.Unsupported {
@@ -113,7 +122,8 @@ func TestConcatOfConditions(t *testing.T) {
 					continue
 				}
 				gotColumns, got := rowsOf(t, s.Data)
-				if !slices.Equal(gotColumns, append(slices.Clone(columns), taco.SourceColumn)) || len(got) != len(want) {
+				if !slices.Equal(gotColumns, append(slices.Clone(columns), taco.SourceColumn)) ||
+					len(got) != len(want) {
 					t.Errorf("%s: columns %q, %d rows, want %q, %d", name, gotColumns, len(got), columns, len(want))
 					continue
 				}
@@ -169,12 +179,19 @@ func TestConcatOfConditions(t *testing.T) {
 // TestConcatTrains: a loader takes what groups leave, also groups in groups and conditions behind them.
 func TestConcatTrains(t *testing.T) {
 	for where, want := range map[string][]int64{
-		`[{"concat": [{"paths": 1, "where": [{"sql": "rank < 2"}]}, {"paths": 2, "where": [{"select": "SELECT * FROM data WHERE cloud_cover < 8"}]}]}]`:                                                    {0, 1, 5, 9},
-		`[{"concat": [{"paths": 2, "where": [{"concat": [{"paths": 1}, {"paths": 1, "where": [{"sql": "rank = 6"}]}]}, {"column": "rank", "op": ">", "value": 2}]}, {"paths": 1}]}, {"sql": "rank <> 9"}]`: {3, 6, 8, 10, 11},
+		`[{"concat": [{"paths": 1, "where": [{"sql": "rank < 2"}]},
+			{"paths": 2, "where": [{"select": "SELECT * FROM data WHERE cloud_cover < 8"}]}]}]`: {0, 1, 5, 9},
+		`[{"concat": [{"paths": 2, "where": [
+				{"concat": [{"paths": 1}, {"paths": 1, "where": [{"sql": "rank = 6"}]}]},
+				{"column": "rank", "op": ">", "value": 2}]},
+			{"paths": 1}]}, {"sql": "rank <> 9"}]`: {3, 6, 8, 10, 11},
 	} {
 		sp := loader.Spec{
-			Source: coast(t, "parts/coast_north.tacozip"), Fields: []loader.Field{{Name: "image", Column: "s2/img.tif"}, {Name: "rank"}}, BatchSize: 12,
-			Container: spec.Container{Parts: []string{coast(t, "parts/coast_middle.tacozip"), coast(t, "parts/coast_south.tacozip")}},
+			Source: coast(t, "parts/coast_north.tacozip"),
+			Fields: []loader.Field{{Name: "image", Column: "s2/img.tif"}, {Name: "rank"}}, BatchSize: 12,
+			Container: spec.Container{
+				Parts: []string{coast(t, "parts/coast_middle.tacozip"), coast(t, "parts/coast_south.tacozip")},
+			},
 		}
 		if err := json.Unmarshal([]byte(where), &sp.Where); err != nil {
 			t.Fatal(err)
@@ -190,8 +207,8 @@ func TestConcatTrains(t *testing.T) {
 	}
 }
 
-// TestFieldsOfOneGroup: one group of all containers says how their columns are joined, also for fields: one that not all have
-// is there where it is filled.
+// TestFieldsOfOneGroup: one group of all containers says how their columns are joined, also for
+// fields: one that not all have is there where it is filled.
 func TestFieldsOfOneGroup(t *testing.T) {
 	zip := coast(t, "parts/coast_north.tacozip")
 	d, err := taco.Open(t.Context(), &source.Files{}, []string{zip}, taco.Options{})
@@ -212,10 +229,20 @@ func TestFieldsOfOneGroup(t *testing.T) {
 		}
 		want = append(want, n)
 	}
-	for mode, ok := range map[string]string{"fill_missing": "", "intersection": "internal:offset", "strict": "not all tables"} {
-		sp := loader.Spec{Source: coast(t, "coast_dir"), Fields: []loader.Field{{Name: "at", Column: "internal:offset"}}, BatchSize: len(want)}
+	for mode, ok := range map[string]string{
+		"fill_missing": "",
+		"intersection": "internal:offset",
+		"strict":       "not all tables",
+	} {
+		sp := loader.Spec{
+			Source: coast(t, "coast_dir"),
+			Fields: []loader.Field{{Name: "at", Column: "internal:offset"}}, BatchSize: len(want),
+		}
 		sp.Parts = []string{zip}
-		sp.Where = []loader.Condition{{Concat: []spec.Group{{Paths: 2, Columns: mode}}}, {SQL: `"internal:offset" IS NOT NULL`}}
+		sp.Where = []loader.Condition{
+			{Concat: []spec.Group{{Paths: 2, Columns: mode}}},
+			{SQL: `"internal:offset" IS NOT NULL`},
+		}
 		e, err := open(t, sp, loader.Options{})
 		if ok != "" {
 			if err == nil || !strings.Contains(err.Error(), ok) {

@@ -22,8 +22,8 @@ func (o *stuckOpener) Open(ctx context.Context, uri string) (source.Reader, erro
 	return o.Files.Open(ctx, uri)
 }
 
-// TestWhoWaitsForAFileMayGiveUp: of several who want a file that rasters lie in one opens it, and the others wait for that
-// no longer than they want to.
+// TestWhoWaitsForAFileMayGiveUp: of several who want a file that rasters lie in one opens it, and
+// the others wait for that no longer than they want to.
 func TestWhoWaitsForAFileMayGiveUp(t *testing.T) {
 	o := &stuckOpener{asked: make(chan struct{}), let: make(chan struct{})}
 	defer o.Close()

@@ -44,13 +44,16 @@ func TestContainersOverANetworkCostWhatThePlanSays(t *testing.T) {
 		opens  int64 // requests to open it, with its tables
 	}{
 		{coast(t, "coast.tacozip"), coastFields, 2 + 3},
-		{coast(t, "flat.tacozip"), []loader.Field{{Name: "image"}}, 1}, // it is smaller than the block that is read first
+		// This one is smaller than the block that is read first.
+		{coast(t, "flat.tacozip"), []loader.Field{{Name: "image"}}, 1},
 		{stream, []loader.Field{{Name: "image", Column: "t1/t1-img"}}, 2},
 	} {
 		for scheme, p := range farContainers(t, c.path) {
 			cache := filepath.Join(t.TempDir(), "cache")
 			for _, s := range []loader.Sampler{
-				{}, {Kind: spec.RandomWindow, Height: 11, Width: 7, PerAsset: 3}, {Kind: spec.GridWindow, Height: 8, Width: 8},
+				{},
+				{Kind: spec.RandomWindow, Height: 11, Width: 7, PerAsset: 3},
+				{Kind: spec.GridWindow, Height: 8, Width: 8},
 			} {
 				if c.path == stream && s.Kind == "" {
 					continue // its chips are of several sizes
@@ -91,8 +94,8 @@ func TestContainersOverANetworkCostWhatThePlanSays(t *testing.T) {
 				}
 				requests := p.requests() - before
 				if bytes = p.opener.Stats().Bytes - bytes; requests != f.Total.Requests || bytes != f.Total.Bytes {
-					t.Errorf("%s of %s, %q: %d requests of %d bytes, the plan has %d of %d", filepath.Base(c.path), scheme, s.Kind,
-						requests, bytes, f.Total.Requests, f.Total.Bytes)
+					t.Errorf("%s of %s, %q: %d requests of %d bytes, the plan has %d of %d",
+						filepath.Base(c.path), scheme, s.Kind, requests, bytes, f.Total.Requests, f.Total.Bytes)
 				}
 				l.Close()
 				if err := e.Close(); err != nil {

@@ -40,9 +40,11 @@ func sceneChips(t testing.TB, n int) (images [][]uint16, labels [][]byte) {
 	t.Helper()
 	for k := range n {
 		y, x := 64+160*(k/4), 32+150*(k%4)
-		a, err := raster.Read(t.Context(), []string{filepath.Join(corpus.Testdata(t), "demo", "coast.tif")}, raster.ReadOptions{
+		scene := filepath.Join(corpus.Testdata(t), "demo", "coast.tif")
+		a, err := raster.Read(t.Context(), []string{scene}, raster.ReadOptions{
 			B: raster.Selection{List: []int{1, 3, 5}},
-			Y: raster.Selection{Slice: true, Start: y, Stop: y + chipSide}, X: raster.Selection{Slice: true, Start: x, Stop: x + chipSide},
+			Y: raster.Selection{Slice: true, Start: y, Stop: y + chipSide},
+			X: raster.Selection{Slice: true, Start: x, Stop: x + chipSide},
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -70,7 +72,10 @@ var coastFields = []loader.Field{
 
 // coastSources are the ways to name the dataset, and how many chips each has.
 func coastSources(t testing.TB) map[string]loader.Spec {
-	parts := []string{coast(t, "parts/coast_north.tacozip"), coast(t, "parts/coast_middle.tacozip"), coast(t, "parts/coast_south.tacozip")}
+	parts := []string{
+		coast(t, "parts/coast_north.tacozip"), coast(t, "parts/coast_middle.tacozip"),
+		coast(t, "parts/coast_south.tacozip"),
+	}
 	moved := filepath.Join(t.TempDir(), "moved.tacocat")
 	if err := os.CopyFS(moved, os.DirFS(coast(t, "parts/.tacocat"))); err != nil {
 		t.Fatal(err)
@@ -163,8 +168,10 @@ func TestContainersGiveTheScene(t *testing.T) {
 					for y := range 20 {
 						for x := range 12 {
 							at := (y0+y)*chipSide + x0 + x
-							if got := binary.LittleEndian.Uint16(img.Data[2*(((i*3+c)*20+y)*12+x):]); got != images[k][c*chipSide*chipSide+at] {
-								t.Fatalf("chip %d (%d, %d, %d): %d, want %d", k, c, y, x, got, images[k][c*chipSide*chipSide+at])
+							got := binary.LittleEndian.Uint16(img.Data[2*(((i*3+c)*20+y)*12+x):])
+							if got != images[k][c*chipSide*chipSide+at] {
+								t.Fatalf("chip %d (%d, %d, %d): %d, want %d",
+									k, c, y, x, got, images[k][c*chipSide*chipSide+at])
 							}
 							if got := mask.Data[(i*20+y)*12+x]; got != labels[k][at] {
 								t.Fatalf("mask %d (%d, %d): %d, want %d", k, y, x, got, labels[k][at])
@@ -189,7 +196,8 @@ func checkCoastValues(t *testing.T, b *loader.Batch, i, k int) {
 	r := b.Tensor("region")
 	region := string(r.Data[binary.LittleEndian.Uint64(r.Offsets[8*i:]):binary.LittleEndian.Uint64(r.Offsets[8*i+8:])])
 	water := binary.LittleEndian.Uint64(b.Tensor("water").Data[8*i:])
-	if f64("cloud") != float64(k*7%30) || f64("haze") != float64(k)/8 || region != []string{"north", "middle", "south"}[k/4] || water != uint64(k%2) {
+	if f64("cloud") != float64(k*7%30) || f64("haze") != float64(k)/8 ||
+		region != []string{"north", "middle", "south"}[k/4] || water != uint64(k%2) {
 		t.Errorf("chip %d: cloud %v, haze %v, region %q, water %d", k, f64("cloud"), f64("haze"), region, water)
 	}
 }
@@ -230,37 +238,131 @@ func TestContainerConditions(t *testing.T) {
 		in   loader.Subset
 		want []int
 	}{
-		{"sql", loader.Subset{Where: []loader.Condition{{SQL: "cloud_cover < 10"}}}, all(func(k int) bool { return cloud(k) < 10 })},
-		{"comparison", loader.Subset{Where: []loader.Condition{condition("cloud_cover", "<", "10")}}, all(func(k int) bool { return cloud(k) < 10 })},
-		{"of a child", loader.Subset{Where: []loader.Condition{condition("s2/img.tif@haze", ">=", "1")}}, []int{8, 9, 10, 11}},
-		{"several", loader.Subset{Where: []loader.Condition{{SQL: "cloud_cover < 20"}, condition("region", "in", `["north","south"]`), {SQL: "rank % 2 = 0"}}},
-			all(func(k int) bool { return cloud(k) < 20 && k/4 != 1 && k%2 == 0 })},
+		{
+			"sql", loader.Subset{Where: []loader.Condition{{SQL: "cloud_cover < 10"}}},
+			all(func(k int) bool { return cloud(k) < 10 }),
+		},
+		{
+			"comparison", loader.Subset{Where: []loader.Condition{condition("cloud_cover", "<", "10")}},
+			all(func(k int) bool { return cloud(k) < 10 }),
+		},
+		{
+			"of a child", loader.Subset{Where: []loader.Condition{condition("s2/img.tif@haze", ">=", "1")}},
+			[]int{8, 9, 10, 11},
+		},
+		{
+			"several",
+			loader.Subset{
+				Where: []loader.Condition{
+					{SQL: "cloud_cover < 20"},
+					condition("region", "in", `["north","south"]`), {SQL: "rank % 2 = 0"},
+				},
+			},
+			all(func(k int) bool { return cloud(k) < 20 && k/4 != 1 && k%2 == 0 }),
+		},
 		{"place", loader.Subset{Where: []loader.Condition{{BBox: &[4]float64{-63, 38, -61.8, 38.4}}}}, []int{4, 5}},
-		{"place, corners swapped", loader.Subset{Where: []loader.Condition{{BBox: &[4]float64{-61.8, 38.4, -63, 38}}}}, []int{4, 5}},
-		{"within", loader.Subset{Where: []loader.Condition{{BBox: &[4]float64{-63.1, 38, -61.8, 38.6}, Within: true}}}, []int{4}},
+		{
+			"place, corners swapped",
+			loader.Subset{Where: []loader.Condition{{BBox: &[4]float64{-61.8, 38.4, -63, 38}}}}, []int{4, 5},
+		},
+		{
+			"within",
+			loader.Subset{Where: []loader.Condition{{BBox: &[4]float64{-63.1, 38, -61.8, 38.6}, Within: true}}},
+			[]int{4},
+		},
 		{"time", loader.Subset{Where: []loader.Condition{{Datetime: "2020-03-05/2020-05-05"}}}, []int{2, 3, 4}},
-		{"time to the minute", loader.Subset{Where: []loader.Condition{{Datetime: "2020-03-05T10:01/2020-05-05T10:00"}}}, []int{3, 4}},
-		{"a column of times", loader.Subset{Where: []loader.Condition{condition("istac:time_start", ">=", `"2020-03-05T10:00:00.5"`), condition("istac:time_start", "<", `"2020-06"`)}}, []int{3, 4}},
-		{"dates", loader.Subset{Use: "late", Split: &specpkg.Split{By: "date", Column: "istac:time_start", Ranges: []specpkg.Range{{Name: "late", From: json.RawMessage(`"2020-11-05"`)}}}}, []int{10, 11}},
-		{"place and time", loader.Subset{Where: []loader.Condition{{BBox: &[4]float64{-63, 38, -61.8, 38.4}}, {Datetime: "2020-06-01/.."}}}, []int{5}},
+		{
+			"time to the minute",
+			loader.Subset{Where: []loader.Condition{{Datetime: "2020-03-05T10:01/2020-05-05T10:00"}}},
+			[]int{3, 4},
+		},
+		{
+			"a column of times",
+			loader.Subset{
+				Where: []loader.Condition{
+					condition("istac:time_start", ">=", `"2020-03-05T10:00:00.5"`),
+					condition("istac:time_start", "<", `"2020-06"`),
+				},
+			},
+			[]int{3, 4},
+		},
+		{
+			"dates",
+			loader.Subset{
+				Use: "late",
+				Split: &specpkg.Split{
+					By: "date", Column: "istac:time_start",
+					Ranges: []specpkg.Range{{Name: "late", From: json.RawMessage(`"2020-11-05"`)}},
+				},
+			},
+			[]int{10, 11},
+		},
+		{
+			"place and time",
+			loader.Subset{
+				Where: []loader.Condition{{BBox: &[4]float64{-63, 38, -61.8, 38.4}}, {Datetime: "2020-06-01/.."}},
+			},
+			[]int{5},
+		},
 		{"given split", loader.Subset{Split: &specpkg.Split{By: "given"}, Use: "test"}, []int{2, 6, 10}},
-		{"given by another column", loader.Subset{Split: &specpkg.Split{By: "given", Column: "region"}, Use: "south"}, []int{8, 9, 10, 11}},
-		{"split of what is left", loader.Subset{Where: []loader.Condition{{SQL: "rank > 5"}}, Split: &specpkg.Split{By: "given"}, Use: "train"}, []int{8, 9}},
-		{"query with rows", loader.Subset{Where: []loader.Condition{{Select: "SELECT * FROM data WHERE region = 'north' ORDER BY rank DESC LIMIT 2"}}}, []int{2, 3}},
-		{"query with ids", loader.Subset{Where: []loader.Condition{{Select: "SELECT id FROM data ORDER BY cloud_cover DESC LIMIT 3"}}},
+		{
+			"given by another column",
+			loader.Subset{Split: &specpkg.Split{By: "given", Column: "region"}, Use: "south"},
+			[]int{8, 9, 10, 11},
+		},
+		{
+			"split of what is left",
+			loader.Subset{
+				Where: []loader.Condition{{SQL: "rank > 5"}},
+				Split: &specpkg.Split{By: "given"}, Use: "train",
+			},
+			[]int{8, 9},
+		},
+		{
+			"query with rows",
+			loader.Subset{
+				Where: []loader.Condition{
+					{Select: "SELECT * FROM data WHERE region = 'north' ORDER BY rank DESC LIMIT 2"},
+				},
+			},
+			[]int{2, 3},
+		},
+		{"query with ids", loader.Subset{
+			Where: []loader.Condition{{Select: "SELECT id FROM data ORDER BY cloud_cover DESC LIMIT 3"}},
+		},
 			func() []int { // the three cloudiest
 				ks := all(func(int) bool { return true })
 				slices.SortFunc(ks, func(a, b int) int { return cloud(b) - cloud(a) })
 				slices.Sort(ks[:3])
 				return ks[:3]
 			}()},
-		{"query of a query", loader.Subset{Where: []loader.Condition{{SQL: "rank >= 4"}, {Select: "SELECT id FROM data ORDER BY rank LIMIT 2"}}}, []int{4, 5}},
-		{"query of the columns of a query", loader.Subset{Where: []loader.Condition{{Select: "SELECT *, cloud_cover * 2 AS double FROM data"}, {SQL: "double > 50"},
-			{Datetime: "2020-05-01/.."}, {Select: "SELECT id, double FROM data ORDER BY double DESC LIMIT 1"}}}, []int{4}},
-		{"query of levels", loader.Subset{Where: []loader.Condition{{Select: `SELECT "l0:id" AS id FROM l2 WHERE "l2:haze" < 0.3`}}}, []int{0, 1, 2}},
+		{
+			"query of a query",
+			loader.Subset{
+				Where: []loader.Condition{{SQL: "rank >= 4"}, {Select: "SELECT id FROM data ORDER BY rank LIMIT 2"}},
+			},
+			[]int{4, 5},
+		},
+		{
+			"query of the columns of a query",
+			loader.Subset{Where: []loader.Condition{
+				{Select: "SELECT *, cloud_cover * 2 AS double FROM data"},
+				{SQL: "double > 50"},
+				{Datetime: "2020-05-01/.."},
+				{Select: "SELECT id, double FROM data ORDER BY double DESC LIMIT 1"},
+			}},
+			[]int{4},
+		},
+		{
+			"query of levels",
+			loader.Subset{Where: []loader.Condition{{Select: `SELECT "l0:id" AS id FROM l2 WHERE "l2:haze" < 0.3`}}},
+			[]int{0, 1, 2},
+		},
 	} {
 		for _, src := range []string{"coast.tacozip", "parts"} {
-			spec := loader.Spec{Source: coast(t, src), BatchSize: 12, Subset: c.in, Fields: []loader.Field{{Name: "rank"}}}
+			spec := loader.Spec{
+				Source: coast(t, src), BatchSize: 12, Subset: c.in, Fields: []loader.Field{{Name: "rank"}},
+			}
 			e, err := open(t, spec, loader.Options{})
 			if err != nil {
 				t.Errorf("%s of %s: %v", c.name, src, err)
@@ -273,10 +375,13 @@ func TestContainerConditions(t *testing.T) {
 	}
 }
 
-// TestSplitByCentroids promises that cells of longitude and latitude go by the centroids of a container, where it has no
-// columns of bounds.
+// TestSplitByCentroids promises that cells of longitude and latitude go by the centroids of a
+// container, where it has no columns of bounds.
 func TestSplitByCentroids(t *testing.T) {
-	split := specpkg.Split{By: "cell", Size: 1.5, LonLat: true, Seed: 3, Shares: []specpkg.Share{{Name: "a", Weight: 1}, {Name: "b", Weight: 1}}}
+	split := specpkg.Split{
+		By: "cell", Size: 1.5, LonLat: true, Seed: 3,
+		Shares: []specpkg.Share{{Name: "a", Weight: 1}, {Name: "b", Weight: 1}},
+	}
 	cells, err := shuffle.NewSplit(3, []string{"a", "b"}, []float64{1, 1})
 	if err != nil {
 		t.Fatal(err)
@@ -289,14 +394,21 @@ func TestSplitByCentroids(t *testing.T) {
 	}
 	for _, src := range []string{"coast.tacozip", "parts"} {
 		for part, want := range want {
-			spec := loader.Spec{Source: coast(t, src), BatchSize: 12, Subset: loader.Subset{Split: &split, Use: part}, Fields: []loader.Field{{Name: "rank"}}}
+			spec := loader.Spec{
+				Source: coast(t, src), BatchSize: 12, Subset: loader.Subset{Split: &split, Use: part},
+				Fields: []loader.Field{{Name: "rank"}},
+			}
 			if got := ranks(first(t, mustOpen(t, spec, loader.Options{})), "rank"); !slices.Equal(got, want) {
 				t.Errorf("%s of %s: %v, want %v", part, src, got, want)
 			}
 		}
 	}
-	spec := loader.Spec{Source: coast(t, "flat.tacozip"), BatchSize: 1, Subset: loader.Subset{Split: &split, Use: "a"}, Fields: []loader.Field{{Name: "rank"}}}
-	if _, err := open(t, spec, loader.Options{}); fault.KindOf(err) != fault.NotFound || !strings.Contains(err.Error(), "centroid") {
+	spec := loader.Spec{
+		Source: coast(t, "flat.tacozip"), BatchSize: 1,
+		Subset: loader.Subset{Split: &split, Use: "a"}, Fields: []loader.Field{{Name: "rank"}},
+	}
+	_, err = open(t, spec, loader.Options{})
+	if fault.KindOf(err) != fault.NotFound || !strings.Contains(err.Error(), "centroid") {
 		t.Errorf("without centroids: %v", err)
 	}
 }
@@ -311,23 +423,40 @@ func TestContainerConditionsThatCannotBe(t *testing.T) {
 		{"no such column", loader.Subset{Where: []loader.Condition{condition("nothing", "<", "1")}}, fault.NotFound},
 		{"no such column in SQL", loader.Subset{Where: []loader.Condition{{SQL: "nothing < 1"}}}, fault.NotFound},
 		{"no SQL", loader.Subset{Where: []loader.Condition{{SQL: "cloud_cover <"}}}, 0},
-		{"no id in the result", loader.Subset{Where: []loader.Condition{{Select: "SELECT count(*) AS n FROM data"}}}, fault.Unsupported},
+		{
+			"no id in the result",
+			loader.Subset{Where: []loader.Condition{{Select: "SELECT count(*) AS n FROM data"}}},
+			fault.Unsupported,
+		},
 		{"nothing is left", loader.Subset{Where: []loader.Condition{{SQL: "rank > 99"}}}, fault.NotFound},
 		{"no such part", loader.Subset{Split: &specpkg.Split{By: "given"}, Use: "holdout"}, fault.NotFound},
-		{"no such level", loader.Subset{Where: []loader.Condition{{BBox: &[4]float64{0, 0, 1, 1}, Level: 7}}}, fault.NotFound},
+		{
+			"no such level",
+			loader.Subset{Where: []loader.Condition{{BBox: &[4]float64{0, 0, 1, 1}, Level: 7}}},
+			fault.NotFound,
+		},
 		{"times reversed", loader.Subset{Where: []loader.Condition{{Datetime: "2021-01-01/2020-01-01"}}}, 0},
 		{"NaN", loader.Subset{Where: []loader.Condition{{BBox: &[4]float64{math.NaN(), 0, 1, 1}}}}, 0},
 		{"two kinds at once", loader.Subset{Where: []loader.Condition{{SQL: "rank > 1", Datetime: "2020-01-01"}}}, 0},
 		{"empty", loader.Subset{Where: []loader.Condition{{}}}, 0},
 	} {
-		spec := loader.Spec{Source: coast(t, "coast.tacozip"), BatchSize: 2, Subset: c.in, Fields: []loader.Field{{Name: "rank"}}}
+		spec := loader.Spec{
+			Source: coast(t, "coast.tacozip"), BatchSize: 2,
+			Subset: c.in, Fields: []loader.Field{{Name: "rank"}},
+		}
 		_, err := open(t, spec, loader.Options{})
 		if err == nil || fault.KindOf(err) != c.kind {
 			t.Errorf("%s: %v, want kind %v", c.name, err, c.kind)
 		}
 	}
-	typo := loader.Spec{Source: coast(t, "coast.tacozip"), BatchSize: 2, Subset: loader.Subset{Split: &specpkg.Split{By: "given"}, Use: "trian"}, Fields: []loader.Field{{Name: "rank"}}}
-	if _, err := open(t, typo, loader.Options{}); err == nil || !strings.Contains(err.Error(), `no row is of the part "trian"; there are ["test" "train" "validation"]`) {
+	typo := loader.Spec{
+		Source: coast(t, "coast.tacozip"), BatchSize: 2,
+		Subset: loader.Subset{Split: &specpkg.Split{By: "given"}, Use: "trian"},
+		Fields: []loader.Field{{Name: "rank"}},
+	}
+	_, err := open(t, typo, loader.Options{})
+	if err == nil ||
+		!strings.Contains(err.Error(), `no row is of the part "trian"; there are ["test" "train" "validation"]`) {
 		t.Errorf("a part that no column names: %v", err)
 	}
 	for want, c := range map[string]loader.Condition{
@@ -337,7 +466,10 @@ func TestContainerConditionsThatCannotBe(t *testing.T) {
 		"datetime: ":             {Datetime: "2020-01-01/2020-02-01", Column: "nothing"},
 		"where: column \"cloud_": {Column: "cloud_cover", Op: "<", Value: json.RawMessage(`"a"`)},
 	} {
-		spec := loader.Spec{Source: coast(t, "coast.tacozip"), BatchSize: 2, Subset: loader.Subset{Where: []loader.Condition{c}}, Fields: []loader.Field{{Name: "rank"}}}
+		spec := loader.Spec{
+			Source: coast(t, "coast.tacozip"), BatchSize: 2,
+			Subset: loader.Subset{Where: []loader.Condition{c}}, Fields: []loader.Field{{Name: "rank"}},
+		}
 		if _, err := open(t, spec, loader.Options{}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)
 		}
@@ -346,13 +478,18 @@ func TestContainerConditionsThatCannotBe(t *testing.T) {
 		{filepath.Join(corpus.Testdata(t), "demo", "coast.tif"), filepath.Join(corpus.Testdata(t), "masks", "tog.tif")},
 		{coast(t, "coast.tacozip"), filepath.Join(corpus.Testdata(t), "masks", "tog.tif")},
 	} {
-		_, err := open(t, loader.Spec{Source: list[0], Container: specpkg.Container{Parts: list[1:]}, BatchSize: 1}, loader.Options{})
-		if fault.KindOf(err) != fault.Unsupported || !strings.Contains(err.Error(), "tog.tif: dataset: a list of paths is one of containers") {
+		_, err := open(t, loader.Spec{
+			Source: list[0], Container: specpkg.Container{Parts: list[1:]}, BatchSize: 1,
+		}, loader.Options{})
+		if fault.KindOf(err) != fault.Unsupported ||
+			!strings.Contains(err.Error(), "tog.tif: dataset: a list of paths is one of containers") {
 			t.Errorf("a list of rasters: %v", err)
 		}
 	}
 	chips := filepath.Join(corpus.Testdata(t), "demo")
-	_, err := open(t, loader.Spec{Source: chips, BatchSize: 1, Subset: loader.Subset{Where: []loader.Condition{{SQL: "a < 1"}}}}, loader.Options{})
+	_, err = open(t, loader.Spec{
+		Source: chips, BatchSize: 1, Subset: loader.Subset{Where: []loader.Condition{{SQL: "a < 1"}}},
+	}, loader.Options{})
 	if fault.KindOf(err) != fault.Unsupported {
 		t.Errorf("SQL on a folder of files: %v", err)
 	}
@@ -361,9 +498,16 @@ func TestContainerConditionsThatCannotBe(t *testing.T) {
 // TestFieldsOfContainersThatAreNot promises that an error lists what there is.
 func TestFieldsOfContainersThatAreNot(t *testing.T) {
 	for column, want := range map[string]string{
-		"s2/image.tif": "img.tif", "s3/img.tif": "s2, ref", "s2": "folder", "s2/img.tif@smoke": "haze", "istac:geometry": "binary",
+		"s2/image.tif":     "img.tif",
+		"s3/img.tif":       "s2, ref",
+		"s2":               "folder",
+		"s2/img.tif@smoke": "haze",
+		"istac:geometry":   "binary",
 	} {
-		spec := loader.Spec{Source: coast(t, "coast.tacozip"), BatchSize: 2, Fields: []loader.Field{{Name: "image", Column: column}}}
+		spec := loader.Spec{
+			Source: coast(t, "coast.tacozip"), BatchSize: 2,
+			Fields: []loader.Field{{Name: "image", Column: column}},
+		}
 		_, err := open(t, spec, loader.Options{})
 		if err == nil || fault.KindOf(err) == 0 || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want something about %q", column, err, want)
@@ -387,7 +531,10 @@ func TestContainerFingerprints(t *testing.T) {
 		t.Errorf("one dataset in several places has the fingerprints %v and hashes %v", prints, hashes)
 	}
 	for _, where := range []loader.Condition{{SQL: "rank > 1"}, {SQL: "rank > 2"}, {SQL: "rank > 2 AND rank < 11"}} {
-		spec := loader.Spec{Source: coast(t, "coast.tacozip"), Fields: coastFields, BatchSize: 3, Subset: loader.Subset{Where: []loader.Condition{where}}}
+		spec := loader.Spec{
+			Source: coast(t, "coast.tacozip"), Fields: coastFields, BatchSize: 3,
+			Subset: loader.Subset{Where: []loader.Condition{where}},
+		}
 		prints[mustOpen(t, spec, loader.Options{}).Fingerprint()] = where.SQL
 	}
 	one := loader.Spec{Source: coast(t, "coast.tacozip"), Fields: coastFields[:1], BatchSize: 3}
@@ -400,7 +547,10 @@ func TestContainerFingerprints(t *testing.T) {
 // TestContainerStats promises that statistics are of the samples that are selected.
 func TestContainerStats(t *testing.T) {
 	images, _ := sceneChips(t, 12)
-	spec := loader.Spec{Source: coast(t, "coast.tacozip"), Fields: coastFields[:1], Subset: loader.Subset{Split: &specpkg.Split{By: "given"}, Use: "validation"}}
+	spec := loader.Spec{
+		Source: coast(t, "coast.tacozip"), Fields: coastFields[:1],
+		Subset: loader.Subset{Split: &specpkg.Split{By: "given"}, Use: "validation"},
+	}
 	r, err := survey.Stats(t.Context(), spec, loader.Options{IndexCache: resources.NoIndexCache}, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -426,7 +576,9 @@ func TestPaddingIsNoSample(t *testing.T) {
 			continue
 		}
 		tried++
-		e, err := open(t, loader.Spec{Source: c.At()[0], BatchSize: pad, Fields: []loader.Field{{Name: "id"}}}, loader.Options{})
+		e, err := open(t, loader.Spec{
+			Source: c.At()[0], BatchSize: pad, Fields: []loader.Field{{Name: "id"}},
+		}, loader.Options{})
 		if err != nil {
 			t.Error(err)
 		} else if e.Len() != int64(rows) {
@@ -521,7 +673,11 @@ func TestIndexesAreKept(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, spoilt := range [][]byte{{}, whole[:len(whole)/2], bytes.Repeat([]byte{0xFF}, len(whole)), append(bytes.Clone(whole[:len(whole)-400]), make([]byte, 400)...)} {
+		for _, spoilt := range [][]byte{
+			{}, whole[:len(whole)/2],
+			bytes.Repeat([]byte{0xFF}, len(whole)),
+			append(bytes.Clone(whole[:len(whole)-400]), make([]byte, 400)...),
+		} {
 			if err := os.WriteFile(name, spoilt, 0o600); err != nil {
 				t.Fatal(err)
 			}
@@ -551,7 +707,9 @@ func TestMembersStayInTheirBytes(t *testing.T) {
 	member := data[203:][:4503]
 	list := -1
 	for i := 0; i+24 < len(member); i++ {
-		a, b, c := binary.LittleEndian.Uint64(member[i:]), binary.LittleEndian.Uint64(member[i+8:]), binary.LittleEndian.Uint64(member[i+16:])
+		a := binary.LittleEndian.Uint64(member[i:])
+		b := binary.LittleEndian.Uint64(member[i+8:])
+		c := binary.LittleEndian.Uint64(member[i+16:])
 		if a > 300 && a < b && b < c && c < 4503 && a > uint64(i) {
 			list = i
 			break
@@ -580,7 +738,8 @@ func TestRewrittenContainers(t *testing.T) {
 	}
 	src := filepath.Join(t.TempDir(), "flat.tacozip")
 	write := func(b []byte) {
-		if err := os.WriteFile(src, b, 0o600); err != nil { // in place: a file that takes its place leaves the open one as it is
+		err := os.WriteFile(src, b, 0o600)
+		if err != nil { // in place: a file that takes its place leaves the open one as it is
 			t.Fatal(err)
 		}
 	}
@@ -620,11 +779,13 @@ func TestRootsHoldForContainers(t *testing.T) {
 	o := loader.Options{Roots: []string{inside}}
 	fields := coastFields[:2]
 	for _, src := range []string{"coast.tacozip", "parts", "coast_dir"} {
-		if _, err := open(t, loader.Spec{Source: filepath.Join(inside, src), Fields: fields, BatchSize: 2}, o); err != nil {
+		_, err := open(t, loader.Spec{Source: filepath.Join(inside, src), Fields: fields, BatchSize: 2}, o)
+		if err != nil {
 			t.Errorf("%s, which lies inside: %v", src, err)
 		}
 	}
-	if err := os.Rename(filepath.Join(inside, "coast_dir/DATA/tile_00/s2/img.tif"), filepath.Join(root, "img.tif")); err != nil {
+	err := os.Rename(filepath.Join(inside, "coast_dir/DATA/tile_00/s2/img.tif"), filepath.Join(root, "img.tif"))
+	if err != nil {
 		t.Fatal(err)
 	}
 	link := func(from, to string) {
@@ -638,8 +799,14 @@ func TestRootsHoldForContainers(t *testing.T) {
 		"a file of a FOLDER": {Source: filepath.Join(inside, "coast_dir")},
 		"a link":             {Source: filepath.Join(inside, "link.tacozip")},
 		"a container":        {Source: coast(t, "coast.tacozip")},
-		"a part":             {Source: filepath.Join(inside, "coast.tacozip"), Container: specpkg.Container{Parts: []string{coast(t, "coast.tacozip")}}},
-		"files of a catalog": {Source: filepath.Join(inside, "parts/.tacocat"), Container: specpkg.Container{BasePath: coast(t, "parts")}},
+		"a part": {
+			Source:    filepath.Join(inside, "coast.tacozip"),
+			Container: specpkg.Container{Parts: []string{coast(t, "coast.tacozip")}},
+		},
+		"files of a catalog": {
+			Source:    filepath.Join(inside, "parts/.tacocat"),
+			Container: specpkg.Container{BasePath: coast(t, "parts")},
+		},
 	} {
 		spec.Fields, spec.BatchSize = fields, 2
 		_, err := open(t, spec, o)

@@ -37,24 +37,32 @@ with tiledb.open(sys.argv[1], ctx=one) as a:
     print(done / 1e6 / (time.process_time() - began))
 `
 
-// BenchmarkArray reads the array that CHASKI_TILEDB_BENCH names (tiledb's benchmarks make it): all of it at once with a
-// tiledb.Reader; and through an engine of one worker whole chips, and windows of 256 by 256 pixels at random places. Where CHASKI_ORACLE_PYTHON_TILEDB names
-// a Python with the tiledb package, that reads the same in between.
+// BenchmarkArray reads the array that CHASKI_TILEDB_BENCH names (tiledb's benchmarks make it): all
+// of it at once with a tiledb.Reader; and through an engine of one worker whole chips, and windows
+// of 256 by 256 pixels at random places. Where CHASKI_ORACLE_PYTHON_TILEDB names a Python with the
+// tiledb package, that reads the same in between.
 func BenchmarkArray(b *testing.B) {
 	path := os.Getenv("CHASKI_TILEDB_BENCH")
 	if !tiledb.IsArray(path) {
 		b.Skip("no array in CHASKI_TILEDB_BENCH")
 	}
-	for name, s := range map[string]Sampler{"chips": {}, "windows": {Kind: spec.RandomWindow, Height: 256, Width: 256, PerAsset: 8}} {
+	for name, s := range map[string]Sampler{
+		"chips":   {},
+		"windows": {Kind: spec.RandomWindow, Height: 256, Width: 256, PerAsset: 8},
+	} {
 		b.Run(name, func(b *testing.B) {
-			e, err := Open(context.Background(), Spec{Source: path, BatchSize: 4, Sampler: s, Shuffle: s.Kind != ""}, Options{Workers: 1})
+			e, err := Open(context.Background(), Spec{
+				Source: path, BatchSize: 4, Sampler: s, Shuffle: s.Kind != "",
+			}, Options{Workers: 1})
 			if err != nil {
 				b.Fatal(err)
 			}
 			defer e.Close()
 			bytes, step, began := 0, int64(0), processorTime(b)
 			for b.Loop() {
-				p := e.Start(context.Background(), shuffle.Ticket{Epoch: uint64(step / e.Steps()), First: 4 * (step % e.Steps()), Count: 4, RowStride: 1}, false)
+				p := e.Start(context.Background(), shuffle.Ticket{
+					Epoch: uint64(step / e.Steps()), First: 4 * (step % e.Steps()), Count: 4, RowStride: 1,
+				}, false)
 				batch, err := p.Wait(context.Background())
 				if err != nil {
 					b.Fatal(err)

@@ -54,13 +54,23 @@ func (k *known) at(attr, n, b, y, x int) []byte {
 // cubeSchema is a dense schema of dimensions in an order, with lower bounds and tile extents.
 func cubeSchema(dims string, size, extent map[string]int, lo int64, types ...tiledb.Datatype) *tiledb.Schema {
 	t := tiledb.Int32
-	s := &tiledb.Schema{Dense: true, Capacity: 100, DimType: t, Coords: tiledb.DefaultFilters(), Offsets: tiledb.DefaultFilters()}
+	s := &tiledb.Schema{
+		Dense: true, Capacity: 100, DimType: t,
+		Coords: tiledb.DefaultFilters(), Offsets: tiledb.DefaultFilters(),
+	}
 	for _, name := range strings.Fields(dims) {
-		s.Dims = append(s.Dims, tiledb.Dim{Name: name, Domain: tiledb.Interval{Lo: t.CoordOf(lo), Hi: t.CoordOf(lo + int64(size[name]) - 1)}, Extent: uint64(extent[name])})
+		s.Dims = append(s.Dims, tiledb.Dim{
+			Name:   name,
+			Domain: tiledb.Interval{Lo: t.CoordOf(lo), Hi: t.CoordOf(lo + int64(size[name]) - 1)},
+			Extent: uint64(extent[name]),
+		})
 	}
 	for i, typ := range types {
 		s.Attrs = append(s.Attrs, tiledb.Attr{Name: string(rune('a' + i)), Type: typ, Values: 1,
-			Pipeline: filter.Pipeline{MaxChunk: 300, Filters: []filter.Filter{{ID: filter.ByteShuffle}, {ID: filter.Zstd, Level: 1}}}})
+			Pipeline: filter.Pipeline{
+				MaxChunk: 300,
+				Filters:  []filter.Filter{{ID: filter.ByteShuffle}, {ID: filter.Zstd, Level: 1}},
+			}})
 	}
 	return s
 }
@@ -110,7 +120,9 @@ func writeCube(t testing.TB, path, dims string, n, b, h, w int, extents [4]int) 
 		cells := 1
 		for d, name := range names {
 			r := from[name]
-			box[d] = tiledb.Interval{Lo: s.DimType.CoordOf(lo + int64(r[0])), Hi: s.DimType.CoordOf(lo + int64(r[1]) - 1)}
+			box[d] = tiledb.Interval{
+				Lo: s.DimType.CoordOf(lo + int64(r[0])), Hi: s.DimType.CoordOf(lo + int64(r[1]) - 1),
+			}
 			cells *= r[1] - r[0]
 		}
 		values := []tiledb.Values{{Data: make([]byte, 2*cells)}, {Data: make([]byte, 4*cells)}}
@@ -202,10 +214,18 @@ func allCubes(t testing.TB) []*known {
 	list := cubes(t)
 	dir := arrayCorpus(t)
 	for _, c := range []struct{ name, dims, attrs string }{
-		{"chips_s2_nbyx", "n b y x", "dn"}, {"chips_s2_one_fragment_each", "n b y x", "dn ok"}, {"chips_l8_byx", "b y x", "dn"},
-		{"dense_3d_byx", "b y x", "dn"}, {"dense_3d_mixed_order", "b y x", "v"}, {"dense_3d_mixed_order", "y n x", "v"},
-		{"dense_2d_order_rc", "x y", "v w"}, {"dense_2d_order_cc", "y x", "w"}, {"dense_with_sparse_fragment", "y x", "a b"},
-		{"dense_consolidated_leftovers", "y x", "a"}, {"dense_odd_names", "x y", "höhe"}, {"pipelines", "y x", "p0_uint16"},
+		{"chips_s2_nbyx", "n b y x", "dn"},
+		{"chips_s2_one_fragment_each", "n b y x", "dn ok"},
+		{"chips_l8_byx", "b y x", "dn"},
+		{"dense_3d_byx", "b y x", "dn"},
+		{"dense_3d_mixed_order", "b y x", "v"},
+		{"dense_3d_mixed_order", "y n x", "v"},
+		{"dense_2d_order_rc", "x y", "v w"},
+		{"dense_2d_order_cc", "y x", "w"},
+		{"dense_with_sparse_fragment", "y x", "a b"},
+		{"dense_consolidated_leftovers", "y x", "a"},
+		{"dense_odd_names", "x y", "höhe"},
+		{"pipelines", "y x", "p0_uint16"},
 	} {
 		path := filepath.Join(dir, c.name)
 		if !tiledb.IsArray(path) { // the small corpus has some
@@ -276,7 +296,8 @@ func (k *known) row(t *testing.T, e *Engine, b *Batch, r, attr int, p *dryrun.Ro
 				i := ((r*bands+band)*h+y)*w + x
 				want := k.at(attr, int(p.Draw.Row), band, win.Y+wy, win.X+wx)
 				if got := data.Data[i*a.size:][:a.size]; string(got) != string(want) {
-					t.Fatalf("%s as %q, attribute %s, row %d at %d, %d, %d of window %+v: %x, want %x", k.path, k.dims, a.name, p.Draw.Row, band, y, x, win, got, want)
+					t.Fatalf("%s as %q, attribute %s, row %d at %d, %d, %d of window %+v: %x, want %x",
+						k.path, k.dims, a.name, p.Draw.Row, band, y, x, win, got, want)
 				}
 				if there := valid.Data[i] == 1; there == (g.NoData != nil && isFill(want, g.DType)) {
 					t.Fatalf("%s, attribute %s, %x: valid is %v", k.path, a.name, want, there)
@@ -310,7 +331,9 @@ func TestArraysIndexByIndex(t *testing.T) {
 		}
 		side := min(8, k.size[2], k.size[3])
 		for _, s := range []Sampler{
-			{}, {Kind: spec.RandomWindow, Height: side, Width: side, PerAsset: 3}, {Kind: spec.GridWindow, Height: side, Width: side},
+			{},
+			{Kind: spec.RandomWindow, Height: side, Width: side, PerAsset: 3},
+			{Kind: spec.GridWindow, Height: side, Width: side},
 			{Kind: spec.TileWindow, Height: side/2 + 1, Width: side/2 + 1, PerVisit: 5},
 		} {
 			augment := ""
@@ -334,7 +357,9 @@ func TestArraysIndexByIndex(t *testing.T) {
 // TestStatsOfAnArray counts by hand.
 func TestStatsOfAnArray(t *testing.T) {
 	k := writeCube(t, filepath.Join(t.TempDir(), "a"), "y b n x", 4, 2, 11, 13, [4]int{3, 1, 4, 5})
-	r, err := survey.Stats(t.Context(), Spec{Source: k.path, Fields: []Field{{Name: "image", Column: "a"}}}, Options{Workers: 3}, nil)
+	r, err := survey.Stats(t.Context(), Spec{
+		Source: k.path, Fields: []Field{{Name: "image", Column: "a"}},
+	}, Options{Workers: 3}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -356,7 +381,8 @@ func TestStatsOfAnArray(t *testing.T) {
 			}
 		}
 		if got.Count != n || got.NoData != missing || math.Abs(*got.Mean-sum/float64(n)) > 1e-9*sum {
-			t.Errorf("band %d: %d samples, %d missing, mean %v; want %d, %d, %v", b, got.Count, got.NoData, *got.Mean, n, missing, sum/float64(n))
+			t.Errorf("band %d: %d samples, %d missing, mean %v; want %d, %d, %v",
+				b, got.Count, got.NoData, *got.Mean, n, missing, sum/float64(n))
 		}
 	}
 }
@@ -365,7 +391,8 @@ func TestStatsOfAnArray(t *testing.T) {
 // one piece or several, and stands for what is missing in others.
 func TestFillValuesThatWereWritten(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a")
-	s := cubeSchema("n y x", map[string]int{"n": 4, "y": 8, "x": 8}, map[string]int{"n": 2, "y": 4, "x": 4}, 0, tiledb.Uint8)
+	s := cubeSchema("n y x", map[string]int{"n": 4, "y": 8, "x": 8}, map[string]int{"n": 2, "y": 4, "x": 4}, 0,
+		tiledb.Uint8)
 	if err := tiledb.Create(path, s, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -386,7 +413,9 @@ func TestFillValuesThatWereWritten(t *testing.T) {
 	write(2, 3, 0, 5, 0, 8)
 	write(3, 4, 0, 8, 0, 3) // 3 but for a column
 	write(3, 4, 0, 8, 4, 8)
-	e, err := Open(t.Context(), Spec{Source: path, BatchSize: 4, Fields: []Field{{Name: "image", Validity: "valid_image"}}}, Options{})
+	e, err := Open(t.Context(), Spec{
+		Source: path, BatchSize: 4, Fields: []Field{{Name: "image", Validity: "valid_image"}},
+	}, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -406,7 +435,9 @@ func TestFingerprintOfAnArray(t *testing.T) {
 	dir := t.TempDir()
 	k := writeCube(t, filepath.Join(dir, "a"), "n b y x", 2, 1, 9, 9, [4]int{1, 1, 4, 4})
 	hash := func(path, dims string) string {
-		e, err := Open(t.Context(), Spec{Source: path, Dims: dims, BatchSize: 1, Fields: []Field{{Name: "a"}}}, Options{Workers: 1})
+		e, err := Open(t.Context(), Spec{
+			Source: path, Dims: dims, BatchSize: 1, Fields: []Field{{Name: "a"}},
+		}, Options{Workers: 1})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -429,7 +460,8 @@ func TestFingerprintOfAnArray(t *testing.T) {
 	for d := range one {
 		one[d] = tiledb.Interval{Lo: a.Schema.Dims[d].Domain.Lo, Hi: a.Schema.Dims[d].Domain.Lo}
 	}
-	if err := a.WriteDense(t.Context(), one, []tiledb.Values{{Data: make([]byte, 2)}, {Data: make([]byte, 4)}}); err != nil {
+	err := a.WriteDense(t.Context(), one, []tiledb.Values{{Data: make([]byte, 2)}, {Data: make([]byte, 4)}})
+	if err != nil {
 		t.Fatal(err)
 	}
 	if is := hash(moved, ""); is == was {
@@ -440,7 +472,11 @@ func TestFingerprintOfAnArray(t *testing.T) {
 // TestRowsOfAnArray: what was never written along n are no rows, and the coordinate along n is a column and the id.
 func TestRowsOfAnArray(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a")
-	s := cubeSchema("n y x", map[string]int{"n": 1000, "y": 4, "x": 4}, map[string]int{"n": 7, "y": 4, "x": 4}, 100, tiledb.Uint8)
+	s := cubeSchema("n y x", map[string]int{
+		"n": 1000,
+		"y": 4,
+		"x": 4,
+	}, map[string]int{"n": 7, "y": 4, "x": 4}, 100, tiledb.Uint8)
 	if err := tiledb.Create(path, s, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -456,7 +492,10 @@ func TestRowsOfAnArray(t *testing.T) {
 	if err := openWritten(t, path).WriteDense(t.Context(), box, []tiledb.Values{{Data: data}}); err != nil {
 		t.Fatal(err)
 	}
-	e, err := Open(t.Context(), Spec{Source: path, BatchSize: 5, Subset: Subset{Where: []Condition{{Column: "n", Op: ">=", Value: []byte("345")}}}}, Options{})
+	e, err := Open(t.Context(), Spec{
+		Source: path, BatchSize: 5,
+		Subset: Subset{Where: []Condition{{Column: "n", Op: ">=", Value: []byte("345")}}},
+	}, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -470,30 +509,36 @@ func TestRowsOfAnArray(t *testing.T) {
 		if got := b.Tensor("image").Data[16*r]; got != byte(5+r) {
 			t.Errorf("row %d is image %d", r, got)
 		}
-		if id, err := e.ID(t.Context(), 0, b.Samples[r]); err != nil || id != fmt.Sprint(345+r) && id != fmt.Sprint(340+b.Samples[r]) {
+		id, err := e.ID(t.Context(), 0, b.Samples[r])
+		if err != nil || id != fmt.Sprint(345+r) && id != fmt.Sprint(340+b.Samples[r]) {
 			t.Errorf("row %d is called %q (%v)", r, id, err)
 		}
 	}
 }
 
-// TestFewImagesFarApart: an array says that it goes from image 0 to image 2^24, of which two were written. What a sampler has to know
-// of sizes takes no memory for them.
+// TestFewImagesFarApart: an array says that it goes from image 0 to image 2^24, of which two were
+// written. What a sampler has to know of sizes takes no memory for them.
 func TestFewImagesFarApart(t *testing.T) {
 	const n = 1 << 24
 	at := tiledb.Int32.CoordOf
 	dir := filepath.Join(t.TempDir(), "a")
-	s := &tiledb.Schema{Dense: true, DimType: tiledb.Int32, Capacity: 10, Attrs: []tiledb.Attr{{Name: "a", Type: tiledb.Uint8, Values: 1}},
+	s := &tiledb.Schema{
+		Dense: true, DimType: tiledb.Int32, Capacity: 10,
+		Attrs: []tiledb.Attr{{Name: "a", Type: tiledb.Uint8, Values: 1}},
 		Dims: []tiledb.Dim{
 			{Name: "n", Domain: tiledb.Interval{Lo: at(0), Hi: at(n - 1)}, Extent: 1},
-			{Name: "y", Domain: tiledb.Interval{Lo: at(0), Hi: at(3)}, Extent: 4}, {Name: "x", Domain: tiledb.Interval{Lo: at(0), Hi: at(7)}, Extent: 8},
-		}}
+			{Name: "y", Domain: tiledb.Interval{Lo: at(0), Hi: at(3)}, Extent: 4},
+			{Name: "x", Domain: tiledb.Interval{Lo: at(0), Hi: at(7)}, Extent: 8},
+		},
+	}
 	if err := tiledb.Create(dir, s, nil); err != nil {
 		t.Fatal(err)
 	}
 	for _, k := range []int64{0, n - 1} {
 		box := s.Domain()
 		box[0] = tiledb.Interval{Lo: at(k), Hi: at(k)}
-		if err := openWritten(t, dir).WriteDense(t.Context(), box, []tiledb.Values{{Data: bytes.Repeat([]byte{7}, 32)}}); err != nil {
+		err := openWritten(t, dir).WriteDense(t.Context(), box, []tiledb.Values{{Data: bytes.Repeat([]byte{7}, 32)}})
+		if err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -504,7 +549,9 @@ func TestFewImagesFarApart(t *testing.T) {
 		var e *Engine
 		got := corpus.Allocated(func() {
 			var err error
-			e, err = Open(t.Context(), Spec{Source: dir, Fields: []Field{{Name: "a"}}, BatchSize: 2, Sampler: sampler}, Options{MemoryBytes: 1 << 20, Workers: 1})
+			e, err = Open(t.Context(), Spec{
+				Source: dir, Fields: []Field{{Name: "a"}}, BatchSize: 2, Sampler: sampler,
+			}, Options{MemoryBytes: 1 << 20, Workers: 1})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -552,7 +599,8 @@ func TestArraysThatAreNoCubes(t *testing.T) {
 			t.Errorf("%s as %q, %v: %v", c.path, c.dims, c.fields, err)
 		}
 	}
-	if _, err := Open(t.Context(), Spec{Source: cube, Dims: "n y y", BatchSize: 1}, Options{}); err == nil || fault.KindOf(err) != 0 {
+	_, err := Open(t.Context(), Spec{Source: cube, Dims: "n y y", BatchSize: 1}, Options{})
+	if err == nil || fault.KindOf(err) != 0 {
 		t.Errorf("dims twice: %v", err)
 	}
 }
@@ -671,8 +719,8 @@ func (r toldReader) ReadAt(ctx context.Context, p []byte, off int64) error {
 	return err
 }
 
-// TestArraysWaitForTheirTurn: of a remote array more tiles are read than there are workers to decode them, and none is decoded
-// while others have the turns.
+// TestArraysWaitForTheirTurn: of a remote array more tiles are read than there are workers to
+// decode them, and none is decoded while others have the turns.
 func TestArraysWaitForTheirTurn(t *testing.T) {
 	dir := t.TempDir()
 	k := writeCube(t, filepath.Join(dir, "a"), "n b y x", 6, 1, 8, 8, [4]int{1, 1, 8, 8})
@@ -733,7 +781,8 @@ func TestDamagedArray(t *testing.T) {
 	defer e.Close()
 	b := wait(t, e.Start(t.Context(), shuffle.Ticket{Count: 4, RowStride: 1}, false))
 	defer b.Release()
-	if len(b.Bad) != 1 || b.Bad[0].Row != 0 || fault.KindOf(b.Bad[0].Err) != fault.Corrupt || !strings.Contains(b.Bad[0].Err.Error(), "a.tdb") {
+	if len(b.Bad) != 1 || b.Bad[0].Row != 0 || fault.KindOf(b.Bad[0].Err) != fault.Corrupt ||
+		!strings.Contains(b.Bad[0].Err.Error(), "a.tdb") {
 		t.Errorf("%+v", b.Bad)
 	}
 }
@@ -744,8 +793,9 @@ var _ rows.Columns = (*rows.Array)(nil)
 
 var _ rows.SameSize = (*rows.Array)(nil)
 
-// TestArraysAtATime: an array at a time gives the samples of one that has only the fragments from before, and so do points. The time
-// is part of the spec hash, and no other array's fingerprint comes out.
+// TestArraysAtATime: an array at a time gives the samples of one that has only the fragments from
+// before, and so do points. The time is part of the spec hash, and no other array's fingerprint
+// comes out.
 func TestArraysAtATime(t *testing.T) {
 	dir := t.TempDir()
 	k := writeCube(t, filepath.Join(dir, "now"), "n b y x", 3, 1, 9, 9, [4]int{1, 1, 4, 4})
@@ -773,7 +823,9 @@ func TestArraysAtATime(t *testing.T) {
 	}{{k.path, points, nil, nil}, {k.path, points, at, pointsAt}, {cubeThen, pointsThen, nil, nil}} {
 		sp := k.spec(Sampler{}, "")
 		sp.Source, sp.Timestamp, sp.BatchSize = c.cube, c.at, 3
-		sp.Fields = append(sp.Fields, Field{Name: "p", Points: &spec.Points{Array: c.points, Most: 90, Timestamp: c.pointsAt}})
+		sp.Fields = append(sp.Fields, Field{
+			Name: "p", Points: &spec.Points{Array: c.points, Most: 90, Timestamp: c.pointsAt},
+		})
 		b, err := json.Marshal(sp)
 		if err != nil {
 			t.Fatal(err)
@@ -800,10 +852,16 @@ func TestArraysAtATime(t *testing.T) {
 		t.Errorf("fingerprints %q, hashes %q", prints, hashes)
 	}
 	coast := filepath.Join(corpus.Testdata(t), "coast", "coast.tacozip")
-	if _, err := Open(t.Context(), Spec{Source: coast, BatchSize: 1, Timestamp: at}, Options{IndexCache: resources.NoIndexCache}); fault.KindOf(err) != fault.Unsupported {
+	_, err := Open(t.Context(), Spec{
+		Source: coast, BatchSize: 1, Timestamp: at,
+	}, Options{IndexCache: resources.NoIndexCache})
+	if fault.KindOf(err) != fault.Unsupported {
 		t.Errorf("a container at a time: %v", err)
 	}
-	if _, err := Open(t.Context(), Spec{Source: coast, BatchSize: 1, Dims: "n b y x"}, Options{IndexCache: resources.NoIndexCache}); fault.KindOf(err) != fault.Unsupported || !strings.Contains(err.Error(), "dims is for arrays") {
+	_, err = Open(t.Context(), Spec{
+		Source: coast, BatchSize: 1, Dims: "n b y x",
+	}, Options{IndexCache: resources.NoIndexCache})
+	if fault.KindOf(err) != fault.Unsupported || !strings.Contains(err.Error(), "dims is for arrays") {
 		t.Errorf("a container with dims: %v", err)
 	}
 	for _, bad := range []*spec.Timestamp{{5, 4}, {0, 0}} {

@@ -30,7 +30,10 @@ import (
 // a measure and a name. Chunk forms vary from chip to chip; some have masks in their files.
 func chips(seed uint64, n int64) *fakeTable {
 	r := rand.New(rand.NewPCG(seed, 1))
-	t := &fakeTable{rows: n, kinds: []catalog.Kind{catalog.Raster, catalog.Raster, catalog.Int, catalog.Float, catalog.Text}}
+	t := &fakeTable{
+		rows:  n,
+		kinds: []catalog.Kind{catalog.Raster, catalog.Raster, catalog.Int, catalog.Float, catalog.Text},
+	}
 	for row := range n {
 		a, o := newFakeAsset(r, 3, 20, 24, 5+int(row%4)*5, row%2 == 0, row%3 == 0)
 		if row%5 < 2 {
@@ -47,7 +50,11 @@ func chips(seed uint64, n int64) *fakeTable {
 }
 
 var chipFields = []Field{
-	{Name: "image", DType: "float32", Normalize: &spec.Normalize{Scale: []float64{0.5, 0.25, 1e-3}, Offset: []float64{-1, 0, 3}}, Validity: "image_valid"},
+	{
+		Name: "image", DType: "float32",
+		Normalize: &spec.Normalize{Scale: []float64{0.5, 0.25, 1e-3}, Offset: []float64{-1, 0, 3}},
+		Validity:  "image_valid",
+	},
 	{Name: "mask", Layout: "n y x"},
 	{Name: "label"}, {Name: "measure"}, {Name: "name"},
 }
@@ -100,7 +107,8 @@ func checkBatch(t testing.TB, e *Engine, tab *fakeTable, tk shuffle.Ticket, b *B
 					}
 					i := ((k*3+c)*s.Height+y)*s.Width + x
 					if got := float32At(img.Data, i); got != want || val.Data[i] != valid {
-						t.Fatalf("row %d (%d, %d, %d): %v valid %d, want %v valid %d", k, c, y, x, got, val.Data[i], want, valid)
+						t.Fatalf("row %d (%d, %d, %d): %v valid %d, want %v valid %d",
+							k, c, y, x, got, val.Data[i], want, valid)
 					}
 				}
 			}
@@ -151,10 +159,17 @@ func TestBatchAgainstIndexByIndex(t *testing.T) {
 	tab := chips(1, 11)
 	rapid.Check(t, func(rt *rapid.T) {
 		fields := append([]Field(nil), chipFields...)
-		sp := Spec{Fields: fields, BatchSize: rapid.IntRange(1, 9).Draw(rt, "g"), Seed: rapid.Uint64().Draw(rt, "seed"), Shuffle: rapid.Bool().Draw(rt, "shuffle")}
+		sp := Spec{
+			Fields: fields, BatchSize: rapid.IntRange(1, 9).Draw(rt, "g"),
+			Seed: rapid.Uint64().Draw(rt, "seed"), Shuffle: rapid.Bool().Draw(rt, "shuffle"),
+		}
 		switch rapid.IntRange(0, 2).Draw(rt, "sampler") {
 		case 1:
-			sp.Sampler = Sampler{Kind: spec.RandomWindow, Height: 2 * rapid.IntRange(1, 10).Draw(rt, "h"), Width: 2 * rapid.IntRange(1, 12).Draw(rt, "w"), PerAsset: rapid.IntRange(1, 3).Draw(rt, "per")}
+			sp.Sampler = Sampler{
+				Kind: spec.RandomWindow, Height: 2 * rapid.IntRange(1, 10).Draw(rt, "h"),
+				Width:    2 * rapid.IntRange(1, 12).Draw(rt, "w"),
+				PerAsset: rapid.IntRange(1, 3).Draw(rt, "per"),
+			}
 		case 2: // larger than the asset: padded
 			sp.Sampler = Sampler{Kind: spec.RandomWindow, Height: 26, Width: 30}
 			fields[0].Pad, fields[1].Pad = true, true
@@ -197,7 +212,10 @@ func flat(b *Batch) []byte {
 }
 
 func windowSpec() Spec {
-	return Spec{Fields: chipFields, BatchSize: 4, Seed: 5, Shuffle: true, Sampler: Sampler{Kind: spec.RandomWindow, Height: 8, Width: 6, PerAsset: 2}}
+	return Spec{
+		Fields: chipFields, BatchSize: 4, Seed: 5, Shuffle: true,
+		Sampler: Sampler{Kind: spec.RandomWindow, Height: 8, Width: 6, PerAsset: 2},
+	}
 }
 
 func TestSameBatchesForAnyWorkerCount(t *testing.T) {
@@ -271,7 +289,10 @@ func TestSpecHash(t *testing.T) {
 		"batch size": {func(s *Spec) { s.BatchSize++ }, false},
 		"window":     {func(s *Spec) { s.Sampler.Width += 2 }, false},
 		"policy":     {func(s *Spec) { s.BadSamples = spec.BadSkip }, false},
-		"layout":     {func(s *Spec) { s.Fields = append([]Field(nil), s.Fields...); s.Fields[1].Layout = "n x y" }, false},
+		"layout": {
+			func(s *Spec) { s.Fields = append([]Field(nil), s.Fields...); s.Fields[1].Layout = "n x y" },
+			false,
+		},
 	} {
 		s := windowSpec()
 		c.change(&s)
@@ -283,7 +304,10 @@ func TestSpecHash(t *testing.T) {
 
 func TestBadSamples(t *testing.T) {
 	tab := chips(5, 10)
-	tab.broken = map[int64]error{3: fault.New(fault.Corrupt, "tile 1", 99, "broken"), 7: fault.New(fault.Limit, "tile 2", 5, "large")}
+	tab.broken = map[int64]error{
+		3: fault.New(fault.Corrupt, "tile 1", 99, "broken"),
+		7: fault.New(fault.Limit, "tile 2", 5, "large"),
+	}
 	sp := Spec{Fields: chipFields, BatchSize: 5}
 	ctx := context.Background()
 	e := openFake(t, sp, tab, 3)
@@ -297,7 +321,8 @@ func TestBadSamples(t *testing.T) {
 	e = openFake(t, sp, tab, 3)
 	b := wait(t, e.Start(ctx, shuffle.StepTicket(0, 0, 5, 0, 1), false))
 	defer b.Release()
-	if fmt.Sprint(b.Valid) != "[true true true false true]" || len(b.Bad) != 1 || b.Bad[0].Row != 3 || b.Bad[0].Position != 3 {
+	if fmt.Sprint(b.Valid) != "[true true true false true]" || len(b.Bad) != 1 || b.Bad[0].Row != 3 ||
+		b.Bad[0].Position != 3 {
 		t.Fatalf("valid %v, bad %v", b.Valid, b.Bad)
 	}
 	if !errors.Is(b.Bad[0].Err, fault.Corrupt) {
@@ -316,9 +341,16 @@ func TestBadSamples(t *testing.T) {
 func TestTicketsThatCannotBe(t *testing.T) {
 	e := openFake(t, Spec{Fields: chipFields[:1], BatchSize: 2}, chips(6, 4), 1)
 	for _, tk := range []shuffle.Ticket{
-		{First: -1, Count: 1, RowStride: 1}, {First: 5, Count: 1, RowStride: 1}, {First: math.MaxInt64, Count: 1, RowStride: 1},
-		{Count: 0, RowStride: 1}, {Count: -4, RowStride: 1}, {Count: 1, RowStride: 0}, {Count: 1, RowStart: 1, RowStride: 1},
-		{Count: 1, RowStart: -1, RowStride: 1}, {Count: math.MaxInt32, RowStride: 1}, {Count: 1 << 20, RowStride: 1},
+		{First: -1, Count: 1, RowStride: 1},
+		{First: 5, Count: 1, RowStride: 1},
+		{First: math.MaxInt64, Count: 1, RowStride: 1},
+		{Count: 0, RowStride: 1},
+		{Count: -4, RowStride: 1},
+		{Count: 1, RowStride: 0},
+		{Count: 1, RowStart: 1, RowStride: 1},
+		{Count: 1, RowStart: -1, RowStride: 1},
+		{Count: math.MaxInt32, RowStride: 1},
+		{Count: 1 << 20, RowStride: 1},
 	} {
 		if b, err := e.Start(context.Background(), tk, false).Wait(context.Background()); fault.KindOf(err) == 0 {
 			t.Errorf("ticket %+v: %v, %v", tk, b, err)
@@ -352,11 +384,16 @@ func TestMemoryByTheBatch(t *testing.T) {
 		tab := chips(7, 8)
 		f := chipFields[0]
 		f.Bands, f.Pad = []int{0}, true
-		sp := Spec{Source: "memory", Fields: []Field{f}, BatchSize: c.batch, Sampler: Sampler{Kind: spec.RandomWindow, Height: c.side, Width: c.side}}.WithDefaults()
+		sp := Spec{
+			Source: "memory", Fields: []Field{f}, BatchSize: c.batch,
+			Sampler: Sampler{Kind: spec.RandomWindow, Height: c.side, Width: c.side},
+		}.WithDefaults()
 		sp.Fields[0].DType, sp.Fields[0].Validity = "native", ""
 		sp.Fields[0].Normalize = nil
 		var log bytes.Buffer
-		e, err := newEngine(t.Context(), sp, Options{Workers: 1, Opener: tab, Logger: slog.New(slog.NewTextHandler(&log, nil))}.WithDefaults(), tab)
+		e, err := newEngine(t.Context(), sp, Options{
+			Workers: 1, Opener: tab, Logger: slog.New(slog.NewTextHandler(&log, nil)),
+		}.WithDefaults(), tab)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -389,7 +426,9 @@ func TestMemoryIsBounded(t *testing.T) {
 	if least := int64(2 * 3 * 20 * 24 * (4 + 1)); one < least || one > least+1024 {
 		t.Fatalf("a batch of %d bytes of tensors takes %d", least, one)
 	}
-	e, err := newEngine(context.Background(), sp, Options{Workers: 2, Opener: tab, MemoryBytes: 2*one + 1}.WithDefaults(), tab)
+	e, err := newEngine(context.Background(), sp, Options{
+		Workers: 2, Opener: tab, MemoryBytes: 2*one + 1,
+	}.WithDefaults(), tab)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -414,7 +453,9 @@ func TestMemoryIsBounded(t *testing.T) {
 	c.Release()
 	sp.BatchSize = 8
 	var log bytes.Buffer
-	e, err = newEngine(context.Background(), sp, Options{Workers: 2, Opener: tab, MemoryBytes: 2*one + 1, Logger: slog.New(slog.NewTextHandler(&log, nil))}.WithDefaults(), tab)
+	e, err = newEngine(context.Background(), sp, Options{
+		Workers: 2, Opener: tab, MemoryBytes: 2*one + 1, Logger: slog.New(slog.NewTextHandler(&log, nil)),
+	}.WithDefaults(), tab)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -498,8 +539,11 @@ func TestNativeTensorsConvertToTheFinalOnes(t *testing.T) {
 	tab := chips(10, 9)
 	fill := spec.Float(-3)
 	for name, f := range map[string]Field{
-		"per band":   {Name: "image", DType: "float32", Normalize: chipFields[0].Normalize, Fill: &fill},
-		"one":        {Name: "image", DType: "float32", Normalize: &spec.Normalize{Scale: []float64{.1}, Offset: []float64{2}, Clip: &[2]spec.Float{3, 400}}},
+		"per band": {Name: "image", DType: "float32", Normalize: chipFields[0].Normalize, Fill: &fill},
+		"one": {
+			Name: "image", DType: "float32",
+			Normalize: &spec.Normalize{Scale: []float64{.1}, Offset: []float64{2}, Clip: &[2]spec.Float{3, 400}},
+		},
 		"cast":       {Name: "image", DType: "float32"},
 		"padded":     {Name: "image", DType: "float32", Pad: true, Normalize: chipFields[0].Normalize, Fill: &fill},
 		"band last":  {Name: "image", DType: "float32", Layout: "n y x b", Normalize: chipFields[0].Normalize},
@@ -512,7 +556,8 @@ func TestNativeTensorsConvertToTheFinalOnes(t *testing.T) {
 		e := openFake(t, sp, tab, 2)
 		for s := range e.Steps() {
 			tk := shuffle.StepTicket(0, s, 4, 0, 1)
-			final, wire := wait(t, e.Start(context.Background(), tk, false)), wait(t, e.Start(context.Background(), tk, true))
+			final := wait(t, e.Start(context.Background(), tk, false))
+			wire := wait(t, e.Start(context.Background(), tk, true))
 			w := wire.Tensors[0]
 			if (w.Convert == nil) != (name == "not native") {
 				t.Fatalf("%s: convert is %v", name, w.Convert)

@@ -14,8 +14,8 @@ import (
 // A TileDB array as a dataset: its first dimension counts the images here.
 func ExampleOpen_array() {
 	e, err := loader.Open(context.Background(), loader.Spec{
-		Source: filepath.Join("..", "testdata", "tiledb", "arrays", "dense_3d_mixed_order"), Dims: "n y x", BatchSize: 3,
-		Fields: []loader.Field{{Name: "image", Column: "v"}},
+		Source: filepath.Join("..", "testdata", "tiledb", "arrays", "dense_3d_mixed_order"),
+		Dims:   "n y x", BatchSize: 3, Fields: []loader.Field{{Name: "image", Column: "v"}},
 	}, loader.Options{})
 	if err != nil {
 		log.Fatal(err)

@@ -96,7 +96,10 @@ func newFakeAsset(r *rand.Rand, b, h, w, tile int, nodata, pixels bool) (*fakeAs
 			a.pix[i] = fakeNoData
 		}
 	}
-	x := &chunk.Index{Bands: b, Height: h, Width: w, ChunkB: 1, ChunkH: tile, ChunkW: tile, DType: chunk.Uint16, Predictor: chunk.NoPredictor}
+	x := &chunk.Index{
+		Bands: b, Height: h, Width: w, ChunkB: 1, ChunkH: tile,
+		ChunkW: tile, DType: chunk.Uint16, Predictor: chunk.NoPredictor,
+	}
 	if pixels {
 		x.ChunkB, x.Inner = b, chunk.YXB
 	}

@@ -55,7 +55,10 @@ func TestWhatBecomesOfNodata(t *testing.T) {
 		f := c.field
 		f.Name, f.Layout, f.Pad = "image", "n y x", true // one band needs no axis
 		name := fmt.Sprintf("%s fill %v normalize %v", f.DType, f.Fill, f.Normalize != nil)
-		e := openFake(t, Spec{Fields: []Field{f}, BatchSize: 6, Sampler: Sampler{Kind: spec.RandomWindow, Height: 26, Width: 10}}, tab, 3)
+		e := openFake(t, Spec{
+			Fields: []Field{f}, BatchSize: 6,
+			Sampler: Sampler{Kind: spec.RandomWindow, Height: 26, Width: 10},
+		}, tab, 3)
 		for _, native := range []bool{false, true} {
 			b := wait(t, e.Start(context.Background(), shuffle.StepTicket(0, 0, 6, 0, 1), native))
 			img := b.Tensors[0]
@@ -162,12 +165,23 @@ func TestHashOfFilledFloats(t *testing.T) {
 // TestInt64IsForIntegers promises that what int64 cannot hold exactly is refused, by the file's dtype.
 func TestInt64IsForIntegers(t *testing.T) {
 	for from, ok := range map[chunk.DType]bool{
-		chunk.Uint8: true, chunk.Uint16: true, chunk.Uint32: true, chunk.Int8: true, chunk.Int16: true, chunk.Int32: true, chunk.Int64: true,
-		chunk.Uint64: false, chunk.Float16: false, chunk.Float32: false, chunk.Float64: false, chunk.ComplexInt16: false,
+		chunk.Uint8:        true,
+		chunk.Uint16:       true,
+		chunk.Uint32:       true,
+		chunk.Int8:         true,
+		chunk.Int16:        true,
+		chunk.Int32:        true,
+		chunk.Int64:        true,
+		chunk.Uint64:       false,
+		chunk.Float16:      false,
+		chunk.Float32:      false,
+		chunk.Float64:      false,
+		chunk.ComplexInt16: false,
 	} {
 		x := &chunk.Index{Bands: 1, Height: 1, Width: 1, ChunkB: 1, ChunkH: 1, ChunkW: 1, DType: from}
 		_, err := pixels.NewRaster(Field{Name: "image", DType: "int64", Layout: "n b y x"}, 0, x)
-		if ok != (err == nil) || !ok && (fault.KindOf(err) != fault.Unsupported || !strings.Contains(err.Error(), from.String()+" to int64")) {
+		if ok != (err == nil) || !ok &&
+			(fault.KindOf(err) != fault.Unsupported || !strings.Contains(err.Error(), from.String()+" to int64")) {
 			t.Errorf("%s: %v", from, err)
 		}
 	}
@@ -220,7 +234,8 @@ func TestWindowsSayWhereChipsLie(t *testing.T) {
 			s.Height, s.Width = 20, 24
 		}
 		e := openFake(t, Spec{
-			Fields: []Field{{Name: "image", Layout: "n y x", Pad: true, Fill: fillOf(0)}}, BatchSize: 4, Sampler: s, Shuffle: true, Windows: true, BadSamples: spec.BadSkip,
+			Fields:    []Field{{Name: "image", Layout: "n y x", Pad: true, Fill: fillOf(0)}},
+			BatchSize: 4, Sampler: s, Shuffle: true, Windows: true, BadSamples: spec.BadSkip,
 		}, tab, 2)
 		if i := e.Fields()[1]; i.Name != "window" || fmt.Sprint(i.Shape, i.DType) != "[1 4] int64" {
 			t.Errorf("%+v", i)
@@ -253,7 +268,8 @@ func TestWindowsSayWhereChipsLie(t *testing.T) {
 						v = 0
 					}
 					if got := uint16At(img.Data, k*h*w+i); got != v {
-						t.Fatalf("%s: row %d pixel %d is %d, want %d of the window %d %d %d %d", s.Kind, k, i, got, v, at(0), at(1), at(2), at(3))
+						t.Fatalf("%s: row %d pixel %d is %d, want %d of the window %d %d %d %d",
+							s.Kind, k, i, got, v, at(0), at(1), at(2), at(3))
 					}
 				}
 			}
@@ -263,7 +279,8 @@ func TestWindowsSayWhereChipsLie(t *testing.T) {
 			t.Errorf("%s: %d windows of another size than the chip", s.Kind, resized)
 		}
 	}
-	if err := (Spec{Source: "a", BatchSize: 1, Windows: true, Fields: []Field{{Name: "window"}}}).WithDefaults().Validate(); err == nil {
+	err := (Spec{Source: "a", BatchSize: 1, Windows: true, Fields: []Field{{Name: "window"}}}).WithDefaults().Validate()
+	if err == nil {
 		t.Error("two members are called window")
 	}
 }
@@ -281,24 +298,45 @@ func TestNumbersInTheDTypeAskedFor(t *testing.T) {
 		value catalog.Value
 		want  string // little-endian, or bad
 	}{
-		{catalog.Int, "uint8", i(255), "ff"}, {catalog.Int, "uint8", i(256), bad}, {catalog.Int, "uint8", i(-1), bad},
-		{catalog.Int, "int8", i(-128), "80"}, {catalog.Int, "int8", i(128), bad}, {catalog.Int, "int8", null, bad},
-		{catalog.Int, "uint16", i(65535), "ffff"}, {catalog.Int, "uint16", i(65536), bad},
-		{catalog.Int, "int16", i(-32768), "0080"}, {catalog.Int, "int16", i(32768), bad},
-		{catalog.Int, "uint32", i(1<<32 - 1), "ffffffff"}, {catalog.Int, "uint32", i(1 << 32), bad},
-		{catalog.Int, "int32", i(-1 << 31), "00000080"}, {catalog.Int, "int32", i(1 << 31), bad},
-		{catalog.Int, "uint64", i(math.MaxInt64), "ffffffffffffff7f"}, {catalog.Int, "uint64", i(-1), bad},
+		{catalog.Int, "uint8", i(255), "ff"},
+		{catalog.Int, "uint8", i(256), bad},
+		{catalog.Int, "uint8", i(-1), bad},
+		{catalog.Int, "int8", i(-128), "80"},
+		{catalog.Int, "int8", i(128), bad},
+		{catalog.Int, "int8", null, bad},
+		{catalog.Int, "uint16", i(65535), "ffff"},
+		{catalog.Int, "uint16", i(65536), bad},
+		{catalog.Int, "int16", i(-32768), "0080"},
+		{catalog.Int, "int16", i(32768), bad},
+		{catalog.Int, "uint32", i(1<<32 - 1), "ffffffff"},
+		{catalog.Int, "uint32", i(1 << 32), bad},
+		{catalog.Int, "int32", i(-1 << 31), "00000080"},
+		{catalog.Int, "int32", i(1 << 31), bad},
+		{catalog.Int, "uint64", i(math.MaxInt64), "ffffffffffffff7f"},
+		{catalog.Int, "uint64", i(-1), bad},
 		{catalog.Int, "int64", i(math.MinInt64), "0000000000000080"},
-		{catalog.Int, "native", i(-2), "feffffffffffffff"}, {catalog.Float, "native", f(2), "0000000000000040"},
-		{catalog.Int, "float32", i(1<<24 + 1), "0000804b"}, {catalog.Int, "float32", null, "0000c07f"},
-		{catalog.Int, "float16", i(65519), "ff7b"}, {catalog.Int, "float16", i(65520), bad}, {catalog.Int, "float16", i(2049), "0068"},
+		{catalog.Int, "native", i(-2), "feffffffffffffff"},
+		{catalog.Float, "native", f(2), "0000000000000040"},
+		{catalog.Int, "float32", i(1<<24 + 1), "0000804b"},
+		{catalog.Int, "float32", null, "0000c07f"},
+		{catalog.Int, "float16", i(65519), "ff7b"},
+		{catalog.Int, "float16", i(65520), bad},
+		{catalog.Int, "float16", i(2049), "0068"},
 		{catalog.Int, "bfloat16", i(257), "8043"},
-		{catalog.Float, "float16", f(math.Inf(-1)), "00fc"}, {catalog.Float, "float16", f(1e5), bad},
-		{catalog.Float, "float32", f(1e39), bad}, {catalog.Float, "float32", f(0.1), "cdcccc3d"}, {catalog.Float, "bfloat16", f(3.4e38), bad},
+		{catalog.Float, "float16", f(math.Inf(-1)), "00fc"},
+		{catalog.Float, "float16", f(1e5), bad},
+		{catalog.Float, "float32", f(1e39), bad},
+		{catalog.Float, "float32", f(0.1), "cdcccc3d"},
+		{catalog.Float, "bfloat16", f(3.4e38), bad},
 		{catalog.Float, "float64", f(0.1), "9a9999999999b93f"},
-		{catalog.Float, "int64", f(3), "0300000000000000"}, {catalog.Float, "int64", f(3.5), bad}, {catalog.Float, "int64", f(math.NaN()), bad},
-		{catalog.Float, "int64", f(0x1p63), bad}, {catalog.Float, "int64", f(-0x1p63), "0000000000000080"}, {catalog.Float, "uint8", f(255), "ff"},
-		{catalog.Float, "uint8", f(256), bad}, {catalog.Float, "uint8", null, bad},
+		{catalog.Float, "int64", f(3), "0300000000000000"},
+		{catalog.Float, "int64", f(3.5), bad},
+		{catalog.Float, "int64", f(math.NaN()), bad},
+		{catalog.Float, "int64", f(0x1p63), bad},
+		{catalog.Float, "int64", f(-0x1p63), "0000000000000080"},
+		{catalog.Float, "uint8", f(255), "ff"},
+		{catalog.Float, "uint8", f(256), bad},
+		{catalog.Float, "uint8", null, bad},
 	} {
 		v := newValueField(Field{Name: "n", Kind: spec.NumberField, DType: c.dtype}, 0, c.kind)
 		got := bad
@@ -313,20 +351,29 @@ func TestNumbersInTheDTypeAskedFor(t *testing.T) {
 	}
 }
 
-// TestKindsThatContradict promises that a member that goes nowhere is an error, which names it and what the column holds.
+// TestKindsThatContradict promises that a member that goes nowhere is an error, which names it and
+// what the column holds.
 func TestKindsThatContradict(t *testing.T) {
 	for _, c := range []struct {
 		field Field
 		holds catalog.Kind
 		want  string // "" for none
 	}{
-		{Field{Kind: spec.RasterField}, catalog.Int, `the field is a raster (by its kind, or as it has bands, layout, sizes, normalize, fill, pad, validity or resample), and column "a" holds ints`},
+		{
+			Field{Kind: spec.RasterField}, catalog.Int,
+			`the field is a raster (by its kind, or as it has bands, layout, sizes, normalize, fill, pad, validity ` +
+				`or resample), and column "a" holds ints`,
+		},
 		{Field{Kind: spec.TextField}, catalog.Raster, `kind is "text", and column "a" holds rasters`},
 		{Field{Kind: spec.NumberField}, catalog.Text, `kind is "number", and column "a" holds texts`},
 		{Field{Kind: spec.ArrayField, DType: "int64"}, catalog.Text, `dtype is "int64"`},
 		{Field{Kind: spec.ArrayField, DType: "int32"}, catalog.Raster, `dtype is "int32", and rasters have native,`},
 		{Field{Kind: spec.ArrayField, DType: "int32"}, catalog.Float, ""},
-		{Field{Bands: []int{1}}, catalog.Text, `bands is given, which is for rasters (kind "raster" says that texts are paths, whatever they end in), and column "a" holds texts`},
+		{
+			Field{Bands: []int{1}}, catalog.Text,
+			`bands is given, which is for rasters (kind "raster" says that texts are paths, whatever they end in), ` +
+				`and column "a" holds texts`,
+		},
 		{Field{Validity: "v"}, catalog.Int, `validity is given`},
 		{Field{DType: "float32", Layout: "n b y x", Pad: true}, catalog.Text, ""}, // what all fields have by default
 	} {
@@ -342,22 +389,31 @@ func TestKindsThatContradict(t *testing.T) {
 		}
 	}
 	for want, f := range map[string]Field{
-		`kind is "words": it must be`:                                            {Kind: "words"},
-		`dtype is "float32", but kind is "text"`:                                 {Kind: spec.TextField, DType: "float32"},
-		`kind is "number" and bands is given`:                                    {Kind: spec.NumberField, Bands: []int{0}},
-		`kind is "text" and layout is given`:                                     {Kind: spec.TextField, Layout: "n"},
-		`kind is "number" and pattern is "{id}.tif"`:                             {Kind: spec.NumberField, Pattern: "{id}.tif"},
-		`dtype is "int32": it must be one of native, float32, float16, bfloat16`: {Kind: spec.RasterField, DType: "int32"},
+		`kind is "words": it must be`: {Kind: "words"},
+		`dtype is "float32", but kind is "text"`: {
+			Kind: spec.TextField, DType: "float32",
+		},
+		`kind is "number" and bands is given`: {
+			Kind: spec.NumberField, Bands: []int{0},
+		},
+		`kind is "text" and layout is given`: {Kind: spec.TextField, Layout: "n"},
+		`kind is "number" and pattern is "{id}.tif"`: {
+			Kind: spec.NumberField, Pattern: "{id}.tif",
+		},
+		`dtype is "int32": it must be one of native, float32, float16, bfloat16`: {
+			Kind: spec.RasterField, DType: "int32",
+		},
 	} {
 		f.Name = "a"
-		if err := (Spec{Fields: []Field{f}}).WithDefaults().Fields[0].Validate(); err == nil || !strings.Contains(err.Error(), want) {
+		err := (Spec{Fields: []Field{f}}).WithDefaults().Fields[0].Validate()
+		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: %v, want %q", f, err, want)
 		}
 	}
 }
 
-// TestHashOfKinds promises that saying what a column holds anyway keeps the spec hash, and that a dtype of numbers, which
-// changes what batches have, does not.
+// TestHashOfKinds promises that saying what a column holds anyway keeps the spec hash, and that a
+// dtype of numbers, which changes what batches have, does not.
 func TestHashOfKinds(t *testing.T) {
 	hash := func(image, label Field) string {
 		tab := gaps()
@@ -366,7 +422,8 @@ func TestHashOfKinds(t *testing.T) {
 		return openFake(t, Spec{Fields: []Field{image, label}, BatchSize: 2}, tab, 1).Hash()
 	}
 	plain := hash(Field{DType: "uint8"}, Field{DType: "float32"})
-	if hash(Field{Kind: spec.RasterField, DType: "uint8"}, Field{DType: "float32"}) != plain || hash(Field{Kind: spec.ArrayField, DType: "uint8"}, Field{DType: "float32"}) != plain {
+	if hash(Field{Kind: spec.RasterField, DType: "uint8"}, Field{DType: "float32"}) != plain ||
+		hash(Field{Kind: spec.ArrayField, DType: "uint8"}, Field{DType: "float32"}) != plain {
 		t.Error("the kind of a raster changes the hash")
 	}
 	if hash(Field{DType: "uint8"}, Field{Kind: spec.ArrayField, DType: "float32"}) == plain {
@@ -387,17 +444,23 @@ func TestPickBands(t *testing.T) {
 		{[]string{"B02", "B08"}, `two bands are called "B08"`, ""},
 	} {
 		at, err := pixels.PickBands(names, c.want)
-		if (err == nil) != (c.bad == "") || err != nil && !strings.Contains(err.Error(), c.bad) || err == nil && fmt.Sprint(at) != c.at {
+		if (err == nil) != (c.bad == "") || err != nil && !strings.Contains(err.Error(), c.bad) ||
+			err == nil && fmt.Sprint(at) != c.at {
 			t.Errorf("%q: %v, %v", c.want, at, err)
 		}
 	}
-	if _, err := pixels.PickBands(nil, []string{"B02"}); fault.KindOf(err) != fault.NotFound || !strings.Contains(err.Error(), "names none") {
+	_, err := pixels.PickBands(nil, []string{"B02"})
+	if fault.KindOf(err) != fault.NotFound || !strings.Contains(err.Error(), "names none") {
 		t.Error(err)
 	}
 	if _, err := pixels.PickBands(make([]string, 1000), []string{"B02"}); len(err.Error()) > 400 {
 		t.Errorf("an error of %d bytes", len(err.Error()))
 	}
-	for _, f := range []Field{{BandNames: []string{}}, {BandNames: []string{""}}, {BandNames: []string{"a"}, Bands: []int{0}}} {
+	for _, f := range []Field{
+		{BandNames: []string{}},
+		{BandNames: []string{""}},
+		{BandNames: []string{"a"}, Bands: []int{0}},
+	} {
 		f.Name, f.DType = "a", "native"
 		if err := f.Validate(); err == nil || !strings.Contains(err.Error(), "band_names") {
 			t.Errorf("%+v: %v", f, err)

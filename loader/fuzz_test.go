@@ -17,14 +17,19 @@ import (
 func FuzzSpec(f *testing.F) {
 	for _, s := range []string{
 		`{"source":"s","batch_size":4}`,
-		`{"source":"s","batch_size":3,"shuffle":true,"seed":7,"bad_samples":"replace","drop_last":true,"sampler":{"kind":"random_window","height":8,"width":6,"per_asset":2}}`,
+		`{"source":"s","batch_size":3,"shuffle":true,"seed":7,"bad_samples":"replace","drop_last":true,` +
+			`"sampler":{"kind":"random_window","height":8,"width":6,"per_asset":2}}`,
 		`{"source":"s","batch_size":2,"sampler":{"kind":"grid","height":8,"width":8}}`,
-		`{"source":"s","batch_size":2,"shuffle":true,"sampler":{"kind":"tile_window","height":8,"width":8,"tile_height":10,"tile_width":10,"per_visit":4,"pool":3}}`,
+		`{"source":"s","batch_size":2,"shuffle":true,"sampler":{"kind":"tile_window","height":8,"width":8,` +
+			`"tile_height":10,"tile_width":10,"per_visit":4,"pool":3}}`,
 		`{"source":"s","batch_size":2,"sampler":{"kind":"resized_window","height":7,"width":9}}`,
 		`{"sources":[{"name":"a","source":"s"},{"name":"b","source":"t","weight":3}],"batch_size":5,"shuffle":true}`,
-		`{"source":"s","batch_size":2,"fields":[{"name":"image","bands":[2,0],"dtype":"float32","layout":"n (y x) b","normalize":{"scale":[0.5],"offset":[1]},"fill":-1,"pad":true,"validity":"ok"},{"name":"mask"}]}`,
+		`{"source":"s","batch_size":2,"fields":[{"name":"image","bands":[2,0],"dtype":"float32",` +
+			`"layout":"n (y x) b","normalize":{"scale":[0.5],"offset":[1]},"fill":-1,"pad":true,` +
+			`"validity":"ok"},{"name":"mask"}]}`,
 		`{"source":"s","batch_size":2,"augment":"d4","subset":{"size":0.5}}`,
-		`{"source":"s","batch_size":3,"shuffle":true,"mixture":{"until":"shortest"},"sources":[{"name":"a","source":"s","count":3},{"name":"b","sources":[{"name":"c","source":"t"}]}]}`,
+		`{"source":"s","batch_size":3,"shuffle":true,"mixture":{"until":"shortest"},` +
+			`"sources":[{"name":"a","source":"s","count":3},{"name":"b","sources":[{"name":"c","source":"t"}]}]}`,
 	} {
 		f.Add([]byte(s))
 	}
@@ -52,7 +57,10 @@ func FuzzSpec(f *testing.F) {
 		defer cancel()
 		const memory = 1 << 20
 		taken := 0
-		o := Options{Workers: 1, Opener: tab, MemoryBytes: memory, Alloc: func(n int) Buffer { taken = max(taken, n); return resources.NewHeap(n) }}
+		o := Options{
+			Workers: 1, Opener: tab, MemoryBytes: memory,
+			Alloc: func(n int) Buffer { taken = max(taken, n); return resources.NewHeap(n) },
+		}
 		e, err := newEngine(ctx, s, o.WithDefaults(), tab)
 		if err != nil {
 			return

@@ -67,7 +67,8 @@ func checkProfile(t *testing.T, f corpus.File, info *survey.FileInfo) {
 		return
 	}
 	l := f.Layout
-	if l != nil && (info.TIFF.BigTIFF != l.BigTIFF || info.TIFF.Tiled != l.Tiled || info.Raster.Chunks != l.NChunks || info.Raster.Sparse != l.Sparse) {
+	if l != nil && (info.TIFF.BigTIFF != l.BigTIFF || info.TIFF.Tiled != l.Tiled || info.Raster.Chunks != l.NChunks ||
+		info.Raster.Sparse != l.Sparse) {
 		t.Errorf("%s: %+v, want %+v", f.Path, *info.TIFF, *l)
 	}
 	// The manifest counts files with statistics in their metadata apart, which the profile allows.
@@ -84,7 +85,8 @@ func TestInspectOtherKinds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rows, err := build.Write(t.Context(), w, []string{filepath.Join(raster, "tog", "tog-*.tif")}, build.Options{Base: dir})
+	rows, err := build.Write(t.Context(), w, []string{filepath.Join(raster, "tog", "tog-*.tif")},
+		build.Options{Base: dir})
 	if err != nil || w.Close() != nil {
 		t.Fatal(err)
 	}
@@ -103,19 +105,26 @@ func TestInspectOtherKinds(t *testing.T) {
 			t.Errorf("%s: %+v, %v; want %s", path, info, err, kind)
 			continue
 		}
-		if kind == survey.KindAssets && (info.Table.Rows != int64(rows) || info.Table.Columns[0] != (catalog.Column{Name: "uri", Type: "text"})) {
+		if kind == survey.KindAssets &&
+			(info.Table.Rows != int64(rows) || info.Table.Columns[0] != (catalog.Column{Name: "uri", Type: "text"})) {
 			t.Errorf("catalog of %d rows: %+v", rows, *info.Table)
 		}
-		if kind == survey.KindFolder && (info.Folder.Rasters < 20 || info.Folder.ByType[".md"] != 1 || info.Bytes == 0) {
+		if kind == survey.KindFolder &&
+			(info.Folder.Rasters < 20 || info.Folder.ByType[".md"] != 1 || info.Bytes == 0) {
 			t.Errorf("folder: %+v", *info.Folder)
 		}
 	}
 	for path, kind := range map[string]fault.Kind{
-		write("a.txt", "hello, world"): fault.Unsupported, write("empty.tif", ""): fault.Unsupported, write("a.zip", "PK\x03\x04...."): fault.Unsupported,
-		write("cut.tif", "II+\x00\x08\x00\x00\x00"): fault.Corrupt, write("cut.parquet", "PAR1"): fault.Corrupt, filepath.Join(dir, "none"): fault.NotFound,
-		write("cut.zl", "\xD8\xA5\xB1\xD7"): fault.Corrupt,
+		write("a.txt", "hello, world"):              fault.Unsupported,
+		write("empty.tif", ""):                      fault.Unsupported,
+		write("a.zip", "PK\x03\x04...."):            fault.Unsupported,
+		write("cut.tif", "II+\x00\x08\x00\x00\x00"): fault.Corrupt,
+		write("cut.parquet", "PAR1"):                fault.Corrupt,
+		filepath.Join(dir, "none"):                  fault.NotFound,
+		write("cut.zl", "\xD8\xA5\xB1\xD7"):         fault.Corrupt,
 	} {
-		if _, err := survey.Inspect(t.Context(), path, loader.Options{}); fault.KindOf(err) != kind || !strings.HasPrefix(err.Error(), path) {
+		_, err := survey.Inspect(t.Context(), path, loader.Options{})
+		if fault.KindOf(err) != kind || !strings.HasPrefix(err.Error(), path) {
 			t.Errorf("%s: %v, want %v", path, err, kind)
 		}
 	}
@@ -138,7 +147,10 @@ func TestInspectKeepsToRoots(t *testing.T) {
 		t.Fatal(err)
 	}
 	o := loader.Options{Roots: []string{root}}
-	for _, p := range []string{secret, link, other, filepath.Join(other, "none"), filepath.Join(root, "..", filepath.Base(other), "a.csv")} {
+	for _, p := range []string{
+		secret, link, other, filepath.Join(other, "none"),
+		filepath.Join(root, "..", filepath.Base(other), "a.csv"),
+	} {
 		if _, err := survey.Inspect(t.Context(), p, o); fault.KindOf(err) != fault.NotFound {
 			t.Errorf("%s: %v", p, err)
 		}
@@ -148,7 +160,8 @@ func TestInspectKeepsToRoots(t *testing.T) {
 			t.Errorf("%s: %v", p, err)
 		}
 	}
-	if _, err := survey.Inspect(t.Context(), inside, loader.Options{Roots: []string{}}); fault.KindOf(err) != fault.NotFound {
+	_, err := survey.Inspect(t.Context(), inside, loader.Options{Roots: []string{}})
+	if fault.KindOf(err) != fault.NotFound {
 		t.Errorf("without a root: %v", err)
 	}
 }

@@ -36,8 +36,9 @@ func writeStrip(t *testing.T, h, w int) string {
 	}
 	const dir = 16
 	fields := []ifd.Field{
-		ifd.Longs(256, uint32(w)), ifd.Longs(257, uint32(h)), ifd.Shorts(258, 8), ifd.Shorts(259, 8), ifd.Shorts(262, 1),
-		ifd.Long8s(273, 0), ifd.Shorts(277, 1), ifd.Longs(278, uint32(h)), ifd.Long8s(279, uint64(z.Len())),
+		ifd.Longs(256, uint32(w)), ifd.Longs(257, uint32(h)), ifd.Shorts(258, 8),
+		ifd.Shorts(259, 8), ifd.Shorts(262, 1), ifd.Long8s(273, 0), ifd.Shorts(277, 1),
+		ifd.Longs(278, uint32(h)), ifd.Long8s(279, uint64(z.Len())),
 	}
 	at := ifd.End(dir, fields)
 	binary.LittleEndian.PutUint64(fields[5].Data, uint64(at))
@@ -53,7 +54,10 @@ func writeStrip(t *testing.T, h, w int) string {
 func TestMaxChunkIsNamedAndRaised(t *testing.T) {
 	const h, w = 9000, 8000 // 72 MB
 	path := writeStrip(t, h, w)
-	o := raster.ReadOptions{Y: raster.Selection{Slice: true, Start: 100, Stop: 103}, X: raster.Selection{Slice: true, Start: 7990, Stop: w}}
+	o := raster.ReadOptions{
+		Y: raster.Selection{Slice: true, Start: 100, Stop: 103},
+		X: raster.Selection{Slice: true, Start: 7990, Stop: w},
+	}
 	_, err := raster.Read(t.Context(), []string{path}, o)
 	if !errors.Is(err, fault.Limit) || !strings.Contains(err.Error(), "over max_chunk, which is 67108864") {
 		t.Fatal(err)
@@ -63,7 +67,8 @@ func TestMaxChunkIsNamedAndRaised(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := append(append(bytes.Repeat([]byte{100}, 10), bytes.Repeat([]byte{101}, 10)...), bytes.Repeat([]byte{102}, 10)...)
+	want := append(append(bytes.Repeat([]byte{100}, 10), bytes.Repeat([]byte{101}, 10)...),
+		bytes.Repeat([]byte{102}, 10)...)
 	if !bytes.Equal(a.Data, want) {
 		t.Errorf("%v", a.Data)
 	}
@@ -77,7 +82,10 @@ func TestMaxChunkIsNamedAndRaised(t *testing.T) {
 
 // Of large chunks no more are held at a time than there is room for, and one is always.
 func TestLargeChunksAreBounded(t *testing.T) {
-	x := &chunk.Index{Bands: 1, Height: 10_000, Width: 10_000, ChunkB: 1, ChunkH: 10_000, ChunkW: 10_000, DType: chunk.Uint8}
+	x := &chunk.Index{
+		Bands: 1, Height: 10_000, Width: 10_000, ChunkB: 1,
+		ChunkH: 10_000, ChunkW: 10_000, DType: chunk.Uint8,
+	}
 	for room, want := range map[int64]int64{1: 1, 399_999_999: 1, 400_000_000: 2, 600_000_000: 3} {
 		l := resources.NewLargeChunks(room)
 		var held, most atomic.Int64

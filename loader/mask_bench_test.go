@@ -20,8 +20,11 @@ func BenchmarkMask(b *testing.B) {
 			tab := &fakeTable{rows: 1, kinds: []catalog.Kind{catalog.Raster}}
 			a, o := newFakeAsset(r, 6, 256, 256, 256, false, false)
 			if kind != "none" {
-				m := &chunk.Index{Bands: 1, Height: 256, Width: 256, ChunkB: 1, ChunkH: 256, ChunkW: 256, DType: chunk.Uint8, Predictor: chunk.NoPredictor,
-					Ranges: []chunk.Range{{Off: int64(len(o)), Len: 256 * 256}}}
+				m := &chunk.Index{
+					Bands: 1, Height: 256, Width: 256, ChunkB: 1, ChunkH: 256,
+					ChunkW: 256, DType: chunk.Uint8, Predictor: chunk.NoPredictor,
+					Ranges: []chunk.Range{{Off: int64(len(o)), Len: 256 * 256}},
+				}
 				for i := range 256 * 256 {
 					y, x, v := i/256-128, i%256-128, byte(r.UintN(2))
 					if kind == "disk" {
@@ -35,7 +38,15 @@ func BenchmarkMask(b *testing.B) {
 				a.index.Mask = m
 			}
 			tab.add(0, 0, a, o)
-			e := openFake(b, Spec{Fields: []Field{{Name: "image", DType: "float32", Normalize: &spec.Normalize{Scale: []float64{1}, Offset: []float64{0}}}}, BatchSize: 1}, tab, 1)
+			e := openFake(b, Spec{
+				Fields: []Field{
+					{
+						Name: "image", DType: "float32",
+						Normalize: &spec.Normalize{Scale: []float64{1}, Offset: []float64{0}},
+					},
+				},
+				BatchSize: 1,
+			}, tab, 1)
 			b.SetBytes(6 * 256 * 256 * 2)
 			b.ReportAllocs()
 			for b.Loop() {

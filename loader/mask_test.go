@@ -144,13 +144,17 @@ func filled(a *raster.Array) []byte {
 func TestStatsOfFilesWithMasks(t *testing.T) {
 	for _, f := range maskedFiles(t) {
 		for _, source := range f.sources(t) {
-			r, err := survey.Stats(context.Background(), Spec{Source: source, Fields: []Field{{Name: "image"}}}, Options{}, nil)
+			r, err := survey.Stats(context.Background(), Spec{
+				Source: source, Fields: []Field{{Name: "image"}},
+			}, Options{}, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
 			for b, band := range r.Fields["image"].Bands {
-				if pixels := f.Shape[1] * f.Shape[2]; int(band.Count) != f.Valid[b] || int(band.Count+band.NoData) != pixels {
-					t.Errorf("%s band %d: %d samples and %d without data, want %d of %d", f.Path, b, band.Count, band.NoData, f.Valid[b], pixels)
+				pixels := f.Shape[1] * f.Shape[2]
+				if int(band.Count) != f.Valid[b] || int(band.Count+band.NoData) != pixels {
+					t.Errorf("%s band %d: %d samples and %d without data, want %d of %d",
+						f.Path, b, band.Count, band.NoData, f.Valid[b], pixels)
 				}
 			}
 		}
@@ -164,7 +168,9 @@ func TestMasksOfWindows(t *testing.T) {
 	fill := spec.Float(-5)
 	bands := []int{2, 0, 2}
 	e := openFake(t, Spec{
-		Fields:    []Field{{Name: "image", Bands: bands, DType: "float32", Layout: "n x y b", Pad: true, Fill: &fill, Validity: "ok"}},
+		Fields: []Field{
+			{Name: "image", Bands: bands, DType: "float32", Layout: "n x y b", Pad: true, Fill: &fill, Validity: "ok"},
+		},
 		BatchSize: 10, Sampler: Sampler{Kind: spec.RandomWindow, Height: 26, Width: 10},
 	}, tab, 3)
 	for epoch := range uint64(8) {
@@ -184,7 +190,8 @@ func TestMasksOfWindows(t *testing.T) {
 					want, valid = float32(a.at(bands[c], y0+y, x0+x)), 1
 				}
 				if at := k*26*10*3 + i; float32At(img.Data, at) != want || val.Data[at] != valid {
-					t.Fatalf("row %d (%d, %d, %d): %v valid %d, want %v valid %d", k, c, y, x, float32At(img.Data, at), val.Data[at], want, valid)
+					t.Fatalf("row %d (%d, %d, %d): %v valid %d, want %v valid %d",
+						k, c, y, x, float32At(img.Data, at), val.Data[at], want, valid)
 				}
 			}
 		}
@@ -224,12 +231,14 @@ func TestBadMasks(t *testing.T) {
 		t.Errorf("valid %v, bad %v", b.Valid, b.Bad)
 	}
 	n := len(b.Tensor("ok").Data) / 2
-	if !bytes.Equal(b.Tensor("ok").Data[n:], make([]byte, n)) || !bytes.Equal(b.Tensor("image").Data[4*n:], make([]byte, 4*n)) {
+	if !bytes.Equal(b.Tensor("ok").Data[n:], make([]byte, n)) ||
+		!bytes.Equal(b.Tensor("image").Data[4*n:], make([]byte, 4*n)) {
 		t.Error("the bad sample's row is not empty")
 	}
 	b.Release()
 	sp := Spec{Source: "memory", Fields: []Field{{Name: "image"}}, BatchSize: 1}.WithDefaults()
-	if _, err := survey.Measure(context.Background(), sp, Options{Opener: tab}.WithDefaults(), tab, nil, nil); !errors.Is(err, fault.Corrupt) || !strings.Contains(err.Error(), want) {
+	_, err = survey.Measure(context.Background(), sp, Options{Opener: tab}.WithDefaults(), tab, nil, nil)
+	if !errors.Is(err, fault.Corrupt) || !strings.Contains(err.Error(), want) {
 		t.Errorf("statistics: %v, want %q", err, want)
 	}
 	sp.BadSamples = spec.BadSkip
@@ -253,7 +262,8 @@ func TestMaskChunksAreBounded(t *testing.T) {
 	if err := rd.Read(context.Background(), asset, box, nil, pixels.Nowhere{}, nil); err != nil {
 		t.Fatal(err)
 	}
-	if err := rd.Read(context.Background(), asset, box, nil, pixels.Nowhere{}, pixels.Nowhere{}); !errors.Is(err, fault.Limit) || !strings.Contains(err.Error(), "mask") {
+	err := rd.Read(context.Background(), asset, box, nil, pixels.Nowhere{}, pixels.Nowhere{})
+	if !errors.Is(err, fault.Limit) || !strings.Contains(err.Error(), "mask") {
 		t.Errorf("%v", err)
 	}
 	if cap(rd.Samples) > 64*32 {

@@ -88,7 +88,9 @@ func TestMembersOfCatalogs(t *testing.T) {
 		from, name string
 		kind       fault.Kind
 	}{
-		{"parts/coast_north.tacozip", "tile_00", 0}, {"parts/coast_south.tacozip", "tile_00", fault.NotFound}, {"parts/coast_south.tacozip", "tile_11", 0},
+		{"parts/coast_north.tacozip", "tile_00", 0},
+		{"parts/coast_south.tacozip", "tile_00", fault.NotFound},
+		{"parts/coast_south.tacozip", "tile_11", 0},
 	} {
 		b, err := os.ReadFile(coast(t, x.from))
 		if err != nil {
@@ -98,7 +100,8 @@ func TestMembersOfCatalogs(t *testing.T) {
 		name := "::" + x.name + "/s2/img.tif"
 		got, err := raster.Read(t.Context(), []string{filepath.Join(dir, "TACOLLECTION.json") + name}, o)
 		want, wantErr := raster.Read(t.Context(), []string{coast(t, x.from) + name}, raster.ReadOptions{})
-		if fault.KindOf(err) != x.kind || fault.KindOf(wantErr) != x.kind || err == nil && !bytes.Equal(got.Data, want.Data) {
+		if fault.KindOf(err) != x.kind || fault.KindOf(wantErr) != x.kind ||
+			err == nil && !bytes.Equal(got.Data, want.Data) {
 			t.Errorf("%s of %s: %v, want %v", x.name, x.from, err, wantErr)
 		}
 	}
@@ -115,7 +118,8 @@ func TestMembersAreBounded(t *testing.T) {
 		defer members.Close()
 		o := raster.ReadOptions{Options: loader.Options{Opener: c, Members: members}}
 		for range times {
-			if _, err := raster.Read(t.Context(), []string{coast(t, "coast.tacozip") + "::tile_00/s2/img.tif"}, o); err != nil {
+			_, err := raster.Read(t.Context(), []string{coast(t, "coast.tacozip") + "::tile_00/s2/img.tif"}, o)
+			if err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -129,7 +133,9 @@ func TestMembersAreBounded(t *testing.T) {
 	members := &resources.Members{MaxBytes: 40 << 10}
 	o := raster.ReadOptions{Options: loader.Options{Opener: files, Members: members}}
 	var g errgroup.Group
-	for i, from := range []string{"coast.tacozip", "parts/coast_north.tacozip", "coast_dir", "parts/.tacocat", "flat.tacozip"} {
+	for i, from := range []string{
+		"coast.tacozip", "parts/coast_north.tacozip", "coast_dir", "parts/.tacocat", "flat.tacozip",
+	} {
 		name := "::tile_00/s2/img.tif"
 		if from == "flat.tacozip" {
 			name = "::#0"
@@ -183,7 +189,8 @@ func TestDeadlinesOfOpeners(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	slow := &slowOpener{enough: cancel}
-	_, err := raster.Read(ctx, []string{"/vsisubfile/10_20,a.tif"}, raster.ReadOptions{Options: loader.Options{Opener: slow}})
+	_, err := raster.Read(ctx, []string{"/vsisubfile/10_20,a.tif"},
+		raster.ReadOptions{Options: loader.Options{Opener: slow}})
 	if !errors.Is(err, context.DeadlineExceeded) || slow.opened != 1 {
 		t.Errorf("opened %d times: %v", slow.opened, err)
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 )
 
-// TestConditionsThatLeaveFilesUnopened: a file of a TACOLLECTION that a condition rules out is not opened, unless another
-// condition looks at the samples of all files.
+// TestConditionsThatLeaveFilesUnopened: a file of a TACOLLECTION that a condition rules out is not
+// opened, unless another condition looks at the samples of all files.
 func TestConditionsThatLeaveFilesUnopened(t *testing.T) {
 	whole := filepath.Join(corpus.Testdata(t), "extents", "starts")
 	without := t.TempDir() // a.tacozip, the samples of 2020, is not there
@@ -38,14 +38,27 @@ func TestConditionsThatLeaveFilesUnopened(t *testing.T) {
 		{"place", []loader.Condition{{BBox: &box}}, []string{"b0", "b1"}, false},
 		{"time and a row-wise condition", []loader.Condition{in2021, {SQL: "id <> 'b0'"}}, []string{"b1"}, false},
 		{"time and a comparison", []loader.Condition{condition("id", "==", `"b0"`), in2021}, []string{"b0"}, false},
-		{"the second of two conditions on time", []loader.Condition{{Datetime: "2020-01-01/.."}, in2021}, []string{"b0", "b1"}, false},
-		{"time after a query of all samples", []loader.Condition{{Select: "SELECT id FROM data ORDER BY id LIMIT 2"}, in2021}, nil, true},
-		{"time before a query", []loader.Condition{in2021, {Select: "SELECT id FROM data ORDER BY id LIMIT 1"}}, []string{"b0"}, true},
+		{
+			"the second of two conditions on time",
+			[]loader.Condition{{Datetime: "2020-01-01/.."}, in2021}, []string{"b0", "b1"}, false,
+		},
+		{
+			"time after a query of all samples",
+			[]loader.Condition{{Select: "SELECT id FROM data ORDER BY id LIMIT 2"}, in2021}, nil, true,
+		},
+		{
+			"time before a query",
+			[]loader.Condition{in2021, {Select: "SELECT id FROM data ORDER BY id LIMIT 1"}},
+			[]string{"b0"}, true,
+		},
 		{"time and a subquery", []loader.Condition{in2021, {SQL: `id IN (SELECT min(id) FROM data)`}}, nil, true},
 		{"footprints", []loader.Condition{{BBox: &box, Column: "nothing"}}, nil, true},
 	} {
 		ids := func(dir string) ([]string, error) {
-			spec := loader.Spec{Source: filepath.Join(dir, "TACOLLECTION.json"), BatchSize: 4, Subset: loader.Subset{Where: c.where}, Fields: []loader.Field{{Name: "id"}}}
+			spec := loader.Spec{
+				Source: filepath.Join(dir, "TACOLLECTION.json"), BatchSize: 4,
+				Subset: loader.Subset{Where: c.where}, Fields: []loader.Field{{Name: "id"}},
+			}
 			e, err := open(t, spec, loader.Options{})
 			if err != nil {
 				return nil, err

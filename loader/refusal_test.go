@@ -52,7 +52,10 @@ func TestFieldsOfOtherResolution(t *testing.T) {
 			h, w := 24+6*int(row), 30+6*int(row)
 			return h, w, h * c.num / c.den, w * c.num / c.den
 		})
-		e, err := tryEngine(Spec{Fields: pairFields, BatchSize: 4, Shuffle: true, Seed: 3, Sampler: Sampler{Kind: spec.RandomWindow, Height: 12, Width: 6, PerAsset: 9}}, tab)
+		e, err := tryEngine(Spec{
+			Fields: pairFields, BatchSize: 4, Shuffle: true, Seed: 3,
+			Sampler: Sampler{Kind: spec.RandomWindow, Height: 12, Width: 6, PerAsset: 9},
+		}, tab)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -120,13 +123,16 @@ func TestSizesThatDoNotFit(t *testing.T) {
 	}{
 		"no common grid":        {whole(20, 20, 10, 131), window, false, "share a grid"},
 		"a ratio over the most": {whole(650, 65, 10, 1), window, false, "share a grid"},
-		"an odd window":         {whole(20, 20, 10, 10), Sampler{Kind: spec.RandomWindow, Height: 12, Width: 11}, false, "multiple of 2 by 2"},
-		"chip too high":         {last(22, 20, 11, 10), Sampler{}, true, "whole chips"},
-		"chip too wide":         {last(20, 22, 10, 11), Sampler{}, true, "whole chips"},
-		"chip too low":          {last(18, 20, 9, 10), Sampler{}, true, "does not pad"},
-		"window too high":       {last(10, 20, 5, 10), window, true, "does not pad"},
-		"window too wide":       {last(20, 10, 10, 5), window, true, "does not pad"},
-		"another ratio":         {last(20, 20, 20, 20), window, true, "share a grid"},
+		"an odd window": {
+			whole(20, 20, 10, 10), Sampler{Kind: spec.RandomWindow, Height: 12, Width: 11},
+			false, "multiple of 2 by 2",
+		},
+		"chip too high":   {last(22, 20, 11, 10), Sampler{}, true, "whole chips"},
+		"chip too wide":   {last(20, 22, 10, 11), Sampler{}, true, "whole chips"},
+		"chip too low":    {last(18, 20, 9, 10), Sampler{}, true, "does not pad"},
+		"window too high": {last(10, 20, 5, 10), window, true, "does not pad"},
+		"window too wide": {last(20, 10, 10, 5), window, true, "does not pad"},
+		"another ratio":   {last(20, 20, 20, 20), window, true, "share a grid"},
 	} {
 		e, err := tryEngine(Spec{Fields: pairFields, BatchSize: 1, Sampler: c.sampler}, pairs(3, c.size))
 		if (err == nil) != c.opens {
@@ -149,12 +155,17 @@ func TestAssetsUnlikeTheFirst(t *testing.T) {
 	tab := chips(30, 3)
 	a, o := newFakeAsset(rand.New(rand.NewPCG(1, 1)), 4, 20, 24, 8, false, false)
 	tab.add(0, 1, a, o)
-	e := openFake(t, Spec{Fields: []Field{{Name: "image"}}, BatchSize: 1}, &fakeTable{rows: 3, kinds: tab.kinds[:1], assets: tab.assets, objects: tab.objects}, 1)
-	if _, err := e.Start(context.Background(), shuffle.StepTicket(0, 1, 1, 0, 1), false).Wait(context.Background()); fault.KindOf(err) != fault.Unsupported {
+	e := openFake(t, Spec{Fields: []Field{{Name: "image"}}, BatchSize: 1}, &fakeTable{
+		rows: 3, kinds: tab.kinds[:1], assets: tab.assets, objects: tab.objects,
+	}, 1)
+	_, err := e.Start(context.Background(), shuffle.StepTicket(0, 1, 1, 0, 1), false).Wait(context.Background())
+	if fault.KindOf(err) != fault.Unsupported {
 		t.Errorf("four bands where three are: %v", err)
 	}
 	// With bands picked, one more does not matter.
-	e = openFake(t, Spec{Fields: []Field{{Name: "image", Bands: []int{2}}}, BatchSize: 1}, &fakeTable{rows: 3, kinds: tab.kinds[:1], assets: tab.assets, objects: tab.objects}, 1)
+	e = openFake(t, Spec{Fields: []Field{{Name: "image", Bands: []int{2}}}, BatchSize: 1}, &fakeTable{
+		rows: 3, kinds: tab.kinds[:1], assets: tab.assets, objects: tab.objects,
+	}, 1)
 	wait(t, e.Start(context.Background(), shuffle.StepTicket(0, 1, 1, 0, 1), false)).Release()
 }
 
@@ -205,14 +216,16 @@ func TestSystemErrorsAreNotSkipped(t *testing.T) {
 	tab := chips(33, 4)
 	tab.broken = map[int64]error{2: syscall.EMFILE}
 	e := openFake(t, Spec{Fields: chipFields, BatchSize: 4, BadSamples: spec.BadSkip}, tab, 1)
-	if _, err := e.Start(context.Background(), shuffle.StepTicket(0, 0, 4, 0, 1), false).Wait(context.Background()); !errors.Is(err, syscall.EMFILE) {
+	_, err := e.Start(context.Background(), shuffle.StepTicket(0, 0, 4, 0, 1), false).Wait(context.Background())
+	if !errors.Is(err, syscall.EMFILE) {
 		t.Errorf("error %v", err)
 	}
 	// Nor is it hidden by what else is wrong with the sample.
 	for _, part := range []string{"a part", "zone"} {
 		tab.second = map[int64]error{2: fault.New(fault.Corrupt, part, 0, "broken")}
 		for range 20 {
-			if _, err := e.Start(context.Background(), shuffle.StepTicket(0, 0, 4, 0, 1), false).Wait(context.Background()); !errors.Is(err, syscall.EMFILE) {
+			_, err := e.Start(context.Background(), shuffle.StepTicket(0, 0, 4, 0, 1), false).Wait(context.Background())
+			if !errors.Is(err, syscall.EMFILE) {
 				t.Fatalf("error %v beside one in %q", err, part)
 			}
 		}
@@ -294,7 +307,9 @@ func TestBatchesOfSeveralSizesShareTheMemory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := newEngine(context.Background(), sp, Options{Workers: 1, Opener: tab, MemoryBytes: int64(l.bytes)}.WithDefaults(), tab)
+	e, err := newEngine(context.Background(), sp, Options{
+		Workers: 1, Opener: tab, MemoryBytes: int64(l.bytes),
+	}.WithDefaults(), tab)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -335,11 +350,17 @@ func TestStateNamesWhatDiffers(t *testing.T) {
 		t.Fatalf("%+v, written and read %+v: %v", was, s, err)
 	}
 	for want, change := range map[string]func(*Spec) *fakeTable{
-		"batch_size is 3, in the state 4":                     func(s *Spec) *fakeTable { s.BatchSize = 3; return nil },
-		"shuffle is false, in the state true":                 func(s *Spec) *fakeTable { s.Shuffle = false; return nil },
-		"drop_last is true, in the state it is not given":     func(s *Spec) *fakeTable { s.DropLast = true; return nil },
-		"seed is 6, in the state 5":                           func(s *Spec) *fakeTable { s.Seed = 6; return nil },
-		"fields.image.dtype is float16, in the state float32": func(s *Spec) *fakeTable { s.Fields[0].DType = "float16"; return nil },
+		"batch_size is 3, in the state 4":     func(s *Spec) *fakeTable { s.BatchSize = 3; return nil },
+		"shuffle is false, in the state true": func(s *Spec) *fakeTable { s.Shuffle = false; return nil },
+		"drop_last is true, in the state it is not given": func(s *Spec) *fakeTable {
+			s.DropLast = true
+			return nil
+		},
+		"seed is 6, in the state 5": func(s *Spec) *fakeTable { s.Seed = 6; return nil },
+		"fields.image.dtype is float16, in the state float32": func(s *Spec) *fakeTable {
+			s.Fields[0].DType = "float16"
+			return nil
+		},
 		"fields.image.normalize.scale is [0.5,0.25,0.002], in t": func(s *Spec) *fakeTable {
 			s.Fields[0].Normalize = &spec.Normalize{Scale: []float64{0.5, 0.25, 0.002}, Offset: []float64{-1, 0, 3}}
 			return nil
@@ -360,7 +381,8 @@ func TestStateNamesWhatDiffers(t *testing.T) {
 	}
 }
 
-// TestStateOfOtherRunGoesOn: with AnyState a run goes on over more data, and every sample comes once from the next epoch on.
+// TestStateOfOtherRunGoesOn: with AnyState a run goes on over more data, and every sample comes
+// once from the next epoch on.
 func TestStateOfOtherRunGoesOn(t *testing.T) {
 	grown := chips(37, 7)
 	grown.print = "7"
@@ -395,7 +417,8 @@ func TestStateOfOtherRunGoesOn(t *testing.T) {
 		if err = errors.Join(err, err2); err != nil {
 			t.Fatal(err)
 		}
-		if b.Epoch != want.Epoch || b.First != want.First || !slices.Equal(b.Samples, want.Samples) || more.State() != fresh.State() {
+		if b.Epoch != want.Epoch || b.First != want.First || !slices.Equal(b.Samples, want.Samples) ||
+			more.State() != fresh.State() {
 			t.Errorf("epoch %d first %d: %v, not %v", b.Epoch, b.First, b.Samples, want.Samples)
 		}
 		want.Release()
@@ -444,23 +467,30 @@ func TestSpecsThatAreRefused(t *testing.T) {
 		"a name of the batch's": `{"source":"a","batch_size":1,"fields":[{"name":"a","validity":"valid"}]}`,
 		"two places":            `{"source":"a","batch_size":1,"fields":[{"name":"a","column":"c","pattern":"{id}"}]}`,
 		"a dtype":               `{"source":"a","batch_size":1,"fields":[{"name":"a","dtype":"int7"}]}`,
-		"native and normalised": `{"source":"a","batch_size":1,"fields":[{"name":"a","normalize":{"scale":[1],"offset":[0]}}]}`,
-		"scales and offsets":    `{"source":"a","batch_size":1,"fields":[{"name":"a","dtype":"float32","normalize":{"scale":[1,2],"offset":[0]}}]}`,
-		"a scale over float32":  `{"source":"a","batch_size":1,"fields":[{"name":"a","dtype":"float32","normalize":{"scale":[1e300],"offset":[0]}}]}`,
-		"a scale under float32": `{"source":"a","batch_size":1,"fields":[{"name":"a","dtype":"float32","normalize":{"scale":[1e-60],"offset":[0]}}]}`,
-		"an empty clip":         `{"source":"a","batch_size":1,"fields":[{"name":"a","dtype":"float32","normalize":{"scale":[1],"offset":[0],"clip":[1,0]}}]}`,
-		"a fill":                `{"source":"a","batch_size":1,"fields":[{"name":"a","fill":"zero"}]}`,
-		"three times":           `{"source":"a","batch_size":1,"timestamp":[1,2,3]}`,
-		"half a range of time":  `{"source":"a","batch_size":1,"timestamp":[2]}`,
+		"native and normalised": `{"source":"a","batch_size":1,` +
+			`"fields":[{"name":"a","normalize":{"scale":[1],"offset":[0]}}]}`,
+		"scales and offsets": `{"source":"a","batch_size":1,"fields":[{"name":"a","dtype":"float32",` +
+			`"normalize":{"scale":[1,2],"offset":[0]}}]}`,
+		"a scale over float32": `{"source":"a","batch_size":1,"fields":[{"name":"a","dtype":"float32",` +
+			`"normalize":{"scale":[1e300],"offset":[0]}}]}`,
+		"a scale under float32": `{"source":"a","batch_size":1,"fields":[{"name":"a","dtype":"float32",` +
+			`"normalize":{"scale":[1e-60],"offset":[0]}}]}`,
+		"an empty clip": `{"source":"a","batch_size":1,"fields":[{"name":"a","dtype":"float32",` +
+			`"normalize":{"scale":[1],"offset":[0],"clip":[1,0]}}]}`,
+		"a fill":               `{"source":"a","batch_size":1,"fields":[{"name":"a","fill":"zero"}]}`,
+		"three times":          `{"source":"a","batch_size":1,"timestamp":[1,2,3]}`,
+		"half a range of time": `{"source":"a","batch_size":1,"timestamp":[2]}`,
 	} {
 		if s, err := ParseSpec([]byte(text)); err == nil {
 			t.Errorf("%s: accepted as %+v", name, s)
 		}
 	}
 	for text, want := range map[string]string{
-		`{"augment":["flip_x"]}`:                 "spec: augment is of JSON's type array, not a string",
-		`{"batch_size":"4"}`:                     "spec: batch_size is of JSON's type string, not a whole number of 64 bits",
-		`{"sampler":{"height":2.5}}`:             "spec: sampler.height is of JSON's type number 2.5, not a whole number of 64 bits",
+		`{"augment":["flip_x"]}`: "spec: augment is of JSON's type array, not a string",
+		`{"batch_size":"4"}`: "spec: batch_size is of JSON's type string, " +
+			"not a whole number of 64 bits",
+		`{"sampler":{"height":2.5}}`: "spec: sampler.height is of JSON's type number 2.5, " +
+			"not a whole number of 64 bits",
 		`{"fields":[{"name":"a","bands":true}]}`: "spec: fields.bands is of JSON's type bool, not an array",
 		`{"shuffle":1}`:                          "spec: shuffle is of JSON's type number, not true or false",
 		`[1]`:                                    "spec: json: cannot unmarshal array into Go value of type spec.Spec",

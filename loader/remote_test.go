@@ -83,7 +83,8 @@ func (b *bucket) stream(tb testing.TB, o loader.Options, batch int, atLeast int6
 	ctx := context.Background()
 	o.Opener = &source.Mux{Files: &source.Files{}, Schemes: map[string]source.Opener{"s3": b.opener}}
 	e, err := loader.Open(ctx, loader.Spec{
-		Source: b.catalog, BatchSize: batch, Shuffle: true, DropLast: true, Fields: []loader.Field{{Name: "image", DType: "native"}},
+		Source: b.catalog, BatchSize: batch, Shuffle: true, DropLast: true,
+		Fields: []loader.Field{{Name: "image", DType: "native"}},
 	}, o)
 	if err != nil {
 		tb.Fatal(err)
@@ -177,7 +178,8 @@ func TestFetchersReadAheadOfDecoders(t *testing.T) {
 func TestFaultsNeverChangeBatches(t *testing.T) {
 	s := netsim.NewServer(false)
 	web, err := httpsource.New(httpsource.Options{Options: remote.Options{
-		Attempts: 8, Backoff: time.Millisecond, MaxBackoff: 5 * time.Millisecond, Timeout: 300 * time.Millisecond, MinRate: 1 << 30, RetryBurst: 1000,
+		Attempts: 8, Backoff: time.Millisecond, MaxBackoff: 5 * time.Millisecond,
+		Timeout: 300 * time.Millisecond, MinRate: 1 << 30, RetryBurst: 1000,
 	}})
 	if err != nil {
 		t.Fatal(err)
@@ -204,7 +206,8 @@ func TestFaultsNeverChangeBatches(t *testing.T) {
 	}
 	epoch := func(bad string) (all []byte, invalid int, err error) {
 		e, err := loader.Open(t.Context(), loader.Spec{
-			Source: name, BatchSize: 6, Shuffle: true, BadSamples: bad, Fields: []loader.Field{{Name: "image", DType: "float32"}},
+			Source: name, BatchSize: 6, Shuffle: true, BadSamples: bad,
+			Fields: []loader.Field{{Name: "image", DType: "float32"}},
 		}, loader.Options{Opener: opener, Workers: 2})
 		if err != nil {
 			return nil, 0, err
@@ -229,7 +232,8 @@ func TestFaultsNeverChangeBatches(t *testing.T) {
 		t.Fatal(err)
 	}
 	faults := []netsim.Fault{
-		netsim.Unavailable, netsim.TooMany, netsim.ShortBody, netsim.ShortRange, netsim.WrongRange, netsim.StallBody, netsim.Stall, netsim.Reset, netsim.Garbage, netsim.Extra,
+		netsim.Unavailable, netsim.TooMany, netsim.ShortBody, netsim.ShortRange, netsim.WrongRange,
+		netsim.StallBody, netsim.Stall, netsim.Reset, netsim.Garbage, netsim.Extra,
 	}
 	s.OnRequest(func(n int, _ *http.Request) netsim.Fault {
 		if n%5 == 2 {
@@ -258,7 +262,8 @@ func TestFaultsNeverChangeBatches(t *testing.T) {
 		t.Errorf("a chip that is gone, skipped: %d, %v", n, err)
 	}
 	gone(netsim.Unavailable) // says nothing about the sample
-	if _, _, err := epoch(spec.BadSkip); err == nil || fault.KindOf(err) != 0 || !strings.Contains(err.Error(), "/07.tif: byte range at") {
+	_, _, err = epoch(spec.BadSkip)
+	if err == nil || fault.KindOf(err) != 0 || !strings.Contains(err.Error(), "/07.tif: byte range at") {
 		t.Errorf("a server that does not answer: %v", err)
 	}
 }
@@ -293,17 +298,20 @@ func BenchmarkRemoteStream(b *testing.B) {
 
 func writeFile(name, text string) error { return os.WriteFile(name, []byte(text), 0o600) }
 
-// TestForecastOverAServer: an epoch of an array on a web server costs the requests and the bytes of tiles that its forecast has, as the
-// server counts them: no request opens a file of tiles.
+// TestForecastOverAServer: an epoch of an array on a web server costs the requests and the bytes of
+// tiles that its forecast has, as the server counts them: no request opens a file of tiles.
 func TestForecastOverAServer(t *testing.T) {
 	dir, ctx := t.TempDir(), t.Context()
 	at := tiledb.Int32.CoordOf
 	dim := func(name string, n, extent int64) tiledb.Dim {
 		return tiledb.Dim{Name: name, Domain: tiledb.Interval{Lo: at(0), Hi: at(n - 1)}, Extent: uint64(extent)}
 	}
-	s := &tiledb.Schema{Dense: true, Capacity: 1, DimType: tiledb.Int32, Coords: tiledb.DefaultFilters(), Offsets: tiledb.DefaultFilters(),
+	s := &tiledb.Schema{
+		Dense: true, Capacity: 1, DimType: tiledb.Int32,
+		Coords: tiledb.DefaultFilters(), Offsets: tiledb.DefaultFilters(),
 		Dims:  []tiledb.Dim{dim("n", 4, 1), dim("b", 2, 1), dim("y", 200, 64), dim("x", 180, 64)},
-		Attrs: []tiledb.Attr{{Name: "dn", Type: tiledb.Uint16, Values: 1, Pipeline: tiledb.DefaultFilters()}}}
+		Attrs: []tiledb.Attr{{Name: "dn", Type: tiledb.Uint16, Values: 1, Pipeline: tiledb.DefaultFilters()}},
+	}
 	if err := tiledb.Create(filepath.Join(dir, "cube"), s, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -334,14 +342,23 @@ func TestForecastOverAServer(t *testing.T) {
 		http.FileServer(http.Dir(dir)).ServeHTTP(w, r)
 	}))
 	defer server.Close()
-	for _, sampler := range []loader.Sampler{{}, {Kind: spec.RandomWindow, Height: 100, Width: 90, PerAsset: 4}, {Kind: spec.GridWindow, Height: 64, Width: 64, StrideY: 40},
-		{Kind: spec.TileWindow, Height: 50, Width: 50, TileHeight: 100, TileWidth: 90, PerVisit: 2, Pool: 2}} {
+	for _, sampler := range []loader.Sampler{
+		{},
+		{Kind: spec.RandomWindow, Height: 100, Width: 90, PerAsset: 4},
+		{Kind: spec.GridWindow, Height: 64, Width: 64, StrideY: 40},
+		{Kind: spec.TileWindow, Height: 50, Width: 50, TileHeight: 100, TileWidth: 90, PerVisit: 2, Pool: 2},
+	} {
 		web, err := httpsource.New(httpsource.Options{Options: remote.Options{HedgeShare: -1}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		e, err := loader.Open(ctx, loader.Spec{Source: server.URL + "/cube", Dims: "n b y x", BatchSize: 3, Shuffle: true, Sampler: sampler},
-			loader.Options{Workers: 1, Fetchers: 1, Opener: &source.Mux{Files: &source.Files{}, Schemes: map[string]source.Opener{"http": web}}})
+		e, err := loader.Open(ctx, loader.Spec{
+			Source: server.URL + "/cube", Dims: "n b y x", BatchSize: 3, Shuffle: true, Sampler: sampler,
+		},
+			loader.Options{
+				Workers: 1, Fetchers: 1,
+				Opener: &source.Mux{Files: &source.Files{}, Schemes: map[string]source.Opener{"http": web}},
+			})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -370,8 +387,10 @@ func TestForecastOverAServer(t *testing.T) {
 		if n := requests.Load(); sampler.Kind == "" && n != 4 { // of images, whose 24 tiles lie side by side
 			t.Errorf("%d requests for 4 images", n)
 		}
-		if n, size := requests.Swap(0), bytes.Swap(0); n != f.Total.Requests || size != f.Total.Bytes || n == 0 || !f.Exact() {
-			t.Errorf("%q: the server had %d requests for %d bytes, the forecast was %+v", sampler.Kind, n, size, f.Total)
+		n, size := requests.Swap(0), bytes.Swap(0)
+		if n != f.Total.Requests || size != f.Total.Bytes || n == 0 || !f.Exact() {
+			t.Errorf("%q: the server had %d requests for %d bytes, the forecast was %+v",
+				sampler.Kind, n, size, f.Total)
 		}
 		e.Close()
 		if err := web.Close(); err != nil {

@@ -73,7 +73,8 @@ func TestWindowsThatEndInsideOfChunks(t *testing.T) {
 			y0, x0 := rnd.IntN(x.Height), rnd.IntN(x.Width)
 			g := &gather{got: map[[3]int]string{}, box: chunk.Box{B1: x.Bands, Y0: y0, X0: x0,
 				Y1: min(x.Height, y0+1+rnd.IntN(40)), X1: min(x.Width, x0+1+rnd.IntN(20))}}
-			if err := r.Read(context.Background(), catalog.Asset{URI: f.Path, Index: x}, g.box, nil, g, nil); err != nil {
+			err := r.Read(context.Background(), catalog.Asset{URI: f.Path, Index: x}, g.box, nil, g, nil)
+			if err != nil {
 				t.Fatal(err)
 			}
 			size := x.DType.Size()

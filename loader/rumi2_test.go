@@ -23,7 +23,8 @@ import (
 func rumi2(t *testing.T) []corpus.File {
 	t.Helper()
 	dir := filepath.Join(corpus.Testdata(t), "raster")
-	return append(corpus.Of(corpus.Manifest(t, dir), "rumi-new"), corpus.Manifest(t, filepath.Join(dir, "rumi-new", "written"))...)
+	return append(corpus.Of(corpus.Manifest(t, dir), "rumi-new"),
+		corpus.Manifest(t, filepath.Join(dir, "rumi-new", "written"))...)
 }
 
 // Files of generation 2 are told apart from TIFFs, indexed with the original writer's blob and read by it.
@@ -36,7 +37,8 @@ func TestRumi2(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if info.Kind != survey.KindRumi || info.Raster == nil || info.Unreadable != "" || info.TIFF.Compression != "OpenZL" || info.TIFF.TOG || info.TIFF.NotTOG != nil {
+		if info.Kind != survey.KindRumi || info.Raster == nil || info.Unreadable != "" ||
+			info.TIFF.Compression != "OpenZL" || info.TIFF.TOG || info.TIFF.NotTOG != nil {
 			t.Errorf("%s: %+v", f.Path, info)
 		}
 		a, m, err := catalog.OpenAsset(t.Context(), files, path, 0)
@@ -46,18 +48,22 @@ func TestRumi2(t *testing.T) {
 		if m.Format != catalog.FormatRumi || hex.EncodeToString(m.Blob) != f.Blob {
 			t.Errorf("%s: %s with blob %x", f.Path, m.Format, m.Blob)
 		}
-		if f.Geo == nil && (m.EPSG != 0 || m.Transform != nil) || f.Geo != nil && (f.Geo.CRS != float64(m.EPSG) || m.Transform == nil) {
+		if f.Geo == nil && (m.EPSG != 0 || m.Transform != nil) ||
+			f.Geo != nil && (f.Geo.CRS != float64(m.EPSG) || m.Transform == nil) {
 			t.Errorf("%s: EPSG %d, transform %v", f.Path, m.EPSG, m.Transform)
 		}
 		if f.Unit == "cell" && a.Index.ChunkB != f.Shape[0] {
 			t.Errorf("%s: chunks of %d bands", f.Path, a.Index.ChunkB)
 		}
 		for _, headers := range [][][]byte{nil, {m.Blob}} {
-			got, err := raster.Read(context.Background(), []string{path}, raster.ReadOptions{Headers: headers, Threads: 3})
+			got, err := raster.Read(context.Background(), []string{path}, raster.ReadOptions{
+				Headers: headers, Threads: 3,
+			})
 			if err != nil {
 				t.Fatal(err)
 			}
-			if !slices.Equal(got.Shape, f.Shape) || got.DType.String() != f.DType || corpus.SHA256(got.Data) != f.SHA256 {
+			if !slices.Equal(got.Shape, f.Shape) || got.DType.String() != f.DType ||
+				corpus.SHA256(got.Data) != f.SHA256 {
 				t.Errorf("%s: %v %s, want %v %s, or other samples", f.Path, got.Shape, got.DType, f.Shape, f.DType)
 			}
 		}

@@ -588,7 +588,8 @@ func TestHashOfOldSpecs(t *testing.T) {
 		Width: 6, PerAsset: 2}, Fields: []Field{{Name: "image"}, {Name: "mask"}}}, chips(1, 3), 1)
 	h := xxh3.Hash128([]byte(`{"order":1,"fingerprint":"fake","spec":{"version":1,"source":"","fields":[` +
 		`{"name":"image","dtype":"native","layout":"n b y x"},{"name":"mask","dtype":"native","layout":"n b y x"}],` +
-		`"batch_size":4,"shuffle":true,"seed":5,"sampler":{"kind":"random_window","height":8,"width":6,"per_asset":2},"bad_samples":"error"}}`))
+		`"batch_size":4,"shuffle":true,"seed":5,"sampler":{"kind":"random_window","height":8,"width":6,` +
+		`"per_asset":2},"bad_samples":"error"}}`))
 	if want := fmt.Sprintf("%016x%016x", h.Hi, h.Lo); e.Hash() != want {
 		t.Errorf("hash %s, was %s", e.Hash(), want)
 	}

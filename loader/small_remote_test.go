@@ -20,10 +20,14 @@ import (
 )
 
 // chipsOf reads an epoch of whole chips with a fresh cache of indexes, and returns the samples and their bytes.
-func chipsOf(t *testing.T, o loader.Options, src string, sampler loader.Sampler, fields ...loader.Field) (samples int, data string) {
+func chipsOf(
+	t *testing.T, o loader.Options, src string, sampler loader.Sampler, fields ...loader.Field,
+) (samples int, data string) {
 	t.Helper()
 	o.IndexCache, o.Workers = filepath.Join(t.TempDir(), "indexes"), 2
-	e, err := loader.Open(t.Context(), loader.Spec{Source: src, BatchSize: 1, Fields: fields, Sampler: sampler, Shuffle: true, Seed: 5}, o)
+	e, err := loader.Open(t.Context(), loader.Spec{
+		Source: src, BatchSize: 1, Fields: fields, Sampler: sampler, Shuffle: true, Seed: 5,
+	}, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,8 +50,9 @@ func chipsOf(t *testing.T, o loader.Options, src string, sampler loader.Sampler,
 	return samples, all.String()
 }
 
-// TestSmallRemoteChipsAreReadOnce: a small chip whose size is known, of a container or a listing, costs one request with its
-// header; one whose size is not known does if it comes with the block that opens it.
+// TestSmallRemoteChipsAreReadOnce: a small chip whose size is known, of a container or a listing,
+// costs one request with its header; one whose size is not known does if it comes with the block
+// that opens it.
 func TestSmallRemoteChipsAreReadOnce(t *testing.T) {
 	near := loader.Options{Opener: &source.Files{}}
 	t.Run("container", func(t *testing.T) {
@@ -89,7 +94,9 @@ func TestSmallRemoteChipsAreReadOnce(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer o.Close()
-			far := loader.Options{Opener: &source.Mux{Files: &source.Files{}, Schemes: map[string]source.Opener{"s3": o}}}
+			far := loader.Options{
+				Opener: &source.Mux{Files: &source.Files{}, Schemes: map[string]source.Opener{"s3": o}},
+			}
 			var asked atomic.Int64
 			store.Answer(func(_ http.ResponseWriter, r *http.Request, _ int64) bool {
 				if r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, ".tif") {
@@ -100,10 +107,12 @@ func TestSmallRemoteChipsAreReadOnce(t *testing.T) {
 			n, got := chipsOf(t, far, "s3://chips/c", loader.Sampler{}, loader.Field{Name: "image", DType: "native"})
 			requests, bytes := asked.Load(), o.Stats().Bytes
 			t.Logf("%d requests, %d bytes for %d chips of %d bytes", requests, bytes, n, size)
-			if _, want := chipsOf(t, near, dir, loader.Sampler{}, loader.Field{Name: "image", DType: "native"}); got != want || n != chips {
+			_, want := chipsOf(t, near, dir, loader.Sampler{}, loader.Field{Name: "image", DType: "native"})
+			if got != want || n != chips {
 				t.Errorf("%d other chips", n)
 			}
-			if small := size/chips <= 256<<10; small && (requests != chips || bytes != size) || !small && requests != 2*chips {
+			small := size/chips <= 256<<10
+			if small && (requests != chips || bytes != size) || !small && requests != 2*chips {
 				t.Errorf("%d requests of %d bytes for %d chips of %d bytes", requests, bytes, chips, size)
 			}
 		})

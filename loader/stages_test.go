@@ -15,7 +15,9 @@ func TestStagesAreAllOfTheTime(t *testing.T) {
 		spec := windowSpec()
 		var s resources.Stages
 		begin := time.Now()
-		e, err := newEngine(t.Context(), spec.WithDefaults(), Options{Workers: workers, Opener: tab, Stages: &s}.WithDefaults(), tab)
+		e, err := newEngine(t.Context(), spec.WithDefaults(), Options{
+			Workers: workers, Opener: tab, Stages: &s,
+		}.WithDefaults(), tab)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -52,7 +54,8 @@ func TestStagesAreAllOfTheTime(t *testing.T) {
 			}
 		}
 		if sum != s.Total() || sum > time.Duration(workers)*passed || sum < worked {
-			t.Errorf("%d workers: stages of %v, workers of %v; %v passed, %v with batches", workers, sum, s.Total(), passed, worked)
+			t.Errorf("%d workers: stages of %v, workers of %v; %v passed, %v with batches",
+				workers, sum, s.Total(), passed, worked)
 		}
 		if s.Samples() != samples || samples == 0 {
 			t.Errorf("%d workers: %d samples counted, %d came", workers, s.Samples(), samples)
@@ -64,7 +67,8 @@ func TestStagesAreAllOfTheTime(t *testing.T) {
 func TestNoStages(t *testing.T) {
 	var s *resources.Stages
 	c := s.Clock()
-	if n := testing.AllocsPerRun(10, func() { c.Lap(resources.StageRead); c.Stop(); s.AddSent(1); s.Count([]bool{true}) }); c != nil || n != 0 {
+	n := testing.AllocsPerRun(10, func() { c.Lap(resources.StageRead); c.Stop(); s.AddSent(1); s.Count([]bool{true}) })
+	if c != nil || n != 0 {
 		t.Errorf("clock %v, %g allocations", c, n)
 	}
 }

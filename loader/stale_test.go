@@ -40,7 +40,9 @@ func TestStaleCatalogIsNoticed(t *testing.T) {
 	}
 	put(filepath.Join(dir, "catalog.parquet"), cat.Bytes())
 	read := func() error {
-		e, err := loader.Open(ctx, loader.Spec{Source: filepath.Join(dir, "catalog.parquet"), BatchSize: 1}, loader.Options{})
+		e, err := loader.Open(ctx, loader.Spec{
+			Source: filepath.Join(dir, "catalog.parquet"), BatchSize: 1,
+		}, loader.Options{})
 		if err != nil {
 			return err
 		}

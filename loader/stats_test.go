@@ -16,7 +16,9 @@ import (
 func statsOf(t *testing.T, tab *fakeTable, workers int, policy string) ([]byte, map[string][]float64, int64) {
 	t.Helper()
 	sp := Spec{Source: "memory", Fields: chipFields, BatchSize: 1, BadSamples: policy}.WithDefaults()
-	r, err := survey.Measure(context.Background(), sp, Options{Workers: workers, Opener: tab}.WithDefaults(), tab, nil, nil)
+	r, err := survey.Measure(context.Background(), sp, Options{
+		Workers: workers, Opener: tab,
+	}.WithDefaults(), tab, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,7 +96,8 @@ func TestStatsOfBadSamples(t *testing.T) {
 	last := &tab.assets[[2]int64{0, 4}].index.Ranges[len(tab.assets[[2]int64{0, 4}].index.Ranges)-1]
 	last.Len-- // a raw chunk that is short
 	sp := Spec{Source: "memory", Fields: chipFields, BatchSize: 1}.WithDefaults()
-	if _, err := survey.Measure(context.Background(), sp, Options{Opener: tab}.WithDefaults(), tab, nil, nil); fault.KindOf(err) != fault.Corrupt {
+	_, err := survey.Measure(context.Background(), sp, Options{Opener: tab}.WithDefaults(), tab, nil, nil)
+	if fault.KindOf(err) != fault.Corrupt {
 		t.Fatalf("error %v", err)
 	}
 	_, got, skipped := statsOf(t, tab, 2, spec.BadSkip)

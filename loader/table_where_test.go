@@ -18,7 +18,8 @@ import (
 	"github.com/chaski-eo/chaski/tables/query"
 )
 
-// tablesOfChips writes twelve chips with the columns of testdata/coast as a CSV file, and as a catalog with them joined in.
+// tablesOfChips writes twelve chips with the columns of testdata/coast as a CSV file, and as a
+// catalog with them joined in.
 func tablesOfChips(t *testing.T) (csv, parquet string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -82,8 +83,11 @@ func TestTableConditions(t *testing.T) {
 		where []loader.Condition
 		want  []int
 	}{
-		"comparison":  {sql("cloud_cover < 10"), all(func(k int) bool { return cloud(k) < 10 })},
-		"and, or":     {sql("rank >= 2 AND (region = 'north' OR region = 'south') AND NOT rank = 9"), []int{2, 3, 8, 10, 11}},
+		"comparison": {sql("cloud_cover < 10"), all(func(k int) bool { return cloud(k) < 10 })},
+		"and, or": {
+			sql("rank >= 2 AND (region = 'north' OR region = 'south') AND NOT rank = 9"),
+			[]int{2, 3, 8, 10, 11},
+		},
 		"in, between": {sql("region IN ('middle', 'south') AND rank BETWEEN 5 AND 8"), []int{5, 6, 7, 8}},
 		"like":        {sql("region LIKE '%o%th'"), []int{0, 1, 2, 3, 8, 9, 10, 11}},
 		"is null":     {sql("note IS NULL"), all(func(k int) bool { return k%3 != 0 })},
@@ -92,23 +96,36 @@ func TestTableConditions(t *testing.T) {
 			append(sql("rank % 2 = 0"), condition("region", "==", `"middle"`)), []int{4, 6},
 		},
 		"order and limit": {
-			[]loader.Condition{{Select: "SELECT * FROM data WHERE rank < 8 ORDER BY cloud_cover DESC LIMIT 3"}}, []int{3, 4, 7},
+			[]loader.Condition{{Select: "SELECT * FROM data WHERE rank < 8 ORDER BY cloud_cover DESC LIMIT 3"}},
+			[]int{3, 4, 7},
 		},
 		"select after sql": {
-			append(sql("region = 'north'"), loader.Condition{Select: `SELECT "chaski:row", rank FROM data ORDER BY rank DESC LIMIT 2 OFFSET 1`}), []int{1, 2},
+			append(sql("region = 'north'"), loader.Condition{
+				Select: `SELECT "chaski:row", rank FROM data ORDER BY rank DESC LIMIT 2 OFFSET 1`,
+			}),
+			[]int{1, 2},
 		},
-		"box":          {[]loader.Condition{{BBox: &box, Column: "geometry"}}, all(inBox)},
-		"box, auto":    {[]loader.Condition{{BBox: &box}}, all(inBox)},
-		"time":         {[]loader.Condition{{Datetime: "2020-03-05/2020-06-05", Column: "datetime"}}, []int{2, 3, 4, 5}},
-		"time, auto":   {[]loader.Condition{{Datetime: "2020-03-05T10:00:01Z/2020-06-05"}}, []int{3, 4, 5}},
-		"all together": {append(sql("cloud_cover < 20"), loader.Condition{BBox: &box}, loader.Condition{Datetime: "2020-01-01/2020-06-30"}), all(func(k int) bool { return cloud(k) < 20 && inBox(k) && k < 6 })},
+		"box":       {[]loader.Condition{{BBox: &box, Column: "geometry"}}, all(inBox)},
+		"box, auto": {[]loader.Condition{{BBox: &box}}, all(inBox)},
+		"time": {
+			[]loader.Condition{{Datetime: "2020-03-05/2020-06-05", Column: "datetime"}}, []int{2, 3, 4, 5},
+		},
+		"time, auto": {[]loader.Condition{{Datetime: "2020-03-05T10:00:01Z/2020-06-05"}}, []int{3, 4, 5}},
+		"all together": {
+			append(sql("cloud_cover < 20"), loader.Condition{BBox: &box},
+				loader.Condition{Datetime: "2020-01-01/2020-06-30"}),
+			all(func(k int) bool { return cloud(k) < 20 && inBox(k) && k < 6 }),
+		},
 	} {
 		for _, src := range []string{csv, parquet} {
 			image := loader.Field{Name: "image", Column: "image"}
 			if src == parquet {
 				image.Column = ""
 			}
-			spec := loader.Spec{Source: src, BatchSize: 12, Fields: []loader.Field{image, {Name: "rank", Column: "rank"}}, Subset: loader.Subset{Where: c.where}}
+			spec := loader.Spec{
+				Source: src, BatchSize: 12, Fields: []loader.Field{image, {Name: "rank", Column: "rank"}},
+				Subset: loader.Subset{Where: c.where},
+			}
 			e, err := open(t, spec, loader.Options{})
 			if err != nil {
 				t.Errorf("%s of %s: %v", name, filepath.Base(src), err)
@@ -131,7 +148,10 @@ func TestTableConditions(t *testing.T) {
 		"levels":         {loader.Condition{BBox: &box, Level: 1}, 0},
 	} {
 		for _, src := range []string{csv, parquet} {
-			spec := loader.Spec{Source: src, BatchSize: 2, Fields: []loader.Field{{Name: "rank", Column: "rank"}}, Subset: loader.Subset{Where: []loader.Condition{c.where}}}
+			spec := loader.Spec{
+				Source: src, BatchSize: 2, Fields: []loader.Field{{Name: "rank", Column: "rank"}},
+				Subset: loader.Subset{Where: []loader.Condition{c.where}},
+			}
 			if _, err := open(t, spec, loader.Options{}); err == nil || c.kind != 0 && fault.KindOf(err) != c.kind {
 				t.Errorf("%s of %s: %v", name, filepath.Base(src), err)
 			}
@@ -173,12 +193,19 @@ func TestBoundsOfCatalogs(t *testing.T) {
 		within bool
 		met    bool
 	}{
-		{b, false, true}, {b, true, true}, {[4]float64{b[0] + 1, b[1] + 1, b[0] + 2, b[1] + 2}, false, true},
-		{[4]float64{b[0] + 1, b[1] + 1, b[0] + 2, b[1] + 2}, true, false}, {[4]float64{b[2] + 1, b[1], b[2] + 2, b[3]}, false, false},
-		{[4]float64{b[0], b[3] + 1, b[2], b[3] + 2}, false, false}, {[4]float64{-1e12, -1e12, 1e12, 1e12}, true, true},
+		{b, false, true},
+		{b, true, true},
+		{[4]float64{b[0] + 1, b[1] + 1, b[0] + 2, b[1] + 2}, false, true},
+		{[4]float64{b[0] + 1, b[1] + 1, b[0] + 2, b[1] + 2}, true, false},
+		{[4]float64{b[2] + 1, b[1], b[2] + 2, b[3]}, false, false},
+		{[4]float64{b[0], b[3] + 1, b[2], b[3] + 2}, false, false},
+		{[4]float64{-1e12, -1e12, 1e12, 1e12}, true, true},
 		{[4]float64{b[0] - 5e-324, b[1] - 1e-30, b[2], b[3]}, false, true},
 	} {
-		spec := loader.Spec{Source: name, BatchSize: 1, Subset: loader.Subset{Where: []loader.Condition{{BBox: &c.box, BBoxCRS: meta.EPSG, Within: c.within}}}}
+		spec := loader.Spec{
+			Source: name, BatchSize: 1,
+			Subset: loader.Subset{Where: []loader.Condition{{BBox: &c.box, BBoxCRS: meta.EPSG, Within: c.within}}},
+		}
 		e, err := open(t, spec, loader.Options{})
 		if met := err == nil && e.Len() == 1; met != c.met || err != nil && fault.KindOf(err) != fault.NotFound {
 			t.Errorf("%v: %v, %v", c.box, met, err)
@@ -186,8 +213,9 @@ func TestBoundsOfCatalogs(t *testing.T) {
 	}
 }
 
-// TestBoxOfCatalog: a box of longitude and latitude is where it is on Earth, whatever the CRSs of the rasters, and so is one in
-// another CRS. A raster whose CRS is not known is an error, neither in nor out.
+// TestBoxOfCatalog: a box of longitude and latitude is where it is on Earth, whatever the CRSs of
+// the rasters, and so is one in another CRS. A raster whose CRS is not known is an error, neither
+// in nor out.
 func TestBoxOfCatalog(t *testing.T) {
 	chip := coast(t, filepath.Join("coast_dir", "DATA", "tile_00", "s2", "img.tif"))
 	write := func(more ...string) string {
@@ -219,7 +247,10 @@ func TestBoxOfCatalog(t *testing.T) {
 		return name
 	}
 	choose := func(src string, where ...loader.Condition) ([]int, error) {
-		spec := loader.Spec{Source: src, BatchSize: 20, Fields: []loader.Field{{Name: "row", Column: "row"}}, Subset: loader.Subset{Where: where}}
+		spec := loader.Spec{
+			Source: src, BatchSize: 20, Fields: []loader.Field{{Name: "row", Column: "row"}},
+			Subset: loader.Subset{Where: where},
+		}
 		e, err := open(t, spec, loader.Options{})
 		if err != nil {
 			return nil, err
@@ -258,7 +289,8 @@ func TestBoxOfCatalog(t *testing.T) {
 		chip + ",12,0,0,1,1,32767":                              "EPSG:32767",
 	} {
 		src := write(more)
-		if got, err := choose(src, box); fault.KindOf(err) != fault.Unsupported || !strings.Contains(err.Error(), want) {
+		got, err := choose(src, box)
+		if fault.KindOf(err) != fault.Unsupported || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, %v", more, got, err)
 		}
 		if got, err := choose(src, loader.Condition{SQL: `"row" < 12`}, box); err != nil || len(got) != 12 {
@@ -269,7 +301,10 @@ func TestBoxOfCatalog(t *testing.T) {
 		t.Errorf("a row that lies nowhere: %v, %v", got, err)
 	}
 	// In its own CRS a box needs no projection.
-	if got, err := choose(write(chip+",12,0,0,1,1,5514"), loader.Condition{SQL: "epsg = 5514"}, loader.Condition{BBox: &[4]float64{-1, -1, 2, 2}, BBoxCRS: 5514}); err != nil || !slices.Equal(got, []int{12}) {
+	got, err := choose(write(chip+",12,0,0,1,1,5514"), loader.Condition{SQL: "epsg = 5514"}, loader.Condition{
+		BBox: &[4]float64{-1, -1, 2, 2}, BBoxCRS: 5514,
+	})
+	if err != nil || !slices.Equal(got, []int{12}) {
 		t.Error(got, err)
 	}
 }
@@ -294,7 +329,10 @@ func TestQueriesOfAnotherEngine(t *testing.T) {
 	const cond = "hash(region) > 0"
 	for _, src := range []string{coast(t, "coast.tacozip"), csv} {
 		for _, where := range []loader.Condition{{Select: sel}, {SQL: cond}} {
-			spec := loader.Spec{Source: src, BatchSize: 12, Fields: []loader.Field{{Name: "rank", Column: "rank"}}, Subset: loader.Subset{Where: []loader.Condition{where}}}
+			spec := loader.Spec{
+				Source: src, BatchSize: 12, Fields: []loader.Field{{Name: "rank", Column: "rank"}},
+				Subset: loader.Subset{Where: []loader.Condition{where}},
+			}
 			if src == csv {
 				spec.Fields = append(spec.Fields, loader.Field{Name: "image", Column: "image"})
 			} else {
@@ -305,7 +343,9 @@ func TestQueriesOfAnotherEngine(t *testing.T) {
 			}
 			asked, answer = nil, []int64{5, 2, 5}
 			e := mustOpen(t, spec, loader.Options{SQL: other})
-			if got := ranks(first(t, e), "rank"); !slices.Equal(got, []int{2, 5}) || len(asked) != 1 || !strings.Contains(asked[0], where.Select+where.SQL) {
+			got := ranks(first(t, e), "rank")
+			if !slices.Equal(got, []int{2, 5}) || len(asked) != 1 ||
+				!strings.Contains(asked[0], where.Select+where.SQL) {
 				t.Errorf("%+v of %s: %v, asked %q", where, src, got, asked)
 			}
 			for _, answer = range [][]int64{{12}, {-1}, {1 << 40}} {

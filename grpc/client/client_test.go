@@ -95,7 +95,8 @@ type copied struct {
 }
 
 func (c copied) equal(d copied) bool {
-	return c.epoch == d.epoch && c.first == d.first && slicesEqual(c.valid, d.valid) && slicesEqual(c.positions, d.positions) &&
+	return c.epoch == d.epoch && c.first == d.first && slicesEqual(c.valid, d.valid) &&
+		slicesEqual(c.positions, d.positions) &&
 		slicesEqual(c.samples, d.samples) && bytes.Equal(bytes.Join(c.tensors, nil), bytes.Join(d.tensors, nil))
 }
 
@@ -114,7 +115,8 @@ func slicesEqual[T comparable](a, b []T) bool {
 func keep(b *loader.Batch) copied {
 	c := copied{b.Epoch, b.First, b.Valid, b.Positions, b.Samples, nil}
 	for _, t := range b.Tensors {
-		c.tensors = append(c.tensors, []byte(t.Name+t.DType.String()+strings.Join(t.Axes, ",")), bytes.Clone(t.Data), bytes.Clone(t.Offsets))
+		c.tensors = append(c.tensors, []byte(t.Name+t.DType.String()+strings.Join(t.Axes, ",")), bytes.Clone(t.Data),
+			bytes.Clone(t.Offsets))
 	}
 	return c
 }
@@ -132,14 +134,29 @@ func TestSameBatchesAsInProcess(t *testing.T) {
 	}
 	window := loader.Sampler{Kind: spec.RandomWindow, Height: 64, Width: 96, PerAsset: 23}
 	for name, fields := range map[string][]loader.Field{
-		"native":   {{Name: "image"}},
-		"float32":  {{Name: "image", DType: "float32", Fill: &nan, Normalize: &spec.Normalize{Scale: []float64{1e-4}, Offset: []float64{-0.1}}}},
-		"per band": {{Name: "image", DType: "float32", Bands: []int{5, 0, 0}, Layout: "n y x b", Fill: &fill, Normalize: &spec.Normalize{Scale: []float64{1e-4, 2, 3e-3}, Offset: []float64{0, 1, -1}, Clip: &[2]spec.Float{-1, 100}}}},
+		"native": {{Name: "image"}},
+		"float32": {
+			{
+				Name: "image", DType: "float32", Fill: &nan,
+				Normalize: &spec.Normalize{Scale: []float64{1e-4}, Offset: []float64{-0.1}},
+			},
+		},
+		"per band": {
+			{
+				Name: "image", DType: "float32", Bands: []int{5, 0, 0}, Layout: "n y x b", Fill: &fill,
+				Normalize: &spec.Normalize{
+					Scale:  []float64{1e-4, 2, 3e-3},
+					Offset: []float64{0, 1, -1}, Clip: &[2]spec.Float{-1, 100},
+				},
+			},
+		},
 		"bfloat16": {{Name: "image", DType: "bfloat16", Layout: "(n b) (y x)", Validity: "ok"}},
 		"no fill":  {{Name: "image", DType: "float32"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			sameBatches(t, loader.Spec{Source: source, Fields: fields, BatchSize: 5, Shuffle: true, Seed: 3, Sampler: window})
+			sameBatches(t, loader.Spec{
+				Source: source, Fields: fields, BatchSize: 5, Shuffle: true, Seed: 3, Sampler: window,
+			})
 		})
 	}
 }
@@ -159,7 +176,9 @@ func TestSameBatchesOfMaskedFiles(t *testing.T) {
 					Normalize: &spec.Normalize{Scale: []float64{0.5}, Offset: []float64{-1}},
 				}}
 				window := loader.Sampler{Kind: spec.RandomWindow, Height: height, Width: 40, PerAsset: 9}
-				sameBatches(t, loader.Spec{Source: source, Fields: fields, BatchSize: 4, Shuffle: true, Seed: 5, Sampler: window})
+				sameBatches(t, loader.Spec{
+					Source: source, Fields: fields, BatchSize: 4, Shuffle: true, Seed: 5, Sampler: window,
+				})
 			})
 		}
 	}
@@ -190,7 +209,8 @@ func sameBatches(t *testing.T, spec loader.Spec) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if run.Hash() != e.Hash() || run.Len() != e.Len() || run.Steps() != e.Steps() || run.Fingerprint() != e.Fingerprint() || len(run.Fields()) != len(e.Fields()) {
+	if run.Hash() != e.Hash() || run.Len() != e.Len() || run.Steps() != e.Steps() ||
+		run.Fingerprint() != e.Fingerprint() || len(run.Fields()) != len(e.Fields()) {
 		t.Errorf("run %v %v %v, want %v %v %v", run.Hash(), run.Len(), run.Steps(), e.Hash(), e.Len(), e.Steps())
 	}
 	for _, native := range []bool{false, true} {
@@ -239,21 +259,29 @@ func TestReadAndInfo(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := dial(t, serve(t, filepath.Dir(source)), client.Options{})
-	want, err := raster.Read(t.Context(), []string{source}, raster.ReadOptions{Layout: "y x b", Y: raster.Selection{Slice: true, Start: 10, Stop: 300}, B: raster.Selection{List: []int{3, 1}}})
+	want, err := raster.Read(t.Context(), []string{source}, raster.ReadOptions{
+		Layout: "y x b", Y: raster.Selection{Slice: true, Start: 10, Stop: 300},
+		B: raster.Selection{List: []int{3, 1}},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := c.Read(t.Context(), &chaskiv1.ReadRequest{Paths: []string{source}, Layout: "y x b", Y: "10:300", B: "3,1", NumThreads: 2})
+	got, err := c.Read(t.Context(), &chaskiv1.ReadRequest{
+		Paths: []string{source}, Layout: "y x b", Y: "10:300", B: "3,1", NumThreads: 2,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got.DType != want.DType || !slicesEqual(got.Shape, want.Shape) || !slicesEqual(got.Axes, want.Axes) || !bytes.Equal(got.Data, want.Data) {
+	if got.DType != want.DType || !slicesEqual(got.Shape, want.Shape) || !slicesEqual(got.Axes, want.Axes) ||
+		!bytes.Equal(got.Data, want.Data) {
 		t.Errorf("%v %v %v, want %v %v %v", got.DType, got.Shape, got.Axes, want.DType, want.Shape, want.Axes)
 	}
-	if _, err := c.Read(t.Context(), &chaskiv1.ReadRequest{Paths: []string{source}, B: "9"}); fault.KindOf(err) != fault.NotFound {
+	_, err = c.Read(t.Context(), &chaskiv1.ReadRequest{Paths: []string{source}, B: "9"})
+	if fault.KindOf(err) != fault.NotFound {
 		t.Error(err)
 	}
-	if _, err := c.Read(t.Context(), &chaskiv1.ReadRequest{Paths: []string{source}, B: "x"}); status.Code(err) != codes.InvalidArgument {
+	_, err = c.Read(t.Context(), &chaskiv1.ReadRequest{Paths: []string{source}, B: "x"})
+	if status.Code(err) != codes.InvalidArgument {
 		t.Error(err)
 	}
 	b, err := c.Info(t.Context(), source)
@@ -266,12 +294,15 @@ func TestReadAndInfo(t *testing.T) {
 	}
 }
 
-// liar is a server that answers what it likes.
+// replyStream is the server's end of a stream of batches.
+type replyStream = grpc.BidiStreamingServer[chaskiv1.StreamRequest, chaskiv1.StreamReply]
+
+// liar is a server whose answers the test chooses.
 type liar struct {
 	chaskiv1.UnimplementedChaskiServer
 	described atomic.Int64
 	hash      func(n int64) string
-	stream    func(g grpc.BidiStreamingServer[chaskiv1.StreamRequest, chaskiv1.StreamReply], first *chaskiv1.Ticket) error
+	stream    func(g replyStream, first *chaskiv1.Ticket) error
 	streams   atomic.Int64
 }
 
@@ -284,7 +315,7 @@ func (l *liar) Describe(_ context.Context, r *chaskiv1.DescribeRequest) (*chaski
 	return &chaskiv1.DescribeReply{SpecHash: hash, Handle: hash, Samples: 100, Spec: r.GetSpec()}, nil
 }
 
-func (l *liar) Stream(g grpc.BidiStreamingServer[chaskiv1.StreamRequest, chaskiv1.StreamReply]) error {
+func (l *liar) Stream(g replyStream) error {
 	l.streams.Add(1)
 	r, err := g.Recv()
 	if err != nil {
@@ -326,22 +357,32 @@ func TestLies(t *testing.T) {
 	bad := bytes.Clone(good)
 	bad[4] ^= 0xff // where the root table is
 	for name, replies := range map[string][]*chaskiv1.StreamReply{
-		"other ticket":    {part(&chaskiv1.Part{Ticket: 77, Total: n, Data: good})},
-		"gap":             {part(&chaskiv1.Part{Ticket: 1, Total: n, Data: good[:50]}), part(&chaskiv1.Part{Ticket: 1, Offset: 51, Total: n, Data: good[51:]})},
-		"begins late":     {part(&chaskiv1.Part{Ticket: 1, Offset: 1, Total: n, Data: good[1:]})},
-		"too long":        {part(&chaskiv1.Part{Ticket: 1, Total: n - 1, Data: good})},
-		"too large":       {part(&chaskiv1.Part{Ticket: 1, Total: 1 << 62, Data: good})},
-		"total changes":   {part(&chaskiv1.Part{Ticket: 1, Total: n, Data: good[:50]}), part(&chaskiv1.Part{Ticket: 1, Offset: 50, Total: n + 1, Data: good[50:]})},
+		"other ticket": {part(&chaskiv1.Part{Ticket: 77, Total: n, Data: good})},
+		"gap": {
+			part(&chaskiv1.Part{Ticket: 1, Total: n, Data: good[:50]}),
+			part(&chaskiv1.Part{Ticket: 1, Offset: 51, Total: n, Data: good[51:]}),
+		},
+		"begins late": {part(&chaskiv1.Part{Ticket: 1, Offset: 1, Total: n, Data: good[1:]})},
+		"too long":    {part(&chaskiv1.Part{Ticket: 1, Total: n - 1, Data: good})},
+		"too large":   {part(&chaskiv1.Part{Ticket: 1, Total: 1 << 62, Data: good})},
+		"total changes": {
+			part(&chaskiv1.Part{Ticket: 1, Total: n, Data: good[:50]}),
+			part(&chaskiv1.Part{Ticket: 1, Offset: 50, Total: n + 1, Data: good[50:]}),
+		},
 		"empty part":      {part(&chaskiv1.Part{Ticket: 1, Total: n})},
 		"empty payload":   {part(&chaskiv1.Part{Ticket: 1})},
 		"corrupt payload": {part(&chaskiv1.Part{Ticket: 1, Total: n, Data: bad})},
-		"other rows":      {part(&chaskiv1.Part{Ticket: 1, Total: uint64(len(encoded(0, 0, 11))), Data: encoded(0, 0, 11)})},
-		"other position":  {part(&chaskiv1.Part{Ticket: 1, Total: n, Data: encoded(0, 10, 10)})},
-		"other epoch":     {part(&chaskiv1.Part{Ticket: 1, Total: uint64(len(encoded(1, 0, 10))), Data: encoded(1, 0, 10)})},
-		"other fault":     {{Kind: &chaskiv1.StreamReply_Fault{Fault: &chaskiv1.Fault{Ticket: 9}}}},
+		"other rows": {
+			part(&chaskiv1.Part{Ticket: 1, Total: uint64(len(encoded(0, 0, 11))), Data: encoded(0, 0, 11)}),
+		},
+		"other position": {part(&chaskiv1.Part{Ticket: 1, Total: n, Data: encoded(0, 10, 10)})},
+		"other epoch": {
+			part(&chaskiv1.Part{Ticket: 1, Total: uint64(len(encoded(1, 0, 10))), Data: encoded(1, 0, 10)}),
+		},
+		"other fault": {{Kind: &chaskiv1.StreamReply_Fault{Fault: &chaskiv1.Fault{Ticket: 9}}}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			l := &liar{stream: func(g grpc.BidiStreamingServer[chaskiv1.StreamRequest, chaskiv1.StreamReply], _ *chaskiv1.Ticket) error {
+			l := &liar{stream: func(g replyStream, _ *chaskiv1.Ticket) error {
 				for _, r := range replies {
 					if err := g.Send(r); err != nil {
 						return err
@@ -383,7 +424,7 @@ func next(t *testing.T, target string, o client.Options) (*loader.Batch, error) 
 // wait must then show the same.
 func TestSilentServer(t *testing.T) {
 	for wait := 50 * time.Millisecond; ; wait *= 10 {
-		l := &liar{stream: func(g grpc.BidiStreamingServer[chaskiv1.StreamRequest, chaskiv1.StreamReply], _ *chaskiv1.Ticket) error {
+		l := &liar{stream: func(g replyStream, _ *chaskiv1.Ticket) error {
 			<-g.Context().Done()
 			return nil
 		}}
@@ -400,7 +441,7 @@ func TestSilentServer(t *testing.T) {
 }
 
 func TestAttemptsAreBounded(t *testing.T) {
-	l := &liar{stream: func(grpc.BidiStreamingServer[chaskiv1.StreamRequest, chaskiv1.StreamReply], *chaskiv1.Ticket) error {
+	l := &liar{stream: func(replyStream, *chaskiv1.Ticket) error {
 		return status.Error(codes.Unavailable, "not now")
 	}}
 	_, err := next(t, l.serve(t), client.Options{Attempts: 4})
@@ -411,7 +452,8 @@ func TestAttemptsAreBounded(t *testing.T) {
 
 func TestNobodyListens(t *testing.T) {
 	target := "unix:" + filepath.Join(t.TempDir(), "nobody")
-	if _, err := next(t, target, client.Options{Attempts: 2}); status.Code(err) != codes.Unavailable || !strings.Contains(err.Error(), target) {
+	_, err := next(t, target, client.Options{Attempts: 2})
+	if status.Code(err) != codes.Unavailable || !strings.Contains(err.Error(), target) {
 		t.Error(err)
 	}
 }
@@ -420,7 +462,7 @@ func TestNobodyListens(t *testing.T) {
 func TestDataChanged(t *testing.T) {
 	l := &liar{
 		hash: func(n int64) string { return "h" + strings.Repeat("x", int(n)) },
-		stream: func(grpc.BidiStreamingServer[chaskiv1.StreamRequest, chaskiv1.StreamReply], *chaskiv1.Ticket) error {
+		stream: func(replyStream, *chaskiv1.Ticket) error {
 			return status.Error(codes.Unavailable, "going down")
 		},
 	}
@@ -432,10 +474,15 @@ func TestDataChanged(t *testing.T) {
 
 // TestUnknownSpecForEver is bounded, too.
 func TestUnknownSpecForEver(t *testing.T) {
-	l := &liar{stream: func(g grpc.BidiStreamingServer[chaskiv1.StreamRequest, chaskiv1.StreamReply], first *chaskiv1.Ticket) error {
-		return g.Send(&chaskiv1.StreamReply{Kind: &chaskiv1.StreamReply_Fault{Fault: &chaskiv1.Fault{Ticket: first.GetId(), Kind: "unknown spec", Message: "?"}}})
+	l := &liar{stream: func(g replyStream, first *chaskiv1.Ticket) error {
+		return g.Send(&chaskiv1.StreamReply{
+			Kind: &chaskiv1.StreamReply_Fault{
+				Fault: &chaskiv1.Fault{Ticket: first.GetId(), Kind: "unknown spec", Message: "?"},
+			},
+		})
 	}}
-	if _, err := next(t, l.serve(t), client.Options{Attempts: 5}); err == nil || l.streams.Load() != 5 || l.described.Load() != 5 {
+	_, err := next(t, l.serve(t), client.Options{Attempts: 5})
+	if err == nil || l.streams.Load() != 5 || l.described.Load() != 5 {
 		t.Errorf("%v after %d streams and %d descriptions", err, l.streams.Load(), l.described.Load())
 	}
 }
@@ -443,7 +490,7 @@ func TestUnknownSpecForEver(t *testing.T) {
 // TestNextIsBoundedByItsContext leaves the step to the next call.
 func TestNextIsBoundedByItsContext(t *testing.T) {
 	open := make(chan struct{})
-	l := &liar{stream: func(g grpc.BidiStreamingServer[chaskiv1.StreamRequest, chaskiv1.StreamReply], first *chaskiv1.Ticket) error {
+	l := &liar{stream: func(g replyStream, first *chaskiv1.Ticket) error {
 		select {
 		case <-open:
 		case <-g.Context().Done():

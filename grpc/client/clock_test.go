@@ -84,8 +84,12 @@ func onClock(t *testing.T, servers, pools int, o client.LoaderOptions) (took tim
 	return took, all
 }
 
-// clockedRun is onClock of servers that change makes others, and of a run that may fail. It calls before at every step.
-func clockedRun(t *testing.T, servers, pools int, co client.Options, o client.LoaderOptions, change func(*clocked), before ...func(step int)) (took time.Duration, all []*clocked, err error) {
+// clockedRun is onClock for servers that change may alter, and for a run that may fail. It calls
+// before at every step.
+func clockedRun(
+	t *testing.T, servers, pools int, co client.Options, o client.LoaderOptions,
+	change func(*clocked), before ...func(step int),
+) (took time.Duration, all []*clocked, err error) {
 	synctest.Test(t, func(t *testing.T) {
 		doors := map[string]*bufconn.Listener{}
 		var targets []string
@@ -101,7 +105,9 @@ func clockedRun(t *testing.T, servers, pools int, co client.Options, o client.Lo
 			go func() { _ = s.Serve(door) }()
 			defer s.Stop()
 		}
-		dial := grpc.WithContextDialer(func(ctx context.Context, name string) (net.Conn, error) { return doors[name].DialContext(ctx) })
+		dial := grpc.WithContextDialer(func(ctx context.Context, name string) (net.Conn, error) {
+			return doors[name].DialContext(ctx)
+		})
 		co.Dial, co.Logger = []grpc.DialOption{dial}, quiet
 		c, cerr := client.Dial(strings.Join(targets, ","), co)
 		if cerr != nil {
@@ -184,7 +190,8 @@ func TestThroughputGrowsWithServers(t *testing.T) {
 			faster := float64(one) / float64(took)
 			t.Logf("%d servers, %+v: %.2f times as fast", servers, c.o, faster)
 			if faster < c.least || faster > c.most+0.01 {
-				t.Errorf("%d servers with %+v are %.2f times as fast as one, not %g to %g", servers, c.o, faster, c.least, c.most)
+				t.Errorf("%d servers with %+v are %.2f times as fast as one, not %g to %g",
+					servers, c.o, faster, c.least, c.most)
 			}
 			seen := 0
 			for _, s := range all {

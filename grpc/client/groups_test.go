@@ -93,7 +93,8 @@ func TestGroupsOfMixtures(t *testing.T) {
 	for name, spec := range map[string]loader.Spec{"mixture": mixture, "strata": strata} {
 		t.Run(name, func(t *testing.T) {
 			o := client.LoaderOptions{Prefetch: 6}
-			one, none, groups := decoded(t, spec, 1, true, o), decoded(t, spec, 3, false, o), decoded(t, spec, 3, true, o)
+			one := decoded(t, spec, 1, true, o)
+			none, groups := decoded(t, spec, 3, false, o), decoded(t, spec, 3, true, o)
 			t.Logf("one server decodes %d chunks; three %d, and with groups %d", one, none, groups)
 			if 10*groups > 7*none {
 				t.Errorf("%d chunks are decoded with groups, %d without", groups, none)
@@ -109,7 +110,9 @@ func TestServersDecodeWhatOneDoes(t *testing.T) {
 		t.Fatal(err)
 	}
 	spec := loader.Spec{
-		Source: table(t, chip), Fields: []loader.Field{{Name: "image", Column: "image", Bands: []int{0}}}, BatchSize: 8, Shuffle: true,
+		Source:    table(t, chip),
+		Fields:    []loader.Field{{Name: "image", Column: "image", Bands: []int{0}}},
+		BatchSize: 8, Shuffle: true,
 		Sampler: loader.Sampler{Kind: spec.TileWindow, Height: 64, Width: 64, PerVisit: 16, Pool: 8, PerAsset: 24},
 	}
 	var o client.LoaderOptions

@@ -55,7 +55,10 @@ func TestRowsOfAnyNumberOfFields(t *testing.T) {
 	for range 1<<14 - 1 { // 2^44 bytes a row
 		fields = append(fields, loader.FieldInfo{DType: chunk.Uint8, Shape: []int64{1, DefaultMaxBatchBytes}})
 	}
-	r := &Run{client: &Client{peers: make([]*peer, 2)}, samples: 1 << 20, spec: loader.Spec{BatchSize: 1 << 20}, fields: fields}
+	r := &Run{
+		client: &Client{peers: make([]*peer, 2)}, samples: 1 << 20,
+		spec: loader.Spec{BatchSize: 1 << 20}, fields: fields,
+	}
 	l, err := r.Loader(LoaderOptions{})
 	if err != nil || l.demand.bytes < 1 {
 		t.Errorf("%d bytes: %v", l.demand.bytes, err)

@@ -228,7 +228,10 @@ func TestOneServerIsMissing(t *testing.T) {
 // TestStalledServer has one server say nothing any more: a second one is asked long before the timeout,
 // or after it.
 func TestStalledServer(t *testing.T) {
-	for name, o := range map[string]client.Options{"hedge": {Timeout: time.Hour}, "timeout": {Timeout: time.Second, Hedge: -1}} {
+	for name, o := range map[string]client.Options{
+		"hedge":   {Timeout: time.Hour},
+		"timeout": {Timeout: time.Second, Hedge: -1},
+	} {
 		t.Run(name, func(t *testing.T) {
 			two, target := hosts(t, 2)
 			var stuck atomic.Bool
@@ -321,10 +324,12 @@ func TestServersOfOtherData(t *testing.T) {
 		}
 		time.Sleep(time.Millisecond)
 	})
-	if err == nil || !strings.Contains(err.Error(), "other data now") || !strings.Contains(err.Error(), two[1].target()) {
+	if err == nil || !strings.Contains(err.Error(), "other data now") ||
+		!strings.Contains(err.Error(), two[1].target()) {
 		t.Error(err)
 	}
-	if err := steps(t, target, client.Options{}, 1, nil); err == nil || !strings.Contains(err.Error(), "other data than "+two[0].target()) {
+	err = steps(t, target, client.Options{}, 1, nil)
+	if err == nil || !strings.Contains(err.Error(), "other data than "+two[0].target()) {
 		t.Error(err)
 	}
 }
@@ -337,8 +342,8 @@ func TestAddressesAreChecked(t *testing.T) {
 	}
 }
 
-// TestSlowUser: a user who takes long between two batches is no reason to ask a second server. A slow server is one, so the
-// test runs on a clock on which no server is slow.
+// TestSlowUser: a user who takes long between two batches is no reason to ask a second server. A
+// slow server is one, so the test runs on a clock on which no server is slow.
 func TestSlowUser(t *testing.T) {
 	_, two, err := clockedRun(t, 2, 4, client.Options{}, client.LoaderOptions{}, func(*clocked) {}, func(step int) {
 		if step == 15 || step == 22 {

@@ -34,16 +34,31 @@ func sample() *loader.Batch {
 			{Row: 1, Position: 66, Err: errors.New("tile 3 at 12: bad\nbytes: corrupt")},
 			{Row: 2, Position: 67, Err: fmt.Errorf("in a test: %w",
 				fault.WithFile(fault.New(fault.Limit, "tile 3", 12, "too large"), "x.tif"))},
-			{Row: 0, Position: 65, Err: errors.New("b: corrupt"), Source: "coast", Sample: &loader.SampleRef{Index: 7, Row: 3, ID: "é.tif"}, Instead: &loader.SampleRef{Index: -1, Row: 0}},
+			{
+				Row: 0, Position: 65, Err: errors.New("b: corrupt"), Source: "coast",
+				Sample:  &loader.SampleRef{Index: 7, Row: 3, ID: "é.tif"},
+				Instead: &loader.SampleRef{Index: -1, Row: 0},
+			},
 		},
 		Tensors: []loader.Tensor{
-			{Name: "image", DType: chunk.Uint16, Axes: []string{"n", "b", "(y x)"}, Shape: []int64{3, 2, 5}, Data: image,
-				Convert: &loader.Convert{To: chunk.Float32, Scale: []float32{0.5, 2}, Offset: []float32{1, -1}, BandAxis: 1,
-					Clip: true, Lo: 0, Hi: 1e4, Fill: math.NaN(), Mask: mask}},
+			{
+				Name: "image", DType: chunk.Uint16, Axes: []string{"n", "b", "(y x)"},
+				Shape: []int64{3, 2, 5}, Data: image,
+				Convert: &loader.Convert{
+					To: chunk.Float32, Scale: []float32{0.5, 2}, Offset: []float32{1, -1},
+					BandAxis: 1, Clip: true, Lo: 0, Hi: 1e4, Fill: math.NaN(), Mask: mask,
+				},
+			},
 			{Name: "label", DType: chunk.Int64, Axes: []string{"n"}, Shape: []int64{3}, Data: make([]byte, 24)},
 			{Name: "none", DType: chunk.Float32, Axes: []string{"n", "b"}, Shape: []int64{3, 0}},
-			{Name: "id", Kind: loader.Text, Axes: []string{"n"}, Shape: []int64{3}, Data: []byte("aßb"), Offsets: offsetsOf(0, 1, 3, 4)},
-			{Name: "boxes", Kind: loader.Ragged, DType: chunk.Float32, Axes: []string{"n"}, Shape: []int64{3}, Data: make([]byte, 8), Offsets: offsetsOf(0, 0, 2, 2)},
+			{
+				Name: "id", Kind: loader.Text, Axes: []string{"n"}, Shape: []int64{3},
+				Data: []byte("aßb"), Offsets: offsetsOf(0, 1, 3, 4),
+			},
+			{
+				Name: "boxes", Kind: loader.Ragged, DType: chunk.Float32, Axes: []string{"n"},
+				Shape: []int64{3}, Data: make([]byte, 8), Offsets: offsetsOf(0, 0, 2, 2),
+			},
 		},
 	}
 }
@@ -112,7 +127,8 @@ func same(t testing.TB, p []byte, b *loader.Batch) {
 	for i, want := range b.Bad {
 		var bad fbs.Bad
 		m.Bad(&bad, i)
-		check("bad row", fmt.Sprint(bad.Row(), bad.Position(), fault.Line(errors.New(string(bad.Message())))), fmt.Sprint(want.Row, want.Position, fault.Line(want.Err)))
+		check("bad row", fmt.Sprint(bad.Row(), bad.Position(), fault.Line(errors.New(string(bad.Message())))),
+			fmt.Sprint(want.Row, want.Position, fault.Line(want.Err)))
 	}
 	for i, want := range b.Bad {
 		var bad fbs.Bad
@@ -130,7 +146,9 @@ func same(t testing.TB, p []byte, b *loader.Batch) {
 			want *loader.SampleRef
 		}{{bad.Sample(nil), want.Sample}, {bad.Instead(nil), want.Instead}} {
 			if check("a sample", ref.got == nil, ref.want == nil); ref.got != nil && ref.want != nil {
-				check("sample", loader.SampleRef{Index: ref.got.Index(), Row: ref.got.Row(), ID: string(ref.got.Id())}, *ref.want)
+				check("sample", loader.SampleRef{
+					Index: ref.got.Index(), Row: ref.got.Row(), ID: string(ref.got.Id()),
+				}, *ref.want)
 			}
 		}
 	}
@@ -182,7 +200,8 @@ func TestEncodeDoesNotCopyTensors(t *testing.T) {
 	segments, _ := Encode(b)
 	for i := range b.Tensors {
 		for _, mem := range [][]byte{b.Tensors[i].Data, b.Tensors[i].Offsets} {
-			if len(mem) > 0 && !slices.ContainsFunc(segments, func(s []byte) bool { return len(s) == len(mem) && &s[0] == &mem[0] }) {
+			if len(mem) > 0 &&
+				!slices.ContainsFunc(segments, func(s []byte) bool { return len(s) == len(mem) && &s[0] == &mem[0] }) {
 				t.Errorf("tensor %q is not among the segments", b.Tensors[i].Name)
 			}
 		}
@@ -220,7 +239,8 @@ func TestTextsInTime(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if x := got.Tensors[3]; !slices.Equal(x.Shape, []int64{3, 2}) || !slices.Equal(x.Texts(), []string{"é", "", "a", "", "", "bc"}) {
+	x := got.Tensors[3]
+	if !slices.Equal(x.Shape, []int64{3, 2}) || !slices.Equal(x.Texts(), []string{"é", "", "a", "", "", "bc"}) {
 		t.Errorf("%v of %v", x.Texts(), x.Shape)
 	}
 }
@@ -388,8 +408,14 @@ func TestApplyAgainstSlow(t *testing.T) {
 			bands = int(shape[axis])
 		}
 		for _, from := range []chunk.DType{chunk.Uint8, chunk.Uint16, chunk.Int16, chunk.Float32} {
-			x := &loader.Tensor{Name: "x", DType: from, Axes: []string{"n", "b", "y", "x"}, Shape: shape, Data: make([]byte, n*from.Size())}
-			c := &loader.Convert{To: chunk.Float32, BandAxis: axis, Clip: true, Lo: -50, Hi: 1e3, Fill: -9, Mask: make([]byte, n)}
+			x := &loader.Tensor{
+				Name: "x", DType: from, Axes: []string{"n", "b", "y", "x"},
+				Shape: shape, Data: make([]byte, n*from.Size()),
+			}
+			c := &loader.Convert{
+				To: chunk.Float32, BandAxis: axis, Clip: true,
+				Lo: -50, Hi: 1e3, Fill: -9, Mask: make([]byte, n),
+			}
 			for b := range bands {
 				c.Scale = append(c.Scale, 0.1*float32(b+1))
 				c.Offset = append(c.Offset, float32(b)-0.3)
@@ -510,7 +536,11 @@ func TestSharedIsTheSamePayload(t *testing.T) {
 			t.Errorf("%s is at %d %v, was at %d %v", w.Name, o2, in2, o, in)
 		}
 	}
-	odd := &loader.Batch{Tensors: []loader.Tensor{{Name: "odd", DType: chunk.Uint8, Axes: []string{"n"}, Shape: []int64{3}, Data: memory[3:6]}}}
+	odd := &loader.Batch{
+		Tensors: []loader.Tensor{
+			{Name: "odd", DType: chunk.Uint8, Axes: []string{"n"}, Shape: []int64{3}, Data: memory[3:6]},
+		},
+	}
 	if InMemory(odd, memory) {
 		t.Error("a tensor that is not aligned is lent")
 	}
@@ -528,7 +558,11 @@ func TestSharedRangesStayInOnePlace(t *testing.T) {
 		t.Error("a head that is too short is taken")
 	}
 	// A payload cut at any place: where a range lies across the cut, it is refused.
-	long := &loader.Batch{Tensors: []loader.Tensor{{Name: "long", DType: chunk.Uint8, Axes: []string{"n"}, Shape: []int64{300}, Data: memory[64:364]}}}
+	long := &loader.Batch{
+		Tensors: []loader.Tensor{
+			{Name: "long", DType: chunk.Uint8, Axes: []string{"n"}, Shape: []int64{300}, Data: memory[64:364]},
+		},
+	}
 	head = EncodeShared(long, memory)
 	whole := append(slices.Clone(head), memory...)
 	for cut := len(head) - Align; cut <= len(head)+6*Align; cut += Align {

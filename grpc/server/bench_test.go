@@ -32,7 +32,8 @@ func newInstant(_ context.Context, s loader.Spec, _ loader.Options) (Engine, err
 		data[i] = byte(i * 31 >> 3)
 	}
 	return &instant{fake.New(s, 1<<40, 0), loader.Tensor{
-		Name: "image", DType: chunk.Uint16, Axes: []string{"n", "b", "y", "x"}, Shape: []int64{64, 3, 256, 512}, Data: data,
+		Name: "image", DType: chunk.Uint16, Axes: []string{"n", "b", "y", "x"},
+		Shape: []int64{64, 3, 256, 512}, Data: data,
 	}}, nil
 }
 

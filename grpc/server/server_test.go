@@ -152,9 +152,8 @@ func listenTCP(t *testing.T) (net.Listener, string, []grpc.DialOption) {
 
 func listenBuf(*testing.T) (net.Listener, string, []grpc.DialOption) {
 	l := bufconn.Listen(1 << 16)
-	return l, "passthrough:buf", []grpc.DialOption{grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {
-		return l.DialContext(ctx)
-	})}
+	dial := func(ctx context.Context, _ string) (net.Conn, error) { return l.DialContext(ctx) }
+	return l, "passthrough:buf", []grpc.DialOption{grpc.WithContextDialer(dial)}
 }
 
 func spec(g int) loader.Spec { return loader.Spec{Source: "x", BatchSize: g, Seed: 5} }
@@ -242,7 +241,9 @@ func TestRanksSeeEverySampleOnce(t *testing.T) {
 
 func dialTo(t testing.TB, target string, dial ...grpc.DialOption) *client.Client {
 	t.Helper()
-	c, err := client.Dial(target, client.Options{Dial: dial, Logger: quiet, Backoff: time.Millisecond, Timeout: 20 * time.Second})
+	c, err := client.Dial(target, client.Options{
+		Dial: dial, Logger: quiet, Backoff: time.Millisecond, Timeout: 20 * time.Second,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -346,7 +347,10 @@ func (r *raw) ticket(t *chaskiv1.Ticket) {
 
 func (r *raw) credit(n uint32) {
 	r.t.Helper()
-	if err := r.stream.Send(&chaskiv1.StreamRequest{Kind: &chaskiv1.StreamRequest_Credit{Credit: &chaskiv1.Credit{Batches: n}}}); err != nil {
+	err := r.stream.Send(&chaskiv1.StreamRequest{
+		Kind: &chaskiv1.StreamRequest_Credit{Credit: &chaskiv1.Credit{Batches: n}},
+	})
+	if err != nil {
 		r.t.Fatal(err)
 	}
 }
@@ -458,7 +462,8 @@ func TestHostileTickets(t *testing.T) {
 			r.credit(1) // a fault costs none
 			if _, f := r.answer(id); f.GetKind() != c.kind {
 				t.Errorf("%v: %v", c.ticket, f)
-			} else if c.kind == "corrupt" && (f.GetFile() != "a.tif" || f.GetPart() != "tile 7" || f.GetOffset() != 1234) {
+			} else if c.kind == "corrupt" &&
+				(f.GetFile() != "a.tif" || f.GetPart() != "tile 7" || f.GetOffset() != 1234) {
 				t.Errorf("%v", f)
 			}
 			if b, f := r.answer(id - 1); f != nil || b.Rows != 4 {
@@ -574,7 +579,9 @@ func TestServerRestart(t *testing.T) {
 	}
 	h := &house{samples: 200, elems: 5000}
 	s := start(t, listen(), Options{Open: h.Open, PartBytes: 1 << 12})
-	c, err := client.Dial("unix:"+path, client.Options{Logger: quiet, Backoff: 5 * time.Millisecond, Attempts: 20, Timeout: 20 * time.Second})
+	c, err := client.Dial("unix:"+path, client.Options{
+		Logger: quiet, Backoff: 5 * time.Millisecond, Attempts: 20, Timeout: 20 * time.Second,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -680,7 +687,8 @@ func TestFaultComesToNext(t *testing.T) {
 		b, err := ld.Next(t.Context())
 		if step == 1 {
 			var f *fault.Error
-			if !errors.As(err, &f) || f.Kind != fault.Corrupt || f.File != "a.tif" || f.Part != "tile 7" || f.Off != 1234 {
+			if !errors.As(err, &f) || f.Kind != fault.Corrupt || f.File != "a.tif" || f.Part != "tile 7" ||
+				f.Off != 1234 {
 				t.Fatalf("%v", err)
 			}
 			if ld.State().Samples != 10 {
@@ -707,10 +715,12 @@ func TestDescribeErrors(t *testing.T) {
 	l, target, dial := listenBuf(t)
 	s := start(t, l, Options{Open: h.Open})
 	c := dialTo(t, target, dial...)
-	if _, err := c.Open(t.Context(), loader.Spec{Source: "missing", BatchSize: 1}); fault.KindOf(err) != fault.NotFound || status.Code(err) != codes.NotFound {
+	_, err := c.Open(t.Context(), loader.Spec{Source: "missing", BatchSize: 1})
+	if fault.KindOf(err) != fault.NotFound || status.Code(err) != codes.NotFound {
 		t.Error(err)
 	}
-	if _, err := c.Open(t.Context(), loader.Spec{Source: "x", BatchSize: -1}); status.Code(err) != codes.InvalidArgument {
+	_, err = c.Open(t.Context(), loader.Spec{Source: "x", BatchSize: -1})
+	if status.Code(err) != codes.InvalidArgument {
 		t.Error(err)
 	}
 	s.stop(t)
@@ -722,7 +732,8 @@ func TestNoRootsServeNothing(t *testing.T) {
 	l, target, dial := listenBuf(t)
 	s := start(t, l, Options{Roots: []string{}})
 	c := dialTo(t, target, dial...)
-	if _, err := c.Open(t.Context(), loader.Spec{Source: t.TempDir(), BatchSize: 1}); fault.KindOf(err) != fault.NotFound {
+	_, err := c.Open(t.Context(), loader.Spec{Source: t.TempDir(), BatchSize: 1})
+	if fault.KindOf(err) != fault.NotFound {
 		t.Error(err)
 	}
 	if _, err := c.Info(t.Context(), t.TempDir()); fault.KindOf(err) != fault.NotFound {
@@ -770,7 +781,8 @@ func TestHealth(t *testing.T) {
 	}
 	defer conn.Close()
 	check := func() healthpb.HealthCheckResponse_ServingStatus {
-		r, err := healthpb.NewHealthClient(conn).Check(t.Context(), &healthpb.HealthCheckRequest{Service: "chaski.v1.Chaski"}, grpc.WaitForReady(true))
+		r, err := healthpb.NewHealthClient(conn).Check(t.Context(),
+			&healthpb.HealthCheckRequest{Service: "chaski.v1.Chaski"}, grpc.WaitForReady(true))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -793,11 +805,18 @@ func FuzzTicket(f *testing.F) {
 	s := start(f, l, Options{Open: h.Open})
 	f.Cleanup(func() { s.stop(f); h.check(f) })
 	f.Add(uint64(1), true, uint64(0), int64(0), uint32(4), uint32(0), uint32(1), false)
-	f.Add(uint64(math.MaxUint64), false, uint64(math.MaxUint64), int64(-1), uint32(math.MaxUint32), uint32(9), uint32(0), true)
-	f.Add(uint64(1), true, uint64(0), int64(math.MaxInt64), uint32(math.MaxUint32), uint32(math.MaxUint32), uint32(math.MaxUint32), true)
-	f.Fuzz(func(t *testing.T, id uint64, known bool, epoch uint64, first int64, count, start, stride uint32, native bool) {
-		r := newRaw(t, 4, "passthrough:buf", grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return l.DialContext(ctx) }))
-		x := &chaskiv1.Ticket{Id: id, Handle: r.hash, Epoch: epoch, First: first, Count: count, RowStart: start, RowStride: stride, Native: native}
+	f.Add(uint64(math.MaxUint64), false, uint64(math.MaxUint64), int64(-1), uint32(math.MaxUint32), uint32(9),
+		uint32(0), true)
+	f.Add(uint64(1), true, uint64(0), int64(math.MaxInt64), uint32(math.MaxUint32), uint32(math.MaxUint32),
+		uint32(math.MaxUint32), true)
+	f.Fuzz(func(t *testing.T, id uint64, known bool, epoch uint64, first int64,
+		count, start, stride uint32, native bool) {
+		r := newRaw(t, 4, "passthrough:buf",
+			grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return l.DialContext(ctx) }))
+		x := &chaskiv1.Ticket{
+			Id: id, Handle: r.hash, Epoch: epoch, First: first, Count: count,
+			RowStart: start, RowStride: stride, Native: native,
+		}
 		if !known {
 			x.Handle = ""
 		}
@@ -957,7 +976,8 @@ func TestMetrics(t *testing.T) {
 	}
 	for _, f := range families {
 		m := f.GetMetric()[0]
-		got[f.GetName()] = m.GetCounter().GetValue() + m.GetGauge().GetValue() + float64(m.GetHistogram().GetSampleCount())
+		got[f.GetName()] = m.GetCounter().GetValue() + m.GetGauge().GetValue() +
+			float64(m.GetHistogram().GetSampleCount())
 	}
 	for name, want := range map[string]float64{
 		"chaski_server_streams": 1, "chaski_server_datasets": 1, "chaski_server_batches_total": 4,
@@ -1005,7 +1025,16 @@ func TestTooManyStreams(t *testing.T) {
 }
 
 func TestOptionsAreChecked(t *testing.T) {
-	for _, o := range []Options{{PartBytes: -1}, {PartBytes: MaxPartBytes + 1}, {MaxEngines: -1}, {MaxStreams: -1}, {MaxTickets: -1}, {MaxReads: -1}, {MaxReadBytes: -1}, {SendTimeout: -1}} {
+	for _, o := range []Options{
+		{PartBytes: -1},
+		{PartBytes: MaxPartBytes + 1},
+		{MaxEngines: -1},
+		{MaxStreams: -1},
+		{MaxTickets: -1},
+		{MaxReads: -1},
+		{MaxReadBytes: -1},
+		{SendTimeout: -1},
+	} {
 		if _, err := New(o); err == nil {
 			t.Errorf("%+v is taken", o)
 		}
@@ -1015,10 +1044,12 @@ func TestOptionsAreChecked(t *testing.T) {
 // TestEqualDatasetsInTwoPlaces: data of equal names and sizes have equal spec hashes, and each place
 // is served its own.
 func TestEqualDatasetsInTwoPlaces(t *testing.T) {
-	s := newEngines(Options{MaxEngines: 4, Reuse: time.Minute, OpenTimeout: time.Minute, Logger: slog.New(slog.DiscardHandler),
+	s := newEngines(Options{
+		MaxEngines: 4, Reuse: time.Minute, OpenTimeout: time.Minute, Logger: slog.New(slog.DiscardHandler),
 		Open: func(_ context.Context, spec loader.Spec, _ loader.Options) (Engine, error) {
 			return &placed{source: spec.Source}, nil
-		}})
+		},
+	})
 	defer s.shut()
 	var entries []*entry
 	for _, source := range []string{"pre", "post", "pre"} {
@@ -1068,8 +1099,11 @@ func TestMemoryIsKeptBetweenEpochs(t *testing.T) {
 		trims bool
 	}{{time.Hour, false, false}, {time.Millisecond, false, true}, {time.Hour, true, false}} {
 		engine := &trimmed{trims: make(chan struct{}, 8)}
-		s := newEngines(Options{MaxEngines: 4, Reuse: time.Minute, OpenTimeout: time.Minute, TrimAfter: c.after, Logger: slog.New(slog.DiscardHandler),
-			Open: func(context.Context, loader.Spec, loader.Options) (Engine, error) { return engine, nil }})
+		s := newEngines(Options{
+			MaxEngines: 4, Reuse: time.Minute, OpenTimeout: time.Minute,
+			TrimAfter: c.after, Logger: slog.New(slog.DiscardHandler),
+			Open: func(context.Context, loader.Spec, loader.Options) (Engine, error) { return engine, nil },
+		})
 		e, err := s.open(t.Context(), loader.Spec{Source: "x", BatchSize: 1}, nil, 0)
 		if err != nil {
 			t.Fatal(err)

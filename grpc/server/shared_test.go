@@ -38,7 +38,10 @@ func startShared(t *testing.T, h *house, o Options) (*running, string, []grpc.Di
 
 func dialShared(t *testing.T, transport client.Transport, target string, dial ...grpc.DialOption) *client.Client {
 	t.Helper()
-	c, err := client.Dial(target, client.Options{Dial: dial, Logger: quiet, Transport: transport, Timeout: 20 * time.Second, Backoff: time.Millisecond})
+	c, err := client.Dial(target, client.Options{
+		Dial: dial, Logger: quiet, Transport: transport,
+		Timeout: 20 * time.Second, Backoff: time.Millisecond,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,7 +114,8 @@ func TestTransportsGiveTheSameBatches(t *testing.T) {
 			t.Fatal(err, err2)
 		}
 		for i := range a.Tensors {
-			if !bytes.Equal(a.Tensors[i].Data, b.Tensors[i].Data) || !bytes.Equal(a.Tensors[i].Offsets, b.Tensors[i].Offsets) {
+			if !bytes.Equal(a.Tensors[i].Data, b.Tensors[i].Data) ||
+				!bytes.Equal(a.Tensors[i].Offsets, b.Tensors[i].Offsets) {
 				t.Errorf("step %d: %s differs", steps, a.Tensors[i].Name)
 			}
 		}
@@ -330,7 +334,9 @@ func (r *raw) attach(secret []byte) {
 func (r *raw) ask(n int) {
 	r.t.Helper()
 	for i := range n {
-		r.ticket(&chaskiv1.Ticket{Id: uint64(i), Handle: r.hash, First: int64(i * sharedRows), Count: sharedRows, RowStride: 1})
+		r.ticket(&chaskiv1.Ticket{
+			Id: uint64(i), Handle: r.hash, First: int64(i * sharedRows), Count: sharedRows, RowStride: 1,
+		})
 	}
 	r.credit(uint32(n))
 }
@@ -433,7 +439,10 @@ func TestHostileSides(t *testing.T) {
 		}
 		c.Close()
 	}
-	for _, m := range []shm.Message{{Kind: shm.Return}, {Kind: shm.Return, A: 1}, {Kind: shm.Discard, A: 1 << 63}, {Kind: shm.Recall, A: 1}, good} {
+	for _, m := range []shm.Message{
+		{Kind: shm.Return}, {Kind: shm.Return, A: 1},
+		{Kind: shm.Discard, A: 1 << 63}, {Kind: shm.Recall, A: 1}, good,
+	} {
 		d, _ := enter(t, s)
 		d.send(m, -1)
 		d.shut()

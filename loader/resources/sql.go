@@ -65,7 +65,8 @@ func RowNumbers(ctx context.Context, t *tables.Table, good func(row int64) bool)
 			row = v.Int(i)
 		}
 		if !good(row) {
-			return nil, fault.New(fault.Unsupported, "select", fault.NoOffset, "row %d of its result has no row of a sample in %q", i, RowColumn)
+			return nil, fault.New(fault.Unsupported, "select", fault.NoOffset,
+				"row %d of its result has no row of a sample in %q", i, RowColumn)
 		}
 		rows[i] = int(row)
 	}

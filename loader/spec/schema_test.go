@@ -79,8 +79,10 @@ func TestSchemaWords(t *testing.T) {
 	for name, spec := range map[string]string{
 		"Spec.bad_samples": `{"source": "d", "batch_size": 1, "bad_samples": "WORD"}`,
 		"Spec.augment":     `{"source": "d", "batch_size": 1, "augment": "WORD"}`,
-		"Field.kind":       `{"source": "d", "batch_size": 1, "fields": [{"name": "image"}, {"name": "a", "kind": "WORD"}]}`,
-		"Field.resample":   `{"source": "d", "batch_size": 1, "fields": [{"name": "a", "dtype": "float32", "resample": "WORD"}]}`,
+		"Field.kind": `{"source": "d", "batch_size": 1,
+			"fields": [{"name": "image"}, {"name": "a", "kind": "WORD"}]}`,
+		"Field.resample": `{"source": "d", "batch_size": 1,
+			"fields": [{"name": "a", "dtype": "float32", "resample": "WORD"}]}`,
 		"Sampler.kind": `{"source": "d", "batch_size": 1, "sampler": {"kind": "WORD", "height": 8, "width": 8,
 			"weights": "w"}}`,
 		"Subset.missing": `{"source": "d", "batch_size": 1, "missing": "WORD"}`,

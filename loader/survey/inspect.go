@@ -87,27 +87,28 @@ type MaskInfo struct {
 
 // TIFFInfo is what a TIFF says besides its pixels.
 type TIFFInfo struct {
-	BigTIFF     bool              `json:"bigtiff"`
-	BigEndian   bool              `json:"big_endian,omitempty"`
-	Tiled       bool              `json:"tiled"`
-	Compression string            `json:"compression"`
-	Interleave  string            `json:"interleave"` // TILE, BAND or PIXEL
-	Directories int               `json:"directories"`
-	Chain       string            `json:"chain,omitempty"` // why directories behind those are not reached
-	Overviews   int               `json:"overviews,omitempty"`
-	Mask        bool              `json:"mask,omitempty"`
-	TOG         bool              `json:"tog"`
-	NotTOG      []string          `json:"not_tog,omitempty"`
-	TOGRules    []TOGRule         `json:"tog_rules,omitempty"` // all eight; none for rumi files
-	NoData      string            `json:"nodata,omitempty"`    // as written
-	EPSG        int               `json:"epsg,omitempty"`
-	Transform   *[6]float64       `json:"transform,omitempty"` // as GDAL's geotransform
-	Bounds      *[4]float64       `json:"bounds,omitempty"`    // minx, miny, maxx, maxy in the CRS
-	Citation    string            `json:"citation,omitempty"`  // what the file calls its CRS
-	PixelAt     string            `json:"pixel_at,omitempty"`  // what its place refers to in the file: "area" or "point"
-	BandNames   []string          `json:"band_names,omitempty"`
-	Bands       []tiff.Band       `json:"bands,omitempty"` // one a band, if anything is said about one
-	Ghost       map[string]string `json:"ghost,omitempty"` // GDAL's structural metadata
+	BigTIFF     bool        `json:"bigtiff"`
+	BigEndian   bool        `json:"big_endian,omitempty"`
+	Tiled       bool        `json:"tiled"`
+	Compression string      `json:"compression"`
+	Interleave  string      `json:"interleave"` // TILE, BAND or PIXEL
+	Directories int         `json:"directories"`
+	Chain       string      `json:"chain,omitempty"` // why directories behind those are not reached
+	Overviews   int         `json:"overviews,omitempty"`
+	Mask        bool        `json:"mask,omitempty"`
+	TOG         bool        `json:"tog"`
+	NotTOG      []string    `json:"not_tog,omitempty"`
+	TOGRules    []TOGRule   `json:"tog_rules,omitempty"` // all eight; none for rumi files
+	NoData      string      `json:"nodata,omitempty"`    // as written
+	EPSG        int         `json:"epsg,omitempty"`
+	Transform   *[6]float64 `json:"transform,omitempty"` // as GDAL's geotransform
+	Bounds      *[4]float64 `json:"bounds,omitempty"`    // minx, miny, maxx, maxy in the CRS
+	Citation    string      `json:"citation,omitempty"`  // what the file calls its CRS
+	// PixelAt is what the file's location refers to: the "area" of a pixel or its "point".
+	PixelAt   string            `json:"pixel_at,omitempty"`
+	BandNames []string          `json:"band_names,omitempty"`
+	Bands     []tiff.Band       `json:"bands,omitempty"` // one a band, if anything is said about one
+	Ghost     map[string]string `json:"ghost,omitempty"` // GDAL's structural metadata
 }
 
 // FrameInfo is what the headers of OpenZL frames say.
@@ -131,8 +132,8 @@ type FolderInfo struct {
 	Errors  int            `json:"unlisted"` // folders that could not be listed
 }
 
-// Describe finds out what a path is: a TileDB array (*ArrayInfo), a container (*ContainerInfo), or a file, a folder or a
-// sample of a container (*FileInfo). Errors are as of Inspect.
+// Describe finds out what a path is: a TileDB array (*ArrayInfo), a container (*ContainerInfo), or
+// a file, a folder or a sample of a container (*FileInfo). Errors are as of Inspect.
 func Describe(ctx context.Context, path string, o resources.Options) (any, error) {
 	o = o.WithDefaults()
 	files := rows.Rooted(o)
@@ -200,7 +201,8 @@ func (i *FileInfo) file(ctx context.Context, path string, o resources.Options) e
 		i.Unreadable = "file at 0: a rumi file of a generation after the second: unsupported"
 		return nil
 	case "":
-		return fault.New(fault.Unsupported, "file", 0, "neither a TIFF nor an OpenZL frame, a Parquet file or a CSV file")
+		return fault.New(fault.Unsupported, "file", 0,
+			"neither a TIFF nor an OpenZL frame, a Parquet file or a CSV file")
 	default:
 		return fault.New(fault.Unsupported, "file", 0, "%s is not read", kind)
 	}
@@ -369,7 +371,10 @@ func rasterInfo(x *chunk.Index) *RasterInfo {
 		r.NoData = &v
 	}
 	if m := x.Mask; m != nil {
-		r.Mask = &MaskInfo{Kind: "internal", Bits: 8, Chunk: [2]int{m.ChunkH, m.ChunkW}, Chunks: len(m.Ranges), Sparse: sparse(m), Codec: m.Codec.String()}
+		r.Mask = &MaskInfo{
+			Kind: "internal", Bits: 8, Chunk: [2]int{m.ChunkH, m.ChunkW},
+			Chunks: len(m.Ranges), Sparse: sparse(m), Codec: m.Codec.String(),
+		}
 		if m.Bits {
 			r.Mask.Bits = 1
 		}

@@ -98,7 +98,8 @@ func TestArrayKeyFile(t *testing.T) {
 		t.Setenv(tiledb.KeyVar, "")
 		t.Setenv(tiledb.KeyFileVar, "")
 		args := []string{"array", "--sub", subText(l.Reads[0].Subarray), l.Path}
-		if r := chaski(t.Context(), args...); r.code != 1 || !strings.Contains(r.err, "key") || !errorLine.MatchString(r.err) {
+		r := chaski(t.Context(), args...)
+		if r.code != 1 || !strings.Contains(r.err, "key") || !errorLine.MatchString(r.err) {
 			t.Errorf("without a key: exit %d %q", r.code, r.err)
 		}
 		for _, end := range []string{"", "\n", "\r\n"} {
@@ -118,15 +119,27 @@ func TestArrayKeyFile(t *testing.T) {
 func TestArrayFaults(t *testing.T) {
 	a := testdata(t, "tiledb", "arrays", "dense_1d_gaps")
 	for _, args := range [][]string{
-		{"array", "--sub", "0..1,0..1", a}, {"array", "--sub", "0..100", a}, {"array", "--sub", "7..6", a},
-		{"array", "--sub", "0..1", "--attr", "none", a}, {"array", "--sub", "0..1", filepath.Join(a, "none")}, {"array", "--max-result", "8", a},
-		{"array", "--max-tile", "8", a}, {"array", "--sub", "0..1", testdata(t, "raster", "manifest.jsonl")},
+		{"array", "--sub", "0..1,0..1", a},
+		{"array", "--sub", "0..100", a},
+		{"array", "--sub", "7..6", a},
+		{"array", "--sub", "0..1", "--attr", "none", a},
+		{"array", "--sub", "0..1", filepath.Join(a, "none")},
+		{"array", "--max-result", "8", a},
+		{"array", "--max-tile", "8", a},
+		{"array", "--sub", "0..1", testdata(t, "raster", "manifest.jsonl")},
 	} {
 		if r := chaski(t.Context(), args...); r.code != 1 || r.out != "" || !errorLine.MatchString(r.err) {
 			t.Errorf("%v: exit %d %q %q", args, r.code, r.out, r.err)
 		}
 	}
-	for _, args := range [][]string{{"array"}, {"array", "--sub", "0-1", a}, {"array", "--sub", "0..x", a}, {"array", a, a}, {"array", "--format", "npy", a}, {"array", "--max-tile", "0", a}} {
+	for _, args := range [][]string{
+		{"array"},
+		{"array", "--sub", "0-1", a},
+		{"array", "--sub", "0..x", a},
+		{"array", a, a},
+		{"array", "--format", "npy", a},
+		{"array", "--max-tile", "0", a},
+	} {
 		if r := chaski(t.Context(), args...); r.code != 2 {
 			t.Errorf("%v: exit %d %q", args, r.code, r.err)
 		}
@@ -138,14 +151,21 @@ func TestInfoOfExtentsOfFloat32(t *testing.T) {
 	typ := tiledb.Float32
 	path := filepath.Join(t.TempDir(), "a")
 	s := &tiledb.Schema{Capacity: 10, DimType: typ, Attrs: []tiledb.Attr{{Name: "a", Type: tiledb.Uint8, Values: 1}},
-		Dims: []tiledb.Dim{{Name: "x", Domain: tiledb.Interval{Lo: typ.CoordOfFloat(0.1), Hi: typ.CoordOfFloat(7)}, Extent: math.Float64bits(float64(float32(0.1)))}}}
+		Dims: []tiledb.Dim{
+			{
+				Name: "x", Domain: tiledb.Interval{Lo: typ.CoordOfFloat(0.1), Hi: typ.CoordOfFloat(7)},
+				Extent: math.Float64bits(float64(float32(0.1))),
+			},
+		}}
 	if err := tiledb.Create(path, s, nil); err != nil {
 		t.Fatal(err)
 	}
-	if r := chaski(t.Context(), "info", path); r.code != 0 || !strings.Contains(r.out, "x: float32, 0.1 to 7, tiles of 0.1\n") {
+	r := chaski(t.Context(), "info", path)
+	if r.code != 0 || !strings.Contains(r.out, "x: float32, 0.1 to 7, tiles of 0.1\n") {
 		t.Errorf("%+v", r)
 	}
-	if r := chaski(t.Context(), "info", "--json", path); r.code != 0 || !strings.Contains(r.out, `"domain":[0.1,7],"extent":0.1}`) {
+	r = chaski(t.Context(), "info", "--json", path)
+	if r.code != 0 || !strings.Contains(r.out, `"domain":[0.1,7],"extent":0.1}`) {
 		t.Errorf("%+v", r)
 	}
 }
@@ -168,13 +188,16 @@ func TestInfoAndVerifyOfArrays(t *testing.T) {
 		}{&got.Dense, nil}); err != nil || r.code != 0 || got.Dense != (l.Schema.Type == "dense") {
 			t.Errorf("%s: exit %d %s %s", l.Path, r.code, r.out, r.err)
 		}
-		if r := chaski(t.Context(), "info", l.Path); r.code != 0 || !strings.Contains(r.out, "TileDB array") || !strings.Contains(r.out, l.Schema.Type) {
+		r = chaski(t.Context(), "info", l.Path)
+		if r.code != 0 || !strings.Contains(r.out, "TileDB array") || !strings.Contains(r.out, l.Schema.Type) {
 			t.Errorf("%s: exit %d %s %s", l.Path, r.code, r.out, r.err)
 		}
 	}
 	var report struct{ Arrays, Files, Chunks, Faulty int64 }
 	r := chaski(t.Context(), "verify", testdata(t, "tiledb"))
-	if err := json.Unmarshal([]byte(r.out), &report); err != nil || r.code != 0 || report.Arrays != int64(len(lines)) || report.Files != report.Arrays || report.Chunks < 100 {
+	err := json.Unmarshal([]byte(r.out), &report)
+	if err != nil || r.code != 0 || report.Arrays != int64(len(lines)) || report.Files != report.Arrays ||
+		report.Chunks < 100 {
 		t.Errorf("exit %d %s %s", r.code, r.out, r.err)
 	}
 	// A tile that is damaged is found, and the others are checked all the same.
@@ -195,13 +218,14 @@ func TestInfoAndVerifyOfArrays(t *testing.T) {
 		t.Fatal(err)
 	}
 	r = chaski(t.Context(), "verify", dir)
-	if err := json.Unmarshal([]byte(r.out), &report); err != nil || r.code != 1 || report.Faulty != 1 || !strings.Contains(r.err, files[0]) {
+	err = json.Unmarshal([]byte(r.out), &report)
+	if err != nil || r.code != 1 || report.Faulty != 1 || !strings.Contains(r.err, files[0]) {
 		t.Errorf("exit %d %s %s", r.code, r.out, r.err)
 	}
 }
 
-// TestTimestamps: the commands that open arrays do so at a time, given in milliseconds or as a date: then an array is one that has
-// only the fragment of then.
+// TestTimestamps: the commands that open arrays do so at a time, given in milliseconds or as a
+// date: then an array is one that has only the fragment of then.
 func TestTimestamps(t *testing.T) {
 	now := testdata(t, "tiledb", "arrays", "dense_with_sparse_fragment")
 	const first, last = "__1795145296659_1795145296659_7e0f4081e64643f4918084733f454203", "1795145296665"
@@ -213,7 +237,10 @@ func TestTimestamps(t *testing.T) {
 	}
 	convert := func(args ...string) map[string][]byte {
 		out := t.TempDir()
-		if r := chaski(t.Context(), append([]string{"convert", "--dims", "y x", "--tile", "16", "-o", out + "/"}, args...)...); r.code != 0 {
+		r := chaski(t.Context(), append([]string{
+			"convert", "--dims", "y x", "--tile", "16", "-o", out + "/",
+		}, args...)...)
+		if r.code != 0 {
 			t.Fatalf("%+v", r)
 		}
 		return contents(t, out)
@@ -223,8 +250,13 @@ func TestTimestamps(t *testing.T) {
 		t.Fatalf("%+v, of then %+v", r, want)
 	}
 	for at, early := range map[string]bool{
-		"1795145296659": true, "0..1795145296664": true, "2026-11-20T03:28:16.66Z": true, "1795145296000..2026-11-20T04:28:16.659+01:00": true,
-		last: false, "1795145296659.." + last: false, "2200-01-01T00:00:00Z": false,
+		"1795145296659":                                true,
+		"0..1795145296664":                             true,
+		"2026-11-20T03:28:16.66Z":                      true,
+		"1795145296000..2026-11-20T04:28:16.659+01:00": true,
+		last:                     false,
+		"1795145296659.." + last: false,
+		"2200-01-01T00:00:00Z":   false,
 	} {
 		if r := chaski(t.Context(), "array", "--timestamp", at, now); r.code != 0 || (r.out == want.out) != early {
 			t.Errorf("at %s: %+v", at, r)
@@ -238,20 +270,25 @@ func TestTimestamps(t *testing.T) {
 		t.Errorf("info does not say when it was written: %s", r.out)
 	}
 	for _, at := range []string{from, to} {
-		if r := chaski(t.Context(), "array", "--timestamp", at, now); r.code != 0 || (r.out == want.out) != (at == from) {
+		r := chaski(t.Context(), "array", "--timestamp", at, now)
+		if r.code != 0 || (r.out == want.out) != (at == from) {
 			t.Errorf("at %s, which info says: %+v", at, r)
 		}
-		told, alone := chaski(t.Context(), "info", "--json", "--timestamp", at, now), chaski(t.Context(), "info", "--json", then)
+		told := chaski(t.Context(), "info", "--json", "--timestamp", at, now)
+		alone := chaski(t.Context(), "info", "--json", then)
 		if same := strings.ReplaceAll(told.out, now, then) == alone.out; told.code != 0 || same != (at == from) {
 			t.Errorf("info at %s: %+v, of then %+v", at, told, alone)
 		}
 	}
-	if r := chaski(t.Context(), "info", "--timestamp", from, testdata(t, "demo", "coast.tif")); r.code != 2 || !strings.Contains(r.err, "is not an array") {
+	r := chaski(t.Context(), "info", "--timestamp", from, testdata(t, "demo", "coast.tif"))
+	if r.code != 2 || !strings.Contains(r.err, "is not an array") {
 		t.Errorf("info of a file at a time: %+v", r)
 	}
 	plans := map[string]bool{}
 	for _, args := range [][]string{{"--timestamp", "1795145296659", now}, {then}, {now}} {
-		r := chaski(t.Context(), append([]string{"plan", "--json", "--batch", "1", "--dims", "y x", "--field", "a"}, args...)...)
+		r := chaski(t.Context(), append([]string{
+			"plan", "--json", "--batch", "1", "--dims", "y x", "--field", "a",
+		}, args...)...)
 		var p struct{ Dataset string }
 		if r.code != 0 || json.Unmarshal([]byte(r.out), &p) != nil {
 			t.Fatalf("%+v", r)
@@ -288,7 +325,9 @@ func hubOf(t *testing.T, root string) {
 			page = append(page, map[string]any{"type": kind, "oid": "0", "size": 1, "path": path + "/" + e.Name()})
 		}
 		if from+2 < len(list) {
-			w.Header().Set("Link", fmt.Sprintf(`<https://huggingface.co%s?recursive=false&expand=false&cursor=%d>; rel="next"`, r.URL.EscapedPath(), from+2))
+			w.Header().Set("Link", fmt.Sprintf(
+				`<https://huggingface.co%s?recursive=false&expand=false&cursor=%d>; rel="next"`,
+				r.URL.EscapedPath(), from+2))
 		}
 		if err := json.NewEncoder(w).Encode(page); err != nil {
 			t.Error(err)
@@ -308,7 +347,8 @@ func TestArraysOnTheHub(t *testing.T) {
 // TestArrayOfNoAttribute: an empty name is none, not the wish to read nothing.
 func TestArrayOfNoAttribute(t *testing.T) {
 	root, names, _ := arrayFiles(t)
-	if r := chaski(t.Context(), "array", "--attr", "", filepath.Join(root, names[0])); r.code != 2 || !strings.Contains(r.err, "--attr") {
+	r := chaski(t.Context(), "array", "--attr", "", filepath.Join(root, names[0]))
+	if r.code != 2 || !strings.Contains(r.err, "--attr") {
 		t.Errorf("%+v", r)
 	}
 }
@@ -316,15 +356,23 @@ func TestArrayOfNoAttribute(t *testing.T) {
 // TestArraysOfOddNames: names of attributes are not a URL's text, wherever the array lies.
 func TestArraysOfOddNames(t *testing.T) {
 	root, at := t.TempDir(), tiledb.Int32.CoordOf
-	s := &tiledb.Schema{Dense: true, Capacity: 1, DimType: tiledb.Int32, Coords: tiledb.DefaultFilters(), Offsets: tiledb.DefaultFilters(),
-		Dims: []tiledb.Dim{{Name: "y", Domain: tiledb.Interval{Lo: at(0), Hi: at(199)}, Extent: 100}, {Name: "x", Domain: tiledb.Interval{Lo: at(0), Hi: at(199)}, Extent: 100}}}
+	s := &tiledb.Schema{
+		Dense: true, Capacity: 1, DimType: tiledb.Int32,
+		Coords: tiledb.DefaultFilters(), Offsets: tiledb.DefaultFilters(),
+		Dims: []tiledb.Dim{
+			{Name: "y", Domain: tiledb.Interval{Lo: at(0), Hi: at(199)}, Extent: 100},
+			{Name: "x", Domain: tiledb.Interval{Lo: at(0), Hi: at(199)}, Extent: 100},
+		},
+	}
 	cells := make([]byte, 200*200*4) // more than is read when a file is opened
 	for i := range cells {
 		cells[i] = byte(i * i >> 7)
 	}
 	var values []tiledb.Values
 	for _, name := range []string{"a b", "100%", "%2F", "x#y", "q?z", "ü", "..z", "a+b", "a&b;c", "a\"b<c>", "日本"} {
-		s.Attrs = append(s.Attrs, tiledb.Attr{Name: name, Type: tiledb.Uint32, Values: 1, Pipeline: tiledb.DefaultFilters()})
+		s.Attrs = append(s.Attrs, tiledb.Attr{
+			Name: name, Type: tiledb.Uint32, Values: 1, Pipeline: tiledb.DefaultFilters(),
+		})
 		values = append(values, tiledb.Values{Data: cells})
 	}
 	path := filepath.Join(root, "odd")

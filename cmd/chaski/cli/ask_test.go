@@ -75,12 +75,14 @@ func (a *asker) ask(args ...string) (r result) {
 	}
 }
 
-// TestAskAnswersAsTheCommandsDo: an answer is what the command alone prints, says and ends with, also when its container
-// is open already, and after questions that failed.
+// TestAskAnswersAsTheCommandsDo: an answer is what the command alone prints, says and ends with,
+// also when its container is open already, and after questions that failed.
 func TestAskAnswersAsTheCommandsDo(t *testing.T) {
 	zip := testdata(t, "coast", "coast.tacozip")
-	north, south := testdata(t, "coast", "parts", "coast_north.tacozip"), testdata(t, "coast", "parts", "coast_south.tacozip")
-	const warned = `--given=[{"concat":[{"paths":1,"where":[{"select":"SELECT id, 1 AS k FROM data"}]},{"paths":1,"where":[{"select":"SELECT id, 'a' AS k, 2 AS z FROM data"}]}]}]`
+	north := testdata(t, "coast", "parts", "coast_north.tacozip")
+	south := testdata(t, "coast", "parts", "coast_south.tacozip")
+	const warned = `--given=[{"concat":[{"paths":1,"where":[{"select":"SELECT id, 1 AS k FROM data"}]},` +
+		`{"paths":1,"where":[{"select":"SELECT id, 'a' AS k, 2 AS z FROM data"}]}]}]`
 	a := newAsker(t)
 	for range 2 {
 		for _, args := range [][]string{
@@ -97,7 +99,8 @@ func TestAskAnswersAsTheCommandsDo(t *testing.T) {
 			}
 		}
 		for _, args := range [][]string{{}, {"ask"}, {"serve"}, {"ls", zip}} {
-			if got := a.ask(args...); got.code != 2 || !strings.Contains(got.err, "one of entries, sql, extract, index") {
+			got := a.ask(args...)
+			if got.code != 2 || !strings.Contains(got.err, "one of entries, sql, extract, index") {
 				t.Errorf("%q: %+v", args, got)
 			}
 		}
@@ -146,7 +149,10 @@ func TestAskSeesRewrittenContainers(t *testing.T) {
 // TestAskSeesRewrittenFolders: nor are the tables of a folder, or of a catalog, whose own times stay as they were.
 func TestAskSeesRewrittenFolders(t *testing.T) {
 	a := newAsker(t)
-	for dir, query := range map[string]string{"coast_dir": "SELECT id FROM data", "parts/.tacocat": "SELECT id FROM data"} {
+	for dir, query := range map[string]string{
+		"coast_dir":      "SELECT id FROM data",
+		"parts/.tacocat": "SELECT id FROM data",
+	} {
 		path := filepath.Join(t.TempDir(), filepath.Base(dir))
 		if err := os.CopyFS(path, os.DirFS(testdata(t, "coast", dir))); err != nil {
 			t.Fatal(err)
@@ -202,8 +208,9 @@ func TestAskEndsWhenInterrupted(t *testing.T) {
 	}
 }
 
-// TestAskLooksAtRemoteContainersAgain: a container that was rewritten on its server is opened again, from a web server and
-// from a bucket; and one that is as it was costs one small request, no more often than every few seconds.
+// TestAskLooksAtRemoteContainersAgain: a container that was rewritten on its server is opened
+// again, from a web server and from a bucket; and one that is as it was costs one small request, no
+// more often than every few seconds.
 func TestAskLooksAtRemoteContainersAgain(t *testing.T) {
 	read := func(name string) []byte {
 		b, err := os.ReadFile(testdata(t, "coast", name))

@@ -41,10 +41,12 @@ func fragmentsOf(t *testing.T, dir string) map[string]int64 {
 	return out
 }
 
-// TestConsolidate: a consolidated array holds what it held, in one fragment; what stays and what goes is what was asked for, and
-// what is said of it, with the bytes of the files.
+// TestConsolidate: a consolidated array holds what it held, in one fragment; what stays and what
+// goes is what was asked for, and what is said of it, with the bytes of the files.
 func TestConsolidate(t *testing.T) {
-	for _, name := range []string{"dense_2d_order_rc", "dense_1d_gaps", "dense_var_gaps", "sparse_var", "dense_with_sparse_fragment"} {
+	for _, name := range []string{
+		"dense_2d_order_rc", "dense_1d_gaps", "dense_var_gaps", "sparse_var", "dense_with_sparse_fragment",
+	} {
 		for _, remove := range []bool{false, true} {
 			dir := copyArray(t, name)
 			before, want := fragmentsOf(t, dir), chaski(t.Context(), "array", dir)
@@ -55,7 +57,8 @@ func TestConsolidate(t *testing.T) {
 			}
 			r := chaski(t.Context(), args...)
 			var got array.Consolidated
-			if err := json.Unmarshal([]byte(r.out), &got); err != nil || r.code != 0 || r.err != "" || got.Fragment == nil {
+			err := json.Unmarshal([]byte(r.out), &got)
+			if err != nil || r.code != 0 || r.err != "" || got.Fragment == nil {
 				t.Fatalf("%s: %+v", name, r)
 			}
 			after := fragmentsOf(t, dir)
@@ -63,10 +66,13 @@ func TestConsolidate(t *testing.T) {
 			for _, f := range got.Merged {
 				size += before[f]
 			}
-			if n, there := after[*got.Fragment]; !there || n != got.Bytes || size != got.Before || len(got.Merged) != len(before) {
+			n, there := after[*got.Fragment]
+			if !there || n != got.Bytes || size != got.Before || len(got.Merged) != len(before) {
 				t.Errorf("%s: %+v; before %v, after %v", name, got, before, after)
 			}
-			if left := len(after) - 1; remove && (left != 0 || got.Freed != size) || !remove && (left != len(before) || got.Freed != 0 || len(got.Removed) > 0) {
+			left := len(after) - 1
+			if remove && (left != 0 || got.Freed != size) ||
+				!remove && (left != len(before) || got.Freed != 0 || len(got.Removed) > 0) {
 				t.Errorf("%s, remove %v: %+v; after %v", name, remove, got, after)
 			}
 			if r := chaski(t.Context(), "array", dir); r.code != 0 || r.out != want.out {
@@ -77,13 +83,16 @@ func TestConsolidate(t *testing.T) {
 			}
 			if !remove { // as it was
 				at := first[2:15]
-				if now, then := chaski(t.Context(), "array", "--timestamp", at, dir), chaski(t.Context(), "array", "--timestamp", at, testdata(t, "tiledb", "arrays", name)); now.code != 0 || now.out != then.out {
+				now := chaski(t.Context(), "array", "--timestamp", at, dir)
+				then := chaski(t.Context(), "array", "--timestamp", at, testdata(t, "tiledb", "arrays", name))
+				if now.code != 0 || now.out != then.out {
 					t.Errorf("%s at %s: %+v, want %+v", name, at, now, then)
 				}
 				// Again there is nothing to merge, and with --remove the old ones go.
 				r := chaski(t.Context(), "consolidate", "--remove", dir)
 				var got array.Consolidated
-				if err := json.Unmarshal([]byte(r.out), &got); err != nil || r.code != 0 || got.Fragment != nil || len(got.Merged) != 0 ||
+				err := json.Unmarshal([]byte(r.out), &got)
+				if err != nil || r.code != 0 || got.Fragment != nil || len(got.Merged) != 0 ||
 					len(got.Removed) != len(before) || got.Freed != size || len(fragmentsOf(t, dir)) != 1 {
 					t.Errorf("%s: %+v", name, r)
 				}
@@ -102,7 +111,8 @@ func keysOf(m map[string]int64) (keys []string) {
 // TestConsolidateRefuses: what is no local array is refused, and a damaged one stays as it is.
 func TestConsolidateRefuses(t *testing.T) {
 	for _, args := range [][]string{{t.TempDir()}, {"s3://bucket/cube"}} {
-		if r := chaski(t.Context(), append([]string{"consolidate", "--remove"}, args...)...); r.code != 1 || r.out != "" {
+		r := chaski(t.Context(), append([]string{"consolidate", "--remove"}, args...)...)
+		if r.code != 1 || r.out != "" {
 			t.Errorf("%q: %+v", args, r)
 		}
 	}

@@ -21,14 +21,19 @@ func testContainer(t *testing.T, path string) string {
 // TestEmptyConditionsAreRefused: a flag that chooses samples says something, or is left out.
 func TestEmptyConditionsAreRefused(t *testing.T) {
 	zip := testdata(t, "coast", "coast.tacozip")
-	for _, command := range [][]string{{"ls"}, {"stats", "--field", "image=s2/img.tif"}, {"view", "-o", "x.png", "--field", "image=s2/img.tif"}} {
+	for _, command := range [][]string{
+		{"ls"},
+		{"stats", "--field", "image=s2/img.tif"},
+		{"view", "-o", "x.png", "--field", "image=s2/img.tif"},
+	} {
 		for _, flag := range []string{"where", "bbox", "datetime", "split"} {
 			for _, empty := range []string{"", " "} {
 				if command[0] == "ls" && flag == "split" {
 					continue
 				}
 				r := chaski(t.Context(), append(command, "--"+flag, empty, zip)...)
-				if r.code != 2 || !strings.Contains(r.err, "it is empty; leave the flag out for all samples") || r.out != "" {
+				if r.code != 2 || !strings.Contains(r.err, "it is empty; leave the flag out for all samples") ||
+					r.out != "" {
 					t.Errorf("%s --%s: %+v", command[0], flag, r)
 				}
 			}
@@ -44,7 +49,8 @@ func TestReportOfNothing(t *testing.T) {
 	}
 	out := filepath.Join(t.TempDir(), "report.html")
 	r := chaski(t.Context(), "view", "--report", "-o", out, dir)
-	if _, err := os.Stat(out); err == nil || r.code != 1 || !strings.Contains(r.err, dir+": dataset: it has no samples: not found") {
+	_, err := os.Stat(out)
+	if err == nil || r.code != 1 || !strings.Contains(r.err, dir+": dataset: it has no samples: not found") {
 		t.Errorf("%+v, %v", r, err)
 	}
 }
@@ -53,7 +59,9 @@ func TestReportOfNothing(t *testing.T) {
 func TestContainerCommands(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir()) // of chunk indexes
 	zip := testContainer(t, "taco-v2/spec200/codec_snappy.tacozip")
-	a, b, c := testContainer(t, "taco-v2/spec200/concat_a.tacozip"), testContainer(t, "taco-v2/spec200/concat_b.tacozip"), testContainer(t, "taco-v2/current/three_level.tacozip")
+	a := testContainer(t, "taco-v2/spec200/concat_a.tacozip")
+	b := testContainer(t, "taco-v2/spec200/concat_b.tacozip")
+	c := testContainer(t, "taco-v2/current/three_level.tacozip")
 	flat, stream := testContainer(t, "tortilla/flat_bytes.tortilla"), testContainer(t, "taco-v1/stream_n2_top.taco")
 	for _, x := range []struct {
 		args string
@@ -101,7 +109,10 @@ func TestContainerCommands(t *testing.T) {
 		{"info " + zip, 0, "TACO 2 (ZIP)", ""},
 		{"info --json " + zip, 0, `"taco_version":"2.0.0"`, ""},
 		{"verify " + zip + " " + testContainer(t, "taco-v2/spec200/three_level_dir"), 0, `"containers":2`, ""},
-		{"verify " + testContainer(t, "taco-v2/spec200/unsorted_two_level.tacozip"), 0, "offset or size of another sample", ""},
+		{
+			"verify " + testContainer(t, "taco-v2/spec200/unsorted_two_level.tacozip"),
+			0, "offset or size of another sample", "",
+		},
 		{"verify " + testContainer(t, "bad/tacocat_control/__TACOCAT__"), 0, `"absent":3`, ""},
 		{"verify " + testContainer(t, "bad/zip_slip.tacozip"), 1, `"faulty":1`, "corrupt"},
 		{"stats --from-metadata " + zip, 1, "", "stats:mean"},
@@ -147,7 +158,10 @@ func TestContainerCommands(t *testing.T) {
 		{"verify " + testContainer(t, "bad/stream_cycle_two.taco"), 1, `"faulty":1`, "corrupt"},
 		{"stats --from-metadata --component t0-img " + stream, 0, `"fields":{"t0-img":`, ""},
 		{"stats --from-metadata --component nope " + stream, 1, "", "not found"},
-		{"stats --from-metadata --field image=t0/t0-img --field after=t1-img " + stream, 0, `"after":{"dtype":"uint16","bands":[{"count":32768`, ""},
+		{
+			"stats --from-metadata --field image=t0/t0-img --field after=t1-img " + stream,
+			0, `"after":{"dtype":"uint16","bands":[{"count":32768`, "",
+		},
 		{"stats --from-metadata --field image=t0/nope " + stream, 1, "", "not found"},
 		{"stats --from-metadata --field image=* " + stream, 2, "", "has no such component"},
 		{"stats --from-metadata --field a=t0-img --component t1-img " + stream, 2, "", "exclude each other"},
@@ -158,9 +172,11 @@ func TestContainerCommands(t *testing.T) {
 	} {
 		r := chaski(t.Context(), strings.Split(x.args, " ")...)
 		if r.code != x.code || !strings.Contains(r.out, x.out) || !strings.Contains(r.err, x.err) {
-			t.Errorf("%s: exit %d, want %d\n%.300s\n%.300s\nwant %q, %q", x.args, r.code, x.code, r.out, r.err, x.out, x.err)
+			t.Errorf("%s: exit %d, want %d\n%.300s\n%.300s\nwant %q, %q",
+				x.args, r.code, x.code, r.out, r.err, x.out, x.err)
 		}
-		if x.code == 1 && (strings.Count(strings.TrimSpace(r.err), "\n") != 0 || !strings.HasPrefix(r.err, "chaski: ")) {
+		if x.code == 1 &&
+			(strings.Count(strings.TrimSpace(r.err), "\n") != 0 || !strings.HasPrefix(r.err, "chaski: ")) {
 			t.Errorf("%s: not one line: %q", x.args, r.err)
 		}
 	}
@@ -169,7 +185,8 @@ func TestContainerCommands(t *testing.T) {
 // TestLeavesOfChosenSamples: conditions on samples choose whose leaves are listed, and their order.
 func TestLeavesOfChosenSamples(t *testing.T) {
 	zip := testContainer(t, "taco-v2/spec200/codec_snappy.tacozip")
-	r := chaski(t.Context(), "ls", "--leaves", "--sha256", "--format", "json", "--where", "rank >= 2", "--order-by", "rank desc", zip)
+	r := chaski(t.Context(), "ls", "--leaves", "--sha256", "--format", "json", "--where", "rank >= 2", "--order-by",
+		"rank desc", zip)
 	if r.code != 0 {
 		t.Fatal(r.err)
 	}
@@ -218,7 +235,8 @@ func TestStatisticsOfMetadata(t *testing.T) {
 	}
 	// Shapes are (4, 64, 128) and (4, 128, 128).
 	a, b := all.Fields["t0-img"], one.Fields["t0-img"]
-	if all.Samples != 2 || one.Samples != 1 || a.DType != "uint16" || a.Bands[0].Count != 3*64*128 || b.Bands[0].Count != 128*128 || len(a.Bands) != 4 {
+	if all.Samples != 2 || one.Samples != 1 || a.DType != "uint16" || a.Bands[0].Count != 3*64*128 ||
+		b.Bands[0].Count != 128*128 || len(a.Bands) != 4 {
 		t.Errorf("%+v\n%+v", all, one)
 	}
 	if all.Mean[0] != a.Bands[0].Mean || all.Mean[0] == one.Mean[0] {

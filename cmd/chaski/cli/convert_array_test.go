@@ -28,7 +28,8 @@ func writeChips(t *testing.T, dir string, n int, shape [3]int) (pixels [][]byte)
 			data[k] = byte(rnd.UintN(256))
 		}
 		var b bytes.Buffer
-		if err := tiff.WriteTOG(&b, data, tiff.TOGOptions{Shape: shape, DType: chunk.Uint16, Tile: 32, Level: 1}); err != nil {
+		err := tiff.WriteTOG(&b, data, tiff.TOGOptions{Shape: shape, DType: chunk.Uint16, Tile: 32, Level: 1})
+		if err != nil {
 			t.Fatal(err)
 		}
 		if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("chip-%02d.tif", i)), b.Bytes(), 0o666); err != nil {
@@ -52,7 +53,10 @@ func TestConvertToAnArrayAndBack(t *testing.T) {
 		src, dir := t.TempDir(), t.TempDir()
 		pixels := writeChips(t, src, n, [3]int{c.bands, h, w})
 		cube := filepath.Join(dir, "deep", "cube")
-		args := []string{"convert", "--to", "tiledb", "--dims", c.dims, "--extent", c.extent, "--attr", "dn", "--level", "1", src, "-o", cube}
+		args := []string{
+			"convert", "--to", "tiledb", "--dims", c.dims, "--extent",
+			c.extent, "--attr", "dn", "--level", "1", src, "-o", cube,
+		}
 		if r := chaski(t.Context(), args...); r.code != 0 || r.out != "" || r.err != "" {
 			t.Fatalf("%s: %+v", c.dims, r)
 		}
@@ -73,17 +77,22 @@ func TestConvertToAnArrayAndBack(t *testing.T) {
 		}
 		visit(0, map[string]int{})
 		var read array.Read
-		if r := chaski(t.Context(), "array", cube); r.code != 0 || json.Unmarshal([]byte(r.out), &read) != nil || read.Attrs["dn"].SHA256 != corpus.SHA256(want) {
+		r := chaski(t.Context(), "array", cube)
+		if r.code != 0 || json.Unmarshal([]byte(r.out), &read) != nil ||
+			read.Attrs["dn"].SHA256 != corpus.SHA256(want) {
 			t.Errorf("%s: %+v", c.dims, r)
 		}
 		for _, to := range []string{"tog", "rumi", "rumi2"} {
 			out := filepath.Join(dir, to)
-			if r := chaski(t.Context(), "convert", "--to", to, "--level", "1", "--tile", "48", "--dims", c.dims, cube, "-o", out); r.code != 0 {
+			r := chaski(t.Context(), "convert", "--to", to, "--level", "1", "--tile", "48", "--dims", c.dims,
+				cube, "-o", out)
+			if r.code != 0 {
 				t.Fatalf("%s to %s: %+v", c.dims, to, r)
 			}
 			for i, data := range pixels {
 				ext := map[bool]string{true: ".rumi", false: ".tif"}[to == "rumi2"]
-				sameSum(t, c.dims+" to "+to, chaski(t.Context(), "cat", filepath.Join(out, fmt.Sprint(i)+ext)), []int{c.bands, h, w}, "uint16", corpus.SHA256(data))
+				sameSum(t, c.dims+" to "+to, chaski(t.Context(), "cat", filepath.Join(out, fmt.Sprint(i)+ext)),
+					[]int{c.bands, h, w}, "uint16", corpus.SHA256(data))
 			}
 		}
 		if left, _ := filepath.Glob(filepath.Join(dir, "deep", ".*")); left != nil {
@@ -102,7 +111,11 @@ func TestConvertToAnArrayAndBack(t *testing.T) {
 func TestConvertOriginalArrays(t *testing.T) {
 	seen := 0
 	for _, l := range tiledbLines(t) {
-		dims := map[string]string{"dense_3d_mixed_order": "b y x", "dense_2d_order_rc": "y x", "dense_with_sparse_fragment": "y x"}[filepath.Base(l.Path)]
+		dims := map[string]string{
+			"dense_3d_mixed_order":       "b y x",
+			"dense_2d_order_rc":          "y x",
+			"dense_with_sparse_fragment": "y x",
+		}[filepath.Base(l.Path)]
 		if dims == "" {
 			continue
 		}
@@ -123,7 +136,8 @@ func TestConvertOriginalArrays(t *testing.T) {
 				file = filepath.Join(out, "0.tif")
 			}
 			var got struct{ SHA256 string }
-			if r := chaski(t.Context(), "cat", file); r.code != 0 || json.Unmarshal([]byte(r.out), &got) != nil || got.SHA256 != v.SHA256 {
+			r := chaski(t.Context(), "cat", file)
+			if r.code != 0 || json.Unmarshal([]byte(r.out), &got) != nil || got.SHA256 != v.SHA256 {
 				t.Errorf("%s, %s: %+v, want %s", l.Path, name, r, v.SHA256)
 			}
 			seen++
@@ -155,17 +169,24 @@ func TestConvertArraysThatDoNotFit(t *testing.T) {
 		{[]string{"--to", "tiledb", "--dims", "n b y", src, "-o", cube}, 2, "must have y and x"},
 		{[]string{"--to", "tiledb", "--dims", "n b y x x", src, "-o", cube}, 2, "each once"},
 		{[]string{"--to", "tiledb", "--extent", "z=3", src, "-o", cube}, 2, "DIM=CELLS"},
-		{[]string{"--to", "tiledb", "--attr", "__fragment_metadata", src, "-o", cube}, 1, "chaski: " + cube + ": attribute __fragment_metadata"},
+		{
+			[]string{"--to", "tiledb", "--attr", "__fragment_metadata", src, "-o", cube},
+			1, "chaski: " + cube + ": attribute __fragment_metadata",
+		},
 		{[]string{"--to", "tiledb", "--attr", "a/b", src, "-o", cube}, 1, "chaski: " + cube + ": array schema"},
 		{[]string{"--to", "tiledb", src, "-o", "-"}, 2, "standard output"},
 		{[]string{"--to", "tiledb", src, "-o", src}, 1, "exists"},
 		{[]string{"--to", "tiledb", "--overwrite", src, "-o", src}, 1, "exists"},
-		{[]string{"--attr", "none", testdata(t, "tiledb", "arrays", "dense_2d_order_rc"), "-o", cube}, 1, "no attribute"},
+		{
+			[]string{"--attr", "none", testdata(t, "tiledb", "arrays", "dense_2d_order_rc"), "-o", cube},
+			1, "no attribute",
+		},
 		{[]string{testdata(t, "tiledb", "arrays", "sparse_2d"), "-o", cube}, 1, "sparse"},
 		{[]string{"--to", "tiledb", testdata(t, "tiledb", "arrays", "sparse_2d"), "-o", cube}, 2, "is an array"},
 		{[]string{"--timestamp", "5", src, "-o", cube + ".tif"}, 2, "is not an array"},
 	} {
-		if r := chaski(t.Context(), append([]string{"convert"}, c.args...)...); r.code != c.code || !strings.Contains(r.err, c.says) {
+		r := chaski(t.Context(), append([]string{"convert"}, c.args...)...)
+		if r.code != c.code || !strings.Contains(r.err, c.says) {
 			t.Errorf("%q: %+v", c.args, r)
 		}
 	}
@@ -174,7 +195,8 @@ func TestConvertArraysThatDoNotFit(t *testing.T) {
 	}
 }
 
-// TestArraysByFileURI: an array, and a raster on its way to one, may be named by a file:// URI as by its path, by every command.
+// TestArraysByFileURI: an array, and a raster on its way to one, may be named by a file:// URI as
+// by its path, by every command.
 func TestArraysByFileURI(t *testing.T) {
 	src, dir := t.TempDir(), t.TempDir()
 	writeChips(t, src, 2, [3]int{1, 20, 20})
@@ -188,7 +210,8 @@ func TestArraysByFileURI(t *testing.T) {
 	cube := array(src, "cube")
 	want := chaski(t.Context(), "array", cube)
 	for _, from := range []string{"file://" + src, "file://" + src + "/"} {
-		if got := chaski(t.Context(), "array", array(from, fmt.Sprint("from", len(from)))); got != want || want.code != 0 {
+		got := chaski(t.Context(), "array", array(from, fmt.Sprint("from", len(from))))
+		if got != want || want.code != 0 {
 			t.Errorf("from %s: %+v, want %+v", from, got, want)
 		}
 	}
@@ -225,11 +248,13 @@ func TestTileDBReadsWhatIsConverted(t *testing.T) {
 	}
 	src, cube := t.TempDir(), filepath.Join(t.TempDir(), "cube")
 	pixels := writeChips(t, src, 5, [3]int{3, 40, 50})
-	if r := chaski(t.Context(), "convert", "--to", "tiledb", "--attr", "dn", "--extent", "n=2 y=16 x=16", src, "-o", cube); r.code != 0 {
+	r := chaski(t.Context(), "convert", "--to", "tiledb", "--attr", "dn", "--extent", "n=2 y=16 x=16", src, "-o", cube)
+	if r.code != 0 {
 		t.Fatalf("%+v", r)
 	}
 	out, err := exec.Command(python, "-c", readCube, cube).CombinedOutput()
-	want := fmt.Sprintf(`[[5, 3, 40, 50], "uint16", "%s", ["ByteShuffleFilter", "ZstdFilter"]]`, corpus.SHA256(bytes.Join(pixels, nil)))
+	want := fmt.Sprintf(`[[5, 3, 40, 50], "uint16", "%s", ["ByteShuffleFilter", "ZstdFilter"]]`,
+		corpus.SHA256(bytes.Join(pixels, nil)))
 	if err != nil || strings.TrimSpace(string(out)) != want {
 		t.Errorf("%s (%v)\nwant %s", out, err, want)
 	}

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -63,7 +64,8 @@ func TestConvertHasTheTagsOfGDAL(t *testing.T) {
 	dir := t.TempDir()
 	for _, row := range corpus.Rows[extras](t, testdata(t, "extras")) {
 		dst := filepath.Join(dir, row.COG)
-		if r := chaski(t.Context(), "convert", "--tile", "32", testdata(t, "extras", row.Path), "-o", dst); r.code != 0 {
+		r := chaski(t.Context(), "convert", "--tile", "32", testdata(t, "extras", row.Path), "-o", dst)
+		if r.code != 0 {
 			t.Fatalf("%+v", r)
 		}
 		_, theirs, _ := openTIFF(t, testdata(t, "extras", row.COG))
@@ -75,7 +77,8 @@ func TestConvertHasTheTagsOfGDAL(t *testing.T) {
 			got := tagsOf(t, ours, &ours.Dirs[i])
 			for tag, want := range tagsOf(t, theirs, &theirs.Dirs[i]) {
 				if g := got[tag]; g.Type != want.Type || !bytes.Equal(g.Data, want.Data) {
-					t.Errorf("%s: directory %d: tag %d is %d %q, GDAL has %d %q", row.Path, i, tag, g.Type, g.Data, want.Type, want.Data)
+					t.Errorf("%s: directory %d: tag %d is %d %q, GDAL has %d %q",
+						row.Path, i, tag, g.Type, g.Data, want.Type, want.Data)
 				}
 			}
 		}
@@ -88,7 +91,9 @@ func TestConvertKeepsOverviewsAndMasks(t *testing.T) {
 	n := 0
 	for _, row := range corpus.Rows[extras](t, testdata(t, "extras")) {
 		dst := filepath.Join(dir, row.Path)
-		if r := chaski(t.Context(), "convert", "--strict", "--overviews", "--tile", "16", testdata(t, "extras", row.Path), "-o", dst); r.code != 0 || r.err != "" {
+		r := chaski(t.Context(), "convert", "--strict", "--overviews", "--tile", "16",
+			testdata(t, "extras", row.Path), "-o", dst)
+		if r.code != 0 || r.err != "" {
 			t.Fatalf("%+v", r)
 		}
 		b, f, img := openTIFF(t, dst)
@@ -121,7 +126,9 @@ func TestConvertKeepsOverviewsAndMasks(t *testing.T) {
 
 // What a format has no place for is named in a warning, and refused with --strict.
 func TestConvertNamesWhatIsLeftOut(t *testing.T) {
-	scaled, palette, points := testdata(t, "extras", "scaled.tif"), testdata(t, "extras", "palette.tif"), testdata(t, "extras", "points.tif")
+	scaled := testdata(t, "extras", "scaled.tif")
+	palette := testdata(t, "extras", "palette.tif")
+	points := testdata(t, "extras", "points.tif")
 	tags := "nodata value, band names, scale, offset, units, metadata, TIFF tags"
 	for _, c := range []struct {
 		to   []string
@@ -141,7 +148,8 @@ func TestConvertNamesWhatIsLeftOut(t *testing.T) {
 		{[]string{"--to", "tiledb"}, points, "ground control points, georeferencing, RPCs"},
 	} {
 		dir := t.TempDir()
-		args := append(append([]string{"convert", "--level", "1", "--tile", "32"}, c.to...), c.src, "-o", filepath.Join(dir, "x"))
+		args := slices.Concat([]string{"convert", "--level", "1", "--tile", "32"}, c.to,
+			[]string{c.src, "-o", filepath.Join(dir, "x")})
 		strict := chaski(t.Context(), append(args, "--strict")...)
 		r := chaski(t.Context(), args...)
 		want := ""
@@ -171,14 +179,17 @@ func TestConvertWarnsOnceALoss(t *testing.T) {
 		write(t, filepath.Join(src, fmt.Sprintf("%d.tif", i)), b)
 	}
 	for _, workers := range []string{"1", "5"} {
-		r := chaski(t.Context(), "convert", "--to", "rumi", "--workers", workers, "--level", "1", "--overwrite", src, "-o", dir)
-		want := fmt.Sprintf("chaski: warning: %s/0.tif and 2 more: left out: mask, overviews\nchaski: warning: %s/1.tif: left out: meaning of the bands (colours, alpha)\n", src, src)
+		r := chaski(t.Context(), "convert", "--to", "rumi", "--workers", workers, "--level", "1", "--overwrite",
+			src, "-o", dir)
+		want := fmt.Sprintf("chaski: warning: %s/0.tif and 2 more: left out: mask, overviews\n"+
+			"chaski: warning: %s/1.tif: left out: meaning of the bands (colours, alpha)\n", src, src)
 		if r.code != 0 || r.err != want {
 			t.Errorf("%s workers: %+v, not %q", workers, r, want)
 		}
 	}
 	write(t, filepath.Join(src, "z.tif"), []byte("no raster"))
-	if r := chaski(t.Context(), "convert", "--to", "rumi", "--workers", "1", "--level", "1", "--overwrite", src, "-o", dir); r.code != 1 || !errorLine.MatchString(r.err) {
+	r := chaski(t.Context(), "convert", "--to", "rumi", "--workers", "1", "--level", "1", "--overwrite", src, "-o", dir)
+	if r.code != 1 || !errorLine.MatchString(r.err) {
 		t.Errorf("%+v", r)
 	}
 }
@@ -201,7 +212,9 @@ func TestGDALReadsWhatIsKept(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(dir, "src"), 0o777); err != nil {
 		t.Fatal(err)
 	}
-	if out, err := exec.Command(python, script, "write", filepath.Join(dir, "src"), seed, fmt.Sprint(files)).CombinedOutput(); err != nil {
+	out, err := exec.Command(python, script, "write", filepath.Join(dir, "src"), seed,
+		fmt.Sprint(files)).CombinedOutput()
+	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	for _, args := range [][]string{
@@ -239,7 +252,14 @@ func TestGDALReadsWhatIsKept(t *testing.T) {
 		return byName
 	}
 	src, tog, back := read("src"), read("tog"), read("back")
-	notInRumi := map[string]bool{"masks": true, "flags": true, "overviews": true, "colours": true, "palette": true, "white_is_zero": true}
+	notInRumi := map[string]bool{
+		"masks":         true,
+		"flags":         true,
+		"overviews":     true,
+		"colours":       true,
+		"palette":       true,
+		"white_is_zero": true,
+	}
 	for name, row := range src {
 		for key, want := range row {
 			if got := tog[name][key]; !reflect.DeepEqual(got, want) {

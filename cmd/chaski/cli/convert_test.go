@@ -56,7 +56,10 @@ var conversions = map[string][]string{
 	"store": {"--to", "rumi", "--graph", "store", "--tile", "1000", "--level", "3"},
 	"rumi2": {"--to", "rumi2", "--tile", "33", "--level", "3"},
 	"cells": {"--to", "rumi2", "--tile", "33", "--unit", "cell", "--level", "3"},
-	"plane": {"--to", "rumi2", "--tile", "70", "--unit", "cell", "--graph", "planar>zigzag>transpose>entropy", "--level", "3"},
+	"plane": {
+		"--to", "rumi2", "--tile", "70", "--unit", "cell", "--graph",
+		"planar>zigzag>transpose>entropy", "--level", "3",
+	},
 }
 
 // Every raster converts to every format with its samples, its place, and in a TOG its labels. The race
@@ -71,20 +74,24 @@ func TestConvertKeeps(t *testing.T) {
 			}
 			src, dst := filepath.Join(f.Dir, f.Path), filepath.Join(dir, fmt.Sprintf("%s-%d.out", name, i))
 			r := chaski(t.Context(), slices.Concat([]string{"convert"}, flags, []string{src, "-o", dst})...)
-			if warned := name != "tog" && strings.HasPrefix(r.err, "chaski: warning: "); r.code != 0 || r.out != "" || r.err != "" && !warned {
+			warned := name != "tog" && strings.HasPrefix(r.err, "chaski: warning: ")
+			if r.code != 0 || r.out != "" || r.err != "" && !warned {
 				t.Errorf("%s to %s: %+v", f.Path, name, r)
 				continue
 			}
 			sameSum(t, f.Path+" to "+name, chaski(t.Context(), "cat", dst), f.Shape, f.DType, f.SHA256)
 			was, is := placeOf(t, src).TIFF, placeOf(t, dst).TIFF
-			if was.EPSG != is.EPSG || (was.Transform == nil) != (is.Transform == nil) || was.Transform != nil && *was.Transform != *is.Transform {
-				t.Errorf("%s to %s: EPSG %d %v became %d %v", f.Path, name, was.EPSG, was.Transform, is.EPSG, is.Transform)
+			if was.EPSG != is.EPSG || (was.Transform == nil) != (is.Transform == nil) ||
+				was.Transform != nil && *was.Transform != *is.Transform {
+				t.Errorf("%s to %s: EPSG %d %v became %d %v",
+					f.Path, name, was.EPSG, was.Transform, is.EPSG, is.Transform)
 			}
 			if name != "tog" {
 				continue
 			}
 			if was.NoData != is.NoData || !slices.Equal(was.BandNames, is.BandNames) {
-				t.Errorf("%s: nodata %q, names %q became %q, %q", f.Path, was.NoData, was.BandNames, is.NoData, is.BandNames)
+				t.Errorf("%s: nodata %q, names %q became %q, %q",
+					f.Path, was.NoData, was.BandNames, is.NoData, is.BandNames)
 			}
 			if !is.TOG {
 				t.Errorf("%s: no TOG: %v", f.Path, is.NotTOG)
@@ -110,7 +117,9 @@ func TestConvertFolders(t *testing.T) {
 	var first map[string]string
 	for _, workers := range []string{"1", "7"} {
 		out := filepath.Join(src, "out"+workers) // below the source: must not convert itself
-		if r := chaski(t.Context(), "convert", "--to", "rumi2", "--tile", "16", "--level", "3", "--workers", workers, src, "-o", out); r.code != 0 {
+		r := chaski(t.Context(), "convert", "--to", "rumi2", "--tile", "16", "--level", "3", "--workers", workers,
+			src, "-o", out)
+		if r.code != 0 {
 			t.Fatalf("%+v", r)
 		}
 		got := files(t, out)
@@ -202,7 +211,10 @@ func TestOriginalsReadWhatIsConverted(t *testing.T) {
 	for _, c := range []struct {
 		env   string
 		names []string
-	}{{"CHASKI_ORACLE_PYTHON08", []string{"rumi", "store", "delta"}}, {"CHASKI_ORACLE_PYTHON16", []string{"rumi2", "cells", "plane"}}} {
+	}{
+		{"CHASKI_ORACLE_PYTHON08", []string{"rumi", "store", "delta"}},
+		{"CHASKI_ORACLE_PYTHON16", []string{"rumi2", "cells", "plane"}},
+	} {
 		t.Run(c.env, func(t *testing.T) {
 			python := os.Getenv(c.env)
 			if python == "" {
@@ -214,7 +226,9 @@ func TestOriginalsReadWhatIsConverted(t *testing.T) {
 			for _, name := range c.names {
 				for i, f := range rasters(t) {
 					dst := filepath.Join(dir, fmt.Sprintf("%s-%d.tif", name, i))
-					args := slices.Concat([]string{"convert"}, conversions[name], []string{filepath.Join(f.Dir, f.Path), "-o", dst})
+					args := slices.Concat([]string{"convert"}, conversions[name], []string{
+						filepath.Join(f.Dir, f.Path), "-o", dst,
+					})
 					if r := chaski(t.Context(), args...); r.code != 0 {
 						t.Fatalf("%+v", r)
 					}
@@ -260,7 +274,8 @@ func TestGDALReadsWhatIsConverted(t *testing.T) {
 	args := []string{"-c", string(script)}
 	for i, f := range rasters(t) {
 		dst := filepath.Join(dir, fmt.Sprintf("%d.tif", i))
-		if r := chaski(t.Context(), "convert", "--to", "tog", "--tile", "64", filepath.Join(f.Dir, f.Path), "-o", dst); r.code != 0 {
+		r := chaski(t.Context(), "convert", "--to", "tog", "--tile", "64", filepath.Join(f.Dir, f.Path), "-o", dst)
+		if r.code != 0 {
 			t.Fatalf("%+v", r)
 		}
 		want[dst], args = f, append(args, dst)
@@ -319,7 +334,8 @@ func TestConvertInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(console.Interrupt{Signal: os.Interrupt})
 	for _, to := range []string{"tog", "rumi", "rumi2"} {
-		r := chaski(ctx, "convert", "--to", to, testdata(t, "raster", "tog", "tog-odd-16.tif"), "-o", filepath.Join(dir, "x"))
+		r := chaski(ctx, "convert", "--to", to, testdata(t, "raster", "tog", "tog-odd-16.tif"), "-o",
+			filepath.Join(dir, "x"))
 		if r.code != console.ExitIntr || r.err != "chaski: interrupted\n" {
 			t.Errorf("%s: %+v", to, r)
 		}

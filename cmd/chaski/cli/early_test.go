@@ -17,8 +17,10 @@ func TestWhatCannotWorkIsSaidAtOnce(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	for _, args := range [][]string{
-		{"bench", "peers", "-o", dir, "--python", nowhere}, {"bench", "peers", "-o", dir, "--python", "rumi1=" + nowhere},
-		{"bench", "peers", "-o", dir, "--imagery", nowhere}, {"bench", "peers", "-o", filepath.Join(chip, "x")},
+		{"bench", "peers", "-o", dir, "--python", nowhere},
+		{"bench", "peers", "-o", dir, "--python", "rumi1=" + nowhere},
+		{"bench", "peers", "-o", dir, "--imagery", nowhere},
+		{"bench", "peers", "-o", filepath.Join(chip, "x")},
 		{"serve", "--listen", "127.0.0.1:0", "--stages", nowhere},
 	} {
 		if r := chaski(ctx, args...); r.code != 1 || r.out != "" || strings.Count(r.err, "\n") != 1 {

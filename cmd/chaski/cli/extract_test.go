@@ -24,7 +24,8 @@ func TestExtract(t *testing.T) {
 			t.Errorf("%q: exit %d, want %d: %s", c.args, r.code, c.code, r.err)
 		}
 	}
-	want, err := os.ReadFile(testdata(t, "coast", "coast_dir", "DATA", "tile_00", "s2", "img.tif")) // the same chip, by the original writer
+	// The same chip, by the original writer.
+	want, err := os.ReadFile(testdata(t, "coast", "coast_dir", "DATA", "tile_00", "s2", "img.tif"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -54,7 +54,10 @@ func TestCatalogOfAContainer(t *testing.T) {
 	if err := os.WriteFile(local, b, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	want := tensorsOf(t, local, []loader.Field{{Name: "image", Column: "s2/img.tif"}, {Name: "mask", Column: "ref/label.tif"}})
+	want := tensorsOf(t, local, []loader.Field{
+		{Name: "image", Column: "s2/img.tif"},
+		{Name: "mask", Column: "ref/label.tif"},
+	})
 	out := filepath.Join(dir, "members.parquet")
 	for _, src := range []string{local, bases[0] + "coast.tacozip", bases[1] + "coast.tacozip"} {
 		_ = os.Remove(out)
@@ -66,7 +69,10 @@ func TestCatalogOfAContainer(t *testing.T) {
 		if i := strings.LastIndex(name, "/"); i >= 0 { // of an absolute URI, what follows the folder that all share
 			pattern = name[i+1:] + "::{id}/"
 		}
-		got := tensorsOf(t, out, []loader.Field{{Name: "image", Pattern: pattern + "s2/img.tif"}, {Name: "mask", Pattern: pattern + "ref/label.tif"}})
+		got := tensorsOf(t, out, []loader.Field{
+			{Name: "image", Pattern: pattern + "s2/img.tif"},
+			{Name: "mask", Pattern: pattern + "ref/label.tif"},
+		})
 		for f := range want {
 			if len(want[f]) == 0 || !bytes.Equal(got[f], want[f]) {
 				t.Errorf("%s of %s: %d bytes, want %d", f, src, len(got[f]), len(want[f]))
@@ -74,7 +80,8 @@ func TestCatalogOfAContainer(t *testing.T) {
 		}
 		r := chaski(t.Context(), "verify", out)
 		var sum struct{ Files, Rows, Chunks, Faulty int }
-		if err := json.Unmarshal([]byte(r.out), &sum); err != nil || r.code != 0 || sum.Rows != 24 || sum.Files != 25 || sum.Chunks == 0 || sum.Faulty != 0 {
+		err := json.Unmarshal([]byte(r.out), &sum)
+		if err != nil || r.code != 0 || sum.Rows != 24 || sum.Files != 25 || sum.Chunks == 0 || sum.Faulty != 0 {
 			t.Errorf("verify %s: %+v", src, r)
 		}
 		before := store.Requests()
@@ -91,11 +98,16 @@ func TestCatalogOfAContainer(t *testing.T) {
 	if err := store.Put("data/coast.tacozip", other); err != nil {
 		t.Fatal(err)
 	}
-	load := []string{"bench", "load", "--batch", "4", "--rounds", "1", "--seconds", "0", "--field", "image=coast.tacozip::{id}/s2/img.tif", out}
+	load := []string{
+		"bench", "load", "--batch", "4", "--rounds", "1", "--seconds",
+		"0", "--field", "image=coast.tacozip::{id}/s2/img.tif", out,
+	}
 	if r := chaski(t.Context(), load...); r.code != 1 || !strings.Contains(r.err, "another one now") {
 		t.Errorf("a container that changed under its catalog: %+v", r)
 	}
-	if r := chaski(t.Context(), "index", "--format", "parquet", testdata(t, "containers", "tortilla", "flat_bytes.tortilla")); r.code != 1 {
+	r := chaski(t.Context(), "index", "--format", "parquet",
+		testdata(t, "containers", "tortilla", "flat_bytes.tortilla"))
+	if r.code != 1 {
 		t.Errorf("samples that are no rasters: %+v", r)
 	}
 }
@@ -115,7 +127,8 @@ func TestVerifyTakesASetOfParts(t *testing.T) {
 	if r := chaski(t.Context(), "verify", filepath.Join(dir, "data.tortilla")); r.code != 0 || r.out != whole.out {
 		t.Errorf("%+v, want %+v", r, whole)
 	}
-	if r := chaski(t.Context(), "verify", filepath.Join(dir, "other.tortilla")); r.code != 1 || !strings.HasSuffix(r.err, "not found\n") {
+	r := chaski(t.Context(), "verify", filepath.Join(dir, "other.tortilla"))
+	if r.code != 1 || !strings.HasSuffix(r.err, "not found\n") {
 		t.Errorf("%+v", r)
 	}
 }

@@ -21,7 +21,9 @@ import (
 func TestIndexResumes(t *testing.T) {
 	workplace(t)
 	index := func(ctx context.Context, more ...string) result {
-		return chaski(ctx, append([]string{"index", "--format", "parquet", "-o", "r.parquet", "--resume", "chips"}, more...)...)
+		return chaski(ctx, append([]string{
+			"index", "--format", "parquet", "-o", "r.parquet", "--resume", "chips",
+		}, more...)...)
 	}
 	rows := func(name string, want int64) {
 		t.Helper()
@@ -62,7 +64,8 @@ func TestIndexResumes(t *testing.T) {
 	}
 	rows("r.parquet", 3)
 	r := index(t.Context(), "--skip-bad")
-	if lines := strings.Split(r.err, "\n"); r.code != 0 || len(lines) != 3 || !strings.HasPrefix(lines[0], "chaski: skipped: ") ||
+	lines := strings.Split(r.err, "\n")
+	if r.code != 0 || len(lines) != 3 || !strings.HasPrefix(lines[0], "chaski: skipped: ") ||
 		!strings.Contains(lines[0], filepath.Join("chips", "a.tif")) || lines[1] != "chaski: files skipped: 1" {
 		t.Errorf("%+v", r)
 	}
@@ -107,7 +110,9 @@ func TestIndexJoins(t *testing.T) {
 		t.Fatal(err)
 	}
 	index := func(args ...string) result {
-		return chaski(t.Context(), append([]string{"index", "--format", "parquet", "-o", "j.parquet", "chips"}, args...)...)
+		return chaski(t.Context(), append([]string{
+			"index", "--format", "parquet", "-o", "j.parquet", "chips",
+		}, args...)...)
 	}
 	if r := index("--join", "labels.csv", "--on", "id"); r.code != 0 || r.err != "" {
 		t.Errorf("%+v", r)
@@ -115,10 +120,13 @@ func TestIndexJoins(t *testing.T) {
 	if r := chaski(t.Context(), "info", "--json", "j.parquet"); r.code != 0 || !strings.Contains(r.out, `"label"`) {
 		t.Errorf("%+v", r)
 	}
-	if r := index("--join", "few.csv", "--on", "id"); r.code != 1 || !errorLine.MatchString(r.err) || !strings.Contains(r.err, "few.csv") {
+	r := index("--join", "few.csv", "--on", "id")
+	if r.code != 1 || !errorLine.MatchString(r.err) || !strings.Contains(r.err, "few.csv") {
 		t.Errorf("%+v", r)
 	}
-	if r := index("--join", "few.csv", "--on", "id", "--join-left"); r.code != 0 || r.err != "chaski: files without a row in few.csv: 2\nchaski: rows of few.csv without a file: 1\n" {
+	r = index("--join", "few.csv", "--on", "id", "--join-left")
+	if r.code != 0 ||
+		r.err != "chaski: files without a row in few.csv: 2\nchaski: rows of few.csv without a file: 1\n" {
 		t.Errorf("%+v", r)
 	}
 }
@@ -169,10 +177,16 @@ func TestIndexPlacesFormatsAlike(t *testing.T) {
 func TestIndexUsage(t *testing.T) {
 	workplace(t)
 	for _, args := range [][]string{
-		{"--resume"}, {"--skip-bad"}, {"--format", "parquet", "--resume"}, {"--format", "parquet", "--join", "labels.csv"},
-		{"--format", "parquet", "--on", "id"}, {"--format", "parquet", "--join-left"}, {"--format", "parquet", "--workers", "-1"},
+		{"--resume"},
+		{"--skip-bad"},
+		{"--format", "parquet", "--resume"},
+		{"--format", "parquet", "--join", "labels.csv"},
+		{"--format", "parquet", "--on", "id"},
+		{"--format", "parquet", "--join-left"},
+		{"--format", "parquet", "--workers", "-1"},
 	} {
-		if r := chaski(t.Context(), append(append([]string{"index"}, args...), "chips/a.tif")...); r.code != console.ExitUsage {
+		r := chaski(t.Context(), append(append([]string{"index"}, args...), "chips/a.tif")...)
+		if r.code != console.ExitUsage {
 			t.Errorf("%q: %+v", args, r)
 		}
 	}

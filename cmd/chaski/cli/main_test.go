@@ -274,7 +274,10 @@ func TestFaultsAreOneLineAndExitOne(t *testing.T) {
 		{"output folder", "not found", []string{"view", "-o", filepath.Join(dir, "none", "o.png"), chip}},
 		{"empty dataset", "not found", []string{"bench", "load", empty}},
 		{"column of a folder", "not found", []string{"stats", "--field", "image=path", dir}},
-		{"stats file", "not found", []string{"bench", "load", "--normalize", "mean_std", "--stats", filepath.Join(dir, "none.json"), dir}},
+		{
+			"stats file", "not found",
+			[]string{"bench", "load", "--normalize", "mean_std", "--stats", filepath.Join(dir, "none.json"), dir},
+		},
 		{"root", "not found", []string{"serve", "--listen", "127.0.0.1:0", "--root", filepath.Join(dir, "none")}},
 		{"address", "unsupported", []string{"serve", "--listen", "192.0.2.1:7447", "--log-level", "error"}},
 	} {
@@ -291,22 +294,64 @@ func TestFaultsAreOneLineAndExitOne(t *testing.T) {
 func TestWrongUsageIsExitTwoWithAHint(t *testing.T) {
 	chip := testdata(t, "raster", "tog", "tog-series-0.tif")
 	for _, args := range [][]string{
-		{}, {"nothing"}, {"help", "nothing"}, {"help", "bench", "nothing"}, {"cat"}, {"cat", "--unknown", chip}, {"cat", "--b", "a:b", chip}, {"cat", "--b", "1,,2", chip},
-		{"cat", "--y", "1,2", chip}, {"cat", "--layout", "b (y x", chip}, {"cat", "--layout", "b y q", chip}, {"cat", "--layout", "y x", chip},
-		{"cat", "--size", "p", chip}, {"cat", "--size", "p=0", chip}, {"cat", "--layout", "b (y p) x -> b y p x", "--size", "p=7", chip},
-		{"cat", "--format", "tiff", chip}, {"cat", "--threads", "0", chip}, {"cat", "--header", "x", chip, chip},
-		{"index"}, {"index", "--format", "csv", chip}, {"info"}, {"frame"}, {"frame", "a", "b"}, {"frame", "--format", "npy", "a"},
-		{"stats"}, {"stats", "--field", "=x", "d"}, {"stats", "--bad-samples", "guess", "d"}, {"stats", "--format", "xml", "d"},
-		{"view", "-o", "x.png", "--where", "a < 1", chip}, {"view", "-o", "x.png", "--batch", "2", chip, chip}, {"verify"}, {"view", chip}, {"view", "-o", "x", "--b", "1,2", chip},
-		{"view", "-o", "x.jpg", chip}, {"ls", "--limit", "-5", chip}, {"ls", "--offset", "-1", chip},
-		{"view", "-o", "x", "--stretch", "9", chip}, {"bench"}, {"bench", "decode"}, {"bench", "decode", "--stage", "x", chip}, {"bench", "peers"}, {"bench", "peers", "-o", "x", "--shapes", "none"}, {"bench", "peers", "-o", "x", "--peers", "none"},
-		{"bench", "peers", "-o", "x", "--rounds", "0"}, {"bench", "load", "--window", "3y4", "d"},
-		{"bench", "load", "--dtype", "float", "d"}, {"bench", "load", "--normalize", "mean_std", "d"}, {"serve", "here"}, {"serve", "--listen", "nowhere"},
-		{"serve", "--listen", "127.0.0.1:0", "--allow-upstream"}, {"serve", "--listen", "unixhost:0", "--allow-upstream"},
-		{"serve", "--part-bytes", "0"}, {"serve", "--log-level", "loud"}, {"serve", "--grace", "soon"},
+		{},
+		{"nothing"},
+		{"help", "nothing"},
+		{"help", "bench", "nothing"},
+		{"cat"},
+		{"cat", "--unknown", chip},
+		{"cat", "--b", "a:b", chip},
+		{"cat", "--b", "1,,2", chip},
+		{"cat", "--y", "1,2", chip},
+		{"cat", "--layout", "b (y x", chip},
+		{"cat", "--layout", "b y q", chip},
+		{"cat", "--layout", "y x", chip},
+		{"cat", "--size", "p", chip},
+		{"cat", "--size", "p=0", chip},
+		{"cat", "--layout", "b (y p) x -> b y p x", "--size", "p=7", chip},
+		{"cat", "--format", "tiff", chip},
+		{"cat", "--threads", "0", chip},
+		{"cat", "--header", "x", chip, chip},
+		{"index"},
+		{"index", "--format", "csv", chip},
+		{"info"},
+		{"frame"},
+		{"frame", "a", "b"},
+		{"frame", "--format", "npy", "a"},
+		{"stats"},
+		{"stats", "--field", "=x", "d"},
+		{"stats", "--bad-samples", "guess", "d"},
+		{"stats", "--format", "xml", "d"},
+		{"view", "-o", "x.png", "--where", "a < 1", chip},
+		{"view", "-o", "x.png", "--batch", "2", chip, chip},
+		{"verify"},
+		{"view", chip},
+		{"view", "-o", "x", "--b", "1,2", chip},
+		{"view", "-o", "x.jpg", chip},
+		{"ls", "--limit", "-5", chip},
+		{"ls", "--offset", "-1", chip},
+		{"view", "-o", "x", "--stretch", "9", chip},
+		{"bench"},
+		{"bench", "decode"},
+		{"bench", "decode", "--stage", "x", chip},
+		{"bench", "peers"},
+		{"bench", "peers", "-o", "x", "--shapes", "none"},
+		{"bench", "peers", "-o", "x", "--peers", "none"},
+		{"bench", "peers", "-o", "x", "--rounds", "0"},
+		{"bench", "load", "--window", "3y4", "d"},
+		{"bench", "load", "--dtype", "float", "d"},
+		{"bench", "load", "--normalize", "mean_std", "d"},
+		{"serve", "here"},
+		{"serve", "--listen", "nowhere"},
+		{"serve", "--listen", "127.0.0.1:0", "--allow-upstream"},
+		{"serve", "--listen", "unixhost:0", "--allow-upstream"},
+		{"serve", "--part-bytes", "0"},
+		{"serve", "--log-level", "loud"},
+		{"serve", "--grace", "soon"},
 	} {
 		r := chaski(t.Context(), args...)
-		if r.code != 2 || r.out != "" || !strings.HasPrefix(r.err, "chaski: ") || !strings.Contains(r.err, "--help'.\n") || strings.Count(r.err, "\n") != 2 {
+		if r.code != 2 || r.out != "" || !strings.HasPrefix(r.err, "chaski: ") ||
+			!strings.Contains(r.err, "--help'.\n") || strings.Count(r.err, "\n") != 2 {
 			t.Errorf("%q: exit %d, stdout %q, stderr %q", args, r.code, r.out, r.err)
 		}
 	}
@@ -326,7 +371,8 @@ func TestInterruptEndsWithTheSignalsCode(t *testing.T) {
 }
 
 func TestVersion(t *testing.T) {
-	if r := chaski(t.Context(), "--version"); r.code != 0 || !strings.HasPrefix(r.out, "chaski ") || strings.Count(r.out, "\n") != 1 {
+	r := chaski(t.Context(), "--version")
+	if r.code != 0 || !strings.HasPrefix(r.out, "chaski ") || strings.Count(r.out, "\n") != 1 {
 		t.Errorf("%+v", r)
 	}
 }
@@ -396,11 +442,27 @@ func workplace(t *testing.T) string {
 	windows := append(head, make([]byte, 9*2*256*256*4)...)
 	stats := `{"mean":[100,100,100,100],"std":[10,10,10,10]}`
 	for name, b := range map[string][]byte{
-		"chip.tif": chip, "first.tif": chip, "second.tif": chip, "chips/a.tif": chip, "chips/b.tif": chip, "chips/sub/c.tif": chip,
-		"pairs/images/1.tif": chip, "pairs/masks/1.tif": chip, "masks/1.tif": chip, "data.zl": frame, "frames/entropy/0000.zl": frame, "stats.json": []byte(stats), "data.tacozip": zip, "coast.tacozip": coast, "data.taco": stream,
-		"scene.tif": scene, "predictions.npy": windows, "scores.npy": windows,
-		"labels.csv": []byte("id,label\na,1\nb,2\nc,3\n"),
-		"spec.json":  []byte(`{"version": 1, "source": "chips", "batch_size": 2, "shuffle": true, "seed": 5, "fields": [], "sampler": {"kind": ""}, "bad_samples": "skip"}`),
+		"chip.tif":               chip,
+		"first.tif":              chip,
+		"second.tif":             chip,
+		"chips/a.tif":            chip,
+		"chips/b.tif":            chip,
+		"chips/sub/c.tif":        chip,
+		"pairs/images/1.tif":     chip,
+		"pairs/masks/1.tif":      chip,
+		"masks/1.tif":            chip,
+		"data.zl":                frame,
+		"frames/entropy/0000.zl": frame,
+		"stats.json":             []byte(stats),
+		"data.tacozip":           zip,
+		"coast.tacozip":          coast,
+		"data.taco":              stream,
+		"scene.tif":              scene,
+		"predictions.npy":        windows,
+		"scores.npy":             windows,
+		"labels.csv":             []byte("id,label\na,1\nb,2\nc,3\n"),
+		"spec.json": []byte(`{"version": 1, "source": "chips", "batch_size": 2, "shuffle": true, "seed": 5,
+			"fields": [], "sampler": {"kind": ""}, "bad_samples": "skip"}`),
 	} {
 		p := filepath.Join(dir, name)
 		if err := os.MkdirAll(filepath.Dir(p), 0o700); err != nil {
@@ -410,7 +472,11 @@ func workplace(t *testing.T) string {
 			t.Fatal(err)
 		}
 	}
-	for name, array := range map[string]string{"cube": "dense_3d_mixed_order", "profile": "dense_1d_gaps", "series": "dense_2d_order_rc"} {
+	for name, array := range map[string]string{
+		"cube":    "dense_3d_mixed_order",
+		"profile": "dense_1d_gaps",
+		"series":  "dense_2d_order_rc",
+	} {
 		if err := os.CopyFS(filepath.Join(dir, name), os.DirFS(testdata(t, "tiledb", "arrays", array))); err != nil {
 			t.Fatal(err)
 		}
@@ -459,7 +525,8 @@ func commands(c *cobra.Command) []*cobra.Command {
 func TestEveryCommandIsDescribed(t *testing.T) {
 	for _, c := range commands(newRoot(console.Env{})) {
 		if c.Short == "" || len(c.Long) < 100 || c.Example == "" {
-			t.Errorf("%s: short %q, %d bytes of description, examples %q", c.CommandPath(), c.Short, len(c.Long), c.Example)
+			t.Errorf("%s: short %q, %d bytes of description, examples %q",
+				c.CommandPath(), c.Short, len(c.Long), c.Example)
 		}
 		for line := range strings.Lines(c.Long) {
 			if len([]rune(strings.TrimRight(line, "\n"))) > 110 {
@@ -515,7 +582,10 @@ func TestExamplesRun(t *testing.T) {
 			}
 			n++
 			for i, a := range args {
-				args[i] = strings.NewReplacer("/tmp/chaski.sock", filepath.Join(dir, "s"), "127.0.0.1:9447", "127.0.0.1:0").Replace(a)
+				args[i] = strings.NewReplacer(
+					"/tmp/chaski.sock", filepath.Join(dir, "s"),
+					"127.0.0.1:9447", "127.0.0.1:0",
+				).Replace(a)
 			}
 			switch {
 			case args[1] == "serve":
@@ -529,7 +599,8 @@ func TestExamplesRun(t *testing.T) {
 					parseOnly(t, args[1:])
 					continue
 				}
-				args = append(args, "--python", os.Getenv("CHASKI_TEST_PYTHON"), "--engine", os.Getenv("CHASKI_BIN"), "--python-path", filepath.Join(corpus.Root(t), "python", "src"))
+				args = append(args, "--python", os.Getenv("CHASKI_TEST_PYTHON"), "--engine", os.Getenv("CHASKI_BIN"),
+					"--python-path", filepath.Join(corpus.Root(t), "python", "src"))
 			}
 			if r := chaski(t.Context(), args[1:]...); r.code != 0 {
 				t.Errorf("%s: exit %d: %s", line, r.code, r.err)
@@ -539,7 +610,10 @@ func TestExamplesRun(t *testing.T) {
 	if n < 15 {
 		t.Errorf("only %d examples", n)
 	}
-	for _, f := range []string{"quick.png", "sheet.png", "batch.png", "train.parquet", "all.parquet", "labelled.parquet", "stats.json", "fields.weights", "probability.tif", "classes.tif"} {
+	for _, f := range []string{
+		"quick.png", "sheet.png", "batch.png", "train.parquet", "all.parquet",
+		"labelled.parquet", "stats.json", "fields.weights", "probability.tif", "classes.tif",
+	} {
 		if st, err := os.Stat(f); err != nil || st.Size() < 100 {
 			t.Errorf("%s: %v", f, err)
 		}
@@ -612,12 +686,15 @@ func TestServeAddresses(t *testing.T) {
 	out, stdout := io.Pipe()
 	done := make(chan int, 1)
 	go func() {
-		done <- run(ctx, []string{"serve", "--listen", "unix:" + path}, console.Env{In: strings.NewReader(""), Out: stdout, Err: io.Discard})
+		done <- run(ctx, []string{"serve", "--listen", "unix:" + path}, console.Env{
+			In: strings.NewReader(""), Out: stdout, Err: io.Discard,
+		})
 	}()
 	if err := json.NewDecoder(out).Decode(new(any)); err != nil {
 		t.Fatal(err)
 	}
-	if r := chaski(t.Context(), "serve", "--listen", "unix:"+path, "--log-level", "error"); r.code != 1 || !errorLine.MatchString(r.err) {
+	r := chaski(t.Context(), "serve", "--listen", "unix:"+path, "--log-level", "error")
+	if r.code != 1 || !errorLine.MatchString(r.err) {
 		t.Errorf("address in use: %+v", r)
 	}
 	cancel()
@@ -664,7 +741,8 @@ func TestVerifyCountsAndFindsFaults(t *testing.T) {
 		t.Fatal(err)
 	}
 	r = chaski(t.Context(), "verify", "train.parquet")
-	if r.code != 1 || !errorLine.MatchString(r.err) || !strings.Contains(r.err, "row 1") || !strings.HasSuffix(r.err, "corrupt\n") {
+	if r.code != 1 || !errorLine.MatchString(r.err) || !strings.Contains(r.err, "row 1") ||
+		!strings.HasSuffix(r.err, "corrupt\n") {
 		t.Errorf("changed file: %+v", r)
 	}
 	// A file that ends early.
@@ -672,7 +750,8 @@ func TestVerifyCountsAndFindsFaults(t *testing.T) {
 		t.Fatal(err)
 	}
 	r = chaski(t.Context(), "verify", "chips")
-	if json.Unmarshal([]byte(r.out), &got) != nil || r.code != 1 || got.Faulty != 1 || len(got.Faults) != 1 || got.Files != 3 || !strings.Contains(r.err, "a.tif") {
+	if json.Unmarshal([]byte(r.out), &got) != nil || r.code != 1 || got.Faulty != 1 || len(got.Faults) != 1 ||
+		got.Files != 3 || !strings.Contains(r.err, "a.tif") {
 		t.Errorf("cut file: %+v", r)
 	}
 }
@@ -686,13 +765,18 @@ func TestVerifyFollowsLinks(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for name, to := range map[string]string{"links/a.tif": "../chips/a.tif", "links/b.tif": filepath.Join(dir, "chips", "b.tif"), "all/chips": "../chips"} {
+	for name, to := range map[string]string{
+		"links/a.tif": "../chips/a.tif",
+		"links/b.tif": filepath.Join(dir, "chips", "b.tif"),
+		"all/chips":   "../chips",
+	} {
 		if err := os.Symlink(to, name); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for folder, files := range map[string]int{"links": 2, "all": 3} {
-		if r := chaski(t.Context(), "verify", folder); r.code != 0 || !strings.HasPrefix(r.out, fmt.Sprintf(`{"files":%d,`, files)) {
+		r := chaski(t.Context(), "verify", folder)
+		if r.code != 0 || !strings.HasPrefix(r.out, fmt.Sprintf(`{"files":%d,`, files)) {
 			t.Errorf("%s: %+v", folder, r)
 		}
 	}
@@ -705,7 +789,8 @@ func TestVerifyFollowsLinks(t *testing.T) {
 	if r := chaski(t.Context(), "verify", "links"); r.code != 1 || !strings.Contains(r.out, `"faulty":2`) {
 		t.Errorf("damaged: %+v", r)
 	}
-	if r := chaski(t.Context(), "verify", "chips", "none"); r.code != 1 || r.err != "chaski: none: folder: it has no files that can be verified: not found\n" {
+	r := chaski(t.Context(), "verify", "chips", "none")
+	if r.code != 1 || r.err != "chaski: none: folder: it has no files that can be verified: not found\n" {
 		t.Errorf("none: %+v", r)
 	}
 }

@@ -60,7 +60,8 @@ func TestViewOfAMaskedFile(t *testing.T) {
 func TestVerifyOfMaskedFiles(t *testing.T) {
 	r := chaski(t.Context(), "verify", testdata(t, "masks"))
 	var got struct{ Files, Chunks, Faulty int64 }
-	if r.code != 0 || json.Unmarshal([]byte(r.out), &got) != nil || got.Files != 5 || got.Faulty != 0 || got.Chunks != 12+4+4+4+12+3+12+8+3*8+3*12 {
+	if r.code != 0 || json.Unmarshal([]byte(r.out), &got) != nil || got.Files != 5 || got.Faulty != 0 ||
+		got.Chunks != 12+4+4+4+12+3+12+8+3*8+3*12 {
 		t.Errorf("%+v", r)
 	}
 	b, err := os.ReadFile(testdata(t, "masks", "bytes.tif"))
@@ -89,7 +90,8 @@ func TestVerifyOfMaskedFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	r = chaski(t.Context(), "verify", path)
-	if r.code != 1 || !errorLine.MatchString(r.err) || !strings.Contains(r.err, fmt.Sprintf("mask chunk 2 packbits at %d", at.Uint(2))) {
+	if r.code != 1 || !errorLine.MatchString(r.err) ||
+		!strings.Contains(r.err, fmt.Sprintf("mask chunk 2 packbits at %d", at.Uint(2))) {
 		t.Errorf("%+v", r)
 	}
 	if r := chaski(t.Context(), "cat", path); r.code != 0 {

@@ -108,7 +108,8 @@ func TestRefusalsAreCheap(t *testing.T) {
 			if n := use.Maxrss << 10; n > greatest {
 				greatest, great = n, f.Path
 			}
-			if err == nil && f.Expect == "error" || err != nil && (cmd.ProcessState.ExitCode() != 1 || strings.Count(stderr.String(), "\n") != 1) {
+			if err == nil && f.Expect == "error" ||
+				err != nil && (cmd.ProcessState.ExitCode() != 1 || strings.Count(stderr.String(), "\n") != 1) {
 				t.Errorf("%s (%s): exit code %d: %s", f.Path, f.What, cmd.ProcessState.ExitCode(), stderr.String())
 			}
 			if best <= refusalTime {

@@ -59,7 +59,8 @@ func TestRemoteFilesReadAsLocalOnes(t *testing.T) {
 			if f.Kind != "tiff" && f.Kind != "rumi" && f.Kind != "rumi-new" || f.MayRefuse() {
 				// What is wrong with a file is the same everywhere.
 				a, b := chaski(t.Context(), "cat", local), chaski(t.Context(), "cat", base+f.Path)
-				if a.code != b.code || a.out != b.out || strings.TrimPrefix(a.err, "chaski: "+local) != strings.TrimPrefix(b.err, "chaski: "+base+f.Path) {
+				if a.code != b.code || a.out != b.out ||
+					strings.TrimPrefix(a.err, "chaski: "+local) != strings.TrimPrefix(b.err, "chaski: "+base+f.Path) {
 					t.Errorf("%s: %+v, local %+v", base+f.Path, b, a)
 				}
 				continue
@@ -73,7 +74,8 @@ func TestRemoteFilesReadAsLocalOnes(t *testing.T) {
 			if info.code != 0 || strings.TrimPrefix(info.out, base+f.Path) != strings.TrimPrefix(want.out, local) {
 				t.Errorf("info %s: %+v", f.Path, info)
 			}
-			if a, b := chaski(t.Context(), "index", base+f.Path), chaski(t.Context(), "index", local); a.out != b.out || a.code != 0 {
+			a, b := chaski(t.Context(), "index", base+f.Path), chaski(t.Context(), "index", local)
+			if a.out != b.out || a.code != 0 {
 				t.Errorf("index %s: %+v", f.Path, a)
 			}
 		}
@@ -98,7 +100,10 @@ func batches(t *testing.T, source string, roots []string) ([]byte, string, error
 	opener := open.NewOpener(true)
 	defer opener.Close()
 	ctx := context.Background()
-	e, err := loader.Open(ctx, loader.Spec{Source: source, BatchSize: 2, Shuffle: true, Fields: []loader.Field{{Name: "image", DType: "float32"}}}, loader.Options{Opener: opener, Roots: roots})
+	e, err := loader.Open(ctx, loader.Spec{
+		Source: source, BatchSize: 2, Shuffle: true,
+		Fields: []loader.Field{{Name: "image", DType: "float32"}},
+	}, loader.Options{Opener: opener, Roots: roots})
 	if err != nil {
 		return nil, "", err
 	}
@@ -147,8 +152,13 @@ func TestRemoteDatasets(t *testing.T) {
 	if err := store.Put("data/train.parquet", b); err != nil {
 		t.Fatal(err)
 	}
-	for _, src := range []string{"s3://bucket/data", "s3://bucket/data/", "s3://bucket/d*/*.tif", "s3://bucket/**/*.tif", catalog, "s3://bucket/data/train.parquet"} {
-		for _, roots := range [][]string{nil, {"s3://bucket", filepath.Dir(catalog)}, {"s3://bucket/", "/"}, {"s3://", "/"}} {
+	for _, src := range []string{
+		"s3://bucket/data", "s3://bucket/data/", "s3://bucket/d*/*.tif",
+		"s3://bucket/**/*.tif", catalog, "s3://bucket/data/train.parquet",
+	} {
+		for _, roots := range [][]string{
+			nil, {"s3://bucket", filepath.Dir(catalog)}, {"s3://bucket/", "/"}, {"s3://", "/"},
+		} {
 			got, p, err := batches(t, src, roots)
 			if err != nil || !bytes.Equal(got, want) {
 				t.Errorf("%s below %v: %d bytes, want %d: %v", src, roots, len(got), len(want), err)
@@ -157,8 +167,17 @@ func TestRemoteDatasets(t *testing.T) {
 				t.Errorf("%s: fingerprint %s, on disk %s", src, p, print)
 			}
 		}
-		for _, roots := range [][]string{{}, {"/"}, {"s3://buck"}, {"s3://bucket/dat"}, {"s3://other"}, {"https://bucket"}, {"gs://"}} {
-			if _, _, err := batches(t, src, roots); fault.KindOf(err) != fault.NotFound || !strings.Contains(err.Error(), "outside") {
+		for _, roots := range [][]string{
+			{},
+			{"/"},
+			{"s3://buck"},
+			{"s3://bucket/dat"},
+			{"s3://other"},
+			{"https://bucket"},
+			{"gs://"},
+		} {
+			_, _, err := batches(t, src, roots)
+			if fault.KindOf(err) != fault.NotFound || !strings.Contains(err.Error(), "outside") {
 				t.Errorf("%s below %v: %v", src, roots, err)
 			}
 		}
@@ -171,7 +190,8 @@ func TestRemoteDatasets(t *testing.T) {
 	if n := store.Requests() - before; n != int64(len(files)) {
 		t.Errorf("%d requests for %d chips", n, len(files))
 	}
-	if r := chaski(t.Context(), "index", "--format", "parquet", "--resume", "-o", catalog, "s3://bucket/data/*.tif"); r.code != 0 {
+	r := chaski(t.Context(), "index", "--format", "parquet", "--resume", "-o", catalog, "s3://bucket/data/*.tif")
+	if r.code != 0 {
 		t.Errorf("%+v", r)
 	}
 	if n := store.Requests() - before; n != int64(len(files))+1 {
@@ -181,7 +201,9 @@ func TestRemoteDatasets(t *testing.T) {
 		r := chaski(t.Context(), "verify", src)
 		var got struct{ Files, Rows, Faulty int64 }
 		_ = json.Unmarshal([]byte(r.out), &got)
-		if missing := strings.HasPrefix(src, "http"); missing != (r.code == 1) || missing && !strings.HasSuffix(r.err, "not found\n") || !missing && got.Faulty != 0 {
+		missing := strings.HasPrefix(src, "http")
+		if missing != (r.code == 1) || missing && !strings.HasSuffix(r.err, "not found\n") ||
+			!missing && got.Faulty != 0 {
 			t.Errorf("verify %s: %+v", src, r)
 		}
 	}
@@ -193,7 +215,8 @@ func TestRemoteDatasets(t *testing.T) {
 		}
 		break
 	}
-	if _, _, err := batches(t, catalog, nil); fault.KindOf(err) != fault.Corrupt || !strings.Contains(err.Error(), "another one now") {
+	_, _, err = batches(t, catalog, nil)
+	if fault.KindOf(err) != fault.Corrupt || !strings.Contains(err.Error(), "another one now") {
 		t.Errorf("a chip that changed under its catalog: %v", err)
 	}
 }
@@ -213,7 +236,8 @@ func TestConvertRemoteRasters(t *testing.T) {
 		var want map[string][]byte
 		for _, base := range append([]string{dir + "/"}, bases...) {
 			out := filepath.Join(t.TempDir(), "out")
-			if r := chaski(t.Context(), "convert", "--to", to, "--tile", "32", base+"1.tif", base+"3.tif", "-o", out); r.code != 0 {
+			r := chaski(t.Context(), "convert", "--to", to, "--tile", "32", base+"1.tif", base+"3.tif", "-o", out)
+			if r.code != 0 {
 				t.Fatalf("%s to %s: %+v", base, to, r)
 			}
 			if to == "tiledb" {
@@ -235,7 +259,8 @@ func TestConvertRemoteRasters(t *testing.T) {
 			}
 		}
 	}
-	if r := chaski(t.Context(), "convert", bases[1]+"none.tif", "-o", filepath.Join(t.TempDir(), "x.rumi")); r.code != 1 || !strings.HasSuffix(r.err, ": not found\n") {
+	r := chaski(t.Context(), "convert", bases[1]+"none.tif", "-o", filepath.Join(t.TempDir(), "x.rumi"))
+	if r.code != 1 || !strings.HasSuffix(r.err, ": not found\n") {
 		t.Errorf("%+v", r)
 	}
 }
@@ -245,30 +270,44 @@ func TestRemoteFailures(t *testing.T) {
 	web, store, _ := remotes(t, nil)
 	web.Always(netsim.Forbidden)
 	for _, c := range []struct{ uri, kind string }{
-		{web.URL + "/a.tif", "unavailable"}, {"s3://bucket/none.tif", "not found"}, {"s3://nobucket/none.tif", "not found"},
-		{"ftp://host/a.tif", "unsupported"}, {"hf://datasets/x", "unsupported"}, {"s3://bucket", "unsupported"},
+		{web.URL + "/a.tif", "unavailable"},
+		{"s3://bucket/none.tif", "not found"},
+		{"s3://nobucket/none.tif", "not found"},
+		{"ftp://host/a.tif", "unsupported"},
+		{"hf://datasets/x", "unsupported"},
+		{"s3://bucket", "unsupported"},
 	} {
 		for _, command := range []string{"cat", "info", "index"} {
 			r := chaski(t.Context(), command, c.uri)
-			if r.code != 1 || !errorLine.MatchString(r.err) || !strings.HasPrefix(r.err, "chaski: "+c.uri+": ") || !strings.HasSuffix(r.err, ": "+c.kind+"\n") {
+			if r.code != 1 || !errorLine.MatchString(r.err) || !strings.HasPrefix(r.err, "chaski: "+c.uri+": ") ||
+				!strings.HasSuffix(r.err, ": "+c.kind+"\n") {
 				t.Errorf("%s %s: %+v", command, c.uri, r)
 			}
 		}
 	}
-	if r := chaski(t.Context(), "index", "--format", "parquet", "-o", filepath.Join(t.TempDir(), "x.parquet"), web.URL+"/folder"); !strings.Contains(r.err, "no listing") {
+	r := chaski(t.Context(), "index", "--format", "parquet", "-o", filepath.Join(t.TempDir(), "x.parquet"),
+		web.URL+"/folder")
+	if !strings.Contains(r.err, "no listing") {
 		t.Errorf("%+v", r)
 	}
 	_ = store
 	dead := httptest.NewServer(http.NotFoundHandler())
 	dead.Close() // nobody listens there any more
-	if r := chaski(t.Context(), "info", dead.URL+"/a.tif"); r.code != 1 || !errorLine.MatchString(r.err) || !strings.HasSuffix(r.err, ": unavailable\n") || !strings.Contains(r.err, "attempts") {
+	r = chaski(t.Context(), "info", dead.URL+"/a.tif")
+	if r.code != 1 || !errorLine.MatchString(r.err) || !strings.HasSuffix(r.err, ": unavailable\n") ||
+		!strings.Contains(r.err, "attempts") {
 		t.Errorf("a connection that is refused: %+v", r)
 	}
 }
 
 func TestServeRoots(t *testing.T) {
 	for root, code := range map[string]int{
-		"ftp://host": 2, "S3://bucket": 2, "s3://bucket/../x": 2, "s3://bucket/*.tif": 2, "s3://bucket/%2e": 2, "/no/such/folder": 1,
+		"ftp://host":        2,
+		"S3://bucket":       2,
+		"s3://bucket/../x":  2,
+		"s3://bucket/*.tif": 2,
+		"s3://bucket/%2e":   2,
+		"/no/such/folder":   1,
 	} {
 		if r := chaski(t.Context(), "serve", "--root", root); r.code != code {
 			t.Errorf("%s: %+v", root, r)
@@ -312,17 +351,26 @@ func sameArrays(t *testing.T, root string, names []string, base string) {
 		local, there := filepath.Join(root, name), base+name
 		for _, command := range []string{"array", "info", "verify"} {
 			want, got := chaski(t.Context(), command, local), chaski(t.Context(), command, there)
-			if got.code != want.code || strings.ReplaceAll(got.out, there, local) != want.out || strings.ReplaceAll(got.err, there, local) != want.err {
+			if got.code != want.code || strings.ReplaceAll(got.out, there, local) != want.out ||
+				strings.ReplaceAll(got.err, there, local) != want.err {
 				t.Errorf("%s %s: %+v, local %+v", command, there, got, want)
 			}
 		}
-		dims := map[string]string{"dense_3d_mixed_order": "b y x", "dense_2d_order_rc": "y x", "dense_with_sparse_fragment": "y x"}[name]
+		dims := map[string]string{
+			"dense_3d_mixed_order":       "b y x",
+			"dense_2d_order_rc":          "y x",
+			"dense_with_sparse_fragment": "y x",
+		}[name]
 		if dims == "" {
 			continue
 		}
 		var sums [2]struct{ Fields json.RawMessage }
 		for i, from := range []string{local, there} {
-			r := chaski(t.Context(), "stats", "--dims", dims, "--field", "a="+map[bool]string{true: "v", false: "a"}[name == "dense_3d_mixed_order" || name == "dense_2d_order_rc"], from)
+			attr := "a"
+			if name == "dense_3d_mixed_order" || name == "dense_2d_order_rc" {
+				attr = "v"
+			}
+			r := chaski(t.Context(), "stats", "--dims", dims, "--field", "a="+attr, from)
 			if err := json.Unmarshal([]byte(r.out), &sums[i]); err != nil {
 				t.Errorf("stats %s: %+v", from, r)
 			}
@@ -333,7 +381,8 @@ func sameArrays(t *testing.T, root string, names []string, base string) {
 		for _, to := range []string{"tog", "rumi"} {
 			outs := [2]string{filepath.Join(t.TempDir(), "a") + "/", filepath.Join(t.TempDir(), "b") + "/"}
 			for i, from := range []string{local, there} {
-				if r := chaski(t.Context(), "convert", "--to", to, "--tile", "16", "--dims", dims, from, "-o", outs[i]); r.code != 0 {
+				r := chaski(t.Context(), "convert", "--to", to, "--tile", "16", "--dims", dims, from, "-o", outs[i])
+				if r.code != 0 {
 					t.Errorf("convert %s: %+v", from, r)
 				}
 			}
@@ -374,7 +423,8 @@ func TestArraysInABucket(t *testing.T) {
 		if command == "convert" {
 			args = append(args, "-o", t.TempDir())
 		}
-		if r := chaski(t.Context(), args...); r.code != 1 || !strings.HasSuffix(r.err, "unsupported\n") || !strings.Contains(r.err, "listing") {
+		r := chaski(t.Context(), args...)
+		if r.code != 1 || !strings.HasSuffix(r.err, "unsupported\n") || !strings.Contains(r.err, "listing") {
 			t.Errorf("array without a listing: %+v", r)
 		}
 	}
@@ -410,17 +460,25 @@ func webServers(root string) map[string]http.Handler {
 				if e.IsDir() {
 					slash, what = "/", "directory"
 				}
-				lines = append(lines, strings.NewReplacer("HREF", url.PathEscape(e.Name())+slash, "TEXT", html.EscapeString(e.Name())+slash, "NAME", e.Name(), "TYPE", what).Replace(each))
+				lines = append(lines, strings.NewReplacer(
+					"HREF", url.PathEscape(e.Name())+slash,
+					"TEXT", html.EscapeString(e.Name())+slash,
+					"NAME", e.Name(),
+					"TYPE", what,
+				).Replace(each))
 			}
 			w.Header().Set("Content-Type", kind)
 			fmt.Fprint(w, head+strings.Join(lines, between)+foot)
 		})
 	}
 	return map[string]http.Handler{
-		"python": page("text/html; charset=utf-8", "<!DOCTYPE HTML>\n<html lang=\"en\">\n<body>\n<ul>\n", "<li><a href=\"HREF\">TEXT</a></li>\n", "", "</ul>\n<hr>\n</body>\n</html>\n", false),
-		"nginx":  page("text/html", "<html>\r\n<body>\r\n<pre><a href=\"../\">../</a>\r\n", "<a href=\"HREF\">TEXT</a>   20-Nov-2026 11:38   -\r\n", "", "</pre><hr></body>\r\n</html>\r\n", true),
-		"json":   page("application/json", "[\n", `{ "name":"NAME", "type":"TYPE", "mtime":"Fri, 20 Nov 2026 11:38:00 GMT" }`, ",\n", "\n]", true),
-		"go":     http.FileServer(http.Dir(root)),
+		"python": page("text/html; charset=utf-8", "<!DOCTYPE HTML>\n<html lang=\"en\">\n<body>\n<ul>\n",
+			"<li><a href=\"HREF\">TEXT</a></li>\n", "", "</ul>\n<hr>\n</body>\n</html>\n", false),
+		"nginx": page("text/html", "<html>\r\n<body>\r\n<pre><a href=\"../\">../</a>\r\n",
+			"<a href=\"HREF\">TEXT</a>   20-Nov-2026 11:38   -\r\n", "", "</pre><hr></body>\r\n</html>\r\n", true),
+		"json": page("application/json", "[\n",
+			`{ "name":"NAME", "type":"TYPE", "mtime":"Fri, 20 Nov 2026 11:38:00 GMT" }`, ",\n", "\n]", true),
+		"go": http.FileServer(http.Dir(root)),
 	}
 }
 
@@ -439,8 +497,8 @@ func TestArraysOnWebServers(t *testing.T) {
 	}
 }
 
-// TestSamplesBehindSignedURLs: cat and info take the path of a sample behind a URL with a query, and ask for nothing but
-// the container on the way.
+// TestSamplesBehindSignedURLs: cat and info take the path of a sample behind a URL with a query,
+// and ask for nothing but the container on the way.
 func TestSamplesBehindSignedURLs(t *testing.T) {
 	b, err := os.ReadFile("../../../testdata/coast/coast.tacozip")
 	if err != nil {

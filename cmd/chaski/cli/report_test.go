@@ -78,19 +78,29 @@ func TestReportToStandardOutput(t *testing.T) {
 func TestReportUsage(t *testing.T) {
 	workplace(t)
 	for _, args := range [][]string{
-		{"--histogram", "--report", "-o", "x", "chips"}, {"--report", "chips"}, {"--report", "-o", "x", "chip.tif", "first.tif"},
-		{"--report", "--batch", "0", "-o", "x", "chips"}, {"--report", "--batch", "100000", "-o", "x", "chips"}, {"--report", "--field", "=", "-o", "x", "chips"},
-		{"--report", "--b", "1,2", "-o", "x", "chips"}, {"--histogram", "--bad-samples", "x", "-o", "x", "chips"},
+		{"--histogram", "--report", "-o", "x", "chips"},
+		{"--report", "chips"},
+		{"--report", "-o", "x", "chip.tif", "first.tif"},
+		{"--report", "--batch", "0", "-o", "x", "chips"},
+		{"--report", "--batch", "100000", "-o", "x", "chips"},
+		{"--report", "--field", "=", "-o", "x", "chips"},
+		{"--report", "--b", "1,2", "-o", "x", "chips"},
+		{"--histogram", "--bad-samples", "x", "-o", "x", "chips"},
 	} {
-		if r := chaski(t.Context(), append([]string{"view"}, args...)...); r.code != 2 || !strings.Contains(r.err, "Try 'chaski view --help'") {
+		r := chaski(t.Context(), append([]string{"view"}, args...)...)
+		if r.code != 2 || !strings.Contains(r.err, "Try 'chaski view --help'") {
 			t.Errorf("%q: exit %d: %s", args, r.code, r.err)
 		}
 	}
 	for _, args := range [][]string{
-		{"--report", "-o", "x", "none"}, {"--histogram", "-o", "x", "none.tif"}, {"--report", "-o", filepath.Join("none", "x"), "chips"},
-		{"--histogram", "--field", "image=none", "-o", "x", "train.parquet"}, {"--report", "--field", "image=none", "-o", "x", "train.parquet"},
+		{"--report", "-o", "x", "none"},
+		{"--histogram", "-o", "x", "none.tif"},
+		{"--report", "-o", filepath.Join("none", "x"), "chips"},
+		{"--histogram", "--field", "image=none", "-o", "x", "train.parquet"},
+		{"--report", "--field", "image=none", "-o", "x", "train.parquet"},
 	} {
-		if r := chaski(t.Context(), append([]string{"view"}, args...)...); r.code != 1 || !errorLine.MatchString(r.err) {
+		r := chaski(t.Context(), append([]string{"view"}, args...)...)
+		if r.code != 1 || !errorLine.MatchString(r.err) {
 			t.Errorf("%q: exit %d: %s", args, r.code, r.err)
 		}
 	}

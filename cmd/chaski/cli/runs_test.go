@@ -34,7 +34,12 @@ func specFile(t *testing.T, name, bad string) loader.Spec {
 	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile("labelled.csv", []byte("path,label,what\nchips/a.tif,3,wáter\nchips/b.tif,4,\nchips/sub/c.tif,9,forest and more\n"), 0o600); err != nil {
+	const labelled = "path,label,what\n" +
+		"chips/a.tif,3,wáter\n" +
+		"chips/b.tif,4,\n" +
+		"chips/sub/c.tif,9,forest and more\n"
+	err := os.WriteFile("labelled.csv", []byte(labelled), 0o600)
+	if err != nil {
 		t.Fatal(err)
 	}
 	spec, err := loader.ParseSpec([]byte(text))
@@ -73,8 +78,9 @@ func content(npy []byte) []byte {
 	return npy[10+int(binary.LittleEndian.Uint16(npy[8:])):]
 }
 
-// TestReplayIsWhatTheRunGave: for every step of two epochs and any rank of 1 and 3, named by the state in front of it, by the
-// one behind it, and by its number, the file holds the bytes of a loader's batch.
+// TestReplayIsWhatTheRunGave: for every step of two epochs and any rank of 1 and 3, named by the
+// state in front of it, by the one behind it, and by its number, the file holds the bytes of a
+// loader's batch.
 func TestReplayIsWhatTheRunGave(t *testing.T) {
 	workplace(t)
 	spec := specFile(t, "windows.json", spec.BadSkip)
@@ -108,7 +114,9 @@ func TestReplayIsWhatTheRunGave(t *testing.T) {
 				stateArgs(t, "before.json", before), append(stateArgs(t, "after.json", l.State()), "--back", "1"),
 				{"--epoch", fmt.Sprint(n / e.Steps()), "--step", fmt.Sprint(n % e.Steps())},
 			} {
-				args := append([]string{"replay", "-o", "-", "--rank", fmt.Sprint(rank), "--world", fmt.Sprint(world)}, named...)
+				args := append([]string{
+					"replay", "-o", "-", "--rank", fmt.Sprint(rank), "--world", fmt.Sprint(world),
+				}, named...)
 				r := chaski(t.Context(), append(args, "windows.json")...)
 				if r.code != 0 {
 					t.Fatalf("%q: %s", args, r.err)
@@ -149,7 +157,8 @@ func sameBatch(t *testing.T, b *loader.Batch, got map[string][]byte) {
 	}
 	for name, v := range map[string][]int64{"position": b.Positions, "sample": b.Samples} {
 		for i, n := range v {
-			if data := content(got[name+".npy"]); len(data) != 8*len(v) || int64(binary.LittleEndian.Uint64(data[8*i:])) != n {
+			data := content(got[name+".npy"])
+			if len(data) != 8*len(v) || int64(binary.LittleEndian.Uint64(data[8*i:])) != n {
 				t.Errorf("%s: % x, want %v", name, data, v)
 			}
 		}
@@ -160,7 +169,8 @@ func sameBatch(t *testing.T, b *loader.Batch, got map[string][]byte) {
 		}
 	}
 	var note dataset.Replayed
-	if err := json.Unmarshal(got["step.json"], &note); err != nil || len(note.Bad) != len(b.Bad) || note.Epoch != b.Epoch || note.Ticket.First != b.First {
+	err := json.Unmarshal(got["step.json"], &note)
+	if err != nil || len(note.Bad) != len(b.Bad) || note.Epoch != b.Epoch || note.Ticket.First != b.First {
 		t.Errorf("step.json: %s, %v", got["step.json"], err)
 	}
 }
@@ -178,7 +188,8 @@ func TestExplainIsTheStep(t *testing.T) {
 	}
 	defer e.Close()
 	for step := range e.Steps() {
-		r := chaski(t.Context(), "explain", "--json", "--time", "--epoch", "1", "--step", fmt.Sprint(step), "windows.json")
+		r := chaski(t.Context(), "explain", "--json", "--time", "--epoch", "1", "--step", fmt.Sprint(step),
+			"windows.json")
 		var got dataset.ExplainReport
 		if err := json.Unmarshal([]byte(r.out), &got); err != nil || r.code != 0 {
 			t.Fatal(r, err)
@@ -209,7 +220,10 @@ func TestExplainIsTheStep(t *testing.T) {
 		b.Release()
 	}
 	text := chaski(t.Context(), "explain", "--time", "--epoch", "1", "--step", "1", "windows.json")
-	for _, want := range []string{"epoch 1, step 1: positions from 5, 5 rows", "fields: image raster", "row 4: position 9", "image: ", "chips/", "40 x 24 from (", "bytes ", "chunks ", "decode "} {
+	for _, want := range []string{
+		"epoch 1, step 1: positions from 5, 5 rows", "fields: image raster", "row 4: position 9",
+		"image: ", "chips/", "40 x 24 from (", "bytes ", "chunks ", "decode ",
+	} {
 		if !strings.Contains(text.out, want) {
 			t.Errorf("no %q in\n%s", want, text.out)
 		}
@@ -224,8 +238,10 @@ func TestNamesDriveNoTerminal(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	record := `{"dataset": "d", "source": "s\u001b[1m", "id": "x\u001b[31m\n\u0007", "kind": "corrupt", "message": "m\u001b[2J\nmore", "first_seen": "2026-01-01T00:00:00Z", "count": 3}`
-	if err := errors.Join(os.WriteFile(name, chip, 0o600), os.WriteFile("met.jsonl", []byte(record+"\n"), 0o600)); err != nil {
+	record := `{"dataset": "d", "source": "s\u001b[1m", "id": "x\u001b[31m\n\u0007", "kind": "corrupt", ` +
+		`"message": "m\u001b[2J\nmore", "first_seen": "2026-01-01T00:00:00Z", "count": 3}`
+	err = errors.Join(os.WriteFile(name, chip, 0o600), os.WriteFile("met.jsonl", []byte(record+"\n"), 0o600))
+	if err != nil {
 		t.Fatal(err)
 	}
 	good := chaski(t.Context(), "explain", "--batch", "8", "chips")
@@ -233,8 +249,10 @@ func TestNamesDriveNoTerminal(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, r := range []result{
-		good, chaski(t.Context(), "explain", "--batch", "8", "--bad-samples", "skip", "chips"), chaski(t.Context(), "plan", "--batch", "8", "--bad-samples", "skip", "chips"),
-		chaski(t.Context(), "quarantine", "--met", "met.jsonl", "chips"), chaski(t.Context(), "quarantine", "--met", "met.jsonl"),
+		good, chaski(t.Context(), "explain", "--batch", "8", "--bad-samples", "skip", "chips"),
+		chaski(t.Context(), "plan", "--batch", "8", "--bad-samples", "skip", "chips"),
+		chaski(t.Context(), "quarantine", "--met", "met.jsonl", "chips"),
+		chaski(t.Context(), "quarantine", "--met", "met.jsonl"),
 	} {
 		for i, c := range r.out {
 			if c != '\n' && !unicode.IsPrint(c) {
@@ -257,11 +275,14 @@ func TestSpecAndFlagsAreOne(t *testing.T) {
 		t.Fatal(err)
 	}
 	a := chaski(t.Context(), "plan", "same.json")
-	b := chaski(t.Context(), "plan", "--batch", "2", "--seed", "4", "--bad-samples", "skip", "--window", "20x30", "--per-asset", "2", "chips")
+	b := chaski(t.Context(), "plan", "--batch", "2", "--seed", "4", "--bad-samples", "skip", "--window", "20x30",
+		"--per-asset", "2", "chips")
 	if a.code != 0 || a != b {
 		t.Errorf("%+v\n%+v", a, b)
 	}
-	for _, want := range []string{"epoch 0: 6 samples, 3 steps of 2", "requests", "memory at most", "exact: every step was examined"} {
+	for _, want := range []string{
+		"epoch 0: 6 samples, 3 steps of 2", "requests", "memory at most", "exact: every step was examined",
+	} {
 		if !strings.Contains(a.out, want) {
 			t.Errorf("no %q in\n%s", want, a.out)
 		}
@@ -331,7 +352,8 @@ func TestBytesAreNotTyped(t *testing.T) {
 		{"paste", "--like", "scene.tif", "--window", "256", "--stride", "192", "predictions.npy"},
 	} {
 		var errs bytes.Buffer
-		if code := run(t.Context(), args, console.Env{In: strings.NewReader(""), Out: tty, Err: &errs}); code != 2 || !strings.Contains(errs.String(), "not to a terminal") {
+		code := run(t.Context(), args, console.Env{In: strings.NewReader(""), Out: tty, Err: &errs})
+		if code != 2 || !strings.Contains(errs.String(), "not to a terminal") {
 			t.Errorf("%q: exit %d: %s", args, code, errs.String())
 		}
 	}

@@ -15,20 +15,45 @@ import (
 // sql, and conditions of ls: what is printed, and the exit codes of what is not there, what is wrong and
 // what takes DuckDB.
 func TestSQLCommand(t *testing.T) {
-	two, three := testContainer(t, "taco-v2/spec200/codec_snappy.tacozip"), testContainer(t, "taco-v2/current/three_level.tacozip")
+	two := testContainer(t, "taco-v2/spec200/codec_snappy.tacozip")
+	three := testContainer(t, "taco-v2/current/three_level.tacozip")
 	for _, x := range []struct {
 		args []string
 		code int
 		out  string // standard output, or a part of it where it ends in …
 		err  string // a part of standard error
 	}{
-		{[]string{"sql", "--format", "json", `SELECT id, "internal:parent_id" AS p FROM level1 WHERE id = 'label' ORDER BY 2 LIMIT 2`, two}, 0,
-			`{"columns":["id","p"],"rows":[["label",0],["label",1]]}` + "\n", ""},
-		{[]string{"sql", "--format", "json", `SELECT "l0:id" AS a, "l1:id" AS b, count(*) AS n FROM l2 GROUP BY 1, 2 ORDER BY a DESC, b LIMIT 1`, three}, 0,
-			`{"columns":["a","b","n"],"rows":[["roi_k3","s1",3]]}` + "\n", ""},
-		{[]string{"sql", "SELECT id, id LIKE '%1' AS one FROM DATA ORDER BY id LIMIT 2;", two}, 0, "id\tone\nroi_qs0\tfalse\nroi_qs1\ttrue\n", ""},
-		{[]string{"sql", "--format", "json", "SELECT sum(\"internal:parent_id\") AS s, 0/0 AS n FROM data WHERE false", two}, 0, `{"columns":["s","n"],"rows":[[null,…`, ""},
-		{[]string{"sql", "SELECT id FROM level7", two}, 1, "", `no table "level7"; there are data, level1, l0, l1: not found`},
+		{
+			[]string{
+				"sql", "--format", "json",
+				`SELECT id, "internal:parent_id" AS p FROM level1 WHERE id = 'label' ORDER BY 2 LIMIT 2`,
+				two,
+			},
+			0, `{"columns":["id","p"],"rows":[["label",0],["label",1]]}` + "\n", "",
+		},
+		{
+			[]string{
+				"sql", "--format", "json",
+				`SELECT "l0:id" AS a, "l1:id" AS b, count(*) AS n FROM l2 GROUP BY 1, 2 ORDER BY a DESC, b LIMIT 1`,
+				three,
+			},
+			0, `{"columns":["a","b","n"],"rows":[["roi_k3","s1",3]]}` + "\n", "",
+		},
+		{
+			[]string{"sql", "SELECT id, id LIKE '%1' AS one FROM DATA ORDER BY id LIMIT 2;", two},
+			0, "id\tone\nroi_qs0\tfalse\nroi_qs1\ttrue\n", "",
+		},
+		{
+			[]string{
+				"sql", "--format", "json",
+				"SELECT sum(\"internal:parent_id\") AS s, 0/0 AS n FROM data WHERE false", two,
+			},
+			0, `{"columns":["s","n"],"rows":[[null,…`, "",
+		},
+		{
+			[]string{"sql", "SELECT id FROM level7", two}, 1, "",
+			`no table "level7"; there are data, level1, l0, l1: not found`,
+		},
 		{[]string{"sql", "SELECT nosuch FROM data", two}, 1, "", `no column "nosuch"; there are id, type`},
 		{[]string{"sql", "SELECT hash(id) FROM data", two}, 1, "", "chaski-full has: unsupported"},
 		{[]string{"sql", "SELEC id FROM data", two}, 2, "", `syntax error at or near "SELEC"`},
@@ -37,14 +62,18 @@ func TestSQLCommand(t *testing.T) {
 		{[]string{"sql", "SELECT 1"}, 2, "", "QUERY and at least one CONTAINER"},
 		{[]string{"sql", "--format", "xml", "SELECT 1", two}, 2, "", "--format"},
 		{[]string{"sql", "SELECT 1", two + ".none"}, 1, "", "not found"},
-		{[]string{"ls", "--where", "id IN ('roi_qs2', 'roi_qs0')", "--order-by", "ID desc", two}, 0, "roi_qs2\tFOLDER\t…", ""},
+		{
+			[]string{"ls", "--where", "id IN ('roi_qs2', 'roi_qs0')", "--order-by", "ID desc", two},
+			0, "roi_qs2\tFOLDER\t…", "",
+		},
 		{[]string{"ls", "--where", "id = ", two}, 2, "", "syntax error at end of input"},
 		{[]string{"ls", "--order-by", "nosuch", two}, 1, "", `no column "nosuch"`},
 		{[]string{"ls", "--order-by", `"internal:parent_id" desc`, "--limit", "1", two}, 0, "roi_qs3\tFOLDER\t…", ""},
 	} {
 		r := chaski(t.Context(), x.args...)
 		part, cut := strings.CutSuffix(x.out, "…")
-		if r.code != x.code || cut && !strings.HasPrefix(r.out, part) || !cut && r.out != x.out || !strings.Contains(r.err, x.err) {
+		if r.code != x.code || cut && !strings.HasPrefix(r.out, part) || !cut && r.out != x.out ||
+			!strings.Contains(r.err, x.err) {
 			t.Errorf("%q: exit %d\n%s%s", x.args, r.code, r.out, r.err)
 		}
 		if x.code == 1 && !errorLine.MatchString(r.err) {
@@ -76,7 +105,9 @@ func TestNoRows(t *testing.T) {
 	}
 	const want = `{"columns":["tortilla:id","cloud"],"rows":[]}` + "\n"
 	for _, given := range []string{"", "[]", `[{"sql":"cloud < 10"}]`} {
-		if r := chaski(t.Context(), "sql", "--format", "json", "--given", given, `SELECT "tortilla:id", cloud FROM data`, path); r.code != 0 || r.out != want {
+		r := chaski(t.Context(), "sql", "--format", "json", "--given", given,
+			`SELECT "tortilla:id", cloud FROM data`, path)
+		if r.code != 0 || r.out != want {
 			t.Errorf("--given %q: exit %d\n%s%s", given, r.code, r.out, r.err)
 		}
 	}
@@ -94,12 +125,19 @@ func TestQueryInAFile(t *testing.T) {
 		return "@" + path
 	}
 	q, given := write("q", "SELECT id FROM data WHERE "+many), write("given", `[{"sql":"`+many+`"}]`)
-	for _, args := range [][]string{{"sql", q, two}, {"sql", "--given", given, "SELECT id FROM data", two}, {"sql", "--given", given, q, two}} {
+	for _, args := range [][]string{
+		{"sql", q, two},
+		{"sql", "--given", given, "SELECT id FROM data", two},
+		{"sql", "--given", given, q, two},
+	} {
 		if r := chaski(t.Context(), args...); r.code != 0 || r.out != "id\nroi_qs1\n" {
 			t.Errorf("%q: exit %d\n%s%s", args, r.code, r.out, r.err)
 		}
 	}
-	for _, args := range [][]string{{"sql", "@" + two + ".none", two}, {"sql", "--given", "@" + t.TempDir(), "SELECT id FROM data", two}} {
+	for _, args := range [][]string{
+		{"sql", "@" + two + ".none", two},
+		{"sql", "--given", "@" + t.TempDir(), "SELECT id FROM data", two},
+	} {
 		if r := chaski(t.Context(), args...); r.code != 2 {
 			t.Errorf("%q: exit %d\n%s", args, r.code, r.err)
 		}

@@ -48,7 +48,10 @@ func TestStatsOfTheRowsThatCount(t *testing.T) {
 			t.Errorf("%q: %.80s, want %.80s", c.flags, got, want)
 		}
 	}
-	for kind, flags := range map[string][]string{"none of its 12 rows": {"--where", "rank > 99"}, "nope": {"--where", "nope > 1"}} {
+	for kind, flags := range map[string][]string{
+		"none of its 12 rows": {"--where", "rank > 99"},
+		"nope":                {"--where", "nope > 1"},
+	} {
 		r := chaski(t.Context(), append([]string{"stats", "--field", "image=image", all}, flags...)...)
 		if r.code != 1 || !errorLine.MatchString(r.err) || !strings.Contains(r.err, kind) || r.out != "" {
 			t.Errorf("%q: exit %d: %s", flags, r.code, r.err)
@@ -56,7 +59,8 @@ func TestStatsOfTheRowsThatCount(t *testing.T) {
 	}
 }
 
-// TestStatsOfASpec: a spec in JSON says what the flags do, and also what they cannot: which part of a split by shares counts.
+// TestStatsOfASpec: a spec in JSON says what the flags do, and also what they cannot: which part of
+// a split by shares counts.
 func TestStatsOfASpec(t *testing.T) {
 	dir := t.TempDir()
 	file := func(name, text string) string {
@@ -69,11 +73,13 @@ func TestStatsOfASpec(t *testing.T) {
 	var table strings.Builder
 	table.WriteString("image,rank\n")
 	for k := range 12 {
-		fmt.Fprintf(&table, "%s,%d\n", testdata(t, "coast", "coast_dir", "DATA", fmt.Sprintf("tile_%02d", k%3), "s2", "img.tif"), k)
+		fmt.Fprintf(&table, "%s,%d\n",
+			testdata(t, "coast", "coast_dir", "DATA", fmt.Sprintf("tile_%02d", k%3), "s2", "img.tif"), k)
 	}
 	data := file("all.csv", table.String())
 	spec := func(more string) string {
-		return file("spec.json", fmt.Sprintf(`{"version":1,"source":%q,"fields":[{"name":"image","column":"image"}],"batch_size":4%s}`, data, more))
+		return file("spec.json", fmt.Sprintf(
+			`{"version":1,"source":%q,"fields":[{"name":"image","column":"image"}],"batch_size":4%s}`, data, more))
 	}
 	of := func(args ...string) (samples int, out string) {
 		r := chaski(t.Context(), append([]string{"stats"}, args...)...)
@@ -88,7 +94,8 @@ func TestStatsOfASpec(t *testing.T) {
 	}
 	total := 0
 	for _, part := range []string{"train", "val"} { // not by hash of the paths, which are those of this checkout
-		n, _ := of(spec(`,"split":{"by":"column","column":"rank","shares":[{"name":"train","weight":1},{"name":"val","weight":1}]},"use":"` + part + `"`))
+		n, _ := of(spec(`,"split":{"by":"column","column":"rank","shares":[{"name":"train","weight":1},` +
+			`{"name":"val","weight":1}]},"use":"` + part + `"`))
 		total += n
 	}
 	if total != 12 {
@@ -127,7 +134,10 @@ func TestStatsOfACollection(t *testing.T) {
 		t.Fatal(err)
 	}
 	path := filepath.Join(dir, "TACOLLECTION.json")
-	for name, b := range map[string][]byte{path: []byte(`{"id":"all","taco:sources":{"count":1,"files":["part.tacozip"]}}`), filepath.Join(dir, "part.tacozip"): zip} {
+	for name, b := range map[string][]byte{
+		path:                               []byte(`{"id":"all","taco:sources":{"count":1,"files":["part.tacozip"]}}`),
+		filepath.Join(dir, "part.tacozip"): zip,
+	} {
 		if err := os.WriteFile(name, b, 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -137,7 +147,8 @@ func TestStatsOfACollection(t *testing.T) {
 		t.Errorf("exit %d: %s%.80s, want %.80s", got.code, got.err, got.out, want.out)
 	}
 	// It has no columns of statistics.
-	if got := chaski(t.Context(), "stats", "--from-metadata", path); got.code != 1 || !strings.Contains(got.err, "stats:mean") {
+	got := chaski(t.Context(), "stats", "--from-metadata", path)
+	if got.code != 1 || !strings.Contains(got.err, "stats:mean") {
 		t.Errorf("--from-metadata: exit %d: %s", got.code, got.err)
 	}
 	if got := chaski(t.Context(), "plan", "--field", "image=s2/img.tif", path); got.code != 0 {

@@ -22,7 +22,8 @@ func TestFit(t *testing.T) {
 			if len(got) > Max || len(got) < Max-16 || !utf8.ValidString(got) {
 				t.Errorf("%q: %d bytes, UTF-8 %t", middle, len(got), utf8.ValidString(got))
 			}
-			if !strings.HasPrefix(got, "a.tif: ") || !strings.HasSuffix(got, ": not found") || strings.Count(got, omitted) != 1 {
+			if !strings.HasPrefix(got, "a.tif: ") || !strings.HasSuffix(got, ": not found") ||
+				strings.Count(got, omitted) != 1 {
 				t.Errorf("%q: %.20q … %.20q", middle, got, got[max(len(got)-20, 0):])
 			}
 		}

@@ -108,7 +108,8 @@ func sameReply(t *testing.T, m []byte) {
 	if err := got.CopyTo(data); err != nil {
 		t.Fatal(err)
 	}
-	if got.Ticket != p.GetTicket() || got.Offset != p.GetOffset() || got.Total != p.GetTotal() || !bytes.Equal(data, p.GetData()) {
+	if got.Ticket != p.GetTicket() || got.Offset != p.GetOffset() || got.Total != p.GetTotal() ||
+		!bytes.Equal(data, p.GetData()) {
 		t.Fatalf("% x: %+v, want %v", m, got, p)
 	}
 	got.Free()
@@ -118,7 +119,11 @@ func replies() [][]byte {
 	_, data := pieces(100)
 	var out [][]byte
 	for _, m := range []*chaskiv1.StreamReply{
-		{Kind: &chaskiv1.StreamReply_Part{Part: &chaskiv1.Part{Ticket: 7, Offset: 1 << 33, Total: 1 << 34, Data: data}}},
+		{
+			Kind: &chaskiv1.StreamReply_Part{
+				Part: &chaskiv1.Part{Ticket: 7, Offset: 1 << 33, Total: 1 << 34, Data: data},
+			},
+		},
 		{Kind: &chaskiv1.StreamReply_Part{Part: &chaskiv1.Part{Data: data[:1]}}},
 		{Kind: &chaskiv1.StreamReply_Part{Part: &chaskiv1.Part{Ticket: 1}}},
 		{Kind: &chaskiv1.StreamReply_Part{Part: &chaskiv1.Part{}}},
@@ -178,11 +183,15 @@ func TestFaultsSurviveTheWire(t *testing.T) {
 			t.Errorf("%+v", g)
 		}
 	}
-	f := NewFault(4, &source.RequestError{URI: "http://host/a.tif", Part: "byte range", Off: 7, Attempts: 5, Err: errors.New("refused")})
-	if f.GetKind() != Unavailable || f.GetFile() != "http://host/a.tif" || f.GetPart() != "byte range" || f.GetOffset() != 7 {
+	f := NewFault(4, &source.RequestError{
+		URI: "http://host/a.tif", Part: "byte range", Off: 7, Attempts: 5, Err: errors.New("refused"),
+	})
+	if f.GetKind() != Unavailable || f.GetFile() != "http://host/a.tif" || f.GetPart() != "byte range" ||
+		f.GetOffset() != 7 {
 		t.Errorf("%v", f)
 	}
-	if got := FaultError(f); fault.KindOf(got) != 0 || !strings.HasSuffix(got.Error(), "refused, after 5 attempts: unavailable") {
+	got := FaultError(f)
+	if fault.KindOf(got) != 0 || !strings.HasSuffix(got.Error(), "refused, after 5 attempts: unavailable") {
 		t.Errorf("%v", got)
 	}
 }

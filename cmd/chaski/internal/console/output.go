@@ -32,8 +32,8 @@ func PrintJSON(w io.Writer, v any) error {
 	return err
 }
 
-// WriteFile writes a file so that its name never holds half of one, also after a crash: see durable.WriteFile. The names
-// "-" and "" stand for out.
+// WriteFile writes a file so that its name never holds half of one, also after a crash: see
+// durable.WriteFile. The names "-" and "" stand for out.
 func WriteFile(name string, out io.Writer, write func(io.Writer) error) error {
 	if name == "-" || name == "" {
 		return write(out)

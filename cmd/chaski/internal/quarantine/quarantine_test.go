@@ -59,7 +59,8 @@ func TestManyWritersOneList(t *testing.T) {
 	}
 	for i, r := range got {
 		want := bad(fmt.Sprintf("%d.tif", i), int64(i))
-		if r.Count != writers*times || r.URI != want.URI || *r.Row != int64(i) || *r.Offset != 77 || r.Part != "tile 3" || r.Kind != "corrupt" || r.Message != want.Message {
+		if r.Count != writers*times || r.URI != want.URI || *r.Row != int64(i) || *r.Offset != 77 ||
+			r.Part != "tile 3" || r.Kind != "corrupt" || r.Message != want.Message {
 			t.Errorf("%+v", r)
 		}
 	}
@@ -82,13 +83,15 @@ func TestListOfAKilledWriter(t *testing.T) {
 		t.Fatal(err)
 	}
 	lines := strings.SplitAfter(whole.String(), "\n")
-	text := lines[0] + lines[1][:40] + lines[1] + lines[2] + "{\"message\":" + strings.Repeat("x", 2*maxLine) + "\n" + lines[1] + lines[0][:9]
+	text := lines[0] + lines[1][:40] + lines[1] + lines[2] + "{\"message\":" + strings.Repeat("x",
+		2*maxLine) + "\n" + lines[1] + lines[0][:9]
 	var l List
 	if err := l.Read(strings.NewReader(text)); err != nil {
 		t.Fatal(err)
 	}
 	got := l.Records()
-	if len(got) != 2 || got[0].Count != 2 || got[1].Count != 1 || l.Skipped != 3 || !got[0].FirstSeen.Equal(early.FirstSeen) {
+	if len(got) != 2 || got[0].Count != 2 || got[1].Count != 1 || l.Skipped != 3 ||
+		!got[0].FirstSeen.Equal(early.FirstSeen) {
 		t.Errorf("%+v, %d skipped", got, l.Skipped)
 	}
 }

@@ -111,7 +111,8 @@ func (f *serveFlags) check() (slog.Level, error) {
 		return level, console.Usagef("--grace is %v: it must be longer than 0s", f.grace)
 	case f.upstream && !onlyUser(f.listen):
 		// Whoever reached a TCP port could make this process connect to any address in its own network.
-		return level, console.Usagef("--allow-upstream needs --listen unix:PATH or unix-abstract:NAME, not %q", f.listen)
+		return level, console.Usagef("--allow-upstream needs --listen unix:PATH or unix-abstract:NAME, not %q",
+			f.listen)
 	}
 	if err := console.FirstError(console.Between("workers", f.workers, 0, flags.MaxWorkers),
 		console.AtLeast("memory", f.memory, 0),
