@@ -5,9 +5,6 @@ import (
 	"context"
 	"slices"
 	"sync"
-	"sync/atomic"
-
-	"golang.org/x/sync/errgroup"
 
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
@@ -51,25 +48,26 @@ func (e *Engine) Check(ctx context.Context, o CheckOptions) (*CheckReport, error
 		o.MaxBad = DefaultMaxBad
 	}
 	c := &check{engine: e, options: o}
+	total, remote := int64(0), false
 	for _, d := range e.sets {
 		n := d.table.Len()
 		if d.rows != nil {
 			n = int64(len(d.rows))
 		}
-		c.total += n
-		c.ends = append(c.ends, c.total)
+		total += n
+		c.ends = append(c.ends, total)
+		remote = remote || d.remote
 	}
-	g, ctx := errgroup.WithContext(ctx)
-	for range e.options.Workers {
-		g.Go(func() error { return c.work(ctx) })
+	visits := func(r *pixels.Reader) func(context.Context, int64) error {
+		return func(ctx context.Context, i int64) error { return c.visit(ctx, r, i) }
 	}
-	if err := g.Wait(); err != nil {
+	if err := pixels.Sweep(ctx, e.options, remote, total, o.Progress, visits); err != nil {
 		return nil, err
 	}
 	slices.SortFunc(c.list, func(a, b checked) int {
 		return cmp.Or(cmp.Compare(a.set, b.set), cmp.Compare(a.Row, b.Row))
 	})
-	r := &CheckReport{Samples: c.total, Bad: int64(c.bad)}
+	r := &CheckReport{Samples: total, Bad: int64(c.bad)}
 	for _, b := range c.list[:min(len(c.list), o.MaxBad)] {
 		r.List = append(r.List, b.BadSample)
 	}
@@ -81,11 +79,8 @@ type check struct {
 	engine  *Engine
 	options CheckOptions
 	ends    []int64 // for each source, the number of rows up to its end
-	total   int64
-	next    atomic.Int64
 
-	mu   sync.Mutex // guards done, bad and list, and keeps calls of Progress one at a time
-	done int64
+	mu   sync.Mutex // guards bad and list
 	bad  int
 	list []checked
 }
@@ -95,47 +90,29 @@ type checked struct {
 	BadSample
 }
 
-// work checks rows until there are none left.
-func (c *check) work(ctx context.Context) error {
-	r := pixels.NewReader(c.engine.options)
-	for {
-		i := c.next.Add(1) - 1
-		if i >= c.total {
-			return nil
-		}
-		set, _ := slices.BinarySearch(c.ends, i+1)
-		d := c.engine.sets[set]
-		if set > 0 {
-			i -= c.ends[set-1]
-		}
-		if d.rows != nil {
-			i = int64(d.rows[i])
-		}
-		err := c.row(ctx, r, d, i)
-		if err != nil && fault.KindOf(err) == 0 {
-			return err
-		}
-		c.note(ctx, set, i, err)
+// visit checks row i of all sources together.
+func (c *check) visit(ctx context.Context, r *pixels.Reader, i int64) error {
+	set, _ := slices.BinarySearch(c.ends, i+1)
+	d := c.engine.sets[set]
+	if set > 0 {
+		i -= c.ends[set-1]
 	}
-}
-
-// note counts a row, and lists it if it is bad. If there are more than MaxBad, it lists roughly the
-// first, because the workers finish in any order.
-func (c *check) note(ctx context.Context, set int, row int64, err error) {
-	d, id := c.engine.sets[set], ""
-	if err != nil {
-		id, _ = d.table.ID(ctx, row) // without an id, the number of the row names it
+	if d.rows != nil {
+		i = int64(d.rows[i])
 	}
+	err := c.row(ctx, r, d, i)
+	if err == nil || fault.KindOf(err) == 0 {
+		return err
+	}
+	id, _ := d.table.ID(ctx, i) // without an id, the number of the row names it
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if err != nil {
-		if c.bad++; len(c.list) < c.options.MaxBad {
-			c.list = append(c.list, checked{set, BadSample{d.name, d.source.Source, row, id, err}})
-		}
+	// If there are more than MaxBad, these are roughly the first, because the workers finish in any
+	// order.
+	if c.bad++; len(c.list) < c.options.MaxBad {
+		c.list = append(c.list, checked{set, BadSample{d.name, d.source.Source, i, id, err}})
 	}
-	if c.done++; c.options.Progress != nil {
-		c.options.Progress(c.done, c.total)
-	}
+	return nil
 }
 
 // row reads a row completely. Of several errors it returns the one that a run would report.

@@ -23,6 +23,7 @@ import (
 	"github.com/chaski-eo/chaski/loader/pixels"
 	"github.com/chaski-eo/chaski/loader/rows"
 	"github.com/chaski-eo/chaski/loader/spec"
+	"github.com/chaski-eo/chaski/loader/survey"
 	"github.com/chaski-eo/chaski/shuffle"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog"
@@ -287,13 +288,15 @@ func TestWeightsAgainstCounting(t *testing.T) {
 	tab := chips(9, 6)
 	dir := t.TempDir()
 	for _, classes := range [][]float64{nil, {9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 100, 120}} {
-		p := &weighing{options: Options{Opener: tab, Workers: 3}.WithDefaults(), table: tab,
-			spec: Spec{Source: "x", Fields: slices.Clone(sampledFields), BatchSize: 1}.WithDefaults()}
-		if err := p.run(context.Background(), WeightOptions{Field: "mask", Classes: classes, Cell: 5}); err != nil {
+		sp := Spec{Source: "x", Fields: slices.Clone(sampledFields), BatchSize: 1}.WithDefaults()
+		o := Options{Opener: tab, Workers: 3}.WithDefaults()
+		head, counts, err := survey.CountWeights(t.Context(), sp, o, tab,
+			survey.WeightOptions{Field: "mask", Classes: classes, Cell: 5}, nil)
+		if err != nil {
 			t.Fatal(err)
 		}
 		var b bytes.Buffer
-		if err := p.write(&b); err != nil {
+		if err := rows.WriteWeights(&b, head, counts); err != nil {
 			t.Fatal(err)
 		}
 		w, err := rows.ParseWeights(b.Bytes())
@@ -330,7 +333,7 @@ func TestWeightsAgainstCounting(t *testing.T) {
 		if err := os.WriteFile(path, b.Bytes(), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		sp := Spec{Source: "memory", Fields: sampledFields, BatchSize: 4,
+		sp = Spec{Source: "memory", Fields: sampledFields, BatchSize: 4,
 			Sampler: Sampler{Kind: spec.WeightedWindow, Height: 8, Width: 6, Weights: path, PerAsset: 2}}
 		tab.objects[path] = b.Bytes()
 		e := openFake(t, sp, tab, 2)
@@ -373,13 +376,13 @@ func TestWeightsAreOfTheirSamples(t *testing.T) {
 	tab := chips(9, 4)
 	ctx, o := context.Background(), Options{Opener: tab, Workers: 1}.WithDefaults()
 	counted := &renamed{tab, []string{"a/b/1.tif", "a/b/2.tif", "a/bc/3.tif", "a/4.tif"}}
-	p := &weighing{options: o, table: counted, spec: Spec{Source: "x", Fields: slices.Clone(sampledFields),
-		BatchSize: 1}.WithDefaults()}
-	if err := p.run(ctx, WeightOptions{}); err != nil {
+	sp := Spec{Source: "x", Fields: slices.Clone(sampledFields), BatchSize: 1}.WithDefaults()
+	head, counts, err := survey.CountWeights(ctx, sp, o, counted, survey.WeightOptions{}, nil)
+	if err != nil {
 		t.Fatal(err)
 	}
 	var b bytes.Buffer
-	if err := p.write(&b); err != nil {
+	if err := rows.WriteWeights(&b, head, counts); err != nil {
 		t.Fatal(err)
 	}
 	tab.objects["weights"] = b.Bytes()
@@ -398,41 +401,15 @@ func TestWeightsAreOfTheirSamples(t *testing.T) {
 			t.Errorf("%q: %v, want a fault of kind unsupported", ids, err)
 		}
 	}
-	p.head.Samples = "" // as files were before
+	head.Samples = "" // as files were before
 	b.Reset()
-	if err := p.write(&b); err != nil {
+	if err := rows.WriteWeights(&b, head, counts); err != nil {
 		t.Fatal(err)
 	}
 	tab.objects["weights"] = b.Bytes()
 	if _, err := rows.OpenWeights(ctx, "weights", o, &renamed{tab, []string{"1", "2", "3", "4"}}); err != nil {
 		t.Errorf("a file that names no samples: %v", err)
 	}
-}
-
-func FuzzWeights(f *testing.F) {
-	p := &weighing{head: rows.WeightsHeader{Version: 1, Rows: 2, CellHeight: 4, CellWidth: 4, Field: "x"},
-		rows: []weighed{{5, 4, []uint32{1, 2}}, {}}}
-	var b bytes.Buffer
-	if err := p.write(&b); err != nil {
-		f.Fatal(err)
-	}
-	f.Add(b.Bytes())
-	f.Add(b.Bytes()[:20])
-	f.Fuzz(func(t *testing.T, b []byte) {
-		w, err := rows.ParseWeights(b)
-		if err != nil {
-			if fault.KindOf(err) == 0 {
-				t.Fatalf("%v has no kind", err)
-			}
-			return
-		}
-		for row := range w.Rows {
-			h, x := w.Size(row)
-			if _, err := w.Of(row, h, x); err != nil {
-				t.Fatal(err)
-			}
-		}
-	})
 }
 
 // counting counts the bytes that are read of each object.
@@ -971,8 +948,8 @@ func TestRootsOfSources(t *testing.T) {
 			t.Fatal(err)
 		}
 		var b bytes.Buffer
-		if err := Weights(context.Background(), &b, Spec{Source: dir}, Options{},
-			WeightOptions{Cell: 16}, nil); err != nil {
+		if err := survey.Weights(context.Background(), &b, Spec{Source: dir}, Options{},
+			survey.WeightOptions{Cell: 16}, nil); err != nil {
 			t.Fatal(err)
 		}
 		if err := os.WriteFile(filepath.Join(dir, "weights"), b.Bytes(), 0o600); err != nil {

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
+	"io"
 	"math"
 	"strings"
 
@@ -41,6 +42,40 @@ type WeightsHeader struct {
 	// sorted anew has as many rows of the same sizes, so without a digest windows would be drawn by
 	// another row's weights. Old files have none and are not checked.
 	Samples string `json:"samples,omitempty"`
+}
+
+// CellCounts are the counts of one row: the size of its asset in pixels, and the pixels of each cell
+// that count, line by line. The zero value is a row that could not be read.
+type CellCounts struct {
+	Height, Width uint32
+	Cells         []uint32
+}
+
+// WriteWeights writes a file of weights to w: the counts of all rows.
+func WriteWeights(w io.Writer, h WeightsHeader, counts []CellCounts) error {
+	head, err := json.Marshal(h)
+	if err != nil {
+		return err
+	}
+	b := binary.LittleEndian.AppendUint32([]byte(WeightsMagic), uint32(len(head)))
+	b = append(b, head...)
+	for _, r := range counts {
+		b = binary.LittleEndian.AppendUint32(binary.LittleEndian.AppendUint32(b, r.Height), r.Width)
+	}
+	for _, r := range counts {
+		for _, c := range r.Cells {
+			b = binary.LittleEndian.AppendUint32(b, c)
+		}
+		// Writing 64 KiB at a time avoids a second copy of all cells in memory.
+		if len(b) > 1<<16 {
+			if _, err := w.Write(b); err != nil {
+				return err
+			}
+			b = b[:0]
+		}
+	}
+	_, err = w.Write(b)
+	return err
 }
 
 // Weights is a file of weights in memory.

@@ -2,13 +2,9 @@ package survey
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
-	"sync"
 	"sync/atomic"
-
-	"golang.org/x/sync/errgroup"
 
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
@@ -28,49 +24,27 @@ import (
 // BadSkip it is left out as a whole and counted. progress, if not nil, is called after every
 // sample, by one goroutine at a time. A mixture is an error.
 func Stats(
-	ctx context.Context, spec spec.Spec, o resources.Options, progress func(done, total int64),
-) (*stats.Report, error) {
-	spec = spec.WithDefaults()
-	spec.BatchSize = max(spec.BatchSize, 1) // Validate needs one, although the pass makes no batches
-	if err := spec.Validate(); err != nil {
-		return nil, err
-	}
-	o = o.WithDefaults()
-	if err := o.Validate(); err != nil {
-		return nil, err
-	}
-	defer o.CloseOpener()
-	src := spec.Root()
-	if len(src.Sources) > 0 {
-		return nil, errors.New("spec: the statistics of a mixture are those of its sources, one by one")
-	}
-	t, err := rows.Open(ctx, src, spec.Fields, o)
-	if err != nil {
-		return nil, err
-	}
-	var r *stats.Report
-	rows, err := rows.Selected(ctx, t, src, o)
-	if err == nil {
-		r, err = Measure(ctx, spec, o, t, rows, progress)
-	}
-	return r, errors.Join(err, t.Close())
+	ctx context.Context, sp spec.Spec, o resources.Options, progress func(done, total int64),
+) (r *stats.Report, err error) {
+	err = withTable(ctx, "statistics", sp, o, func(sp spec.Spec, o resources.Options, t rows.Table) error {
+		selected, err := rows.Selected(ctx, t, sp.Root(), o)
+		if err == nil {
+			r, err = Measure(ctx, sp, o, t, selected, progress)
+		}
+		return err
+	})
+	return r, err
 }
 
 // pass is one pass over a dataset. Its workers share it.
 type pass struct {
-	spec     spec.Spec
-	options  resources.Options
-	table    rows.Table
-	rows     []uint32   // the selected rows; nil: all
-	columns  []int      // the columns of the raster fields
-	names    [][]string // by column: the band descriptions of the first file; nil if it has none
-	next     atomic.Int64
-	skipped  atomic.Int64
-	remote   bool       // the first assets of some columns are not local
-	mu       sync.Mutex // guards the members below, and that one goroutine at a time calls progress
-	done     int64
-	total    []*stats.Field
-	progress func(done, total int64)
+	spec    spec.Spec
+	options resources.Options
+	table   rows.Table
+	columns []int      // the columns of the raster fields
+	names   [][]string // by column: the band descriptions of the first file; nil if it has none
+	skipped atomic.Int64
+	remote  bool // the first assets of some columns are not local
 }
 
 // Measure computes Stats over the given rows of an open table; nil rows are all rows. A table
@@ -79,32 +53,50 @@ func Measure(
 	ctx context.Context, sp spec.Spec, o resources.Options, t rows.Table, rows []uint32,
 	progress func(done, total int64),
 ) (*stats.Report, error) {
-	p := &pass{spec: sp, options: o, table: t, rows: rows, progress: progress}
-	if t.Len() == 0 {
-		return nil, fault.WithFile(fault.New(fault.NotFound, "dataset", fault.NoOffset, "no samples"), sp.Source)
+	p := &pass{spec: sp, options: o, table: t}
+	var err error
+	if p.columns, err = rasterColumns(t, sp); err != nil {
+		return nil, err
 	}
-	for i := range spec.RowFields(sp.Fields) {
-		if t.Kind(i) == catalog.Raster {
-			p.columns = append(p.columns, i)
+	total, err := p.fields(ctx, rows)
+	if err != nil {
+		return nil, err
+	}
+	n := t.Len()
+	if rows != nil {
+		n = int64(len(rows))
+	}
+	// Each worker has accumulators of its own, so that samples need no lock.
+	var parts [][]*stats.Field
+	visits := func(r *pixels.Reader) func(context.Context, int64) error {
+		own := make([]*stats.Field, len(total))
+		for k, f := range total {
+			own[k], _ = stats.NewField(f.DType(), f.Bands()) // total was made of the same
+		}
+		parts = append(parts, own)
+		return func(ctx context.Context, i int64) error {
+			if rows != nil {
+				i = int64(rows[i])
+			}
+			return p.visit(ctx, r, own, i)
 		}
 	}
-	var err error
-	if p.total, err = p.fields(ctx); err != nil {
+	if err := pixels.Sweep(ctx, o, p.remote, n, progress, visits); err != nil {
 		return nil, err
 	}
-	g, ctx := errgroup.WithContext(ctx)
-	for range p.options.Readers(o.Workers, p.remote) {
-		g.Go(func() error { return p.work(ctx) })
-	}
-	if err := g.Wait(); err != nil {
-		return nil, err
+	for k, f := range total {
+		for _, own := range parts {
+			if err := f.Merge(own[k]); err != nil {
+				return nil, err
+			}
+		}
 	}
 	r := &stats.Report{
-		Version: stats.ReportVersion, Samples: p.len() - p.skipped.Load(), Skipped: p.skipped.Load(),
+		Version: stats.ReportVersion, Samples: n - p.skipped.Load(), Skipped: p.skipped.Load(),
 		Fields: map[string]stats.FieldReport{},
 	}
 	for k, i := range p.columns {
-		f := p.total[k].Report()
+		f := total[k].Report()
 		if len(p.names[k]) == len(f.Bands) {
 			for b := range f.Bands {
 				f.Bands[b].Name = p.names[k][b]
@@ -115,19 +107,11 @@ func Measure(
 	return r, nil
 }
 
-// len returns the number of selected rows.
-func (p *pass) len() int64 {
-	if p.rows != nil {
-		return int64(len(p.rows))
-	}
-	return p.table.Len()
-}
-
 // fields returns an empty accumulator for each raster field, with the dtype and the number of bands
 // of the first sample that can be read. It also sets remote and names.
-func (p *pass) fields(ctx context.Context) ([]*stats.Field, error) {
+func (p *pass) fields(ctx context.Context, selected []uint32) ([]*stats.Field, error) {
 	out := make([]*stats.Field, len(p.columns))
-	first, err := rows.FirstAssets(ctx, p.table, p.columns, p.spec.BadSamples, p.rows)
+	first, err := rows.FirstAssets(ctx, p.table, p.columns, p.spec.BadSamples, selected)
 	if err != nil {
 		return nil, err
 	}
@@ -146,51 +130,19 @@ func (p *pass) fields(ctx context.Context) ([]*stats.Field, error) {
 	return out, nil
 }
 
-// work measures samples until none are left, and then merges its own accumulators into the total.
-func (p *pass) work(ctx context.Context) error {
-	// Each worker has its own accumulators, so that samples need no lock.
-	fields := make([]*stats.Field, len(p.total))
-	for k, f := range p.total {
-		var err error
-		if fields[k], err = stats.NewField(f.DType(), f.Bands()); err != nil {
-			return err
-		}
+// visit adds one sample to the accumulators. With BadSkip it leaves out a sample that cannot be read,
+// and counts it.
+func (p *pass) visit(ctx context.Context, r *pixels.Reader, fields []*stats.Field, row int64) error {
+	err := p.sample(ctx, r, fields, row)
+	if err == nil {
+		return nil
 	}
-	r := pixels.NewReader(p.options)
-	for {
-		row := p.next.Add(1) - 1
-		if row >= p.len() {
-			break
-		}
-		if p.rows != nil {
-			row = int64(p.rows[row])
-		}
-		if err := p.sample(ctx, r, fields, row); err != nil {
-			if p.spec.BadSamples != spec.BadSkip || fault.KindOf(err) == 0 {
-				return fmt.Errorf("sample %d: %w", row, err)
-			}
-			p.skipped.Add(1)
-			p.options.Logger.Warn("skipped", "sample", row, "error", fault.Line(err))
-		}
-		p.tick()
+	if p.spec.BadSamples != spec.BadSkip || fault.KindOf(err) == 0 {
+		return fmt.Errorf("sample %d: %w", row, err)
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for k, f := range fields {
-		if err := p.total[k].Merge(f); err != nil {
-			return err
-		}
-	}
+	p.skipped.Add(1)
+	p.options.Logger.Warn("skipped", "sample", row, "error", fault.Line(err))
 	return nil
-}
-
-func (p *pass) tick() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.done++
-	if p.progress != nil {
-		p.progress(p.done, p.len())
-	}
 }
 
 // sample adds one sample to the accumulators.

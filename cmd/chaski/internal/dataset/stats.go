@@ -34,7 +34,7 @@ type statsFlags struct {
 	format    string
 	base      string
 	sampling  bool
-	weights   loader.WeightOptions
+	weights   survey.WeightOptions
 
 	own pflag.FlagSet // the flags that a spec excludes, because it says the same
 }
@@ -276,7 +276,7 @@ func (f *statsFlags) specOf(dataset string) (loader.Spec, error) {
 func (f *statsFlags) writeWeights(ctx context.Context, env console.Env, spec loader.Spec) error {
 	bar := console.NewBar(env.Err, "reading", -1)
 	var b bytes.Buffer
-	err := loader.Weights(ctx, &b, spec, loader.Options{Workers: f.workers, MaxChunkBytes: f.maxChunk,
+	err := survey.Weights(ctx, &b, spec, loader.Options{Workers: f.workers, MaxChunkBytes: f.maxChunk,
 		SQL: env.SQL}, f.weights, bar.Set)
 	bar.Done()
 	if err != nil {

@@ -1,0 +1,54 @@
+package survey
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/loader/resources"
+	"github.com/chaski-eo/chaski/loader/rows"
+	"github.com/chaski-eo/chaski/loader/spec"
+	"github.com/chaski-eo/chaski/store/catalog"
+)
+
+// withTable calls do with the open table of a spec, and with the spec and the options after their
+// checks and defaults. what names the result of do, for the error about a mixture.
+func withTable(
+	ctx context.Context, what string, sp spec.Spec, o resources.Options,
+	do func(sp spec.Spec, o resources.Options, t rows.Table) error,
+) error {
+	sp = sp.WithDefaults()
+	sp.BatchSize = max(sp.BatchSize, 1) // Validate needs one, although nothing here makes batches
+	if err := sp.Validate(); err != nil {
+		return err
+	}
+	o = o.WithDefaults()
+	if err := o.Validate(); err != nil {
+		return err
+	}
+	defer o.CloseOpener()
+	src := sp.Root()
+	if len(src.Sources) > 0 {
+		return fmt.Errorf("spec: the %s of a mixture are those of its sources, one by one", what)
+	}
+	t, err := rows.Open(ctx, src, sp.Fields, o)
+	if err != nil {
+		return err
+	}
+	return errors.Join(do(sp, o, t), t.Close())
+}
+
+// rasterColumns returns the columns of the raster fields of a table. A table without samples is a
+// fault of kind not found.
+func rasterColumns(t rows.Table, sp spec.Spec) (columns []int, _ error) {
+	if t.Len() == 0 {
+		return nil, fault.WithFile(fault.New(fault.NotFound, "dataset", fault.NoOffset, "no samples"), sp.Source)
+	}
+	for i := range spec.RowFields(sp.Fields) {
+		if t.Kind(i) == catalog.Raster {
+			columns = append(columns, i)
+		}
+	}
+	return columns, nil
+}

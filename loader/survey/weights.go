@@ -1,0 +1,190 @@
+package survey
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/einops"
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/loader/pixels"
+	"github.com/chaski-eo/chaski/loader/resources"
+	"github.com/chaski-eo/chaski/loader/rows"
+	"github.com/chaski-eo/chaski/loader/spec"
+	"github.com/chaski-eo/chaski/shuffle"
+	"github.com/chaski-eo/chaski/source"
+)
+
+// WeightOptions say what Weights counts.
+type WeightOptions struct {
+	// Field is the raster field to look at. Default: the last one.
+	Field string
+	// Classes are the values to count in the field's first band. Default: all valid values.
+	Classes []float64
+	// Cell is the side of a cell in pixels of the first raster field, at most 65536. It is rounded
+	// up to a multiple that the grids of all fields share. Default 64.
+	Cell int
+}
+
+// Weights counts the valid pixels, or those of some classes, in the cells of every asset. It writes
+// the file that the sampler WeightedWindow reads to w. A sample that cannot be read ends it with an
+// error; with any bad-sample policy but "error" it has no weight instead. A mixture is an error.
+func Weights(
+	ctx context.Context, w io.Writer, sp spec.Spec, o resources.Options, c WeightOptions,
+	progress func(done, total int64),
+) error {
+	return withTable(ctx, "weights", sp, o, func(sp spec.Spec, o resources.Options, t rows.Table) error {
+		h, counts, err := CountWeights(ctx, sp, o, t, c, progress)
+		if err != nil {
+			return err
+		}
+		return rows.WriteWeights(w, h, counts)
+	})
+}
+
+// weighing is one pass of Weights, shared by its workers.
+type weighing struct {
+	options resources.Options
+	table   rows.Table
+	head    rows.WeightsHeader
+	lead    int            // column of the first raster field
+	field   *pixels.Raster // the field whose pixels are counted
+}
+
+// CountWeights counts the cells of all rows of an open table, for rows.WriteWeights.
+func CountWeights(
+	ctx context.Context, sp spec.Spec, o resources.Options, t rows.Table, c WeightOptions,
+	progress func(done, total int64),
+) (rows.WeightsHeader, []rows.CellCounts, error) {
+	p := &weighing{options: o, table: t}
+	remote, err := p.compile(ctx, sp, c)
+	if err != nil {
+		return p.head, nil, err
+	}
+	out := make([]rows.CellCounts, p.head.Rows)
+	visits := func(r *pixels.Reader) func(context.Context, int64) error {
+		return func(ctx context.Context, row int64) (err error) {
+			if out[row], err = p.weigh(ctx, r, row); err == nil {
+				return nil
+			}
+			if sp.BadSamples == spec.BadError || fault.KindOf(err) == 0 {
+				return fmt.Errorf("sample %d: %w", row, err)
+			}
+			o.Logger.Warn("no weights", "sample", row, "error", fault.Line(err))
+			out[row] = rows.CellCounts{}
+			return nil
+		}
+	}
+	return p.head, out, pixels.Sweep(ctx, o, remote, p.head.Rows, progress, visits)
+}
+
+// compile finds the fields in the first sample and makes the header. It reports whether files are
+// remote.
+func (p *weighing) compile(ctx context.Context, sp spec.Spec, c WeightOptions) (remote bool, _ error) {
+	columns, err := rasterColumns(p.table, sp)
+	if err != nil {
+		return false, err
+	}
+	assets, err := rows.FirstAssets(ctx, p.table, columns, sp.BadSamples, nil)
+	if err != nil {
+		return false, err
+	}
+	alignY, alignX := 1, 1
+	for k, i := range columns {
+		a, name := assets[k], sp.Fields[i].Name
+		remote = remote || source.IsRemote(a.URI)
+		// The casts and the bands of the fields do not matter here.
+		r, err := pixels.NewRaster(spec.Field{Name: name, DType: "native", Layout: "n b y x"}, i, a.Index)
+		if err == nil {
+			r.Ratio, err = pixels.NewRatio(assets[0].Index, a.Index)
+		}
+		if err != nil {
+			return false, a.Fault(rows.InField(name, err))
+		}
+		// A cell has whole pixels in every field, as windows have.
+		alignY, alignX = pixels.Lcm(alignY, r.Ratio.DenY), pixels.Lcm(alignX, r.Ratio.DenX)
+		if c.Field == "" || name == c.Field {
+			p.field = r
+		}
+	}
+	if p.field == nil {
+		return false, fmt.Errorf("spec: no raster field is called %q", c.Field)
+	}
+	cell := cmp.Or(c.Cell, 64)
+	if cell < 1 || cell > spec.MaxWindow {
+		return false, fmt.Errorf("cell is %d: it must be in 1..%d pixels", cell, spec.MaxWindow)
+	}
+	p.lead = columns[0]
+	p.head = rows.WeightsHeader{
+		Version: 1, Rows: p.table.Len(), CellHeight: rows.RoundUp(cell, alignY), CellWidth: rows.RoundUp(cell, alignX),
+		Field: p.field.Name, Classes: c.Classes,
+	}
+	p.head.Samples, err = rows.SamplesOf(ctx, p.table)
+	return remote, err
+}
+
+// weigh counts one asset, some rows of it at a time.
+func (p *weighing) weigh(ctx context.Context, r *pixels.Reader, at int64) (w rows.CellCounts, err error) {
+	f := p.field
+	lead, err := p.table.Asset(ctx, p.lead, at)
+	if err != nil {
+		return w, err
+	}
+	a, err := p.table.Asset(ctx, f.TableColumn, at)
+	if err != nil {
+		return w, err
+	}
+	x := a.Index
+	if err := f.Fits(x); err != nil {
+		return w, a.Fault(err)
+	}
+	if !f.Ratio.Holds(lead.Index, x) {
+		return w, a.Fault(fault.New(fault.Unsupported, "asset", fault.NoOffset,
+			"%d by %d pixels do not share a grid with the first field's", x.Height, x.Width))
+	}
+	h, wd := lead.Index.Height, lead.Index.Width
+	across := rows.RoundUp(wd, p.head.CellWidth) / p.head.CellWidth
+	w = rows.CellCounts{
+		Height: uint32(h), Width: uint32(wd),
+		Cells: make([]uint32, across*(rows.RoundUp(h, p.head.CellHeight)/p.head.CellHeight)),
+	}
+	cell := f.Ratio.Scale(shuffle.Box{H: p.head.CellHeight, W: p.head.CellWidth})
+	// A strip is as high as a row of chunks, so that each chunk is decoded once. A pixel of it
+	// takes 5 bytes (float32 and validity), and MaxChunkBytes bounds the strip.
+	strip := max(1, min(x.Height, x.ChunkH, p.options.MaxChunkBytes/(5*x.Width)))
+	sub := &pixels.Raster{PickedBands: pixels.PickedBands{Picked: []int{0}}, H: strip, W: x.Width}
+	sub.PlaceBands()
+	plan, err := pixels.Planes.Plan(sub.Axes(1), nil)
+	if err != nil {
+		return w, err
+	}
+	convs := &pixels.Converters{Base: einops.Convert{From: f.Native, To: chunk.Float32}, Nodata: true}
+	cv, err := convs.Get(x)
+	if err != nil {
+		return w, a.Fault(err)
+	}
+	s := &r.Resample
+	s.In, s.InValid = pixels.Grown(s.In, 4*plan.Len()), pixels.Grown(s.InValid, plan.Len())
+	for y := 0; y < x.Height; y += strip {
+		to := &pixels.Row{Field: sub, Plan: plan, Dst: einops.Target{Data: s.In, Mask: s.InValid}, Cv: cv,
+			Win: shuffle.Box{Y: y, H: strip, W: x.Width}}
+		box := pixels.Inside(to.Win, x.Height, x.Width)
+		if err := r.Read(ctx, a, box, sub.Picked, to, to.Masked(convs, box)); err != nil {
+			return w, err
+		}
+		for i := range (box.Y1 - y) * x.Width {
+			if s.InValid[i] != 0 && p.counts(s.Float(i)) {
+				w.Cells[(y+i/x.Width)/cell.H*across+i%x.Width/cell.W]++
+			}
+		}
+	}
+	return w, nil
+}
+
+// counts reports whether a value is counted.
+func (p *weighing) counts(v float32) bool {
+	return len(p.head.Classes) == 0 || slices.Contains(p.head.Classes, float64(v))
+}
