@@ -124,9 +124,10 @@ check-python: env
 check-generated: env
 	CHASKI_GEN_VENV=$(CURDIR)/$(VENV)/generate proto/generate.sh --check
 
-check-house: env ## length of lines, direction of imports, listings of the API
+check-house: env ## length of lines, direction of imports, one writer of files, listings of the API
 	$(GO) run ./tools/check lines $(LONG_LINES)
 	$(GO) run ./tools/check imports
+	$(GO) run ./tools/check writes
 	$(GO) run ./tools/check api
 	$(PY) tools/api.py
 api: env ## writes docs/api, the listings of the public names of Go and Python

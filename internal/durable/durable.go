@@ -104,6 +104,25 @@ func SyncNames(folder string) error {
 	return errors.Join(err, f.Close())
 }
 
+// MkdirAll creates a folder and those above it that are missing, and waits until their names are on the disk.
+func MkdirAll(path string) error {
+	path = filepath.Clean(path)
+	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	above := filepath.Dir(path)
+	if above != path {
+		if err := MkdirAll(above); err != nil {
+			return err
+		}
+	}
+	// Another run may create it at the same time, as one does that converts into the same folder.
+	if err := os.Mkdir(path, 0o777); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return SyncNames(above)
+}
+
 // place renames from to to and syncs the folder of to.
 func place(from, to string) error {
 	if err := rename(from, to); err != nil {

@@ -312,3 +312,22 @@ func TestALockIsHeldUntilItIsClosed(t *testing.T) {
 	}
 	_ = again.Close()
 }
+
+// TestFoldersAboveAreOnDisk: a file in folders that did not exist is there after a crash only if their names are.
+func TestFoldersAboveAreOnDisk(t *testing.T) {
+	root := t.TempDir()
+	old := fsync
+	t.Cleanup(func() { fsync = old })
+	var synced []string
+	fsync = func(f *os.File) error { synced = append(synced, f.Name()); return old(f) }
+	if err := MkdirAll(filepath.Join(root, "a/b/c")); err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{root, root + "/a", root + "/a/b"}; !slices.Equal(synced, want) {
+		t.Errorf("synced %q, want %q", synced, want)
+	}
+	synced = nil
+	if err := MkdirAll(filepath.Join(root, "a/b/c")); err != nil || synced != nil {
+		t.Errorf("folders that are there: %v, synced %q", err, synced)
+	}
+}

@@ -1,7 +1,6 @@
 package measure
 
 import (
-	"bytes"
 	"fmt"
 	"io"
 	"os"
@@ -282,11 +281,7 @@ func (f *peersFlags) write(r *peers.Report) error {
 		"peers.png":  func(w io.Writer) error { return r.WriteFigure(w, draw.PNG) },
 		"peers.svg":  func(w io.Writer) error { return r.WriteFigure(w, draw.SVG) },
 	} {
-		var b bytes.Buffer
-		if err := write(&b); err != nil {
-			return err
-		}
-		if err := os.WriteFile(filepath.Join(f.out, name), b.Bytes(), 0o644); err != nil {
+		if err := console.WriteFile(filepath.Join(f.out, name), nil, write); err != nil {
 			return err
 		}
 	}

@@ -160,6 +160,10 @@ func (w *Writer) Close() error {
 			errs = append(errs, w.write(t))
 		}
 	}
+	// A list is read after a run has failed, maybe with its machine. A pipe or device has nothing to sync.
+	if st, err := w.file.Stat(); err == nil && st.Mode().IsRegular() {
+		errs = append(errs, w.file.Sync())
+	}
 	return errors.Join(append(errs, w.file.Close())...)
 }
 

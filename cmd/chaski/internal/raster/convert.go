@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"io"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -16,6 +15,7 @@ import (
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/flags"
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/open"
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/durable"
 	"github.com/chaski-eo/chaski/internal/procs"
 	"github.com/chaski-eo/chaski/ops/convert"
 )
@@ -216,7 +216,7 @@ func (f *convertFlags) resolve() error {
 
 // convert converts file i. The destination "-" is standard output.
 func (f *convertFlags) convert(ctx context.Context, stdout io.Writer, i int, j conversion) error {
-	if err := os.MkdirAll(filepath.Dir(j.dst), 0o777); err != nil {
+	if err := durable.MkdirAll(filepath.Dir(j.dst)); err != nil {
 		return console.FileError(filepath.Dir(j.dst), err)
 	}
 	return console.WriteFile(j.dst, stdout, func(w io.Writer) error {

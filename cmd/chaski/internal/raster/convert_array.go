@@ -2,10 +2,10 @@ package raster
 
 import (
 	"context"
-	"os"
 	"path/filepath"
 
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
+	"github.com/chaski-eo/chaski/internal/durable"
 	"github.com/chaski-eo/chaski/ops/convert"
 	"github.com/chaski-eo/chaski/store/tiledb"
 )
@@ -43,7 +43,7 @@ func (f *convertFlags) array(ctx context.Context, env console.Env, jobs []conver
 	out := filepath.Clean(f.out)
 	a.Overwrite = f.overwrite
 	a.Left = func(i int, names []string) { f.losses.add(i, paths[i], names) }
-	if err := os.MkdirAll(filepath.Dir(out), 0o777); err != nil {
+	if err := durable.MkdirAll(filepath.Dir(out)); err != nil {
 		return console.FileError(filepath.Dir(out), err)
 	}
 	return console.FileError(f.out, convert.Array(ctx, out, paths, f.o, a))

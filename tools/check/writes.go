@@ -1,0 +1,70 @@
+package main
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// makers are the functions of package os that give a file its name or its first content. Whoever calls them decides
+// whether that is on the disk before a user is told so, which is internal/durable's to decide.
+var makers = []string{"Create", "CreateTemp", "Rename", "WriteFile"}
+
+// ownWriters are the folders and files that may call makers, and why.
+var ownWriters = map[string]string{
+	"internal/durable":                   "it is the one writer",
+	"ops/convert/target.go":              "it exchanges folders that it has synced",
+	"store/tiledb/create.go":             "files in a durable.Folder, which syncs them",
+	"store/tiledb/writer.go":             "files in a durable.Folder, which syncs them",
+	"cmd/chaski/internal/serve/serve.go": "figures of a run, which only its benchmark reads",
+	"bench":                              "working files, which the next run makes again",
+	"examples":                           "working files, which the next run makes again",
+	"tools":                              "sources in the working tree, which git keeps",
+}
+
+// checkWrites returns the calls below root by which a file could get a name before its content is on the disk.
+func checkWrites(root string) (problems []string, err error) {
+	files := token.NewFileSet()
+	err = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		switch name := d.Name(); {
+		case err != nil:
+			return err
+		case d.IsDir() && path != root && (strings.HasPrefix(name, ".") || name == "testdata"):
+			return fs.SkipDir
+		case d.IsDir() || filepath.Ext(name) != ".go" || strings.HasSuffix(name, "_test.go") || mayWrite(path):
+			return nil
+		}
+		f, err := parser.ParseFile(files, path, nil, parser.SkipObjectResolution)
+		if err != nil {
+			return err
+		}
+		ast.Inspect(f, func(n ast.Node) bool {
+			s, ok := n.(*ast.SelectorExpr)
+			if !ok {
+				return true
+			}
+			if x, ok := s.X.(*ast.Ident); ok && x.Name == "os" && slices.Contains(makers, s.Sel.Name) {
+				problems = append(problems, fmt.Sprintf("%s: os.%s: use internal/durable, or say in "+
+					"tools/check/writes.go why not", files.Position(s.Pos()), s.Sel.Name))
+			}
+			return true
+		})
+		return nil
+	})
+	return problems, err
+}
+
+// mayWrite reports whether ownWriters has the file or a folder that it is in.
+func mayWrite(path string) bool {
+	for path = filepath.ToSlash(path); path != "." && path != "/"; path = filepath.ToSlash(filepath.Dir(path)) {
+		if ownWriters[path] != "" {
+			return true
+		}
+	}
+	return false
+}
