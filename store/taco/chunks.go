@@ -206,44 +206,52 @@ type Chunk struct {
 // ReadChunk decodes a chunk that Resolve found. It reads only the range of the chunk. The header of
 // the sample is read once before, in the same range if the gap between them is cheaper to read than
 // another request (source.Gap).
-func (d *Dataset) ReadChunk(ctx context.Context, e Entry) (*Chunk, error) {
-	if e.Of == nil {
-		return nil, fault.WithFile(fault.New(fault.Unsupported, "sample "+e.Path, fault.NoOffset, "is not a chunk"),
-			e.URI)
-	}
-	s, err := Section(ctx, d.opener, *e.Of)
+func (d *Dataset) ReadChunk(ctx context.Context, e Entry) (c *Chunk, err error) {
+	err = d.withChunk(ctx, e, true, func(im *tiff.Image, alone source.Reader) error {
+		if c, err = decodeOnly(ctx, alone); err == nil {
+			c.Box = im.Index.Box(chunkIndex(im.Index, e.Number))
+		}
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}
-	c, err := d.readChunk(ctx, s, e)
-	return c, errors.Join(err, s.Close())
-}
-
-// readChunk is ReadChunk of an open sample.
-func (d *Dataset) readChunk(ctx context.Context, s source.Reader, e Entry) (*Chunk, error) {
-	im, s, err := d.image(ctx, s, e, true)
-	if err != nil {
-		return nil, err
-	}
-	head, err := chunkHeader(im, e)
-	if err != nil {
-		return nil, err
-	}
-	r, err := SectionOf(s, e.Offset-e.Of.Offset, e.Size)
-	var c *Chunk
-	if err == nil {
-		c, err = decodeOnly(ctx, &headed{r, head})
-	}
-	if err != nil {
-		return nil, fault.WithFile(fault.WithPart(err, "chunk "+e.Path, fault.NoOffset), e.URI)
-	}
-	c.Box = im.Index.Box(chunkIndex(im.Index, e.Number))
 	return c, nil
 }
 
-// image returns the header of an open sample, and the reader to continue with. withChunk says that
-// a chunk is read next.
-func (d *Dataset) image(ctx context.Context, s source.Reader, e Entry, withChunk bool) (*tiff.Image,
+// withChunk calls do with the header of the sample that a chunk belongs to, and with the chunk as a
+// TIFF of its own. read says that do reads more of it than the header.
+func (d *Dataset) withChunk(ctx context.Context, e Entry, read bool,
+	do func(im *tiff.Image, alone source.Reader) error) (err error) {
+	if e.Of == nil {
+		return fault.WithFile(fault.New(fault.Unsupported, "sample "+e.Path, fault.NoOffset, "is not a chunk"), e.URI)
+	}
+	s, err := Section(ctx, d.opener, *e.Of)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	im, in, err := d.image(ctx, s, e, read)
+	if err != nil {
+		return err
+	}
+	head, err := chunkHeader(im, e)
+	if err != nil {
+		return err
+	}
+	r, err := SectionOf(in, e.Offset-e.Of.Offset, e.Size)
+	if err == nil {
+		err = do(im, &headed{r, head})
+	}
+	if err != nil {
+		return fault.WithFile(fault.WithPart(err, "chunk "+e.Path, fault.NoOffset), e.URI)
+	}
+	return nil
+}
+
+// image returns the header of an open sample, and the reader to continue with. read says that
+// the chunk is read next.
+func (d *Dataset) image(ctx context.Context, s source.Reader, e Entry, read bool) (*tiff.Image,
 	source.Reader, error) {
 	key := node{e.Of.Part, e.Of.Level, e.Of.Row}
 	if im, ok := d.images.Get(key); ok {
@@ -251,7 +259,7 @@ func (d *Dataset) image(ctx context.Context, s source.Reader, e Entry, withChunk
 	}
 	var im *tiff.Image
 	var err error
-	if withChunk {
+	if read {
 		s, err = ahead(ctx, s, e)
 	}
 	if err == nil {
@@ -266,44 +274,19 @@ func (d *Dataset) image(ctx context.Context, s source.Reader, e Entry, withChunk
 
 // ChunkIndex returns the chunk index of an image that is a single chunk, found by Resolve. Its only
 // range is that of the chunk in the file. It reads the header of the chunk's sample once.
-func (d *Dataset) ChunkIndex(ctx context.Context, e Entry) (*chunk.Index, error) {
-	if e.Of == nil {
-		return nil, fault.WithFile(fault.New(fault.Unsupported, "sample "+e.Path, fault.NoOffset, "is not a chunk"),
-			e.URI)
-	}
-	s, err := Section(ctx, d.opener, *e.Of)
-	if err != nil {
-		return nil, err
-	}
-	x, err := d.chunkIndex(ctx, s, e)
-	return x, errors.Join(err, s.Close())
-}
-
-func (d *Dataset) chunkIndex(ctx context.Context, s source.Reader, e Entry) (*chunk.Index, error) {
-	im, s, err := d.image(ctx, s, e, false)
-	if err != nil {
-		return nil, err
-	}
-	head, err := chunkHeader(im, e)
-	if err != nil {
-		return nil, err
-	}
-	part := func(err error) error {
-		return fault.WithFile(fault.WithPart(err, "chunk "+e.Path, fault.NoOffset), e.URI)
-	}
-	r, err := SectionOf(s, e.Offset-e.Of.Offset, e.Size)
-	if err != nil {
-		return nil, part(err)
-	}
-	alone, err := tiff.Open(ctx, &headed{r, head}, tiff.Limits{}) // the header is all that is read
-	if err != nil {
-		return nil, part(err)
-	}
-	if len(alone.Index.Ranges) != 1 {
-		return nil, part(fault.New(fault.Corrupt, "", fault.NoOffset, "has %d chunks instead of one",
-			len(alone.Index.Ranges)))
-	}
-	return alone.Index.Shift(e.Offset - alone.Index.Ranges[0].Off), nil
+func (d *Dataset) ChunkIndex(ctx context.Context, e Entry) (x *chunk.Index, err error) {
+	err = d.withChunk(ctx, e, false, func(_ *tiff.Image, file source.Reader) error {
+		alone, err := tiff.Open(ctx, file, tiff.Limits{}) // reads only the header, which is in memory
+		if err != nil {
+			return err
+		}
+		if n := len(alone.Index.Ranges); n != 1 {
+			return fault.New(fault.Corrupt, "", fault.NoOffset, "has %d chunks instead of one", n)
+		}
+		x = alone.Index.Shift(e.Offset - alone.Index.Ranges[0].Off)
+		return nil
+	})
+	return x, err
 }
 
 // imageBytes limits the memory of the headers of samples that a dataset keeps.

@@ -23,7 +23,6 @@ func (a *Array) consolidateDense(ctx context.Context, name string, done *progres
 		return err
 	}
 	defer w.folder.Remove() // after finish there is nothing to remove
-	w.tree = emptyTree(s)
 	done.of(f.Tiles * int64(len(s.Attrs)))
 	w.progress = done
 	for i := range s.Attrs {

@@ -161,6 +161,3 @@ func appendTree(b []byte, s *Schema, boxes []Box) []byte {
 	}
 	return b
 }
-
-// emptyTree returns the R-tree of dense fragments, which has no levels.
-func emptyTree(s *Schema) []byte { return appendTree(nil, s, nil) }

@@ -23,16 +23,11 @@ func (a *Array) WriteDenseSlabs(ctx context.Context, b Box, next func(slab Box) 
 				"writing in slabs needs a dense array with tiles in row-major order and attributes of fixed length")
 		}
 	}
-	f, err := s.newDense(newName(timeAtCompletion, timeAtCompletion), b)
-	if err != nil {
-		return err
-	}
-	w, err := a.startFragment(f)
+	w, err := a.startDense(newName(timeAtCompletion, timeAtCompletion), b)
 	if err != nil {
 		return err
 	}
 	defer w.folder.Remove() // after finish there is nothing to remove
-	w.tree = emptyTree(s)
 	if err := w.slabs(ctx, b, next); err != nil {
 		return err
 	}

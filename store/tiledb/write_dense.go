@@ -22,17 +22,12 @@ func (a *Array) writeDense(ctx context.Context, b Box, values []Values, from, to
 	if err := s.checkValues(cells, values); err != nil {
 		return err
 	}
-	f, err := s.newDense(newName(from, to), b)
-	if err != nil {
-		return err
-	}
-	w, err := a.startFragment(f)
+	w, err := a.startDense(newName(from, to), b)
 	if err != nil {
 		return err
 	}
 	defer w.folder.Remove() // after finish there is nothing to remove
-	w.tree = emptyTree(s)
-	alone := &Array{Schema: s, Fragments: []*Fragment{f}}
+	alone := &Array{Schema: s, Fragments: []*Fragment{w.f}}
 	rowMajor := layout{axes: a.axes, stride: strides(shape, a.axes)}
 	for i := range s.Attrs {
 		if s.Attrs[i].Var() {
@@ -45,6 +40,15 @@ func (a *Array) writeDense(ctx context.Context, b Box, values []Values, from, to
 		}
 	}
 	return w.finish()
+}
+
+// startDense starts a fragment for a box of a dense array.
+func (a *Array) startDense(name string, b Box) (*writer, error) {
+	f, err := a.Schema.newDense(name, b)
+	if err != nil {
+		return nil, err
+	}
+	return a.startFragment(f)
 }
 
 func (w *writer) denseFixed(ctx context.Context, walk *denseWalk, attr int, data []byte) (err error) {

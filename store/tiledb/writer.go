@@ -33,7 +33,7 @@ type writer struct {
 	progress *progress // of a consolidation
 }
 
-// startFragment creates the directory.
+// startFragment creates the hidden directory of a fragment. The caller defers its removal; finish gives it its name.
 func (a *Array) startFragment(f *Fragment) (*writer, error) {
 	if a.o.Since != 0 || a.o.Until != 0 {
 		return nil, fault.WithFile(fault.New(fault.Unsupported, "array", fault.NoOffset,
@@ -57,6 +57,9 @@ func (a *Array) startFragment(f *Fragment) (*writer, error) {
 		}
 	}
 	w.end, w.varEnd = make([]uint64, n+1), make([]uint64, n)
+	if a.Schema.Dense {
+		w.tree = appendTree(nil, a.Schema, nil) // without levels: dense tiles are found by their coordinates
+	}
 	return w, nil
 }
 

@@ -26,14 +26,8 @@ func (h *HuffmanTable) Build(weights []byte) bool {
 		return false
 	}
 	h.longest = log
-	var start [MaxHuffmanBits + 2]int // where the codes of each weight begin
-	for _, w := range weights {
-		start[w+1] += 1 << w >> 1
-	}
-	start[1] = 0
-	for w := 2; w < len(start); w++ {
-		start[w] += start[w-1]
-	}
+	var start [MaxHuffmanBits + 2]int
+	codeStarts(start[:], weights)
 	scale := MaxHuffmanBits - log
 	for s, w := range weights {
 		if w == 0 {
@@ -49,6 +43,18 @@ func (h *HuffmanTable) Build(weights []byte) bool {
 		}
 	}
 	return true
+}
+
+// codeStarts sets start[w] to where the codes of weight w begin, when all codes fill a table in the
+// order of their weights. start has one element more than the greatest weight, and is all 0.
+func codeStarts(start []int, weights []byte) {
+	for _, w := range weights {
+		start[w+1] += 1 << w >> 1
+	}
+	start[1] = 0
+	for w := 2; w < len(start); w++ {
+		start[w] += start[w-1]
+	}
 }
 
 // HuffmanLog returns the length of the longest code of a complete code of at least two symbols and

@@ -7,13 +7,7 @@ const MaxHuffman16Bits = 20
 // its upper half and the length of its code in its lower half. log is HuffmanLog of weights.
 func BuildHuffman16(table []uint32, weights []byte, log int) {
 	var start [MaxHuffman16Bits + 2]int
-	for _, w := range weights {
-		start[w+1] += 1 << w >> 1
-	}
-	start[1] = 0
-	for w := 2; w < len(start); w++ {
-		start[w] += start[w-1]
-	}
+	codeStarts(start[:], weights)
 	for s, w := range weights {
 		if w == 0 {
 			continue

@@ -101,13 +101,7 @@ type symbolCode struct {
 func huffmanCodes(weights []byte) (codes [256]symbolCode) {
 	log, _ := HuffmanLog(weights, MaxHuffmanBits)
 	var start [MaxHuffmanBits + 2]int
-	for _, w := range weights {
-		start[w+1] += 1 << w >> 1
-	}
-	start[1] = 0
-	for w := 2; w < len(start); w++ {
-		start[w] += start[w-1]
-	}
+	codeStarts(start[:], weights)
 	for s, w := range weights {
 		if w > 0 {
 			codes[s] = symbolCode{uint16(start[w] >> (w - 1)), uint8(log + 1 - int(w))}

@@ -187,8 +187,8 @@ func (c *plain) kid(ctx context.Context, b *blob, i int) (*blob, error) {
 // take registers a nested Tortilla.
 func (c *plain) take(k *blob) error {
 	c.total += int64(k.len())
-	if most := fewRows + rowsPerByte*c.r.Size(); c.total > min(most, maxRows) {
-		return fault.New(fault.Limit, k.part(), k.at.off, "more than %d rows", min(most, maxRows))
+	if limit := min(fewRows+rowsPerByte*c.r.Size(), maxRows); c.total > limit {
+		return fault.New(fault.Limit, k.part(), k.at.off, "more than %d rows", limit)
 	}
 	for len(c.lazy) <= k.level {
 		c.lazy, c.next = append(c.lazy, nil), append(c.next, provisional)
@@ -338,15 +338,13 @@ func (c *plain) Table(ctx context.Context, level int) (*tables.Table, error) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if err := c.walk(ctx); err != nil {
-		return nil, c.fail(err)
-	}
-	if level < 0 || level >= len(c.levels) {
-		return nil, c.noLevel(level, len(c.levels))
+	blobs, err := c.blobs(ctx, level)
+	if err != nil {
+		return nil, err
 	}
 	if c.tables[level] == nil {
-		all := make([]*tables.Table, len(c.levels[level]))
-		for i, b := range c.levels[level] {
+		all := make([]*tables.Table, len(blobs))
+		for i, b := range blobs {
 			all[i] = b.tbl
 		}
 		t, err := tables.Concat(all, tables.Mixed)
@@ -356,6 +354,17 @@ func (c *plain) Table(ctx context.Context, level int) (*tables.Table, error) {
 		c.tables[level] = t
 	}
 	return c.tables[level], nil
+}
+
+// blobs returns the Tortillas of a level, after reading all footers. c.mu is held.
+func (c *plain) blobs(ctx context.Context, level int) ([]*blob, error) {
+	if err := c.walk(ctx); err != nil {
+		return nil, c.fail(err)
+	}
+	if level < 0 || level >= len(c.levels) {
+		return nil, c.noLevel(level, len(c.levels))
+	}
+	return c.levels[level], nil
 }
 
 func (f *file) noLevel(level, n int) error {
@@ -369,15 +378,13 @@ func (c *plain) Parents(ctx context.Context, level int) ([]int32, error) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if err := c.walk(ctx); err != nil {
-		return nil, c.fail(err)
-	}
-	if level < 0 || level >= len(c.levels) {
-		return nil, c.noLevel(level, len(c.levels))
+	blobs, err := c.blobs(ctx, level)
+	if err != nil {
+		return nil, err
 	}
 	if c.parents[level] == nil {
 		all := []int32{}
-		for _, b := range c.levels[level] {
+		for _, b := range blobs {
 			all = append(all, slices.Repeat([]int32{b.parent.first + int32(b.row)}, b.len())...)
 		}
 		c.parents[level] = all
