@@ -25,9 +25,9 @@ type Source struct {
 	Field string
 	// Column of the table that holds the raster's path, or the values.
 	Column string
-	// Kind is Raster or Text where a column of texts must be that. Otherwise it is one of rasters if its texts end like
-	// files that this package reads, one of texts if none does, and Unsupported if some do. Of a folder Text is the path
-	// of the file.
+	// Kind is Raster or Text where a column of texts must be that. Otherwise it is one of rasters
+	// if its texts end like files that this package reads, one of texts if none does, and
+	// Unsupported if some do. Of a folder Text is the path of the file.
 	Kind Kind
 	// Blob is the column of the table that holds the raster's index blob (rumi or chunk).
 	Blob string
@@ -89,9 +89,9 @@ type assetKey struct {
 	row   int64
 }
 
-// Open opens a dataset. Without fields it has those of a catalog of pairs, or one, the raster "image". Errors are NotFound (the
-// dataset, a column, a partner of a file), Corrupt, Unsupported or Limit, with the table's or
-// the folder's name.
+// Open opens a dataset. Without fields it has those of a catalog of pairs, or one, the raster
+// "image". Errors are NotFound (the dataset, a column, a partner of a file), Corrupt, Unsupported
+// or Limit, with the table's or the folder's name.
 func Open(ctx context.Context, src string, fields []Source, o Options) (*Table, error) {
 	var own io.Closer
 	if o.Opener == nil {
@@ -140,8 +140,10 @@ func (t *Table) unknown() error {
 	if name == "" || listing.IsGlob(t.src) {
 		return nil
 	}
-	return fault.New(fault.Unsupported, "dataset", fault.NoOffset, "%s is not read as a dataset: tables (.parquet, .csv, .tsv), rasters (.tif, .tiff, .rumi), directories and globs "+
-		"of them, TACO containers and TileDB arrays are", name)
+	return fault.New(fault.Unsupported, "dataset", fault.NoOffset,
+		"%s is not read as a dataset: tables (.parquet, .csv, .tsv), rasters (.tif, .tiff, .rumi), "+
+			"directories and globs "+
+			"of them, TACO containers and TileDB arrays are", name)
 }
 
 // orOwn returns the fields, or where there are none those that the dataset has itself.
@@ -172,7 +174,9 @@ func (t *Table) openListing(ctx context.Context, l *listing.Listing, fields []So
 	uris, sizes := columns.StringList(l.Paths), columns.IntColumn{Values: l.Sizes}
 	for _, s := range fields {
 		if s.Column != "" || s.Blob != "" {
-			return noField(s, fault.NotFound, "column %q needs a table (.parquet, .csv or .tsv): rasters that are listed have no columns", cmp.Or(s.Column, s.Blob))
+			return noField(s, fault.NotFound,
+				"column %q needs a table (.parquet, .csv or .tsv): rasters that are listed have no columns",
+				cmp.Or(s.Column, s.Blob))
 		}
 		f := field{name: s.Field, kind: Raster, main: uris, size: sizes}
 		if s.Kind == Text {
@@ -223,9 +227,11 @@ func (t *Table) openParquet(ctx context.Context, fields []Source, o Options) err
 	}
 	t.table = tab
 	assets := ""
-	if tab.File.Meta[layout.VersionKey] != "" || tab.Has(layout.URI) && (tab.Has(layout.Index) || tab.Has(layout.Header)) {
+	if tab.File.Meta[layout.VersionKey] != "" || tab.Has(layout.URI) &&
+		(tab.Has(layout.Index) || tab.Has(layout.Header)) {
 		if v := tab.File.Meta[layout.VersionKey]; v != "" && v != layout.Version {
-			return fault.New(fault.Unsupported, "footer", fault.NoOffset, "catalog version %q; this is version %s", v, layout.Version)
+			return fault.New(fault.Unsupported, "footer", fault.NoOffset,
+				"catalog version %q; this is version %s", v, layout.Version)
 		}
 		assets = layout.URI
 		if t.paired, err = pairedFields(tab); err != nil {

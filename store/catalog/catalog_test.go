@@ -38,7 +38,8 @@ func TestDirectory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if a.URI != filepath.Join(dir, "b-1.tif") || a.Index.Height != 2 || a.Index.Width != 3 || a.Index.DType != chunk.Uint8 {
+	if a.URI != filepath.Join(dir, "b-1.tif") || a.Index.Height != 2 || a.Index.Width != 3 ||
+		a.Index.DType != chunk.Uint8 {
 		t.Errorf("%s %+v", a.URI, a.Index)
 	}
 	if tab.Kind(0) != catalog.Raster {
@@ -66,7 +67,8 @@ func TestGlob(t *testing.T) {
 	}
 	for _, p := range []string{"*.png", "nowhere/*.tif", "missing", "missing.tif", "missing.parquet", "missing.csv",
 		strings.Repeat("n", 300), "2020/y.tif/below", "a\x00b"} {
-		if _, err := catalog.Open(t.Context(), filepath.Join(dir, p), nil, catalog.Options{}); !errors.Is(err, fault.NotFound) {
+		if _, err := catalog.Open(t.Context(), filepath.Join(dir, p), nil,
+			catalog.Options{}); !errors.Is(err, fault.NotFound) {
 			t.Errorf("%s: %v", p, err)
 		}
 	}
@@ -225,7 +227,8 @@ func TestCatalogOfCorpus(t *testing.T) {
 		}
 		got, _ := json.Marshal(a.Index)
 		want, _ := json.Marshal(b.Index)
-		if !bytes.Equal(got, want) && !strings.Contains(string(want), `"Len":0`) { // a blob keeps no offsets of sparse chunks
+		// a blob keeps no offsets of sparse chunks
+		if !bytes.Equal(got, want) && !strings.Contains(string(want), `"Len":0`) {
 			t.Errorf("%s:\n%s\n%s", e.Path, got, want)
 		}
 	}
@@ -242,13 +245,14 @@ func TestWriteParquet(t *testing.T) {
 	for _, workers := range []int{1, 2, 7} {
 		var buf bytes.Buffer
 		calls := 0
-		n, err := build.Write(t.Context(), &buf, []string{dir, filepath.Join(dir, "03.tif"), dir + "/*.tif"}, build.Options{
-			Base: dir, Workers: workers, Progress: func(done, total int) {
-				if calls++; done != calls || total != 40 {
-					t.Errorf("progress %d of %d at call %d", done, total, calls)
-				}
-			},
-		})
+		n, err := build.Write(t.Context(), &buf, []string{dir, filepath.Join(dir, "03.tif"), dir + "/*.tif"},
+			build.Options{
+				Base: dir, Workers: workers, Progress: func(done, total int) {
+					if calls++; done != calls || total != 40 {
+						t.Errorf("progress %d of %d at call %d", done, total, calls)
+					}
+				},
+			})
 		if err != nil || n != 40 || calls != 40 {
 			t.Fatalf("%d rows, %d calls, %v", n, calls, err)
 		}
@@ -290,7 +294,8 @@ func TestUserParquet(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := sample{Image: fmt.Sprintf("gone/%d.tif", i), Header: m.Blob, Label: int32(7 - i), Place: []string{"Cusco", "Puno"}[i%2], ID: uint64(i)}
+		s := sample{Image: fmt.Sprintf("gone/%d.tif", i), Header: m.Blob, Label: int32(7 - i),
+			Place: []string{"Cusco", "Puno"}[i%2], ID: uint64(i)}
 		if i == 3 {
 			s.Header, s.Image = nil, "d/3.tif" // no blob: the file is opened
 		} else {
@@ -304,9 +309,11 @@ func TestUserParquet(t *testing.T) {
 	if err := parquet.WriteFile(file, rows); err != nil {
 		t.Fatal(err)
 	}
-	tab := open(t, file, catalog.Options{}, catalog.Source{Field: "x", Column: "image", Blob: "header"}, catalog.Source{Field: "label"},
+	tab := open(t, file, catalog.Options{}, catalog.Source{Field: "x", Column: "image", Blob: "header"},
+		catalog.Source{Field: "label"},
 		catalog.Source{Field: "s", Column: "score"}, catalog.Source{Field: "place"})
-	if k := []catalog.Kind{tab.Kind(0), tab.Kind(1), tab.Kind(2), tab.Kind(3)}; !slices.Equal(k, []catalog.Kind{catalog.Raster, catalog.Int, catalog.Float, catalog.Text}) {
+	if k := []catalog.Kind{tab.Kind(0), tab.Kind(1), tab.Kind(2), tab.Kind(3)}; !slices.Equal(k,
+		[]catalog.Kind{catalog.Raster, catalog.Int, catalog.Float, catalog.Text}) {
 		t.Errorf("kinds %v", k)
 	}
 	for i := range int64(4) {
@@ -323,7 +330,8 @@ func TestUserParquet(t *testing.T) {
 		if err := errors.Join(err1, err2, err3); err != nil {
 			t.Fatal(err)
 		}
-		if label != (catalog.Value{Int: 7 - i}) || score != (catalog.Value{Float: float64(i) / 2, Null: false}) && i < 3 || score != (catalog.Value{Null: true}) && i == 3 ||
+		if label != (catalog.Value{Int: 7 - i}) || score != (catalog.Value{Float: float64(i) / 2, Null: false}) &&
+			i < 3 || score != (catalog.Value{Null: true}) && i == 3 ||
 			place.Text != rows[i].Place {
 			t.Errorf("row %d: %+v %+v %+v", i, label, score, place)
 		}
@@ -343,7 +351,8 @@ func TestUserParquet(t *testing.T) {
 		{catalog.Source{Field: "image", Pattern: "{id}.tif"}, fault.Unsupported},
 		{catalog.Source{Field: "id"}, fault.Unsupported}, // 2^63 does not fit
 	} {
-		if _, err := catalog.Open(t.Context(), file, []catalog.Source{bad.s}, catalog.Options{}); fault.KindOf(err) != bad.kind || !strings.Contains(err.Error(), file) {
+		if _, err := catalog.Open(t.Context(), file, []catalog.Source{bad.s},
+			catalog.Options{}); fault.KindOf(err) != bad.kind || !strings.Contains(err.Error(), file) {
 			t.Errorf("%+v: %v", bad.s, err)
 		}
 	}
@@ -352,9 +361,11 @@ func TestUserParquet(t *testing.T) {
 // CSV columns get the narrowest kind that all values have.
 func TestCSV(t *testing.T) {
 	dir := tree(t, "d/0.tif", "d/1.tif")
-	table := "\ufeffimage, n ,f,s,\"q\",empty\r\nd/0.tif,1,1.5,a,\"x,\"\"y\"\"\",\nfile://" + dir + "/d/1.tif,,-2e3,,7,\n" + dir + "/d/0.tif,-9223372036854775808,nan,1,,\n"
+	table := "\ufeffimage, n ,f,s,\"q\",empty\r\nd/0.tif,1,1.5,a,\"x,\"\"y\"\"\",\nfile://" + dir +
+		"/d/1.tif,,-2e3,,7,\n" + dir + "/d/0.tif,-9223372036854775808,nan,1,,\n"
 	writeFile(t, filepath.Join(dir, "t.csv"), table)
-	tab := open(t, filepath.Join(dir, "t.csv"), catalog.Options{}, catalog.Source{Field: "image"}, catalog.Source{Field: "n"}, catalog.Source{Field: "f"},
+	tab := open(t, filepath.Join(dir, "t.csv"), catalog.Options{}, catalog.Source{Field: "image"},
+		catalog.Source{Field: "n"}, catalog.Source{Field: "f"},
 		catalog.Source{Field: "s"}, catalog.Source{Field: "q"}, catalog.Source{Field: "empty"})
 	var kinds []string
 	for i := range 6 {
@@ -384,7 +395,8 @@ func TestCSV(t *testing.T) {
 		}
 	}
 	writeFile(t, filepath.Join(dir, "t.tsv"), "image\tn\nd/0.tif\t5\n")
-	if v, err := open(t, filepath.Join(dir, "t.tsv"), catalog.Options{}, catalog.Source{Field: "n"}).Value(t.Context(), 0, 0); err != nil || v.Int != 5 {
+	if v, err := open(t, filepath.Join(dir, "t.tsv"), catalog.Options{},
+		catalog.Source{Field: "n"}).Value(t.Context(), 0, 0); err != nil || v.Int != 5 {
 		t.Errorf("tsv: %+v %v", v, err)
 	}
 	writeFile(t, filepath.Join(dir, "latin1.csv"), "s\nCusco\nPer\xfa\n")
@@ -392,12 +404,15 @@ func TestCSV(t *testing.T) {
 	if _, err := latin1.Value(t.Context(), 0, 0); err != nil {
 		t.Error(err)
 	}
-	if _, err := latin1.Value(t.Context(), 0, 1); !errors.Is(err, fault.Corrupt) || !strings.Contains(err.Error(), "row 1") {
+	if _, err := latin1.Value(t.Context(), 0, 1); !errors.Is(err, fault.Corrupt) ||
+		!strings.Contains(err.Error(), "row 1") {
 		t.Errorf("not UTF-8: %v", err)
 	}
-	for name, text := range map[string]string{"empty": "", "twice": "a,a\n", "ragged": "a,b\n1\n", "quote": "a\n\"x\n"} {
+	for name, text := range map[string]string{"empty": "", "twice": "a,a\n", "ragged": "a,b\n1\n",
+		"quote": "a\n\"x\n"} {
 		writeFile(t, filepath.Join(dir, "bad.csv"), text)
-		if _, err := catalog.Open(t.Context(), filepath.Join(dir, "bad.csv"), []catalog.Source{{Field: "a"}}, catalog.Options{}); !errors.Is(err, fault.Corrupt) {
+		if _, err := catalog.Open(t.Context(), filepath.Join(dir, "bad.csv"), []catalog.Source{{Field: "a"}},
+			catalog.Options{}); !errors.Is(err, fault.Corrupt) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -405,8 +420,10 @@ func TestCSV(t *testing.T) {
 
 // Patterns pair the files of a folder, and of its catalog, by id; nothing is left out silently.
 func TestPatterns(t *testing.T) {
-	dir := tree(t, "images/b.tif", "images/a/x.tif", "images/a-1.tif", "masks/a/x_mask.tif", "masks/b_mask.tif", "masks/a-1_mask.tif", "other/q.tif")
-	fields := []catalog.Source{{Field: "image", Pattern: "images/{id}.tif"}, {Field: "mask", Pattern: "masks/{id}_mask.tif"}}
+	dir := tree(t, "images/b.tif", "images/a/x.tif", "images/a-1.tif", "masks/a/x_mask.tif", "masks/b_mask.tif",
+		"masks/a-1_mask.tif", "other/q.tif")
+	fields := []catalog.Source{{Field: "image", Pattern: "images/{id}.tif"},
+		{Field: "mask", Pattern: "masks/{id}_mask.tif"}}
 	file := filepath.Join(dir, "c.parquet")
 	index(t, file, build.Options{}, dir)
 	absolute := filepath.Join(tree(t), "a.parquet")
@@ -415,7 +432,8 @@ func TestPatterns(t *testing.T) {
 	if fromDir.Fingerprint() != fromCatalog.Fingerprint() {
 		t.Error("the folder and its catalog differ")
 	}
-	for what, tab := range map[string]*catalog.Table{"folder": fromDir, "catalog": fromCatalog, "absolute": open(t, absolute, catalog.Options{}, fields...)} {
+	for what, tab := range map[string]*catalog.Table{"folder": fromDir, "catalog": fromCatalog,
+		"absolute": open(t, absolute, catalog.Options{}, fields...)} {
 		for i, want := range []string{"images/a-1.tif", "images/a/x.tif", "images/b.tif"} {
 			if got := ids(t, tab)[i]; strings.TrimPrefix(got, dir+"/") != want {
 				t.Errorf("%s: %q, want %q", what, got, want)
@@ -437,7 +455,9 @@ func TestPatterns(t *testing.T) {
 	writeFile(t, filepath.Join(dir, "images/c.tif"), "x")
 	writeFile(t, filepath.Join(dir, "images/d.tif"), "x")
 	_, err := catalog.Open(t.Context(), dir, fields, catalog.Options{})
-	if !errors.Is(err, fault.NotFound) || !strings.Contains(err.Error(), `field "mask": no file masks/c_mask.tif for the id "c"; 2 files are missing in all`) {
+	if !errors.Is(err, fault.NotFound) ||
+		!strings.Contains(err.Error(),
+			`field "mask": no file masks/c_mask.tif for the id "c"; 2 files are missing in all`) {
 		t.Errorf("missing mask: %v", err)
 	}
 	dropped, err := catalog.Open(t.Context(), dir, fields, catalog.Options{DropIncomplete: true})
@@ -445,11 +465,14 @@ func TestPatterns(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer dropped.Close()
-	if n, example := dropped.Dropped(); n != 2 || example != "masks/c_mask.tif" || dropped.Fingerprint() != fromDir.Fingerprint() {
+	if n, example := dropped.Dropped(); n != 2 || example != "masks/c_mask.tif" ||
+		dropped.Fingerprint() != fromDir.Fingerprint() {
 		t.Errorf("%d ids dropped, such as %q, %d left", n, example, dropped.Len())
 	}
 	// A field for which nothing else is complete.
-	if _, err := catalog.Open(t.Context(), dir, []catalog.Source{fields[0], {Field: "other", Pattern: "masks/{id}.tif"}}, catalog.Options{DropIncomplete: true}); !errors.Is(err, fault.NotFound) ||
+	if _, err := catalog.Open(t.Context(), dir,
+		[]catalog.Source{fields[0], {Field: "other", Pattern: "masks/{id}.tif"}},
+		catalog.Options{DropIncomplete: true}); !errors.Is(err, fault.NotFound) ||
 		!strings.Contains(err.Error(), "none of 8 samples has a file for every field") {
 		t.Errorf("nothing complete: %v", err)
 	}
@@ -471,14 +494,16 @@ func TestRoots(t *testing.T) {
 	outside := tree(t, "secret.tif")
 	dir := tree(t, "ok/a.tif", "ok/b.tif")
 	in := catalog.Options{Roots: []string{filepath.Join(dir, "ok")}}
-	escapes := []string{"../../" + filepath.Base(outside) + "/secret.tif", outside + "/secret.tif", "file://" + outside + "/secret.tif",
+	escapes := []string{"../../" + filepath.Base(outside) + "/secret.tif", outside + "/secret.tif",
+		"file://" + outside + "/secret.tif",
 		"link.tif", "folder/secret.tif", "https://example.org/x.tif", "../ok2/x.tif"}
 	for link, to := range map[string]string{"ok/link.tif": outside + "/secret.tif", "ok/folder": outside} {
 		if err := os.Symlink(to, filepath.Join(dir, link)); err != nil {
 			t.Skip(err)
 		}
 	}
-	table := "image\na.tif\n" + filepath.Join(dir, "ok/b.tif") + "\n./../ok/a.tif\n" + strings.Join(escapes, "\n") + "\n"
+	table := "image\na.tif\n" + filepath.Join(dir, "ok/b.tif") + "\n./../ok/a.tif\n" +
+		strings.Join(escapes, "\n") + "\n"
 	writeFile(t, filepath.Join(dir, "ok/t.csv"), table)
 	writeFile(t, filepath.Join(dir, "ok2/t.csv"), table)
 	tab := open(t, filepath.Join(dir, "ok/t.csv"), in)
@@ -494,7 +519,8 @@ func TestRoots(t *testing.T) {
 			t.Errorf("%s: %+v %v", escapes[row-3], a, err)
 		}
 	}
-	for _, src := range []string{dir, outside, filepath.Join(dir, "ok2/t.csv"), filepath.Join(dir, "ok/../ok2/t.csv"), filepath.Join(dir, "ok/folder"),
+	for _, src := range []string{dir, outside, filepath.Join(dir, "ok2/t.csv"),
+		filepath.Join(dir, "ok/../ok2/t.csv"), filepath.Join(dir, "ok/folder"),
 		filepath.Join(dir, "ok/link.tif"), filepath.Join(dir, "ok")} { // the last: it holds a link that leads out
 		if _, err := catalog.Open(t.Context(), src, nil, in); !errors.Is(err, fault.NotFound) {
 			t.Errorf("%s: %v", src, err)
@@ -514,13 +540,19 @@ func TestRoots(t *testing.T) {
 func TestRootsOfServers(t *testing.T) {
 	roots := []string{"https://host/data", "s3://bucket/data"}
 	for uri, below := range map[string]bool{
-		"https://host/data/DATA/a%20b/s%C3%AD.tif": true, "https://host/data/a.tif?sig=%2Fx%2B": true, "https://host/data/a%23b": true,
-		"s3://bucket/data/a b": true, "https://host/data": true, "https://host/data/a..b": true,
-		"https://host/data/%2e%2e/secret": false, "https://host/data/.%2E/secret": false, "https://host/data/a%2f..%2f..%2fsecret": false,
-		"https://host/data/a%2Fb": false, "https://host/data/a%5c..": false, "https://host/data/%252e%252e/secret": false, "https://host/data/%2e%2e;/x": false,
-		"https://host/data/%2e/x": false, "https://host/data/a%00": false, "https://host/data/a%zz": false, "https://host/data/../x": false,
-		"https://host/data%2fx": false, "https://host/data%20/x": false, "https://host/dat%61/x": false, "https://host%2fdata/x": false, "http://host/data/x": false,
-		"https://host/data\\..\\x": false, "s3://bucket/data/a%20b": false, "s3://bucket/data/%2e%2e/x": false, "https://host/data/x?a=/../": false,
+		"https://host/data/DATA/a%20b/s%C3%AD.tif": true, "https://host/data/a.tif?sig=%2Fx%2B": true,
+		"https://host/data/a%23b": true,
+		"s3://bucket/data/a b":    true, "https://host/data": true, "https://host/data/a..b": true,
+		"https://host/data/%2e%2e/secret": false, "https://host/data/.%2E/secret": false,
+		"https://host/data/a%2f..%2f..%2fsecret": false,
+		"https://host/data/a%2Fb":                false, "https://host/data/a%5c..": false,
+		"https://host/data/%252e%252e/secret": false, "https://host/data/%2e%2e;/x": false,
+		"https://host/data/%2e/x": false, "https://host/data/a%00": false, "https://host/data/a%zz": false,
+		"https://host/data/../x": false,
+		"https://host/data%2fx":  false, "https://host/data%20/x": false, "https://host/dat%61/x": false,
+		"https://host%2fdata/x": false, "http://host/data/x": false,
+		"https://host/data\\..\\x": false, "s3://bucket/data/a%20b": false, "s3://bucket/data/%2e%2e/x": false,
+		"https://host/data/x?a=/../": false,
 	} {
 		got, err := catalog.Resolve(uri, roots)
 		if below && (err != nil || got != uri) || !below && !errors.Is(err, fault.NotFound) {
@@ -567,7 +599,10 @@ func synthetic(t testing.TB, n int) ([]byte, []rowio.Row) {
 	for i := range rows {
 		rows[i] = syntheticRow(i)
 	}
-	_, err := rowio.Write(context.Background(), &buf, n, rowio.RowOptions{Workers: 2}, rowio.Source{Make: func(_ context.Context, i int) (rowio.Row, error) { return rows[i], nil }})
+	_, err := rowio.Write(context.Background(), &buf, n, rowio.RowOptions{Workers: 2},
+		rowio.Source{Make: func(_ context.Context, i int) (rowio.Row, error) {
+			return rows[i], nil
+		}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -575,7 +610,8 @@ func synthetic(t testing.TB, n int) ([]byte, []rowio.Row) {
 }
 
 func syntheticRow(i int) rowio.Row {
-	x := chunk.Index{Bands: 4, Height: 512, Width: 512, ChunkB: 1, ChunkH: 256, ChunkW: 256, DType: chunk.Uint16, Codec: chunk.Zstd, Predictor: chunk.Horizontal}
+	x := chunk.Index{Bands: 4, Height: 512, Width: 512, ChunkB: 1, ChunkH: 256, ChunkW: 256, DType: chunk.Uint16,
+		Codec: chunk.Zstd, Predictor: chunk.Horizontal}
 	off, rng := int64(1000), rand.New(rand.NewPCG(uint64(i), 3))
 	for range 16 {
 		n := int64(40000 + rng.IntN(30000))
@@ -585,8 +621,10 @@ func syntheticRow(i int) rowio.Row {
 	epsg := int32(32600 + i%60)
 	mtime := "2026-05-04T03:02:01Z"
 	a, b := float64(i), float64(i)/3
-	return rowio.Row{URI: fmt.Sprintf("tiles/%03d/S2_%08d_chip.tif", i/10000, i), Index: x.AppendBlob(nil), Bands: 4, Height: 512, Width: 512,
-		DType: "uint16", EPSG: &epsg, Transform: []float64{a, 10, 0, b, 0, -10}, MinX: &a, MinY: &b, MaxX: &a, MaxY: &b, Size: off, MTime: &mtime}
+	return rowio.Row{URI: fmt.Sprintf("tiles/%03d/S2_%08d_chip.tif", i/10000, i), Index: x.AppendBlob(nil),
+		Bands: 4, Height: 512, Width: 512,
+		DType: "uint16", EPSG: &epsg, Transform: []float64{a, 10, 0, b, 0, -10}, MinX: &a, MinY: &b, MaxX: &a,
+		MaxY: &b, Size: off, MTime: &mtime}
 }
 
 // TestFolderBehindALink: a source that is a symbolic link to a folder is that folder.

@@ -48,7 +48,8 @@ func TestETagsOfObjects(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	paths := []string{"store://a.tif", "store://b.tif", "file://" + filepath.Join(dir, "c.tif"), filepath.Join(dir, "d.tif")}
+	paths := []string{"store://a.tif", "store://b.tif", "file://" + filepath.Join(dir, "c.tif"),
+		filepath.Join(dir, "d.tif")}
 	if _, err := build.Write(t.Context(), f, paths, build.Options{Base: dir, Opener: s}); err != nil {
 		t.Fatal(err)
 	}

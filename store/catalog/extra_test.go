@@ -30,7 +30,8 @@ func columnOf(t *testing.T, tab *catalog.Table, name string) (out []string) {
 		t.Fatal(err)
 	}
 	for _, v := range values {
-		out = append(out, map[catalog.Kind]string{catalog.Int: fmt.Sprint(v.Int), catalog.Float: fmt.Sprint(v.Float), catalog.Text: v.Text}[k])
+		out = append(out, map[catalog.Kind]string{catalog.Int: fmt.Sprint(v.Int),
+			catalog.Float: fmt.Sprint(v.Float), catalog.Text: v.Text}[k])
 	}
 	return out
 }
@@ -40,13 +41,16 @@ func TestScanAndSizes(t *testing.T) {
 	dir := tree(t, "images/b.tif", "masks/b.tif", "images/a.tif", "masks/a.tif", "other.tif",
 		"t.csv=uri,cloud,site\nimages/a.tif,1,x\nimages/b.tif,2,y\nmasks/a.tif,3,\nmasks/b.tif,4,\nother.tif,5,z\n")
 	file := filepath.Join(dir, "catalog.parquet")
-	index(t, file, build.Options{Join: &build.Join{Table: filepath.Join(dir, "t.csv"), On: "uri"}}, filepath.Join(dir, "images"), filepath.Join(dir, "masks"), filepath.Join(dir, "other.tif"))
+	index(t, file, build.Options{Join: &build.Join{Table: filepath.Join(dir, "t.csv"), On: "uri"}},
+		filepath.Join(dir, "images"), filepath.Join(dir, "masks"), filepath.Join(dir, "other.tif"))
 	all := open(t, file, catalog.Options{})
-	paired := open(t, file, catalog.Options{}, catalog.Source{Field: "image", Pattern: "images/{id}.tif"}, catalog.Source{Field: "mask", Pattern: "masks/{id}.tif"})
+	paired := open(t, file, catalog.Options{}, catalog.Source{Field: "image", Pattern: "images/{id}.tif"},
+		catalog.Source{Field: "mask", Pattern: "masks/{id}.tif"})
 	for _, c := range []struct {
 		tab          *catalog.Table
 		clouds, site []string
-	}{{all, []string{"1", "2", "3", "4", "5"}, []string{"x", "y", "", "", "z"}}, {paired, []string{"1", "2"}, []string{"x", "y"}}} {
+	}{{all, []string{"1", "2", "3", "4", "5"}, []string{"x", "y", "", "", "z"}},
+		{paired, []string{"1", "2"}, []string{"x", "y"}}} {
 		if got := columnOf(t, c.tab, "cloud"); !slices.Equal(got, c.clouds) {
 			t.Errorf("clouds %v, want %v", got, c.clouds)
 		}
@@ -54,7 +58,10 @@ func TestScanAndSizes(t *testing.T) {
 			t.Errorf("sites %v, want %v", got, c.site)
 		}
 		var scanned []string
-		if err := c.tab.ScanIDs(t.Context(), func(_ int64, id string) error { scanned = append(scanned, id); return nil }); err != nil {
+		if err := c.tab.ScanIDs(t.Context(), func(_ int64, id string) error {
+			scanned = append(scanned, id)
+			return nil
+		}); err != nil {
 			t.Fatal(err)
 		}
 		if want := ids(t, c.tab); !slices.Equal(scanned, want) {
@@ -68,7 +75,8 @@ func TestScanAndSizes(t *testing.T) {
 			for row, s := range sizes {
 				a, err := c.tab.Asset(t.Context(), field, int64(row))
 				if err != nil || int(s.Height) != a.Index.Height || int(s.Width) != a.Index.Width {
-					t.Errorf("field %d row %d is %+v, its asset %d by %d, %v", field, row, s, a.Index.Height, a.Index.Width, err)
+					t.Errorf("field %d row %d is %+v, its asset %d by %d, %v", field, row, s,
+						a.Index.Height, a.Index.Width, err)
 				}
 			}
 		}
@@ -88,11 +96,13 @@ func TestScanAndSizes(t *testing.T) {
 	if _, err := folder.Scan(t.Context(), "cloud", nil); fault.KindOf(err) != fault.NotFound {
 		t.Errorf("a column of a folder: %v", err)
 	}
-	table := open(t, filepath.Join(dir, "t.csv"), catalog.Options{Columns: []string{"cloud"}}, catalog.Source{Field: "image", Column: "uri"})
+	table := open(t, filepath.Join(dir, "t.csv"), catalog.Options{Columns: []string{"cloud"}},
+		catalog.Source{Field: "image", Column: "uri"})
 	if got := columnOf(t, table, "cloud"); len(got) != 5 || got[4] != "5" {
 		t.Errorf("clouds of a CSV: %v", got)
 	}
-	if _, err := catalog.Open(context.Background(), filepath.Join(dir, "t.csv"), []catalog.Source{{Field: "image", Column: "uri"}}, catalog.Options{Columns: []string{"none"}}); err != nil {
+	if _, err := catalog.Open(context.Background(), filepath.Join(dir, "t.csv"),
+		[]catalog.Source{{Field: "image", Column: "uri"}}, catalog.Options{Columns: []string{"none"}}); err != nil {
 		t.Errorf("a column that nobody has scanned yet: %v", err)
 	}
 }
@@ -113,9 +123,12 @@ func TestTimeUnits(t *testing.T) {
 		t.Fatal(err)
 	}
 	joined := filepath.Join(filepath.Dir(file), "catalog.parquet")
-	index(t, joined, build.Options{Join: &build.Join{Table: file, On: "id"}}, filepath.Join(filepath.Dir(file), "a.tif"))
-	for _, tab := range []*catalog.Table{open(t, file, catalog.Options{}, catalog.Source{Field: "image", Column: "id"}), open(t, joined, catalog.Options{})} {
-		for name, want := range map[string]time.Duration{"day": 24 * time.Hour, "ms": time.Millisecond, "us": time.Microsecond, "ns": time.Nanosecond, "n": 0, "id": 0, "none": 0} {
+	index(t, joined, build.Options{Join: &build.Join{Table: file, On: "id"}},
+		filepath.Join(filepath.Dir(file), "a.tif"))
+	for _, tab := range []*catalog.Table{open(t, file, catalog.Options{},
+		catalog.Source{Field: "image", Column: "id"}), open(t, joined, catalog.Options{})} {
+		for name, want := range map[string]time.Duration{"day": 24 * time.Hour, "ms": time.Millisecond,
+			"us": time.Microsecond, "ns": time.Nanosecond, "n": 0, "id": 0, "none": 0} {
 			if got := tab.TimeUnit(t.Context(), name); got != want {
 				t.Errorf("column %s counts %v, want %v", name, got, want)
 			}

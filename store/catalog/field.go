@@ -49,7 +49,8 @@ func (t *Table) tableField(ctx context.Context, tab columns.Table, s Source, ass
 	}
 	indexed := name == assets || prefix != ""
 	if s.Pattern != "" && assets == "" {
-		return f, fault.New(fault.Unsupported, "", fault.NoOffset, "patterns pair the files of folders and catalogs; a table has columns")
+		return f, fault.New(fault.Unsupported, "", fault.NoOffset,
+			"patterns pair the files of folders and catalogs; a table has columns")
 	}
 	c, err := tab.Column(name)
 	if err != nil {
@@ -85,7 +86,8 @@ func has(tab columns.Table, name string) bool {
 	return err == nil
 }
 
-// blobColumns returns the columns of index blobs: the one that is named, or those of a catalog, which begin with prefix.
+// blobColumns returns the columns of index blobs: the one that is named, or those of a catalog,
+// which begin with prefix.
 func blobColumns(tab columns.Table, named string, catalog bool, prefix string) ([]columns.Column, error) {
 	var names []string
 	switch {
@@ -153,7 +155,8 @@ func namesRasters(ctx context.Context, c columns.Column, name string) (bool, err
 	})
 	if err == nil && first[0] != "" && first[1] != "" {
 		err = fault.New(fault.Unsupported, "column "+name, fault.NoOffset,
-			"row %d, %q, names a raster and row %d, %q, does not: kind \"raster\" or \"text\" of the field says which they are", rows[1], cut(first[1]), rows[0], cut(first[0]))
+			"row %d, %q, names a raster and row %d, %q, does not: kind \"raster\" or \"text\" of the field says "+
+				"which they are", rows[1], cut(first[1]), rows[0], cut(first[0]))
 	}
 	return first[1] != "", err
 }

@@ -17,18 +17,22 @@ import (
 func TestOtherFormatsAreNamed(t *testing.T) {
 	dir := t.TempDir()
 	for name, content := range map[string]string{
-		"chip.png": "\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR", "chip.tif": "\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR", "scene.img": "EHFA_HEADER_TAG\x00",
-		"scene.dat": "\x01\x02\x03\x04\x05\x06\x07\x08\x09", "scene.hdr": "ENVI\nsamples = 3\n", "cube": "\x01\x02\x03\x04\x05\x06\x07\x08\x09",
-		"cube.hdr": "ENVI\nsamples = 3\n", "rows.geojson": `{"type":"FeatureCollection"}`, "broken.img": "II*\x00\x00\x00\x00\x00",
-		"noise.dat": "\x01\x02\x03\x04\x05\x06\x07\x08\x09", "broken.hdr": "ENVI\n",
+		"chip.png": "\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR", "chip.tif": "\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR",
+		"scene.img": "EHFA_HEADER_TAG\x00",
+		"scene.dat": "\x01\x02\x03\x04\x05\x06\x07\x08\x09", "scene.hdr": "ENVI\nsamples = 3\n",
+		"cube":     "\x01\x02\x03\x04\x05\x06\x07\x08\x09",
+		"cube.hdr": "ENVI\nsamples = 3\n", "rows.geojson": `{"type":"FeatureCollection"}`,
+		"broken.img": "II*\x00\x00\x00\x00\x00",
+		"noise.dat":  "\x01\x02\x03\x04\x05\x06\x07\x08\x09", "broken.hdr": "ENVI\n",
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for name, want := range map[string]string{
-		"chip.png": "a PNG image", "chip.tif": "a PNG image", "scene.img": "HFA", "scene.dat": "an ENVI raster", "scene.hdr": "header of an ENVI raster",
-		"cube": "an ENVI raster", "rows.geojson": "GeoJSON", "broken.img": "", "noise.dat": "",
+		"chip.png": "a PNG image", "chip.tif": "a PNG image", "scene.img": "HFA", "scene.dat": "an ENVI raster",
+		"scene.hdr": "header of an ENVI raster",
+		"cube":      "an ENVI raster", "rows.geojson": "GeoJSON", "broken.img": "", "noise.dat": "",
 	} {
 		_, _, err := catalog.OpenAsset(context.Background(), &source.Files{}, filepath.Join(dir, name), 0)
 		kind := fault.Unsupported
@@ -39,8 +43,10 @@ func TestOtherFormatsAreNamed(t *testing.T) {
 			t.Errorf("%s: %v, want %q", name, err, want)
 		}
 	}
-	for name, kind := range map[string]fault.Kind{"rows.geojson": fault.Unsupported, "missing.geojson": fault.NotFound} {
-		_, err := catalog.Open(context.Background(), filepath.Join(dir, name), []catalog.Source{{Field: "image", Column: "path"}}, catalog.Options{})
+	for name, kind := range map[string]fault.Kind{"rows.geojson": fault.Unsupported,
+		"missing.geojson": fault.NotFound} {
+		_, err := catalog.Open(context.Background(), filepath.Join(dir, name),
+			[]catalog.Source{{Field: "image", Column: "path"}}, catalog.Options{})
 		if !errors.Is(err, kind) || !strings.Contains(err.Error(), name) {
 			t.Errorf("%s as a dataset: %v, want %v", name, err, kind)
 		}

@@ -25,7 +25,8 @@ func kinded(t testing.TB, err error) {
 func use(t *testing.T, name string, b []byte, fields ...catalog.Source) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
-	tab, err := catalog.Open(ctx, name, fields, catalog.Options{Opener: memory{name, b}, CacheBytes: 1 << 20, Roots: []string{"/"}})
+	tab, err := catalog.Open(ctx, name, fields, catalog.Options{Opener: memory{name, b}, CacheBytes: 1 << 20,
+		Roots: []string{"/"}})
 	kinded(t, err)
 	if err != nil {
 		return

@@ -21,7 +21,8 @@ func tinyTIFF(height, width, pad int) []byte {
 	b := append([]byte("II*\x00"), 0, 0, 0, 0)
 	le.PutUint32(b[4:], uint32(8+pixels+pixels&1))
 	b = append(b, make([]byte, pixels+pixels&1)...)
-	tags := [][2]int{{256, width}, {257, height}, {258, 8}, {259, 1}, {262, 1}, {273, 8}, {277, 1}, {278, height}, {279, pixels}}
+	tags := [][2]int{{256, width}, {257, height}, {258, 8}, {259, 1}, {262, 1}, {273, 8}, {277, 1},
+		{278, height}, {279, pixels}}
 	b = le.AppendUint16(b, uint16(len(tags)))
 	for _, t := range tags {
 		b = le.AppendUint16(b, uint16(t[0]))

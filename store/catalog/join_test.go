@@ -29,7 +29,8 @@ func values(t *testing.T, tab *catalog.Table, fields int) (rows []string) {
 				parts = append(parts, "null")
 				continue
 			}
-			parts = append(parts, map[catalog.Kind]string{catalog.Int: fmt.Sprint(v.Int), catalog.Float: fmt.Sprint(v.Float), catalog.Text: fmt.Sprintf("%q", v.Text)}[tab.Kind(f)])
+			parts = append(parts, map[catalog.Kind]string{catalog.Int: fmt.Sprint(v.Int),
+				catalog.Float: fmt.Sprint(v.Float), catalog.Text: fmt.Sprintf("%q", v.Text)}[tab.Kind(f)])
 		}
 		rows = append(rows, strings.Join(parts, " "))
 	}
@@ -39,7 +40,8 @@ func values(t *testing.T, tab *catalog.Table, fields int) (rows []string) {
 // Rows of a table are found by URI before stem; their columns keep kind, value and nulls.
 func TestJoin(t *testing.T) {
 	dir := tree(t, "001.tif", "sub/002.tif", "sub/003.v2.tif",
-		"t.csv=id,label,cloud,note,code\n003.v2,3,0.5,\"a, b\",007\n001,1,,x,\n002,99,9,wrong,9\nsub/002.tif,2,1e3,,8\nelse,5,5,5,5\n")
+		"t.csv=id,label,cloud,note,code\n003.v2,3,0.5,\"a, "+
+			"b\",007\n001,1,,x,\n002,99,9,wrong,9\nsub/002.tif,2,1e3,,8\nelse,5,5,5,5\n")
 	type entry struct {
 		ID    string   `parquet:"id"`
 		Label int32    `parquet:"label"`
@@ -61,13 +63,15 @@ func TestJoin(t *testing.T) {
 		file := filepath.Join(dir, table+".catalog.parquet")
 		var c build.Counts
 		paths := []string{filepath.Join(dir, "001.tif"), filepath.Join(dir, "sub")}
-		index(t, file, build.Options{Join: &build.Join{Table: filepath.Join(dir, table), On: "id"}, Counts: &c}, paths...)
+		index(t, file, build.Options{Join: &build.Join{Table: filepath.Join(dir, table), On: "id"},
+			Counts: &c}, paths...)
 		if c != (build.Counts{Rows: 3, Unused: 2}) {
 			t.Errorf("%s: %+v", table, c)
 		}
 		var fields []catalog.Source
 		for _, name := range []string{"id", "label", "cloud", "note", "code"} {
-			fields = append(fields, catalog.Source{Field: name, Column: name, Kind: catalog.Text}) // of the columns of texts: one of the ids is "sub/002.tif"
+			// of the columns of texts: one of the ids is "sub/002.tif"
+			fields = append(fields, catalog.Source{Field: name, Column: name, Kind: catalog.Text})
 		}
 		got := values(t, open(t, file, catalog.Options{}, fields...), len(fields))
 		if strings.Join(got, "\n") != strings.Join(want, "\n") {
@@ -76,7 +80,8 @@ func TestJoin(t *testing.T) {
 		// It is the catalog that it is without the table.
 		plain := filepath.Join(dir, "plain.parquet")
 		index(t, plain, build.Options{}, paths...)
-		if a, b := open(t, file, catalog.Options{}), open(t, plain, catalog.Options{}); a.Fingerprint() != b.Fingerprint() {
+		if a, b := open(t, file, catalog.Options{}),
+			open(t, plain, catalog.Options{}); a.Fingerprint() != b.Fingerprint() {
 			t.Error("another fingerprint")
 		}
 		if a, b := rowsOf(t, file), rowsOf(t, plain); len(a) != 3 || !equalRows(a["001.tif"], b["001.tif"]) {
@@ -87,8 +92,10 @@ func TestJoin(t *testing.T) {
 		if c.Reused != 3 {
 			t.Errorf("%+v", c)
 		}
-		index(t, file+"2.parquet", build.Options{Previous: []string{plain}, Counts: &c, Join: &build.Join{Table: filepath.Join(dir, table), On: "id"}}, paths...)
-		if got := values(t, open(t, file+"2.parquet", catalog.Options{}, fields...), len(fields)); c.Reused != 3 || strings.Join(got, "\n") != strings.Join(want, "\n") {
+		index(t, file+"2.parquet", build.Options{Previous: []string{plain}, Counts: &c,
+			Join: &build.Join{Table: filepath.Join(dir, table), On: "id"}}, paths...)
+		if got := values(t, open(t, file+"2.parquet", catalog.Options{}, fields...), len(fields)); c.Reused != 3 ||
+			strings.Join(got, "\n") != strings.Join(want, "\n") {
 			t.Errorf("%s again: %q, %+v", table, got, c)
 		}
 	}
@@ -99,7 +106,8 @@ func TestJoinWithoutPartner(t *testing.T) {
 	dir := tree(t, "a.tif", "b.tif", "c.tif", "t.csv=id,label,text,blank\nb,7,x,\n")
 	o := build.Options{Base: dir, Join: &build.Join{Table: filepath.Join(dir, "t.csv"), On: "id"}}
 	_, err := build.Write(t.Context(), &bytes.Buffer{}, []string{dir}, o)
-	if !errors.Is(err, fault.NotFound) || !strings.Contains(err.Error(), `"a.tif"`) || !strings.Contains(err.Error(), "1 more") {
+	if !errors.Is(err, fault.NotFound) || !strings.Contains(err.Error(), `"a.tif"`) ||
+		!strings.Contains(err.Error(), "1 more") {
 		t.Errorf("%v", err)
 	}
 	o.Join.Left = true
@@ -107,8 +115,10 @@ func TestJoinWithoutPartner(t *testing.T) {
 	var c build.Counts
 	o.Counts = &c
 	index(t, file, o, dir)
-	tab := open(t, file, catalog.Options{}, catalog.Source{Field: "label", Column: "label"}, catalog.Source{Field: "text", Column: "text"})
-	if got := strings.Join(values(t, tab, 2), ","); got != `null null,7 "x",null null` || c != (build.Counts{Rows: 3, Unmatched: 2}) {
+	tab := open(t, file, catalog.Options{}, catalog.Source{Field: "label", Column: "label"},
+		catalog.Source{Field: "text", Column: "text"})
+	if got := strings.Join(values(t, tab, 2), ","); got != `null null,7 "x",null null` ||
+		c != (build.Counts{Rows: 3, Unmatched: 2}) {
 		t.Errorf("%s, %+v", got, c)
 	}
 }
@@ -117,8 +127,10 @@ func TestJoinWithoutPartner(t *testing.T) {
 func TestJoinAndSkip(t *testing.T) {
 	dir := tree(t, "a.tif", "b.tif=bad", "c.tif", "t.csv=id,label\na,1\nb,2\nc,3\n")
 	file := filepath.Join(dir, "c.parquet")
-	index(t, file, build.Options{Join: &build.Join{Table: filepath.Join(dir, "t.csv"), On: "id"}, Skipped: func(string, error) {}}, dir)
-	if got := strings.Join(values(t, open(t, file, catalog.Options{}, catalog.Source{Field: "label", Column: "label"}), 1), ","); got != "1,3" {
+	index(t, file, build.Options{Join: &build.Join{Table: filepath.Join(dir, "t.csv"), On: "id"},
+		Skipped: func(string, error) {}}, dir)
+	if got := strings.Join(values(t,
+		open(t, file, catalog.Options{}, catalog.Source{Field: "label", Column: "label"}), 1), ","); got != "1,3" {
 		t.Errorf("%s", got)
 	}
 }
@@ -129,17 +141,20 @@ func TestJoinThatIsWrong(t *testing.T) {
 		kind  fault.Kind
 	}{
 		{"no,label\na,1\n", fault.NotFound}, {"id,size\na,1\n", fault.Unsupported}, {"id,\na,1\n", fault.Unsupported},
-		{"id,\"a,b\"\na,1\n", fault.Unsupported}, {"id,label\na,1\na,2\n", fault.Corrupt}, {"id,label\na\n", fault.Corrupt},
+		{"id,\"a,b\"\na,1\n", fault.Unsupported}, {"id,label\na,1\na,2\n", fault.Corrupt},
+		{"id,label\na\n", fault.Corrupt},
 	} {
 		dir := tree(t, "a.tif", "t.csv="+c.table)
-		_, err := build.Write(t.Context(), &bytes.Buffer{}, []string{dir}, build.Options{Join: &build.Join{Table: filepath.Join(dir, "t.csv"), On: "id"}})
+		_, err := build.Write(t.Context(), &bytes.Buffer{}, []string{dir},
+			build.Options{Join: &build.Join{Table: filepath.Join(dir, "t.csv"), On: "id"}})
 		if !errors.Is(err, c.kind) || !strings.Contains(err.Error(), "t.csv") {
 			t.Errorf("%q: %v", c.table, err)
 		}
 	}
 	dir := tree(t, "a.tif", "t.txt=id\na\n")
 	for table, kind := range map[string]fault.Kind{"t.txt": fault.Unsupported, "none.csv": fault.NotFound} {
-		_, err := build.Write(t.Context(), &bytes.Buffer{}, []string{dir}, build.Options{Join: &build.Join{Table: filepath.Join(dir, table), On: "id"}})
+		_, err := build.Write(t.Context(), &bytes.Buffer{}, []string{dir},
+			build.Options{Join: &build.Join{Table: filepath.Join(dir, table), On: "id"}})
 		if !errors.Is(err, kind) {
 			t.Errorf("%s: %v", table, err)
 		}

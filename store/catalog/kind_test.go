@@ -34,13 +34,15 @@ func TestKindOfAColumn(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, want := range []catalog.Kind{0, catalog.Raster, catalog.Text} {
-				tab, err := catalog.Open(context.Background(), file, []catalog.Source{{Field: "f", Column: "path", Kind: want}}, catalog.Options{})
+				tab, err := catalog.Open(context.Background(), file,
+					[]catalog.Source{{Field: "f", Column: "path", Kind: want}}, catalog.Options{})
 				kind := c.kind
 				if want != 0 {
 					kind = want
 				}
 				switch {
-				case kind == 0 && (fault.KindOf(err) != fault.Unsupported || !strings.Contains(err.Error(), "names a raster")):
+				case kind == 0 && (fault.KindOf(err) != fault.Unsupported ||
+					!strings.Contains(err.Error(), "names a raster")):
 					t.Errorf("%q: %v", c.rows, err)
 				case kind != 0 && (err != nil || tab.Kind(0) != kind):
 					t.Errorf("%q as %v: %v", c.rows, want, err)

@@ -61,7 +61,8 @@ func idsOf(t *testing.T, src string, o catalog.Options) ([]string, error) {
 	return ids, nil
 }
 
-// TestLinkedFolders: links are followed in folders and globs, every path is a sample, and order is that of the paths' bytes.
+// TestLinkedFolders: links are followed in folders and globs, every path is a sample, and order is
+// that of the paths' bytes.
 func TestLinkedFolders(t *testing.T) {
 	dir, set := linkedTree(t)
 	for _, c := range []struct {
@@ -88,7 +89,8 @@ func TestLinkedFolders(t *testing.T) {
 			t.Errorf("%s: %q: %v", src, got, err)
 		}
 	}
-	if got, err := idsOf(t, filepath.Join(set, "*.tif"), catalog.Options{Roots: []string{set}}); err != nil || !slices.Equal(got, []string{"direct.tif"}) {
+	if got, err := idsOf(t, filepath.Join(set, "*.tif"), catalog.Options{Roots: []string{set}}); err != nil ||
+		!slices.Equal(got, []string{"direct.tif"}) {
 		t.Errorf("a glob that reaches no link: %q: %v", got, err)
 	}
 }

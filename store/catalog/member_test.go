@@ -19,7 +19,8 @@ import (
 // catalog knows the size of the file or not.
 func TestMembersOutOfPlace(t *testing.T) {
 	x := &chunk.Index{
-		Height: 2, Width: 3, Bands: 1, ChunkH: 2, ChunkW: 3, ChunkB: 1, DType: chunk.Uint8, Predictor: chunk.NoPredictor, Ranges: []chunk.Range{{Off: 1000, Len: 6}},
+		Height: 2, Width: 3, Bands: 1, ChunkH: 2, ChunkW: 3, ChunkB: 1, DType: chunk.Uint8,
+		Predictor: chunk.NoPredictor, Ranges: []chunk.Range{{Off: 1000, Len: 6}},
 	}
 	blob := x.AppendBlob(nil)
 	type member struct {
@@ -32,7 +33,8 @@ func TestMembersOutOfPlace(t *testing.T) {
 	rows := []member{
 		{"a.tacozip::x", blob, 10, 1006, 5000},
 		{"a.tacozip::x", blob, math.MaxInt64 - 500, 1006, 0}, {"a.tacozip::x", blob, math.MaxInt64 - 500, 1006, -1},
-		{"a.tacozip::x", blob, 10, math.MaxInt64, 0}, {"a.tacozip::x", blob, 10, 1005, 5000}, {"a.tacozip::x", blob, 4000, 1006, 5000},
+		{"a.tacozip::x", blob, 10, math.MaxInt64, 0}, {"a.tacozip::x", blob, 10, 1005, 5000},
+		{"a.tacozip::x", blob, 4000, 1006, 5000},
 		{"a.tacozip::x", blob, -1, 1006, 0}, {"a.tacozip::x", blob, 10, -1, 0}, {"a.tif", blob, 10, 1006, 5000},
 	}
 	var b bytes.Buffer

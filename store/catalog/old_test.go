@@ -30,7 +30,8 @@ func TestCatalogsOfOldVersions(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if filepath.Base(a.URI) != filepath.Base(b.URI) || a.Size != b.Size || !bytes.Equal(a.Index.AppendBlob(nil), b.Index.AppendBlob(nil)) {
+		if filepath.Base(a.URI) != filepath.Base(b.URI) || a.Size != b.Size ||
+			!bytes.Equal(a.Index.AppendBlob(nil), b.Index.AppendBlob(nil)) {
 			t.Errorf("row %d: %s and %s differ", row, a.URI, b.URI)
 		}
 	}

@@ -43,7 +43,8 @@ func (t *Table) pair(ctx context.Context, fields []Source, uris columns.Column, 
 			delete(rows[first], id)
 		}
 		if len(rows[first]) == 0 {
-			return fault.New(fault.NotFound, "dataset", fault.NoOffset, "none of %d samples has a file for every field", t.dropped)
+			return fault.New(fault.NotFound, "dataset", fault.NoOffset,
+				"none of %d samples has a file for every field", t.dropped)
 		}
 	}
 	pattern, _ := listing.ParsePattern(fields[first].Pattern)
@@ -113,8 +114,8 @@ type missingFile struct {
 
 func (e *missingFile) Unwrap() error { return e.error }
 
-// missingPartners returns the ids that have no file in a field with a pattern, and the error about the first such file: of
-// the first field that lacks one, and its first id.
+// missingPartners returns the ids that have no file in a field with a pattern, and the error about
+// the first such file: of the first field that lacks one, and its first id.
 func missingPartners(fields []Source, rows []map[string]int64) (incomplete map[string]bool, first *missingFile) {
 	incomplete = map[string]bool{}
 	missing, where, which := 0, -1, ""
@@ -139,5 +140,6 @@ func missingPartners(fields []Source, rows []map[string]int64) (incomplete map[s
 		return nil, nil
 	}
 	p, _ := listing.ParsePattern(fields[where].Pattern)
-	return incomplete, &missingFile{noField(fields[where], fault.NotFound, "no file %s for the id %q; %d files are missing in all", p.Path(which), which, missing), p.Path(which)}
+	return incomplete, &missingFile{noField(fields[where], fault.NotFound,
+		"no file %s for the id %q; %d files are missing in all", p.Path(which), which, missing), p.Path(which)}
 }

@@ -17,7 +17,8 @@ func pairedFields(tab *columns.ParquetTable) (names []string, err error) {
 		return nil, nil
 	}
 	if err := json.Unmarshal([]byte(text), &names); err != nil || len(names) == 0 || len(names) > layout.MaxFields {
-		return nil, fault.New(fault.Corrupt, "footer", fault.NoOffset, "%s are not the names of fields", layout.FieldsKey)
+		return nil, fault.New(fault.Corrupt, "footer", fault.NoOffset,
+			"%s are not the names of fields", layout.FieldsKey)
 	}
 	return names, nil
 }

@@ -75,13 +75,15 @@ func TestResumeReadsWhatHasChanged(t *testing.T) {
 	}
 	old := []string{first, filepath.Join(dir, "none.parquet")}
 	second := filepath.Join(dir, "second.parquet")
-	if names, c := again(t, dir, second, build.Options{Previous: old}); len(names) != 0 || c != (build.Counts{Rows: 5, Reused: 5}) {
+	if names, c := again(t, dir, second, build.Options{Previous: old}); len(names) != 0 ||
+		c != (build.Counts{Rows: 5, Reused: 5}) {
 		t.Errorf("nothing changed: %q, %+v", names, c)
 	}
 	if want := rowsOf(t, first); !maps.EqualFunc(want, rowsOf(t, second), equalRows) {
 		t.Errorf("%v, want %v", rowsOf(t, second), want)
 	}
-	if got, want := open(t, second, catalog.Options{}), open(t, first, catalog.Options{}); got.Fingerprint() != want.Fingerprint() {
+	if got, want := open(t, second, catalog.Options{}),
+		open(t, first, catalog.Options{}); got.Fingerprint() != want.Fingerprint() {
 		t.Error("another fingerprint")
 	}
 
@@ -103,7 +105,8 @@ func TestResumeReadsWhatHasChanged(t *testing.T) {
 		t.Fatal(err)
 	}
 	writeFile(t, c, string(tinyTIFF(9, 9, 0)))
-	if err := errors.Join(os.Chtimes(c, st.ModTime(), st.ModTime()), os.Remove(filepath.Join(dir, "e.tif"))); err != nil {
+	if err := errors.Join(os.Chtimes(c, st.ModTime(), st.ModTime()),
+		os.Remove(filepath.Join(dir, "e.tif"))); err != nil {
 		t.Fatal(err)
 	}
 	writeFile(t, filepath.Join(dir, "aa.tif"), string(tinyTIFF(4, 4, 0)))
@@ -118,15 +121,19 @@ func TestResumeReadsWhatHasChanged(t *testing.T) {
 		t.Errorf("%v, want %v", rowsOf(t, third), rowsOf(t, anew))
 	}
 	// An index that the limit of a chunk does not allow is no use.
-	if _, err := build.Write(t.Context(), &bytes.Buffer{}, []string{dir}, build.Options{Base: dir, Previous: []string{third}, MaxChunk: 20}); !errors.Is(err, fault.Limit) {
+	if _, err := build.Write(t.Context(), &bytes.Buffer{}, []string{dir},
+		build.Options{Base: dir, Previous: []string{third}, MaxChunk: 20}); !errors.Is(err, fault.Limit) {
 		t.Errorf("limit: %v", err)
 	}
 }
 
 func equalRows(a, b rowio.Row) bool {
-	return a.URI == b.URI && bytes.Equal(a.Index, b.Index) && bytes.Equal(a.Header, b.Header) && a.Height == b.Height && a.Width == b.Width &&
-		a.Bands == b.Bands && a.DType == b.DType && a.Size == b.Size && *a.MTime == *b.MTime && slices.Equal(a.Transform, b.Transform) &&
-		(a.MinX == nil) == (b.MinX == nil) && (a.EPSG == nil) == (b.EPSG == nil) && (a.NoData == nil) == (b.NoData == nil)
+	return a.URI == b.URI && bytes.Equal(a.Index, b.Index) && bytes.Equal(a.Header, b.Header) &&
+		a.Height == b.Height && a.Width == b.Width &&
+		a.Bands == b.Bands && a.DType == b.DType && a.Size == b.Size && *a.MTime == *b.MTime &&
+		slices.Equal(a.Transform, b.Transform) &&
+		(a.MinX == nil) == (b.MinX == nil) && (a.EPSG == nil) == (b.EPSG == nil) &&
+		(a.NoData == nil) == (b.NoData == nil)
 }
 
 // The rows of the corpus, with their transforms, labels and blobs of both formats, survive being used again.
@@ -163,13 +170,16 @@ func TestResumeOfNoCatalog(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, content := range map[string]string{
-		"cut.parquet": string(b[:len(b)/2]), "version.parquet": strings.ReplaceAll(string(b), layout.VersionKey, "chaski:catalof"),
+		"cut.parquet": string(b[:len(b)/2]), "version.parquet": strings.ReplaceAll(string(b),
+			layout.VersionKey, "chaski:catalof"),
 	} {
 		writeFile(t, filepath.Join(dir, name), content)
 	}
 	for _, name := range []string{"text.parquet", "cut.parquet", "version.parquet"} {
-		_, err := build.Write(t.Context(), &bytes.Buffer{}, []string{dir}, build.Options{Base: dir, Previous: []string{filepath.Join(dir, name)}})
-		if k := fault.KindOf(err); k != fault.Corrupt && k != fault.Unsupported || !strings.Contains(err.Error(), name) {
+		_, err := build.Write(t.Context(), &bytes.Buffer{}, []string{dir},
+			build.Options{Base: dir, Previous: []string{filepath.Join(dir, name)}})
+		if k := fault.KindOf(err); k != fault.Corrupt && k != fault.Unsupported ||
+			!strings.Contains(err.Error(), name) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -189,7 +199,8 @@ func FuzzResume(f *testing.F) {
 		}
 		old := filepath.Join(t.TempDir(), "old.parquet")
 		writeFile(t, old, string(data))
-		n, err := build.Write(t.Context(), &bytes.Buffer{}, []string{dir}, build.Options{Base: dir, Previous: []string{old}})
+		n, err := build.Write(t.Context(), &bytes.Buffer{}, []string{dir},
+			build.Options{Base: dir, Previous: []string{old}})
 		if err == nil && n != 2 || err != nil && fault.KindOf(err) == 0 {
 			t.Errorf("%d rows, %v", n, err)
 		}
@@ -199,12 +210,15 @@ func FuzzResume(f *testing.F) {
 // Bad files are told of in order and left out; without asking, the first one is an error.
 func TestSkipped(t *testing.T) {
 	dir := tree(t, "a.tif", "b.tif=hello", "c.tif", "d.tif=", "e.tif")
-	if _, err := build.Write(t.Context(), &bytes.Buffer{}, []string{dir}, build.Options{Base: dir}); !errors.Is(err, fault.Corrupt) {
+	if _, err := build.Write(t.Context(), &bytes.Buffer{}, []string{dir},
+		build.Options{Base: dir}); !errors.Is(err, fault.Corrupt) {
 		t.Errorf("not asked: %v", err)
 	}
 	var skipped []string
 	var last, total int
-	o := build.Options{Workers: 3, Progress: func(d, n int) { last, total = d, n }, Skipped: func(path string, err error) {
+	o := build.Options{Workers: 3, Progress: func(d, n int) {
+		last, total = d, n
+	}, Skipped: func(path string, err error) {
 		skipped = append(skipped, filepath.Base(path))
 		if !errors.Is(err, fault.Corrupt) {
 			t.Errorf("%s: %v", path, err)
@@ -212,14 +226,16 @@ func TestSkipped(t *testing.T) {
 	}}
 	file := filepath.Join(dir, "c.parquet")
 	_, c := again(t, dir, file, o)
-	if !slices.Equal(skipped, []string{"b.tif", "d.tif"}) || c != (build.Counts{Rows: 3, Skipped: 2}) || last != 5 || total != 5 {
+	if !slices.Equal(skipped, []string{"b.tif", "d.tif"}) || c != (build.Counts{Rows: 3, Skipped: 2}) ||
+		last != 5 || total != 5 {
 		t.Errorf("%q, %+v, %d of %d", skipped, c, last, total)
 	}
 	if got := ids(t, open(t, file, catalog.Options{})); !slices.Equal(got, []string{"a.tif", "c.tif", "e.tif"}) {
 		t.Errorf("%q", got)
 	}
 	bad := tree(t, "a.tif=hello")
-	if n, err := build.Write(t.Context(), &bytes.Buffer{}, []string{bad}, build.Options{Skipped: func(string, error) {}}); n != 0 || !errors.Is(err, fault.NotFound) {
+	if n, err := build.Write(t.Context(), &bytes.Buffer{}, []string{bad},
+		build.Options{Skipped: func(string, error) {}}); n != 0 || !errors.Is(err, fault.NotFound) {
 		t.Errorf("all bad: %d, %v", n, err)
 	}
 	// That the system fails is no file's fault.
@@ -257,7 +273,8 @@ func TestPartial(t *testing.T) {
 	if got := open(t, part, catalog.Options{}); got.Len() != rowio.BlockRows {
 		t.Errorf("%d rows", got.Len())
 	}
-	read, c := again(t, dir, filepath.Join(dir, "all.parquet"), build.Options{Previous: []string{part}, Skipped: func(string, error) {}})
+	read, c := again(t, dir, filepath.Join(dir, "all.parquet"), build.Options{Previous: []string{part},
+		Skipped: func(string, error) {}})
 	if len(read) != 50 || c != (build.Counts{Rows: n - 1, Reused: rowio.BlockRows, Skipped: 1}) {
 		t.Errorf("%d files read, %+v", len(read), c)
 	}
@@ -268,7 +285,8 @@ func TestPartial(t *testing.T) {
 		}
 	}}
 	b.Reset()
-	if rows, err := build.Write(ctx, &b, []string{dir}, o); rows != rowio.BlockRows || !errors.Is(err, context.Canceled) {
+	if rows, err := build.Write(ctx, &b, []string{dir}, o); rows != rowio.BlockRows ||
+		!errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %d rows, %v", rows, err)
 	}
 }

@@ -57,7 +57,10 @@ func TestScale(t *testing.T) {
 			t.Fatal(err)
 		}
 		start := time.Now()
-		if _, err := rowio.Write(context.Background(), f, n, rowio.RowOptions{Workers: 2}, rowio.Source{Make: func(_ context.Context, i int) (rowio.Row, error) { return syntheticRow(i), nil }}); err != nil {
+		if _, err := rowio.Write(context.Background(), f, n, rowio.RowOptions{Workers: 2},
+			rowio.Source{Make: func(_ context.Context, i int) (rowio.Row, error) {
+				return syntheticRow(i), nil
+			}}); err != nil {
 			t.Fatal(err)
 		}
 		st, _ := f.Stat()

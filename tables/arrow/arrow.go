@@ -1,6 +1,6 @@
 // Package arrow writes tables in the Arrow IPC streaming format, metadata version 5
-// (https://arrow.apache.org/docs/format/Columnar.html): what pyarrow, polars and DuckDB read without a copy.
-// Nothing is read, compressed or dictionary-encoded.
+// (https://arrow.apache.org/docs/format/Columnar.html), which pyarrow, polars and DuckDB read without a copy.
+// It does not read streams, and writes neither compressed nor dictionary-encoded columns.
 //
 // A column has the type that it has in its file, but for times and texts, which have one form each:
 // timestamps are in microseconds, or in nanoseconds where the file counts those, with the zone UTC
@@ -51,11 +51,11 @@ const (
 	unitNanosecond  = 3
 )
 
-// batchRows is the number of rows of a record batch.
+// batchRows is the number of rows of a record batch: a column of 8-byte numbers is then 1 MiB.
 const batchRows = 1 << 17
 
-// Write writes a table as one stream. It needs memory for the table, and about as much for a batch of
-// 131,072 rows of it. Texts of more than 2 GiB in such a batch are fault.Limit.
+// Write writes a table as one stream. It needs memory for the table, and about as much for a batch of 131,072 rows of
+// it. Strings of more than 2 GiB in such a batch are fault.Limit.
 func Write(ctx context.Context, w io.Writer, t *tables.Table) error {
 	cols, err := columns(ctx, t)
 	if err != nil {
@@ -85,8 +85,8 @@ func Write(ctx context.Context, w io.Writer, t *tables.Table) error {
 	return err
 }
 
-// clocks returns the columns with the clock that they are written by: in nanoseconds what counts those, if 64 bits hold
-// all of it (years 1678 to 2261).
+// clocks returns the columns with the units in which they are written: timestamps with nanoseconds in nanoseconds, if
+// 64 bits hold all of them (years 1678 to 2261), otherwise in microseconds.
 func clocks(cols []tables.Column, values []*tables.Vector) []tables.Column {
 	out := slices.Clone(cols)
 	for i, v := range values {
@@ -95,6 +95,7 @@ func clocks(cols []tables.Column, values []*tables.Vector) []tables.Column {
 	return out
 }
 
+// nanosFit reports whether 64 bits of nanoseconds hold all timestamps.
 func nanosFit(v *tables.Vector) bool {
 	for i, us := range v.Ints() {
 		if (us >= math.MaxInt64/1000 || us <= math.MinInt64/1000) && !v.Null(i) {
@@ -104,7 +105,7 @@ func nanosFit(v *tables.Vector) bool {
 	return true
 }
 
-// nanoseconds adds rows of a column of timestamps in nanoseconds.
+// nanoseconds adds rows of a column of timestamps, in nanoseconds.
 func (b *batch) nanoseconds(v *tables.Vector, lo, hi int) {
 	b.validity(v.Nulls(), lo, hi)
 	out, ints, after := make([]byte, 0, 8*(hi-lo)), v.Ints(), v.Nanos()
@@ -118,7 +119,7 @@ func (b *batch) nanoseconds(v *tables.Vector, lo, hi int) {
 	b.buffer(out)
 }
 
-// columns returns all columns of a table. Those that are still to be decoded are at the same time.
+// columns returns all columns of a table. It loads them in parallel.
 func columns(ctx context.Context, t *tables.Table) ([]*tables.Vector, error) {
 	cols, errs := make([]*tables.Vector, len(t.Columns())), make([]error, len(t.Columns()))
 	var g errgroup.Group
@@ -129,7 +130,7 @@ func columns(ctx context.Context, t *tables.Table) ([]*tables.Vector, error) {
 			return nil
 		})
 	}
-	_ = g.Wait() // what failed is in errs: of several columns the first one, whichever came first in time
+	_ = g.Wait() // the error of the first column is returned below, not the first in time
 	for _, err := range errs {
 		if err != nil {
 			return nil, err
@@ -163,7 +164,7 @@ func padded(n int) int { return (n + 7) &^ 7 }
 
 func pad(b []byte, n int) []byte { return append(b, make([]byte, padded(n)-n)...) }
 
-// finish makes a message of a header.
+// finish makes the metadata of a message from its header.
 func finish(b *flatbuffers.Builder, kind byte, header flatbuffers.UOffsetT, body int64) []byte {
 	b.StartObject(5)
 	b.PrependInt16Slot(0, metadataV5, 0)
@@ -213,7 +214,7 @@ func field(b *flatbuffers.Builder, c tables.Column) flatbuffers.UOffsetT {
 	return b.EndObject()
 }
 
-// typeOf writes a type, and returns which member of the union Type it is.
+// typeOf writes a type, and returns its number in the union Type.
 func typeOf(b *flatbuffers.Builder, t tables.Type) (byte, flatbuffers.UOffsetT) {
 	object := func(kind byte, n int, fill func()) (byte, flatbuffers.UOffsetT) {
 		b.StartObject(n)
@@ -278,7 +279,7 @@ func typeOf(b *flatbuffers.Builder, t tables.Type) (byte, flatbuffers.UOffsetT) 
 	return object(typeNull, 0, nil)
 }
 
-// bits is the width of a number; 64 where the type does not say.
+// bits returns the width of a number in the stream.
 func bits(t tables.Type) int {
 	switch {
 	case t.Bits == 0:
@@ -289,7 +290,7 @@ func bits(t tables.Type) int {
 	return int(t.Bits)
 }
 
-// batch is a record batch in the making.
+// batch is a record batch that is being built.
 type batch struct {
 	n     int
 	nodes [][2]int64 // length, nulls
@@ -323,7 +324,7 @@ func (b *batch) header() []byte {
 	return finish(f, headerRecordBatch, f.EndObject(), b.size)
 }
 
-// add adds rows lo to hi of a column, and of what is in it.
+// add adds rows lo to hi of a column, and the rows of its children that they contain.
 func (b *batch) add(v *tables.Vector, lo, hi int) error {
 	t := v.Type()
 	if t.Kind == tables.Null {
@@ -446,7 +447,7 @@ func wide(v *tables.Vector, lo, hi int) []byte {
 	return out
 }
 
-// offsets adds the offsets lo to hi, from 0 on.
+// offsets adds the offsets lo to hi, shifted so that the first is 0.
 func (b *batch) offsets(offs []uint32, lo, hi int) error {
 	base := offs[lo]
 	if offs[hi]-base > math.MaxInt32 {

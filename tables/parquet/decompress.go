@@ -27,8 +27,8 @@ const (
 
 var zstdPool = sync.Pool{New: func() any { return zstd.New() }}
 
-// decompress returns the n bytes that b holds. n is at most maxPage. Streams that give fewer or
-// more are corrupt.
+// decompress returns the n bytes that b holds compressed. n is at most maxPage, so that it may size an allocation.
+// Streams that give fewer or more bytes are corrupt.
 func decompress(codec int32, b []byte, n int) ([]byte, error) {
 	var out []byte
 	var err error
@@ -37,7 +37,7 @@ func decompress(codec int32, b []byte, n int) ([]byte, error) {
 		if len(b) != n {
 			return nil, corrupt("%d bytes, %d announced", len(b), n)
 		}
-		return bytes.Clone(b), nil // b may be part of a whole column, which a page should not hold
+		return bytes.Clone(b), nil // b may be part of a column chunk, which a kept page must not keep in memory
 	case codecSnappy:
 		var m int
 		if m, err = snappy.DecodedLen(b); err == nil {
@@ -79,7 +79,7 @@ func decompress(codec int32, b []byte, n int) ([]byte, error) {
 	return out, nil
 }
 
-// readAll reads up to n+1 bytes, so that one too many is noticed.
+// readAll reads at most n+1 bytes: one too many shows that the stream is longer than n.
 func readAll(r io.Reader, n int) ([]byte, error) {
 	var buf bytes.Buffer
 	_, err := io.Copy(&buf, io.LimitReader(r, int64(n)+1))

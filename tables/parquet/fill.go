@@ -15,7 +15,7 @@ func (v *Values) Take(rows []int32) *Values {
 	return &out
 }
 
-// stored returns where the values themselves stand: in the dictionary, if there is one.
+// stored returns the Values that hold the values themselves: the dictionary if there is one.
 func (v *Values) stored() *Values {
 	if v.dict != nil {
 		return v.dict
@@ -23,8 +23,8 @@ func (v *Values) stored() *Values {
 	return v
 }
 
-// FillInts sets dst, which is all 0, to the values of the rows from lo on of a column of booleans or integers; where
-// there is none it stays 0. Unsigned numbers of 64 bits keep their bits.
+// FillInts sets dst, which must be all 0, to the values of the rows from lo on of a column of booleans or integers.
+// Null rows stay 0. Unsigned numbers of 64 bits keep their bits.
 func (v *Values) FillInts(dst []int64, lo int) {
 	s := v.stored()
 	done := false
@@ -46,7 +46,7 @@ func (v *Values) FillInts(dst []int64, lo int) {
 	}
 }
 
-// FillFloats is FillInts of a column of floats.
+// FillFloats does for a column of floats what FillInts does for integers.
 func (v *Values) FillFloats(dst []float64, lo int) {
 	s := v.stored()
 	done := false
@@ -63,8 +63,8 @@ func (v *Values) FillFloats(dst []float64, lo int) {
 	}
 }
 
-// pickNumbers sets dst to values that are stored as numbers of type S, and reports whether it could: not where bytes
-// cannot be seen as numbers, nor where they would have to be moved first for the sake of a few of them.
+// pickNumbers sets dst to values that are stored as numbers of type S. It reports false if the bytes are not aligned
+// for S and copying all of them would cost more than reading the few that dst needs one by one.
 func pickNumbers[S, T cast.Number](dst []T, s, v *Values, lo int) bool {
 	values, ok := cast.Of[S](s.data)
 	if !ok {
@@ -108,9 +108,8 @@ func pick[S, T cast.Number](dst []T, values []S, v *Values, lo int) {
 	}
 }
 
-// FillBytes copies the content of the byte arrays of the rows from lo on, as many as offs is long,
-// to dst, one after the other. dst is as long as Size says. It sets offs to where each ends,
-// counted from at in front of the first; a row without a value has none.
+// FillBytes copies the byte arrays of the rows from lo on, as many as offs is long, to dst, one after the other. dst
+// must be as long as Size says. It sets offs to where each ends, counted from at. Null rows are empty.
 func (v *Values) FillBytes(dst []byte, offs []uint32, at uint32, lo int) {
 	s, to := v.stored(), 0
 	switch {
@@ -135,9 +134,9 @@ func (v *Values) FillBytes(dst []byte, offs []uint32, at uint32, lo int) {
 	}
 }
 
-// Size returns the bytes that the content of the byte arrays of the rows lo to hi has.
+// Size returns how many bytes the byte arrays of the rows lo to hi have together.
 func (v *Values) Size(lo, hi int) int {
-	if v.at == nil && v.dict == nil && v.width == 0 && lo < hi { // they stand behind one another, each with its length
+	if v.at == nil && v.dict == nil && v.width == 0 && lo < hi { // PLAIN: consecutive, each after its length in 4 bytes
 		last := v.offs[hi-1]
 		return int(last+le32(v.data[last:])-v.offs[lo]) - 4*(hi-1-lo)
 	}
@@ -156,11 +155,11 @@ func (v *Values) Size(lo, hi int) int {
 	return size
 }
 
-// Dictionary returns the values whose numbers Codes gives, or nil.
+// Dictionary returns the values that the rows refer to by number, or nil.
 func (v *Values) Dictionary() *Values { return v.dict }
 
-// FillCodes sets dst, for the rows from lo on of a column with a dictionary, to what codes has for the number of each
-// row's value in it, and to null where there is none.
+// FillCodes sets dst, for the rows from lo on of a column with a dictionary, to codes[k] where k is the number of a
+// row's value in the dictionary, and to null for null rows.
 func (v *Values) FillCodes(dst, codes []uint8, null uint8, lo int) {
 	if v.at == nil {
 		for i, k := range v.ix[lo : lo+len(dst)] {

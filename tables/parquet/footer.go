@@ -5,13 +5,13 @@
 // pages of version 1 and 2; encodings PLAIN, PLAIN_DICTIONARY, RLE_DICTIONARY, RLE (booleans),
 // DELTA_BINARY_PACKED, DELTA_LENGTH_BYTE_ARRAY, DELTA_BYTE_ARRAY and BYTE_STREAM_SPLIT; codecs
 // uncompressed, snappy, gzip, zstd, LZ4_RAW and brotli; offset indexes, column indexes, statistics.
-// INT96 is taken for an instant, which is what its writers mean. Not read: encryption, columns in
-// other files, the old LZ4 codec, BIT_PACKED levels.
+// INT96 is read as a timestamp, as all its writers use it. It does not read encrypted files, columns in
+// other files, the old LZ4 codec, or BIT_PACKED levels.
 //
 // Files are not trusted. No count of a file sizes an allocation before it is checked against the
-// bytes that are there or one of the limits below; nesting is bounded; everything runs on the
-// caller's goroutine. A library that decodes the footer's lists by their counts cannot promise that,
-// which is why this package has a Thrift reader of its own.
+// bytes of the file or one of the limits below; nesting is bounded; everything runs on the caller's
+// goroutine. A Thrift library allocates lists by the counts in the file, so this package has a Thrift
+// reader of its own.
 package parquet
 
 import (
@@ -24,7 +24,7 @@ import (
 	"github.com/chaski-eo/chaski/source"
 )
 
-// Limits of what a file may say.
+// Limits of what a file may claim.
 const (
 	maxFooter     = 64 << 20 // bytes
 	maxColumns    = 1 << 14
@@ -32,7 +32,7 @@ const (
 	maxPage       = 64 << 20 // bytes, decompressed
 	maxPageValues = 4 << 20
 	maxPageHeader = 1 << 20
-	maxKeyValue   = 1 << 20 // bytes that are kept of a file's key-value metadata
+	maxKeyValue   = 1 << 20 // bytes of key-value metadata that are kept
 )
 
 // Physical is a column's storage type. The values are Parquet's.
@@ -51,7 +51,7 @@ const (
 	numPhysical
 )
 
-// Logical is what of a column's annotation matters here.
+// Logical is the part of a column's annotation that decides how its values are read.
 type Logical uint8
 
 // Annotations.
@@ -60,7 +60,7 @@ const (
 	String                  // STRING, ENUM, JSON
 	Unsigned                // INT(bits, unsigned)
 	Half                    // FLOAT16
-	Opaque                  // DECIMAL and others that a number or a text does not hold
+	Opaque                  // DECIMAL and others that neither a number nor a string holds
 )
 
 // Column is one leaf of the schema.
@@ -83,7 +83,7 @@ func (c *Column) Size() int { return c.size() }
 // NoteKind is what a column's or group's annotation says in full.
 type NoteKind uint8
 
-// Annotations. Those that Logical tells apart are not repeated here.
+// Kinds of annotations, without those that Logical distinguishes.
 const (
 	NoNote    NoteKind = iota
 	Integer            // Bits
@@ -102,7 +102,7 @@ type Note struct {
 	Kind             NoteKind
 	Bits             uint8
 	Unit             uint8 // 3, 6 or 9: thousandths, millionths, billionths of a second
-	UTC              bool  // an instant; without, the time of a clock somewhere
+	UTC              bool  // in UTC; otherwise the local time of an unknown place
 	Scale, Precision int32
 }
 
@@ -132,7 +132,7 @@ type File struct {
 	Groups []Group
 
 	r      source.Reader
-	footer []byte // with its offset: statistics are parsed when they are asked for
+	footer []byte // kept with its offset, because statistics are parsed only when they are asked for
 	base   int64
 }
 
@@ -154,7 +154,7 @@ type columnChunk struct {
 	foreign          bool  // in another file, or encrypted
 }
 
-// Open reads the footer. It reads nothing else, and does not close r.
+// Open reads the footer and nothing else. It does not close r.
 func Open(ctx context.Context, r source.Reader) (*File, error) {
 	f := &File{r: r}
 	if r.Size() < 12 {
@@ -209,22 +209,23 @@ type footerParser struct {
 	rows  int64
 	kept  int // bytes of Meta
 	count int // column chunks
-	// budget is how many bytes the parsed footer may still take. What a footer says in a few bytes
-	// (an element without a name, a chunk without pages) takes many in memory.
+	// budget is how many bytes the parsed footer may still take. A few bytes of a footer (an element
+	// without a name, a chunk without pages) may take many in memory.
 	budget int64
 }
 
-// slack is what any footer may take, of however small a file.
+// slack is what the footer of any file may take, however small the file is.
 const slack = 1 << 20
 
 // Bytes of memory, rounded up.
 const (
+	// Bytes that parsed parts take in memory, rounded up.
 	columnCost = 400 // schemaElem, Column and Field
 	groupCost  = 48
 	chunkCost  = 96
 )
 
-// spend takes n things of a size from the budget.
+// spend takes n parts of a size from the budget.
 func (p *footerParser) spend(n, size int) bool {
 	if p.budget -= int64(n) * int64(size); p.budget < 0 {
 		p.fail(fault.Limit, "it describes more columns and row groups than its file can hold")
@@ -245,7 +246,7 @@ func (p *footerParser) parse() {
 		case id == 3 && typ == tI64:
 			p.rows = p.i64()
 		case id == 4 && typ == tList:
-			rowGroups = p.at // the schema may stand behind
+			rowGroups = p.at // read after the schema, which may follow
 			p.skip(typ)
 		case id == 5 && typ == tList:
 			p.list(tStruct, p.keyValue)
@@ -414,7 +415,7 @@ func (p *footerParser) decimalType(typ byte, note *Note) {
 	})
 }
 
-// timeType reads TimeType or TimestampType, which are alike.
+// timeType reads TimeType or TimestampType, which have the same fields.
 func (p *footerParser) timeType(typ byte, note *Note) {
 	if !p.want(typ, tStruct) {
 		return
@@ -539,7 +540,7 @@ func (p *footerParser) keyValue() {
 	})
 	size := 64 + len(k) + len(v)
 	if p.err != nil || size > maxKeyValue-p.kept {
-		return // a large one does not keep the small ones out
+		return // skip it: smaller entries after it are kept
 	}
 	p.kept += size
 	if p.f.Meta == nil {
@@ -591,7 +592,7 @@ func (p *footerParser) rowGroup() {
 	p.f.Groups = append(p.f.Groups, g)
 }
 
-// place checks where a column chunk lies. In a row group without rows its offsets mean nothing.
+// place checks the byte range of a column chunk. In a row group without rows its offsets are meaningless, and dropped.
 func (p *footerParser) place(g *Group, c *columnChunk) {
 	size := c.end
 	switch {
@@ -642,7 +643,7 @@ func (p *footerParser) columnChunk() columnChunk {
 	}
 	c.end = size // until the row group is known to have rows, see place
 	if c.indexLen <= 0 || c.indexOff < 4 || c.indexOff > p.limit || int64(c.indexLen) > p.limit-c.indexOff {
-		c.indexOff = 0 // the pages are found without it
+		c.indexOff = 0 // walkPages does without it
 	}
 	if c.boundsLen <= 0 || c.boundsOff < 4 || c.boundsOff > p.limit || int64(c.boundsLen) > p.limit-c.boundsOff {
 		c.boundsOff = 0
@@ -673,7 +674,7 @@ func (p *footerParser) columnMeta(c *columnChunk) (size int64) {
 	return size
 }
 
-// names lists the columns, for an error about one that is not there.
+// names lists the columns for the error about one that does not exist.
 func (f *File) names() string {
 	var s []string
 	for i, c := range f.Columns {

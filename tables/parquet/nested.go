@@ -7,15 +7,15 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 )
 
-// Levels are the repetition and definition levels of a page, one pair a value or missing value.
-// Either is nil where the column has no levels of that sort.
+// Levels are the repetition and definition levels of a page, one pair for each value or missing value. Either is nil if
+// the column has no levels of that sort.
 type Levels struct {
 	Rep, Def []uint32
 }
 
-// Nested decodes the pages of a column in a row group, in order, with their levels. The values are
-// those that are there: none of them is null. Levels are at most those of the schema. An error of
-// visit ends it and is returned.
+// Nested decodes the pages of a column in a row group, in order, and calls visit with their levels and values. The
+// values are those that exist: none is null. No level exceeds that of the schema. An error of visit ends it and is
+// returned.
 func (f *File) Nested(ctx context.Context, group, column int, visit func(n int, l Levels, v *Values) error) error {
 	g, c, col := &f.Groups[group], &f.Groups[group].chunks[column], &f.Columns[column]
 	if err := f.readable(c, col); err != nil {
@@ -63,7 +63,7 @@ func (f *File) nested(ctx context.Context, g *Group, c *columnChunk, col *Column
 	return nil
 }
 
-// nested decodes one data page and returns the number of rows that begin in it.
+// nested decodes one data page and returns how many rows begin in it.
 func (h *pageHeader) nested(b []byte, at int64, c *columnChunk, col *Column, dict *Values,
 	visit func(int, Levels, *Values) error) (int64, error) {
 	rep, def, data, err := h.splitLevels(b, c.codec, col.repLevel > 0, col.defLevel > 0)
@@ -99,7 +99,7 @@ func (h *pageHeader) nested(b []byte, at int64, c *columnChunk, col *Column, dic
 	return rows, visit(int(h.values), l, v)
 }
 
-// levels decodes n levels of at most limit, nil if limit is 0.
+// levels decodes n levels of at most limit. It returns nil if limit is 0.
 func levels(b []byte, limit, n int, encoding int32) ([]uint32, error) {
 	if limit == 0 {
 		return nil, nil
@@ -116,7 +116,8 @@ func levels(b []byte, limit, n int, encoding int32) ([]uint32, error) {
 	return out, err
 }
 
-// splitLevels returns a data page's levels, without a length in front, and its values, decompressed.
+// splitLevels returns the levels of a data page, without the length before them, and its values, decompressed. Version
+// 2 stores levels uncompressed.
 func (h *pageHeader) splitLevels(b []byte, codec int32, repeated, nullable bool) (rep, def, data []byte, err error) {
 	if h.kind == dataPageV2 {
 		cut := int(h.repLen + h.defLen)

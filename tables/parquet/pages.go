@@ -9,7 +9,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 )
 
-// Page is the place of one data page.
+// Page locates one data page.
 type Page struct {
 	Off   int64 // in the file, of the page's header
 	Len   int32 // bytes with the header; 0 if it is not known
@@ -19,7 +19,7 @@ type Page struct {
 // Pages are the data pages of one column in one row group, in the order of their rows.
 type Pages struct {
 	Pages []Page
-	// Dict is the place of the dictionary page. It has Off 0 if there is none.
+	// Dict locates the dictionary page. Its Off is 0 if there is none.
 	Dict Page
 	rows int64
 }
@@ -38,8 +38,7 @@ func (p *Pages) Rows(i int) int {
 	return int(end - p.Pages[i].First)
 }
 
-// Pages finds the pages of a column in a row group: by the offset index, or by reading the headers
-// of all its pages.
+// Pages locates the pages of a column in a row group: by the offset index, or by reading the headers of all its pages.
 func (f *File) Pages(ctx context.Context, group, column int) (*Pages, error) {
 	g, c := &f.Groups[group], &f.Groups[group].chunks[column]
 	col := &f.Columns[column]
@@ -81,7 +80,7 @@ func clampLen(n int64) int32 {
 	return int32(n)
 }
 
-// readLocation reads PageLocation; what it does not have is -1.
+// readLocation reads a PageLocation. Missing fields are -1.
 func readLocation(t *thrift) Page {
 	pg := Page{Off: -1, Len: -1, First: -1}
 	t.structure(func(id int, typ byte) {
@@ -133,7 +132,7 @@ func (f *File) indexedPages(ctx context.Context, p *Pages, c *columnChunk) error
 	if t.err != nil {
 		return t.err
 	}
-	// Some writers have a dictionary in front of the data pages and do not say where.
+	// Some writers put a dictionary before the data pages and do not record its offset.
 	if p.Dict.Off == 0 && p.Pages[0].Off > c.start {
 		h, err := f.pageHeader(ctx, c.start, p.Pages[0].Off)
 		if err == nil && h.kind == dictionaryPage {
@@ -194,7 +193,8 @@ type pageHeader struct {
 	hasCRC         bool
 }
 
-// pageHeader reads the header at off. The page it announces ends at or before end.
+// pageHeader reads the header at off. The page must end at or before end. Headers are usually below 256 bytes; one with
+// long statistics is read again with eight times as many.
 func (f *File) pageHeader(ctx context.Context, off, end int64) (pageHeader, error) {
 	for n := int64(256); ; n *= 8 {
 		if n > end-off {
@@ -327,7 +327,7 @@ func (f *File) load(ctx context.Context, pg Page, end int64) (pageHeader, []byte
 	if pg.Len > 0 {
 		end = min(end, pg.Off+int64(pg.Len))
 	}
-	// One read for pages of the usual size: header and body together.
+	// Pages of up to 1 MiB, the size that writers aim at, are read in one request, header and body together.
 	if n := end - pg.Off; pg.Len > 0 && n <= 1<<20 {
 		b, err := f.bytes(ctx, pg.Off, n)
 		if err != nil {

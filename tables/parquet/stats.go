@@ -7,14 +7,14 @@ import (
 	"github.com/chaski-eo/chaski/source"
 )
 
-// Bounds are what a writer says of the values in a row group or a page: PLAIN encodings, of byte
-// arrays their content. NaN is in neither bound.
+// Bounds are the least and the greatest value of a row group or page that its writer recorded, in PLAIN encoding, byte
+// arrays without their length. Writers ignore NaN.
 type Bounds struct {
 	Min, Max []byte // nil where they are not known
 	Nulls    int64  // -1: not known
 }
 
-// Bounds returns what the footer says of a column in a row group.
+// Bounds returns the footer's bounds of a column in a row group.
 func (f *File) Bounds(group, column int) Bounds {
 	b := Bounds{Nulls: -1}
 	c := &f.Groups[group].chunks[column]
@@ -40,7 +40,7 @@ func (f *File) Bounds(group, column int) Bounds {
 	return b
 }
 
-// HasPageBounds reports whether there is a column index.
+// HasPageBounds reports whether a column has a column index.
 func (f *File) HasPageBounds(group, column int) bool {
 	return f.Groups[group].chunks[column].boundsOff > 0
 }
@@ -51,8 +51,8 @@ func (f *File) Stored(group, column int) int64 {
 	return c.end - c.start
 }
 
-// PageBounds returns what the column index says of each page, or nil if there is none, or none that
-// fits the pages. A page without any value has Nulls equal to its rows.
+// PageBounds returns the bounds of each page from the column index, or nil if there is none or it does not match the
+// pages: bounds only save work. A page without any value has Nulls equal to its rows.
 func (f *File) PageBounds(ctx context.Context, group, column int, p *Pages) ([]Bounds, error) {
 	c := &f.Groups[group].chunks[column]
 	if c.boundsOff == 0 {
@@ -71,15 +71,14 @@ func (f *File) PageBounds(ctx context.Context, group, column int, p *Pages) ([]B
 	return out, nil
 }
 
-// columnIndex reads ColumnIndex of n pages, and which of them are without any value. Where it does not
-// fit the result is nil: pages are read without it.
+// columnIndex reads the ColumnIndex of n pages, and which of them have no value. It returns nil if it does not match.
 func columnIndex(t thrift, n int) (out []Bounds, empty []bool) {
 	out, empty = make([]Bounds, n), make([]bool, n)
 	for i := range out {
 		out[i].Nulls = -1
 	}
 	mins, maxs, nulls, empties := 0, 0, 0, 0
-	// values sets one value a page, and counts them.
+	// values returns a function that sets the next page's value, and counts in k.
 	values := func(k *int, set func(i int)) func() {
 		*k = 0
 		return func() {
@@ -122,7 +121,7 @@ func columnIndex(t thrift, n int) (out []Bounds, empty []bool) {
 	return out, empty
 }
 
-// readable refuses what cannot be read at all.
+// readable refuses columns that cannot be read.
 func (f *File) readable(c *columnChunk, col *Column) error {
 	if c.foreign {
 		return fault.New(fault.Unsupported, "column "+col.Name, fault.NoOffset, "is encrypted or lies in another file")
@@ -130,8 +129,8 @@ func (f *File) readable(c *columnChunk, col *Column) error {
 	return nil
 }
 
-// Buffered returns the file with the bytes of a column chunk read into memory, in one request, if
-// they are at most limit; otherwise the file itself.
+// Buffered returns the file with the bytes of a column chunk read into memory in one request. If they are more than
+// limit it returns the file itself.
 func (f *File) Buffered(ctx context.Context, group, column int, limit int64) (*File, error) {
 	c := &f.Groups[group].chunks[column]
 	if c.foreign || c.end-c.start > limit || c.end == c.start {
@@ -146,14 +145,14 @@ func (f *File) Buffered(ctx context.Context, group, column int, limit int64) (*F
 	return &g, nil
 }
 
-// buffered is a reader part of which is in memory.
+// buffered is a reader with a byte range in memory.
 type buffered struct {
 	source.Reader
 	b   []byte
 	off int64
 }
 
-// bytes returns n bytes of the file, which must not be changed: a copy only where they are not in memory.
+// bytes returns n bytes of the file, which the caller must not change: they may be shared.
 func (f *File) bytes(ctx context.Context, off, n int64) ([]byte, error) {
 	if r, ok := f.r.(*buffered); ok {
 		if b := r.within(off, n); b != nil {
@@ -164,7 +163,7 @@ func (f *File) bytes(ctx context.Context, off, n int64) ([]byte, error) {
 	return b, f.r.ReadAt(ctx, b, off)
 }
 
-// within returns n bytes that are in memory, or nil.
+// within returns n bytes if they are in memory, else nil.
 func (r *buffered) within(off, n int64) []byte {
 	if at := off - r.off; at >= 0 && at <= int64(len(r.b)) && n <= int64(len(r.b))-at {
 		return r.b[at : at+n : at+n]

@@ -23,12 +23,11 @@ const (
 	tStruct = 12
 )
 
-// maxDepth bounds the nesting of structs, lists and maps, known or skipped. Parquet's own needs 8.
+// maxDepth bounds the nesting of structs, lists and maps, known or skipped. Parquet's own nest 8 deep.
 const maxDepth = 24
 
-// thrift reads Thrift's compact protocol from front to back. After the first error every read
-// gives zeros. Lists are visited one element after the other, so that a count in the file never
-// sizes an allocation.
+// thrift reads Thrift's compact protocol from front to back. After the first error every read returns zeros, so that
+// callers check once. Lists are visited element by element, so that a count in the file never sizes an allocation.
 type thrift struct {
 	b     []byte
 	at    int
@@ -114,8 +113,7 @@ func (t *thrift) enter() bool {
 	return t.err == nil
 }
 
-// structure calls field for every field of a struct. field reads the value, or skips it and
-// everything else that it does not know with t.skip(typ).
+// structure calls field for every field of a struct. field reads the value, or skips it with t.skip(typ).
 func (t *thrift) structure(field func(id int, typ byte)) {
 	if !t.enter() {
 		return
@@ -141,7 +139,7 @@ func (t *thrift) structure(field func(id int, typ byte)) {
 	}
 }
 
-// list calls elem for every element, if the elements are of the type want; otherwise it fails.
+// list calls elem for every element. It fails if the elements are not of the type want.
 func (t *thrift) list(want byte, elem func()) {
 	n, typ := t.listHead()
 	if t.err == nil && typ != want && n > 0 {
@@ -169,8 +167,8 @@ func (t *thrift) listHead() (n uint64, typ byte) {
 	return n, h & 15
 }
 
-// peekList returns the number of elements of the list that comes, and stays before it. The number is
-// at most that of the bytes that are left.
+// peekList returns the number of elements of the next list without reading it: at most the number of bytes that are
+// left.
 func (t *thrift) peekList() int {
 	at := t.at
 	n, _ := t.listHead()
@@ -178,7 +176,7 @@ func (t *thrift) peekList() int {
 	return int(n)
 }
 
-// want skips a field of another type than the one that belongs there, and reports whether it is right.
+// want reports whether a field has the type that its number requires, and fails if not.
 func (t *thrift) want(typ, want byte) bool {
 	if typ == want {
 		return true
@@ -187,14 +185,14 @@ func (t *thrift) want(typ, want byte) bool {
 	return false
 }
 
-// skip passes over a field's value.
+// skip skips a field's value. Booleans have none: their type is their value.
 func (t *thrift) skip(typ byte) {
 	if typ != tTrue && typ != tFalse {
 		t.skipValue(typ)
 	}
 }
 
-// skipValue passes over a value that stands alone, as in a list, where a bool takes a byte.
+// skipValue skips a value inside a list or map, where a boolean takes a byte.
 func (t *thrift) skipValue(typ byte) {
 	switch typ {
 	case tTrue, tFalse, tByte:

@@ -26,13 +26,13 @@ type Values struct {
 	n       int
 	typ     Physical
 	logical Logical
-	width   int     // bytes of a value; 0: byte arrays
-	at      []int32 // number of each row's value, -1 where it is null; nil: row i has value i
-	full    bool    // no row is null, though at is there
+	width   int     // bytes of a value; 0 for byte arrays
+	at      []int32 // the number of each row's value, -1 if it is null; nil: row i has value i
+	full    bool    // at is set, but no row is null
 
-	// Either PLAIN values (booleans one byte each), or numbers of a dictionary's.
+	// Either values in PLAIN encoding (but booleans one byte each) in data, or numbers ix of values of dict.
 	data []byte
-	offs []uint32 // of byte arrays: where the length of each stands in data
+	offs []uint32 // of byte arrays: the offset of each one's length in data
 	dict *Values
 	ix   []uint32
 }
@@ -43,7 +43,7 @@ func corrupt(format string, args ...any) error {
 
 func le32(b []byte) uint32 { return binary.LittleEndian.Uint32(b) }
 
-// size returns the bytes of a PLAIN value, 0 where they vary. Booleans are kept as bytes.
+// size returns the bytes of a PLAIN value, 0 if they vary. Booleans are kept as bytes.
 func (c *Column) size() int {
 	switch c.Type {
 	case Boolean:
@@ -63,14 +63,14 @@ func (c *Column) size() int {
 // Len returns the number of rows.
 func (v *Values) Len() int { return v.n }
 
-// Bytes of memory that the values hold, without their dictionary.
+// Cost returns about how many bytes of memory the values hold, without their dictionary.
 func (v *Values) Cost() int { return 160 + cap(v.data) + 4*(cap(v.at)+cap(v.offs)+cap(v.ix)) }
 
 // Null reports whether row i has no value.
 func (v *Values) Null(i int) bool { return v.at != nil && v.at[i] < 0 }
 
-// Raw returns the bytes of row i's value: of a byte array its content, of a number its
-// little-endian bytes. It must not be null. The slice must not be changed.
+// Raw returns the bytes of row i's value: of a byte array its content, of a number its little-endian bytes. The row
+// must not be null, and the caller must not change the slice.
 func (v *Values) Raw(i int) []byte {
 	if v.at != nil {
 		i = int(v.at[i])
@@ -85,8 +85,9 @@ func (v *Values) Raw(i int) []byte {
 	return v.data[o+4 : o+4+le32(v.data[o:])]
 }
 
-// int96Micros returns the microseconds since 1970, rounded down, of an INT96: nanoseconds of a day, then the number of
-// the Julian day that begins at noon of it. Days further off than 64 bits of microseconds hold are the furthest.
+// int96Micros converts an INT96 to microseconds since 1970, rounded down. An INT96 is the nanoseconds since midnight
+// and the number of the Julian day that begins at that day's noon. Days that 64 bits of microseconds do not hold become
+// the furthest that they do.
 func int96Micros(b []byte) int64 {
 	const epoch, furthest = 2440588, 100_000_000 // epoch is the Julian day of 1970-01-01
 	ns, day := int64(binary.LittleEndian.Uint64(b)), int64(int32(le32(b[8:])))-epoch
@@ -98,9 +99,8 @@ func int96Micros(b []byte) int64 {
 	return day*86_400_000_000 + us
 }
 
-// Int returns row i's value of a column of booleans or integers; of INT96, of which only instants are made, the
-// microseconds since 1970. ok is false where an unsigned
-// number is above the largest int64.
+// Int returns row i's value of a column of booleans or integers. INT96 values are microseconds since 1970. ok is false
+// if an unsigned number is above the largest int64.
 func (v *Values) Int(i int) (n int64, ok bool) {
 	b := v.Raw(i)
 	switch len(b) {
@@ -136,7 +136,7 @@ func (v *Values) HasNulls() bool { return v.at != nil && !v.full }
 // Numbers reports whether Int reads the values.
 func (v *Values) Numbers() bool { return v.typ == Boolean || v.typ == Int32 || v.typ == Int64 }
 
-// AppendNulls appends to dst, for each of the rows lo to hi, whether it has no value.
+// AppendNulls appends to dst for each of the rows lo to hi whether it is null.
 func (v *Values) AppendNulls(dst []bool, lo, hi int) []bool {
 	at := len(dst)
 	dst = append(dst, make([]bool, hi-lo)...)
@@ -148,7 +148,7 @@ func (v *Values) AppendNulls(dst []bool, lo, hi int) []bool {
 	return dst
 }
 
-// oneRun reports whether levels begin with a run of n times the same one, which is how pages without nulls have them.
+// oneRun reports whether levels begin with a run of n equal ones: pages without nulls do, and need no decoding.
 func oneRun(levels []byte, level, n int) bool {
 	h, k := binary.Uvarint(levels)
 	return k > 0 && k < len(levels) && level < 1<<8 && h&1 == 0 && h>>1 >= uint64(n) && levels[k] == byte(level)
@@ -250,7 +250,7 @@ func (v *Values) plain(b []byte, n int) error {
 		v.data = b[:n*v.width]
 	default:
 		if len(b) < 4*n { // each has a length
-			return corrupt("%d bytes for %d texts", len(b), n)
+			return corrupt("%d bytes for %d byte arrays", len(b), n)
 		}
 		v.data, v.offs = b, make([]uint32, n)
 		at := 0
@@ -265,7 +265,7 @@ func (v *Values) plain(b []byte, n int) error {
 	return nil
 }
 
-// indexes reads numbers of the dictionary's values.
+// indexes reads the numbers of values in the dictionary.
 func (v *Values) indexes(b []byte, n int, dict *Values) error {
 	if n == 0 {
 		v.dict = dict // there may be none
@@ -290,7 +290,7 @@ func (v *Values) indexes(b []byte, n int, dict *Values) error {
 	return nil
 }
 
-// booleans reads encoding RLE, with its length in front.
+// booleans reads encoding RLE, which begins with its length.
 func (v *Values) booleans(b []byte, n int) error {
 	if v.typ != Boolean {
 		return fault.New(fault.Unsupported, "page", 0, "encoding RLE of type %d", v.typ)
@@ -309,8 +309,8 @@ func (v *Values) booleans(b []byte, n int) error {
 	return nil
 }
 
-// hybrid decodes n numbers of width bits in the run-length / bit-packed hybrid (Encodings.md,
-// RLE = 3). n is bounded by maxPageValues.
+// hybrid decodes n numbers of width bits in the run-length / bit-packed hybrid (Encodings.md, RLE = 3). The caller has
+// checked n against maxPageValues.
 func hybrid(b []byte, width, n int) ([]uint32, error) {
 	out := make([]uint32, 0, n)
 	bytes := (width + 7) / 8
@@ -360,21 +360,22 @@ func unpack(out []uint32, b []byte, width, count int) []uint32 {
 	if width == 0 {
 		return append(out, make([]uint32, count)...)
 	}
-	// A number has at most 32 bits, from one of 8 on: 8 bytes have it. They are there of the first n.
+	// A number of at most 32 bits that begins within a byte lies in the next 8 bytes. The first n
+	// numbers have 8 bytes left in b.
 	mask, n := uint64(1)<<width-1, 0
 	if len(b) >= 8 {
 		n = min(count, 8*(len(b)-8)/width+1)
 	}
 	from := len(out)
 	out = append(out, make([]uint32, n)...)
-	if some := out[from:]; width == 16 {
-		for i := range some {
-			some[i] = uint32(binary.LittleEndian.Uint16(b[2*i:]))
+	if head := out[from:]; width == 16 {
+		for i := range head {
+			head[i] = uint32(binary.LittleEndian.Uint16(b[2*i:]))
 		}
 	} else {
-		for i := range some {
+		for i := range head {
 			at := i * width
-			some[i] = uint32(binary.LittleEndian.Uint64(b[at/8:]) >> (at % 8) & mask)
+			head[i] = uint32(binary.LittleEndian.Uint64(b[at/8:]) >> (at % 8) & mask)
 		}
 	}
 	bit := n * width
@@ -464,7 +465,7 @@ func unpackDeltas(out []uint64, b []byte, w, count int, least uint64) []uint64 {
 	return out
 }
 
-// deltaStrings reads DELTA_LENGTH_BYTE_ARRAY, or with prefixes DELTA_BYTE_ARRAY, into PLAIN form.
+// deltaStrings converts DELTA_LENGTH_BYTE_ARRAY, or with prefixes DELTA_BYTE_ARRAY, to PLAIN.
 func (v *Values) deltaStrings(b []byte, n int, prefixes bool) error {
 	var prefix, length []uint64
 	var err error
@@ -489,14 +490,14 @@ func (v *Values) deltaStrings(b []byte, n int, prefixes bool) error {
 			p = prefix[i]
 		}
 		if p > uint64(len(last)) || length[i] > uint64(len(b)) {
-			return corrupt("text %d of %d reaches past the page", i, n)
+			return corrupt("byte array %d of %d reaches past the page", i, n)
 		}
 		size := int(p) + int(length[i])
 		if v.width > 0 && size != v.width {
 			return corrupt("a value of %d bytes where %d belong", size, v.width)
 		}
 		if len(v.data)+head+size > maxPage {
-			return fault.New(fault.Limit, "page", 0, "texts of over %d bytes", maxPage)
+			return fault.New(fault.Limit, "page", 0, "byte arrays of over %d bytes", maxPage)
 		}
 		if head > 0 {
 			v.offs[i] = uint32(len(v.data))

@@ -1,8 +1,8 @@
 // Package wkb compares geometries in well-known binary with a box, without building them. Well-known
-// text is turned into binary first.
+// text is converted to binary first.
 //
-// Read are the seven simple feature types of OGC 06-103r4 in both byte orders, with Z, M or both (ISO
-// codes 1000 to 3007 and the flags of PostGIS' EWKB, whose SRID is passed over). Curves, surfaces of
+// It reads the seven simple feature types of OGC 06-103r4 in both byte orders, with Z, M or both (ISO
+// codes 1000 to 3007 and the flags of PostGIS' EWKB, whose SRID it ignores). Curves, surfaces of
 // triangles and the like are unsupported. Only x and y count.
 package wkb
 
@@ -18,15 +18,15 @@ import (
 // Box is a closed rectangle.
 type Box struct{ MinX, MinY, MaxX, MaxY float64 }
 
-// Place is a box on Earth that geometries of longitude and latitude are compared with.
+// Place is a region on Earth that geometries in longitude and latitude are compared with.
 //
-// A line of a geometry over more than 180 degrees goes the shorter way, across the antimeridian:
-// that is what footprints look like that somebody did not cut there, as GeoJSON (RFC 7946, section
-// 3.1.9) asks. One over 360 degrees goes around the Earth.
+// An edge of a geometry that spans more than 180 degrees of longitude goes the shorter way, across the antimeridian:
+// footprints that nobody cut there look so, although GeoJSON (RFC 7946, section 3.1.9) asks to cut them. One that spans
+// more than 360 degrees goes around the Earth.
 type Place struct {
-	// Boxes are its turns, with longitudes from -540 to 540 degrees.
+	// Boxes are the region's copies one turn apart, with longitudes from -540 to 540 degrees.
 	Boxes []Box
-	// Regions are in place of Boxes where it is a box of another CRS.
+	// Regions replace Boxes if the region is a box of another CRS.
 	Regions []*crs.Region
 }
 
@@ -48,8 +48,8 @@ func NewPlace(b crs.Box) (*Place, error) {
 	return p, nil
 }
 
-// Meets reports whether a box of longitudes from -180 to 180 degrees may have a point in common
-// with the place. It never answers false for a box that holds a point of the place.
+// Meets reports whether a box of longitudes from -180 to 180 degrees may have a point in common with the place. It
+// never reports false for a box that contains a point of the place.
 func (p *Place) Meets(b Box) bool {
 	// 1e-9 degrees, 0.1 mm, is far above the rounding of the outline of a region and far below what pruning could gain.
 	const margin = 1e-9
@@ -63,8 +63,8 @@ func (p *Place) Meets(b Box) bool {
 	return slices.ContainsFunc(p.Boxes, b.Overlaps)
 }
 
-// Match reports whether a geometry matches the place. to takes a position of the geometry to
-// longitude and latitude; nil leaves it. Otherwise it is as the function Match.
+// Match reports whether a geometry matches the place. to converts a position of the geometry to longitude and latitude;
+// nil if it has them already. Otherwise it does what the function Match does.
 func (p *Place) Match(wkb []byte, rule Rule, to func(x, y float64) (lon, lat float64)) (bool, error) {
 	if to == nil && len(p.Regions) == 0 {
 		point, apartAll := false, true
@@ -124,7 +124,7 @@ const (
 	Within
 )
 
-// maxDepth bounds collections in collections.
+// maxDepth bounds collections inside collections, because the reader recurses.
 const maxDepth = 32
 
 // Codes of the simple feature types.
@@ -138,8 +138,8 @@ const (
 	collection
 )
 
-// Match reports whether a geometry matches a box. An empty geometry matches nothing. Bytes that are
-// no geometry are fault.Corrupt, other types of geometry fault.Unsupported. It does not allocate.
+// Match reports whether a geometry matches a box. An empty geometry matches nothing. Bytes that are not
+// a geometry are fault.Corrupt, other types of geometry fault.Unsupported. It does not allocate.
 func Match(wkb []byte, b Box, rule Rule) (bool, error) {
 	if m, ok := matchPoint(wkb, b, rule); ok {
 		return m, nil
@@ -150,7 +150,7 @@ func Match(wkb []byte, b Box, rule Rule) (bool, error) {
 	return match(wkb, scan{box: b}, rule)
 }
 
-// matchPoint is the way for what most tables hold: a little-endian point of two coordinates.
+// matchPoint is a fast path for the geometry that most tables hold: a little-endian point of two coordinates.
 func matchPoint(w []byte, b Box, rule Rule) (match, ok bool) {
 	if len(w) != 21 || w[0] != 1 || binary.LittleEndian.Uint32(w[1:]) != point {
 		return false, false
@@ -163,8 +163,8 @@ func matchPoint(w []byte, b Box, rule Rule) (match, ok bool) {
 	return b.contains(x, y), true
 }
 
-// apart reports whether a little-endian polygon of one ring, of two coordinates, certainly has no point
-// in common with a box: it is the geometry of most tables, and most of them lie elsewhere.
+// apart is a fast path for another common geometry, a little-endian polygon of one ring of two coordinates. It reports
+// whether it certainly has no point in common with a box: most polygons of a table are far away.
 func apart(w []byte, b Box) bool {
 	if len(w) < 13 || w[0] != 1 || binary.LittleEndian.Uint32(w[1:]) != polygon ||
 		binary.LittleEndian.Uint32(w[5:]) != 1 {
@@ -192,7 +192,7 @@ func apart(w []byte, b Box) bool {
 	return below || above
 }
 
-// wide reports whether a polygon for which apart holds has an edge that goes across the antimeridian.
+// wide reports whether a polygon for which apart holds has an edge across the antimeridian.
 func wide(w []byte) bool {
 	w = w[13:]
 	at := func(i int) float64 { return math.Float64frombits(binary.LittleEndian.Uint64(w[i:])) }
@@ -204,7 +204,7 @@ func wide(w []byte) bool {
 	return false
 }
 
-// reader walks over bytes.
+// reader reads well-known binary.
 type reader struct {
 	b     []byte
 	off   int
@@ -244,7 +244,7 @@ func (r *reader) count(size int) (int, error) {
 	return int(n), nil
 }
 
-// head reads byte order and type; size is that of a position in bytes.
+// head reads the byte order and the type. size is the bytes of a position.
 func (r *reader) head() (kind uint32, size int, err error) {
 	if r.left() < 5 {
 		return 0, 0, r.corrupt("ends early")
@@ -289,8 +289,8 @@ func (r *reader) head() (kind uint32, size int, err error) {
 	return kind, dims * 8, nil
 }
 
-// Point reads a geometry that is a point, in its first two coordinates; those of an empty one are NaN. Another geometry
-// is fault.Unsupported.
+// Point reads a geometry that must be a point, and returns its first two coordinates; those of an empty point are NaN.
+// Another geometry is fault.Unsupported.
 func Point(wkb []byte) (x, y float64, err error) {
 	r := &reader{b: wkb}
 	kind, size, err := r.head()
@@ -298,7 +298,7 @@ func Point(wkb []byte) (x, y float64, err error) {
 	case err != nil:
 		return 0, 0, err
 	case kind != point:
-		return 0, 0, fault.New(fault.Unsupported, "geometry", 0, "type %d is no point", kind)
+		return 0, 0, fault.New(fault.Unsupported, "geometry", 0, "type %d is not a point", kind)
 	case r.left() < size:
 		return 0, 0, r.corrupt("ends early")
 	}
@@ -306,17 +306,17 @@ func Point(wkb []byte) (x, y float64, err error) {
 	return x, y, nil
 }
 
-// scan gathers what is known of a geometry and a box while the coordinates pass by.
+// scan collects what is known about a geometry and a box while it reads the coordinates.
 type scan struct {
-	place *Place // with all its turns; nil: box alone
+	place *Place // compare with all its copies; nil: compare with box
 	to    func(x, y float64) (float64, float64)
 	turns bool // x are longitudes
 
 	box    Box
-	region *crs.Region // in place of box
+	region *crs.Region // replaces box
 
-	across bool    // a ring of the polygon went across the antimeridian,
-	start  float64 // beginning here
+	across bool    // a ring of the polygon crossed the antimeridian,
+	start  float64 // and began at this longitude
 
 	hit     bool // a point in common
 	inside  bool // a part of it lies inside
@@ -346,7 +346,8 @@ func (s *scan) geometry(r *reader, depth int) error {
 	return nil
 }
 
-// single takes in a point, line or polygon, which may lie in any of a place's turns.
+// single takes in a point, line or polygon. It compares it with each copy of the place; it lies outside the place if it
+// lies outside all copies.
 func (s *scan) single(r *reader, kind uint32, size int) error {
 	if s.place == nil {
 		return s.one(r, kind, size)
@@ -398,7 +399,7 @@ func (r *reader) xy(size int) (x, y float64) {
 	return x, y
 }
 
-// vertex takes in a position; one that is not a number (an empty point) lies nowhere.
+// vertex takes in a position. One that is not a number, which is an empty point, is ignored.
 func (s *scan) vertex(x, y float64) {
 	switch {
 	case s.region != nil:
@@ -421,10 +422,10 @@ func (s *scan) line(r *reader, size int) error {
 	return nil
 }
 
-// path takes in the segments of n positions. Where crossings is given, it counts those that a ray
-// from the box's lower left corner to the right meets.
+// path takes in the segments of n positions. If crossings is set, it counts the segments that a ray from the box's
+// lower left corner to the right meets.
 func (s *scan) path(r *reader, n, size int, crossings *int) {
-	var fx, fy, px, py float64 // the last position as it is in the file, and where it is
+	var fx, fy, px, py float64 // the last position in the file's CRS, and in longitude and latitude
 	var first, north, last, turn float64
 	step := func(x, y float64) {
 		s.vertex(x, y)
@@ -451,7 +452,7 @@ func (s *scan) path(r *reader, n, size int, crossings *int) {
 			}
 			lon := mx
 			switch far := mx - last; {
-			case i == 0 && s.across: // a hole of a ring that went across
+			case i == 0 && s.across: // a hole in a ring that crossed: take the copy near the ring
 				turn = s.start + math.Remainder(mx-s.start, 360) - mx
 			case s.turns && i > 0 && math.Abs(far) > 180 && (math.Abs(far) < 360 || s.to != nil):
 				turn -= math.Copysign(360, far)
@@ -477,8 +478,8 @@ func (s *scan) path(r *reader, n, size int, crossings *int) {
 	s.start = first
 }
 
-// linePieces is in how many parts a line of another CRS is taken to longitude and latitude: of one
-// of 100 km, which bends by up to some 300 m there, 300 m / 16² = 1 m is lost.
+// linePieces is how many pieces an edge in another CRS is cut into before conversion to longitude and latitude. An edge
+// of 100 km bends by up to some 300 m; 300 m / 16² is an error of about 1 m.
 const linePieces = 16
 
 func (s *scan) segment(x0, y0, x1, y1 float64) {
@@ -520,8 +521,8 @@ func clip(x0, y0, x1, y1 float64, b Box) (lo, hi float64, ok bool) {
 	return lo, hi, lo <= hi
 }
 
-// polygon takes in rings. Where no edge meets the box, the box lies wholly inside or outside, and
-// one corner of it says which.
+// polygon takes in rings. If no edge meets the box, the box lies wholly inside or outside the polygon, and one corner
+// of it tells which.
 func (s *scan) polygon(r *reader, size int) error {
 	rings, err := r.count(4)
 	if err != nil {
@@ -544,7 +545,7 @@ func (s *scan) polygon(r *reader, size int) error {
 	if crossings%2 == 1 && !s.hit {
 		s.hit, s.outside = true, true
 	}
-	// A polygon that fills the box to its edges has every vertex on them, and still its inside inside.
+	// A polygon that fills the box exactly has all its vertices on the edges, but its interior inside.
 	if s.hit && !s.outside && box.area() {
 		s.inside = true
 	}
@@ -552,15 +553,15 @@ func (s *scan) polygon(r *reader, size int) error {
 	return nil
 }
 
-// ringBox is the box of the vertices of a polygon.
+// ringBox is the bounding box of the vertices of a polygon.
 type ringBox struct {
 	b   Box
-	any bool
+	set bool
 }
 
 func (r *ringBox) add(x, y float64) {
-	if !r.any {
-		r.b, r.any = Box{x, y, x, y}, true
+	if !r.set {
+		r.b, r.set = Box{x, y, x, y}, true
 	}
 	r.b = Box{min(r.b.MinX, x), min(r.b.MinY, y), max(r.b.MaxX, x), max(r.b.MaxY, y)}
 }

@@ -12,8 +12,8 @@ import (
 var wktNames = [...]string{point: "POINT", lineString: "LINESTRING", polygon: "POLYGON", multiPoint: "MULTIPOINT",
 	multiLineString: "MULTILINESTRING", multiPolygon: "MULTIPOLYGON", collection: "GEOMETRYCOLLECTION"}
 
-// AppendText appends the well-known binary of a geometry in well-known text ("POINT (-6 40)"): the seven
-// simple feature types, x and y of each position. EWKT's SRID is passed over.
+// AppendText appends the well-known binary of a geometry in well-known text ("POINT (-6 40)"): the seven simple feature
+// types, x and y of each position. It ignores EWKT's SRID.
 func AppendText(dst []byte, text string) ([]byte, error) {
 	p := textParser{s: text, dst: dst}
 	if strings.HasPrefix(strings.ToUpper(text), "SRID=") {
@@ -28,7 +28,7 @@ func AppendText(dst []byte, text string) ([]byte, error) {
 	return p.dst, nil
 }
 
-// textParser walks over a text and appends binary.
+// textParser parses well-known text and appends well-known binary.
 type textParser struct {
 	s   string
 	off int
@@ -45,7 +45,7 @@ func (p *textParser) blanks() {
 	}
 }
 
-// next takes a character, if it is the next one.
+// next takes the character c if it is the next one.
 func (p *textParser) next(c byte) bool {
 	p.blanks()
 	if p.off < len(p.s) && p.s[p.off] == c {
@@ -193,7 +193,7 @@ func (p *textParser) position() error {
 		}
 		v, err := strconv.ParseFloat(p.s[start:p.off], 64)
 		if err != nil {
-			return p.corrupt("a coordinate that is no number")
+			return p.corrupt("a coordinate is not a number")
 		}
 		if n < 2 {
 			p.dst = binary.LittleEndian.AppendUint64(p.dst, math.Float64bits(v))

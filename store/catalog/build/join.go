@@ -154,8 +154,11 @@ func (j *joined) columns(names []string, on string) error {
 
 // columnName checks that a name can be a column's: it becomes part of a struct's tag.
 func columnName(name string) error {
-	if name == "" || name == "-" || strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || strings.ContainsRune("\",`\\", r) }) {
-		return fault.New(fault.Unsupported, "column "+name, fault.NoOffset, "%q cannot be a column's name in a catalog", name)
+	if name == "" || name == "-" || strings.ContainsFunc(name, func(r rune) bool {
+		return r < ' ' || strings.ContainsRune("\",`\\", r)
+	}) {
+		return fault.New(fault.Unsupported, "column "+name, fault.NoOffset,
+			"%q cannot be a column's name in a catalog", name)
 	}
 	return nil
 }
@@ -167,7 +170,8 @@ func timeTag(c columns.Column) string {
 		return ""
 	}
 	return map[time.Duration]string{
-		columns.Day: ",date", time.Millisecond: ",timestamp(millisecond)", time.Microsecond: ",timestamp(microsecond)", time.Nanosecond: ",timestamp(nanosecond)",
+		columns.Day: ",date", time.Millisecond: ",timestamp(millisecond)",
+		time.Microsecond: ",timestamp(microsecond)", time.Nanosecond: ",timestamp(nanosecond)",
 	}[p.Unit]
 }
 
@@ -207,7 +211,8 @@ func (j *joined) keys(ctx context.Context, on string) (map[string]int64, error) 
 			return nil
 		}
 		if other, twice := keys[key]; twice {
-			return fault.New(fault.Corrupt, "column "+on, fault.NoOffset, "rows %d and %d both have %q", other, row, key)
+			return fault.New(fault.Corrupt, "column "+on, fault.NoOffset,
+				"rows %d and %d both have %q", other, row, key)
 		}
 		keys[key] = row
 		return nil
@@ -243,7 +248,8 @@ func (j *joined) match(files []namedFile, keys map[string]int64, o Options) erro
 	if o.Counts.Unmatched > 1 {
 		more = fmt.Sprintf(", and none for %d more files", o.Counts.Unmatched-1)
 	}
-	return fault.New(fault.NotFound, "column "+o.Join.On, fault.NoOffset, "has neither %q nor %q%s", missing, stem(missing), more)
+	return fault.New(fault.NotFound, "column "+o.Join.On, fault.NoOffset, "has neither %q nor %q%s", missing,
+		stem(missing), more)
 }
 
 // stem returns the name of a file without folder and extension.

@@ -31,7 +31,8 @@ type paired struct {
 // openPaired finds the files of every row.
 func openPaired(ctx context.Context, paths []string, o Options) (*paired, error) {
 	if len(paths) != 1 {
-		return nil, fault.New(fault.Unsupported, "dataset", fault.NoOffset, "a catalog of pairs is of one folder or glob, not of %d paths", len(paths))
+		return nil, fault.New(fault.Unsupported, "dataset", fault.NoOffset,
+			"a catalog of pairs is of one folder or glob, not of %d paths", len(paths))
 	}
 	p := &paired{fields: o.Fields, o: o}
 	if err := p.columns(); err != nil {
@@ -43,7 +44,8 @@ func openPaired(ctx context.Context, paths []string, o Options) (*paired, error)
 	}
 	defer func() { _ = t.Close() }()
 	if !t.Listed() {
-		return nil, fault.WithFile(fault.New(fault.Unsupported, "dataset", fault.NoOffset, "is a table; a catalog of pairs is of a folder or glob"), paths[0])
+		return nil, fault.WithFile(fault.New(fault.Unsupported, "dataset", fault.NoOffset,
+			"is a table; a catalog of pairs is of a folder or glob"), paths[0])
 	}
 	o.Counts.Incomplete, _ = t.Dropped()
 	base, err := filepath.Abs(o.Base)
@@ -77,7 +79,8 @@ func badField(s catalog.Source, format string, args ...any) error {
 // columns makes the type of a row.
 func (p *paired) columns() error {
 	if len(p.fields) > layout.MaxFields {
-		return fault.New(fault.Limit, "catalog", fault.NoOffset, "%d fields, at most %d", len(p.fields), layout.MaxFields)
+		return fault.New(fault.Limit, "catalog", fault.NoOffset, "%d fields, at most %d",
+			len(p.fields), layout.MaxFields)
 	}
 	own := map[string]bool{}
 	var fields []reflect.StructField

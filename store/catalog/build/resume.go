@@ -57,7 +57,8 @@ func openPrevious(ctx context.Context, name string) (p *previous, err error) {
 	if err != nil {
 		return nil, fault.Wrap(fault.Corrupt, "footer", fault.NoOffset, err)
 	}
-	return &previous{name: name, masks: masks, f: f, r: parquet.NewGenericReader[rowio.Row](file), buf: make([]rowio.Row, 128)}, nil
+	return &previous{name: name, masks: masks, f: f, r: parquet.NewGenericReader[rowio.Row](file),
+		buf: make([]rowio.Row, 128)}, nil
 }
 
 // checkPrevious checks that a file is a catalog of this version, with this package's own reader,
@@ -78,7 +79,8 @@ func checkPrevious(ctx context.Context, name string) (masks bool, err error) {
 		return false, err
 	}
 	if v := f.Meta[layout.VersionKey]; v != layout.Version {
-		return false, fault.New(fault.Unsupported, "footer", fault.NoOffset, "catalog version %q; this is version %s", v, layout.Version)
+		return false, fault.New(fault.Unsupported, "footer", fault.NoOffset,
+			"catalog version %q; this is version %s", v, layout.Version)
 	}
 	return f.Meta[layout.MasksKey] != "", nil
 }
@@ -109,7 +111,9 @@ func (p *previous) find(files []namedFile, rows map[string]rowio.Row) (err error
 		if r.URI > last {
 			return nil
 		}
-		_, wanted := slices.BinarySearchFunc(files, r.URI, func(f namedFile, uri string) int { return strings.Compare(f.uri, uri) })
+		_, wanted := slices.BinarySearchFunc(files, r.URI, func(f namedFile, uri string) int {
+			return strings.Compare(f.uri, uri)
+		})
 		if _, there := rows[r.URI]; wanted && !there && (p.masks || len(r.Index) == 0) {
 			rows[r.URI] = *r
 		}

@@ -54,9 +54,10 @@ type Options struct {
 	Members func(ctx context.Context, path string) ([]Member, error)
 	// Join adds the columns of a table.
 	Join *Join
-	// Fields make a catalog of pairs: a row for every id for which the files below the one path have one in each field, by its
-	// Pattern. The columns are those of the first field; the files of another field NAME are in columns NAME and
-	// NAME:COLUMN. Such a catalog takes no Previous, Members and Join.
+	// Fields make a catalog of pairs: a row for every id for which the files below the one path
+	// have one in each field, by its Pattern. The columns are those of the first field; the files
+	// of another field NAME are in columns NAME and NAME:COLUMN. Such a catalog takes no Previous,
+	// Members and Join.
 	Fields []catalog.Source
 	// DropIncomplete leaves out ids for which a field has no file. Otherwise they are NotFound.
 	DropIncomplete bool
@@ -96,11 +97,13 @@ type Counts struct {
 // names the file; that nothing is left to write is an error too.
 //
 // Columns: uri; chaski:index (chunk index blob) of TIFFs, rumi:header of rumi files; bands, height,
-// width; dtype (numpy's name); nodata, and nodata_exact (decimal) of 64-bit integers; epsg; transform (6
-// numbers in GDAL's order); minx, miny, maxx, maxy in the CRS; size in bytes; mtime (RFC 3339, UTC)
-// of local files; etag of objects in a store that gives one; chaski:offset and chaski:length of a member of a
-// container, whose uri is CONTAINER::PATH, and whose size, mtime and etag are the container's; those of a joined table. What a file does not say is null, or an empty transform. Memory is that of
-// the list of paths and one row group, and with Join of the table's keys (of a CSV file, all of it).
+// width; dtype (numpy's name); nodata, and nodata_exact (decimal) of 64-bit integers; epsg;
+// transform (6 numbers in GDAL's order); minx, miny, maxx, maxy in the CRS; size in bytes; mtime
+// (RFC 3339, UTC) of local files; etag of objects in a store that gives one; chaski:offset and
+// chaski:length of a member of a container, whose uri is CONTAINER::PATH, and whose size, mtime and
+// etag are the container's; those of a joined table. What a file does not say is null, or an empty
+// transform. Memory is that of the list of paths and one row group, and with Join of the table's
+// keys (of a CSV file, all of it).
 func Write(ctx context.Context, w io.Writer, paths []string, o Options) (n int, err error) {
 	if o.Opener == nil {
 		files := &source.Files{}
@@ -231,7 +234,8 @@ func (x *indexing) row(ctx context.Context, i int) (rowio.Row, error) {
 
 // unchanged reports whether a previous row is of the file as it is now, by its size and time, or its tag.
 func (f *namedFile) unchanged(r *rowio.Row, mtime *string) bool {
-	if m := f.member; m != nil && (r.Offset == nil || r.Length == nil || *r.Offset != m.Offset || *r.Length != m.Length) {
+	if m := f.member; m != nil && (r.Offset == nil || r.Length == nil || *r.Offset != m.Offset ||
+		*r.Length != m.Length) {
 		return false
 	}
 	if f.etag != "" {
@@ -251,7 +255,8 @@ func (x *indexing) sound(r *rowio.Row) bool {
 		blob = r.Header
 	}
 	ix, err := catalog.ParseIndex(blob, x.o.MaxChunk)
-	return err == nil && ix.Bands == int(r.Bands) && ix.Height == int(r.Height) && ix.Width == int(r.Width) && ix.DType.String() == r.DType
+	return err == nil && ix.Bands == int(r.Bands) && ix.Height == int(r.Height) && ix.Width == int(r.Width) &&
+		ix.DType.String() == r.DType
 }
 
 // mtimeOf returns when a local file was modified, or nil.

@@ -89,7 +89,8 @@ func csvError(c *csv.Reader, err error) error {
 	}
 	var pe *csv.ParseError
 	if errors.As(err, &pe) {
-		return &fault.Error{Kind: fault.Corrupt, Part: "line " + strconv.Itoa(pe.Line), Off: fault.NoOffset, Msg: pe.Err.Error(), Err: err}
+		return &fault.Error{Kind: fault.Corrupt, Part: "line " + strconv.Itoa(pe.Line), Off: fault.NoOffset,
+			Msg: pe.Err.Error(), Err: err}
 	}
 	return fault.Wrap(fault.Corrupt, "table", c.InputOffset(), err)
 }
@@ -157,7 +158,8 @@ func (t *CSVTable) Column(name string) (Column, error) {
 	if c := t.Columns[name]; c != nil {
 		return c, nil
 	}
-	return nil, fault.New(fault.NotFound, "line 1", fault.NoOffset, "no column %q; there are %s", name, strings.Join(t.Names, ", "))
+	return nil, fault.New(fault.NotFound, "line 1", fault.NoOffset, "no column %q; there are %s", name,
+		strings.Join(t.Names, ", "))
 }
 
 func (t *CSVTable) Close() error { return nil }

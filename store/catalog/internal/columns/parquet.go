@@ -33,7 +33,8 @@ func OpenParquet(ctx context.Context, r source.Reader, cacheBytes int64) (*Parqu
 	if err != nil {
 		return nil, err
 	}
-	return &ParquetTable{File: f, Reader: r, Cache: lru.New[pageKey, *parquet.Values](cacheBytes), pages: map[pageKey]*parquet.Pages{}}, nil
+	return &ParquetTable{File: f, Reader: r, Cache: lru.New[pageKey, *parquet.Values](cacheBytes),
+		pages: map[pageKey]*parquet.Pages{}}, nil
 }
 
 func (t *ParquetTable) Rows() int64  { return t.File.Rows }
@@ -123,7 +124,8 @@ func (c *ParquetColumn) of(v *parquet.Values, i int, row int64) (Cell, error) {
 	}
 	n, ok := v.Int(i)
 	if !ok {
-		return Cell{}, fault.New(fault.Unsupported, "column "+c.t.File.Columns[c.i].Name+" row "+strconv.FormatInt(row, 10),
+		return Cell{}, fault.New(fault.Unsupported, "column "+c.t.File.Columns[c.i].Name+" row "+
+			strconv.FormatInt(row, 10),
 			fault.NoOffset, "a number above the largest signed one")
 	}
 	return Cell{Int: n}, nil

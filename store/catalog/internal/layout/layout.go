@@ -1,7 +1,8 @@
+// Package layout has the names and numbers of the catalog's format that its writer and its reader share.
 package layout
 
-// Names of a catalog's columns that readers look for. A file has its index in colIndex if it is a TIFF, in colHeader if it
-// is a rumi file.
+// Columns of a catalog that readers look for. The header blob of a file is in Index if the file is
+// a TIFF, in Header if it is a rumi file.
 const (
 	URI    = "uri"
 	Index  = "chaski:index"
@@ -18,18 +19,20 @@ const (
 // Keys of a catalog's metadata in the Parquet footer.
 const (
 	VersionKey = "chaski:catalog"
-	MasksKey   = "chaski:masks"  // indexes of TIFFs have their masks; older catalogs lack it
-	FieldsKey  = "chaski:fields" // names of the fields of a catalog of pairs, a JSON array; the columns are the first one's
+	MasksKey   = "chaski:masks" // says that chunk indexes include TIFF masks; older catalogs lack it
+	// the names of the fields of a catalog of pairs, a JSON array; plain columns are the first
+	// field's
+	FieldsKey = "chaski:fields"
 )
 
-// Version of the catalogs that are written, and the only one that is read.
+// Version is the version of the catalogs that are written, and the only one that is read.
 const Version = "1"
 
-// MemberSeparator stands between the URI of a container and the path of a member in it.
+// MemberSeparator separates the URI of a container from the path of a member in it.
 const MemberSeparator = "::"
 
-// FieldSeparator stands between the name of a field of a catalog of pairs and that of a column of a catalog.
+// FieldSeparator separates the name of a field from that of a column in a catalog of pairs.
 const FieldSeparator = ":"
 
-// MaxFields bounds the fields of a catalog of pairs: each has 20 columns.
+// MaxFields bounds the fields of a catalog of pairs: each has 20 columns, so that 64 have 1,280.
 const MaxFields = 64

@@ -60,7 +60,8 @@ func List(ctx context.Context, src string, r *Roots, o source.Opener) (*Listing,
 		if err := r.check(src); err != nil {
 			return nil, err
 		}
-		l = &Listing{Base: filepath.Dir(src), Paths: []string{filepath.Base(src)}, Sizes: []int64{st.Size()}, File: true}
+		l = &Listing{Base: filepath.Dir(src), Paths: []string{filepath.Base(src)},
+			Sizes: []int64{st.Size()}, File: true}
 	case source.Missing(err) && IsGlob(src): // a long pattern is no name, either
 		l, err = glob(ctx, src, r)
 	}
@@ -90,9 +91,9 @@ func notFound(err error) error {
 	return fault.Wrap(fault.Unsupported, "dataset", fault.NoOffset, err)
 }
 
-// walk adds the rasters below dir that match the parts of a glob (nil: all), by their paths relative to dir. Links are
-// followed; every path is a sample, also where several lead to one file. A link that leads out of the roots is an error:
-// leaving it out would change the dataset silently.
+// walk adds the rasters below dir that match the parts of a glob (nil: all), by their paths
+// relative to dir. Links are followed; every path is a sample, also where several lead to one file.
+// A link that leads out of the roots is an error: leaving it out would change the dataset silently.
 func (l *Listing) walk(ctx context.Context, dir string, r *Roots, pattern []string) error {
 	if err := r.check(dir); err != nil {
 		return err
@@ -429,7 +430,8 @@ func straight(scheme, uri string) bool {
 
 func (r *Roots) below(p string) bool {
 	for _, d := range r.dirs {
-		if p == d || strings.HasPrefix(p, strings.TrimSuffix(d, string(filepath.Separator))+string(filepath.Separator)) {
+		if p == d || strings.HasPrefix(p, strings.TrimSuffix(d, string(filepath.Separator))+
+			string(filepath.Separator)) {
 			return true
 		}
 	}

@@ -1,19 +1,22 @@
+// Package rowio writes the rows of a catalog to Parquet.
 package rowio
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/store/catalog/internal/layout"
-	"github.com/parquet-go/parquet-go"
-	"golang.org/x/sync/errgroup"
 	"io"
 	"reflect"
+
+	"github.com/parquet-go/parquet-go"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/store/catalog/internal/layout"
 )
 
-// Row is one row of a catalog. The blob columns are not compressed, as their content hardly is
-// compressible, and pages are small, so that reading one row at random is cheap.
+// Row is one row of a catalog. Blob columns are not compressed, because chunk indexes are packed already. Pages are
+// small, so that reading one row at random is cheap.
 type Row struct {
 	URI         string    `parquet:"uri,plain,zstd"`
 	Index       []byte    `parquet:"chaski:index,optional,plain,uncompressed"`
@@ -39,42 +42,46 @@ type Row struct {
 
 // Page and row group sizes of a catalog.
 const (
-	pageBytes    = 16 << 10
+	// pageBytes is small, because a reader of one row reads and decompresses a page of each column.
+	pageBytes = 16 << 10
+	// groupBytes and maxGroupRows bound a row group, which the writer holds in memory.
 	groupBytes   = 64 << 20
 	maxGroupRows = 1 << 17
 )
 
+// Bytes returns about how many bytes the row takes in the file: 160 for the numbers, and its strings and blobs.
 func (r *Row) Bytes() int { return 160 + len(r.URI) + len(r.Index) + len(r.Header) }
 
 // Source makes the rows of a catalog.
 type Source struct {
-	Begin   func(first, n int) error // is told of every block before it; may be nil
+	Begin   func(first, n int) error // called before each block of rows; may be nil
 	Make    func(ctx context.Context, i int) (Row, error)
-	Columns Columns // further columns, or nil
+	Columns Columns // more columns, or nil
 }
 
 // RowOptions say how rows are made and written.
 type RowOptions struct {
-	Workers  int                    // rows that are made at the same time
-	Partial  bool                   // a catalog of the rows before an error is finished
-	Progress func(done, total int)  // nil: none
-	Skipped  func(i int, err error) // is told of a row that cannot be made and is left out; nil: it ends everything
+	Workers  int                   // how many rows are made in parallel
+	Partial  bool                  // on an error, finish the file with the rows before it
+	Progress func(done, total int) // may be nil
+	// called for each row left out because its file is faulty; nil: such a row is an error
+	Skipped func(i int, err error)
 }
 
 // Columns adds columns to rows.
 type Columns interface {
-	// RowType returns a struct of the fields of row and then its own.
+	// RowType returns a struct type with the fields of Row, then its own.
 	RowType() reflect.Type
-	// Extend returns such a struct for row number i, and the bytes that were added.
+	// Extend returns that struct for row number i, and how many bytes its own fields take.
 	Extend(r *Row, i int) (any, int, error)
-	// Meta returns what the footer says of the columns, or nothing.
+	// Meta returns the footer's metadata about the columns, if any.
 	Meta() []parquet.WriterOption
 }
 
 // Write makes n rows in parallel, a block at a time, and writes them in order.
 func Write(ctx context.Context, w io.Writer, n int, o RowOptions, src Source) (rows int, err error) {
 	defer func() {
-		if p := recover(); p != nil { // a library's panic on odd input is no reason to go down
+		if p := recover(); p != nil { // a panic of the Parquet library must not end a server
 			rows, err = 0, fault.New(fault.Unsupported, "catalog", fault.NoOffset, "the Parquet writer failed: %v", p)
 		}
 	}()
@@ -89,7 +96,7 @@ func Write(ctx context.Context, w io.Writer, n int, o RowOptions, src Source) (r
 	return c.rows, err
 }
 
-// rowWriter is what a parquet.GenericWriter of any type does.
+// rowWriter is the part of parquet.GenericWriter that does not depend on its type.
 type rowWriter interface {
 	Flush() error
 	Close() error
@@ -100,8 +107,8 @@ type catalogWriter struct {
 	file    rowWriter
 	write   func(r *Row, i int) (bytes int, err error)
 	rows    int
-	inGroup int // bytes
-	inRows  int
+	inGroup int // bytes of the current row group
+	inRows  int // rows of the current row group
 }
 
 func newCatalogWriter(w io.Writer, j Columns) *catalogWriter {
@@ -113,7 +120,8 @@ func newCatalogWriter(w io.Writer, j Columns) *catalogWriter {
 	}
 	if j != nil {
 		options = append(options, j.Meta()...)
-		pw := parquet.NewGenericWriter[any](w, append(options, parquet.SchemaOf(reflect.New(j.RowType()).Interface()))...)
+		pw := parquet.NewGenericWriter[any](w,
+			append(options, parquet.SchemaOf(reflect.New(j.RowType()).Interface()))...)
 		return &catalogWriter{file: pw, write: func(r *Row, i int) (int, error) {
 			v, n, err := j.Extend(r, i)
 			if err != nil {
@@ -130,7 +138,7 @@ func newCatalogWriter(w io.Writer, j Columns) *catalogWriter {
 	}}
 }
 
-// all makes and writes the rows, but for those that are skipped.
+// all makes and writes the rows, except those that are skipped.
 func (c *catalogWriter) all(ctx context.Context, n int, o RowOptions, src Source) error {
 	block, bad := make([]Row, 0, BlockRows), make([]error, BlockRows)
 	for done := 0; done < n; {
@@ -157,10 +165,11 @@ func (c *catalogWriter) all(ctx context.Context, n int, o RowOptions, src Source
 	return nil
 }
 
-// BlockRows is how many files are read before their rows are written.
+// BlockRows is how many rows are made before they are written: enough to keep the workers busy, and at most some 1,024
+// headers in memory.
 const BlockRows = 1024
 
-// add writes the row of file number i, or says why it has none.
+// add writes the row of file number i, or reports bad, the reason why it has none.
 func (c *catalogWriter) add(r *Row, i int, bad error, o RowOptions) error {
 	if bad != nil {
 		o.Skipped(i, bad)
@@ -184,9 +193,10 @@ func (c *catalogWriter) add(r *Row, i int, bad error, o RowOptions) error {
 	return nil
 }
 
-// fill makes the rows from number first on. The first error stops the others, but for what is wrong
-// with a file where files are skipped: that is put into bad.
-func fill(ctx context.Context, block []Row, bad []error, first int, o RowOptions, makeRow func(context.Context, int) (Row, error)) error {
+// fill makes the rows from number first on. The first error stops the others. If faulty files are skipped, their errors
+// are put into bad instead.
+func fill(ctx context.Context, block []Row, bad []error, first int, o RowOptions,
+	makeRow func(context.Context, int) (Row, error)) error {
 	g, gctx := errgroup.WithContext(ctx)
 	g.SetLimit(o.Workers)
 	for i := range block {
