@@ -128,7 +128,7 @@ func TestSparseChunkIsNoData(t *testing.T) {
 		{ComplexInt16, f(-3), nil, []int16{-3, 0}},
 		{ComplexInt32, f(-3), nil, []int32{-3, 0}},
 		{ComplexFloat16, f(1), nil, []uint16{0x3c00, 0}},
-		// Numbers that the type has not, as GDAL 3.12.2 fills them in.
+		// Numbers that the type cannot hold become what GDAL 3.12.2 fills in.
 		{Uint8, f(-9999), nil, uint8(0)},
 		{Uint8, f(300), nil, uint8(255)},
 		{Uint8, f(1.5), nil, uint8(2)},
@@ -216,7 +216,7 @@ func TestDecodeErrorsNameTheCause(t *testing.T) {
 	if err := NewDecoder(nil).Decode(dst, dst[:inImage-1], x, 0); fault.KindOf(err) != fault.Corrupt {
 		t.Error(err)
 	}
-	// Some writers cut off the rows of a tile behind the image.
+	// Some writers cut off the rows of a tile below the image.
 	src := bytes.Repeat([]byte{7}, inImage)
 	err = NewDecoder(nil).Decode(dst, src, x, 0)
 	if err != nil || !bytes.Equal(dst[:inImage], src) || bytes.Contains(dst[inImage:], []byte{7}) {

@@ -111,7 +111,7 @@ func TestBadBoxes(t *testing.T) {
 			t.Errorf("%v: %v, want %q", c.box, err, want)
 		}
 	}
-	// Corners in the other order, as tacoreader takes them.
+	// Corners may be swapped, as in tacoreader.
 	b, err := NewBox([4]float64{30, 40, -30, -40}, 0)
 	if err != nil || b.West != -30 || b.South != -40 || b.East != 30 || b.North != 40 {
 		t.Error(b, err)

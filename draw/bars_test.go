@@ -28,7 +28,7 @@ func TestWriteBarsDrawsEveryBarInProportion(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The longest run of the bars' colour in a row of pixels is a bar's length.
+	// A bar's length is the longest run of its colour in a row of pixels.
 	var lengths []int
 	inBar := false
 	for y := img.Bounds().Min.Y; y < img.Bounds().Max.Y; y++ {

@@ -77,7 +77,7 @@ func slowLayout(pattern string, axes []Axis, sizes map[string]int) (shape, index
 		}
 	}
 
-	// Lengths: the one factor that is unknown gets what is left.
+	// Lengths: the one unknown factor is the quotient of the axis and the other factors.
 	length := map[string]int{}
 	for i, names := range split {
 		known, unknown := 1, ""

@@ -13,8 +13,8 @@ import (
 	"github.com/chaski-eo/chaski/shuffle"
 )
 
-// TestCheckFindsWhatRunsMeet: of every source, the rows that a run of whole chips calls bad, and
-// only among those that the spec uses; whatever the policy and the number of workers.
+// TestCheckFindsWhatRunsMeet: for every source, Check finds the rows that a run of whole chips
+// reports as bad, among the rows that the spec uses, for any policy and number of workers.
 func TestCheckFindsWhatRunsMeet(t *testing.T) {
 	for _, workers := range []int{1, 4} {
 		tabs := sampledTables()
@@ -102,8 +102,8 @@ func TestSampleErrorSaysWhich(t *testing.T) {
 	}
 }
 
-// TestSampleErrorOfASubstitute: an error that no policy covers, met where another sample was to
-// stand in, is of that one, in the text and beside it.
+// TestSampleErrorOfASubstitute: an error that no policy covers, met while a substitute is read,
+// names the substitute in its text and in its fields.
 func TestSampleErrorOfASubstitute(t *testing.T) {
 	tab := chips(4, 17)
 	e := openFake(t, Spec{

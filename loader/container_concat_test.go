@@ -37,9 +37,9 @@ func rowsOf(t *testing.T, tbl *tables.Table) (columns []string, rows []map[strin
 	return columns, rows
 }
 
-// TestConcatOfConditions: what groups of containers leave is what each leaves alone, one after the
-// other, with the columns that the mode says; queries see it as data, and of the levels what lies
-// below it.
+// TestConcatOfConditions: groups of containers yield the rows of each group in turn, with the
+// columns that the mode keeps. Queries see these rows as `data`, and the levels hold the rows below
+// them.
 func TestConcatOfConditions(t *testing.T) {
 	files := &source.Files{}
 	defer files.Close()
@@ -84,7 +84,7 @@ func TestConcatOfConditions(t *testing.T) {
 					}
 					return rowspkg.SelectSamples(t.Context(), d, s, loader.Options{})
 				}
-				// One after the other, by hand.
+				// The expected rows: each group in turn.
 				var want []map[string]string
 				var have [][]string
 				for j, g := range [][]string{a, b} {
@@ -176,7 +176,8 @@ func TestConcatOfConditions(t *testing.T) {
 	}
 }
 
-// TestConcatTrains: a loader takes what groups leave, also groups in groups and conditions behind them.
+// TestConcatTrains: a loader reads the rows of groups, also of nested groups and with conditions
+// after them.
 func TestConcatTrains(t *testing.T) {
 	for where, want := range map[string][]int64{
 		`[{"concat": [{"paths": 1, "where": [{"sql": "rank < 2"}]},
@@ -207,8 +208,8 @@ func TestConcatTrains(t *testing.T) {
 	}
 }
 
-// TestFieldsOfOneGroup: one group of all containers says how their columns are joined, also for
-// fields: one that not all have is there where it is filled.
+// TestFieldsOfOneGroup: one group of all containers decides how their columns are joined, also for
+// fields: a column that some containers lack can be a field if it is filled.
 func TestFieldsOfOneGroup(t *testing.T) {
 	zip := coast(t, "parts/coast_north.tacozip")
 	d, err := taco.Open(t.Context(), &source.Files{}, []string{zip}, taco.Options{})
@@ -259,7 +260,8 @@ func TestFieldsOfOneGroup(t *testing.T) {
 	}
 }
 
-// TestConcatRefuses: groups that are none, in the wrong place or of other containers.
+// TestConcatRefuses: invalid groups, groups in the wrong place and groups of other containers are
+// refused.
 func TestConcatRefuses(t *testing.T) {
 	deep := `[]`
 	for range 10 {

@@ -10,7 +10,7 @@ import (
 	"github.com/chaski-eo/chaski/source"
 )
 
-// stuckOpener opens files when it is let.
+// stuckOpener opens files when the test lets it.
 type stuckOpener struct {
 	source.Files
 	asked, let chan struct{}
@@ -22,9 +22,9 @@ func (o *stuckOpener) Open(ctx context.Context, uri string) (source.Reader, erro
 	return o.Files.Open(ctx, uri)
 }
 
-// TestWhoWaitsForAFileMayGiveUp: of several who want a file that rasters lie in one opens it, and
-// the others wait for that no longer than they want to.
-func TestWhoWaitsForAFileMayGiveUp(t *testing.T) {
+// TestWaitingForAFileCanBeCancelled: of several callers that need one file of rasters, one opens
+// it, and each of the others can stop waiting.
+func TestWaitingForAFileCanBeCancelled(t *testing.T) {
 	o := &stuckOpener{asked: make(chan struct{}), let: make(chan struct{})}
 	defer o.Close()
 	c := rows.NewMemberContainer(Options{Opener: o})

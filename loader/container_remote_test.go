@@ -12,7 +12,7 @@ import (
 	"github.com/chaski-eo/chaski/tools/testkit/netsim/far"
 )
 
-// farContainer is a file on a web server or in a bucket, read without hedges.
+// farContainer is a file on a web server or in a bucket, read without hedging.
 type farContainer struct {
 	uri      string
 	opener   *remote.Opener
@@ -33,10 +33,10 @@ func farContainers(t *testing.T, path string) map[string]farContainer {
 	return all
 }
 
-// TestContainersOverANetworkCostWhatThePlanSays: of TOG chips in a TACO that is read over HTTP or from S3, an epoch
-// makes exactly the requests that the plan counts, of as many bytes. Opening it again, with the indexes of its chips
-// kept, is the requests of the tables alone.
-func TestContainersOverANetworkCostWhatThePlanSays(t *testing.T) {
+// TestForecastOfRemoteContainers: for TOG chips in a TACO that is read over HTTP or from S3, an
+// epoch makes exactly the requests of its forecast, with as many bytes. With cached chip indexes,
+// opening it again requests its tables only.
+func TestForecastOfRemoteContainers(t *testing.T) {
 	stream := filepath.Join(filepath.Dir(coast(t, "")), "containers", "taco-v1", "stream_n2_top.taco")
 	for _, c := range []struct {
 		path   string
@@ -44,7 +44,7 @@ func TestContainersOverANetworkCostWhatThePlanSays(t *testing.T) {
 		opens  int64 // requests to open it, with its tables
 	}{
 		{coast(t, "coast.tacozip"), coastFields, 2 + 3},
-		// This one is smaller than the block that is read first.
+		// The file is smaller than the first block read, so opening it takes one request.
 		{coast(t, "flat.tacozip"), []loader.Field{{Name: "image"}}, 1},
 		{stream, []loader.Field{{Name: "image", Column: "t1/t1-img"}}, 2},
 	} {

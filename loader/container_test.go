@@ -35,7 +35,7 @@ func coast(t testing.TB, name string) string {
 	return filepath.Join(corpus.Testdata(t), "coast", name)
 }
 
-// sceneChips returns the pixels of chips as they stand in the scene, and their labels.
+// sceneChips returns the pixels of chips as they are in the scene, and their labels.
 func sceneChips(t testing.TB, n int) (images [][]uint16, labels [][]byte) {
 	t.Helper()
 	for k := range n {
@@ -70,7 +70,7 @@ var coastFields = []loader.Field{
 	{Name: "haze", Column: "s2/img.tif@haze"}, {Name: "water", Column: "ref/label.tif@water"},
 }
 
-// coastSources are the ways to name the dataset, and how many chips each has.
+// coastSources lists the ways to name the dataset, with the number of chips in each.
 func coastSources(t testing.TB) map[string]loader.Spec {
 	parts := []string{
 		coast(t, "parts/coast_north.tacozip"), coast(t, "parts/coast_middle.tacozip"),
@@ -90,7 +90,7 @@ func coastSources(t testing.TB) map[string]loader.Spec {
 	}
 }
 
-// open opens an engine that leaves nothing in the user's folders.
+// open opens an engine that leaves nothing in the user's directories.
 func open(t testing.TB, spec loader.Spec, o loader.Options) (*loader.Engine, error) {
 	if o.IndexCache == "" {
 		o.IndexCache = filepath.Join(t.TempDir(), "cache")
@@ -126,7 +126,7 @@ func first(t testing.TB, e *loader.Engine) *loader.Batch {
 	return b
 }
 
-// ranks returns the values of an integer field of a batch's valid rows.
+// ranks returns the values of an integer field in a batch's valid rows.
 func ranks(b *loader.Batch, name string) []int {
 	out := []int{}
 	for i, v := range b.Valid {
@@ -137,8 +137,8 @@ func ranks(b *loader.Batch, name string) []int {
 	return out
 }
 
-// TestContainersGiveTheScene promises that samples of a container, whichever way it is named, have the
-// pixels of the scene that its chips were cut from, windows of image and mask at the same place, and the
+// TestContainersGiveTheScene: samples of a container, named in any way, have the pixels of the
+// scene from which their chips were cut, windows of image and mask at the same place, and the
 // values of their rows.
 func TestContainersGiveTheScene(t *testing.T) {
 	images, labels := sceneChips(t, 12)
@@ -202,7 +202,7 @@ func checkCoastValues(t *testing.T, b *loader.Batch, i, k int) {
 	}
 }
 
-// TestFlatContainers promises that of a container without levels the sample itself is the raster.
+// TestFlatContainers: in a container without levels, the sample itself is the raster.
 func TestFlatContainers(t *testing.T) {
 	images, _ := sceneChips(t, 3)
 	e := mustOpen(t, loader.Spec{Source: coast(t, "flat.tacozip"), BatchSize: 3}, loader.Options{})
@@ -221,8 +221,7 @@ func condition(column, op, value string) loader.Condition {
 	return loader.Condition{Column: column, Op: op, Value: json.RawMessage(value)}
 }
 
-// TestContainerConditions promises which samples conditions leave; what they are follows from how the
-// dataset was made.
+// TestContainerConditions: conditions leave the samples that follow from how the dataset was made.
 func TestContainerConditions(t *testing.T) {
 	all := func(keep func(k int) bool) (ks []int) {
 		for k := range 12 {
@@ -375,8 +374,8 @@ func TestContainerConditions(t *testing.T) {
 	}
 }
 
-// TestSplitByCentroids promises that cells of longitude and latitude go by the centroids of a
-// container, where it has no columns of bounds.
+// TestSplitByCentroids: a split by cells of longitude and latitude uses a container's centroids if
+// it has no columns of bounds.
 func TestSplitByCentroids(t *testing.T) {
 	split := specpkg.Split{
 		By: "cell", Size: 1.5, LonLat: true, Seed: 3,
@@ -413,8 +412,9 @@ func TestSplitByCentroids(t *testing.T) {
 	}
 }
 
-// TestContainerConditionsThatCannotBe promises that what cannot be selected is said at once, with its kind.
-func TestContainerConditionsThatCannotBe(t *testing.T) {
+// TestInvalidContainerConditions: invalid conditions are refused when the container is opened, with
+// a kind.
+func TestInvalidContainerConditions(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		in   loader.Subset
@@ -495,8 +495,8 @@ func TestContainerConditionsThatCannotBe(t *testing.T) {
 	}
 }
 
-// TestFieldsOfContainersThatAreNot promises that an error lists what there is.
-func TestFieldsOfContainersThatAreNot(t *testing.T) {
+// TestMissingContainerFields: the error about a field that does not exist lists the fields that do.
+func TestMissingContainerFields(t *testing.T) {
 	for column, want := range map[string]string{
 		"s2/image.tif":     "img.tif",
 		"s3/img.tif":       "s2, ref",
@@ -515,8 +515,8 @@ func TestFieldsOfContainersThatAreNot(t *testing.T) {
 	}
 }
 
-// TestContainerFingerprints promises that a fingerprint tells what the samples are called, how large they
-// are and which were selected, and nothing of where they lie.
+// TestContainerFingerprints: a fingerprint depends on the names and sizes of the samples and on the
+// selection, and not on where they are stored.
 func TestContainerFingerprints(t *testing.T) {
 	prints, hashes := map[string]string{}, map[string]string{}
 	for name, spec := range coastSources(t) {
@@ -544,7 +544,7 @@ func TestContainerFingerprints(t *testing.T) {
 	}
 }
 
-// TestContainerStats promises that statistics are of the samples that are selected.
+// TestContainerStats: statistics cover the selected samples.
 func TestContainerStats(t *testing.T) {
 	images, _ := sceneChips(t, 12)
 	spec := loader.Spec{
@@ -567,7 +567,7 @@ func TestContainerStats(t *testing.T) {
 	}
 }
 
-// TestPaddingIsNoSample promises that placeholders are left out.
+// TestPaddingIsNoSample: placeholders are left out.
 func TestPaddingIsNoSample(t *testing.T) {
 	tried := 0
 	for _, c := range corpus.Containers(t) {
@@ -616,7 +616,7 @@ func (r *countingReader) ReadAt(ctx context.Context, p []byte, off int64) error 
 	return r.Reader.ReadAt(ctx, p, off)
 }
 
-// epoch reads all samples of the coast and returns the bytes of their images, and the reads that took.
+// epoch reads all samples of the coast, and returns the bytes of their images and the number of reads.
 func epoch(t *testing.T, src, cache string) (image []byte, reads int64) {
 	t.Helper()
 	files := &counting{}
@@ -638,9 +638,9 @@ func epoch(t *testing.T, src, cache string) (image []byte, reads int64) {
 	return image, files.reads.Load()
 }
 
-// TestIndexesAreKept promises that the second opening of a container reads no header of its rasters, that
-// one that was changed is read anew, and that nothing in the cache's files is believed.
-func TestIndexesAreKept(t *testing.T) {
+// TestIndexesAreCached: opening a container again reads none of its rasters' headers, a changed
+// container is read anew, and the contents of cache files are checked before use.
+func TestIndexesAreCached(t *testing.T) {
 	dir, cache := t.TempDir(), filepath.Join(t.TempDir(), "c")
 	src := filepath.Join(dir, "coast.tacozip")
 	data, err := os.ReadFile(coast(t, "coast.tacozip"))
@@ -695,15 +695,14 @@ func TestIndexesAreKept(t *testing.T) {
 	}
 }
 
-// TestMembersStayInTheirBytes promises that a raster in a container whose tiles lie elsewhere, in other
-// samples, is refused.
+// TestMembersStayInTheirBytes: a raster in a container whose tiles lie in other samples is refused.
 func TestMembersStayInTheirBytes(t *testing.T) {
 	data, err := os.ReadFile(coast(t, "flat.tacozip"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	// chip_00.tif has 4503 bytes from 203 on. Its 12 tiles' offsets stand in its directory as a list of
-	// uint64, of which the next is the end of the one before and 8 bytes for GDAL's leader and trailer.
+	// chip_00.tif has 4503 bytes from 203 on. Its directory lists the offsets of 12 tiles as
+	// uint64. Each is the end of the tile before plus 8 bytes for GDAL's leader and trailer.
 	member := data[203:][:4503]
 	list := -1
 	for i := 0; i+24 < len(member); i++ {
@@ -729,8 +728,8 @@ func TestMembersStayInTheirBytes(t *testing.T) {
 	}
 }
 
-// TestRewrittenContainers promises that a container that changes while it is read is refused, but not a
-// copy that has another time.
+// TestRewrittenContainers: a container that changes while it is read is refused, but a copy with
+// another modification time is not.
 func TestRewrittenContainers(t *testing.T) {
 	data, err := os.ReadFile(coast(t, "flat.tacozip"))
 	if err != nil {
@@ -768,8 +767,8 @@ func TestRewrittenContainers(t *testing.T) {
 	}
 }
 
-// TestRootsHoldForContainers promises that nothing outside of the roots is opened: not a container, not
-// the files of a catalog, not a file of a FOLDER behind a link.
+// TestRootsHoldForContainers: nothing outside of the roots is opened: no container, no file of a
+// catalog, and no file behind a link in a FOLDER.
 func TestRootsHoldForContainers(t *testing.T) {
 	root := t.TempDir()
 	inside := filepath.Join(root, "in")

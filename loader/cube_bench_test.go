@@ -14,7 +14,8 @@ import (
 	"github.com/chaski-eo/chaski/store/tiledb"
 )
 
-// peer reads the same with the tiledb package on one core, and prints megabytes a second of processor time.
+// peer reads the same with the tiledb package on one core, and prints megabytes per second of
+// processor time.
 const peer = `
 import sys, time, numpy, tiledb
 one = tiledb.Ctx({"sm.compute_concurrency_level": "1", "sm.io_concurrency_level": "1"})
@@ -37,10 +38,10 @@ with tiledb.open(sys.argv[1], ctx=one) as a:
     print(done / 1e6 / (time.process_time() - began))
 `
 
-// BenchmarkArray reads the array that CHASKI_TILEDB_BENCH names (tiledb's benchmarks make it): all
-// of it at once with a tiledb.Reader; and through an engine of one worker whole chips, and windows
-// of 256 by 256 pixels at random places. Where CHASKI_ORACLE_PYTHON_TILEDB names a Python with the
-// tiledb package, that reads the same in between.
+// BenchmarkArray reads the array that CHASKI_TILEDB_BENCH names (the benchmarks of store/tiledb
+// make it): all of it at once with a tiledb.Reader, and through an engine with one worker as whole
+// chips and as random windows of 256 by 256 pixels. If CHASKI_ORACLE_PYTHON_TILEDB names a Python
+// with the tiledb package, that reads the same in between.
 func BenchmarkArray(b *testing.B) {
 	path := os.Getenv("CHASKI_TILEDB_BENCH")
 	if !tiledb.IsArray(path) {
@@ -113,7 +114,8 @@ func besides(b *testing.B, path, what string) {
 	b.ReportMetric(rate, "tiledb-MB/cpu-s")
 }
 
-// processorTime returns the seconds that this process has run on processors: what does not depend on who else does.
+// processorTime returns the seconds that this process has run on processors, which do not depend on
+// other processes.
 func processorTime(b *testing.B) float64 {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {

@@ -29,7 +29,7 @@ import (
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 )
 
-// known is an array whose cells are known: what its samples have to be.
+// known is an array whose cells are known, and so the samples that it must yield.
 type known struct {
 	path  string
 	dims  string
@@ -51,7 +51,8 @@ func (k *known) at(attr, n, b, y, x int) []byte {
 	return a.data[i*a.size:][:a.size]
 }
 
-// cubeSchema is a dense schema of dimensions in an order, with lower bounds and tile extents.
+// cubeSchema returns a dense schema with dimensions in a given order, lower bounds and tile
+// extents.
 func cubeSchema(dims string, size, extent map[string]int, lo int64, types ...tiledb.Datatype) *tiledb.Schema {
 	t := tiledb.Int32
 	s := &tiledb.Schema{
@@ -86,8 +87,8 @@ func openWritten(t testing.TB, path string) *tiledb.Array {
 	return a
 }
 
-// writeCube makes an array of random samples in two fragments, the second over a part of the first; some rows
-// of pixels at the end are never written.
+// writeCube makes an array of random samples in two fragments, the second over a part of the first.
+// Some rows of pixels at the end are never written.
 func writeCube(t testing.TB, path, dims string, n, b, h, w int, extents [4]int) *known {
 	t.Helper()
 	rnd := rand.New(rand.NewPCG(uint64(n*b), uint64(h*w)))
@@ -168,7 +169,7 @@ func cubes(t testing.TB) (list []*known) {
 	return list
 }
 
-// arrayCorpus returns where arrays by the original library lie.
+// arrayCorpus returns the directory of arrays that the original library wrote.
 func arrayCorpus(t testing.TB) string {
 	dir := os.Getenv("CHASKI_CORPUS")
 	if dir == "" {
@@ -180,8 +181,8 @@ func arrayCorpus(t testing.TB) string {
 	return filepath.Join(dir, "tiledb", "arrays")
 }
 
-// original is a corpus array: its cells as package tiledb reads them, which its own tests hold to the original
-// library.
+// original is an array of the corpus, with its cells as package tiledb reads them, which its own
+// tests compare with the original library.
 func original(t testing.TB, path, dims string, attrs ...string) *known {
 	t.Helper()
 	a := openWritten(t, path)
@@ -236,7 +237,7 @@ func allCubes(t testing.TB) []*known {
 	return list
 }
 
-// spec is one of all attributes of an array, each in its own dtype with a mask of what is missing.
+// spec has all attributes of an array, each in its own dtype, with a mask of missing samples.
 func (k *known) spec(s Sampler, augment string) Spec {
 	spec := Spec{Source: k.path, Dims: k.dims, BatchSize: 3, Shuffle: true, Seed: 5, Sampler: s, Augment: augment}
 	for _, a := range k.attrs {
@@ -269,7 +270,7 @@ func (k *known) check(t *testing.T, e *Engine) (rows int) {
 	return rows
 }
 
-// row compares one row of one field: where the plan says that its window lies, turned as it says.
+// row compares one row of one field with the window of the plan, transformed as the plan says.
 func (k *known) row(t *testing.T, e *Engine, b *Batch, r, attr int, p *dryrun.Row) {
 	t.Helper()
 	a, win := &k.attrs[attr], p.Assets[attr].Window
@@ -282,7 +283,7 @@ func (k *known) row(t *testing.T, e *Engine, b *Batch, r, attr int, p *dryrun.Ro
 	for band := range bands {
 		for y := range h {
 			for x := range w {
-				// The place in the window of what stands at (y, x): the transform's steps, backwards.
+				// Undo the transform's steps to find which pixel of the window is at (y, x).
 				wy, wx := y, x
 				if p.Draw.Transform&shuffle.Transpose != 0 {
 					wy, wx = wx, wy
@@ -307,7 +308,7 @@ func (k *known) row(t *testing.T, e *Engine, b *Batch, r, attr int, p *dryrun.Ro
 	}
 }
 
-// isFill reports whether a sample is what TileDB gives for cells that were never written.
+// isFill reports whether a sample is TileDB's value for cells that were never written.
 func isFill(b []byte, d chunk.DType) bool {
 	switch d {
 	case chunk.Float32:
@@ -322,8 +323,8 @@ func isFill(b []byte, d chunk.DType) bool {
 	return b[len(b)-1] == 0x80 && bytes.Equal(b[:len(b)-1], make([]byte, len(b)-1))
 }
 
-// TestArraysIndexByIndex: every sample of every batch of an array is its cell, through all samplers that do not
-// resample.
+// TestArraysIndexByIndex: every sample of every batch of an array equals its cell, with all
+// samplers that do not resample.
 func TestArraysIndexByIndex(t *testing.T) {
 	for i, k := range allCubes(t) {
 		if testing.Short() && i%3 != 0 {
@@ -354,7 +355,7 @@ func TestArraysIndexByIndex(t *testing.T) {
 	}
 }
 
-// TestStatsOfAnArray counts by hand.
+// TestStatsOfAnArray: the statistics agree with a count by hand.
 func TestStatsOfAnArray(t *testing.T) {
 	k := writeCube(t, filepath.Join(t.TempDir(), "a"), "y b n x", 4, 2, 11, 13, [4]int{3, 1, 4, 5})
 	r, err := survey.Stats(t.Context(), Spec{
@@ -387,8 +388,8 @@ func TestStatsOfAnArray(t *testing.T) {
 	}
 }
 
-// TestFillValuesThatWereWritten: the fill value is a number like any other in an image that was written as a whole, in
-// one piece or several, and stands for what is missing in others.
+// TestFillValuesThatWereWritten: in an image that was written completely, in one piece or several,
+// the fill value is a number like any other. In other images it means a missing sample.
 func TestFillValuesThatWereWritten(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a")
 	s := cubeSchema("n y x", map[string]int{"n": 4, "y": 8, "x": 8}, map[string]int{"n": 2, "y": 4, "x": 4}, 0,
@@ -430,7 +431,8 @@ func TestFillValuesThatWereWritten(t *testing.T) {
 	}
 }
 
-// TestFingerprintOfAnArray: it stays when the array moves, and changes with a write, and the spec hash with it.
+// TestFingerprintOfAnArray: the fingerprint stays when the array moves and changes with a write,
+// and so does the spec hash.
 func TestFingerprintOfAnArray(t *testing.T) {
 	dir := t.TempDir()
 	k := writeCube(t, filepath.Join(dir, "a"), "n b y x", 2, 1, 9, 9, [4]int{1, 1, 4, 4})
@@ -469,7 +471,8 @@ func TestFingerprintOfAnArray(t *testing.T) {
 	}
 }
 
-// TestRowsOfAnArray: what was never written along n are no rows, and the coordinate along n is a column and the id.
+// TestRowsOfAnArray: images along n that were never written are not rows, and the coordinate along
+// n is a column and the id.
 func TestRowsOfAnArray(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a")
 	s := cubeSchema("n y x", map[string]int{
@@ -516,8 +519,8 @@ func TestRowsOfAnArray(t *testing.T) {
 	}
 }
 
-// TestFewImagesFarApart: an array says that it goes from image 0 to image 2^24, of which two were
-// written. What a sampler has to know of sizes takes no memory for them.
+// TestFewImagesFarApart: in an array that spans images 0 to 2^24, of which two were written, the
+// sizes for a sampler take memory for these two only.
 func TestFewImagesFarApart(t *testing.T) {
 	const n = 1 << 24
 	at := tiledb.Int32.CoordOf
@@ -575,8 +578,8 @@ func TestFewImagesFarApart(t *testing.T) {
 	}
 }
 
-// TestArraysThatAreNoCubes: what cannot be seen as images is refused, and says why.
-func TestArraysThatAreNoCubes(t *testing.T) {
+// TestArraysThatAreNotImages: arrays that cannot be read as images are refused with the reason.
+func TestArraysThatAreNotImages(t *testing.T) {
 	dir := arrayCorpus(t)
 	cube := writeCube(t, filepath.Join(t.TempDir(), "a"), "n y x", 2, 1, 8, 8, [4]int{1, 1, 4, 4}).path
 	field := func(name, column string) []Field { return []Field{{Name: name, Column: column}} }
@@ -605,7 +608,7 @@ func TestArraysThatAreNoCubes(t *testing.T) {
 	}
 }
 
-// TestArraysBelowRoots: a link inside of an array leads nowhere outside of the roots.
+// TestArraysBelowRoots: a link in an array does not lead outside of the roots.
 func TestArraysBelowRoots(t *testing.T) {
 	dir := t.TempDir()
 	in, out := filepath.Join(dir, "in"), filepath.Join(dir, "out")
@@ -640,7 +643,7 @@ func TestArraysBelowRoots(t *testing.T) {
 	}
 }
 
-// bucket is an object store of the files of a folder.
+// bucket is an object store with the files of a directory.
 type bucket struct {
 	source.Files
 	dir string
@@ -664,8 +667,8 @@ func (b *bucket) List(_ context.Context, folder string, each func(source.Entry) 
 	})
 }
 
-// TestArrayInAStore: an array of an object store, which has names and no folders, gives the samples of the same array
-// in a folder.
+// TestArrayInAStore: an array in an object store, which has names and no directories, yields the
+// samples of the same array on disk.
 func TestArrayInAStore(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.Mkdir(filepath.Join(dir, "data"), 0o777); err != nil {
@@ -693,7 +696,7 @@ func TestArrayInAStore(t *testing.T) {
 	}
 }
 
-// tileReads says of every read of a tile that it was made.
+// tileReads reports every read of a tile.
 type tileReads struct {
 	*bucket
 	made chan string
@@ -719,9 +722,9 @@ func (r toldReader) ReadAt(ctx context.Context, p []byte, off int64) error {
 	return err
 }
 
-// TestArraysWaitForTheirTurn: of a remote array more tiles are read than there are workers to
-// decode them, and none is decoded while others have the turns.
-func TestArraysWaitForTheirTurn(t *testing.T) {
+// TestTilesAreReadAhead: more tiles of a remote array are read than there are workers to decode
+// them, and none is decoded while others hold all workers.
+func TestTilesAreReadAhead(t *testing.T) {
 	dir := t.TempDir()
 	k := writeCube(t, filepath.Join(dir, "a"), "n b y x", 6, 1, 8, 8, [4]int{1, 1, 8, 8})
 	store := &tileReads{&bucket{dir: dir}, make(chan string, 1000)}
@@ -793,9 +796,9 @@ var _ rows.Columns = (*rows.Array)(nil)
 
 var _ rows.SameSize = (*rows.Array)(nil)
 
-// TestArraysAtATime: an array at a time gives the samples of one that has only the fragments from
-// before, and so do points. The time is part of the spec hash, and no other array's fingerprint
-// comes out.
+// TestArraysAtATime: an array at a timestamp yields the samples and the fingerprint of an array
+// with only the fragments written by then, and so do points. The timestamp is also part of the spec
+// hash.
 func TestArraysAtATime(t *testing.T) {
 	dir := t.TempDir()
 	k := writeCube(t, filepath.Join(dir, "now"), "n b y x", 3, 1, 9, 9, [4]int{1, 1, 4, 4})

@@ -65,7 +65,7 @@ func float32At(b []byte, i int) float32 {
 
 func uint16At(b []byte, i int) uint16 { return binary.LittleEndian.Uint16(b[2*i:]) }
 
-// checkBatch holds a batch of chipFields to what the dataset holds, index by index.
+// checkBatch compares a batch of chipFields with the dataset, index by index.
 func checkBatch(t testing.TB, e *Engine, tab *fakeTable, tk shuffle.Ticket, b *Batch) {
 	t.Helper()
 	o := shuffle.NewOrder(e.spec.Seed, tk.Epoch, e.Len(), e.spec.Shuffle)
@@ -153,8 +153,8 @@ func wait(t testing.TB, p *Pending) *Batch {
 	return b
 }
 
-// TestBatchAgainstIndexByIndex compares batches of random specs with a reader that looks every
-// element up.
+// TestBatchAgainstIndexByIndex: batches of random specs agree with a reader that looks up every
+// element.
 func TestBatchAgainstIndexByIndex(t *testing.T) {
 	tab := chips(1, 11)
 	rapid.Check(t, func(rt *rapid.T) {
@@ -201,7 +201,7 @@ func collect(t testing.TB, e *Engine, o LoaderOptions) (out [][]byte, states []s
 	return out, states
 }
 
-// flat returns everything of a batch as bytes.
+// flat returns everything in a batch as bytes.
 func flat(b *Batch) []byte {
 	buf := fmt.Appendf(nil, "%d %d %v %v %v", b.Epoch, b.First, b.Valid, b.Positions, b.Samples)
 	for _, t := range b.Tensors {
@@ -338,7 +338,7 @@ func TestBadSamples(t *testing.T) {
 	checkValues(t, b, 4, 4, true)
 }
 
-func TestTicketsThatCannotBe(t *testing.T) {
+func TestInvalidTickets(t *testing.T) {
 	e := openFake(t, Spec{Fields: chipFields[:1], BatchSize: 2}, chips(6, 4), 1)
 	for _, tk := range []shuffle.Ticket{
 		{First: -1, Count: 1, RowStride: 1},
@@ -356,7 +356,7 @@ func TestTicketsThatCannotBe(t *testing.T) {
 			t.Errorf("ticket %+v: %v, %v", tk, b, err)
 		}
 	}
-	// A stride that no int sum survives, at the end of the epoch.
+	// A stride that overflows every int sum, at the end of the epoch.
 	tk := shuffle.Ticket{First: 4, Count: 2, RowStart: math.MaxInt - 1, RowStride: math.MaxInt}
 	b := wait(t, e.Start(context.Background(), tk, false))
 	defer b.Release()
@@ -365,8 +365,8 @@ func TestTicketsThatCannotBe(t *testing.T) {
 	}
 }
 
-// TestMemoryIsBounded: batches that are not released hold further ones back.
-// TestMemoryByTheBatch: without a choice there is room for four batches, within a quarter of what the machine has.
+// TestMemoryByTheBatch: by default there is room for four batches, within a quarter of the
+// machine's memory.
 func TestMemoryByTheBatch(t *testing.T) {
 	quarter := procs.Memory() / 4
 	if quarter < 1<<30 {
@@ -415,6 +415,7 @@ func TestMemoryByTheBatch(t *testing.T) {
 	}
 }
 
+// TestMemoryIsBounded: batches that are not released hold back further ones.
 func TestMemoryIsBounded(t *testing.T) {
 	tab := chips(7, 8)
 	sp := Spec{Source: "memory", Fields: chipFields[:1], BatchSize: 2}.WithDefaults()
@@ -467,7 +468,7 @@ func TestMemoryIsBounded(t *testing.T) {
 	if _, err := NewLoader(e, LoaderOptions{}); !errors.Is(err, fault.Limit) {
 		t.Fatalf("a loader of batches over the bound: %v", err)
 	}
-	// Four ranks have batches of two rows, which fit.
+	// With four ranks, batches have two rows, which fit.
 	if l, err := NewLoader(e, LoaderOptions{World: 4}); err != nil {
 		t.Fatal(err)
 	} else if l.Close(); l.options.Prefetch != 1 || !strings.Contains(log.String(), "prefetch=3 prefetched=1") {
@@ -475,7 +476,8 @@ func TestMemoryIsBounded(t *testing.T) {
 	}
 }
 
-// TestCancelReleasesEverything gives tickets up at all stages; afterwards all memory is back.
+// TestCancelReleasesEverything: tickets that are cancelled at any stage give back all of their
+// memory.
 func TestCancelReleasesEverything(t *testing.T) {
 	tab := chips(8, 13)
 	e := openFake(t, windowSpec(), tab, 3)
@@ -534,7 +536,8 @@ func TestClosedEngineEndsItsTickets(t *testing.T) {
 	}
 }
 
-// TestNativeTensorsConvertToTheFinalOnes applies Convert the slow way and compares.
+// TestNativeTensorsConvertToTheFinalOnes: native tensors, converted the slow way, equal the final
+// ones.
 func TestNativeTensorsConvertToTheFinalOnes(t *testing.T) {
 	tab := chips(10, 9)
 	fill := spec.Float(-3)
@@ -604,8 +607,8 @@ func slowConvert(t Tensor) []byte {
 	return out
 }
 
-// TestDecodeAllocatesNothingPerChunk compares the allocations of batches whose assets have few and
-// many chunks.
+// TestDecodeAllocatesNothingPerChunk: batches whose assets have many chunks allocate no more than
+// batches whose assets have few.
 func TestDecodeAllocatesNothingPerChunk(t *testing.T) {
 	allocs := func(tile int) float64 {
 		r := rand.New(rand.NewPCG(1, 1))

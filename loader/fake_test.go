@@ -17,8 +17,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// fakeTable is a dataset in memory: raw chunks of known samples, so that a slow obvious reader can
-// say what every batch holds.
+// fakeTable is a dataset in memory with raw chunks of known samples, so that a slow, obvious reader
+// can compute every batch.
 type fakeTable struct {
 	rows    int64
 	kinds   []catalog.Kind
@@ -30,7 +30,7 @@ type fakeTable struct {
 	print   string                // of the fingerprint
 }
 
-// fakeAsset is uint16 samples over (b, y, x).
+// fakeAsset holds uint16 samples over (b, y, x).
 type fakeAsset struct {
 	b, h, w int
 	pix     []uint16
@@ -45,8 +45,8 @@ func (a *fakeAsset) valid(b, y, x int) bool {
 	return (a.index.NoData == nil || a.at(b, y, x) != fakeNoData) && (a.mask == nil || a.mask[y*a.w+x] == 1)
 }
 
-// addMask gives the asset a mask: noise, with whole rows, a block and a chunk that are masked. Its chunks of
-// th by tw pixels, the last one sparse, are appended to the asset's object.
+// addMask gives the asset a random mask with whole rows, a block and a chunk that are masked. Its
+// chunks of th by tw pixels, the last one sparse, are appended to the asset's object.
 func (a *fakeAsset) addMask(r *rand.Rand, object []byte, th, tw int, bits bool) []byte {
 	m := &chunk.Index{
 		Bands: 1, Height: a.h, Width: a.w, ChunkB: 1, ChunkH: th, ChunkW: tw, CutEdge: true,

@@ -32,9 +32,9 @@ func gaps() *fakeTable {
 	return tab
 }
 
-// TestWhatBecomesOfNodata promises the rule of Field.Fill: floats are filled with 0, native and integer tensors keep
-// nodata, and Fill is for all of them. Windows reach past the edge, where there is 0 or Fill.
-func TestWhatBecomesOfNodata(t *testing.T) {
+// TestNodataInBatches: floats are filled with 0, native and integer tensors keep nodata, and Fill
+// replaces it everywhere. Windows past the edge have 0 or Fill there.
+func TestNodataInBatches(t *testing.T) {
 	tab := gaps()
 	once := &spec.Normalize{Scale: []float64{0.5}, Offset: []float64{2}}
 	for _, c := range []struct {
@@ -106,7 +106,7 @@ func halfOf(v float64) float64 {
 	return math.RoundToEven(v/unit) * unit
 }
 
-// elementOf returns an element of a tensor, after the arithmetic that is left to its receiver.
+// elementOf returns an element of a tensor, after the arithmetic that its receiver still has to do.
 func elementOf(t *Tensor, i int) float64 {
 	raw := func() float64 {
 		switch t.DType {
@@ -140,8 +140,8 @@ func elementOf(t *Tensor, i int) float64 {
 	return v
 }
 
-// TestHashOfFilledFloats promises that the spec hash of a run whose nodata would now be filled is another one than
-// before that rule, so that no state goes on with other pixels; all others keep theirs.
+// TestHashOfFilledFloats: a run whose nodata is filled under the present rule has another spec hash
+// than before that rule, so no state resumes with other pixels. All other runs keep their hash.
 func TestHashOfFilledFloats(t *testing.T) {
 	for _, c := range []struct {
 		field  Field
@@ -162,7 +162,7 @@ func TestHashOfFilledFloats(t *testing.T) {
 	}
 }
 
-// TestInt64IsForIntegers promises that what int64 cannot hold exactly is refused, by the file's dtype.
+// TestInt64IsForIntegers: int64 refuses files whose dtype it cannot hold exactly.
 func TestInt64IsForIntegers(t *testing.T) {
 	for from, ok := range map[chunk.DType]bool{
 		chunk.Uint8:        true,
@@ -191,7 +191,7 @@ func TestInt64IsForIntegers(t *testing.T) {
 	}
 }
 
-// TestScaleOfZero promises that a scale that would make one number of all samples is refused by its place.
+// TestScaleOfZero: a scale that would map all samples to one number is refused by its place.
 func TestScaleOfZero(t *testing.T) {
 	n := &spec.Normalize{Scale: []float64{1, 0}, Offset: []float64{0, 0}}
 	if err := n.Validate("float32"); err == nil || !strings.Contains(err.Error(), "scale 1 of 2 is 0") {
@@ -199,7 +199,7 @@ func TestScaleOfZero(t *testing.T) {
 	}
 }
 
-// TestResampledLabelsStayLabels promises that int64 is resampled as integers are, to the nearest.
+// TestResampledLabelsStayLabels: int64 is resampled as integers are, to the nearest sample.
 func TestResampledLabelsStayLabels(t *testing.T) {
 	tab := gaps()
 	var got [2][]byte
@@ -219,8 +219,8 @@ func TestResampledLabelsStayLabels(t *testing.T) {
 	}
 }
 
-// TestWindowsSayWhereChipsLie promises that a chip is what its asset has in the window that the batch names.
-func TestWindowsSayWhereChipsLie(t *testing.T) {
+// TestWindowField: a chip has its asset's pixels in the window that the batch names.
+func TestWindowField(t *testing.T) {
 	tab := gaps()
 	tab.broken = map[int64]error{4: fault.New(fault.Corrupt, "tile", 1, "broken")}
 	for _, s := range []Sampler{
@@ -285,9 +285,9 @@ func TestWindowsSayWhereChipsLie(t *testing.T) {
 	}
 }
 
-// TestNumbersInTheDTypeAskedFor promises that a number of a column keeps its value, but for the rounding of floats, or
-// makes its row bad.
-func TestNumbersInTheDTypeAskedFor(t *testing.T) {
+// TestNumberFieldsInAnyDType: a number of a column keeps its value, except for the rounding of
+// floats, or makes its row bad.
+func TestNumberFieldsInAnyDType(t *testing.T) {
 	i := func(v int64) catalog.Value { return catalog.Value{Int: v} }
 	f := func(v float64) catalog.Value { return catalog.Value{Float: v} }
 	null := catalog.Value{Null: true}
@@ -351,9 +351,9 @@ func TestNumbersInTheDTypeAskedFor(t *testing.T) {
 	}
 }
 
-// TestKindsThatContradict promises that a member that goes nowhere is an error, which names it and
-// what the column holds.
-func TestKindsThatContradict(t *testing.T) {
+// TestContradictingFieldMembers: a member that does not apply to a field is an error that names it
+// and the content of the column.
+func TestContradictingFieldMembers(t *testing.T) {
 	for _, c := range []struct {
 		field Field
 		holds catalog.Kind
@@ -412,8 +412,8 @@ func TestKindsThatContradict(t *testing.T) {
 	}
 }
 
-// TestHashOfKinds promises that saying what a column holds anyway keeps the spec hash, and that a
-// dtype of numbers, which changes what batches have, does not.
+// TestHashOfKinds: naming the kind that a column has anyway keeps the spec hash; a dtype of numbers
+// changes batches, and so the hash.
 func TestHashOfKinds(t *testing.T) {
 	hash := func(image, label Field) string {
 		tab := gaps()
@@ -431,7 +431,7 @@ func TestHashOfKinds(t *testing.T) {
 	}
 }
 
-// TestPickBands promises that a name stands for one band, and that errors list the names.
+// TestPickBands: a name stands for one band, and errors list the names.
 func TestPickBands(t *testing.T) {
 	names := []string{"B02", "", "B08", "B08", "b02"}
 	for _, c := range []struct {

@@ -26,7 +26,7 @@ import (
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 )
 
-// meter counts what is asked of an opener.
+// meter counts the requests to an opener.
 type meter struct {
 	source.Opener
 	opens, requests, bytes atomic.Int64
@@ -52,7 +52,7 @@ func (r meterReader) ReadAt(ctx context.Context, p []byte, off int64) error {
 	return r.Reader.ReadAt(ctx, p, off)
 }
 
-// counted is what a run did.
+// counted holds the counts of a run.
 type counted struct{ opens, requests, bytes, chunks, decoded int64 }
 
 func countedOf(w dryrun.Work) counted {
@@ -89,7 +89,8 @@ func openCounted(t *testing.T, sp Spec, tabs map[string]*fakeTable, o Options) (
 	return e, c
 }
 
-// epochOf runs epoch 0 and returns what the opener and the workers counted, and the largest step's requests.
+// epochOf runs epoch 0 and returns the counts of the opener and the workers, and the requests of
+// the largest step.
 func epochOf(t *testing.T, e *Engine, c *meter, o LoaderOptions) counted {
 	t.Helper()
 	o.Epochs = 1
@@ -112,7 +113,7 @@ func epochOf(t *testing.T, e *Engine, c *meter, o LoaderOptions) counted {
 	return counted{c.opens.Load(), c.requests.Load(), c.bytes.Load(), chunks, decoded}
 }
 
-// forecastSpecs are specs of every sampler, with masks, sparse chunks, several fields and bad samples.
+// forecastSpecs are specs with every sampler, masks, sparse chunks, several fields and bad samples.
 func forecastSpecs() map[string]Spec {
 	all := fixedSpecs()
 	base := func(s Sampler) Spec {
@@ -129,10 +130,10 @@ func forecastSpecs() map[string]Spec {
 	return all
 }
 
-// TestForecastIsWhatARunDoes: opens, requests, bytes, chunks and decoded bytes of an epoch are
-// exactly those that an opener and the workers count, for every sampler and for a rank of several;
-// of tiles with one worker.
-func TestForecastIsWhatARunDoes(t *testing.T) {
+// TestForecastIsExact: opens, requests, bytes, chunks and decoded bytes of an epoch are exactly
+// those that an opener and the workers count, for every sampler and for one rank of several; with
+// shared tiles, for one worker.
+func TestForecastIsExact(t *testing.T) {
 	specs := forecastSpecs()
 	for _, name := range slices.Sorted(maps.Keys(specs)) {
 		for _, ranks := range []LoaderOptions{{}, {Rank: 1, World: 3}} {
@@ -167,8 +168,8 @@ func TestForecastIsWhatARunDoes(t *testing.T) {
 	}
 }
 
-// TestForecastOfAWorker: no worker holds more than the forecast says, nor much less; windows that are resampled
-// count.
+// TestForecastOfAWorker: no worker holds more memory than the forecast, nor much less, also when
+// windows are resampled.
 func TestForecastOfAWorker(t *testing.T) {
 	for _, s := range []Sampler{
 		{Kind: spec.RandomWindow, Height: 6, Width: 10, PerAsset: 3}, {Kind: spec.ResizedWindow, Height: 4,
@@ -210,9 +211,9 @@ func TestForecastOfAWorker(t *testing.T) {
 	}
 }
 
-// TestForecastOfTiles: with several workers the decoded chunks stay exact as long as no tile has to
-// make room; with room for few tiles the figures are exact for one worker, and more is decoded than
-// with room for all, never more than without sharing.
+// TestForecastOfTiles: with several workers the number of decoded chunks is exact as long as no
+// tile is evicted. With room for few tiles it is exact for one worker, higher than with room for
+// all, and never higher than without sharing.
 func TestForecastOfTiles(t *testing.T) {
 	sp := fixedSpecs()["tiles"]
 	sp.BadSamples, sp.Sampler.Pool = spec.BadSkip, 4
@@ -247,7 +248,8 @@ func TestForecastOfTiles(t *testing.T) {
 	}
 }
 
-// TestForecastOfSomeSteps: where only some steps are looked at, the sums come near those of all.
+// TestForecastOfSomeSteps: if only some steps are examined, the sums are close to those of all
+// steps.
 func TestForecastOfSomeSteps(t *testing.T) {
 	for name, sp := range forecastSpecs() {
 		sp.Sampler.PerAsset = max(sp.Sampler.PerAsset, 1)
@@ -289,8 +291,8 @@ func TestForecastOfSomeSteps(t *testing.T) {
 	}
 }
 
-// TestForecastOfTilesFromAPart: tiles that are there after the first steps are not counted again
-// for the steps that stand for others, and those that have to make room are.
+// TestForecastOfTilesFromAPart: tiles that the first steps have read are not counted again for the
+// steps that stand for others, but evicted ones are.
 func TestForecastOfTilesFromAPart(t *testing.T) {
 	sp := fixedSpecs()["tiles"]
 	sp.BadSamples, sp.Sampler.PerAsset, sp.Sampler.Pool = spec.BadSkip, 200, 8
@@ -313,7 +315,8 @@ func TestForecastOfTilesFromAPart(t *testing.T) {
 	}
 }
 
-// TestForecastOfFiles: the same of real files in a catalog; what a folder costs more are the headers.
+// TestForecastOfFiles: the forecast of real files in a catalog is exact. A directory costs their
+// headers in addition.
 func TestForecastOfFiles(t *testing.T) {
 	chip, err := os.ReadFile(filepath.Join(corpus.Testdata(t), "raster", "tog", "tog-series-0.tif"))
 	if err != nil {
@@ -372,8 +375,8 @@ func TestForecastOfFiles(t *testing.T) {
 }
 
 // TestForecastOfArrays: requests, bytes and chunks of an epoch of arrays, and of points in their
-// windows, are those that an opener and a worker count; where it depends on coordinates, no fewer
-// bytes.
+// windows, are those that an opener and a worker count. Where they depend on coordinates, the
+// forecast has at least as many bytes.
 func TestForecastOfArrays(t *testing.T) {
 	const n, h, w = 3, 40, 44
 	dir := t.TempDir()
@@ -435,7 +438,8 @@ func TestForecastOfArrays(t *testing.T) {
 	}
 }
 
-// TestExplainedPoints: of every row the points that are read are explained, and a window without any has none to read.
+// TestExplainedPoints: explain lists the points that every row reads, and none for a window without
+// points.
 func TestExplainedPoints(t *testing.T) {
 	const h, w = 40, 44
 	dir := t.TempDir()
@@ -483,7 +487,7 @@ func TestExplainedPoints(t *testing.T) {
 	}
 }
 
-// TestCheckFindsBrokenPoints: points that cannot be decoded make the samples bad that they lie on.
+// TestCheckFindsBrokenPoints: points that cannot be decoded make their samples bad.
 func TestCheckFindsBrokenPoints(t *testing.T) {
 	const h, w = 20, 20
 	dir := t.TempDir()

@@ -11,9 +11,9 @@ import (
 	"github.com/chaski-eo/chaski/shuffle"
 )
 
-// FuzzSpec: specs come from other machines. Any bytes are refused, or a spec that says the same after it was
-// written and read again; an engine for it is refused, or gives the batches of its first and last step within the
-// memory that it may take.
+// FuzzSpec: specs come from other machines. Any bytes are refused, or are a spec that is the same
+// after writing and reading it. An engine for it is refused, or yields the batches of its first and
+// last step within its memory.
 func FuzzSpec(f *testing.F) {
 	for _, s := range []string{
 		`{"source":"s","batch_size":4}`,

@@ -21,8 +21,8 @@ func inspected(t *testing.T) []corpus.File {
 	return slices.DeleteFunc(corpus.Files(t), func(f corpus.File) bool { return f.Kind != "tiff" && f.Kind != "rumi" })
 }
 
-// TestInspectAgreesWithManifest: shape, dtype, tiles, CRS, codecs and the TOG profile are what the
-// manifest says, which other software made.
+// TestInspectAgreesWithManifest: shape, dtype, tiles, CRS, codecs and the TOG profile are those of
+// the manifest, which other software made.
 func TestInspectAgreesWithManifest(t *testing.T) {
 	for _, f := range inspected(t) {
 		info, err := survey.Inspect(t.Context(), filepath.Join(f.Dir, f.Path), loader.Options{})
@@ -71,7 +71,8 @@ func checkProfile(t *testing.T, f corpus.File, info *survey.FileInfo) {
 		info.Raster.Sparse != l.Sparse) {
 		t.Errorf("%s: %+v, want %+v", f.Path, *info.TIFF, *l)
 	}
-	// The manifest counts files with statistics in their metadata apart, which the profile allows.
+	// The manifest counts files with statistics in their metadata separately; the profile allows
+	// them.
 	if info.TIFF.TOG != f.TOG && !strings.Contains(f.Note, "statistics") {
 		t.Errorf("%s: TOG %t %q, want %t (%s)", f.Path, info.TIFF.TOG, info.TIFF.NotTOG, f.TOG, f.Note)
 	}
@@ -130,7 +131,7 @@ func TestInspectOtherKinds(t *testing.T) {
 	}
 }
 
-// TestInspectKeepsToRoots: nothing outside of the roots is looked at, not through a link either, and
+// TestInspectKeepsToRoots: nothing outside of the roots is inspected, also not through a link, and
 // the error does not tell whether it exists.
 func TestInspectKeepsToRoots(t *testing.T) {
 	root, other := t.TempDir(), t.TempDir()
@@ -166,8 +167,8 @@ func TestInspectKeepsToRoots(t *testing.T) {
 	}
 }
 
-// Each rule of the profile, in files that keep or break it; the manifest says with which options they were
-// written.
+// TestTOGRules: each rule of the profile is checked with files that keep or break it. The manifest
+// has the options with which they were written.
 func TestTOGRules(t *testing.T) {
 	rules := []string{"driver", "interleave", "blocksize", "compress", "level", "bigtiff", "overviews", "predictor"}
 	seen := map[string]int{}
@@ -213,7 +214,7 @@ func TestTOGRules(t *testing.T) {
 	}
 }
 
-// A mask is named with its bits and chunks.
+// TestInspectMasks: a mask is described with its bits and chunks.
 func TestInspectMasks(t *testing.T) {
 	want := map[string]survey.MaskInfo{
 		"tog.tif":       {Kind: "internal", Bits: 1, Chunk: [2]int{64, 64}, Chunks: 4, Codec: "deflate"},

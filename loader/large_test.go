@@ -50,7 +50,8 @@ func writeStrip(t *testing.T, h, w int) string {
 	return path
 }
 
-// A strip over the limit names the option that raises it, and is read with that.
+// TestMaxChunkIsNamedAndRaised: the error about a strip over the limit names the option that raises
+// it, and with that option the strip is read.
 func TestMaxChunkIsNamedAndRaised(t *testing.T) {
 	const h, w = 9000, 8000 // 72 MB
 	path := writeStrip(t, h, w)
@@ -72,7 +73,7 @@ func TestMaxChunkIsNamedAndRaised(t *testing.T) {
 	if !bytes.Equal(a.Data, want) {
 		t.Errorf("%v", a.Data)
 	}
-	// Readers that are borrowed keep no large memory.
+	// Borrowed readers keep no large memory.
 	r := pixels.BorrowReader(o.Options.WithDefaults())
 	defer r.GiveBack()
 	if cap(r.Samples) > resources.DefaultMaxChunkBytes || cap(r.Stored) > resources.DefaultMaxChunkBytes {
@@ -80,7 +81,8 @@ func TestMaxChunkIsNamedAndRaised(t *testing.T) {
 	}
 }
 
-// Of large chunks no more are held at a time than there is room for, and one is always.
+// TestLargeChunksAreBounded: only as many large chunks are in memory as there is room for, but
+// always one.
 func TestLargeChunksAreBounded(t *testing.T) {
 	x := &chunk.Index{
 		Bands: 1, Height: 10_000, Width: 10_000, ChunkB: 1,

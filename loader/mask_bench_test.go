@@ -11,8 +11,8 @@ import (
 	"github.com/chaski-eo/chaski/store/catalog"
 )
 
-// BenchmarkMask reads raw chips of (6, 256, 256) uint16 as float32 without a mask, with one of a disk, and
-// with noise, the worst there is.
+// BenchmarkMask reads raw chips of (6, 256, 256) uint16 as float32 without a mask, with the mask of
+// a disk, and with a random mask, the worst case.
 func BenchmarkMask(b *testing.B) {
 	for _, kind := range []string{"none", "disk", "noise"} {
 		b.Run(kind, func(b *testing.B) {

@@ -25,7 +25,7 @@ import (
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 )
 
-// maskedFile is a row of testdata/masks/manifest.jsonl, which says what the hashes are of.
+// maskedFile is a row of testdata/masks/manifest.jsonl, which describes what its hashes cover.
 type maskedFile struct {
 	corpus.File
 	ValidSHA256  string `json:"valid_sha256"`
@@ -74,8 +74,9 @@ func openSpec(t *testing.T, sp Spec) *Engine {
 	return e
 }
 
-// Batches of files with masks are what numpy makes of what GDAL reads: as they are, in their native form
-// with the arithmetic done by the receiver, and with the validity beside them.
+// TestMasksOfFiles: batches of files with masks equal numpy's arithmetic on the arrays that GDAL
+// reads: as they are, in their native form with the arithmetic done by the receiver, and with the
+// validity beside them.
 func TestMasksOfFiles(t *testing.T) {
 	fill := spec.Float(-7)
 	for _, f := range maskedFiles(t) {
@@ -105,7 +106,7 @@ func TestMasksOfFiles(t *testing.T) {
 			if corpus.SHA256(b.Tensors[0].Data) != f.SHA256 {
 				t.Errorf("%s: a field that does not fill has other samples than are stored", name)
 			}
-			// The sampler's window lies elsewhere; this is where the manifest's is.
+			// The sampler draws another window, so the manifest's is set here.
 			a, err := raster.Read(context.Background(), []string{filepath.Join(f.Dir, f.Path)}, raster.ReadOptions{
 				Validity: true, Threads: 2,
 				Y: raster.Selection{Slice: true, Start: f.Window[0], Stop: f.Window[0] + f.Window[2]},
@@ -161,8 +162,8 @@ func TestStatsOfFilesWithMasks(t *testing.T) {
 	}
 }
 
-// Windows that reach past the image, bands in another order and more than once, an axis of pixels and
-// bands: every element is looked up.
+// TestMasksOfWindows: windows past the image, bands in another order and more than once, and an
+// axis of pixels and bands are looked up element by element.
 func TestMasksOfWindows(t *testing.T) {
 	tab := chips(30, 10)
 	fill := spec.Float(-5)
@@ -199,7 +200,7 @@ func TestMasksOfWindows(t *testing.T) {
 	}
 }
 
-// spoilt returns a dataset of two samples with masks, the second's with a chunk that is cut.
+// spoilt returns a dataset of two samples with masks. A chunk of the second mask is cut off.
 func spoilt() (tab *fakeTable, off int64) {
 	r := rand.New(rand.NewPCG(3, 3))
 	tab = &fakeTable{rows: 2, kinds: []catalog.Kind{catalog.Raster}}
@@ -215,7 +216,7 @@ func spoilt() (tab *fakeTable, off int64) {
 	return tab, off
 }
 
-// A fault in a mask is one of its sample, and says where it is.
+// TestBadMasks: a fault in a mask is a fault of its sample, and names its place.
 func TestBadMasks(t *testing.T) {
 	tab, off := spoilt()
 	want := fmt.Sprintf("0/1: mask chunk 2 at %d: ", off)
@@ -248,8 +249,8 @@ func TestBadMasks(t *testing.T) {
 	}
 }
 
-// The bound on a chunk holds for a mask's too: its decoded bytes are one a pixel, whatever it takes in
-// the file.
+// TestMaskChunksAreBounded: the bound on a chunk applies to masks too: they decode to one byte a
+// pixel, however small they are in the file.
 func TestMaskChunksAreBounded(t *testing.T) {
 	tab := &fakeTable{rows: 1, kinds: []catalog.Kind{catalog.Raster}}
 	r := rand.New(rand.NewPCG(6, 6))
@@ -271,7 +272,7 @@ func TestMaskChunksAreBounded(t *testing.T) {
 	}
 }
 
-// Masks cost no allocation a chunk.
+// TestMasksAllocateNothingPerChunk: reading masks allocates nothing for each chunk.
 func TestMasksAllocateNothingPerChunk(t *testing.T) {
 	allocs := func(th int) float64 {
 		r := rand.New(rand.NewPCG(1, 1))

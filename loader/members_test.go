@@ -20,8 +20,8 @@ import (
 	"github.com/chaski-eo/chaski/source"
 )
 
-// TestMembersStayOpen: of a container that is kept open, a chunk or a sample costs its own ranges alone; one that was
-// rewritten is opened anew; and only a few are kept.
+// TestMembersStayOpen: reading a chunk or a sample of a container that is kept open costs its own
+// ranges only, a rewritten container is opened anew, and only a few stay open.
 func TestMembersStayOpen(t *testing.T) {
 	stream := filepath.Join(filepath.Dir(coast(t, "")), "containers", "taco-v1", "stream_n2_top.taco")
 	for scheme, p := range farContainers(t, stream) {
@@ -69,7 +69,7 @@ func TestMembersStayOpen(t *testing.T) {
 	}
 }
 
-// TestMembersOfCatalogs: what a catalog of containers leads to is looked at as well.
+// TestMembersOfCatalogs: the containers that a catalog lists are checked for changes too.
 func TestMembersOfCatalogs(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name string, b []byte) {
@@ -107,7 +107,8 @@ func TestMembersOfCatalogs(t *testing.T) {
 	}
 }
 
-// TestMembersAreBounded: what is kept takes no more memory than the bound, whoever reads at a time.
+// TestMembersAreBounded: open containers take no more memory than the bound, with any number of
+// concurrent readers.
 func TestMembersAreBounded(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	files := &source.Files{}
@@ -168,7 +169,7 @@ func TestMembersAreBounded(t *testing.T) {
 	members.Close()
 }
 
-// slowOpener fails as one whose own deadline passed, which is not the caller's.
+// slowOpener fails as if a deadline of its own had passed, not the caller's.
 type slowOpener struct {
 	opened int
 	enough context.CancelFunc
@@ -184,7 +185,8 @@ func (o *slowOpener) Open(_ context.Context, uri string) (source.Reader, error) 
 	return nil, fmt.Errorf("no answer: %w", context.DeadlineExceeded)
 }
 
-// TestDeadlinesOfOpeners: a file that an opener gives up by a deadline of its own is an error, and not tried for ever.
+// TestDeadlinesOfOpeners: a file that an opener gives up by its own deadline is an error, and is
+// not retried for ever.
 func TestDeadlinesOfOpeners(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()

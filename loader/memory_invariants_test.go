@@ -10,8 +10,8 @@ import (
 	"github.com/chaski-eo/chaski/loader/resources"
 )
 
-// TestMemoryThatIsGivenUp: a buffer that comes back is overwritten, and one that comes back twice ends the program. One
-// that is discarded may be read by another process, and stays as it is.
+// TestMemoryThatIsGivenUp: a buffer that comes back is overwritten, and one that comes back twice
+// ends the program. A discarded buffer may still be read by another process, so it does not change.
 func TestMemoryThatIsGivenUp(t *testing.T) {
 	m := newMemory(1000, resources.NewHeap)
 	take := func() Buffer {

@@ -34,7 +34,8 @@ type label struct {
 	v    int16
 }
 
-// writePoints makes a sparse array of labels, in several fragments, with dimensions named in an order.
+// writePoints makes a sparse array of labels in several fragments, with dimensions in a given
+// order.
 func writePoints(t testing.TB, path, dims string, typ tiledb.Datatype, lo, hi float64, labels []label) {
 	t.Helper()
 	coord := func(v float64) tiledb.Coord {
@@ -112,8 +113,8 @@ func labelsOf(n, h, w int) (all []label) {
 // float32Of reads element i of a tensor.
 func float32Of(t *Tensor, i int) float64 { return float64(float32At(t.Data, i)) }
 
-// TestPointsStandOnTheirPixels: a point of an image whose pixels are numbered lies, in every window and however it is
-// turned, on the pixel that it was written on, and carries its value; no point of the window is missing.
+// TestPointsStandOnTheirPixels: in every window, with every transform, a point lies on the pixel on
+// which it was written and has its value, and no point of the window is missing.
 func TestPointsStandOnTheirPixels(t *testing.T) {
 	const n, h, w, most = 3, 20, 31, 80
 	cube, dir := numbered(t, n, h, w), t.TempDir()
@@ -205,8 +206,8 @@ func TestPointsStandOnTheirPixels(t *testing.T) {
 	}
 }
 
-// TestPointsOfRowsFarOut: a row has the points of its own coordinate along n, and no other's, where
-// that is a number that a float64, or the array's own type, does not tell from the next one.
+// TestPointsOfRowsFarOut: a row has exactly the points of its coordinate along n, also where
+// neighbouring coordinates are equal as float64 or in the array's own type.
 func TestPointsOfRowsFarOut(t *testing.T) {
 	const images, now = 3, 1_700_000_000_000_000_001 // nanoseconds since 1970
 	for _, c := range []struct {
@@ -288,8 +289,8 @@ func TestPointsOfRowsFarOut(t *testing.T) {
 	}
 }
 
-// TestPointsOnTheGround: points on the ground lie where the transform's inverse puts them, under turned and sheared
-// transforms, with coordinates of either precision.
+// TestPointsOnTheGround: points on the ground lie where the inverse of the transform puts them,
+// with rotated and sheared transforms and coordinates of either precision.
 func TestPointsOnTheGround(t *testing.T) {
 	const h, w = 40, 50
 	cube := numbered(t, 2, h, w)
@@ -345,7 +346,8 @@ func TestPointsOnTheGround(t *testing.T) {
 	}
 }
 
-// checkGround finds each label's pixel by Cramer's rule, and wants those in the window.
+// checkGround finds each label's pixel by Cramer's rule, and requires the points that lie in the
+// window.
 func checkGround(t *testing.T, b *Batch, r int, win shuffle.Box, labels []label, tr [6]float64, which int) {
 	t.Helper()
 	type place struct{ y, x float64 }
@@ -379,7 +381,8 @@ func checkGround(t *testing.T, b *Batch, r int, win shuffle.Box, labels []label,
 	}
 }
 
-// TestPointsOfFiles: without a transform in the spec it is that of each file, and resampled windows move points too.
+// TestPointsOfFiles: if the spec has no transform, each file's own one places points, and resampled
+// windows move points too.
 func TestPointsOfFiles(t *testing.T) {
 	const height, width = 300, 260
 	file := filepath.Join(t.TempDir(), "chip.tif")
@@ -444,7 +447,8 @@ func TestPointsOfFiles(t *testing.T) {
 	}
 }
 
-// TestMorePointsThanRoom: the first ones are there, the count tells of all, and the rest is counted and said once.
+// TestMorePointsThanRoom: if there are more points than room, the batch has the first ones and the
+// full count. The rest is counted and logged once.
 func TestMorePointsThanRoom(t *testing.T) {
 	const n, h, w, most = 2, 10, 10, 4
 	cube, path := numbered(t, n, h, w), filepath.Join(t.TempDir(), "points")
@@ -480,8 +484,8 @@ func TestMorePointsThanRoom(t *testing.T) {
 	}
 }
 
-// TestPointsOfBadSamples: a sample whose points cannot be read is bad like any other, its row is padding, and a
-// substitute brings its own.
+// TestPointsOfBadSamples: a sample whose points cannot be read is bad like any other. Its row is
+// padding, and a substitute has its own points.
 func TestPointsOfBadSamples(t *testing.T) {
 	const n, h, w, most = 4, 20, 20, 60
 	cube, path := numbered(t, n, h, w), filepath.Join(t.TempDir(), "points")
@@ -545,7 +549,8 @@ func TestPointsOfBadSamples(t *testing.T) {
 	}
 }
 
-// TestArraysMix: sources of a mixture are arrays, each with its own dimensions, fields and points.
+// TestArraysMix: the sources of a mixture may be arrays, each with its own dimensions, fields and
+// points.
 func TestArraysMix(t *testing.T) {
 	const h, w = 20, 31
 	dir := t.TempDir()
@@ -593,7 +598,7 @@ func TestArraysMix(t *testing.T) {
 	}
 }
 
-// TestEncryptedArray needs its key, and takes it from the options or the environment.
+// TestEncryptedArray: an encrypted array needs its key, from the options or the environment.
 func TestEncryptedArray(t *testing.T) {
 	path, key := filepath.Join(t.TempDir(), "a"), []byte("0123456789abcdef0123456789abcdef")
 	s := cubeSchema("n y x", map[string]int{"n": 2, "y": 4, "x": 4},
@@ -635,8 +640,8 @@ func TestEncryptedArray(t *testing.T) {
 	}
 }
 
-// TestPointsThatCannotBe: each is refused, and says why.
-func TestPointsThatCannotBe(t *testing.T) {
+// TestInvalidPoints: each invalid spec is refused with the reason.
+func TestInvalidPoints(t *testing.T) {
 	cube, dir := numbered(t, 1, 9, 9), t.TempDir()
 	path := filepath.Join(dir, "points")
 	writePoints(t, path, "y x", tiledb.Int32, 0, 20, []label{{y: 1, x: 1}})
@@ -695,8 +700,8 @@ func TestPointsThatCannotBe(t *testing.T) {
 
 var _ chunk.BlockArray = pixels.PointArray{}
 
-// TestPointsInContainers: rasters in a container lie on the ground where their own headers say, not
-// where the file does, which is that of all of them. The chips lie side by side (read with GDAL):
+// TestPointsInContainers: rasters in a container are placed by their own headers, and not by the
+// header of the container, which is the same for all. The chips lie side by side (read with GDAL):
 // 24 pixels of 20 m each, 640 m apart.
 func TestPointsInContainers(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "points")

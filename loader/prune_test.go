@@ -11,9 +11,9 @@ import (
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 )
 
-// TestConditionsThatLeaveFilesUnopened: a file of a TACOLLECTION that a condition rules out is not
-// opened, unless another condition looks at the samples of all files.
-func TestConditionsThatLeaveFilesUnopened(t *testing.T) {
+// TestConditionsPruneFiles: a file of a TACOLLECTION that a condition excludes is not opened,
+// unless another condition needs the samples of all files.
+func TestConditionsPruneFiles(t *testing.T) {
 	whole := filepath.Join(corpus.Testdata(t), "extents", "starts")
 	without := t.TempDir() // a.tacozip, the samples of 2020, is not there
 	for _, name := range []string{"TACOLLECTION.json", "b.tacozip"} {

@@ -44,8 +44,8 @@ func tryEngine(sp Spec, tab *fakeTable) (*Engine, error) {
 	return newEngine(context.Background(), sp, Options{Workers: 2, Opener: tab}.WithDefaults(), tab)
 }
 
-// TestFieldsOfOtherResolution reads windows of two rasters whose sizes have a ratio, and looks every
-// sample up: windows lie on whole pixels of both.
+// TestFieldsOfOtherResolution: windows of two rasters whose sizes have a ratio begin on whole
+// pixels of both, and every sample is right.
 func TestFieldsOfOtherResolution(t *testing.T) {
 	for _, c := range []struct{ num, den, alignY, alignX int }{{1, 2, 2, 2}, {2, 1, 1, 1}, {3, 2, 2, 2}, {2, 3, 3, 3}} {
 		tab := pairs(5, func(row int64) (int, int, int, int) {
@@ -100,8 +100,8 @@ func checkWindow(t *testing.T, got *Tensor, row int, a *fakeAsset, y0, x0, h, w 
 	}
 }
 
-// TestSizesThatDoNotFit: what is wrong with the first sample is found when the run is opened, with
-// another sample when it is read.
+// TestSizesThatDoNotFit: sizes that do not fit are found when the run is opened, in the first
+// sample, or when another sample is read.
 func TestSizesThatDoNotFit(t *testing.T) {
 	whole := func(h, w, h2, w2 int) func(int64) (int, int, int, int) {
 		return func(int64) (int, int, int, int) { return h, w, h2, w2 }
@@ -162,14 +162,14 @@ func TestAssetsUnlikeTheFirst(t *testing.T) {
 	if fault.KindOf(err) != fault.Unsupported {
 		t.Errorf("four bands where three are: %v", err)
 	}
-	// With bands picked, one more does not matter.
+	// If the field picks bands, an additional band does not matter.
 	e = openFake(t, Spec{Fields: []Field{{Name: "image", Bands: []int{2}}}, BatchSize: 1}, &fakeTable{
 		rows: 3, kinds: tab.kinds[:1], assets: tab.assets, objects: tab.objects,
 	}, 1)
 	wait(t, e.Start(context.Background(), shuffle.StepTicket(0, 1, 1, 0, 1), false)).Release()
 }
 
-// TestSkippedRowIsCleared: the memory of an earlier batch does not show in a row that is not valid.
+// TestSkippedRowIsCleared: data of an earlier batch do not show in a row that is not valid.
 func TestSkippedRowIsCleared(t *testing.T) {
 	tab := chips(31, 8)
 	tab.broken = map[int64]error{}
@@ -193,7 +193,7 @@ func TestSkippedRowIsCleared(t *testing.T) {
 	}
 }
 
-// TestFirstSampleMayBeBad: where bad samples are skipped, the first is no exception.
+// TestFirstSampleMayBeBad: if bad samples are skipped, the first one is too.
 func TestFirstSampleMayBeBad(t *testing.T) {
 	tab := chips(32, 4)
 	tab.broken = map[int64]error{0: fault.New(fault.Corrupt, "tile", 1, "broken")}
@@ -211,7 +211,7 @@ func TestFirstSampleMayBeBad(t *testing.T) {
 	}
 }
 
-// TestSystemErrorsAreNotSkipped: that the system fails is not the sample's fault.
+// TestSystemErrorsAreNotSkipped: an error of the system is not the sample's fault.
 func TestSystemErrorsAreNotSkipped(t *testing.T) {
 	tab := chips(33, 4)
 	tab.broken = map[int64]error{2: syscall.EMFILE}
@@ -220,7 +220,7 @@ func TestSystemErrorsAreNotSkipped(t *testing.T) {
 	if !errors.Is(err, syscall.EMFILE) {
 		t.Errorf("error %v", err)
 	}
-	// Nor is it hidden by what else is wrong with the sample.
+	// Another fault of the sample does not hide the error.
 	for _, part := range []string{"a part", "zone"} {
 		tab.second = map[int64]error{2: fault.New(fault.Corrupt, part, 0, "broken")}
 		for range 20 {
@@ -232,7 +232,7 @@ func TestSystemErrorsAreNotSkipped(t *testing.T) {
 	}
 }
 
-// TestFirstErrorIsReported: whichever worker is faster, the error is that of the first row.
+// TestFirstErrorIsReported: the error is that of the first row, whichever worker is faster.
 func TestFirstErrorIsReported(t *testing.T) {
 	tab := chips(34, 16)
 	tab.broken = map[int64]error{}
@@ -248,7 +248,7 @@ func TestFirstErrorIsReported(t *testing.T) {
 	}
 }
 
-// TestNextAfterAnError tries the same step again; after a deadline the work has gone on.
+// TestNextAfterAnError: Next tries the same step again; after a deadline, the work has continued.
 func TestNextAfterAnError(t *testing.T) {
 	tab := chips(35, 12)
 	broken := fault.New(fault.Corrupt, "tile", 1, "broken")
@@ -280,7 +280,7 @@ func TestNextAfterAnError(t *testing.T) {
 		t.Errorf("position %d after the bad step, want 4", b.First)
 	}
 	b.Release()
-	// Short deadlines: in the end the batch comes.
+	// After several short deadlines the batch still comes.
 	for deadline := time.Now().Add(5 * time.Minute); ; {
 		short, cancel := context.WithTimeout(ctx, 100*time.Microsecond)
 		b, err := l.Next(short)
@@ -341,7 +341,7 @@ func TestStatesOfOtherRuns(t *testing.T) {
 	l.Close()
 }
 
-// TestStateNamesWhatDiffers: a state of a run that differs in one thing is refused with the name of it.
+// TestStateNamesWhatDiffers: a state of a run that differs in one setting is refused with its name.
 func TestStateNamesWhatDiffers(t *testing.T) {
 	sp := windowSpec()
 	sp.Fields = slices.Clone(sp.Fields)
@@ -381,7 +381,7 @@ func TestStateNamesWhatDiffers(t *testing.T) {
 	}
 }
 
-// TestStateOfOtherRunGoesOn: with AnyState a run goes on over more data, and every sample comes
+// TestStateOfOtherRunGoesOn: with AnyState a run resumes with more data, and every sample comes
 // once from the next epoch on.
 func TestStateOfOtherRunGoesOn(t *testing.T) {
 	grown := chips(37, 7)

@@ -31,7 +31,7 @@ import (
 	"github.com/chaski-eo/chaski/tools/testkit/netsim/fakes3"
 )
 
-// bucket is chips in a store that is reached over a link, and a catalog of them on disk.
+// bucket is a set of chips in a store behind a slow link, and a catalog of them on disk.
 type bucket struct {
 	store   *fakes3.Store
 	opener  *remote.Opener // over the link
@@ -77,7 +77,8 @@ func newBucket(tb testing.TB, chips, bands, side, tile int, roundTrip time.Durat
 	return b
 }
 
-// stream reads epochs until some bytes are there, and returns the time from the first batch on and the bytes since.
+// stream reads epochs until some bytes have arrived, and returns the time since the first batch and
+// the bytes since then.
 func (b *bucket) stream(tb testing.TB, o loader.Options, batch int, atLeast int64) (time.Duration, int64) {
 	tb.Helper()
 	ctx := context.Background()
@@ -110,8 +111,8 @@ func (b *bucket) stream(tb testing.TB, o loader.Options, batch int, atLeast int6
 	return time.Since(start), n - first
 }
 
-// TestFetchersReadAheadOfDecoders: requests overlap, decoding does not go past its workers, and the batches are
-// those of one worker.
+// TestFetchersReadAheadOfDecoders: requests overlap, decoding uses no more than its workers, and
+// the batches equal those of one worker.
 func TestFetchersReadAheadOfDecoders(t *testing.T) {
 	b := newBucket(t, 24, 1, 64, 64, 0, 1e9)
 	var now, most atomic.Int64
@@ -173,8 +174,9 @@ func TestFetchersReadAheadOfDecoders(t *testing.T) {
 	}
 }
 
-// TestFaultsNeverChangeBatches streams over HTTP from a server where one answer in five goes wrong, in every way: the
-// batches are those of one without faults, and a chip that is gone is a bad sample, whatever the policy makes of it.
+// TestFaultsNeverChangeBatches: over HTTP from a server where one answer in five goes wrong, in
+// every way, batches equal those without faults, and a missing chip is a bad sample under every
+// policy.
 func TestFaultsNeverChangeBatches(t *testing.T) {
 	s := netsim.NewServer(false)
 	web, err := httpsource.New(httpsource.Options{Options: remote.Options{
@@ -268,8 +270,9 @@ func TestFaultsNeverChangeBatches(t *testing.T) {
 	}
 }
 
-// BenchmarkRemoteStream streams TOG chips from S3 over a link of 30 ms and 100 MB/s. link% is the share of the
-// link's rate that arrives as chips; heap-MB what the process holds more than before, its server's answers in it.
+// BenchmarkRemoteStream streams TOG chips from S3 over a link of 30 ms and 100 MB/s. link% is the
+// share of the link's rate that arrives as chips; heap-MB is the growth of the process, with its
+// server's answers.
 func BenchmarkRemoteStream(b *testing.B) {
 	const rate = 100e6
 	s := newBucket(b, 160, 3, 256, 256, 30*time.Millisecond, rate)
@@ -299,7 +302,7 @@ func BenchmarkRemoteStream(b *testing.B) {
 func writeFile(name, text string) error { return os.WriteFile(name, []byte(text), 0o600) }
 
 // TestForecastOverAServer: an epoch of an array on a web server costs the requests and the bytes of
-// tiles that its forecast has, as the server counts them: no request opens a file of tiles.
+// its forecast, as the server counts them. No request opens a tile file.
 func TestForecastOverAServer(t *testing.T) {
 	dir, ctx := t.TempDir(), t.Context()
 	at := tiledb.Int32.CoordOf

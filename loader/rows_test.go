@@ -16,15 +16,15 @@ import (
 	"github.com/chaski-eo/chaski/tools/testkit/corpus/whole"
 )
 
-// inMemory opens one file, whatever its name.
+// inMemory opens one file under any name.
 type inMemory []byte
 
 func (m inMemory) Open(context.Context, string) (source.Reader, error) {
 	return &corpus.Mem{B: m}, nil
 }
 
-// gather keeps the samples of a box, sample by sample, and then spoils the reader's memory: what it has left from
-// one chunk must not show in the next.
+// gather keeps the samples of a box and then overwrites the reader's memory, because data of one
+// chunk must not show in the next.
 type gather struct {
 	box chunk.Box
 	got map[[3]int]string
@@ -49,8 +49,8 @@ func (g *gather) Put(x *chunk.Index, i int, samples []byte) {
 	}
 }
 
-// A window that ends inside of chunks gets the samples of the whole image, in real files of every codec
-// and layout.
+// TestWindowsThatEndInsideOfChunks: a window that ends inside of chunks has the samples of the
+// whole image, in real files of every codec and layout.
 func TestWindowsThatEndInsideOfChunks(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(11, 12))
 	read := map[chunk.Codec]int{}
@@ -94,7 +94,7 @@ func TestWindowsThatEndInsideOfChunks(t *testing.T) {
 	}
 }
 
-// asked notes how many bytes of each chunk are asked for.
+// asked records how many bytes of each chunk are requested.
 type asked struct{ n *[]int }
 
 func (a asked) Decompress(dst, _ []byte, _ int) error {
@@ -107,7 +107,8 @@ func (a asked) DecompressPrefix(_, _ []byte, n, _ int) error {
 	return nil
 }
 
-// A chunk is decoded down to the window's last row in it, and no further.
+// TestChunksAreDecodedToTheLastRowNeeded: a chunk is decoded down to the window's last row in it,
+// and no further.
 func TestChunksAreDecodedToTheLastRowNeeded(t *testing.T) {
 	const side, bytesOfARow = 16, 2 * 16
 	x := &chunk.Index{Bands: 2, Height: 40, Width: 40, ChunkB: 1, ChunkH: side, ChunkW: side, DType: chunk.Uint16,

@@ -19,7 +19,7 @@ import (
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 )
 
-// rumi2 are the files of generation 2 that come with the module.
+// rumi2 returns the module's files of generation 2.
 func rumi2(t *testing.T) []corpus.File {
 	t.Helper()
 	dir := filepath.Join(corpus.Testdata(t), "raster")
@@ -27,7 +27,8 @@ func rumi2(t *testing.T) []corpus.File {
 		corpus.Manifest(t, filepath.Join(dir, "rumi-new", "written"))...)
 }
 
-// Files of generation 2 are told apart from TIFFs, indexed with the original writer's blob and read by it.
+// TestRumi2: files of generation 2 are recognised among TIFFs, indexed with the original writer's
+// blob, and read with it.
 func TestRumi2(t *testing.T) {
 	files := &source.Files{}
 	defer files.Close()
@@ -70,7 +71,7 @@ func TestRumi2(t *testing.T) {
 	}
 }
 
-// A file of a later generation is named for what it is, and refused.
+// TestLaterRumi: a file of a later generation is recognised and refused.
 func TestLaterRumi(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.rumi")
 	if err := os.WriteFile(path, []byte("RUMI\x01\x00\x00\x00\x10\x00\x00\x00\x00\x00\x00\x00"), 0o600); err != nil {

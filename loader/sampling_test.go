@@ -83,7 +83,7 @@ func (t *fakeTable) put(name string, c fakeColumn) {
 	t.columns[name] = c
 }
 
-// openMixed compiles a spec whose sources are called by the names of tables.
+// openMixed compiles a spec whose sources have the names of tables.
 func openMixed(t testing.TB, sp Spec, tabs map[string]*fakeTable, workers int) *Engine {
 	t.Helper()
 	e, err := tryMixed(sp, tabs, workers)
@@ -154,7 +154,7 @@ func pixel(a *fakeAsset, c, y, x int) (v uint16, there bool) {
 	return a.at(c, y, x), a.valid(c, y, x)
 }
 
-// places are where a sample of a resampled side comes from: exact fractions.
+// places returns where the samples of a resampled side come from, as exact fractions.
 func places(i, m, n int) (a, b, near int, w float32) {
 	at := big.NewRat(int64((2*i+1)*m), int64(2*n))
 	near = int(new(big.Int).Div(at.Num(), at.Denom()).Int64())
@@ -171,8 +171,8 @@ func lerp(a, b, w float32) float32 {
 	return a + p
 }
 
-// tentOf is the weight of sample j of m in sample i of n, in exact fractions: 1 - |distance of the centres| in samples
-// of the coarser side, in units that make it whole.
+// tentOf returns the weight of sample j of m in sample i of n, as exact fractions: 1 - |distance of
+// the centres| in samples of the coarser side, in units that make it whole.
 func tentOf(i, j, m, n int) float64 {
 	centre := big.NewRat(int64((2*i+1)*m), int64(2*n))
 	d := new(big.Rat).Sub(big.NewRat(int64(2*j+1), 2), centre)
@@ -214,8 +214,8 @@ func antialiased(a *fakeAsset, b shuffle.Box, c, y, x, h, w int) (v float32, the
 	return float32(sum / weight), true
 }
 
-// expected returns the element (c, y, x) of a field before its transform: a sample of a (h, w) tensor whose
-// window is b; there says whether it is.
+// expected returns the element (c, y, x) of a field before its transform: a sample of a (h, w)
+// tensor whose window is b. there reports whether it is inside.
 func expected(a *fakeAsset, b shuffle.Box, c, y, x, h, w int, blend bool) (v float32, there bool) {
 	if b.H == h && b.W == w && !blend {
 		u, there := pixel(a, c, b.Y+y, b.X+x)
@@ -236,8 +236,8 @@ func expected(a *fakeAsset, b shuffle.Box, c, y, x, h, w int, blend bool) (v flo
 	return lerp(lerp(at(ya, xa), at(ya, xb), wx), lerp(at(yb, xa), at(yb, xb), wx), wy), true
 }
 
-// checkSampled holds a batch of sampledFields to what the plan says, index by index. Windows are those of
-// package shuffle, which is held to docs/order.md itself.
+// checkSampled compares a batch of sampledFields with the plan, index by index. Windows are those
+// of package shuffle, whose tests compare it with docs/order.md.
 func checkSampled(t testing.TB, e *Engine, tabs map[string]*fakeTable, tk shuffle.Ticket, b *Batch) {
 	t.Helper()
 	img, val, mask := b.Tensor("image"), b.Tensor("image_valid"), b.Tensor("mask")
@@ -310,7 +310,8 @@ func checkSampled(t testing.TB, e *Engine, tabs map[string]*fakeTable, tk shuffl
 	}
 }
 
-// checkBad holds what a batch says of a bad row to the sample that was drawn and the one in its place.
+// checkBad compares a batch's report on a bad row with the sample that was drawn and its
+// substitute.
 func checkBad(t testing.TB, e *Engine, tab *fakeTable, b *Batch, k int, first, last *shuffle.Draw) {
 	t.Helper()
 	ref := func(d *shuffle.Draw) *SampleRef {
@@ -331,13 +332,13 @@ func checkBad(t testing.TB, e *Engine, tab *fakeTable, b *Batch, k int, first, l
 	}
 }
 
-// stepBad reports whether a step of a sequence cannot be read: without the size of its first step,
+// stepBad reports whether a step of a sequence cannot be read. Without the size of its first step,
 // a grid has no window.
 func stepBad(e *Engine, tab *fakeTable, d *shuffle.Draw, rows []int64, step int) bool {
 	return tab.broken[rows[step]] != nil || e.leaves[d.Dataset].sizes.known() && tab.broken[rows[0]] != nil
 }
 
-// checkBadSteps holds what a batch says of a sequence with bad steps to those steps, in their order.
+// checkBadSteps compares a batch's report on a sequence with bad steps with those steps, in order.
 func checkBadSteps(t testing.TB, e *Engine, tab *fakeTable, b *Batch, k int, draw *shuffle.Draw) {
 	t.Helper()
 	rows := make([]int64, e.sets[0].steps)
@@ -439,7 +440,7 @@ func checkStep(t testing.TB, e *Engine, tab *fakeTable, draw *shuffle.Draw, rows
 	}
 }
 
-// drawSampler returns any sampler.
+// drawSampler returns a random sampler.
 func drawSampler(rt *rapid.T) Sampler {
 	side := func(name string, most int) int { return 2 * rapid.IntRange(1, most/2).Draw(rt, name) }
 	s := Sampler{Height: side("h", 20), Width: side("w", 24)}
@@ -464,7 +465,7 @@ func drawSampler(rt *rapid.T) Sampler {
 	return s
 }
 
-// drawSpec returns a spec over tables "a" and "b" with everything that there is.
+// drawSpec returns a random spec over tables "a" and "b" that may use every option.
 func drawSpec(rt *rapid.T) Spec {
 	s := Spec{
 		Fields: slices.Clone(sampledFields), BatchSize: rapid.IntRange(1, 6).Draw(rt, "g"),
@@ -552,8 +553,8 @@ func sampledTables() map[string]*fakeTable {
 	return tabs
 }
 
-// TestAnySampledBatchAgainstIndexByIndex compares batches of random specs with a reader that looks every
-// element up.
+// TestAnySampledBatchAgainstIndexByIndex: batches of random specs agree with a reader that looks up
+// every element.
 func TestAnySampledBatchAgainstIndexByIndex(t *testing.T) {
 	tabs := sampledTables()
 	met := map[string]int{}
@@ -581,8 +582,8 @@ func TestAnySampledBatchAgainstIndexByIndex(t *testing.T) {
 	}
 }
 
-// TestHashOfOldSpecs holds the spec hash to what it was when a spec had one source and two samplers: runs go
-// on across versions.
+// TestHashOfOldSpecs: specs have the hash that they had when a spec had one source and two
+// samplers, because runs resume across versions.
 func TestHashOfOldSpecs(t *testing.T) {
 	e := openFake(t, Spec{BatchSize: 4, Seed: 5, Shuffle: true, Sampler: Sampler{Kind: spec.RandomWindow, Height: 8,
 		Width: 6, PerAsset: 2}, Fields: []Field{{Name: "image"}, {Name: "mask"}}}, chips(1, 3), 1)
@@ -595,7 +596,7 @@ func TestHashOfOldSpecs(t *testing.T) {
 	}
 }
 
-// fixedSpecs are specs that between them have everything.
+// fixedSpecs are specs that together use every option.
 func fixedSpecs() map[string]Spec {
 	base := func(s Sampler) Spec {
 		return Spec{Source: "a", Fields: slices.Clone(sampledFields), BatchSize: 5, Seed: 3, Shuffle: true,
@@ -627,8 +628,8 @@ func fixedSpecs() map[string]Spec {
 		"filled steps": filled, "strata": strata, "exact shares": exact}
 }
 
-// TestSampledRunsAreTheSame: for any number of workers and ranks, resumed at any step, and sent in the native
-// dtype.
+// TestSampledRunsAreTheSame: runs are equal for any number of workers and ranks, resumed at any
+// step, and sent in the native dtype.
 func TestSampledRunsAreTheSame(t *testing.T) {
 	tabs := sampledTables()
 	for name, sp := range fixedSpecs() {
@@ -686,7 +687,7 @@ func sameRun(t *testing.T, what string, got, want [][]byte) {
 	}
 }
 
-// TestNativeSampled: an image without validity travels in its native dtype.
+// TestNativeSampled: an image without validity is sent in its native dtype.
 func TestNativeSampled(t *testing.T) {
 	tabs := sampledTables()
 	sp := fixedSpecs()["mixed"]
@@ -729,7 +730,8 @@ func BenchmarkResample(b *testing.B) {
 	}
 }
 
-// TestAntialiasIsBounded: rows that are kept for a result far wider than its window count against the limit.
+// TestAntialiasIsBounded: rows that are kept for a result far wider than its window count against
+// the limit.
 func TestAntialiasIsBounded(t *testing.T) {
 	var s pixels.Smoother
 	for _, size := range [][4]int{{4096, 1, 1, 65536}, {1, 1 << 20, 1, 1}} {

@@ -19,7 +19,8 @@ import (
 	"github.com/chaski-eo/chaski/tools/testkit/netsim/fakes3"
 )
 
-// chipsOf reads an epoch of whole chips with a fresh cache of indexes, and returns the samples and their bytes.
+// chipsOf reads an epoch of whole chips with a fresh index cache, and returns the samples and their
+// bytes.
 func chipsOf(
 	t *testing.T, o loader.Options, src string, sampler loader.Sampler, fields ...loader.Field,
 ) (samples int, data string) {
@@ -50,9 +51,9 @@ func chipsOf(
 	return samples, all.String()
 }
 
-// TestSmallRemoteChipsAreReadOnce: a small chip whose size is known, of a container or a listing,
-// costs one request with its header; one whose size is not known does if it comes with the block
-// that opens it.
+// TestSmallRemoteChipsAreReadOnce: a small chip whose size is known, from a container or a listing,
+// costs one request together with its header. A chip of unknown size does too if it arrives with
+// the block that opens it.
 func TestSmallRemoteChipsAreReadOnce(t *testing.T) {
 	near := loader.Options{Opener: &source.Files{}}
 	t.Run("container", func(t *testing.T) {

@@ -49,7 +49,7 @@ func selected(t *testing.T, s Subset, tab *fakeTable) []int64 {
 	return rows
 }
 
-// TestWhere compares every operator over every kind of column with Go's.
+// TestWhere: every operator on every kind of column agrees with Go's.
 func TestWhere(t *testing.T) {
 	tab := chips(3, 12)
 	tab.ints("int", func(r int64) int64 { return r - 4 })
@@ -110,8 +110,8 @@ func TestWhere(t *testing.T) {
 	}
 }
 
-// TestWhereOfTimes: a column of dates or instants is compared with dates and instants as a text, to the fraction
-// of a second, whatever it counts in.
+// TestWhereOfTimes: columns of dates or timestamps compare with dates and timestamps given as
+// strings, to the fraction of a second, in any unit.
 func TestWhereOfTimes(t *testing.T) {
 	begin := time.Date(1969, 12, 28, 0, 0, 0, 0, time.UTC)
 	tab := chips(3, 12)
@@ -179,8 +179,8 @@ func TestWhereOfTimes(t *testing.T) {
 	}
 }
 
-// TestSplitsArePartitions: every row is in exactly one part, rows that belong together stay so, and more
-// rows move none.
+// TestSplitsArePartitions: every row is in exactly one part, rows that belong together stay
+// together, and adding rows moves none.
 func TestSplitsArePartitions(t *testing.T) {
 	few, many := chips(3, 30), chips(3, 40)
 	for _, tab := range []*fakeTable{few, many} {
@@ -220,13 +220,13 @@ func TestSplitsArePartitions(t *testing.T) {
 	}
 }
 
-// TestSplitByLonLat: neighbours on two sides of a seam of UTM are in one cell; a row without a CRS,
-// or that lies nowhere, is in no part, and one whose CRS is not known is refused, if it counts.
-// What a split without the option means stays.
+// TestSplitByLonLat: neighbours on both sides of a UTM zone's edge are in one cell. A row without a
+// CRS or location is in no part, and one with an unknown CRS is refused if it counts. A split
+// without the option is unchanged.
 func TestSplitByLonLat(t *testing.T) {
 	tab := chips(1, 8)
-	// About 6 degrees east and 50.9 north, in zone 31 and 32, and rows around; the last ones have
-	// no CRS, no place, and one that is unknown.
+	// About 6 degrees east and 50.9 north, in zones 31 and 32, and rows around. The last rows have
+	// no CRS, no location and an unknown CRS.
 	x := []float64{714984, 285016, 714000, 286000, 714984, 285016, math.NaN(), 700000}
 	codes := []int64{32631, 32632, 32631, 32632, 32731, 0, 32631, 2154}
 	float := func(of func(r int64) float64) fakeColumn {
@@ -283,7 +283,8 @@ func TestSplitByLonLat(t *testing.T) {
 	}
 }
 
-// TestWeightsAgainstCounting counts the pixels of cells one by one, and draws windows by them.
+// TestWeightsAgainstCounting: weights equal the pixels of cells counted one by one, and windows are
+// drawn by them.
 func TestWeightsAgainstCounting(t *testing.T) {
 	tab := chips(9, 6)
 	dir := t.TempDir()
@@ -370,8 +371,8 @@ func (t *renamed) ScanIDs(_ context.Context, visit func(int64, string) error) er
 	return nil
 }
 
-// TestWeightsAreOfTheirSamples: weights go by the number of a row, so rows in another order, or other ones, are
-// refused; data that moved are the same.
+// TestWeightsAreOfTheirSamples: weights belong to row numbers, so rows in another order, or other
+// rows, are refused. Data that only moved are accepted.
 func TestWeightsAreOfTheirSamples(t *testing.T) {
 	tab := chips(9, 4)
 	ctx, o := context.Background(), Options{Opener: tab, Workers: 1}.WithDefaults()
@@ -437,8 +438,8 @@ func (r countedReader) ReadAt(ctx context.Context, p []byte, off int64) error {
 	return r.Reader.ReadAt(ctx, p, off)
 }
 
-// TestTilesHoldNoMoreThanTheirBound: whatever sizes tiles have that make room for each other, their memory is what
-// is counted.
+// TestTilesHoldNoMoreThanTheirBound: with tiles of any sizes that evict each other, the counted
+// memory is the memory in use.
 func TestTilesHoldNoMoreThanTheirBound(t *testing.T) {
 	c := pixels.NewTileCache(1 << 20)
 	for round, n := range []int{1 << 17, 1 << 16, 1 << 15, 1 << 14, 1 << 13, 1 << 17} {
@@ -460,7 +461,8 @@ func TestTilesHoldNoMoreThanTheirBound(t *testing.T) {
 	}
 }
 
-// Tiles are taken out of the memory of batches: together they have what the options say.
+// TestTilesAreOutOfTheMemory: tiles are part of the memory for batches: together they take what the
+// options say.
 func TestTilesAreOutOfTheMemory(t *testing.T) {
 	const memory = 1 << 20
 	sp := Spec{Fields: chipFields[:1], BatchSize: 4, Sampler: Sampler{Kind: spec.TileWindow, Height: 8,
@@ -493,8 +495,8 @@ func TestTilesAreOutOfTheMemory(t *testing.T) {
 	}
 }
 
-// TestTilesOfAPoolAreReadOnce: with room for a pool, an epoch of pools that cover the dataset reads no chunk
-// twice, however many workers want it; with hardly any room the batches are the same.
+// TestTilesOfAPoolAreReadOnce: with room for a pool, an epoch of pools that cover the dataset reads
+// no chunk twice, with any number of workers. With hardly any room the batches are the same.
 func TestTilesOfAPoolAreReadOnce(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 5))
 	tab := &fakeTable{rows: 3, kinds: []catalog.Kind{catalog.Raster}}
@@ -536,7 +538,7 @@ func TestTilesOfAPoolAreReadOnce(t *testing.T) {
 	}
 }
 
-// TestTilesThatFail: whoever waits for a chunk does not get another's error.
+// TestTilesThatFail: a worker that waits for a chunk does not get the error of another chunk.
 func TestTilesThatFail(t *testing.T) {
 	c := pixels.NewTileCache(1000)
 	a, mine := c.Get(pixels.TileKey{Chunk: 1}, 100)
@@ -590,7 +592,8 @@ func TestBadLimit(t *testing.T) {
 			t.Errorf("limit %+v: %d batches, %v; want %d", c.limit, n, err, c.want)
 		}
 	}
-	// Rank 1 of 2 has positions 1, 3, 6, 8, 11, 13, 16, 18 of the batches of five, so samples 3 and none of the others.
+	// With batches of five, rank 1 of 2 has positions 1, 3, 6, 8, 11, 13, 16 and 18, and so of
+	// these samples only 3.
 	for _, c := range []struct {
 		rank, world int
 		from        int64
@@ -656,7 +659,7 @@ func TestBadLimit(t *testing.T) {
 	}
 }
 
-// TestExplain holds what is explained to what a batch reads.
+// TestExplain: the rows, chunks and bytes that Explain lists are those that a batch reads.
 func TestExplain(t *testing.T) {
 	tabs := sampledTables()
 	for name, sp := range fixedSpecs() {
@@ -755,8 +758,8 @@ func TestSourceErrors(t *testing.T) {
 	}
 }
 
-// TestSpecsThatCannotBe are refused when they are parsed or opened.
-func TestSpecsThatCannotBe(t *testing.T) {
+// TestInvalidSpecs: invalid specs are refused when they are parsed or opened.
+func TestInvalidSpecs(t *testing.T) {
 	tabs := sampledTables()
 	base := func() Spec { return Spec{Source: "a", Fields: slices.Clone(sampledFields), BatchSize: 2} }
 	for name, change := range map[string]func(*Spec){
@@ -843,7 +846,7 @@ func TestSpecsThatCannotBe(t *testing.T) {
 	}
 }
 
-// TestLongSequences: the memory that a sequence takes grows with its steps, and not with their square.
+// TestLongSequences: the memory of a sequence grows with its steps, and not with their square.
 func TestLongSequences(t *testing.T) {
 	const steps = 1 << 13
 	tab := sampledTables()["b"]
@@ -867,7 +870,7 @@ func TestLongSequences(t *testing.T) {
 	}
 }
 
-// TestSizesOfRowsThatCount: only rows that count are looked at for their sizes, however they are grouped.
+// TestSizesOfRowsThatCount: sizes are read for selected rows only, however they are grouped.
 func TestSizesOfRowsThatCount(t *testing.T) {
 	tabs := sampledTables()
 	for name, change := range map[string]func(*Spec){
@@ -936,7 +939,7 @@ func TestGroups(t *testing.T) {
 	}
 }
 
-// TestRootsOfSources: every source and file of weights has to lie below a root.
+// TestRootsOfSources: every source and every file of weights must lie below a root.
 func TestRootsOfSources(t *testing.T) {
 	inside, outside := t.TempDir(), t.TempDir()
 	chip, err := os.ReadFile(filepath.Join("..", "testdata", "raster", "tog", "tog-series-0.tif"))

@@ -7,8 +7,9 @@ import (
 	"github.com/chaski-eo/chaski/loader/resources"
 )
 
-// The stages are the whole of the workers' time, for any number of workers and whatever becomes of the
-// tickets; and that time is no more than has passed, and no less than the work has taken.
+// TestStagesAreAllOfTheTime: the stages add up to the workers' time, for any number of workers and
+// whatever happens to the tickets. That time is at most the time that passed, and at least the
+// work's own.
 func TestStagesAreAllOfTheTime(t *testing.T) {
 	for _, workers := range []int{1, 3} {
 		tab := chips(3, 40)
@@ -63,7 +64,7 @@ func TestStagesAreAllOfTheTime(t *testing.T) {
 	}
 }
 
-// Without stages there is no clock, and it costs nothing to ask it.
+// TestNoStages: without stages no clock is read, and asking for one costs nothing.
 func TestNoStages(t *testing.T) {
 	var s *resources.Stages
 	c := s.Clock()

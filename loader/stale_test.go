@@ -18,8 +18,8 @@ import (
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 )
 
-// TestStaleCatalogIsNoticed: a file that changed after its catalog was made is an error, not other
-// pixels.
+// TestStaleCatalogIsNoticed: a file that changed after its catalog was made is an error, and does
+// not yield other pixels.
 func TestStaleCatalogIsNoticed(t *testing.T) {
 	dir := t.TempDir()
 	chip := filepath.Join(dir, "chip.tif")
@@ -60,7 +60,8 @@ func TestStaleCatalogIsNoticed(t *testing.T) {
 	if err := read(); fault.KindOf(err) != fault.Corrupt {
 		t.Errorf("a file with a byte more: %v", err)
 	}
-	// Of the same size, but for its time the same: a copy. Then with another predictor.
+	// First a copy: the same bytes at another time. Then a file of the same size with another
+	// predictor.
 	later := time.Now().Add(time.Hour)
 	touch := func(b []byte) {
 		t.Helper()
@@ -86,8 +87,8 @@ func TestStaleCatalogIsNoticed(t *testing.T) {
 	}
 }
 
-// TestFolderIsWatched: a file of a folder that is rewritten while it is read, with its size, is an error;
-// with the index that it had, it is not.
+// TestFolderIsWatched: rewriting a file of a directory while it is read, with the same size, is an
+// error, unless its index stays the same.
 func TestFolderIsWatched(t *testing.T) {
 	dir := t.TempDir()
 	chip := filepath.Join(dir, "chip.tif")

@@ -90,7 +90,7 @@ func TestStatsAgainstPlainLoops(t *testing.T) {
 	}
 }
 
-// TestStatsOfBadSamples: a sample that breaks off after some of its chunks leaves no trace.
+// TestStatsOfBadSamples: a sample that fails after some of its chunks leaves no trace.
 func TestStatsOfBadSamples(t *testing.T) {
 	tab := chips(21, 6)
 	last := &tab.assets[[2]int64{0, 4}].index.Ranges[len(tab.assets[[2]int64{0, 4}].index.Ranges)-1]

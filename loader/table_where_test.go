@@ -19,7 +19,7 @@ import (
 )
 
 // tablesOfChips writes twelve chips with the columns of testdata/coast as a CSV file, and as a
-// catalog with them joined in.
+// catalog with the columns joined in.
 func tablesOfChips(t *testing.T) (csv, parquet string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -58,8 +58,8 @@ func tablesOfChips(t *testing.T) (csv, parquet string) {
 	return csv, parquet
 }
 
-// TestTableConditions promises which rows of a CSV file and of a catalog conditions in SQL, on place and on time leave;
-// what they are follows from how the tables were made.
+// TestTableConditions: conditions in SQL, on location and on time leave the rows of a CSV file and
+// of a catalog that follow from how the tables were made.
 func TestTableConditions(t *testing.T) {
 	csv, parquet := tablesOfChips(t)
 	cloud := func(k int) float64 { return float64(k*7%30) + 0.5 }
@@ -159,8 +159,8 @@ func TestTableConditions(t *testing.T) {
 	}
 }
 
-// TestBoundsOfCatalogs: a box without a column of geometries is held against the bounds that a catalog has of its
-// rasters; one in their own CRS exactly.
+// TestBoundsOfCatalogs: without a column of geometries, a box is compared with the bounds of the
+// rasters in the catalog, and exactly if it is in their CRS.
 func TestBoundsOfCatalogs(t *testing.T) {
 	scene := coast(t, filepath.Join("coast_dir", "DATA", "tile_00", "s2", "img.tif"))
 	var out strings.Builder
@@ -213,14 +213,14 @@ func TestBoundsOfCatalogs(t *testing.T) {
 	}
 }
 
-// TestBoxOfCatalog: a box of longitude and latitude is where it is on Earth, whatever the CRSs of
-// the rasters, and so is one in another CRS. A raster whose CRS is not known is an error, neither
-// in nor out.
+// TestBoxOfCatalog: a box of longitude and latitude is a place on Earth for rasters in any CRS, and
+// so is a box in another CRS. A raster whose CRS is unknown is an error, neither inside nor
+// outside.
 func TestBoxOfCatalog(t *testing.T) {
 	chip := coast(t, filepath.Join("coast_dir", "DATA", "tile_00", "s2", "img.tif"))
 	write := func(more ...string) string {
 		out := "image,row,minx,miny,maxx,maxy,epsg\n"
-		// Longitude and latitude of the lower left corners are PROJ's.
+		// PROJ computed longitude and latitude of the lower left corners.
 		for i, r := range []struct {
 			epsg       int
 			x, y, size float64
@@ -309,11 +309,11 @@ func TestBoxOfCatalog(t *testing.T) {
 	}
 }
 
-// TestQueriesOfAnotherEngine: a condition that this engine does not read goes to Options.SQL, with the tables, of a
-// container and of a table; what comes back has to be rows of theirs.
+// TestQueriesOfAnotherEngine: a condition that this engine cannot parse goes to Options.SQL with
+// the tables of a container or of a table. The result must be rows of theirs.
 func TestQueriesOfAnotherEngine(t *testing.T) {
 	csv, _ := tablesOfChips(t)
-	// It says what it was asked, and answers rows 2 and 5, or what it is told to.
+	// The engine records the question, and answers with rows 2 and 5 or with the given rows.
 	var asked []string
 	answer := []int64{5, 2, 5}
 	other := func(ctx context.Context, sql string, names []string, from query.Tables) (*tables.Table, error) {

@@ -7,7 +7,8 @@ import (
 	"github.com/chaski-eo/chaski/chunk"
 )
 
-// TestTensorViews promises the numbers of a tensor in its own type, and a panic for any other type.
+// TestTensorViews: views yield the numbers of a tensor in its own type, and panic for any other
+// type.
 func TestTensorViews(t *testing.T) {
 	data := []byte{0xff, 0, 0, 0, 0, 0, 0x80, 0x3f}
 	of := func(d chunk.DType) *Tensor { return &Tensor{Name: "image", DType: d, Data: data} }

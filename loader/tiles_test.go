@@ -16,9 +16,10 @@ import (
 	"github.com/chaski-eo/chaski/store/catalog"
 )
 
-// TestSharedTilesComeBack gives tickets of windows that share decoded tiles up at all stages, with chunks that
-// cannot be read, and with room for all tiles of a pool or for hardly any. What others still wait for arrives, whole;
-// in the end nobody holds a tile, and the account is that of the tiles that are kept.
+// TestSharedTilesComeBack: tickets of windows that share decoded tiles are cancelled at all stages,
+// with chunks that cannot be read, and with room for all tiles of a pool or for hardly any. Tiles
+// that others wait for arrive complete. In the end no tile is held, and the memory counted is that
+// of the cached tiles.
 func TestSharedTilesComeBack(t *testing.T) {
 	for name, memory := range map[string]int64{"room for all": 0, "room for few": 26000} {
 		t.Run(name, func(t *testing.T) { sharedTiles(t, memory) })
@@ -110,7 +111,7 @@ func sharedTiles(t *testing.T, memory int64) {
 	}
 }
 
-// cutShort decodes stored bytes 'u' whole, of 'c' the upper rows alone, and of 'b' nothing.
+// cutShort decodes stored bytes 'u' completely, of 'c' only the upper rows, and of 'b' nothing.
 type cutShort struct{}
 
 func (cutShort) Decompress(dst, src []byte, _ int) error {
@@ -127,8 +128,9 @@ func (cutShort) DecompressPrefix(_, src []byte, _, _ int) error {
 	return nil
 }
 
-// A window that shares tiles fails as one that shares none, whatever others have decoded or are
-// decoding: over the chunk that comes first, and not over rows that it does not need.
+// TestWindowsFailAlone: a window that shares tiles fails as one that shares none, whatever others
+// have decoded or are decoding: on the chunk that comes first, and not on rows that it does not
+// need.
 func TestWindowsFailAlone(t *testing.T) {
 	for stored, box := range map[string]chunk.Box{
 		"uuuu": {B1: 1, Y1: 16, X1: 16},

@@ -65,7 +65,7 @@ func checkRows(t *testing.T, h *Header, file []byte) {
 		if d.Decode(some, stored[:len(stored)-1], x, i) == nil {
 			t.Errorf("chunk %d is accepted without its last byte", i)
 		}
-		// A frame of a chunk at an edge is no frame of one inside.
+		// The frame of a chunk at an edge is not a valid frame for a chunk inside.
 		if i > 0 && x.Across() > 1 && (x.Box(i).X1-x.Box(i).X0 < x.ChunkW || x.Box(i).Y1-x.Box(i).Y0 < x.ChunkH) {
 			if d.Decode(some, stored, x, 0) == nil {
 				t.Errorf("the frame of chunk %d is accepted for chunk 0", i)

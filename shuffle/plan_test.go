@@ -132,7 +132,7 @@ func TestMixtureHoldsItsProportions(t *testing.T) {
 			t.Fatalf("the %d positions up to %d have %v", WordLen, p, n)
 		}
 	}
-	// Every second, third, ... position, as a rank has them, is near the proportions too: five
+	// Every second, third, ... position, as on a rank, is near the proportions too: within five
 	// standard deviations of draws without replacement.
 	for stride := 2; stride <= 8; stride++ {
 		first, all := 0, 0
@@ -304,7 +304,8 @@ func TestMeasure(t *testing.T) {
 	if s.Displacement != 0 || s.RowsABatch > 4.01 || math.Abs(s.SameRow-15.0/16) > 0.001 {
 		t.Errorf("order of the dataset: %+v", s)
 	}
-	// A pool of 256 visits: of 64 windows of its 4096, 63.5 visits less the pairs, which are the same row.
+	// A pool has 256 visits and 4096 windows. Of 64 windows, 63.5 come from different visits, less
+	// the pairs of the same row.
 	v := mustPlan(t, visitSpec(items, 1, k, 256)).Measure(0, 0, 20_000, batch)
 	if math.Abs(v.Displacement-1) > 0.1 || v.RowsABatch < 55 || v.RowsABatch > 59 ||
 		math.Abs(v.SameRow-15.0/4095) > 0.002 || v.Repeats != 0 {

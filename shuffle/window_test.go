@@ -56,7 +56,7 @@ func TestResizedWindows(t *testing.T) {
 			t.Fatalf("position %d: %+v", p, b)
 		}
 	}
-	// Sizes are whole pixels, so that bins are a little uneven.
+	// Sizes are whole pixels, so bins are slightly uneven.
 	if a, b := chiSquare(areas, n/10, 9), chiSquare(aspects, n/10, 9); a > 4 || b > 4 {
 		t.Errorf("chi-square of areas %.1f and aspects %.1f a degree of freedom: %v %v", a, b, areas, aspects)
 	}
@@ -145,7 +145,8 @@ func TestWeightsRefuse(t *testing.T) {
 
 func TestPoolWithin(t *testing.T) {
 	v := Visits{H: 256, W: 512, TileH: 512, TileW: 256, PerVisit: 1, Pool: 1, AlignY: 1, AlignX: 1}
-	// A window has corners in one tile: 2 tiles down, and 3 across since it is two tiles wide.
+	// A window whose corner lies in one tile touches 2 tiles down, and 3 across because it is two
+	// tiles wide.
 	if down, across := v.Chunks(); down != 2 || across != 3 {
 		t.Errorf("%d by %d tiles", down, across)
 	}

@@ -172,7 +172,7 @@ func TestGDALGeoreferencing(t *testing.T) {
 				continue
 			}
 			if g.EPSG == 0 {
-				// GDAL takes WGS 84 where the file does not say on what its projection is made.
+				// GDAL assumes WGS 84 if the file does not name the base of its projection.
 				guessed := !strings.Contains(r.Keys, "2048:") && !strings.Contains(r.Keys, "2050:")
 				if _, ok := crs.ByCode(r.EPSG); ok && !guessed {
 					t.Errorf("%s: no code, GDAL has %d: %s", r.How, r.EPSG, r.Keys)

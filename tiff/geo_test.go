@@ -71,7 +71,7 @@ func TestGeoreferencing(t *testing.T) {
 		"geographic":   {[]ifd.Field{keys(1024, 0, 1, 2, 2048, 0, 1, 4326)}, 4326, [6]float64{}, false},
 		"both":         {[]ifd.Field{keys(2048, 0, 1, 4326, 3072, 0, 1, 3857)}, 3857, [6]float64{}, false},
 		"user-defined": {[]ifd.Field{keys(2048, 0, 1, 4326, 3072, 0, 1, 32767)}, 0, [6]float64{}, false},
-		// As GDAL has them: what a projection is made on is not the CRS of the raster.
+		// As in GDAL, the base of a projection is not the CRS of the raster.
 		"projected, base alone": {[]ifd.Field{keys(1024, 0, 1, 1, 2048, 0, 1, 4326)}, 0, [6]float64{}, false},
 		"no model, base alone":  {[]ifd.Field{keys(1025, 0, 1, 1, 2048, 0, 1, 4326)}, 0, [6]float64{}, false},
 		"geographic by its datum": {

@@ -105,7 +105,7 @@ func checkCut(t *testing.T, x *chunk.Index) {
 	if cut.ChunkH >= x.ChunkH || cut.Width != x.Width || cut.Height != x.Height {
 		t.Fatalf("chunks of %d rows", cut.ChunkH)
 	}
-	// Where the first sample of a row of a chunk column lies, in both.
+	// The place of the first sample of a row in a chunk column, in both images.
 	at := func(x *chunk.Index, y, col, group int) int64 {
 		i := (y/x.ChunkH*x.Across()+col)*x.Groups() + group
 		if x.Ranges[i].Len == 0 {

@@ -51,7 +51,8 @@ func BenchmarkDecompress(b *testing.B) {
 					}
 				}
 			}
-			// On a machine with other work the best pass of each frame says more than the mean.
+			// The best pass of each frame counts, because other work on the machine distorts the
+			// mean.
 			var sum time.Duration
 			for _, t := range best {
 				sum += t

@@ -38,7 +38,7 @@ type corpusEntry struct {
 		Raw    string
 		Lens   string
 		SHA256 string
-		// LensSHA256 stands in the module's own manifest instead of the file Lens.
+		// LensSHA256 replaces the file Lens in the module's own manifest.
 		LensSHA256 string `json:"lens_sha256"`
 	}
 }

@@ -253,7 +253,7 @@ func TestOriginalReadsGraphs(t *testing.T) {
 			continue // a graph they have no name for
 		}
 		compared++
-		// What zstd makes of small or odd rasters differs both ways: only images count there.
+		// With zstd, sizes of small or odd rasters differ in both directions, so only images count.
 		if ours := sizes[name]; !strings.Contains(name, "zstd") && float64(ours) > 1.03*float64(n)+40 {
 			t.Errorf("%s: %d bytes, the original %d", name, ours, n)
 		}

@@ -226,7 +226,7 @@ func TestChunks(t *testing.T) {
 			t.Errorf("%s: Decompress: %v", name, err)
 		}
 	}
-	// The original takes such a frame as one whose output was never made.
+	// The original treats such a frame as one whose output was never made.
 	if _, err := d.Decode(join(0, one[:head+1])); !errors.Is(err, fault.Corrupt) {
 		t.Errorf("no chunk: %v", err)
 	}
@@ -331,7 +331,7 @@ func TestBombs(t *testing.T) {
 // TestSplitByStruct: structures are joined from their fields. The original's Python bindings do not
 // write this codec, so the test asks its decoder where it is installed.
 func TestSplitByStruct(t *testing.T) {
-	// Streams: 0 and 1 are taken by the conversions, 2 and 3 are the fields, last one first.
+	// The conversions take streams 0 and 1; streams 2 and 3 are the fields, the last one first.
 	askBoth(t, "aA1bB2cC3", testFrame([]Type{Serial}, []int{9},
 		[]testNode{toStruct(2, 2), toStruct(1, 0), {id: idSplitByStruct, vars: 2, distances: []int{0}}},
 		[]byte("aAbBcC"), []byte("123")))

@@ -223,7 +223,8 @@ func TestSoak(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			// The oracle knows versions up to 24, and its Python part not every codec of geozl's.
+			// The oracle supports versions up to 24, and its Python part lacks some codecs of
+			// geozl.
 			skip := regexp.MustCompile(`^old-|binoffset|intmult|floatquant|floatmult|blocked`)
 			if name := filepath.Base(f); skip.MatchString(name) || !only.MatchString(name) {
 				continue
@@ -296,7 +297,7 @@ func TestSoak(t *testing.T) {
 			note("different", names[k], frame, verify, ours, theirs)
 			t.Fail()
 		case ourOK && strings.HasSuffix(theirs, "(zstd)"):
-			// The two zstd libraries differ in what damage they notice: see internal/zstd.
+			// The two zstd libraries detect different damage: see internal/zstd.
 			note("accepted in zstd", names[k], frame, verify, ours[:2], theirs)
 		case ourOK && !theirOK:
 			note("accepted", names[k], frame, verify, ours[:2], theirs)

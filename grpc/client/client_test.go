@@ -38,7 +38,7 @@ var quiet = slog.New(slog.DiscardHandler)
 // coast is a real chip: 6 bands of 640 by 640 uint16, nodata 0.
 const coast = "../../testdata/demo/coast.tif"
 
-// serve serves what lies below root until the test ends, and returns where.
+// serve serves the files below root until the test ends, and returns its address.
 func serve(t testing.TB, root string) string {
 	t.Helper()
 	s, err := server.New(server.Options{Roots: []string{root}, Logger: quiet, PartBytes: 100_000})
@@ -121,8 +121,8 @@ func keep(b *loader.Batch) copied {
 	return c
 }
 
-// TestSameBatchesAsInProcess iterates real specs in this process and over the wire, with the
-// conversion here and there.
+// TestSameBatchesAsInProcess: real specs give the same batches in this process and over the wire,
+// with the conversion on either side.
 func TestSameBatchesAsInProcess(t *testing.T) {
 	source, err := filepath.Abs(coast)
 	if err != nil {
@@ -161,7 +161,7 @@ func TestSameBatchesAsInProcess(t *testing.T) {
 	}
 }
 
-// TestSameBatchesOfMaskedFiles does so with files that have masks, in windows that pass their edges.
+// TestSameBatchesOfMaskedFiles: so do files with masks, in windows that pass their edges.
 func TestSameBatchesOfMaskedFiles(t *testing.T) {
 	fill := spec.Float(-3)
 	for _, name := range []string{"tog.tif", "strips-be.tif", "bytes.tif"} {
@@ -184,7 +184,7 @@ func TestSameBatchesOfMaskedFiles(t *testing.T) {
 	}
 }
 
-// sameBatches compares two epochs of a spec, of a rank of two.
+// sameBatches compares two epochs of a spec, for one rank of two.
 func sameBatches(t *testing.T, spec loader.Spec) {
 	t.Helper()
 	e, err := loader.Open(t.Context(), spec, loader.Options{Logger: quiet})
@@ -341,7 +341,7 @@ func part(p *chaskiv1.Part) *chaskiv1.StreamReply {
 	return &chaskiv1.StreamReply{Kind: &chaskiv1.StreamReply_Part{Part: p}}
 }
 
-// encoded is the payload of an empty batch of rows rows.
+// encoded returns the payload of an empty batch with rows rows.
 func encoded(epoch uint64, first int64, rows int) []byte {
 	segments, _ := payload.Encode(&loader.Batch{
 		Epoch: epoch, First: first, Rows: rows,
@@ -350,8 +350,8 @@ func encoded(epoch uint64, first int64, rows int) []byte {
 	return bytes.Join(segments, nil)
 }
 
-// TestLies gets an error that names the server for every lie, after one attempt.
-func TestLies(t *testing.T) {
+// TestServerLies: every lie of a server is an error that names the server, after one attempt.
+func TestServerLies(t *testing.T) {
 	good := encoded(0, 0, 10)
 	n := uint64(len(good))
 	bad := bytes.Clone(good)
@@ -403,7 +403,7 @@ func TestLies(t *testing.T) {
 	}
 }
 
-// next opens a spec of batches of 10 and returns what the first Next gives.
+// next opens a spec with batches of 10, and returns the result of the first Next.
 func next(t *testing.T, target string, o client.Options) (*loader.Batch, error) {
 	t.Helper()
 	c := dial(t, target, o)
@@ -419,9 +419,9 @@ func next(t *testing.T, target string, o client.Options) (*loader.Batch, error) 
 	return l.Next(t.Context())
 }
 
-// TestSilentServer bounds the wait for a server that takes tickets and says nothing. The time to
-// connect is bounded by the same setting, and a machine with other work may need longer to: a longer
-// wait must then show the same.
+// TestSilentServer: waiting for a server that accepts tickets and never answers is bounded. The
+// same setting bounds connecting, which may take longer on a busy machine: the test then repeats
+// with a longer timeout.
 func TestSilentServer(t *testing.T) {
 	for wait := 50 * time.Millisecond; ; wait *= 10 {
 		l := &liar{stream: func(g replyStream, _ *chaskiv1.Ticket) error {
@@ -458,7 +458,7 @@ func TestNobodyListens(t *testing.T) {
 	}
 }
 
-// TestDataChanged is a server that comes back with other data: the run must not go on with them.
+// TestDataChanged: a run does not continue with a server that comes back with other data.
 func TestDataChanged(t *testing.T) {
 	l := &liar{
 		hash: func(n int64) string { return "h" + strings.Repeat("x", int(n)) },
@@ -472,7 +472,7 @@ func TestDataChanged(t *testing.T) {
 	}
 }
 
-// TestUnknownSpecForEver is bounded, too.
+// TestUnknownSpecForEver: attempts are bounded if the server never knows the spec.
 func TestUnknownSpecForEver(t *testing.T) {
 	l := &liar{stream: func(g replyStream, first *chaskiv1.Ticket) error {
 		return g.Send(&chaskiv1.StreamReply{
@@ -487,7 +487,7 @@ func TestUnknownSpecForEver(t *testing.T) {
 	}
 }
 
-// TestNextIsBoundedByItsContext leaves the step to the next call.
+// TestNextIsBoundedByItsContext: a cancelled Next leaves its step to the next call.
 func TestNextIsBoundedByItsContext(t *testing.T) {
 	open := make(chan struct{})
 	l := &liar{stream: func(g replyStream, first *chaskiv1.Ticket) error {

@@ -20,7 +20,8 @@ import (
 	"github.com/chaski-eo/chaski/shuffle"
 )
 
-// clocked is a server of pools of positions that takes perBatch for every batch, on the clock of a bubble.
+// clocked is a server of pools that takes perBatch for every batch, on the clock of a synctest
+// bubble.
 type clocked struct {
 	chaskiv1.UnimplementedChaskiServer
 	pool, samples int64
@@ -74,8 +75,8 @@ func (c *clocked) Stream(g grpc.BidiStreamingServer[chaskiv1.StreamRequest, chas
 	return nil
 }
 
-// onClock receives an epoch of pools of ten steps each from some servers, and returns how long that took on a clock on
-// which nothing but the servers' work takes time.
+// onClock receives an epoch of pools of ten steps each from some servers, and returns how long that
+// took on a clock on which only the servers' work takes time.
 func onClock(t *testing.T, servers, pools int, o client.LoaderOptions) (took time.Duration, all []*clocked) {
 	took, all, err := clockedRun(t, servers, pools, client.Options{Hedge: -1}, o, func(*clocked) {})
 	if err != nil {
@@ -150,8 +151,8 @@ func clockedRun(
 	return took, all, err
 }
 
-// TestSilenceIsBounded: servers that describe a run and then say nothing, however often they are asked, end it after
-// about twice the timeout, and so do those that do not even describe it.
+// TestSilenceIsBounded: servers that describe a run and then stay silent, however often they are
+// asked, end it after about twice the timeout, and so do servers that do not even describe it.
 func TestSilenceIsBounded(t *testing.T) {
 	o := client.Options{Timeout: time.Minute, Attempts: 1000}
 	for name, change := range map[string]func(*clocked){
@@ -167,8 +168,9 @@ func TestSilenceIsBounded(t *testing.T) {
 	}
 }
 
-// TestThroughputGrowsWithServers: with the default options, m servers answer a tile-aware order nearly m times as fast
-// as one, and every pool is at one of them. With fewer bytes they reach over fewer pools.
+// TestThroughputGrowsWithServers: with the default options, m servers answer a tile-aware order
+// nearly m times as fast as one, and each pool is on one server. With fewer bytes, the client works
+// on fewer pools at a time.
 func TestThroughputGrowsWithServers(t *testing.T) {
 	const pools = 60
 	one, _ := onClock(t, 1, pools, client.LoaderOptions{})

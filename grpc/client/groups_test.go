@@ -27,7 +27,8 @@ func (e started) Start(ctx context.Context, t shuffle.Ticket, native bool) serve
 	return e.Engine.Start(ctx, t, native)
 }
 
-// decoded runs two epochs over some servers, each with memory of its own, and returns how many chunks they decoded.
+// decoded runs two epochs over some servers, each with its own memory, and returns how many chunks
+// they decoded.
 func decoded(t *testing.T, spec loader.Spec, servers int, grouped bool, o client.LoaderOptions) int64 {
 	t.Helper()
 	var targets []string
@@ -75,8 +76,8 @@ func decoded(t *testing.T, spec loader.Spec, servers int, grouped bool, o client
 	return sum
 }
 
-// TestGroupsOfMixtures: three servers that share the batches of a mixture of tile by tile windows, or of strata of
-// them, decode far fewer chunks with groups than without.
+// TestGroupsOfMixtures: three servers that share the batches of a mixture of tile-aware windows, or
+// of its strata, decode far fewer chunks with groups than without.
 func TestGroupsOfMixtures(t *testing.T) {
 	chip, err := filepath.Abs(coast)
 	if err != nil {
@@ -103,7 +104,8 @@ func TestGroupsOfMixtures(t *testing.T) {
 	}
 }
 
-// TestServersDecodeWhatOneDoes: with all servers at work at a time, a tile is still decoded by one of them.
+// TestServersDecodeWhatOneDoes: with all servers at work, each tile is still decoded by one of them
+// only.
 func TestServersDecodeWhatOneDoes(t *testing.T) {
 	chip, err := filepath.Abs(coast)
 	if err != nil {
@@ -123,7 +125,7 @@ func TestServersDecodeWhatOneDoes(t *testing.T) {
 	}
 }
 
-// table writes a table of eight rows of one chip, of two classes.
+// table writes a table of eight rows of one chip, in two classes.
 func table(t *testing.T, chip string) string {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "chips.csv")

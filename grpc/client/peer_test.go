@@ -10,9 +10,9 @@ import (
 	chaskiv1 "github.com/chaski-eo/chaski/proto/chaski/v1"
 )
 
-// TestNoDoorAfterClose: a stream that is being made again while the client is closed opens no side door,
-// which nobody would shut.
-func TestNoDoorAfterClose(t *testing.T) {
+// TestNoSharedMemoryAfterClose: a stream that reconnects while the client closes does not connect
+// to the server's shared memory, because nothing would close that connection.
+func TestNoSharedMemoryAfterClose(t *testing.T) {
 	p, err := dialPeer(address{target: "unix:nowhere"}, Options{}.withDefaults())
 	if err != nil {
 		t.Fatal(err)
@@ -25,7 +25,7 @@ func TestNoDoorAfterClose(t *testing.T) {
 	}
 }
 
-// TestHedgeIsAShare: no number that is not below 1 is one.
+// TestHedgeIsAShare: a hedge that is not below 1 is refused, also NaN.
 func TestHedgeIsAShare(t *testing.T) {
 	for _, h := range []float64{1, 2, math.NaN(), math.Inf(1)} {
 		if _, err := Dial("unix:nowhere", Options{Hedge: h}); err == nil {
@@ -34,7 +34,8 @@ func TestHedgeIsAShare(t *testing.T) {
 	}
 }
 
-// TestWorkBeyondRoomTakesNone: what Next waits for is asked of a server that has no room, and leaves that of others.
+// TestWorkBeyondRoomTakesNone: a batch that Next waits for is requested even from a server whose
+// share of the memory is used up, and takes none of the others' share.
 func TestWorkBeyondRoomTakesNone(t *testing.T) {
 	s := &session{run: &Run{}, demand: &demand{prefetch: 1}}
 	for range 2 {
@@ -49,7 +50,8 @@ func TestWorkBeyondRoomTakesNone(t *testing.T) {
 	}
 }
 
-// TestRowsOfAnyNumberOfFields: a server that tells of more bytes than there are makes no size that is 0 or below.
+// TestRowsOfAnyNumberOfFields: a server that announces more bytes than an int holds does not lead
+// to a size of 0 or less.
 func TestRowsOfAnyNumberOfFields(t *testing.T) {
 	fields := []loader.FieldInfo{{DType: chunk.Uint8, Shape: []int64{1, DefaultMaxBatchBytes - 17}}}
 	for range 1<<14 - 1 { // 2^44 bytes a row

@@ -23,13 +23,14 @@ import (
 	chaskiv1 "github.com/chaski-eo/chaski/proto/chaski/v1"
 )
 
-// host is a server that answers tickets of 100 samples an epoch, and can be stopped and started again.
+// host is a server that answers tickets of 100 samples an epoch, and can be stopped and started
+// again.
 type host struct {
 	chaskiv1.UnimplementedChaskiServer
 	t    *testing.T
 	path string
 	hash atomic.Pointer[string]
-	// stall, if it returns true for a position, has the stream say nothing from there on.
+	// The stream sends nothing from the first position on for which stall returns true.
 	stall   func(first int64) bool
 	silent  atomic.Bool // descriptions do not come
 	fault   func(first int64) *chaskiv1.Fault
@@ -180,7 +181,8 @@ func TestServersShareTheWork(t *testing.T) {
 	}
 }
 
-// TestServersDieAndReturn stops one server at a time at random moments, and starts it again.
+// TestServersDieAndReturn: a run survives servers that stop one at a time at random moments and
+// start again.
 func TestServersDieAndReturn(t *testing.T) {
 	three, target := hosts(t, 3)
 	rng := rand.New(rand.NewPCG(1, 2))
@@ -225,8 +227,8 @@ func TestOneServerIsMissing(t *testing.T) {
 	two[0].start()
 }
 
-// TestStalledServer has one server say nothing any more: a second one is asked long before the timeout,
-// or after it.
+// TestStalledServer: if one server stops sending, a second one is asked, either long before the
+// timeout or after it.
 func TestStalledServer(t *testing.T) {
 	for name, o := range map[string]client.Options{
 		"hedge":   {Timeout: time.Hour},
@@ -247,8 +249,8 @@ func TestStalledServer(t *testing.T) {
 	}
 }
 
-// TestSilentDescription has one server not describe the spec, or be stuck from the beginning: the run begins
-// with the other, long before the timeout, and the first one takes part once it answers.
+// TestSilentDescription: if one server does not describe the spec, or hangs from the beginning, the
+// run begins with the other one long before the timeout, and the first joins once it answers.
 func TestSilentDescription(t *testing.T) {
 	two, target := hosts(t, 2)
 	two[0].silent.Store(true)
@@ -270,7 +272,7 @@ func TestSilentDescription(t *testing.T) {
 	}
 }
 
-// TestClosedClient: a loader that outlives its client fails, and leaves nothing behind.
+// TestClosedClient: a loader that outlives its client fails and leaves nothing behind.
 func TestClosedClient(t *testing.T) {
 	_, target := hosts(t, 2)
 	c, err := client.Dial(target, client.Options{Attempts: 2, Backoff: time.Millisecond, Logger: quiet})
@@ -295,7 +297,8 @@ func TestClosedClient(t *testing.T) {
 	}
 }
 
-// TestFaultComesInTurn gives a fault to Next when its step comes, though another server was faster.
+// TestFaultComesInTurn: Next returns a fault when its step comes, although another server was
+// faster.
 func TestFaultComesInTurn(t *testing.T) {
 	two, target := hosts(t, 2)
 	for _, h := range two {
@@ -312,7 +315,7 @@ func TestFaultComesInTurn(t *testing.T) {
 	}
 }
 
-// TestServersOfOtherData are refused, at once and when one comes back.
+// TestServersOfOtherData: servers with other data are refused, at once and when one comes back.
 func TestServersOfOtherData(t *testing.T) {
 	other := "other"
 	two, target := hosts(t, 2)
@@ -342,8 +345,8 @@ func TestAddressesAreChecked(t *testing.T) {
 	}
 }
 
-// TestSlowUser: a user who takes long between two batches is no reason to ask a second server. A
-// slow server is one, so the test runs on a clock on which no server is slow.
+// TestSlowUser: a user who takes long between two batches does not cause a request to a second
+// server. A slow server would, so the test runs on a clock on which no server is slow.
 func TestSlowUser(t *testing.T) {
 	_, two, err := clockedRun(t, 2, 4, client.Options{}, client.LoaderOptions{}, func(*clocked) {}, func(step int) {
 		if step == 15 || step == 22 {

@@ -18,7 +18,7 @@ import (
 	"github.com/chaski-eo/chaski/proto/chaski/v1/fbs"
 )
 
-// sample is a batch that has everything.
+// sample returns a batch that has everything.
 func sample() *loader.Batch {
 	image := make([]byte, 3*2*5*2)
 	for i := range image {
@@ -83,15 +83,15 @@ func encode(t testing.TB, b *loader.Batch) []byte {
 	return p
 }
 
-// TestEncodeAgainstFlatBuffers reads a payload with the generated code, and looks at the bytes where
-// the header says they are.
+// TestEncodeAgainstFlatBuffers: the generated code reads the payload, and the bytes are where the
+// header says.
 func TestEncodeAgainstFlatBuffers(t *testing.T) {
 	b := sample()
 	p := encode(t, b)
 	same(t, p, b)
 }
 
-// same fails unless the generated code reads b out of p.
+// same fails unless the generated code reads b from p.
 func same(t testing.TB, p []byte, b *loader.Batch) {
 	t.Helper()
 	check := func(what string, got, want any) {
@@ -225,12 +225,12 @@ func TestDecodeGivesWhatWasEncoded(t *testing.T) {
 	}
 }
 
-// timed gives the text of a batch another shape.
+// timed gives a batch's strings another shape.
 func timed(b *loader.Batch, shape ...int64) {
 	b.Tensors[3].Shape, b.Tensors[3].Axes = shape, []string{"n", "t", "x"}[:len(shape)]
 }
 
-// TestTextsInTime: texts may have two axes, and then have a text a step.
+// TestTextsInTime: strings may have two axes, with one string for each step of a sequence.
 func TestTextsInTime(t *testing.T) {
 	b := sample()
 	timed(b, 3, 2)
@@ -253,7 +253,7 @@ func TestDecodeEmptyBatch(t *testing.T) {
 	}
 }
 
-// TestDecodeRefuses changes one thing at a time.
+// TestDecodeRefuses: every single change to a valid payload is refused.
 func TestDecodeRefuses(t *testing.T) {
 	for name, change := range map[string]func(b *loader.Batch){
 		"too few valid":          func(b *loader.Batch) { b.Valid = b.Valid[:2] },
@@ -332,7 +332,8 @@ func TestDecodeRefusesEveryTruncation(t *testing.T) {
 	}
 }
 
-// TestDecodeUnfolding refuses headers whose shared references unfold to more than the header has.
+// TestDecodeUnfolding: headers whose shared references unfold to more than the header holds are
+// refused.
 func TestDecodeUnfolding(t *testing.T) {
 	f := flatbuffers.NewBuilder(0)
 	long := f.CreateString(string(bytes.Repeat([]byte("x"), 1000)))
@@ -357,8 +358,8 @@ func TestDecodeUnfolding(t *testing.T) {
 	}
 }
 
-// TestDecodeMutated puts the values that hurt at every place of the header. What is still accepted
-// must lie inside the payload, and be what the generated code reads.
+// TestDecodeMutated: extreme values are written at every place of the header. A payload that is
+// still accepted lies inside its bytes, and reads the same with the generated code.
 func TestDecodeMutated(t *testing.T) {
 	p := encode(t, sample())
 	n := 4 + int(binary.LittleEndian.Uint32(p))
@@ -398,7 +399,7 @@ func FuzzPayload(f *testing.F) {
 	f.Fuzz(func(t *testing.T, p []byte) { checkDecoded(t, p) })
 }
 
-// TestApplyAgainstSlow compares with the arithmetic written out element by element.
+// TestApplyAgainstSlow: Apply agrees with the arithmetic written out element by element.
 func TestApplyAgainstSlow(t *testing.T) {
 	shape := []int64{2, 3, 4, 5}
 	const n = 2 * 3 * 4 * 5
@@ -449,7 +450,7 @@ func TestApplyAgainstSlow(t *testing.T) {
 	}
 }
 
-// slowElement sets element i of x to something and returns it.
+// slowElement sets element i of x to some value, which it returns.
 func slowElement(x *loader.Tensor, i int) float32 {
 	size := x.DType.Size()
 	p := x.Data[i*size:]
@@ -493,7 +494,7 @@ func BenchmarkEncode(b *testing.B) {
 	}
 }
 
-// shared returns sample with its dense tensors in memory, as an engine lays them out, after a gap.
+// shared returns sample with its dense tensors in memory, laid out as an engine does, after a gap.
 func shared(memory []byte) *loader.Batch {
 	b := sample()
 	at := Align
@@ -509,8 +510,8 @@ func shared(memory []byte) *loader.Batch {
 	return b
 }
 
-// TestSharedIsTheSamePayload: head and memory one after the other are a payload that reads as b; and
-// what is decoded from the two lies in memory.
+// TestSharedIsTheSamePayload: head followed by memory is a payload that reads as b, and tensors
+// decoded from the two lie in memory.
 func TestSharedIsTheSamePayload(t *testing.T) {
 	memory := cast.Aligned(1000)
 	b := shared(memory)
@@ -557,7 +558,7 @@ func TestSharedRangesStayInOnePlace(t *testing.T) {
 	if _, err := DecodeShared(head[:len(head)-Align], memory); err == nil {
 		t.Error("a head that is too short is taken")
 	}
-	// A payload cut at any place: where a range lies across the cut, it is refused.
+	// A payload is cut at every place, and refused if a range crosses the cut.
 	long := &loader.Batch{
 		Tensors: []loader.Tensor{
 			{Name: "long", DType: chunk.Uint8, Axes: []string{"n"}, Shape: []int64{300}, Data: memory[64:364]},
@@ -604,8 +605,8 @@ func FuzzSharedPayload(f *testing.F) {
 	})
 }
 
-// TestRangesThatOverlap: tensors that share bytes, or a name, are refused; converting them would take
-// memory out of proportion to the payload.
+// TestRangesThatOverlap: tensors that share bytes or a name are refused, because converting them
+// would take memory out of proportion to the payload.
 func TestRangesThatOverlap(t *testing.T) {
 	const n, k = 1 << 12, 5
 	for _, distinct := range []bool{true, false} {

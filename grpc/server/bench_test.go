@@ -17,13 +17,13 @@ import (
 	"github.com/chaski-eo/chaski/shuffle"
 )
 
-// instant is an engine whose batches cost nothing: all are the same memory.
+// instant is an engine whose batches cost nothing, because all have the same memory.
 type instant struct {
 	*fake.Engine
 	tensor loader.Tensor
 }
 
-// batchBytes is the tensor of a benchmark's batches: 64 chips of (3, 256, 512) uint16.
+// batchBytes is the size of a benchmark's tensor: 64 chips of (3, 256, 512) uint16.
 const batchBytes = 64 * 3 * 256 * 512 * 2
 
 func newInstant(_ context.Context, s loader.Spec, _ loader.Options) (Engine, error) {
@@ -70,7 +70,7 @@ func listenBench(b *testing.B, network string) (net.Listener, string) {
 	return l, l.Addr().String()
 }
 
-// BenchmarkStream is one stream of batches of 50 MB to the Go client.
+// BenchmarkStream sends one stream of batches of 50 MB to the Go client.
 func BenchmarkStream(b *testing.B) {
 	for _, network := range []string{"unix", "tcp"} {
 		for _, part := range []int{256 << 10, 1 << 20, 2 << 20, 4 << 20} {
@@ -101,7 +101,7 @@ func BenchmarkStream(b *testing.B) {
 	}
 }
 
-// BenchmarkPython serves the same to ../testdata/stream.py, which prints what it measures. It wants
+// BenchmarkPython serves the same to ../testdata/stream.py, which prints its measurements. It needs
 // a Python with grpcio and protobuf in CHASKI_PYTHON.
 func BenchmarkPython(b *testing.B) {
 	python := os.Getenv("CHASKI_PYTHON")

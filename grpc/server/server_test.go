@@ -42,7 +42,7 @@ func (e fakeEngine) Start(ctx context.Context, t shuffle.Ticket, native bool) Pe
 	return e.Engine.Start(ctx, t, native)
 }
 
-// house is where a test's engines come from.
+// house makes a test's engines and keeps track of them.
 type house struct {
 	mu      sync.Mutex
 	samples int64
@@ -117,7 +117,7 @@ func (r *running) stop(t testing.TB) {
 	}
 }
 
-// each calls f with a server on every kind of listener, and the target and options to reach it.
+// each calls f with a server on every kind of listener, with the target and options to reach it.
 func each(t *testing.T, o Options, f func(t *testing.T, target string, dial ...grpc.DialOption)) {
 	for name, listen := range map[string]func(t *testing.T) (net.Listener, string, []grpc.DialOption){
 		"unix":    listenUnix,
@@ -158,7 +158,7 @@ func listenBuf(*testing.T) (net.Listener, string, []grpc.DialOption) {
 
 func spec(g int) loader.Spec { return loader.Spec{Source: "x", BatchSize: g, Seed: 5} }
 
-// checkBatch compares a batch with what the fake engine promises of its positions.
+// checkBatch compares a batch with what the fake engine gives for its positions.
 func checkBatch(t testing.TB, b *loader.Batch, elems int) {
 	t.Helper()
 	image, name := b.Tensor("image"), b.Tensor("name")
@@ -177,7 +177,7 @@ func checkBatch(t testing.TB, b *loader.Batch, elems int) {
 	}
 }
 
-// TestRanksSeeEverySampleOnce iterates two epochs with three ranks at the same time.
+// TestRanksSeeEverySampleOnce: three ranks at the same time get every sample of two epochs once.
 func TestRanksSeeEverySampleOnce(t *testing.T) {
 	h := &house{samples: 103, elems: 3000}
 	each(t, Options{Open: h.Open, PartBytes: 1 << 14}, func(t *testing.T, target string, dial ...grpc.DialOption) {
@@ -255,7 +255,8 @@ func dialTo(t testing.TB, target string, dial ...grpc.DialOption) *client.Client
 	return c
 }
 
-// TestResumeGivesTheSameBatches stops after every step and goes on from the state.
+// TestResumeGivesTheSameBatches: a run that stops after every step and resumes from its state gets
+// the same batches.
 func TestResumeGivesTheSameBatches(t *testing.T) {
 	h := &house{samples: 25, elems: 10}
 	l, target, dial := listenBuf(t)
@@ -306,7 +307,7 @@ func TestResumeGivesTheSameBatches(t *testing.T) {
 	h.check(t)
 }
 
-// raw is a stream under the test's own control, with protobuf's own codec.
+// raw is a stream that the test controls itself, with protobuf's own codec.
 type raw struct {
 	t      *testing.T
 	stub   chaskiv1.ChaskiClient
@@ -385,7 +386,7 @@ func (r *raw) answer(id uint64) (*loader.Batch, *chaskiv1.Fault) {
 	}
 }
 
-// TestCreditsAreKept gives credits in small numbers and counts what is started for them.
+// TestCreditsAreKept: the server starts and sends no more batches than a client's credits.
 func TestCreditsAreKept(t *testing.T) {
 	h := &house{samples: 1000, elems: 2000}
 	each(t, Options{Open: h.Open, PartBytes: 5000}, func(t *testing.T, target string, dial ...grpc.DialOption) {
@@ -412,8 +413,8 @@ func TestCreditsAreKept(t *testing.T) {
 				}
 			}
 		}
-		// With 12 of 20 sent and no credit left the server must be quiet: an answer to a further
-		// ticket that needs no credit comes behind the others, so ask on a stream of its own.
+		// With 12 of 20 sent and no credit left the server must be quiet. A ticket that needs no
+		// credit would be answered after the others, so this one has its own stream.
 		if s := e.Started.Load(); s != given {
 			t.Errorf("%d batches started for %d credits", s, given)
 		}
@@ -427,7 +428,7 @@ func TestCreditsAreKept(t *testing.T) {
 	h.check(t)
 }
 
-// TestHostileTickets gets a fault each, in order, and the stream goes on.
+// TestHostileTickets: each hostile ticket gets a fault, in order, and the stream goes on.
 func TestHostileTickets(t *testing.T) {
 	h := &house{samples: 100, elems: 4}
 	h.prepare = func(e *fake.Engine) {
@@ -504,8 +505,8 @@ func TestRequestThatIsNothing(t *testing.T) {
 	h.check(t)
 }
 
-// TestCancelReleasesEverything ends streams in every state: waiting for the engine, sending to a
-// client that does not read, and with the whole connection gone.
+// TestCancelReleasesEverything: everything is released when streams end in any state: waiting for
+// the engine, sending to a client that does not read, and after the connection is lost.
 func TestCancelReleasesEverything(t *testing.T) {
 	for name, cut := range map[string]func(cancel func(), conn *grpc.ClientConn){
 		"cancel":     func(cancel func(), _ *grpc.ClientConn) { cancel() },
@@ -554,7 +555,7 @@ func TestCancelReleasesEverything(t *testing.T) {
 					}
 				}
 				cut(cancel, conn)
-				// Not the stop of the server, the end of the stream has to give everything back.
+				// The end of the stream must release everything, not the stop of the server.
 				for deadline := time.Now().Add(5 * time.Minute); e.Live.Load() > 0; time.Sleep(time.Millisecond) {
 					if time.Now().After(deadline) {
 						t.Fatalf("%d batches are not released", e.Live.Load())
@@ -567,7 +568,7 @@ func TestCancelReleasesEverything(t *testing.T) {
 	}
 }
 
-// TestServerRestart stops the server in mid-run, and goes on with a new one that knows no spec.
+// TestServerRestart: a run goes on after its server is replaced by one that does not know the spec.
 func TestServerRestart(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s")
 	listen := func() net.Listener {
@@ -619,7 +620,8 @@ func TestServerRestart(t *testing.T) {
 	h.check(t)
 }
 
-// TestUnknownSpecIsDescribedAgain has the server forget the dataset between two steps.
+// TestUnknownSpecIsDescribedAgain: a run goes on if the server forgets the dataset between two
+// steps.
 func TestUnknownSpecIsDescribedAgain(t *testing.T) {
 	h := &house{samples: 200, elems: 50}
 	l, target, dial := listenBuf(t)
@@ -644,7 +646,7 @@ func TestUnknownSpecIsDescribedAgain(t *testing.T) {
 		}
 		steps++
 		if steps%5 == 0 {
-			// Another spec takes the only place, unless a ticket of this run holds it right now.
+			// Another spec takes the only slot, unless a ticket of this run holds it now.
 			if _, err := c.Open(t.Context(), spec(20)); err != nil && fault.KindOf(err) != fault.Limit {
 				t.Fatal(err)
 			}
@@ -658,8 +660,8 @@ func TestUnknownSpecIsDescribedAgain(t *testing.T) {
 	h.check(t)
 }
 
-// TestFaultComesToNext has one sample that cannot be read: the error says where, and the same step is
-// tried again.
+// TestFaultComesToNext: the error about an unreadable sample names its place, and the same step can
+// be tried again.
 func TestFaultComesToNext(t *testing.T) {
 	var broken sync.Map
 	broken.Store(int64(15), true)
@@ -727,7 +729,7 @@ func TestDescribeErrors(t *testing.T) {
 	h.check(t)
 }
 
-// TestNoRootsServeNothing uses the real engine.
+// TestNoRootsServeNothing: without roots, the real engine serves nothing.
 func TestNoRootsServeNothing(t *testing.T) {
 	l, target, dial := listenBuf(t)
 	s := start(t, l, Options{Roots: []string{}})
@@ -742,7 +744,7 @@ func TestNoRootsServeNothing(t *testing.T) {
 	s.stop(t)
 }
 
-// TestEnginesAreBounded opens more specs than there is room for.
+// TestEnginesAreBounded: the server keeps a bounded number of specs open.
 func TestEnginesAreBounded(t *testing.T) {
 	h := &house{samples: 40, elems: 50}
 	l, target, dial := listenBuf(t)
@@ -798,7 +800,7 @@ func TestHealth(t *testing.T) {
 	s.stop(t)
 }
 
-// FuzzTicket sends any ticket: there is one answer, and the stream goes on.
+// FuzzTicket: any ticket gets one answer, and the stream goes on.
 func FuzzTicket(f *testing.F) {
 	h := &house{samples: 100, elems: 4}
 	l := bufconn.Listen(1 << 16)
@@ -832,8 +834,9 @@ func FuzzTicket(f *testing.F) {
 	})
 }
 
-// TestStopCutsWhoDoesNotRead stops a server whose client has credits and does not read.
-func TestStopCutsWhoDoesNotRead(t *testing.T) {
+// TestStopCutsStalledClients: stopping a server ends the stream of a client that has credits and
+// does not read.
+func TestStopCutsStalledClients(t *testing.T) {
 	h := &house{samples: 1000, elems: 1 << 20}
 	l, target, _ := listenUnix(t)
 	s := start(t, l, Options{Open: h.Open, DrainTimeout: 50 * time.Millisecond})
@@ -847,8 +850,8 @@ func TestStopCutsWhoDoesNotRead(t *testing.T) {
 	h.check(t)
 }
 
-// TestStopEndsIdleStreams stops a server with a stream that waits for tickets, and one that waits
-// for its engine.
+// TestStopEndsIdleStreams: stopping a server ends streams that wait for tickets and streams that
+// wait for the engine.
 func TestStopEndsIdleStreams(t *testing.T) {
 	h := &house{samples: 1000, elems: 1, prepare: func(e *fake.Engine) { e.Gate = make(chan struct{}) }}
 	l, target, dial := listenBuf(t)
@@ -868,9 +871,9 @@ func TestStopEndsIdleStreams(t *testing.T) {
 	h.check(t)
 }
 
-// TestWhoDoesNotReadIsCut bounds how long a client may hold batches that it has asked for and does
-// not read.
-func TestWhoDoesNotReadIsCut(t *testing.T) {
+// TestStalledClientsAreCut: a client may hold batches that it requested without reading them for a
+// bounded time only.
+func TestStalledClientsAreCut(t *testing.T) {
 	h := &house{samples: 1000, elems: 1 << 20}
 	l, target, _ := listenUnix(t)
 	s := start(t, l, Options{Open: h.Open, SendTimeout: 50 * time.Millisecond})
@@ -883,7 +886,8 @@ func TestWhoDoesNotReadIsCut(t *testing.T) {
 	for e.Started.Load() < 3 {
 		time.Sleep(time.Millisecond)
 	}
-	// All but the batch that is half sent come back at once, that one with the client's reading on.
+	// All batches come back at once, except the one that is half sent: it comes back when the
+	// client reads on.
 	wait := func(live int64) {
 		for deadline := time.Now().Add(5 * time.Minute); e.Live.Load() > live; time.Sleep(time.Millisecond) {
 			if time.Now().After(deadline) {
@@ -905,8 +909,8 @@ func TestWhoDoesNotReadIsCut(t *testing.T) {
 	h.check(t)
 }
 
-// TestChangedDataAreNoticed describes a dataset again that has grown: it is another run, and the
-// tickets of the first are served on.
+// TestChangedDataAreNoticed: a dataset that has grown is described as another run, and tickets of
+// the first run are still served.
 func TestChangedDataAreNoticed(t *testing.T) {
 	h := &house{samples: 40, elems: 5}
 	l, target, dial := listenBuf(t)
@@ -949,7 +953,7 @@ func TestChangedDataAreNoticed(t *testing.T) {
 	h.check(t)
 }
 
-// TestMetrics compares what a server counts with what a client got.
+// TestMetrics: the server's counts agree with what a client received.
 func TestMetrics(t *testing.T) {
 	h := &house{samples: 40, elems: 500}
 	reg := prometheus.NewRegistry()
@@ -1041,8 +1045,8 @@ func TestOptionsAreChecked(t *testing.T) {
 	}
 }
 
-// TestEqualDatasetsInTwoPlaces: data of equal names and sizes have equal spec hashes, and each place
-// is served its own.
+// TestEqualDatasetsInTwoPlaces: data with equal names and sizes in two places have equal spec
+// hashes, and tickets get the data of their own place.
 func TestEqualDatasetsInTwoPlaces(t *testing.T) {
 	s := newEngines(Options{
 		MaxEngines: 4, Reuse: time.Minute, OpenTimeout: time.Minute, Logger: slog.New(slog.DiscardHandler),
@@ -1072,7 +1076,7 @@ func TestEqualDatasetsInTwoPlaces(t *testing.T) {
 	}
 }
 
-// placed is an engine that only knows its source.
+// placed is an engine that knows its source only.
 type placed struct {
 	Engine
 	source string
@@ -1082,7 +1086,7 @@ func (p *placed) Hash() string      { return "same" }
 func (p *placed) Spec() loader.Spec { return loader.Spec{Source: p.source} }
 func (p *placed) Close() error      { return nil }
 
-// trimmed is an engine that says when its memory is freed.
+// trimmed is an engine that reports when its memory is freed.
 type trimmed struct {
 	placed
 	trims chan struct{}
@@ -1090,8 +1094,8 @@ type trimmed struct {
 
 func (e *trimmed) Trim() { e.trims <- struct{}{} }
 
-// Batch memory outlives a pause between two epochs, and is freed after a longer one; what is in use, or
-// closed, is not trimmed.
+// TestMemoryIsKeptBetweenEpochs: memory of batches outlives a pause between two epochs, and is
+// freed after a longer one. Engines in use, or closed, are not trimmed.
 func TestMemoryIsKeptBetweenEpochs(t *testing.T) {
 	for _, c := range []struct {
 		after time.Duration

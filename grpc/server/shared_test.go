@@ -90,8 +90,8 @@ func openLoader(t *testing.T, c *client.Client, o client.LoaderOptions) *client.
 	return l
 }
 
-// TestTransportsGiveTheSameBatches compares every byte of two epochs, and counts files and leases
-// afterwards.
+// TestTransportsGiveTheSameBatches: both transports give the same bytes in two epochs, and leave
+// neither files nor leases open.
 func TestTransportsGiveTheSameBatches(t *testing.T) {
 	h := &house{samples: 103, elems: sharedElems}
 	before := files(t)
@@ -150,9 +150,10 @@ func counter(t *testing.T, c prometheus.Counter) float64 {
 	return m.GetCounter().GetValue()
 }
 
-// TestWhoKeepsEverythingIsServed keeps all batches: the leases stay within the memory with room for
-// one more, the rest come over gRPC, and all stay as they were, past the end of client and server.
-func TestWhoKeepsEverythingIsServed(t *testing.T) {
+// TestKeepingAllBatches: a client may keep all batches. Leases stay within the memory and leave
+// room for one more batch, the rest comes over gRPC, and all batches stay unchanged past the end of
+// client and server.
+func TestKeepingAllBatches(t *testing.T) {
 	h := &house{samples: 200, elems: sharedElems}
 	const one = 4 * sharedElems * sharedRows
 	r, target, dial := startShared(t, h, Options{Loader: loader.Options{MemoryBytes: 4*one + 100}})
@@ -193,8 +194,8 @@ func TestWhoKeepsEverythingIsServed(t *testing.T) {
 	h.check(t)
 }
 
-// TestServerRestartWithLeases goes on at a new server behind the same target, with batches of the
-// old one in hand.
+// TestServerRestartWithLeases: a run goes on at a new server behind the same target while it holds
+// batches of the old one.
 func TestServerRestartWithLeases(t *testing.T) {
 	h := &house{samples: 200, elems: sharedElems}
 	if !shm.Supported {
@@ -243,7 +244,7 @@ func TestServerRestartWithLeases(t *testing.T) {
 	h.check(t)
 }
 
-// door is a client's side door under the test's own control.
+// door is a client's shared-memory connection that the test controls itself.
 type door struct {
 	t    *testing.T
 	conn *shm.Conn
@@ -349,7 +350,7 @@ func newSharedRaw(t *testing.T, target string, dial ...grpc.DialOption) (*raw, *
 	return r, d, secret
 }
 
-// TestLeasesOfGoneClients takes leases and goes, in two ways.
+// TestLeasesOfGoneClients: leases are freed when their client leaves, in two ways.
 func TestLeasesOfGoneClients(t *testing.T) {
 	h := &house{samples: 200, elems: sharedElems}
 	srv, target, dial := startShared(t, h, Options{})
@@ -372,7 +373,7 @@ func TestLeasesOfGoneClients(t *testing.T) {
 	}
 	checkBatch(t, b, h.elems)
 
-	// The stream ends with replies that nobody reads.
+	// The stream ends with unread replies.
 	r, d, _ = newSharedRaw(t, target, dial...)
 	r.ask(3)
 	eventually(t, "three leases", func() bool { n, _, _ := srv.server.shared.figures(); return n == 3 })
@@ -400,7 +401,7 @@ func TestLeasesOfGoneClients(t *testing.T) {
 	h.check(t)
 }
 
-// TestHostileSides are shown out; the server goes on.
+// TestHostileSides: hostile shared-memory clients are disconnected, and the server goes on.
 func TestHostileSides(t *testing.T) {
 	h := &house{samples: 200, elems: sharedElems}
 	srv, target, dial := startShared(t, h, Options{})
@@ -451,7 +452,7 @@ func TestHostileSides(t *testing.T) {
 	d.send(shm.Message{Kind: shm.Give, A: 1, B: 10}, file)
 	d.shut()
 
-	// Who does not know the secret is served over gRPC.
+	// A client that does not know the secret is served over gRPC.
 	r.attach(make([]byte, 16))
 	r.ask(1)
 	if b, f := r.answer(0); f != nil {
@@ -475,7 +476,8 @@ func TestHostileSides(t *testing.T) {
 	h.check(t)
 }
 
-// TestSideThatDoesNotRead is thrown out once its messages fill the queue; others are not held up.
+// TestSideThatDoesNotRead: a shared-memory client that does not read is disconnected once its
+// messages fill the queue, and delays nobody else.
 func TestSideThatDoesNotRead(t *testing.T) {
 	h := &house{samples: 200, elems: sharedElems}
 	srv, target, dial := startShared(t, h, Options{})

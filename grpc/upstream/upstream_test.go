@@ -33,7 +33,7 @@ var quiet = slog.New(slog.DiscardHandler)
 // coast is a real chip: 6 bands of 640 by 640 uint16, nodata 0.
 const coast = "../../testdata/demo/coast.tif"
 
-// serve serves with s until the test ends or stop is called, and returns where.
+// serve runs s as a server until the test ends or stop is called, and returns its address.
 func serve(t *testing.T, s func(context.Context, net.Listener) error) (target string, stop func()) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "s")
@@ -92,7 +92,7 @@ func spec(t *testing.T) loader.Spec {
 // nowhere is a spec that scripted servers pretend to know.
 var nowhere = loader.Spec{Source: "/x", BatchSize: 4}
 
-// counted is an allocator that knows what is not freed.
+// counted is an allocator that counts buffers that were not freed.
 type counted struct {
 	mu   sync.Mutex
 	live map[*byte]bool
@@ -142,9 +142,9 @@ func to(targets ...string) *chaskiv1.Upstream {
 	}
 }
 
-// TestSameBatchesAsHere compares every batch of an epoch with what an engine in this process gives, over one server and
-// two, converted here and there, and while one of the servers stops.
-func TestSameBatchesAsHere(t *testing.T) {
+// TestSameBatchesAsInProcess: every batch of an epoch equals that of an engine in this process,
+// with one server and with two, converted on either side, and while one of the servers stops.
+func TestSameBatchesAsInProcess(t *testing.T) {
 	s := spec(t)
 	local, err := loader.Open(t.Context(), s, loader.Options{Logger: quiet})
 	if err != nil {
@@ -259,8 +259,8 @@ func (s *scripted) serve(t *testing.T) string {
 
 func always(string) func(int) string { return func(int) string { return "hash" } }
 
-// TestErrorsKeepTheirFields: what a server says about a file and a sample arrives as it was said, and what is wrong
-// with a server has a kind that tells what to do about it.
+// TestErrorsKeepTheirFields: a server's error about a file and a sample arrives unchanged, and an
+// error about a server has a kind that says what to do.
 func TestErrorsKeepTheirFields(t *testing.T) {
 	said := &chaskiv1.Fault{
 		Kind: "corrupt", File: "a.tif", Part: "tile 3", Offset: 99, Message: "a.tif: tile 3 at 99: cut short: corrupt",
@@ -331,8 +331,9 @@ func TestErrorsKeepTheirFields(t *testing.T) {
 	})
 }
 
-// TestOneWithoutSharedMemoryIsLeftOut: of two servers that are to share memory, one has none; the other does the work.
-func TestOneWithoutSharedMemoryIsLeftOut(t *testing.T) {
+// TestServerWithoutSharedMemoryIsLeftOut: if one of two servers cannot share memory although the
+// user requires it, the other does the work.
+func TestServerWithoutSharedMemoryIsLeftOut(t *testing.T) {
 	with, _ := realServer(t, server.Options{SharedMemory: true})
 	without, _ := realServer(t, server.Options{})
 	for _, c := range []struct {
@@ -360,8 +361,8 @@ func TestOneWithoutSharedMemoryIsLeftOut(t *testing.T) {
 	}
 }
 
-// TestOnlyWhoIsStartedForItAsksOthers: a server whose options do not say so is nobody's client.
-func TestOnlyWhoIsStartedForItAsksOthers(t *testing.T) {
+// TestUpstreamMustBeAllowed: a server is a client of other servers only if its options allow it.
+func TestUpstreamMustBeAllowed(t *testing.T) {
 	target, _ := realServer(t, server.Options{})
 	conn, err := grpc.NewClient(target, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Work counts.
+// TestUsed: processor time grows with work.
 func TestUsed(t *testing.T) {
 	start, wall := Used(), time.Now()
 	var x uint32

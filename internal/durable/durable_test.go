@@ -38,8 +38,9 @@ func names(t *testing.T, dir string) (names []string) {
 	return names
 }
 
-// disk is what a crash may leave, kept by hand: contents count from the sync of a file on, and names from the sync of
-// their folder on. A rename that is not synced may or may not have reached the disk, as file systems have it.
+// disk records by hand what a crash may leave: contents are safe from the sync of their file on,
+// and names from the sync of their directory on. A rename that was not synced may or may not be on
+// disk, as in real file systems.
 type disk struct {
 	synced  map[string]string // by path at the time, the content that its last sync saw
 	names   map[string]string // synced names, and the content that they lead to: lost if it was never synced
@@ -48,7 +49,7 @@ type disk struct {
 
 const lost = "(zeros)"
 
-// views returns the contents that name may have after a crash now; "" for no file.
+// views returns the contents that name may have after a crash now, with "" for no file.
 func (d *disk) views(name string) []string {
 	views := []string{d.names[name]}
 	if p, ok := d.pending[name]; ok {
@@ -57,7 +58,7 @@ func (d *disk) views(name string) []string {
 	return views
 }
 
-// record has the package's syncs and renames go through a disk, and calls after behind each.
+// record sends the package's syncs and renames through a disk, and calls after behind each of them.
 func record(t *testing.T, after func(d *disk)) *disk {
 	d := &disk{synced: map[string]string{}, names: map[string]string{}, pending: map[string]string{}}
 	oldSync, oldRename := fsync, rename
@@ -106,8 +107,8 @@ func record(t *testing.T, after func(d *disk)) *disk {
 	return d
 }
 
-// TestACrashLeavesTheOldFileOrTheNew stops after every sync and rename of a replacement and looks at what a crash would
-// leave at that point.
+// TestACrashLeavesTheOldFileOrTheNew: a replacement is stopped after every sync and rename, and
+// what a crash would leave at that point is the old file or the new one.
 func TestACrashLeavesTheOldFileOrTheNew(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "a.bin")
 	want := []string{"", "old"}
@@ -135,8 +136,8 @@ func TestACrashLeavesTheOldFileOrTheNew(t *testing.T) {
 	}
 }
 
-// TestACrashLeavesAWholeFolderOrNone does the same for a folder of files.
-func TestACrashLeavesAWholeFolderOrNone(t *testing.T) {
+// TestACrashLeavesAWholeDirectoryOrNone: the same holds for a directory of files.
+func TestACrashLeavesAWholeDirectoryOrNone(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "array")
 	d := record(t, func(d *disk) {
 		for i := range 3 {
@@ -170,7 +171,7 @@ func TestACrashLeavesAWholeFolderOrNone(t *testing.T) {
 	}
 }
 
-// TestAFailureKeepsTheOldFile has each step fail: the writer, the sync, the rename.
+// TestAFailureKeepsTheOldFile: the old file stays if the writer, the sync or the rename fails.
 func TestAFailureKeepsTheOldFile(t *testing.T) {
 	oldSync, oldRename := fsync, rename
 	t.Cleanup(func() { fsync, rename = oldSync, oldRename })
@@ -204,8 +205,9 @@ func TestAFailureKeepsTheOldFile(t *testing.T) {
 	}
 }
 
-// TestASyncOfFoldersThatIsMissingIsNoFailure: some network file systems answer EINVAL.
-func TestASyncOfFoldersThatIsMissingIsNoFailure(t *testing.T) {
+// TestMissingSyncOfDirectoriesIsNoFailure: some network file systems answer EINVAL when a directory
+// is synced.
+func TestMissingSyncOfDirectoriesIsNoFailure(t *testing.T) {
 	old := fsync
 	t.Cleanup(func() { fsync = old })
 	answer := syscall.EINVAL
@@ -225,8 +227,9 @@ func TestASyncOfFoldersThatIsMissingIsNoFailure(t *testing.T) {
 	}
 }
 
-// TestWhatKilledRunsLeftIsRemoved: but not what is locked, young, or somebody else's.
-func TestWhatKilledRunsLeftIsRemoved(t *testing.T) {
+// TestLeftoversOfKilledRunsAreRemoved: temporary files are removed unless they are locked, young or
+// of another program.
+func TestLeftoversOfKilledRunsAreRemoved(t *testing.T) {
 	dir := t.TempDir()
 	long := time.Now().Add(-2 * staleAge)
 	make := func(name string, old bool) string {
@@ -274,7 +277,8 @@ func TestWhatKilledRunsLeftIsRemoved(t *testing.T) {
 	}
 }
 
-// TestTwoWritersOfOneNameDoNotMeet: the last to finish wins, whole.
+// TestTwoWritersOfOneNameDoNotMeet: of two writers of one name the last to finish wins, with its
+// complete contents.
 func TestTwoWritersOfOneNameDoNotMeet(t *testing.T) {
 	name := filepath.Join(t.TempDir(), strings.Repeat("n", 250)) // a temporary name must not get too long either
 	err := WriteFile(name, func(w *os.File) error {
@@ -291,7 +295,8 @@ func TestTwoWritersOfOneNameDoNotMeet(t *testing.T) {
 	}
 }
 
-// TestALockIsHeldUntilItIsClosed tries a folder twice.
+// TestALockIsHeldUntilItIsClosed: a directory cannot be locked twice until the first lock is
+// closed.
 func TestALockIsHeldUntilItIsClosed(t *testing.T) {
 	dir := t.TempDir()
 	first, err := Lock(dir)

@@ -2,7 +2,7 @@ package guard
 
 import "testing"
 
-// TestTouchingOutsideFaults, in front and behind, and not inside.
+// TestTouchingOutsideFaults: reads and writes fault before and behind a room, and not inside.
 func TestTouchingOutsideFaults(t *testing.T) {
 	Faults(t)
 	r := New(t, 100)

@@ -8,7 +8,8 @@ import (
 	"github.com/chaski-eo/chaski/internal/guard"
 )
 
-// TestJoinAgainstByteByByte: every size, lengths around the blocks of the loops, nothing written outside.
+// TestJoinAgainstByteByByte: Join agrees with one byte after the other for every size and for
+// lengths around the blocks of the loops, and writes nothing outside.
 func TestJoinAgainstByteByByte(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(3, 4))
 	for _, size := range []int{1, 2, 3, 4, 5, 8} {
@@ -43,7 +44,7 @@ func BenchmarkJoin2(b *testing.B) {
 	}
 }
 
-// TestNothingOutsideIsTouched: no loop reads or writes in front of its arguments or behind them.
+// TestNothingOutsideIsTouched: no loop reads or writes outside of its arguments.
 func TestNothingOutsideIsTouched(t *testing.T) {
 	guard.Faults(t)
 	from, to := guard.New(t, 301*8), guard.New(t, 301*8)

@@ -73,7 +73,7 @@ func testSums[T Unsigned](t *testing.T) {
 	})
 }
 
-// TestSums promises what one addition after the other gives, for any length and address.
+// TestSums: sums equal one addition after the other, for any length and address.
 func TestSums(t *testing.T) {
 	t.Run("8", testSums[uint8])
 	t.Run("16", testSums[uint16])

@@ -38,7 +38,8 @@ func open2(t *testing.T) (a, b *Conn, name string) {
 	return a, b, name
 }
 
-// TestPassing passes segments: both sides see the same pages, and they outlive the first side.
+// TestPassing: after a segment is passed, both sides see the same pages, and these outlive the
+// first side.
 func TestPassing(t *testing.T) {
 	before := files(t)
 	a, b, name := open2(t)
@@ -98,7 +99,7 @@ func files(t *testing.T) int {
 	return len(e)
 }
 
-// TestSegmentsCannotBeCut: pages that a process maps stay there, whatever another does.
+// TestSegmentsCannotBeCut: pages that a process maps stay, whatever another process does.
 func TestSegmentsCannotBeCut(t *testing.T) {
 	s, err := New(1 << 16)
 	if err != nil {
@@ -115,7 +116,7 @@ func TestSegmentsCannotBeCut(t *testing.T) {
 	}
 }
 
-// TestOpenChecks refuses segments that are not what they are said to be.
+// TestOpenChecks: segments that differ from their description are refused.
 func TestOpenChecks(t *testing.T) {
 	before := files(t)
 	make := func(size int64, seal int) int {
@@ -164,7 +165,7 @@ func TestOpenChecks(t *testing.T) {
 	}
 }
 
-// TestReceiveChecks: what is no message is an error, and its files are closed.
+// TestReceiveChecks: an invalid message is an error, and its files are closed.
 func TestReceiveChecks(t *testing.T) {
 	a, b, _ := open2(t)
 	null, err := os.Open(os.DevNull)
@@ -205,7 +206,7 @@ func TestReceiveChecks(t *testing.T) {
 	}
 }
 
-// TestListenUser takes connections of this user.
+// TestListenUser: connections of this user are accepted.
 func TestListenUser(t *testing.T) {
 	name := "chaski-test-user" + time.Now().Format("150405.000000")
 	l, err := ListenUser(name)

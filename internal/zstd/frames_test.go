@@ -133,7 +133,7 @@ func handmades() []handmade {
 		{name: "skippable after", src: join(good, skippable(3, abc)), want: abc},
 		{name: "window of 1 GiB", src: window(30, true).raw(abc, true).end(), want: abc},
 		{name: "window of 2 GiB", src: window(31, true).raw(abc, true).end(), want: abc},
-		// The greatest size is how both libraries say that there is none.
+		// Both libraries mark an unknown size with the largest value.
 		{name: "claims 2^64-1", src: sized(1<<64-1, false).raw(abc, true).end(), want: abc},
 
 		{name: "magic", src: []byte("zstd"), refuse: true},

@@ -130,7 +130,7 @@ func TestCutAndChangedFrames(t *testing.T) {
 					t.Errorf("%d bytes: other bytes accepted against the checksum", n)
 				}
 			}
-			// A decoder is as good as new after all that.
+			// The decoder still works after these errors.
 			if got, err := decompress(t, d, src, n, spare); err != nil || !bytes.Equal(got, want) {
 				t.Fatalf("%d bytes, after broken ones: %v", n, err)
 			}

@@ -27,8 +27,8 @@ func selection(s *corpus.Sel) raster.Selection {
 	return raster.Selection{List: s.List}
 }
 
-// TestReadAgainstTheOriginalReaders reads the windows and stacks of the manifests with several
-// numbers of threads; their hashes were made by the original readers.
+// TestReadAgainstTheOriginalReaders: the windows and stacks of the manifests have the hashes that
+// the original readers computed, with several numbers of threads.
 func TestReadAgainstTheOriginalReaders(t *testing.T) {
 	t.Run("testdata", func(t *testing.T) {
 		readAll(t, corpus.Manifest(t, filepath.Join(corpus.Testdata(t), "raster")))
@@ -128,7 +128,8 @@ func TestReadRefuses(t *testing.T) {
 }
 
 func ExampleRead() {
-	a, err := raster.Read(context.Background(), []string{"../../testdata/raster/tog/tog-odd-16.tif"}, raster.ReadOptions{
+	chip := []string{"../../testdata/raster/tog/tog-odd-16.tif"}
+	a, err := raster.Read(context.Background(), chip, raster.ReadOptions{
 		Layout: "y x b",
 		B:      raster.Selection{List: []int{3, 2, 1}},
 		Y:      raster.Selection{Slice: true, Start: 8, Stop: 24},

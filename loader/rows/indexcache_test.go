@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// TestIndexFilesKeepWhatTheyGet promises that blobs are found again in this process and the next one,
-// also where several write at the same time, and that one container's are not another's.
+// TestIndexFilesKeepWhatTheyGet: stored blobs are found again in this process and in the next one,
+// also with several concurrent writers, and a container does not get another's.
 func TestIndexFilesKeepWhatTheyGet(t *testing.T) {
 	s := newIndexStore(filepath.Join(t.TempDir(), "a", "b"))
 	blob := func(i int64) []byte { return []byte(fmt.Sprintf("blob %d of %d bytes", i, i*i)) }
@@ -52,7 +52,7 @@ func TestIndexFilesKeepWhatTheyGet(t *testing.T) {
 	if got := other.get(1000, 999); got != nil {
 		t.Errorf("another container has %q", got)
 	}
-	// A file of another key under its name is not taken.
+	// A file with another key under this name is ignored.
 	if err := os.Rename(again.path, other.path); err != nil {
 		t.Fatal(err)
 	}
@@ -63,8 +63,8 @@ func TestIndexFilesKeepWhatTheyGet(t *testing.T) {
 	}
 }
 
-// TestIndexStoreIsBounded promises that the files together stay below the bound, and that those which are
-// unused for longest go.
+// TestIndexStoreIsBounded: the files stay below the bound together, and the least recently used
+// ones are removed.
 func TestIndexStoreIsBounded(t *testing.T) {
 	s := newIndexStore(t.TempDir())
 	s.bound = 20_000
@@ -101,7 +101,7 @@ func TestIndexStoreIsBounded(t *testing.T) {
 	}
 }
 
-// FuzzIndexFile promises that a file of indexes, whatever is in it, gives a blob or nothing.
+// FuzzIndexFile: a file of indexes with any contents yields a blob or nothing.
 func FuzzIndexFile(f *testing.F) {
 	s := newIndexStore(f.TempDir())
 	x := s.open("k")

@@ -16,7 +16,7 @@ import (
 
 var updateSchema = flag.Bool("update-schema", false, "write spec.schema.json")
 
-// enums are the words that members take, by type and member.
+// enums lists the allowed words of members, by type and member.
 var enums = map[string][]string{
 	"Spec.bad_samples": {BadError, BadSkip, BadReplace, BadFill},
 	"Spec.augment":     {"flip_x", "flip_y", "flips", "rotations", "d4"},
@@ -31,11 +31,11 @@ var enums = map[string][]string{
 	"Condition.op":     {"==", "!=", "<", "<=", ">", ">=", "in"},
 }
 
-// filledIn are members that an engine writes and no user does.
+// filledIn lists members that an engine writes and no user sets.
 var filledIn = map[string]bool{"Source.count": true, "Share.parts": true}
 
-// notRequired are members that stand in every spec that is written, but that a user may leave out: a
-// mixture has sources in place of a source, and without fields there is one.
+// notRequired lists members that every written spec has, but that a user may leave out: a mixture
+// has sources in place of a source, and without fields there is one.
 var notRequired = map[string]bool{"Spec.source": true, "Spec.fields": true}
 
 // generator makes the schema of the types below Spec.
@@ -74,7 +74,7 @@ func TestSchema(t *testing.T) {
 	}
 }
 
-// TestSchemaWords checks that the words of the schema, and no others, are taken.
+// TestSchemaWords: the words of the schema, and no others, are accepted.
 func TestSchemaWords(t *testing.T) {
 	for name, spec := range map[string]string{
 		"Spec.bad_samples": `{"source": "d", "batch_size": 1, "bad_samples": "WORD"}`,
@@ -233,8 +233,8 @@ func defaults(t *testing.T) map[string]any {
 	return out
 }
 
-// comments returns the documentation of the package's types and their members, without the words
-// that are for Go.
+// comments returns the documentation of the package's types and their members, without what
+// concerns Go only.
 func comments(t *testing.T) map[string]string {
 	out := map[string]string{}
 	names, err := filepath.Glob("*.go")

@@ -191,7 +191,7 @@ var outcomes = map[netsim.Fault]outcome{
 func TestEveryCallFailsOnce(t *testing.T) {
 	s, o := serve(t, quick)
 	s.SetAway("http://127.0.0.1:1")
-	// Of a read, that the object is another one is known too.
+	// A read also detects that the object was replaced.
 	read := map[netsim.Fault]outcome{
 		netsim.PastEnd:   {once: fault.Corrupt, always: fault.Corrupt},
 		netsim.Failed:    {once: fault.Corrupt, always: fault.Corrupt},
@@ -339,7 +339,7 @@ func TestWholeObjects(t *testing.T) {
 			t.Errorf("an object of 100,000 bytes, known to have %d: %v", size, err)
 		}
 	}
-	// What is read again is the same object, or it is known that it is another.
+	// A repeated read gets the same object, or detects that it was replaced.
 	other := append([]byte(nil), objects[0]...)
 	other[50_000]++
 	s.Put("/0", other)
@@ -440,7 +440,7 @@ func TestHub(t *testing.T) {
 			t.Errorf("%s: %v", uri, err)
 		}
 	}
-	// The token does not go elsewhere, and the hub may not lead elsewhere but to its own stores.
+	// The token goes to no other host, and the hub may redirect only to its own stores.
 	plain, _ := serve(t, quick)
 	plain.Put("/datasets/owner/name/resolve/main/c", b)
 	hub.SetAway(plain.URL)

@@ -292,7 +292,7 @@ func TestCacheOpensOnce(t *testing.T) {
 			t.Errorf("%s: %v", x.name, err)
 		}
 		for range 3 {
-			// A user that comes after an error opens the value itself, with never, which fails.
+			// A user that comes after an error opens the value itself, with `never`, which fails.
 			err := <-others
 			if x.fails == nil && err != nil || x.cancel && err != nil || err == nil && x.fails != nil && !x.cancel {
 				t.Errorf("%s: another: %v", x.name, err)

@@ -50,7 +50,7 @@ func subText(sub [][2]json.Number) string {
 	return strings.Join(parts, ",")
 }
 
-// TestArrayAgreesWithTheOriginalLibrary: the command prints the hashes that libtiledb gave.
+// TestArrayAgreesWithTheOriginalLibrary: the command prints the hashes that libtiledb computed.
 func TestArrayAgreesWithTheOriginalLibrary(t *testing.T) {
 	for _, l := range tiledbLines(t) {
 		key := ""
@@ -89,7 +89,7 @@ func TestArrayAgreesWithTheOriginalLibrary(t *testing.T) {
 	}
 }
 
-// TestArrayKeyFile: the key may stand in a file, with or without the end of its line.
+// TestArrayKeyFile: the key may be in a file, with or without a newline at its end.
 func TestArrayKeyFile(t *testing.T) {
 	for _, l := range tiledbLines(t) {
 		if l.Encryption == nil {
@@ -115,7 +115,7 @@ func TestArrayKeyFile(t *testing.T) {
 	}
 }
 
-// TestArrayFaults: what is wrong with an array or a sub-array is one line.
+// TestArrayFaults: an error in an array or a sub-array is one line.
 func TestArrayFaults(t *testing.T) {
 	a := testdata(t, "tiledb", "arrays", "dense_1d_gaps")
 	for _, args := range [][]string{
@@ -146,7 +146,8 @@ func TestArrayFaults(t *testing.T) {
 	}
 }
 
-// TestInfoOfExtentsOfFloat32: they are said in the digits that tell them apart in their own type, as bounds are.
+// TestInfoOfExtentsOfFloat32: extents have as many digits as tell them apart in their own type, as
+// bounds do.
 func TestInfoOfExtentsOfFloat32(t *testing.T) {
 	typ := tiledb.Float32
 	path := filepath.Join(t.TempDir(), "a")
@@ -170,8 +171,8 @@ func TestInfoOfExtentsOfFloat32(t *testing.T) {
 	}
 }
 
-// TestInfoAndVerifyOfArrays: an array is told about as one thing, in a folder of arrays too, and every tile of
-// it is decoded.
+// TestInfoAndVerifyOfArrays: an array counts as one item, also in a directory of arrays, and verify
+// decodes each of its tiles.
 func TestInfoAndVerifyOfArrays(t *testing.T) {
 	lines := tiledbLines(t)
 	for _, l := range lines {
@@ -200,7 +201,7 @@ func TestInfoAndVerifyOfArrays(t *testing.T) {
 		report.Chunks < 100 {
 		t.Errorf("exit %d %s %s", r.code, r.out, r.err)
 	}
-	// A tile that is damaged is found, and the others are checked all the same.
+	// A damaged tile is found, and the others are still checked.
 	dir := filepath.Join(t.TempDir(), "arrays")
 	if err := os.CopyFS(dir, os.DirFS(testdata(t, "tiledb", "arrays"))); err != nil {
 		t.Fatal(err)
@@ -224,8 +225,8 @@ func TestInfoAndVerifyOfArrays(t *testing.T) {
 	}
 }
 
-// TestTimestamps: the commands that open arrays do so at a time, given in milliseconds or as a
-// date: then an array is one that has only the fragment of then.
+// TestTimestamps: commands open arrays at a timestamp, given in milliseconds or as a date. The
+// array then equals one that holds only the fragments written by then.
 func TestTimestamps(t *testing.T) {
 	now := testdata(t, "tiledb", "arrays", "dense_with_sparse_fragment")
 	const first, last = "__1795145296659_1795145296659_7e0f4081e64643f4918084733f454203", "1795145296665"
@@ -305,7 +306,7 @@ func TestTimestamps(t *testing.T) {
 	}
 }
 
-// hubOf serves a folder as a dataset of the hub, o/n, whose lists have two entries a page.
+// hubOf serves a directory as the dataset o/n of the hub, with two entries a page.
 func hubOf(t *testing.T, root string) {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if path, ok := strings.CutPrefix(r.URL.Path, "/datasets/o/n/resolve/main/"); ok {
@@ -337,14 +338,14 @@ func hubOf(t *testing.T, root string) {
 	t.Setenv("HF_ENDPOINT", s.URL)
 }
 
-// TestArraysOnTheHub: arrays in a dataset of the hub are the same as in a folder.
+// TestArraysOnTheHub: arrays in a dataset of the hub read as from a directory.
 func TestArraysOnTheHub(t *testing.T) {
 	root, names, _ := arrayFiles(t)
 	hubOf(t, root)
 	sameArrays(t, root, names, "hf://datasets/o/n/")
 }
 
-// TestArrayOfNoAttribute: an empty name is none, not the wish to read nothing.
+// TestArrayOfNoAttribute: an empty attribute name is an error, and does not mean "read nothing".
 func TestArrayOfNoAttribute(t *testing.T) {
 	root, names, _ := arrayFiles(t)
 	r := chaski(t.Context(), "array", "--attr", "", filepath.Join(root, names[0]))
@@ -353,7 +354,8 @@ func TestArrayOfNoAttribute(t *testing.T) {
 	}
 }
 
-// TestArraysOfOddNames: names of attributes are not a URL's text, wherever the array lies.
+// TestArraysOfOddNames: attributes whose names have characters that URLs escape are read from every
+// source.
 func TestArraysOfOddNames(t *testing.T) {
 	root, at := t.TempDir(), tiledb.Int32.CoordOf
 	s := &tiledb.Schema{

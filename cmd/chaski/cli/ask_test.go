@@ -18,7 +18,7 @@ import (
 	"github.com/chaski-eo/chaski/source/refcache"
 )
 
-// asker asks a `chaski ask` one question after the other.
+// asker asks one `chaski ask` question after question.
 type asker struct {
 	t      *testing.T
 	in     io.WriteCloser
@@ -75,8 +75,8 @@ func (a *asker) ask(args ...string) (r result) {
 	}
 }
 
-// TestAskAnswersAsTheCommandsDo: an answer is what the command alone prints, says and ends with,
-// also when its container is open already, and after questions that failed.
+// TestAskAnswersAsTheCommandsDo: an answer has the output, the messages and the exit code of the
+// command itself, also if its container is already open, and after questions that failed.
 func TestAskAnswersAsTheCommandsDo(t *testing.T) {
 	zip := testdata(t, "coast", "coast.tacozip")
 	north := testdata(t, "coast", "parts", "coast_north.tacozip")
@@ -121,7 +121,8 @@ func TestAskAnswersAsTheCommandsDo(t *testing.T) {
 	b.in.Close()
 }
 
-// TestAskSeesRewrittenContainers: what stays open is not what is there any more.
+// TestAskSeesRewrittenContainers: a container that is kept open is opened again after it was
+// rewritten.
 func TestAskSeesRewrittenContainers(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "data.tacozip")
 	a := newAsker(t)
@@ -146,7 +147,8 @@ func TestAskSeesRewrittenContainers(t *testing.T) {
 	<-a.result
 }
 
-// TestAskSeesRewrittenFolders: nor are the tables of a folder, or of a catalog, whose own times stay as they were.
+// TestAskSeesRewrittenFolders: the tables of a directory or of a catalog are read again after a
+// change, although the modification time of the directory itself stays.
 func TestAskSeesRewrittenFolders(t *testing.T) {
 	a := newAsker(t)
 	for dir, query := range map[string]string{
@@ -187,7 +189,7 @@ func TestAskSeesRewrittenFolders(t *testing.T) {
 	<-a.result
 }
 
-// TestAskEndsWhenInterrupted: also while it waits for a question.
+// TestAskEndsWhenInterrupted: it ends also while it waits for a question.
 func TestAskEndsWhenInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	inR, inW := io.Pipe()
@@ -208,9 +210,9 @@ func TestAskEndsWhenInterrupted(t *testing.T) {
 	}
 }
 
-// TestAskLooksAtRemoteContainersAgain: a container that was rewritten on its server is opened
-// again, from a web server and from a bucket; and one that is as it was costs one small request, no
-// more often than every few seconds.
+// TestAskLooksAtRemoteContainersAgain: a container that was rewritten on its web server or in its
+// bucket is opened again. Checking an unchanged one takes one small request every few seconds at
+// most.
 func TestAskLooksAtRemoteContainersAgain(t *testing.T) {
 	read := func(name string) []byte {
 		b, err := os.ReadFile(testdata(t, "coast", name))
@@ -258,7 +260,8 @@ func TestAskLooksAtRemoteContainersAgain(t *testing.T) {
 	<-a.result
 }
 
-// TestAskRepeatsWarnings: what a dataset warns of is said with every answer, as the command alone says it.
+// TestAskRepeatsWarnings: every answer repeats the warnings about its dataset, as the command
+// itself prints them.
 func TestAskRepeatsWarnings(t *testing.T) {
 	a, b := testdata(t, "coast", "coast.tacozip"), filepath.Join(t.TempDir(), "b")
 	if err := os.CopyFS(b, os.DirFS(testdata(t, "coast", "coast_dir"))); err != nil {

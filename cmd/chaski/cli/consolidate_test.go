@@ -10,7 +10,7 @@ import (
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/array"
 )
 
-// copyArray copies an array of the corpus that other programs wrote.
+// copyArray copies an array of the corpus, which other programs wrote.
 func copyArray(t *testing.T, name string) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), name)
@@ -20,7 +20,7 @@ func copyArray(t *testing.T, name string) string {
 	return dir
 }
 
-// fragmentsOf returns the fragments' folders in an array, and the bytes of the files in each.
+// fragmentsOf returns the fragments of an array, and the bytes of the files in each.
 func fragmentsOf(t *testing.T, dir string) map[string]int64 {
 	t.Helper()
 	folders, err := filepath.Glob(filepath.Join(dir, "__*_*"))
@@ -41,8 +41,8 @@ func fragmentsOf(t *testing.T, dir string) map[string]int64 {
 	return out
 }
 
-// TestConsolidate: a consolidated array holds what it held, in one fragment; what stays and what
-// goes is what was asked for, and what is said of it, with the bytes of the files.
+// TestConsolidate: a consolidated array has the same cells in one fragment. The flags decide which
+// fragments stay, and the report lists them with the bytes of their files.
 func TestConsolidate(t *testing.T) {
 	for _, name := range []string{
 		"dense_2d_order_rc", "dense_1d_gaps", "dense_var_gaps", "sparse_var", "dense_with_sparse_fragment",
@@ -88,7 +88,7 @@ func TestConsolidate(t *testing.T) {
 				if now.code != 0 || now.out != then.out {
 					t.Errorf("%s at %s: %+v, want %+v", name, at, now, then)
 				}
-				// Again there is nothing to merge, and with --remove the old ones go.
+				// A second run finds nothing to merge, and removes the old fragments with --remove.
 				r := chaski(t.Context(), "consolidate", "--remove", dir)
 				var got array.Consolidated
 				err := json.Unmarshal([]byte(r.out), &got)
@@ -108,7 +108,8 @@ func keysOf(m map[string]int64) (keys []string) {
 	return keys
 }
 
-// TestConsolidateRefuses: what is no local array is refused, and a damaged one stays as it is.
+// TestConsolidateRefuses: paths that are not local arrays are refused, and a damaged array is not
+// changed.
 func TestConsolidateRefuses(t *testing.T) {
 	for _, args := range [][]string{{t.TempDir()}, {"s3://bucket/cube"}} {
 		r := chaski(t.Context(), append([]string{"consolidate", "--remove"}, args...)...)

@@ -18,7 +18,7 @@ func testContainer(t *testing.T, path string) string {
 	return testdata(t, append([]string{"containers"}, strings.Split(path, "/")...)...)
 }
 
-// TestEmptyConditionsAreRefused: a flag that chooses samples says something, or is left out.
+// TestEmptyConditionsAreRefused: a flag that chooses samples may not be empty.
 func TestEmptyConditionsAreRefused(t *testing.T) {
 	zip := testdata(t, "coast", "coast.tacozip")
 	for _, command := range [][]string{
@@ -41,7 +41,7 @@ func TestEmptyConditionsAreRefused(t *testing.T) {
 	}
 }
 
-// TestReportOfNothing: a report of a folder without samples is none.
+// TestReportOfNothing: a directory without samples gets no report.
 func TestReportOfNothing(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "readme.txt"), []byte("no samples"), 0o600); err != nil {
@@ -55,7 +55,7 @@ func TestReportOfNothing(t *testing.T) {
 	}
 }
 
-// TestContainerCommands: exit code, and what is printed on either stream.
+// TestContainerCommands: the commands have the expected exit code and text on both streams.
 func TestContainerCommands(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir()) // of chunk indexes
 	zip := testContainer(t, "taco-v2/spec200/codec_snappy.tacozip")
@@ -209,8 +209,8 @@ func TestLeavesOfChosenSamples(t *testing.T) {
 	}
 }
 
-// TestStatisticsOfMetadata: what --from-metadata prints is taken by normalisers, and is of the samples
-// that are chosen.
+// TestStatisticsOfMetadata: normalisers accept the output of --from-metadata, which covers the
+// chosen samples only.
 func TestStatisticsOfMetadata(t *testing.T) {
 	path := testContainer(t, "taco-v1/stream_n2_top.taco")
 	var all, one struct {

@@ -18,7 +18,8 @@ import (
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 )
 
-// writeChips writes TOGs of random uint16 samples of a shape, and returns their pixels in the order of their names.
+// writeChips writes TOGs of random uint16 samples of a shape. It returns their pixels, sorted by
+// file name.
 func writeChips(t *testing.T, dir string, n int, shape [3]int) (pixels [][]byte) {
 	t.Helper()
 	rnd := rand.New(rand.NewPCG(uint64(n), uint64(shape[1])))
@@ -40,8 +41,8 @@ func writeChips(t *testing.T, dir string, n int, shape [3]int) (pixels [][]byte)
 	return pixels
 }
 
-// TestConvertToAnArrayAndBack: the array has the samples of the rasters cell by cell, in any order of dimensions, and
-// its images have them again in every format.
+// TestConvertToAnArrayAndBack: the array has the samples of the rasters cell by cell, in any order
+// of dimensions, and so have the images that are made from it in every format.
 func TestConvertToAnArrayAndBack(t *testing.T) {
 	const n, h, w = 7, 50, 41
 	for _, c := range []struct {
@@ -107,7 +108,8 @@ func TestConvertToAnArrayAndBack(t *testing.T) {
 	}
 }
 
-// TestConvertOriginalArrays: the images of an array by the original library have the cells that its manifest has.
+// TestConvertOriginalArrays: images of an array that the original library wrote have the cells of
+// its manifest.
 func TestConvertOriginalArrays(t *testing.T) {
 	seen := 0
 	for _, l := range tiledbLines(t) {
@@ -148,7 +150,8 @@ func TestConvertOriginalArrays(t *testing.T) {
 	}
 }
 
-// TestConvertArraysThatDoNotFit is refused, and nothing is left.
+// TestConvertArraysThatDoNotFit: rasters and arrays that do not fit are refused, and no output is
+// left.
 func TestConvertArraysThatDoNotFit(t *testing.T) {
 	src, dir := t.TempDir(), t.TempDir()
 	writeChips(t, src, 2, [3]int{2, 20, 20})
@@ -195,8 +198,8 @@ func TestConvertArraysThatDoNotFit(t *testing.T) {
 	}
 }
 
-// TestArraysByFileURI: an array, and a raster on its way to one, may be named by a file:// URI as
-// by its path, by every command.
+// TestArraysByFileURI: every command accepts an array, or a raster to convert to one, as a file://
+// URI.
 func TestArraysByFileURI(t *testing.T) {
 	src, dir := t.TempDir(), t.TempDir()
 	writeChips(t, src, 2, [3]int{1, 20, 20})
@@ -240,7 +243,7 @@ with tiledb.open(sys.argv[1]) as a:
     print(json.dumps([list(x.shape), str(x.dtype), hashlib.sha256(x.tobytes()).hexdigest(), [str(type(f).__name__) for f in a.attr(0).filters]]))
 `
 
-// TestTileDBReadsWhatIsConverted: so does the newest original library.
+// TestTileDBReadsWhatIsConverted: the newest original library reads converted arrays.
 func TestTileDBReadsWhatIsConverted(t *testing.T) {
 	python := os.Getenv("CHASKI_ORACLE_PYTHON_TILEDB")
 	if python == "" {

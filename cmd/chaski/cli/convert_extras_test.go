@@ -19,8 +19,8 @@ import (
 	"github.com/chaski-eo/chaski/tools/testkit/corpus/whole"
 )
 
-// extras is a row of testdata/extras: a file, what GDAL's COG driver made of it, and the overviews as GDAL
-// reads them.
+// extras is a row of testdata/extras: a file, the file that GDAL's COG driver made from it, and the
+// overviews as GDAL reads them.
 type extras struct {
 	Path, COG string
 	Overviews []struct{ Samples, Masks string } `json:"overview_sums"`
@@ -43,7 +43,7 @@ func openTIFF(t *testing.T, path string) ([]byte, *ifd.File, *tiff.Image) {
 	return b, f, img
 }
 
-// tagsOf returns the tags of a directory but for the places and sizes of tiles.
+// tagsOf returns the tags of a directory without the offsets and sizes of tiles.
 func tagsOf(t *testing.T, f *ifd.File, d *ifd.Directory) map[uint16]ifd.Field {
 	t.Helper()
 	tags := map[uint16]ifd.Field{}
@@ -59,7 +59,8 @@ func tagsOf(t *testing.T, f *ifd.File, d *ifd.Directory) map[uint16]ifd.Field {
 	return tags
 }
 
-// A TOG has the tags that GDAL's COG driver gives it, those of the mask's directory too, with the same values.
+// TestConvertHasTheTagsOfGDAL: a TOG has the tags that GDAL's COG driver writes, with the same
+// values, and so has its mask's directory.
 func TestConvertHasTheTagsOfGDAL(t *testing.T) {
 	dir := t.TempDir()
 	for _, row := range corpus.Rows[extras](t, testdata(t, "extras")) {
@@ -85,7 +86,8 @@ func TestConvertHasTheTagsOfGDAL(t *testing.T) {
 	}
 }
 
-// With --overviews a TOG has those of its source, and their masks, as GDAL reads them there.
+// TestConvertKeepsOverviewsAndMasks: with --overviews, a TOG has the overviews of its source, with
+// their masks, as GDAL reads them there.
 func TestConvertKeepsOverviewsAndMasks(t *testing.T) {
 	dir := t.TempDir()
 	n := 0
@@ -124,7 +126,8 @@ func TestConvertKeepsOverviewsAndMasks(t *testing.T) {
 	}
 }
 
-// What a format has no place for is named in a warning, and refused with --strict.
+// TestConvertNamesWhatIsLeftOut: a warning names what a format cannot hold, and --strict refuses
+// the file.
 func TestConvertNamesWhatIsLeftOut(t *testing.T) {
 	scaled := testdata(t, "extras", "scaled.tif")
 	palette := testdata(t, "extras", "palette.tif")
@@ -167,8 +170,8 @@ func TestConvertNamesWhatIsLeftOut(t *testing.T) {
 	}
 }
 
-// Rasters with the same losses share a warning, in the order of the rasters whatever the workers; a command
-// that fails prints its error alone.
+// TestConvertWarnsOnceALoss: rasters that lose the same things share one warning, in the order of
+// the rasters for any number of workers. A command that fails prints its error only.
 func TestConvertWarnsOnceALoss(t *testing.T) {
 	src, dir := filepath.Join(t.TempDir(), "src"), t.TempDir()
 	for i, name := range []string{"scaled.tif", "palette.tif", "scaled.tif", "scaled.tif"} {
@@ -194,8 +197,9 @@ func TestConvertWarnsOnceALoss(t *testing.T) {
 	}
 }
 
-// GDAL reads from a TOG what it reads from its source, whatever that holds: random files, whose seed
-// CHASKI_ORACLE_SEED sets. By way of rumi all is kept but masks, overviews and colours.
+// TestGDALReadsWhatIsKept: GDAL reads the same from a TOG as from its source, for random files
+// whose seed is CHASKI_ORACLE_SEED. Files converted to rumi and back keep everything but masks,
+// overviews and colours.
 func TestGDALReadsWhatIsKept(t *testing.T) {
 	python := os.Getenv("CHASKI_PYTHON")
 	if python == "" {

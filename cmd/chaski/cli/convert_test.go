@@ -21,7 +21,7 @@ import (
 //go:embed testdata/read_rumi.py
 var readRumi string
 
-// place is what `chaski info` says about where an image lies, and its labels.
+// place holds the location and the labels of an image as `chaski info` prints them.
 type place struct {
 	TIFF struct {
 		EPSG      int
@@ -42,7 +42,7 @@ func placeOf(t *testing.T, path string) place {
 	return p
 }
 
-// rasters are the files of the module's testdata that must be read.
+// rasters are the files of testdata that must be readable.
 func rasters(t *testing.T) []corpus.File {
 	return slices.DeleteFunc(small(t), func(f corpus.File) bool {
 		return f.Kind != "tiff" && f.Kind != "rumi" && f.Kind != "rumi-new" || f.MayRefuse()
@@ -62,8 +62,9 @@ var conversions = map[string][]string{
 	},
 }
 
-// Every raster converts to every format with its samples, its place, and in a TOG its labels. The race
-// detector, under which encoding takes twenty times as long, sees two formats of each raster, by turns.
+// TestConvertKeeps: every raster converts to every format with its samples, its location and, in a
+// TOG, its labels. Under the race detector encoding takes twenty times as long, so each raster is
+// converted to two formats only, by turns.
 func TestConvertKeeps(t *testing.T) {
 	dir := t.TempDir()
 	for k, name := range slices.Sorted(maps.Keys(conversions)) {
@@ -100,7 +101,8 @@ func TestConvertKeeps(t *testing.T) {
 	}
 }
 
-// The bytes of a file do not depend on the number of workers, and folders are converted whole.
+// TestConvertFolders: the bytes of a file do not depend on the number of workers, and directories
+// are converted as a whole.
 func TestConvertFolders(t *testing.T) {
 	dir := t.TempDir()
 	src := filepath.Join(dir, "src")
@@ -140,7 +142,8 @@ func TestConvertFolders(t *testing.T) {
 	}
 }
 
-// A file that exists is kept unless it may be replaced, and then until the new one is complete.
+// TestConvertReplacesAtomically: an existing file is kept unless --overwrite is given, and then
+// until the new one is complete.
 func TestConvertReplacesAtomically(t *testing.T) {
 	dir := t.TempDir()
 	good, bad := testdata(t, "raster", "tog", "tog-odd-16.tif"), testdata(t, "raster", "bad", "tog-bomb-zstd-claim.tif")
@@ -161,7 +164,7 @@ func TestConvertReplacesAtomically(t *testing.T) {
 	if got := files(t, dir); len(got) != 1 || !strings.HasPrefix(got["x.tif"], "II+") {
 		t.Errorf("left %d files", len(got))
 	}
-	// In place, too: the raster is read before it is replaced.
+	// This holds in place too: the raster is read before it is replaced.
 	if r := chaski(t.Context(), "convert", "--overwrite", "--to", "rumi", "--level", "3", "-o", dst, dst); r.code != 0 {
 		t.Fatalf("%+v", r)
 	}
@@ -206,7 +209,8 @@ func TestConvertRefuses(t *testing.T) {
 	}
 }
 
-// The original packages read what is written: the same samples, and the same blob.
+// TestOriginalsReadWhatIsConverted: the original packages read the same samples from converted
+// files, and make the same blob.
 func TestOriginalsReadWhatIsConverted(t *testing.T) {
 	for _, c := range []struct {
 		env   string
@@ -259,7 +263,8 @@ func TestOriginalsReadWhatIsConverted(t *testing.T) {
 	}
 }
 
-// GDAL reads the TOGs that are written, labels and place included, and takes them for COGs.
+// TestGDALReadsWhatIsConverted: GDAL reads the TOGs with their labels and location, and accepts
+// them as COGs.
 func TestGDALReadsWhatIsConverted(t *testing.T) {
 	python := os.Getenv("CHASKI_PYTHON")
 	if python == "" {
@@ -328,7 +333,7 @@ func files(t *testing.T, dir string) map[string]string {
 	return all
 }
 
-// An interrupted conversion leaves nothing.
+// TestConvertInterrupted: an interrupted conversion leaves no file.
 func TestConvertInterrupted(t *testing.T) {
 	dir := t.TempDir()
 	ctx, cancel := context.WithCancelCause(t.Context())

@@ -8,8 +8,9 @@ import (
 	"time"
 )
 
-// TestWhatCannotWorkIsSaidAtOnce: before anything is downloaded, measured or served.
-func TestWhatCannotWorkIsSaidAtOnce(t *testing.T) {
+// TestErrorsComeFirst: arguments that cannot work are refused before anything is downloaded,
+// measured or served.
+func TestErrorsComeFirst(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("XDG_CACHE_HOME", dir)
 	chip := testdata(t, "raster", "tog", "tog-series-0.tif")

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestExtract: a folder becomes a directory that is there whole or not at all.
+// TestExtract: a directory appears completely or not at all.
 func TestExtract(t *testing.T) {
 	zip, dir := testdata(t, "coast", "coast.tacozip"), t.TempDir()
 	out := filepath.Join(dir, "tile")

@@ -13,7 +13,8 @@ import (
 	"github.com/chaski-eo/chaski/loader/resources"
 )
 
-// tensorsOf returns the tensors of the images and masks of a dataset of testdata/coast, by the fields' names.
+// tensorsOf returns the tensors of the images and masks of a dataset of testdata/coast, by the
+// fields' names.
 func tensorsOf(t *testing.T, src string, fields []loader.Field) map[string][]byte {
 	t.Helper()
 	files := open.NewOpener(true)
@@ -41,8 +42,9 @@ func tensorsOf(t *testing.T, src string, fields []loader.Field) map[string][]byt
 	return all
 }
 
-// TestCatalogOfAContainer: a catalog of what lies in a container, on disk and in a bucket, gives the batches of the
-// container, can be verified and resumed, and refuses a container that was rewritten.
+// TestCatalogOfAContainer: a catalog of a container's rasters, on disk and in a bucket, gives the
+// batches of the container, can be verified and resumed, and refuses a container that was
+// rewritten.
 func TestCatalogOfAContainer(t *testing.T) {
 	b, err := os.ReadFile(testdata(t, "coast", "coast.tacozip"))
 	if err != nil {
@@ -112,8 +114,8 @@ func TestCatalogOfAContainer(t *testing.T) {
 	}
 }
 
-// TestVerifyTakesASetOfParts: a Tortilla that is split is named by the name of the whole, and one without its parts is
-// not found.
+// TestVerifyTakesASetOfParts: a split Tortilla has the name of the whole, and is not found if its
+// parts are missing.
 func TestVerifyTakesASetOfParts(t *testing.T) {
 	b, err := os.ReadFile(testdata(t, "containers", "tortilla", "flat_bytes.tortilla"))
 	if err != nil {

@@ -16,8 +16,8 @@ import (
 	"github.com/chaski-eo/chaski/store/catalog"
 )
 
-// TestIndexResumes: a second run is as good as a new one, also after a change, and an interrupted or failed one
-// leaves what it did for the next.
+// TestIndexResumes: a resumed run gives the catalog of a new one, also after files changed, and an
+// interrupted or failed run leaves its work for the next.
 func TestIndexResumes(t *testing.T) {
 	workplace(t)
 	index := func(ctx context.Context, more ...string) result {
@@ -35,7 +35,7 @@ func TestIndexResumes(t *testing.T) {
 		t.Fatalf("%+v", r)
 	}
 	rows("r.parquet", 3)
-	// The rows are not made again: those of a file that cannot be read any more, but looks the same, stay.
+	// Rows are not made again: a file that became unreadable but looks the same keeps its row.
 	st, err := os.Stat("chips/a.tif")
 	if err != nil {
 		t.Fatal(err)
@@ -57,7 +57,7 @@ func TestIndexResumes(t *testing.T) {
 	if r := index(t.Context()); r.code != 0 {
 		t.Errorf("%+v", r)
 	}
-	// Once it looks another, it is read, and the run fails; what there was stays.
+	// Once the file looks changed, it is read and the run fails; the old catalog stays.
 	put("chips/a.tif", make([]byte, len(good)), st.ModTime().Add(time.Second))
 	if r := index(t.Context()); r.code != 1 || !errorLine.MatchString(r.err) {
 		t.Errorf("%+v", r)
@@ -71,7 +71,7 @@ func TestIndexResumes(t *testing.T) {
 	}
 	rows("r.parquet", 2)
 
-	// More than a block of files, and a bad one behind them.
+	// More than a block of files, followed by a bad one.
 	for i := range 1030 {
 		name := "chips/z" + string([]byte{'a' + byte(i/676), 'a' + byte(i/26%26), 'a' + byte(i%26)}) + ".tif"
 		if err := os.Link("chips/b.tif", name); err != nil {
@@ -103,7 +103,8 @@ func TestIndexResumes(t *testing.T) {
 	}
 }
 
-// TestIndexJoins: columns of a table are in the catalog, and what has no partner is told.
+// TestIndexJoins: columns of a table are joined to the catalog, and messages count the rows and
+// files without a partner.
 func TestIndexJoins(t *testing.T) {
 	workplace(t)
 	if err := os.WriteFile("few.csv", []byte("id,label\na,1\nsub/c,2\n"), 0o600); err != nil {
@@ -131,8 +132,8 @@ func TestIndexJoins(t *testing.T) {
 	}
 }
 
-// TestIndexPlacesFormatsAlike: bands, size, place and nodata of a chip are the same in the rows of a TIFF
-// and of the rumi files made from it, as far as these formats can say them.
+// TestIndexPlacesFormatsAlike: bands, size, location and nodata of a chip are the same in the
+// catalog rows of a TIFF and of the rumi files made from it, as far as these formats can hold them.
 func TestIndexPlacesFormatsAlike(t *testing.T) {
 	dir := t.TempDir()
 	src := testdata(t, "raster", "tog", "tog-series-0.tif")
@@ -192,7 +193,7 @@ func TestIndexUsage(t *testing.T) {
 	}
 }
 
-// catalogRows returns the number of rows of a catalog, 0 if there is none.
+// catalogRows returns the number of rows of a catalog, or 0 if there is none.
 func catalogRows(t *testing.T, name string) int64 {
 	t.Helper()
 	r, err := (&source.Files{}).Open(t.Context(), name)

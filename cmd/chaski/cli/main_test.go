@@ -28,7 +28,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// result is what a command line did.
+// result holds the exit code and output of a command line.
 type result struct {
 	code     int
 	out, err string
@@ -41,7 +41,7 @@ func chaski(ctx context.Context, args ...string) result {
 	return result{code, out.String(), errs.String()}
 }
 
-// errorLine is what stderr holds after a fault: one line.
+// errorLine matches stderr after a fault: one line.
 var errorLine = regexp.MustCompile(`^chaski: .+: .+: (corrupt|unsupported|limit|not found|unavailable)\n$`)
 
 func small(t *testing.T) []corpus.File {
@@ -78,8 +78,8 @@ func sameSum(t *testing.T, name string, r result, shape []int, dtype, sum string
 	}
 }
 
-// TestCatAgreesWithTheOriginalReaders: whole images and windows, TIFF and rumi, have the hashes that
-// GDAL, tifffile and rumi-eo gave.
+// TestCatAgreesWithTheOriginalReaders: whole images and windows of TIFF and rumi files have the
+// hashes that GDAL, tifffile and rumi-eo computed.
 func TestCatAgreesWithTheOriginalReaders(t *testing.T) {
 	for _, f := range small(t) {
 		if f.Kind != "tiff" && f.Kind != "rumi" && f.Kind != "rumi-new" {
@@ -119,8 +119,8 @@ func TestCatRawAndNpyHoldTheSameBytes(t *testing.T) {
 	}
 }
 
-// TestIndexHex: the blob of a rumi file is what its writer's library gives, and reading by a blob
-// gives the same pixels as reading by the file's own header.
+// TestIndexHex: the blob of a rumi file equals that of its writer's library, and reading with a
+// blob gives the pixels of reading with the file's own header.
 func TestIndexHex(t *testing.T) {
 	dir := t.TempDir()
 	for _, f := range small(t) {
@@ -195,8 +195,8 @@ func TestFrame(t *testing.T) {
 	}
 }
 
-// TestMalformedFiles: every file that has to be refused ends in exit code 1 and one line, and those
-// that need not be in that or the pixels of the valid file.
+// TestMalformedFiles: every file that must be refused yields exit code 1 and one line. Files that
+// may be refused yield that, or the pixels of the valid file.
 func TestMalformedFiles(t *testing.T) {
 	files := small(t)
 	refused := 0
@@ -383,7 +383,7 @@ func TestCompletion(t *testing.T) {
 	}
 }
 
-// TestInfo: both forms name what the file is; the JSON has one line a path.
+// TestInfo: both output forms name the kind of the file, and the JSON has one line a path.
 func TestInfo(t *testing.T) {
 	chip, rumi := testdata(t, "raster", "tog", "tog-series-0.tif"), testdata(t, "raster", "rumi-v1", "qa-1b.tif")
 	r := chaski(t.Context(), "info", "--json", chip, rumi, testdata(t, "raster"))
@@ -406,7 +406,7 @@ func TestInfo(t *testing.T) {
 	}
 }
 
-// workplace is a folder with the files that the examples name.
+// workplace makes a directory with the files that the examples name.
 func workplace(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -511,7 +511,7 @@ func writeState(t *testing.T, spec, name string, samples int64) {
 	}
 }
 
-// commands are all commands, the built-in ones left out.
+// commands returns all commands except the built-in ones.
 func commands(c *cobra.Command) []*cobra.Command {
 	list := []*cobra.Command{c}
 	for _, sub := range c.Commands() {
@@ -639,7 +639,7 @@ func parseOnly(t *testing.T, args []string) {
 }
 
 // checkServe starts a server, waits for its line, and stops it by closing its standard input or, if
-// it does not look at that, by a signal.
+// it does not read that, by a signal.
 func checkServe(t *testing.T, args []string) {
 	t.Helper()
 	if !slices.Contains(args, "--listen") {
@@ -678,7 +678,7 @@ func checkServe(t *testing.T, args []string) {
 	closeIn.Close()
 }
 
-// TestServeAddresses: an address in use is refused; a socket that nobody answers at is taken over.
+// TestServeAddresses: an address in use is refused, and a socket without a listener is taken over.
 func TestServeAddresses(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "s")
@@ -705,7 +705,7 @@ func TestServeAddresses(t *testing.T) {
 	checkServe(t, []string{"serve", "--listen", "unix:" + path, "--stop-on-eof"})
 }
 
-// stale leaves a socket that nobody listens at.
+// stale leaves a socket without a listener.
 func stale(t *testing.T, path string) {
 	t.Helper()
 	fd, err := syscall.Socket(syscall.AF_UNIX, syscall.SOCK_STREAM, 0)
@@ -728,11 +728,11 @@ func TestVerifyCountsAndFindsFaults(t *testing.T) {
 	if r.code != 0 || json.Unmarshal([]byte(r.out), &got) != nil {
 		t.Fatalf("%+v", r)
 	}
-	// Three chips, once by themselves and once through the catalog; the catalog; the frame.
+	// Three chips, by themselves and through the catalog, the catalog itself, and the frame.
 	if got.Files != 8 || got.Rows != 3 || got.Faulty != 0 || got.Chunks%6 != 1 || got.Bytes == 0 {
 		t.Errorf("%s", r.out)
 	}
-	// Another valid file under a name of the catalog: its index is not the row's.
+	// Another valid file has a name of the catalog, so its index differs from the row's.
 	other, err := os.ReadFile(testdata(t, "raster", "tog", "tog-int8.tif"))
 	if err != nil {
 		t.Fatal(err)
@@ -745,7 +745,7 @@ func TestVerifyCountsAndFindsFaults(t *testing.T) {
 		!strings.HasSuffix(r.err, "corrupt\n") {
 		t.Errorf("changed file: %+v", r)
 	}
-	// A file that ends early.
+	// A truncated file.
 	if err := os.WriteFile(filepath.Join(dir, "chips", "a.tif"), other[:len(other)/2], 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -756,8 +756,8 @@ func TestVerifyCountsAndFindsFaults(t *testing.T) {
 	}
 }
 
-// TestVerifyFollowsLinks: a folder of links is checked as a dataset reads it, and one without files is not
-// said to be in order.
+// TestVerifyFollowsLinks: a directory of links is checked as a dataset reads it, and one without
+// files is an error.
 func TestVerifyFollowsLinks(t *testing.T) {
 	dir := workplace(t)
 	for _, folder := range []string{"links", "none", "all"} {
@@ -795,8 +795,9 @@ func TestVerifyFollowsLinks(t *testing.T) {
 	}
 }
 
-// TestOutputIsWholeOrNotThere: a command that fails leaves neither its output nor a temporary file.
-func TestOutputIsWholeOrNotThere(t *testing.T) {
+// TestOutputIsCompleteOrMissing: a command that fails leaves neither its output nor a temporary
+// file.
+func TestOutputIsCompleteOrMissing(t *testing.T) {
 	dir := workplace(t)
 	if err := os.WriteFile(filepath.Join(dir, "chips", "d.tif"), []byte("II*\x00"), 0o600); err != nil {
 		t.Fatal(err)

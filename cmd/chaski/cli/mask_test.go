@@ -13,7 +13,8 @@ import (
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 )
 
-// What a file's mask takes out is transparent in its picture, and nothing else of a file without nodata.
+// TestViewOfAMaskedFile: exactly the pixels that a file's mask excludes are transparent in its
+// picture, if the file has no nodata.
 func TestViewOfAMaskedFile(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "o.png")
 	for _, args := range [][]string{nil, {"--batch", "1"}} {
@@ -56,7 +57,7 @@ func TestViewOfAMaskedFile(t *testing.T) {
 	}
 }
 
-// verify decodes masks too, and says where one is broken.
+// TestVerifyOfMaskedFiles: verify decodes masks too, and names the place of a fault.
 func TestVerifyOfMaskedFiles(t *testing.T) {
 	r := chaski(t.Context(), "verify", testdata(t, "masks"))
 	var got struct{ Files, Chunks, Faulty int64 }

@@ -23,7 +23,7 @@ const (
 	refusalMemory = 100 << 20 // resident, bytes
 )
 
-// badFile is a line of the corpus about a file that is damaged.
+// badFile is a line of the corpus about a damaged file.
 type badFile struct {
 	Path, Kind, Format, Base, File, What, Expect string
 }
@@ -63,9 +63,9 @@ func (f badFile) arguments(t *testing.T, dir, tmp string) []string {
 	return []string{"cat", "--format", "sha256", path}
 }
 
-// TestRefusalsAreCheap promises that the command ($CHASKI_BIN) refuses every damaged frame, rumi
-// file and TIFF of the corpus with one line, in 200 ms and 100 MiB. A machine with other work may
-// take longer: the best of some attempts counts.
+// TestRefusalsAreCheap: the command ($CHASKI_BIN) refuses every damaged frame, rumi file and TIFF
+// of the corpus with one line, within 200 ms and 100 MiB. The best of some attempts counts, because
+// a busy machine may take longer.
 func TestRefusalsAreCheap(t *testing.T) {
 	binary := os.Getenv("CHASKI_BIN")
 	if _, err := os.Stat(binary); binary == "" || err != nil {
@@ -75,8 +75,8 @@ func TestRefusalsAreCheap(t *testing.T) {
 		t.Skip("the race detector's memory would count; without it this runs among the variants")
 	}
 	dir, tmp := filepath.Join(corpus.Dir(t), "raster"), t.TempDir()
-	// What a process had before exec counts as its resident memory, and this one may be large after
-	// other tests: one of its own does the measuring.
+	// The resident memory of a process includes what it had before exec, and this process may be
+	// large after other tests. A process of its own does the measuring.
 	const alone = "CHASKI_TEST_REFUSALS"
 	if os.Getenv(alone) == "" {
 		cmd := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v")

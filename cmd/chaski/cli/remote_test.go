@@ -24,7 +24,8 @@ import (
 	"github.com/chaski-eo/chaski/tools/testkit/netsim/fakes3"
 )
 
-// remotes puts files, by their paths, onto a web server and into a bucket. It returns what their URIs begin with.
+// remotes puts files, by their paths, onto a web server and into a bucket. It returns the prefixes
+// of their URIs.
 func remotes(t *testing.T, files map[string][]byte) (web *netsim.Server, store *fakes3.Store, bases []string) {
 	t.Helper()
 	web = netsim.NewServer(false)
@@ -40,7 +41,8 @@ func remotes(t *testing.T, files map[string][]byte) (web *netsim.Server, store *
 	return web, store, []string{web.URL + "/data/", "s3://bucket/data/"}
 }
 
-// TestRemoteFilesReadAsLocalOnes: what the original readers gave for a file is also what it is over HTTP and from S3.
+// TestRemoteFilesReadAsLocalOnes: over HTTP and from S3, a file yields what the original readers
+// gave for it.
 func TestRemoteFilesReadAsLocalOnes(t *testing.T) {
 	files := map[string][]byte{}
 	list := small(t)
@@ -57,7 +59,7 @@ func TestRemoteFilesReadAsLocalOnes(t *testing.T) {
 		for _, f := range list {
 			local := filepath.Join(f.Dir, f.Path)
 			if f.Kind != "tiff" && f.Kind != "rumi" && f.Kind != "rumi-new" || f.MayRefuse() {
-				// What is wrong with a file is the same everywhere.
+				// The errors of a file are the same everywhere.
 				a, b := chaski(t.Context(), "cat", local), chaski(t.Context(), "cat", base+f.Path)
 				if a.code != b.code || a.out != b.out ||
 					strings.TrimPrefix(a.err, "chaski: "+local) != strings.TrimPrefix(b.err, "chaski: "+base+f.Path) {
@@ -127,7 +129,8 @@ func batches(t *testing.T, source string, roots []string) ([]byte, string, error
 	}
 }
 
-// TestRemoteDatasets: a folder, a glob and a catalog of a bucket are the same dataset as the folder on disk.
+// TestRemoteDatasets: a directory, a glob and a catalog of a bucket are the same dataset as the
+// directory on disk.
 func TestRemoteDatasets(t *testing.T) {
 	files := chips()
 	_, store, bases := remotes(t, files)
@@ -182,7 +185,7 @@ func TestRemoteDatasets(t *testing.T) {
 			}
 		}
 	}
-	// Every request was one that the dataset needs: with a catalog one a chip, as it has one run of chunks.
+	// There is no request too many: with a catalog, one for each chip, which has one run of chunks.
 	before := store.Requests()
 	if _, _, err := batches(t, catalog, nil); err != nil {
 		t.Fatal(err)
@@ -221,7 +224,7 @@ func TestRemoteDatasets(t *testing.T) {
 	}
 }
 
-// TestConvertRemoteRasters: rasters become the same files, and the same array, wherever they are read from.
+// TestConvertRemoteRasters: rasters convert to the same files and the same array from every source.
 func TestConvertRemoteRasters(t *testing.T) {
 	files := chips()
 	_, _, bases := remotes(t, files)
@@ -265,7 +268,7 @@ func TestConvertRemoteRasters(t *testing.T) {
 	}
 }
 
-// TestRemoteFailures end in one line that names the URI.
+// TestRemoteFailures: failures end in one line that names the URI.
 func TestRemoteFailures(t *testing.T) {
 	web, store, _ := remotes(t, nil)
 	web.Always(netsim.Forbidden)
@@ -316,7 +319,8 @@ func TestServeRoots(t *testing.T) {
 	checkServe(t, []string{"serve", "--root", "s3://bucket/chips", "--root", "https://", "--stop-on-eof"})
 }
 
-// arrayFiles returns the files of the arrays by the original library, by their paths, and the names of the arrays.
+// arrayFiles returns the files of the arrays that the original library wrote, by path, and the
+// names of the arrays.
 func arrayFiles(t *testing.T) (root string, names []string, files map[string][]byte) {
 	t.Helper()
 	root = testdata(t, "tiledb", "arrays")
@@ -344,7 +348,8 @@ func arrayFiles(t *testing.T) (root string, names []string, files map[string][]b
 	return root, names, files
 }
 
-// sameArrays checks that what arrays are, hold, are checked for and become is the same at another place.
+// sameArrays requires that info, array, verify, stats and convert yield the same for arrays at
+// another place.
 func sameArrays(t *testing.T, root string, names []string, base string) {
 	t.Helper()
 	for _, name := range names {
@@ -393,7 +398,7 @@ func sameArrays(t *testing.T, root string, names []string, base string) {
 	}
 }
 
-// contents returns the files of a folder by their paths in it.
+// contents returns the files of a directory by their paths in it.
 func contents(t *testing.T, dir string) map[string][]byte {
 	t.Helper()
 	files := map[string][]byte{}
@@ -413,7 +418,8 @@ func contents(t *testing.T, dir string) map[string][]byte {
 	return files
 }
 
-// TestArraysInABucket: arrays are the same in a bucket. Without a page about its folder there is none on the web.
+// TestArraysInABucket: arrays read the same from a bucket. A web server without directory pages has
+// no arrays.
 func TestArraysInABucket(t *testing.T) {
 	root, names, files := arrayFiles(t)
 	_, _, bases := remotes(t, files)
@@ -430,9 +436,9 @@ func TestArraysInABucket(t *testing.T) {
 	}
 }
 
-// webServers are handlers that serve a folder as common servers do.
+// webServers are handlers that serve a directory as common servers do.
 func webServers(root string) map[string]http.Handler {
-	// page is a server that describes a folder by what is said of each of its entries.
+	// page is a server that describes a directory with one line for each entry.
 	page := func(kind, head, each, between, foot string, ranges bool) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			path := filepath.Join(root, filepath.FromSlash(r.URL.Path))
@@ -482,7 +488,8 @@ func webServers(root string) map[string]http.Handler {
 	}
 }
 
-// TestArraysOnWebServers: arrays are the same on web servers that have a page about each folder.
+// TestArraysOnWebServers: arrays read the same from web servers that have a page for each
+// directory.
 func TestArraysOnWebServers(t *testing.T) {
 	root, names, _ := arrayFiles(t)
 	for name, h := range webServers(root) {
@@ -497,8 +504,8 @@ func TestArraysOnWebServers(t *testing.T) {
 	}
 }
 
-// TestSamplesBehindSignedURLs: cat and info take the path of a sample behind a URL with a query,
-// and ask for nothing but the container on the way.
+// TestSamplesBehindSignedURLs: cat and info accept the path of a sample in a container whose URL
+// has a query, and request nothing but the container.
 func TestSamplesBehindSignedURLs(t *testing.T) {
 	b, err := os.ReadFile("../../../testdata/coast/coast.tacozip")
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 	"golang.org/x/net/html"
 )
 
-// TestViewWritesWhatIsAskedFor: a PNG or SVG of histograms, by the name of the file, and a page of a
-// dataset.
+// TestViewWritesWhatIsAskedFor: view writes histograms as PNG or SVG, by the extension of the file,
+// and a dataset's report as a page.
 func TestViewWritesWhatIsAskedFor(t *testing.T) {
 	workplace(t)
 	for _, args := range [][]string{

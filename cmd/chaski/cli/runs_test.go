@@ -24,7 +24,8 @@ import (
 	"github.com/chaski-eo/chaski/shuffle"
 )
 
-// specFile writes a spec of the folder chips, with windows, a mask of validity and a text that rides along.
+// specFile writes a spec of the directory "chips", with windows, a validity mask and a metadata
+// column of strings.
 func specFile(t *testing.T, name, bad string) loader.Spec {
 	t.Helper()
 	text := fmt.Sprintf(`{"version": 1, "source": "labelled.csv", "batch_size": 5, "shuffle": true, "seed": 8, "bad_samples": %q, "augment": "flips",
@@ -78,9 +79,9 @@ func content(npy []byte) []byte {
 	return npy[10+int(binary.LittleEndian.Uint16(npy[8:])):]
 }
 
-// TestReplayIsWhatTheRunGave: for every step of two epochs and any rank of 1 and 3, named by the
-// state in front of it, by the one behind it, and by its number, the file holds the bytes of a
-// loader's batch.
+// TestReplayIsWhatTheRunGave: for every step of two epochs and every rank of 1 and 3, replay writes
+// the bytes of a loader's batch, whether the step is named by the state before it, by the state
+// after it or by its number.
 func TestReplayIsWhatTheRunGave(t *testing.T) {
 	workplace(t)
 	spec := specFile(t, "windows.json", spec.BadSkip)
@@ -175,7 +176,8 @@ func sameBatch(t *testing.T, b *loader.Batch, got map[string][]byte) {
 	}
 }
 
-// TestExplainIsTheStep: rows are those of the batch, and bytes and chunks those that reading it took.
+// TestExplainIsTheStep: explain lists the rows of the batch, and the bytes and chunks that reading
+// it took.
 func TestExplainIsTheStep(t *testing.T) {
 	workplace(t)
 	spec := specFile(t, "windows.json", spec.BadReplace)
@@ -230,7 +232,8 @@ func TestExplainIsTheStep(t *testing.T) {
 	}
 }
 
-// TestNamesDriveNoTerminal: names that come from data, or from a list, are told without what a terminal obeys.
+// TestNamesDriveNoTerminal: names from data or from a list are printed without terminal control
+// characters.
 func TestNamesDriveNoTerminal(t *testing.T) {
 	workplace(t)
 	name := "chips/\x1b]0;title\x07\u202efit.tif"
@@ -266,7 +269,7 @@ func TestNamesDriveNoTerminal(t *testing.T) {
 	}
 }
 
-// TestSpecAndFlagsAreOne: a spec in a file and the flags that say the same are the same run.
+// TestSpecAndFlagsAreOne: a spec in a file and flags with the same content are the same run.
 func TestSpecAndFlagsAreOne(t *testing.T) {
 	workplace(t)
 	text := `{"version": 1, "source": "chips", "batch_size": 2, "shuffle": true, "seed": 4, "bad_samples": "skip",
@@ -326,8 +329,8 @@ func TestRunsUsage(t *testing.T) {
 	}
 }
 
-// TestOutputIsCalledAlike: what -o stands for has one long name in all commands.
-func TestOutputIsCalledAlike(t *testing.T) {
+// TestOutputFlagHasOneName: -o has one long name in all commands.
+func TestOutputFlagHasOneName(t *testing.T) {
 	for _, c := range commands(newRoot(console.Env{})) {
 		if f := c.Flags().ShorthandLookup("o"); f != nil && f.Name != "output" {
 			t.Errorf("%s: -o is --%s", c.CommandPath(), f.Name)
@@ -335,8 +338,8 @@ func TestOutputIsCalledAlike(t *testing.T) {
 	}
 }
 
-// TestBytesAreNotTyped: what is no text is not written to a terminal, whose state it would change.
-func TestBytesAreNotTyped(t *testing.T) {
+// TestNoBytesOnATerminal: binary output is not written to a terminal, whose state it would change.
+func TestNoBytesOnATerminal(t *testing.T) {
 	workplace(t)
 	tty, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
 	if err != nil || !term.IsTerminal(int(tty.Fd())) {

@@ -12,8 +12,8 @@ import (
 	"github.com/parquet-go/parquet-go"
 )
 
-// sql, and conditions of ls: what is printed, and the exit codes of what is not there, what is wrong and
-// what takes DuckDB.
+// TestSQLCommand: sql, and conditions of ls, print the expected rows and end with the exit codes
+// for missing names, wrong queries and queries that need DuckDB.
 func TestSQLCommand(t *testing.T) {
 	two := testContainer(t, "taco-v2/spec200/codec_snappy.tacozip")
 	three := testContainer(t, "taco-v2/current/three_level.tacozip")
@@ -82,7 +82,7 @@ func TestSQLCommand(t *testing.T) {
 	}
 }
 
-// TestNoRows: a container without samples has its columns, whether conditions are given or not.
+// TestNoRows: a container without samples keeps its columns, with and without conditions.
 func TestNoRows(t *testing.T) {
 	var footer bytes.Buffer
 	if err := parquet.Write(&footer, []struct {
@@ -113,7 +113,7 @@ func TestNoRows(t *testing.T) {
 	}
 }
 
-// TestQueryInAFile: queries and conditions longer than an argument may be are read from files.
+// TestQueryInAFile: queries and conditions that are too long for an argument are read from files.
 func TestQueryInAFile(t *testing.T) {
 	two := testContainer(t, "taco-v2/spec200/codec_snappy.tacozip")
 	many := "id IN (" + strings.Repeat("'no such id', ", 20000) + "'roi_qs1')"
@@ -144,7 +144,8 @@ func TestQueryInAFile(t *testing.T) {
 	}
 }
 
-// TestGivenByAPipe: conditions may come from what can be read once, such as <(…) of a shell.
+// TestGivenByAPipe: conditions may come from a file that can be read only once, such as <(…) of a
+// shell.
 func TestGivenByAPipe(t *testing.T) {
 	zip := testdata(t, "coast", "coast.tacozip")
 	for _, args := range [][]string{{"sql", "SELECT id FROM data"}, {"entries"}} {

@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// TestStatsOfTheRowsThatCount: of a table and of a catalog, conditions and a split leave the statistics of a table
-// that has those rows only.
-func TestStatsOfTheRowsThatCount(t *testing.T) {
+// TestStatsOfSelectedRows: for a table and a catalog, conditions and a split yield the statistics
+// of a table that has the remaining rows only.
+func TestStatsOfSelectedRows(t *testing.T) {
 	dir := t.TempDir()
 	table := func(name string, keep func(k int) bool) string {
 		var b strings.Builder
@@ -59,8 +59,8 @@ func TestStatsOfTheRowsThatCount(t *testing.T) {
 	}
 }
 
-// TestStatsOfASpec: a spec in JSON says what the flags do, and also what they cannot: which part of
-// a split by shares counts.
+// TestStatsOfASpec: a spec in JSON does what the flags do, and can also choose a part of a split by
+// shares.
 func TestStatsOfASpec(t *testing.T) {
 	dir := t.TempDir()
 	file := func(name, text string) string {
@@ -126,7 +126,8 @@ func TestStatsOfASpec(t *testing.T) {
 	}
 }
 
-// TestStatsOfACollection: a TACOLLECTION.json is a container, though its name ends as that of a spec.
+// TestStatsOfACollection: a TACOLLECTION.json is a container, although its extension is that of a
+// spec.
 func TestStatsOfACollection(t *testing.T) {
 	dir := t.TempDir()
 	zip, err := os.ReadFile(testdata(t, "coast", "coast.tacozip"))
@@ -146,7 +147,7 @@ func TestStatsOfACollection(t *testing.T) {
 	if got := chaski(t.Context(), "stats", "--field", "image=s2/img.tif", path); got.code != 0 || got.out != want.out {
 		t.Errorf("exit %d: %s%.80s, want %.80s", got.code, got.err, got.out, want.out)
 	}
-	// It has no columns of statistics.
+	// This container has no columns of statistics.
 	got := chaski(t.Context(), "stats", "--from-metadata", path)
 	if got.code != 1 || !strings.Contains(got.err, "stats:mean") {
 		t.Errorf("--from-metadata: exit %d: %s", got.code, got.err)

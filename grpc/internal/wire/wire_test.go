@@ -33,7 +33,7 @@ func pieces(sizes ...int) (p [][]byte, all []byte) {
 	return p, all
 }
 
-// TestPartIsAStreamReply reads what Marshal writes with protobuf.
+// TestPartIsAStreamReply: protobuf reads what Marshal writes.
 func TestPartIsAStreamReply(t *testing.T) {
 	for _, sizes := range [][]int{{1}, {1 << 20}, {64, 1 << 16, 3, 4096, 1024, 1025}, {}} {
 		data, all := pieces(sizes...)
@@ -136,7 +136,7 @@ func replies() [][]byte {
 		}
 		out = append(out, b)
 	}
-	// Two parts in one message are one, merged; fields may come in any order.
+	// Two parts in one message are merged into one, and fields may come in any order.
 	return append(out, append(bytes.Clone(out[0]), out[2]...), []byte{0x0a, 6, 0x22, 2, 'a', 'b', 0x08, 9})
 }
 

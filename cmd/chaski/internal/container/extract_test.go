@@ -8,7 +8,7 @@ import (
 	"github.com/chaski-eo/chaski/store/taco"
 )
 
-// TestExtractedPathsStayInside: no id of a container leads out of the directory that gets its files.
+// TestExtractedPathsStayInside: no id of a container leads outside of the output directory.
 func TestExtractedPathsStayInside(t *testing.T) {
 	out := t.TempDir()
 	folder := taco.Entry{Path: "f"}

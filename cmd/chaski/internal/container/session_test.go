@@ -12,7 +12,7 @@ import (
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 )
 
-// TestSessionHoldsFewContainers: of many containers, those that were used last stay open.
+// TestSessionHoldsFewContainers: of many containers, the most recently used ones stay open.
 func TestSessionHoldsFewContainers(t *testing.T) {
 	b, err := os.ReadFile(filepath.Join(corpus.Testdata(t), "coast", "flat.tacozip"))
 	if err != nil {

@@ -8,7 +8,8 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 )
 
-// TestHeaderIsNumPys: the same bytes as numpy.lib.format.write_array of NumPy 2.1.3 writes.
+// TestHeaderIsNumPys: the header has the bytes that numpy.lib.format.write_array of NumPy 2.1.3
+// writes.
 func TestHeaderIsNumPys(t *testing.T) {
 	for _, c := range []struct {
 		d     chunk.DType

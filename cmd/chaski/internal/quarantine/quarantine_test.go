@@ -19,7 +19,8 @@ func bad(file string, row int64) Record {
 	return r
 }
 
-// TestManyWritersOneList: processes that share a list lose no count, and lines grow with the logarithm of it.
+// TestManyWritersOneList: processes that share a list lose no count, and the list grows with the
+// logarithm of the counts.
 func TestManyWritersOneList(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "bad.jsonl")
 	const writers, things, times = 4, 5, 100
@@ -74,7 +75,8 @@ func TestManyWritersOneList(t *testing.T) {
 	}
 }
 
-// TestListOfAKilledWriter: half a line, or what another writer puts behind it, takes nothing else with it.
+// TestListOfAKilledWriter: an incomplete line, or a line that another writer appended to it, does
+// not affect other lines.
 func TestListOfAKilledWriter(t *testing.T) {
 	var whole bytes.Buffer
 	early := bad("a.tif", 1)
@@ -83,8 +85,8 @@ func TestListOfAKilledWriter(t *testing.T) {
 		t.Fatal(err)
 	}
 	lines := strings.SplitAfter(whole.String(), "\n")
-	text := lines[0] + lines[1][:40] + lines[1] + lines[2] + "{\"message\":" + strings.Repeat("x",
-		2*maxLine) + "\n" + lines[1] + lines[0][:9]
+	tooLong := `{"message":` + strings.Repeat("x", 2*maxLine) + "\n"
+	text := lines[0] + lines[1][:40] + lines[1] + lines[2] + tooLong + lines[1] + lines[0][:9]
 	var l List
 	if err := l.Read(strings.NewReader(text)); err != nil {
 		t.Fatal(err)
@@ -96,7 +98,7 @@ func TestListOfAKilledWriter(t *testing.T) {
 	}
 }
 
-// TestWriterIsBounded: in what it knows, and in the file.
+// TestWriterIsBounded: a writer bounds its memory and its file.
 func TestWriterIsBounded(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "bad.jsonl")
 	w, err := Open(path)
@@ -125,7 +127,7 @@ func TestWriterIsBounded(t *testing.T) {
 	}
 }
 
-// FuzzList: whatever the bytes are, a list that was read and written is read as the same list.
+// FuzzList: a list made of any bytes is the same after writing and reading it again.
 func FuzzList(f *testing.F) {
 	var b bytes.Buffer
 	if err := Write(&b, []Record{bad("a.tif", 1), New("x", fault.New(fault.Limit, "", -1, "m"))}); err != nil {

@@ -23,7 +23,7 @@ func plane[T Unsigned](t *rapid.T) ([]T, int) {
 	return res, width
 }
 
-// neighbours returns W, N, NW, NE and NN of sample i as numbers without bounds.
+// neighbours returns W, N, NW, NE and NN of sample i as integers that cannot overflow.
 func neighbours[T Unsigned](d []T, i, width int) [5]*big.Int {
 	at := func(ok bool, k int) *big.Int {
 		if !ok {
@@ -96,7 +96,7 @@ func testPredictor[T Unsigned](t *testing.T) {
 	}
 }
 
-// TestPredictors promises what the formulas of the specifications give.
+// TestPredictors: predictors agree with the formulas of the specifications.
 func TestPredictors(t *testing.T) {
 	t.Run("8", testPredictor[uint8])
 	t.Run("16", testPredictor[uint16])
@@ -104,7 +104,8 @@ func TestPredictors(t *testing.T) {
 	t.Run("64", testPredictor[uint64])
 }
 
-// TestZigzagPredictors promises the predictor of what the mapping undone gives.
+// TestZigzagPredictors: predictors of mapped values equal the predictor of the values before
+// mapping.
 func TestZigzagPredictors(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		res, width := plane[uint16](t)
@@ -127,8 +128,8 @@ func TestZigzagPredictors(t *testing.T) {
 	})
 }
 
-// slowBody is pforBody bit by bit, as the specification has it: word j of lane l is at byte
-// j*16 + l*width, value i is slot i/lanes of lane i%lanes.
+// slowBody is pforBody bit by bit, as the specification has it: word j of lane l is at byte j*16 +
+// l*width, value i is slot i/lanes of lane i%lanes.
 func slowBody(src []byte, width, nbits int) []byte {
 	lanes := 16 / width
 	dst := make([]byte, PforBlock*width)
@@ -142,7 +143,7 @@ func slowBody(src []byte, width, nbits int) []byte {
 	return dst
 }
 
-// TestPforBody promises what the layout in the specification gives, for every width and number of
+// TestPforBody: the body follows the layout of the specification, for every width and number of
 // bits.
 func TestPforBody(t *testing.T) {
 	src := make([]byte, 32*64)
@@ -160,7 +161,7 @@ func TestPforBody(t *testing.T) {
 	}
 }
 
-// TestHalf promises the nearest float of 16 bits, away from zero where two are as near.
+// TestHalf: the result is the nearest 16-bit float, away from zero in the middle of two.
 func TestHalf(t *testing.T) {
 	value := func(h uint16) float64 {
 		exp, man := int(h>>10&31), float64(h&1023)

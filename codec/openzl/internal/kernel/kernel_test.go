@@ -238,7 +238,7 @@ func huffmanCode(t *rapid.T, symbols, longest int) (weights []byte, codes []uint
 		}
 		weights[s] = byte(log + 1 - d)
 	}
-	// Codes are given out in the order of growing weight, then of the symbols.
+	// Codes are assigned by increasing weight, then by symbol.
 	codes, lengths = make([]uint64, symbols), make([]int, symbols)
 	var next uint64
 	for w := byte(1); int(w) <= log; w++ {

@@ -503,7 +503,7 @@ func TestSequenceLoopsAgree(t *testing.T) {
 			hasLoops = i == 1
 			dst[i] = make([]byte, size)
 			n[i], ok[i] = FieldLZ(dst[i], shift, s)
-			// What the loop leaves to be done must be the same as well.
+			// The remaining work after the loop must be the same as well.
 			if size <= fieldRun+fieldMatch || len(s.Literals) <= fieldRun {
 				continue
 			}
