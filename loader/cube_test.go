@@ -736,7 +736,7 @@ func TestTilesAreReadAhead(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer e.Close()
-	done := e.options.Turns.Take()
+	done := e.options.Turns().Take()
 	p := e.Start(t.Context(), shuffle.StepTicket(0, 0, 6, 0, 1), false)
 	seen := map[string]bool{}
 	for len(seen) < 4 {

@@ -52,7 +52,7 @@ type Reader struct {
 // NewReader returns a reader for one worker of an engine with these options.
 func NewReader(o resources.Options) *Reader {
 	return &Reader{
-		opener: o.Opener, maxChunk: o.MaxChunkBytes, large: o.Large, turns: o.Turns,
+		opener: o.Opener, maxChunk: o.MaxChunkBytes, large: o.Large(), turns: o.Turns(),
 		Decoder: chunk.NewDecoder(Codecs()),
 	}
 }
@@ -72,7 +72,7 @@ var idleReaders = sync.Pool{New: func() any { return &Reader{Decoder: chunk.NewD
 // with GiveBack.
 func BorrowReader(o resources.Options) *Reader {
 	r := idleReaders.Get().(*Reader)
-	r.opener, r.maxChunk, r.large, r.turns = o.Opener, o.MaxChunkBytes, o.Large, o.Turns
+	r.opener, r.maxChunk, r.large, r.turns = o.Opener, o.MaxChunkBytes, o.Large(), o.Turns()
 	return r
 }
 

@@ -21,7 +21,7 @@ func Sweep(
 	var next atomic.Int64
 	var mu sync.Mutex // guards done, and keeps the calls of progress in order
 	done := int64(0)
-	readers := o.Readers(o.Workers, remote) // sets o.Turns, which the Readers below must have
+	readers := o.Readers(o.Workers, remote) // sets Turns, which the Readers below must have
 	g, ctx := errgroup.WithContext(ctx)
 	for range readers {
 		visit := start(NewReader(o))

@@ -357,7 +357,8 @@ func (q *readPlan) run(ctx context.Context) (*Array, error) {
 		defer close(pieces)
 		return q.cut(ctx, pieces)
 	})
-	for range q.readers() {
+	remote := slices.ContainsFunc(q.assets, func(a catalog.Asset) bool { return source.IsRemote(a.URI) })
+	for range q.options.Readers(q.threads, remote) {
 		g.Go(func() error {
 			r := pixels.BorrowReader(q.options)
 			defer r.GiveBack()
@@ -373,17 +374,6 @@ func (q *readPlan) run(ctx context.Context) (*Array, error) {
 		return nil, err
 	}
 	return q.out, nil
-}
-
-// readers returns how many goroutines read. For remote files they are more than the threads,
-// because most wait for bytes; Turns lets only as many as threads decode at a time.
-func (q *readPlan) readers() int {
-	remote := slices.ContainsFunc(q.assets, func(a catalog.Asset) bool { return source.IsRemote(a.URI) })
-	if !remote || q.options.Fetchers <= q.threads {
-		return q.threads
-	}
-	q.options.Turns = make(resources.Turns, q.threads)
-	return q.options.Fetchers
 }
 
 // present checks the byte ranges of an asset against the size of its file.

@@ -27,10 +27,11 @@ const NoIndexCache = "none"
 
 // Options say how an engine works. They change no byte of any batch.
 type Options struct {
-	// Workers decode in parallel. Default: GOMAXPROCS; in the command built with libzstd, the processors.
+	// Workers is how many goroutines decode. Default: GOMAXPROCS, or in the command built with libzstd
+	// the number of processors.
 	Workers int
-	// Fetchers read remote files at the same time, where that is more than Workers: samples that are under way. Each
-	// holds the bytes of one run of chunks (at most 4 MiB, or one chunk) and one decoded chunk. Default
+	// Fetchers is how many goroutines read remote files, if that is more than Workers. Each holds the
+	// bytes of one run of chunks (at most 4 MiB, or one chunk) and one decoded chunk. Default
 	// DefaultFetchers.
 	Fetchers int
 	// MemoryBytes bounds the memory of all batches that are being filled or not yet released, in
@@ -40,49 +41,63 @@ type Options struct {
 	// ones: an engine needs room for one batch of every loader and stream that uses it, and for all
 	// that are kept.
 	MemoryBytes int64
-	// MaxChunkBytes bounds one decoded chunk, and the bytes read at once, in bytes; a worker holds
+	// MaxChunkBytes bounds one decoded chunk, and the bytes read at once, in bytes. A worker holds
 	// at most twice that, and as much again for each of the last four arrays that it read. Default
-	// DefaultMaxChunkBytes. Of chunks over DefaultMaxChunkBytes workers decode at the same time only as many as
-	// MemoryBytes has room for (or DefaultMemoryBytes, if that is more), at least one, and keep none.
+	// DefaultMaxChunkBytes. Workers decode chunks over DefaultMaxChunkBytes at the same time only as
+	// far as MemoryBytes (or DefaultMemoryBytes, if that is more) has room for them, but at least one,
+	// and keep none of them.
 	MaxChunkBytes int
 	// CacheBytes bounds the parsed headers and table pages kept, in bytes. Default DefaultCacheBytes.
 	CacheBytes int64
-	// Roots are the folders that local files may lie in. nil allows every file, an empty list none.
+	// Roots are the directories in which local files must lie. nil allows every file, an empty list
+	// none.
 	Roots []string
 	// Opener opens files. Default: source.Files.
 	Opener source.Opener
-	// IndexCache is the folder in which the chunk indexes of rasters in containers are kept from run to run.
-	// Default: chaski/indexes in the user's folder for caches; NoIndexCache for none.
+	// IndexCache is the directory that keeps the chunk indexes of rasters in containers from run to
+	// run. Default: chaski/indexes in the user's cache directory. NoIndexCache keeps none.
 	IndexCache string
 	// ArrayKey is the key of encrypted TileDB arrays, 32 bytes. Default: that of the environment
 	// (tiledb.KeyFromEnv).
 	ArrayKey []byte
-	// Alloc makes the memory of batches, of n bytes with any content. Default: memory of the garbage
-	// collector.
+	// Alloc allocates the memory of a batch: n bytes with any content. Default: NewHeap.
 	Alloc func(n int) Buffer
-	// Stages, if it is not nil, gets where the time of the workers goes.
+	// Stages, if it is not nil, counts the time that workers spend in each stage.
 	Stages *Stages
-	// Members, if it is not nil, keeps containers open from one Read to the next. Opener has to be set then.
+	// Members, if it is not nil, keeps containers open from one raster.Read to the next. It needs an
+	// Opener, because the default one is closed after each Read.
 	Members *Members
-	// SQL runs a query that package query does not read, of the conditions of a subset, over the tables with the given
-	// names; it sees nothing else. Default: such a query is of kind unsupported.
+	// SQL runs the queries in conditions of a subset that package query refuses. It sees the tables
+	// with the given names and nothing else. Default: such a query is an error of kind unsupported.
 	SQL func(ctx context.Context, sql string, names []string, tables query.Tables) (*tables.Table, error)
-	// Logger gets what is worth telling. Default: slog.Default.
+	// Logger logs warnings, such as samples that are left out. Default: slog.Default.
 	Logger *slog.Logger
 
-	Turns    Turns         // of those that decode
-	Large    *LargeChunks  // those over DefaultMaxChunkBytes
-	OwnFiles *source.Files // the default opener, closed by whoever made it
+	turns    Turns         // nil for no bound: see Readers
+	large    *LargeChunks  // shared by all readers with these options
+	ownFiles *source.Files // the default opener; nil with one of the user's
 }
 
-// CloseOpener closes the opener if it is the default one. Its files were only read: that closing one
-// fails has no consequence.
+// Turns bounds how many goroutines decode at a time. It is nil, for no bound, until Readers sets it.
+func (o *Options) Turns() Turns { return o.turns }
+
+// Large bounds the memory of large chunks. It is nil, for no bound, before WithDefaults.
+func (o *Options) Large() *LargeChunks { return o.large }
+
+// OwnOpener reports whether Opener is the default one, which CloseOpener closes.
+func (o *Options) OwnOpener() bool { return o.ownFiles != nil }
+
+// CloseOpener closes the opener if it is the default one. It drops the error, because the files were
+// only read.
 func (o Options) CloseOpener() {
-	if o.OwnFiles != nil {
-		_ = o.OwnFiles.Close()
+	if o.ownFiles != nil {
+		_ = o.ownFiles.Close()
 	}
 }
 
+// WithDefaults returns the options with the default of every field that is not set, except of
+// MemoryBytes, whose default depends on the size of a batch. If it sets Opener, the caller must call
+// CloseOpener at the end.
 func (o Options) WithDefaults() Options {
 	if o.Workers == 0 {
 		o.Workers = procs.Workers()
@@ -96,12 +111,12 @@ func (o Options) WithDefaults() Options {
 	if o.CacheBytes == 0 {
 		o.CacheBytes = DefaultCacheBytes
 	}
-	if o.Large == nil {
-		o.Large = NewLargeChunks(max(o.MemoryBytes, DefaultMemoryBytes))
+	if o.large == nil {
+		o.large = NewLargeChunks(max(o.MemoryBytes, DefaultMemoryBytes))
 	}
 	if o.Opener == nil {
-		o.OwnFiles = &source.Files{}
-		o.Opener = o.OwnFiles
+		o.ownFiles = &source.Files{}
+		o.Opener = o.ownFiles
 	}
 	if o.Alloc == nil {
 		o.Alloc = NewHeap
@@ -112,25 +127,34 @@ func (o Options) WithDefaults() Options {
 	return o
 }
 
+// maxGoroutines bounds Workers and Fetchers: each takes memory for a chunk, so a larger number is a
+// slip.
+const maxGoroutines = 4096
+
+// Validate returns an error if a field is out of range. It expects the options of WithDefaults.
 func (o Options) Validate() error {
-	switch {
-	case o.Workers < 1 || o.Workers > 4096:
-		return fmt.Errorf("options: %d workers", o.Workers)
-	case o.Fetchers < 1 || o.Fetchers > 4096:
-		return fmt.Errorf("options: %d fetchers", o.Fetchers)
-	case o.MemoryBytes < 0:
-		return fmt.Errorf("options: %d bytes of memory", o.MemoryBytes)
-	case o.MaxChunkBytes < 1:
-		return fmt.Errorf("options: MaxChunkBytes is %d: it must be at least 1", o.MaxChunkBytes)
-	case o.CacheBytes < 1:
-		return fmt.Errorf("options: a cache of %d bytes", o.CacheBytes)
+	between := func(name string, n int) error {
+		if n < 1 || n > maxGoroutines {
+			return fmt.Errorf("options: %s is %d: it must be in 1..%d", name, n, maxGoroutines)
+		}
+		return nil
 	}
-	return nil
+	atLeast := func(name string, n, least int64) error {
+		if n < least {
+			return fmt.Errorf("options: %s is %d: it must be at least %d", name, n, least)
+		}
+		return nil
+	}
+	return cmp.Or(
+		between("Workers", o.Workers), between("Fetchers", o.Fetchers), atLeast("MemoryBytes", o.MemoryBytes, 0),
+		atLeast("MaxChunkBytes", int64(o.MaxChunkBytes), 1), atLeast("CacheBytes", o.CacheBytes, 1),
+	)
 }
 
-// Members keeps containers open that names of Read lead into ("data.taco::roi_1/lrf::2"), with their tables and
-// headers, so that the next name costs only what it names. A container whose files have changed is opened anew;
-// remote ones are checked every few seconds. The zero value is ready, and is safe for concurrent use. Close it.
+// Members keeps the containers open into which paths of raster.Read lead ("data.taco::roi_1/lrf::2"),
+// with their tables and headers, so that the next path into one costs only its own raster. A container
+// whose files have changed is opened again; remote ones are checked every few seconds. The zero value
+// is ready to use and safe for concurrent use. Close it after the last Read.
 type Members struct {
 	// MaxBytes bounds the memory of the containers that are kept. Default DefaultMembersBytes.
 	MaxBytes int64
@@ -139,12 +163,12 @@ type Members struct {
 	kept io.Closer
 }
 
-// DefaultMembersBytes is the default of Members.MaxBytes: the tables of a container of a million rows take about
-// 80 MB, so that three of them fit.
+// DefaultMembersBytes is the default of Members.MaxBytes. The tables of a container of a million rows
+// take about 80 MB, so three of them fit.
 const DefaultMembersBytes = 256 << 20
 
-// Cache returns the cache of containers, which open creates the first time. Its type is the opener's, because
-// options must not know containers.
+// Cache returns the cache of containers, which open creates at the first call. Its type is open's,
+// because this package must not import the packages of containers.
 func (m *Members) Cache(open func(maxBytes int64) io.Closer) io.Closer {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -18,12 +18,12 @@ func (t Turns) Take() (done func()) {
 }
 
 // Readers returns how many goroutines to start so that n decode: n for local files, Options.Fetchers for
-// remote ones, if that is more. Then it also sets Options.Turns, with n turns.
+// remote ones, if that is more. Then it also sets Turns, with n turns.
 func (o *Options) Readers(n int, remote bool) int {
-	// Without more goroutines than n, each has a turn anyway, so Turns stays nil.
+	// Without more goroutines than n, each has a turn anyway, so turns stays nil.
 	if !remote || o.Fetchers <= n {
 		return n
 	}
-	o.Turns = make(Turns, n)
+	o.turns = make(Turns, n)
 	return o.Fetchers
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/store/taco"
 	"github.com/chaski-eo/chaski/tables"
+	"github.com/chaski-eo/chaski/tables/query"
 )
 
 // where keeps the samples that meet a condition.
@@ -58,13 +59,13 @@ func (c *Container) sql(ctx context.Context, condition string) error {
 	// Without a SELECT before it, the condition runs over all of level 0 and the result is
 	// intersected. That needs no copy of the rows that are left.
 	if c.data == nil {
-		rows, err := c.options.Where(ctx, c.level0, condition)
+		rows, err := rowsWhere(ctx, &c.options, c.level0, condition)
 		if err == nil {
 			c.intersect(rows)
 		}
 		return err
 	}
-	rows, err := c.options.Where(ctx, c.data, condition)
+	rows, err := rowsWhere(ctx, &c.options, c.data, condition)
 	if err != nil {
 		return err
 	}
@@ -129,18 +130,18 @@ func (c *Container) query(ctx context.Context, sql string) error {
 	for i, row := range at {
 		numbers[i] = int64(row)
 	}
-	data = resources.WithRows(data, numbers)
+	data = withRows(data, numbers)
 	tableOf := func(ctx context.Context, name string) (*tables.Table, error) {
 		return c.sqlTable(ctx, name, data)
 	}
-	t, err := c.options.Query(ctx, sql, c.set.SQLTables(), tableOf)
+	t, err := query.RunOr(ctx, sql, c.set.SQLTables(), tableOf, c.options.SQL)
 	if err != nil {
 		return err
 	}
 	if c.at, err = c.rowsOf(ctx, t); err != nil {
 		return err
 	}
-	c.data, c.rows = t.Without(resources.RowColumn), distinct(c.at)
+	c.data, c.rows = t.Without(rowColumn), distinct(c.at)
 	return nil
 }
 
@@ -148,10 +149,10 @@ func (c *Container) query(ctx context.Context, sql string) error {
 // samples so far, or an id that several of them have, is fault.Unsupported.
 func (c *Container) rowsOf(ctx context.Context, t *tables.Table) ([]int32, error) {
 	at := make([]int32, t.Len())
-	if t.Index(resources.RowColumn) >= 0 {
+	if t.Index(rowColumn) >= 0 {
 		// The numbers come from a query, which may compute anything: a number beyond int32 must not
 		// wrap around to another sample's.
-		rows, err := resources.RowNumbers(ctx, t, func(row int64) bool {
+		rows, err := rowNumbers(ctx, t, func(row int64) bool {
 			_, ok := slices.BinarySearch(c.rows, int32(row))
 			return ok && row == int64(int32(row))
 		})
@@ -195,7 +196,7 @@ func (c *Container) rowsOf(ctx context.Context, t *tables.Table) ([]int32, error
 		}
 		if row < 0 {
 			return nil, fault.New(fault.Unsupported, "select", fault.NoOffset,
-				"several samples have the id %q: select the column %q too", v.Str(i), resources.RowColumn)
+				"several samples have the id %q: select the column %q too", v.Str(i), rowColumn)
 		}
 		at[i] = row
 	}

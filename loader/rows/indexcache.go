@@ -8,7 +8,6 @@ import (
 	"errors"
 	"hash/crc32"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -401,9 +400,6 @@ func readIndexFile(path, key string) *storedIndexes {
 		}
 	}
 	_ = f.Close()
-	if !errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
 	return nil
 }
 

@@ -33,9 +33,9 @@ func inContainerOf(ctx context.Context, o *resources.Options, uri string, use fu
 		c.set, err = taco.Open(ctx, c.opener, []string{uri}, taco.Options{})
 		return c, err
 	}
-	// A container must not outlive its opener: the default one, OwnFiles, is closed soon after this
+	// A container must not outlive its opener: the default one is closed soon after this
 	// call.
-	if o.Members == nil || o.OwnFiles != nil {
+	if o.Members == nil || o.OwnOpener() {
 		c, err := open(ctx)
 		if err != nil {
 			return err

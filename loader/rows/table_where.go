@@ -9,7 +9,6 @@ import (
 
 	"github.com/chaski-eo/chaski/crs"
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/store/taco"
@@ -57,7 +56,7 @@ func (s *selector) query(ctx context.Context, w *spec.Condition) error {
 	var err error
 	switch {
 	case w.SQL != "":
-		rows, err = s.options.Where(ctx, s.data, w.SQL)
+		rows, err = rowsWhere(ctx, &s.options, s.data, w.SQL)
 	case w.Select != "":
 		rows, err = s.selected(ctx, w.Select)
 	default:
@@ -87,23 +86,23 @@ func (s *selector) selected(ctx context.Context, sql string) ([]int, error) {
 			left, numbers = append(left, i), append(numbers, int64(i))
 		}
 	}
-	data := resources.WithRows(s.data.Take(left), numbers)
+	data := withRows(s.data.Take(left), numbers)
 	tableOf := func(_ context.Context, name string) (*tables.Table, error) {
 		if isData(name) {
 			return data, nil
 		}
 		return nil, query.NoTable(name, []string{"data"})
 	}
-	t, err := s.options.Query(ctx, sql, []string{"data"}, tableOf)
+	t, err := query.RunOr(ctx, sql, []string{"data"}, tableOf, s.options.SQL)
 	if err != nil {
 		return nil, err
 	}
-	if t.Index(resources.RowColumn) < 0 {
+	if t.Index(rowColumn) < 0 {
 		return nil, fault.New(fault.Unsupported, "select", fault.NoOffset,
-			"its result has no column %q to tell samples by; SELECT * has", resources.RowColumn)
+			"its result has no column %q to tell samples by; SELECT * has", rowColumn)
 	}
 	// A query may compute any number, so each must be a row that it was shown.
-	return resources.RowNumbers(ctx, t, func(row int64) bool {
+	return rowNumbers(ctx, t, func(row int64) bool {
 		return row >= 0 && row < int64(len(s.keep)) && s.keep[row]
 	})
 }
