@@ -486,16 +486,38 @@ func TestSpecsThatAreRefused(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{
-		`{"augment":["flip_x"]}`: "spec: augment is of JSON's type array, not a string",
-		`{"batch_size":"4"}`: "spec: batch_size is of JSON's type string, " +
-			"not a whole number of 64 bits",
-		`{"sampler":{"height":2.5}}`: "spec: sampler.height is of JSON's type number 2.5, " +
-			"not a whole number of 64 bits",
-		`{"fields":[{"name":"a","bands":true}]}`: "spec: fields.bands is of JSON's type bool, not an array",
-		`{"shuffle":1}`:                          "spec: shuffle is of JSON's type number, not true or false",
-		`[1]`:                                    "spec: json: cannot unmarshal array into Go value of type spec.Spec",
+		`{"augment":["flip_x"]}`:           `augment is ["flip_x"]: it must be a string`,
+		`{"batch_size":"4"}`:               `batch_size is "4": it must be a whole number`,
+		`{"batch_size":2.0}`:               `batch_size is 2.0: it must be a whole number`,
+		`{"batch_size":1e30}`:              `batch_size is 1e30: it must be a whole number`,
+		`{"take":9223372036854775808}`:     `take is 9223372036854775808: it must be a whole number of 64 bits`,
+		`{"seed":-1}`:                      `seed is -1: it must be a whole number from 0 to 2^64-1`,
+		`{"sampler":{"height":2.5}}`:       `height is 2.5: it must be a whole number`,
+		`{"sampler":{"ratio":"nan"}}`:      `ratio is "nan": it must be a finite number`,
+		`{"shuffle":1}`:                    `shuffle is 1: it must be true or false`,
+		`[1]`:                              `it is [1]: it must be an object`,
+		`{"where":[{"bbox":[0,1]}]}`:       `bbox is [0,1]: it must be a list of 4`,
+		`{"where":[{"bbox":[0,1,2,3,4]}]}`: `bbox is [0,1,2,3,4]: it must be a list of 4`,
+		`{"timestamp":[null,1]}`:           `timestamp[0] is null: it must be a whole number from 0 to 2^64-1`,
+		`{"split":{"by":"hash","shares":[{"name":"a","weight":"x"}]}}`: `share "a": weight is "x": ` +
+			`it must be a finite number`,
+		`{"Shuffle":true,"colour":1}`: `no member "Shuffle"; there are all_fields, augment, bad_limit, bad_samples, ` +
+			`base_path, batch_size, dims, drop_last, fields, length, missing, parts, per_batch, sampler, seed, shuffle, ` +
+			`source, sources, split, strata, take, temperature, time, timestamp, until, use, version, where, windows`,
+		`{"fields":[{"name":"a","bands":true}]}`:      `field "a": bands is true: it must be a list`,
+		`{"fields":[{"name":"a","bands":[0,"B"]}]}`:   `field "a": bands[1] is "B": it must be a whole number`,
+		`{"fields":[{"name":"a","sizes":{"p":1.5}}]}`: `field "a": sizes.p is 1.5: it must be a whole number`,
+		`{"fields":[{"name":"a","fill":"none"}]}`: `field "a": fill is "none": ` +
+			`it must be a number, "nan", "inf" or "-inf"`,
+		`{"fields":[{"pad":1}]}`:                             `field 0: pad is 1: it must be true or false`,
+		`{"fields":[{"name":"a","normalize":{"clip":[0]}}]}`: `field "a": normalize.clip is [0]: it must be a list of 2`,
+		`{"fields":[{"name":"a","normalize":{"clip":[0,null]}}]}`: `field "a": normalize.clip[1] is null: ` +
+			`it must be a number, "nan", "inf" or "-inf"`,
+		`{"sources":[{"name":"s","sources":[{"name":"t","fields":[{"name":"a","colour":1}]}]}]}`: `source "s": source "t": ` +
+			`field "a": no member "colour"; there are band_names, bands, blob, column, dtype, fill, kind, layout, name, ` +
+			`normalize, pad, pattern, points, resample, sizes, validity`,
 	} {
-		if _, err := ParseSpec([]byte(text)); err == nil || err.Error() != want {
+		if _, err := ParseSpec([]byte(text)); err == nil || err.Error() != "spec: "+want {
 			t.Errorf("%s: %v, want %s", text, err, want)
 		}
 	}

@@ -557,7 +557,7 @@ func (s *Source) validate(depth int, fields map[string]bool) error {
 	case mixed && (s.Dims != "" || s.Timestamp != nil):
 		return errors.New("dims and timestamp belong to the sources of a mixture")
 	case s.Weight < 0 || s.Count < 0:
-		return fmt.Errorf("weight %v", s.Weight)
+		return fmt.Errorf("weight is %v: it must be above 0", s.Weight)
 	}
 	if err := checkDims(s.Dims); err != nil {
 		return err
@@ -570,7 +570,7 @@ func (s *Source) validate(depth int, fields map[string]bool) error {
 	}
 	if s.Sampler != nil {
 		if err := s.Sampler.validate(); err != nil {
-			return fmt.Errorf("sampler: %w", err)
+			return err
 		}
 	}
 	if mixed {
@@ -620,7 +620,7 @@ func validUntil(until string, length int64, temperature float64) error {
 		return fmt.Errorf("length is %d, but until is %q", length, until)
 	// The negation also refuses NaN, for which every comparison is false.
 	case !(temperature >= 0):
-		return fmt.Errorf("temperature %v", temperature)
+		return fmt.Errorf("temperature is %v: it must be above 0", temperature)
 	}
 	return nil
 }
@@ -628,7 +628,7 @@ func validUntil(until string, length int64, temperature float64) error {
 // Validate checks a subset with defaults as far as that is possible without the data.
 func (s *Subset) Validate() error {
 	if s.Missing != "" && s.Missing != MissingError && s.Missing != MissingDrop {
-		return fmt.Errorf("missing %q is neither %q nor %q", s.Missing, MissingError, MissingDrop)
+		return fmt.Errorf("missing is %q: it must be %q or %q", s.Missing, MissingError, MissingDrop)
 	}
 	if n := conditions(s.Where); n > maxConditions {
 		return fmt.Errorf("where: %d conditions", n)
@@ -657,7 +657,8 @@ func (s *Subset) Validate() error {
 		case t.Key == "" || t.Order == "":
 			return errors.New("time: needs key and order, two columns")
 		case t.Length < 1 || t.Length > maxSteps || t.Stride < 1 || t.Stride > maxSteps:
-			return fmt.Errorf("time: sequences of %d steps every %d, not in 1..%d", t.Length, t.Stride, maxSteps)
+			return fmt.Errorf("time: length is %d and stride is %d: both must be from 1 to %d",
+				t.Length, t.Stride, maxSteps)
 		case s.Strata != nil:
 			return errors.New("time: sequences cannot be drawn by strata")
 		}
@@ -778,6 +779,13 @@ func (s *Split) validate(use string) error {
 func (s *Split) shareNames() (names []string, err error) {
 	if len(s.Shares) > maxShares || len(s.Shares) == 0 || s.Ranges != nil {
 		return nil, fmt.Errorf("by %q takes shares, 1 to %d", s.By, maxShares)
+	}
+	for _, h := range s.Shares {
+		if h.Parts == 0 { // WithDefaults could not fill it in
+			if _, err := shuffle.Apportion(1, []float64{h.Weight}); err != nil {
+				return nil, fmt.Errorf("share %q is %v: it must be a finite number above 0", h.Name, h.Weight)
+			}
+		}
 	}
 	h := s.Hash()
 	if err := h.Check(); err != nil {

@@ -1,14 +1,11 @@
 package spec
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"math"
-	"reflect"
 	"slices"
 	"strings"
 
@@ -102,7 +99,8 @@ func (t *Timestamp) UnmarshalJSON(b []byte) error {
 
 func (t *Timestamp) validate() error {
 	if t != nil && (t[0] > t[1] || t[1] == 0) {
-		return fmt.Errorf("timestamp: from %d to %d", t[0], t[1])
+		return fmt.Errorf("timestamp is from %d to %d milliseconds since 1970: "+
+			"the second must be above 0 and not before the first", t[0], t[1])
 	}
 	return nil
 }
@@ -290,47 +288,21 @@ const (
 )
 
 // ParseSpec reads the JSON form of a spec, fills in its defaults and validates it. JSON of more
-// than 1 MiB, unknown members and text after the JSON value are errors.
+// than 1 MiB, unknown members and text after the JSON value are errors. An error names the member as
+// a user wrote it, its value and the rule.
 func ParseSpec(b []byte) (Spec, error) {
 	var s Spec
 	if len(b) > maxSpecBytes {
 		return s, fmt.Errorf("spec: %d bytes, at most %d", len(b), maxSpecBytes)
 	}
-	d := json.NewDecoder(bytes.NewReader(b))
-	// A misspelt member must be an error. It would otherwise leave its default in place, unnoticed.
-	d.DisallowUnknownFields()
-	if err := d.Decode(&s); err != nil {
-		return s, fmt.Errorf("spec: %w", ofType(err))
+	if err := checkJSON(b); err != nil {
+		return s, fmt.Errorf("spec: %w", err)
 	}
-	// Decode stops after one value, so what follows it would be ignored.
-	if _, err := d.Token(); err != io.EOF {
-		return s, errors.New("spec: more follows the JSON value")
+	if err := json.Unmarshal(b, &s); err != nil {
+		return s, fmt.Errorf("spec: %w", err)
 	}
 	s = s.WithDefaults()
 	return s, s.Validate()
-}
-
-// ofType rewrites the error about a JSON value of the wrong type: it names the member and the type
-// that the member takes, in JSON's words in place of Go's. It returns other errors as they are.
-func ofType(err error) error {
-	var e *json.UnmarshalTypeError
-	if !errors.As(err, &e) || e.Field == "" {
-		return err
-	}
-	want := "an object"
-	switch k := e.Type.Kind(); {
-	case k == reflect.String:
-		want = "a string"
-	case k == reflect.Bool:
-		want = "true or false"
-	case k == reflect.Slice, k == reflect.Array:
-		want = "an array"
-	case k == reflect.Float32, k == reflect.Float64:
-		want = "a number"
-	case e.Type.Size() > 0 && k >= reflect.Int && k <= reflect.Uintptr:
-		want = fmt.Sprintf("a whole number of %d bits", 8*e.Type.Size())
-	}
-	return fmt.Errorf("%s is of JSON's type %s, not %s", e.Field, e.Value, want)
 }
 
 // WithDefaults returns a copy of the spec in which every default is filled in.
@@ -389,7 +361,7 @@ func (s Spec) Validate() error {
 		return fmt.Errorf("spec: %d fields, at most %d", len(s.Fields), maxFields)
 	}
 	if err := s.Sampler.validate(); err != nil {
-		return fmt.Errorf("spec: sampler: %w", err)
+		return fmt.Errorf("spec: %w", err)
 	}
 	if _, err := s.Elements(); err != nil {
 		return err
@@ -471,7 +443,7 @@ func (s Sampler) validate() error {
 	least := 1 // becomes 0 where the sizes of the assets decide how many windows there are
 	switch {
 	case !slices.Contains(kinds, s.Kind):
-		return fmt.Errorf("kind is %q: it must be %q or one of %q", s.Kind, WholeChip, kinds)
+		return fmt.Errorf("the kind of sampler is %q: it must be %q or one of %q", s.Kind, WholeChip, kinds)
 	case s.Height < 1 || s.Width < 1 || s.Height > MaxWindow || s.Width > MaxWindow:
 		return fmt.Errorf("the window is %d by %d pixels: both sides must be from 1 to %d",
 			s.Height, s.Width, MaxWindow)
@@ -551,10 +523,10 @@ func (b *BadLimit) validate() error {
 	case b == nil:
 		return nil
 	case b.Count != nil && *b.Count < 0:
-		return fmt.Errorf("spec: the count of bad_limit is %d: it must be at least 0", *b.Count)
+		return fmt.Errorf("spec: bad_limit.count is %d: it must be at least 0", *b.Count)
 	// The negation also refuses NaN, for which every comparison is false.
 	case b.Rate != nil && !(*b.Rate >= 0 && *b.Rate <= 1):
-		return fmt.Errorf("spec: the rate of bad_limit is %v: it must be from 0 to 1", *b.Rate)
+		return fmt.Errorf("spec: bad_limit.rate is %v: it must be from 0 to 1", *b.Rate)
 	}
 	return nil
 }
@@ -583,6 +555,9 @@ func (f Field) Validate() error {
 	}
 	if f.BandNames != nil && (f.Bands != nil || len(f.BandNames) == 0 ||
 		len(f.BandNames) > chunk.MaxBands || slices.Contains(f.BandNames, "")) {
+		if len(f.BandNames) == 0 {
+			return errors.New("bands is empty: give at least one band, by index (bands) or name (band_names)")
+		}
 		return fmt.Errorf("band_names is %q: it must have names, and no bands beside it", f.BandNames)
 	}
 	for _, b := range f.Bands {
@@ -729,7 +704,7 @@ func (n *Normalize) Validate(dtype string) error {
 	}
 	// A bound may be infinite, but must not be NaN, for which the comparison is false.
 	if n.Clip != nil && !(n.Clip[0] <= n.Clip[1]) {
-		return fmt.Errorf("normalize: clip [%g, %g]", n.Clip[0], n.Clip[1])
+		return fmt.Errorf("normalize: clip is [%g, %g]: the first must not be above the second", n.Clip[0], n.Clip[1])
 	}
 	return nil
 }

@@ -19,6 +19,7 @@ import flatbuffers
 import grpc
 import numpy as np
 
+import chaski
 from chaski._options import renewed
 from chaski._payload import DTYPES
 from chaski._proto import chaski_pb2 as pb
@@ -34,6 +35,13 @@ def spec_options(**arguments: Any) -> SpecOptions:
         warnings.simplefilter("ignore", DeprecationWarning)
         names = [f.name for f in dataclasses.fields(SpecOptions)]
         return SpecOptions(**renewed("load", names, arguments))
+
+
+def refuse(source: Any, **arguments: Any) -> None:
+    """Calls `load`, which has to refuse the arguments, with those of earlier versions renamed."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        chaski.load(source, **arguments).close()
 
 
 CODES = {name: code for code, (name, _) in DTYPES.items()}

@@ -138,7 +138,7 @@ def test_incomplete_pairs(binary, folder, caplog):
     with chaski.load(folder.parent / "pairs.parquet", batch_size=3) as loader:
         check(loader, folder, left)
         assert loader.state_dict()["run"]["data"] == print_of_folder
-    with pytest.raises(chaski.SpecError, match="missing is 'skip': it must be 'error' or 'drop'"):
+    with pytest.raises(chaski.SpecError, match='missing is "skip": it must be "error" or "drop"'):
         chaski.load(folder, batch_size=3, fields=FIELDS, rows=chaski.Rows(missing="skip"))
     with pytest.raises(chaski.SpecError, match="no field has a pattern"):
         chaski.load(folder, batch_size=3, rows=chaski.Rows(missing="drop"))

@@ -21,21 +21,8 @@ from chaski._proto import chaski_pb2 as pb
 from chaski._quarantine import Quarantine
 from chaski._rpc import Connection, Description, FieldInfo, addresses
 from chaski._run import Run, RunOptions, Server
-from chaski._sources import (
-    Mixture,
-    Rows,
-    Sampler,
-    Size,
-    Source,
-    SourceLike,
-    WeightedWindow,
-    absolute,
-    absolute_paths,
-    check_source,
-    count,
-    positive,
-)
-from chaski._spec import absolute_points, build_spec, policy
+from chaski._sources import count, positive
+from chaski._spec import build_spec, make_absolute, policy
 from chaski._stream import Job
 from chaski._tables import Files, in_memory
 from chaski.errors import EngineError, Error, LimitError, SpecError, StateError, UnavailableError
@@ -137,6 +124,7 @@ class Loader:
         held: _engine.Held | None = None,
         upstream: pb.Upstream | None = None,
         quarantine: str | os.PathLike[str] | None = None,
+        described: Description | None = None,
     ) -> None:
         """Opens the dataset; use `load` or `connect`."""
         self._asked = spec
@@ -149,13 +137,9 @@ class Loader:
         self._close = weakref.finalize(self, release)
         try:
             refuse_worker()
-            if count("rank", rank, 0) >= count("world_size", world_size):
-                raise SpecError(
-                    f"rank is {rank}, but world_size is {world_size}: ranks are 0 to "
-                    f"{world_size - 1}"
-                )
+            _check_rank(rank, world_size)
             rows = local_rows(spec["batch_size"], world_size)
-            self._server = self._describe(connection, spec, rows)
+            self._server = self._describe(connection, spec, rows, described)
             d = self._server.description
             if 0 < d.batches <= options.prefetch:
                 _log.warning(
@@ -344,8 +328,14 @@ class Loader:
             self._outlive(self._ask_singles)
         return self._all
 
-    def _describe(self, connection: Connection, spec: dict[str, Any], rows: int) -> Server:
-        """Has an engine describe a spec, for tickets of so many rows.
+    def _describe(
+        self,
+        connection: Connection,
+        spec: dict[str, Any],
+        rows: int,
+        described: Description | None = None,
+    ) -> Server:
+        """Has an engine describe a spec, for tickets of so many rows, unless it has done so.
 
         Raises:
             Error: it does not.
@@ -358,7 +348,7 @@ class Loader:
                 connection.side(d.shared)
             return d
 
-        return Server(connection, ask(), ask)
+        return Server(connection, described or ask(), ask)
 
     def _describe_single(self, spec: dict[str, Any]) -> Server:
         self._check_engine()
@@ -765,15 +755,8 @@ def load(o: LoadOptions) -> Loader:  # noqa: D417 (documented are the members of
     e = _engine_options(o.engine, "load", "retries", "hedge", "prefetch_bytes", "credentials")
     with contextlib.ExitStack() as stack:
         files = stack.enter_context(Files())
-        spec = build_spec(
-            _absolute(files.place(o.source, o.fields or ["image"])),
-            replace(
-                o,
-                rows=_absolute_rows(o.rows),
-                fields=absolute_points(o.fields),
-                window=_absolute_weights(o.window),
-            ),
-        )
+        spec = build_spec(files.place(o.source, o.fields or ["image"]), o)
+        make_absolute(spec)
         received = _received(e, spec)
         if e.workers is not None and count("workers", e.workers, 0) > _MAX_WORKERS:
             raise SpecError(f"workers is {e.workers}: it must be at most {_MAX_WORKERS}")
@@ -831,9 +814,10 @@ def connect(o: ConnectOptions) -> Loader:  # noqa: D417 (documented are the memb
         if len(targets) == 1:
             connection = Connection(targets[0], credentials=e.credentials)
             stack.callback(connection.close)
-            if _alone(connection, spec, e):
+            alone, described = _alone(connection, spec, o)
+            if alone:
                 release = stack.pop_all().close
-                return _open(connection, spec, o, received, release)
+                return _open(connection, spec, o, received, release, described=described)
         upstream = _upstream(targets, e)
         received = replace(
             received,
@@ -867,32 +851,46 @@ def _check_several(e: Engine) -> None:
     """
     count("prefetch_bytes", e.prefetch_bytes, 0)
     if e.hedge is not None and not positive("hedge", e.hedge) < 1:
-        raise SpecError(f"hedge is {e.hedge!r}, not a share between 0 and 1")
+        raise SpecError(f"hedge is {e.hedge!r}: it must be a share between 0 and 1, or None")
 
 
 def _several(targets: Sequence[str]) -> bool:
     return len(targets) > 1 or targets[0].startswith("dns:")
 
 
-def _alone(connection: Connection, spec: dict[str, Any], e: Engine) -> bool:
+def _alone(
+    connection: Connection, spec: dict[str, Any], o: Options
+) -> tuple[bool, Description | None]:
     """Reports whether the only server is spoken to from here, and not by an engine.
+
+    Returns:
+        It, and how the server describes the spec, if it was asked.
 
     Raises:
         Error: the server does not describe the spec.
     """
+    e = o.engine
     if e.transport != "auto":
-        return True
+        return True, None
     try:
         _engine.find_binary()
     except EngineError:
-        return True
+        return True, None
     if _several([connection.target]):
-        return False
-    d = connection.describe(spec, e.timeout)
+        return False, None
+    _check_rank(o.rank, o.world_size)
+    d = connection.describe(spec, e.timeout, local_rows(spec["batch_size"], o.world_size))
     with contextlib.suppress(UnavailableError):
         connection.side(d.shared)
-        return True  # in shared memory, another process between would only cost
-    return e.credentials is not None and _tls(e.credentials) is None
+        return True, d  # in shared memory, another process between would only cost
+    return e.credentials is not None and _tls(e.credentials) is None, d
+
+
+def _check_rank(rank: int, world_size: int) -> None:
+    if count("rank", rank, 0) >= count("world_size", world_size):
+        raise SpecError(
+            f"rank is {rank}, but world_size is {world_size}: ranks are 0 to {world_size - 1}"
+        )
 
 
 def _upstream(targets: Sequence[str], e: Engine) -> pb.Upstream:
@@ -972,6 +970,7 @@ def _open(
     release: Callable[[], None],
     held: _engine.Held | None = None,
     upstream: pb.Upstream | None = None,
+    described: Description | None = None,
 ) -> Loader:
     return Loader(
         connection,
@@ -984,6 +983,7 @@ def _open(
         release=release,
         held=held,
         upstream=upstream,
+        described=described,
     )
 
 
@@ -999,38 +999,3 @@ def _native(wire: Wire, spec: Mapping[str, Any]) -> bool:
     if wire not in ("native", "final"):
         raise SpecError(f"wire is {wire!r}: it must be 'auto', 'native' or 'final'")
     return wire == "native"
-
-
-def _absolute(source: SourceLike) -> SourceLike:
-    """Returns a source with absolute paths: the engine has a folder of its own."""
-    check_source(source)
-    if not isinstance(source, Mixture):
-        return absolute_paths(source)
-    sources: dict[str, Source | SourceLike] = {}
-    for name, s in source.sources.items():
-        if isinstance(s, Source):
-            sources[name] = replace(
-                s,
-                source=absolute_paths(s.source),
-                rows=_absolute_rows(s.rows),
-                window=_absolute_weights(s.window),
-                fields=absolute_points(s.fields),
-            )
-        elif isinstance(s, Mixture):
-            nested = _absolute(s)
-            assert isinstance(nested, Mixture)
-            sources[name] = nested
-        else:
-            sources[name] = absolute_paths(s)
-    return replace(source, sources=sources)
-
-
-def _absolute_rows(rows: Rows) -> Rows:
-    base_path = getattr(rows, "base_path", None)  # build_spec refuses what is not a Rows
-    return rows if base_path is None else replace(rows, base_path=absolute(base_path))
-
-
-def _absolute_weights(s: Size | Sampler | None) -> Size | Sampler | None:
-    if isinstance(s, WeightedWindow):
-        return replace(s, weights=absolute(s.weights))
-    return s

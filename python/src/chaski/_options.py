@@ -154,7 +154,7 @@ def renewed(
         stacklevel: of the warning about old ones.
 
     Raises:
-        SpecError: windows_per_asset does not fit.
+        SpecError: windows_per_asset does not fit, or something is given by an old and a new name.
     """
     out = {k: v for k, v in given.items() if k in names}
     said = []
@@ -165,6 +165,11 @@ def renewed(
             said.append(f"{old}= is now {argument}=chaski.{kind.__name__}({member}=...)")
             now = out.get(argument, kind())
             now = now if isinstance(now, kind) else kind(now)  # as on_bad="skip"
+            if getattr(now, member) != getattr(kind(), member) and argument in given:
+                raise SpecError(
+                    f"{old}={given[old]!r} and {argument}=chaski.{kind.__name__}({member}="
+                    f"{getattr(now, member)!r}) are both given: keep the second"
+                )
             out[argument] = replace(now, **{member: given[old]})
         elif "window" in names and old in ("sampler", "windows_per_asset"):
             said.append(f"{old}= is now window=chaski.RandomWindow(size, per_asset), Grid, ...")

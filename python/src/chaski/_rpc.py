@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -111,16 +110,17 @@ def addresses(target: str | Sequence[str]) -> list[str]:
     return out
 
 
-def _not_finite(value: Any, where: str) -> str:
-    """Returns the place and value of the first number that is no finite one, or an empty text."""
-    if isinstance(value, float) and not math.isfinite(value):
-        return f"{where} is {value}, not a finite number"
-    items: Iterable[tuple[Any, Any]] = ()
-    if isinstance(value, dict):
-        items = ((f"{where}.{k}", v) for k, v in value.items())
-    elif isinstance(value, (list, tuple)):
-        items = ((f"{where}[{i}]", v) for i, v in enumerate(value))
-    return next(filter(None, (_not_finite(v, k) for k, v in items)), "")
+_ARGUMENTS = {"bad_samples": "on_bad", "bad_limit.count": "max_count", "bad_limit.rate": "max_rate"}
+"""What members of a spec are called among the arguments of `load`."""
+
+
+def _of_spec(text: str) -> SpecError:
+    """Returns the error about a spec that an engine refuses, in terms of the arguments."""
+    text = text.removeprefix("spec: ")
+    for member, argument in _ARGUMENTS.items():
+        if text.startswith(member + " "):
+            text = argument + text.removeprefix(member)
+    return SpecError(text)
 
 
 class Connection:
@@ -228,7 +228,7 @@ class Connection:
             fault = _fault_of(e)
             return of_kind(details, kind=kinds[code]) if fault is None else fault_error(fault)
         if code == S.INVALID_ARGUMENT:
-            return SpecError(details.removeprefix("spec: "))  # its members are arguments here
+            return _of_spec(details)
         fault = _fault_of(e) if code == S.UNKNOWN else None
         if fault is not None and fault.kind != "internal":  # of a server that the engine asked
             return fault_error(fault)
@@ -255,8 +255,8 @@ class Connection:
         """
         try:
             text = json.dumps(spec, allow_nan=False)
-        except (TypeError, ValueError) as e:  # NaN, an infinity, or what JSON does not know
-            raise SpecError(_not_finite(spec, "spec") or f"spec: {e}") from None
+        except (TypeError, ValueError) as e:  # a condition may be a dict of the user's own
+            raise SpecError(f"where: {e}") from None
         request = pb.DescribeRequest(
             spec=text.encode(), rows=min(rows, 0xFFFFFFFF), upstream=upstream
         )

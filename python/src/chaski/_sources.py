@@ -10,7 +10,7 @@ import operator
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeAlias, TypeGuard, TypeVar
 
 import numpy as np
 
@@ -74,37 +74,103 @@ def listed(name: str, v: object) -> list[Path]:
     return paths
 
 
-def pair(name: str, v: Size) -> tuple[int, int]:
-    """Returns (height, width) of a size, or of the side of a square.
+def plain(name: str, v: Any) -> Any:
+    """Returns an argument as JSON has it, so that the engine can check it.
+
+    Arrays and iterables become lists, paths strings, NaN and infinities "nan", "inf" and "-inf".
+
+    Raises:
+        SpecError: JSON has nothing like it.
+    """
+    if hasattr(v, "tolist") and not isinstance(v, type):  # arrays and scalars of numpy and torch
+        v = v.tolist()
+    if isinstance(v, os.PathLike):
+        return os.fspath(v)
+    if isinstance(v, float) and not math.isfinite(v):
+        return str(v)
+    if v is None or isinstance(v, (bool, int, float, str)):
+        return v
+    if isinstance(v, Mapping):
+        return {str(k): plain(name, x) for k, x in v.items()}
+    if isinstance(v, Iterable) and not isinstance(v, (bytes, type)):
+        return [plain(name, x) for x in v]
+    if hasattr(v, "__index__") and not isinstance(v, type):
+        return operator.index(v)
+    raise SpecError(f"{name} is {v!r}: a {type(v).__name__} does not fit here")
+
+
+# A 0 that is given: False and None are not, and -1 of a user is for the engine to refuse.
+def _zero(v: Any) -> bool:
+    return isinstance(v, (int, float)) and not isinstance(v, bool) and v == 0
+
+
+def above_zero(name: str, v: Any) -> Any:
+    """Returns a number as JSON has it. In a spec 0 stands for the default.
+
+    Raises:
+        SpecError: it is 0.
+    """
+    if _zero(v := plain(name, v)):
+        raise SpecError(f"{name} is {v!r}: it must be above 0")
+    return v
+
+
+def members(o: Any, *others: str) -> dict[str, Any]:
+    """Returns the members of a dataclass that are given: neither None nor False.
+
+    Args:
+        o: the dataclass, whose members have the names that they have in a spec.
+        others: members that are left out.
+
+    Raises:
+        SpecError: a number is 0 that has to be more, or JSON has nothing like a member.
+    """
+    out = {}
+    for f in fields(o):
+        v = getattr(o, f.name)
+        if v is None or v is False or f.name in others:
+            continue
+        may_be_0 = f.name in ("fill", "pad", "seed") or f.default is False
+        out[f.name] = plain(f.name, v) if may_be_0 else above_zero(f.name, v)
+    return out
+
+
+def instance(name: str, v: Any, kind: type) -> TypeGuard[Any]:
+    """Reports whether an argument is an object of one of the package's classes, and not None.
 
     Raises:
         SpecError: it is neither.
     """
-    if not isinstance(v, bool):
-        with contextlib.suppress(TypeError):  # arrays have __index__, too
-            side = operator.index(v)  # type: ignore[arg-type]
-            return side, side
-        with contextlib.suppress(TypeError, ValueError):
-            height, width = (operator.index(n) for n in v)  # type: ignore[union-attr]
-            return height, width
-    raise SpecError(
-        f"{name} is {v!r}: it must be the side of a square, (height, width) in pixels"
-        + (", or a sampler such as chaski.Grid" if name == "window" else "")
-    )
+    if v is None or isinstance(v, kind):
+        return v is not None
+    raise SpecError(f"{name} is {v!r}: it must be a chaski.{kind.__name__}")
 
 
-def flag(name: str, v: Any) -> bool:
-    """Returns a bool, or one of numpy.
+def pair(name: str, v: Any, least: int = 1) -> list[Any]:
+    """Returns (height, width) of a size, or of the side of a square; of a scale its two bounds.
 
     Raises:
-        SpecError: it is none, such as "no", which is true.
+        SpecError: it is neither, or less than `least`.
     """
-    if not isinstance(v, (bool, np.bool_)):
-        raise SpecError(f"{name} is {v!r}: it must be True or False")
-    return bool(v)
+    sides, kind = plain(name, v), (int, float) if name == "scale" else int
+    if name != "scale" and isinstance(sides, int):
+        sides = v if isinstance(v, bool) else [sides, sides]
+    if (
+        not isinstance(sides, list)
+        or len(sides) != 2
+        or not all(isinstance(n, kind) and not isinstance(n, bool) for n in sides)
+    ):
+        rule = "the side of a square, or (height, width) in pixels"
+        if name == "window":
+            rule = "the side of a square, (height, width) in pixels, or a sampler like chaski.Grid"
+        raise SpecError(
+            f"{name} is {v!r}: it must be {'(least, greatest)' if name == 'scale' else rule}"
+        )
+    if least and 0 in sides:
+        raise SpecError(f"{name} is {v!r}: it must be above 0")
+    return sides
 
 
-# In the spec's JSON 0 stands for the default: a 0 of the user is refused here.
 def count(name: str, v: Any, least: int = 1) -> int:
     """Returns a whole number.
 
@@ -153,10 +219,6 @@ def positive(name: str, v: Any) -> float:
     return f
 
 
-def _if_given(check: Callable[[str, Any], Any], name: str, v: Any) -> Any:
-    return None if v is None else check(name, v)
-
-
 def _names(what: str, v: Any) -> Mapping[str, Any]:
     if not isinstance(v, Mapping) or not v:
         raise SpecError(f"{what} is {v!r}: it must be a dict by name")
@@ -170,10 +232,7 @@ def timestamp_json(t: Timestamp) -> list[int]:
         SpecError: it is none.
     """
     first, last = t if isinstance(t, (tuple, list)) and len(t) == 2 else (0, t)
-    out = [_milliseconds(first), _milliseconds(last)]
-    if not 0 <= out[0] <= out[1] < 1 << 64 or out[1] == 0:
-        raise SpecError(f"timestamp is {t!r}, from {out[0]} to {out[1]} milliseconds since 1970")
-    return out
+    return [_milliseconds(first), _milliseconds(last)]
 
 
 def _milliseconds(t: Any) -> int:
@@ -186,12 +245,36 @@ def _milliseconds(t: Any) -> int:
     return operator.index(t)
 
 
-def _without_none(d: Mapping[str, Any]) -> dict[str, Any]:
-    return {k: v for k, v in d.items() if v is not None and v is not False}
+_SIDES = {
+    "size": ("height", "width"),
+    "stride": ("stride_y", "stride_x"),
+    "tile": ("tile_height", "tile_width"),
+    "scale": ("scale_min", "scale_max"),
+}
+
+
+class _Sampler:
+    """What the kinds of windows share."""
+
+    _kind: ClassVar[str]
+
+    def to_json(self) -> dict[str, Any]:
+        """Returns what the spec's JSON holds.
+
+        Raises:
+            SpecError: a member is wrong; the engine checks what this does not.
+        """
+        out: dict[str, Any] = {"kind": self._kind}
+        for name, v in members(self, "overlap").items():
+            if name in _SIDES:
+                out |= zip(_SIDES[name], pair(name, v), strict=True)
+            else:
+                out["per_asset" if name == "visits" else name] = v
+        return out
 
 
 @dataclass(frozen=True)
-class WholeChip:
+class WholeChip(_Sampler):
     """The whole asset: one sample each.
 
     Attributes:
@@ -199,18 +282,12 @@ class WholeChip:
             field pads. Default: the size of the first asset.
     """
 
+    _kind = "chip"
     size: Size | None = None
-
-    def to_json(self) -> dict[str, Any]:
-        """Returns what the spec's JSON holds."""
-        if self.size is None:
-            return {"kind": "chip"}
-        height, width = pair("size", self.size)
-        return {"kind": "chip", "height": count("size", height), "width": count("size", width)}
 
 
 @dataclass(frozen=True)
-class RandomWindow:
+class RandomWindow(_Sampler):
     """Windows at corners that are all as likely.
 
     Attributes:
@@ -218,22 +295,13 @@ class RandomWindow:
         per_asset: samples that an epoch takes from each asset.
     """
 
+    _kind = "random_window"
     size: Size
     per_asset: int = 1
 
-    def to_json(self) -> dict[str, Any]:
-        """Returns what the spec's JSON holds."""
-        height, width = pair("window", self.size)
-        return {
-            "kind": "random_window",
-            "height": height,
-            "width": width,
-            "per_asset": count("per_asset", self.per_asset),
-        }
-
 
 @dataclass(frozen=True)
-class Grid:
+class Grid(_Sampler):
     """Windows side by side, or overlapping, which together cover every asset.
 
     Attributes:
@@ -243,6 +311,7 @@ class Grid:
         pad: the last windows pass the edge (fields must pad); otherwise they are moved inside.
     """
 
+    _kind = "grid"
     size: Size
     stride: Size | None = None
     overlap: Size = 0
@@ -255,19 +324,16 @@ class Grid:
             SpecError: both stride and overlap are given, or the overlap is negative or as large as
                 the window.
         """
-        height, width = pair("size", self.size)
-        oy, ox = pair("overlap", self.overlap)
-        if self.stride is not None and (oy or ox):
+        size, overlap = pair("size", self.size), pair("overlap", self.overlap, least=0)
+        if self.stride is not None and any(overlap):
             raise SpecError("a Grid has a stride or an overlap, not both")
-        sy, sx = (height - oy, width - ox) if self.stride is None else pair("stride", self.stride)
-        if min(oy, ox) < 0:
+        steps = [side - n for side, n in zip(size, overlap, strict=True)]
+        if min(overlap) < 0 or min(steps) < 1:
             raise SpecError(
-                f"overlap is {self.overlap!r}: with gaps between windows, give a stride"
+                f"overlap is {self.overlap!r}: it must be from 0 to less than the size, "
+                f"{self.size}; with gaps between windows, give a stride"
             )
-        if sy < 1 or sx < 1:
-            raise SpecError(f"a Grid of windows {self.size} has steps of {sy} by {sx} pixels")
-        out = {"kind": "grid", "height": height, "width": width, "stride_y": sy, "stride_x": sx}
-        return {**out, "pad": True} if self.pad else out
+        return {"stride_y": steps[0], "stride_x": steps[1], **super().to_json()}
 
     def count(self, height: int, width: int) -> int:
         """Returns the number of windows in a raster of height by width pixels."""
@@ -285,7 +351,7 @@ class Grid:
 
 
 @dataclass(frozen=True)
-class ResizedWindow:
+class ResizedWindow(_Sampler):
     """Windows of random area and aspect, resampled to one size: bilinearly to floats, else nearest.
 
     Attributes:
@@ -297,33 +363,16 @@ class ResizedWindow:
         per_asset: samples that an epoch takes from each asset.
     """
 
+    _kind = "resized_window"
     size: Size
     scale: tuple[float, float] | None = None
     ratio: float = 4 / 3
     of_asset: bool = False
     per_asset: int = 1
 
-    def to_json(self) -> dict[str, Any]:
-        """Returns what the spec's JSON holds."""
-        height, width = pair("size", self.size)
-        out = {
-            "kind": "resized_window",
-            "height": height,
-            "width": width,
-            "ratio": positive("ratio", self.ratio),
-            "per_asset": count("per_asset", self.per_asset),
-        }
-        if self.scale is not None:
-            try:
-                low, high = self.scale
-            except (TypeError, ValueError):
-                raise SpecError(f"scale is {self.scale!r}: it must be (least, greatest)") from None
-            out["scale_min"], out["scale_max"] = positive("scale", low), positive("scale", high)
-        return {**out, "of_asset": True} if self.of_asset else out
-
 
 @dataclass(frozen=True)
-class WeightedWindow:
+class WeightedWindow(_Sampler):
     """Windows about pixels that count: valid ones, or those of a class of a mask.
 
     Attributes:
@@ -332,18 +381,14 @@ class WeightedWindow:
         per_asset: samples that an epoch takes from each asset.
     """
 
+    _kind = "weighted_window"
     size: Size
     weights: Path
     per_asset: int = 1
 
-    def to_json(self) -> dict[str, Any]:
-        """Returns what the spec's JSON holds."""
-        out = RandomWindow(self.size, self.per_asset).to_json()
-        return {**out, "kind": "weighted_window", "weights": os.fspath(self.weights)}
-
 
 @dataclass(frozen=True)
-class TileWindow:
+class TileWindow(_Sampler):
     """Random windows in an order in which a tile is decoded once for many of them.
 
     A visit of a tile takes `per_visit` windows whose corners lie in it; the windows of a pool of
@@ -358,30 +403,13 @@ class TileWindow:
         pool_bytes: memory for the decoded tiles of a pool. Default: 64 MiB.
     """
 
+    _kind = "tile_window"
     size: Size
     per_visit: int = 16
     visits: int | None = None
     tile: Size | None = None
     pool: int | None = None
     pool_bytes: int | None = None
-
-    def to_json(self) -> dict[str, Any]:
-        """Returns what the spec's JSON holds."""
-        height, width = pair("size", self.size)
-        th, tw = (None, None) if self.tile is None else pair("tile", self.tile)
-        return _without_none(
-            {
-                "kind": "tile_window",
-                "height": height,
-                "width": width,
-                "per_asset": _if_given(count, "visits", self.visits),
-                "tile_height": _if_given(count, "tile", th),
-                "tile_width": _if_given(count, "tile", tw),
-                "per_visit": count("per_visit", self.per_visit),
-                "pool": _if_given(count, "pool", self.pool),
-                "pool_bytes": _if_given(count, "pool_bytes", self.pool_bytes),
-            }
-        )
 
 
 Sampler: TypeAlias = WholeChip | RandomWindow | Grid | ResizedWindow | WeightedWindow | TileWindow
@@ -490,51 +518,40 @@ class Split:
         """Returns what the spec's JSON holds.
 
         Raises:
-            SpecError: a part has no share or range, or the cells no size.
+            SpecError: a part has no share or range; the engine checks the rest.
         """
-        out: dict[str, Any] = {"by": self.by, "column": self.column}
-        out["size"] = _if_given(positive, "size of a cell", self.size)
-        out["columns"] = None if self.columns is None else list(self.columns)
-        out["seed"] = count("seed", self.seed, 0) or None
+        out = members(self, "parts")
         if self.crs is not None:
-            out["lonlat"], out["crs"] = True, self.crs
-        if self.by == "given":
-            pass
-        elif self.by == "date":
-            out["ranges"] = [
-                _range(name, bounds) for name, bounds in _names("ranges", self.parts).items()
-            ]
-        else:
+            out["lonlat"] = True
+        if self.by == "date":
+            named = _names("ranges", self.parts)
+            out["ranges"] = [_range(name, bounds) for name, bounds in named.items()]
+        elif self.by != "given":
+            shares = _names("shares", self.parts).items()
             out["shares"] = [
-                {"name": n, "weight": positive(f"share {n!r}", w)}
-                for n, w in _names("shares", self.parts).items()
+                {"name": n, "weight": above_zero(f"share {n!r}", w)} for n, w in shares
             ]
-        return _without_none(out)
+        return out
 
 
 def _range(name: str, bounds: Any) -> dict[str, Any]:
     """Returns a named range of a split as JSON has it."""
     if isinstance(bounds, (list, tuple)) and len(bounds) == 2:
-        low, high = (_plain(v) for v in bounds)
-        return _without_none({"name": name, "from": low, "to": high})
+        sides = zip(("from", "to"), map(_value, bounds), strict=True)
+        return {"name": name} | {k: v for k, v in sides if v is not None}
     raise SpecError(f"range {name!r} is {bounds!r}: it must be (from, to)")
 
 
-def _plain(v: Any) -> Any:
-    """Returns a number, text or date as JSON has it."""
-    if isinstance(v, float) and not math.isfinite(v):
-        raise SpecError(f"{v!r} is not a number to compare with")
-    if isinstance(v, bool):
-        return int(v)  # as the columns of tables have them
-    if v is None or isinstance(v, (int, float, str)):
-        return v
-    if hasattr(v, "isoformat"):
-        return v.isoformat()
+def _value(v: Any) -> Any:
+    """Returns a number, string or date to compare a column with, as JSON has it."""
     if isinstance(v, np.datetime64):
         return str(v)
-    if hasattr(v, "item"):
-        return _plain(v.item())
-    raise SpecError(f"{v!r}: it must be a number, a string or a date")
+    if hasattr(v, "isoformat"):
+        return v.isoformat()
+    v = v.item() if isinstance(v, np.generic) else v
+    if isinstance(v, float) and not math.isfinite(v):
+        raise SpecError(f"{v!r} is not a number to compare with")
+    return int(v) if isinstance(v, bool) else plain("value", v)  # tables hold 0 and 1
 
 
 @dataclass(frozen=True)
@@ -559,10 +576,7 @@ class Strata:
 
     def to_json(self) -> dict[str, Any]:
         """Returns what the spec's JSON holds."""
-        out: dict[str, Any] = {"column": self.column}
-        out["temperature"] = _if_given(positive, "temperature", self.temperature)
-        out["per_batch"] = flag("per_batch", self.per_batch) or None
-        return _without_none({**out, **until_json(self.until)})
+        return members(self, "until") | until_json(self.until)
 
 
 def until_json(until: Until | None) -> dict[str, Any]:
@@ -598,10 +612,7 @@ class Time:
 
     def to_json(self) -> dict[str, Any]:
         """Returns what the spec's JSON holds."""
-        out = {f.name: getattr(self, f.name) for f in fields(self)}
-        out["length"] = count("length of time", self.length)
-        out["stride"] = _if_given(count, "stride of time", self.stride)
-        return _without_none(out)
+        return members(self)
 
 
 @dataclass(frozen=True)
@@ -663,49 +674,34 @@ class Rows:
         """Returns what the spec's JSON holds, without the length of an epoch and `base_path`.
 
         Raises:
-            SpecError: a member is wrong.
+            SpecError: a member is wrong; the engine checks what this does not.
         """
-        listing = [_condition(c) for c in conditions(self.where)]
+        where = [_condition(c) for c in conditions(self.where)]
         if self.bbox is not None:
-            listing.append(bbox_json(self.bbox, self.bbox_crs))
+            where.append(bbox_json(self.bbox, self.bbox_crs))
         elif self.bbox_crs is not None:
             raise SpecError(f"bbox_crs is {self.bbox_crs!r}, but there is no bbox")
         if self.datetime is not None:
-            if not isinstance(self.datetime, str):
-                raise SpecError(
-                    f'datetime is {self.datetime!r}: it must be a string "A/B" of dates or '
-                    "timestamps"
-                )
-            listing.append({"datetime": given(self.datetime, "datetime")})
-        strata = Strata(self.strata) if isinstance(self.strata, str) else self.strata
-        split, use = self.split, self.use
+            where.append({"datetime": plain("datetime", self.datetime)})
+        out = members(self, *(f.name for f in fields(self) if f.name not in ("use", "dims")))
+        strata, split, time = self.strata, self.split, self.time
+        if isinstance(strata, str):
+            strata = Strata(strata)
         if isinstance(split, str):
-            if use is not None:
-                raise SpecError(f"use is {use!r}, but split={split!r} already names the part")
-            use, split = given(split, "split"), Split.given()
-        if use is not None and not isinstance(use, str):
-            raise SpecError(f"use is {use!r}: it must be a string")
-        for name, v, kind in (
-            ("split", split, Split),
-            ("strata", strata, Strata),
-            ("time", self.time, Time),
-        ):
-            if v is not None and not isinstance(v, kind):
-                raise SpecError(f"{name} is {v!r}: it must be a chaski.{kind.__name__}")
-        if self.missing not in ("error", "drop"):
-            raise SpecError(f"missing is {self.missing!r}: it must be 'error' or 'drop'")
-        return _without_none(
-            {
-                "where": listing or None,
-                "split": None if split is None else split.to_json(),
-                "use": use,
-                "strata": None if strata is None else strata.to_json(),
-                "time": None if self.time is None else self.time.to_json(),
-                "missing": None if self.missing == "error" else self.missing,
-                "dims": None if self.dims is None else str(self.dims),
-                "timestamp": None if self.timestamp is None else timestamp_json(self.timestamp),
-            }
-        )
+            if self.use is not None:
+                raise SpecError(f"use is {self.use!r}, but split={split!r} already names the part")
+            out["use"], split = split, Split.given()
+        parts: Any = (("split", split, Split), ("strata", strata, Strata), ("time", time, Time))
+        for name, v, kind in parts:
+            if instance(name, v, kind):
+                out[name] = v.to_json()
+        if where:
+            out["where"] = where
+        if self.missing != "error":
+            out["missing"] = plain("missing", self.missing)
+        if self.timestamp is not None:
+            out["timestamp"] = timestamp_json(self.timestamp)
+        return out
 
 
 def _takes_old_names(cls: type[T]) -> type[T]:
@@ -844,7 +840,7 @@ _OPERATORS = ("==", "=", "!=", "<>", "<", "<=", ">", ">=", "in")
 def _condition(c: Condition) -> dict[str, Any]:
     """Returns a condition's JSON."""
     if isinstance(c, str):
-        return {"sql": given(c, "where")}
+        return {"sql": c}
     if isinstance(c, Mapping):
         return dict(c)
     try:
@@ -853,9 +849,9 @@ def _condition(c: Condition) -> dict[str, Any]:
         raise SpecError(
             f"where has {c!r}: a condition is (column, operator, value) or SQL"
         ) from None
-    listed = isinstance(value, (list, tuple, set, frozenset))
-    value = [_plain(v) for v in value] if listed else _plain(value)
-    return {"column": column, "op": op, "value": value}
+    several = isinstance(value, (list, tuple, set, frozenset))
+    value = [_value(v) for v in value] if several else _value(value)
+    return {"column": plain("column", column), "op": plain("operator", op), "value": value}
 
 
 def given(text: str, name: str) -> str:
@@ -873,15 +869,9 @@ def bbox_json(bbox: BBox, crs: Crs | None = None) -> dict[str, Any]:
     """Returns the members of a condition on place: (west, south, east, north) and their CRS.
 
     Raises:
-        SpecError: they are none.
+        SpecError: the CRS has no EPSG code.
     """
-    try:
-        west, south, east, north = (float(v) for v in bbox)
-    except (TypeError, ValueError):
-        raise SpecError(f"bbox is {bbox!r}: it must be (west, south, east, north)") from None
-    if not all(map(math.isfinite, (west, south, east, north))):
-        raise SpecError(f"bbox is {bbox!r}: its sides are finite numbers")
-    out: dict[str, Any] = {"bbox": [west, south, east, north]}
+    out: dict[str, Any] = {"bbox": plain("bbox", bbox)}
     if crs is not None:
         out["bbox_crs"] = crs_code("bbox_crs", crs)
     return out

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias, TypeVar, get_args
 
 import numpy as np
 
@@ -23,21 +22,23 @@ from chaski._sources import (
     SourceLike,
     Timestamp,
     WholeChip,
+    above_zero,
     absolute,
     check_source,
     count,
-    flag,
-    indices,
+    instance,
+    members,
+    pair,
     place_json,
-    positive,
+    plain,
     timestamp_json,
     until_json,
 )
 from chaski.errors import SpecError
 
+T = TypeVar("T")
 VERSION = 1
 BadSamples: TypeAlias = Literal["error", "skip", "replace", "fill"]
-RESERVED = ("valid", "position", "sample")
 Kind: TypeAlias = Literal["raster", "number", "text"]
 DTypeLike: TypeAlias = Any
 """A name ("float32", "bfloat16", "native", "f4"), or a dtype of numpy, ml_dtypes or torch."""
@@ -251,18 +252,13 @@ def build_spec(source: SourceLike, o: SpecOptions) -> dict[str, Any]:
     """Returns the spec that the arguments of `load` describe, as what its JSON holds.
 
     Raises:
-        SpecError: an argument is wrong; the engine checks what this does not.
+        SpecError: an argument has no form in JSON; the engine checks all others.
     """
     check_source(source)
     for name, v, kind in (("pixels", o.pixels, Pixels), ("rows", o.rows, Rows)):
-        if not isinstance(v, kind):
-            raise SpecError(f"{name} is {v!r}: it must be a chaski.{kind.__name__}")
-    size, seed, pixels, bad = count("batch_size", o.batch_size), o.seed, o.pixels, policy(o.on_bad)
-    if (seed := count("seed", seed, 0)) >= 1 << 64:
-        raise SpecError(f"seed is {seed!r}: it must be below 2**64")
-    for name, text in (("augment", pixels.augment), ("on_bad", bad.action)):
-        if text is not None and not isinstance(text, str):
-            raise SpecError(f"{name} is {text!r}: it must be a string")
+        if not instance(name, v, kind):
+            raise SpecError(f"{name} is None: it must be a chaski.{kind.__name__}")
+    size, pixels, bad = count("batch_size", o.batch_size), o.pixels, policy(o.on_bad)
     layout = pixels.layout
     if layout is None:
         layout = "n b y x" if o.rows.time is None and not _in_time(source) else "n t b y x"
@@ -272,46 +268,46 @@ def build_spec(source: SourceLike, o: SpecOptions) -> dict[str, Any]:
         dtype=dtype_name("dtype", pixels.dtype),
         normalize=o.normalize,
         fill=pixels.fill,
-        pad=flag("pad", pixels.pad),
+        pad=pixels.pad,
     )
     named = _named(o)
-    if isinstance(source, Mixture):
-        _check_of_sources(o.rows)
     table = None if o.stats is None else _load_stats(o.stats)
     spec: dict[str, Any] = {
         "version": VERSION,
-        **({"source": ""} if isinstance(source, Mixture) else place_json(source, o.rows.base_path)),
+        "source": "",
         "fields": [
             _member(name, f, default, table, alone=o.fields is None) for name, f in named.items()
         ],
         "batch_size": size,
-        "shuffle": flag("shuffle", o.shuffle),
-        "seed": seed,
+        "shuffle": plain("shuffle", o.shuffle),
+        "seed": plain("seed", o.seed),
         "sampler": window_json(o.window) or WholeChip().to_json(),
-        "bad_samples": bad.action,
+        "bad_samples": plain("on_bad", bad.action),
         **o.rows.to_json(),
+        **members(pixels, *(f.name for f in fields(Field))),
     }
+    if isinstance(source, Mixture):
+        _check_of_sources(o.rows)
+        spec |= _mixture(source, table)
+    else:
+        spec |= place_json(source, o.rows.base_path)
+        if isinstance(o.normalize, str):
+            _check_normalized(o.normalize, spec["fields"], named, table)
     if o.fields is None and o.stats is None and _may_have_fields(source):
         spec["all_fields"] = True
-    if pixels.augment is not None:
-        spec["augment"] = pixels.augment
-    limits = _limits(bad)
-    if limits:
+    if pixels.fill is not None and not any("fill" in m for m in spec["fields"]):
+        raise SpecError(
+            f"fill={pixels.fill!r} goes with no field: fields of dtype 'native' and of integers "
+            "are labels, which keep their nodata; Field(fill=...) fills them, too"
+        )
+    if limits := _limits(bad):
         spec["bad_limit"] = limits
-    if flag("windows", pixels.windows):
-        spec["windows"] = True
-    if pixels.fill is not None:
-        _check_filled(pixels.fill, spec["fields"])
-    if isinstance(source, Mixture):
-        spec |= _mixture(source, table)
-    elif isinstance(o.normalize, str):
-        _check_normalized(o.normalize, spec["fields"], named, table)
-    if flag("drop_last", o.drop_last):
-        spec["drop_last"] = True
+    if o.drop_last is not False:
+        spec["drop_last"] = plain("drop_last", o.drop_last)
     if o.rows.take is not None and o.rows.steps_per_epoch is not None:
         raise SpecError("give take, in samples, or steps_per_epoch, not both")
     if o.rows.take is not None:
-        spec["take"] = count("take", o.rows.take)
+        spec["take"] = above_zero("take", o.rows.take)
     if o.rows.steps_per_epoch is not None:
         spec["take"] = count("steps_per_epoch", o.rows.steps_per_epoch) * size
     return spec
@@ -343,29 +339,15 @@ def _named(o: SpecOptions) -> dict[str, Field]:
 
 def _limits(bad: OnBad) -> dict[str, Any]:
     """Returns the limits on bad samples."""
-    out: dict[str, Any] = {}
-    if bad.max_count is not None:
-        out["count"] = count("max_count", bad.max_count, 0)
-    if bad.max_rate is not None:
-        out["rate"] = _number("max_rate", bad.max_rate)
-        if not 0 <= out["rate"] <= 1:
-            raise SpecError(f"max_rate is {bad.max_rate!r}: it must be in [0, 1]")
+    given = {"max_count": bad.max_count, "max_rate": bad.max_rate}
+    out = {k.removeprefix("max_"): plain(k, v) for k, v in given.items() if v is not None}
     if out and bad.action == "error":
-        name = "max_count" if "count" in out else "max_rate"
+        name = next(k for k, v in given.items() if v is not None)
         raise SpecError(
-            f"{name} is {getattr(bad, name)!r}, but action is 'error', which ends a run at the "
+            f"{name} is {given[name]!r}, but action is 'error', which ends a run at the "
             "first bad sample: a limit needs 'skip', 'replace' or 'fill'"
         )
     return out
-
-
-def _check_filled(fill: Any, members: Sequence[Mapping[str, Any]]) -> None:
-    """Raises where the fill of `load` is used by no field: that is a slip."""
-    if not any("fill" in m for m in members):
-        raise SpecError(
-            f"fill={fill!r} goes with no field: fields of dtype 'native' and of integers are "
-            "labels, which keep their nodata; Field(fill=...) fills them, too"
-        )
 
 
 def dtype_name(name: str, v: DTypeLike) -> str:
@@ -420,6 +402,17 @@ def _check_normalized(
     raise SpecError(f"normalize={how!r}: stats has {sorted(stats or ())}, and none of {floats}")
 
 
+def _of_dict(kind: Callable[..., T], where: str, v: Mapping[str, Any]) -> T:
+    """Returns the object of a class whose members a dict has."""
+    try:
+        return kind(**v)
+    except TypeError:
+        names = [x.name for x in fields(kind)]  # type: ignore[arg-type]
+        unknown = sorted(set(v) - set(names))
+        said = f"no member {unknown[0]!r}; there are {names}" if unknown else "members are missing"
+        raise SpecError(f"{where}: {said}") from None
+
+
 def build_field(name: str, f: FieldLike) -> Field:
     """Returns a field, however it was given.
 
@@ -433,11 +426,7 @@ def build_field(name: str, f: FieldLike) -> Field:
     if isinstance(f, str):
         return Field(pattern=f) if "{id}" in f else Field(column=f)
     if isinstance(f, Mapping):
-        known = {x.name for x in fields(Field)}
-        unknown = sorted(set(f) - known)
-        if unknown:
-            raise SpecError(f"field {name!r}: no member {unknown[0]!r}; there are {sorted(known)}")
-        return Field(**f)
+        return _of_dict(Field, f"field {name!r}", f)
     raise SpecError(f"field {name!r} is {f!r}: it must be a Field, Points, str or dict")
 
 
@@ -447,11 +436,10 @@ def window_json(window: Size | Sampler | None) -> dict[str, Any] | None:
     Raises:
         SpecError: it is neither.
     """
-    if window is None:
-        return None
-    if isinstance(window, get_args(Sampler)):
-        return window.to_json()  # type: ignore[no-any-return]
-    return RandomWindow(window).to_json()  # type: ignore[arg-type]
+    if window is None or isinstance(window, get_args(Sampler)):
+        return None if window is None else window.to_json()
+    height, width = pair("window", window)
+    return RandomWindow((height, width)).to_json()
 
 
 def _in_time(source: SourceLike | Source | Sequence[str | os.PathLike[str]]) -> bool:
@@ -465,38 +453,23 @@ def _in_time(source: SourceLike | Source | Sequence[str | os.PathLike[str]]) -> 
 def _mixture(m: Mixture, stats: Mapping[str, Any] | None) -> dict[str, Any]:
     """Returns a mixture's members."""
     check_source(m)
-    out: dict[str, Any] = {
+    return {
         "sources": [_source(name, s, stats) for name, s in m.sources.items()],
         **until_json(m.until),
+        **members(m, "sources", "until", "weight"),
     }
-    if flag("per_batch", m.per_batch):
-        out["per_batch"] = True
-    if m.temperature is not None:
-        out["temperature"] = positive("temperature", m.temperature)
-        for name, s in m.sources.items():
-            if isinstance(s, (Source, Mixture)) and s.weight != 1:
-                raise SpecError(
-                    f"source {name!r} has a weight, and the mixture a temperature, which weights "
-                    "sources by their sizes"
-                )
-    return out
 
 
 def _source(name: str, s: Source | SourceLike, stats: Mapping[str, Any] | None) -> dict[str, Any]:
     """Returns the JSON of a source of a mixture."""
-    if isinstance(s, Mixture):
-        weight = positive(f"weight of source {name!r}", s.weight)
-        return {"name": name, "weight": weight, **_mixture(s, stats)}
-    if not isinstance(s, Source):
+    if not isinstance(s, (Source, Mixture)):
         s = Source(s)
+    out = {"name": name, "weight": above_zero(f"weight of source {name!r}", s.weight)}
+    if isinstance(s, Mixture):
+        return out | _mixture(s, stats)
     if s.rows.take is not None or s.rows.steps_per_epoch is not None:
         raise SpecError(f"source {name!r}: take and steps_per_epoch are for the whole Mixture")
-    out: dict[str, Any] = {
-        "name": name,
-        **place_json(s.source, s.rows.base_path),
-        "weight": positive(f"weight of source {name!r}", s.weight),
-        **s.rows.to_json(),
-    }
+    out |= place_json(s.source, s.rows.base_path) | s.rows.to_json()
     sampler = window_json(s.window)
     if sampler is not None:
         out["sampler"] = sampler
@@ -507,11 +480,9 @@ def _source(name: str, s: Source | SourceLike, stats: Mapping[str, Any] | None) 
 
 def _override(name: str, f: Field, stats: Mapping[str, Any] | None) -> dict[str, Any]:
     """Returns the JSON of what a source's field has of its own."""
-    for key in ("kind", "dtype", "layout", "sizes", "validity"):
-        if getattr(f, key) is not None:
-            raise SpecError(f"field {name!r}: {key} is that of all sources")
     out = _member(name, f, Field(), stats)
-    out.pop("kind", None)
+    if f.kind is None:  # a kind that the members imply; the engine refuses one that is given
+        out.pop("kind", None)
     return out
 
 
@@ -539,10 +510,10 @@ def _inherit(name: str, f: Field, default: Field, alone: bool) -> Field:
     dtype = default.dtype if f.dtype is None else dtype_name(f"field {name!r}: dtype", f.dtype)
     if f.kind in ("number", "text"):
         return replace(f, dtype=None if f.dtype is None else dtype)
-    pad = default.pad if f.pad is None else flag(f"field {name!r}: pad", f.pad)
+    pad = default.pad if f.pad is None else f.pad
     how = default.normalize if f.normalize is None else f.normalize
-    plain = how is None or how is False
-    label = default.dtype is not None and (dtype in LABELS or dtype not in FLOATS and plain)
+    as_is = how is None or how is False
+    label = default.dtype is not None and (dtype in LABELS or dtype not in FLOATS and as_is)
     fill = f.fill
     if fill is None and (alone or not label):
         fill = default.fill
@@ -565,179 +536,93 @@ def _member(
     name: str, f: Field, default: Field, stats: Mapping[str, Any] | None, alone: bool = False
 ) -> dict[str, Any]:
     """Returns a field's JSON."""
-    if name in RESERVED:
-        raise SpecError(f"a field cannot be called {name!r}: batches have a member of that name")
     if f.points is not None:
-        return _points(name, f)
-    inherited = f.normalize is None
-    how = f.normalize
+        return {"name": name, **members(replace(f, points=None)), "points": _points(name, f.points)}
+    inherited, how, kind = f.normalize is None, f.normalize, _kind(f)
     if inherited and f.kind not in ("number", "text"):
         how = default.normalize
-    kind = _kind(f)
     f = _inherit(name, f, default, alone)
-    out: dict[str, Any] = {"name": name}
+    out = {"name": name, **members(f, "kind", "bands", "normalize", "points")}
     if kind is not None:
         out["kind"] = kind
-    for key in ("column", "blob", "pattern", "dtype", "layout", "validity", "resample"):
-        v = getattr(f, key)
-        if v is not None and not isinstance(v, (str, os.PathLike)):
-            raise SpecError(f"field {name!r}: {key} is {v!r}: it must be a string")
-        if v:
-            out[key] = str(v)
-    if f.bands is not None:
-        called = _band_names(f.bands)
-        if called:
-            out["band_names"] = called
-        else:
-            out["bands"] = indices(f"field {name!r}: bands", f.bands)
-    if f.sizes:
-        if not isinstance(f.sizes, Mapping):
-            raise SpecError(f"field {name!r}: sizes is {f.sizes!r}: it must be a dict by axis name")
-        out["sizes"] = {str(k): count(f"field {name!r}: size {k}", v) for k, v in f.sizes.items()}
-    if f.fill is not None:
-        out["fill"] = to_json_float(_number(f"field {name!r}: fill", f.fill))
-    if f.pad:
-        out["pad"] = True
+    bands = None if f.bands is None else plain(f"field {name!r}: bands", f.bands)
+    if bands is not None:
+        texts = isinstance(bands, list) and all(isinstance(b, str) for b in bands)
+        out["band_names" if texts else "bands"] = bands
     if how is not None and how is not False and not (inherited and f.dtype in LABELS):
-        picked = out.get("bands") or out.get("band_names")
-        n = _normalize(name, how, picked, stats, inherited)
+        n = _normalize(name, how, bands, stats, inherited)
         if n is not None:
             out["normalize"] = n
     return out
 
 
-def _points(name: str, f: Field) -> dict[str, Any]:
-    """Returns the JSON of a field of points."""
-    if f != Field(points=f.points):
-        raise SpecError(f"field {name!r}: points go with no other members")
-    p = build_points(name, f.points)
-    out: dict[str, Any] = {
-        "array": os.fspath(p.array),
-        "most": count(f"field {name!r}: most", p.most),
-    }
-    if p.dims is not None:
-        out["dims"] = str(p.dims)
+def _points(name: str, p: Points | Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the JSON of the points of a field."""
+    if isinstance(p, Mapping):
+        p = _of_dict(Points, f"field {name!r}: points", p)
+    elif not isinstance(p, Points):
+        raise SpecError(f"field {name!r}: points is {p!r}: it must be Points or a dict")
+    out = members(p, "timestamp", "space")
     if p.timestamp is not None:
         out["timestamp"] = timestamp_json(p.timestamp)
-    if p.values is not None:
-        out["values"] = str(p.values)
     if p.space != "pixel":
         out["in"] = p.space
-    if p.transform is not None:
-        out["transform"] = [float(v) for v in p.transform]
-        if len(out["transform"]) != 6 or not all(math.isfinite(v) for v in out["transform"]):
-            raise SpecError(f"field {name!r}: a transform has six numbers")
-    return {"name": name, "points": out}
-
-
-def build_points(name: str, p: Points | Mapping[str, Any] | None) -> Points:
-    """Returns points, however they were given.
-
-    Raises:
-        SpecError: they are none.
-    """
-    if isinstance(p, Points):
-        return p
-    if not isinstance(p, Mapping):
-        raise SpecError(f"field {name!r}: points is {p!r}: it must be Points or a dict")
-    try:
-        return Points(**p)
-    except TypeError as e:
-        raise SpecError(f"field {name!r}: points: {e}") from None
-
-
-def absolute_points(named: Mapping[str, FieldLike] | None) -> Mapping[str, FieldLike] | None:
-    """Returns fields whose arrays of points have absolute paths."""
-    if not isinstance(named, Mapping):  # None, or what build_spec refuses
-        return named
-    out: dict[str, FieldLike] = {}
-    for name, given in named.items():
-        f = build_field(name, given)
-        if f.points is None:
-            out[name] = given
-            continue
-        p = build_points(name, f.points)
-        out[name] = replace(f, points=replace(p, array=absolute(p.array)))
     return out
 
 
-def to_json_float(v: float) -> float | str:
-    """Returns a float as the spec's JSON holds it: NaN and infinities are strings."""
-    v = float(v)
-    if math.isnan(v):
-        return "nan"
-    if math.isinf(v):
-        return "inf" if v > 0 else "-inf"
-    return v
+def make_absolute(spec: dict[str, Any]) -> None:
+    """Makes the paths of a spec, or of a source in it, absolute: an engine has its own directory.
+
+    Raises:
+        SpecError: what stands for a path is none.
+    """
+    for holder, key in (
+        (spec, "source"),
+        (spec, "base_path"),
+        (spec.get("sampler", {}), "weights"),
+        *((f["points"], "array") for f in spec.get("fields", ()) if "points" in f),
+    ):
+        if holder.get(key):
+            holder[key] = absolute(holder[key])
+    if "parts" in spec:
+        spec["parts"] = [absolute(p) for p in spec["parts"]]
+    for s in spec.get("sources", ()):
+        make_absolute(s)
 
 
 def _normalize(
     name: str,
     how: Normalize | str | Mapping[str, Any],
-    bands: Sequence[int] | Sequence[str] | None,
+    bands: Any,
     stats: Mapping[str, Any] | None,
     inherited: bool,
 ) -> dict[str, Any] | None:
     if isinstance(how, str):
+        if how not in get_args(Method):
+            raise SpecError(f"normalize is {how!r}: it must be one of {get_args(Method)}")
         if stats is None:
             raise SpecError(f"field {name!r}: normalize={how!r} needs stats")
         if name not in stats:
-            if inherited:  # a mask or a label that rides along
+            if inherited:  # a mask or a label
                 return None
             raise SpecError(f"field {name!r}: stats has {sorted(stats)}")
         how = from_stats(how, _bands_of(name, stats[name], bands))
     elif isinstance(how, Mapping):
-        unknown = sorted(set(how) - {"scale", "offset", "clip"})
-        if unknown:
-            raise SpecError(f"field {name!r}: normalize has no member {unknown[0]!r}")
-        how = Normalize(**how)
+        how = _of_dict(Normalize, f"field {name!r}: normalize", how)
     elif not isinstance(how, Normalize):
         raise SpecError(f"field {name!r}: normalize is {how!r}")
-    scale = _floats(f"field {name!r}: scale", how.scale)
-    offset = _floats(f"field {name!r}: offset", how.offset)
+    scale, offset = (
+        list(v) if isinstance(v := plain(what, x), list) else [v]
+        for what, x in (("scale", how.scale), ("offset", how.offset))
+    )
     n = max(len(scale), len(offset))
     # -0 is made +0: the sum is the same but for the sign of a zero.
-    out: dict[str, Any] = {
+    offset = [v + 0.0 if isinstance(v, float) else v for v in offset]
+    out = {
         "scale": scale * n if len(scale) == 1 else scale,
-        "offset": [v + 0.0 for v in (offset * n if len(offset) == 1 else offset)],
+        "offset": offset * n if len(offset) == 1 else offset,
     }
-    if not all(math.isfinite(v) for v in (*out["scale"], *out["offset"])):
-        raise SpecError(f"field {name!r}: normalize has a scale or offset that is not finite")
-    if how.clip is not None:
-        clip = _floats(f"field {name!r}: clip", how.clip)
-        if len(clip) != 2:
-            raise SpecError(f"field {name!r}: clip is {how.clip!r}: it must be (lower, upper)")
-        out["clip"] = [to_json_float(v) for v in clip]
-    return out
-
-
-def _number(name: str, v: Any) -> float:
-    """Returns a number as a float.
-
-    Raises:
-        SpecError: it is none.
-    """
-    try:
-        if not isinstance(v, (str, bytes)):
-            return float(v)
-    except (TypeError, ValueError, OverflowError):
-        pass
-    raise SpecError(f"{name} is {v!r}: it must be a number")
-
-
-def _floats(name: str, v: float | Sequence[float]) -> list[float]:
-    """Returns one value or several (also a numpy array) as a list.
-
-    Raises:
-        SpecError: one is no number.
-    """
-    if isinstance(v, (str, bytes)):
-        raise SpecError(f"{name} is {v!r}: it must be a number")
-    try:
-        several = iter(v)  # type: ignore[arg-type]
-    except TypeError:  # so of arrays without an axis
-        return [_number(name, v)]
-    return [_number(name, x) for x in several]
+    return out if how.clip is None else {**out, "clip": plain("clip", how.clip)}
 
 
 def _load_stats(stats: StatsLike) -> Mapping[str, Any]:
@@ -753,37 +638,24 @@ def _load_stats(stats: StatsLike) -> Mapping[str, Any]:
     return table
 
 
-def _band_names(bands: Any) -> list[str] | None:
-    """Returns bands that are given by their names, or None."""
-    if isinstance(bands, np.ndarray):
-        bands = bands.tolist()
-    if isinstance(bands, (str, bytes)) or not isinstance(bands, Sequence) or not bands:
-        return None
-    return [str(b) for b in bands] if all(isinstance(b, str) for b in bands) else None
-
-
-def _bands_of(
-    name: str, entry: Any, bands: Sequence[int] | Sequence[str] | None
-) -> list[Mapping[str, Any]]:
+def _bands_of(name: str, entry: Any, bands: Any) -> list[Mapping[str, Any]]:
     """Returns the statistics of the picked bands; those of a file are of all its bands."""
     rows = entry.get("bands") if isinstance(entry, Mapping) else None
     if not isinstance(rows, Sequence) or not rows:
         raise SpecError(f"field {name!r}: stats has no bands")
-    if bands is None:
-        return list(rows)
     called = [r.get("name") for r in rows]
-    if isinstance(bands[0], str):
-        for b in bands:
-            if called.count(b) != 1:
-                n = called.count(b)
+    out = []
+    for b in range(len(rows)) if bands is None else bands:
+        if isinstance(b, str):
+            if (n := called.count(b)) != 1:
                 raise SpecError(
                     f"field {name!r}: stats has {n} bands called {b!r}; it has {called}"
                 )
-        return [rows[called.index(b)] for b in bands]
-    picked = [int(b) for b in bands]
-    if all(0 <= b < len(rows) for b in picked):
-        return [rows[b] for b in picked]
-    raise SpecError(f"field {name!r}: stats has {len(rows)} bands, picked {list(bands)}")
+            b = called.index(b)
+        if not isinstance(b, int) or not 0 <= b < len(rows):
+            raise SpecError(f"field {name!r}: stats has {len(rows)} bands, picked {bands}")
+        out.append(rows[b])
+    return out
 
 
 def from_stats(method: str, bands: Sequence[Mapping[str, Any]]) -> Normalize:
@@ -798,18 +670,12 @@ def from_stats(method: str, bands: Sequence[Mapping[str, Any]]) -> Normalize:
         try:
             if method == "mean_std":
                 low, width = float(b["mean"]), float(b["std"])
-            elif method == "min_max":
-                low, width = float(b["min"]), float(b["max"]) - float(b["min"])
-            elif method == "percentile":
-                p = b["percentiles"]
-                low, width = float(p["2.5"]), float(p["98.5"]) - float(p["2.5"])
             else:
-                raise SpecError(
-                    f"normalize is {method!r}: it must be 'mean_std', 'min_max' or 'percentile'"
-                )
+                of, least, most = b, "min", "max"
+                if method == "percentile":
+                    of, least, most = b["percentiles"], "2.5", "98.5"
+                low, width = float(of[least]), float(of[most]) - float(of[least])
         except (KeyError, TypeError, ValueError) as e:
-            if isinstance(e, SpecError):
-                raise
             raise SpecError(f"stats of band {i} do not serve {method!r}: {e!r}") from None
         width = width if width > 0 else 1.0
         scale.append(1 / width)
