@@ -1,15 +1,15 @@
 # Two commands matter: `make demo` and `make test`. `make help` lists the rest.
 #
-# `make test` gives the same answer each time: it runs every input that was ever found and random cases with a fixed
-# seed. Random exploration is `make fuzz`, and what takes long is `make soak`.
+# `make test` gives the same answer each time: it runs every fuzz input that was ever found, and random cases with a
+# fixed seed. `make fuzz` explores at random, and `make soak` has the long runs.
 #
-# PYTHON     interpreter (3.10 or newer) that the Python environment .venv is made from; one that
-#            has PyTorch saves a large download. Not given: the .venv that is there, else python3.
+# PYTHON     interpreter (3.10 or newer) from which the Python environment .venv is made; one that
+#            has PyTorch saves a large download. Default: the existing .venv, else python3.
 #            `make interop` and `make soak-frames` make their environments from it and need
 #            3.12 or newer.
-# FUZZTIME   time of each fuzz target, e.g. 1m; not given: an hour for all of them
+# FUZZTIME   time of each fuzz target, e.g. 1m; default: an hour for all of them
 # SOAKTIME   time of the first part of the training soak
-# SOAKFLAGS  further flags of it, such as --only histories (see tools/soak.py --help)
+# SOAKFLAGS  further flags of the training soak, such as --only histories (see tools/soak.py --help)
 # SOAKCOUNT  damaged frames of `make soak`
 
 PYTHON ?=
@@ -25,12 +25,12 @@ MAKEFLAGS += --no-print-directory
 
 VERSION := $(shell sed -n 's/^__version__ = "\(.*\)"/v\1/p' python/src/chaski/__init__.py)
 LDFLAGS := -s -w -X github.com/chaski-eo/chaski/cmd/chaski/cli.version=$(VERSION)
-# The race detector and the decoder in C need a C compiler; chaski-full needs one of C++ as well, for DuckDB.
+# The race detector and the decoder in C need a C compiler; chaski-full also needs a C++ compiler, for DuckDB.
 CC_FOUND := $(shell command -v "$$($(GO) env CC)" 2>/dev/null)
 CXX_FOUND := $(and $(CC_FOUND),$(shell command -v "$$($(GO) env CXX)" 2>/dev/null))
-# The race detector makes code ten to forty times slower. It looks for races of chaski's goroutines, so it leaves out the
-# compression library, which shares memory with nobody while it works; and -short has tests take fewer cases of a kind
-# for which the same goroutines run.
+# The race detector makes code ten to forty times slower. It looks for races between chaski's goroutines, so it leaves
+# out the compression library, which shares no memory while it works. With -short, tests try fewer cases that run the
+# same goroutines.
 RACE := -race -short -tags invariants -gcflags=github.com/klauspost/compress/...=-race=false
 # `make check` fails if more lines of Go and Markdown are too long. The number only falls: it is 0 once the lines that
 # were there before the check are wrapped.
@@ -46,7 +46,7 @@ export CHASKI_BIN := $(CURDIR)/bin/chaski
 export FUZZTIME GO CC_FOUND CXX_FOUND PYTHON
 
 .PHONY: help
-help: ## what there is to make
+help: ## list the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' Makefile
 
 .PHONY: build build-default
@@ -77,8 +77,8 @@ demo: build-default env ## a labelled dataset, its statistics, two epochs of tra
 test: ## checks and all tests: Go, its race detector and build tags, Python with PyTorch over the real stream
 	@tools/test.sh
 
-# A test that hangs is ended after this time; the slowest package takes a minute on two idle cores, and may take an hour
-# on ones that have much other work.
+# A test that hangs is ended after this time. The slowest package takes a minute on two idle cores, and may take an hour
+# on busy ones.
 GO_TIMEOUT := -timeout 1h
 
 .PHONY: test-go test-race test-variants test-python
@@ -135,23 +135,23 @@ api: env ## writes docs/api, the listings of the public names of Go and Python
 	$(PY) tools/api.py --write
 
 .PHONY: govulncheck
-govulncheck: ## known vulnerabilities in what the code calls (asks the Go vulnerability database)
+govulncheck: ## known vulnerabilities in called code (asks the Go vulnerability database)
 	$(GOVULNCHECK) ./...
 
 .PHONY: soak soak-frames soak-training
 soak: soak-frames soak-training ## both of these
 soak-frames: ## SOAKCOUNT damaged OpenZL frames, against the original library
 	$(or $(PYTHON),python3) tools/interop.py --soak $(SOAKCOUNT)
-soak-training: build-default env ## training runs over trainers and servers that are killed; 100,000 steps that leave nothing behind
+soak-training: build-default env ## training while trainers and servers are killed, then 100,000 steps that must leak nothing
 	[ -d .demo/train ] || CGO_ENABLED=0 $(GO) run -trimpath ./examples/demo-dataset
 	$(PY) tools/soak.py --time $(SOAKTIME) $(SOAKFLAGS)
 
 .PHONY: conformance
-conformance: build-default ## bin/chaski against the conformance corpus, where it lies beside the checkout
+conformance: build-default ## bin/chaski against the conformance corpus, if it is beside the checkout
 	../shared/conformance/run --chaski bin/chaski
 
 .PHONY: interop
-interop: build-default ## both directions of compatibility with the original Python packages, installed into .interop
+interop: build-default ## compatibility with the original Python packages in both directions; installs them into .interop
 	$(or $(PYTHON),python3) tools/interop.py
 
 .PHONY: peers
@@ -163,5 +163,5 @@ bench-arrays: ## TileDB arrays side by side with TileDB's own library: a table, 
 	@$(or $(PYTHON),python3) tools/bench_arrays.py $(if $(ROUNDS),--rounds $(ROUNDS))
 
 .PHONY: clean
-clean: ## removes what was built, but for .venv
+clean: ## remove everything that was built, except .venv
 	rm -rf bin dist .demo .peers

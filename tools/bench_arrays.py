@@ -2,12 +2,13 @@
 
     bench_arrays.py [--rounds N] [--tiledb PYTHON]
 
-Both read the same array of real chips (uint16, byteshuffle and zstd, tiles of 256 by 256) in turns,
-N times: all of it at once; whole chips; and windows of 256 by 256 pixels at random places, in all
-bands. Figures are megabytes of samples a second of processor time, the median of the rounds; the
-ratio is the median of theirs. That they read the same values is what `make interop` checks.
+Both read the same array of real chips (uint16, byteshuffle and zstd, tiles of 256 by 256) by turns,
+N times: all of it at once, as whole chips, and as random windows of 256 by 256 pixels in all bands.
+Figures are megabytes of samples per second of processor time, the median of the rounds; the ratio
+is the median of the rounds' ratios. `make interop` checks that both read the same values.
 
-PYTHON is an interpreter with the package tiledb; without it, one is made as by `make interop`.
+PYTHON is an interpreter with the package tiledb. Without it, the script makes one as `make interop`
+does.
 """
 
 from __future__ import annotations
@@ -70,8 +71,8 @@ def main() -> None:
                     rates.setdefault(m[1], []).append((float(m[2]), float(m[3])))
             print(f"round {n + 1} of {o.rounds}", file=sys.stderr, flush=True)
     if set(rates) != set(WHAT) or any(len(r) != o.rounds for r in rates.values()):
-        sys.exit(f"bench_arrays: the benchmarks printed something else:\n{out}")
-    print("| MB a second of processor time | chaski | tiledb | × |\n|---|--:|--:|--:|")
+        sys.exit(f"bench_arrays: the benchmarks printed no rates, or too few:\n{out}")
+    print("| MB per second of processor time | chaski | tiledb | × |\n|---|--:|--:|--:|")
     for name, what in WHAT.items():
         ours, theirs = (statistics.median(r[i] for r in rates[name]) for i in (0, 1))
         ratio = statistics.median(a / b for a, b in rates[name])

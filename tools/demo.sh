@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# `make demo`, after the command and .venv are there.
+# `make demo`, once the command and .venv exist.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 data=.demo
@@ -20,8 +20,8 @@ for name, b in zip(("B05", "B06", "B07", "B8A", "B11", "B12"), bands, strict=Tru
 PY
 
 heading "Two epochs of training on the batches that the engine streams"
-# The engine needs the cores as well: threads of PyTorch that wait do not spin.
+# Waiting threads of PyTorch must not spin, because the engine needs the cores as well.
 OMP_WAIT_POLICY=passive .venv/bin/python examples/train.py "$data" --stats "$data/stats.json" --sheet "$data/batch.png"
 
-heading "Image and mask from a TACO container, which is not unpacked"
+heading "Image and mask from a TACO container, without unpacking it"
 OMP_WAIT_POLICY=passive .venv/bin/python examples/container.py testdata/coast/coast.tacozip

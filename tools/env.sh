@@ -3,26 +3,26 @@
 #
 #   tools/env.sh [PYTHON]
 #
-# PYTHON is an interpreter of version 3.10 or newer. Without it, a .venv that is complete is used as it
-# is, and a new one is made from python3. If PYTHON can import torch, its packages are visible in .venv
-# and only what is missing beside them is installed; otherwise everything is, pinned. pip's own settings
-# (an index, a cache, a proxy) apply. Nothing is done when nothing has changed since the last time.
+# PYTHON is an interpreter of version 3.10 or newer. Without it, a complete .venv is used as it is, and
+# a new one is made from python3. If PYTHON can import torch, .venv sees its packages and only missing
+# ones are installed; otherwise all are installed, pinned. pip's own settings (an index, a cache, a
+# proxy) apply. If nothing has changed since the last run, the script does nothing.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 venv=.venv
-owner=$venv/chaski-python # the interpreter it was made from
-stamp=$venv/chaski-env    # what it was completed for
+owner=$venv/chaski-python # names the interpreter that it was made from
+stamp=$venv/chaski-env    # checksum of the requirements that it satisfies
 given=${1-}
 python=${given:-python3}
 
 say() { printf 'env: %s\n' "$*" >&2; }
 
-# Changes when anything does that the environment is made by.
+# requirements prints a checksum of all files that decide what is installed.
 requirements() { cat python/pyproject.toml python/requirements*.txt tools/env.sh | cksum; }
 
 if [ -z "$given" ] && [ -f "$owner" ]; then
-  python=$(cat "$owner") # not asked for another one
+  python=$(cat "$owner") # no other one was named
 fi
 if ! "$python" -c 'import sys; sys.exit(sys.version_info < (3, 10))' 2>/dev/null; then
   say "$python is not Python 3.10 or newer; name one: make ... PYTHON=/path/to/python3.12"
@@ -36,7 +36,7 @@ if [ "$made_from" = "$python" ] && [ "$(cat "$stamp" 2>/dev/null)" = "$(requirem
 fi
 if [ -e "$venv" ] && [ "$made_from" != "$python" ]; then
   if [ ! -f "$venv/pyvenv.cfg" ]; then
-    say "$venv is there and is not a virtual environment: not touched"
+    say "$venv exists but is not a virtual environment: remove it or move it away"
     exit 1
   fi
   rm -rf "$venv"
@@ -49,7 +49,8 @@ if [ ! -f "$owner" ]; then
 fi
 rm -f "$stamp"
 
-# A download of this size meets a broken connection now and then; pip's cache has what came whole.
+# Connections break during downloads of this size. pip's cache keeps the files that arrived, so a new
+# try fetches the rest.
 pip() {
   local try
   for try in 1 2 3; do
@@ -61,9 +62,9 @@ pip() {
 }
 
 if [ -n "$torch" ]; then
-  say "PyTorch $torch of $python is used; installing what is missing beside it (some 50 MB at most)"
-  # A .pth file and not --system-site-packages: that option does not see the packages of another
-  # virtual environment. What .venv has itself comes first.
+  say "using PyTorch $torch of $python; installing missing packages (50 MB at most)"
+  # A .pth file, because --system-site-packages does not see the packages of another virtual
+  # environment. The packages of .venv itself come first.
   "$python" - "$venv" <<'PY'
 import pathlib, site, sys
 lib = next(pathlib.Path(sys.argv[1]).glob("lib*/python*/site-packages"))
@@ -78,7 +79,7 @@ else
   say "$python has no PyTorch. Installing once, into $venv:"
   sed -n 's/^\([A-Za-z][^#]*\)$/env:   \1/p' python/requirements.txt python/requirements-dev.txt python/requirements-torch.txt >&2
   say "$size"
-  say "(an interpreter that has PyTorch saves this: make ... PYTHON=/path/to/python)"
+  say "(to avoid this, name an interpreter with PyTorch: make ... PYTHON=/path/to/python)"
   pip -r python/requirements.txt -r python/requirements-torch.txt
 fi
 pip -r python/requirements-dev.txt

@@ -1,23 +1,21 @@
 #!/usr/bin/env bash
-# Runs every fuzz target of the module, one after the other, and where a C compiler is present those
-# of package zstd once more with libzstd: FuzzTwins, which holds the two decoders against each other,
-# is only there.
+# Runs every fuzz target of the module, one after the other. With a C compiler, those of package zstd
+# run again with libzstd, because FuzzTwins, which compares the two decoders, needs both.
 #
-#   tools/fuzz.sh [TIME]     of each, such as 1m; without it, all of them share an hour
+#   tools/fuzz.sh [TIME]     time of each target, such as 1m; without it, all share an hour
 #
-# Then it runs the tests that draw random cases once more, with another seed than `make test` has.
+# Then it runs the tests that draw random cases, with another seed than in `make test`.
 #
-# A package is built once, for all of its targets. A line says what a target did; one that spent its
-# time on its seeds alone says "gathering baseline coverage".
+# Each package is built once for all of its targets. One line reports each target. "gathering
+# baseline coverage" means that it had time for its seeds only.
 #
-# An input that fails is kept below testdata/fuzz/ of its package: it goes into the repository, with
-# the fix, as a test.
+# A failing input is kept below testdata/fuzz/ of its package. Commit it with the fix, as a test.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 time=${1-}
 go=${GO:-go}
-share=3600 # seconds, of all targets without TIME
-least=10   # in less, a target only runs its seeds
+share=3600 # seconds for all targets together, without TIME
+least=10   # seconds: in less, a target runs its seeds only
 
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
@@ -45,8 +43,8 @@ once() { # PACKAGE DIR BINARY TARGET
     -test.fuzzcachedir "$found/$1" -test.timeout 10m 2>&1)
 }
 
-# late OUTPUT: the fuzzing engine met its own deadline between two inputs and took it for a failure of
-# the target (go.dev/issue/75804; mended in Go 1.27). A real failure says which input it was.
+# late OUTPUT: whether the fuzzing engine reached its own deadline between two inputs and reported that
+# as a failure of the target (go.dev/issue/75804; fixed in Go 1.27). A real failure names its input.
 late() {
   grep -q '^ *context deadline exceeded$' <<<"$1" && ! grep -qi 'failing input' <<<"$1"
 }
@@ -56,7 +54,7 @@ fuzz() { # PACKAGE DIR BINARY TARGET
   count=$((count + 1))
   out=$(once "$@") && rc=0 || rc=1
   while [ $rc -ne 0 ] && late "$out" && [ $tries -lt 5 ]; do
-    printf 'fuzz: %-24s once more: %s\n' "$4" "the fuzzing engine missed its own deadline"
+    printf 'fuzz: %-24s again: %s\n' "$4" "the fuzzing engine missed its own deadline"
     tries=$((tries + 1))
     out=$(once "$@") && rc=0 || rc=1
   done
@@ -90,7 +88,7 @@ packages=$($go list -f '{{range .TestImports}}{{if eq . "pgregory.net/rapid"}}{{
 if CHASKI_RAPID_SEED=0 $go test -count=1 $packages; then
   echo "fuzz: random cases of $(wc -w <<<"$packages") packages passed"
 else
-  echo "fuzz: random cases FAILED: the seed is above, as -rapid.seed"
+  echo "fuzz: random cases FAILED: repeat them with the -rapid.seed printed above"
   failed=$((failed + 1))
 fi
 echo "fuzz: $count targets of $time each, $failed failed"

@@ -3,15 +3,15 @@
     interop.py [--only VARIABLE ...]
     interop.py --soak COUNT     `make soak-frames`: COUNT damaged OpenZL frames, see docs/fuzzing.md
 
-Makes a virtual environment for each file of tools/interop/*.txt below .interop/ (again whenever
-the file or the interpreter changes), of libtiledb16.txt a folder with a library, and runs the tests
-of Go and Python that skip themselves unless a variable names an interpreter with the originals, or
-the library. Which tests these are is not listed anywhere: they are those that skip themselves when
-the variables are not set. Every one of them must then pass; one that is skipped all the same, or a
-variable that this script does not set, is a failure. The library is for Linux on x86-64: where it
-is not to be had or not loaded, its test is left out, and the last line says so.
+Makes a virtual environment below .interop/ for each file of tools/interop/*.txt, and a directory
+with a library for libtiledb16.txt, again whenever the file or the interpreter changes. Then runs
+the tests of Go and Python that need an original package or the library. These tests are not listed
+anywhere: they are the ones that skip themselves unless a variable names an interpreter with the
+originals, or the library. With the variables set, every one of them must pass. A test that is still
+skipped is a failure, and so is a variable that this script does not set. The library is for Linux
+on x86-64: if it cannot be installed or loaded, its test is left out, and the last line says so.
 
-pip's own settings (an index, a cache, a proxy) apply. Python 3.12 or newer, for rasterio 1.5.
+pip's own settings (an index, a cache, a proxy) apply. Needs Python 3.12 or newer, for rasterio 1.5.
 """
 
 from __future__ import annotations
@@ -43,17 +43,17 @@ VARIABLES = {
 VARIABLE = re.compile(
     r"\bCHASKI_(?:(?:ORACLE_)?PYTHON(?:\d+|_TACO|_TILEDB)?|ORACLE_LIB[A-Z]+\d*)\b"
 )
-# An environment that is a library, out of a wheel for an interpreter that need not be there, and
-# the environment that loads it.
+# The environment that is a library, taken from a wheel for an interpreter that need not be
+# installed, and the environment that loads it.
 LIBRARY, LOADER = "libtiledb16", "tiledb"
 WHEEL = ["--platform", "manylinux1_x86_64", "--python-version", "37", "--abi", "cp37m"]
-# What tests print to be run again as they were.
+# Tests print this, so that they can be repeated with the same random cases.
 SEED = re.compile(r"\bCHASKI_ORACLE_SEED=\d+")
 # The top-level test in the name of a Go test, which begins with its package.
 GO_TEST = re.compile(r"\.((?:Test|Fuzz|Example)\w*)")
 # Python tests that have originals to compare with.
 PYTHON_TESTS = ["python/tests/test_rumi.py"]
-# The comparison of mutated frames is as long as it is asked to be.
+# How long mutated frames are compared.
 SETTINGS = {"CHASKI_SOAK": os.environ.get("CHASKI_SOAK", "10s")}
 
 
@@ -63,7 +63,7 @@ def say(text: str) -> None:
 
 
 def pip(python: Path | str, wanted: Path, *options: str | Path) -> None:
-    """Has an interpreter install what a file names; twice, if a connection broke."""
+    """Installs the packages that a file lists, and tries again once if a connection breaks."""
     say(f"installing {wanted.relative_to(ROOT)}")
     run = [python, "-m", "pip", "install", "--disable-pip-version-check", "--quiet"]
     run += ["--retries", "10", *options, "-r", wanted]
@@ -72,7 +72,7 @@ def pip(python: Path | str, wanted: Path, *options: str | Path) -> None:
 
 
 def environment(name: str) -> str:
-    """Makes an environment, if it is not complete, and returns its interpreter."""
+    """Makes an environment unless it is complete, and returns its interpreter."""
     folder, wanted = HOME / name, ROOT / "tools" / "interop" / f"{name}.txt"
     python, stamp = folder / "bin" / "python", folder / "chaski-interop"
     what = hashlib.sha256(wanted.read_bytes() + sys.executable.encode()).hexdigest()
@@ -85,7 +85,7 @@ def environment(name: str) -> str:
 
 
 def library(python: str) -> str:
-    """Gets LIBRARY, if it is not there, and returns its path; "" where there is none that loads."""
+    """Installs LIBRARY unless it is there, and returns its path, or "" if it cannot be loaded."""
     folder, wanted = HOME / LIBRARY, ROOT / "tools" / "interop" / f"{LIBRARY}.txt"
     stamp, what = folder / "chaski-interop", hashlib.sha256(wanted.read_bytes()).hexdigest()
     try:
@@ -125,7 +125,7 @@ def guarded_packages() -> list[str]:
 
 
 class Results:
-    """What became of tests, by name: pass, fail or skip, and what they printed."""
+    """The result of each test by name (pass, fail or skip), and its output."""
 
     def __init__(self) -> None:
         """Starts empty."""
@@ -172,7 +172,7 @@ class Results:
         report.unlink()
 
     def skipped_for(self, names: set[str]) -> set[str]:
-        """Tests that were skipped and name one of the variables as the reason."""
+        """Returns the tests that were skipped and gave one of the variables as the reason."""
         return {
             t
             for t, result in self.of.items()
@@ -181,7 +181,7 @@ class Results:
 
 
 def soak(count: int) -> int:
-    """Gives damaged frames to the decoder and to the original, and prints what became of them."""
+    """Gives damaged frames to the decoder and to the original, and prints the results."""
     run = [os.environ.get("GO") or "go", "test", "-tags", "soak", "-count=1", "-timeout", "0"]
     run += ["-run", "^(TestSoak|TestWatch)$", "-v", "./codec/openzl"]
     env = os.environ | {
@@ -192,7 +192,7 @@ def soak(count: int) -> int:
 
 
 def main() -> int:
-    """Runs everything and prints one line in all."""
+    """Runs everything and prints a summary line."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--only", nargs="+", choices=sorted(VARIABLES), metavar="VARIABLE")
     parser.add_argument("--soak", type=int, metavar="COUNT")
@@ -221,8 +221,8 @@ def main() -> int:
 
     say("which tests are guarded: " + " ".join([*packages, *PYTHON_TESTS]))
     without = Results()
-    # Tests that need nothing run too, as only a test itself knows that it skips: -short has them
-    # take fewer cases.
+    # Tests that need no variable run too, because only the test itself knows whether it skips.
+    # With -short they try fewer cases.
     without.go(packages, plain, "-short")
     without.pytest(pythons["rasters"], plain, HOME / "report.xml")
     guarded = without.skipped_for(only)
@@ -230,13 +230,13 @@ def main() -> int:
         print(f"  {t}")
     say(f"{len(guarded)} tests; running them with the originals")
     got = Results()
-    # Only those: the others were tested without the originals.
+    # Only these, because the others have run above without the originals.
     tests = {m[1] for t in guarded if (m := GO_TEST.search(t))}
     got.go(packages, full, "-run", "^(" + "|".join(sorted(tests)) + ")$")
     got.pytest(pythons["rasters"], full, HOME / "report.xml")
 
     failed = {t for t, result in got.of.items() if result == "fail"}
-    # A package fails with its tests.
+    # A package fails if one of its tests does: report the tests only.
     failed = {
         t
         for t in failed

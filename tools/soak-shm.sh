@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Kills trainers and engines that share memory, with -9, at N random points each, and checks that
-# nothing is left behind and that the next start works.
+# Kills trainers and engines that share memory, with signal 9, at N random points each. Checks that they
+# leave nothing behind and that the next start works.
 #
 #   tools/soak-shm.sh [N]     default 100
 #

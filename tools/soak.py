@@ -1,29 +1,29 @@
-"""Trains in pretence, for a long time, over engines that are killed and started again.
+"""Simulates long training runs over engines that are killed and started again.
 
     tools/soak.py [--only PART ...] [--time 10m] [--data .demo/train]
 
 Parts, all of them by default:
 
-run        Three ranks share every batch of a run. Two of them use an engine that stays, one uses
-           an engine that is killed every few seconds and started again. Every rank now and then
-           throws its loader away and continues from its state in another one. --time says how
-           long. The memory of the engine that stays, and of this process, does not grow after the
-           first epochs.
-histories  Every trainer and every engine is a process. Trainers step together, are killed (-9) or
-           leave at any moment, and others join: after that the run goes on from its last state
-           with another world size (1 to 8). Engines (1 to 3, which all trainers share) are killed
-           and started again meanwhile. --histories says how many such runs there are; each has a
-           spec of its own, with bad samples among others.
-servers    A trainer over three engines, one of which is killed in mid-epoch. It sees no error and
-           no other order, and has its throughput back within 2 s.
-steady     --steps steps of one trainer and one engine: resident memory is flat within 5% after the
-           first tenth; goroutines, threads and descriptors are constant.
+run        Three ranks share every batch of a run. Two of them use an engine that keeps running,
+           one uses an engine that is killed every few seconds and started again. From time to time
+           every rank drops its loader and continues from its state in a new one. --time sets the
+           duration. The memory of the engine that keeps running, and of this process, must not
+           grow after the first epochs.
+histories  Every trainer and every engine is a process. Trainers step together, are killed (signal
+           9) or leave at any moment, and others join: the run then resumes from its last state
+           with another world size (1 to 8). Meanwhile engines (1 to 3, shared by all trainers) are
+           killed and started again. --histories sets the number of such runs; each has its own
+           random spec, and some have bad samples.
+servers    One trainer uses three engines, one of which is killed during an epoch. The trainer must
+           see no error and the same order, and regain its throughput within 2 s.
+steady     One trainer and one engine take --steps steps. After the first tenth, resident memory
+           must stay within 5%, and goroutines, threads and descriptors must be constant.
 
-Checked for every batch and epoch: every sample stands where `chaski.order` says (run), or where it
-stood in an undisturbed run (histories, servers), its bytes are those of an undisturbed pass, and
-the ranks' rows together are every sample of the epoch once.
+Every batch and epoch is checked: every sample is at the position of `chaski.order` (run) or of an
+undisturbed run (histories, servers), it has the bytes of an undisturbed pass, and the ranks' rows
+together are every sample of the epoch once.
 
-Exit status 1 and one line say what failed.
+A failure ends with exit status 1 and one line that names it.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ GROWTH_MB = 64  # what allocators may do meanwhile
 
 
 class SoakError(Exception):
-    """What failed."""
+    """A check that failed."""
 
 
 class Server:
@@ -96,25 +96,25 @@ class Server:
         self.starts += 1
 
     def kill(self) -> None:
-        """Ends it as a crash would."""
+        """Kills it, as a crash would."""
         self.process.kill()
         self.process.wait()
         assert self.process.stdout is not None
         self.process.stdout.close()
 
     def alive(self) -> bool:
-        """Returns whether it runs, or is not about to be started again."""
+        """Reports whether it runs, or is not about to be started again."""
         with self.changing:
             return self.process.poll() is None
 
     @property
     def target(self) -> str:
-        """Where it listens."""
+        """The address on which it listens."""
         return f"unix:{self.socket}"
 
 
 def memory_mb(pid: int | str) -> float:
-    """Returns the resident memory of a process in MB; 0 where there is no /proc."""
+    """Returns the resident memory of a process in MB, or 0 on systems without /proc."""
     try:
         pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
     except OSError:
@@ -135,7 +135,7 @@ def checksums(data: Path) -> list[int]:
 
 
 def spec(shuffle: bool) -> dict[str, Any]:
-    """Returns what all loaders have in common."""
+    """Returns the arguments that all loaders have in common."""
     return {
         "fields": {"image": chaski.Field(pattern="images/{id}.tif", dtype="native")},
         "batch_size": BATCH,
@@ -173,7 +173,7 @@ class Rank:
         raise AssertionError
 
     def epoch(self, epoch: int) -> list[int]:
-        """Runs an epoch, and returns the positions that it was given."""
+        """Runs an epoch, and returns the positions that this rank got."""
         order = chaski.order.Order(SEED, epoch, len(self.sums))
         seen: list[int] = []
         steps = len(self.loader)
@@ -213,7 +213,7 @@ class Rank:
 
 
 def run(data: Path, seconds: float, folder: Path) -> None:
-    """Runs epochs until the time is over."""
+    """Runs epochs until the time is up."""
     sums = checksums(data)
     stays, dies = (Server(folder / name, data) for name in ("a", "b"))
     stop = threading.Event()
@@ -291,11 +291,11 @@ def fork_server() -> Any:
 
 
 Row = tuple[int, int, int]
-"""Position, sample and checksum of a row that is valid; the sample is -1 where it is not."""
+"""Position, sample and checksum of a row; the sample is -1 if the row is not valid."""
 
 
 def rows_of(batch: Any) -> list[Row]:
-    """Returns the rows of a batch that are no padding."""
+    """Returns the rows of a batch without padding."""
     out = []
     for k, position in enumerate(batch["position"].tolist()):
         if position >= 0:
@@ -306,7 +306,7 @@ def rows_of(batch: Any) -> list[Row]:
 
 
 def trainer(conn: Connection, targets: list[str], options: dict[str, Any], state: Any) -> None:
-    """A trainer: answers every message with the rows of the next step and the state after it.
+    """A trainer: it answers every message with the rows of the next step and the state after it.
 
     It ends at the end of the connection, or when it is killed.
     """
@@ -325,7 +325,7 @@ def trainer(conn: Connection, targets: list[str], options: dict[str, Any], state
 
 
 class Trainers:
-    """The processes of all ranks of a generation of a run."""
+    """The processes of all ranks between two restarts of a run."""
 
     def __init__(
         self, context: Any, world: int, targets: list[str], options: dict[str, Any], state: Any
@@ -342,13 +342,13 @@ class Trainers:
             self.conns.append(ours)
 
     def ready(self) -> None:
-        """Waits until all of them are."""
+        """Waits until all of them are ready."""
         for c in self.conns:
             if c.recv() != "ready":
                 raise SoakError("a trainer is not ready")
 
     def step(self, victim: int | None, moment: float) -> list[Any]:
-        """Has all ranks take a step.
+        """Makes all ranks take a step.
 
         Args:
             victim: the rank that is killed.
@@ -390,7 +390,7 @@ class Trainers:
 
 
 class Calm:
-    """What an undisturbed run of one rank gives, by epoch and position."""
+    """The rows of an undisturbed run with one rank, by epoch and position."""
 
     def __init__(self, context: Any, target: str, options: dict[str, Any], epochs: int) -> None:
         """Runs it."""
@@ -408,7 +408,7 @@ class Calm:
 
 
 def sampling(r: random.Random, data: Path) -> dict[str, Any]:
-    """Returns a sampler, and of one dataset or of several."""
+    """Returns a random sampler and a source of one dataset or of several."""
     height, width = r.choice([16, 40, 64]), r.choice([24, 64])
     size = (height, width) if r.random() < 0.5 else (height, height)
     out: dict[str, Any] = {
@@ -429,7 +429,7 @@ def sampling(r: random.Random, data: Path) -> dict[str, Any]:
 
 
 def history(number: int, context: Any, data: Path, folder: Path) -> dict[str, int]:
-    """One run with everything that may happen to it."""
+    """One run with its kills, leaves, joins and restarts."""
     r = random.Random(number)
     options: dict[str, Any] = {
         **sampling(r, data),
@@ -505,7 +505,7 @@ def history(number: int, context: Any, data: Path, folder: Path) -> dict[str, in
 
 
 def checked(answers: list[Any], calm: Calm, told: dict[tuple[int, int], int]) -> Any:
-    """Checks what ranks gave for a step, and returns the state after it."""
+    """Checks the ranks' rows of a step, and returns the state after it."""
     if not answers:
         return None
     epoch, step, _, state = answers[0]
@@ -520,7 +520,7 @@ def checked(answers: list[Any], calm: Calm, told: dict[tuple[int, int], int]) ->
 
 
 def commit(answers: list[Any], calm: Calm, done: dict[tuple[int, int], list[int]]) -> None:
-    """Notes a step that all ranks have taken."""
+    """Records a step that all ranks have taken."""
     epoch, step, _, _ = answers[0]
     positions = sorted(row[0] for _, _, rows, _ in answers for row in rows)
     if positions != calm.steps.get((epoch, step)):
@@ -531,7 +531,7 @@ def commit(answers: list[Any], calm: Calm, done: dict[tuple[int, int], list[int]
 
 
 def chips(data: Path, folder: Path, n: int) -> Path:
-    """Copies some chips of the dataset, and puts two between them that cannot be read."""
+    """Copies some chips of the dataset, and adds two that cannot be read."""
     out = folder / "chips"
     out.mkdir()
     images = sorted((data / "images").glob("*.tif"))[:n]
@@ -560,7 +560,7 @@ def histories(data: Path, n: int, folder: Path) -> None:
 
 
 def progress(text: str) -> None:
-    """Shows how far it is, on a terminal."""
+    """Prints the progress, on a terminal."""
     if sys.stderr.isatty():
         print(f"\r\x1b[K{text}", end="", file=sys.stderr, flush=True)
 
@@ -573,7 +573,7 @@ SLICE = 0.25
 
 
 def servers(data: Path, folder: Path) -> None:
-    """Kills one of three engines in mid-epoch, three times."""
+    """Kills one of three engines during an epoch, three times."""
     worst = 0.0
     for dead in range(3):
         worst = max(worst, one_of_three(data, folder, dead))
@@ -617,7 +617,7 @@ def one_of_three(data: Path, folder: Path, dead: int) -> float:
 
 
 def recovery(times: list[float], begin: float, killed: float) -> float:
-    """Returns the seconds until a slice of time has as many batches as those before had."""
+    """Returns the seconds until a slice of time has as many batches as those before the kill."""
 
     def rate(at: float) -> float:
         return sum(at <= t < at + SLICE for t in times) / SLICE
@@ -646,7 +646,7 @@ MOST_SEGMENTS = 32
 
 
 def goroutines(address: str) -> int:
-    """Returns how many goroutines the engine has, the one that answers left out."""
+    """Returns the number of the engine's goroutines, without the one that answers."""
     with urllib.request.urlopen(f"http://{address}/metrics", timeout=10) as f:
         found = re.search(r"^go_goroutines (\d+)", f.read().decode(), re.MULTILINE)
     if found is None:
@@ -655,13 +655,13 @@ def goroutines(address: str) -> int:
 
 
 def descriptors(pid: int | str) -> tuple[int, int]:
-    """Returns a process's open files: those of shared memory, and the others."""
+    """Returns how many files a process has open: those of shared memory, and the others."""
     shared = others = 0
     for fd in Path(f"/proc/{pid}/fd").iterdir():
         try:
             name = os.readlink(fd)
         except OSError:
-            continue  # that of the folder itself
+            continue  # the descriptor of the directory itself
         if name.startswith("/memfd:"):
             shared += 1
         else:
@@ -671,7 +671,7 @@ def descriptors(pid: int | str) -> tuple[int, int]:
 
 @contextmanager
 def watched(folder: Path, data: Path) -> Iterator[tuple[Server, str]]:
-    """An engine with metrics, and where they are."""
+    """An engine with metrics, and the address of the metrics."""
     log = folder / "steady.log"
     with open(log, "wb") as err:
         server = Server(
@@ -687,7 +687,7 @@ def watched(folder: Path, data: Path) -> Iterator[tuple[Server, str]]:
 
 
 def steady(data: Path, steps: int, folder: Path) -> None:
-    """Takes steps, and looks at what they leave behind."""
+    """Takes steps, and measures what they leave behind."""
     if not Path("/proc/self/fd").is_dir():
         print("steady: left out, there is no /proc")
         return
@@ -729,7 +729,7 @@ def steady(data: Path, steps: int, folder: Path) -> None:
 
 
 def counts(pid: int, address: str) -> dict[str, int]:
-    """Returns what the engine and this process hold, but for segments of shared memory.
+    """Returns what the engine and this process hold, except segments of shared memory.
 
     Those are one for every batch that is somewhere on its way: few, and not always as many.
     """
@@ -746,7 +746,7 @@ def counts(pid: int, address: str) -> dict[str, int]:
 
 
 def same(base: dict[str, int], pid: int, address: str) -> None:
-    """Waits until nothing is over the most of the first tenth."""
+    """Waits until no figure exceeds the maximum of the first tenth."""
     for _ in range(100):
         now = counts(pid, address)
         if all(now[k] <= base[k] for k in base):
@@ -759,7 +759,7 @@ def same(base: dict[str, int], pid: int, address: str) -> None:
 
 
 def duration(text: str) -> float:
-    """Reads 90s, 10m or 1h as seconds."""
+    """Parses 90s, 10m or 1h into seconds."""
     m = re.fullmatch(r"(\d+)([smh])", text)
     if m is None:
         raise argparse.ArgumentTypeError(f"{text!r} is not like 90s, 10m or 1h")
@@ -770,7 +770,7 @@ PARTS = ("run", "histories", "servers", "steady")
 
 
 def main() -> int:
-    """Reads the command line, and runs."""
+    """Parses the command line, and runs the parts."""
     p = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

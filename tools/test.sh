@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# `make test`: runs every step even if one fails, then prints the end of what a failed one printed, one line for each
-# step and one for all.
+# `make test`: runs every step, also after one has failed. At the end it prints the last lines of failed steps, one line
+# for each step, and one for all.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
@@ -30,8 +30,8 @@ step go make test-go
 [ -z "${CC_FOUND-}" ] || step race make test-race
 step variants make test-variants
 step python make test-python
-# The original packages come as wheels for Python 3.12 and newer. Random cases are the same ones in
-# every run here; `make interop` by itself draws others.
+# The original packages have wheels for Python 3.12 and newer. Random cases are the same in every run
+# here; `make interop` by itself draws new ones.
 newer=
 for python in ${PYTHON-} python3.14 python3.13 python3.12 python3 "${PYENV_ROOT:-$HOME/.pyenv}"/versions/3.1[2-9].*/bin/python; do
   if "$python" -c 'import sys; sys.exit(sys.version_info < (3, 12))' 2>/dev/null; then
@@ -39,8 +39,8 @@ for python in ${PYTHON-} python3.14 python3.13 python3.12 python3 "${PYENV_ROOT:
     break
   fi
 done
-# They take 1.9 GB in .interop and pip unpacks them below /tmp first. A disk that is too full for them says nothing of
-# the code.
+# They take 1.9 GB in .interop, and pip unpacks them below /tmp first. A full disk is not a fault of the code, so the
+# step is skipped then.
 without="which needs Python 3.12"
 if [ -n "$newer" ] && [ ! -d .interop ] && [ "$(df -Pk . | awk 'NR == 2 { print int($4 / 1024) }')" -lt 3000 ]; then
   newer=
@@ -49,7 +49,7 @@ fi
 [ -z "$newer" ] || CHASKI_ORACLE_SEED=${CHASKI_ORACLE_SEED-1} step interop make interop PYTHON="$newer"
 
 for name in $failed; do
-  printf '\n== %s failed; the end of what it printed:\n' "$name"
+  printf '\n== %s failed; the end of its output:\n' "$name"
   tail -n 30 "$logs/$name"
 done
 printf '\n'

@@ -2,16 +2,16 @@
 
     python containers.py --chaski bin/chaski --rows 1000000 --rounds 5
 
-Every round lets both do the same in turn, each in a process of its own, and compares what they
-found. The container is made first, in the folder of --work, with its table as tacotoolbox writes
-it: Parquet of row groups of 65,536 rows, zstd of level 13, content-defined pages. It has no
-rasters: what is measured are tables.
+In every round both run the same queries by turns, each in its own process, and the results are
+compared. The container is made first, in the directory --work, with its table as tacotoolbox writes
+it: Parquet with row groups of 65,536 rows, zstd at level 13 and content-defined pages. It has no
+rasters, because the benchmark measures tables.
 
-What is measured is what a user of Python waits for; "first" and "again" are the same question
-twice, of a dataset that is open. Results are Arrow tables: of box and datetime with all columns, of
-the others with two. Memory is the most of the process, and of its engine.
+Times are those for which a user of Python waits. "first" and "again" are the same query twice on an
+open dataset. Results are Arrow tables, with all columns for box and datetime and with two for the
+others. Memory is the peak of the process and of its engine.
 
-Needs what requirements-containers.txt names, and the package chaski (PYTHONPATH=python/src).
+Needs the packages of requirements-containers.txt, and the package chaski (PYTHONPATH=python/src).
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from typing import Any
 BOX = (-10.0, 35.0, 5.0, 45.0)
 TIMES = "2019-03-01/2019-05-31"
 
-# What is asked: chaski's SQL speaks of the columns of level 0, tacoreader's of "l0:" and them.
+# The queries: chaski's SQL names the columns of level 0 as they are, tacoreader's with "l0:".
 WHERE = {
     "number": "cloud_cover < 2",
     "text": "split = 'test' AND region = 'south'",
@@ -47,7 +47,7 @@ COLUMNS = ("id", "type", "rank", "cloud_cover", "split", "region")
 
 
 def make(path: Path, rows: int) -> None:
-    """Writes a container of so many samples, whose places, times and values are random."""
+    """Writes a container with that many samples, at random places and times with random values."""
     np, pa, pq = map(importlib.import_module, ("numpy", "pyarrow", "pyarrow.parquet"))
     tacozip = importlib.import_module("tacozip")
     rng = np.random.default_rng(1)
@@ -142,15 +142,15 @@ def memoryview_list(a: Any) -> list[bytes]:
 
 
 def digest(ids: list[str]) -> str:
-    """Returns a hash of ids in their order."""
+    """Returns a hash of ids in order."""
     return hashlib.sha256("\n".join(ids).encode()).hexdigest()[:16]
 
 
 class Clock:
-    """Takes times, and what was found."""
+    """Records times and results."""
 
     def __init__(self) -> None:
-        """Starts with nothing."""
+        """Starts empty."""
         self.seconds: dict[str, float] = {}
         self.found: dict[str, Any] = {}
 
@@ -165,7 +165,7 @@ class Clock:
 def tacoreader(path: Path) -> Clock:
     """Asks tacoreader."""
     reader = importlib.import_module("tacoreader")
-    # Into DuckDB's folder, from where it is loaded.
+    # Into DuckDB's directory, from which the extension is loaded.
     importlib.import_module("duckdb_extensions").import_extension("spatial")
     clock = Clock()
     count = "SELECT count(*) AS n FROM l0"

@@ -1,18 +1,18 @@
-"""One step of `chaski bench peers`, in a process of its own: thread pools and caches are of one.
+"""One step of `chaski bench peers`, as a process that shares no thread pools and caches.
 
     python peers.py '{"verb": "one", ...}'
 
 The argument is a Job; the last line of standard output is a JSON object, the answer. Verbs:
 
-    versions   what is installed
-    imagery    put together the scene of a shape, SCENE.npy, from files of imagery or what stands in
-    truth      statistics of the bands, and signatures of the samples that an epoch has
+    versions   the installed packages and their versions
+    imagery    join the scene of a shape, SCENE.npy, from files of imagery or their stand-ins
+    truth      statistics of the bands, and signatures of an epoch's samples
     make       write the samples of a shape in a format: tog, rumi, rumi1, mds, zarr
-    check      one epoch of a loader: every sample once, and its pixels in order
-    one        samples per second of a loader, and what they cost
+    check      one epoch of a loader: every sample once, with the right pixels
+    one        samples per second of a loader, with their processor time and memory
     decode     bytes per second of whole files in one thread, without a loader
 
-Needs numpy; rasterio for imagery and tog; and each format and loader the package of its name.
+Needs numpy, rasterio for imagery and tog, and for each format and loader the package of its name.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class Shape:
 
     @property
     def file_side(self) -> int:
-        """Pixels of a file along y and x."""
+        """The side of a file in pixels, along y and x."""
         return self.scene or self.side
 
 
@@ -86,7 +86,7 @@ class Job:
 
     @classmethod
     def parse(cls, text: str) -> Job:
-        """Reads the argument."""
+        """Parses the argument."""
         values = json.loads(text)
         values["folder"] = Path(values.get("folder", ""))
         if values.get("shape") is not None:
@@ -97,7 +97,7 @@ class Job:
 
     @property
     def of(self) -> Shape:
-        """The shape, of verbs that have one."""
+        """The shape, for verbs that have one."""
         assert self.shape is not None
         return self.shape
 
@@ -117,15 +117,15 @@ class Job:
 
 
 def package(name: str) -> Any:
-    """Imports what only some verbs need; its types are not looked at, since it may be missing."""
+    """Imports a package that only some verbs need, so its types are unchecked."""
     return importlib.import_module(name)
 
 
-# The imagery, and what is cut from it.
+# The imagery, and the images cut from it.
 
 
 def read_imagery(path: Path) -> Image:
-    """Reads the pixels of an .npy file or of what GDAL reads."""
+    """Reads the pixels of an .npy file or of a file that GDAL reads."""
     if path.suffix == ".npy":
         return np.asarray(np.load(path, mmap_mode="r"))
     rasterio = package("rasterio")
@@ -135,7 +135,7 @@ def read_imagery(path: Path) -> Image:
 
 
 def imagery(job: Job) -> dict[str, Any]:
-    """Writes the scene of a shape, and tells what it was made of."""
+    """Writes the scene of a shape, and returns what it was made from."""
     shape = job.of
     best: tuple[int, Path, Image] | None = None
     for name in job.imagery:
@@ -170,8 +170,8 @@ def imagery(job: Job) -> dict[str, Any]:
 def as_dtype(image: Image, dtype: str, bands: int) -> Image:
     """Returns imagery in another type.
 
-    float32 are normalised differences of the last but two band (near infrared of the six 20 m bands
-    of Sentinel-2) and the others.
+    For float32 these are normalised differences between the third band from the end (near infrared
+    of the six 20 m bands of Sentinel-2) and the others.
     """
     if image.dtype == dtype:
         return image
@@ -185,7 +185,7 @@ def as_dtype(image: Image, dtype: str, bands: int) -> Image:
 
 
 def with_bands(image: Image, bands: int) -> Image:
-    """Returns as many bands; those beyond the imagery's are its bands, mirrored."""
+    """Returns the given number of bands; those beyond the imagery's are its bands, mirrored."""
     out = []
     for k in range(bands):
         band, turn = image[k % len(image)], k // len(image)
@@ -194,7 +194,7 @@ def with_bands(image: Image, bands: int) -> Image:
 
 
 def mirrored(image: Image, side: int) -> Image:
-    """Returns an image of at least side by side pixels, of mirrored copies without an edge."""
+    """Returns an image of at least side by side pixels, from mirrored copies without seams."""
     ny, nx = (-(-side // n) for n in image.shape[1:])
     rows = [image[:, :: -1 if y & 1 else 1] for y in range(ny)]
     tall = np.concatenate(rows, axis=1)
@@ -202,13 +202,13 @@ def mirrored(image: Image, side: int) -> Image:
 
 
 def images(job: Job) -> Iterator[Image]:
-    """Yields the images of a shape: the same whenever and wherever it is called."""
+    """Yields the images of a shape, the same ones in every call and on every machine."""
     scene = np.load(job.folder / "scene.npy")
     yield from (scenes if job.of.windows else chips)(job.of, scene)
 
 
 def chips(shape: Shape, scene: Image) -> Iterator[Image]:
-    """Yields crops of the scene, turned by multiples of 90 degrees."""
+    """Yields crops of the scene, rotated by multiples of 90 degrees."""
     r = np.random.default_rng(7)
     side = shape.side
     for _ in range(shape.images):
@@ -219,7 +219,7 @@ def chips(shape: Shape, scene: Image) -> Iterator[Image]:
 
 
 def scenes(shape: Shape, scene: Image) -> Iterator[Image]:
-    """Yields large scenes, put together from mirrored copies so that no edge shows."""
+    """Yields large scenes, joined from mirrored copies so that no seam shows."""
     r = np.random.default_rng(8)
     n = min(scene.shape[1:]) // 64 * 64
     for i in range(shape.images):
@@ -241,7 +241,7 @@ def random_windows(shape: Shape) -> npt.NDArray[np.int64]:
     return np.stack(list(columns), axis=1)
 
 
-# What samples must be. A signature of a sample is two sums over its normalised values, each with
+# The expected samples. A signature of a sample is two sums over its normalised values, each with
 # random weights: it changes with the pixels, their order, and the order of bands.
 
 
@@ -253,7 +253,7 @@ def weights(shape: Shape) -> Numbers:
 
 
 def tolerance(shape: Shape) -> float:
-    """Returns how far signatures may be apart: float32 arithmetic, and less than a wrong pixel."""
+    """Returns how much signatures may differ: by float32 rounding, but less than by one pixel."""
     return 1e-5 * shape.side * math.sqrt(shape.bands)
 
 
@@ -288,7 +288,7 @@ def truth(job: Job) -> dict[str, Any]:
     return {}
 
 
-# Writing it.
+# Writing the formats.
 
 
 def write_togs(job: Job, out: Path) -> None:
@@ -340,7 +340,7 @@ def write_rumi(job: Job, out: Path) -> None:
 
 
 def blob_of(path: Path) -> Path:
-    """Returns where the header blob of a rumi file lies."""
+    """Returns the path of a rumi file's header blob."""
     return path.with_name(path.name + ".hdr")
 
 
@@ -382,7 +382,7 @@ def write_mds(job: Job, out: Path) -> None:
 
 
 def write_zarr(job: Job, out: Path) -> None:
-    """Writes one zarr array: a chunk a chip or, of scenes, a chunk a tile of all bands."""
+    """Writes one zarr array with one chunk for each chip or, in scenes, each tile of all bands."""
     zarr = package("zarr")
 
     s = job.of
@@ -409,7 +409,7 @@ WRITERS: dict[str, Callable[[Job, Path], None]] = {
 
 
 def make(job: Job) -> dict[str, Any]:
-    """Writes a format; it is there as a whole or not at all."""
+    """Writes a format, which appears completely or not at all."""
     final = job.folder / job.format
     out = final.with_name(final.name + ".part")
     shutil.rmtree(out, ignore_errors=True)
@@ -422,14 +422,14 @@ def make(job: Job) -> dict[str, Any]:
     return {"bytes": size}
 
 
-# The loaders. Each makes an endless number of epochs of batches, (n, b, y, x) float32 tensors.
+# The loaders. Each yields batches of endless epochs, (n, b, y, x) float32 tensors.
 
 Read = Callable[[Path, "tuple[int, int] | None"], Image]
 """Reads a file, or its window of the shape's side from (y, x)."""
 
 
 def data_loader(job: Job, dataset: Any) -> Any:
-    """Returns torch's DataLoader of a dataset, as one would set it up."""
+    """Returns torch's DataLoader for a dataset, with the usual settings."""
     torch = package("torch")
 
     return torch.utils.data.DataLoader(
@@ -443,7 +443,7 @@ def data_loader(job: Job, dataset: Any) -> Any:
 
 
 def normalizer(job: Job) -> Callable[[Image], Any]:
-    """Returns what makes a tensor of an image in a worker."""
+    """Returns the function that turns an image into a tensor in a worker."""
     torch = package("torch")
 
     mean, std = (np.asarray(v, np.float32)[:, None, None] for v in job.stats)
@@ -454,7 +454,7 @@ class Items:
     """A map-style dataset of whole images or of windows of them."""
 
     def __init__(self, job: Job, read: Callable[[int, tuple[int, int] | None], Image]) -> None:
-        """Looks up where the samples are."""
+        """Computes where the samples are."""
         self.whole = not job.of.windows
         self.where = np.load(job.folder / "windows.npy")
         self.read = read
@@ -471,7 +471,7 @@ class Items:
 
 
 def rasterio_reader(job: Job) -> Read:
-    """GDAL; of scenes, the open dataset is kept in each worker."""
+    """GDAL. Each worker keeps the datasets of scenes open."""
     rasterio, Window = package("rasterio"), package("rasterio.windows").Window
 
     opened = functools.cache(rasterio.open)
@@ -536,13 +536,13 @@ READERS: dict[str, Callable[[Job], Read]] = {
 
 
 def with_reader(job: Job) -> Any:
-    """Returns a DataLoader of what reads a file at a time."""
+    """Returns a DataLoader over a function that reads one file at a time."""
     files, read = job.files(), READERS[job.loader](job)
     return data_loader(job, Items(job, lambda k, at: read(files[k], at)))
 
 
 def with_rumi_many(job: Job) -> Iterator[Any]:
-    """The package rumi, current generation, a read a batch in threads of this process."""
+    """The package rumi, current generation, one read a batch in threads of this process."""
     rumi, torch = package("rumi"), package("torch")
 
     rumi.set_num_threads(max(1, job.workers))
@@ -609,7 +609,7 @@ def with_mds(job: Job) -> Any:
 
 
 def chaski_dataset(job: Job) -> Any:
-    """chaski: an engine of its own, batches in shared memory or over gRPC into this process."""
+    """chaski: its own engine, with batches in shared memory or over gRPC into this process."""
     chaski = package("chaski")
 
     files = job.files()
@@ -651,7 +651,7 @@ LOADERS: dict[str, Callable[[Job], Iterable[Any]]] = {
 
 
 def epoch_of(job: Job) -> Iterator[tuple[Any, Any]]:
-    """Yields the batches of an epoch and, of chaski's windows, (image, y, x) of their samples."""
+    """Yields the batches of an epoch and, for chaski's windows, (image, y, x) of their samples."""
     if not (job.loader == "chaski" and job.of.windows):
         endless = forever(LOADERS[job.loader](job))
         for _ in range(job.of.samples // job.batch):
@@ -689,7 +689,7 @@ def check(job: Job) -> dict[str, Any]:
 
 
 def compare(found: Numbers, expected: Numbers, limit: float) -> dict[str, Any]:
-    """Pairs signatures in order of size: equal multisets give equal pairs."""
+    """Pairs signatures sorted by size: equal multisets give equal pairs."""
     if len(found) != len(expected):
         return {"wrong": f"{len(found)} samples, not {len(expected)}"}
     found, expected = (a[np.lexsort(a.T[::-1])] for a in (found, expected))
@@ -704,7 +704,7 @@ def compare(found: Numbers, expected: Numbers, limit: float) -> dict[str, Any]:
 
 
 def measure(job: Job) -> dict[str, Any]:
-    """Times the loop of a consumer that does nothing else but touch what it gets."""
+    """Times the loop of a consumer that only touches each batch."""
     package("torch")  # which every consumer has imported
 
     born = time.perf_counter()
@@ -748,7 +748,7 @@ def decode(job: Job) -> dict[str, Any]:
 
 
 def tree() -> list[int]:
-    """Returns this process and its descendants; on systems without /proc, none."""
+    """Returns this process and its descendants, or nothing on systems without /proc."""
     parents: dict[int, int] = {}
     for entry in Path("/proc").glob("[0-9]*/stat"):
         try:
@@ -777,8 +777,8 @@ def cpu_seconds() -> Any:
 def memory() -> dict[str, float]:
     """Returns the memory of this process and its descendants, in bytes.
 
-    The first is the sum of what each had resident at most, in which pages that several share count
-    several times; the second is what they have now, where shared pages count once.
+    The first is the sum of each process's peak, in which shared pages count several times. The
+    second is the present memory, in which shared pages count once.
     """
     peak = now = 0
     for pid in tree():
@@ -793,7 +793,7 @@ def memory() -> dict[str, float]:
 
 
 def versions(job: Job) -> dict[str, Any]:
-    """Returns what is installed of the packages named."""
+    """Returns which of the named packages are installed, with their versions."""
     found = {}
     for name in job.packages:
         try:
@@ -824,7 +824,7 @@ VERBS: dict[str, Callable[[Job], dict[str, Any]]] = {
 
 
 def main() -> None:
-    """Does the job. What goes wrong is an answer too."""
+    """Does the job. A failure is an answer too."""
     job = Job.parse(sys.argv[1])
     try:
         answer = VERBS[job.verb](job)
