@@ -237,6 +237,9 @@ func (w *decodeWorker) asset(ctx context.Context, a catalog.Asset) (int64, error
 	if err := x.Validate(r.Size(), w.run.o.MaxChunk); err != nil {
 		return 0, err
 	}
+	if !x.ChunkFits(w.run.o.MaxChunk) { // decoding in pieces would measure something else
+		return 0, x.OverLimit(w.run.o.MaxChunk)
+	}
 	if n := x.MaxStoredBytes() + chunk.Spare; cap(w.pixels) < n {
 		w.pixels = cast.Aligned(n)
 	}

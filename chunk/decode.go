@@ -149,19 +149,28 @@ func (d *Decoder) decompress(dst, src []byte, x *Index, n, least int) error {
 	if x.Codec == Raw {
 		return raw(dst[:n], src, least)
 	}
-	if d.live[x.Codec] == nil {
-		open := d.codecs[x.Codec]
-		if open == nil {
-			return fault.New(fault.Unsupported, "", fault.NoOffset, "compression %s", x.Codec)
-		}
-		d.live[x.Codec] = open()
+	codec, err := d.codec(x.Codec)
+	if err != nil {
+		return err
 	}
 	if n < len(dst) {
-		if r, ok := d.live[x.Codec].(RowDecompressor); ok {
+		if r, ok := codec.(RowDecompressor); ok {
 			return r.DecompressPrefix(dst, src, n, x.DType.Size())
 		}
 	}
-	return d.live[x.Codec].Decompress(dst, src, x.DType.Size())
+	return codec.Decompress(dst, src, x.DType.Size())
+}
+
+// codec returns the decompressor of a codec. It opens it for the first chunk.
+func (d *Decoder) codec(c Codec) (Decompressor, error) {
+	if d.live[c] == nil {
+		open := d.codecs[c]
+		if open == nil {
+			return nil, fault.New(fault.Unsupported, "", fault.NoOffset, "compression %s", c)
+		}
+		d.live[c] = open()
+	}
+	return d.live[c], nil
 }
 
 // unpredict undoes the predictor row by row and brings the samples to little-endian. dst is the whole

@@ -235,8 +235,8 @@ func (x *Index) MaxCompressed() int64 {
 
 // Validate checks that the rest of chaski can work with the index: sizes are in range, there is one
 // range per chunk, ranges lie within a file of fileSize bytes (not checked if fileSize is negative),
-// decoded chunks have at most maxChunk bytes, and compressed ones at most MaxCompressed. A mask must
-// pass the same checks and have the size of its image. An index with Blocks has no ranges to check.
+// decoded chunks have at most maxChunk bytes or are decoded in pieces (InPieces), and compressed ones have at
+// most MaxCompressed. A mask must pass the same checks and have the size of its image. An index with Blocks has no ranges to check.
 // Validate allocates nothing.
 func (x *Index) Validate(fileSize int64, maxChunk int) error {
 	if err := x.validate(fileSize, maxChunk); err != nil || x.Mask == nil {
@@ -279,7 +279,7 @@ func (x *Index) validate(fileSize int64, maxChunk int) error {
 	case x.Bits && (x.DType != Uint8 || x.Bands != 1 || x.Predictor != NoPredictor):
 		return bad(fault.Corrupt, "bits with %d bands of %s and predictor %d", x.Bands, x.DType, x.Predictor)
 	}
-	if !x.ChunkFits(maxChunk) {
+	if !x.ChunkFits(maxChunk) && x.InPieces(maxChunk) == nil {
 		return x.OverLimit(maxChunk)
 	}
 	if x.Blocks != nil {
@@ -319,16 +319,25 @@ func (x *Index) validateRanges(fileSize int64, bad func(k fault.Kind, format str
 	return nil
 }
 
-// OverLimit returns the error for an index with chunks that decode to more than maxChunk bytes. It names
-// the option that raises the limit, as Python (max_chunk) and commands (--max-chunk) spell it.
+// OverLimit returns the error for an index with chunks that decode to more than maxChunk bytes and are not
+// decoded in pieces. It names the option that raises the limit, as Python (max_chunk) and commands
+// (--max-chunk) spell it.
 func (x *Index) OverLimit(maxChunk int) error {
+	of, least := "a chunk", *x
+	if x.inRows() {
+		of, least.ChunkH, least.CutEdge = "a row of a chunk", 1, true
+	}
 	size := "too many"
-	if x.ChunkFits(math.MaxInt) {
-		size = strconv.Itoa(x.MaxStoredBytes())
+	if least.ChunkFits(math.MaxInt) {
+		size = strconv.Itoa(least.MaxStoredBytes())
+	}
+	whole := ""
+	if x.Codec == OpenZL {
+		whole = "; chunks of the codec openzl are decoded whole"
 	}
 	return fault.New(fault.Limit, "chunk index", fault.NoOffset,
-		"a chunk of (%d, %d, %d) %s decodes to %s bytes, over max_chunk, which is %d (--max-chunk of commands)",
-		x.ChunkB, x.ChunkH, x.ChunkW, x.DType, size, maxChunk)
+		"%s of (%d, %d, %d) %s decodes to %s bytes, over max_chunk, which is %d (--max-chunk of commands)%s",
+		of, x.ChunkB, x.ChunkH, x.ChunkW, x.DType, size, maxChunk, whole)
 }
 
 // Shift returns the index of the same image with all ranges moved on by that many bytes, for an image

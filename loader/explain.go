@@ -140,20 +140,20 @@ func (e *Engine) explainAsset(ctx context.Context, d *dataset, draw *shuffle.Dra
 	p.URI, p.Size = a.URI, shuffle.Box{H: a.Index.Height, W: a.Index.Width}
 	p.Window = win
 	in := pixels.Inside(win, a.Index.Height, a.Index.Width)
-	gap, err := e.gap(ctx, a)
-	if err != nil {
+	how := dryrun.Reading{MaxChunk: e.options.MaxChunkBytes}
+	if how.Gap, err = e.gap(ctx, a); err != nil {
 		return err
 	}
 	picked, err := d.bandsOf(ctx, f, a)
 	if err != nil {
 		return err
 	}
-	if p.Add(a.Index, in, picked.Picked, plan, gap, false); a.Index.Blocks != nil {
+	if p.Add(a.Index, in, picked.Picked, plan, how, false); a.Index.Blocks != nil {
 		return p.AddBlocks(ctx, a.Index, in, d.sampler.Kind == spec.TileWindow)
 	}
 	if m := a.Index.Mask; m != nil && f.Final.Nodata {
 		in, of := pixels.MaskBands(m, in, picked.Picked)
-		p.Add(m, in, of, plan, gap, true)
+		p.Add(m, in, of, plan, how, true)
 	}
 	return nil
 }

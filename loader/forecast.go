@@ -7,7 +7,6 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/loader/dryrun"
 	"github.com/chaski-eo/chaski/loader/pixels"
 	"github.com/chaski-eo/chaski/loader/spec"
@@ -264,17 +263,13 @@ func (p *dryRun) row(ctx context.Context, r *dryrun.Row) (w dryrun.Work, err err
 			if err := p.arrayReads(ctx, a, mine, &w); err != nil {
 				return w, err
 			}
+			p.countRuns(a, &w, true)
 			continue
 		}
 		if err := p.arrayReads(ctx, a, a.Chunks, &w); err != nil {
 			return w, err
 		}
-		for _, run := range a.Runs {
-			if !a.InArray() {
-				w.Requests++
-				w.Bytes += run.Len
-			}
-		}
+		p.countRuns(a, &w, false)
 		for _, c := range a.Chunks {
 			w.Chunks++
 			w.Decoded += int64(c.Decoded)
@@ -288,6 +283,20 @@ func (p *dryRun) row(ctx context.Context, r *dryrun.Row) (w dryrun.Work, err err
 		p.out.Loose = p.out.Loose || !q.Exact
 	}
 	return w, nil
+}
+
+// countRuns counts the reads of an asset that is no image of an array: all of them, or only those of chunks that
+// are decoded in pieces.
+func (p *dryRun) countRuns(a *dryrun.Asset, w *dryrun.Work, inPieces bool) {
+	if a.InArray() {
+		return
+	}
+	for k := range a.Runs {
+		if run := &a.Runs[k]; run.InPieces() || !inPieces {
+			exact := run.Count(w)
+			p.out.Loose = p.out.Loose || !exact
+		}
+	}
 }
 
 // arrayReads counts the reads for some chunks of an array.
@@ -304,12 +313,12 @@ func (p *dryRun) arrayReads(ctx context.Context, a *dryrun.Asset, chunks []dryru
 // are kept, so the maximum of each counts.
 func (p *dryRun) noteWorkerMemory(a *dryrun.Asset, d *dataset, f *pixels.Raster) {
 	for _, r := range a.Runs {
-		if !a.InArray() { // readers of arrays have memory of their own
+		if !a.InArray() && !r.InPieces() { // readers of arrays, and of pieces, have memory of their own
 			p.maxRun = max(p.maxRun, r.Len)
 		}
 	}
 	for _, c := range a.Chunks {
-		p.maxChunk = max(p.maxChunk, int64(c.Decoded)+chunk.Spare)
+		p.maxChunk = max(p.maxChunk, c.Held())
 	}
 	if d.sampler.Kind == spec.ResizedWindow {
 		p.maxResampled = max(p.maxResampled, f.ResampledBytes(shuffle.Box{H: a.Window.H, W: a.Window.W},

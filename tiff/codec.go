@@ -14,7 +14,7 @@ import (
 )
 
 // Codecs returns the decompressors for TIFF files: zstd, deflate, LZW and PackBits. Each is a
-// chunk.RowDecompressor.
+// chunk.RowDecompressor and a chunk.StreamDecompressor.
 func Codecs() chunk.Codecs {
 	return chunk.Codecs{
 		chunk.Zstd:     func() chunk.Decompressor { return zstdDecoder{zstd.New()} },
@@ -62,7 +62,7 @@ func (d *deflateDecoder) Decompress(dst, src []byte, _ int) error {
 	if err := d.fill(dst, src); err != nil {
 		return err
 	}
-	return d.finish(dst)
+	return endDeflate(d.r, &d.src, d.more[:], func() uint32 { return adler32.Checksum(dst) })
 }
 
 // DecompressPrefix fills dst[:n]. It reads nothing after that, so no checksum either.
@@ -75,11 +75,19 @@ func badDeflate(format string, args ...any) error {
 	return fault.New(fault.Corrupt, "deflate", fault.NoOffset, format, args...)
 }
 
+// zlibHeader reports whether a stream that begins with these two bytes is a zlib stream without a
+// dictionary.
+func zlibHeader(head []byte) bool {
+	const dictionary = 0x20
+	return head[0]&15 == 8 && (uint(head[0])<<8|uint(head[1]))%31 == 0 && head[1]&dictionary == 0
+}
+
+func errZlibHeader() error { return badDeflate("not a zlib header") }
+
 // fill fills dst from the start of the stream.
 func (d *deflateDecoder) fill(dst, src []byte) error {
-	const dictionary = 0x20
-	if len(src) < 2 || src[0]&15 != 8 || (uint(src[0])<<8|uint(src[1]))%31 != 0 || src[1]&dictionary != 0 {
-		return badDeflate("not a zlib header")
+	if len(src) < 2 || !zlibHeader(src) {
+		return errZlibHeader()
 	}
 	d.src.Reset(src[2:])
 	if d.r == nil {
@@ -93,20 +101,21 @@ func (d *deflateDecoder) fill(dst, src []byte) error {
 	return nil
 }
 
-// finish verifies the checksum of a stream that ends with dst.
-func (d *deflateDecoder) finish(dst []byte) error {
-	switch _, err := io.ReadFull(d.r, d.more[:1]); err {
+// endDeflate verifies the checksum of a stream whose content has been read from r, unless it holds more. sum
+// returns the content's checksum; more has 4 bytes.
+func endDeflate(r io.Reader, src io.Reader, more []byte, sum func() uint32) error {
+	switch _, err := io.ReadFull(r, more[:1]); err {
 	case nil:
 		return nil
 	case io.EOF:
 	default:
 		return badDeflate("%v", err)
 	}
-	// The checksum is next, because flate never reads ahead in a bytes.Reader.
-	if _, err := io.ReadFull(&d.src, d.more[:]); err != nil {
+	// The checksum is next, because flate never reads ahead in an io.ByteReader.
+	if _, err := io.ReadFull(src, more); err != nil {
 		return badDeflate("the checksum is missing")
 	}
-	if want, got := binary.BigEndian.Uint32(d.more[:]), adler32.Checksum(dst); want != got {
+	if want, got := binary.BigEndian.Uint32(more), sum(); want != got {
 		return badDeflate("checksum %08x, content has %08x", want, got)
 	}
 	return nil

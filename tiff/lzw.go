@@ -31,8 +31,8 @@ func (d *lzwDecoder) Decompress(dst, src []byte, sample int) error {
 
 // DecompressPrefix stops after the code whose string reaches n.
 func (d *lzwDecoder) DecompressPrefix(dst, src []byte, n, _ int) error {
-	if len(src) >= 2 && src[0] == 0 && src[1]&1 == 1 {
-		return fault.New(fault.Unsupported, "lzw", fault.NoOffset, "LZW of the old order of bits")
+	if len(src) >= 2 && oldLZW(src) {
+		return errOldLZW()
 	}
 	if len(dst) > math.MaxInt32 {
 		return fault.New(fault.Limit, "lzw", fault.NoOffset, "a chunk of %d bytes", len(dst))
@@ -41,6 +41,13 @@ func (d *lzwDecoder) DecompressPrefix(dst, src []byte, n, _ int) error {
 		return fault.New(fault.Corrupt, "lzw", fault.NoOffset, "ends or breaks off after %d of %d bytes", got, len(dst))
 	}
 	return nil
+}
+
+// oldLZW reports whether a chunk that begins with these two bytes has the bit order of old writers.
+func oldLZW(head []byte) bool { return head[0] == 0 && head[1]&1 == 1 }
+
+func errOldLZW() error {
+	return fault.New(fault.Unsupported, "lzw", fault.NoOffset, "LZW of the old order of bits")
 }
 
 // decode writes at least need bytes and returns how many; fewer if the stream ends or is invalid. A chunk

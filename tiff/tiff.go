@@ -22,7 +22,8 @@
 // follow, the file is corrupt.
 //
 // An uncompressed chunk of more than 64 MiB is cut into pieces of whole rows of up to 4 MiB, so that a
-// window of an image in one strip costs no more than its rows.
+// window of an image in one strip costs no more than its rows. A compressed one stays whole in the index;
+// its decompressor can decode it in pieces (chunk.StreamDecompressor).
 package tiff
 
 import (
@@ -43,7 +44,7 @@ type Image struct {
 
 // Limits bound the memory and time that a file can cost. A zero field means its default.
 type Limits struct {
-	MaxChunk    int   // decoded bytes of one chunk. Default 256 MiB
+	MaxChunk    int   // decoded bytes of a chunk, or of a row if InPieces cuts it. Default 256 MiB
 	MaxTagBytes int64 // bytes of directories and tag values beyond the first 64 KiB. Default 64 MiB
 	MaxIFDs     int   // directories of a file. Default 256
 }

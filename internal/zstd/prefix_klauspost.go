@@ -7,7 +7,7 @@ import "io"
 // prefix fills dst[:n] with the start of the content, block by block, or reports false.
 func (d *Decoder) prefix(dst, src []byte, n int) bool {
 	if d.stream == nil {
-		d.stream = newStream()
+		d.stream = newStream(streamWindow)
 	}
 	d.in.b = src
 	defer func() { d.in.b = nil }()

@@ -3,6 +3,7 @@ package zstd
 import (
 	"errors"
 	"io"
+	"math"
 
 	"github.com/klauspost/compress/zstd"
 )
@@ -12,11 +13,13 @@ import (
 // more are decoded whole.
 const streamWindow = 8 << 20
 
-// newStream returns a decoder of streams, the same for every build tag.
-func newStream() *zstd.Decoder {
-	s, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(streamWindow))
+// newStream returns a decoder of streams, the same for every build tag. maxWindow is a window that
+// libzstd accepts, so at most 3.75 GiB.
+func newStream(maxWindow int) *zstd.Decoder {
+	s, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(uint64(maxWindow)),
+		zstd.WithDecoderMaxMemory(math.MaxInt64)) // the caller bounds the content
 	if err != nil {
-		panic("zstd: " + err.Error()) // only options can fail, and these are constants
+		panic("zstd: " + err.Error()) // only options can fail, and these are in range
 	}
 	return s
 }
@@ -26,7 +29,7 @@ func newStream() *zstd.Decoder {
 // neither; dst may then be overwritten. It verifies the checksum of a frame that ends with dst. It takes
 // about 1.5 MB of memory, and up to 8 MiB for the window that a frame claims.
 func DecompressSurplus(dst, src []byte) bool {
-	s := newStream()
+	s := newStream(streamWindow)
 	defer s.Close()
 	if s.Reset(&feed{src}) != nil {
 		return false

@@ -115,7 +115,8 @@ type Forecast struct {
 	Memory  Memory       `json:"memory"`
 	// Loose is true if reads depend on coordinates that no header has: of points, and of the sparse
 	// fragments of dense arrays. Requests is an estimate then, and Bytes counts all tiles that may
-	// be read.
+	// be read. It is also true if chunks are decoded in pieces, whose reads stop after the last row of
+	// a window: Requests and Bytes are then those of whole chunks.
 	Loose bool `json:"loose,omitempty"`
 	// FirstBad is the error of the first bad sample.
 	FirstBad string `json:"first_bad,omitempty"`

@@ -42,7 +42,8 @@ type Asset struct {
 	Size   shuffle.Box `json:"size"`   // of the asset, at 0, 0
 	Window shuffle.Box `json:"window"` // in the asset's own pixels, before the row's transform
 	// Runs are the byte ranges that are read, Chunks the chunks in them, in the order in which they
-	// are decoded. Those of the asset's mask follow. A chunk of an array has no byte range here:
+	// are decoded. Those of the asset's mask follow. Of a chunk that is decoded in pieces, reading stops
+	// after the last row of the window. A chunk of an array has no byte range here:
 	// its runs lie in the array's files, and are those of a worker that has not read the array
 	// before.
 	Runs   []Range `json:"runs"`
@@ -74,7 +75,7 @@ type Points struct {
 func NewPoints(ctx context.Context, field string, a *tiledb.Array, attr int, box tiledb.Box) (Points, error) {
 	p := Points{Field: field, Array: a.URI(), Exact: true, array: a, attr: attr, box: box}
 	err := new(Arrays).Points(ctx, &p, func(file string, off, n int64) {
-		p.Runs = append(p.Runs, Range{file, off, n})
+		p.Runs = append(p.Runs, Range{File: file, Off: off, Len: n})
 	})
 	return p, err
 }
@@ -84,6 +85,22 @@ type Range struct {
 	File string `json:"file,omitempty"` // empty unless it belongs to an array
 	Off  int64  `json:"off"`
 	Len  int64  `json:"len"`
+
+	pieces bool // it is a chunk that is decoded in pieces, and read in parts of pixels.MaxRun
+}
+
+// InPieces reports whether the range is that of a chunk that is decoded in pieces.
+func (r *Range) InPieces() bool { return r.pieces }
+
+// Count adds the reads of the range to w. exact is false if there may be fewer.
+func (r *Range) Count(w *Work) (exact bool) {
+	n := int64(1)
+	if r.pieces {
+		n = (r.Len-1)/pixels.MaxRun + 1
+	}
+	w.Requests += n
+	w.Bytes += r.Len
+	return n == 1
 }
 
 // Chunk is a chunk that is decoded.
@@ -95,7 +112,16 @@ type Chunk struct {
 	Decoded int   `json:"decoded"` // bytes
 
 	sparse bool
+	held   int64     // bytes that a worker holds to decode the chunk in pieces; 0 if it is decoded whole
 	box    chunk.Box // of an array: the cells that are read
+}
+
+// Held returns the bytes that a worker holds to decode the chunk, besides the stored bytes of its run.
+func (c *Chunk) Held() int64 {
+	if c.held > 0 {
+		return c.held
+	}
+	return int64(c.Decoded) + chunk.Spare
 }
 
 // Note keeps an error that a bad-sample policy covers, of several the one with the least text, as
@@ -110,9 +136,19 @@ func (r *Row) Note(err error) (stop bool, _ error) {
 	return r.Draw.Attempt > 0, nil
 }
 
-// Add notes the chunks of an index that a box needs. Ranges of the file that are closer than gap
-// bytes are read as one. plan is scratch memory.
-func (p *Asset) Add(x *chunk.Index, box chunk.Box, bands []int, plan *chunk.RunPlan, gap int64, mask bool) {
+// Reading says how an engine reads files.
+type Reading struct {
+	Gap      int64 // ranges of the file that are closer than this are read as one, in bytes
+	MaxChunk int   // larger chunks are decoded in pieces, in bytes
+}
+
+// Add notes the chunks of an index that a box needs. plan is scratch memory.
+func (p *Asset) Add(x *chunk.Index, box chunk.Box, bands []int, plan *chunk.RunPlan, how Reading, mask bool) {
+	if pieces := x.InPieces(how.MaxChunk); pieces != nil {
+		p.addPieces(x, pieces, box, bands, plan, mask)
+		return
+	}
+	gap := how.Gap
 	p.gap = gap
 	plan.Reset(x, box, bands, gap, pixels.MaxRun)
 	for _, run := range plan.Runs {
@@ -131,6 +167,27 @@ func (p *Asset) Add(x *chunk.Index, box chunk.Box, bands []int, plan *chunk.RunP
 	}
 }
 
+// addPieces is Add for chunks that are decoded in pieces. Each has a run of its own, of all its bytes, although
+// reading stops after the last row of the box.
+func (p *Asset) addPieces(x, pieces *chunk.Index, box chunk.Box, bands []int, plan *chunk.RunPlan, mask bool) {
+	held := pixels.PieceBytes(x, pieces)
+	note := func(i int, at chunk.Range, sparse bool) {
+		part := x.Box(i)
+		b, _, w := x.Stored(i)
+		p.Chunks = append(p.Chunks, Chunk{Chunk: i, Mask: mask, Off: at.Off, Len: at.Len, sparse: sparse,
+			Decoded: (min(box.Y1, part.Y1) - part.Y0) * b * w * x.DType.Size(), held: held})
+	}
+	plan.Reset(x, box, bands, 0, 0)
+	for _, run := range plan.Runs {
+		at := chunk.Range{Off: run.Off, Len: run.Len}
+		p.Runs = append(p.Runs, Range{Off: at.Off, Len: at.Len, pieces: true})
+		note(run.Chunks[0], at, false)
+	}
+	for _, i := range plan.Sparse {
+		note(i, chunk.Range{}, true)
+	}
+}
+
 // AddBlocks notes what is read for the chunks of an array that a box needs. With whole, it is all
 // of each chunk.
 func (p *Asset) AddBlocks(ctx context.Context, x *chunk.Index, box chunk.Box, whole bool) error {
@@ -143,6 +200,6 @@ func (p *Asset) AddBlocks(ctx context.Context, x *chunk.Index, box chunk.Box, wh
 		}
 	}
 	_, err := new(Arrays).Blocks(ctx, p, p.Chunks,
-		func(file string, off, n int64) { p.Runs = append(p.Runs, Range{file, off, n}) })
+		func(file string, off, n int64) { p.Runs = append(p.Runs, Range{File: file, Off: off, Len: n}) })
 	return err
 }

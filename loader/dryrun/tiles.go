@@ -29,7 +29,8 @@ func NewTiles(bound int64) *Tiles {
 }
 
 // Asset counts the reads of an asset, and then of its mask, by a pixels.Reader that shares tiles.
-// It returns the chunks that are decoded.
+// It returns the chunks that are decoded. It leaves out the reads of chunks that are decoded in pieces, which
+// are not shared.
 func (c *Tiles) Asset(a *Asset, key pixels.TileKey, w *Work) (mine []Chunk) {
 	from := 0
 	for from < len(a.Chunks) {
@@ -50,7 +51,7 @@ func (c *Tiles) plane(chunks []Chunk, key pixels.TileKey, gap int64, w *Work) []
 	var got []*plannedTile
 	var mine []Chunk
 	for _, p := range chunks {
-		if p.sparse {
+		if p.sparse || p.held > 0 { // no tile; Range.Count counts the reads
 			w.Chunks++
 			w.Decoded += int64(p.Decoded)
 			continue

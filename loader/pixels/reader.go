@@ -1,6 +1,7 @@
 package pixels
 
 import (
+	"bufio"
 	"context"
 	"maps"
 	"slices"
@@ -39,8 +40,9 @@ type Reader struct {
 	plan     chunk.RunPlan
 	fresh    freshness
 	turns    resources.Turns
-	Stored   []byte // the bytes of one run, as stored in the file
-	Samples  []byte // one decoded chunk
+	Stored   []byte        // the bytes of one run, as stored in the file
+	Samples  []byte        // one decoded chunk, or a piece of one
+	parts    *bufio.Reader // of the stored bytes of a chunk that is decoded in pieces
 	Resample Resampler
 	Share    Shared // where decoded chunks of the current asset are shared
 	wants    []want
@@ -89,7 +91,8 @@ func (r *Reader) GiveBack() {
 type Sink interface {
 	// Put receives the samples of chunk i of x, of shape x.Stored(i) and dtype x.DType. They are valid
 	// until Put returns. Rows below the box that is read have arbitrary content, because decoding
-	// stops at its last row.
+	// stops at its last row. x is the index that is read or, for chunks that are decoded in pieces, that
+	// of its pieces (chunk.Index.InPieces).
 	Put(x *chunk.Index, i int, samples []byte)
 }
 
@@ -166,6 +169,9 @@ func (r *Reader) chunks(
 	ctx context.Context, f source.Reader, x *chunk.Index, box chunk.Box, bands []int, to Sink,
 ) error {
 	if !x.ChunkFits(r.maxChunk) {
+		if pieces := x.InPieces(r.maxChunk); pieces != nil {
+			return r.inPieces(ctx, f, x, pieces, box, bands, to)
+		}
 		return x.OverLimit(r.maxChunk)
 	}
 	shared := r.Share.Tiles != nil
@@ -241,13 +247,11 @@ func (r *Reader) fetch(ctx context.Context, f source.Reader, run chunk.Run) erro
 		return err
 	}
 	// Offset and length come from the file's header, which may lie. They are checked before memory is
-	// allocated, so that a small hostile file cannot claim gigabytes. The comparison subtracts,
-	// because run.Off+run.Len could overflow.
-	switch {
-	case run.Off < 0 || run.Len < 0 || run.Off > f.Size() || run.Len > f.Size()-run.Off:
-		return fault.New(fault.Corrupt, partOf(run), run.Off,
-			"%d bytes reach past the file's %d", run.Len, f.Size())
-	case run.Len > int64(max(r.maxChunk, MaxRun)):
+	// allocated, so that a small hostile file cannot claim gigabytes.
+	if err := present(f, run); err != nil {
+		return err
+	}
+	if run.Len > int64(max(r.maxChunk, MaxRun)) {
 		return fault.New(fault.Limit, partOf(run), run.Off,
 			"%d stored bytes, over max_chunk, which is %d", run.Len, r.maxChunk)
 	}
@@ -256,6 +260,16 @@ func (r *Reader) fetch(ctx context.Context, f source.Reader, run chunk.Run) erro
 	err := f.ReadAt(ctx, r.Stored, run.Off)
 	r.Clock.Lap(resources.StageRead)
 	return err
+}
+
+// present checks that a run lies in file f.
+func present(f source.Reader, run chunk.Run) error {
+	// The comparison subtracts, because run.Off+run.Len could overflow.
+	if run.Off < 0 || run.Len < 0 || run.Off > f.Size() || run.Len > f.Size()-run.Off {
+		return fault.New(fault.Corrupt, partOf(run), run.Off,
+			"%d bytes reach past the file's %d", run.Len, f.Size())
+	}
+	return nil
 }
 
 // chunk decodes chunk i and puts it into the sink. It decodes only the rows above row y1 of the image,

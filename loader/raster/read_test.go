@@ -93,7 +93,7 @@ func TestReadRefuses(t *testing.T) {
 		"no bands": {[]string{tog}, raster.ReadOptions{B: raster.Selection{List: []int{}}},
 			fault.NotFound},
 		"a result over the limit": {[]string{tog}, raster.ReadOptions{MaxBytes: 100}, fault.Limit},
-		"a chunk over the limit": {[]string{tog}, raster.ReadOptions{Options: loader.Options{MaxChunkBytes: 511}},
+		"a row over the limit": {[]string{tog}, raster.ReadOptions{Options: loader.Options{MaxChunkBytes: 31}},
 			fault.Limit},
 		"outside of the roots": {[]string{tog},
 			raster.ReadOptions{Options: loader.Options{Roots: []string{t.TempDir()}}}, fault.NotFound},

@@ -43,7 +43,8 @@ type Options struct {
 	MemoryBytes int64
 	// MaxChunkBytes bounds one decoded chunk, and the bytes read at once, in bytes. A worker holds
 	// at most twice that, and as much again for each of the last four arrays that it read. Default
-	// DefaultMaxChunkBytes. Workers decode chunks over DefaultMaxChunkBytes at the same time only as
+	// DefaultMaxChunkBytes. Larger chunks are decoded in pieces of rows (chunk.Index.InPieces), or
+	// refused if they cannot be. Workers decode whole chunks over DefaultMaxChunkBytes at the same time only as
 	// far as MemoryBytes (or DefaultMemoryBytes, if that is more) has room for them, but at least one,
 	// and keep none of them.
 	MaxChunkBytes int

@@ -188,7 +188,13 @@ func (p *pass) whole(ctx context.Context, r *pixels.Reader, a catalog.Asset, to 
 	}
 	// A part is at least as tall as the chunks of the mask, and whole chunks of the image tall, so
 	// that a chunk reaches into at most two parts and is decoded at most twice.
+	most := p.options.MaxChunkBytes
 	rows := min(int64(x.Height), int64(x.ChunkH)*int64((x.Mask.ChunkH-1)/x.ChunkH+1))
+	if pieces := x.InPieces(most); pieces != nil && rows*int64(x.Width)*int64(x.Mask.Bands) > int64(most) {
+		// A chunk that is decoded in pieces may reach into many parts, and is decoded from its first row for
+		// each. The parts are as tall as a mask of most bytes, so that they are few.
+		rows = int64(max(1, most/(x.Width*x.Mask.Bands)/pieces.ChunkH)) * int64(pieces.ChunkH)
+	}
 	if pixels.BoundedBytes(int64(p.options.MaxChunkBytes), int(rows), x.Width, x.Mask.Bands) < 0 {
 		return a.Fault(fault.New(fault.Limit, "mask", fault.NoOffset,
 			"%d rows of %d pixels at once, at most %d bytes", rows, x.Width, p.options.MaxChunkBytes))

@@ -25,6 +25,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/procs"
 	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/loader/pixels"
 	"github.com/chaski-eo/chaski/loader/rows"
 	"github.com/chaski-eo/chaski/loader/survey"
 	"github.com/chaski-eo/chaski/rumi"
@@ -301,7 +302,8 @@ type worker struct {
 	frames  *openzl.Decoder
 	stored  []byte
 	pixels  []byte
-	sum     Report // of the current file
+	rows    *pixels.Reader // checks chunks that are decoded in pieces
+	sum     Report         // of the current file
 }
 
 func newWorker(v *verifier) *worker {
@@ -310,6 +312,7 @@ func newWorker(v *verifier) *worker {
 		codecs[c] = newCodec
 	}
 	return &worker{v: v, decoder: chunk.NewDecoder(codecs),
+		rows:   pixels.NewReader(loader.Options{MaxChunkBytes: v.o.MaxChunk}),
 		frames: openzl.NewDecoder(openzl.Options{MaxOutput: v.o.MaxChunk, Custom: geozl.Codecs()})}
 }
 
@@ -426,6 +429,14 @@ func (w *worker) chunks(ctx context.Context, r source.Reader, x *chunk.Index) er
 
 // chunk decodes chunk c of an index.
 func (w *worker) chunk(ctx context.Context, r source.Reader, x *chunk.Index, c int) error {
+	if !x.ChunkFits(w.v.o.MaxChunk) { // then Validate has found that it is decoded in pieces
+		if err := w.rows.Check(ctx, r, x, c); err != nil {
+			return err
+		}
+		w.sum.Chunks++
+		w.sum.Bytes += int64(x.StoredBytes(c))
+		return nil
+	}
 	at := x.Place(c)
 	w.stored = slices.Grow(w.stored[:0], int(at.Len))[:at.Len]
 	if at.Len > 0 {

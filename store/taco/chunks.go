@@ -320,6 +320,9 @@ func decodeOnly(ctx context.Context, r source.Reader) (*Chunk, error) {
 // little-endian.
 func decodeImage(ctx context.Context, r source.Reader, im *tiff.Image) ([]byte, error) {
 	x := im.Index
+	if !x.ChunkFits(tiff.DefaultMaxChunk) {
+		return nil, x.OverLimit(tiff.DefaultMaxChunk)
+	}
 	size := x.DType.Size()
 	out := make([]byte, x.Bands*x.Height*x.Width*size) // no larger than the chunk
 	dec := chunk.NewDecoder(tiff.Codecs())

@@ -277,6 +277,9 @@ func addCounts(ctx context.Context, counts [][]uint64, r source.Reader, x *chunk
 	if count == nil {
 		return fault.New(fault.Unsupported, "histogram", fault.NoOffset, "counts of type %v", x.DType)
 	}
+	if !x.ChunkFits(tiff.DefaultMaxChunk) {
+		return x.OverLimit(tiff.DefaultMaxChunk)
+	}
 	dec := chunk.NewDecoder(tiff.Codecs())
 	tile := make([]byte, x.MaxStoredBytes(), x.MaxStoredBytes()+chunk.Spare)
 	size := x.DType.Size()

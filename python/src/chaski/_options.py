@@ -33,10 +33,10 @@ class Engine:
             does not fit is a LimitError; where fewer than `prefetch` + 1 fit, a warning is logged.
             Default: four batches of all ranks and the pools of a `TileWindow`, but at least 256 MiB
             and at most a quarter of the machine's memory. Only for `load`.
-        max_chunk: bytes of the largest decoded chunk (a file's tile, strip or frame) that is read;
-            default: 64 MiB. Larger ones are decoded by as many workers at a time as `memory` has
-            room for, at least one. Strips that are not compressed need no more of it: only rows of
-            them are read. Only for `load`.
+        max_chunk: bytes of the largest chunk (a file's tile, strip or frame) that is decoded whole;
+            default: 64 MiB. Larger tiles and strips of TIFFs are decoded in pieces of rows; larger
+            chunks of other formats are a LimitError. Whole chunks over 64 MiB are decoded by as
+            many workers at a time as `memory` has room for, at least one. Only for `load`.
         prefetch: batches asked for ahead.
         transport: "shm" takes batches in memory that is shared with an engine on this host, without
             a copy, and fails if there is none; "grpc" has them sent; "auto" takes what works. The

@@ -115,8 +115,9 @@ def read(
             index` and catalogs have it), or a sequence with one for each of several. The file's
             own header is not read then.
         num_threads: threads that decode; 0 leaves it to the engine.
-        max_chunk: bytes of the largest decoded chunk (tile, strip or frame) that is read; default:
-            64 MiB. Strips that are not compressed need no more of it: of them only rows are read.
+        max_chunk: bytes of the largest chunk (tile, strip or frame) that is decoded whole; default:
+            64 MiB. Larger tiles and strips of TIFFs are decoded in pieces of rows; larger chunks of
+            other formats are a LimitError.
         timeout: seconds.
 
     Returns:

@@ -20,8 +20,9 @@ func AddMemory(fl *pflag.FlagSet, memory *int64, what string) {
 func AddMaxChunk(fl *pflag.FlagSet, limit *int) {
 	*limit = resources.DefaultMaxChunkBytes
 	fl.Var((*maxChunk)(limit), "max-chunk",
-		"refuse chunks (tiles, strips or frames) that are larger than this when decoded, in `BYTES`; only a few "+
-			"workers at a time decode chunks over 64 MiB")
+		"decode chunks (tiles, strips or frames) of up to this size whole, in `BYTES`; larger ones are decoded in "+
+			"pieces of rows, or refused if their codec cannot do that; only a few workers at a time decode whole "+
+			"chunks over 64 MiB")
 }
 
 // maxChunk is the value of --max-chunk. It is a type of its own because 0 would mean the default to

@@ -16,6 +16,9 @@ func Image(x *chunk.Index, file []byte, codecs chunk.Codecs, limit int) ([]byte,
 	if x.Height > limit/x.Width || x.Height*x.Width > limit/x.Bands/size {
 		return nil, fault.New(fault.Limit, "image", fault.NoOffset, "over %d bytes", limit)
 	}
+	if most := max(limit, 256<<20); !x.ChunkFits(most) { // a tile may be larger than its image
+		return nil, x.OverLimit(most)
+	}
 	out := make([]byte, x.Bands*x.Height*x.Width*size)
 	d := chunk.NewDecoder(codecs)
 	var buf []byte

@@ -1,0 +1,201 @@
+package chunk
+
+import (
+	"io"
+	"math"
+	"strconv"
+
+	"github.com/chaski-eo/chaski/fault"
+)
+
+// pieceBytes is the largest piece in bytes, unless a row has more. It is the size of one read of an
+// engine, so that decoding in pieces holds no more samples than stored bytes.
+const pieceBytes = 4 << 20
+
+// Source yields the stored bytes of one chunk, in order, and io.EOF after the last one. A *bufio.Reader is
+// the fastest one, since the decoder of DEFLATE has a loop of its own for it.
+type Source interface {
+	io.Reader
+	io.ByteReader
+}
+
+// StreamDecompressor is a Decompressor that can decode a chunk from front to back in parts. The codecs for
+// which Codec.Streams reports true must have one.
+type StreamDecompressor interface {
+	Decompressor
+	// Stream begins to decode the chunk that src yields. maxWindow is the most memory, in bytes, that a
+	// codec may keep of the content for later references into it. Errors are those of Stream.Fill.
+	Stream(src Source, maxWindow int) (Stream, error)
+}
+
+// Stream decodes one chunk from front to back. It accepts what Decompress accepts of the same bytes, up to
+// the place where the caller stops. After an error it must only be closed.
+type Stream interface {
+	// Fill fills p with the next bytes of the content, or returns an error of kind Corrupt, Unsupported or
+	// Limit. If src failed, the error says nothing about the chunk.
+	Fill(p []byte) error
+	// End checks what Decompress checks after the content, such as a checksum. The caller calls it after
+	// Fill gave the whole content, and calls Fill no more.
+	End() error
+	// Close frees the stream's memory.
+	Close()
+}
+
+// Streams reports whether chunks of this codec can be decoded in pieces.
+func (c Codec) Streams() bool { return c == Zstd || c == Deflate || c == LZW || c == PackBits }
+
+// InPieces returns the index of the pieces of x: the same image, whose chunks are cut into pieces of whole
+// rows, each of up to 4 MiB or one row. It has no Ranges, because pieces have no place of their own in the
+// file. It returns nil if chunks are not decoded in pieces: those that decode to at most maxChunk bytes
+// are decoded whole, and so are those that cannot be cut, because their codec cannot decode in parts, they
+// hold several band planes, or a row has more than maxChunk bytes.
+func (x *Index) InPieces(maxChunk int) *Index {
+	if x.ChunkFits(maxChunk) || !x.ChunkFits(math.MaxInt) || !x.inRows() {
+		return nil
+	}
+	p := *x
+	p.Ranges, p.Mask, p.CutEdge, p.ChunkH = nil, nil, true, 1
+	row := p.MaxStoredBytes()
+	if row > maxChunk {
+		return nil
+	}
+	p.ChunkH = min(max(1, min(pieceBytes, maxChunk)/row), x.ChunkH)
+	for x.Down() > 1 && x.ChunkH%p.ChunkH != 0 { // pieces must not cross the edges of chunks
+		p.ChunkH--
+	}
+	return &p
+}
+
+// inRows reports whether chunks can be decoded row by row.
+func (x *Index) inRows() bool {
+	return x.Codec.Streams() && x.Blocks == nil && (x.ChunkB == 1 || x.Inner == YXB)
+}
+
+// Piece returns the number, in x.InPieces, of the piece of chunk i that begins with the chunk's row y.
+func (x *Index) Piece(pieces *Index, i, y int) int {
+	box := x.Box(i)
+	return ((box.Y0+y)/pieces.ChunkH*x.Across()+box.X0/x.ChunkW)*x.Groups() + i%x.Groups()
+}
+
+// Rows decodes the rows of one chunk from the first to the last.
+type Rows struct {
+	d      *Decoder
+	x      *Index
+	i      int
+	stream Stream // nil for a sparse chunk
+	row    int    // bytes of a row
+	packed int    // bytes of a row before its bits are spread
+	left   int    // rows that are not decoded yet
+	waste  []byte // where rows go that nobody needs
+}
+
+// wasteBytes is the memory in which rows are decoded that nobody needs: small enough for the processor's
+// cache.
+const wasteBytes = 64 << 10
+
+// Rows begins to decode chunk i of x, whose stored bytes src yields; src is not used if the chunk is sparse.
+// maxWindow is that of StreamDecompressor. The chunk must be one that InPieces cuts. The Decoder may be used
+// for other chunks meanwhile. The caller must call Close.
+func (d *Decoder) Rows(src Source, x *Index, i, maxWindow int) (*Rows, error) {
+	b, h, w := x.Stored(i)
+	r := &Rows{d: d, x: x, i: i, row: b * w * x.DType.Size(), left: h}
+	if r.packed = r.row; x.Bits {
+		r.packed = (w + 7) / 8
+	}
+	if x.Ranges[i].Len == 0 {
+		return r, nil
+	}
+	codec, err := d.codec(x.Codec)
+	if err != nil {
+		return nil, r.fault(err)
+	}
+	s, ok := codec.(StreamDecompressor)
+	if !ok {
+		panic("chunk: the decompressor of " + x.Codec.String() + " is no StreamDecompressor")
+	}
+	if r.stream, err = s.Stream(src, maxWindow); err != nil {
+		return nil, r.fault(err)
+	}
+	return r, nil
+}
+
+func (r *Rows) fault(err error) error {
+	return fault.WithPart(err, "chunk "+strconv.Itoa(r.i), fault.NoOffset)
+}
+
+// Next fills dst with the next rows, as Decode would: little-endian, in the axis order x.Inner. len(dst)
+// must be a multiple of the size of a row, and no more than the rows that are left.
+func (r *Rows) Next(dst []byte) error {
+	n := len(dst) / r.row
+	if len(dst) != n*r.row || n > r.left {
+		panic("chunk: len(dst) is not that of rows of the chunk")
+	}
+	if r.stream == nil {
+		r.left -= n
+		fillSparse(dst, r.x)
+		return nil
+	}
+	bits := dst[len(dst)-n*r.packed:]
+	if err := r.fill(bits, n); err != nil {
+		return err
+	}
+	if r.d.Decompressed != nil {
+		r.d.Decompressed()
+	}
+	if r.x.Bits {
+		_, _, w := r.x.Stored(r.i)
+		unpackBits(dst, bits, w)
+		return nil
+	}
+	r.d.unpredict(dst, r.x, r.i)
+	return nil
+}
+
+// Skip passes over the next n rows, which must be left.
+func (r *Rows) Skip(n int) error {
+	if n > r.left {
+		panic("chunk: the chunk does not have that many rows")
+	}
+	if r.stream == nil {
+		r.left -= n
+		return nil
+	}
+	at := min(max(1, wasteBytes/r.packed), n)
+	if need := at * r.packed; cap(r.waste) < need {
+		r.waste = make([]byte, need) // at most a row, or wasteBytes
+	}
+	for ; n > 0; n -= at {
+		at = min(at, n)
+		if err := r.fill(r.waste[:at*r.packed], at); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fill decompresses the next n rows.
+func (r *Rows) fill(dst []byte, n int) error {
+	if err := r.stream.Fill(dst); err != nil {
+		return r.fault(err)
+	}
+	if r.left -= n; r.left > 0 || n == 0 {
+		return nil
+	}
+	if err := r.stream.End(); err != nil {
+		return r.fault(err)
+	}
+	return nil
+}
+
+// Bytes returns the size of a row in bytes.
+func (r *Rows) Bytes() int { return r.row }
+
+// Left returns the number of rows that are not decoded yet.
+func (r *Rows) Left() int { return r.left }
+
+// Close frees the memory of the decompressor.
+func (r *Rows) Close() {
+	if r.stream != nil {
+		r.stream.Close()
+	}
+}

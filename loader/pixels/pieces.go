@@ -1,0 +1,201 @@
+package pixels
+
+import (
+	"bufio"
+	"context"
+	"io"
+
+	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/cast"
+	"github.com/chaski-eo/chaski/loader/resources"
+	"github.com/chaski-eo/chaski/source"
+)
+
+// Chunks over Options.MaxChunkBytes are decoded in pieces of rows, if they can be (chunk.Index.InPieces): stored
+// bytes are read in parts of MaxRun, and decoded rows go to the sink piece by piece, so that memory does not
+// depend on the size of the chunk. Nothing is kept between windows: every window decodes its chunk from the
+// first row on.
+
+// maxWindow is the most memory, in bytes, that a zstd frame may claim for its window. It is as much as a worker
+// holds, with the default limits, of a chunk that is decoded whole, and half of what the best level of libzstd
+// takes. Frames that claim more are decoded whole only.
+const maxWindow = 64 << 20
+
+// PieceBytes returns the most bytes that a worker holds to decode chunks of x in pieces.
+func PieceBytes(x, pieces *chunk.Index) int64 {
+	n := int64(MaxRun) + int64(pieces.MaxStoredBytes()) + chunk.Spare
+	if x.Codec == chunk.Zstd {
+		return n + maxWindow + 2<<20 // 1.5 MB of buffers and tables
+	}
+	return n + 64<<10 // DEFLATE: a window of 32 KiB and tables; LZW: a table of 28 KiB
+}
+
+// inPieces reads the chunks of index x from file f, whose pieces have the index pieces.
+func (r *Reader) inPieces(
+	ctx context.Context, f source.Reader, x, pieces *chunk.Index, box chunk.Box, bands []int, to Sink,
+) error {
+	if resources.IsLarge(pieces) { // rows of more than DefaultMaxChunkBytes
+		done, err := r.large.Take(ctx, pieces)
+		if err != nil {
+			return err
+		}
+		defer func() {
+			r.Samples = nil // before the room goes: see chunks
+			done()
+		}()
+	}
+	if n := pieces.MaxStoredBytes() + chunk.Spare; cap(r.Samples) < n {
+		r.Samples = cast.Aligned(n)
+	}
+	r.plan.Reset(x, box, bands, 0, 0) // every chunk is a run of its own
+	for _, run := range r.plan.Runs {
+		if err := present(f, run); err != nil {
+			return err
+		}
+		if err := r.rows(ctx, f, x, pieces, run.Chunks[0], box, to); err != nil {
+			return err
+		}
+	}
+	for _, i := range r.plan.Sparse {
+		if err := r.rows(ctx, f, x, pieces, i, box, to); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// rows decodes chunk i down to the last row of box, and puts the pieces that meet box into the sink.
+func (r *Reader) rows(
+	ctx context.Context, f source.Reader, x, pieces *chunk.Index, i int, box chunk.Box, to Sink,
+) error {
+	in := parts{ctx: ctx, r: r, f: f, left: x.Ranges[i], off: x.Ranges[i].Off, turn: func() {}}
+	rows, err := in.open(x, i)
+	if err != nil {
+		return err
+	}
+	defer in.close(rows)
+	part, h := x.Box(i), pieces.ChunkH
+	y0, y1 := max(box.Y0, part.Y0)-part.Y0, min(box.Y1, part.Y1)-part.Y0
+	for y := 0; y < y1; y += h {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		n := min(h, y1-y)
+		if y+n <= y0 {
+			if err := rows.Skip(n); err != nil {
+				return in.fault(err)
+			}
+			continue
+		}
+		k := x.Piece(pieces, i, y)
+		samples := r.Samples[:pieces.StoredBytes(k)]
+		if err := rows.Next(samples[:n*rows.Bytes()]); err != nil {
+			return in.fault(err)
+		}
+		r.Clock.Lap(resources.StagePredictor)
+		to.Put(pieces, k, samples)
+		r.Clock.Lap(resources.StageScatter)
+	}
+	r.Clock.Decoded(y1 * rows.Bytes())
+	return nil
+}
+
+// Check decodes all rows of chunk i of x from file f, also those below the image, and keeps none. The chunk
+// must be one that is decoded in pieces.
+func (r *Reader) Check(ctx context.Context, f source.Reader, x *chunk.Index, i int) error {
+	at := x.Ranges[i]
+	if err := present(f, chunk.Run{Off: at.Off, Len: at.Len, Chunks: []int{i}}); err != nil {
+		return err
+	}
+	in := parts{ctx: ctx, r: r, f: f, left: at, off: at.Off, turn: func() {}}
+	rows, err := in.open(x, i)
+	if err != nil {
+		return err
+	}
+	defer in.close(rows)
+	for step := max(1, pieceOfCheck/rows.Bytes()); rows.Left() > 0; {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := rows.Skip(min(step, rows.Left())); err != nil {
+			return in.fault(err)
+		}
+	}
+	return nil
+}
+
+// pieceOfCheck is how many bytes Check decodes before it looks whether it is to stop: some milliseconds of
+// work.
+const pieceOfCheck = 4 << 20
+
+// parts reads the stored bytes of a chunk for a bufio.Reader, whose buffer says how many at a time.
+type parts struct {
+	ctx  context.Context
+	r    *Reader
+	f    source.Reader
+	left chunk.Range // what is not read yet
+	off  int64       // where the chunk begins
+	turn func()      // ends the reader's turn to decode
+	err  error       // why a read failed
+}
+
+// open begins to decode the rows of chunk i of x, whose bytes are those of p.
+func (p *parts) open(x *chunk.Index, i int) (*chunk.Rows, error) {
+	r := p.r
+	if r.parts == nil {
+		r.parts = bufio.NewReaderSize(nil, MaxRun)
+	}
+	r.parts.Reset(p)
+	r.Clock.Lap(resources.StageOther)
+	rows, err := r.Decoder.Rows(r.parts, x, i, min(r.maxChunk, maxWindow))
+	if err != nil {
+		p.close(nil)
+		return nil, p.fault(err)
+	}
+	return rows, nil
+}
+
+// close ends the decoding that open began.
+func (p *parts) close(rows *chunk.Rows) {
+	if rows != nil {
+		rows.Close()
+	}
+	p.r.parts.Reset(nil) // the reader's buffer outlives the file
+	p.endTurn()
+}
+
+// Read implements io.Reader.
+func (p *parts) Read(b []byte) (int, error) {
+	if p.left.Len == 0 {
+		return 0, io.EOF
+	}
+	b = b[:min(int64(len(b)), p.left.Len)]
+	p.r.Clock.Lap(resources.StageDecode)
+	// A reader that waits for bytes keeps no other from decoding.
+	p.endTurn()
+	if p.err = p.ctx.Err(); p.err == nil {
+		p.err = p.f.ReadAt(p.ctx, b, p.left.Off)
+	}
+	p.r.Clock.Lap(resources.StageRead)
+	p.turn = p.r.turns.Take()
+	if p.err != nil {
+		return 0, p.err
+	}
+	p.left.Off += int64(len(b))
+	p.left.Len -= int64(len(b))
+	return len(b), nil
+}
+
+func (p *parts) endTurn() {
+	p.turn()
+	p.turn = func() {}
+}
+
+// fault returns the error of a decoder that got its bytes from p: the failed read, if there was one.
+func (p *parts) fault(err error) error {
+	if p.err != nil {
+		return p.err
+	}
+	return fault.AtOffset(err, p.off)
+}
