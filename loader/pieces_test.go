@@ -84,7 +84,8 @@ func TestPiecesOfRealFiles(t *testing.T) {
 		same(t, path, x, all, got, want)
 		for range 3 {
 			y0, x0 := rnd.IntN(x.Height), rnd.IntN(x.Width)
-			box := chunk.Box{B1: x.Bands, Y0: y0, X0: x0, Y1: y0 + 1 + rnd.IntN(x.Height-y0), X1: x0 + 1 + rnd.IntN(x.Width-x0)}
+			box := chunk.Box{B1: x.Bands, Y0: y0, X0: x0, Y1: y0 + 1 + rnd.IntN(x.Height-y0),
+				X1: x0 + 1 + rnd.IntN(x.Width-x0)}
 			got, err := samplesOf(x, b, box, most)
 			if err != nil {
 				t.Fatalf("%s %+v: %v", path, box, err)
@@ -132,7 +133,8 @@ func newEndless(h, w int64) *endless {
 	const dir = 16
 	size := h * w / 128 * 129
 	fields := []ifd.Field{
-		ifd.Longs(256, uint32(w)), ifd.Longs(257, uint32(h)), ifd.Shorts(258, 8), ifd.Shorts(259, 32773), ifd.Shorts(262, 1),
+		ifd.Longs(256, uint32(w)), ifd.Longs(257, uint32(h)), ifd.Shorts(258, 8),
+		ifd.Shorts(259, 32773), ifd.Shorts(262, 1),
 		ifd.Long8s(273, 0), ifd.Shorts(277, 1), ifd.Longs(278, uint32(h)), ifd.Long8s(279, uint64(size)),
 	}
 	at := ifd.End(dir, fields)
@@ -184,8 +186,9 @@ func TestPiecesHoldLittle(t *testing.T) {
 		var err error
 		e.most, e.bytes = 0, 0
 		held := allocated(func() {
-			a, err = raster.Read(t.Context(), []string{"/e.tif"}, raster.ReadOptions{Y: raster.Selection{Slice: true, Start: y, Stop: y + 2},
-				X: raster.Selection{Slice: true, Start: w - 3, Stop: w}, Options: Options{Opener: e}})
+			a, err = raster.Read(t.Context(), []string{"/e.tif"},
+				raster.ReadOptions{Y: raster.Selection{Slice: true, Start: y, Stop: y + 2},
+					X: raster.Selection{Slice: true, Start: w - 3, Stop: w}, Options: Options{Opener: e}})
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -211,8 +214,9 @@ func TestPiecesOfDeflateHoldLittle(t *testing.T) {
 	var a *raster.Array
 	var err error
 	held := allocated(func() {
-		a, err = raster.Read(t.Context(), []string{path}, raster.ReadOptions{Y: raster.Selection{Slice: true, Start: h - 1, Stop: h},
-			X: raster.Selection{Slice: true, Start: 0, Stop: 2}})
+		a, err = raster.Read(t.Context(), []string{path},
+			raster.ReadOptions{Y: raster.Selection{Slice: true, Start: h - 1, Stop: h},
+				X: raster.Selection{Slice: true, Start: 0, Stop: 2}})
 	})
 	if err != nil || !bytes.Equal(a.Data, []byte{(h - 1) % 251, (h - 1) % 251}) {
 		t.Fatalf("%v %v", a, err)
@@ -245,20 +249,24 @@ func TestPiecesNameWhereAStripIsDamaged(t *testing.T) {
 		t.Errorf("a wrong checksum: %v", err)
 	}
 	x.Ranges[0].Len++
-	if _, err := samplesOf(x, file, box, 500); !errors.Is(err, fault.Corrupt) || !strings.Contains(err.Error(), "past the file") {
+	if _, err := samplesOf(x, file, box, 500); !errors.Is(err, fault.Corrupt) ||
+		!strings.Contains(err.Error(), "past the file") {
 		t.Errorf("a range past the end: %v", err)
 	}
 	x.Ranges[0].Len = int64(z.Len()) / 2
-	if _, err := samplesOf(x, file, box, 500); !errors.Is(err, fault.Corrupt) || !strings.HasPrefix(err.Error(), "f: chunk 0 deflate at 50: ") {
+	if _, err := samplesOf(x, file, box, 500); !errors.Is(err, fault.Corrupt) ||
+		!strings.HasPrefix(err.Error(), "f: chunk 0 deflate at 50: ") {
 		t.Errorf("a strip that is cut: %v", err)
 	}
 	if _, err := samplesOf(x, file, box, 99); !errors.Is(err, fault.Limit) ||
-		!strings.Contains(err.Error(), "a row of a chunk of (1, 30, 100) uint8 decodes to 100 bytes, over max_chunk, which is 99") {
+		!strings.Contains(err.Error(),
+			"a row of a chunk of (1, 30, 100) uint8 decodes to 100 bytes, over max_chunk, which is 99") {
 		t.Errorf("a row over the limit: %v", err)
 	}
 	x.Codec = chunk.OpenZL
 	if _, err := samplesOf(x, file, box, 500); !errors.Is(err, fault.Limit) ||
-		!strings.Contains(err.Error(), "decodes to 3000 bytes, over max_chunk, which is 500") || !strings.Contains(err.Error(), "whole") {
+		!strings.Contains(err.Error(), "decodes to 3000 bytes, over max_chunk, which is 500") ||
+		!strings.Contains(err.Error(), "whole") {
 		t.Errorf("a codec without pieces: %v", err)
 	}
 }

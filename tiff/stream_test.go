@@ -63,7 +63,7 @@ func damaged(src []byte, rnd *rand.Rand) map[string][]byte {
 // refuses, for chunks of every codec and layout, right and damaged.
 func TestRowsAreThoseOfTheWhole(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(21, 22))
-	refused := 0
+	refused, d := 0, chunk.NewDecoder(Codecs())
 	for _, x := range streamLayouts() {
 		n := x.StoredBytes(0)
 		if x.Bits {
@@ -80,7 +80,7 @@ func TestRowsAreThoseOfTheWhole(t *testing.T) {
 						continue // a sparse chunk
 					}
 					what := fmt.Sprintf("%v, %s%s, %+v", codec, how, more, y)
-					if compareRows(t, &y, src, rnd, what) {
+					if compareRows(t, d, &y, src, rnd, what) {
 						refused++
 					}
 				}
@@ -93,9 +93,9 @@ func TestRowsAreThoseOfTheWhole(t *testing.T) {
 }
 
 // compareRows holds decoding in pieces to decoding as a whole. It reports whether both refused the chunk.
-func compareRows(t *testing.T, x *chunk.Index, src []byte, rnd *rand.Rand, what string) (refused bool) {
+func compareRows(t *testing.T, d *chunk.Decoder, x *chunk.Index, src []byte, rnd *rand.Rand,
+	what string) (refused bool) {
 	t.Helper()
-	d := chunk.NewDecoder(Codecs())
 	want := make([]byte, x.StoredBytes(0))
 	wantErr := d.Decode(want, src, x, 0)
 	got, err := inRows(d, x, src, rnd, 0, x.ChunkH)
@@ -140,7 +140,8 @@ func streamLayouts() []*chunk.Index {
 			Predictor: chunk.NoPredictor, Inner: chunk.YXB}
 	}
 	for _, bands := range []int{1, 3} {
-		for _, d := range []chunk.DType{chunk.Uint8, chunk.Int16, chunk.Float16, chunk.Float32, chunk.Uint64, chunk.Complex64} {
+		for _, d := range []chunk.DType{chunk.Uint8, chunk.Int16, chunk.Float16, chunk.Float32,
+			chunk.Uint64, chunk.Complex64} {
 			for p := chunk.NoPredictor; p <= chunk.FloatingPoint; p++ {
 				for _, bigEndian := range []bool{false, true} {
 					x := one(bands, 11, 37, d)
