@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"testing/iotest"
 
@@ -69,17 +71,17 @@ func TestRowsAreThoseOfTheWhole(t *testing.T) {
 		if x.Bits {
 			n = x.ChunkH * ((x.ChunkW + 7) / 8)
 		}
-		for more, content := range map[string][]byte{
-			"": contentOf(n, rnd), ", more content": contentOf(n+50, rnd), ", less content": contentOf(n-1, rnd),
-		} {
-			for codec, stored := range encoded(t, content) {
-				for how, src := range damaged(stored, rnd) {
-					y := *x
+		for _, more := range []int{0, 50, -1} {
+			all := encoded(t, contentOf(n+more, rnd))
+			for _, codec := range slices.Sorted(maps.Keys(all)) {
+				sources := damaged(all[codec], rnd)
+				for _, how := range slices.Sorted(maps.Keys(sources)) {
+					y, src := *x, sources[how]
 					y.Codec, y.Ranges = codec, []chunk.Range{{Off: 8, Len: int64(len(src))}}
 					if len(src) == 0 {
 						continue // a sparse chunk
 					}
-					what := fmt.Sprintf("%v, %s%s, %+v", codec, how, more, y)
+					what := fmt.Sprintf("%v, %s, %d bytes more, %+v", codec, how, more, y)
 					if compareRows(t, d, &y, src, rnd, what) {
 						refused++
 					}
@@ -99,6 +101,9 @@ func compareRows(t *testing.T, d *chunk.Decoder, x *chunk.Index, src []byte, rnd
 	want := make([]byte, x.StoredBytes(0))
 	wantErr := d.Decode(want, src, x, 0)
 	got, err := inRows(d, x, src, rnd, 0, x.ChunkH)
+	if wantErr != nil && x.Codec == chunk.Zstd && fault.KindOf(err) == fault.Limit {
+		return true // a frame whose claim is too large either way, for its window or for the chunk
+	}
 	if fault.KindOf(err) != fault.KindOf(wantErr) || (err == nil) != (wantErr == nil) {
 		t.Fatalf("%s: in pieces %v, as a whole %v", what, err, wantErr)
 	}
