@@ -21,41 +21,41 @@ import (
 type Asset struct {
 	// URI to open the file by. Where Options.Roots are set it is free of symbolic links.
 	URI string
-	// Index says where the chunks lie. It is shared and must not be changed. One that comes from a
-	// blob was not compared with the file's size: reading past the end is what tells. That of a TIFF with
-	// an internal mask has Index.Mask; masks in files of their own (.msk) are not looked for.
+	// Index is the chunk index. It is shared and must not be changed. An index from a blob was not
+	// compared with the file's size, which would cost a request: reads past the end fail instead. A
+	// TIFF with an internal mask has Index.Mask; masks in files of their own (.msk) are ignored.
 	Index *chunk.Index
-	// Size of the file in bytes when it was listed or indexed, 0 if that is not known. A file of another
-	// size is not the one that the index is of.
+	// Size is that of the file in bytes when it was listed or indexed, 0 if unknown. The index does
+	// not fit a file of another size.
 	Size int64
-	// MTime is when the file had last been modified when its index was made, zero if that is not known. A
-	// file that has another time now may be a copy, or another file of the same size: SameIndex tells.
+	// MTime is the file's modification time when its index was made, zero if unknown. A file with
+	// another time may be a copy, or another file of the same size: SameIndex decides.
 	MTime time.Time
-	// ETag is that of the object when its index was made, "" if that is not known. An object with another one
-	// is not the one that the index is of.
+	// ETag is that of the object when its index was made, "" if unknown. The index does not fit an
+	// object with another one.
 	ETag string
 
-	// Member is the path of the raster in the container that the file is, "" where it is a file of its own.
-	// A member lies in Length bytes from Offset on. The places in Index are those in the file, whose Size
-	// and MTime the two above are.
+	// Member is the path of the raster inside its container, "" if the raster is a file of its own.
+	// A member has Length bytes from Offset on. Offsets in Index, Size and MTime are those of the
+	// container's file.
 	Member         string
 	Offset, Length int64
 
-	// Bytes are all bytes of the raster, from Offset on, where OpenSmall read them with its header; else nil. They
-	// are shared and must not be changed.
+	// Bytes are all bytes of the raster, from Offset on, if OpenSmall read them with its header,
+	// else nil. They are shared and must not be changed.
 	Bytes []byte
 }
 
-// SmallBytes is the size in bytes of the largest remote raster that OpenSmall reads whole: it takes
-// about as long as to ask for the header and the pixels in two requests. 256 KiB hold 256 × 256
-// pixels of two uint16 bands without compression.
+// SmallBytes is the size in bytes of the largest remote raster that OpenSmall reads whole: that takes about as long as
+// asking for the header and the pixels in two requests. 256 KiB hold 256 × 256 pixels of two uint16 bands without
+// compression.
 const SmallBytes = 256 << 10
 
-// headBytes is what reading the header of a TIFF takes of a file's beginning at once
-// (ifd.Limits.Head): a file that is no larger comes whole with it.
+// headBytes is how much of a file the reader of a TIFF header reads at once (ifd.Limits.Head). A file of that size or
+// less comes whole with it.
 const headBytes = 64 << 10
 
-// Reader returns a reader of Bytes, which must be there, at the places that they have in the file.
+// Reader returns a reader of Bytes, which must be set, at their offsets in the file.
 func (a *Asset) Reader() source.Reader {
 	return &held{bytes: a.Bytes, off: a.Offset, size: max(a.Size, int64(len(a.Bytes))), etag: a.ETag}
 }
@@ -68,7 +68,7 @@ type held struct {
 	etag  string
 }
 
-// ReadAt implements source.Reader. What is not in memory is fault.Corrupt: an index has no chunk outside of its raster.
+// ReadAt implements source.Reader. Bytes outside the raster are fault.Corrupt: no chunk of its index may need them.
 func (h *held) ReadAt(ctx context.Context, p []byte, off int64) error {
 	at, n := off-h.off, int64(len(h.bytes))
 	if at < 0 || at > n || int64(len(p)) > n-at {
@@ -79,13 +79,13 @@ func (h *held) ReadAt(ctx context.Context, p []byte, off int64) error {
 	return ctx.Err()
 }
 
-// Size, ETag and Gap implement source.Reader, source.Tagged and source.Gapped: in memory no gap is worth reading.
+// Size, ETag and Gap implement source.Reader, source.Tagged and source.Gapped. In memory it never helps to read a gap.
 func (h *held) Size() int64  { return h.size }
 func (h *held) ETag() string { return h.etag }
 func (h *held) Gap() int64   { return 0 }
 func (h *held) Close() error { return nil }
 
-// Fault says of an error that it is one of the asset.
+// Fault adds the asset's name to an error.
 func (a *Asset) Fault(err error) error {
 	if a.Member != "" {
 		base := int64(fault.NoOffset)
@@ -98,7 +98,7 @@ func (a *Asset) Fault(err error) error {
 	return fault.WithFile(err, a.URI)
 }
 
-// Known returns what is known of the file, to open it by.
+// Known returns what is known of the file, which saves requests when it is opened.
 func (a *Asset) Known() source.Known { return source.Known{Size: a.Size, ETag: a.ETag} }
 
 // Formats of raster files.
@@ -114,10 +114,10 @@ type Meta struct {
 	ETag   string // of an object in a store that gives one; "" for local files
 	// Blob is the index as bytes: a rumi header blob, or a chunk index blob.
 	Blob []byte
-	// EPSG code of the CRS, 0 for none.
+	// EPSG is the code of the CRS, 0 if there is none.
 	EPSG int
-	// Transform takes pixel corners to the ground as GDAL's geotransform does:
-	// X = t[0] + col·t[1] + row·t[2], Y = t[3] + col·t[4] + row·t[5]. nil for none.
+	// Transform converts pixel corners to coordinates as GDAL's geotransform does:
+	// X = t[0] + col·t[1] + row·t[2], Y = t[3] + col·t[4] + row·t[5]. nil if there is none.
 	Transform *[6]float64
 }
 
@@ -130,16 +130,16 @@ func (m *Meta) Bounds(height, width int) (b [4]float64, ok bool) {
 	t, h, w := m.Transform, float64(height), float64(width)
 	b = [4]float64{math.Inf(1), math.Inf(1), math.Inf(-1), math.Inf(-1)}
 	for _, c := range [...][2]float64{{0, 0}, {0, w}, {h, 0}, {h, w}} {
-		// Rounded one by one: splits by cell are the same on all machines.
+		// The conversions round each product: a fused multiply-add of some machines would make other splits by cell.
 		x, y := t[0]+float64(c[1]*t[1])+float64(c[0]*t[2]), t[3]+float64(c[1]*t[4])+float64(c[0]*t[5])
 		b = [4]float64{math.Min(b[0], x), math.Min(b[1], y), math.Max(b[2], x), math.Max(b[3], y)}
 	}
 	return b, true
 }
 
-// OpenAsset reads a file's directory and makes its index. maxChunk is the limit of a decoded chunk in
-// bytes (0: tiff.DefaultMaxChunk). Errors have the file's name and the kinds of the packages tiff and
-// rumi; a URI that names nothing is NotFound.
+// OpenAsset reads a file's header and makes its index. maxChunk limits a decoded chunk in bytes (0:
+// tiff.DefaultMaxChunk). Errors have the file's name and the kinds of the packages tiff and rumi; a URI that names
+// nothing is NotFound.
 func OpenAsset(ctx context.Context, o source.Opener, uri string, maxChunk int) (Asset, Meta, error) {
 	r, err := o.Open(ctx, uri)
 	if err != nil {
@@ -148,9 +148,9 @@ func OpenAsset(ctx context.Context, o source.Opener, uri string, maxChunk int) (
 	return openAsset(ctx, o, r, uri, maxChunk, 0)
 }
 
-// OpenSmall is OpenAsset for a raster whose pixels are read next, and of which something may be
-// known. A remote one whose size is known and at most SmallBytes is read whole, in one request; so
-// is one that reading its header brings whole.
+// OpenSmall does what OpenAsset does for a raster whose pixels are read next. k is what is known of the file. A remote
+// raster is read whole, in one request, if its size is known and at most SmallBytes, or if reading its header brings
+// all of it.
 func OpenSmall(ctx context.Context, o source.Opener, uri string, k source.Known, maxChunk int) (Asset, Meta, error) {
 	if !source.IsRemote(uri) {
 		return OpenAsset(ctx, o, uri, maxChunk)
@@ -159,7 +159,7 @@ func OpenSmall(ctx context.Context, o source.Opener, uri string, k source.Known,
 	if k.Size > 0 && k.Size <= SmallBytes {
 		small = SmallBytes
 	} else {
-		k.Size = 0 // its reader then keeps what it reads around the header
+		k.Size = 0 // the reader then keeps what it reads around the header
 	}
 	r, err := source.OpenKnown(ctx, o, uri, k)
 	if err != nil {
@@ -168,7 +168,7 @@ func OpenSmall(ctx context.Context, o source.Opener, uri string, k source.Known,
 	return openAsset(ctx, o, r, uri, maxChunk, small)
 }
 
-// openAsset is OpenAsset of an open reader, which it closes. A raster of at most small bytes is read whole.
+// openAsset implements OpenAsset for an open reader, and closes it. It reads a raster of at most small bytes whole.
 func openAsset(ctx context.Context, o source.Opener, r source.Reader, uri string, maxChunk int,
 	small int64) (a Asset, m Meta, err error) {
 	from := r
@@ -243,8 +243,8 @@ func readAsset(ctx context.Context, r source.Reader, maxChunk int) (a Asset, m M
 	return a, m, nil
 }
 
-// SameIndex reads the directory of an open file and reports whether x is its index. An x without a mask
-// is also that of a file with one, as catalogs were made before indexes had masks.
+// SameIndex reads the header of an open file and reports whether x is its index. An x without a mask also matches a
+// file with one, because older catalogs have no masks.
 func SameIndex(ctx context.Context, r source.Reader, x *chunk.Index, maxChunk int) (bool, error) {
 	a, _, err := readAsset(ctx, r, maxChunk)
 	if err != nil {
@@ -257,8 +257,8 @@ func SameIndex(ctx context.Context, r source.Reader, x *chunk.Index, maxChunk in
 	return bytes.Equal(is.AppendBlob(nil), x.AppendBlob(nil)), nil
 }
 
-// laterRumi returns the error for a file that is no TIFF: err, or that it is a rumi file of a
-// generation after the second.
+// laterRumi returns err, the error for a file that is not a TIFF, unless it is a rumi file of a generation after the
+// second.
 func laterRumi(ctx context.Context, r source.Reader, err error) error {
 	if !startsWith(ctx, r, rumi.LaterMagic) {
 		return err
@@ -266,9 +266,9 @@ func laterRumi(ctx context.Context, r source.Reader, err error) error {
 	return fault.New(fault.Unsupported, "header", 0, "a rumi file of a generation after the second")
 }
 
-// foreign returns the name of the format of a file that could not be read, or "". Formats without a
-// magic number go by the name of the file; an ENVI raster by the header beside it, NAME.hdr or
-// NAME.dat.hdr. What starts like a TIFF is a broken TIFF.
+// foreign returns the name of the format of a file that could not be read, or "". It knows formats without a magic
+// number by the file's name, and an ENVI raster by the header beside it, NAME.hdr or NAME.dat.hdr. A file that starts
+// like a TIFF is a broken TIFF.
 func foreign(ctx context.Context, o source.Opener, uri string, r source.Reader) string {
 	for _, tiff := range [...]string{"II*\x00", "II+\x00", "MM\x00*", "MM\x00+"} {
 		if startsWith(ctx, r, tiff) {
@@ -296,8 +296,8 @@ func startsWith(ctx context.Context, r source.Reader, prefix string) bool {
 	return r.Size() >= int64(len(head)) && r.ReadAt(ctx, head, 0) == nil && string(head) == prefix
 }
 
-// ParseIndex reads an index from a blob: a rumi header blob or a chunk index blob, told apart by their
-// first bytes. maxChunk is the limit of a decoded chunk in bytes (0: tiff.DefaultMaxChunk).
+// ParseIndex parses an index blob: a rumi header blob or a chunk index blob, which differ in their first bytes.
+// maxChunk limits a decoded chunk in bytes (0: tiff.DefaultMaxChunk).
 func ParseIndex(blob []byte, maxChunk int) (*chunk.Index, error) {
 	if maxChunk == 0 {
 		maxChunk = tiff.DefaultMaxChunk
@@ -312,7 +312,7 @@ func ParseIndex(blob []byte, maxChunk int) (*chunk.Index, error) {
 	return chunk.ParseBlob(blob, maxChunk)
 }
 
-// indexCost is the memory of a parsed index in bytes.
+// indexCost is about the memory of a parsed index in bytes.
 func indexCost(a Asset) int64 {
 	n := 256 + int64(cap(a.Index.Ranges))*16 + int64(len(a.URI)) + 64 + int64(cap(a.Bytes))
 	if m := a.Index.Mask; m != nil {
@@ -321,4 +321,4 @@ func indexCost(a Asset) int64 {
 	return n
 }
 
-var errNoRaster = errors.New("catalog: the field is no raster")
+var errNoRaster = errors.New("catalog: the field is not a raster")

@@ -19,39 +19,39 @@ import (
 	"github.com/chaski-eo/chaski/store/catalog/internal/listing"
 )
 
-// Source says where a field's part of each sample is found. At most one of Column and Pattern is set.
+// Source says where a field of each sample comes from. At most one of Column and Pattern is set.
 type Source struct {
 	// Field is the field's name.
 	Field string
-	// Column of the table that holds the raster's path, or the values.
+	// Column is the table's column of raster paths, or of values.
 	Column string
-	// Kind is Raster or Text where a column of texts must be that. Otherwise it is one of rasters
-	// if its texts end like files that this package reads, one of texts if none does, and
-	// Unsupported if some do. Of a folder Text is the path of the file.
+	// Kind, Raster or Text, decides what a column of strings is. If it is not set, the column has
+	// rasters if all of its strings end like files that this package reads, strings if none does,
+	// and is Unsupported if some do. In a directory, Text is the path of the file.
 	Kind Kind
-	// Blob is the column of the table that holds the raster's index blob (rumi or chunk).
+	// Blob is the table's column of index blobs (rumi or chunk) of the rasters.
 	Blob string
-	// Pattern pairs files by what {id} stands for in their paths below the dataset.
+	// Pattern pairs files by the part of their paths below the dataset that {id} matches.
 	Pattern string
 }
 
-// Options of Open. The zero value is ready.
+// Options are those of Open. The zero value selects the defaults.
 type Options struct {
-	// Opener opens the dataset's table and the files whose index is not in it. Default: local files.
+	// Opener opens the dataset's table and the files whose index is not in it. The default opens local files.
 	Opener source.Opener
-	// MaxChunk is the limit of a decoded chunk in bytes. Default tiff.DefaultMaxChunk.
+	// MaxChunk limits a decoded chunk in bytes. The default is tiff.DefaultMaxChunk.
 	MaxChunk int
-	// CacheBytes bounds the memory of decoded pages of a Parquet file and parsed indexes together.
-	// Default 64 MiB.
+	// CacheBytes bounds the memory of decoded pages of a Parquet file and parsed indexes together, half of it for each.
+	// The default is 64 MiB.
 	CacheBytes int64
-	// Roots are the folders (and prefixes of remote URIs) below which everything that is opened must
-	// lie, symbolic links followed; anything else is NotFound. nil: anywhere.
+	// Roots are the directories (and prefixes of remote URIs) below which every opened file must
+	// be, after following symbolic links; other files are NotFound. nil allows all files.
 	Roots []string
-	// Columns are further columns of a CSV table that Scan will read; of a Parquet file it reads any.
+	// Columns are more columns of a CSV table that Scan will read. It can read any column of a Parquet file.
 	Columns []string
 	// AllColumns reads all columns of a CSV table, for Data.
 	AllColumns bool
-	// DropIncomplete leaves out the ids for which a field with a pattern has no file. Otherwise they are NotFound.
+	// DropIncomplete leaves out ids for which a field with a pattern has no file. Otherwise they are NotFound.
 	DropIncomplete bool
 }
 
@@ -68,7 +68,7 @@ func (o Options) withDefaults() Options {
 // Table is an open dataset: N samples of some fields. It is safe for concurrent use.
 type Table struct {
 	src         string
-	base        string // folder that relative URIs are resolved against
+	base        string // directory against which relative URIs are resolved
 	n           int64
 	fields      []field
 	roots       *listing.Roots
@@ -76,12 +76,12 @@ type Table struct {
 	maxChunk    int
 	assets      *lru.Cache[assetKey, Asset]
 	table       columns.Table // nil: a listing
-	own         io.Closer     // the opener, where the caller gave none
+	own         io.Closer     // the opener, if the caller gave none
 	fingerprint string
-	order       []int64  // rows of the table that are the samples; nil: all of them
+	order       []int64  // the rows of the table that are samples; nil: all
 	paired      []string // names of the fields of a catalog of pairs
-	dropped     int      // ids that were left out
-	example     string   // a file that one of them lacks
+	dropped     int      // how many ids were left out
+	example     string   // a file that is missing for one of them
 }
 
 type assetKey struct {
@@ -89,9 +89,9 @@ type assetKey struct {
 	row   int64
 }
 
-// Open opens a dataset. Without fields it has those of a catalog of pairs, or one, the raster
-// "image". Errors are NotFound (the dataset, a column, a partner of a file), Corrupt, Unsupported
-// or Limit, with the table's or the folder's name.
+// Open opens a dataset. Without fields it has those of a catalog of pairs, or a single raster field, "image". Errors
+// are NotFound (the dataset, a column, a partner of a file), Corrupt, Unsupported or Limit, with the name of the table
+// or directory.
 func Open(ctx context.Context, src string, fields []Source, o Options) (*Table, error) {
 	var own io.Closer
 	if o.Opener == nil {
@@ -133,8 +133,8 @@ func (t *Table) open(ctx context.Context, fields []Source, o Options) error {
 	return t.openListing(ctx, l, fields, o)
 }
 
-// unknown returns the error for a source whose name ends like a file of another format, nil for others. Directories may
-// be called as they like.
+// unknown returns the error for a source whose extension is that of another format, nil for others. Directories may
+// have any name.
 func (t *Table) unknown() error {
 	name := magic.OfName(t.src)
 	if name == "" || listing.IsGlob(t.src) {
@@ -146,7 +146,7 @@ func (t *Table) unknown() error {
 			"of them, TACO containers and TileDB arrays are", name)
 }
 
-// orOwn returns the fields, or where there are none those that the dataset has itself.
+// orOwn returns the given fields or, if there are none, those of the dataset itself.
 func (t *Table) orOwn(fields []Source) []Source {
 	if len(fields) > 0 {
 		return fields
@@ -160,7 +160,7 @@ func (t *Table) orOwn(fields []Source) []Source {
 	return fields
 }
 
-// reader opens the table itself.
+// reader opens the table's file.
 func (t *Table) reader(ctx context.Context) (source.Reader, error) {
 	uri, err := t.roots.Allow(t.src)
 	if err != nil {
@@ -175,7 +175,7 @@ func (t *Table) openListing(ctx context.Context, l *listing.Listing, fields []So
 	for _, s := range fields {
 		if s.Column != "" || s.Blob != "" {
 			return noField(s, fault.NotFound,
-				"column %q needs a table (.parquet, .csv or .tsv): rasters that are listed have no columns",
+				"column %q needs a table (.parquet, .csv or .tsv): listed rasters have no columns",
 				cmp.Or(s.Column, s.Blob))
 		}
 		f := field{name: s.Field, kind: Raster, main: uris, size: sizes}
@@ -241,8 +241,7 @@ func (t *Table) openParquet(ctx context.Context, fields []Source, o Options) err
 	return t.openTable(ctx, tab, fields, assets, o)
 }
 
-// openTable makes the fields from a table's columns. assets is the column of a catalog's URIs, or
-// empty.
+// openTable makes the fields from a table's columns. assets is the column of a catalog's URIs, "" for other tables.
 func (t *Table) openTable(ctx context.Context, tab columns.Table, fields []Source, assets string, o Options) error {
 	if err := columns.CheckRows(tab.Rows()); err != nil {
 		return err
@@ -275,14 +274,14 @@ func (t *Table) Dropped() (n int, example string) { return t.dropped, t.example 
 // Fields returns how many fields a sample has.
 func (t *Table) Fields() int { return len(t.fields) }
 
-// Kind returns what a field is. It is known without reading more than Open did.
+// Kind returns the kind of a field. Open has read all that it needs.
 func (t *Table) Kind(field int) Kind { return t.fields[field].kind }
 
-// Fingerprint returns 32 hexadecimal digits that depend on what the samples are called, how large
-// they are, and the values that ride along; see the package comment.
+// Fingerprint returns 32 hexadecimal digits that depend on the names and sizes of the samples and on the values of
+// metadata columns; see the package comment.
 func (t *Table) Fingerprint() string { return t.fingerprint }
 
-// Close closes the table. Assets that it gave stay valid.
+// Close closes the table. Assets that it returned stay valid.
 func (t *Table) Close() error {
 	var errs []error
 	if t.table != nil {
@@ -300,8 +299,8 @@ func (t *Table) checkRow(row int64) {
 	}
 }
 
-// Value returns a field's value of a sample; of a raster field its URI as the dataset has it. row must
-// be in 0 … Len()-1. A text that is not UTF-8 is Corrupt.
+// Value returns a field's value of a sample; of a raster field, its URI as the dataset has it. row must be in 0 …
+// Len()-1. A string that is not UTF-8 is Corrupt.
 func (t *Table) Value(ctx context.Context, field int, row int64) (Value, error) {
 	t.checkRow(row)
 	c, err := t.fields[field].main.Cell(ctx, row)
@@ -310,13 +309,13 @@ func (t *Table) Value(ctx context.Context, field int, row int64) (Value, error) 
 	}
 	if t.fields[field].kind == Text && !utf8.Valid(c.Text) {
 		part := fmt.Sprintf("field %q row %d", t.fields[field].name, row)
-		return Value{}, fault.WithFile(fault.New(fault.Corrupt, part, fault.NoOffset, "the text is not UTF-8"), t.src)
+		return Value{}, fault.WithFile(fault.New(fault.Corrupt, part, fault.NoOffset, "the string is not UTF-8"), t.src)
 	}
 	return c.Value(), nil
 }
 
-// ID returns what names a sample in errors and reports: the URI of its first raster, as the dataset
-// has it, or "row N".
+// ID returns the name of a sample in errors and reports: the URI of its first raster, as the dataset has it, or "row
+// N".
 func (t *Table) ID(ctx context.Context, row int64) (string, error) {
 	for i := range t.fields {
 		if t.fields[i].kind == Raster {
@@ -333,8 +332,8 @@ func (t *Table) ID(ctx context.Context, row int64) (string, error) {
 	return "row " + strconv.FormatInt(row, 10), nil
 }
 
-// Asset returns the file of a sample's raster field. Its index comes from the table's blob or, where
-// there is none, from the file itself. row must be in 0 … Len()-1. A null path is NotFound.
+// Asset returns the file of a sample's raster field. Its index comes from the table's blob or, if it has none, from the
+// file itself. row must be in 0 … Len()-1. A null path is NotFound.
 func (t *Table) Asset(ctx context.Context, field int, row int64) (Asset, error) {
 	t.checkRow(row)
 	f := &t.fields[field]

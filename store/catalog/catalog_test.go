@@ -515,7 +515,7 @@ func TestRoots(t *testing.T) {
 			}
 			continue
 		}
-		if !errors.Is(err, fault.NotFound) || !strings.Contains(err.Error(), "outside of the served folders") {
+		if !errors.Is(err, fault.NotFound) || !strings.Contains(err.Error(), "outside of the served directories") {
 			t.Errorf("%s: %+v %v", escapes[row-3], a, err)
 		}
 	}

@@ -9,10 +9,9 @@ import (
 	"github.com/chaski-eo/chaski/tables"
 )
 
-// Data returns the table that the dataset is made of, for queries: a row for each sample, and the
-// columns that are stored, with their types; of a CSV file those that Options.Columns names, or all
-// with Options.AllColumns. Columns are read when they are asked for, and stay in memory as long as
-// what is returned. A folder has none: fault.Unsupported.
+// Data returns the dataset's table for queries: a row for each sample, and the stored columns with their types; of a
+// CSV file those that Options.Columns names, or all with Options.AllColumns. Columns are read when they are first used,
+// and stay in memory as long as the result. A directory has no table: fault.Unsupported.
 func (t *Table) Data(ctx context.Context) (*tables.Table, error) {
 	var out *tables.Table
 	switch in := t.table.(type) {
@@ -28,7 +27,7 @@ func (t *Table) Data(ctx context.Context) (*tables.Table, error) {
 		out = csvData(in)
 	default:
 		return nil, fault.WithFile(fault.New(fault.Unsupported, "columns", fault.NoOffset,
-			"a folder has none that a condition could be about"), t.src)
+			"a directory has none for a condition"), t.src)
 	}
 	if t.order == nil {
 		return out, nil
@@ -40,7 +39,7 @@ func (t *Table) Data(ctx context.Context) (*tables.Table, error) {
 	return out.Take(rows), nil
 }
 
-// csvData returns a CSV file's columns as they were read.
+// csvData returns the columns of a CSV file that were read.
 func csvData(in *columns.CSVTable) *tables.Table {
 	var cols []tables.Column
 	var from []columns.Column
@@ -68,7 +67,7 @@ func vectorOf(ctx context.Context, c columns.Column, typ tables.Type, n int) (*t
 	nulls := make([]bool, n)
 	var ints []int64
 	var floats []float64
-	var texts []string
+	var strs []string
 	err := c.Scan(ctx, func(row int64, c columns.Cell) error {
 		nulls[row] = c.Null
 		switch typ.Kind {
@@ -77,7 +76,7 @@ func vectorOf(ctx context.Context, c columns.Column, typ tables.Type, n int) (*t
 		case tables.Float64:
 			floats = append(floats, c.Float)
 		default:
-			texts = append(texts, string(c.Text))
+			strs = append(strs, string(c.Text))
 		}
 		return nil
 	})
@@ -89,5 +88,5 @@ func vectorOf(ctx context.Context, c columns.Column, typ tables.Type, n int) (*t
 	case typ.Kind == tables.Float64:
 		return tables.NewFloats(typ, floats, nulls), nil
 	}
-	return tables.NewStrings(texts, nulls), nil
+	return tables.NewStrings(strs, nulls), nil
 }

@@ -11,13 +11,13 @@ import (
 	"github.com/chaski-eo/chaski/tables/parquet"
 )
 
-// Column is one column of a Parquet file, for people.
+// Column describes one column of a Parquet file for people.
 type Column struct {
 	Name string `json:"name"` // path in the schema, joined by dots
 	Type string `json:"type"` // numpy's name for numbers, else "text", "bytes", "list of …", "other"
 }
 
-// Summary is what a Parquet file holds.
+// Summary describes a Parquet file.
 type Summary struct {
 	Catalog bool     `json:"catalog"` // has the blobs of its assets
 	Rows    int64    `json:"rows"`
@@ -68,8 +68,8 @@ func typeName(c *parquet.Column) string {
 	return name
 }
 
-// Resolve returns the path to open for p where files may only lie below roots (nil: anywhere),
-// symbolic links followed; anything else is fault.NotFound.
+// Resolve returns the path to open for p if files may only be below roots (nil: anywhere), after following symbolic
+// links. Other files are fault.NotFound.
 func Resolve(p string, roots []string) (string, error) {
 	p2, err := listing.NewRoots(roots).Allow(p)
 	return p2, fault.WithFile(err, p)

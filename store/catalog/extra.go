@@ -10,13 +10,13 @@ import (
 	"github.com/chaski-eo/chaski/store/catalog/internal/listing"
 )
 
-// Scan visits the values of a column of the table that need not be one of a field's, of all samples in
-// order; of a CSV file one that Options.Columns names. It returns what the column holds. An error of visit
-// ends it and is returned. Nothing stays in memory.
+// Scan visits the values of a column of the table, of all samples in order. The column need not be a field's; of a CSV
+// file Options.Columns must name it. Scan returns the column's kind. An error of visit ends it and is returned. Nothing
+// stays in memory.
 func (t *Table) Scan(ctx context.Context, name string, visit func(row int64, v Value) error) (Kind, error) {
 	if t.table == nil {
 		return 0, fault.WithFile(fault.New(fault.NotFound, "column "+name, fault.NoOffset,
-			"it needs a table (.parquet, .csv or .tsv): rasters that are listed have no columns"), t.src)
+			"it needs a table (.parquet, .csv or .tsv): listed rasters have no columns"), t.src)
 	}
 	c, err := t.table.Column(name)
 	if err != nil {
@@ -30,8 +30,8 @@ func (t *Table) Scan(ctx context.Context, name string, visit func(row int64, v V
 	return k, fault.WithFile(err, t.src)
 }
 
-// TimeUnit returns what a number of a column of dates or instants stands for: they are counted from
-// 1970-01-01T00:00:00Z, those without a zone too. It is 0 where the table says nothing of the kind.
+// TimeUnit returns the unit of a column of dates or timestamps, whose numbers count from 1970-01-01T00:00:00Z, also
+// without a zone. It is 0 if the column is neither.
 func (t *Table) TimeUnit(_ context.Context, name string) time.Duration {
 	if t.table == nil {
 		return 0
@@ -43,10 +43,10 @@ func (t *Table) TimeUnit(_ context.Context, name string) time.Duration {
 	return 0
 }
 
-// Listed reports whether the dataset is a listing of files, and not a table of them.
+// Listed reports whether the dataset is a listing of files, and not a table.
 func (t *Table) Listed() bool { return t.table == nil }
 
-// Paths returns the paths of a field's files, resolved against the dataset's folder, in the order of the samples.
+// Paths returns the paths of a field's files, resolved against the dataset's directory, in the order of the samples.
 func (t *Table) Paths(ctx context.Context, field int) (paths []string, err error) {
 	err = t.fields[field].main.Scan(ctx, func(_ int64, c columns.Cell) error {
 		paths = append(paths, listing.Resolve(t.base, string(c.Text)))
@@ -55,7 +55,7 @@ func (t *Table) Paths(ctx context.Context, field int) (paths []string, err error
 	return paths, err
 }
 
-// ScanIDs visits what ID returns, of all samples in order.
+// ScanIDs visits what ID returns for all samples, in order.
 func (t *Table) ScanIDs(ctx context.Context, visit func(row int64, id string) error) error {
 	name := func(row int64) string { return "row " + strconv.FormatInt(row, 10) }
 	for i := range t.fields {
@@ -81,8 +81,8 @@ func (t *Table) ScanIDs(ctx context.Context, visit func(row int64, id string) er
 // Size is the height and width of an asset in pixels.
 type Size struct{ Height, Width int32 }
 
-// Sizes returns the sizes of a raster field's assets, if the table has them as a catalog does, without
-// looking at any file; nil otherwise. Rows without a size have 0 by 0.
+// Sizes returns the sizes of a raster field's assets without opening any file, if the table has them as a catalog does,
+// else nil. Rows without a size have 0 by 0.
 func (t *Table) Sizes(ctx context.Context, field int) ([]Size, error) {
 	f := &t.fields[field]
 	if f.height == nil || f.width == nil {
@@ -102,7 +102,7 @@ func (t *Table) Sizes(ctx context.Context, field int) ([]Size, error) {
 	return sizes, fault.WithFile(err, t.src)
 }
 
-// side returns a length that is one, else 0.
+// side returns the height or width in a cell, 0 if it is not a possible one.
 func side(c columns.Cell) int32 {
 	if c.Null || c.Int < 0 || c.Int > 1<<30 {
 		return 0

@@ -16,12 +16,12 @@ import (
 	"github.com/chaski-eo/chaski/store/catalog/internal/listing"
 )
 
-// field is where the table has a field's part of each sample.
+// field holds the columns of the table that a field is made of.
 type field struct {
 	name  string
 	kind  Kind
-	main  columns.Column   // of a raster its URI
-	blobs []columns.Column // of a raster; the first that is not null counts
+	main  columns.Column   // the values; of a raster its URIs
+	blobs []columns.Column // index blobs of a raster; the first that is not null counts
 	size  columns.Column   // of a raster's file in bytes, or nil
 	mtime columns.Column   // of a raster's file, RFC 3339, or nil
 
@@ -31,7 +31,7 @@ type field struct {
 	offset, length columns.Column // of a raster in a container, or nil
 }
 
-// tableField finds a field in a table, whose column of URIs is assets if it is a catalog.
+// tableField makes a field of a table. assets is the column of URIs if the table is a catalog, else "".
 func (t *Table) tableField(ctx context.Context, tab columns.Table, s Source, assets string) (field, error) {
 	f := field{name: s.Field}
 	name, prefix := cmp.Or(s.Column, assets, s.Field), ""
@@ -50,7 +50,7 @@ func (t *Table) tableField(ctx context.Context, tab columns.Table, s Source, ass
 	indexed := name == assets || prefix != ""
 	if s.Pattern != "" && assets == "" {
 		return f, fault.New(fault.Unsupported, "", fault.NoOffset,
-			"patterns pair the files of folders and catalogs; a table has columns")
+			"patterns pair the files of directories and catalogs; for a table name a column")
 	}
 	c, err := tab.Column(name)
 	if err != nil {
@@ -70,7 +70,7 @@ func (t *Table) tableField(ctx context.Context, tab columns.Table, s Source, ass
 		}
 	}
 	if pc, ok := c.(*columns.ParquetColumn); ok && !raster && pc.Opaque {
-		return f, fault.New(fault.Unsupported, "column "+name, fault.NoOffset, "holds bytes that are no text")
+		return f, fault.New(fault.Unsupported, "column "+name, fault.NoOffset, "holds bytes that are not a string")
 	}
 	if raster {
 		f.kind = Raster
@@ -86,8 +86,7 @@ func has(tab columns.Table, name string) bool {
 	return err == nil
 }
 
-// blobColumns returns the columns of index blobs: the one that is named, or those of a catalog,
-// which begin with prefix.
+// blobColumns returns the columns of index blobs: the named one, or those of a catalog, which begin with prefix.
 func blobColumns(tab columns.Table, named string, catalog bool, prefix string) ([]columns.Column, error) {
 	var names []string
 	switch {
@@ -112,7 +111,8 @@ func blobColumns(tab columns.Table, named string, catalog bool, prefix string) (
 	return out, nil
 }
 
-// catalogColumns finds what else a catalog says of each file. Older ones, and those of others, lack some of it.
+// catalogColumns finds the other columns that a catalog has for each file. Older catalogs, and those of other programs,
+// lack some.
 func (f *field) catalogColumns(tab columns.Table, prefix string) {
 	of := func(name string, k Kind) columns.Column { return optional(tab, prefix+name, k) }
 	f.size, f.mtime, f.etag = of(layout.Size, Int), of(layout.MTime, Text), of(layout.ETag, Text)
@@ -122,7 +122,7 @@ func (f *field) catalogColumns(tab columns.Table, prefix string) {
 	}
 }
 
-// optional returns a column of a kind, or nil if there is none of this name.
+// optional returns a column, or nil if there is none with this name and kind.
 func optional(tab columns.Table, name string, k Kind) columns.Column {
 	c, err := tab.Column(name)
 	if err != nil || c.Kind() != k {
@@ -134,11 +134,11 @@ func optional(tab columns.Table, name string, k Kind) columns.Column {
 // errStop ends a scan.
 var errStop = fmt.Errorf("catalog: stop")
 
-// namesRasters reports whether the texts of a column name raster files. One row does not decide, as the first may be
-// "nan" or a file of another format, and sorting the table would change what the column is: where some do and some do
-// not, it is an error. Nulls and empty texts are neither.
+// namesRasters reports whether the strings of a column name raster files. It looks at all rows, because the first may
+// be "nan" or a file of another format, and sorting the table must not change the column's kind. If only some name
+// rasters it is an error. Nulls and empty strings count for neither.
 func namesRasters(ctx context.Context, c columns.Column, name string) (bool, error) {
-	var first [2]string // of those that name none, and those that name one
+	var first [2]string // the first that does not name a raster, and the first that does
 	var rows [2]int64
 	err := c.Scan(ctx, func(row int64, v columns.Cell) error {
 		if v.Null || len(v.Text) == 0 {
@@ -155,13 +155,13 @@ func namesRasters(ctx context.Context, c columns.Column, name string) (bool, err
 	})
 	if err == nil && first[0] != "" && first[1] != "" {
 		err = fault.New(fault.Unsupported, "column "+name, fault.NoOffset,
-			"row %d, %q, names a raster and row %d, %q, does not: kind \"raster\" or \"text\" of the field says "+
-				"which they are", rows[1], cut(first[1]), rows[0], cut(first[0]))
+			"row %d, %q, names a raster and row %d, %q, does not: set the field's kind to "+
+				"\"raster\" or \"text\"", rows[1], cut(first[1]), rows[0], cut(first[0]))
 	}
 	return first[1] != "", err
 }
 
-// cut shortens a text for an error.
+// cut shortens a string for an error.
 func cut(s string) string {
 	if len(s) > 64 {
 		return strings.ToValidUTF8(s[:64], "") + "…"
@@ -169,7 +169,7 @@ func cut(s string) string {
 	return s
 }
 
-// pick makes the rows at, in their order, those of the field.
+// pick keeps the rows at of the field, in their order.
 func (f *field) pick(at []int64) {
 	f.main = columns.Pick(f.main, at)
 	for i := range f.blobs {
@@ -192,7 +192,7 @@ func (f *field) pick(at []int64) {
 	}
 }
 
-// asset makes a sample's asset of what the table says, and of the file where it has no index.
+// asset makes a sample's asset from the table and, if that has no index, from the file.
 func (t *Table) asset(ctx context.Context, f *field, row int64) (Asset, error) {
 	part := func() string { return fmt.Sprintf("field %q row %d", f.name, row) }
 	fail := func(err error) (Asset, error) { return Asset{}, fault.WithFile(err, t.src) }
@@ -235,7 +235,7 @@ func (t *Table) asset(ctx context.Context, f *field, row int64) (Asset, error) {
 	return member.asset(a, t.maxChunk)
 }
 
-// index returns the index that the first blob of a row holds, nil if there is none.
+// index returns the index in the first blob of a row, nil if there is none.
 func (f *field) index(ctx context.Context, row int64, maxChunk int) (*chunk.Index, error) {
 	for _, b := range f.blobs {
 		c, err := b.Cell(ctx, row)
@@ -254,7 +254,7 @@ func (f *field) index(ctx context.Context, row int64, maxChunk int) (*chunk.Inde
 	return nil, nil
 }
 
-// version notes which version of the file the index is of, as far as the table says it.
+// version sets the asset's size, time and tag from the table, as far as it has them.
 func (f *field) version(ctx context.Context, row int64, a *Asset) error {
 	if f.size != nil {
 		c, err := f.size.Cell(ctx, row)
@@ -268,7 +268,7 @@ func (f *field) version(ctx context.Context, row int64, a *Asset) error {
 		if err != nil {
 			return err
 		}
-		if at, err := time.Parse(time.RFC3339Nano, string(c.Text)); err == nil { // else it is not known
+		if at, err := time.Parse(time.RFC3339Nano, string(c.Text)); err == nil { // else it stays unknown
 			a.MTime = at
 		}
 	}
@@ -282,7 +282,7 @@ func (f *field) version(ctx context.Context, row int64, a *Asset) error {
 	return nil
 }
 
-// inField says which field an error is of, and keeps its offset if it has one.
+// inField adds the field to an error, and keeps the error's offset if it has one.
 func inField(err error, name string) error {
 	base := int64(fault.NoOffset)
 	var e *fault.Error

@@ -19,11 +19,11 @@ import (
 //
 // where numbers are 8 bytes, little-endian, and digests are XXH3-128, big-endian as its author
 // writes them. The values' digest is over one record a row: its length as a number and its bytes.
-// That is the URI of a raster (where sizes are known, without the folder that all of the field's
-// URIs share, up to and with the last "/"), the text, or 8 bytes of the integer or of the float64;
+// The bytes are the URI of a raster (if sizes are known, without the directory that all of the field's
+// URIs share, up to and including the last "/"), the string, or 8 bytes of the integer or of the float64;
 // a null has length 2^64-1 and no bytes. The sizes' digest is over one number a row: the file's
-// size, or where that is not known the length of the blob of each of the field's blob columns in
-// turn, 2^64-1 for a null.
+// size, or if that is unknown the length of the blob in each of the field's blob columns in turn,
+// 2^64-1 for a null.
 func (t *Table) hash(ctx context.Context) error {
 	var top digest
 	top.h.WriteString("chaski dataset 1\n") //nolint:errcheck // never fails
@@ -54,7 +54,7 @@ const noSize = math.MaxUint64
 
 type digest struct {
 	h   xxh3.Hasher
-	buf []byte // a Write a record is slow
+	buf []byte // collects records, because one Write each is slow
 }
 
 func (d *digest) number(n uint64) {
@@ -87,7 +87,7 @@ func (d *digest) sum() [16]byte {
 func hashValues(ctx context.Context, f *field) ([16]byte, error) {
 	var d digest
 	shared := 0
-	// Without sizes the whole path has to tell two datasets apart.
+	// Without sizes only the whole path distinguishes two datasets.
 	if f.kind == Raster && f.hasSizes() {
 		var err error
 		if shared, err = sharedFolder(ctx, f.main); err != nil {
@@ -112,7 +112,7 @@ func hashValues(ctx context.Context, f *field) ([16]byte, error) {
 	return d.sum(), err
 }
 
-// sharedFolder returns the length of the longest prefix of all texts that ends in "/".
+// sharedFolder returns the length of the longest common prefix of all strings that ends in "/".
 func sharedFolder(ctx context.Context, c columns.Column) (int, error) {
 	var prefix []byte
 	some := false
@@ -141,7 +141,7 @@ func sharedFolder(ctx context.Context, c columns.Column) (int, error) {
 	return len(prefix), err
 }
 
-// hasSizes reports whether the table says how large the assets of a field are.
+// hasSizes reports whether the table has the sizes of a field's assets, or of their blobs.
 func (f *field) hasSizes() bool { return f.size != nil || len(f.blobs) > 0 }
 
 func hashSizes(ctx context.Context, f *field) ([16]byte, error) {

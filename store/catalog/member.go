@@ -11,13 +11,14 @@ import (
 	"github.com/chaski-eo/chaski/tiff"
 )
 
-// memberAt is where a row of a catalog says that a raster lies in a container.
+// memberAt is a raster inside a container, as a row of a catalog describes it.
 type memberAt struct {
 	path           string
 	offset, length int64
 }
 
-// member takes the URI of a row apart, if it is that of a member of a container: the container's URI, and the member.
+// member splits the URI of a member of a container into the container's URI and the member. Other URIs it returns as
+// they are.
 func (t *Table) member(ctx context.Context, f *field, row int64, uri string) (string, *memberAt, error) {
 	if f.offset == nil {
 		return uri, nil, nil
@@ -33,13 +34,13 @@ func (t *Table) member(ctx context.Context, f *field, row int64, uri string) (st
 	container, path, ok := strings.Cut(uri, layout.MemberSeparator)
 	if !ok || n.Null || off.Int < 0 || n.Int < 0 {
 		return uri, nil, fault.New(fault.Corrupt, fmt.Sprintf("field %q row %d", f.name, row), fault.NoOffset,
-			"%d bytes at %d of %q, which is no CONTAINER%sPATH", n.Int, off.Int, uri, layout.MemberSeparator)
+			"%d bytes at %d of %q, which is not CONTAINER%sPATH", n.Int, off.Int, uri, layout.MemberSeparator)
 	}
 	return container, &memberAt{path, off.Int, n.Int}, nil
 }
 
-// asset makes the asset of a member of that of its container, whose index is still that of the member alone. A raster
-// has no part in what lies around it.
+// asset makes the asset of a member from that of its container. The index has the member's own offsets; it is checked
+// against the member's bytes, so that a raster cannot read its neighbours, and then shifted.
 func (m *memberAt) asset(a Asset, maxChunk int) (Asset, error) {
 	a.Member, a.Offset, a.Length = m.path, m.offset, m.length
 	size := a.Size

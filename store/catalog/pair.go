@@ -12,14 +12,14 @@ import (
 	"github.com/chaski-eo/chaski/store/catalog/internal/listing"
 )
 
-// pair puts samples together from files whose paths match the fields' patterns. Without patterns it
-// does nothing. uris are the paths of all files.
+// pair makes samples of the files whose paths match the fields' patterns. Without patterns it does nothing. uris are
+// the paths of all files.
 func (t *Table) pair(ctx context.Context, fields []Source, uris columns.Column, drop bool) error {
 	first := slices.IndexFunc(fields, func(s Source) bool { return s.Pattern != "" })
 	if first < 0 {
 		return nil
 	}
-	// An absolute URI's path below the dataset is what follows the folder that all share.
+	// The path of an absolute URI below the dataset is the part after the directory that all share.
 	shared, err := sharedFolder(ctx, uris)
 	if err != nil {
 		return err
@@ -56,10 +56,10 @@ func (t *Table) pair(ctx context.Context, fields []Source, uris columns.Column, 
 		switch {
 		case rows[i] != nil:
 			t.fields[i].pick(pickRows(ids, rows[i]))
-		case t.table != nil: // a column of a catalog: the row of the first field
+		case t.table != nil: // a column of a catalog has the value of the first field's row
 			t.fields[i].pick(t.order)
 		default:
-			return noField(s, fault.NotFound, "needs a pattern, as the other fields of this folder have one")
+			return noField(s, fault.NotFound, "needs a pattern, because another field of this directory has one")
 		}
 	}
 	return nil
@@ -74,8 +74,8 @@ func pickRows(ids []string, rows map[string]int64) []int64 {
 	return out
 }
 
-// matches returns the rows whose paths match a field's pattern, by what {id} stands for. So many bytes
-// of an absolute path are those of a folder that all share.
+// matches returns the row of each id that a field's pattern matches. shared is the length of the directory that all
+// absolute paths share.
 func matches(ctx context.Context, s Source, uris columns.Column, shared int) (map[string]int64, error) {
 	p, err := listing.ParsePattern(s.Pattern)
 	if err != nil {
@@ -92,7 +92,7 @@ func matches(ctx context.Context, s Source, uris columns.Column, shared int) (ma
 			return nil
 		}
 		if _, twice := rows[id]; twice {
-			return noField(s, fault.Corrupt, "the id %q stands twice", id)
+			return noField(s, fault.Corrupt, "two files have the id %q", id)
 		}
 		rows[id] = row
 		return nil
@@ -106,7 +106,7 @@ func matches(ctx context.Context, s Source, uris columns.Column, shared int) (ma
 	return rows, nil
 }
 
-// missingFile is the error about a file that a sample lacks.
+// missingFile is the error for a file that a sample lacks.
 type missingFile struct {
 	error
 	path string
@@ -114,8 +114,8 @@ type missingFile struct {
 
 func (e *missingFile) Unwrap() error { return e.error }
 
-// missingPartners returns the ids that have no file in a field with a pattern, and the error about
-// the first such file: of the first field that lacks one, and its first id.
+// missingPartners returns the ids that have no file in some field with a pattern, and the error for the first missing
+// file: of the first field that lacks one, and there the first id.
 func missingPartners(fields []Source, rows []map[string]int64) (incomplete map[string]bool, first *missingFile) {
 	incomplete = map[string]bool{}
 	missing, where, which := 0, -1, ""

@@ -10,7 +10,7 @@ import (
 	"github.com/chaski-eo/chaski/store/catalog/internal/listing"
 )
 
-// pairedFields returns the fields of a catalog of pairs, nil of another one.
+// pairedFields returns the fields of a catalog of pairs, nil for another catalog.
 func pairedFields(tab *columns.ParquetTable) (names []string, err error) {
 	text := tab.File.Meta[layout.FieldsKey]
 	if text == "" {
@@ -23,7 +23,7 @@ func pairedFields(tab *columns.ParquetTable) (names []string, err error) {
 	return names, nil
 }
 
-// Fields returns the names of the fields of a catalog of pairs, nil of any other dataset.
+// Fields returns the names of the fields of a catalog of pairs, nil for any other dataset.
 func Fields(ctx context.Context, src string, o Options) (names []string, err error) {
 	switch listing.Extension(src) {
 	case ".parquet", ".pq", ".geoparquet":

@@ -122,7 +122,8 @@ func BenchmarkSQL(b *testing.B) {
 		}
 		return d
 	}
-	for name, where := range map[string]string{"number": "cloud_cover < 2", "text": "split = 'test' AND region = 'south'"} {
+	for name, where := range map[string]string{"number": "cloud_cover < 2",
+		"text": "split = 'test' AND region = 'south'"} {
 		for _, boxed := range []bool{false, true} {
 			b.Run(fmt.Sprintf("%s/first,boxed=%t", name, boxed), func(b *testing.B) {
 				b.ReportAllocs()

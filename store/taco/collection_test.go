@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestVerifyNotesWhatTheCollectionLacks: each thing that TACO 2.0.0 wants of COLLECTION.json is noted where it is not so, and
-// nothing is of the document that the original writer made.
+// TestVerifyNotesWhatTheCollectionLacks: each thing that TACO 2.0.0 wants of COLLECTION.json is
+// noted where it is not so, and nothing is of the document that the original writer made.
 func TestVerifyNotesWhatTheCollectionLacks(t *testing.T) {
 	source := filepath.Join("..", "..", "testdata", "coast", "coast_dir")
 	raw, err := os.ReadFile(filepath.Join(source, "COLLECTION.json"))
@@ -64,7 +64,8 @@ func TestVerifyNotesWhatTheCollectionLacks(t *testing.T) {
 		{"extent", map[string]any{"temporal": []any{"2020-01-01"}}, "extent.temporal"},
 		{"taco:field_schema", nil, "has no taco:field_schema"},
 		{"taco:field_schema", map[string]any{}, "taco:field_schema has no level0"},
-		{"taco:field_schema", map[string]any{"level0": []any{[]any{"nothing", "string"}}}, `["nothing"], which the table of level0 has not`},
+		{"taco:field_schema", map[string]any{"level0": []any{[]any{"nothing", "string"}}},
+			`["nothing"], which the table of level0 has not`},
 		{"taco:field_schema", map[string]any{"level0": []any{"id"}}, `has "id" for level0, which is no [name, type]`},
 		{"taco:field_schema", map[string]any{"level0": []any{}}, "which the table of level0 has"},
 	} {

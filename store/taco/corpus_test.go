@@ -140,7 +140,8 @@ func TestLevels(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if fault := c.ByZIP != nil; fault != strings.Contains(strings.Join(r.Notes, "\n"), "offset or size of another sample") {
+			if fault := c.ByZIP != nil; fault != strings.Contains(strings.Join(r.Notes, "\n"),
+				"offset or size of another sample") {
 				t.Errorf("misplaced offsets: %v, notes %q", fault, r.Notes)
 			}
 		})
@@ -192,7 +193,8 @@ func ids(t *testing.T, d *taco.Dataset, rows []int) []string {
 
 func checkIDs(t *testing.T, got []string, c corpus.Container) {
 	t.Helper()
-	if h := corpus.SHA256([]byte(strings.Join(got, "\n") + strings.Repeat("\n", min(1, len(got))))); len(got) != c.N || h != c.IDsSHA256 {
+	if h := corpus.SHA256([]byte(strings.Join(got, "\n") + strings.Repeat("\n",
+		min(1, len(got))))); len(got) != c.N || h != c.IDsSHA256 {
 		t.Errorf("%d ids %.5q, want %d %.5q", len(got), got, c.N, c.IDs)
 	}
 }
@@ -227,7 +229,9 @@ func TestFilters(t *testing.T) {
 			t.Errorf("%s %s: %v", c.Path[0], c.Op, err)
 			continue
 		}
-		t.Run(fmt.Sprintf("%s %s level %d", c.Path[0], c.Op, c.Level), func(t *testing.T) { checkIDs(t, ids(t, d, rows), c) })
+		t.Run(fmt.Sprintf("%s %s level %d", c.Path[0], c.Op, c.Level), func(t *testing.T) {
+			checkIDs(t, ids(t, d, rows), c)
+		})
 	}
 }
 
@@ -273,7 +277,8 @@ func TestLocate(t *testing.T) {
 		}
 		d := mustOpen(t, c.At()...)
 		e, err := d.Locate(t.Context(), keys)
-		hidden := strings.Contains(c.Path[0], "padded") && strings.Contains(c.VSI, "_0,") // that reader shows placeholders
+		// that reader shows placeholders
+		hidden := strings.Contains(c.Path[0], "padded") && strings.Contains(c.VSI, "_0,")
 		if c.Error != "" || hidden {
 			if fault.KindOf(err) != fault.NotFound {
 				t.Errorf("%s %v: %v, %v", c.Path[0], keys, e, err)
@@ -287,7 +292,8 @@ func TestLocate(t *testing.T) {
 		if c.VSI != "" {
 			got, want := taco.VSI(e), c.VSI
 			short := func(s string) string { return strings.Split(s, ",")[0] + filepath.Base(s) }
-			if got, want := short(got), short(want); strings.HasPrefix(c.VSI, "/vsisubfile/") && got != want || !strings.HasSuffix(got, filepath.Base(c.VSI)) {
+			if got, want := short(got), short(want); strings.HasPrefix(c.VSI, "/vsisubfile/") && got != want ||
+				!strings.HasSuffix(got, filepath.Base(c.VSI)) {
 				t.Errorf("%s %v: %s, want %s", c.Path[0], keys, got, want)
 			}
 			continue
@@ -299,7 +305,9 @@ func TestLocate(t *testing.T) {
 			}
 			got = append(got, child.ID)
 		}
-		want := slices.DeleteFunc(slices.Clone(c.FrameIDs), func(id string) bool { return strings.HasPrefix(id, "__TACOPAD__") })
+		want := slices.DeleteFunc(slices.Clone(c.FrameIDs), func(id string) bool {
+			return strings.HasPrefix(id, "__TACOPAD__")
+		})
 		if !slices.Equal(got, want) {
 			t.Errorf("%s %v: %q, want %q", c.Path[0], keys, got, want)
 		}

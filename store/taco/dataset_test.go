@@ -141,7 +141,8 @@ func TestEveryCallFailsOnce(t *testing.T) {
 			s := &spy{failAt: n}
 			got, err := walk(s)
 			// Of a folder the name itself may be asked for in vain: it is not a file.
-			if err == nil && !slices.Equal(got, want) || err != nil && !errors.Is(err, errBroken) && fault.KindOf(err) == 0 {
+			if err == nil && !slices.Equal(got, want) || err != nil && !errors.Is(err, errBroken) &&
+				fault.KindOf(err) == 0 {
 				t.Errorf("%s, call %d of %d (of %q): %v", path, n, good.calls, s.reads, err)
 			}
 			if err == nil && !strings.HasSuffix(path, "_dir") {
@@ -160,7 +161,8 @@ func TestEveryCallFailsOnce(t *testing.T) {
 // TestWarnings: what is left out or filled is named, with the files that lack it, once.
 func TestWarnings(t *testing.T) {
 	paths := []string{testdata(t, "taco-v2/spec200/concat_a.tacozip"), testdata(t, "taco-v2/spec200/concat_b.tacozip")}
-	for mode, what := range map[tables.Mode]string{tables.Intersection: "left out", tables.FillMissing: "filled with null"} {
+	for mode, what := range map[tables.Mode]string{tables.Intersection: "left out",
+		tables.FillMissing: "filled with null"} {
 		var told []string
 		d, err := open(t, paths, taco.Options{Mode: mode, Warn: func(m string) { told = append(told, m) }})
 		if err != nil {
@@ -210,11 +212,14 @@ func collection(t *testing.T) (string, *spy) {
 			t.Fatal(err)
 		}
 		files = append(files, name)
-		extents = append(extents, map[string]any{"file": name, "spatial": []float64{-180 + 120*float64(i), -90, -60 + 120*float64(i), 90},
+		extents = append(extents, map[string]any{"file": name, "spatial": []float64{-180 + 120*float64(i), -90,
+			-60 + 120*float64(i), 90},
 			"temporal": []string{fmt.Sprintf("%d-01-01T00:00:00Z", 2010+i), fmt.Sprintf("%d-12-31T00:00:00Z", 2010+i)}})
 	}
-	doc, err := json.Marshal(map[string]any{"id": "all", "taco:sources": map[string]any{"count": 3, "files": files, "extents": extents},
-		"taco:field_schema": map[string]any{"level0": [][2]string{{"id", "string"}, {"istac:geometry", "binary"}, {"istac:centroid", "binary"}, {"istac:time_start", "timestamp"}}}})
+	doc, err := json.Marshal(map[string]any{"id": "all", "taco:sources": map[string]any{"count": 3, "files": files,
+		"extents": extents},
+		"taco:field_schema": map[string]any{"level0": [][2]string{{"id", "string"}, {"istac:geometry", "binary"},
+			{"istac:centroid", "binary"}, {"istac:time_start", "timestamp"}}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -242,15 +247,20 @@ func TestFilesThatCannotMatch(t *testing.T) {
 		only taco.Filter
 		want []string
 	}{
-		"nothing asked for":               {taco.Filter{}, all},
-		"centroids":                       {taco.Filter{Box: &box, Geometry: "istac:centroid"}, []string{"part0.tacozip", "part2.tacozip"}}, // part0 lies in the west: its east is not known
-		"footprints may pass the extent":  {taco.Filter{Box: &box}, all},
-		"centroids of another level":      {taco.Filter{Box: &box, Geometry: "istac:centroid", Level: 1}, all},
-		"after the end":                   {taco.Filter{Times: late("2011-06-01/2030-01-01")}, []string{"part1.tacozip", "part2.tacozip"}},
-		"before the start":                {taco.Filter{Times: late("2000-01-01/2010-06-01")}, []string{"part0.tacozip"}},
-		"the last microsecond":            {taco.Filter{Times: late("2011-12-31T00:00:00Z/2011-12-31T23:59:59Z")}, []string{"part1.tacozip"}},
-		"after the end of all":            {taco.Filter{Times: late("2020-06-01/2030-01-01")}, nil},
-		"both":                            {taco.Filter{Box: &box, Geometry: "istac:centroid", Times: late("2012-02-01/..")}, []string{"part2.tacozip"}},
+		"nothing asked for": {taco.Filter{}, all},
+		"centroids": {taco.Filter{Box: &box, Geometry: "istac:centroid"},
+			[]string{"part0.tacozip", "part2.tacozip"}}, // part0 lies in the west: its east is not known
+		"footprints may pass the extent": {taco.Filter{Box: &box}, all},
+		"centroids of another level":     {taco.Filter{Box: &box, Geometry: "istac:centroid", Level: 1}, all},
+		"after the end": {taco.Filter{Times: late("2011-06-01/2030-01-01")},
+			[]string{"part1.tacozip", "part2.tacozip"}},
+		"before the start": {taco.Filter{Times: late("2000-01-01/2010-06-01")},
+			[]string{"part0.tacozip"}},
+		"the last microsecond": {taco.Filter{Times: late("2011-12-31T00:00:00Z/2011-12-31T23:59:59Z")},
+			[]string{"part1.tacozip"}},
+		"after the end of all": {taco.Filter{Times: late("2020-06-01/2030-01-01")}, nil},
+		"both": {taco.Filter{Box: &box, Geometry: "istac:centroid",
+			Times: late("2012-02-01/..")}, []string{"part2.tacozip"}},
 		"another column of times is told": {taco.Filter{Times: late("2020-06-01/.."), Time: "istac:time_end"}, all},
 	} {
 		path, s := collection(t)
@@ -295,7 +305,8 @@ func TestOpenerOpensSamples(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for name, kind := range map[string]fault.Kind{"::roi_qs1": fault.Unsupported, "::roi_qs1/none": fault.NotFound, "::roi_qs1/image/x": fault.NotFound, ".none": fault.NotFound} {
+	for name, kind := range map[string]fault.Kind{"::roi_qs1": fault.Unsupported, "::roi_qs1/none": fault.NotFound,
+		"::roi_qs1/image/x": fault.NotFound, ".none": fault.NotFound} {
 		if _, err := o.Open(t.Context(), path+name); fault.KindOf(err) != kind {
 			t.Errorf("%s: %v, want %v", name, err, kind)
 		}
@@ -388,7 +399,8 @@ func TestManyFiles(t *testing.T) {
 // TestCollectionsDoNotNest: one that names itself is refused.
 func TestCollectionsDoNotNest(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "TACOLLECTION.json")
-	if err := os.WriteFile(path, []byte(`{"id":"a","taco:sources":{"files":["TACOLLECTION.json"]}}`), 0o600); err != nil {
+	if err := os.WriteFile(path, []byte(`{"id":"a","taco:sources":{"files":["TACOLLECTION.json"]}}`),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := open(t, []string{path}, taco.Options{}); fault.KindOf(err) != fault.Corrupt {

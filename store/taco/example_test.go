@@ -15,7 +15,8 @@ func Example() {
 	ctx := context.Background()
 	files := &source.Files{}
 	defer files.Close()
-	ds, err := taco.Open(ctx, files, []string{"../../testdata/containers/taco-v2/spec200/codec_snappy.tacozip"}, taco.Options{})
+	ds, err := taco.Open(ctx, files, []string{"../../testdata/containers/taco-v2/spec200/codec_snappy.tacozip"},
+		taco.Options{})
 	if err != nil {
 		log.Fatal(err)
 	}

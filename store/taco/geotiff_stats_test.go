@@ -50,13 +50,15 @@ func TestGeotiffStatsArePooled(t *testing.T) {
 	if err != nil || whole.Samples != 14 { // one of 15 has no statistics
 		t.Errorf("%+v, %v", whole, err)
 	}
-	for _, name := range []string{"label.tif", "t0", "t9/img.tif", "img.tif/t0", "/img.tif", "0/img.tif", "roi_0/t0/img.tif"} {
+	for _, name := range []string{"label.tif", "t0", "t9/img.tif", "img.tif/t0", "/img.tif", "0/img.tif",
+		"roi_0/t0/img.tif"} {
 		if _, err := d.Pool(t.Context(), name, nil); fault.KindOf(err) != fault.NotFound {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	r, err := d.Report(t.Context(), "t1/img.tif", func(row int) bool { return row == 2 })
-	if err != nil || r.Samples != 1 || r.Fields["t1/img.tif"].DType.String() != "uint16" || *r.Fields["t1/img.tif"].Bands[1].Mean == 0 || r.Fields["t1/img.tif"].Bands[1].Count != 24*72 {
+	if err != nil || r.Samples != 1 || r.Fields["t1/img.tif"].DType.String() != "uint16" ||
+		*r.Fields["t1/img.tif"].Bands[1].Mean == 0 || r.Fields["t1/img.tif"].Bands[1].Count != 24*72 {
 		t.Errorf("%+v, %v", r, err)
 	}
 }

@@ -106,10 +106,16 @@ func TestServersThatDoNotWork(t *testing.T) {
 		kind   fault.Kind
 		text   string
 	}{
-		"outage":    {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) }, 3, 0, "503"},
-		"no ranges": {func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(make([]byte, 1<<20)) }, 20, fault.Unsupported, "byte ranges"},
-		"pages":     {func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("<!doctype html>")) }, 20, fault.Unsupported, "begins like an HTML"},
-		"no file":   {http.NotFound, 20, fault.NotFound, "no such object"},
+		"outage": {func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}, 3, 0, "503"},
+		"no ranges": {func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = w.Write(make([]byte, 1<<20))
+		}, 20, fault.Unsupported, "byte ranges"},
+		"pages": {func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = w.Write([]byte("<!doctype html>"))
+		}, 20, fault.Unsupported, "begins like an HTML"},
+		"no file": {http.NotFound, 20, fault.NotFound, "no such object"},
 	} {
 		var n atomic.Int64
 		o, root := web(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -20,7 +20,8 @@ import (
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 )
 
-// matches returns the ids of level 0 that a filter leaves of a TACOLLECTION.json, and the files that were opened for it.
+// matches returns the ids of level 0 that a filter leaves of a TACOLLECTION.json, and the files
+// that were opened for it.
 func matches(t *testing.T, path string, f taco.Filter, only ...taco.Filter) (ids, opened []string) {
 	t.Helper()
 	s := &spy{}
@@ -50,7 +51,8 @@ func samePruned(t *testing.T, path string, f taco.Filter) int {
 	want, all := matches(t, path, f)
 	got, some := matches(t, path, f, f)
 	if !slices.Equal(got, want) {
-		t.Errorf("%s: box %v, times %v of %q %q: %q of %d files, %q of all %d", path, f.Box, f.Times, f.Geometry, f.Time, got, len(some), want, len(all))
+		t.Errorf("%s: box %v, times %v of %q %q: %q of %d files, %q of all %d", path, f.Box, f.Times, f.Geometry,
+			f.Time, got, len(some), want, len(all))
 	}
 	return len(all) - len(some)
 }
@@ -83,7 +85,8 @@ func TestPrunedExtentsOfToolbox(t *testing.T) {
 		for year := 2008; year < 2033; year++ {
 			for _, months := range []int{1, 12, 40} {
 				from := time.Date(year, 1, 1, 0, 0, 0, 0, time.UTC)
-				pruned[name+" time"] += samePruned(t, path, taco.Filter{Times: span(t, from, from.AddDate(0, months, 0))})
+				pruned[name+" time"] += samePruned(t, path,
+					taco.Filter{Times: span(t, from, from.AddDate(0, months, 0))})
 			}
 		}
 	}
@@ -122,8 +125,9 @@ func pointWKB(lon, lat float64) []byte {
 	return binary.LittleEndian.AppendUint64(b, math.Float64bits(lat))
 }
 
-// toolboxExtent is the extent that tacotoolbox 0.26.9 writes of centroids and times: of the longitudes those of the side of
-// longitude 0 with the larger span, of the times the middles if there is one, else the starts. sides false is as
+// toolboxExtent is the extent that tacotoolbox 0.26.9 writes of centroids and times: of the
+// longitudes those of the side of longitude 0 with the larger span, of the times the middles if
+// there is one, else the starts. sides false is as
 // 0.16.11 writes longitudes: those of both sides.
 func toolboxExtent(rows []pruneRowMiddle, places [][2]float64, sides bool) map[string]any {
 	var lons, east, west, lats []float64
@@ -182,14 +186,16 @@ func randomCollection(t *testing.T, rng *rand.Rand) (path string, centres [][2]f
 		name := fmt.Sprintf("part%d", part)
 		var rows []pruneRowMiddle
 		var places [][2]float64
-		lon, lat, year, spread := rng.Float64()*360-180, rng.Float64()*180-90, 1990+rng.IntN(40), math.Exp(rng.Float64()*4)
+		lon, lat, year, spread := rng.Float64()*360-180, rng.Float64()*180-90, 1990+rng.IntN(40),
+			math.Exp(rng.Float64()*4)
 		if rng.IntN(2) == 0 {
 			lon = rng.NormFloat64() * 10 // many parts have centroids on both sides of longitude 0
 		}
 		for i := range 1 + rng.IntN(5) {
 			row := pruneRowMiddle{ID: fmt.Sprintf("%s_%d", name, i), Type: "FILE"}
 			write(filepath.Join(name, "DATA", row.ID), []byte("x"))
-			p := [2]float64{math.Round(math.Remainder(lon+rng.NormFloat64()*spread, 360)), math.Round(min(max(lat+rng.NormFloat64()*spread, -90), 90))}
+			p := [2]float64{math.Round(math.Remainder(lon+rng.NormFloat64()*spread, 360)),
+				math.Round(min(max(lat+rng.NormFloat64()*spread, -90), 90))}
 			row.Centre, places = pointWKB(p[0], p[1]), append(places, p)
 			if rng.IntN(8) > 0 {
 				start := time.Date(year, time.Month(1+rng.IntN(30)), 1, 0, 0, 0, rng.IntN(2)*1000, time.UTC).UnixMicro()
@@ -222,7 +228,8 @@ func randomCollection(t *testing.T, rng *rand.Rand) (path string, centres [][2]f
 		extent["file"] = name
 		files, extents = append(files, name), append(extents, extent)
 	}
-	columns := [][2]string{{"id", "string"}, {"type", "string"}, {"stac:centroid", "binary"}, {"stac:time_start", "timestamp[us]"}}
+	columns := [][2]string{{"id", "string"}, {"type", "string"}, {"stac:centroid", "binary"},
+		{"stac:time_start", "timestamp[us]"}}
 	if middles {
 		columns = append(columns, [2]string{"stac:time_middle", "timestamp[us]"})
 	}
@@ -237,8 +244,8 @@ func randomCollection(t *testing.T, rng *rand.Rand) (path string, centres [][2]f
 	return filepath.Join(dir, "TACOLLECTION.json"), centres
 }
 
-// TestPrunedAnswersAreTheUnpruned: over random collections with extents as tacotoolbox writes them, a filter finds the same
-// samples whether files that it rules out are opened or not.
+// TestPrunedAnswersAreTheUnpruned: over random collections with extents as tacotoolbox writes them,
+// a filter finds the same samples whether files that it rules out are opened or not.
 func TestPrunedAnswersAreTheUnpruned(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 11))
 	places, times := 0, 0

@@ -106,7 +106,8 @@ func TestChunksTakeOneRequest(t *testing.T) {
 			t.Fatal(err)
 		}
 		p.Asked()
-		for i, name := range []string{"roi_1/t1/t1-img::4", "roi_1/t1/t1-img::2", "roi_1/t1/t1-img::4", "roi_0/t0/t0-img::2"} {
+		for i, name := range []string{"roi_1/t1/t1-img::4", "roi_1/t1/t1-img::2", "roi_1/t1/t1-img::4",
+			"roi_0/t0/t0-img::2"} {
 			e, err := d.Resolve(t.Context(), name)
 			if err != nil {
 				t.Fatal(err)

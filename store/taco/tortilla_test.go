@@ -87,7 +87,8 @@ func TestBadTortillas(t *testing.T) {
 			_, err = d.Verify(t.Context())
 		}
 		must := c.Expect == "error" || c.Expect == "error-on-read"
-		if must && fault.KindOf(err) == 0 || c.Expect == "accept" && err != nil || err != nil && fault.KindOf(err) == 0 {
+		if must && fault.KindOf(err) == 0 || c.Expect == "accept" && err != nil || err != nil &&
+			fault.KindOf(err) == 0 {
 			t.Errorf("%s, %s: %v, want %s", c.Path[0], c.Wrong, err, c.Expect)
 		}
 	}
@@ -103,7 +104,8 @@ func TestChunks(t *testing.T) {
 			continue
 		}
 		d := mustOpen(t, c.At()...)
-		for _, keys := range [][]string{append(strings.Split(c.Root, "/"), c.ID), {c.Root, c.ID}, {c.Root + "/" + c.ID}} {
+		for _, keys := range [][]string{append(strings.Split(c.Root, "/"), c.ID), {c.Root, c.ID},
+			{c.Root + "/" + c.ID}} {
 			e, err := d.Locate(t.Context(), keys)
 			if err != nil || e.Offset != c.Offset || e.Size != c.Size || e.Kind != taco.File {
 				t.Fatalf("%s %q: %+v, %v", c.Path[0], keys, e, err)
@@ -235,7 +237,8 @@ func TestChunkRequests(t *testing.T) {
 			t.Fatal(err)
 		}
 		x := im.Index
-		if len(x.Ranges) != 1 || x.Width != want.Box.X1-want.Box.X0 || x.Height != want.Box.Y1-want.Box.Y0 || x.DType != want.DType {
+		if len(x.Ranges) != 1 || x.Width != want.Box.X1-want.Box.X0 || x.Height != want.Box.Y1-want.Box.Y0 ||
+			x.DType != want.DType {
 			t.Fatalf("%+v", x)
 		}
 		if err := r.Close(); err != nil {
@@ -258,7 +261,8 @@ func TestChunkRequests(t *testing.T) {
 	if err := r.ReadAt(t.Context(), src, im.Index.Ranges[0].Off); err != nil {
 		t.Fatal(err)
 	}
-	if err := chunk.NewDecoder(tiff.Codecs()).Decode(dst, src, im.Index, 0); err != nil || !bytes.Equal(dst[:len(want.Data)], want.Data) {
+	if err := chunk.NewDecoder(tiff.Codecs()).Decode(dst, src, im.Index, 0); err != nil ||
+		!bytes.Equal(dst[:len(want.Data)], want.Data) {
 		t.Errorf("other pixels, %v", err)
 	}
 	if len(s.reads) != 4 || s.reads[3] != own {
@@ -473,7 +477,8 @@ func TestParts(t *testing.T) {
 			names []string
 			want  int
 		}{
-			{paths[1:2], 9}, {paths, 27}, {[]string{paths[2], paths[0], paths[1]}, 27}, {paths[:2], -1}, {paths[1:], -1},
+			{paths[1:2], 9}, {paths, 27}, {[]string{paths[2], paths[0], paths[1]}, 27},
+			{paths[:2], -1}, {paths[1:], -1},
 			{[]string{whole}, 27}, {[]string{filepath.Join(dir, "other.taco")}, -1},
 		} {
 			if got := rows(c.names...); got != c.want {
@@ -574,7 +579,8 @@ func TestPooledStatistics(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !near(p.Mean, c.Mean, 1e-9) || !near(p.Std, c.Std, 1e-9) || !near(p.Min, c.Min, 0) || !near(p.Max, c.Max, 0) || p.Samples != c.N {
+		if !near(p.Mean, c.Mean, 1e-9) || !near(p.Std, c.Std, 1e-9) || !near(p.Min, c.Min, 0) ||
+			!near(p.Max, c.Max, 0) || p.Samples != c.N {
 			t.Errorf("%s %s: %+v, want %v %v %v %v", c.Path[0], c.Component, p, c.Mean, c.Std, c.Min, c.Max)
 		}
 		r, err := d.Report(t.Context(), c.Component, nil)
@@ -616,7 +622,9 @@ func TestHistograms(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, keep := range []func(int) bool{nil, func(i int) bool { return i == 1 }, func(i int) bool { return i != 1 }} {
+		for _, keep := range []func(int) bool{nil, func(i int) bool {
+			return i == 1
+		}, func(i int) bool { return i != 1 }} {
 			r, err := spied.Report(t.Context(), "*", keep)
 			if err != nil {
 				t.Fatal(err)
@@ -629,7 +637,8 @@ func TestHistograms(t *testing.T) {
 						sum += k
 					}
 					if sum != uint64(len(pixels[b])) || band.Count != sum {
-						t.Errorf("%s %s band %d: %d counted, %d by shape, %d pixels", c.Path[0], name, b, sum, band.Count, len(pixels[b]))
+						t.Errorf("%s %s band %d: %d counted, %d by shape, %d pixels", c.Path[0], name, b, sum,
+							band.Count, len(pixels[b]))
 					}
 					for p, got := range band.Percentiles {
 						var at float64
@@ -639,7 +648,8 @@ func TestHistograms(t *testing.T) {
 						i := int(at / 100 * float64(len(pixels[b])))
 						lo, hi := pixels[b][max(i-1, 0)], pixels[b][min(i+1, len(pixels[b])-1)]
 						if got < lo-band.Resolution || got > hi+band.Resolution {
-							t.Errorf("%s %s band %d: percentile %s is %v, want %v to %v, give or take %v", c.Path[0], name, b, p, got, lo, hi, band.Resolution)
+							t.Errorf("%s %s band %d: percentile %s is %v, want %v to %v, give or take %v",
+								c.Path[0], name, b, p, got, lo, hi, band.Resolution)
 						}
 					}
 				}
@@ -733,7 +743,8 @@ func TestSensors(t *testing.T) {
 	if _, err := s.Pick("B03"); fault.KindOf(err) != fault.NotFound {
 		t.Error(err)
 	}
-	for _, name := range strings.Fields("landsat1mss landsat2mss landsat3mss landsat4mss landsat5mss landsat4tm landsat5tm landsat7etm landsat8oli landsat9oli sentinel2msi eo1ali aster modis") {
+	for _, name := range strings.Fields("landsat1mss landsat2mss landsat3mss landsat4mss landsat5mss landsat4tm " +
+		"landsat5tm landsat7etm landsat8oli landsat9oli sentinel2msi eo1ali aster modis") {
 		s, err := taco.ParseSensor(name)
 		if err != nil || len(s.Bands) < 4 {
 			t.Errorf("%s: %+v, %v", name, s, err)
@@ -859,8 +870,9 @@ func writeTortilla[R any](t *testing.T, b []byte, rows []R) string {
 	return path
 }
 
-// TestStatisticsThatCannotBePooled: the row and the column of a value that is not finite are told, and so are shapes of no
-// number of pixels, and sums that no number holds; rows without statistics are passed over.
+// TestStatisticsThatCannotBePooled: the row and the column of a value that is not finite are told,
+// and so are shapes of no number of pixels, and sums that no number holds; rows without statistics
+// are passed over.
 func TestStatisticsThatCannotBePooled(t *testing.T) {
 	type row struct {
 		ID     string    `parquet:"tortilla:id"`
@@ -879,9 +891,11 @@ func TestStatisticsThatCannotBePooled(t *testing.T) {
 		want   string
 		kind   fault.Kind
 	}{
-		"fine":  {func(*row) {}, "", 0},
-		"none":  {func(r *row) { r.Mean, r.Std, r.Min, r.Max = nil, nil, nil, nil }, "", 0},
-		"NaN":   {func(r *row) { r.Mean[1] = math.NaN() }, "level0 row 1 column stats:mean: NaN for band 1", fault.Unsupported},
+		"fine": {func(*row) {}, "", 0},
+		"none": {func(r *row) { r.Mean, r.Std, r.Min, r.Max = nil, nil, nil, nil }, "", 0},
+		"NaN": {func(r *row) {
+			r.Mean[1] = math.NaN()
+		}, "level0 row 1 column stats:mean: NaN for band 1", fault.Unsupported},
 		"inf":   {func(r *row) { r.Max[0] = inf }, "level0 row 1 column stats:max: +Inf for band 0", fault.Unsupported},
 		"shape": {func(r *row) { r.Shape[2] = inf }, "level0 row 1 shape", fault.Corrupt},
 		"empty": {func(r *row) { r.Shape[1] = 0 }, "level0 row 1 shape", fault.Corrupt},
@@ -889,7 +903,8 @@ func TestStatisticsThatCannotBePooled(t *testing.T) {
 	} {
 		rows := make([]row, 2)
 		for i := range rows {
-			rows[i] = row{fmt.Sprint("s", i), "BYTES", 200, 1, []float64{1, 2}, []float64{0.5, 0.5}, []float64{0, 0}, []float64{4, 4}, []float64{2, 8, 8}}
+			rows[i] = row{fmt.Sprint("s", i), "BYTES", 200, 1, []float64{1, 2}, []float64{0.5, 0.5},
+				[]float64{0, 0}, []float64{4, 4}, []float64{2, 8, 8}}
 		}
 		c.change(&rows[1])
 		p, err := mustOpen(t, writeTortilla(t, make([]byte, 201), rows)).Pool(t.Context(), "*", nil)
@@ -927,7 +942,9 @@ func TestDeepLevels(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := mustOpen(t, path).Filter(t.Context(), taco.Filter{Times: &times, Level: 4}); fault.KindOf(err) != fault.NotFound || !strings.Contains(err.Error(), "the levels are 0 to 3") {
+	if _, err := mustOpen(t, path).Filter(t.Context(),
+		taco.Filter{Times: &times, Level: 4}); fault.KindOf(err) != fault.NotFound || !strings.Contains(err.Error(),
+		"the levels are 0 to 3") {
 		t.Error(err)
 	}
 	d := mustOpen(t, path)
@@ -949,8 +966,8 @@ func TestDeepLevels(t *testing.T) {
 	}
 }
 
-// TestGroupsHaveHeadersOfTheirOwn: a group counts its containers anew, so that headers that were kept for one are not taken for those
-// of another.
+// TestGroupsHaveHeadersOfTheirOwn: a group counts its containers anew, so that headers that were
+// kept for one are not taken for those of another.
 func TestGroupsHaveHeadersOfTheirOwn(t *testing.T) {
 	b, err := os.ReadFile(testdata(t, streamed))
 	if err != nil {
@@ -986,13 +1003,14 @@ func TestGroupsHaveHeadersOfTheirOwn(t *testing.T) {
 	if e, err = g.Resolve(t.Context(), name); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := g.ReadChunk(t.Context(), e); fault.KindOf(err) != fault.Corrupt && fault.KindOf(err) != fault.Unsupported {
+	if _, err := g.ReadChunk(t.Context(), e); fault.KindOf(err) != fault.Corrupt &&
+		fault.KindOf(err) != fault.Unsupported {
 		t.Errorf("a chunk of a sample without a header: %v", err)
 	}
 }
 
-// TestHistogramsAreNoSamples: what lists, queries and counts the samples of a streaming TACO leaves its folder of histograms
-// out; its paths lead there all the same.
+// TestHistogramsAreNoSamples: what lists, queries and counts the samples of a streaming TACO leaves
+// its folder of histograms out; its paths lead there all the same.
 func TestHistogramsAreNoSamples(t *testing.T) {
 	d := mustOpen(t, filepath.Join("..", "..", "testdata", "containers", "taco-v1", "stream_n1.taco"))
 	for k, want := range []int{4, 8} {

@@ -40,8 +40,8 @@ func pieces(s *Schema, box Box) (list []Box) {
 	return list
 }
 
-// TestAheadReadsTheSame: boxes that were said before have the cells that they have without, cell by cell; what is read is what
-// was foreseen.
+// TestAheadReadsTheSame: boxes that were said before have the cells that they have without, cell by
+// cell; what is read is what was foreseen.
 func TestAheadReadsTheSame(t *testing.T) {
 	ctx, rnd := context.Background(), rand.New(rand.NewPCG(31, 32))
 	several := 0
@@ -138,7 +138,8 @@ func plane(t *testing.T, path string, side int64) {
 	dim := func(name string) Dim {
 		return Dim{Name: name, Domain: Interval{at(0), at(side - 1)}, Extent: uint64(side / 4)}
 	}
-	s := &Schema{Dense: true, Capacity: 100, DimType: Int32, Coords: DefaultFilters(), Offsets: DefaultFilters(), Dims: []Dim{dim("y"), dim("x")},
+	s := &Schema{Dense: true, Capacity: 100, DimType: Int32, Coords: DefaultFilters(), Offsets: DefaultFilters(),
+		Dims:  []Dim{dim("y"), dim("x")},
 		Attrs: []Attr{{Name: "a", Type: Uint8, Values: 1, Pipeline: DefaultFilters()}}}
 	if err := Create(path, s, nil); err != nil {
 		t.Fatal(err)
@@ -196,8 +197,8 @@ func farReads(t *testing.T, path string, gap int64, boxes []Box) []string {
 	return st.list
 }
 
-// TestNeighboursAreReadAtOnce: tiles of a file that lie no further apart than its gap are one read, of maxBatch bytes at most;
-// the numbers are counted by hand.
+// TestNeighboursAreReadAtOnce: tiles of a file that lie no further apart than its gap are one read,
+// of maxBatch bytes at most; the numbers are counted by hand.
 func TestNeighboursAreReadAtOnce(t *testing.T) {
 	at := Int32.CoordOf
 	path := filepath.Join(t.TempDir(), "small")
@@ -214,7 +215,8 @@ func TestNeighboursAreReadAtOnce(t *testing.T) {
 			t.Errorf("%v with gap %d: %d reads, want %d: %q", c.box, c.gap, len(got), c.want, got)
 		}
 	}
-	// A later fragment hides the last two tiles of the last two rows: of the first one tiles 0 to 9, and 12 and 13, are left.
+	// A later fragment hides the last two tiles of the last two rows: of the first one tiles 0 to
+	// 9, and 12 and 13, are left.
 	writePlane(t, path, Box{{at(512), at(1023)}, {at(512), at(1023)}})
 	s := &Schema{Dims: []Dim{{Domain: all[0], Extent: 256}, {Domain: all[1], Extent: 256}}}
 	if got := farReads(t, path, 0, pieces(s, all)); len(got) != 3 {
@@ -228,14 +230,16 @@ func TestNeighboursAreReadAtOnce(t *testing.T) {
 
 	path = filepath.Join(t.TempDir(), "large")
 	plane(t, path, 2048) // 16 tiles of a little over 256 KiB
-	s = &Schema{Dims: []Dim{{Domain: Interval{at(0), at(2047)}, Extent: 512}, {Domain: Interval{at(0), at(2047)}, Extent: 512}}}
+	s = &Schema{Dims: []Dim{{Domain: Interval{at(0), at(2047)}, Extent: 512},
+		{Domain: Interval{at(0), at(2047)}, Extent: 512}}}
 	got := farReads(t, path, 0, pieces(s, Box{s.Dims[0].Domain, s.Dims[1].Domain}))
 	if len(got) != 2 {
 		t.Errorf("over 4 MiB: %q", got)
 	}
 	for _, line := range got {
 		var off, n int
-		if _, err := fmt.Sscanf(line[strings.LastIndexByte(line, ' ')+1:], "%d+%d", &off, &n); err != nil || n > maxBatch {
+		if _, err := fmt.Sscanf(line[strings.LastIndexByte(line, ' ')+1:], "%d+%d", &off, &n); err != nil ||
+			n > maxBatch {
 			t.Errorf("%s: %v", line, err)
 		}
 	}
@@ -306,14 +310,15 @@ func TestKeptTilesAreBounded(t *testing.T) {
 	}
 }
 
-// TestLargeTilesAreAlone: tiles of more than the part of a file leave no memory to those of others, and what is foreseen is what
-// is read all the same.
+// TestLargeTilesAreAlone: tiles of more than the part of a file leave no memory to those of others,
+// and what is foreseen is what is read all the same.
 func TestLargeTilesAreAlone(t *testing.T) {
 	at := Int32.CoordOf
 	path := filepath.Join(t.TempDir(), "large")
 	plane(t, path, 8192) // tiles of a little over 4 MiB
 	for k := range int64(3) {
-		writePlane(t, path, Box{{at(100 * k), at(2040 + 1000*k)}, {at(3), at(3000)}}) // in part in each of the first tiles
+		// in part in each of the first tiles
+		writePlane(t, path, Box{{at(100 * k), at(2040 + 1000*k)}, {at(3), at(3000)}})
 	}
 	ctx := context.Background()
 	st := &reads{Store: &far{Files: localFiles(t), gap: 1 << 20}}
@@ -348,7 +353,8 @@ func TestLargeTilesAreAlone(t *testing.T) {
 	}
 }
 
-// TestAheadOfOtherBoxes: boxes that were not said, or not in that order, are read right; those that are not there are refused.
+// TestAheadOfOtherBoxes: boxes that were not said, or not in that order, are read right; those that
+// are not there are refused.
 func TestAheadOfOtherBoxes(t *testing.T) {
 	ctx, rnd := context.Background(), rand.New(rand.NewPCG(41, 42))
 	for _, l := range lines(t, corpusDir(t)) {

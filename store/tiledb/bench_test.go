@@ -56,12 +56,16 @@ func makeChips(b *testing.B, path string) {
 	}
 	t := tiledb.Int32
 	dim := func(name string, n, extent int64) tiledb.Dim {
-		return tiledb.Dim{Name: name, Domain: tiledb.Interval{Lo: t.CoordOf(0), Hi: t.CoordOf(n - 1)}, Extent: uint64(extent)}
+		return tiledb.Dim{Name: name, Domain: tiledb.Interval{Lo: t.CoordOf(0), Hi: t.CoordOf(n - 1)},
+			Extent: uint64(extent)}
 	}
-	s := &tiledb.Schema{Dense: true, Capacity: 10000, DimType: t, Coords: tiledb.DefaultFilters(), Offsets: tiledb.DefaultFilters(),
-		Dims: []tiledb.Dim{dim("n", benchChips, 1), dim("b", int64(img.Index.Bands), 1), dim("y", int64(img.Index.Height), 256), dim("x", int64(img.Index.Width), 256)},
-		Attrs: []tiledb.Attr{{Name: "dn", Type: tiledb.Uint16, Values: 1, Pipeline: filter.Pipeline{MaxChunk: filter.DefaultMaxChunk,
-			Filters: []filter.Filter{{ID: filter.ByteShuffle}, {ID: filter.Zstd, Level: 3}}}}}}
+	s := &tiledb.Schema{Dense: true, Capacity: 10000, DimType: t, Coords: tiledb.DefaultFilters(),
+		Offsets: tiledb.DefaultFilters(),
+		Dims: []tiledb.Dim{dim("n", benchChips, 1), dim("b", int64(img.Index.Bands), 1),
+			dim("y", int64(img.Index.Height), 256), dim("x", int64(img.Index.Width), 256)},
+		Attrs: []tiledb.Attr{{Name: "dn", Type: tiledb.Uint16, Values: 1,
+			Pipeline: filter.Pipeline{MaxChunk: filter.DefaultMaxChunk,
+				Filters: []filter.Filter{{ID: filter.ByteShuffle}, {ID: filter.Zstd, Level: 3}}}}}}
 	if err := tiledb.Create(path, s, nil); err != nil {
 		b.Fatal(err)
 	}
@@ -106,7 +110,8 @@ func BenchmarkWindow(b *testing.B) {
 	b.SetBytes(int64(len(dst)))
 	b.ReportAllocs()
 	for b.Loop() {
-		box := tiledb.Box{span(rnd.Int64N(benchChips), 1), span(0, bands), span(rnd.Int64N(640-255), 256), span(rnd.Int64N(640-255), 256)}
+		box := tiledb.Box{span(rnd.Int64N(benchChips), 1), span(0, bands), span(rnd.Int64N(640-255), 256),
+			span(rnd.Int64N(640-255), 256)}
 		if err := r.DenseInto(context.Background(), dst, 0, box, nil); err != nil {
 			b.Fatal(err)
 		}

@@ -13,22 +13,26 @@ import (
 	"github.com/chaski-eo/chaski/store/tiledb/filter"
 )
 
-// large writes an array of several fragments that has many times more bytes than small.MaxResult, with attributes of fixed and of
-// any length.
+// large writes an array of several fragments that has many times more bytes than small.MaxResult,
+// with attributes of fixed and of any length.
 func large(t *testing.T, path string, dense bool) {
 	t.Helper()
 	ctx, rnd := context.Background(), rand.New(rand.NewPCG(3, 4))
 	at := Int32.CoordOf
 	p := filter.Pipeline{MaxChunk: 1000, Filters: []filter.Filter{{ID: filter.Zstd, Level: 1}}}
-	s := &Schema{Dense: dense, TileOrder: ColMajor, CellOrder: ColMajor, Capacity: 50, DimType: Int32, Coords: DefaultFilters(), Offsets: DefaultFilters(),
-		Dims:  []Dim{{Name: "y", Domain: Interval{at(-200), at(199)}, Extent: 20}, {Name: "x", Domain: Interval{at(1), at(100)}, Extent: 7}},
-		Attrs: []Attr{{Name: "a", Type: Float64, Values: 1, Pipeline: p}, {Name: "v", Type: Uint16, Values: VarLen, Pipeline: p}, {Name: "c", Type: Uint8, Values: 3, Pipeline: p}}}
+	s := &Schema{Dense: dense, TileOrder: ColMajor, CellOrder: ColMajor, Capacity: 50, DimType: Int32,
+		Coords: DefaultFilters(), Offsets: DefaultFilters(),
+		Dims: []Dim{{Name: "y", Domain: Interval{at(-200), at(199)}, Extent: 20},
+			{Name: "x", Domain: Interval{at(1), at(100)}, Extent: 7}},
+		Attrs: []Attr{{Name: "a", Type: Float64, Values: 1, Pipeline: p}, {Name: "v", Type: Uint16, Values: VarLen,
+			Pipeline: p}, {Name: "c", Type: Uint8, Values: 3, Pipeline: p}}}
 	if err := Create(path, s, nil); err != nil {
 		t.Fatal(err)
 	}
 	files := &Files{}
 	defer files.Close()
-	for _, box := range []Box{{{at(-200), at(100)}, {at(1), at(60)}}, {{at(-13), at(190)}, {at(30), at(100)}}, {{at(5), at(44)}, {at(3), at(80)}}} {
+	for _, box := range []Box{{{at(-200), at(100)}, {at(1), at(60)}}, {{at(-13), at(190)}, {at(30), at(100)}},
+		{{at(5), at(44)}, {at(3), at(80)}}} {
 		a, err := Open(ctx, files, path, Options{})
 		if err != nil {
 			t.Fatal(err)
@@ -58,7 +62,8 @@ func large(t *testing.T, path string, dense bool) {
 // small is far too little for all of a large array, and enough for any of its tiles.
 var small = Options{MaxResult: 52 << 10, MaxTile: 8 << 10}
 
-// TestConsolidateMoreThanMemory: an array that is larger than what may be read at once is consolidated, and holds the same.
+// TestConsolidateMoreThanMemory: an array that is larger than what may be read at once is
+// consolidated, and holds the same.
 func TestConsolidateMoreThanMemory(t *testing.T) {
 	ctx := context.Background()
 	files := &Files{}
@@ -100,8 +105,9 @@ func TestConsolidateMoreThanMemory(t *testing.T) {
 	}
 }
 
-// TestConsolidateUnordered: fragments whose cells lie in another order than the schema's are consolidated too, as far as memory
-// goes; what is too much is refused and leaves everything as it was.
+// TestConsolidateUnordered: fragments whose cells lie in another order than the schema's are
+// consolidated too, as far as memory goes; what is too much is refused and leaves everything as it
+// was.
 func TestConsolidateUnordered(t *testing.T) {
 	ctx := context.Background()
 	files := &Files{}
@@ -143,7 +149,8 @@ func TestConsolidateUnordered(t *testing.T) {
 	if err := a.Consolidate(ctx); err != nil {
 		t.Fatal(err)
 	}
-	if a, err = Open(ctx, files, path, Options{}); err != nil || len(a.Fragments) != 1 || !reflect.DeepEqual(everything(t, a), want) {
+	if a, err = Open(ctx, files, path, Options{}); err != nil || len(a.Fragments) != 1 ||
+		!reflect.DeepEqual(everything(t, a), want) {
 		t.Errorf("%d fragments, %v, or other cells", len(a.Fragments), err)
 	}
 }
@@ -179,8 +186,8 @@ func TestConsolidateFarApart(t *testing.T) {
 	}
 }
 
-// TestConsolidateDamaged: whatever is wrong with a byte of a fragment, consolidation says so in an error with a kind and leaves the
-// fragments, or makes one.
+// TestConsolidateDamaged: whatever is wrong with a byte of a fragment, consolidation says so in an
+// error with a kind and leaves the fragments, or makes one.
 func TestConsolidateDamaged(t *testing.T) {
 	ctx, rnd := context.Background(), rand.New(rand.NewPCG(5, 6))
 	files := &Files{}
@@ -228,7 +235,8 @@ func TestConsolidateDamaged(t *testing.T) {
 	}
 }
 
-// TestConsolidateBefore1970: dates before 1970, which TileDB 1.6 bounds wrongly, are consolidated with bounds that are right.
+// TestConsolidateBefore1970: dates before 1970, which TileDB 1.6 bounds wrongly, are consolidated
+// with bounds that are right.
 func TestConsolidateBefore1970(t *testing.T) {
 	ctx := context.Background()
 	files := &Files{}
@@ -245,7 +253,8 @@ func TestConsolidateBefore1970(t *testing.T) {
 	if err := a.Consolidate(ctx); err != nil {
 		t.Fatal(err)
 	}
-	if a, err = Open(ctx, files, path, Options{}); err != nil || len(a.Fragments) != 1 || !reflect.DeepEqual(everything(t, a), want) {
+	if a, err = Open(ctx, files, path, Options{}); err != nil || len(a.Fragments) != 1 ||
+		!reflect.DeepEqual(everything(t, a), want) {
 		t.Fatalf("%d fragments, %v, or other cells", len(a.Fragments), err)
 	}
 	if i, day := a.Fragments[0].NonEmpty[0], a.Schema.DimType; i != (Interval{day.CoordOf(-4000), day.CoordOf(19000)}) {

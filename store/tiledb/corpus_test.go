@@ -162,7 +162,8 @@ func (r *manifestRead) differs(a *Array, rd *Reader, sub [][2]json.Number) (stri
 		case !ok:
 			return "no attribute " + at.Name, nil
 		case !at.Var() && corpus.SHA256(v.Data) != want.SHA256,
-			at.Var() && (corpus.SHA256(v.Data) != want.DataSHA256 || corpus.SHA256(offsetBytes(v.Offsets)) != want.OffsetsSHA256):
+			at.Var() && (corpus.SHA256(v.Data) != want.DataSHA256 ||
+				corpus.SHA256(offsetBytes(v.Offsets)) != want.OffsetsSHA256):
 			return "attribute " + at.Name, nil
 		}
 	}
@@ -205,7 +206,8 @@ func TestKeyNeeded(t *testing.T) {
 		defer files.Close()
 		for _, key := range [][]byte{nil, []byte("short"), []byte(strings.Repeat("z", 32))} {
 			_, err := Open(context.Background(), &files, l.uri(), Options{Key: key})
-			if err == nil || len(key) < 32 && fault.KindOf(err) != fault.Unsupported || !strings.Contains(err.Error(), schemaName) {
+			if err == nil || len(key) < 32 && fault.KindOf(err) != fault.Unsupported ||
+				!strings.Contains(err.Error(), schemaName) {
 				t.Errorf("%s with key %q: %v", l.Path, key, err)
 			}
 			if key == nil && !strings.Contains(err.Error(), KeyVar) {
@@ -427,7 +429,8 @@ func compareCells(t *testing.T, s *slow, attr int, box Box, got []byte) {
 	size := s.a.Schema.Attrs[attr].CellSize()
 	for len(got) > 0 {
 		if want := s.cell(attr, at); string(want) != string(got[:size]) {
-			t.Fatalf("attribute %s in %v: cell %v is %x, want %x", s.a.Schema.Attrs[attr].Name, box, at, got[:size], want)
+			t.Fatalf("attribute %s in %v: cell %v is %x, want %x", s.a.Schema.Attrs[attr].Name, box,
+				at, got[:size], want)
 		}
 		got = got[size:]
 		for d := len(at) - 1; d >= 0; d-- {
@@ -703,7 +706,8 @@ func TestSparseBoxes(t *testing.T) {
 				t.Fatalf("%s: %d cells in %v, want %d", l.Path, got.N, box, len(coords)/dims/size)
 			}
 			for i, v := range got.Values {
-				if string(v.Data) != string(want[i].Data) || string(offsetBytes(v.Offsets)) != string(offsetBytes(want[i].Offsets)) {
+				if string(v.Data) != string(want[i].Data) ||
+					string(offsetBytes(v.Offsets)) != string(offsetBytes(want[i].Offsets)) {
 					t.Fatalf("%s: attribute %s in %v differs", l.Path, s.Attrs[i].Name, box)
 				}
 			}

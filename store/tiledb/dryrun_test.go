@@ -44,8 +44,8 @@ func (r notedReader) ReadAt(ctx context.Context, p []byte, off int64) error {
 
 func (r notedReader) Gap() int64 { return source.Gap(r.Reader) }
 
-// TestForesightIsWhatIsRead: the reads that are foreseen of boxes, one after the other by one reader, are those that are
-// made; where that is not certain, more is foreseen.
+// TestForesightIsWhatIsRead: the reads that are foreseen of boxes, one after the other by one
+// reader, are those that are made; where that is not certain, more is foreseen.
 func TestForesightIsWhatIsRead(t *testing.T) {
 	ctx := context.Background()
 	rnd := rand.New(rand.NewPCG(21, 22))

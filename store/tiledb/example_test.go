@@ -16,7 +16,8 @@ func Example() {
 	ctx := context.Background()
 	var files tiledb.Files
 	defer files.Close()
-	a, err := tiledb.Open(ctx, &files, filepath.Join("..", "..", "testdata", "tiledb", "arrays", "dense_2d_order_rc"), tiledb.Options{})
+	a, err := tiledb.Open(ctx, &files, filepath.Join("..", "..", "testdata", "tiledb", "arrays",
+		"dense_2d_order_rc"), tiledb.Options{})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -39,7 +40,8 @@ func ExampleArray_Images() {
 	ctx := context.Background()
 	var files tiledb.Files
 	defer files.Close()
-	a, err := tiledb.Open(ctx, &files, filepath.Join("..", "..", "testdata", "tiledb", "arrays", "dense_2d_order_rc"), tiledb.Options{})
+	a, err := tiledb.Open(ctx, &files, filepath.Join("..", "..", "testdata", "tiledb", "arrays",
+		"dense_2d_order_rc"), tiledb.Options{})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -19,7 +19,8 @@ import (
 // samples are the array's cells, chunk by chunk of the grid, and whose nodata is the fill value.
 func TestImagesAreTheCells(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(8, 9))
-	names := map[int][]string{2: {"y x", "x y"}, 3: {"b y x", "n y x", "y x b", "x n y", "y b x"}, 4: {"n b y x", "x y b n", "b n x y"}}
+	names := map[int][]string{2: {"y x", "x y"}, 3: {"b y x", "n y x", "y x b", "x n y", "y b x"},
+		4: {"n b y x", "x y b n", "b n x y"}}
 	seen := 0
 	for _, l := range lines(t, corpusDir(t)) {
 		if l.Schema.Type != "dense" || filepath.Base(l.Path) == "dense_huge_domain" {
@@ -41,8 +42,10 @@ func TestImagesAreTheCells(t *testing.T) {
 				i, c := rnd.Int64N(m.Len()), rnd.IntN(g.Across()*g.Down()*g.Groups())
 				checkImage(t, m, s, r, dims, i, g.Box(c))
 			}
-			checkImage(t, m, s, r, dims, m.Len()-1, chunk.Box{B0: g.Bands / 2, B1: g.Bands, Y0: g.Height / 3, Y1: g.Height, X0: 0, X1: g.Width - g.Width/3})
-			if _, cells, err := a.Shape(a.Schema.Domain()); err != nil || int64(cells) != m.Len()*int64(g.Bands*g.Height*g.Width) {
+			checkImage(t, m, s, r, dims, m.Len()-1, chunk.Box{B0: g.Bands / 2, B1: g.Bands, Y0: g.Height / 3,
+				Y1: g.Height, X0: 0, X1: g.Width - g.Width/3})
+			if _, cells, err := a.Shape(a.Schema.Domain()); err != nil ||
+				int64(cells) != m.Len()*int64(g.Bands*g.Height*g.Width) {
 				t.Errorf("%s as %q: %d images of %d by %d by %d", l.Path, dims, m.Len(), g.Bands, g.Height, g.Width)
 			}
 		}
@@ -104,14 +107,16 @@ func TestNoDataIsTheFillValue(t *testing.T) {
 		if d == chunk.Invalid {
 			continue
 		}
-		x := &chunk.Index{Bands: 1, Height: 1, Width: 1, ChunkB: 1, ChunkH: 1, ChunkW: 1, DType: d, Predictor: chunk.NoPredictor, Ranges: []chunk.Range{{}}}
+		x := &chunk.Index{Bands: 1, Height: 1, Width: 1, ChunkB: 1, ChunkH: 1, ChunkW: 1, DType: d,
+			Predictor: chunk.NoPredictor, Ranges: []chunk.Range{{}}}
 		x.NoData, x.NoDataBits = typ.noData()
 		got := make([]byte, d.Size())
 		if err := chunk.NewDecoder(nil).Decode(got, nil, x, 0); err != nil {
 			t.Fatal(err)
 		}
 		if d.Size() != typ.Size() || fmt.Sprintf("%x", got) != fmt.Sprintf("%x", typ.fill()) {
-			if typ.real() && x.NoData != nil && *x.NoData != *x.NoData && got[d.Size()-1]&0x7f == typ.fill()[d.Size()-1] {
+			if typ.real() && x.NoData != nil && *x.NoData != *x.NoData &&
+				got[d.Size()-1]&0x7f == typ.fill()[d.Size()-1] {
 				continue // a NaN of other bits
 			}
 			t.Errorf("%v: %x, want %x", typ, got, typ.fill())
@@ -137,7 +142,9 @@ func TestCovers(t *testing.T) {
 		want := true
 		for y := b[0].Lo; y <= b[0].Hi; y++ {
 			for x := b[1].Lo; x <= b[1].Hi; x++ {
-				want = want && slices.ContainsFunc(a.Fragments, func(f *Fragment) bool { return f.Dense && f.NonEmpty[0].has(y) && f.NonEmpty[1].has(x) })
+				want = want && slices.ContainsFunc(a.Fragments, func(f *Fragment) bool {
+					return f.Dense && f.NonEmpty[0].has(y) && f.NonEmpty[1].has(x)
+				})
 			}
 		}
 		if got := a.Covers(b); got != want {
@@ -152,13 +159,16 @@ func TestCovers(t *testing.T) {
 	}
 }
 
-// TestImagesEndWithTheDomain: a dense fragment may say that it goes on to the end of its last tile, past the domain, as TileDB's own
-// library lets it. There are no images, and no cells that are merged. One that begins behind the domain is refused.
+// TestImagesEndWithTheDomain: a dense fragment may say that it goes on to the end of its last tile,
+// past the domain, as TileDB's own library lets it. There are no images, and no cells that are
+// merged. One that begins behind the domain is refused.
 func TestImagesEndWithTheDomain(t *testing.T) {
 	ctx, at := context.Background(), Int32.CoordOf
 	path := filepath.Join(t.TempDir(), "a")
 	s := &Schema{Dense: true, Capacity: 4, DimType: Int32, Attrs: []Attr{{Name: "a", Type: Uint8, Values: 1}},
-		Dims: []Dim{{Name: "n", Domain: Interval{at(0), at(4)}, Extent: 3}, {Name: "y", Domain: Interval{at(0), at(0)}, Extent: 1}, {Name: "x", Domain: Interval{at(0), at(1)}, Extent: 2}}}
+		Dims: []Dim{{Name: "n", Domain: Interval{at(0), at(4)}, Extent: 3},
+			{Name: "y", Domain: Interval{at(0), at(0)}, Extent: 1},
+			{Name: "x", Domain: Interval{at(0), at(1)}, Extent: 2}}}
 	if err := Create(path, s, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -168,7 +178,8 @@ func TestImagesEndWithTheDomain(t *testing.T) {
 			t.Fatal(err)
 		}
 		n := int(i.Hi-i.Lo) + 1
-		if err := a.writeDense(ctx, Box{i, {at(0), at(0)}, {at(0), at(1)}}, []Values{{Data: bytes.Repeat([]byte{byte(k + 1)}, 2*n)}}, uint64(10*k+10), uint64(10*k+10)); err != nil {
+		if err := a.writeDense(ctx, Box{i, {at(0), at(0)}, {at(0), at(1)}},
+			[]Values{{Data: bytes.Repeat([]byte{byte(k + 1)}, 2*n)}}, uint64(10*k+10), uint64(10*k+10)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -202,7 +213,8 @@ func TestImagesEndWithTheDomain(t *testing.T) {
 		t.Errorf("images %d to %d, of %d", lo, hi, m.Len())
 	}
 	got := make([]byte, 2)
-	if err := m.Read(ctx, a.NewReader(), got, 4, chunk.Box{B1: 1, Y1: 1, X1: 2}); err != nil || !bytes.Equal(got, []byte{2, 2}) {
+	if err := m.Read(ctx, a.NewReader(), got, 4, chunk.Box{B1: 1, Y1: 1, X1: 2}); err != nil ||
+		!bytes.Equal(got, []byte{2, 2}) {
 		t.Errorf("the last image is %v: %v", got, err)
 	}
 	if _, err := a.Merge(ctx, MergeOptions{Remove: true}); err != nil {
@@ -213,8 +225,8 @@ func TestImagesEndWithTheDomain(t *testing.T) {
 	}
 }
 
-// TestImagesOfAnEndlessDomain: a domain along n that has more than the largest int64 of images is read where the images are within
-// that of its beginning.
+// TestImagesOfAnEndlessDomain: a domain along n that has more than the largest int64 of images is
+// read where the images are within that of its beginning.
 func TestImagesOfAnEndlessDomain(t *testing.T) {
 	for _, c := range []struct {
 		n     Interval
@@ -227,7 +239,8 @@ func TestImagesOfAnEndlessDomain(t *testing.T) {
 	} {
 		path := filepath.Join(t.TempDir(), "a")
 		s := &Schema{Dense: true, Capacity: 4, DimType: Uint64, Attrs: []Attr{{Name: "a", Type: Uint8, Values: 1}},
-			Dims: []Dim{{Name: "n", Domain: c.n, Extent: 1}, {Name: "y", Domain: Interval{0, 1}, Extent: 2}, {Name: "x", Domain: Interval{0, 1}, Extent: 2}}}
+			Dims: []Dim{{Name: "n", Domain: c.n, Extent: 1}, {Name: "y", Domain: Interval{0, 1}, Extent: 2},
+				{Name: "x", Domain: Interval{0, 1}, Extent: 2}}}
 		if err := Create(path, s, nil); err != nil {
 			t.Fatal(err)
 		}
@@ -239,7 +252,8 @@ func TestImagesOfAnEndlessDomain(t *testing.T) {
 			t.Errorf("before anything is written: %v", err)
 		}
 		box := Box{{c.first, c.first + 1}, {0, 1}, {0, 1}}
-		if err := a.WriteDense(context.Background(), box, []Values{{Data: []byte{1, 2, 3, 4, 5, 6, 7, 8}}}); err != nil {
+		if err := a.WriteDense(context.Background(), box,
+			[]Values{{Data: []byte{1, 2, 3, 4, 5, 6, 7, 8}}}); err != nil {
 			t.Fatal(err)
 		}
 		if a, err = Open(context.Background(), localFiles(t), path, Options{}); err != nil {
@@ -254,7 +268,8 @@ func TestImagesOfAnEndlessDomain(t *testing.T) {
 		}
 		lo, hi := m.Written()
 		got := make([]byte, 4)
-		if err := m.Read(context.Background(), a.NewReader(), got, hi-1, chunk.Box{B1: 1, Y1: 2, X1: 2}); err != nil || !bytes.Equal(got, []byte{5, 6, 7, 8}) ||
+		if err := m.Read(context.Background(), a.NewReader(), got, hi-1,
+			chunk.Box{B1: 1, Y1: 2, X1: 2}); err != nil || !bytes.Equal(got, []byte{5, 6, 7, 8}) ||
 			hi-lo != 2 || m.ID(lo) != fmt.Sprint(uint64(c.first)) {
 			t.Errorf("%v: images %d to %d, %v, called %s: %v", c, lo, hi, got, m.ID(lo), err)
 		}

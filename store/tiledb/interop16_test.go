@@ -31,8 +31,9 @@ type writtenRead struct {
 	oracleResult
 }
 
-// TestReadsTileDB16: random arrays that libtiledb 1.6.3 wrote, the writer of this format, are here what they are to libtiledb of
-// today. Where that fails, or is known to be wrong, what was written decides.
+// TestReadsTileDB16: random arrays that libtiledb 1.6.3 wrote, the writer of this format, are here
+// what they are to libtiledb of today. Where that fails, or is known to be wrong, what was written
+// decides.
 //
 // The arrays are the same in every run, since that library has faults that nobody has met yet. CHASKI_ORACLE_SEED is
 // the seed of the first of others; that of one that fails makes it again.
@@ -73,7 +74,8 @@ func TestReadsTileDB16(t *testing.T) {
 			got := r.read()
 			by := verdict(w, r, &got, &judged[0])
 			if count[by]++; by == "" {
-				t.Errorf("%d in %s: %s\njudge: %s\nas written: %t; %s", w.Seed, r.Text, got.Error, judged[0].Error, got.equal(&r.oracleResult), w.What)
+				t.Errorf("%d in %s: %s\njudge: %s\nas written: %t; %s", w.Seed, r.Text, got.Error, judged[0].Error,
+					got.equal(&r.oracleResult), w.What)
 			}
 			judged = judged[1:]
 		}
@@ -135,7 +137,8 @@ func (r *writtenRead) read() (w oracleResult) {
 // writeTileDB16 has random arrays written, for 25 seconds at most, and one that was begun then.
 func writeTileDB16(t *testing.T, python, library string, seed int64) (arrays []writtenArray) {
 	t.Helper()
-	cmd := exec.Command(python, filepath.Join("testdata", "write16.py"), library, t.TempDir(), fmt.Sprint(seed), "150", "25")
+	cmd := exec.Command(python, filepath.Join("testdata", "write16.py"), library, t.TempDir(),
+		fmt.Sprint(seed), "150", "25")
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()
 	if err != nil {
@@ -151,8 +154,8 @@ func writeTileDB16(t *testing.T, python, library string, seed int64) (arrays []w
 	return arrays
 }
 
-// askJudge has reads made by libtiledb of today, for 20 seconds at most. A read at which it crashes is an error, and the
-// next one has a new process.
+// askJudge has reads made by libtiledb of today, for 20 seconds at most. A read at which it crashes
+// is an error, and the next one has a new process.
 func askJudge(t *testing.T, python string, reads []oracleRead) (results []oracleResult) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)

@@ -48,8 +48,10 @@ const interopKey = "an AES-256 key has 32 such bytes"
 
 // interopPipelines are all filters that are written, alone, and pipelines of several.
 func interopPipelines() [][]filter.ID {
-	list := [][]filter.ID{{filter.BitWidth, filter.ByteShuffle, filter.Zstd}, {filter.BitWidth, filter.BitShuffle, filter.LZ4},
-		{filter.ByteShuffle, filter.Gzip}, {filter.PositiveDelta, filter.BitWidth, filter.Zstd}, {filter.BitShuffle, filter.DoubleDelta},
+	list := [][]filter.ID{{filter.BitWidth, filter.ByteShuffle, filter.Zstd},
+		{filter.BitWidth, filter.BitShuffle, filter.LZ4},
+		{filter.ByteShuffle, filter.Gzip}, {filter.PositiveDelta, filter.BitWidth, filter.Zstd},
+		{filter.BitShuffle, filter.DoubleDelta},
 		{filter.ByteShuffle, filter.Zstd, filter.Gzip}, {filter.None, filter.RLE}, {},
 		{filter.Zstd, filter.BitShuffle, filter.Gzip}, {filter.Gzip, filter.BitWidth, filter.ByteShuffle, filter.LZ4}}
 	for id := filter.None; id < filter.AES256GCM; id++ {
@@ -69,12 +71,15 @@ func interopSchema(dense bool, n int, ids []filter.ID) *Schema {
 	}
 	dims := []Datatype{Int32, Uint16, Int64, Uint8, Int8, Uint64, DatetimeDay}
 	t := dims[n%len(dims)]
-	s := &Schema{Dense: dense, TileOrder: Order(n & 1), CellOrder: Order(n >> 1 & 1), Capacity: 7, DimType: t, Coords: DefaultFilters(), Offsets: DefaultFilters(),
-		Dims: []Dim{{Name: "y", Domain: Interval{t.CoordOf(3), t.CoordOf(14)}, Extent: 4}, {Name: "x", Domain: Interval{t.CoordOf(10), t.CoordOf(19)}, Extent: 5}}}
+	s := &Schema{Dense: dense, TileOrder: Order(n & 1), CellOrder: Order(n >> 1 & 1), Capacity: 7, DimType: t,
+		Coords: DefaultFilters(), Offsets: DefaultFilters(),
+		Dims: []Dim{{Name: "y", Domain: Interval{t.CoordOf(3), t.CoordOf(14)}, Extent: 4},
+			{Name: "x", Domain: Interval{t.CoordOf(10), t.CoordOf(19)}, Extent: 5}}}
 	if p.Has(filter.PositiveDelta) {
 		s.CellOrder = RowMajor
 	}
-	if !dense && n%3 == 0 && !p.Has(filter.PositiveDelta) && !p.Has(filter.RLE) { // offsets and coordinates by the pipeline too
+	// offsets and coordinates by the pipeline too
+	if !dense && n%3 == 0 && !p.Has(filter.PositiveDelta) && !p.Has(filter.RLE) {
 		s.Coords, s.Offsets = p, p
 	}
 	for t := range numDatatypes {
@@ -133,7 +138,8 @@ func writeInterop(t *testing.T, path string, s *Schema, key []byte, positive boo
 			if s.Dense && positive {
 				return // what fills up the tiles does not ascend
 			}
-			box = Box{{s.Dims[0].Domain.Lo + 2, s.Dims[0].Domain.Lo + 8}, {s.Dims[1].Domain.Lo + 3, s.Dims[1].Domain.Lo + 7}}
+			box = Box{{s.Dims[0].Domain.Lo + 2, s.Dims[0].Domain.Lo + 8},
+				{s.Dims[1].Domain.Lo + 3, s.Dims[1].Domain.Lo + 7}}
 		}
 		if s.Dense {
 			_, cells, err := a.Shape(box)
@@ -162,7 +168,8 @@ func writeInterop(t *testing.T, path string, s *Schema, key []byte, positive boo
 	}
 }
 
-// TestTileDBReadsWhatIsWritten: libtiledb, the newest from PyPI, reads arrays of all datatypes and filters as this package does.
+// TestTileDBReadsWhatIsWritten: libtiledb, the newest from PyPI, reads arrays of all datatypes and
+// filters as this package does.
 func TestTileDBReadsWhatIsWritten(t *testing.T) {
 	python := os.Getenv("CHASKI_ORACLE_PYTHON_TILEDB")
 	if python == "" {
@@ -238,7 +245,8 @@ func askOracle(t *testing.T, python string, reads []oracleRead, wants []oracleRe
 		}
 		name := filepath.Base(reads[i].Path)
 		if got.Error != "" || got.Coords != wants[i].Coords {
-			t.Errorf("%s in %v: %s, coordinates equal: %t", name, reads[i].Box, got.Error, got.Coords == wants[i].Coords)
+			t.Errorf("%s in %v: %s, coordinates equal: %t", name, reads[i].Box, got.Error,
+				got.Coords == wants[i].Coords)
 			continue
 		}
 		for attr, w := range wants[i].Attrs {
@@ -273,7 +281,8 @@ func ownBox(t *testing.T, a *Array, key []byte, box Box) (oracleRead, oracleResu
 		r.Key = &k
 	}
 	for d, i := range box {
-		r.Box = append(r.Box, [2]string{hex.EncodeToString(s.DimType.store(nil, i.Lo)), hex.EncodeToString(s.DimType.store(nil, i.Hi))})
+		r.Box = append(r.Box, [2]string{hex.EncodeToString(s.DimType.store(nil, i.Lo)),
+			hex.EncodeToString(s.DimType.store(nil, i.Hi))})
 		r.Dims = append(r.Dims, [2]any{s.Dims[d].Name, s.DimType.Size()})
 	}
 	cells, values, w, err := resultOf(a, box)

@@ -42,7 +42,8 @@ func TestLaterVersionsAreRefused(t *testing.T) {
 		if err := files.Close(); err != nil {
 			t.Error(err)
 		}
-		if !c.refused && err != nil || c.refused && (fault.KindOf(err) != fault.Unsupported || !strings.Contains(err.Error(), filepath.Dir(c.file))) {
+		if !c.refused && err != nil || c.refused &&
+			(fault.KindOf(err) != fault.Unsupported || !strings.Contains(err.Error(), filepath.Dir(c.file))) {
 			t.Errorf("%s: %v", c.file, err)
 		}
 	}
@@ -59,7 +60,8 @@ func TestArrayOfLaterVersion(t *testing.T) {
 	}
 	var files Files
 	defer files.Close()
-	if _, err := Open(context.Background(), &files, dir, Options{}); !IsArray(dir) || fault.KindOf(err) != fault.Unsupported {
+	if _, err := Open(context.Background(), &files, dir, Options{}); !IsArray(dir) ||
+		fault.KindOf(err) != fault.Unsupported {
 		t.Errorf("an array: %t, %v", IsArray(dir), err)
 	}
 }

@@ -11,11 +11,12 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 )
 
-// TestLostCoordinates: libtiledb 1.6.3 takes the span of a window of int16 in 16 bits with a sign. The windows of these
-// coordinates, shuffled and then reduced, span 65535 each: as that is -1 there, it keeps 8 bits of every value. Thus the second
-// of eight cells is at -1020 in one array and at -1018 in the other, and both have the same bytes: no reader
-// can tell them apart. What the bytes say lies outside of the tile's own box, and is refused; libtiledb (1.6.3 and 2.30)
-// gives cells that nobody wrote.
+// TestLostCoordinates: libtiledb 1.6.3 takes the span of a window of int16 in 16 bits with a sign.
+// The windows of these coordinates, shuffled and then reduced, span 65535 each: as that is -1
+// there, it keeps 8 bits of every value. Thus the second of eight cells is at -1020 in one array
+// and at -1018 in the other, and both have the same bytes: no reader can tell them apart. What the
+// bytes say lies outside of the tile's own box, and is refused; libtiledb (1.6.3 and 2.30) gives
+// cells that nobody wrote.
 func TestLostCoordinates(t *testing.T) {
 	ctx := context.Background()
 	var files Files
@@ -35,7 +36,8 @@ func TestLostCoordinates(t *testing.T) {
 		}
 		stored = append(stored, b)
 		_, err = a.NewReader().Sparse(ctx, nil, a.Schema.Domain())
-		if fault.KindOf(err) != fault.Corrupt || !strings.Contains(err.Error(), coordsName) || !strings.Contains(err.Error(), "outside the bounding box of its tile") {
+		if fault.KindOf(err) != fault.Corrupt || !strings.Contains(err.Error(), coordsName) ||
+			!strings.Contains(err.Error(), "outside the bounding box of its tile") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -20,8 +20,10 @@ func several(t *testing.T, path string, dense bool, times [3]uint64) *Array {
 	ctx := context.Background()
 	at := Int32.CoordOf
 	s := &Schema{Dense: dense, Capacity: 4, DimType: Int32, Coords: DefaultFilters(), Offsets: DefaultFilters(),
-		Dims:  []Dim{{Name: "y", Domain: Interval{at(0), at(19)}, Extent: 4}, {Name: "x", Domain: Interval{at(0), at(9)}, Extent: 5}},
-		Attrs: []Attr{{Name: "a", Type: Uint8, Values: 1, Pipeline: DefaultFilters()}, {Name: "v", Type: Char, Values: VarLen, Pipeline: DefaultFilters()}}}
+		Dims: []Dim{{Name: "y", Domain: Interval{at(0), at(19)}, Extent: 4},
+			{Name: "x", Domain: Interval{at(0), at(9)}, Extent: 5}},
+		Attrs: []Attr{{Name: "a", Type: Uint8, Values: 1, Pipeline: DefaultFilters()},
+			{Name: "v", Type: Char, Values: VarLen, Pipeline: DefaultFilters()}}}
 	if err := Create(path, s, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -87,7 +89,9 @@ func TestMergeKeepsOrRemoves(t *testing.T) {
 			}
 			var steps []int64
 			total := int64(0)
-			m, err := a.Merge(ctx, MergeOptions{Remove: remove, Progress: func(done, all int64) { steps, total = append(steps, done), all }})
+			m, err := a.Merge(ctx, MergeOptions{Remove: remove, Progress: func(done, all int64) {
+				steps, total = append(steps, done), all
+			}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -98,7 +102,8 @@ func TestMergeKeepsOrRemoves(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := everything(t, now); !slices.EqualFunc(got, want, sameValues) || len(now.Fragments) != 1 || now.Fragments[0].Name != m.Fragment {
+			if got := everything(t, now); !slices.EqualFunc(got, want, sameValues) || len(now.Fragments) != 1 ||
+				now.Fragments[0].Name != m.Fragment {
 				t.Errorf("dense %v: %d fragments, %v, want %v", dense, len(now.Fragments), got, want)
 			}
 			if remove != (len(now.Hidden) == 0) || len(m.Removed) != 3-len(now.Hidden) {
@@ -150,7 +155,8 @@ func TestMergeOfOneMillisecond(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a")
 	a := several(t, path, true, [3]uint64{10, 10, 10})
 	before, want := names(t, path), everything(t, a)
-	if _, err := a.Merge(ctx, MergeOptions{}); fault.KindOf(err) != fault.Unsupported || !slices.Equal(names(t, path), before) {
+	if _, err := a.Merge(ctx, MergeOptions{}); fault.KindOf(err) != fault.Unsupported ||
+		!slices.Equal(names(t, path), before) {
 		t.Errorf("it was merged: %v", err)
 	}
 	if _, err := a.Merge(ctx, MergeOptions{Remove: true}); err != nil {
@@ -165,8 +171,8 @@ func TestMergeOfOneMillisecond(t *testing.T) {
 	}
 }
 
-// TestMergedFragmentsStayUntilTheNewOneIsOnDisk: nothing is removed before the new fragment has been placed, which waits
-// for the disk, nor if that fails.
+// TestMergedFragmentsStayUntilTheNewOneIsOnDisk: nothing is removed before the new fragment has
+// been placed, which waits for the disk, nor if that fails.
 func TestMergedFragmentsStayUntilTheNewOneIsOnDisk(t *testing.T) {
 	real := place
 	defer func() { place = real }()

@@ -28,7 +28,8 @@ func TestSamePlaces(t *testing.T) {
 			t.Fatal(err)
 		}
 		for i := range got.N {
-			cells = append(cells, [2]int64{Int32.Int(Int32.Coord(got.Coords[4*i:])), Int32.Int(Int32.Coord(got.Values[0].Data[4*i:]))})
+			cells = append(cells, [2]int64{Int32.Int(Int32.Coord(got.Coords[4*i:])),
+				Int32.Int(Int32.Coord(got.Values[0].Data[4*i:]))})
 		}
 		return cells
 	}

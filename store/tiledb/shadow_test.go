@@ -24,7 +24,8 @@ func writeRow(t *testing.T, capacity uint64, writes []rowWrite) *Array {
 	ctx, path, files := context.Background(), filepath.Join(t.TempDir(), "a"), localFiles(t)
 	at := Int32.CoordOf
 	s := &Schema{Dense: true, Capacity: capacity, DimType: Int32, Coords: DefaultFilters(), Offsets: DefaultFilters(),
-		Dims: []Dim{{Name: "y", Domain: Interval{at(0), at(0)}, Extent: 1}, {Name: "x", Domain: Interval{at(0), at(9)}, Extent: 5}},
+		Dims: []Dim{{Name: "y", Domain: Interval{at(0), at(0)}, Extent: 1},
+			{Name: "x", Domain: Interval{at(0), at(9)}, Extent: 5}},
 		Attrs: []Attr{{Name: "a", Type: Uint8, Values: 1, Pipeline: DefaultFilters()},
 			{Name: "v", Type: Uint8, Values: VarLen, Pipeline: DefaultFilters()}}}
 	if err := Create(path, s, nil); err != nil {
@@ -108,17 +109,21 @@ var underDense = []struct {
 		{0, 9}: ". . 50 . 10 51 10 52 . .", {4, 6}: "10 10 10", {4, 7}: "10 10 10 52", {0, 5}: ". . 50 . 10 51"}},
 	{100, []rowWrite{{false, []int64{2, 5, 7}, 50}, {true, []int64{0, 9}, 10}}, map[[2]int64]string{
 		{0, 9}: "10 10 10 10 10 10 10 10 10 10", {2, 7}: "10 10 10 10 10 10"}},
-	{100, []rowWrite{{true, []int64{0, 9}, 1}, {false, []int64{2, 5, 7}, 50}, {false, []int64{5, 6, 8}, 60}, {true, []int64{4, 6}, 10}}, map[[2]int64]string{
+	{100, []rowWrite{{true, []int64{0, 9}, 1}, {false, []int64{2, 5, 7}, 50}, {false, []int64{5, 6, 8}, 60},
+		{true, []int64{4, 6}, 10}}, map[[2]int64]string{
 		{0, 9}: "1 1 50 1 10 60 61 52 62 1", {4, 6}: "10 10 10", {5, 5}: "10", {2, 7}: "50 1 10 51 10 52",
 		{4, 7}: "10 10 10 52", {4, 8}: "10 60 61 52 62", {0, 5}: "1 1 50 1 10 10"}},
-	{2, []rowWrite{{true, []int64{0, 9}, 1}, {false, []int64{2, 5, 7}, 50}, {false, []int64{5, 6, 8}, 60}, {true, []int64{4, 6}, 10}}, map[[2]int64]string{
+	{2, []rowWrite{{true, []int64{0, 9}, 1}, {false, []int64{2, 5, 7}, 50}, {false, []int64{5, 6, 8}, 60},
+		{true, []int64{4, 6}, 10}}, map[[2]int64]string{
 		{0, 9}: "1 1 50 1 10 51 10 52 62 1", {4, 8}: "10 10 10 52 62", {0, 5}: "1 1 50 1 10 51"}},
-	{100, []rowWrite{{false, []int64{2, 5, 7}, 50}, {false, []int64{5, 6}, 60}, {true, []int64{4, 6}, 10}}, map[[2]int64]string{
-		{0, 9}: ". . 50 . 10 51 10 52 . .", {4, 8}: "10 10 10 52 ."}},
+	{100, []rowWrite{{false, []int64{2, 5, 7}, 50}, {false, []int64{5, 6}, 60}, {true, []int64{4, 6}, 10}},
+		map[[2]int64]string{
+			{0, 9}: ". . 50 . 10 51 10 52 . .", {4, 8}: "10 10 10 52 ."}},
 }
 
-// TestSparseUnderDense: sparse fragments under later dense ones show where TileDB's own library lets them show. Windows of an
-// image are cut out of what all of it is, and an array is after consolidation what all of it was before.
+// TestSparseUnderDense: sparse fragments under later dense ones show where TileDB's own library
+// lets them show. Windows of an image are cut out of what all of it is, and an array is after
+// consolidation what all of it was before.
 func TestSparseUnderDense(t *testing.T) {
 	ctx := context.Background()
 	for k, c := range underDense {

@@ -17,12 +17,16 @@ import (
 func TestSlabsAreTheBox(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 9))
 	for i := range 12 {
-		s := &Schema{Dense: true, Capacity: 10, DimType: Int16, Coords: DefaultFilters(), Offsets: DefaultFilters(), CellOrder: Order(i % 2)}
+		s := &Schema{Dense: true, Capacity: 10, DimType: Int16, Coords: DefaultFilters(), Offsets: DefaultFilters(),
+			CellOrder: Order(i % 2)}
 		for _, n := range []int64{3 + rnd.Int64N(9), 1 + rnd.Int64N(5), 1 + rnd.Int64N(6)} {
-			s.Dims = append(s.Dims, Dim{Name: "d", Domain: Interval{s.DimType.CoordOf(-4), s.DimType.CoordOf(n - 5)}, Extent: uint64(1 + rnd.Int64N(n))})
+			s.Dims = append(s.Dims, Dim{Name: "d", Domain: Interval{s.DimType.CoordOf(-4),
+				s.DimType.CoordOf(n - 5)}, Extent: uint64(1 + rnd.Int64N(n))})
 		}
 		for _, typ := range []Datatype{Uint16, Float64} {
-			s.Attrs = append(s.Attrs, Attr{Name: typ.String(), Type: typ, Values: 1, Pipeline: filter.Pipeline{MaxChunk: 64, Filters: []filter.Filter{{ID: filter.ByteShuffle}, {ID: filter.Zstd, Level: 1}}}})
+			s.Attrs = append(s.Attrs, Attr{Name: typ.String(), Type: typ, Values: 1,
+				Pipeline: filter.Pipeline{MaxChunk: 64, Filters: []filter.Filter{{ID: filter.ByteShuffle},
+					{ID: filter.Zstd, Level: 1}}}})
 		}
 		box := s.Domain()
 		box[0].Lo += Coord(i % 3)
@@ -105,7 +109,9 @@ func TestSlabsThatFail(t *testing.T) {
 	if !errors.Is(err, enough) {
 		t.Error(err)
 	}
-	if err := a.WriteDenseSlabs(context.Background(), s.Domain(), func(Box) ([]Values, error) { return []Values{{Data: []byte{1}}}, nil }); fault.KindOf(err) != fault.Corrupt {
+	if err := a.WriteDenseSlabs(context.Background(), s.Domain(), func(Box) ([]Values, error) {
+		return []Values{{Data: []byte{1}}}, nil
+	}); fault.KindOf(err) != fault.Corrupt {
 		t.Errorf("one cell for two: %v", err)
 	}
 	if left, err := os.ReadDir(path); err != nil || len(left) != 2 {

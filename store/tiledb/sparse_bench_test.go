@@ -22,8 +22,11 @@ func BenchmarkPoints(b *testing.B) {
 	path += "-points"
 	if !tiledb.IsArray(path) {
 		dim := tiledb.Dim{Domain: tiledb.Interval{Lo: t.CoordOf(0), Hi: t.CoordOf(99999)}, Extent: 1000}
-		s := &tiledb.Schema{Capacity: 10000, DimType: t, Coords: tiledb.DefaultFilters(), Offsets: tiledb.DefaultFilters(), Dims: []tiledb.Dim{dim, dim},
-			Attrs: []tiledb.Attr{{Name: "label", Type: tiledb.Uint16, Values: 1, Pipeline: filter.Pipeline{MaxChunk: filter.DefaultMaxChunk, Filters: []filter.Filter{{ID: filter.Zstd, Level: 3}}}}}}
+		s := &tiledb.Schema{Capacity: 10000, DimType: t, Coords: tiledb.DefaultFilters(),
+			Offsets: tiledb.DefaultFilters(), Dims: []tiledb.Dim{dim, dim},
+			Attrs: []tiledb.Attr{{Name: "label", Type: tiledb.Uint16, Values: 1,
+				Pipeline: filter.Pipeline{MaxChunk: filter.DefaultMaxChunk,
+					Filters: []filter.Filter{{ID: filter.Zstd, Level: 3}}}}}}
 		s.Dims[0].Name, s.Dims[1].Name = "y", "x"
 		if err := tiledb.Create(path, s, nil); err != nil {
 			b.Fatal(err)
@@ -60,7 +63,8 @@ func BenchmarkPoints(b *testing.B) {
 	cells := 0
 	for b.Loop() {
 		y, x := rnd.Int64N(87500), rnd.Int64N(87500)
-		c, err := r.Sparse(ctx, []int{0}, tiledb.Box{{Lo: t.CoordOf(y), Hi: t.CoordOf(y + 12499)}, {Lo: t.CoordOf(x), Hi: t.CoordOf(x + 12499)}})
+		c, err := r.Sparse(ctx, []int{0}, tiledb.Box{{Lo: t.CoordOf(y), Hi: t.CoordOf(y + 12499)},
+			{Lo: t.CoordOf(x), Hi: t.CoordOf(x + 12499)}})
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -45,7 +45,8 @@ func TestFragmentsOfLinksWithoutSlash(t *testing.T) {
 	}
 }
 
-// TestLinksOfFragments: fragments may lie elsewhere, behind links. Where a link leads nowhere, or to itself, the array is not all there.
+// TestLinksOfFragments: fragments may lie elsewhere, behind links. Where a link leads nowhere, or
+// to itself, the array is not all there.
 func TestLinksOfFragments(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a")
 	a := several(t, path, true, [3]uint64{10, 20, 30})

@@ -13,8 +13,8 @@ import (
 	"github.com/chaski-eo/chaski/store/tiledb/filter"
 )
 
-// timed writes an array with fragments of the times 10, 20, 30 and 40, and one of 15 to 30 that is consolidated of those in
-// between, which are left where they are.
+// timed writes an array with fragments of the times 10, 20, 30 and 40, and one of 15 to 30 that is
+// consolidated of those in between, which are left where they are.
 func timed(t *testing.T, path string, dense bool) {
 	t.Helper()
 	ctx := context.Background()
@@ -68,8 +68,10 @@ var times = []struct {
 	since, until uint64
 	in           []string
 }{
-	{0, 0, []string{"10_10", "15_30", "20_20", "30_30", "40_40"}}, {0, 9, nil}, {0, 10, []string{"10_10"}}, {0, 25, []string{"10_10", "20_20"}},
-	{0, 30, []string{"10_10", "15_30", "20_20", "30_30"}}, {16, 30, []string{"20_20", "30_30"}}, {15, 39, []string{"15_30", "20_20", "30_30"}},
+	{0, 0, []string{"10_10", "15_30", "20_20", "30_30", "40_40"}}, {0, 9, nil}, {0, 10, []string{"10_10"}},
+	{0, 25, []string{"10_10", "20_20"}},
+	{0, 30, []string{"10_10", "15_30", "20_20", "30_30"}}, {16, 30, []string{"20_20", "30_30"}},
+	{15, 39, []string{"15_30", "20_20", "30_30"}},
 	{40, 0, []string{"40_40"}}, {20, 20, []string{"20_20"}}, {41, 1 << 40, nil},
 }
 
@@ -107,7 +109,8 @@ func TestOpeningAtATime(t *testing.T) {
 				t.Fatal(err)
 			}
 			if len(got.Fragments)+len(got.Hidden) != len(c.in) || got.Fingerprint() != want.Fingerprint() {
-				t.Errorf("dense %t, %d to %d: %d and %d fragments, want %q", dense, c.since, c.until, len(got.Fragments), len(got.Hidden), c.in)
+				t.Errorf("dense %t, %d to %d: %d and %d fragments, want %q", dense, c.since, c.until,
+					len(got.Fragments), len(got.Hidden), c.in)
 			}
 			prints[got.Fingerprint()] = append(prints[got.Fingerprint()], fmt.Sprint(i))
 			if a, b := everything(t, got), everything(t, want); !reflect.DeepEqual(a, b) {
@@ -116,7 +119,8 @@ func TestOpeningAtATime(t *testing.T) {
 			if c.since == 0 && c.until == 0 {
 				continue
 			}
-			if err := got.WriteDense(ctx, got.Schema.Domain(), interopValues(got.Schema, 120, 0)); dense && fault.KindOf(err) != fault.Unsupported {
+			if err := got.WriteDense(ctx, got.Schema.Domain(), interopValues(got.Schema, 120, 0)); dense &&
+				fault.KindOf(err) != fault.Unsupported {
 				t.Errorf("writing to the past: %v", err)
 			}
 		}

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// TestFoldersKeepTheUmask: the folders of an array and of its fragments can be read and written by whom the umask lets, as its files
-// can, and as folders that are made otherwise.
+// TestFoldersKeepTheUmask: the folders of an array and of its fragments can be read and written by
+// whom the umask lets, as its files can, and as folders that are made otherwise.
 func TestFoldersKeepTheUmask(t *testing.T) {
 	defer syscall.Umask(syscall.Umask(0o022))
 	for _, umask := range []int{0o022, 0o077, 0o002} {

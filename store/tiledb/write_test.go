@@ -29,7 +29,8 @@ type model struct {
 func cellKey(at []Coord) string { return fmt.Sprint(at) }
 
 func drawPipeline(t *rapid.T, label string, real bool) filter.Pipeline {
-	ids := []filter.ID{filter.Gzip, filter.Zstd, filter.LZ4, filter.BitWidth, filter.BitShuffle, filter.ByteShuffle, filter.None}
+	ids := []filter.ID{filter.Gzip, filter.Zstd, filter.LZ4, filter.BitWidth, filter.BitShuffle,
+		filter.ByteShuffle, filter.None}
 	if !real {
 		ids = append(ids, filter.DoubleDelta)
 	}
@@ -45,8 +46,10 @@ func drawPipeline(t *rapid.T, label string, real bool) filter.Pipeline {
 
 func drawSchema(t *rapid.T) *Schema {
 	s := &Schema{Dense: rapid.Bool().Draw(t, "dense"), TileOrder: Order(rapid.IntRange(0, 1).Draw(t, "tile order")),
-		CellOrder: Order(rapid.IntRange(0, 1).Draw(t, "cell order")), Capacity: uint64(rapid.IntRange(1, 20).Draw(t, "capacity")),
-		DimType: rapid.SampledFrom([]Datatype{Int8, Uint8, Int16, Uint16, Int32, Uint32, Int64, Uint64, DatetimeDay}).Draw(t, "dims")}
+		CellOrder: Order(rapid.IntRange(0, 1).Draw(t, "cell order")),
+		Capacity:  uint64(rapid.IntRange(1, 20).Draw(t, "capacity")),
+		DimType: rapid.SampledFrom([]Datatype{Int8, Uint8, Int16, Uint16, Int32, Uint32, Int64, Uint64,
+			DatetimeDay}).Draw(t, "dims")}
 	s.Coords, s.Offsets = drawPipeline(t, "coords", false), drawPipeline(t, "offsets", false)
 	for d := range rapid.IntRange(1, 3).Draw(t, "n dims") {
 		lo := int64(rapid.IntRange(-100, 10).Draw(t, "lo"))
@@ -54,7 +57,8 @@ func drawSchema(t *rapid.T) *Schema {
 			lo = max(lo, 0)
 		}
 		n := int64(rapid.IntRange(1, 12).Draw(t, "n"))
-		s.Dims = append(s.Dims, Dim{Name: fmt.Sprint("d", d), Domain: Interval{s.DimType.CoordOf(lo), s.DimType.CoordOf(lo + n - 1)},
+		s.Dims = append(s.Dims, Dim{Name: fmt.Sprint("d", d), Domain: Interval{s.DimType.CoordOf(lo),
+			s.DimType.CoordOf(lo + n - 1)},
 			Extent: uint64(rapid.Int64Range(1, n).Draw(t, "extent"))})
 	}
 	for i := range rapid.IntRange(1, 3).Draw(t, "n attrs") {
@@ -221,7 +225,8 @@ func (m *model) check(t *rapid.T, a *Array, box Box) {
 	for i := range s.Attrs {
 		w := joinCells(&s.Attrs[i], want[i])
 		if string(got[i].Data) != string(w.Data) || !slices.Equal(got[i].Offsets, w.Offsets) {
-			t.Fatalf("attribute %d of %v: %x %v, want %x %v", i, s.Attrs[i], got[i].Data, got[i].Offsets, w.Data, w.Offsets)
+			t.Fatalf("attribute %d of %v: %x %v, want %x %v", i, s.Attrs[i], got[i].Data,
+				got[i].Offsets, w.Data, w.Offsets)
 		}
 	}
 }
@@ -275,8 +280,10 @@ func TestWrittenIsRead(t *testing.T) {
 // TestWriteLeavesNothing: a write that fails leaves the array as it was.
 func TestWriteLeavesNothing(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a")
-	s := &Schema{Dense: true, Capacity: 10, DimType: Int32, Dims: []Dim{{Name: "x", Domain: Interval{Int32.CoordOf(1), Int32.CoordOf(4)}, Extent: 2}},
-		Attrs: []Attr{{Name: "v", Type: Int32, Values: 1, Pipeline: filter.Pipeline{MaxChunk: 100, Filters: []filter.Filter{{ID: filter.PositiveDelta, Window: 64}}}}}}
+	s := &Schema{Dense: true, Capacity: 10, DimType: Int32,
+		Dims: []Dim{{Name: "x", Domain: Interval{Int32.CoordOf(1), Int32.CoordOf(4)}, Extent: 2}},
+		Attrs: []Attr{{Name: "v", Type: Int32, Values: 1, Pipeline: filter.Pipeline{MaxChunk: 100,
+			Filters: []filter.Filter{{ID: filter.PositiveDelta, Window: 64}}}}}}
 	if err := Create(path, s, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -305,7 +312,8 @@ func TestWriteLeavesNothing(t *testing.T) {
 // TestCreateRefuses: schemas that no reader would take are not written.
 func TestCreateRefuses(t *testing.T) {
 	good := func() *Schema {
-		return &Schema{Dense: true, Capacity: 10, DimType: Int32, Dims: []Dim{{Name: "x", Domain: Interval{Int32.CoordOf(1), Int32.CoordOf(4)}, Extent: 2}},
+		return &Schema{Dense: true, Capacity: 10, DimType: Int32,
+			Dims:  []Dim{{Name: "x", Domain: Interval{Int32.CoordOf(1), Int32.CoordOf(4)}, Extent: 2}},
 			Attrs: []Attr{{Name: "v", Type: Int32, Values: 1}}}
 	}
 	for name, spoil := range map[string]func(*Schema){
@@ -335,7 +343,8 @@ func TestCreateRefuses(t *testing.T) {
 // TestCoordOrder: coordinates are ordered as their values are, and keep them through text and bytes.
 func TestCoordOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		typ := rapid.SampledFrom([]Datatype{Int8, Uint8, Int16, Uint16, Int32, Uint32, Int64, Uint64, Float32, Float64, DatetimeNanosecond}).Draw(t, "type")
+		typ := rapid.SampledFrom([]Datatype{Int8, Uint8, Int16, Uint16, Int32, Uint32, Int64, Uint64, Float32,
+			Float64, DatetimeNanosecond}).Draw(t, "type")
 		draw := func(name string) (Coord, float64, []byte) {
 			b := rapid.SliceOfN(rapid.Byte(), typ.Size(), typ.Size()).Draw(t, name)
 			c := typ.load(b)
@@ -582,7 +591,8 @@ func TestNamesOfOtherFiles(t *testing.T) {
 		{map[string]uint32{anonymousAttr: 1, "_a": 1, "..": 1}, true},
 	} {
 		at := Int32.CoordOf
-		s := &Schema{Dense: true, Capacity: 4, DimType: Int32, Dims: []Dim{{Name: "x", Domain: Interval{at(0), at(1)}, Extent: 2}}}
+		s := &Schema{Dense: true, Capacity: 4, DimType: Int32,
+			Dims: []Dim{{Name: "x", Domain: Interval{at(0), at(1)}, Extent: 2}}}
 		var values []Values
 		for _, name := range slices.Sorted(maps.Keys(c.attrs)) {
 			s.Attrs = append(s.Attrs, Attr{Name: name, Type: Uint8, Values: c.attrs[name]})
@@ -619,7 +629,8 @@ func TestNamesOfOtherFiles(t *testing.T) {
 		// One that another library made is read, not written to.
 		a := &Array{Schema: s, uri: t.TempDir(), axes: []int{0}, o: Options{}.withDefaults(), store: localFiles(t)}
 		s.tileCells = 2
-		if err := a.WriteDense(t.Context(), s.Domain(), values); fault.KindOf(err) != fault.Unsupported || len(names(t, a.uri)) != 1 {
+		if err := a.WriteDense(t.Context(), s.Domain(), values); fault.KindOf(err) != fault.Unsupported ||
+			len(names(t, a.uri)) != 1 {
 			t.Errorf("%v: written, %v", c.attrs, err)
 		}
 	}
@@ -633,7 +644,8 @@ func TestBzip2IsNotWritten(t *testing.T) {
 		"coordinates": func(s *Schema) { s.Coords = bzip2 },
 		"offsets":     func(s *Schema) { s.Offsets = bzip2 },
 	} {
-		s := &Schema{Dense: true, Capacity: 10, DimType: Int32, Dims: []Dim{{Name: "x", Domain: Interval{Int32.CoordOf(1), Int32.CoordOf(4)}, Extent: 2}},
+		s := &Schema{Dense: true, Capacity: 10, DimType: Int32,
+			Dims:  []Dim{{Name: "x", Domain: Interval{Int32.CoordOf(1), Int32.CoordOf(4)}, Extent: 2}},
 			Attrs: []Attr{{Name: "v", Type: Uint8, Values: 1}}}
 		spoil(s)
 		path := filepath.Join(t.TempDir(), "a")
@@ -646,7 +658,8 @@ func TestBzip2IsNotWritten(t *testing.T) {
 		}
 		before := names(t, path)
 		err = a.WriteDense(context.Background(), s.Domain(), []Values{{Data: []byte{1, 2, 3, 4}}})
-		if fault.KindOf(err) != fault.Unsupported || !strings.Contains(err.Error(), path+": "+what) || !strings.Contains(err.Error(), "bzip2") {
+		if fault.KindOf(err) != fault.Unsupported || !strings.Contains(err.Error(), path+": "+what) ||
+			!strings.Contains(err.Error(), "bzip2") {
 			t.Errorf("%s: %v", what, err)
 		}
 		if !slices.Equal(names(t, path), before) {

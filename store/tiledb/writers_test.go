@@ -14,13 +14,14 @@ import (
 	"github.com/chaski-eo/chaski/source"
 )
 
-// TestMergeDoesNotHideWrites: what is being written while others write and merge is there when it is complete, and is what
-// was written last.
+// TestMergeDoesNotHideWrites: what is being written while others write and merge is there when it
+// is complete, and is what was written last.
 func TestMergeDoesNotHideWrites(t *testing.T) {
 	ctx := context.Background()
 	at := Int32.CoordOf
 	path := filepath.Join(t.TempDir(), "a")
-	s := &Schema{Dense: true, Capacity: 4, DimType: Int32, Dims: []Dim{{Name: "x", Domain: Interval{at(0), at(9)}, Extent: 5}},
+	s := &Schema{Dense: true, Capacity: 4, DimType: Int32,
+		Dims:  []Dim{{Name: "x", Domain: Interval{at(0), at(9)}, Extent: 5}},
 		Attrs: []Attr{{Name: "a", Type: Uint8, Values: 1}}}
 	if err := Create(path, s, nil); err != nil {
 		t.Fatal(err)
@@ -59,7 +60,8 @@ func TestMergeDoesNotHideWrites(t *testing.T) {
 	}
 }
 
-// TestMergeOfAnotherWriterMeanwhile: a fragment of a time that is merged, by a writer that named it when it began, stops the merge.
+// TestMergeOfAnotherWriterMeanwhile: a fragment of a time that is merged, by a writer that named it
+// when it began, stops the merge.
 func TestMergeOfAnotherWriterMeanwhile(t *testing.T) {
 	for _, dense := range []bool{true, false} {
 		path := filepath.Join(t.TempDir(), "a")
@@ -71,7 +73,9 @@ func TestMergeOfAnotherWriterMeanwhile(t *testing.T) {
 				if err := os.CopyFS(filepath.Join(path, other), os.DirFS(a.Fragments[1].path())); err != nil {
 					t.Fatal(err)
 				}
-				before = slices.DeleteFunc(names(t, path), func(name string) bool { return strings.Contains(name, ".fragment.") })
+				before = slices.DeleteFunc(names(t, path), func(name string) bool {
+					return strings.Contains(name, ".fragment.")
+				})
 			}
 		}})
 		if fault.KindOf(err) != fault.Unsupported || !strings.Contains(err.Error(), other) {
@@ -122,7 +126,8 @@ func TestOpeningWhileOthersMerge(t *testing.T) {
 				t.Fatal(err)
 			}
 			if got := everything(t, now); !slices.EqualFunc(got, want, sameValues) {
-				t.Errorf("dense %v, folders left %v: %d fragments, %v, want %v", dense, left, len(now.Fragments), got, want)
+				t.Errorf("dense %v, folders left %v: %d fragments, %v, want %v", dense, left,
+					len(now.Fragments), got, want)
 			}
 		}
 	}
@@ -155,14 +160,16 @@ func (v *vanishing) Open(ctx context.Context, uri string) (source.Reader, error)
 	return v.Store.Open(ctx, uri)
 }
 
-// TestOpeningWhileMergedOnesGo: fragments that were merged before the folder was listed may go while they are read. Dimensions
-// with times before 1970 have more of a fragment read than its footer.
+// TestOpeningWhileMergedOnesGo: fragments that were merged before the folder was listed may go
+// while they are read. Dimensions with times before 1970 have more of a fragment read than its
+// footer.
 func TestOpeningWhileMergedOnesGo(t *testing.T) {
 	ctx := context.Background()
 	path, files := filepath.Join(t.TempDir(), "a"), localFiles(t)
 	at := DatetimeDay.CoordOf
 	s := &Schema{Capacity: 4, DimType: DatetimeDay, Coords: DefaultFilters(), Offsets: DefaultFilters(),
-		Dims: []Dim{{Name: "day", Domain: Interval{at(-50), at(49)}, Extent: 10}}, Attrs: []Attr{{Name: "a", Type: Uint8, Values: 1}}}
+		Dims:  []Dim{{Name: "day", Domain: Interval{at(-50), at(49)}, Extent: 10}},
+		Attrs: []Attr{{Name: "a", Type: Uint8, Values: 1}}}
 	if err := Create(path, s, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -175,7 +182,8 @@ func TestOpeningWhileMergedOnesGo(t *testing.T) {
 	}
 	for k := range 3 {
 		time := uint64(10 * (k + 1))
-		if err := open(files).writeSparse(ctx, DatetimeDay.store(nil, at(int64(20*k-20))), []Values{{Data: []byte{byte(k)}}}, time, time, false); err != nil {
+		if err := open(files).writeSparse(ctx, DatetimeDay.store(nil, at(int64(20*k-20))),
+			[]Values{{Data: []byte{byte(k)}}}, time, time, false); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -21,28 +21,28 @@ import (
 	"github.com/chaski-eo/chaski/store/catalog/internal/rowio"
 )
 
-// Join says which columns of a table a catalog gets besides its own.
+// Join adds the columns of a table to a catalog.
 type Join struct {
-	// Table is a Parquet or CSV (.csv, .tsv) file, as datasets may be: flat columns of numbers and texts.
-	// All of its columns are taken, but for one called "uri".
+	// Table is a Parquet or CSV (.csv, .tsv) file with flat columns of numbers and strings, as
+	// datasets may be. All of its columns are added, except one called "uri".
 	Table string
-	// On is the column that says which file a row is of: its URI as it is written in the catalog or, if
-	// there is no such row, the name of the file without folder and extension. No two rows may say
-	// the same; a row may be of several files.
+	// On is the column that names the file of a row: by its URI as it is written in the catalog or,
+	// if no row has that, by its name without directory and extension. No two rows may have the
+	// same value; a row may belong to several files.
 	On string
-	// Left allows files that have no row; their columns are null. Otherwise they are NotFound.
+	// Left allows files without a row; their columns are null. Otherwise they are NotFound.
 	Left bool
 }
 
-// maxJoined bounds the columns of a joined table.
+// maxJoined bounds the columns of a joined table: reflect.StructOf makes a struct type of them.
 const maxJoined = 1000
 
 // joined is a table whose rows belong to files.
 type joined struct {
 	tab  columns.Table
 	cols []columns.Column
-	at   []int64      // of each file its row, or -1
-	row  reflect.Type // a struct: the fields of row, then a pointer or slice for each of cols
+	at   []int64      // the row of each file, or -1
+	row  reflect.Type // a struct with the fields of rowio.Row, then a pointer or slice for each of cols
 	name string
 }
 
@@ -104,9 +104,10 @@ func (j *joined) open(ctx context.Context, o Options) ([]string, error) {
 		return names, nil
 	}
 	_ = r.Close()
-	return nil, fault.New(fault.Unsupported, "table", fault.NoOffset, "neither Parquet nor CSV, going by its name")
+	return nil, fault.New(fault.Unsupported, "table", fault.NoOffset, "its name ends neither like Parquet nor like CSV")
 }
 
+// Type is the type of a row without further columns.
 var Type = reflect.TypeFor[rowio.Row]()
 
 // columns makes the type of a row with the table's columns.
@@ -132,7 +133,7 @@ func (j *joined) columns(names []string, on string) error {
 		}
 		part := "column " + name
 		if own[name] {
-			return fault.New(fault.Unsupported, part, fault.NoOffset, "a catalog has one of this name itself")
+			return fault.New(fault.Unsupported, part, fault.NoOffset, "a catalog already has a column of this name")
 		}
 		if err := columnName(name); err != nil {
 			return err
@@ -152,7 +153,7 @@ func (j *joined) columns(names []string, on string) error {
 	return nil
 }
 
-// columnName checks that a name can be a column's: it becomes part of a struct's tag.
+// columnName checks that a name can be written into a struct tag, where parquet-go reads it.
 func columnName(name string) error {
 	if name == "" || name == "-" || strings.ContainsFunc(name, func(r rune) bool {
 		return r < ' ' || strings.ContainsRune("\",`\\", r)
@@ -163,7 +164,7 @@ func columnName(name string) error {
 	return nil
 }
 
-// timeTag returns the annotation of a column of dates or instants, for a tag.
+// timeTag returns the struct tag's annotation of a column of dates or timestamps.
 func timeTag(c columns.Column) string {
 	p, ok := c.(*columns.ParquetColumn)
 	if !ok {
@@ -175,7 +176,7 @@ func timeTag(c columns.Column) string {
 	}[p.Unit]
 }
 
-// goType returns the type whose nil is a null of the column.
+// goType returns the Go type of a column, whose nil is a null.
 func goType(c columns.Column) reflect.Type {
 	if p, ok := c.(*columns.ParquetColumn); ok && p.Unit == columns.Day {
 		return reflect.TypeFor[*int32]()
@@ -199,7 +200,7 @@ func (j *joined) keys(ctx context.Context, on string) (map[string]int64, error) 
 		return nil, err
 	}
 	if c.Kind() == catalog.Float {
-		return nil, fault.New(fault.Unsupported, "column "+on, fault.NoOffset, "holds floats, which name no file")
+		return nil, fault.New(fault.Unsupported, "column "+on, fault.NoOffset, "holds floats, which cannot name files")
 	}
 	keys := map[string]int64{}
 	err = c.Scan(ctx, func(row int64, v columns.Cell) error {
@@ -252,18 +253,19 @@ func (j *joined) match(files []namedFile, keys map[string]int64, o Options) erro
 		stem(missing), more)
 }
 
-// stem returns the name of a file without folder and extension.
+// stem returns the name of a file without directory and extension.
 func stem(uri string) string {
 	base := path.Base(uri)
 	return strings.TrimSuffix(base, path.Ext(base))
 }
 
-// RowType implements wider.
+// RowType implements rowio.Columns.
 func (j *joined) RowType() reflect.Type { return j.row }
 
+// Meta implements rowio.Columns.
 func (j *joined) Meta() []parquet.WriterOption { return nil }
 
-// Extend returns a row of file i with the table's values, and the bytes of these.
+// Extend implements rowio.Columns: it adds the table's values to the row of file i.
 func (j *joined) Extend(r *rowio.Row, i int) (any, int, error) {
 	v, from := reflect.New(j.row).Elem(), reflect.ValueOf(r).Elem()
 	own := from.NumField()
@@ -289,7 +291,7 @@ func (j *joined) Extend(r *rowio.Row, i int) (any, int, error) {
 
 func valueOf(x columns.Cell, t reflect.Type) reflect.Value {
 	switch t {
-	case reflect.TypeFor[*int32](): // a date, which has no more bits
+	case reflect.TypeFor[*int32](): // a date, of 32 bits
 		n := int32(x.Int)
 		return reflect.ValueOf(&n)
 	case reflect.TypeFor[*int64]():

@@ -18,13 +18,13 @@ import (
 	"github.com/chaski-eo/chaski/store/catalog/internal/rowio"
 )
 
-// paired is files that belong together by the patterns of fields.
+// paired holds the files that the patterns of fields pair.
 type paired struct {
 	fields []catalog.Source
 	files  [][]namedFile // by field, then by row
 	o      Options
-	first  int           // row of the block
-	more   [][]rowio.Row // by row of the block: those of the fields after the first
+	first  int           // the first row of the current block
+	more   [][]rowio.Row // by row of the block: the rows of the fields after the first
 	row    reflect.Type
 }
 
@@ -32,7 +32,7 @@ type paired struct {
 func openPaired(ctx context.Context, paths []string, o Options) (*paired, error) {
 	if len(paths) != 1 {
 		return nil, fault.New(fault.Unsupported, "dataset", fault.NoOffset,
-			"a catalog of pairs is of one folder or glob, not of %d paths", len(paths))
+			"a catalog of pairs takes one directory or glob, not %d paths", len(paths))
 	}
 	p := &paired{fields: o.Fields, o: o}
 	if err := p.columns(); err != nil {
@@ -45,7 +45,7 @@ func openPaired(ctx context.Context, paths []string, o Options) (*paired, error)
 	defer func() { _ = t.Close() }()
 	if !t.Listed() {
 		return nil, fault.WithFile(fault.New(fault.Unsupported, "dataset", fault.NoOffset,
-			"is a table; a catalog of pairs is of a folder or glob"), paths[0])
+			"is a table; a catalog of pairs takes a directory or glob"), paths[0])
 	}
 	o.Counts.Incomplete, _ = t.Dropped()
 	base, err := filepath.Abs(o.Base)
@@ -128,7 +128,8 @@ func (p *paired) begin(first, n int) error {
 	return nil
 }
 
-// make reads the files of a row. Its time goes before the reading: a file that changes meanwhile then has another.
+// make reads the files of a row. It takes a file's time before it reads the file: one that changes meanwhile then
+// differs from its row.
 func (p *paired) make(ctx context.Context, i int) (rowio.Row, error) {
 	rows := make([]rowio.Row, len(p.files))
 	for k := range p.files {
@@ -145,8 +146,10 @@ func (p *paired) make(ctx context.Context, i int) (rowio.Row, error) {
 	return rows[0], nil
 }
 
+// RowType implements rowio.Columns.
 func (p *paired) RowType() reflect.Type { return p.row }
 
+// Meta implements rowio.Columns: it names the fields.
 func (p *paired) Meta() []parquet.WriterOption {
 	var names []string
 	var out []parquet.WriterOption
@@ -156,10 +159,11 @@ func (p *paired) Meta() []parquet.WriterOption {
 			out = append(out, parquet.SkipPageBounds(prefix+layout.Index), parquet.SkipPageBounds(prefix+layout.Header))
 		}
 	}
-	b, _ := json.Marshal(names) // strings
+	b, _ := json.Marshal(names) // strings always marshal
 	return append(out, parquet.KeyValueMetadata(layout.FieldsKey, string(b)))
 }
 
+// Extend implements rowio.Columns: it adds the rows of the fields after the first.
 func (p *paired) Extend(r *rowio.Row, i int) (any, int, error) {
 	v, size := reflect.New(p.row).Elem(), 0
 	own := Type.NumField()

@@ -18,18 +18,18 @@ import (
 	pq "github.com/chaski-eo/chaski/tables/parquet"
 )
 
-// previous reads the rows of a catalog in order, once.
+// previous reads the rows of an existing catalog in order, once.
 type previous struct {
 	name  string
-	masks bool // indexes of TIFFs have their masks
+	masks bool // its chunk indexes include TIFF masks
 	f     *os.File
 	r     *parquet.GenericReader[rowio.Row]
-	next  []rowio.Row // read, and not yet passed
+	next  []rowio.Row // read, and not yet compared with a file
 	buf   []rowio.Row
 	end   bool
 }
 
-// openPrevious opens a catalog that was written earlier; nil if there is none.
+// openPrevious opens an existing catalog; nil if there is none.
 func openPrevious(ctx context.Context, name string) (p *previous, err error) {
 	masks, err := checkPrevious(ctx, name)
 	if errors.Is(err, fault.NotFound) {
@@ -61,8 +61,9 @@ func openPrevious(ctx context.Context, name string) (p *previous, err error) {
 		buf: make([]rowio.Row, 128)}, nil
 }
 
-// checkPrevious checks that a file is a catalog of this version, with this package's own reader,
-// which does not trust it, and says whether it knows of masks.
+// checkPrevious checks that a file is a catalog of this version, and returns whether its indexes have masks. It uses
+// this module's own Parquet reader, which does not trust files; only then is the library's, which panics on some, given
+// the file.
 func checkPrevious(ctx context.Context, name string) (masks bool, err error) {
 	files := &source.Files{}
 	defer files.Close()
@@ -73,7 +74,7 @@ func checkPrevious(ctx context.Context, name string) (masks bool, err error) {
 	defer r.Close()
 	f, err := pq.Open(ctx, r)
 	if err != nil {
-		if errors.Is(err, fault.NotFound) { // only a file that is not there is passed over
+		if errors.Is(err, fault.NotFound) { // only a file that does not exist is skipped
 			err = fault.Wrap(fault.Corrupt, "footer", fault.NoOffset, err)
 		}
 		return false, err
@@ -89,8 +90,8 @@ func previousFailed(cause any) error {
 	return fault.New(fault.Corrupt, "catalog", fault.NoOffset, "the Parquet reader failed: %v", cause)
 }
 
-// find puts the rows of some files, which follow those of earlier calls, into rows, unless they are
-// there already. Both sides are in the order of their URIs.
+// find puts the rows of some files into rows, unless they are there already. The files must follow those of earlier
+// calls: both sides are in the order of their URIs.
 func (p *previous) find(files []namedFile, rows map[string]rowio.Row) (err error) {
 	defer func() {
 		if c := recover(); c != nil {
@@ -134,7 +135,7 @@ func (p *previous) read() error {
 		return fault.Wrap(fault.Corrupt, "row", fault.NoOffset, err)
 	}
 	p.next = p.buf[:n]
-	for i := range p.next { // pages may be used again
+	for i := range p.next { // the reader reuses its pages
 		r := &p.next[i]
 		r.Index, r.Header, r.Transform = bytes.Clone(r.Index), bytes.Clone(r.Header), slices.Clone(r.Transform)
 	}

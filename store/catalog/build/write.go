@@ -1,3 +1,5 @@
+// Package build writes catalogs: it indexes files and joins tables. It is apart from package catalog so that readers do not
+// import a Parquet writer.
 package build
 
 import (
@@ -25,85 +27,83 @@ import (
 	"github.com/chaski-eo/chaski/tiff"
 )
 
-// Options of WriteParquet. The zero value is ready.
+// Options are those of Write. The zero value selects the defaults.
 type Options struct {
-	// Base is the folder of the catalog file. URIs of files below the same file system are written
-	// relative to it, with "/", so that catalog and data can move together. Default: the current folder.
+	// Base is the directory of the catalog file. URIs of files on the same file system are written
+	// relative to it, with "/", so that catalog and data can move together. The default is the
+	// current directory.
 	Base string
 	// Absolute writes absolute paths instead.
 	Absolute bool
-	// Workers read files at the same time. Default: the number of processors, at least 4, and 32 where some are
-	// remote.
+	// Workers is how many files are read in parallel. The default is the number of processors, at
+	// least 4, and at least 32 if some files are remote.
 	Workers int
-	// MaxChunk is the limit of a decoded chunk in bytes. Default tiff.DefaultMaxChunk.
+	// MaxChunk limits a decoded chunk in bytes. The default is tiff.DefaultMaxChunk.
 	MaxChunk int
-	// Opener opens the files. Default: local files.
+	// Opener opens the files. The default opens local files.
 	Opener source.Opener
 	// Progress is called after every file, from one goroutine at a time.
 	Progress func(done, total int)
-	// Previous are catalogs in Base whose rows are used again for files that have not changed: a row
-	// with the same URI, size and time of modification, and an index that is sound (of a TIFF, one made
-	// since indexes have masks). Those that do not exist are passed over. Of an object that was listed the tag
-	// counts in the place of the time; remote files that were named one by one are always read. Earlier ones come
-	// first.
+	// Previous are catalogs in Base whose rows are reused for unchanged files: those with the same
+	// URI, size and modification time, and a sound index (of a TIFF, one with masks). For listed
+	// objects the ETag replaces the time; remote files that are named one by one are always read.
+	// Catalogs that do not exist are skipped. Earlier catalogs win.
 	Previous []string
-	// Skipped, if not nil, is told of the files that cannot be indexed, in order, and they are left
-	// out. An error without a kind, such as one of the system, still ends everything.
+	// Skipped, if not nil, is called for each file that cannot be indexed, in order, and the file
+	// is left out. An error without a kind, such as one of the system, still ends the writing.
 	Skipped func(path string, err error)
-	// Members, if not nil, returns the rasters that lie in a container, and nil of a path that is none.
+	// Members, if not nil, returns the rasters inside a container, and nil if the path is not a container.
 	Members func(ctx context.Context, path string) ([]Member, error)
 	// Join adds the columns of a table.
 	Join *Join
-	// Fields make a catalog of pairs: a row for every id for which the files below the one path
-	// have one in each field, by its Pattern. The columns are those of the first field; the files
-	// of another field NAME are in columns NAME and NAME:COLUMN. Such a catalog takes no Previous,
-	// Members and Join.
+	// Fields makes a catalog of pairs: a row for every id that the Patterns of the fields find
+	// below the one path. The plain columns are those of the first field; those of another field
+	// NAME are called NAME and NAME:COLUMN. Previous, Members and Join do not apply to such a
+	// catalog.
 	Fields []catalog.Source
 	// DropIncomplete leaves out ids for which a field has no file. Otherwise they are NotFound.
 	DropIncomplete bool
-	// Partial makes what was written a sound catalog of the files done so far if an error, or the end
-	// of the context, comes after the first rows. The number of its rows is returned with the error.
+	// Partial finishes a catalog of the rows so far if an error, or the end of the context, comes
+	// after the first rows. Write returns the number of its rows with the error.
 	Partial bool
-	// Counts, if not nil, is filled in.
+	// Counts, if not nil, receives the counts of files and rows.
 	Counts *Counts
 }
 
-// Member is a raster that lies in a container.
+// Member is a raster inside a container.
 type Member struct {
-	// File is the file that holds it, Path where it is in the container.
+	// File is the file that holds it, Path its path inside the container.
 	File, Path string
-	// Offset and Length are its bytes in the file; both are -1 of one that is a file of its own.
+	// Offset and Length are its byte range in the file; both are -1 if it is a file of its own.
 	Offset, Length int64
-	// Known is what is known of the file.
+	// Known is what is known about the file.
 	Known source.Known
-	// Open opens its bytes alone.
+	// Open opens its byte range.
 	Open func(ctx context.Context) (source.Reader, error)
 }
 
 // Counts says what became of the files of a catalog.
 type Counts struct {
 	Rows    int // written
-	Reused  int // of them taken from a previous catalog
+	Reused  int // rows taken from a previous catalog
 	Skipped int // files left out
-	// Incomplete are ids left out because a field of a catalog of pairs has no file for them.
+	// Incomplete counts ids left out because a field of a catalog of pairs has no file for them.
 	Incomplete int
-	// Unmatched are the files that have no row in the joined table, Unused its rows that have no file.
+	// Unmatched counts files without a row in the joined table, Unused its rows without a file.
 	Unmatched, Unused int
 }
 
-// Write writes a catalog of files, and of what is below the folders and globs among the
-// paths, each file once, in the order of the bytes of their URIs. It returns the number of rows.
-// Unless WriteOptions.Skipped is set, the first file that cannot be indexed ends it with an error that
-// names the file; that nothing is left to write is an error too.
+// Write writes a catalog of files, and of the rasters below the directories and globs among the paths, each file once,
+// in the order of the bytes of their URIs. It returns the number of rows. Unless Options.Skipped is set, the first file
+// that cannot be indexed ends it with an error that names the file. It is an error if there is nothing to write.
 //
-// Columns: uri; chaski:index (chunk index blob) of TIFFs, rumi:header of rumi files; bands, height,
-// width; dtype (numpy's name); nodata, and nodata_exact (decimal) of 64-bit integers; epsg;
-// transform (6 numbers in GDAL's order); minx, miny, maxx, maxy in the CRS; size in bytes; mtime
-// (RFC 3339, UTC) of local files; etag of objects in a store that gives one; chaski:offset and
-// chaski:length of a member of a container, whose uri is CONTAINER::PATH, and whose size, mtime and
-// etag are the container's; those of a joined table. What a file does not say is null, or an empty
-// transform. Memory is that of the list of paths and one row group, and with Join of the table's
-// keys (of a CSV file, all of it).
+// Columns: uri; chaski:index (chunk index blob) of TIFFs, rumi:header of rumi files; bands, height, width; dtype
+// (numpy's name); nodata, and nodata_exact (decimal) of 64-bit integers; epsg; transform (6 numbers in GDAL's order);
+// minx, miny, maxx, maxy in the CRS; size in bytes; mtime (RFC 3339, UTC) of local files; etag of objects in stores
+// that have one; chaski:offset and chaski:length of a member of a container, whose uri is CONTAINER::PATH, and whose
+// size, mtime and etag are the container's; those of a joined table. Values that a file does not have are null, or an
+// empty transform. Memory is that of the list of paths and one row group, and with Join of the table's keys (of a CSV
+// file, all of it).
 func Write(ctx context.Context, w io.Writer, paths []string, o Options) (n int, err error) {
 	if o.Opener == nil {
 		files := &source.Files{}
@@ -162,7 +162,7 @@ func Write(ctx context.Context, w io.Writer, paths []string, o Options) (n int, 
 	return n, err
 }
 
-// remoteWorkers is how many remote files are indexed at the same time: they wait, mostly.
+// remoteWorkers is how many remote files are indexed in parallel: the workers mostly wait.
 const remoteWorkers = 32
 
 func noRasters(paths []string) error {
@@ -175,7 +175,7 @@ type indexing struct {
 	files    []namedFile
 	previous []*previous
 	join     *joined
-	known    map[string]rowio.Row // previous rows of the files of the block
+	known    map[string]rowio.Row // reusable rows of the files of the current block
 	reused   atomic.Int64
 }
 
@@ -221,7 +221,7 @@ func (x *indexing) begin(first, n int) error {
 // row makes the row of a file.
 func (x *indexing) row(ctx context.Context, i int) (rowio.Row, error) {
 	f := x.files[i]
-	// Before the file is read: one that changes meanwhile then has another time than its row.
+	// Taken before the file is read: a file that changes meanwhile then differs from its row.
 	mtime := mtimeOf(f.path)
 	if r, ok := x.known[f.uri]; ok && f.unchanged(&r, mtime) && x.sound(&r) {
 		x.reused.Add(1)
@@ -232,7 +232,7 @@ func (x *indexing) row(ctx context.Context, i int) (rowio.Row, error) {
 	return r, err
 }
 
-// unchanged reports whether a previous row is of the file as it is now, by its size and time, or its tag.
+// unchanged reports whether a previous row describes the file as it is now, by its size and time, or its tag.
 func (f *namedFile) unchanged(r *rowio.Row, mtime *string) bool {
 	if m := f.member; m != nil && (r.Offset == nil || r.Length == nil || *r.Offset != m.Offset ||
 		*r.Length != m.Length) {
@@ -248,7 +248,7 @@ func (f *namedFile) unchanged(r *rowio.Row, mtime *string) bool {
 	return err == nil && st.Size() == r.Size
 }
 
-// sound reports whether a previous row has an index that can be used.
+// sound reports whether a previous row has a usable index.
 func (x *indexing) sound(r *rowio.Row) bool {
 	blob := r.Index
 	if len(blob) == 0 {
@@ -272,15 +272,15 @@ func mtimeOf(path string) *string {
 	return &t
 }
 
-// namedFile is a file and the URI that it has in the catalog.
+// namedFile is a file and its URI in the catalog.
 type namedFile struct {
 	uri, path string
 	size      int64  // of an object that was listed
-	etag      string // likewise
+	etag      string // of an object that was listed
 	member    *Member
 }
 
-// expand lists the files, with the URI each gets in the catalog, in order.
+// expand lists the files, with their URIs in the catalog, in order.
 func expand(ctx context.Context, paths []string, o Options) ([]namedFile, error) {
 	base, err := filepath.Abs(o.Base)
 	if err != nil {
@@ -349,7 +349,7 @@ func (m *Member) named(base string, absolute bool) (f namedFile, err error) {
 	return f, nil
 }
 
-// memberOpener opens a member, by whatever name.
+// memberOpener opens one member, whatever the name.
 type memberOpener struct{ m *Member }
 
 // Open implements source.Opener.
@@ -370,7 +370,7 @@ func uriOf(base, path string, absolute bool) (string, error) {
 	return filepath.ToSlash(abs), nil
 }
 
-// readRow makes the row of one file, but for its time.
+// readRow makes the row of one file, without its time.
 func readRow(ctx context.Context, f namedFile, o Options) (rowio.Row, error) {
 	open, name := o.Opener, f.path
 	if f.member != nil {

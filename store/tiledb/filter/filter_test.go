@@ -25,7 +25,8 @@ func elems() []Elem {
 	for _, size := range []int{1, 2, 4, 8} {
 		list = append(list, Elem{Kind: Signed, Size: size, Cell: size}, Elem{Kind: Unsigned, Size: size, Cell: size})
 	}
-	list = append(list, Elem{Kind: Float, Size: 4, Cell: 4}, Elem{Kind: Float, Size: 8, Cell: 8}, Elem{Kind: Time, Size: 8, Cell: 8})
+	list = append(list, Elem{Kind: Float, Size: 4, Cell: 4}, Elem{Kind: Float, Size: 8, Cell: 8},
+		Elem{Kind: Time, Size: 8, Cell: 8})
 	for _, size := range []int{1, 2, 4} {
 		list = append(list, Elem{Kind: Char, Size: size, Cell: size})
 	}
@@ -63,7 +64,8 @@ func drawData(t *rapid.T, e Elem, n int) []byte {
 func drawPipeline(t *rapid.T) Pipeline {
 	p := Pipeline{MaxChunk: rapid.SampledFrom([]uint32{0, 1, 7, 64, 100, 1000, DefaultMaxChunk}).Draw(t, "chunk")}
 	for range rapid.IntRange(0, 4).Draw(t, "filters") {
-		p.Filters = append(p.Filters, Filter{ID: rapid.SampledFrom(written).Draw(t, "filter"), Level: rapid.Int32Range(-1, 9).Draw(t, "level"),
+		p.Filters = append(p.Filters, Filter{ID: rapid.SampledFrom(written).Draw(t, "filter"),
+			Level:  rapid.Int32Range(-1, 9).Draw(t, "level"),
 			Window: rapid.SampledFrom([]uint32{0, 1, 8, 24, 63, 256, 1 << 20}).Draw(t, "window")})
 	}
 	return p
@@ -213,9 +215,13 @@ func TestShuffleKernels(t *testing.T) {
 				want[k*n+i] = src[i*size+k]
 			}
 		}
-		both(t, "byteshuffle", src, want, func(d, s []byte) { shuffle(d, s, size) }, func(d, s []byte) { unshuffle(d, s, size) })
+		both(t, "byteshuffle", src, want, func(d, s []byte) {
+			shuffle(d, s, size)
+		}, func(d, s []byte) { unshuffle(d, s, size) })
 		src = src[:n*size]
-		both(t, "bitshuffle", src, slowBitshuffle(src, size), func(d, s []byte) { bitshuffle(d, s, size) }, func(d, s []byte) { unbitshuffle(d, s, size) })
+		both(t, "bitshuffle", src, slowBitshuffle(src, size), func(d, s []byte) {
+			bitshuffle(d, s, size)
+		}, func(d, s []byte) { unbitshuffle(d, s, size) })
 	})
 }
 
@@ -348,7 +354,8 @@ func TestDecodeTileNoAlloc(t *testing.T) {
 	}
 	e := Elem{Kind: Unsigned, Size: 2, Cell: 2}
 	src := bytes.Repeat([]byte{1, 2, 3, 4, 5, 6}, 40000)
-	p := Pipeline{MaxChunk: DefaultMaxChunk, Filters: []Filter{{ID: BitWidth, Window: 256}, {ID: ByteShuffle}, {ID: Zstd, Level: 3}}}
+	p := Pipeline{MaxChunk: DefaultMaxChunk, Filters: []Filter{{ID: BitWidth, Window: 256}, {ID: ByteShuffle},
+		{ID: Zstd, Level: 3}}}
 	stored, err := NewEncoder(nil).Tile(nil, src, p, e, 0)
 	if err != nil {
 		t.Fatal(err)

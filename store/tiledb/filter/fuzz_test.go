@@ -16,7 +16,9 @@ func seedTiles(f *testing.F, add func(stored []byte, p Pipeline, e Elem, n int))
 	}
 	enc := NewEncoder(k)
 	data := bytes.Repeat([]byte{0, 0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0, 3, 0, 0, 0}, 12)
-	lists := [][]ID{{BitWidth, BitShuffle, Zstd}, {BitWidth, Gzip, BitShuffle, DoubleDelta}, {AES256GCM, LZ4, BitWidth, Zstd}, {PositiveDelta, BitWidth, LZ4}, {ByteShuffle, Gzip, AES256GCM}, {BitShuffle, RLE}}
+	lists := [][]ID{{BitWidth, BitShuffle, Zstd}, {BitWidth, Gzip, BitShuffle, DoubleDelta},
+		{AES256GCM, LZ4, BitWidth, Zstd}, {PositiveDelta, BitWidth, LZ4},
+		{ByteShuffle, Gzip, AES256GCM}, {BitShuffle, RLE}}
 	for _, id := range written {
 		lists = append(lists, []ID{id})
 	}

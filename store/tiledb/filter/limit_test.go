@@ -24,7 +24,8 @@ func TestLargeChunksHaveLimits(t *testing.T) {
 		}
 		b = append(b, 0, 0)
 		p := Pipeline{MaxChunk: n, Filters: []Filter{{ID: BitWidth, Window: n}, {ID: Zstd}}}
-		if err := NewDecoder(nil).Tile(make([]byte, n), b, p, Elem{Kind: Unsigned, Size: 2, Cell: 2}, 0, n); fault.KindOf(err) != c.kind {
+		if err := NewDecoder(nil).Tile(make([]byte, n), b, p, Elem{Kind: Unsigned, Size: 2, Cell: 2}, 0,
+			n); fault.KindOf(err) != c.kind {
 			t.Errorf("%d bytes of metadata and %d of data: %v", c.meta, c.data, err)
 		}
 	}

@@ -1,3 +1,4 @@
+// Package columns reads the columns of the tables that datasets are made of: Parquet and CSV files, and listings.
 package columns
 
 import (
@@ -6,10 +7,10 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 )
 
-// Kind is what a field of a sample is.
+// Kind is the kind of a field of a sample.
 type Kind uint8
 
-// Kinds. Integers are of 64 bits and floats float64, whatever the column has.
+// Kinds. Integers become 64-bit integers and floats float64, whatever the column's type.
 const (
 	Raster Kind = iota + 1 // a path or URI
 	Int
@@ -27,8 +28,7 @@ func (k Kind) String() string {
 	return kindNames[k]
 }
 
-// Value is a value that rides along, in the member that its field's Kind names. Of a null all of them
-// are zero.
+// Value is the value of a metadata column, in the member that its field's Kind names. For a null all members are zero.
 type Value struct {
 	Int   int64
 	Float float64
@@ -36,7 +36,7 @@ type Value struct {
 	Null  bool
 }
 
-// Cell is a Value whose text is bytes. The bytes must not be changed.
+// Cell is a Value whose string is bytes, which the caller must not change.
 type Cell struct {
 	Int   int64
 	Float float64
@@ -44,6 +44,7 @@ type Cell struct {
 	Null  bool
 }
 
+// Value copies the cell.
 func (c Cell) Value() Value {
 	return Value{Int: c.Int, Float: c.Float, Text: string(c.Text), Null: c.Null}
 }
@@ -53,24 +54,24 @@ type Column interface {
 	Kind() Kind
 	// Cell returns a row's cell.
 	Cell(ctx context.Context, row int64) (Cell, error)
-	// Scan visits the cells of all rows in order, and nothing of it stays in a cache. An error of
+	// Scan visits the cells of all rows in order, without keeping them in a cache. An error of
 	// visit ends it and is returned.
 	Scan(ctx context.Context, visit func(row int64, c Cell) error) error
 }
 
-// Table is what the fields of a dataset are made of.
+// Table holds the columns that the fields of a dataset are made of.
 type Table interface {
 	Rows() int64
-	// Column returns the column with a name; an error lists those that there are.
+	// Column returns the column with a name. The error for a missing one lists the columns.
 	Column(name string) (Column, error)
 	Close() error
 }
 
-// Strings is a column in memory: n texts, one after the other, in one slice of bytes.
+// Strings is a column in memory: n strings, one after the other, in one slice of bytes.
 type Strings struct {
 	data []byte
 	ends []uint64
-	null []bool // nil: none
+	null []bool // nil: no row is null
 }
 
 func (t *Strings) at(row int64) []byte {
@@ -107,7 +108,7 @@ func scanMemory(ctx context.Context, c Column, n int64, visit func(int64, Cell) 
 	return nil
 }
 
-// StringList is a listing's column of paths.
+// StringList is the column of paths of a listing.
 type StringList []string
 
 func (p StringList) Kind() Kind { return Text }
@@ -146,7 +147,7 @@ func (s FloatColumn) Scan(ctx context.Context, visit func(int64, Cell) error) er
 	return scanMemory(ctx, s, int64(len(s.v)), visit)
 }
 
-// picked is a column whose rows are others' in a new order.
+// picked is a column whose rows are some of another's, in another order.
 type picked struct {
 	Column
 	at []int64
@@ -163,10 +164,11 @@ func (p picked) Scan(ctx context.Context, visit func(int64, Cell) error) error {
 	return scanMemory(ctx, p, int64(len(p.at)), visit)
 }
 
-// maxRows bounds N: a few bytes of a Parquet file can stand for millions of rows, each of which the
+// maxRows bounds the rows of a dataset: a few bytes of a Parquet file can claim millions of rows, each of which the
 // fingerprint visits.
 const maxRows = 1 << 32
 
+// CheckRows refuses more rows than maxRows.
 func CheckRows(n int64) error {
 	if n > maxRows {
 		return fault.New(fault.Limit, "dataset", fault.NoOffset, "%d rows, at most %d", n, int64(maxRows))

@@ -18,7 +18,7 @@ import (
 // maxCSV bounds a CSV file, which is read into memory, in bytes.
 const maxCSV = 4 << 30
 
-// CSVTable is a CSV file's wanted columns, in memory.
+// CSVTable holds the wanted columns of a CSV file in memory.
 type CSVTable struct {
 	Names   []string
 	N       int64
@@ -26,7 +26,8 @@ type CSVTable struct {
 	Columns map[string]Column
 }
 
-// OpenCSV reads the columns that want names (nil: all), of all rows. Those that raw names stay texts.
+// OpenCSV reads the columns named by want (nil: all). Those named by raw stay strings, even if all of their values are
+// numbers.
 func OpenCSV(ctx context.Context, r source.Reader, comma rune, want []string, raw ...string) (*CSVTable, error) {
 	if r.Size() > maxCSV {
 		return nil, fault.New(fault.Limit, "table", fault.NoOffset, "%d bytes, at most %d", r.Size(), int64(maxCSV))
@@ -95,7 +96,7 @@ func csvError(c *csv.Reader, err error) error {
 	return fault.Wrap(fault.Corrupt, "table", c.InputOffset(), err)
 }
 
-// infer makes a column of the narrowest kind that all values have.
+// infer makes a column of the narrowest kind that holds all values.
 func infer(t *Strings) Column {
 	n := int64(len(t.ends))
 	isInt, isFloat, some := true, true, false
@@ -118,7 +119,7 @@ func infer(t *Strings) Column {
 			if _, ok := parseNumber(s); !ok {
 				isFloat = false
 				if t.null != nil || row+1 == n {
-					continue // nulls behind are still to be found
+					continue // later rows may be null
 				}
 			}
 		}
@@ -142,8 +143,8 @@ func infer(t *Strings) Column {
 	return t
 }
 
-// parseNumber reads a decimal number, "nan" or "inf"; not the hexadecimal and underscored ones that
-// only programs write.
+// parseNumber parses a decimal number, "nan" or "inf", but not hexadecimal numbers and underscores, which only programs
+// write.
 func parseNumber(s string) (float64, bool) {
 	if strings.ContainsAny(s, "_xXpP") {
 		return 0, false
@@ -164,7 +165,7 @@ func (t *CSVTable) Column(name string) (Column, error) {
 
 func (t *CSVTable) Close() error { return nil }
 
-// sequential reads a source from front to back.
+// sequential reads a source from start to end.
 type sequential struct {
 	ctx context.Context
 	r   source.Reader

@@ -20,7 +20,7 @@ type ParquetTable struct {
 	Cache  *lru.Cache[pageKey, *parquet.Values]
 
 	mu    sync.Mutex
-	pages map[pageKey]*parquet.Pages // page 0 of the key; positions are kept for good
+	pages map[pageKey]*parquet.Pages // page locations by column and group (page is 0), kept until Close
 }
 
 type pageKey struct{ column, group, page int }
@@ -28,6 +28,7 @@ type pageKey struct{ column, group, page int }
 // dictPage is the page number of a dictionary.
 const dictPage = -1
 
+// OpenParquet opens a Parquet file. Its decoded pages take at most about cacheBytes.
 func OpenParquet(ctx context.Context, r source.Reader, cacheBytes int64) (*ParquetTable, error) {
 	f, err := parquet.Open(ctx, r)
 	if err != nil {
@@ -40,6 +41,7 @@ func OpenParquet(ctx context.Context, r source.Reader, cacheBytes int64) (*Parqu
 func (t *ParquetTable) Rows() int64  { return t.File.Rows }
 func (t *ParquetTable) Close() error { return t.Reader.Close() }
 
+// Has reports whether there is a column with a name.
 func (t *ParquetTable) Has(name string) bool { return t.File.Column(name) >= 0 }
 
 func (t *ParquetTable) Column(name string) (Column, error) {
@@ -60,7 +62,7 @@ func (t *ParquetTable) Column(name string) (Column, error) {
 	case c.Logical == parquet.Half && c.Type == parquet.FixedLenByteArray:
 		col.k = Float
 	case c.Type == parquet.ByteArray || c.Type == parquet.FixedLenByteArray:
-		col.k = Text // bytes; a text where the annotation says so
+		col.k = Text // bytes, a string if the annotation says so
 		col.Opaque = c.Logical == parquet.Opaque || c.Type == parquet.FixedLenByteArray
 	case c.Logical == parquet.Opaque:
 		return nil, unsupported("decimals")
@@ -72,9 +74,10 @@ func (t *ParquetTable) Column(name string) (Column, error) {
 	return col, nil
 }
 
+// Day is the unit of dates.
 const Day = 24 * time.Hour
 
-// unitOf returns what a whole number of a column of dates or instants stands for, or 0.
+// unitOf returns the unit of a column of dates or timestamps, 0 for others.
 func unitOf(n parquet.Note, t parquet.Physical) time.Duration {
 	switch {
 	case n.Kind == parquet.Date && t == parquet.Int32:
@@ -85,12 +88,13 @@ func unitOf(n parquet.Note, t parquet.Physical) time.Duration {
 	return map[uint8]time.Duration{3: time.Millisecond, 6: time.Microsecond, 9: time.Nanosecond}[n.Unit]
 }
 
+// ParquetColumn is a flat column of a ParquetTable.
 type ParquetColumn struct {
 	t      *ParquetTable
 	i      int
 	k      Kind
-	Opaque bool          // bytes that are no text
-	Unit   time.Duration // of a number, where it is a date or an instant
+	Opaque bool          // bytes that are not a string
+	Unit   time.Duration // of dates and timestamps, else 0
 }
 
 func (c *ParquetColumn) Kind() Kind { return c.k }
@@ -164,7 +168,7 @@ func (c *ParquetColumn) Scan(ctx context.Context, visit func(int64, Cell) error)
 	return nil
 }
 
-// pagesOf returns the places of a column's pages in a row group.
+// pagesOf returns the locations of a column's pages in a row group.
 func (t *ParquetTable) pagesOf(ctx context.Context, column, group int) (*parquet.Pages, error) {
 	key := pageKey{column: column, group: group}
 	t.mu.Lock()
@@ -185,8 +189,8 @@ func (t *ParquetTable) pagesOf(ctx context.Context, column, group int) (*parquet
 
 // values returns a decoded page, from the cache if it is there.
 //
-// A page keeps its dictionary alive. Every use of a page uses the dictionary's entry after it, so that
-// the dictionary is always let go of after its pages, and its memory is counted as long as it is held.
+// A page keeps its dictionary alive. Every use of a page also touches the dictionary's entry, after the page's own, so
+// that the cache evicts the dictionary after its pages, and counts its memory as long as it is in use.
 func (t *ParquetTable) values(ctx context.Context, key pageKey, pages *parquet.Pages) (*parquet.Values, error) {
 	dk := pageKey{key.column, key.group, dictPage}
 	v, ok := t.Cache.Get(key)
@@ -206,7 +210,8 @@ func (t *ParquetTable) values(ctx context.Context, key pageKey, pages *parquet.P
 			}
 			t.Cache.Add(dk, dict, int64(dict.Cost()))
 		}
-		if int64(dict.Cost()) > t.Cache.Bound()/8 { // too large to be sure that it is kept
+		// so large that it may be evicted before its pages: count it with each page
+		if int64(dict.Cost()) > t.Cache.Bound()/8 {
 			cost = int64(dict.Cost())
 		}
 	}

@@ -1,3 +1,5 @@
+// Package listing lists the rasters below directories and globs, local or remote, and matches the
+// patterns of paired fields.
 package listing
 
 import (
@@ -15,16 +17,16 @@ import (
 	"github.com/chaski-eo/chaski/source"
 )
 
-// Listing is files below a folder, in the order of their paths' bytes.
+// Listing holds files below a directory, in the order of the bytes of their paths.
 type Listing struct {
-	Base  string // the folder, as the user wrote it
+	Base  string // the directory, as the user wrote it
 	Paths []string
 	Sizes []int64
 	Etags []string // nil for local files
 	File  bool     // the source is one local file
 }
 
-// IsRaster reports whether a path ends like a file this package reads.
+// IsRaster reports whether a path ends like a file that this module reads.
 func IsRaster(p string) bool {
 	if len(p) < 4 {
 		return false
@@ -43,7 +45,7 @@ func List(ctx context.Context, src string, r *Roots, o source.Opener) (*Listing,
 		return listRemote(ctx, src, r, o)
 	}
 	src = source.LocalPath(src)
-	// Before anything else, so that a refusal does not tell what exists outside of the roots.
+	// Checked before anything else, so that a refusal does not reveal which files exist outside the roots.
 	if err := r.check(unglobbed(src)); err != nil {
 		return nil, err
 	}
@@ -51,7 +53,7 @@ func List(ctx context.Context, src string, r *Roots, o source.Opener) (*Listing,
 	var l *Listing
 	switch {
 	case err == nil && st.IsDir():
-		// A sample's path is the same however the folder is named.
+		// The path of a sample does not depend on the link by which the user names the directory.
 		if src, err = filepath.EvalSymlinks(src); err == nil {
 			l = &Listing{Base: src}
 			err = l.walk(ctx, src, r, nil)
@@ -62,7 +64,7 @@ func List(ctx context.Context, src string, r *Roots, o source.Opener) (*Listing,
 		}
 		l = &Listing{Base: filepath.Dir(src), Paths: []string{filepath.Base(src)},
 			Sizes: []int64{st.Size()}, File: true}
-	case source.Missing(err) && IsGlob(src): // a long pattern is no name, either
+	case source.Missing(err) && IsGlob(src): // Missing includes names that are too long: a long pattern is not a name
 		l, err = glob(ctx, src, r)
 	}
 	if err != nil {
@@ -72,7 +74,7 @@ func List(ctx context.Context, src string, r *Roots, o source.Opener) (*Listing,
 	return l, nil
 }
 
-// unglobbed returns the folder that a glob starts at, or src if it is none.
+// unglobbed returns the directory that a glob starts at, or src if it is not a glob.
 func unglobbed(src string) string {
 	if !IsGlob(src) {
 		return src
@@ -86,14 +88,14 @@ func unglobbed(src string) string {
 
 func notFound(err error) error {
 	if source.Missing(err) {
-		return fault.Wrap(fault.NotFound, "dataset", fault.NoOffset, errors.New("no such file or folder"))
+		return fault.Wrap(fault.NotFound, "dataset", fault.NoOffset, errors.New("no such file or directory"))
 	}
 	return fault.Wrap(fault.Unsupported, "dataset", fault.NoOffset, err)
 }
 
-// walk adds the rasters below dir that match the parts of a glob (nil: all), by their paths
-// relative to dir. Links are followed; every path is a sample, also where several lead to one file.
-// A link that leads out of the roots is an error: leaving it out would change the dataset silently.
+// walk adds the rasters below dir that match the parts of a glob (nil: all), by their paths relative to dir. It follows
+// links; every path is a sample, even if several lead to one file. A link out of the roots is an error: leaving it out
+// would change the dataset silently.
 func (l *Listing) walk(ctx context.Context, dir string, r *Roots, pattern []string) error {
 	if err := r.check(dir); err != nil {
 		return err
@@ -130,7 +132,7 @@ func (l *Listing) walk(ctx context.Context, dir string, r *Roots, pattern []stri
 	})
 }
 
-// add adds a file or a link, if it is to be kept.
+// add adds a file or a link, if keep is set and it is a file.
 func (l *Listing) add(p, rel string, d fs.DirEntry, keep bool, r *Roots) error {
 	linked := d.Type()&fs.ModeSymlink != 0
 	if !keep && !linked {
@@ -139,7 +141,8 @@ func (l *Listing) add(p, rel string, d fs.DirEntry, keep bool, r *Roots) error {
 	var st fs.FileInfo
 	var err error
 	if linked {
-		// A link that cannot be looked at may lead to a folder of samples. One that leads nowhere does not.
+		// A link that cannot be followed may lead to a directory of samples, so that is an error. A
+		// dangling link cannot.
 		if st, err = os.Stat(p); !keep && (err == nil || source.Missing(err)) {
 			return nil
 		}
@@ -182,10 +185,11 @@ func (l *Listing) sort() {
 	}
 }
 
+// IsGlob reports whether a path has characters of a glob.
 func IsGlob(s string) bool { return strings.ContainsAny(s, "*?[") }
 
-// glob lists the files that a pattern names. In it "*" and "?" do not match "/", "**" as a whole part
-// of the path stands for any number of folders, "[a-z]" for one character (path.Match).
+// glob lists the files that a pattern matches. "*" and "?" do not match "/", "**" as a whole part of the path matches
+// any number of directories, "[a-z]" one character (path.Match).
 func glob(ctx context.Context, pattern string, r *Roots) (*Listing, error) {
 	pattern = filepath.ToSlash(pattern)
 	parts := strings.Split(pattern, "/")
@@ -220,10 +224,10 @@ func checkPattern(parts []string) error {
 	return nil
 }
 
-// matchParts matches a path with a pattern, part by part. Its time is at most the product of the
-// two lengths.
+// matchParts matches a path with a pattern, part by part. Its time is at most proportional to the product of the two
+// lengths: backtracking over many "**" would take exponential time.
 func matchParts(pattern, parts []string) bool {
-	// reach[j]: the pattern so far matches the first j parts.
+	// reach[j] says whether the pattern so far matches the first j parts.
 	reach := make([]bool, len(parts)+1)
 	reach[0] = true
 	for _, p := range pattern {
@@ -248,7 +252,7 @@ func matchParts(pattern, parts []string) bool {
 	return reach[len(parts)]
 }
 
-// leadsOn reports whether a path below the folder with these parts can match a pattern.
+// leadsOn reports whether a path below the directory with these parts can match a pattern.
 func leadsOn(pattern, folder []string) bool {
 	for i := range pattern {
 		if matchParts(pattern[:i], folder) || pattern[i] == "**" && matchParts(pattern[:i+1], folder) {
@@ -261,10 +265,11 @@ func leadsOn(pattern, folder []string) bool {
 // Pattern is a pattern with one or more {id}.
 type Pattern struct {
 	text string
-	lits []string // what stands before, between and after the ids
+	lits []string // the parts before, between and after the ids
 	size int      // bytes of lits
 }
 
+// ParsePattern parses a pattern, which must contain {id}.
 func ParsePattern(s string) (*Pattern, error) {
 	p := &Pattern{text: s, lits: strings.Split(s, "{id}")}
 	if len(p.lits) < 2 {
@@ -276,7 +281,8 @@ func ParsePattern(s string) (*Pattern, error) {
 	return p, nil
 }
 
-// Match returns what {id} stands for in a path, or false if the path is another's.
+// Match returns the part of a path that {id} matches, or false if the pattern does not match. All {id} match the same,
+// so their length follows from the path's.
 func (p *Pattern) Match(s string) (string, bool) {
 	n := len(p.lits) - 1
 	rest := len(s) - p.size
@@ -303,12 +309,13 @@ func (p *Pattern) Match(s string) (string, bool) {
 	return id, true
 }
 
-// Path puts an id in.
+// Path replaces {id} by an id.
 func (p *Pattern) Path(id string) string { return strings.Join(p.lits, id) }
 
+// Scheme returns the scheme of a URI, "" for a path.
 func Scheme(uri string) string { return source.Scheme(uri) }
 
-// Folder returns the folder of a URI or path.
+// Folder returns the directory of a URI or path.
 func Folder(uri string) string {
 	if s := Scheme(uri); s != "" && s != "file" {
 		if IsURL(uri) {
@@ -322,7 +329,7 @@ func Folder(uri string) string {
 	return filepath.Dir(source.LocalPath(uri))
 }
 
-// Resolve returns where a URI of a table leads that lies in the folder base.
+// Resolve resolves a URI of a table against the directory base.
 func Resolve(base, uri string) string {
 	switch s := Scheme(uri); {
 	case s == "file":
@@ -335,10 +342,10 @@ func Resolve(base, uri string) string {
 	return filepath.Join(base, filepath.FromSlash(uri))
 }
 
-// Roots are the folders below which files may be opened. nil allows all.
+// Roots are the directories below which files may be opened. nil allows all.
 type Roots struct{ dirs []string }
 
-// NewRoots evaluates the folders once. Those that do not exist allow nothing.
+// NewRoots follows the links of the directories once. Those that do not exist allow nothing.
 func NewRoots(dirs []string) *Roots {
 	if dirs == nil {
 		return nil
@@ -360,22 +367,22 @@ func NewRoots(dirs []string) *Roots {
 	return r
 }
 
-// check is resolve for callers that need no path.
+// check reports whether p may be opened.
 func (r *Roots) check(p string) error {
 	_, err := r.Allow(p)
 	return err
 }
 
-// Allow returns the path to open for p: p itself without roots, otherwise p without symbolic
-// links, which lies below one of the roots, or an error that does not tell whether the file exists.
-// A remote URI must start with one of the roots and have no "..", nor anything that a server could take for it.
+// Allow returns the path to open for p: without roots p itself, otherwise p after following symbolic links. A path
+// outside the roots is an error that does not reveal whether the file exists. A remote URI must start with one of the
+// roots and contain neither ".." nor anything that a server could take for it.
 func (r *Roots) Allow(p string) (string, error) {
 	if r == nil {
 		return p, nil
 	}
-	outside := fault.WithFile(fault.New(fault.NotFound, "file", fault.NoOffset, "outside of the served folders"), p)
+	outside := fault.WithFile(fault.New(fault.NotFound, "file", fault.NoOffset, "outside of the served directories"), p)
 	if s := Scheme(p); s != "" && s != "file" {
-		if slices.Contains(r.dirs, s+":/") { // everything of it
+		if slices.Contains(r.dirs, s+":/") { // the whole scheme
 			return p, nil
 		}
 		if strings.Contains(p, "/..") || strings.Contains(p, "\\") || !straight(s, p) {
@@ -407,8 +414,8 @@ func (r *Roots) Allow(p string) (string, error) {
 	return real, nil
 }
 
-// straight reports whether what is escaped in a URI leads nowhere else: only HTTP takes a path apart that is, and there
-// no part may hide one of the characters that lead out of a folder. What stands behind "?" is no part of the path.
+// straight reports whether the escapes in a URI cannot lead out of a directory. Only HTTP servers decode a path part by
+// part; there no part may hide a separator or dots. The query after "?" is not part of the path.
 func straight(scheme, uri string) bool {
 	if scheme != "http" && scheme != "https" {
 		return !strings.Contains(uri, "%")
@@ -416,7 +423,7 @@ func straight(scheme, uri string) bool {
 	if i := strings.IndexAny(uri, "?#"); i >= 0 {
 		uri = uri[:i]
 	}
-	for _, part := range strings.Split(uri, "/")[2:] { // behind "http:" and "//"
+	for _, part := range strings.Split(uri, "/")[2:] { // without "http:" and ""
 		if !strings.Contains(part, "%") {
 			continue
 		}

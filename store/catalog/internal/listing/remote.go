@@ -9,14 +9,13 @@ import (
 	"github.com/chaski-eo/chaski/source"
 )
 
-// IsURL reports whether a URI is one of HTTP, which knows no folders, and in which what follows "?" is not part
-// of the path.
+// IsURL reports whether a URI is one of HTTP, which has no directories, and in which "?" begins a query.
 func IsURL(uri string) bool {
 	s := Scheme(uri)
 	return s == "http" || s == "https"
 }
 
-// Extension returns that of a path or URI, in lower case.
+// Extension returns the extension of a path or URI, in lower case.
 func Extension(uri string) string {
 	if IsURL(uri) {
 		uri, _, _ = strings.Cut(uri, "?")
@@ -24,11 +23,10 @@ func Extension(uri string) string {
 	return strings.ToLower(path.Ext(uri[strings.LastIndexByte(uri, '/')+1:]))
 }
 
-// RemoteGlob reports whether a remote URI is a pattern. One of HTTP is not: it cannot be listed, and may have a "?".
+// RemoteGlob reports whether a remote URI is a pattern. A URI of HTTP is not: it cannot be listed, and may have a "?".
 func RemoteGlob(uri string) bool { return !IsURL(uri) && IsGlob(uri) }
 
-// listRemote lists what a remote URI names: a raster file, a glob, or a folder, for which the store must have a
-// listing.
+// listRemote lists a remote URI: a raster file, a glob, or a directory of a store that can list.
 func listRemote(ctx context.Context, src string, r *Roots, o source.Opener) (*Listing, error) {
 	base, pattern := splitGlob(src)
 	if err := r.check(base); err != nil {
@@ -61,7 +59,7 @@ func listRemote(ctx context.Context, src string, r *Roots, o source.Opener) (*Li
 	return l, nil
 }
 
-// remoteFile is the listing of one file. It costs the request that opens it.
+// remoteFile returns the listing of one file. It costs the request that opens it.
 func remoteFile(ctx context.Context, src string, o source.Opener) (*Listing, error) {
 	f, err := o.Open(ctx, src)
 	if err != nil {
@@ -72,8 +70,8 @@ func remoteFile(ctx context.Context, src string, o source.Opener) (*Listing, err
 	return l, f.Close()
 }
 
-// splitGlob returns the folder that a remote glob starts at, and the parts of the path below it; or the URI
-// without a "/" at its end, and nil.
+// splitGlob returns the directory that a remote glob starts at, and the parts of the path below it. For another URI it
+// returns the URI without the "/" at its end, and nil.
 func splitGlob(uri string) (base string, pattern []string) {
 	if !RemoteGlob(uri) {
 		if rest := strings.TrimRight(uri, "/"); !strings.HasSuffix(rest, ":") {

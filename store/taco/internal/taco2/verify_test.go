@@ -61,18 +61,28 @@ func TestColumnsOfFolders(t *testing.T) {
 		kind   fault.Kind // 0: valid
 		note   string
 	}{
-		"both have it":          {[2]*string{text("u"), nil}, [2][]byte{parquetOf(t, named{"x", "FILE", text("u")}), parquetOf(t, named{"x", "FILE", nil})}, 0, ""},
-		"the second is without": {[2]*string{text("u"), nil}, [2][]byte{parquetOf(t, named{"x", "FILE", text("u")}), parquetOf(t, file)}, 0, "1 folders"},
-		"the first is without":  {[2]*string{nil, text("u")}, [2][]byte{parquetOf(t, file), parquetOf(t, named{"x", "FILE", text("u")})}, 0, "1 folders"},
-		"texts taken for none":  {[2]*string{text(""), text("None")}, [2][]byte{parquetOf(t, file), parquetOf(t, file)}, 0, "2 folders"},
-		"a value is lost":       {[2]*string{text("u"), text("v")}, [2][]byte{parquetOf(t, named{"x", "FILE", text("u")}), parquetOf(t, file)}, fault.Corrupt, ""},
-		"another type":          {[2]*string{text("u"), text("v")}, [2][]byte{parquetOf(t, named{"x", "FILE", text("u")}), parquetOf(t, numbered{"x", "FILE", &one})}, fault.Corrupt, ""},
+		"both have it": {[2]*string{text("u"), nil}, [2][]byte{parquetOf(t, named{"x", "FILE", text("u")}),
+			parquetOf(t, named{"x", "FILE", nil})}, 0, ""},
+		"the second is without": {[2]*string{text("u"), nil}, [2][]byte{parquetOf(t, named{"x", "FILE", text("u")}),
+			parquetOf(t, file)}, 0, "1 folders"},
+		"the first is without": {[2]*string{nil, text("u")},
+			[2][]byte{parquetOf(t, file), parquetOf(t, named{"x", "FILE", text("u")})}, 0, "1 folders"},
+		"texts taken for none": {[2]*string{text(""), text("None")},
+			[2][]byte{parquetOf(t, file), parquetOf(t, file)}, 0, "2 folders"},
+		"a value is lost": {[2]*string{text("u"), text("v")},
+			[2][]byte{parquetOf(t, named{"x", "FILE", text("u")}), parquetOf(t, file)}, fault.Corrupt, ""},
+		"another type": {[2]*string{text("u"), text("v")},
+			[2][]byte{parquetOf(t, named{"x", "FILE", text("u")}), parquetOf(t, numbered{"x", "FILE", &one})},
+			fault.Corrupt, ""},
 	} {
 		m := memory{
-			"d/COLLECTION.json":         []byte(`{"id":"a","taco:pit_schema":{"root":{"n":2,"type":"FOLDER"},"hierarchy":{"1":[{"n":2,"type":["FILE"],"id":["x"]}]}}}`),
+			"d/COLLECTION.json": []byte(
+				`{"id":"a","taco:pit_schema":{"root":{"n":2,"type":"FOLDER"},"hierarchy":{"1":[{"n":2,"type":["FILE"],"id":["x"]}]}}}`),
 			"d/METADATA/level0.parquet": parquetOf(t, row{"a", "FOLDER"}, row{"b", "FOLDER"}),
-			"d/METADATA/level1.parquet": parquetOf(t, child{"x", "FILE", c.values[0], 0}, child{"x", "FILE", c.values[1], 1}),
-			"d/DATA/a/__meta__":         c.tables[0], "d/DATA/b/__meta__": c.tables[1], "d/DATA/a/x": {1}, "d/DATA/b/x": {2},
+			"d/METADATA/level1.parquet": parquetOf(t, child{"x", "FILE", c.values[0], 0},
+				child{"x", "FILE", c.values[1], 1}),
+			"d/DATA/a/__meta__": c.tables[0], "d/DATA/b/__meta__": c.tables[1],
+			"d/DATA/a/x": {1}, "d/DATA/b/x": {2},
 		}
 		d, err := OpenFolder(t.Context(), m, "d", model.Limits{})
 		if err != nil {
@@ -83,7 +93,9 @@ func TestColumnsOfFolders(t *testing.T) {
 		if fault.KindOf(err) != c.kind || c.kind != 0 && !strings.Contains(err.Error(), "PIT-2") {
 			t.Errorf("%s: %v, want %v", name, err, c.kind)
 		}
-		r.Notes = slices.DeleteFunc(r.Notes, func(n string) bool { return strings.HasPrefix(n, "COLLECTION.json: ") }) // it is a short one
+		r.Notes = slices.DeleteFunc(r.Notes, func(n string) bool {
+			return strings.HasPrefix(n, "COLLECTION.json: ")
+		}) // it is a short one
 		if c.kind == 0 && !strings.HasPrefix(strings.Join(r.Notes, "\n"), c.note) || c.note == "" && len(r.Notes) > 0 {
 			t.Errorf("%s: notes %q, want %q", name, r.Notes, c.note)
 		}

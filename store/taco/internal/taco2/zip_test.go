@@ -49,8 +49,10 @@ func TestHeader(t *testing.T) {
 		return b
 	}
 	for name, b := range map[string][]byte{
-		"nothing": nil, "cut": header(157, 1, 158, 1)[:100], "signature": set(0, 'Q'), "name": set(31, 'X'), "length of the name": set(26, 12),
-		"extra field": set(28, 4), "deflate": set(8, 8), "no entry": header(), "one entry": header(157, 5), "count 255": set(headerAt, 255),
+		"nothing": nil, "cut": header(157, 1, 158, 1)[:100], "signature": set(0, 'Q'), "name": set(31, 'X'),
+		"length of the name": set(26, 12),
+		"extra field":        set(28, 4), "deflate": set(8, 8), "no entry": header(), "one entry": header(157, 5),
+		"count 255":      set(headerAt, 255),
 		"count 8":        header(157, 1, 157, 1, 157, 1, 157, 1, 157, 1, 157, 1, 157, 1, 157, 1),
 		"in the header":  header(156, 10, 300, 50),
 		"past the end":   header(157, 10, 990, 11),
@@ -93,11 +95,13 @@ func TestTacocatHeader(t *testing.T) {
 		b    []byte
 		kind fault.Kind
 	}{
-		"nothing": {nil, fault.Corrupt}, "cut": {catHeader(1, all...)[:127], fault.Corrupt}, "version": {version, fault.Unsupported},
+		"nothing": {nil, fault.Corrupt}, "cut": {catHeader(1, all...)[:127], fault.Corrupt},
+		"version":  {version, fault.Unsupported},
 		"too deep": {catHeader(6, all...), fault.Corrupt}, "a level is missing": {catHeader(2, all...), fault.Corrupt},
-		"a level below the deepest": {catHeader(0, all...), fault.Corrupt}, "no collection": {catHeader(1, all[:12]...), fault.Corrupt},
-		"in the header": {catHeader(0, 127, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 300, 20), fault.Corrupt},
-		"past the end":  {catHeader(0, 128, 193, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 300, 20), fault.Corrupt},
+		"a level below the deepest": {catHeader(0, all...), fault.Corrupt},
+		"no collection":             {catHeader(1, all[:12]...), fault.Corrupt},
+		"in the header":             {catHeader(0, 127, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 300, 20), fault.Corrupt},
+		"past the end":              {catHeader(0, 128, 193, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 300, 20), fault.Corrupt},
 	} {
 		if _, _, err := parseTacocat(c.b, 320); fault.KindOf(err) != c.kind {
 			t.Errorf("%s: %v, want %v", name, err, c.kind)
@@ -179,7 +183,8 @@ func TestDirectory(t *testing.T) {
 			}
 		}
 		for cut := range b { // never a panic, and no directory out of half a file
-			if dir, err := readDirectory(t.Context(), &corpus.Mem{B: b[:cut]}, after, every); err == nil && len(dir) == len(names) && cut < int(after) {
+			if dir, err := readDirectory(t.Context(), &corpus.Mem{B: b[:cut]}, after, every); err == nil &&
+				len(dir) == len(names) && cut < int(after) {
 				t.Errorf("cut at %d: %v", cut, dir)
 			}
 		}
@@ -208,7 +213,8 @@ func TestLocalHeader(t *testing.T) {
 		}
 	}
 	for off := range int64(50) {
-		if _, err := localHeader(t.Context(), &corpus.Mem{B: make([]byte, 50)}, "DATA/a/x", span{off, 0}); fault.KindOf(err) != fault.Corrupt {
+		if _, err := localHeader(t.Context(), &corpus.Mem{B: make([]byte, 50)}, "DATA/a/x",
+			span{off, 0}); fault.KindOf(err) != fault.Corrupt {
 			t.Errorf("at %d: %v", off, err)
 		}
 	}
@@ -220,18 +226,21 @@ func TestNames(t *testing.T) {
 			t.Errorf("%q %s", id, what)
 		}
 	}
-	for _, id := range []string{"", ".", "..", "a/b", `a\b`, "C:x", "a\x00", "__x", "__meta__", "__TACOPAD__", "__TACOPAD__x", "\xff"} {
+	for _, id := range []string{"", ".", "..", "a/b", `a\b`, "C:x", "a\x00", "__x", "__meta__", "__TACOPAD__",
+		"__TACOPAD__x", "\xff"} {
 		if badID(id) == "" {
 			t.Errorf("%q is taken", id)
 		}
 	}
-	for path, want := range map[string]bool{"a": false, "a/b": false, "a/b/": false, "a b": false, "": true, "/a": true, "../a": true, "a/../b": true,
+	for path, want := range map[string]bool{"a": false, "a/b": false, "a/b/": false, "a b": false, "": true,
+		"/a": true, "../a": true, "a/../b": true,
 		"a/./b": true, "a//b": true, `a\b`: true, "c:/x": true, "a/..": true, "/": true, "a//": true} {
 		if climbs(path) != want {
 			t.Errorf("climbs(%q) is not %v", path, want)
 		}
 	}
-	for name, want := range map[string]bool{"part0.tacozip": false, "sub/part0.tacozip": false, "t_10:30.tacozip": false, "../x": true, "/etc/passwd": true,
+	for name, want := range map[string]bool{"part0.tacozip": false, "sub/part0.tacozip": false,
+		"t_10:30.tacozip": false, "../x": true, "/etc/passwd": true,
 		"a/": true, "s3://b/k": true, "": true} {
 		if badSource(name) != want {
 			t.Errorf("badSource(%q) is not %v", name, want)
@@ -240,7 +249,8 @@ func TestNames(t *testing.T) {
 }
 
 func TestCollection(t *testing.T) {
-	c, err := parseCollection([]byte(` {"id":"a","taco:pit_schema":{"root":{"n":2,"type":"FOLDER"},"hierarchy":{"1":[{"n":4,"type":["FILE","FILE"],"id":["x","y"]}]}},
+	c, err := parseCollection(
+		[]byte(` {"id":"a","taco:pit_schema":{"root":{"n":2,"type":"FOLDER"},"hierarchy":{"1":[{"n":4,"type":["FILE","FILE"],"id":["x","y"]}]}},
 		"taco:field_schema":{"level0":[["id","string"],["q","int64"]]}}`), "COLLECTION.json", 0)
 	if err != nil || c.ID != "a" || c.PIT.Levels() != 2 || fmt.Sprint(c.Columns(0), c.Columns(1)) != "[id q] []" {
 		t.Fatal(c, err)
@@ -255,15 +265,18 @@ func TestCollection(t *testing.T) {
 		t.Error("trees of other ids are the same")
 	}
 	for name, text := range map[string]string{
-		"nothing": "", "an array": "[]", "no JSON": "{", "no id": "{}", "an empty id": `{"id":""}`, "another id": `{"id":3}`,
-		"not UTF-8": "{\"id\":\"\xff\"}", "deep": `{"id":"a","x":` + strings.Repeat("[", 20000) + strings.Repeat("]", 20000) + "}",
+		"nothing": "", "an array": "[]", "no JSON": "{", "no id": "{}", "an empty id": `{"id":""}`,
+		"another id": `{"id":3}`,
+		"not UTF-8":  "{\"id\":\"\xff\"}", "deep": `{"id":"a","x":` + strings.Repeat("[", 20000) +
+			strings.Repeat("]", 20000) + "}",
 		"tree": `{"id":"a","taco:pit_schema":[1]}`, "more after it": `{"id":"a"}{}`,
 	} {
 		if _, err := parseCollection([]byte(text), "COLLECTION.json", 7); fault.KindOf(err) != fault.Corrupt {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	for _, text := range []string{`{"id":"a"}`, `{"id":"a","taco:sources":{"files":[]}}`, `{"id":"a","taco:sources":{"files":["../b"]}}`} {
+	for _, text := range []string{`{"id":"a"}`, `{"id":"a","taco:sources":{"files":[]}}`,
+		`{"id":"a","taco:sources":{"files":["../b"]}}`} {
 		if _, err := ReadTacollection(t.Context(), &corpus.Mem{B: []byte(text)}); fault.KindOf(err) != fault.Corrupt {
 			t.Errorf("%s: %v", text, err)
 		}
@@ -428,7 +441,8 @@ func catalogOf(t *testing.T, b []byte, names ...string) []byte {
 // own name, in a ZIP and in a catalog, which inherits the fault. Of a source file that is not there,
 // nothing can be known.
 func TestMisplacedOffsets(t *testing.T) {
-	for _, name := range []string{"taco-v2/spec200/unsorted_two_level.tacozip", "taco-v2/spec200/unsorted_three_level.tacozip", "taco-v2/current/unsorted_two_level.tacozip"} {
+	for _, name := range []string{"taco-v2/spec200/unsorted_two_level.tacozip",
+		"taco-v2/spec200/unsorted_three_level.tacozip", "taco-v2/current/unsorted_two_level.tacozip"} {
 		b := containers(t)[name]
 		cat := catalogOf(t, b, "a.tacozip", "absent.tacozip", "b.tacozip")
 		m := memory{"z.tacozip": b, "dir/a.tacozip": b, "dir/b.tacozip": b}
@@ -445,7 +459,8 @@ func TestMisplacedOffsets(t *testing.T) {
 				t.Errorf("%s: no offset of METADATA is wrong", name)
 			}
 			var r model.Report
-			if err := c.Verify(t.Context(), &r); err != nil || !strings.Contains(strings.Join(r.Notes, " "), "of another sample") {
+			if err := c.Verify(t.Context(), &r); err != nil ||
+				!strings.Contains(strings.Join(r.Notes, " "), "of another sample") {
 				t.Errorf("%s: %v, %q", name, err, r.Notes)
 			}
 			if (c == all) != (r.Absent == 1) {
@@ -506,7 +521,8 @@ func misplaced(t *testing.T, c *Container, m memory) (wrong int) {
 			if b == nil {
 				continue
 			}
-			if at := e.Offset - int64(len(name)); string(b[at:e.Offset]) != name || int64(binary.LittleEndian.Uint32(b[at-8:])) != e.Size {
+			if at := e.Offset - int64(len(name)); string(b[at:e.Offset]) != name ||
+				int64(binary.LittleEndian.Uint32(b[at-8:])) != e.Size {
 				t.Errorf("%s: %s is not at %d, or has not %d bytes", e.URI, path, e.Offset, e.Size)
 			}
 			if c.levels[k].offsets.Int(row) != e.Offset {

@@ -86,7 +86,8 @@ func buildTortilla(t testing.TB, samples []sample) []byte {
 		data = append(data, b...)
 	}
 	footer := writeTable(t, rows, "")
-	return append(append(head(magicTortilla, uint64(headerSize+len(data)), uint64(len(footer)), 1, 0, 0), data...), footer...)
+	return append(append(head(magicTortilla, uint64(headerSize+len(data)), uint64(len(footer)), 1, 0, 0),
+		data...), footer...)
 }
 
 // levelsOf flattens a tree by levels, with offsets in the file and roots by a convention: byTop, or by the

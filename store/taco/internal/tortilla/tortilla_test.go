@@ -64,9 +64,12 @@ func TestPointer(t *testing.T) {
 			t.Errorf("%q: %v, %v, %v", text, got, more, err)
 		}
 	}
-	for _, text := range []string{"", `""`, "OFFSETLENGTH", "OFFSETLENGTH()", "OFFSETLENGTH(1)", "OFFSETLENGTH(1,2,3)", "OFFSETLENGTH(-1, 2)",
-		"OFFSETLENGTH(1, -2)", "OFFSETLENGTH(9223372036854775808, 1)", "OFFSETLENGTH(1e3, 1)", "OFFSETLENGTH(0x10, 1)", "OFFSETLENGTH(1, 2) NULL",
-		`"OFFSETLENGTH(1, 2)`, `{"pointer":"NULL"}`, "offsetlength(1, 2)", "OFFSETLENGTH(+1, 2)", strings.Repeat("(", 1<<20)} {
+	for _, text := range []string{"", `""`, "OFFSETLENGTH", "OFFSETLENGTH()", "OFFSETLENGTH(1)",
+		"OFFSETLENGTH(1,2,3)", "OFFSETLENGTH(-1, 2)",
+		"OFFSETLENGTH(1, -2)", "OFFSETLENGTH(9223372036854775808, 1)", "OFFSETLENGTH(1e3, 1)",
+		"OFFSETLENGTH(0x10, 1)", "OFFSETLENGTH(1, 2) NULL",
+		`"OFFSETLENGTH(1, 2)`, `{"pointer":"NULL"}`, "offsetlength(1, 2)", "OFFSETLENGTH(+1, 2)",
+		strings.Repeat("(", 1<<20)} {
 		if got, _, err := parsePointer(text); fault.KindOf(err) != fault.Corrupt {
 			t.Errorf("%.30q: %v, %v", text, got, err)
 		}
@@ -118,7 +121,9 @@ func paths(ctx context.Context, c model.Container) (list []string, err error) {
 // and after all footers were read.
 func TestUnevenDepth(t *testing.T) {
 	b := buildTortilla(t, []sample{
-		blobOf("a", 3), folder("b", blobOf("x", 1)), folder("c", folder("d", folder("e", blobOf("y", 2)), blobOf("z", 0)), blobOf("x", 5)), folder("f", []sample{}...),
+		blobOf("a", 3), folder("b", blobOf("x", 1)),
+		folder("c", folder("d", folder("e", blobOf("y", 2)), blobOf("z", 0)), blobOf("x", 5)),
+		folder("f", []sample{}...),
 	}[:3])
 	c, _, err := openBytes(t.Context(), b)
 	if err != nil {
@@ -156,7 +161,8 @@ func TestUnevenDepth(t *testing.T) {
 
 // TestProvisionalRows: a row that was found before all footers were read is the same sample afterwards.
 func TestProvisionalRows(t *testing.T) {
-	b := buildTortilla(t, []sample{folder("a", blobOf("x", 1), blobOf("y", 2)), folder("b", blobOf("x", 3)), folder("c", blobOf("x", 4), blobOf("y", 5))})
+	b := buildTortilla(t, []sample{folder("a", blobOf("x", 1), blobOf("y", 2)), folder("b", blobOf("x", 3)),
+		folder("c", blobOf("x", 4), blobOf("y", 5))})
 	c, r, err := openBytes(t.Context(), b)
 	if err != nil {
 		t.Fatal(err)
@@ -193,8 +199,10 @@ func TestProvisionalRows(t *testing.T) {
 // tree has equal ids below different parents at every level.
 func tree() []sample {
 	return []sample{
-		folder("p", folder("t0", blobOf("img", 10), blobOf("lab", 4)), folder("t1", blobOf("img", 20), blobOf("lab", 6))),
-		folder("q", folder("t0", blobOf("img", 30), blobOf("lab", 8)), folder("t1", blobOf("img", 40), blobOf("lab", 2))),
+		folder("p", folder("t0", blobOf("img", 10), blobOf("lab", 4)),
+			folder("t1", blobOf("img", 20), blobOf("lab", 6))),
+		folder("q", folder("t0", blobOf("img", 30), blobOf("lab", 8)),
+			folder("t1", blobOf("img", 40), blobOf("lab", 2))),
 	}
 }
 
@@ -216,7 +224,8 @@ func TestRoots(t *testing.T) {
 			if err != nil {
 				t.Fatal(i, byTop, err)
 			}
-			want := []string{"p/t0/img 208+10", "p/t0/lab 218+4", "p/t1/img 230+20", "p/t1/lab 250+6", "q/t0/img 272+30", "q/t0/lab 302+8", "q/t1/img 318+40", "q/t1/lab 358+2"}
+			want := []string{"p/t0/img 208+10", "p/t0/lab 218+4", "p/t1/img 230+20", "p/t1/lab 250+6",
+				"q/t0/img 272+30", "q/t0/lab 302+8", "q/t1/img 318+40", "q/t1/lab 358+2"}
 			if !slices.Equal(got, want) {
 				t.Errorf("form %d, byTop %t: %q", i, byTop, got)
 			}
@@ -248,24 +257,50 @@ func TestBadStreams(t *testing.T) {
 		form   func(off, size int) string
 		kind   fault.Kind
 	}{
-		"nothing":                     {func([][]rootedRow, []rootedRow) {}, nil, 0},
-		"no parent":                   {func(l [][]rootedRow, _ []rootedRow) { l[1][0].Root = "none" }, nil, fault.Corrupt},
-		"a parent without samples":    {func(l [][]rootedRow, _ []rootedRow) { l[0][0].Format = "BYTES" }, nil, fault.Corrupt},
-		"equal ids":                   {func(l [][]rootedRow, _ []rootedRow) { l[2][1].ID = "img" }, nil, fault.Corrupt},
-		"an empty id":                 {func(l [][]rootedRow, _ []rootedRow) { l[2][1].ID = "" }, nil, fault.Corrupt},
-		"samples below the last":      {func(l [][]rootedRow, _ []rootedRow) { l[2][1].Format = nested }, nil, fault.Corrupt},
-		"bytes past the end":          {func(l [][]rootedRow, _ []rootedRow) { l[2][1].Length = 1 << 40 }, nil, fault.Corrupt},
-		"bytes before the start":      {func(l [][]rootedRow, _ []rootedRow) { l[2][1].Offset = 100 }, nil, fault.Corrupt},
-		"bytes that wrap":             {func(l [][]rootedRow, _ []rootedRow) { l[2][1].Offset, l[2][1].Length = math.MaxInt64, math.MaxInt64 }, nil, fault.Corrupt},
-		"a chunk of nothing":          {func(_ [][]rootedRow, c []rootedRow) { c[3].ID = "none::1" }, nil, fault.Corrupt},
-		"a chunk without number":      {func(_ [][]rootedRow, c []rootedRow) { c[3].ID = "img" }, nil, fault.Corrupt},
-		"a chunk outside of its own":  {func(_ [][]rootedRow, c []rootedRow) { c[0].Offset = 300 }, nil, fault.Corrupt},
-		"a chunk twice":               {func(_ [][]rootedRow, c []rootedRow) { c[1] = c[0] }, nil, fault.Corrupt},
-		"a pointer into the header":   {func([][]rootedRow, []rootedRow) {}, func(_, size int) string { return fmt.Sprintf("OFFSETLENGTH(0, %d)", size) }, fault.Corrupt},
-		"a pointer of no size":        {func([][]rootedRow, []rootedRow) {}, func(off, _ int) string { return fmt.Sprintf("OFFSETLENGTH(%d, 0)", off) }, fault.Corrupt},
-		"a pointer to data":           {func([][]rootedRow, []rootedRow) {}, func(_, size int) string { return fmt.Sprintf("OFFSETLENGTH(200, %d)", min(size, 100)) }, fault.Corrupt},
-		"a pointer that wraps":        {func([][]rootedRow, []rootedRow) {}, func(int, int) string { return "OFFSETLENGTH(9223372036854775807, 9223372036854775807)" }, fault.Corrupt},
-		"a pointer that says nothing": {func([][]rootedRow, []rootedRow) {}, func(int, int) string { return "" }, fault.Corrupt}, // a plain TACO, whose nested samples are no Tortillas
+		"nothing": {func([][]rootedRow, []rootedRow) {}, nil, 0},
+		"no parent": {func(l [][]rootedRow, _ []rootedRow) {
+			l[1][0].Root = "none"
+		}, nil, fault.Corrupt},
+		"a parent without samples": {func(l [][]rootedRow, _ []rootedRow) {
+			l[0][0].Format = "BYTES"
+		}, nil, fault.Corrupt},
+		"equal ids": {func(l [][]rootedRow, _ []rootedRow) {
+			l[2][1].ID = "img"
+		}, nil, fault.Corrupt},
+		"an empty id": {func(l [][]rootedRow, _ []rootedRow) { l[2][1].ID = "" }, nil, fault.Corrupt},
+		"samples below the last": {func(l [][]rootedRow, _ []rootedRow) {
+			l[2][1].Format = nested
+		}, nil, fault.Corrupt},
+		"bytes past the end": {func(l [][]rootedRow, _ []rootedRow) {
+			l[2][1].Length = 1 << 40
+		}, nil, fault.Corrupt},
+		"bytes before the start": {func(l [][]rootedRow, _ []rootedRow) {
+			l[2][1].Offset = 100
+		}, nil, fault.Corrupt},
+		"bytes that wrap": {func(l [][]rootedRow, _ []rootedRow) {
+			l[2][1].Offset, l[2][1].Length = math.MaxInt64, math.MaxInt64
+		}, nil, fault.Corrupt},
+		"a chunk of nothing": {func(_ [][]rootedRow, c []rootedRow) {
+			c[3].ID = "none::1"
+		}, nil, fault.Corrupt},
+		"a chunk without number":     {func(_ [][]rootedRow, c []rootedRow) { c[3].ID = "img" }, nil, fault.Corrupt},
+		"a chunk outside of its own": {func(_ [][]rootedRow, c []rootedRow) { c[0].Offset = 300 }, nil, fault.Corrupt},
+		"a chunk twice":              {func(_ [][]rootedRow, c []rootedRow) { c[1] = c[0] }, nil, fault.Corrupt},
+		"a pointer into the header": {func([][]rootedRow, []rootedRow) {}, func(_, size int) string {
+			return fmt.Sprintf("OFFSETLENGTH(0, %d)", size)
+		}, fault.Corrupt},
+		"a pointer of no size": {func([][]rootedRow, []rootedRow) {}, func(off, _ int) string {
+			return fmt.Sprintf("OFFSETLENGTH(%d, 0)", off)
+		}, fault.Corrupt},
+		"a pointer to data": {func([][]rootedRow, []rootedRow) {}, func(_, size int) string {
+			return fmt.Sprintf("OFFSETLENGTH(200, %d)", min(size, 100))
+		}, fault.Corrupt},
+		"a pointer that wraps": {func([][]rootedRow, []rootedRow) {}, func(int, int) string {
+			return "OFFSETLENGTH(9223372036854775807, 9223372036854775807)"
+		}, fault.Corrupt},
+		"a pointer that says nothing": {func([][]rootedRow, []rootedRow) {}, func(int, int) string {
+			return ""
+		}, fault.Corrupt}, // a plain TACO, whose nested samples are no Tortillas
 	} {
 		levels := make([][]rootedRow, len(good))
 		for k := range good {
@@ -299,8 +334,10 @@ func TestEndlessChains(t *testing.T) {
 		}
 		chain := c.(*stream).chain
 		for from := back; from < 3; from++ {
-			bad := []byte(strings.Replace(string(b), form(int(chain[from+1].off), int(chain[from+1].size)), form(int(chain[back].off), int(chain[back].size)), 1))
-			if _, _, err := openBytes(t.Context(), bad); fault.KindOf(err) != fault.Corrupt || !strings.Contains(err.Error(), "overlap") {
+			bad := []byte(strings.Replace(string(b), form(int(chain[from+1].off), int(chain[from+1].size)),
+				form(int(chain[back].off), int(chain[back].size)), 1))
+			if _, _, err := openBytes(t.Context(), bad); fault.KindOf(err) != fault.Corrupt ||
+				!strings.Contains(err.Error(), "overlap") {
 				t.Errorf("table %d points to %d: %v", from, back, err)
 			}
 		}
@@ -319,7 +356,8 @@ func TestBombs(t *testing.T) {
 	}
 	inner := buildTortilla(t, []sample{blobOf("x", 1)})
 	shared := append(head(magicTortilla, 0, 0, 1, 0, 0), inner...)
-	rows := writeTable(t, []row{{"a", nested, headerSize, int64(len(inner))}, {"b", nested, headerSize, int64(len(inner))}}, "")
+	rows := writeTable(t, []row{{"a", nested, headerSize, int64(len(inner))},
+		{"b", nested, headerSize, int64(len(inner))}}, "")
 	copy(shared, head(magicTortilla, uint64(len(shared)), uint64(len(rows)), 1, 0, 0))
 	shared = append(shared, rows...)
 	same := writeTable(t, make([]smallRow, 3<<20), "")
@@ -334,12 +372,13 @@ func TestBombs(t *testing.T) {
 		b    []byte
 		kind fault.Kind
 	}{
-		"levels":           {buildTortilla(t, deep), fault.Limit},
-		"shared bytes":     {shared, fault.Corrupt},
-		"rows":             {flat, fault.Limit},
-		"no bomb":          {inner, 0},
-		"paths":            {buildStream(t, append(levels, []rootedRow{}), make([]byte, 100), nil), fault.Limit},
-		"a deep JSON":      {withCollection(t, strings.Repeat(`{"a":`, 20000)+"1"+strings.Repeat("}", 20000)), fault.Corrupt},
+		"levels":       {buildTortilla(t, deep), fault.Limit},
+		"shared bytes": {shared, fault.Corrupt},
+		"rows":         {flat, fault.Limit},
+		"no bomb":      {inner, 0},
+		"paths":        {buildStream(t, append(levels, []rootedRow{}), make([]byte, 100), nil), fault.Limit},
+		"a deep JSON": {withCollection(t, strings.Repeat(`{"a":`, 20000)+"1"+strings.Repeat("}", 20000)),
+			fault.Corrupt},
 		"JSON in UTF-16":   {withCollection(t, "\xff\xfe{\x00}\x00"), fault.Corrupt},
 		"JSON that is cut": {withCollection(t, `{"id":`), fault.Corrupt},
 		"an array":         {withCollection(t, `[{}]`), fault.Corrupt},
@@ -499,7 +538,8 @@ func FuzzHeader(f *testing.F) {
 
 // FuzzPointer: a pointer that is accepted is one that can be written again and read as the same.
 func FuzzPointer(f *testing.F) {
-	for _, s := range []string{"OFFSETLENGTH(12, 345)", "OFFSETLENGTH(12,345)", `"OFFSETLENGTH(12, 345)"`, "NULL", `"NULL"`, "OFFSETLENGTH(-1, 2)", `"\u004eULL"`} {
+	for _, s := range []string{"OFFSETLENGTH(12, 345)", "OFFSETLENGTH(12,345)", `"OFFSETLENGTH(12, 345)"`, "NULL",
+		`"NULL"`, "OFFSETLENGTH(-1, 2)", `"\u004eULL"`} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
