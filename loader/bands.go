@@ -7,7 +7,6 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/lru"
 	"github.com/chaski-eo/chaski/loader/pixels"
-	"github.com/chaski-eo/chaski/loader/rows"
 	"github.com/chaski-eo/chaski/store/catalog"
 )
 
@@ -45,8 +44,8 @@ func (d *dataset) pickNamed(ctx context.Context, f *Field, a catalog.Asset) ([]i
 		if found, err = pixels.BandNames(ctx, d.opener, a); err != nil {
 			return nil, err
 		}
-		if c, is := d.table.(*rows.Container); is && found == nil {
-			found = c.BandNames()
+		if all := d.extras.BandNames; all != nil && found == nil {
+			found = all()
 		}
 		cost := int64(len(key) + 64)
 		for _, n := range found {

@@ -792,10 +792,6 @@ func TestDamagedArray(t *testing.T) {
 
 var _ rows.Table = (*rows.Array)(nil)
 
-var _ rows.Columns = (*rows.Array)(nil)
-
-var _ rows.SameSize = (*rows.Array)(nil)
-
 // TestArraysAtATime: an array at a timestamp yields the samples and the fingerprint of an array
 // with only the fragments written by then, and so do points. The timestamp is also part of the spec
 // hash.

@@ -30,6 +30,7 @@ type dataset struct {
 	sampler   Sampler // the source's own or the spec's, with the size of the window
 	fields    []Field
 	table     rows.Table
+	extras    rows.Extras // of the table
 	rasters   []*pixels.Raster
 	values    []valueField
 	points    []*pointsField
@@ -112,6 +113,7 @@ func (e *Engine) addDataset(ctx context.Context, src *Source, name string, open 
 	}
 	// From here on closeTables closes the table, also if what follows fails.
 	e.sets = append(e.sets, d)
+	d.extras = d.table.Extras()
 	if d.table.Len() == 0 {
 		return shuffle.Source{}, fault.WithFile(fault.New(fault.NotFound, "dataset", fault.NoOffset, "no samples"),
 			src.Source)
@@ -544,13 +546,13 @@ func (z *assetSizes) of(row int64) catalog.Size {
 // none, from the headers of the files.
 func (d *dataset) measure(ctx context.Context, e *Engine) error {
 	column := d.rasters[0].TableColumn
-	switch t := d.table.(type) {
-	case rows.SameSize:
-		one := t.Size(column)
+	switch x := d.extras; {
+	case x.Size != nil:
+		one := x.Size(column)
 		d.sizes.one = &one
-	case rows.Sized:
+	case x.Sizes != nil:
 		var err error
-		if d.sizes.each, err = t.Sizes(ctx, column); err != nil {
+		if d.sizes.each, err = x.Sizes(ctx, column); err != nil {
 			return err
 		}
 	}

@@ -101,7 +101,7 @@ func (p *pointsField) resolve(q *spec.Points, t rows.Table) error {
 			return err
 		}
 	}
-	if _, cube := t.(*rows.Array); cube && p.world && p.fixed == nil {
+	if t.Extras().Coordinate != nil && p.world && p.fixed == nil {
 		return bad(fault.Unsupported, "arrays have no transform: name one for points in %q", spec.WorldPoints)
 	}
 	return nil
@@ -392,8 +392,8 @@ func (e *Engine) eachPoints(ctx context.Context, d *dataset, draw *shuffle.Draw,
 func (d *dataset) eachPoints(ctx context.Context, a catalog.Asset, row int64, win shuffle.Box,
 	do func(i int, f *pointsField, at pointWindow) error) error {
 	at := pointWindow{win: win, n: row}
-	if c, ok := d.table.(*rows.Array); ok {
-		at.n = c.Coordinate(row)
+	if coordinate := d.extras.Coordinate; coordinate != nil {
+		at.n = coordinate(row)
 	}
 	for i, f := range d.points {
 		at.t = nil

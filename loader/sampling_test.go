@@ -45,8 +45,9 @@ func (t *fakeTable) Scan(_ context.Context, name string, visit func(int64, catal
 	return c.kind, nil
 }
 
-func (t *fakeTable) TimeUnit(_ context.Context, name string) time.Duration {
-	return t.columns[name].unit
+// Extras implements rows.Table.
+func (t *fakeTable) Extras() rows.Extras {
+	return rows.Extras{TimeUnit: func(_ context.Context, name string) time.Duration { return t.columns[name].unit }}
 }
 
 func (t *fakeTable) ScanIDs(ctx context.Context, visit func(int64, string) error) error {

@@ -183,8 +183,8 @@ func (c *Array) id(row int64) string {
 	return s.DimType.FormatCoord(s.Dims[d].Domain.Lo + tiledb.Coord(c.Lo+row))
 }
 
-// Coordinate returns a row's coordinate along n, 0 for an array without n.
-func (c *Array) Coordinate(row int64) int64 {
+// coordinate returns a row's coordinate along n, 0 for an array without n.
+func (c *Array) coordinate(row int64) int64 {
 	d := c.Images[0].Axis("n")
 	if d < 0 {
 		return 0
@@ -193,12 +193,12 @@ func (c *Array) Coordinate(row int64) int64 {
 	return s.DimType.Int(s.Dims[d].Domain.Lo) + c.Lo + row
 }
 
-// ScanIDs implements Columns.
+// ScanIDs implements Table.
 func (c *Array) ScanIDs(ctx context.Context, visit func(row int64, id string) error) error {
 	return c.each(ctx, func(row int64) error { return visit(row, c.id(row)) })
 }
 
-// Scan implements Columns. The one column of an array is the coordinate along n, named "n" or as
+// Scan implements Table. The one column of an array is the coordinate along n, named "n" or as
 // the dimension. Any other is fault.NotFound.
 func (c *Array) Scan(
 	ctx context.Context, column string, visit func(row int64, v catalog.Value) error,
@@ -209,7 +209,7 @@ func (c *Array) Scan(
 			"an array has only the coordinate along n"), c.array.URI())
 	}
 	return catalog.Int, c.each(ctx, func(row int64) error {
-		return visit(row, catalog.Value{Int: c.Coordinate(row)})
+		return visit(row, catalog.Value{Int: c.coordinate(row)})
 	})
 }
 
@@ -226,8 +226,11 @@ func (c *Array) each(ctx context.Context, visit func(row int64) error) error {
 	return nil
 }
 
-// Size implements SameSize: all images have the same size.
-func (c *Array) Size(field int) catalog.Size {
+// Extras implements Table.
+func (c *Array) Extras() Extras { return Extras{Size: c.size, Coordinate: c.coordinate} }
+
+// size returns the size of all images of a field.
+func (c *Array) size(field int) catalog.Size {
 	g := c.Images[field].Grid()
 	return catalog.Size{Height: int32(g.Height), Width: int32(g.Width)}
 }

@@ -4,9 +4,9 @@ import (
 	"cmp"
 )
 
-// BandNames returns the names that the collection gives the bands of its rasters, or their common
+// bandNames returns the names that the collection gives the bands of its rasters, or their common
 // names. It returns nil if the collection describes no sensor.
-func (c *Container) BandNames() []string {
+func (c *Container) bandNames() []string {
 	// A collection that cannot be read here has no names. Names only label bands, so that it must
 	// not fail the run.
 	s, ok, err := c.set.Sensor()

@@ -212,6 +212,11 @@ func (c *Container) Len() int64 { return int64(len(c.rows)) }
 // Kind implements Table.
 func (c *Container) Kind(field int) catalog.Kind { return c.fields[field].kind }
 
+// Extras implements Table.
+func (c *Container) Extras() Extras {
+	return Extras{TimeUnit: c.timeUnit, Centroids: c.centroids, BandNames: c.bandNames, Selected: c.selected}
+}
+
 // Fingerprint implements Table. See hash for what it covers.
 func (c *Container) Fingerprint() string { return c.print }
 
@@ -289,7 +294,7 @@ func valueOf(v *tables.Vector, i int) catalog.Value {
 	return catalog.Value{Int: v.Int(i)}
 }
 
-// Scan implements Columns. column is a column of level 0, or "PATH@COLUMN" for the column of the
+// Scan implements Table. column is a column of level 0, or "PATH@COLUMN" for the column of the
 // rows that a path leads to. Samples without such a row have null.
 func (c *Container) Scan(
 	ctx context.Context, column string, visit func(row int64, v catalog.Value) error,
@@ -315,9 +320,9 @@ func (c *Container) Scan(
 	return m.kind, nil
 }
 
-// Centroids implements centred. It reads a column of centroids of level 0: points in well-known
+// centroids reads a column of centroids of level 0: points in well-known
 // binary, which TACO has in degrees of longitude and latitude. Null is NaN.
-func (c *Container) Centroids(ctx context.Context, visit func(row int64, lon, lat float64) error) error {
+func (c *Container) centroids(ctx context.Context, visit func(row int64, lon, lat float64) error) error {
 	name := ""
 	for _, col := range centroidColumns {
 		if c.level0 != nil && name == "" && c.level0.Index(col) >= 0 {
@@ -353,9 +358,9 @@ func (c *Container) Centroids(ctx context.Context, visit func(row int64, lon, la
 // centroidColumns are the columns in which containers have centroids. The first that exists counts.
 var centroidColumns = []string{"stac:centroid", "istac:centroid"}
 
-// TimeUnit implements timed: it returns the unit in which valueOf counts, or 0 if the column has no
+// timeUnit returns the unit in which valueOf counts, or 0 if the column has no
 // dates or timestamps.
-func (c *Container) TimeUnit(ctx context.Context, column string) time.Duration {
+func (c *Container) timeUnit(ctx context.Context, column string) time.Duration {
 	m, err := c.valueMember(ctx, column)
 	if err != nil || m.value == nil {
 		return 0
@@ -369,7 +374,7 @@ func (c *Container) TimeUnit(ctx context.Context, column string) time.Duration {
 	return 0
 }
 
-// ScanIDs implements Columns.
+// ScanIDs implements Table.
 func (c *Container) ScanIDs(ctx context.Context, visit func(row int64, id string) error) error {
 	ids, err := c.ids(ctx)
 	if err != nil {

@@ -10,7 +10,6 @@ import (
 	"math"
 	"slices"
 	"strconv"
-	"time"
 
 	"github.com/chaski-eo/chaski/crs/lonlat"
 	"github.com/chaski-eo/chaski/fault"
@@ -21,29 +20,14 @@ import (
 	"github.com/chaski-eo/chaski/tables"
 )
 
-// Columns is a dataset whose rows can be selected by their values and ids, such as *catalog.Table.
-type Columns interface {
-	// Scan visits the value of a column in every row, in order, and returns the kind of the column.
-	// A column that does not exist is fault.NotFound.
-	Scan(ctx context.Context, column string, visit func(row int64, v catalog.Value) error) (catalog.Kind, error)
-	// ScanIDs visits the id of every row, in order.
-	ScanIDs(ctx context.Context, visit func(row int64, id string) error) error
-}
-
-// timed is a table that knows which columns are dates or timestamps, such as *catalog.Table.
-type timed interface {
-	// TimeUnit returns the unit in which the values of a column count, 0 for any other column.
-	TimeUnit(ctx context.Context, column string) time.Duration
-}
-
 // times converts a string that is compared with a column of dates or timestamps to a number in the
 // unit of that column.
 func (s *selector) times(ctx context.Context, column string, o *spec.Operand) error {
-	t, ok := s.table.(timed)
-	if !ok || !o.IsText {
+	unitOf := s.table.Extras().TimeUnit
+	if unitOf == nil || !o.IsText {
 		return nil
 	}
-	if unit := t.TimeUnit(ctx, column); unit > 0 {
+	if unit := unitOf(ctx, column); unit > 0 {
 		if err := o.Count(unit); err != nil {
 			return fmt.Errorf("column %q: %w", column, err)
 		}
@@ -57,15 +41,6 @@ type selector struct {
 	options resources.Options // runs queries
 	keep    []bool            // the rows that are left; nil for all
 	data    *tables.Table     // the table that queries see; nil before the first query
-}
-
-// columns returns the dataset as Columns. A dataset without columns is an error.
-func (s *selector) columns() (Columns, error) {
-	c, ok := s.table.(Columns)
-	if !ok {
-		return nil, errors.New("this dataset has no columns")
-	}
-	return c, nil
 }
 
 // init allocates keep with all rows. Without conditions it stays nil, so that a run over all rows
@@ -83,16 +58,12 @@ func (s *selector) init() {
 func (s *selector) scan(
 	ctx context.Context, column string, visit func(row int64, k catalog.Kind, v catalog.Value) error,
 ) error {
-	c, err := s.columns()
-	if err != nil {
-		return err
-	}
 	// Scan returns the kind only at its end, so a first scan that stops at row 0 asks for it.
-	k, err := c.Scan(ctx, column, func(int64, catalog.Value) error { return errEnough })
+	k, err := s.table.Scan(ctx, column, func(int64, catalog.Value) error { return errEnough })
 	if err != nil && !errors.Is(err, errEnough) {
 		return err
 	}
-	_, err = c.Scan(ctx, column, func(row int64, v catalog.Value) error { return visit(row, k, v) })
+	_, err = s.table.Scan(ctx, column, func(row int64, v catalog.Value) error { return visit(row, k, v) })
 	return err
 }
 
@@ -127,16 +98,12 @@ func (s *selector) where(ctx context.Context, c spec.Condition) error {
 
 // split keeps the rows of the part named use.
 func (s *selector) split(ctx context.Context, p *spec.Split, use string) error {
-	cols, err := s.columns()
-	if err != nil {
-		return err
-	}
 	s.init()
 	h := p.Hash()
 	share := slices.IndexFunc(p.Shares, func(x spec.Share) bool { return x.Name == use })
 	switch p.By {
 	case "hash":
-		return cols.ScanIDs(ctx, func(row int64, id string) error {
+		return s.table.ScanIDs(ctx, func(row int64, id string) error {
 			s.keep[row] = s.keep[row] && h.OfText(id) == share
 			return nil
 		})
@@ -179,13 +146,6 @@ func (s *selector) bounds(ctx context.Context, names []string) ([][4]float64, er
 	return bounds, nil
 }
 
-// centred is a table with a column of centroids, such as *Container.
-type centred interface {
-	// Centroids visits the centroid of every row in degrees, NaN for null. A table without such a
-	// column is fault.NotFound.
-	Centroids(ctx context.Context, visit func(row int64, lon, lat float64) error) error
-}
-
 // lonLat returns for each row the centre of its bounds, in degrees, as a box without area. err is
 // the error of reading the bounds: if the table has none, its centroids count. Rows without a
 // place, and rows that were dropped before, are NaN.
@@ -193,9 +153,9 @@ func (s *selector) lonLat(
 	ctx context.Context, p *spec.Split, bounds [][4]float64, err error,
 ) ([][4]float64, error) {
 	nowhere := [4]float64{math.NaN(), math.NaN(), math.NaN(), math.NaN()}
-	if c, ok := s.table.(centred); ok && fault.KindOf(err) == fault.NotFound {
+	if visit := s.table.Extras().Centroids; visit != nil && fault.KindOf(err) == fault.NotFound {
 		bounds = make([][4]float64, s.table.Len())
-		return bounds, c.Centroids(ctx, func(row int64, x, y float64) error {
+		return bounds, visit(ctx, func(row int64, x, y float64) error {
 			bounds[row] = nowhere
 			if lon, lat, ok, err := lonlat.At(4326, x, y); ok && err == nil {
 				bounds[row] = [4]float64{lon, lat, lon, lat}
@@ -371,7 +331,7 @@ func (s *selector) byDate(ctx context.Context, p *spec.Split, use string) error 
 func selectRows(ctx context.Context, t Table, s *spec.Subset, o resources.Options) ([]uint32, error) {
 	// A container applies its subset when it is opened, so that nothing is looked up for other
 	// samples.
-	if c, ok := t.(*Container); ok && c.selected {
+	if t.Extras().Selected {
 		return nil, nil
 	}
 	sel := selector{table: t, options: o}

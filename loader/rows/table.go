@@ -7,11 +7,13 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/store/catalog"
+	"github.com/chaski-eo/chaski/tables"
 )
 
 // Opener opens the dataset of a source with the given fields.
@@ -20,20 +22,8 @@ type Opener func(ctx context.Context, src spec.Source, fields []spec.Field) (Tab
 // RoundUp returns the smallest multiple of a that is at least n.
 func RoundUp(n, a int) int { return (n + a - 1) / a * a }
 
-// Sized is a table that knows the sizes of its rasters, such as *catalog.Table.
-type Sized interface {
-	// Sizes returns the size in pixels of a field's raster in each row.
-	Sizes(ctx context.Context, field int) ([]catalog.Size, error)
-}
-
-// SameSize is a table in which all rasters of a field have one size, such as *Array.
-type SameSize interface {
-	// Size returns the size in pixels of the rasters of a field.
-	Size(field int) catalog.Size
-}
-
-// Table is an open dataset: a number of samples, each with the same fields. *catalog.Table,
-// *Container and *Array are tables. A Table is safe for concurrent use.
+// Table is an open dataset: a number of samples, each with the same fields. It is a catalog, a table
+// or a directory (package catalog), a *Container or an *Array. A Table is safe for concurrent use.
 type Table interface {
 	// Len returns the number of samples. Fields are numbered in the order of the spec, rows from 0.
 	Len() int64
@@ -49,8 +39,47 @@ type Table interface {
 	// Fingerprint returns a hash of the ids and sizes of the samples. A state resumes only where it
 	// is the same.
 	Fingerprint() string
+	// Scan visits the value of a column in every row, in order, and returns the kind of the column.
+	// A column that does not exist is fault.NotFound.
+	Scan(ctx context.Context, column string, visit func(row int64, v catalog.Value) error) (catalog.Kind, error)
+	// ScanIDs visits the id of every row, in order.
+	ScanIDs(ctx context.Context, visit func(row int64, id string) error) error
+	// Extras returns what only some kinds of datasets can do.
+	Extras() Extras
 	// Close closes the dataset. Assets that it has returned stay valid.
 	Close() error
+}
+
+// Extras are what only some kinds of datasets can do. A function is nil if the dataset cannot do it.
+type Extras struct {
+	// TimeUnit returns the unit in which the values of a column of dates or timestamps count, 0 for
+	// any other column.
+	TimeUnit func(ctx context.Context, column string) time.Duration
+	// Centroids visits the centroid of every row in degrees, NaN for null. A dataset without a column
+	// of centroids is fault.NotFound.
+	Centroids func(ctx context.Context, visit func(row int64, lon, lat float64) error) error
+	// Data returns all columns and rows, for queries.
+	Data func(ctx context.Context) (*tables.Table, error)
+	// Sizes returns the size in pixels of a field's raster in each row, or nil if the dataset does not
+	// know them.
+	Sizes func(ctx context.Context, field int) ([]catalog.Size, error)
+	// Size returns the size in pixels that all rasters of a field have.
+	Size func(field int) catalog.Size
+	// BandNames returns the names of the bands of all rasters, nil if they have none.
+	BandNames func() []string
+	// Coordinate returns the coordinate of a row along the axis n of an array, 0 for an array without
+	// n.
+	Coordinate func(row int64) int64
+	// Selected is true if the rows are those that the conditions and the split of the source leave.
+	Selected bool
+}
+
+// catalogTable is a catalog, a table or a directory as a Table.
+type catalogTable struct{ *catalog.Table }
+
+// Extras implements Table.
+func (t catalogTable) Extras() Extras {
+	return Extras{TimeUnit: t.TimeUnit, Data: t.Data, Sizes: t.Sizes}
 }
 
 // OpenTable opens the dataset of a spec with one source: a catalog, a table, a container, an array,
@@ -182,7 +211,7 @@ func Open(ctx context.Context, src spec.Source, from []spec.Field, o resources.O
 		o.Logger.Warn("incomplete samples are left out: some field has no file for them",
 			"samples", n, "left", t.Len(), "such as", example, "dataset", src.Source)
 	}
-	return t, nil
+	return catalogTable{t}, nil
 }
 
 // firstTries bounds how many samples FirstAssets tries. A dataset in which all samples are bad

@@ -19,14 +19,6 @@ import (
 // This file applies conditions in SQL, on place and on time to catalogs and other tables.
 // Containers have their own in container_where.go, because they have levels.
 
-// queried is a table that queries can read, such as *catalog.Table.
-type queried interface {
-	// Data returns all columns and rows.
-	Data(ctx context.Context) (*tables.Table, error)
-}
-
-var _ queried = (*catalog.Table)(nil)
-
 // isData reports whether a table name in a query means the samples.
 func isData(name string) bool {
 	low := strings.ToLower(name)
@@ -40,14 +32,14 @@ func (s *selector) query(ctx context.Context, w *spec.Condition) error {
 		return fault.New(fault.Unsupported, "where", fault.NoOffset, "concat is a condition on containers")
 	}
 	if s.data == nil {
-		q, ok := s.table.(queried)
-		if !ok {
+		read := s.table.Extras().Data
+		if read == nil {
 			return fault.New(fault.Unsupported, "dataset", fault.NoOffset,
 				"sql, select, bbox and datetime are conditions on containers, catalogs and tables; "+
 					"this dataset has no columns")
 		}
 		var err error
-		if s.data, err = q.Data(ctx); err != nil {
+		if s.data, err = read(ctx); err != nil {
 			return err
 		}
 	}

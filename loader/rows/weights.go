@@ -119,12 +119,8 @@ func OpenWeights(ctx context.Context, path string, o resources.Options, t Table)
 // a dataset without ids. The directory that all ids share is left out, so that weights stay valid
 // after the files were moved.
 func SamplesOf(ctx context.Context, t Table) (string, error) {
-	c, ok := t.(Columns)
-	if !ok {
-		return "", nil
-	}
 	folder, first := "", true
-	err := c.ScanIDs(ctx, func(_ int64, id string) error {
+	err := t.ScanIDs(ctx, func(_ int64, id string) error {
 		if first {
 			folder, first = id[:strings.LastIndexByte(id, '/')+1], false
 		}
@@ -138,7 +134,7 @@ func SamplesOf(ctx context.Context, t Table) (string, error) {
 	}
 	var h xxh3.Hasher
 	var b []byte
-	err = c.ScanIDs(ctx, func(_ int64, id string) error {
+	err = t.ScanIDs(ctx, func(_ int64, id string) error {
 		id = strings.TrimPrefix(id, folder)
 		// The length comes first, so that "ab", "c" and "a", "bc" differ.
 		b = append(binary.LittleEndian.AppendUint64(b[:0], uint64(len(id))), id...)
