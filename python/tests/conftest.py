@@ -12,7 +12,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @pytest.fixture
 def fake() -> Iterator[Callable[[FakeEngine], str]]:
-    """Starts fake engines; gives their targets."""
+    """Starts fake engines, and returns their targets."""
     servers = []
 
     def start(engine: FakeEngine) -> str:
@@ -27,7 +27,7 @@ def fake() -> Iterator[Callable[[FakeEngine], str]]:
 
 @pytest.fixture(scope="session")
 def binary() -> str:
-    """The real engine, made the one that chaski.load finds."""
+    """Sets the real engine as the one that chaski.load finds."""
     path = os.environ.get("CHASKI_BIN") or str(ROOT / "bin" / "chaski")
     if not os.access(path, os.X_OK):
         pytest.skip(f"no engine at {path}: run make build, or set CHASKI_BIN")

@@ -1,4 +1,4 @@
-"""A stand-in for the command `chaski`, as far as a local engine is concerned."""
+"""A stand-in for the command `chaski` that acts as a local engine."""
 
 from __future__ import annotations
 

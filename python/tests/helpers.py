@@ -1,4 +1,4 @@
-"""What the tests share: payloads made by the generated FlatBuffers code, and a fake engine."""
+"""Helpers: payloads made with the generated FlatBuffers code, and a fake engine."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from chaski.order import Ticket
 
 
 def spec_options(**arguments: Any) -> SpecOptions:
-    """Returns the arguments of a spec, which may be those of earlier versions."""
+    """Returns the arguments of a spec, which may have the names of earlier versions."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
         names = [f.name for f in dataclasses.fields(SpecOptions)]
@@ -38,7 +38,7 @@ def spec_options(**arguments: Any) -> SpecOptions:
 
 
 def refuse(source: Any, **arguments: Any) -> None:
-    """Calls `load`, which has to refuse the arguments, with those of earlier versions renamed."""
+    """Calls `load` with arguments that it must refuse; names of earlier versions are renamed."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
         chaski.load(source, **arguments).close()
@@ -49,7 +49,7 @@ CODES = {name: code for code, (name, _) in DTYPES.items()}
 
 @dataclass
 class T:
-    """A tensor of a payload. data is an array, or bytes with a shape and dtype of its own."""
+    """A tensor of a payload. data is an array, or bytes with its own shape and dtype."""
 
     name: str
     data: np.ndarray | bytes
@@ -172,7 +172,7 @@ def payload(
     valid: np.ndarray | None = None,
     bad: Sequence[tuple[int, int, str]] = (),
 ) -> bytes:
-    """Returns a payload as the schema has it."""
+    """Returns a payload that follows the schema."""
     if positions is None:
         positions = np.arange(first, first + rows)
     about: dict[str, Any] = {
@@ -213,7 +213,7 @@ def parts(data: bytes, size: int, ticket: int = 1) -> Iterator[pb.StreamReply]:
 
 
 def image_batch(t: pb.Ticket, n: int) -> bytes:
-    """Returns the batch of a dataset of n samples, sample i being one pixel of value i."""
+    """Returns the batch of a dataset of n samples, where sample i is one pixel of value i."""
     ticket = Ticket(t.epoch, t.first, t.count, t.row_start, t.row_stride)
     p = ticket.positions(n)
     image = np.where(p >= 0, p, 0).astype(np.float32).reshape(-1, 1, 1, 1)
@@ -223,7 +223,7 @@ def image_batch(t: pb.Ticket, n: int) -> bytes:
 
 @dataclass
 class FakeEngine(chaski_pb2_grpc.ChaskiServicer):
-    """An engine in Python whose answers a test decides. It sends only what credits allow."""
+    """An engine in Python whose answers a test chooses. It never exceeds the credits."""
 
     samples: int = 10
     part_bytes: int = 100
@@ -326,7 +326,7 @@ def serve(engine: FakeEngine, port: int = 0) -> tuple[grpc.Server, int]:
 
 @contextmanager
 def web(folder: Path) -> Iterator[tuple[str, list[tuple[str, int, int]]]]:
-    """Serves byte ranges of a folder's files; gives its URL and the ranges that were asked for."""
+    """Serves byte ranges of a directory's files; returns its URL and the requested ranges."""
     asked = []
 
     class Handler(http.server.BaseHTTPRequestHandler):

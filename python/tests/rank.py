@@ -1,4 +1,4 @@
-"""One rank of test_distributed.py: prints what it saw as JSON, or what was refused."""
+"""One rank of test_distributed.py: prints its samples as JSON, or the error."""
 
 from __future__ import annotations
 

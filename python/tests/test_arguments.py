@@ -1,4 +1,4 @@
-"""The front door: few arguments, typed alike everywhere; those of earlier versions still work."""
+"""`load` has few arguments, with one type everywhere; those of earlier versions still work."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`chaski bench peers`, from a command line to its files, with loaders that are installed here."""
+"""`chaski bench peers`, from a command line to its files, with the installed loaders."""
 
 import json
 import math

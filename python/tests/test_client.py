@@ -18,7 +18,7 @@ import chaski
 from chaski._proto import chaski_pb2 as pb
 
 WAYS = {"plain": {"transport": "grpc"}, "engine": {}}
-"""How a server is spoken to: from this process, or by the engine on this host as its client."""
+"""Who speaks to the server: this process, or the engine on this host as its client."""
 
 way = "plain"
 plain_only = pytest.mark.parametrize("speaks", ["plain"], indirect=True)
@@ -139,7 +139,7 @@ def places(batches) -> list[tuple[int, int]]:
 
 @pytest.mark.parametrize("stop", [1, 2, 3])
 def test_after_break_live_and_resumed_are_the_same(fake, caplog, stop):
-    """Both go on with the rest of the epoch, in which the loop was left."""
+    """Both continue with the rest of the epoch in which the loop ended."""
     target = fake(FakeEngine(samples=10))
     every = [(epoch, step) for epoch in range(4) for step in range(3)]
     with connect(target) as live, connect(target) as resumed:
@@ -150,7 +150,7 @@ def test_after_break_live_and_resumed_are_the_same(fake, caplog, stop):
         for loader in (live, resumed):
             got = [place for _ in range(3) for place in places(loader)]
             assert got == every[stop : stop + len(got)] and len(got) >= 6
-    # Who expects to begin anew is told, once.
+    # A user who expects to begin anew gets one warning.
     assert [r.levelname for r in caplog.records] == ["WARNING"] * (stop < 3)
     assert all("goes on at step" in r.message for r in caplog.records)
 
@@ -166,7 +166,7 @@ def test_set_epoch_begins_an_epoch_again(fake, caplog):
 
 
 def test_an_iterator_that_gave_no_batch_skips_nothing(fake):
-    """Lightning asks for two before it trains."""
+    """Lightning requests two iterators before it trains."""
     with connect(fake(FakeEngine())) as loader:
         iter(loader)
         assert [b.epoch for b in loader] == [0] * len(loader)
@@ -370,7 +370,7 @@ def test_stuck_server(fake):
 
 @plain_only
 def test_who_was_stopped_has_not_waited(fake, monkeypatch):
-    """The time for which a process is stopped, or its machine sleeps, is no silence of a server."""
+    """Time while the process is stopped or its machine sleeps does not count as a timeout."""
     stopped = [0.0]
     clock = SimpleNamespace(monotonic=lambda: time.monotonic() + stopped[0])
     monkeypatch.setattr("chaski._run.time", clock)
@@ -398,7 +398,7 @@ def test_who_was_stopped_has_not_waited(fake, monkeypatch):
 
 
 def test_slow_server_is_not_stuck(fake):
-    """Parts keep coming, each sooner than the timeout, though the batch takes longer than it."""
+    """Parts arrive within the timeout each, although the whole batch takes longer."""
 
     def answer(t, e):
         e.part_bytes = 150

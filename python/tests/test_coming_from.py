@@ -21,7 +21,7 @@ BLOCK = re.compile(r"<!-- needs: ([\w ]+) -->\n```python\n(.*?)```\n", re.DOTALL
 SIZE = 128
 SCENE = 320
 
-# Notes down the size and type of every batch, and of every sample two numbers that tell it apart.
+# Records the size and type of every batch, and two numbers that identify each sample.
 BEFORE = """
 import json, sys
 import numpy as np
@@ -42,7 +42,7 @@ with open(sys.argv[1], "w") as f:
 
 
 def pairs() -> dict[str, list[tuple[list[str], str]]]:
-    """Returns the two blocks of every section: what they need, and their code."""
+    """Returns the two blocks of every section, with their requirements and their code."""
     sections = [s for s in PAGE.split("\n## ")[1:] if "```python" in s]
     return {s.splitlines()[0]: [(m[1].split(), m[2]) for m in BLOCK.finditer(s)] for s in sections}
 
@@ -57,7 +57,7 @@ def test_every_block_is_run():
 
 @pytest.fixture(scope="module")
 def data(binary, tmp_path_factory) -> tuple[Path, np.ndarray]:
-    """A folder as the page describes it, cut from a real scene; and the chips."""
+    """A directory as the page describes it, cut from a real scene, and its chips."""
     rasterio = pytest.importorskip("rasterio", reason="needs rasterio to write chips")
     coast = np.load(_pixels(binary, tmp_path_factory.mktemp("coast") / "a.npy"))
     folder = tmp_path_factory.mktemp("data")
@@ -84,7 +84,7 @@ def data(binary, tmp_path_factory) -> tuple[Path, np.ndarray]:
 
 
 def _pixels(binary: str, out: Path) -> Path:
-    # Not chaski.read: its engine would stay for the tests of engines that follow.
+    # Not chaski.read: its engine would keep running into later tests of engines.
     scene = ROOT / "testdata" / "demo" / "coast.tif"
     with open(out, "wb") as f:
         subprocess.run([binary, "cat", "--format", "npy", scene], stdout=f, check=True)
@@ -92,7 +92,7 @@ def _pixels(binary: str, out: Path) -> Path:
 
 
 def run(code: str, data: tuple[Path, np.ndarray], tmp_path: Path) -> dict[str, Any]:
-    """Runs a block in a process of its own; returns what its steps saw."""
+    """Runs a block in a separate process, and returns the data of its steps."""
     folder, chips = data
     (tmp_path / "block.py").write_text(BEFORE + code + AFTER)
     x = chips.astype(np.float64)

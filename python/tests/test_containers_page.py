@@ -23,7 +23,7 @@ COMMANDS = re.findall(r"^chaski (.*)$", PAGE, re.MULTILINE)
 
 @pytest.fixture
 def data(tmp_path, monkeypatch) -> Path:
-    """The folder that the page speaks of."""
+    """The directory that the page uses."""
     shutil.copy(ROOT / "testdata/coast/coast.tacozip", tmp_path)
     shutil.copytree(ROOT / "testdata/coast/parts", tmp_path / "parts")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
@@ -61,7 +61,7 @@ def test_training_over_a_network(data, binary):
 
 
 def test_example(data, binary):
-    """The example that `make demo` ends with learns what it can: labels are a threshold."""
+    """The last example of `make demo` learns its labels, which are a threshold."""
     pytest.importorskip("torch")
     out = subprocess.run(
         [sys.executable, ROOT / "examples/container.py", data / "coast.tacozip"],

@@ -1,4 +1,4 @@
-"""The receiver's arithmetic is the engine's, bit for bit; the judge is one number at a time."""
+"""The receiver's arithmetic is the engine's, bit for bit, judged one number at a time."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def convert(src, name, c, shape, mask=None, cuts=()):
 
 
 def same(got: np.ndarray, want: list[float | int], to: str) -> None:
-    """Compares bits; a NaN equals a NaN (which one, the formats leave open)."""
+    """Compares bits; any NaN equals any other, because the formats leave its bits open."""
     if to == "float32":
         want_bits = np.array(want, np.float64).astype(np.float32).view(np.uint32)
         bits, nan = got.view(np.uint32), np.isnan(got)
@@ -122,7 +122,7 @@ def same(got: np.ndarray, want: list[float | int], to: str) -> None:
 
 
 def source(name: str, n: int, rng: np.random.Generator) -> np.ndarray:
-    """Samples of a dtype: any bits, and the corners."""
+    """Samples of a dtype: random bits, and extreme values."""
     dtype = NUMPY[name]
     raw = rng.integers(0, 256, n * dtype.itemsize, np.uint8).view(dtype)
     if dtype.kind in "iu" and name != "bfloat16":
@@ -130,7 +130,7 @@ def source(name: str, n: int, rng: np.random.Generator) -> np.ndarray:
         raw[:3] = [i.min, i.max, 1]
     elif dtype.kind == "f":
         with np.errstate(all="ignore"):
-            # Not only extreme exponents: most samples near what images hold.
+            # Random bits have extreme exponents, so most samples are in the range of images.
             raw[: n // 2] = (rng.normal(size=n // 2) * 300).astype(dtype)
         raw[:5] = [0.0, -0.0, np.inf, -np.inf, np.nan]
     return raw
@@ -166,7 +166,7 @@ def test_arithmetic(case, name, to):
 
 
 def test_slow_product_is_exact():
-    """The judge rounds float64 products and sums: that is one rounding in effect.
+    """The judge rounds products and sums in float64, which equals a single rounding.
 
     A product of two float32 is exact in float64. A sum is not always, but float64 has more than
     2 * 24 + 2 bits, so rounding twice gives what rounding once does (Figueroa, 1995).

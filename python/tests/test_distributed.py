@@ -1,4 +1,4 @@
-"""Two ranks in a process group: every sample comes once an epoch over both, or it is refused."""
+"""Two ranks in a process group get every sample once an epoch together, or are refused."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.usefixtures("binary")
 
 
 def free_port() -> int:
-    """A port that no other process is given meanwhile: one below those that systems choose."""
+    """A port below the range from which systems choose, so no other process gets it meanwhile."""
     for port in range(20_000 + os.getpid() % 10_000, 32_000):
         with socket.socket() as s:
             try:
@@ -37,7 +37,7 @@ def free_port() -> int:
 
 
 def ranks(tmp_path: Path, folder: Path, library: str, how: str) -> list[dict[str, Any]]:
-    """Runs rank.py once a rank, and returns what they said."""
+    """Runs rank.py once for each rank, and returns the outputs."""
     for name in ("torch", library):
         if importlib.util.find_spec(name) is None:
             pytest.skip(f"needs {name}")
@@ -90,7 +90,7 @@ def ranks(tmp_path: Path, folder: Path, library: str, how: str) -> list[dict[str
     ],
 )
 def test_every_sample_comes_once(chips, tmp_path, library, how):  # noqa: F811
-    """And in the order of the epochs: a framework that asks for an iterator twice skips none."""
+    """Epochs come in order, and a framework that requests two iterators skips none."""
     answers = ranks(tmp_path, chips[0], library, how)
     a, b = (x.get("epochs", x) for x in answers)
     assert len(a) == len(b) == 2, (a, b)

@@ -1,4 +1,4 @@
-"""A run goes on with another number of ranks: real processes, one a rank, and a state in a file."""
+"""A run resumes with another number of ranks: one process for each, and a state in a file."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ import chaski
 SCENE = Path(__file__).resolve().parents[2] / "testdata" / "demo" / "coast.tif"
 WINDOWS, BATCH, EPOCHS = 44, 13, 2
 
-# What a rank does: some steps from the state that there is. It says what it saw, and the state.
+# A rank takes some steps from the present state. It prints its samples and the new state.
 RANK = """
 import hashlib, json, os, sys
 import chaski
@@ -46,7 +46,7 @@ json.dump({"seen": seen, "state": after, "shape": list(batch["image"].shape)}, o
 
 
 def generation(script: Path, state: Path, world: int, steps: int, options: str) -> list[Any]:
-    """Runs all ranks of a world, and returns what they saw."""
+    """Runs all ranks of a world, and returns their samples."""
     running, outs = [], [state.with_name(f"{r}-of-{world}.json") for r in range(world)]
     for r in range(world):
         env = {**os.environ, "RANK": str(r), "WORLD_SIZE": str(world)}
@@ -65,7 +65,7 @@ def generation(script: Path, state: Path, world: int, steps: int, options: str) 
 @pytest.mark.parametrize("sizes", [[(8, 3), (3, 100)], [(2, 5), (5, 100)]])
 @pytest.mark.timeout(1200)
 def test_world_size_changes(binary: str, tmp_path: Path, sizes: list[tuple[int, int]]) -> None:
-    """State from W = 8 continues at W = 3: nothing is lost or comes twice, bit for bit."""
+    """A state from W = 8 resumes at W = 3, bit for bit, and no sample is lost or repeated."""
     options = {"batch_size": BATCH, "window": [48, 32], "windows_per_asset": WINDOWS, "seed": 7}
     want: list[list[Any]] = []
     with chaski.load(SCENE, **options) as loader:

@@ -1,4 +1,4 @@
-"""The local engine: found, started, shared, stopped; nothing stays behind. The engine is a fake."""
+"""A fake local engine is found, started, shared and stopped, and leaves nothing behind."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SRC = TESTS.parent / "src"
 
 @pytest.fixture
 def fake_binary(tmp_path, monkeypatch):
-    """A command `chaski` that is fake_chaski.py; gives what it was called with."""
+    """Installs fake_chaski.py as the command `chaski`, and returns its arguments."""
     path = tmp_path / "bin" / "chaski"
     path.parent.mkdir()
     path.write_text(
@@ -42,7 +42,7 @@ def fake_binary(tmp_path, monkeypatch):
     monkeypatch.setenv("CHASKI_BIN", str(path))
     monkeypatch.setenv("FAKE_CHASKI_LOG", str(log))
     monkeypatch.setattr(tempfile, "tempdir", str(sockets))
-    # An engine that another test left running, as chaski.read keeps one, is not to be found.
+    # An engine that another test left running, such as that of chaski.read, must not be found.
     monkeypatch.setattr(_engine, "_running", {})
     monkeypatch.setattr(_read, "_kept", {})
     yield lambda: [(int(p), *rest) for p, *rest in map(str.split, log.read_text().splitlines())]
@@ -162,7 +162,7 @@ def test_wrong_ranks_leave_no_engine(fake_binary, wrong):
 
 
 def test_an_engine_that_ends_is_replaced_twice(fake_binary, caplog):
-    """The loop goes on at its step; the third end in an epoch is an error with what was said."""
+    """The loop resumes at its step; a third exit in an epoch is an error with the output."""
     with chaski.load("d", batch_size=1) as loader:
         it = iter(loader)
         steps = [next(it).step]
@@ -273,7 +273,7 @@ def test_engine_ends_with_its_parent(fake_binary, monkeypatch, how, file):
 def test_ctrl_c_is_prompt_and_leaves_the_engine(fake_binary):
     code = (
         "import chaski, os, signal, threading, time\n"
-        # A shell ignores it for what it runs in the background, and so for all below that.
+        # A shell ignores the signal for background commands, and so for their children.
         "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "loader = chaski.load('d', batch_size=4, timeout=3600)\n"
         "it = iter(loader); next(it); next(it)\n"
@@ -376,12 +376,12 @@ def test_read_and_info(fake_binary):
     with pytest.raises(chaski.NotFoundError, match="no such file"):
         chaski.info("/x/missing")
     assert len(fake_binary()) == 1
-    # Another limit needs an engine of its own, and its callers share it.
+    # Another limit needs another engine, which all callers with that limit share.
     for _ in range(2):
         chaski.read("a.tif", b=[0], y=(0, 2), max_chunk=1 << 30)
     assert len(fake_binary()) == 2
     assert fake_binary()[1][-2:] == ("--max-chunk", "1073741824")
-    # A limit for every file leaves no engine for each.
+    # A different limit for every file would need an engine for each.
     for n in range(3):
         chaski.read("a.tif", b=[0], y=(0, 2), max_chunk=(1 << 30) + n)
     assert len(fake_binary()) == 4

@@ -1,4 +1,4 @@
-"""What a field of a batch is, against what rasterio reads and numpy makes of it."""
+"""The fields of a batch agree with rasterio's pixels and numpy's arithmetic."""
 
 from __future__ import annotations
 
@@ -201,7 +201,7 @@ def test_paths_of_a_folder(data):
 
 @pytest.fixture(scope="module")
 def named(tmp_path_factory):
-    """Files of uint16 whose descriptions name the bands, every other one in another order."""
+    """Files of uint16 whose descriptions name the bands; every second file has another order."""
     folder = tmp_path_factory.mktemp("named")
     rng = np.random.default_rng(5)
     orders = [("B02", "B04", "B08"), ("B08", "B02", "B04")]

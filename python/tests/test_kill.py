@@ -16,7 +16,7 @@ import pytest
 
 SCENE = Path(__file__).resolve().parents[2] / "testdata" / "demo" / "coast.tif"
 
-# What a careful user writes: the state beside the checkpoint, replaced at once.
+# A careful user's loop: it saves the state beside the checkpoint, and replaces it atomically.
 TRAINER = """
 import hashlib, json, os, sys, time
 import chaski
@@ -73,7 +73,7 @@ def test_kill_and_resume(binary: str, tmp_path: Path) -> None:
     rng = random.Random(5)
     for kills in range(4):
         p = trainer(rough, script)
-        # Each time some steps further, at any moment of a step.
+        # Each time some steps further, at a random moment of a step.
         while not (rough / "log").exists() or len(log(rough)) < 4 * kills + 2:
             assert p.poll() is None, "the run is over before it was killed"
             time.sleep(0.01)

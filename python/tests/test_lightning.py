@@ -1,4 +1,4 @@
-"""Lightning: a run that is resumed from a checkpoint sees what the uninterrupted one saw."""
+"""Lightning: a run resumed from a checkpoint gets the samples of an uninterrupted one."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ pytestmark = [
 
 
 class Module(lightning.LightningModule):
-    """Notes (epoch, sample ids) of every step of training and validation."""
+    """Records (epoch, sample ids) of every step of training and validation."""
 
     def __init__(self, folder: str, validation: bool = False) -> None:
         super().__init__()
@@ -126,7 +126,7 @@ def test_every_checkpoint_resumes(chips, tmp_path, kind, when, options):  # noqa
 
 @pytest.mark.parametrize("limit", [1.0, 2])
 def test_every_validation_begins_at_the_first_sample(chips, limit):  # noqa: F811
-    """Also the first one, after the batches that Lightning looks at before it trains."""
+    """This holds for the first epoch too, after Lightning's sanity batches."""
     seen = fit(Validated(str(chips[0])), limit_val_batches=limit).validated
     want = list(range(N if limit == 1.0 else limit * BATCH))
     assert seen == [list(range(2 * BATCH)), *[want] * EPOCHS]

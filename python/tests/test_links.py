@@ -1,4 +1,4 @@
-"""Links between the pages of this repository lead to files and headings that are there."""
+"""Links between the pages of this repository lead to existing files and headings."""
 
 from __future__ import annotations
 

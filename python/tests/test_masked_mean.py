@@ -1,4 +1,4 @@
-"""masked_mean against the plain mean over the rows and pixels that count, gradients too."""
+"""masked_mean equals the plain mean over valid rows and pixels, with its gradients."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ sys.stdin.read()  # until the test ends this process
 
 
 def test_across_ranks(tmp_path):
-    """The gradient of two ranks with unequal rows is that of one process with all of them.
+    """The gradient of two ranks with unequal rows is that of one process with all rows.
 
     Each rank leaves a file once its gradients are right, and is killed: Gloo sometimes aborts a
     process that leaves its group while the other rank still runs.

@@ -1,4 +1,4 @@
-"""How much of an engine's memory batches may take: the real engine."""
+"""How much of the real engine's memory batches may take."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.usefixtures("binary")
 
 
 def rows(n: int, **options: object) -> chaski.Loader:
-    """Batches of n rows of 1 MiB a band."""
+    """Batches of n rows with 1 MiB for each band."""
     return chaski.load(
         CHIPS,
         batch_size=n,

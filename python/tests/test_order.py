@@ -1,4 +1,4 @@
-"""The order of samples is the one that docs/order.md defines and testdata/order.json shows."""
+"""The order of samples is that of docs/order.md and testdata/order.json."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the READMEs and the pages of the guide without a test of their own show is run."""
+"""The commands and blocks of the READMEs and of guide pages without their own test run."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def commands(name: str) -> list[str]:
 
 @pytest.fixture
 def data(binary: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with what the pages speak of."""
+    """A directory with the files that the pages use."""
     rasterio = pytest.importorskip("rasterio", reason="needs rasterio to write chips")
     r = np.random.default_rng(1)
     for folder in ("chips", "pairs/images", "pairs/masks"):
@@ -67,7 +67,7 @@ def data(binary: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def run(binary: str, command: str, **options: object) -> subprocess.CompletedProcess[str]:
-    """Runs a line of a page in a shell, `chaski` being the engine."""
+    """Runs a line of a page in a shell in which `chaski` is the engine."""
     env = {**os.environ, "PYTHONPATH": str(ROOT / "python/src")}
     line = f"{shlex.quote(str(Path(binary).resolve()))} {command.removeprefix('chaski ')}"
     done = subprocess.run(
@@ -116,7 +116,7 @@ def test_training_of_the_readme(data, binary):
     (block,) = blocks("README.md")
     net = torch.nn.Conv2d(4, 2, 1)
     seen = []
-    # Inputs have gradients: those of what only pads are 0.
+    # Inputs have gradients; those of padding are 0.
     net.register_forward_pre_hook(lambda _, given: seen.append(given[0].requires_grad_()))
     exec(block.replace("10)", "2)"), {"net": net, "step": lambda loss: loss.backward()})
     assert {(tuple(x.shape), x.dtype) for x in seen} == {((64, 4, 256, 256), torch.float32)}
@@ -129,7 +129,7 @@ LOOP = re.compile(r"^( *)for (?:batch|b) in .*:(?: +#.*)?\n((?:\1 +.*\n|\n)+)", 
 
 
 def test_no_loop_trains_on_padding():
-    """The loops that are shown, and those of the examples, leave out rows that only pad."""
+    """The loops on the pages and in the examples leave out padding rows."""
     shown = {}
     for path in [
         ROOT / "README.md",
@@ -154,7 +154,7 @@ def test_no_loop_trains_on_padding():
 
 
 def test_commands_of_resuming_and_operating(data, binary):
-    """A run, its plan, one of its steps, and what could not be read."""
+    """A run, its plan, one of its steps, and its bad samples."""
     (data / "chips/3.tif").write_bytes(b"no raster")
     options = dict(batch_size=8, window=(256, 256), windows_per_asset=8, bad_samples="skip")
     with chaski.load("chips", on_bad=chaski.OnBad(quarantine="bad.jsonl"), **options) as loader:
@@ -206,7 +206,7 @@ def test_blocks_of_the_package(data, binary):
     exec(first.replace("range(10)", "range(1)"), names)
     assert names["batch"]["image"].shape == (64, 4, SIDE, SIDE)  # type: ignore[index]
     pytest.importorskip("pyarrow")
-    # The page's data.tacozip is any; this one has its labels and its place elsewhere.
+    # The page's data.tacozip stands for any container; this one has other labels and locations.
     shown = containers.replace('"label.tif"', '"ref/label.tif"')
     shown = shown.replace("-80, -20, -60, 0", "-80, 20, -60, 60")
     exec(shown, names)

@@ -1,4 +1,4 @@
-"""Payloads: what is well-formed arrives whole, what is not is refused, whatever the bytes are."""
+"""Well-formed payloads arrive completely; any other bytes are refused."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def in_time(*shape: int, rows: int = 2, axes: tuple[str, ...] = ()) -> bytes:
 
 
 def test_text_in_time():
-    """Texts of sequences have an axis of steps, in torch as in numpy, and for one row."""
+    """Strings of sequences have an axis of steps, in torch and in numpy, also with one row."""
     b = assemble(in_time(2, 3))
     assert b["id"].tolist() == [list(TEXT), list(TEXT)] and b.axes["id"] == ("n", "t")
     to_tensors = pytest.importorskip("chaski.torch").to_tensors
@@ -62,7 +62,7 @@ def test_text_in_time():
 @pytest.mark.parametrize("shape", [(0, 1 << 60), (0, (1 << 63) - 1), (1 << 30, 1 << 31, 0)])
 @pytest.mark.parametrize("kind", ["float64", "complex128", "text"])
 def test_no_array_is_that_large(kind, shape):
-    """No rows of a length that numpy refuses are a bad payload, as everything of that kind."""
+    """Zero rows with a length that numpy refuses are a bad payload, like other such sizes."""
     shape, rows = (shape, 0) if kind != "text" else (shape[-2:], shape[-2])
     axes = ("n", "t", "x")[: len(shape)]
     t = T("a", b"", dtype=kind, shape=shape, axes=axes)
@@ -244,7 +244,7 @@ def test_bad_steps_of_one_row():
 
 
 def test_more_bad_rows_than_bytes():
-    """A vector of many references to one bad row is refused."""
+    """A vector with many references to one bad row is refused."""
     good = payload([T("a", U16)], bad=[(0, 9, "x")] * 900)
     at = good.index((900).to_bytes(4, "little"))
     first = at + 4 + int.from_bytes(good[at + 4 : at + 8], "little")
@@ -318,7 +318,7 @@ def test_headers_that_contradict_themselves(data, match):
 
 @pytest.mark.parametrize("convert", [False, True])
 def test_any_corruption_is_an_error_or_a_batch(convert):
-    """Bytes are flipped, set to extremes, cut out; numpy and the reader must stay in bounds."""
+    """Bytes are flipped, set to extremes or removed; numpy and the reader stay in bounds."""
     data = bytearray(mixed(convert))
     head = int.from_bytes(data[:4], "little") + 4
     rng = random.Random(4)

@@ -1,4 +1,4 @@
-"""Bad samples that a run met, and those that a check of the dataset finds, are one list."""
+"""Bad samples of a run and those that a check of the dataset finds are in one list."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ CHIP = Path(__file__).resolve().parents[2] / "testdata" / "raster" / "tog" / "to
 
 
 def broken(folder: Path) -> Path:
-    """Eight chips; one is no TIFF, one ends early, and one is not there any more."""
+    """Eight chips: one is not a TIFF, one is truncated, and one is deleted."""
     chips = folder / "chips"
     chips.mkdir()
     for i in range(8):
@@ -98,7 +98,7 @@ def test_the_error_names_the_sample(binary, tmp_path, transport):
 
 
 def test_samples_of_two_sources_are_two(tmp_path):
-    """Where a message names no file, the sample does, and its index is one of its source."""
+    """If a message names no file, the sample does; its index is that in its source."""
     q = Quarantine(tmp_path / "met", "d")
     one = SampleRef(3, 3, "three")
     for source in ("a", "b", "a", "b"):

@@ -73,7 +73,7 @@ def test_stack():
 
 
 def blob(path):
-    """The file's header blob, as the command has it."""
+    """The file's header blob, as the command prints it."""
     from chaski import _engine
 
     run = [_engine.find_binary(), "index", "--format", "hex", path]
@@ -88,7 +88,7 @@ def test_read_with_headers(kind, tmp_path):
     assert np.array_equal(chaski.read(path, header=header), one)
     two = chaski.read([path, path], header=[header, header], n=[1, 0])
     assert np.array_equal(two, np.stack([one] * 2))
-    # The header is what is read: the file's own may be lost.
+    # The given header is read, so the file's own may be damaged.
     if kind == "rumi":
         lost = tmp_path / path.name
         lost.write_bytes(b"\0" * 16 + path.read_bytes()[16:])
@@ -140,7 +140,7 @@ def test_info():
 
 @pytest.fixture(scope="module")
 def chips(tmp_path_factory) -> tuple[Path, np.ndarray]:
-    """A folder of N chips of uint16 with nodata, and what rasterio reads in them."""
+    """A directory of N chips of uint16 with nodata, and the pixels that rasterio reads."""
     rasterio = pytest.importorskip("rasterio", reason="needs rasterio to write chips")
     folder = tmp_path_factory.mktemp("chips")
     rng = np.random.default_rng(11)
@@ -211,7 +211,7 @@ MASKS = RASTER.parent / "masks"
     ids=str,
 )
 def test_masks(m, how):
-    """What a file's mask takes out is filled as nodata is, by the engine or by the client."""
+    """Pixels outside of a file's mask are filled like nodata, by the engine or by the client."""
     path = MASKS / m["path"]
     with chaski.load(
         path, batch_size=1, pixels=chaski.Pixels(dtype="float32", fill=-7.0), **how
@@ -264,7 +264,7 @@ def test_statistics_of_the_engine(chips, binary, tmp_path, method):
             want = (valid - valid.min()) / (valid.max() - valid.min())
         else:
             low, high = np.percentile(valid, [2.5, 98.5])
-            # Percentiles have several definitions, which differ by less than a step of the samples.
+            # Percentiles have several definitions, which differ by less than one sample's step.
             want = np.clip((valid - low) / (high - low), 0, 1)
             assert np.abs(got - np.sort(want)).max() < 2 / (high - low)
             continue
@@ -343,7 +343,7 @@ def test_resume_at_every_step(chips):
 
 
 def test_a_state_goes_on_over_more_data(chips, tmp_path, caplog):
-    """As the order of the larger dataset has it at that position; and the state is then its own."""
+    """The run continues in the larger dataset's order at that position, and has its state."""
     folder, _ = chips
     for p in sorted(folder.iterdir())[: N - 4]:
         (tmp_path / p.name).symlink_to(p)

@@ -58,7 +58,7 @@ def test_index_and_parse(m):
 
 @pytest.mark.parametrize("m", BAD, ids=lambda m: m["path"])
 def test_bad_files_and_blobs(m):
-    """What the index cannot see is a frame's own fault; the rest is refused with an error."""
+    """Damage that the index does not show is an error of its frame; the rest is refused."""
     frame = m["path"] in ("bad/rumi-checksum.tif", "bad/rumi-frame-serial.tif")
     frame = frame or "bomb" in m["path"] or not m["format"].endswith("-blob")
     try:
@@ -71,7 +71,7 @@ def test_bad_files_and_blobs(m):
         return
     base = BASES[m["base"]]
     same_grid = (list(h.shape), str(h.dtype)) == (base["shape"], base["dtype"])
-    # A blob that parses is another file's: read says so.
+    # A blob of another file parses, but `read` refuses it.
     if m["format"].endswith("-blob") and h.blob.hex() != base["blob"]:
         with pytest.raises(chaski.SpecError, match="another file"):
             rumi.read(base["file"], h)
@@ -197,7 +197,7 @@ def test_index_file_of_what_is_none(tmp_path):
 
 
 def test_blob_of_generation_2_in_no_bits():
-    """Its bytes vouch for no frame: there is a limit."""
+    """Equal frames take no bytes of the blob, so their number has a limit."""
     head = bytes.fromhex("4c4f56450100ffffff00ffffff000100010001000801000100000000")
     with pytest.raises(chaski.LimitError):
         rumi.parse(head)
@@ -239,7 +239,7 @@ def test_read_by_the_names_of_the_original(binary):
 
 
 def compress(zl, chunk, graph):
-    """Compresses a tile with OpenZL, as the README of rumi does."""
+    """Compresses a tile with OpenZL as the README of rumi does."""
     c = zl.Compressor()
     g = zl.graphs.Zstd()
     g = zl.nodes.ConvertNumToSerialLE()(c, g)
@@ -320,7 +320,7 @@ def test_georeferencing(tmp_path, transform, crs, point):
 @pytest.mark.parametrize("crs,model", [(4326, 2), (7844, 2), (4647, 1), (32633, 1)])
 @pytest.mark.parametrize("generation", [1, 2])
 def test_the_kind_of_a_crs_is_the_engines(tmp_path, crs, model, generation):
-    """7844 is geographic, and 4647 is not: ranges of codes do not tell."""
+    """7844 is geographic and 4647 is not, so ranges of codes do not decide."""
     m = next(m for m in GOOD if m["kind"] == ("rumi" if generation == 1 else "rumi-new"))
     h = rumi.parse(rumi.index_file(m["file"]))
     layout = rumi.Layout(h.shape, h.dtype, h.tile, generation, h.cells)
@@ -417,7 +417,7 @@ for i, call in enumerate(json.load(open(folder + "/calls.json"))):
 
 
 def random_call(rng):
-    """Returns the named arguments of a random call of `read` that rumi 0.8.3 takes."""
+    """Returns the keyword arguments of a random call of `read` that rumi 0.8.3 accepts."""
 
     def span(size):
         start = int(rng.integers(size))
@@ -451,7 +451,7 @@ def random_call(rng):
 
 @pytest.mark.usefixtures("binary")
 def test_read_takes_the_arguments_of_the_original(tmp_path):
-    """What rumi-eo 0.8.3 reads for random specs, patterns and selections is what is read here."""
+    """Random specs, patterns and selections read the same as in rumi-eo 0.8.3."""
     python = os.environ.get("CHASKI_ORACLE_PYTHON08")
     if not python:
         pytest.skip("CHASKI_ORACLE_PYTHON08 names no Python with rumi-eo 0.8.3")
@@ -492,7 +492,7 @@ for path, want in json.loads(sys.argv[1]).items():
 
 @pytest.mark.usefixtures("binary")
 def test_generation_2_is_read_by_the_original(tmp_path):
-    """CHASKI_ORACLE_PYTHON16 names a Python with rumi-eo 0.16.0; frames need openzl here."""
+    """CHASKI_ORACLE_PYTHON16 names a Python with rumi-eo 0.16.0. Frames need openzl here."""
     zl = pytest.importorskip("openzl.ext")
     rng = np.random.default_rng(16)
     pairs = {}

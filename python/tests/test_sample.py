@@ -1,4 +1,4 @@
-"""Single samples: those of the batches, by their index, whatever the loader iterates over."""
+"""Single samples by index are those of the batches, for every kind of loader."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ def test_map_dataset(chips):  # noqa: F811
 
 
 def test_ids(binary, chips):  # noqa: F811
-    """An id is the path of the file that the row's pixels are in, whatever the order."""
+    """An id is the path of the file with the row's pixels, in any order."""
     rasterio = pytest.importorskip("rasterio")
     folder = chips[0]
     with chaski.load(
@@ -178,7 +178,7 @@ def test_ids(binary, chips):  # noqa: F811
 
 
 def test_ids_where_other_members_change_what_is_asked(binary, chips, tmp_path):  # noqa: F811
-    """Ids and samples are those of the rows also with take, windows, missing and pairs."""
+    """Ids and samples also belong to their rows with take, windows, missing and pairs."""
     folder = Path(chips[0])
     names = sorted(p.name for p in folder.glob("*.tif"))
     first = {n: chaski.read(folder / n) for n in names}
@@ -191,7 +191,7 @@ def test_ids_where_other_members_change_what_is_asked(binary, chips, tmp_path): 
                 assert np.array_equal(file, batch[field][k])
                 assert np.array_equal(file, loader.sample(i)[field])
 
-    # An epoch of 3 samples has any of the dataset, and one of more than all comes to them again.
+    # An epoch of 3 samples may have any sample, and one of more than all repeats them.
     for take in (3, len(names) + 3):
         with chaski.load(
             folder,
@@ -235,7 +235,7 @@ def test_ids_where_other_members_change_what_is_asked(binary, chips, tmp_path): 
 
 
 def test_samples_with_shares_per_batch(chips):  # noqa: F811
-    """The shares are of the batch of the loader; a batch of one sample has none."""
+    """Shares divide the loader's batch, so a batch of one sample has none."""
     source = chaski.Mixture({"a": chips[0], "b": chips[0]}, per_batch=True)
     with chaski.load(
         source, batch_size=4, shuffle=False, pixels=chaski.Pixels(dtype="native")

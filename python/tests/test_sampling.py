@@ -1,4 +1,4 @@
-"""Samplers, mixtures, sequences, splits and transforms are those of testdata/order.json."""
+"""Samplers, mixtures, sequences, splits and transforms agree with testdata/order.json."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def vectors(name: str) -> list[dict]:
 
 
 def with_batches(name: str) -> list[dict]:
-    """Those of order.json, and those of order_batches.json."""
+    """The vectors of order.json and of order_batches.json."""
     return vectors(name) + json.loads((ROOT / "testdata" / "order_batches.json").read_text())[name]
 
 
@@ -191,7 +191,7 @@ def test_plan_of_one_dataset_is_the_order():
 
 @pytest.mark.parametrize("number", [np.int64, np.uint64, np.int16])
 def test_ints_of_numpy(number):
-    """They are the ints that they stand for: nothing is added up in their 64 bits or fewer."""
+    """Numpy integers count as Python integers: no sum overflows their 64 bits or fewer."""
     pools = sampling.Visits(8, 8, 16, 16, 2, 3, Runs(np.full(40, 4)))
     counts = [200, sampling.WORD_LEN - 200]
     mixture = Mixture([Dataset(40, pools), Dataset(300)], counts, "given", 20_000)
@@ -243,7 +243,7 @@ def test_plan_refuses(bad, match):
 
 
 def test_lonlat():
-    """What Go is held to is what is computed here, and near what PROJ says."""
+    """The vectors for Go equal the results computed here, and nearly PROJ's."""
     vectors = json.loads((ROOT / "testdata" / "lonlat.json").read_text())
     assert len(vectors) > 50
     for epsg, x, y, lon, lat, *bits in vectors:

@@ -17,7 +17,7 @@ SIDE = 96
 
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
-    """The folder that the page speaks of."""
+    """The directory that the page uses."""
     rasterio = pytest.importorskip("rasterio", reason="needs rasterio to write chips")
     r = np.random.default_rng(1)
     lines = ["image,mask,site,date,cloud,class"]

@@ -1,4 +1,4 @@
-"""The names, words and defaults of the package are those of the engine's JSON Schema of specs."""
+"""Names, words and defaults of the package are those of the engine's JSON Schema of specs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One client and several servers: one order, whatever dies, drains, stalls or comes back."""
+"""One client and several servers: one order, while servers die, drain, stall and return."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_work_is_shared_and_the_order_kept():
 
 @pytest.mark.parametrize("mixed", [False, True])
 def test_groups_stay_together(mixed):
-    """Tickets of one pool are asked of one server, those of a mixture by its leading dataset."""
+    """Tickets of one pool go to one server, those of a mixture by its leading dataset."""
     n = 4 * STEPS
     told = pb.Groups(dataset=1, pool=7, levels=[pb.Groups.Level(drawn=n // 2, samples=50)])
     if not mixed:
@@ -101,7 +101,7 @@ def test_groups_stay_together(mixed):
 
 @pytest.mark.parametrize("world", [1, 3])
 def test_all_servers_work_on_groups(world):
-    """Three pools are open at a time, one at each server, with the least prefetch that there is."""
+    """Three pools are open at a time, one on each server, with the smallest prefetch."""
     three = engines(3, groups=pb.Groups(pool=16))
     together = threading.Barrier(3)
     begins = {p: e for e in range(2) for p in range(0, 48, 16)}  # the first pools of an epoch
@@ -124,7 +124,7 @@ def test_all_servers_work_on_groups(world):
 
 
 def test_groups_within_a_bound_of_bytes(caplog):
-    """What is open takes no more than `prefetch_bytes`, and a server owes no more than before."""
+    """Open tickets take at most `prefetch_bytes`, and no server owes more than before."""
     three = engines(3, groups=pb.Groups(pool=16))
     with running(*three) as (_, targets), caplog.at_level("INFO", "chaski"):
         before = 0
@@ -142,7 +142,7 @@ def test_groups_within_a_bound_of_bytes(caplog):
 
 
 def test_a_server_dies_with_a_whole_group():
-    """What it had goes on elsewhere before what others have of later groups."""
+    """Its tickets move to other servers before these continue with later groups."""
     three = engines(3, groups=pb.Groups(pool=40))
     order: list[int] = []
 
@@ -227,7 +227,7 @@ def test_all_die():
 
 
 def stalls(first: int):
-    """Answers, but never again once it was asked for a position."""
+    """Answers until it is asked for a position, and never again after that."""
     silent = []
 
     def answer(t, e):
@@ -289,7 +289,7 @@ def test_all_stall():
 
 @pytest.mark.parametrize("staggered", [0.0, 0.5])
 def test_all_stall_for_no_longer_than_twice_the_timeout(staggered):
-    """However often they may be opened again: they describe the spec, and then answer nothing."""
+    """Servers that describe the spec and then never answer end the run, despite reconnections."""
     two = engines(2)
 
     def later(t, e):
@@ -306,7 +306,7 @@ def test_all_stall_for_no_longer_than_twice_the_timeout(staggered):
 
 
 def test_one_stalls_while_the_other_is_away():
-    """The one that is opened again has its time, though the other was silent before.
+    """A server that reconnects has its full timeout, although the other was silent before.
 
     It is back once the other was given up, and has a timeout to be found before that one is silent
     for the second time.
@@ -391,7 +391,7 @@ def test_other_data_after_a_restart():
 
 
 def test_deaths_at_random():
-    """A server at a time dies at a random moment and comes back; the order never shows it."""
+    """One server at a time dies at a random moment and comes back, and the order is the same."""
     rng = random.Random(11)
     three = engines(3)
     for e in three:
@@ -430,7 +430,7 @@ def test_addresses():
 
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="makes a certificate with openssl")
 def test_certificates_of_names(tmp_path):
-    """Addresses that a name stands for have the name's certificate."""
+    """The addresses of a name have the name's certificate."""
     key, cert = tmp_path / "key.pem", tmp_path / "cert.pem"
     subprocess.run(
         ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2"]
@@ -474,7 +474,7 @@ def digests(loader: chaski.Loader, at: dict[int, Callable[[], None]] | None = No
 @pytest.mark.parametrize("transport", ["shm", "grpc"])
 @pytest.mark.timeout(1200)
 def test_real_servers_die_and_stall(binary: str, tmp_path: Path, transport) -> None:
-    """Of three engines one is killed and one stopped; the batches are those of one, bit for bit."""
+    """With one of three engines killed and one stopped, batches equal those of one engine."""
     if transport == "shm" and not sys.platform.startswith("linux"):
         pytest.skip("no shared memory here")
     options = {

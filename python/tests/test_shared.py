@@ -1,4 +1,4 @@
-"""Shared memory: the same batches, leases that come back, and nothing left behind by kill -9."""
+"""Shared memory: the same batches, leases that return, and nothing left after kill -9."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ OPTIONS = {
     "normalize": chaski.Normalize([1e-3], [-1.0]),
     "validity": "ok",
 }
-# Asks for an engine of the test's own: what other tests have left is not shared.
+# Requests a separate engine, because one that other tests left is not shared.
 OWN = 200 << 20
 
 
@@ -60,7 +60,7 @@ def engine_of(loader: chaski.Loader) -> _engine.LocalEngine:
 
 
 def lease_of(a: np.ndarray) -> _shared.Lease | None:
-    """Returns the lease that an array lies in."""
+    """Returns the lease that holds an array."""
     base = a
     while isinstance(base, np.ndarray):
         base = base.base
@@ -353,7 +353,7 @@ def test_nothing_is_left_open(binary):
         return Path("/proc/self/maps").read_text().count("memfd:chaski")
 
     def once() -> None:
-        # An engine of its own, as of no other test: the one that reads share stays.
+        # A separate engine, because the one that reads share keeps running.
         with chaski.load(
             SCENE, engine=chaski.Engine(transport="shm", workers=3), **OPTIONS
         ) as loader:
@@ -370,14 +370,14 @@ def test_nothing_is_left_open(binary):
     gc.collect()
 
     def leaked() -> int:
-        # What a loader leaves comes once for each; gRPC opens one or two of its own in between.
+        # Each loader may leave its files once; gRPC opens one or two in between.
         return max(after - was for after, was in zip(count(), before, strict=True))
 
     assert eventually(lambda: leaked() < rounds // 2), (count(), before)
     assert mapped() <= maps
 
 
-# Without.
+# Without shared memory.
 
 
 def test_fallback(binary, server, monkeypatch):
@@ -399,7 +399,7 @@ def test_fallback(binary, server, monkeypatch):
         raise ConnectionRefusedError("nobody is there")
 
     monkeypatch.setattr(_shared.Side, "_greet", nowhere)
-    # Otherwise an engine that an earlier test left would be the client: its door is open already.
+    # Otherwise an engine of an earlier test would be the client, whose socket is already open.
     monkeypatch.setattr(_engine, "_running", {})
     with server.load(transport="auto") as loader:
         assert lease_of(next(iter(loader))["image"]) is None
@@ -408,7 +408,7 @@ def test_fallback(binary, server, monkeypatch):
 
 
 def test_an_engine_on_a_socket_file(binary, monkeypatch, tmp_path):
-    """Where there is no abstract namespace; the next engine removes what is left."""
+    """Without an abstract namespace, the next engine removes sockets that are left."""
     monkeypatch.setattr(_engine, "_abstract_works", lambda: False)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     with chaski.load(SCENE, engine=chaski.Engine(memory=OWN), **OPTIONS) as loader:
@@ -423,7 +423,7 @@ TOKEN = b"t" * 16
 
 
 class Door:
-    """The server's end of a side door."""
+    """The server's end of a shared-memory connection."""
 
     def __init__(self) -> None:
         self.address = f"chaski-test-{random.getrandbits(64):x}"
@@ -595,7 +595,7 @@ def test_ranges_are_checked():
 
 
 def leftovers(mark: str, pids: set[int]) -> set[str]:
-    """Returns what is left of processes: names of sockets, and who has our memory mapped.
+    """Returns what processes have left: names of sockets, and who has our memory mapped.
 
     Args:
         mark: CHASKI_TEST_MARK of the processes that are to be gone.

@@ -1,4 +1,4 @@
-"""What repr and notebooks show says what is there, and runs nothing that a file holds."""
+"""repr and notebooks show what an object holds, and run nothing from a file."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ def write(path: Path, x: np.ndarray) -> None:
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory) -> tuple[Path, np.ndarray, np.ndarray]:
-    """A folder of images and masks, and a table of them; the pixels of both."""
+    """A directory of images and masks, a table of them, and the pixels of both."""
     folder = tmp_path_factory.mktemp("sampled")
     r = np.random.default_rng(5)
     images = r.integers(8, 4000, (N, 2, H, W), dtype=np.uint16)
@@ -74,7 +74,7 @@ FIELDS = {
 
 
 def dihedral(a: np.ndarray, g: int) -> np.ndarray:
-    """Applies an element to the last two axes, in numpy's words."""
+    """Applies a transform to the last two axes with numpy."""
     if g & 1:
         a = a[..., :, ::-1]
     if g & 2:
@@ -91,7 +91,7 @@ def filled(x: np.ndarray) -> np.ndarray:
 
 
 def check(loader, plan, images, masks, *, weights=None, epochs=1):
-    """Compares epochs with what the plan says, window by window."""
+    """Compares epochs with the plan, window by window."""
     assert loader.samples == len(plan)
     n = 0
     for epoch in range(epochs):
@@ -258,7 +258,7 @@ def antialiased(x: np.ndarray, h: int, w: int) -> np.ndarray:
 
 @pytest.mark.parametrize("whole", [False, True], ids=["with nodata", "against torch"])
 def test_antialiasing(data, tmp_path, whole):
-    """Windows that shrink, and some that grow: as the page says, and nearly as torch does it."""
+    """Windows that shrink, and some that grow, follow the page, and torch nearly."""
     table, images, _ = data
     if whole:
         images = np.maximum(images, NODATA + 1)
@@ -382,7 +382,7 @@ def test_balanced(data):
 
 @pytest.mark.parametrize("take", [0, 24])
 def test_exact_shares(data, take):
-    """Every batch has its share of every value; the plan of docs/order.md says which samples."""
+    """Every batch has its share of every value, with the samples of docs/order.md's plan."""
     table, _, _ = data
     options = {"batch_size": 8, "fields": FIELDS, "seed": 1, "steps_per_epoch": take // 8 or None}
     strata = chaski.Strata("site", per_batch=True, until="longest")
@@ -443,7 +443,7 @@ def test_exact_shares_of_a_mixture(data):
 
 
 def test_take(data):
-    """Epochs of 10 of N: one run, in which every sample comes once before any comes again."""
+    """Epochs of 10 of N samples are one run, in which every sample comes before any repeats."""
     table, _, _ = data
     with chaski.load(
         table, batch_size=5, rows=chaski.Rows(take=10), fields=FIELDS, seed=3
@@ -522,14 +522,14 @@ def test_bad_samples(data, tmp_path, policy):
 
 
 def test_bad_steps_are_filled(data, tmp_path):
-    """Of a sequence, with "fill": a step that cannot be read is missing, the others are there."""
+    """With "fill", only the unreadable steps of a sequence are missing."""
     table, images, _ = data
     folder = table.parent
     for f in folder.iterdir():
         (tmp_path / f.name).write_bytes(f.read_bytes())
     order = sorted(range(N), key=lambda i: ((i * 5) % 12, i))
     series = [[i for i in order if i % 3 == site] for site in range(3)]
-    # The first step of a sequence has no header, the second one of another no pixels, one no mask.
+    # One sequence's first step lacks its header, another's second its pixels, a third a mask.
     first, second, masked = series[0][0], series[1][1], series[2][2]
     bad = {first: "image", second: "image", masked: "mask"}
     for i, name in bad.items():
@@ -571,7 +571,7 @@ def test_bad_steps_are_filled(data, tmp_path):
 
 
 def test_more_bad_steps_than_rows(data, tmp_path):
-    """Every step of one row but the last is bad: the batch has more of them than rows."""
+    """All steps of one row except the last are bad, so the batch has more of them than rows."""
     table, images, _ = data
     for f in table.parent.iterdir():
         (tmp_path / f.name).write_bytes(f.read_bytes())
@@ -595,7 +595,7 @@ def test_more_bad_steps_than_rows(data, tmp_path):
 
 
 def test_errors_of_any_length(tmp_path):
-    """A table with many columns, or a long name: the error comes, and says what is wrong."""
+    """With many columns or a long name in a table, the error still names the problem."""
     write(tmp_path / "a.tif", np.zeros((1, 32, 32), np.uint16))
     names = [f"feature_{i:05}" for i in range(5000)]
     for n in (400, 5000):
@@ -620,7 +620,7 @@ def test_errors_of_any_length(tmp_path):
 
 
 def test_what_a_limit_counts(data, tmp_path):
-    """A rank's own rows, since its loader began: the error says so."""
+    """The error counts a rank's own rows since its loader began."""
     _, images, _ = data
     for i in range(N):
         write(tmp_path / f"{i:02}.tif", images[i])
@@ -649,7 +649,7 @@ def test_what_a_limit_counts(data, tmp_path):
 
 
 def test_rates_are_of_the_rows_of_a_rank():
-    """Ranks that have more rows may meet more bad ones; the rows are counted one by one."""
+    """A rate limits the bad ones among a rank's rows; here these are counted one by one."""
     for g, n, world, drop in itertools.product((1, 3, 5), (1, 7, 100), (1, 2, 4, 7), (False, True)):
         spec = {"batch_size": g, "drop_last": drop}
         for rank in range(world):
@@ -727,7 +727,7 @@ MIXED = {"a": "x", "b": chaski.Source("y", weight=2)}
 @pytest.mark.parametrize(
     "args,match",
     [
-        # What the spec's JSON would take for the default, or for another number.
+        # Values that the spec's JSON would read as the default or as another number.
         ({"sampler": chaski.WholeChip(0)}, "size is 0"),
         ({"sampler": chaski.RandomWindow(8, 0)}, "per_asset is 0"),
         ({"sampler": chaski.RandomWindow(8, 2.5)}, "per_asset is 2.5"),
@@ -806,7 +806,7 @@ def test_lists_of_containers_are_sources():
 @pytest.mark.parametrize("blend", ["linear", "mean"])
 @pytest.mark.parametrize("pad", [False, True])
 def test_paste(data, tmp_path, blend, pad):
-    """What a model that does nothing predicts is the scene again, where it lay."""
+    """A model that returns its input predicts the scene again, at its location."""
     _, images, _ = data
     scene, out = tmp_path / "scene.tif", tmp_path / "out.tif"
     options = {"driver": "GTiff", "count": 2, "height": H, "width": W, "dtype": "uint16"}
@@ -855,7 +855,7 @@ def test_paste_on_a_remote_scene(data, tmp_path):
 
 
 def test_paste_of_tensors(data, tmp_path):
-    """What a model of torch gives needs no conversion, whatever it was computed in."""
+    """Outputs of a torch model need no conversion, in any dtype."""
     torch = pytest.importorskip("torch")
     scene, want, out = (tmp_path / name for name in ("scene.tif", "want.tif", "out.tif"))
     options = {"driver": "GTiff", "count": 1, "height": 40, "width": 48, "dtype": "uint8"}
@@ -874,7 +874,7 @@ def test_paste_of_tensors(data, tmp_path):
 
 
 def test_split_by_lonlat(binary, tmp_path):
-    """Chips beside each other in two zones of UTM are in one part; other CRSs are told."""
+    """Neighbouring chips in two UTM zones are in one part; unknown CRSs are an error."""
     chips = tmp_path / "chips"
     chips.mkdir()
     options = {"driver": "GTiff", "count": 1, "height": 16, "width": 16, "dtype": "uint16"}
@@ -917,7 +917,7 @@ def test_split_by_lonlat(binary, tmp_path):
 
 
 def test_catalog(data, binary, tmp_path):
-    """A catalog has sizes and bounds: grids of assets of many sizes, and splits by cell."""
+    """A catalog's sizes and bounds allow grids of assets of many sizes, and splits by cell."""
     r = np.random.default_rng(2)
     images, bounds = [], []
     for i in range(10):

@@ -1,4 +1,4 @@
-"""Arguments become the JSON that the engine's package loader reads."""
+"""Arguments become the JSON that the engine parses."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def image(**members):
                 ]
             },
         ),
-        # What stats lacks rides along.
+        # Columns without statistics are kept.
         (
             {
                 "fields": {"image": Field(bands=[1]), "label": "c"},

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.usefixtures("binary")
 
 
 def moments(x: np.ndarray) -> tuple[list[float], list[float]]:
-    """Returns mean and deviation of every band of (n, b, y, x), nodata left out."""
+    """Returns mean and deviation of every band of (n, b, y, x), without nodata."""
     bands = [x[:, b][x[:, b] != NODATA].astype(np.float64) for b in range(x.shape[1])]
     return [v.mean() for v in bands], [v.std() for v in bands]
 
@@ -78,7 +78,7 @@ def test_fields(chips, tmp_path):  # noqa: F811
 
 
 def test_the_part_that_trains(chips, tmp_path):  # noqa: F811
-    """Rows that conditions and a split leave, one by one as a loader has them."""
+    """The statistics cover the rows after conditions and a split, one by one as in a loader."""
     folder, x = chips
     files = sorted(folder.iterdir())
     lines = [f"{p},{i}" for i, p in enumerate(files)]
@@ -128,7 +128,7 @@ def test_bad_samples(chips, tmp_path):  # noqa: F811
 
 @pytest.mark.parametrize("m", [m for m in BAD if m["expect"] == "error"], ids=lambda m: m["path"])
 def test_errors_are_those_of_read(m, tmp_path):
-    """A folder whose name looks like a part of the message does not mislead."""
+    """A directory whose name looks like a part of the message does not confuse the parser."""
     folder = tmp_path / "a: tag 1 at 3: b"
     folder.mkdir()
     path = folder / Path(m["path"]).name

@@ -1,4 +1,4 @@
-"""Lists of files and tables in memory: batches are what rasterio reads of the same files."""
+"""Lists of files and tables in memory yield the pixels that rasterio reads."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ SRC = Path(__file__).parents[1] / "src"
 
 @pytest.fixture
 def paths(chips) -> list[str]:  # noqa: F811
-    """Every other chip, from the last to the first: no folder or glob has this order."""
+    """Every second chip from the last to the first, an order that no directory or glob has."""
     return sorted(str(p) for p in Path(chips[0]).glob("*.tif"))[::-2]
 
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path, monkeypatch):
-    """Where temporary files go; none is left."""
+    """The directory for temporary files, which must be empty in the end."""
     to = tmp_path / "temporary"
     to.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(to))
@@ -74,7 +74,7 @@ def test_a_list_of_files(paths, kind, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("kind", ["numpy", "pandas", "polars"])
 def test_a_series_of_files(paths, kind):
-    """A column of a table, or an array, is a list."""
+    """A column of a table, or an array, counts as a list."""
     make = np.array if kind == "numpy" else pytest.importorskip(kind).Series
     for source in (make(paths), chaski.Mixture({"a": make(paths)})):
         with chaski.load(source, **options()) as loader:
@@ -85,7 +85,7 @@ def test_a_series_of_files(paths, kind):
 
 @pytest.mark.parametrize("kind", ["pandas", "polars", "tuples", "objects"])
 def test_relative_paths_and_names_of_any_kind(paths, kind, monkeypatch):
-    """Texts of polars are, in Arrow, views, and its categoricals dictionaries of views."""
+    """In Arrow, strings of polars are views, and its categoricals dictionaries of views."""
     pytest.importorskip("pyarrow")
     folder, names = Path(paths[0]).parent, [Path(p).name for p in paths]
     monkeypatch.chdir(folder)

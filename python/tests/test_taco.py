@@ -35,13 +35,13 @@ pytestmark = pytest.mark.usefixtures("binary")
 
 @pytest.fixture(autouse=True)
 def own_cache(tmp_path_factory, monkeypatch):
-    """Chunk indexes go where the test ends, not to the user's folder."""
+    """Caches chunk indexes in the test's directory, not in the user's."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
 
 
 @pytest.fixture(scope="module")
 def chips(binary) -> tuple[np.ndarray, np.ndarray]:
-    """The images and labels of testdata/coast, cut from the scene that they were made of."""
+    """The images and labels of testdata/coast, cut from the scene they were made from."""
     scene = chaski.read(DATA / "demo" / "coast.tif", b=[1, 3, 5])
     images = []
     for k in range(12):
@@ -423,7 +423,7 @@ def containers() -> list[Path]:
 
 @pytest.mark.parametrize("path", containers(), ids=lambda p: f"{p.parent.name}-{p.name}")
 def test_tables_of_all_types(path, tmp_path):
-    """What pyarrow reads of the Parquet that lies in the ZIP is what the engine sends."""
+    """The engine sends what pyarrow reads from the Parquet file in the ZIP."""
     pa = pytest.importorskip("pyarrow")
     import pyarrow.parquet as pq
 
@@ -479,7 +479,7 @@ def test_what_users_of_tacoreader_look_for(chips):
 
 
 def test_flatten():
-    """Rows of files with what is above them, and where they are."""
+    """Rows of files with the columns of their parents, and their locations."""
     pytest.importorskip("pyarrow")
     ds = taco.load(parts())
     chosen = ds.where("rank IN (3, 9)").concat(ds.where("rank = 0"))
@@ -527,7 +527,7 @@ NARROW = DATA / "narrow"
 
 
 def tree(node: taco.Dataset | taco.Folder) -> dict:
-    """What read reaches: ids, and of a file what GDAL opens it by, without the container."""
+    """`read` finds ids, and the path by which GDAL opens a file without the container."""
     return {s.id: tree(s) if isinstance(s, taco.Folder) else s.vsi.split(",")[0] for s in node}
 
 
@@ -551,7 +551,7 @@ def test_filters_of_lower_levels_narrow_what_lies_below():
         assert found.is_rsut() == a["rsut"] or not a["tree"]
         for sample in found:
             assert sample.data["id"].to_pylist() == sample.ids
-        # Another condition on the same samples, an SQL, and groups keep what was narrowed.
+        # Another condition on the same samples, an SQL query, and groups keep the selection.
         if found.ids:
             few = found.where("rank > 1").flatten()
             ranks = dict(zip(ds.data["id"].to_pylist(), ds.data["rank"].to_pylist(), strict=True))
@@ -564,7 +564,7 @@ def test_filters_of_lower_levels_narrow_what_lies_below():
             chained = one.filter_datetime(b["span"], level=b["level"])
             want = [r for r in a["flatten"] if r in b["flatten"]]
             assert sorted(flat(chained.flatten())) == want
-            # The samples are those that meet each condition, as a loader has them.
+            # The samples are those that meet each condition, as in a loader.
             assert set(chained.ids) == set(a["tree"]) & set(b["tree"])
 
 
@@ -626,7 +626,7 @@ def test_what_the_reader_says_of_its_document_and_statistics():
 
 
 def test_histograms_of_a_streaming_taco_are_no_sample():
-    """The folder "histogram" of TACO 0.2 is left out of all that counts, and read by its path."""
+    """The folder "histogram" of TACO 0.2 counts nowhere, and is read by its path."""
     path = DATA / "containers/taco-v1/stream_n1.taco"
     ds = taco.load(path)
     want = ["roi_0", "roi_1", "roi_2", "roi_3"]
@@ -647,7 +647,7 @@ def test_histograms_of_a_streaming_taco_are_no_sample():
 
 
 def test_nanoseconds_arrive(tmp_path):
-    """Instants in nanoseconds are what pyarrow reads of them, alone, chosen, sorted and joined."""
+    """Timestamps in nanoseconds are what pyarrow reads, alone, selected, sorted and joined."""
     pa = pytest.importorskip("pyarrow")
     import pyarrow.parquet as pq
 
@@ -684,7 +684,7 @@ def test_nanoseconds_arrive(tmp_path):
 
 
 def answers() -> list[dict]:
-    """The queries of the manifest that the original reader answered by rules that are ours."""
+    """The manifest's queries on whose rules the original reader and chaski agree."""
     lines = (DATA / "containers" / "manifest.jsonl").read_text().splitlines()
     out = []
     for q in map(json.loads, lines):
@@ -723,7 +723,7 @@ def test_answers_of_the_original_reader():
 
 
 def test_tortillas_and_streaming_tacos(binary):
-    """Through the same door: rows, assets, and chunks that are read by themselves."""
+    """Rows, assets and single chunks are read through the same functions."""
     flat = taco.load(DATA / "containers/tortilla/flat_bytes.tortilla")
     assert (flat.format, flat.levels) == ("Tortilla 0.5", 1)
     assert flat.ids[:2] == ["lima-0", "ñandú-1"]
@@ -754,7 +754,7 @@ def ranks_of_split(ds: taco.Dataset) -> list[str]:
 
 
 def test_image_and_mask_of_a_container_train(binary):
-    """A few steps of PyTorch learn the labels of a TACO ZIP, through the path of make demo."""
+    """A few steps of PyTorch learn the labels of a TACO ZIP, as in `make demo`."""
     torch = pytest.importorskip("torch")
     import chaski.torch
 
@@ -896,7 +896,7 @@ def test_streaming_taco_trains_over_http(binary, tmp_path, monkeypatch):
 
 
 def test_questions_have_one_process(binary, tmp_path):
-    """Containers stay open in one child, which is replaced when it is gone, or stuck."""
+    """Containers stay open in one child process, which is replaced if it dies or hangs."""
     ds = taco.load(COAST / "coast.tacozip")
     assert len(ds) == 12
     first = _ask._asker
@@ -923,7 +923,7 @@ def test_questions_have_one_process(binary, tmp_path):
 
 
 def test_questions_of_threads_and_forks(binary):
-    """Threads ask at the same time, and a forked process has a child of its own."""
+    """Threads may ask at the same time, and a forked process has its own child process."""
     ds = taco.load(COAST / "coast.tacozip")
     with futures.ThreadPoolExecutor(4) as pool:
         counts = list(pool.map(lambda k: len(ds.where(f"rank >= {k}")), range(12)))
@@ -934,7 +934,7 @@ def test_questions_of_threads_and_forks(binary):
 
 
 def test_nothing_is_left_unclosed(binary):
-    """Neither a process that asked, nor one that was forked from it, leaves anything to warn of."""
+    """Neither a process that asked nor one forked from it leaves resources open."""
     code = f"""
 import gc, os, chaski
 ds = chaski.taco.load({str(COAST / "coast.tacozip")!r})
@@ -956,7 +956,7 @@ os.waitpid(pid, 0)
 
 
 def test_questions_have_the_environment(binary, monkeypatch):
-    """Credentials that are set later are those of the next question."""
+    """Credentials that are set later apply to the next question."""
     ds = taco.load(COAST / "coast.tacozip")
     pids = []
     for token in ("", "", "one", "one", "two", ""):
@@ -973,7 +973,7 @@ def test_questions_have_the_environment(binary, monkeypatch):
 
 
 def test_a_long_question_beside_another(binary):
-    """A list of ids is longer than an argument of a program may be, and another thread asks."""
+    """A list of ids may exceed the length of a command's argument while another thread asks."""
     ds = taco.load(COAST / "coast.tacozip")
     ids = ", ".join(f"'tile_{k:02}'" for k in range(6, 30_000))
     many = ds.where(f"id IN ({ids})")
@@ -988,7 +988,7 @@ def _count(k: int) -> int:
 
 
 def test_questions_do_without_low_descriptors(binary):
-    """The engine is asked in a process that has more than 1024 files open."""
+    """Asking works in a process with more than 1024 open files."""
     code = f"""
 import os, resource, chaski
 soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -1004,7 +1004,7 @@ print(len(chaski.taco.load({str(COAST / "coast.tacozip")!r}).ids))
 
 
 def test_a_question_that_is_not_read_ends_in_time(binary, monkeypatch):
-    """A question longer than a pipe holds, to an engine that stands still."""
+    """A question longer than a pipe's buffer times out at an engine that hangs."""
     still = _ask.Asker(binary)
     try:
         os.kill(still._process.pid, signal.SIGSTOP)
@@ -1016,7 +1016,7 @@ def test_a_question_that_is_not_read_ends_in_time(binary, monkeypatch):
 
 
 def test_a_forked_process_holds_no_engine(binary):
-    """The engine ends with the process that asks it, however long those live that it forks."""
+    """The engine ends with the process that asks it, although processes forked from it live on."""
     taco.load(COAST / "coast.tacozip").ids  # noqa: B018
     held = _ask._asker
     assert held is not None

@@ -1,4 +1,4 @@
-"""Arrays of TileDB through the real engine, against numpy."""
+"""TileDB arrays through the real engine, against numpy."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def run(*args: object) -> str:
 
 @pytest.fixture(scope="module")
 def cube(tmp_path_factory: pytest.TempPathFactory, binary: str) -> tuple[Path, np.ndarray]:
-    """An array (b, n, y, x) that the command makes of files by rasterio."""
+    """An array (b, n, y, x) that the command makes from files of rasterio."""
     folder = tmp_path_factory.mktemp("cube")
     pixels = np.random.default_rng(1).integers(0, 4000, (N, BANDS, H, W), dtype=np.uint16)
     (folder / "chips").mkdir()
@@ -107,7 +107,7 @@ def test_torch(cube):
 
 
 def test_points_stand_on_their_pixels(tmp_path: Path):
-    """The points of an array by the original library, on a raster whose pixels have numbers."""
+    """The points of an array of the original library, on a raster of numbered pixels."""
     side = 500
     numbers = np.arange(side * side, dtype=np.int32).reshape(1, side, side)
     with rasterio.open(tmp_path / "numbers.tif", "w", "GTiff", side, side, 1, dtype="int32") as f:
@@ -165,7 +165,7 @@ def test_what_is_no_cube(cube):
 
 
 def test_opening_at_a_time():
-    """The first fragment is from ...659 and has all cells, the second, from ...665, some."""
+    """The first fragment, from ...659, has all cells; the second, from ...665, has some."""
     path = ARRAYS / "dense_with_sparse_fragment"
     first, second = 1795145296659, 1795145296665
     day = dt.datetime.fromtimestamp(first / 1000, dt.timezone.utc)

@@ -1,4 +1,4 @@
-"""The wheel carries the engine, if there is one, and only what belongs into it."""
+"""The wheel has the engine, if there is one, and no other files than it should."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_wheel_with_engine(tmp_path):
         (metadata,) = (n for n in names if n.endswith("/METADATA"))
         assert "Requires-Dist: torch" in wheel.read(metadata).decode()
     installed = tmp_path / "installed"
-    # pip would refuse a wheel of another platform; unpacked as pip does it.
+    # Unpacked as pip does it, because pip would refuse a wheel of another platform.
     with zipfile.ZipFile(wheel.filename) as z:
         z.extractall(installed)
     (installed / "chaski/_bin/chaski").chmod(0o755)
