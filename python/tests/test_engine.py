@@ -143,13 +143,13 @@ def test_wrong_arguments_start_no_engine(fake_binary, wrong):
     [
         {"base_path": 3},
         {"base_path": b"d"},
-        {"sampler": chaski.WeightedWindow(8, weights=None)},
+        {"sampler": chaski.WeightedWindow(8, weights=3)},
         {"fields": {"p": {"points": {"array": 3, "most": 1}}}},
     ],
     ids=str,
 )
 def test_what_is_no_path_starts_no_engine(fake_binary, wrong):
-    with pytest.raises(chaski.SpecError, match="is not a path$"):
+    with pytest.raises(chaski.SpecError, match="is not a path$|a spec cannot hold bytes$"):
         chaski.load("d", batch_size=4, **wrong)
     assert fake_binary() == [] and not _engine._running
 

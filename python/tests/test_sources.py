@@ -745,6 +745,7 @@ MIXED = {"a": "x", "b": chaski.Source("y", weight=2)}
         ({"sampler": chaski.ResizedWindow(8, ratio=math.nan)}, 'ratio is "nan"'),
         ({"sampler": chaski.Grid(8, overlap=-2)}, "overlap is -2"),
         ({"sampler": chaski.Grid}, "window is <class"),
+        ({"sampler": chaski.WeightedWindow(8, None)}, "needs weights"),
         ({"time": chaski.Time("k", "t", 0)}, "length is 0"),
         ({"time": chaski.Time("k", "t", 3, stride=0)}, "stride is 0"),
         ({"strata": chaski.Strata("c", temperature=0)}, "temperature is 0"),

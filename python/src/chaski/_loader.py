@@ -15,13 +15,13 @@ from typing import Any, TypeVar, overload
 
 from chaski import _engine, _show
 from chaski._assemble import Batch, Pool, only_row
-from chaski._options import ConnectOptions, Engine, LoadOptions, Options, Wire, takes
+from chaski._options import ConnectOptions, Engine, LoadOptions, Options, takes
 from chaski._payload import BadRow
 from chaski._proto import chaski_pb2 as pb
 from chaski._quarantine import Quarantine
 from chaski._rpc import Connection, Description, FieldInfo, addresses
 from chaski._run import Run, RunOptions, Server
-from chaski._sources import count, positive
+from chaski._sources import count, instance, positive
 from chaski._spec import build_spec, make_absolute, policy
 from chaski._stream import Job
 from chaski._tables import Files, in_memory
@@ -115,18 +115,15 @@ class Loader:
         self,
         connection: Connection,
         spec: dict[str, Any],
-        *,
-        rank: int,
-        world_size: int,
+        o: Options,
         options: RunOptions,
-        reuse: bool,
         release: Callable[[], None],
         held: _engine.Held | None = None,
         upstream: pb.Upstream | None = None,
-        quarantine: str | os.PathLike[str] | None = None,
         described: Description | None = None,
     ) -> None:
         """Opens the dataset; use `load` or `connect`."""
+        rank, world_size, quarantine = o.rank, o.world_size, policy(o.on_bad).quarantine
         self._asked = spec
         self._options = options
         self._upstream = upstream  # the servers, if the engine is their client
@@ -173,7 +170,7 @@ class Loader:
         self._all = 0 if "take" in spec else d.samples  # samples of _single, once that is known
         self._names: Server | None = None  # for ids, likewise
         self._start_state = State(d.spec_hash, spec["seed"], 0, 0, run=d.run)
-        self._pool = Pool(reuse)
+        self._pool = Pool(o.engine.reuse)
         self._scratch = Pool(True, keep=2)
         self.bad = BadRows()
         self._limit = _bad_limit(spec, self.samples, rank, world_size)
@@ -758,15 +755,10 @@ def load(o: LoadOptions) -> Loader:  # noqa: D417 (documented are the members of
         spec = build_spec(files.place(o.source, o.fields or ["image"]), o)
         make_absolute(spec)
         received = _received(e, spec)
-        if e.workers is not None and count("workers", e.workers, 0) > _MAX_WORKERS:
-            raise SpecError(f"workers is {e.workers}: it must be at most {_MAX_WORKERS}")
-        for name, v in (("memory", e.memory), ("max_chunk", e.max_chunk)):
-            if v is not None:
-                count(name, v)
         held = _engine.Held(e.workers, e.memory, e.max_chunk)
         stack.callback(held.release)
         release = stack.pop_all().close
-    return _open(held.engine.connection, spec, o, received, release, held)
+    return Loader(held.engine.connection, spec, o, received, release, held)
 
 
 @takes(ConnectOptions)
@@ -806,7 +798,6 @@ def connect(o: ConnectOptions) -> Loader:  # noqa: D417 (documented are the memb
             "source is in memory, which a server on another host does not see: write it to a .csv "
             "or .parquet file below one of the server's roots, and give that path"
         )
-    _check_several(e)
     with contextlib.ExitStack() as stack:
         files = stack.enter_context(Files())
         spec = build_spec(files.place(o.source, o.fields or ["image"]), o)
@@ -817,7 +808,7 @@ def connect(o: ConnectOptions) -> Loader:  # noqa: D417 (documented are the memb
             alone, described = _alone(connection, spec, o)
             if alone:
                 release = stack.pop_all().close
-                return _open(connection, spec, o, received, release, described=described)
+                return Loader(connection, spec, o, received, release, described=described)
         upstream = _upstream(targets, e)
         received = replace(
             received,
@@ -832,7 +823,7 @@ def connect(o: ConnectOptions) -> Loader:  # noqa: D417 (documented are the memb
         held = _engine.Held(None, None, None)
         stack.callback(held.release)
         release = stack.pop_all().close
-    return _open(held.engine.connection, spec, o, received, release, held, upstream)
+    return Loader(held.engine.connection, spec, o, received, release, held, upstream)
 
 
 _TICKETS = 1024
@@ -841,17 +832,6 @@ one of them, and the engine has to see as many groups ahead as there are servers
 _CONNECT_SECONDS = 20.0
 """What an attempt to connect may take beside `timeout`. An engine that is the client gives up by
 itself, later than this only if it hangs."""
-
-
-def _check_several(e: Engine) -> None:
-    """Checks what only matters with several servers.
-
-    Raises:
-        SpecError: an argument is wrong.
-    """
-    count("prefetch_bytes", e.prefetch_bytes, 0)
-    if e.hedge is not None and not positive("hedge", e.hedge) < 1:
-        raise SpecError(f"hedge is {e.hedge!r}: it must be a share between 0 and 1, or None")
 
 
 def _several(targets: Sequence[str]) -> bool:
@@ -930,72 +910,46 @@ def _tls(credentials: Any) -> pb.Tls | None:
     return pb.Tls(roots=roots, certificate=certificate, key=key)
 
 
+_LEAST = {
+    **{"prefetch": 1, "memory": 1, "max_chunk": 1, "max_batch_bytes": 1},
+    **{"workers": 0, "retries": 0, "prefetch_bytes": 0},
+}
+_WORDS = {"transport": ("auto", "shm", "grpc"), "wire": ("auto", "native", "final")}
+
+
 def _engine_options(e: Engine, call: str, *not_here: str) -> Engine:
     """Returns the options of the engine.
 
     Raises:
-        SpecError: they are none, or have one that is not for this call.
+        SpecError: one is wrong, or not for this call.
     """
-    if not isinstance(e, Engine):
-        raise SpecError(f"engine is {e!r}: it must be a chaski.Engine")
+    if not instance("engine", e, Engine):
+        raise SpecError("engine is None: it must be a chaski.Engine")
     for name in not_here:
         v = getattr(e, name)
         if v != getattr(Engine(), name):
             other = "connect" if call == "load" else "load"
             raise SpecError(f"{name} is {v!r}: {call} has no use for it, {other} has")
+    for name, least in _LEAST.items():
+        if (v := getattr(e, name)) is not None:
+            count(name, v, least)
+    positive("timeout", e.timeout)
+    for name, words in _WORDS.items():
+        if getattr(e, name) not in words:
+            raise SpecError(f"{name} is {getattr(e, name)!r}: it must be one of {words}")
+    if (e.workers or 0) > _MAX_WORKERS:
+        raise SpecError(f"workers is {e.workers}: it must be at most {_MAX_WORKERS}")
+    if e.hedge is not None and not positive("hedge", e.hedge) < 1:
+        raise SpecError(f"hedge is {e.hedge!r}: it must be a share between 0 and 1, or None")
     return e
 
 
 def _received(e: Engine, spec: Mapping[str, Any]) -> RunOptions:
-    """Returns how batches are received: from one server, without another try.
-
-    Raises:
-        SpecError: an argument is wrong.
-    """
-    return RunOptions(
-        prefetch=e.prefetch,
-        timeout=e.timeout,
-        retries=0,
-        native=_native(e.wire, spec),
-        limit=e.max_batch_bytes,
-        transport=e.transport,
-    )
-
-
-def _open(
-    connection: Connection,
-    spec: dict[str, Any],
-    o: Options,
-    received: RunOptions,
-    release: Callable[[], None],
-    held: _engine.Held | None = None,
-    upstream: pb.Upstream | None = None,
-    described: Description | None = None,
-) -> Loader:
-    return Loader(
-        connection,
-        spec,
-        rank=o.rank,
-        world_size=o.world_size,
-        options=received,
-        reuse=o.engine.reuse,
-        quarantine=policy(o.on_bad).quarantine,
-        release=release,
-        held=held,
-        upstream=upstream,
-        described=described,
-    )
-
-
-def _native(wire: Wire, spec: Mapping[str, Any]) -> bool:
-    """Returns whether tickets ask for native tensors.
-
-    "auto" does if there is a float32 field. On one core a batch arrives at 1.5 GB/s and is
-    converted to float32 at 13 GB/s (of the result), so a half or a quarter of the bytes is worth
-    it. To float16 and bfloat16 numpy converts at 1 and 2 GB/s; the engine is faster.
-    """
-    if wire == "auto":
-        return any(f.get("dtype") == "float32" for f in spec["fields"])
-    if wire not in ("native", "final"):
-        raise SpecError(f"wire is {wire!r}: it must be 'auto', 'native' or 'final'")
-    return wire == "native"
+    """Returns how batches are received: from one server, without another try."""
+    # On one core a batch arrives at 1.5 GB/s and is converted to float32 at 13 GB/s (of the
+    # result), so a half or a quarter of the bytes is worth it. To float16 and bfloat16 numpy
+    # converts at 1 and 2 GB/s; the engine is faster.
+    native = e.wire == "native"
+    if e.wire == "auto":
+        native = any(f.get("dtype") == "float32" for f in spec["fields"])
+    return RunOptions(e.prefetch, e.timeout, 0, native, e.max_batch_bytes, e.transport)

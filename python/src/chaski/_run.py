@@ -16,9 +16,8 @@ from chaski._grpc import grpc
 from chaski._proto import chaski_pb2 as pb
 from chaski._rpc import Connection, Description, fault_error
 from chaski._shared import Side
-from chaski._sources import count, positive
 from chaski._stream import Event, Events, Job, Stream
-from chaski.errors import DeadlineError, Error, SpecError, StateError, UnavailableError
+from chaski.errors import DeadlineError, Error, StateError, UnavailableError
 
 Transport = Literal["auto", "shm", "grpc"]
 
@@ -34,14 +33,15 @@ _LONGEST_PAUSE = 2.0
 class RunOptions:
     """How a run is received; nothing here changes a byte of a batch.
 
+    `chaski.Engine` documents what the two have in common.
+
     Attributes:
         prefetch: batches asked for beyond the one that the user holds.
-        timeout: seconds without any sign of an engine that owes an answer until it is given up.
+        timeout: seconds without any sign of an engine that owes an answer.
         retries: times in a row that a broken connection is opened again.
         native: ask for tensors in their native dtype where they are smaller so.
         limit: bytes that a payload may have.
-        transport: "shm" fails without shared memory, "grpc" does not ask for it, "auto" takes it
-            where it works.
+        transport: "shm", "grpc" or "auto".
         tickets: tickets that the engine knows of, at least `prefetch`. An engine that is the client
             of several servers decides by them which server works on what.
     """
@@ -53,19 +53,6 @@ class RunOptions:
     limit: int
     transport: Transport = "auto"
     tickets: int = 1
-
-    def __post_init__(self) -> None:
-        """Checks what the user gave.
-
-        Raises:
-            SpecError: an option is wrong.
-        """
-        count("prefetch", self.prefetch)
-        count("retries", self.retries, 0)
-        count("max_batch_bytes", self.limit)
-        positive("timeout", self.timeout)
-        if self.transport not in ("auto", "shm", "grpc"):
-            raise SpecError(f"transport is {self.transport!r}, none of 'auto', 'shm', 'grpc'")
 
 
 @dataclass(slots=True)

@@ -96,12 +96,7 @@ def plain(name: str, v: Any) -> Any:
         return [plain(name, x) for x in v]
     if hasattr(v, "__index__") and not isinstance(v, type):
         return operator.index(v)
-    raise SpecError(f"{name} is {v!r}: a {type(v).__name__} does not fit here")
-
-
-# A 0 that is given: False and None are not, and -1 of a user is for the engine to refuse.
-def _zero(v: Any) -> bool:
-    return isinstance(v, (int, float)) and not isinstance(v, bool) and v == 0
+    raise SpecError(f"{name} is {v!r}: a spec cannot hold {type(v).__name__}")
 
 
 def above_zero(name: str, v: Any) -> Any:
@@ -110,7 +105,8 @@ def above_zero(name: str, v: Any) -> Any:
     Raises:
         SpecError: it is 0.
     """
-    if _zero(v := plain(name, v)):
+    v = plain(name, v)
+    if isinstance(v, (int, float)) and v == 0 and not isinstance(v, bool):
         raise SpecError(f"{name} is {v!r}: it must be above 0")
     return v
 
@@ -146,26 +142,25 @@ def instance(name: str, v: Any, kind: type) -> TypeGuard[Any]:
     raise SpecError(f"{name} is {v!r}: it must be a chaski.{kind.__name__}")
 
 
+_PAIRS = {
+    "size": "the side of a square, or (height, width) in pixels",
+    "window": "the side of a square, (height, width) in pixels, or a sampler like chaski.Grid",
+    "scale": "(least, greatest)",
+}
+
+
 def pair(name: str, v: Any, least: int = 1) -> list[Any]:
     """Returns (height, width) of a size, or of the side of a square; of a scale its two bounds.
 
     Raises:
         SpecError: it is neither, or less than `least`.
     """
-    sides, kind = plain(name, v), (int, float) if name == "scale" else int
-    if name != "scale" and isinstance(sides, int):
-        sides = v if isinstance(v, bool) else [sides, sides]
-    if (
-        not isinstance(sides, list)
-        or len(sides) != 2
-        or not all(isinstance(n, kind) and not isinstance(n, bool) for n in sides)
-    ):
-        rule = "the side of a square, or (height, width) in pixels"
-        if name == "window":
-            rule = "the side of a square, (height, width) in pixels, or a sampler like chaski.Grid"
-        raise SpecError(
-            f"{name} is {v!r}: it must be {'(least, greatest)' if name == 'scale' else rule}"
-        )
+    sides, kinds = plain(name, v), (int, float) if name == "scale" else (int,)
+    if type(sides) is int and name != "scale":
+        sides = [sides, sides]
+    # type, as a bool is an int too
+    if not isinstance(sides, list) or len(sides) != 2 or any(type(n) not in kinds for n in sides):
+        raise SpecError(f"{name} is {v!r}: it must be {_PAIRS.get(name, _PAIRS['size'])}")
     if least and 0 in sides:
         raise SpecError(f"{name} is {v!r}: it must be above 0")
     return sides
@@ -682,7 +677,7 @@ class Rows:
         elif self.bbox_crs is not None:
             raise SpecError(f"bbox_crs is {self.bbox_crs!r}, but there is no bbox")
         if self.datetime is not None:
-            where.append({"datetime": plain("datetime", self.datetime)})
+            where.append({"datetime": given(self.datetime, "datetime")})
         out = members(self, *(f.name for f in fields(self) if f.name not in ("use", "dims")))
         strata, split, time = self.strata, self.split, self.time
         if isinstance(strata, str):
@@ -690,7 +685,7 @@ class Rows:
         if isinstance(split, str):
             if self.use is not None:
                 raise SpecError(f"use is {self.use!r}, but split={split!r} already names the part")
-            out["use"], split = split, Split.given()
+            out["use"], split = given(split, "split"), Split.given()
         parts: Any = (("split", split, Split), ("strata", strata, Strata), ("time", time, Time))
         for name, v, kind in parts:
             if instance(name, v, kind):
@@ -814,7 +809,7 @@ def place_json(source: Path | Sequence[Path] | Columns, base_path: Path | None) 
     if len(paths) > 1:
         out["parts"] = [os.fspath(p) for p in paths[1:]]
     if base_path is not None:
-        out["base_path"] = os.fspath(base_path)
+        out["base_path"] = plain("base_path", base_path)
     return out
 
 
@@ -840,7 +835,7 @@ _OPERATORS = ("==", "=", "!=", "<>", "<", "<=", ">", ">=", "in")
 def _condition(c: Condition) -> dict[str, Any]:
     """Returns a condition's JSON."""
     if isinstance(c, str):
-        return {"sql": c}
+        return {"sql": given(c, "where")}
     if isinstance(c, Mapping):
         return dict(c)
     try:
@@ -854,24 +849,27 @@ def _condition(c: Condition) -> dict[str, Any]:
     return {"column": plain("column", column), "op": plain("operator", op), "value": value}
 
 
-def given(text: str, name: str) -> str:
-    """Returns a text that chooses.
+def given(text: Any, name: str) -> Any:
+    """Returns a text that chooses; what is none is for the engine to refuse.
 
     Raises:
         SpecError: it is empty, as of a variable that was not set.
     """
-    if not text.strip():
+    if isinstance(text, str) and not text.strip():
         raise SpecError(f"{name} is empty; leave it out for all samples")
-    return text
+    return plain(name, text)
 
 
 def bbox_json(bbox: BBox, crs: Crs | None = None) -> dict[str, Any]:
     """Returns the members of a condition on place: (west, south, east, north) and their CRS.
 
     Raises:
-        SpecError: the CRS has no EPSG code.
+        SpecError: a side is no finite number, or the CRS has no EPSG code.
     """
-    out: dict[str, Any] = {"bbox": plain("bbox", bbox)}
+    sides = plain("bbox", bbox)
+    if not isinstance(sides, list) or not all(isinstance(v, (int, float)) for v in sides):
+        raise SpecError(f"bbox is {bbox!r}: its sides must be finite numbers")
+    out: dict[str, Any] = {"bbox": sides}
     if crs is not None:
         out["bbox_crs"] = crs_code("bbox_crs", crs)
     return out

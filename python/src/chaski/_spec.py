@@ -406,11 +406,9 @@ def _of_dict(kind: Callable[..., T], where: str, v: Mapping[str, Any]) -> T:
     """Returns the object of a class whose members a dict has."""
     try:
         return kind(**v)
-    except TypeError:
+    except TypeError as e:
         names = [x.name for x in fields(kind)]  # type: ignore[arg-type]
-        unknown = sorted(set(v) - set(names))
-        said = f"no member {unknown[0]!r}; there are {names}" if unknown else "members are missing"
-        raise SpecError(f"{where}: {said}") from None
+        raise SpecError(f"{where}: {e}; there are {names}") from None
 
 
 def build_field(name: str, f: FieldLike) -> Field:
