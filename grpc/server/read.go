@@ -87,12 +87,12 @@ func (s *Server) read(ctx context.Context, r *chaskiv1.ReadRequest) (*raster.Arr
 	return a, err
 }
 
-// Info implements chaski.v1.Chaski: the JSON of what loader.Describe says.
+// Info implements chaski.v1.Chaski: it returns the JSON of survey.Describe.
 func (s *Server) Info(ctx context.Context, r *chaskiv1.InfoRequest) (*chaskiv1.InfoReply, error) {
 	if len(s.options.Roots) == 0 {
 		return nil, failed(errNoRoot)
 	}
-	info, err := survey.Describe(ctx, r.GetPath(), s.options.Loader)
+	info, err := survey.Describe(ctx, r.GetPath(), nil, s.options.Loader)
 	if err != nil {
 		return nil, failed(err)
 	}

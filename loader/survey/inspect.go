@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/binary"
+	"errors"
 	"io/fs"
 	"math/bits"
 	"os"
@@ -132,27 +133,46 @@ type FolderInfo struct {
 	Errors  int            `json:"unlisted"` // folders that could not be listed
 }
 
-// Describe finds out what a path is: a TileDB array (*ArrayInfo), a container (*ContainerInfo), or
-// a file, a folder or a sample of a container (*FileInfo). Errors are as of Inspect.
-func Describe(ctx context.Context, path string, o resources.Options) (any, error) {
+// ErrNotArray is returned if a timestamp is given for a path that is not an array.
+var ErrNotArray = errors.New("a timestamp opens arrays: the path is not an array")
+
+// Describe reports what is at a path, from headers alone: an array (*ArrayInfo), a container
+// (*ContainerInfo), or a file, a directory or a raster inside a container (*FileInfo). at, if not
+// nil, opens an array as it was then, and is ErrNotArray for any other path. What is no path below
+// Options.Roots is fault.NotFound; a file of another kind is fault.Unsupported.
+func Describe(ctx context.Context, path string, at *spec.Timestamp, o resources.Options) (any, error) {
 	o = o.WithDefaults()
+	defer o.CloseOpener()
 	files := rows.Rooted(o)
+	remote := source.IsRemote(path)
 	_, _, inside := taco.Split(path)
-	// Each question to a server takes its time; and where a URI has a query, what is put behind it changes that.
-	if real, err := catalog.Resolve(path, o.Roots); err == nil && !(inside && source.IsRemote(path)) {
-		if !(source.IsRemote(path) && strings.Contains(path, "?")) && tiledb.Is(ctx, o.Opener, real) {
-			return InspectArray(ctx, path, nil, o)
-		}
-		if taco.Is(ctx, files, path) {
-			return InspectContainer(ctx, path, o)
-		}
+	// Remote paths into containers are not tried as arrays or containers, because each try costs a
+	// request. A URI with a query cannot be an array: a name put behind it would change the query.
+	real, err := catalog.Resolve(path, o.Roots)
+	try := err == nil && !(inside && remote)
+	if try && !(remote && strings.Contains(path, "?")) && tiledb.Is(ctx, o.Opener, real) {
+		return InspectArray(ctx, path, at, o)
 	}
-	info, err := Inspect(ctx, path, o)
-	if inside && fault.KindOf(err) == fault.NotFound { // no file has this name
-		o.Opener, o.Roots = &taco.Opener{Base: files}, nil
+	if at != nil {
+		return nil, ErrNotArray
+	}
+	if try && taco.Is(ctx, files, path) {
+		return InspectContainer(ctx, path, o)
+	}
+	if !inside {
 		return Inspect(ctx, path, o)
 	}
-	return info, err
+	if !remote { // a local file or directory may have the separator in its own name
+		if info, err := Inspect(ctx, path, o); fault.KindOf(err) != fault.NotFound {
+			return info, err
+		}
+	}
+	o.Opener = taco.InContainers(files)
+	info := &FileInfo{Path: path}
+	if err := info.file(ctx, path, o); err != nil {
+		return nil, fault.WithFile(err, path)
+	}
+	return info, nil
 }
 
 // Inspect finds out what a file or folder is, from headers alone: no pixel is decoded. The file must

@@ -1,31 +1,14 @@
 package inspect
 
 import (
-	"context"
 	"fmt"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
-	"github.com/chaski-eo/chaski/cmd/chaski/internal/flags"
-	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/loader/survey"
-	"github.com/chaski-eo/chaski/source"
 )
-
-func infoArray(ctx context.Context, env console.Env, files source.Opener, path string, at *flags.Timestamp,
-	asJSON bool) error {
-	i, err := survey.InspectArray(ctx, path, at.Value, loader.Options{Opener: files})
-	if err != nil {
-		return err
-	}
-	if asJSON {
-		return console.PrintJSON(env.Out, i)
-	}
-	_, err = fmt.Fprint(env.Out, arrayText(i))
-	return err
-}
 
 // arrayText describes an array as text.
 func arrayText(i *survey.ArrayInfo) string {

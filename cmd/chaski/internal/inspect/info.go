@@ -4,6 +4,7 @@ package inspect
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -19,8 +20,6 @@ import (
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/loader/survey"
 	"github.com/chaski-eo/chaski/source"
-	"github.com/chaski-eo/chaski/store/taco"
-	"github.com/chaski-eo/chaski/store/tiledb"
 	"github.com/chaski-eo/chaski/tiff"
 )
 
@@ -70,34 +69,25 @@ func info(ctx context.Context, env console.Env, paths []string, at *flags.Timest
 // infoOf describes one path.
 func infoOf(ctx context.Context, env console.Env, files source.Opener, path string, at *flags.Timestamp,
 	asJSON bool) error {
-	// A remote path with the separator is not tried as an array, because each attempt costs a request. A URI
-	// with a query cannot be one: a name appended to it would change the query.
-	_, _, sample := taco.Split(path)
-	sample = sample && source.IsRemote(path)
-	if !sample && !(source.IsRemote(path) && strings.Contains(path, "?")) && tiledb.Is(ctx, files, path) {
-		return infoArray(ctx, env, files, path, at, asJSON)
-	}
-	if at.Value != nil {
+	info, err := survey.Describe(ctx, path, at.Value, loader.Options{Opener: files})
+	switch {
+	case errors.Is(err, survey.ErrNotArray):
 		return console.Usagef("--timestamp opens arrays: %s is not an array", path)
-	}
-	if !sample && taco.Is(ctx, files, path) {
-		c, err := survey.InspectContainer(ctx, path, loader.Options{Opener: files})
-		if err != nil {
-			return err
-		}
-		if asJSON {
-			return console.PrintJSON(env.Out, c)
-		}
-		return printContainer(env.Out, c)
-	}
-	f, err := survey.Inspect(ctx, path, loader.Options{Opener: open.InContainers(files)})
-	if err != nil {
+	case err != nil:
 		return err
+	case asJSON:
+		return console.PrintJSON(env.Out, info)
 	}
-	if asJSON {
-		return console.PrintJSON(env.Out, f)
+	switch info := info.(type) {
+	case *survey.ArrayInfo:
+		_, err = io.WriteString(env.Out, arrayText(info))
+		return err
+	case *survey.ContainerInfo:
+		return printContainer(env.Out, info)
+	case *survey.FileInfo:
+		return printInfo(env.Out, info)
 	}
-	return printInfo(env.Out, f)
+	return fmt.Errorf("%T is not printed", info)
 }
 
 func printInfo(w io.Writer, f *survey.FileInfo) error {

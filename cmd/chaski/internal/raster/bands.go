@@ -8,7 +8,6 @@ import (
 
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
-	"github.com/chaski-eo/chaski/cmd/chaski/internal/open"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/loader/pixels"
 	"github.com/chaski-eo/chaski/loader/raster"
@@ -50,7 +49,7 @@ func namedBands(ctx context.Context, files source.Opener, text string, paths []s
 		return nil, err
 	}
 	if !ok {
-		bands, err := bandsOfFiles(ctx, open.InContainers(files), text, paths)
+		bands, err := bandsOfFiles(ctx, taco.InContainers(files), text, paths)
 		if fault.KindOf(err) == fault.NotFound {
 			err = fault.WithFile(fault.New(fault.NotFound, "COLLECTION", fault.NoOffset,
 				"it names no sensor and no bands, and the file has no band of that name; use the numbers "+

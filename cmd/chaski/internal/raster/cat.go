@@ -18,6 +18,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/procs"
 	"github.com/chaski-eo/chaski/loader/raster"
+	"github.com/chaski-eo/chaski/store/taco"
 )
 
 type catFlags struct {
@@ -104,7 +105,7 @@ func (f *catFlags) run(ctx context.Context, env console.Env, paths []string) err
 	if bands != nil {
 		o.B = raster.Selection{List: bands}
 	}
-	o.Options.Opener, o.Options.MaxChunkBytes = open.InContainers(files), f.maxChunk
+	o.Options.Opener, o.Options.MaxChunkBytes = taco.InContainers(files), f.maxChunk
 	a, err := raster.Read(ctx, paths, o)
 	if err != nil {
 		return console.UsageUnlessFault(fault.WithFile(err, paths[0]))

@@ -149,7 +149,7 @@ func (f *viewFlags) run(ctx context.Context, env console.Env, paths []string) er
 	columns := f.columns
 	dataset := false
 	if len(paths) == 1 {
-		if dataset, err = isDataset(ctx, open.InContainers(opener), paths[0]); err != nil {
+		if dataset, err = isDataset(ctx, taco.InContainers(opener), paths[0]); err != nil {
 			return err
 		}
 	}
@@ -158,7 +158,7 @@ func (f *viewFlags) run(ctx context.Context, env console.Env, paths []string) er
 	} else if name := flags.Changed(&f.data.Own); name != "" {
 		return console.Usagef("--%s needs a dataset: pictures of files show all pixels, and the bands of --b", name)
 	} else {
-		pictures, err = f.files(ctx, env, open.InContainers(opener), paths, o)
+		pictures, err = f.files(ctx, env, taco.InContainers(opener), paths, o)
 	}
 	if err != nil {
 		return err

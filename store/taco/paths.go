@@ -1,4 +1,4 @@
-package open
+package taco
 
 import (
 	"context"
@@ -6,21 +6,23 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/source"
-	"github.com/chaski-eo/chaski/store/taco"
 )
 
-// InContainers returns an opener that also follows paths into containers, CONTAINER::PATH.
+// InContainers returns an opener that also follows paths into containers, CONTAINER::PATH. Unlike
+// Opener it opens files with the separator in their own name too.
 func InContainers(files source.Opener) source.Opener {
-	return &pathOpener{files: files, in: taco.Opener{Base: files}}
+	return &pathOpener{files: files, in: Opener{Base: files}}
 }
 
+// pathOpener is the opener of InContainers.
 type pathOpener struct {
 	files source.Opener
-	in    taco.Opener
+	in    Opener
 }
 
+// Open implements source.Opener.
 func (o *pathOpener) Open(ctx context.Context, uri string) (source.Reader, error) {
-	_, _, ok := taco.Split(uri)
+	_, _, ok := Split(uri)
 	switch {
 	case !ok:
 		return o.files.Open(ctx, uri)
@@ -52,7 +54,7 @@ func (o *pathOpener) remote(ctx context.Context, uri string) (source.Reader, err
 // OpenKnown implements source.KnownOpener. For a member of a container it opens the path, since the
 // known size and ETag are those of a whole file.
 func (o *pathOpener) OpenKnown(ctx context.Context, uri string, k source.Known) (source.Reader, error) {
-	if _, _, ok := taco.Split(uri); ok {
+	if _, _, ok := Split(uri); ok {
 		return o.Open(ctx, uri)
 	}
 	return source.OpenKnown(ctx, o.files, uri, k)
