@@ -509,8 +509,8 @@ func TestCancelReleasesEverything(t *testing.T) {
 	}
 	e.memory.mu.Lock()
 	defer e.memory.mu.Unlock()
-	if e.memory.taken != e.memory.idleN {
-		t.Errorf("%d bytes are still out", e.memory.taken-e.memory.idleN)
+	if e.memory.taken != e.memory.idle.Bytes() {
+		t.Errorf("%d bytes are still out", e.memory.taken-e.memory.idle.Bytes())
 	}
 }
 

@@ -2,29 +2,27 @@ package loader
 
 import (
 	"context"
-	"slices"
 	"sync"
 
 	"github.com/chaski-eo/chaski/internal/invariants"
+	"github.com/chaski-eo/chaski/loader/resources"
 )
 
 // memory hands out batch buffers within a bound and takes them back. It keeps returned buffers for
 // the next batch of the same size; they count within the bound.
 type memory struct {
 	alloc func(n int) Buffer
-	// mu guards the fields below it. Invariants: idleN <= taken <= bound, and idleN is the sum of
-	// the sizes in idle.
+	// mu guards the fields below it. Invariant: idle.Bytes() <= taken <= bound.
 	mu     sync.Mutex
 	freed  sync.Cond // signalled when bytes come back, or a waiter gives up
 	bound  int64
-	taken  int64            // bytes of buffers, in use and idle
-	idle   map[int][]Buffer // by size
-	idleN  int64            // bytes of idle buffers
-	closed bool             // the engine is closed: no buffer is kept
+	taken  int64 // bytes of buffers, in use and idle
+	idle   resources.Idle
+	closed bool // the engine is closed: no buffer is kept
 }
 
 func newMemory(bound int64, alloc func(n int) Buffer) *memory {
-	m := &memory{alloc: alloc, bound: bound, idle: map[int][]Buffer{}}
+	m := &memory{alloc: alloc, bound: bound}
 	m.freed.L = &m.mu
 	return m
 }
@@ -55,14 +53,11 @@ func (m *memory) reserve(ctx context.Context, n int) (Buffer, error) {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		if l := m.idle[n]; len(l) > 0 {
-			b := l[len(l)-1]
-			m.idle[n] = l[:len(l)-1]
-			m.idleN -= int64(n)
+		if b := m.idle.Take(n); b != nil {
 			return b, nil
 		}
 		// Idle buffers of other sizes would keep the bound full, since nobody returns them again.
-		if m.taken+int64(n) > m.bound && m.idleN > 0 {
+		if m.taken+int64(n) > m.bound && m.idle.Bytes() > 0 {
 			m.dropIdle()
 		}
 		if m.taken+int64(n) <= m.bound {
@@ -78,18 +73,11 @@ func (m *memory) give(b Buffer, keep bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	n := len(b.Bytes())
-	if invariants.Enabled {
-		again := slices.ContainsFunc(m.idle[n], func(idle Buffer) bool { return &idle.Bytes()[0] == &b.Bytes()[0] })
-		invariants.Check(!again, "a buffer of %d bytes is given back twice", n)
-		invariants.Check(m.taken-m.idleN >= int64(n), "%d bytes are given back, but %d are out", n, m.taken-m.idleN)
-		// Only what comes back for another batch: a discarded buffer may be read by the process that it was lent to.
-		if keep {
-			invariants.Overwrite(b.Bytes())
-		}
-	}
+	invariants.Check(m.taken-m.idle.Bytes() >= int64(n),
+		"%d bytes are given back, but %d are out", n, m.taken-m.idle.Bytes())
+	m.idle.CheckOut(b)
 	if keep && !m.closed {
-		m.idle[n] = append(m.idle[n], b)
-		m.idleN += int64(n)
+		m.idle.Keep(b)
 	} else {
 		m.taken -= int64(n)
 		b.Free()
@@ -99,14 +87,8 @@ func (m *memory) give(b Buffer, keep bool) {
 
 // dropIdle frees the idle buffers. The caller holds mu.
 func (m *memory) dropIdle() {
-	m.taken -= m.idleN
-	m.idleN = 0
-	for _, l := range m.idle {
-		for _, b := range l {
-			b.Free()
-		}
-	}
-	clear(m.idle)
+	m.taken -= m.idle.Bytes()
+	m.idle.Free()
 }
 
 // trim frees the idle buffers.

@@ -15,6 +15,7 @@ import (
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/status"
 
+	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/grpc/client"
 	"github.com/chaski-eo/chaski/grpc/internal/wire"
 	"github.com/chaski-eo/chaski/grpc/server"
@@ -215,9 +216,7 @@ func classify(err error) error {
 		kind = wire.State
 	case errors.Is(err, client.ErrProtocol):
 		kind = wire.Payload
-	case errors.Is(err, client.ErrSilent):
-		kind = wire.Deadline
-	case code == codes.DeadlineExceeded:
+	case errors.Is(err, client.ErrSilent), code == codes.DeadlineExceeded:
 		kind = wire.Deadline
 	case code == codes.InvalidArgument:
 		// The user wrote the spec, not the address: the server's own words are enough.
@@ -227,11 +226,11 @@ func classify(err error) error {
 	case code == codes.Unavailable, code == codes.Canceled, errors.Is(err, client.ErrNoShared):
 		kind = wire.Unavailable
 	case code == codes.Unimplemented:
-		kind = "unsupported"
+		kind = fault.Unsupported.Error()
 	case code == codes.NotFound:
-		kind = "not found"
+		kind = fault.NotFound.Error()
 	case code == codes.ResourceExhausted:
-		kind = "limit"
+		kind = fault.Limit.Error()
 	}
 	return wire.Remote(kind, err)
 }
