@@ -1,10 +1,10 @@
-// Package duckdb runs SQL over tables of package table by DuckDB, in process and in C++. It is a
-// module of its own, so that a program that does not import it downloads nothing of DuckDB.
+// Package duckdb runs SQL over tables of package tables with DuckDB, in process and in C++. It is a
+// module of its own, so that programs that do not import it do not download DuckDB.
 //
-// A query is one SELECT (or what DuckDB takes for one: WITH, FROM first, VALUES). It sees the given
-// tables and nothing else: files, the network, extensions and settings are locked away before it
-// runs, functions that log, profile or run another text are refused, memory is bounded with that of the
-// result, and nothing is written to disk.
+// A query is one SELECT (or what DuckDB accepts as one: WITH, FROM first, VALUES). It sees the given
+// tables and nothing else: files, the network, extensions and settings are disabled before it runs,
+// functions that log, profile or run another query are refused, memory is bounded including that of
+// the result, and nothing is written to disk.
 package duckdb
 
 import (
@@ -28,17 +28,17 @@ import (
 	"github.com/chaski-eo/chaski/tables/query"
 )
 
-// Memory is what DuckDB may take for a query and its result, beside the columns that are loaded.
+// Memory bounds what DuckDB takes for a query and its result, beside the loaded columns.
 const Memory = "1GB"
 
-// What a query may take: its result may have far more rows than its tables.
+// Bounds of a query, whose result may have far more rows than its tables.
 var (
-	memory    = Memory         // in DuckDB
-	maxResult = int64(4) << 30 // here, in bytes
+	memory    = Memory         // inside DuckDB
+	maxResult = int64(4) << 30 // of the result as Go values, in bytes
 )
 
-// Run runs a query over the tables with the given names. Only those that it names are opened, and only
-// the columns that it uses are loaded. The result is complete: the tables may be closed then.
+// Run runs a query over the tables with the given names. It opens only the tables that the query names, and loads only
+// the columns that it uses. The result is complete: the caller may close the tables.
 func Run(ctx context.Context, query string, names []string, open query.Tables) (*tables.Table, error) {
 	if err := single(query); err != nil {
 		return nil, err
@@ -57,7 +57,7 @@ func Run(ctx context.Context, query string, names []string, open query.Tables) (
 	text := strings.ToLower(query)
 	for i, name := range names {
 		if !strings.Contains(text, strings.ToLower(name)) {
-			continue // a table that is not named need not be opened
+			continue // opening a table may read a container
 		}
 		t, err := open(ctx, name)
 		if err != nil {
@@ -80,7 +80,7 @@ func Run(ctx context.Context, query string, names []string, open query.Tables) (
 	return out, kind(err)
 }
 
-// settings lock everything away but the tables; the last keeps a query from unlocking it.
+// settings disable everything except the tables. The last one keeps the query from enabling it again.
 func settings() []string {
 	return []string{
 		"SET threads = " + fmt.Sprint(min(runtime.GOMAXPROCS(0), 8)),
@@ -108,7 +108,7 @@ func run(ctx context.Context, c *duck.Conn, query string) (*tables.Table, error)
 		return nil, errors.Join(errors.New("only a SELECT is run"), err)
 	}
 	if st.NumInput() > 0 {
-		return nil, errors.New("a query without parameters is run")
+		return nil, errors.New("a query with parameters is not run")
 	}
 	n, err := st.ColumnCount()
 	if err != nil {
@@ -136,15 +136,15 @@ func run(ctx context.Context, c *duck.Conn, query string) (*tables.Table, error)
 	return tables.FromVectors(names, cols), nil
 }
 
-// effects are functions of a SELECT that do more than return rows: they write logs and profiles, to standard output
-// too, change how the next query is read, or run a text that nobody has looked at.
+// effects are functions of a SELECT that do more than return rows: they write logs and profiles, also to standard
+// output, change how the next query is parsed, or run a query that harmless has not checked.
 var effects = []string{
 	"arrow_scan", "arrow_scan_dumb", "checkpoint", "disable_logging", "disable_peg_parser", "disable_profiling",
 	"enable_logging", "enable_peg_parser",
 	"enable_profiling", "force_checkpoint", "json_execute_serialized_sql", "query", "truncate_duckdb_logs", "write_log",
 }
 
-// harmless refuses a query that calls one of them, anywhere.
+// harmless refuses a query that calls one of effects anywhere.
 func harmless(ctx context.Context, c *duck.Conn, query string) error {
 	refused := func(name string) error {
 		return fault.New(fault.Unsupported, "query", fault.NoOffset, "the function %s is not run", name)
@@ -166,7 +166,7 @@ func harmless(ctx context.Context, c *duck.Conn, query string) error {
 		}
 		return nil
 	}
-	// It is wrong, or of a form that has no such tree.
+	// DuckDB cannot serialize the query: it has an error, or is of another form. Look for the names in its source.
 	text := strings.ToLower(query)
 	for _, name := range effects {
 		if strings.Contains(text, name) {
@@ -198,14 +198,14 @@ func calls(tree any) (name string) {
 	return ""
 }
 
-// result runs a SELECT of n columns. DuckDB puts the rows into a table first: those of a result that it holds for its
-// driver do not count as memory.
+// result runs a SELECT of n columns. DuckDB first writes the rows to a table, because it does not count the rows of a
+// result that it holds for its driver against memory_limit.
 func result(ctx context.Context, c *duck.Conn, query string, n int) ([][]any, error) {
-	names := make([]string, n) // those of the query may be there twice
+	names := make([]string, n) // the query may have two columns of one name
 	for i := range names {
 		names[i] = "c" + strconv.Itoa(i)
 	}
-	// A comment at the end of the query ends with its line.
+	// The line break ends a comment at the end of the query.
 	sql := "CREATE TEMP TABLE chaski_result(" + strings.Join(names, ", ") + ") AS FROM (" + statement(query) + "\n)"
 	if err := exec(ctx, c, sql); err != nil {
 		return nil, err
@@ -213,7 +213,7 @@ func result(ctx context.Context, c *duck.Conn, query string, n int) ([][]any, er
 	return cellsOf(ctx, c, "FROM temp.chaski_result", n)
 }
 
-// cellsOf returns what a query of ours results in, column by column.
+// cellsOf returns the result of one of our own queries, column by column.
 func cellsOf(ctx context.Context, c *duck.Conn, sql string, n int, args ...driver.NamedValue) ([][]any, error) {
 	prepared, err := c.PrepareContext(ctx, sql)
 	if err != nil {
@@ -240,7 +240,7 @@ func exec(ctx context.Context, c *duck.Conn, sql string) error {
 	return err
 }
 
-// statement returns the only statement of a query, without what ends it.
+// statement returns the only statement of a query, without the semicolon after it.
 func statement(query string) string {
 	for at := 0; at < len(query); at += token(query[at:]) {
 		if query[at] == ';' {
@@ -299,8 +299,7 @@ func size(v any) int64 {
 	return n
 }
 
-// kind gives DuckDB's errors the kinds that package query gives; those of a query that is wrong have
-// none.
+// kind gives DuckDB's errors the kinds that package query has. Errors in the query itself have none.
 func kind(err error) error {
 	var e *duck.Error
 	if !errors.As(err, &e) {
@@ -319,8 +318,7 @@ func kind(err error) error {
 	return errors.New(msg)
 }
 
-// single refuses a text of more than one statement: the driver runs all but the last before anyone
-// can look at them.
+// single refuses more than one statement: the driver runs all but the last one when it prepares them.
 func single(query string) error {
 	if strings.IndexByte(query, 0) >= 0 {
 		return errors.New("a query with a zero byte")
@@ -341,7 +339,7 @@ func single(query string) error {
 	return nil
 }
 
-// blank returns the length of the blanks and comments in front.
+// blank returns the length of the leading blanks and comments.
 func blank(s string) int {
 	at := 0
 	for at < len(s) {
@@ -357,7 +355,7 @@ func blank(s string) int {
 	return at
 }
 
-// token returns the length of what must not be looked into: a string, a quoted name, a comment; else 1.
+// token returns the length of a leading string, quoted name or comment, in which a semicolon ends nothing; otherwise 1.
 func token(s string) int {
 	until := func(end string, from int) int {
 		if i := strings.Index(s[from:], end); i >= 0 {
@@ -369,7 +367,7 @@ func token(s string) int {
 	case strings.HasPrefix(s, "--"):
 		return until("\n", 2)
 	case strings.HasPrefix(s, "/*"):
-		return until("*/", 2) // comments inside of comments end it early: more is refused, not less
+		return until("*/", 2) // nested comments end it early, so that more is refused and not less
 	case (s[0] == 'e' || s[0] == 'E') && len(s) > 1 && s[1] == '\'':
 		for i := 2; i < len(s); i++ {
 			switch s[i] {
@@ -380,7 +378,7 @@ func token(s string) int {
 			}
 		}
 		return len(s)
-	case s[0] == '\'', s[0] == '"': // a doubled quote begins another string at once
+	case s[0] == '\'', s[0] == '"': // after a doubled quote the next call reads on
 		return until(s[:1], 1)
 	case s[0] == '$':
 		n := 1

@@ -25,11 +25,15 @@ func sample() *tables.Table {
 		ints(tables.Bool, 0, 1, 0, 0), ints(tables.Int64, 8, -128, 127, 0), ints(tables.Uint64, 64, -1, 5, 0),
 		tables.NewFloats(tables.Type{Kind: tables.Float64, Bits: 32}, []float64{0.5, -1, 0}, one),
 		tables.NewFloats(tables.Type{Kind: tables.Float64, Bits: 64}, []float64{0.1, 1e300, 0}, one),
-		ints(tables.Timestamp, 0, -1, 1420070400000001, 0), ints(tables.Date, 0, -1, 16436, 0), ints(tables.Time, 0, 123456, 86399999999, 0),
+		ints(tables.Timestamp, 0, -1, 1420070400000001, 0), ints(tables.Date, 0, -1, 16436, 0),
+		ints(tables.Time, 0, 123456, 86399999999, 0),
 		tables.NewBytes(tables.Type{Kind: tables.Binary}, []byte{0, 255, 1}, []uint32{0, 2, 3, 3}, one),
-		tables.NewBigs(tables.Type{Kind: tables.Decimal, Precision: 18, Scale: 4}, []int64{-12345, 1, 0}, []int64{-1, 0, 0}, one),
-		tables.NewList(tables.NewInts(tables.Type{Kind: tables.Int64, Bits: 64}, []int64{1, 2, 3}, []bool{false, true, false}), []uint32{0, 3, 3, 3}, one),
-		tables.NewStruct([]string{"x", "y"}, []*tables.Vector{ints(tables.Int64, 64, 7, 8, 0), tables.NewStrings([]string{"a", "b", ""}, one)}, one),
+		tables.NewBigs(tables.Type{Kind: tables.Decimal, Precision: 18, Scale: 4}, []int64{-12345, 1, 0},
+			[]int64{-1, 0, 0}, one),
+		tables.NewList(tables.NewInts(tables.Type{Kind: tables.Int64, Bits: 64}, []int64{1, 2, 3},
+			[]bool{false, true, false}), []uint32{0, 3, 3, 3}, one),
+		tables.NewStruct([]string{"x", "y"}, []*tables.Vector{ints(tables.Int64, 64, 7, 8, 0),
+			tables.NewStrings([]string{"a", "b", ""}, one)}, one),
 		tables.NewNulls(tables.Type{}, 3),
 	})
 }
@@ -71,11 +75,12 @@ func TestRoundTrip(t *testing.T) {
 // What package query does not read runs here.
 func TestFullSQL(t *testing.T) {
 	for sql, want := range map[string]string{
-		`WITH a AS (SELECT i8 FROM data WHERE i8 IS NOT NULL) SELECT sum(x.i8) AS s FROM a x, a y`:                  "s=-2 \n",
-		`SELECT row_number() OVER (ORDER BY i8 DESC NULLS LAST) AS r, "text" FROM data ORDER BY r LIMIT 1`:          `r=1 Text="" ` + "\n",
-		`SELECT CASE WHEN b THEN 1.5 ELSE 2 END AS c FROM data LIMIT 1`:                                             `c="1.5" ` + "\n",
-		`SELECT li || [4] AS l, st.y, {'a': 1} AS s FROM data LIMIT 1; `:                                            `l=[1,null,3,4] y="a" s={"a":1} ` + "\n",
-		`SELECT E'a\';b' AS e, $$x;'y$$ AS d, ';' AS s /* ; */ -- ;` + "\n":                                         `e="a';b" d="x;'y" s=";" ` + "\n",
+		`WITH a AS (SELECT i8 FROM data WHERE i8 IS NOT NULL) SELECT sum(x.i8) AS s FROM a x, a y`:         "s=-2 \n",
+		`SELECT row_number() OVER (ORDER BY i8 DESC NULLS LAST) AS r, "text" FROM data ORDER BY r LIMIT 1`: `r=1 Text="" ` + "\n",
+		`SELECT CASE WHEN b THEN 1.5 ELSE 2 END AS c FROM data LIMIT 1`:                                    `c="1.5" ` + "\n",
+		`SELECT li || [4] AS l, st.y, {'a': 1} AS s FROM data LIMIT 1; `:                                   `l=[1,null,3,4] y="a" s={"a":1} ` + "\n",
+		`SELECT E'a\';b' AS e, $$x;'y$$ AS d, ';' AS s /* ; */ -- ;` +
+			"\n": `e="a';b" d="x;'y" s=";" ` + "\n",
 		`SELECT count(*) AS n FROM data t1 JOIN data t2 ON t1.i8 < t2.i8 WHERE t1.i8 IN (SELECT min(i8) FROM data)`: "n=1 \n",
 	} {
 		out, err := runOn(t, sql, sample())
@@ -95,7 +100,8 @@ func TestOrderOfScan(t *testing.T) {
 	for i := range v {
 		v[i] = int64(i)
 	}
-	tab := tables.FromVectors([]string{"i"}, []*tables.Vector{tables.NewInts(tables.Type{Kind: tables.Int64, Bits: 64}, v, nil)})
+	tab := tables.FromVectors([]string{"i"},
+		[]*tables.Vector{tables.NewInts(tables.Type{Kind: tables.Int64, Bits: 64}, v, nil)})
 	out, err := runOn(t, "SELECT i FROM data WHERE i % 3 = CASE WHEN true THEN 1 END", tab)
 	if err != nil {
 		t.Fatal(err)
@@ -175,7 +181,8 @@ func TestLocked(t *testing.T) {
 		`SELECT * FROM read_duckdb('` + dir + `/x.db')`, `SELECT * FROM which_secret('s3://x', 's3')`,
 		`SELECT * FROM query('SELECT * FROM read_text(''` + secret + `'')')`, `SELECT * FROM arrow_scan(1, 2, 3)`,
 		// What switches on logs and profiles is a SELECT too, and what runs the text of another query.
-		`FROM enable_logging(level := 'trace', storage := 'file', storage_path := '` + dir + `/log'), (SELECT write_log('x') FROM range(10_000))`,
+		`FROM enable_logging(level := 'trace', storage := 'file', storage_path := '` + dir +
+			`/log'), (SELECT write_log('x') FROM range(10_000))`,
 		`FROM "Enable_Logging"(level := 'trace', storage := 'stdout') UNION ALL SELECT true`,
 		`FROM system.main.enable_profiling(format := 'json', save_location := '` + out + `.json'), range(10_000)`,
 		`SELECT (SELECT 1 WHERE EXISTS (FROM enable_profiling(save_location := '` + out + `.txt')))`,
@@ -208,14 +215,16 @@ func TestBounds(t *testing.T) {
 		cancel()
 		return sample().At(ctx, i)
 	})
-	_, err = Run(ctx, "SELECT count(*) FROM data, range(1_000_000_000_000) r WHERE i8 + r.range % 7 = 3", []string{"data"},
+	_, err = Run(ctx, "SELECT count(*) FROM data, range(1_000_000_000_000) r WHERE i8 + r.range % 7 = 3",
+		[]string{"data"},
 		query.Map(map[string]*tables.Table{"data": tab}))
 	if err == nil {
 		t.Error("a cancelled query gave an answer")
 	}
 }
 
-// A result that takes too much memory fails, whatever its cells are, as its rows may be many more than those of the tables.
+// A result that takes too much memory fails, whatever its cells are, as its rows may be many more
+// than those of the tables.
 func TestResultIsBounded(t *testing.T) {
 	defer func(m string, n int64) { memory, maxResult = m, n }(memory, maxResult)
 	memory, maxResult = "32MB", 1<<20
@@ -239,10 +248,13 @@ func TestResultIsBounded(t *testing.T) {
 // What DuckDB takes for a SELECT is run, however it begins and ends, and its columns keep their names.
 func TestForms(t *testing.T) {
 	for sql, want := range map[string]int{
-		"SELECT 1 AS a, 2 AS a, NULL AS b": 1, "VALUES (1), (2) -- two": 2, "FROM range(3);": 3, "TABLE data ; -- all": sample().Len(),
+		"SELECT 1 AS a, 2 AS a, NULL AS b": 1, "VALUES (1), (2) -- two": 2, "FROM range(3);": 3,
+		"TABLE data ; -- all":                   sample().Len(),
 		"WITH x AS (SELECT 1) FROM x /* one */": 1, "(SELECT 1) UNION ALL (SELECT 2) ORDER BY 1 DESC; ;": 2,
-		`PIVOT (VALUES (1, 'a'), (2, 'b')) x(n, k) ON k IN ('a', 'b') USING count(*) GROUP BY n`: 2, `SELECT 'enable_logging()', 'query(' AS query`: 1,
-		"DESCRIBE data": len(sample().Columns()), "SELECT ';' AS \";\" ;": 1, "SELECT range FROM range(5) ORDER BY range DESC LIMIT 4": 4,
+		`PIVOT (VALUES (1, 'a'), (2, 'b')) x(n, k) ON k IN ('a', 'b') USING count(*) GROUP BY n`: 2,
+		`SELECT 'enable_logging()', 'query(' AS query`:                                           1,
+		"DESCRIBE data": len(sample().Columns()), "SELECT ';' AS \";\" ;": 1,
+		"SELECT range FROM range(5) ORDER BY range DESC LIMIT 4": 4,
 	} {
 		got, err := runOn(t, sql, sample())
 		if err != nil || got.Len() != want {
@@ -270,22 +282,25 @@ func TestForms(t *testing.T) {
 // Errors have the kinds that package query gives.
 func TestKinds(t *testing.T) {
 	for sql, want := range map[string]fault.Kind{
-		"SELECT nosuch FROM data": fault.NotFound, "SELECT 1 FROM nosuch": fault.NotFound, "SELEC 1": 0, "SELECT 1 + 'x'": 0, "SELECT sum(text) FROM data": 0,
+		"SELECT nosuch FROM data": fault.NotFound, "SELECT 1 FROM nosuch": fault.NotFound, "SELEC 1": 0,
+		"SELECT 1 + 'x'": 0, "SELECT sum(text) FROM data": 0,
 	} {
-		if _, err := runOn(t, sql, sample()); err == nil || fault.KindOf(err) != want || strings.Contains(err.Error(), "\n") {
+		if _, err := runOn(t, sql, sample()); err == nil || fault.KindOf(err) != want ||
+			strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %v", sql, err)
 		}
 	}
 }
 
-// TestNanoseconds: instants in nanoseconds pass through DuckDB, and are compared, as they are; what a column of them was joined with may
-// be out of their range.
+// TestNanoseconds: instants in nanoseconds pass through DuckDB, and are compared, as they are; what
+// a column of them was joined with may be out of their range.
 func TestNanoseconds(t *testing.T) {
 	typ := tables.Type{Kind: tables.Timestamp, Nano: true}
 	us := []int64{-1, 0, 1577836800123456, 1577836800123456, 0}
 	ns := []int64{999, 0, 789, 0, 0}
 	in := tables.FromVectors([]string{"id", "t"}, []*tables.Vector{
-		tables.NewInts(tables.Type{Kind: tables.Int64, Bits: 64}, []int64{0, 1, 2, 3, 4}, nil), tables.NewTimes(typ, us, ns, []bool{4: true}),
+		tables.NewInts(tables.Type{Kind: tables.Int64, Bits: 64}, []int64{0, 1, 2, 3, 4}, nil),
+		tables.NewTimes(typ, us, ns, []bool{4: true}),
 	})
 	out, err := runOn(t, "SELECT * FROM data", in)
 	if err != nil {
@@ -324,7 +339,8 @@ func TestNanoseconds(t *testing.T) {
 	}
 	for _, us := range []int64{math.MaxInt64/1000 + 1, math.MinInt64 / 1000, 1 << 60} {
 		far := tables.FromVectors([]string{"t"}, []*tables.Vector{tables.NewTimes(typ, []int64{us}, []int64{1}, nil)})
-		if _, err := runOn(t, "SELECT t FROM data QUALIFY row_number() OVER () > 0", far); err == nil || !strings.Contains(err.Error(), "nanoseconds") {
+		if _, err := runOn(t, "SELECT t FROM data QUALIFY row_number() OVER () > 0", far); err == nil ||
+			!strings.Contains(err.Error(), "nanoseconds") {
 			t.Errorf("%d: %v", us, err)
 		}
 	}

@@ -34,7 +34,8 @@ func TestSameAsPureGo(t *testing.T) {
 			t.Fatal(err)
 		}
 		path, ok := q.Path.(string)
-		if q.Type != "query" || q.Op != "sql" || q.Error != "" || !ok || strings.Contains(q.SQL, `f64" > 0`) { // NaN, see package query
+		// NaN, see package query
+		if q.Type != "query" || q.Op != "sql" || q.Error != "" || !ok || strings.Contains(q.SQL, `f64" > 0`) {
 			continue
 		}
 		d, err := taco.Open(t.Context(), files, []string{filepath.Join(root, path)}, taco.Options{})

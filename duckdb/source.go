@@ -15,7 +15,7 @@ import (
 	"github.com/chaski-eo/chaski/tables"
 )
 
-// addTable makes a table visible under a name: a view over a function that hands out its rows.
+// addTable makes a table visible under a name, as a view over a function that returns its rows.
 func addTable(ctx context.Context, conn *sql.Conn, number int, name string, t *tables.Table) error {
 	src := &rowSource{ctx: ctx, t: t}
 	for _, c := range t.Columns() {
@@ -40,17 +40,17 @@ func addTable(ctx context.Context, conn *sql.Conn, number int, name string, t *t
 	return err
 }
 
-// rowSource hands a table to DuckDB, in order. It keeps no state: each scan has its own.
+// rowSource passes a table to DuckDB, in order. It keeps no state: each scan has its own.
 type rowSource struct {
 	ctx  context.Context
 	t    *tables.Table
 	cols []duck.ColumnInfo
 }
 
-// scan is where one scan stands, and the columns that it wants.
+// scan is the position of one scan, and the columns that it uses.
 type scan struct {
 	row  int
-	cols []*tables.Vector // nil: not wanted
+	cols []*tables.Vector // nil for columns that the query does not use
 }
 
 func (s *rowSource) ColumnInfos() []duck.ColumnInfo { return s.cols }
@@ -59,7 +59,7 @@ func (s *rowSource) Cardinality() *duck.CardinalityInfo {
 	return &duck.CardinalityInfo{Cardinality: uint(s.t.Len()), Exact: true}
 }
 
-// Init asks for one thread: rows come in the order of the table.
+// Init asks for one thread, so that rows come in the order of the table.
 func (s *rowSource) Init() duck.ParallelTableSourceInfo {
 	return duck.ParallelTableSourceInfo{MaxThreads: 1}
 }
@@ -88,7 +88,7 @@ func (s *rowSource) FillChunk(state any, chunk duck.DataChunk) error {
 	return chunk.SetSize(n)
 }
 
-// open loads the columns that the scan wants.
+// open loads the columns that the scan uses.
 func (s *rowSource) open(at *scan, chunk duck.DataChunk) error {
 	at.cols = make([]*tables.Vector, len(s.cols))
 	for i := range s.cols {
@@ -96,7 +96,7 @@ func (s *rowSource) open(at *scan, chunk duck.DataChunk) error {
 			return err
 		}
 		if _, err := chunk.GetValue(i, 0); err != nil {
-			continue // the driver's way of saying that the column is not projected
+			continue // the driver has no call that tells whether a column is projected, but then it cannot read it back
 		}
 		var err error
 		if at.cols[i], err = s.t.At(s.ctx, i); err != nil {
@@ -115,8 +115,8 @@ var plainTypes = map[tables.Kind]duck.Type{tables.Null: duck.TYPE_INTEGER, table
 	tables.Date: duck.TYPE_DATE,
 	tables.Time: duck.TYPE_TIME}
 
-// holdsTimes refuses instants that TIMESTAMP_NS does not hold: a file that counts nanoseconds has
-// none, one that it was joined with may.
+// holdsTimes refuses timestamps that TIMESTAMP_NS does not hold. A file that counts nanoseconds has none, but one that
+// it was joined with may.
 func holdsTimes(c tables.Column, v *tables.Vector) error {
 	if c.Type.Kind != tables.Timestamp || !c.Type.Nano {
 		return nil
@@ -124,13 +124,14 @@ func holdsTimes(c tables.Column, v *tables.Vector) error {
 	for i, us := range v.Ints() {
 		if !v.Null(i) && (us >= math.MaxInt64/1000 || us <= math.MinInt64/1000) {
 			return fault.New(fault.Unsupported, "column "+c.Name, fault.NoOffset,
-				"the instant %s, which 64 bits of nanoseconds do not hold", tables.FormatTimestamp(us))
+				"the timestamp %s is out of the range of 64 bits of nanoseconds", tables.FormatTimestamp(us))
 		}
 	}
 	return nil
 }
 
-// typeInfo returns DuckDB's type for one of ours. Instants are TIMESTAMP, or TIMESTAMP_NS: all of them are of UTC.
+// typeInfo returns DuckDB's type for one of ours. Timestamps are TIMESTAMP or TIMESTAMP_NS, never with a time zone: all
+// are in UTC.
 func typeInfo(t tables.Type) (duck.TypeInfo, error) {
 	switch t.Kind {
 	case tables.Timestamp:
@@ -177,7 +178,7 @@ func typeInfo(t tables.Type) (duck.TypeInfo, error) {
 	return duck.NewTypeInfo(plainTypes[t.Kind])
 }
 
-// zero returns a value of a type. A null would do, but the driver does not take a null back.
+// zero returns a value of a type for open to write and read back. The driver does not read a null back.
 func zero(t tables.Type) any {
 	switch t.Kind {
 	case tables.Null:
@@ -202,7 +203,7 @@ func zero(t tables.Type) any {
 	return value(tables.NewInts(t, []int64{0}, nil), 0)
 }
 
-// value returns a cell as the driver takes it.
+// value returns a cell in the driver's form.
 func value(v *tables.Vector, i int) any {
 	if v.Null(i) {
 		return nil
@@ -247,7 +248,7 @@ func value(v *tables.Vector, i int) any {
 	return v.Int(i)
 }
 
-// vector makes a column of the driver's values.
+// vector makes a column from the driver's values.
 func vector(info duck.TypeInfo, cells []any) (*tables.Vector, error) {
 	nulls := make([]bool, len(cells))
 	for i, c := range cells {

@@ -33,23 +33,23 @@ type Interpreter struct {
 	Missing map[string]string // peers that could not be installed, and why
 }
 
-// EnvironmentOptions of Prepare.
+// EnvironmentOptions are those of Prepare.
 type EnvironmentOptions struct {
-	// Cache is the folder that environments are made in.
+	// Cache is the directory in which environments are made.
 	Cache string
 	// Python, if not empty, is an interpreter that has the packages; nothing is installed for it.
 	Python string
-	// Rumi1 is the same for the peer rumi1. NeedRumi1 says whether there should be one at all.
+	// Rumi1 is the same for the peer rumi1. NeedRumi1 says whether one is needed.
 	Rumi1     string
 	NeedRumi1 bool
-	// Log is told what is done, before a download starts.
+	// Log is called before a download starts, and when a package cannot be installed.
 	Log func(format string, args ...any)
 }
 
 // Environment has the interpreters of the peers.
 type Environment struct{ Main, Rumi1 Interpreter }
 
-// of returns the interpreter for a format's own package.
+// of returns the interpreter for a format and loader.
 func (e *Environment) of(format, loader string) Interpreter {
 	if format == rumi1 && loader != "chaski" {
 		return e.Rumi1
@@ -57,10 +57,9 @@ func (e *Environment) of(format, loader string) Interpreter {
 	return e.Main
 }
 
-// Prepare returns interpreters with what the peers need, and makes them in o.Cache if they are not given
-// and not there: with venv and pip, so pip's own settings (an index, a proxy, a cache) apply. A peer's
-// package that cannot be installed is noted in Interpreter.Missing; that PyTorch, numpy or rasterio
-// cannot be is an error.
+// Prepare returns interpreters with the packages of the peers. Unless they are given, it makes them in o.Cache once,
+// with venv and pip, so that pip's own settings (an index, a proxy, a cache) apply. A package of one peer that cannot
+// be installed is noted in Interpreter.Missing; if PyTorch, numpy or rasterio cannot be installed it is an error.
 func Prepare(ctx context.Context, o EnvironmentOptions) (*Environment, error) {
 	e := &Environment{Main: Interpreter{Path: o.Python}}
 	if o.Python == "" {
@@ -94,7 +93,7 @@ func mainSize() string {
 	return "about 300 MB to download, most of it PyTorch"
 }
 
-// basePython returns an interpreter that the pinned packages have wheels for.
+// basePython returns an interpreter for which the pinned packages have wheels.
 func basePython(ctx context.Context) (string, error) {
 	for _, name := range []string{"python3.13", "python3.12", "python3"} {
 		path, err := exec.LookPath(name)
@@ -105,11 +104,11 @@ func basePython(ctx context.Context) (string, error) {
 			return path, nil
 		}
 	}
-	return "", fmt.Errorf("there is no Python 3.12 or 3.13 with venv to make an environment from; --python names " +
-		"an interpreter")
+	return "", fmt.Errorf("found no Python 3.12 or 3.13 with venv to make an environment from: name an " +
+		"interpreter with --python")
 }
 
-// venv is a virtual environment to be made.
+// venv is a virtual environment to make.
 type venv struct {
 	name, base string
 	over       string // an interpreter whose packages are visible in it; "" for none
@@ -153,8 +152,8 @@ func (v *venv) make(ctx context.Context, o EnvironmentOptions) (Interpreter, err
 	return in, os.WriteFile(complete, b, 0o644)
 }
 
-// showOver makes the packages of another interpreter visible, behind those of the environment. The option
-// --system-site-packages does not see those of another virtual environment.
+// showOver makes the packages of another interpreter visible after those of the environment. The option
+// --system-site-packages does not show those of another virtual environment.
 func (v *venv) showOver(ctx context.Context, python string) error {
 	if v.over == "" {
 		return nil
@@ -169,17 +168,17 @@ pathlib.Path(site.getsitepackages()[0], "chaski-over.pth").write_text(sys.argv[1
 	return try(ctx, python, "-c", write, string(dirs))
 }
 
-// install installs what all peers need, then what each does.
+// install installs the packages of all peers, then those of each peer.
 func (v *venv) install(ctx context.Context, in *Interpreter, o EnvironmentOptions) error {
 	all, peers := byPeer(v.wants)
 	pip := []string{"-m", "pip", "install", "--disable-pip-version-check", "--quiet"}
 	if len(all) > 0 {
 		if err := try(ctx, in.Path, append(pip, all...)...); err != nil {
-			return fmt.Errorf("what all peers need cannot be installed: %w", err)
+			return fmt.Errorf("the packages that all peers need cannot be installed: %w", err)
 		}
 	}
 	for _, peer := range slices.Sorted(maps.Keys(peers)) {
-		err := try(ctx, in.Path, slices.Concat(pip, peers[peer], all)...) // all: so that their versions stay
+		err := try(ctx, in.Path, slices.Concat(pip, peers[peer], all)...) // all again, so that pip keeps their versions
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
@@ -191,7 +190,7 @@ func (v *venv) install(ctx context.Context, in *Interpreter, o EnvironmentOption
 	return nil
 }
 
-// byPeer splits requirements into those of all peers, and those of one, which is named behind "#".
+// byPeer splits requirements into those of all peers and those of single peers, which are named after "#".
 func byPeer(text string) (all []string, peers map[string][]string) {
 	peers = map[string][]string{}
 	for line := range strings.Lines(text) {
@@ -208,7 +207,7 @@ func byPeer(text string) (all []string, peers map[string][]string) {
 	return all, peers
 }
 
-// packages returns the names of what requirements want.
+// packages returns the names of required packages.
 func packages(texts ...string) (names []string) {
 	for _, text := range texts {
 		for line := range strings.Lines(text) {
@@ -220,7 +219,7 @@ func packages(texts ...string) (names []string) {
 	return names
 }
 
-// try runs a command; the error is the last thing that it said.
+// try runs a command. Its error is the last line that the command printed.
 func try(ctx context.Context, name string, args ...string) error {
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.WaitDelay = 5 * time.Second

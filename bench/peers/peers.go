@@ -1,13 +1,13 @@
-// Package peers measures loaders of satellite-image chips side by side: this project, and what one would
-// use instead. It makes the same samples in every loader's own format, checks that each loader yields
-// them, and runs the loaders in turns, each in a process of its own, with the same consumer.
+// Package peers compares loaders of satellite-image chips: this project and its alternatives. It writes
+// the same samples in every loader's own format, checks that each loader yields them, and runs the
+// loaders in turns, each in a process of its own, with the same consumer.
 //
-// What is measured: samples as float32, (x - mean) / std of their band, "n b y x", as torch tensors in the
-// process that trains, of which one value a sample is read. Every loader has the same number of workers.
-// None may keep more than 32 MB of decoded tiles. All files are in the page cache: the check has read
-// them.
+// It measures how fast samples arrive as torch tensors in the training process: float32, (x - mean) / std
+// of their band, "n b y x". The consumer reads one value of each sample. Every loader has the same number
+// of workers, and none may keep more than 32 MB of decoded tiles. All files are in the page cache, because
+// the check has read them.
 //
-// Reading /proc for CPU time and memory needs Linux; elsewhere these figures are left out.
+// CPU time and memory come from /proc, so only Linux has them.
 package peers
 
 import (
@@ -42,11 +42,11 @@ type job struct {
 	Packages  []string `json:"packages,omitempty"`
 }
 
-// refusal is what the script answers instead of figures; at most one is set.
+// refusal is the script's answer instead of figures; at most one member is set.
 type refusal struct {
-	Missing string `json:"missing"` // something that is not installed
+	Missing string `json:"missing"` // a package that is not installed
 	Failed  string `json:"failed"`
-	Wrong   string `json:"wrong"` // samples are not those that were written
+	Wrong   string `json:"wrong"` // the samples are not those that were written
 }
 
 // err returns the refusal as an error, or nil.
@@ -62,7 +62,7 @@ func (r refusal) err() error {
 	return nil
 }
 
-// absence is why a row has no figures.
+// absence says why a row has no figures.
 type absence struct {
 	status Status
 	why    string
@@ -70,7 +70,7 @@ type absence struct {
 
 func (a *absence) Error() string { return string(a.status) + ": " + a.why }
 
-// ask runs the script on a job and decodes its answer. An *absence is what the script, or its dying, said.
+// ask runs the script on a job and decodes its answer. An *absence is the script's refusal, or how it ended.
 func (o *Options) ask(ctx context.Context, in Interpreter, engine string, j job,
 	timeout time.Duration, answer any) error {
 	text, err := json.Marshal(j)
@@ -84,14 +84,14 @@ func (o *Options) ask(ctx context.Context, in Interpreter, engine string, j job,
 	line := out[bytes.LastIndexByte(out, '\n')+1:]
 	var r refusal
 	if err := errors.Join(json.Unmarshal(line, &r), json.Unmarshal(line, answer)); err != nil {
-		return &absence{Failed, fmt.Sprintf("the answer %.80q is not understood: %v", line, err)}
+		return &absence{Failed, fmt.Sprintf("the answer %.80q cannot be decoded: %v", line, err)}
 	}
 	return r.err()
 }
 
 func (o *Options) script() string { return filepath.Join(o.Work, "peers.py") }
 
-// command runs a command line with the environment of the peers and returns what it wrote, trimmed.
+// command runs a command line with the environment of the peers and returns its output, trimmed.
 func (o *Options) command(ctx context.Context, in Interpreter, engine string, timeout time.Duration,
 	args ...string) ([]byte, error) {
 	within, cancel := context.WithTimeout(ctx, timeout)
@@ -106,7 +106,7 @@ func (o *Options) command(ctx context.Context, in Interpreter, engine string, ti
 	ownGroup(cmd)
 	cmd.WaitDelay = 2 * time.Second
 	err := cmd.Run()
-	endGroup(cmd) // workers outlive a process that ends at once
+	endGroup(cmd) // the workers of a process that was killed outlive it
 	switch {
 	case ctx.Err() != nil:
 		return nil, ctx.Err()

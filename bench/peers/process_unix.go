@@ -7,15 +7,15 @@ import (
 	"syscall"
 )
 
-// ownGroup makes the command the leader of a group of processes, all of which end when it is cancelled.
+// ownGroup makes the command the leader of a process group. Cancelling the command ends the whole group.
 func ownGroup(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 }
 
-// endGroup ends what is left of a command's group.
+// endGroup ends the rest of a command's group.
 func endGroup(cmd *exec.Cmd) {
 	if cmd.Process != nil {
-		syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) //nolint:errcheck // nothing may be left
+		syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) //nolint:errcheck // the group may be empty
 	}
 }

@@ -17,9 +17,9 @@ type Status string
 // The statuses of a row.
 const (
 	OK      Status = "ok"
-	Missing Status = "missing" // something is not installed or not made
+	Missing Status = "missing" // a package is not installed, or the files were not written
 	Failed  Status = "failed"
-	Wrong   Status = "wrong" // it yields other samples than were written, so it is not timed
+	Wrong   Status = "wrong" // it yields other samples than were written, so that its time means nothing
 )
 
 // Report is the result of Run.
@@ -30,12 +30,12 @@ type Report struct {
 	Shapes   []ShapeResult `json:"shapes"`
 }
 
-// Settings that all rows have in common.
+// Settings are those of all rows.
 type Settings struct {
 	Rounds  int     `json:"rounds"`
 	Seconds float64 `json:"seconds"` // of a round, at least
 	Workers int     `json:"workers"`
-	Quick   bool    `json:"quick"` // small shapes, to see that all works
+	Quick   bool    `json:"quick"` // small shapes, to try whether everything works
 }
 
 func (s Settings) rounds() string {
@@ -45,7 +45,7 @@ func (s Settings) rounds() string {
 	return fmt.Sprintf("%d rounds of %g s", s.Rounds, s.Seconds)
 }
 
-// Machine is what figures depend on besides settings.
+// Machine describes what figures depend on besides the settings.
 type Machine struct {
 	bench.Machine
 	Memory     int64             `json:"memory"` // bytes
@@ -55,7 +55,7 @@ type Machine struct {
 	LoadAfter  float64           `json:"load_after"`
 }
 
-// ShapeResult are the figures of a shape.
+// ShapeResult holds the figures of a shape.
 type ShapeResult struct {
 	Shape   Shape            `json:"shape"`
 	Batch   int              `json:"batch"`
@@ -65,28 +65,28 @@ type ShapeResult struct {
 	Rows    []Row            `json:"rows"`
 }
 
-// Row is a peer on a shape. Where it has no figures, Status and Why say why; Rounds may then have some
-// from before it failed.
+// Row is a peer on a shape. If it has no figures, Status and Why say why; Rounds may then have those from
+// before it failed.
 type Row struct {
 	Peer   string   `json:"peer"`
 	About  string   `json:"about"`
 	Format string   `json:"format"`
 	Status Status   `json:"status"`
 	Why    string   `json:"why,omitempty"`
-	Rounds []*Round `json:"rounds"` // nil where there was none
+	Rounds []*Round `json:"rounds"` // nil for rounds that were not run
 
 	Samples *Spread `json:"samples_per_s,omitempty"`
 	Ratio   *Spread `json:"ratio,omitempty"`            // to the baseline, round by round
 	CPU     *Spread `json:"cpu_s_per_sample,omitempty"` // of all processes
 	Wait50  *Spread `json:"wait_p50_s,omitempty"`       // of the consumer for a batch
 	Wait99  *Spread `json:"wait_p99_s,omitempty"`
-	First   *Spread `json:"first_batch_s,omitempty"`      // from making the loader, PyTorch being imported
+	First   *Spread `json:"first_batch_s,omitempty"`      // from making the loader, after importing PyTorch
 	Decode  *Spread `json:"decode_bytes_per_s,omitempty"` // whole files in one thread, without a loader
-	RSS     *Spread `json:"rss_bytes,omitempty"`          // sum over processes of the most that each had
-	PSS     *Spread `json:"pss_bytes,omitempty"`          // of all processes at the end, shared pages once
+	RSS     *Spread `json:"rss_bytes,omitempty"`          // the sum of the processes' peaks
+	PSS     *Spread `json:"pss_bytes,omitempty"`          // of all processes at the end, shared pages counted once
 }
 
-// Round is one measurement. What is 0 is not known.
+// Round is one measurement. A figure of 0 is unknown.
 type Round struct {
 	SamplesPerS float64 `json:"samples_per_s"`
 	CPU         float64 `json:"cpu_s_per_sample,omitempty"`
@@ -96,7 +96,7 @@ type Round struct {
 	Decode      float64 `json:"decode_bytes_per_s,omitempty"`
 	RSS         float64 `json:"rss_bytes,omitempty"`
 	PSS         float64 `json:"pss_bytes,omitempty"`
-	Load        float64 `json:"load"` // average of the machine, before
+	Load        float64 `json:"load"` // load average of the machine before the round
 }
 
 // Spread is the least, median and greatest of the rounds.
@@ -124,7 +124,7 @@ func (r *Row) refuse(err error) {
 	}
 }
 
-// summarise makes the spreads of rows that are whole.
+// summarise computes the spreads of the rows with Status OK.
 func (s *ShapeResult) summarise() {
 	var base []*Round
 	for _, r := range s.Rows {
@@ -188,13 +188,13 @@ func (s *ShapeResult) ranked() (with, without []Row) {
 	return with, without
 }
 
-// WriteMarkdown writes the machine and a table a shape.
+// WriteMarkdown writes the machine, and a table for each shape.
 func (r *Report) WriteMarkdown(w io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# Side by side with other loaders\n\n%s\n", r.head())
 	if r.Settings.Quick {
-		b.WriteString("\n**Small files and short rounds, to see that everything works: these are no figures " +
-			"to go by.**\n")
+		b.WriteString("\n**Small files and short rounds, to try whether everything works: do not compare these " +
+			"figures.**\n")
 	}
 	b.WriteString("\nSamples a second into a loop that takes batches: median of the rounds, least – most in " +
 		"brackets. × is against " + Baseline + `, round by
@@ -225,7 +225,7 @@ func (r *Report) peers() (rows []Row) {
 	return rows
 }
 
-// head says when and on what, how, and with which versions.
+// head describes the date, the machine, the settings and the versions.
 func (r *Report) head() string {
 	m, s := r.Machine, r.Settings
 	var versions []string
@@ -262,7 +262,7 @@ func (s *ShapeResult) markdown(b *strings.Builder) {
 	}
 }
 
-// shorten cuts a text to n runes.
+// shorten cuts a string to n runes.
 func shorten(text string, n int) string {
 	if r := []rune(text); len(r) > n {
 		return string(r[:n-1]) + "…"
@@ -270,7 +270,7 @@ func shorten(text string, n int) string {
 	return text
 }
 
-// text writes median (least – most) times a scale.
+// text formats median (least – greatest) times a scale.
 func (s *Spread) text(scale float64, digits int) string {
 	if s == nil {
 		return "–"
@@ -288,7 +288,7 @@ func (s *Spread) median(scale float64, digits int) string {
 	return fmt.Sprintf("%.*f", digits, s.Median*scale)
 }
 
-// WriteFigure writes a panel a shape with a bar a peer. format is draw.PNG or view.SVG.
+// WriteFigure draws a panel for each shape with a bar for each peer. format is draw.PNG or draw.SVG.
 func (r *Report) WriteFigure(w io.Writer, format string) error {
 	var panels []draw.BarPanel
 	for i := range r.Shapes {
@@ -310,7 +310,7 @@ func (r *Report) WriteFigure(w io.Writer, format string) error {
 		"each; × against %s; %s, %d cores, %s",
 		s.rounds(), s.Workers, Baseline, m.CPU, m.Cores, r.Date)
 	if s.Quick {
-		note = "small files and short rounds: no figures to go by; " + note
+		note = "small files and short rounds: do not compare; " + note
 	}
 	return draw.WriteBars(w, "Samples a second", note, panels, format)
 }

@@ -19,28 +19,29 @@ import (
 	"github.com/chaski-eo/chaski/bench"
 )
 
-// Options of Run.
+// Options are those of Run.
 type Options struct {
 	Shapes []Shape
 	Peers  []Peer
-	// Rounds of at least Seconds for each peer. Default 3 of 10.
+	// Rounds is how often each peer is measured, for at least Seconds. The default is 3 rounds of 10 s.
 	Rounds  int
 	Seconds float64
-	// Workers of each loader: processes of a DataLoader, or threads that decode. Default 2.
+	// Workers is the number of workers of each loader: processes of a DataLoader, or decoding
+	// threads. The default is 2.
 	Workers int
-	// Quick notes in the report that the shapes are small ones, whose figures mean little.
+	// Quick makes the report say that the shapes are small, so that their figures mean little.
 	Quick bool
-	// Work is the folder of the samples; those that are there are used again.
+	// Work is the directory of the samples. Samples that exist are used again.
 	Work string
-	// Imagery are folders with imagery to cut samples from: .npy and what GDAL reads, with s2, naip or
-	// landsat in their names. Of each the largest file is taken.
+	// Imagery are directories with imagery to cut samples from: .npy files and files that GDAL reads, with s2, naip or
+	// landsat in their names. The largest file of each kind is used.
 	Imagery []string
-	// Testdata is the folder with imagery to fall back on; "" for none.
+	// Testdata is the directory of the imagery that is used if Imagery has none; "" for none.
 	Testdata    string
 	Environment *Environment
-	// PythonPath is put before PYTHONPATH: where the package chaski is, if it is not installed.
+	// PythonPath is put before PYTHONPATH: the directory of the package chaski, if it is not installed.
 	PythonPath string
-	// Engine is the chaski command; Full the one with libzstd, or "".
+	// Engine is the command chaski, Full the one with libzstd, or "".
 	Engine, Full string
 	// Progress is called before every step.
 	Progress func(done, total int, what string)
@@ -67,14 +68,14 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Limits of time; a loader that hangs is a row that says so.
+// Limits of time. The row of a loader that hangs says so.
 const (
 	makeTime  = time.Hour
 	checkTime = 30 * time.Minute
 )
 
-// Run measures all peers on all shapes. What a peer lacks or fails at is told in its row. It is an error
-// that there is no imagery, or that an interpreter does not run.
+// Run measures all peers on all shapes. The row of a peer says if it lacks something or fails. It is an error if there
+// is no imagery, or if an interpreter does not run.
 func Run(ctx context.Context, o Options) (*Report, error) {
 	o = o.withDefaults()
 	if o.Rounds < 1 || !(o.Seconds > 0) || o.Workers < 1 || len(o.Shapes) == 0 || len(o.Peers) == 0 {
@@ -117,7 +118,7 @@ func (s *steps) next(what string) {
 	s.done++
 }
 
-// begin describes the machine and what is installed on it.
+// begin describes the machine and the installed packages.
 func (o *Options) begin(ctx context.Context) (*Report, error) {
 	r := &Report{
 		Settings: Settings{o.Rounds, o.Seconds, o.Workers, o.Quick},
@@ -146,7 +147,7 @@ func (o *Options) begin(ctx context.Context) (*Report, error) {
 	return r, nil
 }
 
-// formats are the formats that the peers read.
+// formats returns the formats that the peers read.
 func (o *Options) formats() (formats []string) {
 	for _, p := range o.Peers {
 		if !slices.Contains(formats, p.Format) {
@@ -182,7 +183,7 @@ func (o *Options) shape(ctx context.Context, shape Shape, s *steps) (*ShapeResul
 		result.Rows = append(result.Rows, row)
 	}
 	for round := range o.Rounds {
-		turn := round * len(o.Peers) / o.Rounds // so that a slow minute does not fall on the same peer
+		turn := round * len(o.Peers) / o.Rounds // so that a slow minute does not hit the same peer in every round
 		for i := range o.Peers {
 			k := (turn + i) % len(o.Peers)
 			p, row := o.Peers[k], &result.Rows[k]
@@ -204,7 +205,7 @@ func (o *Options) shape(ctx context.Context, shape Shape, s *steps) (*ShapeResul
 	return result, nil
 }
 
-// workload is a shape in its folder. What is there already is described in made.json.
+// workload is a shape in its directory, which made.json describes.
 type workload struct {
 	*Options
 	shape  Shape
@@ -213,12 +214,12 @@ type workload struct {
 	absent map[string]error // formats that are not written, and why
 }
 
-// made says what a folder holds. Only folders that it is in are written to, or removed.
+// made describes the contents of a directory. Run writes to, and removes, only directories that contain it.
 type made struct {
 	Script  string           `json:"script"` // hash of what wrote it
 	Shape   Shape            `json:"shape"`
-	Files   []string         `json:"files"`   // of imagery, with size and time
-	Imagery string           `json:"imagery"` // what was made of them; "" before that is done
+	Files   []string         `json:"files"`   // of imagery, with their sizes and times
+	Imagery string           `json:"imagery"` // what was made from them; "" until that is done
 	Bytes   map[string]int64 `json:"bytes"`   // of each format that is written
 }
 
@@ -226,7 +227,7 @@ func (w *workload) job(verb string) job {
 	return job{Verb: verb, Folder: w.dir, Shape: &w.shape, Batch: w.shape.Batch, Workers: w.Workers, Seconds: w.Seconds}
 }
 
-// prepare puts the scene, statistics and signatures into the folder, if those there are of other settings.
+// prepare writes the scene, statistics and signatures to the directory, unless those of the same settings exist.
 func (w *workload) prepare(ctx context.Context) error {
 	files, err := w.imagery()
 	if err != nil {
@@ -241,7 +242,8 @@ func (w *workload) prepare(ctx context.Context) error {
 		return nil
 	}
 	if entries, _ := os.ReadDir(w.dir); err != nil && len(entries) > 0 {
-		return &fs.PathError{Op: "samples", Path: w.dir, Err: fmt.Errorf("it holds something else: %w", fs.ErrExist)}
+		return &fs.PathError{Op: "samples", Path: w.dir,
+			Err: fmt.Errorf("the directory holds other files: %w", fs.ErrExist)}
 	}
 	if err := os.RemoveAll(w.dir); err != nil {
 		return err
@@ -281,22 +283,22 @@ func (w *workload) save() error {
 	return os.WriteFile(w.madeFile(), b, 0o644)
 }
 
-// standIns are the files of testdata that imagery of a kind falls back on.
+// standIns are the files of testdata that replace missing imagery of a kind.
 var standIns = map[string]string{
 	"s2":      "demo/coast.tif",
 	"naip":    "raster/tog/rel-lzw-u8-pixel.tif",
 	"landsat": "raster/tog/tog-series-0.tif",
 }
 
-// imageryNames are parts of names of files with imagery of a kind.
+// imageryNames are parts of the names of files with imagery of a kind.
 var imageryNames = map[string][]string{
 	"s2":      {"s2", "sentinel"},
 	"naip":    {"naip"},
 	"landsat": {"landsat", "l8", "l9"},
 }
 
-// imagery returns the files that may serve: those of the folders named or, if there are none, what stands
-// in for them. Each is "PATH\tSIZE\tTIME".
+// imagery returns the files with imagery of the shape's kind in the named directories or, if there are none, their
+// stand-ins. Each is "PATH\\tSIZE\\tTIME".
 func (w *workload) imagery() (files []string, err error) {
 	add := func(path string) {
 		if st, err := os.Stat(path); err == nil && st.Mode().IsRegular() {
@@ -331,7 +333,7 @@ func (w *workload) imagery() (files []string, err error) {
 	return files, nil
 }
 
-// write writes a format, if it is not there.
+// write writes a format, unless it exists.
 func (w *workload) write(ctx context.Context, format string) error {
 	if _, ok := w.Made.Bytes[format]; ok || !slices.ContainsFunc(w.Peers, func(p Peer) bool {
 		return p.Format == format && p.reads(w.shape)
@@ -372,14 +374,14 @@ func (w *workload) engine(p Peer) string {
 	return w.Engine
 }
 
-// check has a peer yield an epoch and compares it with what was written.
+// check lets a peer yield an epoch and compares it with the samples that were written.
 func (w *workload) check(ctx context.Context, p Peer) error {
 	in := w.Environment.of(p.Format, p.loader)
 	if !p.reads(w.shape) {
 		return &absence{Missing, "reads no windows"}
 	}
 	if p.full && w.Full == "" {
-		return &absence{Missing, "there is no chaski-full"}
+		return &absence{Missing, "chaski-full is not installed"}
 	}
 	if err := w.absent[p.Format]; err != nil {
 		return err
@@ -388,7 +390,7 @@ func (w *workload) check(ctx context.Context, p Peer) error {
 		return &absence{Missing, why}
 	}
 	if p.loader == "" {
-		return nil // the same engine as that of a peer with Python
+		return nil // it has the engine of a peer with Python, which is checked
 	}
 	return w.ask(ctx, in, w.engine(p), w.jobOf("check", p), checkTime, &struct{}{})
 }
@@ -438,7 +440,7 @@ func (w *workload) decode(ctx context.Context, p Peer, timeout time.Duration, r 
 	if err != nil {
 		return err
 	}
-	files = files[:min(len(files), 1024)] // as many as a command line surely holds
+	files = files[:min(len(files), 1024)] // so that the command line stays below the system's limit
 	return w.bench(ctx, p, timeout, r,
 		append([]string{"decode", "--seconds", fmt.Sprint(seconds), "--workers", "1"}, files...)...)
 }
@@ -457,7 +459,7 @@ func (w *workload) bench(ctx context.Context, p Peer, timeout time.Duration, r *
 	return r.fromBench(&b)
 }
 
-// fromBench takes the figures of `chaski bench load` or `chaski bench decode`.
+// fromBench takes the figures from the report of `chaski bench load` or `chaski bench decode`.
 func (r *Round) fromBench(b *bench.Report) error {
 	for name, to := range map[string]struct {
 		value *float64
@@ -480,7 +482,7 @@ func (r *Round) fromBench(b *bench.Report) error {
 	return nil
 }
 
-// loadAverage returns the load of the last minute; 0 where it is not known.
+// loadAverage returns the load of the last minute, 0 if it is unknown.
 func loadAverage() float64 {
 	b, err := os.ReadFile("/proc/loadavg")
 	if err != nil {
@@ -494,7 +496,7 @@ func loadAverage() float64 {
 	return v
 }
 
-// totalMemory returns the memory of the machine in bytes; 0 where it is not known.
+// totalMemory returns the memory of the machine in bytes, 0 if it is unknown.
 func totalMemory() int64 {
 	b, err := os.ReadFile("/proc/meminfo")
 	if err != nil {

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Shape is what samples look like and how many there are: whole files ("chips"), or windows of larger
-// ones ("windows").
+// Shape says what samples look like and how many there are. They are whole files ("chips") or windows of larger ones
+// ("windows").
 type Shape struct {
 	Name    string `json:"name"`
 	Imagery string `json:"imagery"` // what they are cut from: s2, naip or landsat
@@ -17,12 +17,12 @@ type Shape struct {
 	Tile    int    `json:"tile"`    // pixels of a tile along y and x
 	Images  int    `json:"images"`  // files
 	Scene   int    `json:"scene"`   // pixels of a file along y and x; 0: as a sample
-	Samples int    `json:"samples"` // of an epoch
-	Batch   int    `json:"-"`       // samples of a batch
+	Samples int    `json:"samples"` // in an epoch
+	Batch   int    `json:"-"`       // samples in a batch
 }
 
-// Shapes are the shapes that there are, in the order in which they are measured. Their files decode to
-// 100 to 450 MB: more than the caches of decoded tiles hold, and little enough to be in the page cache.
+// Shapes returns all shapes, in the order in which they are measured. Their files decode to 100 to 450 MB: more than
+// the caches of decoded tiles hold, and little enough for the page cache.
 func Shapes() []Shape {
 	chips := func(name, imagery string, bands, side int, dtype string, tile, images, batch int) Shape {
 		return Shape{Name: name, Imagery: imagery, Bands: bands, Side: side, DType: dtype, Tile: tile,
@@ -48,7 +48,7 @@ func Shapes() []Shape {
 	}
 }
 
-// ShapesNamed returns the shapes of these names; all if there are none.
+// ShapesNamed returns the shapes with these names, or all if there are no names.
 func ShapesNamed(names []string) ([]Shape, error) {
 	all := Shapes()
 	if len(names) == 0 {
@@ -58,7 +58,7 @@ func ShapesNamed(names []string) ([]Shape, error) {
 	for _, name := range names {
 		i := slices.IndexFunc(all, func(s Shape) bool { return s.Name == name })
 		if i < 0 {
-			return nil, fmt.Errorf("there is no shape %q; there are %s", name, strings.Join(shapeNames(all), ", "))
+			return nil, fmt.Errorf("shape %q does not exist: choose from %s", name, strings.Join(shapeNames(all), ", "))
 		}
 		out = append(out, all[i])
 	}
@@ -72,7 +72,7 @@ func shapeNames(shapes []Shape) (names []string) {
 	return names
 }
 
-// Small returns the shape with fewer files and samples, for a look at whether everything works.
+// Small returns the shape with fewer files and samples, to try whether everything works.
 func (s Shape) Small() Shape {
 	if s.Scene > 0 {
 		s.Images, s.Scene, s.Samples = 2, max(1024, 2*s.Tile), 4*s.Batch
@@ -99,17 +99,17 @@ type Peer struct {
 	Name      string
 	About     string
 	Format    string // of its files
-	loader    string // of the script; "" for the engine by itself
-	transport string // of chaski
+	loader    string // of the script; "" for the engine alone
+	transport string // of chaski's batches
 	full      bool   // the engine is the one with libzstd
 	chips     bool   // reads whole files only
-	decodes   bool   // its decoding is measured by itself too
+	decodes   bool   // its decoding is also measured alone
 }
 
-// Baseline is the peer that ratios are against.
+// Baseline is the peer that ratios compare with.
 const Baseline = "rasterio"
 
-// Peers are the loaders that there are.
+// Peers returns all loaders.
 func Peers() []Peer {
 	return []Peer{
 		{Name: "chaski", About: "the package chaski, batches in shared memory", Format: "tog",
@@ -137,7 +137,7 @@ func Peers() []Peer {
 	}
 }
 
-// PeersNamed returns the peers of these names; all if there are none.
+// PeersNamed returns the peers with these names, or all if there are no names.
 func PeersNamed(names []string) ([]Peer, error) {
 	all := Peers()
 	if len(names) == 0 {
@@ -151,7 +151,7 @@ func PeersNamed(names []string) ([]Peer, error) {
 			for _, p := range all {
 				known = append(known, p.Name)
 			}
-			return nil, fmt.Errorf("there is no peer %q; there are %s", name, strings.Join(known, ", "))
+			return nil, fmt.Errorf("peer %q does not exist: choose from %s", name, strings.Join(known, ", "))
 		}
 		out = append(out, all[i])
 	}

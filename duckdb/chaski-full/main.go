@@ -1,5 +1,5 @@
-// Command chaski-full is the command chaski with DuckDB, and with the zstd decoder in C where the tag
-// datadog says so.
+// Command chaski-full is the command chaski with DuckDB and, with the build tag datadog, the zstd
+// decoder in C.
 package main
 
 import (

@@ -43,10 +43,12 @@ func TestSQL(t *testing.T) {
 		code int
 		out  string
 	}{
-		{`WITH a AS (SELECT 1 AS n FROM data) SELECT count(*) > 0 AS some FROM a`, 0, `{"columns":["some"],"rows":[[true]]}`},
+		{`WITH a AS (SELECT 1 AS n FROM data) SELECT count(*) > 0 AS some FROM a`, 0,
+			`{"columns":["some"],"rows":[[true]]}`},
 		{`SELECT count(*) > 0 AS some FROM data`, 0, `{"columns":["some"],"rows":[[true]]}`},
 		// What our own parser takes for an error of syntax or of types reaches DuckDB.
-		{`SELECT printf('%02d', 7) AS p, [x + 1 for x in [1, 2]] AS l, 5 & 3 AS b, 'ab'[1] AS c`, 0, `{"columns":["p","l","b","c"],"rows":[["07",[2,3],1,"a"]]}`},
+		{`SELECT printf('%02d', 7) AS p, [x + 1 for x in [1, 2]] AS l, 5 & 3 AS b, 'ab'[1] AS c`, 0,
+			`{"columns":["p","l","b","c"],"rows":[["07",[2,3],1,"a"]]}`},
 		{`SELECT row_number() OVER () AS r FROM data QUALIFY r = 2`, 0, `{"columns":["r"],"rows":[[2]]}`},
 		{`SELECT 1 + 2 AS n, length([1, 2, 3]) AS l, {'a': 1}.a AS s`, 0, `{"columns":["n","l","s"],"rows":[[3,3,1]]}`},
 		{`SELECT count(*) > 0 AS some FROM data AS t(a)`, 0, `{"columns":["some"],"rows":[[true]]}`},

@@ -119,7 +119,7 @@ func (c *Container) sourceOf(l *level, k, row int) (string, error) {
 	}
 	name := l.sources.Str(row)
 	if l.sources.Null(row) || badSource(name) {
-		return "", c.row(fault.Corrupt, k, row, "%s %q is no name of a file below", colSource, name)
+		return "", c.row(fault.Corrupt, k, row, "%s %q is not the name of a file below", colSource, name)
 	}
 	return Join(c.base, name), nil
 }

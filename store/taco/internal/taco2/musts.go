@@ -32,7 +32,7 @@ func (c *Container) verifyCollection(r *model.Report) {
 	}
 	for _, name := range []string{"taco_version", "dataset_version", "description"} {
 		if text, ok := as[string](doc[name]); !ok || text == "" {
-			note("%s is missing, empty or no text", name)
+			note("%s is missing, empty or not a string", name)
 		}
 	}
 	if v := c.coll.Version; v != "" && !strings.HasPrefix(v, "2.") {
@@ -40,25 +40,25 @@ func (c *Container) verifyCollection(r *model.Report) {
 	}
 	for _, name := range []string{"licenses", "tasks"} {
 		if list, ok := as[[]string](doc[name]); !ok || len(list) == 0 {
-			note("%s is missing, empty or no list of texts", name)
+			note("%s is missing, empty or not a list of strings", name)
 		}
 	}
 	if list, ok := as[[]map[string]any](doc["providers"]); !ok || len(list) == 0 {
-		note("providers is missing, empty or no list of objects")
+		note("providers is missing, empty or not a list of objects")
 	}
 	if has(doc["curators"]) {
 		if _, ok := as[[]map[string]any](doc["curators"]); !ok {
-			note("curators is no list of objects")
+			note("curators is not a list of objects")
 		}
 	}
 	if has(doc["keywords"]) {
 		if _, ok := as[[]string](doc["keywords"]); !ok {
-			note("keywords is no list of texts")
+			note("keywords is not a list of strings")
 		}
 	}
 	if has(doc["title"]) {
 		if text, ok := as[string](doc["title"]); !ok || utf8.RuneCountInString(text) > maxTitle {
-			note("title is no text of at most %d characters", maxTitle)
+			note("title is not a string of at most %d characters", maxTitle)
 		}
 	}
 	if has(doc["extent"]) {
@@ -75,19 +75,19 @@ func has(b json.RawMessage) bool { return len(b) > 0 && string(b) != "null" }
 func (c *Container) verifyExtent(b json.RawMessage, note func(format string, args ...any)) {
 	extent, ok := as[map[string]json.RawMessage](b)
 	if !ok {
-		note("extent is no object")
+		note("extent is not an object")
 		return
 	}
 	if has(extent["spatial"]) {
 		box, ok := as[[]float64](extent["spatial"])
 		if !ok || len(box) != 4 || box[1] > box[3] || slices.Min(box) < -180 || slices.Max(box) > 180 ||
 			max(-box[1], box[3]) > 90 {
-			note("extent.spatial %s is no [west, south, east, north] in degrees", extent["spatial"])
+			note("extent.spatial %s is not [west, south, east, north] in degrees", extent["spatial"])
 		}
 	}
 	if has(extent["temporal"]) {
 		if times, ok := as[[]string](extent["temporal"]); !ok || len(times) != 2 {
-			note("extent.temporal %s is no [start, end] of texts", extent["temporal"])
+			note("extent.temporal %s is not [start, end], two strings", extent["temporal"])
 		}
 	}
 }
@@ -101,7 +101,7 @@ func (c *Container) verifyFields(note func(format string, args ...any)) {
 	}
 	var schema map[string][]json.RawMessage
 	if json.Unmarshal(c.coll.Fields, &schema) != nil {
-		note("taco:field_schema is no object of lists")
+		note("taco:field_schema is not an object of lists")
 		return
 	}
 	for k := range c.places {
@@ -115,7 +115,7 @@ func (c *Container) verifyFields(note func(format string, args ...any)) {
 			if pair, ok := as[[]string](f); ok && len(pair) >= 2 {
 				names[pair[0]] = true
 			} else {
-				note("taco:field_schema has %s for %s, which is no [name, type]", f, partOf(k))
+				note("taco:field_schema has %s for %s, which is not [name, type]", f, partOf(k))
 			}
 		}
 		var more []string
