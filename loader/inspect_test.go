@@ -1,6 +1,7 @@
 package loader_test
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -9,9 +10,11 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/loader/survey"
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/store/catalog/build"
+	"github.com/chaski-eo/chaski/store/taco"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 )
 
@@ -164,6 +167,34 @@ func TestInspectKeepsToRoots(t *testing.T) {
 	_, err := survey.Inspect(t.Context(), inside, loader.Options{Roots: []string{}})
 	if fault.KindOf(err) != fault.NotFound {
 		t.Errorf("without a root: %v", err)
+	}
+}
+
+// TestDescribeStaysBelowTheRoots promises that Describe finds nothing outside of the roots, also where a
+// name looks like a path into a container.
+func TestDescribeStaysBelowTheRoots(t *testing.T) {
+	root, other := t.TempDir(), t.TempDir()
+	for _, dir := range []string{root, other} {
+		named := filepath.Join(dir, "a"+taco.Separator+"b") // a directory, not a path into a container
+		if err := os.Mkdir(named, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(named, "c.csv"), []byte("a\n1\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	o := loader.Options{Roots: []string{root}}
+	name := "a" + taco.Separator + "b"
+	if info, err := survey.Describe(t.Context(), filepath.Join(other, name), nil, o); fault.KindOf(err) != fault.NotFound {
+		t.Errorf("outside of the roots: %+v, %v", info, err)
+	}
+	info, err := survey.Describe(t.Context(), filepath.Join(root, name), nil, o)
+	if f, ok := info.(*survey.FileInfo); err != nil || !ok || f.Folder == nil || f.Folder.Files != 1 {
+		t.Errorf("below the root: %+v, %v", info, err)
+	}
+	_, err = survey.Describe(t.Context(), filepath.Join(root, name), &spec.Timestamp{}, o)
+	if !errors.Is(err, survey.ErrNotArray) {
+		t.Errorf("a directory at a timestamp: %v", err)
 	}
 }
 

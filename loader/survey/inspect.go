@@ -29,33 +29,33 @@ import (
 	"github.com/chaski-eo/chaski/tiff/ifd"
 )
 
-// Kinds of what Inspect looks at.
+// Kinds of files and directories in FileInfo.
 const (
 	KindTIFF   = "tiff"
 	KindRumi   = "rumi"
 	KindFrame  = "openzl frame"
-	KindTable  = "parquet" // a table of samples, or of anything else
+	KindTable  = "parquet" // any Parquet file but a catalog
 	KindAssets = "catalog" // a Parquet file that holds the indexes of its assets
 	KindCSV    = "csv"
 	KindFolder = "folder"
 )
 
-// FileInfo says what a file or folder is. The members that do not apply to its kind are nil.
+// FileInfo describes a file or a directory. Fields that do not apply to its kind are nil.
 type FileInfo struct {
 	Path  string `json:"path"`
 	Kind  string `json:"kind"`
-	Bytes int64  `json:"bytes"` // of the file, or of all files below the folder
+	Bytes int64  `json:"bytes"` // of the file, or of all files below the directory
 
 	Raster *RasterInfo      `json:"raster,omitempty"`
 	TIFF   *TIFFInfo        `json:"tiff,omitempty"`
 	Frame  *FrameInfo       `json:"frame,omitempty"`
 	Table  *catalog.Summary `json:"table,omitempty"`
 	Folder *FolderInfo      `json:"folder,omitempty"`
-	// Unreadable says why the pixels of a TIFF or rumi file cannot be read here.
+	// Unreadable is why chaski cannot read the pixels of a TIFF or rumi file; empty if it can.
 	Unreadable string `json:"unreadable,omitempty"`
 }
 
-// RasterInfo is an image as the loader reads it.
+// RasterInfo describes an image as the loader reads it.
 type RasterInfo struct {
 	Shape  [3]int      `json:"shape"` // bands, height, width
 	DType  chunk.DType `json:"dtype"`
@@ -69,16 +69,16 @@ type RasterInfo struct {
 	StoredBytes  int64       `json:"stored_bytes"`  // of all chunks in the file
 	DecodedBytes int64       `json:"decoded_bytes"` // of the image
 	NoData       *spec.Float `json:"nodata,omitempty"`
-	Mask         *MaskInfo   `json:"mask,omitempty"` // which pixels hold data
+	Mask         *MaskInfo   `json:"mask,omitempty"` // the mask of valid pixels
 	// OpenZL is the sum over the frames of the first cell (rumi only).
 	OpenZL *FrameInfo `json:"openzl,omitempty"`
 }
 
-// MaskInfo is the mask of an image as the loader reads it.
+// MaskInfo describes the mask of an image as the loader reads it.
 type MaskInfo struct {
 	Kind        string `json:"kind"`            // "internal": an image of its own in the file
-	Bits        int    `json:"bits"`            // a sample in the file, 1 or 8
-	Bands       int    `json:"bands,omitempty"` // of a mask that has one for each band of the image
+	Bits        int    `json:"bits"`            // of a sample in the file, 1 or 8
+	Bands       int    `json:"bands,omitempty"` // if the mask has one for each band of the image
 	Chunk       [2]int `json:"chunk"`           // height, width of a full chunk
 	Chunks      int    `json:"chunks"`
 	Sparse      int    `json:"sparse,omitempty"` // chunks without bytes, where every pixel is masked
@@ -86,7 +86,7 @@ type MaskInfo struct {
 	StoredBytes int64  `json:"stored_bytes"`
 }
 
-// TIFFInfo is what a TIFF says besides its pixels.
+// TIFFInfo describes what a TIFF holds besides its pixels.
 type TIFFInfo struct {
 	BigTIFF     bool        `json:"bigtiff"`
 	BigEndian   bool        `json:"big_endian,omitempty"`
@@ -94,43 +94,43 @@ type TIFFInfo struct {
 	Compression string      `json:"compression"`
 	Interleave  string      `json:"interleave"` // TILE, BAND or PIXEL
 	Directories int         `json:"directories"`
-	Chain       string      `json:"chain,omitempty"` // why directories behind those are not reached
+	Chain       string      `json:"chain,omitempty"` // why further directories cannot be read
 	Overviews   int         `json:"overviews,omitempty"`
 	Mask        bool        `json:"mask,omitempty"`
 	TOG         bool        `json:"tog"`
 	NotTOG      []string    `json:"not_tog,omitempty"`
-	TOGRules    []TOGRule   `json:"tog_rules,omitempty"` // all eight; none for rumi files
+	TOGRules    []TOGRule   `json:"tog_rules,omitempty"` // all eight rules; nil for rumi files
 	NoData      string      `json:"nodata,omitempty"`    // as written
 	EPSG        int         `json:"epsg,omitempty"`
 	Transform   *[6]float64 `json:"transform,omitempty"` // as GDAL's geotransform
 	Bounds      *[4]float64 `json:"bounds,omitempty"`    // minx, miny, maxx, maxy in the CRS
-	Citation    string      `json:"citation,omitempty"`  // what the file calls its CRS
+	Citation    string      `json:"citation,omitempty"`  // the name that the file gives its CRS
 	// PixelAt is what the file's location refers to: the "area" of a pixel or its "point".
 	PixelAt   string            `json:"pixel_at,omitempty"`
 	BandNames []string          `json:"band_names,omitempty"`
-	Bands     []tiff.Band       `json:"bands,omitempty"` // one a band, if anything is said about one
+	Bands     []tiff.Band       `json:"bands,omitempty"` // of each band; nil if the file describes none
 	Ghost     map[string]string `json:"ghost,omitempty"` // GDAL's structural metadata
 }
 
-// FrameInfo is what the headers of OpenZL frames say.
+// FrameInfo describes OpenZL frames by their headers.
 type FrameInfo struct {
 	FormatVersions []int    `json:"format_versions"`
-	Outputs        []string `json:"outputs,omitempty"` // types, of a loose frame
-	Sizes          []int    `json:"sizes,omitempty"`   // bytes of each output, of a loose frame
+	Outputs        []string `json:"outputs,omitempty"` // types; only of a file that is one frame
+	Sizes          []int    `json:"sizes,omitempty"`   // bytes of each output; only of a file that is one frame
 	Codecs         []string `json:"codecs"`
-	Checksums      bool     `json:"checksums"` // of content or of chunks
-	Frames         int      `json:"frames"`    // looked at
+	Checksums      bool     `json:"checksums"` // whether content or chunks have checksums
+	Frames         int      `json:"frames"`    // how many frames this describes
 }
 
-// FolderInfo counts the files below a folder; hidden ones are passed over.
+// FolderInfo counts the files below a directory, without hidden ones.
 type FolderInfo struct {
 	Files   int            `json:"files"`
 	Rasters int            `json:"rasters"`  // .tif, .tiff, .rumi
 	ByType  map[string]int `json:"by_type"`  // by extension in lower case
-	Folders int            `json:"folders"`  // below it
-	Largest int64          `json:"largest"`  // file, in bytes
-	First   string         `json:"first"`    // raster by path, relative to the folder
-	Errors  int            `json:"unlisted"` // folders that could not be listed
+	Folders int            `json:"folders"`  // directories below it
+	Largest int64          `json:"largest"`  // bytes of the largest file
+	First   string         `json:"first"`    // the first raster in order of path, relative to the directory
+	Errors  int            `json:"unlisted"` // directories that could not be listed
 }
 
 // ErrNotArray is returned if a timestamp is given for a path that is not an array.
@@ -138,8 +138,8 @@ var ErrNotArray = errors.New("a timestamp opens arrays: the path is not an array
 
 // Describe reports what is at a path, from headers alone: an array (*ArrayInfo), a container
 // (*ContainerInfo), or a file, a directory or a raster inside a container (*FileInfo). at, if not
-// nil, opens an array as it was then, and is ErrNotArray for any other path. What is no path below
-// Options.Roots is fault.NotFound; a file of another kind is fault.Unsupported.
+// nil, opens an array as it was then; for any other path it is ErrNotArray. A path outside of
+// Options.Roots is fault.NotFound, a file of an unknown kind fault.Unsupported.
 func Describe(ctx context.Context, path string, at *spec.Timestamp, o resources.Options) (any, error) {
 	o = o.WithDefaults()
 	defer o.CloseOpener()
@@ -147,7 +147,8 @@ func Describe(ctx context.Context, path string, at *spec.Timestamp, o resources.
 	remote := source.IsRemote(path)
 	_, _, inside := taco.Split(path)
 	// Remote paths into containers are not tried as arrays or containers, because each try costs a
-	// request. A URI with a query cannot be an array: a name put behind it would change the query.
+	// request. A URI with a query cannot be an array: appending the name of a file would change the
+	// query.
 	real, err := catalog.Resolve(path, o.Roots)
 	try := err == nil && !(inside && remote)
 	if try && !(remote && strings.Contains(path, "?")) && tiledb.Is(ctx, o.Opener, real) {
@@ -175,8 +176,8 @@ func Describe(ctx context.Context, path string, at *spec.Timestamp, o resources.
 	return info, nil
 }
 
-// Inspect finds out what a file or folder is, from headers alone: no pixel is decoded. The file must
-// lie below Options.Roots, if there are any. A file of no kind known here is fault.Unsupported.
+// Inspect describes a file or a directory from headers, without decoding pixels. A path outside of
+// Options.Roots is fault.NotFound, a file of an unknown kind fault.Unsupported.
 func Inspect(ctx context.Context, path string, o resources.Options) (*FileInfo, error) {
 	o = o.WithDefaults()
 	real, err := catalog.Resolve(path, o.Roots)
@@ -195,6 +196,7 @@ func Inspect(ctx context.Context, path string, o resources.Options) (*FileInfo, 
 	return info, nil
 }
 
+// file describes the file at path.
 func (i *FileInfo) file(ctx context.Context, path string, o resources.Options) error {
 	r, err := o.Opener.Open(ctx, path)
 	if err != nil {
@@ -228,10 +230,11 @@ func (i *FileInfo) file(ctx context.Context, path string, o resources.Options) e
 	}
 }
 
-// zlMagic is the magic number of OpenZL frames less their format version.
+// zlMagic is the magic number of OpenZL frames minus their format version, which is 1 to 64.
 const zlMagic = 0xD7B1A5C0
 
-// sniff tells a file's kind by its first bytes, or its name where it has no magic number.
+// sniff returns the kind of a file by its first bytes or, for kinds without a magic number, by its
+// extension. It returns the name of any other format that it knows, else "".
 func sniff(head []byte, path string) string {
 	if len(head) >= 4 {
 		switch s := string(head[:4]); {
@@ -256,6 +259,7 @@ func sniff(head []byte, path string) string {
 	return cmp.Or(magic.OfBytes(head), magic.OfName(path))
 }
 
+// table describes a Parquet file.
 func (i *FileInfo) table(ctx context.Context, r source.Reader) (err error) {
 	i.Table, err = catalog.Describe(ctx, r)
 	i.Kind = KindTable
@@ -265,6 +269,7 @@ func (i *FileInfo) table(ctx context.Context, r source.Reader) (err error) {
 	return err
 }
 
+// frame describes a file that is one OpenZL frame.
 func (i *FileInfo) frame(ctx context.Context, r source.Reader, o resources.Options) error {
 	i.Kind = KindFrame
 	b, err := readSome(ctx, r, chunk.Range{Len: r.Size()}, o.MaxChunkBytes)
@@ -275,7 +280,8 @@ func (i *FileInfo) frame(ctx context.Context, r source.Reader, o resources.Optio
 	return i.Frame.add(b, true)
 }
 
-// readSome reads a byte range of at most limit bytes that lies in the file.
+// readSome reads a byte range. It checks the range before it allocates memory, because files declare
+// their ranges themselves.
 func readSome(ctx context.Context, r source.Reader, at chunk.Range, limit int) ([]byte, error) {
 	switch {
 	case at.Len > int64(limit):
@@ -287,7 +293,7 @@ func readSome(ctx context.Context, r source.Reader, at chunk.Range, limit int) (
 	return b, r.ReadAt(ctx, b, at.Off)
 }
 
-// add notes what one more frame's headers say.
+// add adds the headers of a frame. loose is true if the frame is a whole file.
 func (f *FrameInfo) add(frame []byte, loose bool) error {
 	z, err := openzl.Inspect(frame)
 	if err != nil {
@@ -312,6 +318,7 @@ func (f *FrameInfo) add(frame []byte, loose bool) error {
 	return nil
 }
 
+// tiff describes a TIFF or rumi file.
 func (i *FileInfo) tiff(ctx context.Context, r source.Reader, o resources.Options) error {
 	f, err := ifd.Open(ctx, r, tiff.Limits{}.IFD())
 	if err != nil {
@@ -334,7 +341,7 @@ func (i *FileInfo) tiff(ctx context.Context, r source.Reader, o resources.Option
 		}
 	}
 	switch fault.KindOf(err) {
-	case fault.Unsupported, fault.Limit: // what it is can be told all the same
+	case fault.Unsupported, fault.Limit: // its tags still describe it
 		i.Unreadable = fault.Line(err)
 	default:
 		if err != nil {
@@ -359,6 +366,7 @@ func (i *FileInfo) tiff(ctx context.Context, r source.Reader, o resources.Option
 	return err
 }
 
+// rumiIndex returns the chunk index of a rumi file.
 func rumiIndex(ctx context.Context, f *ifd.File, maxChunk int) (*chunk.Index, error) {
 	blob, err := rumi.Index(ctx, f)
 	if err != nil {
@@ -371,6 +379,7 @@ func rumiIndex(ctx context.Context, f *ifd.File, maxChunk int) (*chunk.Index, er
 	return h.Index(), nil
 }
 
+// rasterInfo describes the image of a chunk index.
 func rasterInfo(x *chunk.Index) *RasterInfo {
 	r := &RasterInfo{
 		Shape: [3]int{x.Bands, x.Height, x.Width}, DType: x.DType, Chunk: [3]int{x.ChunkB, x.ChunkH, x.ChunkW},
@@ -382,6 +391,7 @@ func rasterInfo(x *chunk.Index) *RasterInfo {
 	for _, at := range x.Ranges {
 		r.StoredBytes += at.Len
 	}
+	// A forged size may overflow int64; then DecodedBytes stays 0.
 	hi, decoded := bits.Mul64(uint64(x.Height)*uint64(x.Width), uint64(x.Bands)*uint64(x.DType.Size()))
 	if hi == 0 && decoded <= 1<<63-1 {
 		r.DecodedBytes = int64(decoded)
@@ -408,10 +418,11 @@ func rasterInfo(x *chunk.Index) *RasterInfo {
 	return r
 }
 
-// maxFrames bounds the frames that are looked at.
+// maxFrames bounds the frames that firstFrames reads, because each may take a request. A cell has one
+// frame for each group of bands, and what differs between cells is not shown.
 const maxFrames = 16
 
-// firstFrames looks at the frames of the first cell.
+// firstFrames describes the frames of the first cell, those at its position in all bands.
 func (r *RasterInfo) firstFrames(ctx context.Context, f source.Reader, x *chunk.Index, limit int) error {
 	r.OpenZL = &FrameInfo{}
 	for k := range min(x.Groups(), maxFrames, len(x.Ranges)) {
@@ -426,6 +437,7 @@ func (r *RasterInfo) firstFrames(ctx context.Context, f source.Reader, x *chunk.
 	return nil
 }
 
+// tiffInfo describes the tags of a TIFF. x is nil if its pixels cannot be read.
 func tiffInfo(m *tiff.Meta, x *chunk.Index) *TIFFInfo {
 	t := &TIFFInfo{
 		BigTIFF: m.BigTIFF, BigEndian: m.BigEndian, Tiled: m.Tiled, Compression: tiff.CompressionName(m.Compression),
@@ -459,6 +471,7 @@ func tiffInfo(m *tiff.Meta, x *chunk.Index) *TIFFInfo {
 	return t
 }
 
+// sparse counts the chunks without bytes.
 func sparse(x *chunk.Index) (n int) {
 	for _, at := range x.Ranges {
 		if at.Len == 0 {
@@ -484,6 +497,7 @@ func tileInterleaved(x *chunk.Index) bool {
 	return true
 }
 
+// folder describes a directory.
 func (i *FileInfo) folder(ctx context.Context, dir string) error {
 	i.Kind = KindFolder
 	f := &FolderInfo{ByType: map[string]int{}}
@@ -513,9 +527,11 @@ func (i *FileInfo) folder(ctx context.Context, dir string) error {
 	})
 }
 
-// maxTypes bounds the extensions that are counted apart.
+// maxTypes bounds the extensions that are counted one by one. A directory may have a file of every
+// extension, and the report must stay short.
 const maxTypes = 64
 
+// count adds a file of the directory.
 func (i *FileInfo) count(dir, p string, d fs.DirEntry) {
 	f := i.Folder
 	f.Files++

@@ -125,6 +125,7 @@ func arrayInfo(path string, a *tiledb.Array) *ArrayInfo {
 	return i
 }
 
+// filterNames returns the names of the filters of a pipeline.
 func filterNames(p filter.Pipeline) []string {
 	names := []string{}
 	for _, f := range p.Filters {

@@ -10,17 +10,17 @@ import (
 	"github.com/chaski-eo/chaski/store/taco"
 )
 
-// ContainerInfo describes a container. Members are left out if the container does not say them.
+// ContainerInfo describes a container. Fields that the container does not state are left out.
 type ContainerInfo struct {
 	Path    string      `json:"path"`
 	Kind    string      `json:"kind"`
-	Files   []string    `json:"files,omitempty"` // of a TACOLLECTION.json
+	Files   []string    `json:"files,omitempty"` // the containers that a TACOLLECTION.json joins
 	ID      string      `json:"id,omitempty"`
 	Version string      `json:"taco_version,omitempty"`
 	Title   string      `json:"title,omitempty"`
 	Tasks   []string    `json:"tasks,omitempty"`
 	Extent  *ExtentInfo `json:"extent,omitempty"`
-	// Partitions is the number of files that a Tortilla says it is divided into.
+	// Partitions is the number of files into which a Tortilla says that it is divided.
 	Partitions int         `json:"partitions,omitempty"`
 	Classes    []string    `json:"classes,omitempty"` // of level 0
 	Sensor     string      `json:"sensor,omitempty"`
@@ -110,8 +110,7 @@ func InspectContainer(ctx context.Context, path string, o resources.Options) (*C
 	return i, nil
 }
 
-// collection takes the members of a collection document. It leaves out members of an unexpected
-// type.
+// collection takes fields from a collection document. It skips fields of an unexpected type.
 func (i *ContainerInfo) collection(doc json.RawMessage) {
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(doc, &fields) != nil {

@@ -156,6 +156,7 @@ func (p *pass) sample(ctx context.Context, r *pixels.Reader, fields []*stats.Fie
 	return p.read(ctx, r, row, fields, func(k int) tallier { return &tally{field: fields[k]} })
 }
 
+// read reads the rasters of a sample into the sinks that to returns for each field.
 func (p *pass) read(
 	ctx context.Context, r *pixels.Reader, row int64, fields []*stats.Field, to func(k int) tallier,
 ) error {

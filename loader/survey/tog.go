@@ -64,9 +64,11 @@ func togRules(m *tiff.Meta, x *chunk.Index) []TOGRule {
 const (
 	yes, no, unknown = "yes", "no", "unknown"
 
+	// unread is the reason for rules that need the chunk index of a file that has none.
 	unread = "pixels cannot be read"
 )
 
+// yesNo returns yes or no with a reason.
 func yesNo(holds bool, format string, args ...any) (string, string) {
 	if holds {
 		return yes, fmt.Sprintf(format, args...)
@@ -74,8 +76,8 @@ func yesNo(holds bool, format string, args ...any) (string, string) {
 	return no, fmt.Sprintf(format, args...)
 }
 
-// isCOG reports whether GDAL's COG driver wrote the file, by the notes that the driver leaves in
-// front of the first directory. Pixels are not read by these notes, so a wrong note does no harm.
+// isCOG reports whether GDAL's COG driver wrote the file, by the metadata that the driver writes in
+// front of the first directory. Readers of pixels ignore it, so false metadata does no harm.
 func isCOG(m *tiff.Meta) (string, string) {
 	switch {
 	case !m.Tiled:
@@ -88,6 +90,7 @@ func isCOG(m *tiff.Meta) (string, string) {
 	return yes, "tiled, and its layout noted as IFDS_BEFORE_DATA"
 }
 
+// isTileInterleaved reports whether the bands of each tile follow each other in the file.
 func isTileInterleaved(m *tiff.Meta, x *chunk.Index) (string, string) {
 	switch {
 	case x == nil:
@@ -109,6 +112,7 @@ func notTOG(rules []TOGRule, m *tiff.Meta, x *chunk.Index) (why []string) {
 		return []string{unread}
 	}
 	for i, r := range rules {
+		// Several rules may fail for one reason, such as strips; it is listed once.
 		said := i > 0 && r.Why == rules[0].Why && rules[0].Holds == no
 		if r.Holds == no && !said && (len(why) == 0 || why[len(why)-1] != r.Why) {
 			why = append(why, r.Why)
