@@ -409,6 +409,14 @@ def test_slow_server_is_not_stuck(fake):
         assert positions(loader) == list(range(12))
 
 
+def test_a_server_on_this_host_is_asked_once(fake, binary, monkeypatch):
+    """Whether it has shared memory is known from the answer that the loader needs anyway."""
+    monkeypatch.setattr("chaski._rpc.Connection.side", lambda self, shared: None)
+    engine = FakeEngine(samples=4)
+    chaski.connect(fake(engine), "d", batch_size=4).close()
+    assert len(engine.describes) == 1
+
+
 def test_unknown_spec_is_described_again(fake):
     engine = FakeEngine(samples=40)
 

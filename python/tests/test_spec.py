@@ -7,6 +7,9 @@ import json
 import math
 import re
 from dataclasses import replace
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,6 +18,7 @@ from helpers import refuse, spec_options
 import chaski
 from chaski import Field, Mixture, Normalize, Points, SpecError, Time
 from chaski._read import selection
+from chaski._sources import plain
 from chaski._spec import build_spec, dtype_name, from_stats
 
 BASE = {
@@ -380,6 +384,29 @@ def test_numbers_of_numpy_and_points_alone():
     a = build_spec("d", o)
     b = build_spec("d", replace(o, batch_size=4, seed=7, fields={"p": Field(points=points)}))
     assert json.dumps(a) == json.dumps(b)
+
+
+def test_arguments_as_json_has_them():
+    """Numbers, lists and paths of other packages, and floats that JSON has no number for."""
+    tensor = pytest.importorskip("torch").tensor
+    for given, want in (
+        (np.int16(3), 3),
+        (Fraction(1, 4), 0.25),
+        (Decimal("0.5"), 0.5),
+        (np.array([1, 2]), [1, 2]),
+        (tensor([1.5]), [1.5]),
+        (range(2), [0, 1]),
+        (Path("a") / "b", "a/b"),
+        ({"p": np.uint8(2)}, {"p": 2}),
+        ((math.nan, -math.inf), ["nan", "-inf"]),
+        (np.True_, True),
+    ):
+        got = plain("x", given)
+        assert got == want and type(got) is type(want)
+        json.dumps(got, allow_nan=False)
+    for given in (b"x", object(), int, chaski.Grid):
+        with pytest.raises(SpecError, match="^x is .*: a spec cannot hold"):
+            plain("x", given)
 
 
 def test_stats_file(tmp_path):

@@ -96,6 +96,8 @@ def plain(name: str, v: Any) -> Any:
         return [plain(name, x) for x in v]
     if hasattr(v, "__index__") and not isinstance(v, type):
         return operator.index(v)
+    if hasattr(v, "__float__") and not isinstance(v, type):  # of fractions and decimal
+        return plain(name, float(v))
     raise SpecError(f"{name} is {v!r}: a spec cannot hold {type(v).__name__}")
 
 
