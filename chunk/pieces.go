@@ -1,7 +1,7 @@
 package chunk
 
 import (
-	"io"
+	"bufio"
 	"math"
 	"strconv"
 
@@ -12,20 +12,13 @@ import (
 // engine, so that decoding in pieces holds no more samples than stored bytes.
 const pieceBytes = 4 << 20
 
-// Source yields the stored bytes of one chunk, in order, and io.EOF after the last one. A *bufio.Reader is
-// the fastest one, since the decoder of DEFLATE has a loop of its own for it.
-type Source interface {
-	io.Reader
-	io.ByteReader
-}
-
 // StreamDecompressor is a Decompressor that can decode a chunk from front to back in parts. The codecs for
 // which Codec.Streams reports true must have one.
 type StreamDecompressor interface {
 	Decompressor
-	// Stream begins to decode the chunk that src yields. maxWindow is the most memory, in bytes, that a
+	// Stream begins to decode the chunk whose stored bytes src yields. maxWindow is the most memory, in bytes, that a
 	// codec may keep of the content for later references into it. Errors are those of Stream.Fill.
-	Stream(src Source, maxWindow int) (Stream, error)
+	Stream(src *bufio.Reader, maxWindow int) (Stream, error)
 }
 
 // Stream decodes one chunk from front to back. It accepts what Decompress accepts of the same bytes, up to
@@ -96,7 +89,7 @@ const wasteBytes = 64 << 10
 // Rows begins to decode chunk i of x, whose stored bytes src yields; src is not used if the chunk is sparse.
 // maxWindow is that of StreamDecompressor. The chunk must be one that InPieces cuts. The Decoder may be used
 // for other chunks meanwhile. The caller must call Close.
-func (d *Decoder) Rows(src Source, x *Index, i, maxWindow int) (*Rows, error) {
+func (d *Decoder) Rows(src *bufio.Reader, x *Index, i, maxWindow int) (*Rows, error) {
 	b, h, w := x.Stored(i)
 	r := &Rows{d: d, x: x, i: i, row: b * w * x.DType.Size(), left: h}
 	if r.packed = r.row; x.Bits {

@@ -1,6 +1,8 @@
 package tiff
 
 import (
+	"bufio"
+
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
 )
@@ -8,36 +10,32 @@ import (
 // lzwStream is the chunk.Stream of LZW. It accepts the same codes as lzwDecoder. Since the output is not at
 // hand, an entry of its table is an earlier entry and one byte more, and strings are written from their end.
 type lzwStream struct {
-	src     chunk.Source
+	src     *bufio.Reader
 	acc     uint32 // bits not yet used, right-aligned
 	have    uint
 	width   uint
 	next    int
 	before  int // the previous code; -1 after a clear
-	prefix  [lzwMax]uint16
-	first   [lzwMax]byte // of the string of an entry
-	last    [lzwMax]byte
-	length  [lzwMax]uint16 // below lzwMax, because an entry is one byte longer than an earlier one
-	text    [lzwMax]byte   // the last string
-	pending []byte         // the part of it that Fill has not given yet
+	table   [lzwMax]lzwEntry
+	text    [lzwMax]byte // the last string, if p had no room for all of it
+	pending []byte       // the part of it that Fill has not given yet
+}
+
+// lzwEntry is the string of entry prefix and the byte last.
+type lzwEntry struct {
+	prefix      uint16
+	length      uint16 // below lzwMax, because an entry is one byte longer than an earlier one
+	first, last byte
 }
 
 // Stream implements chunk.StreamDecompressor.
-func (*lzwDecoder) Stream(src chunk.Source, _ int) (chunk.Stream, error) {
+func (*lzwDecoder) Stream(src *bufio.Reader, _ int) (chunk.Stream, error) {
 	s := &lzwStream{src: src, width: 9, next: lzwFirst, before: -1}
 	for i := range lzwClear {
-		s.first[i], s.last[i], s.length[i] = byte(i), byte(i), 1
+		s.table[i] = lzwEntry{first: byte(i), last: byte(i), length: 1}
 	}
-	var head [2]byte
-	for n := range head {
-		b, err := src.ReadByte()
-		if err != nil { // Fill finds the end, or the fault of src, again
-			break
-		}
-		head[n] = b
-		s.acc, s.have = s.acc<<8|uint32(b), s.have+8
-	}
-	if s.have == 16 && oldLZW(head[:]) {
+	// If src has fewer bytes or fails, Fill finds that again.
+	if head, _ := src.Peek(2); len(head) == 2 && oldLZW(head) {
 		return nil, errOldLZW()
 	}
 	return s, nil
@@ -45,62 +43,76 @@ func (*lzwDecoder) Stream(src chunk.Source, _ int) (chunk.Stream, error) {
 
 // Fill implements chunk.Stream.
 func (s *lzwStream) Fill(p []byte) error {
-	for want := len(p); ; {
-		n := copy(p, s.pending)
-		s.pending, p = s.pending[n:], p[n:]
-		if len(p) == 0 {
-			return nil
-		}
-		if !s.decode() {
-			return fault.New(fault.Corrupt, "lzw", fault.NoOffset, "ends or breaks off after %d of %d bytes",
-				want-len(p), want)
+	n := copy(p, s.pending)
+	s.pending = s.pending[n:]
+	for n < len(p) {
+		got, more := s.decode(p[n:])
+		if n += got; !more {
+			return fault.New(fault.Corrupt, "lzw", fault.NoOffset, "ends or breaks off after %d of %d bytes", n, len(p))
 		}
 	}
+	return nil
 }
 
-// decode decodes the next code into pending. It reports false if the stream ends or is invalid.
-func (s *lzwStream) decode() bool {
-	for s.have < s.width {
-		b, err := s.src.ReadByte()
-		if err != nil {
-			return false
+// decode decodes the codes that src holds in memory, up to the one that fills p. It returns the bytes of p that
+// are filled. more is false if the stream ends or is invalid before.
+func (s *lzwStream) decode(p []byte) (out int, more bool) {
+	if _, err := s.src.Peek(1); err != nil { // it reads if nothing is in memory
+		return 0, false
+	}
+	src, _ := s.src.Peek(s.src.Buffered())
+	in := 0
+	// Local variables, since the compiler keeps fields in memory.
+	acc, have, width, next, before := s.acc, s.have, s.width, s.next, s.before
+	for more = true; out < len(p); {
+		for have < width && in < len(src) {
+			acc, have, in = acc<<8|uint32(src[in]), have+8, in+1
 		}
-		s.acc, s.have = s.acc<<8|uint32(b), s.have+8
+		if have < width {
+			break
+		}
+		have -= width
+		code := int(acc >> have & (1<<width - 1))
+		if code == lzwClear {
+			next, width, before = lzwFirst, 9, -1
+			continue
+		}
+		added := before >= 0 && next < lzwMax
+		if added {
+			// The code may be the new entry itself, so that its first byte must be known before its last.
+			b := &s.table[before]
+			s.table[next] = lzwEntry{prefix: uint16(before), length: b.length + 1, first: b.first}
+			next++
+		}
+		if code == lzwEnd || code >= next {
+			more = false
+			break
+		}
+		e := &s.table[code]
+		if added {
+			s.table[next-1].last = e.first
+		}
+		n := int(e.length)
+		to := p[out:]
+		if n > len(to) {
+			to = s.text[:n]
+		}
+		for i, at := n-1, code; i >= 0; i-- {
+			to[i] = s.table[at&(lzwMax-1)].last
+			at = int(s.table[at&(lzwMax-1)].prefix)
+		}
+		if n > len(p)-out {
+			fits := copy(p[out:], to)
+			s.pending, n = to[fits:], fits
+		}
+		out, before = out+n, code
+		if next >= 1<<width-1 && width < 12 {
+			width++
+		}
 	}
-	s.have -= s.width
-	code := int(s.acc >> s.have & (1<<s.width - 1))
-	switch {
-	case code == lzwClear:
-		s.next, s.width, s.before = lzwFirst, 9, -1
-		return true
-	case code == lzwEnd:
-		return false
-	}
-	added := -1
-	if s.before >= 0 && s.next < lzwMax {
-		// The code may be the new entry itself, so that its first byte must be known before its last.
-		added = s.next
-		s.prefix[s.next], s.first[s.next] = uint16(s.before), s.first[s.before]
-		s.length[s.next] = s.length[s.before] + 1
-		s.next++
-	}
-	if code >= s.next {
-		return false
-	}
-	if added >= 0 {
-		s.last[added] = s.first[code]
-	}
-	n := int(s.length[code])
-	at := code
-	for i := n - 1; i >= 0; i-- {
-		s.text[i] = s.last[at]
-		at = int(s.prefix[at])
-	}
-	s.pending, s.before = s.text[:n], code
-	if s.next >= 1<<s.width-1 && s.width < 12 {
-		s.width++
-	}
-	return true
+	s.acc, s.have, s.width, s.next, s.before = acc, have, width, next, before
+	_, _ = s.src.Discard(in) // these bytes are in memory
+	return out, more
 }
 
 // End implements chunk.Stream: what follows the content is ignored.

@@ -1,6 +1,7 @@
 package tiff
 
 import (
+	"bufio"
 	"errors"
 	"hash"
 	"hash/adler32"
@@ -14,7 +15,7 @@ import (
 )
 
 // Stream implements chunk.StreamDecompressor.
-func (zstdDecoder) Stream(src chunk.Source, maxWindow int) (chunk.Stream, error) {
+func (zstdDecoder) Stream(src *bufio.Reader, maxWindow int) (chunk.Stream, error) {
 	s, err := zstd.NewStream(src, maxWindow)
 	if err != nil {
 		return nil, err // not s, which would be a Stream that is not nil
@@ -23,7 +24,7 @@ func (zstdDecoder) Stream(src chunk.Source, maxWindow int) (chunk.Stream, error)
 }
 
 // Stream implements chunk.StreamDecompressor.
-func (*deflateDecoder) Stream(src chunk.Source, _ int) (chunk.Stream, error) {
+func (*deflateDecoder) Stream(src *bufio.Reader, _ int) (chunk.Stream, error) {
 	var head [2]byte
 	if _, err := io.ReadFull(src, head[:]); err != nil && !errors.Is(err, io.EOF) &&
 		!errors.Is(err, io.ErrUnexpectedEOF) {
@@ -37,7 +38,7 @@ func (*deflateDecoder) Stream(src chunk.Source, _ int) (chunk.Stream, error) {
 
 // deflateStream is the chunk.Stream of a zlib stream.
 type deflateStream struct {
-	src  chunk.Source
+	src  *bufio.Reader
 	r    io.ReadCloser
 	sum  hash.Hash32 // of the content so far
 	more [4]byte
@@ -61,13 +62,13 @@ func (d *deflateStream) End() error {
 func (d *deflateStream) Close() { _ = d.r.Close() } // it only reports an error that Fill has returned
 
 // Stream implements chunk.StreamDecompressor.
-func (packBitsDecoder) Stream(src chunk.Source, _ int) (chunk.Stream, error) {
+func (packBitsDecoder) Stream(src *bufio.Reader, _ int) (chunk.Stream, error) {
 	return &packBitsStream{src: src}, nil
 }
 
 // packBitsStream is the chunk.Stream of PackBits.
 type packBitsStream struct {
-	src  chunk.Source
+	src  *bufio.Reader
 	copy int  // bytes left of the run that is copied
 	same int  // bytes left of the run of one byte
 	b    byte // that byte

@@ -17,7 +17,7 @@ import (
 )
 
 // bySource yields src as engines do, in reads of few bytes.
-func bySource(src []byte) chunk.Source {
+func bySource(src []byte) *bufio.Reader {
 	return bufio.NewReaderSize(iotest.HalfReader(bytes.NewReader(src)), 16)
 }
 
@@ -247,4 +247,19 @@ func fillIn(d chunk.StreamDecompressor, dst, src []byte, step int) error {
 		}
 	}
 	return s.End()
+}
+
+func BenchmarkLZWStream(b *testing.B) {
+	want := payloads()["steps"]
+	src, dst := slowLZW(want), make([]byte, len(want))
+	b.SetBytes(int64(len(dst)))
+	for range b.N {
+		s, err := new(lzwDecoder).Stream(bufio.NewReader(bytes.NewReader(src)), 0)
+		if err == nil {
+			err = s.Fill(dst)
+		}
+		if err != nil {
+			b.Fatal(err)
+		}
+	}
 }
