@@ -23,10 +23,13 @@ func FuzzFrame(f *testing.F) {
 			if fault.KindOf(err) == 0 {
 				t.Fatalf("error without a kind: %v", err)
 			}
+			if err2 == nil {
+				t.Fatalf("a decoder in use accepts what a new one refuses: %v", err)
+			}
 			return
 		}
-		if err2 != nil {
-			t.Fatalf("refused by a decoder in use: %v", err2)
+		if err2 != nil || len(again) != len(outs) {
+			t.Fatalf("a decoder in use: %d outputs, want %d: %v", len(again), len(outs), err2)
 		}
 		for i, a := range outs {
 			if !bytes.Equal(a.Data, again[i].Data) {

@@ -165,7 +165,7 @@ func TestAuto(t *testing.T) {
 // images returns tiles of 256 by 256 samples of 16 bits cut from a Sentinel-2 scene of six bands of
 // 973 by 967, where that lies beside the module.
 func images() [][]byte {
-	b, err := os.ReadFile(filepath.Join("..", "..", "shared", "peers", "imagery", "s2_20m_6x973x967_uint16.npy"))
+	b, err := os.ReadFile(filepath.Join("..", "..", "..", "shared", "peers", "imagery", "s2_20m_6x973x967_uint16.npy"))
 	if err != nil || len(b) != 128+6*973*967*2 {
 		return nil
 	}
