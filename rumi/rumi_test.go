@@ -182,16 +182,7 @@ func TestBadFiles(t *testing.T) {
 				b := base[f.Base]
 				_, pix, err = decode(b.Bytes(t), f.Bytes(t))
 			}
-			if err != nil {
-				if fault.KindOf(err) == 0 {
-					t.Errorf("error without a kind: %v", err)
-				}
-				return
-			}
-			same := corpus.SHA256(pix) == f.IdenticalSHA256
-			if f.Expect == "error" || f.Expect == "error-or-identical" && !same {
-				t.Errorf("%s: accepted, identical %v", f.What, same)
-			}
+			f.CheckBad(t, pix, err)
 		})
 	}
 }

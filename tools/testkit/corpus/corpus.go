@@ -13,6 +13,8 @@ import (
 	"path/filepath"
 	"runtime"
 	"testing"
+
+	"github.com/chaski-eo/chaski/fault"
 )
 
 // Root returns the module's root folder.
@@ -146,6 +148,22 @@ func (f *File) MayRefuse() bool {
 		}
 	}
 	return false
+}
+
+// CheckBad checks what a reader made of a bad file, its samples or an error: what the row expects, and every error with
+// a kind.
+func (f *File) CheckBad(t testing.TB, samples []byte, err error) {
+	t.Helper()
+	if err != nil {
+		if fault.KindOf(err) == 0 {
+			t.Errorf("error without a kind: %v", err)
+		}
+		return
+	}
+	same := SHA256(samples) == f.IdenticalSHA256
+	if f.Expect == "error" || f.Expect == "error-or-identical" && !same {
+		t.Errorf("%s: accepted, identical %v", f.What, same)
+	}
 }
 
 // Raster returns the rows of the corpus's raster manifest, or skips the test.
