@@ -11,16 +11,16 @@ import weakref
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, TypeVar, overload
+from typing import Any, TypeVar, get_args, overload
 
 from chaski import _engine, _show
 from chaski._assemble import Batch, Pool, only_row
-from chaski._options import ConnectOptions, Engine, LoadOptions, Options, takes
+from chaski._options import ConnectOptions, Engine, LoadOptions, Options, Transport, Wire, takes
 from chaski._payload import BadRow
 from chaski._proto import chaski_pb2 as pb
 from chaski._quarantine import Quarantine
 from chaski._rpc import Connection, Description, FieldInfo, addresses
-from chaski._run import Run, RunOptions, Server
+from chaski._run import Run, Server
 from chaski._sources import count, instance, positive
 from chaski._spec import build_spec, make_absolute, policy
 from chaski._stream import Job
@@ -116,16 +116,18 @@ class Loader:
         connection: Connection,
         spec: dict[str, Any],
         o: Options,
-        options: RunOptions,
+        options: Engine,
         release: Callable[[], None],
         held: _engine.Held | None = None,
         upstream: pb.Upstream | None = None,
         described: Description | None = None,
+        tickets: int = 1,
     ) -> None:
         """Opens the dataset; use `load` or `connect`."""
         rank, world_size, quarantine = o.rank, o.world_size, policy(o.on_bad).quarantine
         self._asked = spec
         self._options = options
+        self._tickets = tickets
         self._upstream = upstream  # the servers, if the engine is their client
         self._held = held  # the engine, if it is this process's own
         self._ends = 0, 0  # epoch, and the engines that ended in it
@@ -385,6 +387,7 @@ class Loader:
             self._options,
             self._pool,
             self._scratch,
+            self._tickets,
         )
 
     def _check_engine(self) -> None:
@@ -801,7 +804,7 @@ def connect(o: ConnectOptions) -> Loader:  # noqa: D417 (documented are the memb
     with contextlib.ExitStack() as stack:
         files = stack.enter_context(Files())
         spec = build_spec(files.place(o.source, o.fields or ["image"]), o)
-        received = replace(_received(e, spec), retries=e.retries)
+        received = _received(e, spec, e.retries)
         if len(targets) == 1:
             connection = Connection(targets[0], credentials=e.credentials)
             stack.callback(connection.close)
@@ -818,12 +821,13 @@ def connect(o: ConnectOptions) -> Loader:  # noqa: D417 (documented are the memb
             timeout=(e.retries + 2) * (e.timeout + _CONNECT_SECONDS),
             # The engine holds what is asked for ahead; this process takes one batch at a time.
             prefetch=1,
-            tickets=_TICKETS if _several(targets) else e.prefetch + 1,
         )
+        tickets = _TICKETS if _several(targets) else e.prefetch + 1
         held = _engine.Held(None, None, None)
         stack.callback(held.release)
         release = stack.pop_all().close
-    return Loader(held.engine.connection, spec, o, received, release, held, upstream)
+    engine = held.engine.connection
+    return Loader(engine, spec, o, received, release, held, upstream, tickets=tickets)
 
 
 _TICKETS = 1024
@@ -914,7 +918,7 @@ _LEAST = {
     **{"prefetch": 1, "memory": 1, "max_chunk": 1, "max_batch_bytes": 1},
     **{"workers": 0, "retries": 0, "prefetch_bytes": 0},
 }
-_WORDS = {"transport": ("auto", "shm", "grpc"), "wire": ("auto", "native", "final")}
+_WORDS = {"transport": get_args(Transport), "wire": get_args(Wire)}
 
 
 def _engine_options(e: Engine, call: str, *not_here: str) -> Engine:
@@ -944,12 +948,11 @@ def _engine_options(e: Engine, call: str, *not_here: str) -> Engine:
     return e
 
 
-def _received(e: Engine, spec: Mapping[str, Any]) -> RunOptions:
-    """Returns how batches are received: from one server, without another try."""
+def _received(e: Engine, spec: Mapping[str, Any], retries: int = 0) -> Engine:
+    """Returns the options with the wire format that "auto" stands for."""
     # On one core a batch arrives at 1.5 GB/s and is converted to float32 at 13 GB/s (of the
     # result), so a half or a quarter of the bytes is worth it. To float16 and bfloat16 numpy
     # converts at 1 and 2 GB/s; the engine is faster.
-    native = e.wire == "native"
-    if e.wire == "auto":
-        native = any(f.get("dtype") == "float32" for f in spec["fields"])
-    return RunOptions(e.prefetch, e.timeout, 0, native, e.max_batch_bytes, e.transport)
+    native = any(f.get("dtype") == "float32" for f in spec["fields"])
+    auto: Wire = "native" if native else "final"
+    return replace(e, wire=auto if e.wire == "auto" else e.wire, retries=retries)

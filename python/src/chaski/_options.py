@@ -9,7 +9,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, TypeVar
 
-from chaski._run import Transport
 from chaski._sources import RandomWindow, Rows, SourceLike, count
 from chaski._spec import BatchOptions, OnBad, Pixels, SampleOptions, SpecOptions
 from chaski.errors import SpecError
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
     from chaski._loader import Loader
 
 Wire = Literal["auto", "native", "final"]
+Transport = Literal["auto", "shm", "grpc"]
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING
 
 from chaski._assemble import Batch, Pool
 from chaski._grpc import grpc
@@ -19,7 +19,8 @@ from chaski._shared import Side
 from chaski._stream import Event, Events, Job, Stream
 from chaski.errors import DeadlineError, Error, StateError, UnavailableError
 
-Transport = Literal["auto", "shm", "grpc"]
+if TYPE_CHECKING:
+    from chaski._options import Engine
 
 _SLICE = 0.5
 """Seconds of one wait: a signal that comes just before it begins does not end it, and Ctrl-C would
@@ -27,32 +28,6 @@ have to wait for the deadline."""
 
 _LONGEST_PAUSE = 2.0
 """Seconds between two attempts to open a connection again, at most."""
-
-
-@dataclass(frozen=True, slots=True)
-class RunOptions:
-    """How a run is received; nothing here changes a byte of a batch.
-
-    `chaski.Engine` documents what the two have in common.
-
-    Attributes:
-        prefetch: batches asked for beyond the one that the user holds.
-        timeout: seconds without any sign of an engine that owes an answer.
-        retries: times in a row that a broken connection is opened again.
-        native: ask for tensors in their native dtype where they are smaller so.
-        limit: bytes that a payload may have.
-        transport: "shm", "grpc" or "auto".
-        tickets: tickets that the engine knows of, at least `prefetch`. An engine that is the client
-            of several servers decides by them which server works on what.
-    """
-
-    prefetch: int
-    timeout: float
-    retries: int
-    native: bool
-    limit: int
-    transport: Transport = "auto"
-    tickets: int = 1
 
 
 @dataclass(slots=True)
@@ -81,11 +56,21 @@ class Run:
         self,
         server: Server,
         jobs: Iterator[Job],
-        options: RunOptions,
+        options: Engine,
         pool: Pool,
         scratch: Pool,
+        tickets: int = 1,
     ) -> None:
         """Opens the stream and sends the first tickets.
+
+        Args:
+            server: answers the tickets.
+            jobs: the tickets.
+            options: how batches are received; their `wire` is not "auto".
+            pool: where the memory of batches comes from.
+            scratch: where memory for native tensors comes from.
+            tickets: tickets that the engine knows of, if more than `prefetch`. An engine that is
+                the client of several servers decides by them which server works on what.
 
         Raises:
             UnavailableError: there is no shared memory, which the options ask for.
@@ -93,6 +78,8 @@ class Run:
         self._server = server
         self._jobs = jobs
         self._options = options
+        self._native = options.wire == "native"
+        self._known = max(options.prefetch, tickets)
         self._pool = pool
         self._scratch = scratch
         self._keys = itertools.count(1)
@@ -107,13 +94,13 @@ class Run:
 
     def _take(self) -> None:
         """Takes jobs until so many are open as the engine is to know of."""
-        while len(self._open) < max(self._options.prefetch, self._options.tickets):
+        while len(self._open) < self._known:
             job = next(self._jobs, None)
             if job is None:
                 return
             self._open.append(job)
             if self._stream is not None:
-                self._stream.send(job, self._options.native)
+                self._stream.send(job, self._native)
 
     def _connect(self) -> None:
         """Opens a stream, and asks for everything that is open."""
@@ -126,10 +113,10 @@ class Run:
             side=self._side(),
             pool=self._pool,
             scratch=self._scratch,
-            limit=self._options.limit,
+            limit=self._options.max_batch_bytes,
         )
         for job in self._open:
-            self._stream.send(job, self._options.native)
+            self._stream.send(job, self._native)
         self._stream.credit(self._options.prefetch)
 
     def _side(self) -> Side | None:
