@@ -74,15 +74,19 @@ func TestRoundTrip(t *testing.T) {
 
 // What package query does not read runs here.
 func TestFullSQL(t *testing.T) {
-	for sql, want := range map[string]string{
-		`WITH a AS (SELECT i8 FROM data WHERE i8 IS NOT NULL) SELECT sum(x.i8) AS s FROM a x, a y`:         "s=-2 \n",
-		`SELECT row_number() OVER (ORDER BY i8 DESC NULLS LAST) AS r, "text" FROM data ORDER BY r LIMIT 1`: `r=1 Text="" ` + "\n",
-		`SELECT CASE WHEN b THEN 1.5 ELSE 2 END AS c FROM data LIMIT 1`:                                    `c="1.5" ` + "\n",
-		`SELECT li || [4] AS l, st.y, {'a': 1} AS s FROM data LIMIT 1; `:                                   `l=[1,null,3,4] y="a" s={"a":1} ` + "\n",
-		`SELECT E'a\';b' AS e, $$x;'y$$ AS d, ';' AS s /* ; */ -- ;` +
-			"\n": `e="a';b" d="x;'y" s=";" ` + "\n",
-		`SELECT count(*) AS n FROM data t1 JOIN data t2 ON t1.i8 < t2.i8 WHERE t1.i8 IN (SELECT min(i8) FROM data)`: "n=1 \n",
+	for _, c := range [][2]string{
+		{`WITH a AS (SELECT i8 FROM data WHERE i8 IS NOT NULL) SELECT sum(x.i8) AS s FROM a x, a y`, "s=-2 \n"},
+		{`SELECT row_number() OVER (ORDER BY i8 DESC NULLS LAST) AS r, "text" FROM data ORDER BY r LIMIT 1`,
+			`r=1 Text="" ` + "\n"},
+		{`SELECT CASE WHEN b THEN 1.5 ELSE 2 END AS c FROM data LIMIT 1`, `c="1.5" ` + "\n"},
+		{`SELECT li || [4] AS l, st.y, {'a': 1} AS s FROM data LIMIT 1; `, `l=[1,null,3,4] y="a" s={"a":1} ` + "\n"},
+		{`SELECT E'a\';b' AS e, $$x;'y$$ AS d, ';' AS s /* ; */ -- ;` +
+			"\n",
+			`e="a';b" d="x;'y" s=";" ` + "\n"},
+		{`SELECT count(*) AS n FROM data t1 JOIN data t2 ON t1.i8 < t2.i8 WHERE t1.i8 IN (SELECT min(i8) FROM data)`,
+			"n=1 \n"},
 	} {
+		sql, want := c[0], c[1]
 		out, err := runOn(t, sql, sample())
 		if err != nil {
 			t.Errorf("%s: %v", sql, err)
@@ -309,25 +313,29 @@ func TestNanoseconds(t *testing.T) {
 	if got, want := rows(t, out), rows(t, in); got != want || !out.Columns()[1].Type.Nano {
 		t.Errorf("%s, want %s", got, want)
 	}
-	for sql, want := range map[string]string{
-		"SELECT id FROM data WHERE t > '2020-01-01 00:00:00.123456' QUALIFY row_number() OVER () > 0":                             "2",
-		"SELECT list(id ORDER BY id)::VARCHAR AS id FROM data WHERE t < '1970-01-01'":                                             `"[0]"`,
-		"SELECT epoch_ns(t) AS id FROM data WHERE id = 2":                                                                         "1577836800123456789",
-		"SELECT strftime(date_trunc('day', t) + INTERVAL 1 DAY, '%Y-%m-%d') AS id FROM data WHERE id = 2":                         `"2020-01-02"`,
-		"SELECT year(t) + month(t) + extract(hour FROM t) AS id FROM data WHERE id = 2":                                           "2021",
-		"SELECT CAST(t AS DATE)::VARCHAR || dayname(t) AS id FROM data WHERE id = 2":                                              `"2020-01-01Wednesday"`,
-		"SELECT date_diff('day', t, TIMESTAMP '2020-01-03') AS id FROM data WHERE id = 2":                                         "2",
-		"SELECT (t BETWEEN TIMESTAMP '2020-01-01' AND TIMESTAMP '2020-01-02' + INTERVAL 1 DAY)::INT AS id FROM data WHERE id = 2": "1",
-		"SELECT left((t - TIMESTAMP '2020-01-01')::VARCHAR, 8) AS id FROM data WHERE id = 2":                                      `"00:00:00"`,
-		"SELECT left(time_bucket(INTERVAL 1 DAY, t)::VARCHAR, 10) AS id FROM data WHERE id = 2":                                   `"2020-01-01"`,
-		"SELECT make_date(year(t), 2, 1)::VARCHAR AS id FROM data WHERE id = 2":                                                   `"2020-02-01"`,
-		"SELECT strftime(t, '%Y') AS id FROM data WHERE id = 2":                                                                   `"2020"`,
-		"SELECT epoch(t)::BIGINT AS id FROM data WHERE id = 2":                                                                    "1577836800",
-		"SELECT date_part('doy', t) AS id FROM data WHERE id = 2":                                                                 "1",
-		"SELECT isodow(t) + quarter(t) AS id FROM data WHERE id = 2":                                                              "4",
-		"SELECT last_day(t)::VARCHAR AS id FROM data WHERE id = 2":                                                                `"2020-01-31"`,
-		"SELECT age(TIMESTAMP '2020-01-02', t) < INTERVAL 2 DAY AS id FROM data WHERE id = 2":                                     "true",
+	for _, c := range [][2]string{
+		{"SELECT id FROM data WHERE t > '2020-01-01 00:00:00.123456' QUALIFY row_number() OVER () > 0", "2"},
+		{"SELECT list(id ORDER BY id)::VARCHAR AS id FROM data WHERE t < '1970-01-01'", `"[0]"`},
+		{"SELECT epoch_ns(t) AS id FROM data WHERE id = 2", "1577836800123456789"},
+		{"SELECT strftime(date_trunc('day', t) + INTERVAL 1 DAY, '%Y-%m-%d') AS id FROM data WHERE id = 2",
+			`"2020-01-02"`},
+		{"SELECT year(t) + month(t) + extract(hour FROM t) AS id FROM data WHERE id = 2", "2021"},
+		{"SELECT CAST(t AS DATE)::VARCHAR || dayname(t) AS id FROM data WHERE id = 2", `"2020-01-01Wednesday"`},
+		{"SELECT date_diff('day', t, TIMESTAMP '2020-01-03') AS id FROM data WHERE id = 2", "2"},
+		{"SELECT (t BETWEEN TIMESTAMP '2020-01-01' AND TIMESTAMP '2020-01-02' + INTERVAL 1 DAY)::INT AS id " +
+			"FROM data WHERE id = 2",
+			"1"},
+		{"SELECT left((t - TIMESTAMP '2020-01-01')::VARCHAR, 8) AS id FROM data WHERE id = 2", `"00:00:00"`},
+		{"SELECT left(time_bucket(INTERVAL 1 DAY, t)::VARCHAR, 10) AS id FROM data WHERE id = 2", `"2020-01-01"`},
+		{"SELECT make_date(year(t), 2, 1)::VARCHAR AS id FROM data WHERE id = 2", `"2020-02-01"`},
+		{"SELECT strftime(t, '%Y') AS id FROM data WHERE id = 2", `"2020"`},
+		{"SELECT epoch(t)::BIGINT AS id FROM data WHERE id = 2", "1577836800"},
+		{"SELECT date_part('doy', t) AS id FROM data WHERE id = 2", "1"},
+		{"SELECT isodow(t) + quarter(t) AS id FROM data WHERE id = 2", "4"},
+		{"SELECT last_day(t)::VARCHAR AS id FROM data WHERE id = 2", `"2020-01-31"`},
+		{"SELECT age(TIMESTAMP '2020-01-02', t) < INTERVAL 2 DAY AS id FROM data WHERE id = 2", "true"},
 	} {
+		sql, want := c[0], c[1]
 		out, err := runOn(t, sql, in)
 		if err != nil {
 			t.Errorf("%s: %v", sql, err)

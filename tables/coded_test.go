@@ -25,7 +25,7 @@ type codedRow struct {
 
 const codedRows = 60_000
 
-// codedWant are the texts of a row, nil for none.
+// codedWant has the strings of a row, nil for nulls.
 func codedWant(i int) map[string]*string {
 	text := func(s string) *string { return &s }
 	w := map[string]*string{"three": text([]string{"test", "", "città"}[i%3]), "many": text(fmt.Sprint(i % 300)),
@@ -64,9 +64,9 @@ func codedFile(t *testing.T) []byte {
 	return b.Bytes()
 }
 
-// TestBytesOfTexts: what a table says it holds has at least the codes of its texts, and the texts
-// too once they were asked for.
-func TestBytesOfTexts(t *testing.T) {
+// TestBytesOfStrings promises that Bytes counts at least the codes of a table's strings, and the copy of Raw once it is
+// made.
+func TestBytesOfStrings(t *testing.T) {
 	tab := opened(t, codedFile(t))
 	before := tab.Bytes()
 	v, err := tab.Column(t.Context(), "three")
@@ -87,9 +87,9 @@ func TestBytesOfTexts(t *testing.T) {
 	}
 }
 
-// TestTextsOfWhichFewAreDifferent: they are those that were written, however they lie in memory and whoever asks at the
-// same time; and they lie there by their codes if there are up to 255 of them in dictionaries.
-func TestTextsOfWhichFewAreDifferent(t *testing.T) {
+// TestFewDistinctStrings promises that strings are those that were written, whatever their form in memory and however
+// many goroutines read them, and that up to 255 distinct ones in dictionaries are coded.
+func TestFewDistinctStrings(t *testing.T) {
 	b := codedFile(t)
 	for name, isCoded := range map[string]bool{"three": true, "most": true, "many": false, "later": false,
 		"plain": false, "late": true} {
@@ -167,8 +167,8 @@ func TestTextsOfWhichFewAreDifferent(t *testing.T) {
 	}
 }
 
-// TestCodesRefuseWhatRawDoesNotHold: texts whose bytes as Raw has them may be more than a column's
-// are not kept by codes.
+// TestCodesRefuseWhatRawDoesNotHold promises that strings are not coded if Raw could need more bytes than a column may
+// take.
 func TestCodesRefuseWhatRawDoesNotHold(t *testing.T) {
 	b := codedFile(t)
 	tab, err := Read(t.Context(), memory(b), 0, int64(len(b)), Options{MaxBytes: 5 * codedRows})
@@ -187,7 +187,7 @@ func TestCodesRefuseWhatRawDoesNotHold(t *testing.T) {
 	}
 }
 
-// TestDictionariesAreBounded: texts that no row has take no more memory than a column may.
+// TestDictionariesAreBounded promises that strings that no row has take no more memory than a column may.
 func TestDictionariesAreBounded(t *testing.T) {
 	type row struct {
 		S string `parquet:"s,dict"`
@@ -215,9 +215,8 @@ func TestDictionariesAreBounded(t *testing.T) {
 	}
 }
 
-// TestLargeTextsAreNotJoined: texts of which 32 bits do not count the bytes are refused before
-// memory is taken for them.
-func TestLargeTextsAreNotJoined(t *testing.T) {
+// TestLargeStringsAreNotJoined promises that strings of more than 4 GiB are refused before memory is taken for them.
+func TestLargeStringsAreNotJoined(t *testing.T) {
 	c := coder{codes: make([]uint8, 2500), strings: []string{string(make([]byte, 1<<20))}}
 	large := &Vector{typ: Type{Kind: String}, n: len(c.codes), coded: c.coded()}
 	var err error

@@ -11,7 +11,7 @@ import (
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 )
 
-// TestMeta: an entry of the metadata is there though another one is larger than what is kept.
+// TestMeta finds an entry of the metadata although another one is too large to be kept.
 func TestMeta(t *testing.T) {
 	type row struct{ A int64 }
 	var b bytes.Buffer

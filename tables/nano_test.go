@@ -8,8 +8,8 @@ import (
 	pqgo "github.com/parquet-go/parquet-go"
 )
 
-// TestNanoseconds: instants of a file that counts nanoseconds are what they are, through selections and joins; other
-// files' are in microseconds.
+// TestNanoseconds promises that timestamps with nanoseconds keep them through selections and joins, and that others are
+// in microseconds.
 func TestNanoseconds(t *testing.T) {
 	type row struct {
 		T time.Time  `parquet:"t,timestamp(nanosecond)"`

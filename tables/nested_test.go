@@ -120,8 +120,8 @@ func upTo(n int) []int {
 	return rows
 }
 
-// Lists, lists of lists, structs and maps, of both versions of pages, in several row groups, hold what
-// was written; so do rows taken out of them, and tables one behind the other.
+// TestNested promises that lists, lists of lists, structs and maps, of both versions of pages and in several row
+// groups, have the values that were written; so do rows taken from them, and concatenated tables.
 func TestNested(t *testing.T) {
 	for name, b := range nestedFiles(t) {
 		t.Run(name, func(t *testing.T) {
@@ -141,7 +141,7 @@ func TestNested(t *testing.T) {
 	}
 }
 
-// A table without rows, as parquet-cpp writes it: its column chunks have no pages.
+// TestEmptyTable reads a table without rows as parquet-cpp writes it: its column chunks have no pages.
 func TestEmptyTable(t *testing.T) {
 	b, err := os.ReadFile("testdata/empty.parquet")
 	if err != nil {
@@ -155,7 +155,7 @@ func TestEmptyTable(t *testing.T) {
 	}
 }
 
-// Pruning keeps every row in the range, leaves out what it can, and gives the rows' own values.
+// TestPrune promises that pruning keeps every row in the range, leaves out rows, and gives the rows' own values.
 func TestPrune(t *testing.T) {
 	for name, b := range nestedFiles(t) {
 		for _, c := range []struct{ lo, hi, most int }{{10, 20, 24}, {36, 37, 20}, {90, 300, 26}, {50, 50, 8},
@@ -190,7 +190,8 @@ func TestPrune(t *testing.T) {
 	}
 }
 
-// Columns that not all tables have are left out, filled or refused; types are joined where nothing is lost.
+// TestConcat promises that columns that some tables lack are left out, filled or refused, and that types are joined
+// where nothing is lost.
 func TestConcat(t *testing.T) {
 	ints := func(bits uint8, v ...int64) *Vector { return NewInts(Type{Kind: Int64, Bits: bits}, v, nil) }
 	a := FromVectors([]string{"x", "y", "n"},
@@ -246,8 +247,8 @@ func take(t *testing.T, v *Vector, rows []int) *Vector {
 	return out
 }
 
-// A column without any value, as that of structs that are all null, has values as others do: it can be joined
-// and taken from.
+// TestNoValueAtAll promises that a column without any value, such as structs that are all null, can be joined and taken
+// from.
 func TestNoValueAtAll(t *testing.T) {
 	types := []Type{{Kind: Bool}, {Kind: Int64, Bits: 32}, {Kind: Float64, Bits: 64},
 		{Kind: Decimal, Precision: 5, Scale: 2}, {Kind: String}, {Kind: Date},
@@ -271,7 +272,7 @@ func TestNoValueAtAll(t *testing.T) {
 	}
 }
 
-// Structs that are all null in one table do not move the values of the next.
+// TestNullStructsJoined promises that structs that are all null in one table do not move the values of the next.
 func TestNullStructsJoined(t *testing.T) {
 	type inner struct {
 		A float64 `parquet:"a"`
@@ -306,7 +307,8 @@ func TestNullStructsJoined(t *testing.T) {
 	}
 }
 
-// Integers and floats of one column are joined as pandas' writers make them, when every integer is held.
+// TestConcatIntegersWithFloats joins integers and floats of one column, which pandas writes, if floats hold every
+// integer.
 func TestConcatIntegersWithFloats(t *testing.T) {
 	floats := NewFloats(Type{Kind: Float64, Bits: 64}, []float64{0.5, 0}, []bool{false, true})
 	join := func(v *Vector) (s string, err error) {
@@ -346,7 +348,7 @@ func TestConcatIntegersWithFloats(t *testing.T) {
 	}
 }
 
-// TestMixed: columns of types that cannot be joined are not read; the others are.
+// TestMixed promises that only columns whose types cannot be joined fail to load.
 func TestMixed(t *testing.T) {
 	text, number := NewStrings([]string{"a"}, nil), NewFloats(Type{Kind: Float64, Bits: 64}, []float64{1}, nil)
 	tables := []*Table{
@@ -370,7 +372,7 @@ func TestMixed(t *testing.T) {
 	}
 }
 
-// A changed byte or a cut gives values or an error with a kind.
+// TestBrokenTables promises values or an error with a kind for every changed byte and every cut.
 func TestBrokenTables(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for name, b := range nestedFiles(t) {
@@ -421,8 +423,8 @@ func FuzzTable(f *testing.F) {
 	})
 }
 
-// A forged footer allocates at most four times its file (and a little for files of a few bytes),
-// whatever it counts, and whatever many small things it really lists.
+// TestForgedFooters promises that a forged footer allocates at most four times its file (and a little for files of a
+// few bytes), whatever it counts and however many small things it lists.
 func TestForgedFooters(t *testing.T) {
 	wrap := func(footer []byte) []byte {
 		b := append([]byte("PAR1"), footer...)
@@ -460,7 +462,8 @@ func TestForgedFooters(t *testing.T) {
 	}
 }
 
-// INT96 is an instant: nanoseconds of the day and the number of the Julian day, of which 2451545 is 2000-01-01.
+// TestInt96 reads INT96 as timestamps: nanoseconds of the day and the number of the Julian day, where 2451545 is
+// 2000-01-01.
 func TestInt96(t *testing.T) {
 	type row struct {
 		At *deprecated.Int96 `parquet:"at,optional"`
@@ -493,7 +496,7 @@ func TestInt96(t *testing.T) {
 	}
 }
 
-// TestTakeOfTooMuch: texts that have no offsets are refused before there are any.
+// TestTakeOfTooMuch promises that strings beyond 32-bit offsets are refused before they are copied.
 func TestTakeOfTooMuch(t *testing.T) {
 	v := NewStrings([]string{strings.Repeat("x", 1<<20)}, nil)
 	tab := FromVectors([]string{"x"}, []*Vector{v})

@@ -68,8 +68,8 @@ func scannedBytes(t *testing.T, n int) []byte {
 
 func text(v *Vector, i int) string { return string(v.AppendJSON(nil, i)) }
 
-// TestFewRowsAreTheColumns: rows that are read from their pages are those of the whole column, whatever was asked for
-// before, be it held or not, and by several at the same time.
+// TestFewRowsAreTheColumns promises that rows read from their pages are those of the whole column, whatever was read
+// before, kept or not, and on several goroutines.
 func TestFewRowsAreTheColumns(t *testing.T) {
 	const n = 3500
 	b := scannedBytes(t, n)
@@ -128,7 +128,7 @@ func someRows(random *rand.Rand, n int) (rows []int) {
 	return rows
 }
 
-// TestHeldPagesAreReadOnce: what was held is not read again, and no more is held than may be.
+// TestHeldPagesAreReadOnce promises that kept pages are not read again, and that no more than the limit is kept.
 func TestHeldPagesAreReadOnce(t *testing.T) {
 	b := scannedBytes(t, 3500)
 	file := &countedReads{Mem: corpus.Mem{B: b}}
@@ -163,7 +163,7 @@ func (c *countedReads) ReadAt(ctx context.Context, p []byte, off int64) error {
 	return c.Mem.ReadAt(ctx, p, off)
 }
 
-// TestScanGivesTheValues that are not null, in order, until it is told to stop.
+// TestScanGivesTheValues promises the values that are not null, in order, until the callback returns an error.
 func TestScanGivesTheValues(t *testing.T) {
 	const n = 3500
 	whole := scanned(t, n)

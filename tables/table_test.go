@@ -41,7 +41,7 @@ func level(t testing.TB, path, name string, o Options) *Table {
 	return nil
 }
 
-// rows are the cases of the manifest that come with the rows that their writer was given.
+// rows are the cases of the manifest that have the rows their writer was given.
 func rows(t *testing.T, dir string) map[string][]map[string]any {
 	b, err := os.ReadFile(filepath.Join(dir, "manifest.jsonl"))
 	if err != nil {
@@ -74,7 +74,7 @@ func decode(b []byte, v any) error {
 	return d.Decode(v)
 }
 
-// same compares values of decode: numbers by their digits, or as floats where one is written as one.
+// same compares values of decode: numbers by their digits, or as floats if one is written as a float.
 func same(a, b any) bool {
 	switch x := a.(type) {
 	case json.Number:
@@ -111,7 +111,7 @@ func same(a, b any) bool {
 	return a == b
 }
 
-// Columns of all types that the original writers write hold the values that were given to them,
+// TestTypesOfTheCorpus promises that columns of all types of the original writers have the values that were written,
 // whether the object is read at once or a column at a time.
 func TestTypesOfTheCorpus(t *testing.T) {
 	dir := filepath.Join(corpus.Dir(t), "containers")
@@ -146,8 +146,8 @@ func TestTypesOfTheCorpus(t *testing.T) {
 	}
 }
 
-// as brings a value of the manifest to what a column of its type holds: the manifest has numbers as
-// they were before they became float32, and pairs of a map as lists.
+// as converts a value of the manifest to the form that a column of its type has: the manifest has numbers before they
+// became float32, and pairs of a map as lists.
 func as(t Type, want any) any {
 	switch x := want.(type) {
 	case json.Number:

@@ -72,8 +72,10 @@ func TestConditions(t *testing.T) {
 		code  int
 		out   string
 	}{
-		{`[{"select":"WITH a AS (SELECT * FROM data WHERE rank < 6) SELECT * FROM a"},{"sql":"regexp_matches(region, 'mid.*')"}]`, 0, `[["tile_04"],["tile_05"]]`},
-		{`[{"sql":"regexp_matches(region, 'south') -- to the end"},{"select":"WITH a AS (SELECT id FROM data WHERE rank > 9) SELECT * FROM a"}]`, 0, `[["tile_10"],["tile_11"]]`},
+		{`[{"select":"WITH a AS (SELECT * FROM data WHERE rank < 6) SELECT * FROM a"},` +
+			`{"sql":"regexp_matches(region, 'mid.*')"}]`, 0, `[["tile_04"],["tile_05"]]`},
+		{`[{"sql":"regexp_matches(region, 'south') -- to the end"},` +
+			`{"select":"WITH a AS (SELECT id FROM data WHERE rank > 9) SELECT * FROM a"}]`, 0, `[["tile_10"],["tile_11"]]`},
 		{`[{"select":"FROM glob('/*')"}]`, 1, ""},
 		{`[{"sql":"regexp_matches(region, 'x') OR EXISTS (FROM glob('/*'))"}]`, 1, ""},
 	} {

@@ -26,7 +26,7 @@ import (
 	"github.com/chaski-eo/chaski/store/catalog/internal/rowio"
 )
 
-// A folder gives its raster files in the order of their paths' bytes, hidden ones left out.
+// TestDirectory lists the raster files of a directory in the order of the bytes of their paths, without hidden ones.
 func TestDirectory(t *testing.T) {
 	dir := tree(t, "b/x.tif", "b-1.tif", "a.TIFF", ".hidden.tif", ".git/y.tif", "b/c/z.rumi", "notes.txt=hi", "B.tif")
 	tab := open(t, dir, catalog.Options{})
@@ -50,7 +50,7 @@ func TestDirectory(t *testing.T) {
 	}
 }
 
-// "*" stays within a folder, "**" does not.
+// TestGlob matches "*" within one directory, and "**" across directories.
 func TestGlob(t *testing.T) {
 	dir := tree(t, "2020/a/x.tif", "2020/y.tif", "2021/a/x.tif", "2021/b/c/x.tif", "other/x.tif")
 	for pattern, want := range map[string]string{
@@ -74,8 +74,8 @@ func TestGlob(t *testing.T) {
 	}
 }
 
-// A folder and the catalog made from it are the same dataset; so are both after a move, and a
-// catalog that lies elsewhere or has absolute paths.
+// TestCatalogIsItsFolder promises that a directory and the catalog made from it are the same dataset, also after both
+// moved, and if the catalog is elsewhere or has absolute paths.
 func TestCatalogIsItsFolder(t *testing.T) {
 	dir := tree(t, "train/b/x.tif", "train/b-1.tif", "train/a.tif")
 	fromDir := open(t, dir, catalog.Options{})
@@ -137,7 +137,7 @@ func TestCatalogIsItsFolder(t *testing.T) {
 	}
 }
 
-// Every row of a catalog of the corpus says of its file what the corpus' manifest says.
+// TestCatalogOfCorpus compares every row of a catalog of the corpus with the corpus' manifest.
 func TestCatalogOfCorpus(t *testing.T) {
 	dir := corpus(t, "raster")
 	manifest, err := os.Open(filepath.Join(dir, "manifest.jsonl"))
@@ -234,7 +234,8 @@ func TestCatalogOfCorpus(t *testing.T) {
 	}
 }
 
-// The bytes of a catalog do not depend on the number of workers; a bad file ends it and is named.
+// TestWriteParquet promises the same bytes of a catalog for any number of workers, and that a bad file ends it and is
+// named.
 func TestWriteParquet(t *testing.T) {
 	var names []string
 	for i := range 40 {
@@ -285,7 +286,7 @@ type sample struct {
 	UUID   [16]byte `parquet:"uuid"`
 }
 
-// A user's own Parquet with a path column and a blob column opens by naming them; values ride along.
+// TestUserParquet opens a user's own Parquet file by naming its path column and blob column, with metadata columns.
 func TestUserParquet(t *testing.T) {
 	dir := tree(t, "d/0.tif", "d/1.tif", "d/2.tif", "d/3.tif")
 	var rows []sample
@@ -358,7 +359,7 @@ func TestUserParquet(t *testing.T) {
 	}
 }
 
-// CSV columns get the narrowest kind that all values have.
+// TestCSV promises that a CSV column gets the narrowest kind that all its values have.
 func TestCSV(t *testing.T) {
 	dir := tree(t, "d/0.tif", "d/1.tif")
 	table := "\ufeffimage, n ,f,s,\"q\",empty\r\nd/0.tif,1,1.5,a,\"x,\"\"y\"\"\",\nfile://" + dir +
@@ -418,7 +419,7 @@ func TestCSV(t *testing.T) {
 	}
 }
 
-// Patterns pair the files of a folder, and of its catalog, by id; nothing is left out silently.
+// TestPatterns pairs the files of a directory, and of its catalog, by id, and leaves nothing out silently.
 func TestPatterns(t *testing.T) {
 	dir := tree(t, "images/b.tif", "images/a/x.tif", "images/a-1.tif", "masks/a/x_mask.tif", "masks/b_mask.tif",
 		"masks/a-1_mask.tif", "other/q.tif")
@@ -489,7 +490,7 @@ func TestPatterns(t *testing.T) {
 	}
 }
 
-// With Roots nothing outside of them is opened, whichever way it is named.
+// TestRoots promises that no file outside the roots is opened, however it is named.
 func TestRoots(t *testing.T) {
 	outside := tree(t, "secret.tif")
 	dir := tree(t, "ok/a.tif", "ok/b.tif")
@@ -536,7 +537,7 @@ func TestRoots(t *testing.T) {
 	}
 }
 
-// TestRootsOfServers: below a root of a server lies what its path leads to, however that is escaped.
+// TestRootsOfServers promises that a URI stays below a root of a server, however it is escaped.
 func TestRootsOfServers(t *testing.T) {
 	roots := []string{"https://host/data", "s3://bucket/data"}
 	for uri, below := range map[string]bool{
@@ -561,8 +562,8 @@ func TestRootsOfServers(t *testing.T) {
 	}
 }
 
-// Assets read by many goroutines in any order, through caches that hold almost nothing, are those of
-// a plain read.
+// TestConcurrentReads promises that many goroutines that read assets in any order, through caches that hold almost
+// nothing, get the assets of a plain read.
 func TestConcurrentReads(t *testing.T) {
 	data, rows := synthetic(t, 3000)
 	for _, cacheBytes := range []int64{1, 100_000, 64 << 20} {
@@ -627,7 +628,7 @@ func syntheticRow(i int) rowio.Row {
 		MaxY: &b, Size: off, MTime: &mtime}
 }
 
-// TestFolderBehindALink: a source that is a symbolic link to a folder is that folder.
+// TestFolderBehindALink promises that a symbolic link to a directory is the same dataset as the directory.
 func TestFolderBehindALink(t *testing.T) {
 	dir := t.TempDir()
 	real := filepath.Join(dir, "real")

@@ -14,7 +14,7 @@ import (
 	"github.com/chaski-eo/chaski/store/catalog/internal/rowio"
 )
 
-// store opens "store:" URIs as files of a folder, and gives some of them entity tags.
+// store opens "store:" URIs as files of a directory, and gives some of them ETags.
 type store struct {
 	source.Files
 	dir  string
@@ -37,8 +37,8 @@ func (s *store) Open(ctx context.Context, uri string) (source.Reader, error) {
 	return tagged{r, s.tags[name]}, err
 }
 
-// An object's entity tag stands in its row; local files, also by file URI, and stores that give none
-// have null.
+// TestETagsOfObjects finds the ETag of an object in its row. Rows of local files, also by file URI, and of objects
+// without an ETag have null.
 func TestETagsOfObjects(t *testing.T) {
 	dir := tree(t, "a.tif", "b.tif", "c.tif", "d.tif")
 	s := &store{dir: dir, tags: map[string]string{"a.tif": `"33a64df5"`}}

@@ -15,7 +15,7 @@ import (
 	"github.com/chaski-eo/chaski/store/catalog/build"
 )
 
-// columnOf reads a column of a table, a text a row.
+// columnOf reads a column of a table as strings.
 func columnOf(t *testing.T, tab *catalog.Table, name string) (out []string) {
 	t.Helper()
 	var values []catalog.Value
@@ -36,7 +36,7 @@ func columnOf(t *testing.T, tab *catalog.Table, name string) (out []string) {
 	return out
 }
 
-// TestScanAndSizes: columns, ids and sizes are those of the samples, also where pairs leave rows out.
+// TestScanAndSizes promises that columns, ids and sizes are those of the samples, also if pairing leaves rows out.
 func TestScanAndSizes(t *testing.T) {
 	dir := tree(t, "images/b.tif", "masks/b.tif", "images/a.tif", "masks/a.tif", "other.tif",
 		"t.csv=uri,cloud,site\nimages/a.tif,1,x\nimages/b.tif,2,y\nmasks/a.tif,3,\nmasks/b.tif,4,\nother.tif,5,z\n")
@@ -107,8 +107,7 @@ func TestScanAndSizes(t *testing.T) {
 	}
 }
 
-// TestTimeUnits: what numbers of a Parquet file's dates and instants count is known, also of a catalog that they
-// were joined to.
+// TestTimeUnits finds the unit of dates and timestamps of a Parquet file, also in a catalog that they were joined to.
 func TestTimeUnits(t *testing.T) {
 	type entry struct {
 		ID  string `parquet:"id"`

@@ -13,7 +13,8 @@ import (
 	"github.com/chaski-eo/chaski/store/catalog"
 )
 
-// Files of other formats are named, by their first bytes, their name, or the header beside them. They are not corrupt.
+// TestOtherFormatsAreNamed recognises files of other formats by their first bytes, their name, or the header beside
+// them: they are unsupported and not corrupt.
 func TestOtherFormatsAreNamed(t *testing.T) {
 	dir := t.TempDir()
 	for name, content := range map[string]string{

@@ -21,7 +21,7 @@ func kinded(t testing.TB, err error) {
 	}
 }
 
-// use opens a table in memory and asks for what a loader asks for.
+// use opens a table in memory and reads everything that a loader reads.
 func use(t *testing.T, name string, b []byte, fields ...catalog.Source) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()

@@ -14,7 +14,7 @@ import (
 	"github.com/chaski-eo/chaski/store/catalog/build"
 )
 
-// tinyTIFF is a classic TIFF of one uncompressed 8-bit strip (TIFF 6.0, section 3), with pad bytes behind.
+// tinyTIFF is a classic TIFF of one uncompressed 8-bit strip (TIFF 6.0, section 3), followed by pad bytes.
 func tinyTIFF(height, width, pad int) []byte {
 	le := binary.LittleEndian
 	pixels := height * width
@@ -34,8 +34,8 @@ func tinyTIFF(height, width, pad int) []byte {
 	return append(b, make([]byte, pad)...)
 }
 
-// tree writes files into a new folder: names ending in .tif get a tiny TIFF whose height is its
-// number in the list and one, unless content is given as "name=content".
+// tree writes files into a new directory: names ending in .tif get a tiny TIFF whose height is its number in the list
+// plus one, unless the content is given as "name=content".
 func tree(t testing.TB, names ...string) string {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
@@ -76,7 +76,7 @@ func open(t testing.TB, src string, o catalog.Options, fields ...catalog.Source)
 	return tab
 }
 
-// ids lists what the samples are called.
+// ids lists the names of the samples.
 func ids(t testing.TB, tab *catalog.Table) (s []string) {
 	t.Helper()
 	for row := range tab.Len() {

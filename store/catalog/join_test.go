@@ -15,7 +15,7 @@ import (
 	"github.com/chaski-eo/chaski/store/catalog/build"
 )
 
-// values reads the values of fields that ride along, a text a row.
+// values reads the values of metadata columns, a string a row.
 func values(t *testing.T, tab *catalog.Table, fields int) (rows []string) {
 	t.Helper()
 	for row := range tab.Len() {
@@ -37,7 +37,7 @@ func values(t *testing.T, tab *catalog.Table, fields int) (rows []string) {
 	return rows
 }
 
-// Rows of a table are found by URI before stem; their columns keep kind, value and nulls.
+// TestJoin finds the row of a file by URI before stem, and keeps kind, value and nulls of the columns.
 func TestJoin(t *testing.T) {
 	dir := tree(t, "001.tif", "sub/002.tif", "sub/003.v2.tif",
 		"t.csv=id,label,cloud,note,code\n003.v2,3,0.5,\"a, "+
@@ -70,7 +70,7 @@ func TestJoin(t *testing.T) {
 		}
 		var fields []catalog.Source
 		for _, name := range []string{"id", "label", "cloud", "note", "code"} {
-			// of the columns of texts: one of the ids is "sub/002.tif"
+			// among the columns of strings: one of the ids is "sub/002.tif"
 			fields = append(fields, catalog.Source{Field: name, Column: name, Kind: catalog.Text})
 		}
 		got := values(t, open(t, file, catalog.Options{}, fields...), len(fields))
@@ -101,7 +101,7 @@ func TestJoin(t *testing.T) {
 	}
 }
 
-// Files without a row are an error, unless they may have nulls.
+// TestJoinWithoutPartner refuses files without a row, unless they may have nulls.
 func TestJoinWithoutPartner(t *testing.T) {
 	dir := tree(t, "a.tif", "b.tif", "c.tif", "t.csv=id,label,text,blank\nb,7,x,\n")
 	o := build.Options{Base: dir, Join: &build.Join{Table: filepath.Join(dir, "t.csv"), On: "id"}}
@@ -123,7 +123,7 @@ func TestJoinWithoutPartner(t *testing.T) {
 	}
 }
 
-// The row of a file is that of its path, wherever files before it were skipped.
+// TestJoinAndSkip promises that the row of a file is that of its path, also after skipped files.
 func TestJoinAndSkip(t *testing.T) {
 	dir := tree(t, "a.tif", "b.tif=bad", "c.tif", "t.csv=id,label\na,1\nb,2\nc,3\n")
 	file := filepath.Join(dir, "c.parquet")

@@ -12,8 +12,8 @@ import (
 	"github.com/chaski-eo/chaski/store/catalog"
 )
 
-// TestKindOfAColumn promises that no single row decides what a column of texts is: any order of its rows gives the same
-// kind, or the same refusal.
+// TestKindOfAColumn promises that no single row decides the kind of a column of strings: any order of its rows gives
+// the same kind, or the same refusal.
 func TestKindOfAColumn(t *testing.T) {
 	for _, c := range []struct {
 		rows []string
@@ -55,7 +55,7 @@ func TestKindOfAColumn(t *testing.T) {
 	}
 }
 
-// TestPathsOfAFolder promises that the path of a sample's file comes along as a text, also of one that is paired.
+// TestPathsOfAFolder promises that the path of a sample's file can be a metadata column, also for paired files.
 func TestPathsOfAFolder(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"img/a.tif", "img/b.tif", "mask/b.tif", "mask/a.tif"} {

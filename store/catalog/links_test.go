@@ -61,8 +61,8 @@ func idsOf(t *testing.T, src string, o catalog.Options) ([]string, error) {
 	return ids, nil
 }
 
-// TestLinkedFolders: links are followed in folders and globs, every path is a sample, and order is
-// that of the paths' bytes.
+// TestLinkedFolders promises that links are followed in directories and globs, that every path is a sample, and that
+// the order is that of the paths' bytes.
 func TestLinkedFolders(t *testing.T) {
 	dir, set := linkedTree(t)
 	for _, c := range []struct {
@@ -95,7 +95,7 @@ func TestLinkedFolders(t *testing.T) {
 	}
 }
 
-// TestLinkedLoop: a link that leads back is an error, except where a glob does not reach it.
+// TestLinkedLoop refuses a link to a directory that contains it, unless a glob does not reach it.
 func TestLinkedLoop(t *testing.T) {
 	_, set := linkedTree(t)
 	if err := os.Symlink(set, filepath.Join(set, "train", "deep", "back")); err != nil {

@@ -23,7 +23,7 @@ import (
 	"github.com/chaski-eo/chaski/store/catalog/internal/rowio"
 )
 
-// opened is an opener that notes what is opened.
+// opened is an opener that records what is opened.
 type opened struct {
 	source.Files
 	mu    sync.Mutex
@@ -66,7 +66,8 @@ func rowsOf(t *testing.T, file string) map[string]rowio.Row {
 	return m
 }
 
-// A catalog made again reads only files that are new or changed, and is equal to one made anew.
+// TestResumeReadsWhatHasChanged promises that a catalog written again reads only new or changed files, and equals one
+// written from scratch.
 func TestResumeReadsWhatHasChanged(t *testing.T) {
 	dir := tree(t, "a.tif", "b.tif", "sub/c.tif", "d.tif", "e.tif")
 	first := filepath.Join(dir, "first.parquet")
@@ -120,7 +121,7 @@ func TestResumeReadsWhatHasChanged(t *testing.T) {
 	if !maps.EqualFunc(rowsOf(t, anew), rowsOf(t, third), equalRows) {
 		t.Errorf("%v, want %v", rowsOf(t, third), rowsOf(t, anew))
 	}
-	// An index that the limit of a chunk does not allow is no use.
+	// An index that exceeds the limit of a chunk is not reused.
 	if _, err := build.Write(t.Context(), &bytes.Buffer{}, []string{dir},
 		build.Options{Base: dir, Previous: []string{third}, MaxChunk: 20}); !errors.Is(err, fault.Limit) {
 		t.Errorf("limit: %v", err)
@@ -136,7 +137,7 @@ func equalRows(a, b rowio.Row) bool {
 		(a.NoData == nil) == (b.NoData == nil)
 }
 
-// The rows of the corpus, with their transforms, labels and blobs of both formats, survive being used again.
+// TestResumeOfCorpus promises that reused rows of the corpus keep their transforms, codes and blobs of both formats.
 func TestResumeOfCorpus(t *testing.T) {
 	dir := corpus(t, "raster")
 	file, second := filepath.Join(t.TempDir(), "c.parquet"), filepath.Join(t.TempDir(), "d.parquet")
@@ -160,7 +161,7 @@ func TestResumeOfCorpus(t *testing.T) {
 	}
 }
 
-// A file that is no catalog is refused, not passed over.
+// TestResumeOfNoCatalog refuses a previous file that is not a catalog, and does not skip it.
 func TestResumeOfNoCatalog(t *testing.T) {
 	dir := tree(t, "a.tif", "text.parquet=PAR1 and no more PAR1")
 	good := filepath.Join(dir, "good.parquet")
@@ -207,7 +208,7 @@ func FuzzResume(f *testing.F) {
 	})
 }
 
-// Bad files are told of in order and left out; without asking, the first one is an error.
+// TestSkipped reports bad files in order and leaves them out; without Skipped the first one is an error.
 func TestSkipped(t *testing.T) {
 	dir := tree(t, "a.tif", "b.tif=hello", "c.tif", "d.tif=", "e.tif")
 	if _, err := build.Write(t.Context(), &bytes.Buffer{}, []string{dir},
@@ -238,7 +239,7 @@ func TestSkipped(t *testing.T) {
 		build.Options{Skipped: func(string, error) {}}); n != 0 || !errors.Is(err, fault.NotFound) {
 		t.Errorf("all bad: %d, %v", n, err)
 	}
-	// That the system fails is no file's fault.
+	// A failure of the system is not a fault of a file.
 	o.Opener = failing{}
 	if _, err := build.Write(t.Context(), &bytes.Buffer{}, []string{dir}, o); !errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Errorf("system: %v", err)
@@ -251,7 +252,7 @@ func (failing) Open(context.Context, string) (source.Reader, error) {
 	return nil, os.ErrDeadlineExceeded
 }
 
-// What was done before an error is a sound catalog, and the next one goes on from there.
+// TestPartial promises that the rows before an error are a sound catalog, and that the next run continues from it.
 func TestPartial(t *testing.T) {
 	var names []string
 	const n = rowio.BlockRows + 50
@@ -291,7 +292,8 @@ func TestPartial(t *testing.T) {
 	}
 }
 
-// A catalog from before indexes had masks is not used for TIFFs: its rows may lack one.
+// TestResumeReadsTIFFsOfOlderCatalogs promises that a catalog from before indexes had masks is not reused for TIFFs:
+// its rows may lack one.
 func TestResumeReadsTIFFsOfOlderCatalogs(t *testing.T) {
 	dir := tree(t, "a.tif")
 	b, err := os.ReadFile(filepath.Join("..", "..", "testdata", "raster", "rumi-v1", "odd-int16.tif"))

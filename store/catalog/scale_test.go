@@ -17,7 +17,7 @@ import (
 	"github.com/chaski-eo/chaski/store/catalog/internal/rowio"
 )
 
-// Opening a catalog costs memory that does not grow with its rows: twice the rows, the same heap.
+// TestOpenIsLazy promises that the memory of opening a catalog does not grow with its rows.
 func TestOpenIsLazy(t *testing.T) {
 	live := func(n int) (after uint64, tab *catalog.Table) {
 		data, _ := synthetic(t, n)
@@ -40,7 +40,7 @@ func TestOpenIsLazy(t *testing.T) {
 	}
 }
 
-// CHASKI_SCALE_ROWS=1000000 measures what a catalog of that many rows costs in a process of its own
+// TestScale measures, with CHASKI_SCALE_ROWS=1000000, what a catalog of that many rows costs in a process of its own
 // (go test -run TestScale -v). The limits are those promised for 10⁶ rows.
 func TestScale(t *testing.T) {
 	n, _ := strconv.Atoi(os.Getenv("CHASKI_SCALE_ROWS"))

@@ -283,7 +283,7 @@ func TestFilesThatCannotMatch(t *testing.T) {
 	}
 }
 
-// TestOpenerOpensSamples: the bytes behind "container::path" are the sample's, and a folder has none.
+// TestOpenerOpensSamples promises that "container::path" has the sample's bytes, and that a folder has none.
 func TestOpenerOpensSamples(t *testing.T) {
 	files := &source.Files{}
 	defer files.Close()

@@ -17,7 +17,7 @@ import (
 	"github.com/chaski-eo/chaski/tables"
 )
 
-// original is a container as testdata/originals.py tells of it.
+// original is a container as testdata/originals.py describes it.
 type original struct {
 	Paths  []string
 	Leaves [][3]any

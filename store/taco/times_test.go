@@ -14,7 +14,7 @@ func us(s string) int64 {
 	return t.UnixMicro()
 }
 
-// TestParseTimes: a date is a whole UTC day, both ends inclusive; a time is an instant.
+// TestParseTimes reads a date as a whole UTC day, with both ends included, and a time as one timestamp.
 func TestParseTimes(t *testing.T) {
 	for text, want := range map[string]Times{
 		"2020-02-28/2020-02-29":                     {us("2020-02-28T00:00:00Z"), us("2020-02-29T23:59:59.999999Z")},

@@ -769,17 +769,21 @@ func TestSensors(t *testing.T) {
 
 // TestSensorOfCollection: sensor and bands as the text and the writers put them.
 func TestSensorOfCollection(t *testing.T) {
-	for doc, want := range map[string]string{
-		`{"id":"x"}`: "", `{"id":"x","sensor":null,"optical_data":null}`: "",
-		`{"sensor":"landsat8oli[B04, B02]"}`: "landsat8oli B04 B02",
-		`{"optical_data":{"sensor":"landsat8oli","bands":[{"name":"B04","index":3},{"name":"B02","index":1}]}}`:       "landsat8oli B04 B02",
-		`{"optical_data":{"sensor":"x","bands":[{"name":"b","index":1},{"name":"a","index":0}]}}`:                     "x a b",
-		`{"optical_data":{"sensor":"x","bands":[{"name":"b","index":0},{"name":"a","index":0}]}}`:                     "x b a",
-		`{"optical_data":{"sensor":"x","bands":[{"name":"b","index":-1},{"name":"a"}]}}`:                              "x b a",
-		`{"optical:sensor":"sentinel2msi[B8A]","optical:bands":null}`:                                                 "sentinel2msi B8A",
-		`{"optical:sensor":"landsat8oli","optical:bands":[{"name":"B02","index":99999999},{"name":"B01","index":0}]}`: "landsat8oli B02 B01",
-		`{"sensor":7}`: "",
+	for _, c := range [][2]string{
+		{`{"id":"x"}`, ""},
+		{`{"id":"x","sensor":null,"optical_data":null}`, ""},
+		{`{"sensor":"landsat8oli[B04, B02]"}`, "landsat8oli B04 B02"},
+		{`{"optical_data":{"sensor":"landsat8oli","bands":[{"name":"B04","index":3},{"name":"B02","index":1}]}}`,
+			"landsat8oli B04 B02"},
+		{`{"optical_data":{"sensor":"x","bands":[{"name":"b","index":1},{"name":"a","index":0}]}}`, "x a b"},
+		{`{"optical_data":{"sensor":"x","bands":[{"name":"b","index":0},{"name":"a","index":0}]}}`, "x b a"},
+		{`{"optical_data":{"sensor":"x","bands":[{"name":"b","index":-1},{"name":"a"}]}}`, "x b a"},
+		{`{"optical:sensor":"sentinel2msi[B8A]","optical:bands":null}`, "sentinel2msi B8A"},
+		{`{"optical:sensor":"landsat8oli","optical:bands":[{"name":"B02","index":99999999},{"name":"B01","index":0}]}`,
+			"landsat8oli B02 B01"},
+		{`{"sensor":7}`, ""},
 	} {
+		doc, want := c[0], c[1]
 		d := mustOpen(t, withCollection(t, doc))
 		s, ok, err := d.Sensor()
 		got := s.Name

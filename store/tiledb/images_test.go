@@ -82,7 +82,7 @@ func checkImage(t *testing.T, m *Images, s *slow, r *Reader, dims string, i int6
 	}
 }
 
-// TestImagesRefuses: what is no image says why.
+// TestImagesRefuses promises that an array that is not an image is refused with the reason.
 func TestImagesRefuses(t *testing.T) {
 	for _, l := range lines(t, corpusDir(t)) {
 		a := l.open(t)

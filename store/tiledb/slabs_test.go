@@ -13,7 +13,7 @@ import (
 	"github.com/chaski-eo/chaski/store/tiledb/filter"
 )
 
-// TestSlabsAreTheBox: what is written slab by slab has the bytes of what is written at once.
+// TestSlabsAreTheBox promises that writing slab by slab gives the bytes of writing at once.
 func TestSlabsAreTheBox(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 9))
 	for i := range 12 {

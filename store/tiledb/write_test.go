@@ -384,7 +384,7 @@ func testArrays(f *testing.F) (list []manifestLine) {
 	return lines(f, filepath.Join(corpus.Testdata(f), "tiledb"))
 }
 
-// readAll reads all that an array has, in boxes that are no larger than what was written.
+// readAll reads the whole array in boxes no larger than those that were written.
 func readAll(t *testing.T, a *Array) {
 	ctx, r := context.Background(), a.NewReader()
 	box := a.NonEmpty()
@@ -436,7 +436,7 @@ func FuzzSchema(f *testing.F) {
 	})
 }
 
-// FuzzSchemaFile: any schema file, in front of real fragments.
+// FuzzSchemaFile opens any schema file together with real fragments.
 func FuzzSchemaFile(f *testing.F) {
 	all := testArrays(f)
 	var stores []*memStore
@@ -452,7 +452,7 @@ func FuzzSchemaFile(f *testing.F) {
 	})
 }
 
-// FuzzFragment: any metadata of a fragment, in front of real tiles.
+// FuzzFragment opens any metadata of a fragment together with real tiles.
 func FuzzFragment(f *testing.F) {
 	all := testArrays(f)
 	var stores []*memStore
@@ -576,7 +576,7 @@ func FuzzAttribute(f *testing.F) {
 	})
 }
 
-// TestNamesOfOtherFiles: no array is made, and none written to, of which one file of a fragment would be that of two.
+// TestNamesOfOtherFiles refuses to create or write an array in which two parts of a fragment would have one file name.
 func TestNamesOfOtherFiles(t *testing.T) {
 	for _, c := range []struct {
 		attrs map[string]uint32

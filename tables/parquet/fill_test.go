@@ -20,8 +20,8 @@ type filled struct {
 	B     *bool    `parquet:"b,optional"`
 }
 
-// TestFilledAreTheValues: values of a range of rows, or of some rows, are those that the accessors give one by one,
-// whatever the encoding and wherever there are nulls.
+// TestFilledAreTheValues promises that ranges and selections of rows have the values that the accessors return one by
+// one, for every encoding and pattern of nulls.
 func TestFilledAreTheValues(t *testing.T) {
 	rows := make([]filled, 3000)
 	for i := range rows {

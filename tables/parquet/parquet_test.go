@@ -142,8 +142,8 @@ func arrowFiles(t testing.TB) map[string][]byte {
 	return files
 }
 
-// Files of parquet-cpp in all encodings, codecs and both page versions give the values that were
-// written.
+// TestArrowFiles promises that files of parquet-cpp in all encodings, codecs and both page versions give the values
+// that were written.
 func TestArrowFiles(t *testing.T) {
 	for name, b := range arrowFiles(t) {
 		t.Run(name, func(t *testing.T) {
@@ -169,7 +169,7 @@ func TestArrowFiles(t *testing.T) {
 	}
 }
 
-// With and without the offset index the pages are the same.
+// TestPagesByIndexAndByWalk promises the same pages with and without the offset index.
 func TestPagesByIndexAndByWalk(t *testing.T) {
 	seen := false
 	for name, b := range arrowFiles(t) {
@@ -203,7 +203,7 @@ func TestPagesByIndexAndByWalk(t *testing.T) {
 	}
 }
 
-// A dictionary that the footer does not mention is found, with the offset index and without.
+// TestUnmentionedDictionary finds a dictionary that the footer does not mention, with the offset index and without.
 func TestUnmentionedDictionary(t *testing.T) {
 	type rec struct {
 		S string `parquet:"s,dict"`
@@ -252,7 +252,8 @@ type nested struct {
 	Big uint64 `parquet:"big"`
 }
 
-// Nested optional groups give nulls at every level; lists are refused; columns are named by their paths.
+// TestNestedColumns promises that nested optional groups give nulls at every level, that Read refuses lists, and that
+// columns are named by their paths.
 func TestNestedColumns(t *testing.T) {
 	var buf bytes.Buffer
 	w := parquet.NewGenericWriter[nested](&buf, parquet.PageBufferSize(64))
@@ -308,7 +309,7 @@ func TestNestedColumns(t *testing.T) {
 	}
 }
 
-// Every cut and every flipped byte of a file gives values or an error with a kind.
+// TestBrokenFiles promises values or an error with a kind for every cut and every flipped byte of a file.
 func TestBrokenFiles(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for name, b := range arrowFiles(t) {
@@ -375,7 +376,7 @@ func FuzzFile(f *testing.F) {
 	})
 }
 
-// slowHybrid is the specification's text, bit by bit.
+// slowHybrid follows the specification bit by bit.
 func slowHybrid(b []byte, width, n int) (out []uint32, ok bool) {
 	for len(out) < n {
 		h, k := binary.Uvarint(b)
@@ -436,7 +437,7 @@ func FuzzHybrid(f *testing.F) {
 	})
 }
 
-// Counts that only the file vouches for, and nesting, cost an error and no memory.
+// TestForgedCounts promises that false counts and deep nesting cost an error and no memory.
 func TestForgedCounts(t *testing.T) {
 	footer := func(b ...byte) []byte {
 		f := append([]byte("PAR1\x15\x00\x15\x00\x15\x00"), b...)

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestUnpackGivesEveryBit: numbers of every width, as many as there are, are those that their bits spell one by one,
-// from bytes that end with the last of them.
+// TestUnpackGivesEveryBit compares numbers of every width and count with their bits read one by one, from bytes that
+// end with the last number.
 func TestUnpackGivesEveryBit(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 6))
 	for width := range 33 {

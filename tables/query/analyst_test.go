@@ -55,8 +55,8 @@ func parquetTable(t *testing.T, path string) *tables.Table {
 	return tab
 }
 
-// TestAnalystQueries: queries that someone who looks at metadata writes give DuckDB's names, types and rows, as
-// testdata/analyst/analyst.py asked it for them.
+// TestAnalystQueries promises DuckDB's names, types and rows for queries that an analyst of metadata writes.
+// testdata/analyst/analyst.py asked DuckDB for them.
 func TestAnalystQueries(t *testing.T) {
 	tables := Map(map[string]*tables.Table{"data": parquetTable(t, "testdata/analyst/data.parquet"),
 		"level1": parquetTable(t, "testdata/analyst/level1.parquet")})
@@ -98,7 +98,7 @@ func TestAnalystQueries(t *testing.T) {
 	}
 }
 
-// differTypes compares types. Integers are computed in 64 bits here, and sums and products of decimals may so have more
+// differTypes compares types. Integers are computed in 64 bits here, so sums and products of decimals may have more
 // digits.
 func differTypes(got, want []string) string {
 	if len(got) != len(want) {

@@ -7,8 +7,8 @@ import (
 	"github.com/chaski-eo/chaski/tables"
 )
 
-// benchTable has 200,000 rows: enough for all batches and goroutines of a filter, and few enough
-// for the processor's cache not to decide.
+// benchTable has 200,000 rows: enough for many batches and all goroutines of a filter, and too few for the size of the
+// processor's cache to matter.
 func benchTable() *tables.Table {
 	const n = 200_000
 	id, cloud, site, split := make([]int64, n), make([]float64, n), make([]string, n), make([]string, n)
@@ -26,7 +26,7 @@ func benchTable() *tables.Table {
 	})
 }
 
-// BenchmarkQuery runs queries of the kinds that choosing the samples of a training run needs.
+// BenchmarkQuery runs queries of the kinds that select the samples of a training run.
 func BenchmarkQuery(b *testing.B) {
 	find := Map(map[string]*tables.Table{"data": benchTable()})
 	for _, q := range []struct{ name, sql string }{

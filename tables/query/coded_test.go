@@ -22,7 +22,7 @@ type place struct {
 	Cloud  *float64 `parquet:"cloud,optional"`
 }
 
-// places is the same table twice: from Parquet, where texts lie in memory by their codes, and from vectors.
+// places is the same table twice: from Parquet, with coded strings, and from vectors.
 func places(t *testing.T, n int) (coded, flat *tables.Table) {
 	t.Helper()
 	rows := make([]place, n)
@@ -59,8 +59,8 @@ func places(t *testing.T, n int) (coded, flat *tables.Table) {
 	return coded, flat
 }
 
-// TestConditionsOnCodes: what is found where a condition is computed once for each text, and by several goroutines, is
-// what is found row by row.
+// TestConditionsOnCodes promises that a condition computed once for each distinct string, on several goroutines, finds
+// the rows that it finds row by row.
 func TestConditionsOnCodes(t *testing.T) {
 	const n = 4*eval.FewRows + 777 // several parts
 	coded, flat := places(t, n)
@@ -118,8 +118,8 @@ func TestConditionsOnCodes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		text := texts(t, want)
-		if !slices.Equal(texts(t, got), text) || !slices.Equal(texts(t, oneByOne), text) || len(rows) != len(text) {
+		text := rowsOf(t, want)
+		if !slices.Equal(rowsOf(t, got), text) || !slices.Equal(rowsOf(t, oneByOne), text) || len(rows) != len(text) {
 			t.Errorf("%s: %d and %d rows, want %d of them %d", where, got.Len(), oneByOne.Len(), want.Len(), len(rows))
 		}
 	}
@@ -143,14 +143,14 @@ func TestConditionsOnCodes(t *testing.T) {
 			continue
 		}
 		got, err := Run(t.Context(), sql, tables(coded))
-		if err != nil || want.Len() == 0 || !slices.Equal(texts(t, got), texts(t, want)) {
+		if err != nil || want.Len() == 0 || !slices.Equal(rowsOf(t, got), rowsOf(t, want)) {
 			t.Errorf("%s: %v, another result: %d rows, want %d", sql, err, got.Len(), want.Len())
 		}
 	}
 }
 
-// texts are the rows of a table as text.
-func texts(t *testing.T, tab *tables.Table) []string {
+// rowsOf formats the rows of a table.
+func rowsOf(t *testing.T, tab *tables.Table) []string {
 	t.Helper()
 	out := make([]string, tab.Len())
 	var b strings.Builder
@@ -169,7 +169,7 @@ func texts(t *testing.T, tab *tables.Table) []string {
 	return out
 }
 
-// TestPartsFailAsOne: an error in one of the parts that are searched at the same time is the query's.
+// TestPartsFailAsOne promises that an error in one part of a parallel search is the query's.
 func TestPartsFailAsOne(t *testing.T) {
 	_, flat := places(t, 4*eval.FewRows)
 	for _, where := range []string{"id * 71000000000000 > 0", "(id - 70000) * 9000000000000000000 < 0"} {

@@ -20,7 +20,7 @@ import (
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 )
 
-// levels reads the tables of a container in a ZIP or a folder: data, level1, … and l0, l1, …
+// levels reads the tables of a container in a ZIP or a directory: data, level1, … and l0, l1, …
 func levels(t testing.TB, path string) map[string]*tables.Table {
 	t.Helper()
 	files := map[string][]byte{}
@@ -120,7 +120,7 @@ func answers(t testing.TB) []answer {
 	return out
 }
 
-// Every query of the manifest gives what DuckDB gave the original readers.
+// TestManifest compares every query of the manifest with the answer that DuckDB gave the original readers.
 func TestManifest(t *testing.T) {
 	root := filepath.Join(corpus.Dir(t), "containers")
 	ran := 0
@@ -204,8 +204,8 @@ func values(t testing.TB, tab *tables.Table) [][]any {
 	return rows
 }
 
-// same compares cells: numbers that were written with a point by value to nine digits, sums of
-// integers, which the manifest has as texts, by their digits.
+// same compares cells: numbers with a point by value to nine digits, sums of integers, which the manifest has as
+// strings, by their digits.
 func same(got, want any) bool {
 	g, ok := got.(json.Number)
 	if !ok {

@@ -6,8 +6,7 @@ import (
 	"testing"
 )
 
-// TestFunctionsAreDocumented: docs/sql.md lists all functions as their table says.
-// CHASKI_UPDATE_DOCS=1 writes the list.
+// TestFunctionsAreDocumented promises that docs/sql.md lists all functions. CHASKI_UPDATE_DOCS=1 writes the list.
 func TestFunctionsAreDocumented(t *testing.T) {
 	const path = "../../docs/sql.md"
 	b, err := os.ReadFile(path)
@@ -52,7 +51,8 @@ func functionTables() string {
 	return b.String() + "\n"
 }
 
-// Every function has a name of its own, a signature that begins with it, and words.
+// TestFunctionsSayWhatTheyAre promises that every function has a unique name, a signature that begins with it, and a
+// description.
 func TestFunctionsSayWhatTheyAre(t *testing.T) {
 	seen := map[string]bool{}
 	for _, f := range Functions() {

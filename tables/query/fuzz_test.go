@@ -28,14 +28,15 @@ func analystQueries(t testing.TB) []string {
 	return out
 }
 
-// FuzzRun: no query takes long; one inside of another with WHERE TRUE gives the same rows.
+// FuzzRun promises that no query takes long, and that a query inside SELECT … WHERE TRUE gives the same rows.
 func FuzzRun(f *testing.F) {
 	for _, sql := range analystQueries(f) {
 		f.Add(strings.NewReplacer("cloud_cover", "score", "datetime", "born", "region", "name", "bands", "tags",
 			"class", "age").Replace(sql))
 	}
 	for _, sql := range []string{
-		`SELECT "id", len(tags) AS d, tags[1] FROM data WHERE name LIKE '%a_' ESCAPE '!' ORDER BY 1 DESC NULLS FIRST LIMIT 4 OFFSET 1`,
+		`SELECT "id", len(tags) AS d, tags[1] FROM data WHERE name LIKE '%a_' ESCAPE '!' ` +
+			`ORDER BY 1 DESC NULLS FIRST LIMIT 4 OFFSET 1`,
 		"SELECT age k, count(*) n, avg(score) FROM data GROUP BY 1 HAVING n > 1 ORDER BY n, k",
 		"select a.*, b.id from data a left join l1 b on a.id = b.id and b.age between 1 and 3.5",
 		"select DATE '2015-01-01', TIMESTAMP '2015-01-01 10:00:00', -1.5e3, id//2%3, id is distinct from 2 from data",

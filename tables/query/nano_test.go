@@ -17,9 +17,8 @@ import (
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 )
 
-// TestNanosecondsAreCompared: instants that differ by less than a microsecond are not equal, in
-// whatever they are compared, sorted, grouped or joined by, also where the bounds of a file's pages
-// are looked at; against the same in int64.
+// TestNanosecondsAreCompared promises that timestamps that differ by less than a microsecond are not equal when they
+// are compared, sorted, grouped, joined or pruned; the oracle computes with int64.
 func TestNanosecondsAreCompared(t *testing.T) {
 	type row struct {
 		ID int64      `parquet:"id"`

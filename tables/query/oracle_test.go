@@ -18,9 +18,9 @@ import (
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 )
 
-// Random queries give what DuckDB gives: the same columns and rows, or an error where it gives one.
-// Queries that are unsupported here are few. CHASKI_ORACLE_PYTHON is a Python that has duckdb and
-// pyarrow, CHASKI_ORACLE_SEED another seed.
+// TestAgainstDuckDB compares random queries with DuckDB: the same columns and rows, or an error where DuckDB has one.
+// Few of them may be unsupported. CHASKI_ORACLE_PYTHON is a Python with duckdb and pyarrow, CHASKI_ORACLE_SEED another
+// seed.
 func TestAgainstDuckDB(t *testing.T) {
 	python := os.Getenv("CHASKI_ORACLE_PYTHON")
 	if python == "" || exec.Command(python, "-c", "import duckdb, pyarrow").Run() != nil {
@@ -125,7 +125,7 @@ func valuesOrError(t *testing.T, tab *tables.Table) ([][]any, error) {
 	return values(t, tab), nil
 }
 
-// ordered reports whether the rows of a query have an order: its ORDER BY is in no brackets.
+// ordered reports whether the rows of a query have an order: an ORDER BY outside brackets.
 func ordered(sql string) bool {
 	depth := 0
 	for i, c := range sql {
@@ -165,7 +165,7 @@ func differ(names []string, got [][]any, wantNames []string, want [][]any, order
 	return ""
 }
 
-// rough is a row's text with numbers of one spelling.
+// rough formats a row, with one spelling for equal numbers.
 func rough(row []any) string {
 	var b strings.Builder
 	for _, v := range row {

@@ -63,8 +63,8 @@ func shown(t testing.TB, tab *tables.Table) string {
 	return b.String()
 }
 
-// TestUnsupportedAtOnce: what is not run here is refused before there is a result, so that DuckDB can be
-// asked instead.
+// TestUnsupportedAtOnce promises that unsupported queries are refused before there is a result, so that DuckDB can run
+// them instead.
 func TestUnsupportedAtOnce(t *testing.T) {
 	inner := tables.NewList(tables.NewInts(sqltype.Int64, []int64{1, 2}, nil), []uint32{0, 2}, nil)
 	data := tables.FromVectors([]string{"ll"}, []*tables.Vector{tables.NewList(inner, []uint32{0, 1}, nil)})
@@ -80,8 +80,8 @@ func TestUnsupportedAtOnce(t *testing.T) {
 	}
 }
 
-// TestNaNOfScans: NaN is above every number, but where the scan of the original readers compares floats
-// with a number. That it does not do if it had to widen them. The answers are DuckDB's, over Arrow.
+// TestNaNOfScans promises DuckDB's answers over Arrow: NaN is above every number, except where the scan of a file
+// compares a float column with a number without widening it.
 func TestNaNOfScans(t *testing.T) {
 	single := tables.Type{Kind: tables.Float64, Bits: 32}
 	data := tables.FromVectors([]string{"f", "d"}, []*tables.Vector{
@@ -104,44 +104,52 @@ func TestNaNOfScans(t *testing.T) {
 	}
 }
 
-// Names of columns and what they are called, and semantics that the manifest does not show. The
-// answers are DuckDB's.
+// TestMeaning promises DuckDB's answers for names of columns and for semantics that the manifest does not show.
 func TestMeaning(t *testing.T) {
-	for sql, want := range map[string]string{
-		"select NAME, Data.ID from DATA limit 1":                                     `Name,id | "ana" 0`,
-		"select id i, age+1, -age, count_star() from data group by all order by 1,2": `i,(age + 1),-(age),count_star() | 0 31 -30 1 | 1 -3 4 1 | 2 128 -127 1 | 3 31 -30 1 | 4 null null 1`,
-		"select 7//2, -7//2, 7%0, 7/2, 1/0, 0/0, 2*3":                                `(7 // 2),(-7 // 2),(7 % 0),(7 / 2),(1 / 0),(0 / 0),(2 * 3) | 3 -3 null 3.5 "Infinity" "NaN" 6`,
-		"select upper('straße ñÿ'), lower('ẞÑ')":                                     `upper('straße ñÿ'),lower('ẞÑ') | "STRAẞE ÑŸ" "ßñ"`,
-		"select max(score), min(score), sum(age), avg(age) from data":                `max(score),min(score),sum(age),avg(age) | "NaN" -1 183 45.75`,
-		"select sum(big), count(distinct age) from data":                             `sum(big),count(DISTINCT age) | 27670116110564327426 3`,
-		"select id from data order by score, id":                                     `id | 2 | 0 | 4 | 1 | 3`,
-		"select id from data order by score desc, id":                                `id | 1 | 4 | 0 | 2 | 3`,
-		"select id from data order by score desc nulls first":                        `id | 3 | 1 | 4 | 0 | 2`,
-		"select id from data where score > 0":                                        `id | 0 | 4`,
-		"select id from data where score > 0 or id > 100":                            `id | 0 | 1 | 4`,
-		"select score > 0 as p from data where id < 2":                               `p | true | true`,
-		"select id from data where big > 9223372036854775807":                        `id | 0 | 3`,
-		"select id from data where big >= -1 and big < 1e30":                         `id | 0 | 1 | 2 | 3 | 4`,
-		"select id from data where age > 29.5 and age <> 30.5 and age < 1000":        `id | 0 | 2 | 3`,
-		"select id from data where name ilike 'B_' order by name":                    `id | 1 | 4`,
-		"select id from data where name like 'ñ%' or name like '%n_'":                `id | 0 | 3`,
-		"select id from data where name not in ('ana', null)":                        `id`,
-		"select len(tags), tags[1], tags[-1], tags[0] from data where id in (0,1)":   `len(tags),tags[1],tags[-1],tags[0] | 2 "x" "y" null | 0 null null null`,
-		"select born from data where born = '2015-01-01' or year(born) = 1969":       `born | "2015-01-01" | "1969-12-31"`,
-		"select a.id, b.id as c from data a left join l1 b on a.id = b.id + 3":       `id,c | 0 null | 1 null | 2 null | 3 0 | 4 1`,
-		"select count(*) from data a, l1 b where a.id < b.id":                        `count_star() | 10`,
-		"select count(*), sum(age), max(name) from data where false":                 `count_star(),sum(age),max("name") | 0 null null`,
-		"select age from data where false group by 1":                                `age`,
-		"select distinct age from data":                                              `age | 30 | -4 | 127 | null`,
-		"select age as k, count(*) n from data group by k having n > 1":              `k,n | 30 2`,
-		"select id as age from data order by age desc limit 1":                       `age | 4`,
-		"select id from data limit 2 offset 4":                                       `id | 4`,
-		"select id from data offset 9 limit 2;":                                      `id`,
-		"select * from data where id = 4 -- all\n":                                   `id,Name,age,score,tags,big,born | 4 "bo" null 2 [] 0 "1970-01-01"`,
-		"select (((id))) as x /* a /* b */ c */ from data where not not id = 1":      `x | 1`,
-		`select "id" as "a""b", 'it''s' as s from "data" where id = 0`:               `a"b,s | 0 "it's"`,
-		"select null is null, null = 1, true and null, false and null as f":          `(NULL IS NULL),(NULL = 1),(CAST('t' AS BOOLEAN) AND NULL),f | true null null false`,
+	for _, c := range [][2]string{
+		{"select NAME, Data.ID from DATA limit 1", `Name,id | "ana" 0`},
+		{"select id i, age+1, -age, count_star() from data group by all order by 1,2",
+			`i,(age + 1),-(age),count_star() | 0 31 -30 1 | 1 -3 4 1 | 2 128 -127 1 | 3 31 -30 1 | 4 null null 1`},
+		{"select 7//2, -7//2, 7%0, 7/2, 1/0, 0/0, 2*3",
+			`(7 // 2),(-7 // 2),(7 % 0),(7 / 2),(1 / 0),(0 / 0),(2 * 3) | 3 -3 null 3.5 "Infinity" "NaN" 6`},
+		{"select upper('straße ñÿ'), lower('ẞÑ')", `upper('straße ñÿ'),lower('ẞÑ') | "STRAẞE ÑŸ" "ßñ"`},
+		{"select max(score), min(score), sum(age), avg(age) from data",
+			`max(score),min(score),sum(age),avg(age) | "NaN" -1 183 45.75`},
+		{"select sum(big), count(distinct age) from data", `sum(big),count(DISTINCT age) | 27670116110564327426 3`},
+		{"select id from data order by score, id", `id | 2 | 0 | 4 | 1 | 3`},
+		{"select id from data order by score desc, id", `id | 1 | 4 | 0 | 2 | 3`},
+		{"select id from data order by score desc nulls first", `id | 3 | 1 | 4 | 0 | 2`},
+		{"select id from data where score > 0", `id | 0 | 4`},
+		{"select id from data where score > 0 or id > 100", `id | 0 | 1 | 4`},
+		{"select score > 0 as p from data where id < 2", `p | true | true`},
+		{"select id from data where big > 9223372036854775807", `id | 0 | 3`},
+		{"select id from data where big >= -1 and big < 1e30", `id | 0 | 1 | 2 | 3 | 4`},
+		{"select id from data where age > 29.5 and age <> 30.5 and age < 1000", `id | 0 | 2 | 3`},
+		{"select id from data where name ilike 'B_' order by name", `id | 1 | 4`},
+		{"select id from data where name like 'ñ%' or name like '%n_'", `id | 0 | 3`},
+		{"select id from data where name not in ('ana', null)", `id`},
+		{"select len(tags), tags[1], tags[-1], tags[0] from data where id in (0,1)",
+			`len(tags),tags[1],tags[-1],tags[0] | 2 "x" "y" null | 0 null null null`},
+		{"select born from data where born = '2015-01-01' or year(born) = 1969", `born | "2015-01-01" | "1969-12-31"`},
+		{"select a.id, b.id as c from data a left join l1 b on a.id = b.id + 3",
+			`id,c | 0 null | 1 null | 2 null | 3 0 | 4 1`},
+		{"select count(*) from data a, l1 b where a.id < b.id", `count_star() | 10`},
+		{"select count(*), sum(age), max(name) from data where false",
+			`count_star(),sum(age),max("name") | 0 null null`},
+		{"select age from data where false group by 1", `age`},
+		{"select distinct age from data", `age | 30 | -4 | 127 | null`},
+		{"select age as k, count(*) n from data group by k having n > 1", `k,n | 30 2`},
+		{"select id as age from data order by age desc limit 1", `age | 4`},
+		{"select id from data limit 2 offset 4", `id | 4`},
+		{"select id from data offset 9 limit 2;", `id`},
+		{"select * from data where id = 4 -- all\n",
+			`id,Name,age,score,tags,big,born | 4 "bo" null 2 [] 0 "1970-01-01"`},
+		{"select (((id))) as x /* a /* b */ c */ from data where not not id = 1", `x | 1`},
+		{`select "id" as "a""b", 'it''s' as s from "data" where id = 0`, `a"b,s | 0 "it's"`},
+		{"select null is null, null = 1, true and null, false and null as f",
+			`(NULL IS NULL),(NULL = 1),(CAST('t' AS BOOLEAN) AND NULL),f | true null null false`},
 	} {
+		sql, want := c[0], c[1]
 		got, err := run1(t, sql)
 		if err != nil {
 			t.Errorf("%s: %v", sql, err)
@@ -153,8 +161,8 @@ func TestMeaning(t *testing.T) {
 	}
 }
 
-// What is no SQL has no kind; what is not there is not found, and told what is; what DuckDB might run
-// is unsupported, and told where.
+// TestErrors promises that invalid SQL has no kind, that missing names are not found and the error lists the existing
+// ones, and that SQL which DuckDB might run is unsupported and the error says where it runs.
 func TestErrors(t *testing.T) {
 	for sql, want := range map[string]fault.Kind{
 		"": 0, "SELEC 1": 0, "select": 0, "select from data": 0, "select id data": fault.NotFound,
@@ -235,7 +243,7 @@ func valuesOfAll(ctx context.Context, tab *tables.Table) ([]*tables.Vector, erro
 	return out, nil
 }
 
-// Queries made to be deep, long, wide or explosive end soon, most of them with a limit.
+// TestHostile promises that deep, long, wide or explosive queries end soon, most of them with a limit.
 func TestHostile(t *testing.T) {
 	if testing.Short() {
 		t.Skip("limits of one goroutine: the race detector would see nothing, and take a minute")
@@ -311,7 +319,7 @@ func TestHostile(t *testing.T) {
 	}
 }
 
-// withs are queries of WITH each of which doubles the rows of the one before.
+// withs returns a query with n queries of WITH, each of which doubles the rows of the one before.
 func withs(n int) string {
 	var b strings.Builder
 	for i := range n {
@@ -320,7 +328,8 @@ func withs(n int) string {
 	return b.String()
 }
 
-// A query's literals take memory as the query does, not as many batches of rows.
+// TestManyLiteralsTakeLittle promises that literals take memory in proportion to the query, and not a batch of rows
+// each.
 func TestManyLiteralsTakeLittle(t *testing.T) {
 	many := func(format, sep string) string {
 		var terms []string
@@ -344,7 +353,7 @@ func TestManyLiteralsTakeLittle(t *testing.T) {
 	}
 }
 
-// A pattern of many wild cards takes no more than a linear time for each of its pieces.
+// TestLikeIsNotExponential promises linear time for each piece of a pattern with many wild cards.
 func TestLikeIsNotExponential(t *testing.T) {
 	l, err := plan.NewLike(strings.Repeat("%a", 2000)+"%b", "", false)
 	if err != nil {
@@ -359,7 +368,7 @@ func TestLikeIsNotExponential(t *testing.T) {
 	}
 }
 
-// LIKE does what a matcher written down from its definition does.
+// TestLike compares LIKE with a matcher written from its definition.
 func TestLike(t *testing.T) {
 	var slow func(p, s []rune) bool
 	slow = func(p, s []rune) bool {
@@ -403,7 +412,7 @@ func words(letters string, n int) []string {
 	return out
 }
 
-// Where and Sort give row numbers of the table.
+// TestWhereAndSort promises row numbers of the table.
 func TestWhereAndSort(t *testing.T) {
 	p := people()
 	rows, err := Where(t.Context(), p, "age = 30 AND name IS NOT NULL")
@@ -424,7 +433,7 @@ func TestWhereAndSort(t *testing.T) {
 	}
 }
 
-// TestLongCoalesce: texts of a batch that have no offsets are refused before they are made.
+// TestLongCoalesce promises that strings of a batch beyond the budget are refused before they are made.
 func TestLongCoalesce(t *testing.T) {
 	rows := 4096
 	tab := tables.FromVectors([]string{"s"},

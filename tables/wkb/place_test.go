@@ -8,8 +8,8 @@ import (
 	"github.com/chaski-eo/chaski/crs"
 )
 
-// TestPlaces: polygons about the antimeridian and the poles, as shapely has them after the package
-// antimeridian cut them.
+// TestPlaces compares polygons around the antimeridian and the poles with shapely, after the package antimeridian cut
+// them.
 func TestPlaces(t *testing.T) {
 	b, err := os.ReadFile("testdata/places.json")
 	var cases [][5]any

@@ -72,7 +72,7 @@ func (e *enc) polygon(rings ...[]xy) *enc {
 
 func rect(x0, y0, x1, y1 float64) []xy { return []xy{{x0, y0}, {x1, y0}, {x1, y1}, {x0, y1}, {x0, y0}} }
 
-// TestRules: what DE-9IM says of cases drawn by hand, with the box (0, 0) to (10, 10).
+// TestRules compares cases drawn by hand with what DE-9IM says of them and the box (0, 0) to (10, 10).
 func TestRules(t *testing.T) {
 	box := NewBox(10, 0, 0, 10)
 	nan := math.NaN()
@@ -137,7 +137,7 @@ func ewkb(p xy) []byte {
 	return e.at(p).b
 }
 
-// slowIntersects is the definition by orientations: a vertex of one lies in the other, or edges cross.
+// slowIntersects is the definition by orientations: a vertex of one is inside the other, or edges cross.
 func slowIntersects(ring []xy, b Box) bool {
 	corners := rect(b.MinX, b.MinY, b.MaxX, b.MaxY)
 	for _, p := range ring {
@@ -176,7 +176,7 @@ func winding(ring []xy, p xy) int {
 	return int(math.Round(sum / (2 * math.Pi)))
 }
 
-// TestAgainstOrientations: random simple polygons (stars about a centre) and boxes.
+// TestAgainstOrientations compares random simple polygons (stars around a centre) and boxes.
 func TestAgainstOrientations(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	hits := 0
@@ -244,8 +244,8 @@ func TestMatchDoesNotAllocate(t *testing.T) {
 	}
 }
 
-// FuzzMatch: no input makes it panic, what lies within also intersects, and a box around everything
-// rules nothing out.
+// FuzzMatch promises that no input panics, that a geometry within the box also intersects it, and that a box around
+// everything excludes nothing.
 func FuzzMatch(f *testing.F) {
 	for _, b := range [][]byte{
 		pointOf(xy{1, 2}), lineOf(xy{1, 2}, xy{3, 4}), polygonOf(rect(0, 0, 3, 3), rect(1, 1, 2, 2)), ewkb(xy{1, 2}),
@@ -268,7 +268,7 @@ func FuzzMatch(f *testing.F) {
 	})
 }
 
-// FuzzPoint: bytes of a geometry are a point, of which there are as many bytes as it takes, or refused with a kind.
+// FuzzPoint promises that bytes are a point of exactly their length, or refused with a kind.
 func FuzzPoint(f *testing.F) {
 	point := func(order binary.AppendByteOrder, first byte, kind uint32, srid bool) []byte {
 		b := order.AppendUint32([]byte{first}, kind)
@@ -298,7 +298,7 @@ func FuzzPoint(f *testing.F) {
 	})
 }
 
-// TestText: well-known text says the same as the binary.
+// TestText promises that well-known text and binary match alike.
 func TestText(t *testing.T) {
 	for text, want := range map[string][]byte{
 		"POINT (1 -2.5e1)":                    pointOf(xy{1, -25}),
@@ -342,7 +342,7 @@ func TestText(t *testing.T) {
 	}
 }
 
-// FuzzText: what is read as text can be compared.
+// FuzzText promises that text which parses can be compared.
 func FuzzText(f *testing.F) {
 	for _, s := range []string{"POINT (1 2)", "MULTIPOINT ((1 2), 3 4)",
 		"POLYGON Z ((0 0 1, 3 0 1, 3 3 1, 0 0 1), EMPTY)",

@@ -1,5 +1,5 @@
-// Package build writes catalogs: it indexes files and joins tables. It is apart from package catalog so that readers do not
-// import a Parquet writer.
+// Package build writes catalogs: it indexes files and joins tables. It is apart from package catalog so
+// that readers do not import a Parquet writer.
 package build
 
 import (

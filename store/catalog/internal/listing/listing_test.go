@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// matchParts is what the same pattern says as a regular expression.
+// TestGlobAgainstRegexp compares matchParts with the same pattern as a regular expression.
 func TestGlobAgainstRegexp(t *testing.T) {
 	part := rapid.SampledFrom([]string{"**", "*", "a", "b", "a*", "*b", "?", "a?b", "[ab]", "*a*"})
 	name := rapid.SampledFrom([]string{"a", "b", "ab", "aab", "c", "acb", "ba"})
@@ -30,7 +30,8 @@ func TestGlobAgainstRegexp(t *testing.T) {
 	})
 }
 
-// An id that a pattern finds gives back the path; one that is put in is found.
+// TestPatternRoundTrip promises that an id that a pattern finds gives back the path, and that an id put into a pattern
+// is found.
 func TestPatternRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		lit := rapid.StringMatching(`[ab/._]{0,4}`)

@@ -77,7 +77,8 @@ func TestColumnsOfFolders(t *testing.T) {
 	} {
 		m := memory{
 			"d/COLLECTION.json": []byte(
-				`{"id":"a","taco:pit_schema":{"root":{"n":2,"type":"FOLDER"},"hierarchy":{"1":[{"n":2,"type":["FILE"],"id":["x"]}]}}}`),
+				`{"id":"a","taco:pit_schema":{"root":{"n":2,"type":"FOLDER"},` +
+					`"hierarchy":{"1":[{"n":2,"type":["FILE"],"id":["x"]}]}}}`),
 			"d/METADATA/level0.parquet": parquetOf(t, row{"a", "FOLDER"}, row{"b", "FOLDER"}),
 			"d/METADATA/level1.parquet": parquetOf(t, child{"x", "FILE", c.values[0], 0},
 				child{"x", "FILE", c.values[1], 1}),

@@ -109,7 +109,7 @@ func TestTacocatHeader(t *testing.T) {
 	}
 }
 
-// zipOf writes a ZIP of stored entries; with zip64, sizes and places stand in extra fields.
+// zipOf writes a ZIP of stored entries; with zip64, sizes and offsets are in extra fields.
 func zipOf(names []string, zip64 bool) (b []byte, at []int64) {
 	var dir []byte
 	le := binary.LittleEndian
@@ -162,7 +162,7 @@ func zipOf(names []string, zip64 bool) (b []byte, at []int64) {
 
 func every([]byte) bool { return true }
 
-// TestDirectory: names lead to their local headers, in ZIP and ZIP64, whatever was put behind the archive.
+// TestDirectory promises that names lead to their local headers, in ZIP and ZIP64, whatever follows the archive.
 func TestDirectory(t *testing.T) {
 	names := []string{"DATA/a", "DATA/b/__meta__", "DATA/ñ"}
 	for _, zip64 := range []bool{false, true} {
@@ -294,7 +294,7 @@ func (m memory) Open(_ context.Context, uri string) (source.Reader, error) {
 	return &corpus.Mem{B: b}, nil
 }
 
-// openBytes opens a container that lies in memory; both kinds of files are told by their magic.
+// openBytes opens a container in memory. The magic number selects its kind.
 func openBytes(ctx context.Context, b []byte) (*Container, error) {
 	m := memory{"x": b}
 	r, err := m.Open(ctx, "x")
@@ -308,7 +308,7 @@ func openBytes(ctx context.Context, b []byte) (*Container, error) {
 	return OpenZIP(ctx, m, "x", r, head, model.Limits{})
 }
 
-// walk verifies a container, and asks for everything of every row. Every entry lies in its file.
+// walk verifies a container and reads everything of every row. Every entry must be inside its file.
 func walk(t testing.TB, b []byte) error {
 	ctx := context.Background()
 	c, err := openBytes(ctx, b)
@@ -575,7 +575,9 @@ func FuzzDirectory(f *testing.F) {
 }
 
 func FuzzCollection(f *testing.F) {
-	f.Add([]byte(`{"id":"a","taco:pit_schema":{"root":{"n":2,"type":"FOLDER"},"hierarchy":{"1":[{"n":4,"type":["FILE"],"id":["x"]}]}},"taco:sources":{"files":["a"],"extents":[{"file":"a"}]}}`))
+	f.Add([]byte(`{"id":"a","taco:pit_schema":{"root":{"n":2,"type":"FOLDER"},` +
+		`"hierarchy":{"1":[{"n":4,"type":["FILE"],"id":["x"]}]}},` +
+		`"taco:sources":{"files":["a"],"extents":[{"file":"a"}]}}`))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		c, err := parseCollection(b, "COLLECTION.json", 0)
 		if err != nil {
@@ -591,7 +593,8 @@ func FuzzCollection(f *testing.F) {
 	})
 }
 
-// FuzzContainer: whatever a file says, all of it is asked for without a panic, and no entry lies outside.
+// FuzzContainer promises that whatever a file claims can be read without a panic, and that no entry is outside the
+// file.
 func FuzzContainer(f *testing.F) {
 	for _, b := range containers(f) {
 		if len(b) < 30000 {
@@ -605,7 +608,7 @@ func FuzzContainer(f *testing.F) {
 	})
 }
 
-// TestSumsEnd: a sum of many bytes ends when nobody waits for it.
+// TestSumsEnd promises that the sum of many bytes stops when its caller has given up.
 func TestSumsEnd(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	r := &counted{Mem: corpus.Mem{B: make([]byte, 8<<20)}, read: func(n int) {
@@ -618,7 +621,7 @@ func TestSumsEnd(t *testing.T) {
 	}
 }
 
-// counted tells how often it was read.
+// counted counts how often it was read.
 type counted struct {
 	corpus.Mem
 	n    int

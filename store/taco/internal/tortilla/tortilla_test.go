@@ -348,7 +348,7 @@ func TestEndlessChains(t *testing.T) {
 	}
 }
 
-// TestBombs: few bytes never stand for many rows, levels or paths.
+// TestBombs promises that few bytes never claim many rows, levels or paths.
 func TestBombs(t *testing.T) {
 	deep := []sample{blobOf("x", 1)}
 	for range maxDepth {
@@ -404,7 +404,7 @@ func withCollection(t *testing.T, doc string) []byte {
 	return append(b, doc...)
 }
 
-// walk verifies a container, and asks for everything of many rows. Every entry lies in its file.
+// walk verifies a container and reads everything of many rows. Every entry must be inside its file.
 func walk(t testing.TB, b []byte) error {
 	ctx := context.Background()
 	c, _, err := openBytes(ctx, b)

@@ -9,9 +9,9 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 )
 
-// TestConcatWithTexts: values among texts become what DuckDB 1.5 makes of them in SELECT x FROM a
-// UNION ALL SELECT x FROM b.
-func TestConcatWithTexts(t *testing.T) {
+// TestConcatWithStrings promises that values joined with strings become what DuckDB 1.5 makes of them in SELECT x FROM
+// a UNION ALL SELECT x FROM b.
+func TestConcatWithStrings(t *testing.T) {
 	const noon = 1577934245 * 1e6 // 2020-01-02 03:04:05
 	ints := func(k Kind, bits uint8, v ...int64) *Vector { return NewInts(Type{Kind: k, Bits: bits}, v, nil) }
 	for name, x := range map[string]struct {
@@ -31,7 +31,7 @@ func TestConcatWithTexts(t *testing.T) {
 		"timestamp": {ints(Timestamp, 0, noon, noon-3*3600e6-4*60e6-5e6, noon+678, noon+500000),
 			[]string{"2020-01-02 03:04:05", "2020-01-02 00:00:00", "2020-01-02 03:04:05.000678",
 				"2020-01-02 03:04:05.5"}},
-		"instant": {NewInts(Type{Kind: Timestamp, UTC: true}, []int64{noon}, nil),
+		"timestamp in UTC": {NewInts(Type{Kind: Timestamp, UTC: true}, []int64{noon}, nil),
 			[]string{"2020-01-02 03:04:05+00"}},
 		"date": {ints(Date, 0, 18263), []string{"2020-01-02"}},
 		"time": {ints(Time, 0, 3723000004), []string{"01:02:03.000004"}},
@@ -80,9 +80,9 @@ func TestConcatWithTexts(t *testing.T) {
 	}
 }
 
-// TestTextsAndNothing: a column that has no value in a table, which writers make one without a type
-// of, is joined with texts in any mode, and nothing is said of it; wherever it stands.
-func TestTextsAndNothing(t *testing.T) {
+// TestStringsAndNulls promises that a column without any value, which writers store without a type, joins strings in
+// any mode and without a message, wherever its table is.
+func TestStringsAndNulls(t *testing.T) {
 	a := FromVectors([]string{"x"}, []*Vector{NewStrings([]string{"a"}, nil)})
 	b := FromVectors([]string{"x"}, []*Vector{NewNulls(Type{}, 2)})
 	for _, tables := range [][]*Table{{a, b}, {b, a}, {a, b, a}, {b, a, b}} {
@@ -112,8 +112,8 @@ func TestTextsAndNothing(t *testing.T) {
 	}
 }
 
-// TestListsOfTexts: what holds of values among texts holds of elements of lists.
-func TestListsOfTexts(t *testing.T) {
+// TestListsOfStrings promises that elements of lists are joined with strings as values are.
+func TestListsOfStrings(t *testing.T) {
 	one := func(elems *Vector) *Table {
 		return FromVectors([]string{"x"}, []*Vector{NewList(elems, []uint32{0, uint32(elems.Len())}, nil)})
 	}
