@@ -482,7 +482,7 @@ func TestInvalidContainerConditions(t *testing.T) {
 			Source: list[0], Container: specpkg.Container{Parts: list[1:]}, BatchSize: 1,
 		}, loader.Options{})
 		if fault.KindOf(err) != fault.Unsupported ||
-			!strings.Contains(err.Error(), "tog.tif: dataset: a list of paths is one of containers") {
+			!strings.Contains(err.Error(), "tog.tif: dataset: is not a container: a list of paths names containers") {
 			t.Errorf("a list of rasters: %v", err)
 		}
 	}

@@ -29,8 +29,11 @@ func (e *Engine) Forecast(ctx context.Context, o dryrun.Options) (*dryrun.Foreca
 	if o.Samples == 0 {
 		o.Samples = dryrun.DefaultSamples
 	}
-	if o.World < 1 || o.Rank < 0 || o.Rank >= o.World || o.Prefetch < 1 {
-		return nil, fmt.Errorf("loader: rank %d of %d with %d batches ahead", o.Rank, o.World, o.Prefetch)
+	if err := shuffle.CheckRank(o.Rank, o.World); err != nil {
+		return nil, fmt.Errorf("loader: %w", err)
+	}
+	if o.Prefetch < 1 {
+		return nil, fmt.Errorf("loader: Prefetch is %d: it must be at least 1", o.Prefetch)
 	}
 	p := &dryRun{engine: e, options: o, arrays: new(dryrun.Arrays)}
 	p.out = dryrun.Forecast{Epoch: o.Epoch, Samples: e.samples, Steps: e.Steps(), Rank: o.Rank, World: o.World}
@@ -38,7 +41,8 @@ func (e *Engine) Forecast(ctx context.Context, o dryrun.Options) (*dryrun.Foreca
 		p.out.Sources = append(p.out.Sources, dryrun.SourceWork{Name: s.Name, Source: s.Source})
 	}
 	if p.out.Steps == 0 {
-		return nil, fmt.Errorf("loader: an epoch of %d samples has no whole batch of %d", e.samples, e.spec.BatchSize)
+		return nil, fmt.Errorf("loader: an epoch of %d samples has no whole batch: batch_size is %d and "+
+			"drop_last is true", e.samples, e.spec.BatchSize)
 	}
 	if err := p.memory(); err != nil {
 		return nil, err

@@ -60,11 +60,15 @@ func NewLoader(e *Engine, o LoaderOptions) (*Loader, error) {
 	if o.Prefetch == 0 {
 		o.Prefetch = DefaultPrefetch
 	}
-	if o.World < 1 || o.Rank < 0 || o.Rank >= o.World || o.Prefetch < 1 {
-		return nil, fmt.Errorf("loader: rank %d of %d with %d batches ahead", o.Rank, o.World, o.Prefetch)
+	if err := shuffle.CheckRank(o.Rank, o.World); err != nil {
+		return nil, fmt.Errorf("loader: %w", err)
+	}
+	if o.Prefetch < 1 {
+		return nil, fmt.Errorf("loader: Prefetch is %d: it must be at least 1", o.Prefetch)
 	}
 	if e.Steps() == 0 {
-		return nil, fmt.Errorf("loader: an epoch of %d samples has no whole batch of %d", e.Len(), e.spec.BatchSize)
+		return nil, fmt.Errorf("loader: an epoch of %d samples has no whole batch: batch_size is %d and "+
+			"drop_last is true", e.Len(), e.spec.BatchSize)
 	}
 	fit, err := e.BatchesFit(shuffle.LocalRows(e.spec.BatchSize, o.World))
 	if err != nil {

@@ -1,5 +1,7 @@
 package shuffle
 
+import "fmt"
+
 // Steps returns the number of steps of an epoch of n positions in global batches of g. The last batch
 // may be short; dropLast leaves it out.
 func Steps(n int64, g int, dropLast bool) int64 {
@@ -16,6 +18,17 @@ func LocalRows(g, world int) int {
 		return 0
 	}
 	return (g-1)/world + 1 // (g+world-1)/world would overflow
+}
+
+// CheckRank returns an error if rank is not one of world ranks.
+func CheckRank(rank, world int) error {
+	switch {
+	case world < 1:
+		return fmt.Errorf("world is %d: it must be at least 1", world)
+	case rank < 0 || rank >= world:
+		return fmt.Errorf("rank is %d, but world is %d: ranks are 0 to %d", rank, world, world-1)
+	}
+	return nil
 }
 
 // RankRows returns how many of the n positions of an epoch one rank of world gets, in global batches

@@ -65,11 +65,15 @@ func (r *Run) Loader(o LoaderOptions) (*Loader, error) {
 	if o.PrefetchBytes == 0 {
 		o.PrefetchBytes = DefaultPrefetchBytes
 	}
-	if o.World < 1 || o.Rank < 0 || o.Rank >= o.World || o.Prefetch < 1 || o.Prefetch > maxPrefetch {
-		return nil, fmt.Errorf("client: rank %d of %d with %d batches ahead", o.Rank, o.World, o.Prefetch)
+	if err := shuffle.CheckRank(o.Rank, o.World); err != nil {
+		return nil, fmt.Errorf("client: %w", err)
+	}
+	if o.Prefetch < 1 || o.Prefetch > maxPrefetch {
+		return nil, fmt.Errorf("client: Prefetch is %d: it must be in 1..%d", o.Prefetch, maxPrefetch)
 	}
 	if r.Steps() == 0 {
-		return nil, fmt.Errorf("client: an epoch of %d samples has no whole batch of %d", r.samples, r.spec.BatchSize)
+		return nil, fmt.Errorf("client: an epoch of %d samples has no whole batch: batch_size is %d and "+
+			"drop_last is true", r.samples, r.spec.BatchSize)
 	}
 	l := &Loader{run: r, options: o, bad: loader.NewBadCounter(r.spec, r.samples, o.Rank, o.World)}
 	l.demand = newDemand(r, o.Prefetch, o.PrefetchBytes, l.step)

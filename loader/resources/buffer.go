@@ -18,6 +18,8 @@ type heap []byte
 // NewHeap returns n bytes that the garbage collector frees.
 func NewHeap(n int) Buffer { return heap(cast.Aligned(n)) }
 
+// Bytes implements Buffer.
 func (h heap) Bytes() []byte { return h }
 
+// Free implements Buffer. The garbage collector frees the memory.
 func (heap) Free() {}

@@ -167,7 +167,7 @@ func (c *Array) Asset(_ context.Context, field int, row int64) (catalog.Asset, e
 // Value implements Table: it is an error, because an array has no metadata columns.
 func (c *Array) Value(context.Context, int, int64) (catalog.Value, error) {
 	return catalog.Value{}, fault.WithFile(fault.New(fault.Unsupported, "dataset", fault.NoOffset,
-		"an array has no values that ride along"), c.array.URI())
+		"an array has no metadata columns"), c.array.URI())
 }
 
 // ID implements Table: it returns the coordinate along n.

@@ -160,8 +160,8 @@ func noneOf(ctx context.Context, o source.Opener, src *spec.Source) error {
 		_ = r.Close()
 		if !taco.Is(ctx, o, p) {
 			return fault.WithFile(fault.New(fault.Unsupported, "dataset", fault.NoOffset,
-				"a list of paths is one of containers, and this is none; "+
-					"files are named by a folder, a glob or a table"), p)
+				"is not a container: a list of paths names containers; "+
+					"name files by a directory, a glob or a table"), p)
 		}
 	}
 	return nil
@@ -276,7 +276,7 @@ func kindOf(name string, t tables.Type) (catalog.Kind, error) {
 		return catalog.Text, nil
 	}
 	return 0, fault.New(fault.Unsupported, "column "+name, fault.NoOffset,
-		"holds values of type %v, which do not ride along", t)
+		"holds values of type %v, which a metadata column cannot have", t)
 }
 
 // valueOf returns the value of row i of a column. Timestamps are microseconds since 1970, dates are
@@ -414,7 +414,7 @@ func assetCost(a catalog.Asset) int64 {
 }
 
 // errNoRaster is returned for the asset of a field that holds values.
-var errNoRaster = errors.New("loader: the field is no raster")
+var errNoRaster = errors.New("loader: the field is not a raster")
 
 // asset makes the asset of one sample. A sample without a raster for the field is fault.NotFound.
 func (c *Container) asset(ctx context.Context, m *member, row int64) (catalog.Asset, error) {
@@ -451,7 +451,7 @@ func (c *Container) asset(ctx context.Context, m *member, row int64) (catalog.As
 func (c *Container) place(ctx context.Context, e taco.Entry, x *chunk.Index) (catalog.Asset, error) {
 	if e.Kind == taco.Folder {
 		return catalog.Asset{}, fault.New(fault.Unsupported, "sample "+e.Path, fault.NoOffset,
-			"is a folder, and no raster")
+			"is a folder, not a raster")
 	}
 	if e.Offset == taco.Whole {
 		return c.file(ctx, e, x)

@@ -272,7 +272,7 @@ func SelectSamples(ctx context.Context, set *taco.Dataset, s spec.Subset, o reso
 func (c *Container) member(ctx context.Context, f spec.Field) (member, error) {
 	if f.Pattern != "" {
 		return member{}, fault.New(fault.Unsupported, "", fault.NoOffset,
-			"patterns pair the files of folders and catalogs; a container has paths of ids")
+			"patterns pair the files of directories and catalogs; name rasters of a container by their path of ids")
 	}
 	if name := cmp.Or(f.Column, f.Name); c.level0.Index(name) >= 0 && f.Blob == "" {
 		m, err := c.valueMember(ctx, name)

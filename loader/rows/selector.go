@@ -264,7 +264,7 @@ func number(k catalog.Kind, v catalog.Value, column string) (float64, error) {
 	case k == catalog.Float:
 		return v.Float, nil
 	}
-	return 0, fmt.Errorf("column %q holds texts, not numbers", column)
+	return 0, fmt.Errorf("column %q holds strings, not numbers", column)
 }
 
 // textOf returns a value as the string that a split hashes: integers in decimal, floats in the
@@ -371,7 +371,7 @@ func (s *selector) rows() ([]uint32, error) {
 	// Row numbers are uint32, which takes half the memory of int.
 	if int64(len(s.keep)) > math.MaxUint32 {
 		return nil, fault.New(fault.Limit, "dataset", fault.NoOffset,
-			"%d rows, of which a part cannot be taken", len(s.keep))
+			"%d rows: conditions and splits take at most 2^32-1", len(s.keep))
 	}
 	rows := []uint32{} // not nil, which would mean all
 	for i, k := range s.keep {
@@ -468,7 +468,7 @@ func SeriesOf(ctx context.Context, t Table, w *spec.Time, rows []uint32) (*shuff
 func timesOf(ctx context.Context, t Table, column string) (times []int64, present []bool, err error) {
 	sel := selector{table: t}
 	times, present = make([]int64, t.Len()), make([]bool, t.Len())
-	var texts []string
+	var strs []string
 	err = sel.scan(ctx, column, func(row int64, k catalog.Kind, v catalog.Value) error {
 		present[row] = !v.Null
 		switch k {
@@ -478,21 +478,21 @@ func timesOf(ctx context.Context, t Table, column string) (times []int64, presen
 			present[row] = present[row] && !math.IsNaN(v.Float)
 			times[row] = ordered(v.Float)
 		default:
-			if texts == nil {
-				texts = make([]string, t.Len())
+			if strs == nil {
+				strs = make([]string, t.Len())
 			}
-			texts[row] = v.Text
+			strs[row] = v.Text
 		}
 		return nil
 	})
-	if err != nil || texts == nil {
+	if err != nil || strs == nil {
 		return times, present, err
 	}
 	// Strings are ordered by their rank among the distinct strings, so that equal ones stay equal.
-	sorted := slices.Clone(texts)
+	sorted := slices.Clone(strs)
 	slices.Sort(sorted)
 	sorted = slices.Compact(sorted)
-	for i, s := range texts {
+	for i, s := range strs {
 		at, _ := slices.BinarySearch(sorted, s)
 		times[i] = int64(at)
 	}

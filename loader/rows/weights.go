@@ -119,13 +119,13 @@ func OpenWeights(ctx context.Context, path string, o resources.Options, t Table)
 // a dataset without ids. The directory that all ids share is left out, so that weights stay valid
 // after the files were moved.
 func SamplesOf(ctx context.Context, t Table) (string, error) {
-	folder, first := "", true
+	dir, first := "", true
 	err := t.ScanIDs(ctx, func(_ int64, id string) error {
 		if first {
-			folder, first = id[:strings.LastIndexByte(id, '/')+1], false
+			dir, first = id[:strings.LastIndexByte(id, '/')+1], false
 		}
-		for !strings.HasPrefix(id, folder) {
-			folder = folder[:strings.LastIndexByte(folder[:len(folder)-1], '/')+1]
+		for !strings.HasPrefix(id, dir) {
+			dir = dir[:strings.LastIndexByte(dir[:len(dir)-1], '/')+1]
 		}
 		return nil
 	})
@@ -135,7 +135,7 @@ func SamplesOf(ctx context.Context, t Table) (string, error) {
 	var h xxh3.Hasher
 	var b []byte
 	err = t.ScanIDs(ctx, func(_ int64, id string) error {
-		id = strings.TrimPrefix(id, folder)
+		id = strings.TrimPrefix(id, dir)
 		// The length comes first, so that "ab", "c" and "a", "bc" differ.
 		b = append(binary.LittleEndian.AppendUint64(b[:0], uint64(len(id))), id...)
 		_, _ = h.Write(b)
