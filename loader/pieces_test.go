@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -16,8 +17,10 @@ import (
 
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/loader/dryrun"
 	"github.com/chaski-eo/chaski/loader/pixels"
 	"github.com/chaski-eo/chaski/loader/raster"
+	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/tiff"
@@ -268,5 +271,57 @@ func TestPiecesNameWhereAStripIsDamaged(t *testing.T) {
 		!strings.Contains(err.Error(), "decodes to 3000 bytes, over max_chunk, which is 500") ||
 		!strings.Contains(err.Error(), "whole") {
 		t.Errorf("a codec without pieces: %v", err)
+	}
+}
+
+// TestARunOnPiecesHoldsLittle: random windows of a strip of 100 MB hold what the forecast says, and far less than the
+// strip.
+func TestARunOnPiecesHoldsLittle(t *testing.T) {
+	const h, w = 5000, 20_000
+	path := writeStrip(t, h, w)
+	s := Spec{Source: path, BatchSize: 2, Shuffle: true, Seed: 5,
+		Sampler: Sampler{Kind: spec.RandomWindow, Height: 32, Width: 32, PerAsset: 4}}
+	e, err := Open(t.Context(), s, Options{Workers: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	fc, err := e.Forecast(t.Context(), dryrun.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if fc.Memory.Worker < 8<<20 || fc.Memory.Worker > 9<<20 || fc.Total.Chunks != 4 || fc.Total.Bad != 0 {
+		t.Errorf("the forecast is %+v", fc)
+	}
+	l, err := NewLoader(e, LoaderOptions{Epochs: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	batches := 0
+	held := allocated(func() {
+		for {
+			b, err := l.Next(t.Context())
+			if errors.Is(err, io.EOF) {
+				return
+			}
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			data := b.Tensor("image").Data
+			for k, v := range data {
+				first, row := data[k/(32*32)*32*32], k/32%32 // of the sample
+				if (int(v)-int(first)+251)%251 != row {
+					t.Errorf("batch %d: %d at %d", batches, v, k)
+					return
+				}
+			}
+			batches++
+			b.Release()
+		}
+	})
+	if batches != 2 || held > fc.Memory.Total() || held > 24<<20 {
+		t.Errorf("%d batches; %d bytes of memory, forecast %d", batches, held, fc.Memory.Total())
 	}
 }

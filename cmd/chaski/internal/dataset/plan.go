@@ -193,8 +193,8 @@ func (r *planReport) notes() (out []string) {
 			"and more memory would save decoding", r.Evicted))
 	}
 	if r.Loose {
-		out = append(out, "which values of points or sparse fragments are read depends on their coordinates: "+
-			"requests are an estimate, and bytes an upper bound")
+		out = append(out, "which values of points or sparse fragments are read depends on their coordinates, and how "+
+			"much of a large strip on its compression: requests are an estimate, and bytes an upper bound")
 	}
 	if r.FirstBad != "" {
 		out = append(out, fmt.Sprintf("%d samples cannot be read, the first: %s", r.Total.Bad, r.FirstBad))
