@@ -59,9 +59,9 @@ func TestConcatWithStrings(t *testing.T) {
 					t.Errorf("%s: %q, want %q", name, s, w)
 				}
 			}
-			if told := JoinedAsStrings(got, tables, []string{"one", "two"}); len(told) != 1 ||
-				!strings.Contains(told[0], `"x" is joined as strings: it is `+x.v.Type().String()) {
-				t.Errorf("%s: %q", name, told)
+			if messages := JoinedAsStrings(got, tables, []string{"one", "two"}); len(messages) != 1 ||
+				!strings.Contains(messages[0], `"x" is joined as strings: it is `+x.v.Type().String()) {
+				t.Errorf("%s: %q", name, messages)
 			}
 			if _, err := Concat(tables, Strict); fault.KindOf(err) != fault.Unsupported ||
 				!strings.Contains(err.Error(), "x") {
@@ -92,8 +92,8 @@ func TestStringsAndNulls(t *testing.T) {
 				t.Errorf("mode %d: %v", mode, err)
 				continue
 			}
-			if told := JoinedAsStrings(joined, tables, make([]string, len(tables))); len(told) > 0 {
-				t.Errorf("mode %d: %q", mode, told)
+			if messages := JoinedAsStrings(joined, tables, make([]string, len(tables))); len(messages) > 0 {
+				t.Errorf("mode %d: %q", mode, messages)
 			}
 			v, err := joined.At(t.Context(), 0)
 			if err != nil || v.Kind() != String {
@@ -117,15 +117,15 @@ func TestListsOfStrings(t *testing.T) {
 	one := func(elems *Vector) *Table {
 		return FromVectors([]string{"x"}, []*Vector{NewList(elems, []uint32{0, uint32(elems.Len())}, nil)})
 	}
-	texts, ints, none := one(NewStrings([]string{"a"}, nil)),
+	strs, ints, none := one(NewStrings([]string{"a"}, nil)),
 		one(NewInts(Type{Kind: Int64, Bits: 64}, []int64{1, 2}, nil)), one(NewNulls(Type{}, 1))
-	joined, err := Concat([]*Table{texts, none, ints}, Intersection)
+	joined, err := Concat([]*Table{strs, none, ints}, Intersection)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if told := JoinedAsStrings(joined, []*Table{texts, none, ints}, []string{"a", "b", "c"}); len(told) != 1 ||
-		!strings.HasSuffix(told[0], "list<int64> in c") {
-		t.Errorf("told %q", told)
+	if messages := JoinedAsStrings(joined, []*Table{strs, none, ints}, []string{"a", "b", "c"}); len(messages) != 1 ||
+		!strings.HasSuffix(messages[0], "list<int64> in c") {
+		t.Errorf("messages %q", messages)
 	}
 	v, err := joined.At(t.Context(), 0)
 	if err != nil {
@@ -136,10 +136,10 @@ func TestListsOfStrings(t *testing.T) {
 			t.Errorf("row %d: %s, want %s", i, got, want)
 		}
 	}
-	if _, err := Concat([]*Table{texts, ints}, Strict); fault.KindOf(err) != fault.Unsupported {
+	if _, err := Concat([]*Table{strs, ints}, Strict); fault.KindOf(err) != fault.Unsupported {
 		t.Errorf("strict: %v", err)
 	}
-	mixed, err := Concat([]*Table{texts, ints}, Mixed)
+	mixed, err := Concat([]*Table{strs, ints}, Mixed)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,7 +147,7 @@ func TestListsOfStrings(t *testing.T) {
 		t.Errorf("mixed: %v", err)
 	}
 	for _, mode := range []Mode{Strict, Mixed} {
-		joined, err := Concat([]*Table{texts, none}, mode)
+		joined, err := Concat([]*Table{strs, none}, mode)
 		if err == nil {
 			_, err = joined.At(t.Context(), 0)
 		}

@@ -263,12 +263,12 @@ func fake(t *testing.T) Options {
 
 func TestFailuresAreRows(t *testing.T) {
 	o := fake(t)
-	var told []string
+	var steps []string
 	o.Progress = func(done, total int, what string) {
 		if done < 0 || done >= total {
 			t.Errorf("step %d of %d", done, total)
 		}
-		told = append(told, what)
+		steps = append(steps, what)
 	}
 	r, err := Run(t.Context(), o)
 	if err != nil {
@@ -299,7 +299,7 @@ func TestFailuresAreRows(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(o.Work, "chips", "timed-although-wrong")); err == nil {
 		t.Error("a loader of wrong samples was timed")
 	}
-	if len(told) == 0 {
+	if len(steps) == 0 {
 		t.Error("no progress was told")
 	}
 }

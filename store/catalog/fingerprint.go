@@ -115,13 +115,13 @@ func hashValues(ctx context.Context, f *field) ([16]byte, error) {
 // sharedFolder returns the length of the longest common prefix of all strings that ends in "/".
 func sharedFolder(ctx context.Context, c columns.Column) (int, error) {
 	var prefix []byte
-	some := false
+	found := false
 	err := c.Scan(ctx, func(_ int64, v columns.Cell) error {
 		if v.Null {
 			return nil
 		}
-		if !some {
-			some, prefix = true, bytes.Clone(v.Text[:bytes.LastIndexByte(v.Text, '/')+1])
+		if !found {
+			found, prefix = true, bytes.Clone(v.Text[:bytes.LastIndexByte(v.Text, '/')+1])
 		}
 		n := 0
 		for n < len(prefix) && n < len(v.Text) && prefix[n] == v.Text[n] {

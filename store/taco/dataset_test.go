@@ -163,8 +163,8 @@ func TestWarnings(t *testing.T) {
 	paths := []string{testdata(t, "taco-v2/spec200/concat_a.tacozip"), testdata(t, "taco-v2/spec200/concat_b.tacozip")}
 	for mode, what := range map[tables.Mode]string{tables.Intersection: "left out",
 		tables.FillMissing: "filled with null"} {
-		var told []string
-		d, err := open(t, paths, taco.Options{Mode: mode, Warn: func(m string) { told = append(told, m) }})
+		var warnings []string
+		d, err := open(t, paths, taco.Options{Mode: mode, Warn: func(m string) { warnings = append(warnings, m) }})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -181,7 +181,7 @@ func TestWarnings(t *testing.T) {
 			t.Errorf("mode %v: columns %s", mode, tables.Names(tab.Columns()))
 		}
 		n := 0
-		for _, m := range told {
+		for _, m := range warnings {
 			if strings.Contains(m, `"only_a"`) {
 				n++
 				if !strings.Contains(m, what) || !strings.Contains(m, paths[1]) || strings.Contains(m, paths[0]) {
@@ -190,7 +190,7 @@ func TestWarnings(t *testing.T) {
 			}
 		}
 		if n != 1 {
-			t.Errorf("mode %v: told %q", mode, told)
+			t.Errorf("mode %v: warnings %q", mode, warnings)
 		}
 	}
 }

@@ -49,12 +49,12 @@ func matches(t *testing.T, path string, f taco.Filter, only ...taco.Filter) (ids
 func samePruned(t *testing.T, path string, f taco.Filter) int {
 	t.Helper()
 	want, all := matches(t, path, f)
-	got, some := matches(t, path, f, f)
+	got, pruned := matches(t, path, f, f)
 	if !slices.Equal(got, want) {
 		t.Errorf("%s: box %v, times %v of %q %q: %q of %d files, %q of all %d", path, f.Box, f.Times, f.Geometry,
-			f.Time, got, len(some), want, len(all))
+			f.Time, got, len(pruned), want, len(all))
 	}
-	return len(all) - len(some)
+	return len(all) - len(pruned)
 }
 
 // span returns the days from one to another one.

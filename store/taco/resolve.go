@@ -357,16 +357,16 @@ func (d *Dataset) position(ctx context.Context, groups []siblings, text string) 
 
 // noSuchID returns an error that lists some of the existing ids.
 func (d *Dataset) noSuchID(ctx context.Context, groups []siblings, key string) error {
-	const most = 10
+	const shown = 10
 	var ids []string
 	d.each(ctx, groups, "", false, func(e Entry, err error) bool {
 		if err == nil {
 			ids = append(ids, e.ID)
 		}
-		return err == nil && len(ids) <= most
+		return err == nil && len(ids) <= shown
 	})
-	if len(ids) > most {
-		ids[most] = "…"
+	if len(ids) > shown {
+		ids[shown] = "…"
 	}
 	if len(ids) == 0 {
 		ids = []string{"none"}

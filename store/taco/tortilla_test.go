@@ -1023,9 +1023,9 @@ func TestHistogramsAreNoSamples(t *testing.T) {
 			t.Errorf("level %d: %d visible rows (%v), want %d", k, len(rows), err, want)
 		}
 		for _, name := range []string{fmt.Sprintf("level%d", k), fmt.Sprintf("l%d", k)} {
-			some, err := d.SQLTable(t.Context(), name)
-			if err != nil || some.Len() != want {
-				t.Errorf("%s has %d rows (%v), want %d", name, some.Len(), err, want)
+			table, err := d.SQLTable(t.Context(), name)
+			if err != nil || table.Len() != want {
+				t.Errorf("%s has %d rows (%v), want %d", name, table.Len(), err, want)
 			}
 			all, err := d.StoredTable(t.Context(), name)
 			if err != nil || all.Len() != want+k+1 {

@@ -147,8 +147,8 @@ const listBytes = 24
 
 // checkTileCount returns an error if the lists of a fragment with so many tiles exceed the limit.
 func (a *Array) checkTileCount(tiles int64) error {
-	if most := a.o.MaxResult / int64(listBytes*(len(a.Schema.Attrs)+1)+16*len(a.Schema.Dims)); tiles > most {
-		return fault.New(fault.Limit, "fragment", fault.NoOffset, "%d tiles, at most %d", tiles, most)
+	if limit := a.o.MaxResult / int64(listBytes*(len(a.Schema.Attrs)+1)+16*len(a.Schema.Dims)); tiles > limit {
+		return fault.New(fault.Limit, "fragment", fault.NoOffset, "%d tiles, at most %d", tiles, limit)
 	}
 	return nil
 }

@@ -313,7 +313,7 @@ func (x *sparseFiles) add(m *mergeInput) error {
 		}
 		x.box[d] = Interval{min(x.box[d].Lo, c), max(x.box[d].Hi, c)}
 	}
-	most := len(x.planes[0]) * len(x.planes)
+	largest := len(x.planes[0]) * len(x.planes)
 	for i := range s.Attrs {
 		v, from := &x.values[i], &m.values[i]
 		if size := s.Attrs[i].CellSize(); !s.Attrs[i].Var() {
@@ -326,9 +326,9 @@ func (x *sparseFiles) add(m *mergeInput) error {
 			v.Offsets = append(v.Offsets, uint64(len(v.Data)))
 			v.Data = append(v.Data, from.Data[from.Offsets[m.row]:end]...)
 		}
-		most = max(most, len(v.Data), 8*len(v.Offsets))
+		largest = max(largest, len(v.Data), 8*len(v.Offsets))
 	}
-	if int64(most) > x.w.a.o.MaxTile {
+	if int64(largest) > x.w.a.o.MaxTile {
 		return fault.New(fault.Limit, "tile "+strconv.Itoa(len(x.boxes)), fault.NoOffset,
 			"more than %d bytes", x.w.a.o.MaxTile)
 	}

@@ -83,19 +83,19 @@ func (m *Images) measure() error {
 	s := m.a.Schema
 	size := [4]int64{1, 1, 1, 1}
 	side := [4]int{1, 1, 1, 1}
-	most := [4]int64{math.MaxInt64 - 1, chunk.MaxBands, chunk.MaxSide, chunk.MaxSide}
+	limits := [4]int64{math.MaxInt64 - 1, chunk.MaxBands, chunk.MaxSide, chunk.MaxSide}
 	for k, d := range m.dim {
 		if d < 0 {
 			continue
 		}
 		n := uint64(s.Dims[d].Domain.Hi - s.Dims[d].Domain.Lo)
-		if box := m.a.NonEmpty(); k == 0 && n >= uint64(most[0]) &&
-			(box == nil || uint64(box[d].Hi-s.Dims[d].Domain.Lo) < uint64(most[0])) {
-			n = uint64(most[0]) - 1 // an unbounded domain whose images were written near its beginning
+		if box := m.a.NonEmpty(); k == 0 && n >= uint64(limits[0]) &&
+			(box == nil || uint64(box[d].Hi-s.Dims[d].Domain.Lo) < uint64(limits[0])) {
+			n = uint64(limits[0]) - 1 // an unbounded domain whose images were written near its beginning
 		}
-		if n >= uint64(most[k]) {
+		if n >= uint64(limits[k]) {
 			return fault.New(fault.Limit, imagesPart, fault.NoOffset, "dimension %q has more than %d cells",
-				s.Dims[d].Name, most[k])
+				s.Dims[d].Name, limits[k])
 		}
 		size[k], side[k] = int64(n)+1, int(s.Dims[d].Extent)
 	}

@@ -245,12 +245,12 @@ func (j *joined) match(files []namedFile, keys map[string]int64, o Options) erro
 	if missing == "" || o.Join.Left {
 		return nil
 	}
-	more := ""
+	others := ""
 	if o.Counts.Unmatched > 1 {
-		more = fmt.Sprintf(", and none for %d more files", o.Counts.Unmatched-1)
+		others = fmt.Sprintf(", and none for %d more files", o.Counts.Unmatched-1)
 	}
 	return fault.New(fault.NotFound, "column "+o.Join.On, fault.NoOffset, "has neither %q nor %q%s", missing,
-		stem(missing), more)
+		stem(missing), others)
 }
 
 // stem returns the name of a file without directory and extension.

@@ -38,7 +38,7 @@ func (x *Encoder) Tile(out, src []byte, p Pipeline, e Elem, stride int) ([]byte,
 	if stride < len(src) { // of coordinates: whole values of one dimension
 		unit = e.Size
 	}
-	most := max(int(min(p.MaxChunk, math.MaxInt32))/unit*unit, unit)
+	limit := max(int(min(p.MaxChunk, math.MaxInt32))/unit*unit, unit)
 	count := len(out)
 	out = binary.LittleEndian.AppendUint64(out, 0)
 	n := uint64(0)
@@ -46,7 +46,7 @@ func (x *Encoder) Tile(out, src []byte, p Pipeline, e Elem, stride int) ([]byte,
 		piece := src[:min(stride, len(src))]
 		src = src[len(piece):]
 		for more := true; more; more = len(piece) > 0 {
-			c := piece[:min(most, len(piece))]
+			c := piece[:min(limit, len(piece))]
 			piece = piece[len(c):]
 			var err error
 			if out, err = x.chunk(out, c, p, e); err != nil {
@@ -176,11 +176,11 @@ func shuffled(id ID, data []byte, size int) (meta, out []byte) {
 	return meta, out
 }
 
-func narrowed(data []byte, most int, e Elem) (meta, out []byte) {
+func narrowed(data []byte, limit int, e Elem) (meta, out []byte) {
 	meta = binary.LittleEndian.AppendUint32(nil, uint32(len(data)))
-	meta = binary.LittleEndian.AppendUint32(meta, uint32((len(data)+most-1)/most))
+	meta = binary.LittleEndian.AppendUint32(meta, uint32((len(data)+limit-1)/limit))
 	for len(data) > 0 {
-		w := data[:min(most, len(data))]
+		w := data[:min(limit, len(data))]
 		data = data[len(w):]
 		low, width := uint64(0), 8*e.Size
 		if len(w)%e.Size == 0 {
@@ -215,10 +215,10 @@ func widthFor(span uint64, all int, signed bool) int {
 	return all
 }
 
-func deltas(data []byte, most int, e Elem) (meta, out []byte, err error) {
-	meta = binary.LittleEndian.AppendUint32(nil, uint32((len(data)+most-1)/most))
+func deltas(data []byte, limit int, e Elem) (meta, out []byte, err error) {
+	meta = binary.LittleEndian.AppendUint32(nil, uint32((len(data)+limit-1)/limit))
 	for len(data) > 0 {
-		w := data[:min(most, len(data))]
+		w := data[:min(limit, len(data))]
 		data = data[len(w):]
 		if len(w)%e.Size != 0 {
 			meta = appendLE(meta, e.Size, 0)

@@ -76,7 +76,7 @@ func ddWidth(src []byte, size int, signed bool) int {
 	}
 	a, b := extend(src, size, signed), extend(src[size:], size, signed)
 	prev := b - a
-	var most uint64
+	var greatest uint64
 	for i := 2; i < n; i++ {
 		c := extend(src[i*size:], size, signed)
 		d := c - b
@@ -85,13 +85,13 @@ func ddWidth(src []byte, size int, signed bool) int {
 			return 64
 		}
 		if dd < 0 {
-			most = max(most, uint64(-dd))
+			greatest = max(greatest, uint64(-dd))
 		} else {
-			most = max(most, uint64(dd))
+			greatest = max(greatest, uint64(dd))
 		}
 		b, prev = c, d
 	}
-	return max(bits.Len64(most), 1)
+	return max(bits.Len64(greatest), 1)
 }
 
 // overflows reports whether d = a-b does not hold the difference.

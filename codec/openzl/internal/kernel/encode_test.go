@@ -159,12 +159,12 @@ func TestResiduals(t *testing.T) {
 			if !bytes.Equal(back, src) {
 				t.Fatal("split is not undone")
 			}
-			most := uint64(1)
+			greatest := uint64(1)
 			for i := range row * rows {
-				most = max(most, LE(src, i, width))
+				greatest = max(greatest, LE(src, i, width))
 			}
-			if n := BitsFor(src, width); n < 64 && most>>n != 0 || n > 1 && most>>(n-1) == 0 {
-				t.Fatalf("%d bits for numbers up to %d", n, most)
+			if n := BitsFor(src, width); n < 64 && greatest>>n != 0 || n > 1 && greatest>>(n-1) == 0 {
+				t.Fatalf("%d bits for numbers up to %d", n, greatest)
 			}
 		}
 	})

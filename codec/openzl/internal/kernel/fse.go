@@ -241,13 +241,13 @@ func FSECounts(norm []int16, src []byte) (symbols, size int, ok bool) {
 			continue
 		}
 		// A zero is followed by the number of further zeros, in steps of up to three.
-		for more := 3; more == 3; {
+		for repeats := 3; repeats == 3; {
 			if pos > 8*len(src) {
 				return 0, 0, false
 			}
-			more = int(peek() & 3)
+			repeats = int(peek() & 3)
 			pos += 2
-			for range more {
+			for range repeats {
 				if n == 256 {
 					return 0, 0, false
 				}

@@ -31,7 +31,7 @@ func MuxLengths(lits, matches, muxed, long []byte, width int, split uint, bias u
 	used, n := 0, len(long)/width
 	for i, m := range muxed {
 		lit, match := uint64(m)&maxLit, uint64(m)>>split
-		more := match == maxMatch
+		extended := match == maxMatch
 		match += bias
 		if lit == maxLit {
 			if used == n {
@@ -40,7 +40,7 @@ func MuxLengths(lits, matches, muxed, long []byte, width int, split uint, bias u
 			lit += LE(long, used, width)
 			used++
 		}
-		if more {
+		if extended {
 			if used == n {
 				return false
 			}

@@ -21,21 +21,21 @@ func Multiply(dst, src []byte, width int, by, highest uint64) bool {
 			}
 		}
 	}
-	var most uint64
+	var greatest uint64
 	for i := range len(src) / width {
 		v := LE(src, i, width)
-		most = max(most, v)
+		greatest = max(greatest, v)
 		PutLE(dst, i, width, v*by)
 	}
-	return most <= highest
+	return greatest <= highest
 }
 
 func multiply[T unsigned](dst, src []T, by, highest T) bool {
 	dst = dst[:len(src)]
-	var most T
+	var greatest T
 	for i, v := range src {
-		most = max(most, v)
+		greatest = max(greatest, v)
 		dst[i] = v * by
 	}
-	return most <= highest
+	return greatest <= highest
 }

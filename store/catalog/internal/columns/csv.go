@@ -99,7 +99,7 @@ func csvError(c *csv.Reader, err error) error {
 // infer makes a column of the narrowest kind that holds all values.
 func infer(t *Strings) Column {
 	n := int64(len(t.ends))
-	isInt, isFloat, some := true, true, false
+	isInt, isFloat, found := true, true, false
 	for row := range n {
 		b := t.at(row)
 		if len(b) == 0 {
@@ -109,7 +109,7 @@ func infer(t *Strings) Column {
 			t.null[row] = true
 			continue
 		}
-		some = true
+		found = true
 		s := string(b)
 		if isInt {
 			_, err := strconv.ParseInt(s, 10, 64)
@@ -125,7 +125,7 @@ func infer(t *Strings) Column {
 		}
 	}
 	switch {
-	case !some:
+	case !found:
 		return t
 	case isInt:
 		c := IntColumn{Values: make([]int64, n), null: t.null}

@@ -316,9 +316,9 @@ func (c *Container) level(ctx context.Context, k int) (*level, error) {
 	if err != nil {
 		return nil, c.inLevel(err, k)
 	}
-	if most := min(maxRows, fewRows+rowsPerByte*p.span.size); int64(t.Len()) > most {
+	if limit := min(maxRows, fewRows+rowsPerByte*p.span.size); int64(t.Len()) > limit {
 		return nil, c.inLevel(fault.New(fault.Limit, "rows", fault.NoOffset,
-			"%d rows, but at most %d fit into %d bytes", t.Len(), most, p.span.size), k)
+			"%d rows, but at most %d fit into %d bytes", t.Len(), limit, p.span.size), k)
 	}
 	l := &level{tbl: t}
 	if l.ids, err = c.column(ctx, t, k, colID, tables.String); err != nil {

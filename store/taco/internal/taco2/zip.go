@@ -284,9 +284,9 @@ func localHeader(ctx context.Context, r source.Reader, name string, data span) (
 
 // checkSum checks that data have one of the CRC-32 that the ZIP states for them. Those that are 0
 // are missing.
-func checkSum(ctx context.Context, r source.Reader, name string, data span, told ...uint32) error {
-	told = slices.DeleteFunc(told, func(crc uint32) bool { return crc == 0 })
-	if len(told) == 0 {
+func checkSum(ctx context.Context, r source.Reader, name string, data span, sums ...uint32) error {
+	sums = slices.DeleteFunc(sums, func(crc uint32) bool { return crc == 0 })
+	if len(sums) == 0 {
 		return nil
 	}
 	b := make([]byte, min(data.size, 1<<20))
@@ -301,9 +301,9 @@ func checkSum(ctx context.Context, r source.Reader, name string, data span, told
 		}
 		crc = crc32.Update(crc, crc32.IEEETable, b)
 	}
-	if slices.Contains(told, crc) {
+	if slices.Contains(sums, crc) {
 		return nil
 	}
 	return fault.New(fault.Corrupt, name, data.off, "the CRC-32 of its %d bytes is %08x, the ZIP says %08x",
-		data.size, crc, told[0])
+		data.size, crc, sums[0])
 }

@@ -57,9 +57,9 @@ func readRows(ctx context.Context, r source.Reader, at span, l model.Limits, par
 	if err != nil {
 		return nil, fault.WithPart(err, part, 0)
 	}
-	if most := min(maxRows, fewRows+rowsPerByte*at.size); int64(tbl.Len()) > most {
+	if limit := min(maxRows, fewRows+rowsPerByte*at.size); int64(tbl.Len()) > limit {
 		return nil, fault.New(fault.Limit, part+" rows", fault.NoOffset,
-			"%d rows, but at most %d fit into %d bytes", tbl.Len(), most, at.size)
+			"%d rows, but at most %d fit into %d bytes", tbl.Len(), limit, at.size)
 	}
 	t := &rows{tbl: tbl}
 	for _, c := range [...]struct {
