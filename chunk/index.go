@@ -235,9 +235,9 @@ func (x *Index) MaxCompressed() int64 {
 
 // Validate checks that the rest of chaski can work with the index: sizes are in range, there is one
 // range per chunk, ranges lie within a file of fileSize bytes (not checked if fileSize is negative),
-// decoded chunks have at most maxChunk bytes or are decoded in pieces (InPieces), and compressed ones have at
-// most MaxCompressed. A mask must pass the same checks and have the size of its image. An index with Blocks has no ranges to check.
-// Validate allocates nothing.
+// decoded chunks have at most maxChunk bytes or are decoded in pieces (InPieces), and compressed ones
+// have at most MaxCompressed. A mask must pass the same checks and have the size of its image. An
+// index with Blocks has no ranges to check. Validate allocates nothing.
 func (x *Index) Validate(fileSize int64, maxChunk int) error {
 	if err := x.validate(fileSize, maxChunk); err != nil || x.Mask == nil {
 		return err

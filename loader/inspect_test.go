@@ -185,10 +185,11 @@ func TestDescribeStaysBelowTheRoots(t *testing.T) {
 	}
 	o := loader.Options{Roots: []string{root}}
 	name := "a" + taco.Separator + "b"
-	if info, err := survey.Describe(t.Context(), filepath.Join(other, name), nil, o); fault.KindOf(err) != fault.NotFound {
+	info, err := survey.Describe(t.Context(), filepath.Join(other, name), nil, o)
+	if fault.KindOf(err) != fault.NotFound {
 		t.Errorf("outside of the roots: %+v, %v", info, err)
 	}
-	info, err := survey.Describe(t.Context(), filepath.Join(root, name), nil, o)
+	info, err = survey.Describe(t.Context(), filepath.Join(root, name), nil, o)
 	if f, ok := info.(*survey.FileInfo); err != nil || !ok || f.Folder == nil || f.Folder.Files != 1 {
 		t.Errorf("below the root: %+v, %v", info, err)
 	}

@@ -502,20 +502,22 @@ func TestSpecsThatAreRefused(t *testing.T) {
 		`{"split":{"by":"hash","shares":[{"name":"a","weight":"x"}]}}`: `share "a": weight is "x": ` +
 			`it must be a finite number`,
 		`{"Shuffle":true,"colour":1}`: `no member "Shuffle"; there are all_fields, augment, bad_limit, bad_samples, ` +
-			`base_path, batch_size, dims, drop_last, fields, length, missing, parts, per_batch, sampler, seed, shuffle, ` +
-			`source, sources, split, strata, take, temperature, time, timestamp, until, use, version, where, windows`,
+			`base_path, batch_size, dims, drop_last, fields, length, missing, parts, per_batch, sampler, seed, ` +
+			`shuffle, source, sources, split, strata, take, temperature, time, timestamp, until, use, version, ` +
+			`where, windows`,
 		`{"fields":[{"name":"a","bands":true}]}`:      `field "a": bands is true: it must be a list`,
 		`{"fields":[{"name":"a","bands":[0,"B"]}]}`:   `field "a": bands[1] is "B": it must be a whole number`,
 		`{"fields":[{"name":"a","sizes":{"p":1.5}}]}`: `field "a": sizes.p is 1.5: it must be a whole number`,
 		`{"fields":[{"name":"a","fill":"none"}]}`: `field "a": fill is "none": ` +
 			`it must be a number, "nan", "inf" or "-inf"`,
-		`{"fields":[{"pad":1}]}`:                             `field 0: pad is 1: it must be true or false`,
-		`{"fields":[{"name":"a","normalize":{"clip":[0]}}]}`: `field "a": normalize.clip is [0]: it must be a list of 2`,
+		`{"fields":[{"pad":1}]}`: `field 0: pad is 1: it must be true or false`,
+		`{"fields":[{"name":"a","normalize":{"clip":[0]}}]}`: `field "a": normalize.clip is [0]: ` +
+			`it must be a list of 2`,
 		`{"fields":[{"name":"a","normalize":{"clip":[0,null]}}]}`: `field "a": normalize.clip[1] is null: ` +
 			`it must be a number, "nan", "inf" or "-inf"`,
-		`{"sources":[{"name":"s","sources":[{"name":"t","fields":[{"name":"a","colour":1}]}]}]}`: `source "s": source "t": ` +
-			`field "a": no member "colour"; there are band_names, bands, blob, column, dtype, fill, kind, layout, name, ` +
-			`normalize, pad, pattern, points, resample, sizes, validity`,
+		`{"sources":[{"name":"s","sources":[{"name":"t","fields":[{"name":"a","colour":1}]}]}]}`: `source "s": ` +
+			`source "t": field "a": no member "colour"; there are band_names, bands, blob, column, dtype, fill, ` +
+			`kind, layout, name, normalize, pad, pattern, points, resample, sizes, validity`,
 	} {
 		if _, err := ParseSpec([]byte(text)); err == nil || err.Error() != "spec: "+want {
 			t.Errorf("%s: %v, want %s", text, err, want)

@@ -41,8 +41,9 @@ const longestBase = 200
 // dead on one host; some network file systems do not show locks to other hosts, where a writer shows by its writing.
 const staleAge = 10 * time.Minute
 
-// WriteFile replaces the file name by what write writes to a new one, which it must not close. On an error the old file stays, or none where there was none.
-// The mode is that of a new file under the umask.
+// WriteFile replaces the file name by a new one with the content that write gives it; write must not
+// close it. On an error the old file stays as it was, or absent. The mode is that of a new file under
+// the umask.
 func WriteFile(name string, write func(*os.File) error) error {
 	f, err := os.OpenFile(temporary(name), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o666)
 	if err != nil {
@@ -180,8 +181,8 @@ func temporary(name string) string {
 	return filepath.Join(dir, "."+base[:min(len(base), longestBase)]+mark+hex.EncodeToString(digits[:])+suffix)
 }
 
-// cleaned holds the folders that this process has looked through. Looking again for each file would make writing n files
-// into one folder cost n² names.
+// cleaned holds the folders that this process has looked through. Looking again for each file would
+// make writing n files into one folder cost n² names.
 var cleaned sync.Map
 
 func cleanOnce(dir string) {

@@ -8,9 +8,9 @@ import (
 // ErrLocked is returned for a file or folder that another run has locked.
 var ErrLocked = errors.New("another run has it")
 
-// Lock opens and locks a file or folder. Closing it ends the lock, as does the end of the process. It returns ErrLocked
-// if another run holds the lock or has exchanged what is at path, and errors.ErrUnsupported where the file system has no
-// locks.
+// Lock opens and locks a file or folder. Closing it ends the lock, as does the end of the process. It
+// returns ErrLocked if another run holds the lock or has replaced the file at path, and
+// errors.ErrUnsupported where the file system has no locks.
 func Lock(path string) (*os.File, error) {
 	f, err := os.Open(path)
 	if err != nil {
