@@ -477,9 +477,10 @@ func TestSpecsThatAreRefused(t *testing.T) {
 			`"normalize":{"scale":[1e-60],"offset":[0]}}]}`,
 		"an empty clip": `{"source":"a","batch_size":1,"fields":[{"name":"a","dtype":"float32",` +
 			`"normalize":{"scale":[1],"offset":[0],"clip":[1,0]}}]}`,
-		"a fill":               `{"source":"a","batch_size":1,"fields":[{"name":"a","fill":"zero"}]}`,
-		"three times":          `{"source":"a","batch_size":1,"timestamp":[1,2,3]}`,
-		"half a range of time": `{"source":"a","batch_size":1,"timestamp":[2]}`,
+		"a fill":                             `{"source":"a","batch_size":1,"fields":[{"name":"a","fill":"zero"}]}`,
+		"three times":                        `{"source":"a","batch_size":1,"timestamp":[1,2,3]}`,
+		"a member that is wrong, then right": `{"source":"a","batch_size":1,"sampler":{"colour":1},"sampler":{}}`,
+		"half a range of time":               `{"source":"a","batch_size":1,"timestamp":[2]}`,
 	} {
 		if s, err := ParseSpec([]byte(text)); err == nil {
 			t.Errorf("%s: accepted as %+v", name, s)

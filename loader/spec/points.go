@@ -69,7 +69,8 @@ func (p *Points) validate(f *Field) error {
 	case p.Array == "":
 		return errors.New("points: no array")
 	case p.In != "" && p.In != PixelPoints && p.In != WorldPoints:
-		return fmt.Errorf("points: in is %q: it must be %q or %q", p.In, PixelPoints, WorldPoints)
+		return fmt.Errorf("points: the space of the coordinates (in) is %q: it must be %q or %q",
+			p.In, PixelPoints, WorldPoints)
 	case p.Transform != nil && p.In != WorldPoints:
 		return fmt.Errorf("points: a transform is for points in %q", WorldPoints)
 	case p.Most < 1 || p.Most > maxPoints:

@@ -765,7 +765,10 @@ func (s *Split) validate(use string) error {
 		return err
 	case (s.By == "column" || s.By == "date") != (s.Column != ""):
 		return fmt.Errorf("by %q, and column %q", s.By, s.Column)
-	case (s.By == "cell") != (s.Size != 0) || s.Size < 0 || s.By == "cell" && len(s.Columns) != 4:
+	// The negation also refuses NaN, for which every comparison is false.
+	case s.By == "cell" && !(s.Size > 0):
+		return fmt.Errorf("size is %v: the side of a cell must be above 0", s.Size)
+	case (s.By == "cell") != (s.Size != 0) || s.By == "cell" && len(s.Columns) != 4:
 		return fmt.Errorf("by %q, cells of size %v and %d columns of bounds", s.By, s.Size, len(s.Columns))
 	case s.LonLat && s.By != "cell" || s.LonLat != (s.CRS != ""):
 		return fmt.Errorf("by %q, in longitude and latitude %t, of a CRS in column %q", s.By, s.LonLat, s.CRS)

@@ -1,6 +1,7 @@
 package spec
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
@@ -298,7 +299,10 @@ func ParseSpec(b []byte) (Spec, error) {
 	if err := checkJSON(b); err != nil {
 		return s, fmt.Errorf("spec: %w", err)
 	}
-	if err := json.Unmarshal(b, &s); err != nil {
+	d := json.NewDecoder(bytes.NewReader(b))
+	// checkJSON sees the last of two members with one name; this refuses what is wrong in the first.
+	d.DisallowUnknownFields()
+	if err := d.Decode(&s); err != nil {
 		return s, fmt.Errorf("spec: %w", err)
 	}
 	s = s.WithDefaults()
@@ -689,7 +693,8 @@ func (n *Normalize) Validate(dtype string) error {
 		return fmt.Errorf("normalize needs dtype float32, float16, bfloat16 or uint8, and dtype is %q", dtype)
 	}
 	if len(n.Scale) == 0 || len(n.Scale) != len(n.Offset) {
-		return fmt.Errorf("normalize: %d scales and %d offsets", len(n.Scale), len(n.Offset))
+		return fmt.Errorf("normalize: scale has %d values and offset has %d: both need as many, one for each band",
+			len(n.Scale), len(n.Offset))
 	}
 	for i := range n.Scale {
 		if n.Scale[i] == 0 {
