@@ -1,23 +1,15 @@
 package rows
 
 import (
-	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/tables"
 )
-
-// Opener opens the dataset of a source with the given fields.
-type Opener func(ctx context.Context, src spec.Source, fields []spec.Field) (Table, error)
 
 // RoundUp returns the smallest multiple of a that is at least n.
 func RoundUp(n, a int) int { return (n + a - 1) / a * a }
@@ -72,146 +64,6 @@ type Extras struct {
 	Coordinate func(row int64) int64
 	// Selected is true if the rows are those that the conditions and the split of the source leave.
 	Selected bool
-}
-
-// catalogTable is a catalog, a table or a directory as a Table.
-type catalogTable struct{ *catalog.Table }
-
-// Extras implements Table.
-func (t catalogTable) Extras() Extras {
-	return Extras{TimeUnit: t.TimeUnit, Data: t.Data, Sizes: t.Sizes}
-}
-
-// OpenTable opens the dataset of a spec with one source: a catalog, a table, a container, an array,
-// a directory, a glob or a file. A container has the samples that meet the spec's conditions and
-// split; other datasets have all rows. An invalid spec, a mixture and a dataset that cannot be
-// opened are errors.
-func OpenTable(ctx context.Context, spec spec.Spec, o resources.Options) (Table, error) {
-	spec.AllFields = spec.AllFields || len(spec.Fields) == 0
-	spec = spec.WithDefaults()
-	spec.BatchSize = max(spec.BatchSize, 1)
-	if err := spec.Validate(); err != nil {
-		return nil, err
-	}
-	if len(spec.Sources) > 0 {
-		return nil, errors.New("spec: a mixture has several datasets")
-	}
-	o = o.WithDefaults()
-	if err := o.Validate(); err != nil {
-		return nil, err
-	}
-	spec, err := WithOwnFields(ctx, spec, o)
-	if err != nil {
-		o.CloseOpener()
-		return nil, err
-	}
-	t, err := Open(ctx, spec.Root(), spec.Fields, o)
-	if err != nil {
-		o.CloseOpener()
-		return nil, err
-	}
-	return &ownTable{t, o}, nil
-}
-
-// ownTable is a table that also closes the default opener, which OpenTable has made for it.
-type ownTable struct {
-	Table
-	o resources.Options
-}
-
-// Close closes the table before its opener, since closing a table may still use files.
-func (t *ownTable) Close() error {
-	defer t.o.CloseOpener()
-	return t.Table.Close()
-}
-
-// WithOwnFields replaces the one field of a spec with AllFields by the fields of its first dataset,
-// if that is a catalog of pairs. Other specs are returned unchanged.
-func WithOwnFields(ctx context.Context, s spec.Spec, o resources.Options) (spec.Spec, error) {
-	if !s.AllFields {
-		return s, nil
-	}
-	s.AllFields = false
-	src := s.Root()
-	for len(src.Sources) > 0 {
-		src = src.Sources[0]
-	}
-	f := s.Fields[0]
-	if src.Source == "" || f.Column != "" || f.Pattern != "" || f.Points != nil {
-		return s, nil
-	}
-	names, err := catalog.Fields(ctx, src.Source, catalog.Options{Opener: o.Opener, Roots: o.Roots})
-	if err != nil || len(names) == 0 {
-		return s, err
-	}
-	// A fill for images, such as 0, may be a class of labels, so one fill for integer fields of
-	// both kinds would silently make labels of nodata.
-	dtype := cmp.Or(f.DType, "native")
-	integers := dtype == "native" || strings.Contains(dtype, "int")
-	if len(names) > 1 && f.Fill != nil && f.Normalize == nil && integers {
-		return s, fmt.Errorf("spec: fill is %v and dtype is %q for all fields of the catalog, %q, "+
-			"of which some may be labels: give fields, and fill to those that it is for",
-			float64(*f.Fill), dtype, names)
-	}
-	s.Fields = nil
-	for _, name := range names {
-		f.Name = name
-		s.Fields = append(s.Fields, f)
-		f.Validity = "" // it names one tensor, so only the first field keeps it
-	}
-	return s, s.Validate()
-}
-
-// Open opens the dataset of a source with the fields from. Options that do not suit the kind of
-// dataset are errors.
-func Open(ctx context.Context, src spec.Source, from []spec.Field, o resources.Options) (Table, error) {
-	hasPattern := func(f spec.Field) bool { return f.Pattern != "" }
-	if src.Missing == spec.MissingDrop && !slices.ContainsFunc(from, hasPattern) {
-		return nil, errors.New("spec: missing is \"drop\", but no field has a pattern: " +
-			"tables and containers say themselves what belongs together")
-	}
-	is, err := isContainer(ctx, &src, o)
-	if err != nil {
-		return nil, err
-	}
-	if is && src.Dims != "" {
-		return nil, fault.WithFile(fault.New(fault.Unsupported, "dataset", fault.NoOffset,
-			"a container has no dimensions to name: dims is for arrays"), src.Source)
-	}
-	if is && src.Timestamp != nil {
-		return nil, fault.WithFile(fault.New(fault.Unsupported, "dataset", fault.NoOffset,
-			"a container has no times: timestamp is for arrays"), src.Source)
-	}
-	if is {
-		return openContainer(ctx, &src, spec.RowFields(from), o)
-	}
-	from = spec.RowFields(from)
-	if isCube(&src) {
-		c, err := openCube(ctx, &src, from, o)
-		if err != nil {
-			return nil, err // a nil *Array would be a Table that is not nil
-		}
-		return c, nil
-	}
-	fields := make([]catalog.Source, len(from))
-	for i, f := range from {
-		fields[i] = catalog.Source{
-			Field: f.Name, Column: f.Column, Blob: f.Blob, Pattern: f.Pattern, Kind: spec.WantedKinds[f.Kind],
-		}
-	}
-	t, err := catalog.Open(ctx, src.Source, fields, catalog.Options{
-		Opener: o.Opener, MaxChunk: o.MaxChunkBytes, CacheBytes: o.CacheBytes, Roots: o.Roots,
-		Columns: src.Columns(), AllColumns: src.Queries(),
-		DropIncomplete: src.Missing == spec.MissingDrop,
-	})
-	if err != nil {
-		return nil, err
-	}
-	if n, example := t.Dropped(); n > 0 {
-		o.Logger.Warn("incomplete samples are left out: some field has no file for them",
-			"samples", n, "left", t.Len(), "such as", example, "dataset", src.Source)
-	}
-	return catalogTable{t}, nil
 }
 
 // firstTries bounds how many samples FirstAssets tries. A dataset in which all samples are bad
