@@ -49,7 +49,7 @@ type Container struct {
 	Base, Wrong, Expect string
 }
 
-// Paths is one text or several.
+// Paths is one string or several.
 type Paths []string
 
 // UnmarshalJSON takes a string or a list of them; an object leaves nothing.
@@ -73,8 +73,8 @@ func (c *Container) At() []string {
 	return paths
 }
 
-// Containers returns the rows of the corpus's manifest of containers or, where there is no corpus,
-// those of the module's own testdata, which are some of them.
+// Containers returns the rows of the corpus's manifest of containers or, without a corpus, those of
+// the module's testdata, which are some of them.
 func Containers(t testing.TB) []Container {
 	t.Helper()
 	dir := filepath.Join(folder(t), "containers")

@@ -17,7 +17,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 )
 
-// Root returns the module's root folder.
+// Root returns the module's root directory.
 func Root(t testing.TB) string {
 	t.Helper()
 	_, file, _, ok := runtime.Caller(0)
@@ -45,8 +45,8 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// Dir returns the corpus folder: the environment variable CHASKI_CORPUS, or ../shared/corpus beside
-// the module. It skips the test where there is none.
+// Dir returns the corpus directory: that of the environment variable CHASKI_CORPUS, or
+// ../shared/corpus beside the module. It skips the test if there is none.
 func Dir(t testing.TB) string {
 	t.Helper()
 	dir := folder(t)
@@ -68,8 +68,8 @@ func folder(t testing.TB) string {
 // Testdata returns the module's own folder of small real files.
 func Testdata(t testing.TB) string { return filepath.Join(Root(t), "testdata") }
 
-// File is one line of a raster manifest: a file, and what its original reader makes of it. Fields
-// that a kind does not have are empty.
+// File is one line of a raster manifest: a file, and the result of its original reader. Fields that
+// a kind does not have are empty.
 type File struct {
 	Dir  string `json:"-"` // folder of the manifest
 	Kind string // rumi, rumi-new, tiff, stack, frame, bad
@@ -98,7 +98,7 @@ type File struct {
 	IdenticalSHA256            string `json:"identical_sha256"`
 }
 
-// Layout is what the manifest says about a TIFF's first IFD.
+// Layout holds the manifest's description of a TIFF's first IFD.
 type Layout struct {
 	ByteOrder                            string
 	BigTIFF                              bool
@@ -113,7 +113,7 @@ type Layout struct {
 	Tags                                 []int
 }
 
-// Geo is where an image lies: an affine transform (a, b, c, d, e, f) and an EPSG code.
+// Geo is the location of an image: an affine transform (a, b, c, d, e, f) and an EPSG code.
 type Geo struct {
 	Transform []float64
 	CRS       any
@@ -127,7 +127,7 @@ type Read struct {
 	SHA256     string
 }
 
-// Sel picks from one axis: a half-open slice, or a list of positions.
+// Sel selects from one axis: a half-open slice, or a list of positions.
 type Sel struct{ Slice, List []int }
 
 // Bytes reads the file.
@@ -172,8 +172,8 @@ func Raster(t testing.TB) []File {
 	return Manifest(t, filepath.Join(Dir(t), "raster"))
 }
 
-// Files returns the rows of the corpus's raster manifest or, where there is no corpus, those of the
-// module's own testdata, which are some of them.
+// Files returns the rows of the corpus's raster manifest or, without a corpus, those of the
+// module's testdata, which are some of them.
 func Files(t testing.TB) []File {
 	t.Helper()
 	if dir := filepath.Join(folder(t), "raster"); exists(dir) {
@@ -236,8 +236,8 @@ func SHA256(b []byte) string {
 	return hex.EncodeToString(h[:])
 }
 
-// DamageParquet returns a copy of a Parquet file that is cut short or has another byte, somewhere or in its footer:
-// each in turn as k counts up.
+// DamageParquet returns a copy of a Parquet file that is cut short or has another byte, somewhere
+// or in its footer, by turns as k counts up.
 func DamageParquet(rng *rand.Rand, b []byte, k int) []byte {
 	c := bytes.Clone(b)
 	footer := int(binary.LittleEndian.Uint32(b[len(b)-8:]))
@@ -254,7 +254,7 @@ func DamageParquet(rng *rand.Rand, b []byte, k int) []byte {
 	return c
 }
 
-// Allocated returns the bytes that are allocated while f runs, freed or not: those of other goroutines too.
+// Allocated returns the bytes allocated while f runs, freed or not, by all goroutines.
 func Allocated(f func()) uint64 {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)

@@ -7,7 +7,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 )
 
-// Mem is a file in memory, a source.Reader. It counts what is read from it.
+// Mem is a file in memory, a source.Reader. It counts the reads.
 type Mem struct {
 	B     []byte
 	Reads int   // calls of ReadAt

@@ -8,8 +8,8 @@ import (
 	"github.com/chaski-eo/chaski/tiff"
 )
 
-// Chip returns a TOG of uint16 noise, which hardly compresses, of shape (bands, side, side): another one for each
-// seed.
+// Chip returns a TOG of uint16 noise, which hardly compresses, with shape (bands, side, side). Each
+// seed yields another one.
 func Chip(seed uint64, bands, side, tile int) []byte {
 	r := rand.New(rand.NewPCG(seed, 0))
 	pixels := make([]byte, 2*bands*side*side)

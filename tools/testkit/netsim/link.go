@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Link passes TCP connections on to a server, with the delay and the rate of a network in between.
+// Link forwards TCP connections to a server, with the delay and the rate of a network.
 type Link struct {
 	Addr string // to connect to, on 127.0.0.1
 
@@ -24,7 +24,8 @@ type Link struct {
 	over  bool
 }
 
-// NewLink starts a link to an address with a round trip time and a rate in bytes a second. Close it.
+// NewLink starts a link to an address with a round-trip time and a rate in bytes per second. Close
+// it after use.
 func NewLink(to string, roundTrip time.Duration, rate float64) (*Link, error) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -79,7 +80,7 @@ func (l *Link) keep(conns ...net.Conn) bool {
 	return true
 }
 
-// packet is bytes on their way.
+// packet holds bytes in transit.
 type packet struct {
 	b   []byte
 	due time.Time
@@ -117,7 +118,7 @@ func (l *Link) pass(to, from net.Conn, shaped bool) {
 	}
 }
 
-// due returns when n bytes have arrived that are sent now.
+// due returns when n bytes that are sent now will have arrived.
 func (l *Link) due(n int, shaped bool) time.Time {
 	now := time.Now()
 	if !shaped {

@@ -50,7 +50,7 @@ const (
 	RedirectLoop Fault = "a redirect without end"
 )
 
-// Request is one that the server got.
+// Request is a request that the server received.
 type Request = http.Request
 
 // Server serves objects by path, with ETags, ranges and If-Match.
@@ -67,7 +67,7 @@ type Server struct {
 	away     string
 }
 
-// NewServer starts a server, over TLS with HTTP/2 if secure. Close it.
+// NewServer starts a server, over TLS with HTTP/2 if secure. Close it after use.
 func NewServer(secure bool) *Server {
 	s := &Server{objects: map[string][]byte{}, stop: make(chan struct{})}
 	s.http = httptest.NewUnstartedServer(http.HandlerFunc(s.serve))
@@ -84,7 +84,7 @@ func NewServer(secure bool) *Server {
 // Client returns a client that trusts the server.
 func (s *Server) Client() *http.Client { return s.http.Client() }
 
-// Close stops the server and what it is busy with.
+// Close stops the server and its running requests.
 func (s *Server) Close() {
 	close(s.stop)
 	s.http.CloseClientConnections()
@@ -98,7 +98,7 @@ func (s *Server) Put(path string, b []byte) {
 	s.objects[path] = b
 }
 
-// OnRequest sets what goes wrong with the n-th request from now on, counted from 0.
+// OnRequest sets the fault of the n-th request from now on, counted from 0.
 func (s *Server) OnRequest(fault func(n int, r *http.Request) Fault) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -115,14 +115,14 @@ func (s *Server) SetAway(url string) {
 	s.away = url
 }
 
-// Requests returns those since the last OnRequest or Always.
+// Requests returns the requests since the last OnRequest or Always.
 func (s *Server) Requests() []*http.Request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return append([]*http.Request(nil), s.requests...)
 }
 
-// ETag returns the ETag that objects with these bytes have.
+// ETag returns the ETag of objects with these bytes.
 func ETag(b []byte) string { return fmt.Sprintf(`"%016x"`, xxhash.Sum64(b)) }
 
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
@@ -282,7 +282,7 @@ func (s *Server) write(w http.ResponseWriter, r *http.Request, body []byte, f Fa
 	}
 }
 
-// parseRange reads "bytes=a-b".
+// parseRange parses "bytes=a-b".
 func parseRange(s string, size int) (off, n int, ok bool) {
 	first, last, _ := strings.Cut(strings.TrimPrefix(s, "bytes="), "-")
 	a, err1 := strconv.Atoi(first)

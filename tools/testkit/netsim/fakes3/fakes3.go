@@ -25,10 +25,11 @@ type Store struct {
 	answer   atomic.Pointer[Handler]
 }
 
-// Handler answers the n-th request, counted from 1, itself and returns true, or leaves it to the store.
+// Handler answers the n-th request, counted from 1, and returns true, or returns false to leave it
+// to the store.
 type Handler func(w http.ResponseWriter, r *http.Request, n int64) bool
 
-// New starts a store. Close it.
+// New starts a store. Close it after use.
 func New(bucket string) (*Store, error) {
 	s := &Store{Bucket: bucket, backend: s3mem.New()}
 	if err := s.backend.CreateBucket(bucket); err != nil {
@@ -71,10 +72,10 @@ func (s *Store) Put(key string, b []byte) error {
 	return err
 }
 
-// Requests returns how many there were.
+// Requests returns the number of requests so far.
 func (s *Store) Requests() int64 { return s.requests.Load() }
 
-// Answer sets what sees every request first; nil for nothing.
+// Answer sets the handler that sees every request first, or none if nil.
 func (s *Store) Answer(h Handler) {
 	if h == nil {
 		s.answer.Store(nil)

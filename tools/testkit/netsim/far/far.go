@@ -15,7 +15,7 @@ import (
 	"github.com/chaski-eo/chaski/tools/testkit/netsim/fakes3"
 )
 
-// Place is where an object lies.
+// Place is the place of an object.
 type Place struct {
 	URI    string
 	Opener *remote.Opener
@@ -64,7 +64,7 @@ func Places(t testing.TB, name string, b []byte, o remote.Options) map[string]Pl
 	}
 }
 
-// closed closes an opener, which must have been made, when the test ends.
+// closed closes an opener when the test ends, and fails the test if the opener was not made.
 func closed(t testing.TB, o *remote.Opener, err error) {
 	t.Helper()
 	if err != nil {
