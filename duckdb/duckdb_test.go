@@ -13,7 +13,7 @@ import (
 	"github.com/chaski-eo/chaski/tables/query"
 )
 
-// sample has a column of every kind, and a null in each.
+// sample has a column of every kind, with a null in each.
 func sample() *tables.Table {
 	one := []bool{false, false, true}
 	ints := func(k tables.Kind, bits uint8, v ...int64) *tables.Vector {
@@ -60,7 +60,7 @@ func rows(t *testing.T, tab *tables.Table) string {
 	return string(b)
 }
 
-// Every value passes through DuckDB unchanged.
+// TestRoundTrip promises that every value passes through DuckDB unchanged.
 func TestRoundTrip(t *testing.T) {
 	in := sample()
 	out, err := runOn(t, "SELECT * FROM data", in)
@@ -72,7 +72,7 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// What package query does not read runs here.
+// TestFullSQL runs SQL that package query does not support.
 func TestFullSQL(t *testing.T) {
 	for _, c := range [][2]string{
 		{`WITH a AS (SELECT i8 FROM data WHERE i8 IS NOT NULL) SELECT sum(x.i8) AS s FROM a x, a y`, "s=-2 \n"},
@@ -98,7 +98,7 @@ func TestFullSQL(t *testing.T) {
 	}
 }
 
-// Rows come in the order of the table, also where they are many.
+// TestOrderOfScan promises that rows come in the order of the table, also if they are many.
 func TestOrderOfScan(t *testing.T) {
 	v := make([]int64, 100_000)
 	for i := range v {
@@ -124,7 +124,7 @@ func TestOrderOfScan(t *testing.T) {
 	}
 }
 
-// Only the columns that a query names are loaded.
+// TestProjection promises that only the columns that a query uses are loaded.
 func TestProjection(t *testing.T) {
 	loaded := map[int]bool{}
 	cols := sample().Columns()
@@ -296,8 +296,8 @@ func TestKinds(t *testing.T) {
 	}
 }
 
-// TestNanoseconds: instants in nanoseconds pass through DuckDB, and are compared, as they are; what
-// a column of them was joined with may be out of their range.
+// TestNanoseconds promises that timestamps in nanoseconds pass through DuckDB unchanged and are compared exactly.
+// Columns that they were joined with may be out of their range.
 func TestNanoseconds(t *testing.T) {
 	typ := tables.Type{Kind: tables.Timestamp, Nano: true}
 	us := []int64{-1, 0, 1577836800123456, 1577836800123456, 0}

@@ -64,7 +64,7 @@ func TestSQL(t *testing.T) {
 	}
 }
 
-// TestConditions: samples are chosen by what only DuckDB runs, too, and by nothing that leads out of the tables.
+// TestConditions promises that conditions may use SQL that only DuckDB runs, but nothing outside the tables.
 func TestConditions(t *testing.T) {
 	coast := filepath.Join(corpus.Testdata(t), "coast", "coast.tacozip")
 	for _, c := range []struct {
@@ -75,7 +75,8 @@ func TestConditions(t *testing.T) {
 		{`[{"select":"WITH a AS (SELECT * FROM data WHERE rank < 6) SELECT * FROM a"},` +
 			`{"sql":"regexp_matches(region, 'mid.*')"}]`, 0, `[["tile_04"],["tile_05"]]`},
 		{`[{"sql":"regexp_matches(region, 'south') -- to the end"},` +
-			`{"select":"WITH a AS (SELECT id FROM data WHERE rank > 9) SELECT * FROM a"}]`, 0, `[["tile_10"],["tile_11"]]`},
+			`{"select":"WITH a AS (SELECT id FROM data WHERE rank > 9) SELECT * FROM a"}]`, 0,
+			`[["tile_10"],["tile_11"]]`},
 		{`[{"select":"FROM glob('/*')"}]`, 1, ""},
 		{`[{"sql":"regexp_matches(region, 'x') OR EXISTS (FROM glob('/*'))"}]`, 1, ""},
 	} {

@@ -20,8 +20,7 @@ import (
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 )
 
-// matches returns the ids of level 0 that a filter leaves of a TACOLLECTION.json, and the files
-// that were opened for it.
+// matches returns the ids of level 0 that match a filter in a TACOLLECTION.json, and the files that were opened for it.
 func matches(t *testing.T, path string, f taco.Filter, only ...taco.Filter) (ids, opened []string) {
 	t.Helper()
 	s := &spy{}
@@ -49,15 +48,15 @@ func matches(t *testing.T, path string, f taco.Filter, only ...taco.Filter) (ids
 func samePruned(t *testing.T, path string, f taco.Filter) int {
 	t.Helper()
 	want, all := matches(t, path, f)
-	got, pruned := matches(t, path, f, f)
+	got, opened := matches(t, path, f, f)
 	if !slices.Equal(got, want) {
 		t.Errorf("%s: box %v, times %v of %q %q: %q of %d files, %q of all %d", path, f.Box, f.Times, f.Geometry,
-			f.Time, got, len(pruned), want, len(all))
+			f.Time, got, len(opened), want, len(all))
 	}
-	return len(all) - len(pruned)
+	return len(all) - len(opened)
 }
 
-// span returns the days from one to another one.
+// span returns the days from one date to another.
 func span(t *testing.T, from, to time.Time) *taco.Times {
 	t.Helper()
 	times, err := taco.ParseTimes(from.Format(time.DateOnly) + "/" + to.Format(time.DateOnly))
@@ -71,33 +70,33 @@ func span(t *testing.T, from, to time.Time) *taco.Times {
 // these all the same, and still leaves files unopened where it may.
 func TestPrunedExtentsOfToolbox(t *testing.T) {
 	root := filepath.Join(corpus.Testdata(t), "extents")
-	pruned := map[string]int{}
+	opened := map[string]int{}
 	for _, name := range []string{"sides", "middles", "both", "starts"} {
 		path := filepath.Join(root, name, "TACOLLECTION.json")
 		for lon := -180.0; lon < 180; lon += 7.5 {
 			for _, lat := range []float64{-40, -1, 0, 49, 50, 60} {
 				for _, geometry := range []string{"", "stac:centroid"} {
 					box := mustBox(t, lon, lat, lon+8, lat+3)
-					pruned[name+" place"] += samePruned(t, path, taco.Filter{Box: &box, Geometry: geometry})
+					opened[name+" place"] += samePruned(t, path, taco.Filter{Box: &box, Geometry: geometry})
 				}
 			}
 		}
 		for year := 2008; year < 2033; year++ {
 			for _, months := range []int{1, 12, 40} {
 				from := time.Date(year, 1, 1, 0, 0, 0, 0, time.UTC)
-				pruned[name+" time"] += samePruned(t, path,
+				opened[name+" time"] += samePruned(t, path,
 					taco.Filter{Times: span(t, from, from.AddDate(0, months, 0))})
 			}
 		}
 	}
 	for _, name := range []string{"sides place", "middles place", "both place", "starts place", "starts time"} {
-		if pruned[name] == 0 {
+		if opened[name] == 0 {
 			t.Errorf("%s: every file was opened for every filter", name)
 		}
 	}
 	for _, name := range []string{"sides time", "middles time", "both time"} { // there is a column of middles
-		if pruned[name] != 0 {
-			t.Errorf("%s: %d files were not opened", name, pruned[name])
+		if opened[name] != 0 {
+			t.Errorf("%s: %d files were not opened", name, opened[name])
 		}
 	}
 }

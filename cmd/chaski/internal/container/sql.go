@@ -31,16 +31,16 @@ func NewSQL(env console.Env) *cobra.Command {
                    "l0:id", "l1:id", …
   chunks           the chunks of a streaming TACO
 
-No table has the histograms that a streaming TACO stores among its samples, unless --stored is set. A plain
-scan keeps the order of the file.
+A streaming TACO stores histograms among its samples; tables leave them out unless --stored is set. Without
+ORDER BY, rows keep the order of the file.
 
 The SELECT may use WITH, joins, GROUP BY, HAVING, UNION, ORDER BY, LIMIT, USING SAMPLE, CASE, casts,
-FILTER, EXCLUDE and subqueries. It means what it means in DuckDB; docs/sql.md lists the differences. The
+FILTER, EXCLUDE and subqueries. It means the same as in DuckDB; docs/sql.md lists the differences. The
 command chaski-full runs all other queries with DuckDB itself.
 
 --format json prints {"columns":[…],"rows":[[…],…]}; binary values are {"hex":"…"}, and NaN and the
 infinities are strings. --format arrow writes an Arrow IPC stream. With --given, data has only the samples
-that meet its conditions. A QUERY @FILE is read from the file.
+that meet the conditions. To read the query from a file, write @FILE for QUERY.
 
 ` + functionHelp(),
 		Example: `  chaski sql 'SELECT id, score FROM data WHERE score < 0.5 ORDER BY 2' data.tacozip

@@ -25,7 +25,7 @@ type quadTable [1 << quadBits]uint64
 // buildQuads builds the table h.quads. The longest code has at most quadBits bits.
 //
 // It builds larger tables from smaller ones: the table of b bits lists the symbols in b bits. Where the
-// first symbol takes l bits, it is the table of b-l bits with that symbol put in front. Meanwhile entries
+// first symbol takes l bits, it is the table of b-l bits with that symbol put before. Meanwhile entries
 // hold the symbols in their upper half. Each byte of the lower half holds the number of symbols (4 bits)
 // and the bits that they take (4 bits): for the first symbol, the first two, three and four, or as many as
 // there are.
@@ -57,10 +57,10 @@ func (h *HuffmanTable) buildQuads() {
 	}
 }
 
-// ahead masks the part of an entry that remains when another symbol is put in front.
+// ahead masks the part of an entry that remains when another symbol is put before its symbols.
 const ahead = 0xffffff00_ffffff00
 
-// putAheadGo puts the symbol of add in front of the entries of from. The slices have equal lengths.
+// putAheadGo puts the symbol of add before those of the entries of from. The slices have equal lengths.
 func putAheadGo(to, from []uint64, add uint64) {
 	to = to[:len(from)]
 	for i, x := range from {
