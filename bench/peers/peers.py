@@ -17,6 +17,7 @@ Needs numpy, rasterio for imagery and tog, and for each format and loader the pa
 
 from __future__ import annotations
 
+import atexit
 import functools
 import importlib
 import importlib.metadata
@@ -26,6 +27,7 @@ import math
 import os
 import platform
 import shutil
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -618,6 +620,12 @@ def chaski_dataset(job: Job) -> Any:
     if job.of.windows:
         per_asset = -(-job.of.samples // len(files))
         options = {"window": chaski.RandomWindow(job.of.side, per_asset=per_asset)}
+    workers, transport = max(1, job.workers), job.transport
+    if transport == "connect":
+        options["target"] = serve(job.folder, workers)
+        engine = chaski.Engine()
+    else:
+        engine = chaski.Engine(workers=workers, transport=transport)
     return package("chaski.torch").IterableDataset(
         f"{job.folder}/{job.format}/*.tif",
         batch_size=job.batch,
@@ -625,9 +633,35 @@ def chaski_dataset(job: Job) -> Any:
         drop_last=True,
         pixels=chaski.Pixels(dtype="float32"),
         normalize=chaski.Normalize(1 / std, -mean / std),
-        engine=chaski.Engine(workers=max(1, job.workers), transport=job.transport),
+        engine=engine,
         **options,
     )
+
+
+def serve(root: Path, workers: int) -> str:
+    """Starts a server that ends with this process, and returns its address.
+
+    It refuses shared memory, so that its batches come as from another machine.
+    """
+    # No path of a file: the name has to be short, and the folder of the samples need not be.
+    command = [os.environ["CHASKI_BIN"], "serve", "--listen", f"unix-abstract:peers-{os.getpid()}"]
+    command += ["--root", str(root), "--workers", str(workers), "--no-shared-memory"]
+    command += ["--stop-on-eof", "--log-level", "error"]
+    server = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert server.stdin is not None and server.stdout is not None
+    atexit.register(stop, server)
+    target: str = json.loads(server.stdout.readline())["listen"]
+    return target
+
+
+def stop(server: subprocess.Popen[str]) -> None:
+    """Ends a server. It says how it ended to nobody: what was measured is measured."""
+    assert server.stdin is not None
+    server.stdin.close()
+    try:
+        server.wait(10)
+    except subprocess.TimeoutExpired:
+        server.kill()
 
 
 def with_chaski(job: Job) -> Iterator[Any]:

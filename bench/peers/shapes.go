@@ -115,6 +115,8 @@ func Peers() []Peer {
 		{Name: "chaski", About: "the package chaski, batches in shared memory", Format: "tog",
 			loader: "chaski", transport: "auto"},
 		{Name: "chaski-grpc", About: "the same, batches over gRPC", Format: "tog", loader: "chaski", transport: "grpc"},
+		{Name: "chaski-connect", About: "chaski.connect: a server without shared memory, a local engine as its client",
+			Format: "tog", loader: "chaski", transport: "connect"},
 		{Name: "chaski-full", About: "chaski with the engine that has libzstd", Format: "tog", loader: "chaski",
 			transport: "auto", full: true},
 		{Name: "chaski-rumi1", About: "chaski on rumi files of generation 1", Format: "rumi1",
