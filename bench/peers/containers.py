@@ -208,7 +208,7 @@ def chaski(path: Path) -> Clock:
             query = f"SELECT id, rank FROM data WHERE {where}"
             table = clock(f"{name} {turn}", functools.partial(answer, ds, query))
             clock.found[name] = digest(table.column("id").to_pylist())
-    importlib.import_module("chaski._ask").close()  # so that its memory counts
+    importlib.import_module("chaski._engine")._stop_all()  # so that its memory counts
     return clock
 
 

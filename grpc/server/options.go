@@ -86,7 +86,10 @@ type Options struct {
 	MaxTickets int
 	// MaxReadBytes bounds the array of one Read. Default DefaultMaxReadBytes.
 	MaxReadBytes int64
-	// MaxReads bounds the Reads that are answered at a time; others wait. Default DefaultMaxReads.
+	// MaxPasteBytes bounds the memory for the raster of one PasteQuestion. Default DefaultMaxReadBytes.
+	MaxPasteBytes int64
+	// MaxReads bounds the Reads that are answered at a time, and the questions of Ask; others wait. Default
+	// DefaultMaxReads.
 	MaxReads int
 	// OpenTimeout bounds the opening of a dataset. Default DefaultOpenTimeout.
 	OpenTimeout time.Duration
@@ -118,6 +121,7 @@ func (o Options) withDefaults() Options {
 	def(&o.MaxStreams, DefaultMaxStreams)
 	def(&o.MaxTickets, DefaultMaxTickets)
 	def(&o.MaxReadBytes, DefaultMaxReadBytes)
+	def(&o.MaxPasteBytes, DefaultMaxReadBytes)
 	def(&o.MaxReads, DefaultMaxReads)
 	def(&o.OpenTimeout, DefaultOpenTimeout)
 	def(&o.SendTimeout, DefaultSendTimeout)
@@ -145,7 +149,7 @@ func (o Options) validate() error {
 	switch {
 	case o.PartBytes < 1 || o.PartBytes > MaxPartBytes:
 		return fmt.Errorf("server: parts of %d bytes; from 1 to %d are possible", o.PartBytes, MaxPartBytes)
-	case o.MaxEngines < 1 || o.MaxStreams < 1 || o.MaxTickets < 1 || o.MaxReads < 1 || o.MaxReadBytes < 1:
+	case o.MaxEngines < 1 || o.MaxStreams < 1 || o.MaxTickets < 1 || o.MaxReads < 1 || o.MaxReadBytes < 1 || o.MaxPasteBytes < 1:
 		return fmt.Errorf("server: bounds of %d datasets, %d streams, %d tickets, %d reads of %d bytes",
 			o.MaxEngines, o.MaxStreams, o.MaxTickets, o.MaxReads, o.MaxReadBytes)
 	case o.OpenTimeout < 0 || o.SendTimeout < 0 || o.Reuse < 0 || o.TrimAfter < 0 || o.DrainTimeout < 0:

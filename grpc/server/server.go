@@ -20,6 +20,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/grpc/internal/wire"
 	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/loader/containers"
 	"github.com/chaski-eo/chaski/loader/resources"
 	chaskiv1 "github.com/chaski-eo/chaski/proto/chaski/v1"
 	"github.com/chaski-eo/chaski/shuffle"
@@ -38,6 +39,9 @@ type Server struct {
 	reads   chan struct{} // holds one element for each Read that is answered
 	stop    chan struct{} // closed when streams are to end
 	stopped sync.Once
+
+	questions  chan struct{}     // holds one element for each Ask that is answered
+	containers *containers.Cache // what they are about
 
 	answering sync.WaitGroup // goroutines that send
 }
@@ -59,6 +63,9 @@ func New(o Options) (*Server, error) {
 		streams: make(chan struct{}, o.MaxStreams),
 		reads:   make(chan struct{}, o.MaxReads),
 		stop:    make(chan struct{}),
+
+		questions:  make(chan struct{}, o.MaxReads),
+		containers: containers.NewCache(o.Loader.WithDefaults()),
 	}
 	var err error
 	if s.metrics, err = newMetrics(o.Metrics, s.engines, s.shared); err != nil {
@@ -160,6 +167,7 @@ func (s *Server) Close() {
 	s.stopped.Do(func() { close(s.stop) })
 	s.answering.Wait()
 	s.engines.shut()
+	s.containers.Close()
 	s.options.Loader.Members.Close()
 	s.shared.close()
 }

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import json
 import multiprocessing
 import os
+import pickle
 import resource
 import shutil
 import signal
@@ -14,6 +16,7 @@ import subprocess
 import sys
 import time
 import warnings
+from collections.abc import Iterator
 from concurrent import futures
 from pathlib import Path
 
@@ -22,7 +25,7 @@ import pytest
 from helpers import web
 
 import chaski
-from chaski import _ask, taco
+from chaski import _engine, taco
 
 ROOT = Path(__file__).resolve().parents[2]
 DATA = ROOT / "testdata"
@@ -587,7 +590,7 @@ def test_flatten_is_in_the_order_of_the_samples():
             assert flat(got) == want
         assert len(got) == len(want)
     assert ds.sort("l0:rank").ids == ds.ids
-    with pytest.raises(chaski.NotFoundError, match="no column 'rank'"):
+    with pytest.raises(chaski.NotFoundError, match='no column "rank"'):
         ds.sort("rank").flatten()
     with pytest.raises(chaski.SpecError, match="n is -1"):
         ds.limit(-1)
@@ -895,31 +898,39 @@ def test_streaming_taco_trains_over_http(binary, tmp_path, monkeypatch):
             ds.read("roi_1/t1/t1-img::99").array()
 
 
+def engines() -> list[_engine.LocalEngine]:
+    """The engines of this process that have its environment."""
+    now = frozenset(os.environ.items())
+    return [e for key, e in _engine._running.items() if now in key]
+
+
 def test_questions_have_one_process(binary, tmp_path):
-    """Containers stay open in one child process, which is replaced if it dies or hangs."""
+    """Containers stay open in the engine that loaders use too; it is replaced when it is gone."""
     ds = taco.load(COAST / "coast.tacozip")
     assert len(ds) == 12
-    first = _ask._asker
-    assert first is not None
-    pid = first._process.pid
+    with ds.loader(fields=FIELDS, batch_size=4) as loader:
+        assert loader.samples == 12
+        assert len(engines()) == 1
+    first = engines()[0]
     with pytest.raises(chaski.NotFoundError):
         len(ds.where("nothing < 1"))
     with pytest.raises(chaski.Error):
         len(taco.load(tmp_path / "none.tacozip"))
     assert len(ds.where("cloud_cover < 9")) == 4
-    assert _ask._asker is first
+    assert engines() == [first]
     first._process.kill()
     first._process.wait()
     assert ds.where("cloud_cover < 9").ids == [f"tile_{k:02}" for k in range(12) if 7 * k % 30 < 9]
-    assert _ask._asker is not None
-    assert _ask._asker._process.pid != pid
-    os.kill(_ask._asker._process.pid, signal.SIGSTOP)
-    slow = taco.load(COAST / "coast.tacozip", timeout=0.2)
-    with pytest.raises(chaski.DeadlineError):
-        len(slow)
+    second = engines()[0]
+    assert second is not first
+    os.kill(second._process.pid, signal.SIGSTOP)
+    try:
+        slow = taco.load(COAST / "coast.tacozip", timeout=0.2)
+        with pytest.raises(chaski.DeadlineError):
+            len(slow)
+    finally:
+        os.kill(second._process.pid, signal.SIGCONT)
     assert len(taco.load(COAST / "flat.tacozip")) == 3
-    _ask.close()
-    assert len(taco.load(COAST / "flat.tacozip").where("rank = 1")) == 1
 
 
 def test_questions_of_threads_and_forks(binary):
@@ -958,29 +969,24 @@ os.waitpid(pid, 0)
 def test_questions_have_the_environment(binary, monkeypatch):
     """Credentials that are set later apply to the next question."""
     ds = taco.load(COAST / "coast.tacozip")
-    pids = []
+    asked = []
     for token in ("", "", "one", "one", "two", ""):
         if token:
             monkeypatch.setenv("HF_TOKEN", token)
         else:
             monkeypatch.delenv("HF_TOKEN", raising=False)
         assert len(ds.where("rank = 3")) == 1
-        assert _ask._asker is not None
-        pids.append(_ask._asker._process.pid)
-    assert pids[0] == pids[1]
-    assert pids[2] == pids[3]
-    assert len(set(pids)) == 4
+        asked.append(engines()[-1])
+    assert asked[0] is asked[1]
+    assert asked[2] is asked[3]
+    assert len({id(e) for e in asked}) == 4
 
 
-def test_a_long_question_beside_another(binary):
-    """A list of ids may exceed the length of a command's argument while another thread asks."""
+def test_a_long_question(binary):
+    """A list of ids is longer than one message of the service."""
     ds = taco.load(COAST / "coast.tacozip")
-    ids = ", ".join(f"'tile_{k:02}'" for k in range(6, 30_000))
-    many = ds.where(f"id IN ({ids})")
-    with _ask._lock:
-        assert len(many) == 6
-        with pytest.raises(chaski.NotFoundError):
-            len(ds.where("nothing = 1"))
+    ids = ", ".join(f"'tile_{k:02}'" for k in range(6, 100_000))
+    assert len(ds.where(f"id IN ({ids})")) == 6
 
 
 def _count(k: int) -> int:
@@ -1003,27 +1009,68 @@ print(len(chaski.taco.load({str(COAST / "coast.tacozip")!r}).ids))
     assert done.stdout.strip() == "12", done.stderr
 
 
-def test_a_question_that_is_not_read_ends_in_time(binary, monkeypatch):
-    """A question longer than a pipe's buffer times out at an engine that hangs."""
-    still = _ask.Asker(binary)
-    try:
-        os.kill(still._process.pid, signal.SIGSTOP)
-        with pytest.raises(chaski.DeadlineError):
-            still.ask(["sql", "x" * (1 << 20)], 0.3)
-        assert not still.alive
-    finally:
-        still.close()
+def test_a_server_answers_as_this_process_does(binary, tmp_path):
+    """Containers behind `chaski serve`: the same rows, pixels and batches; nothing beside its root."""
+    pytest.importorskip("pyarrow")
+    outside = tmp_path / "flat.tacozip"
+    shutil.copy(COAST / "flat.tacozip", outside)
+    for name in ("coast.tacozip", "coast_dir"):
+        here = taco.load(COAST / name)
+        with serving(binary, COAST) as target:
+            for server in (target, chaski.Connection(target)):
+                there = taco.load(COAST / name, server=server)
+                assert there.collection == here.collection
+                assert there.ids == here.ids
+                assert there.sql("SELECT * FROM l1 ORDER BY 1").data == (
+                    here.sql("SELECT * FROM l1 ORDER BY 1").data
+                )
+                a, b = (d.filter_bbox(-63, 38, -61.8, 38.4) for d in (here, there))
+                assert b.flatten() == a.flatten()
+                assert b.flatten().num_rows < here.flatten().num_rows
+                far, near = there.read("tile_02/s2/img.tif"), here.read("tile_02/s2/img.tif")
+                assert far == near
+                assert far.bytes() == near.bytes()
+                assert np.array_equal(far.array(y=(2, 9)), near.array(y=(2, 9)))
+                kept = pickle.loads(pickle.dumps(far)) if server is target else far
+                assert kept.bytes() == near.bytes()
+            options = dict(fields=FIELDS, batch_size=5, seed=3)
+            with here.loader(**options) as mine, taco.load(COAST / name, server=target).loader(
+                **options
+            ) as its:
+                for x, y in zip(mine, its, strict=True):
+                    assert np.array_equal(x["image"], y["image"])
+            for refused in (
+                lambda: taco.load(outside, server=target).ids,
+                lambda: taco.Asset("a", "a", str(outside), 0, None, far._at).array(),
+            ):
+                with pytest.raises(chaski.NotFoundError):
+                    refused()
+    with pytest.raises(chaski.SpecError, match="several servers"):
+        here.concat(taco.load(COAST / name, server="127.0.0.1:1"))
+
+
+@contextlib.contextmanager
+def serving(binary: str, root: Path) -> Iterator[str]:
+    """A `chaski serve` with one root; yields its address."""
+    command = [binary, "serve", "--listen", "127.0.0.1:0", "--root", root, "--stop-on-eof"]
+    with subprocess.Popen(
+        [*command, "--log-level", "error"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as p:
+        try:
+            yield json.loads(p.stdout.readline())["listen"]
+        finally:
+            p.stdin.close()
+            p.wait(60)
 
 
 def test_a_forked_process_holds_no_engine(binary):
     """The engine ends with the process that asks it, although processes forked from it live on."""
     taco.load(COAST / "coast.tacozip").ids  # noqa: B018
-    held = _ask._asker
-    assert held is not None
+    (held,) = engines()
     pid = os.fork()
     if pid == 0:
-        os._exit(0 if held._process.stdin.closed and held._process.stdout.closed else 1)
+        os._exit(0 if held._process.stdin.raw.closed and not engines() else 1)
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
     assert held.alive
     assert len(taco.load(COAST / "coast.tacozip").ids) == 12
-    assert _ask._asker is held
+    assert engines() == [held]

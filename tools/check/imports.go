@@ -31,6 +31,7 @@ var floors = [][]string{
 // allowed are arrows between folders of one floor.
 var allowed = map[[2]string]bool{
 	{"bench", "draw"}: true, // the report of a benchmark has charts
+	{"grpc", "ops"}:   true, // the service offers what ops do: it pastes predictions
 	{"rumi", "tiff"}:  true, // a rumi file is a TIFF: its tags and metadata are read there
 }
 

@@ -148,7 +148,7 @@ func TestQueryInAFile(t *testing.T) {
 // shell.
 func TestGivenByAPipe(t *testing.T) {
 	zip := testdata(t, "coast", "coast.tacozip")
-	for _, args := range [][]string{{"sql", "SELECT id FROM data"}, {"entries"}} {
+	for _, args := range [][]string{{"sql", "SELECT id FROM data"}} {
 		const given = `[{"sql":"cloud_cover < 9"}]`
 		r, w, err := os.Pipe()
 		if err != nil {

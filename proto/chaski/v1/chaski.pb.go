@@ -1547,6 +1547,984 @@ func (x *InfoReply) GetJson() []byte {
 	return nil
 }
 
+type AskRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Types that are valid to be assigned to Kind:
+	//
+	//	*AskRequest_About
+	//	*AskRequest_Table
+	//	*AskRequest_Entries
+	//	*AskRequest_Bytes
+	//	*AskRequest_Index
+	//	*AskRequest_Crs
+	//	*AskRequest_Stats
+	//	*AskRequest_Paste
+	//	*AskRequest_Data
+	Kind          isAskRequest_Kind `protobuf_oneof:"kind"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AskRequest) Reset() {
+	*x = AskRequest{}
+	mi := &file_chaski_v1_chaski_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AskRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AskRequest) ProtoMessage() {}
+
+func (x *AskRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_chaski_v1_chaski_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AskRequest.ProtoReflect.Descriptor instead.
+func (*AskRequest) Descriptor() ([]byte, []int) {
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{19}
+}
+
+func (x *AskRequest) GetKind() isAskRequest_Kind {
+	if x != nil {
+		return x.Kind
+	}
+	return nil
+}
+
+func (x *AskRequest) GetAbout() *AboutQuestion {
+	if x != nil {
+		if x, ok := x.Kind.(*AskRequest_About); ok {
+			return x.About
+		}
+	}
+	return nil
+}
+
+func (x *AskRequest) GetTable() *TableQuestion {
+	if x != nil {
+		if x, ok := x.Kind.(*AskRequest_Table); ok {
+			return x.Table
+		}
+	}
+	return nil
+}
+
+func (x *AskRequest) GetEntries() *EntriesQuestion {
+	if x != nil {
+		if x, ok := x.Kind.(*AskRequest_Entries); ok {
+			return x.Entries
+		}
+	}
+	return nil
+}
+
+func (x *AskRequest) GetBytes() *BytesQuestion {
+	if x != nil {
+		if x, ok := x.Kind.(*AskRequest_Bytes); ok {
+			return x.Bytes
+		}
+	}
+	return nil
+}
+
+func (x *AskRequest) GetIndex() *IndexQuestion {
+	if x != nil {
+		if x, ok := x.Kind.(*AskRequest_Index); ok {
+			return x.Index
+		}
+	}
+	return nil
+}
+
+func (x *AskRequest) GetCrs() *CrsQuestion {
+	if x != nil {
+		if x, ok := x.Kind.(*AskRequest_Crs); ok {
+			return x.Crs
+		}
+	}
+	return nil
+}
+
+func (x *AskRequest) GetStats() *StatsQuestion {
+	if x != nil {
+		if x, ok := x.Kind.(*AskRequest_Stats); ok {
+			return x.Stats
+		}
+	}
+	return nil
+}
+
+func (x *AskRequest) GetPaste() *PasteQuestion {
+	if x != nil {
+		if x, ok := x.Kind.(*AskRequest_Paste); ok {
+			return x.Paste
+		}
+	}
+	return nil
+}
+
+func (x *AskRequest) GetData() []byte {
+	if x != nil {
+		if x, ok := x.Kind.(*AskRequest_Data); ok {
+			return x.Data
+		}
+	}
+	return nil
+}
+
+type isAskRequest_Kind interface {
+	isAskRequest_Kind()
+}
+
+type AskRequest_About struct {
+	About *AboutQuestion `protobuf:"bytes,1,opt,name=about,proto3,oneof"`
+}
+
+type AskRequest_Table struct {
+	Table *TableQuestion `protobuf:"bytes,2,opt,name=table,proto3,oneof"`
+}
+
+type AskRequest_Entries struct {
+	Entries *EntriesQuestion `protobuf:"bytes,3,opt,name=entries,proto3,oneof"`
+}
+
+type AskRequest_Bytes struct {
+	Bytes *BytesQuestion `protobuf:"bytes,4,opt,name=bytes,proto3,oneof"`
+}
+
+type AskRequest_Index struct {
+	Index *IndexQuestion `protobuf:"bytes,5,opt,name=index,proto3,oneof"`
+}
+
+type AskRequest_Crs struct {
+	Crs *CrsQuestion `protobuf:"bytes,6,opt,name=crs,proto3,oneof"`
+}
+
+type AskRequest_Stats struct {
+	Stats *StatsQuestion `protobuf:"bytes,7,opt,name=stats,proto3,oneof"`
+}
+
+type AskRequest_Paste struct {
+	Paste *PasteQuestion `protobuf:"bytes,8,opt,name=paste,proto3,oneof"`
+}
+
+type AskRequest_Data struct {
+	// More of what a question is about. The pieces of several requests follow each other.
+	Data []byte `protobuf:"bytes,16,opt,name=data,proto3,oneof"`
+}
+
+func (*AskRequest_About) isAskRequest_Kind() {}
+
+func (*AskRequest_Table) isAskRequest_Kind() {}
+
+func (*AskRequest_Entries) isAskRequest_Kind() {}
+
+func (*AskRequest_Bytes) isAskRequest_Kind() {}
+
+func (*AskRequest_Index) isAskRequest_Kind() {}
+
+func (*AskRequest_Crs) isAskRequest_Kind() {}
+
+func (*AskRequest_Stats) isAskRequest_Kind() {}
+
+func (*AskRequest_Paste) isAskRequest_Kind() {}
+
+func (*AskRequest_Data) isAskRequest_Kind() {}
+
+type AskReply struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Data  []byte                 `protobuf:"bytes,1,opt,name=data,proto3" json:"data,omitempty"`
+	// What the user should know about the answer, such as columns that were left out. Only in the last reply.
+	Warnings      []string `protobuf:"bytes,2,rep,name=warnings,proto3" json:"warnings,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AskReply) Reset() {
+	*x = AskReply{}
+	mi := &file_chaski_v1_chaski_proto_msgTypes[20]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AskReply) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AskReply) ProtoMessage() {}
+
+func (x *AskReply) ProtoReflect() protoreflect.Message {
+	mi := &file_chaski_v1_chaski_proto_msgTypes[20]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AskReply.ProtoReflect.Descriptor instead.
+func (*AskReply) Descriptor() ([]byte, []int) {
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{20}
+}
+
+func (x *AskReply) GetData() []byte {
+	if x != nil {
+		return x.Data
+	}
+	return nil
+}
+
+func (x *AskReply) GetWarnings() []string {
+	if x != nil {
+		return x.Warnings
+	}
+	return nil
+}
+
+// Containers are TACO containers or Tortillas whose rows follow each other, as those of one dataset.
+type Containers struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Paths []string               `protobuf:"bytes,1,rep,name=paths,proto3" json:"paths,omitempty"`
+	// Folder of the source files of a catalog, if they are not beside it.
+	BasePath string `protobuf:"bytes,2,opt,name=base_path,json=basePath,proto3" json:"base_path,omitempty"`
+	// What becomes of columns that not all of them have: "intersection" (also if empty), "fill_missing" or "strict".
+	Columns       string `protobuf:"bytes,3,opt,name=columns,proto3" json:"columns,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Containers) Reset() {
+	*x = Containers{}
+	mi := &file_chaski_v1_chaski_proto_msgTypes[21]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Containers) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Containers) ProtoMessage() {}
+
+func (x *Containers) ProtoReflect() protoreflect.Message {
+	mi := &file_chaski_v1_chaski_proto_msgTypes[21]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Containers.ProtoReflect.Descriptor instead.
+func (*Containers) Descriptor() ([]byte, []int) {
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{21}
+}
+
+func (x *Containers) GetPaths() []string {
+	if x != nil {
+		return x.Paths
+	}
+	return nil
+}
+
+func (x *Containers) GetBasePath() string {
+	if x != nil {
+		return x.BasePath
+	}
+	return ""
+}
+
+func (x *Containers) GetColumns() string {
+	if x != nil {
+		return x.Columns
+	}
+	return ""
+}
+
+// AboutQuestion asks what containers are. The answer is a JSON object with "format", "levels", "id_column", "parts" and
+// "collection".
+type AboutQuestion struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Containers    *Containers            `protobuf:"bytes,1,opt,name=containers,proto3" json:"containers,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AboutQuestion) Reset() {
+	*x = AboutQuestion{}
+	mi := &file_chaski_v1_chaski_proto_msgTypes[22]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AboutQuestion) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AboutQuestion) ProtoMessage() {}
+
+func (x *AboutQuestion) ProtoReflect() protoreflect.Message {
+	mi := &file_chaski_v1_chaski_proto_msgTypes[22]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AboutQuestion.ProtoReflect.Descriptor instead.
+func (*AboutQuestion) Descriptor() ([]byte, []int) {
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{22}
+}
+
+func (x *AboutQuestion) GetContainers() *Containers {
+	if x != nil {
+		return x.Containers
+	}
+	return nil
+}
+
+// TableQuestion asks for the result of a query. The answer is an Arrow IPC stream.
+type TableQuestion struct {
+	state      protoimpl.MessageState `protogen:"open.v1"`
+	Containers *Containers            `protobuf:"bytes,1,opt,name=containers,proto3" json:"containers,omitempty"`
+	// JSON object: "sql", one SELECT, and "where", a list of conditions as in a spec. Data of further requests are more of
+	// this text, at most 64 MiB in all.
+	//
+	// Without "stored", the table "data" has the samples of level 0 that meet the conditions; level1, … and l0, l1, … are
+	// as for `chaski sql`; and below0, below1, … have the rows of a level that are below these samples and that conditions
+	// on place and time leave, in the order of the samples: with the columns of the level and of those above it, named
+	// "l1:id", "l0:id", …, "chaski:folder" (1 if the row has children, else 0) and "gdal_vsi" (what GDAL opens its bytes by).
+	Text []byte `protobuf:"bytes,2,opt,name=text,proto3" json:"text,omitempty"`
+	// Tables have every row of the files.
+	Stored        bool `protobuf:"varint,3,opt,name=stored,proto3" json:"stored,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TableQuestion) Reset() {
+	*x = TableQuestion{}
+	mi := &file_chaski_v1_chaski_proto_msgTypes[23]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TableQuestion) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TableQuestion) ProtoMessage() {}
+
+func (x *TableQuestion) ProtoReflect() protoreflect.Message {
+	mi := &file_chaski_v1_chaski_proto_msgTypes[23]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TableQuestion.ProtoReflect.Descriptor instead.
+func (*TableQuestion) Descriptor() ([]byte, []int) {
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{23}
+}
+
+func (x *TableQuestion) GetContainers() *Containers {
+	if x != nil {
+		return x.Containers
+	}
+	return nil
+}
+
+func (x *TableQuestion) GetText() []byte {
+	if x != nil {
+		return x.Text
+	}
+	return nil
+}
+
+func (x *TableQuestion) GetStored() bool {
+	if x != nil {
+		return x.Stored
+	}
+	return false
+}
+
+// EntriesQuestion asks where the samples of a level are. The answer is an Entries message.
+type EntriesQuestion struct {
+	state      protoimpl.MessageState `protogen:"open.v1"`
+	Containers *Containers            `protobuf:"bytes,1,opt,name=containers,proto3" json:"containers,omitempty"`
+	Level      uint32                 `protobuf:"varint,2,opt,name=level,proto3" json:"level,omitempty"`
+	// JSON object with "where", as of TableQuestion: at level 0 only the samples that meet the conditions, in their order;
+	// below it, the rows that conditions on place and time leave. Data of further requests are more of this text.
+	Text          []byte `protobuf:"bytes,3,opt,name=text,proto3" json:"text,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *EntriesQuestion) Reset() {
+	*x = EntriesQuestion{}
+	mi := &file_chaski_v1_chaski_proto_msgTypes[24]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *EntriesQuestion) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*EntriesQuestion) ProtoMessage() {}
+
+func (x *EntriesQuestion) ProtoReflect() protoreflect.Message {
+	mi := &file_chaski_v1_chaski_proto_msgTypes[24]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use EntriesQuestion.ProtoReflect.Descriptor instead.
+func (*EntriesQuestion) Descriptor() ([]byte, []int) {
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{24}
+}
+
+func (x *EntriesQuestion) GetContainers() *Containers {
+	if x != nil {
+		return x.Containers
+	}
+	return nil
+}
+
+func (x *EntriesQuestion) GetLevel() uint32 {
+	if x != nil {
+		return x.Level
+	}
+	return 0
+}
+
+func (x *EntriesQuestion) GetText() []byte {
+	if x != nil {
+		return x.Text
+	}
+	return nil
+}
+
+// Entries are the samples of a level that are no placeholders, by column: little-endian numbers side by side.
+type Entries struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Rows          []byte                 `protobuf:"bytes,1,opt,name=rows,proto3" json:"rows,omitempty"`                   // int64: the row in the table of the level
+	Parents       []byte                 `protobuf:"bytes,2,opt,name=parents,proto3" json:"parents,omitempty"`             // int64: the row in the level above, or -1
+	Folders       []byte                 `protobuf:"bytes,3,opt,name=folders,proto3" json:"folders,omitempty"`             // uint8: 1 if the row has children
+	Files         []byte                 `protobuf:"bytes,4,opt,name=files,proto3" json:"files,omitempty"`                 // int32: index in uris
+	Offsets       []byte                 `protobuf:"bytes,5,opt,name=offsets,proto3" json:"offsets,omitempty"`             // int64: its first byte in the file, or -1 if it is the whole file
+	Sizes         []byte                 `protobuf:"bytes,6,opt,name=sizes,proto3" json:"sizes,omitempty"`                 // int64: its bytes, or -1
+	IdEnds        []byte                 `protobuf:"bytes,7,opt,name=id_ends,json=idEnds,proto3" json:"id_ends,omitempty"` // int64: where each id ends in ids
+	Ids           []byte                 `protobuf:"bytes,8,opt,name=ids,proto3" json:"ids,omitempty"`                     // UTF-8
+	Uris          []string               `protobuf:"bytes,9,rep,name=uris,proto3" json:"uris,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Entries) Reset() {
+	*x = Entries{}
+	mi := &file_chaski_v1_chaski_proto_msgTypes[25]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Entries) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Entries) ProtoMessage() {}
+
+func (x *Entries) ProtoReflect() protoreflect.Message {
+	mi := &file_chaski_v1_chaski_proto_msgTypes[25]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Entries.ProtoReflect.Descriptor instead.
+func (*Entries) Descriptor() ([]byte, []int) {
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{25}
+}
+
+func (x *Entries) GetRows() []byte {
+	if x != nil {
+		return x.Rows
+	}
+	return nil
+}
+
+func (x *Entries) GetParents() []byte {
+	if x != nil {
+		return x.Parents
+	}
+	return nil
+}
+
+func (x *Entries) GetFolders() []byte {
+	if x != nil {
+		return x.Folders
+	}
+	return nil
+}
+
+func (x *Entries) GetFiles() []byte {
+	if x != nil {
+		return x.Files
+	}
+	return nil
+}
+
+func (x *Entries) GetOffsets() []byte {
+	if x != nil {
+		return x.Offsets
+	}
+	return nil
+}
+
+func (x *Entries) GetSizes() []byte {
+	if x != nil {
+		return x.Sizes
+	}
+	return nil
+}
+
+func (x *Entries) GetIdEnds() []byte {
+	if x != nil {
+		return x.IdEnds
+	}
+	return nil
+}
+
+func (x *Entries) GetIds() []byte {
+	if x != nil {
+		return x.Ids
+	}
+	return nil
+}
+
+func (x *Entries) GetUris() []string {
+	if x != nil {
+		return x.Uris
+	}
+	return nil
+}
+
+// BytesQuestion asks for the bytes of a sample that is no folder: a row of a level of containers, or a name. The answer
+// is those bytes.
+type BytesQuestion struct {
+	state      protoimpl.MessageState `protogen:"open.v1"`
+	Containers *Containers            `protobuf:"bytes,1,opt,name=containers,proto3" json:"containers,omitempty"`
+	Level      uint32                 `protobuf:"varint,2,opt,name=level,proto3" json:"level,omitempty"`
+	Row        int64                  `protobuf:"varint,3,opt,name=row,proto3" json:"row,omitempty"` // in the table of the level
+	// In place of them: a file, or a range of it as GDAL writes it (/vsisubfile/OFFSET_SIZE,FILE). It must be of a kind
+	// that Info knows.
+	Name          string `protobuf:"bytes,4,opt,name=name,proto3" json:"name,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BytesQuestion) Reset() {
+	*x = BytesQuestion{}
+	mi := &file_chaski_v1_chaski_proto_msgTypes[26]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BytesQuestion) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BytesQuestion) ProtoMessage() {}
+
+func (x *BytesQuestion) ProtoReflect() protoreflect.Message {
+	mi := &file_chaski_v1_chaski_proto_msgTypes[26]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BytesQuestion.ProtoReflect.Descriptor instead.
+func (*BytesQuestion) Descriptor() ([]byte, []int) {
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{26}
+}
+
+func (x *BytesQuestion) GetContainers() *Containers {
+	if x != nil {
+		return x.Containers
+	}
+	return nil
+}
+
+func (x *BytesQuestion) GetLevel() uint32 {
+	if x != nil {
+		return x.Level
+	}
+	return 0
+}
+
+func (x *BytesQuestion) GetRow() int64 {
+	if x != nil {
+		return x.Row
+	}
+	return 0
+}
+
+func (x *BytesQuestion) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+// IndexQuestion asks for the header blobs of rumi files, or the chunk index blobs of TIFFs. The answer is a Blobs
+// message.
+type IndexQuestion struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Paths         []string               `protobuf:"bytes,1,rep,name=paths,proto3" json:"paths,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *IndexQuestion) Reset() {
+	*x = IndexQuestion{}
+	mi := &file_chaski_v1_chaski_proto_msgTypes[27]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *IndexQuestion) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*IndexQuestion) ProtoMessage() {}
+
+func (x *IndexQuestion) ProtoReflect() protoreflect.Message {
+	mi := &file_chaski_v1_chaski_proto_msgTypes[27]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use IndexQuestion.ProtoReflect.Descriptor instead.
+func (*IndexQuestion) Descriptor() ([]byte, []int) {
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{27}
+}
+
+func (x *IndexQuestion) GetPaths() []string {
+	if x != nil {
+		return x.Paths
+	}
+	return nil
+}
+
+// Blobs are those of the files of a question, in their order.
+type Blobs struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Blobs         [][]byte               `protobuf:"bytes,1,rep,name=blobs,proto3" json:"blobs,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Blobs) Reset() {
+	*x = Blobs{}
+	mi := &file_chaski_v1_chaski_proto_msgTypes[28]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Blobs) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Blobs) ProtoMessage() {}
+
+func (x *Blobs) ProtoReflect() protoreflect.Message {
+	mi := &file_chaski_v1_chaski_proto_msgTypes[28]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Blobs.ProtoReflect.Descriptor instead.
+func (*Blobs) Descriptor() ([]byte, []int) {
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{28}
+}
+
+func (x *Blobs) GetBlobs() [][]byte {
+	if x != nil {
+		return x.Blobs
+	}
+	return nil
+}
+
+// CrsQuestion asks what is known of a CRS. The answer is a JSON object with "geographic".
+type CrsQuestion struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Epsg          uint32                 `protobuf:"varint,1,opt,name=epsg,proto3" json:"epsg,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CrsQuestion) Reset() {
+	*x = CrsQuestion{}
+	mi := &file_chaski_v1_chaski_proto_msgTypes[29]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CrsQuestion) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CrsQuestion) ProtoMessage() {}
+
+func (x *CrsQuestion) ProtoReflect() protoreflect.Message {
+	mi := &file_chaski_v1_chaski_proto_msgTypes[29]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CrsQuestion.ProtoReflect.Descriptor instead.
+func (*CrsQuestion) Descriptor() ([]byte, []int) {
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{29}
+}
+
+func (x *CrsQuestion) GetEpsg() uint32 {
+	if x != nil {
+		return x.Epsg
+	}
+	return 0
+}
+
+// StatsQuestion asks for the statistics of a dataset, of which every raster is read. The answer is the JSON of
+// `chaski stats`.
+type StatsQuestion struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The spec as JSON. Further requests bring more of it.
+	Spec []byte `protobuf:"bytes,1,opt,name=spec,proto3" json:"spec,omitempty"`
+	// Threads that decode, at most those of the server. 0: those of the server.
+	Workers uint32 `protobuf:"varint,2,opt,name=workers,proto3" json:"workers,omitempty"`
+	// Bytes of the largest decoded chunk, at most that of the server. 0: that of the server.
+	MaxChunk      int64 `protobuf:"varint,3,opt,name=max_chunk,json=maxChunk,proto3" json:"max_chunk,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *StatsQuestion) Reset() {
+	*x = StatsQuestion{}
+	mi := &file_chaski_v1_chaski_proto_msgTypes[30]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *StatsQuestion) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*StatsQuestion) ProtoMessage() {}
+
+func (x *StatsQuestion) ProtoReflect() protoreflect.Message {
+	mi := &file_chaski_v1_chaski_proto_msgTypes[30]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use StatsQuestion.ProtoReflect.Descriptor instead.
+func (*StatsQuestion) Descriptor() ([]byte, []int) {
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{30}
+}
+
+func (x *StatsQuestion) GetSpec() []byte {
+	if x != nil {
+		return x.Spec
+	}
+	return nil
+}
+
+func (x *StatsQuestion) GetWorkers() uint32 {
+	if x != nil {
+		return x.Workers
+	}
+	return 0
+}
+
+func (x *StatsQuestion) GetMaxChunk() int64 {
+	if x != nil {
+		return x.MaxChunk
+	}
+	return 0
+}
+
+// PasteQuestion asks for a raster of predictions for the windows of a grid. Further requests bring the predictions: a
+// NumPy file (.npy) with a float32 array (windows, bands, height, width), windows in the order of the grid. The answer
+// is a TOG that lies where the scene does.
+type PasteQuestion struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The raster that the windows were cut from.
+	Scene   string `protobuf:"bytes,1,opt,name=scene,proto3" json:"scene,omitempty"`
+	Height  uint32 `protobuf:"varint,2,opt,name=height,proto3" json:"height,omitempty"`
+	Width   uint32 `protobuf:"varint,3,opt,name=width,proto3" json:"width,omitempty"`
+	StrideY uint32 `protobuf:"varint,4,opt,name=stride_y,json=strideY,proto3" json:"stride_y,omitempty"`
+	StrideX uint32 `protobuf:"varint,5,opt,name=stride_x,json=strideX,proto3" json:"stride_x,omitempty"`
+	// The last windows pass the edge of the scene.
+	Pad bool `protobuf:"varint,6,opt,name=pad,proto3" json:"pad,omitempty"`
+	// "linear" or "mean".
+	Blend string `protobuf:"bytes,7,opt,name=blend,proto3" json:"blend,omitempty"`
+	// The raster has the number of the band with the largest value, as uint8.
+	Argmax        bool `protobuf:"varint,8,opt,name=argmax,proto3" json:"argmax,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PasteQuestion) Reset() {
+	*x = PasteQuestion{}
+	mi := &file_chaski_v1_chaski_proto_msgTypes[31]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PasteQuestion) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PasteQuestion) ProtoMessage() {}
+
+func (x *PasteQuestion) ProtoReflect() protoreflect.Message {
+	mi := &file_chaski_v1_chaski_proto_msgTypes[31]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PasteQuestion.ProtoReflect.Descriptor instead.
+func (*PasteQuestion) Descriptor() ([]byte, []int) {
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{31}
+}
+
+func (x *PasteQuestion) GetScene() string {
+	if x != nil {
+		return x.Scene
+	}
+	return ""
+}
+
+func (x *PasteQuestion) GetHeight() uint32 {
+	if x != nil {
+		return x.Height
+	}
+	return 0
+}
+
+func (x *PasteQuestion) GetWidth() uint32 {
+	if x != nil {
+		return x.Width
+	}
+	return 0
+}
+
+func (x *PasteQuestion) GetStrideY() uint32 {
+	if x != nil {
+		return x.StrideY
+	}
+	return 0
+}
+
+func (x *PasteQuestion) GetStrideX() uint32 {
+	if x != nil {
+		return x.StrideX
+	}
+	return 0
+}
+
+func (x *PasteQuestion) GetPad() bool {
+	if x != nil {
+		return x.Pad
+	}
+	return false
+}
+
+func (x *PasteQuestion) GetBlend() string {
+	if x != nil {
+		return x.Blend
+	}
+	return ""
+}
+
+func (x *PasteQuestion) GetArgmax() bool {
+	if x != nil {
+		return x.Argmax
+	}
+	return false
+}
+
 type Groups_Level struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// How often an epoch of the mixture draws from the source, and the samples of an epoch of its own.
@@ -1558,7 +2536,7 @@ type Groups_Level struct {
 
 func (x *Groups_Level) Reset() {
 	*x = Groups_Level{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[19]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1570,7 +2548,7 @@ func (x *Groups_Level) String() string {
 func (*Groups_Level) ProtoMessage() {}
 
 func (x *Groups_Level) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[19]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1720,12 +2698,85 @@ const file_chaski_v1_chaski_proto_rawDesc = "" +
 	"\vInfoRequest\x12\x12\n" +
 	"\x04path\x18\x01 \x01(\tR\x04path\"\x1f\n" +
 	"\tInfoReply\x12\x12\n" +
-	"\x04json\x18\x01 \x01(\fR\x04json2\xfa\x01\n" +
+	"\x04json\x18\x01 \x01(\fR\x04json\"\xba\x03\n" +
+	"\n" +
+	"AskRequest\x120\n" +
+	"\x05about\x18\x01 \x01(\v2\x18.chaski.v1.AboutQuestionH\x00R\x05about\x120\n" +
+	"\x05table\x18\x02 \x01(\v2\x18.chaski.v1.TableQuestionH\x00R\x05table\x126\n" +
+	"\aentries\x18\x03 \x01(\v2\x1a.chaski.v1.EntriesQuestionH\x00R\aentries\x120\n" +
+	"\x05bytes\x18\x04 \x01(\v2\x18.chaski.v1.BytesQuestionH\x00R\x05bytes\x120\n" +
+	"\x05index\x18\x05 \x01(\v2\x18.chaski.v1.IndexQuestionH\x00R\x05index\x12*\n" +
+	"\x03crs\x18\x06 \x01(\v2\x16.chaski.v1.CrsQuestionH\x00R\x03crs\x120\n" +
+	"\x05stats\x18\a \x01(\v2\x18.chaski.v1.StatsQuestionH\x00R\x05stats\x120\n" +
+	"\x05paste\x18\b \x01(\v2\x18.chaski.v1.PasteQuestionH\x00R\x05paste\x12\x14\n" +
+	"\x04data\x18\x10 \x01(\fH\x00R\x04dataB\x06\n" +
+	"\x04kind\":\n" +
+	"\bAskReply\x12\x12\n" +
+	"\x04data\x18\x01 \x01(\fR\x04data\x12\x1a\n" +
+	"\bwarnings\x18\x02 \x03(\tR\bwarnings\"Y\n" +
+	"\n" +
+	"Containers\x12\x14\n" +
+	"\x05paths\x18\x01 \x03(\tR\x05paths\x12\x1b\n" +
+	"\tbase_path\x18\x02 \x01(\tR\bbasePath\x12\x18\n" +
+	"\acolumns\x18\x03 \x01(\tR\acolumns\"F\n" +
+	"\rAboutQuestion\x125\n" +
+	"\n" +
+	"containers\x18\x01 \x01(\v2\x15.chaski.v1.ContainersR\n" +
+	"containers\"r\n" +
+	"\rTableQuestion\x125\n" +
+	"\n" +
+	"containers\x18\x01 \x01(\v2\x15.chaski.v1.ContainersR\n" +
+	"containers\x12\x12\n" +
+	"\x04text\x18\x02 \x01(\fR\x04text\x12\x16\n" +
+	"\x06stored\x18\x03 \x01(\bR\x06stored\"r\n" +
+	"\x0fEntriesQuestion\x125\n" +
+	"\n" +
+	"containers\x18\x01 \x01(\v2\x15.chaski.v1.ContainersR\n" +
+	"containers\x12\x14\n" +
+	"\x05level\x18\x02 \x01(\rR\x05level\x12\x12\n" +
+	"\x04text\x18\x03 \x01(\fR\x04text\"\xd6\x01\n" +
+	"\aEntries\x12\x12\n" +
+	"\x04rows\x18\x01 \x01(\fR\x04rows\x12\x18\n" +
+	"\aparents\x18\x02 \x01(\fR\aparents\x12\x18\n" +
+	"\afolders\x18\x03 \x01(\fR\afolders\x12\x14\n" +
+	"\x05files\x18\x04 \x01(\fR\x05files\x12\x18\n" +
+	"\aoffsets\x18\x05 \x01(\fR\aoffsets\x12\x14\n" +
+	"\x05sizes\x18\x06 \x01(\fR\x05sizes\x12\x17\n" +
+	"\aid_ends\x18\a \x01(\fR\x06idEnds\x12\x10\n" +
+	"\x03ids\x18\b \x01(\fR\x03ids\x12\x12\n" +
+	"\x04uris\x18\t \x03(\tR\x04uris\"\x82\x01\n" +
+	"\rBytesQuestion\x125\n" +
+	"\n" +
+	"containers\x18\x01 \x01(\v2\x15.chaski.v1.ContainersR\n" +
+	"containers\x12\x14\n" +
+	"\x05level\x18\x02 \x01(\rR\x05level\x12\x10\n" +
+	"\x03row\x18\x03 \x01(\x03R\x03row\x12\x12\n" +
+	"\x04name\x18\x04 \x01(\tR\x04name\"%\n" +
+	"\rIndexQuestion\x12\x14\n" +
+	"\x05paths\x18\x01 \x03(\tR\x05paths\"\x1d\n" +
+	"\x05Blobs\x12\x14\n" +
+	"\x05blobs\x18\x01 \x03(\fR\x05blobs\"!\n" +
+	"\vCrsQuestion\x12\x12\n" +
+	"\x04epsg\x18\x01 \x01(\rR\x04epsg\"Z\n" +
+	"\rStatsQuestion\x12\x12\n" +
+	"\x04spec\x18\x01 \x01(\fR\x04spec\x12\x18\n" +
+	"\aworkers\x18\x02 \x01(\rR\aworkers\x12\x1b\n" +
+	"\tmax_chunk\x18\x03 \x01(\x03R\bmaxChunk\"\xc9\x01\n" +
+	"\rPasteQuestion\x12\x14\n" +
+	"\x05scene\x18\x01 \x01(\tR\x05scene\x12\x16\n" +
+	"\x06height\x18\x02 \x01(\rR\x06height\x12\x14\n" +
+	"\x05width\x18\x03 \x01(\rR\x05width\x12\x19\n" +
+	"\bstride_y\x18\x04 \x01(\rR\astrideY\x12\x19\n" +
+	"\bstride_x\x18\x05 \x01(\rR\astrideX\x12\x10\n" +
+	"\x03pad\x18\x06 \x01(\bR\x03pad\x12\x14\n" +
+	"\x05blend\x18\a \x01(\tR\x05blend\x12\x16\n" +
+	"\x06argmax\x18\b \x01(\bR\x06argmax2\xb1\x02\n" +
 	"\x06Chaski\x12@\n" +
 	"\bDescribe\x12\x1a.chaski.v1.DescribeRequest\x1a\x18.chaski.v1.DescribeReply\x12>\n" +
 	"\x06Stream\x12\x18.chaski.v1.StreamRequest\x1a\x16.chaski.v1.StreamReply(\x010\x01\x128\n" +
 	"\x04Read\x12\x16.chaski.v1.ReadRequest\x1a\x16.chaski.v1.StreamReply0\x01\x124\n" +
-	"\x04Info\x12\x16.chaski.v1.InfoRequest\x1a\x14.chaski.v1.InfoReplyB6Z4github.com/chaski-eo/chaski/proto/chaski/v1;chaskiv1b\x06proto3"
+	"\x04Info\x12\x16.chaski.v1.InfoRequest\x1a\x14.chaski.v1.InfoReply\x125\n" +
+	"\x03Ask\x12\x15.chaski.v1.AskRequest\x1a\x13.chaski.v1.AskReply(\x010\x01B6Z4github.com/chaski-eo/chaski/proto/chaski/v1;chaskiv1b\x06proto3"
 
 var (
 	file_chaski_v1_chaski_proto_rawDescOnce sync.Once
@@ -1739,7 +2790,7 @@ func file_chaski_v1_chaski_proto_rawDescGZIP() []byte {
 	return file_chaski_v1_chaski_proto_rawDescData
 }
 
-var file_chaski_v1_chaski_proto_msgTypes = make([]protoimpl.MessageInfo, 21)
+var file_chaski_v1_chaski_proto_msgTypes = make([]protoimpl.MessageInfo, 34)
 var file_chaski_v1_chaski_proto_goTypes = []any{
 	(*DescribeRequest)(nil), // 0: chaski.v1.DescribeRequest
 	(*Upstream)(nil),        // 1: chaski.v1.Upstream
@@ -1760,8 +2811,21 @@ var file_chaski_v1_chaski_proto_goTypes = []any{
 	(*ReadRequest)(nil),     // 16: chaski.v1.ReadRequest
 	(*InfoRequest)(nil),     // 17: chaski.v1.InfoRequest
 	(*InfoReply)(nil),       // 18: chaski.v1.InfoReply
-	(*Groups_Level)(nil),    // 19: chaski.v1.Groups.Level
-	nil,                     // 20: chaski.v1.ReadRequest.SizesEntry
+	(*AskRequest)(nil),      // 19: chaski.v1.AskRequest
+	(*AskReply)(nil),        // 20: chaski.v1.AskReply
+	(*Containers)(nil),      // 21: chaski.v1.Containers
+	(*AboutQuestion)(nil),   // 22: chaski.v1.AboutQuestion
+	(*TableQuestion)(nil),   // 23: chaski.v1.TableQuestion
+	(*EntriesQuestion)(nil), // 24: chaski.v1.EntriesQuestion
+	(*Entries)(nil),         // 25: chaski.v1.Entries
+	(*BytesQuestion)(nil),   // 26: chaski.v1.BytesQuestion
+	(*IndexQuestion)(nil),   // 27: chaski.v1.IndexQuestion
+	(*Blobs)(nil),           // 28: chaski.v1.Blobs
+	(*CrsQuestion)(nil),     // 29: chaski.v1.CrsQuestion
+	(*StatsQuestion)(nil),   // 30: chaski.v1.StatsQuestion
+	(*PasteQuestion)(nil),   // 31: chaski.v1.PasteQuestion
+	(*Groups_Level)(nil),    // 32: chaski.v1.Groups.Level
+	nil,                     // 33: chaski.v1.ReadRequest.SizesEntry
 }
 var file_chaski_v1_chaski_proto_depIdxs = []int32{
 	1,  // 0: chaski.v1.DescribeRequest.upstream:type_name -> chaski.v1.Upstream
@@ -1769,7 +2833,7 @@ var file_chaski_v1_chaski_proto_depIdxs = []int32{
 	6,  // 2: chaski.v1.DescribeReply.fields:type_name -> chaski.v1.FieldInfo
 	5,  // 3: chaski.v1.DescribeReply.shared:type_name -> chaski.v1.Shared
 	4,  // 4: chaski.v1.DescribeReply.groups:type_name -> chaski.v1.Groups
-	19, // 5: chaski.v1.Groups.levels:type_name -> chaski.v1.Groups.Level
+	32, // 5: chaski.v1.Groups.levels:type_name -> chaski.v1.Groups.Level
 	9,  // 6: chaski.v1.StreamRequest.ticket:type_name -> chaski.v1.Ticket
 	10, // 7: chaski.v1.StreamRequest.credit:type_name -> chaski.v1.Credit
 	8,  // 8: chaski.v1.StreamRequest.attach:type_name -> chaski.v1.Attach
@@ -1777,20 +2841,34 @@ var file_chaski_v1_chaski_proto_depIdxs = []int32{
 	14, // 10: chaski.v1.StreamReply.fault:type_name -> chaski.v1.Fault
 	12, // 11: chaski.v1.StreamReply.lease:type_name -> chaski.v1.Lease
 	15, // 12: chaski.v1.Fault.sample:type_name -> chaski.v1.FaultSample
-	20, // 13: chaski.v1.ReadRequest.sizes:type_name -> chaski.v1.ReadRequest.SizesEntry
-	0,  // 14: chaski.v1.Chaski.Describe:input_type -> chaski.v1.DescribeRequest
-	7,  // 15: chaski.v1.Chaski.Stream:input_type -> chaski.v1.StreamRequest
-	16, // 16: chaski.v1.Chaski.Read:input_type -> chaski.v1.ReadRequest
-	17, // 17: chaski.v1.Chaski.Info:input_type -> chaski.v1.InfoRequest
-	3,  // 18: chaski.v1.Chaski.Describe:output_type -> chaski.v1.DescribeReply
-	11, // 19: chaski.v1.Chaski.Stream:output_type -> chaski.v1.StreamReply
-	11, // 20: chaski.v1.Chaski.Read:output_type -> chaski.v1.StreamReply
-	18, // 21: chaski.v1.Chaski.Info:output_type -> chaski.v1.InfoReply
-	18, // [18:22] is the sub-list for method output_type
-	14, // [14:18] is the sub-list for method input_type
-	14, // [14:14] is the sub-list for extension type_name
-	14, // [14:14] is the sub-list for extension extendee
-	0,  // [0:14] is the sub-list for field type_name
+	33, // 13: chaski.v1.ReadRequest.sizes:type_name -> chaski.v1.ReadRequest.SizesEntry
+	22, // 14: chaski.v1.AskRequest.about:type_name -> chaski.v1.AboutQuestion
+	23, // 15: chaski.v1.AskRequest.table:type_name -> chaski.v1.TableQuestion
+	24, // 16: chaski.v1.AskRequest.entries:type_name -> chaski.v1.EntriesQuestion
+	26, // 17: chaski.v1.AskRequest.bytes:type_name -> chaski.v1.BytesQuestion
+	27, // 18: chaski.v1.AskRequest.index:type_name -> chaski.v1.IndexQuestion
+	29, // 19: chaski.v1.AskRequest.crs:type_name -> chaski.v1.CrsQuestion
+	30, // 20: chaski.v1.AskRequest.stats:type_name -> chaski.v1.StatsQuestion
+	31, // 21: chaski.v1.AskRequest.paste:type_name -> chaski.v1.PasteQuestion
+	21, // 22: chaski.v1.AboutQuestion.containers:type_name -> chaski.v1.Containers
+	21, // 23: chaski.v1.TableQuestion.containers:type_name -> chaski.v1.Containers
+	21, // 24: chaski.v1.EntriesQuestion.containers:type_name -> chaski.v1.Containers
+	21, // 25: chaski.v1.BytesQuestion.containers:type_name -> chaski.v1.Containers
+	0,  // 26: chaski.v1.Chaski.Describe:input_type -> chaski.v1.DescribeRequest
+	7,  // 27: chaski.v1.Chaski.Stream:input_type -> chaski.v1.StreamRequest
+	16, // 28: chaski.v1.Chaski.Read:input_type -> chaski.v1.ReadRequest
+	17, // 29: chaski.v1.Chaski.Info:input_type -> chaski.v1.InfoRequest
+	19, // 30: chaski.v1.Chaski.Ask:input_type -> chaski.v1.AskRequest
+	3,  // 31: chaski.v1.Chaski.Describe:output_type -> chaski.v1.DescribeReply
+	11, // 32: chaski.v1.Chaski.Stream:output_type -> chaski.v1.StreamReply
+	11, // 33: chaski.v1.Chaski.Read:output_type -> chaski.v1.StreamReply
+	18, // 34: chaski.v1.Chaski.Info:output_type -> chaski.v1.InfoReply
+	20, // 35: chaski.v1.Chaski.Ask:output_type -> chaski.v1.AskReply
+	31, // [31:36] is the sub-list for method output_type
+	26, // [26:31] is the sub-list for method input_type
+	26, // [26:26] is the sub-list for extension type_name
+	26, // [26:26] is the sub-list for extension extendee
+	0,  // [0:26] is the sub-list for field type_name
 }
 
 func init() { file_chaski_v1_chaski_proto_init() }
@@ -1808,13 +2886,24 @@ func file_chaski_v1_chaski_proto_init() {
 		(*StreamReply_Fault)(nil),
 		(*StreamReply_Lease)(nil),
 	}
+	file_chaski_v1_chaski_proto_msgTypes[19].OneofWrappers = []any{
+		(*AskRequest_About)(nil),
+		(*AskRequest_Table)(nil),
+		(*AskRequest_Entries)(nil),
+		(*AskRequest_Bytes)(nil),
+		(*AskRequest_Index)(nil),
+		(*AskRequest_Crs)(nil),
+		(*AskRequest_Stats)(nil),
+		(*AskRequest_Paste)(nil),
+		(*AskRequest_Data)(nil),
+	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_chaski_v1_chaski_proto_rawDesc), len(file_chaski_v1_chaski_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   21,
+			NumMessages:   34,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -26,6 +26,7 @@ const (
 	Chaski_Stream_FullMethodName   = "/chaski.v1.Chaski/Stream"
 	Chaski_Read_FullMethodName     = "/chaski.v1.Chaski/Read"
 	Chaski_Info_FullMethodName     = "/chaski.v1.Chaski/Info"
+	Chaski_Ask_FullMethodName      = "/chaski.v1.Chaski/Ask"
 )
 
 // ChaskiClient is the client API for Chaski service.
@@ -47,6 +48,9 @@ type ChaskiClient interface {
 	Read(ctx context.Context, in *ReadRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[StreamReply], error)
 	// Info tells what a file is, as the JSON of `chaski info --json`.
 	Info(ctx context.Context, in *InfoRequest, opts ...grpc.CallOption) (*InfoReply, error)
+	// Ask answers one question about containers, files or a dataset. The first request is the question. Requests after
+	// it bring data, where the question says which. The answer comes in pieces; its end is the end of the call.
+	Ask(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[AskRequest, AskReply], error)
 }
 
 type chaskiClient struct {
@@ -109,6 +113,19 @@ func (c *chaskiClient) Info(ctx context.Context, in *InfoRequest, opts ...grpc.C
 	return out, nil
 }
 
+func (c *chaskiClient) Ask(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[AskRequest, AskReply], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &Chaski_ServiceDesc.Streams[2], Chaski_Ask_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[AskRequest, AskReply]{ClientStream: stream}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Chaski_AskClient = grpc.BidiStreamingClient[AskRequest, AskReply]
+
 // ChaskiServer is the server API for Chaski service.
 // All implementations must embed UnimplementedChaskiServer
 // for forward compatibility.
@@ -128,6 +145,9 @@ type ChaskiServer interface {
 	Read(*ReadRequest, grpc.ServerStreamingServer[StreamReply]) error
 	// Info tells what a file is, as the JSON of `chaski info --json`.
 	Info(context.Context, *InfoRequest) (*InfoReply, error)
+	// Ask answers one question about containers, files or a dataset. The first request is the question. Requests after
+	// it bring data, where the question says which. The answer comes in pieces; its end is the end of the call.
+	Ask(grpc.BidiStreamingServer[AskRequest, AskReply]) error
 	mustEmbedUnimplementedChaskiServer()
 }
 
@@ -149,6 +169,9 @@ func (UnimplementedChaskiServer) Read(*ReadRequest, grpc.ServerStreamingServer[S
 }
 func (UnimplementedChaskiServer) Info(context.Context, *InfoRequest) (*InfoReply, error) {
 	return nil, status.Error(codes.Unimplemented, "method Info not implemented")
+}
+func (UnimplementedChaskiServer) Ask(grpc.BidiStreamingServer[AskRequest, AskReply]) error {
+	return status.Error(codes.Unimplemented, "method Ask not implemented")
 }
 func (UnimplementedChaskiServer) mustEmbedUnimplementedChaskiServer() {}
 func (UnimplementedChaskiServer) testEmbeddedByValue()                {}
@@ -225,6 +248,13 @@ func _Chaski_Info_Handler(srv interface{}, ctx context.Context, dec func(interfa
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Chaski_Ask_Handler(srv interface{}, stream grpc.ServerStream) error {
+	return srv.(ChaskiServer).Ask(&grpc.GenericServerStream[AskRequest, AskReply]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Chaski_AskServer = grpc.BidiStreamingServer[AskRequest, AskReply]
+
 // Chaski_ServiceDesc is the grpc.ServiceDesc for Chaski service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -252,6 +282,12 @@ var Chaski_ServiceDesc = grpc.ServiceDesc{
 			StreamName:    "Read",
 			Handler:       _Chaski_Read_Handler,
 			ServerStreams: true,
+		},
+		{
+			StreamName:    "Ask",
+			Handler:       _Chaski_Ask_Handler,
+			ServerStreams: true,
+			ClientStreams: true,
 		},
 	},
 	Metadata: "chaski/v1/chaski.proto",

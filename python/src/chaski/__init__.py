@@ -21,7 +21,7 @@ from chaski._options import Engine
 from chaski._paste import paste
 from chaski._payload import BadRow, SampleRef
 from chaski._read import info, read
-from chaski._rpc import FieldInfo
+from chaski._rpc import Connection, FieldInfo
 from chaski._sources import (
     Grid,
     Mixture,
@@ -58,6 +58,7 @@ __all__ = [
     "BadRow",
     "BadRows",
     "Batch",
+    "Connection",
     "CorruptError",
     "DeadlineError",
     "Engine",

@@ -114,7 +114,7 @@ class LocalEngine:
         command += ["--allow-upstream"]
         for root in ("/", "http://", "https://", "hf://", "s3://", "gs://", "az://"):
             command += ["--root", root]
-        command += ["--log-level", "warn"]
+        command += ["--log-level", "warn", "--paste-bytes", str(8 << 30)]
         flags = (("--workers", workers), ("--memory", memory), ("--max-chunk", max_chunk))
         for flag, value in flags:
             if value is not None:
@@ -318,7 +318,7 @@ def _sweep(base: str) -> None:
                     os.close(lock)
 
 
-_Key = tuple[str, int | None, int | None, int | None]
+_Key = tuple[str, int | None, int | None, int | None, frozenset[tuple[str, str]]]
 # A finalizer may release an engine at any point of this thread, so the lock can be taken twice.
 _guard = threading.RLock()
 _running: dict[_Key, LocalEngine] = {}
@@ -329,16 +329,18 @@ def acquire(
 ) -> LocalEngine:
     """Returns the engine with these options, started if need be; `release` gives it back.
 
+    It has the environment of now, such as credentials that were set after the last one started.
+
     Raises:
         EngineError: there is none, or it does not start.
     """
-    key = (find_binary(), workers, memory, max_chunk)
+    key = (find_binary(), workers, memory, max_chunk, frozenset(os.environ.items()))
     with _guard:
         engine = _running.get(key)
         if engine is None or not engine.alive:
             if engine is not None:
                 engine.close()
-            engine = _running[key] = LocalEngine(*key)
+            engine = _running[key] = LocalEngine(*key[:4])
         engine.users += 1
         return engine
 

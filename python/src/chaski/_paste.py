@@ -10,10 +10,11 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from chaski import _engine
-from chaski._read import info
-from chaski._sources import Grid, absolute
-from chaski._stats import run_command
+from chaski._files import replace_file
+from chaski._proto import chaski_pb2 as pb
+from chaski._read import Server, ask, info, words
+from chaski._rpc import PIECE
+from chaski._sources import Grid
 from chaski.errors import SpecError
 
 Part: TypeAlias = "tuple[npt.ArrayLike, npt.ArrayLike]"
@@ -28,6 +29,7 @@ def paste(
     blend: Literal["linear", "mean"] = "linear",
     argmax: bool = False,
     timeout: float | None = 3600.0,
+    server: Server | None = None,
 ) -> None:
     """Writes predictions for the windows of a scene as one raster, a TOG that lies where it does.
 
@@ -36,7 +38,7 @@ def paste(
             parts = ((b["sample"], model(b["image"])) for b in loader)
             chaski.paste(parts, scene, "probability.tif", grid=grid)
 
-    It is the command `chaski paste`, run as a child process on a temporary file.
+    The engine does it, as the command `chaski paste`; predictions go to it by a temporary file.
 
     Args:
         predictions: an array (windows, bands, height, width), in the order of the samples; or pairs
@@ -49,7 +51,9 @@ def paste(
         blend: windows that overlap are weighted by the distance to their edges ("linear"), or
             alike ("mean").
         argmax: write the number of the greatest band as uint8, after blending.
-        timeout: seconds for the command; None waits for as long as it takes.
+        timeout: seconds for the engine; None waits for as long as it takes.
+        server: a running engine (`chaski serve`) that has the scene, as "host:port" or a
+            `Connection`; `out` is a file here. Default: the engine that `load` starts.
 
     Raises:
         SpecError: an argument is wrong, a window is missing, or one comes twice.
@@ -59,17 +63,23 @@ def paste(
         raise SpecError(f"grid is {grid!r}: it must be the Grid that cut the windows")
     g = grid.to_json()
     h, w = g["height"], g["width"]
-    _, height, width = info(scene)["raster"]["shape"]
+    _, height, width = info(scene, server=server)["raster"]["shape"]
     n = grid.count(height, width)
-    binary = _engine.find_binary()
-    with tempfile.TemporaryDirectory(prefix="chaski-paste-") as folder:
-        path = os.path.join(folder, "windows.npy")
-        _write(path, predictions, n, h, w)
-        command = [binary, "paste", "--like", absolute(scene), "--window", f"{h}x{w}"]
-        command += ["--stride", f"{g['stride_y']}x{g['stride_x']}", "--blend", blend]
-        command += ["--pad"] * bool(g.get("pad")) + ["--argmax"] * argmax
-        command += ["-o", os.path.abspath(out), path]
-        run_command(command, timeout)
+    question = pb.PasteQuestion(
+        scene=words(server, scene),
+        height=h,
+        width=w,
+        stride_y=g["stride_y"],
+        stride_x=g["stride_x"],
+        pad=bool(g.get("pad")),
+        blend=blend,
+        argmax=argmax,
+    )
+    with tempfile.NamedTemporaryFile(prefix="chaski-paste-") as f:
+        _write(f.name, predictions, n, h, w)
+        pieces = iter(lambda: f.read(PIECE), b"")
+        raster, _ = ask(server, pb.AskRequest(paste=question), timeout, pieces)
+    replace_file(out, [raster])
 
 
 def _array(x: Any) -> npt.NDArray[Any]:

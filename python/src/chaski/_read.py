@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import operator
+import os
+import pickle
+import subprocess
+import sys
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy.typing as npt
@@ -13,24 +17,52 @@ import numpy.typing as npt
 from chaski import _engine
 from chaski._assemble import Pool
 from chaski._proto import chaski_pb2 as pb
-from chaski._rpc import Connection
+from chaski._rpc import Connection, stands_still
 from chaski._sources import Path, absolute, count, indices, listed
-from chaski.errors import SpecError
+from chaski.errors import EngineError, Error, SpecError, UnsupportedError
 
 Slice: TypeAlias = "tuple[int, int] | slice"
 Selection: TypeAlias = "tuple[int, int] | slice | Sequence[int]"
+Server: TypeAlias = "str | Connection"
 
 _guard = threading.Lock()
 _kept: dict[bool, _engine.LocalEngine] = {}
+_servers: dict[str, Connection] = {}
+_parents: list[object] = []
+"""Of a forked process: engines and connections of the process it was forked from."""
+
+
+def _after_fork() -> None:
+    """Lets a forked process make connections of its own: the lock may have been held."""
+    global _guard
+    _guard = threading.Lock()
+    # Never freed: a channel that is freed waits for its threads, which a fork does not have.
+    _parents.extend([*_kept.values(), *_servers.values()])
+    _servers.clear()
+    _kept.clear()
+
+
+os.register_at_fork(after_in_child=_after_fork)
 
 
 @contextlib.contextmanager
-def _connection(max_chunk: int | None = None) -> Iterator[Connection]:
-    """Yields a connection to the shared engine, which stays after it: reads are short.
+def connection(server: Server | None, max_chunk: int | None = None) -> Iterator[Connection]:
+    """Yields a connection to a server, or to the shared engine, which stays after it.
 
     Each limit of a chunk has an engine of its own. Only the one without a limit, and the last one
     with one, stay: a program may give every file a limit of its own.
+
+    Raises:
+        SpecError: the server has limits of its own.
     """
+    if server is not None:
+        if max_chunk is not None:
+            raise SpecError("max_chunk is for the engine of this process: the server has its own")
+        if isinstance(server, str):
+            with _guard:
+                server = _servers[server] = _servers.get(server) or Connection(server)
+        yield server
+        return
     engine = _engine.acquire(max_chunk=max_chunk)  # another thread may let go of it meanwhile
     try:
         with _guard:
@@ -43,6 +75,62 @@ def _connection(max_chunk: int | None = None) -> Iterator[Connection]:
         yield engine.connection
     finally:
         _engine.release(engine)
+
+
+def words(server: Server | None, path: Path) -> str:
+    """Returns a path in the words of the engine that opens it: only this host's knows our folder."""
+    return absolute(path) if server is None else os.fspath(path)
+
+
+def ask(
+    server: Server | None,
+    question: pb.AskRequest,
+    timeout: float | None,
+    data: Iterable[bytes] = (),
+) -> tuple[bytes, list[str]]:
+    """Asks the engine, or a server, a question: see `Connection.ask`."""
+    if stands_still():
+        return _ask_apart(server, question, timeout, data)
+    with connection(server) as c:
+        return c.ask(question, timeout, data)
+
+
+def _ask_apart(
+    server: Server | None, question: pb.AskRequest, timeout: float | None, data: Iterable[bytes]
+) -> tuple[bytes, list[str]]:
+    """Asks by a process of its own: in a fork of a process that used gRPC, gRPC stands still."""
+    if not (server is None or isinstance(server, str)):
+        server = server.target if server.credentials is None else None
+        if server is None:
+            raise UnsupportedError("a forked process has no TLS connections", kind="unsupported")
+    asked = pickle.dumps((server, question.SerializeToString(), timeout, list(data)))
+    code = "from chaski import _read; _read._answer_apart()"
+    path = os.pathsep.join(filter(None, sys.path))
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        input=asked,
+        stdout=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": path},
+        check=False,
+    )
+    if done.returncode:
+        raise EngineError(f"a question ended with exit status {done.returncode}")
+    answer = pickle.loads(done.stdout)
+    if isinstance(answer, BaseException):
+        raise answer
+    out, warned = answer
+    return out, warned
+
+
+def _answer_apart() -> None:
+    """Answers what `_ask_apart` asks on standard input."""
+    server, question, timeout, data = pickle.load(sys.stdin.buffer)
+    answer: Any
+    try:
+        answer = ask(server, pb.AskRequest.FromString(question), timeout, data)
+    except Error as e:
+        answer = e
+    sys.stdout.buffer.write(pickle.dumps(answer))
 
 
 def selection(axis: str, s: Selection | None, *, picks: bool) -> str:
@@ -100,6 +188,7 @@ def read(
     num_threads: int = 0,
     max_chunk: int | None = None,
     timeout: float = 120.0,
+    server: Server | None = None,
 ) -> npt.NDArray[Any]:
     """Reads a window of one file, or of several of equal shape stacked along n.
 
@@ -119,6 +208,7 @@ def read(
             64 MiB. Larger tiles and strips of TIFFs are decoded in pieces of rows; larger chunks of
             other formats are a LimitError.
         timeout: seconds.
+        server: see `info`.
 
     Returns:
         An array in the file's dtype; bfloat16 as its bits in uint16, complex integers as a
@@ -129,7 +219,7 @@ def read(
     """
     paths = listed("path", path)
     request = pb.ReadRequest(
-        paths=[absolute(p) for p in paths],
+        paths=[words(server, p) for p in paths],
         layout=layout or "",
         sizes=dict(sizes or {}),
         headers=_headers(header, paths),
@@ -141,16 +231,22 @@ def read(
     )
     if max_chunk is not None:
         count("max_chunk", max_chunk)
-    with _connection(max_chunk) as connection:
-        out: npt.NDArray[Any] = connection.read(request, Pool(reuse=False), 64 << 30, timeout)
+    with connection(server, max_chunk) as c:
+        out: npt.NDArray[Any] = c.read(request, Pool(reuse=False), 64 << 30, timeout)
     return out
 
 
-def info(path: Path, *, timeout: float = 120.0) -> dict[str, Any]:
+def info(path: Path, *, timeout: float = 120.0, server: Server | None = None) -> dict[str, Any]:
     """Returns what a file, container or array is: the JSON of `chaski info --json`.
+
+    Args:
+        path: of it.
+        timeout: seconds.
+        server: a running engine (`chaski serve`) that has the file, as "host:port" or a
+            `chaski.Connection`. Default: the engine that `load` starts.
 
     Raises:
         Error: of the kind that fits.
     """
-    with _connection() as connection:
-        return connection.info(absolute(path), timeout)
+    with connection(server) as c:
+        return c.info(words(server, path), timeout)

@@ -1,7 +1,8 @@
-"""The connection to an engine: its four calls, and gRPC's errors as ours."""
+"""The connection to an engine: its calls, and gRPC's errors as ours."""
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import threading
@@ -39,6 +40,14 @@ _OPTIONS: list[tuple[str, int]] = [
     ("grpc.initial_reconnect_backoff_ms", 100),
     ("grpc.max_reconnect_backoff_ms", 2000),
 ]
+
+
+PIECE = 1 << 20
+"""Bytes of one message of a long question: servers take 2 MiB at most."""
+
+
+def _starts(data: bytes) -> range:
+    return range(0, len(data), PIECE)
 
 
 class Call(Protocol):
@@ -123,6 +132,15 @@ def _of_spec(text: str) -> SpecError:
     return SpecError(text)
 
 
+_user: int | None = None
+"""The process that made the first connection: in a fork of it gRPC stands still."""
+
+
+def stands_still() -> bool:
+    """Reports whether this process was forked from one that used gRPC."""
+    return _user not in (None, os.getpid())
+
+
 class Connection:
     """A channel to one engine. Safe for use from several threads, not across a fork."""
 
@@ -140,7 +158,10 @@ class Connection:
             credentials: for TLS; None is plain text.
             hint: returns text to be added to errors about the connection (why the engine died).
         """
+        global _user
+        _user = _user or os.getpid()
         self.target = target
+        self.credentials = credentials
         self._pid = os.getpid()
         self._hint = hint
         self._guard = threading.Lock()
@@ -167,6 +188,10 @@ class Connection:
         self._read = self._channel.unary_stream(
             base + "Read", pb.ReadRequest.SerializeToString, None
         )
+        # One request is the usual: it needs no thread that sends. The method is the same.
+        to, of = pb.AskRequest.SerializeToString, pb.AskReply.FromString
+        self._ask_one = self._channel.unary_stream(base + "Ask", to, of)
+        self._ask = self._channel.stream_stream(base + "Ask", to, of)
 
     def close(self) -> None:
         """Closes the channel; calls in flight end with an error. Does nothing in a forked child."""
@@ -296,6 +321,39 @@ class Connection:
         if not isinstance(out, dict):
             raise PayloadError(f"{self.target}: info of {path}: not a JSON object")
         return out
+
+    def ask(
+        self, question: pb.AskRequest, timeout: float | None, data: Iterable[bytes] = ()
+    ) -> tuple[bytes, list[str]]:
+        """Asks a question of the call Ask.
+
+        Args:
+            question: what is asked.
+            timeout: seconds until the end of the answer; None waits for as long as it takes.
+            data: what the question needs besides, in pieces of any size.
+
+        Returns:
+            The answer, and what it warns of.
+
+        Raises:
+            Error: of the kind that fits.
+        """
+        pieces = (pb.AskRequest(data=p[i : i + PIECE]) for p in data for i in _starts(p))
+        first = next(pieces, None)
+        if first is None:
+            call = self._ask_one(question, timeout=timeout)
+        else:
+            call = self._ask(itertools.chain((question, first), pieces), timeout=timeout)
+        out, warned = [], []
+        try:
+            for reply in call:
+                out.append(reply.data)
+                warned += reply.warnings
+        except grpc.RpcError as e:
+            raise self.error(e, str(question.WhichOneof("kind"))) from None
+        finally:
+            call.cancel()
+        return b"".join(out), warned
 
     def stream(self, requests: Iterable[pb.StreamRequest]) -> Call:
         """Opens a stream of tickets and credits up, parts and faults down."""

@@ -5,9 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import re
-import subprocess
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
@@ -15,23 +12,16 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from chaski import _engine, _show
+from chaski import _show
+from chaski._files import replace_file
 from chaski._options import takes
+from chaski._proto import chaski_pb2 as pb
+from chaski._read import Server, ask
+from chaski._rpc import PIECE
 from chaski._sources import Columns, Path, Rows, absolute, absolute_paths, count, positive
 from chaski._spec import Field, FieldLike, OnBad, SpecOptions, build_field, build_spec, policy
 from chaski._tables import Files
-from chaski.errors import (
-    CorruptError,
-    DeadlineError,
-    EngineError,
-    Error,
-    NotFoundError,
-    SpecError,
-    of_kind,
-)
-
-_KINDS = ("corrupt", "unsupported", "limit", "not found", "unavailable")
-_PLACE = re.compile(r"(?P<part>[^:]+?)(?: at (?P<offset>\d+))?: ")
+from chaski.errors import NotFoundError, SpecError
 
 
 class Stats(dict[str, Any]):
@@ -80,20 +70,7 @@ class Stats(dict[str, Any]):
         Raises:
             OSError: the file cannot be written.
         """
-        path = os.path.abspath(path)
-        fd, part = tempfile.mkstemp(prefix=".stats-", dir=os.path.dirname(path))
-        try:
-            with open(fd, "w") as f:
-                json.dump(self, f)
-                f.write("\n")
-            umask = os.umask(0)
-            os.umask(umask)
-            os.chmod(part, 0o666 & ~umask)
-            os.replace(part, path)
-        except BaseException:
-            with contextlib.suppress(OSError):
-                os.unlink(part)
-            raise
+        replace_file(path, [json.dumps(self).encode(), b"\n"])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,6 +84,7 @@ class StatsOptions:
     workers: int | None = None
     max_chunk: int | None = None
     timeout: float | None = 3600.0
+    server: Server | None = None
 
 
 @takes(StatsOptions)
@@ -116,7 +94,7 @@ def stats(o: StatsOptions) -> Stats:  # noqa: D417 (documented are the members o
         stats = chaski.stats("chips/")
         loader = chaski.load("chips/", batch_size=64, normalize="mean_std", stats=stats)
 
-    It is the command `chaski stats`, run as a child process. Whole rasters are counted, whatever
+    The engine does it, as the command `chaski stats`. Whole rasters are counted, whatever
     windows a loader takes of them, in all of their bands; nodata is left out, and so is what a
     file's mask takes out. Give it the conditions and the split that training has: what is held
     back for validation is not counted then.
@@ -131,6 +109,8 @@ def stats(o: StatsOptions) -> Stats:  # noqa: D417 (documented are the members o
         workers: threads that decode; default: one a core.
         max_chunk: see `Engine`.
         timeout: seconds for all of it; None waits for as long as it takes.
+        server: a running engine (`chaski serve`) that has the source, as "host:port" or a
+            `Connection`; paths are in its words. Default: the engine that `load` starts.
 
     Raises:
         SpecError: an argument is wrong.
@@ -146,29 +126,24 @@ def stats(o: StatsOptions) -> Stats:  # noqa: D417 (documented are the members o
         raise SpecError("stats reads every row once: take and steps_per_epoch are for load")
     with contextlib.ExitStack() as stack:
         files = stack.enter_context(Files())
-        paths = absolute_paths(files.place(o.source, o.fields or ["image"]))
-        base_path = o.rows.base_path
-        rows = replace(o.rows, base_path=None if base_path is None else absolute(base_path))
+        source = files.place(o.source, o.fields or ["image"])
+        rows = o.rows
+        if o.server is None:
+            source = absolute_paths(source)
+            base_path = None if rows.base_path is None else absolute(rows.base_path)
+            rows = replace(rows, base_path=base_path)
         spec = build_spec(
-            paths,
+            source,
             SpecOptions(batch_size=1, fields=_places(o.fields), rows=rows, on_bad=o.on_bad),
         )
-        f = stack.enter_context(tempfile.NamedTemporaryFile("w", suffix=".json", prefix="chaski-"))
-        json.dump(spec, f)
-        f.flush()
-        command = [_engine.find_binary(), "stats"]
-        if o.workers is not None:
-            command += ["--workers", str(count("workers", o.workers, 0))]
-        if o.max_chunk is not None:
-            command += ["--max-chunk", str(count("max_chunk", o.max_chunk))]
-        command += ["--", f.name]
-        try:
-            return _parse(command[0], run_command(command, o.timeout, about=paths[0]))
-        except CorruptError as e:
-            spec_of = f"{f.name}: spec: "
-            if not str(e).startswith(spec_of):
-                raise
-            raise SpecError(str(e).removeprefix(spec_of).removesuffix(": corrupt")) from None
+        text = json.dumps(spec).encode()
+        question = pb.StatsQuestion(
+            spec=text[:PIECE],
+            workers=0 if o.workers is None else count("workers", o.workers, 0),
+            max_chunk=0 if o.max_chunk is None else count("max_chunk", o.max_chunk),
+        )
+        more = [text[PIECE:]] if len(text) > PIECE else []
+        return Stats(json.loads(ask(o.server, pb.AskRequest(stats=question), o.timeout, more)[0]))
 
 
 def _places(fields: Mapping[str, FieldLike] | None) -> Mapping[str, FieldLike] | None:
@@ -181,75 +156,3 @@ def _places(fields: Mapping[str, FieldLike] | None) -> Mapping[str, FieldLike] |
         for name, f in named.items()
         if f.points is None
     }
-
-
-def run_command(command: list[str], timeout: float | None, about: str | None = None) -> bytes:
-    """Runs a command of the engine and returns what it printed.
-
-    Args:
-        command: and its arguments.
-        timeout: in seconds; None waits for as long as it takes.
-        about: the source that errors are about; by default the last argument.
-
-    Raises:
-        Error: it failed; of the kind that fits.
-    """
-    try:
-        done = subprocess.run(
-            command, stdin=subprocess.DEVNULL, capture_output=True, timeout=timeout
-        )
-    except subprocess.TimeoutExpired:
-        raise DeadlineError(
-            f"{command[1]} of {about or command[-1]}: no end within {timeout} s"
-        ) from None
-    except OSError as e:
-        raise EngineError(f"the engine {command[0]} does not run: {e}") from None
-    return answer(command, done.returncode, done.stdout, done.stderr, about)
-
-
-def answer(
-    command: list[str], code: int, out: bytes, err: bytes, about: str | None = None
-) -> bytes:
-    """Returns what a command of the engine printed, if that is how it ended.
-
-    Raises:
-        Error: it failed; of the kind that fits.
-    """
-    if code == 0:
-        return out
-    said = err.decode("utf-8", "replace").strip()
-    lines = [s.removeprefix("chaski: ") for s in said.splitlines() if s.startswith("chaski: ")]
-    last = lines[-1] if lines else said
-    if code == 1 and lines:
-        raise _error(last, about or command[-1])
-    if code == 2 and lines:
-        raise SpecError(last)
-    raise EngineError(f"the engine {command[0]} ended (exit status {code}); it said: {said}")
-
-
-def _error(line: str, source: str) -> Error:
-    """Returns the error of a line "FILE: PART at OFFSET: what is wrong: KIND"."""
-    message, _, kind = line.rpartition(": ")
-    if kind not in _KINDS:
-        return Error(line, kind="internal")
-    file, rest = "", message
-    # Names of files may hold ": ", too; the source tells where such a one goes on.
-    start = source if line.startswith(source) else ""
-    end = line.find(": ", len(start))
-    if end > 0:
-        file, rest = line[:end], message[end + 2 :]
-    place = _PLACE.match(rest)
-    if place is None:
-        return of_kind(line, kind=kind, file=file)
-    offset = -1 if place["offset"] is None else int(place["offset"])
-    return of_kind(line, kind=kind, file=file, part=place["part"], offset=offset)
-
-
-def _parse(binary: str, text: bytes) -> Stats:
-    try:
-        out = json.loads(text)
-    except ValueError as e:
-        raise EngineError(f"the engine {binary} printed no JSON: {e}") from None
-    if not isinstance(out, dict) or not isinstance(out.get("fields"), dict):
-        raise EngineError(f"the engine {binary} printed no statistics")
-    return Stats(out)

@@ -30,9 +30,10 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from chaski import _engine, _read
-from chaski._ask import ask as _ask
-from chaski._read import Selection, Slice
+from chaski import _read
+from chaski._files import replace_file
+from chaski._proto import chaski_pb2 as pb
+from chaski._read import Selection, Slice, ask
 from chaski._sources import Crs, Path, absolute, crs_code
 from chaski.errors import CorruptError, LimitError, SpecError, UnsupportedError
 
@@ -303,7 +304,7 @@ def _place(
     if len(t) != 6 or not all(map(math.isfinite, t)):
         raise SpecError(f"transform {transform!r} is not (a, b, c, d, e, f)")
     code = _epsg(crs)
-    answer = _ask(_engine.find_binary(), ["crs", str(code)], None)[0]
+    answer = ask(None, pb.AskRequest(crs=pb.CrsQuestion(epsg=code)), None)[0]
     model, key = (2, 2048) if json.loads(answer)["geographic"] else (1, 3072)
     keys = (1024, 0, 1, model, 1025, 0, 1, 2 if pixel_is_point else 1, key, 0, 1, code)
     return t, _shorts(_GEO_KEYS, 1, 1, 0, 3, *keys)
@@ -396,7 +397,7 @@ def write(
     base = len(head(0))
     if base >= 1 << 32:
         raise SpecError(f"a directory of {base} bytes")
-    _replace(os.fspath(path), [head(base), *stored])
+    replace_file(path, [head(base), *stored])
     generation = layout.generation
     grid = _grid(generation, width, height, layout.tile[1], layout.tile[0], bands, bits, style)
     if generation == 1:
@@ -415,21 +416,6 @@ def _grid(generation: int, *numbers: int) -> bytes:
     """Returns what blobs of both generations start with: width to sample format."""
     magic = _MAGIC1 if generation == 1 else _MAGIC2
     return struct.pack("<IHIIHHHBB", magic, 1, *numbers)
-
-
-def _replace(path: str, parts: Iterable[bytes | memoryview]) -> None:
-    """Writes a file beside its place and moves it there."""
-    tmp = f"{path}.{os.getpid()}.tmp"
-    try:
-        with open(tmp, "xb") as f:
-            f.writelines(parts)
-        os.replace(tmp, path)
-    except FileExistsError:
-        raise
-    except BaseException:
-        if os.path.exists(tmp):
-            os.remove(tmp)
-        raise
 
 
 def parse(blob: bytes | bytearray | memoryview) -> Header:
@@ -551,9 +537,8 @@ def index_file(path: AnyPath) -> bytes:
 
 def _index_files(names: Sequence[str]) -> list[bytes]:
     """Returns the blobs of files by one question to the engine, which takes half a millisecond."""
-    command = ["index", "--format", "hex", "--", *map(absolute, names)]
-    lines = _ask(_engine.find_binary(), command, None)[0].split()
-    blobs = [bytes.fromhex(line.decode()) for line in lines]
+    question = pb.IndexQuestion(paths=map(absolute, names))
+    blobs = list(pb.Blobs.FromString(ask(None, pb.AskRequest(index=question), None)[0]).blobs)
     for name, blob in zip(names, blobs, strict=True):
         if int.from_bytes(blob[:4], "little") not in (_MAGIC1, _MAGIC2):
             raise _unsupported("header", "not a rumi file", name)  # but another TIFF

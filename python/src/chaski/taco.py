@@ -11,35 +11,39 @@
             ...
 
 A dataset is a list of containers and of conditions; nothing is opened before something is asked of
-it. It is the engine that reads and filters, as a child process; see `chaski help sql`.
+it. The engine reads and filters: that of `chaski.load`, or one elsewhere (`server=`); see `chaski
+help sql`.
 """
 
 from __future__ import annotations
 
 import inspect
-import io
 import json
 import sys
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import date, datetime, time
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from chaski import _engine, _fallback, _show
-from chaski._ask import ask as _ask
+from chaski import _fallback, _show
 from chaski._loader import Loader
+from chaski._loader import connect as _connect
 from chaski._loader import load as _load
-from chaski._options import renewed
+from chaski._options import Engine, renewed
+from chaski._proto import chaski_pb2 as pb
+from chaski._read import Server
+from chaski._read import ask as _ask
 from chaski._read import read as _read
+from chaski._read import words
+from chaski._rpc import PIECE
 from chaski._sources import (
     Crs,
     Path,
     Rows,
-    absolute,
     bbox_json,
     conditions,
     count,
@@ -48,7 +52,7 @@ from chaski._sources import (
     positive,
 )
 from chaski._spec import FieldLike
-from chaski.errors import EngineError, NotFoundError, SpecError, UnsupportedError
+from chaski.errors import NotFoundError, SpecError, UnsupportedError
 
 if TYPE_CHECKING:
     import pandas
@@ -69,6 +73,7 @@ def load(
     *,
     column_mode: Mode = "intersection",
     timeout: float | None = 600.0,
+    server: Server | None = None,
 ) -> Dataset:
     """Returns the samples of a container, or of several one after the other.
 
@@ -80,6 +85,9 @@ def load(
             out, filled with null, or an error. What was left out or filled, and what became texts,
             is said by a `UserWarning` of the first question that joins the columns.
         timeout: seconds for each question to the engine; None waits for as long as it takes.
+        server: a running engine (`chaski serve`) that has the containers, as "host:port" or a
+            `chaski.Connection`. Paths are in its words, below its roots. Default: the engine that
+            `chaski.load` starts.
 
     Raises:
         SpecError: an argument is wrong. What is wrong with the containers is said when something
@@ -92,7 +100,7 @@ def load(
         )
     if timeout is not None:
         positive("timeout", timeout)
-    return Dataset(_Source([absolute(p) for p in paths], base_path, column_mode, timeout), ())
+    return Dataset(_Source(paths, base_path, column_mode, timeout, server), ())
 
 
 def concat(datasets: Sequence[Dataset], column_mode: Mode = "intersection") -> Dataset:
@@ -115,8 +123,13 @@ def concat(datasets: Sequence[Dataset], column_mode: Mode = "intersection") -> D
     bases = {d._source.base_path for d in datasets}
     if len(bases) > 1:
         raise SpecError(f"concat of datasets with several base paths: {sorted(map(str, bases))}")
+    first = datasets[0]._source
+    if any(d._source.server != first.server for d in datasets):
+        raise SpecError("concat of datasets of several servers")
     paths = [p for d in datasets for p in d._source.paths]
-    joined = load(paths, bases.pop(), column_mode=column_mode, timeout=datasets[0]._source.timeout)
+    joined = load(
+        paths, bases.pop(), column_mode=column_mode, timeout=first.timeout, server=first.server
+    )
     if not any(d._steps for d in datasets):
         return joined
     return joined._with({"concat": [d._group() for d in datasets]})
@@ -126,27 +139,33 @@ class _Source:
     """Containers, and what was learnt of them: shared by all datasets that are made of it."""
 
     def __init__(
-        self, paths: list[str], base_path: Path | None, mode: str, timeout: float | None
+        self,
+        paths: Sequence[Path],
+        base_path: Path | None,
+        mode: str,
+        timeout: float | None,
+        server: Server | None,
     ) -> None:
-        self.paths = paths
-        self.base_path = None if base_path is None else absolute(base_path)
+        self.paths = [words(server, p) for p in paths]
+        self.base_path = None if base_path is None else words(server, base_path)
         self.mode = mode
         self.timeout = timeout
+        self.server = server
+        self.containers = pb.Containers(
+            paths=self.paths, base_path=self.base_path or "", columns=mode
+        )
         self._info: dict[str, Any] | None = None
         self._children: dict[tuple[int, str], _Children] = {}
-        self._tables: dict[int, pyarrow.Table] = {}
+        self._tables: dict[str, pyarrow.Table] = {}
         self._told: set[str] = set()
 
-    def ask(self, command: str, flags: Sequence[str], *args: str) -> bytes:
-        """Runs a command of the engine on the containers, which stand behind its arguments.
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickles what it is made of, not what was learnt."""
+        return _Source, (self.paths, self.base_path, self.mode, self.timeout, self.server)
 
-        What it warns of is said once: the engine says it with every question.
-        """
-        flags = [*flags, f"--columns-mode={self.mode}"]
-        if self.base_path is not None:
-            flags.append(f"--base-path={self.base_path}")
-        question = [command, *flags, "--", *args, *self.paths]
-        out, warned = _ask(_engine.find_binary(), question, self.timeout)
+    def ask(self, question: pb.AskRequest, more: bytes = b"") -> bytes:
+        """Asks about the containers. What the answer warns of is said once, not with each one."""
+        out, warned = _ask(self.server, question, self.timeout, [more] if more else [])
         for text in warned:
             if text not in self._told:
                 self._told.add(text)
@@ -156,7 +175,8 @@ class _Source:
     @property
     def info(self) -> dict[str, Any]:
         if self._info is None:
-            self._info = json.loads(self.ask("entries", ["--format=json"]))
+            about = pb.AboutQuestion(containers=self.containers)
+            self._info = json.loads(self.ask(pb.AskRequest(about=about)))
         return self._info
 
     def query(self, sql: str, given: Steps) -> pyarrow.Table:
@@ -164,33 +184,34 @@ class _Source:
 
         One that the engine refuses is run by the package duckdb, over the engine's tables.
         """
-        _pyarrow()
-        flag = f"--given={json.dumps(list(given))}"
         try:
-            return self._sql(sql, flag)
+            return self.sql(sql, given)
         except (SpecError, UnsupportedError) as e:
             if not _fallback.refused(e):
                 raise
             levels = range(int(self.info["levels"]))
             names = ["data", "chunks", *(f"{kind}{k}" for kind in ("level", "l") for k in levels)]
-            return _fallback.run(
-                sql, names, lambda name: self._sql(f"SELECT * FROM {name}", flag), e
-            )
+            return _fallback.run(sql, names, lambda n: self.sql(f"SELECT * FROM {n}", given), e)
 
-    def stored(self, table: str) -> pyarrow.Table:
-        """Returns a table as it is stored, whose rows are numbered as `_Entries.row` has them."""
-        return self._sql(f"SELECT * FROM {table}", "--stored")
-
-    def _sql(self, sql: str, flag: str) -> pyarrow.Table:
+    def sql(self, sql: str, given: Steps = (), stored: bool = False) -> pyarrow.Table:
+        """Returns the result of a query that the engine runs."""
         pa = _pyarrow()
-        with pa.ipc.open_stream(self.ask("sql", ["--format=arrow", flag], sql)) as stream:
+        text = json.dumps({"sql": sql, "where": list(given)}).encode()
+        table = pb.TableQuestion(containers=self.containers, text=text[:PIECE], stored=stored)
+        with pa.ipc.open_stream(self.ask(pb.AskRequest(table=table), text[PIECE:])) as stream:
             return stream.read_all()
 
+    def table(self, level: int) -> pyarrow.Table:
+        """Returns the table of a level as it is stored: rows are as `_Entries.row` has them."""
+        name = f"level{level}" if level else "data"
+        if name not in self._tables:
+            self._tables[name] = self.sql(f"SELECT * FROM {name}", stored=True)
+        return self._tables[name]
+
     def entries(self, level: int, given: Steps) -> _Entries:
-        flags = ["--format=npy", f"--level={level}"]
-        if level == 0 or given:
-            flags.append(f"--given={json.dumps(list(given))}")
-        return _Entries.parse(self.ask("entries", flags))
+        text = json.dumps({"where": list(given) if level == 0 or given else None}).encode()
+        question = pb.EntriesQuestion(containers=self.containers, level=level, text=text[:PIECE])
+        return _Entries.parse(self.ask(pb.AskRequest(entries=question), text[PIECE:]))
 
     def children(self, level: int, given: Steps = ()) -> _Children:
         """Returns the samples of a level that conditions leave, by their parents."""
@@ -198,12 +219,6 @@ class _Source:
         if key not in self._children:
             self._children[key] = _Children(self.entries(level, given))
         return self._children[key]
-
-    def table(self, level: int) -> pyarrow.Table:
-        """Returns the table of a level as it is stored."""
-        if level not in self._tables:
-            self._tables[level] = self.stored("data" if level == 0 else f"level{level}")
-        return self._tables[level]
 
 
 def _callers_level() -> int:
@@ -227,7 +242,7 @@ def _pyarrow() -> Any:
 
 @dataclass(frozen=True)
 class _Entries:
-    """Where the samples of a level are, by column: what `chaski entries` prints."""
+    """Where the samples of a level are, by column: the message Entries of the service."""
 
     row: npt.NDArray[np.int64]
     parent: npt.NDArray[np.int64]
@@ -241,14 +256,11 @@ class _Entries:
 
     @staticmethod
     def parse(data: bytes) -> _Entries:
-        stream = io.BytesIO(data)
-        try:
-            a: list[Any] = [np.load(stream, allow_pickle=False) for _ in range(10)]
-        except ValueError as e:
-            raise EngineError(f"the engine's list of entries is none: {e}") from None
-        names, ends = a[9].tobytes(), [0, *a[8].tolist()]
-        files = [names[i:j].decode() for i, j in zip(ends, ends[1:], strict=False)]
-        return _Entries(a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7].tobytes(), files)
+        m = pb.Entries.FromString(data)
+        wide = (np.frombuffer(b, "<i8") for b in (m.rows, m.parents, m.offsets, m.sizes, m.id_ends))
+        row, parent, offset, size, ends = wide
+        folder, file = np.frombuffer(m.folders, np.uint8), np.frombuffer(m.files, "<i4")
+        return _Entries(row, parent, folder, file, offset, size, ends, m.ids, list(m.uris))
 
     def __len__(self) -> int:
         return len(self.row)
@@ -311,6 +323,15 @@ def _vsi(uri: str, offset: int, size: int | None) -> str:
 
 
 @dataclass(frozen=True)
+class _At:
+    """A row of a level: what a server finds a sample by."""
+
+    source: _Source
+    level: int
+    row: int
+
+
+@dataclass(frozen=True)
 class Asset:
     """A sample with bytes.
 
@@ -327,6 +348,7 @@ class Asset:
     uri: str
     offset: int
     size: int | None
+    _at: _At | None = field(default=None, repr=False, compare=False)
 
     @property
     def name(self) -> str:
@@ -354,7 +376,7 @@ class Asset:
         Raises:
             Error: it is no raster, or cannot be read; of the kind that fits.
         """
-        return _read(self.name, **window)
+        return _read(self.name, server=self._at and self._at.source.server, **window)
 
     def bytes(self, *, timeout: float | None = 600.0) -> bytes:
         """Returns its bytes.
@@ -366,8 +388,15 @@ class Asset:
             OSError: a local file cannot be read.
             Error: a remote one cannot; of the kind that fits.
         """
-        if "://" in self.uri:
-            return _ask(_engine.find_binary(), ["extract", "--", self.name], timeout)[0]
+        at = self._at
+        server = at and at.source.server
+        if server is not None or "://" in self.uri:
+            question = pb.BytesQuestion(name=self.name)
+            if at is not None:
+                question = pb.BytesQuestion(
+                    containers=at.source.containers, level=at.level, row=at.row
+                )
+            return _ask(server, pb.AskRequest(bytes=question), timeout)[0]
         with open(self.uri, "rb") as f:
             f.seek(self.offset)
             return f.read() if self.size is None else f.read(self.size)
@@ -386,6 +415,7 @@ class Chunk:
     id: str
     path: str
     uri: str
+    _server: Server | None = field(default=None, repr=False, compare=False)
 
     @property
     def name(self) -> str:
@@ -398,7 +428,7 @@ class Chunk:
         Raises:
             Error: there is no such chunk, or it cannot be read; of the kind that fits.
         """
-        return _read(self.name, **window)
+        return _read(self.name, server=self._server, **window)
 
 
 class _Node:
@@ -487,7 +517,8 @@ class _Node:
         if sample and number.isdecimal():
             of = self.read(sample)
             if isinstance(of, Asset):
-                return Chunk(f"{of.id}::{number}", f"{of.path}::{number}", of.uri)
+                server = self._source.server
+                return Chunk(f"{of.id}::{number}", f"{of.path}::{number}", of.uri, server)
         some = ", ".join([entries.id(i) for i in here[:10]] + ["…"] * (len(here) > 10))
         where = f"{self._path}: " if self._path else ""
         raise NotFoundError(f"{where}no id {key!r}; there are {some or 'none'}", kind="not found")
@@ -497,10 +528,11 @@ class _Node:
         path = f"{self._path}/{id}" if self._path else id
         if entries.folder[i]:
             return Folder(self, id, path, int(entries.row[i]))
+        at = _At(self._source, self._level, int(entries.row[i]))
         uri, size = entries.files[entries.file[i]], int(entries.size[i])
         if size < 0:
-            return Asset(id, path, uri, 0, None)
-        return Asset(id, path, uri, int(entries.offset[i]), size)
+            return Asset(id, path, uri, 0, None, at)
+        return Asset(id, path, uri, int(entries.offset[i]), size, at)
 
 
 class Folder(_Node):
@@ -707,25 +739,6 @@ class Dataset(_Node):
         """Returns the dataset with at most n rows of `flatten`; see `sort`."""
         return Dataset(self._source, self._steps, self._order, count("n", n, 0))
 
-    def _below(self, level: int) -> tuple[_Entries, npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """Returns the entries of a level, which of them are below the samples, and these samples.
-
-        They are in the order of the samples, whose rows of level 0 are the last result.
-        """
-        source, tops = self._source, self._list()[0].row
-        entries = source.children(level, self._narrowing).entries
-        samples = entries.parent if level else entries.row
-        for k in range(level - 1, 0, -1):
-            above = source.children(k).entries
-            parents = np.full(int(above.row.max(initial=-1)) + 1, -1)
-            parents[above.row] = above.parent
-            samples = parents[samples]
-        rows, first = np.unique(tops, return_index=True)
-        here = np.flatnonzero(np.isin(samples, rows))
-        position = first[np.searchsorted(rows, samples[here])]
-        here = here[np.argsort(position, kind="stable")]
-        return entries, here, samples[here]
-
     def flatten(self, level: int | None = None) -> pyarrow.Table:
         """Returns the samples with bytes at a level: a `pyarrow.Table` with a row for each.
 
@@ -741,23 +754,14 @@ class Dataset(_Node):
             ImportError: pyarrow is not installed.
             NotFoundError: there is no such level, or no such column to sort by.
         """
-        pa = _pyarrow()
         level = self.levels - 1 if level is None else count("level", level, 0)
-        entries, here, _ = self._below(level)
-        here = here[entries.folder[here] == 0]
-        table = self._source.stored(f"l{level}").take(entries.row[here])
-        names = [f"l{k}:" for k in range(level, -1, -1)]
-        shown = [
-            c
-            for p in names
-            for c in table.column_names
-            if c.startswith(p) and not c.startswith(p + "internal:")
-        ]
-        vsi = pa.array([entries.vsi(int(i)) for i in here], pa.string())
-        table = table.select(shown).append_column("gdal_vsi", vsi)
+        sql = f'SELECT * EXCLUDE ("chaski:folder") FROM below{level} WHERE "chaski:folder" = 0'
         if self._order is not None:
-            table = _sorted(table, *self._order)
-        return table if self._most is None else table.slice(0, self._most)
+            by, descending = self._order
+            sql += f" ORDER BY {_quoted(by)} {'DESC' if descending else 'ASC'} NULLS LAST"
+        if self._most is not None:
+            sql += f" LIMIT {self._most}"
+        return self._source.sql(sql, self._steps)
 
     def to_polars(self) -> polars.DataFrame:
         """Returns `data` for polars."""
@@ -870,11 +874,9 @@ class Dataset(_Node):
         """
         if self.levels < 2:
             return True
-        entries, here, samples = self._below(1)
-        below: dict[int, set[str]] = {int(row): set() for row in self._list()[0].row}
-        for i, row in zip(here, samples, strict=True):
-            below[int(row)].add(entries.id(int(i)))
-        return len({frozenset(ids) for ids in below.values()}) <= 1
+        below = self._source.children(1, self._narrowing)
+        ids, rows = below.entries.ids(), set(self._list()[0].row.tolist())
+        return len({frozenset(ids[i] for i in below.of(row)) for row in rows}) <= 1
 
     def _statistics(
         self, name: str, band: Bands, level: int, id: str | None
@@ -882,16 +884,15 @@ class Dataset(_Node):
         """Pools a number of "geotiff:stats" over rows of a level, by band."""
         if level > 0 and id is None:
             raise SpecError(f"level is {level}: id must name the sample of level {level - 1} above")
-        entries, here, _ = self._below(level)
+        sql = f'SELECT * EXCLUDE (gdal_vsi) FROM below{level}'
         if level > 0:
-            above = self._source.children(level - 1, self._narrowing).entries
-            named = [r for r, i in zip(above.row.tolist(), above.ids(), strict=True) if i == id]
-            here = here[np.isin(entries.parent[here], named)]
-        table = self._source.table(level)
-        if "geotiff:stats" not in table.column_names:
+            sql += f" WHERE {_quoted(f'l{level - 1}:' + self._source.info['id_column'])} = "
+            sql += "'" + str(id).replace("'", "''") + "'"
+        table = self._source.sql(sql, self._steps)
+        name_of = {c: f"l{level}:{c}" for c in ("geotiff:stats", "stac:tensor_shape")}
+        if name_of["geotiff:stats"] not in table.column_names:
             raise NotFoundError(f"level{level}: no column geotiff:stats", kind="not found")
-        table = table.take(entries.row[here])
-        lists = table["geotiff:stats"].to_pylist()
+        lists = table[name_of["geotiff:stats"]].to_pylist()
         rows = [i for i, bands in enumerate(lists) if bands]
         if not rows:
             raise NotFoundError(f"level{level}: no row with geotiff:stats", kind="not found")
@@ -907,8 +908,8 @@ class Dataset(_Node):
                 kind="unsupported",
             )
         weights = np.ones(len(rows))
-        if "stac:tensor_shape" in table.column_names:
-            shapes = table["stac:tensor_shape"].to_pylist()
+        if name_of["stac:tensor_shape"] in table.column_names:
+            shapes = table[name_of["stac:tensor_shape"]].to_pylist()
             shapes = [shapes[i] for i in rows]
             weights = np.array([s[-2] * s[-1] if s and len(s) > 1 else 1 for s in shapes], float)
         out: npt.NDArray[np.float32] = _pooled(name, numbers, weights).astype(np.float32)
@@ -1017,15 +1018,17 @@ class Dataset(_Node):
         if self._source.mode != "intersection":
             steps = [{"concat": [self._group()]}]
         rows: Rows = options.pop("rows", Rows())
-        return _load(
-            self._source.paths,
-            batch_size=batch_size,
-            fields=fields,
-            rows=replace(
-                rows, base_path=self._source.base_path, where=[*steps, *conditions(rows.where)]
-            ),
-            **options,
+        options["rows"] = replace(
+            rows, base_path=self._source.base_path, where=[*steps, *conditions(rows.where)]
         )
+        paths, server = self._source.paths, self._source.server
+        if server is None:
+            return _load(paths, batch_size=batch_size, fields=fields, **options)
+        if not isinstance(server, str):
+            engine = options.pop("engine", Engine())
+            options["engine"] = replace(engine, credentials=server.credentials)
+            server = server.target
+        return _connect(server, paths, batch_size=batch_size, fields=fields, **options)
 
     def __repr__(self) -> str:
         """Returns the containers and the conditions."""
@@ -1080,23 +1083,8 @@ def _pooled(
     return out
 
 
-def _sorted(table: pyarrow.Table, by: str, descending: bool) -> pyarrow.Table:
-    """Returns a table in the order of a column, as SQL: NaN above all numbers, nulls last."""
-    import pyarrow.compute as pc
-
-    if by not in table.column_names:
-        raise NotFoundError(
-            f"no column {by!r} to sort by; there are {', '.join(table.column_names)}",
-            kind="not found",
-        )
-    direction: Literal["ascending", "descending"] = "descending" if descending else "ascending"
-    column, keys = table[by], [("value", direction)]
-    columns = {"value": column}
-    if str(column.type) in ("halffloat", "float", "double"):
-        columns["nan"] = pc.is_nan(column)
-        keys.insert(0, ("nan", direction))
-    keyed = _pyarrow().table(columns)
-    return table.take(pc.sort_indices(keyed, sort_keys=keys))  # nulls are last
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
 
 
 # The conditions that may drop samples below level 0: those on place and time, and groups with them.

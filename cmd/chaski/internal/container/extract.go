@@ -13,6 +13,7 @@ import (
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/open"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/durable"
+	"github.com/chaski-eo/chaski/loader/containers"
 	"github.com/chaski-eo/chaski/loader/rows"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/taco"
@@ -84,31 +85,7 @@ func (f *extractFlags) file(ctx context.Context, env console.Env, files source.O
 			return err
 		}
 	}
-	return console.WriteFile(f.out, env.Out, func(w io.Writer) error { return copySample(ctx, w, files, e) })
-}
-
-// copyBytes is how much of a sample is read at once. 4 MiB hold all of most chips, so that a remote chip
-// takes one request.
-const copyBytes = 4 << 20
-
-// copySample copies the bytes of a sample to w.
-func copySample(ctx context.Context, w io.Writer, files source.Opener, e taco.Entry) error {
-	r, err := taco.Section(ctx, files, e)
-	if err != nil {
-		return fault.WithFile(err, e.URI)
-	}
-	defer r.Close()
-	buf := make([]byte, min(copyBytes, r.Size()))
-	for off := int64(0); off < r.Size(); off += int64(len(buf)) {
-		buf = buf[:min(int64(len(buf)), r.Size()-off)]
-		if err := r.ReadAt(ctx, buf, off); err != nil {
-			return fault.WithFile(err, e.URI)
-		}
-		if _, err := w.Write(buf); err != nil {
-			return err
-		}
-	}
-	return nil
+	return console.WriteFile(f.out, env.Out, func(w io.Writer) error { return containers.Copy(ctx, w, files, e) })
 }
 
 // folder copies the files below a folder of the container into a new directory. It writes into a
@@ -152,5 +129,5 @@ func extractTo(ctx context.Context, dir string, files source.Opener, folder, lea
 	if err != nil {
 		return console.FileError(name, err)
 	}
-	return console.FileError(name, console.FirstError(copySample(ctx, f, files, leaf), f.Close()))
+	return console.FileError(name, console.FirstError(containers.Copy(ctx, f, files, leaf), f.Close()))
 }

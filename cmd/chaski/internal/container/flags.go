@@ -1,5 +1,4 @@
-// Package container has the commands about TACO containers and Tortillas: ls, entries, locate,
-// extract, sql and ask.
+// Package container has the commands about TACO containers and Tortillas: ls, locate, extract and sql.
 package container
 
 import (
@@ -40,7 +39,7 @@ func (f *containerFlags) open(ctx context.Context, files source.Opener, paths []
 	}
 	return taco.Open(ctx, files, paths, taco.Options{BasePath: f.base, Mode: mode, Chosen: f.chosen,
 		Filters: filters, Warn: func(m string) {
-			// Conditions that join groups repeat their warning with each question of a session.
+			// Conditions that join groups repeat their warning.
 			if !slices.Contains(f.warnings, m) {
 				f.warnings = append(f.warnings, m)
 			}

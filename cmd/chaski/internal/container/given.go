@@ -10,7 +10,7 @@ import (
 
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
 	"github.com/chaski-eo/chaski/loader"
-	"github.com/chaski-eo/chaski/loader/rows"
+	"github.com/chaski-eo/chaski/loader/containers"
 	"github.com/chaski-eo/chaski/store/taco"
 	"github.com/chaski-eo/chaski/tables/query"
 )
@@ -63,16 +63,6 @@ func (f *conditionFlags) subset() (s loader.Subset, err error) {
 	return s, nil
 }
 
-// samples returns the samples that meet the conditions.
-func (f *conditionFlags) samples(ctx context.Context, d *taco.Dataset) (*rows.Samples, error) {
-	s, err := f.subset()
-	if err != nil {
-		return nil, err
-	}
-	found, err := rows.SelectSamples(ctx, d, s, loader.Options{SQL: f.sql})
-	return found, console.UsageUnlessFault(err)
-}
-
 // tables returns the tables that a query can name.
 func (f *conditionFlags) tables(ctx context.Context, d *taco.Dataset) (query.Tables, error) {
 	if f.stored {
@@ -85,15 +75,6 @@ func (f *conditionFlags) tables(ctx context.Context, d *taco.Dataset) (query.Tab
 	if err != nil {
 		return nil, err
 	}
-	if len(s.Where) == 0 && d.Levels() > 0 {
-		if all, err := d.AllVisible(ctx, 0); err == nil && all {
-			// data is level 0 unchanged, which avoids a copy of its rows. An error comes again from samples.
-			return d.SQLTable, nil
-		}
-	}
-	found, err := f.samples(ctx, d)
-	if err != nil {
-		return nil, err
-	}
-	return found.SQLTable, nil
+	from, err := containers.Tables(ctx, d, s.Where, loader.Options{SQL: f.sql})
+	return from, console.UsageUnlessFault(err)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
+	"github.com/chaski-eo/chaski/cmd/chaski/internal/open"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/tables"
 	"github.com/chaski-eo/chaski/tables/arrow"
@@ -78,17 +79,19 @@ that meet the conditions. To read the query from a file, write @FILE for QUERY.
 }
 
 func runSQL(ctx context.Context, env console.Env, f *containerFlags, given *conditionFlags, format, sql string,
-	paths []string) (err error) {
+	paths []string) error {
 	subset, err := given.subset()
 	if err != nil {
 		return err
 	}
 	f.chosen = subset.Joins()
-	d, done, err := f.dataset(ctx, paths)
+	files := open.NewOpener(true)
+	defer files.Close()
+	d, err := f.open(ctx, files, paths)
 	if err != nil {
 		return err
 	}
-	defer func() { done(err) }()
+	defer d.Close()
 	from, err := given.tables(ctx, d)
 	if err != nil {
 		return err

@@ -2,8 +2,6 @@ package raster
 
 import (
 	"context"
-	"io"
-	"math"
 	"os"
 	"runtime"
 
@@ -12,11 +10,8 @@ import (
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/flags"
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/open"
-	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/ops/convert"
 	"github.com/chaski-eo/chaski/ops/paste"
 	"github.com/chaski-eo/chaski/shuffle"
-	"github.com/chaski-eo/chaski/store/catalog"
 )
 
 type pasteFlags struct {
@@ -66,15 +61,6 @@ func (f *pasteFlags) run(ctx context.Context, env console.Env, name string) erro
 	}
 	files := open.NewOpener(true)
 	defer files.Close()
-	// No limit of chunks, because only the header of the scene is read.
-	a, _, err := catalog.OpenAsset(ctx, files, f.like, math.MaxInt)
-	if err != nil {
-		return err
-	}
-	m, err := convert.ReadMeta(ctx, f.like, files)
-	if err != nil {
-		return fault.WithFile(err, f.like)
-	}
 	in := env.In
 	if name != "-" {
 		file, err := os.Open(name)
@@ -84,23 +70,11 @@ func (f *pasteFlags) run(ctx context.Context, env console.Env, name string) erro
 		defer file.Close()
 		in = file
 	}
-	w, err := paste.NewWindows(in)
+	write, err := paste.Scene(ctx, files, f.like, in, name, o, f.workers)
 	if err != nil {
-		return fault.WithFile(err, name)
+		return console.UsageUnlessFault(err)
 	}
-	o.Bands, o.Height, o.Width = w.Bands, a.Index.Height, a.Index.Width
-	if n := o.Grid.Count(o.Height, o.Width); n != int64(w.N) || w.H != o.Grid.H || w.W != o.Grid.W {
-		return fault.WithFile(fault.New(fault.Unsupported, "npy", fault.NoOffset,
-			"it has %d windows of %d by %d pixels, but this grid has %d windows of %d by %d in the scene",
-			w.N, w.H, w.W, n, o.Grid.H, o.Grid.W), name)
-	}
-	image, err := paste.Image(o, w.Read)
-	if err != nil {
-		return console.UsageUnlessFault(fault.WithFile(err, name))
-	}
-	return console.WriteFile(f.out, env.Out, func(to io.Writer) error {
-		return paste.WriteTOG(to, image, o, m.Geo, f.workers)
-	})
+	return console.WriteFile(f.out, env.Out, write)
 }
 
 // options checks the flags.

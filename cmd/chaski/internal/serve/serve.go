@@ -34,6 +34,7 @@ type serveFlags struct {
 	cache     int64
 	maxChunk  int
 	partBytes int
+	paste     int64
 	noShared  bool
 	metrics   string
 	stopOnEOF bool
@@ -86,6 +87,8 @@ after --grace. A second signal kills it at once.`,
 		"memory for parsed headers and pages of tables of a dataset, in bytes")
 	flags.AddMaxChunk(fl, &f.maxChunk)
 	fl.IntVar(&f.partBytes, "part-bytes", server.DefaultPartBytes, "largest message, in bytes of data")
+	fl.Int64Var(&f.paste, "paste-bytes", server.DefaultMaxReadBytes,
+		"memory for the raster of pasted predictions, in bytes")
 	fl.BoolVar(&f.noShared, "no-shared-memory", false,
 		"send batches over gRPC even to clients on this host (default: shared memory where that works)")
 	fl.StringVar(&f.metrics, "metrics", "",
@@ -116,7 +119,7 @@ func (f *serveFlags) check() (slog.Level, error) {
 	}
 	if err := console.FirstError(console.Between("workers", f.workers, 0, flags.MaxWorkers),
 		console.AtLeast("memory", f.memory, 0),
-		console.AtLeast("cache", f.cache, 1), console.Between("part-bytes", f.partBytes, 1,
+		console.AtLeast("cache", f.cache, 1), console.AtLeast("paste-bytes", f.paste, 1), console.Between("part-bytes", f.partBytes, 1,
 			server.MaxPartBytes)); err != nil {
 		return level, err
 	}
@@ -199,7 +202,7 @@ func (f *serveFlags) serverOptions(env console.Env, level slog.Level, log *slog.
 			Workers: f.workers, MemoryBytes: f.memory, CacheBytes: f.cache, MaxChunkBytes: f.maxChunk,
 			Logger: log, SQL: env.SQL,
 		},
-		PartBytes: f.partBytes, SharedMemory: !f.noShared, DrainTimeout: f.grace, Logger: log,
+		PartBytes: f.partBytes, MaxPasteBytes: f.paste, SharedMemory: !f.noShared, DrainTimeout: f.grace, Logger: log,
 	}
 	if f.upstream {
 		// What a client does about servers that come and go is of interest to its user, whatever the level of the rest.

@@ -265,3 +265,151 @@ class InfoReply(_message.Message):
     JSON_FIELD_NUMBER: _ClassVar[int]
     json: bytes
     def __init__(self, json: _Optional[bytes] = ...) -> None: ...
+
+class AskRequest(_message.Message):
+    __slots__ = ("about", "table", "entries", "bytes", "index", "crs", "stats", "paste", "data")
+    ABOUT_FIELD_NUMBER: _ClassVar[int]
+    TABLE_FIELD_NUMBER: _ClassVar[int]
+    ENTRIES_FIELD_NUMBER: _ClassVar[int]
+    BYTES_FIELD_NUMBER: _ClassVar[int]
+    INDEX_FIELD_NUMBER: _ClassVar[int]
+    CRS_FIELD_NUMBER: _ClassVar[int]
+    STATS_FIELD_NUMBER: _ClassVar[int]
+    PASTE_FIELD_NUMBER: _ClassVar[int]
+    DATA_FIELD_NUMBER: _ClassVar[int]
+    about: AboutQuestion
+    table: TableQuestion
+    entries: EntriesQuestion
+    bytes: BytesQuestion
+    index: IndexQuestion
+    crs: CrsQuestion
+    stats: StatsQuestion
+    paste: PasteQuestion
+    data: bytes
+    def __init__(self, about: _Optional[_Union[AboutQuestion, _Mapping]] = ..., table: _Optional[_Union[TableQuestion, _Mapping]] = ..., entries: _Optional[_Union[EntriesQuestion, _Mapping]] = ..., bytes: _Optional[_Union[BytesQuestion, _Mapping]] = ..., index: _Optional[_Union[IndexQuestion, _Mapping]] = ..., crs: _Optional[_Union[CrsQuestion, _Mapping]] = ..., stats: _Optional[_Union[StatsQuestion, _Mapping]] = ..., paste: _Optional[_Union[PasteQuestion, _Mapping]] = ..., data: _Optional[bytes] = ...) -> None: ...
+
+class AskReply(_message.Message):
+    __slots__ = ("data", "warnings")
+    DATA_FIELD_NUMBER: _ClassVar[int]
+    WARNINGS_FIELD_NUMBER: _ClassVar[int]
+    data: bytes
+    warnings: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, data: _Optional[bytes] = ..., warnings: _Optional[_Iterable[str]] = ...) -> None: ...
+
+class Containers(_message.Message):
+    __slots__ = ("paths", "base_path", "columns")
+    PATHS_FIELD_NUMBER: _ClassVar[int]
+    BASE_PATH_FIELD_NUMBER: _ClassVar[int]
+    COLUMNS_FIELD_NUMBER: _ClassVar[int]
+    paths: _containers.RepeatedScalarFieldContainer[str]
+    base_path: str
+    columns: str
+    def __init__(self, paths: _Optional[_Iterable[str]] = ..., base_path: _Optional[str] = ..., columns: _Optional[str] = ...) -> None: ...
+
+class AboutQuestion(_message.Message):
+    __slots__ = ("containers",)
+    CONTAINERS_FIELD_NUMBER: _ClassVar[int]
+    containers: Containers
+    def __init__(self, containers: _Optional[_Union[Containers, _Mapping]] = ...) -> None: ...
+
+class TableQuestion(_message.Message):
+    __slots__ = ("containers", "text", "stored")
+    CONTAINERS_FIELD_NUMBER: _ClassVar[int]
+    TEXT_FIELD_NUMBER: _ClassVar[int]
+    STORED_FIELD_NUMBER: _ClassVar[int]
+    containers: Containers
+    text: bytes
+    stored: bool
+    def __init__(self, containers: _Optional[_Union[Containers, _Mapping]] = ..., text: _Optional[bytes] = ..., stored: bool = ...) -> None: ...
+
+class EntriesQuestion(_message.Message):
+    __slots__ = ("containers", "level", "text")
+    CONTAINERS_FIELD_NUMBER: _ClassVar[int]
+    LEVEL_FIELD_NUMBER: _ClassVar[int]
+    TEXT_FIELD_NUMBER: _ClassVar[int]
+    containers: Containers
+    level: int
+    text: bytes
+    def __init__(self, containers: _Optional[_Union[Containers, _Mapping]] = ..., level: _Optional[int] = ..., text: _Optional[bytes] = ...) -> None: ...
+
+class Entries(_message.Message):
+    __slots__ = ("rows", "parents", "folders", "files", "offsets", "sizes", "id_ends", "ids", "uris")
+    ROWS_FIELD_NUMBER: _ClassVar[int]
+    PARENTS_FIELD_NUMBER: _ClassVar[int]
+    FOLDERS_FIELD_NUMBER: _ClassVar[int]
+    FILES_FIELD_NUMBER: _ClassVar[int]
+    OFFSETS_FIELD_NUMBER: _ClassVar[int]
+    SIZES_FIELD_NUMBER: _ClassVar[int]
+    ID_ENDS_FIELD_NUMBER: _ClassVar[int]
+    IDS_FIELD_NUMBER: _ClassVar[int]
+    URIS_FIELD_NUMBER: _ClassVar[int]
+    rows: bytes
+    parents: bytes
+    folders: bytes
+    files: bytes
+    offsets: bytes
+    sizes: bytes
+    id_ends: bytes
+    ids: bytes
+    uris: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, rows: _Optional[bytes] = ..., parents: _Optional[bytes] = ..., folders: _Optional[bytes] = ..., files: _Optional[bytes] = ..., offsets: _Optional[bytes] = ..., sizes: _Optional[bytes] = ..., id_ends: _Optional[bytes] = ..., ids: _Optional[bytes] = ..., uris: _Optional[_Iterable[str]] = ...) -> None: ...
+
+class BytesQuestion(_message.Message):
+    __slots__ = ("containers", "level", "row", "name")
+    CONTAINERS_FIELD_NUMBER: _ClassVar[int]
+    LEVEL_FIELD_NUMBER: _ClassVar[int]
+    ROW_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    containers: Containers
+    level: int
+    row: int
+    name: str
+    def __init__(self, containers: _Optional[_Union[Containers, _Mapping]] = ..., level: _Optional[int] = ..., row: _Optional[int] = ..., name: _Optional[str] = ...) -> None: ...
+
+class IndexQuestion(_message.Message):
+    __slots__ = ("paths",)
+    PATHS_FIELD_NUMBER: _ClassVar[int]
+    paths: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, paths: _Optional[_Iterable[str]] = ...) -> None: ...
+
+class Blobs(_message.Message):
+    __slots__ = ("blobs",)
+    BLOBS_FIELD_NUMBER: _ClassVar[int]
+    blobs: _containers.RepeatedScalarFieldContainer[bytes]
+    def __init__(self, blobs: _Optional[_Iterable[bytes]] = ...) -> None: ...
+
+class CrsQuestion(_message.Message):
+    __slots__ = ("epsg",)
+    EPSG_FIELD_NUMBER: _ClassVar[int]
+    epsg: int
+    def __init__(self, epsg: _Optional[int] = ...) -> None: ...
+
+class StatsQuestion(_message.Message):
+    __slots__ = ("spec", "workers", "max_chunk")
+    SPEC_FIELD_NUMBER: _ClassVar[int]
+    WORKERS_FIELD_NUMBER: _ClassVar[int]
+    MAX_CHUNK_FIELD_NUMBER: _ClassVar[int]
+    spec: bytes
+    workers: int
+    max_chunk: int
+    def __init__(self, spec: _Optional[bytes] = ..., workers: _Optional[int] = ..., max_chunk: _Optional[int] = ...) -> None: ...
+
+class PasteQuestion(_message.Message):
+    __slots__ = ("scene", "height", "width", "stride_y", "stride_x", "pad", "blend", "argmax")
+    SCENE_FIELD_NUMBER: _ClassVar[int]
+    HEIGHT_FIELD_NUMBER: _ClassVar[int]
+    WIDTH_FIELD_NUMBER: _ClassVar[int]
+    STRIDE_Y_FIELD_NUMBER: _ClassVar[int]
+    STRIDE_X_FIELD_NUMBER: _ClassVar[int]
+    PAD_FIELD_NUMBER: _ClassVar[int]
+    BLEND_FIELD_NUMBER: _ClassVar[int]
+    ARGMAX_FIELD_NUMBER: _ClassVar[int]
+    scene: str
+    height: int
+    width: int
+    stride_y: int
+    stride_x: int
+    pad: bool
+    blend: str
+    argmax: bool
+    def __init__(self, scene: _Optional[str] = ..., height: _Optional[int] = ..., width: _Optional[int] = ..., stride_y: _Optional[int] = ..., stride_x: _Optional[int] = ..., pad: bool = ..., blend: _Optional[str] = ..., argmax: bool = ...) -> None: ...

@@ -56,6 +56,11 @@ class ChaskiStub(object):
                 request_serializer=chaski__pb2.InfoRequest.SerializeToString,
                 response_deserializer=chaski__pb2.InfoReply.FromString,
                 _registered_method=True)
+        self.Ask = channel.stream_stream(
+                '/chaski.v1.Chaski/Ask',
+                request_serializer=chaski__pb2.AskRequest.SerializeToString,
+                response_deserializer=chaski__pb2.AskReply.FromString,
+                _registered_method=True)
 
 
 class ChaskiServicer(object):
@@ -95,6 +100,14 @@ class ChaskiServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def Ask(self, request_iterator, context):
+        """Ask answers one question about containers, files or a dataset. The first request is the question. Requests after
+        it bring data, where the question says which. The answer comes in pieces; its end is the end of the call.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_ChaskiServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -117,6 +130,11 @@ def add_ChaskiServicer_to_server(servicer, server):
                     servicer.Info,
                     request_deserializer=chaski__pb2.InfoRequest.FromString,
                     response_serializer=chaski__pb2.InfoReply.SerializeToString,
+            ),
+            'Ask': grpc.stream_stream_rpc_method_handler(
+                    servicer.Ask,
+                    request_deserializer=chaski__pb2.AskRequest.FromString,
+                    response_serializer=chaski__pb2.AskReply.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -229,6 +247,33 @@ class Chaski(object):
             '/chaski.v1.Chaski/Info',
             chaski__pb2.InfoRequest.SerializeToString,
             chaski__pb2.InfoReply.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Ask(request_iterator,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.stream_stream(
+            request_iterator,
+            target,
+            '/chaski.v1.Chaski/Ask',
+            chaski__pb2.AskRequest.SerializeToString,
+            chaski__pb2.AskReply.FromString,
             options,
             channel_credentials,
             insecure,

@@ -55,6 +55,14 @@ class ChaskiStub:
     ]
     """Info tells what a file is, as the JSON of `chaski info --json`."""
 
+    Ask: grpc.StreamStreamMultiCallable[
+        chaski_pb2.AskRequest,
+        chaski_pb2.AskReply,
+    ]
+    """Ask answers one question about containers, files or a dataset. The first request is the question. Requests after
+    it bring data, where the question says which. The answer comes in pieces; its end is the end of the call.
+    """
+
 class ChaskiAsyncStub:
     """Chaski serves batches. A server keeps nothing between tickets: any server that sees the same data
     can serve any ticket.
@@ -89,6 +97,14 @@ class ChaskiAsyncStub:
         chaski_pb2.InfoReply,
     ]
     """Info tells what a file is, as the JSON of `chaski info --json`."""
+
+    Ask: grpc.aio.StreamStreamMultiCallable[
+        chaski_pb2.AskRequest,
+        chaski_pb2.AskReply,
+    ]
+    """Ask answers one question about containers, files or a dataset. The first request is the question. Requests after
+    it bring data, where the question says which. The answer comes in pieces; its end is the end of the call.
+    """
 
 class ChaskiServicer(metaclass=abc.ABCMeta):
     """Chaski serves batches. A server keeps nothing between tickets: any server that sees the same data
@@ -132,5 +148,15 @@ class ChaskiServicer(metaclass=abc.ABCMeta):
         context: _ServicerContext,
     ) -> typing.Union[chaski_pb2.InfoReply, collections.abc.Awaitable[chaski_pb2.InfoReply]]:
         """Info tells what a file is, as the JSON of `chaski info --json`."""
+
+    @abc.abstractmethod
+    def Ask(
+        self,
+        request_iterator: _MaybeAsyncIterator[chaski_pb2.AskRequest],
+        context: _ServicerContext,
+    ) -> typing.Union[collections.abc.Iterator[chaski_pb2.AskReply], collections.abc.AsyncIterator[chaski_pb2.AskReply]]:
+        """Ask answers one question about containers, files or a dataset. The first request is the question. Requests after
+        it bring data, where the question says which. The answer comes in pieces; its end is the end of the call.
+        """
 
 def add_ChaskiServicer_to_server(servicer: ChaskiServicer, server: typing.Union[grpc.Server, grpc.aio.Server]) -> None: ...

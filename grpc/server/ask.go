@@ -1,0 +1,318 @@
+package server
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"io"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/loader/containers"
+	"github.com/chaski-eo/chaski/loader/rows"
+	"github.com/chaski-eo/chaski/loader/survey"
+	chaskiv1 "github.com/chaski-eo/chaski/proto/chaski/v1"
+	"github.com/chaski-eo/chaski/store/taco"
+	"github.com/chaski-eo/chaski/tables"
+	"github.com/chaski-eo/chaski/tables/arrow"
+	"github.com/chaski-eo/chaski/tiff"
+)
+
+// maxText is the longest text of a question, in bytes. A condition may list millions of ids.
+const maxText = 64 << 20
+
+// asking is one call of Ask.
+type asking struct {
+	server   *Server
+	ctx      context.Context
+	in       io.Reader // the data of the requests after the question
+	out      io.Writer // gets the answer
+	warnings []string
+}
+
+type askStream = grpc.BidiStreamingServer[chaskiv1.AskRequest, chaskiv1.AskReply]
+
+// Ask implements chaski.v1.Chaski.
+func (s *Server) Ask(g askStream) error {
+	select {
+	case s.questions <- struct{}{}:
+		defer func() { <-s.questions }()
+	case <-g.Context().Done():
+		return failed(g.Context().Err())
+	case <-s.stop:
+		return failed(errStopping)
+	}
+	w := newWatch(g, s.options.SendTimeout)
+	return w.run(&s.answering, func() error {
+		ctx, cancel := context.WithCancel(g.Context())
+		defer cancel()
+		go func() { // a server that stops does not wait for long answers
+			select {
+			case <-s.stop:
+				cancel()
+			case <-ctx.Done():
+			}
+		}()
+		out := bufio.NewWriterSize(askWriter{w}, s.options.PartBytes)
+		q := &asking{server: s, ctx: ctx, in: &askReader{from: g}, out: out}
+		err := q.answer(g)
+		if err == nil {
+			err = out.Flush()
+		}
+		if err == nil && len(q.warnings) > 0 {
+			err = w.SendMsg(&chaskiv1.AskReply{Warnings: q.warnings})
+		}
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-s.stop:
+			return failed(errStopping)
+		default:
+		}
+		if code(err) == codes.Internal {
+			err = invalid{err}
+		}
+		return failed(err)
+	})
+}
+
+func (q *asking) answer(g askStream) error {
+	if len(q.server.options.Roots) == 0 {
+		return errNoRoot
+	}
+	r, err := g.Recv()
+	if err != nil {
+		return err
+	}
+	switch k := r.GetKind().(type) {
+	case *chaskiv1.AskRequest_About:
+		return q.about(k.About)
+	case *chaskiv1.AskRequest_Table:
+		return q.table(k.Table)
+	case *chaskiv1.AskRequest_Entries:
+		return q.entries(k.Entries)
+	case *chaskiv1.AskRequest_Bytes:
+		return q.bytes(k.Bytes)
+	case *chaskiv1.AskRequest_Index:
+		return q.index(k.Index)
+	case *chaskiv1.AskRequest_Crs:
+		geo := tiff.Geo{EPSG: int(k.Crs.GetEpsg())}
+		return json.NewEncoder(q.out).Encode(map[string]bool{"geographic": geo.IsGeographic()})
+	case *chaskiv1.AskRequest_Stats:
+		return q.stats(k.Stats)
+	case *chaskiv1.AskRequest_Paste:
+		return q.paste(k.Paste)
+	}
+	return errors.New("the first request is no question that this server knows")
+}
+
+// askReader reads the data of requests.
+type askReader struct {
+	from askStream
+	left []byte
+}
+
+func (r *askReader) Read(b []byte) (int, error) {
+	for len(r.left) == 0 {
+		m, err := r.from.Recv()
+		if err != nil {
+			return 0, err // io.EOF once the client has closed its side
+		}
+		r.left = m.GetData()
+	}
+	n := copy(b, r.left)
+	r.left = r.left[n:]
+	return n, nil
+}
+
+// askWriter sends what is written to it.
+type askWriter struct{ to *watch }
+
+func (w askWriter) Write(b []byte) (int, error) {
+	for rest := b; len(rest) > 0; {
+		n := min(len(rest), MaxPartBytes)
+		if err := w.to.SendMsg(&chaskiv1.AskReply{Data: rest[:n]}); err != nil {
+			return 0, err
+		}
+		rest = rest[n:]
+	}
+	return len(b), nil
+}
+
+// questionText is the JSON of a question about containers.
+type questionText struct {
+	SQL   string             `json:"sql,omitempty"`
+	Where []loader.Condition `json:"where"`
+}
+
+// whole returns a text that goes on in the data of further requests.
+func (q *asking) whole(begin []byte) ([]byte, error) {
+	all, err := io.ReadAll(io.LimitReader(io.MultiReader(bytes.NewReader(begin), q.in), maxText+1))
+	if err == nil && len(all) > maxText {
+		err = fault.New(fault.Limit, "question", fault.NoOffset, "its text is over %d bytes", maxText)
+	}
+	return all, err
+}
+
+// text parses the JSON of a question about containers.
+func (q *asking) text(begin []byte) (t questionText, err error) {
+	all, err := q.whole(begin)
+	if err != nil {
+		return t, err
+	}
+	d := json.NewDecoder(bytes.NewReader(all))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&t); err != nil {
+		return t, err
+	}
+	return t, nil
+}
+
+// use opens containers and calls answer with their dataset. Errors without a file get the first container's.
+func (q *asking) use(c *chaskiv1.Containers, where []loader.Condition, answer func(d *taco.Dataset) error) error {
+	mode := tables.Intersection
+	if c.GetColumns() != "" {
+		var err error
+		if mode, err = tables.ParseMode(c.GetColumns()); err != nil {
+			return err
+		}
+	}
+	if len(c.GetPaths()) == 0 {
+		return errors.New("the question names no container")
+	}
+	var err error
+	q.warnings, err = q.server.containers.Use(q.ctx, containers.Set{
+		Paths: c.GetPaths(), BasePath: c.GetBasePath(), Mode: mode, Chosen: (&loader.Subset{Where: where}).Joins(),
+	}, answer)
+	return err
+}
+
+func (q *asking) about(m *chaskiv1.AboutQuestion) error {
+	return q.use(m.GetContainers(), nil, func(d *taco.Dataset) error {
+		return json.NewEncoder(q.out).Encode(containers.Describe(d))
+	})
+}
+
+func (q *asking) table(m *chaskiv1.TableQuestion) error {
+	text, err := q.text(m.GetText())
+	if err != nil {
+		return err
+	}
+	o := q.server.options.Loader
+	return q.use(m.GetContainers(), text.Where, func(d *taco.Dataset) (err error) {
+		from := d.StoredTable
+		if !m.GetStored() {
+			if from, err = containers.Tables(q.ctx, d, text.Where, o); err != nil {
+				return err
+			}
+		}
+		t, err := o.Query(q.ctx, text.SQL, d.SQLTables(), from)
+		if err == nil {
+			err = arrow.Write(q.ctx, q.out, t)
+		}
+		return fault.WithFile(err, m.GetContainers().GetPaths()[0])
+	})
+}
+
+func (q *asking) entries(m *chaskiv1.EntriesQuestion) error {
+	text, err := q.text(m.GetText())
+	if err != nil {
+		return err
+	}
+	return q.use(m.GetContainers(), text.Where, func(d *taco.Dataset) error {
+		list, err := containers.Rows(q.ctx, d, int(m.GetLevel()), text.Where, q.server.options.Loader)
+		if err != nil {
+			return err
+		}
+		e, err := entriesOf(q.ctx, d, int(m.GetLevel()), list)
+		if err != nil {
+			return err
+		}
+		return q.message(e)
+	})
+}
+
+// message answers with a message.
+func (q *asking) message(m proto.Message) error {
+	b, err := proto.Marshal(m)
+	if err != nil {
+		return err
+	}
+	_, err = q.out.Write(b)
+	return err
+}
+
+// entriesOf returns where the samples of some rows of a level are.
+func entriesOf(ctx context.Context, d *taco.Dataset, level int, list []int) (*chaskiv1.Entries, error) {
+	parents, err := d.Parents(ctx, level)
+	if err != nil {
+		return nil, err
+	}
+	e, files := &chaskiv1.Entries{}, map[string]uint32{}
+	wide := func(to *[]byte, v int64) { *to = binary.LittleEndian.AppendUint64(*to, uint64(v)) }
+	for _, row := range list {
+		x, err := d.EntryAt(ctx, level, row)
+		if err != nil {
+			return nil, err
+		}
+		parent, folder := int64(-1), byte(0)
+		if parents != nil {
+			parent = int64(parents[row])
+		}
+		if x.Kind == taco.Folder {
+			folder = 1
+		}
+		file, ok := files[x.URI]
+		if !ok {
+			file = uint32(len(files))
+			files[x.URI] = file
+			e.Uris = append(e.Uris, x.URI)
+		}
+		wide(&e.Rows, int64(row))
+		wide(&e.Parents, parent)
+		wide(&e.Offsets, x.Offset)
+		wide(&e.Sizes, x.Size)
+		e.Folders = append(e.Folders, folder)
+		e.Files = binary.LittleEndian.AppendUint32(e.Files, file)
+		e.Ids = append(e.Ids, x.ID...)
+		wide(&e.IdEnds, int64(len(e.Ids)))
+	}
+	return e, nil
+}
+
+func (q *asking) bytes(m *chaskiv1.BytesQuestion) error {
+	o := q.server.options.Loader
+	if m.GetName() != "" {
+		e, ok := rows.Subfile(m.GetName())
+		if !ok {
+			e = taco.Entry{URI: m.GetName(), Path: m.GetName(), Offset: taco.Whole, Size: taco.Whole}
+		}
+		// A root may hold files that are no data, such as a key: no other call shows them, so this one must not.
+		if _, err := survey.Describe(q.ctx, e.URI, o); err != nil {
+			return err
+		}
+		return containers.Copy(q.ctx, q.out, rows.Rooted(o), e)
+	}
+	return q.use(m.GetContainers(), nil, func(d *taco.Dataset) error {
+		if m.GetRow() != int64(int32(m.GetRow())) {
+			return fault.New(fault.NotFound, "row", fault.NoOffset, "no row %d", m.GetRow())
+		}
+		e, err := d.EntryAt(q.ctx, int(m.GetLevel()), int(m.GetRow()))
+		if err != nil {
+			return err
+		}
+		if e.Kind == taco.Folder {
+			return fault.WithFile(fault.New(fault.Unsupported, "sample "+e.ID, fault.NoOffset,
+				"is a folder: only files have bytes"), e.URI)
+		}
+		return containers.Copy(q.ctx, q.out, rows.Rooted(o), e)
+	})
+}

@@ -1,0 +1,72 @@
+package server
+
+import (
+	"encoding/json"
+	"math"
+
+	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/loader/rows"
+	"github.com/chaski-eo/chaski/loader/survey"
+	"github.com/chaski-eo/chaski/ops/paste"
+	chaskiv1 "github.com/chaski-eo/chaski/proto/chaski/v1"
+	"github.com/chaski-eo/chaski/shuffle"
+	"github.com/chaski-eo/chaski/store/catalog"
+)
+
+// index answers with the header blobs of files.
+func (q *asking) index(m *chaskiv1.IndexQuestion) error {
+	o := q.server.options.Loader.WithDefaults()
+	out := &chaskiv1.Blobs{}
+	for _, p := range m.GetPaths() {
+		_, meta, err := catalog.OpenAsset(q.ctx, rows.Rooted(o), p, o.MaxChunkBytes)
+		if err != nil {
+			return err
+		}
+		out.Blobs = append(out.Blobs, meta.Blob)
+	}
+	return q.message(out)
+}
+
+// stats answers with the statistics of a dataset.
+func (q *asking) stats(m *chaskiv1.StatsQuestion) error {
+	text, err := q.whole(m.GetSpec())
+	if err != nil {
+		return err
+	}
+	s, err := loader.ParseSpec(text)
+	if err != nil {
+		return invalid{err}
+	}
+	if s.BadSamples == loader.BadReplace || s.BadSamples == loader.BadFill {
+		s.BadSamples = loader.BadSkip // substitutes and fill values must not be counted
+	}
+	o := q.server.options.Loader.WithDefaults()
+	if n := m.GetWorkers(); n > 0 {
+		o.Workers = min(o.Workers, int(min(n, math.MaxInt32)))
+	}
+	if n := m.GetMaxChunk(); n > 0 {
+		o.MaxChunkBytes = int(min(n, int64(o.MaxChunkBytes)))
+	}
+	r, err := survey.Stats(q.ctx, s, o, nil)
+	if err != nil {
+		return err
+	}
+	return json.NewEncoder(q.out).Encode(r)
+}
+
+// paste answers with a raster of predictions.
+func (q *asking) paste(m *chaskiv1.PasteQuestion) error {
+	o := q.server.options.Loader.WithDefaults()
+	options := paste.Options{
+		Blend: paste.Blend(m.GetBlend()), Argmax: m.GetArgmax(), MaxBytes: q.server.options.MaxPasteBytes,
+		Grid: shuffle.Grid{
+			H: int(m.GetHeight()), W: int(m.GetWidth()), StrideY: int(m.GetStrideY()), StrideX: int(m.GetStrideX()),
+			AlignY: 1, AlignX: 1, Pad: m.GetPad(),
+		},
+	}
+	write, err := paste.Scene(q.ctx, rows.Rooted(o), m.GetScene(), q.in, "predictions", options, o.Workers)
+	if err != nil {
+		return err
+	}
+	return write(q.out)
+}

@@ -1,0 +1,91 @@
+// Package containers answers questions about TACO containers and Tortillas: what they are, where their samples
+// lie, what a query finds in their tables. Containers stay open from one question to the next.
+package containers
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/chaski-eo/chaski/loader/resources"
+	"github.com/chaski-eo/chaski/loader/rows"
+	"github.com/chaski-eo/chaski/source/refcache"
+	"github.com/chaski-eo/chaski/store/taco"
+	"github.com/chaski-eo/chaski/tables"
+)
+
+// Set names containers that are asked as one dataset.
+type Set struct {
+	Paths    []string
+	BasePath string      // see taco.Options
+	Mode     tables.Mode // see taco.Options
+	Chosen   bool        // see taco.Options
+}
+
+const (
+	// A program asks about a few datasets in turn. Without this limit, one that goes through a directory of
+	// containers would keep all of their files open.
+	maxSets = 8
+	// The columns of some millions of rows need to fit, otherwise each question would read them again.
+	maxSetBytes = 2 << 30
+)
+
+// Cache keeps datasets open between questions. It is safe for concurrent use.
+type Cache struct {
+	options resources.Options
+	sets    *refcache.Cache[string, *openSet]
+}
+
+// openSet is an open dataset with the warnings of its opening and of all questions so far.
+type openSet struct {
+	*taco.Dataset
+
+	mu       sync.Mutex
+	warnings []string // guarded by mu, each once: conditions that join groups repeat theirs
+}
+
+func (s *openSet) warn(message string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !slices.Contains(s.warnings, message) {
+		s.warnings = append(s.warnings, message)
+	}
+}
+
+// NewCache returns a cache that opens files with o.Opener, which must be set, below o.Roots.
+func NewCache(o resources.Options) *Cache {
+	return &Cache{options: o, sets: refcache.New[string](refcache.Options[*openSet]{
+		MaxEntries: maxSets, MaxBytes: maxSetBytes, Close: (*openSet).Close, SizeOf: (*openSet).Bytes,
+		Stale: func(ctx context.Context, s *openSet) bool { return s.Changed(ctx) },
+	})}
+}
+
+// Close closes the datasets. No question may be under way.
+func (c *Cache) Close() {
+	_ = c.sets.Close() // the files were only read, so that closing loses nothing
+}
+
+// Use calls use with the dataset of a set. A dataset whose files have changed is opened again. It returns the
+// warnings about the dataset, those of earlier questions too, because columns are joined when it is opened.
+func (c *Cache) Use(ctx context.Context, set Set, use func(d *taco.Dataset) error) (warnings []string, err error) {
+	key := fmt.Sprintf("%q %d %t %q", set.BasePath, set.Mode, set.Chosen, set.Paths)
+	l, err := c.sets.Acquire(ctx, key, func(ctx context.Context) (*openSet, error) {
+		s := &openSet{}
+		var err error
+		s.Dataset, err = taco.Open(ctx, rows.Rooted(c.options), set.Paths, taco.Options{
+			BasePath: set.BasePath, Mode: set.Mode, Chosen: set.Chosen, Warn: s.warn,
+		})
+		return s, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	err = use(l.Value.Dataset)
+	l.Value.mu.Lock()
+	warnings = slices.Clone(l.Value.warnings)
+	l.Value.mu.Unlock()
+	// After an error that may come from a closed or changed file, the dataset is opened again.
+	_ = l.Release(refcache.Reusable(err)) // the files were only read
+	return warnings, err
+}

@@ -1,0 +1,185 @@
+package containers
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/loader/resources"
+	"github.com/chaski-eo/chaski/loader/rows"
+	"github.com/chaski-eo/chaski/loader/spec"
+	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/store/taco"
+	"github.com/chaski-eo/chaski/tables"
+	"github.com/chaski-eo/chaski/tables/query"
+)
+
+// About says what containers are.
+type About struct {
+	Format     string          `json:"format"`
+	Levels     int             `json:"levels"`
+	IDColumn   string          `json:"id_column"`
+	Parts      []string        `json:"parts"`
+	Collection json.RawMessage `json:"collection"`
+}
+
+// Describe says what the containers of a dataset are.
+func Describe(d *taco.Dataset) About {
+	return About{d.Format(), d.Levels(), d.IDColumn(), d.Parts(), d.Collection()}
+}
+
+// Tables returns the tables that queries about the samples that meet some conditions can name: data has these
+// samples, below0, below1, … are as of Below, and all others as of taco.Dataset.SQLTable. It uses only the option
+// SQL.
+func Tables(ctx context.Context, d *taco.Dataset, where []spec.Condition, o resources.Options) (query.Tables, error) {
+	var found *rows.Samples
+	data := d.SQLTable
+	all := false
+	if len(where) == 0 && d.Levels() > 0 {
+		// data is level 0 unchanged, which avoids a copy of its rows. An error comes again from SelectSamples.
+		visible, err := d.AllVisible(ctx, 0)
+		all = visible && err == nil
+	}
+	if !all {
+		var err error
+		if found, err = rows.SelectSamples(ctx, d, spec.Subset{Where: where}, o); err != nil {
+			return nil, err
+		}
+		data = found.SQLTable
+	}
+	return func(ctx context.Context, name string) (*tables.Table, error) {
+		digits, ok := strings.CutPrefix(strings.ToLower(name), "below")
+		level, err := strconv.Atoi(digits)
+		if !ok || err != nil || digits != strconv.Itoa(level) || level < 0 {
+			return data(ctx, name)
+		}
+		if found == nil {
+			if found, err = rows.SelectSamples(ctx, d, spec.Subset{}, o); err != nil {
+				return nil, err
+			}
+		}
+		return Below(ctx, d, found, level)
+	}, nil
+}
+
+// Columns of the tables of Below.
+const (
+	FolderColumn = "chaski:folder" // 1 if the row has children, else 0
+	VSIColumn    = "gdal_vsi"      // the path under which GDAL opens the bytes of the row
+)
+
+// Below returns the rows of a level below some samples, without those that conditions on place or time drop, in
+// the order of the samples. It has the columns of the level and of those above it, named "l1:id", "l0:id", …,
+// without those of the format itself ("internal:…"), FolderColumn and VSIColumn.
+func Below(ctx context.Context, d *taco.Dataset, s *rows.Samples, level int) (*tables.Table, error) {
+	at, err := s.Below(ctx, level)
+	if err != nil {
+		return nil, err
+	}
+	if at, err = inOrder(ctx, d, s.Rows, level, at); err != nil {
+		return nil, err
+	}
+	t, err := d.StoredTable(ctx, fmt.Sprintf("l%d", level))
+	if err != nil {
+		return nil, err
+	}
+	var shown []int
+	for k := level; k >= 0; k-- {
+		prefix := fmt.Sprintf("l%d:", k)
+		for i, c := range t.Columns() {
+			rest, ok := strings.CutPrefix(c.Name, prefix)
+			if ok && !strings.HasPrefix(rest, "internal:") {
+				shown = append(shown, i)
+			}
+		}
+	}
+	return tables.Join(t.Select(shown).Take(at), places(d, level, at)), nil
+}
+
+// places returns the columns FolderColumn and VSIColumn of some rows of a level. They are computed when they are
+// read: what a query does not name costs nothing, and has no errors.
+func places(d *taco.Dataset, level int, at []int) *tables.Table {
+	number := tables.Type{Kind: tables.Int64, Bits: 64}
+	columns := []tables.Column{{Name: FolderColumn, Type: number},
+		{Name: VSIColumn, Type: tables.Type{Kind: tables.String}}}
+	return tables.New(len(at), columns, func(ctx context.Context, i int) (*tables.Vector, error) {
+		folders, paths := make([]int64, len(at)), make([]string, len(at))
+		for k, row := range at {
+			e, err := d.EntryAt(ctx, level, row)
+			if err != nil {
+				return nil, err
+			}
+			if e.Kind == taco.Folder {
+				folders[k] = 1
+			}
+			paths[k] = taco.VSI(e)
+			if columns[i].Name == VSIColumn && source.IsRemote(e.URI) && strings.HasSuffix(paths[k], e.URI) {
+				return nil, fault.WithFile(fault.New(fault.Unsupported, "sample "+e.ID, fault.NoOffset,
+					"GDAL has no name for it"), e.URI)
+			}
+		}
+		if columns[i].Name == FolderColumn {
+			return tables.NewInts(number, folders, nil), nil
+		}
+		return tables.NewStrings(paths, nil), nil
+	})
+}
+
+// inOrder sorts rows of a level by the first position of their sample in samples, which are rows of level 0. Rows
+// of one sample keep their order.
+func inOrder(ctx context.Context, d *taco.Dataset, samples []int32, level int, at []int) ([]int, error) {
+	first := make(map[int32]int, len(samples))
+	for i, row := range samples {
+		if _, ok := first[row]; !ok {
+			first[row] = i
+		}
+	}
+	type placed struct{ row, position int }
+	list := make([]placed, len(at))
+	top := make([]int32, len(at))
+	for i, row := range at {
+		top[i] = int32(row)
+	}
+	for k := level; k > 0; k-- {
+		parents, err := d.Parents(ctx, k)
+		if err != nil {
+			return nil, err
+		}
+		for i, row := range top {
+			top[i] = parents[row]
+		}
+	}
+	for i, row := range at {
+		list[i] = placed{row, first[top[i]]}
+	}
+	slices.SortStableFunc(list, func(a, b placed) int { return a.position - b.position })
+	for i, p := range list {
+		at[i] = p.row
+	}
+	return at, nil
+}
+
+// Rows returns the rows of a level: at level 0 the samples that meet the conditions, in their order; below it the
+// rows below these samples that conditions on place and time leave. nil conditions are none: all rows of the level
+// that are not placeholders.
+func Rows(ctx context.Context, d *taco.Dataset, level int, where []spec.Condition, o resources.Options) ([]int, error) {
+	if level > 0 && where == nil {
+		return d.Visible(ctx, level)
+	}
+	found, err := rows.SelectSamples(ctx, d, spec.Subset{Where: where}, o)
+	if err != nil {
+		return nil, err
+	}
+	if level > 0 {
+		return found.Below(ctx, level)
+	}
+	out := make([]int, len(found.Rows))
+	for i, row := range found.Rows {
+		out[i] = int(row)
+	}
+	return out, nil
+}

@@ -1,0 +1,47 @@
+package paste
+
+import (
+	"context"
+	"io"
+	"math"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/ops/convert"
+	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/store/catalog"
+)
+
+// Scene assembles the predictions for the windows of a scene and returns a function that writes the raster, a TOG with
+// the scene's georeferencing. in is a NumPy file as NewWindows reads it; name is what errors call it. Bands, Height
+// and Width of o are set by it. Errors of options have no kind.
+func Scene(ctx context.Context, files source.Opener, scene string, in io.Reader, name string, o Options,
+	workers int) (write func(io.Writer) error, err error) {
+	// No limit of chunks, because only the header of the scene is read.
+	a, _, err := catalog.OpenAsset(ctx, files, scene, math.MaxInt)
+	if err != nil {
+		return nil, err
+	}
+	m, err := convert.ReadMeta(ctx, scene, files)
+	if err != nil {
+		return nil, fault.WithFile(err, scene)
+	}
+	w, err := NewWindows(in)
+	if err != nil {
+		return nil, fault.WithFile(err, name)
+	}
+	o.Bands, o.Height, o.Width = w.Bands, a.Index.Height, a.Index.Width
+	// Before the windows are counted: a stride of 0 would divide by it.
+	if err := o.check(); err != nil {
+		return nil, fault.WithFile(err, name)
+	}
+	if n := o.Grid.Count(o.Height, o.Width); n != int64(w.N) || w.H != o.Grid.H || w.W != o.Grid.W {
+		return nil, fault.WithFile(fault.New(fault.Unsupported, "npy", fault.NoOffset,
+			"it has %d windows of %d by %d pixels, but this grid has %d windows of %d by %d in the scene",
+			w.N, w.H, w.W, n, o.Grid.H, o.Grid.W), name)
+	}
+	image, err := Image(o, w.Read)
+	if err != nil {
+		return nil, fault.WithFile(err, name)
+	}
+	return func(to io.Writer) error { return WriteTOG(to, image, o, m.Geo, workers) }, nil
+}
