@@ -22,6 +22,7 @@ import (
 	"github.com/chaski-eo/chaski/store/taco"
 	"github.com/chaski-eo/chaski/tables"
 	"github.com/chaski-eo/chaski/tables/arrow"
+	"github.com/chaski-eo/chaski/tables/query"
 	"github.com/chaski-eo/chaski/tiff"
 )
 
@@ -206,7 +207,7 @@ func (q *asking) table(m *chaskiv1.TableQuestion) error {
 	if err != nil {
 		return err
 	}
-	o := q.server.options.Loader
+	o := q.server.asked
 	return q.use(m.GetContainers(), text.Where, func(d *taco.Dataset) (err error) {
 		from := d.StoredTable
 		if !m.GetStored() {
@@ -214,7 +215,7 @@ func (q *asking) table(m *chaskiv1.TableQuestion) error {
 				return err
 			}
 		}
-		t, err := o.Query(q.ctx, text.SQL, d.SQLTables(), from)
+		t, err := query.RunOr(q.ctx, text.SQL, d.SQLTables(), from, o.SQL)
 		if err == nil {
 			err = arrow.Write(q.ctx, q.out, t)
 		}
@@ -228,7 +229,7 @@ func (q *asking) entries(m *chaskiv1.EntriesQuestion) error {
 		return err
 	}
 	return q.use(m.GetContainers(), text.Where, func(d *taco.Dataset) error {
-		list, err := containers.Rows(q.ctx, d, int(m.GetLevel()), text.Where, q.server.options.Loader)
+		list, err := containers.Rows(q.ctx, d, int(m.GetLevel()), text.Where, q.server.asked)
 		if err != nil {
 			return err
 		}
@@ -289,14 +290,14 @@ func entriesOf(ctx context.Context, d *taco.Dataset, level int, list []int) (*ch
 }
 
 func (q *asking) bytes(m *chaskiv1.BytesQuestion) error {
-	o := q.server.options.Loader
+	o := q.server.asked
 	if m.GetName() != "" {
 		e, ok := rows.Subfile(m.GetName())
 		if !ok {
 			e = taco.Entry{URI: m.GetName(), Path: m.GetName(), Offset: taco.Whole, Size: taco.Whole}
 		}
 		// A root may hold files that are no data, such as a key: no other call shows them, so this one must not.
-		if _, err := survey.Describe(q.ctx, e.URI, o); err != nil {
+		if _, err := survey.Describe(q.ctx, e.URI, nil, o); err != nil {
 			return err
 		}
 		return containers.Copy(q.ctx, q.out, rows.Rooted(o), e)

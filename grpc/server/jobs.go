@@ -6,6 +6,7 @@ import (
 
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/loader/rows"
+	sp "github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/loader/survey"
 	"github.com/chaski-eo/chaski/ops/paste"
 	chaskiv1 "github.com/chaski-eo/chaski/proto/chaski/v1"
@@ -15,7 +16,7 @@ import (
 
 // index answers with the header blobs of files.
 func (q *asking) index(m *chaskiv1.IndexQuestion) error {
-	o := q.server.options.Loader.WithDefaults()
+	o := q.server.asked
 	out := &chaskiv1.Blobs{}
 	for _, p := range m.GetPaths() {
 		_, meta, err := catalog.OpenAsset(q.ctx, rows.Rooted(o), p, o.MaxChunkBytes)
@@ -37,10 +38,10 @@ func (q *asking) stats(m *chaskiv1.StatsQuestion) error {
 	if err != nil {
 		return invalid{err}
 	}
-	if s.BadSamples == loader.BadReplace || s.BadSamples == loader.BadFill {
-		s.BadSamples = loader.BadSkip // substitutes and fill values must not be counted
+	if s.BadSamples == sp.BadReplace || s.BadSamples == sp.BadFill {
+		s.BadSamples = sp.BadSkip // substitutes and fill values must not be counted
 	}
-	o := q.server.options.Loader.WithDefaults()
+	o := q.server.asked
 	if n := m.GetWorkers(); n > 0 {
 		o.Workers = min(o.Workers, int(min(n, math.MaxInt32)))
 	}
@@ -56,7 +57,7 @@ func (q *asking) stats(m *chaskiv1.StatsQuestion) error {
 
 // paste answers with a raster of predictions.
 func (q *asking) paste(m *chaskiv1.PasteQuestion) error {
-	o := q.server.options.Loader.WithDefaults()
+	o := q.server.asked
 	options := paste.Options{
 		Blend: paste.Blend(m.GetBlend()), Argmax: m.GetArgmax(), MaxBytes: q.server.options.MaxPasteBytes,
 		Grid: shuffle.Grid{

@@ -41,6 +41,7 @@ type Server struct {
 	stopped sync.Once
 
 	questions  chan struct{}     // holds one element for each Ask that is answered
+	asked      loader.Options    // what they are answered by
 	containers *containers.Cache // what they are about
 
 	answering sync.WaitGroup // goroutines that send
@@ -55,6 +56,7 @@ func New(o Options) (*Server, error) {
 	}
 	side := openShared(&o)
 	o.Loader.Members = &resources.Members{} // for all datasets, since several may use the same container
+	asked := o.Loader.WithDefaults()
 	s := &Server{
 		options: o,
 		engines: newEngines(o),
@@ -65,7 +67,8 @@ func New(o Options) (*Server, error) {
 		stop:    make(chan struct{}),
 
 		questions:  make(chan struct{}, o.MaxReads),
-		containers: containers.NewCache(o.Loader.WithDefaults()),
+		asked:      asked,
+		containers: containers.NewCache(asked),
 	}
 	var err error
 	if s.metrics, err = newMetrics(o.Metrics, s.engines, s.shared); err != nil {
@@ -168,6 +171,7 @@ func (s *Server) Close() {
 	s.answering.Wait()
 	s.engines.shut()
 	s.containers.Close()
+	s.asked.CloseOpener()
 	s.options.Loader.Members.Close()
 	s.shared.close()
 }

@@ -10,7 +10,6 @@ import os
 import pickle
 import resource
 import shutil
-import signal
 import socket
 import subprocess
 import sys
@@ -923,13 +922,9 @@ def test_questions_have_one_process(binary, tmp_path):
     assert ds.where("cloud_cover < 9").ids == [f"tile_{k:02}" for k in range(12) if 7 * k % 30 < 9]
     second = engines()[0]
     assert second is not first
-    os.kill(second._process.pid, signal.SIGSTOP)
-    try:
-        slow = taco.load(COAST / "coast.tacozip", timeout=0.2)
-        with pytest.raises(chaski.DeadlineError):
-            len(slow)
-    finally:
-        os.kill(second._process.pid, signal.SIGCONT)
+    slow = taco.load(COAST / "coast.tacozip", timeout=1e-4)
+    with pytest.raises(chaski.DeadlineError):
+        len(slow)
     assert len(taco.load(COAST / "flat.tacozip")) == 3
 
 
@@ -1010,7 +1005,7 @@ print(len(chaski.taco.load({str(COAST / "coast.tacozip")!r}).ids))
 
 
 def test_a_server_answers_as_this_process_does(binary, tmp_path):
-    """Containers behind `chaski serve`: the same rows, pixels and batches; nothing beside its root."""
+    """Containers of `chaski serve`: the same rows and pixels; nothing beside its root."""
     pytest.importorskip("pyarrow")
     outside = tmp_path / "flat.tacozip"
     shutil.copy(COAST / "flat.tacozip", outside)
@@ -1034,17 +1029,16 @@ def test_a_server_answers_as_this_process_does(binary, tmp_path):
                 kept = pickle.loads(pickle.dumps(far)) if server is target else far
                 assert kept.bytes() == near.bytes()
             options = dict(fields=FIELDS, batch_size=5, seed=3)
-            with here.loader(**options) as mine, taco.load(COAST / name, server=target).loader(
-                **options
-            ) as its:
+            with (
+                here.loader(**options) as mine,
+                taco.load(COAST / name, server=target).loader(**options) as its,
+            ):
                 for x, y in zip(mine, its, strict=True):
                     assert np.array_equal(x["image"], y["image"])
-            for refused in (
-                lambda: taco.load(outside, server=target).ids,
-                lambda: taco.Asset("a", "a", str(outside), 0, None, far._at).array(),
-            ):
-                with pytest.raises(chaski.NotFoundError):
-                    refused()
+            with pytest.raises(chaski.NotFoundError):
+                taco.load(outside, server=target).ids  # noqa: B018
+            with pytest.raises(chaski.NotFoundError):
+                taco.Asset("a", "a", str(outside), 0, None, far._at).array()
     with pytest.raises(chaski.SpecError, match="several servers"):
         here.concat(taco.load(COAST / name, server="127.0.0.1:1"))
 

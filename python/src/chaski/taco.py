@@ -35,10 +35,9 @@ from chaski._loader import connect as _connect
 from chaski._loader import load as _load
 from chaski._options import Engine, renewed
 from chaski._proto import chaski_pb2 as pb
-from chaski._read import Server
+from chaski._read import Server, words
 from chaski._read import ask as _ask
 from chaski._read import read as _read
-from chaski._read import words
 from chaski._rpc import PIECE
 from chaski._sources import (
     Crs,
@@ -376,7 +375,7 @@ class Asset:
         Raises:
             Error: it is no raster, or cannot be read; of the kind that fits.
         """
-        return _read(self.name, server=self._at and self._at.source.server, **window)
+        return _read(self.name, server=self._at.source.server if self._at else None, **window)
 
     def bytes(self, *, timeout: float | None = 600.0) -> bytes:
         """Returns its bytes.
@@ -389,7 +388,7 @@ class Asset:
             Error: a remote one cannot; of the kind that fits.
         """
         at = self._at
-        server = at and at.source.server
+        server = at.source.server if at else None
         if server is not None or "://" in self.uri:
             question = pb.BytesQuestion(name=self.name)
             if at is not None:
@@ -884,7 +883,7 @@ class Dataset(_Node):
         """Pools a number of "geotiff:stats" over rows of a level, by band."""
         if level > 0 and id is None:
             raise SpecError(f"level is {level}: id must name the sample of level {level - 1} above")
-        sql = f'SELECT * EXCLUDE (gdal_vsi) FROM below{level}'
+        sql = f"SELECT * EXCLUDE (gdal_vsi) FROM below{level}"
         if level > 0:
             sql += f" WHERE {_quoted(f'l{level - 1}:' + self._source.info['id_column'])} = "
             sql += "'" + str(id).replace("'", "''") + "'"

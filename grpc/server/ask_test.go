@@ -1,0 +1,130 @@
+package server
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
+
+	chaskiv1 "github.com/chaski-eo/chaski/proto/chaski/v1"
+	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/store/taco"
+	"github.com/chaski-eo/chaski/tables/arrow"
+	"github.com/chaski-eo/chaski/tools/testkit/corpus"
+)
+
+// ask returns the answer to a question that goes on in further requests.
+func ask(t *testing.T, c chaskiv1.ChaskiClient, requests ...*chaskiv1.AskRequest) ([]byte, error) {
+	t.Helper()
+	call, err := c.Ask(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range requests {
+		if err := call.Send(r); err != nil && !errors.Is(err, io.EOF) { // io.EOF: the server has answered already
+			t.Fatal(err)
+		}
+	}
+	if err := call.CloseSend(); err != nil {
+		t.Fatal(err)
+	}
+	var out []byte
+	for {
+		m, err := call.Recv()
+		if errors.Is(err, io.EOF) {
+			return out, nil
+		}
+		if err != nil {
+			return out, err
+		}
+		out = append(out, m.GetData()...)
+	}
+}
+
+// TestAsk compares answers with those of package taco, and checks that a client sees nothing beside the roots, and no
+// file below them that other calls refuse.
+func TestAsk(t *testing.T) {
+	root := t.TempDir()
+	if err := os.CopyFS(root, os.DirFS(filepath.Join(corpus.Testdata(t), "coast"))); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(root, "key.pem"), []byte("-----BEGIN PRIVATE KEY-----\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(root, "coast.tacozip")
+	set := &chaskiv1.Containers{Paths: []string{path}}
+	table := func(text string) *chaskiv1.AskRequest {
+		return &chaskiv1.AskRequest{Kind: &chaskiv1.AskRequest_Table{
+			Table: &chaskiv1.TableQuestion{Containers: set, Text: []byte(text)}}}
+	}
+	name := func(path string) *chaskiv1.AskRequest {
+		return &chaskiv1.AskRequest{Kind: &chaskiv1.AskRequest_Bytes{Bytes: &chaskiv1.BytesQuestion{Name: path}}}
+	}
+	each(t, Options{Roots: []string{root}}, func(t *testing.T, target string, dial ...grpc.DialOption) {
+		conn, err := grpc.NewClient(target, append(dial, grpc.WithTransportCredentials(insecure.NewCredentials()))...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		c := chaskiv1.NewChaskiClient(conn)
+		const sql = "SELECT id, cloud_cover FROM data WHERE cloud_cover < 9 ORDER BY rank DESC"
+		d, err := taco.Open(t.Context(), &source.Files{}, []string{path}, taco.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer d.Close()
+		want, err := d.SQL(t.Context(), sql)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var b bytes.Buffer
+		if err := arrow.Write(t.Context(), &b, want); err != nil || want.Len() == 0 {
+			t.Fatal(want.Len(), err)
+		}
+		whole, err := json.Marshal(map[string]string{"sql": sql})
+		if err != nil {
+			t.Fatal(err)
+		}
+		rest := &chaskiv1.AskRequest{Kind: &chaskiv1.AskRequest_Data{Data: whole[7:]}}
+		for _, q := range [][]*chaskiv1.AskRequest{{table(string(whole))}, {table(string(whole[:7])), rest}} {
+			if got, err := ask(t, c, q...); err != nil || !bytes.Equal(got, b.Bytes()) {
+				t.Errorf("%d bytes, %v, want %d", len(got), err, b.Len())
+			}
+		}
+		file, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := ask(t, c, name(path)); err != nil || !bytes.Equal(got, file) {
+			t.Errorf("%d bytes of %d, %v", len(got), len(file), err)
+		}
+		set.Paths[0] = path
+		for what, q := range map[string]struct {
+			ask  []*chaskiv1.AskRequest
+			want codes.Code
+		}{
+			"no question":         {nil, codes.InvalidArgument},
+			"data alone":          {[]*chaskiv1.AskRequest{rest}, codes.InvalidArgument},
+			"no JSON":             {[]*chaskiv1.AskRequest{table("{")}, codes.InvalidArgument},
+			"no such column":      {[]*chaskiv1.AskRequest{table(`{"sql":"SELECT nothing FROM data"}`)}, codes.NotFound},
+			"outside of the root": {[]*chaskiv1.AskRequest{name("/etc/passwd")}, codes.NotFound},
+			"a range outside":     {[]*chaskiv1.AskRequest{name("/vsisubfile/0_9,/etc/passwd")}, codes.NotFound},
+			"a file that is no data": {[]*chaskiv1.AskRequest{name(filepath.Join(root, "key.pem"))},
+				codes.Unimplemented},
+			"a range of one": {[]*chaskiv1.AskRequest{name("/vsisubfile/0_9," + filepath.Join(root, "key.pem"))},
+				codes.Unimplemented},
+		} {
+			if got, err := ask(t, c, q.ask...); status.Code(err) != q.want || len(got) > 0 {
+				t.Errorf("%s: %d bytes, %v", what, len(got), err)
+			}
+		}
+	})
+}
