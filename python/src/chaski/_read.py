@@ -78,7 +78,7 @@ def connection(server: Server | None, max_chunk: int | None = None) -> Iterator[
 
 
 def words(server: Server | None, path: Path) -> str:
-    """Returns a path in the words of the engine that opens it: only this host's knows our folder."""
+    """Returns a path in the words of the engine that opens it: ours knows our directory."""
     return absolute(path) if server is None else os.fspath(path)
 
 
