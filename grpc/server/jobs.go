@@ -45,9 +45,6 @@ func (q *asking) stats(m *chaskiv1.StatsQuestion) error {
 	if n := m.GetWorkers(); n > 0 {
 		o.Workers = min(o.Workers, int(min(n, math.MaxInt32)))
 	}
-	if n := m.GetMaxChunk(); n > 0 {
-		o.MaxChunkBytes = int(min(n, int64(o.MaxChunkBytes)))
-	}
 	r, err := survey.Stats(q.ctx, s, o, nil)
 	if err != nil {
 		return err

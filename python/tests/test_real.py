@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import multiprocessing
 import random
 import subprocess
 from pathlib import Path
@@ -533,3 +534,29 @@ def test_wrong_specs(chips):
         with pytest.raises(chaski.Error, match=match):
             with chaski.load(folder, batch_size=2, **options) as loader:
                 next(iter(loader))
+
+
+def _in_a_fork(path, pipe):
+    """Reads in a process that was forked from one that has read, and says what became of it."""
+    try:
+        whole, part = chaski.read(path), chaski.read([path], y=(0, 8), x=(3, 5))
+        with pytest.raises(chaski.Error):
+            chaski.read(f"{path}.missing")
+        pipe.send((whole.sum(), part.shape, chaski.info(path)["bytes"]))
+    except BaseException as e:
+        pipe.send(repr(e))
+
+
+def test_forks_of_a_process_that_has_read_can_read():
+    """As the workers of a DataLoader are: gRPC stands still in them, others read for them."""
+    path = RASTER.parent / "demo" / "coast.tif"
+    whole, size = chaski.read(path), path.stat().st_size
+    forks = multiprocessing.get_context("fork")
+    for _ in range(2):
+        here, there = forks.Pipe()
+        worker = forks.Process(target=_in_a_fork, args=(path, there))
+        worker.start()
+        assert here.poll(60), "it stands still"
+        assert here.recv() == (whole.sum(), (1, whole.shape[0], 8, 2), size)
+        worker.join(30)
+        assert worker.exitcode == 0

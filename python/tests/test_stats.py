@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 from pathlib import Path
 
 import numpy as np
 import pytest
+import rasterio
 from test_real import BAD, NODATA, RASTER, N, chips, copy_with_bad_file  # noqa: F401
 
 import chaski
@@ -187,3 +189,17 @@ def test_an_engine_that_does_not_answer(tmp_path, monkeypatch, body):
     fake(tmp_path, monkeypatch, body)
     with pytest.raises(chaski.EngineError):
         chaski.stats("d")
+
+
+def test_max_chunk_lifts_the_limit(tmp_path, binary):
+    """A frame of rumi is decoded whole: one of 81 MiB needs the option."""
+    plain, large = tmp_path / "plain.tif", tmp_path / "large.tif"
+    side = 9216
+    profile = {"driver": "GTiff", "width": side, "height": side, "count": 1, "dtype": "uint8"}
+    with rasterio.open(plain, "w", compress="deflate", **profile) as f:
+        f.write(np.ones((1, side, side), np.uint8))
+    convert = [binary, "convert", "--to", "rumi", "--tile", str(side), "--max-chunk", "100000000"]
+    subprocess.run([*convert, "-o", large, plain], check=True, capture_output=True)
+    with pytest.raises(chaski.LimitError, match="max_chunk"):
+        chaski.stats(large)
+    assert chaski.stats(large, max_chunk=100 << 20).mean() == [1]

@@ -2360,9 +2360,7 @@ type StatsQuestion struct {
 	// The spec as JSON. Further requests bring more of it.
 	Spec []byte `protobuf:"bytes,1,opt,name=spec,proto3" json:"spec,omitempty"`
 	// Threads that decode, at most those of the server. 0: those of the server.
-	Workers uint32 `protobuf:"varint,2,opt,name=workers,proto3" json:"workers,omitempty"`
-	// Bytes of the largest decoded chunk, at most that of the server. 0: that of the server.
-	MaxChunk      int64 `protobuf:"varint,3,opt,name=max_chunk,json=maxChunk,proto3" json:"max_chunk,omitempty"`
+	Workers       uint32 `protobuf:"varint,2,opt,name=workers,proto3" json:"workers,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2407,13 +2405,6 @@ func (x *StatsQuestion) GetSpec() []byte {
 func (x *StatsQuestion) GetWorkers() uint32 {
 	if x != nil {
 		return x.Workers
-	}
-	return 0
-}
-
-func (x *StatsQuestion) GetMaxChunk() int64 {
-	if x != nil {
-		return x.MaxChunk
 	}
 	return 0
 }
@@ -2757,11 +2748,10 @@ const file_chaski_v1_chaski_proto_rawDesc = "" +
 	"\x05Blobs\x12\x14\n" +
 	"\x05blobs\x18\x01 \x03(\fR\x05blobs\"!\n" +
 	"\vCrsQuestion\x12\x12\n" +
-	"\x04epsg\x18\x01 \x01(\rR\x04epsg\"Z\n" +
+	"\x04epsg\x18\x01 \x01(\rR\x04epsg\"=\n" +
 	"\rStatsQuestion\x12\x12\n" +
 	"\x04spec\x18\x01 \x01(\fR\x04spec\x12\x18\n" +
-	"\aworkers\x18\x02 \x01(\rR\aworkers\x12\x1b\n" +
-	"\tmax_chunk\x18\x03 \x01(\x03R\bmaxChunk\"\xc9\x01\n" +
+	"\aworkers\x18\x02 \x01(\rR\aworkers\"\xc9\x01\n" +
 	"\rPasteQuestion\x12\x14\n" +
 	"\x05scene\x18\x01 \x01(\tR\x05scene\x12\x16\n" +
 	"\x06height\x18\x02 \x01(\rR\x06height\x12\x14\n" +

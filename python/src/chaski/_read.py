@@ -5,21 +5,18 @@ from __future__ import annotations
 import contextlib
 import operator
 import os
-import pickle
-import subprocess
-import sys
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy.typing as npt
 
-from chaski import _engine
+from chaski import _apart, _engine
 from chaski._assemble import Pool
 from chaski._proto import chaski_pb2 as pb
 from chaski._rpc import Connection, stands_still
 from chaski._sources import Path, absolute, count, indices, listed
-from chaski.errors import EngineError, Error, SpecError, UnsupportedError
+from chaski.errors import SpecError, UnsupportedError
 
 Slice: TypeAlias = "tuple[int, int] | slice"
 Selection: TypeAlias = "tuple[int, int] | slice | Sequence[int]"
@@ -87,50 +84,37 @@ def ask(
     question: pb.AskRequest,
     timeout: float | None,
     data: Iterable[bytes] = (),
+    max_chunk: int | None = None,
 ) -> tuple[bytes, list[str]]:
     """Asks the engine, or a server, a question: see `Connection.ask`."""
     if stands_still():
-        return _ask_apart(server, question, timeout, data)
-    with connection(server) as c:
+        asked = question.SerializeToString()
+        out: tuple[bytes, list[str]] = _apart.call(
+            "ask_bytes", _target(server), asked, timeout, list(data), max_chunk
+        )
+        return out
+    with connection(server, max_chunk) as c:
         return c.ask(question, timeout, data)
 
 
-def _ask_apart(
-    server: Server | None, question: pb.AskRequest, timeout: float | None, data: Iterable[bytes]
+def ask_bytes(
+    server: str | None,
+    question: bytes,
+    timeout: float | None,
+    data: Iterable[bytes],
+    max_chunk: int | None,
 ) -> tuple[bytes, list[str]]:
-    """Asks by a process of its own: in a fork of a process that used gRPC, gRPC stands still."""
-    if not (server is None or isinstance(server, str)):
-        server = server.target if server.credentials is None else None
-        if server is None:
-            raise UnsupportedError("a forked process has no TLS connections", kind="unsupported")
-    asked = pickle.dumps((server, question.SerializeToString(), timeout, list(data)))
-    code = "from chaski import _read; _read._answer_apart()"
-    path = os.pathsep.join(filter(None, sys.path))
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        input=asked,
-        stdout=subprocess.PIPE,
-        env={**os.environ, "PYTHONPATH": path},
-        check=False,
-    )
-    if done.returncode:
-        raise EngineError(f"a question ended with exit status {done.returncode}")
-    answer = pickle.loads(done.stdout)
-    if isinstance(answer, BaseException):
-        raise answer
-    out, warned = answer
-    return out, warned
+    """Asks a question that is serialized."""
+    return ask(server, pb.AskRequest.FromString(question), timeout, data, max_chunk)
 
 
-def _answer_apart() -> None:
-    """Answers what `_ask_apart` asks on standard input."""
-    server, question, timeout, data = pickle.load(sys.stdin.buffer)
-    answer: Any
-    try:
-        answer = ask(server, pb.AskRequest.FromString(question), timeout, data)
-    except Error as e:
-        answer = e
-    sys.stdout.buffer.write(pickle.dumps(answer))
+def _target(server: Server | None) -> str | None:
+    """Returns a server by its target, which another process can connect to."""
+    if server is None or isinstance(server, str):
+        return server
+    if server.credentials is not None:
+        raise UnsupportedError("a forked process has no TLS connections", kind="unsupported")
+    return server.target
 
 
 def selection(axis: str, s: Selection | None, *, picks: bool) -> str:
@@ -218,6 +202,13 @@ def read(
         Error: of the kind that fits.
     """
     paths = listed("path", path)
+    if stands_still():
+        given: dict[str, Any] = {"layout": layout, "n": n, "b": b, "y": y, "x": x, "sizes": sizes}
+        given |= {"header": header, "num_threads": num_threads}
+        given |= {"max_chunk": max_chunk, "timeout": timeout}
+        here = [words(server, p) for p in paths]
+        apart: npt.NDArray[Any] = _apart.call("read", here, server=_target(server), **given)
+        return apart
     request = pb.ReadRequest(
         paths=[words(server, p) for p in paths],
         layout=layout or "",
@@ -248,5 +239,10 @@ def info(path: Path, *, timeout: float = 120.0, server: Server | None = None) ->
     Raises:
         Error: of the kind that fits.
     """
+    if stands_still():
+        said: dict[str, Any] = _apart.call(
+            "info", words(server, path), timeout=timeout, server=_target(server)
+        )
+        return said
     with connection(server) as c:
         return c.info(words(server, path), timeout)

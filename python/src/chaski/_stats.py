@@ -140,10 +140,12 @@ def stats(o: StatsOptions) -> Stats:  # noqa: D417 (documented are the members o
         question = pb.StatsQuestion(
             spec=text[:PIECE],
             workers=0 if o.workers is None else count("workers", o.workers, 0),
-            max_chunk=0 if o.max_chunk is None else count("max_chunk", o.max_chunk),
         )
         more = [text[PIECE:]] if len(text) > PIECE else []
-        return Stats(json.loads(ask(o.server, pb.AskRequest(stats=question), o.timeout, more)[0]))
+        if o.max_chunk is not None:
+            count("max_chunk", o.max_chunk)
+        request = pb.AskRequest(stats=question)
+        return Stats(json.loads(ask(o.server, request, o.timeout, more, o.max_chunk)[0]))
 
 
 def _places(fields: Mapping[str, FieldLike] | None) -> Mapping[str, FieldLike] | None:

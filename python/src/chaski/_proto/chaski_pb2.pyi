@@ -385,14 +385,12 @@ class CrsQuestion(_message.Message):
     def __init__(self, epsg: _Optional[int] = ...) -> None: ...
 
 class StatsQuestion(_message.Message):
-    __slots__ = ("spec", "workers", "max_chunk")
+    __slots__ = ("spec", "workers")
     SPEC_FIELD_NUMBER: _ClassVar[int]
     WORKERS_FIELD_NUMBER: _ClassVar[int]
-    MAX_CHUNK_FIELD_NUMBER: _ClassVar[int]
     spec: bytes
     workers: int
-    max_chunk: int
-    def __init__(self, spec: _Optional[bytes] = ..., workers: _Optional[int] = ..., max_chunk: _Optional[int] = ...) -> None: ...
+    def __init__(self, spec: _Optional[bytes] = ..., workers: _Optional[int] = ...) -> None: ...
 
 class PasteQuestion(_message.Message):
     __slots__ = ("scene", "height", "width", "stride_y", "stride_x", "pad", "blend", "argmax")
