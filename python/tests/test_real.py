@@ -557,6 +557,6 @@ def test_forks_of_a_process_that_has_read_can_read():
         worker = forks.Process(target=_in_a_fork, args=(path, there))
         worker.start()
         assert here.poll(60), "it stands still"
-        assert here.recv() == (whole.sum(), (1, whole.shape[0], 8, 2), size)
+        assert here.recv() == (whole.sum(), (whole.shape[0], 8, 2), size)
         worker.join(30)
         assert worker.exitcode == 0
