@@ -58,7 +58,7 @@ class T:
     axes: Sequence[str] = ()
     kind: int = 0
     offsets: np.ndarray | None = None
-    convert: dict[str, Any] | None = None
+    convert: str | None = None  # dtype that the receiver is to convert it to
 
     def raw(self) -> bytes:
         return (
@@ -105,21 +105,8 @@ def _header(
         shape_at = _vector(f, np.array(shape, np.int64))
         convert = 0
         if t.convert is not None:
-            c = t.convert
-            scale = _vector(f, np.array(c.get("scale", ()), np.float32))
-            offset = _vector(f, np.array(c.get("offset", ()), np.float32))
             Convert.Start(f)
-            Convert.AddTo(f, CODES[c["to"]])
-            Convert.AddScale(f, scale)
-            Convert.AddOffset(f, offset)
-            Convert.AddBandAxis(f, c.get("band_axis", -1))
-            if c.get("clip"):
-                Convert.AddClip(f, True)
-                Convert.AddLo(f, c["clip"][0])
-                Convert.AddHi(f, c["clip"][1])
-            Convert.AddFill(f, c.get("fill", 0.0))
-            if "mask" in at:
-                Convert.AddMask(f, Span.CreateSpan(f, *at["mask"]))
+            Convert.AddTo(f, CODES[t.convert])
             convert = Convert.End(f)
         Tensor.Start(f)
         Tensor.AddName(f, name)
@@ -188,8 +175,6 @@ def payload(
         p = {"data": t.raw()}
         if t.offsets is not None:
             p["offsets"] = t.offsets.astype("<u8").tobytes()
-        if t.convert is not None and t.convert.get("mask") is not None:
-            p["mask"] = np.ascontiguousarray(t.convert["mask"], np.uint8).tobytes()
         pieces.append(p)
     places = [{k: (64, len(v)) for k, v in p.items()} for p in pieces]
     end = 4 + len(_header(tensors, places, 1, **about))

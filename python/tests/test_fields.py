@@ -14,11 +14,7 @@ from chaski import Field
 rasterio = pytest.importorskip("rasterio", reason="needs rasterio to write chips")
 
 N, H, W = 6, 24, 40
-WAYS = [
-    {"transport": "grpc", "wire": "native"},
-    {"transport": "grpc", "wire": "final"},
-    {"transport": "auto"},
-]
+WAYS = [{"transport": "grpc"}, {"transport": "auto"}]
 
 
 def write(path: Path, x: np.ndarray, nodata: float | None = None) -> None:

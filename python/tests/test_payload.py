@@ -17,7 +17,7 @@ from chaski._rpc import parse_reply
 
 def assemble(data: bytes, size: int = 1 << 20, pool: Pool | None = None) -> Batch:
     pool = pool or Pool()
-    a = Assembler(pool, Pool(), 1 << 30)
+    a = Assembler(pool, 1 << 30)
     for r in parts(data, size):
         part = parse_reply(r.SerializeToString())
         assert isinstance(part, Part)
@@ -72,18 +72,10 @@ def test_no_array_is_that_large(kind, shape):
         assemble(payload([t], rows=min(rows, 1)))
 
 
-def mixed(convert: bool) -> bytes:
-    c = {
-        "to": "float32",
-        "scale": [0.5, 2, 1e-3],
-        "offset": [1, 2, 3],
-        "band_axis": 1,
-        "fill": -9.0,
-        "mask": RNG.integers(0, 2, U16.shape, np.uint8),
-    }
+def mixed() -> bytes:
     return payload(
         [
-            T("image", U16, axes=("n", "b", "y", "x"), convert=c if convert else None),
+            T("image", U16, axes=("n", "b", "y", "x")),
             T("label", np.array([4, -1]), axes=("n",)),
             text(),
             T("boxes", np.arange(5, dtype=np.float32), kind=1, offsets=np.array([0, 2, 5])),
@@ -97,9 +89,8 @@ def mixed(convert: bool) -> bytes:
 
 
 @pytest.mark.parametrize("size", [1, 7, 64, 1000, 1 << 20])
-@pytest.mark.parametrize("convert", [False, True])
-def test_parts_of_any_size(size, convert):
-    data = mixed(convert)
+def test_parts_of_any_size(size):
+    data = mixed()
     if size == 1:
         data = payload([T("image", U16[:, :, :3, :3])])
         assert assemble(data, 1)["image"].tolist() == U16[:, :, :3, :3].tolist()
@@ -108,10 +99,7 @@ def test_parts_of_any_size(size, convert):
     want = assemble(data)
     assert b.keys() == want.keys()
     assert np.array_equal(b["image"], want["image"])
-    if not convert:
-        assert np.array_equal(b["image"], U16)
-    else:
-        assert b["image"].dtype == np.float32 and b.dtypes["image"] == "float32"
+    assert np.array_equal(b["image"], U16) and b.dtypes["image"] == "uint16"
     assert b["label"].tolist() == [4, -1]
     assert b["id"].tolist() == list(TEXT[:2])
     assert isinstance(b["boxes"], Ragged) and b["boxes"].offsets.tolist() == [0, 2, 5]
@@ -125,9 +113,8 @@ def test_parts_of_any_size(size, convert):
     assert b.axes["image"] == ("n", "b", "y", "x")
 
 
-@pytest.mark.parametrize("convert", [False, True])
-def test_arrays_are_aligned_and_writable(convert):
-    b = assemble(mixed(convert), 1000)
+def test_arrays_are_aligned_and_writable():
+    b = assemble(mixed(), 1000)
     for name in ("image", "label"):
         assert b[name].flags.writeable and b[name].flags.aligned and b[name].flags.c_contiguous
     assert b["image"].ctypes.data % 64 == 0
@@ -175,7 +162,7 @@ def test_pool_keeps_a_bounded_number():
 
 
 def send(*pieces: tuple[int, int, bytes], limit: int = 1 << 20) -> None:
-    a = Assembler(Pool(), Pool(), limit)
+    a = Assembler(Pool(), limit)
     for offset, total, data in pieces:
         a.add(Part(1, offset, total, memoryview(data)))
 
@@ -207,13 +194,6 @@ def test_parts_that_do_not_fit(pieces):
 def test_limit_comes_before_memory():
     with pytest.raises(LimitError, match="max_batch_bytes"):
         send((0, 1 << 62, b"abcd"))
-
-
-def test_limit_of_what_is_converted():
-    data = payload([T("a", np.zeros((1000,), np.uint8), convert={"to": "float32"})])
-    send((0, len(data), data), limit=4000)
-    with pytest.raises(LimitError, match="4000 bytes"):
-        send((0, len(data), data), limit=3999)
 
 
 def test_shared_references_do_not_multiply():
@@ -267,9 +247,6 @@ def broken(**changes) -> bytes:
     return payload([t])
 
 
-CONVERT = {"to": "float32", "scale": [1, 2, 3], "offset": [1, 2, 3], "band_axis": 1}
-
-
 @pytest.mark.parametrize(
     "data,match",
     [
@@ -282,20 +259,7 @@ CONVERT = {"to": "float32", "scale": [1, 2, 3], "offset": [1, 2, 3], "band_axis"
         (broken(kind=1, offsets=np.array([0, 5])), "do not span"),
         (broken(kind=1, offsets=np.array([0, 30, 24])), "fall"),
         (broken(kind=1, offsets=np.array([1, 2, 24])), "do not span"),
-        (broken(convert={**CONVERT, "band_axis": 2}), "factors along axis 2"),
-        (broken(convert={**CONVERT, "band_axis": 9}), "factors along axis 9"),
-        (broken(convert={**CONVERT, "band_axis": -1}), "factors along axis -1"),
-        (broken(convert={**CONVERT, "to": "int16"}), "conversion to int16"),
-        (broken(convert={**CONVERT, "mask": np.ones(5)}), "mask is 5 bytes"),
-        (broken(convert={**CONVERT, "clip": (2.0, 1.0)}), "clip"),
-        (
-            broken(dtype="complex_int16", shape=(2, 3, 2), axes=(), convert=CONVERT),
-            "cannot be converted",
-        ),
-        (
-            broken(convert={"to": "uint8", "fill": 0.5, "mask": np.zeros((2, 3, 2, 2))}),
-            "does not exist in uint8",
-        ),
+        (broken(convert="float32"), "'image' is not final"),
         (payload([T("a", U16), T("a", U16)]), "same name"),
         (payload([T("a", U16)], bad=[(2, 0, "")]), "bad row 2"),
         (payload([T("a", U16)], samples=np.arange(1)), "2 positions and 1 samples"),
@@ -316,10 +280,9 @@ def test_headers_that_contradict_themselves(data, match):
         assemble(data)
 
 
-@pytest.mark.parametrize("convert", [False, True])
-def test_any_corruption_is_an_error_or_a_batch(convert):
+def test_any_corruption_is_an_error_or_a_batch():
     """Bytes are flipped, set to extremes or removed; numpy and the reader stay in bounds."""
-    data = bytearray(mixed(convert))
+    data = bytearray(mixed())
     head = int.from_bytes(data[:4], "little") + 4
     rng = random.Random(4)
     refused = 0

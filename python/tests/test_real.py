@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import multiprocessing
@@ -181,11 +182,7 @@ def rows(loader: chaski.Loader, name: str = "image") -> dict[int, np.ndarray]:
 
 @pytest.mark.parametrize(
     "how",
-    [
-        {"transport": "grpc", "wire": "native"},
-        {"transport": "grpc", "wire": "final"},
-        {"transport": "auto"},
-    ],
+    [{"transport": "grpc"}, {"transport": "auto"}],
     ids=str,
 )
 def test_batches_against_numpy(chips, how):
@@ -208,11 +205,11 @@ MASKS = RASTER.parent / "masks"
 )
 @pytest.mark.parametrize(
     "how",
-    [{"transport": "grpc", "wire": "native"}, {"transport": "grpc", "wire": "final"}, {}],
+    [{"transport": "grpc"}, {}],
     ids=str,
 )
 def test_masks(m, how):
-    """Pixels outside of a file's mask are filled like nodata, by the engine or by the client."""
+    """Pixels outside of a file's mask are filled like nodata."""
     path = MASKS / m["path"]
     with chaski.load(
         path, batch_size=1, pixels=chaski.Pixels(dtype="float32", fill=-7.0), **how
@@ -228,21 +225,41 @@ def test_masks(m, how):
     assert [x["count"] for x in chaski.stats(path)["fields"]["image"]["bands"]] == m["valid"]
 
 
+@pytest.fixture(scope="module")
+def servers(binary, chips):
+    """Two servers, which the local engine is the client of."""
+    command = [binary, "serve", "--listen", "127.0.0.1:0", "--stop-on-eof", "--root", chips[0]]
+    with contextlib.ExitStack() as stack:
+        targets = []
+        for _ in range(2):
+            p = stack.enter_context(
+                subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+            )
+            stack.callback(p.stdin.close)
+            targets.append(json.loads(p.stdout.readline())["listen"])
+        yield targets
+
+
 @pytest.mark.parametrize("layout", ["n b y x", "n y x b", "b n (y x)", "(n y) x b"])
 @pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16", "uint8", "native"])
-def test_wires_give_the_same_bytes(chips, dtype, layout):
+def test_wires_give_the_same_bytes(chips, servers, dtype, layout):
     folder, _ = chips
-    options = {"dtype": dtype, "layout": layout, "batch_size": 6, "seed": 5, "transport": "grpc"}
+    pixels = chaski.Pixels(dtype=dtype, layout=layout, fill=None if dtype == "native" else 3.0)
+    options = {"pixels": pixels, "batch_size": 6, "seed": 5}
     if dtype != "native":
-        options |= {"normalize": NORM, "fill": 3.0}
+        options |= {"normalize": NORM}
+    native, final = chaski.Engine(wire="native"), chaski.Engine(wire="final")
     with (
-        chaski.load(folder, engine=chaski.Engine(wire="native"), **options) as a,
-        chaski.load(folder, engine=chaski.Engine(wire="final"), **options) as b,
+        chaski.load(folder, **options) as a,
+        chaski.connect(servers, folder, engine=native, **options) as b,
+        chaski.connect(servers, folder, engine=final, **options) as c,
     ):
-        for p, q in zip(a, b, strict=True):
-            assert p["image"].dtype == q["image"].dtype and p["image"].shape == q["image"].shape
-            assert p["image"].tobytes() == q["image"].tobytes()
-            assert p.dtypes == q.dtypes
+        for p, q, r in zip(a, b, c, strict=True):
+            for other in (q, r):
+                assert p["image"].dtype == other["image"].dtype
+                assert p["image"].shape == other["image"].shape
+                assert p["image"].tobytes() == other["image"].tobytes()
+                assert p.dtypes == other.dtypes
             assert p.dtypes["image"] == ("uint16" if dtype == "native" else dtype)
 
 

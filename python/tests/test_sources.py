@@ -28,7 +28,7 @@ from chaski.order import Order
 pytestmark = pytest.mark.usefixtures("binary")
 
 N, H, W, NODATA, TILE = 12, 96, 112, 7, 32
-HOW = [{"transport": "grpc", "wire": "native"}, {"transport": "grpc", "wire": "final"}, {}]
+HOW = [{"transport": "grpc"}, {}]
 
 
 def write(path: Path, x: np.ndarray) -> None:

@@ -1,4 +1,4 @@
-"""Parts of a payload become a batch: one buffer, one copy, conversion while data are in cache."""
+"""Parts of a payload become a batch: one buffer, one copy."""
 
 from __future__ import annotations
 
@@ -12,14 +12,12 @@ import numpy as np
 import numpy.typing as npt
 
 from chaski import _show
-from chaski._convert import RESULT, Converter
 from chaski._payload import (
     ALIGN,
     DENSE,
     MAX_HEADER,
     TEXT,
     BadRow,
-    Header,
     Span,
     Tensor,
     parse_header,
@@ -170,24 +168,17 @@ class Part:
 class Assembler:
     """Takes the parts of one payload, in order, and gives its batch."""
 
-    def __init__(self, pool: Pool, scratch: Pool, limit: int) -> None:
+    def __init__(self, pool: Pool, limit: int) -> None:
         """Makes an assembler.
 
         Args:
-            pool: where the memory of the result comes from.
-            scratch: where memory for native tensors comes from, which does not outlive the batch.
+            pool: where the memory of the batch comes from.
             limit: bytes that a payload may have.
         """
         self._pool = pool
-        self._scratch = scratch
         self._limit = limit
-        self._total = -1
-        self._have = 0
-        self._head = bytearray()
-        self._head_end = -1
-        self._header: Header | None = None
         self._buf: _Bytes | None = None
-        self._convert: list[tuple[Tensor, Converter, npt.NDArray[Any]]] = []
+        self._have = 0
 
     def add(self, part: Part) -> Batch | None:
         """Takes the next part and returns the batch if it was the last one.
@@ -196,89 +187,27 @@ class Assembler:
             PayloadError: the part does not follow the last one, or the payload is malformed.
             LimitError: the payload is longer than the limit.
         """
-        if self._total < 0:
+        if self._buf is None:
             if part.total > self._limit:
                 raise _too_big(part.total, self._limit)
-            self._total = part.total
-        n = len(part.data)
-        if part.offset != self._have or part.total != self._total or n > self._total - self._have:
+            self._buf = self._pool.take(part.total)
+        n, have, total = len(part.data), self._have, len(self._buf)
+        if part.offset != have or part.total != total or not 0 < n <= total - have:
             raise PayloadError(
-                f"part of {n} bytes at {part.offset} of {part.total} "
-                f"after {self._have} of {self._total}"
+                f"part of {n} bytes at {part.offset} of {part.total} after {have} of {total}"
             )
-        if n == 0:
-            raise PayloadError("a part without bytes")
-        if self._buf is None:
-            self._head += part.data
-            self._have += n
-            self._begin()
-        else:
-            self._buf[self._have : self._have + n] = np.frombuffer(part.data, np.uint8)
-            self._have += n
-        for tensor, converter, _ in self._convert:
-            ready = (self._have - tensor.data[0]) // tensor.numpy_dtype.itemsize
-            if ready > 0:
-                converter.advance(ready)
-        return self._finish() if self._have == self._total else None
-
-    def _begin(self) -> None:
-        """Reads the header once it is whole, and makes the buffer."""
-        if self._head_end < 0 and self._have >= 4:
-            n = int.from_bytes(self._head[:4], "little")
-            if n > MAX_HEADER or n > self._total - 4:
-                raise PayloadError(f"a batch header of {n} bytes in a payload of {self._total}")
-            self._head_end = 4 + n
-        if self._head_end < 0 or self._have < self._head_end:
-            if self._have == self._total:
-                raise PayloadError(f"a payload of {self._total} bytes ends inside its header")
-            return
-        header = parse_header(bytes(self._head[4 : self._head_end]), self._head_end, self._total)
-        native = [t for t in header.tensors if t.convert]
-        out = sum(math.prod(t.shape) * RESULT[t.convert.to].itemsize for t in native if t.convert)
-        if out > self._limit:
-            raise _too_big(out, self._limit)
-        self._buf = (self._scratch if native else self._pool).take(self._total)
-        self._buf[: self._have] = np.frombuffer(self._head, np.uint8)
-        self._head = bytearray()
-        self._header = header
-        for t in native:
-            assert t.convert is not None
-            src = self._view(t.data, t.numpy_dtype)
-            to = RESULT[t.convert.to]
-            dst = self._pool.take(len(src) * to.itemsize).view(to)
-            converter = Converter(t.convert, src, dst, t.shape, t.dtype == "bfloat16")
-            self._convert.append((t, converter, dst))
-
-    def _view(self, span: tuple[int, int], dtype: np.dtype[Any]) -> npt.NDArray[Any]:
-        assert self._buf is not None
-        offset, n = span
-        if n == 0:
-            return np.empty(0, dtype)
-        return self._buf[offset : offset + n].view(dtype)
-
-    def _finish(self) -> Batch:
-        if self._header is None:
-            raise PayloadError("a payload without a header")
-        converted = {}
-        for t, converter, dst in self._convert:
-            assert t.convert is not None
-            mask = t.convert.mask
-            converter.finish(None if mask is None else self._view(mask, np.dtype(np.uint8)))
-            converted[t.name] = dst.reshape(t.shape)
-        # A buffer that also holds native tensors is scratch: what is final is copied out.
-        batch = _batch(self._header, self._view, converted, copy=bool(self._convert))
-        self._buf = None
-        self._convert = []
-        return batch
+        self._buf[have : have + n] = np.frombuffer(part.data, np.uint8)
+        self._have += n
+        return _batch(self._buf, self._buf[total:]) if self._have == total else None
 
 
 def shared_batch(head: bytes, memory: _Bytes, pool: Pool, limit: int) -> Batch:
     """Returns a batch whose tensors lie in shared memory.
 
     Args:
-        head: what of the payload does not: the header, and values that ride along.
+        head: the part of the payload outside of shared memory: the header and metadata columns.
         memory: the rest of the payload.
-        pool: where memory for what rides along comes from.
+        pool: where memory for the metadata columns comes from.
         limit: bytes that a payload may have.
 
     Raises:
@@ -288,14 +217,22 @@ def shared_batch(head: bytes, memory: _Bytes, pool: Pool, limit: int) -> Batch:
     total = len(head) + len(memory)
     if total > limit:
         raise _too_big(total, limit)
-    n = int.from_bytes(head[:4], "little")
-    if len(head) < 4 or len(head) % ALIGN or n > len(head) - 4:
-        raise PayloadError(f"a batch header of {n} bytes in a head of {len(head)}")
-    header = parse_header(head[4 : 4 + n], 4 + n, total)
-    if any(t.convert for t in header.tensors):
-        raise PayloadError("a tensor in shared memory is not final")
+    if len(head) % ALIGN:
+        raise PayloadError(f"a head of {len(head)} bytes: it must be a multiple of {ALIGN}")
     inline = pool.take(len(head))
     inline[:] = np.frombuffer(head, np.uint8)
+    return _batch(inline, memory)
+
+
+_View = Callable[[Span, np.dtype[Any]], npt.NDArray[Any]]
+
+
+def _batch(head: _Bytes, memory: _Bytes) -> Batch:
+    """Returns the batch of a payload in two pieces, of which the first one has the header."""
+    n = int.from_bytes(head[:4].tobytes(), "little")
+    if len(head) < 4 or n > min(len(head) - 4, MAX_HEADER):
+        raise PayloadError(f"a batch header of {n} bytes in {len(head)} bytes")
+    h = parse_header(head[4 : 4 + n].tobytes(), 4 + n, len(head) + len(memory))
 
     def view(span: Span, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
         offset, n = span
@@ -306,23 +243,12 @@ def shared_batch(head: bytes, memory: _Bytes, pool: Pool, limit: int) -> Batch:
             return memory[offset : offset + n].view(dtype)
         if n > len(head) - offset:
             raise PayloadError(f"a range of {n} bytes at {offset} lies in two places")
-        return inline[offset : offset + n].view(dtype)
+        return head[offset : offset + n].view(dtype)
 
-    return _batch(header, view, {}, copy=False)
-
-
-_View = Callable[[Span, np.dtype[Any]], npt.NDArray[Any]]
-
-
-def _batch(h: Header, view: _View, converted: Mapping[str, npt.NDArray[Any]], copy: bool) -> Batch:
-    """Returns the batch of a payload; what was not converted comes from view."""
     batch = Batch()
     for t in h.tensors:
-        if t.name in converted:
-            batch[t.name] = converted[t.name]
-        elif t.kind == DENSE:
-            data = view(t.data, t.numpy_dtype)
-            batch[t.name] = (data.copy() if copy else data).reshape(t.shape)
+        if t.kind == DENSE:
+            batch[t.name] = view(t.data, t.numpy_dtype).reshape(t.shape)
         else:
             batch[t.name] = _rows(t, view, h.rows)
     batch["valid"] = h.valid
@@ -330,7 +256,7 @@ def _batch(h: Header, view: _View, converted: Mapping[str, npt.NDArray[Any]], co
     batch["sample"] = h.samples
     batch.epoch = h.epoch
     batch.bad = h.bad
-    batch.dtypes = {t.name: t.convert.to if t.convert else t.dtype for t in h.tensors}
+    batch.dtypes = {t.name: t.dtype for t in h.tensors}
     batch.axes = {t.name: t.axes for t in h.tensors}
     return batch
 

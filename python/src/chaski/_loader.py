@@ -173,7 +173,6 @@ class Loader:
         self._names: Server | None = None  # for ids, likewise
         self._start_state = State(d.spec_hash, spec["seed"], 0, 0, run=d.run)
         self._pool = Pool(o.engine.reuse)
-        self._scratch = Pool(True, keep=2)
         self.bad = BadRows()
         self._limit = _bad_limit(spec, self.samples, rank, world_size)
         # Epoch, its first step that was counted, the one after the last, and their bad rows.
@@ -366,7 +365,7 @@ class Loader:
         self._check_engine()
         job = Job(1, k, Ticket.of_step(0, k, 1, 0, 1))
         options = replace(self._options, prefetch=1)
-        run = Run(server, iter([job]), options, self._pool, self._scratch)
+        run = Run(server, iter([job]), options, self._pool)
         try:
             batch = run.next()
         finally:
@@ -386,7 +385,6 @@ class Loader:
             self._jobs(self._epoch, self._step),
             self._options,
             self._pool,
-            self._scratch,
             self._tickets,
         )
 
@@ -757,7 +755,7 @@ def load(o: LoadOptions) -> Loader:  # noqa: D417 (documented are the members of
         files = stack.enter_context(Files())
         spec = build_spec(files.place(o.source, o.fields or ["image"]), o)
         make_absolute(spec)
-        received = _received(e, spec)
+        received = replace(e, wire="final", retries=0)
         held = _engine.Held(e.workers, e.memory, e.max_chunk)
         stack.callback(held.release)
         release = stack.pop_all().close
@@ -804,18 +802,21 @@ def connect(o: ConnectOptions) -> Loader:  # noqa: D417 (documented are the memb
     with contextlib.ExitStack() as stack:
         files = stack.enter_context(Files())
         spec = build_spec(files.place(o.source, o.fields or ["image"]), o)
-        received = _received(e, spec, e.retries)
         if len(targets) == 1:
             connection = Connection(targets[0], credentials=e.credentials)
             stack.callback(connection.close)
             alone, described = _alone(connection, spec, o)
             if alone:
                 release = stack.pop_all().close
-                return Loader(connection, spec, o, received, release, described=described)
+                return Loader(
+                    connection, spec, o, replace(e, wire="final"), release, described=described
+                )
         upstream = _upstream(targets, e)
         received = replace(
-            received,
-            # Transport and retries are those between the engine and the servers.
+            e,
+            # Wire, transport and retries are those between the engine and the servers. The engine
+            # converts faster than a network brings floats, and servers send what is smaller.
+            wire="final" if e.wire == "final" else "native",
             transport="auto",
             retries=0,
             timeout=(e.retries + 2) * (e.timeout + _CONNECT_SECONDS),
@@ -946,13 +947,3 @@ def _engine_options(e: Engine, call: str, *not_here: str) -> Engine:
     if e.hedge is not None and not positive("hedge", e.hedge) < 1:
         raise SpecError(f"hedge is {e.hedge!r}: it must be a share between 0 and 1, or None")
     return e
-
-
-def _received(e: Engine, spec: Mapping[str, Any], retries: int = 0) -> Engine:
-    """Returns the options with the wire format that "auto" stands for."""
-    # On one core a batch arrives at 1.5 GB/s and is converted to float32 at 13 GB/s (of the
-    # result), so a half or a quarter of the bytes is worth it. To float16 and bfloat16 numpy
-    # converts at 1 and 2 GB/s; the engine is faster.
-    native = any(f.get("dtype") == "float32" for f in spec["fields"])
-    auto: Wire = "native" if native else "final"
-    return replace(e, wire=auto if e.wire == "auto" else e.wire, retries=retries)

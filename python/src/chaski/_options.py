@@ -41,9 +41,10 @@ class Engine:
         transport: "shm" takes batches in memory that is shared with an engine on this host, without
             a copy, and fails if there is none; "grpc" has them sent; "auto" takes what works. The
             batches are the same, bit for bit.
-        wire: "native" lets integers travel as they are and converts them here, "final" converts in
-            the engine, "auto" (native for float32) takes what was measured to be faster. The
-            batches are the same, bit for bit. In shared memory the engine always converts.
+        wire: where a local engine is the client of servers (`connect`), "native" and "auto" let
+            them send pixels as stored where that is smaller, and the local engine converts them;
+            "final" has the servers convert. The batches are the same, bit for bit. Whatever hands
+            batches to Python has converted them, so `wire` changes nothing without that engine.
         reuse: memory of batches that nothing refers to any more is used again (shared memory always
             is).
         timeout: seconds without a sign of the engine after which an error is raised. With several

@@ -46,10 +46,6 @@ DTYPES: dict[int, tuple[str, np.dtype[Any]]] = {
 }
 """Name and numpy dtype of the payload's dtype codes. Types of ml_dtypes are held as their bits."""
 
-CONVERT_TO = {"uint8", "float16", "float32", "bfloat16", "int64"}
-WIDENED = {"uint8", "uint16", "uint32", "int8", "int16", "int32"}
-"""dtypes whose every value is an int64: those that are sent for one, without arithmetic."""
-
 Span = tuple[int, int]
 
 
@@ -101,19 +97,6 @@ class BadRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Convert:
-    """Arithmetic that the receiver applies to a tensor in its native dtype."""
-
-    to: str
-    scale: npt.NDArray[np.float32]
-    offset: npt.NDArray[np.float32]
-    band_axis: int
-    clip: tuple[float, float] | None
-    fill: float
-    mask: Span | None
-
-
-@dataclass(frozen=True, slots=True)
 class Tensor:
     """One tensor of a payload; its spans lie inside the payload and fit its shape and dtype."""
 
@@ -124,13 +107,11 @@ class Tensor:
     shape: tuple[int, ...]
     data: Span
     offsets: Span | None
-    convert: Convert | None
 
     @property
     def bytes(self) -> int:
         """The bytes of its spans."""
-        mask = self.convert.mask if self.convert else None
-        return sum(span[1] for span in (self.data, self.offsets, mask) if span)
+        return self.data[1] + (self.offsets[1] if self.offsets else 0)
 
     @property
     def numpy_dtype(self) -> np.dtype[Any]:
@@ -251,7 +232,7 @@ def _tensor(t: Table, start: int, total: int) -> Tensor:
     else:
         raise _bad(f"{what} has dtype {code}")
     # numpy refuses a shape whose product over the dimensions that are not 0 passes the address
-    # space, in elements of what it becomes: a conversion's result, a reference to a text.
+    # space, in elements of what it becomes: of strings, a reference to each.
     if math.prod(n for n in shape if n) * max(size, 8) >= 1 << 62:
         raise _bad(f"{what} has shape {shape}")
     if kind == DENSE:
@@ -269,36 +250,6 @@ def _tensor(t: Table, start: int, total: int) -> Tensor:
                 raise _bad(f"{what}: {offsets[1]} bytes of offsets for shape {shape}")
         elif offsets[1] < 8 or offsets[1] % 8 or offsets[1] > 8 * (MAX_ROWS + 1):
             raise _bad(f"{what}: {offsets[1]} bytes of offsets")
-    convert = None
-    c = t.table(7)
-    if c is not None:
-        if kind != DENSE or dtype.startswith("complex"):
-            raise _bad(f"{what} cannot be converted")
-        convert = _convert(c, what, dtype, shape, start, total)
-    return Tensor(name, kind, dtype, axes, shape, data, offsets, convert)
-
-
-def _convert(
-    t: Table, what: str, dtype: str, shape: tuple[int, ...], start: int, total: int
-) -> Convert:
-    to = DTYPES.get(t.integer(0, "B"), ("", None))[0]
-    if to not in CONVERT_TO:
-        raise _bad(f"{what}: conversion to {to or 'an unknown dtype'}")
-    if to == "int64" and dtype not in WIDENED:
-        raise _bad(f"{what}: conversion of {dtype} to int64")
-    most = max(shape, default=1)
-    scale = t.array(1, "<f4", max(most, 1)).astype(np.float32, copy=False)
-    offset = t.array(2, "<f4", max(most, 1)).astype(np.float32, copy=False)
-    axis = t.integer(3, "i")
-    for values in (scale, offset):
-        if len(values) > 1 and not (0 <= axis < len(shape) and shape[axis] == len(values)):
-            raise _bad(f"{what}: {len(values)} factors along axis {axis} of shape {shape}")
-    mask = t.span(8)
-    if mask is not None:
-        mask = _span(f"{what}: mask", mask, start, total, math.prod(shape))
-    clip = (t.floating(5, "f"), t.floating(6, "f")) if t.integer(4, "?") else None
-    if clip is not None and not clip[0] <= clip[1]:
-        raise _bad(f"{what}: clip to {clip}")
-    if to == "int64" and (len(scale) or len(offset) or clip is not None):
-        raise _bad(f"{what}: arithmetic to int64")
-    return Convert(to, scale, offset, axis, clip, t.floating(7, "d"), mask)
+    if t.table(7) is not None:  # arithmetic for clients whose tickets ask for native tensors
+        raise _bad(f"{what} is not final")
+    return Tensor(name, kind, dtype, axes, shape, data, offsets)

@@ -365,7 +365,7 @@ class Connection:
         Raises:
             Error: of the kind that fits.
         """
-        assembler = Assembler(pool, pool, limit)
+        assembler = Assembler(pool, limit)
         call = cast(Call, self._read(request, timeout=timeout))
         try:
             for raw in call:

@@ -58,7 +58,6 @@ class Run:
         jobs: Iterator[Job],
         options: Engine,
         pool: Pool,
-        scratch: Pool,
         tickets: int = 1,
     ) -> None:
         """Opens the stream and sends the first tickets.
@@ -66,9 +65,9 @@ class Run:
         Args:
             server: answers the tickets.
             jobs: the tickets.
-            options: how batches are received; their `wire` is not "auto".
+            options: how batches are received. With wire "native", an engine that is the client of
+                servers lets them send pixels as stored, and converts them.
             pool: where the memory of batches comes from.
-            scratch: where memory for native tensors comes from.
             tickets: tickets that the engine knows of, if more than `prefetch`. An engine that is
                 the client of several servers decides by them which server works on what.
 
@@ -81,7 +80,6 @@ class Run:
         self._native = options.wire == "native"
         self._known = max(options.prefetch, tickets)
         self._pool = pool
-        self._scratch = scratch
         self._keys = itertools.count(1)
         self._events: Events = queue.SimpleQueue()
         self._open: deque[Job] = deque()  # asked for, and not given to the user
@@ -112,7 +110,6 @@ class Run:
             events=self._events,
             side=self._side(),
             pool=self._pool,
-            scratch=self._scratch,
             limit=self._options.max_batch_bytes,
         )
         for job in self._open:

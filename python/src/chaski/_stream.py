@@ -57,7 +57,6 @@ class _Shared:
     key: int
     target: str
     pool: Pool
-    scratch: Pool
     limit: int
     samples: int
     side: Side | None
@@ -88,7 +87,7 @@ def _receive(call: Call, s: _Shared) -> None:
                 continue
             if isinstance(reply, Part):
                 if assembler is None:
-                    assembler = Assembler(s.pool, s.scratch, s.limit)
+                    assembler = Assembler(s.pool, s.limit)
                 batch = assembler.add(reply)
             elif assembler is not None:
                 raise PayloadError(f"{s.target}: ticket {job.id}: a lease after parts")
@@ -142,7 +141,6 @@ class Stream:
         events: Events,
         side: Side | None,
         pool: Pool,
-        scratch: Pool,
         limit: int,
     ) -> None:
         """Opens the stream.
@@ -154,7 +152,6 @@ class Stream:
             events: gets answers in the order of the tickets, and one error at the end.
             side: where leases are claimed, or None to have batches sent.
             pool: memory of batches.
-            scratch: memory for native tensors.
             limit: bytes that a payload may have.
         """
         self._pid = os.getpid()
@@ -163,7 +160,6 @@ class Stream:
             key,
             connection.target,
             pool,
-            scratch,
             limit,
             description.samples,
             side,
