@@ -111,10 +111,13 @@ func TestAsk(t *testing.T) {
 			ask  []*chaskiv1.AskRequest
 			want codes.Code
 		}{
-			"no question":         {nil, codes.InvalidArgument},
-			"data alone":          {[]*chaskiv1.AskRequest{rest}, codes.InvalidArgument},
-			"no JSON":             {[]*chaskiv1.AskRequest{table("{")}, codes.InvalidArgument},
-			"no such column":      {[]*chaskiv1.AskRequest{table(`{"sql":"SELECT nothing FROM data"}`)}, codes.NotFound},
+			"no question": {nil, codes.InvalidArgument},
+			"data alone":  {[]*chaskiv1.AskRequest{rest}, codes.InvalidArgument},
+			"no JSON":     {[]*chaskiv1.AskRequest{table("{")}, codes.InvalidArgument},
+			"no such column": {
+				[]*chaskiv1.AskRequest{table(`{"sql":"SELECT nothing FROM data"}`)},
+				codes.NotFound,
+			},
 			"outside of the root": {[]*chaskiv1.AskRequest{name("/etc/passwd")}, codes.NotFound},
 			"a range outside":     {[]*chaskiv1.AskRequest{name("/vsisubfile/0_9,/etc/passwd")}, codes.NotFound},
 			"a file that is no data": {[]*chaskiv1.AskRequest{name(filepath.Join(root, "key.pem"))},

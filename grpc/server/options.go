@@ -149,7 +149,8 @@ func (o Options) validate() error {
 	switch {
 	case o.PartBytes < 1 || o.PartBytes > MaxPartBytes:
 		return fmt.Errorf("server: parts of %d bytes; from 1 to %d are possible", o.PartBytes, MaxPartBytes)
-	case o.MaxEngines < 1 || o.MaxStreams < 1 || o.MaxTickets < 1 || o.MaxReads < 1 || o.MaxReadBytes < 1 || o.MaxPasteBytes < 1:
+	case o.MaxEngines < 1 || o.MaxStreams < 1 || o.MaxTickets < 1 || o.MaxReads < 1 || o.MaxReadBytes < 1 ||
+		o.MaxPasteBytes < 1:
 		return fmt.Errorf("server: bounds of %d datasets, %d streams, %d tickets, %d reads of %d bytes",
 			o.MaxEngines, o.MaxStreams, o.MaxTickets, o.MaxReads, o.MaxReadBytes)
 	case o.OpenTimeout < 0 || o.SendTimeout < 0 || o.Reuse < 0 || o.TrimAfter < 0 || o.DrainTimeout < 0:

@@ -1,6 +1,6 @@
 // Command check holds the repository to what no compiler checks:
 //
-//	go run ./tools/check lines N    the length of lines of Go and Markdown: N lines may be too long
+//	go run ./tools/check lines      the length of lines of Go and Markdown
 //	go run ./tools/check imports    packages import only packages of lower floors
 //	go run ./tools/check writes     files get their names by internal/durable, which syncs them
 //	go run ./tools/check api        docs/api lists the exported names of the public packages
@@ -12,25 +12,17 @@ package main
 import (
 	"fmt"
 	"os"
-	"strconv"
 )
 
 func main() {
 	if len(os.Args) < 2 {
-		fail(fmt.Errorf("usage: check lines [N] | imports | writes | api [-w]"))
+		fail(fmt.Errorf("usage: check lines | imports | writes | api [-w]"))
 	}
 	var problems []string
 	var err error
 	switch os.Args[1] {
 	case "lines":
 		problems, err = checkLines(".")
-		if len(os.Args) > 2 && err == nil {
-			// So that the number only falls while old lines are mended.
-			var most int
-			if most, err = strconv.Atoi(os.Args[2]); len(problems) <= most {
-				problems = nil
-			}
-		}
 	case "imports":
 		problems, err = checkImports()
 	case "writes":

@@ -108,7 +108,7 @@ Exit codes:
 	root.AddCommand(
 		raster.NewCat(env), raster.NewIndex(env), raster.NewFrame(env), raster.NewVerify(env),
 		raster.NewConvert(env), raster.NewPaste(env),
-		inspect.NewInfo(env), inspect.NewCRS(env),
+		inspect.NewInfo(env),
 		container.NewLs(env), container.NewLocate(env), container.NewExtract(env),
 		container.NewSQL(env),
 		array.NewArray(env), array.NewConsolidate(env),

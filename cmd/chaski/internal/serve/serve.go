@@ -119,7 +119,8 @@ func (f *serveFlags) check() (slog.Level, error) {
 	}
 	if err := console.FirstError(console.Between("workers", f.workers, 0, flags.MaxWorkers),
 		console.AtLeast("memory", f.memory, 0),
-		console.AtLeast("cache", f.cache, 1), console.AtLeast("paste-bytes", f.paste, 1), console.Between("part-bytes", f.partBytes, 1,
+		console.AtLeast("cache", f.cache, 1), console.AtLeast("paste-bytes", f.paste, 1),
+		console.Between("part-bytes", f.partBytes, 1,
 			server.MaxPartBytes)); err != nil {
 		return level, err
 	}
