@@ -174,8 +174,7 @@ def right(w: Writer, got: bytes, old: bytes, new: bytes, out: Path, done: bool, 
         return False
     # Of several files each is replaced by itself.
     return all(
-        p.read_bytes()
-        in ((kept / "old" / p.name).read_bytes(), (kept / "new" / p.name).read_bytes())
+        files(p) in (files(kept / "old" / p.name), files(kept / "new" / p.name))
         for p in out.iterdir()
         if not p.name.startswith(".")
     )
