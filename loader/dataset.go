@@ -12,6 +12,7 @@ import (
 
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/crash"
 	"github.com/chaski-eo/chaski/internal/lru"
 	"github.com/chaski-eo/chaski/loader/pixels"
 	"github.com/chaski-eo/chaski/loader/rows"
@@ -589,7 +590,7 @@ func (d *dataset) measureFiles(ctx context.Context, e *Engine, column int) error
 		if ctx.Err() != nil {
 			break
 		}
-		g.Go(func() error {
+		g.Go(crash.Guard(func() error {
 			row := each(i)
 			a, err := d.table.Asset(ctx, column, row)
 			if err != nil {
@@ -600,7 +601,7 @@ func (d *dataset) measureFiles(ctx context.Context, e *Engine, column int) error
 			}
 			d.sizes.each[row] = catalog.Size{Height: int32(a.Index.Height), Width: int32(a.Index.Width)}
 			return nil
-		})
+		}))
 	}
 	return g.Wait()
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/einops"
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/crash"
 	"github.com/chaski-eo/chaski/internal/procs"
 	"github.com/chaski-eo/chaski/loader/pixels"
 	"github.com/chaski-eo/chaski/loader/resources"
@@ -73,8 +74,12 @@ func Open(ctx context.Context, spec Spec, o Options) (*Engine, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
-	spec, err := rows.WithOwnFields(ctx, spec, o)
+	err := crash.Call(func() (err error) {
+		spec, err = rows.WithOwnFields(ctx, spec, o)
+		return err
+	})
 	if err != nil {
+		crash.Report(o.Logger, err)
 		o.CloseOpener()
 		return nil, err
 	}
@@ -82,6 +87,7 @@ func Open(ctx context.Context, spec Spec, o Options) (*Engine, error) {
 		return rows.Open(ctx, src, fields, o)
 	})
 	if err != nil {
+		crash.Report(o.Logger, err)
 		o.CloseOpener()
 		return nil, errors.Join(err, e.closeTables())
 	}
@@ -102,7 +108,8 @@ func newEngine(ctx context.Context, spec Spec, o Options, t rows.Table) (*Engine
 // the caller can close the tables that were opened.
 func openEngine(ctx context.Context, spec Spec, o Options, open rows.Opener) (*Engine, error) {
 	e := &Engine{spec: spec, options: o, layouts: map[layoutKey]*layout{}, units: make(chan unit, unitsAhead)}
-	if err := e.compile(ctx, open); err != nil {
+	// A panic becomes an error here, so that the caller still closes the tables.
+	if err := crash.Call(func() error { return e.compile(ctx, open) }); err != nil {
 		return e, err
 	}
 	e.setMemory()

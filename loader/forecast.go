@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/chaski-eo/chaski/internal/crash"
 	"github.com/chaski-eo/chaski/loader/dryrun"
 	"github.com/chaski-eo/chaski/loader/pixels"
 	"github.com/chaski-eo/chaski/loader/spec"
@@ -161,7 +162,7 @@ func (p *dryRun) block(ctx context.Context, b stepRange) error {
 		return nil
 	})
 	for range workers {
-		g.Go(func() error {
+		g.Go(crash.Guard(func() error {
 			for sp := range jobs {
 				var err error
 				if sp.rows, err = p.planStep(ctx, sp.step); err != nil {
@@ -170,9 +171,9 @@ func (p *dryRun) block(ctx context.Context, b stepRange) error {
 				close(sp.done)
 			}
 			return nil
-		})
+		}))
 	}
-	g.Go(func() error {
+	g.Go(crash.Guard(func() error {
 		for sp := range ordered {
 			select {
 			case <-sp.done:
@@ -184,7 +185,7 @@ func (p *dryRun) block(ctx context.Context, b stepRange) error {
 			}
 		}
 		return nil
-	})
+	}))
 	return g.Wait()
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/einops"
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/crash"
 	"github.com/chaski-eo/chaski/loader/pixels"
 	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/loader/spec"
@@ -184,7 +185,8 @@ func (e *Engine) dispatch(ctx context.Context) {
 			e.queue.failAll()
 			return
 		}
-		if err := p.prepare(ctx); err != nil {
+		if err := crash.Call(func() error { return p.prepare(ctx) }); err != nil {
+			crash.Report(e.options.Logger, err)
 			p.finish(err)
 			continue
 		}
@@ -281,7 +283,10 @@ func (p *Pending) hand() {
 	p.left.Store(1) // keeps the batch unfinished until all units are sent
 	for k, pos := range p.batch.Positions {
 		if pos < 0 {
-			p.clearRow(k)
+			if err := crash.Call(func() error { p.clearRow(k); return nil }); err != nil {
+				crash.Report(p.engine.options.Logger, err)
+				p.fail(unit{p, k, -1, 0}, err)
+			}
 			continue
 		}
 		p.left.Add(int64(p.engine.perRow))
@@ -290,7 +295,7 @@ func (p *Pending) hand() {
 			return true
 		})
 	}
-	p.complete(nil)
+	_ = p.complete(nil) // Wait returns it
 }
 
 // units calls visit for the units of a row, until visit returns false.
@@ -310,9 +315,8 @@ func (p *Pending) units(k int, visit func(unit) bool) {
 
 // work runs units until the dispatcher closes the channel.
 func (e *Engine) work(ctx context.Context) {
-	r := pixels.NewReader(e.options)
-	r.SetClock(e.options.Stages.Clock())
-	defer r.Clock.Stop()
+	r := e.newReader()
+	defer func() { r.Clock.Stop() }() // of the last reader
 	for u := range e.units {
 		r.Clock.Lap(resources.StageWait)
 		// A unit of a cancelled ticket is not run, but it must be counted by complete, otherwise
@@ -322,15 +326,27 @@ func (e *Engine) work(ctx context.Context) {
 			err = ErrClosed
 		}
 		if err == nil {
-			err = u.do(r)
+			err = crash.Call(func() error { return u.do(r) })
 		}
 		if err != nil {
+			crash.Report(e.options.Logger, err)
 			u.p.fail(u, err)
 		}
-		u.p.complete(r)
+		if crash.Is(u.p.complete(r)) || crash.Is(err) {
+			// The panic may have left the buffers and decoders of the reader half changed.
+			r.Clock.Stop()
+			r = e.newReader()
+		}
 		r.Clock.Lap(resources.StageOther)
 	}
 	r.Clock.Lap(resources.StageWait)
+}
+
+// newReader returns a reader for one worker. The caller must stop its clock.
+func (e *Engine) newReader() *pixels.Reader {
+	r := pixels.NewReader(e.options)
+	r.SetClock(e.options.Stages.Clock())
+	return r
 }
 
 // failMu guards Pending.errs of all tickets. One lock is enough since errors are rare. settle reads
@@ -392,18 +408,22 @@ func outranks(err, other error) bool {
 	return err.Error() < other.Error()
 }
 
-// complete counts one unit as done. The last unit finishes the batch. r is the reader of the
-// worker, or nil if the dispatcher calls it.
-func (p *Pending) complete(r *pixels.Reader) {
+// complete counts one unit as done. The last unit finishes the batch, and complete returns its error.
+// r is the reader of the worker, or nil if the dispatcher calls it.
+func (p *Pending) complete(r *pixels.Reader) error {
 	if p.left.Add(-1) > 0 {
-		return
+		return nil
 	}
-	if err := p.settle(r); err != nil {
-		p.finish(err)
-		return
-	}
-	p.engine.options.Stages.Count(p.batch.Valid)
-	p.finish(p.tensors())
+	err := crash.Call(func() error {
+		if err := p.settle(r); err != nil {
+			return err
+		}
+		p.engine.options.Stages.Count(p.batch.Valid)
+		return p.tensors()
+	})
+	crash.Report(p.engine.options.Logger, err)
+	p.finish(err)
+	return err
 }
 
 // settle applies the bad-sample policy to the rows with errors.
@@ -427,8 +447,7 @@ func (p *Pending) settle(r *pixels.Reader) error {
 			if r == nil {
 				// The dispatcher finishes a batch if the workers were faster. It needs a clock of
 				// its own, otherwise the chunks of the substitute would be missing from Stages.
-				r = pixels.NewReader(p.engine.options)
-				r.SetClock(p.engine.options.Stages.Clock())
+				r = p.engine.newReader()
 				defer r.Clock.Stop()
 			}
 			good, err := p.replace(r, k)
@@ -516,7 +535,8 @@ func (p *Pending) replace(r *pixels.Reader, k int) (good bool, err error) {
 		err = nil
 		p.units(k, func(u unit) bool {
 			if err = p.ctx.Err(); err == nil {
-				err = u.do(r)
+				// Not left to complete, so that the error names the substitute.
+				err = crash.Call(func() error { return u.do(r) })
 			}
 			return err == nil
 		})

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/crash"
 	"github.com/chaski-eo/chaski/tables/parquet"
 )
 
@@ -110,7 +111,7 @@ func (b *builder) copy(n int, run func() error) {
 	select {
 	case b.slots <- struct{}{}:
 		b.copying.Go(func() {
-			b.fail(run())
+			b.fail(crash.Call(run))
 			<-b.slots
 		})
 	default:

@@ -5,6 +5,7 @@ import (
 	"runtime"
 	"sync"
 
+	"github.com/chaski-eo/chaski/internal/crash"
 	"github.com/chaski-eo/chaski/tables/parquet"
 )
 
@@ -123,7 +124,7 @@ func (p *parquetTable) pages(ctx context.Context, leaf int, add func(v *parquet.
 	var failed error
 	running.Go(func() {
 		defer close(queue)
-		failed = p.eachPage(ctx, leaf, func(first int64, decode func() (*parquet.Values, error)) error {
+		send := func(first int64, decode func() (*parquet.Values, error)) error {
 			if err := ctx.Err(); err != nil {
 				return err
 			}
@@ -135,10 +136,14 @@ func (p *parquetTable) pages(ctx context.Context, leaf int, add func(v *parquet.
 			}
 			running.Go(func() {
 				defer close(pg.done)
-				pg.v, pg.err = decode()
+				pg.err = crash.Call(func() (err error) {
+					pg.v, err = decode()
+					return err
+				})
 			})
 			return nil
-		})
+		}
+		failed = crash.Call(func() error { return p.eachPage(ctx, leaf, send) })
 	})
 	for pg := range queue {
 		<-pg.done
@@ -220,7 +225,10 @@ func (p *parquetTable) opening(ctx context.Context, at place) *opening {
 	o.done = make(chan struct{})
 	go func() {
 		defer close(o.done)
-		o.file, o.chunk, o.err = p.open(ctx, at)
+		o.err = crash.Call(func() (err error) {
+			o.file, o.chunk, err = p.open(ctx, at)
+			return err
+		})
 	}()
 	return o
 }

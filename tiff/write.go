@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/internal/crash"
 	"github.com/chaski-eo/chaski/internal/zstd"
 	"github.com/chaski-eo/chaski/tiff/ifd"
 )
@@ -331,7 +332,7 @@ func compress(layers []layer, o *TOGOptions) error {
 		return err
 	}
 	for range max(1, min(o.Workers, len(jobs))) {
-		g.Go(func() error {
+		g.Go(crash.Guard(func() error {
 			c := compressor{level: o.Level, row: make([]byte, o.Tile*o.DType.Size())}
 			for k := take(); k < len(jobs); k = take() {
 				p, i := jobs[k].p, jobs[k].i
@@ -347,7 +348,7 @@ func compress(layers []layer, o *TOGOptions) error {
 				}
 			}
 			return nil
-		})
+		}))
 	}
 	return g.Wait()
 }

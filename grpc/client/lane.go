@@ -13,6 +13,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/grpc/internal/wire"
 	"github.com/chaski-eo/chaski/grpc/payload"
+	"github.com/chaski-eo/chaski/internal/crash"
 	"github.com/chaski-eo/chaski/loader"
 	chaskiv1 "github.com/chaski-eo/chaski/proto/chaski/v1"
 )
@@ -66,7 +67,12 @@ func (l *lane) begun() time.Time {
 func (l *lane) work() {
 	s := l.s
 	for attempt := 1; ; attempt++ {
-		got, err := l.connection(attempt > 1 || l.place.handle == "")
+		var got bool
+		err := crash.Call(func() (err error) { // what a server sends is decoded in it
+			got, err = l.connection(attempt > 1 || l.place.handle == "")
+			return err
+		})
+		crash.Report(s.run.client.options.Logger, err)
 		if s.ctx.Err() != nil {
 			return
 		}
@@ -74,7 +80,7 @@ func (l *lane) work() {
 			attempt = 1
 		}
 		// Of several servers, one may lack what the others have; but none may break the rules.
-		over := errors.Is(err, errFinal) || len(s.lanes) == 1 && final(err)
+		over := errors.Is(err, errFinal) || crash.Is(err) || len(s.lanes) == 1 && final(err)
 		if over || s.broken(l, attempt, err) {
 			s.fail(l.peer.failed(err))
 			return

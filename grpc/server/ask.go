@@ -10,10 +10,10 @@ import (
 	"io"
 
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/crash"
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/loader/containers"
 	"github.com/chaski-eo/chaski/loader/rows"
@@ -63,7 +63,8 @@ func (s *Server) Ask(g askStream) error {
 		}()
 		out := bufio.NewWriterSize(askWriter{w}, s.options.PartBytes)
 		q := &asking{server: s, ctx: ctx, in: &askReader{from: g}, out: out}
-		err := q.answer(g)
+		err := crash.Call(func() error { return q.answer(g) })
+		crash.Report(s.options.Logger, err)
 		if err == nil {
 			err = out.Flush()
 		}
@@ -78,10 +79,7 @@ func (s *Server) Ask(g askStream) error {
 			return failed(errStopping)
 		default:
 		}
-		if code(err) == codes.Internal {
-			err = invalid{err}
-		}
-		return failed(err)
+		return failed(askedWrong(err))
 	})
 }
 

@@ -15,6 +15,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/crash"
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/loader/resources"
 	chaskiv1 "github.com/chaski-eo/chaski/proto/chaski/v1"
@@ -114,7 +115,7 @@ func (s *engines) trimLater(e *entry) {
 			idle := e.users == 0 && !e.gone
 			s.mu.Unlock()
 			if idle {
-				t.Trim()
+				crash.Report(s.options.Logger, crash.Call(func() error { t.Trim(); return nil }))
 			}
 		})
 	}
@@ -149,7 +150,12 @@ func (s *engines) open(ctx context.Context, spec loader.Spec, u *chaskiv1.Upstre
 			return e, nil
 		}
 		select {
-		case r := <-s.flight.DoChan(key, func() (any, error) { return nil, s.openNow(a) }):
+		case r := <-s.flight.DoChan(key, func() (any, error) {
+			// Not left to singleflight, which panics anew where nothing can recover.
+			err := crash.Call(func() error { return s.openNow(a) })
+			crash.Report(s.options.Logger, err)
+			return nil, err
+		}):
 			if r.Err != nil {
 				return nil, r.Err
 			}

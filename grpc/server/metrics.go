@@ -1,6 +1,10 @@
 package server
 
-import "github.com/prometheus/client_golang/prometheus"
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/chaski-eo/chaski/internal/crash"
+)
 
 // metrics are what a server counts. They work, unseen, without a registerer.
 type metrics struct {
@@ -49,6 +53,9 @@ func newMetrics(r prometheus.Registerer, e *engines, s *shared) (*metrics, error
 		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Namespace: space, Subsystem: sub,
 			Name: name, Help: help}, f)
 	}
+	panics := prometheus.NewCounterFunc(prometheus.CounterOpts{Namespace: space, Subsystem: sub, Name: "panics_total",
+		Help: "Panics of this process that ended one request each: bugs, with their stacks in the log."},
+		func() float64 { return float64(crash.Count()) })
 	leases := gauge("leases", "Batches that clients have in shared memory.", func() float64 {
 		n, _, _ := s.figures()
 		return float64(n)
@@ -62,7 +69,7 @@ func newMetrics(r prometheus.Registerer, e *engines, s *shared) (*metrics, error
 		return float64(n)
 	})
 	for _, c := range []prometheus.Collector{m.streams, m.batches, m.lent, leases, leased, segments, m.bytes,
-		m.faults, m.describe, m.wait, m.idle, open} {
+		panics, m.faults, m.describe, m.wait, m.idle, open} {
 		if err := r.Register(c); err != nil {
 			return nil, err
 		}

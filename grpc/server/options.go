@@ -131,6 +131,9 @@ func (o Options) withDefaults() Options {
 	if o.Logger == nil {
 		o.Logger = slog.Default()
 	}
+	if o.Loader.Logger == nil {
+		o.Loader.Logger = o.Logger
+	}
 	if o.Open == nil {
 		o.Open = openLocal
 	}

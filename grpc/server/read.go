@@ -81,10 +81,10 @@ func (s *Server) read(ctx context.Context, r *chaskiv1.ReadRequest) (*raster.Arr
 		return nil, errNoRoot
 	}
 	a, err := raster.Read(ctx, r.GetPaths(), o)
-	if err != nil && code(err) == codes.Internal {
-		err = invalid{err}
+	if err != nil {
+		return nil, askedWrong(err)
 	}
-	return a, err
+	return a, nil
 }
 
 // Info implements chaski.v1.Chaski: it returns the JSON of survey.Describe.

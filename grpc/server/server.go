@@ -19,6 +19,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/grpc/internal/wire"
+	"github.com/chaski-eo/chaski/internal/crash"
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/loader/containers"
 	"github.com/chaski-eo/chaski/loader/resources"
@@ -120,6 +121,8 @@ const (
 func (s *Server) GRPCOptions() []grpc.ServerOption {
 	return []grpc.ServerOption{
 		grpc.ForceServerCodecV2(wire.NewCodec()),
+		grpc.ChainUnaryInterceptor(s.unary),
+		grpc.ChainStreamInterceptor(s.streamed),
 		grpc.StatsHandler(connections{}),
 		grpc.MaxRecvMsgSize(maxRequest),
 		grpc.MaxSendMsgSize(MaxPartBytes + maxRequest),
@@ -130,6 +133,31 @@ func (s *Server) GRPCOptions() []grpc.ServerOption {
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: idlePing, Timeout: pingTimeout}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: fastestPing, PermitWithoutStream: true}),
 	}
+}
+
+// unary turns a panic in the handler of a call into its status.
+func (s *Server) unary(
+	ctx context.Context, r any, _ *grpc.UnaryServerInfo, next grpc.UnaryHandler,
+) (reply any, err error) {
+	err = s.handled(func() (err error) {
+		reply, err = next(ctx, r)
+		return err
+	})
+	return reply, err
+}
+
+// streamed is unary for calls that stream.
+func (s *Server) streamed(srv any, g grpc.ServerStream, _ *grpc.StreamServerInfo, next grpc.StreamHandler) error {
+	return s.handled(func() error { return next(srv, g) })
+}
+
+func (s *Server) handled(next func() error) error {
+	err := crash.Call(next)
+	if !crash.Is(err) {
+		return err
+	}
+	crash.Report(s.options.Logger, err)
+	return failed(err)
 }
 
 // Serve serves on l until ctx ends, then stops as Stop does. It closes l. It returns nil after a
@@ -198,10 +226,7 @@ func (s *Server) describe(ctx context.Context, r *chaskiv1.DescribeRequest) (*ch
 	}
 	e, err := s.engines.open(ctx, spec, r.GetUpstream(), int(min(r.GetRows(), math.MaxInt32)))
 	if err != nil {
-		if code(err) == codes.Internal {
-			err = invalid{err}
-		}
-		return nil, err
+		return nil, askedWrong(err)
 	}
 	defer s.engines.put(e)
 	full, err := json.Marshal(e.engine.Spec())

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/chaski-eo/chaski/grpc/payload"
+	"github.com/chaski-eo/chaski/internal/crash"
 	"github.com/chaski-eo/chaski/internal/invariants"
 	"github.com/chaski-eo/chaski/internal/shm"
 	"github.com/chaski-eo/chaski/loader"
@@ -108,8 +109,13 @@ func newShared(log *slog.Logger) (*shared, error) {
 	if s.door, err = shm.Listen(s.address); err != nil {
 		return nil, err
 	}
-	s.done.Go(s.accept)
+	s.done.Go(s.guarded(s.accept))
 	return s, nil
+}
+
+// guarded returns f so that a panic ends f and not the process.
+func (s *shared) guarded(f func()) func() {
+	return func() { crash.Report(s.log, crash.Call(func() error { f(); return nil })) }
 }
 
 func newToken() (t shm.Token) {
@@ -193,7 +199,7 @@ func (s *shared) accept() {
 		full := s.closed || len(s.sides) >= maxSides
 		if !full {
 			s.sides[c] = struct{}{}
-			s.done.Go(c.serve)
+			s.done.Go(s.guarded(c.serve))
 		}
 		s.mu.Unlock()
 		if full {
@@ -209,7 +215,7 @@ func (c *side) serve() {
 		c.shared.log.Info("side door: refused", "error", err)
 		return
 	}
-	c.shared.done.Go(c.write)
+	c.shared.done.Go(c.shared.guarded(c.write))
 	for {
 		m, file, err := c.conn.Receive()
 		if err == nil {

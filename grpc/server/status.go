@@ -9,6 +9,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/grpc/internal/wire"
+	"github.com/chaski-eo/chaski/internal/crash"
 	"github.com/chaski-eo/chaski/source"
 )
 
@@ -16,6 +17,14 @@ import (
 type invalid struct{ error }
 
 func (i invalid) Unwrap() error { return i.error }
+
+// askedWrong marks err as an error in what the client asked for, unless it is about a file or a panic.
+func askedWrong(err error) error {
+	if code(err) == codes.Internal && !crash.Is(err) {
+		return invalid{err}
+	}
+	return err
+}
 
 // code is the one place where errors become codes.
 func code(err error) codes.Code {

@@ -16,6 +16,7 @@ import (
 	"github.com/chaski-eo/chaski/grpc/internal/text"
 	"github.com/chaski-eo/chaski/grpc/internal/wire"
 	"github.com/chaski-eo/chaski/grpc/payload"
+	"github.com/chaski-eo/chaski/internal/crash"
 	"github.com/chaski-eo/chaski/internal/shm"
 	"github.com/chaski-eo/chaski/loader"
 	chaskiv1 "github.com/chaski-eo/chaski/proto/chaski/v1"
@@ -50,6 +51,7 @@ type order struct {
 	entry   *entry  // nil if the spec is not known
 	pending Pending // once it is started
 	err     error   // instead of a batch
+	works   bool    // it counts in stream.working
 }
 
 func newStream(s *Server, g grpc.BidiStreamingServer[chaskiv1.StreamRequest, chaskiv1.StreamReply],
@@ -89,25 +91,15 @@ func (s *stream) answerAll() error {
 func (s *stream) receive() {
 	for {
 		r, err := s.grpc.Recv()
-		s.mu.Lock()
-		switch {
-		case err != nil:
-			s.ended = err
-		case r.GetTicket() != nil:
-			err = s.take(r.GetTicket())
-		case r.GetAttach() != nil:
-			err = s.attach(r.GetAttach())
-		case r.GetCredit() != nil:
-			// Saturates, since a client may send any number of credits of any size.
-			s.credits = int(min(uint64(s.credits)+uint64(r.GetCredit().GetBatches()), math.MaxInt32))
-		default:
-			err = status.Error(codes.InvalidArgument, "request is none of ticket, credit, attach")
+		if err == nil {
+			err = crash.Call(func() error { return s.request(r) })
+			crash.Report(s.server.options.Logger, err)
 		}
-		if err != nil && s.ended == nil {
+		if err != nil {
+			s.mu.Lock()
 			s.ended = err
+			s.mu.Unlock()
 		}
-		s.start()
-		s.mu.Unlock()
 		select {
 		case s.wake <- struct{}{}:
 		default:
@@ -116,6 +108,25 @@ func (s *stream) receive() {
 			return
 		}
 	}
+}
+
+// request takes one request, and starts what it allows.
+func (s *stream) request(r *chaskiv1.StreamRequest) (err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock() // also after a panic: the other goroutine waits for the lock
+	switch {
+	case r.GetTicket() != nil:
+		err = s.take(r.GetTicket())
+	case r.GetAttach() != nil:
+		err = s.attach(r.GetAttach())
+	case r.GetCredit() != nil:
+		// Saturates, since a client may send any number of credits of any size.
+		s.credits = int(min(uint64(s.credits)+uint64(r.GetCredit().GetBatches()), math.MaxInt32))
+	default:
+		err = status.Error(codes.InvalidArgument, "request is none of ticket, credit, attach")
+	}
+	s.start()
+	return err
 }
 
 // attach sends batches in shared memory from now on, if it knows the secret. It needs the lock.
@@ -140,7 +151,10 @@ func (s *stream) take(t *chaskiv1.Ticket) error {
 	o := &order{ticket: t}
 	if e, ok := s.server.engines.get(t.GetHandle()); ok {
 		o.entry = e
-		o.pending, o.err = s.pass(e, t)
+		o.err = crash.Call(func() (err error) { // a panic is the fault of this ticket
+			o.pending, err = s.pass(e, t)
+			return err
+		})
 	} else {
 		o.err = wire.ErrUnknownSpec
 	}
@@ -195,8 +209,12 @@ func (s *stream) start() {
 				return
 			}
 			if o.pending == nil {
-				o.pending = o.entry.engine.Start(s.ctx, ticketOf(o.ticket), o.ticket.GetNative() && s.side == nil)
+				o.err = crash.Call(func() error {
+					o.pending = o.entry.engine.Start(s.ctx, ticketOf(o.ticket), o.ticket.GetNative() && s.side == nil)
+					return nil
+				})
 			}
+			o.works = true
 			s.working++
 		}
 		s.started++
@@ -246,9 +264,17 @@ func (s *stream) head() (*order, error) {
 // answer sends the batch of a started ticket, or its fault. An error ends the stream.
 func (s *stream) answer(o *order) error {
 	var b *loader.Batch
+	defer func() {
+		if b != nil { // a panic came before it was sent
+			b.Discard()
+		}
+	}()
 	if o.err == nil {
 		start := time.Now()
-		b, o.err = s.wait(o)
+		o.err = crash.Call(func() (err error) {
+			b, err = s.wait(o)
+			return err
+		})
 		s.server.metrics.wait.Observe(time.Since(start).Seconds())
 		s.tellBad(o, b)
 	}
@@ -256,13 +282,17 @@ func (s *stream) answer(o *order) error {
 	case s.ctx.Err() != nil:
 		if b != nil {
 			b.Release()
+			b = nil
 		}
 		return failed(s.ctx.Err())
 	case o.err == nil:
-		return s.send(o, b)
+		ready := b
+		b = nil // send gives it back
+		return s.send(o, ready)
 	case s.stopping():
 		return failed(errStopping)
 	}
+	crash.Report(s.server.options.Logger, o.err)
 	f := wire.NewFault(o.ticket.GetId(), o.err)
 	if s := faultSample(o.err); s != nil {
 		f.Sample = s
@@ -343,7 +373,11 @@ func (s *stream) send(o *order, b *loader.Batch) error {
 	}
 	memory := g.Bytes()
 	// Before the lease: once it is lent, the client may write to the memory.
-	head := payload.EncodeShared(b, memory)
+	var head []byte
+	if err := crash.Call(func() error { head = payload.EncodeShared(b, memory); return nil }); err != nil {
+		b.Discard()
+		return err
+	}
 	lease, ok := side.lend(b, g, o.entry, stream)
 	if !ok {
 		return s.sendCopy(o.ticket.GetId(), b)
@@ -410,8 +444,10 @@ func (s *stream) pop(o *order) {
 	s.queue[0] = nil
 	s.queue = s.queue[1:]
 	s.started--
-	if o.entry != nil {
+	if o.works {
 		s.working--
+	}
+	if o.entry != nil {
 		s.server.engines.put(o.entry)
 	}
 	if o.err == nil {

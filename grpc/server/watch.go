@@ -6,6 +6,8 @@ import (
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+
+	"github.com/chaski-eo/chaski/internal/crash"
 )
 
 // watch sends messages to a client that may stop reading. A context does not end SendMsg, only the return of the call's
@@ -31,11 +33,11 @@ func (w *watch) SendMsg(m any) error {
 	return w.to.SendMsg(m)
 }
 
-// run calls f, which sends through w, in a goroutine of group, and returns what it returns; or, if a
+// run calls f, which sends through w, in a goroutine of group, and returns what it returns, a panic as an error; or, if a
 // message is not taken in time, a status, and f ends when the caller has returned it.
 func (w *watch) run(group *sync.WaitGroup, f func() error) error {
 	done := make(chan error, 1)
-	group.Go(func() { done <- f() })
+	group.Go(func() { done <- crash.Call(f) })
 	select {
 	case err := <-done:
 		return err

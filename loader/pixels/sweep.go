@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/chaski-eo/chaski/internal/crash"
 	"github.com/chaski-eo/chaski/loader/resources"
 )
 
@@ -21,11 +22,18 @@ func Sweep(
 	var next atomic.Int64
 	var mu sync.Mutex // guards done, and keeps the calls of progress in order
 	done := int64(0)
+	count := func() {
+		mu.Lock()
+		defer mu.Unlock() // also if progress panics, since the other workers wait for the lock
+		if done++; progress != nil {
+			progress(done, n)
+		}
+	}
 	readers := o.Readers(o.Workers, remote) // sets Turns, which the Readers below must have
 	g, ctx := errgroup.WithContext(ctx)
 	for range readers {
 		visit := start(NewReader(o))
-		g.Go(func() error {
+		g.Go(crash.Guard(func() error {
 			for {
 				i := next.Add(1) - 1
 				if i >= n {
@@ -38,13 +46,9 @@ func Sweep(
 				if err := visit(ctx, i); err != nil {
 					return err
 				}
-				mu.Lock()
-				if done++; progress != nil {
-					progress(done, n)
-				}
-				mu.Unlock()
+				count()
 			}
-		})
+		}))
 	}
 	return g.Wait()
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/chaski-eo/chaski/einops"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/cast"
+	"github.com/chaski-eo/chaski/internal/crash"
 	"github.com/chaski-eo/chaski/loader/pixels"
 	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/loader/rows"
@@ -353,21 +354,26 @@ func (q *readPlan) run(ctx context.Context) (*Array, error) {
 	}
 	g, ctx := errgroup.WithContext(ctx)
 	pieces := make(chan piece)
-	g.Go(func() error {
+	g.Go(crash.Guard(func() error {
 		defer close(pieces)
 		return q.cut(ctx, pieces)
-	})
+	}))
 	remote := slices.ContainsFunc(q.assets, func(a catalog.Asset) bool { return source.IsRemote(a.URI) })
 	for range q.options.Readers(q.threads, remote) {
 		g.Go(func() error {
 			r := pixels.BorrowReader(q.options)
-			defer r.GiveBack()
-			for p := range pieces {
-				if err := q.read(ctx, r, p); err != nil {
-					return err
+			err := crash.Call(func() error {
+				for p := range pieces {
+					if err := q.read(ctx, r, p); err != nil {
+						return err
+					}
 				}
+				return nil
+			})
+			if !crash.Is(err) { // a panic may have left the reader half changed
+				r.GiveBack()
 			}
-			return nil
+			return err
 		})
 	}
 	if err := g.Wait(); err != nil {

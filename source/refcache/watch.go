@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/chaski-eo/chaski/internal/crash"
 	"github.com/chaski-eo/chaski/source"
 )
 
@@ -145,7 +146,7 @@ func (w *Watch) Changed(ctx context.Context) bool {
 	g.SetLimit(concurrentChecks)
 	for uri, state := range toCheck {
 		if source.IsRemote(uri) {
-			g.Go(func() error { return w.checkRemote(gctx, uri, state) })
+			g.Go(crash.Guard(func() error { return w.checkRemote(gctx, uri, state) }))
 		} else if !w.localUnchanged(ctx, uri, state) {
 			_ = g.Wait()
 			return true

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/crash"
 	"github.com/chaski-eo/chaski/source"
 )
 
@@ -152,8 +153,12 @@ func (o *Opener) answer(ctx context.Context, h *host, ask func(context.Context) 
 		ctx2, cancels[which] = context.WithCancel(ctx)
 		o.running.Go(func() {
 			defer done()
-			a, err := ask(ctx2)
-			results <- result{a, err, which}
+			got := result{which: which}
+			got.err = crash.Call(func() (err error) {
+				got.a, err = ask(ctx2)
+				return err
+			})
+			results <- got
 		})
 	}
 	run(0, func() {})

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/crash"
 	"github.com/chaski-eo/chaski/internal/lru"
 	"github.com/chaski-eo/chaski/store/taco/internal/model"
 	"github.com/chaski-eo/chaski/store/taco/internal/taco2"
@@ -306,7 +307,10 @@ func (d *Dataset) concat(ctx context.Context, k int) error {
 			continue
 		}
 		g.Go(func() error {
-			parts[i], errs[i] = p.Table(ctx, k)
+			errs[i] = crash.Call(func() (err error) {
+				parts[i], err = p.Table(ctx, k)
+				return err
+			})
 			return errs[i]
 		})
 	}

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/crash"
 	"github.com/chaski-eo/chaski/internal/lru"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/taco/internal/model"
@@ -242,7 +243,10 @@ func (d *Dataset) open(ctx context.Context, paths []string, o Options, listed bo
 	g.SetLimit(openAtOnce)
 	for i, p := range paths {
 		g.Go(func() error {
-			parts[i], errs[i] = d.openOne(ctx, p, o, listed)
+			errs[i] = crash.Call(func() (err error) {
+				parts[i], err = d.openOne(ctx, p, o, listed)
+				return err
+			})
 			return errs[i]
 		})
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/crash"
 	"github.com/chaski-eo/chaski/store/tiledb/filter"
 	"golang.org/x/sync/errgroup"
 )
@@ -129,7 +130,10 @@ func (a *Array) openAll(ctx context.Context, names []string) (missing bool, err 
 		}
 		tried[i] = err == nil
 		g.Go(func() error {
-			all[i], errs[i] = a.readFragment(ctx, a.uri+"/"+name, name)
+			errs[i] = crash.Call(func() (err error) {
+				all[i], err = a.readFragment(ctx, a.uri+"/"+name, name)
+				return err
+			})
 			return nil
 		})
 	}

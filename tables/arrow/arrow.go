@@ -21,6 +21,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/cast"
+	"github.com/chaski-eo/chaski/internal/crash"
 	"github.com/chaski-eo/chaski/tables"
 )
 
@@ -126,7 +127,10 @@ func columns(ctx context.Context, t *tables.Table) ([]*tables.Vector, error) {
 	g.SetLimit(runtime.GOMAXPROCS(0))
 	for i := range cols {
 		g.Go(func() error {
-			cols[i], errs[i] = t.At(ctx, i)
+			errs[i] = crash.Call(func() (err error) {
+				cols[i], err = t.At(ctx, i)
+				return err
+			})
 			return nil
 		})
 	}

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/crash"
 	"github.com/chaski-eo/chaski/store/catalog/internal/layout"
 )
 
@@ -204,7 +205,10 @@ func fill(ctx context.Context, block []Row, bad []error, first int, o RowOptions
 			break
 		}
 		g.Go(func() (err error) {
-			block[i], err = makeRow(gctx, first+i)
+			err = crash.Call(func() (err error) {
+				block[i], err = makeRow(gctx, first+i)
+				return err
+			})
 			if err != nil && o.Skipped != nil && fault.KindOf(err) != 0 && gctx.Err() == nil {
 				bad[i], err = err, nil
 			}

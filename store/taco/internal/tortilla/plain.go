@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/crash"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/taco/internal/model"
 	"github.com/chaski-eo/chaski/tables"
@@ -250,7 +251,10 @@ func (c *plain) below(ctx context.Context, blobs []*blob) ([]*blob, error) {
 			break
 		}
 		g.Go(func() error {
-			kids[n], errs[n] = c.read(ctx, p.b, p.i)
+			errs[n] = crash.Call(func() (err error) {
+				kids[n], err = c.read(ctx, p.b, p.i)
+				return err
+			})
 			return errs[n]
 		})
 	}

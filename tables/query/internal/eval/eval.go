@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"sync"
 
+	"github.com/chaski-eo/chaski/internal/crash"
 	"github.com/chaski-eo/chaski/tables"
 	"github.com/chaski-eo/chaski/tables/query/internal/ast"
 	"github.com/chaski-eo/chaski/tables/query/internal/plan"
@@ -115,7 +116,10 @@ func (ev *Evaluator) Where(n *plan.Node, r *vec.Rows, limit int) (*vec.Rows, err
 			if k+1 < parts {
 				hi = r.N / vec.BatchRows * (k + 1) / parts * vec.BatchRows
 			}
-			found[k], errs[k] = ev.beside().search(n, r, lo, hi, limit)
+			errs[k] = crash.Call(func() (err error) {
+				found[k], err = ev.beside().search(n, r, lo, hi, limit)
+				return err
+			})
 		}
 		if k+1 < parts {
 			g.Go(search)

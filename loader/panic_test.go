@@ -1,0 +1,158 @@
+package loader
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/crash"
+	"github.com/chaski-eo/chaski/loader/spec"
+	"github.com/chaski-eo/chaski/shuffle"
+	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/store/catalog"
+)
+
+// tripping is a table whose bad row panics where a decoder would: when its bytes are read.
+type tripping struct {
+	*fakeTable
+	bad   string // name of the object that panics when it is read; "*": all
+	asset int64  // row whose asset panics when it is looked up, or -1
+	value int64  // row whose metadata columns panic, or -1
+}
+
+func (t tripping) Open(ctx context.Context, uri string) (source.Reader, error) {
+	f, err := t.fakeTable.Open(ctx, uri)
+	if err == nil && (uri == t.bad || t.bad == "*") {
+		return trippingReader{f}, nil
+	}
+	return f, err
+}
+
+type trippingReader struct{ source.Reader }
+
+func (trippingReader) ReadAt(_ context.Context, p []byte, _ int64) error {
+	p[len(p)] = 1 // out of range
+	return nil
+}
+
+func (t tripping) Asset(ctx context.Context, f int, row int64) (catalog.Asset, error) {
+	if row == t.asset {
+		panic("asset")
+	}
+	return t.fakeTable.Asset(ctx, f, row)
+}
+
+func (t tripping) Value(ctx context.Context, f int, row int64) (catalog.Value, error) {
+	if row == t.value {
+		panic("value")
+	}
+	return t.fakeTable.Value(ctx, f, row)
+}
+
+// openTripping opens an engine of 24 chips, of which row 7 panics.
+func openTripping(t *testing.T, sp Spec, tab tripping, workers int) *Engine {
+	t.Helper()
+	sp.Source, sp.Fields = "memory", chipFields
+	sp = sp.WithDefaults()
+	if err := sp.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	e, err := newEngine(t.Context(), sp, Options{Workers: workers, Opener: tab, Logger: slog.New(slog.DiscardHandler)}.WithDefaults(), tab)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+// TestPanicEndsOneTicket: a panic in a worker is the error of its ticket under every policy. All other tickets, before,
+// beside and after it, get their batches, and all memory comes back.
+func TestPanicEndsOneTicket(t *testing.T) {
+	tab := chips(5, 24)
+	tile := Sampler{Kind: spec.TileWindow, Height: 8, Width: 8, Pool: 4}
+	for name, c := range map[string]struct {
+		tab     tripping
+		policy  string
+		sampler Sampler
+	}{
+		"reading":       {tripping{tab, "0/7", -1, -1}, "", Sampler{}},
+		"opening":       {tripping{tab, "", 7, -1}, "", Sampler{}},
+		"a column":      {tripping{tab, "", -1, 7}, "", Sampler{}},
+		"not skipped":   {tripping{tab, "0/7", -1, -1}, spec.BadSkip, Sampler{}},
+		"not replaced":  {tripping{tab, "0/7", -1, -1}, spec.BadReplace, Sampler{}},
+		"tiles, shared": {tripping{tab, "0/7", -1, -1}, "", tile},
+	} {
+		t.Run(name, func(t *testing.T) {
+			before := crash.Count()
+			e := openTripping(t, Spec{BatchSize: 4, BadSamples: c.policy, Sampler: c.sampler}, c.tab, 3)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			var ps []*Pending
+			for range 3 {
+				for step := range e.Steps() {
+					ps = append(ps, e.Start(ctx, shuffle.StepTicket(0, step, 4, 0, 1), false))
+				}
+			}
+			failed, filled := 0, 0
+			for _, p := range ps {
+				b, err := p.Wait(ctx)
+				switch {
+				case err == nil:
+					if c.sampler.Kind == "" { // with tiles a row has several samples
+						checkNoRow(t, b, 7)
+					}
+					b.Release()
+					filled++
+				case !crash.Is(err) || fault.KindOf(err) != 0:
+					t.Fatal(err)
+				default:
+					failed++
+					var at *SampleError
+					if !errors.As(err, &at) || at.Sample.Row != 7 && c.tab.asset < 0 {
+						t.Errorf("the error does not name the sample: %v", err)
+					}
+				}
+			}
+			if failed == 0 || c.sampler.Kind == "" && (failed != 3 || filled != len(ps)-3) {
+				t.Errorf("%d tickets failed, %d have batches, of %d", failed, filled, len(ps))
+			}
+			if n := crash.Count() - before; n < int64(failed) {
+				t.Errorf("%d panics are counted for %d tickets", n, failed)
+			}
+			e.memory.mu.Lock()
+			if out := e.memory.taken - e.memory.idle.Bytes(); out != 0 {
+				t.Errorf("%d bytes of memory are lost", out)
+			}
+			e.memory.mu.Unlock()
+			if err := e.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+func checkNoRow(t *testing.T, b *Batch, row int64) {
+	t.Helper()
+	for _, s := range b.Samples {
+		if s == row {
+			t.Errorf("a batch has row %d, which panics", row)
+		}
+	}
+}
+
+// TestPanicInASubstitute: each sample that could take the place of a bad one panics. The batch ends with that.
+func TestPanicInASubstitute(t *testing.T) {
+	tab := tripping{chips(5, 24), "*", -1, -1}
+	tab.broken = map[int64]error{7: fault.New(fault.Corrupt, "tile 1", 99, "broken")}
+	e := openTripping(t, Spec{BatchSize: 1, BadSamples: spec.BadReplace}, tab, 2)
+	defer e.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	_, err := e.Start(ctx, shuffle.StepTicket(0, 7, 1, 0, 1), false).Wait(ctx)
+	var at *SampleError
+	if !crash.Is(err) || !errors.As(err, &at) || at.Sample.Row == 7 {
+		t.Errorf("error %v, want the panic of a substitute of row 7", err)
+	}
+}
