@@ -28,7 +28,7 @@ func (f *frame) y(v float64) float64 { return f.top + (f.maxY-v)*f.scaleY }
 func newFrame(m *Map) (f frame) {
 	f.minX, f.minY, f.maxX, f.maxY = math.Inf(1), math.Inf(1), math.Inf(-1), math.Inf(-1)
 	w, h := 0.0, 0.0 // largest box
-	for _, b := range m.Boxes {
+	for _, b := range m.Outlines {
 		x0, y0, x1, y1 := b.bounds()
 		f.minX, f.minY, f.maxX, f.maxY = min(f.minX, x0), min(f.minY, y0), max(f.maxX, x1), max(f.maxY, y1)
 		w, h = max(w, x1-x0), max(h, y1-y0)
@@ -52,7 +52,7 @@ func newFrame(m *Map) (f frame) {
 	return f
 }
 
-func (b Box) bounds() (x0, y0, x1, y1 float64) {
+func (b Outline) bounds() (x0, y0, x1, y1 float64) {
 	x0, y0, x1, y1 = b[0][0], b[0][1], b[0][0], b[0][1]
 	for _, c := range b[1:] {
 		x0, y0, x1, y1 = min(x0, c[0]), min(y0, c[1]), max(x1, c[0]), max(y1, c[1])
@@ -63,7 +63,7 @@ func (b Box) bounds() (x0, y0, x1, y1 float64) {
 // footprints draws the map.
 func (d *document) footprints() {
 	m := &d.Map
-	if len(m.Boxes) == 0 {
+	if len(m.Outlines) == 0 {
 		return
 	}
 	f := newFrame(m)
@@ -71,16 +71,16 @@ func (d *document) footprints() {
 	g.path("sea", rect(f.left, f.top, f.w, f.h))
 	g.graticule(&f, m.Geographic)
 	note := ""
-	if len(m.Boxes) <= maxOutlines {
-		g.outlines(&f, m.Boxes)
+	if len(m.Outlines) <= maxOutlines {
+		g.outlines(&f, m.Outlines)
 	} else {
 		note = fmt.Sprintf(", drawn as a grid: the colour of a cell is the number of centres in it, at most %s",
-			thousands(g.densities(&f, m.Boxes)))
+			thousands(g.densities(&f, m.Outlines)))
 	}
 	g.path("rim", rect(f.left, f.top, f.w, f.h))
 	g.scaleBar(&f, m.Geographic)
 	d.Footprints = g
-	d.MapNote = fmt.Sprintf("%s in %s%s.", plural(int64(len(m.Boxes)), "footprint", "footprints"), m.CRS, note)
+	d.MapNote = fmt.Sprintf("%s in %s%s.", plural(int64(len(m.Outlines)), "footprint", "footprints"), m.CRS, note)
 	if m.Elsewhere > 0 {
 		d.MapNote += fmt.Sprintf(" %s in other CRSs are not drawn.", thousands(m.Elsewhere))
 	}
@@ -89,7 +89,7 @@ func (d *document) footprints() {
 	}
 }
 
-func (g *drawing) outlines(f *frame, boxes []Box) {
+func (g *drawing) outlines(f *frame, boxes []Outline) {
 	// A box smaller than four units would hardly be visible, so that a dot is drawn instead.
 	for _, b := range boxes {
 		x0, y0, x1, y1 := b.bounds()
@@ -107,7 +107,7 @@ func (g *drawing) outlines(f *frame, boxes []Box) {
 }
 
 // densities draws the number of box centres in each cell, and returns the largest number.
-func (g *drawing) densities(f *frame, boxes []Box) (most int64) {
+func (g *drawing) densities(f *frame, boxes []Outline) (most int64) {
 	const cell = 14.0
 	columns, rows := int(math.Ceil(f.w/cell)), int(math.Ceil(f.h/cell))
 	n := make([]int64, columns*rows)

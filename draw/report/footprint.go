@@ -17,15 +17,15 @@ type Map struct {
 	// CRS.
 	Geographic bool
 	CRS        string // of the corners
-	Boxes      []Box
-	Elsewhere  int64 // georeferenced assets that are not among Boxes, because their CRS is another one
-	degrees    []Box
-	ground     map[int][]Box // by EPSG code, 0 for not known
+	Outlines   []Outline
+	Elsewhere  int64 // georeferenced assets that are not among Outlines, because their CRS is another one
+	degrees    []Outline
+	ground     map[int][]Outline // by EPSG code, 0 for not known
 	nowhere    int64
 }
 
-// Box is the outline of an image: its corners in the order of a ring.
-type Box [4][2]float64
+// Outline is the outline of an image: its corners in the order of a ring.
+type Outline [4][2]float64
 
 // footprint adds the footprint of the first raster of a sample.
 func (m *maker) footprint(ctx context.Context, row int64) error {
@@ -62,14 +62,14 @@ func (m *maker) footprint(ctx context.Context, row int64) error {
 
 const unnamed = "a CRS without EPSG code"
 
-func corners(t [6]float64, h, w float64) (b Box) {
+func corners(t [6]float64, h, w float64) (b Outline) {
 	for i, c := range [4][2]float64{{0, 0}, {w, 0}, {w, h}, {0, h}} {
 		b[i] = [2]float64{t[0] + c[0]*t[1] + c[1]*t[2], t[3] + c[0]*t[4] + c[1]*t[5]}
 	}
 	return b
 }
 
-func (b Box) finite() bool {
+func (b Outline) finite() bool {
 	for _, c := range b {
 		if !(math.Abs(c[0]) < 1e12 && math.Abs(c[1]) < 1e12) {
 			return false
@@ -78,7 +78,7 @@ func (b Box) finite() bool {
 	return true
 }
 
-func (m *Map) add(epsg int, b Box) {
+func (m *Map) add(epsg int, b Outline) {
 	if !b.finite() {
 		m.nowhere++
 		return
@@ -88,7 +88,7 @@ func (m *Map) add(epsg int, b Box) {
 		lon, lat, ok := lonlat.Inverse(int64(epsg), c[0], c[1])
 		if !ok {
 			if m.ground == nil {
-				m.ground = map[int][]Box{}
+				m.ground = map[int][]Outline{}
 			}
 			m.ground[epsg] = append(m.ground[epsg], b)
 			return
@@ -102,27 +102,27 @@ func (m *Map) add(epsg int, b Box) {
 // CRS. Ties go to the lower EPSG code, since the order of a map would otherwise change the page.
 func (m *Map) choose() {
 	all := len(m.degrees)
-	m.Boxes, m.Geographic, m.CRS = m.degrees, true, "longitude and latitude"
+	m.Outlines, m.Geographic, m.CRS = m.degrees, true, "longitude and latitude"
 	best := 0
 	for epsg, b := range m.ground {
 		all += len(b)
-		if len(m.degrees) == 0 && (len(b) > len(m.Boxes) || len(b) == len(m.Boxes) && epsg < best) {
-			m.Boxes, m.Geographic, best = b, false, epsg
+		if len(m.degrees) == 0 && (len(b) > len(m.Outlines) || len(b) == len(m.Outlines) && epsg < best) {
+			m.Outlines, m.Geographic, best = b, false, epsg
 			m.CRS = unnamed
 			if epsg != 0 {
 				m.CRS = fmt.Sprintf("EPSG:%d", epsg)
 			}
 		}
 	}
-	m.Elsewhere = int64(all - len(m.Boxes))
+	m.Elsewhere = int64(all - len(m.Outlines))
 	if m.Geographic {
-		joinAntimeridian(m.Boxes)
+		joinAntimeridian(m.Outlines)
 	}
 }
 
 // joinAntimeridian adds 360 degrees to western longitudes if that makes the map narrower: a dataset around Fiji would
 // otherwise span the globe.
-func joinAntimeridian(boxes []Box) {
+func joinAntimeridian(boxes []Outline) {
 	lo, hi := math.Inf(1), math.Inf(-1)
 	east, west := math.Inf(1), math.Inf(-1) // the same with western longitudes moved
 	for _, b := range boxes {

@@ -882,7 +882,7 @@ func TestAntimeridian(t *testing.T) {
 	m.add(4326, corners([6]float64{179, 0.1, 0, 10, 0, -0.1}, 10, 10))
 	m.add(4326, corners([6]float64{-179, 0.1, 0, 10, 0, -0.1}, 10, 10))
 	m.choose()
-	if d := m.Boxes[1][0][0] - m.Boxes[0][0][0]; d != 2 {
+	if d := m.Outlines[1][0][0] - m.Outlines[0][0][0]; d != 2 {
 		t.Errorf("%v degrees apart", d)
 	}
 	for v, want := range map[float64]string{181: "179° W", 180: "180°", -190: "170° E", 0: "0°", -12: "12° W"} {

@@ -38,10 +38,10 @@ func (m *maker) warn() {
 			m.note(fmt.Sprintf("Field %q has no value in %s.", f.Name, plural(f.Values.Null, "sample", "samples")))
 		}
 	}
-	if m.Map.nowhere > 0 && len(m.Map.Boxes) > 0 {
+	if m.Map.nowhere > 0 && len(m.Map.Outlines) > 0 {
 		m.alarm(plural(m.Map.nowhere, "sample is", "samples are")+" not georeferenced, the others are.", nil)
 	}
-	if len(m.Map.Boxes) == 0 && m.Map.nowhere > 0 {
+	if len(m.Map.Outlines) == 0 && m.Map.nowhere > 0 {
 		m.note("No sample is georeferenced, so there is no map.")
 	}
 }
