@@ -26,6 +26,8 @@ type Files struct {
 	// Keep is the number of unused files that stay open. Default DefaultKeep.
 	Keep int
 
+	roots *Roots // nil opens every file
+
 	mu     sync.Mutex
 	idle   map[string]*list.Element // by path; the values are *file
 	lru    list.List                // the least recently used file first
@@ -58,8 +60,7 @@ func (s *Files) Open(_ context.Context, uri string) (Reader, error) {
 			return nil, err
 		}
 	}
-	// O_NONBLOCK avoids waiting for a writer if the path is a named pipe, which Open refuses below.
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	f, err := s.roots.openFile(path) // does not wait for the writer of a named pipe, which is refused below
 	if err != nil {
 		return nil, fault.WithFile(systemError(err), uri)
 	}
@@ -152,7 +153,7 @@ func (s *Files) Close() error {
 }
 
 // unchanged reports whether an unused file is still the one that its path names, with the same size
-// and time.
+// and time. It needs no roots: the answer is about a file that was opened below them.
 func (f *file) unchanged() bool {
 	st, err := os.Stat(f.path)
 	return err == nil && os.SameFile(st, f.was) && st.Size() == f.size && st.ModTime().Equal(f.mtime)

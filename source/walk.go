@@ -3,7 +3,6 @@ package source
 import (
 	"errors"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -15,12 +14,15 @@ import (
 // sees such a link as a directory, under the path of the link. Links to files and links that lead
 // nowhere stay links. A link to a directory that contains it would never end: fn gets an error of
 // kind fault.Unsupported for it.
-func WalkDir(dir string, fn fs.WalkDirFunc) error {
-	st, err := os.Stat(dir)
+func WalkDir(dir string, fn fs.WalkDirFunc) error { return (*Roots)(nil).WalkDir(dir, fn) }
+
+// WalkDir is the function WalkDir below the roots. A link that leads out of them stays a link.
+func (r *Roots) WalkDir(dir string, fn fs.WalkDirFunc) error {
+	st, err := r.Stat(dir)
 	if err != nil {
 		err = fn(dir, nil, err)
 	} else {
-		err = walkDir(dir, fs.FileInfoToDirEntry(st), nil, fn)
+		err = r.walkDir(dir, fs.FileInfoToDirEntry(st), nil, fn)
 	}
 	if errors.Is(err, fs.SkipDir) || errors.Is(err, fs.SkipAll) {
 		return nil
@@ -30,10 +32,10 @@ func WalkDir(dir string, fn fs.WalkDirFunc) error {
 
 // walkDir visits p and everything below it. left are the real directories that contain the links on
 // the way to p.
-func walkDir(p string, d fs.DirEntry, left []string, fn fs.WalkDirFunc) error {
+func (r *Roots) walkDir(p string, d fs.DirEntry, left []string, fn fs.WalkDirFunc) error {
 	link := false
 	if d.Type()&fs.ModeSymlink != 0 {
-		if st, err := os.Stat(p); err == nil && st.IsDir() {
+		if st, err := r.Stat(p); err == nil && st.IsDir() {
 			d, link = fs.FileInfoToDirEntry(st), true
 		}
 	}
@@ -46,10 +48,10 @@ func walkDir(p string, d fs.DirEntry, left []string, fn fs.WalkDirFunc) error {
 	var entries []fs.DirEntry
 	var err error
 	if link {
-		left, err = follow(p, left)
+		left, err = r.follow(p, left)
 	}
 	if err == nil {
-		entries, err = os.ReadDir(p)
+		entries, err = r.ReadDir(p)
 	}
 	if err != nil {
 		if err = fn(p, d, err); err != nil {
@@ -60,7 +62,7 @@ func walkDir(p string, d fs.DirEntry, left []string, fn fs.WalkDirFunc) error {
 		}
 	}
 	for _, e := range entries {
-		if err := walkDir(filepath.Join(p, e.Name()), e, left, fn); err != nil {
+		if err := r.walkDir(Join(p, e.Name()), e, left, fn); err != nil {
 			if errors.Is(err, fs.SkipDir) {
 				return nil
 			}
@@ -72,19 +74,13 @@ func walkDir(p string, d fs.DirEntry, left []string, fn fs.WalkDirFunc) error {
 
 // follow returns left with the directory of a link appended, or an error if the link leads to one
 // of these directories or to a parent of one.
-func follow(link string, left []string) ([]string, error) {
-	from, err := filepath.EvalSymlinks(filepath.Dir(link))
+func (r *Roots) follow(link string, left []string) ([]string, error) {
+	from, err := r.physical(Dir(link))
 	if err != nil {
 		return nil, err
 	}
-	to, err := filepath.EvalSymlinks(link)
+	to, err := r.physical(link)
 	if err != nil {
-		return nil, err
-	}
-	if from, err = filepath.Abs(from); err != nil {
-		return nil, err
-	}
-	if to, err = filepath.Abs(to); err != nil {
 		return nil, err
 	}
 	left = append(slices.Clip(left), from)
@@ -96,4 +92,16 @@ func follow(link string, left []string) ([]string, error) {
 		}
 	}
 	return left, nil
+}
+
+// physical returns a path as an absolute one without links.
+func (r *Roots) physical(path string) (string, error) {
+	real, err := r.Allow(path)
+	if err == nil && !r.Bounded() {
+		real, err = filepath.EvalSymlinks(real)
+	}
+	if err != nil {
+		return "", err
+	}
+	return filepath.Abs(real)
 }

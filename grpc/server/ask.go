@@ -298,7 +298,7 @@ func (q *asking) bytes(m *chaskiv1.BytesQuestion) error {
 		if _, err := survey.Describe(q.ctx, e.URI, nil, o); err != nil {
 			return err
 		}
-		return containers.Copy(q.ctx, q.out, rows.Rooted(o), e)
+		return containers.Copy(q.ctx, q.out, o.Opener, e)
 	}
 	return q.use(m.GetContainers(), nil, func(d *taco.Dataset) error {
 		if m.GetRow() != int64(int32(m.GetRow())) {
@@ -312,6 +312,6 @@ func (q *asking) bytes(m *chaskiv1.BytesQuestion) error {
 			return fault.WithFile(fault.New(fault.Unsupported, "sample "+e.ID, fault.NoOffset,
 				"is a folder: only files have bytes"), e.URI)
 		}
-		return containers.Copy(q.ctx, q.out, rows.Rooted(o), e)
+		return containers.Copy(q.ctx, q.out, o.Opener, e)
 	})
 }

@@ -5,7 +5,6 @@ import (
 	"math"
 
 	"github.com/chaski-eo/chaski/loader"
-	"github.com/chaski-eo/chaski/loader/rows"
 	sp "github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/loader/survey"
 	"github.com/chaski-eo/chaski/ops/paste"
@@ -19,7 +18,7 @@ func (q *asking) index(m *chaskiv1.IndexQuestion) error {
 	o := q.server.asked
 	out := &chaskiv1.Blobs{}
 	for _, p := range m.GetPaths() {
-		_, meta, err := catalog.OpenAsset(q.ctx, rows.Rooted(o), p, o.MaxChunkBytes)
+		_, meta, err := catalog.OpenAsset(q.ctx, o.Opener, p, o.MaxChunkBytes)
 		if err != nil {
 			return err
 		}
@@ -62,7 +61,7 @@ func (q *asking) paste(m *chaskiv1.PasteQuestion) error {
 			AlignY: 1, AlignX: 1, Pad: m.GetPad(),
 		},
 	}
-	write, err := paste.Scene(q.ctx, rows.Rooted(o), m.GetScene(), q.in, "predictions", options, o.Workers)
+	write, err := paste.Scene(q.ctx, o.Opener, m.GetScene(), q.in, "predictions", options, o.Workers)
 	if err != nil {
 		return err
 	}

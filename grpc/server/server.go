@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"math"
 	"net"
 	"sync"
@@ -25,6 +26,7 @@ import (
 	"github.com/chaski-eo/chaski/loader/resources"
 	chaskiv1 "github.com/chaski-eo/chaski/proto/chaski/v1"
 	"github.com/chaski-eo/chaski/shuffle"
+	"github.com/chaski-eo/chaski/source"
 )
 
 // Server is the service chaski.v1.Chaski. It is safe for concurrent use.
@@ -57,6 +59,11 @@ func New(o Options) (*Server, error) {
 	}
 	side := openShared(&o)
 	o.Loader.Members = &resources.Members{} // for all datasets, since several may use the same container
+	if o.Loader.Opener == nil {
+		o.Loader.Opener = &source.Files{}
+	}
+	// One for all requests, which keeps files open between them.
+	o.Loader.Opener = source.Below(o.Loader.Opener, o.Loader.Roots)
 	asked := o.Loader.WithDefaults()
 	s := &Server{
 		options: o,
@@ -199,7 +206,9 @@ func (s *Server) Close() {
 	s.answering.Wait()
 	s.engines.shut()
 	s.containers.Close()
-	s.asked.CloseOpener()
+	if files, ok := s.options.Loader.Opener.(io.Closer); ok {
+		_ = files.Close() // the files were only read
+	}
 	s.options.Loader.Members.Close()
 	s.shared.close()
 }

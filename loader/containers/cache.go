@@ -9,7 +9,6 @@ import (
 	"sync"
 
 	"github.com/chaski-eo/chaski/loader/resources"
-	"github.com/chaski-eo/chaski/loader/rows"
 	"github.com/chaski-eo/chaski/source/refcache"
 	"github.com/chaski-eo/chaski/store/taco"
 	"github.com/chaski-eo/chaski/tables"
@@ -73,7 +72,7 @@ func (c *Cache) Use(ctx context.Context, set Set, use func(d *taco.Dataset) erro
 	l, err := c.sets.Acquire(ctx, key, func(ctx context.Context) (*openSet, error) {
 		s := &openSet{}
 		var err error
-		s.Dataset, err = taco.Open(ctx, rows.Rooted(c.options), set.Paths, taco.Options{
+		s.Dataset, err = taco.Open(ctx, c.options.Opener, set.Paths, taco.Options{
 			BasePath: set.BasePath, Mode: set.Mode, Chosen: set.Chosen, Warn: s.warn,
 		})
 		return s, err

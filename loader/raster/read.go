@@ -239,15 +239,15 @@ func openOne(ctx context.Context, o resources.Options, path string, hasHeader bo
 // openFile opens a raster file, or takes its index from its header.
 func openFile(ctx context.Context, o resources.Options, path string, hasHeader bool,
 	header string) (catalog.Asset, error) {
-	if o.Roots != nil {
-		resolved, err := catalog.Resolve(path, o.Roots)
-		if err != nil {
-			return catalog.Asset{}, err
-		}
-		path = resolved
+	path, err := o.Resolve(path)
+	if err != nil {
+		return catalog.Asset{}, err
 	}
 	if hasHeader {
 		x, err := catalog.ParseIndex([]byte(header), o.MaxChunkBytes)
+		if err == nil {
+			err = catalog.CheckRaster(ctx, o.Opener, path, 0)
+		}
 		return catalog.Asset{URI: path, Index: x}, err
 	}
 	a, _, err := catalog.OpenSmall(ctx, o.Opener, path, source.Known{}, o.MaxChunkBytes)

@@ -53,7 +53,8 @@ type Options struct {
 	// Roots are the directories in which local files must lie. nil allows every file, an empty list
 	// none.
 	Roots []string
-	// Opener opens files. Default: source.Files.
+	// Opener opens files, local ones only without Roots. Default: source.Files. To keep files open from one
+	// call to the next with Roots, give source.Below(opener, Roots).
 	Opener source.Opener
 	// IndexCache is the directory that keeps the chunk indexes of rasters in containers from run to
 	// run. Default: chaski/indexes in the user's cache directory. NoIndexCache keeps none.
@@ -74,25 +75,29 @@ type Options struct {
 	// Logger logs warnings, such as samples that are left out. Default: slog.Default.
 	Logger *slog.Logger
 
-	turns    Turns         // nil for no bound: see Readers
-	large    *LargeChunks  // shared by all readers with these options
-	ownFiles *source.Files // the default opener; nil with one of the user's
+	turns Turns        // nil for no bound: see Readers
+	large *LargeChunks // shared by all readers with these options
+	own   io.Closer    // the opener, if WithDefaults made it, else nil
 }
 
 // Turns bounds how many goroutines decode at a time. It is nil, for no bound, until Readers sets it.
 func (o *Options) Turns() Turns { return o.turns }
 
+// Resolve returns the path to open for p, without links if there are Roots. It expects the options of
+// WithDefaults.
+func (o *Options) Resolve(p string) (string, error) { return source.RootsOf(o.Opener).Allow(p) }
+
 // Large bounds the memory of large chunks. It is nil, for no bound, before WithDefaults.
 func (o *Options) Large() *LargeChunks { return o.large }
 
-// OwnOpener reports whether Opener is the default one, which CloseOpener closes.
-func (o *Options) OwnOpener() bool { return o.ownFiles != nil }
+// OwnOpener reports whether WithDefaults made Opener, which CloseOpener then closes.
+func (o *Options) OwnOpener() bool { return o.own != nil }
 
-// CloseOpener closes the opener if it is the default one. It drops the error, because the files were
+// CloseOpener closes the opener if WithDefaults made it. It drops the error, because the files were
 // only read.
 func (o Options) CloseOpener() {
-	if o.ownFiles != nil {
-		_ = o.ownFiles.Close()
+	if o.own != nil {
+		_ = o.own.Close()
 	}
 }
 
@@ -116,8 +121,12 @@ func (o Options) WithDefaults() Options {
 		o.large = NewLargeChunks(max(o.MemoryBytes, DefaultMemoryBytes))
 	}
 	if o.Opener == nil {
-		o.ownFiles = &source.Files{}
-		o.Opener = o.ownFiles
+		files := &source.Files{}
+		o.Opener, o.own = files, files
+	}
+	if below := source.Below(o.Opener, o.Roots); source.RootsOf(below) != source.RootsOf(o.Opener) {
+		o.Opener = below
+		o.own, _ = below.(io.Closer)
 	}
 	if o.Alloc == nil {
 		o.Alloc = NewHeap

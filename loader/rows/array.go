@@ -2,7 +2,6 @@ package rows
 
 import (
 	"context"
-	"sync"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/loader/resources"
@@ -22,67 +21,29 @@ type Array struct {
 }
 
 // isCube reports whether a source is opened as an array.
-func isCube(src *spec.Source) bool {
-	return src.Dims != "" || src.Timestamp != nil || tiledb.IsArray(src.Source)
-}
-
-// arrayStore opens the files of arrays, which must lie below the roots.
-type arrayStore struct {
-	source.Opener
-	roots []string // nil for anywhere
-	known sync.Map // the resolved path of each URI, so that each is resolved once
-}
-
-// Open implements source.Opener.
-func (s *arrayStore) Open(ctx context.Context, uri string) (source.Reader, error) {
-	return s.OpenKnown(ctx, uri, source.Known{})
-}
-
-// OpenKnown implements source.KnownOpener.
-func (s *arrayStore) OpenKnown(ctx context.Context, uri string, k source.Known) (source.Reader, error) {
-	if s.roots == nil {
-		return source.OpenKnown(ctx, s.Opener, uri, k)
-	}
-	real, ok := s.known.Load(uri)
-	if !ok {
-		found, err := catalog.Resolve(uri, s.roots)
-		if err != nil {
-			return nil, err
-		}
-		s.known.Store(uri, found)
-		real = found
-	}
-	return source.OpenKnown(ctx, s.Opener, real.(string), k)
-}
-
-// Folders implements tiledb.Store.
-func (s *arrayStore) Folders(ctx context.Context, uri string) ([]string, error) {
-	return tiledb.Over{Opener: s.Opener}.Folders(ctx, uri)
+func isCube(ctx context.Context, src *spec.Source, o resources.Options) bool {
+	return src.Dims != "" || src.Timestamp != nil ||
+		!source.IsRemote(src.Source) && tiledb.Is(ctx, o.Opener, src.Source)
 }
 
 // OpenArrayAt opens the array at path, as it was at a timestamp (nil for now). A path outside of
 // o.Roots is an error.
 func OpenArrayAt(ctx context.Context, path string, at *spec.Timestamp, o resources.Options) (*tiledb.Array, error) {
-	if o.Roots != nil {
-		real, err := catalog.Resolve(path, o.Roots)
-		if err != nil {
-			return nil, err
-		}
-		path = real
+	path, err := o.Resolve(path)
+	if err != nil {
+		return nil, err
 	}
 	key := o.ArrayKey
 	if key == nil {
-		var err error
 		if key, err = tiledb.KeyFromEnv(); err != nil {
 			return nil, err
 		}
 	}
-	st := &arrayStore{Opener: o.Opener, roots: o.Roots}
 	opened := tiledb.Options{Key: key, MaxTile: int64(o.MaxChunkBytes), MaxResult: int64(o.MaxChunkBytes)}
 	if at != nil {
 		opened.Since, opened.Until = at[0], at[1]
 	}
-	a, err := tiledb.Open(ctx, st, path, opened)
+	a, err := tiledb.Open(ctx, tiledb.Over{Opener: o.Opener}, path, opened)
 	return a, fault.WithFile(err, path)
 }
 

@@ -86,37 +86,7 @@ func isContainer(ctx context.Context, src *spec.Source, o resources.Options) (bo
 	case ".parquet", ".pq", ".geoparquet", ".csv", ".tsv", ".tif", ".tiff", ".rumi":
 		return false, nil
 	}
-	return taco.Is(ctx, Rooted(o), src.Source), ctx.Err()
-}
-
-// Rooted returns an opener that refuses every path outside of o.Roots. Without roots it returns
-// o.Opener itself.
-func Rooted(o resources.Options) source.Opener {
-	if o.Roots == nil {
-		return o.Opener
-	}
-	return &rootedOpener{o}
-}
-
-// rootedOpener resolves each path below the roots before it opens it.
-type rootedOpener struct{ o resources.Options }
-
-// Open implements source.Opener.
-func (r *rootedOpener) Open(ctx context.Context, uri string) (source.Reader, error) {
-	path, err := catalog.Resolve(uri, r.o.Roots)
-	if err != nil {
-		return nil, err
-	}
-	return r.o.Opener.Open(ctx, path)
-}
-
-// OpenKnown implements source.KnownOpener.
-func (r *rootedOpener) OpenKnown(ctx context.Context, uri string, k source.Known) (source.Reader, error) {
-	path, err := catalog.Resolve(uri, r.o.Roots)
-	if err != nil {
-		return nil, err
-	}
-	return source.OpenKnown(ctx, r.o.Opener, path, k)
+	return taco.Is(ctx, o.Opener, src.Source), ctx.Err()
 }
 
 // openContainer opens the containers of a source and applies the source's conditions and split.
@@ -124,7 +94,7 @@ func openContainer(
 	ctx context.Context, src *spec.Source, fields []spec.Field, o resources.Options,
 ) (*Container, error) {
 	c := &Container{
-		src: src, options: o, opener: Rooted(o), assets: lru.New[memberKey, catalog.Asset](o.CacheBytes),
+		src: src, options: o, opener: o.Opener, assets: lru.New[memberKey, catalog.Asset](o.CacheBytes),
 		store: newIndexStore(o.IndexCache), Files: newContainerFiles(),
 	}
 	only, err := src.Only()
@@ -484,12 +454,12 @@ func (c *Container) place(ctx context.Context, e taco.Entry, x *chunk.Index) (ca
 
 // file makes the asset of an entry that is a whole file. x is as in place.
 func (c *Container) file(ctx context.Context, e taco.Entry, x *chunk.Index) (catalog.Asset, error) {
-	path, err := catalog.Resolve(e.URI, c.options.Roots)
+	path, err := c.options.Resolve(e.URI)
 	if err != nil {
 		return catalog.Asset{}, err
 	}
 	if x != nil {
-		return catalog.Asset{URI: path, Index: x}, nil
+		return catalog.Asset{URI: path, Index: x}, catalog.CheckRaster(ctx, c.options.Opener, path, 0)
 	}
 	a, _, err := catalog.OpenSmall(ctx, c.options.Opener, path, source.Known{}, c.options.MaxChunkBytes)
 	return a, err
@@ -652,7 +622,7 @@ func (c *Container) FileOf(ctx context.Context, uri string) (*ContainerFile, err
 
 // look opens a file to learn its size, modification time and entity tag.
 func (c *Container) look(ctx context.Context, uri string) (*ContainerFile, error) {
-	path, err := catalog.Resolve(uri, c.options.Roots)
+	path, err := c.options.Resolve(uri)
 	if err != nil {
 		return nil, err
 	}
@@ -680,7 +650,7 @@ func absolute(path string) string {
 	if strings.Contains(path, "://") {
 		return path
 	}
-	if abs, err := filepath.Abs(path); err == nil {
+	if abs, err := source.Abs(path); err == nil {
 		return abs
 	}
 	return path

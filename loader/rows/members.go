@@ -54,5 +54,5 @@ func inContainerOf(ctx context.Context, o *resources.Options, uri string, use fu
 
 // NewMemberContainer returns a container without samples or fields, for looking up single assets.
 func NewMemberContainer(o resources.Options) *Container {
-	return &Container{src: &spec.Source{}, options: o, opener: Rooted(o), Files: newContainerFiles()}
+	return &Container{src: &spec.Source{}, options: o, opener: o.Opener, Files: newContainerFiles()}
 }

@@ -129,7 +129,7 @@ func Open(ctx context.Context, src spec.Source, from []spec.Field, o resources.O
 		return openContainer(ctx, &src, spec.RowFields(from), o)
 	}
 	from = spec.RowFields(from)
-	if isCube(&src) {
+	if isCube(ctx, &src, o) {
 		c, err := openCube(ctx, &src, from, o)
 		if err != nil {
 			return nil, err // a nil *Array would be a Table that is not nil

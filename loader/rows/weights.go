@@ -15,7 +15,6 @@ import (
 	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/shuffle"
-	"github.com/chaski-eo/chaski/store/catalog"
 )
 
 // WeightsMagic begins a file of weights. All numbers of the file are little-endian uint32:
@@ -147,12 +146,6 @@ func SamplesOf(ctx context.Context, t Table) (string, error) {
 
 // readWeights reads and checks the file at path, which must lie below the roots.
 func readWeights(ctx context.Context, path string, o resources.Options) (*Weights, error) {
-	if o.Roots != nil {
-		var err error
-		if path, err = catalog.Resolve(path, o.Roots); err != nil {
-			return nil, err
-		}
-	}
 	f, err := o.Opener.Open(ctx, path)
 	if err != nil {
 		return nil, err

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"io/fs"
 	"math/bits"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -18,7 +17,6 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/magic"
 	"github.com/chaski-eo/chaski/loader/resources"
-	"github.com/chaski-eo/chaski/loader/rows"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/rumi"
 	"github.com/chaski-eo/chaski/source"
@@ -143,13 +141,12 @@ var ErrNotArray = errors.New("a timestamp opens arrays: the path is not an array
 func Describe(ctx context.Context, path string, at *spec.Timestamp, o resources.Options) (any, error) {
 	o = o.WithDefaults()
 	defer o.CloseOpener()
-	files := rows.Rooted(o)
 	remote := source.IsRemote(path)
 	_, _, inside := taco.Split(path)
 	// Remote paths into containers are not tried as arrays or containers, because each try costs a
 	// request. A URI with a query cannot be an array: appending the name of a file would change the
 	// query.
-	real, err := catalog.Resolve(path, o.Roots)
+	real, err := o.Resolve(path)
 	try := err == nil && !(inside && remote)
 	if try && !(remote && strings.Contains(path, "?")) && tiledb.Is(ctx, o.Opener, real) {
 		return InspectArray(ctx, path, at, o)
@@ -157,7 +154,7 @@ func Describe(ctx context.Context, path string, at *spec.Timestamp, o resources.
 	if at != nil {
 		return nil, ErrNotArray
 	}
-	if try && taco.Is(ctx, files, path) {
+	if try && taco.Is(ctx, o.Opener, path) {
 		return InspectContainer(ctx, path, o)
 	}
 	if !inside {
@@ -168,7 +165,7 @@ func Describe(ctx context.Context, path string, at *spec.Timestamp, o resources.
 			return info, err
 		}
 	}
-	o.Opener = taco.InContainers(files)
+	o.Opener = taco.InContainers(o.Opener)
 	info := &FileInfo{Path: path}
 	if err := info.file(ctx, path, o); err != nil {
 		return nil, fault.WithFile(err, path)
@@ -180,13 +177,14 @@ func Describe(ctx context.Context, path string, at *spec.Timestamp, o resources.
 // Options.Roots is fault.NotFound, a file of an unknown kind fault.Unsupported.
 func Inspect(ctx context.Context, path string, o resources.Options) (*FileInfo, error) {
 	o = o.WithDefaults()
-	real, err := catalog.Resolve(path, o.Roots)
+	real, err := o.Resolve(path)
 	if err != nil {
 		return nil, err
 	}
 	info := &FileInfo{Path: path}
-	if st, serr := os.Stat(real); !source.IsRemote(real) && serr == nil && st.IsDir() {
-		err = info.folder(ctx, real)
+	roots := source.RootsOf(o.Opener)
+	if st, serr := roots.Stat(real); !source.IsRemote(real) && serr == nil && st.IsDir() {
+		err = info.folder(ctx, real, roots)
 	} else {
 		err = info.file(ctx, real, o)
 	}
@@ -498,11 +496,11 @@ func tileInterleaved(x *chunk.Index) bool {
 }
 
 // folder describes a directory.
-func (i *FileInfo) folder(ctx context.Context, dir string) error {
+func (i *FileInfo) folder(ctx context.Context, dir string, roots *source.Roots) error {
 	i.Kind = KindFolder
 	f := &FolderInfo{ByType: map[string]int{}}
 	i.Folder = f
-	return source.WalkDir(dir, func(p string, d fs.DirEntry, err error) error {
+	return roots.WalkDir(dir, func(p string, d fs.DirEntry, err error) error {
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()

@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/chaski-eo/chaski/loader/resources"
-	"github.com/chaski-eo/chaski/loader/rows"
 	"github.com/chaski-eo/chaski/store/taco"
 )
 
@@ -55,7 +54,9 @@ type ContainerColumn struct {
 // InspectContainer describes the container at path from its tables, without reading pixels. The
 // container and the files that it names must lie below Options.Roots, if there are any.
 func InspectContainer(ctx context.Context, path string, o resources.Options) (*ContainerInfo, error) {
-	d, err := taco.Open(ctx, rows.Rooted(o.WithDefaults()), []string{path}, taco.Options{})
+	o = o.WithDefaults()
+	defer o.CloseOpener()
+	d, err := taco.Open(ctx, o.Opener, []string{path}, taco.Options{})
 	if err != nil {
 		return nil, err
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/chaski-eo/chaski/chunk"
@@ -257,6 +258,33 @@ func SameIndex(ctx context.Context, r source.Reader, x *chunk.Index, maxChunk in
 	return bytes.Equal(is.AppendBlob(nil), x.AppendBlob(nil)), nil
 }
 
+// CheckRaster returns an error if there is no TIFF or rumi file at off in a local file below roots. It is for
+// an index that somebody else wrote: without the check a client that may read rasters could describe the bytes
+// of any file, such as a key, as pixels. Without roots, with the root "/", and of remote objects, of which it
+// would cost a request, it checks nothing.
+func CheckRaster(ctx context.Context, o source.Opener, uri string, off int64) error {
+	if source.IsRemote(uri) || !source.RootsOf(o).Bounded() {
+		return nil
+	}
+	r, err := o.Open(ctx, uri)
+	if err != nil {
+		return fault.WithFile(err, uri)
+	}
+	head := make([]byte, len(tiffMagics[0]))
+	err = r.ReadAt(ctx, head, off)
+	if cerr := r.Close(); cerr != nil {
+		return cerr
+	}
+	if err != nil || !slices.Contains(tiffMagics[:], string(head)) {
+		return fault.WithFile(fault.New(fault.Unsupported, "header", off,
+			"neither a TIFF nor a rumi file, as the index of it says"), uri)
+	}
+	return nil
+}
+
+// tiffMagics are the first bytes of TIFF and BigTIFF files, thus of rumi files too.
+var tiffMagics = [...]string{"II*\x00", "II+\x00", "MM\x00*", "MM\x00+"}
+
 // laterRumi returns err, the error for a file that is not a TIFF, unless it is a rumi file of a generation after the
 // second.
 func laterRumi(ctx context.Context, r source.Reader, err error) error {
@@ -270,7 +298,7 @@ func laterRumi(ctx context.Context, r source.Reader, err error) error {
 // number by the file's name, and an ENVI raster by the header beside it, NAME.hdr or NAME.dat.hdr. A file that starts
 // like a TIFF is a broken TIFF.
 func foreign(ctx context.Context, o source.Opener, uri string, r source.Reader) string {
-	for _, tiff := range [...]string{"II*\x00", "II+\x00", "MM\x00*", "MM\x00+"} {
+	for _, tiff := range tiffMagics {
 		if startsWith(ctx, r, tiff) {
 			return ""
 		}

@@ -59,6 +59,7 @@ func (o Options) withDefaults() Options {
 	if o.Opener == nil {
 		o.Opener = &source.Files{}
 	}
+	o.Opener = source.Below(o.Opener, o.Roots)
 	if o.CacheBytes == 0 {
 		o.CacheBytes = 64 << 20
 	}
@@ -71,12 +72,12 @@ type Table struct {
 	base        string // directory against which relative URIs are resolved
 	n           int64
 	fields      []field
-	roots       *listing.Roots
+	roots       *source.Roots
 	opener      source.Opener
 	maxChunk    int
 	assets      *lru.Cache[assetKey, Asset]
 	table       columns.Table // nil: a listing
-	own         io.Closer     // the opener, if the caller gave none
+	own         io.Closer     // the opener, if it is not the one that the caller gave
 	fingerprint string
 	order       []int64  // the rows of the table that are samples; nil: all
 	paired      []string // names of the fields of a catalog of pairs
@@ -93,14 +94,14 @@ type assetKey struct {
 // are NotFound (the dataset, a column, a partner of a file), Corrupt, Unsupported or Limit, with the name of the table
 // or directory.
 func Open(ctx context.Context, src string, fields []Source, o Options) (*Table, error) {
-	var own io.Closer
-	if o.Opener == nil {
-		files := &source.Files{}
-		o.Opener, own = files, files
-	}
+	given := o.Opener
 	o = o.withDefaults()
+	var own io.Closer
+	if given == nil || source.RootsOf(given) != source.RootsOf(o.Opener) {
+		own, _ = o.Opener.(io.Closer)
+	}
 	t := &Table{
-		src: src, roots: listing.NewRoots(o.Roots), opener: o.Opener, maxChunk: o.MaxChunk,
+		src: src, roots: source.RootsOf(o.Opener), opener: o.Opener, maxChunk: o.MaxChunk,
 		assets: lru.New[assetKey, Asset](o.CacheBytes / 2), own: own,
 	}
 	err := t.open(ctx, fields, o)

@@ -4,10 +4,8 @@ import (
 	"context"
 	"strconv"
 
-	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog/internal/layout"
-	"github.com/chaski-eo/chaski/store/catalog/internal/listing"
 	"github.com/chaski-eo/chaski/tables/parquet"
 )
 
@@ -66,11 +64,4 @@ func typeName(c *parquet.Column) string {
 		name = "list of " + name
 	}
 	return name
-}
-
-// Resolve returns the path to open for p if files may only be below roots (nil: anywhere), after following symbolic
-// links. Other files are fault.NotFound.
-func Resolve(p string, roots []string) (string, error) {
-	p2, err := listing.NewRoots(roots).Allow(p)
-	return p2, fault.WithFile(err, p)
 }

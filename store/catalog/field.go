@@ -229,10 +229,12 @@ func (t *Table) asset(ctx context.Context, f *field, row int64) (Asset, error) {
 	if err := f.version(ctx, row, &a); err != nil {
 		return fail(err)
 	}
-	if member == nil {
-		return a, nil
+	if member != nil {
+		if a, err = member.asset(a, t.maxChunk); err != nil {
+			return a, err
+		}
 	}
-	return member.asset(a, t.maxChunk)
+	return a, CheckRaster(ctx, t.opener, uri, a.Offset)
 }
 
 // index returns the index in the first blob of a row, nil if there is none.

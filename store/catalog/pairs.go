@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog/internal/columns"
 	"github.com/chaski-eo/chaski/store/catalog/internal/layout"
 	"github.com/chaski-eo/chaski/store/catalog/internal/listing"
@@ -31,7 +32,7 @@ func Fields(ctx context.Context, src string, o Options) (names []string, err err
 		return nil, nil
 	}
 	o = o.withDefaults()
-	t := &Table{src: src, roots: listing.NewRoots(o.Roots), opener: o.Opener}
+	t := &Table{src: src, roots: source.RootsOf(o.Opener), opener: o.Opener}
 	r, err := t.reader(ctx)
 	if err != nil {
 		return nil, fault.WithFile(err, src)

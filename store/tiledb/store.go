@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"io/fs"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -28,9 +26,12 @@ type Files struct{ source.Files }
 
 // Folders implements Store. Links to directories count. A link that is named like a fragment and
 // leads nowhere is fault.Corrupt, because leaving it out would silently lose cells.
-func (f *Files) Folders(_ context.Context, uri string) ([]string, error) {
+func (f *Files) Folders(_ context.Context, uri string) ([]string, error) { return folders(uri, nil) }
+
+// folders implements Folders of local directories below roots.
+func folders(uri string, roots *source.Roots) ([]string, error) {
 	path := source.LocalPath(uri)
-	list, err := os.ReadDir(path)
+	list, err := roots.ReadDir(path)
 	if err != nil {
 		kind := fault.Unsupported
 		if errors.Is(err, fs.ErrNotExist) {
@@ -42,7 +43,7 @@ func (f *Files) Folders(_ context.Context, uri string) ([]string, error) {
 	for _, e := range list {
 		dir := e.IsDir()
 		if e.Type()&fs.ModeSymlink != 0 {
-			st, err := os.Stat(filepath.Join(path, e.Name()))
+			st, err := roots.Stat(source.Join(path, e.Name()))
 			if _, _, other := parseName(e.Name()); err != nil && other == nil {
 				return nil, fault.WithFile(fault.New(fault.Corrupt, "link", fault.NoOffset,
 					"a link named like a fragment leads nowhere: %v", err), uri+"/"+e.Name())
@@ -69,8 +70,7 @@ func (o Over) OpenKnown(ctx context.Context, uri string, k source.Known) (source
 // Folders implements Store.
 func (o Over) Folders(ctx context.Context, uri string) ([]string, error) {
 	if !source.IsRemote(uri) {
-		var f Files
-		return f.Folders(ctx, uri)
+		return folders(uri, source.RootsOf(o.Opener))
 	}
 	names, err := source.Names(ctx, o.Opener, uri)
 	if err != nil {
@@ -100,7 +100,7 @@ func (o Over) Folders(ctx context.Context, uri string) ([]string, error) {
 // schema.
 func Is(ctx context.Context, o source.Opener, uri string) bool {
 	if !source.IsRemote(uri) {
-		return IsArray(uri)
+		return isArray(uri, source.RootsOf(o))
 	}
 	r, err := o.Open(ctx, strings.TrimSuffix(uri, "/")+"/"+schemaName)
 	if err != nil {
@@ -111,11 +111,13 @@ func Is(ctx context.Context, o source.Opener, uri string) bool {
 
 // IsArray reports whether a local directory holds an array, of this format version or of a later
 // one, which Open refuses.
-func IsArray(path string) bool {
+func IsArray(path string) bool { return isArray(path, nil) }
+
+func isArray(path string, roots *source.Roots) bool {
 	path = source.LocalPath(path)
-	if st, err := os.Stat(filepath.Join(path, schemaName)); err == nil && st.Mode().IsRegular() {
+	if st, err := roots.Stat(source.Join(path, schemaName)); err == nil && st.Mode().IsRegular() {
 		return true
 	}
-	st, err := os.Stat(filepath.Join(path, newerSchemas))
+	st, err := roots.Stat(source.Join(path, newerSchemas))
 	return err == nil && st.IsDir()
 }

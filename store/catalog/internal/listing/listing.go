@@ -6,8 +6,6 @@ import (
 	"context"
 	"errors"
 	"io/fs"
-	"net/url"
-	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -40,29 +38,26 @@ func IsRaster(p string) bool {
 }
 
 // List lists a directory, a glob or one file.
-func List(ctx context.Context, src string, r *Roots, o source.Opener) (*Listing, error) {
+func List(ctx context.Context, src string, r *source.Roots, o source.Opener) (*Listing, error) {
 	if source.IsRemote(src) {
 		return listRemote(ctx, src, r, o)
 	}
 	src = source.LocalPath(src)
 	// Checked before anything else, so that a refusal does not reveal which files exist outside the roots.
-	if err := r.check(unglobbed(src)); err != nil {
+	if _, err := r.Allow(unglobbed(src)); err != nil && !source.Missing(err) {
 		return nil, err
 	}
-	st, err := os.Stat(src)
+	st, err := r.Stat(src)
 	var l *Listing
 	switch {
 	case err == nil && st.IsDir():
 		// The path of a sample does not depend on the link by which the user names the directory.
-		if src, err = filepath.EvalSymlinks(src); err == nil {
+		if src, err = evalSymlinks(src, r); err == nil {
 			l = &Listing{Base: src}
 			err = l.walk(ctx, src, r, nil)
 		}
 	case err == nil:
-		if err := r.check(src); err != nil {
-			return nil, err
-		}
-		l = &Listing{Base: filepath.Dir(src), Paths: []string{filepath.Base(src)},
+		l = &Listing{Base: source.Dir(src), Paths: []string{filepath.Base(src)},
 			Sizes: []int64{st.Size()}, File: true}
 	case source.Missing(err) && IsGlob(src): // Missing includes names that are too long: a long pattern is not a name
 		l, err = glob(ctx, src, r)
@@ -79,11 +74,17 @@ func unglobbed(src string) string {
 	if !IsGlob(src) {
 		return src
 	}
-	dir := src
-	for IsGlob(dir) {
-		dir = filepath.Dir(dir)
-	}
+	dir, _ := splitLocal(src)
 	return dir
+}
+
+// evalSymlinks is filepath.EvalSymlinks below the roots.
+func evalSymlinks(path string, r *source.Roots) (string, error) {
+	path, err := r.Allow(path)
+	if err != nil {
+		return "", err
+	}
+	return filepath.EvalSymlinks(path) // of a path from roots, which has no links, it makes no other
 }
 
 func notFound(err error) error {
@@ -96,11 +97,8 @@ func notFound(err error) error {
 // walk adds the rasters below dir that match the parts of a glob (nil: all), by their paths relative to dir. It follows
 // links; every path is a sample, even if several lead to one file. A link out of the roots is an error: leaving it out
 // would change the dataset silently.
-func (l *Listing) walk(ctx context.Context, dir string, r *Roots, pattern []string) error {
-	if err := r.check(dir); err != nil {
-		return err
-	}
-	return source.WalkDir(dir, func(p string, d fs.DirEntry, err error) error {
+func (l *Listing) walk(ctx context.Context, dir string, r *source.Roots, pattern []string) error {
+	return r.WalkDir(dir, func(p string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
@@ -125,15 +123,19 @@ func (l *Listing) walk(ctx context.Context, dir string, r *Roots, pattern []stri
 			if pattern != nil && !leadsOn(pattern, strings.Split(rel, "/")) {
 				return fs.SkipDir
 			}
-			return r.check(p)
+			return nil
 		}
-		keep := IsRaster(rel) && (pattern == nil || matchParts(pattern, strings.Split(rel, "/")))
+		parts := strings.Split(rel, "/")
+		keep := IsRaster(rel) && (pattern == nil || matchParts(pattern, parts))
+		if !keep && pattern != nil && !leadsOn(pattern, parts) { // a link to a directory does not matter either
+			return nil
+		}
 		return l.add(p, rel, d, keep, r)
 	})
 }
 
 // add adds a file or a link, if keep is set and it is a file.
-func (l *Listing) add(p, rel string, d fs.DirEntry, keep bool, r *Roots) error {
+func (l *Listing) add(p, rel string, d fs.DirEntry, keep bool, r *source.Roots) error {
 	linked := d.Type()&fs.ModeSymlink != 0
 	if !keep && !linked {
 		return nil
@@ -143,11 +145,8 @@ func (l *Listing) add(p, rel string, d fs.DirEntry, keep bool, r *Roots) error {
 	if linked {
 		// A link that cannot be followed may lead to a directory of samples, so that is an error. A
 		// dangling link cannot.
-		if st, err = os.Stat(p); !keep && (err == nil || source.Missing(err)) {
+		if st, err = r.Stat(p); !keep && (err == nil || source.Missing(err)) {
 			return nil
-		}
-		if err == nil {
-			err = r.check(p)
 		}
 	} else {
 		st, err = d.Info()
@@ -190,29 +189,35 @@ func IsGlob(s string) bool { return strings.ContainsAny(s, "*?[") }
 
 // glob lists the files that a pattern matches. "*" and "?" do not match "/", "**" as a whole part of the path matches
 // any number of directories, "[a-z]" one character (path.Match).
-func glob(ctx context.Context, pattern string, r *Roots) (*Listing, error) {
+func glob(ctx context.Context, pattern string, r *source.Roots) (*Listing, error) {
+	base, parts := splitLocal(pattern)
+	if err := checkPattern(parts); err != nil {
+		return nil, err
+	}
+	l := &Listing{Base: base}
+	err := l.walk(ctx, l.Base, r, parts)
+	if err == nil && len(l.Paths) == 0 {
+		err = fault.New(fault.NotFound, "glob", fault.NoOffset, "no raster file matches")
+	}
+	return l, err
+}
+
+// splitLocal returns the directory that a glob starts at, and the parts of the pattern below it.
+func splitLocal(pattern string) (base string, parts []string) {
 	pattern = filepath.ToSlash(pattern)
-	parts := strings.Split(pattern, "/")
+	parts = strings.Split(pattern, "/")
 	fixed := 0
 	for fixed < len(parts)-1 && !IsGlob(parts[fixed]) {
 		fixed++
 	}
-	base := strings.Join(parts[:fixed], "/")
+	base = strings.Join(parts[:fixed], "/")
 	if base == "" {
 		base = "."
 		if strings.HasPrefix(pattern, "/") {
 			base = "/"
 		}
 	}
-	if err := checkPattern(parts[fixed:]); err != nil {
-		return nil, err
-	}
-	l := &Listing{Base: filepath.FromSlash(base)}
-	err := l.walk(ctx, l.Base, r, parts[fixed:])
-	if err == nil && len(l.Paths) == 0 {
-		err = fault.New(fault.NotFound, "glob", fault.NoOffset, "no raster file matches")
-	}
-	return l, err
+	return filepath.FromSlash(base), parts[fixed:]
 }
 
 func checkPattern(parts []string) error {
@@ -326,7 +331,7 @@ func Folder(uri string) string {
 		}
 		return uri
 	}
-	return filepath.Dir(source.LocalPath(uri))
+	return source.Dir(source.LocalPath(uri))
 }
 
 // Resolve resolves a URI of a table against the directory base.
@@ -339,108 +344,5 @@ func Resolve(base, uri string) string {
 	case Scheme(base) != "":
 		return base + "/" + uri
 	}
-	return filepath.Join(base, filepath.FromSlash(uri))
-}
-
-// Roots are the directories below which files may be opened. nil allows all.
-type Roots struct{ dirs []string }
-
-// NewRoots follows the links of the directories once. Those that do not exist allow nothing.
-func NewRoots(dirs []string) *Roots {
-	if dirs == nil {
-		return nil
-	}
-	r := &Roots{dirs: []string{}}
-	for _, d := range dirs {
-		if s := Scheme(d); s != "" && s != "file" {
-			r.dirs = append(r.dirs, strings.TrimSuffix(d, "/"))
-			continue
-		}
-		abs, err := filepath.Abs(source.LocalPath(d))
-		if err == nil {
-			abs, err = filepath.EvalSymlinks(abs)
-		}
-		if err == nil {
-			r.dirs = append(r.dirs, abs)
-		}
-	}
-	return r
-}
-
-// check reports whether p may be opened.
-func (r *Roots) check(p string) error {
-	_, err := r.Allow(p)
-	return err
-}
-
-// Allow returns the path to open for p: without roots p itself, otherwise p after following symbolic links. A path
-// outside the roots is an error that does not reveal whether the file exists. A remote URI must start with one of the
-// roots and contain neither ".." nor anything that a server could take for it.
-func (r *Roots) Allow(p string) (string, error) {
-	if r == nil {
-		return p, nil
-	}
-	outside := fault.WithFile(fault.New(fault.NotFound, "file", fault.NoOffset, "outside of the served directories"), p)
-	if s := Scheme(p); s != "" && s != "file" {
-		if slices.Contains(r.dirs, s+":/") { // the whole scheme
-			return p, nil
-		}
-		if strings.Contains(p, "/..") || strings.Contains(p, "\\") || !straight(s, p) {
-			return "", outside
-		}
-		for _, d := range r.dirs {
-			if p == d || strings.HasPrefix(p, d+"/") {
-				return p, nil
-			}
-		}
-		return "", outside
-	}
-	abs, err := filepath.Abs(source.LocalPath(p))
-	if err != nil {
-		return "", outside
-	}
-	for _, d := range r.dirs {
-		if d == string(filepath.Separator) { // everything is below it
-			return abs, nil
-		}
-	}
-	real, err := filepath.EvalSymlinks(abs)
-	if err != nil && r.below(abs) {
-		return "", fault.WithFile(fault.New(fault.NotFound, "file", fault.NoOffset, "no such file"), p)
-	}
-	if err != nil || !r.below(real) {
-		return "", outside
-	}
-	return real, nil
-}
-
-// straight reports whether the escapes in a URI cannot lead out of a directory. Only HTTP servers decode a path part by
-// part; there no part may hide a separator or dots. The query after "?" is not part of the path.
-func straight(scheme, uri string) bool {
-	if scheme != "http" && scheme != "https" {
-		return !strings.Contains(uri, "%")
-	}
-	if i := strings.IndexAny(uri, "?#"); i >= 0 {
-		uri = uri[:i]
-	}
-	for _, part := range strings.Split(uri, "/")[2:] { // without "http:" and ""
-		if !strings.Contains(part, "%") {
-			continue
-		}
-		name, err := url.PathUnescape(part)
-		if err != nil || strings.ContainsAny(name, "/\\%\x00") || strings.HasPrefix(name, "..") || name == "." {
-			return false
-		}
-	}
-	return true
-}
-
-func (r *Roots) below(p string) bool {
-	for _, d := range r.dirs {
-		if p == d || strings.HasPrefix(p, strings.TrimSuffix(d, string(filepath.Separator))+
-			string(filepath.Separator)) {
-			return true
-		}
-	}
-	return false
+	return source.Join(base, filepath.FromSlash(uri))
 }

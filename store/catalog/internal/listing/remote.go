@@ -27,9 +27,9 @@ func Extension(uri string) string {
 func RemoteGlob(uri string) bool { return !IsURL(uri) && IsGlob(uri) }
 
 // listRemote lists a remote URI: a raster file, a glob, or a directory of a store that can list.
-func listRemote(ctx context.Context, src string, r *Roots, o source.Opener) (*Listing, error) {
+func listRemote(ctx context.Context, src string, r *source.Roots, o source.Opener) (*Listing, error) {
 	base, pattern := splitGlob(src)
-	if err := r.check(base); err != nil {
+	if _, err := r.Allow(base); err != nil {
 		return nil, err
 	}
 	if pattern == nil {

@@ -1,0 +1,428 @@
+package source
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/chaski-eo/chaski/fault"
+)
+
+// Roots are the directories, and prefixes of remote URIs, below which files may be opened. Its methods
+// reach local files by os.Root, so that a link that is exchanged between two steps is refused, not
+// followed. They never look at a file outside on behalf of a path that begins below a root, so that no
+// error depends on what is there. A nil *Roots allows all files.
+type Roots struct {
+	dirs []string // local ones absolute and without links
+	all  bool     // "/" is one
+}
+
+// NewRoots follows the links of the directories once. Those that do not exist allow nothing. It returns
+// nil for nil.
+func NewRoots(dirs []string) *Roots {
+	if dirs == nil {
+		return nil
+	}
+	r := &Roots{dirs: []string{}}
+	for _, d := range dirs {
+		if IsRemote(d) {
+			r.dirs = append(r.dirs, strings.TrimSuffix(d, "/"))
+			continue
+		}
+		abs, err := Abs(LocalPath(d))
+		if err == nil {
+			abs, err = filepath.EvalSymlinks(abs)
+		}
+		if err == nil {
+			r.dirs = append(r.dirs, abs)
+			r.all = r.all || abs == string(filepath.Separator)
+		}
+	}
+	return r
+}
+
+// Bounded reports whether some local files may not be opened.
+func (r *Roots) Bounded() bool { return r != nil && !r.all }
+
+// errOutside is the cause of the error about a path outside of the roots.
+var errOutside = errors.New("outside of the served directories")
+
+func outside(p string) error {
+	return fault.WithFile(fault.Wrap(fault.NotFound, "file", fault.NoOffset, errOutside), p)
+}
+
+// Outside reports whether an error says that a path leads out of the roots.
+func Outside(err error) bool { return errors.Is(err, errOutside) }
+
+// Allow returns the path to open for p: without roots p itself, otherwise p after following symbolic links.
+// The error about a path outside of the roots does not reveal whether there is a file. A remote URI must
+// start with one of the roots and contain neither ".." nor anything that a server could take for it.
+// What is opened by the path must be opened by these Roots, since links may change in between.
+func (r *Roots) Allow(p string) (string, error) {
+	switch {
+	case r == nil:
+		return p, nil
+	case IsRemote(p):
+		return p, r.allowRemote(p)
+	}
+	abs, err := Abs(LocalPath(p))
+	if err != nil {
+		return "", outside(p)
+	}
+	if r.all {
+		return abs, nil
+	}
+	w := walker{roots: r, at: string(filepath.Separator), left: names(abs)}
+	if err := w.walk(); err != nil {
+		if w.blind || Outside(err) {
+			return "", outside(p)
+		}
+		return "", fault.WithFile(&fault.Error{Kind: fault.NotFound, Part: "file", Off: fault.NoOffset,
+			Msg: "no such file", Err: fs.ErrNotExist}, p)
+	}
+	if r.of(w.at) == "" {
+		return "", outside(p)
+	}
+	return w.at, nil
+}
+
+func (r *Roots) allowRemote(p string) error {
+	s := Scheme(p)
+	if slices.Contains(r.dirs, s+":/") { // the whole scheme
+		return nil
+	}
+	if strings.Contains(p, "/..") || strings.Contains(p, "\\") || !straight(s, p) {
+		return outside(p)
+	}
+	for _, d := range r.dirs {
+		if p == d || strings.HasPrefix(p, d+"/") {
+			return nil
+		}
+	}
+	return outside(p)
+}
+
+// straight reports whether the escapes in a URI cannot lead out of a directory. Only HTTP servers decode a path part by
+// part; there no part may hide a separator or dots. The query after "?" is not part of the path.
+func straight(scheme, uri string) bool {
+	if scheme != "http" && scheme != "https" {
+		return !strings.Contains(uri, "%")
+	}
+	if i := strings.IndexAny(uri, "?#"); i >= 0 {
+		uri = uri[:i]
+	}
+	for _, part := range strings.Split(uri, "/")[2:] { // without "http:" and ""
+		if !strings.Contains(part, "%") {
+			continue
+		}
+		name, err := url.PathUnescape(part)
+		if err != nil || strings.ContainsAny(name, "/\\%\x00") || strings.HasPrefix(name, "..") || name == "." {
+			return false
+		}
+	}
+	return true
+}
+
+// of returns the outermost root that a path without links lies in, or "". The outermost one matters:
+// whoever writes below it may replace an inner root by a link.
+func (r *Roots) of(p string) string {
+	root := ""
+	for _, d := range r.dirs {
+		if (root == "" || len(d) < len(root)) && within(p, d) {
+			root = d
+		}
+	}
+	return root
+}
+
+// leadsTo reports whether a root lies in p or is p, so that p is known to be a directory and no link.
+func (r *Roots) leadsTo(p string) bool {
+	return slices.ContainsFunc(r.dirs, func(d string) bool { return within(d, p) })
+}
+
+// within reports whether p is dir or lies below it, by their text.
+func within(p, dir string) bool {
+	return strings.HasPrefix(p, dir) &&
+		(len(p) == len(dir) || dir == string(filepath.Separator) || os.IsPathSeparator(p[len(dir)]))
+}
+
+func names(path string) []string {
+	return strings.FieldsFunc(path, func(c rune) bool { return c < 0x80 && os.IsPathSeparator(byte(c)) })
+}
+
+// walker resolves a path name by name, as the kernel does.
+type walker struct {
+	roots *Roots
+	at    string   // the directory so far, without links
+	left  []string // the names after it
+	// blind is set by the first name outside that no root lies below. Whether it exists must not show: ".."
+	// could lead from it back to a root, so it is refused from then on.
+	blind bool
+	links int
+}
+
+// maxLinks is how many links a path may lead through. Linux allows 40, Go's filepath.EvalSymlinks 255.
+const maxLinks = 255
+
+func (w *walker) walk() error {
+	for len(w.left) > 0 {
+		name := w.left[0]
+		w.left = w.left[1:]
+		switch name {
+		case ".":
+			continue
+		case "..":
+			if w.blind {
+				return errOutside
+			}
+			if err := w.directory(); err != nil {
+				return err
+			}
+			w.at = filepath.Dir(w.at)
+			continue
+		}
+		next := filepath.Join(w.at, name)
+		if w.roots.leadsTo(next) && w.roots.of(next) == "" {
+			w.at = next
+			continue
+		}
+		if err := w.step(next); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// step goes to next, a name in the current directory, or to where it leads.
+func (w *walker) step(next string) error {
+	w.blind = w.blind || w.roots.of(next) == ""
+	// A parent may be exchanged for a link out of the roots just now. All that then shows is whether next
+	// is a link: what is opened is opened by os.Root.
+	st, err := os.Lstat(next)
+	if err != nil {
+		return err
+	}
+	if st.Mode()&fs.ModeSymlink == 0 {
+		w.at = next
+		return nil
+	}
+	if w.links++; w.links > maxLinks {
+		return syscall.ELOOP
+	}
+	to, err := os.Readlink(next)
+	if err != nil {
+		return err
+	}
+	if filepath.IsAbs(to) {
+		w.at = string(filepath.Separator)
+	}
+	w.left = append(names(to), w.left...)
+	return nil
+}
+
+// directory returns an error unless the current path is a directory, below which ".." is.
+func (w *walker) directory() error {
+	if w.roots.leadsTo(w.at) {
+		return nil
+	}
+	st, err := os.Lstat(w.at)
+	if err == nil && !st.IsDir() {
+		err = syscall.ENOTDIR
+	}
+	return err
+}
+
+// openFile opens a local file or directory for reading, without waiting for the writer of a named pipe.
+func (r *Roots) openFile(path string) (*os.File, error) {
+	if !r.Bounded() {
+		return os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	}
+	// Most paths come from Allow. For others, os.Root refuses what it must, and more.
+	if filepath.IsAbs(path) && !hasParent(path) {
+		if f, err := r.openBelow(path); err == nil {
+			return f, nil
+		}
+	}
+	real, err := r.Allow(path)
+	if err != nil {
+		return nil, err
+	}
+	f, err := r.openBelow(real)
+	return f, rootError(err, path)
+}
+
+// openBelow opens an absolute path by os.Root.
+func (r *Roots) openBelow(path string) (*os.File, error) {
+	root, name, err := r.root(path)
+	if err != nil {
+		return nil, err
+	}
+	f, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	return f, cmp.Or(err, root.Close())
+}
+
+// root opens the root that an absolute path without ".." lies in, and returns the path's name in it.
+func (r *Roots) root(path string) (*os.Root, string, error) {
+	dir := r.of(path)
+	if dir == "" {
+		return nil, "", outside(path)
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, "", err
+	}
+	name := strings.TrimLeft(path[len(dir):], string(filepath.Separator))
+	return root, cmp.Or(name, "."), nil
+}
+
+// rootError gives the errors of os.Root the path that was asked for. os.Root refuses links that were
+// exchanged after Allow by an error of its own, which is no errno.
+func rootError(err error, path string) error {
+	var pe *fs.PathError
+	var errno syscall.Errno
+	switch {
+	case err == nil || !errors.As(err, &pe):
+		return err
+	case !errors.As(err, &errno):
+		return outside(path)
+	}
+	return &fs.PathError{Op: "open", Path: path, Err: errno}
+}
+
+// Stat is os.Stat below the roots.
+func (r *Roots) Stat(path string) (fs.FileInfo, error) {
+	if !r.Bounded() {
+		return os.Stat(path)
+	}
+	real, err := r.Allow(path)
+	if err != nil {
+		return nil, err
+	}
+	root, name, err := r.root(real)
+	if err != nil {
+		return nil, err
+	}
+	st, err := root.Stat(name)
+	return st, rootError(cmp.Or(err, root.Close()), path)
+}
+
+// ReadDir is os.ReadDir below the roots.
+func (r *Roots) ReadDir(path string) ([]fs.DirEntry, error) {
+	if !r.Bounded() {
+		return os.ReadDir(path)
+	}
+	real, err := r.Allow(path)
+	if err != nil {
+		return nil, err
+	}
+	root, name, err := r.root(real)
+	if err != nil {
+		return nil, err
+	}
+	dir, err := root.OpenRoot(name)
+	if err = cmp.Or(err, root.Close()); err != nil {
+		return nil, rootError(err, path)
+	}
+	list, err := entries(dir)
+	return list, rootError(cmp.Or(err, dir.Close()), path)
+}
+
+// entries lists a directory with what its entries are now: fs.DirEntry.Info would look by name later.
+func entries(dir *os.Root) ([]fs.DirEntry, error) {
+	f, err := dir.Open(".")
+	if err != nil {
+		return nil, err
+	}
+	list, err := f.ReadDir(-1)
+	for i, e := range list {
+		known := &entry{DirEntry: e}
+		known.info, known.err = dir.Lstat(e.Name())
+		list[i] = known
+	}
+	slices.SortFunc(list, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
+	return list, cmp.Or(err, f.Close())
+}
+
+// entry is an entry of a directory with its information, or the error about it.
+type entry struct {
+	fs.DirEntry
+	info fs.FileInfo
+	err  error
+}
+
+// Info implements fs.DirEntry.
+func (e *entry) Info() (fs.FileInfo, error) { return e.info, e.err }
+
+// Below returns an opener that opens what lies below the roots by o, local files by files of its own. For
+// nil roots, and if o is already the opener of these roots, it returns o. Close closes the files, not o.
+func Below(o Opener, roots []string) Opener {
+	if roots == nil {
+		return o
+	}
+	if b, ok := o.(*below); ok && slices.Equal(b.given, roots) {
+		return o
+	}
+	r := NewRoots(roots)
+	return &below{base: o, given: slices.Clone(roots), roots: r, files: Files{roots: r}}
+}
+
+// RootsOf returns the roots of an opener from Below, nil of any other one.
+func RootsOf(o Opener) *Roots {
+	if b, ok := o.(*below); ok {
+		return b.roots
+	}
+	return nil
+}
+
+// below is the opener of Below.
+type below struct {
+	base  Opener
+	given []string
+	roots *Roots
+	files Files
+}
+
+// Open implements Opener.
+func (b *below) Open(ctx context.Context, uri string) (Reader, error) {
+	return b.OpenKnown(ctx, uri, Known{})
+}
+
+// OpenKnown implements KnownOpener.
+func (b *below) OpenKnown(ctx context.Context, uri string, k Known) (Reader, error) {
+	if !IsRemote(uri) {
+		return b.files.Open(ctx, uri)
+	}
+	if err := b.roots.allowRemote(uri); err != nil {
+		return nil, err
+	}
+	if k == (Known{}) {
+		return b.base.Open(ctx, uri)
+	}
+	return OpenKnown(ctx, b.base, uri, k)
+}
+
+// List implements Lister.
+func (b *below) List(ctx context.Context, folder string, each func(Entry) error) error {
+	if _, err := b.roots.Allow(folder); err != nil {
+		return err
+	}
+	return List(ctx, b.base, folder, each)
+}
+
+// Names implements Namer.
+func (b *below) Names(ctx context.Context, folder string) ([]string, error) {
+	if _, err := b.roots.Allow(folder); err != nil {
+		return nil, err
+	}
+	return Names(ctx, b.base, folder)
+}
+
+// Close closes the files that are kept open.
+func (b *below) Close() error { return b.files.Close() }

@@ -1,0 +1,210 @@
+package source_test
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/chaski-eo/chaski/source"
+)
+
+// rootsTree has two roots, a and b, and a directory outside:
+//
+//	a/sub/in, a/in, b/in, out/secret
+//	a/up -> ../b       a/abs -> DIR/b      a/self -> sub
+//	a/leak -> ../out   a/none -> ../out/none/x
+func rootsTree(t testing.TB) string {
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{"a/in": "a", "a/sub/in": "s", "b/in": "b", "out/secret": "secret"} {
+		p := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(p), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(p, []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, to := range map[string]string{
+		"a/up": "../b", "a/abs": dir + "/b", "a/self": "sub", "a/leak": "../out", "a/none": "../out/none/x",
+		"a/file": "../out/secret", "a/gone": "../out/gone", "alias": "a",
+	} {
+		if err := os.Symlink(to, filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+func contents(o source.Opener, path string) (string, error) {
+	r, err := o.Open(context.Background(), path)
+	if err != nil {
+		return "", err
+	}
+	b := make([]byte, r.Size())
+	err = r.ReadAt(context.Background(), b, 0)
+	return string(b), errors.Join(err, r.Close())
+}
+
+// TestBelow compares what may be opened below roots with what the kernel opens by the same path.
+func TestBelow(t *testing.T) {
+	dir := rootsTree(t)
+	o := source.Below(&source.Files{}, []string{dir + "/a", dir + "/b", dir + "/missing"})
+	for _, p := range []string{
+		"a/in", "a/sub/in", "a/up/in", "a/abs/in", "a/self/in", "alias/in", "alias/abs/in", "a/self/../in",
+		"a/up/../a/in", "a/../b/in", "a/sub/../../b/in", "a//./in",
+	} {
+		want, err := os.ReadFile(dir + "/" + p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := contents(o, dir+"/"+p); err != nil || got != string(want) {
+			t.Errorf("%s: %q, %v; want %q", p, got, err, want)
+		}
+	}
+	texts := map[string]string{}
+	for _, p := range []string{
+		"a/leak/secret", "a/leak/absent", "a/file", "a/gone", "a/none", "a/leak/../out/secret", "a/leak/../a/in",
+		"out/secret", "out/absent", "out/../a/in", "a/../out/secret", "a/up/../out/secret", "nowhere/../a/in",
+		"missing/x", "a/leak/secret/x",
+	} {
+		_, err := contents(o, dir+"/"+p)
+		if !source.Outside(err) {
+			t.Errorf("%s: %v", p, err)
+			continue
+		}
+		texts[strings.ReplaceAll(err.Error(), dir+"/"+p, "")] = p
+		if _, err := source.RootsOf(o).Stat(dir + "/" + p); !source.Outside(err) {
+			t.Errorf("stat %s: %v", p, err)
+		}
+	}
+	if len(texts) != 1 {
+		t.Errorf("errors differ: %v", texts)
+	}
+	for _, p := range []string{"a/absent", "a/in/x", "a/sub/absent/x", "b/absent", "a/up/absent"} {
+		_, err := contents(o, dir+"/"+p)
+		if source.Outside(err) || !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%s: %v", p, err)
+		}
+	}
+	if _, err := source.RootsOf(o).ReadDir(dir + "/a/leak"); !source.Outside(err) {
+		t.Errorf("a directory outside is listed: %v", err)
+	}
+	list, err := source.RootsOf(o).ReadDir(dir + "/a/abs")
+	if err != nil || len(list) != 1 || list[0].Name() != "in" {
+		t.Errorf("%v, %v", list, err)
+	}
+}
+
+// TestBelowExchanged promises that a writer who exchanges links while paths are opened reaches nothing
+// outside: not by a link in the middle of a path, at its end, nor in place of an inner root.
+func TestBelowExchanged(t *testing.T) {
+	tries := 100_000
+	if testing.Short() {
+		tries = 10_000
+	}
+	dir := rootsTree(t)
+	o := source.Below(&source.Files{Keep: 1}, []string{dir + "/a", dir + "/a/sub"})
+	roots := source.RootsOf(o)
+	if err := os.WriteFile(dir+"/out/in", []byte("secret"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(dir+"/a/flip", 0o777); err != nil {
+		t.Fatal(err)
+	}
+	for name, to := range map[string]string{"good": "../sub", "bad": "../../out", "f.good": "../in", "f.bad": "../../out/in"} {
+		if err := os.Symlink(to, dir+"/a/flip/"+name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	stop, done := make(chan struct{}), make(chan struct{})
+	var flips atomic.Int64
+	go func() {
+		defer close(done)
+		for i := 0; ; i++ {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			from := [...]string{"good", "bad"}[i%2]
+			for _, l := range [...][2]string{{from, "dir"}, {"f." + from, "file"}} {
+				_ = os.Remove(dir + "/a/flip/new")
+				to, _ := os.Readlink(dir + "/a/flip/" + l[0])
+				_ = os.Symlink(to, dir+"/a/flip/new")
+				_ = os.Rename(dir+"/a/flip/new", dir+"/a/flip/"+l[1])
+			}
+			if i%2 == 0 { // an inner root
+				_ = os.Rename(dir+"/a/sub", dir+"/a/sub.kept")
+				_ = os.Symlink("../out", dir+"/a/sub")
+			} else {
+				_ = os.Remove(dir + "/a/sub")
+				_ = os.Rename(dir+"/a/sub.kept", dir+"/a/sub")
+			}
+			flips.Add(1)
+		}
+	}()
+	read := 0
+	for i := 0; i < tries || flips.Load() < int64(tries/10); i++ {
+		p := dir + [...]string{"/a/flip/dir/in", "/a/flip/file", "/a/sub/in"}[i%3]
+		got, err := contents(o, p)
+		if err == nil && got == "secret" {
+			t.Fatalf("%s: read outside of the root at try %d", p, i)
+		}
+		if err == nil {
+			read++
+		}
+		if st, err := roots.Stat(p); err == nil && st.Size() == int64(len("secret")) {
+			t.Fatalf("%s: stat outside of the root", p)
+		}
+		if i%16 == 0 {
+			list, _ := roots.ReadDir(dir + "/a/flip/dir")
+			for _, e := range list {
+				if e.Name() == "secret" {
+					t.Fatal("a directory outside of the root was listed")
+				}
+			}
+		}
+	}
+	close(stop)
+	<-done
+	if read == 0 {
+		t.Error("nothing was read")
+	}
+	t.Logf("%d tries, %d of them read, %d exchanges", tries, read, flips.Load())
+}
+
+func BenchmarkOpen(b *testing.B) {
+	dir := rootsTree(b)
+	p := dir + "/a/sub/in"
+	for _, c := range []struct {
+		name string
+		keep int
+		o    func(*source.Files) source.Opener
+	}{
+		{"kept/free", 8, func(f *source.Files) source.Opener { return f }},
+		{"kept/below", 8, func(f *source.Files) source.Opener { return source.Below(f, []string{dir + "/a"}) }},
+		{"new/free", -1, func(f *source.Files) source.Opener { return f }},
+		{"new/below", -1, func(f *source.Files) source.Opener { return source.BelowNotKept(f, []string{dir + "/a"}) }},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			o := c.o(&source.Files{Keep: c.keep})
+			for b.Loop() {
+				r, err := o.Open(context.Background(), p)
+				if err != nil {
+					b.Fatal(err)
+				}
+				if err := r.Close(); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
