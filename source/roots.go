@@ -360,8 +360,9 @@ type entry struct {
 // Info implements fs.DirEntry.
 func (e *entry) Info() (fs.FileInfo, error) { return e.info, e.err }
 
-// Below returns an opener that opens what lies below the roots by o, local files by files of its own. For
-// nil roots, and if o is already the opener of these roots, it returns o. Close closes the files, not o.
+// Below returns an opener that opens what lies below the roots by o, but local files by files of its own
+// unless "/" is a root. With nil for o it opens no remote objects. For nil roots, and if o is already the
+// opener of these roots, it returns o. Close closes the files, not o.
 func Below(o Opener, roots []string) Opener {
 	if roots == nil {
 		return o
@@ -396,11 +397,16 @@ func (b *below) Open(ctx context.Context, uri string) (Reader, error) {
 
 // OpenKnown implements KnownOpener.
 func (b *below) OpenKnown(ctx context.Context, uri string, k Known) (Reader, error) {
-	if !IsRemote(uri) {
+	switch {
+	case IsRemote(uri):
+		if err := b.roots.allowRemote(uri); err != nil {
+			return nil, err
+		}
+		if b.base == nil {
+			return nil, noDriver(uri)
+		}
+	case b.roots.Bounded() || b.base == nil:
 		return b.files.Open(ctx, uri)
-	}
-	if err := b.roots.allowRemote(uri); err != nil {
-		return nil, err
 	}
 	if k == (Known{}) {
 		return b.base.Open(ctx, uri)

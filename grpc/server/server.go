@@ -59,9 +59,6 @@ func New(o Options) (*Server, error) {
 	}
 	side := openShared(&o)
 	o.Loader.Members = &resources.Members{} // for all datasets, since several may use the same container
-	if o.Loader.Opener == nil {
-		o.Loader.Opener = &source.Files{}
-	}
 	// One for all requests, which keeps files open between them.
 	o.Loader.Opener = source.Below(o.Loader.Opener, o.Loader.Roots)
 	asked := o.Loader.WithDefaults()

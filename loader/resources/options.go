@@ -120,7 +120,7 @@ func (o Options) WithDefaults() Options {
 	if o.large == nil {
 		o.large = NewLargeChunks(max(o.MemoryBytes, DefaultMemoryBytes))
 	}
-	if o.Opener == nil {
+	if o.Opener == nil && o.Roots == nil {
 		files := &source.Files{}
 		o.Opener, o.own = files, files
 	}

@@ -56,7 +56,7 @@ type Options struct {
 }
 
 func (o Options) withDefaults() Options {
-	if o.Opener == nil {
+	if o.Opener == nil && o.Roots == nil {
 		o.Opener = &source.Files{}
 	}
 	o.Opener = source.Below(o.Opener, o.Roots)
