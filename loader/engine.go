@@ -339,6 +339,9 @@ func (e *Engine) Trim() {
 	}
 }
 
+// Forget frees the idle batch memory of an owner that is gone: see resources.WithOwner.
+func (e *Engine) Forget(o resources.Owner) { e.memory.forget(o) }
+
 // Close stops the workers and closes the dataset. Batches that were not released stay valid.
 // Unfinished tickets end with ErrClosed. Further calls return the same error.
 func (e *Engine) Close() error {

@@ -27,8 +27,9 @@ func newMemory(bound int64, alloc func(n int) Buffer) *memory {
 	return m
 }
 
-// take returns a buffer of n bytes with any content. It waits until the bound allows it, or ctx
-// ends. n must not be over the bound, otherwise it would wait until ctx ends.
+// take returns a buffer of n bytes with any content, for a batch of the owner of ctx
+// (resources.WithOwner). It waits until the bound allows it, or ctx ends. n must not be over the
+// bound, otherwise it would wait until ctx ends.
 func (m *memory) take(ctx context.Context, n int) (Buffer, error) {
 	// The broadcast needs the lock, otherwise it could come between the waiter's check of ctx and
 	// its Wait, and be lost.
@@ -47,18 +48,19 @@ func (m *memory) take(ctx context.Context, n int) (Buffer, error) {
 
 // reserve returns an idle buffer, or nil after it has counted n more bytes as taken.
 func (m *memory) reserve(ctx context.Context, n int) (Buffer, error) {
+	owner := resources.OwnerOf(ctx)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		if b := m.idle.Take(n); b != nil {
+		if b := m.idle.Take(n, owner); b != nil {
 			return b, nil
 		}
-		// Idle buffers of other sizes would keep the bound full, since nobody returns them again.
-		if m.taken+int64(n) > m.bound && m.idle.Bytes() > 0 {
-			m.dropIdle()
+		// Idle buffers of other sizes and owners would keep the bound full, since nobody returns them again.
+		if over := m.taken + int64(n) - m.bound; over > 0 {
+			m.taken -= m.idle.FreeSome(over)
 		}
 		if m.taken+int64(n) <= m.bound {
 			m.taken += int64(n)
@@ -76,7 +78,7 @@ func (m *memory) give(b Buffer, keep bool) {
 	invariants.Check(m.taken-m.idle.Bytes() >= int64(n),
 		"%d bytes are given back, but %d are out", n, m.taken-m.idle.Bytes())
 	m.idle.CheckOut(b)
-	if keep && !m.closed {
+	if keep && !m.closed && resources.Reusable(b) {
 		m.idle.Keep(b)
 	} else {
 		m.taken -= int64(n)
@@ -89,6 +91,14 @@ func (m *memory) give(b Buffer, keep bool) {
 func (m *memory) dropIdle() {
 	m.taken -= m.idle.Bytes()
 	m.idle.Free()
+}
+
+// forget frees the idle buffers of an owner that is gone. Those that come back later are not kept.
+func (m *memory) forget(o resources.Owner) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.taken -= m.idle.Forget(o)
+	m.freed.Broadcast()
 }
 
 // trim frees the idle buffers.

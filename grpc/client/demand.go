@@ -1,6 +1,7 @@
 package client
 
 import (
+	"github.com/chaski-eo/chaski/grpc/payload"
 	"github.com/chaski-eo/chaski/internal/cast"
 	"github.com/chaski-eo/chaski/shuffle"
 )
@@ -14,6 +15,8 @@ type demand struct {
 	next  func() (t shuffle.Ticket, native, ok bool)
 	bytes int64       // of the largest batch, as far as known; guarded by the session's lock
 	free  chan []byte // memory of payloads that nobody uses any more
+
+	memory payload.Memory // of batches; nil: Options.Memory
 }
 
 func newDemand(r *Run, prefetch int, prefetchBytes int64, next func() (shuffle.Ticket, bool, bool)) *demand {

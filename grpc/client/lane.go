@@ -325,7 +325,11 @@ func (l *lane) finish(b *loader.Batch, want *request) error {
 		return fmt.Errorf("%w: batch of epoch %d, position %d, %d rows; asked for epoch %d, position %d, %d rows",
 			ErrProtocol, b.Epoch, b.First, b.Rows, t.Epoch, t.First, t.Rows())
 	}
-	b, err := payload.Finish(b, l.peer.options.Memory)
+	memory := l.peer.options.Memory
+	if m := l.s.demand.memory; m != nil {
+		memory = m
+	}
+	b, err := payload.Finish(b, memory)
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrProtocol, err)
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/chaski-eo/chaski/grpc/payload"
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/shuffle"
 )
@@ -13,6 +14,8 @@ import (
 type TicketOptions struct {
 	Prefetch      int
 	PrefetchBytes int64
+	// Memory, if it is not nil, takes the place of Options.Memory for these batches.
+	Memory payload.Memory
 }
 
 // Tickets gives the batches of tickets in the order in which they are added. A server uses it that passes the batches
@@ -46,6 +49,7 @@ func (r *Run) Tickets(o TicketOptions) (*Tickets, error) {
 	}
 	t := &Tickets{rows: r.RowBytes()}
 	t.demand = newDemand(r, o.Prefetch, o.PrefetchBytes, t.next)
+	t.demand.memory = o.Memory
 	t.session = newSession(r, t.demand)
 	return t, nil
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -30,6 +31,7 @@ type engines struct {
 	flight  singleflight.Group
 
 	mu       sync.Mutex
+	live     map[*entry]struct{} // all that are not closed
 	byHandle map[string]*entry
 	bySpec   map[string]*entry // by the spec's JSON: what a Describe may answer from
 	clock    int64             // counts uses
@@ -55,7 +57,7 @@ type entry struct {
 var errStopping = errors.New("the server is stopping")
 
 func newEngines(o Options) *engines {
-	s := &engines{options: o, byHandle: map[string]*entry{}, bySpec: map[string]*entry{}}
+	s := &engines{options: o, live: map[*entry]struct{}{}, byHandle: map[string]*entry{}, bySpec: map[string]*entry{}}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	return s
 }
@@ -121,7 +123,22 @@ func (s *engines) trimLater(e *entry) {
 	}
 }
 
+// forget frees the memory of batches that belonged to a client that is gone.
+func (s *engines) forget(c *side) {
+	s.mu.Lock()
+	live := slices.Collect(maps.Keys(s.live))
+	s.mu.Unlock()
+	for _, e := range live {
+		if f, ok := e.engine.(interface{ Forget(resources.Owner) }); ok {
+			f.Forget(c)
+		}
+	}
+}
+
 func (s *engines) close(e *entry) {
+	s.mu.Lock()
+	delete(s.live, e)
+	s.mu.Unlock()
 	if err := e.engine.Close(); err != nil {
 		s.options.Logger.Warn("closing a dataset", "source", e.engine.Spec().Source, "error", err)
 	}
@@ -242,6 +259,7 @@ func (s *engines) add(e *entry) (close []*entry, err error) {
 	s.clock++
 	e.used, e.opened = s.clock, time.Now()
 	s.byHandle[e.handle], s.bySpec[e.spec] = e, e
+	s.live[e] = struct{}{}
 	return close, nil
 }
 

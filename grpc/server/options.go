@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/loader/resources"
 	chaskiv1 "github.com/chaski-eo/chaski/proto/chaski/v1"
 	"github.com/chaski-eo/chaski/shuffle"
 )
@@ -50,7 +51,8 @@ type Pending interface {
 
 // Sequencer is an Engine whose batches come from other servers. Start is not used of it.
 type Sequencer interface {
-	Sequence() (Sequence, error)
+	// The batches are for an owner of memory (resources.WithOwner), or for nil.
+	Sequence(owner resources.Owner) (Sequence, error)
 }
 
 // Sequence answers tickets in the order in which they are added. Add and Next may be called at the same time.

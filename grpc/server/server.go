@@ -75,6 +75,7 @@ func New(o Options) (*Server, error) {
 		asked:      asked,
 		containers: containers.NewCache(asked),
 	}
+	s.shared.onEnd(s.engines.forget)
 	var err error
 	if s.metrics, err = newMetrics(o.Metrics, s.engines, s.shared); err != nil {
 		s.shared.close()

@@ -11,6 +11,7 @@ import (
 	"net"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/chaski-eo/chaski/grpc/payload"
@@ -37,6 +38,10 @@ const (
 // shared hands batches to clients on this host in shared memory (proto/chaski/v1/chaski.proto, at
 // Shared). All batches of a server lie in it; a lease passes one on without a copy.
 //
+// A segment belongs to the first client that it is given to, and to no other: a client may keep its mapping, and write
+// into it at any time. Engines fill it with batches for this client only (resources.WithOwner), and free it when the
+// client is gone.
+//
 // Leases count within the memory of their engine, and always leave room in it for one batch more, of
 // all rows of a step: a client that keeps all it gets blocks nobody, since what does not fit is sent
 // as to any other client.
@@ -53,8 +58,10 @@ type shared struct {
 	sides    map[*side]struct{}
 	segments int
 	last     uint64 // id of the last segment
+	owned    int    // segments that belong to a client
 	leases   int
-	bytes    int64 // of leases
+	bytes    int64       // of leases
+	forget   func(*side) // frees the idle segments of a client that is gone
 }
 
 // side is the side door of one client.
@@ -68,7 +75,6 @@ type side struct {
 	// Guarded by shared.mu.
 	open   bool // it has shown the token
 	over   bool
-	known  map[*segment]struct{} // segments that it has
 	leases map[uint64]*hold
 	last   uint64 // id of the last lease
 }
@@ -92,6 +98,25 @@ type segment struct {
 	shared *shared
 	id     uint64
 	memory *shm.Segment
+	owner  atomic.Pointer[side] // nil until it is given to a client; written under shared.mu
+}
+
+// Owner implements resources.Owned.
+func (g *segment) Owner() resources.Owner {
+	if c := g.owner.Load(); c != nil {
+		return c
+	}
+	return nil
+}
+
+// Over implements resources.Owner.
+func (c *side) Over() bool {
+	select {
+	case <-c.gone:
+		return true
+	default:
+		return false
+	}
 }
 
 // newShared opens the side door.
@@ -121,6 +146,16 @@ func (s *shared) guarded(f func()) func() {
 func newToken() (t shm.Token) {
 	_, _ = rand.Read(t[:]) // it does not fail
 	return t
+}
+
+// onEnd sets what is called when a client is gone.
+func (s *shared) onEnd(forget func(*side)) {
+	if s == nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.forget = forget
 }
 
 // describe is what clients need to know to come through the side door.
@@ -155,22 +190,20 @@ func (s *shared) alloc(n int) loader.Buffer {
 		s.mu.Unlock()
 		return resources.NewHeap(n)
 	}
-	return &segment{s, id, m}
+	return &segment{shared: s, id: id, memory: m}
 }
 
 // Bytes implements loader.Buffer.
 func (g *segment) Bytes() []byte { return g.memory.Bytes() }
 
-// Free implements loader.Buffer. Clients that have the segment are told to let go of it.
+// Free implements loader.Buffer. The client that has the segment is told to let go of it.
 func (g *segment) Free() {
 	s := g.shared
 	s.mu.Lock()
 	s.segments--
-	for c := range s.sides {
-		if _, ok := c.known[g]; ok {
-			delete(c.known, g)
-			c.post(packet{shm.Message{Kind: shm.Forget, A: g.id}, -1})
-		}
+	if c := g.owner.Load(); c != nil {
+		s.owned--
+		c.post(packet{shm.Message{Kind: shm.Forget, A: g.id}, -1})
 	}
 	s.mu.Unlock()
 	if err := g.memory.Close(); err != nil {
@@ -193,7 +226,7 @@ func (s *shared) accept() {
 		}
 		c := &side{
 			shared: s, conn: conn, secret: newToken(), out: make(chan packet, maxPackets), gone: make(chan struct{}),
-			known: map[*segment]struct{}{}, leases: map[uint64]*hold{},
+			leases: map[uint64]*hold{},
 		}
 		s.mu.Lock()
 		full := s.closed || len(s.sides) >= maxSides
@@ -307,10 +340,13 @@ func (c *side) end() {
 		c.remove(id, h)
 		batches = append(batches, h.batch)
 	}
-	clear(c.known)
+	forget := s.forget
 	s.mu.Unlock()
 	for _, b := range batches {
 		b.Discard()
+	}
+	if forget != nil {
+		forget(c)
 	}
 }
 
@@ -387,14 +423,19 @@ func (c *side) lend(b *loader.Batch, g *segment, e *entry, stream uint64) (id ui
 	if c.over || len(c.leases) >= maxLeases || e.leased+n+max(n, e.whole) > e.memory {
 		return 0, false
 	}
-	if _, ok := c.known[g]; !ok {
+	owner := g.owner.Load()
+	if owner != nil && owner != c {
+		return 0, false
+	}
+	if owner == nil {
 		// A file of its own, because the segment may be freed before the packet is sent.
 		file, err := g.memory.Dup()
 		if err != nil {
 			s.log.Warn("passing shared memory", "error", err)
 			return 0, false
 		}
-		c.known[g] = struct{}{}
+		g.owner.Store(c)
+		s.owned++
 		c.post(packet{shm.Message{Kind: shm.Give, A: g.id, B: uint64(n)}, file})
 	}
 	c.last++

@@ -19,6 +19,7 @@ import (
 	"github.com/chaski-eo/chaski/internal/crash"
 	"github.com/chaski-eo/chaski/internal/shm"
 	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/loader/resources"
 	chaskiv1 "github.com/chaski-eo/chaski/proto/chaski/v1"
 	"github.com/chaski-eo/chaski/shuffle"
 )
@@ -172,7 +173,7 @@ func (s *stream) pass(e *entry, t *chaskiv1.Ticket) (Pending, error) {
 	q := s.passed[e]
 	if q == nil {
 		var err error
-		if q, err = p.Sequence(); err != nil {
+		if q, err = p.Sequence(s.owner()); err != nil {
 			return nil, err
 		}
 		if s.passed == nil {
@@ -200,6 +201,14 @@ func ticketOf(t *chaskiv1.Ticket) shuffle.Ticket {
 	}
 }
 
+// owner returns who can write to the memory of the batches of this stream, or nil. It needs the lock.
+func (s *stream) owner() resources.Owner {
+	if s.side == nil {
+		return nil // not a nil *side in an interface
+	}
+	return s.side
+}
+
 // start starts what credits allow. It needs the lock.
 func (s *stream) start() {
 	for s.started < len(s.queue) && !s.over {
@@ -210,7 +219,8 @@ func (s *stream) start() {
 			}
 			if o.pending == nil {
 				o.err = crash.Call(func() error {
-					o.pending = o.entry.engine.Start(s.ctx, ticketOf(o.ticket), o.ticket.GetNative() && s.side == nil)
+					ctx := resources.WithOwner(s.ctx, s.owner())
+					o.pending = o.entry.engine.Start(ctx, ticketOf(o.ticket), o.ticket.GetNative() && s.side == nil)
 					return nil
 				})
 			}

@@ -29,10 +29,12 @@ func newMemory(o loader.Options) *memory {
 // setBound must be called before the memory is used.
 func (m *memory) setBound(n int64) { m.bound = n }
 
-// Take implements payload.Memory.
-func (m *memory) Take(n int) loader.Buffer {
+// Take implements payload.Memory, for batches of nobody in particular.
+func (m *memory) Take(n int) loader.Buffer { return m.take(n, nil) }
+
+func (m *memory) take(n int, owner resources.Owner) loader.Buffer {
 	m.mu.Lock()
-	b := m.idle.Take(n)
+	b := m.idle.Take(n, owner)
 	m.mu.Unlock()
 	if b != nil {
 		return b
@@ -46,12 +48,28 @@ func (m *memory) Give(b loader.Buffer, keep bool) {
 	defer m.mu.Unlock()
 	n := int64(len(b.Bytes()))
 	m.idle.CheckOut(b)
-	if !keep || m.over || m.idle.Bytes()+n > m.bound {
+	if !keep || m.over || !resources.Reusable(b) || m.idle.Bytes()+n > m.bound {
 		b.Free()
 		return
 	}
 	m.idle.Keep(b)
 }
+
+// forget frees the memory of an owner that is gone.
+func (m *memory) forget(o resources.Owner) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.idle.Forget(o)
+}
+
+// owned is the memory for batches of one owner.
+type owned struct {
+	*memory
+	owner resources.Owner
+}
+
+// Take implements payload.Memory.
+func (o owned) Take(n int) loader.Buffer { return o.take(n, o.owner) }
 
 // trim frees what no batch is in.
 func (m *memory) trim() {

@@ -145,6 +145,9 @@ func (e *Engine) MemoryBytes() int64 { return e.memory.bound }
 // Trim frees the memory that no batch is in.
 func (e *Engine) Trim() { e.memory.trim() }
 
+// Forget frees the idle memory of an owner that is gone.
+func (e *Engine) Forget(o resources.Owner) { e.memory.forget(o) }
+
 // Close ends the connections.
 func (e *Engine) Close() error {
 	e.memory.close()
@@ -152,8 +155,10 @@ func (e *Engine) Close() error {
 }
 
 // Sequence implements server.Sequencer.
-func (e *Engine) Sequence() (server.Sequence, error) {
-	t, err := e.run.Tickets(e.options)
+func (e *Engine) Sequence(owner resources.Owner) (server.Sequence, error) {
+	o := e.options
+	o.Memory = owned{e.memory, owner}
+	t, err := e.run.Tickets(o)
 	if err != nil {
 		return nil, wire.Remote(wire.Spec, err)
 	}
@@ -161,8 +166,8 @@ func (e *Engine) Sequence() (server.Sequence, error) {
 }
 
 // Start implements server.Engine, for a single ticket.
-func (e *Engine) Start(_ context.Context, t shuffle.Ticket, native bool) server.Pending {
-	q, err := e.Sequence()
+func (e *Engine) Start(ctx context.Context, t shuffle.Ticket, native bool) server.Pending {
+	q, err := e.Sequence(resources.OwnerOf(ctx))
 	if err == nil {
 		q.Add(t, native)
 	}

@@ -169,7 +169,7 @@ func TestSameBatchesAsInProcess(t *testing.T) {
 				len(e.Fields()) != len(local.Fields()) {
 				t.Fatalf("%s, %d samples; here %s, %d", e.Hash(), e.Len(), local.Hash(), local.Len())
 			}
-			q, err := e.(server.Sequencer).Sequence()
+			q, err := e.(server.Sequencer).Sequence(nil)
 			if err != nil {
 				t.Fatal(err)
 			}

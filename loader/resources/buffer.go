@@ -1,6 +1,8 @@
 package resources
 
 import (
+	"context"
+
 	"github.com/chaski-eo/chaski/internal/cast"
 )
 
@@ -10,6 +12,47 @@ type Buffer interface {
 	Bytes() []byte
 	// Free releases the memory. It is called once, and the bytes are not used afterwards.
 	Free()
+}
+
+// Owner is another process that a Buffer is shared with. It may write to the memory at any time from then on, so the
+// memory must only ever hold batches for this owner.
+type Owner interface {
+	// Over reports whether the owner is gone. Its memory is not used again.
+	Over() bool
+}
+
+// Owned is a Buffer that may have an Owner.
+type Owned interface {
+	Buffer
+	// Owner returns who else can write to the memory, or nil for nobody.
+	Owner() Owner
+}
+
+// ownerOf returns the owner of b, or nil.
+func ownerOf(b Buffer) Owner {
+	if o, ok := b.(Owned); ok {
+		return o.Owner()
+	}
+	return nil
+}
+
+// Reusable reports whether b may hold another batch: its owner, if it has one, is still there.
+func Reusable(b Buffer) bool {
+	o := ownerOf(b)
+	return o == nil || !o.Over()
+}
+
+type ownerKey struct{}
+
+// WithOwner returns a context for tickets whose batches are for an owner.
+func WithOwner(ctx context.Context, o Owner) context.Context {
+	return context.WithValue(ctx, ownerKey{}, o)
+}
+
+// OwnerOf returns the owner of WithOwner, or nil.
+func OwnerOf(ctx context.Context) Owner {
+	o, _ := ctx.Value(ownerKey{}).(Owner)
+	return o
 }
 
 // heap is a Buffer that the garbage collector frees.

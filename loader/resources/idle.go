@@ -17,17 +17,37 @@ type Idle struct {
 // Bytes returns the bytes of the buffers that are kept.
 func (i *Idle) Bytes() int64 { return i.bytes }
 
-// Take returns a buffer of n bytes with any content, or nil if none is kept.
-func (i *Idle) Take(n int) Buffer {
-	l := i.buffers[n]
-	if len(l) == 0 {
+// Take returns a buffer of n bytes with any content for a batch of an owner (nil: of nobody), or nil if none is kept.
+// The buffer has this owner or none: another owner could write into the batch.
+func (i *Idle) Take(n int, owner Owner) Buffer {
+	l, at := i.buffers[n], -1
+	for k := len(l) - 1; k >= 0; k-- { // the one used last first, which caches are most likely to hold
+		o := ownerOf(l[k])
+		if o == owner {
+			at = k
+			break
+		}
+		if o == nil && at < 0 {
+			at = k
+		}
+	}
+	if at < 0 {
 		return nil
 	}
-	b := l[len(l)-1] // the one used last, which caches are most likely to hold
-	l[len(l)-1] = nil
-	i.buffers[n] = l[:len(l)-1]
+	b := l[at]
+	i.buffers[n] = slices.Delete(l, at, at+1)
 	i.bytes -= int64(n)
 	return b
+}
+
+// FreeSome frees buffers until they had n bytes or none is left. It returns their bytes.
+func (i *Idle) FreeSome(n int64) (freed int64) {
+	return i.free(func(Buffer) bool { return true }, n)
+}
+
+// Forget frees the buffers of an owner. It returns their bytes.
+func (i *Idle) Forget(o Owner) (freed int64) {
+	return i.free(func(b Buffer) bool { return ownerOf(b) == o }, i.bytes)
 }
 
 // Keep keeps b. Its content is lost.
@@ -54,11 +74,22 @@ func (i *Idle) CheckOut(b Buffer) {
 
 // Free frees all buffers that are kept.
 func (i *Idle) Free() {
-	for _, l := range i.buffers {
-		for _, b := range l {
-			b.Free()
-		}
-	}
+	i.FreeSome(i.bytes)
 	clear(i.buffers)
-	i.bytes = 0
+}
+
+// free frees buffers for which which holds, until they had n bytes. It returns their bytes.
+func (i *Idle) free(which func(Buffer) bool, n int64) (freed int64) {
+	for size, l := range i.buffers {
+		i.buffers[size] = slices.DeleteFunc(l, func(b Buffer) bool {
+			if freed >= n || !which(b) {
+				return false
+			}
+			freed += int64(size)
+			b.Free()
+			return true
+		})
+	}
+	i.bytes -= freed
+	return freed
 }

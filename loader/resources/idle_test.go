@@ -15,7 +15,7 @@ func TestIdle(t *testing.T) {
 	var freed int
 	buffer := func(n int) Buffer { return counted{heap(make([]byte, n)), &freed} }
 	var idle Idle
-	if idle.Take(10) != nil || idle.Bytes() != 0 {
+	if idle.Take(10, nil) != nil || idle.Bytes() != 0 {
 		t.Fatal("an empty one has a buffer")
 	}
 	first, second, other := buffer(10), buffer(10), buffer(7)
@@ -25,21 +25,61 @@ func TestIdle(t *testing.T) {
 	if idle.Bytes() != 27 {
 		t.Errorf("%d bytes are kept, not 27", idle.Bytes())
 	}
-	if b := idle.Take(10); &b.Bytes()[0] != &second.Bytes()[0] {
+	if b := idle.Take(10, nil); &b.Bytes()[0] != &second.Bytes()[0] {
 		t.Error("not the buffer that came back last")
 	}
-	if idle.Take(8) != nil {
+	if idle.Take(8, nil) != nil {
 		t.Error("a buffer of another size")
 	}
 	if idle.Bytes() != 17 {
 		t.Errorf("%d bytes are kept, not 17", idle.Bytes())
 	}
 	idle.Free()
-	if freed != 2 || idle.Bytes() != 0 || idle.Take(10) != nil || idle.Take(7) != nil {
+	if freed != 2 || idle.Bytes() != 0 || idle.Take(10, nil) != nil || idle.Take(7, nil) != nil {
 		t.Errorf("%d buffers were freed, %d bytes are left", freed, idle.Bytes())
 	}
 	idle.Free()
 	if freed != 2 {
 		t.Error("a buffer is freed twice")
+	}
+}
+
+type owner struct{ over bool }
+
+func (o *owner) Over() bool { return o.over }
+
+type ownedBuffer struct {
+	counted
+	owner Owner
+}
+
+func (b ownedBuffer) Owner() Owner { return b.owner }
+
+// TestIdleOwners: an owner gets its own buffers before those of nobody, and never those of another one.
+func TestIdleOwners(t *testing.T) {
+	var freed int
+	a, b := &owner{}, &owner{}
+	var idle Idle
+	for _, o := range []Owner{a, nil, a} {
+		idle.Keep(ownedBuffer{counted{heap(make([]byte, 10)), &freed}, o})
+	}
+	if got := idle.Take(10, b); got == nil || ownerOf(got) != nil {
+		t.Errorf("%v, not the buffer without an owner", got)
+	}
+	if idle.Take(10, b) != nil || idle.Take(10, nil) != nil {
+		t.Error("a buffer of another owner")
+	}
+	got := idle.Take(10, a)
+	if got == nil || ownerOf(got) != a || !Reusable(got) {
+		t.Errorf("%v, not the owner's own", got)
+	}
+	if n := idle.Forget(b); n != 0 || freed != 0 {
+		t.Errorf("%d bytes of nobody are freed", n)
+	}
+	if n := idle.Forget(a); n != 10 || freed != 1 || idle.Bytes() != 0 {
+		t.Errorf("%d bytes are freed", n)
+	}
+	if a.over = true; Reusable(got) {
+		t.Error("memory of an owner that is gone")
 	}
 }
