@@ -428,6 +428,19 @@ def test_unknown_spec_is_described_again(fake):
 
 
 @plain_only
+def test_samples_of_a_server_that_restarts(fake):
+    engine = FakeEngine(samples=10)
+    with connect(fake(engine)) as loader:
+        assert loader.sample(3)["image"].reshape(-1)[0] == 3
+        engine.known.clear()
+        assert loader.sample(4)["image"].reshape(-1)[0] == 4
+        next(it := iter(loader))
+        engine.known.clear()
+        assert loader.sample(5)["image"].reshape(-1)[0] == 5
+        assert positions(it) == list(range(4, 10))
+
+
+@plain_only
 def test_unknown_spec_for_ever_ends(fake):
     engine = FakeEngine(hash="cafe")
     engine.known = type("Never", (set,), {"add": lambda *_: None})()

@@ -56,7 +56,7 @@ def eventually(f, seconds: float = 300.0) -> bool:
 
 
 def engine_of(loader: chaski.Loader) -> _engine.LocalEngine:
-    return next(e for e in _engine._running.values() if e.connection is loader._server.connection)
+    return next(e for e in _engine._running.values() if e.connection is loader._connection)
 
 
 def lease_of(a: np.ndarray) -> _shared.Lease | None:
@@ -191,7 +191,7 @@ def test_a_lease_lives_as_long_as_anything_sees_it(server):
         ):
             b = next(batches)
             lease = lease_of(b["image"])._id
-            held = loader._server.connection._side._held
+            held = loader._connection._side._held
             view = hold(b)
             del b
             gc.collect()
@@ -333,7 +333,7 @@ def test_a_lost_door_leaves_its_arrays(server):
     with server.load() as loader:
         b = next(iter(loader))
         want = b["image"].copy()
-        loader._server.connection._side._shut()
+        loader._connection._side._shut()
         assert server.nothing_leased()  # as far as the engine is concerned
         for _ in range(2):
             for other in loader:  # through another door
@@ -386,7 +386,7 @@ def test_fallback(binary, server, monkeypatch):
         assert lease_of(sent) is None
     with plain.load(transport="auto") as loader:  # which goes through the engine on this host
         image = next(iter(loader))["image"]
-        assert lease_of(image) is not None and loader._server.connection.target != plain.target
+        assert lease_of(image) is not None and loader._connection.target != plain.target
         assert image.tobytes() == sent.tobytes()
     with pytest.raises(UnavailableError, match="no shared memory"):
         plain.load()

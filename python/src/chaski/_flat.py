@@ -18,7 +18,7 @@ from chaski.errors import PayloadError
 _UOFFSET = struct.Struct("<I")
 _SOFFSET = struct.Struct("<i")
 _VOFFSET = struct.Struct("<H")
-_SCALARS = {f: struct.Struct("<" + f) for f in "?Bbhiqfd" + "HIQ"}
+_SCALARS = {f: struct.Struct("<" + f) for f in "BiqQ"}
 
 
 def _outside(what: str, at: int) -> PayloadError:
@@ -87,16 +87,10 @@ class Table:
         return to + 4, n
 
     def integer(self, slot: int, fmt: str, default: int = 0) -> int:
-        """Returns an integer or bool; fmt is its letter in package struct."""
+        """Returns an integer; fmt is its letter in package struct."""
         s = _SCALARS[fmt]
         at = self._at(slot, s.size)
         return default if at < 0 else int(s.unpack_from(self._buf, at)[0])
-
-    def floating(self, slot: int, fmt: str) -> float:
-        """Returns a float, 0 where it is absent; fmt is "f" or "d"."""
-        s = _SCALARS[fmt]
-        at = self._at(slot, s.size)
-        return 0.0 if at < 0 else float(s.unpack_from(self._buf, at)[0])
 
     def span(self, slot: int) -> tuple[int, int] | None:
         """Returns a struct of two ulong, or None."""

@@ -7,6 +7,7 @@ import logging
 import operator
 import os
 import sys
+import time
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -20,7 +21,7 @@ from chaski._payload import BadRow
 from chaski._proto import chaski_pb2 as pb
 from chaski._quarantine import Quarantine
 from chaski._rpc import Connection, Description, FieldInfo, addresses
-from chaski._run import Run, Server
+from chaski._run import Run
 from chaski._sources import count, instance, positive
 from chaski._spec import build_spec, make_absolute, policy
 from chaski._stream import Job
@@ -36,6 +37,8 @@ _KEPT_BAD_ROWS = 1000
 _NEW_ENGINES = 2
 """Times an epoch that a new engine takes the place of one that ended. An end may be bad luck, such
 as another program that took the memory; of the third one the user has to know."""
+_LONGEST_PAUSE = 2.0
+"""Seconds between two attempts to open a connection again, at most."""
 _MAX_WORKERS = 4096  # of an engine
 
 
@@ -126,6 +129,7 @@ class Loader:
         """Opens the dataset; use `load` or `connect`."""
         rank, world_size, quarantine = o.rank, o.world_size, policy(o.on_bad).quarantine
         self._asked = spec
+        self._given = connection
         self._options = options
         self._tickets = tickets
         self._upstream = upstream  # the servers, if the engine is their client
@@ -138,8 +142,7 @@ class Loader:
             refuse_worker()
             _check_rank(rank, world_size)
             rows = local_rows(spec["batch_size"], world_size)
-            self._server = self._describe(connection, spec, rows, described)
-            d = self._server.description
+            d = self._described = described or self._describe(spec, rows)
             if 0 < d.batches <= options.prefetch:
                 _log.warning(
                     "the engine's memory holds %d batches: at most %d are prefetched, not %d; "
@@ -168,9 +171,9 @@ class Loader:
         # The batch size stays: with per_batch, it says what the shares are of.
         self._single = {**spec, "shuffle": False, "drop_last": False}
         self._single.pop("take", None)  # which leaves samples out of an epoch, not of the dataset
-        self._singles: Server | None = None  # for _single, once it is asked for
         self._all = 0 if "take" in spec else d.samples  # samples of _single, once that is known
-        self._names: Server | None = None  # for ids, likewise
+        # How the engine describes _single (at ""), and ids of fields, once they are asked for.
+        self._singles: dict[str, Description] = {}
         self._start_state = State(d.spec_hash, spec["seed"], 0, 0, run=d.run)
         self._pool = Pool(o.engine.reuse)
         self.bad = BadRows()
@@ -270,7 +273,7 @@ class Loader:
             k += n
         if not 0 <= k < n:
             raise IndexError(f"sample {i} of {n}")
-        return self._outlive(lambda: self._single_batch(k))
+        return self._outlive(lambda: self._row(k))
 
     @property
     def ids(self) -> Ids:
@@ -297,75 +300,57 @@ class Loader:
             raise SpecError("ids: no field is a raster")
         return Ids(self, raster)
 
-    def _id_batch(self, name: str, k: int) -> Batch:
-        if self._names is None:
-            members = ("name", "column", "pattern", "blob")
-            # The samples have to be the same ones: as a raster field, without a pixel being read.
-            # All fields with a pattern say which ids there are. A catalog may have fields that the
-            # spec in use has, and the one that was asked for has not.
-            spec = {
-                **self._single,
-                "fields": [
-                    {**{m: f[m] for m in members if m in f}, "kind": "text"}
-                    for f in self.spec["fields"]
-                    if f["name"] == name or "pattern" in f
-                ],
-            }
-            for m in ("all_fields", "windows"):
-                spec.pop(m, None)
-            self._names = self._describe_single(spec)
-            d = self._names.description
-            if d.samples != self._all_samples():
-                raise SpecError(f"ids: {d.samples} of {self._all_samples()} samples have one")
-        return self._row(self._names, k)
-
     def _all_samples(self) -> int:
         """Returns the samples that `sample` knows: those of an epoch without `take`."""
         if not self._all:
             self._check_usable()  # a closed loader must not start an engine
-            self._outlive(self._ask_singles)
+            self._outlive(self._describe_single)
         return self._all
 
-    def _describe(
-        self,
-        connection: Connection,
-        spec: dict[str, Any],
-        rows: int,
-        described: Description | None = None,
-    ) -> Server:
-        """Has an engine describe a spec, for tickets of so many rows, unless it has done so.
+    def _describe(self, spec: dict[str, Any], rows: int) -> Description:
+        """Has the engine describe a spec, for tickets of so many rows.
 
         Raises:
             Error: it does not.
         """
-        options = self._options
+        connection = self._connection
+        d = connection.describe(spec, self._options.timeout, rows, self._upstream)
+        if self._options.transport == "shm":
+            connection.side(d.shared)
+        return d
 
-        def ask() -> Description:
-            d = connection.describe(spec, options.timeout, rows, self._upstream)
-            if options.transport == "shm":
-                connection.side(d.shared)
-            return d
+    def _describe_single(self, field: str = "") -> Description:
+        """Returns the description of samples one by one; with a field, of its ids alone."""
+        if (d := self._singles.get(field)) is None:
+            spec = self._ids_spec(field) if field else self._single
+            d = self._singles[field] = self._describe(spec, 1)
+            if not field:
+                self._all = d.samples
+        return d
 
-        return Server(connection, described or ask(), ask)
+    def _ids_spec(self, field: str) -> dict[str, Any]:
+        members = ("name", "column", "pattern", "blob")
+        # The samples have to be the same ones: as a raster field, without a pixel being read. All
+        # fields with a pattern say which ids there are. A catalog may have fields that the spec in
+        # use has, and the one that was asked for has not.
+        fields = [
+            {**{m: f[m] for m in members if m in f}, "kind": "text"}
+            for f in self.spec["fields"]
+            if f["name"] == field or "pattern" in f
+        ]
+        spec = {**self._single, "fields": fields}
+        for m in ("all_fields", "windows"):
+            spec.pop(m, None)
+        return spec
 
-    def _describe_single(self, spec: dict[str, Any]) -> Server:
-        self._check_engine()
-        return self._describe(self._server.connection, spec, 1)
-
-    def _single_batch(self, k: int) -> Batch:
-        return self._row(self._ask_singles(), k)
-
-    def _ask_singles(self) -> Server:
-        if self._singles is None:
-            self._singles = self._describe_single(self._single)
-            self._all = self._singles.description.samples
-        return self._singles
-
-    def _row(self, server: Server, k: int) -> Batch:
-        self._check_engine()
+    def _row(self, k: int, field: str = "") -> Batch:
+        """Returns sample k as a batch of one row; with a field, its id alone."""
+        description = self._describe_single(field)
+        if (n := description.samples) != self._all:
+            raise SpecError(f"ids: {n} of {self._all} samples have one")
         job = Job(1, k, Ticket.of_step(0, k, 1, 0, 1))
         options = replace(self._options, prefetch=1)
-        run = Run(server, iter([job]), options, self._pool)
+        run = Run(self._connection, description, iter([job]), options, self._pool)
         try:
             batch = run.next()
         finally:
@@ -379,44 +364,66 @@ class Loader:
             yield Job(s - step + 1, s, ticket)
 
     def _start(self) -> Run:
-        self._check_engine()
         return Run(
-            self._server,
+            self._connection,
+            self._described,
             self._jobs(self._epoch, self._step),
             self._options,
             self._pool,
             self._tickets,
         )
 
-    def _check_engine(self) -> None:
-        """Raises where this process's own engine has ended: its connection may be closed.
+    @property
+    def _connection(self) -> Connection:
+        """The connection to the engine.
 
         Raises:
-            UnavailableError: it has.
+            UnavailableError: the engine is this process's own and has ended. What it had is closed.
         """
-        if self._held is not None and not self._held.engine.alive:
+        if self._held is None:
+            return self._given
+        if not self._held.engine.alive:
             raise UnavailableError(self._held.engine.last_words())
+        return self._held.engine.connection
 
     def _outlive(self, ask: Callable[[], T]) -> T:
-        """Returns what ask does, of a new engine where the loader's own one ends."""
-        held = self._held
+        """Returns what ask does; asks again where the connection or the loader's engine is lost.
+
+        Raises:
+            Error: it is lost too often, or anything else is wrong.
+            StateError: the engine sees other data now.
+        """
+        failures = 0
         while True:
             try:
+                if failures:
+                    self._describe_again()
                 return ask()
-            except UnavailableError as e:
-                # What the engine said itself is about a server, of data or of files.
-                if held is None or e._answered or not held.engine.ended():
+            except Error as e:
+                unknown = e.kind == "unknown spec"  # of a server that has started again
+                # What else an engine says itself is about a server, of data or of files.
+                if not unknown and (e._answered or not isinstance(e, UnavailableError)):
                     raise
-            self._replace_engine(held.engine.last_words())
+                failures += 1
+                held = self._held
+                if held is None:
+                    over = failures > self._options.retries
+                else:
+                    over = unknown or not held.engine.ended()
+                if over:
+                    raise
+            if held is not None:
+                self._replace_engine(held)
+            elif failures > 1 or not unknown:
+                time.sleep(min(0.1 * 2 ** (failures - 1), _LONGEST_PAUSE))
 
-    def _replace_engine(self, said: str) -> None:
+    def _replace_engine(self, held: _engine.Held) -> None:
         """Starts a new engine in place of one that ended.
 
         Raises:
             UnavailableError: too many have ended in this epoch.
-            StateError: the new one sees other data.
         """
-        assert self._held is not None
+        said = held.engine.last_words()
         ends = self._ends[1] + 1 if self._ends[0] == self._epoch else 1
         self._ends = self._epoch, ends
         if ends > _NEW_ENGINES:
@@ -429,16 +436,23 @@ class Loader:
             "the engine ended, a new one goes on at step %d of epoch %d: %s",
             *(self._step, self._epoch, said),
         )
-        self._held.replace()
-        self._singles = self._names = None
-        server = self._describe(self._held.engine.connection, self._asked, self.local_batch_size)
-        d = server.description
+        held.replace()
+
+    def _describe_again(self) -> None:
+        """Has the engine describe the specs anew.
+
+        Raises:
+            StateError: it sees other data.
+        """
+        self._singles.clear()
+        d = self._describe(self._asked, self.local_batch_size)
         if d.spec_hash != self.spec_hash:
             raise StateError(
-                f"the new engine sees other data: fingerprint {d.fingerprint}; this loader has "
-                f"spec hash {self.spec_hash}, the engine {d.spec_hash}"
+                f"{self._connection.target}: the engine now sees other data: fingerprint "
+                f"{d.fingerprint}; this loader has spec hash {self.spec_hash}, the engine "
+                f"{d.spec_hash}"
             )
-        self._server = server
+        self._described = d
 
     def _end_loop(self, why: str) -> None:
         """Ends the loop that is going on: its next batch is a RuntimeError that says why."""
@@ -606,7 +620,7 @@ class Ids(Sequence[str]):
         loader._check_usable()
         if not 0 <= k < len(self):
             raise IndexError(f"sample {i} of {len(self)}")
-        batch = loader._outlive(lambda: loader._id_batch(self._field, k))
+        batch = loader._outlive(lambda: loader._row(k, self._field))
         out: str = batch[self._field][0]
         return out
 
@@ -675,7 +689,7 @@ class _Loop(Iterator[Batch]):
             if self._run is None:
                 self._run = loader._start()
             return self._run.next()
-        except UnavailableError:
+        except Error:
             self.begin_again()  # it may be asked for once more
             raise
 

@@ -34,41 +34,29 @@ class Job:
     ticket: Ticket
 
 
-@dataclass(frozen=True, slots=True)
-class Event:
-    """What a thread tells its run.
-
-    Attributes:
-        key: of the stream that it is about.
-        what: the answer to the next ticket, or what ended the stream.
-    """
-
-    key: int
-    what: Batch | pb.Fault | Exception
-
-
-Events = queue.SimpleQueue[Event]
+Answer = Batch | pb.Fault | Exception
+"""The answer to the next ticket, or what ended the stream."""
+Answers = queue.SimpleQueue[Answer]
 
 
 @dataclass(slots=True)
 class _Shared:
     """What the receiving thread and its owner share. The thread holds nothing else of the owner."""
 
-    key: int
     target: str
     pool: Pool
     limit: int
     samples: int
     side: Side | None
     number: int  # of the stream, at the side door
-    events: Events
+    answers: Answers
     expected: deque[Job] = field(default_factory=deque)
     heard: float = 0.0
     closed: bool = False
 
 
 def _receive(call: Call, s: _Shared) -> None:
-    """Body of the thread: replies become events, in the order of the tickets."""
+    """Body of the thread: replies become answers, in the order of the tickets."""
     assembler: Assembler | None = None
     try:
         for raw in call:
@@ -83,7 +71,7 @@ def _receive(call: Call, s: _Shared) -> None:
             if isinstance(reply, pb.Fault):
                 s.expected.popleft()
                 assembler = None
-                s.events.put(Event(s.key, reply))
+                s.answers.put(reply)
                 continue
             if isinstance(reply, Part):
                 if assembler is None:
@@ -98,15 +86,15 @@ def _receive(call: Call, s: _Shared) -> None:
                 _check(batch, job, s)
                 s.expected.popleft()
                 assembler = None
-                s.events.put(Event(s.key, batch))
+                s.answers.put(batch)
                 del batch
-        s.events.put(Event(s.key, UnavailableError(f"{s.target}: the server ended the stream")))
+        s.answers.put(UnavailableError(f"{s.target}: the server ended the stream"))
     except Exception as e:
         # The call is its own exception: with a traceback it would keep this frame, and so the
         # batches in the queue, in a circle.
         e.__traceback__ = None
         if not s.closed:
-            s.events.put(Event(s.key, e))
+            s.answers.put(e)
     finally:
         if s.side is not None:
             s.side.end(s.number)
@@ -137,8 +125,7 @@ class Stream:
         connection: Connection,
         description: Description,
         *,
-        key: int,
-        events: Events,
+        answers: Answers,
         side: Side | None,
         pool: Pool,
         limit: int,
@@ -148,8 +135,7 @@ class Stream:
         Args:
             connection: to the engine.
             description: of the spec, by this engine.
-            key: names the stream in its events.
-            events: gets answers in the order of the tickets, and one error at the end.
+            answers: gets answers in the order of the tickets, and one error at the end.
             side: where leases are claimed, or None to have batches sent.
             pool: memory of batches.
             limit: bytes that a payload may have.
@@ -157,14 +143,13 @@ class Stream:
         self._pid = os.getpid()
         self._handle = description.handle
         self._s = s = _Shared(
-            key,
             connection.target,
             pool,
             limit,
             description.samples,
             side,
             0 if side is None else side.begin(),
-            events,
+            answers,
             heard=time.monotonic(),
         )
         self._requests: queue.SimpleQueue[pb.StreamRequest | None] = queue.SimpleQueue()
