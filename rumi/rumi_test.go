@@ -117,6 +117,18 @@ func TestWriteGivesTheFileAgain(t *testing.T) {
 				t.Errorf("%s: EPSG %d, transform %v", f.Path, m.EPSG, m.Transform)
 			}
 			l.Geo = &m.Geo
+			// A transform and a code give the three keys that GeoTIFF requires; other keys are those of a Geo.
+			if m.Geo.IsPoint() {
+				want[0] += (want[1] + want[2]) / 2
+				want[3] += (want[4] + want[5]) / 2
+			}
+			plain := l
+			plain.Geo = &tiff.Geo{EPSG: m.EPSG, Transform: want, HasTransform: true}
+			plain.PixelIsPoint = m.Geo.IsPoint()
+			var w bytes.Buffer
+			if _, err := Write(&w, frames, plain); err != nil || len(m.GeoKeys) == 16 && !bytes.Equal(w.Bytes(), file) {
+				t.Errorf("%s: another file without its keys: %v", f.Path, err)
+			}
 		}
 		var w bytes.Buffer
 		again, err := Write(&w, frames, l)
@@ -197,13 +209,14 @@ func TestWriteRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, edit := range map[string]func(l *Layout, f *[][]byte){
-		"no bands":     func(l *Layout, _ *[][]byte) { l.Shape[0] = 0 },
-		"bfloat16":     func(l *Layout, _ *[][]byte) { l.DType = chunk.BFloat16 },
-		"no tile":      func(l *Layout, _ *[][]byte) { l.TileW = 0 },
-		"wide":         func(l *Layout, _ *[][]byte) { l.Shape[2] = 1 << 31 },
-		"large tile":   func(l *Layout, _ *[][]byte) { l.TileH = 1 << 16 },
-		"a frame less": func(_ *Layout, f *[][]byte) { *f = (*f)[1:] },
-		"empty frame":  func(_ *Layout, f *[][]byte) { *f = append([][]byte{{}}, (*f)[1:]...) },
+		"no bands":        func(l *Layout, _ *[][]byte) { l.Shape[0] = 0 },
+		"bfloat16":        func(l *Layout, _ *[][]byte) { l.DType = chunk.BFloat16 },
+		"no tile":         func(l *Layout, _ *[][]byte) { l.TileW = 0 },
+		"wide":            func(l *Layout, _ *[][]byte) { l.Shape[2] = 1 << 31 },
+		"large tile":      func(l *Layout, _ *[][]byte) { l.TileH = 1 << 16 },
+		"a point nowhere": func(l *Layout, _ *[][]byte) { l.PixelIsPoint = true },
+		"a frame less":    func(_ *Layout, f *[][]byte) { *f = (*f)[1:] },
+		"empty frame":     func(_ *Layout, f *[][]byte) { *f = append([][]byte{{}}, (*f)[1:]...) },
 	} {
 		l, f := good, slices.Clone(frames)
 		edit(&l, &f)

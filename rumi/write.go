@@ -1,6 +1,7 @@
 package rumi
 
 import (
+	"encoding/binary"
 	"fmt"
 	"io"
 	"math"
@@ -10,6 +11,9 @@ import (
 	"github.com/chaski-eo/chaski/tiff"
 	"github.com/chaski-eo/chaski/tiff/ifd"
 )
+
+// rasterPixelIsPoint is the value of the key GTRasterType of a file whose transform refers to the centres of pixels.
+const rasterPixelIsPoint = 2
 
 // Layout is the shape of an image and of its tiles. Tile returns it, and Write needs it.
 type Layout struct {
@@ -22,6 +26,10 @@ type Layout struct {
 	// code of 1024 to 32766.
 	Generation int
 	Cells      bool // generation 2: a frame holds all bands of a grid position
+
+	// PixelIsPoint says that Geo.Transform, of a Geo without GeoKeys, refers to the centres of pixels, and marks
+	// the file so. The transform is stored bit for bit, without a way to the corners and back.
+	PixelIsPoint bool
 
 	// Tags are further tags of a file of generation 1, written as they are. They must not be tags that
 	// Write writes itself. Readers of rumi files ignore them.
@@ -158,36 +166,14 @@ func cut(tile, pixels []byte, x *chunk.Index, i int) {
 // Write writes a rumi file of frames, one OpenZL frame per tile in the order of Tile or Tile2, and returns
 // its header blob. It fails if w fails, or if the format cannot hold the layout.
 func Write(w io.Writer, frames [][]byte, l Layout) (blob []byte, err error) {
-	x, n, err := l.index()
+	counts := make([]int64, len(frames))
+	for i, f := range frames {
+		counts[i] = int64(len(f))
+	}
+	head, blob, err := Head(counts, l)
 	if err != nil {
 		return nil, err
 	}
-	if len(frames) != n {
-		return nil, fmt.Errorf("rumi: %d frames for %d tiles", len(frames), n)
-	}
-	const dir = 16
-	var fields []ifd.Field
-	if l.Generation == 2 {
-		if fields, err = directory2(x, l.Geo, n); err != nil {
-			return nil, err
-		}
-	} else {
-		fields = append(directory(x, l.Geo), l.Tags...)
-	}
-	off := ifd.End(dir, fields)
-	x.Ranges = make([]chunk.Range, n)
-	for i, f := range frames {
-		if len(f) == 0 || int64(len(f)) > math.MaxUint32 {
-			return nil, fmt.Errorf("rumi: frame %d of %d bytes", i, len(f))
-		}
-		x.Ranges[i] = chunk.Range{Off: off, Len: int64(len(f))}
-		off += int64(len(f))
-	}
-	if x.Ranges[0].Off > math.MaxUint32 {
-		return nil, fmt.Errorf("rumi: the directory is too large")
-	}
-	setArrays(fields, x, l.generation())
-	head := ifd.AppendDirectory(ifd.AppendHeader(nil, dir), dir, fields)
 	if _, err := w.Write(head); err != nil {
 		return nil, err
 	}
@@ -196,18 +182,70 @@ func Write(w io.Writer, frames [][]byte, l Layout) (blob []byte, err error) {
 			return nil, err
 		}
 	}
+	return blob, nil
+}
+
+// Head returns the bytes of a rumi file that stand before its frames, and its header blob. counts are the bytes of
+// the frames, in the order of Tile or Tile2: a caller that appends frames of these sizes to head writes what Write
+// does.
+func Head(counts []int64, l Layout) (head, blob []byte, err error) {
+	x, n, err := l.index()
+	if err != nil {
+		return nil, nil, err
+	}
+	if len(counts) != n {
+		return nil, nil, fmt.Errorf("rumi: %d frames for %d tiles", len(counts), n)
+	}
+	const dir = 16
+	fields, err := l.fields(x, n)
+	if err != nil {
+		return nil, nil, err
+	}
+	off := ifd.End(dir, fields)
+	x.Ranges = make([]chunk.Range, n)
+	for i, count := range counts {
+		if count <= 0 || count > math.MaxUint32 {
+			return nil, nil, fmt.Errorf("rumi: frame %d of %d bytes", i, count)
+		}
+		x.Ranges[i] = chunk.Range{Off: off, Len: count}
+		off += count
+	}
+	if x.Ranges[0].Off > math.MaxUint32 {
+		return nil, nil, fmt.Errorf("rumi: the directory is too large")
+	}
+	setArrays(fields, x, l.generation())
+	head = ifd.AppendDirectory(ifd.AppendHeader(nil, dir), dir, fields)
 	if l.Generation == 2 {
 		unit := unitTile
 		if l.Cells && x.Bands > 1 {
 			unit = unitCell
 		}
-		return appendBlob2(nil, x, unit), nil
+		return head, appendBlob2(nil, x, unit), nil
 	}
-	return appendBlob(nil, x), nil
+	return head, appendBlob(nil, x), nil
 }
 
-// directory2 returns the tags of a file of generation 2, with tile arrays of zeros. Their size must be known
-// before the offsets are.
+// fields returns the tags of the file, with tile arrays of zeros for n frames. Their size must be known before the
+// offsets are.
+func (l *Layout) fields(x *chunk.Index, n int) (fields []ifd.Field, err error) {
+	if l.PixelIsPoint && (l.Geo == nil || len(l.Geo.GeoKeys) > 0) {
+		return nil, fmt.Errorf("rumi: PixelIsPoint needs a Geo without GeoKeys")
+	}
+	if l.Generation == 2 {
+		fields, err = directory2(x, l.Geo, n)
+	} else {
+		fields = append(directory(x, l.Geo), l.Tags...)
+	}
+	for _, f := range fields {
+		if l.PixelIsPoint && f.Tag == tagGeoKeys {
+			// The second of the three keys, behind four numbers of the head and four of the first key.
+			binary.LittleEndian.PutUint16(f.Data[2*(4+4+3):], rasterPixelIsPoint)
+		}
+	}
+	return fields, err
+}
+
+// directory2 returns the tags of a file of generation 2, with tile arrays of zeros.
 func directory2(x *chunk.Index, geo *tiff.Geo, frames int) ([]ifd.Field, error) {
 	format, bits := encodingOf(2, x.DType)
 	matrix, keys, err := geoFields(geo)
@@ -231,7 +269,7 @@ func directory2(x *chunk.Index, geo *tiff.Geo, frames int) ([]ifd.Field, error) 
 // geoFields returns the matrix and the three keys of a file of generation 2: the unit matrix and model type
 // 0 without georeferencing.
 func geoFields(geo *tiff.Geo) (matrix, keys ifd.Field, err error) {
-	const pixelIsArea, pixelIsPoint = 1, 2
+	const pixelIsArea = 1
 	t := [6]float64{0, 1, 0, 0, 0, 1}
 	model, raster, key, code := uint16(0), uint16(pixelIsArea), uint16(2048), uint16(0)
 	if geo != nil && (geo.HasTransform || geo.EPSG != 0) {
@@ -241,7 +279,7 @@ func geoFields(geo *tiff.Geo) (matrix, keys ifd.Field, err error) {
 		}
 		t, code = geo.Transform, uint16(geo.EPSG)
 		if geo.IsPoint() {
-			raster = pixelIsPoint
+			raster = rasterPixelIsPoint
 			t[0] += (t[1] + t[2]) / 2
 			t[3] += (t[4] + t[5]) / 2
 		}
