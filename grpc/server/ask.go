@@ -23,7 +23,6 @@ import (
 	"github.com/chaski-eo/chaski/tables"
 	"github.com/chaski-eo/chaski/tables/arrow"
 	"github.com/chaski-eo/chaski/tables/query"
-	"github.com/chaski-eo/chaski/tiff"
 )
 
 // maxText is the longest text of a question, in bytes. A condition may list millions of ids.
@@ -102,9 +101,8 @@ func (q *asking) answer(g askStream) error {
 		return q.bytes(k.Bytes)
 	case *chaskiv1.AskRequest_Index:
 		return q.index(k.Index)
-	case *chaskiv1.AskRequest_Crs:
-		geo := tiff.Geo{EPSG: int(k.Crs.GetEpsg())}
-		return json.NewEncoder(q.out).Encode(map[string]bool{"geographic": geo.IsGeographic()})
+	case *chaskiv1.AskRequest_RumiHead:
+		return q.rumiHead(k.RumiHead)
 	case *chaskiv1.AskRequest_Stats:
 		return q.stats(k.Stats)
 	case *chaskiv1.AskRequest_Paste:

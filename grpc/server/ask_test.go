@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"testing"
@@ -68,6 +69,15 @@ func TestAsk(t *testing.T) {
 	name := func(path string) *chaskiv1.AskRequest {
 		return &chaskiv1.AskRequest{Kind: &chaskiv1.AskRequest_Bytes{Bytes: &chaskiv1.BytesQuestion{Name: path}}}
 	}
+	type question = chaskiv1.RumiHeadQuestion
+	head := func(edit func(q *question)) []*chaskiv1.AskRequest {
+		q := &chaskiv1.RumiHeadQuestion{
+			Shape: []uint32{1, 9, 9}, Dtype: "uint8", Tile: []uint32{16, 16}, Generation: 2,
+			Transform: []float64{1, 0, 0, 0, -1, 0}, Epsg: 4326, Counts: []byte{7, 0, 0, 0, 0, 0, 0, 0},
+		}
+		edit(q)
+		return []*chaskiv1.AskRequest{{Kind: &chaskiv1.AskRequest_RumiHead{RumiHead: q}}}
+	}
 	each(t, Options{Roots: []string{root}}, func(t *testing.T, target string, dial ...grpc.DialOption) {
 		conn, err := grpc.NewClient(target, append(dial, grpc.WithTransportCredentials(insecure.NewCredentials()))...)
 		if err != nil {
@@ -106,14 +116,35 @@ func TestAsk(t *testing.T) {
 		if got, err := ask(t, c, name(path)); err != nil || !bytes.Equal(got, file) {
 			t.Errorf("%d bytes of %d, %v", len(got), len(file), err)
 		}
+		if got, err := ask(t, c, head(func(*question) {})...); err != nil || len(got) == 0 {
+			t.Error(len(got), err)
+		}
 		set.Paths[0] = path
 		for what, q := range map[string]struct {
 			ask  []*chaskiv1.AskRequest
 			want codes.Code
 		}{
-			"no question": {nil, codes.InvalidArgument},
-			"data alone":  {[]*chaskiv1.AskRequest{rest}, codes.InvalidArgument},
-			"no JSON":     {[]*chaskiv1.AskRequest{table("{")}, codes.InvalidArgument},
+			"no question":      {nil, codes.InvalidArgument},
+			"data alone":       {[]*chaskiv1.AskRequest{rest}, codes.InvalidArgument},
+			"no JSON":          {[]*chaskiv1.AskRequest{table("{")}, codes.InvalidArgument},
+			"no shape":         {head(func(q *question) { q.Shape = q.Shape[:2] }), codes.InvalidArgument},
+			"no tile":          {head(func(q *question) { q.Tile = nil }), codes.InvalidArgument},
+			"no dtype":         {head(func(q *question) { q.Dtype = "bool" }), codes.InvalidArgument},
+			"half a size":      {head(func(q *question) { q.Counts = q.Counts[:7] }), codes.InvalidArgument},
+			"a size too large": {head(func(q *question) { q.Counts[7] = 255 }), codes.InvalidArgument},
+			"no size":          {head(func(q *question) { q.Counts = nil }), codes.InvalidArgument},
+			"a large image": {head(func(q *question) {
+				q.Shape = []uint32{65535, math.MaxInt32, math.MaxInt32}
+			}), codes.InvalidArgument},
+			"no transform": {head(func(q *question) { q.Transform = nil }), codes.InvalidArgument},
+			"five coefficients": {
+				head(func(q *question) { q.Transform = q.Transform[1:] }), codes.InvalidArgument,
+			},
+			"not a number": {
+				head(func(q *question) { q.Transform[0] = math.NaN() }), codes.InvalidArgument,
+			},
+			"a code below 1024": {head(func(q *question) { q.Epsg = 1023 }), codes.InvalidArgument},
+			"a code too large":  {head(func(q *question) { q.Epsg = 32767 }), codes.InvalidArgument},
 			"no such column": {
 				[]*chaskiv1.AskRequest{table(`{"sql":"SELECT nothing FROM data"}`)},
 				codes.NotFound,

@@ -1556,7 +1556,7 @@ type AskRequest struct {
 	//	*AskRequest_Entries
 	//	*AskRequest_Bytes
 	//	*AskRequest_Index
-	//	*AskRequest_Crs
+	//	*AskRequest_RumiHead
 	//	*AskRequest_Stats
 	//	*AskRequest_Paste
 	//	*AskRequest_Data
@@ -1647,10 +1647,10 @@ func (x *AskRequest) GetIndex() *IndexQuestion {
 	return nil
 }
 
-func (x *AskRequest) GetCrs() *CrsQuestion {
+func (x *AskRequest) GetRumiHead() *RumiHeadQuestion {
 	if x != nil {
-		if x, ok := x.Kind.(*AskRequest_Crs); ok {
-			return x.Crs
+		if x, ok := x.Kind.(*AskRequest_RumiHead); ok {
+			return x.RumiHead
 		}
 	}
 	return nil
@@ -1707,8 +1707,8 @@ type AskRequest_Index struct {
 	Index *IndexQuestion `protobuf:"bytes,5,opt,name=index,proto3,oneof"`
 }
 
-type AskRequest_Crs struct {
-	Crs *CrsQuestion `protobuf:"bytes,6,opt,name=crs,proto3,oneof"`
+type AskRequest_RumiHead struct {
+	RumiHead *RumiHeadQuestion `protobuf:"bytes,6,opt,name=rumi_head,json=rumiHead,proto3,oneof"`
 }
 
 type AskRequest_Stats struct {
@@ -1734,7 +1734,7 @@ func (*AskRequest_Bytes) isAskRequest_Kind() {}
 
 func (*AskRequest_Index) isAskRequest_Kind() {}
 
-func (*AskRequest_Crs) isAskRequest_Kind() {}
+func (*AskRequest_RumiHead) isAskRequest_Kind() {}
 
 func (*AskRequest_Stats) isAskRequest_Kind() {}
 
@@ -2308,28 +2308,46 @@ func (x *Blobs) GetBlobs() [][]byte {
 	return nil
 }
 
-// CrsQuestion asks what is known of a CRS. The answer is a JSON object with "geographic".
-type CrsQuestion struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Epsg          uint32                 `protobuf:"varint,1,opt,name=epsg,proto3" json:"epsg,omitempty"`
+// RumiHeadQuestion asks for the bytes of a rumi file that stand before its frames. The client writes the file, so frames
+// do not travel. The answer is a Blobs message with two blobs: these bytes, and the header blob of the file.
+type RumiHeadQuestion struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Bands, height and width.
+	Shape []uint32 `protobuf:"varint,1,rep,packed,name=shape,proto3" json:"shape,omitempty"`
+	Dtype string   `protobuf:"bytes,2,opt,name=dtype,proto3" json:"dtype,omitempty"`
+	// Height and width of a tile.
+	Tile []uint32 `protobuf:"varint,3,rep,packed,name=tile,proto3" json:"tile,omitempty"`
+	// 1 or 2.
+	Generation uint32 `protobuf:"varint,4,opt,name=generation,proto3" json:"generation,omitempty"`
+	// A frame holds all bands of a grid position (generation 2).
+	Cells bool `protobuf:"varint,5,opt,name=cells,proto3" json:"cells,omitempty"`
+	// Six coefficients a to f, x = a·column + b·row + c and y = d·column + e·row + f, together with an EPSG code; or
+	// neither.
+	Transform []float64 `protobuf:"fixed64,6,rep,packed,name=transform,proto3" json:"transform,omitempty"`
+	Epsg      uint32    `protobuf:"varint,7,opt,name=epsg,proto3" json:"epsg,omitempty"`
+	// The transform refers to the centres of pixels.
+	PixelIsPoint bool `protobuf:"varint,8,opt,name=pixel_is_point,json=pixelIsPoint,proto3" json:"pixel_is_point,omitempty"`
+	// The bytes of each frame, in the order of the file, each number as a little-endian uint64. Data of further requests
+	// are more of them, at most 64 MiB in all.
+	Counts        []byte `protobuf:"bytes,9,opt,name=counts,proto3" json:"counts,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *CrsQuestion) Reset() {
-	*x = CrsQuestion{}
+func (x *RumiHeadQuestion) Reset() {
+	*x = RumiHeadQuestion{}
 	mi := &file_chaski_v1_chaski_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *CrsQuestion) String() string {
+func (x *RumiHeadQuestion) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*CrsQuestion) ProtoMessage() {}
+func (*RumiHeadQuestion) ProtoMessage() {}
 
-func (x *CrsQuestion) ProtoReflect() protoreflect.Message {
+func (x *RumiHeadQuestion) ProtoReflect() protoreflect.Message {
 	mi := &file_chaski_v1_chaski_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -2341,16 +2359,72 @@ func (x *CrsQuestion) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use CrsQuestion.ProtoReflect.Descriptor instead.
-func (*CrsQuestion) Descriptor() ([]byte, []int) {
+// Deprecated: Use RumiHeadQuestion.ProtoReflect.Descriptor instead.
+func (*RumiHeadQuestion) Descriptor() ([]byte, []int) {
 	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{29}
 }
 
-func (x *CrsQuestion) GetEpsg() uint32 {
+func (x *RumiHeadQuestion) GetShape() []uint32 {
+	if x != nil {
+		return x.Shape
+	}
+	return nil
+}
+
+func (x *RumiHeadQuestion) GetDtype() string {
+	if x != nil {
+		return x.Dtype
+	}
+	return ""
+}
+
+func (x *RumiHeadQuestion) GetTile() []uint32 {
+	if x != nil {
+		return x.Tile
+	}
+	return nil
+}
+
+func (x *RumiHeadQuestion) GetGeneration() uint32 {
+	if x != nil {
+		return x.Generation
+	}
+	return 0
+}
+
+func (x *RumiHeadQuestion) GetCells() bool {
+	if x != nil {
+		return x.Cells
+	}
+	return false
+}
+
+func (x *RumiHeadQuestion) GetTransform() []float64 {
+	if x != nil {
+		return x.Transform
+	}
+	return nil
+}
+
+func (x *RumiHeadQuestion) GetEpsg() uint32 {
 	if x != nil {
 		return x.Epsg
 	}
 	return 0
+}
+
+func (x *RumiHeadQuestion) GetPixelIsPoint() bool {
+	if x != nil {
+		return x.PixelIsPoint
+	}
+	return false
+}
+
+func (x *RumiHeadQuestion) GetCounts() []byte {
+	if x != nil {
+		return x.Counts
+	}
+	return nil
 }
 
 // StatsQuestion asks for the statistics of a dataset, of which every raster is read. The answer is the JSON of
@@ -2689,15 +2763,15 @@ const file_chaski_v1_chaski_proto_rawDesc = "" +
 	"\vInfoRequest\x12\x12\n" +
 	"\x04path\x18\x01 \x01(\tR\x04path\"\x1f\n" +
 	"\tInfoReply\x12\x12\n" +
-	"\x04json\x18\x01 \x01(\fR\x04json\"\xba\x03\n" +
+	"\x04json\x18\x01 \x01(\fR\x04json\"\xca\x03\n" +
 	"\n" +
 	"AskRequest\x120\n" +
 	"\x05about\x18\x01 \x01(\v2\x18.chaski.v1.AboutQuestionH\x00R\x05about\x120\n" +
 	"\x05table\x18\x02 \x01(\v2\x18.chaski.v1.TableQuestionH\x00R\x05table\x126\n" +
 	"\aentries\x18\x03 \x01(\v2\x1a.chaski.v1.EntriesQuestionH\x00R\aentries\x120\n" +
 	"\x05bytes\x18\x04 \x01(\v2\x18.chaski.v1.BytesQuestionH\x00R\x05bytes\x120\n" +
-	"\x05index\x18\x05 \x01(\v2\x18.chaski.v1.IndexQuestionH\x00R\x05index\x12*\n" +
-	"\x03crs\x18\x06 \x01(\v2\x16.chaski.v1.CrsQuestionH\x00R\x03crs\x120\n" +
+	"\x05index\x18\x05 \x01(\v2\x18.chaski.v1.IndexQuestionH\x00R\x05index\x12:\n" +
+	"\trumi_head\x18\x06 \x01(\v2\x1b.chaski.v1.RumiHeadQuestionH\x00R\brumiHead\x120\n" +
 	"\x05stats\x18\a \x01(\v2\x18.chaski.v1.StatsQuestionH\x00R\x05stats\x120\n" +
 	"\x05paste\x18\b \x01(\v2\x18.chaski.v1.PasteQuestionH\x00R\x05paste\x12\x14\n" +
 	"\x04data\x18\x10 \x01(\fH\x00R\x04dataB\x06\n" +
@@ -2746,9 +2820,19 @@ const file_chaski_v1_chaski_proto_rawDesc = "" +
 	"\rIndexQuestion\x12\x14\n" +
 	"\x05paths\x18\x01 \x03(\tR\x05paths\"\x1d\n" +
 	"\x05Blobs\x12\x14\n" +
-	"\x05blobs\x18\x01 \x03(\fR\x05blobs\"!\n" +
-	"\vCrsQuestion\x12\x12\n" +
-	"\x04epsg\x18\x01 \x01(\rR\x04epsg\"=\n" +
+	"\x05blobs\x18\x01 \x03(\fR\x05blobs\"\xf8\x01\n" +
+	"\x10RumiHeadQuestion\x12\x14\n" +
+	"\x05shape\x18\x01 \x03(\rR\x05shape\x12\x14\n" +
+	"\x05dtype\x18\x02 \x01(\tR\x05dtype\x12\x12\n" +
+	"\x04tile\x18\x03 \x03(\rR\x04tile\x12\x1e\n" +
+	"\n" +
+	"generation\x18\x04 \x01(\rR\n" +
+	"generation\x12\x14\n" +
+	"\x05cells\x18\x05 \x01(\bR\x05cells\x12\x1c\n" +
+	"\ttransform\x18\x06 \x03(\x01R\ttransform\x12\x12\n" +
+	"\x04epsg\x18\a \x01(\rR\x04epsg\x12$\n" +
+	"\x0epixel_is_point\x18\b \x01(\bR\fpixelIsPoint\x12\x16\n" +
+	"\x06counts\x18\t \x01(\fR\x06counts\"=\n" +
 	"\rStatsQuestion\x12\x12\n" +
 	"\x04spec\x18\x01 \x01(\fR\x04spec\x12\x18\n" +
 	"\aworkers\x18\x02 \x01(\rR\aworkers\"\xc9\x01\n" +
@@ -2782,40 +2866,40 @@ func file_chaski_v1_chaski_proto_rawDescGZIP() []byte {
 
 var file_chaski_v1_chaski_proto_msgTypes = make([]protoimpl.MessageInfo, 34)
 var file_chaski_v1_chaski_proto_goTypes = []any{
-	(*DescribeRequest)(nil), // 0: chaski.v1.DescribeRequest
-	(*Upstream)(nil),        // 1: chaski.v1.Upstream
-	(*Tls)(nil),             // 2: chaski.v1.Tls
-	(*DescribeReply)(nil),   // 3: chaski.v1.DescribeReply
-	(*Groups)(nil),          // 4: chaski.v1.Groups
-	(*Shared)(nil),          // 5: chaski.v1.Shared
-	(*FieldInfo)(nil),       // 6: chaski.v1.FieldInfo
-	(*StreamRequest)(nil),   // 7: chaski.v1.StreamRequest
-	(*Attach)(nil),          // 8: chaski.v1.Attach
-	(*Ticket)(nil),          // 9: chaski.v1.Ticket
-	(*Credit)(nil),          // 10: chaski.v1.Credit
-	(*StreamReply)(nil),     // 11: chaski.v1.StreamReply
-	(*Lease)(nil),           // 12: chaski.v1.Lease
-	(*Part)(nil),            // 13: chaski.v1.Part
-	(*Fault)(nil),           // 14: chaski.v1.Fault
-	(*FaultSample)(nil),     // 15: chaski.v1.FaultSample
-	(*ReadRequest)(nil),     // 16: chaski.v1.ReadRequest
-	(*InfoRequest)(nil),     // 17: chaski.v1.InfoRequest
-	(*InfoReply)(nil),       // 18: chaski.v1.InfoReply
-	(*AskRequest)(nil),      // 19: chaski.v1.AskRequest
-	(*AskReply)(nil),        // 20: chaski.v1.AskReply
-	(*Containers)(nil),      // 21: chaski.v1.Containers
-	(*AboutQuestion)(nil),   // 22: chaski.v1.AboutQuestion
-	(*TableQuestion)(nil),   // 23: chaski.v1.TableQuestion
-	(*EntriesQuestion)(nil), // 24: chaski.v1.EntriesQuestion
-	(*Entries)(nil),         // 25: chaski.v1.Entries
-	(*BytesQuestion)(nil),   // 26: chaski.v1.BytesQuestion
-	(*IndexQuestion)(nil),   // 27: chaski.v1.IndexQuestion
-	(*Blobs)(nil),           // 28: chaski.v1.Blobs
-	(*CrsQuestion)(nil),     // 29: chaski.v1.CrsQuestion
-	(*StatsQuestion)(nil),   // 30: chaski.v1.StatsQuestion
-	(*PasteQuestion)(nil),   // 31: chaski.v1.PasteQuestion
-	(*Groups_Level)(nil),    // 32: chaski.v1.Groups.Level
-	nil,                     // 33: chaski.v1.ReadRequest.SizesEntry
+	(*DescribeRequest)(nil),  // 0: chaski.v1.DescribeRequest
+	(*Upstream)(nil),         // 1: chaski.v1.Upstream
+	(*Tls)(nil),              // 2: chaski.v1.Tls
+	(*DescribeReply)(nil),    // 3: chaski.v1.DescribeReply
+	(*Groups)(nil),           // 4: chaski.v1.Groups
+	(*Shared)(nil),           // 5: chaski.v1.Shared
+	(*FieldInfo)(nil),        // 6: chaski.v1.FieldInfo
+	(*StreamRequest)(nil),    // 7: chaski.v1.StreamRequest
+	(*Attach)(nil),           // 8: chaski.v1.Attach
+	(*Ticket)(nil),           // 9: chaski.v1.Ticket
+	(*Credit)(nil),           // 10: chaski.v1.Credit
+	(*StreamReply)(nil),      // 11: chaski.v1.StreamReply
+	(*Lease)(nil),            // 12: chaski.v1.Lease
+	(*Part)(nil),             // 13: chaski.v1.Part
+	(*Fault)(nil),            // 14: chaski.v1.Fault
+	(*FaultSample)(nil),      // 15: chaski.v1.FaultSample
+	(*ReadRequest)(nil),      // 16: chaski.v1.ReadRequest
+	(*InfoRequest)(nil),      // 17: chaski.v1.InfoRequest
+	(*InfoReply)(nil),        // 18: chaski.v1.InfoReply
+	(*AskRequest)(nil),       // 19: chaski.v1.AskRequest
+	(*AskReply)(nil),         // 20: chaski.v1.AskReply
+	(*Containers)(nil),       // 21: chaski.v1.Containers
+	(*AboutQuestion)(nil),    // 22: chaski.v1.AboutQuestion
+	(*TableQuestion)(nil),    // 23: chaski.v1.TableQuestion
+	(*EntriesQuestion)(nil),  // 24: chaski.v1.EntriesQuestion
+	(*Entries)(nil),          // 25: chaski.v1.Entries
+	(*BytesQuestion)(nil),    // 26: chaski.v1.BytesQuestion
+	(*IndexQuestion)(nil),    // 27: chaski.v1.IndexQuestion
+	(*Blobs)(nil),            // 28: chaski.v1.Blobs
+	(*RumiHeadQuestion)(nil), // 29: chaski.v1.RumiHeadQuestion
+	(*StatsQuestion)(nil),    // 30: chaski.v1.StatsQuestion
+	(*PasteQuestion)(nil),    // 31: chaski.v1.PasteQuestion
+	(*Groups_Level)(nil),     // 32: chaski.v1.Groups.Level
+	nil,                      // 33: chaski.v1.ReadRequest.SizesEntry
 }
 var file_chaski_v1_chaski_proto_depIdxs = []int32{
 	1,  // 0: chaski.v1.DescribeRequest.upstream:type_name -> chaski.v1.Upstream
@@ -2837,7 +2921,7 @@ var file_chaski_v1_chaski_proto_depIdxs = []int32{
 	24, // 16: chaski.v1.AskRequest.entries:type_name -> chaski.v1.EntriesQuestion
 	26, // 17: chaski.v1.AskRequest.bytes:type_name -> chaski.v1.BytesQuestion
 	27, // 18: chaski.v1.AskRequest.index:type_name -> chaski.v1.IndexQuestion
-	29, // 19: chaski.v1.AskRequest.crs:type_name -> chaski.v1.CrsQuestion
+	29, // 19: chaski.v1.AskRequest.rumi_head:type_name -> chaski.v1.RumiHeadQuestion
 	30, // 20: chaski.v1.AskRequest.stats:type_name -> chaski.v1.StatsQuestion
 	31, // 21: chaski.v1.AskRequest.paste:type_name -> chaski.v1.PasteQuestion
 	21, // 22: chaski.v1.AboutQuestion.containers:type_name -> chaski.v1.Containers
@@ -2882,7 +2966,7 @@ func file_chaski_v1_chaski_proto_init() {
 		(*AskRequest_Entries)(nil),
 		(*AskRequest_Bytes)(nil),
 		(*AskRequest_Index)(nil),
-		(*AskRequest_Crs)(nil),
+		(*AskRequest_RumiHead)(nil),
 		(*AskRequest_Stats)(nil),
 		(*AskRequest_Paste)(nil),
 		(*AskRequest_Data)(nil),

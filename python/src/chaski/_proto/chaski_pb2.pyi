@@ -267,13 +267,13 @@ class InfoReply(_message.Message):
     def __init__(self, json: _Optional[bytes] = ...) -> None: ...
 
 class AskRequest(_message.Message):
-    __slots__ = ("about", "table", "entries", "bytes", "index", "crs", "stats", "paste", "data")
+    __slots__ = ("about", "table", "entries", "bytes", "index", "rumi_head", "stats", "paste", "data")
     ABOUT_FIELD_NUMBER: _ClassVar[int]
     TABLE_FIELD_NUMBER: _ClassVar[int]
     ENTRIES_FIELD_NUMBER: _ClassVar[int]
     BYTES_FIELD_NUMBER: _ClassVar[int]
     INDEX_FIELD_NUMBER: _ClassVar[int]
-    CRS_FIELD_NUMBER: _ClassVar[int]
+    RUMI_HEAD_FIELD_NUMBER: _ClassVar[int]
     STATS_FIELD_NUMBER: _ClassVar[int]
     PASTE_FIELD_NUMBER: _ClassVar[int]
     DATA_FIELD_NUMBER: _ClassVar[int]
@@ -282,11 +282,11 @@ class AskRequest(_message.Message):
     entries: EntriesQuestion
     bytes: BytesQuestion
     index: IndexQuestion
-    crs: CrsQuestion
+    rumi_head: RumiHeadQuestion
     stats: StatsQuestion
     paste: PasteQuestion
     data: bytes
-    def __init__(self, about: _Optional[_Union[AboutQuestion, _Mapping]] = ..., table: _Optional[_Union[TableQuestion, _Mapping]] = ..., entries: _Optional[_Union[EntriesQuestion, _Mapping]] = ..., bytes: _Optional[_Union[BytesQuestion, _Mapping]] = ..., index: _Optional[_Union[IndexQuestion, _Mapping]] = ..., crs: _Optional[_Union[CrsQuestion, _Mapping]] = ..., stats: _Optional[_Union[StatsQuestion, _Mapping]] = ..., paste: _Optional[_Union[PasteQuestion, _Mapping]] = ..., data: _Optional[bytes] = ...) -> None: ...
+    def __init__(self, about: _Optional[_Union[AboutQuestion, _Mapping]] = ..., table: _Optional[_Union[TableQuestion, _Mapping]] = ..., entries: _Optional[_Union[EntriesQuestion, _Mapping]] = ..., bytes: _Optional[_Union[BytesQuestion, _Mapping]] = ..., index: _Optional[_Union[IndexQuestion, _Mapping]] = ..., rumi_head: _Optional[_Union[RumiHeadQuestion, _Mapping]] = ..., stats: _Optional[_Union[StatsQuestion, _Mapping]] = ..., paste: _Optional[_Union[PasteQuestion, _Mapping]] = ..., data: _Optional[bytes] = ...) -> None: ...
 
 class AskReply(_message.Message):
     __slots__ = ("data", "warnings")
@@ -378,11 +378,27 @@ class Blobs(_message.Message):
     blobs: _containers.RepeatedScalarFieldContainer[bytes]
     def __init__(self, blobs: _Optional[_Iterable[bytes]] = ...) -> None: ...
 
-class CrsQuestion(_message.Message):
-    __slots__ = ("epsg",)
+class RumiHeadQuestion(_message.Message):
+    __slots__ = ("shape", "dtype", "tile", "generation", "cells", "transform", "epsg", "pixel_is_point", "counts")
+    SHAPE_FIELD_NUMBER: _ClassVar[int]
+    DTYPE_FIELD_NUMBER: _ClassVar[int]
+    TILE_FIELD_NUMBER: _ClassVar[int]
+    GENERATION_FIELD_NUMBER: _ClassVar[int]
+    CELLS_FIELD_NUMBER: _ClassVar[int]
+    TRANSFORM_FIELD_NUMBER: _ClassVar[int]
     EPSG_FIELD_NUMBER: _ClassVar[int]
+    PIXEL_IS_POINT_FIELD_NUMBER: _ClassVar[int]
+    COUNTS_FIELD_NUMBER: _ClassVar[int]
+    shape: _containers.RepeatedScalarFieldContainer[int]
+    dtype: str
+    tile: _containers.RepeatedScalarFieldContainer[int]
+    generation: int
+    cells: bool
+    transform: _containers.RepeatedScalarFieldContainer[float]
     epsg: int
-    def __init__(self, epsg: _Optional[int] = ...) -> None: ...
+    pixel_is_point: bool
+    counts: bytes
+    def __init__(self, shape: _Optional[_Iterable[int]] = ..., dtype: _Optional[str] = ..., tile: _Optional[_Iterable[int]] = ..., generation: _Optional[int] = ..., cells: bool = ..., transform: _Optional[_Iterable[float]] = ..., epsg: _Optional[int] = ..., pixel_is_point: bool = ..., counts: _Optional[bytes] = ...) -> None: ...
 
 class StatsQuestion(_message.Message):
     __slots__ = ("spec", "workers")
