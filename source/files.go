@@ -23,7 +23,8 @@ const DefaultKeep = 128
 // because opening a file on a network file system takes round trips. The zero value is ready to
 // use. Close it after use.
 type Files struct {
-	// Keep is the number of unused files that stay open. Default DefaultKeep.
+	// Keep is the number of unused files that stay open, at most a quarter of RLIMIT_NOFILE in all Files of the process.
+	// Default DefaultKeep.
 	Keep int
 
 	roots *Roots // nil opens every file
@@ -45,9 +46,9 @@ type file struct {
 }
 
 // Open implements Opener. A path that is not a regular file, and a URI of another scheme, are
-// fault.Unsupported. A failure of the system (too many open files, no permission) is an error
-// without a kind, because it says nothing about the file.
-func (s *Files) Open(_ context.Context, uri string) (Reader, error) {
+// fault.Unsupported. A failure of the system (no permission) is an error without a kind, because it
+// says nothing about the file. If no file descriptor is free, Open waits: see WithDescriptor.
+func (s *Files) Open(ctx context.Context, uri string) (Reader, error) {
 	if IsRemote(uri) {
 		return nil, noDriver(uri)
 	}
@@ -60,7 +61,11 @@ func (s *Files) Open(_ context.Context, uri string) (Reader, error) {
 			return nil, err
 		}
 	}
-	f, err := s.roots.openFile(path) // does not wait for the writer of a named pipe, which is refused below
+	var f *os.File
+	err := WithDescriptor(ctx, func() (err error) {
+		f, err = s.roots.openFile(path) // does not wait for the writer of a named pipe, which is refused below
+		return err
+	})
 	if err != nil {
 		return nil, fault.WithFile(systemError(err), uri)
 	}
@@ -102,8 +107,24 @@ func (s *Files) take(path string) *file {
 	if e == nil {
 		return nil
 	}
-	delete(s.idle, path)
-	return s.lru.Remove(e).(*file)
+	return s.remove(e)
+}
+
+// remove takes a file out of the unused ones. The caller holds mu.
+func (s *Files) remove(e *list.Element) *file {
+	f := s.lru.Remove(e).(*file)
+	delete(s.idle, f.path)
+	s.countIdle(-1, s.lru.Len())
+	return f
+}
+
+// dropIdle closes the unused files. The caller holds mu.
+func (s *Files) dropIdle() error {
+	var errs []error
+	for e := s.lru.Front(); e != nil; e = s.lru.Front() {
+		errs = append(errs, s.remove(e).f.Close())
+	}
+	return errors.Join(errs...)
 }
 
 // give makes a file available again, and closes the least recently used one if there are too many.
@@ -130,12 +151,10 @@ func (s *Files) keep(f *file) *file {
 	if keep == 0 {
 		keep = DefaultKeep
 	}
-	if s.lru.Len() <= keep {
+	if tooMany := s.countIdle(1, s.lru.Len()); !tooMany && s.lru.Len() <= keep {
 		return nil
 	}
-	old := s.lru.Remove(s.lru.Front()).(*file)
-	delete(s.idle, old.path)
-	return old
+	return s.remove(s.lru.Front())
 }
 
 // Close closes the unused files. Readers that are still open stay valid and close their files
@@ -143,13 +162,8 @@ func (s *Files) keep(f *file) *file {
 func (s *Files) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var errs []error
-	for e := s.lru.Front(); e != nil; e = e.Next() {
-		errs = append(errs, e.Value.(*file).f.Close())
-	}
-	s.lru.Init()
-	s.idle, s.closed = nil, true
-	return errors.Join(errs...)
+	s.closed = true
+	return s.dropIdle()
 }
 
 // unchanged reports whether an unused file is still the one that its path names, with the same size

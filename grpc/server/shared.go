@@ -17,6 +17,7 @@ import (
 	"github.com/chaski-eo/chaski/grpc/payload"
 	"github.com/chaski-eo/chaski/internal/crash"
 	"github.com/chaski-eo/chaski/internal/invariants"
+	"github.com/chaski-eo/chaski/internal/procs"
 	"github.com/chaski-eo/chaski/internal/shm"
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/loader/resources"
@@ -26,7 +27,7 @@ import (
 // Bounds of shared memory.
 const (
 	minShared   = 16 << 10 // bytes; smaller batches cost less to copy than to lease
-	maxSegments = 256      // each is an open file here and at every client, of which a process has 1,024 by default
+	maxSegments = 256      // each is an open file here and at its client, of which a process has 1,024 by default
 	maxSides    = 256      // since each is a socket and two goroutines
 	// maxLeases bounds the leases of one side, so that all of their returns fit into the buffer of its socket: a client
 	// returns them from finalizers, which must not wait.
@@ -57,6 +58,7 @@ type shared struct {
 	closed   bool
 	sides    map[*side]struct{}
 	segments int
+	most     int    // segments: maxSegments, or a quarter of the descriptors that RLIMIT_NOFILE allows
 	last     uint64 // id of the last segment
 	owned    int    // segments that belong to a client
 	leases   int
@@ -121,7 +123,7 @@ func (c *side) Over() bool {
 
 // newShared opens the side door.
 func newShared(log *slog.Logger) (*shared, error) {
-	s := &shared{log: log, sides: map[*side]struct{}{}, token: newToken()}
+	s := &shared{log: log, sides: map[*side]struct{}{}, token: newToken(), most: int(min(maxSegments, procs.Files()/4))}
 	probe, err := shm.New(1)
 	if err != nil {
 		return nil, err
@@ -172,7 +174,7 @@ func (s *shared) alloc(n int) loader.Buffer {
 		return resources.NewHeap(n)
 	}
 	s.mu.Lock()
-	full := s.segments >= maxSegments || s.closed
+	full := s.segments >= s.most || s.closed
 	if !full {
 		s.segments++
 		s.last++

@@ -45,6 +45,8 @@ func code(err error) codes.Code {
 		return codes.InvalidArgument
 	case errors.As(err, new(*source.RequestError)): // the fault of a third party
 		return codes.Unknown
+	case source.OutOfDescriptors(err):
+		return codes.ResourceExhausted
 	case errors.Is(err, errStopping):
 		return codes.Unavailable
 	case errors.Is(err, context.Canceled):

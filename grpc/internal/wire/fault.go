@@ -46,6 +46,8 @@ func NewFault(ticket uint64, err error) *chaskiv1.Fault {
 		f.Kind = UnknownSpec
 	case errors.As(err, &e):
 		f.Kind, f.File, f.Part, f.Offset = e.Kind.Error(), text.Fit(e.File), text.Fit(e.Part), e.Off
+	case source.OutOfDescriptors(err):
+		f.Kind = fault.Limit.Error() // on this side it has no kind, so that no policy for bad samples covers it
 	case errors.As(err, &r):
 		f.Kind, f.File, f.Part, f.Offset = Unavailable, text.Fit(r.URI), text.Fit(r.Part), r.Off
 	}

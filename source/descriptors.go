@@ -1,0 +1,99 @@
+package source
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/chaski-eo/chaski/internal/procs"
+)
+
+// waitFor bounds the wait for a file descriptor. Readers hold a file for one read, which takes milliseconds, or
+// seconds on a busy network file system. Tests wait for less.
+var waitFor = 10 * time.Second
+
+const (
+	// Waits between two tries double from firstWait to lastWait.
+	firstWait = time.Millisecond
+	lastWait  = 100 * time.Millisecond
+)
+
+// idleFiles are all Files of the process that keep unused files open.
+//
+// They share a quarter of the descriptors that RLIMIT_NOFILE allows. A second quarter is for segments of shared memory
+// (grpc/server has at most as many), and half is for connections, files that are being read, pipes and libraries. At the
+// usual 1,024 that is 256 idle files, two datasets of DefaultKeep; at 64 it is 16.
+var idleFiles struct {
+	mu  sync.Mutex
+	of  map[*Files]struct{}
+	n   int   // of all of them
+	max int64 // 0 until it is known
+}
+
+// countIdle adds by unused files of s, which has left of them now. It reports whether there are too many.
+// The caller holds s.mu.
+func (s *Files) countIdle(by, left int) (tooMany bool) {
+	k := &idleFiles
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.max == 0 {
+		k.max, k.of = max(procs.Files()/4, 1), map[*Files]struct{}{}
+	}
+	k.n += by
+	if left > 0 {
+		k.of[s] = struct{}{}
+	} else {
+		delete(k.of, s)
+	}
+	return int64(k.n) > k.max
+}
+
+// closeIdle closes all unused files of the process. It returns how many there were.
+func closeIdle() (closed int) {
+	idleFiles.mu.Lock()
+	var all []*Files
+	for s := range idleFiles.of {
+		all = append(all, s)
+	}
+	idleFiles.mu.Unlock()
+	for _, s := range all {
+		s.mu.Lock()
+		closed += s.lru.Len()
+		_ = s.dropIdle() // they were only read
+		s.mu.Unlock()
+	}
+	return closed
+}
+
+// OutOfDescriptors reports whether a system call failed because the process or the machine has no file descriptor left.
+func OutOfDescriptors(err error) bool {
+	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE)
+}
+
+// WithDescriptor calls open, which needs file descriptors. Where there are none left, it closes the unused files of the
+// process, and tries again until ctx or a time limit ends. Then the error names RLIMIT_NOFILE; it has no kind, because
+// it says nothing about a file.
+func WithDescriptor(ctx context.Context, open func() error) error {
+	err := open()
+	if !OutOfDescriptors(err) {
+		return err
+	}
+	begin := time.Now()
+	for wait := firstWait; time.Since(begin) < waitFor; wait = min(2*wait, lastWait) {
+		if closeIdle() == 0 {
+			select {
+			case <-time.After(wait):
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
+		if err = open(); !OutOfDescriptors(err) {
+			return err
+		}
+	}
+	return fmt.Errorf("no file descriptor was free for %v: RLIMIT_NOFILE (ulimit -n) is %d, raise it: %w",
+		waitFor, procs.Files(), err)
+}
