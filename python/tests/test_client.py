@@ -370,7 +370,6 @@ def test_who_was_stopped_has_not_waited(fake, monkeypatch):
     stopped = [0.0]
     clock = SimpleNamespace(monotonic=lambda: time.monotonic() + stopped[0])
     monkeypatch.setattr("chaski._run.time", clock)
-    monkeypatch.setattr("chaski._stream.time", clock)
     asked, go = threading.Event(), threading.Event()
 
     def answer(t, e):

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -281,15 +282,10 @@ def _rows(t: Tensor, view: _View, rows: int) -> npt.NDArray[Any] | Ragged:
         return Ragged(offsets.astype(np.int64), values)
     raw = values.tobytes()
     out = np.empty(cells, object)
-    for k, (a, b) in enumerate(_pairs(offsets)):
+    for k, (a, b) in enumerate(itertools.pairwise(offsets.tolist())):
         out[k] = raw[a:b].decode("utf-8", "replace")
     return out.reshape(shape)
 
 
 def _too_big(size: int, limit: int) -> LimitError:
     return LimitError(f"a batch of {size} bytes, at most {limit} (max_batch_bytes)", kind="limit")
-
-
-def _pairs(offsets: npt.NDArray[np.uint64]) -> Iterator[tuple[int, int]]:
-    ints = offsets.tolist()
-    return zip(ints[:-1], ints[1:], strict=True)

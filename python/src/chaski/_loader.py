@@ -21,10 +21,9 @@ from chaski._payload import BadRow
 from chaski._proto import chaski_pb2 as pb
 from chaski._quarantine import Quarantine
 from chaski._rpc import Connection, Description, FieldInfo, addresses
-from chaski._run import Run
+from chaski._run import Job, Run
 from chaski._sources import count, instance, positive
 from chaski._spec import build_spec, make_absolute, policy
-from chaski._stream import Job
 from chaski._tables import Files, in_memory
 from chaski.errors import EngineError, Error, LimitError, SpecError, StateError, UnavailableError
 from chaski.order import State, Ticket, local_rows, steps
