@@ -17,8 +17,9 @@ import (
 	"github.com/chaski-eo/chaski/loader/spec"
 )
 
-// TestFewDescriptors: a process with 64 file descriptors trains through two datasets of 400 files at the same time, also
-// while all descriptors are taken for a moment. It runs in a process of its own, because the limit cannot be raised again.
+// TestFewDescriptors: a process with 64 file descriptors trains through two datasets of 400 files at the same time,
+// also while all descriptors are taken for a moment. It runs in a process of its own, because the limit cannot be
+// raised again.
 func TestFewDescriptors(t *testing.T) {
 	if dir := os.Getenv("CHASKI_TEST_FEW_DESCRIPTORS"); dir != "" {
 		trainWithFew(t, dir)

@@ -60,7 +60,8 @@ func openTripping(t *testing.T, sp Spec, tab tripping, workers int) *Engine {
 	if err := sp.Validate(); err != nil {
 		t.Fatal(err)
 	}
-	e, err := newEngine(t.Context(), sp, Options{Workers: workers, Opener: tab, Logger: slog.New(slog.DiscardHandler)}.WithDefaults(), tab)
+	o := Options{Workers: workers, Opener: tab, Logger: slog.New(slog.DiscardHandler)}.WithDefaults()
+	e, err := newEngine(t.Context(), sp, o, tab)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -141,7 +141,7 @@ func TestReturnedMemoryIsNotShared(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer e.Close()
-	const epochs = 30
+	const epochs = 10
 	var want [][]byte
 	own, err := loader.NewLoader(e, loader.LoaderOptions{Epochs: epochs})
 	if err != nil {
@@ -165,7 +165,7 @@ func TestReturnedMemoryIsNotShared(t *testing.T) {
 	}
 	r := start(t, l, Options{SharedMemory: true})
 	defer r.stop(t)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	for _, leaves := range []bool{false, true} {
 		x := scribble(t, target, how, sp, 40)

@@ -91,8 +91,9 @@ func chipFolder(t *testing.T, n int) (dir string, size int64) {
 }
 
 // servePanics starts a server whose files panic, over gRPC and shared memory.
-func servePanics(t *testing.T, files *trippingFiles) (r *running, dial func(client.Transport) *client.Client, log *locked,
-	panics func() float64) {
+func servePanics(t *testing.T, files *trippingFiles) (
+	r *running, dial func(client.Transport) *client.Client, log *locked, panics func() float64,
+) {
 	t.Helper()
 	log = &locked{}
 	registry := prometheus.NewRegistry()

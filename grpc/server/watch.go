@@ -33,8 +33,8 @@ func (w *watch) SendMsg(m any) error {
 	return w.to.SendMsg(m)
 }
 
-// run calls f, which sends through w, in a goroutine of group, and returns what it returns, a panic as an error; or, if a
-// message is not taken in time, a status, and f ends when the caller has returned it.
+// run calls f, which sends through w, in a goroutine of group, and returns what it returns, a panic as an error; or, if
+// a message is not taken in time, a status, and f ends when the caller has returned it.
 func (w *watch) run(group *sync.WaitGroup, f func() error) error {
 	done := make(chan error, 1)
 	group.Go(func() { done <- crash.Call(f) })

@@ -1,8 +1,8 @@
 // Package crash turns a panic into the error of the piece of work that panicked, so that one file which a decoder
 // trips over ends one request and not the process.
 //
-// A goroutine that decodes files or answers requests runs its work in Call or Guard. Where the work belongs to a request
-// of a service, Report logs the stack.
+// A goroutine that decodes files or answers requests runs its work in Call or Guard. Where the work belongs to a
+// request of a service, Report logs the stack.
 package crash
 
 import (

@@ -37,7 +37,7 @@ func TestPanicBecomesOneError(t *testing.T) {
 
 func TestErrorsPass(t *testing.T) {
 	before, want := Count(), errors.New("plain")
-	if err := Call(func() error { return want }); err != want || Is(err) || Count() != before { //nolint:errorlint // the same
+	if err := Call(func() error { return want }); !errors.Is(err, want) || Is(err) || Count() != before {
 		t.Error(err)
 	}
 	var out bytes.Buffer
