@@ -13,6 +13,7 @@ import (
 	"syscall"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/pathname"
 )
 
 // Roots are the directories, and prefixes of remote URIs, below which files may be opened. Its methods
@@ -36,7 +37,7 @@ func NewRoots(dirs []string) *Roots {
 			r.dirs = append(r.dirs, strings.TrimSuffix(d, "/"))
 			continue
 		}
-		abs, err := Abs(LocalPath(d))
+		abs, err := pathname.Abs(LocalPath(d))
 		if err == nil {
 			abs, err = filepath.EvalSymlinks(abs)
 		}
@@ -72,7 +73,7 @@ func (r *Roots) Allow(p string) (string, error) {
 	case IsRemote(p):
 		return p, r.allowRemote(p)
 	}
-	abs, err := Abs(LocalPath(p))
+	abs, err := pathname.Abs(LocalPath(p))
 	if err != nil {
 		return "", outside(p)
 	}
@@ -245,7 +246,7 @@ func (r *Roots) openFile(path string) (*os.File, error) {
 		return os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	}
 	// Most paths come from Allow. For others, os.Root refuses what it must, and more.
-	if filepath.IsAbs(path) && !hasParent(path) {
+	if filepath.IsAbs(path) && !pathname.HasParent(path) {
 		if f, err := r.openBelow(path); err == nil {
 			return f, nil
 		}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/pathname"
 )
 
 // WalkDir is filepath.WalkDir, but follows symbolic links to directories, including dir itself. fn
@@ -62,7 +63,7 @@ func (r *Roots) walkDir(p string, d fs.DirEntry, left []string, fn fs.WalkDirFun
 		}
 	}
 	for _, e := range entries {
-		if err := r.walkDir(Join(p, e.Name()), e, left, fn); err != nil {
+		if err := r.walkDir(pathname.Join(p, e.Name()), e, left, fn); err != nil {
 			if errors.Is(err, fs.SkipDir) {
 				return nil
 			}
@@ -75,7 +76,7 @@ func (r *Roots) walkDir(p string, d fs.DirEntry, left []string, fn fs.WalkDirFun
 // follow returns left with the directory of a link appended, or an error if the link leads to one
 // of these directories or to a parent of one.
 func (r *Roots) follow(link string, left []string) ([]string, error) {
-	from, err := r.physical(Dir(link))
+	from, err := r.physical(pathname.Dir(link))
 	if err != nil {
 		return nil, err
 	}

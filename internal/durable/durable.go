@@ -9,6 +9,7 @@
 package durable
 
 import (
+	"cmp"
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
@@ -18,6 +19,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/chaski-eo/chaski/internal/pathname"
 )
 
 // Tests replace these to fail, and to record what a crash would leave.
@@ -107,11 +110,11 @@ func SyncNames(folder string) error {
 
 // MkdirAll creates a folder and those above it that are missing, and waits until their names are on the disk.
 func MkdirAll(path string) error {
-	path = filepath.Clean(path)
+	path = pathname.Join(path)
 	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	above := filepath.Dir(path)
+	above := parent(path)
 	if above != path {
 		if err := MkdirAll(above); err != nil {
 			return err
@@ -124,12 +127,19 @@ func MkdirAll(path string) error {
 	return SyncNames(above)
 }
 
+// parent returns the folder that the last name of a path is in. Unlike filepath.Dir it keeps "..", since the
+// name before may be a link.
+func parent(path string) string {
+	dir, _ := filepath.Split(pathname.Join(path))
+	return cmp.Or(pathname.Join(dir), ".")
+}
+
 // place renames from to to and syncs the folder of to.
 func place(from, to string) error {
 	if err := rename(from, to); err != nil {
 		return err
 	}
-	return SyncNames(filepath.Dir(to))
+	return SyncNames(parent(to))
 }
 
 // Folder is a folder that is written under a temporary name.
@@ -174,11 +184,11 @@ func (f *Folder) unlock() {
 
 // temporary returns a temporary name for name, after it removed what killed runs left in the same folder.
 func temporary(name string) string {
-	dir, base := filepath.Split(filepath.Clean(name))
+	dir, base := filepath.Split(pathname.Join(name))
 	cleanOnce(dir)
 	var digits [8]byte
 	_, _ = rand.Read(digits[:]) // never fails: see crypto/rand
-	return filepath.Join(dir, "."+base[:min(len(base), longestBase)]+mark+hex.EncodeToString(digits[:])+suffix)
+	return pathname.Join(dir, "."+base[:min(len(base), longestBase)]+mark+hex.EncodeToString(digits[:])+suffix)
 }
 
 // cleaned holds the folders that this process has looked through. Looking again for each file would

@@ -19,6 +19,7 @@ import (
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/lru"
+	"github.com/chaski-eo/chaski/internal/pathname"
 	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/source"
@@ -650,7 +651,7 @@ func absolute(path string) string {
 	if strings.Contains(path, "://") {
 		return path
 	}
-	if abs, err := source.Abs(path); err == nil {
+	if abs, err := pathname.Abs(path); err == nil {
 		return abs
 	}
 	return path

@@ -8,6 +8,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/durable"
+	"github.com/chaski-eo/chaski/internal/pathname"
 	"github.com/chaski-eo/chaski/store/tiledb"
 )
 
@@ -25,20 +26,23 @@ type target struct {
 // targetOf returns the target for dir. For a link it is the directory that the link leads to, because the hidden
 // directories need to be on its file system, and the link should stay.
 func targetOf(dir string) *target {
-	dir = filepath.Clean(dir)
+	dir = pathname.Join(dir)
 	if st, err := os.Lstat(dir); err == nil && st.Mode()&fs.ModeSymlink != 0 {
 		if real, err := filepath.EvalSymlinks(dir); err == nil {
 			dir = real
 		}
 	}
 	if base := filepath.Base(dir); base == "." || base == ".." { // the hidden names need its real name
+		if real, err := filepath.EvalSymlinks(dir); err == nil {
+			dir = real
+		}
 		if real, err := filepath.Abs(dir); err == nil {
 			dir = real
 		}
 	}
 	parent, name := filepath.Split(dir)
-	return &target{dir: dir, building: filepath.Join(parent, "."+name+".new"),
-		replaced: filepath.Join(parent, "."+name+".old")}
+	return &target{dir: dir, building: pathname.Join(parent, "."+name+".new"),
+		replaced: pathname.Join(parent, "."+name+".old")}
 }
 
 func (p *target) refuse(format string, args ...any) error {
@@ -179,7 +183,7 @@ func (p *target) steps(path string, overwrite bool, exchange func(a, b string) e
 func (p *target) clean() error {
 	defer p.release()
 	// The names need to be on the disk before the old array is removed, and before the caller says that it is done.
-	if err := durable.SyncNames(filepath.Dir(p.dir)); err != nil {
+	if err := durable.SyncNames(pathname.Dir(p.dir)); err != nil {
 		return err
 	}
 	return p.removed()

@@ -5,10 +5,10 @@ import (
 	"errors"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"slices"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/pathname"
 	"github.com/chaski-eo/chaski/source"
 )
 
@@ -123,7 +123,7 @@ func (a *Array) merge(ctx context.Context, m *Merged, from, to uint64, done *pro
 		return err
 	}
 	m.Fragment = name
-	m.Bytes, err = folderBytes(filepath.Join(source.LocalPath(a.uri), name))
+	m.Bytes, err = folderBytes(pathname.Join(source.LocalPath(a.uri), name))
 	return err
 }
 

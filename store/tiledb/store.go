@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/pathname"
 	"github.com/chaski-eo/chaski/source"
 )
 
@@ -43,7 +44,7 @@ func folders(uri string, roots *source.Roots) ([]string, error) {
 	for _, e := range list {
 		dir := e.IsDir()
 		if e.Type()&fs.ModeSymlink != 0 {
-			st, err := roots.Stat(source.Join(path, e.Name()))
+			st, err := roots.Stat(pathname.Join(path, e.Name()))
 			if _, _, other := parseName(e.Name()); err != nil && other == nil {
 				return nil, fault.WithFile(fault.New(fault.Corrupt, "link", fault.NoOffset,
 					"a link named like a fragment leads nowhere: %v", err), uri+"/"+e.Name())
@@ -115,9 +116,9 @@ func IsArray(path string) bool { return isArray(path, nil) }
 
 func isArray(path string, roots *source.Roots) bool {
 	path = source.LocalPath(path)
-	if st, err := roots.Stat(source.Join(path, schemaName)); err == nil && st.Mode().IsRegular() {
+	if st, err := roots.Stat(pathname.Join(path, schemaName)); err == nil && st.Mode().IsRegular() {
 		return true
 	}
-	st, err := roots.Stat(source.Join(path, newerSchemas))
+	st, err := roots.Stat(pathname.Join(path, newerSchemas))
 	return err == nil && st.IsDir()
 }

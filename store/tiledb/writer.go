@@ -14,6 +14,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/durable"
+	"github.com/chaski-eo/chaski/internal/pathname"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/tiledb/filter"
 )
@@ -109,7 +110,7 @@ func (w *writer) finish() error {
 	if err != nil {
 		return fault.WithFile(err, w.a.uri)
 	}
-	return place(w.folder, filepath.Join(source.LocalPath(w.a.uri), name))
+	return place(w.folder, pathname.Join(source.LocalPath(w.a.uri), name))
 }
 
 // place is durable.Folder.Place. Tests have it fail.
@@ -153,7 +154,7 @@ func (a *Array) finalName(name string) (string, error) {
 
 // isFragment reports whether a local directory of the array is a complete fragment.
 func (a *Array) isFragment(name string) bool {
-	_, err := os.Stat(filepath.Join(source.LocalPath(a.uri), name, metadataName))
+	_, err := os.Stat(pathname.Join(source.LocalPath(a.uri), name, metadataName))
 	return err == nil
 }
 
@@ -283,7 +284,7 @@ func (t *varFiles) add(n int64, cells []int, v Values) (err error) {
 // removeFragment removes the metadata first, because the directory stops being a fragment with it:
 // an interrupted removal leaves no damaged fragment.
 func removeFragment(dir string) error {
-	if err := os.Remove(filepath.Join(dir, metadataName)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := os.Remove(pathname.Join(dir, metadataName)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	return os.RemoveAll(dir)

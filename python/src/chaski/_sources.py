@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeAlias, T
 
 import numpy as np
 
+from chaski._files import absolute_path
 from chaski.errors import SpecError
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ def absolute(path: Path) -> str:
     if not isinstance(path, (str, os.PathLike)):
         raise SpecError(f"{path!r} is not a path")
     p = os.fspath(path)
-    return p if "://" in p else os.path.abspath(p)
+    return p if "://" in p else absolute_path(p)
 
 
 def listed(name: str, v: object) -> list[Path]:

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"path/filepath"
 	"reflect"
 	"strconv"
 	"strings"
@@ -12,6 +11,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/pathname"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/store/catalog/internal/layout"
@@ -48,7 +48,7 @@ func openPaired(ctx context.Context, paths []string, o Options) (*paired, error)
 			"is a table; a catalog of pairs takes a directory or glob"), paths[0])
 	}
 	o.Counts.Incomplete, _ = t.Dropped()
-	base, err := filepath.Abs(o.Base)
+	base, err := pathname.Abs(o.Base)
 	if err != nil {
 		return nil, err
 	}

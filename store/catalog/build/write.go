@@ -19,6 +19,7 @@ import (
 
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/pathname"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/store/catalog/internal/layout"
@@ -282,7 +283,7 @@ type namedFile struct {
 
 // expand lists the files, with their URIs in the catalog, in order.
 func expand(ctx context.Context, paths []string, o Options) ([]namedFile, error) {
-	base, err := filepath.Abs(o.Base)
+	base, err := pathname.Abs(o.Base)
 	if err != nil {
 		return nil, err
 	}
@@ -316,7 +317,7 @@ func expand(ctx context.Context, paths []string, o Options) ([]namedFile, error)
 				files = append(files, namedFile{uri: uri, path: uri, size: l.Sizes[i], etag: l.Etags[i]})
 				continue
 			}
-			f := namedFile{path: filepath.Join(l.Base, filepath.FromSlash(rel))}
+			f := namedFile{path: pathname.Join(l.Base, filepath.FromSlash(rel))}
 			if f.uri, err = uriOf(base, f.path, o.Absolute); err != nil {
 				return nil, err
 			}
@@ -357,15 +358,31 @@ func (o memberOpener) Open(ctx context.Context, _ string) (source.Reader, error)
 	return o.m.Open(ctx)
 }
 
+// uriOf returns the URI of a local file for a catalog in the directory base, which is absolute.
 func uriOf(base, path string, absolute bool) (string, error) {
-	abs, err := filepath.Abs(path)
+	abs, err := pathname.Abs(path)
 	if err != nil {
 		return "", err
 	}
-	if !absolute {
-		if rel, err := filepath.Rel(base, abs); err == nil {
-			return filepath.ToSlash(rel), nil
+	if absolute {
+		return filepath.ToSlash(abs), nil
+	}
+	if rel, ok := strings.CutPrefix(abs, strings.TrimSuffix(base, "/")+"/"); ok && !pathname.HasParent(rel) {
+		return filepath.ToSlash(rel), nil
+	}
+	// The way up from base goes from where its links lead, and ".." in a path from where they do there.
+	if real, err := filepath.EvalSymlinks(base); err == nil {
+		base = real
+	}
+	if pathname.HasParent(abs) {
+		dir, err := filepath.EvalSymlinks(pathname.Dir(abs))
+		if err != nil {
+			return "", err
 		}
+		abs = filepath.Join(dir, filepath.Base(abs))
+	}
+	if rel, err := filepath.Rel(base, abs); err == nil {
+		return filepath.ToSlash(rel), nil
 	}
 	return filepath.ToSlash(abs), nil
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/open"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/durable"
+	"github.com/chaski-eo/chaski/internal/pathname"
 	"github.com/chaski-eo/chaski/loader/containers"
 	"github.com/chaski-eo/chaski/loader/rows"
 	"github.com/chaski-eo/chaski/source"
@@ -121,8 +122,8 @@ func extractTo(ctx context.Context, dir string, files source.Opener, folder, lea
 		return fault.WithFile(fault.New(fault.Unsupported, "sample "+leaf.Path, fault.NoOffset,
 			"its path would lead out of the directory"), leaf.URI)
 	}
-	name := filepath.Join(dir, rel)
-	if err := os.MkdirAll(filepath.Dir(name), 0o777); err != nil {
+	name := pathname.Join(dir, rel)
+	if err := os.MkdirAll(pathname.Dir(name), 0o777); err != nil {
 		return console.FileError(name, err)
 	}
 	f, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o666)

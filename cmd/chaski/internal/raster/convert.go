@@ -16,6 +16,7 @@ import (
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/open"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/durable"
+	"github.com/chaski-eo/chaski/internal/pathname"
 	"github.com/chaski-eo/chaski/internal/procs"
 	"github.com/chaski-eo/chaski/ops/convert"
 )
@@ -216,8 +217,8 @@ func (f *convertFlags) resolve() error {
 
 // convert converts file i. The destination "-" is standard output.
 func (f *convertFlags) convert(ctx context.Context, stdout io.Writer, i int, j conversion) error {
-	if err := durable.MkdirAll(filepath.Dir(j.dst)); err != nil {
-		return console.FileError(filepath.Dir(j.dst), err)
+	if err := durable.MkdirAll(pathname.Dir(j.dst)); err != nil {
+		return console.FileError(pathname.Dir(j.dst), err)
 	}
 	return console.WriteFile(j.dst, stdout, func(w io.Writer) error {
 		b := bufio.NewWriterSize(w, 1<<20)

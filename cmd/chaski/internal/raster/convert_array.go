@@ -2,10 +2,10 @@ package raster
 
 import (
 	"context"
-	"path/filepath"
 
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
 	"github.com/chaski-eo/chaski/internal/durable"
+	"github.com/chaski-eo/chaski/internal/pathname"
 	"github.com/chaski-eo/chaski/ops/convert"
 	"github.com/chaski-eo/chaski/store/tiledb"
 )
@@ -40,11 +40,11 @@ func (f *convertFlags) array(ctx context.Context, env console.Env, jobs []conver
 	for i, j := range jobs {
 		paths[i] = j.src
 	}
-	out := filepath.Clean(f.out)
+	out := pathname.Join(f.out)
 	a.Overwrite = f.overwrite
 	a.Left = func(i int, names []string) { f.losses.add(i, paths[i], names) }
-	if err := durable.MkdirAll(filepath.Dir(out)); err != nil {
-		return console.FileError(filepath.Dir(out), err)
+	if err := durable.MkdirAll(pathname.Dir(out)); err != nil {
+		return console.FileError(pathname.Dir(out), err)
 	}
 	return console.FileError(f.out, convert.Array(ctx, out, paths, f.o, a))
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/open"
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/pathname"
 	"github.com/chaski-eo/chaski/ops/convert"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/tiledb"
@@ -92,7 +93,7 @@ func baseName(p string) string {
 func (f *convertFlags) apart(jobs []conversion) error {
 	from := map[string]string{}
 	for _, j := range jobs {
-		dst := filepath.Clean(j.dst)
+		dst := pathname.Join(j.dst)
 		if src, twice := from[dst]; twice {
 			return console.Usagef("%s and %s would both become %s: convert them to different directories", src,
 				j.src, j.dst)
@@ -117,7 +118,7 @@ func (f *convertFlags) inFolder(rel string) string {
 	if f.to == convert.Rumi2 {
 		ext = ".rumi"
 	}
-	return filepath.Join(f.out, strings.TrimSuffix(rel, filepath.Ext(rel))+ext)
+	return pathname.Join(f.out, strings.TrimSuffix(rel, filepath.Ext(rel))+ext)
 }
 
 // walk appends the rasters below dir. It follows links and leaves out hidden files and directories, and

@@ -18,6 +18,7 @@ import (
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/open"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/durable"
+	"github.com/chaski-eo/chaski/internal/pathname"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/store/catalog/build"
@@ -152,7 +153,7 @@ func (f *indexFlags) parquet(ctx context.Context, env console.Env, files source.
 	var counts build.Counts
 	var skipped []string
 	o := build.Options{
-		Base: filepath.Dir(f.out), Absolute: f.absolute, Workers: f.workers, MaxChunk: f.maxChunk, Opener: files,
+		Base: pathname.Dir(f.out), Absolute: f.absolute, Workers: f.workers, MaxChunk: f.maxChunk, Opener: files,
 		Progress: func(done, total int) { bar.Set(int64(done), int64(total)) }, Counts: &counts,
 		Members: func(ctx context.Context, path string) ([]build.Member, error) {
 			return rastersIn(ctx, files, path)

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/pathname"
 	"github.com/chaski-eo/chaski/source"
 )
 
@@ -57,7 +58,7 @@ func List(ctx context.Context, src string, r *source.Roots, o source.Opener) (*L
 			err = l.walk(ctx, src, r, nil)
 		}
 	case err == nil:
-		l = &Listing{Base: source.Dir(src), Paths: []string{filepath.Base(src)},
+		l = &Listing{Base: pathname.Dir(src), Paths: []string{filepath.Base(src)},
 			Sizes: []int64{st.Size()}, File: true}
 	case source.Missing(err) && IsGlob(src): // Missing includes names that are too long: a long pattern is not a name
 		l, err = glob(ctx, src, r)
@@ -331,7 +332,7 @@ func Folder(uri string) string {
 		}
 		return uri
 	}
-	return source.Dir(source.LocalPath(uri))
+	return pathname.Dir(source.LocalPath(uri))
 }
 
 // Resolve resolves a URI of a table against the directory base.
@@ -344,5 +345,5 @@ func Resolve(base, uri string) string {
 	case Scheme(base) != "":
 		return base + "/" + uri
 	}
-	return source.Join(base, filepath.FromSlash(uri))
+	return pathname.Join(base, filepath.FromSlash(uri))
 }

@@ -1,4 +1,6 @@
-package source
+// Package pathname joins and shortens paths of local files as the kernel reads them: ".." after a name that
+// is a link goes up from where the link leads. Package filepath drops both by their text.
+package pathname
 
 import (
 	"os"
@@ -10,7 +12,7 @@ import (
 // Join is filepath.Join, but keeps "..": the name before it may be a link, and then the kernel goes up
 // from where the link leads. Without ".." the result is that of filepath.Join.
 func Join(elem ...string) string {
-	if !slices.ContainsFunc(elem, hasParent) {
+	if !slices.ContainsFunc(elem, HasParent) {
 		return filepath.Join(elem...)
 	}
 	elem = slices.DeleteFunc(slices.Clone(elem), func(e string) bool { return e == "" })
@@ -20,7 +22,7 @@ func Join(elem ...string) string {
 // Abs is filepath.Abs, but keeps ".." after names, as Join does. A ".." at the beginning goes up from the
 // working directory without its links.
 func Abs(path string) (string, error) {
-	if !hasParent(path) {
+	if !HasParent(path) {
 		return filepath.Abs(path)
 	}
 	path = clean(path)
@@ -43,7 +45,7 @@ func Abs(path string) (string, error) {
 
 // Dir is filepath.Dir, but keeps "..", as Join does.
 func Dir(path string) string {
-	if !hasParent(path) {
+	if !HasParent(path) {
 		return filepath.Dir(path)
 	}
 	dir, name := filepath.Split(path)
@@ -53,8 +55,8 @@ func Dir(path string) string {
 	return clean(dir)
 }
 
-// hasParent reports whether a part of a path is "..".
-func hasParent(path string) bool {
+// HasParent reports whether a part of a path is "..".
+func HasParent(path string) bool {
 	for i := 0; ; {
 		k := strings.Index(path[i:], "..")
 		if k < 0 {
