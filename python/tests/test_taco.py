@@ -926,6 +926,7 @@ def test_questions_have_one_process(binary, tmp_path):
     stopped = list(_engine._running.values())
     for e in stopped:
         os.kill(e._process.pid, signal.SIGSTOP)
+        os.waitpid(e._process.pid, os.WUNTRACED)  # it answers until it has stopped
     try:
         slow = taco.load(COAST / "coast.tacozip", timeout=0.5)
         with pytest.raises(chaski.DeadlineError):
