@@ -23,8 +23,8 @@ const DefaultKeep = 128
 // because opening a file on a network file system takes round trips. The zero value is ready to
 // use. Close it after use.
 type Files struct {
-	// Keep is the number of unused files that stay open, at most a quarter of RLIMIT_NOFILE in all Files of the process.
-	// Default DefaultKeep.
+	// Keep is the number of unused files that stay open, at most a quarter of RLIMIT_NOFILE in all
+	// Files of the process. Default DefaultKeep.
 	Keep int
 
 	roots *Roots // nil opens every file

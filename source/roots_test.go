@@ -119,7 +119,8 @@ func TestBelowExchanged(t *testing.T) {
 	if err := os.Mkdir(dir+"/a/flip", 0o777); err != nil {
 		t.Fatal(err)
 	}
-	for name, to := range map[string]string{"good": "../sub", "bad": "../../out", "f.good": "../in", "f.bad": "../../out/in"} {
+	for name, to := range map[string]string{"good": "../sub", "bad": "../../out", "f.good": "../in",
+		"f.bad": "../../out/in"} {
 		if err := os.Symlink(to, dir+"/a/flip/"+name); err != nil {
 			t.Fatal(err)
 		}

@@ -201,7 +201,8 @@ func TestReturnedMemoryIsNotShared(t *testing.T) {
 					b.Release()
 				}
 				if spoiled > 0 {
-					t.Errorf("transport %v, attacker gone: %v: %d of %d batches are spoiled", transport, leaves, spoiled,
+					t.Errorf("transport %v, attacker gone: %v: %d of %d batches are spoiled",
+						transport, leaves, spoiled,
 						len(want))
 				}
 			})

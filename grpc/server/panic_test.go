@@ -219,7 +219,8 @@ func TestPanicInAnOpening(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	describe := func(dir string) error {
-		_, err := stub.Describe(ctx, &chaskiv1.DescribeRequest{Spec: []byte(`{"source": "` + dir + `", "batch_size": 1}`)})
+		_, err := stub.Describe(ctx,
+			&chaskiv1.DescribeRequest{Spec: []byte(`{"source": "` + dir + `", "batch_size": 1}`)})
 		return err
 	}
 	name := filepath.Join(bad, "0.tif")
@@ -250,7 +251,8 @@ func TestPanicInAnOpening(t *testing.T) {
 	}
 	for what, ask := range asks {
 		for range 2 * DefaultMaxReads { // more than may run at a time
-			if err := ask(); status.Code(err) != codes.Internal || !strings.Contains(err.Error(), "panic: opening 0.tif") {
+			if err := ask(); status.Code(err) != codes.Internal ||
+				!strings.Contains(err.Error(), "panic: opening 0.tif") {
 				t.Fatalf("%s: %v", what, err)
 			}
 		}

@@ -113,7 +113,8 @@ func TestExchangedLinks(t *testing.T) {
 	other := copyFile(t, filepath.Join(dir, "out", "x.tif"), "raster", "tog", "tog-odd-16.tif")
 	copyFile(t, filepath.Join(dir, "out", "hidden-name.tif"), "raster", "tog", "tog-odd-16.tif")
 	// The file outside has another size, by which Info would tell it.
-	if err := os.WriteFile(filepath.Join(dir, "out", "x.tif"), append(other, make([]byte, 4096)...), 0o666); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "out", "x.tif"), append(other, make([]byte, 4096)...),
+		0o666); err != nil {
 		t.Fatal(err)
 	}
 	for name, to := range map[string]string{"good": "in", "bad": "../out", "out": "../out", "none": "../none"} {
