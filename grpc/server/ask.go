@@ -8,8 +8,11 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/chaski-eo/chaski/fault"
@@ -61,6 +64,7 @@ func (s *Server) Ask(g askStream) error {
 			}
 		}()
 		out := bufio.NewWriterSize(askWriter{w}, s.options.PartBytes)
+		g := &patient{askStream: g, ctx: ctx, timeout: s.options.SendTimeout}
 		q := &asking{server: s, ctx: ctx, in: &askReader{from: g}, out: out}
 		err := crash.Call(func() error { return q.answer(g) })
 		crash.Report(s.options.Logger, err)
@@ -109,6 +113,38 @@ func (q *asking) answer(g askStream) error {
 		return q.paste(k.Paste)
 	}
 	return errors.New("the first request is no question that this server knows")
+}
+
+// patient is a stream whose Recv waits for a bounded time. A client that sends nothing would otherwise keep its place
+// among Options.MaxReads for as long as its connection lasts, and hold up a server that stops.
+type patient struct {
+	askStream
+	ctx     context.Context // ends when the server stops
+	timeout time.Duration
+}
+
+// Recv must not be called again after an error.
+func (p *patient) Recv() (*chaskiv1.AskRequest, error) {
+	type result struct {
+		m   *chaskiv1.AskRequest
+		err error
+	}
+	got := make(chan result, 1)
+	// Only a message or the return of the call's handler ends Recv of gRPC, and the caller returns after an error.
+	go func() {
+		m, err := p.askStream.Recv()
+		got <- result{m, err}
+	}()
+	t := time.NewTimer(p.timeout)
+	defer t.Stop()
+	select {
+	case r := <-got:
+		return r.m, r.err
+	case <-p.ctx.Done():
+		return nil, p.ctx.Err()
+	case <-t.C:
+		return nil, status.Errorf(codes.DeadlineExceeded, "the client has sent nothing for %v of its question", p.timeout)
+	}
 }
 
 // askReader reads the data of requests.

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -47,6 +48,60 @@ func ask(t *testing.T, c chaskiv1.ChaskiClient, requests ...*chaskiv1.AskRequest
 			return out, err
 		}
 		out = append(out, m.GetData()...)
+	}
+}
+
+// TestIdleQuestions: a client that does not send its question, or the rest of it, is cut after a time, so that others
+// are answered, and at once by a server that stops.
+func TestIdleQuestions(t *testing.T) {
+	root := filepath.Join(corpus.Testdata(t), "coast")
+	begun := &chaskiv1.AskRequest{Kind: &chaskiv1.AskRequest_Stats{Stats: &chaskiv1.StatsQuestion{Spec: []byte("{")}}}
+	for name, begin := range map[string]func(chaskiv1.Chaski_AskClient) error{
+		"nothing is sent": func(chaskiv1.Chaski_AskClient) error { return nil },
+		"a part is sent":  func(g chaskiv1.Chaski_AskClient) error { return g.Send(begun) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, o := range []Options{
+				{Roots: []string{root}, MaxReads: 1, SendTimeout: 50 * time.Millisecond},
+				{Roots: []string{root}, MaxReads: 1, SendTimeout: time.Hour, DrainTimeout: time.Hour},
+			} {
+				l, target, dial := listenBuf(t)
+				s := start(t, l, o)
+				conn, err := grpc.NewClient(target, append(dial,
+					grpc.WithTransportCredentials(insecure.NewCredentials()))...)
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer conn.Close()
+				c := chaskiv1.NewChaskiClient(conn)
+				idle, err := c.Ask(t.Context())
+				if err == nil {
+					err = begin(idle)
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				want := codes.DeadlineExceeded
+				if o.SendTimeout == time.Hour {
+					want = codes.Unavailable
+					for len(s.server.questions) == 0 { // until the server has taken the call
+						time.Sleep(time.Millisecond)
+					}
+					s.stop(t)
+				}
+				if _, err := idle.Recv(); status.Code(err) != want {
+					t.Errorf("the idle client gets %v, want %v", err, want)
+				}
+				if want == codes.Unavailable {
+					continue
+				}
+				crs := &chaskiv1.AskRequest{Kind: &chaskiv1.AskRequest_Crs{Crs: &chaskiv1.CrsQuestion{Epsg: 4326}}}
+				if got, err := ask(t, c, crs); err != nil || string(got) != "{\"geographic\":true}\n" {
+					t.Errorf("the next question is answered by %q, %v", got, err)
+				}
+				s.stop(t)
+			}
+		})
 	}
 }
 

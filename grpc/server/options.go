@@ -97,7 +97,8 @@ type Options struct {
 	OpenTimeout time.Duration
 	// SendTimeout bounds the wait for a client that has credits to take the next part: such a client
 	// holds memory that others wait for. Its stream ends; the batch that is half sent goes with the
-	// connection, or when the client reads on. Default DefaultSendTimeout.
+	// connection, or when the client reads on. It also bounds the wait for the next message of a
+	// question of Ask. Default DefaultSendTimeout.
 	SendTimeout time.Duration
 	// Reuse is for how long after a Describe another one of the same spec is answered without
 	// looking at the dataset again. Default DefaultReuse.
