@@ -92,6 +92,11 @@ def test_the_warning_is_about_the_callers_line():
         ),
         ({"engine": 8}, chaski.SpecError, "engine is 8: it must be a chaski.Engine"),
         ({"pixels": {}}, chaski.SpecError, "pixels is {}: it must be a chaski.Pixels"),
+        ({"fields": 3}, chaski.SpecError, "fields is 3: it must be a dict of fields by name"),
+        ({"seed": None}, chaski.SpecError, "seed is None"),
+        ({"shuffle": None}, chaski.SpecError, "shuffle is None"),
+        ({"drop_last": None}, chaski.SpecError, "drop_last is None"),
+        ({"rows": chaski.Rows(missing=None)}, chaski.SpecError, "missing is None"),
         ({"engine": chaski.Engine(retries=3)}, chaski.SpecError, "retries is 3: load has no use"),
     ],
 )

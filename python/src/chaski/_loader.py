@@ -23,7 +23,7 @@ from chaski._quarantine import Quarantine
 from chaski._rpc import Connection, Description, FieldInfo, addresses
 from chaski._run import Job, Run
 from chaski._sources import count, instance, positive
-from chaski._spec import build_spec, make_absolute, policy
+from chaski._spec import build_spec, field_names, make_absolute, policy
 from chaski._tables import Files, in_memory
 from chaski.errors import EngineError, Error, LimitError, SpecError, StateError, UnavailableError
 from chaski.order import State, Ticket, local_rows, steps
@@ -766,7 +766,7 @@ def load(o: LoadOptions) -> Loader:  # noqa: D417 (documented are the members of
     e = _engine_options(o.engine, "load", "retries", "hedge", "prefetch_bytes", "credentials")
     with contextlib.ExitStack() as stack:
         files = stack.enter_context(Files())
-        spec = build_spec(files.place(o.source, o.fields or ["image"]), o)
+        spec = build_spec(files.place(o.source, field_names(o.fields)), o)
         make_absolute(spec)
         received = replace(e, wire="final", retries=0)
         held = _engine.Held(e.workers, e.memory, e.max_chunk)
@@ -814,7 +814,7 @@ def connect(o: ConnectOptions) -> Loader:  # noqa: D417 (documented are the memb
         )
     with contextlib.ExitStack() as stack:
         files = stack.enter_context(Files())
-        spec = build_spec(files.place(o.source, o.fields or ["image"]), o)
+        spec = build_spec(files.place(o.source, field_names(o.fields)), o)
         if len(targets) == 1:
             connection = Connection(targets[0], credentials=e.credentials)
             stack.callback(connection.close)

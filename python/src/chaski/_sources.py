@@ -102,6 +102,18 @@ def plain(name: str, v: Any) -> Any:
     raise SpecError(f"{name} is {v!r}: a spec cannot hold {type(v).__name__}")
 
 
+def stated(name: str, v: Any) -> Any:
+    """Returns an argument that has a default other than None as JSON has it.
+
+    Raises:
+        SpecError: it is None, which the engine would take for the default, or JSON has nothing
+            like it.
+    """
+    if v is None:
+        raise SpecError(f"{name} is None: it must have a value")
+    return plain(name, v)
+
+
 def above_zero(name: str, v: Any) -> Any:
     """Returns a number as JSON has it. In a spec 0 stands for the default.
 
@@ -696,7 +708,7 @@ class Rows:
         if where:
             out["where"] = where
         if self.missing != "error":
-            out["missing"] = plain("missing", self.missing)
+            out["missing"] = stated("missing", self.missing)
         if self.timestamp is not None:
             out["timestamp"] = timestamp_json(self.timestamp)
         return out

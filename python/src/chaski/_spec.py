@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, TypeVar, get_args
@@ -31,6 +31,7 @@ from chaski._sources import (
     pair,
     place_json,
     plain,
+    stated,
     timestamp_json,
     until_json,
 )
@@ -279,8 +280,8 @@ def build_spec(source: SourceLike, o: SpecOptions) -> dict[str, Any]:
             _member(name, f, default, table, alone=o.fields is None) for name, f in named.items()
         ],
         "batch_size": size,
-        "shuffle": plain("shuffle", o.shuffle),
-        "seed": plain("seed", o.seed),
+        "shuffle": stated("shuffle", o.shuffle),
+        "seed": stated("seed", o.seed),
         "sampler": window_json(o.window) or WholeChip().to_json(),
         "bad_samples": plain("on_bad", bad.action),
         **o.rows.to_json(),
@@ -303,7 +304,7 @@ def build_spec(source: SourceLike, o: SpecOptions) -> dict[str, Any]:
     if limits := _limits(bad):
         spec["bad_limit"] = limits
     if o.drop_last is not False:
-        spec["drop_last"] = plain("drop_last", o.drop_last)
+        spec["drop_last"] = stated("drop_last", o.drop_last)
     if o.rows.take is not None and o.rows.steps_per_epoch is not None:
         raise SpecError("give take, in samples, or steps_per_epoch, not both")
     if o.rows.take is not None:
@@ -322,6 +323,11 @@ def _may_have_fields(source: object) -> bool:
         and len(listing) == 1
         and os.fspath(listing[0]).lower().endswith(ends)
     )
+
+
+def field_names(fields: Any) -> Iterable[str]:
+    """Returns the names of the fields, or that of the default where build_spec refuses them."""
+    return fields if fields and isinstance(fields, Mapping) else ["image"]
 
 
 def _named(o: SpecOptions) -> dict[str, Field]:

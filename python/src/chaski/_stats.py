@@ -19,7 +19,16 @@ from chaski._proto import chaski_pb2 as pb
 from chaski._read import Server, ask
 from chaski._rpc import PIECE
 from chaski._sources import Columns, Path, Rows, absolute, absolute_paths, count, positive
-from chaski._spec import Field, FieldLike, OnBad, SpecOptions, build_field, build_spec, policy
+from chaski._spec import (
+    Field,
+    FieldLike,
+    OnBad,
+    SpecOptions,
+    build_field,
+    build_spec,
+    field_names,
+    policy,
+)
 from chaski._tables import Files
 from chaski.errors import NotFoundError, SpecError
 
@@ -126,7 +135,7 @@ def stats(o: StatsOptions) -> Stats:  # noqa: D417 (documented are the members o
         raise SpecError("stats reads every row once: take and steps_per_epoch are for load")
     with contextlib.ExitStack() as stack:
         files = stack.enter_context(Files())
-        source = files.place(o.source, o.fields or ["image"])
+        source = files.place(o.source, field_names(o.fields))
         rows = o.rows
         if o.server is None:
             source = absolute_paths(source)
