@@ -243,7 +243,9 @@ func isTemporary(name string) bool {
 
 // removeStale removes a file or folder whose owner is gone.
 func removeStale(path string) {
-	if st, err := os.Lstat(path); err != nil || st.Mode()&fs.ModeSymlink != 0 || time.Since(st.ModTime()) < staleAge {
+	// Only files and folders: to open a named pipe waits for a writer.
+	st, err := os.Lstat(path)
+	if err != nil || !st.Mode().IsRegular() && !st.IsDir() || time.Since(st.ModTime()) < staleAge {
 		return
 	}
 	lock, err := Lock(path)
