@@ -95,8 +95,9 @@ func TestIdleQuestions(t *testing.T) {
 				if want == codes.Unavailable {
 					continue
 				}
-				crs := &chaskiv1.AskRequest{Kind: &chaskiv1.AskRequest_Crs{Crs: &chaskiv1.CrsQuestion{Epsg: 4326}}}
-				if got, err := ask(t, c, crs); err != nil || string(got) != "{\"geographic\":true}\n" {
+				about := &chaskiv1.AskRequest{Kind: &chaskiv1.AskRequest_About{About: &chaskiv1.AboutQuestion{
+					Containers: &chaskiv1.Containers{Paths: []string{filepath.Join(root, "coast.tacozip")}}}}}
+				if got, err := ask(t, c, about); err != nil || !json.Valid(got) {
 					t.Errorf("the next question is answered by %q, %v", got, err)
 				}
 				s.stop(t)
