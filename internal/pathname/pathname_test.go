@@ -57,7 +57,9 @@ func TestPathsOfTheKernel(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Chdir(dir + "/cwd") // which sets $PWD too
-	name := rapid.SampledFrom([]string{"..", "..", ".", "", "a", "b", "sub", "up", "abs", "self", "leak", "alias", "in", dir})
+	name := rapid.SampledFrom([]string{
+		"..", "..", ".", "", "a", "b", "sub", "up", "abs", "self", "leak", "alias", "in", dir,
+	})
 	same := func(t *rapid.T, what, got, by string) {
 		want, err := os.Stat(by)
 		is, gotErr := os.Stat(got)

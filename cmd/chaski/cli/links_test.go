@@ -18,9 +18,12 @@ func TestParentOfLink(t *testing.T) {
 		t.Fatal(err)
 	}
 	files := map[string]string{
-		"a/x.tif": testdata(t, "raster", "tog", "tog-1x1.tif"), "b/x.tif": testdata(t, "raster", "tog", "tog-odd-16.tif"),
-		"a/set/y.tif": testdata(t, "raster", "tog", "tog-1x1.tif"), "b/set/y.tif": testdata(t, "raster", "tog", "tog-odd-16.tif"),
-		"a/c.tacozip": testdata(t, "coast", "flat.tacozip"), "b/c.tacozip": testdata(t, "coast", "coast.tacozip"),
+		"a/x.tif":     testdata(t, "raster", "tog", "tog-1x1.tif"),
+		"b/x.tif":     testdata(t, "raster", "tog", "tog-odd-16.tif"),
+		"a/set/y.tif": testdata(t, "raster", "tog", "tog-1x1.tif"),
+		"b/set/y.tif": testdata(t, "raster", "tog", "tog-odd-16.tif"),
+		"a/c.tacozip": testdata(t, "coast", "flat.tacozip"),
+		"b/c.tacozip": testdata(t, "coast", "coast.tacozip"),
 	}
 	for to, from := range files {
 		b, err := os.ReadFile(from)
