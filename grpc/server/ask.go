@@ -143,7 +143,8 @@ func (p *patient) Recv() (*chaskiv1.AskRequest, error) {
 	case <-p.ctx.Done():
 		return nil, p.ctx.Err()
 	case <-t.C:
-		return nil, status.Errorf(codes.DeadlineExceeded, "the client has sent nothing for %v of its question", p.timeout)
+		return nil, status.Errorf(codes.DeadlineExceeded, "the client has sent nothing for %v of its question",
+			p.timeout)
 	}
 }
 

@@ -241,11 +241,30 @@ func isTemporary(name string) bool {
 	return err == nil && len(digits) == 8
 }
 
+// lastWrite returns when a file, or anything at or below a folder, was written to last. A folder's own time does not
+// change while the files in it grow. What cannot be looked at counts as written now.
+func lastWrite(path string) (last time.Time) {
+	err := filepath.WalkDir(path, func(_ string, e fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := e.Info()
+		if err == nil && info.ModTime().After(last) {
+			last = info.ModTime()
+		}
+		return err
+	})
+	if err != nil {
+		return time.Now()
+	}
+	return last
+}
+
 // removeStale removes a file or folder whose owner is gone.
 func removeStale(path string) {
 	// Only files and folders: to open a named pipe waits for a writer.
 	st, err := os.Lstat(path)
-	if err != nil || !st.Mode().IsRegular() && !st.IsDir() || time.Since(st.ModTime()) < staleAge {
+	if err != nil || !st.Mode().IsRegular() && !st.IsDir() || time.Since(lastWrite(path)) < staleAge {
 		return
 	}
 	lock, err := Lock(path)

@@ -257,14 +257,23 @@ func TestLeftoversOfKilledRunsAreRemoved(t *testing.T) {
 	if err := os.MkdirAll(folder+"/below", 0o777); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Chtimes(folder, long, long); err != nil {
+	// In another folder somebody writes a file; the folder's own time is old.
+	alive := filepath.Join(dir, ".array.chaski-4123456789abcdef.tmp")
+	if err := os.MkdirAll(alive, 0o777); err != nil {
 		t.Fatal(err)
+	}
+	make(filepath.Base(alive)+"/tiles", false)
+	for _, path := range []string{folder + "/below", folder, alive} {
+		if err := os.Chtimes(path, long, long); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if err := WriteFile(filepath.Join(dir, "b"), content("b")); err != nil {
 		t.Fatal(err)
 	}
 	want := []string{".a.tif.chaski-1123456789abcdef.tmp", ".a.tif.chaski-21234.tmp",
-		".a.tif.chaski-2123456789abcdef.tmp", "a.tif.chaski-0123456789abcdef.tmp", "b"}
+		".a.tif.chaski-2123456789abcdef.tmp", ".array.chaski-4123456789abcdef.tmp",
+		"a.tif.chaski-0123456789abcdef.tmp", "b"}
 	if got := names(t, dir); !slices.Equal(got, want) {
 		t.Errorf("the folder holds\n%v, want\n%v", got, want)
 	}
