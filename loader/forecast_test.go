@@ -337,7 +337,7 @@ func TestForecastOfFiles(t *testing.T) {
 	}
 	files := &source.Files{}
 	defer files.Close()
-	if _, err := build.Write(t.Context(), f, paths, build.Options{Opener: files}); err != nil {
+	if _, err := build.Write(t.Context(), f, paths, build.Options{Opener: files, Base: filepath.Dir(name)}); err != nil {
 		t.Fatal(err)
 	}
 	if err := f.Close(); err != nil {
