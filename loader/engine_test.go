@@ -439,8 +439,8 @@ func TestMemoryIsBounded(t *testing.T) {
 		pend = append(pend, e.Start(context.Background(), shuffle.StepTicket(0, s, 2, 0, 1), false))
 	}
 	a, b := wait(t, pend[0]), wait(t, pend[1])
-	if e.memory.taken != 2*one {
-		t.Fatalf("%d bytes taken, want %d", e.memory.taken, 2*one)
+	if taken, _ := e.memory.counts(); taken != 2*one {
+		t.Fatalf("%d bytes taken, want %d", taken, 2*one)
 	}
 	short, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
 	defer cancel()
@@ -507,10 +507,8 @@ func TestCancelReleasesEverything(t *testing.T) {
 	if err := e.Close(); err != nil {
 		t.Fatal(err)
 	}
-	e.memory.mu.Lock()
-	defer e.memory.mu.Unlock()
-	if e.memory.taken != e.memory.idle.Bytes() {
-		t.Errorf("%d bytes are still out", e.memory.taken-e.memory.idle.Bytes())
+	if taken, idle := e.memory.counts(); taken != idle {
+		t.Errorf("%d bytes are still out", taken-idle)
 	}
 }
 

@@ -17,6 +17,13 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
+// counts returns the bytes that are taken, and how many of these are idle.
+func (m *memory) counts() (taken, idle int64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.taken, m.idle.Bytes()
+}
+
 // fakeTable is a dataset in memory with raw chunks of known samples, so that a slow, obvious reader
 // can compute every batch.
 type fakeTable struct {

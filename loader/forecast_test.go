@@ -153,9 +153,10 @@ func TestForecastIsExact(t *testing.T) {
 				if got := epochOf(t, e, c, ranks); got != countedOf(f.Total) {
 					t.Errorf("the run did %+v, the forecast was %+v", got, countedOf(f.Total))
 				}
-				if m := f.Memory; e.memory.taken > m.Batch*int64(m.Batches) || e.memory.taken%m.Batch != 0 ||
+				taken, _ := e.memory.counts()
+				if m := f.Memory; taken > m.Batch*int64(m.Batches) || taken%m.Batch != 0 ||
 					e.tiles != nil && e.tiles.Held > m.Tiles {
-					t.Errorf("the run took %d bytes, the forecast was %+v", e.memory.taken, m)
+					t.Errorf("the run took %d bytes, the forecast was %+v", taken, m)
 				}
 				if f.Total.Requests == 0 || f.Total.Chunks == 0 || f.Examined != f.Steps {
 					t.Errorf("a forecast of %+v", f)
@@ -337,7 +338,8 @@ func TestForecastOfFiles(t *testing.T) {
 	}
 	files := &source.Files{}
 	defer files.Close()
-	if _, err := build.Write(t.Context(), f, paths, build.Options{Opener: files, Base: filepath.Dir(name)}); err != nil {
+	if _, err := build.Write(t.Context(), f, paths,
+		build.Options{Opener: files, Base: filepath.Dir(name)}); err != nil {
 		t.Fatal(err)
 	}
 	if err := f.Close(); err != nil {

@@ -122,11 +122,9 @@ func TestPanicEndsOneTicket(t *testing.T) {
 			if n := crash.Count() - before; n < int64(failed) {
 				t.Errorf("%d panics are counted for %d tickets", n, failed)
 			}
-			e.memory.mu.Lock()
-			if out := e.memory.taken - e.memory.idle.Bytes(); out != 0 {
-				t.Errorf("%d bytes of memory are lost", out)
+			if taken, idle := e.memory.counts(); taken != idle {
+				t.Errorf("%d bytes of memory are lost", taken-idle)
 			}
-			e.memory.mu.Unlock()
 			if err := e.Close(); err != nil {
 				t.Error(err)
 			}

@@ -106,8 +106,8 @@ func sharedTiles(t *testing.T, memory int64) {
 	if c.Held != 0 || len(c.By) != 0 || c.Used.Len() != 0 {
 		t.Errorf("%d bytes of %d tiles are still held", c.Held, len(c.By))
 	}
-	if e.memory.taken != e.memory.idle.Bytes() {
-		t.Errorf("%d bytes are still out", e.memory.taken-e.memory.idle.Bytes())
+	if taken, idle := e.memory.counts(); taken != idle {
+		t.Errorf("%d bytes are still out", taken-idle)
 	}
 }
 
