@@ -80,7 +80,7 @@ func (r *Roots) Allow(p string) (string, error) {
 	if r.all {
 		return abs, nil
 	}
-	w := walker{roots: r, at: string(filepath.Separator), left: names(abs)}
+	w := walker{roots: r, at: string(filepath.Separator), left: pathname.Names(abs)}
 	if err := w.walk(); err != nil {
 		if w.blind || Outside(err) {
 			return "", outside(p)
@@ -154,10 +154,6 @@ func within(p, dir string) bool {
 		(len(p) == len(dir) || dir == string(filepath.Separator) || os.IsPathSeparator(p[len(dir)]))
 }
 
-func names(path string) []string {
-	return strings.FieldsFunc(path, func(c rune) bool { return c < 0x80 && os.IsPathSeparator(byte(c)) })
-}
-
 // walker resolves a path name by name, as the kernel does.
 type walker struct {
 	roots *Roots
@@ -224,7 +220,7 @@ func (w *walker) step(next string) error {
 	if filepath.IsAbs(to) {
 		w.at = string(filepath.Separator)
 	}
-	w.left = append(names(to), w.left...)
+	w.left = append(pathname.Names(to), w.left...)
 	return nil
 }
 
@@ -283,6 +279,19 @@ func (r *Roots) root(path string) (*os.Root, string, error) {
 	return root, cmp.Or(name, "."), nil
 }
 
+// inRoot calls use with the root that a path leads into, and with the name there of what it leads to.
+func (r *Roots) inRoot(path string, use func(root *os.Root, name string) error) error {
+	real, err := r.Allow(path)
+	if err != nil {
+		return err
+	}
+	root, name, err := r.root(real)
+	if err != nil {
+		return err
+	}
+	return rootError(cmp.Or(use(root, name), root.Close()), path)
+}
+
 // rootError gives the errors of os.Root the path that was asked for. os.Root refuses links that were
 // exchanged after Allow by an error of its own, which is no errno.
 func rootError(err error, path string) error {
@@ -302,16 +311,12 @@ func (r *Roots) Stat(path string) (fs.FileInfo, error) {
 	if !r.Bounded() {
 		return os.Stat(path)
 	}
-	real, err := r.Allow(path)
-	if err != nil {
-		return nil, err
-	}
-	root, name, err := r.root(real)
-	if err != nil {
-		return nil, err
-	}
-	st, err := root.Stat(name)
-	return st, rootError(cmp.Or(err, root.Close()), path)
+	var st fs.FileInfo
+	err := r.inRoot(path, func(root *os.Root, name string) (err error) {
+		st, err = root.Stat(name)
+		return err
+	})
+	return st, err
 }
 
 // ReadDir is os.ReadDir below the roots.
@@ -319,20 +324,16 @@ func (r *Roots) ReadDir(path string) ([]fs.DirEntry, error) {
 	if !r.Bounded() {
 		return os.ReadDir(path)
 	}
-	real, err := r.Allow(path)
-	if err != nil {
-		return nil, err
-	}
-	root, name, err := r.root(real)
-	if err != nil {
-		return nil, err
-	}
-	dir, err := root.OpenRoot(name)
-	if err = cmp.Or(err, root.Close()); err != nil {
-		return nil, rootError(err, path)
-	}
-	list, err := entries(dir)
-	return list, rootError(cmp.Or(err, dir.Close()), path)
+	var list []fs.DirEntry
+	err := r.inRoot(path, func(root *os.Root, name string) error {
+		dir, err := root.OpenRoot(name)
+		if err != nil {
+			return err
+		}
+		list, err = entries(dir)
+		return cmp.Or(err, dir.Close())
+	})
+	return list, err
 }
 
 // entries lists a directory with what its entries are now: fs.DirEntry.Info would look by name later.

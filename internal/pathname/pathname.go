@@ -70,11 +70,16 @@ func HasParent(path string) bool {
 	}
 }
 
+// Names returns the parts of a path between its separators, without empty ones.
+func Names(path string) []string {
+	return strings.FieldsFunc(path, func(c rune) bool { return c < 0x80 && os.IsPathSeparator(byte(c)) })
+}
+
 // clean removes empty parts and "." from a path, and ".." of the root directory, which is its own parent.
 func clean(path string) string {
 	root := filepath.IsAbs(path)
 	var parts []string
-	for _, p := range strings.FieldsFunc(path, func(c rune) bool { return c < 0x80 && os.IsPathSeparator(byte(c)) }) {
+	for _, p := range Names(path) {
 		if p != "." && !(p == ".." && root && len(parts) == 0) {
 			parts = append(parts, p)
 		}
