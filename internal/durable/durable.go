@@ -196,7 +196,7 @@ func temporary(name string) string {
 var cleaned sync.Map
 
 func cleanOnce(dir string) {
-	key, err := filepath.Abs(dir)
+	key, err := pathname.Abs(dir)
 	if err != nil {
 		return
 	}
@@ -205,8 +205,8 @@ func cleanOnce(dir string) {
 	}
 }
 
-// clean removes from a folder what runs that were killed left there. It is only a service: what it cannot read or
-// remove stays.
+// clean removes from a folder what runs that were killed left there. What it cannot read or remove stays: nobody waits
+// for it.
 func clean(dir string) {
 	f, err := os.Open(dir)
 	if err != nil {

@@ -345,3 +345,33 @@ func TestFoldersAboveAreOnDisk(t *testing.T) {
 		t.Errorf("folders that are there: %v, synced %q", err, synced)
 	}
 }
+
+// TestLeftoversAreRemovedWhereTheFileIs: link/../x is beside what the link leads to, not beside the link.
+func TestLeftoversAreRemovedWhereTheFileIs(t *testing.T) {
+	root := t.TempDir()
+	for _, dir := range []string{"a", "b/deep"} {
+		if err := os.MkdirAll(filepath.Join(root, dir), 0o777); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink("../b/deep", filepath.Join(root, "a", "link")); err != nil {
+		t.Fatal(err)
+	}
+	const stale = ".x.chaski-0123456789abcdef.tmp"
+	long := time.Now().Add(-2 * staleAge)
+	for _, dir := range []string{"a", "b"} {
+		path := filepath.Join(root, dir, stale)
+		if err := errors.Join(os.WriteFile(path, nil, 0o666), os.Chtimes(path, long, long)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := WriteFile(root+"/a/link/../x", content("x")); err != nil {
+		t.Fatal(err)
+	}
+	if got := names(t, filepath.Join(root, "b")); !slices.Equal(got, []string{"deep", "x"}) {
+		t.Errorf("beside the file are %v", got)
+	}
+	if got := names(t, filepath.Join(root, "a")); !slices.Equal(got, []string{stale, "link"}) {
+		t.Errorf("beside the link are %v", got)
+	}
+}
