@@ -44,14 +44,11 @@ type askStream = grpc.BidiStreamingServer[chaskiv1.AskRequest, chaskiv1.AskReply
 
 // Ask implements chaski.v1.Chaski.
 func (s *Server) Ask(g askStream) error {
-	select {
-	case s.questions <- struct{}{}:
-		defer func() { <-s.questions }()
-	case <-g.Context().Done():
-		return failed(g.Context().Err())
-	case <-s.stop:
-		return failed(errStopping)
+	leave, err := s.place(g.Context(), s.questions)
+	if err != nil {
+		return failed(err)
 	}
+	defer leave()
 	w := newWatch(g, s.options.SendTimeout)
 	return w.run(&s.answering, func() error {
 		ctx, cancel := context.WithCancel(g.Context())
@@ -112,7 +109,7 @@ func (q *asking) answer(g askStream) error {
 	case *chaskiv1.AskRequest_Paste:
 		return q.paste(k.Paste)
 	}
-	return errors.New("the first request is no question that this server knows")
+	return errors.New("the first request must be a question, of a kind that this server knows")
 }
 
 // patient is a stream whose Recv waits for a bounded time. A client that sends nothing would otherwise keep its place
@@ -191,7 +188,7 @@ type questionText struct {
 func (q *asking) whole(begin []byte) ([]byte, error) {
 	all, err := io.ReadAll(io.LimitReader(io.MultiReader(bytes.NewReader(begin), q.in), maxText+1))
 	if err == nil && len(all) > maxText {
-		err = fault.New(fault.Limit, "question", fault.NoOffset, "its text is over %d bytes", maxText)
+		err = fault.New(fault.Limit, "question", fault.NoOffset, "its text has more than %d bytes", maxText)
 	}
 	return all, err
 }
@@ -204,10 +201,8 @@ func (q *asking) text(begin []byte) (t questionText, err error) {
 	}
 	d := json.NewDecoder(bytes.NewReader(all))
 	d.DisallowUnknownFields()
-	if err := d.Decode(&t); err != nil {
-		return t, err
-	}
-	return t, nil
+	err = d.Decode(&t)
+	return t, err
 }
 
 // use opens containers and calls answer with their dataset. Errors without a file get the first container's.

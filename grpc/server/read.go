@@ -23,14 +23,11 @@ const ReadTensor = "array"
 // Read implements chaski.v1.Chaski: the answer is the payload of a batch without rows that has one
 // tensor.
 func (s *Server) Read(r *chaskiv1.ReadRequest, g grpc.ServerStreamingServer[chaskiv1.StreamReply]) error {
-	select {
-	case s.reads <- struct{}{}:
-		defer func() { <-s.reads }()
-	case <-g.Context().Done():
-		return failed(g.Context().Err())
-	case <-s.stop:
-		return failed(errStopping)
+	leave, err := s.place(g.Context(), s.reads)
+	if err != nil {
+		return failed(err)
 	}
+	defer leave()
 	conn, ok := g.Context().Value(connectionKey{}).(*connection)
 	if !ok {
 		return status.Error(codes.Internal, "the gRPC server was not made with GRPCOptions")
@@ -52,6 +49,18 @@ func (s *Server) Read(r *chaskiv1.ReadRequest, g grpc.ServerStreamingServer[chas
 		segments, total := payload.Encode(b)
 		return sendParts(w, 0, segments, total, s.options.PartBytes, l)
 	})
+}
+
+// place waits for one of a number of places, which leave gives back.
+func (s *Server) place(ctx context.Context, places chan struct{}) (leave func(), err error) {
+	select {
+	case places <- struct{}{}:
+		return func() { <-places }, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case <-s.stop:
+		return nil, errStopping
+	}
 }
 
 func (s *Server) read(ctx context.Context, r *chaskiv1.ReadRequest) (*raster.Array, error) {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"reflect"
 	"slices"
 	"strconv"
@@ -173,7 +174,7 @@ func (p place) list(t reflect.Type, list []any) error {
 }
 
 func (p place) values(t reflect.Type, object map[string]any) error {
-	for _, k := range sortedKeys(object) {
+	for _, k := range slices.Sorted(maps.Keys(object)) {
 		if err := p.member(k).check(t, object[k]); err != nil {
 			return err
 		}
@@ -198,20 +199,11 @@ func (p place) object(t reflect.Type, object map[string]any) error {
 			}
 		}
 	}
-	for _, k := range sortedKeys(object) {
+	for _, k := range slices.Sorted(maps.Keys(object)) {
 		if !slices.Contains(names, k) {
 			slices.Sort(names)
 			return fmt.Errorf("%sno member %q; there are %s", p.of, p.member(k).name, strings.Join(names, ", "))
 		}
 	}
 	return nil
-}
-
-func sortedKeys(m map[string]any) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
 }
