@@ -218,7 +218,7 @@ func clean(dir string) {
 		names, err := f.ReadDir(1024)
 		for _, e := range names {
 			if isTemporary(e.Name()) {
-				removeStale(filepath.Join(dir, e.Name()))
+				removeStale(pathname.Join(dir, e.Name()))
 			}
 		}
 		if err != nil {
