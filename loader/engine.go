@@ -94,16 +94,6 @@ func Open(ctx context.Context, spec Spec, o Options) (*Engine, error) {
 	return e, nil
 }
 
-// newEngine compiles a spec for an open table. The engine owns the table only if newEngine returns
-// no error.
-func newEngine(ctx context.Context, spec Spec, o Options, t rows.Table) (*Engine, error) {
-	e, err := openEngine(ctx, spec, o, func(context.Context, Source, []Field) (rows.Table, error) { return t, nil })
-	if err != nil {
-		return nil, err
-	}
-	return e, nil
-}
-
 // openEngine compiles a spec and opens its tables. If it fails it still returns the engine, so that
 // the caller can close the tables that were opened.
 func openEngine(ctx context.Context, spec Spec, o Options, open rows.Opener) (*Engine, error) {

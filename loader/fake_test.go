@@ -11,6 +11,7 @@ import (
 
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/loader/rows"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog"
 )
@@ -214,4 +215,13 @@ func openFake(t testing.TB, spec Spec, tab *fakeTable, workers int) *Engine {
 		}
 	})
 	return e
+}
+
+// newEngine returns an engine for an open table. The engine owns the table only if newEngine returns no error.
+func newEngine(ctx context.Context, spec Spec, o Options, t rows.Table) (*Engine, error) {
+	e, err := openEngine(ctx, spec, o, func(context.Context, Source, []Field) (rows.Table, error) { return t, nil })
+	if err != nil {
+		return nil, err
+	}
+	return e, nil
 }

@@ -5,7 +5,6 @@ import (
 	"math"
 
 	"github.com/chaski-eo/chaski/loader"
-	sp "github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/loader/survey"
 	"github.com/chaski-eo/chaski/ops/paste"
 	chaskiv1 "github.com/chaski-eo/chaski/proto/chaski/v1"
@@ -36,9 +35,6 @@ func (q *asking) stats(m *chaskiv1.StatsQuestion) error {
 	s, err := loader.ParseSpec(text)
 	if err != nil {
 		return invalid{err}
-	}
-	if s.BadSamples == sp.BadReplace || s.BadSamples == sp.BadFill {
-		s.BadSamples = sp.BadSkip // substitutes and fill values must not be counted
 	}
 	o := q.server.asked
 	if n := m.GetWorkers(); n > 0 {

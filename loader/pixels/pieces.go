@@ -69,8 +69,7 @@ func (r *Reader) inPieces(
 func (r *Reader) rows(
 	ctx context.Context, f source.Reader, x, pieces *chunk.Index, i int, box chunk.Box, to Sink,
 ) error {
-	in := parts{ctx: ctx, r: r, f: f, left: x.Ranges[i], off: x.Ranges[i].Off, turn: func() {}}
-	rows, err := in.open(x, i)
+	in, rows, err := r.openRows(ctx, f, x, i)
 	if err != nil {
 		return err
 	}
@@ -108,8 +107,7 @@ func (r *Reader) Check(ctx context.Context, f source.Reader, x *chunk.Index, i i
 	if err := present(f, chunk.Run{Off: at.Off, Len: at.Len, Chunks: []int{i}}); err != nil {
 		return err
 	}
-	in := parts{ctx: ctx, r: r, f: f, left: at, off: at.Off, turn: func() {}}
-	rows, err := in.open(x, i)
+	in, rows, err := r.openRows(ctx, f, x, i)
 	if err != nil {
 		return err
 	}
@@ -140,9 +138,9 @@ type parts struct {
 	err  error       // why a read failed
 }
 
-// open begins to decode the rows of chunk i of x, whose bytes are those of p.
-func (p *parts) open(x *chunk.Index, i int) (*chunk.Rows, error) {
-	r := p.r
+// openRows begins to decode the rows of chunk i of x in file f.
+func (r *Reader) openRows(ctx context.Context, f source.Reader, x *chunk.Index, i int) (*parts, *chunk.Rows, error) {
+	p := &parts{ctx: ctx, r: r, f: f, left: x.Ranges[i], off: x.Ranges[i].Off, turn: func() {}}
 	if r.parts == nil {
 		r.parts = bufio.NewReaderSize(nil, MaxRun)
 	}
@@ -151,12 +149,12 @@ func (p *parts) open(x *chunk.Index, i int) (*chunk.Rows, error) {
 	rows, err := r.Decoder.Rows(r.parts, x, i, min(r.maxChunk, maxWindow))
 	if err != nil {
 		p.close(nil)
-		return nil, p.fault(err)
+		return nil, nil, p.fault(err)
 	}
-	return rows, nil
+	return p, rows, nil
 }
 
-// close ends the decoding that open began.
+// close ends the decoding that openRows began.
 func (p *parts) close(rows *chunk.Rows) {
 	if rows != nil {
 		rows.Close()

@@ -20,12 +20,16 @@ import (
 // Stats measures every band of every raster field of the spec's dataset in one parallel pass. It
 // reads the rows that the conditions and the split leave. Nodata and masked pixels are left out and
 // counted as nodata. The sampler, the bands and the normalisation of the spec have no effect, and
-// the result does not depend on Options.Workers. A sample that cannot be read ends the pass; with
-// BadSkip it is left out as a whole and counted. progress, if not nil, is called after every
-// sample, by one goroutine at a time. A mixture is an error.
+// the result does not depend on Options.Workers. A sample that cannot be read ends the pass; with any
+// other policy than BadError it is left out as a whole and counted, since substitutes and fill values are no
+// measurements. progress, if not nil, is called after every sample, by one goroutine at a time. A mixture is an
+// error.
 func Stats(
 	ctx context.Context, sp spec.Spec, o resources.Options, progress func(done, total int64),
 ) (r *stats.Report, err error) {
+	if sp.BadSamples == spec.BadReplace || sp.BadSamples == spec.BadFill {
+		sp.BadSamples = spec.BadSkip
+	}
 	err = withTable(ctx, "statistics", sp, o, func(sp spec.Spec, o resources.Options, t rows.Table) error {
 		selected, err := rows.Selected(ctx, t, sp.Root(), o)
 		if err == nil {

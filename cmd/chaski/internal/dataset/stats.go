@@ -254,11 +254,7 @@ func (f *statsFlags) run(ctx context.Context, env console.Env, dataset string) e
 // specOf reads the spec in a JSON file, or makes one of a dataset and the flags.
 func (f *statsFlags) specOf(dataset string) (loader.Spec, error) {
 	if flags.IsSpec(dataset) {
-		s, err := flags.ReadSpec(dataset, &f.own)
-		if s.BadSamples == spec.BadReplace || s.BadSamples == spec.BadFill {
-			s.BadSamples = spec.BadSkip // substitutes and fill values must not be counted
-		}
-		return s, err
+		return flags.ReadSpec(dataset, &f.own)
 	}
 	s, err := f.source.Spec(dataset)
 	if err != nil {
