@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"io/fs"
-	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -44,6 +43,11 @@ func List(ctx context.Context, src string, r *source.Roots, o source.Opener) (*L
 		return listRemote(ctx, src, r, o)
 	}
 	src = source.LocalPath(src)
+	if IsGlob(src) {
+		if err := checkLength(src); err != nil {
+			return nil, err
+		}
+	}
 	// Checked before anything else, so that a refusal does not reveal which files exist outside the roots.
 	if _, err := r.Allow(unglobbed(src)); err != nil && !source.Missing(err) {
 		return nil, err
@@ -95,10 +99,10 @@ func notFound(err error) error {
 	return fault.Wrap(fault.Unsupported, "dataset", fault.NoOffset, err)
 }
 
-// walk adds the rasters below dir that match the parts of a glob (nil: all), by their paths relative to dir. It follows
+// walk adds the rasters below dir that match a glob (nil: all), by their paths relative to dir. It follows
 // links; every path is a sample, even if several lead to one file. A link out of the roots is an error: leaving it out
 // would change the dataset silently.
-func (l *Listing) walk(ctx context.Context, dir string, r *source.Roots, pattern []string) error {
+func (l *Listing) walk(ctx context.Context, dir string, r *source.Roots, pattern *matcher) error {
 	return r.WalkDir(dir, func(p string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -120,15 +124,18 @@ func (l *Listing) walk(ctx context.Context, dir string, r *source.Roots, pattern
 			return err
 		}
 		rel = filepath.ToSlash(rel)
+		whole, below := true, true
+		if pattern != nil {
+			whole, below = pattern.match(rel)
+		}
 		if d.IsDir() {
-			if pattern != nil && !leadsOn(pattern, strings.Split(rel, "/")) {
+			if !below {
 				return fs.SkipDir
 			}
 			return nil
 		}
-		parts := strings.Split(rel, "/")
-		keep := IsRaster(rel) && (pattern == nil || matchParts(pattern, parts))
-		if !keep && pattern != nil && !leadsOn(pattern, parts) { // a link to a directory does not matter either
+		keep := IsRaster(rel) && whole
+		if !keep && !below { // a link to a directory does not matter either
 			return nil
 		}
 		return l.add(p, rel, d, keep, r)
@@ -183,89 +190,6 @@ func (l *Listing) sort() {
 		}
 		l.Etags = etags
 	}
-}
-
-// IsGlob reports whether a path has characters of a glob.
-func IsGlob(s string) bool { return strings.ContainsAny(s, "*?[") }
-
-// glob lists the files that a pattern matches. "*" and "?" do not match "/", "**" as a whole part of the path matches
-// any number of directories, "[a-z]" one character (path.Match).
-func glob(ctx context.Context, pattern string, r *source.Roots) (*Listing, error) {
-	base, parts := splitLocal(pattern)
-	if err := checkPattern(parts); err != nil {
-		return nil, err
-	}
-	l := &Listing{Base: base}
-	err := l.walk(ctx, l.Base, r, parts)
-	if err == nil && len(l.Paths) == 0 {
-		err = fault.New(fault.NotFound, "glob", fault.NoOffset, "no raster file matches")
-	}
-	return l, err
-}
-
-// splitLocal returns the directory that a glob starts at, and the parts of the pattern below it.
-func splitLocal(pattern string) (base string, parts []string) {
-	pattern = filepath.ToSlash(pattern)
-	parts = strings.Split(pattern, "/")
-	fixed := 0
-	for fixed < len(parts)-1 && !IsGlob(parts[fixed]) {
-		fixed++
-	}
-	base = strings.Join(parts[:fixed], "/")
-	if base == "" {
-		base = "."
-		if strings.HasPrefix(pattern, "/") {
-			base = "/"
-		}
-	}
-	return filepath.FromSlash(base), parts[fixed:]
-}
-
-func checkPattern(parts []string) error {
-	for _, p := range parts {
-		if _, err := path.Match(p, ""); err != nil {
-			return fault.New(fault.NotFound, "glob", fault.NoOffset, "%q is not a pattern", p)
-		}
-	}
-	return nil
-}
-
-// matchParts matches a path with a pattern, part by part. Its time is at most proportional to the product of the two
-// lengths: backtracking over many "**" would take exponential time.
-func matchParts(pattern, parts []string) bool {
-	// reach[j] says whether the pattern so far matches the first j parts.
-	reach := make([]bool, len(parts)+1)
-	reach[0] = true
-	for _, p := range pattern {
-		next := make([]bool, len(reach))
-		if p == "**" {
-			on := false
-			for j := range reach {
-				on = on || reach[j]
-				next[j] = on
-			}
-		} else {
-			for j, name := range parts {
-				ok := reach[j]
-				if ok {
-					ok, _ = path.Match(p, name)
-				}
-				next[j+1] = ok
-			}
-		}
-		reach = next
-	}
-	return reach[len(parts)]
-}
-
-// leadsOn reports whether a path below the directory with these parts can match a pattern.
-func leadsOn(pattern, folder []string) bool {
-	for i := range pattern {
-		if matchParts(pattern[:i], folder) || pattern[i] == "**" && matchParts(pattern[:i+1], folder) {
-			return true
-		}
-	}
-	return false
 }
 
 // Pattern is a pattern with one or more {id}.

@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestGlobAgainstRegexp compares matchParts with the same pattern as a regular expression.
+// TestGlobAgainstRegexp compares a matcher with the same pattern as a regular expression.
 func TestGlobAgainstRegexp(t *testing.T) {
 	part := rapid.SampledFrom([]string{"**", "*", "a", "b", "a*", "*b", "?", "a?b", "[ab]", "*a*"})
 	name := rapid.SampledFrom([]string{"a", "b", "ab", "aab", "c", "acb", "ba"})
@@ -24,8 +24,16 @@ func TestGlobAgainstRegexp(t *testing.T) {
 			expr += strings.NewReplacer("*", "[^/]*", "?", "[^/]").Replace(p) + "/"
 		}
 		want := regexp.MustCompile(expr + "$").MatchString(strings.Join(parts, "/") + "/")
-		if got := matchParts(pattern, parts); got != want {
-			t.Fatalf("%q matches %q: %v, want %v", pattern, parts, got, want)
+		m, err := newMatcher(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 2 { // the second time from what it remembers
+			got, _ := m.match(strings.Join(parts, "/"))
+			if got != want {
+				t.Fatalf("%q matches %q: %v, want %v", pattern, parts, got, want)
+			}
+			m.match(strings.Join(parts[:len(parts)/2], "/") + "/x") // another path between them
 		}
 	})
 }

@@ -38,13 +38,25 @@ func listRemote(ctx context.Context, src string, r *source.Roots, o source.Opene
 			return remoteFile(ctx, src, o)
 		}
 	}
-	if err := checkPattern(pattern); err != nil {
-		return nil, err
+	var m *matcher
+	if pattern != nil {
+		err := checkLength(src)
+		if err == nil {
+			m, err = newMatcher(pattern)
+		}
+		if err != nil {
+			return nil, err
+		}
 	}
 	l := &Listing{Base: base}
 	err := source.List(ctx, o, base, func(e source.Entry) error {
-		if hidden(e.Path) || !IsRaster(e.Path) || pattern != nil && !matchParts(pattern, strings.Split(e.Path, "/")) {
+		if hidden(e.Path) || !IsRaster(e.Path) {
 			return nil
+		}
+		if m != nil {
+			if whole, _ := m.match(e.Path); !whole {
+				return nil
+			}
 		}
 		l.Paths, l.Sizes, l.Etags = append(l.Paths, e.Path), append(l.Sizes, e.Size), append(l.Etags, e.ETag)
 		return nil
