@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 
 	"google.golang.org/grpc/stats"
 
@@ -66,6 +67,8 @@ func (l *lease) change(f func()) {
 // stream ends, but not those it had queued when the whole connection breaks: then they are called
 // back here.
 type connection struct {
+	number uint64 // names the connection
+
 	mu     sync.Mutex
 	leases map[*lease]struct{}
 	ended  bool
@@ -95,8 +98,12 @@ type connectionKey struct{}
 // read and write it.
 type connections struct{}
 
+// lastConnection is the number of the last connection of all servers of the process.
+var lastConnection atomic.Uint64
+
 func (connections) TagConn(ctx context.Context, _ *stats.ConnTagInfo) context.Context {
-	return context.WithValue(ctx, connectionKey{}, &connection{leases: map[*lease]struct{}{}})
+	c := &connection{number: lastConnection.Add(1), leases: map[*lease]struct{}{}}
+	return context.WithValue(ctx, connectionKey{}, c)
 }
 
 func (connections) HandleConn(ctx context.Context, s stats.ConnStats) {

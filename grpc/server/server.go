@@ -178,7 +178,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		<-serving.Done()
 		s.Stop(g)
 	}()
-	err := g.Serve(l)
+	err := g.Serve(namedListener{l})
 	cancel()
 	<-stopped
 	if ctx.Err() != nil && (err == nil || errors.Is(err, grpc.ErrServerStopped)) {

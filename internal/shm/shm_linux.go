@@ -205,23 +205,33 @@ func (l userListener) Accept() (net.Conn, error) {
 
 // SameUser returns an error unless the peer of a Unix socket runs as the user of this process.
 func SameUser(c *net.UnixConn) error {
-	raw, err := c.SyscallConn()
+	user, _, err := Peer(c)
 	if err != nil {
 		return err
+	}
+	if user != os.Geteuid() {
+		return fmt.Errorf("shm: the peer runs as user %d, this process as user %d", user, os.Geteuid())
+	}
+	return nil
+}
+
+// Peer returns the user and the process that connected to a Unix socket. The process is 0 if it belongs to another PID
+// namespace.
+func Peer(c *net.UnixConn) (user, process int, err error) {
+	raw, err := c.SyscallConn()
+	if err != nil {
+		return 0, 0, err
 	}
 	var peer *unix.Ucred
 	if e := raw.Control(func(fd uintptr) {
 		peer, err = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED)
 	}); e != nil {
-		return e
+		return 0, 0, e
 	}
 	if err != nil {
-		return os.NewSyscallError("getsockopt", err)
+		return 0, 0, os.NewSyscallError("getsockopt", err)
 	}
-	if int(peer.Uid) != os.Geteuid() {
-		return fmt.Errorf("shm: the peer runs as user %d, this process as user %d", peer.Uid, os.Geteuid())
-	}
-	return nil
+	return int(peer.Uid), int(peer.Pid), nil
 }
 
 // Conn is one end of a control socket. One goroutine may send while another receives.

@@ -52,6 +52,9 @@ func ListenUser(string) (net.Listener, error) { return nil, ErrUnsupported }
 // SameUser fails.
 func SameUser(*net.UnixConn) error { return ErrUnsupported }
 
+// Peer fails.
+func Peer(*net.UnixConn) (user, process int, err error) { return 0, 0, ErrUnsupported }
+
 // Conn does not exist here.
 type Conn struct{}
 

@@ -1,0 +1,83 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/netip"
+
+	"google.golang.org/grpc/peer"
+
+	"github.com/chaski-eo/chaski/internal/shm"
+)
+
+// clientID names who asks: in logs, and for limits and turns, which each client has for itself. It is one of
+//
+//	"token NAME"                 whom withClient names
+//	"host 192.0.2.7"             all connections from one address, whatever the port
+//	"process 12 of user 1000"    on a Unix socket
+//	"connection 7"               where nothing else is known
+type clientID string
+
+type clientKey struct{}
+
+// withClient returns the context of a request that came with a valid token, or other proof, of the given name.
+func withClient(ctx context.Context, name string) context.Context {
+	return context.WithValue(ctx, clientKey{}, clientID("token "+name))
+}
+
+// clientOf returns who sent a request.
+func clientOf(ctx context.Context) clientID {
+	if c, ok := ctx.Value(clientKey{}).(clientID); ok {
+		return c
+	}
+	if p, ok := peer.FromContext(ctx); ok && p.Addr != nil {
+		if at, err := netip.ParseAddrPort(p.Addr.String()); err == nil {
+			return clientID("host " + at.Addr().Unmap().WithZone("").String())
+		}
+		if at, ok := p.Addr.(processAddr); ok {
+			return clientID(at.String())
+		}
+	}
+	if c, ok := ctx.Value(connectionKey{}).(*connection); ok {
+		return clientID(fmt.Sprintf("connection %d", c.number))
+	}
+	return "connection" // the gRPC server was not made with GRPCOptions
+}
+
+// namedListener tells the connections of a Unix socket by the process at their other end.
+type namedListener struct{ net.Listener }
+
+// Accept implements net.Listener.
+func (l namedListener) Accept() (net.Conn, error) {
+	c, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	u, ok := c.(*net.UnixConn)
+	if !ok {
+		return c, nil
+	}
+	user, process, err := shm.Peer(u)
+	if err != nil || process == 0 { // 0: processes of other containers, which must not count as one
+		return c, nil
+	}
+	return namedConn{u, processAddr{user, process}}, nil
+}
+
+type namedConn struct {
+	*net.UnixConn
+	from processAddr
+}
+
+// RemoteAddr implements net.Conn.
+func (c namedConn) RemoteAddr() net.Addr { return c.from }
+
+// processAddr is the address of a process at the other end of a Unix socket, which has no name.
+type processAddr struct{ user, process int }
+
+// Network implements net.Addr.
+func (processAddr) Network() string { return "unix" }
+
+// String implements net.Addr.
+func (a processAddr) String() string { return fmt.Sprintf("process %d of user %d", a.process, a.user) }
