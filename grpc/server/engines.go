@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/zeebo/xxh3"
-	"golang.org/x/sync/singleflight"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/chaski-eo/chaski/fault"
@@ -25,10 +24,9 @@ import (
 // engines are the open datasets, by handle: at most Options.MaxEngines, those without users
 // closed first, the longest unused before the others.
 type engines struct {
-	options Options
-	ctx     context.Context // of opening; ends with the server
-	cancel  context.CancelFunc
-	flight  singleflight.Group
+	options  Options
+	cancel   context.CancelFunc // ends the openings
+	openings *openings
 
 	mu       sync.Mutex
 	live     map[*entry]struct{} // all that are not closed
@@ -58,7 +56,9 @@ var errStopping = errors.New("the server is stopping")
 
 func newEngines(o Options) *engines {
 	s := &engines{options: o, live: map[*entry]struct{}{}, byHandle: map[string]*entry{}, bySpec: map[string]*entry{}}
-	s.ctx, s.cancel = context.WithCancel(context.Background())
+	var ctx context.Context
+	ctx, s.cancel = context.WithCancel(context.Background())
+	s.openings = newOpenings(ctx, o)
 	return s
 }
 
@@ -145,7 +145,7 @@ func (s *engines) close(e *entry) {
 }
 
 // open returns the dataset of a spec, opening it unless that was done a moment ago. It is the
-// caller's until put. Callers with the same spec wait for one opening, which goes on when ctx ends.
+// caller's until put. Callers with the same spec wait for one opening, which ends with the last of them.
 func (s *engines) open(ctx context.Context, spec loader.Spec, u *chaskiv1.Upstream, rows int) (*entry, error) {
 	b, err := json.Marshal(spec)
 	if err != nil {
@@ -166,18 +166,9 @@ func (s *engines) open(ctx context.Context, spec loader.Spec, u *chaskiv1.Upstre
 		if e := s.recent(key, begin); e != nil {
 			return e, nil
 		}
-		select {
-		case r := <-s.flight.DoChan(key, func() (any, error) {
-			// Not left to singleflight, which panics anew where nothing can recover.
-			err := crash.Call(func() error { return s.openNow(a) })
-			crash.Report(s.options.Logger, err)
+		open := func(ctx context.Context) (any, error) { return nil, s.openNow(ctx, a) }
+		if _, err := s.openings.do(ctx, "dataset "+key, open); err != nil {
 			return nil, err
-		}):
-			if r.Err != nil {
-				return nil, r.Err
-			}
-		case <-ctx.Done():
-			return nil, ctx.Err()
 		}
 	}
 	return nil, fault.New(fault.Limit, "server", fault.NoOffset, "datasets are opened faster than %d places allow",
@@ -206,9 +197,7 @@ type asked struct {
 	rows     int
 }
 
-func (s *engines) openNow(a asked) error {
-	ctx, cancel := context.WithTimeout(s.ctx, s.options.OpenTimeout)
-	defer cancel()
+func (s *engines) openNow(ctx context.Context, a asked) error {
 	var engine Engine
 	var err error
 	if a.upstream == nil {

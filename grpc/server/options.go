@@ -27,6 +27,10 @@ const (
 	DefaultTrimAfter    = 10 * time.Second
 	DefaultMaxReadBytes = 1 << 30
 	DefaultMaxReads     = 4
+	// An opening waits for its store most of the time, and may hold the names of all files of a directory.
+	DefaultMaxOpenings = 8
+	// The ranks of a large job ask for one dataset, which is one opening; these are the jobs.
+	DefaultMaxQueuedOpenings = 256
 
 	// MaxPartBytes bounds Options.PartBytes. Clients accept messages of that size and a little more.
 	MaxPartBytes = 16 << 20
@@ -93,6 +97,11 @@ type Options struct {
 	// MaxReads bounds the Reads that are answered at a time, and the questions of Ask; others wait. Default
 	// DefaultMaxReads.
 	MaxReads int
+	// MaxOpenings bounds the openings of datasets and files (Describe and Info) that run at a time. Default
+	// DefaultMaxOpenings.
+	MaxOpenings int
+	// MaxQueuedOpenings bounds those that wait for others; more are refused. Default DefaultMaxQueuedOpenings.
+	MaxQueuedOpenings int
 	// OpenTimeout bounds the opening of a dataset. Default DefaultOpenTimeout.
 	OpenTimeout time.Duration
 	// SendTimeout bounds the wait for a client that has credits to take the next part: such a client
@@ -126,6 +135,8 @@ func (o Options) withDefaults() Options {
 	def(&o.MaxReadBytes, DefaultMaxReadBytes)
 	def(&o.MaxPasteBytes, DefaultMaxReadBytes)
 	def(&o.MaxReads, DefaultMaxReads)
+	def(&o.MaxOpenings, DefaultMaxOpenings)
+	def(&o.MaxQueuedOpenings, DefaultMaxQueuedOpenings)
 	def(&o.OpenTimeout, DefaultOpenTimeout)
 	def(&o.SendTimeout, DefaultSendTimeout)
 	def(&o.Reuse, DefaultReuse)
@@ -159,6 +170,8 @@ func (o Options) validate() error {
 		o.MaxPasteBytes < 1:
 		return fmt.Errorf("server: bounds of %d datasets, %d streams, %d tickets, %d reads of %d bytes",
 			o.MaxEngines, o.MaxStreams, o.MaxTickets, o.MaxReads, o.MaxReadBytes)
+	case o.MaxOpenings < 1 || o.MaxQueuedOpenings < 1:
+		return fmt.Errorf("server: bounds of %d openings, of which %d wait", o.MaxOpenings, o.MaxQueuedOpenings)
 	case o.OpenTimeout < 0 || o.SendTimeout < 0 || o.Reuse < 0 || o.TrimAfter < 0 || o.DrainTimeout < 0:
 		return fmt.Errorf("server: negative duration")
 	}

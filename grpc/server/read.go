@@ -101,15 +101,17 @@ func (s *Server) Info(ctx context.Context, r *chaskiv1.InfoRequest) (*chaskiv1.I
 	if len(s.options.Roots) == 0 {
 		return nil, failed(errNoRoot)
 	}
-	info, err := survey.Describe(ctx, r.GetPath(), nil, s.options.Loader)
+	b, err := s.engines.openings.do(ctx, "file "+r.GetPath(), func(ctx context.Context) (any, error) {
+		info, err := survey.Describe(ctx, r.GetPath(), nil, s.options.Loader)
+		if err != nil {
+			return nil, err
+		}
+		return json.Marshal(info)
+	})
 	if err != nil {
 		return nil, failed(err)
 	}
-	b, err := json.Marshal(info)
-	if err != nil {
-		return nil, failed(err)
-	}
-	return &chaskiv1.InfoReply{Json: b}, nil
+	return &chaskiv1.InfoReply{Json: b.([]byte)}, nil
 }
 
 // errNoRoot is what a server without roots answers to everything about files.

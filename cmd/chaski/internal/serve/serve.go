@@ -34,6 +34,8 @@ type serveFlags struct {
 	cache     int64
 	maxChunk  int
 	partBytes int
+	openings  int
+	queued    int
 	paste     int64
 	noShared  bool
 	metrics   string
@@ -87,6 +89,10 @@ after --grace. A second signal kills it at once.`,
 		"memory for parsed headers and pages of tables of a dataset, in bytes")
 	flags.AddMaxChunk(fl, &f.maxChunk)
 	fl.IntVar(&f.partBytes, "part-bytes", server.DefaultPartBytes, "largest message, in bytes of data")
+	fl.IntVar(&f.openings, "max-openings", server.DefaultMaxOpenings,
+		"datasets and files that are opened at a time; equal ones are opened once")
+	fl.IntVar(&f.queued, "max-queued-openings", server.DefaultMaxQueuedOpenings,
+		"openings that may wait for others; more are refused")
 	fl.Int64Var(&f.paste, "paste-bytes", server.DefaultMaxReadBytes,
 		"memory for the raster of pasted predictions, in bytes")
 	fl.BoolVar(&f.noShared, "no-shared-memory", false,
@@ -120,6 +126,7 @@ func (f *serveFlags) check() (slog.Level, error) {
 	if err := console.FirstError(console.Between("workers", f.workers, 0, flags.MaxWorkers),
 		console.AtLeast("memory", f.memory, 0),
 		console.AtLeast("cache", f.cache, 1), console.AtLeast("paste-bytes", f.paste, 1),
+		console.AtLeast("max-openings", f.openings, 1), console.AtLeast("max-queued-openings", f.queued, 1),
 		console.Between("part-bytes", f.partBytes, 1,
 			server.MaxPartBytes)); err != nil {
 		return level, err
@@ -203,6 +210,7 @@ func (f *serveFlags) serverOptions(env console.Env, level slog.Level, log *slog.
 			Workers: f.workers, MemoryBytes: f.memory, CacheBytes: f.cache, MaxChunkBytes: f.maxChunk,
 			Logger: log, SQL: env.SQL,
 		},
+		MaxOpenings: f.openings, MaxQueuedOpenings: f.queued,
 		PartBytes: f.partBytes, MaxPasteBytes: f.paste, SharedMemory: !f.noShared, DrainTimeout: f.grace, Logger: log,
 	}
 	if f.upstream {

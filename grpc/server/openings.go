@@ -1,0 +1,136 @@
+package server
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/crash"
+)
+
+// openings run the work that clients wait for before their first batch, such as listing a directory of a million
+// files. Those who ask for the same wait for one opening, which ends with the last of them.
+type openings struct {
+	ctx     context.Context // ends with the server
+	timeout time.Duration   // of one opening, once it has its place
+	places  chan struct{}   // holds one element for each opening that runs
+	queue   int             // how many may wait for a place
+	logger  *slog.Logger
+
+	mu      sync.Mutex
+	byKey   map[string]*opening // those that a client may join
+	waiting int                 // openings without a place
+}
+
+// opening is one piece of work. value and err are set before done is closed.
+type opening struct {
+	done   chan struct{}
+	value  any
+	err    error
+	cancel context.CancelFunc
+	users  int // clients that wait for it; guarded by openings.mu
+}
+
+func newOpenings(ctx context.Context, o Options) *openings {
+	return &openings{
+		ctx: ctx, timeout: o.OpenTimeout, places: make(chan struct{}, o.MaxOpenings), queue: o.MaxQueuedOpenings,
+		logger: o.Logger, byKey: map[string]*opening{},
+	}
+}
+
+// do calls f, or waits for a call with the same key that has begun already, and returns its result. The context of f
+// ends when nobody waits for it any more.
+func (o *openings) do(ctx context.Context, key string, f func(context.Context) (any, error)) (any, error) {
+	w, err := o.join(key, f)
+	if err != nil {
+		return nil, err
+	}
+	defer o.leave(key, w)
+	select {
+	case <-w.done:
+		return w.value, w.err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// join returns the opening of a key, which it starts if there is none.
+func (o *openings) join(key string, f func(context.Context) (any, error)) (*opening, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	w := o.byKey[key]
+	if w == nil {
+		placed := true
+		select {
+		case o.places <- struct{}{}:
+		default:
+			if placed = false; o.waiting >= o.queue {
+				return nil, fault.New(fault.Limit, "server", fault.NoOffset,
+					"%d datasets or files are being opened and %d wait: no more may (--max-openings, "+
+						"--max-queued-openings)", cap(o.places), o.waiting)
+			}
+			o.waiting++
+		}
+		w = &opening{done: make(chan struct{})}
+		var c context.Context
+		c, w.cancel = context.WithCancel(o.ctx)
+		o.byKey[key] = w
+		go o.run(c, key, w, placed, f)
+	}
+	w.users++
+	return w, nil
+}
+
+// leave ends the opening if the caller was the last one to wait for it.
+func (o *openings) leave(key string, w *opening) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if w.users--; w.users == 0 {
+		w.cancel()
+		o.forget(key, w) // the next one who asks must not get the error of the end
+	}
+}
+
+// forget needs the lock.
+func (o *openings) forget(key string, w *opening) {
+	if o.byKey[key] == w {
+		delete(o.byKey, key)
+	}
+}
+
+func (o *openings) run(
+	ctx context.Context, key string, w *opening, placed bool, f func(context.Context) (any, error),
+) {
+	if !placed {
+		placed = o.wait(ctx)
+	}
+	if placed {
+		c, cancel := context.WithTimeout(ctx, o.timeout)
+		w.err = crash.Call(func() (err error) { w.value, err = f(c); return err })
+		crash.Report(o.logger, w.err)
+		cancel()
+		<-o.places
+	} else {
+		w.err = ctx.Err()
+	}
+	o.mu.Lock()
+	o.forget(key, w)
+	o.mu.Unlock()
+	w.cancel()
+	close(w.done)
+}
+
+// wait waits for a place. Those who wait get one in turn.
+func (o *openings) wait(ctx context.Context) (ok bool) {
+	select {
+	case o.places <- struct{}{}:
+		ok = true
+	case <-ctx.Done():
+	}
+	o.mu.Lock()
+	o.waiting--
+	o.mu.Unlock()
+	return ok
+}
