@@ -4,7 +4,7 @@
 // openzl.Options.Custom.
 //
 // The format is that of the specifications (spec.md) and decoders below core/src in the geozl sources,
-// release 0.18 (github.com/asterisk-labs/geozl, BSD 3-Clause), whose names this package uses. It also
+// release 0.19 (github.com/asterisk-labs/geozl, BSD 3-Clause), whose names this package uses. It also
 // reads the forms of older releases: nodata with a code byte (up to 0.12), predictors without a plane count
 // (up to 0.13), and the codecs taken over from pcodec (binoffset, intmult, floatquant, floatmult), which
 // are no longer written.

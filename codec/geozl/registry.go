@@ -21,6 +21,7 @@ const (
 	PlanarZigzag         = 0x72D70F
 	PlanarZigzagPfor     = 0x72D710
 	MedZigzag            = 0x72D711
+	PlanarZigzagPivco    = 0x72D712
 	QuantLinear          = 0x72D781
 	QuantLog             = 0x72D782
 	QuantSqrt            = 0x72D783
@@ -34,9 +35,10 @@ const (
 
 // Shorthands for signatures.
 var (
-	serial      = []openzl.Type{openzl.Serial}
-	numeric     = []openzl.Type{openzl.Numeric}
-	numericBoth = []openzl.Type{openzl.Numeric, openzl.Numeric}
+	serial        = []openzl.Type{openzl.Serial}
+	numeric       = []openzl.Type{openzl.Numeric}
+	numericBoth   = []openzl.Type{openzl.Numeric, openzl.Numeric}
+	numericSerial = []openzl.Type{openzl.Numeric, openzl.Serial}
 )
 
 // Codecs returns a new registry of all codecs. Decoding does not change it, so that several decoders may
@@ -69,8 +71,10 @@ func Codecs() map[uint32]openzl.CustomCodec {
 		PlanarZigzag:         one("planar_zigzag", decodePlanarZigzag),
 		PlanarZigzagPfor:     packed("planar_zigzag_pfor", decodePlanarZigzagPfor),
 		MedZigzag:            one("med_zigzag", decodeMedZigzag),
-		QuantLinear:          one("quant_linear", decodeQuantLinear),
-		QuantLog:             one("quant_log", decodeQuantLog),
-		QuantSqrt:            one("quant_sqrt", decodeQuantSqrt),
+		PlanarZigzagPivco: {Name: "geozl.planar_zigzag_pivco", In: numericSerial, Out: numeric,
+			Decode: decodePlanarZigzagPivco},
+		QuantLinear: one("quant_linear", decodeQuantLinear),
+		QuantLog:    one("quant_log", decodeQuantLog),
+		QuantSqrt:   one("quant_sqrt", decodeQuantSqrt),
 	}
 }

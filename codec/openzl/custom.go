@@ -67,6 +67,12 @@ func (c *Call) Scratch(n int) ([]byte, error) { return c.c.Scratch(n) }
 // Scratch; dst may be.
 func (c *Call) Zstd(dst, src []byte) error { return c.c.Unzstd(dst[:len(dst):len(dst)], src) }
 
+// Pivco fills dst from src, blocks of PivCo Huffman (codec pivco_huffman) of block bytes by the code of
+// weights. dst is not empty; it may be part of Scratch, src may not.
+func (c *Call) Pivco(dst, weights, src []byte, block int) error {
+	return c.c.Pivco(dst[:len(dst):len(dst)], weights, src, block)
+}
+
 // Corrupt returns the error of a codec that meets what its format rules out.
 func (c *Call) Corrupt(format string, args ...any) error { return c.c.Corrupt(format, args...) }
 

@@ -18,5 +18,5 @@
 //
 // Not supported, and refused with kind Unsupported: custom codecs that are not in Options.Custom,
 // dictionaries, outputs of unknown size, frames before version 8 and after 27, and the codecs that
-// registry.go lists without a decoder (rolz, fastlz, pivco_huffman).
+// registry.go lists without a decoder (rolz, fastlz).
 package openzl

@@ -34,6 +34,8 @@ type Workspace struct {
 	zstd   *zstd.Decoder
 	fse    kernel.FSETable
 	huf    kernel.HuffmanTable
+	pivco  *kernel.Pivco
+	merge  []byte // what pivco merges
 	tmp    []byte // see Call.Scratch
 	framed []byte // a zstd frame with its magic number
 	tabs   [][]byte

@@ -90,5 +90,5 @@ var Standard = [NumStandard]Codec{
 	64: {Name: "partition", In: numericSerial, Out: numeric, Min: 24, Decode: decodePartition},
 	65: {Name: "mux_lengths", In: serialNumeric, Out: numericBoth, Min: 24, Decode: decodeMuxLengths},
 	66: {Name: "sparse_num", In: numericBoth, Out: numeric, Min: 26, Decode: decodeSparse},
-	67: {Name: "pivco_huffman", Min: 27},
+	67: {Name: "pivco_huffman", In: numericSerial, Out: serial, Min: 27, Decode: decodePivco},
 }

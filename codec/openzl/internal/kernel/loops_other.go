@@ -5,6 +5,8 @@ package kernel
 // hasLoops says that there are no other loops than those in Go.
 var hasLoops = false
 
+var hasExpand = false
+
 func (h *HuffmanTable) four5(out *[4][]byte, r *[4]backBits) int { return h.four5Go(out, r) }
 
 func (f *FSETable) decode4(dst []byte, r *backBits, s *[4]uint64) int { return f.decode4Go(dst, r, s) }
@@ -26,3 +28,9 @@ func (f *FSETable) states(symbols []uint8, next *[256]uint32) { f.statesGo(symbo
 func putAhead(to, from []uint64, add uint64) { putAheadGo(to, from, add) }
 
 func putLooks(to, from []uint64, add uint64) { putLooksGo(to, from, add) }
+
+func pivcoMerge(out, zeros, ones, m []byte) { pivcoMergeGo(out, zeros, ones, m) }
+
+func pivcoFill(out, in, m []byte, v byte, invert uint64) { pivcoFillGo(out, in, m, v, invert) }
+
+func pivcoFlat(out, m []byte, depth int, symbols []byte) { pivcoFlatGo(out, m, depth, symbols) }

@@ -1,0 +1,92 @@
+package codecs
+
+import (
+	"encoding/binary"
+
+	"github.com/chaski-eo/chaski/codec/openzl/internal/kernel"
+	"github.com/chaski-eo/chaski/internal/cast"
+)
+
+// decodePivco decodes byte symbols. The first input holds the weights of the symbols. The header is their number
+// and, if there are several blocks, the size of a block; later versions may append more.
+func decodePivco(c *Call) error {
+	weights, src := c.In[0], c.In[1].Data
+	n, k := binary.Uvarint(c.Header)
+	if k <= 0 || n > 1<<40 {
+		return c.Corrupt("header of %d bytes, %d symbols", len(c.Header), n)
+	}
+	block := n
+	if h := c.Header[k:]; len(h) > 0 {
+		if block, k = binary.Uvarint(h); k <= 0 {
+			return c.Corrupt("header of %d bytes", len(c.Header))
+		}
+	}
+	if weights.Width != 1 || (n == 0) != (weights.Count == 0) {
+		return c.Corrupt("%d weights of %d bytes for %d symbols", weights.Count, weights.Width, n)
+	}
+	if n == 0 {
+		if len(src) > 0 {
+			return c.Corrupt("%d bytes of no symbols", len(src))
+		}
+		_, err := c.Make(0, 1, 0)
+		return err
+	}
+	if block == 0 || block > kernel.MaxPivcoBlock {
+		return c.Corrupt("blocks of %d bytes", block)
+	}
+	if err := c.pivcoCode(weights.Data, src, int(n)); err != nil {
+		return err
+	}
+	dst, err := c.Make(0, 1, int(n))
+	if err != nil {
+		return err
+	}
+	return c.pivcoDecode(dst, src, int(block))
+}
+
+// pivcoCode builds the code of n symbols in src.
+func (c *Call) pivcoCode(weights, src []byte, n int) error {
+	if c.w.pivco == nil {
+		c.w.pivco = new(kernel.Pivco)
+	}
+	if !c.w.pivco.Build(weights) {
+		return c.Corrupt("%d weights are no code", len(weights))
+	}
+	// A symbol takes at least one bit, so that n is bounded by the bytes present. A single symbol takes none:
+	// what bounds n then is the memory that the frame may take.
+	if _, one := c.w.pivco.Constant(); !one && n > 8*len(src) {
+		return c.Corrupt("%d symbols in %d bytes", n, len(src))
+	}
+	return nil
+}
+
+// pivcoDecode fills dst from src by the code that was built last.
+func (c *Call) pivcoDecode(dst, src []byte, block int) error {
+	p := c.w.pivco
+	if v, one := p.Constant(); one {
+		if len(src) > 0 {
+			return c.Corrupt("%d bytes of a single symbol", len(src))
+		}
+		kernel.Repeat(dst, []byte{v})
+		return nil
+	}
+	size := p.Scratch(len(dst), block)
+	if size > cap(c.w.merge) {
+		if err := c.w.Memory.Reserve(size); err != nil {
+			return err
+		}
+		c.w.merge = cast.Aligned(size)
+	}
+	if !p.Decode(dst, src, block, c.w.merge[:size]) {
+		return c.Corrupt("nodes do not hold exactly %d symbols", len(dst))
+	}
+	return nil
+}
+
+// Pivco fills dst from src, blocks of PivCo Huffman by the code of weights. dst is not empty.
+func (c *Call) Pivco(dst, weights, src []byte, block int) error {
+	if err := c.pivcoCode(weights, src, len(dst)); err != nil {
+		return err
+	}
+	return c.pivcoDecode(dst, src, block)
+}

@@ -1,0 +1,290 @@
+package kernel
+
+import (
+	"encoding/binary"
+	"math/bits"
+)
+
+// Limits of PivCo Huffman.
+const (
+	MaxPivcoBlock = 1 << 30
+	maxPivcoBits  = 12
+	// pivcoSlack is how far the loops read past the bytes of a child: one vector of 64 bytes.
+	pivcoSlack = 64
+)
+
+// pivcoNode is a node of the code tree. The left child of a node is the one after it.
+type pivcoNode struct {
+	right uint16 // the right child; 0 for a leaf
+	first uint8  // the first of the leaf's 1<<depth symbols
+	depth uint8  // how many bits choose among them
+}
+
+// Pivco decodes PivCo Huffman: every node of the tree has one bit per symbol below it, which says whether
+// the symbol is below the left or the right child. Nodes are stored in pre-order, and the symbols of a
+// node are those of its children, merged by its bits.
+type Pivco struct {
+	nodes   [2 * 256]pivcoNode
+	symbols [256]byte // by leaf, from left to right
+	sorted  [256]byte // by weight, while the tree is built
+	count   int       // nodes
+	src     []byte
+	pos     int // bits of src that are read
+}
+
+// pivcoLeaf is a leaf while the tree is built.
+type pivcoLeaf struct {
+	symbols []byte
+	length  int
+}
+
+// Build builds the tree from the weights of the symbols, as HuffmanTable.Build has them. It reports whether
+// they are a complete code of at most 12 bits. A single symbol is complete, with a code of no bits.
+//
+// The 1<<k last symbols of one weight become one leaf, as long as more than two symbols have that weight and
+// k is as large as possible. Such a leaf stands k levels higher, after the leaves that are there already.
+func (p *Pivco) Build(weights []byte) bool {
+	var sum, used int
+	var of [maxPivcoBits + 1][]byte // symbols by weight
+	if len(weights) > len(p.sorted) {
+		return false
+	}
+	var counts [maxPivcoBits + 1]int
+	for _, w := range weights {
+		if w > maxPivcoBits {
+			return false
+		}
+		sum += 1 << w >> 1
+		counts[w]++
+	}
+	log := bits.Len(uint(sum)) - 1
+	if sum == 0 || sum&(sum-1) != 0 || log > maxPivcoBits {
+		return false
+	}
+	for w := 1; w <= maxPivcoBits; w++ {
+		of[w] = p.sorted[used : used+counts[w]]
+		used += counts[w]
+	}
+	var at [maxPivcoBits + 1]int
+	for s, w := range weights {
+		if w > 0 {
+			of[w][at[w]] = byte(s)
+			at[w]++
+		}
+	}
+	p.lay(&of, log)
+	return true
+}
+
+// lay groups the symbols of each weight into leaves, and builds the tree of them.
+func (p *Pivco) lay(of *[maxPivcoBits + 1][]byte, log int) {
+	// A weight sends at most one leaf to each higher one.
+	var flat [maxPivcoBits + 2][maxPivcoBits][]byte
+	var flats [maxPivcoBits + 2]int
+	for w := min(log, maxPivcoBits); w > 0; w-- {
+		for len(of[w]) > 2 {
+			k := bits.Len(uint(len(of[w]))) - 1
+			from := len(of[w]) - 1<<k
+			flat[w+k][flats[w+k]] = of[w][from:]
+			flats[w+k]++
+			of[w] = of[w][:from]
+		}
+	}
+	var leaves [256]pivcoLeaf
+	n := 0
+	for w := log + 1; w > 0; w-- {
+		if w <= maxPivcoBits {
+			for i := range of[w] {
+				leaves[n] = pivcoLeaf{of[w][i : i+1], log + 1 - w}
+				n++
+			}
+		}
+		for _, s := range flat[w][:flats[w]] {
+			leaves[n] = pivcoLeaf{s, log + 1 - w}
+			n++
+		}
+	}
+	p.count = 0
+	p.grow(leaves[:n], 0, 0)
+}
+
+// grow appends the subtree at level whose leaves come first in leaves, and returns how many leaves it has.
+// first is the number of symbols before it. Lengths do not fall from one leaf to the next.
+func (p *Pivco) grow(leaves []pivcoLeaf, level, first int) int {
+	node := &p.nodes[p.count]
+	p.count++
+	if l := leaves[0]; l.length == level {
+		*node = pivcoNode{first: uint8(first), depth: uint8(bits.Len(uint(len(l.symbols))) - 1)}
+		copy(p.symbols[first:], l.symbols)
+		return 1
+	}
+	at := p.count
+	left := p.grow(leaves, level+1, first)
+	after := first
+	for _, l := range leaves[:left] {
+		after += len(l.symbols)
+	}
+	right := uint16(p.count)
+	n := left + p.grow(leaves[left:], level+1, after)
+	*node = pivcoNode{right: right}
+	if p.nodes[at].constant() && p.nodes[right].constant() {
+		// Two symbols are a leaf of one bit: the bits are the same.
+		p.count = at
+		*node = pivcoNode{first: uint8(first), depth: 1}
+	}
+	return n
+}
+
+// constant reports whether the node is a single symbol, which takes no bits.
+func (n pivcoNode) constant() bool { return n.right == 0 && n.depth == 0 }
+
+// Constant returns the symbol of a code that has no other.
+func (p *Pivco) Constant() (byte, bool) { return p.symbols[0], p.nodes[0].constant() }
+
+// Scratch returns how many bytes Decode takes as scratch memory.
+func (p *Pivco) Scratch(n, block int) int { return 2 * (min(n, block) + pivcoSlack) }
+
+// Decode fills dst, block by block, from src. It reports whether that takes exactly the bytes of src. The
+// code has at least two symbols, and scratch has the size that Scratch returns.
+func (p *Pivco) Decode(dst, src []byte, block int, scratch []byte) bool {
+	half := len(scratch) / 2
+	p.src, p.pos = src, 0
+	ok := true
+	for len(dst) > 0 && ok {
+		n := min(block, len(dst))
+		ok = p.decode(0, dst[:n], scratch[:half], scratch[half:])
+		dst = dst[n:]
+	}
+	p.src = nil
+	return ok && (p.pos+7)/8 == len(src)
+}
+
+// align skips the rest of a byte.
+func (p *Pivco) align() { p.pos = (p.pos + 7) &^ 7 }
+
+// bitmap returns the bytes that hold the next n bits, which begin with a byte.
+func (p *Pivco) bitmap(n int) ([]byte, bool) {
+	p.align()
+	at, size := p.pos/8, (n+7)/8
+	if size > len(p.src)-at {
+		return nil, false
+	}
+	p.pos += n
+	return p.src[at : at+size], true
+}
+
+// number reads n bits, n <= 31.
+func (p *Pivco) number(n int) (int, bool) {
+	if p.pos+n > 8*len(p.src) {
+		return 0, false
+	}
+	v := word(p.src[p.pos/8:]) >> (p.pos % 8)
+	p.pos += n
+	return int(v & (1<<n - 1)), true
+}
+
+// word returns the first 8 bytes of b, zeros where b is shorter.
+func word(b []byte) uint64 {
+	if len(b) >= 8 {
+		return binary.LittleEndian.Uint64(b)
+	}
+	var v uint64
+	for i, x := range b {
+		v |= uint64(x) << (8 * i)
+	}
+	return v
+}
+
+// decode decodes the symbols below a node to out. Its children are decoded to the front of a, and theirs to b.
+// Both have at least len(out)+pivcoSlack bytes. out may be part of b, since it is written last.
+func (p *Pivco) decode(node int, out, a, b []byte) bool {
+	if len(out) == 0 {
+		// All bitmaps below are empty, and every one begins with a byte.
+		p.align()
+		return true
+	}
+	t := p.nodes[node]
+	if t.right == 0 {
+		m, ok := p.bitmap(len(out) * int(t.depth))
+		if ok {
+			pivcoFlat(out, m, int(t.depth), p.symbols[t.first:])
+		}
+		return ok
+	}
+	m, ok := p.bitmap(len(out))
+	if !ok {
+		return false
+	}
+	ones, ok := p.number(bits.Len(uint(len(out))))
+	if !ok || ones != pivcoOnes(m, len(out)) {
+		return false
+	}
+	left, right := p.nodes[node+1], p.nodes[t.right]
+	zeros := len(out) - ones
+	if !left.constant() && !p.decode(node+1, a[:zeros], b, a) {
+		return false
+	}
+	if !right.constant() && !p.decode(int(t.right), a[zeros:len(out)], b, a[zeros:]) {
+		return false
+	}
+	switch {
+	case left.constant():
+		pivcoFill(out, a[zeros:], m, p.symbols[left.first], 0)
+	case right.constant():
+		pivcoFill(out, a, m, p.symbols[right.first], ^uint64(0))
+	default:
+		pivcoMerge(out, a, a[zeros:], m)
+	}
+	return true
+}
+
+// pivcoOnes counts the ones among the first n bits of m, which has exactly the bytes for them.
+func pivcoOnes(m []byte, n int) int {
+	ones := 0
+	for ; n >= 64; n -= 64 {
+		ones += bits.OnesCount64(binary.LittleEndian.Uint64(m))
+		m = m[8:]
+	}
+	return ones + bits.OnesCount64(word(m)&(1<<n-1))
+}
+
+// pivcoMergeGo fills out with bytes of ones where m has a one, and of zeros elsewhere. Both have as many
+// bytes as that takes.
+func pivcoMergeGo(out, zeros, ones, m []byte) {
+	var from [2]int
+	in := [2][]byte{zeros, ones}
+	for i := range out {
+		bit := m[i>>3] >> (i & 7) & 1
+		out[i] = in[bit][from[bit]]
+		from[bit]++
+	}
+}
+
+// pivcoFillGo fills out with v where a bit of m equals the lowest of invert, and with the bytes of in elsewhere.
+func pivcoFillGo(out, in, m []byte, v byte, invert uint64) {
+	at := 0
+	for i := range out {
+		if (m[i>>3]>>(i&7)^byte(invert))&1 == 0 {
+			out[i] = v
+			continue
+		}
+		out[i] = in[at]
+		at++
+	}
+}
+
+// pivcoFlatGo fills out with symbols, each of which depth bits of m choose.
+func pivcoFlatGo(out, m []byte, depth int, symbols []byte) {
+	symbols = symbols[:1<<depth]
+	var acc uint64
+	held, at := 0, 0
+	for i := range out {
+		if held < depth {
+			acc |= uint64(m[at]) << held
+			held, at = held+8, at+1
+		}
+		out[i] = symbols[acc&(1<<depth-1)]
+		acc >>= depth
+		held -= depth
+	}
+}
