@@ -26,6 +26,7 @@ import (
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/codec/openzl"
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/crash"
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/loader/raster"
 	"github.com/chaski-eo/chaski/loader/resources"
@@ -211,7 +212,7 @@ func (o *Options) rumi(ctx context.Context, w io.Writer, pixels []byte, shape [3
 	var mu sync.Mutex
 	done := 0
 	for range min(o.Workers, len(frames)) {
-		g.Go(func() error {
+		g.Go(crash.Guard(func() error {
 			enc, err := o.encoder()
 			if err != nil {
 				return err
@@ -239,7 +240,7 @@ func (o *Options) rumi(ctx context.Context, w io.Writer, pixels []byte, shape [3
 					mu.Unlock()
 				}
 			}
-		})
+		}))
 	}
 	if err := g.Wait(); err != nil {
 		return err

@@ -9,6 +9,7 @@ package verify
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -23,6 +24,7 @@ import (
 	"github.com/chaski-eo/chaski/codec/geozl"
 	"github.com/chaski-eo/chaski/codec/openzl"
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/crash"
 	"github.com/chaski-eo/chaski/internal/procs"
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/loader/pixels"
@@ -319,7 +321,7 @@ func newWorker(v *verifier) *worker {
 // file checks file number i. It returns an error only if the context is done.
 func (w *worker) file(ctx context.Context, i int, path string) error {
 	w.sum = Report{Files: 1}
-	err := w.check(ctx, i, path)
+	err := w.guarded(path, func() error { return w.check(ctx, i, path) })
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -343,6 +345,18 @@ func (w *worker) file(ctx context.Context, i int, path string) error {
 		v.o.Progress(v.done, v.total)
 	}
 	return nil
+}
+
+// guarded calls f. A panic of a decoder is a fault of what f checks, called name: the others are still checked.
+func (w *worker) guarded(name string, f func() error) error {
+	err := crash.Call(f)
+	if crash.Is(err) {
+		sum := w.sum
+		*w = *newWorker(w.v) // the decoders may have stopped half way
+		w.sum = sum
+		err = fmt.Errorf("%s: %w", name, err)
+	}
+	return err
 }
 
 // check checks one file by its kind.
@@ -503,7 +517,8 @@ func (w *worker) catalog(ctx context.Context, file int, path string) error {
 	for row := range t.Len() {
 		w.sum.Rows++
 		for field := range t.Fields() { // several in a catalog of pairs
-			if err := w.row(ctx, t, field, row); err != nil {
+			name := path + ": row " + strconv.FormatInt(row, 10)
+			if err := w.guarded(name, func() error { return w.row(ctx, t, field, row) }); err != nil {
 				if ctx.Err() != nil {
 					return ctx.Err()
 				}

@@ -15,6 +15,7 @@ import (
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/flags"
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/open"
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/crash"
 	"github.com/chaski-eo/chaski/internal/durable"
 	"github.com/chaski-eo/chaski/internal/pathname"
 	"github.com/chaski-eo/chaski/internal/procs"
@@ -162,7 +163,7 @@ func (f *convertFlags) run(ctx context.Context, env console.Env, paths []string)
 			break
 		}
 		g.Go(func() error {
-			if err := f.convert(gctx, env.Out, i, j); err != nil {
+			if err := crash.Call(func() error { return f.convert(gctx, env.Out, i, j) }); err != nil {
 				return err
 			}
 			if len(jobs) > 1 {
