@@ -1,0 +1,291 @@
+// Package budget bounds the memory that a process takes for clients and files: batches, reads, openings, tables.
+//
+// Memory is charged before it is allocated, in one of three ways:
+//
+//   - Open is the first charge of a request. It waits its turn in a queue, first come, first served, and is the only
+//     call that does: whoever waits in the queue holds nothing.
+//   - Account.Grow is for what is only known later, such as the rows of a table. Its caller holds memory already, so it
+//     must not wait for memory of others that may wait for it. It takes what is free. If that is not enough, one account
+//     at a time may take from a reserve that no other call can take from. The account with the reserve waits for nobody
+//     for long: it has room, or it fails. So the accounts that wait for the reserve get it.
+//   - TryAcquire is for memory that makes things faster. It takes what is free if nobody waits.
+//
+// An engine takes part as a Holder. It has a floor of its own, charged when it is opened, that is enough for one batch
+// after the other. What it takes beyond the floor it takes by TryAcquire, and gives back when others wait (Reclaim).
+//
+// A nil Budget and a nil Account bound nothing.
+package budget
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/chaski-eo/chaski/fault"
+)
+
+// Flag is the name of the flag that sets the limit, for errors.
+const Flag = "--memory-total"
+
+const (
+	// reserveShare is the part of the limit that is kept for an account that grows: an eighth. A table of a million rows
+	// takes about 80 MB, which is the reserve of a limit of 640 MB.
+	reserveShare = 8
+	// maxWaiters bounds the queue. Each waiter is a request of a few KiB; a server has at most 1,024 streams.
+	maxWaiters = 1024
+	// waitFor is how long a request waits. Batches that clients keep may hold memory for any time, so there must be an
+	// end; a minute is what a read of 1 GiB takes from a slow disk several times over.
+	waitFor = time.Minute
+	// growFor is how long the account with the reserve waits for others to end, such as a read that is being sent.
+	growFor = 5 * time.Second
+)
+
+// Holder is memory that can be given back.
+type Holder interface {
+	// Reclaim gives back what is not needed, at a Level. It is called without locks of the budget, and may call Release.
+	Reclaim(l Level)
+	// Freed is called when there is memory and nobody waits for it.
+	Freed()
+}
+
+// Level says how much a holder gives back. Lower levels come first.
+type Level int
+
+// Levels of Reclaim.
+const (
+	Unused Level = iota // what belongs to nobody now: the idle memory of engines that nobody reads
+	Idle                // idle memory that the next batch would use
+	Closed              // whatever can be opened again: engines that nobody uses
+	levels
+)
+
+// Budget bounds memory. It is safe for concurrent use.
+type Budget struct {
+	limit   int64
+	reserve int64         // bytes of limit that only the account with the turn can take
+	turn    chan struct{} // holds one element while an account may use the reserve
+	wait    time.Duration
+	grow    time.Duration
+
+	pressed atomic.Int64 // requests that wait, in the queue or to grow
+
+	mu      sync.Mutex
+	used    int64
+	queue   []*waiter // in the order of their coming
+	holders []Holder
+	freed   chan struct{} // closed and replaced when memory comes back
+}
+
+type waiter struct {
+	n     int64
+	ready chan struct{} // closed once n is charged
+}
+
+// New returns a budget of limit bytes.
+func New(limit int64) *Budget {
+	return &Budget{limit: limit, reserve: limit / reserveShare, turn: make(chan struct{}, 1), wait: waitFor,
+		grow: growFor, freed: make(chan struct{})}
+}
+
+// Limit returns the bytes of the budget, 0 for no bound.
+func (b *Budget) Limit() int64 {
+	if b == nil {
+		return 0
+	}
+	return b.limit
+}
+
+// Used returns the bytes that are charged.
+func (b *Budget) Used() int64 {
+	if b == nil {
+		return 0
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.used
+}
+
+// Waiting returns how many requests wait for memory.
+func (b *Budget) Waiting() int64 {
+	if b == nil {
+		return 0
+	}
+	return b.pressed.Load()
+}
+
+// Join adds a holder. leave removes it.
+func (b *Budget) Join(h Holder) (leave func()) {
+	if b == nil {
+		return func() {}
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.holders = append(b.holders, h)
+	return func() {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.holders = slices.DeleteFunc(b.holders, func(o Holder) bool { return o == h })
+	}
+}
+
+// open returns how many bytes calls without the reserve may take in all.
+func (b *Budget) open() int64 { return b.limit - b.reserve }
+
+// TryAcquire charges n bytes if they are free and nobody waits.
+func (b *Budget) TryAcquire(n int64) bool {
+	if b == nil {
+		return true
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.pressed.Load() > 0 || n > b.open()-b.used {
+		return false
+	}
+	b.used += n
+	return true
+}
+
+// Acquire charges n bytes. It waits in the queue until they are free. The caller must hold nothing that the requests
+// before it may wait for: see the package's comment.
+func (b *Budget) Acquire(ctx context.Context, n int64) error {
+	if b == nil {
+		return nil
+	}
+	if n > b.open() {
+		return fault.New(fault.Limit, "memory", fault.NoOffset, "%d bytes are needed at once, and %s is %d, of which "+
+			"%d are kept for tables that grow: raise it, or ask for less", n, Flag, b.limit, b.reserve)
+	}
+	b.mu.Lock()
+	if len(b.queue) == 0 && n <= b.open()-b.used {
+		b.used += n
+		b.mu.Unlock()
+		return nil
+	}
+	if len(b.queue) >= maxWaiters {
+		b.mu.Unlock()
+		return fault.New(fault.Limit, "memory", fault.NoOffset, "%d requests wait for memory of %s, no more are taken",
+			maxWaiters, Flag)
+	}
+	w := &waiter{n, make(chan struct{})}
+	b.queue = append(b.queue, w)
+	b.pressed.Add(1)
+	b.mu.Unlock()
+	defer b.relieve()
+	b.reclaim(func() bool { return isClosed(w.ready) })
+	t := time.NewTimer(b.wait)
+	defer t.Stop()
+	var err error
+	select {
+	case <-w.ready:
+		return nil
+	case <-ctx.Done():
+		err = ctx.Err()
+	case <-t.C:
+		err = fault.New(fault.Limit, "memory", fault.NoOffset, "%d bytes of %s (%d) were not free for %v: "+
+			"raise it, or ask for less at a time", n, Flag, b.limit, b.wait)
+	}
+	b.leave(w)
+	return err
+}
+
+// leave takes w out of the queue, or gives back what it was given at the last moment.
+func (b *Budget) leave(w *waiter) {
+	b.mu.Lock()
+	at := slices.Index(b.queue, w)
+	if at >= 0 {
+		b.queue = slices.Delete(b.queue, at, at+1)
+	}
+	b.serve() // the next may want less
+	b.mu.Unlock()
+	if at < 0 {
+		b.Release(w.n)
+	}
+}
+
+// serve gives memory to the first of the queue. It needs the lock.
+func (b *Budget) serve() {
+	for len(b.queue) > 0 && b.queue[0].n <= b.open()-b.used {
+		b.used += b.queue[0].n
+		close(b.queue[0].ready)
+		b.queue[0] = nil
+		b.queue = b.queue[1:]
+	}
+}
+
+// Release gives n bytes back. The caller must not hold a lock that a Holder needs.
+func (b *Budget) Release(n int64) {
+	if b == nil || n == 0 {
+		return
+	}
+	b.mu.Lock()
+	b.used -= n
+	if b.used < 0 {
+		b.mu.Unlock()
+		panic("budget: more is given back than was taken")
+	}
+	b.serve()
+	close(b.freed)
+	b.freed = make(chan struct{})
+	b.mu.Unlock()
+	if b.pressed.Load() == 0 {
+		b.tell()
+	}
+}
+
+// relieve says that a request waits no more.
+func (b *Budget) relieve() {
+	if b.pressed.Add(-1) == 0 {
+		b.tell() // what came back while it waited was not for holders
+	}
+}
+
+// tell tells the holders that there may be memory for them.
+func (b *Budget) tell() {
+	b.mu.Lock()
+	holders := slices.Clone(b.holders)
+	b.mu.Unlock()
+	for _, h := range holders {
+		h.Freed()
+	}
+}
+
+// reclaim asks all holders to give memory back, level by level, until enough says so.
+func (b *Budget) reclaim(enough func() bool) {
+	b.mu.Lock()
+	holders := slices.Clone(b.holders)
+	b.mu.Unlock()
+	for l := range levels {
+		for _, h := range holders {
+			if enough() {
+				return
+			}
+			h.Reclaim(l)
+		}
+	}
+}
+
+func isClosed(c chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
+// barge charges n bytes if they are free, whoever waits in the queue, and from the reserve too if reserve is set.
+func (b *Budget) barge(n int64, reserve bool) (ok bool, freed chan struct{}) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	most := b.open()
+	if reserve {
+		most = b.limit
+	}
+	if n > most-b.used {
+		return false, b.freed
+	}
+	b.used += n
+	return true, nil
+}

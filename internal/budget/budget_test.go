@@ -1,0 +1,248 @@
+package budget
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/chaski-eo/chaski/fault"
+)
+
+// TestWhatIsLargerThanTheBudget: it is refused at once, with the flag's name.
+func TestWhatIsLargerThanTheBudget(t *testing.T) {
+	b := New(800)
+	if err := b.Acquire(t.Context(), 701); fault.KindOf(err) != fault.Limit {
+		t.Errorf("%v", err)
+	}
+	a, err := b.Open(t.Context(), 700)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := a.Grow(t.Context(), 801); fault.KindOf(err) != fault.Limit {
+		t.Errorf("%v", err)
+	}
+	if b.Used() != 700 {
+		t.Errorf("%d bytes are charged", b.Used())
+	}
+	a.Close()
+	if a.Close(); b.Used() != 0 {
+		t.Errorf("%d bytes are charged", b.Used())
+	}
+}
+
+// TestFirstComeFirstServed: a request that fits does not pass one that does not, and one that gives up makes room.
+func TestFirstComeFirstServed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := New(800)
+		first, _ := b.Open(t.Context(), 600)
+		ctx, cancel := context.WithCancel(t.Context())
+		var order atomic.Int64 // digits of those that are done
+		var done sync.WaitGroup
+		done.Go(func() {
+			if err := b.Acquire(ctx, 200); !errors.Is(err, context.Canceled) {
+				t.Errorf("%v", err)
+			}
+			order.Store(order.Load()*10 + 1)
+		})
+		synctest.Wait()
+		done.Go(func() {
+			if err := b.Acquire(t.Context(), 50); err != nil {
+				t.Error(err)
+			}
+			order.Store(order.Load()*10 + 2)
+		})
+		synctest.Wait()
+		if order.Load() != 0 || b.Waiting() != 2 || b.TryAcquire(1) {
+			t.Errorf("waiters %d passed; %d wait", order.Load(), b.Waiting())
+		}
+		cancel()
+		done.Wait()
+		if order.Load() < 12 || b.Used() != 650 {
+			t.Errorf("order %v, %d bytes are charged", order.Load(), b.Used())
+		}
+		first.Close()
+		b.Release(50)
+	})
+}
+
+// TestWaitingEnds: a request does not wait for ever for memory that is never given back.
+func TestWaitingEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := New(800)
+		a, _ := b.Open(t.Context(), 600)
+		begin := time.Now()
+		if err := b.Acquire(t.Context(), 200); fault.KindOf(err) != fault.Limit {
+			t.Errorf("%v", err)
+		}
+		if d := time.Since(begin); d != waitFor {
+			t.Errorf("after %v", d)
+		}
+		a.Close()
+		if b.Used() != 0 || b.Waiting() != 0 {
+			t.Errorf("%d bytes are charged, %d wait", b.Used(), b.Waiting())
+		}
+	})
+}
+
+// TestAccountsThatGrowDoNotWaitForEachOther: two accounts fill the budget and both need more. One gets the reserve and
+// ends, then the other.
+func TestAccountsThatGrowDoNotWaitForEachOther(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := New(800)
+		begin := time.Now()
+		var done sync.WaitGroup
+		for range 2 {
+			a, err := b.Open(t.Context(), 350)
+			if err != nil {
+				t.Fatal(err)
+			}
+			done.Go(func() {
+				defer a.Close()
+				for range 10 {
+					if err := a.Grow(t.Context(), 10); err != nil {
+						t.Error(err)
+					}
+				}
+			})
+		}
+		done.Wait()
+		if b.Used() != 0 || time.Since(begin) > 0 {
+			t.Errorf("%d bytes are charged after %v", b.Used(), time.Since(begin))
+		}
+	})
+}
+
+// TestTheReserveStays: an account that stays open does not keep the reserve.
+func TestTheReserveStays(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := New(800)
+		a, _ := b.Open(t.Context(), 650)
+		if err := a.Grow(t.Context(), 100); err != nil {
+			t.Fatal(err)
+		}
+		if err := a.Settle(t.Context()); fault.KindOf(err) != fault.Limit {
+			t.Errorf("%v", err)
+		}
+		a.Shrink(50)
+		if err := a.Settle(t.Context()); err != nil {
+			t.Error(err)
+		}
+		other, _ := b.Open(t.Context(), 0)
+		if err := other.Grow(t.Context(), 100); err != nil {
+			t.Error(err)
+		}
+		other.Close()
+		a.Close()
+	})
+}
+
+// keeper is a holder of memory at one level.
+type keeper struct {
+	b     *Budget
+	level Level
+	n     int64
+	freed atomic.Int64
+	log   *[]Level
+}
+
+func (k *keeper) Reclaim(l Level) {
+	if l == k.level && k.n > 0 {
+		*k.log = append(*k.log, l)
+		n := k.n
+		k.n = 0
+		k.b.Release(n)
+	}
+}
+
+func (k *keeper) Freed() { k.freed.Add(1) }
+
+// TestWhatNobodyUsesGoesFirst: holders give memory back level by level, and no more than is needed.
+func TestWhatNobodyUsesGoesFirst(t *testing.T) {
+	b := New(800)
+	var log []Level
+	for _, l := range []Level{Closed, Idle, Unused} {
+		if !b.TryAcquire(200) {
+			t.Fatal("no room")
+		}
+		defer b.Join(&keeper{b: b, level: l, n: 200, log: &log})()
+	}
+	a, err := b.Open(t.Context(), 450)
+	if err != nil || len(log) != 2 || log[0] != Unused || log[1] != Idle {
+		t.Fatalf("%v, %v", log, err)
+	}
+	if err := a.Grow(t.Context(), 200); err != nil || len(log) != 3 {
+		t.Errorf("%v, %v", log, err)
+	}
+	a.Close()
+	if b.Used() != 0 {
+		t.Errorf("%d bytes are charged", b.Used())
+	}
+}
+
+// TestManyAtOnce: requests of all kinds end, and the sum never passes the limit.
+func TestManyAtOnce(t *testing.T) {
+	b := New(10_000)
+	b.grow = time.Millisecond // a request that is refused is as good here as one that waits
+	var sum atomic.Int64
+	add := func(n int64) {
+		if now := sum.Add(n); now > b.limit {
+			t.Errorf("%d bytes of %d", now, b.limit)
+		}
+	}
+	var done sync.WaitGroup
+	for i := range 16 {
+		r := rand.New(rand.NewPCG(1, uint64(i)))
+		done.Go(func() {
+			for range 200 {
+				first := r.Int64N(3000)
+				a, err := b.Open(t.Context(), first)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				add(first)
+				held := first
+				for range r.IntN(5) {
+					n := r.Int64N(1000)
+					if a.Grow(t.Context(), n) == nil {
+						add(n)
+						held += n
+					}
+				}
+				sum.Add(-held)
+				a.Close()
+				if n := r.Int64N(500); b.TryAcquire(n) {
+					add(n)
+					sum.Add(-n)
+					b.Release(n)
+				}
+			}
+		})
+	}
+	done.Wait()
+	if b.Used() != 0 || b.Waiting() != 0 {
+		t.Errorf("%d bytes are charged, %d wait", b.Used(), b.Waiting())
+	}
+}
+
+// TestNoBudget: without a budget nothing is bounded.
+func TestNoBudget(t *testing.T) {
+	var b *Budget
+	a, err := b.Open(t.Context(), 1<<60)
+	if err != nil || a.Grow(With(t.Context(), a), 1<<60) != nil || Grow(t.Context(), 1) != nil || !b.TryAcquire(1<<60) {
+		t.Error(err)
+	}
+	a.Shrink(1)
+	a.Take(1)
+	a.Close()
+	b.Release(1 << 60)
+	b.Join(nil)()
+	if a.Settle(t.Context()) != nil || b.Used()+b.Limit()+b.Waiting()+a.Held() != 0 {
+		t.Error("nil has figures")
+	}
+}
