@@ -13,6 +13,7 @@ import (
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/einops"
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/budget"
 	"github.com/chaski-eo/chaski/internal/crash"
 	"github.com/chaski-eo/chaski/internal/procs"
 	"github.com/chaski-eo/chaski/loader/pixels"
@@ -49,6 +50,7 @@ type Engine struct {
 	units    chan unit
 	stop     context.CancelFunc
 	done     sync.WaitGroup
+	account  *budget.Account // what the engine holds of the budget but for batches
 	closing  sync.Once
 	closeErr error
 }
@@ -74,11 +76,18 @@ func Open(ctx context.Context, spec Spec, o Options) (*Engine, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
-	err := crash.Call(func() (err error) {
+	account, err := openAccount(ctx, &o, &spec)
+	if err != nil {
+		o.CloseOpener()
+		return nil, err
+	}
+	ctx = budget.With(ctx, account)
+	err = crash.Call(func() (err error) {
 		spec, err = rows.WithOwnFields(ctx, spec, o)
 		return err
 	})
 	if err != nil {
+		account.Close()
 		crash.Report(o.Logger, err)
 		o.CloseOpener()
 		return nil, err
@@ -89,6 +98,7 @@ func Open(ctx context.Context, spec Spec, o Options) (*Engine, error) {
 	if err != nil {
 		crash.Report(o.Logger, err)
 		o.CloseOpener()
+		defer account.Close()
 		return nil, errors.Join(err, e.closeTables())
 	}
 	return e, nil
@@ -102,8 +112,11 @@ func openEngine(ctx context.Context, spec Spec, o Options, open rows.Opener) (*E
 	if err := crash.Call(func() error { return e.compile(ctx, open) }); err != nil {
 		return e, err
 	}
+	e.account = budget.Of(ctx)
 	e.setMemory()
-	e.makeTiles()
+	if err := e.makeTiles(ctx); err != nil {
+		return e, err
+	}
 	if err := e.setHash(); err != nil {
 		return e, err
 	}
@@ -121,7 +134,12 @@ func openEngine(ctx context.Context, spec Spec, o Options, open rows.Opener) (*E
 			}
 		}
 	}
-	e.memory = newMemory(e.options.MemoryBytes, o.Alloc) // makeTiles has already subtracted the decoded tiles
+	floor, err := e.chargeFloor(ctx)
+	if err != nil {
+		return e, err
+	}
+	// makeTiles has already subtracted the decoded tiles.
+	e.memory = newMemory(e.options.MemoryBytes, o.Alloc, o.Budget, floor)
 	e.start()
 	return e, nil
 }
@@ -138,6 +156,9 @@ func (e *Engine) setMemory() {
 		return
 	}
 	most := max(resources.DefaultMemoryBytes, procs.Memory()/4)
+	if total := e.options.Budget.Limit(); total > 0 {
+		most = min(most, total/2) // otherwise one engine could keep the others at their floors
+	}
 	e.options.MemoryBytes = most
 	batch := e.BatchBytes()
 	// The comparison divides instead of multiplying, because autoBatches*batch could overflow.
@@ -145,7 +166,7 @@ func (e *Engine) setMemory() {
 	if batch == 0 || batch > (most-min(e.poolBytes(), most))/autoBatches {
 		return
 	}
-	e.options.MemoryBytes = max(resources.DefaultMemoryBytes, autoBatches*batch+e.poolBytes())
+	e.options.MemoryBytes = min(most, max(resources.DefaultMemoryBytes, autoBatches*batch+e.poolBytes()))
 }
 
 // poolBytes returns the bytes of decoded tiles that two pools of every dataset need. It counts two
@@ -162,20 +183,25 @@ func (e *Engine) poolBytes() int64 {
 
 // makeTiles sets aside memory for decoded tiles. It takes at most half of the memory, so that
 // batches keep the other half.
-func (e *Engine) makeTiles() {
+func (e *Engine) makeTiles(ctx context.Context) error {
 	need := e.poolBytes()
 	if need == 0 {
-		return
+		return nil
 	}
 	most := e.options.MemoryBytes / 2
 	if need > 2*most {
 		e.options.Logger.Warn("a pool of tiles is over half of the memory: tiles will be decoded more than once",
 			"pool bytes", need/2, "memory bytes", e.options.MemoryBytes)
 	}
-	e.tiles = pixels.NewTileCache(min(need, most))
+	bound, err := e.chargeTiles(ctx, min(need, most))
+	if err != nil {
+		return err
+	}
+	e.tiles = pixels.NewTileCache(bound)
 	// Tiles and batches share one bound, so the tiles must be subtracted before newMemory is
 	// called.
 	e.options.MemoryBytes -= e.tiles.Bound
+	return nil
 }
 
 // closeTables closes the tables of all sources.
@@ -345,6 +371,7 @@ func (e *Engine) Close() error {
 		}
 		e.closeErr = e.closeTables()
 		e.options.CloseOpener()
+		e.account.Close()
 	})
 	return e.closeErr
 }

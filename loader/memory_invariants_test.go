@@ -13,7 +13,7 @@ import (
 // TestMemoryThatIsGivenUp: a buffer that comes back is overwritten, and one that comes back twice
 // ends the program. A discarded buffer may still be read by another process, so it does not change.
 func TestMemoryThatIsGivenUp(t *testing.T) {
-	m := newMemory(1000, resources.NewHeap)
+	m := newMemory(1000, resources.NewHeap, nil, 0)
 	take := func() Buffer {
 		b, err := m.take(t.Context(), 100)
 		if err != nil {

@@ -15,6 +15,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/budget"
 	"github.com/chaski-eo/chaski/internal/crash"
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/loader/resources"
@@ -34,6 +35,7 @@ type engines struct {
 	bySpec   map[string]*entry // by the spec's JSON: what a Describe may answer from
 	clock    int64             // counts uses
 	closed   bool
+	leave    func() // ends the membership in the budget
 }
 
 // entry is an open dataset. Its fields are guarded by engines.mu.
@@ -59,8 +61,27 @@ func newEngines(o Options) *engines {
 	var ctx context.Context
 	ctx, s.cancel = context.WithCancel(context.Background())
 	s.openings = newOpenings(ctx, o)
+	s.leave = o.Loader.Budget.Join(s)
 	return s
 }
+
+// Reclaim implements budget.Holder: it closes the dataset that nobody has used for longest.
+func (s *engines) Reclaim(l budget.Level) (more bool) {
+	if l != budget.Closed {
+		return false
+	}
+	s.mu.Lock()
+	idle := s.longestIdle()
+	close := s.remove(idle, nil)
+	s.mu.Unlock()
+	for _, e := range close {
+		s.close(e)
+	}
+	return idle != nil
+}
+
+// Freed implements budget.Holder.
+func (*engines) Freed() {}
 
 // handleOf names a spec on its data in its place: two places may hold data of equal names and sizes,
 // and so equal spec hashes.
@@ -281,6 +302,7 @@ func (s *engines) remove(e *entry, close []*entry) []*entry {
 
 // shut closes all datasets that are not in use; those in use are closed by their last user.
 func (s *engines) shut() {
+	s.leave()
 	s.cancel()
 	s.mu.Lock()
 	s.closed = true

@@ -68,8 +68,15 @@ func newMetrics(r prometheus.Registerer, e *engines, s *shared) (*metrics, error
 		_, n, _ := s.figures()
 		return float64(n)
 	})
-	for _, c := range []prometheus.Collector{m.streams, m.batches, m.lent, leases, leased, segments, m.bytes,
-		panics, m.faults, m.describe, m.wait, m.idle, open} {
+	total := e.options.Loader.Budget
+	limit := gauge("memory_limit_bytes", "Bytes of --memory-total.",
+		func() float64 { return float64(total.Limit()) })
+	used := gauge("memory_used_bytes", "Bytes of --memory-total in use: batches, reads, openings, tables.",
+		func() float64 { return float64(total.Used()) })
+	waiting := gauge("memory_waiting", "Requests that wait for memory of --memory-total.",
+		func() float64 { return float64(total.Waiting()) })
+	for _, c := range []prometheus.Collector{limit, used, waiting, m.streams, m.batches, m.lent, leases, leased,
+		segments, m.bytes, panics, m.faults, m.describe, m.wait, m.idle, open} {
 		if err := r.Register(c); err != nil {
 			return nil, err
 		}

@@ -44,7 +44,7 @@ func (s *Server) Read(r *chaskiv1.ReadRequest, g grpc.ServerStreamingServer[chas
 		Shape: shape, Data: a.Data}}}
 	w := newWatch(g, s.options.SendTimeout)
 	return w.run(&s.answering, func() error {
-		l := conn.lend(func() {})
+		l := conn.lend(a.Release)
 		defer l.done()
 		segments, total := payload.Encode(b)
 		return sendParts(w, 0, segments, total, s.options.PartBytes, l)

@@ -90,7 +90,7 @@ func openShared(o *Options) *shared {
 	if !o.SharedMemory {
 		return nil
 	}
-	s, err := newShared(o.Logger)
+	s, err := newShared(o.Logger, o.Loader.Budget)
 	if err != nil {
 		o.Logger.Info("batches do not go in shared memory", "error", err)
 		return nil

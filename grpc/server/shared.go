@@ -59,6 +59,7 @@ type shared struct {
 	sides    map[*side]struct{}
 	segments int
 	most     int    // segments: maxSegments, or a quarter of the descriptors that RLIMIT_NOFILE allows
+	mostLent int64  // bytes of leases: half of the budget, since clients keep them for as long as they like; 0: any
 	last     uint64 // id of the last segment
 	owned    int    // segments that belong to a client
 	leases   int
@@ -85,6 +86,20 @@ type side struct {
 type packet struct {
 	shm.Message
 	file int
+}
+
+// lender is an Engine that takes part in what may be lent. *loader.Engine implements it.
+type lender interface {
+	Lend(n int64) bool
+	Returned(n int64)
+}
+
+// back gives back a batch that the client has returned, by Release or Discard. It must not be called under shared.mu.
+func (h *hold) back(give func()) {
+	if l, ok := h.entry.engine.(lender); ok {
+		l.Returned(h.bytes)
+	}
+	give()
 }
 
 // hold is a batch that a client has.
@@ -122,8 +137,9 @@ func (c *side) Over() bool {
 }
 
 // newShared opens the side door.
-func newShared(log *slog.Logger) (*shared, error) {
-	s := &shared{log: log, sides: map[*side]struct{}{}, token: newToken(), most: int(min(maxSegments, procs.Files()/4))}
+func newShared(log *slog.Logger, b *resources.Budget) (*shared, error) {
+	s := &shared{log: log, sides: map[*side]struct{}{}, token: newToken(), most: int(min(maxSegments, procs.Files()/4)),
+		mostLent: b.Limit() / 2}
 	probe, err := shm.New(1)
 	if err != nil {
 		return nil, err
@@ -310,9 +326,9 @@ func (c *side) take(m shm.Message, file int) error {
 		return fmt.Errorf("lease %d is returned, the last was %d", m.A, last)
 	case h == nil: // after a recall a lease may come back twice
 	case m.Kind == shm.Return:
-		h.batch.Release()
+		h.back(h.batch.Release)
 	default:
-		h.batch.Discard()
+		h.back(h.batch.Discard)
 	}
 	return nil
 }
@@ -337,15 +353,15 @@ func (c *side) end() {
 	delete(s.sides, c)
 	c.over = true
 	close(c.gone)
-	var batches []*loader.Batch
+	var held []*hold
 	for id, h := range c.leases {
 		c.remove(id, h)
-		batches = append(batches, h.batch)
+		held = append(held, h)
 	}
 	forget := s.forget
 	s.mu.Unlock()
-	for _, b := range batches {
-		b.Discard()
+	for _, h := range held {
+		h.back(h.batch.Discard)
 	}
 	if forget != nil {
 		forget(c)
@@ -420,9 +436,22 @@ func (s *shared) find(secret shm.Token) *side {
 // client is gone, or if too much is lent.
 func (c *side) lend(b *loader.Batch, g *segment, e *entry, stream uint64) (id uint64, ok bool) {
 	s, n := c.shared, int64(len(g.Bytes()))
+	// Before the lock, which the engine takes when it frees segments.
+	l, _ := e.engine.(lender)
+	if l != nil {
+		if !l.Lend(n) {
+			return 0, false
+		}
+		defer func() {
+			if !ok {
+				l.Returned(n)
+			}
+		}()
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if c.over || len(c.leases) >= maxLeases || e.leased+n+max(n, e.whole) > e.memory {
+	if c.over || len(c.leases) >= maxLeases || e.leased+n+max(n, e.whole) > e.memory ||
+		s.mostLent > 0 && s.bytes+n > s.mostLent {
 		return 0, false
 	}
 	owner := g.owner.Load()

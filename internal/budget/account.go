@@ -148,6 +148,13 @@ func (a *Account) Shrink(n int64) {
 	a.budget.Release(n)
 }
 
+// Put adds n bytes that the caller has charged, by TryAcquire, to the account.
+func (a *Account) Put(n int64) {
+	if a != nil {
+		a.add(n)
+	}
+}
+
 // Take removes n bytes from the account and leaves them charged: they are the caller's to release.
 func (a *Account) Take(n int64) {
 	if a == nil {

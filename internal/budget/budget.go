@@ -5,9 +5,9 @@
 //   - Open is the first charge of a request. It waits its turn in a queue, first come, first served, and is the only
 //     call that does: whoever waits in the queue holds nothing.
 //   - Account.Grow is for what is only known later, such as the rows of a table. Its caller holds memory already, so it
-//     must not wait for memory of others that may wait for it. It takes what is free. If that is not enough, one account
-//     at a time may take from a reserve that no other call can take from. The account with the reserve waits for nobody
-//     for long: it has room, or it fails. So the accounts that wait for the reserve get it.
+//     must not wait for memory of others that may wait for it. It takes what is free. If that is not enough, one
+//     account at a time may take from a reserve that no other call can take from. The account with the reserve waits
+//     for nobody for long: it has room, or it fails. So the accounts that wait for the reserve get it.
 //   - TryAcquire is for memory that makes things faster. It takes what is free if nobody waits.
 //
 // An engine takes part as a Holder. It has a floor of its own, charged when it is opened, that is enough for one batch
@@ -30,8 +30,8 @@ import (
 const Flag = "--memory-total"
 
 const (
-	// reserveShare is the part of the limit that is kept for an account that grows: an eighth. A table of a million rows
-	// takes about 80 MB, which is the reserve of a limit of 640 MB.
+	// reserveShare is the part of the limit that is kept for an account that grows: an eighth. A table of a million
+	// rows takes about 80 MB, which is the reserve of a limit of 640 MB.
 	reserveShare = 8
 	// maxWaiters bounds the queue. Each waiter is a request of a few KiB; a server has at most 1,024 streams.
 	maxWaiters = 1024
@@ -44,8 +44,9 @@ const (
 
 // Holder is memory that can be given back.
 type Holder interface {
-	// Reclaim gives back what is not needed, at a Level. It is called without locks of the budget, and may call Release.
-	Reclaim(l Level)
+	// Reclaim gives back what is not needed, at a Level. It is called without locks of the budget, and may call
+	// Release. It reports whether another call at this level would give more.
+	Reclaim(l Level) (more bool)
 	// Freed is called when there is memory and nobody waits for it.
 	Freed()
 }
@@ -258,10 +259,12 @@ func (b *Budget) reclaim(enough func() bool) {
 	b.mu.Unlock()
 	for l := range levels {
 		for _, h := range holders {
-			if enough() {
-				return
+			for more := true; more; {
+				if enough() {
+					return
+				}
+				more = h.Reclaim(l)
 			}
-			h.Reclaim(l)
 		}
 	}
 }

@@ -150,13 +150,14 @@ type keeper struct {
 	log   *[]Level
 }
 
-func (k *keeper) Reclaim(l Level) {
+func (k *keeper) Reclaim(l Level) bool {
 	if l == k.level && k.n > 0 {
 		*k.log = append(*k.log, l)
 		n := k.n
 		k.n = 0
 		k.b.Release(n)
 	}
+	return false
 }
 
 func (k *keeper) Freed() { k.freed.Add(1) }

@@ -8,6 +8,7 @@ import (
 	"runtime/debug"
 	"strconv"
 	"strings"
+	"sync/atomic"
 )
 
 // unknownMemory is assumed if the system does not say how much memory it has. A small laptop has 8 GiB.
@@ -16,7 +17,22 @@ const unknownMemory = 8 << 30
 // Memory returns how many bytes of memory this process may use: those of the machine, within the limits
 // of its control groups (Linux) and of GOMEMLIMIT.
 func Memory() int64 {
-	return min(machineMemory(os.DirFS("/").(readFiler)), debug.SetMemoryLimit(-1))
+	limit := debug.SetMemoryLimit(-1)
+	if limit == own.Load() {
+		limit = math.MaxInt64
+	}
+	return min(machineMemory(os.DirFS("/").(readFiler)), limit)
+}
+
+// own is the limit that LimitHeap has set, which follows from Memory and so must not change it.
+var own atomic.Int64
+
+// LimitHeap sets GOMEMLIMIT, unless the environment does: the user knows better.
+func LimitHeap(n int64) {
+	if os.Getenv("GOMEMLIMIT") == "" {
+		own.Store(n)
+		debug.SetMemoryLimit(n)
+	}
 }
 
 type readFiler interface {

@@ -1,6 +1,7 @@
 package procs
 
 import (
+	"runtime/debug"
 	"testing"
 	"testing/fstest"
 )
@@ -44,5 +45,22 @@ func TestMachineMemory(t *testing.T) {
 	}
 	if n := Memory(); n < 1<<20 {
 		t.Errorf("%d bytes", n)
+	}
+}
+
+// TestLimitHeap: a limit of the heap follows from the memory and does not change it, and the environment's stays.
+func TestLimitHeap(t *testing.T) {
+	t.Setenv("GOMEMLIMIT", "")
+	before, memory := debug.SetMemoryLimit(-1), Memory()
+	t.Cleanup(func() {
+		debug.SetMemoryLimit(before)
+		own.Store(0)
+	})
+	if LimitHeap(64 << 20); debug.SetMemoryLimit(-1) != 64<<20 || Memory() != memory {
+		t.Errorf("a limit of %d bytes, memory of %d", debug.SetMemoryLimit(-1), Memory())
+	}
+	t.Setenv("GOMEMLIMIT", "96MiB")
+	if LimitHeap(32 << 20); debug.SetMemoryLimit(-1) != 64<<20 {
+		t.Errorf("a limit of %d bytes", debug.SetMemoryLimit(-1))
 	}
 }

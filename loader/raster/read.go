@@ -14,6 +14,7 @@ import (
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/einops"
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/budget"
 	"github.com/chaski-eo/chaski/internal/cast"
 	"github.com/chaski-eo/chaski/internal/crash"
 	"github.com/chaski-eo/chaski/loader/pixels"
@@ -114,7 +115,13 @@ type Array struct {
 	Axes  []string
 	Data  []byte
 	Valid []byte // with ReadOptions.Validity: one byte for each element, 0 for nodata and masked pixels, else 1
+
+	account *budget.Account // of Data and Valid
 }
+
+// Release gives the memory of the array back to ReadOptions.Options.Budget. The array must not be used afterwards.
+// Without a budget it does nothing. It may be called more than once.
+func (a *Array) Release() { a.account.Close() }
 
 // Read decodes windows of one file, or of several files of equal shape and dtype stacked along n.
 // Errors about files are fault errors; errors about the options have no kind.
@@ -125,7 +132,41 @@ func Read(ctx context.Context, paths []string, o ReadOptions) (*Array, error) {
 	if err != nil {
 		return nil, err
 	}
-	return q.run(ctx)
+	if q.out.account, err = o.Options.Budget.Open(ctx, q.bytes()); err != nil {
+		return nil, fault.WithFile(err, q.assets[0].URI)
+	}
+	// run may panic: what is charged then would stay so for ever.
+	done := false
+	defer func() {
+		if !done {
+			q.out.Release()
+		}
+	}()
+	a, err := q.run(ctx)
+	if err != nil {
+		return nil, err
+	}
+	a.account.Shrink(q.working) // the array is all that stays
+	done = true
+	return a, nil
+}
+
+// bytes returns the memory that the read needs: the array, the indexes, and what each thread holds.
+func (q *readPlan) bytes() int64 {
+	array := int64(q.plan.Len()) * int64(q.out.DType.Size())
+	if q.field.Validity != "" {
+		array += int64(q.plan.Len())
+	}
+	largest := 0
+	for _, a := range q.assets {
+		largest = max(largest, min(a.Index.MaxStoredBytes(), q.options.MaxChunkBytes))
+	}
+	remote := slices.ContainsFunc(q.assets, func(a catalog.Asset) bool { return source.IsRemote(a.URI) })
+	// A thread holds the stored bytes of a run, or of a chunk if it is larger, and one decoded chunk.
+	thread := int64(largest) + max(int64(largest), pixels.MaxRun)
+	o := q.options // a copy, because Readers changes it
+	q.working = q.indexes + int64(o.Readers(q.threads, remote))*thread
+	return array + q.working
 }
 
 // readPlan is a Read, resolved for the shape of the files.
@@ -137,6 +178,8 @@ type readPlan struct {
 	plan    *einops.Plan
 	win     shuffle.Box
 	out     *Array
+	indexes int64 // bytes of the assets' chunk indexes
+	working int64 // bytes of all that is not the array
 }
 
 // DefaultMaxBytes is the default of ReadOptions.MaxBytes: 2 GiB.
@@ -212,6 +255,7 @@ func (q *readPlan) open(ctx context.Context, paths []string, picks []int, header
 		}
 		q.assets = append(q.assets, a)
 	}
+	q.indexes = int64(held)
 	return nil
 }
 

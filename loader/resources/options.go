@@ -64,6 +64,10 @@ type Options struct {
 	ArrayKey []byte
 	// Alloc allocates the memory of a batch: n bytes with any content. Default: NewHeap.
 	Alloc func(n int) Buffer
+	// Budget, if it is not nil, bounds the memory of all engines and reads that share it. Of an engine, it holds the
+	// tables and listings, CacheBytes (at most 1/64 of the budget, and then CacheBytes is that), and the batches.
+	// Beyond two batches, an engine takes what others leave. Workers' chunks are not counted.
+	Budget *Budget
 	// Stages, if it is not nil, counts the time that workers spend in each stage.
 	Stages *Stages
 	// Members, if it is not nil, keeps containers open from one raster.Read to the next. It needs an

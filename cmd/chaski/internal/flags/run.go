@@ -22,6 +22,7 @@ type Run struct {
 	data     Dataset
 	workers  int
 	memory   int64
+	total    MemoryTotal
 	cache    int64
 	maxChunk int
 	JSON     bool
@@ -34,6 +35,7 @@ func (f *Run) Add(cmd *cobra.Command) {
 	f.data.AddArithmetic(fl)
 	fl.IntVar(&f.workers, "workers", 0, "decoding workers (default: the number of processors)")
 	AddMemory(fl, &f.memory, "batches")
+	f.total.Add(fl)
 	fl.Int64Var(&f.cache, "cache", resources.DefaultCacheBytes,
 		"memory for parsed headers and pages of tables, in bytes")
 	AddMaxChunk(fl, &f.maxChunk)
@@ -51,8 +53,9 @@ func (f *Run) options(sql query.Full) (loader.Options, error) {
 		console.AtLeast("cache", f.cache, 1)); err != nil {
 		return loader.Options{}, err
 	}
+	total, err := f.total.Budget(f.memory)
 	return loader.Options{Workers: f.workers, MemoryBytes: f.memory, CacheBytes: f.cache,
-		MaxChunkBytes: f.maxChunk, SQL: sql}, nil
+		MaxChunkBytes: f.maxChunk, SQL: sql, Budget: total}, err
 }
 
 // Open opens the engine of a run. path is a spec or a dataset. change, if not nil, edits the spec and

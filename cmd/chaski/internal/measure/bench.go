@@ -110,6 +110,7 @@ func newBenchLoad(env console.Env) *cobra.Command {
 	var d flags.Dataset
 	var prefetch int
 	var memory int64
+	var total flags.MemoryTotal
 	cmd := &cobra.Command{
 		Use:   "load [flags] DATASET",
 		Short: "Measure batches in this process",
@@ -132,12 +133,16 @@ or SPEC.json, such as Python's loader.spec.`,
 			if err != nil {
 				return err
 			}
+			all, err := total.Budget(memory)
+			if err != nil {
+				return err
+			}
 			p, progress := f.bar(env)
 			opener := open.NewOpener(true)
 			defer opener.Close()
 			r, err := bench.Load(cmd.Context(), bench.LoadOptions{
 				Spec: spec, Options: loader.Options{Workers: f.workers, MemoryBytes: memory, Opener: opener,
-					SQL: env.SQL}, Prefetch: prefetch,
+					SQL: env.SQL, Budget: all}, Prefetch: prefetch,
 				Rounds: f.rounds, Time: f.time(), Progress: progress,
 			})
 			p.Done()
@@ -149,6 +154,7 @@ or SPEC.json, such as Python's loader.spec.`,
 	d.AddArithmetic(cmd.Flags())
 	cmd.Flags().IntVar(&prefetch, "prefetch", loader.DefaultPrefetch, "batches prepared ahead")
 	flags.AddMemory(cmd.Flags(), &memory, "batches")
+	total.Add(cmd.Flags())
 	return cmd
 }
 

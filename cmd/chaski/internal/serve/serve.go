@@ -31,6 +31,7 @@ type serveFlags struct {
 	upstream  bool
 	workers   int
 	memory    int64
+	total     flags.MemoryTotal
 	cache     int64
 	maxChunk  int
 	partBytes int
@@ -85,6 +86,7 @@ after --grace. A second signal kills it at once.`,
 			"a\nUnix socket, which only one user can reach")
 	fl.IntVar(&f.workers, "workers", 0, "decoding workers of each dataset (default: the number of processors)")
 	flags.AddMemory(fl, &f.memory, "batches of a dataset")
+	f.total.Add(fl)
 	fl.Int64Var(&f.cache, "cache", resources.DefaultCacheBytes,
 		"memory for parsed headers and pages of tables of a dataset, in bytes")
 	flags.AddMaxChunk(fl, &f.maxChunk)
@@ -144,6 +146,10 @@ func (f *serveFlags) run(ctx context.Context, env console.Env) error {
 	if err != nil {
 		return err
 	}
+	total, err := f.total.Budget(f.memory)
+	if err != nil {
+		return err
+	}
 	stages, err := f.openStages()
 	if err != nil {
 		return err
@@ -164,6 +170,7 @@ func (f *serveFlags) run(ctx context.Context, env console.Env) error {
 	registry.MustRegister(collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	o := f.serverOptions(env, level, log)
+	o.Loader.Budget = total
 	o.Loader.Stages, o.Loader.Opener, o.Metrics, o.Bad = stages, opener, registry, bad.hook()
 	srv, err := server.New(o)
 	if err != nil {

@@ -1,0 +1,64 @@
+package flags
+
+import (
+	"os"
+	"strconv"
+
+	"github.com/spf13/pflag"
+
+	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
+	"github.com/chaski-eo/chaski/internal/budget"
+	"github.com/chaski-eo/chaski/internal/procs"
+	"github.com/chaski-eo/chaski/loader/resources"
+)
+
+// MemoryVariable is the environment variable of --memory-total. Python starts engines without flags, so it is the way
+// to set the limit there.
+const MemoryVariable = "CHASKI_MEMORY_TOTAL"
+
+// The default budget is 5/8 of the memory that the process may use, and GOMEMLIMIT 5/4 of the budget, which is 25/32 of
+// the memory: of 8 GiB, 5 GiB and 6.25 GiB. The quarter beyond the budget is for what is not charged: chunks of
+// workers, caches of remote files, connections, and garbage that waits for its collection. The rest, 7/32, is for
+// shared memory, which the budget counts and GOMEMLIMIT does not, and for the page cache.
+const (
+	budgetNumerator, budgetDenominator = 5, 8
+	heapNumerator, heapDenominator     = 5, 4
+)
+
+// minMemoryTotal is the smallest --memory-total in bytes: two batches of a few MiB, a read, and a table.
+const minMemoryTotal = 32 << 20
+
+// MemoryTotal is the value of --memory-total.
+type MemoryTotal struct{ bytes int64 }
+
+// Add adds the flag.
+func (m *MemoryTotal) Add(fl *pflag.FlagSet) {
+	fl.Int64Var(&m.bytes, "memory-total", 0,
+		"memory for batches, reads, openings and tables of all datasets together, in `BYTES`; also sets "+
+			"GOMEMLIMIT, unless\nthe environment does (default 0: $"+MemoryVariable+", or 5/8 of the memory of the "+
+			"control group or machine)")
+}
+
+// Budget returns the budget, and limits the heap of this process to match. memory is --memory.
+func (m *MemoryTotal) Budget(memory int64) (*resources.Budget, error) {
+	name, n := budget.Flag[2:], m.bytes
+	if text := os.Getenv(MemoryVariable); n == 0 && text != "" {
+		var err error
+		if n, err = strconv.ParseInt(text, 10, 64); err != nil || n == 0 {
+			return nil, console.Usagef("%s is %q: it must be a number of bytes", MemoryVariable, text)
+		}
+		name = MemoryVariable
+	}
+	all := procs.Memory()
+	if n == 0 {
+		n = max(all/budgetDenominator*budgetNumerator, minMemoryTotal)
+	}
+	if err := console.AtLeast(name, n, minMemoryTotal); err != nil {
+		return nil, err
+	}
+	if memory > n {
+		return nil, console.Usagef("--memory is %d: it must be at most --memory-total, which is %d", memory, n)
+	}
+	procs.LimitHeap(n / heapDenominator * heapNumerator)
+	return resources.NewBudget(n), nil
+}

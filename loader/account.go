@@ -1,0 +1,86 @@
+package loader
+
+import (
+	"context"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/budget"
+)
+
+// openingBytes is charged for every opening before it reads anything: the spec as text and as values, which is at most
+// 1 MiB on the wire, and the first reads of headers.
+const openingBytes = 4 << 20
+
+// cachesShare is the part of the budget that the caches of one engine take at most: with 16 engines, which is the most
+// that a server has open (server.DefaultMaxEngines), half of the budget.
+const cachesShare = 32
+
+// openAccount opens the account of an engine, which also pays for its caches. It lowers o.CacheBytes to what the budget
+// allows, since each dataset of a mixture has caches of its own.
+func openAccount(ctx context.Context, o *Options, s *Spec) (*budget.Account, error) {
+	total := o.Budget.Limit()
+	if total == 0 {
+		return nil, nil
+	}
+	root := s.Root()
+	n := int64(datasets(&root))
+	o.CacheBytes = max(1, min(o.CacheBytes, total/cachesShare/n))
+	a, err := o.Budget.Open(ctx, openingBytes+n*o.CacheBytes)
+	return a, fault.WithFile(err, s.Source)
+}
+
+// datasets returns how many datasets a source has, itself or those of its mixture.
+func datasets(s *Source) int {
+	if len(s.Sources) == 0 {
+		return 1
+	}
+	n := 0
+	for i := range s.Sources {
+		n += datasets(&s.Sources[i])
+	}
+	return n
+}
+
+const (
+	// floorBatches is how many batches an engine always has room for: one that is filled and one that is sent.
+	floorBatches = 2
+	// floorShare is the part of the budget that one engine's floor takes at most, so that 16 engines find room with
+	// their caches. A larger batch waits its turn in the queue.
+	floorShare = 16
+)
+
+// chargeFloor charges the memory that the engine has for batches whatever others do.
+func (e *Engine) chargeFloor(ctx context.Context) (int64, error) {
+	total := e.options.Budget.Limit()
+	if total == 0 || e.account == nil {
+		return 0, nil
+	}
+	floor := min(floorBatches*e.BatchBytes(), e.options.MemoryBytes, total/floorShare)
+	if err := e.account.Grow(ctx, floor); err != nil {
+		return 0, err
+	}
+	if err := e.account.Settle(ctx); err != nil {
+		return 0, err
+	}
+	e.account.Take(floor) // the memory of batches gives it back
+	return floor, nil
+}
+
+// chargeTiles charges a cache of n bytes of decoded tiles, or of as many as there is room for, down to an eighth: with
+// fewer, tiles are decoded more than once, which costs time and no more.
+func (e *Engine) chargeTiles(ctx context.Context, n int64) (int64, error) {
+	for least := n / 8; n/2 >= least && n > least; n /= 2 {
+		if e.options.Budget.TryAcquire(n) {
+			e.account.Put(n)
+			return n, nil
+		}
+	}
+	return n, e.account.Grow(ctx, n)
+}
+
+// Lend counts n bytes of a batch as held by a client for as long as it likes. It reports false if there must be no more
+// of them: the other batches of this engine, and of others, need the memory.
+func (e *Engine) Lend(n int64) bool { return e.memory.lend(n, e.BatchBytes()) }
+
+// Returned says that a client holds n bytes of Lend no more.
+func (e *Engine) Returned(n int64) { e.memory.returned(n, e.BatchBytes()) }
