@@ -29,7 +29,7 @@ func TestOriginal(t *testing.T) {
 	if seed == "" {
 		seed = strconv.FormatInt(time.Now().UnixNano()%1e9, 10)
 	}
-	t.Logf("seed %s", seed)
+	t.Logf("CHASKI_ORACLE_SEED=%s", seed)
 	dir := t.TempDir()
 	out, err := exec.Command(python, filepath.Join("testdata", "make.py"), dir, seed, count).CombinedOutput()
 	if err != nil {

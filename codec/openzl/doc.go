@@ -5,7 +5,7 @@
 // a graph: the stored streams, and nodes, each of which is a codec that turns its input streams into one
 // or more regenerated streams. The format is that of src/openzl/common/wire_format.h and of the decoders
 // below src/openzl/codecs in the OpenZL sources (github.com/facebook/openzl), whose names this package
-// uses. Version 27 is newer than these; its frames have the layout of version 26 and one more codec.
+// uses. Version 27 has the layout of version 26 and one more codec, pivco_huffman.
 //
 // The graph of a chunk is checked as a whole before its first node runs: all codecs are known, arity and
 // types fit, there is no cycle, and every stream is made once. Checksums (XXH3) of frame header, chunk and
@@ -17,6 +17,6 @@
 // An Encoder writes frames of version 24 with one of a few graphs, chosen by name or by trial.
 //
 // Not supported, and refused with kind Unsupported: custom codecs that are not in Options.Custom,
-// dictionaries, outputs of unknown size, frames before version 8 and after 27, and the codecs that
-// registry.go lists without a decoder (rolz, fastlz).
+// dictionaries, outputs of unknown size, frames before version 8 and after 27, and rolz with other
+// parameters than the original encoder's.
 package openzl

@@ -4,7 +4,7 @@
     make.py DIR SEED COUNT
 
 DIR/name.zl is a frame; DIR/name.raw its content as geozl.decompress gives it, or missing where that
-refuses the frame. Needs the packages geozl 0.18, openzl 0.2 and numpy. Kinds of frames:
+refuses the frame. Needs the packages geozl 0.19, openzl 0.3 and numpy. Kinds of frames:
 
 graph-*  geozl.compress of random rasters: every recipe, every type, missing samples, quantizers
 node-*   single nodes of geozl.lossless below openzl, where a graph does not reach

@@ -36,6 +36,7 @@ type Workspace struct {
 	huf    kernel.HuffmanTable
 	pivco  *kernel.Pivco
 	merge  []byte // what pivco merges
+	rolz   *rolzCall
 	tmp    []byte // see Call.Scratch
 	framed []byte // a zstd frame with its magic number
 	tabs   [][]byte

@@ -1,0 +1,67 @@
+package kernel
+
+import "encoding/binary"
+
+// Parts of a token of fastlz: how its offset is stored (2 bits), the number of literals (4 bits) and the length
+// of the match (5 bits).
+const (
+	fastLeastOffset = 16
+	fastFirst       = 15 << 2 // as the first token: 15 literals and no match
+)
+
+// FastLZ holds the streams of fastlz, which FastLZ.Decode takes from the front.
+type FastLZ struct {
+	Literals, Tokens, Offsets, Extra []byte
+}
+
+// Decode fills dst. It reports whether the streams make exactly that: all literals are used, those that are
+// left come last.
+func (f *FastLZ) Decode(dst []byte) bool {
+	at, last := 0, fastLeastOffset
+	for i := 0; i+2 <= len(f.Tokens); i += 2 {
+		token := binary.LittleEndian.Uint16(f.Tokens[i:])
+		first := i == 0 && token == fastFirst
+		if k := int(token & 3); k > 0 {
+			if len(f.Offsets) < k {
+				return false
+			}
+			last = int(word(f.Offsets[:k]))
+			f.Offsets = f.Offsets[k:]
+		}
+		lits, match := int(token>>2&15), int(token>>6&31)
+		if token>>2 == 0 && (!f.extra(&lits) || !f.extra(&match)) {
+			return false
+		}
+		if lits > len(f.Literals) || lits+match > len(dst)-at {
+			return false
+		}
+		copy(dst[at:], f.Literals[:lits])
+		at += lits
+		f.Literals = f.Literals[lits:]
+		if first {
+			continue
+		}
+		if last < fastLeastOffset || last > at {
+			return false
+		}
+		CopyMatch(dst, at, last, match)
+		at += match
+	}
+	return len(dst)-at == len(f.Literals) && copy(dst[at:], f.Literals) == len(f.Literals)
+}
+
+// extra reads a long length: a byte and, if that is full, numbers of 16 bits up to the first that is not full.
+func (f *FastLZ) extra(n *int) bool {
+	if len(f.Extra) < 1 {
+		return false
+	}
+	*n, f.Extra = int(f.Extra[0]), f.Extra[1:]
+	for more := *n == 255; more; {
+		if len(f.Extra) < 2 {
+			return false
+		}
+		v := int(binary.LittleEndian.Uint16(f.Extra))
+		*n, f.Extra, more = *n+v, f.Extra[2:], v == 1<<16-1
+	}
+	return true
+}
