@@ -87,6 +87,7 @@ type Batch struct {
 
 	memory   Buffer
 	release  func(keep bool)
+	keep     func() // nil: it is in no window
 	released atomic.Bool
 }
 
@@ -107,6 +108,14 @@ func (b *Batch) Release() { b.end(true) }
 // Discard is Release for memory that another process may still use: it is freed here, and not used
 // for another batch.
 func (b *Batch) Discard() { b.end(false) }
+
+// Keep says that the caller holds the batch for as long as it likes. It no longer counts in the window of its stream
+// (resources.WithTurn), so that the engine makes further batches while there is memory.
+func (b *Batch) Keep() {
+	if b.keep != nil {
+		b.keep()
+	}
+}
 
 func (b *Batch) end(keep bool) {
 	if b.release != nil && !b.released.Swap(true) {

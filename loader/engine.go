@@ -46,7 +46,7 @@ type Engine struct {
 	// layouts at the same time.
 	layoutMu sync.Mutex
 	layouts  map[layoutKey]*layout
-	queue    queue
+	queue    *queue
 	units    chan unit
 	stop     context.CancelFunc
 	done     sync.WaitGroup
@@ -479,6 +479,9 @@ func (l *layout) add(r *pixels.Raster, key layoutKey, native bool, bound int64) 
 // MemoryBytes returns the bytes of memory for batches: Options.MemoryBytes or its default, less
 // those for decoded tiles.
 func (e *Engine) MemoryBytes() int64 { return e.options.MemoryBytes }
+
+// Wanted reports whether tickets of other streams than t wait for memory.
+func (e *Engine) Wanted(t resources.Turn) bool { return e.queue.wanted(t) }
 
 // BatchesFit returns how many batches of a number of rows fit into the memory: at least one. If
 // none fits it returns an error of kind limit.

@@ -185,9 +185,13 @@ func TestForecastOfAWorker(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		l, err := e.layout(layoutKey{rows: 17})
+		if err != nil {
+			t.Fatal(err)
+		}
 		r, held := pixels.NewReader(e.options), 0
 		for step := range e.Steps() {
-			p := &Pending{engine: e, ticket: shuffle.StepTicket(0, step, 17, 0, 1), ctx: t.Context()}
+			p := &Pending{engine: e, ticket: shuffle.StepTicket(0, step, 17, 0, 1), ctx: t.Context(), layout: l}
 			if err := p.prepare(t.Context()); err != nil {
 				t.Fatal(err)
 			}

@@ -8,6 +8,7 @@ import (
 	"iter"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/shuffle"
 )
 
@@ -94,7 +95,8 @@ func NewLoader(e *Engine, o LoaderOptions) (*Loader, error) {
 		}
 		l.next = cursor{l.state.Epoch, shuffle.Steps(l.state.Samples, e.spec.BatchSize, false)}
 	}
-	l.ctx, l.cancel = context.WithCancel(context.Background())
+	ctx := resources.WithTurn(context.Background(), resources.Turn{Stream: l})
+	l.ctx, l.cancel = context.WithCancel(ctx)
 	return l, nil
 }
 
@@ -129,6 +131,7 @@ func (l *Loader) Next(ctx context.Context) (*Batch, error) {
 		l.next = at
 		return nil, err
 	}
+	b.Keep()
 	// The state moves only now, so that a step that failed is not counted as yielded.
 	l.state.Epoch = at.epoch
 	l.state.Samples = min((at.step+1)*int64(l.engine.spec.BatchSize), l.engine.Len())

@@ -6,7 +6,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -24,15 +23,6 @@ import (
 // ErrClosed is the error of tickets that were unfinished when the engine was closed.
 var ErrClosed = errors.New("loader: the engine is closed")
 
-// queue holds the tickets that wait for memory. It serves them in the order in which they came.
-type queue struct {
-	// mu guards waiting and closed. Once closed is true, waiting stays empty.
-	mu      sync.Mutex
-	waiting []*Pending
-	closed  bool
-	more    chan struct{} // holds one element if waiting has grown
-}
-
 // Pending is a ticket in work. The caller must call Wait or Cancel, and must not call Cancel after
 // Wait has returned a batch.
 type Pending struct {
@@ -42,6 +32,8 @@ type Pending struct {
 	ctx    context.Context
 	cancel context.CancelFunc
 
+	next   *Pending // behind it in the queue
+	claim  *claim   // on the window of its client; nil before its turn
 	layout *layout
 	memory Buffer
 	buf    []byte // bytes of memory
@@ -77,14 +69,22 @@ type unit struct {
 	row, field, step int
 }
 
-// Start asks for the rows of a ticket and never blocks. The engine works on tickets in the order in
-// which they come, as workers and memory allow. With native, tensors that are smaller in their
+// Start asks for the rows of a ticket and never blocks. The engine works on the tickets of a stream in
+// the order in which they come, and on those of several clients and streams (resources.WithTurn) in
+// turns, as workers and memory allow. With native, tensors that are smaller in their
 // native dtype keep it, and Tensor.Convert holds the arithmetic left to do. An invalid ticket ends
 // with an error of kind not found, unsupported or limit.
 func (e *Engine) Start(ctx context.Context, t shuffle.Ticket, native bool) *Pending {
 	p := &Pending{engine: e, ticket: t, native: native, done: make(chan struct{})}
 	p.ctx, p.cancel = context.WithCancel(ctx)
-	if err := e.check(t); err != nil {
+	err := crash.Call(func() (err error) {
+		if err = e.check(t); err == nil {
+			p.layout, err = e.layout(layoutKey{t.Rows(), native})
+		}
+		return err
+	})
+	if err != nil {
+		crash.Report(e.options.Logger, err)
 		p.finish(err)
 		return p
 	}
@@ -92,23 +92,6 @@ func (e *Engine) Start(ctx context.Context, t shuffle.Ticket, native bool) *Pend
 		p.finish(ErrClosed)
 	}
 	return p
-}
-
-// put appends a ticket. It reports false if the queue is closed.
-func (q *queue) put(p *Pending) bool {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if q.closed {
-		return false
-	}
-	q.waiting = append(q.waiting, p)
-	select {
-	// One element is enough to wake the dispatcher, which then takes all tickets. So put never
-	// blocks.
-	case q.more <- struct{}{}:
-	default:
-	}
-	return true
 }
 
 // check returns an error if a ticket asks for positions or rows that do not exist.
@@ -157,6 +140,9 @@ func (p *Pending) finish(err error) {
 		p.engine.memory.give(p.memory, true)
 		p.memory, p.buf, p.batch = nil, nil, nil
 	}
+	if err != nil {
+		p.claim.end()
+	}
 	p.err = err
 	// Cancel came first. Nobody waits for the batch, so its memory must be given back here.
 	if !p.state.CompareAndSwap(working, finished) && p.batch != nil {
@@ -169,14 +155,14 @@ func (p *Pending) finish(err error) {
 func (e *Engine) start() {
 	ctx, stop := context.WithCancel(context.Background())
 	e.stop = stop
-	e.queue.more = make(chan struct{}, 1)
+	e.queue = newQueue(e.options.MemoryBytes, e.spec.BatchSize)
 	e.done.Go(func() { e.dispatch(ctx) })
 	for range e.fetchers() {
 		e.done.Go(func() { e.work(ctx) })
 	}
 }
 
-// dispatch gives memory to the tickets in their order, and hands their units to the workers.
+// dispatch gives memory to the tickets in their turns, and hands their units to the workers.
 func (e *Engine) dispatch(ctx context.Context) {
 	defer close(e.units)
 	for {
@@ -194,52 +180,22 @@ func (e *Engine) dispatch(ctx context.Context) {
 	}
 }
 
-// take returns the next ticket. It returns nil once ctx ends.
-func (q *queue) take(ctx context.Context) *Pending {
-	for {
-		if ctx.Err() != nil {
-			return nil
-		}
-		q.mu.Lock()
-		if len(q.waiting) > 0 {
-			p := q.waiting[0]
-			q.waiting = slices.Delete(q.waiting, 0, 1)
-			q.mu.Unlock()
-			return p
-		}
-		q.mu.Unlock()
-		select {
-		case <-q.more:
-		case <-ctx.Done():
-		}
-	}
-}
-
-// failAll closes the queue and ends all waiting tickets with ErrClosed.
-func (q *queue) failAll() {
-	q.mu.Lock()
-	waiting := q.waiting
-	q.waiting, q.closed = nil, true
-	q.mu.Unlock()
-	// Tickets finish outside of the lock, so that the goroutines that they wake can call Start at once.
-	for _, p := range waiting {
-		p.finish(ErrClosed)
-	}
-}
-
 // prepare waits for the ticket's memory and lays out the batch in it. closing ends when the engine
 // closes.
 func (p *Pending) prepare(closing context.Context) error {
 	e := p.engine
 	rows := p.ticket.Rows()
-	var err error
-	if p.layout, err = e.layout(layoutKey{rows, p.native}); err != nil {
-		return err
+	if err := p.ctx.Err(); err != nil {
+		return err // it has no claim
 	}
 	ctx, cancel := context.WithCancel(p.ctx)
 	defer cancel()
 	defer context.AfterFunc(closing, cancel)()
-	if p.memory, err = e.memory.take(ctx, max(p.layout.bytes, 1)); err != nil {
+	e.queue.waitFor(p.claim)
+	var err error
+	p.memory, err = e.memory.take(ctx, max(p.layout.bytes, 1))
+	e.queue.waitFor(nil)
+	if err != nil {
 		if closing.Err() != nil {
 			return ErrClosed
 		}
@@ -251,7 +207,12 @@ func (p *Pending) prepare(closing context.Context) error {
 		Epoch: p.ticket.Epoch, First: p.ticket.First, Rows: rows,
 		Valid: make([]bool, rows), Positions: make([]int64, rows), Samples: make([]int64, rows),
 	}
-	p.batch.memory, p.batch.release = memory, func(keep bool) { e.memory.give(memory, keep) }
+	claim := p.claim
+	p.batch.memory, p.batch.keep = memory, claim.end
+	p.batch.release = func(keep bool) {
+		e.memory.give(memory, keep)
+		claim.end()
+	}
 	// Memory comes from earlier batches and still holds their bytes, so every row must be written,
 	// padding too.
 	p.draws = make([]shuffle.Draw, rows)

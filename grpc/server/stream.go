@@ -65,7 +65,7 @@ func newStream(s *Server, g grpc.BidiStreamingServer[chaskiv1.StreamRequest, cha
 func (s *stream) serve() error {
 	ctx, cancel := context.WithCancel(s.grpc.Context())
 	defer cancel()
-	s.ctx = ctx
+	s.ctx = resources.WithTurn(ctx, s.turn(ctx))
 	go s.receive()
 
 	s.watch = newWatch(s.grpc, s.server.options.SendTimeout)
@@ -73,6 +73,11 @@ func (s *stream) serve() error {
 		defer s.tearDown()
 		return s.answerAll()
 	})
+}
+
+// turn returns for whom engines work on the tickets of this stream.
+func (s *stream) turn(ctx context.Context) resources.Turn {
+	return resources.Turn{Client: clientOf(ctx), Stream: s}
 }
 
 func (s *stream) answerAll() error {
@@ -392,6 +397,7 @@ func (s *stream) send(o *order, b *loader.Batch) error {
 	if !ok {
 		return s.sendCopy(o.ticket.GetId(), b)
 	}
+	b.Keep() // clients keep leases for as long as they like, within bounds of their own
 	m := &chaskiv1.Lease{Ticket: o.ticket.GetId(), Id: lease, Segment: g.id, Head: head}
 	if err := s.watch.SendMsg(&chaskiv1.StreamReply{Kind: &chaskiv1.StreamReply_Lease{Lease: m}}); err != nil {
 		return err // the lease ends with the recall of the stream

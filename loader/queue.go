@@ -1,0 +1,246 @@
+package loader
+
+import (
+	"container/list"
+	"context"
+	"sync"
+
+	"github.com/chaski-eo/chaski/loader/resources"
+)
+
+// queue holds the tickets that wait for memory. Tickets of one stream are worked on in the order in which they came.
+// Clients take turns, so that one with many tickets does not hold up another, and so do the streams of a client. A
+// turn is worth the rows of a whole step: who asks for small batches gets as many rows as others.
+//
+// A client has a window: the bytes of its batches, from the time when memory is chosen for them until they are
+// released or kept. Where several clients are active, each may have its part of the memory, and at least one batch.
+// Otherwise batches that a client does not take would hold all memory. The streams of a client divide its window.
+type queue struct {
+	bound int64         // bytes of memory
+	turn  int           // rows
+	more  chan struct{} // holds one element when take may find a ticket
+
+	// mu guards the fields below and all shares.
+	mu      sync.Mutex
+	all     share
+	closed  bool   // then no ticket waits
+	blocked bool   // tickets wait, and the windows of their streams are full
+	memory  *share // the stream for whose ticket the dispatcher waits for memory
+}
+
+// share is what one client has of an engine, or one stream of a client. It exists as long as tickets wait for it, or
+// it has memory.
+type share struct {
+	key     any
+	of      *share // of a stream its client, of a client the engine
+	members map[any]*share
+	turns   list.List     // of members whose tickets wait, the next one first
+	place   *list.Element // in of.turns, or nil
+	rows    int           // that are left of its turn
+	held    int64         // bytes of the window that are in use
+
+	first, last *Pending // of a stream: the tickets that wait
+}
+
+// claim is the memory that one ticket has of a window.
+type claim struct {
+	queue *queue
+	share *share
+	bytes int64
+}
+
+func newQueue(bound int64, turn int) *queue {
+	return &queue{bound: bound, turn: turn, more: make(chan struct{}, 1)}
+}
+
+// put appends a ticket. It reports false if the queue is closed.
+func (q *queue) put(p *Pending) bool {
+	turn := resources.TurnOf(p.ctx)
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.closed {
+		return false
+	}
+	s := q.all.member(turn.Client).member(turn.Stream)
+	if s.first == nil {
+		s.first = p
+	} else {
+		s.last.next = p
+	}
+	s.last = p
+	s.wait(q.turn)
+	s.of.wait(q.turn)
+	q.poke()
+	return true
+}
+
+// poke wakes take. It never blocks, because take looks at all tickets.
+func (q *queue) poke() {
+	select {
+	case q.more <- struct{}{}:
+	default:
+	}
+}
+
+// member returns a client of the engine or a stream of a client, which it creates if it is new.
+func (s *share) member(key any) *share {
+	m := s.members[key]
+	if m == nil {
+		m = &share{key: key, of: s}
+		if s.members == nil {
+			s.members = map[any]*share{}
+		}
+		s.members[key] = m
+	}
+	return m
+}
+
+// wait gives s a place among those that take turns, if it has none.
+func (s *share) wait(turn int) {
+	if s.place == nil {
+		s.place, s.rows = s.of.turns.PushBack(s), turn
+	}
+}
+
+// take returns the next ticket, with its claim. It returns nil once ctx ends. A ticket that was cancelled
+// is returned without one.
+func (q *queue) take(ctx context.Context) *Pending {
+	for ctx.Err() == nil {
+		q.mu.Lock()
+		p := q.next()
+		q.blocked = p == nil && q.all.turns.Len() > 0
+		q.mu.Unlock()
+		if p != nil {
+			return p
+		}
+		select {
+		case <-q.more:
+		case <-ctx.Done():
+		}
+	}
+	return nil
+}
+
+// next takes the next ticket out of the queue, or returns nil if there is none whose window has room. It needs the
+// lock. It passes only over shares with full windows, which are fewer than the batches in memory.
+func (q *queue) next() *Pending {
+	for c := q.all.turns.Front(); c != nil; c = c.Next() {
+		client := c.Value.(*share)
+		for s := client.turns.Front(); s != nil; s = s.Next() {
+			stream := s.Value.(*share)
+			p := stream.first
+			if p.ctx.Err() != nil {
+				stream.remove()
+				stream.end()
+				return p
+			}
+			n := int64(p.layout.bytes)
+			if !client.room(n, q.bound) {
+				break
+			}
+			if stream.room(n, q.bound/int64(len(q.all.members))) {
+				stream.remove()
+				for _, m := range []*share{stream, client} {
+					m.spend(p.ticket.Rows(), q.turn)
+					m.held += n
+				}
+				p.claim = &claim{q, stream, n}
+				return p
+			}
+		}
+	}
+	return nil
+}
+
+// room reports whether the window of s, one of the equal parts of bound, has room for n bytes.
+func (s *share) room(n, bound int64) bool {
+	members := int64(len(s.of.members))
+	return members == 1 || s.held == 0 || s.held+n <= bound/members
+}
+
+// remove takes the first ticket of a stream out of the queue, and the stream and its client out of the turns if it was
+// their last one.
+func (s *share) remove() {
+	p := s.first
+	s.first, p.next = p.next, nil
+	for ; s.of != nil && s.first == nil && s.turns.Len() == 0; s = s.of {
+		s.of.turns.Remove(s.place)
+		s.place = nil
+	}
+}
+
+// spend ends the turn of s if it has no rows left. What it took too much is taken off its next turn.
+func (s *share) spend(rows, turn int) {
+	if s.rows -= rows; s.rows <= 0 && s.place != nil {
+		s.rows += turn
+		s.of.turns.MoveToBack(s.place)
+	}
+}
+
+// end forgets a stream, and then perhaps its client, that has neither tickets nor memory.
+func (s *share) end() {
+	for ; s.of != nil && s.place == nil && s.held == 0 && len(s.members) == 0; s = s.of {
+		delete(s.of.members, s.key)
+	}
+}
+
+// end takes the claim off its windows. Only the first call counts. c may be nil.
+func (c *claim) end() {
+	if c == nil {
+		return
+	}
+	q := c.queue
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if c.bytes == 0 {
+		return
+	}
+	c.share.held -= c.bytes
+	c.share.of.held -= c.bytes
+	c.bytes = 0
+	c.share.end()
+	q.poke() // its window has room, and those of all others if it was the last one
+}
+
+// waitFor says that the dispatcher waits for the memory of a claim, or if c is nil that it does not.
+func (q *queue) waitFor(c *claim) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.memory = nil
+	if c != nil {
+		q.memory = c.share
+	}
+}
+
+// wanted reports whether tickets of other streams wait for memory.
+func (q *queue) wanted(t resources.Turn) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	mine := func(s *share) bool { return s.key == t.Stream && s.of.key == t.Client }
+	if q.memory != nil && !mine(q.memory) {
+		return true
+	}
+	if !q.blocked && q.memory == nil || q.all.turns.Len() == 0 {
+		return false
+	}
+	client := q.all.turns.Front().Value.(*share)
+	return q.all.turns.Len() > 1 || client.turns.Len() > 1 || !mine(client.turns.Front().Value.(*share))
+}
+
+// failAll closes the queue and ends all waiting tickets with ErrClosed.
+func (q *queue) failAll() {
+	q.mu.Lock()
+	q.closed = true
+	var waiting []*Pending
+	for q.all.turns.Len() > 0 {
+		s := q.all.turns.Front().Value.(*share).turns.Front().Value.(*share)
+		waiting = append(waiting, s.first)
+		s.remove()
+		s.end()
+	}
+	q.mu.Unlock()
+	// Tickets finish outside of the lock, so that the goroutines that they wake can call Start at once.
+	for _, p := range waiting {
+		p.finish(ErrClosed)
+	}
+}

@@ -1,0 +1,274 @@
+package loader
+
+import (
+	"context"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/chaski-eo/chaski/internal/cputime"
+	"github.com/chaski-eo/chaski/loader/resources"
+	"github.com/chaski-eo/chaski/shuffle"
+)
+
+// asker is a stream of a test, which numbers its tickets.
+type asker struct {
+	q      *queue
+	ctx    context.Context
+	cancel context.CancelFunc
+	rows   int
+	last   int64
+	got    int64 // number of the last ticket that next returned
+	taken  []*Pending
+}
+
+func newAsker(t *testing.T, q *queue, client, stream string, rows int) *asker {
+	ctx, cancel := context.WithCancel(resources.WithTurn(t.Context(), resources.Turn{Client: client, Stream: stream}))
+	t.Cleanup(cancel)
+	return &asker{q: q, ctx: ctx, cancel: cancel, rows: rows}
+}
+
+// ask puts n tickets of 10 bytes a row.
+func (a *asker) ask(n int) {
+	for range n {
+		a.last++
+		t := shuffle.Ticket{First: a.last, Count: a.rows, RowStride: 1}
+		a.q.put(&Pending{ctx: a.ctx, ticket: t, layout: &layout{bytes: 10 * a.rows}})
+	}
+}
+
+// give takes one ticket, and notes it for the asker that it is of. It returns nil if no window has room.
+func give(t *testing.T, q *queue, askers ...*asker) *asker {
+	t.Helper()
+	q.mu.Lock()
+	p := q.next()
+	q.mu.Unlock()
+	if p == nil {
+		return nil
+	}
+	for _, a := range askers {
+		if a.ctx != p.ctx {
+			continue
+		}
+		if a.got++; p.ticket.First != a.got {
+			t.Fatalf("ticket %d comes after %d of its stream", p.ticket.First, a.got-1)
+		}
+		if p.claim != nil {
+			a.taken = append(a.taken, p)
+		}
+		return a
+	}
+	t.Fatal("a ticket of nobody")
+	return nil
+}
+
+// release ends the oldest claim.
+func (a *asker) release() {
+	a.taken[0].claim.end()
+	a.taken = a.taken[1:]
+}
+
+// TestGreedyClientLeavesOthersTheirPart: a client with 3,000 tickets ahead gets no more than its part, next to one
+// that has three, whether that is another client or another stream of it.
+func TestGreedyClientLeavesOthersTheirPart(t *testing.T) {
+	for name, other := range map[string]string{"a client": "b", "a stream": "a"} {
+		t.Run(name, func(t *testing.T) {
+			const batch, inMemory = 320, 4
+			q := newQueue(inMemory*batch, 32)
+			greedy, modest := newAsker(t, q, "a", "1", 32), newAsker(t, q, other, "2", 32)
+			greedy.ask(3000)
+			var made []*asker // in memory, in the order of the work
+			step := func() *asker {
+				for len(made) < inMemory {
+					a := give(t, q, greedy, modest)
+					if a == nil {
+						break
+					}
+					made = append(made, a)
+				}
+				a := made[0]
+				made = made[1:]
+				a.release()
+				return a
+			}
+			for range 10 {
+				step() // the greedy one is alone, and has all memory
+			}
+			if len(greedy.taken) != inMemory-1 {
+				t.Errorf("alone it holds %d batches, want %d", len(greedy.taken), inMemory-1)
+			}
+			modest.ask(3)
+			count := map[*asker]int{}
+			for range 400 {
+				a := step()
+				if count[a]++; a == modest {
+					modest.ask(1)
+				}
+			}
+			if count[modest] < 160 {
+				t.Errorf("the modest one has %d batches of 400, want 0.4 of them", count[modest])
+			}
+		})
+	}
+}
+
+// TestTurnsAreWorthRows: clients with small and with large batches get as many rows.
+func TestTurnsAreWorthRows(t *testing.T) {
+	q := newQueue(1<<40, 32)
+	small, large, odd := newAsker(t, q, "a", "", 4), newAsker(t, q, "b", "", 32), newAsker(t, q, "c", "", 7)
+	rows := map[*asker]int{}
+	all := []*asker{small, large, odd}
+	for _, a := range all {
+		a.ask(1000)
+	}
+	for range 1000 {
+		a := give(t, q, all...)
+		rows[a] += a.rows
+		for _, b := range all {
+			if d := rows[a] - rows[b]; d > 2*32 {
+				t.Fatalf("one has %d rows, another %d", rows[a], rows[b])
+			}
+		}
+	}
+}
+
+// TestWindowsOfBatchesThatNobodyTakes: a client that takes no batch holds its part of the memory. Batches that it keeps
+// do not count.
+func TestWindowsOfBatchesThatNobodyTakes(t *testing.T) {
+	q := newQueue(800, 8)
+	still, brisk := newAsker(t, q, "a", "", 8), newAsker(t, q, "b", "", 8)
+	still.ask(100)
+	brisk.ask(100)
+	turn := resources.Turn{Client: "a", Stream: ""}
+	if q.wanted(turn) {
+		t.Error("nobody waits for memory, and wanted says so")
+	}
+	for give(t, q, still, brisk) != nil {
+	}
+	if len(still.taken) != 5 || len(brisk.taken) != 5 {
+		t.Fatalf("windows of %d and %d batches, want 5 of 10", len(still.taken), len(brisk.taken))
+	}
+	for range 30 {
+		brisk.release()
+		if a := give(t, q, still, brisk); a != brisk {
+			t.Fatal("the window of the other one has no room")
+		}
+	}
+	still.taken[0].claim.end()
+	still.taken[0].claim.end() // the second time says nothing
+	if a := give(t, q, still, brisk); a != still || give(t, q, still, brisk) != nil {
+		t.Error("a batch that is kept leaves room for one")
+	}
+}
+
+// TestSmallWindows: where memory has no batch for each, each may have one.
+func TestSmallWindows(t *testing.T) {
+	q := newQueue(160, 8)
+	var all []*asker
+	for _, name := range []string{"a", "b", "c", "d", "e"} {
+		a := newAsker(t, q, name, "", 8)
+		a.ask(3)
+		all = append(all, a)
+	}
+	for range all {
+		give(t, q, all...)
+	}
+	for _, a := range all {
+		if len(a.taken) != 1 {
+			t.Errorf("a client has %d batches, want 1", len(a.taken))
+		}
+	}
+}
+
+// TestCancelledTicketsLeaveAtOnce: 100,000 cancelled tickets take time in proportion to their number, and hold up
+// another client by one each time that it is its turn.
+func TestCancelledTicketsLeaveAtOnce(t *testing.T) {
+	const n = 100_000
+	q := newQueue(1000, 8)
+	gone, other := newAsker(t, q, "a", "", 8), newAsker(t, q, "b", "", 8)
+	gone.ask(n)
+	other.ask(1)
+	gone.cancel()
+	begin := cputime.Used()
+	for range n + 1 {
+		if give(t, q, gone, other) == nil {
+			t.Fatal("tickets are left")
+		}
+	}
+	// 0.1 s, and 1.2 s with the race detector.
+	if d := cputime.Used() - begin; d > 5*time.Second {
+		t.Errorf("%v of processor time", d)
+	}
+	other.release()
+	if q.all.turns.Len() != 0 || len(q.all.members) != 0 {
+		t.Errorf("%d clients are left, of whom %d wait", len(q.all.members), q.all.turns.Len())
+	}
+}
+
+// TestQueueLosesNothing: whatever comes, goes and is cancelled, all tickets leave in the order of their stream, windows
+// are kept, and nothing is left.
+func TestQueueLosesNothing(t *testing.T) {
+	for seed := range uint64(50) {
+		r := rand.New(rand.NewPCG(seed, 9))
+		q := newQueue(1000, 16)
+		var all, live []*asker
+		for step := range 2000 {
+			switch k := r.IntN(10); {
+			case k == 0 && step < 1500 || len(live) == 0:
+				a := newAsker(t, q, string(rune('a'+r.IntN(4))), string(rune('0'+len(all))), 1+r.IntN(16))
+				all, live = append(all, a), append(live, a)
+			case k < 4 && step < 1500:
+				live[r.IntN(len(live))].ask(1 + r.IntN(5))
+			case k == 4 && len(live) > 1:
+				i := r.IntN(len(live))
+				live[i].cancel()
+				live = append(live[:i:i], live[i+1:]...)
+			case k < 7:
+				if a := all[r.IntN(len(all))]; len(a.taken) > 0 {
+					a.release()
+				}
+			default:
+				give(t, q, all...)
+			}
+			checkShares(t, q)
+		}
+		for give(t, q, all...) != nil || drain(all) {
+		}
+		for _, a := range all {
+			if a.got != a.last {
+				t.Fatalf("seed %d: %d tickets of %d", seed, a.got, a.last)
+			}
+		}
+		if len(q.all.members) != 0 {
+			t.Fatalf("seed %d: %d clients are left", seed, len(q.all.members))
+		}
+	}
+}
+
+// drain releases what is held, and reports whether there was anything.
+func drain(all []*asker) (any bool) {
+	for _, a := range all {
+		for len(a.taken) > 0 {
+			a.release()
+			any = true
+		}
+	}
+	return any
+}
+
+// checkShares compares what clients hold with the sum over their streams.
+func checkShares(t *testing.T, q *queue) {
+	t.Helper()
+	for _, c := range q.all.members {
+		sum := int64(0)
+		for _, s := range c.members {
+			sum += s.held
+			if (s.place == nil) != (s.first == nil) || s.place == nil && s.held == 0 {
+				t.Fatal("a stream waits without a ticket, or the other way round, or is there for nothing")
+			}
+		}
+		if sum != c.held || (c.place == nil) != (c.turns.Len() == 0) {
+			t.Fatalf("the streams of a client hold %d bytes, it %d", sum, c.held)
+		}
+	}
+}
