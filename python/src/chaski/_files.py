@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
+import sys
 import tempfile
 from collections.abc import Iterable
+
+UNSYNCED = (errno.EINVAL, errno.ENOTSUP, errno.ENOSYS)
+"""What systems and network file systems without a sync of folders, pipes or devices answer."""
 
 
 def absolute_path(path: str) -> str:
@@ -28,17 +33,47 @@ def absolute_path(path: str) -> str:
     return os.sep.join(kept) if len(kept) > 1 else os.sep
 
 
+def sync(fd: int) -> None:
+    """Waits until an open file, or the names in an open folder, are on the disk."""
+    try:
+        if sys.platform == "darwin":
+            import fcntl
+
+            fcntl.fcntl(fd, fcntl.F_FULLFSYNC)  # fsync leaves the content in the drive's cache
+        else:
+            os.fsync(fd)
+    except OSError as e:
+        if e.errno not in UNSYNCED:
+            raise
+
+
+def sync_names(folder: str) -> None:
+    """Waits until the names in a folder are on the disk. Windows does not open folders."""
+    if sys.platform != "win32":
+        fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            sync(fd)
+        finally:
+            os.close(fd)
+
+
 def replace_file(path: str | os.PathLike[str], parts: Iterable[bytes | memoryview]) -> None:
     """Writes a file beside its place and moves it there. A file that is there is replaced whole.
+
+    A crash of the machine leaves the old file or the new one: without the sync of the file, its
+    name may come without its content; without the sync of the folder, the name may be gone.
 
     Raises:
         OSError: the file cannot be written.
     """
     path = absolute_path(os.fspath(path))
-    fd, part = tempfile.mkstemp(prefix=".chaski-", dir=os.path.dirname(path))
+    folder = os.path.dirname(path)
+    fd, part = tempfile.mkstemp(prefix=".chaski-", dir=folder)
     try:
         with open(fd, "wb") as f:
             f.writelines(parts)
+            f.flush()
+            sync(fd)
         umask = os.umask(0)
         os.umask(umask)
         os.chmod(part, 0o666 & ~umask)
@@ -47,3 +82,4 @@ def replace_file(path: str | os.PathLike[str], parts: Iterable[bytes | memoryvie
         with contextlib.suppress(OSError):
             os.unlink(part)
         raise
+    sync_names(folder)

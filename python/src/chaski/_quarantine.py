@@ -7,12 +7,14 @@ how often that is met. Lines are appended by one write each, so several processe
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import Any
 
+from chaski._files import absolute_path, sync, sync_names
 from chaski._payload import BadRow, SampleRef
 from chaski.errors import Error
 
@@ -49,6 +51,7 @@ class Quarantine:
             OSError: it cannot be written.
         """
         self._file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        self._folder = os.path.dirname(absolute_path(os.fspath(path)))
         self._pid = os.getpid()
         self._dataset = dataset
         self._known: dict[tuple[str, str, int], _Tally] = {}
@@ -105,10 +108,21 @@ class Quarantine:
             pass
 
     def close(self) -> None:
-        """Writes the counts and closes the list. A forked child only closes it."""
-        if self._file >= 0:
-            for t in self._known.values():
-                if t.met > t.written and os.getpid() == self._pid:
-                    self._write(t)
+        """Writes the counts and closes the list. A forked child only closes it.
+
+        The list is synced once, as it is read after a run has failed, maybe with its machine: a
+        sync of each line would make training wait for the disk.
+        """
+        if self._file < 0:
+            return
+        try:
+            if os.getpid() == self._pid:
+                for t in self._known.values():
+                    if t.met > t.written:
+                        self._write(t)
+                with contextlib.suppress(OSError):
+                    sync(self._file)
+                    sync_names(self._folder)
+        finally:
             os.close(self._file)
             self._file = -1

@@ -21,6 +21,8 @@ import (
 	"time"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/durable"
+	"github.com/chaski-eo/chaski/internal/pathname"
 	"github.com/chaski-eo/chaski/loader"
 )
 
@@ -81,10 +83,11 @@ const (
 
 // Writer appends to a list. It is safe for concurrent use.
 type Writer struct {
-	mu    sync.Mutex // of all fields: a count and the line that it is written in must agree
-	file  *os.File
-	known map[string]*tally
-	lost  int64
+	mu     sync.Mutex // of all fields: a count and the line that it is written in must agree
+	file   *os.File
+	folder string
+	known  map[string]*tally
+	lost   int64
 }
 
 // tally counts how often a record was met, and how much of that is in the file.
@@ -99,7 +102,7 @@ func Open(path string) (*Writer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Writer{file: f, known: map[string]*tally{}}, nil
+	return &Writer{file: f, folder: pathname.Dir(path), known: map[string]*tally{}}, nil
 }
 
 // Add records that a bad sample was met. Beyond the limits it only counts: see Lost.
@@ -162,7 +165,7 @@ func (w *Writer) Close() error {
 	}
 	// A list is read after a run has failed, maybe with its machine. A pipe or device has nothing to sync.
 	if st, err := w.file.Stat(); err == nil && st.Mode().IsRegular() {
-		errs = append(errs, w.file.Sync())
+		errs = append(errs, w.file.Sync(), durable.SyncNames(w.folder))
 	}
 	return errors.Join(append(errs, w.file.Close())...)
 }
