@@ -139,7 +139,7 @@ api: env ## writes docs/api, the listings of the public names of Go and Python
 govulncheck: ## known vulnerabilities in called code (asks the Go vulnerability database)
 	$(GOVULNCHECK) ./...
 
-.PHONY: soak soak-frames soak-training soak-disk
+.PHONY: soak soak-frames soak-training soak-disk soak-hostile
 soak: soak-frames soak-training ## both of these
 soak-frames: ## SOAKCOUNT damaged OpenZL frames, against the original library
 	$(or $(PYTHON),python3) tools/interop.py --soak $(SOAKCOUNT)
@@ -150,6 +150,9 @@ soak-training: build-default env ## training while trainers and servers are kill
 soak-disk: build-default ## power cuts while the command writes, to a small disk in a file; needs root on Linux
 	[ -d .demo/train ] || CGO_ENABLED=0 $(GO) run -trimpath ./examples/demo-dataset
 	$(or $(PYTHON),python3) tools/soak_disk.py $(SOAKFLAGS)
+soak-hostile: build-default env ## attacks on a server in a memory cgroup of 1 GiB, beside a modest client
+	[ -d .demo/train ] || CGO_ENABLED=0 $(GO) run -trimpath ./examples/demo-dataset
+	$(PY) tools/soak_hostile.py $(SOAKFLAGS)
 
 .PHONY: conformance
 conformance: build-default ## bin/chaski against the conformance corpus, if it is beside the checkout

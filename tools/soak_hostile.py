@@ -1,0 +1,613 @@
+"""Attacks a server beside a modest client, which must hardly notice.
+
+    tools/soak_hostile.py [--only ATTACK ...] [--time 20] [--together 600] [--data FOLDER]
+
+The server has a budget of 700 MiB (`--memory-total`) and runs in a memory cgroup of 1 GiB, where
+this machine lets one be made; elsewhere only its resident memory is compared. Every attack is a
+process of its own, hence a client of its own, and so is the modest client, which trains on the
+chips of --data with four batches ahead. First the modest client runs alone, then beside each
+attack for --time seconds, then beside all of them for --together seconds. With n clients it is
+entitled to 1/n of what it gets alone.
+
+Passed means, for each of these: the server lives; its resident memory stays below the limit; the
+modest client keeps 0.8 of its share; and within 2 s after the attackers are gone it has 0.95 of
+what it had alone. How long it waited for a batch, at the 99th percentile and as a multiple of that
+alone, is printed.
+
+Everything listens on a Unix socket in a temporary folder, and every loop ends by count or time.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+import os
+import shutil
+import signal
+import statistics
+import struct
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import grpc
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "python" / "src"))
+
+from chaski._proto import chaski_pb2 as pb  # noqa: E402
+from chaski._proto import chaski_pb2_grpc  # noqa: E402
+
+CHASKI = os.environ.get("CHASKI_BIN", str(ROOT / "bin" / "chaski"))
+LIMIT = 1 << 30
+BUDGET = 700 << 20
+BATCH = 16
+AHEAD = 4  # tickets of the modest client
+
+Stub = chaski_pb2_grpc.ChaskiStub
+
+
+def spec(source: str, **more: Any) -> bytes:
+    """A spec of whole chips of one source."""
+    field = {"name": "image", "dtype": "float32", "layout": "n b y x"}
+    given = {
+        "version": 1,
+        "source": source,
+        "fields": [field],
+        "batch_size": BATCH,
+        "shuffle": True,
+    }
+    return json.dumps(given | more).encode()
+
+
+def stub(target: str) -> Stub:
+    """A connection of its own to the server."""
+    # Otherwise channels with equal options share a connection.
+    options = [("grpc.max_receive_message_length", 64 << 20), ("grpc.use_local_subchannel_pool", 1)]
+    return Stub(grpc.insecure_channel(target, options=options))
+
+
+def ticket(handle: str, i: int, count: int = BATCH) -> pb.Ticket:
+    """The ticket of batch i of epoch 0."""
+    return pb.Ticket(id=i, handle=handle, first=i * count, count=count, row_stride=1, native=True)
+
+
+# ------------------------------------------------------------------------------------------
+# The modest client
+
+
+def modest(target: str, data: Path) -> None:
+    """Trains until it is killed, and prints for every batch when it came and how long that took."""
+    server = stub(target)
+    described = server.Describe(pb.DescribeRequest(spec=spec(str(data / "train")), rows=BATCH))
+    batches = described.samples // BATCH
+    asked: list[float] = []
+    wake = threading.Semaphore(AHEAD)
+
+    def requests() -> Iterator[pb.StreamRequest]:
+        for i in itertools.count():
+            wake.acquire()
+            asked.append(time.monotonic())
+            t = ticket(described.handle, i % batches)
+            t.id = i
+            yield pb.StreamRequest(ticket=t)
+            yield pb.StreamRequest(credit=pb.Credit(batches=1))
+
+    last = 0.0
+    for reply in server.Stream(requests()):
+        if reply.HasField("fault"):
+            sys.exit(f"the modest client got a fault: {reply.fault.message}")
+        part = reply.part
+        if part.offset + len(part.data) < part.total:
+            continue
+        now = time.monotonic()
+        # It waits for a batch from when it has the one before, as a trainer does.
+        print(f"{now} {now - max(last, asked[part.ticket])}", flush=True)
+        last = now
+        wake.release()
+
+
+# ------------------------------------------------------------------------------------------
+# Attacks
+
+
+class Attack:
+    """What an attacker does until a moment, and what it is told."""
+
+    def __init__(self, target: str, data: Path, seconds: float) -> None:
+        self.target, self.data = target, data
+        self.end = time.monotonic() + seconds
+        self.told: Counter[str] = Counter()
+
+    def left(self) -> float:
+        """Seconds that are left."""
+        return max(0.1, self.end - time.monotonic())
+
+    def call(self, ask: Callable[[], Any]) -> Any:
+        """Asks once, and counts how that ends."""
+        try:
+            answer = ask()
+        except grpc.RpcError as e:
+            self.told[e.code().name] += 1
+            # An attacker that is refused at once would otherwise only measure how fast Python asks.
+            time.sleep(0.01)
+            return None
+        self.told["answered"] += 1
+        return answer
+
+    def at_once(self, threads: int, ask: Callable[[Stub, int], Any], most: int = 10**4) -> None:
+        """Asks again and again from threads, which share a few connections."""
+        stubs = [stub(self.target) for _ in range(min(threads, 8))]
+        count = itertools.count()
+
+        def run(k: int) -> None:
+            for i in count:
+                if i >= most or time.monotonic() > self.end:
+                    return
+                self.call(lambda i=i: ask(stubs[k % len(stubs)], i))
+
+        with ThreadPoolExecutor(threads) as pool:
+            list(pool.map(run, range(threads)))
+
+    def describe(self, threads: int, make: Callable[[int], bytes], most: int = 10**4) -> None:
+        """Describes specs from many threads."""
+        self.at_once(
+            threads,
+            lambda s, i: s.Describe(pb.DescribeRequest(spec=make(i)), timeout=self.left()),
+            most,
+        )
+
+    # The attacks. Their first lines are printed.
+
+    def reads(self) -> None:
+        """Eight readers of a sparse TIFF of some KB, whose array takes 512 MiB."""
+        path = str(self.data / "sparse.tif")
+
+        def read(s: Stub, i: int) -> None:
+            for _ in s.Read(pb.ReadRequest(paths=[path]), timeout=self.left()):
+                pass
+
+        self.at_once(8, read)
+
+    def weights(self) -> None:
+        """Weights of a sampler in a sparse file of 2 GiB that is none."""
+        sampler = {"kind": "weighted_window", "height": 64, "width": 64}
+        sampler["weights"] = str(self.data / "zeros.bin")
+        train = str(self.data / "train")
+        self.describe(8, lambda i: spec(train, sampler=sampler, seed=i))
+
+    def csv(self) -> None:
+        """A sparse CSV of 3 GiB."""
+        self.describe(8, lambda i: spec(str(self.data / "zeros.csv"), seed=i))
+
+    def describes(self) -> None:
+        """Describes of a folder of 20,000 files, 2,000 at once, each with a seed of its own."""
+        self.describe(256, lambda i: spec(str(self.data / "many"), seed=i), 2000)
+
+    def mixture(self) -> None:
+        """A mixture that names a folder of 20,000 files a hundred times."""
+        source = [
+            {"source": str(self.data / "many"), "weight": 1.0, "name": str(i)} for i in range(100)
+        ]
+
+        def make(i: int) -> bytes:
+            whole = json.loads(spec("", seed=i))
+            del whole["source"]
+            return json.dumps(whole | {"sources": source}).encode()
+
+        self.describe(4, make)
+
+    def page(self) -> None:
+        """A Parquet of 80 KB with one page of 64 MB."""
+        self.describe(8, lambda i: spec(str(self.data / "page.parquet"), seed=i))
+
+    def glob(self) -> None:
+        """A glob of 200,000 stars."""
+        stars = str(self.data / "many") + "/" + "**/" * 66_000 + "*.tif"
+        self.describe(4, lambda i: spec(stars, seed=i))
+
+    def greedy(self) -> None:
+        """Four streams with 3,000 tickets ahead and credits for all of them."""
+        server = stub(self.target)
+        d = server.Describe(pb.DescribeRequest(spec=spec(str(self.data / "train"))))
+        batches = d.samples // BATCH
+
+        def run(_: int) -> None:
+            while time.monotonic() < self.end:
+                asked = [pb.StreamRequest(credit=pb.Credit(batches=3000))]
+                for i in range(3000):
+                    asked.append(pb.StreamRequest(ticket=ticket(d.handle, i % batches)))
+                    asked[-1].ticket.id = i
+                self.call(lambda asked=asked: self.drain(server, asked))
+
+        with ThreadPoolExecutor(4) as pool:
+            list(pool.map(run, range(4)))
+
+    def drain(self, server: Stub, asked: list[pb.StreamRequest]) -> None:
+        """Reads what a stream answers."""
+        for _ in server.Stream(iter(asked), timeout=self.left()):
+            pass
+
+    def silent(self) -> None:
+        """1,024 streams, all that a server has by default, that say nothing."""
+        stubs = [stub(self.target) for _ in range(16)]
+        over = threading.Event()
+
+        def nothing() -> Iterator[pb.StreamRequest]:
+            over.wait(self.left())
+            yield from ()
+
+        calls = [stubs[i % 16].Stream(nothing(), timeout=self.left()) for i in range(1024)]
+        over.wait(self.left())
+        for c in calls:
+            self.call(lambda c=c: [c.cancel(), c.code() and list(c)])
+
+    def seeds(self) -> None:
+        """Sixteen datasets and more, which differ in their seed and are read."""
+        server = stub(self.target)
+        train = str(self.data / "train")
+
+        def run(k: int) -> None:
+            for i in range(k, 4096, 32):
+                if time.monotonic() > self.end:
+                    return
+                request = pb.DescribeRequest(spec=spec(train, seed=1000 + i))
+                d = self.call(lambda r=request: server.Describe(r, timeout=self.left()))
+                if d is None:
+                    continue
+                asked = [
+                    pb.StreamRequest(credit=pb.Credit(batches=1)),
+                    pb.StreamRequest(ticket=ticket(d.handle, 0)),
+                ]
+                self.call(lambda asked=asked: self.drain(server, asked))
+
+        with ThreadPoolExecutor(32) as pool:
+            list(pool.map(run, range(32)))
+
+    def deaf(self) -> None:
+        """Sixteen streams with credits for 3,000 batches whose client never reads."""
+        stubs = [stub(self.target) for _ in range(16)]
+        d = stubs[0].Describe(pb.DescribeRequest(spec=spec(str(self.data / "train"))))
+        over = threading.Event()
+
+        def asks() -> Iterator[pb.StreamRequest]:
+            yield pb.StreamRequest(credit=pb.Credit(batches=3000))
+            for i in range(3000):
+                yield pb.StreamRequest(ticket=ticket(d.handle, i % (d.samples // BATCH)))
+            over.wait(self.left())
+
+        calls = [s.Stream(asks(), timeout=self.left()) for s in stubs]
+        over.wait(self.left())
+        for c in calls:
+            self.call(lambda c=c: [c.cancel(), c.code() and list(c)])
+
+    def asks(self) -> None:
+        """Statistics of 20,000 files, and tables of a container, asked for by 64 threads."""
+        container = str(self.data / "coast.tacozip")
+
+        def ask(s: Stub, i: int) -> None:
+            if i % 2:
+                q = pb.AskRequest(stats=pb.StatsQuestion(spec=spec(str(self.data / "many"))))
+            else:
+                query = {"sql": "SELECT a.* FROM data a, data b, data c, data d, data e, data f"}
+                q = pb.AskRequest(
+                    table=pb.TableQuestion(
+                        containers=pb.Containers(paths=[container]), text=json.dumps(query).encode()
+                    )
+                )
+            for _ in s.Ask(iter([q]), timeout=self.left()):
+                pass
+
+        self.at_once(64, ask)
+
+    def refused(self) -> None:
+        """Names of 900 kB that are outside of the roots."""
+        self.describe(8, lambda i: spec("/" + "x" * 900_000 + str(i)))
+
+    def streams(self) -> None:
+        """Ten thousand streams of nonsense: unknown handles, doubled attaches, huge credits."""
+
+        def ask(s: Stub, i: int) -> None:
+            asked = [
+                pb.StreamRequest(ticket=pb.Ticket(id=i, handle="x" * 10_000, count=2**31)),
+                pb.StreamRequest(credit=pb.Credit(batches=2**32 - 1)),
+                pb.StreamRequest(attach=pb.Attach(secret=b"y" * 16, stream=i)),
+                pb.StreamRequest(),
+            ]
+            for _ in s.Stream(iter(asked[i % 4 :] + asked[: i % 4]), timeout=self.left()):
+                pass
+
+        self.at_once(16, ask)
+
+
+ATTACKS = [
+    *("reads", "weights", "csv", "describes", "mixture", "page", "glob", "greedy", "silent"),
+    *("seeds", "deaf", "asks", "refused", "streams"),
+]
+
+
+# ------------------------------------------------------------------------------------------
+# The data
+
+
+def sparse_tiff(path: Path, side: int = 16384, tile: int = 1024) -> None:
+    """A TIFF of uint16 all of whose tiles are absent."""
+    tiles = (side // tile) ** 2
+    tags = [
+        (256, 4, 1, side), (257, 4, 1, side), (258, 3, 1, 16), (259, 3, 1, 1), (262, 3, 1, 1),
+        (277, 3, 1, 1), (322, 3, 1, tile), (323, 3, 1, tile),
+    ]  # fmt: skip
+    at = 8 + 2 + 12 * (len(tags) + 2) + 4
+    tags += [(324, 4, tiles, at), (325, 4, tiles, at + 4 * tiles)]
+    entries = b"".join(struct.pack("<HHII", *t) for t in tags)
+    head = struct.pack("<2sHIH", b"II", 42, 8, len(tags)) + entries + bytes(4)
+    path.write_bytes(head + bytes(8 * tiles))
+
+
+def make(data: Path, chips: Path) -> None:
+    """Makes what the clients read."""
+    import pyarrow
+    import pyarrow.parquet
+
+    (data / "train").mkdir()
+    for i, chip in enumerate(sorted(chips.glob("*.tif"))[:64]):
+        shutil.copy(chip, data / "train" / f"{i}.tif")
+    (data / "many").mkdir()
+    one = data / "train" / "0.tif"
+    for i in range(20_000):
+        os.link(one, data / "many" / f"{i}.tif")
+    sparse_tiff(data / "sparse.tif")
+    for name, size in (("zeros.bin", (2 << 30) - 1), ("zeros.csv", 3 << 30)):
+        with open(data / name, "wb") as f:
+            f.truncate(size)
+    table = pyarrow.table({"path": ["x" * (64 << 20)]})
+    pyarrow.parquet.write_table(
+        table,
+        data / "page.parquet",
+        compression="zstd",
+        use_dictionary=False,
+        write_statistics=False,
+    )
+    shutil.copy(ROOT / "testdata" / "coast" / "coast.tacozip", data / "coast.tacozip")
+
+
+# ------------------------------------------------------------------------------------------
+# The server
+
+
+class Group:
+    """A memory cgroup of LIMIT, or nothing where none can be made."""
+
+    def __init__(self) -> None:
+        self.at: Path | None = None
+        try:
+            own = {
+                f[1]: f[2]
+                for f in (
+                    line.split(":", 2) for line in Path("/proc/self/cgroup").read_text().split()
+                )
+            }
+            if "memory" in own:
+                base = Path("/sys/fs/cgroup/memory" + own["memory"])
+                limit = "memory.limit_in_bytes"
+            else:
+                base, limit = Path("/sys/fs/cgroup" + own[""]), "memory.max"
+            at = base / f"chaski-hostile-{os.getpid()}"
+            at.mkdir()
+            self.at = at
+            (at / limit).write_text(str(LIMIT))
+        except (OSError, KeyError) as e:
+            self.close()
+            print(f"soak_hostile: no memory cgroup here ({e}): only resident memory is compared")
+
+    def add(self) -> None:
+        """Moves this process into it."""
+        if self.at is not None:
+            (self.at / "cgroup.procs").write_text(str(os.getpid()))
+
+    def close(self) -> None:
+        """Removes it, once it is empty."""
+        if self.at is not None:
+            self.at.rmdir()
+            self.at = None
+
+
+class Server:
+    """`chaski serve` in a group."""
+
+    def __init__(self, folder: Path, data: Path, group: Group) -> None:
+        self.target = f"unix:{folder}/socket"
+        self.log = open(folder / "log", "wb")
+        self.process = subprocess.Popen(
+            [
+                *(CHASKI, "serve", "--listen", self.target, "--root", str(data)),
+                *("--memory-total", str(BUDGET)),
+            ],
+            stdout=subprocess.PIPE,
+            stderr=self.log,
+            preexec_fn=group.add,
+        )
+        assert self.process.stdout is not None
+        if b"listen" not in self.process.stdout.readline():
+            sys.exit(f"soak_hostile: the server does not start: {(folder / 'log').read_text()}")
+
+    def resident(self) -> int:
+        """Its resident memory in bytes, without pages of files; 0 when it is gone."""
+        try:
+            lines = Path(f"/proc/{self.process.pid}/status").read_text().splitlines()
+        except OSError:
+            return 0
+        fields = dict(line.split(":", 1) for line in lines)
+        return sum(int(fields.get(k, "0 kB").split()[0]) << 10 for k in ("RssAnon", "RssShmem"))
+
+
+class Watch:
+    """The largest resident memory of a server, looked at fifty times a second."""
+
+    def __init__(self, server: Server) -> None:
+        self.server, self.most, self.over = server, 0, threading.Event()
+        threading.Thread(target=self.run, daemon=True).start()
+
+    def run(self) -> None:
+        """Looks until close."""
+        while not self.over.wait(0.02):
+            self.most = max(self.most, self.server.resident())
+
+    def reset(self) -> None:
+        """Begins a new maximum."""
+        self.most = self.server.resident()
+
+
+class Modest:
+    """The modest client, as a process of its own."""
+
+    def __init__(self, server: Server, data: Path) -> None:
+        self.process = start("--modest", server, data, 0)
+        self.batches: list[tuple[float, float]] = []
+        threading.Thread(target=self.read, daemon=True).start()
+
+    def read(self) -> None:
+        """Takes what the client prints."""
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            at, wait = line.split()
+            self.batches.append((float(at), float(wait)))
+
+    def during(self, first: float, last: float) -> tuple[float, float]:
+        """Batches a second between two moments, and the wait at the 99th percentile."""
+        waits = sorted(w for at, w in self.batches if first <= at < last)
+        if not waits:
+            return 0.0, last - first
+        return len(waits) / (last - first), waits[int(0.99 * (len(waits) - 1))]
+
+
+def start(what: str, server: Server, data: Path, seconds: float) -> subprocess.Popen[bytes]:
+    """Starts this script as a client."""
+    return subprocess.Popen(
+        [sys.executable, __file__, what, server.target, "--data", data, "--time", str(seconds)],
+        stdout=subprocess.PIPE,
+        # Attackers shall wear out the server and not this machine's processors.
+        preexec_fn=None if what == "--modest" else lambda: os.nice(10) and None,
+    )
+
+
+def stop(processes: list[subprocess.Popen[bytes]]) -> None:
+    """Kills clients."""
+    for p in processes:
+        p.send_signal(signal.SIGKILL)
+    for p in processes:
+        p.wait()
+
+
+def measure(modest: Modest, seconds: float) -> tuple[float, float]:
+    """Measures the modest client from now on."""
+    first = time.monotonic()
+    time.sleep(seconds)
+    return modest.during(first, first + seconds)
+
+
+def besiege(
+    names: list[str], seconds: float, server: Server, modest: Modest, watch: Watch, data: Path
+) -> list[str]:
+    """Runs attacks at once, prints how it went, and returns what is wrong."""
+    rate, wait = alone(modest)
+    watch.reset()
+    attackers = [start(f"--attack={n}", server, data, seconds) for n in names]
+    time.sleep(1)  # imports
+    got, waited = measure(modest, seconds)
+    told = []
+    for n, p in zip(names, attackers, strict=True):
+        try:
+            out = p.communicate(timeout=15)[0].decode().strip()
+        except subprocess.TimeoutExpired:
+            out = "does not end"
+        told.append(f"{n}: {out or 'nothing'}")
+    stop(attackers)
+    time.sleep(2)
+    back = measure(modest, 5)[0]
+    share, again = got / (rate / (len(names) + 1)), back / rate
+    what = names[0] if len(names) == 1 else "all together"
+    print(
+        f"soak_hostile: {what:12} share {share:5.2f}  p99 {waited / wait:5.1f} x  "
+        f"back {again:4.2f}  memory {watch.most >> 20:4} MiB  ({'; '.join(told)})",
+        flush=True,
+    )
+    wrong = []
+    if server.process.poll() is not None:
+        wrong.append(f"{what}: the server is gone: {server.process.returncode}")
+    if watch.most >= LIMIT:
+        wrong.append(f"{what}: {watch.most >> 20} MiB of memory")
+    if share < 0.8:
+        wrong.append(f"{what}: the modest client has {share:.2f} of its share")
+    if again < 0.95:
+        wrong.append(f"{what}: afterwards the modest client has {again:.2f} of before")
+    return wrong
+
+
+def alone(modest: Modest) -> tuple[float, float]:
+    """What the modest client gets by itself: the median of three measurements."""
+    three = [measure(modest, 2) for _ in range(3)]
+    rate = statistics.median(r for r, _ in three)
+    if rate == 0:
+        sys.exit("soak_hostile: the modest client gets nothing")
+    return rate, max(1e-3, statistics.median(w for _, w in three))
+
+
+def main() -> int:
+    """Runs a client, or the soak."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--only", nargs="*", choices=ATTACKS, default=ATTACKS)
+    parser.add_argument("--time", type=float, default=20.0)
+    parser.add_argument("--together", type=float, default=600.0)
+    parser.add_argument("--data", type=Path, default=ROOT / ".demo" / "train" / "images")
+    parser.add_argument("--modest", metavar="TARGET", help=argparse.SUPPRESS)
+    parser.add_argument("--attack", choices=ATTACKS, help=argparse.SUPPRESS)
+    parser.add_argument("target", nargs="?", help=argparse.SUPPRESS)
+    o = parser.parse_args()
+    if o.modest:
+        modest(o.modest, o.data)
+        return 0
+    if o.attack:
+        attack = Attack(o.target, o.data, o.time)
+        getattr(attack, o.attack)()
+        print(", ".join(f"{n} {k}" for k, n in attack.told.most_common()))
+        return 0
+    wrong: list[str] = []
+    with tempfile.TemporaryDirectory(prefix="chaski-soak-hostile-") as name:
+        data = Path(name) / "data"
+        data.mkdir()
+        make(data, o.data)
+        group = Group()
+        server = Server(Path(name), data, group)
+        client = Modest(server, data)
+        try:
+            watch = Watch(server)
+            time.sleep(3)  # until the modest client trains
+            for n in o.only:
+                wrong += besiege([n], o.time, server, client, watch, data)
+                if server.process.poll() is not None:
+                    break
+            if o.together > 0 and len(o.only) > 1 and server.process.poll() is None:
+                wrong += besiege(o.only, o.together, server, client, watch, data)
+        finally:
+            stop([client.process, server.process])
+            group.close()
+    for w in wrong:
+        print(f"soak_hostile: FAILED: {w}")
+    if not wrong:
+        print("soak_hostile: PASSED")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
