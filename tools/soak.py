@@ -675,7 +675,8 @@ def watched(folder: Path, data: Path) -> Iterator[tuple[Server, str]]:
     log = folder / "steady.log"
     with open(log, "wb") as err:
         server = Server(
-            folder / "steady", data, "--metrics", "127.0.0.1:0", "--log-level", "info", stderr=err
+            folder / "steady", data, "--metrics", "127.0.0.1:0", "--insecure", "--log-level", "info",
+            stderr=err,
         )
         try:
             found = re.search(r"msg=metrics address=(\S+)", log.read_text())

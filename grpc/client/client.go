@@ -34,6 +34,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/grpc/auth"
 	"github.com/chaski-eo/chaski/grpc/payload"
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/loader/raster"
@@ -55,6 +56,11 @@ const (
 type Options struct {
 	// Credentials of the connection. Default: none, plain text.
 	Credentials credentials.TransportCredentials
+	// Token goes with every call. Default: none.
+	Token *auth.Bearer
+	// PlainToken sends the token in plain text to other hosts, too, where others can read it. Default: Dial refuses
+	// that.
+	PlainToken bool
 	// Transport is how batches come. Default Auto.
 	Transport Transport
 	// MaxBatchBytes bounds the payload of one batch, in bytes. Default DefaultMaxBatchBytes.

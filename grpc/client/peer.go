@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc/experimental"
 	"google.golang.org/grpc/keepalive"
 
+	"github.com/chaski-eo/chaski/grpc/auth"
 	"github.com/chaski-eo/chaski/grpc/internal/wire"
 	"github.com/chaski-eo/chaski/grpc/payload"
 	"github.com/chaski-eo/chaski/internal/cast"
@@ -62,6 +63,14 @@ func dialPeer(at address, o Options) (*peer, error) {
 	if at.name != "" {
 		// The certificate is of the name, not of the address that was found by it.
 		dial = append(dial, grpc.WithAuthority(at.name))
+	}
+	if o.Token != nil {
+		if o.Credentials.Info().SecurityProtocol == "insecure" && !o.PlainToken {
+			if err := auth.MaySend(target); err != nil {
+				return nil, fmt.Errorf("chaski at %s: %w", target, err)
+			}
+		}
+		dial = append(dial, grpc.WithPerRPCCredentials(o.Token.PerRPC()))
 	}
 	conn, err := grpc.NewClient(target, append(dial, o.Dial...)...)
 	if err != nil {

@@ -34,6 +34,7 @@ const maxText = 64 << 20
 // asking is one call of Ask.
 type asking struct {
 	server   *Server
+	view     *view
 	ctx      context.Context
 	in       io.Reader // the data of the requests after the question
 	out      io.Writer // gets the answer
@@ -62,7 +63,7 @@ func (s *Server) Ask(g askStream) error {
 		}()
 		out := bufio.NewWriterSize(askWriter{w}, s.options.PartBytes)
 		g := &patient{askStream: g, ctx: ctx, timeout: s.options.SendTimeout}
-		q := &asking{server: s, ctx: ctx, in: &askReader{from: g}, out: out}
+		q := &asking{server: s, view: s.viewOf(ctx), ctx: ctx, in: &askReader{from: g}, out: out}
 		err := crash.Call(func() error { return q.answer(g) })
 		crash.Report(s.options.Logger, err)
 		if err == nil {
@@ -84,7 +85,7 @@ func (s *Server) Ask(g askStream) error {
 }
 
 func (q *asking) answer(g askStream) error {
-	if len(q.server.options.Roots) == 0 {
+	if len(q.view.loader.Roots) == 0 {
 		return errNoRoot
 	}
 	r, err := g.Recv()
@@ -218,7 +219,7 @@ func (q *asking) use(c *chaskiv1.Containers, where []loader.Condition, answer fu
 		return errors.New("the question names no container")
 	}
 	var err error
-	q.warnings, err = q.server.containers.Use(q.ctx, containers.Set{
+	q.warnings, err = q.view.containers.Use(q.ctx, containers.Set{
 		Paths: c.GetPaths(), BasePath: c.GetBasePath(), Mode: mode, Chosen: (&loader.Subset{Where: where}).Joins(),
 	}, answer)
 	return err
@@ -235,7 +236,7 @@ func (q *asking) table(m *chaskiv1.TableQuestion) error {
 	if err != nil {
 		return err
 	}
-	o := q.server.asked
+	o := q.view.asked
 	return q.use(m.GetContainers(), text.Where, func(d *taco.Dataset) (err error) {
 		from := d.StoredTable
 		if !m.GetStored() {
@@ -257,7 +258,7 @@ func (q *asking) entries(m *chaskiv1.EntriesQuestion) error {
 		return err
 	}
 	return q.use(m.GetContainers(), text.Where, func(d *taco.Dataset) error {
-		list, err := containers.Rows(q.ctx, d, int(m.GetLevel()), text.Where, q.server.asked)
+		list, err := containers.Rows(q.ctx, d, int(m.GetLevel()), text.Where, q.view.asked)
 		if err != nil {
 			return err
 		}
@@ -318,7 +319,7 @@ func entriesOf(ctx context.Context, d *taco.Dataset, level int, list []int) (*ch
 }
 
 func (q *asking) bytes(m *chaskiv1.BytesQuestion) error {
-	o := q.server.asked
+	o := q.view.asked
 	if m.GetName() != "" {
 		e, ok := rows.Subfile(m.GetName())
 		if !ok {

@@ -6,6 +6,6 @@
 // when the client has a credit for it, and its memory goes to the transport as it is; with
 // Options.SharedMemory, a client of the same user on this host gets the memory itself.
 //
-// Compression, authentication and encryption are not done here: give the grpc.Server credentials
-// and interceptors for that.
+// Options.Gate says who may call, and what each client may read. TLS is
+// Options.Credentials, such as those of auth.ServerTLS. Batches are not compressed.
 package server

@@ -41,6 +41,7 @@ type engines struct {
 // entry is an open dataset. Its fields are guarded by engines.mu.
 type entry struct {
 	engine Engine
+	view   *view // whose clients may use it
 	handle string
 	spec   string // JSON
 	users  int
@@ -89,12 +90,13 @@ func handleOf(e Engine, upstream string) string {
 	return fmt.Sprintf("%s-%016x", e.Hash(), xxh3.HashString(e.Spec().Places()+upstream))
 }
 
-// get returns the dataset with a handle. It is the caller's until put.
-func (s *engines) get(handle string) (*entry, bool) {
+// get returns the dataset with a handle, for a client with the view that it was opened for: who may read other files
+// must not get it by a handle that is guessed. It is the caller's until put.
+func (s *engines) get(v *view, handle string) (*entry, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	e, ok := s.byHandle[handle]
-	if ok {
+	if ok = ok && e.view == v; ok {
 		s.use(e)
 	}
 	return e, ok
@@ -167,12 +169,13 @@ func (s *engines) close(e *entry) {
 
 // open returns the dataset of a spec, opening it unless that was done a moment ago. It is the
 // caller's until put. Callers with the same spec wait for one opening, which ends with the last of them.
-func (s *engines) open(ctx context.Context, spec loader.Spec, u *chaskiv1.Upstream, rows int) (*entry, error) {
+func (s *engines) open(ctx context.Context, v *view, spec loader.Spec, u *chaskiv1.Upstream, rows int) (
+	*entry, error) {
 	b, err := json.Marshal(spec)
 	if err != nil {
 		return nil, err
 	}
-	a := asked{spec: spec, key: string(b), upstream: u, rows: rows}
+	a := asked{view: v, spec: spec, key: string(b) + v.key, upstream: u, rows: rows}
 	if u != nil {
 		at, err := proto.MarshalOptions{Deterministic: true}.Marshal(u)
 		if err != nil {
@@ -211,6 +214,7 @@ func (s *engines) recent(key string, begin time.Time) *entry {
 
 // asked is what a client wants to be opened.
 type asked struct {
+	view     *view // of the client
 	spec     loader.Spec
 	key      string             // names all of it
 	upstream *chaskiv1.Upstream // nil: it is here
@@ -222,14 +226,15 @@ func (s *engines) openNow(ctx context.Context, a asked) error {
 	var engine Engine
 	var err error
 	if a.upstream == nil {
-		engine, err = s.options.Open(ctx, a.spec, s.options.Loader)
+		engine, err = s.options.Open(ctx, a.spec, a.view.loader)
 	} else {
-		engine, err = s.options.Upstream(ctx, a.spec, a.upstream, a.rows, s.options.Loader)
+		engine, err = s.options.Upstream(ctx, a.spec, a.upstream, a.rows, a.view.loader)
 	}
 	if err != nil {
 		return err
 	}
-	e := &entry{engine: engine, handle: handleOf(engine, a.at), spec: a.key, remote: a.upstream != nil,
+	e := &entry{engine: engine, view: a.view, handle: handleOf(engine, a.at+a.view.key), spec: a.key,
+		remote: a.upstream != nil,
 		memory: cmp.Or(s.options.Loader.MemoryBytes, resources.DefaultMemoryBytes)}
 	if m, ok := engine.(interface{ MemoryBytes() int64 }); ok {
 		e.memory = m.MemoryBytes()

@@ -14,7 +14,7 @@ import (
 
 // index answers with the header blobs of files.
 func (q *asking) index(m *chaskiv1.IndexQuestion) error {
-	o := q.server.asked
+	o := q.view.asked
 	out := &chaskiv1.Blobs{}
 	for _, p := range m.GetPaths() {
 		_, meta, err := catalog.OpenAsset(q.ctx, o.Opener, p, o.MaxChunkBytes)
@@ -36,7 +36,7 @@ func (q *asking) stats(m *chaskiv1.StatsQuestion) error {
 	if err != nil {
 		return invalid{err}
 	}
-	o := q.server.asked
+	o := q.view.asked
 	if n := m.GetWorkers(); n > 0 {
 		o.Workers = min(o.Workers, int(min(n, math.MaxInt32)))
 	}
@@ -49,7 +49,7 @@ func (q *asking) stats(m *chaskiv1.StatsQuestion) error {
 
 // paste answers with a raster of predictions.
 func (q *asking) paste(m *chaskiv1.PasteQuestion) error {
-	o := q.server.asked
+	o := q.view.asked
 	options := paste.Options{
 		Blend: paste.Blend(m.GetBlend()), Argmax: m.GetArgmax(), MaxBytes: q.server.options.MaxPasteBytes,
 		Grid: shuffle.Grid{

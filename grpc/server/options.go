@@ -7,7 +7,10 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
 
+	"github.com/chaski-eo/chaski/grpc/auth"
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/loader/resources"
 	chaskiv1 "github.com/chaski-eo/chaski/proto/chaski/v1"
@@ -70,6 +73,12 @@ type Sequence interface {
 type Options struct {
 	// Roots are the folders that served files may lie in. Without any, no file is served.
 	Roots []string
+	// Credentials of connections, such as those of auth.ServerTLS. Default: plain text.
+	Credentials credentials.TransportCredentials
+	// Gate lets clients in. Default: everybody.
+	Gate *auth.Gate
+	// Reflection offers gRPC reflection.
+	Reflection bool
 	// Loader are the options of the engines, each for itself; its Roots are not used.
 	Loader loader.Options
 	// SharedMemory offers batches in shared memory to clients of the same user on this host. It is
@@ -142,6 +151,9 @@ func (o Options) withDefaults() Options {
 	def(&o.Reuse, DefaultReuse)
 	def(&o.TrimAfter, DefaultTrimAfter)
 	def(&o.DrainTimeout, DefaultDrainTimeout)
+	if o.Credentials == nil {
+		o.Credentials = insecure.NewCredentials()
+	}
 	if o.Logger == nil {
 		o.Logger = slog.Default()
 	}

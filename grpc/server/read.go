@@ -64,12 +64,13 @@ func (s *Server) place(ctx context.Context, places chan struct{}) (leave func(),
 }
 
 func (s *Server) read(ctx context.Context, r *chaskiv1.ReadRequest) (*raster.Array, error) {
+	v := s.viewOf(ctx)
 	o := raster.ReadOptions{
 		Layout:   r.GetLayout(),
 		Threads:  int(min(r.GetNumThreads(), uint32(procs.Workers()))),
 		Headers:  r.GetHeaders(),
 		MaxBytes: s.options.MaxReadBytes,
-		Options:  s.options.Loader,
+		Options:  v.loader,
 	}
 	if len(r.GetSizes()) > 0 {
 		o.Sizes = map[string]int{}
@@ -86,7 +87,7 @@ func (s *Server) read(ctx context.Context, r *chaskiv1.ReadRequest) (*raster.Arr
 			return nil, invalid{err}
 		}
 	}
-	if len(s.options.Roots) == 0 {
+	if len(v.loader.Roots) == 0 {
 		return nil, errNoRoot
 	}
 	a, err := raster.Read(ctx, r.GetPaths(), o)
@@ -98,11 +99,12 @@ func (s *Server) read(ctx context.Context, r *chaskiv1.ReadRequest) (*raster.Arr
 
 // Info implements chaski.v1.Chaski: it returns the JSON of survey.Describe.
 func (s *Server) Info(ctx context.Context, r *chaskiv1.InfoRequest) (*chaskiv1.InfoReply, error) {
-	if len(s.options.Roots) == 0 {
+	v := s.viewOf(ctx)
+	if len(v.loader.Roots) == 0 {
 		return nil, failed(errNoRoot)
 	}
-	b, err := s.engines.openings.do(ctx, "file "+r.GetPath(), func(ctx context.Context) (any, error) {
-		info, err := survey.Describe(ctx, r.GetPath(), nil, s.options.Loader)
+	b, err := s.engines.openings.do(ctx, "file "+r.GetPath()+v.key, func(ctx context.Context) (any, error) {
+		info, err := survey.Describe(ctx, r.GetPath(), nil, v.loader)
 		if err != nil {
 			return nil, err
 		}

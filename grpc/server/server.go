@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"io"
 	"math"
 	"net"
 	"sync"
@@ -22,11 +21,8 @@ import (
 	"github.com/chaski-eo/chaski/grpc/internal/wire"
 	"github.com/chaski-eo/chaski/internal/crash"
 	"github.com/chaski-eo/chaski/loader"
-	"github.com/chaski-eo/chaski/loader/containers"
-	"github.com/chaski-eo/chaski/loader/resources"
 	chaskiv1 "github.com/chaski-eo/chaski/proto/chaski/v1"
 	"github.com/chaski-eo/chaski/shuffle"
-	"github.com/chaski-eo/chaski/source"
 )
 
 // Server is the service chaski.v1.Chaski. It is safe for concurrent use.
@@ -43,9 +39,8 @@ type Server struct {
 	stop    chan struct{} // closed when streams are to end
 	stopped sync.Once
 
-	questions  chan struct{}     // holds one element for each Ask that is answered
-	asked      loader.Options    // what they are answered by
-	containers *containers.Cache // what they are about
+	questions chan struct{} // holds one element for each Ask that is answered
+	views     *views        // what clients may read
 
 	answering sync.WaitGroup // goroutines that send
 }
@@ -58,10 +53,6 @@ func New(o Options) (*Server, error) {
 		return nil, err
 	}
 	side := openShared(&o)
-	o.Loader.Members = &resources.Members{} // for all datasets, since several may use the same container
-	// One for all requests, which keeps files open between them.
-	o.Loader.Opener = source.Below(o.Loader.Opener, o.Loader.Roots)
-	asked := o.Loader.WithDefaults()
 	s := &Server{
 		options: o,
 		engines: newEngines(o),
@@ -71,9 +62,8 @@ func New(o Options) (*Server, error) {
 		reads:   make(chan struct{}, o.MaxReads),
 		stop:    make(chan struct{}),
 
-		questions:  make(chan struct{}, o.MaxReads),
-		asked:      asked,
-		containers: containers.NewCache(asked),
+		questions: make(chan struct{}, o.MaxReads),
+		views:     newViews(o.Loader),
 	}
 	s.shared.onEnd(s.engines.forget)
 	var err error
@@ -99,13 +89,15 @@ func openShared(o *Options) *shared {
 	return s
 }
 
-// Register adds the service, health and reflection to g, which must have been made with
+// Register adds the service, health and, if Options.Reflection says so, reflection to g, which must have been made with
 // GRPCOptions.
 func (s *Server) Register(g *grpc.Server) {
 	chaskiv1.RegisterChaskiServer(g, s)
 	healthpb.RegisterHealthServer(g, s.health)
 	s.health.SetServingStatus(chaskiv1.Chaski_ServiceDesc.ServiceName, healthpb.HealthCheckResponse_SERVING)
-	reflection.Register(g)
+	if s.options.Reflection {
+		reflection.Register(g)
+	}
 }
 
 // Bounds and buffers of connections.
@@ -125,6 +117,7 @@ const (
 // batches without a copy, the account of memory lent to connections, sizes and keepalive.
 func (s *Server) GRPCOptions() []grpc.ServerOption {
 	return []grpc.ServerOption{
+		grpc.Creds(s.options.Credentials),
 		grpc.ForceServerCodecV2(wire.NewCodec()),
 		grpc.ChainUnaryInterceptor(s.unary),
 		grpc.ChainStreamInterceptor(s.streamed),
@@ -140,10 +133,13 @@ func (s *Server) GRPCOptions() []grpc.ServerOption {
 	}
 }
 
-// unary turns a panic in the handler of a call into its status.
+// unary lets a client in, and turns a panic in the handler of its call into the status of the call.
 func (s *Server) unary(
-	ctx context.Context, r any, _ *grpc.UnaryServerInfo, next grpc.UnaryHandler,
+	ctx context.Context, r any, i *grpc.UnaryServerInfo, next grpc.UnaryHandler,
 ) (reply any, err error) {
+	if ctx, err = s.admit(ctx, i.FullMethod); err != nil {
+		return nil, err
+	}
 	err = s.handled(func() (err error) {
 		reply, err = next(ctx, r)
 		return err
@@ -152,8 +148,12 @@ func (s *Server) unary(
 }
 
 // streamed is unary for calls that stream.
-func (s *Server) streamed(srv any, g grpc.ServerStream, _ *grpc.StreamServerInfo, next grpc.StreamHandler) error {
-	return s.handled(func() error { return next(srv, g) })
+func (s *Server) streamed(srv any, g grpc.ServerStream, i *grpc.StreamServerInfo, next grpc.StreamHandler) error {
+	ctx, err := s.admit(g.Context(), i.FullMethod)
+	if err != nil {
+		return err
+	}
+	return s.handled(func() error { return next(srv, &guarded{g, ctx}) })
 }
 
 func (s *Server) handled(next func() error) error {
@@ -203,11 +203,7 @@ func (s *Server) Close() {
 	s.stopped.Do(func() { close(s.stop) })
 	s.answering.Wait()
 	s.engines.shut()
-	s.containers.Close()
-	if files, ok := s.options.Loader.Opener.(io.Closer); ok {
-		_ = files.Close() // the files were only read
-	}
-	s.options.Loader.Members.Close()
+	s.views.close()
 	s.shared.close()
 }
 
@@ -228,10 +224,11 @@ func (s *Server) describe(ctx context.Context, r *chaskiv1.DescribeRequest) (*ch
 	if err != nil {
 		return nil, invalid{err}
 	}
-	if err := s.mayOpen(spec, r.GetUpstream()); err != nil {
+	v := s.viewOf(ctx)
+	if err := s.mayOpen(v, spec, r.GetUpstream()); err != nil {
 		return nil, err
 	}
-	e, err := s.engines.open(ctx, spec, r.GetUpstream(), int(min(r.GetRows(), math.MaxInt32)))
+	e, err := s.engines.open(ctx, v, spec, r.GetUpstream(), int(min(r.GetRows(), math.MaxInt32)))
 	if err != nil {
 		return nil, askedWrong(err)
 	}
@@ -261,11 +258,11 @@ func (s *Server) describe(ctx context.Context, r *chaskiv1.DescribeRequest) (*ch
 }
 
 // mayOpen refuses what this server was not started for.
-func (s *Server) mayOpen(spec loader.Spec, u *chaskiv1.Upstream) error {
+func (s *Server) mayOpen(v *view, spec loader.Spec, u *chaskiv1.Upstream) error {
 	switch {
 	case u != nil && s.options.Upstream == nil:
 		return fault.New(fault.Unsupported, "upstream", fault.NoOffset, "this server is no client of other servers")
-	case u == nil && len(s.options.Roots) == 0:
+	case u == nil && len(v.loader.Roots) == 0:
 		return fault.WithFile(errNoRoot, spec.Source)
 	}
 	return nil

@@ -95,7 +95,12 @@ type running struct {
 
 func start(t testing.TB, l net.Listener, o Options) *running {
 	t.Helper()
-	o.Logger = quiet
+	return startWith(t, l, o, quiet)
+}
+
+func startWith(t testing.TB, l net.Listener, o Options, log *slog.Logger) *running {
+	t.Helper()
+	o.Logger = log
 	if o.Roots == nil {
 		o.Roots = []string{"/"}
 	}
@@ -1057,8 +1062,9 @@ func TestEqualDatasetsInTwoPlaces(t *testing.T) {
 	})
 	defer s.shut()
 	var entries []*entry
+	v := &view{}
 	for _, source := range []string{"pre", "post", "pre"} {
-		e, err := s.open(context.Background(), loader.Spec{Source: source, BatchSize: 1}, nil, 0)
+		e, err := s.open(context.Background(), v, loader.Spec{Source: source, BatchSize: 1}, nil, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -1068,7 +1074,7 @@ func TestEqualDatasetsInTwoPlaces(t *testing.T) {
 		t.Fatal("two places share a dataset, or one has two")
 	}
 	for i, source := range []string{"pre", "post", "pre"} {
-		e, ok := s.get(entries[i].handle)
+		e, ok := s.get(v, entries[i].handle)
 		if !ok || e.engine.Spec().Source != source {
 			t.Errorf("the handle of %s gives another place", source)
 		}
@@ -1109,13 +1115,13 @@ func TestMemoryIsKeptBetweenEpochs(t *testing.T) {
 			TrimAfter: c.after, Logger: slog.New(slog.DiscardHandler),
 			Open: func(context.Context, loader.Spec, loader.Options) (Engine, error) { return engine, nil },
 		})
-		e, err := s.open(t.Context(), loader.Spec{Source: "x", BatchSize: 1}, nil, 0)
+		e, err := s.open(t.Context(), &view{}, loader.Spec{Source: "x", BatchSize: 1}, nil, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for range 3 { // tickets, one after the other
 			s.put(e)
-			e, _ = s.get(e.handle)
+			e, _ = s.get(e.view, e.handle)
 		}
 		if !c.again {
 			s.put(e)

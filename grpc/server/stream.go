@@ -155,7 +155,7 @@ func (s *stream) take(t *chaskiv1.Ticket) error {
 		return nil
 	}
 	o := &order{ticket: t}
-	if e, ok := s.server.engines.get(t.GetHandle()); ok {
+	if e, ok := s.server.engines.get(s.server.viewOf(s.ctx), t.GetHandle()); ok {
 		o.entry = e
 		o.err = crash.Call(func() (err error) { // a panic is the fault of this ticket
 			o.pending, err = s.pass(e, t)

@@ -4,8 +4,6 @@ package upstream
 
 import (
 	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"strings"
@@ -16,6 +14,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/grpc/auth"
 	"github.com/chaski-eo/chaski/grpc/client"
 	"github.com/chaski-eo/chaski/grpc/internal/wire"
 	"github.com/chaski-eo/chaski/grpc/server"
@@ -94,22 +93,20 @@ func clientOptions(u *chaskiv1.Upstream, o loader.Options) (client.Options, erro
 	case "grpc":
 		c.Transport = client.GRPC
 	}
-	if u.GetTls() == nil {
-		return c, nil
+	c.PlainToken = u.GetPlainToken()
+	var err error
+	switch {
+	case u.GetToken() != "":
+		c.Token, err = auth.Token(u.GetToken())
+	case u.GetTokenFile() != "":
+		c.Token, err = auth.TokenFile(u.GetTokenFile())
 	}
-	t := &tls.Config{MinVersion: tls.VersionTLS12}
-	if roots := u.GetTls().GetRoots(); len(roots) > 0 {
-		t.RootCAs = x509.NewCertPool()
-		if !t.RootCAs.AppendCertsFromPEM(roots) {
-			return c, errors.New("credentials: the root certificates are not PEM")
-		}
+	if err != nil || u.GetTls() == nil {
+		return c, err
 	}
-	if cert := u.GetTls().GetCertificate(); len(cert) > 0 {
-		pair, err := tls.X509KeyPair(cert, u.GetTls().GetKey())
-		if err != nil {
-			return c, fmt.Errorf("credentials: %w", err)
-		}
-		t.Certificates = []tls.Certificate{pair}
+	t, err := auth.ClientTLS(u.GetTls().GetRoots(), u.GetTls().GetCertificate(), u.GetTls().GetKey())
+	if err != nil {
+		return c, fmt.Errorf("credentials: %w", err)
 	}
 	c.Credentials = credentials.NewTLS(t)
 	return c, nil

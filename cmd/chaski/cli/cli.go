@@ -114,7 +114,7 @@ Exit codes:
 		array.NewArray(env), array.NewConsolidate(env),
 		dataset.NewPlan(env), dataset.NewExplain(env), dataset.NewReplay(env),
 		dataset.NewSpec(env), dataset.NewQuarantine(env), dataset.NewStats(env),
-		serve.NewServe(env), view.NewView(env), measure.NewBench(env),
+		serve.NewServe(env), serve.NewToken(env), view.NewView(env), measure.NewBench(env),
 	)
 	root.InitDefaultHelpCmd()
 	if help, _, err := root.Find([]string{"help"}); err == nil {

@@ -345,9 +345,18 @@ func TestWrongUsageIsExitTwoWithAHint(t *testing.T) {
 		{"serve", "--listen", "nowhere"},
 		{"serve", "--listen", "127.0.0.1:0", "--allow-upstream"},
 		{"serve", "--listen", "unixhost:0", "--allow-upstream"},
+		{"serve", "--tls-cert", "cert.pem"},
+		{"serve", "--client-ca", "ca.pem"},
+		{"serve", "--jwks", "jwks.json"},
+		{"serve", "--jwt-audience", "chaski"},
 		{"serve", "--part-bytes", "0"},
 		{"serve", "--log-level", "loud"},
 		{"serve", "--grace", "soon"},
+		{"token"},
+		{"token", ""},
+		{"token", "--streams", "-1", "alice"},
+		{"token", "--valid", "-1h", "alice"},
+		{"token", "--root", "", "alice"},
 	} {
 		r := chaski(t.Context(), args...)
 		if r.code != 2 || r.out != "" || !strings.HasPrefix(r.err, "chaski: ") ||
@@ -443,6 +452,7 @@ func workplace(t *testing.T) string {
 	stats := `{"mean":[100,100,100,100],"std":[10,10,10,10]}`
 	for name, b := range map[string][]byte{
 		"chip.tif":               chip,
+		"tokens.jsonl":           nil,
 		"first.tif":              chip,
 		"second.tif":             chip,
 		"chips/a.tif":            chip,
@@ -562,7 +572,7 @@ func words(line string) (args []string) {
 			any = true
 		}
 	}
-	if i := slices.IndexFunc(args, func(a string) bool { return a == ">" || a == "<" }); i >= 0 {
+	if i := slices.IndexFunc(args, func(a string) bool { return a == ">" || a == ">>" || a == "<" }); i >= 0 {
 		args = args[:i]
 	}
 	return args

@@ -109,6 +109,11 @@ type Upstream struct {
 	Prefetch      uint32 `protobuf:"varint,7,opt,name=prefetch,proto3" json:"prefetch,omitempty"`
 	PrefetchBytes int64  `protobuf:"varint,8,opt,name=prefetch_bytes,json=prefetchBytes,proto3" json:"prefetch_bytes,omitempty"`
 	MaxBatchBytes int64  `protobuf:"varint,9,opt,name=max_batch_bytes,json=maxBatchBytes,proto3" json:"max_batch_bytes,omitempty"`
+	// The token for these servers, or the file that has it, which is read again when it changes. None if both are empty.
+	Token     string `protobuf:"bytes,10,opt,name=token,proto3" json:"token,omitempty"`
+	TokenFile string `protobuf:"bytes,11,opt,name=token_file,json=tokenFile,proto3" json:"token_file,omitempty"`
+	// The token may go to other hosts in plain text.
+	PlainToken    bool `protobuf:"varint,12,opt,name=plain_token,json=plainToken,proto3" json:"plain_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -204,6 +209,27 @@ func (x *Upstream) GetMaxBatchBytes() int64 {
 		return x.MaxBatchBytes
 	}
 	return 0
+}
+
+func (x *Upstream) GetToken() string {
+	if x != nil {
+		return x.Token
+	}
+	return ""
+}
+
+func (x *Upstream) GetTokenFile() string {
+	if x != nil {
+		return x.TokenFile
+	}
+	return ""
+}
+
+func (x *Upstream) GetPlainToken() bool {
+	if x != nil {
+		return x.PlainToken
+	}
+	return false
 }
 
 // Tls is what a client needs for TLS, in PEM. Empty roots are those of the system; certificate and key are those
@@ -2651,7 +2677,7 @@ const file_chaski_v1_chaski_proto_rawDesc = "" +
 	"\x0fDescribeRequest\x12\x12\n" +
 	"\x04spec\x18\x01 \x01(\fR\x04spec\x12\x12\n" +
 	"\x04rows\x18\x02 \x01(\rR\x04rows\x12/\n" +
-	"\bupstream\x18\x03 \x01(\v2\x13.chaski.v1.UpstreamR\bupstream\"\xa8\x02\n" +
+	"\bupstream\x18\x03 \x01(\v2\x13.chaski.v1.UpstreamR\bupstream\"\xfe\x02\n" +
 	"\bUpstream\x12\x18\n" +
 	"\atargets\x18\x01 \x03(\tR\atargets\x12 \n" +
 	"\x03tls\x18\x02 \x01(\v2\x0e.chaski.v1.TlsR\x03tls\x12\x1c\n" +
@@ -2661,7 +2687,13 @@ const file_chaski_v1_chaski_proto_rawDesc = "" +
 	"\x05hedge\x18\x06 \x01(\x01R\x05hedge\x12\x1a\n" +
 	"\bprefetch\x18\a \x01(\rR\bprefetch\x12%\n" +
 	"\x0eprefetch_bytes\x18\b \x01(\x03R\rprefetchBytes\x12&\n" +
-	"\x0fmax_batch_bytes\x18\t \x01(\x03R\rmaxBatchBytes\"O\n" +
+	"\x0fmax_batch_bytes\x18\t \x01(\x03R\rmaxBatchBytes\x12\x14\n" +
+	"\x05token\x18\n" +
+	" \x01(\tR\x05token\x12\x1d\n" +
+	"\n" +
+	"token_file\x18\v \x01(\tR\ttokenFile\x12\x1f\n" +
+	"\vplain_token\x18\f \x01(\bR\n" +
+	"plainToken\"O\n" +
 	"\x03Tls\x12\x14\n" +
 	"\x05roots\x18\x01 \x01(\fR\x05roots\x12 \n" +
 	"\vcertificate\x18\x02 \x01(\fR\vcertificate\x12\x10\n" +

@@ -14,9 +14,11 @@ import (
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
 )
 
-// serveMetrics serves Prometheus metrics at /metrics until stop is called.
-func serveMetrics(ctx context.Context, address string, g prometheus.Gatherer,
-	log *slog.Logger) (stop func(), err error) {
+// listenMetrics opens the address of --metrics, or returns nil if it is empty.
+func listenMetrics(ctx context.Context, address string) (net.Listener, error) {
+	if address == "" {
+		return nil, nil
+	}
 	if _, _, err := net.SplitHostPort(address); err != nil {
 		return nil, console.Usagef("--metrics is %q: it must be host:port", address)
 	}
@@ -24,17 +26,27 @@ func serveMetrics(ctx context.Context, address string, g prometheus.Gatherer,
 	if err != nil {
 		return nil, listenError(address, err)
 	}
+	return l, nil
+}
+
+// serveMetrics serves Prometheus metrics at /metrics until stop is called. It closes l.
+func serveMetrics(l net.Listener, d *doors, g prometheus.Gatherer, log *slog.Logger) (stop func()) {
 	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", promhttp.HandlerFor(g, promhttp.HandlerOpts{}))
+	mux.Handle("GET /metrics", d.guard(promhttp.HandlerFor(g, promhttp.HandlerOpts{})))
 	// Timeouts, because a client that sends nothing would otherwise hold its connection forever.
-	h := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second}
+	h := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second,
+		TLSConfig: d.metrics, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug)}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		if err := h.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+		serve := h.Serve
+		if d.metrics != nil {
+			serve = func(l net.Listener) error { return h.ServeTLS(l, "", "") }
+		}
+		if err := serve(l); !errors.Is(err, http.ErrServerClosed) {
 			log.Error("metrics", "error", err)
 		}
 	}()
 	log.Info("metrics", "address", l.Addr().String())
-	return func() { h.Close(); <-done }, nil
+	return func() { h.Close(); <-done }
 }

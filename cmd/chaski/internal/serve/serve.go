@@ -6,6 +6,7 @@ import (
 	"context"
 	"io"
 	"log/slog"
+	"net"
 	"os"
 	"time"
 
@@ -25,6 +26,8 @@ import (
 )
 
 type serveFlags struct {
+	access    access
+	reflect   bool // --reflection
 	listen    string
 	roots     []string
 	redirects bool
@@ -57,8 +60,10 @@ func NewServe(env console.Env) *cobra.Command {
 The server serves only files below the directories of --root, through symbolic links too, and remote objects
 whose URI begins with a --root. By default there is no --root, and it serves nothing.
 
-There is no authentication and no encryption. Listen on a Unix socket, to which only this user can connect,
-or on a loopback address, or protect the port by the network.
+To a Unix socket only this user can connect. On a loopback address, which every user of this machine
+reaches, clients need a token: the server makes one and prints it to standard error, unless --tokens, --jwks
+or --client-ca says who may connect. Any other address also needs a certificate, --tls-cert and --tls-key.
+--insecure listens without. The files of these flags are read again when they change.
 
 When the server is ready, it prints one line of JSON with its address, {"listen":"127.0.0.1:7447"}. The log
 goes to standard error. SIGINT or SIGTERM stops it: each stream ends after the batch that is being sent, or
@@ -66,6 +71,7 @@ after --grace. A second signal kills it at once.`,
 		Example: `  chaski serve --root chips
   chaski serve --listen unix:/tmp/chaski.sock --root chips --root masks --stop-on-eof
   chaski serve --root s3://bucket/chips
+  chaski serve --listen 127.0.0.1:0 --root chips --tokens tokens.jsonl
   chaski serve --listen 127.0.0.1:0 --root chips --metrics 127.0.0.1:9447
   chaski serve --listen 127.0.0.1:0 --root chips --quarantine bad.jsonl`,
 		Args: cobra.NoArgs,
@@ -75,6 +81,9 @@ after --grace. A second signal kills it at once.`,
 	fl.StringVar(&f.listen, "listen", "127.0.0.1:7447",
 		"`ADDRESS` to listen on: host:port (port 0: any free port), unix:PATH, or unix-abstract:NAME (Linux: only "+
 			"this\nuser can connect, and no file is left behind)")
+	f.access.add(fl)
+	fl.BoolVar(&f.reflect, "reflection", false,
+		"offer gRPC reflection, which describes the service to tools (default: off)")
 	fl.StringArrayVar(&f.roots, "root", nil,
 		"`DIR` below which to serve files, or a prefix of remote URIs to serve, such as s3://bucket/chips; "+
 			"repeatable\n(default: none, so that nothing is served)")
@@ -125,7 +134,7 @@ func (f *serveFlags) check() (slog.Level, error) {
 		return level, console.Usagef("--allow-upstream needs --listen unix:PATH or unix-abstract:NAME, not %q",
 			f.listen)
 	}
-	if err := console.FirstError(console.Between("workers", f.workers, 0, flags.MaxWorkers),
+	if err := console.FirstError(f.access.check(), console.Between("workers", f.workers, 0, flags.MaxWorkers),
 		console.AtLeast("memory", f.memory, 0),
 		console.AtLeast("cache", f.cache, 1), console.AtLeast("paste-bytes", f.paste, 1),
 		console.AtLeast("max-openings", f.openings, 1), console.AtLeast("max-queued-openings", f.queued, 1),
@@ -172,22 +181,34 @@ func (f *serveFlags) run(ctx context.Context, env console.Env) error {
 	o := f.serverOptions(env, level, log)
 	o.Loader.Budget = total
 	o.Loader.Stages, o.Loader.Opener, o.Metrics, o.Bad = stages, opener, registry, bad.hook()
-	srv, err := server.New(o)
-	if err != nil {
-		return console.UsageUnlessFault(err)
-	}
-	defer srv.Close()
 	l, at, err := listen(ctx, f.listen)
 	if err != nil {
 		return err
 	}
 	defer l.Close()
-	if f.metrics != "" {
-		stop, err := serveMetrics(ctx, f.metrics, registry, log)
-		if err != nil {
-			return err
-		}
-		defer stop()
+	m, err := listenMetrics(ctx, f.metrics)
+	if err != nil {
+		return err
+	}
+	if m != nil {
+		defer m.Close()
+	}
+	doors, err := f.open(l, m, env, log)
+	if err != nil {
+		return err
+	}
+	o.Credentials = doors.grpc()
+	// A token that was made is for TCP: to a Unix socket only this user can connect.
+	if o.Gate = doors.gate; onlyUser(f.listen) && !f.access.asks() {
+		o.Gate = nil
+	}
+	srv, err := server.New(o)
+	if err != nil {
+		return console.UsageUnlessFault(err)
+	}
+	defer srv.Close()
+	if m != nil {
+		defer serveMetrics(m, doors, registry, log)()
 	}
 	if f.stopOnEOF {
 		go func() {
@@ -210,9 +231,18 @@ func (f *serveFlags) run(ctx context.Context, env console.Env) error {
 	return f.writeStages(stages)
 }
 
+// open returns what the listeners are entered by. m is nil without --metrics.
+func (f *serveFlags) open(l, m net.Listener, env console.Env, log *slog.Logger) (*doors, error) {
+	addresses := []net.Addr{l.Addr()}
+	if m != nil {
+		addresses = append(addresses, m.Addr())
+	}
+	return f.access.open(addresses, env.Err, log)
+}
+
 func (f *serveFlags) serverOptions(env console.Env, level slog.Level, log *slog.Logger) server.Options {
 	o := server.Options{
-		Roots: f.roots,
+		Roots: f.roots, Reflection: f.reflect,
 		Loader: loader.Options{
 			Workers: f.workers, MemoryBytes: f.memory, CacheBytes: f.cache, MaxChunkBytes: f.maxChunk,
 			Logger: log, SQL: env.SQL,

@@ -17,7 +17,7 @@ class DescribeRequest(_message.Message):
     def __init__(self, spec: _Optional[bytes] = ..., rows: _Optional[int] = ..., upstream: _Optional[_Union[Upstream, _Mapping]] = ...) -> None: ...
 
 class Upstream(_message.Message):
-    __slots__ = ("targets", "tls", "transport", "timeout_seconds", "retries", "hedge", "prefetch", "prefetch_bytes", "max_batch_bytes")
+    __slots__ = ("targets", "tls", "transport", "timeout_seconds", "retries", "hedge", "prefetch", "prefetch_bytes", "max_batch_bytes", "token", "token_file", "plain_token")
     TARGETS_FIELD_NUMBER: _ClassVar[int]
     TLS_FIELD_NUMBER: _ClassVar[int]
     TRANSPORT_FIELD_NUMBER: _ClassVar[int]
@@ -27,6 +27,9 @@ class Upstream(_message.Message):
     PREFETCH_FIELD_NUMBER: _ClassVar[int]
     PREFETCH_BYTES_FIELD_NUMBER: _ClassVar[int]
     MAX_BATCH_BYTES_FIELD_NUMBER: _ClassVar[int]
+    TOKEN_FIELD_NUMBER: _ClassVar[int]
+    TOKEN_FILE_FIELD_NUMBER: _ClassVar[int]
+    PLAIN_TOKEN_FIELD_NUMBER: _ClassVar[int]
     targets: _containers.RepeatedScalarFieldContainer[str]
     tls: Tls
     transport: str
@@ -36,7 +39,10 @@ class Upstream(_message.Message):
     prefetch: int
     prefetch_bytes: int
     max_batch_bytes: int
-    def __init__(self, targets: _Optional[_Iterable[str]] = ..., tls: _Optional[_Union[Tls, _Mapping]] = ..., transport: _Optional[str] = ..., timeout_seconds: _Optional[float] = ..., retries: _Optional[int] = ..., hedge: _Optional[float] = ..., prefetch: _Optional[int] = ..., prefetch_bytes: _Optional[int] = ..., max_batch_bytes: _Optional[int] = ...) -> None: ...
+    token: str
+    token_file: str
+    plain_token: bool
+    def __init__(self, targets: _Optional[_Iterable[str]] = ..., tls: _Optional[_Union[Tls, _Mapping]] = ..., transport: _Optional[str] = ..., timeout_seconds: _Optional[float] = ..., retries: _Optional[int] = ..., hedge: _Optional[float] = ..., prefetch: _Optional[int] = ..., prefetch_bytes: _Optional[int] = ..., max_batch_bytes: _Optional[int] = ..., token: _Optional[str] = ..., token_file: _Optional[str] = ..., plain_token: bool = ...) -> None: ...
 
 class Tls(_message.Message):
     __slots__ = ("roots", "certificate", "key")

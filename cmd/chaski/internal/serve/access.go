@@ -1,0 +1,159 @@
+package serve
+
+import (
+	"crypto/tls"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+
+	"github.com/spf13/pflag"
+	"google.golang.org/grpc/credentials"
+
+	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/grpc/auth"
+)
+
+// access are the flags that say who may call.
+type access struct {
+	certificate, key string
+	clients          string // --client-ca
+	tokens           string
+	jwks             string
+	audience, issuer string
+	insecure         bool
+}
+
+func (a *access) add(fl *pflag.FlagSet) {
+	fl.StringVar(&a.certificate, "tls-cert", "",
+		"`FILE` with the certificate of this server, in PEM: connections use TLS (default: none)")
+	fl.StringVar(&a.key, "tls-key", "", "`FILE` with the key of --tls-cert")
+	fl.StringVar(&a.clients, "client-ca", "",
+		"`FILE` with the authorities that certificates of clients must be signed by: clients without one\nare refused "+
+			"(default: clients need none)")
+	fl.StringVar(&a.tokens, "tokens", "",
+		"`FILE` with a line for each token that lets a client in, as 'chaski token' prints it (default: none)")
+	fl.StringVar(&a.jwks, "jwks", "",
+		"`FILE` with a JSON Web Key Set: tokens may be JSON Web Tokens that one of its keys has signed")
+	fl.StringVar(&a.audience, "jwt-audience", "", "audience that a JSON Web Token must have; needed with --jwks")
+	fl.StringVar(&a.issuer, "jwt-issuer", "", "issuer that a JSON Web Token must have (default: any)")
+	fl.BoolVar(&a.insecure, "insecure", false,
+		"listen on TCP without a certificate and without asking clients for anything, as far as no other\nflag says "+
+			"otherwise: only where the network lets nobody else in")
+}
+
+// check checks the flags that have nothing to do with an address.
+func (a *access) check() error {
+	for _, pair := range []struct{ flag, value, needs, other string }{
+		{"tls-cert", a.certificate, "tls-key", a.key},
+		{"tls-key", a.key, "tls-cert", a.certificate},
+		{"client-ca", a.clients, "tls-cert", a.certificate},
+		{"jwks", a.jwks, "jwt-audience", a.audience},
+		{"jwt-audience", a.audience, "jwks", a.jwks},
+		{"jwt-issuer", a.issuer, "jwks", a.jwks},
+	} {
+		if pair.value != "" && pair.other == "" {
+			return console.Usagef("--%s needs --%s", pair.flag, pair.needs)
+		}
+	}
+	return nil
+}
+
+// asks reports whether clients have to show anything.
+func (a *access) asks() bool { return a.clients != "" || a.tokens != "" || a.jwks != "" }
+
+// makes reports whether a token is made for listeners on a loopback address, which every user of this machine reaches.
+func (a *access) makes(addresses []net.Addr) (bool, error) {
+	local := false
+	for _, at := range addresses {
+		tcp, ok := at.(*net.TCPAddr)
+		if !ok || a.insecure {
+			continue
+		}
+		switch loopback := tcp.IP.IsLoopback(); {
+		case loopback:
+			local = true
+		case a.certificate == "":
+			return false, console.Usagef("%v is no loopback address: it needs --tls-cert and --tls-key, and --tokens, "+
+				"--jwks or --client-ca; --insecure listens without", tcp)
+		case !a.asks():
+			return false, console.Usagef("%v is no loopback address: it needs --tokens, --jwks or --client-ca; "+
+				"--insecure lets everybody in", tcp)
+		}
+	}
+	return local && !a.asks(), nil
+}
+
+// doors are what gRPC and metrics are entered by.
+type doors struct {
+	gate    *auth.Gate  // of TCP, and of all if the flags name tokens or authorities
+	tls     *tls.Config // nil: plain text
+	metrics *tls.Config
+}
+
+// open reads the files that the flags name. A token that is made for the addresses is printed to out.
+func (a *access) open(addresses []net.Addr, out io.Writer, log *slog.Logger) (*doors, error) {
+	makes, err := a.makes(addresses)
+	if err != nil {
+		return nil, err
+	}
+	failed := func(err error) { log.Error("a file has changed, what it said before holds", "error", err) }
+	o := auth.GateOptions{
+		Tokens: a.tokens, Keys: a.jwks, Audience: a.audience, Issuer: a.issuer, Certificates: a.clients != "",
+		Failed: failed,
+	}
+	if makes {
+		o.Made = auth.NewToken()
+	}
+	d := &doors{}
+	if d.gate, err = auth.NewGate(o); err != nil {
+		return nil, accessError(err)
+	}
+	if a.certificate != "" {
+		t := auth.TLSOptions{Certificate: a.certificate, Key: a.key, ClientAuthorities: a.clients,
+			Protocols: []string{"h2"}, Failed: failed}
+		if d.tls, err = auth.ServerTLS(t); err != nil {
+			return nil, accessError(err)
+		}
+		t.Protocols = []string{"http/1.1"}
+		if d.metrics, err = auth.ServerTLS(t); err != nil {
+			return nil, accessError(err)
+		}
+	}
+	if makes {
+		_, err = fmt.Fprintf(out, "Clients need this token, which is shown only once:\nexport %s=%s\n",
+			auth.TokenVariable, o.Made)
+	}
+	return d, err
+}
+
+// accessError makes a fault of an error about the files of access.
+func accessError(err error) error {
+	kind := console.SystemKind(err)
+	if kind == 0 {
+		kind = fault.Corrupt
+	}
+	return fault.Wrap(kind, "serve", fault.NoOffset, err)
+}
+
+// grpc returns the credentials of the gRPC server, or nil for plain text.
+func (d *doors) grpc() credentials.TransportCredentials {
+	if d.tls == nil {
+		return nil
+	}
+	return credentials.NewTLS(d.tls)
+}
+
+// guard lets the same clients in as the gRPC server.
+func (d *doors) guard(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if _, err := d.gate.CheckHTTP(r); err != nil {
+			w.Header().Set("WWW-Authenticate", "Bearer")
+			http.Error(w, err.Error(), http.StatusUnauthorized)
+			return
+		}
+		h.ServeHTTP(w, r)
+	})
+}

@@ -1,0 +1,116 @@
+package auth
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"strings"
+
+	"google.golang.org/grpc/credentials"
+
+	"github.com/chaski-eo/chaski/internal/reload"
+)
+
+// Names of the environment variables that FromEnvironment reads.
+const (
+	TokenVariable     = "CHASKI_TOKEN"
+	TokenFileVariable = "CHASKI_TOKEN_FILE"
+)
+
+// Bearer is the token that a client sends with its calls. It prints as "auth.Bearer", without the token.
+type Bearer struct{ get func() (string, error) }
+
+// Token returns a bearer of a token.
+func Token(token string) (*Bearer, error) {
+	token = strings.TrimSpace(token)
+	if err := checkToken(token); err != nil {
+		return nil, err
+	}
+	return &Bearer{func() (string, error) { return token, nil }}, nil
+}
+
+// TokenFile returns a bearer of the token in a file, which is read again when it changes.
+func TokenFile(path string) (*Bearer, error) {
+	// A file that cannot be read any more is no reason to fail: the server decides whether the last token still holds.
+	f, err := reload.Open(func(b [][]byte) (string, error) {
+		token := strings.TrimSpace(string(b[0]))
+		return token, checkToken(token)
+	}, reload.Every, func(error) {}, path)
+	if err != nil {
+		return nil, err
+	}
+	return &Bearer{func() (string, error) { return f.Get(), nil }}, nil
+}
+
+// FromEnvironment returns the bearer of TokenVariable, else of TokenFileVariable, else nil.
+func FromEnvironment() (*Bearer, error) {
+	if t := os.Getenv(TokenVariable); t != "" {
+		b, err := Token(t)
+		if err != nil {
+			err = fmt.Errorf("%s: %w", TokenVariable, err)
+		}
+		return b, err
+	}
+	if p := os.Getenv(TokenFileVariable); p != "" {
+		b, err := TokenFile(p)
+		if err != nil {
+			err = fmt.Errorf("%s: %w", TokenFileVariable, err)
+		}
+		return b, err
+	}
+	return nil, nil
+}
+
+// checkToken refuses what no header can carry. Its errors hold nothing of the token.
+func checkToken(token string) error {
+	if token == "" {
+		return errors.New("the token is empty")
+	}
+	for _, r := range token {
+		if r <= ' ' || r > '~' {
+			return errors.New("the token has characters other than printable ASCII")
+		}
+	}
+	return nil
+}
+
+// String implements fmt.Stringer.
+func (*Bearer) String() string { return "auth.Bearer" }
+
+// GoString implements fmt.GoStringer.
+func (b *Bearer) GoString() string { return b.String() }
+
+// PerRPC returns what gives calls their token. Only the options of a connection decide where it may go: see MaySend.
+func (b *Bearer) PerRPC() credentials.PerRPCCredentials { return perRPC{b} }
+
+type perRPC struct{ b *Bearer }
+
+// GetRequestMetadata implements credentials.PerRPCCredentials.
+func (p perRPC) GetRequestMetadata(context.Context, ...string) (map[string]string, error) {
+	t, err := p.b.get()
+	if err != nil {
+		return nil, err
+	}
+	return map[string]string{"authorization": "Bearer " + t}, nil
+}
+
+// RequireTransportSecurity implements credentials.PerRPCCredentials.
+func (perRPC) RequireTransportSecurity() bool { return false }
+
+// MaySend returns an error if plain text to a target, as gRPC writes it, leaves this machine.
+func MaySend(target string) error {
+	if strings.HasPrefix(target, "unix:") || strings.HasPrefix(target, "unix-abstract:") {
+		return nil
+	}
+	host := target
+	if h, _, err := net.SplitHostPort(target); err == nil {
+		host = h
+	}
+	if ip, err := netip.ParseAddr(strings.Trim(host, "[]")); err == nil && ip.IsLoopback() || host == "localhost" {
+		return nil
+	}
+	return fmt.Errorf("a token would go to %s in plain text, where others can read it: use TLS", target)
+}

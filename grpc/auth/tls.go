@@ -1,0 +1,96 @@
+package auth
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"time"
+
+	"github.com/chaski-eo/chaski/internal/reload"
+)
+
+// TLSOptions name the files of a server's certificates, in PEM.
+type TLSOptions struct {
+	// Certificate has the chain of the server, Key its private key.
+	Certificate, Key string
+	// ClientAuthorities, if it is not empty, has the certificates that those of clients must be signed by. Clients
+	// without one are refused.
+	ClientAuthorities string
+	// Protocols are those of ALPN, such as "h2" for gRPC.
+	Protocols []string
+	// Every and Failed are as of GateOptions.
+	Every  time.Duration
+	Failed func(error)
+}
+
+// ServerTLS returns the configuration of a server whose certificates are read again when their files change: of every
+// connection that is made after it. gRPC's package pemfile does the same, but on a pair that does not match, as it is
+// between two writes, it logs the private key, and it wants both files in one directory.
+func ServerTLS(o TLSOptions) (*tls.Config, error) {
+	paths := []string{o.Certificate, o.Key}
+	if o.ClientAuthorities != "" {
+		paths = append(paths, o.ClientAuthorities)
+	}
+	if o.Every == 0 {
+		o.Every = reload.Every
+	}
+	if o.Failed == nil {
+		o.Failed = func(error) {}
+	}
+	f, err := reload.Open(func(b [][]byte) (*tls.Config, error) { return serverConfig(b, o.Protocols) },
+		o.Every, o.Failed, paths...)
+	if err != nil {
+		return nil, err
+	}
+	c := f.Get().Clone()
+	c.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) { return f.Get(), nil }
+	return c, nil
+}
+
+// serverConfig returns the configuration for the bytes of files: certificate, key, authorities of clients.
+func serverConfig(files [][]byte, protocols []string) (*tls.Config, error) {
+	pair, err := tls.X509KeyPair(files[0], files[1])
+	if err != nil {
+		return nil, err // crypto/tls says what is wrong and shows no bytes of a key
+	}
+	c := &tls.Config{
+		MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{pair}, NextProtos: protocols,
+		// A resumed session would skip the check of a client's certificate by new authorities. Connections last for
+		// hours, so that resuming would save nothing.
+		SessionTicketsDisabled: true,
+	}
+	if len(files) > 2 {
+		if c.ClientCAs = pool(files[2]); c.ClientCAs == nil {
+			return nil, errors.New("the authorities of clients have no certificate in PEM")
+		}
+		c.ClientAuth = tls.RequireAndVerifyClientCert
+	}
+	return c, nil
+}
+
+func pool(b []byte) *x509.CertPool {
+	p := x509.NewCertPool()
+	if !p.AppendCertsFromPEM(b) {
+		return nil
+	}
+	return p
+}
+
+// ClientTLS returns the configuration of a client for PEM: the authorities of the server (empty: those of the system),
+// and the certificate and key of the client, if it has any.
+func ClientTLS(authorities, certificate, key []byte) (*tls.Config, error) {
+	c := &tls.Config{MinVersion: tls.VersionTLS12}
+	if len(authorities) > 0 {
+		if c.RootCAs = pool(authorities); c.RootCAs == nil {
+			return nil, errors.New("the root certificates are not PEM")
+		}
+	}
+	if len(certificate) > 0 || len(key) > 0 {
+		pair, err := tls.X509KeyPair(certificate, key)
+		if err != nil {
+			return nil, err
+		}
+		c.Certificates = []tls.Certificate{pair}
+	}
+	return c, nil
+}

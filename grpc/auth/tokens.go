@@ -1,0 +1,166 @@
+package auth
+
+import (
+	"bytes"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Client is who calls, and what it may.
+type Client struct {
+	// Name stands in the log. It is not secret.
+	Name string `json:"name"`
+	// Roots are the directories, and prefixes of remote URIs, that it may read, below those of the server. nil: all of
+	// the server's.
+	Roots []string `json:"roots,omitempty"`
+	Limits
+}
+
+// Limits bound what a client may use at a time. 0 is the default of the server.
+type Limits struct {
+	Streams  int   `json:"streams,omitempty"`
+	Datasets int   `json:"datasets,omitempty"`
+	Rate     int64 `json:"rate,omitempty"` // bytes a second
+}
+
+func (l Limits) check() error {
+	if l.Streams < 0 || l.Datasets < 0 || l.Rate < 0 {
+		return fmt.Errorf("streams is %d, datasets %d, rate %d: none may be negative", l.Streams, l.Datasets, l.Rate)
+	}
+	return nil
+}
+
+// line is a line of a file of tokens.
+type line struct {
+	Client
+	SHA256  string     `json:"sha256"`
+	Expires *time.Time `json:"expires,omitempty"`
+}
+
+// Prefix begins every token that NewToken makes, so that tools that look for secrets in repositories find it.
+const Prefix = "chaski_"
+
+// tokenBytes is the entropy of a token.
+const tokenBytes = 32
+
+// NewToken returns a random token.
+func NewToken() string {
+	b := make([]byte, tokenBytes)
+	_, _ = rand.Read(b) // it never fails
+	return Prefix + base64.RawURLEncoding.EncodeToString(b)
+}
+
+// Line returns the line of a token in a file of tokens, without the end of the line. It holds no secret. A zero time
+// never expires.
+func Line(token string, c Client, expires time.Time) (string, error) {
+	sum := sha256.Sum256([]byte(token))
+	l := line{Client: c, SHA256: hex.EncodeToString(sum[:])}
+	if !expires.IsZero() {
+		expires = expires.UTC().Truncate(time.Second)
+		l.Expires = &expires
+	}
+	if _, err := l.check(); err != nil {
+		return "", err
+	}
+	b, err := json.Marshal(l)
+	return string(b), err
+}
+
+// known is a token that lets a client in.
+type known struct {
+	client  Client
+	sum     [sha256.Size]byte
+	expires time.Time // zero: never
+}
+
+// Tokens are those of a file.
+type Tokens struct{ list []known }
+
+// ParseTokens reads a file of tokens: one JSON object a line, as Line writes them. Empty lines, and those that begin
+// with "#", are left out.
+func ParseTokens(b []byte) (*Tokens, error) {
+	t := &Tokens{}
+	for i, text := range strings.Split(string(b), "\n") {
+		text = strings.TrimSpace(text)
+		if text == "" || text[0] == '#' {
+			continue
+		}
+		k, err := parseLine(text)
+		if err != nil {
+			// Without the text of the line: somebody may have put the token itself there.
+			return nil, fmt.Errorf("line %d: %w", i+1, err)
+		}
+		for _, other := range t.list {
+			if other.sum == k.sum {
+				return nil, fmt.Errorf("line %d: the same token is that of %q above", i+1, other.client.Name)
+			}
+		}
+		t.list = append(t.list, k)
+	}
+	return t, nil
+}
+
+func parseLine(text string) (known, error) {
+	var l line
+	d := json.NewDecoder(bytes.NewReader([]byte(text)))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&l); err != nil {
+		// A decoder's own text may show what stands there.
+		return known{}, errors.New(`it is not an object with "name", "sha256", "roots", "streams", "datasets", ` +
+			`"rate" and "expires"`)
+	}
+	if d.More() {
+		return known{}, errors.New("it has more than one object")
+	}
+	return l.check()
+}
+
+// maxName bounds the name of a client, which stands in every line of the audit log.
+const maxName = 128
+
+func checkName(name string) error {
+	control := func(r rune) bool { return r < ' ' || r == 0x7f }
+	if name == "" || len(name) > maxName || strings.ContainsFunc(name, control) {
+		return fmt.Errorf("the name must have 1 to %d bytes, and no control characters", maxName)
+	}
+	return nil
+}
+
+func (l line) check() (known, error) {
+	k := known{client: l.Client}
+	if err := checkName(l.Name); err != nil {
+		return k, err
+	}
+	sum, err := hex.DecodeString(l.SHA256)
+	if err != nil || len(sum) != len(k.sum) {
+		return k, errors.New("sha256 must have 64 hexadecimal digits")
+	}
+	copy(k.sum[:], sum)
+	if l.Expires != nil {
+		k.expires = *l.Expires
+	}
+	return k, l.Limits.check()
+}
+
+// find returns the client of a token. Every line is compared in constant time, so that the time tells nothing about how
+// much of a hash was right.
+func (t *Tokens) find(sum [sha256.Size]byte) (Client, bool) {
+	var found *known
+	for i := range t.list {
+		if subtle.ConstantTimeCompare(sum[:], t.list[i].sum[:]) == 1 {
+			found = &t.list[i]
+		}
+	}
+	if found == nil || !found.expires.IsZero() && !time.Now().Before(found.expires) {
+		return Client{}, false
+	}
+	return found.client, true
+}
