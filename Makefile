@@ -25,6 +25,12 @@ MAKEFLAGS += --no-print-directory
 
 VERSION := $(shell sed -n 's/^__version__ = "\(.*\)"/v\1/p' python/src/chaski/__init__.py)
 LDFLAGS := -s -w -X github.com/chaski-eo/chaski/cmd/chaski/cli.version=$(VERSION)
+# One set of flags for the command, the checks and the tests, so that each dependency is compiled once, and once more
+# for the race detector. A compile of all of them takes 80 s of two cores. What needs cgo sets it: with the tags netgo and
+# osusergo, which change nothing without cgo, it uses the same compiled packages.
+TAGS := netgo,osusergo
+export GOFLAGS := $(strip $(shell $(GO) env GOFLAGS) -trimpath -tags=$(TAGS))
+export CGO_ENABLED := 0
 # The race detector and the decoder in C need a C compiler; chaski-full also needs a C++ compiler, for DuckDB.
 CC_FOUND := $(shell command -v "$$($(GO) env CC)" 2>/dev/null)
 CXX_FOUND := $(and $(CC_FOUND),$(shell command -v "$$($(GO) env CXX)" 2>/dev/null))
@@ -38,6 +44,9 @@ CONCURRENT := ^[[:space:]]*go [a-zA-Z]|"sync"|"sync/atomic"|errgroup|[.]Parallel
 RACE_PACKAGES = $$(grep -rlE --include=*.go --exclude-dir=duckdb --exclude-dir='.[a-z]*' '$(CONCURRENT)' . | xargs -n1 dirname | sort -u)
 STATICCHECK := $(GO) run honnef.co/go/tools/cmd/staticcheck@v0.8.2
 GOVULNCHECK := $(GO) run golang.org/x/vuln/cmd/govulncheck@v1.8.0
+
+# The tags of chaski-full.
+FULL := $(TAGS),datadog,duckdb
 
 VENV := .venv
 PY := $(VENV)/bin/python
@@ -53,13 +62,13 @@ help: ## list the targets
 .PHONY: build build-default
 build: build-default ## bin/chaski, and bin/chaski-full where compilers of C and C++ are present
 ifneq ($(CXX_FOUND),)
-	CGO_ENABLED=1 $(GO) build -C duckdb -trimpath -tags 'datadog duckdb' -ldflags '$(LDFLAGS)' -o ../bin/chaski-full ./chaski-full
+	CGO_ENABLED=1 $(GO) build -C duckdb -tags 'datadog duckdb' -ldflags '$(LDFLAGS)' -o ../bin/chaski-full ./chaski-full
 else
 	@echo "no C and C++ compilers: bin/chaski-full is not built"
 endif
 build-default:
 	@mkdir -p bin
-	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/chaski ./cmd/chaski
+	$(GO) build -ldflags '$(LDFLAGS)' -o bin/chaski ./cmd/chaski
 
 .PHONY: env install-dev
 env: ## .venv: the Python environment of demo, tests and checks, with the package installed in place
@@ -79,22 +88,22 @@ test: ## checks and all tests: Go, its race detector and build tags, Python with
 	@tools/test.sh
 
 # A test that hangs is ended after this time. The slowest package takes a minute on two idle cores, and may take an hour
-# on busy ones.
-GO_TIMEOUT := -timeout 1h
+# on busy ones. `make check-go` vets all packages.
+GO_TEST := -timeout 1h -vet=off
 
 .PHONY: test-go test-race test-variants test-python
 test-go: build-default ## Go tests, all cases
-	$(GO) test $(GO_TIMEOUT) ./...
+	$(GO) test $(GO_TEST) ./...
 ifneq ($(CXX_FOUND),)
-	CGO_ENABLED=1 $(GO) test -C duckdb $(GO_TIMEOUT) -tags 'datadog duckdb' ./...
-	CGO_ENABLED=1 $(GO) build -C duckdb -tags 'datadog duckdb' -o /dev/null ./chaski-full
+	CGO_ENABLED=1 $(GO) test -C duckdb $(GO_TEST) -tags $(FULL) ./...
+	CGO_ENABLED=1 $(GO) build -C duckdb -tags $(FULL) -o /dev/null ./chaski-full
 endif
 test-race: ## Go tests under the race detector, with checks that users do not have (build tag invariants)
-	CGO_ENABLED=1 $(GO) test $(RACE) $(GO_TIMEOUT) $(RACE_PACKAGES)
+	CGO_ENABLED=1 $(GO) test $(RACE) $(GO_TEST) $(RACE_PACKAGES)
 test-variants: ## Go tests of the code that build tags choose: no assembly and unsafe, zstd in C
-	$(GO) test -short $(GO_TIMEOUT) -tags purego ./chunk/... ./einops/... ./codec/geozl/... ./grpc/... ./internal/... ./loader/... ./codec/openzl/... ./rumi/... ./stats/... ./tiff/... ./store/tiledb/...
+	$(GO) test -short $(GO_TEST) -tags $(TAGS),twins ./chunk/... ./einops/... ./codec/geozl/... ./grpc/... ./internal/... ./loader/... ./codec/openzl/... ./rumi/... ./stats/... ./tiff/... ./store/tiledb/...
 ifneq ($(CC_FOUND),)
-	CGO_ENABLED=1 $(GO) test -short $(GO_TIMEOUT) -tags datadog ./chunk/... ./codec/geozl/... ./tables/parquet/... ./internal/zstd/... ./codec/openzl/... ./rumi/... ./tiff/... ./store/tiledb/...
+	CGO_ENABLED=1 $(GO) test -short $(GO_TEST) -tags $(TAGS),datadog ./chunk/... ./codec/geozl/... ./tables/parquet/... ./internal/zstd/... ./codec/openzl/... ./rumi/... ./tiff/... ./store/tiledb/...
 endif
 test-python: build-default env ## Python tests
 	$(PY) -m pytest -q python/tests
@@ -105,15 +114,20 @@ fuzz: ## every fuzz target for FUZZTIME, or an hour in all; then random cases of
 
 .PHONY: check check-go check-python check-generated check-house api
 check: check-go check-python check-generated check-house ## formatting, static analysis, types, generated code, lines, imports, API
+# Packages with files that the tags choose. `purego` has to choose the same files as `twins`, which the tests use: it is
+# for users, and takes the assembly of the standard library's cryptography away too, below nearly everything.
+TAGGED := ./codec/openzl/... ./internal/... ./loader
+CHOSEN := {{.ImportPath}} {{.GoFiles}} {{.SFiles}} {{.TestGoFiles}} {{.XTestGoFiles}}
 check-go:
 	@bad=$$(gofmt -l .); \
 	  [ -z "$$bad" ] || { echo "not formatted (gofmt -w):"; echo "$$bad"; exit 1; }
 	$(GO) vet ./...
-	$(GO) vet -tags purego ./...
-	$(STATICCHECK) ./...
+	$(GO) vet -tags $(TAGS),twins,invariants $(TAGGED)
+	@cmp <($(GO) list -tags purego -f '$(CHOSEN)' ./...) <($(GO) list -tags twins -f '$(CHOSEN)' ./...)
+	$(STATICCHECK) -tags $(TAGS) ./...
 ifneq ($(CXX_FOUND),)
-	$(GO) vet -C duckdb ./...
-	cd duckdb && $(STATICCHECK) ./...
+	CGO_ENABLED=1 $(GO) vet -C duckdb -tags $(FULL) ./...
+	cd duckdb && CGO_ENABLED=1 $(STATICCHECK) -tags $(FULL) ./...
 endif
 	$(GO) mod tidy -diff
 	$(GO) -C duckdb mod tidy -diff
@@ -144,11 +158,11 @@ soak: soak-frames soak-training ## both of these
 soak-frames: ## SOAKCOUNT damaged OpenZL frames, against the original library
 	$(or $(PYTHON),python3) tools/interop.py --soak $(SOAKCOUNT)
 soak-training: build-default env ## training while trainers and servers are killed, then 100,000 steps that must leak nothing
-	[ -d .demo/train ] || CGO_ENABLED=0 $(GO) run -trimpath ./examples/demo-dataset
+	[ -d .demo/train ] || $(GO) run ./examples/demo-dataset
 	$(PY) tools/soak.py --time $(SOAKTIME) $(SOAKFLAGS)
 
 soak-disk: build-default ## power cuts while the command writes, to a small disk in a file; needs root on Linux
-	[ -d .demo/train ] || CGO_ENABLED=0 $(GO) run -trimpath ./examples/demo-dataset
+	[ -d .demo/train ] || $(GO) run ./examples/demo-dataset
 	$(or $(PYTHON),python3) tools/soak_disk.py $(SOAKFLAGS)
 soak-hostile: build-default env ## attacks on a server in a memory cgroup of 1 GiB, beside a modest client
 	[ -d .demo/train ] || CGO_ENABLED=0 $(GO) run -trimpath ./examples/demo-dataset

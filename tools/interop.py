@@ -7,9 +7,11 @@ Makes a virtual environment below .interop/ for each file of tools/interop/*.txt
 with a library for libtiledb16.txt, again whenever the file or the interpreter changes. Then runs
 the tests of Go and Python that need an original package or the library. These tests are not listed
 anywhere: they are the ones that skip themselves unless a variable names an interpreter with the
-originals, or the library. With the variables set, every one of them must pass. A test that is still
-skipped is a failure, and so is a variable that this script does not set. The library is for Linux
-on x86-64: if it cannot be installed or loaded, its test is left out, and the last line says so.
+originals, or the library. Of Go, only tests run whose code, or code of their package that they
+use, names such a variable. With the variables set, every one that skips itself without them must
+pass. A test that is still skipped is a failure, and so is a variable that this script does not set.
+The library is for Linux on x86-64: if it cannot be installed or loaded, its test is left out, and
+the last line says so.
 
 pip's own settings (an index, a cache, a proxy) apply. Needs Python 3.12 or newer, for rasterio 1.5.
 """
@@ -51,8 +53,12 @@ WHEEL = ["--platform", "manylinux1_x86_64", "--python-version", "37", "--abi", "
 SEED = re.compile(r"\bCHASKI_ORACLE_SEED=\d+")
 # The top-level test in the name of a Go test, which begins with its package.
 GO_TEST = re.compile(r"\.((?:Test|Fuzz|Example)\w*)")
+# The name that a declaration of a Go file begins with; none for a group in parentheses.
+NAME = re.compile(r"(?:func(?: \([^)]*\))?|var|const|type) (\w+)")
 # Python tests that have originals to compare with.
 PYTHON_TESTS = ["python/tests/test_rumi.py"]
+# The tags of the Makefile, which the dependencies are compiled with already, and that of slow tests.
+TAGS = "netgo,osusergo,soak"
 # How long mutated frames are compared.
 SETTINGS = {"CHASKI_SOAK": os.environ.get("CHASKI_SOAK", "10s")}
 
@@ -103,25 +109,52 @@ def library(python: str) -> str:
     return str(path)
 
 
-def guarded_packages() -> list[str]:
-    """Go packages whose tests mention one of the variables."""
-    found, unknown = set(), set()
-    for file in sorted(ROOT.rglob("*_test.go")):
-        parts = file.relative_to(ROOT).parts
-        names = set(VARIABLE.findall(file.read_text()))
-        if names and not any(p.startswith((".", "_")) or p == "testdata" for p in parts):
-            found.add("./" + "/".join(parts[:-1]))
-            unknown |= names - set(VARIABLES)
-    for file in (ROOT / "python" / "tests").glob("*.py"):
-        names = set(VARIABLE.findall(file.read_text()))
-        unknown |= names - set(VARIABLES)
-        if names and f"python/tests/{file.name}" not in PYTHON_TESTS:
-            sys.exit(f"interop: {file.name} has guarded tests that tools/interop.py does not run")
-    if unknown:
+def check_variables() -> None:
+    """Ends the script if tests name a variable that it does not set, or that it does not run."""
+    go = [f for f in ROOT.rglob("*_test.go") if not hidden(f)]
+    python = list((ROOT / "python" / "tests").glob("*.py"))
+    names = {f: set(VARIABLE.findall(f.read_text())) for f in go + python}
+    if unknown := set().union(*names.values()) - set(VARIABLES):
         sys.exit(
             f"interop: tests need {', '.join(sorted(unknown))}, which this script does not set"
         )
-    return sorted(found)
+    for f in python:
+        if names[f] and f"python/tests/{f.name}" not in PYTHON_TESTS:
+            sys.exit(f"interop: {f.name} has guarded tests that tools/interop.py does not run")
+
+
+def hidden(file: Path) -> bool:
+    """Reports whether Go leaves a file out because of a folder that it is in."""
+    parts = file.relative_to(ROOT).parts
+    return any(p.startswith((".", "_")) or p == "testdata" for p in parts)
+
+
+def guarded_tests() -> dict[str, set[str]]:
+    """Tests of each Go package that name one of the variables, or use a declaration that does."""
+    declarations: dict[str, list[tuple[str, str]]] = {}
+    for file in sorted(ROOT.rglob("*_test.go")):
+        if not hidden(file):
+            package = "./" + str(file.parent.relative_to(ROOT))
+            text = re.sub(r"^\s*//.*", "", file.read_text(), flags=re.M)
+            # The first part is the file's head.
+            parts = re.split(r"^(?=func |var |const |type )", text, flags=re.M)
+            declarations.setdefault(package, []).extend(
+                (m[1] if (m := NAME.match(p)) else "", p) for p in parts
+            )
+    found = {}
+    for package, parts in declarations.items():
+        wanted, size = VARIABLE, -1
+        using: set[str] = set()
+        while len(using) > size:
+            size = len(using)
+            using |= {name for name, text in parts if wanted.search(text)}
+            if "" in using:
+                sys.exit(f"interop: {package} names a variable where no test can be told from it")
+            if using:
+                wanted = re.compile(VARIABLE.pattern + "|\\b(?:" + "|".join(using) + ")\\b")
+        if tests := {name for name in using if re.match("Test|Fuzz|Example", name)}:
+            found[package] = tests
+    return found
 
 
 class Results:
@@ -134,8 +167,8 @@ class Results:
 
     def go(self, packages: list[str], env: dict[str, str], *options: str) -> None:
         """Runs the tests of packages. A package that does not build counts as a failed test."""
-        run = [os.environ.get("GO") or "go", "test", "-tags", "soak", "-json"]
-        run += ["-timeout", "1h", *options, *packages]
+        run = [os.environ.get("GO") or "go", "test", "-tags", TAGS, "-json"]
+        run += ["-timeout", "1h", "-vet=off", *options, *packages]
         p = subprocess.Popen(run, cwd=ROOT, env=env, stdout=subprocess.PIPE, text=True)
         for line in p.stdout:
             try:
@@ -180,9 +213,14 @@ class Results:
         }
 
 
+def only_tests(names: set[str]) -> str:
+    """Returns what `go test -run` takes to run these tests."""
+    return "^(" + "|".join(sorted(names)) + ")$"
+
+
 def soak(count: int) -> int:
     """Gives damaged frames to the decoder and to the original, and prints the results."""
-    run = [os.environ.get("GO") or "go", "test", "-tags", "soak", "-count=1", "-timeout", "0"]
+    run = [os.environ.get("GO") or "go", "test", "-tags", TAGS, "-count=1", "-timeout", "0"]
     run += ["-run", "^(TestSoak|TestWatch)$", "-v", "./codec/openzl"]
     env = os.environ | {
         "CHASKI_ORACLE_PYTHON": environment("rasters"),
@@ -206,7 +244,9 @@ def main() -> int:
     if args.soak is not None:
         return soak(args.soak)
     start = time.monotonic()
-    packages = guarded_packages()
+    check_variables()
+    candidates = guarded_tests()
+    packages = sorted(candidates)
     pythons = {name: environment(name) for name in sorted(set(VARIABLES.values()) - {LIBRARY})}
     values = {v: pythons[name] for v, name in VARIABLES.items() if name != LIBRARY}
     left_out = ""
@@ -221,9 +261,8 @@ def main() -> int:
 
     say("which tests are guarded: " + " ".join([*packages, *PYTHON_TESTS]))
     without = Results()
-    # Tests that need no variable run too, because only the test itself knows whether it skips.
-    # With -short they try fewer cases.
-    without.go(packages, plain, "-short")
+    # Only the test itself knows whether it skips. With -short, those that do not try fewer cases.
+    without.go(packages, plain, "-short", "-run", only_tests(set().union(*candidates.values())))
     without.pytest(pythons["rasters"], plain, HOME / "report.xml")
     guarded = without.skipped_for(only)
     for t in sorted(guarded):
@@ -232,7 +271,7 @@ def main() -> int:
     got = Results()
     # Only these, because the others have run above without the originals.
     tests = {m[1] for t in guarded if (m := GO_TEST.search(t))}
-    got.go(packages, full, "-run", "^(" + "|".join(sorted(tests)) + ")$")
+    got.go(packages, full, "-run", only_tests(tests))
     got.pytest(pythons["rasters"], full, HOME / "report.xml")
 
     failed = {t for t, result in got.of.items() if result == "fail"}

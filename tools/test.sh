@@ -1,35 +1,41 @@
 #!/usr/bin/env bash
 # `make test`: runs every step, also after one has failed. At the end it prints the last lines of failed steps, one line
 # for each step, and one for all.
+#
+# Two lanes of steps run side by side, because downloads and many tests keep one core busy or none. The first lane has
+# the steps of Go, whose output is seen while they run. The second has those of Python and of other people's packages;
+# the output of each is printed when it ends.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
 start=$SECONDS
-failed= # names of steps
-count=0
-summary=()
-logs=$(mktemp -d)
-trap 'rm -rf "$logs"' EXIT
+steps=(build check-go go race variants env check python interop) # in the order of the summary
+logs=$(mktemp -d)                                                # NAME.log and, when it has ended, NAME.result
+lane=
+trap '[ -z "$lane" ] || kill "$lane" 2>/dev/null; rm -rf "$logs"' EXIT
 
 step() { # NAME COMMAND...
-  local name=$1 t=$SECONDS
+  local name=$1 t=$SECONDS result=ok
   shift
   printf '\n== %s: %s\n' "$name" "$*"
-  if "$@" 2>&1 | tee "$logs/$name"; then
-    summary+=("$(printf '%-9s ok      %4d s' "$name" $((SECONDS - t)))")
-  else
-    summary+=("$(printf '%-9s FAILED  %4d s' "$name" $((SECONDS - t)))")
-    failed+=" $name"
-    count=$((count + 1))
-  fi
+  "$@" 2>&1 | tee "$logs/$name.log" || result=FAILED
+  printf '%-9s %-6s %5d s\n' "$name" "$result" $((SECONDS - t)) > "$logs/$name.result"
 }
 
-step build make build-default
-step check make check
-step go make test-go
-[ -z "${CC_FOUND-}" ] || step race make test-race
-step variants make test-variants
-step python make test-python
+whole() { # NAME COMMAND...: a step whose output is printed in one piece
+  step "$@" > "$logs/whole"
+  cat "$logs/whole"
+}
+
+second() {
+  whole env make env
+  # The command is built by the first lane: the tests of Python use it.
+  while [ ! -e "$logs/build.result" ]; do sleep 1; done
+  whole check make check-python check-generated check-house
+  whole python make test-python
+  [ -z "$newer" ] || CHASKI_ORACLE_SEED=${CHASKI_ORACLE_SEED-1} whole interop make interop PYTHON="$newer"
+}
+
 # The original packages have wheels for Python 3.12 and newer. Random cases are the same in every run
 # here; `make interop` by itself draws new ones.
 newer=
@@ -40,27 +46,46 @@ for python in ${PYTHON-} python3.14 python3.13 python3.12 python3 "${PYENV_ROOT:
   fi
 done
 # They take 1.9 GB in .interop, and pip unpacks them below /tmp first. A full disk is not a fault of the code, so the
-# step is skipped then.
+# step is skipped then. The Python environment, which comes first, may take 6 GB more.
 without="which needs Python 3.12"
-if [ -n "$newer" ] && [ ! -d .interop ] && [ "$(df -Pk . | awk 'NR == 2 { print int($4 / 1024) }')" -lt 3000 ]; then
+need=$([ -e .venv ] && echo 3000 || echo 9000)
+if [ -n "$newer" ] && [ ! -d .interop ] && [ "$(df -Pk . | awk 'NR == 2 { print int($4 / 1024) }')" -lt "$need" ]; then
   newer=
-  without="which needs 3 GB of disk; $(df -Ph . | awk 'NR == 2 { print $4 }') are free"
+  without="which needs $((need / 1000)) GB of disk; $(df -Ph . | awk 'NR == 2 { print $4 }') are free"
 fi
-[ -z "$newer" ] || CHASKI_ORACLE_SEED=${CHASKI_ORACLE_SEED-1} step interop make interop PYTHON="$newer"
 
-for name in $failed; do
-  printf '\n== %s failed; the end of its output:\n' "$name"
-  tail -n 30 "$logs/$name"
+second &
+lane=$!
+step build make build-default
+step check-go make check-go
+step go make test-go
+[ -z "${CC_FOUND-}" ] || step race make test-race
+step variants make test-variants
+wait "$lane"
+lane=
+
+count=0
+failed=0
+for name in "${steps[@]}"; do
+  [ -e "$logs/$name.result" ] || continue
+  count=$((count + 1))
+  if grep -q FAILED "$logs/$name.result"; then
+    failed=$((failed + 1))
+    printf '\n== %s failed; the end of its output:\n' "$name"
+    tail -n 30 "$logs/$name.log"
+  fi
 done
 printf '\n'
-printf 'test: %s\n' "${summary[@]}"
+for name in "${steps[@]}"; do
+  [ ! -e "$logs/$name.result" ] || sed 's/^/test: /' "$logs/$name.result"
+done
 [ -n "$newer" ] || echo "test: without the comparison with the original packages (make interop), $without"
 [ -n "${CXX_FOUND-}" ] || echo "test: without chaski-full and DuckDB, which need compilers of C and C++"
 [ -n "${CC_FOUND-}" ] || echo "test: without the race detector, which needs a C compiler"
 python=$(.venv/bin/python -c 'import platform, torch
 print("Python", platform.python_version() + ", PyTorch", torch.__version__)' 2>/dev/null) || python="no Python environment"
-if [ "$count" -gt 0 ]; then
-  echo "test: FAILED: $count of ${#summary[@]} steps in $((SECONDS - start)) s ($(${GO:-go} env GOVERSION), $python)"
+if [ "$failed" -gt 0 ]; then
+  echo "test: FAILED: $failed of $count steps in $((SECONDS - start)) s ($(${GO:-go} env GOVERSION), $python)"
   exit 1
 fi
-echo "test: PASSED: ${#summary[@]} steps in $((SECONDS - start)) s ($(${GO:-go} env GOVERSION), $python)"
+echo "test: PASSED: $count steps in $((SECONDS - start)) s ($(${GO:-go} env GOVERSION), $python)"

@@ -79,6 +79,9 @@ func decoded(t *testing.T, spec loader.Spec, servers int, grouped bool, o client
 // TestGroupsOfMixtures: three servers that share the batches of a mixture of tile-aware windows, or
 // of its strata, decode far fewer chunks with groups than without.
 func TestGroupsOfMixtures(t *testing.T) {
+	if testing.Short() {
+		t.Skip("counts chunks; the goroutines are those of TestServersDecodeWhatOneDoes")
+	}
 	chip, err := filepath.Abs(coast)
 	if err != nil {
 		t.Fatal(err)

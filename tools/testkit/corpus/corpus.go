@@ -17,27 +17,31 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 )
 
+// start is the folder of the tested package, where go test starts the tests, which may change folders. With -trimpath,
+// files of Go have no paths to begin from.
+var start, startErr = os.Getwd()
+
 // Root returns the module's root directory.
 func Root(t testing.TB) string {
 	t.Helper()
-	_, file, _, ok := runtime.Caller(0)
-	if ok {
-		if root := filepath.Join(filepath.Dir(file), "..", "..", ".."); exists(filepath.Join(root, "go.mod")) {
-			return root
-		}
+	if startErr != nil {
+		t.Fatal(startErr)
 	}
-	dir, err := os.Getwd() // built with -trimpath: go test runs in the package's folder
-	for err == nil && !exists(filepath.Join(dir, "go.mod")) {
+	dir := start
+	for !isRoot(dir) {
 		up := filepath.Dir(dir)
 		if up == dir {
-			t.Fatal("no go.mod above the working directory")
+			t.Fatalf("no go.mod of the module above %s", start)
 		}
 		dir = up
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
 	return dir
+}
+
+// isRoot reports whether dir is the module's root, not that of another module inside it.
+func isRoot(dir string) bool {
+	mod, err := os.ReadFile(filepath.Join(dir, "go.mod"))
+	return err == nil && bytes.HasPrefix(mod, []byte("module github.com/chaski-eo/chaski\n"))
 }
 
 func exists(path string) bool {
