@@ -57,7 +57,7 @@ GO_TEST = re.compile(r"\.((?:Test|Fuzz|Example)\w*)")
 NAME = re.compile(r"(?:func(?: \([^)]*\))?|var|const|type) (\w+)")
 # Python tests that have originals to compare with.
 PYTHON_TESTS = ["python/tests/test_rumi.py"]
-# The tags of the Makefile, which the dependencies are compiled with already, and that of slow tests.
+# The tags of the Makefile, which dependencies are compiled with already, and that of slow tests.
 TAGS = "netgo,osusergo,soak"
 # How long mutated frames are compared.
 SETTINGS = {"CHASKI_SOAK": os.environ.get("CHASKI_SOAK", "10s")}

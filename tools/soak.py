@@ -675,7 +675,13 @@ def watched(folder: Path, data: Path) -> Iterator[tuple[Server, str]]:
     log = folder / "steady.log"
     with open(log, "wb") as err:
         server = Server(
-            folder / "steady", data, "--metrics", "127.0.0.1:0", "--insecure", "--log-level", "info",
+            folder / "steady",
+            data,
+            "--metrics",
+            "127.0.0.1:0",
+            "--insecure",
+            "--log-level",
+            "info",
             stderr=err,
         )
         try:
