@@ -300,11 +300,52 @@ func ByDatum(name string) (*CRS, bool) {
 	if c, ok := byName.Load(key); ok {
 		return c.(*CRS), true
 	}
+	if unknown.has(key) {
+		return nil, false
+	}
 	c, ok := byDatum(name, 0)
-	if ok { // what is not known is not kept: names in files may be anything
+	if ok {
 		byName.Store(key, c)
+	} else {
+		unknown.add(key)
 	}
 	return c, ok
+}
+
+// unknown holds a few names that ByDatum did not find. The search for one takes 0.4 ms, which each file of a dataset
+// would cost. It is bounded, because names in files may be anything.
+var unknown missing
+
+const (
+	maxMissing     = 64
+	maxMissingName = 256 // bytes
+)
+
+type missing struct {
+	mu    sync.Mutex
+	names map[string]struct{}
+}
+
+func (m *missing) has(name string) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	_, ok := m.names[name]
+	return ok
+}
+
+func (m *missing) add(name string) {
+	if len(name) > maxMissingName {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if len(m.names) >= maxMissing {
+		clear(m.names)
+	}
+	if m.names == nil {
+		m.names = map[string]struct{}{}
+	}
+	m.names[name] = struct{}{}
 }
 
 // byName holds what ByDatum found, by the words of its name, because a dataset has the same name in every file, and the

@@ -81,7 +81,7 @@ func Open(ctx context.Context, spec Spec, o Options) (*Engine, error) {
 		o.CloseOpener()
 		return nil, err
 	}
-	ctx = budget.With(ctx, account)
+	ctx = catalog.Share(budget.With(ctx, account))
 	err = crash.Call(func() (err error) {
 		spec, err = rows.WithOwnFields(ctx, spec, o)
 		return err

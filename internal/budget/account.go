@@ -148,6 +148,18 @@ func (a *Account) Shrink(n int64) {
 	a.budget.Release(n)
 }
 
+// TryGrow charges n more bytes if they are free. It never waits.
+func (a *Account) TryGrow(n int64) bool {
+	if a == nil {
+		return true
+	}
+	ok, _ := a.budget.barge(n, false)
+	if ok {
+		a.add(n)
+	}
+	return ok
+}
+
 // Put adds n bytes that the caller has charged, by TryAcquire, to the account.
 func (a *Account) Put(n int64) {
 	if a != nil {

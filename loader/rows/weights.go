@@ -12,9 +12,11 @@ import (
 	"github.com/zeebo/xxh3"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/budget"
 	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/shuffle"
+	"github.com/chaski-eo/chaski/source"
 )
 
 // WeightsMagic begins a file of weights. All numbers of the file are little-endian uint32:
@@ -154,12 +156,60 @@ func readWeights(ctx context.Context, path string, o resources.Options) (*Weight
 	if f.Size() > maxWeights {
 		return nil, fault.New(fault.Limit, "weights", fault.NoOffset, "%d bytes, at most %d", f.Size(), maxWeights)
 	}
-	b := make([]byte, f.Size())
-	if err := f.ReadAt(ctx, b, 0); err != nil {
+	if err := checkWeights(ctx, f); err != nil {
 		return nil, err
+	}
+	// The file, and as much at most for the ends of its rows, which have 8 bytes each in both.
+	if err := budget.Grow(ctx, 2*f.Size()); err != nil {
+		return nil, err
+	}
+	b := make([]byte, f.Size())
+	for at := 0; at < len(b); at += weightsPiece {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		if err := f.ReadAt(ctx, b[at:min(at+weightsPiece, len(b))], int64(at)); err != nil {
+			return nil, err
+		}
 	}
 	return ParseWeights(b)
 }
+
+// weightsPiece is how much of a file of weights is read at a time, so that an opening that nobody waits for ends soon.
+const weightsPiece = 16 << 20
+
+// checkWeights checks the begin of a file of weights before the rest is read: the magic, and a header that is JSON of
+// this version. Otherwise any file below the roots would be read whole.
+func checkWeights(ctx context.Context, f source.Reader) error {
+	head := make([]byte, min(f.Size(), weightsStart))
+	if err := f.ReadAt(ctx, head, 0); err != nil {
+		return err
+	}
+	if len(head) < weightsStart || string(head[:8]) != WeightsMagic {
+		return errNotWeights
+	}
+	n := int64(binary.LittleEndian.Uint32(head[8:]))
+	if n > min(maxWeightsHeader, f.Size()-weightsStart) {
+		return fault.New(fault.Corrupt, "weights", 8, "a header of %d bytes in %d", n, f.Size()-weightsStart)
+	}
+	head = make([]byte, n)
+	if err := f.ReadAt(ctx, head, weightsStart); err != nil {
+		return err
+	}
+	var h WeightsHeader
+	if err := json.Unmarshal(head, &h); err != nil {
+		return fault.New(fault.Corrupt, "weights", weightsStart, "header: %v", err)
+	}
+	return nil
+}
+
+// A file of weights begins with the magic and the length of the header.
+const weightsStart = 12
+
+// maxWeightsHeader bounds the header in bytes. It has a few numbers, a name and a digest.
+const maxWeightsHeader = 1 << 20
+
+var errNotWeights = fault.New(fault.Corrupt, "weights", 0, "not a file of 'chaski stats --sampling'")
 
 // ParseWeights parses the bytes of a file of weights, which it keeps. A damaged file is
 // fault.Corrupt, another version fault.Unsupported.
@@ -167,9 +217,8 @@ func ParseWeights(b []byte) (*Weights, error) {
 	bad := func(off int64, format string, args ...any) error {
 		return fault.New(fault.Corrupt, "weights", off, format, args...)
 	}
-	// 12 bytes are the magic and the length of the header.
-	if len(b) < 12 || string(b[:8]) != WeightsMagic {
-		return nil, bad(0, "not a file of 'chaski stats --sampling'")
+	if len(b) < weightsStart || string(b[:8]) != WeightsMagic {
+		return nil, errNotWeights
 	}
 	n := int64(binary.LittleEndian.Uint32(b[8:]))
 	rest := b[12:]

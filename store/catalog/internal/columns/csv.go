@@ -12,8 +12,16 @@ import (
 	"strings"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/budget"
 	"github.com/chaski-eo/chaski/source"
 )
+
+// maxRecord bounds one record of a CSV file in bytes, which the parser holds as a whole. A polygon of 100,000 corners
+// has 4 MB as text.
+const maxRecord = 16 << 20
+
+// csvStep is how many bytes of values are charged at a time.
+const csvStep = 1 << 20
 
 // maxCSV bounds a CSV file, which is read into memory, in bytes.
 const maxCSV = 4 << 30
@@ -32,7 +40,8 @@ func OpenCSV(ctx context.Context, r source.Reader, comma rune, want []string, ra
 	if r.Size() > maxCSV {
 		return nil, fault.New(fault.Limit, "table", fault.NoOffset, "%d bytes, at most %d", r.Size(), int64(maxCSV))
 	}
-	in := bufio.NewReaderSize(&sequential{ctx: ctx, r: r}, 1<<16)
+	file := &sequential{ctx: ctx, r: r}
+	in := bufio.NewReaderSize(file, 1<<16)
 	if b, _ := in.Peek(3); bytes.Equal(b, []byte("\xef\xbb\xbf")) {
 		_, _ = in.Discard(3) // UTF-8 byte order mark
 	}
@@ -59,7 +68,9 @@ func OpenCSV(ctx context.Context, r source.Reader, comma rune, want []string, ra
 			t.cols[name] = into[i]
 		}
 	}
+	held, charged := int64(0), int64(0)
 	for {
+		file.record = 0
 		rec, err := c.Read()
 		if errors.Is(err, io.EOF) {
 			break
@@ -71,7 +82,16 @@ func OpenCSV(ctx context.Context, r source.Reader, comma rune, want []string, ra
 			if to != nil {
 				to.data = append(to.data, rec[i]...)
 				to.ends = append(to.ends, uint64(len(to.data)))
+				held += int64(len(rec[i])) + 8
 			}
+		}
+		// Twice, because a slice that grows is copied into one that is up to twice as long.
+		if more := 2*held - charged; more > 0 {
+			more = max(more, csvStep)
+			if err := budget.Grow(ctx, more); err != nil {
+				return nil, err
+			}
+			charged += more
 		}
 		t.N++
 	}
@@ -170,6 +190,8 @@ type sequential struct {
 	ctx context.Context
 	r   source.Reader
 	at  int64
+
+	record int64 // bytes since a record ended, with what the buffer before the parser holds
 }
 
 func (s *sequential) Read(p []byte) (int, error) {
@@ -184,5 +206,8 @@ func (s *sequential) Read(p []byte) (int, error) {
 		return 0, err
 	}
 	s.at += n
+	if s.record += n; s.record > maxRecord {
+		return 0, fault.New(fault.Limit, "table", s.at, "a line, or a value in quotes, of over %d bytes", maxRecord)
+	}
 	return int(n), nil
 }

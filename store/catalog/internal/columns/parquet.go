@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/budget"
 	"github.com/chaski-eo/chaski/internal/lru"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/tables/parquet"
@@ -19,8 +20,19 @@ type ParquetTable struct {
 	Reader source.Reader
 	Cache  *lru.Cache[pageKey, *parquet.Values]
 
+	account *budget.Account // of the opening, for what the cache does not count
+
 	mu    sync.Mutex
 	pages map[pageKey]*parquet.Pages // page locations by column and group (page is 0), kept until Close
+	large map[int]largePage          // by column
+}
+
+// largePage is the page of a column that was used last of those that are larger than the cache. Otherwise each row of
+// such a page would decode it again: a file of 10 KB may have a page of 64 MiB and a million rows.
+type largePage struct {
+	key    pageKey
+	values *parquet.Values
+	cost   int64
 }
 
 type pageKey struct{ column, group, page int }
@@ -35,7 +47,7 @@ func OpenParquet(ctx context.Context, r source.Reader, cacheBytes int64) (*Parqu
 		return nil, err
 	}
 	return &ParquetTable{File: f, Reader: r, Cache: lru.New[pageKey, *parquet.Values](cacheBytes),
-		pages: map[pageKey]*parquet.Pages{}}, nil
+		pages: map[pageKey]*parquet.Pages{}, large: map[int]largePage{}, account: budget.Of(ctx)}, nil
 }
 
 func (t *ParquetTable) Rows() int64  { return t.File.Rows }
@@ -200,6 +212,9 @@ func (t *ParquetTable) values(ctx context.Context, key pageKey, pages *parquet.P
 		}
 		return v, nil
 	}
+	if v = t.largeOf(key); v != nil {
+		return v, nil
+	}
 	var dict *parquet.Values
 	cost := int64(0)
 	if pages.Dict.Off != 0 {
@@ -219,7 +234,38 @@ func (t *ParquetTable) values(ctx context.Context, key pageKey, pages *parquet.P
 	if err != nil {
 		return nil, err
 	}
-	t.Cache.Add(key, v, cost+int64(v.Cost()))
+	if cost += int64(v.Cost()); cost+lru.Overhead > t.Cache.Bound() {
+		t.keepLarge(largePage{key, v, cost})
+		return v, nil
+	}
+	t.Cache.Add(key, v, cost)
 	t.Cache.Get(dk)
 	return v, nil
+}
+
+// largeOf returns a page that is kept beside the cache, or nil.
+func (t *ParquetTable) largeOf(key pageKey) *parquet.Values {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if p := t.large[key.column]; p.key == key {
+		return p.values
+	}
+	return nil
+}
+
+// keepLarge keeps a page beside the cache, in the place of the column's last one, if the budget has room for it.
+func (t *ParquetTable) keepLarge(p largePage) {
+	t.mu.Lock()
+	old := t.large[p.key.column]
+	delete(t.large, p.key.column)
+	t.mu.Unlock()
+	t.account.Shrink(old.cost) // without the lock: it wakes others
+	if !t.account.TryGrow(p.cost) {
+		return
+	}
+	t.mu.Lock()
+	old = t.large[p.key.column] // of another worker, since the lock was free
+	t.large[p.key.column] = p
+	t.mu.Unlock()
+	t.account.Shrink(old.cost)
 }

@@ -3,14 +3,17 @@
 package listing
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/budget"
 	"github.com/chaski-eo/chaski/internal/pathname"
 	"github.com/chaski-eo/chaski/source"
 )
@@ -22,6 +25,8 @@ type Listing struct {
 	Sizes []int64
 	Etags []string // nil for local files
 	File  bool     // the source is one local file
+
+	charged int // paths that are charged to the budget
 }
 
 // IsRaster reports whether a path ends like a file that this module reads.
@@ -39,6 +44,57 @@ func IsRaster(p string) bool {
 
 // List lists a directory, a glob or one file.
 func List(ctx context.Context, src string, r *source.Roots, o source.Opener) (*Listing, error) {
+	s, _ := ctx.Value(sharedKey{}).(*shared)
+	if s == nil {
+		return list(ctx, src, r, o)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock() // while it lists, too: the next one most likely asks for the same
+	if l := s.of[src]; l != nil {
+		return l, nil
+	}
+	l, err := list(ctx, src, r, o)
+	if err == nil {
+		s.of[src] = l
+	}
+	return l, err
+}
+
+type sharedKey struct{}
+
+// shared are the listings of one opening, by source.
+type shared struct {
+	mu sync.Mutex
+	of map[string]*Listing
+}
+
+// Share returns a context in which each source is listed once. It is for one opening, with one opener and its roots: a
+// mixture may name a directory many times. Nobody may change the listings.
+func Share(ctx context.Context) context.Context {
+	return context.WithValue(ctx, sharedKey{}, &shared{of: map[string]*Listing{}})
+}
+
+// pathBytes is what a file of a listing takes beside the bytes of its path, which a table holds as its own strings too:
+// twice a string of 16 bytes, a size of 8, and the entry of the directory while it is read, about 100.
+const pathBytes = 140
+
+// chargeStep is how many files are charged at a time.
+const chargeStep = 1024
+
+// charge charges the paths from the number of those that were charged before.
+func (l *Listing) charge(ctx context.Context, all bool) error {
+	if !all && len(l.Paths)-l.charged < chargeStep {
+		return nil
+	}
+	n := int64(0)
+	for _, p := range l.Paths[l.charged:] {
+		n += pathBytes + 2*int64(len(p))
+	}
+	l.charged = len(l.Paths)
+	return budget.Grow(ctx, n)
+}
+
+func list(ctx context.Context, src string, r *source.Roots, o source.Opener) (*Listing, error) {
 	if source.IsRemote(src) {
 		return listRemote(ctx, src, r, o)
 	}
@@ -70,6 +126,9 @@ func List(ctx context.Context, src string, r *source.Roots, o source.Opener) (*L
 	if err != nil {
 		return nil, fault.WithFile(notFound(err), src)
 	}
+	if err := l.charge(ctx, true); err != nil {
+		return nil, fault.WithFile(err, src)
+	}
 	l.sort()
 	return l, nil
 }
@@ -93,6 +152,9 @@ func evalSymlinks(path string, r *source.Roots) (string, error) {
 }
 
 func notFound(err error) error {
+	if fault.KindOf(err) == fault.Limit {
+		return err
+	}
 	if source.Missing(err) {
 		return fault.Wrap(fault.NotFound, "dataset", fault.NoOffset, errors.New("no such file or directory"))
 	}
@@ -107,7 +169,7 @@ func (l *Listing) walk(ctx context.Context, dir string, r *source.Roots, pattern
 		if err != nil {
 			return err
 		}
-		if err := ctx.Err(); err != nil {
+		if err := cmp.Or(ctx.Err(), l.charge(ctx, false)); err != nil {
 			return err
 		}
 		if p == dir {

@@ -59,8 +59,11 @@ func listRemote(ctx context.Context, src string, r *source.Roots, o source.Opene
 			}
 		}
 		l.Paths, l.Sizes, l.Etags = append(l.Paths, e.Path), append(l.Sizes, e.Size), append(l.Etags, e.ETag)
-		return nil
+		return l.charge(ctx, false)
 	})
+	if err == nil {
+		err = l.charge(ctx, true)
+	}
 	if err == nil && len(l.Paths) == 0 {
 		err = fault.New(fault.NotFound, "listing", fault.NoOffset, "no raster files")
 	}

@@ -1,0 +1,166 @@
+package catalog_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/parquet-go/parquet-go"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/budget"
+	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/store/catalog"
+)
+
+// counted opens local files and counts the bytes that are read of them.
+type counted struct {
+	source.Files
+	bytes atomic.Int64
+}
+
+func (c *counted) Open(ctx context.Context, uri string) (source.Reader, error) {
+	r, err := c.Files.Open(ctx, uri)
+	if err != nil {
+		return nil, err
+	}
+	return countedReader{r, c}, nil
+}
+
+type countedReader struct {
+	source.Reader
+	of *counted
+}
+
+func (r countedReader) ReadAt(ctx context.Context, p []byte, off int64) error {
+	r.of.bytes.Add(int64(len(p)))
+	return r.Reader.ReadAt(ctx, p, off)
+}
+
+// TestSparseCSV: a CSV file of 3 GiB without a line is refused after a few of its bytes, and so is one whose quotes are
+// never closed.
+func TestSparseCSV(t *testing.T) {
+	for name, begin := range map[string]string{
+		"no line": "", "in a row": "image,n\na.tif,1\n", "quoted": "image,n\n\"a.tif\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			file := filepath.Join(t.TempDir(), "t.csv")
+			writeFile(t, file, begin)
+			if err := os.Truncate(file, 3<<30); err != nil {
+				t.Skip(err) // the file system has no sparse files
+			}
+			files := &counted{}
+			defer files.Close()
+			_, err := catalog.Open(t.Context(), file, []catalog.Source{{Field: "image"}},
+				catalog.Options{Opener: files})
+			if fault.KindOf(err) != fault.Limit {
+				t.Errorf("%v", err)
+			}
+			if n := files.bytes.Load(); n > 32<<20 {
+				t.Errorf("%d bytes were read", n)
+			}
+		})
+	}
+}
+
+// TestTablesAreCharged: the rows of a CSV file and the names of a directory are charged to the budget as they come, and
+// what does not fit is refused with the name of the flag.
+func TestTablesAreCharged(t *testing.T) {
+	dir := t.TempDir()
+	for i := range 300 {
+		writeFile(t, filepath.Join(dir, fmt.Sprintf("%03d.tif", i)), "")
+	}
+	table := filepath.Join(t.TempDir(), "t.csv")
+	writeFile(t, table, "image\n"+strings.Repeat(strings.Repeat("x", 99)+"\n", 20_000)) // 2 MB
+	for _, c := range []struct {
+		path        string
+		small, room int64
+	}{{table, 3 << 20, 16 << 20}, {dir, 30 << 10, 300 << 10}} {
+		for _, limit := range []int64{c.small, c.room} {
+			b := budget.New(limit)
+			a, err := b.Open(t.Context(), 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			files := &source.Files{}
+			tab, err := catalog.Open(budget.With(t.Context(), a), c.path, []catalog.Source{{Field: "image"}},
+				catalog.Options{Opener: files})
+			switch {
+			case limit == c.room && err != nil:
+				t.Errorf("%s: %v", c.path, err)
+			case limit == c.small && (fault.KindOf(err) != fault.Limit || !strings.Contains(err.Error(), budget.Flag)):
+				t.Errorf("%s with %d bytes: %v", c.path, limit, err)
+			}
+			if err == nil {
+				_ = tab.Close()
+			}
+			if a.Close(); b.Used() != 0 {
+				t.Errorf("%d bytes are charged", b.Used())
+			}
+			_ = files.Close()
+		}
+	}
+}
+
+// TestDirectoryIsListedOnce: in one opening a directory is looked at once, however often it is named.
+func TestDirectoryIsListedOnce(t *testing.T) {
+	dir := tree(t, "a.tif", "b.tif")
+	once := catalog.Share(t.Context())
+	length := func(ctx context.Context) int64 {
+		t.Helper()
+		tab, err := catalog.Open(ctx, dir, []catalog.Source{{Field: "image"}}, catalog.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = tab.Close() }()
+		return tab.Len()
+	}
+	if n := length(once); n != 2 {
+		t.Errorf("%d files", n)
+	}
+	writeFile(t, filepath.Join(dir, "c.tif"), string(tinyTIFF(1, 3, 0)))
+	if n := length(once); n != 2 {
+		t.Errorf("%d files: it was listed again", n)
+	}
+	if n := length(t.Context()); n != 3 {
+		t.Errorf("%d files in the next opening", n)
+	}
+}
+
+// TestPageLargerThanTheCache: rows in any order of a page that the cache cannot keep decode it once.
+func TestPageLargerThanTheCache(t *testing.T) {
+	type row struct {
+		Label string `parquet:"label"`
+	}
+	var all []row
+	for i := range 2000 {
+		all = append(all, row{fmt.Sprintf("%0100d", i)})
+	}
+	file := filepath.Join(t.TempDir(), "t.parquet")
+	if err := parquet.WriteFile(file, all, parquet.PageBufferSize(1<<20)); err != nil {
+		t.Fatal(err)
+	}
+	files := &counted{}
+	defer files.Close()
+	tab := open(t, file, catalog.Options{Opener: files, CacheBytes: 64 << 10}, catalog.Source{Field: "label"})
+	if _, err := tab.Value(t.Context(), 0, 0); err != nil {
+		t.Fatal(err)
+	}
+	first := files.bytes.Load()
+	r := rand.New(rand.NewPCG(3, 3))
+	for range 100 {
+		i := r.IntN(len(all))
+		v, err := tab.Value(t.Context(), 0, int64(i))
+		if err != nil || v.Text != all[i].Label {
+			t.Fatalf("row %d: %v, %v", i, v, err)
+		}
+	}
+	if n := files.bytes.Load() - first; n > 0 {
+		t.Errorf("%d bytes were read again", n)
+	}
+}
