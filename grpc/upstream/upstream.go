@@ -220,6 +220,8 @@ func classify(err error) error {
 		kind = wire.Payload
 	case errors.Is(err, client.ErrSilent), code == codes.DeadlineExceeded:
 		kind = wire.Deadline
+	case code == codes.Unauthenticated:
+		kind = wire.Access
 	case code == codes.InvalidArgument:
 		// The user wrote the spec, not the address: the server's own words are enough.
 		return wire.Remote(wire.Spec, wire.Cause(err))

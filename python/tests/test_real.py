@@ -228,7 +228,16 @@ def test_masks(m, how):
 @pytest.fixture(scope="module")
 def servers(binary, chips):
     """Two servers, which the local engine is the client of."""
-    command = [binary, "serve", "--listen", "127.0.0.1:0", "--insecure", "--stop-on-eof", "--root", chips[0]]
+    command = [
+        binary,
+        "serve",
+        "--listen",
+        "127.0.0.1:0",
+        "--insecure",
+        "--stop-on-eof",
+        "--root",
+        chips[0],
+    ]
     with contextlib.ExitStack() as stack:
         targets = []
         for _ in range(2):
@@ -504,7 +513,16 @@ def test_torch(chips):
 
 
 def serve(binary: str, root: Path, listen: str) -> tuple[subprocess.Popen, str]:
-    command = [binary, "serve", "--listen", listen, "--root", str(root), "--stop-on-eof", "--insecure"]
+    command = [
+        binary,
+        "serve",
+        "--listen",
+        listen,
+        "--root",
+        str(root),
+        "--stop-on-eof",
+        "--insecure",
+    ]
     p = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     assert p.stdout is not None
     return p, json.loads(p.stdout.readline())["listen"]

@@ -75,7 +75,16 @@ class Server:
             s.bind(("127.0.0.1", 0))
             self.metrics = f"127.0.0.1:{s.getsockname()[1]}"
         listen = f"unix-abstract:chaski-test-{os.getpid()}-{random.getrandbits(64):x}"
-        command = [binary, "serve", "--listen", listen, "--root", "/", "--stop-on-eof", "--insecure"]
+        command = [
+            binary,
+            "serve",
+            "--listen",
+            listen,
+            "--root",
+            "/",
+            "--stop-on-eof",
+            "--insecure",
+        ]
         command += ["--metrics", self.metrics, "--log-level", "error", *flags]
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         assert self.process.stdout is not None and b"listen" in self.process.stdout.readline()

@@ -1055,7 +1055,16 @@ def test_a_server_answers_as_this_process_does(binary, tmp_path):
 @contextlib.contextmanager
 def serving(binary: str, root: Path) -> Iterator[str]:
     """A `chaski serve` with one root; yields its address."""
-    command = [binary, "serve", "--listen", "127.0.0.1:0", "--insecure", "--root", root, "--stop-on-eof"]
+    command = [
+        binary,
+        "serve",
+        "--listen",
+        "127.0.0.1:0",
+        "--insecure",
+        "--root",
+        root,
+        "--stop-on-eof",
+    ]
     with subprocess.Popen(
         [*command, "--log-level", "error"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     ) as p:

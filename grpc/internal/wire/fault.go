@@ -20,6 +20,7 @@ const (
 	Unavailable = "unavailable"
 	Internal    = "internal"
 	// Of an engine that is the client of other servers: what is wrong with those.
+	Access   = "access"   // a server does not let it in
 	Deadline = "deadline" // a server said nothing in time
 	State    = "state"    // it sees other data than the run is of
 	Payload  = "payload"  // it breaks the protocol

@@ -1185,8 +1185,9 @@ type Fault struct {
 	Ticket uint64                 `protobuf:"varint,1,opt,name=ticket,proto3" json:"ticket,omitempty"`
 	// "corrupt", "unsupported", "limit", "not found", "unavailable" (a server did not answer, or refused), "unknown
 	// spec" or "internal". To "unknown spec" a client answers with Describe, and the ticket again. An engine that is
-	// the client of other servers also has "deadline" (a server said nothing in time), "state" (it sees other data),
-	// "payload" (it breaks the rules of this protocol) and "spec" (it refuses the spec).
+	// the client of other servers also has "access" (a server does not let it in), "deadline" (a server said nothing in
+	// time), "state" (it sees other data), "payload" (it breaks the rules of this protocol) and "spec" (it refuses the
+	// spec).
 	Kind string `protobuf:"bytes,2,opt,name=kind,proto3" json:"kind,omitempty"`
 	File string `protobuf:"bytes,3,opt,name=file,proto3" json:"file,omitempty"`
 	Part string `protobuf:"bytes,4,opt,name=part,proto3" json:"part,omitempty"`

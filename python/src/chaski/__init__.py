@@ -15,6 +15,7 @@ comes when.
 # First: it raises where another project's files are mixed in.
 from chaski import _distribution as _distribution
 from chaski import order, taco
+from chaski._access import Token, tls
 from chaski._assemble import Batch, Ragged
 from chaski._loader import BadRows, Loader, connect, load
 from chaski._options import Engine
@@ -39,6 +40,7 @@ from chaski._sources import (
 from chaski._spec import Field, Normalize, OnBad, Pixels, Points
 from chaski._stats import Stats, stats
 from chaski.errors import (
+    AccessError,
     CorruptError,
     DeadlineError,
     EngineError,
@@ -55,6 +57,7 @@ from chaski.errors import (
 __version__ = "0.1.0"
 
 __all__ = [
+    "AccessError",
     "BadRow",
     "BadRows",
     "Batch",
@@ -89,6 +92,7 @@ __all__ = [
     "Strata",
     "TileWindow",
     "Time",
+    "Token",
     "UnavailableError",
     "UnsupportedError",
     "WeightedWindow",
@@ -101,4 +105,5 @@ __all__ = [
     "read",
     "stats",
     "taco",
+    "tls",
 ]

@@ -144,7 +144,7 @@ class LocalEngine:
         except BaseException:
             self.close()
             raise
-        self.connection = Connection(listen, hint=self._hint)
+        self.connection = Connection(listen, hint=self._hint, own=True)
 
     def _await_ready(self) -> None:
         """Reads the line of JSON that says where the engine listens."""

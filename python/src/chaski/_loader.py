@@ -15,6 +15,7 @@ from dataclasses import replace
 from typing import Any, TypeVar, get_args, overload
 
 from chaski import _engine, _show
+from chaski._access import Token, check_plain, from_environment
 from chaski._assemble import Batch, Pool, only_row
 from chaski._options import ConnectOptions, Engine, LoadOptions, Options, Transport, Wire, takes
 from chaski._payload import BadRow
@@ -763,7 +764,8 @@ def load(o: LoadOptions) -> Loader:  # noqa: D417 (documented are the members of
         EngineError: there is no engine, or it does not start.
         Error: the source cannot be opened; of the kind that fits.
     """
-    e = _engine_options(o.engine, "load", "retries", "hedge", "prefetch_bytes", "credentials")
+    not_here = "retries", "hedge", "prefetch_bytes", "credentials", "token", "plain_token"
+    e = _engine_options(o.engine, "load", *not_here)
     with contextlib.ExitStack() as stack:
         files = stack.enter_context(Files())
         spec = build_spec(files.place(o.source, field_names(o.fields)), o)
@@ -816,7 +818,9 @@ def connect(o: ConnectOptions) -> Loader:  # noqa: D417 (documented are the memb
         files = stack.enter_context(Files())
         spec = build_spec(files.place(o.source, field_names(o.fields)), o)
         if len(targets) == 1:
-            connection = Connection(targets[0], credentials=e.credentials)
+            connection = Connection(
+                targets[0], credentials=e.credentials, token=e.token, plain_token=e.plain_token
+            )
             stack.callback(connection.close)
             alone, described = _alone(connection, spec, o)
             if alone:
@@ -895,8 +899,13 @@ def _upstream(targets: Sequence[str], e: Engine) -> pb.Upstream:
     """Returns what the engine needs to be the client of servers.
 
     Raises:
-        SpecError: the credentials cannot be handed over.
+        SpecError: the credentials cannot be handed over, or the token would go to another host in
+            plain text.
     """
+    token = Token(e.token) if isinstance(e.token, str) else e.token or from_environment()
+    if token is not None and e.credentials is None and not e.plain_token:
+        for t in targets:
+            check_plain(t)
     tls = None
     if e.credentials is not None and (tls := _tls(e.credentials)) is None:
         raise SpecError(
@@ -912,6 +921,10 @@ def _upstream(targets: Sequence[str], e: Engine) -> pb.Upstream:
         prefetch=e.prefetch,
         prefetch_bytes=e.prefetch_bytes,
         max_batch_bytes=e.max_batch_bytes,
+        # The engine reads the file itself, so that a token that was renewed holds for reconnecting.
+        token=token.text() if token and not token.path else "",
+        token_file=token.path if token else "",
+        plain_token=e.plain_token,
     )
 
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, TypeVar
 
+from chaski._access import Token
 from chaski._sources import RandomWindow, Rows, SourceLike, count
 from chaski._spec import BatchOptions, OnBad, Pixels, SampleOptions, SpecOptions
 from chaski.errors import SpecError
@@ -60,8 +61,12 @@ class Engine:
         prefetch_bytes: with several servers and a tile-aware order (`TileWindow`), more than
             `prefetch` batches are asked for, so that every server has a pool of tiles to work on,
             as far as these bytes hold them. 0 leaves it at `prefetch`. Only for `connect`.
-        credentials: for TLS, what `grpc.ssl_channel_credentials` returns; of one server, any
-            credentials of gRPC. Default: plain text. Only for `connect`.
+        credentials: for TLS, what `chaski.tls` or `grpc.ssl_channel_credentials` returns; of one
+            server, any credentials of gRPC. Default: plain text. Only for `connect`.
+        token: for servers that ask for one: a `Token`, or its text. Default: what the environment
+            variable CHASKI_TOKEN has, or the file that CHASKI_TOKEN_FILE names. Only for `connect`.
+        plain_token: the token may go to other hosts in plain text, where others can read it. Only
+            for `connect`.
     """
 
     workers: int | None = None
@@ -77,6 +82,13 @@ class Engine:
     hedge: float | None = 0.95
     prefetch_bytes: int = 2 << 30
     credentials: grpc.ChannelCredentials | None = None
+    token: Token | str | None = None
+    plain_token: bool = False
+
+    def __post_init__(self) -> None:
+        """Hides the text of a token."""
+        if isinstance(self.token, str):
+            object.__setattr__(self, "token", Token(self.token))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -112,6 +112,12 @@ def _target(server: Server | None) -> str | None:
     """Returns a server by its target, which another process can connect to."""
     if server is None or isinstance(server, str):
         return server
+    if server.token is not None:
+        raise UnsupportedError(
+            "a forked process has no connections with a token of their own: set CHASKI_TOKEN or "
+            "CHASKI_TOKEN_FILE",
+            kind="unsupported",
+        )
     if server.credentials is not None:
         raise UnsupportedError("a forked process has no TLS connections", kind="unsupported")
     return server.target

@@ -10,11 +10,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, cast
 
+from chaski._access import Token, check_plain, from_environment, is_loopback
 from chaski._assemble import Assembler, Part, Pool
 from chaski._payload import SampleRef
 from chaski._proto import chaski_pb2 as pb
 from chaski._shared import SUPPORTED, Side
 from chaski.errors import (
+    AccessError,
     DeadlineError,
     Error,
     PayloadError,
@@ -163,26 +165,40 @@ class Connection:
         target: str,
         *,
         credentials: grpc.ChannelCredentials | None = None,
+        token: Token | str | None = None,
+        plain_token: bool = False,
         hint: Callable[[], str] | None = None,
+        own: bool = False,
     ) -> None:
         """Makes a connection; nothing is sent yet.
 
         Args:
             target: "host:port", "unix:" and a path, or "unix-abstract:" and a name.
             credentials: for TLS; None is plain text.
+            token: for a server that asks for one; default: what CHASKI_TOKEN has, or the file
+                that CHASKI_TOKEN_FILE names.
+            plain_token: the token may go to other hosts in plain text.
             hint: returns text to be added to errors about the connection (why the engine died).
+            own: it is to the engine of this process, which asks for no token.
+
+        Raises:
+            SpecError: the token would go to another host in plain text.
         """
         global _user
         _user = _user or os.getpid()
         self.target = target
         self.credentials = credentials
+        self.token = Token(token) if isinstance(token, str) else token
+        self.plain_token = plain_token
+        self._own = own
+        self._show()  # an error now, and not with the first call
         self._pid = os.getpid()
         self._hint = hint
         self._guard = threading.Lock()
         self._side: Side | None = None
         self._no_side: tuple[bytes, Error] | None = None  # why there is none, and for which token
         options: list[tuple[str, Any]] = list(_OPTIONS)
-        if target.startswith("unix"):
+        if target.startswith("unix") or is_loopback(target):  # a proxy would see the token
             options.append(("grpc.enable_http_proxy", 0))
         if credentials is None:
             self._channel = grpc.insecure_channel(target, options)
@@ -206,6 +222,19 @@ class Connection:
         to, of = pb.AskRequest.SerializeToString, pb.AskReply.FromString
         self._ask_one = self._channel.unary_stream(base + "Ask", to, of)
         self._ask = self._channel.stream_stream(base + "Ask", to, of)
+
+    def _show(self) -> list[tuple[str, str]]:
+        """Returns the metadata of a call.
+
+        Raises:
+            SpecError: the token cannot be read, or would go to another host in plain text.
+        """
+        token = None if self._own else self.token or from_environment()
+        if token is None:
+            return []
+        if self.credentials is None and not self.plain_token:
+            check_plain(self.target)
+        return [("authorization", "Bearer " + token.text())]
 
     def close(self) -> None:
         """Closes the channel; calls in flight end with an error. Does nothing in a forked child."""
@@ -266,6 +295,8 @@ class Connection:
         if code in kinds:
             fault = _fault_of(e)
             return of_kind(details, kind=kinds[code]) if fault is None else fault_error(fault)
+        if code == S.UNAUTHENTICATED:
+            return AccessError(f"{where}: {details}", kind="access")
         if code == S.INVALID_ARGUMENT:
             return _of_spec(details)
         fault = _fault_of(e) if code == S.UNKNOWN else None
@@ -300,7 +331,7 @@ class Connection:
             spec=text.encode(), rows=min(rows, 0xFFFFFFFF), upstream=upstream
         )
         try:
-            r = self._describe(request, timeout=timeout)
+            r = self._describe(request, timeout=timeout, metadata=self._show())
         except grpc.RpcError as e:
             raise self.error(e, "describe") from None
         try:
@@ -328,7 +359,7 @@ class Connection:
     def info(self, path: str, timeout: float) -> dict[str, Any]:
         """Returns what a file is."""
         try:
-            r = self._info(pb.InfoRequest(path=path), timeout=timeout)
+            r = self._info(pb.InfoRequest(path=path), timeout=timeout, metadata=self._show())
         except grpc.RpcError as e:
             raise self.error(e, f"info of {path}") from None
         out = json.loads(r.json)
@@ -355,9 +386,10 @@ class Connection:
         pieces = (pb.AskRequest(data=p[i : i + PIECE]) for p in data for i in _starts(p))
         first = next(pieces, None)
         if first is None:
-            call = self._ask_one(question, timeout=timeout)
+            call = self._ask_one(question, timeout=timeout, metadata=self._show())
         else:
-            call = self._ask(itertools.chain((question, first), pieces), timeout=timeout)
+            requests = itertools.chain((question, first), pieces)
+            call = self._ask(requests, timeout=timeout, metadata=self._show())
         out, warned = [], []
         try:
             for reply in call:
@@ -371,7 +403,7 @@ class Connection:
 
     def stream(self, requests: Iterable[pb.StreamRequest]) -> Call:
         """Opens a stream of tickets and credits up, parts and faults down."""
-        return cast(Call, self._stream(iter(requests)))
+        return cast(Call, self._stream(iter(requests), metadata=self._show()))
 
     def read(self, request: pb.ReadRequest, pool: Pool, limit: int, timeout: float) -> Any:
         """Returns the one tensor that a Read answers with.
@@ -380,7 +412,7 @@ class Connection:
             Error: of the kind that fits.
         """
         assembler = Assembler(pool, limit)
-        call = cast(Call, self._read(request, timeout=timeout))
+        call = cast(Call, self._read(request, timeout=timeout, metadata=self._show()))
         try:
             for raw in call:
                 reply = parse_reply(raw)

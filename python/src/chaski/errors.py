@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from chaski._payload import SampleRef
 
 __all__ = [
+    "AccessError",
     "CorruptError",
     "DeadlineError",
     "EngineError",
@@ -27,7 +28,8 @@ class Error(Exception):
 
     Attributes:
         kind: "corrupt", "unsupported", "limit", "not found", "unavailable", "internal", or, of a
-            server, "deadline", "state", "payload" or "spec"; "" where nothing of that is at fault.
+            server, "access", "deadline", "state", "payload" or "spec"; "" where nothing of that is
+            at fault.
         file: path or URI of the input, or "".
         part: the place in the words of the format ("ifd 0 tag 324", "tile 18"), or "".
         offset: byte offset in the file, or -1.
@@ -96,6 +98,10 @@ class UnavailableError(Error, ConnectionError):
     """
 
 
+class AccessError(Error, PermissionError):
+    """The server lets only known clients in; the text says what is missing or wrong."""
+
+
 class DeadlineError(Error, TimeoutError):
     """Nothing arrived from the server within `timeout`."""
 
@@ -106,6 +112,7 @@ _BY_KIND: dict[str, type[Error]] = {
     "limit": LimitError,
     "not found": NotFoundError,
     "unavailable": UnavailableError,
+    "access": AccessError,
     "deadline": DeadlineError,
     "state": StateError,
     "payload": PayloadError,

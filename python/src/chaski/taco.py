@@ -1025,7 +1025,12 @@ class Dataset(_Node):
             return _load(paths, batch_size=batch_size, fields=fields, **options)
         if not isinstance(server, str):
             engine = options.pop("engine", Engine())
-            options["engine"] = replace(engine, credentials=server.credentials)
+            options["engine"] = replace(
+                engine,
+                credentials=server.credentials,
+                token=server.token,
+                plain_token=server.plain_token,
+            )
             server = server.target
         return _connect(server, paths, batch_size=batch_size, fields=fields, **options)
 

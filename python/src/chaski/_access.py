@@ -1,0 +1,174 @@
+"""What a client shows a server: tokens and certificates."""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from chaski.errors import SpecError
+
+if TYPE_CHECKING:
+    import grpc
+
+TOKEN, TOKEN_FILE = "CHASKI_TOKEN", "CHASKI_TOKEN_FILE"
+"""Environment variables of the token, and of a file that has it."""
+
+
+class Token:
+    """The token that a server knows a client by: see `chaski token`.
+
+    It prints as "Token(...)" and refuses to be pickled, so that it does not get into logs and
+    checkpoints. What runs in several processes names a file (`Token.file`) or an environment
+    variable.
+    """
+
+    __slots__ = ("_path", "_text")
+
+    def __init__(self, text: str) -> None:
+        """Takes a token.
+
+        Raises:
+            SpecError: it is none. The text does not show it.
+        """
+        self._path = ""
+        self._text = _checked(text)
+
+    @classmethod
+    def file(cls, path: str | os.PathLike[str]) -> Token:
+        """Returns the token in a file, which is read again with every call.
+
+        Raises:
+            SpecError: the file cannot be read, or has no token.
+        """
+        token = cls.__new__(cls)
+        token._text, token._path = "", os.path.abspath(path)
+        token.text()
+        return token
+
+    def text(self) -> str:
+        """Returns the token itself.
+
+        Raises:
+            SpecError: its file cannot be read, or has none.
+        """
+        if not self._path:
+            return self._text
+        try:
+            with open(self._path, encoding="ascii", errors="replace") as f:
+                return _checked(f.read(1 << 16))
+        except OSError as e:
+            raise SpecError(f"the token cannot be read: {e}") from None
+
+    @property
+    def path(self) -> str:
+        """The file of the token, or "" if it was given itself."""
+        return self._path
+
+    def __repr__(self) -> str:
+        """Returns where the token is, not the token."""
+        return f"Token.file({self._path!r})" if self._path else "Token(...)"
+
+    def __eq__(self, other: object) -> bool:
+        """Reports whether two tokens are equal."""
+        if not isinstance(other, Token):
+            return NotImplemented
+        return (self._path, self._text) == (other._path, other._text)
+
+    def __hash__(self) -> int:
+        """Returns a hash that says nothing about the token."""
+        return hash((Token, self._path))
+
+    def __copy__(self) -> Token:
+        """Returns itself: a token does not change."""
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Token:
+        """Returns itself: a token does not change."""
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickles the name of a file; the token itself stays in its process."""
+        if self._path:
+            return Token.file, (self._path,)
+        _refuse()
+
+
+def _refuse() -> NoReturn:
+    raise TypeError(
+        "a token is not pickled, since it would be left in files: give Token.file(path), or set "
+        f"{TOKEN} or {TOKEN_FILE}"
+    )
+
+
+def _checked(text: object) -> str:
+    token = text.strip() if isinstance(text, str) else ""
+    if not token or not all("!" <= c <= "~" for c in token):
+        raise SpecError("token is not one: it must be printable ASCII without spaces")
+    return token
+
+
+def from_environment() -> Token | None:
+    """Returns the token that the environment names, or None.
+
+    Raises:
+        SpecError: the variable, or the file that it names, has none.
+    """
+    if text := os.environ.get(TOKEN):
+        return Token(text)
+    if path := os.environ.get(TOKEN_FILE):
+        return Token.file(path)
+    return None
+
+
+def check_plain(target: str) -> None:
+    """Checks that plain text to a target does not leave this machine.
+
+    Raises:
+        SpecError: it does.
+    """
+    if target.startswith(("unix:", "unix-abstract:")) or is_loopback(target):
+        return
+    raise SpecError(
+        f"a token would go to {target} in plain text, where others can read it: give "
+        "credentials=chaski.tls(), or plain_token=True"
+    )
+
+
+def is_loopback(target: str) -> bool:
+    """Reports whether a target is an address of this machine alone."""
+    host = target.removeprefix("dns:").lstrip("/").rpartition(":")[0].strip("[]")
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def tls(
+    ca: str | os.PathLike[str] | None = None,
+    certificate: str | os.PathLike[str] | None = None,
+    key: str | os.PathLike[str] | None = None,
+) -> grpc.ChannelCredentials:
+    """Returns the credentials of a client for TLS, from files in PEM.
+
+    Args:
+        ca: authorities that the server's certificate must be signed by; default: those of gRPC.
+        certificate: the client's own, if the server asks for one.
+        key: the key of `certificate`.
+
+    Raises:
+        SpecError: a file cannot be read, or only one of `certificate` and `key` is given.
+    """
+    from chaski._rpc import grpc
+
+    if (certificate is None) != (key is None):
+        raise SpecError("certificate and key: give both, or neither")
+    parts = []
+    for path in (ca, key, certificate):
+        try:
+            parts.append(None if path is None else open(path, "rb").read())
+        except OSError as e:
+            raise SpecError(f"the certificates cannot be read: {e}") from None
+    return grpc.ssl_channel_credentials(*parts)
