@@ -19,6 +19,7 @@ import (
 	"github.com/chaski-eo/chaski/codec/geozl"
 	"github.com/chaski-eo/chaski/codec/openzl"
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/cputime"
 )
 
 // FramesOptions of Frames.
@@ -26,6 +27,8 @@ type FramesOptions struct {
 	// Rounds of at least Time for each class. Default 5 of 200 ms.
 	Rounds int
 	Time   time.Duration
+	// CPU says to count processor time, not the clock, as a machine with other work needs it.
+	CPU bool
 	// MaxOutput is the largest content of a frame, in bytes. Default openzl.DefaultMaxOutput.
 	MaxOutput int
 	// Python, if not empty, is an interpreter with the package openzl, and geozl if frames have its codecs. The
@@ -108,7 +111,7 @@ func Frames(ctx context.Context, dir string, o FramesOptions) (*FramesReport, er
 	}
 	for i := range o.Rounds {
 		for _, c := range classes {
-			if err := c.round(ctx, peer, i, o.Time); err != nil {
+			if err := c.round(ctx, peer, i, o); err != nil {
 				return nil, err
 			}
 		}
@@ -307,23 +310,28 @@ func (c *frameClass) add(path string, all io.Writer, stored, decoded *int64) err
 
 // round measures the class once with each library. Which one is first alternates, because the second one finds the
 // frames in the processor's cache.
-func (c *frameClass) round(ctx context.Context, peer *original, i int, d time.Duration) error {
+func (c *frameClass) round(ctx context.Context, peer *original, i int, o FramesOptions) error {
 	both := []func() error{
-		func() error { return c.measure(ctx, d) },
+		func() error { return c.measure(ctx, o) },
 		func() error {
 			if peer == nil || c.refused != "" {
 				return nil
 			}
-			return peer.measure(c, d)
+			return peer.measure(c, o)
 		},
 	}
 	return errors.Join(both[i%2](), both[1-i%2]())
 }
 
 // measure decodes all frames, again and again until the time is over.
-func (c *frameClass) measure(ctx context.Context, d time.Duration) error {
-	passes, start := 0, time.Now()
-	for passes == 0 || time.Since(start) < d {
+func (c *frameClass) measure(ctx context.Context, o FramesOptions) error {
+	begin := time.Now()
+	used := func() time.Duration { return time.Since(begin) }
+	if o.CPU {
+		used = cputime.Used
+	}
+	passes, start := 0, used()
+	for passes == 0 || used()-start < o.Time {
 		for i := range c.frames {
 			if err := c.decode(&c.frames[i]); err != nil {
 				return fault.WithFile(err, c.frames[i].path)
@@ -334,7 +342,7 @@ func (c *frameClass) measure(ctx context.Context, d time.Duration) error {
 			return err
 		}
 	}
-	c.ours = append(c.ours, float64(passes)*float64(c.bytes)/1e6/time.Since(start).Seconds())
+	c.ours = append(c.ours, float64(passes)*float64(c.bytes)/1e6/(used()-start).Seconds())
 	return nil
 }
 

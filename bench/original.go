@@ -80,8 +80,8 @@ func startOriginal(ctx context.Context, python string, classes []*frameClass) (_
 	return p, nil
 }
 
-func (p *original) measure(c *frameClass, d time.Duration) error {
-	a, err := p.ask(map[string]any{"class": c.name, "seconds": d.Seconds()})
+func (p *original) measure(c *frameClass, o FramesOptions) error {
+	a, err := p.ask(map[string]any{"class": c.name, "seconds": o.Time.Seconds(), "cpu": o.CPU})
 	if err != nil {
 		return err
 	}

@@ -31,6 +31,9 @@ func sumZigzagAbove8(dst, src, above *byte, n int, v uint64) uint64
 func zigzag8(dst, src, above *byte, n int, v uint64) uint64
 
 //go:noescape
+func add8(dst, src, above *byte, n int, v uint64) uint64
+
+//go:noescape
 func sum16(dst, src, above *byte, n int, v uint64) uint64
 
 //go:noescape
@@ -46,6 +49,9 @@ func sumZigzagAbove16(dst, src, above *byte, n int, v uint64) uint64
 func zigzag16(dst, src, above *byte, n int, v uint64) uint64
 
 //go:noescape
+func add16(dst, src, above *byte, n int, v uint64) uint64
+
+//go:noescape
 func sum32(dst, src, above *byte, n int, v uint64) uint64
 
 //go:noescape
@@ -59,6 +65,9 @@ func sumZigzagAbove32(dst, src, above *byte, n int, v uint64) uint64
 
 //go:noescape
 func zigzag32(dst, src, above *byte, n int, v uint64) uint64
+
+//go:noescape
+func add32(dst, src, above *byte, n int, v uint64) uint64
 
 // fast does the front of the work and returns how many numbers that were and the last sum.
 func fast[T Unsigned](dst, src, above []T, v T, what int) (int, T) {
@@ -90,6 +99,8 @@ func fast[T Unsigned](dst, src, above []T, v T, what int) (int, T) {
 		last = sumZigzagAbove8(d, s, a, n, uint64(v))
 	case 1<<3 | mapping:
 		last = zigzag8(d, s, a, n, uint64(v))
+	case 1<<3 | adding:
+		last = add8(d, s, a, n, uint64(v))
 	case 2<<3 | plain:
 		last = sum16(d, s, a, n, uint64(v))
 	case 2<<3 | withAbove:
@@ -100,6 +111,8 @@ func fast[T Unsigned](dst, src, above []T, v T, what int) (int, T) {
 		last = sumZigzagAbove16(d, s, a, n, uint64(v))
 	case 2<<3 | mapping:
 		last = zigzag16(d, s, a, n, uint64(v))
+	case 2<<3 | adding:
+		last = add16(d, s, a, n, uint64(v))
 	case 4<<3 | plain:
 		last = sum32(d, s, a, n, uint64(v))
 	case 4<<3 | withAbove:
@@ -110,6 +123,8 @@ func fast[T Unsigned](dst, src, above []T, v T, what int) (int, T) {
 		last = sumZigzagAbove32(d, s, a, n, uint64(v))
 	case 4<<3 | mapping:
 		last = zigzag32(d, s, a, n, uint64(v))
+	case 4<<3 | adding:
+		last = add32(d, s, a, n, uint64(v))
 	}
 	return n * per, T(last)
 }

@@ -395,3 +395,63 @@ loop:
 	MOVQ    $0, ret+40(FP)
 	VZEROUPPER
 	RET
+
+// func add8(dst, src, above *byte, n int, v uint64) uint64
+TEXT ·add8(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), DI
+	MOVQ src+8(FP), SI
+	MOVQ above+16(FP), DX
+	MOVQ n+24(FP), CX
+
+loop:
+	VMOVDQU (SI), Y0
+	VPADDB  (DX), Y0, Y0
+	VMOVDQU Y0, (DI)
+	ADDQ    $32, SI
+	ADDQ    $32, DX
+	ADDQ    $32, DI
+	DECQ    CX
+	JNZ     loop
+	MOVQ    $0, ret+40(FP)
+	VZEROUPPER
+	RET
+
+// func add16(dst, src, above *byte, n int, v uint64) uint64
+TEXT ·add16(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), DI
+	MOVQ src+8(FP), SI
+	MOVQ above+16(FP), DX
+	MOVQ n+24(FP), CX
+
+loop:
+	VMOVDQU (SI), Y0
+	VPADDW  (DX), Y0, Y0
+	VMOVDQU Y0, (DI)
+	ADDQ    $32, SI
+	ADDQ    $32, DX
+	ADDQ    $32, DI
+	DECQ    CX
+	JNZ     loop
+	MOVQ    $0, ret+40(FP)
+	VZEROUPPER
+	RET
+
+// func add32(dst, src, above *byte, n int, v uint64) uint64
+TEXT ·add32(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), DI
+	MOVQ src+8(FP), SI
+	MOVQ above+16(FP), DX
+	MOVQ n+24(FP), CX
+
+loop:
+	VMOVDQU (SI), Y0
+	VPADDD  (DX), Y0, Y0
+	VMOVDQU Y0, (DI)
+	ADDQ    $32, SI
+	ADDQ    $32, DX
+	ADDQ    $32, DI
+	DECQ    CX
+	JNZ     loop
+	MOVQ    $0, ret+40(FP)
+	VZEROUPPER
+	RET

@@ -56,7 +56,16 @@ const (
 	zigzag
 	zigzagAbove
 	mapping
+	adding
 )
+
+// Add writes src plus above to dst. All have one length; dst and src may be the same memory.
+func Add[T Unsigned](dst, src, above []T) {
+	n, _ := fast(dst, src, above, 0, adding)
+	for i := n; i < len(src); i++ {
+		dst[i] = src[i] + above[i]
+	}
+}
 
 func unzigzag[T Unsigned](z T) T { return z>>1 ^ -(z & 1) }
 

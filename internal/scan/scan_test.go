@@ -59,6 +59,11 @@ func testSums[T Unsigned](t *testing.T) {
 				continue
 			}
 			check("above", overs, func(d, s []T) { SumAbove(d, s, above) })
+			added := make([]T, n)
+			for i, x := range src {
+				added[i] = x + above[i]
+			}
+			check("add", added, func(d, s []T) { Add(d, s, above) })
 			last := first
 			for i := range sums {
 				sums[i] += first

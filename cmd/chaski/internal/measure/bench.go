@@ -99,6 +99,7 @@ the class store, which only measures how fast memory is copied.`,
 		},
 	}
 	f.addRounds(cmd.Flags(), 0.2)
+	cmd.Flags().BoolVar(&o.CPU, "cpu", false, "count processor time, not the clock: for a machine with other work")
 	cmd.Flags().StringVar(&o.Python, "python", "", "`PYTHON` whose original library to measure too (default: none)")
 	cmd.Flags().IntVar(&o.MaxOutput, "max-output", openzl.DefaultMaxOutput,
 		"refuse frames whose content is larger than this, in bytes")

@@ -76,43 +76,74 @@ func pforOne(dst, src []byte, width int) int {
 // patch adds the upper bits of exceptions, extra bits each, above the lower nbits of the numbers at their
 // positions.
 func patch(dst, positions, high []byte, width, nbits, extra, count int, list bool) bool {
-	if !list {
-		// Counted before anything is written, because more bits than exceptions would read past high.
-		n := 0
-		for i := 0; i < len(positions); i += 8 {
-			m := binary.LittleEndian.Uint64(positions[i:])
-			n += bits.OnesCount64(m)
-		}
-		if n != count {
-			return false
-		}
-		e := 0
-		for i, b := range positions {
-			for ; b != 0; b &= b - 1 {
-				patchOne(dst, high, 8*i+bits.TrailingZeros8(b), e, width, nbits, extra)
-				e++
+	if list {
+		for e, p := range positions[1:] {
+			if p <= positions[e] {
+				return false
 			}
 		}
+		patchAll(dst, positions, high, width, nbits, extra)
 		return true
 	}
-	for e, p := range positions {
-		if e > 0 && p <= positions[e-1] {
-			return false
+	// A bitmap becomes a list. More bits than exceptions would read past high.
+	var at [PforBlock]byte
+	n := 0
+	for i := 0; i < len(positions); i += 8 {
+		for m := binary.LittleEndian.Uint64(positions[i:]); m != 0; m &= m - 1 {
+			at[n&(PforBlock-1)] = byte(8*i + bits.TrailingZeros64(m))
+			n++
 		}
-		patchOne(dst, high, int(p), e, width, nbits, extra)
 	}
+	if n != count {
+		return false
+	}
+	patchAll(dst, at[:n], high, width, nbits, extra)
 	return true
 }
 
-func patchOne(dst, high []byte, i, e, width, nbits, extra int) {
-	v := bitsAt(high, e*extra, extra) << nbits
-	for k := range width {
-		dst[i*width+k] |= byte(v >> (8 * k))
+// patchAll adds the upper bits of all exceptions.
+func patchAll(dst, positions, high []byte, width, nbits, extra int) {
+	switch width {
+	case 1:
+		dst = dst[:PforBlock]
+		for e, p := range positions {
+			dst[p] |= byte(bitsAt(high, e*extra, extra) << (nbits & 63))
+		}
+	case 2:
+		dst = dst[:2*PforBlock]
+		for e, p := range positions {
+			v := uint16(bitsAt(high, e*extra, extra) << (nbits & 63))
+			d := dst[2*int(p) : 2*int(p)+2]
+			binary.LittleEndian.PutUint16(d, binary.LittleEndian.Uint16(d)|v)
+		}
+	case 4:
+		dst = dst[:4*PforBlock]
+		for e, p := range positions {
+			v := uint32(bitsAt(high, e*extra, extra) << (nbits & 63))
+			d := dst[4*int(p) : 4*int(p)+4]
+			binary.LittleEndian.PutUint32(d, binary.LittleEndian.Uint32(d)|v)
+		}
+	default:
+		dst = dst[:8*PforBlock]
+		for e, p := range positions {
+			v := bitsAt(high, e*extra, extra) << (nbits & 63)
+			d := dst[8*int(p) : 8*int(p)+8]
+			binary.LittleEndian.PutUint64(d, binary.LittleEndian.Uint64(d)|v)
+		}
 	}
 }
 
 // bitsAt returns n bits, at most 64, from bit pos of b on, lowest first.
 func bitsAt(b []byte, pos, n int) uint64 {
+	// A word from any bit of its first byte on has 57 bits.
+	if at := pos >> 3; n <= 57 && at+8 <= len(b) {
+		return binary.LittleEndian.Uint64(b[at:]) >> (pos & 7) & (1<<(n&63) - 1)
+	}
+	return fewBitsAt(b, pos, n)
+}
+
+// fewBitsAt is bitsAt byte by byte.
+func fewBitsAt(b []byte, pos, n int) uint64 {
 	var v uint64
 	for got := 0; got < n; {
 		p := pos + got
@@ -125,10 +156,10 @@ func bitsAt(b []byte, pos, n int) uint64 {
 	return v
 }
 
-// pforBody fills dst, a block of numbers of width bytes, from src, nbits bits each. The numbers of a block
+// pforBodyGo fills dst, a block of numbers of width bytes, from src, nbits bits each. The numbers of a block
 // are distributed over as many lanes as fit in 16 bytes. Each lane is a row of bits, lowest first, cut into
 // words of width bytes; the words of all lanes lie side by side.
-func pforBody(dst, src []byte, width, nbits int) {
+func pforBodyGo(dst, src []byte, width, nbits int) {
 	word := 8 * width
 	if nbits == word {
 		copy(dst, src)

@@ -26,10 +26,7 @@ func DeltaW[T Unsigned](dst, res []T, width int) {
 func DeltaN[T Unsigned](dst, res []T, width int) {
 	copy(dst[:width], res[:width])
 	for at := width; at < len(dst); at += width {
-		up, r, d := dst[at-width:at], res[at:at+width], dst[at:at+width]
-		for i := range d {
-			d[i] = r[i] + up[i]
-		}
+		scan.Add(dst[at:at+width], res[at:at+width], dst[at-width:at])
 	}
 }
 
@@ -52,34 +49,77 @@ func PlanarZigzag[T Unsigned](dst, res []T, width int) {
 // Med adds the median of W, N and W + N - NW.
 func Med[T Unsigned](dst, res []T, width int) {
 	scan.Sum(dst[:width], res[:width], 0)
-	for at := width; at < len(dst); at += width {
+	at := width
+	for ; at+2*width <= len(dst) && width > 1; at += 2 * width {
+		medRows(dst[at:at+2*width], res[at:at+2*width], dst[at-width:at])
+	}
+	for ; at < len(dst); at += width {
 		medRow(dst[at:at+width], res[at:at+width], dst[at-width:at])
 	}
 }
 
 func medRow[T Unsigned](d, r, up []T) {
 	r, up = r[:len(d)], up[:len(d)]
-	w, nw := r[0]+up[0], up[0]
-	d[0] = w
+	// Numbers of 64 bits, because the processor has no minimum of bytes without a branch, and
+	// branches here cannot be foreseen.
+	w, nw := uint64(r[0]+up[0]), uint64(up[0])
+	d[0] = T(w)
 	for i := 1; i < len(d); i++ {
-		n := up[i]
+		n := uint64(up[i])
 		// The median of W, N and W+N-NW is W + N minus the median of W, N and NW. In this form all that
 		// depends on W comes last, so that the processor can start the rest of the next sample early.
 		m := max(min(n, nw), min(w, max(n, nw)))
-		w += r[i] + n - m
-		d[i] = w
-		nw = n
+		v := T(w-m) + (r[i] + T(n))
+		d[i] = v
+		w, nw = uint64(v), n
 	}
 }
 
 // MedZigzag is Med for residuals that are zigzag-mapped.
 func MedZigzag[T Unsigned](dst, res []T, width int) {
 	scan.SumZigzag(dst[:width], res[:width])
-	for at := width; at < len(dst); at += width {
+	at := width
+	for ; at+2*width <= len(dst) && width > 1; at += 2 * width {
+		rows := dst[at : at+2*width]
+		scan.Zigzag(rows, res[at:at+2*width])
+		medRows(rows, rows, dst[at-width:at])
+	}
+	for ; at < len(dst); at += width {
 		row := dst[at : at+width]
 		scan.Zigzag(row, res[at:at+width])
 		medRow(row, row, dst[at-width:at])
 	}
+}
+
+// medRows is medRow for two rows, the second one column behind the first: every sample waits for the one to
+// its left, so that the processor has two chains to work on. Rows have at least two samples.
+func medRows[T Unsigned](d, r, up []T) {
+	width := len(up)
+	a, ra := d[:width], r[:width]
+	b, rb := d[width:][:width], r[width:][:width]
+	wa, nwa := uint64(ra[0]+up[0]), uint64(up[0])
+	a[0] = T(wa)
+	wb, nwb := uint64(rb[0]+T(wa)), wa
+	b[0] = T(wb)
+	{
+		n := uint64(up[1])
+		m := max(min(n, nwa), min(wa, max(n, nwa)))
+		v := T(wa-m) + (ra[1] + T(n))
+		a[1] = v
+		wa, nwa = uint64(v), n
+	}
+	for i := 2; i < width; i++ {
+		n := uint64(up[i])
+		nb := wa // above b[i-1]
+		m := max(min(n, nwa), min(wa, max(n, nwa)))
+		mb := max(min(nb, nwb), min(wb, max(nb, nwb)))
+		v := T(wa-m) + (ra[i] + T(n))
+		vb := T(wb-mb) + (rb[i-1] + T(nb))
+		a[i], b[i-1] = v, vb
+		wa, nwa, wb, nwb = uint64(v), n, uint64(vb), nb
+	}
+	mb := max(min(wa, nwb), min(wb, max(wa, nwb)))
+	b[width-1] = T(wb-mb) + (rb[width-1] + T(wa))
 }
 
 // Average adds (W + N) / 2, rounded down, without losing the carry of the sum.
@@ -91,10 +131,12 @@ func Average[T Unsigned](dst, res []T, width int) {
 	}
 	for at := width; at < len(dst); at += width {
 		up, r, d := dst[at-width:at], res[at:at+width], dst[at:at+width]
+		up, r = up[:len(d)], r[:len(d)]
 		w := T(0)
 		for i := range d {
+			// What does not depend on w is added first, since the next sample waits for w.
 			n := up[i]
-			w = r[i] + n>>1 + w>>1 + w&n&1
+			w = r[i] + n>>1 + (w>>1 + w&(n&1))
 			d[i] = w
 		}
 	}
@@ -121,20 +163,34 @@ func WPStatic[T Unsigned](dst, res []T, width int, w *Weights) {
 		if at > width {
 			up2 = dst[at-2*width : at-width]
 		}
-		var v T
-		for i := range d {
-			sum := w.Of[0]*int64(up[i]) + round
-			if i > 0 {
-				sum += w.Of[1] * int64(up[i-1])
-			}
-			if i+1 < width {
-				sum += w.Of[2] * int64(up[i+1])
-			}
-			if up2 != nil {
-				sum += w.Of[3] * int64(up2[i])
-			}
-			v += r[i] + T(sum>>w.Shift)
-			d[i] = v
-		}
+		weighted(d, r, up, up2, w, round)
+		scan.Sum(d, d, 0)
 	}
+}
+
+// weighted fills d with r plus the weighted sums of samples above; up2 is nil in the second row.
+func weighted[T Unsigned](d, r, up, up2 []T, w *Weights, round int64) {
+	r, up = r[:len(d)], up[:len(d)]
+	shift := w.Shift
+	n, nw, ne, nn := w.Of[0], w.Of[1], w.Of[2], w.Of[3]
+	left, c := int64(0), int64(up[0])
+	last := len(d) - 1
+	next, inner := up[1:], d[:last]
+	next = next[:len(inner)]
+	if up2 == nil {
+		for i := range inner {
+			right := int64(next[i])
+			inner[i] = r[i] + T((n*c+nw*left+ne*right+round)>>(shift&63))
+			left, c = c, right
+		}
+		d[last] = r[last] + T((n*c+nw*left+round)>>(shift&63))
+		return
+	}
+	up2 = up2[:len(d)]
+	for i := range inner {
+		right := int64(next[i])
+		inner[i] = r[i] + T((n*c+nw*left+(ne*right+(nn*int64(up2[i])+round)))>>(shift&63))
+		left, c = c, right
+	}
+	d[last] = r[last] + T((n*c+nw*left+nn*int64(up2[last])+round)>>(shift&63))
 }

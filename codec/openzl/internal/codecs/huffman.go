@@ -85,20 +85,27 @@ func decodeHuffmanStruct(c *Call) error {
 	return nil
 }
 
-// huffman16Streams fills dst with two-byte symbols from streams, each of which follows the numbers of its
-// symbols and its bytes. It reports whether that takes all of src.
+// huffman16Streams fills dst with two-byte symbols from one or four streams, each of which follows the numbers of
+// its symbols and its bytes. It reports whether that takes all of src.
 func huffman16Streams(dst, src []byte, table []uint32, log, streams int) bool {
-	for range streams {
+	var to, from [4][]byte
+	for i := range streams {
 		if len(src) < 8 {
 			return false
 		}
 		symbols, size := uint64(binary.LittleEndian.Uint32(src)), uint64(binary.LittleEndian.Uint32(src[4:]))
 		src = src[8:]
-		if 2*symbols > uint64(len(dst)) || size > uint64(len(src)) ||
-			!kernel.DecodeHuffman16(dst[:2*symbols], src[:size], table, log) {
+		if 2*symbols > uint64(len(dst)) || size > uint64(len(src)) {
 			return false
 		}
+		to[i], from[i] = dst[:2*symbols], src[:size]
 		dst, src = dst[2*symbols:], src[size:]
 	}
-	return len(dst) == 0 && len(src) == 0
+	if len(dst) > 0 || len(src) > 0 {
+		return false
+	}
+	if streams == 4 {
+		return kernel.DecodeHuffman16x4(&to, &from, table, log)
+	}
+	return kernel.DecodeHuffman16(to[0], from[0], table, log)
 }

@@ -337,13 +337,30 @@ func TestHuffman16(t *testing.T) {
 		}
 		var l bitList
 		var want []byte
-		for _, s := range rapid.SliceOfN(rapid.SampledFrom(used), 0, 100).Draw(t, "data") {
+		wanted := rapid.SliceOfN(rapid.SampledFrom(used), 0, 100).Draw(t, "data")
+		for _, s := range wanted {
 			l.add(codes[s], lengths[s])
 			want = append(want, byte(s), byte(s>>8))
 		}
 		got := make([]byte, len(want))
 		if !DecodeHuffman16(got, l.bytes(), table, log) || !bytes.Equal(got, want) {
 			t.Fatal("wrong")
+		}
+		// Four streams of different lengths: the first one has no symbols.
+		var to, from [4][]byte
+		for i := range to {
+			var part bitList
+			n := len(wanted) * i / 3 * 2
+			for _, s := range wanted[:n/2] {
+				part.add(codes[s], lengths[s])
+			}
+			to[i], from[i] = make([]byte, n), part.bytes()
+		}
+		ok = DecodeHuffman16x4(&to, &from, table, log)
+		for i := range to {
+			if !ok || !bytes.Equal(to[i], want[:len(to[i])]) {
+				t.Fatalf("stream %d is wrong", i)
+			}
 		}
 	})
 }

@@ -1,0 +1,48 @@
+//go:build amd64 && !purego
+
+package kernel
+
+import "golang.org/x/sys/cpu"
+
+// hasVectors says whether the loops in pfor_amd64.s can run here.
+var hasVectors = cpu.X86.HasAVX
+
+// unpack8 is pforBodyGo for n >= 1 vectors of 16 bytes of dst, and 1 to 7 bits a number.
+//
+//go:noescape
+func unpack8(dst, src *byte, n, nbits int)
+
+// unpack16 is the same for 2 bytes and 1 to 15 bits a number.
+//
+//go:noescape
+func unpack16(dst, src *byte, n, nbits int)
+
+// unpack32 is the same for 4 bytes and 1 to 31 bits a number.
+//
+//go:noescape
+func unpack32(dst, src *byte, n, nbits int)
+
+// unpack64 is the same for 8 bytes and 1 to 63 bits a number.
+//
+//go:noescape
+func unpack64(dst, src *byte, n, nbits int)
+
+// pforBody is pforBodyGo, faster.
+func pforBody(dst, src []byte, width, nbits int) {
+	if !hasVectors || nbits == 0 || nbits == 8*width {
+		pforBodyGo(dst, src, width, nbits)
+		return
+	}
+	dst, src = dst[:width*PforBlock], src[:nbits*PforBlock/8]
+	n := len(dst) / 16
+	switch width {
+	case 1:
+		unpack8(&dst[0], &src[0], n, nbits)
+	case 2:
+		unpack16(&dst[0], &src[0], n, nbits)
+	case 4:
+		unpack32(&dst[0], &src[0], n, nbits)
+	default:
+		unpack64(&dst[0], &src[0], n, nbits)
+	}
+}
