@@ -329,13 +329,14 @@ func (w *decodeWorker) chunk(x *chunk.Index, i int, stored []byte) error {
 		return nil
 	}
 	box := x.Box(i)
-	b, h, width := x.Stored(i)
-	blk := einops.Block{Data: pixels, DType: x.DType, StrideB: h * width, StrideY: width, StrideX: 1}
-	if x.Inner == chunk.YXB {
-		blk.StrideB, blk.StrideY, blk.StrideX = 1, width*b, b
-	}
+	s := x.Strides(i)
+	blk := einops.Block{DType: x.DType, StrideB: s.B, StrideY: s.Y, StrideX: s.X}
 	to := einops.Box{B0: box.B0, B1: box.B1, Y0: box.Y0, Y1: box.Y1, X0: box.X0, X1: box.X1}
-	w.target.plan.Scatter(einops.Target{Data: w.out}, w.target.convert, to, blk)
+	for b := 0; b < box.B1-box.B0; b += s.Bands { // the planes of one step of time
+		blk.Data = pixels[s.Plane(b)*x.DType.Size():]
+		to.B0, to.B1 = box.B0+b, box.B0+min(b+s.Bands, box.B1-box.B0)
+		w.target.plan.Scatter(einops.Target{Data: w.out}, w.target.convert, to, blk)
+	}
 	w.clock.Lap(resources.StageScatter)
 	return nil
 }

@@ -33,6 +33,9 @@ import (
 // mask's index in the same form, from the flags on. There flag 128 says that its samples are bits
 // (Index.Bits). Its shape must be that of the image, with one band; it has no nodata.
 //
+// Version 3, of an image with steps of time or with Index.LowBits, which has no mask: between version and
+// flags stand a varint, Index.Times, and two u8, Index.Inner and 1 for LowBits, else 0. Flag 1 is not set.
+//
 // varint is a base-128 number, least significant group first (as in protobuf), in as few bytes as
 // possible; zigzag is a varint of a signed number n as 2n, or -2n-1 where n < 0. N, the number of
 // chunks, follows from the shape.
@@ -51,6 +54,7 @@ const (
 	blobMagic       = "CHKX"
 	blobVersion     = 1
 	blobVersionMask = 2
+	blobVersionTime = 3
 
 	flagYXB        = 1
 	flagBigEndian  = 2
@@ -76,6 +80,14 @@ func (x *Index) AppendBlob(dst []byte) []byte {
 		panic("chunk: an index that is read in blocks has no blob")
 	}
 	dst = append(dst, blobMagic...)
+	if x.Times != 0 || x.LowBits {
+		dst = binary.AppendUvarint(append(dst, blobVersionTime), uint64(x.Times))
+		low := byte(0)
+		if x.LowBits {
+			low = 1
+		}
+		return x.appendBody(append(dst, byte(x.Inner), low))
+	}
 	if x.Mask == nil {
 		return x.appendBody(append(dst, blobVersion))
 	}
@@ -126,7 +138,7 @@ func (x *Index) blobFlags() byte {
 			f |= bit
 		}
 	}
-	set(x.Inner == YXB, flagYXB)
+	set(x.Inner == YXB && x.Times == 0 && !x.LowBits, flagYXB)
 	set(x.BigEndian, flagBigEndian)
 	set(x.CutEdge, flagCutEdge)
 	set(x.CutRight, flagCutRight)
@@ -263,7 +275,17 @@ func ParseBlob(b []byte, maxChunk int) (*Index, error) {
 
 // index reads the image, and the mask if the version has one.
 func (p *blobParser) index(maxChunk int, version byte) *Index {
+	var time *Index
+	if version == blobVersionTime {
+		time = p.time()
+	}
 	x := p.head(false)
+	if time != nil && p.Err == nil {
+		if x.Inner != BYX {
+			p.Fail(fault.Corrupt, "flag 1 in version %d", version)
+		}
+		x.Times, x.Inner, x.LowBits = time.Times, time.Inner, time.LowBits
+	}
 	p.ranges(x, maxChunk)
 	if version != blobVersionMask || p.Err != nil {
 		return x
@@ -288,10 +310,19 @@ func (p *blobParser) side(what string) int {
 	return int(v & math.MaxInt32)
 }
 
+// time reads what version 3 has before the flags.
+func (p *blobParser) time() *Index {
+	times, inner, low := p.Uvarint(), p.U8(), p.U8()
+	if p.Err == nil && (times > MaxPlanes || low > 1 || times == 0 && low == 0) {
+		p.Fail(fault.Corrupt, "%d steps of time, then %d", times, low)
+	}
+	return &Index{Times: int(min(times, MaxPlanes)), Inner: Inner(inner), LowBits: low == 1}
+}
+
 // version reads the magic and the version.
 func (p *blobParser) version() byte {
 	v := p.Magic(blobMagic, "an index blob")
-	if p.Err == nil && v != blobVersion && v != blobVersionMask {
+	if p.Err == nil && v != blobVersion && v != blobVersionMask && v != blobVersionTime {
 		p.Fail(fault.Unsupported, "version %d", v)
 	}
 	return v
@@ -310,7 +341,7 @@ func (p *blobParser) head(mask bool) *Index {
 		BigEndian: f&flagBigEndian != 0, CutEdge: f&flagCutEdge != 0, CutRight: f&flagCutRight != 0,
 		Bits: f&flagBits != 0,
 	}
-	if x.Bands > MaxBands {
+	if x.Bands > MaxPlanes {
 		p.Fail(fault.Corrupt, "%d bands", x.Bands)
 	}
 	if f&flagYXB != 0 {

@@ -55,6 +55,11 @@ func relatives() map[string]*Index {
 	})
 	edit("big-endian strips, cut", func(x *Index) { x.BigEndian, x.CutEdge, x.CutRight = true, true, true })
 	edit("pixel-interleaved", func(x *Index) { x.ChunkB, x.Inner, x.Ranges = 3, YXB, x.Ranges[:20] })
+	edit("steps of time", func(x *Index) { x.Bands, x.Times, x.Ranges = 6, 3, tog(6, 4, 5, 64).Ranges })
+	edit("interleaved steps", func(x *Index) {
+		x.Bands, x.Times, x.ChunkB, x.Inner, x.Ranges = 6, 3, 6, BYXT, x.Ranges[:20]
+	})
+	edit("low bits", func(x *Index) { x.DType, x.LowBits, x.Predictor = Uint4, true, NoPredictor })
 	edit("band-interleaved", func(x *Index) {
 		off := int64(77)
 		for g := range 3 {
@@ -251,8 +256,8 @@ func TestBlobOfVersion1(t *testing.T) {
 	if c := want.AppendBlob(nil); !bytes.Equal(c, b) {
 		t.Errorf("blob %x, want %x", c, b)
 	}
-	b[4] = 3
+	b[4] = 4
 	if _, err := ParseBlob(b, 1<<20); !errors.Is(err, fault.Unsupported) {
-		t.Errorf("version 3: %v", err)
+		t.Errorf("version 4: %v", err)
 	}
 }

@@ -82,7 +82,7 @@ func (d *Decoder) DecodeRows(dst, src []byte, x *Index, i, rows int) error {
 	least := h // rows that the stored bytes must hold
 	// The capacity is cut, because a decompressor may write to all of it.
 	dst = dst[:n:min(cap(dst), n+Spare)]
-	if b == 1 || x.Inner == YXB {
+	if b == 1 || x.Inner.rowsFirst() {
 		n = rows * (n / h) // predictors work row by row, so that the first rows need no others
 		box := x.Box(i)
 		least = box.Y1 - box.Y0
@@ -114,7 +114,24 @@ func (d *Decoder) DecodeRows(dst, src []byte, x *Index, i, rows int) error {
 		d.Decompressed()
 	}
 	d.unpredict(dst[:n], x, i)
+	if x.LowBits {
+		return d.lowBits(dst[:n], x, i)
+	}
 	return nil
+}
+
+// lowBits checks that the samples of chunk i have zeros above the bits of their type.
+func (d *Decoder) lowBits(dst []byte, x *Index, i int) error {
+	mask := byte(0xff) << x.DType.Bits()
+	var all byte
+	for _, v := range dst {
+		all |= v
+	}
+	if all&mask == 0 {
+		return nil
+	}
+	return fault.New(fault.Corrupt, "chunk "+strconv.Itoa(i), fault.NoOffset,
+		"a sample with more than the %d bits of %s", x.DType.Bits(), x.DType)
 }
 
 // unpackBits spreads rows of bits, most significant first and padded to whole bytes, to rows of w bytes
@@ -181,7 +198,7 @@ func (d *Decoder) unpredict(dst []byte, x *Index, i int) {
 	b, _, w := x.Stored(i)
 	part := x.DType.Size() / x.DType.Components()
 	samples, stride := w*x.DType.Components(), x.DType.Components()
-	if x.Inner == YXB {
+	if x.Inner.rowsFirst() {
 		samples, stride = samples*b, stride*b
 	}
 	rowBytes := samples * part

@@ -72,6 +72,22 @@ func (d DType) Size() int {
 	return dtypes[d].size
 }
 
+// Bits returns the bits of one sample, both components of a complex one: 8 times Size but for types that
+// fill their byte in part.
+func (d DType) Bits() int {
+	switch d {
+	case Uint1:
+		return 1
+	case Uint2, Int2:
+		return 2
+	case Uint4, Int4, Float4E2M1FN:
+		return 4
+	case Float6E2M3FN, Float6E3M2FN:
+		return 6
+	}
+	return 8 * d.Size()
+}
+
 // Components returns 2 for complex types and 1 for the others.
 func (d DType) Components() int {
 	if !d.Valid() {

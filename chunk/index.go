@@ -4,7 +4,8 @@
 //
 // An image is (bands, height, width). A regular grid cuts it into chunks of (ChunkB, ChunkH, ChunkW).
 // ChunkB is 1 if every band has chunks of its own (PlanarConfiguration 2 in TIFF; rumi), and Bands if
-// a chunk holds all bands (pixel-interleaved TIFF, rumi cells).
+// a chunk holds all bands (pixel-interleaved TIFF, rumi cells). An image with steps of time has the
+// bands of each step one after the other; its planes are bands in all that follows from the grid.
 //
 // Not supported: chunks of some but not all bands, and chunks of different sizes, other than those
 // that the edge of the image cuts.
@@ -57,11 +58,31 @@ const (
 // Inner is the axis order of the samples inside a decoded chunk.
 type Inner uint8
 
-// Axis orders inside a chunk.
+// Axis orders inside a chunk. In an image with steps of time, b of the first two stands for all planes
+// (Index.Bands), and the others name both axes that planes have.
 const (
-	BYX Inner = iota // band planes; with ChunkB 1, plain rows
-	YXB              // pixel-interleaved
+	// The values are stored in index blobs: they must not change, and new orders go to the end.
+	BYX  Inner = iota // band planes; with ChunkB 1, plain rows
+	YXB               // pixel-interleaved
+	BTYX              // planes, each band with all its steps
+	YXBT              // pixel-interleaved, each band with all its steps
+	BYXT              // each band with its steps interleaved by pixel
+	TYXB              // each step with its bands interleaved by pixel
+	numInner
 )
+
+var innerNames = [numInner]string{"b y x", "y x b", "b t y x", "y x b t", "b y x t", "t y x b"}
+
+// String returns the axes, the one that changes fastest last.
+func (o Inner) String() string {
+	if o >= numInner {
+		return "invalid"
+	}
+	return innerNames[o]
+}
+
+// rowsFirst reports whether the first rows of a chunk of several planes stand at its beginning.
+func (o Inner) rowsFirst() bool { return o == YXB || o == YXBT }
 
 // Range is a byte range of a file. A Range with Len 0 is a sparse chunk: every sample is nodata, or 0 if
 // the image has no nodata. In an integer image nodata is rounded, halves away from 0, and clipped to
@@ -77,6 +98,8 @@ type Range struct {
 // Chunk (row, col, group) has number (row*Across()+col)*Groups()+group; Ranges is in that order.
 // It is the physical order of TOG and rumi files.
 type Index struct {
+	// Bands is the number of planes: the bands or, in an image with steps of time, the bands of the
+	// first step, then those of the second, …
 	Bands, Height, Width   int
 	ChunkB, ChunkH, ChunkW int
 	DType                  DType
@@ -86,6 +109,8 @@ type Index struct {
 	BigEndian              bool     // samples are big-endian once decompressed
 	CutEdge                bool     // chunks at the lower edge hold only the rows of the image (strips)
 	CutRight               bool     // chunks at the right edge hold only the columns of the image
+	Times                  int      // steps of time, at least 2; 0 for an image without time
+	LowBits                bool     // a sample of fewer than 8 bits must have zeros above them
 	NoData                 *float64 // need not be a value of DType; sparse chunks hold the nearest value
 	NoDataBits             *uint64  // nodata as the bits of a 64-bit integer, which a float64 would round
 	Ranges                 []Range
@@ -168,7 +193,17 @@ const (
 	// MaxBands is the largest number of bands: one more than SamplesPerPixel of a TIFF, an unsigned 16-bit
 	// number, can say.
 	MaxBands = 1 << 16
+	// MaxPlanes is the largest number of planes of an image with steps of time. 2^20 are 13 bands on every
+	// day of 200 years. The samples of the largest image have below 2^62 · 2^20 · 2^4 bytes, which the
+	// arithmetic on whole images must bound, and those of the largest window (2^32 pixels) 2^56.
+	MaxPlanes = 1 << 20
 )
+
+// Steps returns the number of steps of time, 1 for an image without time.
+func (x *Index) Steps() int { return max(x.Times, 1) }
+
+// StepBands returns the number of bands of one step of time.
+func (x *Index) StepBands() int { return x.Bands / x.Steps() }
 
 // Across returns the number of chunk columns, ceil(Width/ChunkW).
 func (x *Index) Across() int { return (x.Width + x.ChunkW - 1) / x.ChunkW }
@@ -243,6 +278,10 @@ func (x *Index) Validate(fileSize int64, maxChunk int) error {
 		return err
 	}
 	m := x.Mask
+	if x.Times != 0 || x.LowBits || m.Times != 0 || m.LowBits {
+		return fault.New(fault.Corrupt, "chunk index", fault.NoOffset,
+			"an image with steps of time, or of samples of fewer than 8 bits, has a mask")
+	}
 	if m.DType != Uint8 || m.Bands != 1 && m.Bands != x.Bands || m.Height != x.Height || m.Width != x.Width ||
 		m.Mask != nil || m.NoData != nil || m.NoDataBits != nil {
 		return fault.New(fault.Corrupt, "chunk index", fault.NoOffset,
@@ -266,16 +305,25 @@ func (x *Index) validate(fileSize int64, maxChunk int) error {
 		return bad(fault.Corrupt, "codec %d does not exist", x.Codec)
 	case x.Predictor < NoPredictor || x.Predictor > maxPredictor:
 		return bad(fault.Corrupt, "predictor %d does not exist", x.Predictor)
-	case x.Inner > YXB:
+	case x.Inner >= numInner:
 		return bad(fault.Corrupt, "axis order %d does not exist", x.Inner)
-	case x.Bands < 1 || x.Bands > MaxBands:
+	case x.Bands < 1 || x.Times == 0 && x.Bands > MaxBands:
 		return bad(fault.Corrupt, "%d bands", x.Bands)
+	case x.Times != 0 && (x.Times < 2 || x.Bands%x.Times != 0 || x.StepBands() > MaxBands):
+		return bad(fault.Corrupt, "%d planes in %d steps of time", x.Bands, x.Times)
+	case x.Bands > MaxPlanes:
+		return bad(fault.Limit, "%d steps of time of %d bands, at most %d in all", x.Times, x.StepBands(), MaxPlanes)
+	case x.Inner > YXB && (x.Times == 0 || x.ChunkB == 1 || x.Times == x.Bands):
+		return bad(fault.Corrupt, "axis order %s in chunks of %d planes, of %d steps of time of %d bands", x.Inner,
+			x.ChunkB, x.Steps(), x.StepBands())
 	case x.Height < 1 || x.Height > MaxSide || x.Width < 1 || x.Width > MaxSide:
 		return bad(fault.Corrupt, "image of %d by %d pixels", x.Height, x.Width)
 	case x.ChunkH < 1 || x.ChunkH > MaxSide || x.ChunkW < 1 || x.ChunkW > MaxSide:
 		return bad(fault.Corrupt, "chunks of %d by %d pixels", x.ChunkH, x.ChunkW)
 	case x.ChunkB != 1 && x.ChunkB != x.Bands:
 		return bad(fault.Corrupt, "chunks of %d bands in an image of %d", x.ChunkB, x.Bands)
+	case x.LowBits && x.DType.Bits() >= 8:
+		return bad(fault.Corrupt, "samples of %s use all bits of their bytes", x.DType)
 	case x.Bits && (x.DType != Uint8 || x.Bands != 1 || x.Predictor != NoPredictor):
 		return bad(fault.Corrupt, "bits with %d bands of %s and predictor %d", x.Bands, x.DType, x.Predictor)
 	}

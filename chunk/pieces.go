@@ -61,7 +61,7 @@ func (x *Index) InPieces(maxChunk int) *Index {
 
 // inRows reports whether chunks can be decoded row by row.
 func (x *Index) inRows() bool {
-	return x.Codec.Streams() && x.Blocks == nil && (x.ChunkB == 1 || x.Inner == YXB)
+	return x.Codec.Streams() && x.Blocks == nil && (x.ChunkB == 1 || x.Inner.rowsFirst())
 }
 
 // Piece returns the number, in x.InPieces, of the piece of chunk i that begins with the chunk's row y.

@@ -21,18 +21,13 @@ type names = lru.Cache[string, []string]
 // every file, because a file may have them in another order.
 func (d *dataset) bandsOf(ctx context.Context, f *pixels.Raster, a catalog.Asset) (*pixels.PickedBands, error) {
 	if f.BandNames == nil {
-		return &f.PickedBands, nil
+		return f.PlanesOf(nil, a.Index), nil
 	}
 	bands, err := d.pickNamed(ctx, &f.Field, a)
 	if err != nil {
 		return nil, err
 	}
-	if slices.Equal(bands, f.Picked) {
-		return &f.PickedBands, nil
-	}
-	p := &pixels.PickedBands{Picked: bands}
-	p.PlaceBands()
-	return p, nil
+	return f.PlanesOf(bands, a.Index), nil
 }
 
 // pickNamed returns the indices of a field's named bands in an asset.
@@ -54,8 +49,8 @@ func (d *dataset) pickNamed(ctx context.Context, f *Field, a catalog.Asset) ([]i
 		d.names.Add(key, found, cost)
 	}
 	bands, err := pixels.PickBands(found, f.BandNames)
-	if err == nil && slices.Max(bands) >= a.Index.Bands {
-		err = fault.New(fault.Corrupt, "bands", fault.NoOffset, "%d names of %d bands", len(found), a.Index.Bands)
+	if err == nil && slices.Max(bands) >= a.Index.StepBands() {
+		err = fault.New(fault.Corrupt, "bands", fault.NoOffset, "%d names of %d bands", len(found), a.Index.StepBands())
 	}
 	return bands, a.Fault(err)
 }

@@ -649,7 +649,7 @@ func (d *dataset) agrees(first *dataset) error {
 	}
 	for i, r := range d.rasters {
 		o := first.rasters[i]
-		if r.To != o.To || len(r.Picked) != len(o.Picked) || r.H != o.H || r.W != o.W {
+		if r.To != o.To || len(r.Picked) != len(o.Picked) || r.TimeSteps != o.TimeSteps || r.H != o.H || r.W != o.W {
 			return fmt.Errorf(
 				"field %q is (%d, %d, %d) %s, and in the first source (%d, %d, %d) %s: "+
 					"a mixture's batches need one shape",

@@ -74,7 +74,7 @@ func TestRumi2(t *testing.T) {
 // TestLaterRumi: a file of a later generation is recognised and refused.
 func TestLaterRumi(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.rumi")
-	if err := os.WriteFile(path, []byte("RUMI\x01\x00\x00\x00\x10\x00\x00\x00\x00\x00\x00\x00"), 0o600); err != nil {
+	if err := os.WriteFile(path, []byte("RUMI\x02\x00\x00\x00\x10\x00\x00\x00\x00\x00\x00\x00"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	info, err := survey.Inspect(t.Context(), path, loader.Options{})

@@ -5,7 +5,7 @@ import (
 	"github.com/chaski-eo/chaski/tiff"
 )
 
-// encoding is the name of a sample type in a file: TIFF's SampleFormat, or a private value of generation 2,
+// encoding is the name of a sample type in a file: TIFF's SampleFormat, or a private value of generations 2 and 3,
 // and the bits of a sample.
 type encoding struct{ format, bits uint8 }
 
@@ -19,7 +19,7 @@ var encodings2 = map[encoding]chunk.DType{
 
 // dtypeOf returns the sample type of an encoding, or chunk.Invalid.
 func dtypeOf(generation int, format, bits uint64) chunk.DType {
-	if generation == 2 && format < 256 && bits < 256 {
+	if generation > 1 && format < 256 && bits < 256 {
 		if d := encodings2[encoding{uint8(format), uint8(bits)}]; d != chunk.Invalid {
 			return d
 		}
@@ -29,7 +29,7 @@ func dtypeOf(generation int, format, bits uint64) chunk.DType {
 
 // encodingOf returns the encoding of a sample type, zeros if a generation has none.
 func encodingOf(generation int, d chunk.DType) (format, bits uint16) {
-	if generation == 2 {
+	if generation > 1 {
 		for e, t := range encodings2 {
 			if t == d {
 				return uint16(e.format), uint16(e.bits)
@@ -39,7 +39,7 @@ func encodingOf(generation int, d chunk.DType) (format, bits uint16) {
 	return tiff.FormatOf(d)
 }
 
-// Stores reports whether files of a generation, 1 or 2, can hold samples of a type.
+// Stores reports whether files of a generation, 1 to 3, can hold samples of a type.
 func Stores(generation int, d chunk.DType) bool {
 	format, _ := encodingOf(generation, d)
 	return format != 0

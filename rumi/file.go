@@ -31,26 +31,42 @@ const (
 	Compression = 60000
 )
 
-// Is reports whether an open TIFF claims to be a rumi file: by Compression 60000 (generation 1), or by the
-// tags of generation 2.
-func Is(ctx context.Context, f *ifd.File) bool {
-	if is2(f) {
-		return true
+// Is reports whether an open file claims to be a rumi file: by Compression 60000 (generation 1), by the
+// tags of generation 2, or by the first bytes of generation 3.
+func Is(ctx context.Context, f *ifd.File) bool { return generationOf(ctx, f) > 0 }
+
+// generationOf returns the generation of a rumi file, 0 for another TIFF.
+func generationOf(ctx context.Context, f *ifd.File) int {
+	switch {
+	case is3(f):
+		return 3
+	case is2(f):
+		return 2
 	}
 	v, err := f.Uint(ctx, &f.Dirs[0], tagCompression, 0)
-	return err == nil && v == Compression
+	if err == nil && v == Compression {
+		return 1
+	}
+	return 0
 }
 
-// Meta reads the metadata of a rumi file, which is its georeferencing. A file of generation 2 has a matrix
-// and keys even without georeferencing; the result then has neither.
+// Meta reads the metadata of a rumi file: its georeferencing and, in generation 3, the names of its bands.
+// A file of generation 2 or 3 has a matrix and keys even without georeferencing; the result then has neither.
 func Meta(ctx context.Context, f *ifd.File) (tiff.Meta, error) {
 	m, err := tiff.ReadMeta(ctx, f)
-	if err != nil || !is2(f) {
+	if err != nil || !is2(f) && !is3(f) {
 		return m, err
 	}
 	m.Compression, m.Planar = Compression, 2
 	if k := m.GeoKeys; len(k) < 8 || k[7] == 0 { // the first key is the model type
 		m.Geo = tiff.Geo{}
+	}
+	if is3(f) {
+		t, err := TrailerOf(ctx, f)
+		if err != nil {
+			return m, err
+		}
+		m.BigTIFF, m.BandNames = false, t.Bands
 	}
 	return m, nil
 }
@@ -58,22 +74,49 @@ func Meta(ctx context.Context, f *ifd.File) (tiff.Meta, error) {
 // IndexFile reads a rumi file's directory and returns its header blob. It usually costs one read. A
 // TIFF that is not a rumi file is Unsupported; one that claims to be and is broken, Corrupt.
 func IndexFile(ctx context.Context, r source.Reader) ([]byte, error) {
-	f, err := ifd.Open(ctx, r, ifd.Limits{})
+	f, err := Open(ctx, r, ifd.Limits{})
 	if err != nil {
 		return nil, err
 	}
 	return Index(ctx, f)
 }
 
-// Index is IndexFile for a file whose directories are read already.
+// Index is IndexFile for a file whose directories are read already, by Open.
 func Index(ctx context.Context, f *ifd.File) ([]byte, error) {
-	if is2(f) {
-		return index2(ctx, f)
+	x, generation, unit, err := indexOf(ctx, f)
+	if err != nil {
+		return nil, err
 	}
-	return index1(ctx, f)
+	return blobOf(x, generation, unit), nil
 }
 
-func index1(ctx context.Context, f *ifd.File) ([]byte, error) {
+// HeaderOf returns the header of a file whose directories are read already, by Open. maxChunk is that of
+// ParseLimit.
+func HeaderOf(ctx context.Context, f *ifd.File, maxChunk int) (*Header, error) {
+	x, generation, unit, err := indexOf(ctx, f)
+	if err != nil {
+		return nil, err
+	}
+	if err := x.Validate(-1, maxChunk); err != nil {
+		return nil, err
+	}
+	return newHeader(*x, generation, unit), nil
+}
+
+func indexOf(ctx context.Context, f *ifd.File) (x *chunk.Index, generation int, unit Unit, err error) {
+	switch generation = generationOf(ctx, f); generation {
+	case 3:
+		x, unit, _, err = index3(ctx, f)
+	case 2:
+		x, unit, err = index2(ctx, f)
+	default:
+		generation = 1
+		x, err = index1(ctx, f)
+	}
+	return x, generation, unit, err
+}
+
+func index1(ctx context.Context, f *ifd.File) (*chunk.Index, error) {
 	d := &f.Dirs[0]
 	if !f.Big || f.BigEndian {
 		return nil, fault.New(fault.Unsupported, "header", 0, "not a little-endian BigTIFF")
@@ -90,10 +133,7 @@ func index1(ctx context.Context, f *ifd.File) ([]byte, error) {
 	p.sizes(x)
 	x.DType = p.dtype(1, x.Bands)
 	p.frames(x)
-	if p.Err != nil {
-		return nil, p.Err
-	}
-	return appendBlob(nil, x), nil
+	return x, p.Err
 }
 
 // oneDirectory reports whether the chain of directories ends with the first.

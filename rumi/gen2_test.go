@@ -177,7 +177,7 @@ func TestWrite2Refuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, edit := range map[string]func(l *Layout){
-		"generation 3":             func(l *Layout) { l.Generation = 3 },
+		"generation 3":             func(l *Layout) { l.Generation = 3 }, // no cells, and it needs a trailer
 		"cells of generation 1":    func(l *Layout) { l.Generation = 1 },
 		"tiles":                    func(l *Layout) { l.Cells = false },
 		"a code without transform": func(l *Layout) { l.Geo = &tiff.Geo{EPSG: 32633} },
@@ -215,7 +215,7 @@ func TestChangedDirectories2(t *testing.T) {
 	place(tagMatrix, 128)
 	place(tagGeoKeys, 32)
 	place(tagFormat, 4)
-	end := int(base2(2, 8))
+	end := int(firstFrame(2, 2, 8))
 	for at := range end {
 		for _, bit := range []byte{1, 4, 0x80} {
 			b := slices.Clone(base)

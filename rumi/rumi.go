@@ -1,9 +1,9 @@
-// Package rumi reads and writes rumi files of generations 1 and 2: tile-interleaved BigTIFF images whose
-// chunks are OpenZL frames. A header blob holds everything that reading windows needs, so that a catalog
+// Package rumi reads and writes rumi files of generations 1 to 3: tile-interleaved images whose chunks are
+// OpenZL frames. A header blob holds everything that reading windows needs, so that a catalog
 // that stores the blob never opens the file for it.
 //
-// Both generations are little-endian BigTIFFs with one directory before the pixels. Frames follow each
-// other without gaps, positions of the grid row by row.
+// All are little-endian, with the header and one directory of a BigTIFF before the pixels; generation 3 has a
+// header of its own. Frames follow each other without gaps, positions of the grid row by row.
 //
 // Generation 1 (rumi-eo 0.8): PlanarConfiguration 2, Compression 60000, Predictor 1, no sparse tiles. Each
 // band of a grid position has one frame; the bands of a position lie side by side; edge tiles are padded.
@@ -15,7 +15,9 @@
 // directory in the order of the tags. A frame holds one band of a grid position (a tile) or all bands (a
 // cell). Edge frames are cut. The blob has 28 bytes and the counts in the fewest bits.
 //
-// Not supported: later generations, whose files are not TIFFs (they begin with "RUMI").
+// Generation 3 (rumi-eo 0.18 and later): begins with "RUMI"; two tags more, for the frame unit (Unit) and the
+// steps of time, which are an axis of the image. A trailer behind the frames names the bands and the times
+// (Trailer). The blob has 32 bytes before the counts.
 package rumi
 
 import (
@@ -36,9 +38,6 @@ func Codecs() chunk.Codecs {
 	return chunk.Codecs{chunk.OpenZL: func() chunk.Decompressor { return openzl.NewDecoder(o) }}
 }
 
-// LaterMagic begins files of later generations, which are not supported.
-const LaterMagic = "RUMI"
-
 // DefaultMaxChunk is the largest decoded tile, in bytes, that Parse accepts.
 const DefaultMaxChunk = tiff.DefaultMaxChunk
 
@@ -51,20 +50,21 @@ const (
 
 // Header is a parsed header blob. It is immutable and safe for concurrent use.
 type Header struct {
-	Shape        [3]int // bands, height, width
+	Shape        [3]int // bands, height, width; bands of one step of time
+	Times        int    // steps of time, 1 before generation 3
 	DType        chunk.DType
 	TileH, TileW int
-	Generation   int  // 1 or 2
-	Cells        bool // a frame holds all bands of a grid position (generation 2 only)
+	Generation   int  // 1 to 3
+	Unit         Unit // as in the blob; for an image of one band generation 2 has either
+	Cells        bool // a frame holds all bands and steps of time of a grid position
 
 	index chunk.Index
-	unit  int // as in the blob; for an image of one band it may be either
 }
 
-func newHeader(x chunk.Index, generation, unit int) *Header {
+func newHeader(x chunk.Index, generation int, unit Unit) *Header {
 	return &Header{
-		Shape: [3]int{x.Bands, x.Height, x.Width}, DType: x.DType, TileH: x.ChunkH, TileW: x.ChunkW,
-		Generation: generation, Cells: unit == unitCell, index: x, unit: unit,
+		Shape: [3]int{x.StepBands(), x.Height, x.Width}, Times: x.Steps(), DType: x.DType, TileH: x.ChunkH,
+		TileW: x.ChunkW, Generation: generation, Unit: unit, Cells: unit.whole(), index: x,
 	}
 }
 
@@ -77,11 +77,11 @@ func IsBlob(b []byte) bool {
 	return m == blobMagic || m == cutMagic || m == blob2Magic
 }
 
-// Parse reads a header blob of either generation, without any I/O. All numbers are little-endian:
+// Parse reads a header blob of any generation, without any I/O. All numbers are little-endian:
 //
 //	offset  type     field
 //	0       u32      magic: 0x333C333C in generation 1 (0x796D6173 of rumi-eo 0.12 to 0.14),
-//	                 0x45564F4C in generation 2
+//	                 0x45564F4C in generations 2 and 3
 //	4       u16      version, 1
 //	6       u32      image width, 1 to 2^31-1
 //	10      u32      image height, 1 to 2^31-1
@@ -89,8 +89,9 @@ func IsBlob(b []byte) bool {
 //	16      u16      tile height, at least 1
 //	18      u16      bands B, at least 1
 //	20      u8       bits a sample (both components of a complex one)
-//	21      u8       sample format, TIFF's; in generation 2 also a private one, 100 to 106
+//	21      u8       sample format, TIFF's; from generation 2 on also a private one, 100 to 106
 //
+// where generation 3 has a u32 at 14, the steps of time T, and all that follows four bytes later;
 // then, in generation 1:
 //
 //	22      u32      offset of the first frame in the file
@@ -104,7 +105,11 @@ func IsBlob(b []byte) bool {
 //	27      u8       w, 0 to 32: bits of what a frame has above that
 //	28      bits     that number for each frame, w bits, packed from the least significant bit on
 //
-// w is the smallest possible, spare bits are 0, and the first frame's offset follows from B and N.
+// w is the smallest possible, spare bits are 0, and the first frame's offset follows from B and N. Generation 3
+// has ten frame units: see Unit. N is across · down, and B · T times that if frames are tiles.
+//
+// A blob of one of these two generations is hardly ever one of the other, too. If it is, Parse returns
+// ErrEither, and the file says which it is: see Index and ParseAs.
 //
 // Parse refuses chunks of more than DefaultMaxChunk decoded bytes, and more than 2^20 frames of zero bits
 // each, with Limit. b is not kept.
@@ -117,7 +122,7 @@ func ParseLimit(b []byte, maxChunk int) (*Header, error) {
 	}
 	le := binary.LittleEndian
 	if len(b) >= 4 && le.Uint32(b) == blob2Magic {
-		return parse2(b, maxChunk)
+		return parseEither(b, maxChunk)
 	}
 	if len(b) < blobHead {
 		return bad(0, "%d bytes", len(b))
@@ -151,10 +156,38 @@ func ParseLimit(b []byte, maxChunk int) (*Header, error) {
 	if err := x.Validate(-1, maxChunk); err != nil {
 		return nil, err
 	}
-	return newHeader(*x, 1, unitTile), nil
+	return newHeader(*x, 1, UnitTile), nil
 }
 
-// blobGrid reads what both generations have at offsets 6 to 21.
+// ErrEither is the error for a blob that is one of generation 2 and one of generation 3.
+var ErrEither error = fault.New(fault.Unsupported, "header blob", 14,
+	"a header of generation 2 or 3: only the file says which")
+
+// parseEither reads a blob of generation 2 or 3.
+func parseEither(b []byte, maxChunk int) (*Header, error) {
+	if len(b) >= 18 && binary.LittleEndian.Uint16(b[16:]) == 0 {
+		return parsePacked(b, 3, maxChunk) // in generation 2 tiles without height
+	}
+	h, err := parsePacked(b, 2, maxChunk)
+	later, err3 := parsePacked(b, 3, maxChunk)
+	switch {
+	case err == nil && err3 == nil:
+		return nil, ErrEither
+	case err3 == nil:
+		return later, nil
+	}
+	return h, err
+}
+
+// ParseAs is ParseLimit for a blob of a file whose generation, 1 to 3, is known.
+func ParseAs(b []byte, generation, maxChunk int) (*Header, error) {
+	if generation >= 2 && len(b) >= 4 && binary.LittleEndian.Uint32(b) == blob2Magic {
+		return parsePacked(b, generation, maxChunk)
+	}
+	return ParseLimit(b, maxChunk)
+}
+
+// blobGrid reads what all generations have at offsets 6 to 21, in generation 3 some of it later.
 func blobGrid(b []byte, generation int) (*chunk.Index, error) {
 	bad := func(off int64, format string, args ...any) (*chunk.Index, error) {
 		return nil, fault.New(fault.Corrupt, "header blob", off, format, args...)
@@ -166,22 +199,24 @@ func blobGrid(b []byte, generation int) (*chunk.Index, error) {
 	}
 	x := newIndex(generation)
 	x.Width, x.Height = int(w), int(h)
-	x.ChunkW, x.ChunkH, x.Bands = int(le.Uint16(b[14:])), int(le.Uint16(b[16:])), int(le.Uint16(b[18:]))
+	at := shift(generation)
+	x.ChunkW, x.ChunkH, x.Bands = int(le.Uint16(b[at+14:])), int(le.Uint16(b[at+16:])), int(le.Uint16(b[at+18:]))
 	if x.ChunkW < 1 || x.ChunkH < 1 {
-		return bad(14, "tiles of %d by %d pixels", x.ChunkH, x.ChunkW)
+		return bad(int64(at+14), "tiles of %d by %d pixels", x.ChunkH, x.ChunkW)
 	}
 	if x.Bands < 1 {
-		return bad(18, "no bands")
+		return bad(int64(at+18), "no bands")
 	}
-	if x.DType = dtypeOf(generation, uint64(b[21]), uint64(b[20])); x.DType == chunk.Invalid {
-		return bad(20, "samples of %d bits with sample format %d", b[20], b[21])
+	if x.DType = dtypeOf(generation, uint64(b[at+21]), uint64(b[at+20])); x.DType == chunk.Invalid {
+		return bad(int64(at+20), "samples of %d bits with sample format %d", b[at+20], b[at+21])
 	}
+	x.LowBits = generation == 3 && x.DType.Bits() < 8
 	return x, nil
 }
 
 // newIndex returns an index with the properties that all files of a generation share. Chunks are tiles.
 func newIndex(generation int) *chunk.Index {
-	cut := generation == 2
+	cut := generation > 1
 	return &chunk.Index{ChunkB: 1, Codec: chunk.OpenZL, Predictor: chunk.NoPredictor, CutEdge: cut, CutRight: cut}
 }
 
@@ -189,18 +224,22 @@ func newIndex(generation int) *chunk.Index {
 func (h *Header) Index() *chunk.Index { return &h.index }
 
 // Blob returns the header blob. A blob of rumi-eo 0.12 to 0.14 becomes the equivalent one of 0.8.
-func (h *Header) Blob() []byte {
-	if h.Generation == 2 {
-		return appendBlob2(nil, &h.index, h.unit)
+func (h *Header) Blob() []byte { return blobOf(&h.index, h.Generation, h.Unit) }
+
+func blobOf(x *chunk.Index, generation int, unit Unit) []byte {
+	if generation == 1 {
+		return appendBlob(nil, x)
 	}
-	return appendBlob(nil, &h.index)
+	return appendPacked(nil, x, generation, unit)
 }
 
 // Check returns an error of kind Corrupt unless all frames lie within a file of that many bytes. A file of
-// generation 2 must also end with the last frame.
+// generation 2 must also end with the last frame, and one of generation 3 have bytes behind it.
 func (h *Header) Check(fileSize int64) error {
-	last := h.index.Ranges[len(h.index.Ranges)-1]
-	if end := last.Off + last.Len; end > fileSize || h.Generation == 2 && end < fileSize {
+	ranges := h.Unit.fileOrder(&h.index)
+	last := ranges[len(ranges)-1]
+	end := last.Off + last.Len
+	if end > fileSize || h.Generation == 2 && end < fileSize || h.Generation == 3 && end == fileSize {
 		return fault.New(fault.Corrupt, "header blob", fault.NoOffset, "frames end at %d, the file at %d", end,
 			fileSize)
 	}
@@ -219,7 +258,7 @@ func appendBlob(dst []byte, x *chunk.Index) []byte {
 	return dst
 }
 
-// appendGrid appends what both generations have at offsets 0 to 21.
+// appendGrid appends what all generations have at offsets 0 to 21, and the steps of time of generation 3.
 func appendGrid(dst []byte, x *chunk.Index, magic uint32, generation int) []byte {
 	le := binary.LittleEndian
 	format, bits := encodingOf(generation, x.DType)
@@ -227,9 +266,12 @@ func appendGrid(dst []byte, x *chunk.Index, magic uint32, generation int) []byte
 	dst = le.AppendUint16(dst, blobVersion)
 	dst = le.AppendUint32(dst, uint32(x.Width))
 	dst = le.AppendUint32(dst, uint32(x.Height))
+	if generation == 3 {
+		dst = le.AppendUint32(dst, uint32(x.Steps()))
+	}
 	dst = le.AppendUint16(dst, uint16(x.ChunkW))
 	dst = le.AppendUint16(dst, uint16(x.ChunkH))
-	dst = le.AppendUint16(dst, uint16(x.Bands))
+	dst = le.AppendUint16(dst, uint16(x.StepBands()))
 	return append(dst, byte(bits), byte(format))
 }
 

@@ -22,10 +22,18 @@ type Layout struct {
 	TileH, TileW int
 	Geo          *tiff.Geo // georeferencing; nil for none
 
-	// Generation of the file: 1 (or 0), or 2. Of Geo, generation 2 keeps only a transform with an EPSG
+	// Generation of the file: 1 (or 0), 2 or 3. Of Geo, generations 2 and 3 keep only a transform with an EPSG
 	// code of 1024 to 32766.
 	Generation int
 	Cells      bool // generation 2: a frame holds all bands of a grid position
+
+	// Times is the number of steps of time of a file of generation 3. 0 means 1. Pixels have the axis as their
+	// first.
+	Times int
+	// Unit says what a frame of a file of generation 3 holds.
+	Unit Unit
+	// Trailer names bands and times of a file of generation 3, which must have one with names.
+	Trailer *Trailer
 
 	// PixelIsPoint says that Geo.Transform, of a Geo without GeoKeys, refers to the centres of pixels, and marks
 	// the file so. The transform is stored bit for bit, without a way to the corners and back.
@@ -38,13 +46,33 @@ type Layout struct {
 
 func (l *Layout) generation() int { return max(l.Generation, 1) }
 
+// unit returns what a frame of the file holds.
+func (l *Layout) unit() Unit {
+	if l.Cells && l.Shape[0] > 1 {
+		return UnitPlanes
+	}
+	return l.Unit
+}
+
+// options returns an error unless the members for single generations fit the layout's.
+func (l *Layout) options() error {
+	switch {
+	case l.Generation < 0 || l.Generation > 3 || l.Cells && l.Generation != 2:
+		return fmt.Errorf("rumi: generation %d, cells %t", l.Generation, l.Cells)
+	case len(l.Tags) > 0 && l.generation() != 1:
+		return fmt.Errorf("rumi: files of generation %d cannot hold further tags", l.Generation)
+	case l.Generation != 3 && (l.Times > 1 || l.Unit != UnitTile || l.Trailer != nil):
+		return fmt.Errorf("rumi: files of generation %d have no steps of time, units and trailer", l.Generation)
+	case l.Times < 0 || l.Generation == 3 && !l.Unit.fits(l.Shape[0], max(l.Times, 1)):
+		return fmt.Errorf("rumi: frame unit %d of %d bands and %d steps of time", l.Unit, l.Shape[0], l.Times)
+	}
+	return nil
+}
+
 // index returns the layout as an index without ranges, and the number of its frames.
 func (l *Layout) index() (*chunk.Index, int, error) {
-	if l.Generation < 0 || l.Generation > 2 || l.Cells && l.Generation != 2 {
-		return nil, 0, fmt.Errorf("rumi: generation %d, cells %t", l.Generation, l.Cells)
-	}
-	if len(l.Tags) > 0 && l.Generation == 2 {
-		return nil, 0, fmt.Errorf("rumi: files of generation 2 cannot hold further tags")
+	if err := l.options(); err != nil {
+		return nil, 0, err
 	}
 	x := newIndex(l.generation())
 	x.Bands, x.Height, x.Width = l.Shape[0], l.Shape[1], l.Shape[2]
@@ -52,6 +80,7 @@ func (l *Layout) index() (*chunk.Index, int, error) {
 	if format, _ := encodingOf(l.generation(), l.DType); format == 0 {
 		return nil, 0, fmt.Errorf("rumi: %v samples cannot be stored", l.DType)
 	}
+	x.LowBits = l.Generation == 3 && x.DType.Bits() < 8
 	for _, side := range [...]int{x.Height, x.Width} {
 		if side < 1 || side > chunk.MaxSide {
 			return nil, 0, fmt.Errorf("rumi: image of shape %v", l.Shape)
@@ -62,9 +91,10 @@ func (l *Layout) index() (*chunk.Index, int, error) {
 			return nil, 0, fmt.Errorf("rumi: %d bands in tiles of %d by %d pixels", x.Bands, x.ChunkH, x.ChunkW)
 		}
 	}
-	if l.Cells {
-		x.ChunkB = x.Bands
+	if err := setTimes(x, int64(max(l.Times, 1))); err != nil {
+		return nil, 0, err
 	}
+	l.unit().apply(x)
 	if n := int64(x.Across()) * int64(x.Down()); n > math.MaxInt32/int64(x.Groups()) {
 		return nil, 0, fmt.Errorf("rumi: too many tiles")
 	}
@@ -94,30 +124,43 @@ type Tiler struct {
 	pixels []byte
 	x      *chunk.Index
 	n      int
+	unit   Unit
 }
 
-// NewTiler returns a tiler of an image: little-endian samples of the layout's shape in C order.
-// pixels are kept.
+// NewTiler returns a tiler of an image: little-endian samples of the layout's shape in C order, those of its
+// steps of time one after the other. pixels are kept. A sample of fewer than 8 bits must have zeros above them.
 func NewTiler(pixels []byte, l Layout) (*Tiler, error) {
 	x, n, err := l.check(len(pixels))
 	if err != nil {
 		return nil, err
 	}
-	return &Tiler{pixels, x, n}, nil
+	if mask := byte(0xff) << x.DType.Bits(); x.LowBits {
+		for i, v := range pixels {
+			if v&mask != 0 {
+				return nil, fmt.Errorf("rumi: sample %d is %#x: it must fit in the %d bits of %s", i, v, x.DType.Bits(),
+					x.DType)
+			}
+		}
+	}
+	return &Tiler{pixels, x, n, l.unit()}, nil
 }
 
 // Len returns the number of chunks, each of which becomes a frame.
 func (t *Tiler) Len() int { return t.n }
 
-// Rows returns the shape of frame i: h rows, in a cell those of all bands together, of w samples.
+// Rows returns the shape of frame i: h rows, in a cell those of all planes together, of w samples. In a cell
+// of interleaved planes a row has those of all that are interleaved.
 func (t *Tiler) Rows(i int) (h, w int) {
+	i = t.unit.chunk(t.x, i)
 	b, h, w := t.x.Stored(i)
-	return b * h, w
+	s := t.x.Strides(i)
+	return b * h / s.X, w * s.X
 }
 
-// AppendTile appends the samples of frame i: (height, width), or (bands, height, width) in a cell. Edge
-// tiles are padded with zeros in generation 1 and cut in generation 2.
+// AppendTile appends the samples of frame i, in the order of axes of the unit. Edge tiles are padded with
+// zeros in generation 1 and cut in the others.
 func (t *Tiler) AppendTile(dst []byte, i int) []byte {
+	i = t.unit.chunk(t.x, i)
 	from := len(dst)
 	dst = slices.Grow(dst, t.x.StoredBytes(i))[:from+t.x.StoredBytes(i)]
 	clear(dst[from:])
@@ -150,22 +193,31 @@ func tiles2(pixels []byte, l Layout) ([][]byte, Layout, error) {
 	return tiles, l, nil
 }
 
-// cut copies the box of chunk i, band by band and row by row, to the upper left of its planes.
+// cut copies the box of chunk i to the upper left of its planes.
 func cut(tile, pixels []byte, x *chunk.Index, i int) {
-	box, size := x.Box(i), x.DType.Size()
-	_, h, w := x.Stored(i)
-	n := (box.X1 - box.X0) * size
+	box, size, s := x.Box(i), x.DType.Size(), x.Strides(i)
 	for b := box.B0; b < box.B1; b++ {
 		for y := box.Y0; y < box.Y1; y++ {
-			from := ((b*x.Height+y)*x.Width + box.X0) * size
-			copy(tile[((b-box.B0)*h+y-box.Y0)*w*size:], pixels[from:from+n])
+			row := pixels[((b*x.Height+y)*x.Width+box.X0)*size:][:(box.X1-box.X0)*size]
+			to := tile[(s.Plane(b-box.B0)+(y-box.Y0)*s.Y)*size:]
+			if s.X == 1 {
+				copy(to, row)
+				continue
+			}
+			for k := 0; k < len(row); k += size {
+				copy(to[k*s.X:k*s.X+size], row[k:k+size])
+			}
 		}
 	}
 }
 
-// Write writes a rumi file of frames, one OpenZL frame per tile in the order of Tile or Tile2, and returns
+// Write writes a rumi file of frames, one OpenZL frame per tile in the order of a Tiler, and returns
 // its header blob. It fails if w fails, or if the format cannot hold the layout.
 func Write(w io.Writer, frames [][]byte, l Layout) (blob []byte, err error) {
+	tail, err := l.Tail()
+	if err != nil {
+		return nil, err
+	}
 	counts := make([]int64, len(frames))
 	for i, f := range frames {
 		counts[i] = int64(len(f))
@@ -182,12 +234,28 @@ func Write(w io.Writer, frames [][]byte, l Layout) (blob []byte, err error) {
 			return nil, err
 		}
 	}
-	return blob, nil
+	_, err = w.Write(tail)
+	return blob, err
 }
 
+// Tail returns the bytes of a rumi file behind its frames: the trailer of generation 3, else none.
+func (l *Layout) Tail() ([]byte, error) {
+	if l.Generation != 3 {
+		return nil, nil
+	}
+	if l.Trailer == nil || l.Trailer.Bands == nil {
+		return nil, fmt.Errorf("rumi: a file of generation 3 needs a trailer with the names of its bands")
+	}
+	return l.Trailer.append(nil, l.Shape[0], max(l.Times, 1))
+}
+
+// maxUnequal is the most frames of unequal size that a file of generation 3 may have, as rumi-eo writes it: 64 MiB of
+// offsets and sizes, 12 bytes a frame.
+const maxUnequal = 64 << 20 / 12
+
 // Head returns the bytes of a rumi file that stand before its frames, and its header blob. counts are the bytes of
-// the frames, in the order of Tile or Tile2: a caller that appends frames of these sizes to head writes what Write
-// does.
+// the frames, in the order of a Tiler: a caller that appends frames of these sizes to head, and then Tail, writes what
+// Write does.
 func Head(counts []int64, l Layout) (head, blob []byte, err error) {
 	x, n, err := l.index()
 	if err != nil {
@@ -213,16 +281,16 @@ func Head(counts []int64, l Layout) (head, blob []byte, err error) {
 	if x.Ranges[0].Off > math.MaxUint32 {
 		return nil, nil, fmt.Errorf("rumi: the directory is too large")
 	}
+	if l.Generation == 3 && n > maxUnequal && slices.Max(counts) != slices.Min(counts) {
+		return nil, nil, fmt.Errorf("rumi: %d frames of unequal size: at most %d", n, maxUnequal)
+	}
 	setArrays(fields, x, l.generation())
 	head = ifd.AppendDirectory(ifd.AppendHeader(nil, dir), dir, fields)
-	if l.Generation == 2 {
-		unit := unitTile
-		if l.Cells && x.Bands > 1 {
-			unit = unitCell
-		}
-		return head, appendBlob2(nil, x, unit), nil
+	if l.Generation == 3 {
+		copy(head, Magic+"\x01\x00\x00\x00")
 	}
-	return head, appendBlob(nil, x), nil
+	l.unit().indexOrder(x)
+	return head, blobOf(x, l.generation(), l.unit()), nil
 }
 
 // fields returns the tags of the file, with tile arrays of zeros for n frames. Their size must be known before the
@@ -231,23 +299,27 @@ func (l *Layout) fields(x *chunk.Index, n int) (fields []ifd.Field, err error) {
 	if l.PixelIsPoint && (l.Geo == nil || len(l.Geo.GeoKeys) > 0) {
 		return nil, fmt.Errorf("rumi: PixelIsPoint needs a Geo without GeoKeys")
 	}
-	if l.Generation == 2 {
-		fields, err = directory2(x, l.Geo, n)
+	if l.Generation > 1 {
+		fields, err = directory2(x, l.Geo, n, l.Generation)
 	} else {
 		fields = append(directory(x, l.Geo), l.Tags...)
 	}
+	if l.Generation == 3 {
+		fields = append(fields, ifd.Shorts(tagUnit, uint16(l.unit())), ifd.Longs(tagTimes, uint32(x.Steps())))
+	}
 	for _, f := range fields {
 		if l.PixelIsPoint && f.Tag == tagGeoKeys {
-			// The second of the three keys, behind four numbers of the head and four of the first key.
+			// The value of the second key, behind four numbers of the head and four of the first key.
 			binary.LittleEndian.PutUint16(f.Data[2*(4+4+3):], rasterPixelIsPoint)
 		}
 	}
 	return fields, err
 }
 
-// directory2 returns the tags of a file of generation 2, with tile arrays of zeros.
-func directory2(x *chunk.Index, geo *tiff.Geo, frames int) ([]ifd.Field, error) {
-	format, bits := encodingOf(2, x.DType)
+// directory2 returns the tags of a file of generation 2, with tile arrays of zeros. For generation 3 the caller adds
+// those for unit and time.
+func directory2(x *chunk.Index, geo *tiff.Geo, frames, generation int) ([]ifd.Field, error) {
+	format, bits := encodingOf(generation, x.DType)
 	matrix, keys, err := geoFields(geo)
 	if err != nil {
 		return nil, err
@@ -255,26 +327,33 @@ func directory2(x *chunk.Index, geo *tiff.Geo, frames int) ([]ifd.Field, error) 
 	return []ifd.Field{
 		ifd.Longs(tagWidth, uint32(x.Width)),
 		ifd.Longs(tagHeight, uint32(x.Height)),
-		ifd.Shorts(tagBits, slices.Repeat([]uint16{bits}, x.Bands)...),
-		ifd.Shorts(tagSamples, uint16(x.Bands)),
+		ifd.Shorts(tagBits, slices.Repeat([]uint16{bits}, x.StepBands())...),
+		ifd.Shorts(tagSamples, uint16(x.StepBands())),
 		ifd.Shorts(tagTileWidth, uint16(x.ChunkW)),
 		ifd.Shorts(tagTileHeight, uint16(x.ChunkH)),
 		ifd.Long8s(tagOffsets, make([]uint64, frames)...),
 		ifd.Longs(tagCounts, make([]uint32, frames)...),
-		ifd.Shorts(tagFormat, slices.Repeat([]uint16{format}, x.Bands)...),
+		ifd.Shorts(tagFormat, slices.Repeat([]uint16{format}, x.StepBands())...),
 		matrix, keys,
 	}, nil
 }
 
-// geoFields returns the matrix and the three keys of a file of generation 2: the unit matrix and model type
+// Codes of CRSs that generations 2 and 3 hold: GeoTIFF leaves those below to itself, and 32767 to CRSs that a file
+// defines.
+const (
+	leastEPSG = 1024
+	mostEPSG  = 32766
+)
+
+// geoFields returns the matrix and the three keys of a file of generation 2 or 3: the unit matrix and model type
 // 0 without georeferencing.
 func geoFields(geo *tiff.Geo) (matrix, keys ifd.Field, err error) {
 	const pixelIsArea = 1
 	t := [6]float64{0, 1, 0, 0, 0, 1}
 	model, raster, key, code := uint16(0), uint16(pixelIsArea), uint16(2048), uint16(0)
 	if geo != nil && (geo.HasTransform || geo.EPSG != 0) {
-		if !geo.HasTransform || geo.EPSG < 1024 || geo.EPSG > 32766 {
-			return matrix, keys, fmt.Errorf("rumi: generation 2 needs a transform together with "+
+		if !geo.HasTransform || geo.EPSG < leastEPSG || geo.EPSG > mostEPSG {
+			return matrix, keys, fmt.Errorf("rumi: generations 2 and 3 need a transform together with "+
 				"an EPSG code of 1024 to 32766, not EPSG %d, transform %t", geo.EPSG, geo.HasTransform)
 		}
 		t, code = geo.Transform, uint16(geo.EPSG)

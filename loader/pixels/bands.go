@@ -1,27 +1,53 @@
 package pixels
 
-// PickedBands says which bands of a file a field has, and where they go in the tensor.
+// PickedBands says which bands of a file a field has, and where they go in the tensor. In a file with steps of
+// time the bands of each step are planes of their own, numbered step by step.
 type PickedBands struct {
-	Picked []int // for each band of the tensor, the number of the file's band; a band may repeat
-	spans  []bandSpan
-	at     map[int][]int // for each band of the file, its bands of the tensor
+	Picked []int // for each plane of the tensor, the number of the file's plane; a plane may repeat
+	// TimeSteps is the number of steps of time that Picked has, each with the same number of bands. 0 means 1.
+	TimeSteps int
+	// StepBands is the number of bands of a step of the file; 0 if it has no steps.
+	StepBands int
+
+	spans []bandSpan
+	at    map[int][]int // for each plane of the file, its planes of the tensor
 }
 
-// bandSpan is a run of bands that are contiguous both in the file and in the tensor: bands from, ...,
-// from+n-1 of the file are bands to, ..., to+n-1 of the tensor.
-type bandSpan struct{ from, to, n int }
+// bandSpan is a run of planes of one step that are contiguous both in the file and in the tensor: planes
+// from, ..., from+n-1 of the file are bands to, ..., to+n-1 of step t of the tensor.
+type bandSpan struct{ from, t, to, n int }
 
-// PlaceBands computes from Picked where the bands of the file go, so that Put does not search all bands
+// bands returns the number of bands of a step of the tensor.
+func (r *PickedBands) bands() int { return len(r.Picked) / max(r.TimeSteps, 1) }
+
+// PickPlanes returns the planes of some bands at some steps of time, of a file with stepBands bands. With
+// times nil they are the bands themselves.
+func PickPlanes(bands, times []int, stepBands int) PickedBands {
+	if times == nil {
+		return PickedBands{Picked: bands}
+	}
+	p := PickedBands{TimeSteps: len(times), StepBands: stepBands, Picked: make([]int, 0, len(times)*len(bands))}
+	for _, t := range times {
+		for _, b := range bands {
+			p.Picked = append(p.Picked, t*stepBands+b)
+		}
+	}
+	return p
+}
+
+// PlaceBands computes from Picked where the planes of the file go, so that Put does not search all planes
 // for every chunk. The caller calls it again whenever Picked changes.
 func (r *PickedBands) PlaceBands() {
 	r.at, r.spans = make(map[int][]int, len(r.Picked)), nil
-	for j, b := range r.Picked {
-		r.at[b] = append(r.at[b], j)
+	for j, p := range r.Picked {
+		r.at[p] = append(r.at[p], j)
+		t, b := j/r.bands(), j%r.bands()
 		// One span is one call of Scatter, so joining contiguous bands avoids a call for each.
-		if k := len(r.spans) - 1; k >= 0 && b == r.spans[k].from+r.spans[k].n {
+		if k := len(r.spans) - 1; k >= 0 && b > 0 && p == r.spans[k].from+r.spans[k].n &&
+			(r.StepBands == 0 || p%r.StepBands > 0) {
 			r.spans[k].n++
 			continue
 		}
-		r.spans = append(r.spans, bandSpan{b, j, 1})
+		r.spans = append(r.spans, bandSpan{p, t, b, 1})
 	}
 }

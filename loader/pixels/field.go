@@ -22,7 +22,11 @@ type Raster struct {
 	Native        chunk.DType // of the assets
 	To            chunk.DType // of the tensor
 	PickedBands               // of every asset; with bands picked by name, of the first asset
-	all           bool        // the field has all bands of an asset, in their order
+	bandList      []int       // the bands of each step
+	timeList      []int       // the steps of time; nil for assets without time
+	allBands      int         // how many bands assets must have in a step; 0 if the field picks some
+	allTimes      int         // how many steps of time assets must have; 0 if the field picks some
+	TimeAxis      bool        // the layout has the axis t, even without a sequence
 	Ratio         ratio
 	H, W          int // of the tensor; a window in this field's pixels, unless it is resampled
 	Steps         int // of a sequence; 0 without a time axis
@@ -111,9 +115,7 @@ func (c *Converters) Get(x *chunk.Index) (*einops.Converter, error) {
 // first asset. It fails with kind not found if the asset lacks a band, and with kind unsupported if the
 // field cannot be resampled as asked. Ratio, H, W and Steps are left to the caller.
 func NewRaster(f spec.Field, column int, x *chunk.Index) (*Raster, error) {
-	r := &Raster{
-		Field: f, TableColumn: column, Native: x.DType, To: x.DType, PickedBands: PickedBands{Picked: f.Bands},
-	}
+	r := &Raster{Field: f, TableColumn: column, Native: x.DType, To: x.DType, TimeAxis: x.Times > 0}
 	if f.DType != "native" {
 		to, err := chunk.ParseDType(f.DType)
 		if err != nil {
@@ -121,17 +123,8 @@ func NewRaster(f spec.Field, column int, x *chunk.Index) (*Raster, error) {
 		}
 		r.To = to
 	}
-	if len(r.Picked) == 0 {
-		r.Picked = make([]int, x.Bands)
-		for i := range r.Picked {
-			r.Picked[i] = i
-		}
-		r.all = true
-	}
-	for _, b := range r.Picked {
-		if b >= x.Bands {
-			return nil, fault.New(fault.NotFound, "band", fault.NoOffset, "band %d of %d", b, x.Bands)
-		}
+	if err := r.pick(x); err != nil {
+		return nil, err
 	}
 	r.PlaceBands()
 	r.Stored = len(r.at)
@@ -139,7 +132,10 @@ func NewRaster(f spec.Field, column int, x *chunk.Index) (*Raster, error) {
 		r.Stored = x.Bands
 	}
 	var err error
-	if r.LayoutPattern, err = einops.Parse(f.Layout); err != nil {
+	if r.TimeSteps > 1 && r.Layout == spec.DefaultLayout {
+		r.Layout = spec.TimeLayout
+	}
+	if r.LayoutPattern, err = einops.Parse(r.Layout); err != nil {
 		return nil, err
 	}
 	if err := r.setArithmetic(); err != nil {
@@ -152,12 +148,63 @@ func NewRaster(f spec.Field, column int, x *chunk.Index) (*Raster, error) {
 	return r, nil
 }
 
+// pick resolves the bands and the steps of time that the field has.
+func (r *Raster) pick(x *chunk.Index) error {
+	if r.bandList = r.Field.Bands; len(r.bandList) == 0 {
+		r.bandList, r.allBands = first(x.StepBands()), x.StepBands()
+	}
+	for _, b := range r.bandList {
+		if b >= x.StepBands() {
+			return fault.New(fault.NotFound, "band", fault.NoOffset, "band %d of %d", b, x.StepBands())
+		}
+	}
+	switch r.timeList = r.Field.Times; {
+	case len(r.timeList) == 0:
+		r.timeList, r.allTimes = nil, x.Steps()
+		if x.Times > 0 {
+			r.timeList = first(x.Times)
+		}
+	default:
+		r.TimeAxis = true
+		for _, t := range r.timeList {
+			if t >= x.Steps() {
+				return fault.New(fault.NotFound, "time", fault.NoOffset, "step %d of %d", t, x.Steps())
+			}
+		}
+	}
+	r.PickedBands = PickPlanes(r.bandList, r.timeList, x.StepBands())
+	return nil
+}
+
+// first returns 0, 1, …, n-1.
+func first(n int) []int {
+	out := make([]int, n)
+	for i := range out {
+		out[i] = i
+	}
+	return out
+}
+
+// PlanesOf returns the planes of an asset with the bands (of each step) that the field picks there. It returns
+// the field's own if they are the same.
+func (r *Raster) PlanesOf(bands []int, x *chunk.Index) *PickedBands {
+	if bands == nil {
+		bands = r.bandList
+	}
+	if slices.Equal(bands, r.bandList) && (r.timeList == nil || r.StepBands == x.StepBands()) {
+		return &r.PickedBands
+	}
+	p := PickPlanes(bands, r.timeList, x.StepBands())
+	p.PlaceBands()
+	return &p
+}
+
 // setArithmetic sets the casts of the field: dtype, scale, offset, clip, fill and nodata.
 func (r *Raster) setArithmetic() error {
 	conv := einops.Convert{From: r.Native, To: r.To}
 	if n := r.Normalize; n != nil {
-		if k := len(n.Scale); k != 1 && k != len(r.Picked) {
-			return fmt.Errorf("normalize has %d values for %d bands", k, len(r.Picked))
+		if k := len(n.Scale); k != 1 && k != r.bands() {
+			return fmt.Errorf("normalize has %d values for %d bands", k, r.bands())
 		}
 		r.Scale, r.Offset = float32s(n.Scale), float32s(n.Offset)
 		conv.Scale, conv.Offset = r.Scale, r.Offset
@@ -206,13 +253,13 @@ func float32s(s []float64) []float32 {
 }
 
 // Axes returns the axes of a batch of rows before the layout rearranges them: n t b y x, without t if
-// the field has no time axis.
+// the field has no time axis. In a sequence of files with steps of time these follow each other along t.
 func (r *Raster) Axes(rows int) []einops.Axis {
 	axes := []einops.Axis{
-		{Name: "n", Len: rows}, {Name: "t", Len: r.Steps}, {Name: "b", Len: len(r.Picked)},
+		{Name: "n", Len: rows}, {Name: "t", Len: max(r.Steps, 1) * max(r.TimeSteps, 1)}, {Name: "b", Len: r.bands()},
 		{Name: "y", Len: r.H}, {Name: "x", Len: r.W},
 	}
-	if r.Steps == 0 {
+	if r.Steps == 0 && !r.TimeAxis {
 		axes = slices.Delete(axes, 1, 2)
 	}
 	return axes
@@ -241,13 +288,19 @@ func (r *Raster) Fits(x *chunk.Index) error {
 	case x.DType != r.Native:
 		return fault.New(fault.Unsupported, "asset", fault.NoOffset,
 			"dtype %s; the field %q is %s", x.DType, r.Name, r.Native)
-	case r.all && x.Bands != len(r.Picked):
+	case r.allBands > 0 && x.StepBands() != r.allBands:
 		return fault.New(fault.Unsupported, "asset", fault.NoOffset,
-			"%d bands; the field %q has %d", x.Bands, r.Name, len(r.Picked))
-	case !r.all && r.BandNames == nil && slices.Max(r.Picked) >= x.Bands:
+			"%d bands; the field %q has %d", x.StepBands(), r.Name, r.allBands)
+	case r.allBands == 0 && r.BandNames == nil && slices.Max(r.bandList) >= x.StepBands():
 		// Bands picked by name are not checked, because they are looked up in each asset.
 		return fault.New(fault.Unsupported, "asset", fault.NoOffset,
-			"%d bands; the field %q picks band %d", x.Bands, r.Name, slices.Max(r.Picked))
+			"%d bands; the field %q picks band %d", x.StepBands(), r.Name, slices.Max(r.bandList))
+	case r.allTimes > 0 && x.Steps() != r.allTimes:
+		return fault.New(fault.Unsupported, "asset", fault.NoOffset,
+			"%d steps of time; the field %q has %d", x.Steps(), r.Name, r.allTimes)
+	case r.allTimes == 0 && slices.Max(r.timeList) >= x.Steps():
+		return fault.New(fault.Unsupported, "asset", fault.NoOffset,
+			"%d steps of time; the field %q picks step %d", x.Steps(), r.Name, slices.Max(r.timeList))
 	}
 	return nil
 }
@@ -272,12 +325,16 @@ func (r *Row) picked() *PickedBands {
 	return &r.Field.PickedBands
 }
 
+// step returns the index along t of step t of the row's file.
+func (r *Row) step(t int) int { return r.T*max(r.Field.TimeSteps, 1) + t }
+
 // Put implements Sink: it writes the part of chunk i that lies in the window.
 func (r *Row) Put(x *chunk.Index, i int, samples []byte) {
 	box := x.Box(i)
 	y0, y1 := max(box.Y0, r.Win.Y), min(box.Y1, r.Win.Y+r.Win.H)
 	x0, x1 := max(box.X0, r.Win.X), min(box.X1, r.Win.X+r.Win.W)
-	blk := BlockOf(x, i)
+	str := x.Strides(i)
+	blk := einops.Block{DType: x.DType, StrideB: str.B, StrideY: str.Y, StrideX: str.X}
 	size, picked := x.DType.Size(), r.picked()
 	blk.First = (y0-box.Y0)*blk.StrideY + (x0-box.X0)*blk.StrideX
 	to := r.turned(&blk, einops.Box{
@@ -286,7 +343,8 @@ func (r *Row) Put(x *chunk.Index, i int, samples []byte) {
 	if box.B1-box.B0 == 1 { // the map finds a single band without a search through all spans
 		blk.Data = samples
 		for _, j := range picked.at[box.B0] {
-			to.B0, to.B1 = j, j+1
+			to.T, to.B0 = r.step(j/picked.bands()), j%picked.bands()
+			to.B1 = to.B0 + 1
 			r.Plan.Scatter(r.Dst, r.Cv, to, blk)
 		}
 		return
@@ -296,8 +354,8 @@ func (r *Row) Put(x *chunk.Index, i int, samples []byte) {
 		if from >= end {
 			continue
 		}
-		blk.Data = samples[(from-box.B0)*blk.StrideB*size:]
-		to.B0, to.B1 = s.to+from-s.from, s.to+end-s.from
+		blk.Data = samples[str.Plane(from-box.B0)*size:]
+		to.T, to.B0, to.B1 = r.step(s.t), s.to+from-s.from, s.to+end-s.from
 		r.Plan.Scatter(r.Dst, r.Cv, to, blk)
 	}
 }
@@ -418,13 +476,10 @@ func zeros(s []byte, at int) (from, end int) {
 	return from, end
 }
 
-// BlockOf returns the dtype and the strides, in samples, of decoded chunk i of x, without its data.
+// BlockOf returns the dtype and the strides, in samples, of decoded chunk i of a mask, without its data.
 func BlockOf(x *chunk.Index, i int) einops.Block {
-	b, h, w := x.Stored(i)
-	if x.Inner == chunk.YXB {
-		return einops.Block{DType: x.DType, StrideB: 1, StrideY: w * b, StrideX: b}
-	}
-	return einops.Block{DType: x.DType, StrideB: h * w, StrideY: w, StrideX: 1}
+	s := x.Strides(i)
+	return einops.Block{DType: x.DType, StrideB: s.B, StrideY: s.Y, StrideX: s.X}
 }
 
 // Pad fills the part of the window that lies outside an image of height by width pixels.
@@ -441,15 +496,22 @@ func (r *Row) Pad(height, width int) {
 		{0, y0, 0, r.Win.W}, {y1, r.Win.H, 0, r.Win.W}, {y0, y1, 0, x0}, {y0, y1, x1, r.Win.W},
 	} {
 		if b[0] < b[1] && b[2] < b[3] {
-			r.Plan.FillBox(r.Dst, r.Cv, r.turned(nil, einops.Box{
-				N: r.N, T: r.T, B1: len(r.Field.Picked), Y0: b[0], Y1: b[1], X0: b[2], X1: b[3],
-			}))
+			r.fill(r.turned(nil, einops.Box{Y0: b[0], Y1: b[1], X0: b[2], X1: b[3]}))
 		}
+	}
+}
+
+// fill fills rows and columns of a box in all bands and steps of time of the row.
+func (r *Row) fill(b einops.Box) {
+	b.N, b.B0, b.B1 = r.N, 0, r.Field.bands()
+	for t := range max(r.Field.TimeSteps, 1) {
+		b.T = r.step(t)
+		r.Plan.FillBox(r.Dst, r.Cv, b)
 	}
 }
 
 // Clear fills the whole row with the fill value. It serves rows that are padding, skipped samples, and
 // windows that miss their image.
 func (r *Row) Clear() {
-	r.Plan.FillBox(r.Dst, r.Cv, einops.Box{N: r.N, T: r.T, B1: len(r.Field.Picked), Y1: r.Field.H, X1: r.Field.W})
+	r.fill(einops.Box{Y1: r.Field.H, X1: r.Field.W})
 }

@@ -13,7 +13,6 @@ import (
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/store/taco"
 	"github.com/chaski-eo/chaski/tiff"
-	"github.com/chaski-eo/chaski/tiff/ifd"
 )
 
 // BandNames returns the names of the bands of asset a, one for each band: the band descriptions that
@@ -33,7 +32,7 @@ func BandNames(ctx context.Context, o source.Opener, a catalog.Asset) (_ []strin
 		return nil, a.Fault(rows.Bare(err))
 	}
 	defer func() { _ = r.Close() }() // nothing was written, so a failure to close loses nothing
-	f, err := ifd.Open(ctx, r, tiff.Limits{}.IFD())
+	f, err := rumi.Open(ctx, r, tiff.Limits{}.IFD())
 	if err != nil {
 		return nil, a.Fault(err)
 	}

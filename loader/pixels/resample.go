@@ -106,7 +106,8 @@ func (r *Reader) Resampled(ctx context.Context, a catalog.Asset, win shuffle.Box
 		}
 	}
 	for b := 0; b < len(f.Picked); b += k {
-		sub := &Raster{PickedBands: PickedBands{Picked: bands[b:min(b+k, len(bands))]}, H: win.H, W: win.W}
+		sub := &Raster{H: win.H, W: win.W}
+		sub.Picked, sub.StepBands = bands[b:min(b+k, len(bands))], to.picked().StepBands
 		sub.PlaceBands()
 		plan, err := Planes.Plan(sub.Axes(1), nil)
 		if err != nil {
@@ -253,33 +254,38 @@ func between(a, b, w float32) float32 {
 	return float32(a + float32(w*float32(b-a)))
 }
 
-// whole writes the resampled samples s.Out to bands first to first+bands-1 of the row, and masks those
+// whole writes the resampled samples s.Out to planes first to first+planes-1 of the row, and masks those
 // that are missing.
-func (r *Row) whole(first, bands int, s *Resampler, size int) {
+func (r *Row) whole(first, planes int, s *Resampler, size int) {
 	f := r.Field
-	blk := einops.Block{Data: s.Out, DType: f.Native, StrideB: f.H * f.W, StrideY: f.W, StrideX: 1}
+	blk := einops.Block{DType: f.Native, StrideB: f.H * f.W, StrideY: f.W, StrideX: 1}
 	cv := r.Cv
 	if f.Blends {
 		blk.DType, cv = chunk.Float32, f.blended
 	}
-	to := r.turned(&blk, einops.Box{N: r.N, T: r.T, Y1: f.H, X1: f.W})
-	to.B0, to.B1 = first, first+bands
-	r.Plan.Scatter(r.Dst, cv, to, blk)
+	to := r.turned(&blk, einops.Box{N: r.N, Y1: f.H, X1: f.W})
+	for p := 0; p < planes; p += to.B1 - to.B0 { // the planes of one step at a time
+		to.T, to.B0 = r.step((first+p)/f.bands()), (first+p)%f.bands()
+		to.B1 = min(to.B0+planes-p, f.bands())
+		blk.Data = s.Out[p*f.H*f.W*size:]
+		r.Plan.Scatter(r.Dst, cv, to, blk)
+	}
 	if !f.Final.Nodata {
 		return
 	}
 	// Missing samples are masked after the cast, because a resampled value need not equal the nodata
 	// value that the cast looks for.
-	for b := range bands {
+	for p := range planes {
 		for y := range f.H {
-			line := s.OutValid[(b*f.H+y)*f.W:][:f.W]
+			line := s.OutValid[(p*f.H+y)*f.W:][:f.W]
 			for at := 0; ; {
 				from, end := zeros(line, at)
 				if from == len(line) {
 					break
 				}
-				gone := r.turned(nil, einops.Box{N: r.N, T: r.T, Y0: y, Y1: y + 1, X0: from, X1: end})
-				gone.B0, gone.B1 = first+b, first+b+1
+				gone := r.turned(nil, einops.Box{N: r.N, Y0: y, Y1: y + 1, X0: from, X1: end})
+				gone.T, gone.B0 = r.step((first+p)/f.bands()), (first+p)%f.bands()
+				gone.B1 = gone.B0 + 1
 				r.Plan.MaskBox(r.Dst, cv, gone)
 				at = end
 			}

@@ -90,11 +90,12 @@ func (s Selection) Indices(axis string, n int) ([]int, error) {
 
 // ReadOptions say what Read reads, and in which layout.
 type ReadOptions struct {
-	// Layout is an einops pattern. Default "b y x" for one path, "n b y x" for several.
+	// Layout is an einops pattern. Default "b y x" for one path, "n b y x" for several; "t b y x" and
+	// "n t b y x" for files with steps of time.
 	Layout string
 	Sizes  map[string]int
-	// N picks paths, B bands, Y rows and X columns. Y and X accept no lists.
-	N, B, Y, X Selection
+	// N picks paths, T steps of time, B bands, Y rows and X columns. Y and X accept no lists.
+	N, T, B, Y, X Selection
 	// Headers are header blobs (rumi or chunk index): one for each path, or none.
 	Headers [][]byte
 	// Threads is how many goroutines decode. Default 1.
@@ -248,15 +249,23 @@ func (q *readPlan) open(ctx context.Context, paths []string, picks []int, header
 			first = q.assets[0]
 		}
 		f, x := first.Index, a.Index
-		if f.DType != x.DType || f.Bands != x.Bands || f.Height != x.Height || f.Width != x.Width {
+		if f.DType != x.DType || f.Bands != x.Bands || f.Times != x.Times || f.Height != x.Height ||
+			f.Width != x.Width {
 			return fault.WithFile(fault.New(fault.Unsupported, "stack", fault.NoOffset,
-				"(%d, %d, %d) %s does not stack with the first asset's (%d, %d, %d) %s",
-				x.Bands, x.Height, x.Width, x.DType, f.Bands, f.Height, f.Width, f.DType), paths[i])
+				"%s does not stack with the first asset's %s", shapeOf(x), shapeOf(f)), paths[i])
 		}
 		q.assets = append(q.assets, a)
 	}
 	q.indexes = int64(held)
 	return nil
+}
+
+// shapeOf returns the shape and the dtype of an image, for errors.
+func shapeOf(x *chunk.Index) string {
+	if x.Times > 0 {
+		return fmt.Sprintf("(%d, %d, %d, %d) %s", x.Times, x.StepBands(), x.Height, x.Width, x.DType)
+	}
+	return fmt.Sprintf("(%d, %d, %d) %s", x.Bands, x.Height, x.Width, x.DType)
 }
 
 // openOne opens a file, or a raster inside a container (`container::path`). A local file of that
@@ -320,7 +329,11 @@ func errNotOneRaster(ctx context.Context, o resources.Options, path string) erro
 // MaxBytes.
 func (q *readPlan) resolve(o ReadOptions, paths int) error {
 	x := q.assets[0].Index
-	bands, err := o.B.Indices("b", x.Bands)
+	bands, err := o.B.Indices("b", x.StepBands())
+	if err != nil {
+		return err
+	}
+	times, err := o.T.Indices("t", x.Steps())
 	if err != nil {
 		return err
 	}
@@ -336,11 +349,14 @@ func (q *readPlan) resolve(o ReadOptions, paths int) error {
 	layout := o.Layout
 	if layout == "" {
 		layout = "b y x"
+		if x.Times > 0 {
+			layout = "t b y x"
+		}
 		if paths > 1 {
-			layout = "n b y x"
+			layout = "n " + layout
 		}
 	}
-	f := spec.Field{Name: "read", Bands: bands, DType: "native", Layout: layout, Sizes: o.Sizes}
+	f := spec.Field{Name: "read", Bands: bands, Times: times, DType: "native", Layout: layout, Sizes: o.Sizes}
 	limit := o.MaxBytes
 	if limit == 0 {
 		limit = DefaultMaxBytes
@@ -353,9 +369,9 @@ func (q *readPlan) resolve(o ReadOptions, paths int) error {
 		return err
 	}
 	q.field.H, q.field.W = q.win.H, q.win.W
-	if pixels.BoundedBytes(limit, len(q.assets), len(bands), q.win.H, q.win.W, size) < 0 {
-		return fault.New(fault.Limit, "array", fault.NoOffset, "(%d, %d, %d, %d) %s is over %d bytes", len(q.assets),
-			len(bands), q.win.H, q.win.W, x.DType, limit)
+	if pixels.BoundedBytes(limit, len(q.assets), len(times), len(bands), q.win.H, q.win.W, size) < 0 {
+		return fault.New(fault.Limit, "array", fault.NoOffset, "(%d, %d, %d, %d, %d) %s is over %d bytes",
+			len(q.assets), len(times), len(bands), q.win.H, q.win.W, x.DType, limit)
 	}
 	if q.plan, err = q.field.LayoutPattern.Plan(q.field.Axes(len(q.assets)), o.Sizes); err != nil {
 		return err

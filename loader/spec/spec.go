@@ -152,8 +152,11 @@ type Field struct {
 	// "number" or "array" numbers may have any real dtype; a row whose number the dtype cannot hold
 	// is a bad sample. By default numbers are int64 or float64.
 	DType string `json:"dtype,omitempty"`
-	// Layout is an einops pattern over the axes n b y x, and t for sequences. Default "n b y x", or
-	// "n t b y x" for sequences.
+	// Times picks steps of time by their index from 0, in this order, of files that have them (rumi files of
+	// generation 3). A step may be repeated. Default: all.
+	Times []int `json:"times,omitempty"`
+	// Layout is an einops pattern over the axes n b y x, and t for sequences and for files with steps of
+	// time. Default "n b y x", or "n t b y x" for sequences and for several steps.
 	Layout string `json:"layout,omitempty"`
 	// Sizes gives the lengths of names in the layout that are not axes.
 	Sizes map[string]int `json:"sizes,omitempty"`
@@ -178,6 +181,12 @@ type Field struct {
 	// last in a batch.
 	Points *Points `json:"points,omitempty"`
 }
+
+// Default layouts: without an axis of time, and with one.
+const (
+	DefaultLayout = "n b y x"
+	TimeLayout    = "n t b y x"
+)
 
 // Kinds of fields.
 const (
@@ -333,9 +342,9 @@ func (s Spec) WithDefaults() Spec {
 		}
 		// Numbers and strings keep an empty layout, since validateKind refuses one for them.
 		if f.Layout == "" && f.Kind != NumberField && f.Kind != TextField {
-			f.Layout = "n b y x"
+			f.Layout = DefaultLayout
 			if s.inTime() {
-				f.Layout = "n t b y x"
+				f.Layout = TimeLayout
 			}
 		}
 	}
@@ -569,6 +578,14 @@ func (f Field) Validate() error {
 			return fmt.Errorf("bands has %d: indices must be from 0 to %d", b, chunk.MaxBands-1)
 		}
 	}
+	if len(f.Times) > chunk.MaxBands {
+		return fmt.Errorf("times has %d indices: it must have at most %d", len(f.Times), chunk.MaxBands)
+	}
+	for _, t := range f.Times {
+		if t < 0 || t >= chunk.MaxPlanes {
+			return fmt.Errorf("times has %d: indices must be from 0 to %d", t, chunk.MaxPlanes-1)
+		}
+	}
 	if err := f.validateKind(); err != nil {
 		return err
 	}
@@ -626,6 +643,7 @@ func (f *Field) rasterMember() string {
 		name  string
 	}{
 		{f.Bands != nil || f.BandNames != nil, "bands"},
+		{f.Times != nil, "times"},
 		{f.Validity != "", "validity"},
 		{f.Resample != "", "resample"},
 		{f.Blob != "", "blob"},
@@ -666,7 +684,7 @@ func (f *Field) CheckKind(holds catalog.Kind) error {
 	case !raster && f.Kind == "":
 		// Layout, normalize, fill and pad must pass here, because they may come from settings for
 		// all fields.
-		own := Field{Bands: f.Bands, BandNames: f.BandNames, Validity: f.Validity, Resample: f.Resample}
+		own := Field{Bands: f.Bands, BandNames: f.BandNames, Times: f.Times, Validity: f.Validity, Resample: f.Resample}
 		if m := own.rasterMember(); m != "" {
 			return bad("%s is given, which is for rasters (%s)", m, sayRaster)
 		}

@@ -24,7 +24,6 @@ import (
 	"github.com/chaski-eo/chaski/store/taco"
 	"github.com/chaski-eo/chaski/store/tiledb"
 	"github.com/chaski-eo/chaski/tiff"
-	"github.com/chaski-eo/chaski/tiff/ifd"
 )
 
 // Kinds of files and directories in FileInfo.
@@ -207,18 +206,14 @@ func (i *FileInfo) file(ctx context.Context, path string, o resources.Options) e
 		return err
 	}
 	switch kind := sniff(head, path); kind {
-	case KindTIFF:
-		return i.tiff(ctx, r, o)
+	case KindTIFF, KindRumi:
+		return i.tiff(ctx, r, kind, o)
 	case KindTable:
 		return i.table(ctx, r)
 	case KindFrame:
 		return i.frame(ctx, r, o)
 	case KindCSV:
 		i.Kind = kind
-		return nil
-	case KindRumi:
-		i.Kind = kind
-		i.Unreadable = "file at 0: a rumi file of a generation after the second: unsupported"
 		return nil
 	case "":
 		return fault.New(fault.Unsupported, "file", 0,
@@ -240,7 +235,7 @@ func sniff(head []byte, path string) string {
 			return KindTIFF
 		case s == "PAR1":
 			return KindTable
-		case s == rumi.LaterMagic:
+		case s == rumi.Magic:
 			return KindRumi
 		}
 		if v := binary.LittleEndian.Uint32(head) - zlMagic; v > 0 && v <= 64 {
@@ -316,9 +311,13 @@ func (f *FrameInfo) add(frame []byte, loose bool) error {
 	return nil
 }
 
-// tiff describes a TIFF or rumi file.
-func (i *FileInfo) tiff(ctx context.Context, r source.Reader, o resources.Options) error {
-	f, err := ifd.Open(ctx, r, tiff.Limits{}.IFD())
+// tiff describes a TIFF or rumi file. kind is what its first bytes say.
+func (i *FileInfo) tiff(ctx context.Context, r source.Reader, kind string, o resources.Options) error {
+	f, err := rumi.Open(ctx, r, tiff.Limits{}.IFD())
+	if kind == KindRumi && fault.KindOf(err) == fault.Unsupported { // of a later version
+		i.Kind, i.Unreadable = kind, fault.Line(err)
+		return nil
+	}
 	if err != nil {
 		return err
 	}
@@ -329,7 +328,10 @@ func (i *FileInfo) tiff(ctx context.Context, r source.Reader, o resources.Option
 	var x *chunk.Index
 	if rumi.Is(ctx, f) {
 		i.Kind = KindRumi
-		x, err = rumiIndex(ctx, f, o.MaxChunkBytes)
+		var h *rumi.Header
+		if h, err = rumi.HeaderOf(ctx, f, o.MaxChunkBytes); err == nil {
+			x = h.Index()
+		}
 	} else {
 		i.Kind = KindTIFF
 		var img *tiff.Image
@@ -362,19 +364,6 @@ func (i *FileInfo) tiff(ctx context.Context, r source.Reader, o resources.Option
 		i.Unreadable, err = fault.Line(err), nil
 	}
 	return err
-}
-
-// rumiIndex returns the chunk index of a rumi file.
-func rumiIndex(ctx context.Context, f *ifd.File, maxChunk int) (*chunk.Index, error) {
-	blob, err := rumi.Index(ctx, f)
-	if err != nil {
-		return nil, err
-	}
-	h, err := rumi.ParseLimit(blob, maxChunk)
-	if err != nil {
-		return nil, err
-	}
-	return h.Index(), nil
 }
 
 // rasterInfo describes the image of a chunk index.

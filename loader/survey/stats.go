@@ -122,7 +122,7 @@ func (p *pass) fields(ctx context.Context, selected []uint32) ([]*stats.Field, e
 	for k, i := range p.columns {
 		a := first[k]
 		p.remote = p.remote || source.IsRemote(a.URI)
-		if out[k], err = stats.NewField(a.Index.DType, a.Index.Bands); err != nil {
+		if out[k], err = stats.NewField(a.Index.DType, a.Index.StepBands()); err != nil {
 			return nil, a.Fault(rows.InField(p.spec.Fields[i].Name, err))
 		}
 		names, err := pixels.BandNames(ctx, p.options.Opener, a)
@@ -170,9 +170,9 @@ func (p *pass) read(
 			return err
 		}
 		x := a.Index
-		if f := fields[k]; x.DType != f.DType() || x.Bands != f.Bands() {
+		if f := fields[k]; x.DType != f.DType() || x.StepBands() != f.Bands() {
 			return a.Fault(fault.New(fault.Unsupported, "asset", fault.NoOffset,
-				"%d bands of %s; the field %q has %d of %s", x.Bands, x.DType,
+				"%d bands of %s; the field %q has %d of %s", x.StepBands(), x.DType,
 				p.spec.Fields[i].Name, f.Bands(), f.DType()))
 		}
 		fields[k].NoData(x.NoData, x.NoDataBits)
@@ -278,31 +278,32 @@ func (p *plane) row(b, y, x0, x1 int) []byte {
 	return p.pix[(b*h+y-p.box.Y0)*w+x0-p.box.X0:][:x1-x0]
 }
 
-// Put implements sink.
+// Put implements sink. The steps of time of a band count together.
 func (t *tally) Put(x *chunk.Index, i int, samples []byte) {
-	box, blk, size := x.Box(i), pixels.BlockOf(x, i), x.DType.Size()
+	box, str, size := x.Box(i), x.Strides(i), x.DType.Size()
 	n := box.X1 - box.X0
-	for b := range box.B1 - box.B0 {
-		if t.mask == nil && blk.StrideX == 1 && blk.StrideY == n { // no column of padding: all rows at once
-			t.field.AddRows(box.B0+b, samples[b*blk.StrideB*size:][:(box.Y1-box.Y0)*n*size])
+	for p := range box.B1 - box.B0 {
+		b, from := (box.B0+p)%x.StepBands(), str.Plane(p)
+		if t.mask == nil && str.X == 1 && str.Y == n { // no column of padding: all rows at once
+			t.field.AddRows(b, samples[from*size:][:(box.Y1-box.Y0)*n*size])
 			continue
 		}
 		for y := range box.Y1 - box.Y0 {
-			row := samples[(b*blk.StrideB+y*blk.StrideY)*size:]
+			row := samples[(from+y*str.Y)*size:]
 			if t.mask != nil {
-				t.masked(box.Y0+y, box, box.B0+b, row, blk.StrideX*size, size)
+				t.masked(box.Y0+y, box, b, row, str.X*size, size)
 				continue
 			}
-			if blk.StrideX == 1 {
-				t.field.AddRows(box.B0+b, row[:n*size])
+			if str.X == 1 {
+				t.field.AddRows(b, row[:n*size])
 				continue
 			}
 			t.line = t.line[:0]
 			for c := range n {
-				at := c * blk.StrideX * size
+				at := c * str.X * size
 				t.line = append(t.line, row[at:at+size]...)
 			}
-			t.field.AddRows(box.B0+b, t.line)
+			t.field.AddRows(b, t.line)
 		}
 	}
 }

@@ -30,7 +30,7 @@ func (o *Options) inspect(ctx context.Context, path string) (*holding, error) {
 		return nil, err
 	}
 	defer r.Close()
-	f, err := ifd.Open(ctx, r, tiff.Limits{}.IFD())
+	f, err := rumi.Open(ctx, r, tiff.Limits{}.IFD())
 	if err != nil {
 		return nil, err
 	}
@@ -247,7 +247,7 @@ func ReadMeta(ctx context.Context, path string, opener source.Opener) (tiff.Meta
 		return tiff.Meta{}, err
 	}
 	defer r.Close()
-	f, err := ifd.Open(ctx, r, tiff.Limits{}.IFD())
+	f, err := rumi.Open(ctx, r, tiff.Limits{}.IFD())
 	if err != nil {
 		return tiff.Meta{}, err
 	}

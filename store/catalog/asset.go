@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"math"
@@ -202,9 +203,9 @@ func openAsset(ctx context.Context, o source.Opener, r source.Reader, uri string
 }
 
 func readAsset(ctx context.Context, r source.Reader, maxChunk int) (a Asset, m Meta, err error) {
-	f, err := ifd.Open(ctx, r, tiff.Limits{}.IFD())
+	f, err := rumi.Open(ctx, r, tiff.Limits{}.IFD())
 	if err != nil {
-		return a, m, laterRumi(ctx, r, err)
+		return a, m, err
 	}
 	m.Size, a.Size = r.Size(), r.Size()
 	if t, ok := r.(interface{ ETag() string }); ok {
@@ -213,12 +214,12 @@ func readAsset(ctx context.Context, r source.Reader, maxChunk int) (a Asset, m M
 	var geo tiff.Geo
 	if rumi.Is(ctx, f) {
 		m.Format = FormatRumi
-		if m.Blob, err = rumi.Index(ctx, f); err != nil {
+		// Not from the blob, which may be one of another generation, too.
+		h, err := rumi.HeaderOf(ctx, f, cmp.Or(maxChunk, tiff.DefaultMaxChunk))
+		if err != nil {
 			return a, m, err
 		}
-		if a.Index, err = ParseIndex(m.Blob, maxChunk); err != nil {
-			return a, m, err
-		}
+		m.Blob, a.Index = h.Blob(), h.Index()
 		tm, err := rumi.Meta(ctx, f)
 		if err != nil {
 			return a, m, err
@@ -270,36 +271,28 @@ func CheckRaster(ctx context.Context, o source.Opener, uri string, off int64) er
 	if err != nil {
 		return fault.WithFile(err, uri)
 	}
-	head := make([]byte, len(tiffMagics[0]))
+	head := make([]byte, len(rasterMagics[0]))
 	err = r.ReadAt(ctx, head, off)
 	if cerr := r.Close(); cerr != nil {
 		return cerr
 	}
-	if err != nil || !slices.Contains(tiffMagics[:], string(head)) {
+	if err != nil || !slices.Contains(rasterMagics[:], string(head)) {
 		return fault.WithFile(fault.New(fault.Unsupported, "header", off,
 			"neither a TIFF nor a rumi file, as the index of it says"), uri)
 	}
 	return nil
 }
 
-// tiffMagics are the first bytes of TIFF and BigTIFF files, thus of rumi files too.
-var tiffMagics = [...]string{"II*\x00", "II+\x00", "MM\x00*", "MM\x00+"}
-
-// laterRumi returns err, the error for a file that is not a TIFF, unless it is a rumi file of a generation after the
-// second.
-func laterRumi(ctx context.Context, r source.Reader, err error) error {
-	if !startsWith(ctx, r, rumi.LaterMagic) {
-		return err
-	}
-	return fault.New(fault.Unsupported, "header", 0, "a rumi file of a generation after the second")
-}
+// rasterMagics are the first bytes of TIFF and BigTIFF files, and of rumi files, which begin like these or
+// with a magic number of their own.
+var rasterMagics = [...]string{"II*\x00", "II+\x00", "MM\x00*", "MM\x00+", rumi.Magic}
 
 // foreign returns the name of the format of a file that could not be read, or "". It knows formats without a magic
 // number by the file's name, and an ENVI raster by the header beside it, NAME.hdr or NAME.dat.hdr. A file that starts
-// like a TIFF is a broken TIFF.
+// like a TIFF or rumi file is a broken one.
 func foreign(ctx context.Context, o source.Opener, uri string, r source.Reader) string {
-	for _, tiff := range tiffMagics {
-		if startsWith(ctx, r, tiff) {
+	for _, m := range rasterMagics {
+		if startsWith(ctx, r, m) {
 			return ""
 		}
 	}

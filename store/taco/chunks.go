@@ -342,18 +342,17 @@ func decodeImage(ctx context.Context, r source.Reader, im *tiff.Image) ([]byte, 
 
 // place copies the pixels that chunk i covers of an image from the decoded chunk.
 func place(out, tile []byte, x *chunk.Index, i int) {
-	box, size := x.Box(i), x.DType.Size()
-	bands, h, w := x.Stored(i)
+	box, s, size := x.Box(i), x.Strides(i), x.DType.Size()
 	for b := range box.B1 - box.B0 {
 		for y := range box.Y1 - box.Y0 {
 			to := out[((box.B0+b)*x.Height+box.Y0+y)*x.Width*size+box.X0*size:]
-			n := box.X1 - box.X0
-			if x.Inner == chunk.BYX || bands == 1 {
-				copy(to[:n*size], tile[(b*h+y)*w*size:])
+			from, n := tile[(s.Plane(b)+y*s.Y)*size:], box.X1-box.X0
+			if s.X == 1 {
+				copy(to[:n*size], from)
 				continue
 			}
 			for k := range n {
-				copy(to[k*size:(k+1)*size], tile[((y*w+k)*bands+b)*size:])
+				copy(to[k*size:(k+1)*size], from[k*s.X*size:])
 			}
 		}
 	}

@@ -299,16 +299,13 @@ func addCounts(ctx context.Context, counts [][]uint64, r source.Reader, x *chunk
 		if err := dec.Decode(tile[:x.StoredBytes(i)], src, x, i); err != nil {
 			return err
 		}
-		bands, h, w := x.Stored(i)
+		s := x.Strides(i)
 		for ; y < box.Y1; y++ {
 			if !want(y) {
 				continue
 			}
-			for b := range bands {
-				row, step := ((b*h+y-box.Y0)*w)*size, size
-				if x.Inner == chunk.YXB {
-					row, step = ((y-box.Y0)*w*bands+b)*size, bands*size
-				}
+			for b := range box.B1 - box.B0 {
+				row, step := (s.Plane(b)+(y-box.Y0)*s.Y)*size, s.X*size
 				for col := box.X0; col < box.X1; col++ {
 					counts[box.B0+b][col] += count(tile[row+(col-box.X0)*step:])
 				}

@@ -138,6 +138,13 @@ func (f *File) Order() binary.ByteOrder { return f.order }
 // are read on demand. Only faults of the first directory are errors. A chain that breaks after it loses the
 // directories that follow (File.ChainErr), because the first image does not need them.
 func Open(ctx context.Context, r source.Reader, l Limits) (*File, error) {
+	return OpenAs(ctx, r, l, nil)
+}
+
+// OpenAs is Open for files that may be of another format with the directories of a little-endian BigTIFF.
+// header, if not nil, gets the first bytes of the file and returns where its first directory stands, or 0 if
+// the file begins like a TIFF.
+func OpenAs(ctx context.Context, r source.Reader, l Limits, header func(head []byte) (uint64, error)) (*File, error) {
 	f := &File{r: r, limits: l.withDefaults()}
 	f.left = f.limits.MaxBytes
 	f.Head = make([]byte, min(int64(f.limits.Head), r.Size()))
@@ -145,7 +152,15 @@ func Open(ctx context.Context, r source.Reader, l Limits) (*File, error) {
 		return nil, err
 	}
 	f.spans = append(f.spans, span{0, f.Head})
-	next, err := f.header()
+	next, err := uint64(0), error(nil)
+	if header != nil {
+		if next, err = header(f.Head); next != 0 {
+			f.Big, f.order = true, binary.LittleEndian
+		}
+	}
+	if next == 0 && err == nil {
+		next, err = f.header()
+	}
 	for err == nil && next != 0 {
 		next, err = f.directory(ctx, next)
 	}
@@ -304,7 +319,13 @@ func (f *File) cached(off, n int64) []byte {
 	return nil
 }
 
-// bytes returns n bytes of the file from off on. They must not be written to.
+// Bytes returns n bytes of the file from off on, which count against Limits.MaxBytes unless they were read
+// before. They must not be written to. Errors name the part.
+func (f *File) Bytes(ctx context.Context, part string, off, n int64) ([]byte, error) {
+	return f.bytes(ctx, part, off, n)
+}
+
+// bytes is Bytes.
 func (f *File) bytes(ctx context.Context, part string, off, n int64) ([]byte, error) {
 	if n == 0 {
 		return nil, nil

@@ -269,7 +269,7 @@ func TestFaultsAreOneLineAndExitOne(t *testing.T) {
 		{"index", "corrupt", []string{"index", write("b.tif", "II*\x00\x08\x00\x00\x00")}},
 		{"catalog of nothing", "not found", []string{"index", "--format", "parquet", filepath.Join(dir, "none")}},
 		{"verify", "corrupt", []string{"verify", write("c.tif", "II*\x00\x08\x00\x00\x00")}},
-		{"verify a later rumi", "unsupported", []string{"verify", write("later.rumi", "RUMI\x01\x00\x00\x00")}},
+		{"verify a later rumi", "unsupported", []string{"verify", write("later.rumi", "RUMI\x02\x00\x00\x00")}},
 		{"verify nothing", "not found", []string{"verify", filepath.Join(dir, "none")}},
 		{"output folder", "not found", []string{"view", "-o", filepath.Join(dir, "none", "o.png"), chip}},
 		{"empty dataset", "not found", []string{"bench", "load", empty}},

@@ -22,14 +22,14 @@ import (
 )
 
 type catFlags struct {
-	layout     string
-	sizes      []string
-	n, b, y, x string
-	header     string
-	format     string
-	threads    int
-	maxBytes   int64
-	maxChunk   int
+	layout        string
+	sizes         []string
+	n, t, b, y, x string
+	header        string
+	format        string
+	threads       int
+	maxBytes      int64
+	maxChunk      int
 }
 
 func NewCat(env console.Env) *cobra.Command {
@@ -42,12 +42,13 @@ shape and dtype are stacked along n, in the order of the arguments. A PATH may b
 s3://, gs://, az:// or hf://datasets/OWNER/NAME@REVISION/PATH. The command reads only the bytes that the
 window needs.
 
-A selection SEL is "start:stop" (zero-based, stop not included) or, for n and b, a list "i,j,k" in
-any order, which may repeat numbers. The default is the whole axis.
+A selection SEL is "start:stop" (zero-based, stop not included) or, for n, t and b, a list "i,j,k"
+in any order, which may repeat numbers. The default is the whole axis.
 
-A layout is an einops pattern over the axes n (files), b (bands), y (rows) and x (columns), such as
-"b y x", "(y x) b" or "n (b y x)". A two-sided pattern, "b (y p) (x q) -> (y x) (b p q)", splits axes;
---size p=8 --size q=8 gives the lengths. An axis that the pattern leaves out must have length 1.
+A layout is an einops pattern over the axes n (files), t (steps of time), b (bands), y (rows) and
+x (columns), such as "b y x", "(y x) b" or "n (b y x)". A two-sided pattern,
+"b (y p) (x q) -> (y x) (b p q)", splits axes; --size p=8 --size q=8 gives the lengths. An axis that the
+pattern leaves out must have length 1.
 
 A path may point into a container, data.tacozip::roi_1/image. In a streaming TACO it may name a chunk,
 data.taco::roi_1/lrf::2: the part of the image that the chunk covers.
@@ -68,10 +69,12 @@ in C order. npy writes a NumPy file (version 1.0). raw writes the bytes alone.`,
 	}
 	fl := cmd.Flags()
 	fl.StringVar(&f.layout, "layout", "",
-		`einops pattern of the result (default "b y x", or "n b y x" for several paths)`)
+		`einops pattern of the result (default "b y x", with "t" in front for files with steps of time, and then `+
+			`with "n" for several paths)`)
 	fl.StringArrayVar(&f.sizes, "size", nil,
 		"`NAME=N`: length of an axis that the layout makes by splitting another; repeatable")
 	fl.StringVar(&f.n, "n", "", "select paths by `SEL`")
+	fl.StringVar(&f.t, "t", "", "select steps of time by `SEL`")
 	fl.StringVar(&f.b, "b", "", "select bands by `SEL`, or by names")
 	fl.StringVar(&f.y, "y", "", "select rows by `SEL`, start:stop in pixels")
 	fl.StringVar(&f.x, "x", "", "select columns by `SEL`, start:stop in pixels")
@@ -134,7 +137,7 @@ func (f *catFlags) options(paths []string) (o raster.ReadOptions, err error) {
 	for _, a := range []struct {
 		axis, text string
 		to         *raster.Selection
-	}{{"n", f.n, &o.N}, {"b", f.b, &o.B}, {"y", f.y, &o.Y}, {"x", f.x, &o.X}} {
+	}{{"n", f.n, &o.N}, {"t", f.t, &o.T}, {"b", f.b, &o.B}, {"y", f.y, &o.Y}, {"x", f.x, &o.X}} {
 		if *a.to, err = raster.ParseSelection(a.text); err != nil {
 			return o, console.Usagef("--%s is %q: %w", a.axis, a.text, err)
 		}

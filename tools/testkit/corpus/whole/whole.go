@@ -45,15 +45,11 @@ func Image(x *chunk.Index, file []byte, codecs chunk.Codecs, limit int) ([]byte,
 // place copies the samples of chunk i that lie in the image.
 func place(out, buf []byte, x *chunk.Index, i int) {
 	size := x.DType.Size()
-	nb, nh, nw := x.Stored(i)
-	box := x.Box(i)
+	box, s := x.Box(i), x.Strides(i)
 	for b := box.B0; b < box.B1; b++ {
 		for y := box.Y0; y < box.Y1; y++ {
 			for c := box.X0; c < box.X1; c++ {
-				at := ((b-box.B0)*nh+y-box.Y0)*nw + c - box.X0
-				if x.Inner == chunk.YXB {
-					at = ((y-box.Y0)*nw+c-box.X0)*nb + b - box.B0
-				}
+				at := s.Plane(b-box.B0) + (y-box.Y0)*s.Y + (c-box.X0)*s.X
 				to := (b*x.Height+y)*x.Width + c
 				copy(out[to*size:(to+1)*size], buf[at*size:])
 			}

@@ -1,0 +1,44 @@
+package chunk
+
+// Strides says where the samples of a decoded chunk stand, in samples: that of plane p (from 0 in the
+// chunk), row y and column x at Plane(p) + y·Y + x·X.
+type Strides struct {
+	// B is the distance of neighbouring bands, and T that of neighbouring steps of time. Without time
+	// all planes are bands of one step.
+	T, B, Y, X int
+	// Bands is the number of bands of a step in the chunk.
+	Bands int
+}
+
+// Plane returns where plane p begins.
+func (s Strides) Plane(p int) int {
+	if p < s.Bands {
+		return p * s.B
+	}
+	return p/s.Bands*s.T + p%s.Bands*s.B
+}
+
+// Strides returns the strides of decoded chunk i.
+func (x *Index) Strides(i int) Strides {
+	planes, h, w := x.Stored(i)
+	t, b := 1, planes
+	if planes > 1 {
+		t, b = x.Steps(), x.StepBands()
+	}
+	s := Strides{Bands: b}
+	switch x.Inner {
+	case YXB:
+		s.Y, s.X, s.T, s.B = w*planes, planes, b, 1
+	case BTYX:
+		s.B, s.T, s.Y, s.X = t*h*w, h*w, w, 1
+	case YXBT:
+		s.Y, s.X, s.B, s.T = w*planes, planes, t, 1
+	case BYXT:
+		s.B, s.Y, s.X, s.T = h*w*t, w*t, t, 1
+	case TYXB:
+		s.T, s.Y, s.X, s.B = h*w*b, w*b, b, 1
+	default:
+		s.T, s.B, s.Y, s.X = b*h*w, h*w, w, 1
+	}
+	return s
+}

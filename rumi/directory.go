@@ -1,0 +1,162 @@
+package rumi
+
+import (
+	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/tiff/ifd"
+)
+
+const (
+	tagMatrix  = 34264
+	tagGeoKeys = 34735
+	tagUnit    = 65000 // generation 3 only, as the next one
+	tagTimes   = 65001
+
+	dirAt = 16 // where the directory of a file of generation 2 or 3 stands
+)
+
+// GeoKeys of generations 2 and 3.
+const (
+	keyModel      = 1024
+	keyRaster     = 1025
+	keyGeographic = 2048
+	keyProjected  = 3072
+)
+
+// entry is a tag of generation 2 or 3. Those with a value a band or a frame have many.
+type entry struct {
+	tag  uint16
+	typ  ifd.Type
+	many many
+}
+
+type many uint8
+
+const (
+	one many = iota
+	perBand
+	perFrame
+	sixteen
+)
+
+// entries3 are all tags of a file of generation 3, in their order. Generation 2 lacks the last two.
+var entries3 = [...]entry{
+	{tagWidth, ifd.Long, one}, {tagHeight, ifd.Long, one}, {tagBits, ifd.Short, perBand}, {tagSamples, ifd.Short, one},
+	{tagTileWidth, ifd.Short, one}, {tagTileHeight, ifd.Short, one},
+	{tagOffsets, ifd.Long8, perFrame}, {tagCounts, ifd.Long, perFrame},
+	{tagFormat, ifd.Short, perBand}, {tagMatrix, ifd.Double, sixteen}, {tagGeoKeys, ifd.Short, sixteen},
+	{tagUnit, ifd.Short, one}, {tagTimes, ifd.Long, one},
+}
+
+// entries returns all tags of a generation after the first.
+func entries(generation int) []entry {
+	if generation == 2 {
+		return entries3[:11]
+	}
+	return entries3[:]
+}
+
+// firstFrame returns where the first frame of a file of generation 2 or 3 stands: behind the header, a directory
+// of 11 or 13 entries, and the values that do not fit them.
+func firstFrame(generation int, bands, frames int64) int64 {
+	n := int64(dirAt+8+20*len(entries(generation))+8) + 16*8 + 16*2
+	if bands >= 5 {
+		n += 2 * 2 * bands
+	}
+	if frames >= 2 {
+		n += 8 * frames
+	}
+	if frames >= 3 {
+		n += 4 * frames
+	}
+	return n
+}
+
+// entriesAre checks that the directory has the tags of a generation in their order. The error has the given
+// kind.
+func (p *profile) entriesAre(generation int, kind fault.Kind) {
+	bad := func(off int64, format string, args ...any) {
+		if p.Err == nil {
+			p.Err = fault.New(kind, "ifd 0", off, format, args...)
+		}
+	}
+	all := entries(generation)
+	if len(p.Dir.Entries) != len(all) {
+		bad(p.Dir.Off, "%d tags, a rumi file of generation %d has %d", len(p.Dir.Entries), generation, len(all))
+		return
+	}
+	for i, want := range all {
+		e := &p.Dir.Entries[i]
+		if e.Tag != want.tag || e.Type != want.typ {
+			bad(e.Off, "tag %d of type %d, where a rumi file of generation %d has %d of type %d", e.Tag, e.Type,
+				generation, want.tag, want.typ)
+		}
+	}
+}
+
+// places checks the number of values of each tag, and that those outside of the directory follow it
+// in the order of the tags without gaps.
+func (p *profile) places(generation, bands int, frames uint64) {
+	if p.Err != nil {
+		return
+	}
+	all := entries(generation)
+	counts := [...]uint64{one: 1, perBand: uint64(bands), perFrame: frames, sixteen: 16}
+	at := int64(dirAt + 8 + 20*len(all) + 8)
+	for i, want := range all {
+		e := &p.Dir.Entries[i]
+		if e.Count != counts[want.many] {
+			p.fail(e.Tag, "%d values, %d are needed", e.Count, counts[want.many])
+			return
+		}
+		if e.Count > uint64(p.File.Size()) {
+			p.fail(e.Tag, "%d values in a file of %d bytes", e.Count, p.File.Size())
+			return
+		}
+		if n := int64(e.Count) * int64(e.Type.Size()); n > 8 {
+			if e.Off != at {
+				p.fail(e.Tag, "values at %d, not at %d", e.Off, at)
+				return
+			}
+			at += n
+		}
+	}
+}
+
+// geo checks the form of the georeferencing: a matrix without a third row, and three keys with their
+// values beside them.
+func (p *profile) geo() {
+	m, k := p.Value(tagMatrix), p.Uints(tagGeoKeys)
+	if p.Err != nil {
+		return
+	}
+	for i := 8; i < 12; i++ {
+		if m.Float(i) != 0 {
+			p.fail(tagMatrix, "a third row that is not 0")
+		}
+	}
+	head := [...]uint64{1, 1, 0, 3}
+	for i, want := range head {
+		if k.Uint(i) != want {
+			p.fail(tagGeoKeys, "a key directory that starts with %d at %d", k.Uint(i), i)
+		}
+	}
+	for i, id := range [...]uint64{keyModel, keyRaster, k.Uint(12)} {
+		if at := 4 + 4*i; k.Uint(at) != id || k.Uint(at+1) != 0 || k.Uint(at+2) != 1 {
+			p.fail(tagGeoKeys, "key %d of type %d with %d values", k.Uint(at), k.Uint(at+1), k.Uint(at+2))
+		}
+	}
+	if last := k.Uint(12); last != keyGeographic && last != keyProjected {
+		p.fail(tagGeoKeys, "key %d, where 2048 or 3072 is needed", last)
+	}
+}
+
+// ranges reads the tile arrays, which are in the order of the frames, and checks that these follow the
+// directory without gaps. It returns the offset of their end.
+func (p *profile) ranges(generation int, x *chunk.Index, bands int) uint64 {
+	offs, counts := p.Uints(tagOffsets), p.Uints(tagCounts)
+	if p.Err != nil {
+		return 0
+	}
+	return p.follow(x, offs, counts, 1, uint64(firstFrame(generation, int64(bands), int64(offs.Len()))))
+}

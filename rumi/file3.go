@@ -1,0 +1,155 @@
+package rumi
+
+import (
+	"context"
+	"encoding/binary"
+	"math"
+
+	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/tiff/ifd"
+)
+
+// Magic begins files of generation 3, which are not TIFFs. Those of the generations before begin like a BigTIFF.
+const Magic = "RUMI"
+
+// Open reads the directories of a TIFF, or of a rumi file of any generation.
+func Open(ctx context.Context, r source.Reader, l ifd.Limits) (*ifd.File, error) {
+	return ifd.OpenAs(ctx, r, l, header3)
+}
+
+// header3 returns where the directory of a file of generation 3 stands, 0 if head begins another file.
+func header3(head []byte) (uint64, error) {
+	if len(head) < len(Magic) || string(head[:len(Magic)]) != Magic {
+		return 0, nil
+	}
+	bad := func(kind fault.Kind, off int64, format string, args ...any) (uint64, error) {
+		return 0, fault.New(kind, "header", off, format, args...)
+	}
+	le := binary.LittleEndian
+	if len(head) >= 6 && le.Uint16(head[4:]) != 1 {
+		return bad(fault.Unsupported, 4, "a rumi file of version %d, which is after generation 3", le.Uint16(head[4:]))
+	}
+	if len(head) < dirAt {
+		return bad(fault.Corrupt, 0, "%d bytes are no header of a rumi file", len(head))
+	}
+	if zero, at := le.Uint16(head[6:]), le.Uint64(head[8:]); zero != 0 || at != dirAt {
+		return bad(fault.Corrupt, 6, "%d, then a directory at %d, not 0 and %d", zero, at, dirAt)
+	}
+	return dirAt, nil
+}
+
+// is3 reports whether an open file is of generation 3.
+func is3(f *ifd.File) bool { return len(f.Head) >= len(Magic) && string(f.Head[:len(Magic)]) == Magic }
+
+// index3 reads the directory and the trailer of a file that is3.
+func index3(ctx context.Context, f *ifd.File) (*chunk.Index, Unit, *Trailer, error) {
+	p := profile{f.Tags(ctx, &f.Dirs[0])}
+	if !oneDirectory(f) {
+		p.Err = fault.New(fault.Corrupt, "ifd 0", dirAt, "a rumi file has one directory")
+	}
+	p.entriesAre(3, fault.Corrupt)
+	p.restOfEntries()
+	x := newIndex(3)
+	p.sizes(x)
+	bands := x.Bands
+	unit := p.unit3(x)
+	if p.Err != nil {
+		return nil, 0, nil, p.Err
+	}
+	p.places(3, bands, uint64(x.Across())*uint64(x.Down())*uint64(x.Groups()))
+	p.Prefetch(tagBits, tagOffsets, tagCounts, tagFormat, tagMatrix, tagGeoKeys)
+	x.DType = p.dtype(3, bands)
+	x.LowBits = x.DType.Bits() < 8
+	p.geo()
+	p.geo3()
+	end := p.ranges(3, x, bands)
+	if p.Err != nil {
+		return nil, 0, nil, p.Err
+	}
+	unit.indexOrder(x)
+	t, err := readTrailer(ctx, f, int64(end), bands, x.Steps())
+	return x, unit, t, err
+}
+
+// restOfEntries checks that the bytes of an entry behind its values, which need not fill it, are 0.
+func (p *profile) restOfEntries() {
+	if p.Err != nil {
+		return
+	}
+	for i := range p.Dir.Entries {
+		e := &p.Dir.Entries[i]
+		at := int64(dirAt + 8 + 20*i + 12)
+		n := int64(e.Type.Size()) * int64(min(e.Count, 8))
+		// The directory lies in the head, which was read to find it.
+		for _, b := range p.File.Head[min(at+n, at+8) : at+8] {
+			if b != 0 {
+				p.fail(e.Tag, "bytes behind its values that are not 0")
+			}
+		}
+	}
+}
+
+// unit3 reads the frame unit and the steps of time, and sets what a chunk holds.
+func (p *profile) unit3(x *chunk.Index) Unit {
+	unit, times := p.Uint(tagUnit, 0), p.Between(tagTimes, 0, 1, math.MaxUint32)
+	if p.Err != nil {
+		return 0
+	}
+	u := Unit(min(unit, uint64(numUnits)))
+	if !u.fits(x.Bands, int(times)) {
+		p.fail(tagUnit, "frame unit %d of %d bands and %d steps of time", unit, x.Bands, times)
+		return 0
+	}
+	if p.Err = setTimes(x, int64(times)); p.Err != nil {
+		return 0
+	}
+	u.apply(x)
+	return u
+}
+
+// setTimes makes the planes of x those of that many steps of time, at least 1.
+func setTimes(x *chunk.Index, times int64) error {
+	if times*int64(x.Bands) > chunk.MaxPlanes {
+		return fault.New(fault.Limit, "header", fault.NoOffset, "%d steps of time of %d bands, at most %d in all",
+			times, x.Bands, chunk.MaxPlanes)
+	}
+	if times > 1 {
+		x.Times, x.Bands = int(times), x.Bands*int(times)
+	}
+	return nil
+}
+
+// geo3 checks what generation 3 asks of the georeferencing beside what geo checks: the matrix of a plane,
+// and keys that agree.
+func (p *profile) geo3() {
+	m, k := p.Value(tagMatrix), p.Uints(tagGeoKeys)
+	if p.Err != nil {
+		return
+	}
+	for i := range 16 {
+		v := m.Float(i)
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			p.fail(tagMatrix, "a number that is not finite")
+		}
+		if (i == 2 || i == 6 || i >= 12 && i < 15) && v != 0 || i == 15 && v != 1 {
+			p.fail(tagMatrix, "%g at %d, in the matrix of an image", v, i)
+		}
+	}
+	model, raster, key, code := k.Uint(7), k.Uint(11), k.Uint(12), k.Uint(15)
+	switch {
+	case raster != 1 && raster != rasterPixelIsPoint:
+		p.fail(tagGeoKeys, "raster type %d", raster)
+	case model == 0 && (key != keyGeographic || code != 0), model == 1 && key != keyProjected,
+		model == 2 && key != keyGeographic, model > 2, model != 0 && (code < leastEPSG || code > mostEPSG):
+		p.fail(tagGeoKeys, "model type %d with key %d of %d", model, key, code)
+	}
+	if unit := [...]float64{0: 1, 5: 1, 7: 0}; model == 0 { // the identity
+		for i := range 8 {
+			if v := m.Float(i); v != unit[i] {
+				p.fail(tagMatrix, "%g at %d, without a CRS", v, i)
+			}
+		}
+	}
+}

@@ -1,0 +1,195 @@
+package rumi
+
+import (
+	"encoding/binary"
+	"math"
+	"math/bits"
+
+	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/fault"
+)
+
+const (
+	blob2Magic = 0x45564F4C // of generation 3, too
+	blob2Head  = 28
+	blob3Head  = 32
+)
+
+// maxEqualFrames bounds the frames of a blob that stores them in no bits, as all are of one size: its
+// bytes vouch for none of them. An image of that many frames whose sizes differ by a single byte
+// has a blob of 128 KiB, and no such bound.
+const maxEqualFrames = 1 << 20
+
+// shift is how many bytes later than in other generations a field of a blob of generation 3 stands that
+// follows the steps of time.
+func shift(generation int) int {
+	if generation == 3 {
+		return blob3Head - blob2Head
+	}
+	return 0
+}
+
+// parsePacked reads a header blob of generation 2 or 3; see Parse.
+func parsePacked(b []byte, generation, maxChunk int) (*Header, error) {
+	bad := func(off int, format string, args ...any) (*Header, error) {
+		return nil, fault.New(fault.Corrupt, "header blob", int64(off), format, args...)
+	}
+	le, at := binary.LittleEndian, shift(generation)
+	if len(b) < blob2Head+at {
+		return bad(0, "%d bytes", len(b))
+	}
+	if v := le.Uint16(b[4:]); v != blobVersion {
+		return nil, fault.New(fault.Unsupported, "header blob", 4, "version %d of generation %d", v, generation)
+	}
+	x, err := blobGrid(b, generation)
+	if err != nil {
+		return nil, err
+	}
+	bands, times, unit := x.Bands, int64(1), Unit(b[at+22])
+	if generation == 3 {
+		times = int64(le.Uint32(b[14:]))
+	}
+	if times == 0 || generation == 2 && unit > UnitPlanes || generation == 3 && !unit.fits(bands, int(times)) {
+		return bad(at+22, "frame unit %d of %d bands and %d steps of time", unit, bands, times)
+	}
+	if err := setTimes(x, times); err != nil {
+		return nil, err
+	}
+	unit.apply(x)
+	least, width := int64(le.Uint32(b[at+23:])), int(b[at+27])
+	if least == 0 {
+		return bad(at+23, "a frame is empty")
+	}
+	if width > 32 {
+		return bad(at+27, "counts of %d bits", width)
+	}
+	packed := b[at+blob2Head:]
+	n, ok := framesPacked(x, 8*int64(len(packed)), width)
+	if !ok {
+		if width == 0 && len(packed) == 0 {
+			return nil, fault.New(fault.Limit, "header blob", 0, "more than %d frames of one size", maxEqualFrames)
+		}
+		return bad(at+blob2Head, "%d bytes of counts of %d bits for %d by %d positions of %d bands", len(packed),
+			width, x.Down(), x.Across(), x.Bands)
+	}
+	x.Ranges = make([]chunk.Range, n)
+	if err := unpack(x, packed, least, width, firstFrame(generation, int64(bands), n)); err != nil {
+		return nil, err
+	}
+	unit.indexOrder(x)
+	if err := x.Validate(-1, maxChunk); err != nil {
+		return nil, err
+	}
+	return newHeader(*x, generation, unit), nil
+}
+
+// framesPacked returns the number of frames of x, and whether that many, of width bits each, fill the n bits of a
+// blob.
+func framesPacked(x *chunk.Index, n int64, width int) (int64, bool) {
+	limit := int64(maxEqualFrames)
+	if width > 0 {
+		limit = n
+	}
+	positions, groups := int64(x.Across())*int64(x.Down()), int64(x.Groups()) // below 2^62 and 2^16
+	if positions > limit || positions*groups > limit {
+		return 0, false
+	}
+	frames := positions * groups
+	return frames, (frames*int64(width)+7)/8*8 == n
+}
+
+// unpack reads the byte counts of the frames and places the frames end to end, the first at off.
+func unpack(x *chunk.Index, packed []byte, least int64, width int, off int64) error {
+	bad := func(format string, args ...any) error {
+		return fault.New(fault.Corrupt, "header blob", blob2Head, format, args...)
+	}
+	zero, largest := false, uint64(0)
+	u := unpacker{src: packed}
+	for i := range x.Ranges {
+		v := u.get(width)
+		zero, largest = zero || v == 0, max(largest, v)
+		n := least + int64(v)
+		if n > maxU32 {
+			return bad("frame %d of %d bytes", i, n)
+		}
+		x.Ranges[i] = chunk.Range{Off: off, Len: n}
+		off += n // no overflow, since there are fewer than 2^31 frames of less than 4 GiB
+	}
+	switch {
+	case u.acc != 0:
+		return bad("spare bits are not 0")
+	case !zero || bits.Len64(largest) != width:
+		return bad("counts are not packed in the fewest bits")
+	}
+	return nil
+}
+
+// appendPacked appends the blob of an index as parsePacked reads it.
+func appendPacked(dst []byte, x *chunk.Index, generation int, unit Unit) []byte {
+	ranges := unit.fileOrder(x)
+	least, most := int64(math.MaxInt64), int64(0)
+	for _, r := range ranges {
+		least, most = min(least, r.Len), max(most, r.Len)
+	}
+	width := bits.Len64(uint64(most - least))
+	dst = appendGrid(dst, x, blob2Magic, generation)
+	dst = append(dst, byte(unit))
+	dst = binary.LittleEndian.AppendUint32(dst, uint32(least))
+	dst = append(dst, byte(width))
+	p := packer{dst: dst}
+	for _, r := range ranges {
+		p.put(uint64(r.Len-least), width)
+	}
+	return p.bytes()
+}
+
+// packer appends numbers of some bits each, from the least significant bit on.
+type packer struct {
+	dst []byte
+	acc uint64 // the bits that fill no byte yet
+	n   int    // how many those are, below 8
+}
+
+// put appends the low bits of v, all others being 0.
+func (p *packer) put(v uint64, width int) {
+	if width > 32 { // with the 7 that may be held, more than 57 would not fit in acc
+		p.put(v&(1<<32-1), 32)
+		v, width = v>>32, width-32
+	}
+	p.acc |= v << p.n
+	for p.n += width; p.n >= 8; p.n -= 8 {
+		p.dst = append(p.dst, byte(p.acc))
+		p.acc >>= 8
+	}
+}
+
+// bytes returns all bytes, the last one filled up with zeros.
+func (p *packer) bytes() []byte {
+	if p.n > 0 {
+		return append(p.dst, byte(p.acc))
+	}
+	return p.dst
+}
+
+// unpacker reads what packer wrote. Its bytes must be enough for what is read.
+type unpacker struct {
+	src []byte
+	acc uint64
+	n   int
+}
+
+// get reads a number of width bits, at most 64.
+func (u *unpacker) get(width int) uint64 {
+	if width > 32 {
+		low := u.get(32)
+		return low | u.get(width-32)<<32
+	}
+	for ; u.n < width; u.n += 8 {
+		u.acc |= uint64(u.src[0]) << u.n
+		u.src = u.src[1:]
+	}
+	v := u.acc & (1<<width - 1)
+	u.acc >>= width
+	u.n -= width
+	return v
+}

@@ -1,0 +1,250 @@
+package rumi
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"fmt"
+	"math/bits"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/cursor"
+	"github.com/chaski-eo/chaski/tiff/ifd"
+)
+
+// Trailer is what stands behind the frames of a file of generation 3: the names of its bands, and its times.
+type Trailer struct {
+	// Bands has one name for each band. It is nil in files of rumi-eo 0.18 to 0.24.
+	Bands []string
+	// Kind says what Times are. Only files of rumi-eo 0.18 to 0.24 may have UndefinedTime.
+	Kind TimeKind
+	// Times are seconds since 1970: one instant for each step of time, or the begin and the end of each.
+	Times []int64
+}
+
+// TimeKind is the kind of the times of a file.
+type TimeKind uint8
+
+// Kinds of times. The values are those of the file.
+const (
+	UndefinedTime TimeKind = iota // no times
+	Interval                      // each step has a begin and an end
+	Instant                       // each step has one time
+)
+
+// String returns the kind in lower case.
+func (k TimeKind) String() string {
+	if k > Instant {
+		return "invalid"
+	}
+	return [...]string{"undefined", "interval", "instant"}[k]
+}
+
+// counts returns how many times there are for steps of time.
+func (k TimeKind) counts(steps int) int {
+	return steps * [...]int{UndefinedTime: 0, Interval: 2, Instant: 1}[k]
+}
+
+const (
+	tailMagic = 0x4C494154 // of rumi-eo 0.25 and later
+	timeMagic = 0x454D4954 // of rumi-eo 0.18 to 0.24, without names of bands
+
+	trailerVersion = 1
+	day            = 86400 // seconds
+	// maxTime bounds times in seconds, 36 billion years, so that sums of three of them fit in an int64.
+	maxTime = 1 << 60
+)
+
+// TrailerOf reads the trailer of a file of generation 3 whose directories are read already, by Open.
+func TrailerOf(ctx context.Context, f *ifd.File) (*Trailer, error) {
+	_, _, t, err := index3(ctx, f)
+	return t, err
+}
+
+// readTrailer reads the trailer at off, of a file with those bands and steps of time.
+func readTrailer(ctx context.Context, f *ifd.File, off int64, bands, steps int) (*Trailer, error) {
+	b, err := f.Bytes(ctx, "trailer", off, f.Size()-off)
+	if err != nil {
+		return nil, err
+	}
+	t, err := parseTrailer(b, bands, steps)
+	return t, fault.WithPart(err, "", off)
+}
+
+// parseTrailer reads a trailer. What is not in the form that append writes is corrupt.
+func parseTrailer(b []byte, bands, steps int) (*Trailer, error) {
+	p := trailerParser{cursor.Cursor{B: b, Part: "trailer"}}
+	t := p.trailer(bands, steps)
+	p.End()
+	if p.Err != nil {
+		return nil, p.Err
+	}
+	again, err := t.append(nil, bands, steps)
+	if err != nil || !bytes.Equal(again, b) {
+		return nil, fault.New(fault.Corrupt, "trailer", 0, "not the shortest form of its names and times")
+	}
+	return t, nil
+}
+
+type trailerParser struct{ cursor.Cursor }
+
+func (p *trailerParser) u16() int {
+	if b := p.Bytes(2); b != nil {
+		return int(binary.LittleEndian.Uint16(b))
+	}
+	return 0
+}
+
+func (p *trailerParser) u32() uint32 {
+	if b := p.Bytes(4); b != nil {
+		return binary.LittleEndian.Uint32(b)
+	}
+	return 0
+}
+
+func (p *trailerParser) trailer(bands, steps int) *Trailer {
+	t := &Trailer{}
+	magic := p.u32()
+	if p.Err == nil && magic != tailMagic && magic != timeMagic {
+		p.Fail(fault.Corrupt, "magic %#x", magic)
+	}
+	if v := p.u16(); p.Err == nil && v != trailerVersion {
+		p.Fail(fault.Unsupported, "version %d", v)
+	}
+	if magic == tailMagic {
+		// A name takes at least three bytes, so that memory follows from the bytes of the file.
+		for range bands {
+			name := string(p.Bytes(p.u16()))
+			if p.Err != nil {
+				return t
+			}
+			t.Bands = append(t.Bands, name)
+		}
+	}
+	p.times(t, steps)
+	return t
+}
+
+// times reads the times, for which append knows the one form that they may have.
+func (p *trailerParser) times(t *Trailer, steps int) {
+	kind, width := TimeKind(p.U8()), int(p.U8())
+	epoch, step, scale := int64(p.U64()), int64(p.U64()), int64(p.u32())
+	if p.Err != nil {
+		return
+	}
+	if kind > Instant || width > 64 || scale != 1 && scale != day {
+		p.Fail(fault.Corrupt, "times of kind %d in %d bits, times %d seconds", kind, width, scale)
+		return
+	}
+	t.Kind = kind
+	n := kind.counts(steps)
+	u := unpacker{src: p.Bytes((n*width + 7) / 8)} // n is below 2^22
+	if p.Err != nil {
+		return
+	}
+	largest := int64(maxTime) / scale
+	within := func(v int64) bool { return -largest <= v && v <= largest }
+	if !within(epoch) || !within(step) {
+		p.Fail(fault.Corrupt, "times from %d on in steps of %d", epoch, step)
+		return
+	}
+	t.Times = make([]int64, n)
+	for i := range t.Times {
+		hi, lo := bits.Mul64(uint64(max(step, -step)), uint64(i))
+		residual := cursor.Unzigzag(u.get(width))
+		v := epoch
+		// In these bounds the sum of the three is below 2^63.
+		fits := hi == 0 && lo <= uint64(2*largest) && -2*largest <= residual && residual <= 2*largest
+		if fits {
+			v += int64(i)*step + residual
+		}
+		if !fits || !within(v) {
+			p.Fail(fault.Corrupt, "time %d overflows", i)
+			return
+		}
+		t.Times[i] = v * scale
+	}
+}
+
+// check returns an error unless the trailer is one of an image with those bands and steps of time.
+func (t *Trailer) check(bands, steps int) error {
+	if t.Bands != nil && len(t.Bands) != bands {
+		return fmt.Errorf("rumi: %d names of %d bands", len(t.Bands), bands)
+	}
+	seen := make(map[string]bool, len(t.Bands))
+	for _, name := range t.Bands {
+		if name == "" || len(name) > 1<<16-1 || strings.ContainsRune(name, 0) || !utf8.ValidString(name) || seen[name] {
+			return fmt.Errorf("rumi: a band is called %.64q: names must be texts of 1 to 65,535 bytes, without the "+
+				"character 0, each once", name)
+		}
+		seen[name] = true
+	}
+	if t.Kind > Instant || t.Kind == UndefinedTime && t.Bands != nil {
+		return fmt.Errorf("rumi: times of kind %s", t.Kind)
+	}
+	if n := t.Kind.counts(steps); len(t.Times) != n {
+		return fmt.Errorf("rumi: %d times of %d steps of kind %s: there must be %d", len(t.Times), steps, t.Kind, n)
+	}
+	for i, v := range t.Times {
+		if v < -maxTime || v > maxTime {
+			return fmt.Errorf("rumi: time %d is %d seconds: it must be within 2^60", i, v)
+		}
+	}
+	return nil
+}
+
+// append appends the trailer of an image with those bands and steps of time.
+func (t *Trailer) append(dst []byte, bands, steps int) ([]byte, error) {
+	if err := t.check(bands, steps); err != nil {
+		return nil, err
+	}
+	le := binary.LittleEndian
+	if t.Bands == nil {
+		dst = le.AppendUint16(le.AppendUint32(dst, timeMagic), trailerVersion)
+	} else {
+		dst = le.AppendUint16(le.AppendUint32(dst, tailMagic), trailerVersion)
+		for _, name := range t.Bands {
+			dst = append(le.AppendUint16(dst, uint16(len(name))), name...)
+		}
+	}
+	scale := int64(1)
+	if len(t.Times) > 0 && !slices.ContainsFunc(t.Times, func(v int64) bool { return v%day != 0 }) {
+		scale = day
+	}
+	epoch, step := int64(0), int64(0)
+	n := len(t.Times)
+	if n > 0 {
+		epoch = t.Times[0] / scale
+	}
+	if n > 1 {
+		step = nearest(t.Times[n-1]/scale-epoch, int64(n-1))
+	}
+	residuals := make([]uint64, n)
+	width := 0
+	for i, v := range t.Times {
+		residuals[i] = cursor.Zigzag(v/scale - epoch - int64(i)*step) // no overflow, by maxTime
+		width = max(width, bits.Len64(residuals[i]))
+	}
+	dst = append(dst, byte(t.Kind), byte(width))
+	dst = le.AppendUint64(dst, uint64(epoch))
+	dst = le.AppendUint64(dst, uint64(step))
+	dst = le.AppendUint32(dst, uint32(scale))
+	p := packer{dst: dst}
+	for _, r := range residuals {
+		p.put(r, width)
+	}
+	return p.bytes(), nil
+}
+
+// nearest returns v / n, rounded to the nearest whole number, halves upward. v is below 2^61 and n below 2^22.
+func nearest(v, n int64) int64 {
+	v = 2*v + n
+	q := v / (2 * n)
+	if v%(2*n) < 0 { // Go rounds towards 0, and this needs the floor
+		q--
+	}
+	return q
+}
