@@ -207,7 +207,7 @@ func result(ctx context.Context, c *duck.Conn, query string, n int) ([][]any, er
 	}
 	// The line break ends a comment at the end of the query.
 	sql := "CREATE TEMP TABLE chaski_result(" + strings.Join(names, ", ") + ") AS FROM (" + statement(query) + "\n)"
-	if err := exec(ctx, c, sql); err != nil {
+	if err := execute(ctx, c, sql); err != nil {
 		return nil, err
 	}
 	return cellsOf(ctx, c, "FROM temp.chaski_result", n)
@@ -229,7 +229,7 @@ func cellsOf(ctx context.Context, c *duck.Conn, sql string, n int, args ...drive
 	return collect(rows, n)
 }
 
-func exec(ctx context.Context, c *duck.Conn, sql string) error {
+func execute(ctx context.Context, c *duck.Conn, sql string) error {
 	prepared, err := c.PrepareContext(ctx, sql)
 	if err != nil {
 		return err

@@ -316,7 +316,9 @@ func TestQueriesOfAnotherEngine(t *testing.T) {
 	// The engine records the question, and answers with rows 2 and 5 or with the given rows.
 	var asked []string
 	answer := []int64{5, 2, 5}
-	other := func(ctx context.Context, sql string, names []string, from query.Tables) (*tables.Table, error) {
+	other := func(
+		ctx context.Context, sql string, names []string, from query.Tables, _ int64,
+	) (*tables.Table, error) {
 		data, err := from(ctx, "data")
 		if err != nil || !slices.Contains(names, "data") || data.Index("rank") < 0 || data.Index("chaski:row") < 0 {
 			t.Errorf("%v of %v: %v", data, names, err)

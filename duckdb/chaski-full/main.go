@@ -7,4 +7,7 @@ import (
 	"github.com/chaski-eo/chaski/duckdb"
 )
 
-func main() { cli.Main(cli.Parts{SQL: duckdb.Run}) }
+func main() {
+	duckdb.Child() // does not return in the process of a query
+	cli.Main(cli.Parts{SQL: duckdb.Isolated})
+}

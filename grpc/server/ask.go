@@ -244,7 +244,7 @@ func (q *asking) table(m *chaskiv1.TableQuestion) error {
 				return err
 			}
 		}
-		t, err := query.RunOr(q.ctx, text.SQL, d.SQLTables(), from, o.SQL)
+		t, err := query.RunOr(q.ctx, text.SQL, d.SQLTables(), from, o.SQL, o.SQLLimits)
 		if err == nil {
 			err = arrow.Write(q.ctx, q.out, t)
 		}

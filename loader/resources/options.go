@@ -2,7 +2,6 @@ package resources
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"io"
 	"log/slog"
@@ -10,7 +9,6 @@ import (
 
 	"github.com/chaski-eo/chaski/internal/procs"
 	"github.com/chaski-eo/chaski/source"
-	"github.com/chaski-eo/chaski/tables"
 	"github.com/chaski-eo/chaski/tables/query"
 )
 
@@ -75,7 +73,9 @@ type Options struct {
 	Members *Members
 	// SQL runs the queries in conditions of a subset that package query refuses. It sees the tables
 	// with the given names and nothing else. Default: such a query is an error of kind unsupported.
-	SQL func(ctx context.Context, sql string, names []string, tables query.Tables) (*tables.Table, error)
+	SQL query.Full
+	// SQLLimits bound each query of conditions. Default: see query.Limits.
+	SQLLimits query.Limits
 	// Logger logs warnings, such as samples that are left out. Default: slog.Default.
 	Logger *slog.Logger
 

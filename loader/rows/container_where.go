@@ -134,7 +134,7 @@ func (c *Container) query(ctx context.Context, sql string) error {
 	tableOf := func(ctx context.Context, name string) (*tables.Table, error) {
 		return c.sqlTable(ctx, name, data)
 	}
-	t, err := query.RunOr(ctx, sql, c.set.SQLTables(), tableOf, c.options.SQL)
+	t, err := query.RunOr(ctx, sql, c.set.SQLTables(), tableOf, c.options.SQL, c.options.SQLLimits)
 	if err != nil {
 		return err
 	}

@@ -18,7 +18,17 @@ const rowColumn = "chaski:row"
 
 // rowsWhere returns the rows of a table that meet a condition, ascending. Conditions that package
 // query refuses go to Options.SQL, if it is set.
-func rowsWhere(ctx context.Context, o *resources.Options, t *tables.Table, condition string) ([]int, error) {
+func rowsWhere(
+	ctx context.Context, o *resources.Options, t *tables.Table, condition string,
+) (rows []int, err error) {
+	err = o.SQLLimits.Within(ctx, func(ctx context.Context) (err error) {
+		rows, err = rowsThat(ctx, o, t, condition)
+		return err
+	})
+	return rows, err
+}
+
+func rowsThat(ctx context.Context, o *resources.Options, t *tables.Table, condition string) ([]int, error) {
 	rows, err := query.Where(ctx, t, condition)
 	if o.SQL == nil || !query.Refused(err) {
 		return rows, err
@@ -35,7 +45,7 @@ func rowsWhere(ctx context.Context, o *resources.Options, t *tables.Table, condi
 			return data, nil
 		}
 		return nil, query.NoTable(name, []string{"data"})
-	})
+	}, o.SQLLimits.Memory)
 	if fullErr != nil {
 		return nil, query.Better(err, fullErr)
 	}

@@ -85,7 +85,7 @@ func (s *selector) selected(ctx context.Context, sql string) ([]int, error) {
 		}
 		return nil, query.NoTable(name, []string{"data"})
 	}
-	t, err := query.RunOr(ctx, sql, []string{"data"}, tableOf, s.options.SQL)
+	t, err := query.RunOr(ctx, sql, []string{"data"}, tableOf, s.options.SQL, s.options.SQLLimits)
 	if err != nil {
 		return nil, err
 	}

@@ -3,9 +3,12 @@ package query
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/procs"
 	"github.com/chaski-eo/chaski/tables"
+	"github.com/chaski-eo/chaski/tables/query/internal/ast"
 	"github.com/chaski-eo/chaski/tables/query/internal/sqlerr"
 )
 
@@ -16,17 +19,67 @@ type SyntaxError = sqlerr.SyntaxError
 // fault.
 type BindError = sqlerr.BindError
 
-// Full runs a query with DuckDB over the tables with the given names.
-type Full func(ctx context.Context, sql string, names []string, tables Tables) (*tables.Table, error)
+// Full runs a query with DuckDB over the tables with the given names, in at most memory bytes beside the tables (0: a
+// default).
+type Full func(ctx context.Context, sql string, names []string, tables Tables, memory int64) (*tables.Table, error)
 
-// RunOr runs a query as Run does. If this package refuses it, it runs the query by full, which may be nil.
-func RunOr(ctx context.Context, sql string, names []string, tables Tables, full Full) (*tables.Table, error) {
-	t, err := Run(ctx, sql, tables)
-	if full == nil || !Refused(err) {
-		return t, err
+// Limits of one query, of this package or of Full.
+type Limits struct {
+	// Time is how long it may run, with the loading of the columns that it uses, and then how long it may take to
+	// compute a column of its result. Default DefaultTime.
+	Time time.Duration
+	// Memory is how many bytes the columns may take that it computes, or the process of Full. Default DefaultMemory.
+	Memory int64
+}
+
+// DefaultTime lets a join of two tables of some million rows with remote columns end: it takes about a minute.
+const DefaultTime = 5 * time.Minute
+
+// DefaultMemory returns a quarter of the memory of the machine or control group, from 512 MiB to 4 GiB.
+func DefaultMemory() int64 { return min(max(procs.Memory()/4, 512<<20), 4<<30) }
+
+func tooLarge(limit int64) error {
+	return fault.New(fault.Limit, "query", fault.NoOffset,
+		"the columns that it computes take more than %d bytes of memory (--sql-memory)", limit)
+}
+
+// Within calls f with a context that ends after the time of a query. If f failed because of that, the error says so.
+func (l Limits) Within(ctx context.Context, f func(ctx context.Context) error) error {
+	t := l.Time
+	if t <= 0 {
+		t = DefaultTime
 	}
-	out, fullErr := full(ctx, sql, names, tables)
-	return out, Better(err, fullErr)
+	timed, cancel := context.WithTimeout(ctx, t)
+	defer cancel()
+	err := f(timed)
+	if err != nil && ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) && timed.Err() != nil {
+		return fault.New(fault.Limit, "query", fault.NoOffset, "it runs for longer than %v (--sql-time)", t)
+	}
+	return err
+}
+
+// RunOr runs a query as Run does, within limits. If this package refuses it, it runs the query by full, which may be
+// nil.
+func RunOr(
+	ctx context.Context, sql string, names []string, from Tables, full Full, l Limits,
+) (out *tables.Table, err error) {
+	err = l.Within(ctx, func(ctx context.Context) error {
+		var refused error
+		if out, refused = runWithin(ctx, sql, from, l); full == nil || !Refused(refused) {
+			return refused
+		}
+		out, err = full(ctx, sql, names, from, l.Memory)
+		return Better(refused, err)
+	})
+	return out, err
+}
+
+func runWithin(ctx context.Context, sql string, from Tables, l Limits) (*tables.Table, error) {
+	s, err := ast.Parse(sql)
+	if err != nil {
+		return nil, err
+	}
+	return newSession(ctx, from, l).RunQuery(s, nil)
 }
 
 // Refused reports whether an error is about the query and not about the tables: DuckDB, whose SQL is larger, may run

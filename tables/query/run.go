@@ -2,6 +2,7 @@ package query
 
 import (
 	"context"
+	"math"
 	"math/big"
 	"regexp"
 	"slices"
@@ -45,15 +46,14 @@ func NoTable(name string, names []string) error {
 		strings.Join(names, ", "))
 }
 
+// unlimitedTime is for callers that bound the time by their context.
+var unlimitedTime = Limits{Time: math.MaxInt64}
+
 // Run runs one SELECT. It computes a column of the result when it is first used, so the tables must stay open as long
 // as the result. Without ORDER BY, rows keep the order of the tables: joins that of the left table, GROUP BY and
 // DISTINCT that of the first row of each group.
 func Run(ctx context.Context, sql string, tables Tables) (*tables.Table, error) {
-	s, err := ast.Parse(sql)
-	if err != nil {
-		return nil, err
-	}
-	return newSession(ctx, tables).RunQuery(s, nil)
+	return runWithin(ctx, sql, tables, unlimitedTime)
 }
 
 // Where returns the numbers of the rows of a table for which a condition holds, in order. The condition is what follows
@@ -63,7 +63,7 @@ func Where(ctx context.Context, t *tables.Table, condition string) ([]int, error
 	if err != nil {
 		return nil, err
 	}
-	b := bind.New(ctx, functionLibrary, newSession(ctx, Map(map[string]*tables.Table{"data": t})), nil)
+	b := bind.New(ctx, functionLibrary, newSession(ctx, Map(map[string]*tables.Table{"data": t}), unlimitedTime), nil)
 	b.AddTable("data", t)
 	b.Clause = "a condition"
 	n, err := b.Condition(e)
@@ -523,7 +523,7 @@ func (r *run) result(ctx context.Context) (*tables.Table, error) {
 		r.tables[0] = t
 	}
 	ev := eval.New(ctx, r.tables)
-	ev.HoldRows = r.session.hold
+	ev.HoldRows, ev.Hold = r.session.hold, r.session.held.hold
 	rel, err := r.relation(ev)
 	if err != nil {
 		return nil, err
@@ -567,8 +567,14 @@ func (r *run) result(ctx context.Context) (*tables.Table, error) {
 		}
 	}
 	all := ev.Tables
-	return tables.New(rel.N, cols, func(ctx context.Context, i int) (*tables.Vector, error) {
-		return eval.New(ctx, all).Column(r.items[i], rel)
+	return tables.New(rel.N, cols, func(ctx context.Context, i int) (v *tables.Vector, err error) {
+		err = r.session.held.limits.Within(ctx, func(ctx context.Context) (err error) {
+			ev := eval.New(ctx, all)
+			ev.Hold = r.session.held.hold
+			v, err = ev.Column(r.items[i], rel)
+			return err
+		})
+		return v, err
 	}), nil
 }
 
@@ -640,7 +646,9 @@ func (r *run) group(ev *eval.Evaluator, rel *vec.Rows) (*eval.Evaluator, *vec.Ro
 		}
 	}
 	t := tables.FromVectors(names, cols)
-	return eval.New(ev.Ctx, []*tables.Table{t}), &vec.Rows{N: t.Len(), Tables: [][]int32{nil}}, nil
+	over := eval.New(ev.Ctx, []*tables.Table{t})
+	over.Hold = ev.Hold
+	return over, &vec.Rows{N: t.Len(), Tables: [][]int32{nil}}, nil
 }
 
 // firstOfEach keeps the first of the rows in which the expressions by are equal.

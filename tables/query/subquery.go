@@ -3,6 +3,7 @@ package query
 import (
 	"context"
 	"strings"
+	"sync/atomic"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/tables"
@@ -23,10 +24,29 @@ type session struct {
 	outer  *session
 	// cells counts the row numbers that the joins and unions of all queries hold: see eval.MaxRowNumbers.
 	cells *int
+	held  *held
 }
 
-func newSession(ctx context.Context, tables Tables) *session {
-	return &session{ctx: ctx, tables: tables, cells: new(int)}
+// held counts the bytes of the columns that all queries computed.
+type held struct {
+	bytes  atomic.Int64
+	limit  int64
+	limits Limits
+}
+
+func newSession(ctx context.Context, tables Tables, l Limits) *session {
+	h := &held{limit: l.Memory, limits: l}
+	if h.limit <= 0 {
+		h.limit = DefaultMemory()
+	}
+	return &session{ctx: ctx, tables: tables, cells: new(int), held: h}
+}
+
+func (h *held) hold(n int64) error {
+	if h.bytes.Add(n) > h.limit {
+		return tooLarge(h.limit)
+	}
+	return nil
 }
 
 // find returns the table with a name: of the innermost WITH that has it, else one of the user's.
@@ -43,7 +63,8 @@ func (s *session) find(name string) (*tables.Table, error) {
 // RunQuery runs a query. around is the binder of the expression that contains the query, nil if none does.
 func (s *session) RunQuery(sel *ast.Select, around *bind.Binder) (*tables.Table, error) {
 	if len(sel.With) > 0 {
-		s = &session{ctx: s.ctx, tables: s.tables, named: map[string]*tables.Table{}, outer: s, cells: s.cells}
+		s = &session{ctx: s.ctx, tables: s.tables, named: map[string]*tables.Table{}, outer: s, cells: s.cells,
+			held: s.held}
 		for _, w := range sel.With {
 			low := strings.ToLower(w.Name)
 			if s.named[low] != nil {

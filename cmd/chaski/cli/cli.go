@@ -21,7 +21,6 @@ import (
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/view"
 	"github.com/chaski-eo/chaski/internal/procs"
 	"github.com/chaski-eo/chaski/internal/zstd"
-	"github.com/chaski-eo/chaski/tables"
 	"github.com/chaski-eo/chaski/tables/query"
 )
 
@@ -32,7 +31,7 @@ var version string
 // Parts has what a binary adds to the default command.
 type Parts struct {
 	// SQL runs a query that package query does not support, over the tables with the given names.
-	SQL func(ctx context.Context, sql string, names []string, tables query.Tables) (*tables.Table, error)
+	SQL query.Full
 }
 
 // Main runs the process's command line and ends the process.

@@ -21,6 +21,7 @@ type conditionFlags struct {
 	parsed loader.Subset // of text, if read is set
 	read   bool
 	sql    query.Full
+	limits query.Limits
 	stored bool // --stored: tables have all rows of the file
 }
 
@@ -75,6 +76,6 @@ func (f *conditionFlags) tables(ctx context.Context, d *taco.Dataset) (query.Tab
 	if err != nil {
 		return nil, err
 	}
-	from, err := containers.Tables(ctx, d, s.Where, loader.Options{SQL: f.sql})
+	from, err := containers.Tables(ctx, d, s.Where, loader.Options{SQL: f.sql, SQLLimits: f.limits})
 	return from, console.UsageUnlessFault(err)
 }

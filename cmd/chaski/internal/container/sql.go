@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
+	"github.com/chaski-eo/chaski/cmd/chaski/internal/flags"
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/open"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/tables"
@@ -61,6 +62,9 @@ that meet the conditions. To read the query from a file, write @FILE for QUERY.
 					return err
 				}
 			}
+			if err := flags.CheckSQLLimits(given.limits); err != nil {
+				return err
+			}
 			sql, err := fromFile(args[0])
 			if err != nil {
 				return err
@@ -72,6 +76,7 @@ that meet the conditions. To read the query from a file, write @FILE for QUERY.
 	cmd.Flags().StringVar(&format, "format", "text", "text, json or arrow")
 	given.add(cmd.Flags())
 	given.sql = env.SQL
+	flags.AddSQLLimits(cmd.Flags(), &given.limits)
 	cmd.Flags().BoolVar(&given.stored, "stored", false,
 		"tables have every row of the file, including the histograms of a streaming TACO")
 	cmd.MarkFlagsMutuallyExclusive("given", "stored")
@@ -96,7 +101,7 @@ func runSQL(ctx context.Context, env console.Env, f *containerFlags, given *cond
 	if err != nil {
 		return err
 	}
-	t, err := query.RunOr(ctx, sql, d.SQLTables(), from, env.SQL)
+	t, err := query.RunOr(ctx, sql, d.SQLTables(), from, env.SQL, given.limits)
 	if err == nil {
 		w := bufio.NewWriterSize(env.Out, 1<<16)
 		write := writeSQLText

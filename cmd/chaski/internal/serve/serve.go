@@ -23,6 +23,7 @@ import (
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/loader/resources"
 	chaskiv1 "github.com/chaski-eo/chaski/proto/chaski/v1"
+	"github.com/chaski-eo/chaski/tables/query"
 )
 
 type serveFlags struct {
@@ -42,6 +43,7 @@ type serveFlags struct {
 	queued    int
 	paste     int64
 	noShared  bool
+	sql       query.Limits
 	metrics   string
 	stopOnEOF bool
 	grace     time.Duration
@@ -106,6 +108,7 @@ after --grace. A second signal kills it at once.`,
 		"openings that may wait for others; more are refused")
 	fl.Int64Var(&f.paste, "paste-bytes", server.DefaultMaxReadBytes,
 		"memory for the raster of pasted predictions, in bytes")
+	flags.AddSQLLimits(fl, &f.sql)
 	fl.BoolVar(&f.noShared, "no-shared-memory", false,
 		"send batches over gRPC even to clients on this host (default: shared memory where that works)")
 	fl.StringVar(&f.metrics, "metrics", "",
@@ -140,6 +143,9 @@ func (f *serveFlags) check() (slog.Level, error) {
 		console.AtLeast("max-openings", f.openings, 1), console.AtLeast("max-queued-openings", f.queued, 1),
 		console.Between("part-bytes", f.partBytes, 1,
 			server.MaxPartBytes)); err != nil {
+		return level, err
+	}
+	if err := flags.CheckSQLLimits(f.sql); err != nil {
 		return level, err
 	}
 	for _, r := range f.roots {
@@ -245,7 +251,7 @@ func (f *serveFlags) serverOptions(env console.Env, level slog.Level, log *slog.
 		Roots: f.roots, Reflection: f.reflect,
 		Loader: loader.Options{
 			Workers: f.workers, MemoryBytes: f.memory, CacheBytes: f.cache, MaxChunkBytes: f.maxChunk,
-			Logger: log, SQL: env.SQL,
+			Logger: log, SQL: env.SQL, SQLLimits: f.sql,
 		},
 		MaxOpenings: f.openings, MaxQueuedOpenings: f.queued,
 		PartBytes: f.partBytes, MaxPasteBytes: f.paste, SharedMemory: !f.noShared, DrainTimeout: f.grace, Logger: log,

@@ -19,10 +19,13 @@ import (
 type Evaluator struct {
 	Ctx      context.Context
 	HoldRows func(rows int) error // counts the rows of joins against the query's budget; nil if there are no joins
-	Tables   []*tables.Table
-	loaded   map[*plan.Node]*tables.Vector // columns
-	consts   map[*plan.Node]*vec.Vec       // literals, BatchRows times each
-	budget   vec.Budget                    // of the strings of a batch
+	// Hold counts bytes of computed columns against the query's budget. It may be called from several goroutines.
+	// nil: there is no bound.
+	Hold   func(bytes int64) error
+	Tables []*tables.Table
+	loaded map[*plan.Node]*tables.Vector // columns
+	consts map[*plan.Node]*vec.Vec       // literals, BatchRows times each
+	budget vec.Budget                    // of the strings of a batch
 	// verdicts caches judge: nil for conditions without a verdict.
 	verdicts map[*plan.Node]*verdict
 }
@@ -224,6 +227,11 @@ func (ev *Evaluator) Column(n *plan.Node, r *vec.Rows) (*tables.Vector, error) {
 		v, err := ev.Eval(n, r.Batch(lo, size))
 		if err != nil {
 			return nil, err
+		}
+		if ev.Hold != nil {
+			if err := ev.Hold(v.Size()); err != nil {
+				return nil, err
+			}
 		}
 		if err := out.Add(v); err != nil {
 			return nil, err

@@ -168,6 +168,16 @@ func (c *Collector) Add(v *Vec) error {
 	return nil
 }
 
+// Size returns how many bytes the values take in a Collector.
+func (v *Vec) Size() int64 {
+	n := int64(v.N) // Nulls
+	n += 8 * int64(len(v.Bools)+len(v.Ints)+len(v.High)+len(v.Floats))
+	for k := range v.Lo {
+		n += 4 + int64(v.Hi[k]-v.Lo[k])
+	}
+	return n
+}
+
 // Vector returns all values.
 func (c *Collector) Vector() *tables.Vector {
 	nulls := c.all.Nulls

@@ -1,0 +1,70 @@
+package query_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/tables"
+	"github.com/chaski-eo/chaski/tables/query"
+)
+
+// many is a table of n rows.
+func many(n int) query.Tables {
+	v := make([]int64, n)
+	t := tables.FromVectors([]string{"i"},
+		[]*tables.Vector{tables.NewInts(tables.Type{Kind: tables.Int64, Bits: 64}, v, nil)})
+	return query.Map(map[string]*tables.Table{"data": t})
+}
+
+// TestMemoryOfResult promises that the columns that a query computes take no more than the limit together: those of the
+// result, and those of queries inside it.
+func TestMemoryOfResult(t *testing.T) {
+	const rows, limit = 100_000, 64 << 20
+	for sql, fits := range map[string]bool{
+		"SELECT i + 1 AS j FROM data":                                          true,
+		"SELECT repeat('x', 100) AS s FROM data":                               true,
+		"SELECT repeat('x', 1000) AS s FROM data":                              false,
+		"SELECT repeat('x', 400) AS a, repeat('y', 400) AS b FROM data":        false,
+		"SELECT length(s) AS n FROM (SELECT repeat('x', 1000) AS s FROM data)": false,
+	} {
+		out, err := query.RunOr(t.Context(), sql, []string{"data"}, many(rows), nil, query.Limits{Memory: limit})
+		for i := 0; err == nil && i < len(out.Columns()); i++ {
+			_, err = out.At(t.Context(), i)
+		}
+		switch {
+		case fits && err != nil:
+			t.Errorf("%s: %v", sql, err)
+		case !fits && (fault.KindOf(err) != fault.Limit || !strings.Contains(err.Error(), "--sql-memory")):
+			t.Errorf("%s: %v, want a fault of kind limit that names the flag", sql, err)
+		}
+	}
+}
+
+// TestTimeOfQuery promises that a query whose time is over ends as one of kind limit, here and in Full, and that one
+// whose caller goes does not.
+func TestTimeOfQuery(t *testing.T) {
+	wait := func(ctx context.Context, _ string, _ []string, _ query.Tables, _ int64) (*tables.Table, error) {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	for _, sql := range []string{"SELECT i FROM data", "WITH RECURSIVE a AS (SELECT 1) SELECT * FROM a"} {
+		slow := func(ctx context.Context, _ string) (*tables.Table, error) {
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}
+		_, err := query.RunOr(t.Context(), sql, []string{"data"}, slow, wait, query.Limits{Time: time.Millisecond})
+		if fault.KindOf(err) != fault.Limit || !strings.Contains(err.Error(), "--sql-time") {
+			t.Errorf("%s: %v", sql, err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		_, err = query.RunOr(ctx, sql, []string{"data"}, slow, wait, query.Limits{})
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("%s: %v", sql, err)
+		}
+	}
+}
