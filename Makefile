@@ -112,6 +112,12 @@ test-python: build-default env ## Python tests
 fuzz: ## every fuzz target for FUZZTIME, or an hour in all; then random cases of the tests that draw them
 	@tools/fuzz.sh $(FUZZTIME)
 
+.PHONY: fuzz-long
+fuzz-long: ## every fuzz target for FUZZTIME, or 10 minutes each; writes the counts into docs/fuzzing.md
+	@counts=$$(mktemp); trap 'rm -f "$$counts"' EXIT; failed=0; \
+	  CHASKI_FUZZ_COUNTS=$$counts tools/fuzz.sh $(or $(FUZZTIME),10m) || failed=1; \
+	  $(GO) run ./tools/fuzztable docs/fuzzing.md $(or $(FUZZTIME),10m) <$$counts; exit $$failed
+
 .PHONY: check check-go check-python check-generated check-house api
 check: check-go check-python check-generated check-house ## formatting, static analysis, types, generated code, lines, imports, API
 # Packages with files that the tags choose. `purego` has to choose the same files as `twins`, which the tests use: it is

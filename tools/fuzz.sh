@@ -4,6 +4,9 @@
 #
 #   tools/fuzz.sh [TIME]     time of each target, such as 1m; without it, all share an hour
 #
+# CHASKI_FUZZ_COUNTS=FILE appends a line for each target that passes: package, target and how many inputs
+# it ran, with tabs between.
+#
 # Then it runs the tests that draw random cases, with another seed than in `make test`.
 #
 # Each package is built once for all of its targets. One line reports each target. "gathering
@@ -60,6 +63,10 @@ fuzz() { # PACKAGE DIR BINARY TARGET
   done
   if [ $rc -eq 0 ]; then
     printf 'fuzz: %-24s %s\n' "$4" "$(grep '^fuzz: elapsed' <<<"$out" | tail -1 | sed 's/^fuzz: //')"
+    if [ -n "${CHASKI_FUZZ_COUNTS-}" ]; then
+      printf '%s\t%s\t%s\n' "$1" "$4" "$(grep -o 'execs: [0-9]*' <<<"$out" | tail -1 | tr -dc 0-9)" \
+        >>"$CHASKI_FUZZ_COUNTS"
+    fi
   else
     printf '%s\nfuzz: %s of %s FAILED\n' "$out" "$4" "$1"
     failed=$((failed + 1))

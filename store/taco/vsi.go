@@ -14,6 +14,7 @@ func VSI(e Entry) string {
 		"gs://": "/vsigs/", "az://": "/vsiaz/", "file://": ""} {
 		if rest, ok := strings.CutPrefix(uri, scheme); ok {
 			uri = vsi + rest
+			break // what follows a scheme may look like another one, and a map has no order
 		}
 	}
 	if e.Offset == Whole {
