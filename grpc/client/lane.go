@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"sync"
 	"time"
@@ -76,8 +77,8 @@ func (l *lane) work() {
 		if s.ctx.Err() != nil {
 			return
 		}
-		if got {
-			attempt = 1
+		if got || errors.Is(err, io.EOF) && l.owesNothing() {
+			attempt = 1 // a server may end a stream that does nothing, which is no failure
 		}
 		// Of several servers, one may lack what the others have; but none may break the rules.
 		over := errors.Is(err, errFinal) || crash.Is(err) || len(s.lanes) == 1 && final(err)
@@ -89,6 +90,12 @@ func (l *lane) work() {
 			return
 		}
 	}
+}
+
+func (l *lane) owesNothing() bool {
+	l.s.mu.Lock()
+	defer l.s.mu.Unlock()
+	return len(l.asked) == 0
 }
 
 // connection asks for everything that the lane owes over one stream, and receives until it breaks. It

@@ -50,7 +50,7 @@ func (s *Server) Ask(g askStream) error {
 		return failed(err)
 	}
 	defer leave()
-	w := newWatch(g, s.options.SendTimeout)
+	w := newWatch(g, &s.options, s.questions.wanted)
 	return w.run(&s.answering, func() error {
 		ctx, cancel := context.WithCancel(g.Context())
 		defer cancel()

@@ -84,7 +84,7 @@ func TestIdleQuestions(t *testing.T) {
 				want := codes.DeadlineExceeded
 				if o.SendTimeout == time.Hour {
 					want = codes.Unavailable
-					for len(s.server.questions) == 0 { // until the server has taken the call
+					for s.server.questions.taken() == 0 { // until the server has taken the call
 						time.Sleep(time.Millisecond)
 					}
 					s.stop(t)

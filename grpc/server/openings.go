@@ -15,13 +15,14 @@ import (
 type openings struct {
 	ctx     context.Context // ends with the server
 	timeout time.Duration   // of one opening, once it has its place
-	places  chan struct{}   // holds one element for each opening that runs
-	queue   int             // how many may wait for a place
+	options Options
+	places  *places // of openings that run
 	logger  *slog.Logger
 
 	mu      sync.Mutex
 	byKey   map[string]*opening // those that a client may join
 	waiting int                 // openings without a place
+	begun   map[clientID]int    // openings of each client
 }
 
 // opening is one piece of work. value and err are set before done is closed.
@@ -35,15 +36,15 @@ type opening struct {
 
 func newOpenings(ctx context.Context, o Options) *openings {
 	return &openings{
-		ctx: ctx, timeout: o.OpenTimeout, places: make(chan struct{}, o.MaxOpenings), queue: o.MaxQueuedOpenings,
-		logger: o.Logger, byKey: map[string]*opening{},
+		ctx: ctx, options: o, places: newPlaces(o.MaxOpenings, half(o.MaxOpenings, 4)), timeout: o.OpenTimeout,
+		logger: o.Logger, byKey: map[string]*opening{}, begun: map[clientID]int{},
 	}
 }
 
 // do calls f, or waits for a call with the same key that has begun already, and returns its result. The context of f
 // ends when nobody waits for it any more.
 func (o *openings) do(ctx context.Context, key string, f func(context.Context) (any, error)) (any, error) {
-	w, err := o.join(key, f)
+	w, err := o.join(clientOf(ctx), key, f)
 	if err != nil {
 		return nil, err
 	}
@@ -57,27 +58,30 @@ func (o *openings) do(ctx context.Context, key string, f func(context.Context) (
 }
 
 // join returns the opening of a key, which it starts if there is none.
-func (o *openings) join(key string, f func(context.Context) (any, error)) (*opening, error) {
+func (o *openings) join(id clientID, key string, f func(context.Context) (any, error)) (*opening, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	w := o.byKey[key]
 	if w == nil {
-		placed := true
-		select {
-		case o.places <- struct{}{}:
-		default:
-			if placed = false; o.waiting >= o.queue {
+		if n := o.begun[id]; n >= o.options.MaxClientOpenings {
+			return nil, fault.New(fault.Limit, "server", fault.NoOffset,
+				"%s opens %d datasets and files at a time: no more may be by one client (--max-client-openings)", id, n)
+		}
+		placed := o.places.try(id)
+		if !placed {
+			if o.waiting >= o.options.MaxQueuedOpenings {
 				return nil, fault.New(fault.Limit, "server", fault.NoOffset,
 					"%d datasets or files are being opened and %d wait: no more may (--max-openings, "+
-						"--max-queued-openings)", cap(o.places), o.waiting)
+						"--max-queued-openings)", o.options.MaxOpenings, o.waiting)
 			}
 			o.waiting++
 		}
+		o.begun[id]++
 		w = &opening{done: make(chan struct{})}
 		var c context.Context
 		c, w.cancel = context.WithCancel(o.ctx)
 		o.byKey[key] = w
-		go o.run(c, key, w, placed, f)
+		go o.run(c, id, key, w, placed, f)
 	}
 	w.users++
 	return w, nil
@@ -101,36 +105,35 @@ func (o *openings) forget(key string, w *opening) {
 }
 
 func (o *openings) run(
-	ctx context.Context, key string, w *opening, placed bool, f func(context.Context) (any, error),
+	ctx context.Context, id clientID, key string, w *opening, placed bool, f func(context.Context) (any, error),
 ) {
 	if !placed {
-		placed = o.wait(ctx)
+		placed = o.wait(ctx, id)
 	}
 	if placed {
 		c, cancel := context.WithTimeout(ctx, o.timeout)
 		w.err = crash.Call(func() (err error) { w.value, err = f(c); return err })
 		crash.Report(o.logger, w.err)
 		cancel()
-		<-o.places
+		o.places.leave(id)
 	} else {
 		w.err = ctx.Err()
 	}
 	o.mu.Lock()
 	o.forget(key, w)
+	if o.begun[id]--; o.begun[id] == 0 {
+		delete(o.begun, id)
+	}
 	o.mu.Unlock()
 	w.cancel()
 	close(w.done)
 }
 
-// wait waits for a place. Those who wait get one in turn.
-func (o *openings) wait(ctx context.Context) (ok bool) {
-	select {
-	case o.places <- struct{}{}:
-		ok = true
-	case <-ctx.Done():
-	}
+// wait waits for a place.
+func (o *openings) wait(ctx context.Context, id clientID) (ok bool) {
+	err := o.places.take(ctx, nil, id)
 	o.mu.Lock()
 	o.waiting--
 	o.mu.Unlock()
-	return ok
+	return err == nil
 }

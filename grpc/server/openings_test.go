@@ -116,7 +116,7 @@ func TestOpeningEndsWithItsLastWaiter(t *testing.T) {
 // is refused with the names of the flags, though not one that is like another.
 func TestOpeningsAreBounded(t *testing.T) {
 	const run, queue = 2, 3
-	s, e := newSlow(Options{MaxOpenings: run, MaxQueuedOpenings: queue})
+	s, e := newSlow(Options{MaxOpenings: run, MaxQueuedOpenings: queue, MaxClientOpenings: 100})
 	defer e.shut()
 	errs := make(chan error, 100)
 	for i := range run + queue {
@@ -147,7 +147,7 @@ func TestOpeningsAreBounded(t *testing.T) {
 	}
 	until(t, "no opening is left", func() bool {
 		n, waiting := e.openings.users()
-		return n == 0 && waiting == 0 && len(e.openings.places) == 0
+		return n == 0 && waiting == 0 && e.openings.places.taken() == 0
 	})
 }
 

@@ -20,12 +20,15 @@ import (
 // Defaults of Options.
 const (
 	DefaultPartBytes    = 1 << 20
-	DefaultMaxEngines   = 16
+	DefaultMaxEngines   = 32
 	DefaultMaxStreams   = 1024
 	DefaultMaxTickets   = 4096
 	DefaultOpenTimeout  = 10 * time.Minute
 	DefaultDrainTimeout = 30 * time.Second
 	DefaultSendTimeout  = 2 * time.Minute
+	// A part of 1 MiB in 10 s is 0.8 Mbit/s, less than any link that a trainer could use.
+	DefaultStallTimeout = 10 * time.Second
+	DefaultIdleTimeout  = time.Hour
 	DefaultReuse        = 10 * time.Second
 	DefaultTrimAfter    = 10 * time.Second
 	DefaultMaxReadBytes = 1 << 30
@@ -97,6 +100,12 @@ type Options struct {
 	MaxEngines int
 	// MaxStreams bounds the streams that are served at a time. Default DefaultMaxStreams.
 	MaxStreams int
+	// MaxClientStreams, MaxClientEngines and MaxClientOpenings bound what one client has of MaxStreams, of
+	// MaxEngines (with unanswered tickets), and of MaxOpenings and MaxQueuedOpenings together; of MaxOpenings it
+	// has at most half,
+	// or 4.
+	// Default: half, but up to 64 streams, 16 datasets and 64 openings in any case.
+	MaxClientStreams, MaxClientEngines, MaxClientOpenings int
 	// MaxTickets bounds the unanswered tickets of one stream. Default DefaultMaxTickets.
 	MaxTickets int
 	// MaxReadBytes bounds the array of one Read. Default DefaultMaxReadBytes.
@@ -118,6 +127,15 @@ type Options struct {
 	// connection, or when the client reads on. It also bounds the wait for the next message of a
 	// question of Ask. Default DefaultSendTimeout.
 	SendTimeout time.Duration
+	// StallTimeout takes the place of SendTimeout while others wait for memory or a place that the client holds.
+	// After the same time without a ticket and a credit for it, a stream ends if another one is refused because of
+	// MaxStreams.
+	// Default DefaultStallTimeout.
+	StallTimeout time.Duration
+	// IdleTimeout bounds for how long a stream may have no ticket and credit for it while other clients have streams,
+	// and for how long a connection may have no call. Clients that want to go on connect anew. Default
+	// DefaultIdleTimeout.
+	IdleTimeout time.Duration
 	// Reuse is for how long after a Describe another one of the same spec is answered without
 	// looking at the dataset again. Default DefaultReuse.
 	Reuse time.Duration
@@ -148,6 +166,11 @@ func (o Options) withDefaults() Options {
 	def(&o.MaxQueuedOpenings, DefaultMaxQueuedOpenings)
 	def(&o.OpenTimeout, DefaultOpenTimeout)
 	def(&o.SendTimeout, DefaultSendTimeout)
+	def(&o.StallTimeout, DefaultStallTimeout)
+	def(&o.IdleTimeout, DefaultIdleTimeout)
+	def(&o.MaxClientStreams, half(o.MaxStreams, 64))
+	def(&o.MaxClientEngines, half(o.MaxEngines, 16))
+	def(&o.MaxClientOpenings, half(o.MaxOpenings+o.MaxQueuedOpenings, 64))
 	def(&o.Reuse, DefaultReuse)
 	def(&o.TrimAfter, DefaultTrimAfter)
 	def(&o.DrainTimeout, DefaultDrainTimeout)
@@ -168,6 +191,9 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
+// half returns half of the places that there are for all, but at least as many as least, if there are.
+func half(all, least int) int { return max(all/2, min(all, least)) }
+
 func def[T int | int64 | time.Duration](v *T, d T) {
 	if *v == 0 {
 		*v = d
@@ -182,9 +208,13 @@ func (o Options) validate() error {
 		o.MaxPasteBytes < 1:
 		return fmt.Errorf("server: bounds of %d datasets, %d streams, %d tickets, %d reads of %d bytes",
 			o.MaxEngines, o.MaxStreams, o.MaxTickets, o.MaxReads, o.MaxReadBytes)
+	case o.MaxClientStreams < 1 || o.MaxClientEngines < 1 || o.MaxClientOpenings < 1:
+		return fmt.Errorf("server: bounds of %d streams, %d datasets, %d openings for each client", o.MaxClientStreams,
+			o.MaxClientEngines, o.MaxClientOpenings)
 	case o.MaxOpenings < 1 || o.MaxQueuedOpenings < 1:
 		return fmt.Errorf("server: bounds of %d openings, of which %d wait", o.MaxOpenings, o.MaxQueuedOpenings)
-	case o.OpenTimeout < 0 || o.SendTimeout < 0 || o.Reuse < 0 || o.TrimAfter < 0 || o.DrainTimeout < 0:
+	case o.OpenTimeout < 0 || o.SendTimeout < 0 || o.StallTimeout < 0 || o.IdleTimeout < 0 || o.Reuse < 0 ||
+		o.TrimAfter < 0 || o.DrainTimeout < 0:
 		return fmt.Errorf("server: negative duration")
 	}
 	return nil

@@ -42,7 +42,7 @@ func (s *Server) Read(r *chaskiv1.ReadRequest, g grpc.ServerStreamingServer[chas
 	}
 	b := &loader.Batch{Tensors: []loader.Tensor{{Name: ReadTensor, DType: a.DType, Axes: a.Axes,
 		Shape: shape, Data: a.Data}}}
-	w := newWatch(g, s.options.SendTimeout)
+	w := newWatch(g, &s.options, func() bool { return s.reads.wanted() || s.options.Loader.Budget.Waiting() > 0 })
 	return w.run(&s.answering, func() error {
 		l := conn.lend(a.Release)
 		defer l.done()
@@ -51,16 +51,13 @@ func (s *Server) Read(r *chaskiv1.ReadRequest, g grpc.ServerStreamingServer[chas
 	})
 }
 
-// place waits for one of a number of places, which leave gives back.
-func (s *Server) place(ctx context.Context, places chan struct{}) (leave func(), err error) {
-	select {
-	case places <- struct{}{}:
-		return func() { <-places }, nil
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	case <-s.stop:
-		return nil, errStopping
+// place waits for a place, which leave gives back.
+func (s *Server) place(ctx context.Context, p *places) (leave func(), err error) {
+	id := clientOf(ctx)
+	if err := p.take(ctx, s.stop, id); err != nil {
+		return nil, err
 	}
+	return func() { p.leave(id) }, nil
 }
 
 func (s *Server) read(ctx context.Context, r *chaskiv1.ReadRequest) (*raster.Array, error) {

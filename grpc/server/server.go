@@ -34,13 +34,13 @@ type Server struct {
 	shared  *shared // nil: none
 	health  *health.Server
 	metrics *metrics
-	streams chan struct{} // holds one element for each stream that is served
-	reads   chan struct{} // holds one element for each Read that is answered
+	clients *clients
+	reads   *places       // of Read
 	stop    chan struct{} // closed when streams are to end
 	stopped sync.Once
 
-	questions chan struct{} // holds one element for each Ask that is answered
-	views     *views        // what clients may read
+	questions *places // of Ask
+	views     *views  // what clients may read
 
 	answering sync.WaitGroup // goroutines that send
 }
@@ -58,11 +58,11 @@ func New(o Options) (*Server, error) {
 		engines: newEngines(o),
 		shared:  side,
 		health:  health.NewServer(),
-		streams: make(chan struct{}, o.MaxStreams),
-		reads:   make(chan struct{}, o.MaxReads),
+		clients: newClients(o),
+		reads:   newPlaces(o.MaxReads, o.MaxReads),
 		stop:    make(chan struct{}),
 
-		questions: make(chan struct{}, o.MaxReads),
+		questions: newPlaces(o.MaxReads, o.MaxReads),
 		views:     newViews(o.Loader),
 	}
 	s.shared.onEnd(s.engines.forget)
@@ -128,7 +128,8 @@ func (s *Server) GRPCOptions() []grpc.ServerOption {
 		grpc.MaxConcurrentStreams(maxConnStreams),
 		grpc.WriteBufferSize(writeBuffer),
 		grpc.WaitForHandlers(true),
-		grpc.KeepaliveParams(keepalive.ServerParameters{Time: idlePing, Timeout: pingTimeout}),
+		grpc.KeepaliveParams(keepalive.ServerParameters{Time: idlePing, Timeout: pingTimeout,
+			MaxConnectionIdle: s.options.IdleTimeout}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: fastestPing, PermitWithoutStream: true}),
 	}
 }
@@ -295,13 +296,11 @@ func fieldInfo(f loader.FieldInfo) *chaskiv1.FieldInfo {
 
 // Stream implements chaski.v1.Chaski.
 func (s *Server) Stream(g grpc.BidiStreamingServer[chaskiv1.StreamRequest, chaskiv1.StreamReply]) error {
-	select {
-	case s.streams <- struct{}{}:
-		defer func() { <-s.streams }()
-	default:
-		return status.Errorf(codes.ResourceExhausted, "%d streams are being served, no more are taken",
-			s.options.MaxStreams)
+	closed, err := s.clients.stream(clientOf(g.Context()), limitsOf(g.Context()))
+	if err != nil {
+		return err
 	}
+	defer closed()
 	conn, ok := g.Context().Value(connectionKey{}).(*connection)
 	if !ok {
 		return status.Error(codes.Internal, "the gRPC server was not made with GRPCOptions")

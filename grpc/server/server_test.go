@@ -1054,7 +1054,7 @@ func TestOptionsAreChecked(t *testing.T) {
 // hashes, and tickets get the data of their own place.
 func TestEqualDatasetsInTwoPlaces(t *testing.T) {
 	s := newEngines(Options{
-		MaxEngines: 4, MaxOpenings: 4, Reuse: time.Minute, OpenTimeout: time.Minute,
+		MaxEngines: 4, MaxOpenings: 4, MaxClientOpenings: 4, Reuse: time.Minute, OpenTimeout: time.Minute,
 		Logger: slog.New(slog.DiscardHandler),
 		Open: func(_ context.Context, spec loader.Spec, _ loader.Options) (Engine, error) {
 			return &placed{source: spec.Source}, nil
@@ -1111,7 +1111,7 @@ func TestMemoryIsKeptBetweenEpochs(t *testing.T) {
 	}{{time.Hour, false, false}, {time.Millisecond, false, true}, {time.Hour, true, false}} {
 		engine := &trimmed{trims: make(chan struct{}, 8)}
 		s := newEngines(Options{
-			MaxEngines: 4, MaxOpenings: 4, Reuse: time.Minute, OpenTimeout: time.Minute,
+			MaxEngines: 4, MaxOpenings: 4, MaxClientOpenings: 4, Reuse: time.Minute, OpenTimeout: time.Minute,
 			TrimAfter: c.after, Logger: slog.New(slog.DiscardHandler),
 			Open: func(context.Context, loader.Spec, loader.Options) (Engine, error) { return engine, nil },
 		})

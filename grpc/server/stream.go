@@ -30,6 +30,7 @@ type stream struct {
 	server *Server
 	grpc   grpc.BidiStreamingServer[chaskiv1.StreamRequest, chaskiv1.StreamReply]
 	conn   *connection
+	client clientID
 	ctx    context.Context
 	watch  *watch
 
@@ -65,10 +66,11 @@ func newStream(s *Server, g grpc.BidiStreamingServer[chaskiv1.StreamRequest, cha
 func (s *stream) serve() error {
 	ctx, cancel := context.WithCancel(s.grpc.Context())
 	defer cancel()
-	s.ctx = resources.WithTurn(ctx, s.turn(ctx))
+	s.client = clientOf(ctx)
+	s.ctx = resources.WithTurn(ctx, s.turn())
 	go s.receive()
 
-	s.watch = newWatch(s.grpc, s.server.options.SendTimeout)
+	s.watch = newWatch(s.grpc, &s.server.options, s.wanted)
 	return s.watch.run(&s.server.answering, func() error {
 		defer s.tearDown()
 		return s.answerAll()
@@ -76,8 +78,24 @@ func (s *stream) serve() error {
 }
 
 // turn returns for whom engines work on the tickets of this stream.
-func (s *stream) turn(ctx context.Context) resources.Turn {
-	return resources.Turn{Client: clientOf(ctx), Stream: s}
+func (s *stream) turn() resources.Turn { return resources.Turn{Client: s.client, Stream: s} }
+
+// wanted reports whether others wait for what this stream holds while it sends: memory, or its place.
+func (s *stream) wanted() bool {
+	s.mu.Lock()
+	var e *entry
+	if len(s.queue) > 0 {
+		e = s.queue[0].entry
+	}
+	s.mu.Unlock()
+	if s.server.clients.full() || s.server.options.Loader.Budget.Waiting() > 0 {
+		return true
+	}
+	if e == nil {
+		return false
+	}
+	w, ok := e.engine.(interface{ Wanted(resources.Turn) bool })
+	return ok && w.Wanted(s.turn())
 }
 
 func (s *stream) answerAll() error {
@@ -155,14 +173,17 @@ func (s *stream) take(t *chaskiv1.Ticket) error {
 		return nil
 	}
 	o := &order{ticket: t}
-	if e, ok := s.server.engines.get(s.server.viewOf(s.ctx), t.GetHandle()); ok {
+	e, ok := s.server.engines.get(s.server.viewOf(s.ctx), t.GetHandle())
+	if !ok {
+		o.err = wire.ErrUnknownSpec
+	} else if o.err = s.server.clients.ticket(s.client, limitsOf(s.ctx), e); o.err != nil {
+		s.server.engines.put(e)
+	} else {
 		o.entry = e
 		o.err = crash.Call(func() (err error) { // a panic is the fault of this ticket
 			o.pending, err = s.pass(e, t)
 			return err
 		})
-	} else {
-		o.err = wire.ErrUnknownSpec
 	}
 	s.queue = append(s.queue, o)
 	return nil
@@ -240,6 +261,9 @@ func (s *stream) start() {
 // is to end.
 func (s *stream) head() (*order, error) {
 	start := time.Now()
+	soon := min(s.server.options.StallTimeout, s.server.options.IdleTimeout)
+	look := time.NewTimer(soon)
+	defer look.Stop()
 	for {
 		s.mu.Lock()
 		var o *order
@@ -268,12 +292,28 @@ func (s *stream) head() (*order, error) {
 		}
 		select {
 		case <-s.wake:
+		case <-look.C:
+			idle := time.Since(start)
+			switch {
+			case !s.idle(idle):
+				look.Reset(soon)
+			case left > 0:
+				return nil, status.Errorf(codes.Unavailable, "%d tickets have waited for a credit for %v", left, idle)
+			default:
+				return nil, nil
+			}
 		case <-s.ctx.Done():
 			return nil, failed(s.ctx.Err())
 		case <-s.server.stop:
 			return nil, failed(errStopping)
 		}
 	}
+}
+
+// idle reports whether the stream is to end, which has had no ticket and credit for a while.
+func (s *stream) idle(d time.Duration) bool {
+	o := &s.server.options
+	return d >= o.IdleTimeout && s.server.clients.others(s.client) || d >= o.StallTimeout && s.server.clients.yield()
 }
 
 // answer sends the batch of a started ticket, or its fault. An error ends the stream.
@@ -463,9 +503,7 @@ func (s *stream) pop(o *order) {
 	if o.works {
 		s.working--
 	}
-	if o.entry != nil {
-		s.server.engines.put(o.entry)
-	}
+	s.put(o)
 	if o.err == nil {
 		s.credits-- // a fault takes no memory of the client, so it must not take a credit
 	}
@@ -492,8 +530,14 @@ func (s *stream) tearDown() {
 		if o.pending != nil {
 			o.pending.Cancel()
 		}
-		if o.entry != nil {
-			s.server.engines.put(o.entry)
-		}
+		s.put(o)
+	}
+}
+
+// put gives back the dataset of a ticket.
+func (s *stream) put(o *order) {
+	if o.entry != nil {
+		s.server.clients.answered(s.client, o.entry)
+		s.server.engines.put(o.entry)
 	}
 }

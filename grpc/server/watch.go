@@ -11,26 +11,65 @@ import (
 )
 
 // watch sends messages to a client that may stop reading. A context does not end SendMsg, only the return of the call's
-// handler does. So the handler waits in run, and returns if a message takes too long.
+// handler does. So the handler waits in run, and returns if a message takes too long: Options.SendTimeout, or
+// Options.StallTimeout while others wait for what the client holds.
 type watch struct {
 	to      sender
-	timeout time.Duration
+	options *Options
+	wanted  func() bool // others wait
 	timer   *time.Timer // runs while a message is being sent
 	stalled chan struct{}
+
+	mu      sync.Mutex
+	sending bool
+	begun   time.Time
+	over    bool
 }
 
-func newWatch(to sender, timeout time.Duration) *watch {
-	w := &watch{to: to, timeout: timeout, stalled: make(chan struct{})}
-	w.timer = time.AfterFunc(timeout, func() { close(w.stalled) })
+// looks is how often the timer looks whether others wait, in each StallTimeout: a client is cut at most a quarter of it
+// late.
+const looks = 4
+
+func newWatch(to sender, o *Options, wanted func() bool) *watch {
+	w := &watch{to: to, options: o, wanted: wanted, stalled: make(chan struct{})}
+	w.timer = time.AfterFunc(time.Hour, w.look)
 	w.timer.Stop()
 	return w
 }
 
 // SendMsg sends a message, watched.
 func (w *watch) SendMsg(m any) error {
-	w.timer.Reset(w.timeout)
-	defer w.timer.Stop()
+	w.set(true)
+	defer w.set(false)
 	return w.to.SendMsg(m)
+}
+
+func (w *watch) set(sending bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.sending = sending; sending {
+		w.begun = time.Now()
+		w.timer.Reset(min(w.options.StallTimeout, w.options.SendTimeout))
+	} else {
+		w.timer.Stop()
+	}
+}
+
+// look ends the call if its message has waited for too long.
+func (w *watch) look() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.sending || w.over {
+		return
+	}
+	waited := time.Since(w.begun)
+	left := w.options.SendTimeout - waited
+	if left <= 0 || waited >= w.options.StallTimeout && w.wanted() {
+		w.over = true
+		close(w.stalled)
+		return
+	}
+	w.timer.Reset(min(left, max(w.options.StallTimeout-waited, w.options.StallTimeout/looks)))
 }
 
 // run calls f, which sends through w, in a goroutine of group, and returns what it returns, a panic as an error; or, if
@@ -42,6 +81,9 @@ func (w *watch) run(group *sync.WaitGroup, f func() error) error {
 	case err := <-done:
 		return err
 	case <-w.stalled:
-		return status.Errorf(codes.DeadlineExceeded, "the client has not read for %v what it asked for", w.timeout)
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		return status.Errorf(codes.DeadlineExceeded, "the client has not read for %v what it asked for",
+			time.Since(w.begun).Round(time.Millisecond))
 	}
 }

@@ -47,6 +47,8 @@ type serveFlags struct {
 	metrics   string
 	stopOnEOF bool
 	grace     time.Duration
+	idle      time.Duration
+	clients   clientFlags
 	logLevel  string
 	stages    string
 	bad       string // --quarantine
@@ -116,6 +118,9 @@ after --grace. A second signal kills it at once.`,
 	fl.BoolVar(&f.stopOnEOF, "stop-on-eof", false,
 		"stop when standard input closes, as it does when the parent process ends")
 	fl.DurationVar(&f.grace, "grace", server.DefaultDrainTimeout, "how long running streams may take to end")
+	fl.DurationVar(&f.idle, "idle-timeout", server.DefaultIdleTimeout,
+		"end connections without a call, and streams without a ticket and a credit while other clients have streams")
+	f.clients.add(fl)
 	fl.StringVar(&f.logLevel, "log-level", "info", "debug, info, warn or error")
 	fl.StringVar(&f.bad, "quarantine", "",
 		"`FILE` to append bad samples to, as lines of JSON: see 'chaski quarantine' (default: none)")
@@ -132,6 +137,8 @@ func (f *serveFlags) check() (slog.Level, error) {
 		return level, console.Usagef("--log-level is %q: it must be debug, info, warn or error", f.logLevel)
 	case f.grace <= 0:
 		return level, console.Usagef("--grace is %v: it must be longer than 0s", f.grace)
+	case f.idle <= 0:
+		return level, console.Usagef("--idle-timeout is %v: it must be longer than 0s", f.idle)
 	case f.upstream && !onlyUser(f.listen):
 		// Whoever reached a TCP port could make this process connect to any address in its own network.
 		return level, console.Usagef("--allow-upstream needs --listen unix:PATH or unix-abstract:NAME, not %q",
@@ -141,6 +148,7 @@ func (f *serveFlags) check() (slog.Level, error) {
 		console.AtLeast("memory", f.memory, 0),
 		console.AtLeast("cache", f.cache, 1), console.AtLeast("paste-bytes", f.paste, 1),
 		console.AtLeast("max-openings", f.openings, 1), console.AtLeast("max-queued-openings", f.queued, 1),
+		f.clients.check(),
 		console.Between("part-bytes", f.partBytes, 1,
 			server.MaxPartBytes)); err != nil {
 		return level, err
@@ -256,6 +264,8 @@ func (f *serveFlags) serverOptions(env console.Env, level slog.Level, log *slog.
 		MaxOpenings: f.openings, MaxQueuedOpenings: f.queued,
 		PartBytes: f.partBytes, MaxPasteBytes: f.paste, SharedMemory: !f.noShared, DrainTimeout: f.grace, Logger: log,
 	}
+	o.IdleTimeout = f.idle
+	f.clients.set(&o)
 	if f.upstream {
 		// What a client does about servers that come and go is of interest to its user, whatever the level of the rest.
 		clients := slog.New(slog.NewTextHandler(env.Err, &slog.HandlerOptions{Level: min(level, slog.LevelInfo)}))

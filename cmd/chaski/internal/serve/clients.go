@@ -1,0 +1,37 @@
+package serve
+
+import (
+	"github.com/spf13/pflag"
+
+	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
+	"github.com/chaski-eo/chaski/grpc/server"
+)
+
+// clientFlags are the limits of all clients, and of each. 0 is a default of the server.
+type clientFlags struct {
+	streams, datasets              int
+	each, eachDatasets, eachOpened int
+}
+
+func (f *clientFlags) add(fl *pflag.FlagSet) {
+	fl.IntVar(&f.streams, "max-streams", server.DefaultMaxStreams, "streams that are served at a time")
+	fl.IntVar(&f.datasets, "max-datasets", server.DefaultMaxEngines, "datasets that are open at a time")
+	fl.IntVar(&f.each, "max-client-streams", 0,
+		"streams of one client: a host, or a process on a Unix socket (default: half of --max-streams, at least 64)")
+	fl.IntVar(&f.eachDatasets, "max-client-datasets", 0,
+		"datasets that one client has unanswered tickets for (default: half of --max-datasets, at least 16)")
+	fl.IntVar(&f.eachOpened, "max-client-openings", 0,
+		"openings that one client has begun, also those that wait (default: half of all, at least 64)")
+}
+
+func (f *clientFlags) check() error {
+	return console.FirstError(console.AtLeast("max-streams", f.streams, 1),
+		console.AtLeast("max-datasets", f.datasets, 1), console.AtLeast("max-client-streams", f.each, 0),
+		console.AtLeast("max-client-datasets", f.eachDatasets, 0),
+		console.AtLeast("max-client-openings", f.eachOpened, 0))
+}
+
+func (f *clientFlags) set(o *server.Options) {
+	o.MaxStreams, o.MaxEngines = f.streams, f.datasets
+	o.MaxClientStreams, o.MaxClientEngines, o.MaxClientOpenings = f.each, f.eachDatasets, f.eachOpened
+}

@@ -1,0 +1,137 @@
+package server
+
+import (
+	"cmp"
+	"context"
+	"sync"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/grpc/auth"
+)
+
+// clients bounds what each client has of a server, so that no one shuts the others out.
+type clients struct {
+	options Options
+
+	mu      sync.Mutex
+	byID    map[clientID]*holdings
+	streams int
+	wanted  int // streams that were refused because there are too many, less those that ended for them
+}
+
+// holdings are what one client has.
+type holdings struct {
+	streams  int
+	datasets map[*entry]int // tickets that are not answered
+}
+
+func newClients(o Options) *clients { return &clients{options: o, byID: map[clientID]*holdings{}} }
+
+// limitsOf returns the limits that come with the token of a call.
+func limitsOf(ctx context.Context) auth.Limits {
+	if g, ok := ctx.Value(guestKey{}).(*guest); ok {
+		return g.Limits
+	}
+	return auth.Limits{}
+}
+
+// of needs the lock.
+func (c *clients) of(id clientID) *holdings {
+	h := c.byID[id]
+	if h == nil {
+		h = &holdings{datasets: map[*entry]int{}}
+		c.byID[id] = h
+	}
+	return h
+}
+
+// end forgets a client that has nothing. It needs the lock.
+func (c *clients) end(id clientID, h *holdings) {
+	if h.streams == 0 && len(h.datasets) == 0 {
+		delete(c.byID, id)
+	}
+}
+
+// stream counts a stream of a client until closed is called, or returns the status of one that is too many. Limits that
+// are 0 are those of the options.
+func (c *clients) stream(id clientID, most auth.Limits) (closed func(), err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	h := c.of(id)
+	defer c.end(id, h)
+	if h.streams >= cmp.Or(most.Streams, c.options.MaxClientStreams) {
+		return nil, status.Errorf(codes.ResourceExhausted, "%s has %d streams, no more are taken "+
+			"(--max-client-streams)", id, h.streams)
+	}
+	if c.streams >= c.options.MaxStreams {
+		c.wanted = min(c.wanted+1, c.streams)
+		return nil, status.Errorf(codes.ResourceExhausted, "%d streams are being served, no more are taken "+
+			"(--max-streams)", c.streams)
+	}
+	h.streams++
+	c.streams++
+	return func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		h.streams--
+		c.streams--
+		c.end(id, h)
+	}, nil
+}
+
+// yield reports whether a stream that does nothing is to end because another one was refused.
+func (c *clients) yield() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.streams < c.options.MaxStreams {
+		c.wanted = 0 // there are places
+	}
+	if c.wanted == 0 {
+		return false
+	}
+	c.wanted--
+	return true
+}
+
+// others reports whether other clients than id have streams.
+func (c *clients) others(id clientID) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	h := c.byID[id]
+	return h == nil || c.streams > h.streams
+}
+
+// full reports whether streams were refused because there are too many.
+func (c *clients) full() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.wanted > 0 && c.streams >= c.options.MaxStreams
+}
+
+// ticket counts a ticket of a client for a dataset, or returns an error if it is for one dataset too many.
+func (c *clients) ticket(id clientID, most auth.Limits, e *entry) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	h := c.of(id)
+	defer c.end(id, h)
+	if n := len(h.datasets); n >= cmp.Or(most.Datasets, c.options.MaxClientEngines) && h.datasets[e] == 0 {
+		return fault.New(fault.Limit, "server", fault.NoOffset, "%s has unanswered tickets for %d datasets: "+
+			"no more may be in use by one client (--max-client-datasets)", id, n)
+	}
+	h.datasets[e]++
+	return nil
+}
+
+// answered is the end of a ticket that was counted.
+func (c *clients) answered(id clientID, e *entry) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	h := c.byID[id]
+	if h.datasets[e]--; h.datasets[e] == 0 {
+		delete(h.datasets, e)
+	}
+	c.end(id, h)
+}
