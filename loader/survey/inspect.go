@@ -45,6 +45,7 @@ type FileInfo struct {
 
 	Raster *RasterInfo      `json:"raster,omitempty"`
 	TIFF   *TIFFInfo        `json:"tiff,omitempty"`
+	Rumi   *RumiInfo        `json:"rumi,omitempty"`
 	Frame  *FrameInfo       `json:"frame,omitempty"`
 	Table  *catalog.Summary `json:"table,omitempty"`
 	Folder *FolderInfo      `json:"folder,omitempty"`
@@ -54,15 +55,16 @@ type FileInfo struct {
 
 // RasterInfo describes an image as the loader reads it.
 type RasterInfo struct {
-	Shape  [3]int      `json:"shape"` // bands, height, width
+	Shape  [3]int      `json:"shape"`           // bands, height, width; the bands of one step of time
+	Times  int         `json:"times,omitempty"` // steps of time; 0 for an image without time
 	DType  chunk.DType `json:"dtype"`
-	Chunk  [3]int      `json:"chunk"` // bands, height, width of a full chunk
+	Chunk  [3]int      `json:"chunk"` // bands (at all steps of time), height, width of a full chunk
 	Chunks int         `json:"chunks"`
 	Sparse int         `json:"sparse,omitempty"` // chunks without bytes
 	Codec  string      `json:"codec"`
 	// Predictor is TIFF's: 1 none, 2 horizontal, 3 floating point.
 	Predictor    int         `json:"predictor"`
-	Order        string      `json:"order"`         // axes inside a chunk: "b y x" or "y x b"
+	Order        string      `json:"order"`         // axes inside a chunk, such as "b y x" or "y x b"
 	StoredBytes  int64       `json:"stored_bytes"`  // of all chunks in the file
 	DecodedBytes int64       `json:"decoded_bytes"` // of the image
 	NoData       *spec.Float `json:"nodata,omitempty"`
@@ -331,6 +333,7 @@ func (i *FileInfo) tiff(ctx context.Context, r source.Reader, kind string, o res
 		var h *rumi.Header
 		if h, err = rumi.HeaderOf(ctx, f, o.MaxChunkBytes); err == nil {
 			x = h.Index()
+			i.Rumi, err = rumiInfo(ctx, f, h)
 		}
 	} else {
 		i.Kind = KindTIFF
@@ -369,11 +372,12 @@ func (i *FileInfo) tiff(ctx context.Context, r source.Reader, kind string, o res
 // rasterInfo describes the image of a chunk index.
 func rasterInfo(x *chunk.Index) *RasterInfo {
 	r := &RasterInfo{
-		Shape: [3]int{x.Bands, x.Height, x.Width}, DType: x.DType, Chunk: [3]int{x.ChunkB, x.ChunkH, x.ChunkW},
+		Shape: [3]int{x.StepBands(), x.Height, x.Width}, Times: x.Times, DType: x.DType,
+		Chunk:  [3]int{x.ChunkB, x.ChunkH, x.ChunkW},
 		Chunks: len(x.Ranges), Sparse: sparse(x), Codec: x.Codec.String(), Predictor: int(x.Predictor), Order: "b y x",
 	}
-	if x.Inner == chunk.YXB && x.ChunkB > 1 {
-		r.Order = "y x b"
+	if x.ChunkB > 1 && x.Inner != chunk.BYX {
+		r.Order = x.Inner.String()
 	}
 	for _, at := range x.Ranges {
 		r.StoredBytes += at.Len

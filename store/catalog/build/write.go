@@ -256,7 +256,7 @@ func (x *indexing) sound(r *rowio.Row) bool {
 		blob = r.Header
 	}
 	ix, err := catalog.ParseIndex(blob, x.o.MaxChunk)
-	return err == nil && ix.Bands == int(r.Bands) && ix.Height == int(r.Height) && ix.Width == int(r.Width) &&
+	return err == nil && ix.StepBands() == int(r.Bands) && ix.Height == int(r.Height) && ix.Width == int(r.Width) &&
 		ix.DType.String() == r.DType
 }
 
@@ -405,8 +405,8 @@ func readRow(ctx context.Context, f namedFile, o Options) (rowio.Row, error) {
 		m.Size, a.ETag = f.member.Known.Size, f.member.Known.ETag
 	}
 	r := rowio.Row{
-		URI: f.uri, Bands: int32(x.Bands), Height: int32(x.Height), Width: int32(x.Width), DType: x.DType.String(),
-		NoData: x.NoData, Size: m.Size,
+		URI: f.uri, Bands: int32(x.StepBands()), Height: int32(x.Height), Width: int32(x.Width),
+		DType: x.DType.String(), NoData: x.NoData, Size: m.Size,
 	}
 	if f.member != nil {
 		r.Offset, r.Length = &f.member.Offset, &f.member.Length

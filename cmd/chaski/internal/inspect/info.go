@@ -94,6 +94,7 @@ func printInfo(w io.Writer, f *survey.FileInfo) error {
 	var s sheet
 	fmt.Fprintf(&s.b, "%s: %s, %s\n", console.Printable(f.Path), f.Kind, console.BinarySize(f.Bytes))
 	s.raster(f.Raster)
+	s.rumi(f.Rumi)
 	s.tiff(f.TIFF)
 	s.frame(f.Frame)
 	if f.Unreadable != "" {
@@ -114,7 +115,11 @@ func (s *sheet) raster(r *survey.RasterInfo) {
 	if r == nil {
 		return
 	}
-	s.line("shape (b y x)", "%d × %d × %d %s", r.Shape[0], r.Shape[1], r.Shape[2], r.DType)
+	if r.Times > 0 {
+		s.line("shape (t b y x)", "%d × %d × %d × %d %s", r.Times, r.Shape[0], r.Shape[1], r.Shape[2], r.DType)
+	} else {
+		s.line("shape (b y x)", "%d × %d × %d %s", r.Shape[0], r.Shape[1], r.Shape[2], r.DType)
+	}
 	s.line("chunk (b y x)", "%d × %d × %d, inside %s", r.Chunk[0], r.Chunk[1], r.Chunk[2], r.Order)
 	s.line("chunks", "%d, %d of them sparse", r.Chunks, r.Sparse)
 	s.line("codec", "%s, predictor %d", r.Codec, r.Predictor)
@@ -136,6 +141,20 @@ func (s *sheet) raster(r *survey.RasterInfo) {
 			m.Kind, m.Bits, per, m.Chunks, m.Chunk[0], m.Chunk[1], m.Sparse, m.Codec, console.BinarySize(m.StoredBytes))
 	}
 	s.frame(r.OpenZL)
+}
+
+// rumi adds what is said of rumi files only.
+func (s *sheet) rumi(r *survey.RumiInfo) {
+	if r == nil {
+		return
+	}
+	s.line("rumi", "generation %d, frames of %s", r.Generation, r.Frame)
+	const most = 16 // a file may have thousands of steps; --json has them all
+	if n := len(r.Times); n > most {
+		s.line("times", "%s, %s, … %s: %d", r.TimeKind, strings.Join(r.Times[:most-1], ", "), r.Times[n-1], n)
+	} else if n > 0 {
+		s.line("times", "%s, %s", r.TimeKind, strings.Join(r.Times, ", "))
+	}
 }
 
 // bandText describes a band in the words of the file.
@@ -201,6 +220,9 @@ func (s *sheet) tiff(t *survey.TIFFInfo) {
 	}
 	if t.Bounds != nil {
 		s.line("bounds", "%v", *t.Bounds)
+	}
+	if t.Bands == nil && t.BandNames != nil {
+		s.line("bands", "%s", console.Printable(strings.Join(t.BandNames, ", ")))
 	}
 	for i, b := range t.Bands {
 		s.line(fmt.Sprintf("band %d", i), "%s", console.Printable(bandText(&b)))
