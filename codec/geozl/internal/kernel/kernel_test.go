@@ -13,7 +13,7 @@ import (
 
 // plane draws residuals of whole rows and the width of a row.
 func plane[T Unsigned](t *rapid.T) ([]T, int) {
-	width := rapid.IntRange(1, 20).Draw(t, "width")
+	width := rapid.IntRange(1, 50).Draw(t, "width")
 	n := width * rapid.IntRange(1, 6).Draw(t, "rows")
 	res := make([]T, n)
 	for i := range res {

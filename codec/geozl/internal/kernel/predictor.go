@@ -187,7 +187,13 @@ func weighted[T Unsigned](d, r, up, up2 []T, w *Weights, round int64) {
 		return
 	}
 	up2 = up2[:len(d)]
-	for i := range inner {
+	first := weightedFast(d, r, up, up2, w, round)
+	if first > 0 {
+		// The first sample has nothing to its left.
+		d[0] = r[0] + T((n*c+ne*int64(next[0])+nn*int64(up2[0])+round)>>(shift&63))
+		left, c = int64(up[first-1]), int64(up[first])
+	}
+	for i := first; i < len(inner); i++ {
 		right := int64(next[i])
 		inner[i] = r[i] + T((n*c+nw*left+(ne*right+(nn*int64(up2[i])+round)))>>(shift&63))
 		left, c = c, right

@@ -9,6 +9,12 @@ func Join(dst, src []byte, width int) {
 	a, b := src[:n], src[n:2*n]
 	switch width {
 	case 2:
+		// Four at a time, in a word.
+		for len(a) >= 4 && len(b) >= 4 && len(dst) >= 8 {
+			lo, hi := spread(binary.LittleEndian.Uint32(a)), spread(binary.LittleEndian.Uint32(b))
+			binary.LittleEndian.PutUint64(dst, lo|hi<<8)
+			a, b, dst = a[4:], b[4:], dst[8:]
+		}
 		for i, x := range a {
 			binary.LittleEndian.PutUint16(dst[2*i:], uint16(x)|uint16(b[i])<<8)
 		}
@@ -25,6 +31,13 @@ func Join(dst, src []byte, width int) {
 			binary.LittleEndian.PutUint64(dst[8*i:], uint64(lo)|uint64(hi)<<32)
 		}
 	}
+}
+
+// spread puts the four bytes of v into the lower halves of four numbers of two bytes.
+func spread(v uint32) uint64 {
+	w := uint64(v)
+	w = (w | w<<16) & 0x0000_ffff_0000_ffff
+	return (w | w<<8) & 0x00ff_00ff_00ff_00ff
 }
 
 // Interleave takes an element from a, then one from b, and so on. len(a) is len(b) or one more,

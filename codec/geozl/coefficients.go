@@ -1,0 +1,51 @@
+package geozl
+
+import (
+	"encoding/binary"
+
+	"github.com/chaski-eo/chaski/fault"
+)
+
+// Parts of a comment with coefficients: magic, version, number of vectors, then each vector after its length.
+const (
+	coefficientsMagic   = "GZC1"
+	coefficientsVersion = 1
+	coefficientsHead    = len(coefficientsMagic) + 2
+)
+
+// Coefficients returns the vectors of integers that the comment of a frame holds (openzl.Info.Comment), or nil if
+// it is another comment or none. What they mean is between writer and reader. A comment that begins as
+// coefficients do and is not exactly that has the kind fault.Corrupt.
+func Coefficients(comment []byte) ([][]int32, error) {
+	if len(comment) < len(coefficientsMagic) || string(comment[:len(coefficientsMagic)]) != coefficientsMagic {
+		return nil, nil
+	}
+	bad := func(off int, format string, args ...any) ([][]int32, error) {
+		return nil, fault.New(fault.Corrupt, "coefficients", int64(off), format, args...)
+	}
+	if len(comment) < coefficientsHead || comment[4] != coefficientsVersion || comment[5] == 0 {
+		return bad(0, "header % x", comment[:min(len(comment), coefficientsHead)])
+	}
+	vectors := make([][]int32, 0, comment[5])
+	at := coefficientsHead
+	for range comment[5] {
+		if len(comment)-at < 4 {
+			return bad(at, "vector %d is missing", len(vectors))
+		}
+		n := uint64(binary.LittleEndian.Uint32(comment[at:]))
+		at += 4
+		if n == 0 || 4*n > uint64(len(comment)-at) {
+			return bad(at-4, "vector of %d numbers in %d bytes", n, len(comment)-at)
+		}
+		v := make([]int32, n)
+		for i := range v {
+			v[i] = int32(binary.LittleEndian.Uint32(comment[at+4*i:]))
+		}
+		vectors = append(vectors, v)
+		at += 4 * len(v)
+	}
+	if at < len(comment) {
+		return bad(at, "%d bytes after the last vector", len(comment)-at)
+	}
+	return vectors, nil
+}
