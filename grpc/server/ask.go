@@ -16,6 +16,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/budget"
 	"github.com/chaski-eo/chaski/internal/crash"
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/loader/containers"
@@ -61,10 +62,16 @@ func (s *Server) Ask(g askStream) error {
 			case <-ctx.Done():
 			}
 		}()
+		account, err := s.options.Loader.Budget.Open(ctx, int64(s.options.PartBytes)+maxRequest)
+		if err != nil {
+			return failed(err)
+		}
+		defer account.Close()
+		charged := budget.With(ctx, account)
 		out := bufio.NewWriterSize(askWriter{w}, s.options.PartBytes)
-		g := &patient{askStream: g, ctx: ctx, timeout: s.options.SendTimeout}
-		q := &asking{server: s, view: s.viewOf(ctx), ctx: ctx, in: &askReader{from: g}, out: out}
-		err := crash.Call(func() error { return q.answer(g) })
+		g := &patient{askStream: g, ctx: charged, timeout: s.options.SendTimeout}
+		q := &asking{server: s, view: s.viewOf(charged), ctx: charged, in: &askReader{from: g}, out: out}
+		err = crash.Call(func() error { return q.answer(g) })
 		crash.Report(s.options.Logger, err)
 		if err == nil {
 			err = out.Flush()
@@ -179,6 +186,20 @@ func (w askWriter) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
+// chargedReader charges what is read through it to the account of ctx, twice, since io.ReadAll copies it as it grows.
+type chargedReader struct {
+	ctx  context.Context
+	from io.Reader
+}
+
+func (r chargedReader) Read(b []byte) (int, error) {
+	n, err := r.from.Read(b)
+	if full := budget.Grow(r.ctx, 2*int64(n)); full != nil {
+		return n, full
+	}
+	return n, err
+}
+
 // questionText is the JSON of a question about containers.
 type questionText struct {
 	SQL   string             `json:"sql,omitempty"`
@@ -187,7 +208,8 @@ type questionText struct {
 
 // whole returns a text that goes on in the data of further requests.
 func (q *asking) whole(begin []byte) ([]byte, error) {
-	all, err := io.ReadAll(io.LimitReader(io.MultiReader(bytes.NewReader(begin), q.in), maxText+1))
+	from := chargedReader{q.ctx, io.LimitReader(io.MultiReader(bytes.NewReader(begin), q.in), maxText+1)}
+	all, err := io.ReadAll(from)
 	if err == nil && len(all) > maxText {
 		err = fault.New(fault.Limit, "question", fault.NoOffset, "its text has more than %d bytes", maxText)
 	}
@@ -272,6 +294,9 @@ func (q *asking) entries(m *chaskiv1.EntriesQuestion) error {
 
 // message answers with a message.
 func (q *asking) message(m proto.Message) error {
+	if err := budget.Grow(q.ctx, int64(proto.Size(m))); err != nil {
+		return err
+	}
 	b, err := proto.Marshal(m)
 	if err != nil {
 		return err
@@ -280,6 +305,10 @@ func (q *asking) message(m proto.Message) error {
 	return err
 }
 
+// entryBytes is what an entry of an answer takes while it is made: 5 numbers of 8 bytes, one of 4, a flag and an id
+// of about 30 bytes, twice, because slices that grow are copied.
+const entryBytes = 2 * (5*8 + 4 + 1 + 30)
+
 // entriesOf returns where the samples of some rows of a level are.
 func entriesOf(ctx context.Context, d *taco.Dataset, level int, list []int) (*chaskiv1.Entries, error) {
 	parents, err := d.Parents(ctx, level)
@@ -287,6 +316,9 @@ func entriesOf(ctx context.Context, d *taco.Dataset, level int, list []int) (*ch
 		return nil, err
 	}
 	e, files := &chaskiv1.Entries{}, map[string]uint32{}
+	if err := budget.Grow(ctx, int64(len(list))*entryBytes); err != nil {
+		return nil, err
+	}
 	wide := func(to *[]byte, v int64) { *to = binary.LittleEndian.AppendUint64(*to, uint64(v)) }
 	for _, row := range list {
 		x, err := d.EntryAt(ctx, level, row)

@@ -128,3 +128,23 @@ func TestEnginesShareTheBudget(t *testing.T) {
 		t.Errorf("%d bytes are charged after the end", n)
 	}
 }
+
+// TestQuestionsAreCharged: a question takes memory of the budget while it is answered. One whose text does not fit is
+// refused with the name of the flag.
+func TestQuestionsAreCharged(t *testing.T) {
+	total := resources.NewBudget(8 << 20)
+	o := Options{Roots: []string{"/"}, Loader: loader.Options{Budget: total}}
+	connected(t, o, func(c chaskiv1.ChaskiClient) {
+		question := &chaskiv1.AskRequest_Stats{Stats: &chaskiv1.StatsQuestion{}}
+		requests := []*chaskiv1.AskRequest{{Kind: question}}
+		for range 8 {
+			data := &chaskiv1.AskRequest_Data{Data: make([]byte, 1<<20)}
+			requests = append(requests, &chaskiv1.AskRequest{Kind: data})
+		}
+		_, err := ask(t, c, requests...)
+		if status.Code(err) != codes.ResourceExhausted || !strings.Contains(err.Error(), "--memory-total") {
+			t.Errorf("%v", err)
+		}
+		eventually(t, "all memory back", func() bool { return total.Used() == 0 })
+	})
+}

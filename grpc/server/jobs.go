@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"math"
 
+	"github.com/chaski-eo/chaski/internal/budget"
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/loader/survey"
 	"github.com/chaski-eo/chaski/ops/paste"
@@ -19,6 +20,9 @@ func (q *asking) index(m *chaskiv1.IndexQuestion) error {
 	for _, p := range m.GetPaths() {
 		_, meta, err := catalog.OpenAsset(q.ctx, o.Opener, p, o.MaxChunkBytes)
 		if err != nil {
+			return err
+		}
+		if err := budget.Grow(q.ctx, int64(len(meta.Blob))); err != nil {
 			return err
 		}
 		out.Blobs = append(out.Blobs, meta.Blob)

@@ -140,15 +140,18 @@ func (o *Options) check() error {
 		return fmt.Errorf("windows of %d by %d pixels are larger than the image of %d by %d: the grid must pad",
 			g.H, g.W, o.Height, o.Width)
 	}
-	// The sums and the result take four bytes a value each, the weights four bytes a pixel. As float64, because
-	// the product of large sides would overflow an int64.
-	need := 8*float64(o.Bands)*float64(o.Height)*float64(o.Width) + 4*float64(o.Height)*float64(o.Width) +
-		4*float64(o.Bands)*float64(g.H)*float64(g.W)
-	if need > float64(o.MaxBytes) {
+	if need := o.bytes(); need > float64(o.MaxBytes) {
 		return fault.New(fault.Limit, "image", fault.NoOffset,
 			"(%d, %d, %d) float32 needs %.0f bytes of memory, at most %d", o.Bands, o.Height, o.Width, need, o.MaxBytes)
 	}
 	return nil
+}
+
+// bytes returns the memory for the image: the sums and the result take four bytes a value each, the weights four bytes
+// a pixel. As float64, because the product of large sides would overflow an int64.
+func (o *Options) bytes() float64 {
+	return 8*float64(o.Bands)*float64(o.Height)*float64(o.Width) + 4*float64(o.Height)*float64(o.Width) +
+		4*float64(o.Bands)*float64(o.Grid.H)*float64(o.Grid.W)
 }
 
 // WriteTOG writes the result of Image for o as a TACO optimized GeoTIFF (see tiff.WriteTOG) with the georeferencing

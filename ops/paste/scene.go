@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/budget"
 	"github.com/chaski-eo/chaski/ops/convert"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog"
@@ -38,6 +39,9 @@ func Scene(ctx context.Context, files source.Opener, scene string, in io.Reader,
 		return nil, fault.WithFile(fault.New(fault.Unsupported, "npy", fault.NoOffset,
 			"it has %d windows of %d by %d pixels, but this grid has %d windows of %d by %d in the scene",
 			w.N, w.H, w.W, n, o.Grid.H, o.Grid.W), name)
+	}
+	if err := budget.Grow(ctx, int64(o.bytes())); err != nil {
+		return nil, fault.WithFile(err, name)
 	}
 	image, err := Image(o, w.Read)
 	if err != nil {
