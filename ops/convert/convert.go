@@ -117,7 +117,7 @@ func File(ctx context.Context, w io.Writer, path string, o Options) (left []stri
 	}
 	h, err := o.inspect(ctx, path)
 	if err != nil {
-		return nil, err
+		return nil, fault.WithFile(err, path)
 	}
 	if left, err = o.keep(h); err != nil {
 		return nil, err

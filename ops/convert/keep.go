@@ -21,6 +21,7 @@ type holding struct {
 	extras    tiff.Extras
 	image     *chunk.Index   // with its mask; nil for a rumi file, which has none
 	overviews []*chunk.Index // with their masks; only where the options ask for them
+	times     bool           // the raster has times, which no format holds that is written
 }
 
 // inspect reads what the raster at path holds, without its pixels.
@@ -36,7 +37,7 @@ func (o *Options) inspect(ctx context.Context, path string) (*holding, error) {
 	}
 	h := &holding{}
 	if rumi.Is(ctx, f) {
-		return h, h.rumi(ctx, f)
+		return h, h.rumi(ctx, f, o.limits().MaxChunk)
 	}
 	img, err := tiff.FromFile(ctx, f, o.limits())
 	if err != nil {
@@ -61,7 +62,23 @@ func (o *Options) inspect(ctx context.Context, path string) (*holding, error) {
 
 // rumi reads what a rumi file holds. A file of generation 2 has no tags besides those of its georeferencing, so
 // that there are no extras to read.
-func (h *holding) rumi(ctx context.Context, f *ifd.File) (err error) {
+// A file of generation 3 has times and names of bands; one with several steps of time is refused.
+func (h *holding) rumi(ctx context.Context, f *ifd.File, maxChunk int) (err error) {
+	x, err := rumi.HeaderOf(ctx, f, maxChunk)
+	if err != nil {
+		return err
+	}
+	if x.Times > 1 {
+		return fault.New(fault.Unsupported, "conversion", fault.NoOffset,
+			"it has %d steps of time, which no format holds that is written", x.Times)
+	}
+	if x.Generation == 3 {
+		t, err := rumi.TrailerOf(ctx, f)
+		if err != nil {
+			return err
+		}
+		h.times = t.Kind != rumi.UndefinedTime
+	}
 	if h.meta, err = rumi.Meta(ctx, f); err != nil || f.Dirs[0].Find(compressionTag) == nil {
 		return err
 	}
@@ -142,6 +159,8 @@ func (o *Options) left(h *holding) []string {
 	if o.Format == Rumi2 || o.Format == TileDB {
 		o.leftTags(h, add)
 	}
+	add(h.times, "times")
+	add(o.Format != TOG && len(m.Bands) == 0 && m.BandNames != nil, "band names")
 	add(o.Format == TileDB && m.HasTransform, "georeferencing")
 	return append(names, e.Unknown...)
 }

@@ -279,6 +279,8 @@ def parse(blob: bytes | bytearray | memoryview) -> Header:
         raise _unsupported(f"version {version}")
     if generation == 2 and len(b) < _HEAD2:
         raise _corrupt(f"{len(b)} bytes")
+    if generation == 2 and b[16:18] == b"\0\0":  # there the height of tiles, here of the steps
+        raise _unsupported("generation 3, whose files chaski.read and loaders read")
     width, height, tile_w, tile_h, bands, bits, style = struct.unpack_from("<IIHHHBB", b, 6)
     if not (1 <= width <= _MAX_SIDE and 1 <= height <= _MAX_SIDE and tile_w and tile_h and bands):
         raise _corrupt(f"({bands}, {height}, {width}) in tiles of ({tile_h}, {tile_w})")
