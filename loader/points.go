@@ -69,6 +69,9 @@ func (p *pointsField) resolve(q *spec.Points, t rows.Table) error {
 		return bad(fault.Unsupported, "%q names %d dimensions, the array has %d", q.Dims, len(names), len(s.Dims))
 	}
 	for d, name := range names {
+		if s.Type(d) == tiledb.StringASCII {
+			return bad(fault.Unsupported, "dimension %q has strings: points have numbers", s.Dims[d].Name)
+		}
 		at, ok := map[string]*int{"n": &p.n, "y": &p.y, "x": &p.x}[name]
 		if !ok || *at >= 0 {
 			return bad(fault.Unsupported, "%q: dimensions of points are called n, y and x, each once",
@@ -186,8 +189,7 @@ func (p *pointsField) affine(ctx context.Context, a catalog.Asset) (*affine, err
 
 // box returns the box of cells that may lie in a window. It returns false if none does.
 func (p *pointsField) box(w shuffle.Box, t *affine, n int64) (tiledb.Box, bool) {
-	s := p.array.Schema
-	b := s.Domain()
+	b := p.array.Schema.Domain()
 	y0, y1, x0, x1 := float64(w.Y), float64(w.Y+w.H), float64(w.X), float64(w.X+w.W)
 	if p.world {
 		var xs, ys [4]float64
@@ -215,7 +217,7 @@ func wider(lo, hi float64) (float64, float64) {
 
 // cut narrows dimension d of b to [lo, hi], and reports whether anything is left.
 func (p *pointsField) cut(b tiledb.Box, d int, lo, hi float64) bool {
-	t, i := p.array.Schema.DimType, &b[d]
+	t, i := p.array.Schema.Type(d), &b[d]
 	from, to := t.Float(i.Lo), t.Float(i.Hi)
 	if !(lo <= to && hi >= from) {
 		return false
@@ -257,7 +259,7 @@ func (p *pointsField) cut(b tiledb.Box, d int, lo, hi float64) bool {
 // must be exact, unlike y and x: read does not test n again, and a float64 cannot tell apart times
 // in nanoseconds.
 func (p *pointsField) cutRow(b tiledb.Box, n int64) bool {
-	t, i := p.array.Schema.DimType, &b[p.n]
+	t, i := p.array.Schema.Type(p.n), &b[p.n]
 	c := t.CoordOf(n)
 	if t.Real() {
 		c = t.CoordOfFloat(float64(n))
@@ -317,18 +319,25 @@ func (p *pointsField) read(ctx context.Context, r *tiledb.Reader, to *pointRows,
 		return 0, err
 	}
 	s := p.array.Schema
-	dim, size := s.DimType.Size(), p.dtype.Size()
-	cell := dim * len(s.Dims)
+	size := p.dtype.Size()
+	cell, offsets := 0, make([]int, len(s.Dims)) // bytes of a cell's coordinates, and where each begins
+	for d := range s.Dims {
+		offsets[d], cell = cell, cell+s.Type(d).Size()
+	}
+	yt, xt := s.Type(p.y), s.Type(p.x)
 	count := 0
 	for i := range cells.N {
 		at := cells.Coords[i*cell:]
-		y, x := s.DimType.Float(s.DimType.Coord(at[p.y*dim:])), s.DimType.Float(s.DimType.Coord(at[p.x*dim:]))
-		switch {
-		case p.world:
+		y, x := yt.Float(yt.Coord(at[offsets[p.y]:])), xt.Float(xt.Coord(at[offsets[p.x]:]))
+		if p.world {
 			x, y = t.pixel(x, y)
-		// An integer coordinate names a pixel, whose centre is half a pixel further.
-		case !s.DimType.Real():
-			y, x = y+0.5, x+0.5
+		} else { // An integer coordinate names a pixel, whose centre is half a pixel further.
+			if !yt.Real() {
+				y += 0.5
+			}
+			if !xt.Real() {
+				x += 0.5
+			}
 		}
 		y, x = y-float64(win.Y), x-float64(win.X)
 		if !(y >= 0 && y < float64(win.H) && x >= 0 && x < float64(win.W)) {
@@ -342,7 +351,11 @@ func (p *pointsField) read(ctx context.Context, r *tiledb.Reader, to *pointRows,
 			o := (k*p.maxPoints + count) * 8
 			binary.LittleEndian.PutUint32(to.coords[o:], math.Float32bits(float32(y)))
 			binary.LittleEndian.PutUint32(to.coords[o+4:], math.Float32bits(float32(x)))
-			copy(to.values[(k*p.maxPoints+count)*size:][:size], cells.Values[0].Data[i*size:])
+			value := cells.Values[0].Data[i*size:]
+			if valid := cells.Values[0].Valid; valid != nil && valid[i] == 0 {
+				value = s.Attrs[p.attr].FillValue()
+			}
+			copy(to.values[(k*p.maxPoints+count)*size:][:size], value)
 		}
 		count++
 	}

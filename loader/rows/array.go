@@ -140,8 +140,7 @@ func (c *Array) id(row int64) string {
 	if d < 0 {
 		return "0"
 	}
-	s := c.array.Schema
-	return s.DimType.FormatCoord(s.Dims[d].Domain.Lo + tiledb.Coord(c.Lo+row))
+	return c.array.Schema.DimType.FormatCoord(c.Images[0].Coord(c.Lo + row))
 }
 
 // coordinate returns a row's coordinate along n, 0 for an array without n.
@@ -150,8 +149,7 @@ func (c *Array) coordinate(row int64) int64 {
 	if d < 0 {
 		return 0
 	}
-	s := c.array.Schema
-	return s.DimType.Int(s.Dims[d].Domain.Lo) + c.Lo + row
+	return c.array.Schema.DimType.Int(c.Images[0].Coord(c.Lo + row))
 }
 
 // ScanIDs implements Table.

@@ -35,23 +35,30 @@ type ArrayInfo struct {
 	// milliseconds since 1970.
 	Times    []uint64        `json:"times,omitempty"`
 	Sparse   int             `json:"sparse_fragments,omitempty"` // of Fragments, in a dense array
-	Tiles    int64           `json:"tiles"`                      // of one attribute, in all Fragments
-	NonEmpty []ArrayInterval `json:"non_empty"`                  // null if nothing was written
+	Dups     bool            `json:"allows_duplicates,omitempty"`
+	Labels   []string        `json:"labels,omitempty"` // names of the labels of dimensions
+	Tiles    int64           `json:"tiles"`            // of one attribute, in all Fragments
+	NonEmpty []ArrayInterval `json:"non_empty"`        // null if nothing was written
 }
 
 // ArrayDim is a dimension of an array.
 type ArrayDim struct {
-	Name   string        `json:"name"`
-	Domain ArrayInterval `json:"domain"`
-	Extent ArrayNumber   `json:"extent"` // 0: none
+	Name   string          `json:"name"`
+	Type   tiledb.Datatype `json:"type"`
+	Domain ArrayInterval   `json:"domain"`
+	// Current is the part of the domain that is in use, if the array says so.
+	Current *ArrayInterval `json:"current,omitempty"`
+	Extent  ArrayNumber    `json:"extent"` // 0: none
 }
 
 // ArrayAttr is an attribute of an array.
 type ArrayAttr struct {
-	Name    string          `json:"name"`
-	Type    tiledb.Datatype `json:"type"`
-	Values  int64           `json:"values"` // in a cell; -1: any number
-	Filters []string        `json:"filters"`
+	Name     string          `json:"name"`
+	Type     tiledb.Datatype `json:"type"`
+	Values   int64           `json:"values"` // in a cell; -1: any number
+	Filters  []string        `json:"filters"`
+	Nullable bool            `json:"nullable,omitempty"`
+	Enum     string          `json:"enumeration,omitempty"` // name of the values that the integers number
 }
 
 // ArrayNumber is a coordinate or an extent in decimal form. It is a string, because a float64 would
@@ -84,20 +91,26 @@ func InspectArray(ctx context.Context, path string, at *spec.Timestamp, o resour
 func arrayInfo(path string, a *tiledb.Array) *ArrayInfo {
 	sc := a.Schema
 	i := &ArrayInfo{
-		Path: path, Kind: "tiledb", FormatVersion: tiledb.Version, Dense: sc.Dense, Encrypted: sc.Encrypted,
+		Path: path, Kind: "tiledb", FormatVersion: a.Format(), Dense: sc.Dense, Encrypted: sc.Encrypted,
 		DimType: sc.DimType, TileOrder: sc.TileOrder, CellOrder: sc.CellOrder, Capacity: sc.Capacity,
 		Coords: filterNames(sc.Coords), Offsets: filterNames(sc.Offsets),
-		Fragments: len(a.Fragments), Hidden: len(a.Hidden),
+		Fragments: len(a.Fragments), Hidden: len(a.Hidden), Dups: sc.AllowsDups, Labels: sc.Labels,
 	}
-	interval := func(v tiledb.Interval) ArrayInterval {
-		return ArrayInterval{ArrayNumber(sc.DimType.FormatCoord(v.Lo)), ArrayNumber(sc.DimType.FormatCoord(v.Hi))}
+	interval := func(k int, v tiledb.Interval) ArrayInterval {
+		t := sc.Type(k)
+		return ArrayInterval{ArrayNumber(t.FormatCoord(v.Lo)), ArrayNumber(t.FormatCoord(v.Hi))}
 	}
-	for _, d := range sc.Dims {
-		extent := strconv.FormatUint(d.Extent, 10)
-		if sc.DimType.Real() { // the extent then holds the bits of a float64
-			extent = sc.DimType.FormatCoord(sc.DimType.CoordOfFloat(math.Float64frombits(d.Extent)))
+	for k, d := range sc.Dims {
+		t, extent := sc.Type(k), strconv.FormatUint(d.Extent, 10)
+		if t.Real() { // the extent then holds the bits of a float64
+			extent = t.FormatCoord(t.CoordOfFloat(math.Float64frombits(d.Extent)))
 		}
-		i.Dims = append(i.Dims, ArrayDim{d.Name, interval(d.Domain), ArrayNumber(extent)})
+		dim := ArrayDim{Name: d.Name, Type: t, Domain: interval(k, d.Domain), Extent: ArrayNumber(extent)}
+		if sc.Current != nil {
+			current := interval(k, sc.Current[k])
+			dim.Current = &current
+		}
+		i.Dims = append(i.Dims, dim)
 	}
 	for k := range sc.Attrs {
 		at := &sc.Attrs[k]
@@ -105,7 +118,7 @@ func arrayInfo(path string, a *tiledb.Array) *ArrayInfo {
 		if at.Var() {
 			n = -1
 		}
-		i.Attrs = append(i.Attrs, ArrayAttr{at.Name, at.Type, n, filterNames(at.Pipeline)})
+		i.Attrs = append(i.Attrs, ArrayAttr{at.Name, at.Type, n, filterNames(at.Pipeline), at.Nullable, at.Enum})
 	}
 	for _, f := range a.Fragments {
 		i.Tiles += f.Tiles
@@ -119,8 +132,8 @@ func arrayInfo(path string, a *tiledb.Array) *ArrayInfo {
 		}
 		i.Times = []uint64{min(i.Times[0], f.From), max(i.Times[1], f.To)}
 	}
-	for _, v := range a.NonEmpty() {
-		i.NonEmpty = append(i.NonEmpty, interval(v))
+	for k, v := range a.NonEmpty() {
+		i.NonEmpty = append(i.NonEmpty, interval(k, v))
 	}
 	return i
 }

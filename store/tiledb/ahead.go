@@ -96,6 +96,9 @@ func (h *readAhead) expect(ctx context.Context, a *Array, attr int, boxes ...Box
 	if a.Schema.Attrs[attr].Var() {
 		each = 2
 	}
+	if a.Schema.Attrs[attr].Nullable {
+		each++
+	}
 	h.files = 0
 	for k := range h.needs[:h.used] {
 		w := &h.needs[k]
@@ -103,7 +106,7 @@ func (h *readAhead) expect(ctx context.Context, a *Array, attr int, boxes ...Box
 		w.tiles = slices.Compact(w.tiles)
 		n := each
 		if !w.f.Dense {
-			n++
+			n += w.f.coordFiles()
 		}
 		if h.files += n; !h.on { // without an announcement, fragments are read one after the other
 			h.files = max(h.files-n, n)
@@ -114,6 +117,18 @@ func (h *readAhead) expect(ctx context.Context, a *Array, attr int, boxes ...Box
 	}
 	h.share(h.files)
 	return nil
+}
+
+// coordFiles returns the number of files with coordinates of a sparse fragment.
+func (f *Fragment) coordFiles() int {
+	if !f.x.dimTypes {
+		return 1
+	}
+	n := len(f.schema.Dims)
+	if f.foot.times {
+		n++
+	}
+	return n
 }
 
 // expectOne is expect for a single box, unless Ahead announced it.

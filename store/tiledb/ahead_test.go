@@ -127,8 +127,8 @@ func (s *far) Open(ctx context.Context, uri string) (source.Reader, error) {
 	return farReader{r, s.gap}, err
 }
 
-func (s *far) Folders(ctx context.Context, uri string) ([]string, error) {
-	return s.Files.Folders(ctx, strings.TrimPrefix(uri, "far://"))
+func (s *far) Names(ctx context.Context, uri string) ([]string, error) {
+	return s.Files.Names(ctx, strings.TrimPrefix(uri, "far://"))
 }
 
 // plane makes an array of side by side cells in 16 tiles, filled with noise.

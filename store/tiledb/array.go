@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"slices"
+	"sync"
 
 	"github.com/zeebo/xxh3"
 
@@ -21,6 +22,8 @@ type Array struct {
 
 	uri         string
 	store       Store
+	schemas     map[string]*Schema // by the name of their files
+	schemaMu    sync.Mutex
 	o           Options
 	key         cipher.AEAD
 	axes        []int  // 0, 1, …: the dimensions in their own order
@@ -30,6 +33,15 @@ type Array struct {
 
 // URI returns the path or URI of the array.
 func (a *Array) URI() string { return a.uri }
+
+// Format returns the latest format version of the array's schema and fragments.
+func (a *Array) Format() int {
+	v := a.Schema.version()
+	for _, f := range a.Fragments {
+		v = max(v, f.Version)
+	}
+	return int(v)
+}
 
 // NonEmpty returns the bounds of the cells that were written, inside the domain, or nil if there
 // are none.
@@ -109,17 +121,21 @@ func (a *Array) covers(b Box, n int, left *int) bool {
 func (a *Array) Fingerprint() string {
 	b := []byte("chaski array 1\n")
 	number := func(n uint64) { b = binary.LittleEndian.AppendUint64(b, n) }
-	s := a.Schema.append(nil)
+	s := a.Schema.content
+	if a.Schema.version() == Version {
+		s = a.Schema.append(nil)
+	}
 	number(uint64(len(s)))
 	b = append(b, s...)
 	number(uint64(len(a.Fragments)))
 	for _, f := range a.Fragments {
 		number(uint64(len(f.Name)))
 		b = append(b, f.Name...)
-		for _, i := range f.NonEmpty {
-			b = a.Schema.DimType.store(a.Schema.DimType.store(b, i.Lo), i.Hi)
+		for d, i := range f.NonEmpty {
+			t := a.Schema.Type(d)
+			b = t.store(t.store(b, i.Lo), i.Hi)
 		}
-		for _, n := range slices.Concat(f.foot.sizes, f.foot.varSizes) {
+		for _, n := range slices.Concat(f.foot.sizes, f.foot.varSizes, f.foot.nullSizes) {
 			number(n)
 		}
 	}

@@ -243,23 +243,26 @@ func (x *sparseFiles) loadCoords(ctx context.Context, m *mergeInput) error {
 	if err != nil {
 		return err
 	}
-	t, err := r.open(ctx, 0, m.f, len(s.Attrs), false)
+	files, err := r.openCoords(ctx, m.f)
 	if err != nil {
 		return err
 	}
-	defer t.close()
-	planes, cells, err := r.coordTile(ctx, m.f, m.tile, nextTiles{last: m.tile})
-	if err != nil {
+	defer files.close()
+	if err := files.tile(ctx, &r.cells, m.tile, nextTiles{last: m.tile}); err != nil {
 		return err
 	}
-	m.planes, m.cells = append(m.planes[:0], planes...), cells
+	cells := r.cells.cells
+	m.planes, m.cells = m.planes[:0], cells
+	for d := range r.cells.planes {
+		m.planes = append(m.planes, r.cells.planes[d].data...)
+	}
 	m.coords = slices.Grow(m.coords[:0], cells*dims)[:cells*dims]
 	s.DimType.loadAll(m.coords, m.planes)
 	m.space = m.space[:0]
 	for d, i := range tree.levels[len(tree.levels)-1][m.tile] {
 		at := m.coords[d*cells : (d+1)*cells]
 		if row := outside(at, i); row >= 0 {
-			return t.fault(m.tile, fault.New(fault.Corrupt, "cell "+strconv.Itoa(row), fault.NoOffset,
+			return files.fault(d, m.tile, fault.New(fault.Corrupt, "cell "+strconv.Itoa(row), fault.NoOffset,
 				"coordinate %s of dimension %d is outside the bounding box of its tile",
 				s.DimType.FormatCoord(at[row]), d))
 		}
@@ -273,25 +276,25 @@ func (x *sparseFiles) loadCoords(ctx context.Context, m *mergeInput) error {
 func (x *sparseFiles) loadValues(ctx context.Context, m *mergeInput, attr int) error {
 	r, a, v := x.r, &x.w.s.Attrs[attr], &m.values[attr]
 	if a.Var() {
-		sizes, err := r.openVar(ctx, m.f, attr)
+		sizes, err := r.openVar(ctx, 0, m.f, attr)
 		if err != nil {
 			return err
 		}
-		offs, data, err := r.varTile(ctx, m.f, attr, sizes, m.tile, nextTiles{last: m.tile}, 0, m.cells-1)
+		offs, data, err := r.varTile(ctx, 0, m.f, attr, sizes, m.tile, nextTiles{last: m.tile}, 0, m.cells-1)
 		if err == nil {
 			v.Offsets, v.Data = v.Offsets[:0], append(v.Data[:0], data...)
 			for i := range m.cells {
 				v.Offsets = append(v.Offsets, u64(offs, i))
 			}
 		}
-		return errors.Join(err, r.closeVar())
+		return errors.Join(err, r.closeVar(0))
 	}
-	t, err := r.open(ctx, 0, m.f, attr, false)
+	t, err := r.open(ctx, 0, m.f, attr, tileOffsets)
 	if err != nil {
 		return err
 	}
 	defer t.close()
-	n, err := r.fixedSize(m.f, m.tile, a.CellSize())
+	n, err := r.fixedSize(0, m.f, m.tile, a.CellSize())
 	if err != nil {
 		return err
 	}

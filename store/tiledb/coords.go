@@ -2,6 +2,7 @@ package tiledb
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strconv"
 
@@ -13,24 +14,160 @@ type tileCells struct {
 	tile   int64
 	box    Box
 	cells  int
-	planes []byte  // as stored: all of the first dimension, then all of the second, …
-	coords []Coord // the same, decoded
-	rows   []int   // cells in the box that is read
+	planes []coordPlane // as stored, of each dimension
+	coords []Coord      // the same, decoded: all of the first dimension, then all of the second, …
+	times  []byte       // when each cell was written, or nil
+	rows   []int        // cells in the box that is read
 }
 
-// coordTile decodes a tile of coordinates. They are stored by dimension: all of the first, then all
-// of the second, ….
-func (r *Reader) coordTile(ctx context.Context, f *Fragment, tile int64, next nextTiles) (planes []byte,
-	cells int, err error) {
-	s := r.a.Schema
-	e := s.DimType.elem(len(s.Dims))
-	e.Alt = e.Size
-	size, err := r.fixedSize(f, tile, e.Cell)
-	if err != nil {
-		return nil, 0, err
+// coordPlane has the coordinates of a tile along one dimension, as they are stored.
+type coordPlane struct {
+	size int // bytes of a coordinate; 0 for strings
+	data []byte
+	offs []byte // of strings
+}
+
+// at returns the coordinate of a cell as it is stored.
+func (p *coordPlane) at(row int) []byte {
+	if p.size > 0 {
+		return p.data[row*p.size : (row+1)*p.size]
 	}
-	planes, err = r.decodeKept(ctx, tile, next, size, s.Coords, e)
-	return planes, int(size) / e.Cell, err
+	lo, hi := u64(p.offs, row), cellEnd(p.offs, row, uint64(len(p.data)))
+	if lo == hi { // the data of a tile of empty strings is not decoded
+		return nil
+	}
+	return p.data[lo:hi]
+}
+
+// coordFiles are the open files of coordinates of a fragment.
+type coordFiles struct {
+	r     *Reader
+	f     *Fragment
+	first int        // of the files: see which
+	sizes [][]uint64 // of the tiles of strings, by dimension
+	open  int        // number of open columns
+}
+
+// openCoords opens the files of coordinates of a fragment: one, or one for each dimension, and that
+// of the times of cells if they matter.
+func (r *Reader) openCoords(ctx context.Context, f *Fragment) (*coordFiles, error) {
+	c := &coordFiles{r: r, f: f}
+	if !f.x.dimTypes {
+		_, err := r.open(ctx, 0, f, len(r.a.Schema.Attrs), tileOffsets)
+		return c, err
+	}
+	dims := len(r.a.Schema.Dims)
+	c.first, c.sizes = which(0), make([][]uint64, dims)
+	columns := dims
+	if f.foot.times {
+		columns++
+	}
+	for d := range columns {
+		var err error
+		if d < dims && r.a.Schema.Type(d) == StringASCII {
+			c.sizes[d], err = r.openVar(ctx, which(d), f, r.a.column(d))
+		} else {
+			_, err = r.open(ctx, which(d), f, r.a.column(d), tileOffsets)
+			r.file[which(d)+1] = tileFile{}
+		}
+		if err != nil {
+			return nil, errors.Join(err, c.close())
+		}
+		c.open++
+	}
+	return c, nil
+}
+
+func (c *coordFiles) close() (err error) {
+	if !c.f.x.dimTypes {
+		return c.r.file[0].close()
+	}
+	for d := range c.open {
+		err = errors.Join(err, c.r.closeVar(which(d)))
+	}
+	return err
+}
+
+// fault adds the tile and the file of a dimension to an error.
+func (c *coordFiles) fault(d int, tile int64, err error) error {
+	if !c.f.x.dimTypes {
+		d = 0
+		return c.r.file[0].fault(tile, err)
+	}
+	return c.r.file[which(d)].fault(tile, err)
+}
+
+// tile decodes a tile of coordinates into t. Formats 3 and 4 have one file for all of them: all of
+// the first dimension, then all of the second, ….
+func (c *coordFiles) tile(ctx context.Context, t *tileCells, tile int64, next nextTiles) error {
+	if c.f.x.dimTypes {
+		return c.tileByDim(ctx, t, tile, next)
+	}
+	r := c.r
+	s, dims := r.a.Schema, len(r.a.Schema.Dims)
+	e := s.DimType.elem(dims)
+	e.Alt = e.Size
+	size, err := r.fixedSize(0, c.f, tile, e.Cell)
+	if err != nil {
+		return err
+	}
+	b, err := r.decodeKept(ctx, 0, tile, next, size, c.f.schema.Coords, e)
+	if err != nil {
+		return err
+	}
+	t.cells, t.planes = int(size)/e.Cell, t.planes[:0]
+	for d := range dims {
+		n := t.cells * e.Size
+		t.planes = append(t.planes, coordPlane{size: e.Size, data: b[d*n : (d+1)*n]})
+	}
+	return nil
+}
+
+func (c *coordFiles) tileByDim(ctx context.Context, t *tileCells, tile int64, next nextTiles) error {
+	r := c.r
+	dims := len(r.a.Schema.Dims)
+	t.cells, t.planes, t.times = int(c.f.cells(r.a.Schema, tile)), t.planes[:0], nil
+	for d := range c.open {
+		how := c.f.codec(r.a, r.a.column(d))
+		if d < dims && how.t == StringASCII {
+			offs, data, err := r.varTile(ctx, which(d), c.f, r.a.column(d), c.sizes[d], tile, next, 0, t.cells-1)
+			if err != nil {
+				return err
+			}
+			t.planes = append(t.planes, coordPlane{data: data, offs: offs})
+			continue
+		}
+		size, err := r.fixedSize(which(d), c.f, tile, how.t.Size())
+		if err != nil {
+			return err
+		}
+		b, err := r.decodeKept(ctx, which(d), tile, next, size, how.p, how.e)
+		if err != nil {
+			return err
+		}
+		if d == dims {
+			t.times = b
+		} else {
+			t.planes = append(t.planes, coordPlane{size: how.t.Size(), data: b})
+		}
+	}
+	return nil
+}
+
+// load decodes the coordinates of a tile.
+func (c *tileCells) load(s *Schema) {
+	n := c.cells * len(s.Dims)
+	c.coords = slices.Grow(c.coords[:0], n)[:n]
+	for d := range c.planes {
+		p, to := &c.planes[d], c.coords[d*c.cells:(d+1)*c.cells]
+		if p.size > 0 {
+			s.Type(d).loadAll(to, p.data)
+			continue
+		}
+		for row := range to {
+			to[row] = textCoord(p.at(row))
+		}
+	}
 }
 
 // eachTile calls f for some tiles of a fragment, with the rows that lie in b. Cells outside the
@@ -45,37 +182,46 @@ func (r *Reader) eachTile(ctx context.Context, fr *Fragment, tiles []int64, b Bo
 	if err != nil {
 		return err
 	}
-	t, err := r.open(ctx, 0, fr, len(s.Attrs), false)
+	files, err := r.openCoords(ctx, fr)
 	if err != nil {
 		return err
 	}
-	defer t.close()
+	defer files.close()
 	boxes, c := tree.levels[len(tree.levels)-1], &r.cells
 	for k, tile := range tiles {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if c.planes, c.cells, err = r.coordTile(ctx, fr, tile,
-			r.ahead.after(fr, tile, nextTiles{list: tiles[k+1:]})); err != nil {
+		if err := files.tile(ctx, c, tile, r.ahead.after(fr, tile, nextTiles{list: tiles[k+1:]})); err != nil {
 			return err
 		}
 		c.tile, c.box = tile, boxes[tile]
-		n := c.cells * len(s.Dims)
-		c.coords = slices.Grow(c.coords[:0], n)[:n]
-		s.DimType.loadAll(c.coords, c.planes)
+		c.load(s)
 		for d, i := range boxes[tile] {
 			if row := outside(c.coords[d*c.cells:(d+1)*c.cells], i); row >= 0 {
-				return t.fault(tile, fault.New(fault.Corrupt, "cell "+strconv.Itoa(row), fault.NoOffset,
+				return files.fault(d, tile, fault.New(fault.Corrupt, "cell "+strconv.Itoa(row), fault.NoOffset,
 					"coordinate %s of dimension %d is outside the bounding box of its tile",
-					s.DimType.FormatCoord(c.coords[d*c.cells+row]), d))
+					s.Type(d).FormatCoord(c.coords[d*c.cells+row]), d))
 			}
 		}
 		c.choose(boxes[tile], b)
+		c.dropTimes(&r.a.o)
 		if err := f(c); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// dropTimes removes the rows of cells that were written at another time than the one that the array
+// was opened at.
+func (c *tileCells) dropTimes(o *Options) {
+	if c.times != nil && (o.Since > 0 || o.Until > 0) {
+		c.rows = slices.DeleteFunc(c.rows, func(row int) bool {
+			at := u64(c.times, row)
+			return !o.includes(at, at)
+		})
+	}
 }
 
 // choose selects the rows that lie in b.

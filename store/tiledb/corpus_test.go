@@ -289,7 +289,7 @@ func (s *slow) tile(f *Fragment, attr int, n int64, size int, p filter.Pipeline,
 	if b, ok := s.tiles[key]; ok {
 		return b
 	}
-	file, err := os.ReadFile(f.file(s.a.Schema, attr, false))
+	file, err := os.ReadFile(f.file(s.a.Schema, attr, tileOffsets))
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -499,11 +499,15 @@ func (m *memStore) Open(_ context.Context, uri string) (source.Reader, error) {
 	return &counted{corpus.Mem{B: b}, m, filepath.Base(uri)}, nil
 }
 
-func (m *memStore) Folders(_ context.Context, uri string) ([]string, error) {
+func (m *memStore) Names(_ context.Context, uri string) ([]string, error) {
 	seen := map[string]bool{}
 	for name := range m.files {
-		if rest, ok := strings.CutPrefix(name, uri+"/"); ok && strings.Contains(rest, "/") {
-			seen[rest[:strings.Index(rest, "/")]] = true
+		if rest, ok := strings.CutPrefix(name, uri+"/"); ok {
+			dir, _, inside := strings.Cut(rest, "/")
+			if inside {
+				dir += "/"
+			}
+			seen[dir] = true
 		}
 	}
 	var list []string

@@ -15,6 +15,7 @@ type cursor struct {
 	base int64 // offset of b in the file; fault.NoOffset if b was decoded
 	off  int
 	bad  error
+	x    format // of what is read, where that matters
 }
 
 func (c *cursor) fail(off int, format string, args ...any) {
@@ -84,37 +85,79 @@ func (c *cursor) u64s(n uint64, what string) []uint64 {
 	return v
 }
 
+// flag reads a byte that is 0 or 1.
+func (c *cursor) flag(what string) bool {
+	v := c.u8(what)
+	if v > 1 {
+		c.fail(c.off-1, "%s is %d, 0 or 1 expected", what, v)
+	}
+	return v == 1
+}
+
+// text reads a string that is preceded by its length as a number of eight bytes.
+func (c *cursor) text(what string) string {
+	from := c.off
+	n := c.u64(what + " length")
+	if c.bad == nil && n > maxName {
+		c.fail(from, "%s of %d bytes", what, n)
+	}
+	return string(c.take(n, what))
+}
+
 // box reads one interval for each dimension, and checks that the lower end is not above the upper
 // one.
-func (c *cursor) box(t Datatype, dims int, what string) Box { return c.boxOf(t, dims, what, false) }
+func (c *cursor) box(types []Datatype, what string) Box { return c.boxOf(types, what, false) }
 
 // bounds is box for the bounding boxes of coordinates in sparse fragments. TileDB 1.6 compares
 // datetimes as unsigned numbers, which puts dates before 1970 behind all others. If its box has
 // both, the lower end is a later date than the upper one and the interval is useless; it is read as
 // the full range of the type.
-func (c *cursor) bounds(t Datatype, dims int, what string) Box {
-	return c.boxOf(t, dims, what, t.kind() == filter.Time)
+func (c *cursor) bounds(types []Datatype, what string) Box {
+	return c.boxOf(types, what, !c.x.dimTypes && types[0].kind() == filter.Time)
 }
 
-func (c *cursor) boxOf(t Datatype, dims int, what string, unsigned bool) Box {
-	from := c.off
-	p := c.take(2*uint64(dims)*uint64(t.Size()), what)
-	if p == nil {
+func (c *cursor) boxOf(types []Datatype, what string, unsigned bool) Box {
+	// An interval has at least two bytes, or two lengths.
+	if c.bad == nil && 2*len(types) > c.left() {
+		c.fail(c.off, "%s takes at least %d bytes, %d are left", what, 2*len(types), c.left())
+	}
+	if c.bad != nil {
 		return nil
 	}
-	b := make(Box, dims)
-	for d := range b {
-		b[d] = Interval{t.load(p[2*d*t.Size():]), t.load(p[(2*d+1)*t.Size():])}
+	b := make(Box, len(types))
+	for d, t := range types {
+		from := c.off
+		if t == StringASCII {
+			b[d] = c.textInterval(what)
+		} else if p := c.take(2*uint64(t.Size()), what); p != nil {
+			b[d] = Interval{t.load(p), t.load(p[t.Size():])}
+		}
+		if c.bad != nil {
+			return nil
+		}
 		if unsigned && b[d].Lo >= t.CoordOf(0) && b[d].Hi < t.CoordOf(0) {
 			b[d] = Interval{0, t.largest()}
 		}
 		if b[d].Lo > b[d].Hi || nan(t, b[d].Lo) || nan(t, b[d].Hi) {
-			c.fail(from+2*d*t.Size(), "%s of dimension %d is [%s, %s]", what, d, t.FormatCoord(b[d].Lo),
-				t.FormatCoord(b[d].Hi))
+			c.fail(from, "%s of dimension %d is [%s, %s]", what, d, t.FormatCoord(b[d].Lo), t.FormatCoord(b[d].Hi))
 			return nil
 		}
 	}
 	return b
+}
+
+// textInterval reads two strings: their length together, that of the first, and both.
+func (c *cursor) textInterval(what string) Interval {
+	from := c.off
+	size, first := c.u64("length of "+what), c.u64("length of the lower end of "+what)
+	if c.bad == nil && first > size {
+		c.fail(from, "%s: a lower end of %d bytes in %d", what, first, size)
+	}
+	p := c.take(size, what)
+	if c.bad != nil {
+		return Interval{}
+	}
+	return Interval{textCoord(p[:first]), textCoord(p[first:])}
 }
 
 // unbounded reports whether i is what bounds makes of a useless interval.

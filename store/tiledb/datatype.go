@@ -13,7 +13,7 @@ import (
 // the format.
 type Datatype uint8
 
-// Datatypes of format 3.
+// Datatypes. Those after DatetimeAttosecond are not in format 3.
 const (
 	Int32 Datatype = iota
 	Int64
@@ -46,8 +46,24 @@ const (
 	DatetimePicosecond
 	DatetimeFemtosecond
 	DatetimeAttosecond
+	TimeHour
+	TimeMinute
+	TimeSecond
+	TimeMillisecond
+	TimeMicrosecond
+	TimeNanosecond
+	TimePicosecond
+	TimeFemtosecond
+	TimeAttosecond
+	Blob
+	Bool
+	GeometryWKB
+	GeometryWKT
 	numDatatypes
 )
+
+// numOfFormat3 is the number of datatypes in format 3.
+const numOfFormat3 = DatetimeAttosecond + 1
 
 var datatypes = [numDatatypes]struct {
 	name string
@@ -70,6 +86,13 @@ var datatypes = [numDatatypes]struct {
 	DatetimeMicrosecond: {"datetime_us", 8, filter.Time}, DatetimeNanosecond: {"datetime_ns", 8, filter.Time},
 	DatetimePicosecond: {"datetime_ps", 8, filter.Time}, DatetimeFemtosecond: {"datetime_fs", 8, filter.Time},
 	DatetimeAttosecond: {"datetime_as", 8, filter.Time},
+	TimeHour:           {"time_hr", 8, filter.Time}, TimeMinute: {"time_min", 8, filter.Time},
+	TimeSecond: {"time_sec", 8, filter.Time}, TimeMillisecond: {"time_ms", 8, filter.Time},
+	TimeMicrosecond: {"time_us", 8, filter.Time}, TimeNanosecond: {"time_ns", 8, filter.Time},
+	TimePicosecond: {"time_ps", 8, filter.Time}, TimeFemtosecond: {"time_fs", 8, filter.Time},
+	TimeAttosecond: {"time_as", 8, filter.Time},
+	Blob:           {"blob", 1, filter.Unsigned}, Bool: {"bool", 1, filter.Unsigned},
+	GeometryWKB: {"geom_wkb", 1, filter.Unsigned}, GeometryWKT: {"geom_wkt", 1, filter.Unsigned},
 }
 
 // Valid reports whether t is one of the constants above.
@@ -96,8 +119,12 @@ func (t Datatype) MarshalText() ([]byte, error) { return []byte(t.String()), nil
 
 func (t Datatype) kind() filter.Kind { return datatypes[t].kind }
 
-// dimension reports whether a dimension can have the type.
-func (t Datatype) dimension() bool { return t.Valid() && t.kind() != filter.Char }
+// dimension reports whether a dimension of fixed length can have the type.
+func (t Datatype) dimension() bool { return t.Valid() && t.kind() != filter.Char && t < Blob }
+
+// text reports whether the type is one of strings, whose cells may have RLE or dictionaries of their
+// own in later formats.
+func (t Datatype) text() bool { return t == StringASCII || t == StringUTF8 }
 
 // Real reports whether values are floating-point numbers.
 func (t Datatype) Real() bool { return t.real() }
@@ -239,6 +266,8 @@ func (t Datatype) load(b []byte) Coord {
 // store appends the encoded value of a coordinate, little-endian.
 func (t Datatype) store(b []byte, c Coord) []byte {
 	switch t {
+	case StringASCII:
+		return binary.BigEndian.AppendUint64(b, uint64(c))
 	case Float32:
 		return binary.LittleEndian.AppendUint32(b, math.Float32bits(float32(c.float())))
 	case Float64:
@@ -256,6 +285,8 @@ func (t Datatype) store(b []byte, c Coord) []byte {
 // largest returns the largest coordinate of the type.
 func (t Datatype) largest() Coord {
 	switch {
+	case t == StringASCII:
+		return math.MaxUint64
 	case t.real():
 		return floatCoord(math.Inf(1))
 	case t.unsigned():
@@ -267,6 +298,8 @@ func (t Datatype) largest() Coord {
 // ParseCoord parses a coordinate: an integer, or a number for floating-point dimensions.
 func (t Datatype) ParseCoord(s string) (Coord, error) {
 	switch {
+	case t == StringASCII:
+		return parseTextCoord(s)
 	case !t.dimension():
 		return 0, fmt.Errorf("no dimension has the type %v", t)
 	case t.real():
@@ -292,6 +325,8 @@ func (t Datatype) ParseCoord(s string) (Coord, error) {
 // FormatCoord is the inverse of ParseCoord.
 func (t Datatype) FormatCoord(c Coord) string {
 	switch {
+	case t == StringASCII:
+		return formatTextCoord(c)
 	case t.real():
 		return strconv.FormatFloat(c.float(), 'g', -1, 8*t.Size())
 	case t.unsigned():

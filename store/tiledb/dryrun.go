@@ -2,6 +2,7 @@ package tiledb
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"github.com/chaski-eo/chaski/fault"
@@ -12,10 +13,10 @@ import (
 // concurrent use.
 type DryRun struct {
 	a    *Array
-	last decodedRange // what the Reader would have decoded
-	tile uint64       // size of the largest tile
-	read uint64       // peak of stored bytes held
-	kept uint64       // peak of decoded bytes held of sparse fragments
+	last [2]decodedRange // what the Reader would have decoded of values, and of whether cells have them
+	tile uint64          // size of the largest tile
+	read uint64          // peak of stored bytes held
+	kept uint64          // peak of decoded bytes held of sparse fragments
 	h    readAhead
 }
 
@@ -35,19 +36,20 @@ func (p *DryRun) Ahead(ctx context.Context, attr int, boxes []Box) error {
 type dryFile struct {
 	tileFile
 	keep bool // decoded tiles are kept
+	last *decodedRange
 	note func(file string, off, n int64)
 }
 
-func (p *DryRun) open(ctx context.Context, f *Fragment, attr int,
+func (p *DryRun) open(ctx context.Context, f *Fragment, column int, kind list,
 	note func(file string, off, n int64)) (*dryFile, error) {
-	offsets, err := p.a.list(ctx, f, tileOffsets, attr)
+	offsets, err := p.a.list(ctx, f, kind, column)
 	if err != nil {
 		return nil, err
 	}
-	uri := f.file(p.a.Schema, attr, false)
-	return &dryFile{tileFile: tileFile{uri: uri, offsets: offsets, size: f.foot.sizes[attr], gap: f.gap,
+	uri := f.file(p.a.Schema, column, kind)
+	return &dryFile{tileFile: tileFile{uri: uri, offsets: offsets, size: f.size(column, kind), gap: f.gap,
 		local: f.local(), slot: p.h.slot(uri)},
-		keep: p.h.on && !f.Dense, note: note}, nil
+		keep: p.h.on && !f.Dense, last: &p.last[(&part{kind: kind}).which()], note: note}, nil
 }
 
 // decode corresponds to Reader.decode for the first of its files, and to Reader.decodeKept.
@@ -55,11 +57,11 @@ func (p *DryRun) decode(t *dryFile, tile int64, next nextTiles, n uint64, lo, hi
 	if t.keep && p.h.find(t.uri, tile) != nil {
 		return
 	}
-	if m := p.last; m.uri != t.uri || m.tile != tile || lo < m.lo || m.hi < hi {
+	if m := t.last; m.uri != t.uri || m.tile != tile || lo < m.lo || m.hi < hi {
 		if !t.inMemory(&p.h, tile, next) {
 			t.note(t.uri, int64(t.slot.from), int64(t.slot.n))
 		}
-		p.last, p.tile = decodedRange{t.uri, tile, lo, hi}, max(p.tile, n)
+		*t.last, p.tile = decodedRange{t.uri, tile, lo, hi}, max(p.tile, n)
 	}
 	if t.keep {
 		p.h.keep(t.uri, tile, int(n))
@@ -85,23 +87,34 @@ func (p *DryRun) Dense(ctx context.Context, attr int, b Box, axes []int,
 		return false, fault.WithFile(err, p.a.uri)
 	}
 	exact = true
-	err = p.a.layers(b, p.h.whole, func(i int) error {
-		if p.a.Fragments[i].Dense {
-			return p.dense(ctx, i, attr, b, to, read)
-		}
-		sure, err := p.sparse(ctx, i, attr, b, read)
-		exact = exact && sure
-		return err
-	})
+	at := &p.a.Schema.Attrs[attr]
+	parts := []part{at.values(attr)}
+	if at.Nullable {
+		parts = append(parts, at.validity(attr))
+	}
+	for _, of := range parts {
+		err = errors.Join(err, p.a.layers(b, p.h.whole, func(i int) error {
+			if p.a.Fragments[i].Dense {
+				return p.dense(ctx, i, of, b, to, read)
+			}
+			sure, err := p.sparse(ctx, i, of, b, read)
+			exact = exact && sure
+			return err
+		}))
+	}
 	return exact && err == nil, fault.WithFile(err, p.a.uri)
 }
 
-func (p *DryRun) dense(ctx context.Context, i, attr int, b Box, to layout, read func(file string, off, n int64)) error {
-	t, err := p.open(ctx, p.a.Fragments[i], attr, read)
+func (p *DryRun) dense(ctx context.Context, i int, of part, b Box, to layout,
+	read func(file string, off, n int64)) error {
+	if !p.a.Fragments[i].has(of.attr) {
+		return nil
+	}
+	t, err := p.open(ctx, p.a.Fragments[i], of.attr, of.kind, read)
 	if err != nil {
 		return err
 	}
-	size := p.a.Schema.Attrs[attr].CellSize()
+	size := of.size
 	n := uint64(p.a.Schema.tileCells) * uint64(size)
 	return p.h.tiles(ctx, p.a, i, b, to, func(tile int64, next nextTiles, c *copyPlan) error {
 		p.decode(t, tile, next, n, c.first*size, (c.last+1)*size)
@@ -131,21 +144,28 @@ func (p *DryRun) Sparse(ctx context.Context, attr int, b Box,
 		}
 		exact = exact && sure
 	}
-	for _, i := range met {
-		if err := p.values(ctx, i, attr, b, read); err != nil {
-			return false, fault.WithFile(err, p.a.uri)
+	at := &p.a.Schema.Attrs[attr]
+	parts := []part{at.values(attr)}
+	if at.Nullable {
+		parts = append(parts, at.validity(attr))
+	}
+	for _, of := range parts {
+		for _, i := range met {
+			if err := p.values(ctx, i, of, b, read); err != nil {
+				return false, fault.WithFile(err, p.a.uri)
+			}
 		}
 	}
 	return exact, nil
 }
 
 // sparse handles sparse fragment i of a dense array.
-func (p *DryRun) sparse(ctx context.Context, i, attr int, b Box, read func(file string, off, n int64)) (exact bool,
+func (p *DryRun) sparse(ctx context.Context, i int, of part, b Box, read func(file string, off, n int64)) (exact bool,
 	err error) {
 	if exact, err = p.coords(ctx, i, b, read); err != nil {
 		return false, err
 	}
-	return exact, p.values(ctx, i, attr, b, read)
+	return exact, p.values(ctx, i, of, b, read)
 }
 
 // coords counts the coordinates that Reader.eachTile would read. certain is true if all cells of
@@ -162,29 +182,50 @@ func (p *DryRun) coords(ctx context.Context, i int, b Box, read func(file string
 		return false, err
 	}
 	certain = !slices.ContainsFunc(tiles, func(t int64) bool { return !b.covers(boxes[t]) })
-	return certain, p.tilesOf(ctx, i, len(p.a.Schema.Attrs), p.a.Schema.DimType.Size()*len(p.a.Schema.Dims), b, read)
+	s, f := p.a.Schema, p.a.Fragments[i]
+	if !f.x.dimTypes {
+		return certain, p.tilesOf(ctx, i, len(s.Attrs), tileOffsets, s.DimType.Size()*len(s.Dims), b, read)
+	}
+	columns := len(s.Dims)
+	if f.foot.times {
+		columns++
+	}
+	for d := range columns {
+		c := f.codec(p.a, p.a.column(d))
+		if c.t == StringASCII {
+			if certain = false; c.together {
+				continue
+			}
+		}
+		err = errors.Join(err, p.tilesOf(ctx, i, p.a.column(d), tileOffsets, c.t.Size(), b, read))
+	}
+	return certain, err
 }
 
 // values counts the values that belong to the coordinates.
-func (p *DryRun) values(ctx context.Context, i, attr int, b Box, read func(file string, off, n int64)) error {
-	return p.tilesOf(ctx, i, attr, p.a.Schema.Attrs[attr].CellSize(), b, read)
+func (p *DryRun) values(ctx context.Context, i int, of part, b Box, read func(file string, off, n int64)) error {
+	if !p.a.Fragments[i].has(of.attr) {
+		return nil
+	}
+	return p.tilesOf(ctx, i, of.attr, of.kind, of.size, b, read)
 }
 
 // tilesOf counts the tiles of a file of sparse fragment i that show in b.
-func (p *DryRun) tilesOf(ctx context.Context, i, attr, cell int, b Box, read func(file string, off, n int64)) error {
+func (p *DryRun) tilesOf(ctx context.Context, i, column int, kind list, cell int, b Box,
+	read func(file string, off, n int64)) error {
 	f := p.a.Fragments[i]
 	tiles, err := p.a.shownTiles(ctx, i, b)
 	if err != nil || len(tiles) == 0 {
 		return err
 	}
-	t, err := p.open(ctx, f, attr, read)
+	t, err := p.open(ctx, f, column, kind, read)
 	if err != nil {
 		return err
 	}
 	for k, tile := range tiles {
 		n := f.cells(p.a.Schema, tile) * uint64(cell)
 		next := nextTiles{list: tiles[k+1:]}
-		if attr == len(p.a.Schema.Attrs) {
+		if column >= len(p.a.Schema.Attrs) {
 			next = p.h.after(f, tile, next)
 		}
 		p.decode(t, tile, next, n, 0, int(n))

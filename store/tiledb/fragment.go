@@ -3,15 +3,17 @@ package tiledb
 import (
 	"cmp"
 	"context"
-	"encoding/binary"
+	"fmt"
 	"math"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/store/tiledb/filter"
 )
 
 // Fragment is the result of one write or of one consolidation. It is safe for concurrent use.
@@ -26,25 +28,37 @@ type Fragment struct {
 	// as many as the schema's capacity.
 	LastCells int64
 
-	uri   string
-	gap   uint64 // of its files: see source.Gap
-	foot  footer
-	first []int64 // of a dense fragment: the index of its first tile along each dimension
-	grid  []int64 // and the number of its tiles along each
+	// Version is the format version.
+	Version uint32
+
+	uri    string
+	x      format
+	schema *Schema // that it was written with
+	attrs  []int   // its number of each attribute of the array, or -1 if it does not have it
+	gap    uint64  // of its files: see source.Gap
+	foot   footer
+	first  []int64 // of a dense fragment: the index of its first tile along each dimension
+	grid   []int64 // and the number of its tiles along each
 
 	mu    sync.Mutex
 	lists map[listKey][]uint64
 	tree  *rtree
 }
 
-// footer is the end of a fragment's metadata file, with the offsets of the parts in front of it.
-// The lists have an entry for each attribute; sizes and offsets have one more, for the coordinates.
+// footer is the end of a fragment's metadata file, with the offsets of the parts in front of it. Its
+// lists have an entry for each attribute of the fragment's schema and one for the coordinates of
+// formats 3 and 4; from format 5 on also one for each dimension, and for the times of cells if the
+// fragment has them. In formats 3 and 4, lists about variable-length data have none for the
+// coordinates.
 type footer struct {
 	start                   int64 // offset of the footer in its file
 	sizes, offsets          []uint64
 	varSizes                []uint64
 	varOffsets, varTileSize []uint64
+	nullSizes, nullOffsets  []uint64
 	rtree                   uint64
+	conditions              uint64
+	times, deletes          bool // cells have times, and times at which they were deleted
 }
 
 // listKey identifies one of the lists of a fragment's metadata.
@@ -59,96 +73,66 @@ const (
 	tileOffsets list = iota
 	varOffsets
 	varTileSizes
+	nullOffsets
 )
 
-// footerSize returns the bytes of a footer, which depend on the numbers of attributes and
-// dimensions only.
-func (s *Schema) footerSize() int64 {
-	n := int64(len(s.Attrs))
-	return 4 + 1 + 1 + int64(2*len(s.Dims)*s.DimType.Size()) + 8 + 8 + 8*(n+1) + 8*n + 8 + 8*(n+1) + 8*n + 8*n
+// at returns the place of a column of the array in the lists of the footer, or -1 if the fragment
+// does not have it. Columns are the attributes, the coordinates, each dimension, and the time of
+// cells.
+func (f *Fragment) at(column int) int {
+	if column < len(f.attrs) {
+		return f.attrs[column]
+	}
+	return len(f.schema.Attrs) + column - len(f.attrs)
 }
 
+// has reports whether the fragment has an attribute of the array.
+func (f *Fragment) has(attr int) bool { return f.attrs[attr] >= 0 }
+
+// attr returns an attribute of the array as the fragment has it, with its filters.
+func (f *Fragment) attr(attr int) *Attr { return &f.schema.Attrs[f.attrs[attr]] }
+
+// elem describes cells of n values to the filters of the fragment's format.
+func (f *Fragment) elem(t Datatype, n int) filter.Elem {
+	e := t.elem(n)
+	if e.Kind == filter.Time && f.x.wholeTimes {
+		e.Kind = filter.Signed
+	}
+	return e
+}
+
+// column returns the column of dimension d.
+func (a *Array) column(d int) int { return len(a.Schema.Attrs) + 1 + d }
+
 // openFragment reads the footer of a fragment's metadata.
-func openFragment(ctx context.Context, st Store, uri, name string, s *Schema) (*Fragment, error) {
-	f := &Fragment{Name: name, uri: uri, lists: map[listKey][]uint64{}}
+func (a *Array) openFragment(ctx context.Context, uri string, d fragmentDir) (*Fragment, error) {
+	f := &Fragment{Name: d.name, From: d.from, To: d.to, Version: d.version, uri: uri, lists: map[listKey][]uint64{}}
+	if d.version == 0 {
+		f.Version = Version
+	}
+	known := false
+	if f.x, known = formatOf(f.Version); !known {
+		return nil, fault.WithFile(errVersion("fragment name", fault.NoOffset, uint64(f.Version)), uri)
+	}
 	file := uri + "/" + metadataName
-	r, err := st.Open(ctx, file)
+	r, err := a.store.Open(ctx, file)
 	if err != nil {
 		return nil, err
 	}
 	defer r.Close()
 	f.gap = uint64(max(source.Gap(r), 0))
-	if err := f.readFooter(ctx, r, s); err != nil {
+	if err := a.readFooter(ctx, r, f); err != nil {
 		return nil, fault.WithFile(err, file)
 	}
 	return f, nil
-}
-
-func (f *Fragment) readFooter(ctx context.Context, r source.Reader, s *Schema) error {
-	const part = "footer"
-	// The size of the footer follows from the schema, so that one read from the end of the file is
-	// enough.
-	size := s.footerSize()
-	start := r.Size() - size
-	if start < 0 {
-		return fault.New(fault.Corrupt, part, 0, "the file has %d bytes, the footer alone takes %d", r.Size(), size)
-	}
-	b := make([]byte, size)
-	if err := r.ReadAt(ctx, b, start); err != nil {
-		return err
-	}
-	c := &cursor{b: b, part: part, base: start}
-	if v := c.u32("version"); v != Version {
-		return c.fault(fault.Unsupported, 0, "format version %d", v)
-	}
-	dense, null := c.u8("dense flag"), c.u8("null domain flag")
-	if dense > 1 || null > 1 {
-		c.fail(4, "dense flag %d, null domain flag %d", dense, null)
-	}
-	f.Dense = dense == 1
-	at := c.off
-	if null == 1 {
-		c.fail(5, "it has no non-empty domain")
-	}
-	const what = "non-empty domain"
-	if f.Dense {
-		f.NonEmpty = c.box(s.DimType, len(s.Dims), what)
-	} else if b := c.bounds(s.DimType, len(s.Dims), what); b != nil {
-		for d, i := range b {
-			if s.DimType.unbounded(i) {
-				b[d] = s.Dims[d].Domain
-			}
-		}
-		f.NonEmpty = b
-	}
-	tiles, last := c.u64("number of sparse tiles"), c.u64("cells of the last tile")
-	n := uint64(len(s.Attrs))
-	f.foot = footer{start: start}
-	f.foot.sizes, f.foot.varSizes = c.u64s(n+1, "file sizes"), c.u64s(n, "var file sizes")
-	list := c.off
-	f.foot.rtree = c.u64("R-tree offset")
-	f.foot.offsets, f.foot.varOffsets, f.foot.varTileSize = c.u64s(n+1, "offsets"), c.u64s(n, "offsets"),
-		c.u64s(n, "offsets")
-	if err := c.end(); err != nil {
-		return err
-	}
-	for i := list; i < len(b); i += 8 {
-		if o := binary.LittleEndian.Uint64(b[i:]); o > uint64(start) {
-			return c.fault(fault.Corrupt, i, "a part of the metadata begins at %d, after the footer at %d", o, start)
-		}
-	}
-	if f.Dense {
-		return f.denseGrid(c, s, at, tiles, last)
-	}
-	return f.sparseTiles(c, s, at, tiles, last)
 }
 
 // denseGrid computes the tiles of a dense fragment: those that its non-empty domain intersects.
 func (f *Fragment) denseGrid(c *cursor, s *Schema, at int, tiles, last uint64) error {
 	switch {
 	case !s.Dense:
-		return c.fault(fault.Corrupt, 4, "a dense fragment in a sparse array")
-	case tiles != 0 || last != uint64(s.tileCells):
+		return c.fault(fault.Corrupt, at, "a dense fragment in a sparse array")
+	case tiles != 0 || last != uint64(s.tileCells) && !f.x.dimTypes:
 		return c.fault(fault.Corrupt, at,
 			"a dense fragment with %d sparse tiles and %d cells in the last one, of %d", tiles, last, s.tileCells)
 	}
@@ -177,14 +161,13 @@ func (f *Fragment) denseGrid(c *cursor, s *Schema, at int, tiles, last uint64) e
 }
 
 func (f *Fragment) sparseTiles(c *cursor, s *Schema, at int, tiles, last uint64) error {
-	at += 2 * len(s.Dims) * s.DimType.Size()
 	switch {
 	case tiles == 0 || tiles > math.MaxInt64/16:
 		return c.fault(fault.Corrupt, at, "a sparse fragment of %d tiles", tiles)
 	case last == 0 || last > s.Capacity:
 		return c.fault(fault.Corrupt, at+8, "%d cells in the last tile, of %d", last, s.Capacity)
 	case !s.Domain().covers(f.NonEmpty):
-		return c.fault(fault.Corrupt, 6, "the non-empty domain is outside of the array's")
+		return c.fault(fault.Corrupt, at, "the non-empty domain is outside of the array's")
 	}
 	f.Tiles, f.LastCells = int64(tiles), int64(last)
 	return nil
@@ -204,41 +187,98 @@ func (f *Fragment) cells(s *Schema, tile int64) uint64 {
 // local reports whether the fragment is in a local directory.
 func (f *Fragment) local() bool { return !source.IsRemote(f.uri) }
 
-// file returns the URI of an attribute's file. The number of attributes stands for the coordinates.
-func (f *Fragment) file(s *Schema, attr int, variable bool) string {
-	name := coordsName
-	if attr < len(s.Attrs) {
-		name = s.Attrs[attr].Name
-		if k := source.Scheme(f.uri); k == "http" || k == "https" {
-			name = url.PathEscape(name) // "%" or "?" in the name of an attribute would change the URL
-		}
+// file returns the URI of a file of a column: see Fragment.at.
+func (f *Fragment) file(s *Schema, column int, kind list) string {
+	name := f.fileName(s, column)
+	if k := source.Scheme(f.uri); k == "http" || k == "https" {
+		name = url.PathEscape(name) // "%" or "?" in the name of an attribute would change the URL
 	}
-	if variable {
+	switch kind {
+	case varOffsets:
 		return f.uri + "/" + name + varSuffix
+	case nullOffsets:
+		return f.uri + "/" + name + nullSuffix
 	}
 	return f.uri + "/" + name + suffix
 }
 
+// fileName returns the name of a column's files, without what tells them apart.
+func (f *Fragment) fileName(s *Schema, column int) string {
+	n := len(s.Attrs)
+	switch {
+	case column == n:
+		return coordsName
+	case column > n+len(s.Dims):
+		return "t"
+	case f.x.numbered && column < n:
+		return "a" + strconv.Itoa(f.at(column))
+	case f.x.numbered:
+		return "d" + strconv.Itoa(column-n-1)
+	}
+	name := ""
+	if column > n {
+		name = s.Dims[column-n-1].Name
+	} else {
+		name = s.Attrs[column].Name
+	}
+	if f.x.escaped {
+		name = escapeName(name)
+	}
+	return name
+}
+
+// escapeName writes the characters as %XX that format 8 does not have in the names of files.
+func escapeName(name string) string {
+	var b strings.Builder
+	for _, c := range []byte(name) {
+		if strings.IndexByte("!#$%&'()*+,/:;=?@[]\"<>\\|", c) >= 0 {
+			fmt.Fprintf(&b, "%%%02X", c)
+		} else {
+			b.WriteByte(c)
+		}
+	}
+	return b.String()
+}
+
 // hide sorts fragments into the order in which later ones win, and separates those that count from
-// those that a consolidated fragment hides because their range of time lies inside its own.
-func hide(all []*Fragment) (keep, hidden []*Fragment) {
+// those that are hidden: in formats 3 and 4, by a consolidated fragment whose range of time has
+// theirs inside; later, by a vacuum file that lists them and counts itself.
+func (a *Array) hide(all []*Fragment, vacuums []vacuum) (keep, hidden []*Fragment) {
 	slices.SortFunc(all, func(a, b *Fragment) int {
 		return cmp.Or(cmp.Compare(a.From, b.From), strings.Compare(a.Name, b.Name))
 	})
+	replaced := map[string]bool{}
+	for _, v := range vacuums {
+		if a.counts(v.from, v.to, v.version) {
+			for _, name := range v.names {
+				replaced[name] = true
+			}
+		}
+	}
 	var wide []*Fragment
 	for _, f := range all {
-		if f.From != f.To {
+		if f.From != f.To && !f.x.committed {
 			wide = append(wide, f)
 		}
 	}
 	for _, f := range all {
-		if slices.ContainsFunc(wide, f.hiddenBy) {
+		if replaced[f.Name] || !f.x.committed && slices.ContainsFunc(wide, f.hiddenBy) {
 			hidden = append(hidden, f)
 		} else {
 			keep = append(keep, f)
 		}
 	}
 	return keep, hidden
+}
+
+// counts reports whether a fragment with a range of time counts. A consolidated fragment of a sparse
+// array has the time of each cell from format 15 on (fragments may have them in 14): then a part of its
+// range is enough.
+func (a *Array) counts(from, to uint64, version uint32) bool {
+	if x, _ := formatOf(version); x.deletes && !a.Schema.Dense {
+		return a.o.touches(from, to)
+	}
+	return a.o.includes(from, to)
 }
 
 // hiddenBy reports whether g replaces f. Of two fragments with the same range the one with the
@@ -255,7 +295,9 @@ func (f *Fragment) path() string { return source.LocalPath(f.uri) }
 
 // newDense returns a dense fragment of a box, with its grid of tiles.
 func (s *Schema) newDense(name string, b Box) (*Fragment, error) {
-	f := &Fragment{Name: name, Dense: true, NonEmpty: b}
+	x, _ := formatOf(Version)
+	f := &Fragment{Name: name, Dense: true, NonEmpty: b, Version: Version, x: x, schema: s,
+		attrs: sequence(len(s.Attrs))}
 	err := f.denseGrid(&cursor{part: "sub-array", base: fault.NoOffset}, s, 0, 0, uint64(s.tileCells))
 	return f, err
 }

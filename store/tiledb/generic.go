@@ -52,9 +52,10 @@ func readGeneric(ctx context.Context, r source.Reader, part string, off uint64, 
 	version := c.u32("version")
 	persisted, size := c.u64("persisted size"), c.u64("tile size")
 	typ, cell, enc, pipe := c.u8("datatype"), c.u64("cell size"), c.u8("encryption type"), c.u32("pipeline size")
+	_, known := formatOf(version)
 	switch {
-	case version != Version:
-		return nil, c.fault(fault.Unsupported, 0, "format version %d", version)
+	case !known:
+		return nil, errVersion(part, at, uint64(version))
 	case !Datatype(typ).Valid():
 		return nil, c.fault(fault.Corrupt, 20, "datatype %d", typ)
 	case cell == 0 || size%cell != 0:
@@ -68,7 +69,7 @@ func readGeneric(ctx context.Context, r source.Reader, part string, off uint64, 
 	case size > uint64(limit):
 		return nil, c.fault(fault.Limit, 12, "a tile of %d bytes, at most %d", size, limit)
 	}
-	p, n, err := filter.Parse(head[genericHeader : genericHeader+int(pipe)])
+	p, n, err := filter.ParseVersion(head[genericHeader:genericHeader+int(pipe)], version, filterElem)
 	if err == nil && n != int(pipe) {
 		err = fault.New(fault.Corrupt, "filter pipeline", int64(n), "%d bytes follow its end", int(pipe)-n)
 	}

@@ -72,7 +72,7 @@ func (a *Array) Images(attr int, dims string) (*Images, error) {
 	if err := m.measure(); err != nil {
 		return nil, fault.WithFile(err, a.uri)
 	}
-	if lo, hi := m.Written(); lo < hi {
+	if lo, hi := m.Written(); lo < hi && !at.Nullable {
 		m.full = a.Covers(m.box(lo, hi))
 	}
 	return m, nil
@@ -88,9 +88,10 @@ func (m *Images) measure() error {
 		if d < 0 {
 			continue
 		}
-		n := uint64(s.Dims[d].Domain.Hi - s.Dims[d].Domain.Lo)
+		area := s.area(d)
+		n := uint64(area.Hi - area.Lo)
 		if box := m.a.NonEmpty(); k == 0 && n >= uint64(limits[0]) &&
-			(box == nil || uint64(box[d].Hi-s.Dims[d].Domain.Lo) < uint64(limits[0])) {
+			(box == nil || uint64(box[d].Hi-area.Lo) < uint64(limits[0])) {
 			n = uint64(limits[0]) - 1 // an unbounded domain whose images were written near its beginning
 		}
 		if n >= uint64(limits[k]) {
@@ -107,7 +108,7 @@ func (m *Images) measure() error {
 	if side[1] >= m.grid.Bands {
 		m.grid.ChunkB = m.grid.Bands
 	}
-	m.grid.NoData, m.grid.NoDataBits = s.Attrs[m.attr].Type.noData()
+	m.grid.NoData, m.grid.NoDataBits = s.Attrs[m.attr].noData()
 	return nil
 }
 
@@ -168,7 +169,7 @@ func (m *Images) cells(i int64, b chunk.Box) (Box, error) {
 	for k, span := range [4][2]int64{{i, i + 1}, {int64(b.B0), int64(b.B1)}, {int64(b.Y0), int64(b.Y1)},
 		{int64(b.X0), int64(b.X1)}} {
 		if d := m.dim[k]; d >= 0 {
-			lo := m.a.Schema.Dims[d].Domain.Lo
+			lo := m.a.Schema.area(d).Lo
 			box[d] = Interval{lo + Coord(span[0]), lo + Coord(span[1]-1)}
 		}
 	}
@@ -183,7 +184,7 @@ func (m *Images) Index(i int64) *chunk.Index {
 		b chunk.Blocks
 	}{m.grid, chunk.Blocks{Array: m, Image: i, Order: m.order}}
 	one.x.Blocks = &one.b
-	if m.full || m.a.Covers(m.box(i, i+1)) {
+	if at := &m.a.Schema.Attrs[m.attr]; m.full || !at.Nullable && m.a.Covers(m.box(i, i+1)) {
 		one.x.NoData, one.x.NoDataBits = nil, nil
 	}
 	return &one.x
@@ -191,7 +192,7 @@ func (m *Images) Index(i int64) *chunk.Index {
 
 // box returns the cells of images lo to hi-1.
 func (m *Images) box(lo, hi int64) Box {
-	b := m.a.Schema.Domain()
+	b := m.a.Schema.Area()
 	if d := m.dim[0]; d >= 0 {
 		b[d] = Interval{b[d].Lo + Coord(lo), b[d].Lo + Coord(hi-1)}
 	}
@@ -278,6 +279,14 @@ func (p *imagePlan) Held() int64 { return p.f.Held() }
 // Array returns the array of the images.
 func (m *Images) Array() *Array { return m.a }
 
+// Coord returns the coordinate of image i along n, or 0 without n.
+func (m *Images) Coord(i int64) Coord {
+	if m.dim[0] < 0 {
+		return 0
+	}
+	return m.a.Schema.area(m.dim[0]).Lo + Coord(i)
+}
+
 // ID returns the coordinate of an image along n, padded with zeros to the digits of the last
 // written image so that IDs sort by coordinate, or "0" without n.
 func (m *Images) ID(i int64) string {
@@ -287,8 +296,7 @@ func (m *Images) ID(i int64) string {
 	}
 	s := m.a.Schema
 	_, hi := m.Written()
-	name, last := s.DimType.FormatCoord(s.Dims[d].Domain.Lo+Coord(i)),
-		s.DimType.FormatCoord(s.Dims[d].Domain.Lo+Coord(hi-1))
+	name, last := s.DimType.FormatCoord(m.Coord(i)), s.DimType.FormatCoord(m.Coord(hi-1))
 	if n := len(last) - len(name); n > 0 && name[0] != '-' {
 		name = strings.Repeat("0", n) + name
 	}
@@ -305,7 +313,7 @@ func (m *Images) Written() (lo, hi int64) {
 	case d < 0:
 		return 0, 1
 	default:
-		from := m.a.Schema.Dims[d].Domain.Lo
+		from := m.a.Schema.area(d).Lo
 		return int64(box[d].Lo - from), int64(box[d].Hi-from) + 1
 	}
 }
@@ -325,18 +333,21 @@ var imageAxes = []string{"n", "b", "y", "x"}
 func (t Datatype) Sample() chunk.DType {
 	types := map[Datatype]chunk.DType{Int8: chunk.Int8, Uint8: chunk.Uint8, Int16: chunk.Int16,
 		Uint16: chunk.Uint16, Int32: chunk.Int32,
-		Uint32: chunk.Uint32, Int64: chunk.Int64, Uint64: chunk.Uint64, Float32: chunk.Float32, Float64: chunk.Float64}
+		Uint32: chunk.Uint32, Int64: chunk.Int64, Uint64: chunk.Uint64, Float32: chunk.Float32, Float64: chunk.Float64,
+		Bool: chunk.Uint8}
 	return types[t]
 }
 
-// noData returns the fill value of a type as a chunk index has it: as float64, and as bits if that
-// may be inexact.
-func (t Datatype) noData() (*float64, *uint64) {
+// noData returns the fill value as a chunk index has it: as float64, and as bits if that may be
+// inexact.
+func (a *Attr) noData() (*float64, *uint64) {
+	t, fill := a.Type, a.fill()
 	var v float64
-	fill := t.fill()
 	switch {
-	case t.real():
-		v = math.NaN()
+	case t == Float32:
+		v = float64(math.Float32frombits(binary.LittleEndian.Uint32(fill)))
+	case t == Float64:
+		v = math.Float64frombits(binary.LittleEndian.Uint64(fill))
 	case len(fill) == 8:
 		bits := binary.LittleEndian.Uint64(fill)
 		if v = float64(bits); !t.unsigned() {

@@ -102,14 +102,14 @@ func TestImagesRefuses(t *testing.T) {
 
 // TestNoDataIsTheFillValue: a sparse chunk of a grid would be filled as the array's unwritten cells are.
 func TestNoDataIsTheFillValue(t *testing.T) {
-	for typ := range numDatatypes {
+	for typ := range numOfFormat3 {
 		d := typ.Sample()
 		if d == chunk.Invalid {
 			continue
 		}
 		x := &chunk.Index{Bands: 1, Height: 1, Width: 1, ChunkB: 1, ChunkH: 1, ChunkW: 1, DType: d,
 			Predictor: chunk.NoPredictor, Ranges: []chunk.Range{{}}}
-		x.NoData, x.NoDataBits = typ.noData()
+		x.NoData, x.NoDataBits = (&Attr{Type: typ}).noData()
 		got := make([]byte, d.Size())
 		if err := chunk.NewDecoder(nil).Decode(got, nil, x, 0); err != nil {
 			t.Fatal(err)

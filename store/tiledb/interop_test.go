@@ -82,7 +82,7 @@ func interopSchema(dense bool, n int, ids []filter.ID) *Schema {
 	if !dense && n%3 == 0 && !p.Has(filter.PositiveDelta) && !p.Has(filter.RLE) {
 		s.Coords, s.Offsets = p, p
 	}
-	for t := range numDatatypes {
+	for t := range numOfFormat3 {
 		if t.real() && p.Has(filter.DoubleDelta) {
 			continue
 		}

@@ -234,7 +234,7 @@ func TestFragmentsThatHide(t *testing.T) {
 		for _, k := range c.keeps {
 			want = append(want, all[k])
 		}
-		keep, hidden := hide(slices.Clone(all))
+		keep, hidden := (&Array{}).hide(slices.Clone(all), nil)
 		if !slices.Equal(keep, want) || len(keep)+len(hidden) != 3 {
 			t.Errorf("%v: %d kept, want %v", c.times, len(keep), c.keeps)
 		}

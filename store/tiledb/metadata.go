@@ -33,19 +33,18 @@ func (a *Array) list(ctx context.Context, f *Fragment, kind list, attr int) ([]u
 }
 
 func (a *Array) readList(ctx context.Context, r source.Reader, f *Fragment, kind list, attr int) ([]uint64, error) {
-	name := "coordinates"
-	if attr < len(a.Schema.Attrs) {
-		name = "attribute " + a.Schema.Attrs[attr].Name
-	}
+	name, at := a.columnName(attr), f.at(attr)
 	var part string
 	var off, size uint64
 	switch kind {
 	case tileOffsets:
-		part, off, size = "tile offsets of "+name, f.foot.offsets[attr], f.foot.sizes[attr]
+		part, off, size = "tile offsets of "+name, f.foot.offsets[at], f.foot.sizes[at]
 	case varOffsets:
-		part, off, size = "var tile offsets of "+name, f.foot.varOffsets[attr], f.foot.varSizes[attr]
+		part, off, size = "var tile offsets of "+name, f.foot.varOffsets[at], f.foot.varSizes[at]
+	case nullOffsets:
+		part, off, size = "validity tile offsets of "+name, f.foot.nullOffsets[at], f.foot.nullSizes[at]
 	default:
-		part, off = "var tile sizes of "+name, f.foot.varTileSize[attr]
+		part, off = "var tile sizes of "+name, f.foot.varTileSize[at]
 	}
 	b, _, err := openGeneric(ctx, r, a.key, part, off, f.foot.start, a.o.MaxTile)
 	if err != nil {
@@ -74,6 +73,20 @@ func (a *Array) readList(ctx context.Context, r source.Reader, f *Fragment, kind
 	return l, nil
 }
 
+// columnName names a column in errors.
+func (a *Array) columnName(column int) string {
+	n := len(a.Schema.Attrs)
+	switch {
+	case column < n:
+		return "attribute " + a.Schema.Attrs[column].Name
+	case column == n:
+		return "coordinates"
+	case column-n-1 < len(a.Schema.Dims):
+		return "dimension " + a.Schema.Dims[column-n-1].Name
+	}
+	return "times"
+}
+
 // rtree returns the R-tree of a sparse fragment. It is read when it is first needed.
 func (a *Array) rtree(ctx context.Context, f *Fragment) (*rtree, error) {
 	f.mu.Lock()
@@ -89,7 +102,7 @@ func (a *Array) rtree(ctx context.Context, f *Fragment) (*rtree, error) {
 	defer r.Close()
 	b, _, err := openGeneric(ctx, r, a.key, rtreePart, f.foot.rtree, f.foot.start, a.o.MaxTile)
 	if err == nil {
-		f.tree, err = parseRTree(b, a.Schema.DimType, len(a.Schema.Dims), f.Tiles)
+		f.tree, err = parseRTree(b, f.x, a.Schema.types(), f.Tiles)
 	}
 	return f.tree, fault.WithFile(err, file)
 }

@@ -10,9 +10,6 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 )
 
-// Version is the supported format version.
-const Version = 3
-
 // Names of files in the directories of an array and of a fragment.
 const (
 	schemaName   = "__array_schema.tdb"
@@ -20,29 +17,47 @@ const (
 	coordsName   = "__coords"
 	suffix       = ".tdb"
 	varSuffix    = "_var.tdb"
+	nullSuffix   = "_validity.tdb"
 )
 
 // lockName is the empty file that TileDB locks while it consolidates.
 const lockName = "__lock.tdb"
 
-// Directories in which TileDB 2 stores what it adds to an array of an earlier format version.
+// Directories and suffixes of files that later format versions have.
 const (
-	newerFragments = "__fragments"
-	newerSchemas   = "__schema"
+	schemasDir    = "__schema"
+	fragmentsDir  = "__fragments"
+	commitsDir    = "__commits"
+	okSuffix      = ".ok"
+	writeSuffix   = ".wrt"
+	vacuumSuffix  = ".vac"
+	commitsSuffix = ".con"
+	ignoreSuffix  = ".ign"
+	deleteSuffix  = ".del"
+	updateSuffix  = ".upd"
 )
 
-// parseName parses "__t1_t2_uuid", the name of a fragment. Later format versions append their
-// number, which is fault.Unsupported.
+// laterName parses "__t1_t2_uuid_v", the name of a fragment of format version v, 5 or later. ok is
+// false if the name is not of this form.
+func laterName(name string) (from, to uint64, version uint32, ok bool) {
+	i := strings.LastIndexByte(name, '_')
+	if i < 0 {
+		return 0, 0, 0, false
+	}
+	v, err := strconv.ParseUint(name[i+1:], 10, 32)
+	from, to, err2 := parseName(name[:i])
+	if f, _ := formatOf(uint32(v)); err != nil || err2 != nil || !f.committed {
+		return 0, 0, 0, false
+	}
+	return from, to, uint32(v), true
+}
+
+// parseName parses "__t1_t2_uuid", the name of a fragment of format 3 and 4, or of a schema.
 func parseName(name string) (from, to uint64, err error) {
 	bad := func(what string) (uint64, uint64, error) {
 		return 0, 0, fault.New(fault.Corrupt, "fragment name", fault.NoOffset, "%s", what)
 	}
 	parts := strings.Split(strings.TrimPrefix(name, "__"), "_")
-	if len(parts) == 4 && len(parts[2]) == 32 {
-		if v, err := strconv.ParseUint(parts[3], 10, 32); err == nil && v > Version {
-			return 0, 0, fault.New(fault.Unsupported, "fragment name", fault.NoOffset, "format version %d", v)
-		}
-	}
 	if !strings.HasPrefix(name, "__") || len(parts) != 3 || len(parts[2]) != 32 {
 		return bad("it is not __TIME_TIME_UUID")
 	}

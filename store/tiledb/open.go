@@ -19,54 +19,89 @@ const maxSchema = 64 << 20
 // the file and the part, in the words of the format. A directory that is not an array is
 // fault.NotFound, an encrypted array without a key fault.Unsupported.
 func Open(ctx context.Context, st Store, uri string, o Options) (*Array, error) {
-	a := &Array{uri: strings.TrimRight(uri, "/"), store: st, o: o.withDefaults()}
+	a := &Array{uri: strings.TrimRight(uri, "/"), store: st, o: o.withDefaults(), schemas: map[string]*Schema{}}
 	if a.uri == "" {
 		a.uri = uri
 	}
-	if err := a.readSchema(ctx); err != nil {
-		return nil, fault.WithFile(err, a.uri+"/"+schemaName)
+	if err := a.openSchema(ctx); err != nil {
+		return nil, err
 	}
-	a.axes = sequence(len(a.Schema.Dims))
 	if err := a.readFragments(ctx); err != nil {
 		return nil, fault.WithFile(err, a.uri)
 	}
 	return a, nil
 }
 
-func (a *Array) readSchema(ctx context.Context) error {
-	r, err := a.store.Open(ctx, a.uri+"/"+schemaName)
-	if fault.KindOf(err) == fault.NotFound {
-		if names, err := a.store.Folders(ctx, a.uri); err == nil && slices.Contains(names, newerSchemas) {
-			return a.refuseNewer(ctx, a.uri+"/"+newerSchemas, newerSchemas)
-		}
-	}
-	if err != nil {
+// openSchema reads the schema of formats 3 to 9, or sees that there is one of a later format.
+func (a *Array) openSchema(ctx context.Context) error {
+	_, err := a.schema(ctx, schemaName)
+	if fault.KindOf(err) != fault.NotFound {
 		return err
+	}
+	if names, err := a.store.Names(ctx, a.uri); err == nil && slices.Contains(names, schemasDir+"/") {
+		return nil
+	}
+	return err
+}
+
+// schema returns the schema in a file of the array.
+func (a *Array) schema(ctx context.Context, name string) (*Schema, error) {
+	if s := a.schemas[name]; s != nil {
+		return s, nil
+	}
+	uri := a.uri + "/" + name
+	s, err := a.readSchema(ctx, uri)
+	if err != nil {
+		return nil, fault.WithFile(err, uri)
+	}
+	a.schemas[name] = s
+	return s, nil
+}
+
+func (a *Array) readSchema(ctx context.Context, uri string) (*Schema, error) {
+	r, err := a.store.Open(ctx, uri)
+	if err != nil {
+		return nil, err
 	}
 	defer r.Close()
 	g, err := readGeneric(ctx, r, schemaPart, 0, r.Size(), min(maxSchema, a.o.MaxTile))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if g.encrypted {
 		if a.o.Key == nil {
-			return errNoKey(schemaPart)
+			return nil, errNoKey(schemaPart)
 		}
-		if a.key, err = filter.NewKey(a.o.Key); err != nil {
-			return err
+		if a.key == nil {
+			if a.key, err = filter.NewKey(a.o.Key); err != nil {
+				return nil, err
+			}
 		}
 	}
 	b, err := g.decode(filter.NewDecoder(a.key), schemaPart)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if a.Schema, err = parseSchema(b, a.o.MaxTile); err != nil {
-		return err
+	s, err := parseSchema(b, a.o.MaxTile)
+	if err != nil {
+		return nil, err
 	}
-	if g.encrypted {
-		a.Schema.encrypt()
+	if s.content = b; g.encrypted {
+		s.encrypt()
 	}
-	return nil
+	return s, nil
+}
+
+// latest returns the file of the schema that counts: the last one that was written until
+// Options.Until, or the first one if all are later, as in TileDB.
+func (l *listing) latest(o *Options) string {
+	name := l.schemas[0].name
+	for _, f := range l.schemas {
+		if o.Until == 0 || f.from <= o.Until {
+			name = f.name
+		}
+	}
+	return name
 }
 
 // maxOpens limits the fragments that are opened at a time. Each takes one or two round trips to an
@@ -81,57 +116,77 @@ const maxLists = 8
 // Hence if a listed fragment is gone, or one of its files, and the directory has fragments now that
 // the list does not have, everything is read again.
 func (a *Array) readFragments(ctx context.Context) error {
-	names, err := a.store.Folders(ctx, a.uri)
-	if err != nil {
-		return err
-	}
+	l, err := a.listAll(ctx)
 	for range maxLists {
-		missing, err := a.openAll(ctx, names)
+		missing := false
+		if err == nil {
+			missing, err = a.openAll(ctx, l)
+		}
 		if err != nil && fault.KindOf(err) != fault.NotFound || err == nil && !missing {
 			return err
 		}
-		now, err2 := a.store.Folders(ctx, a.uri)
+		now, err2 := a.listAll(ctx)
 		if err2 != nil {
 			return err2
 		}
 		// An unchanged listing means that no other process is to blame: a directory without
 		// metadata is an interrupted write, and must not cause another round.
-		if !hasOthers(now, names) && (err == nil || !hasOthers(names, now)) {
-			return err
+		if now.hasOthers(l) || err != nil && l.hasOthers(now) {
+			l, err = now, nil
+			continue
 		}
-		names = now
+		return err
 	}
 	return fault.New(fault.Unsupported, "listing", fault.NoOffset,
 		"other processes add or remove fragments faster than they can be opened")
 }
 
-// hasOthers reports whether names has fragments that list does not have.
-func hasOthers(names, list []string) bool {
-	in := map[string]bool{}
-	for _, name := range list {
-		in[name] = true
+// listAll reads the directories of the array, and the schema that counts.
+func (a *Array) listAll(ctx context.Context) (*listing, error) {
+	names, err := a.store.Names(ctx, a.uri)
+	if err != nil {
+		return nil, err
 	}
-	return slices.ContainsFunc(names, func(name string) bool { return strings.HasPrefix(name, "__") && !in[name] })
+	l, err := a.readListing(ctx, names)
+	if err != nil {
+		return nil, err
+	}
+	if !isListing(names) || len(l.schemas) == 0 {
+		return nil, fault.New(fault.Unsupported, "listing", fault.NoOffset,
+			"it is not the listing of an array: %s is missing", schemaName)
+	}
+	if a.Schema, err = a.schema(ctx, l.latest(&a.o)); err != nil {
+		return nil, err
+	}
+	a.axes = sequence(len(a.Schema.Dims))
+	return l, nil
 }
 
-// openAll opens the fragments among some directories. missing is true if a directory that is named
-// like a fragment is not one.
-func (a *Array) openAll(ctx context.Context, names []string) (missing bool, err error) {
-	all, errs, tried := make([]*Fragment, len(names)), make([]error, len(names)), make([]bool, len(names))
+// hasOthers reports whether l has fragments that other does not have.
+func (l *listing) hasOthers(other *listing) bool {
+	if other == nil {
+		return true
+	}
+	in := map[string]bool{}
+	for _, f := range other.fragments {
+		in[f.dir] = true
+	}
+	return slices.ContainsFunc(l.fragments, func(f fragmentDir) bool { return !in[f.dir] })
+}
+
+// openAll opens the fragments of a listing. missing is true if a directory that is named like a
+// fragment is not one.
+func (a *Array) openAll(ctx context.Context, l *listing) (missing bool, err error) {
+	all, errs := make([]*Fragment, len(l.fragments)), make([]error, len(l.fragments))
 	var g errgroup.Group
 	g.SetLimit(maxOpens)
-	for i, name := range names {
-		if !strings.HasPrefix(name, "__") {
+	for i, d := range l.fragments {
+		if d.bad == nil && !a.counts(d.from, d.to, d.version) {
 			continue
 		}
-		from, to, err := parseName(name)
-		if err == nil && !a.o.includes(from, to) {
-			continue
-		}
-		tried[i] = err == nil
 		g.Go(func() error {
 			errs[i] = crash.Call(func() (err error) {
-				all[i], err = a.readFragment(ctx, a.uri+"/"+name, name)
+				all[i], err = a.readFragment(ctx, d)
 				return err
 			})
 			return nil
@@ -139,67 +194,35 @@ func (a *Array) openAll(ctx context.Context, names []string) (missing bool, err 
 	}
 	_ = g.Wait()
 	for i, err := range errs {
+		d := &l.fragments[i]
 		if err != nil {
 			return false, err
 		}
-		missing = missing || all[i] == nil && tried[i]
+		missing = missing || all[i] == nil && d.bad == nil && a.counts(d.from, d.to, d.version)
 	}
-	a.Fragments, a.Hidden = hide(slices.DeleteFunc(all, func(f *Fragment) bool { return f == nil }))
+	all = slices.DeleteFunc(all, func(f *Fragment) bool { return f == nil || f.NonEmpty == nil })
+	a.Fragments, a.Hidden = a.hide(all, l.vacuums)
 	a.findShadowed()
-	return missing, nil
+	return missing, a.refuseConditions(l.conditions)
 }
 
 // readFragment opens the fragment in a directory, or returns nil if there is none.
-func (a *Array) readFragment(ctx context.Context, uri, name string) (*Fragment, error) {
-	if err := a.refuseNewer(ctx, uri, name); err != nil {
-		return nil, err
-	}
-	f, err := openFragment(ctx, a.store, uri, name, a.Schema)
-	if fault.KindOf(err) == fault.NotFound {
+func (a *Array) readFragment(ctx context.Context, d fragmentDir) (*Fragment, error) {
+	uri := a.uri + "/" + d.dir
+	f, err := a.openFragment(ctx, uri, d)
+	if fault.KindOf(err) == fault.NotFound && d.version == 0 {
 		return nil, nil // an interrupted write: a directory becomes a fragment with its metadata
-	}
-	from, to, err2 := parseName(name)
-	if fault.KindOf(err2) == fault.Unsupported {
-		return nil, fault.WithFile(err2, uri) // this error says more than what is wrong in metadata of another version
 	}
 	if err != nil {
 		return nil, err
 	}
-	if f.From, f.To = from, to; err2 != nil {
-		return nil, fault.WithFile(err2, uri)
+	if d.bad != nil {
+		return nil, fault.WithFile(d.bad, uri)
 	}
-	if !f.Dense && a.Schema.beforeEpoch() {
+	if !f.Dense && !f.x.dimTypes && a.Schema.beforeEpoch() {
 		return f, a.widenNonEmpty(ctx, f)
 	}
 	return f, nil
-}
-
-// refuseNewer returns an error for what TileDB 2 added to the array. Ignoring it would return
-// outdated cells.
-func (a *Array) refuseNewer(ctx context.Context, uri, name string) error {
-	switch name {
-	case newerSchemas:
-		return fault.WithFile(fault.New(fault.Unsupported, schemaPart, fault.NoOffset,
-			"it has a later format version than %d", Version), uri)
-	case newerFragments:
-		names, err := a.store.Folders(ctx, uri)
-		if err != nil {
-			return err
-		}
-		for _, name := range names {
-			file := uri + "/" + name + "/" + metadataName
-			switch r, err := a.store.Open(ctx, file); {
-			case fault.KindOf(err) == fault.NotFound: // an interrupted write
-			case err != nil:
-				return fault.WithFile(err, file)
-			default:
-				r.Close()
-				return fault.WithFile(fault.New(fault.Unsupported, "fragment", fault.NoOffset,
-					"it has a later format version than %d", Version), file)
-			}
-		}
-	}
-	return nil
 }
 
 // widenNonEmpty widens the non-empty domain of a sparse fragment along dimensions where the bounds

@@ -26,6 +26,11 @@ func (o *Options) includes(from, to uint64) bool {
 	return from >= o.Since && (o.Until == 0 || to <= o.Until)
 }
 
+// touches reports whether cells written in a range of time may count.
+func (o *Options) touches(from, to uint64) bool {
+	return to >= o.Since && (o.Until == 0 || from <= o.Until)
+}
+
 func (o Options) withDefaults() Options {
 	if o.MaxTile <= 0 {
 		o.MaxTile = DefaultMaxTile

@@ -20,9 +20,10 @@ type Reader struct {
 
 	a       *Array
 	dec     *filter.Decoder
-	file    [2]tileFile     // the file of an attribute, and the one of its variable-length data
-	tile    [2][]byte       // decoded tiles of these files
-	decoded [2]decodedRange // what tile holds
+	file    []tileFile     // of an attribute, of its variable-length data, and two of each dimension: see which
+	tile    [][]byte       // decoded tiles of these files
+	decoded []decodedRange // what tile holds
+	valid   []byte         // of DenseInto: whether cells have values
 
 	cells tileCells // of a sparse fragment
 	ahead readAhead
@@ -38,7 +39,15 @@ func (r *Reader) Ahead(ctx context.Context, attr int, boxes []Box) error {
 }
 
 // NewReader returns a reader for one worker.
-func (a *Array) NewReader() *Reader { return &Reader{a: a, dec: filter.NewDecoder(a.key)} }
+func (a *Array) NewReader() *Reader {
+	n := which(len(a.Schema.Dims)) + 2
+	return &Reader{a: a, dec: filter.NewDecoder(a.key), file: make([]tileFile, n), tile: make([][]byte, n),
+		decoded: make([]decodedRange, n)}
+}
+
+// which returns the first of the two files of dimension d among those of a reader; the number of
+// dimensions stands for the times of cells.
+func which(d int) int { return 2 + 2*d }
 
 // decodedRange says which bytes of which tile are decoded, so that images that share a tile decode
 // it once.
@@ -64,18 +73,15 @@ type tileFile struct {
 	slot    *slot // stored bytes of some of its tiles
 }
 
-// open opens the file of an attribute in a fragment.
-func (r *Reader) open(ctx context.Context, which int, f *Fragment, attr int, variable bool) (*tileFile, error) {
+// open opens a file of a column in a fragment: see Fragment.at.
+func (r *Reader) open(ctx context.Context, which int, f *Fragment, column int, kind list) (*tileFile, error) {
 	t := &r.file[which]
-	kind, size := tileOffsets, f.foot.sizes[attr]
-	if variable {
-		kind, size = varOffsets, f.foot.varSizes[attr]
-	}
-	offsets, err := r.a.list(ctx, f, kind, attr)
+	size := f.size(column, kind)
+	offsets, err := r.a.list(ctx, f, kind, column)
 	if err != nil {
 		return nil, err
 	}
-	uri := f.file(r.a.Schema, attr, variable)
+	uri := f.file(r.a.Schema, column, kind)
 	known := source.Known{}
 	if size > smallFile {
 		known.Size = int64(size) // so that opening a remote file takes no request
@@ -93,7 +99,24 @@ func (r *Reader) open(ctx context.Context, which int, f *Fragment, attr int, var
 	return t, nil
 }
 
-func (t *tileFile) close() error { return t.r.Close() }
+// size returns the bytes of a file of a column.
+func (f *Fragment) size(column int, kind list) uint64 {
+	at := f.at(column)
+	switch kind {
+	case varOffsets:
+		return f.foot.varSizes[at]
+	case nullOffsets:
+		return f.foot.nullSizes[at]
+	}
+	return f.foot.sizes[at]
+}
+
+func (t *tileFile) close() error {
+	if t.r == nil { // a file of offsets that are with the data
+		return nil
+	}
+	return t.r.Close()
+}
 
 // end returns the offset at which a tile ends.
 func (t *tileFile) end(tile int64) uint64 {
@@ -179,11 +202,7 @@ func (r *Reader) decode(ctx context.Context, which int, tile int64, next nextTil
 	if err != nil {
 		return nil, t.fault(tile, err)
 	}
-	if cap(r.tile[which]) < int(n)+filter.Spare {
-		r.tile[which] = make([]byte, n, int(n)+filter.Spare)
-	}
-	b := r.tile[which][:n]
-	r.tile[which], r.decoded[which] = b, decodedRange{}
+	b := r.room(which, int(n))
 	if r.Turn != nil {
 		defer r.Turn()()
 	}
@@ -194,18 +213,27 @@ func (r *Reader) decode(ctx context.Context, which int, tile int64, next nextTil
 	return b, nil
 }
 
+// room returns memory for a decoded tile of n bytes, which the caller has checked.
+func (r *Reader) room(which, n int) []byte {
+	if cap(r.tile[which]) < n+filter.Spare {
+		r.tile[which] = make([]byte, n, n+filter.Spare)
+	}
+	r.tile[which], r.decoded[which] = r.tile[which][:n], decodedRange{}
+	return r.tile[which]
+}
+
 // decodeKept is decode for a whole tile of a sparse fragment of a dense array. It keeps the tile,
 // because the boxes of Ahead need it one after the other.
-func (r *Reader) decodeKept(ctx context.Context, tile int64, next nextTiles, n uint64, p filter.Pipeline,
+func (r *Reader) decodeKept(ctx context.Context, which int, tile int64, next nextTiles, n uint64, p filter.Pipeline,
 	e filter.Elem) ([]byte, error) {
-	h, uri := &r.ahead, r.file[0].uri
+	h, uri := &r.ahead, r.file[which].uri
 	if !h.on {
-		return r.decode(ctx, 0, tile, next, n, p, e, 0, int(n))
+		return r.decode(ctx, which, tile, next, n, p, e, 0, int(n))
 	}
 	if t := h.find(uri, tile); t != nil {
 		return t.b, nil
 	}
-	b, err := r.decode(ctx, 0, tile, next, n, p, e, 0, int(n))
+	b, err := r.decode(ctx, which, tile, next, n, p, e, 0, int(n))
 	if err != nil {
 		return nil, err
 	}
@@ -221,64 +249,137 @@ func (t *tileFile) fault(tile int64, err error) error {
 	return fault.WithFile(fault.WithPart(err, "tile "+strconv.FormatInt(tile, 10), int64(t.offsets[tile])), t.uri)
 }
 
-// varTile decodes the offsets of cells [first, last] of a tile, and their data.
-func (r *Reader) varTile(ctx context.Context, f *Fragment, attr int, sizes []uint64, tile int64, next nextTiles,
-	first, last int) (offs, data []byte, err error) {
-	s := r.a.Schema
-	a := &s.Attrs[attr]
-	cells := f.cells(s, tile)
-	if cells > uint64(r.a.o.MaxTile)/8 {
-		return nil, nil, r.file[0].fault(tile, fault.New(fault.Limit, "", 0, "%d cells", cells))
+// codec says how the values of a column are stored in a fragment.
+type codec struct {
+	t        Datatype
+	p        filter.Pipeline
+	e        filter.Elem
+	together bool // variable-length values have the offsets of their cells in the same tiles
+}
+
+// codec returns how the values of a column of a fragment are stored.
+func (f *Fragment) codec(a *Array, column int) codec {
+	if column < len(f.attrs) {
+		at := f.attr(column)
+		c := codec{t: at.Type, p: at.Pipeline, e: f.elem(at.Type, int(at.Values))}
+		if at.Var() {
+			c.e = f.elem(at.Type, 1)
+			c.together = at.Type.text() && at.Pipeline.HoldsOffsets(f.Version, at.Type == StringASCII)
+		}
+		return c
 	}
-	offs, err = r.decode(ctx, 0, tile, next, 8*cells, s.Offsets, Uint64.elem(1), 8*first, min(8*(last+2), int(8*cells)))
+	d := column - len(f.attrs) - 1
+	if d == len(f.schema.Dims) {
+		return codec{t: Uint64, p: f.schema.Coords, e: f.elem(Uint64, 1)}
+	}
+	t := a.Schema.Type(d)
+	c := codec{t: t, p: f.schema.Dims[d].Pipeline, e: f.elem(t, 1)}
+	if len(c.p.Filters) == 0 {
+		c.p = f.schema.Coords
+	}
+	c.together = t == StringASCII && c.p.HoldsOffsets(f.Version, true)
+	return c
+}
+
+// varTile decodes the offsets of cells [first, last] of a tile of a column, and their data, from file
+// which and the one after it.
+func (r *Reader) varTile(ctx context.Context, which int, f *Fragment, column int, sizes []uint64, tile int64,
+	next nextTiles, first, last int) (offs, data []byte, err error) {
+	c := f.codec(r.a, column)
+	cells := f.cells(r.a.Schema, tile)
+	if cells > uint64(r.a.o.MaxTile)/8 {
+		return nil, nil, r.file[which].fault(tile, fault.New(fault.Limit, "", 0, "%d cells", cells))
+	}
+	if c.together {
+		offs, data, err = r.stringTile(ctx, which, tile, next, cells, sizes[tile], c)
+	} else {
+		offs, err = r.decode(ctx, which, tile, next, 8*cells, f.schema.Offsets, Uint64.elem(1), 8*first,
+			min(8*(last+2), int(8*cells)))
+	}
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := checkOffsets(offs, first, last, a.Type.Size(), sizes[tile]); err != nil {
-		return nil, nil, r.file[0].fault(tile, err)
+	if err := checkOffsets(offs, first, last, c.t.Size(), sizes[tile]); err != nil {
+		return nil, nil, r.file[which].fault(tile, err)
 	}
 	lo, hi := u64(offs, first), sizes[tile]
 	if 8*(last+1) < len(offs) {
 		hi = u64(offs, last+1)
 	}
-	if lo == hi { // the cells are empty
-		return offs, nil, nil
+	if lo == hi || c.together { // the cells are empty, or decoded already
+		return offs, data, nil
 	}
-	data, err = r.decode(ctx, 1, tile, next, sizes[tile], a.Pipeline, a.Type.elem(1), int(lo), int(hi))
+	data, err = r.decode(ctx, which+1, tile, next, sizes[tile], c.p, c.e, int(lo), int(hi))
 	return offs, data, err
 }
 
-// openVar opens both files of an attribute of variable length and returns the sizes of its data
-// tiles.
-func (r *Reader) openVar(ctx context.Context, f *Fragment, attr int) ([]uint64, error) {
-	sizes, err := r.a.list(ctx, f, varTileSizes, attr)
+// stringTile decodes a tile of strings that has their offsets too.
+func (r *Reader) stringTile(ctx context.Context, which int, tile int64, next nextTiles, cells, size uint64,
+	c codec) (offs, data []byte, err error) {
+	t := &r.file[which+1]
+	if m := r.decoded[which+1]; m.uri == t.uri && m.tile == tile && uint64(len(r.tile[which])) == 8*cells {
+		return r.tile[which], r.tile[which+1], nil
+	}
+	src, err := t.stored(ctx, &r.ahead, tile, next)
+	if err != nil {
+		return nil, nil, err
+	}
+	if size > uint64(r.a.o.MaxTile) {
+		return nil, nil, t.fault(tile, fault.New(fault.Limit, "", 0, "%d bytes, at most %d", size, r.a.o.MaxTile))
+	}
+	// Nothing is allocated unless the chunk says the same size, as in decode. The number of cells
+	// follows from the schema, but a run may stand for many cells.
+	if got, _, err := filter.Size(src); err != nil || uint64(got) != size {
+		if err == nil {
+			err = fault.New(fault.Corrupt, "", 0, "its chunks hold %d bytes, the metadata says %d", got, size)
+		}
+		return nil, nil, t.fault(tile, err)
+	}
+	offs, data = r.room(which, int(8*cells)), r.room(which+1, int(size))
+	if r.Turn != nil {
+		defer r.Turn()()
+	}
+	if err := r.dec.Strings(data, offs, src, c.p, c.e); err != nil {
+		return nil, nil, t.fault(tile, err)
+	}
+	r.decoded[which+1] = decodedRange{t.uri, tile, 0, int(size)}
+	return offs, data, nil
+}
+
+// openVar opens both files of a column of variable length and returns the sizes of its data tiles.
+func (r *Reader) openVar(ctx context.Context, which int, f *Fragment, column int) ([]uint64, error) {
+	sizes, err := r.a.list(ctx, f, varTileSizes, column)
 	if err != nil {
 		return nil, err
 	}
-	offs, err := r.open(ctx, 0, f, attr, false)
-	if err != nil {
+	if f.codec(r.a, column).together {
+		r.file[which] = tileFile{uri: f.file(r.a.Schema, column, varOffsets)}
+		if r.file[which].offsets, err = r.a.list(ctx, f, varOffsets, column); err != nil {
+			return nil, err
+		}
+	} else if _, err := r.open(ctx, which, f, column, tileOffsets); err != nil {
 		return nil, err
 	}
-	if _, err := r.open(ctx, 1, f, attr, true); err != nil {
-		offs.close()
+	if _, err := r.open(ctx, which+1, f, column, varOffsets); err != nil {
+		r.file[which].close()
 		return nil, err
 	}
 	return sizes, nil
 }
 
-func (r *Reader) closeVar() error {
-	err := r.file[0].close()
-	if err2 := r.file[1].close(); err == nil {
+func (r *Reader) closeVar(which int) error {
+	err := r.file[which].close()
+	if err2 := r.file[which+1].close(); err == nil {
 		err = err2
 	}
 	return err
 }
 
 // fixedSize returns the decoded size of a tile of a fixed-length attribute.
-func (r *Reader) fixedSize(f *Fragment, tile int64, cell int) (uint64, error) {
+func (r *Reader) fixedSize(which int, f *Fragment, tile int64, cell int) (uint64, error) {
 	n := f.cells(r.a.Schema, tile)
 	if n > uint64(r.a.o.MaxTile)/uint64(cell) {
-		return 0, r.file[0].fault(tile, fault.New(fault.Limit, "", 0, "%d cells of %d bytes, at most %d bytes", n,
+		return 0, r.file[which].fault(tile, fault.New(fault.Limit, "", 0, "%d cells of %d bytes, at most %d bytes", n,
 			cell, r.a.o.MaxTile))
 	}
 	return n * uint64(cell), nil

@@ -20,24 +20,35 @@ const rtreePart = "R-tree"
 
 // parseRTree parses a tree with a leaf for each of the tiles, or, if tiles is 0, one without
 // levels.
-func parseRTree(b []byte, t Datatype, dims int, tiles int64) (*rtree, error) {
-	c := &cursor{b: b, part: rtreePart, base: fault.NoOffset}
-	n, fanout, typ, levels := c.u32("number of dimensions"), c.u32("fanout"), c.u8("type"), c.u32("number of levels")
+func parseRTree(b []byte, x format, types []Datatype, tiles int64) (*rtree, error) {
+	c := &cursor{b: b, part: rtreePart, base: fault.NoOffset, x: x}
+	t, dims := types[0], len(types)
+	n, typ := uint32(dims), t
+	if !x.dimTypes {
+		n = c.u32("number of dimensions")
+	}
+	at1 := c.off
+	fanout := c.u32("fanout")
+	if !x.dimTypes {
+		typ = Datatype(c.u8("type"))
+	}
+	at2 := c.off
+	levels := c.u32("number of levels")
 	switch {
 	case c.bad != nil:
 		return nil, c.bad
-	case n != uint32(dims) || Datatype(typ) != t:
+	case n != uint32(dims) || typ != t:
 		return nil, c.fault(fault.Corrupt, 0, "%d dimensions of type %d, the array has %d of type %d", n, typ, dims, t)
 	case fanout < 2 && (levels > 0 || fanout == 0) || fanout > 1<<30:
-		return nil, c.fault(fault.Corrupt, 4, "fanout %d", fanout)
+		return nil, c.fault(fault.Corrupt, at1, "fanout %d", fanout)
 	case uint64(levels)*8 > uint64(c.left()):
-		return nil, c.fault(fault.Corrupt, 9, "%d levels in %d bytes", levels, c.left())
+		return nil, c.fault(fault.Corrupt, at2, "%d levels in %d bytes", levels, c.left())
 	}
 	tree := &rtree{fanout: int(fanout), unbounded: make([]bool, dims)}
 	at := make([]int, 0, min(levels, 64))
 	for range levels {
 		at = append(at, c.off)
-		boxes, err := tree.level(c, t, dims)
+		boxes, err := tree.level(c, types)
 		if err != nil {
 			return nil, err
 		}
@@ -58,17 +69,24 @@ func parseRTree(b []byte, t Datatype, dims int, tiles int64) (*rtree, error) {
 		return tree, nil
 	}
 	if levels == 0 || int64(len(tree.levels[levels-1])) != tiles || levels > 1 && len(tree.levels[0]) != 1 {
-		return nil, c.fault(fault.Corrupt, 9, "%d levels that do not end with a box for each of %d tiles", levels,
+		return nil, c.fault(fault.Corrupt, at2, "%d levels that do not end with a box for each of %d tiles", levels,
 			tiles)
 	}
 	return tree, nil
 }
 
 // level reads the boxes of one level.
-func (r *rtree) level(c *cursor, t Datatype, dims int) ([]Box, error) {
+func (r *rtree) level(c *cursor, types []Datatype) ([]Box, error) {
 	from := c.off
 	n := c.u64("number of boxes")
-	if c.bad == nil && n > uint64(c.left()/(2*dims*t.Size())) {
+	least := 0 // bytes of a box
+	for _, t := range types {
+		least += 2 * t.Size()
+		if t == StringASCII {
+			least += 14 // two lengths of eight bytes, and two strings without content
+		}
+	}
+	if c.bad == nil && n > uint64(c.left()/least) {
 		c.fail(from, "%d boxes in %d bytes", n, c.left())
 	}
 	if c.bad != nil {
@@ -76,11 +94,11 @@ func (r *rtree) level(c *cursor, t Datatype, dims int) ([]Box, error) {
 	}
 	boxes := make([]Box, n)
 	for i := range boxes {
-		if boxes[i] = c.bounds(t, dims, "box"); c.bad != nil {
+		if boxes[i] = c.bounds(types, "box"); c.bad != nil {
 			return nil, c.bad
 		}
 		for d, b := range boxes[i] {
-			r.unbounded[d] = r.unbounded[d] || t.unbounded(b)
+			r.unbounded[d] = r.unbounded[d] || !c.x.dimTypes && types[d].unbounded(b)
 		}
 	}
 	return boxes, nil

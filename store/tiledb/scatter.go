@@ -31,22 +31,30 @@ func (r *Reader) scatter(ctx context.Context, i int, b Box, l layout) (*matches,
 	return one, err
 }
 
-func (r *Reader) scatterFixed(ctx context.Context, dst []byte, i, attr, size int, b Box, l layout) error {
+func (r *Reader) scatterFixed(ctx context.Context, dst []byte, i int, p part, b Box, l layout) error {
 	one, err := r.scatter(ctx, i, b, l)
 	if err != nil {
 		return err
 	}
-	a, f := &r.a.Schema.Attrs[attr], r.a.Fragments[i]
+	f, size := r.a.Fragments[i], p.size
+	if !f.has(p.attr) {
+		for _, at := range one.place {
+			fillCells(dst[at*size:(at+1)*size], p.fill)
+		}
+		return nil
+	}
+	w := p.which()
 	open := func(int) error {
-		_, err := r.open(ctx, 0, f, attr, false)
+		_, err := r.open(ctx, w, f, p.attr, p.kind)
 		return err
 	}
+	c := p.codec(r.a, f)
 	return one.needed(open, func(tile int64, next nextTiles, hits []int, place []int) error {
-		n, err := r.fixedSize(f, tile, size)
+		n, err := r.fixedSize(w, f, tile, size)
 		if err != nil {
 			return err
 		}
-		src, err := r.decodeKept(ctx, tile, next, n, a.Pipeline, a.Type.elem(int(a.Values)))
+		src, err := r.decodeKept(ctx, w, tile, next, n, c.p, c.e)
 		if err != nil {
 			return err
 		}
@@ -54,7 +62,7 @@ func (r *Reader) scatterFixed(ctx context.Context, dst []byte, i, attr, size int
 			copy(dst[place[i]*size:(place[i]+1)*size], src[h*size:])
 		}
 		return nil
-	}, func() error { return r.file[0].close() })
+	}, func() error { return r.file[w].close() })
 }
 
 func (r *Reader) scatterVar(ctx context.Context, v *varCells, i, attr int, b Box, l layout) error {
@@ -63,13 +71,19 @@ func (r *Reader) scatterVar(ctx context.Context, v *varCells, i, attr int, b Box
 		return err
 	}
 	f := r.a.Fragments[i]
+	if !f.has(attr) {
+		for _, at := range one.place {
+			v.spans[at] = span{0, len(r.a.Schema.Attrs[attr].fill())}
+		}
+		return nil
+	}
 	var sizes []uint64
 	open := func(int) (err error) {
-		sizes, err = r.openVar(ctx, f, attr)
+		sizes, err = r.openVar(ctx, 0, f, attr)
 		return err
 	}
 	return one.needed(open, func(tile int64, next nextTiles, hits []int, place []int) error {
-		offs, data, err := r.varTile(ctx, f, attr, sizes, tile, next, hits[0], hits[len(hits)-1])
+		offs, data, err := r.varTile(ctx, 0, f, attr, sizes, tile, next, hits[0], hits[len(hits)-1])
 		if err != nil {
 			return err
 		}
@@ -79,5 +93,5 @@ func (r *Reader) scatterVar(ctx context.Context, v *varCells, i, attr int, b Box
 			}
 		}
 		return nil
-	}, r.closeVar)
+	}, func() error { return r.closeVar(0) })
 }

@@ -14,16 +14,20 @@ import (
 // Order is the order of the tiles in a fragment, or of the cells in a tile.
 type Order uint8
 
-// Orders.
+// Orders. The cells of a sparse array may follow a Hilbert curve, in format 7 and later.
 const (
 	RowMajor Order = 0
 	ColMajor Order = 1
+	Hilbert  Order = 4
 )
 
-// String returns "row" or "col".
+// String returns "row", "col" or "hilbert".
 func (o Order) String() string {
-	if o == ColMajor {
+	switch o {
+	case ColMajor:
 		return "col"
+	case Hilbert:
+		return "hilbert"
 	}
 	return "row"
 }
@@ -49,6 +53,9 @@ type Dim struct {
 	// Extent is the side of a tile: a number of coordinates for integer types, the bits of a
 	// float64 for others. It is 0 if a sparse array has no tile extents.
 	Extent uint64
+	// Pipeline has the filters of the coordinates, from format 5 on. If it has none, those of
+	// Schema.Coords count.
+	Pipeline filter.Pipeline
 }
 
 // Attr is one attribute.
@@ -57,6 +64,26 @@ type Attr struct {
 	Type     Datatype
 	Values   uint32 // in each cell, or VarLen
 	Pipeline filter.Pipeline
+	// Fill is the value of cells that were never written, or nil for that of the type. Formats 3 to
+	// 5 have none.
+	Fill []byte
+	// Nullable says that cells may have no value, from format 7 on. FillValid says whether cells
+	// that were never written have one.
+	Nullable  bool
+	FillValid bool
+	// Enum is the name of the list of values (Array.Enum) that integers of the attribute number, or
+	// "".
+	Enum string
+}
+
+// FillValue returns the value of a cell that was never written, which must not be changed.
+func (a *Attr) FillValue() []byte { return a.fill() }
+
+func (a *Attr) fill() []byte {
+	if a.Fill != nil {
+		return a.Fill
+	}
+	return a.Type.fill()
 }
 
 // Var reports whether cells have a variable number of values.
@@ -81,16 +108,66 @@ func (a *Attr) CellSize() int {
 // Schema describes the dimensions, attributes and tiles of an array. It does not change after it
 // was read.
 type Schema struct {
+	// Format is the format version, or 0 for Version.
+	Format          uint32
 	Dense           bool
 	TileOrder       Order
 	CellOrder       Order
 	Capacity        uint64 // cells in a tile of a sparse fragment
 	Coords, Offsets filter.Pipeline
-	DimType         Datatype // the type of every dimension
-	Dims            []Dim
-	Attrs           []Attr
-	Encrypted       bool
-	tileCells       int64 // cells in a tile of a dense fragment
+	DimType         Datatype // the type of every dimension, or of the first one if DimTypes is set
+	// DimTypes has the type of each dimension if they differ, or if there are strings among them. A
+	// dimension of strings (StringASCII) has coordinates of the first eight bytes of each string.
+	DimTypes  []Datatype
+	Dims      []Dim
+	Attrs     []Attr
+	Encrypted bool
+	// AllowsDups says that a sparse array may have several cells with the same coordinates, all of
+	// which count.
+	AllowsDups bool
+	Validity   filter.Pipeline // of the files that say which cells have values
+	Labels     []string        // names of the labels of dimensions, which are not read
+	// Current is the part of the domain that is in use, or nil for all of it.
+	Current   Box
+	enums     map[string]string // file of each list of values, by its name
+	content   []byte            // of the file that it was read from
+	tileCells int64             // cells in a tile of a dense fragment
+}
+
+// Type returns the type of dimension d.
+func (s *Schema) Type(d int) Datatype {
+	if s.DimTypes != nil {
+		return s.DimTypes[d]
+	}
+	return s.DimType
+}
+
+// types returns the type of every dimension.
+func (s *Schema) types() []Datatype {
+	if s.DimTypes != nil {
+		return s.DimTypes
+	}
+	return slices.Repeat([]Datatype{s.DimType}, len(s.Dims))
+}
+
+// hasText reports whether a dimension has strings.
+func (s *Schema) hasText() bool { return slices.Contains(s.DimTypes, StringASCII) }
+
+// version returns the format version.
+func (s *Schema) version() uint32 {
+	if s.Format == 0 {
+		return Version
+	}
+	return s.Format
+}
+
+// Area returns the part of every dimension's domain that is in use: all of it, unless the schema has
+// a current domain.
+func (s *Schema) Area() Box {
+	if s.Current != nil {
+		return slices.Clone(s.Current)
+	}
+	return s.Domain()
 }
 
 // Domain returns the domain of every dimension.
@@ -102,10 +179,18 @@ func (s *Schema) Domain() Box {
 	return b
 }
 
+// area is Area of one dimension.
+func (s *Schema) area(d int) Interval {
+	if s.Current != nil {
+		return s.Current[d]
+	}
+	return s.Dims[d].Domain
+}
+
 // beforeEpoch reports whether a dimension has datetimes before and after 1970.
 func (s *Schema) beforeEpoch() bool {
 	zero := s.DimType.CoordOf(0)
-	return s.DimType.kind() == filter.Time && slices.ContainsFunc(s.Dims, func(d Dim) bool {
+	return s.DimTypes == nil && s.DimType.kind() == filter.Time && slices.ContainsFunc(s.Dims, func(d Dim) bool {
 		return d.Domain.Lo < zero && d.Domain.Hi >= zero
 	})
 }
@@ -125,26 +210,37 @@ const schemaPart = "array schema"
 // parseSchema parses the decoded content of a schema file.
 func parseSchema(b []byte, maxTile int64) (*Schema, error) {
 	c := &cursor{b: b, part: schemaPart, base: fault.NoOffset}
-	if v := c.u32("version"); c.bad == nil && v != Version {
-		return nil, c.fault(fault.Unsupported, 0, "format version %d", v)
+	v := c.u32("version")
+	x, known := formatOf(v)
+	if c.bad == nil && !known {
+		return nil, errVersion(c.part, 0, uint64(v))
 	}
-	s := &Schema{}
+	c.x = x
+	s := &Schema{Format: v}
+	if x.dups {
+		s.AllowsDups = c.flag("whether cells may be duplicates")
+	}
+	from := c.off
 	kind := c.u8("array type")
 	tile, cell := c.u8("tile order"), c.u8("cell order")
 	if kind > 1 {
-		c.fail(4, "array type %d", kind)
+		c.fail(from, "array type %d", kind)
 	}
-	if tile > 1 || cell > 1 {
-		c.fail(5, "tile order %d, cell order %d", tile, cell)
+	if tile > 1 || cell > 1 && (Order(cell) != Hilbert || !x.nullable || kind == 0) {
+		c.fail(from+1, "tile order %d, cell order %d", tile, cell)
 	}
 	s.Dense, s.TileOrder, s.CellOrder = kind == 0, Order(tile), Order(cell)
 	s.Capacity = c.u64("capacity")
 	if s.Capacity == 0 {
-		c.fail(7, "capacity 0")
+		c.fail(from+3, "capacity 0")
 	}
 	s.Coords, s.Offsets = c.pipeline("coordinate filters"), c.pipeline("offset filters")
+	if x.nullable {
+		s.Validity = c.pipeline("validity filters")
+	}
 	s.readDims(c)
 	s.readAttrs(c)
+	s.readLater(c)
 	if err := c.end(); err != nil {
 		return nil, err
 	}
@@ -156,7 +252,7 @@ func (c *cursor) pipeline(what string) filter.Pipeline {
 	if c.bad != nil {
 		return filter.Pipeline{}
 	}
-	p, n, err := filter.Parse(c.b[c.off:])
+	p, n, err := filter.ParseVersion(c.b[c.off:], c.x.version, filterElem)
 	if err == nil && p.Has(filter.AES256GCM) {
 		err = fault.New(fault.Corrupt, "filter pipeline", 0, "a schema must not list the encryption filter")
 	}
@@ -183,69 +279,127 @@ func (c *cursor) name(what string) string {
 
 func (s *Schema) readDims(c *cursor) {
 	from := c.off
-	s.DimType = Datatype(c.u8("dimension type"))
+	t := s.DimType
+	if !c.x.dimTypes {
+		t = Datatype(c.u8("dimension type"))
+	}
+	at := c.off
 	n := c.u32("number of dimensions")
 	switch {
 	case c.bad != nil:
 		return
-	case !s.DimType.dimension():
-		c.fail(from, "dimension type %d", s.DimType)
-	case s.Dense && s.DimType.real():
-		c.fail(from, "a dense array with dimensions of type %v", s.DimType)
 	case n == 0 || n > MaxDims:
-		c.fail(from+1, "%d dimensions, 1 to %d expected", n, MaxDims)
+		c.fail(at, "%d dimensions, 1 to %d expected", n, MaxDims)
+	case !c.x.dimTypes:
+		s.checkDimType(c, from, t)
 	}
+	var types []Datatype
 	for range n {
 		if c.bad != nil {
 			return
 		}
-		s.Dims = append(s.Dims, s.readDim(c))
+		var d Dim
+		d, t = s.readDim(c, t)
+		s.Dims, types = append(s.Dims, d), append(types, t)
+	}
+	if c.bad != nil {
+		return
+	}
+	s.DimType = types[0]
+	if slices.ContainsFunc(types, func(t Datatype) bool { return t != types[0] || t == StringASCII }) {
+		s.DimTypes = types
+	}
+	if s.Dense && s.DimTypes != nil {
+		c.fail(from, "a dense array with dimensions of different types")
 	}
 }
 
-func (s *Schema) readDim(c *cursor) Dim {
+// checkDimType checks the type of a dimension of fixed length.
+func (s *Schema) checkDimType(c *cursor, at int, t Datatype) {
+	switch {
+	case !t.dimension():
+		c.fail(at, "dimension type %d", t)
+	case s.Dense && t.real():
+		c.fail(at, "a dense array with dimensions of type %v", t)
+	}
+}
+
+// readDim reads a dimension. t is its type in formats that have one for all.
+func (s *Schema) readDim(c *cursor, t Datatype) (Dim, Datatype) {
 	d := Dim{Name: c.name("dimension name")}
-	box := c.box(s.DimType, 1, "domain")
+	if !c.x.dimTypes {
+		s.readDomain(c, &d, t)
+		return d, t
+	}
+	at := c.off
+	t = Datatype(c.u8("dimension type"))
+	values := c.u32("values per coordinate")
+	text := t == StringASCII && values == VarLen
+	if c.bad == nil && !text {
+		s.checkDimType(c, at, t)
+	}
+	if c.bad == nil && (values != 1 && !text || text && s.Dense) {
+		c.fail(at+1, "%d values of type %v per coordinate", values, t)
+	}
+	d.Pipeline = c.pipeline("filters of dimension " + d.Name)
+	at = c.off
+	size := c.u64("domain size")
+	switch {
+	case c.bad != nil:
+	case text && size == 0:
+		d.Domain = Interval{0, t.largest()}
+		if c.u8("null tile extent") != 1 {
+			c.fail(at, "a dimension of strings with tile extents")
+		}
+	case text || size != uint64(2*t.Size()):
+		c.fail(at, "a domain of %d bytes for dimension %q of type %v", size, d.Name, t)
+	default:
+		s.readDomain(c, &d, t)
+	}
+	return d, t
+}
+
+// readDomain reads the domain and the tile extent of a dimension.
+func (s *Schema) readDomain(c *cursor, d *Dim, t Datatype) {
+	box := c.box([]Datatype{t}, "domain")
 	from := c.off
 	null := c.u8("null tile extent")
 	if null > 1 || null == 1 && s.Dense {
 		c.fail(from, "null tile extent %d", null)
 	}
 	if c.bad != nil {
-		return d
+		return
 	}
 	d.Domain = box[0]
 	if null == 1 {
-		return d
+		return
 	}
-	b := c.take(uint64(s.DimType.Size()), "tile extent")
+	b := c.take(uint64(t.Size()), "tile extent")
 	if b == nil {
-		return d
+		return
 	}
 	lo, hi := d.Domain.Lo, d.Domain.Hi
-	if s.DimType.real() {
-		e := s.DimType.load(b).float()
+	if t.real() {
+		e := t.load(b).float()
 		if !(e > 0) || e > hi.float()-lo.float()+1 {
 			c.fail(from+1, "tile extent %v of dimension %q", e, d.Name)
 		}
 		d.Extent = math.Float64bits(e)
-		return d
+		return
 	}
-	e := s.DimType.load(b)
-	zero := s.DimType.CoordOf(0)
+	e := t.load(b)
+	zero := t.CoordOf(0)
 	if e <= zero || uint64(e-zero)-1 > uint64(hi-lo) {
 		c.fail(from+1, "tile extent %s of dimension %q does not fit its domain [%s, %s]",
-			s.DimType.FormatCoord(e), d.Name,
-			s.DimType.FormatCoord(lo), s.DimType.FormatCoord(hi))
-		return d
+			t.FormatCoord(e), d.Name, t.FormatCoord(lo), t.FormatCoord(hi))
+		return
 	}
 	d.Extent = uint64(e - zero)
 	// The last tile may reach past the domain. It must not reach past the type, because the
 	// coordinates of its cells would overflow; TileDB refuses such a domain too.
-	if over := uint64(hi-lo) % d.Extent; s.Dense && d.Extent-1-over > uint64(s.DimType.largest()-hi) {
-		c.fail(from+1, "the last tile along dimension %q passes the largest %v", d.Name, s.DimType)
+	if over := uint64(hi-lo) % d.Extent; s.Dense && d.Extent-1-over > uint64(t.largest()-hi) {
+		c.fail(from+1, "the last tile along dimension %q passes the largest %v", d.Name, t)
 	}
-	return d
 }
 
 func (s *Schema) readAttrs(c *cursor) {
@@ -254,7 +408,10 @@ func (s *Schema) readAttrs(c *cursor) {
 	if c.bad == nil && (n == 0 || n > maxAttrs) {
 		c.fail(from, "%d attributes, 1 to %d expected", n, maxAttrs)
 	}
-	seen := map[string]bool{coordsName: true}
+	seen := map[string]bool{}
+	if !c.x.dimTypes {
+		seen[coordsName] = true
+	}
 	for range n {
 		if c.bad != nil {
 			return
@@ -266,17 +423,18 @@ func (s *Schema) readAttrs(c *cursor) {
 		switch {
 		case c.bad != nil:
 			return
-		case a.Name == "" || strings.ContainsAny(a.Name, "/\x00"):
+		case !c.x.dimTypes && (a.Name == "" || strings.ContainsAny(a.Name, "/\x00")):
 			c.fail(from, "attribute name %q is not a file name", a.Name)
 		case seen[a.Name]:
 			c.fail(from, "two attributes are called %q", a.Name)
-		case !a.Type.Valid():
+		case !a.Type.Valid() || a.Type >= numOfFormat3 && !c.x.dimTypes:
 			c.fail(typ, "datatype %d of attribute %q", a.Type, a.Name)
 		case a.Values == 0 || a.Type == Any && !a.Var():
 			c.fail(typ+1, "%d values of type %v per cell of attribute %q", a.Values, a.Type, a.Name)
 		}
 		seen[a.Name] = true
 		a.Pipeline = c.pipeline("filters of attribute " + a.Name)
+		a.readLater(c)
 		s.Attrs = append(s.Attrs, a)
 	}
 }
@@ -326,8 +484,8 @@ func (s *Schema) ParseBox(text string) (Box, error) {
 			return nil, fmt.Errorf("sub-array: %q: an interval is written lo..hi", p)
 		}
 		var err error
-		if box[d].Lo, err = s.DimType.ParseCoord(strings.TrimSpace(lo)); err == nil {
-			box[d].Hi, err = s.DimType.ParseCoord(strings.TrimSpace(hi))
+		if box[d].Lo, err = s.Type(d).ParseCoord(strings.TrimSpace(lo)); err == nil {
+			box[d].Hi, err = s.Type(d).ParseCoord(strings.TrimSpace(hi))
 		}
 		if err != nil {
 			return nil, fmt.Errorf("sub-array: %w", err)
@@ -345,7 +503,7 @@ func (s *Schema) check(b Box) error {
 	for d, i := range b {
 		dom := s.Dims[d].Domain
 		if i.Lo > i.Hi || !dom.covers(i) {
-			f := s.DimType.FormatCoord
+			f := s.Type(d).FormatCoord
 			return fault.New(fault.NotFound, "sub-array", fault.NoOffset,
 				"[%s, %s] is not inside dimension %q, [%s, %s]",
 				f(i.Lo), f(i.Hi), s.Dims[d].Name, f(dom.Lo), f(dom.Hi))

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/binary"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/chaski-eo/chaski/fault"
@@ -47,9 +48,24 @@ func (s *Schema) checkNames() error {
 	return nil
 }
 
+// writable returns an error if fragments of the array cannot be written: see Schema.writable.
+func (a *Array) writable() error {
+	for _, f := range slices.Concat(a.Fragments, a.Hidden) {
+		if f.x.dimTypes {
+			return fault.New(fault.Unsupported, "fragment "+f.Name, fault.NoOffset,
+				"it has format version %d: only arrays of version %d are written", f.Version, Version)
+		}
+	}
+	return a.Schema.writable()
+}
+
 // writable returns an error if fragments of the array cannot be written: attributes would share
 // files, or a pipeline has bzip2.
 func (s *Schema) writable() error {
+	if v := s.version(); v != Version {
+		return fault.New(fault.Unsupported, schemaPart, fault.NoOffset,
+			"the array has format version %d: only arrays of version %d are written", v, Version)
+	}
 	check := func(what string, p filter.Pipeline) error {
 		if p.Has(filter.Bzip2) {
 			return fault.New(fault.Unsupported, what, fault.NoOffset,
@@ -127,7 +143,12 @@ func (s *Schema) appendBox(b []byte, box Box) []byte {
 func (s *Schema) encrypt() {
 	s.Encrypted = true
 	last := filter.Filter{ID: filter.AES256GCM}
-	s.Coords, s.Offsets = s.Coords.With(last), s.Offsets.With(last)
+	s.Coords, s.Offsets, s.Validity = s.Coords.With(last), s.Offsets.With(last), s.Validity.With(last)
+	for i := range s.Dims {
+		if len(s.Dims[i].Pipeline.Filters) > 0 { // otherwise those of Coords count
+			s.Dims[i].Pipeline = s.Dims[i].Pipeline.With(last)
+		}
+	}
 	for i := range s.Attrs {
 		s.Attrs[i].Pipeline = s.Attrs[i].Pipeline.With(last)
 	}

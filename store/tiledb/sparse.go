@@ -1,6 +1,7 @@
 package tiledb
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"slices"
@@ -11,8 +12,11 @@ import (
 // Cells are cells of a sparse array, sorted by their coordinates, the first dimension first.
 type Cells struct {
 	N int
-	// Coords are the coordinates, cell by cell, little-endian: N times the number of dimensions.
+	// Coords are the coordinates, cell by cell, little-endian: N times the number of dimensions. It
+	// is nil if a dimension has strings.
 	Coords []byte
+	// Dims are the coordinates of each dimension, if one has strings.
+	Dims []Values
 	// Values has an entry for each requested attribute.
 	Values []Values
 }
@@ -26,14 +30,22 @@ type visit struct {
 
 // matches are the cells in a box, over all fragments. A hit is one such cell.
 type matches struct {
-	dims    int
-	coords  []Coord // of every hit
-	raw     []byte  // the same, as stored
-	hits    []int   // the row of each hit in its tile
-	visits  []visit
-	place   []int // of each hit: its index in the result, or -1 if a later fragment has the same cell
-	n       int   // cells in the result
-	maximum int64 // limit in bytes
+	dims   int
+	coords []Coord  // of every hit
+	raw    []byte   // the same, as stored, but for strings
+	texts  [][]byte // the strings of every hit, of the dimensions that have them
+	isText []bool   // which dimensions have strings; nil if none
+	times  []uint64 // when each hit was written
+	// hasTimes says that a fragment has the times of its cells, so that one of them may be later than
+	// a cell of a later fragment.
+	hasTimes bool
+	textSize int64 // bytes of texts
+	dups     bool  // all cells with the same coordinates count
+	hits     []int // the row of each hit in its tile
+	visits   []visit
+	place    []int // of each hit: its index in the result, or -1 if a later fragment has the same cell
+	n        int   // cells in the result
+	maximum  int64 // limit in bytes
 }
 
 // Sparse reads the cells of a sparse array whose coordinates lie in a box, and the values of some
@@ -48,7 +60,12 @@ func (r *Reader) Sparse(ctx context.Context, attrs []int, b Box) (*Cells, error)
 		return nil, err
 	}
 	r.ahead.forget()
-	all := &matches{dims: len(s.Dims), maximum: r.a.o.MaxResult}
+	all := &matches{dims: len(s.Dims), maximum: r.a.o.MaxResult, dups: s.AllowsDups}
+	if s.hasText() {
+		for d := range s.Dims {
+			all.isText = append(all.isText, s.Type(d) == StringASCII)
+		}
+	}
 	for i, f := range r.a.Fragments {
 		if f.NonEmpty.intersects(b) {
 			if err := r.find(ctx, all, i, b); err != nil {
@@ -56,7 +73,14 @@ func (r *Reader) Sparse(ctx context.Context, attrs []int, b Box) (*Cells, error)
 			}
 		}
 	}
-	out := &Cells{Coords: all.sort(s.DimType.Size()), N: all.n}
+	order := all.sort()
+	out := &Cells{N: all.n}
+	if all.isText == nil {
+		out.Coords = all.cells(order, s)
+	} else {
+		out.Dims = all.columns(order, s)
+	}
+	all.raw, all.texts = nil, nil
 	for _, attr := range attrs {
 		v, err := r.collect(ctx, all, attr)
 		if err != nil {
@@ -69,23 +93,50 @@ func (r *Reader) Sparse(ctx context.Context, attrs []int, b Box) (*Cells, error)
 
 // find adds the cells of fragment i that lie in a box.
 func (r *Reader) find(ctx context.Context, all *matches, i int, b Box) error {
-	size := r.a.Schema.DimType.Size()
 	tiles, err := r.a.shownTiles(ctx, i, b)
 	if err != nil {
 		return err
 	}
-	return r.eachTile(ctx, r.a.Fragments[i], tiles, b, func(c *tileCells) error {
+	f := r.a.Fragments[i]
+	return r.eachTile(ctx, f, tiles, b, func(c *tileCells) error {
 		if err := all.add(i, c); err != nil {
 			return err
 		}
 		for _, row := range c.rows {
 			for at := row; at < len(c.coords); at += c.cells {
 				all.coords = append(all.coords, c.coords[at])
-				all.raw = append(all.raw, c.planes[at*size:(at+1)*size]...)
 			}
+			for d := range c.planes {
+				if p := &c.planes[d]; p.size > 0 {
+					all.raw = append(all.raw, p.at(row)...)
+				} else if err := all.addText(p.at(row)); err != nil {
+					return err
+				}
+			}
+			all.addTime(f, c, row)
 		}
 		return nil
 	})
+}
+
+// addText adds a string of the last hit.
+func (f *matches) addText(s []byte) error {
+	if f.textSize += int64(len(s)) + 24; f.textSize > f.maximum {
+		return fault.New(fault.Limit, "sub-array", fault.NoOffset, "strings of cells take more than %d bytes",
+			f.maximum)
+	}
+	f.texts = append(f.texts, slices.Clone(s))
+	return nil
+}
+
+// addTime notes when the last hit was written. Cells of a fragment that has no times of its own were
+// written when it was.
+func (f *matches) addTime(fr *Fragment, c *tileCells, row int) {
+	at := fr.From
+	if c.times != nil {
+		at, f.hasTimes = u64(c.times, row), true
+	}
+	f.times = append(f.times, at)
 }
 
 // add records the rows of a tile.
@@ -111,8 +162,31 @@ type sortKey struct {
 	hit   int
 }
 
-// sort gives every hit its place in the result, and returns the coordinates in that order.
-func (f *matches) sort(size int) []byte {
+// compare orders two hits by their coordinates, the first dimension first.
+func (f *matches) compare(a, b int) int {
+	if f.isText == nil {
+		return slices.Compare(f.at(a), f.at(b))
+	}
+	texts, k := len(f.texts)/max(len(f.hits), 1), 0
+	for d, text := range f.isText {
+		n := cmp.Compare(f.coords[a*f.dims+d], f.coords[b*f.dims+d])
+		if text {
+			if n == 0 {
+				n = bytes.Compare(f.texts[a*texts+k], f.texts[b*texts+k])
+			}
+			k++
+		}
+		if n != 0 {
+			return n
+		}
+	}
+	return 0
+}
+
+// sort gives every hit its place in the result, and returns the hits in that order. Of cells with the
+// same coordinates the latest one counts: that of the latest fragment, or the one with the latest
+// time if cells have times.
+func (f *matches) sort() []int {
 	order := make([]sortKey, len(f.hits))
 	for h := range order {
 		order[h] = sortKey{f.coords[h*f.dims], h}
@@ -121,31 +195,94 @@ func (f *matches) sort(size int) []byte {
 		if a.first != b.first {
 			return cmp.Compare(a.first, b.first)
 		}
-		return cmp.Or(slices.Compare(f.at(a.hit), f.at(b.hit)), cmp.Compare(a.hit, b.hit))
+		return cmp.Or(f.compare(a.hit, b.hit), cmp.Compare(a.hit, b.hit))
 	})
 	f.place = make([]int, len(f.hits))
-	cell := f.dims * size
-	out := make([]byte, 0, len(f.raw))
-	from := f.fragments()
-	latest := 0 // the last fragment among the equal hits at hand: hits are in the order of fragments
-	for i := len(order) - 1; i >= 0; i-- {
-		h := order[i].hit
-		if i+1 == len(order) || order[i].first != order[i+1].first || !slices.Equal(f.at(h), f.at(order[i+1].hit)) {
-			latest = from(h)
-		}
-		if from(h) != latest {
-			f.place[h] = -1
-		}
+	if !f.dups {
+		f.dropOlder(order)
 	}
+	out := make([]int, 0, len(order))
 	for _, k := range order {
 		if f.place[k.hit] < 0 {
 			continue
 		}
 		f.place[k.hit] = f.n
 		f.n++
-		out = append(out, f.raw[k.hit*cell:(k.hit+1)*cell]...)
+		out = append(out, k.hit)
 	}
-	f.raw = nil
+	return out
+}
+
+// dropOlder leaves out hits with the coordinates of a later one. Hits are in the order of fragments.
+func (f *matches) dropOlder(order []sortKey) {
+	from := f.fragments()
+	for i := 0; i < len(order); {
+		end := i + 1
+		for end < len(order) && order[end].first == order[i].first && f.compare(order[i].hit, order[end].hit) == 0 {
+			end++
+		}
+		if end > i+1 {
+			f.keepLatest(order[i:end], from)
+		}
+		i = end
+	}
+}
+
+// keepLatest keeps the latest of some hits with the same coordinates: with times one of them, without
+// all of the latest fragment, which may have a cell several times.
+func (f *matches) keepLatest(same []sortKey, from func(hit int) int) {
+	last := same[len(same)-1].hit
+	if f.hasTimes {
+		for _, k := range same {
+			if f.times[k.hit] > f.times[last] {
+				last = k.hit
+			}
+		}
+	}
+	for _, k := range same {
+		if k.hit != last && (f.hasTimes || from(k.hit) != from(last)) {
+			f.place[k.hit] = -1
+		}
+	}
+}
+
+// cells returns the coordinates of hits, cell by cell.
+func (f *matches) cells(order []int, s *Schema) []byte {
+	size := 0
+	for _, t := range s.types() {
+		size += t.Size()
+	}
+	out := make([]byte, 0, len(order)*size)
+	for _, h := range order {
+		out = append(out, f.raw[h*size:(h+1)*size]...)
+	}
+	return out
+}
+
+// columns returns the coordinates of hits, dimension by dimension.
+func (f *matches) columns(order []int, s *Schema) []Values {
+	out := make([]Values, f.dims)
+	texts, size := len(f.texts)/max(len(f.hits), 1), len(f.raw)/max(len(f.hits), 1)
+	at, k := 0, 0
+	for d := range out {
+		v, n := &out[d], s.Type(d).Size()
+		if f.isText[d] {
+			v.Offsets = make([]uint64, 0, len(order))
+		}
+		for _, h := range order {
+			if f.isText[d] {
+				v.Offsets = append(v.Offsets, uint64(len(v.Data)))
+				v.Data = append(v.Data, f.texts[h*texts+k]...)
+			} else {
+				v.Data = append(v.Data, f.raw[h*size+at:h*size+at+n]...)
+			}
+		}
+		if f.isText[d] {
+			k++
+		} else {
+			at += n
+		}
+	}
 	return out
 }
 
@@ -219,30 +356,49 @@ func (f *matches) hitsOf(v int) (lo, hi int) {
 }
 
 // collect reads the values of one attribute.
-func (r *Reader) collect(ctx context.Context, all *matches, attr int) (Values, error) {
+func (r *Reader) collect(ctx context.Context, all *matches, attr int) (v Values, err error) {
 	a := &r.a.Schema.Attrs[attr]
 	if a.Var() {
-		return r.collectVar(ctx, all, attr)
+		v, err = r.collectVar(ctx, all, attr)
+	} else {
+		v.Data, err = r.collectFixed(ctx, all, a.values(attr))
 	}
-	size, elem := a.CellSize(), a.Type.elem(int(a.Values))
+	if err == nil && a.Nullable {
+		v.Valid, err = r.collectFixed(ctx, all, a.validity(attr))
+	}
+	return v, err
+}
+
+// collectFixed reads a part of one attribute with cells of one size.
+func (r *Reader) collectFixed(ctx context.Context, all *matches, p part) ([]byte, error) {
+	size, w := p.size, p.which()
 	if int64(all.n) > r.a.o.MaxResult/int64(size) {
-		return Values{}, fault.New(fault.Limit, "sub-array", fault.NoOffset,
+		return nil, fault.New(fault.Limit, "sub-array", fault.NoOffset,
 			"%d cells of %d bytes, at most %d bytes", all.n, size, r.a.o.MaxResult)
 	}
 	out := make([]byte, all.n*size)
 	var f *Fragment
 	open := func(i int) (err error) {
-		f = r.a.Fragments[i]
-		_, err = r.open(ctx, 0, f, attr, false)
+		if f = r.a.Fragments[i]; f.has(p.attr) {
+			_, err = r.open(ctx, w, f, p.attr, p.kind)
+		}
 		return err
 	}
 	err := all.needed(open, func(tile int64, next nextTiles, hits []int, place []int) error {
-		n, err := r.fixedSize(f, tile, size)
+		if !f.has(p.attr) {
+			for _, to := range place {
+				if to >= 0 {
+					fillCells(out[to*size:(to+1)*size], p.fill)
+				}
+			}
+			return nil
+		}
+		n, err := r.fixedSize(w, f, tile, size)
 		if err != nil {
 			return err
 		}
-		first, end := hits[0], hits[len(hits)-1]
-		src, err := r.decode(ctx, 0, tile, next, n, a.Pipeline, elem, first*size, (end+1)*size)
+		first, end, c := hits[0], hits[len(hits)-1], p.codec(r.a, f)
+		src, err := r.decode(ctx, w, tile, next, n, c.p, c.e, first*size, (end+1)*size)
 		if err != nil {
 			return err
 		}
@@ -252,21 +408,39 @@ func (r *Reader) collect(ctx context.Context, all *matches, attr int) (Values, e
 			}
 		}
 		return nil
-	}, func() error { return r.file[0].close() })
-	return Values{Data: out}, err
+	}, func() error { return r.closeIf(f.has(p.attr), w) })
+	return out, err
+}
+
+// closeIf closes a file if it was opened.
+func (r *Reader) closeIf(open bool, which int) error {
+	if !open {
+		return nil
+	}
+	return r.file[which].close()
 }
 
 func (r *Reader) collectVar(ctx context.Context, all *matches, attr int) (Values, error) {
-	v := &varCells{spans: make([]span, all.n), limit: r.a.o.MaxResult}
+	fill := r.a.Schema.Attrs[attr].fill()
+	v := &varCells{spans: make([]span, all.n), arena: slices.Clone(fill), limit: r.a.o.MaxResult}
 	var f *Fragment
 	var sizes []uint64
 	open := func(i int) (err error) {
-		f = r.a.Fragments[i]
-		sizes, err = r.openVar(ctx, f, attr)
+		if f = r.a.Fragments[i]; f.has(attr) {
+			sizes, err = r.openVar(ctx, 0, f, attr)
+		}
 		return err
 	}
 	err := all.needed(open, func(tile int64, next nextTiles, hits []int, place []int) error {
-		offs, data, err := r.varTile(ctx, f, attr, sizes, tile, next, hits[0], hits[len(hits)-1])
+		if !f.has(attr) {
+			for _, to := range place {
+				if to >= 0 {
+					v.spans[to] = span{0, len(fill)}
+				}
+			}
+			return nil
+		}
+		offs, data, err := r.varTile(ctx, 0, f, attr, sizes, tile, next, hits[0], hits[len(hits)-1])
 		if err != nil {
 			return err
 		}
@@ -279,7 +453,12 @@ func (r *Reader) collectVar(ctx context.Context, all *matches, attr int) (Values
 			}
 		}
 		return nil
-	}, r.closeVar)
+	}, func() error {
+		if !f.has(attr) {
+			return nil
+		}
+		return r.closeVar(0)
+	})
 	if err != nil {
 		return Values{}, err
 	}

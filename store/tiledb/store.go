@@ -16,21 +16,21 @@ import (
 // are joined with slashes.
 type Store interface {
 	source.Opener
-	// Folders returns the names of the directories in a directory, in any order. If it does not
-	// exist, the error is fault.NotFound.
-	Folders(ctx context.Context, uri string) ([]string, error)
+	// Names returns the names of the entries of a directory, in any order; those of directories end
+	// in "/". If it does not exist, the error is fault.NotFound, or there are no names.
+	Names(ctx context.Context, uri string) ([]string, error)
 }
 
 // Files is the Store of local files, by path or file:// URI. The zero value is ready to use. Close
 // it after use.
 type Files struct{ source.Files }
 
-// Folders implements Store. Links to directories count. A link that is named like a fragment and
-// leads nowhere is fault.Corrupt, because leaving it out would silently lose cells.
-func (f *Files) Folders(_ context.Context, uri string) ([]string, error) { return folders(uri, nil) }
+// Names implements Store. Links to directories count as such. A link that is named like a fragment
+// and leads nowhere is fault.Corrupt, because leaving it out would silently lose cells.
+func (f *Files) Names(_ context.Context, uri string) ([]string, error) { return localNames(uri, nil) }
 
-// folders implements Folders of local directories below roots.
-func folders(uri string, roots *source.Roots) ([]string, error) {
+// localNames implements Names of local directories below roots.
+func localNames(uri string, roots *source.Roots) ([]string, error) {
 	path := source.LocalPath(uri)
 	list, err := roots.ReadDir(path)
 	if err != nil {
@@ -45,17 +45,28 @@ func folders(uri string, roots *source.Roots) ([]string, error) {
 		dir := e.IsDir()
 		if e.Type()&fs.ModeSymlink != 0 {
 			st, err := roots.Stat(pathname.Join(path, e.Name()))
-			if _, _, other := parseName(e.Name()); err != nil && other == nil {
+			if err != nil && isFragmentName(e.Name()) {
 				return nil, fault.WithFile(fault.New(fault.Corrupt, "link", fault.NoOffset,
 					"a link named like a fragment leads nowhere: %v", err), uri+"/"+e.Name())
 			}
 			dir = err == nil && st.IsDir()
 		}
-		if dir {
-			names = append(names, e.Name())
+		if name := e.Name(); dir {
+			names = append(names, name+"/")
+		} else {
+			names = append(names, name)
 		}
 	}
 	return names, nil
+}
+
+// isFragmentName reports whether a name is that of a fragment of any format version.
+func isFragmentName(name string) bool {
+	if _, _, err := parseName(name); err == nil {
+		return true
+	}
+	_, _, _, ok := laterName(name)
+	return ok
 }
 
 // Over is the Store on top of an opener: local directories, object stores that can be listed, in
@@ -68,50 +79,49 @@ func (o Over) OpenKnown(ctx context.Context, uri string, k source.Known) (source
 	return source.OpenKnown(ctx, o.Opener, uri, k)
 }
 
-// Folders implements Store.
-func (o Over) Folders(ctx context.Context, uri string) ([]string, error) {
+// Names implements Store.
+func (o Over) Names(ctx context.Context, uri string) ([]string, error) {
 	if !source.IsRemote(uri) {
-		return folders(uri, source.RootsOf(o.Opener))
+		return localNames(uri, source.RootsOf(o.Opener))
 	}
 	names, err := source.Names(ctx, o.Opener, uri)
 	if err != nil {
 		return nil, err
 	}
-	if !slices.Contains(names, schemaName) {
-		return nil, fault.WithFile(fault.New(fault.Unsupported, "listing", fault.NoOffset,
-			"it is not the listing of an array: %s is missing", schemaName), uri)
-	}
-	var folders []string
-	seen := map[string]bool{}
-	for _, name := range names {
-		folder, is := strings.CutSuffix(name, "/")
-		if !is { // Index pages written by hand may have no slash. Files of an array are never named like a fragment.
-			_, _, err := parseName(name)
-			is = err == nil || fault.KindOf(err) == fault.Unsupported
-		}
-		if is && !seen[folder] {
-			seen[folder] = true
-			folders = append(folders, folder)
+	// Index pages written by hand may have no slash. Files of an array are never named like a fragment.
+	for i, name := range names {
+		if isFragmentName(name) || name == schemasDir || name == fragmentsDir || name == commitsDir {
+			names[i] = name + "/"
 		}
 	}
-	return folders, nil
+	slices.Sort(names)
+	return slices.Compact(names), nil
+}
+
+// isListing reports whether the entries of a directory are those of an array.
+func isListing(names []string) bool {
+	return slices.Contains(names, schemaName) || slices.Contains(names, schemasDir+"/")
 }
 
 // Is reports whether there is an array at a URI. A remote URI costs the request that opens the
-// schema.
+// schema, and one that lists the directory of schemas.
 func Is(ctx context.Context, o source.Opener, uri string) bool {
 	if !source.IsRemote(uri) {
 		return isArray(uri, source.RootsOf(o))
 	}
-	r, err := o.Open(ctx, strings.TrimSuffix(uri, "/")+"/"+schemaName)
-	if err != nil {
-		return false
+	uri = strings.TrimSuffix(uri, "/")
+	r, err := o.Open(ctx, uri+"/"+schemaName)
+	if err == nil {
+		return r.Close() == nil
 	}
-	return r.Close() == nil
+	names, err := source.Names(ctx, o, uri+"/"+schemasDir)
+	return err == nil && slices.ContainsFunc(names, func(name string) bool {
+		_, _, err := parseName(name)
+		return err == nil
+	})
 }
 
-// IsArray reports whether a local directory holds an array, of this format version or of a later
-// one, which Open refuses.
+// IsArray reports whether a local directory holds an array.
 func IsArray(path string) bool { return isArray(path, nil) }
 
 func isArray(path string, roots *source.Roots) bool {
@@ -119,6 +129,6 @@ func isArray(path string, roots *source.Roots) bool {
 	if st, err := roots.Stat(pathname.Join(path, schemaName)); err == nil && st.Mode().IsRegular() {
 		return true
 	}
-	st, err := roots.Stat(pathname.Join(path, newerSchemas))
+	st, err := roots.Stat(pathname.Join(path, schemasDir))
 	return err == nil && st.IsDir()
 }

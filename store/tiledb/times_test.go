@@ -50,15 +50,15 @@ func TestTimesBeforeEpoch(t *testing.T) {
 func TestBoundsOfNumbersAscend(t *testing.T) {
 	for _, typ := range []Datatype{Int64, DatetimeDay} {
 		c := &cursor{b: typ.store(typ.store(nil, typ.CoordOf(5)), typ.CoordOf(-5)), base: fault.NoOffset}
-		if c.box(typ, 1, "box"); fault.KindOf(c.bad) != fault.Corrupt {
+		if c.box([]Datatype{typ}, "box"); fault.KindOf(c.bad) != fault.Corrupt {
 			t.Errorf("%v: box from 5 to -5: %v", typ, c.bad)
 		}
 		c.off, c.bad = 0, nil
-		if c.bounds(typ, 1, "box"); (c.bad == nil) != (typ == DatetimeDay) {
+		if c.bounds([]Datatype{typ}, "box"); (c.bad == nil) != (typ == DatetimeDay) {
 			t.Errorf("%v: bounds from 5 to -5: %v", typ, c.bad)
 		}
 		c = &cursor{b: typ.store(typ.store(nil, typ.CoordOf(-4)), typ.CoordOf(-5)), base: fault.NoOffset}
-		if c.bounds(typ, 1, "box"); c.bad == nil {
+		if c.bounds([]Datatype{typ}, "box"); c.bad == nil {
 			t.Errorf("%v: bounds from -4 to -5", typ)
 		}
 	}

@@ -12,6 +12,9 @@ type Values struct {
 	// Offsets has the offset in Data at which each cell begins, if cells differ in size. A cell
 	// ends where the next one begins.
 	Offsets []uint64
+	// Valid has a byte for each cell of a nullable attribute: 0 if the cell has no value. What Data
+	// has for such a cell is what was stored.
+	Valid []byte
 }
 
 // span is the place of a variable-length cell in the arena.

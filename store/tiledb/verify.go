@@ -52,11 +52,20 @@ func (v *verifier) fragment(ctx context.Context, f *Fragment) error {
 		return err
 	}
 	for i := range s.Attrs {
-		check := v.fixed
-		if s.Attrs[i].Var() {
-			check = v.variable
+		if !f.has(i) {
+			continue
 		}
-		if err := check(ctx, f, i); err != nil {
+		at := &s.Attrs[i]
+		var err error
+		if at.Var() {
+			err = v.variable(ctx, f, i)
+		} else {
+			err = v.fixed(ctx, f, at.values(i))
+		}
+		if err == nil && at.Nullable {
+			err = v.fixed(ctx, f, at.validity(i))
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -73,10 +82,13 @@ func (v *verifier) metadata(ctx context.Context, f *Fragment) error {
 		return err
 	}
 	defer r.Close()
+	if f.x.dimTypes {
+		return nil // a dense fragment has no R-tree, and the lists that nothing needs are empty
+	}
 	if f.Dense {
 		b, _, err := openGeneric(ctx, r, v.a.key, rtreePart, f.foot.rtree, f.foot.start, v.a.o.MaxTile)
 		if err == nil {
-			_, err = parseRTree(b, s.DimType, len(s.Dims), 0)
+			_, err = parseRTree(b, f.x, s.types(), 0)
 		}
 		if err != nil {
 			return fault.WithFile(err, file)
@@ -130,28 +142,30 @@ func (v *verifier) coords(ctx context.Context, f *Fragment) error {
 	return v.r.eachTile(ctx, f, tiles, s.Domain(), func(c *tileCells) error {
 		v.c.Tiles++
 		v.c.Cells += int64(c.cells)
-		v.c.Bytes += int64(len(c.planes))
+		for d := range c.planes {
+			v.c.Bytes += int64(len(c.planes[d].data) + len(c.planes[d].offs))
+		}
 		return nil
 	})
 }
 
-func (v *verifier) fixed(ctx context.Context, f *Fragment, attr int) error {
-	a := &v.a.Schema.Attrs[attr]
-	t, err := v.r.open(ctx, 0, f, attr, false)
+func (v *verifier) fixed(ctx context.Context, f *Fragment, p part) error {
+	t, err := v.r.open(ctx, p.which(), f, p.attr, p.kind)
 	if err != nil {
 		return err
 	}
 	defer t.close()
+	c := p.codec(v.a, f)
 	for tile := range f.Tiles {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		n, err := v.r.fixedSize(f, tile, a.CellSize())
+		n, err := v.r.fixedSize(p.which(), f, tile, p.size)
 		if err != nil {
 			return err
 		}
-		if _, err := v.r.decode(ctx, 0, tile, nextTiles{last: f.Tiles - 1}, n, a.Pipeline,
-			a.Type.elem(int(a.Values)), 0, int(n)); err != nil {
+		next := nextTiles{last: f.Tiles - 1}
+		if _, err := v.r.decode(ctx, p.which(), tile, next, n, c.p, c.e, 0, int(n)); err != nil {
 			return err
 		}
 		v.c.Tiles++
@@ -161,11 +175,11 @@ func (v *verifier) fixed(ctx context.Context, f *Fragment, attr int) error {
 }
 
 func (v *verifier) variable(ctx context.Context, f *Fragment, attr int) error {
-	sizes, err := v.r.openVar(ctx, f, attr)
+	sizes, err := v.r.openVar(ctx, 0, f, attr)
 	if err != nil {
 		return err
 	}
-	defer v.r.closeVar()
+	defer v.r.closeVar(0)
 	for tile := range f.Tiles {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -174,7 +188,8 @@ func (v *verifier) variable(ctx context.Context, f *Fragment, attr int) error {
 		if n > math.MaxInt32 {
 			return v.r.file[0].fault(tile, fault.New(fault.Limit, "", 0, "%s cells", strconv.FormatUint(n, 10)))
 		}
-		if _, _, err := v.r.varTile(ctx, f, attr, sizes, tile, nextTiles{last: f.Tiles - 1}, 0, int(n)-1); err != nil {
+		next := nextTiles{last: f.Tiles - 1}
+		if _, _, err := v.r.varTile(ctx, 0, f, attr, sizes, tile, next, 0, int(n)-1); err != nil {
 			return err
 		}
 		v.c.Tiles += 2

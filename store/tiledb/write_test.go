@@ -62,7 +62,7 @@ func drawSchema(t *rapid.T) *Schema {
 			Extent: uint64(rapid.Int64Range(1, n).Draw(t, "extent"))})
 	}
 	for i := range rapid.IntRange(1, 3).Draw(t, "n attrs") {
-		a := Attr{Name: fmt.Sprint("a ", i), Type: Datatype(rapid.IntRange(0, int(numDatatypes)-1).Draw(t, "type")),
+		a := Attr{Name: fmt.Sprint("a ", i), Type: Datatype(rapid.IntRange(0, int(numOfFormat3)-1).Draw(t, "type")),
 			Values: uint32(rapid.SampledFrom([]uint32{1, 1, 3, VarLen}).Draw(t, "values"))}
 		if a.Type == Any {
 			a.Values = VarLen
@@ -531,7 +531,7 @@ func FuzzRTree(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, b []byte, tiles int64, lo, hi int32) {
-		tree, err := parseRTree(b, Int32, 2, tiles)
+		tree, err := parseRTree(b, format{}, []Datatype{Int32, Int32}, tiles)
 		if err != nil {
 			if fault.KindOf(err) == 0 {
 				t.Fatalf("error without a kind: %v", err)

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/chaski-eo/chaski/fault"
@@ -40,7 +41,7 @@ func (a *Array) startFragment(f *Fragment) (*writer, error) {
 		return nil, fault.WithFile(fault.New(fault.Unsupported, "array", fault.NoOffset,
 			"an array that was opened at a time cannot be written to"), a.uri)
 	}
-	if err := a.Schema.writable(); err != nil {
+	if err := a.writable(); err != nil {
 		return nil, fault.WithFile(err, a.uri)
 	}
 	root := source.LocalPath(a.uri)
@@ -74,7 +75,11 @@ type tiles struct {
 }
 
 func (w *writer) create(attr int, variable bool) (*tiles, error) {
-	f, err := os.OpenFile(filepath.Join(w.folder.Path, filepath.Base(w.f.file(w.s, attr, variable))),
+	kind := tileOffsets
+	if variable {
+		kind = varOffsets
+	}
+	f, err := os.OpenFile(filepath.Join(w.folder.Path, filepath.Base(w.f.file(w.s, attr, kind))),
 		os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o666)
 	if err != nil {
 		return nil, err
@@ -121,13 +126,14 @@ var place = (*durable.Folder).Place
 // beginning, a fragment that was consolidated meanwhile would hide it. A consolidated fragment must
 // not hide a fragment whose cells it does not have.
 func (a *Array) finalName(name string) (string, error) {
-	names, err := a.store.Folders(context.Background(), a.uri)
+	names, err := a.store.Names(context.Background(), a.uri)
 	if err != nil {
 		return "", err
 	}
 	now := a.now()
 	from, to, _ := parseName(name) // 0 and 0 for ""
 	for _, other := range names {
+		other = strings.TrimSuffix(other, "/")
 		f, t, err := parseName(other)
 		if err != nil {
 			continue

@@ -10,6 +10,7 @@ import (
 	"github.com/pierrec/lz4/v4"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/kernel"
 	"github.com/chaski-eo/chaski/internal/zstd"
 )
 
@@ -61,6 +62,8 @@ func (d *Decoder) expand(id ID, dst, src []byte, e Elem) error {
 		return exactly(bzip2.NewReader(&d.src), dst)
 	case RLE:
 		return expandRLE(dst, src, e)
+	case Delta:
+		return expandDelta(dst, src, e)
 	}
 	return expandDoubleDelta(dst, src, e)
 }
@@ -112,6 +115,24 @@ func expandRLE(dst, src []byte, e Elem) error {
 		}
 	}
 	return corrupt("", "%d bytes are not the runs of %d bytes in cells of %d", len(src), len(dst), e.Cell)
+}
+
+func expandDelta(dst, src []byte, e Elem) error {
+	size := e.ddSize()
+	switch {
+	case e.Kind == Float:
+		return corrupt("", "of floating-point values")
+	case len(src) < 8 || len(src)-8 != len(dst)/size*size:
+		return corrupt("", "%d bytes for %d in values of %d", len(src), len(dst), size)
+	case le(src, 8) != uint64(len(dst)/size):
+		return corrupt("", "%d values, %d needed", le(src, 8), len(dst)/size)
+	}
+	n := copy(dst, src[8:])
+	clear(dst[n:]) // as in expandDoubleDelta
+	if n > 0 {
+		kernel.UndoHorizontal(dst[:n], size, 1)
+	}
+	return nil
 }
 
 func expandDoubleDelta(dst, src []byte, e Elem) error {

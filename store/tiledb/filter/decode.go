@@ -48,7 +48,13 @@ type Decoder struct {
 	turn     int
 	metaTurn int
 	wet      []byte // ciphertext and tag joined, as the cipher needs them
-	steps    []Filter
+	steps    []step
+}
+
+// step is a filter of a pipeline that changes a tile, and the values that it sees.
+type step struct {
+	Filter
+	e Elem
 }
 
 // NewDecoder returns a decoder for one worker. key may be nil.
@@ -124,12 +130,7 @@ func (d *Decoder) Tile(dst, src []byte, p Pipeline, e Elem, lo, hi int) error {
 	if size != int64(len(dst)) {
 		return fault.New(fault.Corrupt, "tile", 0, "its chunks hold %d bytes, %d needed", size, len(dst))
 	}
-	d.steps = d.steps[:0]
-	for _, f := range p.Filters {
-		if f.acts(e) {
-			d.steps = append(d.steps, f)
-		}
-	}
+	d.plan(p, e)
 	off, at := 8, 0
 	for i := range n {
 		var c chunk
@@ -137,7 +138,7 @@ func (d *Decoder) Tile(dst, src []byte, p Pipeline, e Elem, lo, hi int) error {
 			return err
 		}
 		if at < hi && at+c.orig > lo {
-			if err := d.chunk(dst[at:at+c.orig], c, e); err != nil {
+			if err := d.chunk(dst[at:at+c.orig], c); err != nil {
 				return fault.WithPart(err, "chunk "+strconv.Itoa(i), int64(c.off))
 			}
 		}
@@ -146,8 +147,19 @@ func (d *Decoder) Tile(dst, src []byte, p Pipeline, e Elem, lo, hi int) error {
 	return nil
 }
 
+// plan lists the filters of a pipeline that change tiles of e.
+func (d *Decoder) plan(p Pipeline, e Elem) {
+	d.steps = d.steps[:0]
+	for _, f := range p.Filters {
+		if f.acts(e) {
+			d.steps = append(d.steps, step{f, e})
+		}
+		e = f.after(e)
+	}
+}
+
 // chunk fills dst from one chunk. dst keeps the capacity of the tile.
-func (d *Decoder) chunk(dst []byte, c chunk, e Elem) error {
+func (d *Decoder) chunk(dst []byte, c chunk) error {
 	meta, data := c.meta, c.data
 	for i := len(d.steps) - 1; i >= 0; i-- {
 		out := dst
@@ -155,7 +167,7 @@ func (d *Decoder) chunk(dst []byte, c chunk, e Elem) error {
 			out = nil
 		}
 		var err error
-		if meta, data, err = d.undo(d.steps[i], out, meta, data, len(dst), e); err != nil {
+		if meta, data, err = d.undo(d.steps[i], out, meta, data, len(dst)); err != nil {
 			return err
 		}
 	}
@@ -189,10 +201,23 @@ func (d *Decoder) room(dst []byte, n int64, final int) ([]byte, error) {
 
 // undo undoes one filter. The result goes to dst if that is not nil. final is the decoded size of
 // the chunk.
-func (d *Decoder) undo(f Filter, dst, meta, data []byte, final int, e Elem) (m, out []byte, err error) {
+func (d *Decoder) undo(f step, dst, meta, data []byte, final int) (m, out []byte, err error) {
+	e := f.e
 	switch {
+	case f.ID == Dictionary:
+		err = fault.New(fault.Unsupported, "", fault.NoOffset,
+			"it is not the first filter of strings of variable length")
 	case f.ID.compressor():
+		if f.As.Size > 0 {
+			e = f.after(e)
+		}
 		m, out, err = d.decompress(f.ID, dst, meta, data, final, e)
+	case f.ID == MD5, f.ID == SHA256:
+		m, out, err = d.check(f.ID, dst, meta, data, final)
+	case f.ID == XOR:
+		m, out, err = d.unxor(dst, meta, data, final, e.Size)
+	case f.ID == ScaleFloat:
+		m, out, err = d.unscale(f, dst, meta, data, final)
 	case f.ID == AES256GCM:
 		m, out, err = d.decrypt(dst, meta, data, final)
 	case f.ID == ByteShuffle, f.ID == BitShuffle:

@@ -1,16 +1,19 @@
-// Package filter runs the filter pipelines of TileDB format 3: a tile is cut into chunks, each chunk
-// passes through the filters of a pipeline, and every filter may leave metadata beside the data.
+// Package filter runs the filter pipelines of TileDB: a tile is cut into chunks, each chunk passes
+// through the filters of a pipeline, and every filter may leave metadata beside the data.
 //
-// Specification: "Tile-based format" of the TileDB format description, version 3. Supported are
-// none, gzip (a zlib stream), zstd, LZ4 (a raw block), RLE, double delta, bit width reduction,
-// bitshuffle, byteshuffle, positive delta and AES-256-GCM. bzip2 can be read but not written,
-// because no maintained Go library writes it.
+// Specification: "Tile-based format" of the TileDB format description, version 3, and the folder
+// format_spec of TileDB for later versions. Read and written are none, gzip (a zlib stream), zstd,
+// LZ4 (a raw block), RLE, double delta, bit width reduction, bitshuffle, byteshuffle, positive delta
+// and AES-256-GCM. Only read are bzip2, because no maintained Go library writes it, and the filters
+// of later versions: checksums (MD5, SHA-256), delta, XOR, float scaling, and the dictionaries and
+// runs of strings (Decoder.Strings). WebP is refused by name.
 //
 // Kernels (files kernel_*.go) are plain loops over memory whose bounds their callers have checked.
 package filter
 
 import (
 	"encoding/binary"
+	"fmt"
 	"math"
 
 	"github.com/chaski-eo/chaski/fault"
@@ -19,7 +22,8 @@ import (
 // ID names a filter. The values are the format's.
 type ID uint8
 
-// Filters of format 3. A compressor has the same number as a compressor and as a filter.
+// Filters. Those up to AES256GCM are the filters of format 3. A compressor of theirs has the same
+// number as a compressor and as a filter.
 const (
 	None          ID = 0
 	Gzip          ID = 1
@@ -33,11 +37,20 @@ const (
 	ByteShuffle   ID = 9
 	PositiveDelta ID = 10
 	AES256GCM     ID = 11
-	numFilters       = 12
+	MD5           ID = 12
+	SHA256        ID = 13
+	Dictionary    ID = 14
+	ScaleFloat    ID = 15
+	XOR           ID = 16
+	Deprecated    ID = 17
+	WebP          ID = 18
+	Delta         ID = 19
+	numFilters       = 20
 )
 
 var names = [numFilters]string{"none", "gzip", "zstd", "lz4", "rle", "bzip2", "double delta", "bit width reduction",
-	"bitshuffle", "byteshuffle", "positive delta", "aes-256-gcm"}
+	"bitshuffle", "byteshuffle", "positive delta", "aes-256-gcm", "md5", "sha256", "dictionary", "float scale", "xor",
+	"deprecated", "webp", "delta"}
 
 // String returns the filter's name in lower case.
 func (f ID) String() string {
@@ -47,13 +60,34 @@ func (f ID) String() string {
 	return names[f]
 }
 
-func (f ID) compressor() bool { return f >= Gzip && f <= DoubleDelta }
+func (f ID) compressor() bool { return f >= Gzip && f <= DoubleDelta || f == Dictionary || f == Delta }
+
+// compressorID returns the number that a compressor has in the configuration of its filter.
+func (f ID) compressorID() byte {
+	switch f {
+	case Dictionary:
+		return 7
+	case Delta:
+		return 8
+	}
+	return byte(f)
+}
+
+// delta reports whether the filter may see its values as another type (Filter.As).
+func (f ID) delta() bool { return f == DoubleDelta || f == Delta }
 
 // Filter is one filter of a pipeline.
 type Filter struct {
 	ID     ID
 	Level  int32  // of compressors; -1 means the compressor's default
 	Window uint32 // of bit width reduction and positive delta: largest window, in bytes
+	// As is the type that delta and double delta take the values for; its Size is 0 if they have
+	// their own.
+	As Elem
+	// Scale, Offset and Width are those of float scaling: an integer of Width bytes times Scale plus
+	// Offset is the value.
+	Scale, Offset float64
+	Width         int
 }
 
 // Pipeline is a list of filters, in the order in which a writer applies them.
@@ -108,20 +142,38 @@ func corrupt(part string, format string, args ...any) error {
 	return fault.New(fault.Corrupt, part, fault.NoOffset, format, args...)
 }
 
-// metaSize returns the size of a filter's configuration, in bytes.
-func (f ID) metaSize() int {
+// metaSize returns the size of a filter's configuration in a format version, in bytes.
+func (f ID) metaSize(version uint32) int {
 	switch {
+	case f == Delta && version >= sinceDeltaType || f == DoubleDelta && version >= sinceDoubleDeltaType:
+		return 6
 	case f.compressor():
 		return 5
 	case f == BitWidth || f == PositiveDelta:
 		return 4
+	case f == ScaleFloat:
+		return 24
 	}
 	return 0
 }
 
-// Parse reads a pipeline from the front of b and returns its length in bytes. Offsets of errors
-// count from the front of b.
-func Parse(b []byte) (Pipeline, int, error) {
+// Format versions from which the configurations of delta and double delta name the type of values.
+const (
+	sinceDeltaType       = 19
+	sinceDoubleDeltaType = 20
+)
+
+// formatVersion is the format version that is written.
+const formatVersion = 3
+
+// Parse reads a pipeline of format 3 from the front of b and returns its length in bytes. Offsets of
+// errors count from the front of b.
+func Parse(b []byte) (Pipeline, int, error) { return ParseVersion(b, formatVersion, nil) }
+
+// ParseVersion is Parse for a format version. as returns what filters need to know of the datatype
+// with a number, and a Size of 0 for the type "any", which stands for no other type. It reports
+// whether the number is that of a datatype.
+func ParseVersion(b []byte, version uint32, as func(datatype uint8) (Elem, bool)) (Pipeline, int, error) {
 	bad := func(off int, format string, args ...any) (Pipeline, int, error) {
 		return Pipeline{}, 0, fault.New(fault.Corrupt, "filter pipeline", int64(off), format, args...)
 	}
@@ -138,27 +190,67 @@ func Parse(b []byte) (Pipeline, int, error) {
 			return bad(off, "ends inside a filter")
 		}
 		id, size := ID(b[off]), binary.LittleEndian.Uint32(b[off+1:])
-		if id >= numFilters {
+		if id >= numFilters || id > AES256GCM && version <= formatVersion {
 			return Pipeline{}, 0, fault.New(fault.Unsupported, "filter pipeline", int64(off),
 				"filter %d is unknown", id)
 		}
-		if int64(size) != int64(id.metaSize()) || len(b)-off-5 < id.metaSize() {
-			return bad(off+1, "%d bytes of configuration for %v, %d expected", size, id, id.metaSize())
+		if id == WebP || id == Deprecated {
+			return Pipeline{}, 0, fault.New(fault.Unsupported, "filter pipeline", int64(off), "filter %v", id)
 		}
-		f, c := Filter{ID: id}, b[off+5:]
-		switch {
-		case id.compressor():
-			if ID(c[0]) != id {
-				return bad(off+5, "%v names compressor %d", id, c[0])
-			}
-			f.Level = int32(binary.LittleEndian.Uint32(c[1:]))
-		case id.metaSize() == 4:
-			f.Window = binary.LittleEndian.Uint32(c)
+		want := id.metaSize(version)
+		if int64(size) != int64(want) || len(b)-off-5 < want {
+			return bad(off+1, "%d bytes of configuration for %v, %d expected", size, id, want)
+		}
+		f := Filter{ID: id}
+		if what := f.configure(b[off+5:off+5+want], as); what != "" {
+			return bad(off+5, "%v %s", id, what)
 		}
 		p.Filters = append(p.Filters, f)
-		off += 5 + id.metaSize()
+		off += 5 + want
 	}
 	return p, off, nil
+}
+
+// configure reads the configuration of a filter, and returns what is wrong with it.
+func (f *Filter) configure(c []byte, as func(datatype uint8) (Elem, bool)) string {
+	switch {
+	case f.ID.compressor():
+		if c[0] != f.ID.compressorID() {
+			return fmt.Sprintf("names compressor %d", c[0])
+		}
+		f.Level = int32(binary.LittleEndian.Uint32(c[1:]))
+		if len(c) > 5 {
+			e, ok := as(c[5])
+			if !ok || e.Kind == Float {
+				return fmt.Sprintf("takes values for datatype %d", c[5])
+			}
+			f.As = e
+		}
+	case f.ID == BitWidth || f.ID == PositiveDelta:
+		f.Window = binary.LittleEndian.Uint32(c)
+	case f.ID == ScaleFloat:
+		f.Scale, f.Offset = math.Float64frombits(le(c, 8)), math.Float64frombits(le(c[8:], 8))
+		switch w := le(c[16:], 8); w {
+		case 1, 2, 4, 8:
+			f.Width = int(w)
+		default:
+			return fmt.Sprintf("has integers of %d bytes", w)
+		}
+	}
+	return ""
+}
+
+// after returns what the filter makes of values of e, for the filters that a writer applies after it.
+func (f Filter) after(e Elem) Elem {
+	switch {
+	case f.ID == ScaleFloat:
+		return Elem{Kind: Signed, Size: f.Width, Cell: e.Cell}
+	case f.ID == XOR:
+		return Elem{Kind: Signed, Size: e.Size, Cell: e.Cell}
+	case f.ID.delta() && f.As.Size > 0:
+		return Elem{Kind: f.As.Kind, Size: f.As.Size, Cell: e.Cell}
+	}
+	return e
 }
 
 // Append appends the pipeline to b, in the form that Parse reads.
@@ -167,12 +259,12 @@ func (p Pipeline) Append(b []byte) []byte {
 	b = binary.LittleEndian.AppendUint32(b, uint32(len(p.Filters)))
 	for _, f := range p.Filters {
 		b = append(b, byte(f.ID))
-		b = binary.LittleEndian.AppendUint32(b, uint32(f.ID.metaSize()))
+		b = binary.LittleEndian.AppendUint32(b, uint32(f.ID.metaSize(formatVersion)))
 		switch {
 		case f.ID.compressor():
 			b = append(b, byte(f.ID))
 			b = binary.LittleEndian.AppendUint32(b, uint32(f.Level))
-		case f.ID.metaSize() == 4:
+		case f.ID.metaSize(formatVersion) == 4:
 			b = binary.LittleEndian.AppendUint32(b, f.Window)
 		}
 	}

@@ -86,12 +86,12 @@ func FuzzFilters(f *testing.F) {
 	f.Fuzz(func(t *testing.T, id, kind, size byte, meta, data []byte, n uint16) {
 		e := Elem{Kind: Kind(kind % 5), Size: 1 << (size % 4)}
 		e.Cell, e.Alt = 2*e.Size, e.Size
-		dec.steps = []Filter{{ID: ID(id % numFilters)}}
+		dec.steps = []step{{Filter{ID: ID(id % numFilters), Scale: 0.5, Offset: 3, Width: 1 << (kind / 5 % 4)}, e}}
 		if !dec.steps[0].acts(e) {
 			return
 		}
 		dst := make([]byte, n)
-		if err := dec.chunk(dst, chunk{orig: int(n), meta: meta, data: data}, e); err != nil && fault.KindOf(err) == 0 {
+		if err := dec.chunk(dst, chunk{orig: int(n), meta: meta, data: data}); err != nil && fault.KindOf(err) == 0 {
 			t.Fatalf("error without a kind: %v", err)
 		}
 	})

@@ -27,15 +27,18 @@ func NewArray(env console.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "array --sub LO..HI,... [flags] ARRAY",
 		Short: "Read a box of cells of a TileDB array",
-		Long: `Read the cells in a box of a TileDB array (format version 3, dense or sparse). --sub gives the box: one
-interval for each dimension, both ends included. The array may be in a directory, in an object store, in a
-dataset of Hugging Face, or on a web server whose pages about directories link to the files in them.
+		Long: `Read the cells in a box of a TileDB array (dense or sparse). --sub gives the box: one interval for each
+dimension, both ends included; those of a dimension of strings have at most seven bytes, and * is the
+last string. The array may be in a directory, in an object store, in a dataset of Hugging Face, or on a
+web server whose pages about directories link to the files in them.
 
-The command prints one line of JSON. For a dense array it has the shape and the hash of the values of each
-attribute, in row-major order; cells that were never written have the fill value of their type. For a
-sparse array it has the number of cells, the hash of their coordinates, cell by cell and sorted, and the
-hash of the values of each attribute in that order. An attribute of variable length has the hash of its
-offsets (uint64) and that of its values.
+The command prints one line of JSON. For a dense array it has the shape and the hash of the values of
+each attribute, in row-major order; cells that were never written have the fill value of their type. For
+a sparse array it has the number of cells, the hash of their coordinates, cell by cell and sorted, and
+the hash of the values of each attribute in that order, and instead of that of the coordinates one for
+each dimension if one has strings. A nullable attribute also has the hash of a byte for each cell, 0
+without a value. An attribute of variable length has the hash of its offsets (uint64) and that of its
+values.
 
 For an encrypted array, ` + tiledb.KeyVar + ` has the key (32 bytes), or
 ` + tiledb.KeyFileVar + ` names a file with it.`,
@@ -63,6 +66,7 @@ type Values struct {
 	SHA256  string `json:"sha256,omitempty"`
 	Offsets string `json:"offsets_sha256,omitempty"`
 	Data    string `json:"data_sha256,omitempty"`
+	Valid   string `json:"validity_sha256,omitempty"`
 }
 
 // Read is what --format sha256 prints.
@@ -71,6 +75,7 @@ type Read struct {
 	Shape  []int             `json:"shape,omitempty"`
 	Cells  *int              `json:"cells,omitempty"`
 	Coords *Values           `json:"coords,omitempty"`
+	Dims   map[string]Values `json:"dims,omitempty"`
 	Attrs  map[string]Values `json:"attrs"`
 }
 
@@ -97,7 +102,7 @@ func (f *arrayFlags) run(ctx context.Context, env console.Env, path string) erro
 }
 
 func (f *arrayFlags) read(ctx context.Context, a *tiledb.Array) (*Read, error) {
-	box := a.Schema.Domain()
+	box := a.Schema.Area()
 	if f.sub != "" {
 		var err error
 		if box, err = a.Schema.ParseBox(f.sub); err != nil {
@@ -127,7 +132,15 @@ func (f *arrayFlags) read(ctx context.Context, a *tiledb.Array) (*Read, error) {
 	if err != nil {
 		return nil, err
 	}
-	out.Kind, out.Cells, out.Coords = "sparse", &cells.N, &Values{SHA256: console.Sha256Hex(cells.Coords)}
+	out.Kind, out.Cells = "sparse", &cells.N
+	if cells.Dims == nil {
+		out.Coords = &Values{SHA256: console.Sha256Hex(cells.Coords)}
+	} else {
+		out.Dims = map[string]Values{}
+	}
+	for d, v := range cells.Dims {
+		out.Dims[a.Schema.Dims[d].Name] = hashes(v, v.Offsets != nil)
+	}
 	for k, i := range attrs {
 		out.Attrs[a.Schema.Attrs[i].Name] = hashes(cells.Values[k], a.Schema.Attrs[i].Var())
 	}
@@ -155,13 +168,18 @@ func (f *arrayFlags) attributes(s *tiledb.Schema) ([]int, error) {
 	return list, nil
 }
 
-func hashes(v tiledb.Values, variable bool) Values {
+func hashes(v tiledb.Values, variable bool) (h Values) {
+	if v.Valid != nil {
+		h.Valid = console.Sha256Hex(v.Valid)
+	}
 	if !variable {
-		return Values{SHA256: console.Sha256Hex(v.Data)}
+		h.SHA256 = console.Sha256Hex(v.Data)
+		return h
 	}
 	b := make([]byte, 0, 8*len(v.Offsets))
 	for _, o := range v.Offsets {
 		b = binary.LittleEndian.AppendUint64(b, o)
 	}
-	return Values{Offsets: console.Sha256Hex(b), Data: console.Sha256Hex(v.Data)}
+	h.Offsets, h.Data = console.Sha256Hex(b), console.Sha256Hex(v.Data)
+	return h
 }

@@ -23,10 +23,13 @@ func arrayText(i *survey.ArrayInfo) string {
 	}
 	for k, d := range i.Dims {
 		written := ""
-		if i.NonEmpty != nil {
-			written = fmt.Sprintf(", written %s to %s", i.NonEmpty[k][0], i.NonEmpty[k][1])
+		if d.Current != nil {
+			written = fmt.Sprintf(", in use %s to %s", d.Current[0], d.Current[1])
 		}
-		s.line("dimension", "%s: %s, %s to %s, tiles of %s%s", console.Printable(d.Name), i.DimType, d.Domain[0],
+		if i.NonEmpty != nil {
+			written += fmt.Sprintf(", written %s to %s", i.NonEmpty[k][0], i.NonEmpty[k][1])
+		}
+		s.line("dimension", "%s: %s, %s to %s, tiles of %s%s", console.Printable(d.Name), d.Type, d.Domain[0],
 			d.Domain[1], d.Extent, written)
 	}
 	s.line("orders", "tiles %s-major, cells %s-major, capacity %d", i.TileOrder, i.CellOrder, i.Capacity)
@@ -37,6 +40,12 @@ func arrayText(i *survey.ArrayInfo) string {
 			values = ""
 		case -1:
 			values = " × any number"
+		}
+		if a.Nullable {
+			values += ", nullable"
+		}
+		if a.Enum != "" {
+			values += ", enumeration " + console.Printable(a.Enum)
 		}
 		s.line("attribute", "%s: %s%s, filters %s", console.Printable(a.Name), a.Type, values, orNone(a.Filters))
 	}

@@ -1,0 +1,255 @@
+package tiledb
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/binary"
+	"slices"
+	"strings"
+
+	"github.com/chaski-eo/chaski/fault"
+)
+
+// listing is what the directories of an array say: its schemas, the fragments that are complete, and
+// what was done to them. Formats before 12 have all in the array's directory, later ones in
+// directories of their own; an array may have both.
+type listing struct {
+	schemas    []schemaFile // the earliest first
+	fragments  []fragmentDir
+	conditions []condition
+	vacuums    []vacuum
+}
+
+// schemaFile is the file of a schema.
+type schemaFile struct {
+	name string // relative to the array
+	from uint64
+}
+
+// fragmentDir is the directory of a fragment.
+type fragmentDir struct {
+	dir, name string // dir is relative to the array, and ends with the name
+	from, to  uint64
+	// version is 0 for formats 3 and 4, whose fragments need no file that says that they are
+	// complete.
+	version uint32
+	bad     error // what is wrong with the name, if it may be a fragment of format 3
+}
+
+// condition is a delete or an update that was written for a time.
+type condition struct {
+	name string // its file's
+	time uint64
+}
+
+// vacuum lists the fragments that a consolidated one replaces.
+type vacuum struct {
+	from, to uint64
+	version  uint32
+	names    []string
+}
+
+// maxCommitFile limits a file that lists commits, in bytes: some 700,000 fragments.
+const maxCommitFile = 64 << 20
+
+// lister reads the directories of an array.
+type lister struct {
+	a       *Array
+	done    map[string]bool // names of fragments that are complete
+	ignored map[string]bool // names of files of commits that no longer count
+	deletes map[string]bool
+	out     listing
+}
+
+// readListing reads the directories of an array.
+func (a *Array) readListing(ctx context.Context, names []string) (*listing, error) {
+	l := &lister{a: a, done: map[string]bool{}, ignored: map[string]bool{}, deletes: map[string]bool{}}
+	if slices.Contains(names, schemaName) {
+		l.out.schemas = append(l.out.schemas, schemaFile{name: schemaName})
+	}
+	if slices.Contains(names, schemasDir+"/") {
+		if err := l.schemas(ctx); err != nil {
+			return nil, err
+		}
+	}
+	var commits []string
+	if slices.Contains(names, commitsDir+"/") {
+		var err error
+		if commits, err = a.store.Names(ctx, a.uri+"/"+commitsDir); err != nil {
+			return nil, err
+		}
+	}
+	// Files that say which others do not count come first.
+	if err := l.each(ctx, commits, commitsDir+"/", ignoreSuffix, l.ignore); err != nil {
+		return nil, err
+	}
+	if err := l.each(ctx, commits, commitsDir+"/", commitsSuffix, l.consolidated); err != nil {
+		return nil, err
+	}
+	for _, part := range []struct {
+		names []string
+		dir   string
+	}{{names, ""}, {commits, commitsDir + "/"}} {
+		if err := l.each(ctx, part.names, part.dir, vacuumSuffix, l.vacuum); err != nil {
+			return nil, err
+		}
+		for _, name := range part.names {
+			l.entry(name)
+		}
+	}
+	l.collect(names)
+	return &l.out, nil
+}
+
+func (l *lister) schemas(ctx context.Context) error {
+	names, err := l.a.store.Names(ctx, l.a.uri+"/"+schemasDir)
+	if err != nil {
+		return err
+	}
+	var list []schemaFile
+	for _, name := range names {
+		// Other files are ignored, as the format asks of readers.
+		if from, _, err := parseName(name); err == nil {
+			list = append(list, schemaFile{schemasDir + "/" + name, from})
+		}
+	}
+	slices.SortFunc(list, func(a, b schemaFile) int {
+		return cmp.Or(cmp.Compare(a.from, b.from), strings.Compare(a.name, b.name))
+	})
+	l.out.schemas = append(l.out.schemas, list...)
+	return nil
+}
+
+// each reads the files with a suffix among names in a directory.
+func (l *lister) each(ctx context.Context, names []string, dir, suffix string,
+	read func(name string, b []byte) error) error {
+	for _, name := range names {
+		if !strings.HasSuffix(name, suffix) {
+			continue
+		}
+		uri := l.a.uri + "/" + dir + name
+		b, err := l.a.wholeFile(ctx, uri, "commits", maxCommitFile)
+		if err == nil {
+			err = read(name, b)
+		}
+		if err != nil {
+			return fault.WithFile(err, uri)
+		}
+	}
+	return nil
+}
+
+// wholeFile reads a small file.
+func (a *Array) wholeFile(ctx context.Context, uri, part string, limit int64) ([]byte, error) {
+	r, err := a.store.Open(ctx, uri)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	if r.Size() > limit {
+		return nil, fault.New(fault.Limit, part, 0, "a file of %d bytes, at most %d", r.Size(), limit)
+	}
+	b := make([]byte, r.Size())
+	return b, r.ReadAt(ctx, b, 0)
+}
+
+// lastName returns what follows the last slash: files name others by URIs, paths below the array, or
+// names, by version.
+func lastName(line string) string { return line[strings.LastIndexByte(line, '/')+1:] }
+
+func (l *lister) ignore(_ string, b []byte) error {
+	for line := range strings.Lines(string(b)) {
+		l.ignored[lastName(strings.TrimSuffix(line, "\n"))] = true
+	}
+	return nil
+}
+
+// consolidated reads a file of commits: lines that name them, and after one that names a delete or an
+// update, the length of its content and the content.
+func (l *lister) consolidated(_ string, b []byte) error {
+	const part = "commits"
+	for all := b; len(b) > 0; {
+		at := int64(len(all) - len(b))
+		n := bytes.IndexByte(b, '\n')
+		if n < 0 {
+			return fault.New(fault.Corrupt, part, at, "a line without an end")
+		}
+		name := lastName(string(b[:n]))
+		b = b[n+1:]
+		if strings.HasSuffix(name, deleteSuffix) || strings.HasSuffix(name, updateSuffix) {
+			if len(b) < 8 || binary.LittleEndian.Uint64(b) > uint64(len(b)-8) {
+				return fault.New(fault.Corrupt, part, at, "the condition of %s passes the end of the file", name)
+			}
+			b = b[8+binary.LittleEndian.Uint64(b):]
+		}
+		if !l.ignored[name] {
+			l.entry(name)
+		}
+	}
+	return nil
+}
+
+// entry notes a file that says that something was done.
+func (l *lister) entry(name string) {
+	switch {
+	case strings.HasSuffix(name, writeSuffix):
+		l.done[strings.TrimSuffix(name, writeSuffix)] = true
+	case strings.HasSuffix(name, okSuffix):
+		l.done[strings.TrimSuffix(name, okSuffix)] = true
+	case strings.HasSuffix(name, deleteSuffix), strings.HasSuffix(name, updateSuffix):
+		from, to, _, ok := laterName(name[:len(name)-len(deleteSuffix)])
+		if ok && !l.deletes[name] && l.a.o.includes(from, to) {
+			l.deletes[name] = true
+			l.out.conditions = append(l.out.conditions, condition{name, to})
+		}
+	}
+}
+
+func (l *lister) vacuum(name string, b []byte) error {
+	stem := strings.TrimSuffix(name, vacuumSuffix)
+	from, to, version, ok := laterName(stem)
+	if !ok {
+		var err error
+		if from, to, err = parseName(stem); err != nil {
+			return nil // not the name of such a file
+		}
+	}
+	v := vacuum{from: from, to: to, version: version}
+	for line := range strings.Lines(string(b)) {
+		v.names = append(v.names, lastName(strings.TrimSuffix(strings.TrimSuffix(line, "\n"), "/")))
+	}
+	l.out.vacuums = append(l.out.vacuums, v)
+	return nil
+}
+
+// collect lists the fragments that are complete.
+func (l *lister) collect(names []string) {
+	for _, name := range names {
+		name, isDir := strings.CutSuffix(name, "/")
+		if !isDir {
+			continue
+		}
+		if !strings.HasPrefix(name, "__") {
+			continue
+		}
+		f, later := fragmentDir{dir: name, name: name}, false
+		if f.from, f.to, f.version, later = laterName(name); later && !l.done[name] {
+			continue
+		} else if !later {
+			f.from, f.to, f.bad = parseName(name)
+		}
+		delete(l.done, name)
+		l.out.fragments = append(l.out.fragments, f)
+	}
+	for name := range l.done {
+		from, to, v, ok := laterName(name)
+		if x, _ := formatOf(v); ok && x.commitsApart {
+			l.out.fragments = append(l.out.fragments,
+				fragmentDir{dir: fragmentsDir + "/" + name, name: name, from: from, to: to, version: v})
+		}
+	}
+	slices.SortFunc(l.out.fragments, func(a, b fragmentDir) int {
+		return cmp.Or(cmp.Compare(a.from, b.from), strings.Compare(a.name, b.name))
+	})
+}

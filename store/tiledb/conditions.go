@@ -1,0 +1,20 @@
+package tiledb
+
+import "github.com/chaski-eo/chaski/fault"
+
+// refuseConditions refuses an array with deletes or updates that were not applied to its cells.
+func (a *Array) refuseConditions(list []condition) error {
+	for _, c := range list {
+		return fault.WithFile(fault.New(fault.Unsupported, "commits", fault.NoOffset,
+			"a condition that deletes or changes cells: copy the array with TileDB, which applies it"),
+			a.uri+"/"+commitsDir+"/"+c.name)
+	}
+	for _, f := range a.Fragments {
+		if f.foot.deletes {
+			return fault.WithFile(fault.New(fault.Unsupported, footerPart, fault.NoOffset,
+				"its cells have times of deletion: copy the array with TileDB, which applies them"),
+				f.uri+"/"+metadataName)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,262 @@
+package tiledb
+
+import (
+	"context"
+	"encoding/binary"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/source"
+)
+
+const footerPart = "footer"
+
+// maxFooter limits a footer, in bytes: ten lists of 65,536 columns.
+const maxFooter = 8 << 20
+
+// footerTail is what is read first of the end of a metadata file whose footer has its length behind
+// it: the footer of some 150 columns.
+const footerTail = 16 << 10
+
+// columns returns the entries in the lists of a footer, and in those about variable-length data.
+func (f *Fragment) columns() (all, variable uint64) {
+	n := uint64(len(f.schema.Attrs))
+	if !f.x.dimTypes {
+		return n + 1, n
+	}
+	n += 1 + uint64(len(f.schema.Dims))
+	if f.foot.times {
+		n++
+	}
+	if f.foot.deletes {
+		n += 2
+	}
+	return n, n
+}
+
+// footerSize returns the bytes of a footer of formats 3 to 9 without strings as coordinates, which
+// depend on the numbers of attributes and dimensions only.
+func (f *Fragment) footerSize() int64 {
+	all, variable := f.columns()
+	n := 4 + 1 + 1 + 8 + 8 + 8*(2*all+3*variable) + 8
+	if f.x.nullable {
+		n += 8 * 2 * all
+	}
+	for _, t := range f.schema.types() {
+		n += 2 * uint64(t.Size())
+	}
+	return int64(n)
+}
+
+// footerBytes reads the footer and returns its offset.
+func (f *Fragment) footerBytes(ctx context.Context, r source.Reader) (b []byte, start int64, err error) {
+	if !f.x.footerSize && !f.schema.hasText() {
+		size := f.footerSize()
+		if start = r.Size() - size; start < 0 {
+			return nil, 0, fault.New(fault.Corrupt, footerPart, 0, "the file has %d bytes, the footer alone takes %d",
+				r.Size(), size)
+		}
+		b = make([]byte, size)
+		return b, start, r.ReadAt(ctx, b, start)
+	}
+	n := min(r.Size(), footerTail)
+	if n < 8 {
+		return nil, 0, fault.New(fault.Corrupt, footerPart, 0, "the file has %d bytes, a footer's length takes 8", n)
+	}
+	b = make([]byte, n)
+	if err := r.ReadAt(ctx, b, r.Size()-n); err != nil {
+		return nil, 0, err
+	}
+	size, end := binary.LittleEndian.Uint64(b[n-8:]), r.Size()-8
+	switch {
+	case size > uint64(end):
+		return nil, 0, fault.New(fault.Corrupt, footerPart, end, "a footer of %d bytes in a file of %d", size, r.Size())
+	case size > maxFooter:
+		return nil, 0, fault.New(fault.Limit, footerPart, end, "a footer of %d bytes, at most %d", size, maxFooter)
+	}
+	start = end - int64(size)
+	if int64(size) <= n-8 {
+		return b[n-8-int64(size) : n-8], start, nil
+	}
+	b = make([]byte, size)
+	return b, start, r.ReadAt(ctx, b, start)
+}
+
+// readFooter reads the footer of a fragment.
+func (a *Array) readFooter(ctx context.Context, r source.Reader, f *Fragment) (err error) {
+	if !f.x.schemaName {
+		// Formats before 10 have one schema, in the file of that name.
+		if f.schema, err = a.namedSchema(ctx, schemaName); err != nil {
+			return err
+		}
+	}
+	b, start, err := f.footerBytes(ctx, r)
+	if err != nil {
+		return err
+	}
+	c := &cursor{b: b, part: footerPart, base: start, x: f.x}
+	// A fragment of format 4 differs from one of format 3 by this number only.
+	if v := c.u32("version"); c.bad == nil && v != f.Version && (f.x.dimTypes || v != Version+1) {
+		return errVersion(c.part, start, uint64(v))
+	}
+	if f.x.schemaName {
+		if f.schema, err = a.schemaOf(ctx, c); err != nil {
+			return err
+		}
+	}
+	if err := a.match(f); err != nil {
+		return err
+	}
+	return f.parseFooter(c)
+}
+
+// schemaOf returns the schema that a footer names.
+func (a *Array) schemaOf(ctx context.Context, c *cursor) (*Schema, error) {
+	from := c.off
+	name := c.text("name of the schema")
+	if c.bad != nil {
+		return nil, c.bad
+	}
+	if _, _, err := parseName(name); name == schemaName {
+		return a.namedSchema(ctx, name)
+	} else if err != nil {
+		return nil, c.fault(fault.Corrupt, from, "the schema is called %q", name)
+	}
+	return a.namedSchema(ctx, schemasDir+"/"+name)
+}
+
+// namedSchema is schema for fragments, of which several are opened at a time.
+func (a *Array) namedSchema(ctx context.Context, name string) (*Schema, error) {
+	a.schemaMu.Lock()
+	defer a.schemaMu.Unlock()
+	s, err := a.schema(ctx, name)
+	if fault.KindOf(err) == fault.NotFound {
+		// A fragment without its schema is not an interrupted write.
+		return nil, fault.New(fault.Corrupt, footerPart, fault.NoOffset,
+			"it needs the schema %s, which is missing", name)
+	}
+	return s, err
+}
+
+// match finds the attributes of the array among those that the fragment was written with, and checks
+// that both schemas have the same cells.
+func (a *Array) match(f *Fragment) error {
+	s, own := a.Schema, f.schema
+	bad := func(format string, args ...any) error {
+		return fault.New(fault.Unsupported, footerPart, fault.NoOffset, format, args...)
+	}
+	if s == own {
+		f.attrs = sequence(len(s.Attrs))
+		return nil
+	}
+	same := s.Dense == own.Dense && len(s.Dims) == len(own.Dims) && s.Capacity == own.Capacity &&
+		(!s.Dense || s.CellOrder == own.CellOrder && s.TileOrder == own.TileOrder)
+	for d := 0; same && d < len(s.Dims); d++ {
+		same = s.Type(d) == own.Type(d) && s.Dims[d].Domain == own.Dims[d].Domain &&
+			(!s.Dense || s.Dims[d].Extent == own.Dims[d].Extent)
+	}
+	if !same {
+		return bad("its schema has other dimensions or orders than the array's latest one")
+	}
+	byName := map[string]int{}
+	for i := range own.Attrs {
+		byName[own.Attrs[i].Name] = i
+	}
+	f.attrs = make([]int, len(s.Attrs))
+	for i := range s.Attrs {
+		at := &s.Attrs[i]
+		k, ok := byName[at.Name]
+		if !ok {
+			k = -1
+		} else if o := &own.Attrs[k]; o.Type != at.Type || o.Values != at.Values || o.Nullable != at.Nullable {
+			return bad("attribute %s has %s of type %v in its schema, and %s of type %v in the array's latest one",
+				at.Name, o.Cells(), o.Type, at.Cells(), at.Type)
+		}
+		f.attrs[i] = k
+	}
+	return nil
+}
+
+// parseFooter parses what follows the name of the schema.
+func (f *Fragment) parseFooter(c *cursor) error {
+	s := f.schema
+	at := c.off
+	dense, null := c.u8("dense flag"), c.u8("null domain flag")
+	if dense > 1 || null > 1 {
+		c.fail(at, "dense flag %d, null domain flag %d", dense, null)
+	}
+	f.Dense = dense == 1
+	if null == 1 && !f.x.dimTypes {
+		c.fail(at+1, "it has no non-empty domain")
+	}
+	at = c.off
+	const what = "non-empty domain"
+	switch types := s.types(); {
+	case null == 1:
+	case f.Dense:
+		f.NonEmpty = c.box(types, what)
+	default:
+		f.NonEmpty = c.bounds(types, what)
+		for d, i := range f.NonEmpty {
+			if !f.x.dimTypes && types[d].unbounded(i) {
+				f.NonEmpty[d] = s.Dims[d].Domain
+			}
+		}
+	}
+	counts := c.off
+	tiles, last := c.u64("number of sparse tiles"), c.u64("cells of the last tile")
+	f.parseLists(c)
+	if err := c.end(); err != nil {
+		return err
+	}
+	switch {
+	case null == 1: // it has no cells
+		return nil
+	case f.Dense:
+		return f.denseGrid(c, s, at, tiles, last)
+	}
+	return f.sparseTiles(c, s, counts, tiles, last)
+}
+
+// parseLists parses the sizes of files and the offsets of the parts of the metadata.
+func (f *Fragment) parseLists(c *cursor) {
+	f.foot = footer{start: c.base}
+	if f.x.times {
+		f.foot.times = c.flag("whether cells have times")
+	}
+	if f.x.deletes {
+		f.foot.deletes = c.flag("whether cells have times of deletion")
+	}
+	all, variable := f.columns()
+	f.foot.sizes, f.foot.varSizes = c.u64s(all, "file sizes"), c.u64s(variable, "var file sizes")
+	if f.x.nullable {
+		f.foot.nullSizes = c.u64s(all, "validity file sizes")
+	}
+	list := c.off
+	f.foot.rtree = c.u64("R-tree offset")
+	f.foot.offsets, f.foot.varOffsets, f.foot.varTileSize = c.u64s(all, "offsets"), c.u64s(variable, "offsets"),
+		c.u64s(variable, "offsets")
+	if f.x.nullable {
+		f.foot.nullOffsets = c.u64s(all, "offsets")
+	}
+	if f.x.summaries { // smallest and largest values, sums and counts of each column
+		c.u64s(4*all, "offsets")
+	}
+	if f.x.totals { // and of all cells. The specification has it in format 11 too, the library does not write it.
+		c.u64("offset of totals")
+	}
+	if f.x.conditions {
+		f.foot.conditions = c.u64("offset of the conditions")
+	}
+	end := c.off
+	if f.x.extensible {
+		for n := c.u32("number of sections"); n > 0 && c.bad == nil; n-- {
+			c.u64("kind of a section")
+			c.take(uint64(c.u32("size of a section")), "section")
+		}
+	}
+	for i := list; i < end && c.bad == nil; i += 8 {
+		if o := binary.LittleEndian.Uint64(c.b[i:]); o > uint64(c.base) {
+			c.fail(i, "a part of the metadata begins at %d, after the footer at %d", o, c.base)
+		}
+	}
+}
