@@ -117,6 +117,8 @@ class Field:
         bands: bands to pick, in this order; repeats are fine. Either by zero-based index, or by
             what files call them (["B04", "B08"], the descriptions that GDAL writes), looked up in
             every file; one that lacks a name is a bad sample. Default: all.
+        times: steps of time to pick by zero-based index, in this order, of rumi files that have
+            several. Default: all.
         dtype: "native" (as stored), "float32", "float16", "bfloat16", "uint8" or, of rasters of
             integers, "int64"; also as np.float32 or torch.float32. Of a column of numbers any real
             dtype; default there int64 or float64, whatever `load` says. A number that the dtype
@@ -151,6 +153,7 @@ class Field:
     validity: str | None = None
     resample: Literal["nearest", "bilinear", "antialias"] | None = None
     points: Points | Mapping[str, Any] | None = None
+    times: Sequence[int] | None = None
 
 
 FieldLike: TypeAlias = "Field | Points | str | Mapping[str, Any]"
