@@ -7,6 +7,7 @@ import (
 	"math"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc"
@@ -33,6 +34,10 @@ type Server struct {
 	engines *engines
 	shared  *shared // nil: none
 	health  *health.Server
+
+	draining atomic.Bool
+	looking  chan struct{} // holds one element while the roots are looked at
+
 	metrics *metrics
 	clients *clients
 	reads   *places       // of Read
@@ -60,6 +65,7 @@ func New(o Options) (*Server, error) {
 		health:  health.NewServer(),
 		clients: newClients(o),
 		reads:   newPlaces(o.MaxReads, o.MaxReads),
+		looking: make(chan struct{}, 1),
 		stop:    make(chan struct{}),
 
 		questions: newPlaces(o.MaxReads, o.MaxReads),
@@ -94,7 +100,8 @@ func openShared(o *Options) *shared {
 func (s *Server) Register(g *grpc.Server) {
 	chaskiv1.RegisterChaskiServer(g, s)
 	healthpb.RegisterHealthServer(g, s.health)
-	s.health.SetServingStatus(chaskiv1.Chaski_ServiceDesc.ServiceName, healthpb.HealthCheckResponse_SERVING)
+	s.tellHealth(nil)
+	s.health.SetServingStatus(Liveness, healthpb.HealthCheckResponse_SERVING)
 	if s.options.Reflection {
 		reflection.Register(g)
 	}
@@ -174,6 +181,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	defer s.Close()
 	stopped := make(chan struct{})
 	serving, cancel := context.WithCancel(ctx)
+	go s.watchReady(serving)
 	go func() {
 		defer close(stopped)
 		<-serving.Done()
@@ -191,7 +199,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 // Stop stops g in good order: health says not serving, streams end after the batch that is being
 // sent, and whatever is left after Options.DrainTimeout is cut.
 func (s *Server) Stop(g *grpc.Server) {
-	s.health.Shutdown()
+	s.Drain()
 	s.stopped.Do(func() { close(s.stop) })
 	t := time.AfterFunc(s.options.DrainTimeout, g.Stop)
 	defer t.Stop()

@@ -150,6 +150,11 @@ func TestServeMakesAToken(t *testing.T) {
 	if code != http.StatusOK || !strings.Contains(page, "chaski_server_streams") {
 		t.Errorf("metrics: %d, %s", code, page)
 	}
+	for _, page := range []string{"/healthz", "/readyz"} { // without a token
+		if code, text := s.get(t, page, ""); code != http.StatusOK || text != "ok\n" {
+			t.Errorf("%s: %d, %s", page, code, text)
+		}
+	}
 	if n := strings.Count(s.stderr.String(), m[1]); n != 1 {
 		t.Errorf("the token is printed %d times", n)
 	}

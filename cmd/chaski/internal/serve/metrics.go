@@ -3,6 +3,7 @@ package serve
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
@@ -29,10 +30,21 @@ func listenMetrics(ctx context.Context, address string) (net.Listener, error) {
 	return l, nil
 }
 
-// serveMetrics serves Prometheus metrics at /metrics until stop is called. It closes l.
-func serveMetrics(l net.Listener, d *doors, g prometheus.Gatherer, log *slog.Logger) (stop func()) {
+// serveMetrics serves Prometheus metrics at /metrics, and health at /healthz and /readyz, until stop is called. It
+// closes l.
+func serveMetrics(l net.Listener, d *doors, g prometheus.Gatherer, ready func(context.Context) error,
+	log *slog.Logger) (stop func()) {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", d.guard(promhttp.HandlerFor(g, promhttp.HandlerOpts{})))
+	// Without a token, which Kubernetes does not have. They tell nothing else.
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) {
+		if err := ready(r.Context()); err != nil {
+			http.Error(w, err.Error(), http.StatusServiceUnavailable)
+			return
+		}
+		fmt.Fprintln(w, "ok")
+	})
 	// Timeouts, because a client that sends nothing would otherwise hold its connection forever.
 	h := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second,
 		TLSConfig: d.metrics, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug)}

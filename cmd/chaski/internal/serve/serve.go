@@ -49,6 +49,7 @@ type serveFlags struct {
 	grace     time.Duration
 	idle      time.Duration
 	clients   clientFlags
+	delay     time.Duration // --drain-delay
 	logLevel  string
 	stages    string
 	bad       string // --quarantine
@@ -121,6 +122,9 @@ after --grace. A second signal kills it at once.`,
 	fl.DurationVar(&f.idle, "idle-timeout", server.DefaultIdleTimeout,
 		"end connections without a call, and streams without a ticket and a credit while other clients have streams")
 	f.clients.add(fl)
+	fl.DurationVar(&f.delay, "drain-delay", 0,
+		"how long to go on serving after SIGTERM, while readiness says no, so that no new clients are\nsent "+
+			"(default: 0s)")
 	fl.StringVar(&f.logLevel, "log-level", "info", "debug, info, warn or error")
 	fl.StringVar(&f.bad, "quarantine", "",
 		"`FILE` to append bad samples to, as lines of JSON: see 'chaski quarantine' (default: none)")
@@ -135,6 +139,8 @@ func (f *serveFlags) check() (slog.Level, error) {
 	switch {
 	case level.UnmarshalText([]byte(f.logLevel)) != nil:
 		return level, console.Usagef("--log-level is %q: it must be debug, info, warn or error", f.logLevel)
+	case f.delay < 0:
+		return level, console.Usagef("--drain-delay is %v: it must not be negative", f.delay)
 	case f.grace <= 0:
 		return level, console.Usagef("--grace is %v: it must be longer than 0s", f.grace)
 	case f.idle <= 0:
@@ -222,7 +228,7 @@ func (f *serveFlags) run(ctx context.Context, env console.Env) error {
 	}
 	defer srv.Close()
 	if m != nil {
-		defer serveMetrics(m, doors, registry, log)()
+		defer serveMetrics(m, doors, registry, srv.Ready, log)()
 	}
 	if f.stopOnEOF {
 		go func() {
@@ -238,11 +244,22 @@ func (f *serveFlags) run(ctx context.Context, env console.Env) error {
 		return err
 	}
 	log.Info("listening", "address", at, "roots", f.roots)
-	if err := srv.Serve(ctx, l); err != nil {
+	if err := f.serve(ctx, srv, l); err != nil {
 		return err
 	}
 	log.Info("stopped")
 	return f.writeStages(stages)
+}
+
+// serve serves until ctx ends, and for --drain-delay after it.
+func (f *serveFlags) serve(ctx context.Context, srv *server.Server, l net.Listener) error {
+	serving, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	defer context.AfterFunc(ctx, func() {
+		srv.Drain()
+		time.AfterFunc(f.delay, stop)
+	})()
+	return srv.Serve(serving, l)
 }
 
 // open returns what the listeners are entered by. m is nil without --metrics.

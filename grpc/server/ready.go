@@ -1,0 +1,136 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+
+	chaskiv1 "github.com/chaski-eo/chaski/proto/chaski/v1"
+	"github.com/chaski-eo/chaski/source"
+)
+
+// Names by which gRPC health is asked. Readiness also has the name of the service and the empty name.
+const (
+	// Readiness says whether new clients should come: see Server.Ready.
+	Readiness = "readiness"
+	// Liveness says that the process answers, also while it is not ready.
+	Liveness = "liveness"
+)
+
+const (
+	// readyEvery is how often the health that gRPC tells is made anew. Kubernetes asks every 10 s by default.
+	readyEvery = 2 * time.Second
+	// rootTimeout bounds the look at the roots: a network file system that hangs holds its callers for ever.
+	rootTimeout = 5 * time.Second
+)
+
+// What Ready returns. The errors tell no paths: whoever asks for health has no token.
+var (
+	errDraining = errors.New("the server is stopping")
+	errMemory   = errors.New("requests wait for memory")
+	errHangs    = errors.New("a root does not answer")
+)
+
+// Drain makes the server say that it is not ready, while it goes on serving. What sends it clients has time to notice
+// before it stops.
+func (s *Server) Drain() {
+	s.draining.Store(true)
+	s.tellHealth(errDraining)
+}
+
+// Ready returns why new clients should go elsewhere, or nil: the server is stopping, a local root cannot be listed, or
+// requests wait for memory.
+func (s *Server) Ready(ctx context.Context) error {
+	select {
+	case <-s.stop:
+		return errDraining
+	default:
+	}
+	if s.draining.Load() {
+		return errDraining
+	}
+	if s.options.Loader.Budget.Waiting() > 0 {
+		return errMemory
+	}
+	ctx, cancel := context.WithTimeout(ctx, rootTimeout)
+	defer cancel()
+	// One look at a time: those that hang would otherwise pile up.
+	select {
+	case s.looking <- struct{}{}:
+	case <-ctx.Done():
+		return errHangs
+	}
+	done := make(chan error, 1)
+	go func() {
+		defer func() { <-s.looking }()
+		done <- reachable(s.options.Roots)
+	}()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		return errHangs
+	}
+}
+
+// reachable returns an error about the first local root that cannot be listed. Remote ones are not asked: each look
+// would cost a request, and one server of files that fails must not take all of a dataset's servers out of use.
+func reachable(roots []string) error {
+	for i, r := range roots {
+		if source.IsRemote(r) {
+			continue
+		}
+		f, err := os.Open(source.LocalPath(r))
+		if err != nil {
+			return fmt.Errorf("root %d of %d cannot be opened", i+1, len(roots))
+		}
+		st, err := f.Stat()
+		f.Close()
+		if err != nil || !st.IsDir() {
+			return fmt.Errorf("root %d of %d is no directory", i+1, len(roots))
+		}
+	}
+	return nil
+}
+
+// tellHealth makes the health that gRPC tells that of Ready's answer.
+func (s *Server) tellHealth(err error) {
+	status := healthpb.HealthCheckResponse_SERVING
+	if err != nil {
+		status = healthpb.HealthCheckResponse_NOT_SERVING
+	}
+	for _, name := range []string{"", Readiness, chaskiv1.Chaski_ServiceDesc.ServiceName} {
+		s.health.SetServingStatus(name, status)
+	}
+}
+
+// watchReady tells whether the server is ready until ctx ends.
+func (s *Server) watchReady(ctx context.Context) {
+	t := time.NewTicker(readyEvery)
+	defer t.Stop()
+	was := ""
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-t.C:
+		}
+		err := s.Ready(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		s.tellHealth(err)
+		now := ""
+		if err != nil {
+			now = err.Error()
+		}
+		if now != was {
+			was = now
+			s.options.Logger.Warn("readiness has changed", "ready", err == nil, "reason", now)
+		}
+	}
+}
