@@ -48,7 +48,7 @@ func TestLaterArrays(t *testing.T) {
 		}
 	}
 	library := "package"
-	if s := os.Getenv("CHASKI_ORACLE_LIBTILEDB"); s != "" {
+	if s := os.Getenv("CHASKI_WRITER_LIBTILEDB"); s != "" {
 		library = s // an older one, which writes an older format
 	}
 	written := laterWrite(t, python, library, seed, count)
