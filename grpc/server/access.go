@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -123,19 +124,24 @@ func (s *Server) viewOf(ctx context.Context) *view {
 	return s.views.whole
 }
 
+// isHealth reports whether a call asks for the health of the server.
+func isHealth(method string) bool {
+	return strings.HasPrefix(method, "/"+healthpb.Health_ServiceDesc.ServiceName+"/")
+}
+
 // admit returns the context of a call, with the client that makes it, or the status of one that is not let in.
 func (s *Server) admit(ctx context.Context, method string) (context.Context, error) {
 	// Whoever asks for the health of a server, such as Kubernetes, has no token, and learns nothing else.
-	if strings.HasPrefix(method, "/"+healthpb.Health_ServiceDesc.ServiceName+"/") {
+	if isHealth(method) {
 		return ctx, nil
 	}
 	p, err := s.options.Gate.Check(ctx)
 	if err != nil {
-		return nil, status.Error(codes.Unauthenticated, err.Error())
+		return ctx, status.Error(codes.Unauthenticated, err.Error())
 	}
 	v, err := s.views.of(s, p.Roots)
 	if err != nil {
-		return nil, failed(err)
+		return ctx, failed(err)
 	}
 	if p.Name != "" {
 		ctx = withClient(ctx, p.Name)
@@ -146,7 +152,8 @@ func (s *Server) admit(ctx context.Context, method string) (context.Context, err
 // guarded is a call of a client that was let in. It ends at the first message after its token is not valid any more.
 type guarded struct {
 	grpc.ServerStream
-	ctx context.Context
+	ctx   context.Context
+	about atomic.Value // string: what its first request that says so is about
 }
 
 // Context implements grpc.ServerStream.
@@ -156,6 +163,11 @@ func (g *guarded) Context() context.Context { return g.ctx }
 func (g *guarded) RecvMsg(m any) error {
 	if err := g.ServerStream.RecvMsg(m); err != nil {
 		return err
+	}
+	if g.about.Load() == nil {
+		if about := aboutOf(m); about != "" {
+			g.about.Store(about)
+		}
 	}
 	if c, ok := g.ctx.Value(guestKey{}).(*guest); ok && !c.Valid() {
 		return status.Error(codes.Unauthenticated, auth.ErrUnknown.Error())

@@ -180,6 +180,7 @@ func (o Options) withDefaults() Options {
 	if o.Logger == nil {
 		o.Logger = slog.Default()
 	}
+	o.Logger = slog.New(bounded{o.Logger.Handler()})
 	if o.Loader.Logger == nil {
 		o.Loader.Logger = o.Logger
 	}

@@ -35,6 +35,7 @@ type Server struct {
 	shared  *shared // nil: none
 	health  *health.Server
 
+	audit    *audit
 	draining atomic.Bool
 	looking  chan struct{} // holds one element while the roots are looked at
 
@@ -66,6 +67,7 @@ func New(o Options) (*Server, error) {
 		clients: newClients(o),
 		reads:   newPlaces(o.MaxReads, o.MaxReads),
 		looking: make(chan struct{}, 1),
+		audit:   newAudit(o.Logger),
 		stop:    make(chan struct{}),
 
 		questions: newPlaces(o.MaxReads, o.MaxReads),
@@ -141,27 +143,37 @@ func (s *Server) GRPCOptions() []grpc.ServerOption {
 	}
 }
 
-// unary lets a client in, and turns a panic in the handler of its call into the status of the call.
+// unary lets a client in, logs its call, and turns a panic in the handler into the status of the call.
 func (s *Server) unary(
 	ctx context.Context, r any, i *grpc.UnaryServerInfo, next grpc.UnaryHandler,
 ) (reply any, err error) {
-	if ctx, err = s.admit(ctx, i.FullMethod); err != nil {
-		return nil, err
+	begun := time.Now()
+	ctx, err = s.admit(ctx, i.FullMethod)
+	if err == nil {
+		err = s.handled(func() (err error) {
+			reply, err = next(ctx, r)
+			return err
+		})
 	}
-	err = s.handled(func() (err error) {
-		reply, err = next(ctx, r)
-		return err
-	})
+	if !isHealth(i.FullMethod) {
+		s.audit.call(ctx, i.FullMethod, aboutOf(r), begun, err)
+	}
 	return reply, err
 }
 
 // streamed is unary for calls that stream.
 func (s *Server) streamed(srv any, g grpc.ServerStream, i *grpc.StreamServerInfo, next grpc.StreamHandler) error {
+	begun := time.Now()
 	ctx, err := s.admit(g.Context(), i.FullMethod)
-	if err != nil {
-		return err
+	call := &guarded{ServerStream: g, ctx: ctx}
+	if err == nil {
+		err = s.handled(func() error { return next(srv, call) })
 	}
-	return s.handled(func() error { return next(srv, &guarded{g, ctx}) })
+	if !isHealth(i.FullMethod) {
+		about, _ := call.about.Load().(string)
+		s.audit.call(ctx, i.FullMethod, about, begun, err)
+	}
+	return err
 }
 
 func (s *Server) handled(next func() error) error {

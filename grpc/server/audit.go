@@ -1,0 +1,162 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/time/rate"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	chaskiv1 "github.com/chaski-eo/chaski/proto/chaski/v1"
+)
+
+const (
+	// maxLogged bounds a value in the log, in bytes. A client decides how long a path, and so the error about it, is:
+	// one refused request used to write 0.9 MB.
+	maxLogged = 1 << 10
+	// auditRate and auditBurst bound the lines about calls, to 1 KiB or so each: a flood of calls fills the log by at
+	// most 20 KB a second, and the start of a run of many ranks still has a line for each call.
+	auditRate  = 20
+	auditBurst = 200
+)
+
+// bounded is a handler of a log whose values have at most maxLogged bytes.
+type bounded struct{ slog.Handler }
+
+// Handle implements slog.Handler.
+func (h bounded) Handle(ctx context.Context, r slog.Record) error {
+	out := slog.NewRecord(r.Time, r.Level, cut(r.Message), r.PC)
+	r.Attrs(func(a slog.Attr) bool {
+		out.AddAttrs(cutAttr(a))
+		return true
+	})
+	return h.Handler.Handle(ctx, out)
+}
+
+// WithAttrs implements slog.Handler.
+func (h bounded) WithAttrs(a []slog.Attr) slog.Handler {
+	a = slices.Clone(a)
+	for i := range a {
+		a[i] = cutAttr(a[i])
+	}
+	return bounded{h.Handler.WithAttrs(a)}
+}
+
+// WithGroup implements slog.Handler.
+func (h bounded) WithGroup(name string) slog.Handler { return bounded{h.Handler.WithGroup(name)} }
+
+// cutAttr bounds the value of an attribute. Stacks of panics have a bound of their own, and no text of a client.
+func cutAttr(a slog.Attr) slog.Attr {
+	switch v := a.Value.Resolve(); {
+	case a.Key == "stack":
+	case v.Kind() == slog.KindString:
+		a.Value = slog.StringValue(cut(v.String()))
+	case v.Kind() == slog.KindAny:
+		if s := fmt.Sprint(v.Any()); len(s) > maxLogged {
+			a.Value = slog.StringValue(cut(s))
+		}
+	}
+	return a
+}
+
+// cut returns a text of at most maxLogged bytes, without the middle of a longer one: an error begins with the file, and
+// ends with its kind.
+func cut(s string) string {
+	if len(s) <= maxLogged {
+		return s
+	}
+	const mark = " … "
+	const half = (maxLogged - len(mark)) / 2
+	return strings.ToValidUTF8(s[:half], "") + mark + strings.ToValidUTF8(s[len(s)-half:], "")
+}
+
+// audit logs who called, about what, and how it ended.
+type audit struct {
+	log     *slog.Logger
+	limit   *rate.Limiter
+	leftOut atomic.Int64 // lines since the last one
+}
+
+func newAudit(log *slog.Logger) *audit {
+	return &audit{log: log, limit: rate.NewLimiter(auditRate, auditBurst)}
+}
+
+// call logs one call that has ended.
+func (a *audit) call(ctx context.Context, method, about string, begun time.Time, err error) {
+	if !a.log.Enabled(ctx, slog.LevelInfo) {
+		return
+	}
+	if !a.limit.Allow() {
+		a.leftOut.Add(1)
+		return
+	}
+	if n := a.leftOut.Swap(0); n > 0 {
+		a.log.Warn("calls were not logged: there were too many", "left_out", n)
+	}
+	code := codes.OK
+	if err != nil {
+		code = status.Code(err)
+	}
+	a.log.Info("call", "client", string(clientOf(ctx)), "method", method[strings.LastIndex(method, "/")+1:],
+		"about", about, "result", code.String(), "seconds", time.Since(begun).Seconds())
+}
+
+// aboutOf returns what a request is about: paths, or the source of a spec. It is empty for one that says nothing.
+func aboutOf(m any) string {
+	switch r := m.(type) {
+	case *chaskiv1.DescribeRequest:
+		return sourceOf(r.GetSpec())
+	case *chaskiv1.InfoRequest:
+		return r.GetPath()
+	case *chaskiv1.ReadRequest:
+		return first(r.GetPaths())
+	case *chaskiv1.StreamRequest:
+		return r.GetTicket().GetHandle()
+	case *chaskiv1.AskRequest:
+		switch k := r.GetKind().(type) {
+		case *chaskiv1.AskRequest_About:
+			return first(k.About.GetContainers().GetPaths())
+		case *chaskiv1.AskRequest_Table:
+			return first(k.Table.GetContainers().GetPaths())
+		case *chaskiv1.AskRequest_Entries:
+			return first(k.Entries.GetContainers().GetPaths())
+		case *chaskiv1.AskRequest_Bytes:
+			return k.Bytes.GetName() + first(k.Bytes.GetContainers().GetPaths())
+		case *chaskiv1.AskRequest_Index:
+			return first(k.Index.GetPaths())
+		case *chaskiv1.AskRequest_Stats:
+			return sourceOf(k.Stats.GetSpec())
+		case *chaskiv1.AskRequest_Paste:
+			return k.Paste.GetScene()
+		}
+	}
+	return ""
+}
+
+// first returns the first paths and how many there are.
+func first(paths []string) string {
+	const shown = 4
+	s := strings.Join(paths[:min(len(paths), shown)], " ")
+	if len(paths) > shown {
+		s = fmt.Sprintf("%d paths: %s", len(paths), s)
+	}
+	return s
+}
+
+// sourceOf returns the source of a spec; of a mixture, or what is no spec, its beginning.
+func sourceOf(spec []byte) string {
+	var s struct {
+		Source string `json:"source"`
+	}
+	if json.Unmarshal(spec, &s) == nil && s.Source != "" {
+		return s.Source
+	}
+	return string(spec[:min(len(spec), maxLogged/2)])
+}

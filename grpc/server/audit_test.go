@@ -1,0 +1,86 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc/codes"
+
+	"github.com/chaski-eo/chaski/grpc/auth"
+	"github.com/chaski-eo/chaski/loader"
+	chaskiv1 "github.com/chaski-eo/chaski/proto/chaski/v1"
+)
+
+// lineBound is what a line of the log may have: some values of maxLogged, escaped.
+const lineBound = 8 << 10
+
+// TestAudit promises that the log says who asked for what, and how it ended, in lines that no request makes long.
+func TestAudit(t *testing.T) {
+	root := t.TempDir()
+	alice, a := line(t, auth.Client{Name: "alice"})
+	g := serveGuarded(t, Options{Roots: []string{root}}, a, false)
+	c := g.dial(t, alice, g.authority, nil)
+	_, _ = c.Info(t.Context(), root+"/secret.tif")
+	_, _ = c.Read(t.Context(), &chaskiv1.ReadRequest{Paths: []string{root + "/a.tif", root + "/b.tif"}})
+	_, _ = c.Open(t.Context(), loader.Spec{Source: root + "/chips", BatchSize: 1})
+	long := strings.Repeat("x/", 400_000)
+	_, _ = c.Info(t.Context(), long)
+	_, _ = c.Read(t.Context(), &chaskiv1.ReadRequest{Paths: []string{long}})
+	_, _ = c.Open(t.Context(), loader.Spec{Source: long, BatchSize: 1})
+	_, _ = g.dial(t, auth.NewToken(), g.authority, nil).Info(t.Context(), root)
+	log := g.log.String()
+	for _, want := range []string{
+		`client="token alice" method=Info about=` + root + `/secret.tif result=NotFound`,
+		`client="token alice" method=Read about="` + root + `/a.tif ` + root + `/b.tif" result=NotFound`,
+		`client="token alice" method=Describe about=` + root + `/chips result=NotFound`,
+		`client="host 127.0.0.1" method=Info`, `result=Unauthenticated`,
+	} {
+		if !strings.Contains(log, want) {
+			t.Errorf("the log lacks %s:\n%.5000s", want, log)
+		}
+	}
+	for l := range strings.Lines(log) {
+		if len(l) > lineBound {
+			t.Errorf("a line has %d bytes: %.200s", len(l), l)
+		}
+	}
+}
+
+// TestAuditIsBounded promises that a flood of calls leaves few lines, and that the next one says how many are missing.
+func TestAuditIsBounded(t *testing.T) {
+	out := &lockedBuffer{}
+	a := newAudit(slog.New(bounded{slog.NewTextHandler(out, nil)}))
+	a.limit.SetLimit(0) // no time passes
+	const calls = 1000
+	for range calls {
+		a.call(t.Context(), "/x/Info", "a", time.Now(), nil)
+	}
+	if n := strings.Count(out.String(), "msg=call"); n != auditBurst {
+		t.Errorf("%d lines, not %d", n, auditBurst)
+	}
+	a.limit.SetBurst(2 * auditBurst)
+	a.limit.SetLimit(1e9)
+	a.call(t.Context(), "/x/Info", "a", time.Now(), nil)
+	if want := fmt.Sprintf("left_out=%d", calls-auditBurst); !strings.Contains(out.String(), want) {
+		t.Errorf("the log lacks %s", want)
+	}
+}
+
+// TestLogIsBounded promises that values of any kind are cut, and keep their ends, but for stacks.
+func TestLogIsBounded(t *testing.T) {
+	out := &lockedBuffer{}
+	log := slog.New(bounded{slog.NewTextHandler(out, nil)})
+	text := "begin" + strings.Repeat("é", 100_000) + "end"
+	log.With("a", text).Info("m", "b", errors.New(text), "c", []string{text}, "d", text, "code", codes.OK)
+	if s := out.String(); len(s) > 8*maxLogged || strings.Count(s, "begin") != 4 || strings.Count(s, "end") < 3 {
+		t.Errorf("%d bytes: %.300s", len(s), s)
+	}
+	log.Info("m", "stack", text)
+	if s := out.String(); len(s) < 200_000 {
+		t.Errorf("a stack is cut to %d bytes", len(s))
+	}
+}
