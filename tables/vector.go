@@ -254,6 +254,43 @@ func (v *Vector) Raw() (data []byte, offs []uint32) {
 // Offsets returns the rows of kind List: value i is the child's rows offs[i] to offs[i+1].
 func (v *Vector) Offsets() (child *Vector, offs []uint32) { return v.children[0], v.offs }
 
+// TakeBytes returns about how much memory Take(rows) needs.
+func (v *Vector) TakeBytes(rows []int) int64 {
+	n, each := int64(len(rows)), int64(1) // whether it is null
+	for _, from := range [][]int64{v.ints, v.high} {
+		if from != nil {
+			each += 8
+		}
+	}
+	if v.floats != nil {
+		each += 8
+	}
+	size := n * each
+	switch v.typ.Kind {
+	case String, Binary:
+		size += 4 * n
+		for _, r := range rows {
+			if r >= 0 {
+				size += int64(len(v.Bytes(r)))
+			}
+		}
+	case List:
+		elems := int64(0)
+		for _, r := range rows {
+			if r >= 0 {
+				elems += int64(v.offs[r+1] - v.offs[r])
+			}
+		}
+		c := v.children[0]
+		size += 4*n + elems*(8+c.cost()/int64(max(c.n, 1))) // 8: the number of its row
+	case Struct:
+		for _, c := range v.children {
+			size += c.TakeBytes(rows)
+		}
+	}
+	return size
+}
+
 // Take returns the values at rows, in that order; a negative row gives a null. It is fault.Limit if strings or bytes,
 // also those inside lists and structs, would take more than 4 GiB, which 32-bit offsets do not reach: a join may repeat
 // a row many times.

@@ -16,6 +16,7 @@ import (
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/loader/resources"
 	chaskiv1 "github.com/chaski-eo/chaski/proto/chaski/v1"
+	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 )
 
 // sparseTIFF writes a TIFF of side by side bytes whose tiles of 512 by 512 are all missing, which readers make zeros
@@ -100,6 +101,37 @@ func TestReadsShareTheBudget(t *testing.T) {
 		if status.Code(err) != codes.ResourceExhausted || !strings.Contains(err.Error(), "--memory-total") {
 			t.Errorf("a read over the budget: %v", err)
 		}
+	})
+}
+
+// TestQuestionsShareTheBudget: the listing of a directory and the rows of a join are charged while a question is
+// answered, and come back.
+func TestQuestionsShareTheBudget(t *testing.T) {
+	dir, _ := chipFolder(t, 6)
+	container := filepath.Join(corpus.Testdata(t), "coast", "coast.tacozip")
+	total := resources.NewBudget(6 << 20) // a question has 4 MiB, the reserve 0.75
+	o := Options{Roots: []string{"/"}, Loader: loader.Options{Budget: total, Workers: 1}}
+	connected(t, o, func(c chaskiv1.ChaskiClient) {
+		table := func(sql string) *chaskiv1.AskRequest {
+			return &chaskiv1.AskRequest{Kind: &chaskiv1.AskRequest_Table{Table: &chaskiv1.TableQuestion{
+				Containers: &chaskiv1.Containers{Paths: []string{container}}, Text: []byte(`{"sql": "` + sql + `"}`)}}}
+		}
+		if _, err := ask(t, c, table("SELECT * FROM data")); err != nil {
+			t.Error(err)
+		}
+		_, err := ask(t, c, table("SELECT a.* FROM data a, data b, data c, data d, data e, data f"))
+		if status.Code(err) != codes.ResourceExhausted || !strings.Contains(err.Error(), "--memory-total") {
+			t.Errorf("a join over the budget: %v", err)
+		}
+		spec, err := json.Marshal(loader.Spec{Source: dir, BatchSize: 2})
+		if err != nil {
+			t.Fatal(err)
+		}
+		stats := &chaskiv1.AskRequest{Kind: &chaskiv1.AskRequest_Stats{Stats: &chaskiv1.StatsQuestion{Spec: spec}}}
+		if _, err := ask(t, c, stats); err != nil {
+			t.Error(err)
+		}
+		eventually(t, "memory is not given back", func() bool { return total.Used() == 0 && total.Waiting() == 0 })
 	})
 }
 

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/budget"
 	"github.com/chaski-eo/chaski/tables"
 	"github.com/chaski-eo/chaski/tables/query/internal/ast"
 	"github.com/chaski-eo/chaski/tables/query/internal/bind"
@@ -187,11 +188,15 @@ func (s *session) distinct(t *tables.Table) (*tables.Table, error) {
 	return t.Take(vec.ToInts(vec.GroupRows(t.Len(), cols).First)), nil
 }
 
-// hold counts n row numbers, and refuses more than eval.MaxRowNumbers.
+// rowNumberBytes is charged for each row number of a join: an int32 in the relation, and as many in the two lists that
+// grow while the join collects its pairs, with their old memory.
+const rowNumberBytes = 16
+
+// hold counts and charges n row numbers, and refuses more than eval.MaxRowNumbers.
 func (s *session) hold(n int) error {
 	if *s.cells += n; *s.cells > eval.MaxRowNumbers {
 		return fault.New(fault.Limit, "query", fault.NoOffset,
 			"joins and unions of more than %d rows", eval.MaxRowNumbers)
 	}
-	return nil
+	return budget.Grow(s.ctx, rowNumberBytes*int64(n))
 }

@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"sync"
 
+	"github.com/chaski-eo/chaski/internal/budget"
 	"github.com/chaski-eo/chaski/internal/crash"
 	"github.com/chaski-eo/chaski/tables"
 	"github.com/chaski-eo/chaski/tables/query/internal/ast"
@@ -197,7 +198,7 @@ func (ev *Evaluator) search(n *plan.Node, r *vec.Rows, lo, hi, limit int) (*vec.
 // Column returns the values of an expression for all rows of a relation.
 func (ev *Evaluator) Column(n *plan.Node, r *vec.Rows) (*tables.Vector, error) {
 	// Take decodes only some pages if the rows are few
-	if n.Op == ast.OpColumn && ev.loaded[n] == nil && r.Tables[n.Table] != nil {
+	if n.Op == ast.OpColumn && ev.loaded[n] == nil && r.Tables[n.Table] != nil && r.N <= ev.Tables[n.Table].Len() {
 		return ev.Tables[n.Table].Take(vec.ToInts(r.Tables[n.Table])).At(ev.Ctx, n.Column)
 	}
 	if err := ev.load(n); err != nil {
@@ -209,13 +210,7 @@ func (ev *Evaluator) Column(n *plan.Node, r *vec.Rows) (*tables.Vector, error) {
 		if l == nil && r.N == v.Len() {
 			return v, nil
 		}
-		at := make([]int, r.N)
-		for k := range at {
-			if at[k] = k; l != nil {
-				at[k] = int(l[k])
-			}
-		}
-		return v.Take(at)
+		return ev.take(v, l, r.N)
 	}
 	out := vec.Collector{Type: n.Type}
 	size := sizeFor(n)
@@ -233,11 +228,39 @@ func (ev *Evaluator) Column(n *plan.Node, r *vec.Rows) (*tables.Vector, error) {
 				return nil, err
 			}
 		}
+		if err := budget.Grow(ev.Ctx, growth*v.Size()); err != nil {
+			return nil, err
+		}
 		if err := out.Add(v); err != nil {
 			return nil, err
 		}
 	}
 	return out.Vector(), nil
+}
+
+// growth is how many times its size a column takes while batches are appended to it: the old memory, the new one, and
+// the part of it that is not used yet.
+const growth = 2
+
+// take returns n values of a column: those at rows, or the first if rows is nil. A join may repeat a row many times, so
+// what it makes of a column is charged before it is made.
+func (ev *Evaluator) take(v *tables.Vector, rows []int32, n int) (*tables.Vector, error) {
+	const number = 8 // bytes
+	numbers := number * int64(n)
+	if err := budget.Grow(ev.Ctx, numbers); err != nil {
+		return nil, err
+	}
+	defer budget.Of(ev.Ctx).Shrink(numbers)
+	at := make([]int, n)
+	for k := range at {
+		if at[k] = k; rows != nil {
+			at[k] = int(rows[k])
+		}
+	}
+	if err := budget.Grow(ev.Ctx, v.TakeBytes(at)); err != nil {
+		return nil, err
+	}
+	return v.Take(at)
 }
 
 func (ev *Evaluator) args(n *plan.Node, b *vec.Batch) ([]*vec.Vec, error) {
