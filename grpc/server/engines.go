@@ -20,6 +20,7 @@ import (
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/loader/resources"
 	chaskiv1 "github.com/chaski-eo/chaski/proto/chaski/v1"
+	"github.com/chaski-eo/chaski/source"
 )
 
 // engines are the open datasets, by handle: at most Options.MaxEngines, those without users
@@ -191,12 +192,25 @@ func (s *engines) open(ctx context.Context, v *view, spec loader.Spec, u *chaski
 			return e, nil
 		}
 		open := func(ctx context.Context) (any, error) { return nil, s.openNow(ctx, a) }
-		if _, err := s.openings.do(ctx, "dataset "+key, open); err != nil {
+		do := s.openings.do
+		if u == nil && isLocal(&spec) {
+			do = s.openings.local
+		}
+		if _, err := do(ctx, "dataset "+key, open); err != nil {
 			return nil, err
 		}
 	}
 	return nil, fault.New(fault.Limit, "server", fault.NoOffset, "datasets are opened faster than %d places allow",
 		s.options.MaxEngines)
+}
+
+// isLocal reports whether all files that a spec names are local.
+func isLocal(s *loader.Spec) bool {
+	remote := source.IsRemote(s.Source)
+	for i := range s.Sources {
+		remote = remote || source.IsRemote(s.Sources[i].Source) || len(s.Sources[i].Sources) > 0
+	}
+	return !remote
 }
 
 // recent returns the dataset of a spec that was opened since begin, or less than Reuse ago.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/crash"
+	"github.com/chaski-eo/chaski/internal/procs"
 )
 
 // openings run the work that clients wait for before their first batch, such as listing a directory of a million
@@ -17,6 +18,7 @@ type openings struct {
 	timeout time.Duration   // of one opening, once it has its place
 	options Options
 	places  *places // of openings that run
+	turns   *places // of openings of local files that compute
 	logger  *slog.Logger
 
 	mu      sync.Mutex
@@ -37,8 +39,35 @@ type opening struct {
 func newOpenings(ctx context.Context, o Options) *openings {
 	return &openings{
 		ctx: ctx, options: o, places: newPlaces(o.MaxOpenings, half(o.MaxOpenings, 4)), timeout: o.OpenTimeout,
+		turns:  newPlaces(max(1, procs.Workers()/2), max(1, procs.Workers()/2)),
 		logger: o.Logger, byKey: map[string]*opening{}, begun: map[clientID]int{},
 	}
+}
+
+// turnWait bounds the wait of an opening for its turn. An opening whose file system does not answer keeps its turn, and
+// the others must go on. Listing and opening a directory of 20,000 files takes less than a second.
+const turnWait = 30 * time.Second
+
+// inTurn returns an opening of local files, which computes more than it waits: half of the processors do openings, so
+// that the others decode for clients that train. An opening of remote files mostly waits for their server, and needs no
+// turn.
+func (o *openings) inTurn(id clientID, f func(context.Context) (any, error)) func(context.Context) (any, error) {
+	return func(ctx context.Context) (any, error) {
+		c, cancel := context.WithTimeout(ctx, turnWait)
+		err := o.turns.take(c, nil, id)
+		cancel()
+		if err == nil {
+			defer o.turns.leave(id)
+		} else if ctx.Err() != nil {
+			return nil, err
+		}
+		return f(ctx)
+	}
+}
+
+// local calls do with an opening of local files.
+func (o *openings) local(ctx context.Context, key string, f func(context.Context) (any, error)) (any, error) {
+	return o.do(ctx, key, o.inTurn(clientOf(ctx), f))
 }
 
 // do calls f, or waits for a call with the same key that has begun already, and returns its result. The context of f

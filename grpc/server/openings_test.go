@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/procs"
 	"github.com/chaski-eo/chaski/loader"
 )
 
@@ -119,8 +121,9 @@ func TestOpeningsAreBounded(t *testing.T) {
 	s, e := newSlow(Options{MaxOpenings: run, MaxQueuedOpenings: queue, MaxClientOpenings: 100})
 	defer e.shut()
 	errs := make(chan error, 100)
+	remote := func(i int) string { return fmt.Sprintf("https://host/%d", i) }
 	for i := range run + queue {
-		go func() { errs <- askFor(t.Context(), e, fmt.Sprint(i)) }()
+		go func() { errs <- askFor(t.Context(), e, remote(i)) }()
 	}
 	until(t, "they wait", func() bool {
 		n, waiting := e.openings.users()
@@ -133,7 +136,7 @@ func TestOpeningsAreBounded(t *testing.T) {
 	}
 	const equal = 50
 	for i := range equal {
-		go func() { errs <- askFor(t.Context(), e, fmt.Sprint(i%(run+queue))) }()
+		go func() { errs <- askFor(t.Context(), e, remote(i%(run+queue))) }()
 	}
 	until(t, "equal ones wait", func() bool { n, _ := e.openings.users(); return n == run+queue+equal })
 	close(s.release)
@@ -149,6 +152,60 @@ func TestOpeningsAreBounded(t *testing.T) {
 		n, waiting := e.openings.users()
 		return n == 0 && waiting == 0 && e.openings.places.taken() == 0
 	})
+}
+
+// TestLocalOpeningsTakeTurns promises that openings of local files leave half of the processors to others, that a
+// client with many of them does not hold up another one, and that openings of remote files do not wait for them.
+func TestLocalOpeningsTakeTurns(t *testing.T) {
+	const all = 6
+	s, e := newSlow(Options{MaxOpenings: 4 * all, MaxClientOpenings: 2 * all})
+	defer e.shut()
+	turns := max(1, procs.Workers()/2)
+	e.openings.turns = newPlaces(1, 1)
+	if free := newOpenings(t.Context(), Options{MaxOpenings: 1}).turns.free; free != turns {
+		t.Errorf("%d openings compute at a time, of %d processors", free, procs.Workers())
+	}
+	errs := make(chan error, 2*all)
+	open := func(who string, source string) {
+		go func() { errs <- askFor(withClient(t.Context(), who), e, source) }()
+	}
+	open("greedy", "first")
+	if got := <-s.begun; got != "first" {
+		t.Fatal(got)
+	}
+	for i := range all {
+		open("greedy", fmt.Sprint(i))
+	}
+	until(t, "they wait for their turn", func() bool { return e.openings.turns.wants() == all })
+	open("modest", "modest")
+	until(t, "it waits for its turn", func() bool { return e.openings.turns.wants() == all+1 })
+	open("far", "https://host/far")
+	if got := <-s.begun; got != "https://host/far" {
+		t.Errorf("%q began", got)
+	}
+	close(s.release)
+	var order []string
+	for range all + 1 {
+		order = append(order, <-s.begun)
+	}
+	if at := slices.Index(order, "modest"); at > 1 {
+		t.Errorf("%d openings of one client came before that of another: %v", at, order)
+	}
+	for range all + 3 {
+		if err := <-errs; err != nil {
+			t.Error(err)
+		}
+	}
+	if n := s.most.Load(); n != 2 { // one of a local file, and the remote one
+		t.Errorf("%d openings at a time", n)
+	}
+}
+
+// wants returns how many requests wait.
+func (p *places) wants() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.waiting
 }
 
 // TestQueuedOpeningsGiveUp promises that whoever goes leaves the queue, without a place.

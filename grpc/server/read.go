@@ -15,6 +15,7 @@ import (
 	"github.com/chaski-eo/chaski/loader/raster"
 	"github.com/chaski-eo/chaski/loader/survey"
 	chaskiv1 "github.com/chaski-eo/chaski/proto/chaski/v1"
+	"github.com/chaski-eo/chaski/source"
 )
 
 // ReadTensor is the name of the one tensor that Read answers with.
@@ -100,7 +101,11 @@ func (s *Server) Info(ctx context.Context, r *chaskiv1.InfoRequest) (*chaskiv1.I
 	if len(v.loader.Roots) == 0 {
 		return nil, failed(errNoRoot)
 	}
-	b, err := s.engines.openings.do(ctx, "file "+r.GetPath()+v.key, func(ctx context.Context) (any, error) {
+	do := s.engines.openings.local
+	if source.IsRemote(r.GetPath()) {
+		do = s.engines.openings.do
+	}
+	b, err := do(ctx, "file "+r.GetPath()+v.key, func(ctx context.Context) (any, error) {
 		info, err := survey.Describe(ctx, r.GetPath(), nil, v.loader)
 		if err != nil {
 			return nil, err
