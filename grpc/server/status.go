@@ -2,12 +2,15 @@ package server
 
 import (
 	"context"
+	"encoding/base64"
 	"errors"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/grpc/internal/text"
 	"github.com/chaski-eo/chaski/grpc/internal/wire"
 	"github.com/chaski-eo/chaski/internal/crash"
 	"github.com/chaski-eo/chaski/source"
@@ -64,9 +67,37 @@ func failed(err error) error {
 		return err
 	}
 	f := wire.NewFault(0, err)
-	s := status.New(code(err), f.GetMessage())
-	if d, err := s.WithDetails(f); err == nil {
-		s = d
+	for n := text.Max; ; n /= 2 {
+		f.Message, f.File = text.FitIn(f.GetMessage(), n), text.FitIn(f.GetFile(), n)
+		f.Part = text.FitIn(f.GetPart(), n)
+		s := status.New(code(err), f.GetMessage())
+		if d, err := s.WithDetails(f); err == nil {
+			s = d
+		}
+		if n <= leastText || headerBytes(s) <= maxStatus {
+			return s.Err()
+		}
 	}
-	return s.Err()
+}
+
+const (
+	// maxStatus bounds what the status of a call takes in its headers. Clients of gRPC's C library (Python, C++, Ruby)
+	// accept 8 KiB of headers by default, and get INTERNAL in place of a longer status; 1 KiB is for other headers.
+	maxStatus = 7 << 10
+	// leastText is what stays of each text in any case. The message is there three times: in a header, where a byte may
+	// take three, and twice in the details, where it takes 4/3; file and part are there once. Of 512 bytes each these
+	// are 4.2 KiB.
+	leastText = 512
+)
+
+// headerBytes returns how many bytes a status takes in the headers of a call.
+func headerBytes(s *status.Status) int {
+	const name = 32 + len("grpc-status-details-bin") // 32: what HTTP/2 counts for each header
+	n := 2*name + base64.StdEncoding.EncodedLen(proto.Size(s.Proto()))
+	for _, c := range []byte(s.Message()) {
+		if n++; c < ' ' || c > '~' || c == '%' {
+			n += 2
+		}
+	}
+	return n
 }

@@ -289,6 +289,9 @@ type Time struct {
 // Limits of the sources of a spec.
 const (
 	maxSources = 1000
+	// maxPath is the longest name of a source, in bytes. A path of Linux has at most 4 KiB, and a glob may take four
+	// times as many, for classes such as [Aa].
+	maxPath = 16 << 10
 	// maxMixed is the depth of mixtures in mixtures. It must stay below the 16 of a plan of package
 	// shuffle, because strata add one level: at most 8 + 1 levels are used.
 	maxMixed      = 8
@@ -516,6 +519,9 @@ func (s *Spec) validateSources() error {
 		}
 		if depth > maxMixed {
 			return fmt.Errorf("mixtures in mixtures over %d deep", maxMixed)
+		}
+		if n := len(src.Source); n > maxPath {
+			return fmt.Errorf("source is a path of %d bytes: at most %d are allowed", n, maxPath)
 		}
 		if err := src.validate(depth, fields); err != nil {
 			return err
