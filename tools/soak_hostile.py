@@ -368,7 +368,7 @@ def make(data: Path, chips: Path) -> None:
     for name, size in (("zeros.bin", (2 << 30) - 1), ("zeros.csv", 3 << 30)):
         with open(data / name, "wb") as f:
             f.truncate(size)
-    table = pyarrow.table({"path": ["x" * (64 << 20)]})
+    table = pyarrow.table({"image": ["x" * (64 << 20)]})  # the column that spec() reads
     pyarrow.parquet.write_table(
         table,
         data / "page.parquet",
@@ -575,7 +575,10 @@ def main() -> int:
     parser.add_argument("target", nargs="?", help=argparse.SUPPRESS)
     o = parser.parse_args()
     if o.modest:
-        modest(o.modest, o.data)
+        try:
+            modest(o.modest, o.data)
+        except grpc.RpcError as e:  # the soak says that the server is gone
+            sys.exit(f"soak_hostile: the modest client is cut off: {e.code().name}")
         return 0
     if o.attack:
         attack = Attack(o.target, o.data, o.time)
