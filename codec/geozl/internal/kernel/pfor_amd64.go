@@ -7,25 +7,26 @@ import "golang.org/x/sys/cpu"
 // hasVectors says whether the loops in pfor_amd64.s can run here.
 var hasVectors = cpu.X86.HasAVX
 
-// unpack8 is pforBodyGo for n >= 1 vectors of 16 bytes of dst, and 1 to 7 bits a number.
+// unpack8 is pforBodyGo for n+rest vectors of 16 bytes of dst, both at least 1, and 1 to 7 bits a number. The first n
+// begin before the last word of src, the rest in it.
 //
 //go:noescape
-func unpack8(dst, src *byte, n, nbits int)
+func unpack8(dst, src *byte, n, rest, nbits int)
 
 // unpack16 is the same for 2 bytes and 1 to 15 bits a number.
 //
 //go:noescape
-func unpack16(dst, src *byte, n, nbits int)
+func unpack16(dst, src *byte, n, rest, nbits int)
 
 // unpack32 is the same for 4 bytes and 1 to 31 bits a number.
 //
 //go:noescape
-func unpack32(dst, src *byte, n, nbits int)
+func unpack32(dst, src *byte, n, rest, nbits int)
 
 // unpack64 is the same for 8 bytes and 1 to 63 bits a number.
 //
 //go:noescape
-func unpack64(dst, src *byte, n, nbits int)
+func unpack64(dst, src *byte, n, rest, nbits int)
 
 // pforBody is pforBodyGo, faster.
 func pforBody(dst, src []byte, width, nbits int) {
@@ -34,15 +35,18 @@ func pforBody(dst, src []byte, width, nbits int) {
 		return
 	}
 	dst, src = dst[:width*PforBlock], src[:nbits*PforBlock/8]
-	n := len(dst) / 16
+	// The words of all lanes fill 16 bytes. There are at least two, so that a number begins before the last.
+	word := 8 * width
+	n := ((len(src)/16-1)*word + nbits - 1) / nbits
+	rest := len(dst)/16 - n
 	switch width {
 	case 1:
-		unpack8(&dst[0], &src[0], n, nbits)
+		unpack8(&dst[0], &src[0], n, rest, nbits)
 	case 2:
-		unpack16(&dst[0], &src[0], n, nbits)
+		unpack16(&dst[0], &src[0], n, rest, nbits)
 	case 4:
-		unpack32(&dst[0], &src[0], n, nbits)
+		unpack32(&dst[0], &src[0], n, rest, nbits)
 	default:
-		unpack64(&dst[0], &src[0], n, nbits)
+		unpack64(&dst[0], &src[0], n, rest, nbits)
 	}
 }

@@ -36,19 +36,17 @@ DATA low8<>+128(SB)/8, $0xffffffffffffffff
 DATA low8<>+136(SB)/8, $0xffffffffffffffff
 GLOBL low8<>(SB), RODATA|NOPTR, $144
 
-// func unpack8(dst, src *byte, n, nbits int)
-TEXT ·unpack8(SB), NOSPLIT, $0-32
+// func unpack8(dst, src *byte, n, rest, nbits int)
+TEXT ·unpack8(SB), NOSPLIT, $0-40
 	MOVQ dst+0(FP), DI
 	MOVQ src+8(FP), SI
 	MOVQ n+16(FP), CX
-	MOVQ nbits+24(FP), R9
+	MOVQ nbits+32(FP), R9
 	XORQ R8, R8
 	SHLQ $4, R9
 	LEAQ low8<>(SB), R10
 	VMOVDQU (R10)(R9*1), X0
 	SHRQ $4, R9
-	DECQ CX
-	JZ   last8
 
 loop8:
 	VMOVQ R8, X1
@@ -71,12 +69,13 @@ loop8:
 	DECQ CX
 	JNZ  loop8
 
-	// The last number ends with its word, behind which nothing may be read.
+	// All others lie in the last word, behind which nothing may be read.
+	MOVQ rest+24(FP), CX
+
 last8:
 	VMOVQ R8, X1
 	MOVQ $8, BX
 	SUBQ R8, BX
-	VMOVQ BX, X2
 	SHLQ $4, BX
 	VMOVDQU (R10)(BX*1), X5
 	VMOVDQU (SI), X3
@@ -84,22 +83,24 @@ last8:
 	VPAND X5, X3, X3
 	VPAND X0, X3, X3
 	VMOVDQU X3, (DI)
+	ADDQ $16, DI
+	ADDQ R9, R8
+	DECQ CX
+	JNZ  last8
 	RET
 
-// func unpack16(dst, src *byte, n, nbits int)
-TEXT ·unpack16(SB), NOSPLIT, $0-32
+// func unpack16(dst, src *byte, n, rest, nbits int)
+TEXT ·unpack16(SB), NOSPLIT, $0-40
 	MOVQ dst+0(FP), DI
 	MOVQ src+8(FP), SI
 	MOVQ n+16(FP), CX
-	MOVQ nbits+24(FP), R9
+	MOVQ nbits+32(FP), R9
 	XORQ R8, R8
 	VPCMPEQW X0, X0, X0
 	MOVQ $16, AX
 	SUBQ R9, AX
 	VMOVQ AX, X1
 	VPSRLW X1, X0, X0
-	DECQ CX
-	JZ   last16
 
 loop16:
 	VMOVQ R8, X1
@@ -118,32 +119,33 @@ loop16:
 	DECQ CX
 	JNZ  loop16
 
-	// The last number ends with its word, behind which nothing may be read.
+	// All others lie in the last word, behind which nothing may be read.
+	MOVQ rest+24(FP), CX
+
 last16:
 	VMOVQ R8, X1
-	MOVQ $16, BX
-	SUBQ R8, BX
-	VMOVQ BX, X2
 	VMOVDQU (SI), X3
 	VPSRLW X1, X3, X3
 	VPAND X0, X3, X3
 	VMOVDQU X3, (DI)
+	ADDQ $16, DI
+	ADDQ R9, R8
+	DECQ CX
+	JNZ  last16
 	RET
 
-// func unpack32(dst, src *byte, n, nbits int)
-TEXT ·unpack32(SB), NOSPLIT, $0-32
+// func unpack32(dst, src *byte, n, rest, nbits int)
+TEXT ·unpack32(SB), NOSPLIT, $0-40
 	MOVQ dst+0(FP), DI
 	MOVQ src+8(FP), SI
 	MOVQ n+16(FP), CX
-	MOVQ nbits+24(FP), R9
+	MOVQ nbits+32(FP), R9
 	XORQ R8, R8
 	VPCMPEQD X0, X0, X0
 	MOVQ $32, AX
 	SUBQ R9, AX
 	VMOVQ AX, X1
 	VPSRLD X1, X0, X0
-	DECQ CX
-	JZ   last32
 
 loop32:
 	VMOVQ R8, X1
@@ -162,32 +164,33 @@ loop32:
 	DECQ CX
 	JNZ  loop32
 
-	// The last number ends with its word, behind which nothing may be read.
+	// All others lie in the last word, behind which nothing may be read.
+	MOVQ rest+24(FP), CX
+
 last32:
 	VMOVQ R8, X1
-	MOVQ $32, BX
-	SUBQ R8, BX
-	VMOVQ BX, X2
 	VMOVDQU (SI), X3
 	VPSRLD X1, X3, X3
 	VPAND X0, X3, X3
 	VMOVDQU X3, (DI)
+	ADDQ $16, DI
+	ADDQ R9, R8
+	DECQ CX
+	JNZ  last32
 	RET
 
-// func unpack64(dst, src *byte, n, nbits int)
-TEXT ·unpack64(SB), NOSPLIT, $0-32
+// func unpack64(dst, src *byte, n, rest, nbits int)
+TEXT ·unpack64(SB), NOSPLIT, $0-40
 	MOVQ dst+0(FP), DI
 	MOVQ src+8(FP), SI
 	MOVQ n+16(FP), CX
-	MOVQ nbits+24(FP), R9
+	MOVQ nbits+32(FP), R9
 	XORQ R8, R8
 	VPCMPEQD X0, X0, X0
 	MOVQ $64, AX
 	SUBQ R9, AX
 	VMOVQ AX, X1
 	VPSRLQ X1, X0, X0
-	DECQ CX
-	JZ   last64
 
 loop64:
 	VMOVQ R8, X1
@@ -206,14 +209,17 @@ loop64:
 	DECQ CX
 	JNZ  loop64
 
-	// The last number ends with its word, behind which nothing may be read.
+	// All others lie in the last word, behind which nothing may be read.
+	MOVQ rest+24(FP), CX
+
 last64:
 	VMOVQ R8, X1
-	MOVQ $64, BX
-	SUBQ R8, BX
-	VMOVQ BX, X2
 	VMOVDQU (SI), X3
 	VPSRLQ X1, X3, X3
 	VPAND X0, X3, X3
 	VMOVDQU X3, (DI)
+	ADDQ $16, DI
+	ADDQ R9, R8
+	DECQ CX
+	JNZ  last64
 	RET
