@@ -58,7 +58,7 @@ func index3(ctx context.Context, f *ifd.File) (*chunk.Index, Unit, *Trailer, err
 	if p.Err != nil {
 		return nil, 0, nil, p.Err
 	}
-	p.places(3, bands, uint64(x.Across())*uint64(x.Down())*uint64(x.Groups()))
+	p.places(3, bands, p.frames3(x))
 	p.Prefetch(tagBits, tagOffsets, tagCounts, tagFormat, tagMatrix, tagGeoKeys)
 	x.DType = p.dtype(3, bands)
 	x.LowBits = x.DType.Bits() < 8
@@ -71,6 +71,17 @@ func index3(ctx context.Context, f *ifd.File) (*chunk.Index, Unit, *Trailer, err
 	unit.indexOrder(x)
 	t, err := readTrailer(ctx, f, int64(end), bands, x.Steps())
 	return x, unit, t, err
+}
+
+// frames3 returns the number of frames of x. The product of sides and planes may overflow, so that it is
+// compared with the file first: every frame takes at least a byte.
+func (p *profile) frames3(x *chunk.Index) uint64 {
+	positions, groups := uint64(x.Across())*uint64(x.Down()), uint64(x.Groups())
+	if positions > uint64(p.File.Size())/groups {
+		p.fail(tagOffsets, "%d positions of %d frames in a file of %d bytes", positions, groups, p.File.Size())
+		return 0
+	}
+	return positions * groups
 }
 
 // restOfEntries checks that the bytes of an entry behind its values, which need not fill it, are 0.

@@ -3,6 +3,7 @@ package rumi
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"math/rand/v2"
@@ -371,6 +372,34 @@ func TestChangedDirectories3(t *testing.T) {
 		}
 		if _, err := IndexFile(context.Background(), &corpus.Mem{B: append(slices.Clone(good), 0)}); err == nil {
 			t.Error("a byte too many: read")
+		}
+	}
+}
+
+// TestFramesOverflow: an image whose frames number 2^65 + 1 = 1,119,412,321 · 998,724,481 · 33, which is 1 in 64
+// bits, is no image of one frame.
+func TestFramesOverflow(t *testing.T) {
+	b := write3(t, make([]byte, 33), Layout{Shape: [3]int{33, 1, 1}, DType: chunk.Uint8, TileH: 1, TileW: 1,
+		Unit: UnitPlanes})
+	d := &open3(t, b).Dirs[0]
+	le := binary.LittleEndian
+	le.PutUint32(b[d.Find(tagWidth).Off:], 1_119_412_321)
+	le.PutUint32(b[d.Find(tagHeight).Off:], 998_724_481)
+	le.PutUint16(b[d.Find(tagUnit).Off:], uint16(UnitTile))
+	if _, err := IndexFile(context.Background(), &corpus.Mem{B: b}); fault.KindOf(err) != fault.Corrupt {
+		t.Errorf("read, or refused otherwise: %v", err)
+	}
+}
+
+// TestNoOtherEncodings: sample formats of 8 bits after those of the format are refused.
+func TestNoOtherEncodings(t *testing.T) {
+	good := write3(t, make([]byte, 16), Layout{Shape: [3]int{1, 4, 4}, DType: chunk.Uint8, TileH: 4, TileW: 4})
+	at := open3(t, good).Dirs[0].Find(tagFormat).Off
+	for _, format := range []byte{0, 4, 99, 107, 108} {
+		b := slices.Clone(good)
+		b[at] = format
+		if _, err := IndexFile(context.Background(), &corpus.Mem{B: b}); fault.KindOf(err) != fault.Corrupt {
+			t.Errorf("format %d: %v", format, err)
 		}
 	}
 }
