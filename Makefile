@@ -122,7 +122,7 @@ fuzz-long: ## every fuzz target for FUZZTIME, or 10 minutes each; writes the cou
 check: check-go check-python check-generated check-house ## formatting, static analysis, types, generated code, lines, imports, API
 # Packages with files that the tags choose. `purego` has to choose the same files as `twins`, which the tests use: it is
 # for users, and takes the assembly of the standard library's cryptography away too, below nearly everything.
-TAGGED := ./codec/openzl/... ./internal/... ./loader
+TAGGED := ./codec/geozl/... ./codec/openzl/... ./internal/... ./loader
 CHOSEN := {{.ImportPath}} {{.GoFiles}} {{.SFiles}} {{.TestGoFiles}} {{.XTestGoFiles}}
 check-go:
 	@bad=$$(gofmt -l .); \
