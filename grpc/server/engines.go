@@ -77,7 +77,7 @@ func (s *engines) Reclaim(l budget.Level) (more bool) {
 	close := s.remove(idle, nil)
 	s.mu.Unlock()
 	for _, e := range close {
-		s.close(e)
+		crash.Report(s.options.Logger, crash.Call(func() error { s.close(e); return nil }))
 	}
 	return idle != nil
 }
@@ -124,6 +124,8 @@ func (s *engines) put(e *entry) {
 	s.mu.Unlock()
 	if last {
 		s.close(e)
+	} else if idle {
+		s.options.Loader.Budget.Offer() // requests that wait may have this one closed
 	}
 }
 

@@ -119,15 +119,29 @@ func (a *Account) takeTurn(ctx context.Context) error {
 
 // wait charges n bytes, also of the reserve. It does not wait long, because the others may wait for this account.
 func (a *Account) wait(ctx context.Context, n int64) error {
-	t := time.NewTimer(a.budget.grow)
+	b := a.budget
+	t := time.NewTimer(b.grow)
 	defer t.Stop()
 	for {
-		ok, freed := a.budget.barge(n, true)
+		b.mu.Lock()
+		freed, offered := b.freed, b.offered
+		b.mu.Unlock()
+		ok, _ := b.barge(n, true)
+		b.reclaim(func() bool {
+			if !ok {
+				ok, _ = b.barge(n, true)
+			}
+			return ok
+		})
+		if !ok {
+			ok, _ = b.barge(n, true) // the last holder gave
+		}
 		if ok {
 			return nil
 		}
 		select {
 		case <-freed:
+		case <-offered:
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-t.C:

@@ -77,6 +77,7 @@ type Budget struct {
 	queue   []*waiter // in the order of their coming
 	holders []Holder
 	freed   chan struct{} // closed and replaced when memory comes back
+	offered chan struct{} // closed and replaced when a holder has more to give
 }
 
 type waiter struct {
@@ -87,7 +88,7 @@ type waiter struct {
 // New returns a budget of limit bytes.
 func New(limit int64) *Budget {
 	return &Budget{limit: limit, reserve: limit / reserveShare, turn: make(chan struct{}, 1), wait: waitFor,
-		grow: growFor, freed: make(chan struct{})}
+		grow: growFor, freed: make(chan struct{}), offered: make(chan struct{})}
 }
 
 // Limit returns the bytes of the budget, 0 for no bound.
@@ -172,9 +173,12 @@ func (b *Budget) Acquire(ctx context.Context, n int64) error {
 	w := &waiter{n, make(chan struct{})}
 	b.queue = append(b.queue, w)
 	b.pressed.Add(1)
+	offered := b.offered
 	b.mu.Unlock()
 	defer b.relieve()
-	b.reclaim(func() bool { return isClosed(w.ready) })
+	done := make(chan struct{})
+	defer close(done)
+	go b.collect(w, offered, done)
 	t := time.NewTimer(b.wait)
 	defer t.Stop()
 	var err error
@@ -189,6 +193,34 @@ func (b *Budget) Acquire(ctx context.Context, n int64) error {
 	}
 	b.leave(w)
 	return err
+}
+
+// collect asks holders for the memory of w, again whenever one has more to give, until done is closed. The caller of
+// Acquire does not do it, because it may be a holder itself: a holder that ends waits for its own calls.
+func (b *Budget) collect(w *waiter, offered, done chan struct{}) {
+	for {
+		b.reclaim(func() bool { return isClosed(w.ready) || isClosed(done) })
+		select {
+		case <-done:
+			return
+		case <-offered:
+		}
+		b.mu.Lock()
+		offered = b.offered
+		b.mu.Unlock()
+	}
+}
+
+// Offer says that a holder has more to give than before. It never waits, so that it may be called under locks that
+// holders need.
+func (b *Budget) Offer() {
+	if b == nil || b.pressed.Load() == 0 {
+		return // who comes later asks the holders first
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	close(b.offered)
+	b.offered = make(chan struct{})
 }
 
 // leave takes w out of the queue, or gives back what it was given at the last moment.

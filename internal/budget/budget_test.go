@@ -185,6 +185,92 @@ func TestWhatNobodyUsesGoesFirst(t *testing.T) {
 	}
 }
 
+// late is a holder that has something to give only after a while, as an engine does whose last user leaves.
+type late struct {
+	b     *Budget
+	ready atomic.Bool
+}
+
+func (h *late) Reclaim(l Level) bool {
+	if l == Closed && h.ready.CompareAndSwap(true, false) {
+		h.b.Release(600)
+	}
+	return false
+}
+
+func (*late) Freed() {}
+
+// TestWhatIsOfferedLaterIsTaken: requests that wait, in the queue or to grow, get what a holder can give only later.
+func TestWhatIsOfferedLaterIsTaken(t *testing.T) {
+	for name, ask := range map[string]func(context.Context, *Budget) (*Account, error){
+		"queue": func(ctx context.Context, b *Budget) (*Account, error) { return b.Open(ctx, 500) },
+		"grow": func(ctx context.Context, b *Budget) (*Account, error) {
+			a, err := b.Open(ctx, 50)
+			if err != nil {
+				return nil, err
+			}
+			return a, a.Grow(ctx, 500)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := New(800)
+				h := &late{b: b}
+				defer b.Join(h)()
+				if !b.TryAcquire(600) {
+					t.Fatal("no room")
+				}
+				time.AfterFunc(time.Second, func() { h.ready.Store(true); b.Offer() })
+				begin := time.Now()
+				a, err := ask(t.Context(), b)
+				if d := time.Since(begin); err != nil || d != time.Second {
+					t.Errorf("%v after %v", err, d)
+				}
+				a.Close()
+				if b.Used() != 0 || b.Waiting() != 0 {
+					t.Errorf("%d bytes are charged, %d wait", b.Used(), b.Waiting())
+				}
+			})
+		})
+	}
+}
+
+// self is a holder that asks for memory in a call of its own, and whose end waits for that call, as an engine's does.
+type self struct {
+	cancel context.CancelFunc
+	done   chan struct{}
+}
+
+func (h *self) Reclaim(l Level) bool {
+	if l == Closed {
+		h.cancel()
+		<-h.done
+	}
+	return false
+}
+
+func (*self) Freed() {}
+
+// TestHoldersMayEndWhileTheyWait: a holder whose own request asks it to end does not wait for itself.
+func TestHoldersMayEndWhileTheyWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := New(800)
+		if !b.TryAcquire(700) {
+			t.Fatal("no room")
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		h := &self{cancel, make(chan struct{})}
+		defer b.Join(h)()
+		go func() {
+			defer close(h.done)
+			if err := b.Acquire(ctx, 100); !errors.Is(err, context.Canceled) {
+				t.Errorf("%v", err)
+			}
+		}()
+		<-h.done
+	})
+}
+
 // TestManyAtOnce: requests of all kinds end, and the sum never passes the limit.
 func TestManyAtOnce(t *testing.T) {
 	b := New(10_000)
@@ -242,6 +328,7 @@ func TestNoBudget(t *testing.T) {
 	a.Take(1)
 	a.Close()
 	b.Release(1 << 60)
+	b.Offer()
 	b.Join(nil)()
 	if a.Settle(t.Context()) != nil || b.Used()+b.Limit()+b.Waiting()+a.Held() != 0 {
 		t.Error("nil has figures")
