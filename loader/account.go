@@ -11,8 +11,8 @@ import (
 // 1 MiB on the wire, and the first reads of headers.
 const openingBytes = 4 << 20
 
-// cachesShare is the part of the budget that the caches of one engine take at most: with 16 engines, which is the most
-// that a server has open (server.DefaultMaxEngines), half of the budget.
+// cachesShare is the part of the budget that the caches of one engine take at most: 16 engines take half of the budget.
+// A server may have more of them open if they take less, and closes those that nobody uses for others.
 const cachesShare = 32
 
 // openAccount opens the account of an engine, which also pays for its caches. It lowers o.CacheBytes to what the budget
@@ -44,9 +44,10 @@ func datasets(s *Source) int {
 const (
 	// floorBatches is how many batches an engine always has room for: one that is filled and one that is sent.
 	floorBatches = 2
-	// floorShare is the part of the budget that one engine's floor takes at most, so that 16 engines find room with
-	// their caches. A larger batch waits its turn in the queue.
-	floorShare = 16
+	// floorShare is the part of the budget that one engine's floor takes at most. Floors of 16 engines take a quarter
+	// of the budget, and with their caches three quarters; an eighth is the reserve, and an eighth is left for reads.
+	// A larger batch takes what is free, else it waits its turn in the queue.
+	floorShare = 64
 )
 
 // chargeFloor charges the memory that the engine has for batches whatever others do.
