@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"regexp"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -59,8 +60,9 @@ func cutAttr(a slog.Attr) slog.Attr {
 	case v.Kind() == slog.KindString:
 		a.Value = slog.StringValue(cut(v.String()))
 	case v.Kind() == slog.KindAny:
-		if s := fmt.Sprint(v.Any()); len(s) > maxLogged {
-			a.Value = slog.StringValue(cut(s))
+		s := fmt.Sprint(v.Any())
+		if short := cut(s); short != s {
+			a.Value = slog.StringValue(short)
 		}
 	}
 	return a
@@ -69,12 +71,27 @@ func cutAttr(a slog.Attr) slog.Attr {
 // cut returns a text of at most maxLogged bytes, without the middle of a longer one: an error begins with the file, and
 // ends with its kind.
 func cut(s string) string {
+	s = withoutSecrets(s)
 	if len(s) <= maxLogged {
 		return s
 	}
 	const mark = " … "
 	const half = (maxLogged - len(mark)) / 2
 	return strings.ToValidUTF8(s[:half], "") + mark + strings.ToValidUTF8(s[len(s)-half:], "")
+}
+
+// What URIs may have of secrets: a user with a password, and a query, such as the signature of a presigned URI.
+var (
+	userOfURI  = regexp.MustCompile(`://[^/@\s"]*@`)
+	queryOfURI = regexp.MustCompile(`(://[^?\s"]*\?)[^\s"]+`)
+)
+
+// withoutSecrets returns a text without what gives access to the files of the URIs in it.
+func withoutSecrets(s string) string {
+	if !strings.Contains(s, "://") {
+		return s
+	}
+	return queryOfURI.ReplaceAllString(userOfURI.ReplaceAllString(s, "://…@"), "${1}…")
 }
 
 // audit logs who called, about what, and how it ended.

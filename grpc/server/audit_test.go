@@ -70,6 +70,24 @@ func TestAuditIsBounded(t *testing.T) {
 	}
 }
 
+// TestLogHasNoSecretsOfURIs promises that users, passwords and signatures of URIs do not stand in the log, in values of
+// any kind, and that the rest does.
+func TestLogHasNoSecretsOfURIs(t *testing.T) {
+	out := &lockedBuffer{}
+	log := slog.New(bounded{slog.NewTextHandler(out, nil)})
+	uri := "https://bob:hunter2@example.org/chips/a.tif?X-Amz-Signature=hunter2&b=hunter2"
+	log.Info("m", "a", uri, "b", errors.New(uri+": header at 0: corrupt"), "c", []string{uri, uri},
+		"d", `{"sources": [{"source": "`+uri+`"}]}`, "e", "a.tif?b@c", "f", strings.Repeat("x", maxLogged)+uri)
+	s := out.String()
+	if strings.Contains(s, "hunter2") || strings.Contains(s, "bob") {
+		t.Errorf("the log has secrets: %s", s)
+	}
+	if strings.Count(s, "example.org/chips/a.tif?") != 6 || !strings.Contains(s, "header at 0: corrupt") ||
+		!strings.Contains(s, "a.tif?b@c") {
+		t.Errorf("the log lacks what is no secret: %s", s)
+	}
+}
+
 // TestLogIsBounded promises that values of any kind are cut, and keep their ends, but for stacks.
 func TestLogIsBounded(t *testing.T) {
 	out := &lockedBuffer{}
