@@ -51,7 +51,8 @@ func (s *Server) Ask(g askStream) error {
 		return failed(err)
 	}
 	defer leave()
-	w := newWatch(g, &s.options, s.questions.wanted)
+	w := newWatch(g, &s.options, func() bool { return s.questions.wanted() || s.options.Loader.Budget.Waiting() > 0 })
+	w.sent = s.sentTo(g.Context())
 	return w.run(&s.answering, func() error {
 		ctx, cancel := context.WithCancel(g.Context())
 		defer cancel()

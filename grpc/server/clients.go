@@ -38,6 +38,12 @@ func limitsOf(ctx context.Context) auth.Limits {
 	return auth.Limits{}
 }
 
+// sentTo returns what counts the bytes that the client of a call is sent.
+func (s *Server) sentTo(ctx context.Context) func(n int) {
+	id, most := clientOf(ctx), limitsOf(ctx).Rate
+	return func(n int) { s.rates.spent(id, most, n) }
+}
+
 // of needs the lock.
 func (c *clients) of(id clientID) *holdings {
 	h := c.byID[id]

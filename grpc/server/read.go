@@ -44,6 +44,7 @@ func (s *Server) Read(r *chaskiv1.ReadRequest, g grpc.ServerStreamingServer[chas
 	b := &loader.Batch{Tensors: []loader.Tensor{{Name: ReadTensor, DType: a.DType, Axes: a.Axes,
 		Shape: shape, Data: a.Data}}}
 	w := newWatch(g, &s.options, func() bool { return s.reads.wanted() || s.options.Loader.Budget.Waiting() > 0 })
+	w.sent = s.sentTo(g.Context())
 	return w.run(&s.answering, func() error {
 		l := conn.lend(a.Release)
 		defer l.done()
@@ -52,9 +53,12 @@ func (s *Server) Read(r *chaskiv1.ReadRequest, g grpc.ServerStreamingServer[chas
 	})
 }
 
-// place waits for a place, which leave gives back.
+// place waits until the client may be sent more, and then for a place, which leave gives back.
 func (s *Server) place(ctx context.Context, p *places) (leave func(), err error) {
 	id := clientOf(ctx)
+	if err := s.rates.wait(ctx, s.stop, id); err != nil {
+		return nil, err
+	}
 	if err := p.take(ctx, s.stop, id); err != nil {
 		return nil, err
 	}

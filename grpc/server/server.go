@@ -41,6 +41,7 @@ type Server struct {
 
 	metrics *metrics
 	clients *clients
+	rates   *rates
 	reads   *places       // of Read
 	stop    chan struct{} // closed when streams are to end
 	stopped sync.Once
@@ -65,6 +66,7 @@ func New(o Options) (*Server, error) {
 		shared:  side,
 		health:  health.NewServer(),
 		clients: newClients(o),
+		rates:   newRates(o.ClientRate),
 		reads:   newPlaces(o.MaxReads, o.MaxReads),
 		looking: make(chan struct{}, 1),
 		audit:   newAudit(o.Logger),

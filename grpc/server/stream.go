@@ -71,6 +71,7 @@ func (s *stream) serve() error {
 	go s.receive()
 
 	s.watch = newWatch(s.grpc, &s.server.options, s.wanted)
+	s.watch.sent = s.server.sentTo(ctx)
 	return s.watch.run(&s.server.answering, func() error {
 		defer s.tearDown()
 		return s.answerAll()
@@ -324,6 +325,9 @@ func (s *stream) answer(o *order) error {
 			b.Discard()
 		}
 	}()
+	if err := s.server.rates.wait(s.ctx, s.server.stop, s.client); err != nil {
+		return failed(err)
+	}
 	if o.err == nil {
 		start := time.Now()
 		o.err = crash.Call(func() (err error) {
@@ -439,7 +443,8 @@ func (s *stream) send(o *order, b *loader.Batch) error {
 	}
 	b.Keep() // clients keep leases for as long as they like, within bounds of their own
 	m := &chaskiv1.Lease{Ticket: o.ticket.GetId(), Id: lease, Segment: g.id, Head: head}
-	if err := s.watch.SendMsg(&chaskiv1.StreamReply{Kind: &chaskiv1.StreamReply_Lease{Lease: m}}); err != nil {
+	reply := &chaskiv1.StreamReply{Kind: &chaskiv1.StreamReply_Lease{Lease: m}}
+	if err := s.watch.send(reply, len(head)+len(memory)); err != nil {
 		return err // the lease ends with the recall of the stream
 	}
 	s.server.metrics.batches.Inc()

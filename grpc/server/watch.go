@@ -7,7 +7,9 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/chaski-eo/chaski/grpc/internal/wire"
 	"github.com/chaski-eo/chaski/internal/crash"
+	chaskiv1 "github.com/chaski-eo/chaski/proto/chaski/v1"
 )
 
 // watch sends messages to a client that may stop reading. A context does not end SendMsg, only the return of the call's
@@ -17,6 +19,7 @@ type watch struct {
 	to      sender
 	options *Options
 	wanted  func() bool // others wait
+	sent    func(n int) // gets the bytes of data of each message that was sent; nil: nobody
 	timer   *time.Timer // runs while a message is being sent
 	stalled chan struct{}
 
@@ -38,10 +41,30 @@ func newWatch(to sender, o *Options, wanted func() bool) *watch {
 }
 
 // SendMsg sends a message, watched.
-func (w *watch) SendMsg(m any) error {
+func (w *watch) SendMsg(m any) error { return w.send(m, dataOf(m)) }
+
+// send sends a message that stands for n bytes of data.
+func (w *watch) send(m any, n int) error {
 	w.set(true)
 	defer w.set(false)
-	return w.to.SendMsg(m)
+	err := w.to.SendMsg(m)
+	if err == nil && w.sent != nil {
+		w.sent(n)
+	}
+	return err
+}
+
+// dataOf returns the bytes of data in a message.
+func dataOf(m any) (n int) {
+	switch m := m.(type) {
+	case *wire.Part:
+		for _, d := range m.Data {
+			n += len(d)
+		}
+	case *chaskiv1.AskReply:
+		n = len(m.GetData())
+	}
+	return n
 }
 
 func (w *watch) set(sending bool) {

@@ -11,6 +11,7 @@ import (
 type clientFlags struct {
 	streams, datasets              int
 	each, eachDatasets, eachOpened int
+	rate                           int64
 }
 
 func (f *clientFlags) add(fl *pflag.FlagSet) {
@@ -22,16 +23,19 @@ func (f *clientFlags) add(fl *pflag.FlagSet) {
 		"datasets that one client has unanswered tickets for (default: half of --max-datasets, at least 16)")
 	fl.IntVar(&f.eachOpened, "max-client-openings", 0,
 		"openings that one client has begun, also those that wait (default: half of all, at least 64)")
+	fl.Int64Var(&f.rate, "client-rate", 0,
+		"bytes a second that one client is sent, on average over its answers; tokens may have others\n(default 0: any)")
 }
 
 func (f *clientFlags) check() error {
 	return console.FirstError(console.AtLeast("max-streams", f.streams, 1),
 		console.AtLeast("max-datasets", f.datasets, 1), console.AtLeast("max-client-streams", f.each, 0),
 		console.AtLeast("max-client-datasets", f.eachDatasets, 0),
-		console.AtLeast("max-client-openings", f.eachOpened, 0))
+		console.AtLeast("max-client-openings", f.eachOpened, 0), console.AtLeast("client-rate", f.rate, 0))
 }
 
 func (f *clientFlags) set(o *server.Options) {
 	o.MaxStreams, o.MaxEngines = f.streams, f.datasets
 	o.MaxClientStreams, o.MaxClientEngines, o.MaxClientOpenings = f.each, f.eachDatasets, f.eachOpened
+	o.ClientRate = f.rate
 }
