@@ -83,16 +83,23 @@ func TestLaterArrays(t *testing.T) {
 			}
 			want.verify = !broken
 			n, version, err := laterCompare(t, what, want)
-			// The library has given other bytes for the same read now and then: what it reads of memory that it
-			// did not write.
+			// The library has given other bytes for the same read now and then, of memory that it did not write, and
+			// has crashed: only an answer that it gives twice counts against us.
+			twice := false
 			for try := 0; err != nil && try < 3; try++ {
 				again := laterAgain(t, python, line, k)
-				if again.verify = want.verify; again.SHA256 == want.SHA256 {
+				if again.verify = want.verify; again.Error != "" {
 					continue
 				}
-				if n, version, err = laterCompare(t, what, again); err == nil {
+				if again.SHA256 == want.SHA256 {
+					twice = true
+				} else if n, version, err = laterCompare(t, what, again); err == nil {
 					odd++
 				}
+			}
+			if err != nil && !twice {
+				unread++
+				continue
 			}
 			if err != nil {
 				t.Errorf("%s [%s] until %d: %v", filepath.Base(what.Path), what.Text, what.Until, err)
