@@ -2,10 +2,7 @@ package server
 
 import (
 	"context"
-	"io"
-	"strconv"
 	"strings"
-	"sync"
 	"sync/atomic"
 
 	"google.golang.org/grpc"
@@ -13,100 +10,8 @@ import (
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/status"
 
-	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/grpc/auth"
-	"github.com/chaski-eo/chaski/loader"
-	"github.com/chaski-eo/chaski/loader/containers"
-	"github.com/chaski-eo/chaski/loader/resources"
-	"github.com/chaski-eo/chaski/source"
 )
-
-// view is the part of the files that a client may read, and what is kept open of it. Clients with equal roots share
-// one.
-type view struct {
-	key        string         // names the roots; "" of the server's own
-	loader     loader.Options // of engines
-	asked      loader.Options // of questions
-	containers *containers.Cache
-}
-
-// newView makes a view of what lies below o.Roots. o.Opener must be source.Below these.
-func newView(key string, o loader.Options) *view {
-	o.Members = &resources.Members{} // for all datasets, since several may use the same container
-	asked := o.WithDefaults()
-	return &view{key: key, loader: o, asked: asked, containers: containers.NewCache(asked)}
-}
-
-func (v *view) close() {
-	v.containers.Close()
-	if files, ok := v.loader.Opener.(io.Closer); ok {
-		_ = files.Close() // the files were only read
-	}
-	v.loader.Members.Close()
-}
-
-// maxViews bounds the views of a server. Each keeps containers and files open, and stays until the server ends. Lists
-// of tokens have fewer roots; the bound is for issuers of JSON Web Tokens that give every user a root.
-const maxViews = 1024
-
-// views are those of a server.
-type views struct {
-	whole *view
-	base  source.Opener // of all
-
-	mu    sync.Mutex
-	byKey map[string]*view
-}
-
-func newViews(o loader.Options) *views {
-	base := o.Opener
-	// One for all requests, which keeps files open between them.
-	o.Opener = source.Below(base, o.Roots)
-	return &views{whole: newView("", o), base: base, byKey: map[string]*view{}}
-}
-
-// of returns the view of a client with these roots. Roots that do not lie below the server's allow nothing.
-func (v *views) of(s *Server, roots []string) (*view, error) {
-	if roots == nil {
-		return v.whole, nil
-	}
-	var key strings.Builder
-	for _, r := range roots {
-		key.WriteString(strconv.Quote(r))
-	}
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if one := v.byKey[key.String()]; one != nil {
-		return one, nil
-	}
-	if len(v.byKey) >= maxViews {
-		return nil, fault.New(fault.Limit, "server", fault.NoOffset, "clients have more than %d sets of roots",
-			maxViews)
-	}
-	o := v.whole.loader
-	o.Roots = []string{} // nil would allow everything
-	for _, r := range roots {
-		at, err := source.RootsOf(v.whole.loader.Opener).Allow(r)
-		if err != nil {
-			s.options.Logger.Warn("the root of a client is not below a root of this server", "root", r)
-			continue
-		}
-		o.Roots = append(o.Roots, at)
-	}
-	o.Opener = source.Below(v.base, o.Roots)
-	one := newView("\x00"+key.String(), o)
-	v.byKey[key.String()] = one
-	return one, nil
-}
-
-func (v *views) close() {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	for _, one := range v.byKey {
-		one.close()
-	}
-	v.whole.close()
-}
 
 // guest is the client of a call that was let in.
 type guest struct {
@@ -124,6 +29,14 @@ func (s *Server) viewOf(ctx context.Context) *view {
 	return s.views.whole
 }
 
+// limitsOf returns the limits that come with the token of a call.
+func limitsOf(ctx context.Context) auth.Limits {
+	if g, ok := ctx.Value(guestKey{}).(*guest); ok {
+		return g.Limits
+	}
+	return auth.Limits{}
+}
+
 // isHealth reports whether a call asks for the health of the server.
 func isHealth(method string) bool {
 	return strings.HasPrefix(method, "/"+healthpb.Health_ServiceDesc.ServiceName+"/")
@@ -139,7 +52,7 @@ func (s *Server) admit(ctx context.Context, method string) (context.Context, err
 	if err != nil {
 		return ctx, status.Error(codes.Unauthenticated, err.Error())
 	}
-	v, err := s.views.of(s, p.Roots)
+	v, err := s.views.of(s.options.Logger, p.Roots)
 	if err != nil {
 		return ctx, failed(err)
 	}

@@ -1,14 +1,12 @@
 package server
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -28,27 +26,7 @@ type guardedServer struct {
 	dir, tokens string
 	authority   *pki.Authority
 	target      string
-	log         *lockedBuffer
-}
-
-// lockedBuffer is written by several goroutines.
-type lockedBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-// Write implements io.Writer.
-func (b *lockedBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.Write(p)
-}
-
-// String implements fmt.Stringer.
-func (b *lockedBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.String()
+	log         *locked
 }
 
 // line returns a token and its line.
@@ -65,7 +43,7 @@ func line(t *testing.T, c auth.Client) (token, line string) {
 // serveGuarded starts a server with the given lines of tokens; mtls also asks for certificates of clients.
 func serveGuarded(t *testing.T, o Options, lines string, mtls bool) *guardedServer {
 	t.Helper()
-	g := &guardedServer{dir: t.TempDir(), authority: pki.New(t, "authority"), log: &lockedBuffer{}}
+	g := &guardedServer{dir: t.TempDir(), authority: pki.New(t, "authority"), log: &locked{}}
 	g.tokens = pki.Write(t, g.dir, "tokens", []byte(lines))
 	g.certify(t, g.authority.Issue(t, "server", pki.Valid()))
 	to := auth.TLSOptions{Certificate: filepath.Join(g.dir, "cert"), Key: filepath.Join(g.dir, "key"),

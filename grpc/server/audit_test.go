@@ -52,7 +52,7 @@ func TestAudit(t *testing.T) {
 
 // TestAuditIsBounded promises that a flood of calls leaves few lines, and that the next one says how many are missing.
 func TestAuditIsBounded(t *testing.T) {
-	out := &lockedBuffer{}
+	out := &locked{}
 	a := newAudit(slog.New(bounded{slog.NewTextHandler(out, nil)}))
 	a.limit.SetLimit(0) // no time passes
 	const calls = 1000
@@ -73,7 +73,7 @@ func TestAuditIsBounded(t *testing.T) {
 // TestLogHasNoSecretsOfURIs promises that users, passwords and signatures of URIs do not stand in the log, in values of
 // any kind, and that the rest does.
 func TestLogHasNoSecretsOfURIs(t *testing.T) {
-	out := &lockedBuffer{}
+	out := &locked{}
 	log := slog.New(bounded{slog.NewTextHandler(out, nil)})
 	uri := "https://bob:hunter2@example.org/chips/a.tif?X-Amz-Signature=hunter2&b=hunter2"
 	log.Info("m", "a", uri, "b", errors.New(uri+": header at 0: corrupt"), "c", []string{uri, uri},
@@ -90,7 +90,7 @@ func TestLogHasNoSecretsOfURIs(t *testing.T) {
 
 // TestLogIsBounded promises that values of any kind are cut, and keep their ends, but for stacks.
 func TestLogIsBounded(t *testing.T) {
-	out := &lockedBuffer{}
+	out := &locked{}
 	log := slog.New(bounded{slog.NewTextHandler(out, nil)})
 	text := "begin" + strings.Repeat("é", 100_000) + "end"
 	log.With("a", text).Info("m", "b", errors.New(text), "c", []string{text}, "d", text, "code", codes.OK)

@@ -2,7 +2,6 @@ package server
 
 import (
 	"cmp"
-	"context"
 	"sync"
 
 	"google.golang.org/grpc/codes"
@@ -29,20 +28,6 @@ type holdings struct {
 }
 
 func newClients(o Options) *clients { return &clients{options: o, byID: map[clientID]*holdings{}} }
-
-// limitsOf returns the limits that come with the token of a call.
-func limitsOf(ctx context.Context) auth.Limits {
-	if g, ok := ctx.Value(guestKey{}).(*guest); ok {
-		return g.Limits
-	}
-	return auth.Limits{}
-}
-
-// sentTo returns what counts the bytes that the client of a call is sent.
-func (s *Server) sentTo(ctx context.Context) func(n int) {
-	id, most := clientOf(ctx), limitsOf(ctx).Rate
-	return func(n int) { s.rates.spent(id, most, n) }
-}
 
 // of needs the lock.
 func (c *clients) of(id clientID) *holdings {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -55,8 +54,6 @@ type entry struct {
 	memory int64 // bytes of all of its batches
 	trim   *time.Timer
 }
-
-var errStopping = errors.New("the server is stopping")
 
 func newEngines(o Options) *engines {
 	s := &engines{options: o, live: map[*entry]struct{}{}, byHandle: map[string]*entry{}, bySpec: map[string]*entry{}}

@@ -65,6 +65,12 @@ func (s *Server) place(ctx context.Context, p *places) (leave func(), err error)
 	return func() { p.leave(id) }, nil
 }
 
+// sentTo returns what counts the bytes that the client of a call is sent.
+func (s *Server) sentTo(ctx context.Context) func(n int) {
+	id, most := clientOf(ctx), limitsOf(ctx).Rate
+	return func(n int) { s.rates.spent(id, most, n) }
+}
+
 func (s *Server) read(ctx context.Context, r *chaskiv1.ReadRequest) (*raster.Array, error) {
 	v := s.viewOf(ctx)
 	o := raster.ReadOptions{

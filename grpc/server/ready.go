@@ -30,16 +30,15 @@ const (
 
 // What Ready returns. The errors tell no paths: whoever asks for health has no token.
 var (
-	errDraining = errors.New("the server is stopping")
-	errMemory   = errors.New("requests wait for memory")
-	errHangs    = errors.New("a root does not answer")
+	errMemory = errors.New("requests wait for memory")
+	errHangs  = errors.New("a root does not answer")
 )
 
 // Drain makes the server say that it is not ready, while it goes on serving. What sends it clients has time to notice
 // before it stops.
 func (s *Server) Drain() {
 	s.draining.Store(true)
-	s.tellHealth(errDraining)
+	s.tellHealth(errStopping)
 }
 
 // Ready returns why new clients should go elsewhere, or nil: the server is stopping, a local root cannot be listed, or
@@ -47,11 +46,11 @@ func (s *Server) Drain() {
 func (s *Server) Ready(ctx context.Context) error {
 	select {
 	case <-s.stop:
-		return errDraining
+		return errStopping
 	default:
 	}
 	if s.draining.Load() {
-		return errDraining
+		return errStopping
 	}
 	if s.options.Loader.Budget.Waiting() > 0 {
 		return errMemory

@@ -16,6 +16,8 @@ import (
 	"github.com/chaski-eo/chaski/source"
 )
 
+var errStopping = errors.New("the server is stopping")
+
 // invalid marks an error in what the client asked for that is not about a file.
 type invalid struct{ error }
 

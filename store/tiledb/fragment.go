@@ -301,3 +301,12 @@ func (s *Schema) newDense(name string, b Box) (*Fragment, error) {
 	err := f.denseGrid(&cursor{part: "sub-array", base: fault.NoOffset}, s, 0, 0, uint64(s.tileCells))
 	return f, err
 }
+
+// sequence returns 0, 1, …, n-1.
+func sequence(n int) []int {
+	axes := make([]int, n)
+	for i := range axes {
+		axes[i] = i
+	}
+	return axes
+}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/binary"
 	"math"
-	"slices"
 	"strings"
 
 	"github.com/chaski-eo/chaski/fault"
@@ -46,17 +45,6 @@ func (s *Schema) checkNames() error {
 		}
 	}
 	return nil
-}
-
-// writable returns an error if fragments of the array cannot be written: see Schema.writable.
-func (a *Array) writable() error {
-	for _, f := range slices.Concat(a.Fragments, a.Hidden) {
-		if f.x.dimTypes {
-			return fault.New(fault.Unsupported, "fragment "+f.Name, fault.NoOffset,
-				"it has format version %d: only arrays of version %d are written", f.Version, Version)
-		}
-	}
-	return a.Schema.writable()
 }
 
 // writable returns an error if fragments of the array cannot be written: attributes would share

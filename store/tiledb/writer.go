@@ -35,6 +35,17 @@ type writer struct {
 	progress *progress // of a consolidation
 }
 
+// writable returns an error if fragments of the array cannot be written: see Schema.writable.
+func (a *Array) writable() error {
+	for _, f := range slices.Concat(a.Fragments, a.Hidden) {
+		if f.x.dimTypes {
+			return fault.New(fault.Unsupported, "fragment "+f.Name, fault.NoOffset,
+				"it has format version %d: only arrays of version %d are written", f.Version, Version)
+		}
+	}
+	return a.Schema.writable()
+}
+
 // startFragment creates the hidden directory of a fragment. The caller defers its removal; finish gives it its name.
 func (a *Array) startFragment(f *Fragment) (*writer, error) {
 	if a.o.Since != 0 || a.o.Until != 0 {

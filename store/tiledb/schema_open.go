@@ -1,0 +1,85 @@
+package tiledb
+
+import (
+	"context"
+	"slices"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/store/tiledb/filter"
+)
+
+// maxSchema limits a decoded schema, in bytes: 65,536 attributes with names and filters of 1 KiB
+// each.
+const maxSchema = 64 << 20
+
+// openSchema reads the schema of formats 3 to 9, or sees that there is one of a later format.
+func (a *Array) openSchema(ctx context.Context) error {
+	_, err := a.schema(ctx, schemaName)
+	if fault.KindOf(err) != fault.NotFound {
+		return err
+	}
+	if names, err := a.store.Names(ctx, a.uri); err == nil && slices.Contains(names, schemasDir+"/") {
+		return nil
+	}
+	return err
+}
+
+// schema returns the schema in a file of the array.
+func (a *Array) schema(ctx context.Context, name string) (*Schema, error) {
+	if s := a.schemas[name]; s != nil {
+		return s, nil
+	}
+	uri := a.uri + "/" + name
+	s, err := a.readSchema(ctx, uri)
+	if err != nil {
+		return nil, fault.WithFile(err, uri)
+	}
+	a.schemas[name] = s
+	return s, nil
+}
+
+func (a *Array) readSchema(ctx context.Context, uri string) (*Schema, error) {
+	r, err := a.store.Open(ctx, uri)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	g, err := readGeneric(ctx, r, schemaPart, 0, r.Size(), min(maxSchema, a.o.MaxTile))
+	if err != nil {
+		return nil, err
+	}
+	if g.encrypted {
+		if a.o.Key == nil {
+			return nil, errNoKey(schemaPart)
+		}
+		if a.key == nil {
+			if a.key, err = filter.NewKey(a.o.Key); err != nil {
+				return nil, err
+			}
+		}
+	}
+	b, err := g.decode(filter.NewDecoder(a.key), schemaPart)
+	if err != nil {
+		return nil, err
+	}
+	s, err := parseSchema(b, a.o.MaxTile)
+	if err != nil {
+		return nil, err
+	}
+	if s.content = b; g.encrypted {
+		s.encrypt()
+	}
+	return s, nil
+}
+
+// latest returns the file of the schema that counts: the last one that was written until
+// Options.Until, or the first one if all are later, as in TileDB.
+func (l *listing) latest(o *Options) string {
+	name := l.schemas[0].name
+	for _, f := range l.schemas {
+		if o.Until == 0 || f.from <= o.Until {
+			name = f.name
+		}
+	}
+	return name
+}
