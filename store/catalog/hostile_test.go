@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync/atomic"
 	"testing"
 
 	"github.com/parquet-go/parquet-go"
@@ -16,31 +15,8 @@ import (
 	"github.com/chaski-eo/chaski/internal/budget"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog"
+	"github.com/chaski-eo/chaski/tools/testkit/counted"
 )
-
-// counted opens local files and counts the bytes that are read of them.
-type counted struct {
-	source.Files
-	bytes atomic.Int64
-}
-
-func (c *counted) Open(ctx context.Context, uri string) (source.Reader, error) {
-	r, err := c.Files.Open(ctx, uri)
-	if err != nil {
-		return nil, err
-	}
-	return countedReader{r, c}, nil
-}
-
-type countedReader struct {
-	source.Reader
-	of *counted
-}
-
-func (r countedReader) ReadAt(ctx context.Context, p []byte, off int64) error {
-	r.of.bytes.Add(int64(len(p)))
-	return r.Reader.ReadAt(ctx, p, off)
-}
 
 // TestSparseCSV: a CSV file of 3 GiB without a line is refused after a few of its bytes, and so is one whose quotes are
 // never closed.
@@ -54,14 +30,14 @@ func TestSparseCSV(t *testing.T) {
 			if err := os.Truncate(file, 3<<30); err != nil {
 				t.Skip(err) // the file system has no sparse files
 			}
-			files := &counted{}
+			files := &counted.Files{}
 			defer files.Close()
 			_, err := catalog.Open(t.Context(), file, []catalog.Source{{Field: "image"}},
 				catalog.Options{Opener: files})
 			if fault.KindOf(err) != fault.Limit {
 				t.Errorf("%v", err)
 			}
-			if n := files.bytes.Load(); n > 32<<20 {
+			if n := files.Bytes.Load(); n > 32<<20 {
 				t.Errorf("%d bytes were read", n)
 			}
 		})
@@ -145,13 +121,13 @@ func TestPageLargerThanTheCache(t *testing.T) {
 	if err := parquet.WriteFile(file, all, parquet.PageBufferSize(1<<20)); err != nil {
 		t.Fatal(err)
 	}
-	files := &counted{}
+	files := &counted.Files{}
 	defer files.Close()
 	tab := open(t, file, catalog.Options{Opener: files, CacheBytes: 64 << 10}, catalog.Source{Field: "label"})
 	if _, err := tab.Value(t.Context(), 0, 0); err != nil {
 		t.Fatal(err)
 	}
-	first := files.bytes.Load()
+	first := files.Bytes.Load()
 	r := rand.New(rand.NewPCG(3, 3))
 	for range 100 {
 		i := r.IntN(len(all))
@@ -160,7 +136,7 @@ func TestPageLargerThanTheCache(t *testing.T) {
 			t.Fatalf("row %d: %v, %v", i, v, err)
 		}
 	}
-	if n := files.bytes.Load() - first; n > 0 {
+	if n := files.Bytes.Load() - first; n > 0 {
 		t.Errorf("%d bytes were read again", n)
 	}
 }
