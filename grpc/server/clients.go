@@ -18,7 +18,7 @@ type clients struct {
 	mu      sync.Mutex
 	byID    map[clientID]*holdings
 	streams int
-	wanted  int // streams that were refused because there are too many, less those that ended for them
+	wanted  int // streams that were refused for lack of a place, less the idle ones that ended to make room
 }
 
 // holdings are what one client has.
@@ -73,7 +73,7 @@ func (c *clients) stream(id clientID, most auth.Limits) (closed func(), err erro
 	}, nil
 }
 
-// yield reports whether a stream that does nothing is to end because another one was refused.
+// yield reports whether an idle stream must end to make room, since another one was refused.
 func (c *clients) yield() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -109,8 +109,8 @@ func (c *clients) ticket(id clientID, most auth.Limits, e *entry) error {
 	h := c.of(id)
 	defer c.end(id, h)
 	if n := len(h.datasets); n >= cmp.Or(most.Datasets, c.options.MaxClientEngines) && h.datasets[e] == 0 {
-		return fault.New(fault.Limit, "server", fault.NoOffset, "%s has unanswered tickets for %d datasets: "+
-			"no more may be in use by one client (--max-client-datasets)", id, n)
+		return fault.New(fault.Limit, "server", fault.NoOffset, "%s has unanswered tickets for %d datasets, "+
+			"the most for one client (--max-client-datasets)", id, n)
 	}
 	h.datasets[e]++
 	return nil

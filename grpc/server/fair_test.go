@@ -290,43 +290,57 @@ func (p *places) taken() int {
 // TestSilentStreamsMakeRoom: where all streams are taken, one that does nothing ends for one that was refused; where
 // there is room it stays, unless it is idle for long and others are there.
 func TestSilentStreamsMakeRoom(t *testing.T) {
-	h := &house{samples: 40, elems: 5}
-	l, target, dial := listenBuf(t)
-	s := start(t, l, Options{Open: h.Open, MaxStreams: 1, StallTimeout: 20 * time.Millisecond})
-	silent, late := newRaw(t, 10, target, dial...), newRaw(t, 10, target, dial...)
-	if _, err := late.stream.Recv(); status.Code(err) != codes.ResourceExhausted {
-		t.Fatal(err)
-	}
-	if _, err := silent.stream.Recv(); !errors.Is(err, io.EOF) {
-		t.Errorf("the silent stream ends with %v", err)
-	}
-	again, err := late.stub.Stream(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	late.stream = again
-	late.ticket(&chaskiv1.Ticket{Id: 1, Handle: late.hash, Count: 10, RowStride: 1})
-	late.credit(1)
-	if _, f := late.answer(1); f != nil {
-		t.Error(f)
-	}
-	s.stop(t)
-	h.check(t)
+	synctest.Test(t, func(t *testing.T) {
+		h := &house{samples: 40, elems: 5}
+		l, target, dial := listenBuf(t)
+		s := start(t, l, Options{Open: h.Open, MaxStreams: 1})
+		silent := newRaw(t, 10, target, dial...)
+		synctest.Wait() // the server has begun its stream
+		late := newRaw(t, 10, target, dial...)
+		if _, err := late.stream.Recv(); status.Code(err) != codes.ResourceExhausted {
+			t.Fatal(err)
+		}
+		begin := time.Now()
+		if _, err := silent.stream.Recv(); !errors.Is(err, io.EOF) {
+			t.Errorf("the silent stream ends with %v", err)
+		}
+		if d := time.Since(begin); d > DefaultStallTimeout {
+			t.Errorf("it ends after %v, which is longer than %v", d, DefaultStallTimeout)
+		}
+		again, err := late.stub.Stream(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		late.stream = again
+		late.ticket(&chaskiv1.Ticket{Id: 1, Handle: late.hash, Count: 10, RowStride: 1})
+		late.credit(1)
+		if _, f := late.answer(1); f != nil {
+			t.Error(f)
+		}
+		s.stop(t)
+		h.check(t)
+	})
 }
 
 // TestStreamsWithoutCreditEnd: a stream whose tickets wait for a credit for long ends while another client has streams.
 func TestStreamsWithoutCreditEnd(t *testing.T) {
-	h := &house{samples: 40, elems: 5, prepare: func(e *fake.Engine) { e.Gate = make(chan struct{}) }}
-	l, target, dial := listenBuf(t)
-	s := start(t, l, Options{Open: h.Open, IdleTimeout: 50 * time.Millisecond})
-	r := newRaw(t, 10, target, dial...)
-	r.ticket(&chaskiv1.Ticket{Id: 1, Handle: r.hash, Count: 10, RowStride: 1})
-	other := newRaw(t, 10, target, dial...)
-	other.ticket(&chaskiv1.Ticket{Id: 1, Handle: r.hash, Count: 10, RowStride: 1})
-	other.credit(1) // it waits for the engine
-	if _, err := r.stream.Recv(); status.Code(err) != codes.Unavailable {
-		t.Errorf("it ends with %v", err)
-	}
-	s.stop(t)
-	h.check(t)
+	synctest.Test(t, func(t *testing.T) {
+		h := &house{samples: 40, elems: 5, prepare: func(e *fake.Engine) { e.Gate = make(chan struct{}) }}
+		l, target, dial := listenBuf(t)
+		s := start(t, l, Options{Open: h.Open, IdleTimeout: time.Minute})
+		r := newRaw(t, 10, target, dial...)
+		r.ticket(&chaskiv1.Ticket{Id: 1, Handle: r.hash, Count: 10, RowStride: 1})
+		other := newRaw(t, 10, target, dial...)
+		other.ticket(&chaskiv1.Ticket{Id: 1, Handle: r.hash, Count: 10, RowStride: 1})
+		other.credit(1) // it waits for the engine
+		begin := time.Now()
+		if _, err := r.stream.Recv(); status.Code(err) != codes.Unavailable {
+			t.Errorf("it ends with %v", err)
+		}
+		if d := time.Since(begin); d < time.Minute || d > 2*time.Minute {
+			t.Errorf("it ends after %v, want 1 to 2 min", d)
+		}
+		s.stop(t)
+		h.check(t)
+	})
 }

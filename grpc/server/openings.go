@@ -94,13 +94,13 @@ func (o *openings) join(id clientID, key string, f func(context.Context) (any, e
 	if w == nil {
 		if n := o.begun[id]; n >= o.options.MaxClientOpenings {
 			return nil, fault.New(fault.Limit, "server", fault.NoOffset,
-				"%s opens %d datasets and files at a time: no more may be by one client (--max-client-openings)", id, n)
+				"%s is already opening %d datasets and files, the most for one client (--max-client-openings)", id, n)
 		}
 		placed := o.places.try(id)
 		if !placed {
 			if o.waiting >= o.options.MaxQueuedOpenings {
 				return nil, fault.New(fault.Limit, "server", fault.NoOffset,
-					"%d datasets or files are being opened and %d wait: no more may (--max-openings, "+
+					"%d datasets or files are being opened and %d more wait, which is the limit (--max-openings, "+
 						"--max-queued-openings)", o.options.MaxOpenings, o.waiting)
 			}
 			o.waiting++

@@ -22,7 +22,7 @@ const (
 )
 
 const (
-	// readyEvery is how often the health that gRPC tells is made anew. Kubernetes asks every 10 s by default.
+	// readyEvery is how often the status of the gRPC health service is updated. Kubernetes asks every 10 s by default.
 	readyEvery = 2 * time.Second
 	// rootTimeout bounds the look at the roots: a network file system that hangs holds its callers for ever.
 	rootTimeout = 5 * time.Second
@@ -96,7 +96,7 @@ func reachable(roots []string) error {
 	return nil
 }
 
-// tellHealth makes the health that gRPC tells that of Ready's answer.
+// tellHealth sets the status that the gRPC health service reports: serving if err, the answer of Ready, is nil.
 func (s *Server) tellHealth(err error) {
 	status := healthpb.HealthCheckResponse_SERVING
 	if err != nil {
@@ -107,7 +107,7 @@ func (s *Server) tellHealth(err error) {
 	}
 }
 
-// watchReady tells whether the server is ready until ctx ends.
+// watchReady updates the status of the gRPC health service until ctx ends.
 func (s *Server) watchReady(ctx context.Context) {
 	t := time.NewTicker(readyEvery)
 	defer t.Stop()

@@ -11,7 +11,7 @@ import (
 	"github.com/chaski-eo/chaski/tools/testkit/counted"
 )
 
-// TestWeightsOfAnyFile: of a file that is not one of weights no more is read than its begin, however long it is.
+// TestWeightsOfAnyFile: only the beginning of a file that holds no weights is read, however long it is.
 func TestWeightsOfAnyFile(t *testing.T) {
 	for name, begin := range map[string]string{
 		"zeros": "", "long header": rows.WeightsMagic + "\xff\xff\xff\x3f{}",
