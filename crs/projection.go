@@ -28,6 +28,10 @@ type tmerc struct {
 	origin      float64 // y of the latitude of origin
 }
 
+// maxEta limits the distance from the central meridian: eta is 1.6 at 66 degrees, and 2 at 75. Past it the series grows
+// without bound, and would put points of the other side of the Earth on the map.
+const maxEta = 2
+
 func newTMerc(l *ellipsoid, k, phi0 float64) *tmerc {
 	n := l.n
 	p := &tmerc{l: l, radius: l.a * k * l.rectifying()}
@@ -68,14 +72,16 @@ func (p *tmerc) forward(lam, phi float64) (x, y float64) {
 	tau := p.l.conformal(phi)
 	s, c := math.Sincos(lam)
 	xi, eta := math.Atan2(tau, c), math.Asinh(s/math.Hypot(tau, c))
+	if !(math.Abs(eta) <= maxEta) {
+		return nan, nan
+	}
 	re, im := series(&p.alpha, xi, eta)
 	return p.radius * (eta + im), p.radius*(xi+re) - p.origin
 }
 
 func (p *tmerc) inverse(x, y float64) (lam, phi float64) {
 	xi, eta := (y+p.origin)/p.radius, x/p.radius
-	// a quarter of the equator is eta 1.6 on a sphere at 66 degrees
-	if !(math.Abs(xi) <= math.Pi && math.Abs(eta) <= 2) {
+	if !(math.Abs(xi) <= math.Pi && math.Abs(eta) <= maxEta) {
 		return nan, nan
 	}
 	re, im := series(&p.beta, xi, eta)
@@ -510,6 +516,9 @@ type poly struct {
 }
 
 func (p *poly) forward(lam, phi float64) (x, y float64) {
+	if !(math.Abs(lam) <= quarter) { // farther out the map folds over itself
+		return nan, nan
+	}
 	if phi == 0 {
 		return p.l.a * lam, -p.l.a * p.origin
 	}

@@ -35,6 +35,7 @@ type CRS struct {
 	p     projection
 	l     *ellipsoid
 	datum *datum // nil: WGS 84, or a datum taken to be equal
+	frame frame
 	lon0  float64
 	x0    float64
 	y0    float64
@@ -149,7 +150,7 @@ func (q *parameters) crs(line string) *CRS {
 	if !q.project(c) {
 		return nil
 	}
-	c.datum = datumOf(q)
+	c.datum, c.frame = datumOf(q), frameOf(q)
 	if c.datum != nil && (q.kind == "aea" || q.kind == "cea" || q.kind == "eqc") {
 		// A shift maps all longitudes of a pole to one, but these maps draw the pole as a line: the
 		// outline of a box with the pole would cross the map.

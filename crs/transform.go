@@ -1,0 +1,170 @@
+package crs
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/chaski-eo/chaski/fault"
+)
+
+// Lookup returns the CRS with an EPSG code. Its error has kind unsupported and the code.
+func Lookup(epsg int) (*CRS, error) {
+	c, ok := ByCode(epsg)
+	if !ok {
+		return nil, fault.New(fault.Unsupported, "CRS", fault.NoOffset, "EPSG:%d is not known", epsg)
+	}
+	return c, nil
+}
+
+// CRS returns the CRS that a definition describes, with code 0: also one that no code stands for,
+// such as the sinusoidal grid of MODIS (a sphere of 6371007.181 m). Its error has kind unsupported.
+func (d *Definition) CRS() (*CRS, error) {
+	refuse := func(format string, args ...any) (*CRS, error) {
+		return nil, fault.New(fault.Unsupported, "CRS", fault.NoOffset, format, args...)
+	}
+	q := parameters{kind: d.Projection, a: d.A, rf: d.RF, num: map[string]float64{}, text: map[string]string{}}
+	for k, v := range d.Values {
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			return refuse("its %s is not finite", k)
+		}
+		q.num[k] = v
+	}
+	base := d.Base
+	if base == 0 && d.Datum != "" {
+		if b, ok := ByDatum(d.Datum); ok {
+			base = b.code
+		}
+	}
+	if b, ok := split(find(base)); ok && q.a == 0 {
+		q.a, q.rf = b.a, b.rf
+	}
+	q.num["on"] = float64(base)
+	// Planets and moons are not smaller than 1 km, and an ellipsoid flatter than 1/10 is none of the Earth: the series
+	// in the flattening do not hold for it.
+	if !(q.a >= 1e3 && q.a <= 1e9) || q.rf != 0 && !(math.Abs(q.rf) >= 10) {
+		return refuse("its ellipsoid of %v m and inverse flattening %v is not supported", q.a, q.rf)
+	}
+	c := q.crs("")
+	if c == nil {
+		return refuse("its projection %q is not supported with these parameters", d.Projection)
+	}
+	return c, nil
+}
+
+// frame says what is known of the datum of a CRS.
+type frame struct {
+	id     string // EPSG code of the datum, "" if it has none
+	sphere bool   // its latitudes are taken for those of WGS 84, as in PROJ
+	shift  bool   // the way to WGS 84 is known
+}
+
+// frameOf returns the frame of a CRS.
+func frameOf(q *parameters) (f frame) {
+	f.sphere = q.rf == 0
+	line := find(int(q.number("on", 4326)))
+	if q.kind == "longlat" && q.code != 0 {
+		line = find(q.code)
+	}
+	b, ok := split(line)
+	if !ok {
+		return f
+	}
+	for name := range strings.SplitSeq(b.text["datum"], ",") {
+		if _, err := strconv.Atoi(name); err == nil {
+			f.id = name
+		}
+	}
+	f.shift = b.text["wgs"] != "?"
+	return f
+}
+
+// exactShift is the longest translation to WGS 84, in metres, that a Transform applies. Frames that follow the Earth's
+// centre are within 5 m of it and known to decimetres. Those of older surveys are hundreds of metres away, and their
+// parameters are good to metres or tens of metres, which is a pixel or more.
+const exactShift = 5
+
+// why returns what prevents exact conversion to WGS 84, or "".
+func (c *CRS) why() string {
+	switch {
+	case c.frame.sphere && c.datum == nil:
+		return ""
+	case !c.frame.shift:
+		return "the shift of its datum to WGS 84 is not known"
+	case c.datum != nil && math.Hypot(math.Hypot(c.datum.t[0], c.datum.t[1]), c.datum.t[2]) > exactShift:
+		return "the shift of its datum to WGS 84 is known to some metres only"
+	}
+	return ""
+}
+
+// String returns "EPSG:code", or the projection of a CRS without a code.
+func (c *CRS) String() string {
+	if c.code == 0 {
+		return fmt.Sprintf("a CRS without a code (%T)", c.p)
+	}
+	return "EPSG:" + strconv.Itoa(c.code)
+}
+
+// Transform converts points from one CRS to another. It is safe for use by several goroutines.
+type Transform struct {
+	from, to *CRS
+	same     bool // both are one CRS: points stay as they are, to the bit
+}
+
+// NewTransform returns the conversion between two CRSs whose datums are the same, or whose shift is known to well below
+// a metre: it is applied, or 0 (WGS 84, ETRS89, NAD83, GDA94, SIRGAS 2000, spheres, …). Any other shift is an error of
+// kind unsupported, which names the CRS, because Forward and Inverse would be off by metres.
+func NewTransform(from, to *CRS) (*Transform, error) {
+	t := &Transform{from: from, to: to, same: from == to || from.code != 0 && from.code == to.code}
+	if t.same {
+		return t, nil
+	}
+	if from.frame.id != "" && from.frame.id == to.frame.id {
+		t.from, t.to = from.OwnDatum(), to.OwnDatum()
+		return t, nil
+	}
+	for _, c := range []*CRS{from, to} {
+		if why := c.why(); why != "" {
+			return nil, fault.New(fault.Unsupported, "CRS", fault.NoOffset, "%s cannot be converted to %s: %s of %s",
+				from, to, why, c)
+		}
+	}
+	return t, nil
+}
+
+// Between is NewTransform for two EPSG codes.
+func Between(from, to int) (*Transform, error) {
+	a, err := Lookup(from)
+	if err != nil {
+		return nil, err
+	}
+	b, err := Lookup(to)
+	if err != nil {
+		return nil, err
+	}
+	return NewTransform(a, b)
+}
+
+// Points converts x and y of one CRS to x and y of the other; longitudes and latitudes are in degrees. dst and src must
+// have the same length, and may be the same slice. A point without a place on one of the maps becomes NaN.
+//
+// Where x repeats (longitudes, cylindrical maps), it is the one nearest to the middle of the map the points come from;
+// Width says after how much.
+func (t *Transform) Points(dst, src []Point) {
+	if t.same {
+		copy(dst, src)
+		return
+	}
+	t.from.Inverse(dst, src)
+	t.to.Forward(dst, dst)
+}
+
+// Same reports whether points stay as they are.
+func (t *Transform) Same() bool { return t.same }
+
+// Reverse returns the conversion in the other direction.
+func (t *Transform) Reverse() *Transform { return &Transform{from: t.to, to: t.from, same: t.same} }
+
+// Width returns the width of the whole world in units of x, if the map goes on past it and repeats, or 0.
+func (c *CRS) Width() float64 { return c.wide }
