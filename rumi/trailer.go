@@ -2,12 +2,15 @@ package rumi
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"math/bits"
 	"slices"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/chaski-eo/chaski/fault"
@@ -176,7 +179,7 @@ func (t *Trailer) check(bands, steps int) error {
 	}
 	seen := make(map[string]bool, len(t.Bands))
 	for _, name := range t.Bands {
-		if name == "" || len(name) > 1<<16-1 || strings.ContainsRune(name, 0) || !utf8.ValidString(name) || seen[name] {
+		if !validName(name) || seen[name] {
 			return fmt.Errorf("rumi: a band is called %.64q: names must be texts of 1 to 65,535 bytes, without the "+
 				"character 0, each once", name)
 		}
@@ -194,6 +197,34 @@ func (t *Trailer) check(bands, steps int) error {
 		}
 	}
 	return nil
+}
+
+// validName reports whether a band may have the name.
+func validName(name string) bool {
+	return name != "" && len(name) < 1<<16 && !strings.ContainsRune(name, 0) && utf8.ValidString(name)
+}
+
+// BandNames returns a name for each of n bands as a file of generation 3 needs them, no two equal: those given, and
+// "band 0" and so on in place of missing and impossible ones. It reports whether all that were given are kept.
+func BandNames(given []string, n int) (names []string, kept bool) {
+	kept = true
+	seen := map[string]bool{}
+	names = make([]string, n)
+	for i := range min(n, len(given)) {
+		if name := given[i]; validName(name) && !seen[name] {
+			names[i], seen[name] = name, true
+		} else if name != "" {
+			kept = false
+		}
+	}
+	for i := range names {
+		for name := fmt.Sprintf("band %d", i); names[i] == ""; name += "'" {
+			if !seen[name] {
+				names[i], seen[name] = name, true
+			}
+		}
+	}
+	return names, kept
 }
 
 // append appends the trailer of an image with those bands and steps of time.
@@ -247,4 +278,41 @@ func nearest(v, n int64) int64 {
 		q--
 	}
 	return q
+}
+
+// ParseTimes reads times as ISO 8601 writes them, in UTC where they name no zone: instants ("2024-05-06",
+// "2024-05-06T07:08:09Z") or intervals of two of them ("2024-05-06/2024-05-09"), all of one kind.
+func ParseTimes(texts []string) (kind TimeKind, seconds []int64, err error) {
+	for i, text := range texts {
+		ends := strings.Split(text, "/")
+		k := Instant
+		if len(ends) == 2 {
+			k = Interval
+		}
+		if len(ends) > 2 || i > 0 && k != kind {
+			return 0, nil, fmt.Errorf("time is %q: times must be all instants or all intervals, begin/end", text)
+		}
+		kind = k
+		for _, end := range ends {
+			at, err := parseTime(end)
+			if err != nil {
+				return 0, nil, fmt.Errorf("time is %q: it must be like 2024-05-06, 2024-05-06T07:08:09Z or begin/end",
+					text)
+			}
+			seconds = append(seconds, at.Unix())
+		}
+		if n := len(seconds); k == Interval && seconds[n-1] < seconds[n-2] {
+			return 0, nil, fmt.Errorf("time is %q: it ends before it begins", text)
+		}
+	}
+	return kind, seconds, nil
+}
+
+func parseTime(text string) (at time.Time, err error) {
+	for _, form := range []string{time.DateOnly, time.RFC3339, "2006-01-02T15:04:05", time.DateTime} {
+		if at, err = time.Parse(form, text); err == nil && at.Nanosecond() == 0 {
+			return at, nil
+		}
+	}
+	return at, cmp.Or(err, errors.New("rumi: a fraction of a second"))
 }

@@ -1,6 +1,11 @@
 package rumi
 
-import "github.com/chaski-eo/chaski/chunk"
+import (
+	"fmt"
+	"strings"
+
+	"github.com/chaski-eo/chaski/chunk"
+)
 
 // Unit is a frame unit: what one frame holds, axes from the one that changes slowest. Generation 1 has
 // UnitTile, generation 2 UnitTile and UnitPlanes.
@@ -102,4 +107,40 @@ func (u Unit) indexOrder(x *chunk.Index) {
 	for i := range x.Ranges {
 		x.Ranges[i] = from[u.frame(x, i)]
 	}
+}
+
+// ParseUnit returns the unit with a name, for an image with those bands and steps of time: "tile" (all steps of a
+// band follow each other), "step" (all bands of a step do), "cell" (one frame holds all), or the axes of a frame,
+// such as "h w b". Axes of length one do not count.
+func ParseUnit(name string, bands, times int) (Unit, error) {
+	axes := name
+	switch name {
+	case "tile":
+		return UnitTile, nil
+	case "step":
+		if bands > 1 && times > 1 {
+			return UnitTileTime, nil
+		}
+		return UnitTile, nil
+	case "cell":
+		axes = "t b h w"
+	}
+	var left []string
+	seen := ""
+	for _, a := range strings.Fields(axes) {
+		if len(a) != 1 || !strings.Contains("bthw", a) || strings.Contains(seen, a) {
+			return 0, fmt.Errorf("unit is %q: it must be tile, step, cell, or axes of a frame such as \"h w b\"", name)
+		}
+		seen += a
+		if a == "b" && bands == 1 || a == "t" && times == 1 {
+			continue
+		}
+		left = append(left, a)
+	}
+	for u := range numUnits {
+		if u.fits(bands, times) && u.Axes(bands, times) == strings.Join(left, " ") {
+			return u, nil
+		}
+	}
+	return 0, fmt.Errorf("unit is %q: no file has such frames of %d bands and %d steps of time", name, bands, times)
 }

@@ -139,7 +139,13 @@ func (c *toArray) measure(ctx context.Context) error {
 	}
 	x := first.Index
 	c.dtype = x.DType
-	c.size = map[string]int{"n": len(c.paths), "b": x.Bands, "y": x.Height, "x": x.Width}
+	if steps, err := c.o.Steps.Indices("t", x.Steps()); err != nil {
+		return err
+	} else if len(steps) > 1 {
+		return fault.New(fault.Unsupported, "conversion", fault.NoOffset,
+			"it has %d steps of time, and an array holds one of each raster: --t picks one", len(steps))
+	}
+	c.size = map[string]int{"n": len(c.paths), "b": x.StepBands(), "y": x.Height, "x": x.Width}
 	for _, d := range []string{"n", "b"} {
 		if c.size[d] > 1 && !slices.Contains(c.a.Dims, d) {
 			return fault.New(fault.Unsupported, "conversion", fault.NoOffset,
@@ -196,7 +202,7 @@ func (c *toArray) read(ctx context.Context, n int) ([]tiledb.Values, error) {
 			c.a.Left(c.next+i, left)
 		}
 	}
-	a, err := raster.Read(ctx, paths, raster.ReadOptions{Layout: c.layout(), Threads: c.o.Workers,
+	a, err := raster.Read(ctx, paths, raster.ReadOptions{Layout: c.layout(), T: c.o.Steps, Threads: c.o.Workers,
 		MaxBytes: c.o.MaxBytes, Options: c.o.loader()})
 	if err != nil {
 		return nil, fault.WithFile(err, paths[0])
@@ -268,8 +274,11 @@ func Image(ctx context.Context, w io.Writer, r *tiledb.Reader, m *tiledb.Images,
 	if err := m.Read(ctx, r, pixels, i, chunk.Box{B1: x.Bands, Y1: x.Height, X1: x.Width}); err != nil {
 		return err
 	}
-	if o.Format == TOG {
+	switch o.Format {
+	case TOG:
 		return tiff.WriteTOG(w, pixels, o.togOptions(ctx, shape, x.DType, h))
+	case Rumi3:
+		return o.cube3(ctx, w, pixels, 1, shape, x.DType, h)
 	}
 	return o.rumi(ctx, w, pixels, shape, x.DType, h)
 }

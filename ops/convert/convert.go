@@ -1,7 +1,7 @@
 // Package convert writes rasters as TOG or rumi files, rasters as one TileDB array, and images of an array
 // as raster files.
 //
-//   - File converts one raster.
+//   - File converts one raster, Stack several to one file with steps of time.
 //   - Array writes many rasters as one dense array, which appears in one step.
 //   - Image converts one image of an array.
 //
@@ -35,27 +35,39 @@ import (
 	"github.com/chaski-eo/chaski/tiff"
 )
 
-// Formats for Options.Format. The fourth is TileDB.
+// Formats for Options.Format. One more is TileDB.
 const (
 	TOG   = "tog"   // a TACO optimized GeoTIFF
 	Rumi  = "rumi"  // rumi of generation 1, a BigTIFF of OpenZL frames
 	Rumi2 = "rumi2" // rumi of generation 2
+	Rumi3 = "rumi3" // rumi of generation 3
 )
 
+// Formats are the values of Options.Format.
+var Formats = []string{TOG, Rumi, Rumi2, Rumi3, TileDB}
+
 // Options say what to write. Format, Tile, Level, Workers, MaxBytes and Opener must be set, and Graph for
-// the two generations of rumi. Check checks them.
+// the generations of rumi. Check checks them.
 type Options struct {
 	Format   string
 	Tile     int    // side of a tile in pixels; a TOG needs a multiple of 16
 	Level    int    // zstd level, 1 to 22
 	Graph    string // OpenZL graph of a rumi file: see openzl.NewEncoder
 	Cells    bool   // Rumi2 only: one frame holds a tile of all bands
+	Unit     string // Rumi3 only: see rumi.ParseUnit. Default "tile"
 	Workers  int    // goroutines that decode and compress one image
 	MaxBytes int64  // refuse images that are larger when decoded, in bytes
 	MaxChunk int    // refuse chunks that are larger when decoded. Default resources.DefaultMaxChunkBytes
 
 	Overviews bool // TOG only: keep the overviews of the raster
 	Strict    bool // refuse rasters of which anything would be left out
+
+	// Steps picks steps of time of the raster. Formats other than Rumi3 need one.
+	Steps raster.Selection
+	// DType, of Rumi3 only, is a type of at most 16 bits to store samples in. It must have each of their values.
+	DType chunk.DType
+	// Trailer, of Rumi3 only, has names of bands and times, in place of the raster's where they are not nil.
+	Trailer rumi.Trailer
 
 	// Opener opens the rasters.
 	Opener source.Opener
@@ -78,14 +90,14 @@ func (o *Options) encoder() (*openzl.Encoder, error) {
 	if o.Format == Rumi && strings.HasPrefix(o.Graph, "planar>") {
 		return nil, fmt.Errorf("graph is %q: readers of generation 1 cannot decode planar", o.Graph)
 	}
-	return openzl.NewEncoder(o.Graph, openzl.EncodeOptions{Level: o.Level, Geozl: o.Format == Rumi2})
+	return openzl.NewEncoder(o.Graph, openzl.EncodeOptions{Level: o.Level, Geozl: o.Format != Rumi})
 }
 
 // Check checks the options. Its errors are about the options, not about a file, and have no kind.
 func (o *Options) Check() error {
 	switch {
-	case o.Format != TOG && o.Format != Rumi && o.Format != Rumi2 && o.Format != TileDB:
-		return fmt.Errorf("format is %q: it must be %s, %s, %s or %s", o.Format, TOG, Rumi, Rumi2, TileDB)
+	case !slices.Contains(Formats, o.Format):
+		return fmt.Errorf("format is %q: it must be one of %s", o.Format, strings.Join(Formats, ", "))
 	case o.Tile < 1 || o.Tile > math.MaxUint16:
 		return fmt.Errorf("tile is %d: it must be from 1 to 65535 pixels", o.Tile)
 	case o.Format == TOG && o.Tile%16 != 0:
@@ -96,13 +108,17 @@ func (o *Options) Check() error {
 		return fmt.Errorf("overviews need the format %s: it is %s", TOG, o.Format)
 	case o.Cells && o.Format != Rumi2:
 		return fmt.Errorf("cells need the format %s: it is %s", Rumi2, o.Format)
+	case o.Format != Rumi3 && (o.Unit != "" || o.DType != 0 || o.Trailer.Bands != nil || o.Trailer.Times != nil):
+		return fmt.Errorf("units, types, names and times need the format %s: it is %s", Rumi3, o.Format)
 	case o.Workers < 1:
 		return fmt.Errorf("workers is %d: it must be at least 1", o.Workers)
 	case o.MaxBytes < 1:
 		return fmt.Errorf("max-bytes is %d: it must be at least 1", o.MaxBytes)
 	case o.Format != TOG && o.Format != TileDB:
-		_, err := o.encoder()
-		return err
+		if _, err := o.encoder(); err != nil {
+			return err
+		}
+		return o.check3()
 	}
 	return nil
 }
@@ -122,8 +138,16 @@ func File(ctx context.Context, w io.Writer, path string, o Options) (left []stri
 	if left, err = o.keep(h); err != nil {
 		return nil, err
 	}
+	if o.Format == Rumi3 {
+		return left, o.cube(ctx, w, []string{path}, h)
+	}
+	if n := len(h.steps); n > 1 {
+		return nil, fault.New(fault.Unsupported, "conversion", fault.NoOffset,
+			"it has %d steps of time, and %s holds one: --t picks one, or with a directory as DST one file for each", n,
+			o.Format)
+	}
 	a, err := raster.Read(ctx, []string{path}, raster.ReadOptions{
-		Layout: "b y x", Threads: o.Workers, MaxBytes: o.MaxBytes, Options: o.loader(),
+		Layout: "b y x", T: o.Steps, Threads: o.Workers, MaxBytes: o.MaxBytes, Options: o.loader(),
 	})
 	if err != nil {
 		return nil, err
@@ -150,7 +174,7 @@ func (o *Options) fits(d chunk.DType, shape [3]int, m *tiff.Meta) error {
 	refuse := func(format string, args ...any) error {
 		return fault.New(fault.Unsupported, "conversion", fault.NoOffset, format, args...)
 	}
-	generation := map[string]int{Rumi: 1, Rumi2: 2}[o.Format]
+	generation := map[string]int{Rumi: 1, Rumi2: 2, Rumi3: 3}[o.Format]
 	switch {
 	case shape[0] > math.MaxUint16:
 		return refuse("it has %d bands: at most %d can be written", shape[0], math.MaxUint16)
@@ -158,15 +182,14 @@ func (o *Options) fits(d chunk.DType, shape [3]int, m *tiff.Meta) error {
 		if format, _ := tiff.FormatOf(d); format == 0 {
 			return refuse("a TIFF cannot hold dtype %s", d)
 		}
-	case d == chunk.Complex128 || !rumi.Stores(generation, d):
+	case d == chunk.Complex128 && o.Format != Rumi3 || !rumi.Stores(generation, d):
 		return refuse("rumi of generation %d cannot hold dtype %s", generation, d)
-	case o.Format == Rumi2 && (m.HasTransform || m.EPSG != 0 || len(m.GeoKeys) > 0):
-		// The header of generation 2 has only these two numbers, and none of the GeoTIFF keys. EPSG codes of
-		// GeoTIFF go from 1024 to 32766.
+	case generation > 1 && (m.HasTransform || m.EPSG != 0 || len(m.GeoKeys) > 0):
+		// The headers of generations 2 and 3 have only these two numbers, and none of the GeoTIFF keys. EPSG codes
+		// of GeoTIFF go from 1024 to 32766.
 		if !m.HasTransform || m.EPSG < 1024 || m.EPSG > 32766 {
-			return refuse("rumi of generation 2 needs a transform and an EPSG code from 1024 to 32766: the raster "+
-				"has EPSG %d, transform %t",
-				m.EPSG, m.HasTransform)
+			return refuse("rumi of generation %d needs a transform and an EPSG code from 1024 to 32766: the raster "+
+				"has EPSG %d, transform %t", generation, m.EPSG, m.HasTransform)
 		}
 	}
 	return nil
@@ -192,8 +215,7 @@ func (o *Options) togOptions(ctx context.Context, shape [3]int, d chunk.DType, h
 	return t
 }
 
-// rumi compresses the tiles of an image in parallel and writes them as a rumi file. It holds all frames, because
-// the header, which comes first, needs their sizes.
+// rumi writes an image as a rumi file of generation 1 or 2.
 func (o *Options) rumi(ctx context.Context, w io.Writer, pixels []byte, shape [3]int, d chunk.DType, h *holding) error {
 	l := rumi.Layout{Shape: shape, DType: d, TileH: o.Tile, TileW: o.Tile, Geo: &h.meta.Geo}
 	if o.Format == Rumi2 {
@@ -202,12 +224,18 @@ func (o *Options) rumi(ctx context.Context, w io.Writer, pixels []byte, shape [3
 		geo := h.geo()
 		l.Geo, l.Tags = &geo, h.tags()
 	}
+	return o.compress(ctx, w, pixels, l)
+}
+
+// compress compresses the tiles of an image in parallel and writes them as a rumi file. It holds all frames, because
+// the header, which comes first, needs their sizes.
+func (o *Options) compress(ctx context.Context, w io.Writer, pixels []byte, l rumi.Layout) error {
 	t, err := rumi.NewTiler(pixels, l)
 	if err != nil {
 		return err
 	}
 	frames := make([][]byte, t.Len())
-	g, ctx := errgroup.WithContext(ctx)
+	g, gctx := errgroup.WithContext(ctx)
 	var next atomic.Int64
 	var mu sync.Mutex
 	done := 0
@@ -223,16 +251,13 @@ func (o *Options) rumi(ctx context.Context, w io.Writer, pixels []byte, shape [3
 				if i >= len(frames) {
 					return nil
 				}
-				if err := ctx.Err(); err != nil {
+				if err := gctx.Err(); err != nil {
 					return err
 				}
 				tile = t.AppendTile(tile[:0], i)
-				h, w := t.Rows(i)
-				frame, err := enc.Encode(nil, tile, d.Size(), h, w)
-				if err != nil {
+				if frames[i], err = encode(enc, tile, l.DType, t, i); err != nil {
 					return err
 				}
-				frames[i] = slices.Clip(frame)
 				if o.Progress != nil {
 					mu.Lock()
 					done++
@@ -247,4 +272,15 @@ func (o *Options) rumi(ctx context.Context, w io.Writer, pixels []byte, shape [3
 	}
 	_, err = rumi.Write(w, frames, l)
 	return err
+}
+
+// encode compresses frame i of t.
+func encode(enc *openzl.Encoder, tile []byte, d chunk.DType, t *rumi.Tiler, i int) ([]byte, error) {
+	h, w := t.Rows(i)
+	width := d.Size()
+	if d == chunk.Complex128 { // OpenZL has no numbers of 16 bytes: a frame of generation 3 has components then
+		width, w = width/2, 2*w
+	}
+	frame, err := enc.Encode(nil, tile, width, h, w)
+	return slices.Clip(frame), err
 }

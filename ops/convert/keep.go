@@ -21,7 +21,8 @@ type holding struct {
 	extras    tiff.Extras
 	image     *chunk.Index   // with its mask; nil for a rumi file, which has none
 	overviews []*chunk.Index // with their masks; only where the options ask for them
-	times     bool           // the raster has times, which no format holds that is written
+	steps     []int          // the picked steps of time
+	trailer   *rumi.Trailer  // names of bands and times of the picked steps; nil without
 }
 
 // inspect reads what the raster at path holds, without its pixels.
@@ -37,7 +38,10 @@ func (o *Options) inspect(ctx context.Context, path string) (*holding, error) {
 	}
 	h := &holding{}
 	if rumi.Is(ctx, f) {
-		return h, h.rumi(ctx, f, o.limits().MaxChunk)
+		return h, h.rumi(ctx, f, o)
+	}
+	if h.steps, err = o.Steps.Indices("t", 1); err != nil {
+		return nil, err
 	}
 	img, err := tiff.FromFile(ctx, f, o.limits())
 	if err != nil {
@@ -62,22 +66,25 @@ func (o *Options) inspect(ctx context.Context, path string) (*holding, error) {
 
 // rumi reads what a rumi file holds. A file of generation 2 has no tags besides those of its georeferencing, so
 // that there are no extras to read.
-// A file of generation 3 has times and names of bands; one with several steps of time is refused.
-func (h *holding) rumi(ctx context.Context, f *ifd.File, maxChunk int) (err error) {
-	x, err := rumi.HeaderOf(ctx, f, maxChunk)
+// A file of generation 3 has times and names of bands.
+func (h *holding) rumi(ctx context.Context, f *ifd.File, o *Options) (err error) {
+	x, err := rumi.HeaderOf(ctx, f, o.limits().MaxChunk)
 	if err != nil {
 		return err
 	}
-	if x.Times > 1 {
-		return fault.New(fault.Unsupported, "conversion", fault.NoOffset,
-			"it has %d steps of time, which no format holds that is written", x.Times)
+	if h.steps, err = o.Steps.Indices("t", x.Times); err != nil {
+		return err
 	}
 	if x.Generation == 3 {
-		t, err := rumi.TrailerOf(ctx, f)
+		all, err := rumi.TrailerOf(ctx, f)
 		if err != nil {
 			return err
 		}
-		h.times = t.Kind != rumi.UndefinedTime
+		h.trailer = &rumi.Trailer{Bands: all.Bands, Kind: all.Kind}
+		each := len(all.Times) / x.Times // 0 without times
+		for _, k := range h.steps {
+			h.trailer.Times = append(h.trailer.Times, all.Times[each*k:each*(k+1)]...)
+		}
 	}
 	if h.meta, err = rumi.Meta(ctx, f); err != nil || f.Dirs[0].Find(compressionTag) == nil {
 		return err
@@ -156,11 +163,16 @@ func (o *Options) left(h *holding) []string {
 		}),
 			"meaning of the bands (colours, alpha)")
 	}
-	if o.Format == Rumi2 || o.Format == TileDB {
+	if o.Format != TOG && o.Format != Rumi {
 		o.leftTags(h, add)
 	}
-	add(h.times, "times")
-	add(o.Format != TOG && len(m.Bands) == 0 && m.BandNames != nil, "band names")
+	if o.Format == Rumi3 {
+		_, kept := rumi.BandNames(m.BandNames, len(m.BandNames))
+		add(!kept && o.Trailer.Bands == nil, "band names")
+	} else {
+		add(h.trailer != nil && h.trailer.Times != nil, "times")
+		add(o.Format != TOG && len(m.Bands) == 0 && m.BandNames != nil, "band names")
+	}
 	add(o.Format == TileDB && m.HasTransform, "georeferencing")
 	return append(names, e.Unknown...)
 }
@@ -171,7 +183,7 @@ func (o *Options) leftTags(h *holding, add func(bool, string)) {
 	add(m.NoData != "", "nodata value")
 	named := 0 // items of GDAL metadata that the loop names one by one, so that "metadata" means the rest
 	for _, b := range m.Bands {
-		add(b.Description != "", "band names")
+		add(b.Description != "" && o.Format != Rumi3, "band names")
 		add(b.Scale != nil && *b.Scale != 1, "scale")
 		add(b.Offset != nil && *b.Offset != 0, "offset")
 		add(b.Unit != "", "units")
@@ -196,7 +208,7 @@ func (o *Options) leftTags(h *holding, add func(bool, string)) {
 		case scaleTag, matrixTag, geoDoubleTag, geoTextTag:
 		case geoKeysTag:
 			add(!placed || o.Format == TileDB, "georeferencing")
-			add(o.Format == Rumi2 && h.meta.Geo.IsVertical(), "vertical CRS")
+			add(o.Format != TileDB && h.meta.Geo.IsVertical(), "vertical CRS")
 		default:
 			add(true, "TIFF tags")
 		}

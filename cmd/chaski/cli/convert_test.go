@@ -60,6 +60,8 @@ var conversions = map[string][]string{
 		"--to", "rumi2", "--tile", "70", "--unit", "cell", "--graph",
 		"planar>zigzag>transpose>entropy", "--level", "3",
 	},
+	"rumi3": {"--to", "rumi3", "--tile", "33", "--level", "3", "--time", "2024-05-06"},
+	"pixel": {"--to", "rumi3", "--tile", "70", "--level", "3", "--time", "1969-01-02/2024-05-06", "--unit", "h w b"},
 }
 
 // TestConvertKeeps: every raster converts to every format with its samples, its location and, in a
@@ -191,6 +193,15 @@ func TestConvertRefuses(t *testing.T) {
 		{2, []string{tif, "-o", dir + "/x.rumi", "--graph", "magic"}},
 		{2, []string{tif, "-o", dir + "/x.tif", "--to", "rumi", "--graph", "planar>zstd"}},
 		{2, []string{tif, "-o", dir + "/x.rumi", "--workers", "-1"}},
+		{2, []string{tif, "-o", dir + "/x.rumi", "--time", "2024-05-06"}},
+		{2, []string{tif, "-o", dir + "/x.rumi", "--to", "rumi3", "--time", "May"}},
+		{2, []string{tif, "-o", dir + "/x.rumi", "--to", "rumi3", "--time", "2024-05-06", "--unit", "b b h w"}},
+		{2, []string{tif, "-o", dir + "/x.rumi", "--to", "rumi3", "--time", "2024-05-06", "--dtype", "float32"}},
+		{2, []string{tif, "-o", dir + "/x.rumi", "--t", "all", "--stack"}},
+		{1, []string{tif, "-o", dir + "/x.rumi", "--to", "rumi3"}},
+		{1, []string{tif, "-o", dir + "/x.rumi", "--to", "rumi3", "--time", "2024-05-06", "--dtype", "uint1"}},
+		{1, []string{tif, "-o", dir + "/x.rumi", "--to", "rumi3", "--time", "2024-05-06", "--names", "a,a"}},
+		{1, []string{tif, "-o", dir + "/x.rumi", "--t", "1"}},
 		{2, []string{tif, twin, "-o", dir}},
 		{1, []string{dir + "/none.tif", "-o", dir + "/x.tif"}},
 		{1, []string{t.TempDir(), "-o", dir}},
@@ -218,6 +229,7 @@ func TestOriginalsReadWhatIsConverted(t *testing.T) {
 	}{
 		{"CHASKI_ORACLE_PYTHON08", []string{"rumi", "store", "delta"}},
 		{"CHASKI_ORACLE_PYTHON16", []string{"rumi2", "cells", "plane"}},
+		{"CHASKI_ORACLE_PYTHON26", []string{"rumi3", "pixel"}},
 	} {
 		t.Run(c.env, func(t *testing.T) {
 			python := os.Getenv(c.env)

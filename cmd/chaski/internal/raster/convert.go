@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/flags"
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/open"
@@ -19,7 +20,9 @@ import (
 	"github.com/chaski-eo/chaski/internal/durable"
 	"github.com/chaski-eo/chaski/internal/pathname"
 	"github.com/chaski-eo/chaski/internal/procs"
+	"github.com/chaski-eo/chaski/loader/raster"
 	"github.com/chaski-eo/chaski/ops/convert"
+	"github.com/chaski-eo/chaski/rumi"
 )
 
 type convertFlags struct {
@@ -33,6 +36,10 @@ type convertFlags struct {
 
 	dims, extents, attr string // of arrays
 	at                  flags.Timestamp
+
+	steps, dtype string // of rumi3
+	times, names []string
+	stack        bool
 }
 
 func NewConvert(env console.Env) *cobra.Command {
@@ -49,7 +56,7 @@ of rasters.
 DST is a file if there is one SRC and that is a file. It is a directory if there are several files to
 write, if it exists as a directory, or if it ends in a slash; the command makes it if necessary. A file in
 it has the name of its source, or its path below a SRC that is a directory, with the extension .tif, or
-.rumi for rumi2.
+.rumi for rumi2 and rumi3.
 
 An array as SRC becomes one file for each image along n that was written, named by its coordinate. With
 several attributes each has a directory of its name. --dims says what the dimensions of the array are
@@ -62,7 +69,9 @@ Formats (default: rumi2 if DST ends in .rumi, otherwise tog):
   tog      what GDAL's COG driver writes with INTERLEAVE=TILE and COMPRESS=ZSTD: tiles whose sides are
            multiples of 16 pixels, predictors, no overviews
   rumi     rumi of generation 1, a BigTIFF of OpenZL frames
-  rumi2    rumi of generation 2 (.rumi); with --unit cell one frame holds a tile of all bands
+  rumi2    rumi of generation 2 (.rumi), which rumi-eo 0.16 reads and 0.18 does not; with --unit cell one
+           frame holds a tile of all bands
+  rumi3    rumi of generation 3 (.rumi), which rumi-eo 0.26 reads
   tiledb   a TileDB array of format version 3 with byteshuffle and zstd, encrypted if there is a key (see
            'chaski array')
 
@@ -73,6 +82,7 @@ Pixels are kept bit for bit. What else is kept depends on the format:
            resolution and colour profile; overviews with --overviews
   rumi     all of these but mask, overviews and which band is which colour
   rumi2    a transform together with an EPSG code; a raster that is georeferenced otherwise is refused
+  rumi3    the same, names of bands, and times
   tiledb   nothing
 
 When all is converted, a warning on standard error names what the new files lack; rasters that lack the
@@ -80,8 +90,20 @@ same share a line. --strict refuses such rasters instead. Files beside a raster 
 are ignored. A raster from an array has the array's fill value as nodata value, unless the whole image
 was written.
 
---graph names the OpenZL graph of rumi and rumi2 by its steps: [delta> or planar>] [zigzag>] [transpose>]
-and then store, zstd, entropy, bitpack or constant. planar is for rumi2 only. auto tries several on a
+A file of rumi3 has the time of each step, and bands with names. --time gives the times if SRC has none:
+2024-05-06, 2024-05-06T07:08:09Z or an interval, 2024-05-06/2024-05-09; once for each step. --names
+gives names in place of those of SRC; bands without one become "band 0" and so on. --stack makes one file
+of all SRC, which become its steps of time. --unit says what a frame holds: tile (one band of one step;
+all steps of a band follow each other), step (the same, all bands of a step follow each other), cell
+(all), or its axes, such as "h w b" or "b t h w". --dtype stores samples as another type of at most 16
+bits, such as uint1, float8_e4m3fn or bfloat16; values that it does not have are refused. rumi-eo 0.26
+reads no types of 2, 4 and 6 bits.
+
+--t picks steps of time of a SRC of rumi3: "start:stop", "i,j,k" or "all". The other formats hold one
+step. If --t picks several, DST is a directory, and each step becomes a file, named NAME-t0.tif and so on.
+
+--graph names the OpenZL graph of rumi files by its steps: [delta> or planar>] [zigzag>] [transpose>]
+and then store, zstd, entropy, bitpack or constant. planar is not for rumi. auto tries several on a
 part of each tile and takes the one with the smallest result.
 
 A file appears under its name when it is complete; until then it has a temporary name in the same
@@ -92,6 +114,9 @@ that were complete stay.`,
   chaski convert --to tog --tile 256 --level 19 chip.tif -o chip-tog.tif
   chaski convert --to rumi --graph "delta>zstd" --workers 8 chips/ -o chips-rumi/
   chaski convert --to rumi2 --unit cell first.tif second.tif -o rumi2/
+  chaski convert --to rumi3 --time 2024-05-06 --unit "h w b" chip.tif -o chip.rumi
+  chaski convert --to rumi3 --stack --time 2024-05-06 --time 2024-05-16 may.tif june.tif -o cube.rumi
+  chaski convert --to tog --t all cube.rumi -o steps/
   chaski convert --to tiledb --dims "n b y x" --extent "y=256 x=256" chips/ -o chips-cube
   chaski convert --to rumi chips-cube -o chips-again/
   chaski convert --strict --overviews scene.tif -o scene-tog.tif`,
@@ -106,7 +131,7 @@ that were complete stay.`,
 func (f *convertFlags) add(cmd *cobra.Command) {
 	fl := cmd.Flags()
 	fl.StringVarP(&f.out, "output", "o", "", "`DST`, a file or a directory; - for standard output")
-	fl.StringVar(&f.to, "to", "", "format: tog, rumi, rumi2 or tiledb")
+	fl.StringVar(&f.to, "to", "", "format: tog, rumi, rumi2, rumi3 or tiledb")
 	f.at.Add(fl)
 	fl.StringVar(&f.dims, "dims", "", "what the dimensions of an array are, in their order: n, b, y and x")
 	fl.StringVar(&f.extents, "extent", "",
@@ -116,7 +141,14 @@ func (f *convertFlags) add(cmd *cobra.Command) {
 	fl.StringVar(&f.o.Graph, "graph", "auto", "OpenZL graph of rumi files")
 	fl.IntVar(&f.o.Level, "level", 13,
 		"zstd level, 1 to 22; from 6 on, data that shrinks to a third is searched more deeply, from 20 on all data")
-	fl.StringVar(&f.unit, "unit", "tile", "what a frame of rumi2 holds: tile (one band) or cell (all bands)")
+	fl.StringVar(&f.unit, "unit", "tile",
+		"what a frame of rumi2 or rumi3 holds: tile (one band) or cell (all); of rumi3 also step, or axes like "+
+			"\"h w b\"")
+	fl.StringVar(&f.steps, "t", "", "steps of time of SRC: `SEL`, or all")
+	fl.StringVar(&f.dtype, "dtype", "", "type of the samples in rumi3 (default: as in SRC)")
+	fl.StringArrayVar(&f.times, "time", nil, "`TIME` of a step of rumi3; repeatable")
+	fl.StringSliceVar(&f.names, "names", nil, "names of the bands of rumi3, `A,B,C`")
+	fl.BoolVar(&f.stack, "stack", false, "with --to rumi3: all SRC become one file, as its steps of time")
 	fl.IntVar(&f.workers, "workers", 0,
 		"number of files or tiles to convert at the same time (default: the number of processors)")
 	fl.BoolVar(&f.o.Overviews, "overviews", false,
@@ -197,10 +229,10 @@ func (f *convertFlags) resolve() error {
 			f.to = convert.Rumi2
 		}
 	}
-	if err := console.OneOf("to", f.to, convert.TOG, convert.Rumi, convert.Rumi2, convert.TileDB); err != nil {
+	if err := console.OneOf("to", f.to, convert.Formats...); err != nil {
 		return err
 	}
-	if err := console.OneOf("unit", f.unit, "tile", "cell"); err != nil {
+	if err := f.cubes(); err != nil {
 		return err
 	}
 	if err := console.AtLeast("workers", f.workers, 0); err != nil {
@@ -209,12 +241,47 @@ func (f *convertFlags) resolve() error {
 	if f.workers == 0 {
 		f.workers = procs.Workers()
 	}
-	f.o.Format, f.o.Cells, f.o.Workers = f.to, f.unit == "cell", f.workers
+	f.o.Format, f.o.Workers = f.to, f.workers
 	if err := f.o.Check(); err != nil {
 		return console.WrongUsage(err)
 	}
 	return nil
 }
+
+// cubes takes the flags about steps of time, and units.
+func (f *convertFlags) cubes() error {
+	f.o.Format = f.to
+	if f.to == convert.Rumi3 {
+		f.o.Unit = f.unit
+	} else if err := console.OneOf("unit", f.unit, "tile", "cell"); err != nil {
+		return err
+	} else {
+		f.o.Cells = f.unit == "cell"
+	}
+	if f.stack && f.to != convert.Rumi3 {
+		return console.Usagef("--stack needs --to %s", convert.Rumi3)
+	}
+	var err error
+	if f.steps != "" && f.steps != allSteps {
+		if f.o.Steps, err = raster.ParseSelection(f.steps); err != nil {
+			return console.Usagef("--t is %q: %w", f.steps, err)
+		}
+	}
+	if f.dtype != "" {
+		if f.o.DType, err = chunk.ParseDType(f.dtype); err != nil {
+			return console.WrongUsage(err)
+		}
+	}
+	f.o.Trailer.Bands = f.names
+	f.o.Trailer.Kind, f.o.Trailer.Times, err = rumi.ParseTimes(f.times)
+	if err != nil {
+		return console.WrongUsage(err)
+	}
+	return nil
+}
+
+// allSteps is the value of --t for all steps of time.
+const allSteps = "all"
 
 // convert converts file i. The destination "-" is standard output.
 func (f *convertFlags) convert(ctx context.Context, stdout io.Writer, i int, j conversion) error {
@@ -224,7 +291,15 @@ func (f *convertFlags) convert(ctx context.Context, stdout io.Writer, i int, j c
 	return console.WriteFile(j.dst, stdout, func(w io.Writer) error {
 		b := bufio.NewWriterSize(w, 1<<20)
 		write := func() error {
-			left, err := convert.File(ctx, b, j.src, f.o)
+			o, left, err := f.o, []string(nil), error(nil)
+			if f.stack {
+				left, err = convert.Stack(ctx, b, j.stack, o)
+			} else {
+				if j.step >= 0 {
+					o.Steps = raster.Selection{List: []int{j.step}}
+				}
+				left, err = convert.File(ctx, b, j.src, o)
+			}
 			if err == nil {
 				f.losses.add(i, j.src, left)
 			}

@@ -3,6 +3,7 @@ package raster
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"net/url"
 	"os"
@@ -16,12 +17,16 @@ import (
 	"github.com/chaski-eo/chaski/internal/pathname"
 	"github.com/chaski-eo/chaski/ops/convert"
 	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/store/tiledb"
 )
 
-// conversion is one file to write, from a raster or from one image of an array.
+// conversion is one file to write, from a raster, one of its steps of time, a stack of rasters, or one image of an
+// array.
 type conversion struct {
 	src, dst string
+	step     int            // -1 for those that the options pick
+	stack    []string       // with --stack: all sources
 	images   *tiledb.Images // of the array; nil if src is a raster
 	image    int64
 }
@@ -53,11 +58,11 @@ func (f *convertFlags) jobs(ctx context.Context, files source.Opener, paths []st
 		}
 		switch {
 		case f.to == convert.TileDB && !dir:
-			jobs = append(jobs, conversion{src: p})
+			jobs = append(jobs, conversion{src: p, step: -1})
 		case !dir && !folder:
-			jobs = append(jobs, conversion{src: p, dst: f.out})
+			jobs = append(jobs, conversion{src: p, dst: f.out, step: -1})
 		case !dir:
-			jobs = append(jobs, conversion{src: p, dst: f.inFolder(baseName(p))})
+			jobs = append(jobs, conversion{src: p, dst: f.inFolder(baseName(p)), step: -1})
 		default:
 			if jobs, err = f.walk(ctx, jobs, p); err != nil {
 				return nil, err
@@ -68,13 +73,74 @@ func (f *convertFlags) jobs(ctx context.Context, files source.Opener, paths []st
 		return nil, fault.WithFile(fault.New(fault.NotFound, "folder", fault.NoOffset, "there is no raster in it"),
 			paths[0])
 	}
-	if f.to == convert.TileDB {
+	err = nil // of the destination, which need not exist
+	switch {
+	case f.to == convert.TileDB:
 		return jobs, nil
+	case f.stack:
+		jobs, err = f.stacked(jobs)
+	case f.steps != "" && f.to != convert.Rumi3:
+		jobs, err = f.eachStep(ctx, files, jobs, folder)
+	}
+	if err != nil {
+		return nil, err
 	}
 	if len(jobs) == 1 && jobs[0].images != nil && !folder {
 		jobs[0].dst = f.out
 	}
 	return jobs, f.apart(jobs)
+}
+
+// stacked returns one conversion of all rasters.
+func (f *convertFlags) stacked(jobs []conversion) ([]conversion, error) {
+	one := conversion{src: jobs[0].src, dst: f.out, step: -1}
+	for _, j := range jobs {
+		if j.images != nil {
+			return nil, console.Usagef("--stack is for rasters: %s is an array", j.src)
+		}
+		one.stack = append(one.stack, j.src)
+	}
+	if st, err := os.Stat(f.out); err == nil && st.IsDir() || strings.HasSuffix(f.out, "/") {
+		return nil, console.Usagef("-o is %q: --stack writes one file", f.out)
+	}
+	return []conversion{one}, nil
+}
+
+// eachStep returns a conversion for each picked step of time of each raster. A raster with one picked step keeps the
+// name of its file.
+func (f *convertFlags) eachStep(ctx context.Context, files source.Opener, jobs []conversion,
+	folder bool) ([]conversion, error) {
+	var out []conversion
+	for _, j := range jobs {
+		if j.images != nil {
+			out = append(out, j)
+			continue
+		}
+		a, _, err := catalog.OpenAsset(ctx, files, j.src, f.o.MaxChunk)
+		if err != nil {
+			return nil, err
+		}
+		steps, err := f.o.Steps.Indices("t", a.Index.Steps())
+		if err != nil {
+			return nil, fault.WithFile(err, j.src)
+		}
+		if len(steps) > 1 && !folder {
+			return nil, console.Usagef("-o is %q: it must be a directory for %d steps of time", f.out, len(steps))
+		}
+		if len(steps) > maxImages-len(out) {
+			return nil, fault.WithFile(fault.New(fault.Limit, "steps of time", fault.NoOffset,
+				"at most %d files can be converted", maxImages), j.src)
+		}
+		for _, k := range steps {
+			one := conversion{src: j.src, dst: j.dst, step: k}
+			if len(steps) > 1 {
+				ext := filepath.Ext(j.dst)
+				one.dst = fmt.Sprintf("%s-t%d%s", strings.TrimSuffix(j.dst, ext), k, ext)
+			}
+			out = append(out, one)
+		}
+	}
+	return out, nil
 }
 
 // baseName returns the last part of a path. For a URL it leaves out the query, which would otherwise
@@ -115,7 +181,7 @@ func (f *convertFlags) apart(jobs []conversion) error {
 // inFolder returns the file in the directory DST for the relative path rel of a source.
 func (f *convertFlags) inFolder(rel string) string {
 	ext := ".tif"
-	if f.to == convert.Rumi2 {
+	if f.to == convert.Rumi2 || f.to == convert.Rumi3 {
 		ext = ".rumi"
 	}
 	return pathname.Join(f.out, strings.TrimSuffix(rel, filepath.Ext(rel))+ext)
@@ -146,7 +212,7 @@ func (f *convertFlags) walk(ctx context.Context, jobs []conversion, dir string) 
 			if err != nil {
 				return err
 			}
-			jobs = append(jobs, conversion{src: p, dst: f.inFolder(rel)})
+			jobs = append(jobs, conversion{src: p, dst: f.inFolder(rel), step: -1})
 		}
 		return nil
 	})
@@ -162,7 +228,7 @@ func (f *convertFlags) images(ctx context.Context, files source.Opener, jobs []c
 	path string) ([]conversion, error) {
 	if f.to == convert.TileDB {
 		return nil, console.Usagef("--to is \"tiledb\", but %s is an array already: it can become tog, "+
-			"rumi or rumi2", path)
+			"rumi, rumi2 or rumi3", path)
 	}
 	a, err := open.Array(ctx, tiledb.Over{Opener: files}, path, f.at.Options(tiledb.Options{MaxResult: f.o.MaxBytes}))
 	if err != nil {
