@@ -59,23 +59,28 @@ func New(o Options) (*remote.Opener, error) {
 		if conns == 0 {
 			conns = remote.DefaultConcurrency
 		}
-		b.own = &http.Transport{
-			Proxy:               http.ProxyFromEnvironment,
-			DialContext:         (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
-			ForceAttemptHTTP2:   true,
-			TLSHandshakeTimeout: 10 * time.Second,
-			MaxIdleConns:        4 * conns,
-			MaxIdleConnsPerHost: conns,
-			IdleConnTimeout:     90 * time.Second,
-			DisableCompression:  true, // ranges count the bytes as stored
-			// A server must not fill memory with headers. Real ones have some KiB.
-			MaxResponseHeaderBytes: 256 << 10,
-			ReadBufferSize:         32 << 10,
-		}
+		b.own = newTransport(conns)
 		b.o.Transport = b.own
 	}
 	b.client = &http.Client{Transport: b.o.Transport, CheckRedirect: b.redirect}
 	return remote.New(b, o.Options)
+}
+
+// newTransport returns a transport for a number of simultaneous requests to one host.
+func newTransport(conns int) *http.Transport {
+	return &http.Transport{
+		Proxy:               http.ProxyFromEnvironment,
+		DialContext:         (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
+		ForceAttemptHTTP2:   true,
+		TLSHandshakeTimeout: 10 * time.Second,
+		MaxIdleConns:        4 * conns,
+		MaxIdleConnsPerHost: conns,
+		IdleConnTimeout:     90 * time.Second,
+		DisableCompression:  true, // ranges count the bytes as stored
+		// A server must not fill memory with headers. Real ones have some KiB.
+		MaxResponseHeaderBytes: 256 << 10,
+		ReadBufferSize:         32 << 10,
+	}
 }
 
 type backend struct {

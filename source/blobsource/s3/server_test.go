@@ -51,7 +51,7 @@ func startServer(t *testing.T) string {
 	done := make(chan error, 1)
 	go func() { done <- cmd.Wait() }()
 	t.Cleanup(func() { cancel(); <-done })
-	for range 200 {
+	for range 6000 { // five minutes
 		if c, err := net.Dial("tcp", addr); err == nil {
 			_ = c.Close()
 			return "http://" + addr

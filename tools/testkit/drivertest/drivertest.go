@@ -6,6 +6,7 @@ import (
 	"context"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/chaski-eo/chaski/fault"
@@ -14,27 +15,36 @@ import (
 	"github.com/chaski-eo/chaski/tools/testkit/netsim"
 )
 
-// Reads reads through a driver's SDK from s, a server of ranges, with and without faults, and closes both. The driver
-// calls s its service; there, path is where the object dir/a.tif of the bucket "chips" lies.
-func Reads(t *testing.T, s *netsim.Server, d blobsource.Driver, scheme, path string) {
+// Reads reads through a driver's SDK from a server of ranges in memory, with and without faults, in a bubble of time.
+// open returns the driver for a server with this host, which the driver's SDK calls its service, over the network; path
+// is where the object dir/a.tif of the bucket "chips" lies on it.
+func Reads(t *testing.T, scheme, path string, open func(host string, n *netsim.Network) blobsource.Driver) {
 	t.Helper()
-	o, err := blobsource.New(d, remote.Options{
-		Attempts: 3, Backoff: time.Millisecond, MaxBackoff: time.Millisecond, Timeout: 200 * time.Millisecond,
-		MinRate: 1 << 30, Block: 1024,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		s.Close()
-		if err := o.Close(); err != nil {
-			t.Error(err)
+	synctest.Test(t, func(t *testing.T) {
+		var n netsim.Network
+		s := n.NewServer()
+		o, err := blobsource.New(open(strings.TrimPrefix(s.URL, "http://"), &n), remote.Options{
+			Attempts: 3, Backoff: time.Millisecond, MaxBackoff: time.Millisecond, Timeout: 200 * time.Millisecond,
+			MinRate: 1 << 30, Block: 1024,
+		})
+		if err != nil {
+			t.Fatal(err)
 		}
-	}()
+		defer func() {
+			s.Close()
+			if err := o.Close(); err != nil {
+				t.Error(err)
+			}
+		}()
+		reads(t, s, o, scheme+"://chips/", path)
+	})
+}
+
+func reads(t *testing.T, s *netsim.Server, o *remote.Opener, bucket, path string) {
 	b := bytes.Repeat([]byte("0123456789abcdef"), 1000)
 	s.Put(path, b)
 	ctx := context.Background()
-	r, err := o.Open(ctx, scheme+"://chips/dir/a.tif")
+	r, err := o.Open(ctx, bucket+"dir/a.tif")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +78,7 @@ func Reads(t *testing.T, s *netsim.Server, d blobsource.Driver, scheme, path str
 		t.Error(err)
 	}
 	s.Always(netsim.None)
-	if _, err := o.Open(ctx, scheme+"://chips/none"); fault.KindOf(err) != fault.NotFound {
+	if _, err := o.Open(ctx, bucket+"none"); fault.KindOf(err) != fault.NotFound {
 		t.Error(err)
 	}
 }
