@@ -76,7 +76,7 @@ func (g *guardedServer) certify(t *testing.T, p pki.Pair) {
 // dial connects to the server with a token (empty: none), trusting an authority (nil: none, in plain text).
 func (g *guardedServer) dial(t *testing.T, token string, a *pki.Authority, own *pki.Pair) *client.Client {
 	t.Helper()
-	o := client.Options{Logger: quiet, Backoff: time.Millisecond, Timeout: 20 * time.Second, Attempts: 1}
+	o := client.Options{Logger: quiet, Backoff: time.Millisecond, Timeout: 5 * time.Minute, Attempts: 1}
 	if a != nil {
 		var p pki.Pair
 		if own != nil {

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"google.golang.org/grpc"
@@ -65,45 +66,45 @@ func TestIdleQuestions(t *testing.T) {
 				{Roots: []string{root}, MaxReads: 1, SendTimeout: 50 * time.Millisecond},
 				{Roots: []string{root}, MaxReads: 1, SendTimeout: time.Hour, DrainTimeout: time.Hour},
 			} {
-				l, target, dial := listenBuf(t)
-				s := start(t, l, o)
-				conn, err := grpc.NewClient(target, append(dial,
-					grpc.WithTransportCredentials(insecure.NewCredentials()))...)
-				if err != nil {
-					t.Fatal(err)
-				}
-				defer conn.Close()
-				c := chaskiv1.NewChaskiClient(conn)
-				idle, err := c.Ask(t.Context())
-				if err == nil {
-					err = begin(idle)
-				}
-				if err != nil {
-					t.Fatal(err)
-				}
-				want := codes.DeadlineExceeded
-				if o.SendTimeout == time.Hour {
-					want = codes.Unavailable
-					for s.server.questions.taken() == 0 { // until the server has taken the call
-						time.Sleep(time.Millisecond)
-					}
-					s.stop(t)
-				}
-				if _, err := idle.Recv(); status.Code(err) != want {
-					t.Errorf("the idle client gets %v, want %v", err, want)
-				}
-				if want == codes.Unavailable {
-					continue
-				}
-				about := &chaskiv1.AskRequest{Kind: &chaskiv1.AskRequest_About{About: &chaskiv1.AboutQuestion{
-					Containers: &chaskiv1.Containers{Paths: []string{filepath.Join(root, "coast.tacozip")}}}}}
-				if got, err := ask(t, c, about); err != nil || !json.Valid(got) {
-					t.Errorf("the next question is answered by %q, %v", got, err)
-				}
-				s.stop(t)
+				synctest.Test(t, func(t *testing.T) { idleQuestion(t, o, begin) })
 			}
 		})
 	}
+}
+
+func idleQuestion(t *testing.T, o Options, begin func(chaskiv1.Chaski_AskClient) error) {
+	l, target, dial := listenBuf(t)
+	s := start(t, l, o)
+	conn, err := grpc.NewClient(target, append(dial, grpc.WithTransportCredentials(insecure.NewCredentials()))...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	c := chaskiv1.NewChaskiClient(conn)
+	idle, err := c.Ask(t.Context())
+	if err == nil {
+		err = begin(idle)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if o.SendTimeout == time.Hour {
+		synctest.Wait() // until the server has taken the call
+		s.stop(t)
+		if _, err := idle.Recv(); status.Code(err) != codes.Unavailable {
+			t.Errorf("the server stops, and the idle client gets %v", err)
+		}
+		return
+	}
+	if _, err := idle.Recv(); status.Code(err) != codes.DeadlineExceeded {
+		t.Errorf("the idle client gets %v", err)
+	}
+	about := &chaskiv1.AskRequest{Kind: &chaskiv1.AskRequest_About{About: &chaskiv1.AboutQuestion{
+		Containers: &chaskiv1.Containers{Paths: []string{filepath.Join(o.Roots[0], "coast.tacozip")}}}}}
+	if got, err := ask(t, c, about); err != nil || !json.Valid(got) {
+		t.Errorf("the next question is answered by %q, %v", got, err)
+	}
+	s.stop(t)
 }
 
 // TestAsk compares answers with those of package taco, and checks that a client sees nothing beside the roots, and no

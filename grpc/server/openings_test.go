@@ -71,7 +71,7 @@ func (o *openings) users() (users, waiting int) {
 // until waits for a condition that must come.
 func until(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	for end := time.Now().Add(time.Minute); !ok(); time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(5 * time.Minute); !ok(); time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("it does not come that %s", what)
 		}

@@ -138,7 +138,7 @@ func TestPanicEndsOneRequest(t *testing.T) {
 		r, dial, log, panics := servePanics(t, files)
 		before := panics()
 		c1, c2 := dial(transport), dial(transport)
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 		next := func(c *client.Client, dir string, epochs uint64) *client.Loader {
 			run, err := c.Open(ctx, loader.Spec{Source: dir, BatchSize: 1,
 				Sampler: loader.Sampler{Kind: "random_window", Height: 32, Width: 32}})
@@ -216,7 +216,7 @@ func TestPanicInAnOpening(t *testing.T) {
 	}
 	defer conn.Close()
 	stub := chaskiv1.NewChaskiClient(conn)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()
 	describe := func(dir string) error {
 		_, err := stub.Describe(ctx,

@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -247,7 +248,7 @@ func TestRanksSeeEverySampleOnce(t *testing.T) {
 func dialTo(t testing.TB, target string, dial ...grpc.DialOption) *client.Client {
 	t.Helper()
 	c, err := client.Dial(target, client.Options{
-		Dial: dial, Logger: quiet, Backoff: time.Millisecond, Timeout: 20 * time.Second,
+		Dial: dial, Logger: quiet, Backoff: time.Millisecond, Timeout: 5 * time.Minute,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -586,7 +587,7 @@ func TestServerRestart(t *testing.T) {
 	h := &house{samples: 200, elems: 5000}
 	s := start(t, listen(), Options{Open: h.Open, PartBytes: 1 << 12})
 	c, err := client.Dial("unix:"+path, client.Options{
-		Logger: quiet, Backoff: 5 * time.Millisecond, Attempts: 20, Timeout: 20 * time.Second,
+		Logger: quiet, Backoff: 5 * time.Millisecond, Attempts: 20, Timeout: 5 * time.Minute,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -879,39 +880,41 @@ func TestStopEndsIdleStreams(t *testing.T) {
 // TestStalledClientsAreCut: a client may hold batches that it requested without reading them for a
 // bounded time only.
 func TestStalledClientsAreCut(t *testing.T) {
-	h := &house{samples: 1000, elems: 1 << 20}
-	l, target, _ := listenUnix(t)
-	s := start(t, l, Options{Open: h.Open, SendTimeout: 50 * time.Millisecond})
-	r := newRaw(t, 4, target)
-	for range 3 {
-		r.ticket(&chaskiv1.Ticket{Handle: r.hash, Count: 4, RowStride: 1})
-	}
-	r.credit(3)
-	e := h.open[0]
-	for e.Started.Load() < 3 {
-		time.Sleep(time.Millisecond)
-	}
-	// All batches come back at once, except the one that is half sent: it comes back when the
-	// client reads on.
-	wait := func(live int64) {
-		for deadline := time.Now().Add(5 * time.Minute); e.Live.Load() > live; time.Sleep(time.Millisecond) {
-			if time.Now().After(deadline) {
-				t.Fatalf("%d batches are not released", e.Live.Load())
+	synctest.Test(t, func(t *testing.T) {
+		h := &house{samples: 1000, elems: 1 << 20}
+		l, target, dial := listenBuf(t)
+		s := start(t, l, Options{Open: h.Open, SendTimeout: time.Minute})
+		r := newRaw(t, 4, target, dial...)
+		for range 3 {
+			r.ticket(&chaskiv1.Ticket{Handle: r.hash, Count: 4, RowStride: 1})
+		}
+		r.credit(3)
+		synctest.Wait()
+		e := h.open[0]
+		if started, live := e.Started.Load(), e.Live.Load(); started != 3 || live != 3 {
+			t.Errorf("%d batches started, %d are held", started, live)
+		}
+		// All batches come back after the time, except the one that is half sent: it comes back when the client reads
+		// on.
+		time.Sleep(time.Minute + time.Second)
+		if n := e.Live.Load(); n > 1 {
+			t.Errorf("%d batches are not released", n)
+		}
+		for {
+			if _, err := r.stream.Recv(); err != nil {
+				if status.Code(err) != codes.DeadlineExceeded {
+					t.Error(err)
+				}
+				break
 			}
 		}
-	}
-	wait(1)
-	for {
-		if _, err := r.stream.Recv(); err != nil {
-			if status.Code(err) != codes.DeadlineExceeded {
-				t.Error(err)
-			}
-			break
+		synctest.Wait()
+		if n := e.Live.Load(); n > 0 {
+			t.Errorf("%d batches are not released", n)
 		}
-	}
-	wait(0)
-	s.stop(t)
-	h.check(t)
+		s.stop(t)
+		h.check(t)
+	})
 }
 
 // TestChangedDataAreNoticed: a dataset that has grown is described as another run, and tickets of

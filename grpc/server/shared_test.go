@@ -40,7 +40,7 @@ func dialShared(t *testing.T, transport client.Transport, target string, dial ..
 	t.Helper()
 	c, err := client.Dial(target, client.Options{
 		Dial: dial, Logger: quiet, Transport: transport,
-		Timeout: 20 * time.Second, Backoff: time.Millisecond,
+		Timeout: 5 * time.Minute, Backoff: time.Millisecond,
 	})
 	if err != nil {
 		t.Fatal(err)
