@@ -392,7 +392,7 @@ func TestServerLies(t *testing.T) {
 				return nil
 			}}
 			target := l.serve(t)
-			b, err := next(t, target, client.Options{Timeout: 10 * time.Second})
+			b, err := next(t, target, client.Options{Timeout: 5 * time.Minute})
 			if err == nil || !strings.Contains(err.Error(), target) {
 				t.Errorf("batch %+v, error %v", b, err)
 			}
@@ -417,27 +417,6 @@ func next(t *testing.T, target string, o client.Options) (*loader.Batch, error) 
 	}
 	defer l.Close()
 	return l.Next(t.Context())
-}
-
-// TestSilentServer: waiting for a server that accepts tickets and never answers is bounded. The
-// same setting bounds connecting, which may take longer on a busy machine: the test then repeats
-// with a longer timeout.
-func TestSilentServer(t *testing.T) {
-	for wait := 50 * time.Millisecond; ; wait *= 10 {
-		l := &liar{stream: func(g replyStream, _ *chaskiv1.Ticket) error {
-			<-g.Context().Done()
-			return nil
-		}}
-		target := l.serve(t)
-		_, err := next(t, target, client.Options{Timeout: wait, Attempts: 50})
-		n := l.streams.Load()
-		if n == 2 && err != nil && strings.Contains(err.Error(), "no answer") && strings.Contains(err.Error(), target) {
-			return
-		}
-		if n > 2 || wait >= 5*time.Second {
-			t.Fatalf("%d attempts of %v, want 2: %v", n, wait, err)
-		}
-	}
 }
 
 func TestAttemptsAreBounded(t *testing.T) {

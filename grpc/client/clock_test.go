@@ -28,6 +28,7 @@ type clocked struct {
 	pools         map[int64]bool // that it was asked for
 	most          int            // tickets that it owed at a time
 	tickets       int            // that it got
+	streams       int            // that were opened
 	silent        int64          // it says nothing from this position on; 0: it never does so
 	mute          bool           // it describes nothing
 }
@@ -45,6 +46,7 @@ func (c *clocked) Describe(ctx context.Context, r *chaskiv1.DescribeRequest) (*c
 }
 
 func (c *clocked) Stream(g grpc.BidiStreamingServer[chaskiv1.StreamRequest, chaskiv1.StreamReply]) error {
+	c.streams++
 	tickets := make(chan *chaskiv1.Ticket, 4096)
 	go func() {
 		defer close(tickets)
@@ -152,7 +154,8 @@ func clockedRun(
 }
 
 // TestSilenceIsBounded: servers that describe a run and then stay silent, however often they are
-// asked, end it after about twice the timeout, and so do servers that do not even describe it.
+// asked, end it after about twice the timeout, and so do servers that do not even describe it. The
+// error names a server; one alone is asked twice.
 func TestSilenceIsBounded(t *testing.T) {
 	o := client.Options{Timeout: time.Minute, Attempts: 1000}
 	for name, change := range map[string]func(*clocked){
@@ -160,11 +163,52 @@ func TestSilenceIsBounded(t *testing.T) {
 		"no description": func(c *clocked) { c.mute = true },
 	} {
 		for servers := 1; servers <= 3; servers++ {
-			took, _, err := clockedRun(t, servers, 6, o, client.LoaderOptions{}, change)
+			took, all, err := clockedRun(t, servers, 6, o, client.LoaderOptions{}, change)
 			if err == nil || took < o.Timeout || took > 2*o.Timeout+10*time.Second {
 				t.Errorf("%s of %d servers: %v after %v", name, servers, err, took)
 			}
+			if name == "no description" {
+				continue
+			}
+			if !strings.Contains(err.Error(), "no answer") || !strings.Contains(err.Error(), "passthrough:///s") {
+				t.Errorf("%d servers: %v", servers, err)
+			}
+			if servers == 1 && all[0].streams != 2 {
+				t.Errorf("one server had %d streams, want 2", all[0].streams)
+			}
 		}
+	}
+}
+
+// TestStalledServer: if one server stops sending, the other one is asked after the timeout.
+func TestStalledServer(t *testing.T) {
+	var stuck *clocked
+	_, all, err := clockedRun(t, 2, 6, client.Options{Timeout: time.Second, Hedge: -1}, client.LoaderOptions{},
+		func(c *clocked) {
+			if stuck == nil {
+				stuck, c.silent = c, 250
+			}
+		})
+	if err != nil || stuck.tickets == 0 || all[1].tickets < 30 {
+		t.Errorf("%v after %d tickets to the server that stalls, %d to the other", err, stuck.tickets, all[1].tickets)
+	}
+}
+
+// TestServersShareTheWork: three servers get as many tickets each, and none twice.
+func TestServersShareTheWork(t *testing.T) {
+	_, three, err := clockedRun(t, 3, 30, client.Options{Hedge: -1}, client.LoaderOptions{Prefetch: 4},
+		func(c *clocked) { c.pool = 10 }) // one batch each
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := 0
+	for i, c := range three {
+		if sum += c.tickets; c.tickets < 50 {
+			t.Errorf("server %d got %d of 300 tickets", i, c.tickets)
+		}
+	}
+	if sum != 300 {
+		t.Errorf("%d tickets for 300 batches", sum)
 	}
 }
 

@@ -164,23 +164,6 @@ func steps(t *testing.T, target string, o client.Options, epochs uint64, at func
 	return nil
 }
 
-func TestServersShareTheWork(t *testing.T) {
-	three, target := hosts(t, 3)
-	if err := steps(t, target, client.Options{Hedge: -1}, 30, nil); err != nil {
-		t.Fatal(err)
-	}
-	sum := int64(0)
-	for i, h := range three {
-		n := h.tickets.Load()
-		if sum += n; n < 50 {
-			t.Errorf("server %d got %d of 300 tickets", i, n)
-		}
-	}
-	if sum != 300 {
-		t.Errorf("%d tickets for 300 batches", sum)
-	}
-}
-
 // TestServersDieAndReturn: a run survives servers that stop one at a time at random moments and
 // start again.
 func TestServersDieAndReturn(t *testing.T) {
@@ -227,25 +210,18 @@ func TestOneServerIsMissing(t *testing.T) {
 	two[0].start()
 }
 
-// TestStalledServer: if one server stops sending, a second one is asked, either long before the
-// timeout or after it.
-func TestStalledServer(t *testing.T) {
-	for name, o := range map[string]client.Options{
-		"hedge":   {Timeout: time.Hour},
-		"timeout": {Timeout: time.Second, Hedge: -1},
-	} {
-		t.Run(name, func(t *testing.T) {
-			two, target := hosts(t, 2)
-			var stuck atomic.Bool
-			two[0].stall = func(int64) bool { return stuck.Load() }
-			start := time.Now()
-			if err := steps(t, target, o, 6, func(step int) { stuck.Store(step >= 25) }); err != nil {
-				t.Fatal(err)
-			}
-			if d := time.Since(start); d > 10*time.Minute {
-				t.Errorf("it took %v", d)
-			}
-		})
+// TestHedge: if one server stops sending, a second one is asked long before the timeout.
+func TestHedge(t *testing.T) {
+	two, target := hosts(t, 2)
+	var stuck atomic.Bool
+	two[0].stall = func(int64) bool { return stuck.Load() }
+	start := time.Now()
+	err := steps(t, target, client.Options{Timeout: time.Hour}, 6, func(step int) { stuck.Store(step >= 25) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := time.Since(start); d > 10*time.Minute {
+		t.Errorf("it took %v", d)
 	}
 }
 
@@ -319,7 +295,11 @@ func TestFaultComesInTurn(t *testing.T) {
 func TestServersOfOtherData(t *testing.T) {
 	other := "other"
 	two, target := hosts(t, 2)
-	err := steps(t, target, client.Options{Attempts: 100}, 200, func(step int) {
+	start := time.Now()
+	err := steps(t, target, client.Options{Attempts: 100}, 1<<40, func(step int) {
+		if time.Since(start) > 10*time.Minute {
+			t.Fatal("the server with other data is not noticed")
+		}
 		if step == 15 {
 			two[1].stop()
 			two[1].hash.Store(&other)
