@@ -7,7 +7,8 @@
 # CHASKI_FUZZ_COUNTS=FILE appends a line for each target that passes: package, target and how many inputs
 # it ran, with tabs between.
 #
-# Then it runs the tests that draw random cases, with another seed than in `make test`.
+# Then it runs the tests that draw random cases, with another seed than in `make test`, and what the Python package reads
+# (tools/fuzz_python.py), if there is .venv (`make env`).
 #
 # Each package is built once for all of its targets. One line reports each target. "gathering
 # baseline coverage" means that it had time for its seeds only.
@@ -97,6 +98,11 @@ if CHASKI_RAPID_SEED=0 $go test -count=1 $packages; then
 else
   echo "fuzz: random cases FAILED: repeat them with the -rapid.seed printed above"
   failed=$((failed + 1))
+fi
+if [ -x .venv/bin/python ]; then
+  .venv/bin/python tools/fuzz_python.py --time "$time" || failed=$((failed + 1))
+else
+  echo "fuzz: no .venv (make env): what the Python package reads is left out"
 fi
 echo "fuzz: $count targets of $time each, $failed failed"
 [ "$failed" -eq 0 ] && [ "$count" -gt 0 ]

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"math/big"
 	"strconv"
 	"time"
 
@@ -75,7 +76,7 @@ type Operand struct {
 	isFloat bool // int is not set
 	int     int64
 	float   float64
-	more    bool // the operand has a fraction beyond int
+	beyond  int // 1 if the operand is above int and below the next value, or above all; -1 if below all
 }
 
 // OperandOf returns the operand of a JSON number or string. Other JSON is an error.
@@ -129,11 +130,7 @@ func (o *Operand) Compare(k catalog.Kind, v catalog.Value) (c int, ordered bool)
 	case o.IsText:
 		return cmp.Compare(v.Text, o.text), true
 	case k == catalog.Int && !o.isFloat:
-		// The fraction beyond int makes the operand greater than a value that equals int.
-		if o.more && v.Int == o.int {
-			return -1, true
-		}
-		return cmp.Compare(v.Int, o.int), true
+		return cmp.Or(cmp.Compare(v.Int, o.int), -o.beyond), true
 	}
 	f := v.Float
 	if k == catalog.Int {
@@ -159,22 +156,17 @@ func (o *Operand) Count(unit time.Duration) error {
 		if err != nil {
 			continue
 		}
-		part := min(unit, time.Second)
-		long, per, ns := int64(unit/part), int64(time.Second/part), time.Duration(t.Nanosecond())
-		whole, rest := t.Unix()/long, t.Unix()%long
-		// Division rounds towards 0, but times before 1970 need to round down, as more means a
-		// later time.
-		if rest < 0 {
-			whole--
-		}
-		o.IsText, o.int, o.more = false, whole*per+int64(ns/part), rest != 0 || ns%part != 0
-		// The product overflows for times that lie before or after all times of the column, so
-		// these become its first or last value.
-		switch {
-		case whole < math.MinInt64/per:
-			o.int = math.MinInt64
-		case whole >= math.MaxInt64/per:
-			o.int, o.more = math.MaxInt64, true
+		ns := new(big.Int).Mul(big.NewInt(t.Unix()), big.NewInt(int64(time.Second)))
+		ns.Add(ns, big.NewInt(int64(t.Nanosecond())))
+		// DivMod rounds down, also before 1970, so what is left is above.
+		count, rest := new(big.Int).DivMod(ns, big.NewInt(int64(unit)), new(big.Int))
+		o.IsText, o.int, o.beyond = false, count.Int64(), rest.Sign()
+		// A time before or after all times of the column stands beyond its first or last value.
+		if !count.IsInt64() {
+			o.int, o.beyond = math.MaxInt64, 1
+			if count.Sign() < 0 {
+				o.int, o.beyond = math.MinInt64, -1
+			}
 		}
 		o.float = float64(o.int)
 		return nil

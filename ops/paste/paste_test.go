@@ -194,8 +194,12 @@ func TestWindows(t *testing.T) {
 	}
 }
 
+// FuzzWindows reads any NumPy file: it is refused with a kind, or its windows are the bytes after its header, and a
+// file that ends before them is refused in the window where it ends.
 func FuzzWindows(f *testing.F) {
 	f.Add(npyFile("{'descr': '<f4', 'fortran_order': False, 'shape': (2, 1, 3, 4), }   \n", make([]byte, 96)))
+	f.Add(npyFile("{'descr': '<f4', 'fortran_order': False, 'shape': (2, 1, 3, 4), }   \n", make([]byte, 95)))
+	f.Add(npyFile("{'descr': '<f4', 'fortran_order': False, 'shape': (2147483647, 2147483647, 9, 0), }\n", nil))
 	f.Add(npyFile("{'descr': '<f8', 'fortran_order': True, 'shape': (2,), }\n", nil))
 	f.Add([]byte("\x93NUMPY\x02\x00\xff\xff\xff\xff"))
 	f.Fuzz(func(t *testing.T, b []byte) {
@@ -206,8 +210,33 @@ func FuzzWindows(f *testing.F) {
 			}
 			return
 		}
-		if n := w.Bands * w.H * w.W; n < 1<<16 {
-			_ = w.Read(0, make([]float32, n))
+		// The data begin after the magic, the length of the header in 2 or 4 bytes, and the header.
+		head := 10 + int(binary.LittleEndian.Uint16(b[8:]))
+		if b[6] > 1 {
+			head = 12 + int(binary.LittleEndian.Uint32(b[8:]))
+		}
+		data := b[head:]
+		if w.Bands > 1<<10 || w.H > 1<<10 || w.W > 1<<10 || w.Bands*w.H*w.W > 1<<16 {
+			return // whoever calls has checked the sizes
+		}
+		dst := make([]float32, w.Bands*w.H*w.W)
+		for j := range min(w.N, 64) {
+			err := w.Read(int64(j), dst)
+			if whole := len(data) >= 4*len(dst); whole != (err == nil) {
+				t.Fatalf("window %d of %d values with %d bytes left: %v", j, len(dst), len(data), err)
+			}
+			if err != nil {
+				if fault.KindOf(err) != fault.Corrupt {
+					t.Fatal(err)
+				}
+				return
+			}
+			for i, v := range dst {
+				if math.Float32bits(v) != binary.LittleEndian.Uint32(data[4*i:]) {
+					t.Fatalf("window %d: value %d is %v", j, i, v)
+				}
+			}
+			data = data[4*len(dst):]
 		}
 	})
 }

@@ -667,3 +667,41 @@ func TestBzip2IsNotWritten(t *testing.T) {
 		}
 	}
 }
+
+// FuzzBox parses any sub-array of real arrays: it is refused, or its intervals lie in the domain, and written back they
+// are read as the same box.
+func FuzzBox(f *testing.F) {
+	var schemas []*Schema
+	for i, l := range testArrays(f) {
+		s := l.open(f).Schema
+		schemas = append(schemas, s)
+		f.Add(uint8(i), formatBox(s, s.Domain()))
+		for _, text := range []string{"", "..", "0..0", "1..0", "0..0,0..0", "-1..9223372036854775808", "0x1..2",
+			"NaN..1", "1..2..3", " 1 .. 2 ", "'a'..'b'", "1e400..1"} {
+			f.Add(uint8(i), text)
+		}
+	}
+	f.Fuzz(func(t *testing.T, which uint8, text string) {
+		s := schemas[int(which)%len(schemas)]
+		b, err := s.ParseBox(text)
+		if err != nil {
+			return
+		}
+		for d, i := range b {
+			if dom := s.Dims[d].Domain; i.Lo > i.Hi || i.Lo < dom.Lo || i.Hi > dom.Hi {
+				t.Fatalf("%q is %v in dimension %d of %v", text, i, d, dom)
+			}
+		}
+		if again, err := s.ParseBox(formatBox(s, b)); err != nil || !slices.Equal(again, b) {
+			t.Fatalf("%q is %v, written as %q: %v, %v", text, b, formatBox(s, b), again, err)
+		}
+	})
+}
+
+func formatBox(s *Schema, b Box) string {
+	var parts []string
+	for d, i := range b {
+		parts = append(parts, s.Type(d).FormatCoord(i.Lo)+".."+s.Type(d).FormatCoord(i.Hi))
+	}
+	return strings.Join(parts, ",")
+}

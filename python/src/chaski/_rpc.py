@@ -481,13 +481,15 @@ def _members(message: bytes, number: int) -> Iterator[bytes]:
 
 
 def _varint(b: bytes, pos: int) -> tuple[int, int]:
-    """Reads a varint; raises IndexError at the end of b."""
+    """Reads a varint of 64 bits; raises IndexError at the end of b, or for a longer one."""
     value = shift = 0
     while shift < 64:
         c = b[pos]
         pos += 1
         value |= (c & 0x7F) << shift
         if c < 0x80:
+            if value >> 64:
+                break
             return value, pos
         shift += 7
     raise IndexError

@@ -47,6 +47,8 @@ _MIN_BITS = 6
 _SAME_SAMPLES = ("fields", "batch_size", "drop_last", "bad_samples", "augment", "windows")
 _MAX_DIFFERENCES = 8
 """What a message names at most."""
+# Letters of a value of a state in an error; a message of nine differences fits into 16 KiB.
+_MAX_TEXT = 800
 
 
 def mix(x: int) -> int:
@@ -408,14 +410,14 @@ class State:
         if not differences:
             self.step(n, g)
             return replace(now, epoch=self.epoch, samples=self.samples), ""
-        what = "; ".join(differences)
+        what = "; ".join(map(_cut, differences))
         if strict:
             raise StateError(f"the state is of another run: {what}")
         if self.samples < 0:
             raise StateError(f"the state stands after {self.samples} samples")
         epoch, samples = self.epoch, self.samples // g * g
         if self._ended() or samples // g >= steps(n, g, drop_last):
-            epoch, samples = self.epoch + 1, 0
+            epoch, samples = self.epoch + 1 & _MASK, 0
         note = (
             f"the state is of another run: {what}; this run goes on in epoch {epoch} after "
             f"{samples} of {n} samples"
@@ -455,22 +457,38 @@ class State:
             StateError: a member is missing, unknown or of the wrong type.
         """
         if not isinstance(d, Mapping):
-            raise StateError(f"the state is {d!r}, not what state_dict returns")
+            raise StateError(f"the state is {_told(d)}, not what state_dict returns")
         types = {"version": int, "spec": str, "seed": int, "epoch": int, "samples": int}
         for name, t in types.items():
             if name not in d:
                 raise StateError(f"the state has no {name!r}")
             if type(d[name]) is not t or (t is int and not -1 << 63 <= d[name] <= _MASK):
-                raise StateError(f"the state's {name!r} is {d[name]!r}, not {t.__name__}")
-        unknown = sorted(set(d) - set(types) - {"run"})
+                raise StateError(f"the state's {name!r} is {_told(d[name])}, not {t.__name__}")
+        unknown = sorted(_told(name) for name in set(d) - set(types) - {"run"})
         if unknown:
-            raise StateError(f"the state has unknown members {unknown}")
+            raise StateError(f"the state has unknown members [{_cut(', '.join(unknown))}]")
         run = d.get("run", {})
         if not isinstance(run, Mapping) or not all(
             isinstance(k, str) and isinstance(v, str | int | float) for k, v in run.items()
         ):
-            raise StateError(f"the state's 'run' is {run!r}, not names with values")
+            raise StateError(f"the state's 'run' is {_told(run)}, not names with values")
+        for name, v in run.items():
+            if isinstance(v, int) and not -1 << 63 <= v <= _MASK:
+                raise StateError(f"the state's {_told(name)} is an int of more than 64 bits")
         return cls(**{name: d[name] for name in types}, run=dict(run))
+
+
+def _cut(text: str) -> str:
+    """Returns a text without its middle if it is longer than an error should be."""
+    return text if len(text) <= _MAX_TEXT else f"{text[: _MAX_TEXT // 2]}…{text[-_MAX_TEXT // 2 :]}"
+
+
+def _told(value: object) -> str:
+    """Returns a value of a state for an error."""
+    try:
+        return _cut(repr(value))
+    except (ValueError, RecursionError):  # Python writes ints of 4,300 digits at most
+        return f"a {type(value).__name__} that cannot be printed"
 
 
 def _shown(value: str | int | float | bool | None) -> str:

@@ -1,11 +1,15 @@
 package npy
 
 import (
+	"bytes"
+	"math"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/ops/paste"
 )
 
 // TestHeaderIsNumPys: the header has the bytes that numpy.lib.format.write_array of NumPy 2.1.3
@@ -43,4 +47,21 @@ func TestHeaderRefusesWhatNumPyLacks(t *testing.T) {
 			t.Fatal(n, len(b), err)
 		}
 	}
+}
+
+// FuzzHeader writes the header of any shape of four axes: the reader of predictions, which is other code, reads the
+// same shape, and the data begin at a multiple of 64.
+func FuzzHeader(f *testing.F) {
+	f.Add(uint32(0), uint32(1), uint32(math.MaxInt32), uint32(10))
+	f.Fuzz(func(t *testing.T, n, b, y, x uint32) {
+		shape := []int{int(n >> 1), int(b >> 1), int(y >> 1), int(x >> 1)}
+		head, err := Header(chunk.Float32, shape)
+		if err != nil || len(head)%64 != 0 {
+			t.Fatalf("%v: %d bytes, %v", shape, len(head), err)
+		}
+		w, err := paste.NewWindows(bytes.NewReader(head))
+		if err != nil || !slices.Equal([]int{w.N, w.Bands, w.H, w.W}, shape) {
+			t.Fatalf("%v is read as %+v, %v", shape, w, err)
+		}
+	})
 }

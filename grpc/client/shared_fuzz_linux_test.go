@@ -1,0 +1,166 @@
+package client
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"os"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/chaski-eo/chaski/internal/shm"
+	chaskiv1 "github.com/chaski-eo/chaski/proto/chaski/v1"
+)
+
+// What the bytes of a script of FuzzSideDoor mean, beside the kinds of packets.
+const (
+	opBegin = 0xf0 + iota
+	opEnd
+	opHold
+	opRelease
+)
+
+// FuzzSideDoor plays any packets of a server, with any files, between any calls of a client. Only sealed memory of the
+// size that the packet says becomes a segment, and a segment that is given twice is refused. Memory that is held can be
+// read until it is released, also after the server forgot it. In the end no descriptor is left.
+func FuzzSideDoor(f *testing.F) {
+	f.Add([]byte{byte(shm.Give), 1, 0, opHold, 1, 7, byte(shm.Forget), 1, 0, opRelease, 0, 7})
+	f.Add([]byte{byte(shm.Give), 1, 0, byte(shm.Give), 1, 0})
+	f.Add([]byte{opBegin, 0, 0, byte(shm.Recall), 7, 1, opEnd, 1, 0, byte(shm.Recall), 7, 1})
+	f.Add([]byte{byte(shm.Give), 1, 0, opHold, 1, 7, opHold, 1, 7, opHold, 1, 8, byte(shm.Recall), 7, 0})
+	for pick := byte(1); pick < 5; pick++ {
+		f.Add([]byte{byte(shm.Give), 1, pick})
+	}
+	f.Fuzz(func(t *testing.T, script []byte) {
+		const most = 3 * 50 // packets of answers: all fit into the buffer of the socket
+		before := descriptors(t)
+		c, server := fuzzSide(t)
+		held := map[uint64]*segment{} // by lease
+		for script = script[:min(len(script), most)]; len(script) >= 3; script = script[3:] {
+			op, a, b := script[0], uint64(script[1]), script[2]
+			var err error
+			switch op {
+			case opBegin:
+				c.begin()
+			case opEnd:
+				c.end(a)
+			case opHold:
+				if c.segments[a] == nil {
+					continue // it would wait for it
+				}
+				g, err := c.hold(&chaskiv1.Lease{Id: uint64(b), Segment: a})
+				if (err == nil) == (held[uint64(b)] != nil) {
+					t.Fatalf("lease %d of segment %d: %v", b, a, err)
+				}
+				if err == nil {
+					held[uint64(b)] = g
+				}
+			case opRelease:
+				c.release(uint64(b))
+				delete(held, uint64(b))
+			case byte(shm.Give):
+				err = fuzzGive(t, c, a, b)
+			default:
+				err = c.take(shm.Message{Kind: shm.Kind(op), A: a, B: uint64(b)}, -1)
+				if known := op == byte(shm.Forget) || op == byte(shm.Recall); known != (err == nil) {
+					t.Fatalf("packet %d of %d and %d: %v", op, a, b, err)
+				}
+			}
+			if err != nil {
+				break // as the client closes the door
+			}
+			for lease, g := range held {
+				if m := g.memory.Bytes(); m[0] != 0 || m[len(m)-1] != 0 {
+					t.Fatalf("lease %d has other bytes", lease)
+				}
+			}
+		}
+		close(c.done) // there is no goroutine that reads
+		c.close()
+		for lease := range held {
+			c.release(lease)
+		}
+		if len(c.held) != 0 || len(c.segments) != 0 {
+			t.Fatalf("%d leases and %d segments are left", len(c.held), len(c.segments))
+		}
+		_ = server.Close() // the client has closed its end
+		_ = c.conn.Close()
+		if now := descriptors(t); now != before {
+			t.Fatalf("%d descriptors, before %d", now, before)
+		}
+	})
+}
+
+// fuzzGive gives a segment, with one of several files.
+func fuzzGive(t *testing.T, c *side, id uint64, pick byte) error {
+	t.Helper()
+	const size = 4096
+	file, err := -1, error(nil)
+	said := uint64(size)
+	switch pick % 5 {
+	case 0, 1: // a good one, and one of another size
+		s, err := shm.New(size)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if file, err = s.Dup(); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		said += uint64(pick % 5)
+	case 2: // its sender could cut it
+		if file, err = unix.MemfdCreate("soft", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING); err == nil {
+			err = unix.Ftruncate(file, size)
+		}
+	case 3:
+		file, err = unix.Open(os.DevNull, unix.O_RDWR|unix.O_CLOEXEC, 0)
+	case 4:
+		file, err = unix.Open("/", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+		said = 1 << 62
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	good := pick%5 == 0 && c.segments[id] == nil
+	err = c.take(shm.Message{Kind: shm.Give, A: id, B: said}, file)
+	if good != (err == nil) {
+		t.Fatalf("segment %d with file %d: %v", id, pick%5, err)
+	}
+	return err
+}
+
+// fuzzSide returns a side door that was entered, without its goroutine, and the server's end.
+func fuzzSide(t *testing.T) (*side, *shm.Conn) {
+	t.Helper()
+	var name [8]byte
+	_, _ = rand.Read(name[:]) // it does not fail
+	address := "chaski-test-" + hex.EncodeToString(name[:])
+	d, err := shm.Listen(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	conn, err := shm.Dial(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server, err := d.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &side{
+		conn: conn, done: make(chan struct{}), changed: make(chan struct{}),
+		segments: map[uint64]*segment{}, held: map[uint64]*segment{}, streams: map[uint64][]uint64{},
+	}, server
+}
+
+func descriptors(t *testing.T) int {
+	t.Helper()
+	e, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Skip(err)
+	}
+	return len(e)
+}
