@@ -1,0 +1,201 @@
+package zarr
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/source"
+)
+
+// Limits of reading ahead in shards, those of arrays of TileDB.
+const (
+	maxRun       = 4 << 20   // bytes that one read of a remote object fetches
+	maxLocalRun  = 256 << 10 // the same of a local file, where another read costs less than the processor's cache
+	maxHeldRuns  = 8 << 20   // bytes of runs that a reader holds
+	maxAheadTile = 1 << 16   // chunks of one window that are looked up ahead
+	maxAheadRank = 8         // dimensions of an array that is read ahead in
+)
+
+// ahead knows which ranges of shards hold the chunks that are read next. Neighbours share a read.
+type ahead struct {
+	runs  []run
+	at    map[cellKey]inRun
+	held  int64
+	order []int // the runs that hold bytes, the oldest first
+}
+
+// cellKey is the coordinates of a chunk, of a fixed size to be a key.
+type cellKey [maxAheadRank]int64
+
+// inRun is the place of a chunk: a run, and a range of its object. A run of -1 says that it was not written.
+type inRun struct {
+	run int
+	at  chunk.Range
+}
+
+// run is a range of an object that is read at once.
+type run struct {
+	uri   string
+	known source.Known
+	at    chunk.Range
+	buf   []byte
+	there bool
+}
+
+// wanted is a chunk that is read next.
+type wanted struct {
+	key cellKey
+	p   place
+}
+
+func keyOf(at []int64) (k cellKey) {
+	copy(k[:], at)
+	return k
+}
+
+// Box is a half-open box of cells.
+type Box struct{ Lo, Hi []int64 }
+
+// Ahead tells the reader which boxes it is asked for next. It reads the indexes of the shards that it does not know,
+// and joins the ranges of neighbours. Without shards it does nothing.
+func (r *Reader) Ahead(ctx context.Context, boxes []Box) error {
+	r.forget()
+	if len(r.a.shards) == 0 || len(r.a.Shape) > maxAheadRank || r.a.ready() != nil {
+		return nil
+	}
+	if r.ahead.at == nil {
+		r.ahead.at = map[cellKey]inRun{}
+	}
+	var list []wanted
+	for _, b := range boxes {
+		more, err := r.want(ctx, list, b)
+		if err != nil {
+			return err
+		}
+		if list = more; len(list) > maxAheadTile {
+			r.forget()
+			return nil
+		}
+	}
+	return r.join(ctx, list)
+}
+
+// forget forgets the boxes, but keeps the memory of runs.
+func (r *Reader) forget() {
+	clear(r.ahead.at)
+	r.ahead.runs, r.ahead.order, r.ahead.held = r.ahead.runs[:0], r.ahead.order[:0], 0
+}
+
+// want appends the chunks of a box.
+func (r *Reader) want(ctx context.Context, list []wanted, b Box) ([]wanted, error) {
+	rank := len(b.Lo)
+	at := make([]int64, rank)
+	for d := range at {
+		at[d] = b.Lo[d] / r.a.Chunks[d]
+	}
+	for len(list) <= maxAheadTile {
+		key := keyOf(at)
+		if _, ok := r.ahead.at[key]; !ok {
+			p, err := r.a.find(ctx, at)
+			if err != nil {
+				return nil, err
+			}
+			r.ahead.at[key] = inRun{run: -1}
+			if !p.gone {
+				list = append(list, wanted{key, p})
+			}
+		}
+		d := rank - 1
+		for ; d >= 0; d-- {
+			if at[d]++; at[d]*r.a.Chunks[d] < b.Hi[d] {
+				break
+			}
+			at[d] = b.Lo[d] / r.a.Chunks[d]
+		}
+		if d < 0 {
+			break
+		}
+	}
+	return list, nil
+}
+
+// join makes the runs.
+func (r *Reader) join(ctx context.Context, list []wanted) error {
+	slices.SortFunc(list, func(a, b wanted) int {
+		return cmp.Or(cmp.Compare(a.p.uri, b.p.uri), cmp.Compare(a.p.at.Off, b.p.at.Off))
+	})
+	h := &r.ahead
+	gap, most := int64(0), int64(maxLocalRun)
+	for i := range list {
+		w := &list[i]
+		if i == 0 || list[i-1].p.uri != w.p.uri {
+			f, err := source.OpenKnown(ctx, r.a.open, w.p.uri, w.p.known)
+			if err != nil {
+				return err
+			}
+			gap = source.Gap(f)
+			if err := f.Close(); err != nil {
+				return err
+			}
+			if source.IsRemote(w.p.uri) {
+				most = maxRun
+			}
+		}
+		end := w.p.at.Off + w.p.at.Len
+		if k := len(h.runs) - 1; k >= 0 && h.runs[k].uri == w.p.uri {
+			last := &h.runs[k].at
+			if w.p.at.Off-(last.Off+last.Len) <= gap && max(end, last.Off+last.Len)-last.Off <= most {
+				last.Len = max(end, last.Off+last.Len) - last.Off
+				h.at[w.key] = inRun{k, w.p.at}
+				continue
+			}
+		}
+		h.add(run{uri: w.p.uri, known: w.p.known, at: w.p.at})
+		h.at[w.key] = inRun{len(h.runs) - 1, w.p.at}
+	}
+	return nil
+}
+
+// add appends a run, with the memory that an earlier one left.
+func (h *ahead) add(n run) {
+	if k := len(h.runs); k < cap(h.runs) {
+		n.buf = h.runs[:k+1][k].buf
+		if cap(n.buf) > maxRun {
+			n.buf = nil
+		}
+	}
+	h.runs = append(h.runs, n)
+}
+
+// aheadBytes returns the bytes of a chunk that was announced. It reports false if it was not announced, or if its run
+// has no bytes: then the chunk was not written, and gone is the answer of find, which costs no request.
+func (r *Reader) aheadBytes(ctx context.Context, at []int64) ([]byte, bool, error) {
+	if len(r.ahead.at) == 0 {
+		return nil, false, nil
+	}
+	w, ok := r.ahead.at[keyOf(at)]
+	if !ok || w.run < 0 {
+		return nil, false, nil
+	}
+	h := &r.ahead
+	u := &h.runs[w.run]
+	if !u.there {
+		for len(h.order) > 0 && h.held+u.at.Len > maxHeldRuns {
+			old := &h.runs[h.order[0]]
+			h.held -= old.at.Len
+			old.there, h.order = false, h.order[1:]
+			if u.buf == nil {
+				u.buf, old.buf = old.buf, nil
+			}
+		}
+		var err error
+		if u.buf, err = readRange(ctx, r.a.open, u.buf, u.uri, u.known, u.at); err != nil {
+			return nil, false, err
+		}
+		u.there, h.held, h.order = true, h.held+u.at.Len, append(h.order, w.run)
+	}
+	off := w.at.Off - u.at.Off
+	return u.buf[off : off+w.at.Len], true, nil
+}

@@ -1,0 +1,117 @@
+package zarr
+
+import (
+	"context"
+	"errors"
+	"net/url"
+	"strings"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/lru"
+	"github.com/chaski-eo/chaski/source"
+)
+
+// Options for opening arrays.
+type Options struct {
+	// MaxChunk bounds a decoded chunk in bytes. Default 256 MiB.
+	MaxChunk int64
+	// MaxIndexes bounds the bytes of shard indexes that an array keeps. Default 16 MiB, the indexes of some
+	// million chunks.
+	MaxIndexes int64
+}
+
+func (o Options) withDefaults() Options {
+	if o.MaxChunk <= 0 {
+		o.MaxChunk = 256 << 20
+	}
+	if o.MaxIndexes <= 0 {
+		o.MaxIndexes = 16 << 20
+	}
+	return o
+}
+
+// Array is an open array. It keeps no file open, does not change, and is safe for concurrent use.
+type Array struct {
+	Meta
+	URI  string // of its directory
+	Path string // below the group that it was opened through, "" for one opened by itself
+
+	open    source.Opener
+	options Options
+	bytes   int // of a decoded chunk, 0 if it is over the limit
+	indexes *lru.Cache[string, *shardIndex]
+}
+
+// newArray makes an array of metadata.
+func newArray(o source.Opener, uri, path string, m *Meta, opt Options) *Array {
+	opt = opt.withDefaults()
+	a := &Array{Meta: *m, URI: uri, Path: path, open: o, options: opt,
+		indexes: lru.New[string, *shardIndex](opt.MaxIndexes)}
+	a.bytes, _ = m.chunkBytes(opt.MaxChunk)
+	return a
+}
+
+// ready returns an error if chunks may not be decoded.
+func (a *Array) ready() error {
+	_, err := a.chunkBytes(a.options.MaxChunk)
+	return fault.WithFile(err, a.URI)
+}
+
+// Join returns the URI of a node or an object below uri. name has parts with "/" between them.
+func Join(uri, name string) string {
+	uri = strings.TrimSuffix(uri, "/")
+	if name == "" {
+		return uri
+	}
+	if s := source.Scheme(uri); s == "http" || s == "https" {
+		parts := strings.Split(name, "/")
+		for i, p := range parts {
+			parts[i] = url.PathEscape(p)
+		}
+		name = strings.Join(parts, "/")
+	}
+	return uri + "/" + name
+}
+
+// checkPath returns an error if the path of a node could lead out of its group, or is no name that a store keeps.
+func checkPath(path string) error {
+	for part := range strings.SplitSeq(path, "/") {
+		if part == "" || part == "." || part == ".." || strings.ContainsAny(part, "\\\x00") ||
+			strings.ContainsFunc(part, func(r rune) bool { return r < ' ' }) {
+			return corrupt("%.80q is not the path of a node", path)
+		}
+	}
+	return nil
+}
+
+// missing reports whether an error says that there is no object.
+func missing(err error) bool { return errors.Is(err, fault.NotFound) && !source.Outside(err) }
+
+// wholeObject reads an object of at most limit bytes into b, which it grows if it has to. It reports false if there is
+// no such object.
+func (a *Array) wholeObject(ctx context.Context, b []byte, uri string, limit int64) ([]byte, bool, error) {
+	r, err := a.open.Open(ctx, uri)
+	if missing(err) {
+		return b[:0], false, nil
+	}
+	if err != nil {
+		return b, false, fault.WithFile(err, uri)
+	}
+	defer r.Close()
+	n := r.Size()
+	if n > limit {
+		return b, false, fault.WithFile(fault.New(fault.Limit, "chunk", fault.NoOffset, "%d bytes stored, at most %d",
+			n, limit), uri)
+	}
+	if int64(cap(b)) < n {
+		b = make([]byte, n)
+	}
+	b = b[:n]
+	if n == 0 {
+		return b, true, nil
+	}
+	return b, true, fault.WithFile(r.ReadAt(ctx, b, 0), uri)
+}
+
+// maxStored is the most bytes that a chunk may take: as chunk.Index.MaxCompressed, twice the decoded size plus 64 KiB.
+func (a *Array) maxStored() int64 { return 2*int64(a.bytes) + 64<<10 }

@@ -1,0 +1,70 @@
+package zarr
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"strings"
+
+	"github.com/chaski-eo/chaski/chunk"
+)
+
+// noData returns the value that marks cells without a measurement, as a chunk index has it: the attribute _FillValue or
+// missing_value of CF. Without them it is a fill value of NaN, or one of an array of version 2 that xarray wrote,
+// which keeps _FillValue there. Any other fill value is a number like any other: writers put 0 there.
+func (a *Array) noData() (*float64, *uint64) {
+	for _, key := range [...]string{"_FillValue", "missing_value"} {
+		if b := a.attrSample(key); b != nil {
+			return noData(b, a.DType)
+		}
+	}
+	v, bits := noData(a.Fill, a.DType)
+	if *v != *v || a.Format == 2 && a.xarrayFill {
+		return v, bits
+	}
+	return nil, nil
+}
+
+// attrSample returns an attribute that has a value of the array, or nil.
+func (m *Meta) attrSample(key string) []byte {
+	raw := m.Attrs[key]
+	if len(raw) == 0 || string(raw) == "null" {
+		return nil
+	}
+	if raw[0] == '[' { // some writers have lists of one
+		var list []json.RawMessage
+		if decode(raw, &list) != nil || len(list) != 1 {
+			return nil
+		}
+		raw = list[0]
+	}
+	if b, err := parseFill(raw, m.DType); err == nil {
+		return b
+	}
+	// xarray writes _FillValue of version 3 in base64, little-endian; that of floats as float64.
+	var s string
+	if decode(raw, &s) != nil {
+		return nil
+	}
+	b, err := base64.StdEncoding.DecodeString(s)
+	switch {
+	case err != nil:
+		return nil
+	case len(b) == m.DType.Size():
+		return b
+	case len(b) == 8 && isFloat(m.DType):
+		f, _ := noData(b, chunk.Float64)
+		out := make([]byte, m.DType.Size())
+		putFloat(out, *f)
+		return out
+	}
+	return nil
+}
+
+// Number returns a number among the attributes, such as scale_factor.
+func (m *Meta) Number(key string) (v float64, ok bool) {
+	ok, err := m.Attrs.get(key, &v)
+	return v, ok && err == nil
+}
+
+// Text returns a string among the attributes, or "".
+func (m *Meta) Text(key string) string { return strings.TrimSpace(m.Attrs.text(key)) }

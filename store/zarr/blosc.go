@@ -1,0 +1,219 @@
+package zarr
+
+import (
+	"encoding/binary"
+
+	"github.com/klauspost/compress/snappy"
+
+	"github.com/chaski-eo/chaski/internal/planes"
+)
+
+// The container of Blosc 1 begins with 16 bytes: the version of the format and that of the codec's, flags, the size of
+// a value, then the decoded size, the size of a block and that of the container as uint32. Unless it is a plain copy
+// the start of every block follows as int32. A block is one stream or, of split blocks, one stream for each byte
+// of a value; a stream begins with its size as int32, and one that is as large as what it holds is a copy.
+const (
+	bloscHeader  = 16
+	bloscShuffle = 0x01 // bytes of values are shuffled
+	bloscCopy    = 0x02
+	bloscBits    = 0x04 // bits of values are shuffled
+	bloscWhole   = 0x10 // blocks are not split
+	bloscSplits  = 16   // values of more bytes are never split
+	bloscLeast   = 128  // blocks of fewer values are never split
+)
+
+// unblosc fills dst from a container of Blosc 1.
+func (d *decoder) unblosc(dst, src []byte) error {
+	if len(src) < bloscHeader {
+		return broken("", "%d bytes, the header has %d", len(src), bloscHeader)
+	}
+	flags, size := src[2], int(src[3])
+	n, block := int64(binary.LittleEndian.Uint32(src[4:])), int64(binary.LittleEndian.Uint32(src[8:]))
+	switch {
+	case src[0] > 2:
+		return broken("", "version %d of the container", src[0])
+	case n != int64(len(dst)):
+		return broken("", "%d bytes come out, %d needed", n, len(dst))
+	case int64(binary.LittleEndian.Uint32(src[12:])) != int64(len(src)):
+		return broken("", "the container has %d bytes, which it does not say", len(src))
+	case n == 0:
+		return nil
+	case size == 0:
+		return broken("", "values of 0 bytes")
+	case flags&bloscCopy != 0:
+		if len(src)-bloscHeader != len(dst) {
+			return broken("", "a copy of %d bytes, %d needed", len(src)-bloscHeader, len(dst))
+		}
+		copy(dst, src[bloscHeader:])
+		return nil
+	case block == 0:
+		return broken("", "blocks of 0 bytes")
+	}
+	blocks := (n + block - 1) / block
+	if blocks > int64(len(src)-bloscHeader)/4 {
+		return broken("", "%d blocks in %d bytes", blocks, len(src))
+	}
+	for i := range int(blocks) {
+		out := dst[int64(i)*block : min(int64(i+1)*block, n)]
+		at := int64(binary.LittleEndian.Uint32(src[bloscHeader+4*i:]))
+		if at < bloscHeader+4*blocks || at > int64(len(src)) {
+			return broken("", "block %d starts at %d of %d", i, at, len(src))
+		}
+		if err := d.bloscBlock(out, src[at:], flags, size, int64(len(out)) < block); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// bloscBlock decodes one block. last is true for one that is shorter than the others, which is never split.
+func (d *decoder) bloscBlock(dst, src []byte, flags byte, size int, last bool) error {
+	splits := 1
+	if !last && flags&bloscWhole == 0 && size <= bloscSplits && len(dst)/size >= bloscLeast {
+		splits = size
+	}
+	bytewise := flags&bloscShuffle != 0 && size > 1
+	bitwise := flags&bloscBits != 0 && len(dst) >= size && len(dst)/size%8 == 0
+	out := dst
+	if bytewise || bitwise {
+		out = d.room(0, len(dst))
+	}
+	each := len(out) / splits
+	for k := range splits {
+		to := out[k*each : (k+1)*each]
+		if k == splits-1 {
+			to = out[k*each:]
+		}
+		if len(src) < 4 {
+			return broken("", "a stream without its size")
+		}
+		stored := int64(binary.LittleEndian.Uint32(src))
+		if src = src[4:]; stored > int64(len(src)) {
+			return broken("", "a stream of %d bytes, %d are left", stored, len(src))
+		}
+		if err := d.bloscStream(to, src[:stored], flags>>5); err != nil {
+			return err
+		}
+		src = src[stored:]
+	}
+	n := len(dst) / size * size
+	switch {
+	case bytewise:
+		copy(dst[n:], out[n:])
+		planes.Join(dst[:n], out[:n], size)
+	case bitwise:
+		copy(dst[n:], out[n:])
+		planes.JoinBits(dst[:n], out[:n], d.room(1, n), size)
+	}
+	return nil
+}
+
+// room returns scratch memory.
+func (d *decoder) room(k, n int) []byte {
+	if cap(d.blosc[k]) < n {
+		d.blosc[k] = make([]byte, n)
+	}
+	return d.blosc[k][:n]
+}
+
+// bloscStream decodes one stream of a block.
+func (d *decoder) bloscStream(dst, src []byte, codec byte) error {
+	if len(src) == len(dst) {
+		copy(dst, src)
+		return nil
+	}
+	switch codec {
+	case 0:
+		if !unBloscLZ(dst, src) {
+			return broken("blosclz", "the stream does not give %d bytes", len(dst))
+		}
+		return nil
+	case 1: // lz4hc writes the same
+		return unLZ4(dst, src)
+	case 2:
+		if n, err := snappy.DecodedLen(src); err != nil || n != len(dst) {
+			return broken("snappy", "the stream does not give %d bytes", len(dst))
+		}
+		if b, err := snappy.Decode(dst, src); err != nil || len(b) != len(dst) {
+			return broken("snappy", "the stream does not give %d bytes", len(dst))
+		}
+		return nil
+	case 3:
+		return d.inflate(dst, src, true)
+	case 4:
+		return d.unzstd(dst[:len(dst):len(dst)], src)
+	}
+	return broken("", "compressor %d", codec)
+}
+
+// unBloscLZ decodes a stream of BloscLZ, which is made like FastLZ's second level: a control byte below 32 is followed
+// by as many literals plus one; another one has the length of a match in its upper three bits, and the upper five bits
+// of its distance in the rest. Longer lengths and distances of more than 13 bits take further bytes.
+func unBloscLZ(dst, src []byte) bool {
+	if len(src) == 0 {
+		return false
+	}
+	at, i := 0, 1
+	ctrl := int(src[0]) & 31
+	for {
+		if ctrl < 32 {
+			n := ctrl + 1
+			if n > len(dst)-at || n > len(src)-i {
+				return false
+			}
+			at += copy(dst[at:], src[i:i+n])
+			i += n
+		} else {
+			n, far := ctrl>>5-1, (ctrl&31)<<8
+			if n == 6 {
+				for {
+					if i >= len(src) || n > len(dst) {
+						return false
+					}
+					c := int(src[i])
+					i++
+					n += c
+					if c != 255 {
+						break
+					}
+				}
+			}
+			if i >= len(src) {
+				return false
+			}
+			c := int(src[i])
+			i++
+			n += 3
+			far += c
+			if c == 255 && far == 31<<8+255 { // a far match: two bytes follow
+				if len(src)-i < 2 {
+					return false
+				}
+				far = int(src[i])<<8 + int(src[i+1]) + 8191
+				i += 2
+			}
+			far++
+			if far > at || n > len(dst)-at {
+				return false
+			}
+			copyMatch(dst, at, far, n)
+			at += n
+		}
+		if i >= len(src) {
+			return at == len(dst)
+		}
+		ctrl = int(src[i])
+		i++
+	}
+}
+
+// copyMatch copies n bytes from far bytes back, which may overlap with where they go.
+func copyMatch(dst []byte, at, far, n int) {
+	if far >= n {
+		copy(dst[at:at+n], dst[at-far:])
+		return
+	}
+	for k := at; k < at+n; k++ {
+		dst[k] = dst[k-far]
+	}
+}

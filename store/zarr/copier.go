@@ -1,0 +1,107 @@
+package zarr
+
+// copier copies boxes between two memories with strides.
+type copier struct {
+	size int // bytes of a sample
+	dims []span
+}
+
+// span is one dimension: cells, and the bytes between two of them at both ends.
+type span struct{ n, to, from int64 }
+
+// add adds a dimension, and leaves out those of one cell.
+func (c *copier) add(n, to, from int64) {
+	if n > 1 {
+		c.dims = append(c.dims, span{n, to, from})
+	}
+}
+
+// run returns the bytes that are next to each other at both ends, and takes their dimensions away.
+func (c *copier) run(from bool) int64 {
+	n := int64(c.size)
+	for {
+		k := -1
+		for i, d := range c.dims {
+			if d.to == n && (!from || d.from == n) {
+				k = i
+			}
+		}
+		if k < 0 {
+			return n
+		}
+		n *= c.dims[k].n
+		c.dims = append(c.dims[:k], c.dims[k+1:]...)
+	}
+}
+
+// copy copies the box from the beginning of src to that of dst.
+func (c *copier) copy(dst, src []byte) {
+	n := c.run(true)
+	// The dimension with the smallest step at the source goes inside, so that memory is read in order.
+	for i := range c.dims {
+		for k := i + 1; k < len(c.dims); k++ {
+			if c.dims[k].from > c.dims[i].from {
+				c.dims[i], c.dims[k] = c.dims[k], c.dims[i]
+			}
+		}
+	}
+	copyDims(dst, src, c.dims, n)
+}
+
+func copyDims(dst, src []byte, dims []span, n int64) {
+	if len(dims) == 0 {
+		copy(dst[:n], src[:n])
+		return
+	}
+	d := dims[0]
+	if len(dims) == 1 {
+		copyLine(dst, src, d, n)
+		return
+	}
+	for i := range d.n {
+		copyDims(dst[i*d.to:], src[i*d.from:], dims[1:], n)
+	}
+}
+
+// copyLine copies pieces of n bytes. Those of one sample have loops of their own.
+func copyLine(dst, src []byte, d span, n int64) {
+	switch n {
+	case 1:
+		for i := range d.n {
+			dst[i*d.to] = src[i*d.from]
+		}
+	case 2:
+		for i := range d.n {
+			t, f := dst[i*d.to:], src[i*d.from:]
+			t[0], t[1] = f[0], f[1]
+		}
+	case 4:
+		for i := range d.n {
+			copy(dst[i*d.to:][:4], src[i*d.from:][:4])
+		}
+	case 8:
+		for i := range d.n {
+			copy(dst[i*d.to:][:8], src[i*d.from:][:8])
+		}
+	default:
+		for i := range d.n {
+			copy(dst[i*d.to:][:n], src[i*d.from:][:n])
+		}
+	}
+}
+
+// fill puts a sample into every cell of the box.
+func (c *copier) fill(dst, sample []byte) {
+	n := c.run(false)
+	fillDims(dst, sample, c.dims, n)
+}
+
+func fillDims(dst, sample []byte, dims []span, n int64) {
+	if len(dims) == 0 {
+		fillAll(dst[:n], sample)
+		return
+	}
+	for i := range dims[0].n {
+		fillDims(dst[i*dims[0].to:], sample, dims[1:], n)
+	}
+}

@@ -1,0 +1,109 @@
+package zarr
+
+import (
+	"encoding/binary"
+	"math"
+	"math/bits"
+
+	"github.com/chaski-eo/chaski/chunk"
+)
+
+// swap writes src to dst with the bytes of each value in the other order. Both have one length, a multiple of size.
+func swap(dst, src []byte, size int) {
+	dst = dst[:len(src)]
+	switch size {
+	case 2:
+		for i := 0; i+2 <= len(src); i += 2 {
+			binary.LittleEndian.PutUint16(dst[i:], bits.ReverseBytes16(binary.LittleEndian.Uint16(src[i:])))
+		}
+	case 4:
+		for i := 0; i+4 <= len(src); i += 4 {
+			binary.LittleEndian.PutUint32(dst[i:], bits.ReverseBytes32(binary.LittleEndian.Uint32(src[i:])))
+		}
+	case 8:
+		for i := 0; i+8 <= len(src); i += 8 {
+			binary.LittleEndian.PutUint64(dst[i:], bits.ReverseBytes64(binary.LittleEndian.Uint64(src[i:])))
+		}
+	default:
+		copy(dst, src)
+	}
+}
+
+// load returns the bits of value i.
+func (n number) load(b []byte, i int) (v uint64) {
+	size := n.t.Size()
+	b = b[i*size : (i+1)*size]
+	for k := range b {
+		if n.big {
+			v = v<<8 | uint64(b[k])
+		} else {
+			v |= uint64(b[k]) << (8 * k)
+		}
+	}
+	if n.t >= chunk.Int8 && n.t <= chunk.Int64 {
+		shift := 64 - 8*size
+		v = uint64(int64(v<<shift) >> shift)
+	}
+	return v
+}
+
+// store sets value i to the low bits of v.
+func (n number) store(b []byte, i int, v uint64) {
+	size := n.t.Size()
+	b = b[i*size : (i+1)*size]
+	for k := range b {
+		if n.big {
+			b[len(b)-1-k] = byte(v >> (8 * k))
+		} else {
+			b[k] = byte(v >> (8 * k))
+		}
+	}
+}
+
+// undelta adds up n differences.
+func undelta(dst, src []byte, s *step, n int) {
+	switch s.to.t {
+	case chunk.Float32:
+		sum := float32(0)
+		for i := range n {
+			v := math.Float32frombits(uint32(s.from.load(src, i)))
+			if sum += v; i == 0 {
+				sum = v // 0 + -0 would be 0
+			}
+			s.to.store(dst, i, uint64(math.Float32bits(sum)))
+		}
+	case chunk.Float64:
+		sum := 0.0
+		for i := range n {
+			v := math.Float64frombits(s.from.load(src, i))
+			if sum += v; i == 0 {
+				sum = v
+			}
+			s.to.store(dst, i, math.Float64bits(sum))
+		}
+	default:
+		sum := uint64(0)
+		for i := range n {
+			sum += s.from.load(src, i)
+			s.to.store(dst, i, sum)
+		}
+	}
+}
+
+// unscale divides n whole numbers by the scale and adds the offset, in float64 as numpy does.
+func unscale(dst, src []byte, s *step, n int) {
+	signed := s.from.t >= chunk.Int8 && s.from.t <= chunk.Int64
+	for i := range n {
+		v := s.from.load(src, i)
+		f := float64(v)
+		if signed {
+			f = float64(int64(v))
+		}
+		f = float64(f/s.scale) + s.shift
+		if s.to.t == chunk.Float32 {
+			s.to.store(dst, i, uint64(math.Float32bits(float32(f))))
+		} else {
+			s.to.store(dst, i, math.Float64bits(f))
+		}
+	}
+}

@@ -1,0 +1,126 @@
+package zarr
+
+import (
+	"bytes"
+	"encoding/binary"
+	"math"
+	"testing"
+
+	"github.com/chaski-eo/chaski/fault"
+)
+
+// kinded fails the test if an error about a file has no kind.
+func kinded(t *testing.T, err error) {
+	t.Helper()
+	if err != nil && fault.KindOf(err) == 0 {
+		t.Fatalf("an error without a kind: %v", err)
+	}
+}
+
+// FuzzMetadata: metadata of any content is parsed or refused, and what is parsed can be asked for anything.
+func FuzzMetadata(f *testing.F) {
+	for _, s := range [...]string{
+		`{"zarr_format":3,"node_type":"array","shape":[5,7],"data_type":"int16","chunk_grid":{"name":"regular",` +
+			`"configuration":{"chunk_shape":[4,4]}},"chunk_key_encoding":{"name":"default"},"fill_value":-3,"codecs":` +
+			`[{"name":"sharding_indexed","configuration":{"chunk_shape":[2,2],"codecs":[{"name":"transpose",` +
+			`"configuration":{"order":[1,0]}},{"name":"bytes","configuration":{"endian":"big"}},"crc32c"],"index_` +
+			`codecs":[{"name":"bytes","configuration":{"endian":"little"}},"crc32c"]}}],"dimension_names":["y",null],` +
+			`"attributes":{"_FillValue":"AAA=","spatial:transform":[10,0,5,0,-10,7],"proj:code":"EPSG:32632"}}`,
+		`{"zarr_format":2,"shape":[9],"chunks":[4],"dtype":">f4","fill_value":NaN,"order":"F","filters":[{"id":` +
+			`"fixedscaleoffset","scale":2,"offset":1,"dtype":"<f4","astype":"|u1"}],"compressor":{"id":"blosc"}}`,
+		`{"zarr_format":3,"node_type":"group","consolidated_metadata":{"kind":"inline","metadata":{"a/b":` +
+			`{"zarr_format":3,"node_type":"group"}}}}`,
+		`{"metadata":{"a/.zarray":{"zarr_format":2},".zattrs":{"x":-Infinity}}}`,
+	} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		v, err := parseObject(b)
+		kinded(t, err)
+		if err != nil {
+			return
+		}
+		for _, open := range [...]func(object) error{(&Node{}).open3, (&Node{}).consolidated2} {
+			kinded(t, open(v))
+		}
+		for _, parse := range [...]func() (*Meta, error){
+			func() (*Meta, error) { return parse2(v, v) },
+			func() (*Meta, error) { return parse3(v) },
+		} {
+			m, err := parse()
+			kinded(t, err)
+			if err != nil {
+				continue
+			}
+			a := newArray(nil, "a", "", m, Options{MaxChunk: 1 << 16})
+			if x, err := a.Images(""); err == nil {
+				g := x.Grid()
+				if err := g.Validate(-1, 1<<16); err == nil {
+					x.Index(0)
+				}
+			} else {
+				kinded(t, err)
+			}
+			for i := range a.shards {
+				_, _, err := a.shards[i].indexSize()
+				kinded(t, err)
+			}
+			if a.bytes > 0 {
+				// Any bytes are a chunk, or are refused.
+				kinded(t, new(decoder).chunk(make([]byte, a.bytes), b, a.steps))
+			}
+			(&Node{Array: a}).Place(t.Context(), a)
+		}
+	})
+}
+
+// FuzzBlosc: a container of any content fills what it was asked for, or is refused.
+func FuzzBlosc(f *testing.F) {
+	for codec := range byte(6) {
+		for _, flags := range [...]byte{0, bloscShuffle, bloscBits, bloscCopy, bloscWhole} {
+			b := make([]byte, bloscHeader, 256)
+			b[0], b[1], b[2], b[3] = 2, 1, flags|codec<<5, 2
+			binary.LittleEndian.PutUint32(b[4:], 64)
+			binary.LittleEndian.PutUint32(b[8:], 64)
+			b = binary.LittleEndian.AppendUint32(b, bloscHeader+4)
+			b = binary.LittleEndian.AppendUint32(b, 64)
+			b = append(b, bytes.Repeat([]byte{31, 1, 2, 200}, 16)...)
+			binary.LittleEndian.PutUint32(b[12:], uint32(len(b)))
+			f.Add(b)
+		}
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if len(b) < bloscHeader {
+			return
+		}
+		n := min(binary.LittleEndian.Uint32(b[4:]), 1<<16)
+		kinded(t, new(decoder).unblosc(make([]byte, n), b))
+		binary.LittleEndian.PutUint32(b[12:], uint32(len(b))) // so that most inputs reach the blocks
+		kinded(t, new(decoder).unblosc(make([]byte, n), b))
+		dst := make([]byte, 300)
+		unBloscLZ(dst, b)
+	})
+}
+
+// FuzzShardIndex: every range of an index that is accepted lies in its shard.
+func FuzzShardIndex(f *testing.F) {
+	f.Add(make([]byte, 64), int64(4), int64(100), false, false)
+	f.Add(bytes.Repeat([]byte{0xff}, 32), int64(0), int64(5), true, false)
+	f.Add(append(make([]byte, 16), 0xde, 0xad, 0xbe, 0xef), int64(0), int64(50), false, true)
+	f.Fuzz(func(t *testing.T, b []byte, base, size int64, big, sum bool) {
+		if base < 0 || size < 0 || base > math.MaxInt64-size || len(b) < indexSum {
+			return
+		}
+		s := shard{big: big, sum: sum}
+		list, err := s.parse(b, base, size)
+		kinded(t, err)
+		for _, r := range list {
+			if r.Off == -1 && r.Len == 0 {
+				continue
+			}
+			if r.Off < base || r.Len < 0 || r.Off > base+size-r.Len {
+				t.Fatalf("%+v in a shard of %d bytes at %d", r, size, base)
+			}
+		}
+	})
+}

@@ -1,0 +1,236 @@
+package zarr
+
+import (
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"math"
+	"path"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/chaski-eo/chaski/chunk"
+)
+
+// Place is where an array lies on the ground.
+type Place struct {
+	EPSG int // 0 if it is not known
+	// Transform converts pixel corners to coordinates as GDAL's geotransform does; nil if it is not known.
+	Transform *[6]float64
+}
+
+// Place returns where an array of the group lies: what the attributes of the array, of its grid mapping (CF) and of the
+// groups above it say (GeoZarr, STAC), else a transform of coordinate arrays that are regular. What cannot be read
+// counts as missing: an image without a place is read like any other.
+func (n *Node) Place(ctx context.Context, a *Array) Place {
+	var p Place
+	p.add(a.Attrs)
+	if n.Array != nil || a.Path == "" {
+		return p
+	}
+	dir := path.Dir(a.Path)
+	if name, _, _ := strings.Cut(a.Attrs.text("grid_mapping"), ":"); name != "" {
+		if at, err := n.At(ctx, path.Join(dir, name)); err == nil && at.Array != nil {
+			p.add(at.Array.Attrs)
+		}
+	}
+	for d := dir; d != "." && !p.known(); d = path.Dir(d) {
+		if at, err := n.At(ctx, d); err == nil && at.Array == nil {
+			p.add(at.Attrs)
+		}
+	}
+	if !p.known() {
+		p.add(n.Attrs)
+	}
+	if p.Transform == nil {
+		p.Transform = n.coordinates(ctx, a, dir)
+	}
+	return p
+}
+
+func (p *Place) known() bool { return p.EPSG != 0 && p.Transform != nil }
+
+// add adds what attributes say and p does not know.
+func (p *Place) add(attrs object) {
+	if p.EPSG == 0 {
+		p.EPSG = epsgOf(attrs)
+	}
+	if p.Transform == nil {
+		p.Transform = transformOf(attrs)
+	}
+}
+
+// epsgOf returns the code of the CRS that attributes name, or 0.
+func epsgOf(attrs object) int {
+	var code int
+	for _, key := range [...]string{"proj:epsg", "epsg", "epsg_code", "spatial:epsg"} {
+		if ok, err := attrs.get(key, &code); ok && err == nil && code > 0 {
+			return code
+		}
+		if code := epsgCode(attrs.text(key)); code > 0 {
+			return code
+		}
+	}
+	for _, key := range [...]string{"proj:code", "crs"} {
+		if code := epsgCode(attrs.text(key)); code > 0 {
+			return code
+		}
+	}
+	for _, key := range [...]string{"crs_wkt", "spatial_ref", "proj:wkt2"} {
+		if code := epsgOfWKT(attrs.text(key)); code > 0 {
+			return code
+		}
+	}
+	return 0
+}
+
+// epsgCode returns the number of "EPSG:32632", or 0.
+func epsgCode(s string) int {
+	auth, code, ok := strings.Cut(s, ":")
+	if !ok || !strings.EqualFold(auth, "EPSG") {
+		return 0
+	}
+	n, err := strconv.ParseUint(code, 10, 31)
+	if err != nil {
+		return 0
+	}
+	return int(n)
+}
+
+// wktCode is the code of the outermost CRS of a WKT string, which stands at its end.
+var wktCode = regexp.MustCompile(`(?:AUTHORITY|ID)\["EPSG", ?"?(\d{1,9})"?\]\s*\]\s*$`)
+
+func epsgOfWKT(s string) int {
+	const tail = 256 // bytes at the end that have the code
+	m := wktCode.FindStringSubmatch(s[max(0, len(s)-tail):])
+	if m == nil {
+		return 0
+	}
+	n, err := strconv.Atoi(m[1])
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+// transformOf returns the transform that attributes have, or nil: six numbers in the order of GDAL as GeoTransform,
+// or in that of an affine matrix as spatial:transform (GeoZarr) or proj:transform (STAC).
+func transformOf(attrs object) *[6]float64 {
+	if v := numbers(strings.Fields(attrs.text("GeoTransform"))); len(v) == 6 {
+		return valid([6]float64(v))
+	}
+	for _, key := range [...]string{"spatial:transform", "proj:transform"} {
+		var list []json.Number
+		if ok, err := attrs.get(key, &list); !ok || err != nil || len(list) != 6 && len(list) != 9 {
+			continue
+		}
+		text := make([]string, len(list))
+		for i, s := range list {
+			text[i] = string(s)
+		}
+		if v := numbers(text); v != nil {
+			return valid([6]float64{v[2], v[0], v[1], v[5], v[3], v[4]})
+		}
+	}
+	return nil
+}
+
+// numbers parses numbers, or returns nil.
+func numbers(text []string) []float64 {
+	var out []float64
+	for _, s := range text {
+		v, err := strconv.ParseFloat(s, 64)
+		if err != nil {
+			return nil
+		}
+		out = append(out, v)
+	}
+	return out
+}
+
+// valid returns a transform, or nil if it maps pixels to a line or has numbers that are not finite.
+func valid(t [6]float64) *[6]float64 {
+	for _, v := range t {
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			return nil
+		}
+	}
+	if t[1]*t[5]-t[2]*t[4] == 0 {
+		return nil
+	}
+	return &t
+}
+
+// coordinates returns the transform that the coordinate arrays of an array's dimensions y and x have, or nil if there
+// are none or they are not regular.
+func (n *Node) coordinates(ctx context.Context, a *Array, dir string) *[6]float64 {
+	axes := a.Axes("")
+	var first, step [2]float64
+	found := 0
+	for d, axis := range axes {
+		if axis != "y" && axis != "x" || len(a.Names) <= d {
+			continue
+		}
+		at, err := n.At(ctx, path.Join(dir, a.Names[d]))
+		if err != nil || at.Array == nil {
+			return nil
+		}
+		k := 0
+		if axis == "x" {
+			k = 1
+		}
+		var ok bool
+		if first[k], step[k], ok = at.Array.regular(ctx, a.Shape[d]); !ok {
+			return nil
+		}
+		found++
+	}
+	if found != 2 {
+		return nil
+	}
+	// Coordinates are those of the centres of pixels.
+	return valid([6]float64{first[1] - step[1]/2, step[1], 0, first[0] - step[0]/2, 0, step[0]})
+}
+
+const (
+	maxCoordinates = 1 << 20 // values of a coordinate array that are read: 8 MiB
+	// regularWithin is how far a coordinate may lie from a regular one, in steps. float32 coordinates in metres of a
+	// UTM northing (10^7) are rounded to half a metre, one twentieth of a pixel of 10 m.
+	regularWithin = 0.06
+)
+
+// regular returns the first value and the step of a coordinate array of n values, or false if it is not regular.
+func (a *Array) regular(ctx context.Context, n int64) (first, step float64, ok bool) {
+	if len(a.Shape) != 1 || a.Shape[0] != n || n < 2 || n > maxCoordinates || a.ready() != nil {
+		return 0, 0, false
+	}
+	size := int64(a.DType.Size())
+	b := make([]byte, n*size)
+	if a.NewReader().ReadInto(ctx, b, []int64{0}, []int64{n}, []int64{size}) != nil {
+		return 0, 0, false
+	}
+	at := func(i int64) float64 { return value(b[i*size:(i+1)*size], a.DType) }
+	first = at(0)
+	step = (at(n-1) - first) / float64(n-1)
+	if step == 0 || math.IsNaN(step) || math.IsInf(step, 0) {
+		return 0, 0, false
+	}
+	for i := range n {
+		if !(math.Abs(at(i)-first-float64(float64(i)*step)) <= regularWithin*math.Abs(step)) {
+			return 0, 0, false
+		}
+	}
+	return first, step, true
+}
+
+// value returns a sample as a number.
+func value(b []byte, t chunk.DType) float64 {
+	switch t {
+	case chunk.Float64:
+		return math.Float64frombits(binary.LittleEndian.Uint64(b))
+	default:
+		v, _ := noData(b, t)
+		return *v
+	}
+}

@@ -1,0 +1,139 @@
+package zarr
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/source"
+)
+
+const plainArray = `{"zarr_format":3,"node_type":"array","shape":[4,4],"data_type":"uint8","chunk_grid":{"name":` +
+	`"regular","configuration":{"chunk_shape":[2,2]}},"chunk_key_encoding":{"name":"default"},"fill_value":0,` +
+	`"codecs":["bytes"]}`
+
+// put writes a file below a directory.
+func put(t *testing.T, dir, name, text string) {
+	t.Helper()
+	p := filepath.Join(dir, name)
+	if err := os.MkdirAll(filepath.Dir(p), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(p, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestPathsStayInside: neither consolidated metadata nor a column leads out of a group.
+func TestPathsStayInside(t *testing.T) {
+	dir := t.TempDir()
+	put(t, dir, "secret/zarr.json", plainArray)
+	put(t, dir, "open/zarr.json", `{"zarr_format":3,"node_type":"group"}`)
+	var files source.Files
+	defer files.Close()
+	for _, p := range []string{"../secret", "/secret", "a/../../secret", "a//b", ".", "a\\..\\b", "", "a/\x00"} {
+		text := fmt.Sprintf(`{"zarr_format":3,"node_type":"group","consolidated_metadata":{"kind":"inline","metadata":`+
+			`{%q:%s}}}`, p, plainArray)
+		put(t, dir, "all/zarr.json", strings.ReplaceAll(text, `\x00`, `\u0000`))
+		_, err := Open(t.Context(), &files, filepath.Join(dir, "all"), Options{})
+		if fault.KindOf(err) != fault.Corrupt {
+			t.Errorf("consolidated metadata of the node %q: %v", p, err)
+		}
+		n, err := Open(t.Context(), &files, filepath.Join(dir, "open"), Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if at, err := n.At(t.Context(), p); err == nil {
+			t.Errorf("%q opens %s", p, at.URI)
+		}
+	}
+}
+
+// TestRefused: what is not read is refused with its name and a kind.
+func TestRefused(t *testing.T) {
+	with := func(old, to string) string {
+		if !strings.Contains(plainArray, old) {
+			t.Fatalf("no %q to replace", old)
+		}
+		return strings.Replace(plainArray, old, to, 1)
+	}
+	const numbers = ": arrays of numbers and booleans are read: unsupported"
+	for text, want := range map[string]string{
+		with(`"uint8"`, `"string"`):                                           `data type "string"` + numbers,
+		with(`"uint8"`, `{"name":"struct"}`):                                  `data type "struct"` + numbers,
+		with(`["bytes"]`, `["bytes","pcodec"]`):                               `codec "pcodec": unsupported`,
+		with(`["bytes"]`, `["bytes","gzip","zstd"]`):                          `codec "zstd" around another compressor: unsupported`,
+		with(`["bytes"]`, `["gzip"]`):                                         `codec "gzip": unsupported`,
+		with(`["bytes"]`, `["vlen-utf8"]`):                                    `codec "vlen-utf8": unsupported`,
+		with(`"name":"regular"`, `"name":"rectangular"`):                      `chunk grid "rectangular": regular ones are read: unsupported`,
+		with(`"name":"default"`, `"name":"hilbert"`):                          `chunk key encoding "hilbert": unsupported`,
+		with(`{"zarr`, `{"odd":{"x":1},"zarr`):                                `extension "odd": unsupported`,
+		with(`"fill_value":0`, `"fill_value":256`):                            `fill value "256" is not one of type uint8: corrupt`,
+		with(`[2,2]`, `[2,0]`):                                                `4 cells in chunks of 0 along dimension 1: corrupt`,
+		with(`[2,2]`, `[2]`):                                                  `chunks of 1 dimensions in an array of 2: corrupt`,
+		with(`"zarr_format":3`, `"zarr_format":4`):                            `zarr_format 4 in zarr.json: unsupported`,
+		with(`"fill_value":0`, `"x":`+strings.Repeat("[", 65)):                `more than 64 levels of nesting: limit`,
+		with(`"fill_value":0`, `"x":[`+strings.Repeat("1,", maxValues+1)+`]`): `more than 524288 values: limit`,
+		`[]`: `corrupt`,
+	} {
+		dir := t.TempDir()
+		put(t, dir, "zarr.json", text)
+		var files source.Files
+		_, err := Open(t.Context(), &files, dir, Options{})
+		if err == nil || !strings.HasSuffix(err.Error(), want) || fault.KindOf(err) == 0 {
+			t.Errorf("%.200s: %v, want %s", text, err, want)
+		}
+		if err := files.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestSizesAllocateNothing: the sizes that metadata and the index of a shard claim take no memory.
+func TestSizesAllocateNothing(t *testing.T) {
+	const huge = `{"zarr_format":3,"node_type":"array","shape":[2000000000,2000000000],"data_type":"float64",` +
+		`"chunk_grid":{"name":"regular","configuration":{"chunk_shape":[%d,%d]}},"chunk_key_encoding":` +
+		`{"name":"default"},"fill_value":0,"codecs":[%s]}`
+	plain := `{"name":"bytes","configuration":{"endian":"little"}}`
+	shard := `{"name":"sharding_indexed","configuration":{"chunk_shape":[1,1],"codecs":[{"name":"bytes","config` +
+		`uration":{"endian":"little"}}],"index_codecs":[{"name":"bytes","configuration":{"endian":"little"}}]}}`
+	for name, text := range map[string]string{
+		"chunk":       fmt.Sprintf(huge, 4096, 4096, plain),
+		"large chunk": fmt.Sprintf(huge, 1000000000, 1000000000, plain),
+		"index":       fmt.Sprintf(huge, 2048, 2048, shard),
+		"large index": fmt.Sprintf(huge, 1000000000, 1000000000, shard),
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			put(t, dir, "zarr.json", text)
+			put(t, dir, "c/0/0", "few bytes")
+			var files source.Files
+			defer files.Close()
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			err := readCorner(t.Context(), &files, dir)
+			runtime.ReadMemStats(&after)
+			if fault.KindOf(err) != fault.Corrupt && fault.KindOf(err) != fault.Limit {
+				t.Errorf("reading gives %v", err)
+			}
+			// 4096 by 4096 float64 are 128 MiB, and 2048 by 2048 entries of an index 64 MiB.
+			if n := after.TotalAlloc - before.TotalAlloc; n > 1<<20 {
+				t.Errorf("reading took %d bytes", n)
+			}
+		})
+	}
+}
+
+// readCorner reads the first pixel of an array.
+func readCorner(ctx context.Context, o source.Opener, dir string) error {
+	n, err := Open(ctx, o, dir, Options{})
+	if err != nil {
+		return err
+	}
+	return n.Array.NewReader().ReadInto(ctx, make([]byte, 8), []int64{0, 0}, []int64{1, 1}, []int64{8, 8})
+}

@@ -1,0 +1,230 @@
+package zarr
+
+import (
+	"context"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/fault"
+)
+
+// Images is an array as images (b, y, x), or (t, b, y, x), along an axis n. It does not change and is safe for
+// concurrent use; each worker reads with a reader of its own. It implements chunk.BlockArray.
+type Images struct {
+	a    *Array
+	dim  [5]int // the dimension of n, t, b, y and x; -1 if there is none
+	n    int64
+	grid chunk.Index
+}
+
+// imageAxes are the names of the axes of images.
+var imageAxes = []string{"n", "t", "b", "y", "x"}
+
+// meanings are the names of dimensions that stand for an axis, in lower case: those of CF, xarray, GDAL and EOPF.
+var meanings = map[string]string{
+	"n": "n", "sample": "n", "samples": "n", "chip": "n", "item": "n", "image": "n", "batch": "n",
+	"t": "t", "time": "t", "date": "t",
+	"b": "b", "band": "b", "bands": "b", "channel": "b", "channels": "b", "c": "b", "wavelength": "b",
+	"y": "y", "lat": "y", "latitude": "y", "row": "y", "rows": "y", "northing": "y", "height": "y",
+	"x": "x", "lon": "x", "longitude": "x", "col": "x", "cols": "x", "column": "x", "columns": "x", "easting": "x",
+	"width": "x",
+}
+
+const imagesPart = "dimensions"
+
+// Axes returns the axis of images that each dimension of an array stands for: those of dims, which names them in
+// order, else what the names of the dimensions mean. Two dimensions without names are y and x. It returns nil if the
+// array cannot be images.
+func (m *Meta) Axes(dims string) []string {
+	names := strings.Fields(dims)
+	if len(names) == 0 {
+		for _, n := range m.Names {
+			names = append(names, meanings[strings.ToLower(n)])
+		}
+		if len(m.Names) == 0 && len(m.Shape) == 2 {
+			names = []string{"y", "x"}
+		}
+	}
+	if len(names) != len(m.Shape) || !slices.Contains(names, "y") || !slices.Contains(names, "x") {
+		return nil
+	}
+	for d, n := range names {
+		if !slices.Contains(imageAxes, n) || slices.Contains(names[:d], n) {
+			return nil
+		}
+	}
+	return names
+}
+
+// Images returns the array as images. dims is as for Axes. An array that cannot be images is fault.Unsupported.
+func (a *Array) Images(dims string) (*Images, error) {
+	if err := a.ready(); err != nil {
+		return nil, err
+	}
+	axes := a.Axes(dims)
+	if axes == nil {
+		names, what := a.Names, "dims says"
+		if dims == "" {
+			what = "its dimensions are called"
+		} else {
+			names = strings.Fields(dims)
+		}
+		return nil, fault.WithFile(fault.New(fault.Unsupported, imagesPart, fault.NoOffset,
+			"%s %.200q, of the shape %v: name each dimension once by dims, with n, t, b, y and x, of which y and x "+
+				"are needed", what, names, a.Shape), a.URI)
+	}
+	m := &Images{a: a, dim: [5]int{-1, -1, -1, -1, -1}}
+	for d, name := range axes {
+		m.dim[slices.Index(imageAxes, name)] = d
+	}
+	return m, fault.WithFile(m.measure(), a.URI)
+}
+
+// measure computes the sizes of the images and of their chunks.
+func (m *Images) measure() error {
+	size, side := [5]int64{1, 1, 1, 1, 1}, [5]int64{1, 1, 1, 1, 1}
+	limits := [5]int64{math.MaxInt64, chunk.MaxPlanes, chunk.MaxBands, chunk.MaxSide, chunk.MaxSide}
+	for k, d := range m.dim {
+		if d < 0 {
+			continue
+		}
+		size[k], side[k] = m.a.Shape[d], min(m.a.Chunks[d], max(m.a.Shape[d], 1))
+		if size[k] > limits[k] {
+			return fault.New(fault.Limit, imagesPart, fault.NoOffset, "%d cells along %s, at most %d", size[k],
+				imageAxes[k], limits[k])
+		}
+		if size[k] < 1 && k > 0 {
+			return fault.New(fault.Unsupported, imagesPart, fault.NoOffset, "no cells along %s", imageAxes[k])
+		}
+	}
+	if size[1]*size[2] > chunk.MaxPlanes {
+		return fault.New(fault.Limit, imagesPart, fault.NoOffset, "%d steps of time of %d bands, at most %d in all",
+			size[1], size[2], chunk.MaxPlanes)
+	}
+	m.n = size[0]
+	planes := int(size[1] * size[2])
+	m.grid = chunk.Index{Bands: planes, Height: int(size[3]), Width: int(size[4]), ChunkB: 1, ChunkH: int(side[3]),
+		ChunkW: int(side[4]), DType: m.a.DType, Predictor: chunk.NoPredictor, CutEdge: true, CutRight: true}
+	if side[1] >= size[1] && side[2] >= size[2] {
+		m.grid.ChunkB = planes
+	}
+	if size[1] > 1 { // an index with steps of time has two of them at least
+		m.grid.Times = int(size[1])
+	}
+	m.grid.NoData, m.grid.NoDataBits = m.a.noData()
+	return nil
+}
+
+// Len returns the number of images.
+func (m *Images) Len() int64 { return m.n }
+
+// Array returns the array of the images.
+func (m *Images) Array() *Array { return m.a }
+
+// Grid returns a chunk index, without byte ranges, that describes every image.
+func (m *Images) Grid() chunk.Index { return m.grid }
+
+// Axis returns the dimension of n, t, b, y or x, or -1.
+func (m *Images) Axis(name string) int {
+	if k := slices.Index(imageAxes, name); k >= 0 {
+		return m.dim[k]
+	}
+	return -1
+}
+
+// Index returns a chunk index of image i.
+func (m *Images) Index(i int64) *chunk.Index { return withBlocks(&m.grid, m, i) }
+
+// withBlocks returns a copy of an index whose blocks are those of an image.
+func withBlocks(grid *chunk.Index, a chunk.BlockArray, i int64) *chunk.Index {
+	one := &struct {
+		x chunk.Index
+		b chunk.Blocks
+	}{*grid, chunk.Blocks{Array: a, Image: i}}
+	one.x.Blocks = &one.b
+	return &one.x
+}
+
+// Open implements chunk.BlockArray.
+func (m *Images) Open() chunk.BlockReader { return &imageReader{m: m, r: m.a.NewReader()} }
+
+// imageReader reads images for one worker.
+type imageReader struct {
+	m *Images
+	r *Reader
+}
+
+// SetTurn implements chunk.TurnTaker.
+func (r *imageReader) SetTurn(turn func() (done func())) { r.r.Turn = turn }
+
+// ReadBox implements chunk.BlockReader.
+func (r *imageReader) ReadBox(ctx context.Context, dst []byte, image int64, b chunk.Box) error {
+	return r.m.parts(image, b, func(box Box, planes int) error {
+		part := dst
+		plane := (b.Y1 - b.Y0) * (b.X1 - b.X0) * r.m.a.DType.Size()
+		part, dst = dst[:planes*plane], dst[planes*plane:]
+		return r.r.ReadInto(ctx, part, box.Lo, box.Hi, r.m.strides(box))
+	})
+}
+
+// Ahead implements chunk.Prefetcher.
+func (r *imageReader) Ahead(ctx context.Context, image int64, boxes []chunk.Box) error {
+	list := make([]Box, 0, len(boxes))
+	for _, b := range boxes {
+		if err := r.m.parts(image, b, func(box Box, _ int) error { list = append(list, box); return nil }); err != nil {
+			return err
+		}
+	}
+	return r.r.Ahead(ctx, list)
+}
+
+// parts calls do for boxes of cells that follow each other in a box of an image, with the planes of each: all steps of
+// time at once, or the bands of one step.
+func (m *Images) parts(image int64, b chunk.Box, do func(box Box, planes int) error) error {
+	g := &m.grid
+	if image < 0 || image >= m.n || b.B0 < 0 || b.B1 > g.Bands || b.Y0 < 0 || b.Y1 > g.Height || b.X0 < 0 ||
+		b.X1 > g.Width || b.B0 >= b.B1 || b.Y0 >= b.Y1 || b.X0 >= b.X1 {
+		return fault.New(fault.NotFound, "window", fault.NoOffset, "box %+v is not inside image %d", b, image)
+	}
+	bands := g.StepBands()
+	for p := b.B0; p < b.B1; {
+		t, band := p/bands, p%bands
+		steps, n := 1, min(bands-band, b.B1-p)
+		if band == 0 && b.B1-p >= bands {
+			steps = (b.B1 - p) / bands
+		}
+		box := m.box([5][2]int64{{image, image + 1}, {int64(t), int64(t + steps)}, {int64(band), int64(band + n)},
+			{int64(b.Y0), int64(b.Y1)}, {int64(b.X0), int64(b.X1)}})
+		if err := do(box, steps*n); err != nil {
+			return err
+		}
+		p += steps * n
+	}
+	return nil
+}
+
+// box returns the cells of ranges along the axes.
+func (m *Images) box(spans [5][2]int64) Box {
+	b := Box{make([]int64, len(m.a.Shape)), make([]int64, len(m.a.Shape))}
+	for k, d := range m.dim {
+		if d >= 0 {
+			b.Lo[d], b.Hi[d] = spans[k][0], spans[k][1]
+		}
+	}
+	return b
+}
+
+// strides returns the bytes between cells of a box in the order n, t, b, y, x.
+func (m *Images) strides(b Box) []int64 {
+	out := make([]int64, len(b.Lo))
+	n := int64(m.a.DType.Size())
+	for _, d := range slices.Backward(m.dim[:]) {
+		if d >= 0 {
+			out[d] = n
+			n *= b.Hi[d] - b.Lo[d]
+		}
+	}
+	return out
+}

@@ -1,0 +1,349 @@
+package zarr
+
+import (
+	"encoding/json"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/fault"
+)
+
+// maxRank is the largest number of dimensions, that of numpy 1.
+const maxRank = 32
+
+// Meta is the metadata of an array. It does not change.
+type Meta struct {
+	Format int         // 2 or 3
+	Shape  []int64     // cells along each dimension
+	Chunks []int64     // cells of a chunk: what is decoded as one unit
+	Shards []int64     // cells of a shard, nil without sharding
+	DType  chunk.DType // booleans are uint8
+	Bool   bool
+	Fill   []byte   // one sample, little-endian
+	Names  []string // of the dimensions, "" for one without; nil if none has a name
+	Codecs []string // in the order in which they encode, those inside of shards last
+	Attrs  object   // not decoded
+
+	keys   keys
+	order  []int   // the dimensions in the order in which a decoded chunk holds them, the last one fastest
+	shards []shard // the outermost first
+	steps  []step  // in the order in which they decode
+	// xarrayFill is true if a fill value was given and xarray wrote the array.
+	xarrayFill bool
+	raw        string // the metadata as text, for the fingerprint
+}
+
+// keys say how the coordinates of a chunk become the name of its object.
+type keys struct {
+	prefix, sep string
+}
+
+// name returns the name of an object, relative to the array.
+func (k keys) name(at []int64) string {
+	var b strings.Builder
+	b.WriteString(k.prefix)
+	for i, c := range at {
+		if i > 0 || k.prefix != "" {
+			b.WriteString(k.sep)
+		}
+		b.WriteString(strconv.FormatInt(c, 10))
+	}
+	if b.Len() == 0 {
+		return "0"
+	}
+	return b.String()
+}
+
+// checkShape checks sizes: as many for chunks as for the array, all positive, and products that fit.
+func checkShape(shape, chunks []int64) error {
+	if len(shape) > maxRank {
+		return fault.New(fault.Limit, metaPart, fault.NoOffset, "%d dimensions, at most %d", len(shape), maxRank)
+	}
+	if len(chunks) != len(shape) {
+		return corrupt("chunks of %d dimensions in an array of %d", len(chunks), len(shape))
+	}
+	for d, n := range shape {
+		if n < 0 || chunks[d] < 1 || n > math.MaxInt64-chunks[d] {
+			return corrupt("%d cells in chunks of %d along dimension %d", n, chunks[d], d)
+		}
+	}
+	return nil
+}
+
+// cells returns the number of cells of a box, or -1 if it is over limit.
+func cells(shape []int64, limit int64) int64 {
+	n := int64(1)
+	for _, s := range shape {
+		if s > limit/n {
+			return -1
+		}
+		n *= s
+	}
+	return n
+}
+
+// chunkBytes returns the size of a decoded chunk, or an error if it is over limit.
+func (m *Meta) chunkBytes(limit int64) (int, error) {
+	n := cells(m.Chunks, limit/int64(m.DType.Size()))
+	if n < 0 {
+		return 0, fault.New(fault.Limit, metaPart, fault.NoOffset,
+			"a chunk of %v %s decodes to more than max_chunk, which is %d (--max-chunk of commands)",
+			m.Chunks, m.DType, limit)
+	}
+	return int(n) * m.DType.Size(), nil
+}
+
+// named is a codec or another extension: an object with a name and a configuration, or the name alone.
+type named struct {
+	name string
+	conf object
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (n *named) UnmarshalJSON(b []byte) error {
+	if len(b) > 0 && b[0] == '"' {
+		return json.Unmarshal(b, &n.name)
+	}
+	var v struct {
+		Name string `json:"name"`
+		Conf object `json:"configuration"`
+	}
+	if err := json.Unmarshal(b, &v); err != nil {
+		return err
+	}
+	n.name, n.conf = v.Name, v.Conf
+	return nil
+}
+
+// compressor is a codec of version 2: an object with an id and its settings.
+type compressor struct {
+	id   string
+	conf object
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (c *compressor) UnmarshalJSON(b []byte) error {
+	if err := json.Unmarshal(b, &c.conf); err != nil {
+		return err
+	}
+	c.id = c.conf.text("id")
+	return nil
+}
+
+// parse2 parses .zarray, with the attributes of .zattrs (nil if there are none).
+func parse2(v, attrs object) (*Meta, error) {
+	m := &Meta{Format: 2, Attrs: attrs, keys: keys{sep: "."}}
+	var typ, order, sep string
+	var format int
+	if err := v.need("zarr_format", &format); err != nil {
+		return nil, err
+	}
+	if format != 2 {
+		return nil, unsupported("zarr_format %d in .zarray", format)
+	}
+	if err := firstError(v.need("shape", &m.Shape), v.need("chunks", &m.Chunks), v.need("order", &order)); err != nil {
+		return nil, err
+	}
+	if err := v.need("dtype", &typ); err != nil {
+		if v["dtype"] != nil {
+			return nil, unsupported("data type %.60s: arrays of numbers and booleans are read", v["dtype"])
+		}
+		return nil, err
+	}
+	var big bool
+	var err error
+	if m.DType, big, err = parseNumpy(typ); err != nil {
+		return nil, err
+	}
+	m.Bool = strings.HasSuffix(typ, "b1")
+	if err := checkShape(m.Shape, m.Chunks); err != nil {
+		return nil, err
+	}
+	if m.Fill, err = parseFill(v["fill_value"], m.DType); err != nil {
+		return nil, err
+	}
+	if ok, err := v.get("dimension_separator", &sep); err != nil {
+		return nil, err
+	} else if ok {
+		if sep != "." && sep != "/" {
+			return nil, corrupt("dimension_separator %q", sep)
+		}
+		m.keys.sep = sep
+	}
+	m.order = count(len(m.Shape))
+	switch order {
+	case "C":
+	case "F":
+		slices.Reverse(m.order)
+	default:
+		return nil, corrupt("order %q", order)
+	}
+	if err := m.codecs2(v, big); err != nil {
+		return nil, err
+	}
+	if ok, err := attrs.get("_ARRAY_DIMENSIONS", &m.Names); err != nil || ok && len(m.Names) != len(m.Shape) {
+		m.Names = nil // a convention of xarray: whatever else is there is an attribute like any other
+	}
+	m.xarrayFill = m.Names != nil && v["fill_value"] != nil && string(v["fill_value"]) != "null"
+	m.raw = fingerprintText(v)
+	return m, nil
+}
+
+// codecs2 makes the steps of version 2.
+func (m *Meta) codecs2(v object, big bool) error {
+	var filters []compressor
+	var last *compressor
+	if _, err := v.get("filters", &filters); err != nil {
+		return err
+	}
+	if _, err := v.get("compressor", &last); err != nil {
+		return err
+	}
+	if last != nil {
+		filters = append(filters, *last)
+	}
+	b := newChain(m)
+	for _, f := range filters {
+		m.Codecs = append(m.Codecs, f.id)
+		if err := b.add2(f.id, f.conf); err != nil {
+			return err
+		}
+	}
+	m.steps = b.decoding(big)
+	return nil
+}
+
+// known3 are the keys of an array's zarr.json.
+var known3 = []string{"zarr_format", "node_type", "shape", "data_type", "chunk_grid", "chunk_key_encoding",
+	"fill_value", "codecs", "dimension_names", "attributes", "storage_transformers", "consolidated_metadata"}
+
+// parse3 parses the zarr.json of an array.
+func parse3(v object) (*Meta, error) {
+	m := &Meta{Format: 3}
+	var grid, enc named
+	var codecs []named
+	var transformers []json.RawMessage
+	if err := mustUnderstand(v, known3); err != nil {
+		return nil, err
+	}
+	if err := firstError(v.need("shape", &m.Shape), v.need("chunk_grid", &grid), v.need("codecs", &codecs),
+		v.need("chunk_key_encoding", &enc)); err != nil {
+		return nil, err
+	}
+	if _, err := v.get("storage_transformers", &transformers); err != nil || len(transformers) > 0 {
+		return nil, unsupported("storage transformers")
+	}
+	if grid.name != "regular" {
+		return nil, unsupported("chunk grid %q: regular ones are read", grid.name)
+	}
+	if err := grid.conf.need("chunk_shape", &m.Chunks); err != nil {
+		return nil, err
+	}
+	var err error
+	if v["data_type"] == nil {
+		return nil, corrupt("%q is missing", "data_type")
+	}
+	if m.DType, err = parseType(v["data_type"]); err != nil {
+		return nil, err
+	}
+	m.Bool = string(v["data_type"]) == `"bool"`
+	if err := checkShape(m.Shape, m.Chunks); err != nil {
+		return nil, err
+	}
+	if m.Fill, err = parseFill(v["fill_value"], m.DType); err != nil {
+		return nil, err
+	}
+	if err := m.keyEncoding(enc); err != nil {
+		return nil, err
+	}
+	if err := m.codecs3(codecs); err != nil {
+		return nil, err
+	}
+	var names []*string
+	if _, err := v.get("dimension_names", &names); err != nil {
+		return nil, err
+	}
+	if len(names) > 0 && len(names) != len(m.Shape) {
+		return nil, corrupt("%d dimension_names for %d dimensions", len(names), len(m.Shape))
+	}
+	for _, n := range names {
+		if n == nil {
+			n = new(string)
+		}
+		m.Names = append(m.Names, *n)
+	}
+	if _, err := v.get("attributes", &m.Attrs); err != nil {
+		return nil, err
+	}
+	m.raw = fingerprintText(v)
+	return m, nil
+}
+
+// mustUnderstand refuses keys that are not known, unless their value says that it may be ignored.
+func mustUnderstand(v object, known []string) error {
+	for k, raw := range v {
+		if slices.Contains(known, k) {
+			continue
+		}
+		var x struct {
+			Must *bool `json:"must_understand"`
+		}
+		if json.Unmarshal(raw, &x) != nil || x.Must == nil || *x.Must {
+			return unsupported("extension %.60q", k)
+		}
+	}
+	return nil
+}
+
+// keyEncoding parses chunk_key_encoding.
+func (m *Meta) keyEncoding(enc named) error {
+	switch enc.name {
+	case "default":
+		m.keys = keys{prefix: "c", sep: "/"}
+	case "v2":
+		m.keys = keys{sep: "."}
+	default:
+		return unsupported("chunk key encoding %q", enc.name)
+	}
+	var sep string
+	ok, err := enc.conf.get("separator", &sep)
+	if err == nil && ok {
+		if sep != "." && sep != "/" {
+			return corrupt("separator %q of chunk keys", sep)
+		}
+		m.keys.sep = sep
+	}
+	return err
+}
+
+// fingerprintText returns what of the metadata decides how chunks are read, in an order of its own.
+func fingerprintText(v object) string {
+	var b strings.Builder
+	for _, k := range [...]string{"shape", "chunks", "chunk_grid", "dtype", "data_type", "order", "fill_value",
+		"codecs", "compressor", "filters"} {
+		b.WriteString(k)
+		b.Write(v[k])
+	}
+	return b.String()
+}
+
+// count returns 0 to n-1.
+func count(n int) []int {
+	list := make([]int, n)
+	for i := range list {
+		list[i] = i
+	}
+	return list
+}
+
+func firstError(errs ...error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,257 @@
+package zarr
+
+import (
+	"context"
+	"path"
+	"strings"
+
+	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/fault"
+)
+
+// Raster is what a field of a dataset reads: an array, or arrays of one shape in a group as bands.
+type Raster interface {
+	// Len returns the number of images.
+	Len() int64
+	// Grid returns a chunk index that describes every image; Index that of image i.
+	Grid() chunk.Index
+	Index(i int64) *chunk.Index
+	// Arrays returns the arrays: one, or one for each band.
+	Arrays() []*Array
+}
+
+// Arrays implements Raster.
+func (m *Images) Arrays() []*Array { return []*Array{m.a} }
+
+// BandNames returns nil: the bands of an array have no names.
+func (m *Images) BandNames() []string { return nil }
+
+// Stack is the arrays of a group as the bands of one raster. It implements chunk.BlockArray.
+type Stack struct {
+	bands []*Images
+	names []string
+	grid  chunk.Index
+}
+
+// newStack stacks arrays of one band each. It reports false if they differ.
+func newStack(list []*Images) (*Stack, bool) {
+	s := &Stack{bands: list, grid: list[0].grid}
+	f := &list[0].grid
+	for _, m := range list {
+		g := &m.grid
+		if g.Bands != 1 || g.Times != 0 || g.Height != f.Height || g.Width != f.Width || g.DType != f.DType ||
+			m.n != list[0].n || len(list) > chunk.MaxBands {
+			return nil, false
+		}
+		// Bands with other chunks are read in those of the first, which decodes some chunks twice.
+		s.names = append(s.names, path.Base(m.a.Path))
+		if !sameNoData(f, g) {
+			s.grid.NoData, s.grid.NoDataBits = nil, nil
+		}
+	}
+	s.grid.Bands, s.grid.ChunkB = len(list), 1
+	return s, true
+}
+
+// sameNoData reports whether two images have the same nodata.
+func sameNoData(a, b *chunk.Index) bool {
+	if a.NoData == nil || b.NoData == nil {
+		return a.NoData == b.NoData
+	}
+	if a.NoDataBits != nil && b.NoDataBits != nil {
+		return *a.NoDataBits == *b.NoDataBits
+	}
+	return *a.NoData == *b.NoData || *a.NoData != *a.NoData && *b.NoData != *b.NoData
+}
+
+// Len implements Raster.
+func (s *Stack) Len() int64 { return s.bands[0].n }
+
+// Grid implements Raster.
+func (s *Stack) Grid() chunk.Index { return s.grid }
+
+// Index implements Raster.
+func (s *Stack) Index(i int64) *chunk.Index { return withBlocks(&s.grid, s, i) }
+
+// BandNames returns the names of the arrays.
+func (s *Stack) BandNames() []string { return s.names }
+
+// Arrays implements Raster.
+func (s *Stack) Arrays() []*Array {
+	out := make([]*Array, len(s.bands))
+	for i, m := range s.bands {
+		out[i] = m.a
+	}
+	return out
+}
+
+// Open implements chunk.BlockArray.
+func (s *Stack) Open() chunk.BlockReader {
+	r := &stackReader{s: s}
+	for _, m := range s.bands {
+		r.bands = append(r.bands, &imageReader{m: m, r: m.a.NewReader()})
+	}
+	return r
+}
+
+// stackReader reads bands for one worker.
+type stackReader struct {
+	s     *Stack
+	bands []*imageReader
+}
+
+// SetTurn implements chunk.TurnTaker.
+func (r *stackReader) SetTurn(turn func() (done func())) {
+	for _, b := range r.bands {
+		b.SetTurn(turn)
+	}
+}
+
+// ReadBox implements chunk.BlockReader.
+func (r *stackReader) ReadBox(ctx context.Context, dst []byte, image int64, b chunk.Box) error {
+	plane := (b.Y1 - b.Y0) * (b.X1 - b.X0) * r.s.grid.DType.Size()
+	for k := b.B0; k < b.B1; k++ {
+		one := b
+		one.B0, one.B1 = 0, 1
+		if err := r.bands[k].ReadBox(ctx, dst[:plane], image, one); err != nil {
+			return err
+		}
+		dst = dst[plane:]
+	}
+	return nil
+}
+
+// Ahead implements chunk.Prefetcher.
+func (r *stackReader) Ahead(ctx context.Context, image int64, boxes []chunk.Box) error {
+	lists := make([][]chunk.Box, len(r.bands))
+	for _, b := range boxes {
+		for k := b.B0; k < b.B1; k++ {
+			one := b
+			one.B0, one.B1 = 0, 1
+			lists[k] = append(lists[k], one)
+		}
+	}
+	for k, list := range lists {
+		if err := r.bands[k].Ahead(ctx, image, list); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Raster returns what a field reads. column is the path of an array below the node, the last part of such a path if
+// only one array has it, or the path of a group whose arrays become bands, in the order of their names; "." is the
+// node itself. Without a column it is the array with the field's name, else the only array that can be images, else the
+// arrays of the group itself as bands. dims is as for Meta.Axes.
+func (n *Node) Raster(ctx context.Context, field, column, dims string) (Raster, error) {
+	if n.Array != nil {
+		if column != "" && column != "." && column != path.Base(n.URI) {
+			return nil, fault.WithFile(fault.New(fault.NotFound, "array", fault.NoOffset,
+				"%q: the dataset is a single array", column), n.URI)
+		}
+		return n.Array.Images(dims)
+	}
+	if column != "" && column != "." {
+		at, err := n.At(ctx, strings.Trim(column, "/"))
+		switch {
+		case err == nil && at.Array != nil:
+			return at.Array.Images(dims)
+		case err == nil:
+			return at.bands(ctx, dims)
+		case !missing(err):
+			return nil, err
+		}
+	}
+	list, err := n.Members(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if column != "." {
+		if m, ok := pick(list, field, column, dims); ok {
+			return m.Images(dims)
+		}
+		if column != "" {
+			return nil, fault.WithFile(fault.New(fault.NotFound, "group", fault.NoOffset,
+				"no array or group %q; there are %s", column, namesOf(list)), n.URI)
+		}
+	}
+	return n.bandsOf(list, dims)
+}
+
+// pick returns the array that a field means.
+func pick(list []Member, field, column, dims string) (*Array, bool) {
+	var same, images []*Array
+	for _, m := range list {
+		if m.Array == nil {
+			continue
+		}
+		if want := column; want == path.Base(m.Path) || want == "" && (field == m.Path || field == path.Base(m.Path)) {
+			same = append(same, m.Array)
+		}
+		if m.Array.Axes(dims) != nil {
+			images = append(images, m.Array)
+		}
+	}
+	if len(same) == 1 {
+		return same[0], true
+	}
+	if column == "" && len(same) == 0 && len(images) == 1 {
+		return images[0], true
+	}
+	return nil, false
+}
+
+// bands returns the arrays of the group itself as bands.
+func (n *Node) bands(ctx context.Context, dims string) (Raster, error) {
+	list, err := n.Members(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return n.bandsOf(list, dims)
+}
+
+func (n *Node) bandsOf(list []Member, dims string) (Raster, error) {
+	var images []*Images
+	for _, m := range list {
+		if strings.Contains(m.Path, "/") || m.Array == nil || m.Array.Axes(dims) == nil {
+			continue
+		}
+		one, err := m.Array.Images(dims)
+		if err != nil {
+			return nil, err
+		}
+		images = append(images, one)
+	}
+	switch len(images) {
+	case 0:
+	case 1:
+		return images[0], nil
+	default:
+		if s, ok := newStack(images); ok {
+			return s, nil
+		}
+	}
+	return nil, fault.WithFile(fault.New(fault.Unsupported, "group", fault.NoOffset,
+		"its arrays are not the bands of one image: name an array, or a group of arrays of one shape, as column; "+
+			"there are %s", namesOf(list)), n.URI)
+}
+
+// namesOf lists the first paths of arrays, for an error.
+func namesOf(list []Member) string {
+	const most = 32
+	var b strings.Builder
+	for i, m := range list {
+		if i == most {
+			b.WriteString(", …")
+			break
+		}
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		b.WriteString(m.Path)
+	}
+	if b.Len() == 0 {
+		return "none"
+	}
+	return b.String()
+}

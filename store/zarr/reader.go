@@ -1,0 +1,239 @@
+package zarr
+
+import (
+	"bytes"
+	"context"
+	"slices"
+
+	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/zstd"
+	"github.com/chaski-eo/chaski/source"
+)
+
+// Reader reads boxes of an array. It keeps the last chunk and the last ranges of shards that it read. It is not safe
+// for concurrent use.
+type Reader struct {
+	// Turn is called after bytes were read and before they are decoded; done after that. nil for none.
+	Turn func() (done func())
+
+	a      *Array
+	dec    decoder
+	stored []byte // of the last chunk that is an object
+	tile   []byte // the last chunk, decoded
+	at     []int64
+	valid  bool // tile holds the chunk at
+	gone   bool // which was not written
+	ahead  ahead
+}
+
+// NewReader returns a reader for one worker.
+func (a *Array) NewReader() *Reader { return &Reader{a: a} }
+
+// ReadInto fills dst with the cells from lo up to hi of each dimension. stride has the bytes from one cell to the next
+// in dst along each dimension. The box must lie in the array.
+func (r *Reader) ReadInto(ctx context.Context, dst []byte, lo, hi, stride []int64) error {
+	a := r.a
+	if err := a.ready(); err != nil {
+		return err
+	}
+	rank := len(lo)
+	at, first := make([]int64, rank), make([]int64, rank)
+	for d := range lo {
+		first[d] = lo[d] / a.Chunks[d]
+		at[d] = first[d]
+	}
+	for {
+		if err := r.chunk(ctx, dst, at, lo, hi, stride); err != nil {
+			return err
+		}
+		d := rank - 1
+		for ; d >= 0; d-- {
+			if at[d]++; at[d]*a.Chunks[d] < hi[d] {
+				break
+			}
+			at[d] = first[d]
+		}
+		if d < 0 {
+			return nil
+		}
+	}
+}
+
+// chunk puts the part of one chunk that lies in the box into dst.
+func (r *Reader) chunk(ctx context.Context, dst []byte, at, lo, hi, stride []int64) error {
+	a := r.a
+	c := copier{size: a.DType.Size()}
+	off, from := int64(0), int64(0)
+	whole := true
+	within := a.strides()
+	for d := range at {
+		start := at[d] * a.Chunks[d]
+		l, h := max(lo[d], start), min(hi[d], start+a.Chunks[d])
+		off += (l - lo[d]) * stride[d]
+		from += (l - start) * within[d]
+		whole = whole && l == start && h-l == a.Chunks[d] && (h-l == 1 || stride[d] == within[d])
+		c.add(h-l, stride[d], within[d])
+	}
+	if whole { // the chunk is as the box: it is decoded where it goes
+		done, err := r.straight(ctx, dst[off:off+int64(a.bytes)], at)
+		if done || err != nil {
+			return err
+		}
+	}
+	if err := r.load(ctx, at); err != nil {
+		return err
+	}
+	if r.gone {
+		c.fill(dst[off:], a.Fill)
+		return nil
+	}
+	c.copy(dst[off:], r.tile[from:])
+	return nil
+}
+
+// strides returns the bytes from one cell to the next in a decoded chunk along each dimension.
+func (a *Array) strides() []int64 {
+	out := make([]int64, len(a.Chunks))
+	n := int64(a.DType.Size())
+	for _, d := range slices.Backward(a.order) {
+		out[d] = n
+		n *= a.Chunks[d]
+	}
+	return out
+}
+
+// straight decodes a chunk into dst. It reports false if the chunk is loaded already.
+func (r *Reader) straight(ctx context.Context, dst []byte, at []int64) (bool, error) {
+	if r.valid && slices.Equal(r.at, at) {
+		return false, nil
+	}
+	b, ok, err := r.bytes(ctx, at)
+	if err != nil {
+		return true, err
+	}
+	if !ok {
+		fillAll(dst, r.a.Fill)
+		return true, nil
+	}
+	return true, r.decode(dst[:len(dst):len(dst)], b, at)
+}
+
+// load decodes the chunk at into tile, unless it is there.
+func (r *Reader) load(ctx context.Context, at []int64) error {
+	if r.valid && slices.Equal(r.at, at) {
+		return nil
+	}
+	r.valid = false
+	b, ok, err := r.bytes(ctx, at)
+	if err != nil {
+		return err
+	}
+	r.gone = !ok
+	if ok {
+		// The memory is bounded by Options.MaxChunk, and taken after the bytes are there.
+		if n := storedSize(r.a.steps, r.a.bytes); n >= 0 && n != len(b) {
+			return r.fault(badSize("bytes", len(b), n), at)
+		}
+		if cap(r.tile) < r.a.bytes+zstd.Spare {
+			r.tile = make([]byte, r.a.bytes, r.a.bytes+zstd.Spare)
+		}
+		r.tile = r.tile[:r.a.bytes]
+		if err := r.decode(r.tile, b, at); err != nil {
+			return err
+		}
+	}
+	r.at, r.valid = append(r.at[:0], at...), true
+	return nil
+}
+
+// decode decodes the bytes of a chunk.
+func (r *Reader) decode(dst, b []byte, at []int64) error {
+	if r.Turn != nil {
+		defer r.Turn()()
+	}
+	err := r.dec.chunk(dst, b, r.a.steps)
+	if err == nil && r.a.Bool {
+		booleans(dst)
+	}
+	return r.fault(err, at)
+}
+
+// booleans makes 1 of every byte that is not 0, as numpy reads them.
+func booleans(b []byte) {
+	for i, v := range b {
+		if v > 1 {
+			b[i] = 1
+		}
+	}
+}
+
+// fault adds the chunk's object to an error.
+func (r *Reader) fault(err error, at []int64) error {
+	if err == nil {
+		return nil
+	}
+	object := slices.Clone(at)
+	for d := range object {
+		if r.a.Shards != nil {
+			object[d] = at[d] / (r.a.Shards[d] / r.a.Chunks[d])
+		}
+	}
+	return fault.WithFile(fault.WithPart(err, "chunk "+r.a.keys.name(at), fault.NoOffset),
+		Join(r.a.URI, r.a.keys.name(object)))
+}
+
+// bytes returns the stored bytes of a chunk, valid until the next call, or false if it was not written.
+func (r *Reader) bytes(ctx context.Context, at []int64) ([]byte, bool, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, false, err
+	}
+	if b, ok, err := r.aheadBytes(ctx, at); ok || err != nil {
+		return b, ok, err
+	}
+	p, err := r.a.find(ctx, at)
+	if err != nil || p.gone {
+		return nil, false, err
+	}
+	if p.whole {
+		var ok bool
+		r.stored, ok, err = r.a.wholeObject(ctx, r.stored, p.uri, r.a.maxStored())
+		return r.stored, ok, err
+	}
+	r.stored, err = readRange(ctx, r.a.open, r.stored, p.uri, p.known, p.at)
+	return r.stored, err == nil, err
+}
+
+// readRange reads a range of an object into b, which it grows if it has to.
+func readRange(ctx context.Context, o source.Opener, b []byte, uri string, k source.Known,
+	at chunk.Range) ([]byte, error) {
+	f, err := source.OpenKnown(ctx, o, uri, k)
+	if err != nil {
+		return b, fault.WithFile(err, uri)
+	}
+	defer f.Close()
+	if at.Off > f.Size() || at.Len > f.Size()-at.Off { // the file may be another one by now
+		return b, fault.WithFile(fault.New(fault.Corrupt, "shard", at.Off, "%d bytes reach past the file's %d",
+			at.Len, f.Size()), uri)
+	}
+	if int64(cap(b)) < at.Len {
+		b = make([]byte, at.Len)
+	}
+	b = b[:at.Len]
+	if at.Len == 0 {
+		return b, nil
+	}
+	return b, fault.WithFile(f.ReadAt(ctx, b, at.Off), uri)
+}
+
+// fillAll fills b with a sample.
+func fillAll(b, sample []byte) {
+	if len(bytes.Trim(sample, "\x00")) == 0 {
+		clear(b)
+		return
+	}
+	n := copy(b, sample)
+	for n < len(b) {
+		n += copy(b[n:], b[:n])
+	}
+}

@@ -1,0 +1,205 @@
+package zarr
+
+import (
+	"context"
+	"encoding/binary"
+	"hash/crc32"
+	"math"
+
+	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/source"
+)
+
+// shardIndex is the index of one shard: where its chunks are in the object. It does not change.
+type shardIndex struct {
+	known source.Known // of the object, so that no request opens it again
+	gone  bool         // there is no object, or no chunk of the outer shard
+	at    []chunk.Range
+}
+
+const (
+	shardPart = "shard index"
+	// maxIndexEntries bounds the chunks of a shard: its index has 16 bytes for each. 2^22 are 64 MiB.
+	maxIndexEntries = 1 << 22
+	// indexEntry is the size of an entry: an offset and a length of 8 bytes.
+	indexEntry = 16
+	// indexSum is the size of the CRC-32C behind the entries.
+	indexSum = 4
+	// noChunk is the offset and the length of a chunk that was not written.
+	noChunk = math.MaxUint64
+)
+
+// indexSize returns the bytes of the index.
+func (s *shard) indexSize() (n int, entries int, err error) {
+	e := cells(s.grid, maxIndexEntries)
+	if e < 0 {
+		return 0, 0, fault.New(fault.Limit, shardPart, fault.NoOffset, "a shard of %v chunks, at most %d", s.grid,
+			maxIndexEntries)
+	}
+	n = int(e) * indexEntry
+	if s.sum {
+		n += indexSum
+	}
+	return n, int(e), nil
+}
+
+// parse reads the index of a shard that has size bytes from base on.
+func (s *shard) parse(b []byte, base, size int64) ([]chunk.Range, error) {
+	if s.sum {
+		body := b[:len(b)-indexSum]
+		if crc32.Checksum(body, castagnoli) != binary.LittleEndian.Uint32(b[len(body):]) {
+			return nil, fault.New(fault.Corrupt, shardPart, fault.NoOffset, "the checksum does not match")
+		}
+		b = body
+	}
+	order := binary.ByteOrder(binary.LittleEndian)
+	if s.big {
+		order = binary.BigEndian
+	}
+	list := make([]chunk.Range, len(b)/indexEntry)
+	for i := range list {
+		off, n := order.Uint64(b[i*indexEntry:]), order.Uint64(b[i*indexEntry+8:])
+		if off == noChunk && n == noChunk {
+			list[i] = chunk.Range{Off: -1}
+			continue
+		}
+		if off > uint64(size) || n > uint64(size)-off {
+			return nil, fault.New(fault.Corrupt, shardPart, fault.NoOffset,
+				"chunk %d: %d bytes at %d in a shard of %d", i, n, off, size)
+		}
+		list[i] = chunk.Range{Off: base + int64(off), Len: int64(n)}
+	}
+	return list, nil
+}
+
+// read reads the index of a shard that has size bytes from base on in an object.
+func (s *shard) read(ctx context.Context, r source.Reader, base, size int64) ([]chunk.Range, error) {
+	n, _, err := s.indexSize()
+	if err != nil {
+		return nil, err
+	}
+	if int64(n) > size { // so the allocation is no larger than the object
+		return nil, fault.New(fault.Corrupt, shardPart, fault.NoOffset, "it has %d bytes, the shard %d", n, size)
+	}
+	at := base
+	if !s.atStart {
+		at += size - int64(n)
+	}
+	b := make([]byte, n)
+	if err := r.ReadAt(ctx, b, at); err != nil {
+		return nil, err
+	}
+	list, err := s.parse(b, base, size)
+	return list, fault.AtOffset(err, at)
+}
+
+// index returns the index of the shard at a level with the given key: the name of its object and, for shards in
+// shards, the number of the chunk at each level before.
+func (a *Array) index(ctx context.Context, uri string, inside []int64) (*shardIndex, error) {
+	key := uri
+	for _, i := range inside {
+		key += string(binary.AppendVarint([]byte{0}, i))
+	}
+	if x, ok := a.indexes.Get(key); ok {
+		return x, nil
+	}
+	x, err := a.readIndex(ctx, uri, inside)
+	if err != nil {
+		return nil, fault.WithFile(err, uri)
+	}
+	a.indexes.Add(key, x, int64(len(key)+16*len(x.at)+128))
+	return x, nil
+}
+
+func (a *Array) readIndex(ctx context.Context, uri string, inside []int64) (*shardIndex, error) {
+	level := len(inside)
+	if level > 0 {
+		outer, err := a.index(ctx, uri, inside[:level-1])
+		if err != nil {
+			return nil, err
+		}
+		at := chunk.Range{Off: -1}
+		if !outer.gone {
+			at = outer.at[inside[level-1]]
+		}
+		if at.Off < 0 {
+			return &shardIndex{gone: true}, nil
+		}
+		r, err := source.OpenKnown(ctx, a.open, uri, outer.known)
+		if err != nil {
+			return nil, err
+		}
+		defer r.Close()
+		x := &shardIndex{known: outer.known}
+		x.at, err = a.shards[level].read(ctx, r, at.Off, at.Len)
+		return x, err
+	}
+	r, err := a.open.Open(ctx, uri)
+	if missing(err) {
+		return &shardIndex{gone: true}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	x := &shardIndex{known: source.Known{Size: r.Size(), ETag: source.ETag(r)}}
+	from := r
+	if !a.shards[0].atStart {
+		// The reader of an object of known size asks for exactly the index, not for a block around it.
+		if from, err = source.OpenKnown(ctx, a.open, uri, x.known); err != nil {
+			return nil, err
+		}
+		defer from.Close()
+	}
+	x.at, err = a.shards[0].read(ctx, from, 0, r.Size())
+	return x, err
+}
+
+// place is where a chunk is stored.
+type place struct {
+	uri   string
+	gone  bool        // the chunk was not written
+	whole bool        // it is the whole object
+	at    chunk.Range // in the object
+	known source.Known
+}
+
+// find returns where the chunk with the given coordinates is. Without shards it asks for nothing.
+func (a *Array) find(ctx context.Context, at []int64) (place, error) {
+	if len(a.shards) == 0 {
+		return place{uri: Join(a.URI, a.keys.name(at)), whole: true}, nil
+	}
+	object := make([]int64, len(at))
+	for d := range at {
+		object[d] = at[d] / (a.Shards[d] / a.Chunks[d])
+	}
+	p := place{uri: Join(a.URI, a.keys.name(object))}
+	inside := make([]int64, 0, len(a.shards))
+	for level := range a.shards {
+		s := &a.shards[level]
+		x, err := a.index(ctx, p.uri, inside)
+		if err != nil {
+			return p, err
+		}
+		if x.gone {
+			p.gone = true
+			return p, nil
+		}
+		n := int64(0)
+		for d := range at {
+			n = n*s.grid[d] + at[d]/(s.inner[d]/a.Chunks[d])%s.grid[d]
+		}
+		p.at, p.known = x.at[n], x.known
+		if p.at.Off < 0 {
+			p.gone = true
+			return p, nil
+		}
+		inside = append(inside, n)
+	}
+	if p.at.Len > a.maxStored() {
+		return p, fault.WithFile(fault.New(fault.Limit, shardPart, p.at.Off, "a chunk of %d bytes, at most %d",
+			p.at.Len, a.maxStored()), p.uri)
+	}
+	return p, nil
+}
