@@ -39,7 +39,7 @@ func TestFewDescriptors(t *testing.T) {
 			t.Skip(err)
 		}
 	}
-	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestFewDescriptors$", "-test.timeout=5m")
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestFewDescriptors$", "-test.timeout=30m")
 	cmd.Env = append(os.Environ(), "CHASKI_TEST_FEW_DESCRIPTORS="+dir)
 	out, err := cmd.CombinedOutput()
 	if err != nil || !strings.Contains(string(out), "PASS") {

@@ -53,7 +53,7 @@ func FuzzSpec(f *testing.F) {
 		if len(s.Fields) > len(tab.kinds) {
 			return
 		}
-		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 		defer cancel()
 		const memory = 1 << 20
 		taken := 0

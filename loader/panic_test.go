@@ -88,7 +88,7 @@ func TestPanicEndsOneTicket(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			before := crash.Count()
 			e := openTripping(t, Spec{BatchSize: 4, BadSamples: c.policy, Sampler: c.sampler}, c.tab, 3)
-			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 			defer cancel()
 			var ps []*Pending
 			for range 3 {
@@ -147,7 +147,7 @@ func TestPanicInASubstitute(t *testing.T) {
 	tab.broken = map[int64]error{7: fault.New(fault.Corrupt, "tile 1", 99, "broken")}
 	e := openTripping(t, Spec{BatchSize: 1, BadSamples: spec.BadReplace}, tab, 2)
 	defer e.Close()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()
 	_, err := e.Start(ctx, shuffle.StepTicket(0, 7, 1, 0, 1), false).Wait(ctx)
 	var at *SampleError

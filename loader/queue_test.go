@@ -195,8 +195,8 @@ func TestCancelledTicketsLeaveAtOnce(t *testing.T) {
 			t.Fatal("tickets are left")
 		}
 	}
-	// 0.1 s, and 1.2 s with the race detector.
-	if d := cputime.Used() - begin; d > 5*time.Second {
+	// 0.1 s, and 1.2 s with the race detector; time in proportion to the square of their number is hours.
+	if d := cputime.Used() - begin; d > time.Minute {
 		t.Errorf("%v of processor time", d)
 	}
 	other.release()

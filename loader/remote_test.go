@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -54,7 +55,8 @@ func newBucket(tb testing.TB, chips, bands, side, tile int, roundTrip time.Durat
 		fatal(b.store.Put(fmt.Sprintf("c/%04d.tif", i), chip))
 	}
 	open := func(url string) *remote.Opener {
-		o, err := blobsource.New(s3.New(s3.Options{Endpoint: url}), remote.Options{})
+		// Hedges would be requests beside those of the fetchers, and come whenever this machine is busy.
+		o, err := blobsource.New(s3.New(s3.Options{Endpoint: url}), remote.Options{HedgeShare: -1})
 		fatal(err)
 		return o
 	}
@@ -115,14 +117,26 @@ func (b *bucket) stream(tb testing.TB, o loader.Options, batch int, atLeast int6
 // the batches equal those of one worker.
 func TestFetchersReadAheadOfDecoders(t *testing.T) {
 	b := newBucket(t, 24, 1, 64, 64, 0, 1e9)
-	var now, most atomic.Int64
+	const together = 6 // of 8 chips a batch
+	var now, most, wanted atomic.Int64
+	wanted.Store(1)
+	var once sync.Once
+	met := make(chan struct{}) // closed when the wanted number of requests is there at a time
 	b.store.Answer(func(_ http.ResponseWriter, r *http.Request, _ int64) bool {
 		n := now.Add(1)
 		defer now.Add(-1)
 		for m := most.Load(); n > m && !most.CompareAndSwap(m, n); m = most.Load() {
 		}
-		select { // long enough for others to come
-		case <-time.After(20 * time.Millisecond):
+		if wanted.Load() == 1 { // others have time to come, though they must not
+			time.Sleep(5 * time.Millisecond)
+			return false
+		}
+		if n == wanted.Load() {
+			once.Do(func() { close(met) })
+		}
+		select {
+		case <-met:
+		case <-time.After(5 * time.Minute):
 		case <-r.Context().Done():
 		}
 		return false
@@ -165,8 +179,9 @@ func TestFetchersReadAheadOfDecoders(t *testing.T) {
 	if n := b.store.Requests() - before; n != 24 {
 		t.Errorf("%d requests for 24 chips", n)
 	}
+	wanted.Store(together)
 	many := read(1, 12)
-	if n := most.Load(); n < 6 || n > 12 {
+	if n := most.Load(); n < together || n > 12 {
 		t.Errorf("%d requests at a time with 12 fetchers", n)
 	}
 	if string(one) != string(many) {
@@ -180,8 +195,8 @@ func TestFetchersReadAheadOfDecoders(t *testing.T) {
 func TestFaultsNeverChangeBatches(t *testing.T) {
 	s := netsim.NewServer(false)
 	web, err := httpsource.New(httpsource.Options{Options: remote.Options{
-		Attempts: 8, Backoff: time.Millisecond, MaxBackoff: 5 * time.Millisecond,
-		Timeout: 300 * time.Millisecond, MinRate: 1 << 30, RetryBurst: 1000,
+		Attempts: 40, Backoff: time.Millisecond, MaxBackoff: 5 * time.Millisecond, // 12 s for an answer
+		Timeout: 300 * time.Millisecond, MinRate: 1 << 30, RetryBurst: 100_000,
 	}})
 	if err != nil {
 		t.Fatal(err)
