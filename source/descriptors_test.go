@@ -21,6 +21,7 @@ func TestRunningOutOfDescriptorsIsWaiting(t *testing.T) {
 	write(t, path, "a")
 	s := &Files{}
 	defer s.Close()
+	closeIdle() // what other tests left
 	if _, err := read(t, s, path, 0, 1); err != nil {
 		t.Fatal(err)
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net"
 	"os"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -17,7 +18,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func open2(t *testing.T) (a, b *Conn, name string) {
 	t.Helper()
-	name = "chaski-test-" + strings.ReplaceAll(t.Name(), "/", "-") + time.Now().Format("150405.000000")
+	name = "chaski-test-" + strings.ReplaceAll(t.Name(), "/", "-") + strconv.Itoa(os.Getpid()) + time.Now().Format("150405.000000")
 	d, err := Listen(name)
 	if err != nil {
 		t.Fatal(err)
@@ -208,7 +209,7 @@ func TestReceiveChecks(t *testing.T) {
 
 // TestListenUser: connections of this user are accepted.
 func TestListenUser(t *testing.T) {
-	name := "chaski-test-user" + time.Now().Format("150405.000000")
+	name := "chaski-test-user" + strconv.Itoa(os.Getpid()) + time.Now().Format("150405.000000")
 	l, err := ListenUser(name)
 	if err != nil {
 		t.Fatal(err)

