@@ -11,10 +11,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from reference import sampling
-from reference.sampling import Dataset, Mixture, Plan, Runs, Source
+from reference.sampling import Dataset, Groups, Mixture, Plan, Runs, Source
 
 import chaski
-from chaski.order import Groups, Order, Ticket, window
+from chaski.order import Order, Ticket, window
 
 ROOT = Path(__file__).resolve().parents[2]
 VECTORS = json.loads((ROOT / "testdata" / "order.json").read_text())

@@ -20,11 +20,12 @@ from pathlib import Path
 import grpc
 import pytest
 from helpers import FakeEngine, image_batch, serve
+from reference.sampling import Groups
 
 import chaski
 from chaski._proto import chaski_pb2 as pb
 from chaski._rpc import addresses
-from chaski.order import Groups, Ticket
+from chaski.order import Ticket
 
 SCENE = Path(__file__).resolve().parents[2] / "testdata" / "demo" / "coast.tif"
 STEPS = 40

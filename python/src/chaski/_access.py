@@ -26,11 +26,7 @@ class Token:
     __slots__ = ("_path", "_text")
 
     def __init__(self, text: str) -> None:
-        """Takes a token.
-
-        Raises:
-            SpecError: it is none. The text does not show it.
-        """
+        """Takes a token; the error about one that is none does not show it."""
         self._path = ""
         self._text = _checked(text)
 
@@ -70,7 +66,6 @@ class Token:
         return f"Token.file({self._path!r})" if self._path else "Token(...)"
 
     def __eq__(self, other: object) -> bool:
-        """Reports whether two tokens are equal."""
         if not isinstance(other, Token):
             return NotImplemented
         return (self._path, self._text) == (other._path, other._text)
@@ -109,11 +104,7 @@ def _checked(text: object) -> str:
 
 
 def from_environment() -> Token | None:
-    """Returns the token that the environment names, or None.
-
-    Raises:
-        SpecError: the variable, or the file that it names, has none.
-    """
+    """Returns the token that the environment names, or None."""
     if text := os.environ.get(TOKEN):
         return Token(text)
     if path := os.environ.get(TOKEN_FILE):
@@ -122,11 +113,7 @@ def from_environment() -> Token | None:
 
 
 def check_plain(target: str) -> None:
-    """Checks that plain text to a target does not leave this machine.
-
-    Raises:
-        SpecError: it does.
-    """
+    """Checks that plain text to a target does not leave this machine."""
     if target.startswith(("unix:", "unix-abstract:")) or is_loopback(target):
         return
     raise SpecError(

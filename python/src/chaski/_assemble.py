@@ -77,7 +77,6 @@ class Batch(dict[str, Any]):
         )
 
     def __repr__(self) -> str:
-        """Returns what the batch holds, without its values."""
         return _show.batch(self)
 
     def _repr_html_(self) -> str:
@@ -133,7 +132,6 @@ class Pool:
     """
 
     def __init__(self, reuse: bool = True, keep: int = 8) -> None:
-        """Makes an empty pool."""
         self._free: deque[_Bytes] | None = deque(maxlen=keep) if reuse else None
 
     def take(self, size: int) -> _Bytes:
@@ -182,12 +180,7 @@ class Assembler:
         self._have = 0
 
     def add(self, part: Part) -> Batch | None:
-        """Takes the next part and returns the batch if it was the last one.
-
-        Raises:
-            PayloadError: the part does not follow the last one, or the payload is malformed.
-            LimitError: the payload is longer than the limit.
-        """
+        """Takes the next part and returns the batch if it was the last one."""
         if self._buf is None:
             if part.total > self._limit:
                 raise _too_big(part.total, self._limit)
@@ -210,10 +203,6 @@ def shared_batch(head: bytes, memory: _Bytes, pool: Pool, limit: int) -> Batch:
         memory: the rest of the payload.
         pool: where memory for the metadata columns comes from.
         limit: bytes that a payload may have.
-
-    Raises:
-        PayloadError: the payload is malformed.
-        LimitError: it is longer than the limit.
     """
     total = len(head) + len(memory)
     if total > limit:

@@ -10,9 +10,6 @@ def refuse_another() -> None:
 
     pip puts the files of both into the same folder. They overwrite each other, and removing one
     removes files of the other, so what is imported would be part of each.
-
-    Raises:
-        ImportError: it is; the text says what to do.
     """
     try:
         other = importlib.metadata.distribution("chaski")

@@ -43,11 +43,7 @@ def carried_binary() -> Path:
 
 
 def find_binary() -> str:
-    """Returns the engine: what CHASKI_BIN names, else the one in the wheel, else `chaski` on PATH.
-
-    Raises:
-        EngineError: there is none.
-    """
+    """Returns the engine that CHASKI_BIN names, else that of the wheel, else `chaski` on PATH."""
     named = os.environ.get("CHASKI_BIN")
     if named:
         if not os.access(named, os.X_OK):
@@ -94,9 +90,6 @@ class LocalEngine:
             workers: threads that decode; None is one a core.
             memory: bytes of the batches of a dataset that are in the making; None is its default.
             max_chunk: bytes of the largest decoded chunk; None is its default.
-
-        Raises:
-            EngineError: it does not start within 20 seconds; the text ends with what it said.
         """
         self.binary = binary
         self.users = 0
@@ -330,9 +323,6 @@ def acquire(
     """Returns the engine with these options, started if need be; `release` gives it back.
 
     It has the environment of now, such as credentials that were set after the last one started.
-
-    Raises:
-        EngineError: there is none, or it does not start.
     """
     key = (find_binary(), workers, memory, max_chunk, frozenset(os.environ.items()))
     with _guard:
@@ -360,20 +350,11 @@ class Held:
     """An engine that is held, and that another one can take the place of."""
 
     def __init__(self, workers: int | None, memory: int | None, max_chunk: int | None) -> None:
-        """Acquires one.
-
-        Raises:
-            EngineError: see `acquire`.
-        """
         self._options = workers, memory, max_chunk
         self.engine = acquire(*self._options)
 
     def replace(self) -> None:
-        """Acquires another one.
-
-        Raises:
-            EngineError: see `acquire`.
-        """
+        """Acquires another one."""
         old, self.engine = self.engine, acquire(*self._options)
         release(old)
 

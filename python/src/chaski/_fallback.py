@@ -38,11 +38,8 @@ def run(
         sql: one SELECT.
         names: of the tables that there are.
         table: returns a table by its name; it is asked for those that the query names.
-        error: what the engine said.
-
-    Raises:
-        Error: `error`, if duckdb is not installed or refuses the query too; otherwise what is wrong
-            with a table.
+        error: what the engine said. It is raised if duckdb is not installed or refuses the query
+            too.
     """
     try:
         import duckdb

@@ -31,7 +31,6 @@ class Table:
     __slots__ = ("_buf", "_pos", "_vtable", "_slots")
 
     def __init__(self, buf: bytes, pos: int) -> None:
-        """Checks the table at pos and its vtable."""
         if not 0 <= pos <= len(buf) - 4:
             raise _outside("a table", pos)
         vtable = pos - _SOFFSET.unpack_from(buf, pos)[0]

@@ -52,7 +52,6 @@ class BadRows:
     """
 
     def __init__(self) -> None:
-        """Makes an empty report."""
         self.count = 0
         self.rows: deque[tuple[int, BadRow]] = deque(maxlen=_KEPT_BAD_ROWS)
 
@@ -61,11 +60,9 @@ class BadRows:
         self.rows.extend((batch.epoch, row) for row in batch.bad)
 
     def __len__(self) -> int:
-        """Returns count."""
         return self.count
 
     def __repr__(self) -> str:
-        """Returns the count and the last message."""
         last = f", last: {self.rows[-1][1].message}" if self.rows else ""
         return f"<{self.count} bad rows{last}>"
 
@@ -76,11 +73,7 @@ def _bad_rows(batch: Batch) -> int:
 
 
 def refuse_worker() -> None:
-    """Raises in a worker process of torch's DataLoader.
-
-    Raises:
-        RuntimeError: this is one.
-    """
+    """Raises in a worker process of torch's DataLoader."""
     data = sys.modules.get("torch.utils.data")
     if data is not None and data.get_worker_info() is not None:
         raise RuntimeError(
@@ -190,7 +183,6 @@ class Loader:
         return self._steps
 
     def __repr__(self) -> str:
-        """Returns the loader's size, its place and its fields."""
         return _show.loader(self)
 
     def _repr_html_(self) -> str:
@@ -308,11 +300,7 @@ class Loader:
         return self._all
 
     def _describe(self, spec: dict[str, Any], rows: int) -> Description:
-        """Has the engine describe a spec, for tickets of so many rows.
-
-        Raises:
-            Error: it does not.
-        """
+        """Has the engine describe a spec, for tickets of so many rows."""
         connection = self._connection
         d = connection.describe(spec, self._options.timeout, rows, self._upstream)
         if self._options.transport == "shm":
@@ -375,11 +363,7 @@ class Loader:
 
     @property
     def _connection(self) -> Connection:
-        """The connection to the engine.
-
-        Raises:
-            UnavailableError: the engine is this process's own and has ended. What it had is closed.
-        """
+        """The connection to the engine."""
         if self._held is None:
             return self._given
         if not self._held.engine.alive:
@@ -387,12 +371,7 @@ class Loader:
         return self._held.engine.connection
 
     def _outlive(self, ask: Callable[[], T]) -> T:
-        """Returns what ask does; asks again where the connection or the loader's engine is lost.
-
-        Raises:
-            Error: it is lost too often, or anything else is wrong.
-            StateError: the engine sees other data now.
-        """
+        """Returns what ask does; asks again where the connection or the loader's engine is lost."""
         failures = 0
         while True:
             try:
@@ -418,11 +397,7 @@ class Loader:
                 time.sleep(min(0.1 * 2 ** (failures - 1), _LONGEST_PAUSE))
 
     def _replace_engine(self, held: _engine.Held) -> None:
-        """Starts a new engine in place of one that ended.
-
-        Raises:
-            UnavailableError: too many have ended in this epoch.
-        """
+        """Starts a new engine in place of one that ended."""
         said = held.engine.last_words()
         ends = self._ends[1] + 1 if self._ends[0] == self._epoch else 1
         self._ends = self._epoch, ends
@@ -439,11 +414,7 @@ class Loader:
         held.replace()
 
     def _describe_again(self) -> None:
-        """Has the engine describe the specs anew.
-
-        Raises:
-            StateError: it sees other data.
-        """
+        """Has the engine describe the specs anew."""
         self._singles.clear()
         d = self._describe(self._asked, self.local_batch_size)
         if d.spec_hash != self.spec_hash:
@@ -571,11 +542,7 @@ class Loader:
         self._close()
 
     def __reduce__(self) -> Any:
-        """Refuses to be pickled.
-
-        Raises:
-            TypeError: always; the text says what to do.
-        """
+        """Refuses to be pickled."""
         raise TypeError(
             "a chaski.Loader cannot be pickled or copied: it belongs to the process that made it. "
             "Call chaski.load in the other process, and load_state_dict what state_dict gave here; "
@@ -583,11 +550,9 @@ class Loader:
         )
 
     def __enter__(self) -> Loader:
-        """Returns self."""
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Closes."""
         self.close()
 
 
@@ -595,12 +560,10 @@ class Ids(Sequence[str]):
     """What the samples of a loader are called, by their index; see `Loader.ids`."""
 
     def __init__(self, loader: Loader, field: str) -> None:
-        """Asks nothing yet."""
         self._loader = loader
         self._field = field
 
     def __len__(self) -> int:
-        """Returns the samples of the dataset."""
         return self._loader._all_samples()
 
     @overload
@@ -865,11 +828,7 @@ def _alone(
 ) -> tuple[bool, Description | None]:
     """Reports whether the only server is spoken to from here, and not by an engine.
 
-    Returns:
-        It, and how the server describes the spec, if it was asked.
-
-    Raises:
-        Error: the server does not describe the spec.
+    If the server was asked for that, its description of the spec is returned too.
     """
     e = o.engine
     if e.transport != "auto":
@@ -896,12 +855,7 @@ def _check_rank(rank: int, world_size: int) -> None:
 
 
 def _upstream(targets: Sequence[str], e: Engine) -> pb.Upstream:
-    """Returns what the engine needs to be the client of servers.
-
-    Raises:
-        SpecError: the credentials cannot be handed over, or the token would go to another host in
-            plain text.
-    """
+    """Returns what the engine needs to be the client of servers."""
     token = Token(e.token) if isinstance(e.token, str) else e.token or from_environment()
     if token is not None and e.credentials is None and not e.plain_token:
         for t in targets:
@@ -949,11 +903,7 @@ _WORDS = {"transport": get_args(Transport), "wire": get_args(Wire)}
 
 
 def _engine_options(e: Engine, call: str, *not_here: str) -> Engine:
-    """Returns the options of the engine.
-
-    Raises:
-        SpecError: one is wrong, or not for this call.
-    """
+    """Returns the options of the engine."""
     if not instance("engine", e, Engine):
         raise SpecError("engine is None: it must be a chaski.Engine")
     for name in not_here:

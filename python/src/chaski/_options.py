@@ -86,7 +86,6 @@ class Engine:
     plain_token: bool = False
 
     def __post_init__(self) -> None:
-        """Hides the text of a token."""
         if isinstance(self.token, str):
             object.__setattr__(self, "token", Token(self.token))
 
@@ -165,9 +164,6 @@ def renewed(
         names: the arguments that it takes.
         given: the arguments, of which others stay as they are.
         stacklevel: of the warning about old ones.
-
-    Raises:
-        SpecError: windows_per_asset does not fit, or something is given by an old and a new name.
     """
     out = {k: v for k, v in given.items() if k in names}
     said = []

@@ -150,10 +150,6 @@ def parse_header(buf: bytes, start: int, total: int) -> Header:
         buf: the FlatBuffers buffer.
         start: offset in the payload at which tensors may begin (the end of the header).
         total: length of the payload in bytes.
-
-    Raises:
-        PayloadError: anything in it lies outside of the buffer or the payload, or contradicts
-            itself.
     """
     t = Table.root(buf)
     version = t.integer(0, "B", VERSION)

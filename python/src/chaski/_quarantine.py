@@ -41,15 +41,7 @@ class Quarantine:
     """A list that is appended to. For one thread."""
 
     def __init__(self, path: str | os.PathLike[str], dataset: str) -> None:
-        """Opens the list, or begins one.
-
-        Args:
-            path: of the list.
-            dataset: the fingerprint of what is read.
-
-        Raises:
-            OSError: it cannot be written.
-        """
+        """Opens the list, or begins one; `dataset` is the fingerprint of what is read."""
         self._file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o666)
         self._folder = os.path.dirname(absolute_path(os.fspath(path)))
         self._pid = os.getpid()

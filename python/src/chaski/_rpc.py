@@ -115,9 +115,6 @@ def addresses(target: str | Sequence[str]) -> list[str]:
 
     Args:
         target: one address, several with commas between, or a sequence of them.
-
-    Raises:
-        SpecError: there is none, or one cannot be an address.
     """
     parts = target.split(",") if isinstance(target, str) else list(target)
     out = list(dict.fromkeys(p.strip() for p in parts))
@@ -224,11 +221,7 @@ class Connection:
         self._ask = self._channel.stream_stream(base + "Ask", to, of)
 
     def _show(self) -> list[tuple[str, str]]:
-        """Returns the metadata of a call.
-
-        Raises:
-            SpecError: the token cannot be read, or would go to another host in plain text.
-        """
+        """Returns the metadata of a call."""
         token = None if self._own else self.token or from_environment()
         if token is None:
             return []
@@ -500,9 +493,6 @@ def parse_reply(raw: bytes) -> Part | pb.Fault | pb.Lease:
 
     Parts are read by hand: protobuf would copy the data twice more, once into the message and once
     out of it. Whatever does not look as expected goes through protobuf.
-
-    Raises:
-        PayloadError: it is no StreamReply.
     """
     try:
         part = _parse_part(raw)

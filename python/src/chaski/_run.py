@@ -46,7 +46,6 @@ class Job:
 
 Answer = Batch | pb.Fault | Exception
 """The answer to the next ticket, or what ended the stream."""
-Answers = queue.SimpleQueue[Answer]
 
 
 @dataclass(slots=True)
@@ -59,9 +58,9 @@ class _Shared:
     samples: int
     side: Side | None
     number: int  # of the stream, at the side door
-    answers: Answers
+    heard: float  # when the engine last said something, on the monotonic clock
+    answers: queue.SimpleQueue[Answer] = field(default_factory=queue.SimpleQueue)
     expected: deque[Job] = field(default_factory=deque)
-    heard: float = 0.0
     closed: bool = False
 
 
@@ -127,92 +126,11 @@ def _check(batch: Batch, job: Job, s: _Shared) -> None:
     batch.step = job.step
 
 
-class Stream:
-    """One call of Stream, with the thread that receives from it."""
-
-    def __init__(
-        self,
-        connection: Connection,
-        description: Description,
-        *,
-        answers: Answers,
-        side: Side | None,
-        pool: Pool,
-        limit: int,
-    ) -> None:
-        """Opens the stream.
-
-        Args:
-            connection: to the engine.
-            description: of the spec, by this engine.
-            answers: gets answers in the order of the tickets, and one error at the end.
-            side: where leases are claimed, or None to have batches sent.
-            pool: memory of batches.
-            limit: bytes that a payload may have.
-        """
-        self._pid = os.getpid()
-        self._handle = description.handle
-        self._s = s = _Shared(
-            connection.target,
-            pool,
-            limit,
-            description.samples,
-            side,
-            0 if side is None else side.begin(),
-            answers,
-            heard=time.monotonic(),
-        )
-        self._requests: queue.SimpleQueue[pb.StreamRequest | None] = queue.SimpleQueue()
-        if side is not None:
-            attach = pb.Attach(secret=side.secret, stream=s.number)
-            self._requests.put(pb.StreamRequest(attach=attach))
-        self._call = connection.stream(iter(self._requests.get, None))
-        self._thread = threading.Thread(
-            target=_receive, args=(self._call, s), name="chaski-receive", daemon=True
-        )
-        self._thread.start()
-
-    @property
-    def heard(self) -> float:
-        """When the engine last said something, on the monotonic clock; at first, when it began."""
-        return self._s.heard
-
-    def send(self, job: Job, native: bool) -> None:
-        """Asks for a job. The engine begins with it once there is a credit."""
-        t = job.ticket
-        self._s.expected.append(job)
-        ticket = pb.Ticket(
-            id=job.id,
-            handle=self._handle,
-            epoch=t.epoch,
-            first=t.first,
-            count=t.count,
-            row_start=t.row_start,
-            row_stride=t.row_stride,
-            native=native,
-        )
-        self._requests.put(pb.StreamRequest(ticket=ticket))
-
-    def credit(self, batches: int) -> None:
-        """Says that so many more batches are welcome."""
-        self._requests.put(pb.StreamRequest(credit=pb.Credit(batches=batches)))
-
-    def close(self) -> None:
-        """Ends the stream; nothing is told of it any more, but for what was told before."""
-        if os.getpid() != self._pid:  # a forked child has neither the thread nor the call
-            return
-        self._s.closed = True
-        self._requests.put(None)
-        self._call.cancel()
-        if threading.current_thread() is not self._thread:
-            self._thread.join(5)
-
-
 class Run:
     """Gives the batches of a sequence of tickets, in order. For one thread.
 
-    It ends with the first error. An engine keeps nothing between tickets, so another run may ask
-    for the rest.
+    It is one call of Stream, and a thread that receives from it. It ends with the first error. An
+    engine keeps nothing between tickets, so another run may ask for the rest.
     """
 
     def __init__(
@@ -235,27 +153,35 @@ class Run:
             pool: where the memory of batches comes from.
             tickets: tickets that the engine knows of, if more than `prefetch`. An engine that is
                 the client of several servers decides by them which server works on what.
-
-        Raises:
-            UnavailableError: there is no shared memory, which the options ask for.
         """
         self._connection = connection
+        self._handle = description.handle
         self._jobs = jobs
         self._options = options
-        self._native = options.wire == "native"
         self._known = max(options.prefetch, tickets)
-        self._answers: Answers = queue.SimpleQueue()
+        self._pid = os.getpid()
         self._open: deque[Job] = deque()  # asked for, and not given to the user
-        self._stream = Stream(
-            connection,
-            description,
-            answers=self._answers,
-            side=self._side(description),
+        side = self._side(description)
+        self._s = s = _Shared(
+            target=connection.target,
             pool=pool,
             limit=options.max_batch_bytes,
+            samples=description.samples,
+            side=side,
+            number=0 if side is None else side.begin(),
+            heard=time.monotonic(),
         )
+        self._requests: queue.SimpleQueue[pb.StreamRequest | None] = queue.SimpleQueue()
+        if side is not None:
+            attach = pb.Attach(secret=side.secret, stream=s.number)
+            self._requests.put(pb.StreamRequest(attach=attach))
+        self._call = connection.stream(iter(self._requests.get, None))
+        self._thread = threading.Thread(
+            target=_receive, args=(self._call, s), name="chaski-receive", daemon=True
+        )
+        self._thread.start()
         self._take()
-        self._stream.credit(options.prefetch)
+        self._credit(options.prefetch)
 
     def _take(self) -> None:
         """Takes jobs until so many are open as the engine is to know of."""
@@ -264,7 +190,27 @@ class Run:
             if job is None:
                 return
             self._open.append(job)
-            self._stream.send(job, self._native)
+            self._send(job)
+
+    def _send(self, job: Job) -> None:
+        """Asks for a job. The engine begins with it once there is a credit."""
+        t = job.ticket
+        self._s.expected.append(job)
+        ticket = pb.Ticket(
+            id=job.id,
+            handle=self._handle,
+            epoch=t.epoch,
+            first=t.first,
+            count=t.count,
+            row_start=t.row_start,
+            row_stride=t.row_stride,
+            native=self._options.wire == "native",
+        )
+        self._requests.put(pb.StreamRequest(ticket=ticket))
+
+    def _credit(self, batches: int) -> None:
+        """Says that so many more batches are welcome."""
+        self._requests.put(pb.StreamRequest(credit=pb.Credit(batches=batches)))
 
     def _side(self, description: Description) -> Side | None:
         if self._options.transport == "grpc":
@@ -279,9 +225,7 @@ class Run:
     def next(self) -> Batch | None:
         """Waits for the next batch and returns it, or None after the last one.
 
-        Raises:
-            Error: there is a fault for its ticket, the engine cannot be reached, or it breaks the
-                rules. The run is closed then.
+        An error closes the run.
         """
         if not self._open:
             self.close()
@@ -294,23 +238,19 @@ class Run:
         self._open.popleft()
         self._take()
         if self._open:
-            self._stream.credit(1)
+            self._credit(1)
         return batch
 
     def _answer(self) -> Answer:
-        """Returns the answer to the first open job, which is what the engine answers next.
-
-        Raises:
-            DeadlineError: there is none in time.
-        """
+        """Returns the answer to the first open job, which is what the engine answers next."""
         asked = time.monotonic()
         while True:
             begun = time.monotonic()
-            left = self._options.timeout - (begun - max(asked, self._stream.heard))
+            left = self._options.timeout - (begun - max(asked, self._s.heard))
             if left <= 0:
                 raise self._silent()
             try:
-                return self._answers.get(timeout=min(left, _SLICE))
+                return self._s.answers.get(timeout=min(left, _SLICE))
             except queue.Empty:
                 if time.monotonic() - begun > 2 * _SLICE:
                     asked = time.monotonic()  # this process was stopped: the engine was not silent
@@ -335,7 +275,12 @@ class Run:
     def close(self) -> None:
         """Ends the stream. Batches that were returned stay valid."""
         self._open.clear()
-        self._stream.close()
+        if os.getpid() == self._pid:  # a forked child has neither the thread nor the call
+            self._s.closed = True
+            self._requests.put(None)
+            self._call.cancel()
+            if threading.current_thread() is not self._thread:
+                self._thread.join(5)
         with contextlib.suppress(queue.Empty):  # batches that nobody will ask for
             while True:
-                self._answers.get_nowait()
+                self._s.answers.get_nowait()

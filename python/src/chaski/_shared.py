@@ -45,7 +45,6 @@ class Lease:
     """Owns the memory of one batch on behalf of the arrays over it."""
 
     def __init__(self, side: Side, id: int, memory: _Bytes, forked: list[bool]) -> None:
-        """Takes what `Side.claim` has found."""
         self._side = side
         self._id = id
         self._memory = memory
@@ -60,12 +59,7 @@ class Side:
     """One side door. Arrays keep it open; otherwise `close` ends it."""
 
     def __init__(self, address: str, token: bytes) -> None:
-        """Goes through the door.
-
-        Raises:
-            OSError: there is no such door on this host.
-            UnavailableError: it belongs to another user, or does not let this process in.
-        """
+        """Goes through the door; an OSError says that there is no such door on this host."""
         self.token = token
         self.secret = b""
         self._pid = os.getpid()
@@ -183,12 +177,7 @@ class Side:
                 self._answer(lease)
 
     def claim(self, lease: int, segment: int) -> _Bytes:
-        """Returns the memory of a lease; the lease ends with the last array over it.
-
-        Raises:
-            UnavailableError: the engine did not pass the segment on.
-            PayloadError: the lease is already claimed.
-        """
+        """Returns the memory of a lease; the lease ends with the last array over it."""
         with self._changed:
             self._changed.wait_for(lambda: segment in self._segments or self._over, _SECONDS)
             memory = self._segments.get(segment)
@@ -247,11 +236,7 @@ class Side:
 
 
 def _map(file: int, size: int) -> _Bytes:
-    """Maps a segment, writable, as all memory of batches is.
-
-    Raises:
-        PayloadError: it is not as long as it is said to be, or could be cut.
-    """
+    """Maps a segment, writable, as all memory of batches is."""
     import fcntl
 
     real = os.fstat(file).st_size

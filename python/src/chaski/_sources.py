@@ -51,11 +51,7 @@ class ArrowStream(Protocol):
 
 
 def absolute(path: Path) -> str:
-    """Returns a path as an engine in any folder takes it: absolute; a URI stays as it is.
-
-    Raises:
-        SpecError: it is none.
-    """
+    """Returns a path as an engine in any folder takes it: absolute; a URI stays as it is."""
     if not isinstance(path, (str, os.PathLike)):
         raise SpecError(f"{path!r} is not a path")
     p = os.fspath(path)
@@ -63,11 +59,7 @@ def absolute(path: Path) -> str:
 
 
 def listed(name: str, v: object) -> list[Path]:
-    """Returns the paths that one, or several in a sequence or iterator, stand for.
-
-    Raises:
-        SpecError: it is none, or there is none.
-    """
+    """Returns the paths that one, or several in a sequence or iterator, stand for."""
     one = isinstance(v, (str, bytes, os.PathLike)) or not isinstance(v, Iterable)
     paths: list[Any] = [v] if one else list(v)  # type: ignore[call-overload]
     if not paths or not all(isinstance(p, (str, os.PathLike)) for p in paths):
@@ -79,9 +71,6 @@ def plain(name: str, v: Any) -> Any:
     """Returns an argument as JSON has it, so that the engine can check it.
 
     Arrays and iterables become lists, paths strings, NaN and infinities "nan", "inf" and "-inf".
-
-    Raises:
-        SpecError: JSON has nothing like it.
     """
     if hasattr(v, "tolist") and not isinstance(v, type):  # arrays and scalars of numpy and torch
         v = v.tolist()
@@ -103,23 +92,14 @@ def plain(name: str, v: Any) -> Any:
 
 
 def stated(name: str, v: Any) -> Any:
-    """Returns an argument that has a default other than None as JSON has it.
-
-    Raises:
-        SpecError: it is None, which the engine would take for the default, or JSON has nothing
-            like it.
-    """
+    """Is `plain` of what may not be None, which the engine would take for the default."""
     if v is None:
         raise SpecError(f"{name} is None: it must have a value")
     return plain(name, v)
 
 
 def above_zero(name: str, v: Any) -> Any:
-    """Returns a number as JSON has it. In a spec 0 stands for the default.
-
-    Raises:
-        SpecError: it is 0.
-    """
+    """Is `plain` of what may not be 0, which stands for the default in a spec."""
     v = plain(name, v)
     if isinstance(v, (int, float)) and v == 0 and not isinstance(v, bool):
         raise SpecError(f"{name} is {v!r}: it must be above 0")
@@ -127,15 +107,7 @@ def above_zero(name: str, v: Any) -> Any:
 
 
 def members(o: Any, *others: str) -> dict[str, Any]:
-    """Returns the members of a dataclass that are given: neither None nor False.
-
-    Args:
-        o: the dataclass, whose members have the names that they have in a spec.
-        others: members that are left out.
-
-    Raises:
-        SpecError: a number is 0 that has to be more, or JSON has nothing like a member.
-    """
+    """Returns the members of a dataclass that are neither None nor False, but for `others`."""
     out = {}
     for f in fields(o):
         v = getattr(o, f.name)
@@ -147,11 +119,7 @@ def members(o: Any, *others: str) -> dict[str, Any]:
 
 
 def instance(name: str, v: Any, kind: type) -> TypeGuard[Any]:
-    """Reports whether an argument is an object of one of the package's classes, and not None.
-
-    Raises:
-        SpecError: it is neither.
-    """
+    """Reports whether an argument is an object of one of the package's classes, and not None."""
     if v is None or isinstance(v, kind):
         return v is not None
     raise SpecError(f"{name} is {v!r}: it must be a chaski.{kind.__name__}")
@@ -165,11 +133,7 @@ _PAIRS = {
 
 
 def pair(name: str, v: Any, least: int = 1) -> list[Any]:
-    """Returns (height, width) of a size, or of the side of a square; of a scale its two bounds.
-
-    Raises:
-        SpecError: it is neither, or less than `least`.
-    """
+    """Returns (height, width) of a size, or of the side of a square; of a scale its two bounds."""
     sides, kinds = plain(name, v), (int, float) if name == "scale" else (int,)
     if type(sides) is int and name != "scale":
         sides = [sides, sides]
@@ -182,11 +146,7 @@ def pair(name: str, v: Any, least: int = 1) -> list[Any]:
 
 
 def count(name: str, v: Any, least: int = 1) -> int:
-    """Returns a whole number.
-
-    Raises:
-        SpecError: it is none, or below `least`.
-    """
+    """Returns a whole number."""
     try:
         n = operator.index(v)
     except TypeError:
@@ -197,11 +157,7 @@ def count(name: str, v: Any, least: int = 1) -> int:
 
 
 def indices(name: str, v: object) -> list[int]:
-    """Returns indices from 0: of an array, a list or another iterable of whole numbers.
-
-    Raises:
-        SpecError: it is none, or has none.
-    """
+    """Returns indices from 0: of an array, a list or another iterable of whole numbers."""
     several = None
     if not isinstance(v, (str, bytes, Mapping)):
         with contextlib.suppress(TypeError):  # also of arrays without an axis, which are Iterable
@@ -215,11 +171,7 @@ def indices(name: str, v: object) -> list[int]:
 
 
 def positive(name: str, v: Any) -> float:
-    """Returns a finite number above 0.
-
-    Raises:
-        SpecError: it is none.
-    """
+    """Returns a finite number above 0."""
     try:
         f = math.nan if isinstance(v, (str, bytes)) else float(v)
     except (TypeError, ValueError, OverflowError):
@@ -236,11 +188,7 @@ def _names(what: str, v: Any) -> Mapping[str, Any]:
 
 
 def timestamp_json(t: Timestamp) -> list[int]:
-    """Returns the first and the last millisecond since 1970 of a time at which an array is opened.
-
-    Raises:
-        SpecError: it is none.
-    """
+    """Returns the first and last millisecond since 1970 of a time at which an array is opened."""
     first, last = t if isinstance(t, (tuple, list)) and len(t) == 2 else (0, t)
     return [_milliseconds(first), _milliseconds(last)]
 
@@ -590,11 +538,7 @@ class Strata:
 
 
 def until_json(until: Until | None) -> dict[str, Any]:
-    """Returns the members of a mixture that say when an epoch ends.
-
-    Raises:
-        SpecError: it is none of what `Until` has.
-    """
+    """Returns the members of a mixture that say when an epoch ends."""
     if until is None or isinstance(until, str):
         return {} if until is None else {"until": until}
     return {"until": "length", "length": count("until", until)}
@@ -782,11 +726,7 @@ SourceLike: TypeAlias = "Path | Sequence[Path] | Columns | Mixture"
 
 
 def check_source(source: object) -> None:
-    """Checks that a source is a path, a sequence of paths, or a mixture of sources by name.
-
-    Raises:
-        SpecError: it is none.
-    """
+    """Checks that a source is a path, a sequence of paths, or a mixture of sources by name."""
     if isinstance(source, Mixture):
         if not source.sources or not isinstance(source.sources, Mapping):
             raise SpecError(f"sources is {source.sources!r}: it must be a dict of sources by name")
@@ -803,21 +743,13 @@ def check_source(source: object) -> None:
 
 
 def absolute_paths(source: Path | Sequence[Path] | Columns) -> list[str]:
-    """Returns the paths of a source that is no mixture, each as `absolute` says.
-
-    Raises:
-        SpecError: it is none.
-    """
+    """Returns the paths of a source that is no mixture, each as `absolute` says."""
     check_source(source)
     return [absolute(p) for p in listed("source", source)]
 
 
 def place_json(source: Path | Sequence[Path] | Columns, base_path: Path | None) -> dict[str, Any]:
-    """Returns the members that say where a source lies: one path, or several containers.
-
-    Raises:
-        SpecError: it is no path.
-    """
+    """Returns the members that say where a source lies: one path, or several containers."""
     check_source(source)
     paths = listed("source", source)
     out: dict[str, Any] = {"source": os.fspath(paths[0])}
@@ -829,11 +761,7 @@ def place_json(source: Path | Sequence[Path] | Columns, base_path: Path | None) 
 
 
 def conditions(where: Where) -> Sequence[Condition]:
-    """Returns the list that `where` is, or stands for.
-
-    Raises:
-        SpecError: it is one condition, and no list of them.
-    """
+    """Returns the list that `where` is, or stands for."""
     if isinstance(where, str):
         return [where]
     if isinstance(where, Mapping) or not hasattr(where, "__iter__"):
@@ -865,22 +793,14 @@ def _condition(c: Condition) -> dict[str, Any]:
 
 
 def given(text: Any, name: str) -> Any:
-    """Returns a text that chooses; what is none is for the engine to refuse.
-
-    Raises:
-        SpecError: it is empty, as of a variable that was not set.
-    """
+    """Is `plain` of a text that chooses; an empty one is a variable that was not set."""
     if isinstance(text, str) and not text.strip():
         raise SpecError(f"{name} is empty; leave it out for all samples")
     return plain(name, text)
 
 
 def bbox_json(bbox: BBox, crs: Crs | None = None) -> dict[str, Any]:
-    """Returns the members of a condition on place: (west, south, east, north) and their CRS.
-
-    Raises:
-        SpecError: a side is no finite number, or the CRS has no EPSG code.
-    """
+    """Returns the members of a condition on place: (west, south, east, north) and their CRS."""
     sides = plain("bbox", bbox)
     if not isinstance(sides, list) or not all(isinstance(v, (int, float)) for v in sides):
         raise SpecError(f"bbox is {bbox!r}: its sides must be finite numbers")
@@ -891,11 +811,7 @@ def bbox_json(bbox: BBox, crs: Crs | None = None) -> dict[str, Any]:
 
 
 def crs_code(name: str, crs: Crs) -> int:
-    """Returns the EPSG code of a CRS, or the one that ESRI gave it.
-
-    Raises:
-        SpecError: it has none.
-    """
+    """Returns the EPSG code of a CRS, or the one that ESRI gave it."""
     code: Any = crs
     if isinstance(crs, str):
         prefix, _, digits = crs.partition(":")

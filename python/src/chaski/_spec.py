@@ -253,11 +253,7 @@ def policy(on_bad: BadSamples | OnBad) -> OnBad:
 
 
 def build_spec(source: SourceLike, o: SpecOptions) -> dict[str, Any]:
-    """Returns the spec that the arguments of `load` describe, as what its JSON holds.
-
-    Raises:
-        SpecError: an argument has no form in JSON; the engine checks all others.
-    """
+    """Returns the spec that the arguments of `load` describe, as what its JSON holds."""
     check_source(source)
     for name, v, kind in (("pixels", o.pixels, Pixels), ("rows", o.rows, Rows)):
         if not instance(name, v, kind):
@@ -360,11 +356,7 @@ def _limits(bad: OnBad) -> dict[str, Any]:
 
 
 def dtype_name(name: str, v: DTypeLike) -> str:
-    """Returns what the engine calls a dtype: one of numpy, ml_dtypes or torch, or a name of one.
-
-    Raises:
-        SpecError: it is none, or of the other byte order.
-    """
+    """Returns what the engine calls a dtype: one of numpy, ml_dtypes or torch, or a name of one."""
     if isinstance(v, str) and v in ("native", "bfloat16"):
         return v
     if type(v).__module__ == "torch" and str(v).startswith("torch."):
@@ -395,11 +387,7 @@ def _check_normalized(
     named: Mapping[str, Field],
     stats: Mapping[str, Any] | None,
 ) -> None:
-    """Raises where the method that `load` was given is used by no field: that is a slip.
-
-    Raises:
-        SpecError: it is so; the text says what the statistics have.
-    """
+    """Raises where the method that `load` was given is used by no field: that is a slip."""
     if any("normalize" in m or named[m["name"]].normalize is not None for m in members):
         return
     floats = [m["name"] for m in members if m.get("dtype") not in LABELS and "points" not in m]
@@ -421,11 +409,7 @@ def _of_dict(kind: Callable[..., T], where: str, v: Mapping[str, Any]) -> T:
 
 
 def build_field(name: str, f: FieldLike) -> Field:
-    """Returns a field, however it was given.
-
-    Raises:
-        SpecError: it is none.
-    """
+    """Returns a field, however it was given."""
     if isinstance(f, Field):
         return f
     if isinstance(f, Points):
@@ -438,11 +422,7 @@ def build_field(name: str, f: FieldLike) -> Field:
 
 
 def window_json(window: Size | Sampler | None) -> dict[str, Any] | None:
-    """Returns the JSON of a sampler, or of random windows of a size; None if there is none.
-
-    Raises:
-        SpecError: it is neither.
-    """
+    """Returns the JSON of a sampler, or of random windows of a size; None if there is none."""
     if window is None or isinstance(window, get_args(Sampler)):
         return None if window is None else window.to_json()
     height, width = pair("window", window)
@@ -578,11 +558,7 @@ def _points(name: str, p: Points | Mapping[str, Any]) -> dict[str, Any]:
 
 
 def make_absolute(spec: dict[str, Any]) -> None:
-    """Makes the paths of a spec, or of a source in it, absolute: an engine has its own directory.
-
-    Raises:
-        SpecError: what stands for a path is none.
-    """
+    """Makes the paths of a spec, or of a source in it, absolute: an engine has its own folder."""
     for holder, key in (
         (spec, "source"),
         (spec, "base_path"),

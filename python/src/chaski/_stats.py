@@ -66,7 +66,6 @@ class Stats(dict[str, Any]):
         return np.array([np.nan if v is None else v for v in values], np.float64)
 
     def __repr__(self) -> str:
-        """Returns the mean and deviation of every band."""
         return _show.stats(self)
 
     def _repr_html_(self) -> str:

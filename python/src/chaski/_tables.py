@@ -77,7 +77,6 @@ class Files:
     """
 
     def __init__(self) -> None:
-        """Makes nothing yet."""
         self._folder: tuple[str, int] | None = None
         self._count = 0
         self._pid = os.getpid()
@@ -162,13 +161,11 @@ class Files:
             os.close(lock)
 
     def __enter__(self) -> Self:
-        """Returns self."""
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, e: BaseException | None, tb: TracebackType | None
     ) -> None:
-        """Closes."""
         self.close()
 
 

@@ -47,7 +47,6 @@ class Error(Exception):
         part: str = "",
         offset: int = -1,
     ) -> None:
-        """Makes an error whose text is `message`."""
         super().__init__(message)
         self.kind = kind
         self.file = file

@@ -105,7 +105,6 @@ class Order:
         )
 
     def __len__(self) -> int:
-        """Returns n."""
         return self._n
 
     @overload
@@ -249,57 +248,6 @@ class Ticket:
         p = self.first + i
         p[(i >= self.count) | (p >= n)] = -1
         return p
-
-
-@dataclass(frozen=True, slots=True)
-class Groups:
-    """Names for the tickets whose windows share decoded tiles: one server is to answer them.
-
-    Attributes:
-        dataset: number of the dataset that leads.
-        pool: positions of its pools.
-        samples: positions of an epoch.
-        levels: the way to it from the outermost mixture on: how often an epoch draws from the
-            source, and the positions of an epoch of its own.
-    """
-
-    dataset: int
-    pool: int
-    samples: int
-    levels: tuple[tuple[int, int], ...] = ()
-
-    def __post_init__(self) -> None:
-        """Checks what may have come from elsewhere.
-
-        Raises:
-            ValueError: it makes no sense.
-        """
-        n = self.samples
-        bad = self.dataset < 0 or self.pool < 1 or n < 1
-        for drawn, samples in self.levels:
-            bad = bad or not 0 <= drawn <= n or samples < 1
-            n = samples
-        if bad:
-            raise ValueError(f"{self}")
-
-    def of(self, ticket: Ticket) -> int:
-        """Returns the group of a ticket, 0 or above."""
-        epoch, pool, _ = self._place(ticket)
-        return hash_words(0, self.dataset, epoch, pool) >> 1
-
-    def turn(self, ticket: Ticket) -> int:
-        """Returns the number of a ticket's group in the run: the next group has the next one."""
-        epoch, pool, n = self._place(ticket)
-        return epoch * -(-n // self.pool) + pool & _MASK
-
-    def _place(self, ticket: Ticket) -> tuple[int, int, int]:
-        """Returns epoch and pool of the leading dataset, and the positions of its epoch."""
-        epoch, p, n = ticket.epoch, min(max(ticket.first, 0), self.samples), self.samples
-        for drawn, samples in self.levels:
-            draw = epoch * drawn + p * drawn // n & _MASK
-            n = samples
-            epoch, p = divmod(draw, n)
-        return epoch, p // self.pool, n
 
 
 @dataclass(frozen=True, slots=True)

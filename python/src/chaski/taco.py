@@ -366,7 +366,6 @@ class Asset:
         return _vsi(self.uri, self.offset, self.size)
 
     def __fspath__(self) -> str:
-        """Returns `vsi`."""
         return self.vsi
 
     def array(self, **window: Any) -> npt.NDArray[Any]:
@@ -457,11 +456,9 @@ class _Node:
         return [entries.id(i) for i in here]
 
     def __len__(self) -> int:
-        """Returns the number of samples."""
         return len(self._list()[1])
 
     def __iter__(self) -> Iterator[Asset | Folder]:
-        """Yields all samples."""
         entries, here = self._list()
         return (self._sample(entries, int(i)) for i in here)
 
@@ -477,7 +474,6 @@ class _Node:
         return True
 
     def __getitem__(self, key: int | str) -> Asset | Folder | Chunk:
-        """Is `read`."""
         return self.read(key)
 
     def read(self, key: int | str) -> Asset | Folder | Chunk:
@@ -543,7 +539,6 @@ class Folder(_Node):
     """
 
     def __init__(self, above: _Node, id: str, path: str, row: int) -> None:
-        """Made by `Dataset.read`."""
         self._source, self._narrowing = above._source, above._narrowing
         self._path, self._level, self._row = path, above._level + 1, row
         self.id, self.path = id, path
@@ -568,7 +563,6 @@ class Folder(_Node):
         return _with_places(self.data, *self._list())
 
     def __repr__(self) -> str:
-        """Returns the path and the ids."""
         return f"<Folder {self.path}: {', '.join(self.ids)}>"
 
 
@@ -585,7 +579,6 @@ class Dataset(_Node):
         order: tuple[str, bool] | None = None,
         most: int | None = None,
     ) -> None:
-        """Use `load`."""
         self._source, self._steps = source, steps
         self._order, self._most = order, most
         self._narrowing = [s for s in steps if not s.keys().isdisjoint(_NARROWING)]
@@ -859,11 +852,9 @@ class Dataset(_Node):
         """Does nothing: a dataset holds nothing open. The engine does, see `chaski.taco`."""
 
     def __enter__(self) -> Dataset:
-        """Returns itself."""
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Calls `close`."""
         self.close()
 
     def is_rsut(self) -> bool:
@@ -1035,7 +1026,6 @@ class Dataset(_Node):
         return _connect(server, paths, batch_size=batch_size, fields=fields, **options)
 
     def __repr__(self) -> str:
-        """Returns the containers and the conditions."""
         steps = "".join(f", {step}" for step in self._steps)
         return f"<Dataset {', '.join(self._source.paths)}{steps}>"
 

@@ -109,11 +109,7 @@ def masked_mean(
 
 
 def _over(loss: torch.Tensor, mask: torch.Tensor, name: str) -> torch.Tensor:
-    """Returns a mask with the axes of a loss, some of them 1.
-
-    Raises:
-        ValueError: it does not fit.
-    """
+    """Returns a mask with the axes of a loss, some of them 1."""
     mask = mask.to(loss.device)
     if loss.ndim == 0 or len(loss) != len(mask):
         raise ValueError(
@@ -155,15 +151,12 @@ class _Dataset:
         self.loader.close()
 
     def __repr__(self) -> str:
-        """Returns what the loader behind this dataset holds."""
         return f"<{type(self).__name__} of {self._loader!r}>"
 
     def __enter__(self) -> Self:
-        """Returns self."""
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Closes."""
         self.close()
 
     def __getstate__(self) -> dict[str, Any]:
@@ -346,7 +339,6 @@ class MapDataset(_Dataset, torch.utils.data.Dataset[dict[str, Any]]):
         return only_row(batch, to_tensors(batch))
 
     def __len__(self) -> int:
-        """Returns the samples of the dataset."""
         return self.loader._all_samples()
 
 

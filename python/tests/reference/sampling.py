@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import NamedTuple, TypeVar
 
-from chaski.order import Groups, Order, below, hash_words, window
+from chaski.order import Order, Ticket, below, hash_words, window
 
 __all__ = [
     "D4",
@@ -26,6 +26,7 @@ __all__ = [
     "Dataset",
     "Draw",
     "Grid",
+    "Groups",
     "Mixture",
     "Plan",
     "RandomWindow",
@@ -877,6 +878,53 @@ class _Node:
                 yield from node.leaders(share * (count / (self.batch or WORD_LEN)), way)
         elif isinstance(self.leaf.d.sampler, Visits) and self.n:
             yield self.leaf, share, levels
+
+
+@dataclass(frozen=True, slots=True)
+class Groups:
+    """Names for the tickets whose windows share decoded tiles: one server is to answer them.
+
+    Attributes:
+        dataset: number of the dataset that leads.
+        pool: positions of its pools.
+        samples: positions of an epoch.
+        levels: the way to it from the outermost mixture on: how often an epoch draws from the
+            source, and the positions of an epoch of its own.
+    """
+
+    dataset: int
+    pool: int
+    samples: int
+    levels: tuple[tuple[int, int], ...] = ()
+
+    def __post_init__(self) -> None:
+        """Checks what may have come from elsewhere."""
+        n = self.samples
+        bad = self.dataset < 0 or self.pool < 1 or n < 1
+        for drawn, samples in self.levels:
+            bad = bad or not 0 <= drawn <= n or samples < 1
+            n = samples
+        if bad:
+            raise ValueError(f"{self}")
+
+    def of(self, ticket: Ticket) -> int:
+        """Returns the group of a ticket, 0 or above."""
+        epoch, pool, _ = self._place(ticket)
+        return hash_words(0, self.dataset, epoch, pool) >> 1
+
+    def turn(self, ticket: Ticket) -> int:
+        """Returns the number of a ticket's group in the run: the next group has the next one."""
+        epoch, pool, n = self._place(ticket)
+        return epoch * -(-n // self.pool) + pool & _MASK
+
+    def _place(self, ticket: Ticket) -> tuple[int, int, int]:
+        """Returns epoch and pool of the leading dataset, and the positions of its epoch."""
+        epoch, p, n = ticket.epoch, min(max(ticket.first, 0), self.samples), self.samples
+        for drawn, samples in self.levels:
+            draw = epoch * drawn + p * drawn // n & _MASK
+            n = samples
+            epoch, p = divmod(draw, n)
+        return epoch, p // self.pool, n
 
 
 class Plan:
