@@ -41,8 +41,8 @@ func (d *Definition) CRS() (*CRS, error) {
 		q.a, q.rf = b.a, b.rf
 	}
 	q.num["on"] = float64(base)
-	// Planets and moons are not smaller than 1 km, and an ellipsoid flatter than 1/10 is none of the Earth: the series
-	// in the flattening do not hold for it.
+	// Planets and moons are not smaller than 1 km, and an ellipsoid flatter than 1/10 is none of the
+	// Earth: the series in the flattening do not hold for it.
 	if !(q.a >= 1e3 && q.a <= 1e9) || q.rf != 0 && !(math.Abs(q.rf) >= 10) {
 		return refuse("its ellipsoid of %v m and inverse flattening %v is not supported", q.a, q.rf)
 	}
@@ -80,9 +80,10 @@ func frameOf(q *parameters) (f frame) {
 	return f
 }
 
-// exactShift is the longest translation to WGS 84, in metres, that a Transform applies. Frames that follow the Earth's
-// centre are within 5 m of it and known to decimetres. Those of older surveys are hundreds of metres away, and their
-// parameters are good to metres or tens of metres, which is a pixel or more.
+// exactShift is the longest translation to WGS 84, in metres, that a Transform applies. Frames that
+// follow the Earth's centre are within 5 m of it and known to decimetres. Those of older surveys are
+// hundreds of metres away, and their parameters are good to metres or tens of metres, which is a pixel
+// or more.
 const exactShift = 5
 
 // why returns what prevents exact conversion to WGS 84, or "".
@@ -112,9 +113,10 @@ type Transform struct {
 	same     bool // both are one CRS: points stay as they are, to the bit
 }
 
-// NewTransform returns the conversion between two CRSs whose datums are the same, or whose shift is known to well below
-// a metre: it is applied, or 0 (WGS 84, ETRS89, NAD83, GDA94, SIRGAS 2000, spheres, …). Any other shift is an error of
-// kind unsupported, which names the CRS, because Forward and Inverse would be off by metres.
+// NewTransform returns the conversion between two CRSs whose datums are the same, or whose shift is
+// known to well below a metre: it is applied, or 0 (WGS 84, ETRS89, NAD83, GDA94, SIRGAS 2000,
+// spheres, …). Any other shift is an error of kind unsupported, which names the CRS, because Forward
+// and Inverse would be off by metres.
 func NewTransform(from, to *CRS) (*Transform, error) {
 	t := &Transform{from: from, to: to, same: from == to || from.code != 0 && from.code == to.code}
 	if t.same {
@@ -146,11 +148,12 @@ func Between(from, to int) (*Transform, error) {
 	return NewTransform(a, b)
 }
 
-// Points converts x and y of one CRS to x and y of the other; longitudes and latitudes are in degrees. dst and src must
-// have the same length, and may be the same slice. A point without a place on one of the maps becomes NaN.
+// Points converts x and y of one CRS to x and y of the other; longitudes and latitudes are in degrees.
+// dst and src must have the same length, and may be the same slice. A point without a place on one of
+// the maps becomes NaN.
 //
-// Where x repeats (longitudes, cylindrical maps), it is the one nearest to the middle of the map the points come from;
-// Width says after how much.
+// Where x repeats (longitudes, cylindrical maps), it is the one nearest to the middle of the map the
+// points come from; Width says after how much.
 func (t *Transform) Points(dst, src []Point) {
 	if t.same {
 		copy(dst, src)

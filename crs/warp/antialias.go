@@ -1,0 +1,118 @@
+package warp
+
+import (
+	"bytes"
+	"math"
+
+	"github.com/chaski-eo/chaski/fault"
+)
+
+// phases is how many places between two pixels have weights of their own: a place is rounded by 1/512
+// pixel at most.
+const phases = 256
+
+// maxRadius is the largest radius of a tent in pixels, for which a table of weights has 4 MB. Who
+// needs more of them reads an overview.
+const maxRadius = 1024
+
+// tent resamples with a triangle around each place, as wide as the coarser of both grids needs.
+type tent[T Number] struct {
+	src  *Plane[T]
+	x, y side
+}
+
+// side has the weights along an axis: of the pixels 1-reach to reach from the one at a place.
+type side struct {
+	reach   int
+	weights []float64 // 2·reach for each phase from 0 to phases
+	sums    []float64
+}
+
+func newSide(radius float64) side {
+	s := side{reach: int(math.Ceil(radius))}
+	for f := range phases + 1 {
+		sum := 0.0
+		for j := 1 - s.reach; j <= s.reach; j++ {
+			w := max(0, 1-math.Abs(float64(j)-float64(f)/phases)/radius)
+			s.weights = append(s.weights, w)
+			sum += w
+		}
+		s.sums = append(s.sums, sum)
+	}
+	return s
+}
+
+// at returns the first pixel and the weights for a place, which counts from the centre of the first
+// pixel, and their sum.
+func (s *side) at(x int64) (first int64, weights []float64, sum float64) {
+	f := int(uint32(x)>>23+1) >> 1 // rounded to phases
+	n := 2 * s.reach
+	return x>>32 + 1 - int64(s.reach), s.weights[f*n:][:n:n], s.sums[f]
+}
+
+func newTent[T Number](m *Mapping, src *Plane[T]) (*tent[T], error) {
+	if m.radiusX > maxRadius || m.radiusY > maxRadius {
+		return nil, fault.New(fault.Limit, "window", fault.NoOffset,
+			"antialias of %.0f by %.0f pixels to one: at most %d, read an overview", m.radiusY, m.radiusX, maxRadius)
+	}
+	return &tent[T]{src: src, x: newSide(m.radiusX), y: newSide(m.radiusY)}, nil
+}
+
+func (t *tent[T]) row(r *run, out []float32, valid []byte) {
+	h, w := int64(t.src.Box.Y1-t.src.Box.Y0), int64(t.src.Box.X1-t.src.Box.X0)
+	at := place{r.from.x - half, r.from.y - half}
+	for i := range out {
+		x, wx, sumX := t.x.at(at.x)
+		y, wy, sumY := t.y.at(at.y)
+		all := x >= 0 && y >= 0 && x+int64(len(wx)) <= w && y+int64(len(wy)) <= h
+		sum := 0.0
+		for j := 0; all && j < len(wy); j++ {
+			if from := (y+int64(j))*w + x; wy[j] != 0 {
+				all = t.src.Valid == nil || bytes.IndexByte(t.src.Valid[from:][:len(wx)], 0) < 0
+				sum += float64(wy[j] * dot(wx, t.src.Pix[from:]))
+			}
+		}
+		if all && sum == sum { // a pixel of NaN may be one without a weight
+			out[i], valid[i] = float32(sum/float64(sumX*sumY)), 1
+		} else {
+			out[i], valid[i] = t.valid(x, y, wx, wy)
+		}
+		at.x, at.y = at.x+r.step.x, at.y+r.step.y
+	}
+}
+
+// dot returns the sum of pixels times weights.
+func dot[T Number](weights []float64, pix []T) (sum float64) {
+	pix = pix[:len(weights)]
+	for j, w := range weights {
+		sum += float64(w * float64(pix[j])) // without a fused multiply-add
+	}
+	return sum
+}
+
+// valid is row for one place at an edge, or with missing pixels around.
+func (t *tent[T]) valid(x, y int64, wx, wy []float64) (float32, byte) {
+	h, w := int64(t.src.Box.Y1-t.src.Box.Y0), int64(t.src.Box.X1-t.src.Box.X0)
+	var sum, weight, all float64
+	for j, v := range wy {
+		row := y + int64(j)
+		if v == 0 || row < 0 || row >= h {
+			continue
+		}
+		for k, u := range wx {
+			col := x + int64(k)
+			if u == 0 || col < 0 || col >= w {
+				continue
+			}
+			all += float64(u * v)
+			if at := row*w + col; t.src.Valid == nil || t.src.Valid[at] != 0 {
+				weight += float64(u * v)
+				sum += float64(float64(u*v) * float64(t.src.Pix[at]))
+			}
+		}
+	}
+	if !(2*weight >= all && weight > 0) {
+		return 0, 0
+	}
+	return float32(sum / weight), 1
+}

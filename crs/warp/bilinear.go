@@ -1,0 +1,97 @@
+package warp
+
+// weight returns the fraction of a place as a float32 from 0 to below 1, cut to the 24 bits that it has.
+func weight(x int64) float32 { return float32(uint32(x)>>8) * (1.0 / (1 << 24)) }
+
+// blendRow resamples a row bilinearly.
+func blendRow[T Number](r *run, src *Plane[T], out []float32, valid []byte) {
+	h, w := int64(src.Box.Y1-src.Box.Y0), int64(src.Box.X1-src.Box.X0)
+	// Weights count from the centres of pixels. Where all four neighbours exist no test of an edge is needed.
+	from := place{r.from.x - half, r.from.y - half}
+	lo, hi := inside(from.x, r.step.x, r.n, 0, (w-1)*one)
+	ylo, yhi := inside(from.y, r.step.y, r.n, 0, (h-1)*one)
+	if lo, hi = max(lo, ylo), min(hi, yhi); lo >= hi {
+		lo, hi = 0, 0
+	}
+	at := func(i int) place { return place{from.x + int64(i)*r.step.x, from.y + int64(i)*r.step.y} }
+	for i := range lo {
+		out[i], valid[i] = blend(src, at(i))
+	}
+	for i := hi; i < r.n; i++ {
+		out[i], valid[i] = blend(src, at(i))
+	}
+	if src.Valid == nil {
+		blendAll(at(lo), r.step, src.Pix, w, out[lo:hi], valid[lo:hi])
+	} else {
+		blendValid(at(lo), r.step, src, out[lo:hi], valid[lo:hi])
+	}
+}
+
+// blendAll is the loop for pixels that are all valid.
+func blendAll[T Number](at, step place, pix []T, stride int64, out []float32, valid []byte) {
+	x, y := at.x, at.y
+	valid = valid[:len(out)]
+	for i := range out {
+		k := (y>>32)*stride + x>>32
+		top, bottom := pix[k:k+2:k+2], pix[k+stride:k+stride+2:k+stride+2]
+		out[i] = four(float32(top[0]), float32(top[1]), float32(bottom[0]), float32(bottom[1]), weight(x), weight(y))
+		valid[i] = 1
+		x, y = x+step.x, y+step.y
+	}
+}
+
+// blendValid is the loop for pixels of which some are missing.
+func blendValid[T Number](at, step place, src *Plane[T], out []float32, valid []byte) {
+	stride := int64(src.Box.X1 - src.Box.X0)
+	for i := range out {
+		k := (at.y>>32)*stride + at.x>>32
+		v, u := src.Valid[k:k+2:k+2], src.Valid[k+stride:k+stride+2:k+stride+2]
+		if v[0]&v[1]&u[0]&u[1] != 0 {
+			top, bottom := src.Pix[k:k+2:k+2], src.Pix[k+stride:k+stride+2:k+stride+2]
+			out[i], valid[i] = four(float32(top[0]), float32(top[1]), float32(bottom[0]), float32(bottom[1]),
+				weight(at.x), weight(at.y)), 1
+		} else {
+			out[i], valid[i] = blend(src, at)
+		}
+		at.x, at.y = at.x+step.x, at.y+step.y
+	}
+}
+
+// four returns the bilinear value of two pixels a and b above c and d.
+func four(a, b, c, d, wx, wy float32) float32 {
+	// The conversions prevent a fused multiply-add, which rounds once and not on every machine.
+	top := a + float32(wx*(b-a))
+	bottom := c + float32(wx*(d-c))
+	v := top + float32(wy*(bottom-top))
+	if v != v {
+		return mix(mix(a, b, wx), mix(c, d, wx), wy)
+	}
+	return v
+}
+
+// mix returns a + w(b-a), or a if w is 0 or both are equal: 0 times an infinite difference would be NaN.
+func mix(a, b, w float32) float32 {
+	if w == 0 || a == b {
+		return a
+	}
+	return a + float32(w*(b-a))
+}
+
+// blend returns the bilinear value at a place, which counts from the centre of the first pixel, and
+// whether it has one: the nearest pixel stands in for those that are missing or past the edge.
+func blend[T Number](src *Plane[T], at place) (value float32, valid byte) {
+	h, w := src.Box.Y1-src.Box.Y0, src.Box.X1-src.Box.X0
+	y, x := int(at.y>>32), int(at.x>>32)
+	near := min(max(int((at.y+half)>>32), 0), h-1)*w + min(max(int((at.x+half)>>32), 0), w-1)
+	if src.Valid != nil && src.Valid[near] == 0 {
+		return 0, 0
+	}
+	pixel := func(y, x int) float32 {
+		k := min(max(y, 0), h-1)*w + min(max(x, 0), w-1)
+		if src.Valid != nil && src.Valid[k] == 0 {
+			k = near
+		}
+		return float32(src.Pix[k])
+	}
+	return four(pixel(y, x), pixel(y, x+1), pixel(y+1, x), pixel(y+1, x+1), weight(at.x), weight(at.y)), 1
+}

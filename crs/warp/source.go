@@ -1,0 +1,60 @@
+package warp
+
+// Kernel is a way to make a pixel of a window from those of a raster around its place.
+type Kernel uint8
+
+const (
+	// Nearest takes the pixel that holds the place.
+	Nearest Kernel = iota
+	// Bilinear takes the four pixels around the place. The nearest one stands in for missing ones.
+	Bilinear
+	// Antialias weights all pixels that a pixel of the window covers, by a tent; missing ones have no
+	// weight. A result is missing if more than half of its weight is.
+	Antialias
+)
+
+// slack covers the nudge and the rounding of the places in a cell.
+const slack = 2 * nudge
+
+// Boxes appends the boxes of the raster's pixels that a kernel takes, one for each cell of the window:
+// their union is all that is read. The boxes overlap.
+func (m *Mapping) Boxes(k Kernel, to []Box) []Box {
+	for i := range m.cells {
+		if b := m.boxOf(k, &m.cells[i]); !b.Empty() {
+			to = append(to, b)
+		}
+	}
+	return to
+}
+
+// Source returns the box around all pixels of the raster that a kernel takes; an empty one if the
+// window lies off the raster.
+func (m *Mapping) Source(k Kernel) (all Box) {
+	for i := range m.cells {
+		all = all.join(m.boxOf(k, &m.cells[i]))
+	}
+	return all
+}
+
+func (m *Mapping) boxOf(k Kernel, c *cell) Box {
+	lo, hi := c.at[0][0], c.at[0][0]
+	for _, p := range [...]place{c.at[0][1], c.at[1][0], c.at[1][1]} {
+		lo, hi = place{min(lo.x, p.x), min(lo.y, p.y)}, place{max(hi.x, p.x), max(hi.y, p.y)}
+	}
+	y, x := slack+m.reach(k, m.radiusY), slack+m.reach(k, m.radiusX)
+	b := Box{int((lo.y - y) >> 32), int((lo.x - x) >> 32), int((hi.y+y)>>32) + 1, int((hi.x+x)>>32) + 1}
+	r := m.raster
+	return Box{max(b.Y0, r.Y0), max(b.X0, r.X0), min(b.Y1, r.Y1), min(b.X1, r.X1)}
+}
+
+// reach returns how far from a place the centres of pixels lie that a kernel takes, less the half pixel to their
+// edges, in units of places.
+func (m *Mapping) reach(k Kernel, radius float64) int64 {
+	switch k {
+	case Bilinear:
+		return half
+	case Antialias:
+		return int64(min(radius, maxSide)*one) - half
+	}
+	return 0
+}
