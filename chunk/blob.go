@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"math"
 	"math/bits"
+	"slices"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/cursor"
@@ -36,6 +37,11 @@ import (
 // Version 3, of an image with steps of time or with Index.LowBits, which has no mask: between version and
 // flags stand a varint, Index.Times, and two u8, Index.Inner and 1 for LowBits, else 0. Flag 1 is not set.
 //
+// Version 4, of an image or mask with Packed, Reversed or Params, and without steps of time and LowBits: it
+// has u8 after the version, 1 if there is a mask, else 0. Between that and the flags of the image stand varint
+// Packed, u8 1 for Reversed, else 0, varint length of Params, and Params; the same stands before the
+// flags of the mask.
+//
 // varint is a base-128 number, least significant group first (as in protobuf), in as few bytes as
 // possible; zigzag is a varint of a signed number n as 2n, or -2n-1 where n < 0. N, the number of
 // chunks, follows from the shape.
@@ -55,6 +61,7 @@ const (
 	blobVersion     = 1
 	blobVersionMask = 2
 	blobVersionTime = 3
+	blobVersionMore = 4
 
 	flagYXB        = 1
 	flagBigEndian  = 2
@@ -88,10 +95,29 @@ func (x *Index) AppendBlob(dst []byte) []byte {
 		}
 		return x.appendBody(append(dst, byte(x.Inner), low))
 	}
+	if x.hasMore() || x.Mask != nil && x.Mask.hasMore() {
+		if dst = append(dst, blobVersionMore); x.Mask == nil {
+			return x.appendBody(x.appendMore(append(dst, 0)))
+		}
+		return x.Mask.appendBody(x.Mask.appendMore(x.appendBody(x.appendMore(append(dst, 1)))))
+	}
 	if x.Mask == nil {
 		return x.appendBody(append(dst, blobVersion))
 	}
 	return x.Mask.appendBody(x.appendBody(append(dst, blobVersionMask)))
+}
+
+// hasMore reports whether the index needs version 4.
+func (x *Index) hasMore() bool { return x.Packed != 0 || x.Reversed || len(x.Params) > 0 }
+
+// appendMore appends what version 4 has before the flags.
+func (x *Index) appendMore(dst []byte) []byte {
+	reversed := byte(0)
+	if x.Reversed {
+		reversed = 1
+	}
+	dst = append(binary.AppendUvarint(dst, uint64(x.Packed)), reversed)
+	return append(binary.AppendUvarint(dst, uint64(len(x.Params))), x.Params...)
 }
 
 // appendBody appends the part of a blob that describes one index, from its flags on.
@@ -279,7 +305,15 @@ func (p *blobParser) index(maxChunk int, version byte) *Index {
 	if version == blobVersionTime {
 		time = p.time()
 	}
+	mask := version == blobVersionMask
+	var more *Index
+	if version == blobVersionMore {
+		if mask = p.bool(); p.Err == nil {
+			more = p.more()
+		}
+	}
 	x := p.head(false)
+	x.take(more)
 	if time != nil && p.Err == nil {
 		if x.Inner != BYX {
 			p.Fail(fault.Corrupt, "flag 1 in version %d", version)
@@ -287,15 +321,55 @@ func (p *blobParser) index(maxChunk int, version byte) *Index {
 		x.Times, x.Inner, x.LowBits = time.Times, time.Inner, time.LowBits
 	}
 	p.ranges(x, maxChunk)
-	if version != blobVersionMask || p.Err != nil {
+	if p.Err == nil && more != nil && !mask && !x.hasMore() {
+		p.Fail(fault.Corrupt, "version %d of an index that needs none", version)
+	}
+	if !mask || p.Err != nil {
 		return x
 	}
+	if more != nil {
+		more = p.more()
+	}
 	x.Mask = p.head(true)
+	x.Mask.take(more)
 	p.ranges(x.Mask, maxChunk)
+	if p.Err == nil && more != nil && !x.hasMore() && !x.Mask.hasMore() {
+		p.Fail(fault.Corrupt, "version %d of an index that needs none", version)
+	}
 	if p.Err == nil {
 		p.Err = x.Validate(-1, maxChunk)
 	}
 	return x
+}
+
+// more reads what version 4 has before the flags.
+func (p *blobParser) more() *Index {
+	packed, reversed := p.Uvarint(), p.bool()
+	n := p.Uvarint()
+	if p.Err == nil && (packed > 64 || n > MaxParams) {
+		p.Fail(fault.Corrupt, "samples of %d bits, %d bytes of parameters", packed, n)
+	}
+	x := &Index{Packed: int(packed & 127), Reversed: reversed}
+	if p.Err == nil && n > 0 {
+		x.Params = slices.Clone(p.Bytes(int(n))) // because b is not kept
+	}
+	return x
+}
+
+// take sets the fields that more has read.
+func (x *Index) take(more *Index) {
+	if more != nil {
+		x.Packed, x.Reversed, x.Params = more.Packed, more.Reversed, more.Params
+	}
+}
+
+// bool reads a byte of 0 or 1.
+func (p *blobParser) bool() bool {
+	v := p.U8()
+	if p.Err == nil && v > 1 {
+		p.Fail(fault.Corrupt, "%d where 0 or 1 is needed", v)
+	}
+	return v == 1
 }
 
 // blobParser reads a blob from front to back.
@@ -322,7 +396,7 @@ func (p *blobParser) time() *Index {
 // version reads the magic and the version.
 func (p *blobParser) version() byte {
 	v := p.Magic(blobMagic, "an index blob")
-	if p.Err == nil && v != blobVersion && v != blobVersionMask && v != blobVersionTime {
+	if p.Err == nil && v != blobVersion && v != blobVersionMask && v != blobVersionTime && v != blobVersionMore {
 		p.Fail(fault.Unsupported, "version %d", v)
 	}
 	return v

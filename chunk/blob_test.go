@@ -60,6 +60,18 @@ func relatives() map[string]*Index {
 		x.Bands, x.Times, x.ChunkB, x.Inner, x.Ranges = 6, 3, 6, BYXT, x.Ranges[:20]
 	})
 	edit("low bits", func(x *Index) { x.DType, x.LowBits, x.Predictor = Uint4, true, NoPredictor })
+	edit("packed", func(x *Index) { x.DType, x.Packed, x.Predictor = Uint16, 12, NoPredictor })
+	edit("parameters", func(x *Index) { x.Codec, x.Params, x.Reversed = JPEG, []byte{1, 0xff, 0xd8}, true })
+	edit("parameters and a mask", func(x *Index) {
+		x.Params = []byte{7}
+		x.Mask = tog(1, 4, 5, 64)
+		x.Mask.Width, x.Mask.Height, x.Mask.DType, x.Mask.Predictor = x.Width, x.Height, Uint8, NoPredictor
+	})
+	edit("a mask with reversed bits", func(x *Index) {
+		x.Mask = tog(1, 4, 5, 64)
+		x.Mask.Width, x.Mask.Height, x.Mask.DType, x.Mask.Predictor = x.Width, x.Height, Uint8, NoPredictor
+		x.Mask.Reversed = true
+	})
 	edit("band-interleaved", func(x *Index) {
 		off := int64(77)
 		for g := range 3 {
@@ -256,8 +268,8 @@ func TestBlobOfVersion1(t *testing.T) {
 	if c := want.AppendBlob(nil); !bytes.Equal(c, b) {
 		t.Errorf("blob %x, want %x", c, b)
 	}
-	b[4] = 4
+	b[4] = 5
 	if _, err := ParseBlob(b, 1<<20); !errors.Is(err, fault.Unsupported) {
-		t.Errorf("version 4: %v", err)
+		t.Errorf("version 5: %v", err)
 	}
 }

@@ -31,6 +31,27 @@ type RowDecompressor interface {
 	DecompressPrefix(dst, src []byte, n, sample int) error
 }
 
+// Tile is what an index knows about a chunk that a TileDecompressor decodes.
+type Tile struct {
+	Bands, Height, Width int // shape of the samples, which are interleaved by pixel
+	Rows                 int // how many of the first rows are needed
+	Least                int // how many of them lie in the image; writers may leave out the others
+	MaxHeight            int // rows of a chunk that no edge cuts; a writer may store as many in a cut one
+	DType                DType
+	BigEndian            bool   // samples are to be in this byte order
+	Params               []byte // Index.Params
+}
+
+// TileDecompressor is a Decompressor of a codec for images, which has to know the chunk's shape. Decoder calls
+// DecompressTile instead of Decompress, which refuses all chunks.
+type TileDecompressor interface {
+	Decompressor
+	// DecompressTile fills the first t.Rows rows of dst, or returns an error of kind Corrupt, Unsupported or
+	// Limit. It checks the shape that src states against t before it allocates. Rows from t.Least on
+	// that src lacks become 0. src and t are not kept, except t.Params, which the caller must not change.
+	DecompressTile(dst, src []byte, t *Tile) error
+}
+
 // Spare is the capacity past its length that a destination should have for the fastest decoding. It
 // covers internal/zstd.Spare.
 const Spare = 64
@@ -48,6 +69,7 @@ type Decoder struct {
 	codecs Codecs
 	live   [numCodecs]Decompressor
 	tmp    []byte
+	turned []byte // stored bytes with their bits reversed
 }
 
 // NewDecoder returns a decoder for one worker.
@@ -91,19 +113,19 @@ func (d *Decoder) DecodeRows(dst, src []byte, x *Index, i, rows int) error {
 		fillSparse(dst[:n], x)
 		return nil
 	}
-	if x.Bits {
-		packed := (w + 7) / 8
+	if x.isPacked() {
+		packed := x.packedRow(b, w)
 		bits := dst[len(dst)-h*packed:]
-		if err := d.decompress(bits, src, x, rows*packed, least*packed); err != nil {
+		if err := d.decompress(bits, src, x, i, rows*packed, least*packed); err != nil {
 			return fault.WithPart(err, "chunk "+strconv.Itoa(i), fault.NoOffset)
 		}
 		if d.Decompressed != nil {
 			d.Decompressed()
 		}
-		unpackBits(dst[:n], bits, w)
+		x.unpack(dst[:n], bits, b, w)
 		return nil
 	}
-	err := d.decompress(dst, src, x, n, least*(len(dst)/h))
+	err := d.decompress(dst, src, x, i, n, least*(len(dst)/h))
 	if err != nil && x.Codec == OpenZL && d.live[OpenZL] != nil {
 		err = d.otherForm(dst, src, x, i, err)
 	}
@@ -134,22 +156,6 @@ func (d *Decoder) lowBits(dst []byte, x *Index, i int) error {
 		"a sample with more than the %d bits of %s", x.DType.Bits(), x.DType)
 }
 
-// unpackBits spreads rows of bits, most significant first and padded to whole bytes, to rows of w bytes
-// of 0 or 1. bits may be the end of the buffer that dst is the front of: every byte of bits holds at
-// least one pixel, so that writing never overtakes reading.
-func unpackBits(dst, bits []byte, w int) {
-	for ; len(dst) > 0; dst = dst[w:] {
-		var b byte
-		for x := range w {
-			if x&7 == 0 {
-				b, bits = bits[0], bits[1:]
-			}
-			dst[x] = b >> 7
-			b <<= 1
-		}
-	}
-}
-
 // raw copies samples that are not compressed. The first least bytes of dst lie in the image. Some
 // writers cut tiles off after them; the rest of dst is then 0.
 func raw(dst, src []byte, least int) error {
@@ -160,15 +166,26 @@ func raw(dst, src []byte, least int) error {
 	return nil
 }
 
-// decompress fills at least the first n bytes of dst. Bytes that lie in the image are among the first
-// least.
-func (d *Decoder) decompress(dst, src []byte, x *Index, n, least int) error {
+// decompress fills at least the first n bytes of dst from the bytes of chunk i. Bytes that lie in the
+// image are among the first least.
+func (d *Decoder) decompress(dst, src []byte, x *Index, i, n, least int) error {
+	if x.Reversed {
+		src = d.reverse(src)
+	}
 	if x.Codec == Raw {
 		return raw(dst[:n], src, least)
 	}
 	codec, err := d.codec(x.Codec)
 	if err != nil {
 		return err
+	}
+	if t, ok := codec.(TileDecompressor); ok {
+		b, h, w := x.Stored(i)
+		row := len(dst) / h
+		return t.DecompressTile(dst, src, &Tile{
+			Bands: b, Height: h, Width: w, Rows: (n + row - 1) / row, Least: (least + row - 1) / row,
+			MaxHeight: x.ChunkH, DType: x.DType, BigEndian: x.BigEndian, Params: x.Params,
+		})
 	}
 	if n < len(dst) {
 		if r, ok := codec.(RowDecompressor); ok {

@@ -31,10 +31,11 @@ const (
 	LZW
 	PackBits
 	OpenZL
+	JPEG // Params: see JPEGParams
 	numCodecs
 )
 
-var codecNames = [numCodecs]string{"none", "zstd", "deflate", "lzw", "packbits", "openzl"}
+var codecNames = [numCodecs]string{"none", "zstd", "deflate", "lzw", "packbits", "openzl", "jpeg"}
 
 // String returns the codec's name in lower case.
 func (c Codec) String() string {
@@ -111,6 +112,9 @@ type Index struct {
 	CutRight               bool     // chunks at the right edge hold only the columns of the image
 	Times                  int      // steps of time, at least 2; 0 for an image without time
 	LowBits                bool     // a sample of fewer than 8 bits must have zeros above them
+	Packed                 int      // bits of a sample as stored, if not those of DType; see packed.go
+	Reversed               bool     // stored bytes have their bits reversed (FillOrder 2 of TIFF)
+	Params                 []byte   // what the codec has to know beside the bytes of a chunk; see Codec
 	NoData                 *float64 // need not be a value of DType; sparse chunks hold the nearest value
 	NoDataBits             *uint64  // nodata as the bits of a 64-bit integer, which a float64 would round
 	Ranges                 []Range
@@ -193,6 +197,9 @@ const (
 	// MaxBands is the largest number of bands: one more than SamplesPerPixel of a TIFF, an unsigned 16-bit
 	// number, can say.
 	MaxBands = 1 << 16
+	// MaxParams is the largest number of bytes of Index.Params: 16 quantisation and Huffman tables of a
+	// JPEG stream have less than 6 KiB, and writers add little to them.
+	MaxParams = 64 << 10
 	// MaxPlanes is the largest number of planes of an image with steps of time. 2^20 are 13 bands on every
 	// day of 200 years. The samples of the largest image have below 2^62 · 2^20 · 2^4 bytes, which the
 	// arithmetic on whole images must bound, and those of the largest window (2^32 pixels) 2^56.
@@ -324,6 +331,11 @@ func (x *Index) validate(fileSize int64, maxChunk int) error {
 		return bad(fault.Corrupt, "chunks of %d bands in an image of %d", x.ChunkB, x.Bands)
 	case x.LowBits && x.DType.Bits() >= 8:
 		return bad(fault.Corrupt, "samples of %s use all bits of their bytes", x.DType)
+	case len(x.Params) > MaxParams:
+		return bad(fault.Limit, "%d bytes of parameters of the codec %s, at most %d", len(x.Params), x.Codec, MaxParams)
+	case x.Packed != 0 && !x.packedFits():
+		return bad(fault.Corrupt, "samples of %d bits as %s, with axis order %s and predictor %d", x.Packed, x.DType,
+			x.Inner, x.Predictor)
 	case x.Bits && (x.DType != Uint8 || x.Bands != 1 || x.Predictor != NoPredictor):
 		return bad(fault.Corrupt, "bits with %d bands of %s and predictor %d", x.Bands, x.DType, x.Predictor)
 	}

@@ -61,7 +61,7 @@ func (x *Index) InPieces(maxChunk int) *Index {
 
 // inRows reports whether chunks can be decoded row by row.
 func (x *Index) inRows() bool {
-	return x.Codec.Streams() && x.Blocks == nil && (x.ChunkB == 1 || x.Inner.rowsFirst())
+	return x.Codec.Streams() && x.Blocks == nil && !x.Reversed && (x.ChunkB == 1 || x.Inner.rowsFirst())
 }
 
 // Piece returns the number, in x.InPieces, of the piece of chunk i that begins with the chunk's row y.
@@ -92,8 +92,8 @@ const wasteBytes = 64 << 10
 func (d *Decoder) Rows(src *bufio.Reader, x *Index, i, maxWindow int) (*Rows, error) {
 	b, h, w := x.Stored(i)
 	r := &Rows{d: d, x: x, i: i, row: b * w * x.DType.Size(), left: h}
-	if r.packed = r.row; x.Bits {
-		r.packed = (w + 7) / 8
+	if r.packed = r.row; x.isPacked() {
+		r.packed = x.packedRow(b, w)
 	}
 	if x.Ranges[i].Len == 0 {
 		return r, nil
@@ -135,9 +135,9 @@ func (r *Rows) Next(dst []byte) error {
 	if r.d.Decompressed != nil {
 		r.d.Decompressed()
 	}
-	if r.x.Bits {
-		_, _, w := r.x.Stored(r.i)
-		unpackBits(dst, bits, w)
+	if r.x.isPacked() {
+		b, _, w := r.x.Stored(r.i)
+		r.x.unpack(dst, bits, b, w)
 		return nil
 	}
 	r.d.unpredict(dst, r.x, r.i)

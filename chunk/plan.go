@@ -31,9 +31,9 @@ func (x *Index) Place(i int) Range {
 	r := x.Ranges[i]
 	if x.Codec == Raw {
 		need := x.StoredBytes(i)
-		if x.Bits {
-			_, h, w := x.Stored(i)
-			need = h * ((w + 7) / 8)
+		if x.isPacked() {
+			b, h, w := x.Stored(i)
+			need = h * x.packedRow(b, w)
 		}
 		r.Len = min(r.Len, int64(need))
 	}

@@ -13,14 +13,15 @@ import (
 	"github.com/chaski-eo/chaski/internal/zstd"
 )
 
-// Codecs returns the decompressors for TIFF files: zstd, deflate, LZW and PackBits. Each is a
-// chunk.RowDecompressor and a chunk.StreamDecompressor.
+// Codecs returns the decompressors for TIFF files: zstd, deflate, LZW, PackBits and JPEG. JPEG is
+// a chunk.TileDecompressor; each other one is a chunk.RowDecompressor and a chunk.StreamDecompressor.
 func Codecs() chunk.Codecs {
 	return chunk.Codecs{
 		chunk.Zstd:     func() chunk.Decompressor { return zstdDecoder{zstd.New()} },
 		chunk.Deflate:  func() chunk.Decompressor { return new(deflateDecoder) },
 		chunk.LZW:      func() chunk.Decompressor { return new(lzwDecoder) },
 		chunk.PackBits: func() chunk.Decompressor { return packBitsDecoder{} },
+		chunk.JPEG:     func() chunk.Decompressor { return new(jpegDecoder) },
 	}
 }
 

@@ -51,7 +51,8 @@ var keptTags = []uint16{
 var storageTags = append([]uint16{
 	255, tagFillOrder, tagStripOffsets, tagRowsPerStrip, tagStripByteCounts, 288, 289,
 	// SubfileType, FreeOffsets, FreeByteCounts
-	292, 293, 347, 50674, // T4Options, T6Options, JPEGTables, LERC parameters
+	530, 531, 532, // YCbCrSubSampling, YCbCrPositioning, ReferenceBlackWhite
+	292, 293, 50674, // T4Options, T6Options, LERC parameters
 }, written...)
 
 // tagNames names tags that are not kept, for messages.
@@ -152,9 +153,12 @@ func (e *Extras) colours(ctx context.Context, f *ifd.File, dir *ifd.Directory) e
 	switch {
 	case p == photometricWhiteIsZero:
 		e.WhiteIsZero = true
-	case p == photometricPalette && hasPalette, p == photometricRGB, p == photometricCMYK:
+	case p == photometricPalette && hasPalette, p == photometricRGB, p == photometricCMYK,
+		p == photometricYCbCr:
 		if bands >= uint64(coloursOf(uint16(p))) {
-			e.Photometric = uint16(p)
+			if e.Photometric = uint16(p); p == photometricYCbCr {
+				e.Photometric = photometricRGB // which its samples become
+			}
 		}
 	case p != photometricBlackIsZero:
 		e.Unknown = append(e.Unknown, fmt.Sprintf("PhotometricInterpretation %d", p))

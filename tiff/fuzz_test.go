@@ -158,6 +158,9 @@ func FuzzCodecs(f *testing.F) {
 			buf := make([]byte, int(n)+1)
 			buf[n] = guard
 			d := open()
+			if _, ok := d.(chunk.TileDecompressor); ok {
+				continue // they have targets of their own
+			}
 			err := d.Decompress(buf[:n:n], src, 1)
 			if err != nil && fault.KindOf(err) == 0 {
 				t.Fatalf("%v: error without a kind: %v", c, err)

@@ -93,8 +93,11 @@ func (p *parser) mask(image *chunk.Index) *chunk.Index {
 	}
 	x.Predictor = p.predictor(x)
 	x.Bits = bits == 1 && x.Bands == 1
+	if p.Err == nil && x.Codec == chunk.JPEG {
+		p.Fail(fault.Unsupported, tagCompression, "a mask with compression %s", x.Codec)
+	}
+	p.coding(x)
 	p.grid(x)
-	p.refuse()
 	switch {
 	case p.Err != nil:
 		return nil

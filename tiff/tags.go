@@ -24,6 +24,7 @@ const (
 	tagTileByteCounts  = 325
 	tagExtraSamples    = 338
 	tagSampleFormat    = 339
+	tagJPEGTables      = 347
 	tagPixelScale      = 33550
 	tagTiepoint        = 33922
 	tagTransformation  = 34264
@@ -42,12 +43,14 @@ const (
 	photometricPalette     = 3
 	photometricMask        = 4
 	photometricCMYK        = 5
+	photometricYCbCr       = 6
 )
 
 // Compressions that are read.
 const (
 	compNone       = 1
 	compLZW        = 5
+	compJPEG       = 7
 	compDeflate    = 8
 	compPackBits   = 32773
 	compOldDeflate = 32946
@@ -56,7 +59,8 @@ const (
 
 // compressionNames are for messages and Meta.
 var compressionNames = map[uint16]string{
-	compNone: "none", 2: "CCITT RLE", 3: "CCITT fax 3", 4: "CCITT fax 4", compLZW: "LZW", 6: "old JPEG", 7: "JPEG",
+	compNone: "none", 2: "CCITT RLE", 3: "CCITT fax 3", 4: "CCITT fax 4", compLZW: "LZW", 6: "old JPEG",
+	compJPEG:    "JPEG",
 	compDeflate: "deflate", compPackBits: "PackBits", compOldDeflate: "old deflate", 34661: "JBIG", 34712: "JPEG 2000",
 	34887: "LERC", 34925: "LZMA", compZstd: "zstd", 50001: "WebP", 50002: "JPEG XL", 52546: "JPEG XL", 60000: "OpenZL",
 }

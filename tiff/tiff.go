@@ -3,13 +3,13 @@
 //
 // Open reads the first image of a file (TIFF 6.0, TIFF Technical Note 3): tiles or strips,
 // PlanarConfiguration 1 and 2, either byte order, predictors 1, 2 and 3, sparse chunks; compressions none,
-// zstd, deflate, LZW and PackBits; integers of 8 to 64 bits, floats of 16 to 64 bits, complex numbers. A
+// zstd, deflate, LZW, PackBits and JPEG; integers of 8 to 64 bits, floats of 16 to 64 bits, complex numbers. A
 // TOG (TACO 0.2 specification, "TACO Optimized GeoTIFF") is what GDAL's COG driver writes with
 // INTERLEAVE=TILE. The reader does not depend on what that driver writes around a tile (leader, trailer,
 // ghost area).
 //
-// Not supported, and refused with an error that names it: other compressions (JPEG, WebP, LERC, LZMA, …),
-// samples of odd widths or mixed types, YCbCr, FillOrder 2, predictors on complex numbers. OpenMask reads
+// Not supported, and refused with an error that names it: other compressions (WebP, LERC, LZMA, …),
+// samples of odd widths or mixed types, YCbCr without JPEG, FillOrder 2, predictors on complex numbers. OpenMask reads
 // the mask of the first image, OpenOverviews its overviews, and ReadExtras everything else about it.
 // Further images are counted but not read. Files beside this one (.msk, .ovr, .aux.xml) are ignored.
 //
@@ -97,7 +97,8 @@ func FromFile(ctx context.Context, f *ifd.File, l Limits) (*Image, error) {
 // wanted are the tags whose values may lie outside the directory.
 var wanted = []uint16{
 	tagBitsPerSample, tagSampleFormat, tagTileOffsets, tagTileByteCounts, tagStripOffsets, tagStripByteCounts,
-	tagExtraSamples, tagPixelScale, tagTiepoint, tagTransformation, tagGeoKeys, tagGeoDoubles, tagGeoASCII,
+	tagExtraSamples, tagJPEGTables, tagPixelScale, tagTiepoint, tagTransformation, tagGeoKeys, tagGeoDoubles,
+	tagGeoASCII,
 	tagGDALMetadata, tagGDALNoData,
 }
 
@@ -143,8 +144,8 @@ func (p *parser) index() *chunk.Index {
 	if x.ChunkB = 1; p.Between(tagPlanarConfig, 1, 1, 2) == 1 && x.Bands > 1 {
 		x.ChunkB, x.Inner = x.Bands, chunk.YXB
 	}
+	p.coding(x)
 	p.grid(x)
-	p.refuse()
 	if p.Err != nil {
 		return nil
 	}
@@ -173,6 +174,8 @@ func (p *parser) codec() chunk.Codec {
 		return chunk.LZW
 	case compPackBits:
 		return chunk.PackBits
+	case compJPEG:
+		return chunk.JPEG
 	default:
 		p.Fail(fault.Unsupported, tagCompression, "compression %s", CompressionName(uint16(c)))
 		return 0
@@ -225,11 +228,11 @@ func (p *parser) dtype(bands int) chunk.DType {
 	return d
 }
 
-// predictor returns the predictor. It is 1 for uncompressed and PackBits data whatever the tag says, as in
+// predictor returns the predictor. It is 1 for uncompressed, PackBits and JPEG data whatever the tag says, as in
 // libtiff.
 func (p *parser) predictor(x *chunk.Index) chunk.Predictor {
 	v := p.Between(tagPredictor, 1, 0, math.MaxUint64)
-	if p.Err != nil || x.Codec == chunk.Raw || x.Codec == chunk.PackBits {
+	if p.Err != nil || x.Codec == chunk.Raw || x.Codec == chunk.PackBits || x.Codec == chunk.JPEG {
 		return chunk.NoPredictor
 	}
 	float := x.DType == chunk.Float16 || x.DType == chunk.Float32 || x.DType == chunk.Float64
@@ -241,15 +244,4 @@ func (p *parser) predictor(x *chunk.Index) chunk.Predictor {
 		p.Fail(fault.Unsupported, tagPredictor, "predictor %d for %s samples", v, x.DType)
 	}
 	return chunk.Predictor(v)
-}
-
-// refuse refuses images that would be read wrongly.
-func (p *parser) refuse() {
-	const yCbCr = 6
-	if v := p.Between(tagFillOrder, 1, 0, math.MaxUint64); v != 1 {
-		p.Fail(fault.Unsupported, tagFillOrder, "FillOrder %d", v)
-	}
-	if v := p.Between(tagPhotometric, 1, 0, math.MaxUint16); v == yCbCr {
-		p.Fail(fault.Unsupported, tagPhotometric, "YCbCr samples")
-	}
 }

@@ -93,7 +93,7 @@ func (o *TOGOptions) colours() int {
 // coloursOf is the number of bands that a PhotometricInterpretation gives a meaning.
 func coloursOf(photometric uint16) int {
 	switch photometric {
-	case photometricRGB:
+	case photometricRGB, photometricYCbCr:
 		return 3
 	case photometricCMYK:
 		return 4

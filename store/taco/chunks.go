@@ -56,6 +56,10 @@ func chunkHeader(im *tiff.Image, e Entry) ([]byte, error) {
 		return nil, fault.WithFile(fault.New(fault.Unsupported, "chunk "+e.Path, e.Offset,
 			"single chunks of big-endian TIFFs cannot be read"), e.URI)
 	}
+	if len(x.Params) > 0 || x.Packed != 0 || x.Reversed {
+		return nil, fault.WithFile(fault.New(fault.Unsupported, "chunk "+e.Path, e.Offset,
+			"single chunks of the codec %s, or of samples of odd widths, cannot be read", x.Codec), e.URI)
+	}
 	return ifdOf(im, i, e.Size), nil
 }
 

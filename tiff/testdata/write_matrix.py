@@ -133,8 +133,6 @@ for driver, dtype in itertools.product(["GTiff", "COG"], ["uint16", "float32"]):
 
 # What is not read, and what its error names.
 for what, says, dtype, bands, options in [
-    ("JPEG", "compression JPEG", "uint8", 3, {"COMPRESS": "JPEG"}),
-    ("JPEG YCbCr", "compression JPEG", "uint8", 3, {"COMPRESS": "JPEG", "PHOTOMETRIC": "YCBCR"}),
     ("WebP", "compression WebP", "uint8", 3, {"COMPRESS": "WEBP"}),
     ("LERC", "compression LERC", "float32", 2, {"COMPRESS": "LERC"}),
     ("LERC and zstd", "compression LERC", "float32", 2, {"COMPRESS": "LERC_ZSTD"}),

@@ -1,0 +1,131 @@
+package chunk
+
+import (
+	"encoding/binary"
+	"math"
+	"math/bits"
+	"slices"
+)
+
+// Samples of a width that no DType has are packed (Index.Packed): they follow each other without gaps, the
+// most significant bit first, and rows are padded to whole bytes. They decode to the next larger DType. 24 bits
+// are three bytes in the byte order of the file, which for Float32 are the float of GDAL and libtiff with 7
+// bits of exponent. Masks of one bit (Index.Bits) are packed the same way.
+
+// packedFits reports whether samples of x.Packed bits can be decoded to x.DType.
+func (x *Index) packedFits() bool {
+	var fits bool
+	switch x.DType {
+	case Uint8:
+		fits = x.Packed >= 1 && x.Packed < 8
+	case Uint16:
+		fits = x.Packed > 8 && x.Packed < 16
+	case Uint32:
+		fits = x.Packed > 16 && x.Packed < 32
+	case Float32:
+		fits = x.Packed == 24
+	}
+	return fits && !x.Bits && x.Predictor == NoPredictor && (x.ChunkB == 1 || x.Inner == YXB) && x.Blocks == nil
+}
+
+func (x *Index) isPacked() bool { return x.Bits || x.Packed != 0 }
+
+// packedRow returns the bytes of a row of w pixels of b bands. It is at most as large as the decoded row.
+func (x *Index) packedRow(b, w int) int {
+	return (w*b*max(x.Packed, 1) + 7) / 8
+}
+
+// unpack spreads rows of packed samples. packed may be the end of the buffer that dst is the front of: samples
+// never become smaller, so that writing never overtakes reading.
+func (x *Index) unpack(dst, packed []byte, b, w int) {
+	from, n := x.packedRow(b, w), w*b
+	for to := n * x.DType.Size(); len(dst) > 0; dst, packed = dst[to:], packed[from:] {
+		switch {
+		case x.Packed == 24:
+			unpack24(dst[:to], packed, x.BigEndian, x.DType == Float32)
+		case x.DType == Uint8:
+			unpack8(dst[:to], packed, max(x.Packed, 1))
+		case x.DType == Uint16:
+			unpack16(dst[:to], packed, x.Packed)
+		default:
+			unpack32(dst[:to], packed, x.Packed)
+		}
+	}
+}
+
+func unpack8(dst, packed []byte, width int) {
+	var acc uint
+	have, at := 0, 0
+	for i := range dst {
+		if have < width {
+			acc = acc<<8 | uint(packed[at])
+			at++
+			have += 8
+		}
+		have -= width
+		dst[i] = byte(acc >> have & (1<<width - 1))
+	}
+}
+
+func unpack16(dst, packed []byte, width int) {
+	var acc uint
+	have, at := 0, 0
+	for i := 0; i+2 <= len(dst); i += 2 {
+		for ; have < width; have += 8 {
+			acc = acc<<8 | uint(packed[at])
+			at++
+		}
+		have -= width
+		binary.LittleEndian.PutUint16(dst[i:], uint16(acc>>have&(1<<width-1)))
+	}
+}
+
+func unpack32(dst, packed []byte, width int) {
+	var acc uint64
+	have, at := 0, 0
+	for i := 0; i+4 <= len(dst); i += 4 {
+		for ; have < width; have += 8 {
+			acc = acc<<8 | uint64(packed[at])
+			at++
+		}
+		have -= width
+		binary.LittleEndian.PutUint32(dst[i:], uint32(acc>>have&(1<<width-1)))
+	}
+}
+
+func unpack24(dst, packed []byte, bigEndian, float bool) {
+	for i := 0; i+4 <= len(dst); i += 4 {
+		p := packed[i/4*3:][:3]
+		v := uint32(p[0]) | uint32(p[1])<<8 | uint32(p[2])<<16
+		if bigEndian {
+			v = uint32(p[2]) | uint32(p[1])<<8 | uint32(p[0])<<16
+		}
+		if float {
+			v = float24(v)
+		}
+		binary.LittleEndian.PutUint32(dst[i:], v)
+	}
+}
+
+// float24 returns the bits of the float32 that equals a float of 24 bits: a sign, 7 bits of exponent with bias
+// 63, and 16 bits of fraction.
+func float24(v uint32) uint32 {
+	sign, exp, frac := v>>23<<31, int(v>>16&0x7f), v&0xffff
+	switch {
+	case exp == 0x7f: // infinite, or NaN with its fraction
+		return sign | 0xff<<23 | frac<<7
+	case exp == 0:
+		// All numbers below the normal ones are normal as float32.
+		return sign | math.Float32bits(float32(frac)*0x1p-78)
+	}
+	return sign | uint32(exp-63+127)<<23 | frac<<7
+}
+
+// reverse returns src with the bits of every byte reversed.
+func (d *Decoder) reverse(src []byte) []byte {
+	d.turned = slices.Grow(d.turned[:0], len(src))[:len(src)]
+	for i, b := range src {
+		d.turned[i] = bits.Reverse8(b)
+	}
+	return d.turned
+}

@@ -1,0 +1,113 @@
+package jpeg
+
+// output writes the first rows of the image to dst, interleaved by pixel.
+func (d *Decoder) output(dst []byte, rows int) {
+	f, w := &d.frame, d.shape.Width
+	// Each component may need a row of its own, with room for a sample more than the width.
+	d.upsampled = sized(d.upsampled, f.n*(w+8))
+	d.columnSums = sized(d.columnSums, w+8)
+	for y := range rows {
+		for i := range f.n {
+			d.rows[i] = d.row(&f.component[i], y, d.upsampled[i*(w+8):(i+1)*(w+8)])[:w]
+		}
+		to := dst[y*w*f.n:][:w*f.n]
+		switch {
+		case d.shape.YCbCr:
+			toRGB(to, d.rows[0], d.rows[1], d.rows[2])
+		case f.n == 1:
+			copy(to, d.rows[0])
+		default:
+			for i := range f.n {
+				for x, v := range d.rows[i] {
+					to[x*f.n+i] = v
+				}
+			}
+		}
+	}
+}
+
+// row returns row y of a component in the image's size. It may use scratch.
+func (d *Decoder) row(c *component, y int, scratch []byte) []byte {
+	across, down := d.frame.hMax/c.h, d.frame.vMax/c.v
+	near := c.plane[y/down*c.stride:][:c.stride]
+	switch {
+	case across == 1 && down == 1:
+		return near
+	case across == 1 && down == 2:
+		blendRows(scratch[:c.width], near, d.far(c, y), int32(1+y&1))
+	case across == 2 && down == 1 && c.width > 2:
+		spread(scratch, near[:c.width])
+	case across == 2 && down == 2 && c.width > 2:
+		sums := d.columnSums[:c.width]
+		for x, v := range d.far(c, y)[:c.width] {
+			sums[x] = 3*int32(near[x]) + int32(v)
+		}
+		spreadSums(scratch, sums)
+	default:
+		for x := range d.shape.Width {
+			scratch[x] = near[x/across]
+		}
+	}
+	return scratch
+}
+
+// far returns the row of a component of half the height that is second nearest to row y of the image.
+func (d *Decoder) far(c *component, y int) []byte {
+	at := y/2 - 1 + y&1*2
+	return c.plane[min(max(at, 0), c.height-1)*c.stride:][:c.stride]
+}
+
+// The three functions below are libjpeg's "fancy" upsampling: a sample is three quarters of the nearest one
+// and a quarter of the next one, in each direction; what is rounded up and down alternates.
+
+func blendRows(dst, near, far []byte, bias int32) {
+	for x := range dst {
+		dst[x] = byte((3*int32(near[x]) + int32(far[x]) + bias) >> 2)
+	}
+}
+
+// spread doubles the width of a row of at least 3 samples.
+func spread(dst, src []byte) {
+	n := len(src)
+	dst = dst[:2*n]
+	dst[0] = src[0]
+	for x := range n - 1 {
+		a, b := int32(src[x]), int32(src[x+1])
+		dst[2*x+1] = byte((3*a + b + 2) >> 2)
+		dst[2*x+2] = byte((a + 3*b + 1) >> 2)
+	}
+	dst[2*n-1] = src[n-1]
+}
+
+// spreadSums is spread for samples times 4.
+func spreadSums(dst []byte, sums []int32) {
+	n := len(sums)
+	dst = dst[:2*n]
+	dst[0] = byte((4*sums[0] + 8) >> 4)
+	for x := range n - 1 {
+		a, b := sums[x], sums[x+1]
+		dst[2*x+1] = byte((3*a + b + 7) >> 4)
+		dst[2*x+2] = byte((a + 3*b + 8) >> 4)
+	}
+	dst[2*n-1] = byte((4*sums[n-1] + 7) >> 4)
+}
+
+// Factors of the conversion to RGB (ITU-R BT.601 with all values of a byte, as JFIF has it), times 2^16.
+const (
+	crToR = 91881  // 1.402
+	cbToG = -22554 // -0.344136, as libjpeg rounds it
+	crToG = -46802 // -0.714136
+	cbToB = 116130 // 1.772
+)
+
+func toRGB(dst, lumas, cbs, crs []byte) {
+	cbs, crs = cbs[:len(lumas)], crs[:len(lumas)]
+	for x, l := range lumas {
+		y, cb, cr := int32(l), int32(cbs[x])-128, int32(crs[x])-128
+		const half = 1 << 15
+		to := dst[3*x:][:3]
+		to[0] = saturate(y + (crToR*cr+half)>>16)
+		to[1] = saturate(y + (cbToG*cb+crToG*cr+half)>>16)
+		to[2] = saturate(y + (cbToB*cb+half)>>16)
+	}
+}

@@ -1,0 +1,156 @@
+package jpeg
+
+// progressiveScan decodes one scan of a progressive stream (ITU-T T.81, annex G).
+type progressiveScan struct {
+	d      *Decoder
+	s      *scanHeader
+	eobRun int // blocks, after the current one, that have no further coefficients
+}
+
+// mcu decodes one MCU; false if it holds an invalid code.
+func (p *progressiveScan) mcu(x, y int) bool {
+	s := p.s
+	for i := range s.n {
+		c := &p.d.frame.component[s.comp[i]]
+		h, v := c.h, c.v
+		if s.n == 1 {
+			h, v = 1, 1
+		}
+		for by := y * v; by < y*v+v; by++ {
+			for bx := x * h; bx < x*h+h; bx++ {
+				b := (*[64]int16)(c.coefs[(by*c.stride/8+bx)*64:])
+				if !p.block(b, c, i) {
+					return false
+				}
+			}
+		}
+	}
+	return true
+}
+
+func (p *progressiveScan) block(b *[64]int16, c *component, i int) bool {
+	s, in := p.s, &p.d.in
+	switch {
+	case s.ss == 0 && s.ah == 0:
+		size, ok := in.symbol(s.dc[i])
+		if !ok {
+			return false
+		}
+		c.dcPred += in.extended(int(size))
+		b[0] = int16(c.dcPred << s.al)
+	case s.ss == 0:
+		b[0] |= int16(in.bit() << s.al)
+	case s.ah == 0:
+		return p.first(b, s.ac[i])
+	default:
+		return p.refine(b, s.ac[i])
+	}
+	return true
+}
+
+// first decodes the first bits of the coefficients of a block.
+func (p *progressiveScan) first(b *[64]int16, h *huffman) bool {
+	if p.eobRun > 0 {
+		p.eobRun--
+		return true
+	}
+	in := &p.d.in
+	for k := p.s.ss; k <= p.s.se; k++ {
+		sym, ok := in.symbol(h)
+		if !ok {
+			return false
+		}
+		run, size := int(sym>>4), int(sym&15)
+		switch {
+		case size > 0:
+			if k += run; k > 63 {
+				return false
+			}
+			b[zigzag[k]] = int16(in.extended(size) << p.s.al)
+		case run == 15:
+			k += 15
+		default:
+			p.eobRun = 1<<run - 1 + int(in.bits(run))
+			return true
+		}
+	}
+	return true
+}
+
+// refine decodes one more bit of the coefficients of a block.
+func (p *progressiveScan) refine(b *[64]int16, h *huffman) bool {
+	in, k, se := &p.d.in, p.s.ss, p.s.se
+	for p.eobRun == 0 && k <= se {
+		sym, ok := in.symbol(h)
+		if !ok {
+			return false
+		}
+		run, size := int(sym>>4), int(sym&15)
+		var v int16
+		switch {
+		case size == 1:
+			if v = -1 << p.s.al; in.bit() == 1 {
+				v = 1 << p.s.al
+			}
+		case size > 1:
+			return false
+		case run < 15:
+			p.eobRun = 1<<run + int(in.bits(run))
+		}
+		if p.eobRun > 0 {
+			break
+		}
+		if k = p.pass(b, k, run); v != 0 {
+			if k > se {
+				return false
+			}
+			b[zigzag[k]] = v
+		}
+		k++
+	}
+	if p.eobRun > 0 {
+		p.eobRun--
+		p.pass(b, k, 64)
+	}
+	return true
+}
+
+// pass reads one more bit of each coefficient from k on that is not 0, until it has passed over that many that
+// are 0 and stands at another. It returns the place.
+func (p *progressiveScan) pass(b *[64]int16, k, zeros int) int {
+	for ; k <= p.s.se; k++ {
+		v := &b[zigzag[k]]
+		if *v == 0 {
+			if zeros == 0 {
+				return k
+			}
+			zeros--
+			continue
+		}
+		if p.d.in.bit() == 0 {
+			continue
+		}
+		if bit := int16(1) << p.s.al; *v&bit != 0 { // a damaged stream sets a bit twice
+			continue
+		} else if *v > 0 {
+			*v += bit
+		} else {
+			*v -= bit
+		}
+	}
+	return k
+}
+
+// transform computes the samples of a component from its coefficients.
+func (d *Decoder) transform(c *component) {
+	var block [64]int32
+	for by := range c.bh {
+		for bx := range c.bw {
+			b := (*[64]int16)(c.coefs[(by*c.stride/8+bx)*64:])
+			for i, v := range b {
+				block[i] = int32(v) * c.quantTable[i]
+			}
+			inverse(c.plane[by*8*c.stride+bx*8:], c.stride, &block, 63)
+		}
+	}
+}

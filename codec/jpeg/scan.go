@@ -1,0 +1,235 @@
+package jpeg
+
+// scanHeader is what an SOS segment says.
+type scanHeader struct {
+	n      int
+	comp   [4]int
+	dc, ac [4]*huffman
+	ss, se int
+	ah, al int
+}
+
+// scan reads one scan: its header, and its samples or coefficients.
+func (d *Decoder) scan(body []byte) error {
+	if d.frame.n == 0 {
+		return corrupt("a scan before the frame header")
+	}
+	if d.scans++; d.scans > maxScans {
+		return corrupt("more than %d scans", maxScans)
+	}
+	var s scanHeader
+	if err := d.scanHeader(&s, body); err != nil {
+		return err
+	}
+	d.in = bitReader{src: d.src, at: d.at}
+	err := d.mcus(&s)
+	d.at = d.in.at
+	return err
+}
+
+func (d *Decoder) scanHeader(s *scanHeader, body []byte) error {
+	f := &d.frame
+	if len(body) < 1 || body[0] < 1 || body[0] > 4 || len(body) != 4+2*int(body[0]) {
+		return corrupt("a scan header of %d bytes", len(body))
+	}
+	s.n = int(body[0])
+	last := body[1+2*s.n:]
+	s.ss, s.se, s.ah, s.al = int(last[0]), int(last[1]), int(last[2]>>4), int(last[2]&15)
+	if !d.progressive {
+		s.ss, s.se, s.ah, s.al = 0, 63, 0, 0 // some writers leave them 0
+	} else if s.ss > s.se || s.se > 63 || s.ss == 0 && s.se != 0 || s.ss > 0 && s.n > 1 || s.al > 13 ||
+		s.ah != 0 && s.ah != s.al+1 {
+		return corrupt("a scan of coefficients %d to %d of %d components, bits %d and %d", s.ss, s.se, s.n, s.ah, s.al)
+	}
+	blocks := 0
+	for i := range s.n {
+		id, tables := body[1+2*i], body[2+2*i]
+		k := 0
+		for ; k < f.n && f.component[k].id != id; k++ {
+		}
+		if k == f.n || i > 0 && k <= s.comp[i-1] {
+			return corrupt("a scan of component %d, which does not exist or comes too late", id)
+		}
+		c := &f.component[k]
+		if blocks += c.h * c.v; s.n > 1 && blocks > 10 {
+			return corrupt("more than 10 blocks in an MCU")
+		}
+		if tables>>4 > 3 || tables&15 > 3 {
+			return corrupt("Huffman tables %d and %d", tables>>4, tables&15)
+		}
+		s.comp[i], s.dc[i], s.ac[i] = k, d.dc[tables>>4], d.ac[tables&15]
+		if s.ss == 0 && s.ah == 0 && s.dc[i] == nil || s.se > 0 && s.ac[i] == nil {
+			return corrupt("a Huffman table is missing")
+		}
+		if err := d.progress(c, s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// progress notes what a scan adds to a component.
+func (d *Decoder) progress(c *component, s *scanHeader) error {
+	if !c.seen {
+		if c.quantTable = d.quant[c.quant]; c.quantTable == nil {
+			return corrupt("quantisation table %d is missing", c.quant)
+		}
+	}
+	if !d.progressive {
+		if c.seen {
+			return corrupt("two scans of component %d", c.id)
+		}
+		c.seen = true
+		return nil
+	}
+	c.seen = true
+	for k := s.ss; k <= s.se; k++ {
+		if s.ah == 0 && c.known[k] >= 0 || s.ah > 0 && int(c.known[k]) != s.ah || s.ss > 0 && c.known[0] < 0 {
+			return corrupt("scans of coefficient %d are out of order", k)
+		}
+		c.known[k] = int8(s.al)
+	}
+	return nil
+}
+
+// mcus decodes all MCUs of a scan.
+func (d *Decoder) mcus(s *scanHeader) error {
+	f := &d.frame
+	across, down := f.mcuX, f.mcuY
+	if s.n == 1 { // an MCU is one block, and blocks past the image are left out
+		c := &f.component[s.comp[0]]
+		across, down = c.bw, c.bh
+	} else if !d.progressive && s.n == f.n {
+		// The rows that are needed, and the next one, whose chroma is blended with theirs.
+		down = min(down, d.shape.Rows/(8*f.vMax)+1)
+	}
+	if f.n == 1 && !d.progressive {
+		down = min(down, ceil(d.shape.Rows, 8))
+	}
+	p := progressiveScan{d: d, s: s}
+	d.resetPredictions()
+	left, next := d.restart, 0
+	var block [64]int32
+	for y := range down {
+		for x := range across {
+			if d.restart > 0 && left == 0 {
+				if err := d.restartMarker(next); err != nil {
+					return err
+				}
+				p.eobRun, left, next = 0, d.restart, (next+1)&7
+			}
+			left--
+			var ok bool
+			if d.progressive {
+				ok = p.mcu(x, y)
+			} else {
+				ok = d.mcu(s, &block, x, y)
+			}
+			if !ok {
+				return corrupt("an invalid code in row %d of the MCUs", y)
+			}
+		}
+		if d.in.ended() {
+			return corrupt("ends early, in row %d of the MCUs", y)
+		}
+	}
+	return nil
+}
+
+func (d *Decoder) resetPredictions() {
+	for i := range d.frame.n {
+		d.frame.component[i].dcPred = 0
+	}
+}
+
+// restartMarker passes over the restart marker with that number.
+func (d *Decoder) restartMarker(number int) error {
+	if d.in.ended() {
+		return corrupt("ends early, before restart marker %d", number)
+	}
+	d.at = d.in.at
+	if m, ok := d.marker(); !ok || int(m) != markRST0+number {
+		return corrupt("restart marker %d is missing", number)
+	}
+	d.in = bitReader{src: d.src, at: d.at}
+	d.resetPredictions()
+	return nil
+}
+
+// mcu decodes one MCU of a sequential scan; false if it holds an invalid code.
+func (d *Decoder) mcu(s *scanHeader, block *[64]int32, x, y int) bool {
+	for i := range s.n {
+		c := &d.frame.component[s.comp[i]]
+		h, v := c.h, c.v
+		if s.n == 1 {
+			h, v = 1, 1
+		}
+		for by := y * v; by < y*v+v; by++ {
+			for bx := x * h; bx < x*h+h; bx++ {
+				last := d.block(block, c, s.dc[i], s.ac[i])
+				if last < 0 {
+					return false
+				}
+				inverse(c.plane[by*8*c.stride+bx*8:], c.stride, block, last)
+			}
+		}
+	}
+	return true
+}
+
+// block decodes the coefficients of a block and multiplies them by their quantisation. It returns the place of
+// the last one, in the order of the stream, or -1 if there is an invalid code.
+func (d *Decoder) block(block *[64]int32, c *component, dc, ac *huffman) int {
+	*block = [64]int32{}
+	in := &d.in
+	q := c.quantTable
+	size, ok := in.symbol(dc)
+	if !ok {
+		return -1
+	}
+	c.dcPred += in.extended(int(size))
+	block[0] = c.dcPred * q[0]
+	last := 0
+	for k := 1; k < 64; k++ {
+		if in.n < 32 { // enough for a code of 16 bits and its value of 15
+			in.fill()
+		}
+		i := in.acc >> (in.n - lutBits) & (1<<lutBits - 1)
+		if e := ac.short[i]; e != 0 {
+			in.n -= int(e & 15)
+			if k += int(e >> 4 & 15); k > 63 {
+				return -1
+			}
+			z := zigzag[k]
+			block[z] = int32(e>>8) * q[z]
+			last = k
+			continue
+		}
+		sym := byte(ac.lut[i])
+		if e := ac.lut[i]; e != 0 {
+			in.n -= int(e >> 8)
+		} else if sym, ok = in.longSymbol(ac); !ok {
+			return -1
+		}
+		run, size := int(sym>>4), int(sym&15)
+		if size == 0 {
+			if run != 15 {
+				break
+			}
+			k += 15
+			continue
+		}
+		if k += run; k > 63 {
+			return -1
+		}
+		in.n -= size
+		v := int32(in.acc>>in.n) & (1<<size - 1)
+		if v < 1<<(size-1) {
+			v += -1<<size + 1
+		}
+		z := zigzag[k&63]
+		block[z] = v * q[z]
+		last = k
+	}
+	return last
+}

@@ -1,0 +1,74 @@
+package tiff
+
+import (
+	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/codec/jpeg"
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/tiff/ifd"
+)
+
+// coding reads what the codec has to know beside the bytes of a chunk (chunk.Index.Params), and refuses images
+// that would be read wrongly. x has its shape and its sample type.
+func (p *parser) coding(x *chunk.Index) {
+	if v := p.Between(tagFillOrder, 1, 0, 1<<16); v != 1 {
+		p.Fail(fault.Unsupported, tagFillOrder, "FillOrder %d", v)
+	}
+	yCbCr := p.Between(tagPhotometric, 1, 0, 1<<16) == photometricYCbCr
+	if p.Err != nil {
+		return
+	}
+	switch {
+	case x.Codec == chunk.JPEG:
+		p.jpeg(x, yCbCr)
+	case yCbCr:
+		p.Fail(fault.Unsupported, tagPhotometric, "YCbCr samples with compression %s", x.Codec)
+	}
+}
+
+// The first byte of Params of the codec JPEG says what the samples are; JPEGTables follow. Catalogs store
+// the values: they must not change.
+const (
+	jpegAsStored = 0
+	jpegYCbCr    = 1 // they become RGB, as in GDAL
+)
+
+func (p *parser) jpeg(x *chunk.Index, yCbCr bool) {
+	tables := p.Value(tagJPEGTables)
+	switch {
+	case p.Err != nil:
+		return
+	case tables.Type != ifd.Undefined && tables.Type != ifd.Byte && tables.Len() > 0:
+		p.Fail(fault.Corrupt, tagJPEGTables, "values of type %d", tables.Type)
+	case x.DType != chunk.Uint8:
+		p.Fail(fault.Unsupported, tagBitsPerSample, "JPEG of %s samples", x.DType)
+	case yCbCr && (x.Bands != 3 || x.ChunkB != 3):
+		p.Fail(fault.Unsupported, tagPhotometric, "YCbCr samples of %d bands in chunks of %d", x.Bands, x.ChunkB)
+	}
+	kind := byte(jpegAsStored)
+	if yCbCr {
+		kind = jpegYCbCr
+	}
+	x.Params = append([]byte{kind}, tables.Field(tagJPEGTables).Data...)
+}
+
+// jpegDecoder reads JPEG (TIFF Technical Note 2).
+type jpegDecoder struct{ d jpeg.Decoder }
+
+// Decompress refuses all chunks, because it does not know their shape.
+func (*jpegDecoder) Decompress([]byte, []byte, int) error { return errNoShape("jpeg") }
+
+func errNoShape(part string) error {
+	return fault.New(fault.Unsupported, part, fault.NoOffset, "a chunk that is not a tile of an image")
+}
+
+// DecompressTile implements chunk.TileDecompressor.
+func (d *jpegDecoder) DecompressTile(dst, src []byte, t *chunk.Tile) error {
+	if len(t.Params) == 0 || t.Params[0] > jpegYCbCr || t.DType != chunk.Uint8 ||
+		t.Params[0] == jpegYCbCr && t.Bands != 3 {
+		return fault.New(fault.Corrupt, "jpeg", fault.NoOffset, "not the parameters of this codec")
+	}
+	return d.d.Decode(dst, src, t.Params[1:], jpeg.Shape{
+		Width: t.Width, Height: t.Height, Bands: t.Bands, Rows: t.Rows, Least: t.Least,
+		MaxHeight: t.MaxHeight, YCbCr: t.Params[0] == jpegYCbCr,
+	})
+}

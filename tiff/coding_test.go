@@ -1,0 +1,177 @@
+package tiff
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/tools/testkit/corpus"
+)
+
+// coded is a line of testdata/codecs/manifest.jsonl: a file, and its samples as another implementation of its
+// codec reads them.
+type coded struct {
+	Path   string
+	Shape  []int
+	DType  string
+	SHA256 string
+	Mask   bool
+}
+
+// TestCodings: images of codecs that know about pixels, and of samples of odd widths, have the samples that
+// other implementations read.
+func TestCodings(t *testing.T) {
+	dir := filepath.Join(corpus.Testdata(t), "codecs")
+	rows := corpus.Rows[coded](t, dir)
+	if len(rows) < 15 {
+		t.Fatalf("%d files", len(rows))
+	}
+	for _, f := range rows {
+		t.Run(f.Path, func(t *testing.T) { checkCoded(t, dir, f) })
+	}
+}
+
+// TestRandomCodings is TestCodings with random files. CHASKI_ORACLE_PYTHON names a Python with rasterio,
+// tifffile, imagecodecs and Pillow.
+func TestRandomCodings(t *testing.T) {
+	python := os.Getenv("CHASKI_ORACLE_PYTHON")
+	if python == "" {
+		t.Skip("CHASKI_ORACLE_PYTHON names no Python with rasterio, tifffile and imagecodecs")
+	}
+	dir := t.TempDir()
+	script := filepath.Join(corpus.Testdata(t), "codecs", "write.py")
+	if out, err := exec.Command(python, script, dir, "7", "200").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	rows := corpus.Rows[coded](t, dir)
+	if len(rows) < 190 {
+		t.Fatalf("%d files", len(rows))
+	}
+	for _, f := range rows {
+		t.Run(f.Path, func(t *testing.T) { checkCoded(t, dir, f) })
+	}
+}
+
+func checkCoded(t *testing.T, dir string, f coded) {
+	b, err := os.ReadFile(filepath.Join(dir, f.Path))
+	if err != nil {
+		t.Fatal(err)
+	}
+	img, pix, err := decode(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := img.Index
+	if got := []int{x.Bands, x.Height, x.Width}; !slices.Equal(got, f.Shape) || x.DType.String() != f.DType {
+		t.Errorf("%v %v, want %v %s", got, x.DType, f.Shape, f.DType)
+	}
+	if got := corpus.SHA256(pix); got != f.SHA256 {
+		t.Errorf("sha256 %s, want %s", got, f.SHA256)
+	}
+	if img.Meta.HasMask != f.Mask {
+		t.Errorf("mask %v", img.Meta.HasMask)
+	}
+	y, err := chunk.ParseBlob(x.AppendBlob(nil), 64<<20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := chunk.NewDecoder(Codecs())
+	for i, r := range y.Ranges {
+		checkRows(t, d, y, i, b[r.Off:][:r.Len])
+	}
+}
+
+// checkRows: the first rows of a chunk, decoded alone, are those of the whole.
+func checkRows(t *testing.T, d *chunk.Decoder, x *chunk.Index, i int, src []byte) {
+	_, h, _ := x.Stored(i)
+	want, got := make([]byte, x.StoredBytes(i)), make([]byte, x.StoredBytes(i))
+	if err := d.Decode(want, src, x, i); err != nil {
+		t.Fatal(err)
+	}
+	for _, rows := range []int{0, min(1, h), h / 2, h - 1, h} {
+		if err := d.DecodeRows(got, src, x, i, rows); err != nil {
+			t.Fatal(err)
+		}
+		if n := rows * (len(want) / h); !bytes.Equal(got[:n], want[:n]) {
+			t.Errorf("chunk %d: other samples in its first %d rows", i, rows)
+		}
+	}
+}
+
+// addTiles gives a fuzz target the chunks of the files of a codec, with their shapes.
+func addTiles(f *testing.F, codec chunk.Codec) {
+	dir := filepath.Join(corpus.Testdata(f), "codecs")
+	for _, row := range corpus.Rows[coded](f, dir) {
+		b, err := os.ReadFile(filepath.Join(dir, row.Path))
+		if err != nil {
+			f.Fatal(err)
+		}
+		img, err := Open(context.Background(), &corpus.Mem{B: b}, Limits{})
+		if err != nil {
+			f.Fatal(err)
+		}
+		x := img.Index
+		if x.Codec != codec {
+			continue
+		}
+		for i, r := range x.Ranges {
+			n, h, w := x.Stored(i)
+			f.Add(b[r.Off:][:r.Len], x.Params, uint8(n-1), uint16(h-1), uint16(w-1), uint8(x.DType-1), uint16(h))
+		}
+	}
+}
+
+// fuzzTiles: any bytes and parameters are refused with a kind, or are samples: the same from a new decoder and a
+// used one, and the same whether all rows or the first ones are asked for. Nothing outside of dst is
+// written, and memory is bounded by the tile and its bytes.
+func fuzzTiles(f *testing.F, codec chunk.Codec) {
+	addTiles(f, codec)
+	used := Codecs()[codec]().(chunk.TileDecompressor)
+	f.Fuzz(func(t *testing.T, src, params []byte, bands uint8, h, w uint16, dtype uint8, rows uint16) {
+		tile := chunk.Tile{
+			Bands: int(bands%8) + 1, Height: int(h%150) + 1, Width: int(w%150) + 1,
+			DType: chunk.DType(dtype%17 + 1), Params: params,
+		}
+		tile.Rows, tile.Least, tile.MaxHeight = tile.Height, tile.Height, tile.Height
+		const guard = 0x5a
+		size := tile.Bands * tile.Height * tile.Width * tile.DType.Size()
+		a, b := bytes.Repeat([]byte{guard}, size+1), make([]byte, size+1)
+		var err error
+		fresh := Codecs()[codec]().(chunk.TileDecompressor)
+		n := corpus.Allocated(func() { err = fresh.DecompressTile(a[:size:size], src, &tile) })
+		if bound := uint64(1<<20 + 16*size + 16*len(src)); n > bound {
+			t.Fatalf("%d bytes allocated for a tile of %d bytes, stored as %d", n, size, len(src))
+		}
+		if a[size] != guard {
+			t.Fatal("a write past dst")
+		}
+		again := used.DecompressTile(b[:size:size], src, &tile)
+		if (err == nil) != (again == nil) {
+			t.Fatalf("a new decoder says %v, a used one %v", err, again)
+		}
+		if err != nil {
+			if fault.KindOf(err) == 0 {
+				t.Fatalf("error without a kind: %v", err)
+			}
+			return
+		}
+		if !bytes.Equal(a[:size], b[:size]) {
+			t.Fatal("a new decoder and a used one differ")
+		}
+		tile.Rows = int(rows) % (tile.Height + 1)
+		if err := used.DecompressTile(b[:size:size], src, &tile); err != nil {
+			t.Fatalf("the first %d rows of a good tile: %v", tile.Rows, err)
+		}
+		if n := size / tile.Height * tile.Rows; !bytes.Equal(a[:n], b[:n]) {
+			t.Fatalf("the first %d rows differ", tile.Rows)
+		}
+	})
+}
+
+func FuzzJPEG(f *testing.F) { fuzzTiles(f, chunk.JPEG) }
