@@ -418,13 +418,14 @@ def test_long_tmpdir(tmp_path, monkeypatch):
     long = tmp_path / ("x" * 100)
     long.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(long))
-    folder, lock = _engine.make_folder()
+    made = _engine.Folder()
+    folder = made.path
     try:
         assert len(folder) < 60
         assert os.stat(folder).st_mode & 0o777 == 0o700
         _engine._sweep(os.path.dirname(folder))
         assert os.path.isdir(folder)  # in use
     finally:
-        os.close(lock)
+        os.close(made._lock)  # as of a process that was killed
     _engine._sweep(os.path.dirname(folder))
     assert not os.path.isdir(folder)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import os
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 from chaski.errors import SpecError
 
@@ -86,14 +86,10 @@ class Token:
         """Pickles the name of a file; the token itself stays in its process."""
         if self._path:
             return Token.file, (self._path,)
-        _refuse()
-
-
-def _refuse() -> NoReturn:
-    raise TypeError(
-        "a token is not pickled, since it would be left in files: give Token.file(path), or set "
-        f"{TOKEN} or {TOKEN_FILE}"
-    )
+        raise TypeError(
+            "a token is not pickled, since it would be left in files: give Token.file(path), or "
+            f"set {TOKEN} or {TOKEN_FILE}"
+        )
 
 
 def _checked(text: object) -> str:

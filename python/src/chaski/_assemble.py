@@ -13,16 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from chaski import _show
-from chaski._payload import (
-    ALIGN,
-    DENSE,
-    MAX_HEADER,
-    TEXT,
-    BadRow,
-    Span,
-    Tensor,
-    parse_header,
-)
+from chaski._payload import ALIGN, DENSE, MAX_HEADER, TEXT, BadRow, Span, Tensor, parse_header
 from chaski.errors import LimitError, PayloadError
 
 _Bytes = npt.NDArray[np.uint8]
@@ -165,15 +156,9 @@ class Part:
 
 
 class Assembler:
-    """Takes the parts of one payload, in order, and gives its batch."""
+    """Takes the parts of one payload of at most `limit` bytes, in order, and gives its batch."""
 
     def __init__(self, pool: Pool, limit: int) -> None:
-        """Makes an assembler.
-
-        Args:
-            pool: where the memory of the batch comes from.
-            limit: bytes that a payload may have.
-        """
         self._pool = pool
         self._limit = limit
         self._buf: _Bytes | None = None

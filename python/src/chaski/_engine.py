@@ -96,12 +96,12 @@ class LocalEngine:
         self._pid = os.getpid()
         self._closed = False
         self._tail: deque[str] = deque(maxlen=_TAIL_LINES)
-        self._folder: tuple[str, int] | None = None
+        self._folder: Folder | None = None
         if _abstract_works():
             listen = f"unix-abstract:{_abstract_name()}"
         else:
-            self._folder = make_folder()
-            listen = f"unix:{os.path.join(self._folder[0], 's')}"
+            self._folder = Folder()
+            listen = f"unix:{os.path.join(self._folder.path, 's')}"
         # It serves this process alone, which may read what its user may.
         command = [binary, "serve", "--listen", listen, "--stop-on-eof", "--allow-redirects"]
         command += ["--allow-upstream"]
@@ -219,10 +219,7 @@ class LocalEngine:
 
     def _remove_folder(self) -> None:
         if self._folder is not None:
-            folder, lock = self._folder
-            self._folder = None
-            shutil.rmtree(folder, ignore_errors=True)
-            os.close(lock)
+            self._folder.close()
 
     def forget(self) -> None:
         """In a forked child: lets go of the pipe, so that the engine sees the parent's end."""
@@ -275,20 +272,29 @@ def _abstract_works() -> bool:
     return True
 
 
-def make_folder() -> tuple[str, int]:
-    """Makes a folder of mode 0700 for the socket; the lock that is returned too says it is used."""
-    base = tempfile.gettempdir()
-    if len(base) + len("/chaski-XXXXXXXX/s") > _MAX_SOCKET_PATH:
-        base = "/tmp"
-    _sweep(base)
-    while True:
-        folder = tempfile.mkdtemp(prefix="chaski-", dir=base)
-        path = os.path.join(folder, "lock")
-        lock = os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
-        fcntl.flock(lock, fcntl.LOCK_SH)
-        if os.path.exists(path):  # no sweep was faster
-            return folder, lock
-        os.close(lock)
+class Folder:
+    """A temporary folder of mode 0700. Its lock says that it is used."""
+
+    def __init__(self) -> None:
+        base = tempfile.gettempdir()
+        if len(base) + len("/chaski-XXXXXXXX/s") > _MAX_SOCKET_PATH:
+            base = "/tmp"
+        _sweep(base)
+        while True:
+            self.path = tempfile.mkdtemp(prefix="chaski-", dir=base)
+            lock = os.path.join(self.path, "lock")
+            self._lock = os.open(lock, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+            fcntl.flock(self._lock, fcntl.LOCK_SH)
+            if os.path.exists(lock):  # no sweep was faster
+                return
+            os.close(self._lock)
+
+    def close(self) -> None:
+        """Removes the folder."""
+        if self._lock >= 0:
+            shutil.rmtree(self.path, ignore_errors=True)
+            os.close(self._lock)
+            self._lock = -1
 
 
 def _sweep(base: str) -> None:

@@ -62,9 +62,6 @@ def replace_file(path: str | os.PathLike[str], parts: Iterable[bytes | memoryvie
 
     A crash of the machine leaves the old file or the new one: without the sync of the file, its
     name may come without its content; without the sync of the folder, the name may be gone.
-
-    Raises:
-        OSError: the file cannot be written.
     """
     path = absolute_path(os.fspath(path))
     folder = os.path.dirname(path)

@@ -730,7 +730,7 @@ def load(o: LoadOptions) -> Loader:  # noqa: D417 (documented are the members of
     not_here = "retries", "hedge", "prefetch_bytes", "credentials", "token", "plain_token"
     e = _engine_options(o.engine, "load", *not_here)
     with contextlib.ExitStack() as stack:
-        files = stack.enter_context(Files())
+        files = stack.enter_context(contextlib.closing(Files()))
         spec = build_spec(files.place(o.source, field_names(o.fields)), o)
         make_absolute(spec)
         received = replace(e, wire="final", retries=0)
@@ -778,7 +778,7 @@ def connect(o: ConnectOptions) -> Loader:  # noqa: D417 (documented are the memb
             "or .parquet file below one of the server's roots, and give that path"
         )
     with contextlib.ExitStack() as stack:
-        files = stack.enter_context(Files())
+        files = stack.enter_context(contextlib.closing(Files()))
         spec = build_spec(files.place(o.source, field_names(o.fields)), o)
         if len(targets) == 1:
             connection = Connection(

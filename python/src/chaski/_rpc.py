@@ -111,11 +111,7 @@ class Description:
 
 
 def addresses(target: str | Sequence[str]) -> list[str]:
-    """Returns the addresses that a target consists of, each once, in their order.
-
-    Args:
-        target: one address, several with commas between, or a sequence of them.
-    """
+    """Returns the addresses of a target, with commas or in a sequence, each once, in order."""
     parts = target.split(",") if isinstance(target, str) else list(target)
     out = list(dict.fromkeys(p.strip() for p in parts))
     if not out or not all(out):

@@ -31,16 +31,10 @@ have to wait for the deadline."""
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A ticket with its id, which is its place in the run.
-
-    Attributes:
-        id: its place in the run, from 1.
-        step: the step in the epoch.
-        ticket: what is asked for.
-    """
+    """A ticket with its id, which is its place in the run, from 1."""
 
     id: int
-    step: int
+    step: int  # in the epoch
     ticket: Ticket
 
 

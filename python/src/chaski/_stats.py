@@ -133,7 +133,7 @@ def stats(o: StatsOptions) -> Stats:  # noqa: D417 (documented are the members o
     if o.rows.take is not None or o.rows.steps_per_epoch is not None:
         raise SpecError("stats reads every row once: take and steps_per_epoch are for load")
     with contextlib.ExitStack() as stack:
-        files = stack.enter_context(Files())
+        files = stack.enter_context(contextlib.closing(Files()))
         source = files.place(o.source, field_names(o.fields))
         rows = o.rows
         if o.server is None:

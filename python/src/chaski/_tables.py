@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
 import csv
 import os
-import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from chaski import _engine
 from chaski._sources import Mixture, Source, absolute
 from chaski.errors import SpecError
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
 
 _TEXTS = ("string", "large_string", "string_view")  # of Arrow; polars gives the last
 _RASTERS = (".tif", ".tiff", ".rumi")  # as package catalog tells a column of rasters
@@ -77,7 +71,7 @@ class Files:
     """
 
     def __init__(self) -> None:
-        self._folder: tuple[str, int] | None = None
+        self._folder: _engine.Folder | None = None
         self._count = 0
         self._pid = os.getpid()
 
@@ -89,10 +83,6 @@ class Files:
         Args:
             source: of any kind; what is not in memory stays as it is.
             names: of the fields. A list of rasters has a column for each of them, and "path".
-
-        Raises:
-            SpecError: a table cannot be written.
-            ImportError: pyarrow is missing, which writes tables.
         """
         names = list(names)
         if isinstance(source, Mixture) and isinstance(source.sources, Mapping):
@@ -111,9 +101,9 @@ class Files:
 
     def _path(self, ending: str) -> str:
         if self._folder is None:
-            self._folder = _engine.make_folder()
+            self._folder = _engine.Folder()
         self._count += 1
-        return os.path.join(self._folder[0], f"source-{self._count}{ending}")
+        return os.path.join(self._folder.path, f"source-{self._count}{ending}")
 
     def _list(self, paths: list[str], names: list[str]) -> str:
         columns = list(dict.fromkeys(["path", *names]))
@@ -152,21 +142,8 @@ class Files:
 
     def close(self) -> None:
         """Removes the files."""
-        if self._folder is None or os.getpid() != self._pid:
-            return
-        folder, lock = self._folder
-        self._folder = None
-        shutil.rmtree(folder, ignore_errors=True)
-        with contextlib.suppress(OSError):
-            os.close(lock)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, e: BaseException | None, tb: TracebackType | None
-    ) -> None:
-        self.close()
+        if self._folder is not None and os.getpid() == self._pid:
+            self._folder.close()
 
 
 def _decoded(pa: Any, column: Any) -> Any:

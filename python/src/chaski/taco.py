@@ -17,6 +17,7 @@ help sql`.
 
 from __future__ import annotations
 
+import functools
 import inspect
 import json
 import sys
@@ -64,6 +65,7 @@ Mode: TypeAlias = Literal["intersection", "fill_missing", "strict"]
 Instant: TypeAlias = "str | date | datetime"
 Steps: TypeAlias = "Sequence[Mapping[str, Any]]"
 Bands: TypeAlias = "int | Sequence[int]"
+Float32Array: TypeAlias = npt.NDArray[np.float32]
 
 
 def load(
@@ -154,7 +156,7 @@ class _Source:
             paths=self.paths, base_path=self.base_path or "", columns=mode
         )
         self._info: dict[str, Any] | None = None
-        self._children: dict[tuple[int, str], _Children] = {}
+        self._children: dict[tuple[int, str], _Entries] = {}
         self._tables: dict[str, pyarrow.Table] = {}
         self._told: set[str] = set()
 
@@ -212,11 +214,11 @@ class _Source:
         question = pb.EntriesQuestion(containers=self.containers, level=level, text=text[:PIECE])
         return _Entries.parse(self.ask(pb.AskRequest(entries=question), text[PIECE:]))
 
-    def children(self, level: int, given: Steps = ()) -> _Children:
-        """Returns the samples of a level that conditions leave, by their parents."""
+    def children(self, level: int, given: Steps = ()) -> _Entries:
+        """Is `entries`, but asks once: all folders of a level share them."""
         key = level, json.dumps(list(given))
         if key not in self._children:
-            self._children[key] = _Children(self.entries(level, given))
+            self._children[key] = self.entries(level, given)
         return self._children[key]
 
 
@@ -277,6 +279,15 @@ class _Entries:
         ends = [0, *self.ends.tolist()]
         return [self.text[i:j].decode() for i, j in zip(ends, ends[1:], strict=False)]
 
+    @functools.cached_property
+    def _by_parent(self) -> npt.NDArray[np.int64]:
+        return np.argsort(self.parent, kind="stable")
+
+    def below(self, row: int) -> npt.NDArray[np.int64]:
+        """Returns which entries lie below a row of the level above."""
+        lo, hi = np.searchsorted(self.parent, [row, row + 1], sorter=self._by_parent)
+        return self._by_parent[lo:hi]
+
 
 def _with_places(
     table: pyarrow.Table, entries: _Entries, here: Sequence[int] | npt.NDArray[np.int64]
@@ -291,20 +302,6 @@ def _with_places(
         if name not in table.column_names:
             table = table.append_column(name, pa.array(values, pa.string()))
     return table
-
-
-class _Children:
-    """The samples of a level in the order of their parents."""
-
-    def __init__(self, entries: _Entries) -> None:
-        self.entries = entries
-        self.order = np.argsort(entries.parent, kind="stable")
-        self.parents = entries.parent[self.order]
-
-    def of(self, row: int) -> npt.NDArray[np.int64]:
-        lo, hi = np.searchsorted(self.parents, [row, row + 1])
-        out: npt.NDArray[np.int64] = self.order[lo:hi]
-        return out
 
 
 _VSI = {"http": "/vsicurl/http://", "https": "/vsicurl/https://"}
@@ -545,7 +542,7 @@ class Folder(_Node):
 
     def _list(self) -> tuple[_Entries, Sequence[int]]:
         below = self._source.children(self._level, self._narrowing)
-        return below.entries, below.of(self._row)  # type: ignore[return-value]
+        return below, below.below(self._row)  # type: ignore[return-value]
 
     @property
     def data(self) -> pyarrow.Table:
@@ -865,12 +862,10 @@ class Dataset(_Node):
         if self.levels < 2:
             return True
         below = self._source.children(1, self._narrowing)
-        ids, rows = below.entries.ids(), set(self._list()[0].row.tolist())
-        return len({frozenset(ids[i] for i in below.of(row)) for row in rows}) <= 1
+        ids, rows = below.ids(), set(self._list()[0].row.tolist())
+        return len({frozenset(ids[i] for i in below.below(row)) for row in rows}) <= 1
 
-    def _statistics(
-        self, name: str, band: Bands, level: int, id: str | None
-    ) -> npt.NDArray[np.float32]:
+    def _statistics(self, name: str, band: Bands, level: int, id: str | None) -> Float32Array:
         """Pools a number of "geotiff:stats" over rows of a level, by band."""
         if level > 0 and id is None:
             raise SpecError(f"level is {level}: id must name the sample of level {level - 1} above")
@@ -879,35 +874,29 @@ class Dataset(_Node):
             sql += f" WHERE {_quoted(f'l{level - 1}:' + self._source.info['id_column'])} = "
             sql += "'" + str(id).replace("'", "''") + "'"
         table = self._source.sql(sql, self._steps)
-        name_of = {c: f"l{level}:{c}" for c in ("geotiff:stats", "stac:tensor_shape")}
-        if name_of["geotiff:stats"] not in table.column_names:
+        columns = {c.removeprefix(f"l{level}:"): table[c] for c in table.column_names}
+        if "geotiff:stats" not in columns:
             raise NotFoundError(f"level{level}: no column geotiff:stats", kind="not found")
-        lists = table[name_of["geotiff:stats"]].to_pylist()
+        lists = columns["geotiff:stats"].to_pylist()
         rows = [i for i, bands in enumerate(lists) if bands]
         if not rows:
             raise NotFoundError(f"level{level}: no row with geotiff:stats", kind="not found")
         numbers = np.array([lists[i] for i in rows], np.float64)  # row, band, number
         if (numbers.shape[-1] == len(_NUMBERS)) != (name != "categorical"):
+            are = "of values, not classes" if name == "categorical" else "probabilities of classes"
             raise UnsupportedError(
-                f"geotiff:stats has {numbers.shape[-1]} numbers a band, which are "
-                + (
-                    "probabilities of classes"
-                    if name != "categorical"
-                    else "of values, not classes"
-                ),
+                f"geotiff:stats has {numbers.shape[-1]} numbers a band, which are {are}",
                 kind="unsupported",
             )
         weights = np.ones(len(rows))
-        if name_of["stac:tensor_shape"] in table.column_names:
-            shapes = table[name_of["stac:tensor_shape"]].to_pylist()
-            shapes = [shapes[i] for i in rows]
-            weights = np.array([s[-2] * s[-1] if s and len(s) > 1 else 1 for s in shapes], float)
-        out: npt.NDArray[np.float32] = _pooled(name, numbers, weights).astype(np.float32)
+        if "stac:tensor_shape" in columns:
+            shapes = columns["stac:tensor_shape"].to_pylist()
+            sides = [list(shapes[i] or [])[-2:] for i in rows]
+            weights = np.array([s[0] * s[1] if len(s) == 2 else 1 for s in sides], np.float64)
+        out: Float32Array = _pooled(name, numbers, weights).astype(np.float32)
         return out[band if isinstance(band, int) else list(band)]
 
-    def stats_mean(
-        self, band: Bands, level: int = 0, id: str | None = None
-    ) -> npt.NDArray[np.float32]:
+    def stats_mean(self, band: Bands, level: int = 0, id: str | None = None) -> Float32Array:
         """Returns the mean of bands by the column "geotiff:stats", without reading a pixel.
 
         Rows count as their pixels, by "stac:tensor_shape" if it is there. As of all `stats_*`:
@@ -925,53 +914,37 @@ class Dataset(_Node):
         """
         return self._statistics("mean", band, level, id)
 
-    def stats_std(
-        self, band: Bands, level: int = 0, id: str | None = None
-    ) -> npt.NDArray[np.float32]:
+    def stats_std(self, band: Bands, level: int = 0, id: str | None = None) -> Float32Array:
         """Returns the standard deviation of all pixels, an estimate; see `stats_mean`."""
         return self._statistics("std", band, level, id)
 
-    def stats_min(
-        self, band: Bands, level: int = 0, id: str | None = None
-    ) -> npt.NDArray[np.float32]:
+    def stats_min(self, band: Bands, level: int = 0, id: str | None = None) -> Float32Array:
         """Returns the least value; see `stats_mean`."""
         return self._statistics("min", band, level, id)
 
-    def stats_max(
-        self, band: Bands, level: int = 0, id: str | None = None
-    ) -> npt.NDArray[np.float32]:
+    def stats_max(self, band: Bands, level: int = 0, id: str | None = None) -> Float32Array:
         """Returns the greatest value; see `stats_mean`."""
         return self._statistics("max", band, level, id)
 
-    def stats_p25(
-        self, band: Bands, level: int = 0, id: str | None = None
-    ) -> npt.NDArray[np.float32]:
+    def stats_p25(self, band: Bands, level: int = 0, id: str | None = None) -> Float32Array:
         """Returns the mean of the rows' 25th percentiles; see `stats_mean`."""
         return self._statistics("p25", band, level, id)
 
-    def stats_p50(
-        self, band: Bands, level: int = 0, id: str | None = None
-    ) -> npt.NDArray[np.float32]:
+    def stats_p50(self, band: Bands, level: int = 0, id: str | None = None) -> Float32Array:
         """Returns the mean of the rows' medians; see `stats_mean`."""
         return self._statistics("p50", band, level, id)
 
     stats_median = stats_p50
 
-    def stats_p75(
-        self, band: Bands, level: int = 0, id: str | None = None
-    ) -> npt.NDArray[np.float32]:
+    def stats_p75(self, band: Bands, level: int = 0, id: str | None = None) -> Float32Array:
         """Returns the mean of the rows' 75th percentiles; see `stats_mean`."""
         return self._statistics("p75", band, level, id)
 
-    def stats_p95(
-        self, band: Bands, level: int = 0, id: str | None = None
-    ) -> npt.NDArray[np.float32]:
+    def stats_p95(self, band: Bands, level: int = 0, id: str | None = None) -> Float32Array:
         """Returns the mean of the rows' 95th percentiles; see `stats_mean`."""
         return self._statistics("p95", band, level, id)
 
-    def stats_categorical(
-        self, band: Bands, level: int = 0, id: str | None = None
-    ) -> npt.NDArray[np.float32]:
+    def stats_categorical(self, band: Bands, level: int = 0, id: str | None = None) -> Float32Array:
         """Returns the share of each class; see `stats_mean`."""
         return self._statistics("categorical", band, level, id)
 

@@ -137,6 +137,15 @@ class _Dataset:
 
     _loader: Loader | None
 
+    def _is_loader(self, o: MapOptions) -> bool:
+        """Takes the source if it is a loader, and reports whether it is."""
+        if not isinstance(o.source, Loader):
+            return False
+        if o != type(o)(o.source):
+            raise TypeError("a chaski.Loader already has its options")
+        self._loader = o.source
+        return True
+
     @property
     def loader(self) -> Loader:
         """The loader behind this dataset.
@@ -205,10 +214,7 @@ class IterableDataset(_Dataset, torch.utils.data.IterableDataset[dict[str, Any]]
         """
         super().__init__()
         self._ranks_found = False
-        if isinstance(o.source, Loader):
-            if o != IterableOptions(o.source):
-                raise TypeError("a chaski.Loader already has its options")
-            self._loader = o.source
+        if self._is_loader(o):
             return
         if o.batch_size is None:
             raise TypeError("IterableDataset() missing 1 required argument: 'batch_size'")
@@ -318,10 +324,7 @@ class MapDataset(_Dataset, torch.utils.data.Dataset[dict[str, Any]]):
             Error: see `chaski.load`.
         """
         super().__init__()
-        if isinstance(o.source, Loader):
-            if o != MapOptions(o.source):
-                raise TypeError("a chaski.Loader already has its options")
-            self._loader = o.source
+        if self._is_loader(o):
             return
         if o.rows.take is not None or o.rows.steps_per_epoch is not None:
             raise TypeError("MapDataset has no epochs: take and steps_per_epoch are for load")
