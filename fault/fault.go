@@ -1,6 +1,6 @@
 // Package fault has the errors by which all packages of chaski report that an input is wrong.
 //
-// An error has a kind (corrupt, unsupported, limit, not found), the file, the part of the file
+// An error has a kind (corrupt, unsupported, limit, not found, misplaced), the file, the part of the file
 // named in the words of its format, and a byte offset. It survives wrapping: errors.Is(err,
 // fault.Corrupt) and KindOf answer at any distance. Exit codes and gRPC status are derived from
 // the kind in one place each (cmd/chaski/internal/console and
@@ -26,9 +26,14 @@ const (
 	Limit
 	// NotFound: a named thing (file, sample, column, band) does not exist.
 	NotFound
+	// Misplaced: the rasters of one sample lie at different places on the ground.
+	Misplaced
 )
 
-// Error returns the kind's name: "corrupt", "unsupported", "limit" or "not found".
+// Kinds are all kinds.
+var Kinds = [...]Kind{Corrupt, Unsupported, Limit, NotFound, Misplaced}
+
+// Error returns the kind's name: "corrupt", "unsupported", "limit", "not found" or "misplaced".
 func (k Kind) Error() string {
 	switch k {
 	case Corrupt:
@@ -39,6 +44,8 @@ func (k Kind) Error() string {
 		return "limit"
 	case NotFound:
 		return "not found"
+	case Misplaced:
+		return "misplaced"
 	}
 	return "unknown kind"
 }

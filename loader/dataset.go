@@ -371,7 +371,7 @@ func (d *dataset) compileFields(ctx context.Context, policy string, rs []uint32)
 	if err != nil {
 		return err
 	}
-	var first *chunk.Index
+	var lead *catalog.Asset
 	for k, i := range columns {
 		f, a := d.fields[i], assets[k]
 		d.remote = d.remote || source.IsRemote(a.URI)
@@ -384,10 +384,13 @@ func (d *dataset) compileFields(ctx context.Context, policy string, rs []uint32)
 		if err != nil {
 			return a.Fault(rows.InField(f.Name, err))
 		}
-		if first == nil {
-			first = a.Index
+		if lead == nil {
+			lead = &assets[k]
 		}
-		if r.Ratio, err = pixels.NewRatio(first, a.Index); err != nil {
+		if r.Ratio, err = pixels.NewRatio(lead.Index, a.Index); err == nil && policy == spec.BadError {
+			err = r.SameGround(lead, &a)
+		}
+		if err != nil {
 			return a.Fault(rows.InField(f.Name, err))
 		}
 		r.Steps = 0
@@ -396,7 +399,10 @@ func (d *dataset) compileFields(ctx context.Context, policy string, rs []uint32)
 		}
 		d.rasters = append(d.rasters, r)
 	}
-	return d.compileSize(first)
+	if lead == nil {
+		return d.compileSize(nil)
+	}
+	return d.compileSize(lead.Index)
 }
 
 // compileSize computes the size of windows in every field. first is the asset of the first raster

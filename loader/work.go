@@ -594,6 +594,9 @@ func (e *Engine) windowOf(ctx context.Context, d *dataset, draw *shuffle.Draw, f
 				"%d by %d pixels do not share a grid with the first field's %d by %d",
 				a.Index.Height, a.Index.Width, first.Height, first.Width)
 		}
+		if err := f.SameGround(&fa, &a); err != nil {
+			return shuffle.Box{}, err
+		}
 	}
 	// A window drawn in one size has no meaning in another, so every step needs the size of the
 	// first.

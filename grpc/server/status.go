@@ -42,6 +42,8 @@ func code(err error) codes.Code {
 		return codes.ResourceExhausted
 	case fault.NotFound:
 		return codes.NotFound
+	case fault.Misplaced:
+		return codes.FailedPrecondition
 	}
 	switch {
 	case wire.IsRemote(err): // the fault in the details says what it is

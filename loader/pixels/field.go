@@ -12,6 +12,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/shuffle"
+	"github.com/chaski-eo/chaski/store/catalog"
 )
 
 // Raster is a compiled raster field: everything that is the same for all samples. It is safe for
@@ -303,6 +304,15 @@ func (r *Raster) Fits(x *chunk.Index) error {
 			"%d steps of time; the field %q picks step %d", x.Steps(), r.Name, slices.Max(r.timeList))
 	}
 	return nil
+}
+
+// SameGround checks that an asset of the field lies where the asset of the first raster field lies, unless the field
+// goes by sizes only. It fails with kind misplaced.
+func (r *Raster) SameGround(first, other *catalog.Asset) error {
+	if r.Ground == spec.IgnoreGround {
+		return nil
+	}
+	return catalog.SameGround(first, other)
 }
 
 // Row is a Sink that writes the window of one sample into one row of a tensor.

@@ -440,9 +440,11 @@ func (c *Container) place(ctx context.Context, e taco.Entry, x *chunk.Index) (ca
 			"%d bytes in a file of %d", e.Size, f.Size), e.URI)
 	}
 	if x == nil {
-		if x, a.Bytes, err = c.index(ctx, f, e); err != nil {
+		read, err := c.index(ctx, f, e)
+		if err != nil {
 			return a, a.Fault(err)
 		}
+		x, a.Bytes, a.Place = read.Index, read.Bytes, read.Place
 	}
 	// The index must stay within the raster's own bytes. Otherwise a forged raster would show its
 	// neighbours in the container.
@@ -466,17 +468,15 @@ func (c *Container) file(ctx context.Context, e taco.Entry, x *chunk.Index) (cat
 	return a, err
 }
 
-// index returns the chunk index of an entry, from the index cache or from the entry's header. whole
-// has all bytes of the entry if they were read with the header, else nil.
-func (c *Container) index(
-	ctx context.Context, f *ContainerFile, e taco.Entry,
-) (x *chunk.Index, whole []byte, err error) {
+// index returns the chunk index and the place of an entry, from the index cache or from the entry's header. Its bytes
+// are all of the entry's if they were read with the header, else nil.
+func (c *Container) index(ctx context.Context, f *ContainerFile, e taco.Entry) (catalog.Asset, error) {
 	// An index from the cache is checked like one from a stranger. If it is bad, the header
 	// decides.
-	if blob := f.cache.get(e.Offset, e.Size); blob != nil {
+	if p, blob, ok := catalog.ParsePlace(f.cache.get(e.Offset, e.Size)); ok {
 		x, err := catalog.ParseIndex(blob, c.options.MaxChunkBytes)
 		if err == nil && x.Validate(e.Size, c.options.MaxChunkBytes) == nil {
-			return x, nil, nil
+			return catalog.Asset{Index: x, Place: p}, nil
 		}
 	}
 	// An object of known size is read by exact ranges, which suits an entry that is read whole in
@@ -489,12 +489,12 @@ func (c *Container) index(
 	a, meta, err := catalog.OpenSmall(ctx, sectionOpener{c.options.Opener, e}, f.path, source.Known{Size: e.Size},
 		c.options.MaxChunkBytes)
 	if err != nil {
-		return nil, nil, Bare(err)
+		return a, Bare(err)
 	}
-	if err := f.cache.put(e.Offset, e.Size, meta.Blob); err != nil {
+	if err := f.cache.put(e.Offset, e.Size, append(a.Place.AppendBlob(nil), meta.Blob...)); err != nil {
 		c.options.Logger.Warn("chunk indexes are not kept", "error", err)
 	}
-	return a.Index, a.Bytes, nil
+	return a, nil
 }
 
 // Alone returns an opener that opens the asset a, whatever name it is asked for, as a file of its

@@ -64,7 +64,7 @@ func (p *Points) validate(f *Field) error {
 	switch {
 	case f.Kind != "" || f.Column != "" || f.Blob != "" || f.Pattern != "" ||
 		f.Bands != nil || f.BandNames != nil || f.Times != nil || f.Normalize != nil || f.Fill != nil || f.Pad ||
-		f.Validity != "" || f.Resample != "" || f.Sizes != nil || f.Layout != "" || f.DType != "":
+		f.Validity != "" || f.Resample != "" || f.Ground != "" || f.Sizes != nil || f.Layout != "" || f.DType != "":
 		return errors.New("points have no members of rasters")
 	case p.Array == "":
 		return errors.New("points: no array")

@@ -870,6 +870,9 @@ func (s *Spec) FieldsOf(src *Source) []Field {
 			if o.Resample != "" {
 				f.Resample = o.Resample
 			}
+			if o.Ground != "" {
+				f.Ground = o.Ground
+			}
 		}
 	}
 	return out

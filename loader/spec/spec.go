@@ -177,6 +177,10 @@ type Field struct {
 	// "nearest", "bilinear" or "antialias". Default: "bilinear" for tensors of floats, else
 	// "nearest". See docs/order.md.
 	Resample string `json:"resample,omitempty"`
+	// Ground says whether the rasters of this field must lie where those of the first raster field lie: "match"
+	// (default) makes a sample bad whose rasters have different CRSs, or corners more than half a pixel of the
+	// coarser one apart; "ignore" goes by their sizes only. Rasters without a place are not compared.
+	Ground string `json:"ground,omitempty"`
 	// Points makes this a field of points. Such a field has no other members but Name, and comes
 	// last in a batch.
 	Points *Points `json:"points,omitempty"`
@@ -595,6 +599,9 @@ func (f Field) Validate() error {
 	if !slices.Contains([]string{"", Nearest, Bilinear, Antialias}, f.Resample) {
 		return fmt.Errorf("resample is %q: it must be %q, %q or %q", f.Resample, Nearest, Bilinear, Antialias)
 	}
+	if !slices.Contains([]string{"", MatchGround, IgnoreGround}, f.Ground) {
+		return fmt.Errorf("ground is %q: it must be %q or %q", f.Ground, MatchGround, IgnoreGround)
+	}
 	return f.Normalize.Validate(f.DType)
 }
 
@@ -646,6 +653,7 @@ func (f *Field) rasterMember() string {
 		{f.Times != nil, "times"},
 		{f.Validity != "", "validity"},
 		{f.Resample != "", "resample"},
+		{f.Ground != "", "ground"},
 		{f.Blob != "", "blob"},
 		{f.Layout != "", "layout"},
 		{f.Sizes != nil, "sizes"},
@@ -684,13 +692,20 @@ func (f *Field) CheckKind(holds catalog.Kind) error {
 	case !raster && f.Kind == "":
 		// Layout, normalize, fill and pad must pass here, because they may come from settings for
 		// all fields.
-		own := Field{Bands: f.Bands, BandNames: f.BandNames, Times: f.Times, Validity: f.Validity, Resample: f.Resample}
+		own := Field{Bands: f.Bands, BandNames: f.BandNames, Times: f.Times, Validity: f.Validity, Resample: f.Resample,
+			Ground: f.Ground}
 		if m := own.rasterMember(); m != "" {
 			return bad("%s is given, which is for rasters (%s)", m, sayRaster)
 		}
 	}
 	return nil
 }
+
+// Whether the rasters of a field must lie where those of the first raster field lie.
+const (
+	MatchGround  = "match"
+	IgnoreGround = "ignore"
+)
 
 // Methods of resampling.
 const (

@@ -97,7 +97,7 @@ func (p *weighing) compile(ctx context.Context, sp spec.Spec, c WeightOptions) (
 		a, name := assets[k], sp.Fields[i].Name
 		remote = remote || source.IsRemote(a.URI)
 		// The casts and the bands of the fields do not matter here.
-		r, err := pixels.NewRaster(spec.Field{Name: name, DType: "native", Layout: "n b y x"}, i, a.Index)
+		r, err := pixels.NewRaster(spec.Field{Name: name, DType: "native", Layout: "n b y x", Ground: sp.Fields[i].Ground}, i, a.Index)
 		if err == nil {
 			r.Ratio, err = pixels.NewRatio(assets[0].Index, a.Index)
 		}
@@ -144,6 +144,9 @@ func (p *weighing) weigh(ctx context.Context, r *pixels.Reader, at int64) (w row
 	if !f.Ratio.Holds(lead.Index, x) {
 		return w, a.Fault(fault.New(fault.Unsupported, "asset", fault.NoOffset,
 			"%d by %d pixels do not share a grid with the first field's", x.Height, x.Width))
+	}
+	if err := f.SameGround(&lead, &a); err != nil {
+		return w, a.Fault(err)
 	}
 	h, wd := lead.Index.Height, lead.Index.Width
 	across := rows.RoundUp(wd, p.head.CellWidth) / p.head.CellWidth

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/crs"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/magic"
 	"github.com/chaski-eo/chaski/rumi"
@@ -36,6 +37,9 @@ type Asset struct {
 	// ETag is that of the object when its index was made, "" if unknown. The index does not fit an
 	// object with another one.
 	ETag string
+
+	// Place is where the image lies, nil if the file or the catalog does not say so.
+	Place *Place
 
 	// Member is the path of the raster inside its container, "" if the raster is a file of its own.
 	// A member has Length bytes from Offset on. Offsets in Index, Size and MTime are those of the
@@ -129,12 +133,10 @@ func (m *Meta) Bounds(height, width int) (b [4]float64, ok bool) {
 	if m.Transform == nil {
 		return b, false
 	}
-	t, h, w := m.Transform, float64(height), float64(width)
+	h, w := float64(height), float64(width)
 	b = [4]float64{math.Inf(1), math.Inf(1), math.Inf(-1), math.Inf(-1)}
-	for _, c := range [...][2]float64{{0, 0}, {0, w}, {h, 0}, {h, w}} {
-		// The conversions round each product: a fused multiply-add of some machines would make other splits by cell.
-		x, y := t[0]+float64(c[1]*t[1])+float64(c[0]*t[2]), t[3]+float64(c[1]*t[4])+float64(c[0]*t[5])
-		b = [4]float64{math.Min(b[0], x), math.Min(b[1], y), math.Max(b[2], x), math.Max(b[3], y)}
+	for _, c := range [...]crs.Point{m.at(0, 0), m.at(0, w), m.at(h, 0), m.at(h, w)} {
+		b = [4]float64{math.Min(b[0], c[0]), math.Min(b[1], c[1]), math.Max(b[2], c[0]), math.Max(b[3], c[1])}
 	}
 	return b, true
 }
@@ -242,6 +244,7 @@ func readAsset(ctx context.Context, r source.Reader, maxChunk int) (a Asset, m M
 		t := geo.Transform
 		m.Transform = &t
 	}
+	a.Place = m.place(a.Index.Height, a.Index.Width)
 	return a, m, nil
 }
 

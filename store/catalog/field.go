@@ -29,6 +29,8 @@ type field struct {
 	etag          columns.Column // of a raster's object, or nil
 
 	offset, length columns.Column // of a raster in a container, or nil
+
+	place *placeColumns // nil if the catalog has no bounds
 }
 
 // tableField makes a field of a table. assets is the column of URIs if the table is a catalog, else "".
@@ -120,6 +122,7 @@ func (f *field) catalogColumns(tab columns.Table, prefix string) {
 	if f.offset, f.length = of(layout.Offset, Int), of(layout.Length, Int); f.length == nil {
 		f.offset = nil
 	}
+	f.place = placesOf(of)
 }
 
 // optional returns a column, or nil if there is none with this name and kind.
@@ -190,6 +193,7 @@ func (f *field) pick(at []int64) {
 	if f.offset != nil {
 		f.offset, f.length = columns.Pick(f.offset, at), columns.Pick(f.length, at)
 	}
+	f.place = f.place.pick(at)
 }
 
 // asset makes a sample's asset from the table and, if that has no index, from the file.
@@ -227,6 +231,9 @@ func (t *Table) asset(ctx context.Context, f *field, row int64) (Asset, error) {
 	}
 	a := Asset{URI: uri, Index: x}
 	if err := f.version(ctx, row, &a); err != nil {
+		return fail(err)
+	}
+	if a.Place, err = f.place.of(ctx, row); err != nil {
 		return fail(err)
 	}
 	if member != nil {

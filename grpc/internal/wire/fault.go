@@ -72,7 +72,7 @@ func FaultError(f *chaskiv1.Fault) error {
 	if f.GetKind() == UnknownSpec {
 		return &remote{line, ErrUnknownSpec, f}
 	}
-	for _, k := range []fault.Kind{fault.Corrupt, fault.Unsupported, fault.Limit, fault.NotFound} {
+	for _, k := range fault.Kinds {
 		if f.GetKind() == k.Error() {
 			return &remote{line, &fault.Error{Kind: k, File: f.GetFile(), Part: f.GetPart(),
 				Off: f.GetOffset(), Msg: line}, f}

@@ -84,7 +84,7 @@ func failure(err error, command string) string {
 // kind is about something that this command cannot do, because limits and missing things always have
 // one.
 func kindIn(msg string) (fault.Kind, string) {
-	for _, k := range [...]fault.Kind{fault.Corrupt, fault.Unsupported, fault.Limit, fault.NotFound} {
+	for _, k := range fault.Kinds {
 		if m, ok := strings.CutSuffix(msg, ": "+k.Error()); ok {
 			return k, m
 		}

@@ -14,6 +14,12 @@ const (
 	ETag   = "etag"
 	Offset = "chaski:offset"
 	Length = "chaski:length"
+
+	EPSG = "epsg"
+	MinX = "minx"
+	MinY = "miny"
+	MaxX = "maxx"
+	MaxY = "maxy"
 )
 
 // Keys of a catalog's metadata in the Parquet footer.

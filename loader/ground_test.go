@@ -1,0 +1,111 @@
+package loader_test
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/loader/spec"
+	"github.com/chaski-eo/chaski/shuffle"
+	"github.com/chaski-eo/chaski/store/catalog"
+	"github.com/chaski-eo/chaski/store/catalog/build"
+	"github.com/chaski-eo/chaski/tiff"
+)
+
+// writePlaced writes a raster of 64 by 64 pixels, which lies at x, y if epsg is not 0.
+func writePlaced(t *testing.T, path string, epsg int, x, y, size float64) {
+	t.Helper()
+	const n = 64
+	o := tiff.TOGOptions{Shape: [3]int{1, n, n}, DType: chunk.Uint8, Tile: 16}
+	if epsg != 0 {
+		o.Geo = tiff.Geo{EPSG: epsg, Transform: [6]float64{x, size, 0, y, 0, -size}, HasTransform: true}
+	}
+	var b bytes.Buffer
+	if err := tiff.WriteTOG(&b, make([]byte, n*n), o); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, b.Bytes(), 0o666); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestMasksThatLieElsewhere: of five masks one is shifted by 64 pixels and one lies in another CRS. Both are bad
+// samples under every policy, in a directory and in catalogs of it, unless the field ignores the ground.
+func TestMasksThatLieElsewhere(t *testing.T) {
+	dir := t.TempDir()
+	for i, c := range []struct {
+		epsg       int
+		x, y, size float64
+	}{
+		{32630, 500000, 4.6e6, 10},
+		{32630, 500004, 4.6e6 - 4, 10},
+		{32630, 500640, 4.6e6, 10},
+		{4326, -3, 41.55, 1.3e-4},
+		{0, 0, 0, 0},
+	} {
+		id := fmt.Sprintf("%d.tif", i)
+		writePlaced(t, filepath.Join(dir, "images", id), 32630, 500000, 4.6e6, 10)
+		writePlaced(t, filepath.Join(dir, "masks", id), c.epsg, c.x, c.y, c.size)
+	}
+	fields := []loader.Field{{Name: "image", Pattern: "images/{id}.tif", DType: "uint8"},
+		{Name: "mask", Pattern: "masks/{id}.tif", DType: "uint8"}}
+	sources := map[string][]loader.Field{dir: fields}
+	for name, of := range map[string][]catalog.Source{"plain": nil,
+		"paired": {{Field: "image", Pattern: "images/{id}.tif"}, {Field: "mask", Pattern: "masks/{id}.tif"}}} {
+		var b bytes.Buffer
+		if _, err := build.Write(t.Context(), &b, []string{dir}, build.Options{Base: dir, Fields: of}); err != nil {
+			t.Fatal(err)
+		}
+		path := filepath.Join(dir, name+".parquet")
+		if err := os.WriteFile(path, b.Bytes(), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		sources[path] = fields
+		if of != nil {
+			sources[path] = []loader.Field{{Name: "image", DType: "uint8"}, {Name: "mask", DType: "uint8"}}
+		}
+	}
+	for source, fields := range sources {
+		s := loader.Spec{Source: source, Fields: fields, BatchSize: 5,
+			Sampler: loader.Sampler{Kind: spec.RandomWindow, Height: 32, Width: 32}}
+		for policy, valid := range map[string]int{spec.BadSkip: 3, spec.BadFill: 5, spec.BadReplace: 5} {
+			s.BadSamples = policy
+			b := first(t, mustOpen(t, s, loader.Options{}))
+			if n := countValid(b); n != valid || len(b.Bad) != 2 {
+				t.Errorf("%s %s: %d valid rows, want %d, and %d bad samples, want 2", source, policy, n, valid, len(b.Bad))
+			}
+			for _, bad := range b.Bad {
+				if fault.KindOf(bad.Err) != fault.Misplaced {
+					t.Errorf("%s %s: %v", source, policy, bad.Err)
+				}
+			}
+		}
+		s.BadSamples = spec.BadError
+		e := mustOpen(t, s, loader.Options{})
+		_, err := e.Start(t.Context(), shuffle.StepTicket(0, 0, 5, 0, 1), false).Wait(t.Context())
+		if fault.KindOf(err) != fault.Misplaced {
+			t.Errorf("%s: %v", source, err)
+		}
+		s.Fields = slices.Clone(fields)
+		s.Fields[1].Ground = spec.IgnoreGround
+		first(t, mustOpen(t, s, loader.Options{}))
+	}
+}
+
+func countValid(b *loader.Batch) (n int) {
+	for _, v := range b.Valid {
+		if v {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,268 @@
+package catalog
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/chaski-eo/chaski/crs"
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/store/catalog/internal/columns"
+	"github.com/chaski-eo/chaski/store/catalog/internal/layout"
+)
+
+// Place is where an image lies on the ground.
+type Place struct {
+	// EPSG is the code of the CRS, 0 if it is unknown.
+	EPSG int
+	// Corners are the outer corners of the image in units of the CRS: upper left, upper right, lower left and
+	// lower right in the file's order of pixels.
+	Corners [4]crs.Point
+	// Boxed says that Corners are those of the smallest box around the image, since the transform is not known.
+	Boxed bool
+}
+
+// place returns where an image of height by width pixels lies, nil without a transform.
+func (m *Meta) place(height, width int) *Place {
+	if m.Transform == nil {
+		return nil
+	}
+	p := &Place{EPSG: m.EPSG}
+	for i := range p.Corners {
+		p.Corners[i] = m.at(float64(i/2*height), float64(i%2*width))
+	}
+	for _, c := range p.Corners {
+		if !finite(c[0]) || !finite(c[1]) {
+			return nil
+		}
+	}
+	return p
+}
+
+// at returns the ground coordinates of a corner of a pixel.
+func (m *Meta) at(row, col float64) crs.Point {
+	t := m.Transform
+	// The conversions round each product: a fused multiply-add of some machines would make other splits by cell.
+	return crs.Point{t[0] + float64(col*t[1]) + float64(row*t[2]), t[3] + float64(col*t[4]) + float64(row*t[5])}
+}
+
+func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
+
+// box returns the place with the corners of the smallest box around it.
+func (p Place) box() Place {
+	lo, hi := p.Corners[0], p.Corners[0]
+	for _, c := range p.Corners[1:] {
+		lo = crs.Point{math.Min(lo[0], c[0]), math.Min(lo[1], c[1])}
+		hi = crs.Point{math.Max(hi[0], c[0]), math.Max(hi[1], c[1])}
+	}
+	p.Corners = [4]crs.Point{{lo[0], hi[1]}, hi, lo, {hi[0], lo[1]}}
+	p.Boxed = true
+	return p
+}
+
+// pixel returns the size of the smallest box around a pixel of an image of height by width.
+func (p *Place) pixel(height, width int) crs.Point {
+	c := &p.Corners
+	var size crs.Point
+	for axis := range size {
+		size[axis] = math.Abs(c[1][axis]-c[0][axis])/float64(width) + math.Abs(c[2][axis]-c[0][axis])/float64(height)
+	}
+	return size
+}
+
+// SameGround returns nil if two assets of one sample lie at the same place: in one CRS, with corners that differ by at
+// most half a pixel of the coarser one along both axes. Otherwise it returns an error of kind fault.Misplaced about
+// other that names both places. An asset whose place is not known may lie anywhere, and a CRS that is not known may be
+// that of the other.
+func SameGround(first, other *Asset) error {
+	if first.Place == nil || other.Place == nil {
+		return nil
+	}
+	a, b := *first.Place, *other.Place
+	if a.Boxed || b.Boxed {
+		a, b = a.box(), b.box()
+	}
+	fail := func(format string, args ...any) error {
+		return fault.New(fault.Misplaced, "place", fault.NoOffset, "it lies at %s and %s, of the first raster field, "+
+			"at %s: "+format, append([]any{&b, nameOf(first), &a}, args...)...)
+	}
+	if a.EPSG != b.EPSG && a.EPSG != 0 && b.EPSG != 0 {
+		return fail("the CRSs differ")
+	}
+	pixel := b.pixel(other.Index.Height, other.Index.Width)
+	limit := a.pixel(first.Index.Height, first.Index.Width)
+	for axis := range limit {
+		limit[axis] = groundTolerance * math.Max(limit[axis], pixel[axis])
+	}
+	off := [4]crs.Point{}
+	for i := range off {
+		off[i] = crs.Point{b.Corners[i][0] - a.Corners[i][0], b.Corners[i][1] - a.Corners[i][1]}
+	}
+	switch {
+	case within(off[:], crs.Point{}, limit):
+		return nil
+	case within(off[:], off[0], limit):
+		return fail("it is shifted by %s", shift(b.EPSG, off[0], pixel))
+	}
+	return fail("the extents differ")
+}
+
+// groundTolerance is in pixels of the coarser raster. Half a pixel is what two tools may disagree about the origin of
+// one grid (corner or centre of a pixel); a thousandth more is for bounds that were rounded on the way.
+const groundTolerance = 0.501
+
+// within reports whether points differ from another one by at most limit along both axes.
+func within(points []crs.Point, from, limit crs.Point) bool {
+	for _, p := range points {
+		for axis := range p {
+			if !(math.Abs(p[axis]-from[axis]) <= limit[axis]) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// nameOf returns the name of an asset in errors.
+func nameOf(a *Asset) string {
+	if a.Member != "" {
+		return a.URI + "::" + a.Member
+	}
+	return a.URI
+}
+
+// shift writes a distance on the ground in units of the CRS, and in pixels.
+func shift(epsg int, off, pixel crs.Point) string {
+	var parts []string
+	for axis, words := range [2][2]string{{"east", "west"}, {"north", "south"}} {
+		if pixel[axis] == 0 || math.Abs(off[axis]) < 0.005*pixel[axis] {
+			continue
+		}
+		word := words[0]
+		if off[axis] < 0 {
+			word = words[1]
+		}
+		parts = append(parts, fmt.Sprintf("%.7g %s (%.4g pixels) %s", math.Abs(off[axis]), unitOf(epsg),
+			math.Abs(off[axis])/pixel[axis], word))
+	}
+	return strings.Join(parts, " and ")
+}
+
+// unitOf returns the unit of coordinates: degrees, metres, or just units.
+func unitOf(epsg int) string {
+	c, ok := crs.ByCode(epsg)
+	switch {
+	case ok && c.Geographic():
+		return "degrees"
+	case ok && c.Definition().Values["unit"] == 1:
+		return "m"
+	}
+	return "units"
+}
+
+// String returns the CRS and the smallest box around the image.
+func (p *Place) String() string {
+	b, name := p.box(), "an unknown CRS"
+	if p.EPSG != 0 {
+		name = fmt.Sprintf("EPSG:%d", p.EPSG)
+	}
+	return fmt.Sprintf("%s (%.9g, %.9g, %.9g, %.9g)", name, b.Corners[2][0], b.Corners[2][1], b.Corners[1][0],
+		b.Corners[1][1])
+}
+
+// placeBytes is the length of a place as bytes: a flag, the EPSG code and eight coordinates.
+const placeBytes = 1 + 4 + 8*8
+
+// AppendBlob appends the place as bytes, of which ParsePlace makes it again. p may be nil.
+func (p *Place) AppendBlob(b []byte) []byte {
+	if p == nil {
+		return append(b, make([]byte, placeBytes)...)
+	}
+	b = append(b, 1)
+	b = binary.LittleEndian.AppendUint32(b, uint32(p.EPSG))
+	for _, c := range p.Corners {
+		b = binary.LittleEndian.AppendUint64(b, math.Float64bits(c[0]))
+		b = binary.LittleEndian.AppendUint64(b, math.Float64bits(c[1]))
+	}
+	return b
+}
+
+// ParsePlace returns the place, or nil, that AppendBlob wrote at the begin of b, and what follows it. It reports false
+// if b does not begin with one.
+func ParsePlace(b []byte) (p *Place, rest []byte, ok bool) {
+	if len(b) < placeBytes || b[0] > 1 {
+		return nil, nil, false
+	}
+	rest = b[placeBytes:]
+	if b[0] == 0 {
+		return nil, rest, true
+	}
+	p = &Place{EPSG: int(int32(binary.LittleEndian.Uint32(b[1:])))}
+	for i := range p.Corners {
+		for axis := range p.Corners[i] {
+			x := math.Float64frombits(binary.LittleEndian.Uint64(b[5+16*i+8*axis:]))
+			if p.Corners[i][axis] = x; !finite(x) {
+				return nil, nil, false
+			}
+		}
+	}
+	return p, rest, p.EPSG >= 0
+}
+
+// placeColumns are the columns in which a catalog has the place of each file.
+type placeColumns struct {
+	epsg   columns.Column
+	bounds [4]columns.Column // minx, miny, maxx, maxy
+}
+
+// placesOf finds the columns of places, nil unless the bounds are there. of returns a column of a name and kind, or nil.
+func placesOf(of func(name string, k Kind) columns.Column) *placeColumns {
+	p := &placeColumns{epsg: of(layout.EPSG, Int)}
+	for i, name := range [...]string{layout.MinX, layout.MinY, layout.MaxX, layout.MaxY} {
+		if p.bounds[i] = of(name, Float); p.bounds[i] == nil {
+			return nil
+		}
+	}
+	return p
+}
+
+// pick keeps the rows at, in their order.
+func (p *placeColumns) pick(at []int64) *placeColumns {
+	if p == nil {
+		return nil
+	}
+	out := &placeColumns{}
+	if p.epsg != nil {
+		out.epsg = columns.Pick(p.epsg, at)
+	}
+	for i, c := range p.bounds {
+		out.bounds[i] = columns.Pick(c, at)
+	}
+	return out
+}
+
+// of returns the place of a row, or nil if the catalog does not have it.
+func (p *placeColumns) of(ctx context.Context, row int64) (*Place, error) {
+	if p == nil {
+		return nil, nil
+	}
+	var b [4]float64
+	for i, c := range p.bounds {
+		v, err := c.Cell(ctx, row)
+		if err != nil || v.Null || !finite(v.Float) {
+			return nil, err
+		}
+		b[i] = v.Float
+	}
+	out := &Place{Boxed: true, Corners: [4]crs.Point{{b[0], b[3]}, {b[2], b[3]}, {b[0], b[1]}, {b[2], b[1]}}}
+	if p.epsg == nil {
+		return out, nil
+	}
+	v, err := p.epsg.Cell(ctx, row)
+	if v.Int > 0 && v.Int <= math.MaxInt32 {
+		out.EPSG = int(v.Int)
+	}
+	return out, err
+}

@@ -1,0 +1,109 @@
+package catalog
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/fault"
+)
+
+// placed returns an asset of h by w pixels with a transform.
+func placed(epsg, h, w int, t [6]float64) *Asset {
+	m := Meta{EPSG: epsg, Transform: &t}
+	return &Asset{URI: "a.tif", Index: &chunk.Index{Height: h, Width: w}, Place: m.place(h, w)}
+}
+
+// north is the transform of a north-up raster.
+func north(x, y, size float64) [6]float64 { return [6]float64{x, size, 0, y, 0, -size} }
+
+func TestSameGround(t *testing.T) {
+	const utm, longlat = 32630, 4326
+	image := placed(utm, 128, 128, north(500000, 5000000, 10))
+	boxed := *image
+	box := image.Place.box()
+	boxed.Place = &box
+	for name, c := range map[string]struct {
+		other *Asset
+		says  string // "" if it fits
+	}{
+		"itself":                {image, ""},
+		"its box":               {&boxed, ""},
+		"coarser":               {placed(utm, 64, 64, north(500000, 5000000, 20)), ""},
+		"finer":                 {placed(utm, 1280, 1280, north(500000, 5000000, 1)), ""},
+		"half a pixel":          {placed(utm, 128, 128, north(500005, 4999995, 10)), ""},
+		"half a coarser pixel":  {placed(utm, 64, 64, north(500010, 5000010, 20)), ""},
+		"without a place":       {&Asset{Index: image.Index}, ""},
+		"without a CRS":         {placed(0, 128, 128, north(500000, 5000000, 10)), ""},
+		"64 pixels":             {placed(utm, 128, 128, north(500640, 5000000, 10)), "640 m (64 pixels) east"},
+		"south and west":        {placed(utm, 128, 128, north(499980, 4999970, 10)), "20 m (2 pixels) west and 30 m (3 pixels) south"},
+		"more than half":        {placed(utm, 128, 128, north(500006, 5000000, 10)), "6 m (0.6 pixels) east"},
+		"of a coarser grid":     {placed(utm, 64, 64, north(500040, 5000000, 20)), "40 m (2 pixels) east"},
+		"another CRS":           {placed(longlat, 100, 100, north(-3, 45.15, 1.6e-4)), "the CRSs differ"},
+		"a larger extent":       {placed(utm, 128, 128, north(500000, 5000000, 20)), "the extents differ"},
+		"of another unknown":    {placed(0, 128, 128, north(-3, 45.15, 1.6e-4)), "the extents differ"},
+		"rows from south":       {placed(utm, 128, 128, [6]float64{500000, 10, 0, 4998720, 0, 10}), "the extents differ"},
+		"turned by 90 degrees":  {placed(utm, 128, 128, [6]float64{500000, 0, 10, 5000000, -10, 0}), "the extents differ"},
+		"a box of rows from so": {boxOf(placed(utm, 128, 128, [6]float64{500000, 10, 0, 4998720, 0, 10})), ""},
+	} {
+		err := SameGround(image, c.other)
+		switch {
+		case c.says == "" && err != nil, c.says != "" && err == nil:
+			t.Errorf("%s: %v", name, err)
+		case err != nil && (fault.KindOf(err) != fault.Misplaced || !strings.Contains(err.Error(), c.says)):
+			t.Errorf("%s: %v, without %q", name, err, c.says)
+		}
+	}
+}
+
+func boxOf(a *Asset) *Asset {
+	b := a.Place.box()
+	a.Place = &b
+	return a
+}
+
+// TestShiftsOnAnyGrid: two rasters of one grid that differ by a shift fit if it is at most half a pixel of the coarser
+// one along the axes of the grid, however large their pixels, and at whatever scale.
+func TestShiftsOnAnyGrid(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		size := math.Exp(rapid.Float64Range(-8, 8).Draw(t, "log of the size of a pixel"))
+		factor := rapid.SampledFrom([]int{1, 2, 3, 6}).Draw(t, "factor")
+		n := rapid.IntRange(1, 50).Draw(t, "pixels")
+		x := rapid.Float64Range(-1e5, 1e5).Draw(t, "x") * size
+		y := rapid.Float64Range(-1e5, 1e5).Draw(t, "y") * size
+		dx := rapid.Float64Range(-3, 3).Draw(t, "shift in x")
+		dy := rapid.Float64Range(-3, 3).Draw(t, "shift in y")
+		coarse := size * float64(factor)
+		a := placed(0, n*factor, n*factor, north(x, y, size))
+		b := placed(0, n, n, north(x+dx*coarse, y+dy*coarse, coarse))
+		far := max(math.Abs(dx), math.Abs(dy))
+		if math.Abs(far-0.5) < 0.002 {
+			t.Skip("at the limit")
+		}
+		if err := SameGround(a, b); (err == nil) != (far < 0.5) {
+			t.Errorf("%d and %d pixels, shifted by %v and %v: %v", n*factor, n, dx, dy, err)
+		}
+		if err := SameGround(b, a); (err == nil) != (far < 0.5) {
+			t.Errorf("the other way: %v", err)
+		}
+	})
+}
+
+// TestPlacesAsBytes: a place that was written is read again, and other bytes are refused.
+func TestPlacesAsBytes(t *testing.T) {
+	for _, p := range []*Place{nil, placed(32630, 128, 128, north(500000, 5000000, 10)).Place} {
+		got, rest, ok := ParsePlace(append(p.AppendBlob(nil), "rest"...))
+		if !ok || string(rest) != "rest" || (got == nil) != (p == nil) || got != nil && *got != *p {
+			t.Errorf("%v is read as %v, %q, %v", p, got, rest, ok)
+		}
+	}
+	for _, b := range []string{"", "\x00", strings.Repeat("\x02", placeBytes), strings.Repeat("\xff", placeBytes),
+		"\x01" + strings.Repeat("\xff", placeBytes)} {
+		if _, _, ok := ParsePlace([]byte(b)); ok {
+			t.Errorf("%q is a place", b)
+		}
+	}
+}
