@@ -279,6 +279,7 @@ KINDS = {
     "unsupported": chaski.UnsupportedError,
     "limit": chaski.LimitError,
     "not found": chaski.NotFoundError,
+    "misplaced": chaski.MisplacedError,
     "unavailable": chaski.UnavailableError,
     "internal": chaski.Error,
 }

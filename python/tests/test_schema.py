@@ -27,6 +27,7 @@ FULL = dict(
             pad=True,
             validity="ok",
             resample="antialias",
+            ground="ignore",
         ),
         "mask": chaski.Field(column="m", blob="b", kind="raster", bands=[0], dtype="native"),
         "p": chaski.Points("a", 3, dims="y x", values="v", space="world", transform=[0, 1, 0] * 2),

@@ -1183,8 +1183,8 @@ func (x *Part) GetData() []byte {
 type Fault struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
 	Ticket uint64                 `protobuf:"varint,1,opt,name=ticket,proto3" json:"ticket,omitempty"`
-	// "corrupt", "unsupported", "limit", "not found", "unavailable" (a server did not answer, or refused), "unknown
-	// spec" or "internal". To "unknown spec" a client answers with Describe, and the ticket again. An engine that is
+	// "corrupt", "unsupported", "limit", "not found", "misplaced", "unavailable" (a server did not answer, or refused),
+	// "unknown spec" or "internal". To "unknown spec" a client answers with Describe, and the ticket again. An engine that is
 	// the client of other servers also has "access" (a server does not let it in), "deadline" (a server said nothing in
 	// time), "state" (it sees other data), "payload" (it breaks the rules of this protocol) and "spec" (it refuses the
 	// spec).

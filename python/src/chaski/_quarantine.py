@@ -16,7 +16,7 @@ from typing import Any
 
 from chaski._files import absolute_path, sync, sync_names
 from chaski._payload import BadRow, SampleRef
-from chaski.errors import Error
+from chaski.errors import OF_FILES, Error
 
 MAX_KNOWN = 10_000
 """Things that one loader tells apart."""
@@ -55,7 +55,7 @@ class Quarantine:
 
     def error(self, e: Error) -> None:
         """Notes the error that ended an epoch, if it is one of a sample."""
-        if e.sample is not None and e.kind in ("corrupt", "unsupported", "limit", "not found"):
+        if e.sample is not None and e.kind in OF_FILES:
             place = (e.kind, e.file, e.part, e.offset)
             self._met(BadRow(-1, -1, e._cause or str(e), e.source, e.sample, None, *place))
 

@@ -136,6 +136,9 @@ class Field:
         resample: how windows that are resampled come to their size. Default: bilinear where the
             dtype is a float, else nearest. "antialias", for floats, is bilinear with a filter that
             widens as windows shrink.
+        ground: "match" (default) makes a sample bad whose raster lies elsewhere than that of the
+            first raster field: in another CRS, or with corners more than half a pixel apart;
+            "ignore" goes by the sizes of the rasters only.
         points: makes the field one of points, and is alone then.
     """
 
@@ -154,6 +157,7 @@ class Field:
     resample: Literal["nearest", "bilinear", "antialias"] | None = None
     points: Points | Mapping[str, Any] | None = None
     times: Sequence[int] | None = None
+    ground: Literal["match", "ignore"] | None = None
 
 
 FieldLike: TypeAlias = "Field | Points | str | Mapping[str, Any]"

@@ -14,6 +14,7 @@ __all__ = [
     "EngineError",
     "Error",
     "LimitError",
+    "MisplacedError",
     "NotFoundError",
     "PayloadError",
     "SpecError",
@@ -27,9 +28,9 @@ class Error(Exception):
     """What goes wrong in chaski.
 
     Attributes:
-        kind: "corrupt", "unsupported", "limit", "not found", "unavailable", "internal", or, of a
-            server, "access", "deadline", "state", "payload" or "spec"; "" where nothing of that is
-            at fault.
+        kind: "corrupt", "unsupported", "limit", "not found", "misplaced", "unavailable",
+            "internal", or, of a server, "access", "deadline", "state", "payload" or "spec"; ""
+            where nothing of that is at fault.
         file: path or URI of the input, or "".
         part: the place in the words of the format ("ifd 0 tag 324", "tile 18"), or "".
         offset: byte offset in the file, or -1.
@@ -74,6 +75,10 @@ class NotFoundError(Error):
     """A named thing (file, sample, column, band) does not exist."""
 
 
+class MisplacedError(Error):
+    """The rasters of one sample lie at different places on the ground."""
+
+
 class SpecError(Error, ValueError):
     """The arguments do not describe batches; the text names the one that is wrong."""
 
@@ -105,11 +110,15 @@ class DeadlineError(Error, TimeoutError):
     """Nothing arrived from the server within `timeout`."""
 
 
+# The kinds of what is wrong with a file, which a policy for bad samples covers.
+OF_FILES = ("corrupt", "unsupported", "limit", "not found", "misplaced")
+
 _BY_KIND: dict[str, type[Error]] = {
     "corrupt": CorruptError,
     "unsupported": UnsupportedError,
     "limit": LimitError,
     "not found": NotFoundError,
+    "misplaced": MisplacedError,
     "unavailable": UnavailableError,
     "access": AccessError,
     "deadline": DeadlineError,
