@@ -81,7 +81,8 @@ func TestMasksThatLieElsewhere(t *testing.T) {
 			s.BadSamples = policy
 			b := first(t, mustOpen(t, s, loader.Options{}))
 			if n := countValid(b); n != valid || len(b.Bad) != 2 {
-				t.Errorf("%s %s: %d valid rows, want %d, and %d bad samples, want 2", source, policy, n, valid, len(b.Bad))
+				t.Errorf("%s %s: %d valid rows, want %d, and %d bad samples, want 2", source, policy, n, valid,
+					len(b.Bad))
 			}
 			for _, bad := range b.Bad {
 				if fault.KindOf(bad.Err) != fault.Misplaced {

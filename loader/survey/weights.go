@@ -97,7 +97,8 @@ func (p *weighing) compile(ctx context.Context, sp spec.Spec, c WeightOptions) (
 		a, name := assets[k], sp.Fields[i].Name
 		remote = remote || source.IsRemote(a.URI)
 		// The casts and the bands of the fields do not matter here.
-		r, err := pixels.NewRaster(spec.Field{Name: name, DType: "native", Layout: "n b y x", Ground: sp.Fields[i].Ground}, i, a.Index)
+		f := spec.Field{Name: name, DType: "native", Layout: "n b y x", Ground: sp.Fields[i].Ground}
+		r, err := pixels.NewRaster(f, i, a.Index)
 		if err == nil {
 			r.Ratio, err = pixels.NewRatio(assets[0].Index, a.Index)
 		}
