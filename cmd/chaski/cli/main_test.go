@@ -455,6 +455,8 @@ func workplace(t *testing.T) string {
 		"tokens.jsonl":           nil,
 		"first.tif":              chip,
 		"second.tif":             chip,
+		"may.tif":                chip,
+		"june.tif":               chip,
 		"chips/a.tif":            chip,
 		"chips/b.tif":            chip,
 		"chips/sub/c.tif":        chip,

@@ -114,7 +114,7 @@ that were complete stay.`,
   chaski convert --to tog --tile 256 --level 19 chip.tif -o chip-tog.tif
   chaski convert --to rumi --graph "delta>zstd" --workers 8 chips/ -o chips-rumi/
   chaski convert --to rumi2 --unit cell first.tif second.tif -o rumi2/
-  chaski convert --to rumi3 --time 2024-05-06 --unit "h w b" chip.tif -o chip.rumi
+  chaski convert --to rumi3 --time 2024-05-06 --unit "h w b" chip.tif -o dated.rumi
   chaski convert --to rumi3 --stack --time 2024-05-06 --time 2024-05-16 may.tif june.tif -o cube.rumi
   chaski convert --to tog --t all cube.rumi -o steps/
   chaski convert --to tiledb --dims "n b y x" --extent "y=256 x=256" chips/ -o chips-cube
