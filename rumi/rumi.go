@@ -223,6 +223,24 @@ func newIndex(generation int) *chunk.Index {
 // Index returns the chunk index of the image.
 func (h *Header) Index() *chunk.Index { return &h.index }
 
+// Frames returns the byte ranges of the frames in the order of the file.
+func (h *Header) Frames() []chunk.Range { return h.Unit.fileOrder(&h.index) }
+
+// Order returns the axes along which a grid position has several frames, such as "b t".
+func (h *Header) Order() []string {
+	var order []string
+	if h.Times > 1 && h.Unit == UnitTileTime {
+		order = append(order, "t")
+	}
+	if h.Shape[0] > 1 && !h.Cells {
+		order = append(order, "b")
+	}
+	if h.Times > 1 && h.Unit == UnitTile {
+		order = append(order, "t")
+	}
+	return order
+}
+
 // Blob returns the header blob. A blob of rumi-eo 0.12 to 0.14 becomes the equivalent one of 0.8.
 func (h *Header) Blob() []byte { return blobOf(&h.index, h.Generation, h.Unit) }
 

@@ -57,7 +57,7 @@ GO_TEST = re.compile(r"\.((?:Test|Fuzz|Example)\w*)")
 # The name that a declaration of a Go file begins with; none for a group in parentheses.
 NAME = re.compile(r"(?:func(?: \([^)]*\))?|var|const|type) (\w+)")
 # Python tests that have originals to compare with.
-PYTHON_TESTS = ["python/tests/test_rumi.py"]
+PYTHON_TESTS = ["python/tests/test_rumi.py", "python/tests/test_rumi3.py"]
 # The tags of the Makefile, which dependencies are compiled with already, and that of slow tests.
 TAGS = "netgo,osusergo,soak"
 # How long mutated frames are compared.

@@ -13,8 +13,11 @@ import (
 	"github.com/chaski-eo/chaski/store/catalog"
 )
 
-// index answers with the header blobs of files.
+// index answers with the header blobs of files, or with what one says.
 func (q *asking) index(m *chaskiv1.IndexQuestion) error {
+	if len(m.GetHeader()) > 0 {
+		return q.rumiBlob(m.GetHeader())
+	}
 	o := q.view.asked
 	out := &chaskiv1.Blobs{}
 	for _, p := range m.GetPaths() {

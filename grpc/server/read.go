@@ -3,6 +3,8 @@ package server
 import (
 	"context"
 	"encoding/json"
+	"fmt"
+	"slices"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -89,11 +91,19 @@ func (s *Server) read(ctx context.Context, r *chaskiv1.ReadRequest) (*raster.Arr
 	for _, sel := range []struct {
 		to   *raster.Selection
 		text string
-	}{{&o.N, r.GetN()}, {&o.B, r.GetB()}, {&o.Y, r.GetY()}, {&o.X, r.GetX()}} {
+	}{{&o.N, r.GetN()}, {&o.T, r.GetT()}, {&o.B, r.GetB()}, {&o.Y, r.GetY()}, {&o.X, r.GetX()}} {
 		var err error
 		if *sel.to, err = raster.ParseSelection(sel.text); err != nil {
 			return nil, invalid{err}
 		}
+	}
+	corners := r.GetCorners()
+	if len(corners)%2 != 0 {
+		return nil, invalid{fmt.Errorf("%d numbers are the rows and columns of windows: there must be two a window",
+			len(corners))}
+	}
+	for c := range slices.Chunk(corners, 2) {
+		o.Corners = append(o.Corners, [2]int{int(c[0]), int(c[1])})
 	}
 	if len(v.loader.Roots) == 0 {
 		return nil, errNoRoot

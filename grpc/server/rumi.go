@@ -1,17 +1,20 @@
 package server
 
 import (
+	"cmp"
 	"encoding/binary"
+	"encoding/json"
 	"fmt"
 	"math"
 
 	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/internal/budget"
 	chaskiv1 "github.com/chaski-eo/chaski/proto/chaski/v1"
 	"github.com/chaski-eo/chaski/rumi"
 	"github.com/chaski-eo/chaski/tiff"
 )
 
-// rumiHead answers with the bytes before the frames of a rumi file, and its header blob.
+// rumiHead answers with the bytes before the frames of a rumi file, its header blob, and the bytes behind the frames.
 func (q *asking) rumiHead(m *chaskiv1.RumiHeadQuestion) error {
 	l, err := rumiLayout(m)
 	if err != nil {
@@ -32,7 +35,22 @@ func (q *asking) rumiHead(m *chaskiv1.RumiHeadQuestion) error {
 	if err != nil {
 		return err
 	}
-	return q.message(&chaskiv1.Blobs{Blobs: [][]byte{head, blob}})
+	tail, err := l.Tail()
+	if err != nil {
+		return err
+	}
+	return q.message(&chaskiv1.Blobs{Blobs: [][]byte{head, blob, tail}})
+}
+
+// rumiCube sets what only files of generation 3 have.
+func rumiCube(l *rumi.Layout, m *chaskiv1.RumiHeadQuestion) (err error) {
+	l.Times = int(min(max(m.GetTimes(), 1), math.MaxInt32))
+	if l.Unit, err = rumi.ParseUnit(cmp.Or(m.GetUnit(), "tile"), l.Shape[0], l.Times); err != nil {
+		return err
+	}
+	l.Trailer = &rumi.Trailer{Bands: m.GetBands()}
+	l.Trailer.Kind, l.Trailer.Times, err = rumi.ParseTimes(m.GetTime())
+	return err
 }
 
 // rumiLayout returns the layout of a question.
@@ -48,6 +66,11 @@ func rumiLayout(m *chaskiv1.RumiHeadQuestion) (l rumi.Layout, err error) {
 		return l, err
 	}
 	l.Generation, l.Cells = int(m.GetGeneration()), m.GetCells()
+	if l.Generation == 3 {
+		if err := rumiCube(&l, m); err != nil {
+			return l, err
+		}
+	}
 	t, epsg := m.GetTransform(), m.GetEpsg()
 	if len(t) == 0 && epsg == 0 {
 		return l, nil
@@ -64,7 +87,7 @@ func rumiLayout(m *chaskiv1.RumiHeadQuestion) (l rumi.Layout, err error) {
 		}
 	}
 	least := uint32(1)
-	if l.Generation == 2 {
+	if l.Generation > 1 {
 		least = 1024
 	}
 	if epsg < least || epsg > 32766 { // GeoTIFF leaves 32767 for CRSs that the file itself defines
@@ -76,4 +99,49 @@ func rumiLayout(m *chaskiv1.RumiHeadQuestion) (l rumi.Layout, err error) {
 		EPSG: int(epsg), HasTransform: true, Transform: [6]float64{t[2], t[0], t[1], t[5], t[3], t[4]},
 	}
 	return l, nil
+}
+
+// rumiHeader is the JSON of the answer about a header blob.
+type rumiHeader struct {
+	Shape      []int       `json:"shape"` // bands, height, width, behind the steps of time if there are several
+	DType      chunk.DType `json:"dtype"`
+	Tile       [2]int      `json:"tile"`
+	Generation int         `json:"generation"`
+	Cells      bool        `json:"cells"`
+	Times      int         `json:"time_count"`
+	Frame      string      `json:"frame_layout"`
+	Order      []string    `json:"index_order"`
+}
+
+// rumiBlob answers with what a header blob says.
+func (q *asking) rumiBlob(b []byte) error {
+	b, err := q.whole(b)
+	if err != nil {
+		return err
+	}
+	h, err := rumi.ParseLimit(b, math.MaxInt)
+	if err != nil {
+		return err
+	}
+	// A blob whose frames are of one size has no bytes for each, and the answer has 16.
+	if err := budget.Grow(q.ctx, 64*int64(len(h.Frames()))); err != nil {
+		return err
+	}
+	said := rumiHeader{
+		Shape: h.Shape[:], DType: h.DType, Tile: [2]int{h.TileH, h.TileW}, Generation: h.Generation, Cells: h.Cells,
+		Times: h.Times, Frame: h.Unit.Axes(h.Shape[0], h.Times), Order: h.Order(),
+	}
+	if h.Times > 1 {
+		said.Shape = append([]int{h.Times}, said.Shape...)
+	}
+	text, err := json.Marshal(said)
+	if err != nil {
+		return err
+	}
+	var offsets, counts []byte
+	for _, r := range h.Frames() {
+		offsets = binary.LittleEndian.AppendUint64(offsets, uint64(r.Off))
+		counts = binary.LittleEndian.AppendUint64(counts, uint64(r.Len))
+	}
+	return q.message(&chaskiv1.Blobs{Blobs: [][]byte{text, offsets, counts}})
 }

@@ -96,6 +96,9 @@ type ReadOptions struct {
 	Sizes  map[string]int
 	// N picks paths, T steps of time, B bands, Y rows and X columns. Y and X accept no lists.
 	N, T, B, Y, X Selection
+	// Corners are the row and column of the window of each path, whose files may then differ in height and width. Y
+	// and X then give the size of all windows.
+	Corners [][2]int
 	// Headers are header blobs (rumi or chunk index): one for each path, or none.
 	Headers [][]byte
 	// Threads is how many goroutines decode. Default 1.
@@ -178,6 +181,7 @@ type readPlan struct {
 	field   *pixels.Raster
 	plan    *einops.Plan
 	win     shuffle.Box
+	corners [][2]int // of assets; nil where win is that of all
 	out     *Array
 	indexes int64 // bytes of the assets' chunk indexes
 	working int64 // bytes of all that is not the array
@@ -205,9 +209,17 @@ func newReadPlan(ctx context.Context, paths []string, o ReadOptions) (*readPlan,
 	if o.Headers != nil && len(o.Headers) != len(paths) {
 		return nil, fmt.Errorf("%d headers for %d paths", len(o.Headers), len(paths))
 	}
+	if o.Corners != nil && len(o.Corners) != len(paths) {
+		return nil, fmt.Errorf("%d windows for %d paths", len(o.Corners), len(paths))
+	}
 	picks, err := o.N.Indices("n", len(paths))
 	if err != nil {
 		return nil, err
+	}
+	for _, i := range picks {
+		if o.Corners != nil {
+			q.corners = append(q.corners, o.Corners[i])
+		}
 	}
 	if err := q.open(ctx, paths, picks, o.Headers); err != nil {
 		return nil, err
@@ -249,8 +261,8 @@ func (q *readPlan) open(ctx context.Context, paths []string, picks []int, header
 			first = q.assets[0]
 		}
 		f, x := first.Index, a.Index
-		if f.DType != x.DType || f.Bands != x.Bands || f.Times != x.Times || f.Height != x.Height ||
-			f.Width != x.Width {
+		if f.DType != x.DType || f.Bands != x.Bands || f.Times != x.Times ||
+			q.corners == nil && (f.Height != x.Height || f.Width != x.Width) {
 			return fault.WithFile(fault.New(fault.Unsupported, "stack", fault.NoOffset,
 				"%s does not stack with the first asset's %s", shapeOf(x), shapeOf(f)), paths[i])
 		}
@@ -337,15 +349,9 @@ func (q *readPlan) resolve(o ReadOptions, paths int) error {
 	if err != nil {
 		return err
 	}
-	y, err := span(o.Y, "y", x.Height)
-	if err != nil {
+	if err := q.windows(o); err != nil {
 		return err
 	}
-	cols, err := span(o.X, "x", x.Width)
-	if err != nil {
-		return err
-	}
-	q.win = shuffle.Box{Y: y[0], X: cols[0], H: y[1] - y[0], W: cols[1] - cols[0]}
 	layout := o.Layout
 	if layout == "" {
 		layout = "b y x"
@@ -390,6 +396,47 @@ func span(s Selection, axis string, n int) ([2]int, error) {
 			n)
 	}
 	return [2]int{s.Start, s.Stop}, nil
+}
+
+// windows resolves the selections of rows and columns.
+func (q *readPlan) windows(o ReadOptions) error {
+	assets := q.assets
+	if q.corners == nil {
+		assets = assets[:1]
+	}
+	for i, a := range assets {
+		ys, xs := o.Y, o.X
+		if q.corners != nil {
+			// No overflow, because a corner is a uint32 on the wire, and in Go a caller's own number.
+			ys.Start, ys.Stop = ys.Start+q.corners[i][0], ys.Stop+q.corners[i][0]
+			xs.Start, xs.Stop = xs.Start+q.corners[i][1], xs.Stop+q.corners[i][1]
+			if !ys.Slice || !xs.Slice {
+				return fmt.Errorf("windows need y and x, which are their size")
+			}
+		}
+		y, err := span(ys, "y", a.Index.Height)
+		if err != nil {
+			return fault.WithFile(err, a.URI)
+		}
+		x, err := span(xs, "x", a.Index.Width)
+		if err != nil {
+			return fault.WithFile(err, a.URI)
+		}
+		if i == 0 {
+			q.win = shuffle.Box{Y: y[0], X: x[0], H: y[1] - y[0], W: x[1] - x[0]}
+		}
+	}
+	return nil
+}
+
+// window returns the window of asset n.
+func (q *readPlan) window(n int) shuffle.Box {
+	w := q.win
+	if q.corners != nil {
+		w.Y += q.corners[n][0] - q.corners[0][0]
+		w.X += q.corners[n][1] - q.corners[0][1]
+	}
+	return w
 }
 
 // piece is what one thread reads at a time: one row of chunks of an asset, or its whole window if
@@ -455,7 +502,7 @@ func (q *readPlan) present(ctx context.Context, a catalog.Asset) error {
 // cut sends the pieces of all assets.
 func (q *readPlan) cut(ctx context.Context, to chan<- piece) error {
 	for n, a := range q.assets {
-		box := pixels.Inside(q.win, a.Index.Height, a.Index.Width)
+		box := pixels.Inside(q.window(n), a.Index.Height, a.Index.Width)
 		for y := box.Y0; y < box.Y1; {
 			b := box
 			b.Y0 = y
@@ -482,6 +529,6 @@ func (q *readPlan) read(ctx context.Context, r *pixels.Reader, p piece) error {
 		return err
 	}
 	to := &pixels.Row{Field: q.field, Plan: q.plan, Dst: einops.Target{Data: q.out.Data, Mask: q.out.Valid}, Cv: cv,
-		N: p.n, Win: q.win}
+		N: p.n, Win: q.window(p.n)}
 	return r.Read(ctx, a, p.box, q.field.Picked, to, to.Masked(&q.field.Final, p.box))
 }

@@ -333,7 +333,9 @@ func (i *FileInfo) tiff(ctx context.Context, r source.Reader, kind string, o res
 		var h *rumi.Header
 		if h, err = rumi.HeaderOf(ctx, f, o.MaxChunkBytes); err == nil {
 			x = h.Index()
-			i.Rumi, err = rumiInfo(ctx, f, h)
+			if i.Rumi, err = rumiInfo(ctx, f, h); err == nil {
+				i.Rumi.PixelIsPoint = m.IsPoint()
+			}
 		}
 	} else {
 		i.Kind = KindTIFF

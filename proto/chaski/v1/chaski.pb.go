@@ -1388,7 +1388,12 @@ type ReadRequest struct {
 	X          string `protobuf:"bytes,7,opt,name=x,proto3" json:"x,omitempty"`
 	NumThreads uint32 `protobuf:"varint,8,opt,name=num_threads,json=numThreads,proto3" json:"num_threads,omitempty"`
 	// The files' header blobs (of rumi files, or chunk indices of TIFFs), one a path in their order, or none.
-	Headers       [][]byte `protobuf:"bytes,9,rep,name=headers,proto3" json:"headers,omitempty"`
+	Headers [][]byte `protobuf:"bytes,9,rep,name=headers,proto3" json:"headers,omitempty"`
+	// Steps of time, like b.
+	T string `protobuf:"bytes,10,opt,name=t,proto3" json:"t,omitempty"`
+	// Row and column of the window of each path, whose files may then differ in height and width: two numbers a path, or
+	// none. y and x are then the size of all windows, "0:height" and "0:width".
+	Corners       []uint32 `protobuf:"varint,11,rep,packed,name=corners,proto3" json:"corners,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1482,6 +1487,20 @@ func (x *ReadRequest) GetNumThreads() uint32 {
 func (x *ReadRequest) GetHeaders() [][]byte {
 	if x != nil {
 		return x.Headers
+	}
+	return nil
+}
+
+func (x *ReadRequest) GetT() string {
+	if x != nil {
+		return x.T
+	}
+	return ""
+}
+
+func (x *ReadRequest) GetCorners() []uint32 {
+	if x != nil {
+		return x.Corners
 	}
 	return nil
 }
@@ -2247,8 +2266,12 @@ func (x *BytesQuestion) GetName() string {
 // IndexQuestion asks for the header blobs of rumi files, or the chunk index blobs of TIFFs. The answer is a Blobs
 // message.
 type IndexQuestion struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Paths         []string               `protobuf:"bytes,1,rep,name=paths,proto3" json:"paths,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Paths []string               `protobuf:"bytes,1,rep,name=paths,proto3" json:"paths,omitempty"`
+	// In place of paths, a header blob of a rumi file. The answer has three blobs: JSON (shape, dtype, tile, generation,
+	// cells, time_count, frame_layout, index_order), and where the frames start in the file and how many bytes they have,
+	// in the order of the file, each number as a little-endian uint64.
+	Header        []byte `protobuf:"bytes,2,opt,name=header,proto3" json:"header,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2286,6 +2309,13 @@ func (*IndexQuestion) Descriptor() ([]byte, []int) {
 func (x *IndexQuestion) GetPaths() []string {
 	if x != nil {
 		return x.Paths
+	}
+	return nil
+}
+
+func (x *IndexQuestion) GetHeader() []byte {
+	if x != nil {
+		return x.Header
 	}
 	return nil
 }
@@ -2344,7 +2374,7 @@ type RumiHeadQuestion struct {
 	Dtype string   `protobuf:"bytes,2,opt,name=dtype,proto3" json:"dtype,omitempty"`
 	// Height and width of a tile.
 	Tile []uint32 `protobuf:"varint,3,rep,packed,name=tile,proto3" json:"tile,omitempty"`
-	// 1 or 2.
+	// 1 to 3.
 	Generation uint32 `protobuf:"varint,4,opt,name=generation,proto3" json:"generation,omitempty"`
 	// A frame holds all bands of a grid position (generation 2).
 	Cells bool `protobuf:"varint,5,opt,name=cells,proto3" json:"cells,omitempty"`
@@ -2356,7 +2386,14 @@ type RumiHeadQuestion struct {
 	PixelIsPoint bool `protobuf:"varint,8,opt,name=pixel_is_point,json=pixelIsPoint,proto3" json:"pixel_is_point,omitempty"`
 	// The bytes of each frame, in the order of the file, each number as a little-endian uint64. Data of further requests
 	// are more of them, at most 64 MiB in all.
-	Counts        []byte `protobuf:"bytes,9,opt,name=counts,proto3" json:"counts,omitempty"`
+	Counts []byte `protobuf:"bytes,9,opt,name=counts,proto3" json:"counts,omitempty"`
+	// Of generation 3: steps of time (0 is 1), the frame unit ("tile", "step", "cell" or axes of a frame, such as
+	// "h w b"), a name for each band, and the time of each step as ISO 8601, or begin/end. The answer then has a third
+	// blob, the bytes of the file behind its frames.
+	Times         uint32   `protobuf:"varint,10,opt,name=times,proto3" json:"times,omitempty"`
+	Unit          string   `protobuf:"bytes,11,opt,name=unit,proto3" json:"unit,omitempty"`
+	Bands         []string `protobuf:"bytes,12,rep,name=bands,proto3" json:"bands,omitempty"`
+	Time          []string `protobuf:"bytes,13,rep,name=time,proto3" json:"time,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2450,6 +2487,34 @@ func (x *RumiHeadQuestion) GetPixelIsPoint() bool {
 func (x *RumiHeadQuestion) GetCounts() []byte {
 	if x != nil {
 		return x.Counts
+	}
+	return nil
+}
+
+func (x *RumiHeadQuestion) GetTimes() uint32 {
+	if x != nil {
+		return x.Times
+	}
+	return 0
+}
+
+func (x *RumiHeadQuestion) GetUnit() string {
+	if x != nil {
+		return x.Unit
+	}
+	return ""
+}
+
+func (x *RumiHeadQuestion) GetBands() []string {
+	if x != nil {
+		return x.Bands
+	}
+	return nil
+}
+
+func (x *RumiHeadQuestion) GetTime() []string {
+	if x != nil {
+		return x.Time
 	}
 	return nil
 }
@@ -2777,7 +2842,7 @@ const file_chaski_v1_chaski_proto_rawDesc = "" +
 	"\x06sample\x18\x04 \x01(\x03R\x06sample\x12\x10\n" +
 	"\x03row\x18\x05 \x01(\x03R\x03row\x12\x0e\n" +
 	"\x02id\x18\x06 \x01(\tR\x02id\x12\x18\n" +
-	"\amessage\x18\a \x01(\tR\amessage\"\xa1\x02\n" +
+	"\amessage\x18\a \x01(\tR\amessage\"\xc9\x02\n" +
 	"\vReadRequest\x12\x14\n" +
 	"\x05paths\x18\x01 \x03(\tR\x05paths\x12\x16\n" +
 	"\x06layout\x18\x02 \x01(\tR\x06layout\x127\n" +
@@ -2788,7 +2853,10 @@ const file_chaski_v1_chaski_proto_rawDesc = "" +
 	"\x01x\x18\a \x01(\tR\x01x\x12\x1f\n" +
 	"\vnum_threads\x18\b \x01(\rR\n" +
 	"numThreads\x12\x18\n" +
-	"\aheaders\x18\t \x03(\fR\aheaders\x1a8\n" +
+	"\aheaders\x18\t \x03(\fR\aheaders\x12\f\n" +
+	"\x01t\x18\n" +
+	" \x01(\tR\x01t\x12\x18\n" +
+	"\acorners\x18\v \x03(\rR\acorners\x1a8\n" +
 	"\n" +
 	"SizesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
@@ -2849,11 +2917,12 @@ const file_chaski_v1_chaski_proto_rawDesc = "" +
 	"containers\x12\x14\n" +
 	"\x05level\x18\x02 \x01(\rR\x05level\x12\x10\n" +
 	"\x03row\x18\x03 \x01(\x03R\x03row\x12\x12\n" +
-	"\x04name\x18\x04 \x01(\tR\x04name\"%\n" +
+	"\x04name\x18\x04 \x01(\tR\x04name\"=\n" +
 	"\rIndexQuestion\x12\x14\n" +
-	"\x05paths\x18\x01 \x03(\tR\x05paths\"\x1d\n" +
+	"\x05paths\x18\x01 \x03(\tR\x05paths\x12\x16\n" +
+	"\x06header\x18\x02 \x01(\fR\x06header\"\x1d\n" +
 	"\x05Blobs\x12\x14\n" +
-	"\x05blobs\x18\x01 \x03(\fR\x05blobs\"\xf8\x01\n" +
+	"\x05blobs\x18\x01 \x03(\fR\x05blobs\"\xcc\x02\n" +
 	"\x10RumiHeadQuestion\x12\x14\n" +
 	"\x05shape\x18\x01 \x03(\rR\x05shape\x12\x14\n" +
 	"\x05dtype\x18\x02 \x01(\tR\x05dtype\x12\x12\n" +
@@ -2865,7 +2934,12 @@ const file_chaski_v1_chaski_proto_rawDesc = "" +
 	"\ttransform\x18\x06 \x03(\x01R\ttransform\x12\x12\n" +
 	"\x04epsg\x18\a \x01(\rR\x04epsg\x12$\n" +
 	"\x0epixel_is_point\x18\b \x01(\bR\fpixelIsPoint\x12\x16\n" +
-	"\x06counts\x18\t \x01(\fR\x06counts\"=\n" +
+	"\x06counts\x18\t \x01(\fR\x06counts\x12\x14\n" +
+	"\x05times\x18\n" +
+	" \x01(\rR\x05times\x12\x12\n" +
+	"\x04unit\x18\v \x01(\tR\x04unit\x12\x14\n" +
+	"\x05bands\x18\f \x03(\tR\x05bands\x12\x12\n" +
+	"\x04time\x18\r \x03(\tR\x04time\"=\n" +
 	"\rStatsQuestion\x12\x12\n" +
 	"\x04spec\x18\x01 \x01(\fR\x04spec\x12\x18\n" +
 	"\aworkers\x18\x02 \x01(\rR\aworkers\"\xc9\x01\n" +

@@ -165,14 +165,26 @@ def _headers(header: bytes | Sequence[bytes] | None, paths: Sequence[Path]) -> l
     return blobs
 
 
+def _windows(windows: Sequence[Sequence[int]], paths: int) -> tuple[Slice, Slice, list[int]]:
+    """Returns the size of windows as selections, and their corners."""
+    all_ = [[count("windows", v, 0) for v in w] for w in windows]
+    if len(all_) != paths or any(len(w) != 4 or w[2:] != all_[0][2:] for w in all_):
+        raise SpecError(
+            "windows must be (row, column, height, width), one a path and all of one size"
+        )
+    return (0, all_[0][2]), (0, all_[0][3]), [v for w in all_ for v in w[:2]]
+
+
 def read(
     path: Path | Sequence[Path],
     *,
     layout: str | None = None,
     n: Selection | None = None,
+    t: Selection | None = None,
     b: Selection | None = None,
     y: Slice | None = None,
     x: Slice | None = None,
+    windows: Sequence[Sequence[int]] | None = None,
     sizes: Mapping[str, int] | None = None,
     header: bytes | Sequence[bytes] | None = None,
     num_threads: int = 0,
@@ -184,11 +196,15 @@ def read(
 
     Args:
         path: a file, or several.
-        layout: einops pattern. Default: "b y x" for one path, "n b y x" for a sequence of several.
+        layout: einops pattern. Default: "b y x", for files with steps of time "t b y x", and for a
+            sequence of several paths with "n" in front.
         n: files: (start, stop) for a slice, a list for picks in its order.
+        t: steps of time, likewise.
         b: bands, likewise.
         y: rows of pixels: (start, stop).
         x: columns of pixels: (start, stop).
+        windows: (row, column, height, width) in each file, in place of y and x. All are of one
+            size; the files need not be.
         sizes: lengths of the layout's names that are no axes.
         header: header blob of the file (of a rumi file, or the chunk index of a TIFF, as `chaski
             index` and catalogs have it), or a sequence with one for each of several. The file's
@@ -201,8 +217,9 @@ def read(
         server: see `info`.
 
     Returns:
-        An array in the file's dtype; bfloat16 as its bits in uint16, complex integers as a
-        structured dtype with "re" and "im".
+        An array in the file's dtype; bfloat16 as its bits in uint16, types of at most 8 bits of the
+        package ml_dtypes as theirs in uint8, complex integers as a structured dtype with "re" and
+        "im".
 
     Raises:
         Error: of the kind that fits.
@@ -210,21 +227,27 @@ def read(
     paths = listed("path", path)
     if stands_still():
         given: dict[str, Any] = {"layout": layout, "n": n, "b": b, "y": y, "x": x, "sizes": sizes}
+        given |= {"t": t, "windows": windows}
         given |= {"header": header, "num_threads": num_threads}
         given |= {"max_chunk": max_chunk, "timeout": timeout}
         here = [words(server, p) for p in paths]
         apart: npt.NDArray[Any] = _apart.call("read", here, server=_target(server), **given)
         return apart
+    corners: list[int] = []
+    if windows is not None:
+        y, x, corners = _windows(windows, len(paths))
     request = pb.ReadRequest(
         paths=[words(server, p) for p in paths],
         layout=layout or "",
         sizes=dict(sizes or {}),
         headers=_headers(header, paths),
         n=selection("n", n, picks=True),
+        t=selection("t", t, picks=True),
         b=selection("b", b, picks=True),
         y=selection("y", y, picks=False),
         x=selection("x", x, picks=False),
         num_threads=count("num_threads", num_threads, 0),
+        corners=corners,
     )
     if max_chunk is not None:
         count("max_chunk", max_chunk)

@@ -12,7 +12,6 @@ from collections.abc import Iterator, Mapping
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import numpy.typing as npt
 import torch
 import torch.distributed
@@ -32,8 +31,9 @@ __all__ = ["IterableDataset", "MapDataset", "masked_mean", "to_tensors"]
 def _tensor(a: npt.NDArray[Any], dtype: str) -> Any:
     if a.dtype == object:  # text
         return a.tolist()
-    if dtype == "bfloat16":
-        return torch.from_numpy(a.view(np.int16)).view(torch.bfloat16)
+    # numpy has the bits of these; torch before 2.7 lacks float8_e8m0fnu, which stays bits.
+    if dtype.startswith(("bfloat16", "float8")) and (own := getattr(torch, dtype, None)):
+        return torch.from_numpy(a.view(f"i{a.itemsize}")).view(own)
     if a.dtype.names:  # complex integers: torch has no such type
         return torch.from_numpy(a.view(a.dtype[0]).reshape(*a.shape, 2))
     return torch.from_numpy(a)
@@ -42,7 +42,7 @@ def _tensor(a: npt.NDArray[Any], dtype: str) -> Any:
 def to_tensors(batch: Batch) -> dict[str, Any]:
     """Returns a batch as tensors that share its memory.
 
-    bfloat16 becomes torch.bfloat16, text a list of str (in sequences, a
+    bfloat16 and float8 become torch's types of these names, text a list of str (in sequences, a
     list of str for every row), a ragged field a pair of tensors (offsets,
     values), complex integers get a last axis of two.
     """

@@ -1,7 +1,7 @@
 """Reads rumi files with the original package and prints what it made of them, as JSON.
 
-Arguments: paths. Works with rumi-eo 0.8.3 (generation 1), 0.16.0 (generation 2) and 0.26.1 (generation
-3), of which it also prints names and times.
+Arguments: paths. Works with rumi-eo 0.8.3 (generation 1), 0.16.0 (generation 2) and 0.26.1
+(generation 3), of which it also prints names and times.
 """
 
 import hashlib

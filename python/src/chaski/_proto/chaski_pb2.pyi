@@ -232,7 +232,7 @@ class FaultSample(_message.Message):
     def __init__(self, source: _Optional[str] = ..., epoch: _Optional[int] = ..., position: _Optional[int] = ..., sample: _Optional[int] = ..., row: _Optional[int] = ..., id: _Optional[str] = ..., message: _Optional[str] = ...) -> None: ...
 
 class ReadRequest(_message.Message):
-    __slots__ = ("paths", "layout", "sizes", "n", "b", "y", "x", "num_threads", "headers")
+    __slots__ = ("paths", "layout", "sizes", "n", "b", "y", "x", "num_threads", "headers", "t", "corners")
     class SizesEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -249,6 +249,8 @@ class ReadRequest(_message.Message):
     X_FIELD_NUMBER: _ClassVar[int]
     NUM_THREADS_FIELD_NUMBER: _ClassVar[int]
     HEADERS_FIELD_NUMBER: _ClassVar[int]
+    T_FIELD_NUMBER: _ClassVar[int]
+    CORNERS_FIELD_NUMBER: _ClassVar[int]
     paths: _containers.RepeatedScalarFieldContainer[str]
     layout: str
     sizes: _containers.ScalarMap[str, int]
@@ -258,7 +260,9 @@ class ReadRequest(_message.Message):
     x: str
     num_threads: int
     headers: _containers.RepeatedScalarFieldContainer[bytes]
-    def __init__(self, paths: _Optional[_Iterable[str]] = ..., layout: _Optional[str] = ..., sizes: _Optional[_Mapping[str, int]] = ..., n: _Optional[str] = ..., b: _Optional[str] = ..., y: _Optional[str] = ..., x: _Optional[str] = ..., num_threads: _Optional[int] = ..., headers: _Optional[_Iterable[bytes]] = ...) -> None: ...
+    t: str
+    corners: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, paths: _Optional[_Iterable[str]] = ..., layout: _Optional[str] = ..., sizes: _Optional[_Mapping[str, int]] = ..., n: _Optional[str] = ..., b: _Optional[str] = ..., y: _Optional[str] = ..., x: _Optional[str] = ..., num_threads: _Optional[int] = ..., headers: _Optional[_Iterable[bytes]] = ..., t: _Optional[str] = ..., corners: _Optional[_Iterable[int]] = ...) -> None: ...
 
 class InfoRequest(_message.Message):
     __slots__ = ("path",)
@@ -373,10 +377,12 @@ class BytesQuestion(_message.Message):
     def __init__(self, containers: _Optional[_Union[Containers, _Mapping]] = ..., level: _Optional[int] = ..., row: _Optional[int] = ..., name: _Optional[str] = ...) -> None: ...
 
 class IndexQuestion(_message.Message):
-    __slots__ = ("paths",)
+    __slots__ = ("paths", "header")
     PATHS_FIELD_NUMBER: _ClassVar[int]
+    HEADER_FIELD_NUMBER: _ClassVar[int]
     paths: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, paths: _Optional[_Iterable[str]] = ...) -> None: ...
+    header: bytes
+    def __init__(self, paths: _Optional[_Iterable[str]] = ..., header: _Optional[bytes] = ...) -> None: ...
 
 class Blobs(_message.Message):
     __slots__ = ("blobs",)
@@ -385,7 +391,7 @@ class Blobs(_message.Message):
     def __init__(self, blobs: _Optional[_Iterable[bytes]] = ...) -> None: ...
 
 class RumiHeadQuestion(_message.Message):
-    __slots__ = ("shape", "dtype", "tile", "generation", "cells", "transform", "epsg", "pixel_is_point", "counts")
+    __slots__ = ("shape", "dtype", "tile", "generation", "cells", "transform", "epsg", "pixel_is_point", "counts", "times", "unit", "bands", "time")
     SHAPE_FIELD_NUMBER: _ClassVar[int]
     DTYPE_FIELD_NUMBER: _ClassVar[int]
     TILE_FIELD_NUMBER: _ClassVar[int]
@@ -395,6 +401,10 @@ class RumiHeadQuestion(_message.Message):
     EPSG_FIELD_NUMBER: _ClassVar[int]
     PIXEL_IS_POINT_FIELD_NUMBER: _ClassVar[int]
     COUNTS_FIELD_NUMBER: _ClassVar[int]
+    TIMES_FIELD_NUMBER: _ClassVar[int]
+    UNIT_FIELD_NUMBER: _ClassVar[int]
+    BANDS_FIELD_NUMBER: _ClassVar[int]
+    TIME_FIELD_NUMBER: _ClassVar[int]
     shape: _containers.RepeatedScalarFieldContainer[int]
     dtype: str
     tile: _containers.RepeatedScalarFieldContainer[int]
@@ -404,7 +414,11 @@ class RumiHeadQuestion(_message.Message):
     epsg: int
     pixel_is_point: bool
     counts: bytes
-    def __init__(self, shape: _Optional[_Iterable[int]] = ..., dtype: _Optional[str] = ..., tile: _Optional[_Iterable[int]] = ..., generation: _Optional[int] = ..., cells: bool = ..., transform: _Optional[_Iterable[float]] = ..., epsg: _Optional[int] = ..., pixel_is_point: bool = ..., counts: _Optional[bytes] = ...) -> None: ...
+    times: int
+    unit: str
+    bands: _containers.RepeatedScalarFieldContainer[str]
+    time: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, shape: _Optional[_Iterable[int]] = ..., dtype: _Optional[str] = ..., tile: _Optional[_Iterable[int]] = ..., generation: _Optional[int] = ..., cells: bool = ..., transform: _Optional[_Iterable[float]] = ..., epsg: _Optional[int] = ..., pixel_is_point: bool = ..., counts: _Optional[bytes] = ..., times: _Optional[int] = ..., unit: _Optional[str] = ..., bands: _Optional[_Iterable[str]] = ..., time: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class StatsQuestion(_message.Message):
     __slots__ = ("spec", "workers")

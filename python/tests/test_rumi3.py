@@ -1,0 +1,259 @@
+"""rumi files of generation 3: against the files of the original package, and against numpy."""
+
+from __future__ import annotations
+
+import datetime
+import hashlib
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import chaski
+from chaski import rumi
+from chaski.errors import SpecError
+
+RASTER = Path(__file__).resolve().parents[2] / "testdata" / "raster" / "rumi-3"
+ROWS = [json.loads(line) for line in (RASTER / "manifest.jsonl").read_text().splitlines()]
+UNITS = [r for r in ROWS if r["path"].startswith("unit-")]
+PLAIN = [r for r in ROWS if r["dtype"] in ("uint8", "uint16", "int64", "float32", "complex128")]
+pytestmark = pytest.mark.usefixtures("binary")
+
+
+def whole(row: dict) -> np.ndarray:
+    """Returns the image of a file, (t, b, y, x), which is that of the original."""
+    a = rumi.read(RASTER / row["path"], pattern="t b y x")
+    assert hashlib.sha256(a.tobytes()).hexdigest() == row["sha256"]
+    return a
+
+
+def seconds(v: datetime.date) -> int:
+    return int(
+        np.datetime64(v if type(v) is datetime.date else v.replace(tzinfo=None), "s").astype(int)
+    )
+
+
+@pytest.mark.parametrize("row", PLAIN, ids=lambda r: r["path"])
+def test_info(row):
+    i = rumi.info(source=RASTER / row["path"])
+    t, *shape = row["shape"]
+    assert i.shape == ((t, *shape) if t > 1 else tuple(shape))
+    assert (str(i.dtype), i.tile, i.time_count) == (row["dtype"], (row["tile"],) * 2, t)
+    assert (i.frames, i.frame_layout, i.bands) == (row["frames"], row["frame"], row["bands"])
+    assert i.header.hex() == row["blob"]
+    times = [s for v in i.time for s in (v if isinstance(v, tuple) else [v])]
+    assert [seconds(v) for v in times] == row["times"]
+    assert i.time_kind == (row["time_kind"] or i.time_kind)
+    if row["transform"] is not None:
+        assert i.transform == pytest.approx(row["transform"], rel=1e-15)
+        assert (i.crs, i.pixel_is_point) == (row["crs"], row["point"])
+    alone = rumi.info(header=i.header)
+    assert alone == i and alone.bands is None and alone.shape == i.shape
+
+
+def axes_of(row: dict) -> str:
+    """Returns the pattern of `frames` that a file was written with."""
+    outer = {"t-b-y-x-0": "b t", "t-b-y-x-9": "t b", "b-y-x-0": "b", "t-y-x-0": "t"}
+    name = row["path"].removeprefix("unit-").removesuffix(".rumi")
+    order = outer.get(name, "")
+    # An array has axes of length one, too.
+    frame = " ".join([k for k in "tb" if k not in row["frame"] + order] + [row["frame"]])
+    return f"t b (y h) (x w) -> y x {order} ({frame})".replace("  ", " ")
+
+
+@pytest.mark.parametrize("row", UNITS, ids=lambda r: r["path"])
+def test_frames_and_write(row, tmp_path):
+    """An image is cut as the original cut it, and its frames give the file again."""
+    path = RASTER / row["path"]
+    h, data = rumi.info(source=path), path.read_bytes()
+    a = whole(row)
+    table = rumi.frames(a, axes_of(row), row["tile"])
+    assert len(table) == h.frames == table.layout.frames
+    for f, at, n in zip(table, h.offsets, h.counts, strict=True):
+        f.compressed = data[at : at + n]
+    out = tmp_path / "x.rumi"
+    assert rumi.write(out, table, bands=row["bands"], time=h.time).hex() == row["blob"]
+    assert out.read_bytes() == data
+    # The samples of the frames, by places in the grid: what is cut is the image.
+    step = row["tile"]
+    for k, f in enumerate(table):
+        cell = k // (len(table) // np.prod(table.layout.grid))
+        r, c = divmod(int(cell), table.layout.grid[1])
+        box = a[..., r * step : (r + 1) * step, c * step : (c + 1) * step]
+        assert set(f.data.ravel()) <= set(box.ravel())
+
+
+def test_read_selects(tmp_path):
+    rng = np.random.default_rng(3)
+    for row in UNITS:
+        a, path = whole(row), RASTER / row["path"]
+        header = rumi.info(source=path).header
+        for _ in range(3):
+            t, b = (rng.integers(0, n, rng.integers(1, 4)).tolist() for n in a.shape[:2])
+            y, x = (int(rng.integers(0, n)) for n in a.shape[2:])
+            h, w = int(rng.integers(1, 21 - y)), int(rng.integers(1, 22 - x))
+            want = a[t][:, b][..., y : y + h, x : x + w]
+            one = {"time": t, "bands": b, "window": (y, x, h, w)}
+            assert np.array_equal(rumi.read(path, header, "t b y x", **one), want)
+            got = chaski.read(path, layout="(b t) y x", t=t, b=b, y=(y, y + h), x=(x, x + w))
+            assert np.array_equal(got, want.swapaxes(0, 1).reshape(-1, h, w))
+        assert np.array_equal(rumi.read(path, time=(0, 1), pattern="byx"), a[0])
+        default = rumi.read(path)
+        assert np.array_equal(default, a if len(a) > 1 else a[0])
+    with pytest.raises(SpecError, match="given twice"):
+        rumi.read(path, bands=[0], b=[0])
+    with pytest.raises(chaski.NotFoundError):
+        rumi.read(path, time=[9])
+
+
+def test_read_many():
+    a = [r for r in UNITS if r["shape"][:2] == [3, 2]]
+    paths, images = [RASTER / r["path"] for r in a], [whole(r) for r in a]
+    rng = np.random.default_rng(4)
+    windows = [(int(rng.integers(0, 14)), int(rng.integers(0, 12)), 7, 10) for _ in a]
+    want = np.stack(
+        [v[..., y : y + h, x : x + w] for v, (y, x, h, w) in zip(images, windows, strict=True)]
+    )
+    headers = [rumi.index_file(p) for p in paths]
+    for given in (headers, [rumi.parse(h) for h in headers], None):
+        assert np.array_equal(rumi.read_many(paths, given, windows=windows), want)
+    got = rumi.read_many(paths, headers, windows=windows, time=[2, 0], bands=[1], pattern="n t y x")
+    assert np.array_equal(got, want[:, [2, 0], 1])
+    assert rumi.read_many(paths[:1], headers[:1]).shape == (1, 3, 2, 20, 21)
+    for wrong in (windows[:1], [*windows[1:], (0, 0, 7, 9)], [(0, 0, 7)] * len(a)):
+        with pytest.raises(SpecError):
+            rumi.read_many(paths, headers, windows=wrong)
+    with pytest.raises(chaski.NotFoundError):
+        rumi.read_many(paths, headers, windows=[(14, 0, 7, 10)] * len(a))
+
+
+def test_refuses(tmp_path):
+    a = np.zeros((2, 20, 21), "u2")
+    for pattern in ("b y x", "b (y h) (x w) -> y x (h b w)", "(y h) (x w) -> y x (h w)", "b -> b"):
+        with pytest.raises(SpecError, match="pattern"):
+            rumi.frames(a, pattern)
+    table = rumi.frames(a, "b (y h) (x w) -> y x (b h w)", 16)
+    for f in table:
+        f.compressed = b"x"
+    good = {"bands": ["a", "b"], "time": ["2024-05-06"]}
+    out = tmp_path / "x.rumi"
+    for wrong in ({"bands": ["a"]}, {"bands": ["a", "a"]}, {"time": []}, {"time": ["May"]}):
+        with pytest.raises(SpecError):
+            rumi.write(out, table, **(good | wrong))
+    table[0].compressed = None
+    with pytest.raises(SpecError):
+        rumi.write(out, table, **good)
+    assert not out.exists()
+
+
+ORACLE = r"""
+import datetime, json, sys
+import geozl
+import numpy as np
+import rumi
+
+folder = sys.argv[1]
+for k, c in enumerate(json.load(open(f"{folder}/cases.json"))):
+    a = np.load(f"{folder}/{k}.npy")
+    table = rumi.frames(a, c["pattern"], c["tile"])
+    ours = np.load(f"{folder}/{k}.npz")
+    frames = []
+    for i, f in enumerate(table):
+        data = np.ascontiguousarray(f.data)
+        assert np.array_equal(data, ours[str(i)]), (c, i)
+        data = data.view("u1") if data.dtype == bool else data
+        data = data.view(f"f{data.dtype.itemsize // 2}") if data.dtype.kind == "c" else data
+        f.compressed = geozl.compress(data, graph=geozl.graph(data, c["method"]))
+        frames.append(bytes(f.compressed).hex())
+    time = [datetime.datetime.fromisoformat(t) for t in c["time"]]
+    rumi.write(f"{folder}/{k}.rumi", table, bands=c["bands"], time=time, **c["geo"])
+    i = rumi.info(source=f"{folder}/{k}.rumi")
+    windows = [tuple(w) for w in c["windows"]]
+    many = rumi.read_many([f"{folder}/{k}.rumi"] * 2, [i.header] * 2, windows=windows)
+    np.save(f"{folder}/{k}-many.npy", many)
+    json.dump({"frames": frames, "header": i.header.hex(), "order": i.index_order,
+               "layout": i.frame_layout, "shape": i.shape, "transform": i.transform},
+              open(f"{folder}/{k}.json", "w"))
+"""
+
+
+def random_case(rng: np.random.Generator) -> tuple[dict, np.ndarray]:
+    t, b = (int(v) for v in rng.choice([1, 1, 2, 5], 2))
+    y, x = (int(v) for v in rng.integers(1, 60, 2))
+    whole_cell = rng.random() < 0.6
+    order = [str(v) for v in rng.permutation(["t", "b"])]
+    cut = int(rng.integers(0, 3))
+    inner = [*order[:cut], "h", "w", *order[cut:]] if whole_cell else ["h", "w"]
+    outer = "" if whole_cell else " ".join(order)
+    kind = str(rng.choice(["u1", "u2", "i4", "i8", "f2", "f4", "f8", "c8", "c16", "?"]))
+    a = rng.integers(0, 300, (t, b, y, x)).astype(kind)
+    epoch = datetime.datetime(1965, 1, 1, tzinfo=datetime.timezone.utc)
+    days = np.cumsum(rng.integers(1, 90, t)) * (86400 if rng.random() < 0.5 else 5003)
+    h, w = (int(rng.integers(1, n + 1)) for n in (y, x))
+    windows = [
+        (int(rng.integers(0, y - h + 1)), int(rng.integers(0, x - w + 1)), h, w) for _ in "ab"
+    ]
+    geo = {"transform": [10.0, 0.5, 5e5, 0.25, -10.0, 4e6], "crs": int(rng.choice([32633, 4326]))}
+    geo["pixel_is_point"] = bool(rng.random() < 0.3)
+    return {
+        "pattern": f"t b (y h) (x w) -> y x {outer} ({' '.join(inner)})".replace("  ", " "),
+        "tile": int(rng.integers(1, 70)),
+        "method": "id>zstd",
+        "time": [(epoch + datetime.timedelta(seconds=int(d))).isoformat() for d in days],
+        "bands": [f"B{k}" for k in range(b)],
+        "windows": windows,
+        "geo": geo if rng.random() < 0.5 else {},
+    }, a
+
+
+def test_both_ways_with_the_original(tmp_path):
+    """Random images: CHASKI_ORACLE_PYTHON26 names a Python with rumi-eo 0.26.1."""
+    python = os.environ.get("CHASKI_ORACLE_PYTHON26")
+    if not python:
+        pytest.skip("CHASKI_ORACLE_PYTHON26 names no Python with rumi-eo 0.26.1")
+    seed = int(os.environ.get("CHASKI_ORACLE_SEED", 0)) or int.from_bytes(os.urandom(4), "little")
+    print(f"CHASKI_ORACLE_SEED={seed}")
+    rng = np.random.default_rng(seed)
+    cases = [random_case(rng) for _ in range(150)]
+    tables = []
+    for k, (c, a) in enumerate(cases):
+        np.save(tmp_path / f"{k}.npy", a)
+        tables.append(rumi.frames(a, c["pattern"], c["tile"]))
+        np.savez(tmp_path / f"{k}.npz", **{str(i): f.data for i, f in enumerate(tables[k])})
+    (tmp_path / "cases.json").write_text(json.dumps([c for c, _ in cases]))
+    subprocess.run([python, "-c", ORACLE, str(tmp_path)], check=True)
+    for k, (c, a) in enumerate(cases):
+        path, said = tmp_path / f"{k}.rumi", json.loads((tmp_path / f"{k}.json").read_text())
+        for f, stored in zip(tables[k], said["frames"], strict=True):
+            f.compressed = bytes.fromhex(stored)
+        header = rumi.write(tmp_path / "x", tables[k], bands=c["bands"], time=c["time"], **c["geo"])
+        assert (tmp_path / "x").read_bytes() == path.read_bytes(), c
+        assert header.hex() == said["header"]
+        i = rumi.info(source=path)
+        assert (i.header.hex(), list(i.index_order)) == (said["header"], said["order"]), c
+        assert (list(i.shape), i.frame_layout) == (said["shape"], said["layout"]), c
+        got = rumi.read(path, i.header, "t b y x")
+        assert np.array_equal(got.view(a.dtype) if a.dtype == bool else got, a), c
+        many = rumi.read_many([path] * 2, [header] * 2, windows=c["windows"])
+        want = np.load(tmp_path / f"{k}-many.npy")
+        assert np.array_equal(many.reshape(want.shape), want), c
+
+
+@pytest.mark.parametrize("name", ["bfloat16", "float8_e4m3fn", "float8_e5m2", "float8_e8m0fnu"])
+def test_torch_has_types_of_its_own(name):
+    """A field of such a file becomes a tensor of torch's type, with the same bits."""
+    torch = pytest.importorskip("torch")
+    from chaski.torch import to_tensors
+
+    files = [RASTER / f"{name}.rumi"]
+    fields = {"image": chaski.Field(layout="n t b y x", dtype="native")}
+    with chaski.load(files, batch_size=1, fields=fields) as loader:
+        batch = next(iter(loader))
+        got = to_tensors(batch)["image"]
+        bits = got.view(torch.int16 if name == "bfloat16" else torch.uint8).numpy().tobytes()
+    want = chaski.read(files[0], layout="t b y x")
+    assert bits == want.tobytes()
+    assert got.dtype == getattr(torch, name, torch.uint8)
