@@ -5,8 +5,8 @@
 #
 # PYTHON is an interpreter of version 3.10 or newer. Without it, a complete .venv is used as it is, and
 # a new one is made from python3. If PYTHON can import torch, .venv sees its packages and only missing
-# ones are installed; otherwise all are installed, pinned. pip's own settings (an index, a cache, a
-# proxy) apply. If nothing has changed since the last run, the script does nothing.
+# ones are installed; otherwise all are installed. All are pinned, with hashes. pip's own settings (an
+# index, a cache, a proxy) apply. If nothing has changed since the last run, the script does nothing.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -20,6 +20,10 @@ say() { printf 'env: %s\n' "$*" >&2; }
 
 # requirements prints a checksum of all files that decide what is installed.
 requirements() { cat python/pyproject.toml python/requirements*.txt tools/env.sh | cksum; }
+
+# The files list all that is needed (tools/requirements.sh), so pip resolves nothing: what only PyTorch
+# needs comes with it, from the interpreter or from requirements-torch.txt.
+hashed=(--require-hashes --no-deps)
 
 if [ -z "$given" ] && [ -f "$owner" ]; then
   python=$(cat "$owner") # no other one was named
@@ -77,13 +81,15 @@ else
     *) size="about 150 MB to download, most of it PyTorch" ;;
   esac
   say "$python has no PyTorch. Installing once, into $venv:"
-  sed -n 's/^\([A-Za-z][^#]*\)$/env:   \1/p' python/requirements.txt python/requirements-dev.txt python/requirements-torch.txt >&2
+  sed -n 's/^\([A-Za-z][^#]*\)$/env:   \1/p' python/requirements.in python/requirements-dev.in python/requirements-torch.in >&2
   say "$size"
   say "(to avoid this, name an interpreter with PyTorch: make ... PYTHON=/path/to/python)"
-  pip -r python/requirements.txt -r python/requirements-torch.txt
+  pip "${hashed[@]}" -r python/requirements-torch.txt
 fi
-pip -r python/requirements-dev.txt
-pip --editable python
+pip "${hashed[@]}" -r python/requirements.txt
+pip "${hashed[@]}" -r python/requirements-dev.txt
+# Without isolation, for which pip would install hatchling without a hash.
+pip --no-deps --no-build-isolation --editable python
 
 "$venv/bin/python" -c 'import torch, numpy, grpc, chaski' || { say "the environment does not work"; exit 1; }
 requirements > "$stamp"

@@ -59,7 +59,7 @@ NAME = re.compile(r"(?:func(?: \([^)]*\))?|var|const|type) (\w+)")
 # Python tests that have originals to compare with.
 PYTHON_TESTS = ["python/tests/test_rumi.py", "python/tests/test_rumi3.py"]
 # The tags of the Makefile, which dependencies are compiled with already, and that of slow tests.
-TAGS = "netgo,osusergo,soak"
+TAGS = "netgo,osusergo,disable_grpc_modules,soak"
 # How long mutated frames are compared.
 SETTINGS = {"CHASKI_SOAK": os.environ.get("CHASKI_SOAK", "10s")}
 

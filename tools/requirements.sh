@@ -1,0 +1,33 @@
+#!/usr/bin/env bash
+# Writes python/requirements*.txt from python/requirements*.in: each package with what it needs, pinned, with the hashes
+# of all files of each version that the package index has, for Python 3.10 and newer on all systems.
+#
+#   tools/requirements.sh     asks the package index; needs python3 with venv
+#
+# To change a version, edit the .in file and run this. Versions that the .txt files have stay as long as they fit. What
+# only PyTorch needs is in requirements-torch.txt alone, so that tools/env.sh can take PyTorch from an interpreter.
+set -euo pipefail
+cd "$(dirname "$0")/../python"
+
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+python3 -m venv "$tmp/venv"
+"$tmp/venv/bin/python" -m pip install --disable-pip-version-check --quiet uv==0.13.9
+
+# compile OUT ARGUMENT...: resolves for all systems at once. Comments would name the index.
+compile() {
+  local out=$1
+  shift
+  "$tmp/venv/bin/uv" pip compile --quiet --universal --python-version 3.10 --generate-hashes --no-annotate \
+    --no-header --no-emit-index-url --no-emit-find-links --output-file "$out" "$@"
+}
+
+cat requirements.txt requirements-torch.txt requirements-dev.txt >"$tmp/all.txt" 2>/dev/null || true
+compile "$tmp/all.txt" requirements.in requirements-torch.in requirements-dev.in
+compile requirements.txt -c "$tmp/all.txt" requirements.in
+compile requirements-torch.txt -c "$tmp/all.txt" requirements-torch.in
+echo 'torch; python_version < "3"' >"$tmp/without.txt"
+compile requirements-dev.txt -c "$tmp/all.txt" --override "$tmp/without.txt" requirements-dev.in
+for f in requirements requirements-torch requirements-dev; do
+  sed -i.bak "1i # Written by tools/requirements.sh from $f.in." "$f.txt" && rm "$f.txt.bak"
+done
