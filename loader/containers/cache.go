@@ -28,6 +28,9 @@ const (
 	maxSets = 8
 	// The columns of some millions of rows need to fit, otherwise each question would read them again.
 	maxSetBytes = 2 << 30
+	// budgetShare is the part of the memory budget that the cache takes at most: a sixteenth. What it keeps between
+	// questions is not charged, and 1/4 of the memory is there for all that is not.
+	budgetShare = 16
 )
 
 // Cache keeps datasets open between questions. It is safe for concurrent use.
@@ -52,10 +55,15 @@ func (s *openSet) warn(message string) {
 	}
 }
 
-// NewCache returns a cache that opens files with o.Opener, which must be set, below o.Roots.
+// NewCache returns a cache that opens files with o.Opener, which must be set, below o.Roots. It keeps at most a
+// sixteenth of o.Budget between questions.
 func NewCache(o resources.Options) *Cache {
+	most := int64(maxSetBytes)
+	if limit := o.Budget.Limit(); limit > 0 {
+		most = min(most, limit/budgetShare)
+	}
 	return &Cache{options: o, sets: refcache.New[string](refcache.Options[*openSet]{
-		MaxEntries: maxSets, MaxBytes: maxSetBytes, Close: (*openSet).Close, SizeOf: (*openSet).Bytes,
+		MaxEntries: maxSets, MaxBytes: most, Close: (*openSet).Close, SizeOf: (*openSet).Bytes,
 		Stale: func(ctx context.Context, s *openSet) bool { return s.Changed(ctx) },
 	})}
 }

@@ -15,6 +15,20 @@ type LargeChunks struct {
 	size int64               // bytes for all large chunks together
 }
 
+// budgetShare is the part of the memory budget that large chunks take at most: an eighth, of the quarter of the memory
+// that is there for what the budget does not count. A chunk that does not fit gets all of it, alone.
+const budgetShare = 8
+
+// largeBytes returns the bytes for large chunks together, of a dataset with memory for batches. limit is that of the
+// budget, or 0.
+func largeBytes(memory, limit int64) int64 {
+	n := max(memory, DefaultMemoryBytes)
+	if limit > 0 {
+		n = min(n, limit/budgetShare)
+	}
+	return n
+}
+
 // NewLargeChunks returns a bound of size bytes for all large chunks together.
 func NewLargeChunks(size int64) *LargeChunks {
 	return &LargeChunks{semaphore.NewWeighted(size), size}

@@ -122,7 +122,7 @@ func (o Options) WithDefaults() Options {
 		o.CacheBytes = DefaultCacheBytes
 	}
 	if o.large == nil {
-		o.large = NewLargeChunks(max(o.MemoryBytes, DefaultMemoryBytes))
+		o.large = NewLargeChunks(largeBytes(o.MemoryBytes, o.Budget.Limit()))
 	}
 	if o.Opener == nil && o.Roots == nil {
 		files := &source.Files{}

@@ -257,7 +257,7 @@ def try_packets(rng: random.Random) -> bool:
     side._changed = threading.Condition(threading.RLock())
     side._segments, side._held, side._streams = {}, {}, {1: []}
     side._socket = theirs
-    taken = 0
+    taken, held = 0, {}
     for _ in range(rng.randrange(1, 6)):
         size = rng.choice((4096, 8192))
         kind = rng.choice((0, 1, 2, 3, 3, 3, 3, 4, 5, 6, 7, 1 << 63))

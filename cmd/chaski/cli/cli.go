@@ -14,6 +14,7 @@ import (
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/container"
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/dataset"
+	"github.com/chaski-eo/chaski/cmd/chaski/internal/flags"
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/inspect"
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/measure"
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/raster"
@@ -103,6 +104,7 @@ Exit codes:
 	// cobra runs this once it has accepted the command line: see console.Started.
 	root.PersistentPreRun = func(cmd *cobra.Command, _ []string) {
 		cmd.Root().Annotations = map[string]string{console.Started: ""}
+		flags.LimitHeap()
 	}
 	root.AddCommand(
 		raster.NewCat(env), raster.NewIndex(env), raster.NewFrame(env), raster.NewVerify(env),

@@ -39,6 +39,16 @@ func (m *MemoryTotal) Add(fl *pflag.FlagSet) {
 			"control group or machine)")
 }
 
+// LimitHeap sets GOMEMLIMIT for commands without a budget, unless the environment does: to 5/4 of $CHASKI_MEMORY_TOTAL,
+// or to 25/32 of the memory. Garbage is then collected before the machine or the control group has no memory left.
+func LimitHeap() {
+	n, err := strconv.ParseInt(os.Getenv(MemoryVariable), 10, 64)
+	if err != nil || n < minMemoryTotal {
+		n = max(procs.Memory()/budgetDenominator*budgetNumerator, minMemoryTotal)
+	}
+	procs.LimitHeap(n / heapDenominator * heapNumerator)
+}
+
 // Budget returns the budget, and limits the heap of this process to match. memory is --memory.
 func (m *MemoryTotal) Budget(memory int64) (*resources.Budget, error) {
 	name, n := budget.Flag[2:], m.bytes
