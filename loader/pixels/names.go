@@ -17,9 +17,13 @@ import (
 
 // BandNames returns the names of the bands of asset a, one for each band: the band descriptions that
 // GDAL writes. It returns nil if the file has no names, and an error of kind unsupported for an array.
+// The arrays of a Zarr group that are bands give them their names.
 // It opens the file and reads its directory, because catalogs and indexes hold no names.
 func BandNames(ctx context.Context, o source.Opener, a catalog.Asset) (_ []string, err error) {
-	if a.Index.Blocks != nil {
+	if b := a.Index.Blocks; b != nil {
+		if named, ok := b.Array.(interface{ BandNames() []string }); ok && named.BandNames() != nil {
+			return named.BandNames(), nil
+		}
 		return nil, a.Fault(fault.New(fault.Unsupported, "bands", fault.NoOffset,
 			"the bands of an array have no names"))
 	}

@@ -315,6 +315,9 @@ func openFile(ctx context.Context, o resources.Options, path string, hasHeader b
 		}
 		return catalog.Asset{URI: path, Index: x}, err
 	}
+	if rows.IsZarr(ctx, path, "", o) {
+		return rows.OneImage(ctx, path, o)
+	}
 	a, _, err := catalog.OpenSmall(ctx, o.Opener, path, source.Known{}, o.MaxChunkBytes)
 	if k := fault.KindOf(err); k == fault.Corrupt || k == fault.Unsupported {
 		err = cmp.Or(errNotOneRaster(ctx, o, path), err)
@@ -491,6 +494,9 @@ func (q *readPlan) run(ctx context.Context) (*Array, error) {
 
 // present checks the byte ranges of an asset against the size of its file.
 func (q *readPlan) present(ctx context.Context, a catalog.Asset) error {
+	if a.Index.Blocks != nil { // its chunks are in objects of their own, and are checked when they are read
+		return a.Index.Validate(-1, q.options.MaxChunkBytes)
+	}
 	f, err := source.OpenKnown(ctx, q.options.Opener, a.URI, a.Known())
 	if err != nil {
 		return err

@@ -129,6 +129,13 @@ func Open(ctx context.Context, src spec.Source, from []spec.Field, o resources.O
 		return openContainer(ctx, &src, spec.RowFields(from), o)
 	}
 	from = spec.RowFields(from)
+	if IsZarr(ctx, src.Source, src.Dims, o) {
+		z, err := openZarr(ctx, &src, from, o)
+		if err != nil {
+			return nil, err // a nil *Zarr would be a Table that is not nil
+		}
+		return z, nil
+	}
 	if isCube(ctx, &src, o) {
 		c, err := openCube(ctx, &src, from, o)
 		if err != nil {

@@ -11,8 +11,8 @@ import (
 func checkDims(dims string) error {
 	seen := map[string]bool{}
 	for _, name := range strings.Fields(dims) {
-		if seen[name] || !slices.Contains([]string{"n", "b", "y", "x"}, name) {
-			return fmt.Errorf("dims %q: dimensions are called n, b, y and x, each once", dims)
+		if seen[name] || !slices.Contains([]string{"n", "t", "b", "y", "x"}, name) {
+			return fmt.Errorf("dims %q: dimensions are called n, t, b, y and x, each once", dims)
 		}
 		seen[name] = true
 	}

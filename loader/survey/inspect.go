@@ -17,6 +17,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/magic"
 	"github.com/chaski-eo/chaski/loader/resources"
+	"github.com/chaski-eo/chaski/loader/rows"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/rumi"
 	"github.com/chaski-eo/chaski/source"
@@ -135,8 +136,8 @@ type FolderInfo struct {
 // ErrNotArray is returned if a timestamp is given for a path that is not an array.
 var ErrNotArray = errors.New("a timestamp opens arrays: the path is not an array")
 
-// Describe reports what is at a path, from headers alone: an array (*ArrayInfo), a container
-// (*ContainerInfo), or a file, a directory or a raster inside a container (*FileInfo). at, if not
+// Describe reports what is at a path, from headers alone: an array (*ArrayInfo), a Zarr
+// array or group (*ZarrInfo), a container (*ContainerInfo), or a file, a directory or a raster inside a container (*FileInfo). at, if not
 // nil, opens an array as it was then; for any other path it is ErrNotArray. A path outside of
 // Options.Roots is fault.NotFound, a file of an unknown kind fault.Unsupported.
 func Describe(ctx context.Context, path string, at *spec.Timestamp, o resources.Options) (any, error) {
@@ -154,6 +155,9 @@ func Describe(ctx context.Context, path string, at *spec.Timestamp, o resources.
 	}
 	if at != nil {
 		return nil, ErrNotArray
+	}
+	if try && rows.IsZarr(ctx, real, "", o) {
+		return InspectZarr(ctx, path, o)
 	}
 	if try && taco.Is(ctx, o.Opener, path) {
 		return InspectContainer(ctx, path, o)

@@ -115,3 +115,6 @@ func (a *Array) wholeObject(ctx context.Context, b []byte, uri string, limit int
 
 // maxStored is the most bytes that a chunk may take: as chunk.Index.MaxCompressed, twice the decoded size plus 64 KiB.
 func (a *Array) maxStored() int64 { return 2*int64(a.bytes) + 64<<10 }
+
+// Text returns what of the metadata decides what the chunks hold, for fingerprints.
+func (m *Meta) Text() string { return m.raw }

@@ -66,5 +66,11 @@ func (m *Meta) Number(key string) (v float64, ok bool) {
 	return v, ok && err == nil
 }
 
+// FillValue returns the value of cells that were not written, rounded to float64.
+func (m *Meta) FillValue() float64 {
+	v, _ := noData(m.Fill, m.DType)
+	return *v
+}
+
 // Text returns a string among the attributes, or "".
-func (m *Meta) Text(key string) string { return strings.TrimSpace(m.Attrs.text(key)) }
+func (v object) Text(key string) string { return strings.TrimSpace(v.text(key)) }

@@ -15,6 +15,7 @@ import (
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/open"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/store/taco"
+	"github.com/chaski-eo/chaski/store/zarr"
 	"github.com/chaski-eo/chaski/tables"
 	"github.com/chaski-eo/chaski/tables/query"
 )
@@ -36,6 +37,8 @@ func NewLs(env console.Env) *cobra.Command {
 TACOLLECTION.json, .taco) and Tortillas. With --leaves, list every sample that has bytes, with its path and
 byte range. Several containers are listed one after the other. For a Tortilla in parts, name all parts, one
 part, or the whole: data.tortilla stands for data.0000.part.tortilla and so on.
+
+Of a Zarr group, list its arrays: path, shape and data type.
 
 --format json prints one line of JSON for each row, with all stored columns. With --leaves a line is
 {"path","offset","size"}, and "sha256" with --sha256; offset is null if the sample is a whole file.`,
@@ -77,6 +80,9 @@ func (f *lsFlags) run(ctx context.Context, env console.Env, paths []string) erro
 	}
 	files := open.NewOpener(true)
 	defer files.Close()
+	if zarr.Is(ctx, files, paths[0]) {
+		return f.listZarr(ctx, env.Out, files, paths)
+	}
 	var prune []taco.Filter
 	// Files of which no row can match are not opened, unless --where looks at several rows at once, such as
 	// by a mean: then it needs the rows of all files.

@@ -40,6 +40,7 @@ func NewInfo(env console.Env) *cobra.Command {
   container        levels with their rows and columns, classes, sensor and bands of TACO and Tortilla; a
                    path CONTAINER::PATH describes what it leads to
   array            schema and fragments of a TileDB array; with --timestamp, the fragments open at that time
+  Zarr             shape, chunks, shards, codecs and georeferencing of an array, or of the arrays of a group
 
 --json prints one line of JSON for each path.`,
 		Example: `  chaski info chip.tif
@@ -81,6 +82,9 @@ func infoOf(ctx context.Context, env console.Env, files source.Opener, path stri
 	switch info := info.(type) {
 	case *survey.ArrayInfo:
 		_, err = io.WriteString(env.Out, arrayText(info))
+		return err
+	case *survey.ZarrInfo:
+		_, err = io.WriteString(env.Out, zarrText(info))
 		return err
 	case *survey.ContainerInfo:
 		return printContainer(env.Out, info)

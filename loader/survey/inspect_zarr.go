@@ -1,0 +1,107 @@
+package survey
+
+import (
+	"context"
+	"math"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/loader/resources"
+	"github.com/chaski-eo/chaski/loader/rows"
+	"github.com/chaski-eo/chaski/loader/spec"
+	"github.com/chaski-eo/chaski/store/catalog"
+	"github.com/chaski-eo/chaski/store/zarr"
+)
+
+// ZarrInfo describes a Zarr array, or the arrays of a group.
+type ZarrInfo struct {
+	Path         string      `json:"path"`
+	Kind         string      `json:"kind"` // "zarr"
+	Format       int         `json:"format"`
+	Group        bool        `json:"group"`
+	Consolidated bool        `json:"consolidated,omitempty"`
+	Arrays       []ZarrArray `json:"arrays"`
+}
+
+// ZarrArray describes an array.
+type ZarrArray struct {
+	Path       string      `json:"path"` // below the group, "" for the array itself
+	Unreadable string      `json:"unreadable,omitempty"`
+	Shape      []int64     `json:"shape,omitempty"`
+	Chunks     []int64     `json:"chunks,omitempty"`
+	Shards     []int64     `json:"shards,omitempty"`
+	DType      string      `json:"dtype,omitempty"`
+	Codecs     []string    `json:"codecs,omitempty"`
+	Dims       []string    `json:"dims,omitempty"` // names of the dimensions
+	Axes       []string    `json:"axes,omitempty"` // what they are as images; nil if it has none
+	Fill       *spec.Float `json:"fill,omitempty"`
+	NoData     *spec.Float `json:"nodata,omitempty"`
+	Scale      *float64    `json:"scale_factor,omitempty"`
+	Offset     *float64    `json:"add_offset,omitempty"`
+	Unit       string      `json:"units,omitempty"`
+	EPSG       int         `json:"epsg,omitempty"`
+	Transform  *[6]float64 `json:"transform,omitempty"` // as GDAL's geotransform
+	Bounds     *[4]float64 `json:"bounds,omitempty"`    // minx, miny, maxx, maxy in the CRS
+}
+
+// InspectZarr describes a Zarr array or group from its metadata and its coordinate arrays. A path outside of
+// Options.Roots is fault.NotFound.
+func InspectZarr(ctx context.Context, path string, o resources.Options) (*ZarrInfo, error) {
+	n, err := rows.OpenZarrAt(ctx, path, o.WithDefaults())
+	if err != nil {
+		return nil, err
+	}
+	list, err := n.Members(ctx)
+	if err != nil {
+		return nil, err
+	}
+	i := &ZarrInfo{Path: path, Kind: "zarr", Format: n.Format, Group: n.Array == nil, Consolidated: n.Consolidated}
+	for _, m := range list {
+		if m.Err != nil {
+			i.Arrays = append(i.Arrays, ZarrArray{Path: m.Path, Unreadable: fault.Line(m.Err)})
+			continue
+		}
+		i.Arrays = append(i.Arrays, zarrArray(ctx, n, m.Array))
+	}
+	return i, nil
+}
+
+// zarrArray describes one array.
+func zarrArray(ctx context.Context, n *zarr.Node, a *zarr.Array) ZarrArray {
+	i := ZarrArray{Path: a.Path, Shape: a.Shape, Chunks: a.Chunks, Shards: a.Shards, DType: a.DType.String(),
+		Codecs: a.Codecs, Dims: a.Names, Axes: a.Axes(""), Unit: a.Attrs.Text("units")}
+	if a.Bool {
+		i.DType = "bool"
+	}
+	fill := spec.Float(a.FillValue())
+	i.Fill = &fill
+	i.Scale, i.Offset = number(a, "scale_factor"), number(a, "add_offset")
+	if i.Axes == nil {
+		return i
+	}
+	p := n.Place(ctx, a)
+	i.EPSG, i.Transform = p.EPSG, p.Transform
+	m, err := a.Images("")
+	if err != nil {
+		i.Unreadable = fault.Line(err)
+		return i
+	}
+	g := m.Grid()
+	if g.NoData != nil {
+		v := spec.Float(*g.NoData)
+		i.NoData = &v
+	}
+	meta := catalog.Meta{Transform: p.Transform}
+	if b, ok := meta.Bounds(g.Height, g.Width); ok {
+		i.Bounds = &b
+	}
+	return i
+}
+
+// number returns a finite number of the attributes, or nil: JSON has no others.
+func number(a *zarr.Array, key string) *float64 {
+	v, ok := a.Number(key)
+	if !ok || math.IsNaN(v) || math.IsInf(v, 0) {
+		return nil
+	}
+	return &v
+}
