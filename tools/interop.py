@@ -41,10 +41,11 @@ VARIABLES = {
     "CHASKI_ORACLE_PYTHON": "rasters",
     "CHASKI_ORACLE_PYTHON_TACO": "taco",
     "CHASKI_ORACLE_PYTHON_TILEDB": "tiledb",
+    "CHASKI_ORACLE_PYTHON_ZARR": "zarr",
     "CHASKI_PYTHON": "rasters",
 }
 VARIABLE = re.compile(
-    r"\bCHASKI_(?:(?:ORACLE_)?PYTHON(?:\d+|_TACO|_TILEDB)?|ORACLE_LIB[A-Z]+\d*)\b"
+    r"\bCHASKI_(?:(?:ORACLE_)?PYTHON(?:\d+|_TACO|_TILEDB|_ZARR)?|ORACLE_LIB[A-Z]+\d*)\b"
 )
 # The environment that is a library, taken from a wheel for an interpreter that need not be
 # installed, and the environment that loads it.

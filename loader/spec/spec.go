@@ -29,12 +29,13 @@ type Spec struct {
 	// Version is the version of the spec. Default and only value: 1.
 	Version int `json:"version"`
 	// Source is the path or URI of the dataset: a catalog (.parquet), a table of samples (.csv,
-	// .parquet), a container, a directory, a glob, one file, or the directory of a TileDB array.
+	// .parquet), a container, a directory, a glob, one file, or the directory of a TileDB array
+	// or of a Zarr array or group.
 	// The spec hash leaves it out, so a run resumes after its data has moved.
 	Source string `json:"source"`
 	Container
-	// Dims names the dimensions of an array in their order: n, b, y and x. An array may lack n and
-	// b. Default: the names that the array has for them.
+	// Dims names the dimensions of an array in their order: n, b, y and x, and t of a Zarr array. An
+	// array may lack n, t and b. Default: the names that the array has for them.
 	Dims string `json:"dims,omitempty"`
 	// Timestamp opens an array as it was in a range of time: only fragments that were written in
 	// this range are read. Default: all fragments.
@@ -128,7 +129,8 @@ type Field struct {
 	// Column is the column of the table that holds the path of the raster, or the values of a
 	// metadata column. In a container it is a column of level 0 or, for rasters, the path of ids
 	// below the sample ("s2/image"); "PATH@COLUMN" is a column of the row at that path. In an array
-	// it is the attribute. Default for a catalog, directory or glob: its assets. Default for a
+	// it is the attribute; in a Zarr group the path of an array, or of a group of arrays as bands.
+	// Default for a catalog, directory or glob: its assets. Default for a
 	// container: the column with the name of the field, or the sample itself, or the row of that
 	// name below it. Default for an array: the attribute with the name of the field, or the only
 	// attribute.

@@ -136,10 +136,10 @@ type FolderInfo struct {
 // ErrNotArray is returned if a timestamp is given for a path that is not an array.
 var ErrNotArray = errors.New("a timestamp opens arrays: the path is not an array")
 
-// Describe reports what is at a path, from headers alone: an array (*ArrayInfo), a Zarr
-// array or group (*ZarrInfo), a container (*ContainerInfo), or a file, a directory or a raster inside a container (*FileInfo). at, if not
-// nil, opens an array as it was then; for any other path it is ErrNotArray. A path outside of
-// Options.Roots is fault.NotFound, a file of an unknown kind fault.Unsupported.
+// Describe reports what is at a path, from headers alone: an array (*ArrayInfo), a Zarr array or group
+// (*ZarrInfo), a container (*ContainerInfo), or a file, a directory or a raster inside a container
+// (*FileInfo). at, if not nil, opens an array as it was then; for any other path it is ErrNotArray. A
+// path outside of Options.Roots is fault.NotFound, a file of an unknown kind fault.Unsupported.
 func Describe(ctx context.Context, path string, at *spec.Timestamp, o resources.Options) (any, error) {
 	o = o.WithDefaults()
 	defer o.CloseOpener()

@@ -63,24 +63,41 @@ func TestRefused(t *testing.T) {
 		return strings.Replace(plainArray, old, to, 1)
 	}
 	const numbers = ": arrays of numbers and booleans are read: unsupported"
-	for text, want := range map[string]string{
-		with(`"uint8"`, `"string"`):                                           `data type "string"` + numbers,
-		with(`"uint8"`, `{"name":"struct"}`):                                  `data type "struct"` + numbers,
-		with(`["bytes"]`, `["bytes","pcodec"]`):                               `codec "pcodec": unsupported`,
-		with(`["bytes"]`, `["bytes","gzip","zstd"]`):                          `codec "zstd" around another compressor: unsupported`,
-		with(`["bytes"]`, `["gzip"]`):                                         `codec "gzip": unsupported`,
-		with(`["bytes"]`, `["vlen-utf8"]`):                                    `codec "vlen-utf8": unsupported`,
-		with(`"name":"regular"`, `"name":"rectangular"`):                      `chunk grid "rectangular": regular ones are read: unsupported`,
-		with(`"name":"default"`, `"name":"hilbert"`):                          `chunk key encoding "hilbert": unsupported`,
-		with(`{"zarr`, `{"odd":{"x":1},"zarr`):                                `extension "odd": unsupported`,
-		with(`"fill_value":0`, `"fill_value":256`):                            `fill value "256" is not one of type uint8: corrupt`,
-		with(`[2,2]`, `[2,0]`):                                                `4 cells in chunks of 0 along dimension 1: corrupt`,
-		with(`[2,2]`, `[2]`):                                                  `chunks of 1 dimensions in an array of 2: corrupt`,
-		with(`"zarr_format":3`, `"zarr_format":4`):                            `zarr_format 4 in zarr.json: unsupported`,
-		with(`"fill_value":0`, `"x":`+strings.Repeat("[", 65)):                `more than 64 levels of nesting: limit`,
-		with(`"fill_value":0`, `"x":[`+strings.Repeat("1,", maxValues+1)+`]`): `more than 524288 values: limit`,
-		`[]`: `corrupt`,
+	for _, c := range [][2]string{
+		{with(`"uint8"`, `"string"`),
+			`data type "string"` + numbers},
+		{with(`"uint8"`, `{"name":"struct"}`),
+			`data type "struct"` + numbers},
+		{with(`["bytes"]`, `["bytes","pcodec"]`),
+			`codec "pcodec": unsupported`},
+		{with(`["bytes"]`, `["bytes","gzip","zstd"]`),
+			`codec "zstd" around another compressor: unsupported`},
+		{with(`["bytes"]`, `["gzip"]`),
+			`codec "gzip": unsupported`},
+		{with(`["bytes"]`, `["vlen-utf8"]`),
+			`codec "vlen-utf8": unsupported`},
+		{with(`"name":"regular"`, `"name":"rectangular"`),
+			`chunk grid "rectangular": regular ones are read: unsupported`},
+		{with(`"name":"default"`, `"name":"hilbert"`),
+			`chunk key encoding "hilbert": unsupported`},
+		{with(`{"zarr`, `{"odd":{"x":1},"zarr`),
+			`extension "odd": unsupported`},
+		{with(`"fill_value":0`, `"fill_value":256`),
+			`fill value "256" is not one of type uint8: corrupt`},
+		{with(`[2,2]`, `[2,0]`),
+			`4 cells in chunks of 0 along dimension 1: corrupt`},
+		{with(`[2,2]`, `[2]`),
+			`chunks of 1 dimensions in an array of 2: corrupt`},
+		{with(`"zarr_format":3`, `"zarr_format":4`),
+			`zarr_format 4 in zarr.json: unsupported`},
+		{with(`"fill_value":0`, `"x":`+strings.Repeat("[", 65)),
+			`more than 64 levels of nesting: limit`},
+		{with(`"fill_value":0`, `"x":[`+strings.Repeat("1,", maxValues+1)+`]`),
+			`more than 524288 values: limit`},
+		{`[]`,
+			`corrupt`},
 	} {
+		text, want := c[0], c[1]
 		dir := t.TempDir()
 		put(t, dir, "zarr.json", text)
 		var files source.Files

@@ -25,7 +25,7 @@ func (f *Source) Add(fl *pflag.FlagSet) {
 			"raster \"image\")")
 	f.at.Add(fl)
 	fl.StringVar(&f.dims, "dims", "",
-		"what the dimensions of a TileDB array are, in their order: n, b, y and x (default: their names)")
+		"what the dimensions of an array are, in their order: n, b, y and x, and t of Zarr (default: their names)")
 	f.Filter.addFilters(fl)
 	fl.BoolVar(&f.drop, "drop-missing", false,
 		"leave out samples without a file for each field that is a pattern (default: such a sample is an error)")
