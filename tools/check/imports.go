@@ -19,7 +19,7 @@ var floors = [][]string{
 	{"fault"},
 	{"internal", "crs"},
 	{"source", "shuffle"},
-	{"chunk", "tables", "codec"},
+	{"chunk", "tables", "codec", "vector"},
 	{"tiff", "rumi", "stats", "einops"},
 	{"store"},
 	{"loader"},

@@ -1,0 +1,111 @@
+package rasterize
+
+import (
+	"math"
+	"slices"
+
+	"github.com/paulmach/orb"
+)
+
+// polygon fills rings by the even-odd rule.
+func (d *drawer) polygon(rings orb.Polygon) {
+	var at [][]orb.Point
+	top, bottom := math.Inf(1), math.Inf(-1)
+	for _, r := range rings {
+		places, ok := d.places(r)
+		if !ok {
+			return // without one of its rings it would be another polygon
+		}
+		if n := len(places); n > 0 && places[0] != places[n-1] {
+			places = append(places, places[0])
+		}
+		if !clockwise(r) {
+			slices.Reverse(places)
+		}
+		at = append(at, places)
+		for _, p := range places {
+			top, bottom = min(top, p[1]), max(bottom, p[1])
+		}
+	}
+	if !(top <= bottom) {
+		return
+	}
+	for y := max(0, int(math.Floor(top))); y <= min(d.Height-1, int(math.Floor(bottom))); y++ {
+		d.fill(at, y)
+	}
+	if d.AllTouched {
+		for _, r := range at {
+			for i := 1; i < len(r); i++ {
+				d.touch(r[i-1], r[i], true)
+			}
+		}
+	}
+}
+
+// fill covers the pixels of a row whose centres lie in the polygon.
+func (d *drawer) fill(rings [][]orb.Point, y int) {
+	middle := float64(y) + 0.5
+	d.ends = d.ends[:0]
+	for _, r := range rings {
+		for i := 1; i < len(r); i++ {
+			a, b := r[i-1], r[i]
+			if a[1] == b[1] {
+				// An edge along the centres of the row counts if it runs to the left. In the direction that rings
+				// have, that is a lower side on a map whose north is up.
+				if a[1] == middle && a[0] > b[0] {
+					d.span(y, int(math.Floor(b[0]+0.5)), int(math.Floor(a[0]+0.5)))
+				}
+				continue
+			}
+			if a[1] > b[1] {
+				a, b = b, a
+			}
+			if a[1] <= middle && middle < b[1] {
+				// In this order of operations, as in GDAL, so that the last bit is the same.
+				d.ends = append(d.ends, float64(float64((middle-a[1])*(b[0]-a[0]))/(b[1]-a[1]))+a[0])
+			}
+		}
+	}
+	slices.Sort(d.ends)
+	for i := 1; i < len(d.ends); i += 2 {
+		d.span(y, int(math.Floor(d.ends[i-1]+0.5)), int(math.Floor(d.ends[i]+0.5)))
+	}
+}
+
+// clockwise reports whether a ring turns to the right on the ground, by its corner at the lowest
+// point, the rightmost of several, as GDAL has it: rings that cross themselves turn both ways.
+func clockwise(r orb.Ring) bool {
+	n := len(r)
+	if n > 1 && r[0] == r[n-1] {
+		n--
+	}
+	if n < 3 {
+		return false
+	}
+	low := 0
+	for i, p := range r[:n] {
+		if p[1] < r[low][1] || p[1] == r[low][1] && p[0] > r[low][0] {
+			low = i
+		}
+	}
+	at := r[low]
+	turn := func(step int) (dx, dy float64) { // to the next other point
+		for i := 1; i < n; i++ {
+			if p := r[(low+step*i+i*n)%n]; p != at {
+				return p[0] - at[0], p[1] - at[1]
+			}
+		}
+		return 0, 0
+	}
+	bx, by := turn(-1)
+	ax, ay := turn(1)
+	if cross := float64(ax*by) - float64(ay*bx); cross != 0 {
+		return cross < 0
+	}
+	area := 0.0
+	for i := range n {
+		a, b := r[i], r[(i+1)%n]
+		area += float64((a[0]-r[0][0])*(b[1]-r[0][1])) - float64((b[0]-r[0][0])*(a[1]-r[0][1]))
+	}
+	return area < 0
+}

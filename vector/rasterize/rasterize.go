@@ -1,0 +1,146 @@
+package rasterize
+
+import (
+	"math"
+
+	"github.com/paulmach/orb"
+)
+
+// Grid is a window of pixels on the ground.
+type Grid struct {
+	// Transform maps the corner of pixel (row, col) to the ground, like GDAL's geotransform:
+	// X = t[0] + col·t[1] + row·t[2], Y = t[3] + col·t[4] + row·t[5].
+	Transform     [6]float64
+	Height, Width int
+	// AllTouched covers all pixels that a line or the outline of a polygon passes through.
+	AllTouched bool
+}
+
+// Burn writes value into the pixels of dst, row by row, that a geometry covers. It reports false if dst has not
+// the size of the grid, or the grid's transform no inverse.
+func Burn[T any](dst []T, g Grid, shape orb.Geometry, value T) bool {
+	if len(dst) != g.Height*g.Width {
+		return false
+	}
+	return g.Spans(shape, func(y, x0, x1 int) {
+		row := dst[y*g.Width:][x0:x1]
+		for i := range row {
+			row[i] = value
+		}
+	})
+}
+
+// Spans calls do with the pixels that a geometry covers: row y, columns x0 to x1-1. A pixel may come
+// more than once. Parts with coordinates that are not finite cover nothing. It reports false if the
+// transform has no inverse.
+func (g *Grid) Spans(shape orb.Geometry, do func(y, x0, x1 int)) bool {
+	inverse, ok := invert(&g.Transform)
+	if !ok || g.Height < 0 || g.Width < 0 {
+		return false
+	}
+	d := drawer{Grid: g, inverse: inverse, do: do}
+	d.geometry(shape)
+	return true
+}
+
+// invert returns the transform from the ground to pixels. Without rotation it divides as GDAL does, so
+// that the last bits of places are the same.
+func invert(t *[6]float64) (inv [6]float64, ok bool) {
+	if t[2] == 0 && t[4] == 0 {
+		inv = [6]float64{-t[0] / t[1], 1 / t[1], 0, -t[3] / t[5], 0, 1 / t[5]}
+	} else {
+		by := 1 / (t[1]*t[5] - t[2]*t[4])
+		inv = [6]float64{(t[2]*t[3] - t[0]*t[5]) * by, t[5] * by, -t[2] * by,
+			(-t[1]*t[3] + t[0]*t[4]) * by, -t[4] * by, t[1] * by}
+	}
+	for _, v := range inv {
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			return inv, false
+		}
+	}
+	return inv, true
+}
+
+// drawer draws into one grid.
+type drawer struct {
+	*Grid
+	inverse [6]float64
+	do      func(y, x0, x1 int)
+	ends    []float64 // of spans of one row
+}
+
+// span calls do for the part of a span that lies in the grid.
+func (d *drawer) span(y, x0, x1 int) {
+	if x0, x1 = max(x0, 0), min(x1, d.Width); y >= 0 && y < d.Height && x0 < x1 {
+		d.do(y, x0, x1)
+	}
+}
+
+// limit bounds places in pixels: 2^29 lies past every grid, and products of two still fit into 64 bits.
+const limit = 1 << 29
+
+// places returns points in pixels, or false if one is not finite.
+func (d *drawer) places(points []orb.Point) ([]orb.Point, bool) {
+	list := make([]orb.Point, len(points))
+	i := &d.inverse
+	for k, p := range points {
+		x, y := i[0]+float64(p[0]*i[1])+float64(p[1]*i[2]), i[3]+float64(p[0]*i[4])+float64(p[1]*i[5])
+		if x != x || y != y || math.IsInf(p[0], 0) || math.IsInf(p[1], 0) {
+			return nil, false
+		}
+		list[k] = orb.Point{max(-limit, min(limit, x)), max(-limit, min(limit, y))}
+	}
+	return list, true
+}
+
+func (d *drawer) geometry(shape orb.Geometry) {
+	switch s := shape.(type) {
+	case orb.Point:
+		d.points(s)
+	case orb.MultiPoint:
+		d.points(s...)
+	case orb.LineString:
+		d.line(s)
+	case orb.MultiLineString:
+		for _, l := range s {
+			d.line(l)
+		}
+	case orb.Ring:
+		d.polygon(orb.Polygon{s})
+	case orb.Polygon:
+		d.polygon(s)
+	case orb.MultiPolygon:
+		for _, p := range s {
+			d.polygon(p)
+		}
+	case orb.Bound:
+		d.polygon(s.ToPolygon())
+	case orb.Collection:
+		for _, part := range s {
+			d.geometry(part)
+		}
+	}
+}
+
+func (d *drawer) points(points ...orb.Point) {
+	for _, p := range points {
+		if at, ok := d.places([]orb.Point{p}); ok {
+			x := int(math.Floor(at[0][0]))
+			d.span(int(math.Floor(at[0][1])), x, x+1)
+		}
+	}
+}
+
+func (d *drawer) line(l orb.LineString) {
+	at, ok := d.places(l)
+	if !ok {
+		return
+	}
+	for i := 1; i < len(at); i++ {
+		if d.AllTouched {
+			d.touch(at[i-1], at[i], false)
+		} else {
+			d.bresenham(at[i-1], at[i])
+		}
+	}
+}
