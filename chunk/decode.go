@@ -38,7 +38,6 @@ type Tile struct {
 	Least                int // how many of them lie in the image; writers may leave out the others
 	MaxHeight            int // rows of a chunk that no edge cuts; a writer may store as many in a cut one
 	DType                DType
-	BigEndian            bool   // samples are to be in this byte order
 	Params               []byte // Index.Params
 }
 
@@ -184,7 +183,7 @@ func (d *Decoder) decompress(dst, src []byte, x *Index, i, n, least int) error {
 		row := len(dst) / h
 		return t.DecompressTile(dst, src, &Tile{
 			Bands: b, Height: h, Width: w, Rows: (n + row - 1) / row, Least: (least + row - 1) / row,
-			MaxHeight: x.ChunkH, DType: x.DType, BigEndian: x.BigEndian, Params: x.Params,
+			MaxHeight: x.ChunkH, DType: x.DType, Params: x.Params,
 		})
 	}
 	if n < len(dst) {

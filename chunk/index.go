@@ -31,11 +31,12 @@ const (
 	LZW
 	PackBits
 	OpenZL
-	JPEG // Params: see JPEGParams
+	JPEG // TIFF's, with JPEGTables in Params
+	LERC // TIFF's, with what surrounds the blobs in Params
 	numCodecs
 )
 
-var codecNames = [numCodecs]string{"none", "zstd", "deflate", "lzw", "packbits", "openzl", "jpeg"}
+var codecNames = [numCodecs]string{"none", "zstd", "deflate", "lzw", "packbits", "openzl", "jpeg", "lerc"}
 
 // String returns the codec's name in lower case.
 func (c Codec) String() string {

@@ -9,8 +9,8 @@ import (
 
 // Samples of a width that no DType has are packed (Index.Packed): they follow each other without gaps, the
 // most significant bit first, and rows are padded to whole bytes. They decode to the next larger DType. 24 bits
-// are three bytes in the byte order of the file, which for Float32 are the float of GDAL and libtiff with 7
-// bits of exponent. Masks of one bit (Index.Bits) are packed the same way.
+// are three bytes: floats with 7 bits of exponent in the byte order of the file, and integers in the other one,
+// as GDAL writes and reads them. Masks of one bit (Index.Bits) are packed the same way.
 
 // packedFits reports whether samples of x.Packed bits can be decoded to x.DType.
 func (x *Index) packedFits() bool {
@@ -42,7 +42,9 @@ func (x *Index) unpack(dst, packed []byte, b, w int) {
 	for to := n * x.DType.Size(); len(dst) > 0; dst, packed = dst[to:], packed[from:] {
 		switch {
 		case x.Packed == 24:
-			unpack24(dst[:to], packed, x.BigEndian, x.DType == Float32)
+			// GDAL has the bytes of integers in the other order than those of floats.
+			float := x.DType == Float32
+			unpack24(dst[:to], packed, x.BigEndian == float, float)
 		case x.DType == Uint8:
 			unpack8(dst[:to], packed, max(x.Packed, 1))
 		case x.DType == Uint16:

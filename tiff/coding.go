@@ -10,7 +10,10 @@ import (
 // coding reads what the codec has to know beside the bytes of a chunk (chunk.Index.Params), and refuses images
 // that would be read wrongly. x has its shape and its sample type.
 func (p *parser) coding(x *chunk.Index) {
-	if v := p.Between(tagFillOrder, 1, 0, 1<<16); v != 1 {
+	switch v := p.Between(tagFillOrder, 1, 0, 1<<16); {
+	case v == 2:
+		x.Reversed = x.Codec != chunk.JPEG // whose streams have one order only, as in libtiff
+	case v != 1:
 		p.Fail(fault.Unsupported, tagFillOrder, "FillOrder %d", v)
 	}
 	yCbCr := p.Between(tagPhotometric, 1, 0, 1<<16) == photometricYCbCr
@@ -22,6 +25,8 @@ func (p *parser) coding(x *chunk.Index) {
 		p.jpeg(x, yCbCr)
 	case yCbCr:
 		p.Fail(fault.Unsupported, tagPhotometric, "YCbCr samples with compression %s", x.Codec)
+	case x.Codec == chunk.LERC:
+		p.lerc(x)
 	}
 }
 
@@ -39,8 +44,8 @@ func (p *parser) jpeg(x *chunk.Index, yCbCr bool) {
 		return
 	case tables.Type != ifd.Undefined && tables.Type != ifd.Byte && tables.Len() > 0:
 		p.Fail(fault.Corrupt, tagJPEGTables, "values of type %d", tables.Type)
-	case x.DType != chunk.Uint8:
-		p.Fail(fault.Unsupported, tagBitsPerSample, "JPEG of %s samples", x.DType)
+	case x.DType != chunk.Uint8 || x.Packed != 0:
+		p.Fail(fault.Unsupported, tagBitsPerSample, "JPEG of samples of %d bits", p.same(tagBitsPerSample, x.Bands, 1))
 	case yCbCr && (x.Bands != 3 || x.ChunkB != 3):
 		p.Fail(fault.Unsupported, tagPhotometric, "YCbCr samples of %d bands in chunks of %d", x.Bands, x.ChunkB)
 	}

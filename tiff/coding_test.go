@@ -46,11 +46,11 @@ func TestRandomCodings(t *testing.T) {
 	}
 	dir := t.TempDir()
 	script := filepath.Join(corpus.Testdata(t), "codecs", "write.py")
-	if out, err := exec.Command(python, script, dir, "7", "200").CombinedOutput(); err != nil {
+	if out, err := exec.Command(python, script, dir, "7", "150").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	rows := corpus.Rows[coded](t, dir)
-	if len(rows) < 190 {
+	if len(rows) < 400 {
 		t.Fatalf("%d files", len(rows))
 	}
 	for _, f := range rows {
@@ -175,3 +175,5 @@ func fuzzTiles(f *testing.F, codec chunk.Codec) {
 }
 
 func FuzzJPEG(f *testing.F) { fuzzTiles(f, chunk.JPEG) }
+
+func FuzzLERC(f *testing.F) { fuzzTiles(f, chunk.LERC) }

@@ -52,7 +52,7 @@ var storageTags = append([]uint16{
 	255, tagFillOrder, tagStripOffsets, tagRowsPerStrip, tagStripByteCounts, 288, 289,
 	// SubfileType, FreeOffsets, FreeByteCounts
 	530, 531, 532, // YCbCrSubSampling, YCbCrPositioning, ReferenceBlackWhite
-	292, 293, 50674, // T4Options, T6Options, LERC parameters
+	292, 293, // T4Options, T6Options
 }, written...)
 
 // tagNames names tags that are not kept, for messages.
@@ -143,12 +143,13 @@ func (e *Extras) colours(ctx context.Context, f *ifd.File, dir *ifd.Directory) e
 			return false
 		}
 		// Red, green and blue of every value that a sample can have.
-		hasPalette = (bits == 8 || bits == 16) && t.Type == ifd.Short && len(t.Data) == 2*3<<bits
+		hasPalette = (bits <= 8 || bits == 16) && t.Type == ifd.Short && len(t.Data) == 2*3<<bits
 		if !hasPalette {
 			e.Unknown = append(e.Unknown, "a colour table of another size than the samples need")
 		}
 		return !hasPalette
 	})
+	widenPalette(e.Tags)
 	e.Photometric = photometricBlackIsZero
 	switch {
 	case p == photometricWhiteIsZero:
@@ -173,6 +174,20 @@ func (e *Extras) colours(ctx context.Context, f *ifd.File, dir *ifd.Directory) e
 		}
 	}
 	return nil
+}
+
+// widenPalette gives a colour table for samples of fewer than 8 bits the size that samples of 8 bits need.
+func widenPalette(tags []ifd.Field) {
+	const wide = 2 * 1 << 8 // bytes of one of the three colours
+	for i, t := range tags {
+		if n := len(t.Data) / 3; t.Tag == tagColorMap && n < wide {
+			data := make([]byte, 3*wide)
+			for c := range 3 {
+				copy(data[c*wide:], t.Data[c*n:][:n])
+			}
+			tags[i].Data = data
+		}
+	}
 }
 
 // furtherImages counts the directories after the first that are neither overviews nor masks.

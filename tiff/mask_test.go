@@ -193,8 +193,8 @@ func TestMaskRefuses(t *testing.T) {
 		"floats": {fault.Unsupported, with(8, func(f []ifd.Field) []ifd.Field {
 			return append(f, ifd.Shorts(tagSampleFormat, formatFloat))
 		})},
-		"bits of the other order": {fault.Unsupported, with(1, func(f []ifd.Field) []ifd.Field {
-			return append(f, ifd.Shorts(tagFillOrder, 2))
+		"bits of a third order": {fault.Unsupported, with(1, func(f []ifd.Field) []ifd.Field {
+			return append(f, ifd.Shorts(tagFillOrder, 3))
 		})},
 		"a predictor on bits": {fault.Unsupported, with(1, func(f []ifd.Field) []ifd.Field {
 			f[4] = ifd.Shorts(tagCompression, compLZW)

@@ -44,8 +44,8 @@ func (p *parser) tiled() bool {
 
 // rowBytes returns the bytes of one row of an uncompressed chunk.
 func rowBytes(x *chunk.Index) uint64 {
-	if x.Bits {
-		return (uint64(x.ChunkW)*uint64(x.ChunkB) + 7) / 8
+	if x.Bits || x.Packed != 0 {
+		return (uint64(x.ChunkW)*uint64(x.ChunkB)*uint64(max(x.Packed, 1)) + 7) / 8
 	}
 	// No overflow, since the factors are below 2^31, 2^16 and 2^4.
 	return uint64(x.ChunkW) * uint64(x.ChunkB) * uint64(x.DType.Size())
@@ -124,7 +124,8 @@ func (s *sizer) known() bool {
 // they are uncompressed, and all have exactly those sizes. Tiles that lack only the rows below the image are
 // not clipped (see raw).
 func (s *sizer) clipped() {
-	if s.row == 0 || !s.tiled() || s.x.Bits || int64(s.counts.Len()) < s.chunks || s.x.Width%s.x.ChunkW == 0 {
+	if s.row == 0 || !s.tiled() || s.x.Bits || s.x.Packed != 0 || int64(s.counts.Len()) < s.chunks ||
+		s.x.Width%s.x.ChunkW == 0 {
 		return
 	}
 	cut := *s.x

@@ -33,6 +33,7 @@ const (
 	tagGeoASCII        = 34737
 	tagGDALMetadata    = 42112
 	tagGDALNoData      = 42113
+	tagLercParameters  = 50674
 )
 
 // PhotometricInterpretation values.
@@ -54,6 +55,7 @@ const (
 	compDeflate    = 8
 	compPackBits   = 32773
 	compOldDeflate = 32946
+	compLERC       = 34887
 	compZstd       = 50000
 )
 
@@ -62,7 +64,8 @@ var compressionNames = map[uint16]string{
 	compNone: "none", 2: "CCITT RLE", 3: "CCITT fax 3", 4: "CCITT fax 4", compLZW: "LZW", 6: "old JPEG",
 	compJPEG:    "JPEG",
 	compDeflate: "deflate", compPackBits: "PackBits", compOldDeflate: "old deflate", 34661: "JBIG", 34712: "JPEG 2000",
-	34887: "LERC", 34925: "LZMA", compZstd: "zstd", 50001: "WebP", 50002: "JPEG XL", 52546: "JPEG XL", 60000: "OpenZL",
+	compLERC: "LERC", 34925: "LZMA", compZstd: "zstd", 50001: "WebP",
+	50002: "JPEG XL", 52546: "JPEG XL", 60000: "OpenZL",
 }
 
 // CompressionName returns the name of a Compression value, or its number.

@@ -3,15 +3,17 @@
 //
 // Open reads the first image of a file (TIFF 6.0, TIFF Technical Note 3): tiles or strips,
 // PlanarConfiguration 1 and 2, either byte order, predictors 1, 2 and 3, sparse chunks; compressions none,
-// zstd, deflate, LZW, PackBits and JPEG; integers of 8 to 64 bits, floats of 16 to 64 bits, complex numbers. A
+// zstd, deflate, LZW, PackBits, JPEG and LERC; integers of 1 to 64 bits,
+// floats of 16 to 64 bits, complex numbers. A
 // TOG (TACO 0.2 specification, "TACO Optimized GeoTIFF") is what GDAL's COG driver writes with
 // INTERLEAVE=TILE. The reader does not depend on what that driver writes around a tile (leader, trailer,
 // ghost area).
 //
-// Not supported, and refused with an error that names it: other compressions (WebP, LERC, LZMA, …),
-// samples of odd widths or mixed types, YCbCr without JPEG, FillOrder 2, predictors on complex numbers. OpenMask reads
-// the mask of the first image, OpenOverviews its overviews, and ReadExtras everything else about it.
-// Further images are counted but not read. Files beside this one (.msk, .ovr, .aux.xml) are ignored.
+// Not supported, and refused with an error that names it: other compressions (WebP, LZMA, …), samples of
+// mixed types, YCbCr without JPEG, signed integers and predictors of odd widths, predictors on complex
+// numbers. OpenMask reads the mask of the first image, OpenOverviews its overviews, and ReadExtras
+// everything else about it. Further images are counted but not read. Files beside this one (.msk, .ovr,
+// .aux.xml) are ignored.
 //
 // The reader accepts these files that violate TIFF, as GDAL does: one BitsPerSample or SampleFormat for all
 // samples; no Compression (meaning none); no RowsPerStrip; tiles under the tags of strips; more offsets
@@ -99,7 +101,7 @@ var wanted = []uint16{
 	tagBitsPerSample, tagSampleFormat, tagTileOffsets, tagTileByteCounts, tagStripOffsets, tagStripByteCounts,
 	tagExtraSamples, tagJPEGTables, tagPixelScale, tagTiepoint, tagTransformation, tagGeoKeys, tagGeoDoubles,
 	tagGeoASCII,
-	tagGDALMetadata, tagGDALNoData,
+	tagGDALMetadata, tagGDALNoData, tagLercParameters,
 }
 
 // parser builds the chunk index from the tags of one directory. After the first error its methods return
@@ -139,7 +141,7 @@ func (p *parser) index() *chunk.Index {
 		Codec:     p.codec(),
 		BigEndian: p.File.BigEndian,
 	}
-	x.DType = p.dtype(x.Bands)
+	x.DType, x.Packed = p.dtype(x.Bands)
 	x.Predictor = p.predictor(x)
 	if x.ChunkB = 1; p.Between(tagPlanarConfig, 1, 1, 2) == 1 && x.Bands > 1 {
 		x.ChunkB, x.Inner = x.Bands, chunk.YXB
@@ -176,6 +178,8 @@ func (p *parser) codec() chunk.Codec {
 		return chunk.PackBits
 	case compJPEG:
 		return chunk.JPEG
+	case compLERC:
+		return chunk.LERC
 	default:
 		p.Fail(fault.Unsupported, tagCompression, "compression %s", CompressionName(uint16(c)))
 		return 0
@@ -218,21 +222,43 @@ func FormatOf(d chunk.DType) (format, bits uint16) {
 	return 0, 0
 }
 
-func (p *parser) dtype(bands int) chunk.DType {
+// dtype returns the sample type, and the bits of a sample as stored if they are fewer.
+func (p *parser) dtype(bands int) (d chunk.DType, packed int) {
 	bits := p.same(tagBitsPerSample, bands, 1)
 	format := p.same(tagSampleFormat, bands, formatUint)
-	d := DTypeOf(format, bits)
-	if d == chunk.Invalid {
+	if d = DTypeOf(format, bits); d != chunk.Invalid {
+		return d, 0
+	}
+	switch {
+	case p.Err != nil:
+		return chunk.Invalid, 0
+	case format == formatUint && bits >= 1 && bits < 8:
+		d = chunk.Uint8
+	case format == formatUint && bits > 8 && bits < 16:
+		d = chunk.Uint16
+	case format == formatUint && bits > 16 && bits < 32:
+		d = chunk.Uint32
+	case format == formatFloat && bits == 24:
+		d = chunk.Float32
+	default:
 		p.Fail(fault.Unsupported, tagBitsPerSample, "samples of %d bits with SampleFormat %d", bits, format)
 	}
-	return d
+	return d, int(min(bits, 64))
 }
 
-// predictor returns the predictor. It is 1 for uncompressed, PackBits and JPEG data whatever the tag says, as in
+// predictor returns the predictor. It is 1 for uncompressed, PackBits, JPEG and LERC data whatever the tag says, as in
 // libtiff.
 func (p *parser) predictor(x *chunk.Index) chunk.Predictor {
 	v := p.Between(tagPredictor, 1, 0, math.MaxUint64)
-	if p.Err != nil || x.Codec == chunk.Raw || x.Codec == chunk.PackBits || x.Codec == chunk.JPEG {
+	if p.Err != nil {
+		return chunk.NoPredictor
+	}
+	switch x.Codec {
+	case chunk.Raw, chunk.PackBits, chunk.JPEG, chunk.LERC:
+		return chunk.NoPredictor
+	}
+	if v != 1 && x.Packed != 0 {
+		p.Fail(fault.Unsupported, tagPredictor, "predictor %d for samples of %d bits", v, x.Packed)
 		return chunk.NoPredictor
 	}
 	float := x.DType == chunk.Float16 || x.DType == chunk.Float32 || x.DType == chunk.Float64

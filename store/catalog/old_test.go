@@ -10,7 +10,7 @@ import (
 )
 
 // TestCatalogsOfOldVersions promises that a catalog written by an earlier version holds the same rasters, with the
-// same chunk indexes, as one written today of the same files.
+// same chunk indexes, as one written today of the same files. Today's may hold files that were refused before.
 func TestCatalogsOfOldVersions(t *testing.T) {
 	const old = "testdata/v1/catalog.parquet"
 	skip := func(string, error) {}
@@ -18,18 +18,25 @@ func TestCatalogsOfOldVersions(t *testing.T) {
 	fresh := filepath.Join(t.TempDir(), "catalog.parquet")
 	index(t, fresh, build.Options{Absolute: true, Skipped: skip}, "../../testdata/masks", "../../testdata/raster/tog")
 	is := open(t, fresh, catalog.Options{})
-	if was.Len() != is.Len() || was.Len() < 10 {
+	if was.Len() > is.Len() || was.Len() < 10 {
 		t.Fatalf("%d rows, now %d", was.Len(), is.Len())
 	}
+	at := int64(0)
 	for row := range was.Len() {
 		a, err := was.Asset(t.Context(), 0, row)
 		if err != nil {
 			t.Fatal(err)
 		}
-		b, err := is.Asset(t.Context(), 0, row)
+		b, err := is.Asset(t.Context(), 0, at)
+		for ; err == nil && filepath.Base(a.URI) != filepath.Base(b.URI); b, err = is.Asset(t.Context(), 0, at) {
+			if at++; at == is.Len() {
+				t.Fatalf("row %d: %s is missing", row, a.URI)
+			}
+		}
 		if err != nil {
 			t.Fatal(err)
 		}
+		at++
 		if filepath.Base(a.URI) != filepath.Base(b.URI) || a.Size != b.Size ||
 			!bytes.Equal(a.Index.AppendBlob(nil), b.Index.AppendBlob(nil)) {
 			t.Errorf("row %d: %s and %s differ", row, a.URI, b.URI)

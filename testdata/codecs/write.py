@@ -182,7 +182,133 @@ def random_jpeg():
         add(name, page(name) if more.get("photometric") else read(name), "libjpeg-turbo or GDAL")
 
 
-few, random = [few_jpegs], [random_jpeg]
+def numbers(b, h, w, dtype):
+    """Returns waves and noise, (bands, height, width); floats may have nodata (NaN)."""
+    y, x = np.mgrid[:h, :w]
+    kind, high, noise = rng.integers(0, 6), rng.choice([5, 100, 20000]), rng.choice([0, 1, 50])
+    a = np.zeros((b, h, w))
+    for k in range(b):
+        a[k] = high * np.sin(rng.normal(0, 0.1) * x + rng.normal(0, 0.1) * y) + rng.normal(0, 1, (h, w)) * noise
+    if kind == 0:
+        a[:] = rng.integers(0, 50)
+    elif kind == 1:
+        a[:, : h // 2] = 7
+    elif kind == 2:
+        a += a[:1]
+    if dtype[0] != "f":
+        i = np.iinfo(dtype)
+        if kind == 3:
+            return rng.integers(i.min, i.max, (b, h, w), dtype=dtype, endpoint=True)
+        a = np.clip(np.round(a), i.min, i.max)
+    elif kind == 4:
+        a[:, rng.random((h, w)) < 0.3] = np.nan
+    elif kind == 5:
+        a[rng.random((b, h, w)) < 0.1] = np.nan
+    return a.astype(dtype)
+
+
+def layout():
+    """Returns random options of GDAL for chunks, bands and byte order."""
+    more = {"interleave": str(rng.choice(["pixel", "band"])), "endianness": str(rng.choice(["little", "big"]))}
+    if rng.random() < 0.5:
+        return more | {"tiled": True, "blockxsize": 16 * int(rng.integers(1, 6)), "blockysize": 16 * int(rng.integers(1, 6))}
+    return more | {"blockysize": int(rng.integers(1, 40))}
+
+
+def lerc(name, h, w, b, dtype, compress="LERC", error=0, alpha=False, **options):
+    a = numbers(b, h, w, dtype)
+    if alpha:
+        a[-1] = np.where(rng.random((h, w)) < 0.5, 255, 0)
+        options["alpha"] = "yes"
+    gdal(name, a, compress=compress, max_z_error=error, **options)
+    add(name, read(name), "GDAL")
+
+
+def lerc_strips(name, h, w, b, dtype, version, error):
+    """Writes strips of blobs of one version, and what Esri's library reads in them."""
+    a = np.ascontiguousarray(numbers(b, h, w, dtype).transpose(1, 2, 0))
+    if dtype[0] == "f":
+        a = np.nan_to_num(a)
+    a = a[..., 0] if b == 1 else a
+    rows = int(rng.integers(1, h + 1))
+    chunks = [imagecodecs.lerc_encode(a[y : y + rows].copy(), error, version=version) for y in range(0, h, rows)]
+    want = np.concatenate([imagecodecs.lerc_decode(c) for c in chunks]).reshape(h, w, b)
+    kind = {"u": 1, "i": 2, "f": 3}[a.dtype.kind]
+    tags = {256: (4, [w]), 257: (4, [h]), 258: (3, [8 * a.itemsize] * b), 259: (3, [34887]), 262: (3, [1])}
+    tags |= {277: (3, [b]), 278: (4, [rows]), 339: (3, [kind] * b), 50674: (4, [4, 0])}
+    tiff(name, tags, chunks, 273, 279)
+    add(name, want.transpose(2, 0, 1), "liblerc")
+
+
+TYPES = ["uint8", "int8", "uint16", "int16", "uint32", "int32", "float32", "float64"]
+
+
+def few_lercs():
+    for dtype in TYPES:
+        lerc(f"lerc-{dtype}.tif", 40, 33, 2, dtype, interleave="pixel", blockysize=17)
+    lerc("lerc-deflate.tif", 40, 33, 1, "uint16", "LERC_DEFLATE", tiled=True, blockxsize=16, blockysize=32)
+    lerc("lerc-zstd-lossy.tif", 40, 33, 3, "float32", "LERC_ZSTD", 0.5, interleave="pixel", endianness="big")
+    lerc("lerc-alpha.tif", 40, 33, 4, "uint8", alpha=True, interleave="pixel")
+    for version in 2, 3, 4, 5:
+        lerc_strips(f"lerc-version-{version}.tif", 30, 41, 1 if version < 4 else 3, "int16", version, 1)
+    lerc_strips("lerc-version-6.tif", 30, 41, 2, "float32", 6, 0.25)
+
+
+def random_lerc():
+    h, w = (int(v) for v in rng.integers(1, 150, 2))
+    b, name, dtype = int(rng.integers(1, 5)), f"{next(names)}.tif", str(rng.choice(TYPES))
+    if rng.random() < 0.3:
+        version = int(rng.integers(2, 7))
+        lossy = version == 6 and dtype[0] == "f"
+        lerc_strips(name, h, w, 1 if version < 4 else b, dtype, version, float(rng.choice([0.01, 1] if lossy else [0, 0.5, 1])))
+        return
+    compress = str(rng.choice(["LERC", "LERC_DEFLATE", "LERC_ZSTD"]))
+    alpha = dtype == "uint8" and b in (2, 4) and rng.random() < 0.5
+    lerc(name, h, w, b, dtype, compress, float(rng.choice([0, 0, 0.01, 1, 2.5])), alpha, **layout())
+
+
+def bits(name, h, w, b, n, compress="none", fill_order=1, **options):
+    """Writes samples of n bits by GDAL; negative numbers are floats."""
+    dtype = "float32" if n < 0 else "uint8" if n < 8 else "uint16" if n < 16 else "uint32"
+    a = rng.normal(0, 100, (b, h, w)).astype(dtype) if n < 0 else rng.integers(0, 2**n, (b, h, w)).astype(dtype)
+    if n < 0:
+        a.flat[: min(5, a.size)] = [0, np.inf, -np.inf, 1e-20, 1e-19][: min(5, a.size)]
+    gdal(name, a, compress=compress, nbits=abs(n), **options)
+    if fill_order == 2:  # GDAL does not write it: the bits of all stored bytes are reversed here
+        with tifffile.TiffFile(path(name)) as f:
+            p = f.pages[0]
+            ranges, end = list(zip(p.dataoffsets, p.databytecounts)), p.tags[262].offset
+        data = bytearray(open(path(name), "rb").read())
+        for off, size in ranges:
+            data[off : off + size] = bytes(int(f"{v:08b}"[::-1], 2) for v in data[off : off + size])
+        order = "big" if data[:2] == b"MM" else "little"
+        assert data[:4] in (b"II*\0", b"MM\0*") and int.from_bytes(data[end : end + 2], order) == 262
+        # PhotometricInterpretation (262) gives way to FillOrder (266), which keeps the order of the tags.
+        data[end : end + 2] = (266).to_bytes(2, order)
+        data[end + 8 : end + 10] = (2).to_bytes(2, order)
+        open(path(name), "wb").write(data)
+    add(name, read(name), "GDAL")
+
+
+def few_bits():
+    for n in 1, 2, 3, 4, 5, 6, 7, 9, 10, 11, 12, 13, 14, 15, 24, 31:
+        inter = "pixel" if n % 2 else "band"
+        bits(f"bits-{n}.tif", 9, 13, 2, n, interleave=inter, endianness="big" if n % 3 == 0 else "little", blockysize=4)
+    bits("bits-float-24.tif", 9, 13, 1, -24)
+    bits("bits-lzw.tif", 20, 21, 3, 12, "lzw", interleave="pixel", tiled=True, blockxsize=16, blockysize=16)
+    bits("bits-white.tif", 20, 21, 1, 1, "packbits", photometric="miniswhite")
+    bits("bits-fill-order.tif", 9, 13, 1, 4, fill_order=2)
+    bits("bits-fill-order-lzw.tif", 9, 13, 1, 16, "lzw", fill_order=2)
+
+
+def random_bits():
+    h, w = (int(v) for v in rng.integers(1, 150, 2))
+    n = int(rng.choice([*range(1, 8), *range(9, 16), 17, 20, 24, 31, -24]))
+    compress = str(rng.choice(["none", "lzw", "deflate", "packbits", "zstd"]))
+    bits(f"{next(names)}.tif", h, w, int(rng.integers(1, 5)), n, compress, int(rng.integers(1, 3)), **layout())
+
+
+few, random = [few_jpegs, few_bits, few_lercs], [random_jpeg, random_bits, random_lerc]
 if count:
     for make in random:
         for _ in range(count):

@@ -134,17 +134,11 @@ for driver, dtype in itertools.product(["GTiff", "COG"], ["uint16", "float32"]):
 # What is not read, and what its error names.
 for what, says, dtype, bands, options in [
     ("WebP", "compression WebP", "uint8", 3, {"COMPRESS": "WEBP"}),
-    ("LERC", "compression LERC", "float32", 2, {"COMPRESS": "LERC"}),
-    ("LERC and zstd", "compression LERC", "float32", 2, {"COMPRESS": "LERC_ZSTD"}),
     ("LZMA", "compression LZMA", "uint16", 2, {"COMPRESS": "LZMA"}),
     ("JPEG XL", "compression JPEG XL", "uint8", 3, {"COMPRESS": "JXL"}),
     ("CCITT", "compression CCITT fax 4", "uint8", 1, {"COMPRESS": "CCITTFAX4", "NBITS": 1}),
     ("CCITT", "compression CCITT fax 3", "uint8", 1, {"COMPRESS": "CCITTFAX3", "NBITS": 1}),
     ("CCITT", "compression CCITT RLE", "uint8", 1, {"COMPRESS": "CCITTRLE", "NBITS": 1}),
-    ("bits", "samples of 1 bits", "uint8", 1, {"NBITS": 1}),
-    ("bits", "samples of 4 bits", "uint8", 2, {"NBITS": 4}),
-    ("bits", "samples of 12 bits", "uint16", 2, {"NBITS": 12}),
-    ("bits", "samples of 24 bits", "uint32", 1, {"NBITS": 24}),
 ]:  # fmt: skip
     name = f"{next(count)}.tif"
     try:

@@ -1,0 +1,177 @@
+package lerc
+
+import "encoding/binary"
+
+// huffman holds the codes of one image of bytes.
+type huffman struct {
+	lut  [1 << lutBits]uint32 // length<<16 | symbol of the code that these bits begin with; 0 for none
+	long []longCode
+}
+
+const lutBits = 12
+
+// longCode is a code of more than lutBits.
+type longCode struct {
+	code   uint32
+	length int
+	symbol int
+}
+
+// wordReader reads bits from little-endian words of 4 bytes, the most significant first.
+type wordReader struct {
+	src  []byte
+	acc  uint64
+	have int
+	past int // bits that src does not have
+	used int // words
+}
+
+// peek returns the next 32 bits; zeros follow the end.
+func (r *wordReader) peek() uint32 {
+	if r.have < 32 {
+		var w uint32
+		if len(r.src) >= 4 {
+			w = binary.LittleEndian.Uint32(r.src)
+			r.src = r.src[4:]
+			r.used++
+		} else {
+			r.past += 32
+		}
+		r.acc = r.acc<<32 | uint64(w)
+		r.have += 32
+	}
+	return uint32(r.acc >> (r.have - 32))
+}
+
+func (r *wordReader) ended() bool { return r.past > r.have }
+
+// maxSymbols is the largest number of codes: one for each byte.
+const maxSymbols = 256
+
+// readCodes reads the table of codes, and returns a reader of what follows it.
+func (d *Decoder) readCodes() *wordReader {
+	version, size, from, to := d.i32(), d.i32(), d.i32(), d.i32()
+	if d.err == nil && (version < 2 || size < 1 || size > maxSymbols || from < 0 || from >= to || to-from > size ||
+		from >= size) {
+		d.fail(corrupt("codes %d to %d of %d, version %d", from, to, size, version))
+	}
+	if d.err != nil {
+		return nil
+	}
+	d.block = d.block[:0]
+	if d.stuffed(to - from); d.err != nil {
+		return nil
+	}
+	if len(d.block) != to-from {
+		d.fail(corrupt("%d lengths of %d codes", len(d.block), to-from))
+		return nil
+	}
+	h := &d.codes
+	clear(h.lut[:])
+	h.long = h.long[:0]
+	r := wordReader{src: d.b}
+	for i, n := range d.block {
+		if n == 0 {
+			continue
+		}
+		if n > 32 {
+			d.fail(corrupt("a code of %d bits", n))
+			return nil
+		}
+		code, symbol := r.peek()>>(32-n), (from+i)%size
+		r.have -= int(n)
+		if n > lutBits {
+			h.long = append(h.long, longCode{code, int(n), symbol})
+			continue
+		}
+		first := int(code) << (lutBits - n)
+		for k := range 1 << (lutBits - n) {
+			h.lut[first+k] = uint32(n)<<16 | uint32(symbol)
+		}
+	}
+	if r.ended() {
+		d.fail(corrupt("ends early"))
+		return nil
+	}
+	// The samples begin with the next word.
+	unread := max(0, r.have-r.past) / 32
+	d.bytes(4 * (r.used - unread))
+	return &wordReader{src: d.b}
+}
+
+// next decodes one symbol; false if there is no such code, or no more bits.
+func (h *huffman) next(r *wordReader) (int, bool) {
+	v := r.peek()
+	if e := h.lut[v>>(32-lutBits)]; e != 0 {
+		r.have -= int(e >> 16)
+		return int(e & 0xffff), !r.ended()
+	}
+	for _, c := range h.long {
+		if v>>(32-c.length) == c.code {
+			r.have -= c.length
+			return c.symbol, !r.ended()
+		}
+	}
+	return 0, false
+}
+
+// bias is what a symbol has more than its byte.
+func (d *Decoder) bias() int {
+	if d.s.Type == Int8 {
+		return 128
+	}
+	return 0
+}
+
+// deltas reads bytes as differences to their left or upper neighbour.
+func (d *Decoder) deltas() {
+	r := d.readCodes()
+	if r == nil {
+		return
+	}
+	n, w, bias := d.s.Bands, d.s.Width, d.bias()
+	for b := range n {
+		last := byte(0)
+		for y := range d.s.Height {
+			for x := range w {
+				k := y*w + x
+				if !d.isValid(k) {
+					continue
+				}
+				v, ok := d.codes.next(r)
+				if !ok {
+					d.fail(corrupt("an invalid code in row %d", y))
+					return
+				}
+				before := last
+				if (x == 0 || !d.isValid(k-1)) && y > 0 && d.isValid(k-w) {
+					before = d.out[(k-w)*n+b]
+				}
+				last = before + byte(v-bias)
+				d.out[k*n+b] = last
+			}
+		}
+	}
+}
+
+// codedBytes reads bytes, each as a code.
+func (d *Decoder) codedBytes() {
+	r := d.readCodes()
+	if r == nil {
+		return
+	}
+	n, bias := d.s.Bands, d.bias()
+	for k := range d.s.Width * d.s.Height {
+		if !d.isValid(k) {
+			continue
+		}
+		for b := range n {
+			v, ok := d.codes.next(r)
+			if !ok {
+				d.fail(corrupt("an invalid code for pixel %d", k))
+				return
+			}
+			d.out[k*n+b] = byte(v - bias)
+		}
+	}
+}

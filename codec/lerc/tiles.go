@@ -1,0 +1,219 @@
+package lerc
+
+import "math"
+
+// Modes in which the samples of an image are stored.
+const (
+	modeTiles = iota
+	modeDeltaHuffman
+	modeHuffman
+	modeFloats
+)
+
+// samples reads what follows the mask.
+func (d *Decoder) samples() {
+	h, s := &d.h, &d.s
+	d.mins, d.maxs = d.mins[:0], d.maxs[:0]
+	for range s.Bands {
+		d.mins, d.maxs = append(d.mins, h.least), append(d.maxs, h.most)
+	}
+	if h.least == h.most {
+		d.constant()
+		return
+	}
+	if h.version >= 4 {
+		same := true
+		for i := range s.Bands {
+			d.mins[i] = d.value(s.Type)
+		}
+		for i := range s.Bands {
+			d.maxs[i] = d.value(s.Type)
+			same = same && d.mins[i] == d.maxs[i]
+		}
+		if same && d.err == nil {
+			d.constant()
+			return
+		}
+	}
+	if d.u8() != 0 {
+		d.raw()
+		return
+	}
+	bytes := s.Type <= Uint8 && h.maxError == 0.5
+	floats := s.Type >= Float32 && h.maxError == 0 && h.version >= 6
+	if bytes || floats {
+		switch mode := d.u8(); {
+		case d.err != nil:
+			return
+		case mode == modeTiles:
+		case bytes && mode == modeDeltaHuffman:
+			d.deltas()
+			return
+		case bytes && mode == modeHuffman && h.version >= 4:
+			d.codedBytes()
+			return
+		case floats && mode == modeFloats:
+			d.fail(unsupported("lossless floats of version 6"))
+			return
+		default:
+			d.fail(corrupt("mode %d of type %d", mode, s.Type))
+			return
+		}
+	}
+	d.tiles()
+}
+
+// constant sets all valid pixels to the least sample of each band.
+func (d *Decoder) constant() {
+	at := 0
+	for k := range d.s.Width * d.s.Height {
+		valid := d.isValid(k)
+		for _, v := range d.mins {
+			if valid {
+				put(d.out[at:], d.s.Type, v)
+			}
+			at += d.size
+		}
+	}
+}
+
+// raw reads valid pixels that are not compressed.
+func (d *Decoder) raw() {
+	n := d.size * d.s.Bands
+	for k := range d.s.Width * d.s.Height {
+		if d.isValid(k) {
+			if copy(d.out[k*n:][:n], d.bytes(n)); d.err != nil {
+				return
+			}
+		}
+	}
+}
+
+// rect is a block of an image: rows and columns from, up to and without, to.
+type rect struct{ y0, y1, x0, x1 int }
+
+func (d *Decoder) tiles() {
+	side := d.h.blockSide
+	for y := 0; y < d.s.Height; y += side {
+		for x := 0; x < d.s.Width; x += side {
+			r := rect{y, min(y+side, d.s.Height), x, min(x+side, d.s.Width)}
+			for b := range d.s.Bands {
+				if d.tile(r, b); d.err != nil {
+					return
+				}
+			}
+		}
+	}
+}
+
+// How a block is stored.
+const (
+	blockRaw = iota
+	blockStuffed
+	blockZero
+	blockConstant
+)
+
+// narrower returns the type in which the offset of a block is stored.
+func narrower(t Type, by int) Type {
+	b := Type(by)
+	switch t {
+	case Int16, Int32:
+		return t - b
+	case Uint16, Uint32:
+		return t - 2*b
+	case Float32:
+		return [4]Type{Float32, Int16, Uint8, -1}[by]
+	case Float64:
+		return [4]Type{Float64, Float32, Int32, Int16}[by]
+	}
+	return t
+}
+
+// tile reads one band of a block.
+func (d *Decoder) tile(r rect, band int) {
+	flags := d.u8()
+	diff, check := false, 15
+	if d.h.version >= 5 {
+		diff, check = flags&4 != 0, 14
+	}
+	if d.err == nil && (flags>>2&check != r.x0>>3&check || diff && band == 0) {
+		d.fail(corrupt("a block with the flags %#x in column %d", flags, r.x0))
+	}
+	if d.err != nil {
+		return
+	}
+	kind := flags & 3
+	if kind == blockRaw {
+		if diff {
+			d.fail(corrupt("a block with the flags %#x", flags))
+		}
+		d.rawBlock(r, band)
+		return
+	}
+	offset, count := 0.0, (r.y1-r.y0)*(r.x1-r.x0)
+	d.block = d.block[:0]
+	if kind != blockZero {
+		t := d.s.Type
+		if diff && t < Float32 {
+			t = Int32
+		}
+		if t = narrower(t, flags>>6); t < 0 || t >= numTypes {
+			d.fail(corrupt("a block with the flags %#x", flags))
+			return
+		}
+		offset = d.value(t)
+	}
+	if kind == blockStuffed {
+		d.stuffed(count)
+	}
+	if d.err == nil {
+		d.place(r, band, offset, diff, kind)
+	}
+}
+
+// rawBlock reads samples as they are.
+func (d *Decoder) rawBlock(r rect, band int) {
+	for y := r.y0; y < r.y1; y++ {
+		for x := r.x0; x < r.x1; x++ {
+			k := y*d.s.Width + x
+			if d.isValid(k) {
+				if copy(d.out[(k*d.s.Bands+band)*d.size:][:d.size], d.bytes(d.size)); d.err != nil {
+					return
+				}
+			}
+		}
+	}
+}
+
+// place writes a block: its offset, plus what d.block has for each valid pixel, plus the band before.
+func (d *Decoder) place(r rect, band int, offset float64, diff bool, kind int) {
+	scale, most, t, n := 2*d.h.maxError, d.maxs[band], d.s.Type, d.s.Bands
+	all := len(d.mask) == 0 || len(d.block) == (r.y1-r.y0)*(r.x1-r.x0)
+	from := 0
+	for y := r.y0; y < r.y1; y++ {
+		for x := r.x0; x < r.x1; x++ {
+			k := y*d.s.Width + x
+			if !all && !d.isValid(k) {
+				continue
+			}
+			at := (k*n + band) * d.size
+			v := offset
+			if kind == blockStuffed {
+				if from == len(d.block) {
+					d.fail(corrupt("a block of %d samples, where there are more", from))
+					return
+				}
+				v += float64(float64(d.block[from]) * scale) // rounded, so that nothing is fused
+				from++
+			}
+			if diff {
+				v += get(d.out[at-d.size:], t)
+			}
+			if diff || kind == blockStuffed {
+				v = math.Min(v, most)
+			}
+			put(d.out[at:], t, v)
+		}
+	}
+}
