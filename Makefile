@@ -161,10 +161,10 @@ vuln: govulncheck pip-audit ## known vulnerabilities of what chaski uses, in Go 
 govulncheck: ## known vulnerabilities in called code (asks the Go vulnerability database)
 	$(GOVULNCHECK) ./...
 
-pip-audit: env ## known vulnerabilities in the pinned Python packages (installs pip-audit into .venv/audit, asks PyPI)
+pip-audit: env ## known vulnerabilities in the pinned Python packages (installs pip-audit into .venv/audit, asks pypi.org; fails where it has no answer)
 	[ -x $(VENV)/audit/bin/pip-audit ] || { $(PY) -m venv $(VENV)/audit && \
 	  $(VENV)/audit/bin/python -m pip install --quiet pip-audit==2.10.1; }
-	$(VENV)/audit/bin/pip-audit --disable-pip --require-hashes -r python/requirements.txt -r python/requirements-dev.txt \
+	$(VENV)/audit/bin/pip-audit --strict --disable-pip --require-hashes -r python/requirements.txt -r python/requirements-dev.txt \
 	  -r python/requirements-torch.txt
 
 .PHONY: soak soak-frames soak-training soak-disk soak-hostile
