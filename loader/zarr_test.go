@@ -133,6 +133,42 @@ func TestZarrGroup(t *testing.T) {
 	}
 }
 
+// TestZarrMisplaced: arrays that their groups put on other ground are refused as a sample, those on the same are not.
+func TestZarrMisplaced(t *testing.T) {
+	for west, want := range map[int]fault.Kind{500000: 0, 500020: fault.Misplaced} {
+		dir := filepath.Join(t.TempDir(), "s2.zarr")
+		writeProduct(t, dir)
+		b, err := os.ReadFile(filepath.Join(dir, "zarr.json"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := string(b)
+		for group, place := range map[string]string{"r10m": "10,0,500000,0,-10,5000000",
+			"r20m": fmt.Sprintf("20,0,%d,0,-20,5000000", west)} {
+			old := fmt.Sprintf(`"%s":{"zarr_format":3,"node_type":"group"`, group)
+			if !strings.Contains(text, old) {
+				t.Fatalf("no %s in %s", old, text)
+			}
+			text = strings.Replace(text, old,
+				old+`,"attributes":{"proj:code":"EPSG:32632","spatial:transform":[`+place+`]}`, 1)
+		}
+		writeFile(t, filepath.Join(dir, "zarr.json"), text)
+		e, err := Open(t.Context(), Spec{Source: dir, BatchSize: 1,
+			Fields: []Field{{Name: "b02"}, {Name: "b11"}}}, Options{})
+		if err == nil {
+			var b *Batch
+			b, err = e.Start(t.Context(), shuffle.Ticket{Count: 1, RowStride: 1}, false).Wait(t.Context())
+			if err == nil {
+				b.Release()
+			}
+			e.Close()
+		}
+		if fault.KindOf(err) != want {
+			t.Errorf("west of the 20 m grid at %d: %v", west, err)
+		}
+	}
+}
+
 // TestZarrTime: dimensions called n, t, y and x are rows, steps of time and pixels, and dims renames them.
 func TestZarrTime(t *testing.T) {
 	for _, names := range []string{"n t y x", "a b c d"} {

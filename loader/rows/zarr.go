@@ -21,6 +21,7 @@ import (
 type Zarr struct {
 	node   *zarr.Node
 	fields []zarr.Raster
+	places []*catalog.Place // of each field, nil if it is not known
 	print  string
 }
 
@@ -69,6 +70,8 @@ func openZarr(ctx context.Context, src *spec.Source, fields []spec.Field, o reso
 				"%d images, %d of the first field", r.Len(), first[0].Len())), src.Source)
 		}
 		z.fields = append(z.fields, r)
+		p, g := n.Place(ctx, r.Arrays()[0]), r.Grid()
+		z.places = append(z.places, catalog.NewPlace(p.EPSG, p.Transform, g.Height, g.Width))
 		for _, a := range r.Arrays() {
 			fmt.Fprintf(h, "%q %s\n", a.Path, a.Text())
 		}
@@ -102,7 +105,7 @@ func (z *Zarr) Fingerprint() string { return z.print }
 // Asset implements Table.
 func (z *Zarr) Asset(_ context.Context, field int, row int64) (catalog.Asset, error) {
 	r := z.fields[field]
-	return catalog.Asset{URI: r.Arrays()[0].URI, Index: r.Index(row)}, nil
+	return catalog.Asset{URI: r.Arrays()[0].URI, Index: r.Index(row), Place: z.places[field]}, nil
 }
 
 // Value implements Table: it is an error, because Zarr has no metadata columns.

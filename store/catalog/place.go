@@ -24,6 +24,11 @@ type Place struct {
 	Boxed bool
 }
 
+// NewPlace returns where an image of height by width pixels with a transform lies, nil without a transform.
+func NewPlace(epsg int, transform *[6]float64, height, width int) *Place {
+	return (&Meta{EPSG: epsg, Transform: transform}).place(height, width)
+}
+
 // place returns where an image of height by width pixels lies, nil without a transform.
 func (m *Meta) place(height, width int) *Place {
 	if m.Transform == nil {
