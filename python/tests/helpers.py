@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import http.server
+import itertools
 import json
+import os
+import socket
+import sys
 import threading
 import warnings
 import zlib
@@ -300,9 +304,53 @@ class FakeEngine(chaski_pb2_grpc.ChaskiServicer):
         return pb.InfoReply(json=json.dumps({"path": request.path}).encode())
 
 
+# A hundred ports below the range from which systems choose, for this process alone. A name of a
+# socket, which ends with the process, keeps other runs of these tests away from them.
+_BLOCKS = 120
+_reserved: list[socket.socket] = []
+
+
+def _block() -> range:
+    for k in range(_BLOCKS):
+        n = (os.getpid() + k) % _BLOCKS
+        ports = range(20_000 + 100 * n, 20_100 + 100 * n)
+        if sys.platform != "linux":
+            return ports
+        s = socket.socket(socket.AF_UNIX)
+        try:
+            s.bind(f"\0chaski-test-ports-{n}")
+        except OSError:
+            s.close()
+            continue
+        _reserved.append(s)
+        return ports
+    raise AssertionError("all ports are reserved")
+
+
+_ports: Iterator[int] | None = None
+
+
+def free_port() -> int:
+    """Returns a port that no other process gets, even while nothing listens there."""
+    global _ports
+    _ports = _ports or itertools.cycle(_block())
+    for port in itertools.islice(_ports, 100):
+        with socket.socket() as s:
+            try:
+                s.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+            return port
+    raise AssertionError("no port is free")
+
+
 def serve(engine: FakeEngine, port: int = 0) -> tuple[grpc.Server, int]:
-    """Starts a fake engine on this machine and returns its server and port."""
-    server = grpc.server(futures.ThreadPoolExecutor(8))
+    """Starts a fake engine on this machine and returns its server and port.
+
+    The port stays that of the test while the server is stopped: no other process gets it.
+    """
+    port = port or free_port()
+    server = grpc.server(futures.ThreadPoolExecutor(8), options=[("grpc.so_reuseport", 0)])
     chaski_pb2_grpc.add_ChaskiServicer_to_server(engine, server)
     port = server.add_insecure_port(f"127.0.0.1:{port}")
     server.start()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
-import socket
 import subprocess
 import sys
 import time
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from helpers import free_port
 from test_real import N, chips  # noqa: F401
 
 from chaski.order import Order
@@ -22,18 +22,6 @@ WORLD = 2
 SECONDS = 500  # importing PyTorch twice takes a minute on a busy machine
 
 pytestmark = pytest.mark.usefixtures("binary")
-
-
-def free_port() -> int:
-    """A port below the range from which systems choose, so no other process gets it meanwhile."""
-    for port in range(20_000 + os.getpid() % 10_000, 32_000):
-        with socket.socket() as s:
-            try:
-                s.bind(("127.0.0.1", port))
-            except OSError:
-                continue
-            return port
-    raise AssertionError("no port is free")
 
 
 def ranks(tmp_path: Path, folder: Path, library: str, how: str) -> list[dict[str, Any]]:

@@ -554,7 +554,7 @@ def test_connect_to_a_server_that_is_killed_and_restarted(chips, binary):
         with pytest.raises(chaski.NotFoundError):
             chaski.connect(target, "/", batch_size=2)
     finally:
-        server.communicate(timeout=30)
+        server.communicate(timeout=500)
 
 
 def test_wrong_specs(chips):

@@ -20,6 +20,7 @@ from pathlib import Path
 import grpc
 import pytest
 from helpers import FakeEngine, image_batch, serve
+from patience import patiently
 from reference.sampling import Groups
 
 import chaski
@@ -51,7 +52,7 @@ def engines(n: int, **options) -> list[FakeEngine]:
 
 def connect(targets, **options) -> chaski.Loader:
     return chaski.connect(
-        targets, "d", **{"batch_size": 4, "timeout": 30, "prefetch": 6, **options}
+        targets, "d", **{"batch_size": 4, "timeout": 300, "prefetch": 6, **options}
     )
 
 
@@ -76,7 +77,8 @@ def test_work_is_shared_and_the_order_kept():
         assert firsts(loader) == ALL
     asked = [[t.first for t in e.tickets] for e in three]
     assert sorted(sum(asked, [])) == ALL, "every ticket was asked once"
-    assert min(map(len, asked)) >= STEPS // 6
+    # Of six tickets that are on their way, a server that waits for a processor has one or two.
+    assert min(map(len, asked)) >= STEPS // 10
 
 
 @pytest.mark.parametrize("mixed", [False, True])
@@ -109,7 +111,7 @@ def test_all_servers_work_on_groups(world):
 
     def answer(t, e):
         if t.row_start == 0 and t.first in begins:
-            together.wait(20)  # breaks, and the stream with it, unless all three come
+            together.wait(300)  # breaks, and the stream with it, unless all three come
         return image_batch(t, e.samples)
 
     for e in three:
@@ -189,10 +191,7 @@ def test_a_server_dies(stop):
 
 
 def test_a_server_dies_and_comes_back():
-    two = engines(2)
-    for e in two:
-        e.answer = lambda t, e: time.sleep(0.05) or image_batch(t, e.samples)
-    with running(*two) as (servers, targets), connect(targets) as loader:
+    with running(*engines(2)) as (servers, targets), connect(targets) as loader:
         port = int(targets[0].rpartition(":")[2])
         seen, again = [], []
         for batch in loader:
@@ -202,7 +201,10 @@ def test_a_server_dies_and_comes_back():
                 again = [FakeEngine(samples=4 * STEPS)]
                 servers[0] = serve(again[0], port)[0]
         assert seen == ALL
-        assert again[0].tickets, "it is used again"
+        end = time.monotonic() + 300
+        while not again[0].tickets:
+            assert time.monotonic() < end, "it is not used again"
+            assert firsts(loader) == ALL
 
 
 def test_one_is_not_there_from_the_beginning():
@@ -250,10 +252,14 @@ def test_a_stalled_server_is_hedged():
 
 
 def test_a_stalled_server_is_given_up_after_the_timeout():
-    two = engines(2)
-    two[0].answer = stalls(80)
-    with running(*two) as (_, targets), connect(targets, timeout=2, hedge=None) as loader:
-        assert firsts(loader) == ALL
+    def run(timeout: float) -> None:
+        two = engines(2)
+        two[0].answer = stalls(80)
+        with running(*two) as (_, targets):
+            with connect(targets, timeout=timeout, hedge=None) as loader:
+                assert firsts(loader) == ALL
+
+    patiently(run, 1)
 
 
 def test_one_is_stuck_from_the_beginning():
@@ -280,30 +286,38 @@ def test_all_are_stuck_from_the_beginning():
 
 
 def test_all_stall():
-    two = engines(2)
-    for e in two:
-        e.answer = stalls(8)
-    with running(*two) as (_, targets), connect(targets, timeout=1, retries=1) as loader:
-        with pytest.raises(chaski.Error, match=r"127\.0\.0\.1:\d+: no answer for 1s.*ticket"):
-            list(loader)
+    def run(timeout: float) -> None:
+        two = engines(2)
+        for e in two:
+            e.answer = stalls(8)
+        with running(*two) as (_, targets), connect(targets, timeout=timeout, retries=1) as loader:
+            with pytest.raises(chaski.Error, match=r"127\.0\.0\.1:\d+: no answer for .*s.*ticket"):
+                list(loader)
+
+    patiently(run, 1)
 
 
-@pytest.mark.parametrize("staggered", [0.0, 0.5])
+@pytest.mark.parametrize("staggered", [0.0, 0.3])
 def test_all_stall_for_no_longer_than_twice_the_timeout(staggered):
     """Servers that describe the spec and then never answer end the run, despite reconnections."""
-    two = engines(2)
 
-    def later(t, e):
-        if t.first >= 8:
-            return None if t.first >= 16 else time.sleep(staggered)
-        return image_batch(t, e.samples)
+    def run(timeout: float) -> None:
+        def later(t, e):
+            if t.first >= 8:
+                return None if t.first >= 16 else time.sleep(staggered * timeout)
+            return image_batch(t, e.samples)
 
-    two[0].answer, two[1].answer = stalls(8), later
-    with running(*two) as (_, targets), connect(targets, timeout=1.5, retries=100) as loader:
-        start = time.monotonic()
-        with pytest.raises(chaski.DeadlineError, match=r":\d+: no answer for 1.5s.*ticket"):
-            list(loader)
-        assert 1.5 <= time.monotonic() - start < 120, "not a hundred times the timeout"
+        two = engines(2)
+        two[0].answer, two[1].answer = stalls(8), later
+        with running(*two) as (_, targets):
+            with connect(targets, timeout=timeout, retries=100) as loader:
+                start = time.monotonic()
+                with pytest.raises(chaski.DeadlineError, match=r":\d+: no answer for .*s.*ticket"):
+                    list(loader)
+                took = time.monotonic() - start
+                assert timeout <= took < 80 * timeout, "not a hundred times the timeout"
+
+    patiently(run, 1.5)
 
 
 def test_one_stalls_while_the_other_is_away():
@@ -312,43 +326,47 @@ def test_one_stalls_while_the_other_is_away():
     It is back once the other was given up, and has a timeout to be found before that one is silent
     for the second time.
     """
-    two = engines(2)
-    two[0].answer = stalls(8)
-    again = engines(1)[0]
-    with (
-        running(*two) as (servers, targets),
-        connect(targets, timeout=4, retries=1000, hedge=None) as loader,
-    ):
-        port = int(targets[1].rpartition(":")[2])
-        servers[1].stop(0).wait()
 
-        def back() -> None:
-            until = time.monotonic() + 60
-            while two[0].streams < 2 and time.monotonic() < until:
-                time.sleep(0.01)
-            servers.append(serve(again, port)[0])
+    def run(timeout: float) -> None:
+        two = engines(2)
+        two[0].answer = stalls(8)
+        again = engines(1)[0]
+        with (
+            running(*two) as (servers, targets),
+            connect(targets, timeout=timeout, retries=1000, hedge=None) as loader,
+        ):
+            port = int(targets[1].rpartition(":")[2])
+            servers[1].stop(0).wait()
+            over = threading.Event()
 
-        thread = threading.Thread(target=back)
-        thread.start()
-        assert firsts(loader) == ALL
-        thread.join()
-    assert two[0].streams >= 2 and again.tickets
+            def back() -> None:
+                while two[0].streams < 2 and not over.wait(0.01):
+                    pass
+                servers.append(serve(again, port)[0])
+
+            thread = threading.Thread(target=back)
+            thread.start()
+            try:
+                assert firsts(loader) == ALL
+            finally:
+                over.set()
+                thread.join()
+        assert two[0].streams >= 2 and again.tickets
+
+    patiently(run, 2)
 
 
 def test_a_slow_user_is_no_slow_server():
-    for left in reversed(range(10)):
+    def run(timeout: float) -> None:
         two = engines(2)
-        try:
-            with running(*two) as (_, targets), connect(targets, timeout=0.4) as loader:
-                for i, _ in enumerate(loader):
-                    if i in (12, 20):
-                        time.sleep(0.7)
-            assert sorted(t.first for e in two for t in e.tickets) == ALL, "asked twice"
-            assert [e.streams for e in two] == [1, 1]
-            return
-        except (AssertionError, chaski.DeadlineError, chaski.UnavailableError):
-            if not left:  # a server on a machine with other work is slow: of some runs, one is not
-                raise
+        with running(*two) as (_, targets), connect(targets, timeout=timeout) as loader:
+            for i, _ in enumerate(loader):
+                if i in (12, 20):
+                    time.sleep(1.75 * timeout)
+        assert sorted(t.first for e in two for t in e.tickets) == ALL, "asked twice"
+        assert [e.streams for e in two] == [1, 1]
+
+    patiently(run, 0.4)
 
 
 def test_a_fault_comes_when_its_step_does():
@@ -379,16 +397,15 @@ def test_other_data():
 
 
 def test_other_data_after_a_restart():
-    two = engines(2)
-    for e in two:
-        e.answer = lambda t, e: time.sleep(0.05) or image_batch(t, e.samples)
-    with running(*two) as (servers, targets), connect(targets) as loader:
+    with running(*engines(2)) as (servers, targets), connect(targets) as loader:
+        end = time.monotonic() + 300
         with pytest.raises(chaski.StateError, match="other data"):
-            for i, _ in enumerate(loader):
-                if i == 3:
-                    servers[0].stop(0).wait()
-                    other = FakeEngine(samples=4 * STEPS, hash="babe")
-                    servers[0] = serve(other, int(targets[0].rpartition(":")[2]))[0]
+            while time.monotonic() < end:
+                for i, _ in enumerate(loader):
+                    if loader.epoch == 0 and i == 3:
+                        servers[0].stop(0).wait()
+                        other = FakeEngine(samples=4 * STEPS, hash="babe")
+                        servers[0] = serve(other, int(targets[0].rpartition(":")[2]))[0]
 
 
 def test_deaths_at_random():
@@ -397,7 +414,7 @@ def test_deaths_at_random():
     three = engines(3)
     for e in three:
         e.answer = lambda t, e: time.sleep(0.002) or image_batch(t, e.samples)
-    with running(*three) as (servers, targets), connect(targets, retries=50) as loader:
+    with running(*three) as (servers, targets), connect(targets, retries=100_000) as loader:
         over = threading.Event()
 
         def kill() -> None:

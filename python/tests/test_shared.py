@@ -23,7 +23,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers import T, payload
+from helpers import T, free_port, payload
 
 import chaski
 from chaski import _engine, _shared
@@ -71,9 +71,7 @@ class Server:
     """`chaski serve` with metrics."""
 
     def __init__(self, binary: str, *flags: str) -> None:
-        with socket.socket() as s:
-            s.bind(("127.0.0.1", 0))
-            self.metrics = f"127.0.0.1:{s.getsockname()[1]}"
+        self.metrics = f"127.0.0.1:{free_port()}"
         listen = f"unix-abstract:chaski-test-{os.getpid()}-{random.getrandbits(64):x}"
         command = [
             binary,
@@ -91,7 +89,7 @@ class Server:
         self.target = listen
 
     def figure(self, name: str) -> float:
-        with urllib.request.urlopen(f"http://{self.metrics}/metrics", timeout=10) as r:
+        with urllib.request.urlopen(f"http://{self.metrics}/metrics", timeout=300) as r:
             for line in r.read().decode().splitlines():
                 if line.startswith(f"chaski_server_{name} "):
                     return float(line.split()[1])
@@ -104,7 +102,7 @@ class Server:
         return chaski.connect(self.target, SCENE, **{**OPTIONS, "transport": "shm", **options})
 
     def close(self) -> None:
-        self.process.communicate(timeout=30)
+        self.process.communicate(timeout=300)
 
 
 @pytest.fixture
@@ -329,7 +327,7 @@ def test_fork_sees_what_its_parent_saw(server):
             b["image"].fill(7)
         assert len(list(loader)) == len(loader)
         os.write(go[1], b"x")
-        assert select.select([done[0]], [], [], 20)[0] and os.read(done[0], 1) == b"y"
+        assert select.select([done[0]], [], [], 300)[0] and os.read(done[0], 1) == b"y"
         assert os.waitpid(pid, 0)[1] == 0
         assert len(list(loader)) == len(loader)  # the child has closed nothing of ours
         del b
@@ -438,12 +436,12 @@ class Door:
         self.listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.listener.bind("\0" + self.address)
         self.listener.listen()
-        self.listener.settimeout(10)
+        self.listener.settimeout(300)
 
     def enter(self, answer: bytes = struct.pack("<4Q", 2, 1, 2, 1)) -> _shared.Side:
         def accept() -> None:
             self.s, _ = self.listener.accept()
-            self.s.settimeout(10)
+            self.s.settimeout(300)
             assert self.s.recv(100) == struct.pack("<Q", 1) + TOKEN + struct.pack("<Q", 1)
             self.s.send(answer)
 
@@ -704,7 +702,7 @@ def test_kill_the_engine_at_any_point(binary, monkeypatch, tmp_path):
             assert sum(1 for _ in loader) == len(want)  # a new engine gave it, if none did before
             assert steps == list(range(len(want)))
             pids.add(engine_of(loader)._process.pid)
-            assert process.wait(10) == -signal.SIGKILL
+            assert process.wait(300) == -signal.SIGKILL
         kept = kept[-20:]
         assert all(np.array_equal(a, want[step]) for a, step in kept)
     kept.clear()
