@@ -8,8 +8,6 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/source/blobsource"
-	"github.com/chaski-eo/chaski/source/blobsource/azure"
-	"github.com/chaski-eo/chaski/source/blobsource/gcs"
 	"github.com/chaski-eo/chaski/source/blobsource/s3"
 	"github.com/chaski-eo/chaski/source/httpsource"
 	"github.com/chaski-eo/chaski/source/remote"
@@ -48,12 +46,12 @@ func NewOpener(otherHosts bool) *source.Mux {
 		// HF_ENDPOINT is no URL. Only hf:// needs it, so that all other paths still work.
 		web = must(httpsource.New(httpsource.Options{OtherHosts: otherHosts}))
 	}
-	return &source.Mux{Files: &source.Files{}, Schemes: map[string]source.Opener{
+	m := &source.Mux{Files: &source.Files{}, Schemes: map[string]source.Opener{
 		"http": web, "https": web, "hf": web,
 		"s3": must(blobsource.New(s3.New(s3.Options{}), remote.Options{})),
-		"gs": must(blobsource.New(gcs.New(gcs.Options{}), remote.Options{})),
-		"az": must(blobsource.New(azure.New(azure.Options{}), remote.Options{})),
 	}}
+	addClouds(m.Schemes)
+	return m
 }
 
 // must panics on an error, which valid options never give.

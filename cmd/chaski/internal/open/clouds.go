@@ -1,0 +1,17 @@
+//go:build !invariants
+
+package open
+
+import (
+	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/source/blobsource"
+	"github.com/chaski-eo/chaski/source/blobsource/azure"
+	"github.com/chaski-eo/chaski/source/blobsource/gcs"
+	"github.com/chaski-eo/chaski/source/remote"
+)
+
+// addClouds adds the clouds of Google and Microsoft.
+func addClouds(schemes map[string]source.Opener) {
+	schemes["gs"] = must(blobsource.New(gcs.New(gcs.Options{}), remote.Options{}))
+	schemes["az"] = must(blobsource.New(azure.New(azure.Options{}), remote.Options{}))
+}
