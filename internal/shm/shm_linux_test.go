@@ -16,9 +16,12 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
+// unique returns the end of a name that no other process has.
+func unique() string { return strconv.Itoa(os.Getpid()) + time.Now().Format("150405.000000") }
+
 func open2(t *testing.T) (a, b *Conn, name string) {
 	t.Helper()
-	name = "chaski-test-" + strings.ReplaceAll(t.Name(), "/", "-") + strconv.Itoa(os.Getpid()) + time.Now().Format("150405.000000")
+	name = "chaski-test-" + strings.ReplaceAll(t.Name(), "/", "-") + unique()
 	d, err := Listen(name)
 	if err != nil {
 		t.Fatal(err)
@@ -209,7 +212,7 @@ func TestReceiveChecks(t *testing.T) {
 
 // TestListenUser: connections of this user are accepted.
 func TestListenUser(t *testing.T) {
-	name := "chaski-test-user" + strconv.Itoa(os.Getpid()) + time.Now().Format("150405.000000")
+	name := "chaski-test-user" + unique()
 	l, err := ListenUser(name)
 	if err != nil {
 		t.Fatal(err)
