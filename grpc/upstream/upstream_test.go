@@ -295,7 +295,8 @@ func TestErrorsKeepTheirFields(t *testing.T) {
 		timeout           float64
 	}{
 		{"a file", "corrupt", said.Message, &scripted{hash: always(""), stream: fault(said)}, 300},
-		{"files of a third server", "unavailable", "s3://b/c", &scripted{hash: always(""), stream: fault(refused)}, 300},
+		{"files of a third server", "unavailable", "s3://b/c",
+			&scripted{hash: always(""), stream: fault(refused)}, 300},
 		{"it is gone", "unavailable", "going down", &scripted{hash: always(""), stream: away}, 300},
 		{"it is silent", "deadline", "no answer", &scripted{hash: always(""), stream: silent}, 0.05},
 		{"other data", "state", "other data", &scripted{hash: others, stream: away}, 300},
