@@ -313,6 +313,9 @@ func TestKeptTilesAreBounded(t *testing.T) {
 // TestLargeTilesAreAlone: tiles of more than the part of a file leave no memory to those of others,
 // and what is foreseen is what is read all the same.
 func TestLargeTilesAreAlone(t *testing.T) {
+	if testing.Short() {
+		t.Skip("counts memory of tiles of 4 MiB; the goroutines are those of TestAheadReadsTheSame")
+	}
 	at := Int32.CoordOf
 	path := filepath.Join(t.TempDir(), "large")
 	plane(t, path, 8192) // tiles of a little over 4 MiB
