@@ -212,6 +212,9 @@ func TestPiecesHoldLittle(t *testing.T) {
 
 // TestPiecesOfDeflateHoldLittle: a strip of 200 MB of DEFLATE, whose last row is read.
 func TestPiecesOfDeflateHoldLittle(t *testing.T) {
+	if testing.Short() {
+		t.Skip("measures the memory of one read of 200 MB; nothing runs beside it")
+	}
 	const h, w = 10_000, 20_000
 	path := writeStrip(t, h, w)
 	var a *raster.Array
