@@ -162,9 +162,9 @@ func (r *imageReader) SetTurn(turn func() (done func())) { r.r.Turn = turn }
 // ReadBox implements chunk.BlockReader.
 func (r *imageReader) ReadBox(ctx context.Context, dst []byte, image int64, b chunk.Box) error {
 	return r.m.parts(image, b, func(box Box, planes int) error {
-		part := dst
-		plane := (b.Y1 - b.Y0) * (b.X1 - b.X0) * r.m.a.DType.Size()
-		part, dst = dst[:planes*plane], dst[planes*plane:]
+		n := planes * (b.Y1 - b.Y0) * (b.X1 - b.X0) * r.m.a.DType.Size()
+		part := dst[:n]
+		dst = dst[n:]
 		return r.r.ReadInto(ctx, part, box.Lo, box.Hi, r.m.strides(box))
 	})
 }
