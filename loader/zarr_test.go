@@ -153,18 +153,20 @@ func TestZarrMisplaced(t *testing.T) {
 				old+`,"attributes":{"proj:code":"EPSG:32632","spatial:transform":[`+place+`]}`, 1)
 		}
 		writeFile(t, filepath.Join(dir, "zarr.json"), text)
-		e, err := Open(t.Context(), Spec{Source: dir, BatchSize: 1,
-			Fields: []Field{{Name: "b02"}, {Name: "b11"}}}, Options{})
-		if err == nil {
-			var b *Batch
-			b, err = e.Start(t.Context(), shuffle.Ticket{Count: 1, RowStride: 1}, false).Wait(t.Context())
+		for _, fields := range [][]Field{{{Name: "b02"}, {Name: "b11"}}, // arrays, and groups as bands
+			{{Name: "fine", Column: "r10m"}, {Name: "coarse", Column: "r20m"}}} {
+			e, err := Open(t.Context(), Spec{Source: dir, BatchSize: 1, Fields: fields}, Options{})
 			if err == nil {
-				b.Release()
+				var b *Batch
+				b, err = e.Start(t.Context(), shuffle.Ticket{Count: 1, RowStride: 1}, false).Wait(t.Context())
+				if err == nil {
+					b.Release()
+				}
+				e.Close()
 			}
-			e.Close()
-		}
-		if fault.KindOf(err) != want {
-			t.Errorf("west of the 20 m grid at %d: %v", west, err)
+			if fault.KindOf(err) != want {
+				t.Errorf("west of the 20 m grid at %d, %s: %v", west, fields[0].Name, err)
+			}
 		}
 	}
 }

@@ -154,3 +154,33 @@ func readCorner(ctx context.Context, o source.Opener, dir string) error {
 	}
 	return n.Array.NewReader().ReadInto(ctx, make([]byte, 8), []int64{0, 0}, []int64{1, 1}, []int64{8, 8})
 }
+
+// TestUnreadableArraysAreNotReplaced: where the array that a field means cannot be read, or one that may be a band,
+// the field is refused: other arrays in its place would be other pixels.
+func TestUnreadableArraysAreNotReplaced(t *testing.T) {
+	broken := strings.Replace(plainArray, `[2,2]`, `[2,0]`, 1)
+	for name, text := range map[string]string{
+		"listed": `{"zarr_format":3,"node_type":"group"}`,
+		"consolidated": `{"zarr_format":3,"node_type":"group","consolidated_metadata":{"kind":"inline","metadata":{"a":` +
+			plainArray + `,"b":` + broken + `}}}`,
+	} {
+		dir := t.TempDir()
+		put(t, dir, "zarr.json", text)
+		put(t, dir, "a/zarr.json", plainArray)
+		put(t, dir, "b/zarr.json", broken)
+		var files source.Files
+		defer files.Close()
+		n, err := Open(t.Context(), &files, dir, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range [][2]string{{"b", ""}, {"x", "b"}, {"x", "."}} {
+			if _, err := n.Raster(t.Context(), c[0], c[1], ""); fault.KindOf(err) != fault.Corrupt {
+				t.Errorf("%s: field %q, column %q: %v", name, c[0], c[1], err)
+			}
+		}
+		if _, err := n.Raster(t.Context(), "a", "", ""); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

@@ -157,7 +157,7 @@ func (n *Node) Raster(ctx context.Context, field, column, dims string) (Raster, 
 		case err == nil && at.Array != nil:
 			return at.Array.Images(dims)
 		case err == nil:
-			return at.bands(ctx, dims)
+			return at.bands(ctx, strings.Trim(column, "/"), dims)
 		case !missing(err):
 			return nil, err
 		}
@@ -167,7 +167,11 @@ func (n *Node) Raster(ctx context.Context, field, column, dims string) (Raster, 
 		return nil, err
 	}
 	if column != "." {
-		if m, ok := pick(list, field, column, dims); ok {
+		m, ok, err := pick(list, field, column, dims)
+		if err != nil {
+			return nil, err
+		}
+		if ok {
 			return m.Images(dims)
 		}
 		if column != "" {
@@ -178,34 +182,37 @@ func (n *Node) Raster(ctx context.Context, field, column, dims string) (Raster, 
 	return n.bandsOf(list, dims)
 }
 
-// pick returns the array that a field means.
-func pick(list []Member, field, column, dims string) (*Array, bool) {
-	var same, images []*Array
+// pick returns the array that a field means. If that is one that cannot be read, it returns why: another array would
+// be other pixels under the field's name.
+func pick(list []Member, field, column, dims string) (*Array, bool, error) {
+	var same, images []Member
 	for _, m := range list {
-		if m.Array == nil {
-			continue
-		}
 		if want := column; want == path.Base(m.Path) || want == "" && (field == m.Path || field == path.Base(m.Path)) {
-			same = append(same, m.Array)
+			same = append(same, m)
 		}
-		if m.Array.Axes(dims) != nil {
-			images = append(images, m.Array)
+		if m.Array != nil && m.Array.Axes(dims) != nil {
+			images = append(images, m)
 		}
 	}
 	if len(same) == 1 {
-		return same[0], true
+		return same[0].Array, same[0].Err == nil, same[0].Err
 	}
 	if column == "" && len(same) == 0 && len(images) == 1 {
-		return images[0], true
+		return images[0].Array, true, nil
 	}
-	return nil, false
+	return nil, false, nil
 }
 
-// bands returns the arrays of the group itself as bands.
-func (n *Node) bands(ctx context.Context, dims string) (Raster, error) {
+// bands returns the arrays of the group itself, which is at a path below the node that asks, as bands.
+func (n *Node) bands(ctx context.Context, p, dims string) (Raster, error) {
 	list, err := n.Members(ctx)
 	if err != nil {
 		return nil, err
+	}
+	for _, m := range list {
+		if m.Array != nil { // its place is looked up from the node that asks
+			m.Array.Path = path.Join(p, m.Array.Path)
+		}
 	}
 	return n.bandsOf(list, dims)
 }
@@ -213,7 +220,13 @@ func (n *Node) bands(ctx context.Context, dims string) (Raster, error) {
 func (n *Node) bandsOf(list []Member, dims string) (Raster, error) {
 	var images []*Images
 	for _, m := range list {
-		if strings.Contains(m.Path, "/") || m.Array == nil || m.Array.Axes(dims) == nil {
+		if strings.Contains(m.Path, "/") {
+			continue
+		}
+		if m.Err != nil && fault.KindOf(m.Err) != fault.Unsupported { // else a band would be left out, and others move up
+			return nil, m.Err
+		}
+		if m.Array == nil || m.Array.Axes(dims) == nil {
 			continue
 		}
 		one, err := m.Array.Images(dims)
