@@ -73,8 +73,17 @@ func Join(uri, name string) string {
 	return uri + "/" + name
 }
 
+// Bounds of the path of a node: the bytes that Linux takes, and the levels of groups that are listed.
+const (
+	maxPath  = 4096
+	maxParts = maxLevels + 1
+)
+
 // checkPath returns an error if the path of a node could lead out of its group, or is no name that a store keeps.
 func checkPath(path string) error {
+	if len(path) > maxPath || strings.Count(path, "/") >= maxParts {
+		return corrupt("%.80q… is longer than the path of a node: %d bytes, %d names", path, maxPath, maxParts)
+	}
 	for part := range strings.SplitSeq(path, "/") {
 		if part == "" || part == "." || part == ".." || strings.ContainsAny(part, "\\\x00") ||
 			strings.ContainsFunc(part, func(r rune) bool { return r < ' ' }) {

@@ -70,6 +70,17 @@ func newChain(m *Meta) *chain {
 	return c
 }
 
+// maxCodecs bounds the codecs of one chunk, since each may go over all its bytes. Writers chain up to four.
+const maxCodecs = 16
+
+// checkChain returns an error if codecs are too many.
+func checkChain(n int) error {
+	if n > maxCodecs {
+		return fault.New(fault.Limit, metaPart, fault.NoOffset, "%d codecs of a chunk, at most %d", n, maxCodecs)
+	}
+	return nil
+}
+
 // add appends a step, whose decoded size is the size so far.
 func (c *chain) add(s step) error {
 	if s.do.compresses() && c.size < 0 {
@@ -221,6 +232,9 @@ const maxShardLevels = 4
 func (m *Meta) codecs3(list []named) error {
 	m.order = count(len(m.Shape))
 	for i := 0; ; i++ {
+		if err := checkChain(len(list)); err != nil {
+			return err
+		}
 		for _, n := range list {
 			m.Codecs = append(m.Codecs, n.name)
 		}

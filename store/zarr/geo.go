@@ -195,6 +195,9 @@ func (n *Node) coordinates(ctx context.Context, a *Array, dir string) *[6]float6
 
 const (
 	maxCoordinates = 1 << 20 // values of a coordinate array that are read: 8 MiB
+	// maxCoordinateChunks bounds their chunks, because each may be a request. Writers put the coordinates of an axis
+	// into one chunk, or into those of the image: 2^20 pixels are 256 of 4096.
+	maxCoordinateChunks = 256
 	// regularWithin is how far a coordinate may lie from a regular one, in steps. float32 coordinates in metres of a
 	// UTM northing (10^7) are rounded to half a metre, one twentieth of a pixel of 10 m.
 	regularWithin = 0.06
@@ -202,7 +205,7 @@ const (
 
 // regular returns the first value and the step of a coordinate array of n values, or false if it is not regular.
 func (a *Array) regular(ctx context.Context, n int64) (first, step float64, ok bool) {
-	if len(a.Shape) != 1 || a.Shape[0] != n || n < 2 || n > maxCoordinates || a.ready() != nil {
+	if len(a.Shape) != 1 || a.Shape[0] != n || n < 2 || n > maxCoordinates || (n-1)/a.Chunks[0] >= maxCoordinateChunks || a.ready() != nil {
 		return 0, 0, false
 	}
 	size := int64(a.DType.Size())

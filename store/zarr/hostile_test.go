@@ -184,3 +184,70 @@ func TestUnreadableArraysAreNotReplaced(t *testing.T) {
 		}
 	}
 }
+
+// TestChainsEnd: a chain of codecs cannot make a small chunk cost hours.
+func TestChainsEnd(t *testing.T) {
+	many := strings.Repeat(`,{"name":"numcodecs.shuffle","configuration":{"elementsize":1}}`, 100)
+	dir := t.TempDir()
+	put(t, dir, "zarr.json", strings.Replace(plainArray, `["bytes"]`, `["bytes"`+many+`]`, 1))
+	put(t, dir, "2/.zarray", `{"zarr_format":2,"shape":[4,4],"chunks":[2,2],"dtype":"|u1","order":"C","fill_value":0,`+
+		`"compressor":null,"filters":[{"id":"shuffle"}`+strings.Repeat(`,{"id":"shuffle"}`, 100)+`]}`)
+	var files source.Files
+	defer files.Close()
+	for _, at := range []string{dir, filepath.Join(dir, "2")} {
+		if _, err := Open(t.Context(), &files, at, Options{}); fault.KindOf(err) != fault.Limit {
+			t.Errorf("a chain of 101 codecs: %v", err)
+		}
+	}
+}
+
+// TestLongPaths: the path of a node has a bound, so that looking up the groups above it does.
+func TestLongPaths(t *testing.T) {
+	dir := t.TempDir()
+	put(t, dir, "zarr.json", `{"zarr_format":3,"node_type":"group","consolidated_metadata":{"kind":"inline","metadata":{"`+
+		strings.Repeat("a/", 100000)+`b":`+plainArray+`}}}`)
+	var files source.Files
+	defer files.Close()
+	if _, err := Open(t.Context(), &files, dir, Options{}); fault.KindOf(err) != fault.Corrupt || len(err.Error()) > 500 {
+		t.Errorf("a path of 100,001 names: %.500v", err)
+	}
+}
+
+// counting counts what is opened.
+type counting struct {
+	source.Opener
+	n int
+}
+
+// Open implements source.Opener.
+func (c *counting) Open(ctx context.Context, uri string) (source.Reader, error) {
+	c.n++
+	return c.Opener.Open(ctx, uri)
+}
+
+// TestCoordinatesCostFewRequests: coordinate arrays of many chunks are not read for the transform.
+func TestCoordinatesCostFewRequests(t *testing.T) {
+	const side = 4096
+	axis := fmt.Sprintf(`{"zarr_format":3,"node_type":"array","shape":[%d],"data_type":"uint8","chunk_grid":{"name":`+
+		`"regular","configuration":{"chunk_shape":[1]}},"chunk_key_encoding":{"name":"default"},"fill_value":0,`+
+		`"codecs":["bytes"]}`, side)
+	image := strings.Replace(plainArray, "[4,4]", fmt.Sprintf("[%d,%d]", side, side), 1)
+	image = strings.Replace(image, `"codecs"`, `"dimension_names":["y","x"],"codecs"`, 1)
+	dir := t.TempDir()
+	put(t, dir, "zarr.json", `{"zarr_format":3,"node_type":"group","consolidated_metadata":{"kind":"inline","metadata":`+
+		`{"a":`+image+`,"y":`+axis+`,"x":`+axis+`}}}`)
+	var files source.Files
+	defer files.Close()
+	o := &counting{Opener: &files}
+	n, err := Open(t.Context(), o, dir, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	at, err := n.At(t.Context(), "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p := n.Place(t.Context(), at.Array); p.Transform != nil || o.n > 512 {
+		t.Errorf("%d files were opened for %+v", o.n, p)
+	}
+}

@@ -205,6 +205,9 @@ func (m *Meta) codecs2(v object, big bool) error {
 	if last != nil {
 		filters = append(filters, *last)
 	}
+	if err := checkChain(len(filters)); err != nil {
+		return err
+	}
 	b := newChain(m)
 	for _, f := range filters {
 		m.Codecs = append(m.Codecs, f.id)
