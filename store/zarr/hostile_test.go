@@ -161,8 +161,8 @@ func TestUnreadableArraysAreNotReplaced(t *testing.T) {
 	broken := strings.Replace(plainArray, `[2,2]`, `[2,0]`, 1)
 	for name, text := range map[string]string{
 		"listed": `{"zarr_format":3,"node_type":"group"}`,
-		"consolidated": `{"zarr_format":3,"node_type":"group","consolidated_metadata":{"kind":"inline","metadata":{"a":` +
-			plainArray + `,"b":` + broken + `}}}`,
+		"consolidated": `{"zarr_format":3,"node_type":"group","consolidated_metadata":{"kind":"inline",` +
+			`"metadata":{"a":` + plainArray + `,"b":` + broken + `}}}`,
 	} {
 		dir := t.TempDir()
 		put(t, dir, "zarr.json", text)
@@ -204,11 +204,12 @@ func TestChainsEnd(t *testing.T) {
 // TestLongPaths: the path of a node has a bound, so that looking up the groups above it does.
 func TestLongPaths(t *testing.T) {
 	dir := t.TempDir()
-	put(t, dir, "zarr.json", `{"zarr_format":3,"node_type":"group","consolidated_metadata":{"kind":"inline","metadata":{"`+
-		strings.Repeat("a/", 100000)+`b":`+plainArray+`}}}`)
+	put(t, dir, "zarr.json", `{"zarr_format":3,"node_type":"group","consolidated_metadata":{"kind":"inline",`+
+		`"metadata":{"`+strings.Repeat("a/", 100000)+`b":`+plainArray+`}}}`)
 	var files source.Files
 	defer files.Close()
-	if _, err := Open(t.Context(), &files, dir, Options{}); fault.KindOf(err) != fault.Corrupt || len(err.Error()) > 500 {
+	_, err := Open(t.Context(), &files, dir, Options{})
+	if fault.KindOf(err) != fault.Corrupt || len(err.Error()) > 500 {
 		t.Errorf("a path of 100,001 names: %.500v", err)
 	}
 }
@@ -234,8 +235,8 @@ func TestCoordinatesCostFewRequests(t *testing.T) {
 	image := strings.Replace(plainArray, "[4,4]", fmt.Sprintf("[%d,%d]", side, side), 1)
 	image = strings.Replace(image, `"codecs"`, `"dimension_names":["y","x"],"codecs"`, 1)
 	dir := t.TempDir()
-	put(t, dir, "zarr.json", `{"zarr_format":3,"node_type":"group","consolidated_metadata":{"kind":"inline","metadata":`+
-		`{"a":`+image+`,"y":`+axis+`,"x":`+axis+`}}}`)
+	put(t, dir, "zarr.json", `{"zarr_format":3,"node_type":"group","consolidated_metadata":{"kind":"inline",`+
+		`"metadata":{"a":`+image+`,"y":`+axis+`,"x":`+axis+`}}}`)
 	var files source.Files
 	defer files.Close()
 	o := &counting{Opener: &files}

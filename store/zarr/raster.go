@@ -223,7 +223,8 @@ func (n *Node) bandsOf(list []Member, dims string) (Raster, error) {
 		if strings.Contains(m.Path, "/") {
 			continue
 		}
-		if m.Err != nil && fault.KindOf(m.Err) != fault.Unsupported { // else a band would be left out, and others move up
+		// A band that is left out would move the others up; what is unsupported is text, or the like.
+		if m.Err != nil && fault.KindOf(m.Err) != fault.Unsupported {
 			return nil, m.Err
 		}
 		if m.Array == nil || m.Array.Axes(dims) == nil {
