@@ -11,8 +11,8 @@ import (
 	"github.com/chaski-eo/chaski/internal/zstd"
 )
 
-// Params of the codec LERC are two bytes: what compresses the blobs in addition, and 1 if the last band is not
-// in the blob but tells which pixels are valid. Catalogs store the values: they must not change.
+// Params of the codec LERC are two bytes: what compresses the blobs in addition, and 1 if blobs may lack the last
+// band, which then tells which pixels are valid. Catalogs store the values: they must not change.
 const (
 	lercPlain   = 0 // as in LercParameters
 	lercDeflate = 1
@@ -24,8 +24,8 @@ var lercTypes = map[chunk.DType]lerc.Type{
 	chunk.Int32: lerc.Int32, chunk.Uint32: lerc.Uint32, chunk.Float32: lerc.Float32, chunk.Float64: lerc.Float64,
 }
 
-// lerc reads the parameters of LERC. libtiff leaves an alpha band of bytes out of the blobs, and makes it from
-// their masks.
+// lerc reads the parameters of LERC. libtiff leaves an alpha band of bytes out of a blob, and makes it from
+// the blob's mask, if it has no values but 0 and 255 there.
 func (p *parser) lerc(x *chunk.Index) {
 	v, extra := p.Uints(tagLercParameters), p.Uints(tagExtraSamples)
 	if p.Err != nil {
@@ -72,11 +72,11 @@ func (d *lercDecoder) DecompressTile(dst, src []byte, t *chunk.Tile) error {
 		}
 	}
 	shape := lerc.Shape{Width: t.Width, Height: t.Height, Bands: t.Bands, Type: kind}
-	if t.Params[1] == 1 {
-		return d.withAlpha(dst, src, shape)
-	}
 	if len(src) >= lerc.SizeAt && t.Bands > 1 {
-		if _, bands := lerc.BlobSize(src); bands == 1 {
+		switch _, bands := lerc.BlobSize(src); {
+		case t.Params[1] == 1 && bands == t.Bands-1:
+			return d.withAlpha(dst, src, shape)
+		case bands == 1:
 			return d.eachBand(dst, src, shape)
 		}
 	}

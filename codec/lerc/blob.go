@@ -297,6 +297,9 @@ func (d *Decoder) readMask() {
 			if len(to) > 0 {
 				d.fail(corrupt("the mask ends early"))
 			}
+			if spare := -pixels & 7; spare > 0 { // writers leave anything in the bits after the last pixel
+				d.mask[len(d.mask)-1] &= 0xff << spare
+			}
 			return
 		case k > 0 && k <= len(runs) && k <= len(to):
 			copy(to, runs[:k])

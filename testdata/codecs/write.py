@@ -215,11 +215,16 @@ def layout():
     return more | {"blockysize": int(rng.integers(1, 40))}
 
 
-def lerc(name, h, w, b, dtype, compress="LERC", error=0, alpha=False, **options):
+def lerc(name, h, w, b, dtype, compress="LERC", error=0, alpha=False, alike=False, **options):
     a = numbers(b, h, w, dtype)
     if alpha:
         a[-1] = np.where(rng.random((h, w)) < 0.5, 255, 0)
+        if alpha == "grey":
+            a[-1, rng.integers(0, h) :] = 100
         options["alpha"] = "yes"
+    if alike:
+        a[0] = 3
+        a[1:] = np.where(rng.random((h, w)) < 0.5, np.nan, np.nan_to_num(a[1:]))
     gdal(name, a, compress=compress, max_z_error=error, **options)
     add(name, read(name), "GDAL")
 
@@ -252,6 +257,10 @@ def few_lercs():
     for version in 2, 3, 4, 5:
         lerc_strips(f"lerc-version-{version}.tif", 30, 41, 1 if version < 4 else 3, "int16", version, 1)
     lerc_strips("lerc-version-6.tif", 30, 41, 2, "float32", 6, 0.25)
+    tiles = {"interleave": "pixel", "tiled": True, "blockxsize": 16, "blockysize": 16}
+    lerc("lerc-alpha-grey.tif", 40, 33, 4, "uint8", alpha="grey", **tiles)
+    lerc("lerc-alpha-grey-zstd.tif", 40, 33, 2, "uint8", "LERC_ZSTD", alpha="grey", **tiles)
+    lerc("lerc-masks.tif", 20, 33, 4, "float32", alike=True, interleave="pixel", blockysize=9)
 
 
 def random_lerc():
