@@ -85,6 +85,9 @@ func (r *Roots) Allow(p string) (string, error) {
 		if w.blind || Outside(err) {
 			return "", outside(p)
 		}
+		if !Missing(err) { // inside of a root: that there is no permission does not say that there is no file
+			return "", fault.WithFile(err, p)
+		}
 		return "", fault.WithFile(&fault.Error{Kind: fault.NotFound, Part: "file", Off: fault.NoOffset,
 			Msg: "no such file", Err: fs.ErrNotExist}, p)
 	}
