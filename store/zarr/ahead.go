@@ -74,7 +74,7 @@ func (r *Reader) Ahead(ctx context.Context, boxes []Box) error {
 		if err != nil {
 			return err
 		}
-		if list = more; len(list) > maxAheadTile {
+		if list = more; len(r.ahead.at) > maxAheadTile {
 			r.forget()
 			return nil
 		}
@@ -95,7 +95,7 @@ func (r *Reader) want(ctx context.Context, list []wanted, b Box) ([]wanted, erro
 	for d := range at {
 		at[d] = b.Lo[d] / r.a.Chunks[d]
 	}
-	for len(list) <= maxAheadTile {
+	for len(r.ahead.at) <= maxAheadTile { // chunks that were not written count too
 		key := keyOf(at)
 		if _, ok := r.ahead.at[key]; !ok {
 			p, err := r.a.find(ctx, at)

@@ -16,7 +16,7 @@ type Options struct {
 	// MaxChunk bounds a decoded chunk in bytes. Default 256 MiB.
 	MaxChunk int64
 	// MaxIndexes bounds the bytes of shard indexes that an array keeps. Default 16 MiB, the indexes of some
-	// million chunks.
+	// million chunks. One index of each level is kept even if it is larger: else each chunk would read it again.
 	MaxIndexes int64
 }
 
@@ -45,11 +45,28 @@ type Array struct {
 // newArray makes an array of metadata.
 func newArray(o source.Opener, uri, path string, m *Meta, opt Options) *Array {
 	opt = opt.withDefaults()
-	a := &Array{Meta: *m, URI: uri, Path: path, open: o, options: opt,
-		indexes: lru.New[string, *shardIndex](opt.MaxIndexes)}
+	a := &Array{Meta: *m, URI: uri, Path: path, open: o, options: opt}
+	a.indexes = lru.New[string, *shardIndex](max(opt.MaxIndexes, a.leastIndexes()))
 	a.bytes, _ = m.chunkBytes(opt.MaxChunk)
 	return a
 }
+
+// leastIndexes returns the bytes that one index of each level takes in the cache.
+func (a *Array) leastIndexes() (n int64) {
+	for i := range a.shards {
+		_, entries, err := a.shards[i].indexSize()
+		if err != nil {
+			return 0 // nothing of the array is read
+		}
+		// The name of an object has at most 21 bytes for each dimension, as the number of a chunk in a shard has.
+		key := int64(len(a.URI)) + 21*int64(len(a.Shape)+len(a.shards)+1)
+		n += indexCost(key, entries) + lru.Overhead
+	}
+	return n
+}
+
+// indexCost returns the bytes of an index in the cache, without what the cache adds.
+func indexCost(key int64, entries int) int64 { return key + indexEntry*int64(entries) + 128 }
 
 // ready returns an error if chunks may not be decoded.
 func (a *Array) ready() error {

@@ -36,9 +36,7 @@ func (n *Node) Place(ctx context.Context, a *Array) Place {
 		}
 	}
 	for d := dir; d != "." && !p.known(); d = path.Dir(d) {
-		if at, err := n.At(ctx, d); err == nil && at.Array == nil {
-			p.add(at.Attrs)
-		}
+		p.add(n.attrsOf(ctx, d))
 	}
 	if !p.known() {
 		p.add(n.Attrs)
@@ -47,6 +45,28 @@ func (n *Node) Place(ctx context.Context, a *Array) Place {
 		p.Transform = n.coordinates(ctx, a, dir)
 	}
 	return p
+}
+
+// attrsOf returns the attributes of a group below, or nil. It does not make a node of consolidated metadata, which
+// would copy the entries of all nodes below the group, for each array in it.
+func (n *Node) attrsOf(ctx context.Context, p string) (attrs object) {
+	if !n.Consolidated {
+		if at, err := n.At(ctx, p); err == nil && at.Array == nil {
+			attrs = at.Attrs
+		}
+		return attrs
+	}
+	e := n.below[p]
+	switch {
+	case e.array:
+		return nil
+	case n.Format == 2:
+		return e.attrs
+	}
+	if _, err := e.meta.get("attributes", &attrs); err != nil {
+		return nil
+	}
+	return attrs
 }
 
 func (p *Place) known() bool { return p.EPSG != 0 && p.Transform != nil }

@@ -252,3 +252,58 @@ func TestCoordinatesCostFewRequests(t *testing.T) {
 		t.Errorf("%d files were opened for %+v", o.n, p)
 	}
 }
+
+// TestLargeIndexIsKept: the index of a shard is read once for all its chunks, even if it is larger than the indexes
+// that an array may keep.
+func TestLargeIndexIsKept(t *testing.T) {
+	dir := t.TempDir()
+	put(t, dir, "zarr.json", strings.Replace(plainArray, `"bytes"`, `{"name":"sharding_indexed","configuration":{`+
+		`"chunk_shape":[1,1],"codecs":["bytes"],`+
+		`"index_codecs":[{"name":"bytes","configuration":{"endian":"little"}}]}}`, 1))
+	put(t, dir, "c/0/0", strings.Repeat("\xff", 4*indexEntry))
+	var files source.Files
+	defer files.Close()
+	o := &counting{Opener: &files}
+	n, err := Open(t.Context(), o, dir, Options{MaxIndexes: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := n.Array.find(t.Context(), []int64{0, 0}); err != nil {
+		t.Fatal(err)
+	}
+	once := o.n
+	if p, err := n.Array.find(t.Context(), []int64{1, 1}); err != nil || !p.gone || o.n != once {
+		t.Errorf("the second chunk of a shard: %+v, %v, %d files opened again", p, err, o.n-once)
+	}
+}
+
+// TestPlacesOfManyArrays: to find where an array lies costs no copy of the entries of its whole group.
+func TestPlacesOfManyArrays(t *testing.T) {
+	const nodes = 5000
+	var all strings.Builder
+	for i := range nodes {
+		fmt.Fprintf(&all, `,"g/%d":%s`, i, plainArray)
+	}
+	dir := t.TempDir()
+	put(t, dir, "zarr.json", `{"zarr_format":3,"node_type":"group","consolidated_metadata":{"kind":"inline",`+
+		`"metadata":{"g":{"zarr_format":3,"node_type":"group","attributes":{"proj:code":"EPSG:32632"}}`+
+		all.String()+`}}}`)
+	var files source.Files
+	defer files.Close()
+	n, err := Open(t.Context(), &files, dir, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	at, err := n.At(t.Context(), "g/7")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	p := n.Place(t.Context(), at.Array)
+	runtime.ReadMemStats(&after)
+	// A copy takes at least the 16 bytes of each key.
+	if got := after.TotalAlloc - before.TotalAlloc; got > 16*nodes || p.EPSG != 32632 {
+		t.Errorf("%d bytes for %+v", got, p)
+	}
+}

@@ -108,7 +108,7 @@ func (a *Array) index(ctx context.Context, uri string, inside []int64) (*shardIn
 	if err != nil {
 		return nil, fault.WithFile(err, uri)
 	}
-	a.indexes.Add(key, x, int64(len(key)+16*len(x.at)+128))
+	a.indexes.Add(key, x, indexCost(int64(len(key)), len(x.at)))
 	return x, nil
 }
 
