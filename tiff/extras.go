@@ -53,6 +53,7 @@ var storageTags = append([]uint16{
 	// SubfileType, FreeOffsets, FreeByteCounts
 	530, 531, 532, // YCbCrSubSampling, YCbCrPositioning, ReferenceBlackWhite
 	292, 293, // T4Options, T6Options
+	tagJPEGTables, tagLercParameters,
 }, written...)
 
 // tagNames names tags that are not kept, for messages.
