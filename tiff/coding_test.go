@@ -106,6 +106,37 @@ func TestCodingsAreNoMetadata(t *testing.T) {
 	}
 }
 
+// TestQuantisationOfTheFirstScan: a table that a progressive stream replaces after the first scan of a component
+// does not change the component's samples (ITU-T T.81, B.2.4.1; libjpeg keeps a copy).
+func TestQuantisationOfTheFirstScan(t *testing.T) {
+	b, err := os.ReadFile(filepath.Join(corpus.Testdata(t), "codecs", "jpeg-progressive-gray.tif"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	img, err := Open(t.Context(), &corpus.Mem{B: b}, Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	x, r := img.Index, img.Index.Ranges[0]
+	src := b[r.Off:][:r.Len]
+	scan := []byte{0xff, 0xda}
+	second := bytes.Index(src, scan) + 2
+	second += bytes.Index(src[second:], scan)
+	ones := append([]byte{0xff, 0xdb, 0, 67, 0}, bytes.Repeat([]byte{1}, 64)...)
+	changed := slices.Concat(src[:second], ones, src[second:])
+	want, got := make([]byte, x.StoredBytes(0)), make([]byte, x.StoredBytes(0))
+	d := chunk.NewDecoder(Codecs())
+	if err := d.Decode(want, src, x, 0); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Decode(got, changed, x, 0); err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, want) {
+		t.Error("other samples")
+	}
+}
+
 // checkRows: the first rows of a chunk, decoded alone, are those of the whole.
 func checkRows(t *testing.T, d *chunk.Decoder, x *chunk.Index, i int, src []byte) {
 	_, h, _ := x.Stored(i)

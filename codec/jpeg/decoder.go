@@ -64,8 +64,8 @@ type component struct {
 	bw, bh        int // blocks that hold them
 	stride        int // bytes of a row of plane: whole MCUs
 	plane         []byte
-	coefs         []int16 // of progressive streams; 64 a block, rows of stride/8 blocks
-	quantTable    *[64]int32
+	coefs         []int16   // of progressive streams; 64 a block, rows of stride/8 blocks
+	quantTable    [64]int32 // as it was at the first scan: streams may replace tables between scans
 	dcPred        int32
 	seen          bool
 	known         [64]int8 // of progressive streams: bits of each coefficient that are missing, -1 for all

@@ -71,9 +71,11 @@ func (d *Decoder) scanHeader(s *scanHeader, body []byte) error {
 // progress notes what a scan adds to a component.
 func (d *Decoder) progress(c *component, s *scanHeader) error {
 	if !c.seen {
-		if c.quantTable = d.quant[c.quant]; c.quantTable == nil {
+		q := d.quant[c.quant]
+		if q == nil {
 			return corrupt("quantisation table %d is missing", c.quant)
 		}
+		c.quantTable = *q
 	}
 	if !d.progressive {
 		if c.seen {
@@ -182,7 +184,7 @@ func (d *Decoder) mcu(s *scanHeader, block *[64]int32, x, y int) bool {
 func (d *Decoder) block(block *[64]int32, c *component, dc, ac *huffman) int {
 	*block = [64]int32{}
 	in := &d.in
-	q := c.quantTable
+	q := &c.quantTable
 	size, ok := in.symbol(dc)
 	if !ok {
 		return -1
