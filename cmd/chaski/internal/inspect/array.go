@@ -69,9 +69,10 @@ func timeText(ms uint64) string {
 // times are printed as numbers, so that --timestamp accepts those too.
 const maxMilli = 253402300799999
 
+// orNone lists names that may come from a file.
 func orNone(names []string) string {
 	if len(names) == 0 {
 		return "none"
 	}
-	return strings.Join(names, ", ")
+	return console.Printable(strings.Join(names, ", "))
 }
