@@ -229,7 +229,7 @@ func TestClientsThatDoNotRead(t *testing.T) {
 		"nobody waits": {func(time.Duration) bool { return false }, DefaultSendTimeout, DefaultSendTimeout},
 		"others come": {func(d time.Duration) bool { return d > time.Minute }, time.Minute,
 			time.Minute + DefaultStallTimeout/looks},
-		"others wait, and go": {func(d time.Duration) bool { return d < 5*time.Second }, DefaultSendTimeout,
+		"others wait, and go": {func(d time.Duration) bool { return d < DefaultStallTimeout/2 }, DefaultSendTimeout,
 			DefaultSendTimeout},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -256,7 +256,7 @@ func TestClientsThatDoNotRead(t *testing.T) {
 func TestClientsThatReadSlowly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := Options{}.withDefaults()
-		w := newWatch(slowly{9 * time.Second}, &o, func() bool { return true })
+		w := newWatch(slowly{DefaultStallTimeout * 9 / 10}, &o, func() bool { return true })
 		var group sync.WaitGroup
 		err := w.run(&group, func() error {
 			for range 100 {

@@ -26,8 +26,9 @@ const (
 	DefaultOpenTimeout  = 10 * time.Minute
 	DefaultDrainTimeout = 30 * time.Second
 	DefaultSendTimeout  = 2 * time.Minute
-	// A part of 1 MiB in 10 s is 0.8 Mbit/s, less than any link that a trainer could use.
-	DefaultStallTimeout = 10 * time.Second
+	// A part of 1 MiB in 5 s is 1.7 Mbit/s, less than any link that a trainer could use. Clients read all that they gave
+	// credits for, whatever their loop does, so a pause of this length is a client that is stopped or lost.
+	DefaultStallTimeout = 5 * time.Second
 	DefaultIdleTimeout  = time.Hour
 	DefaultReuse        = 10 * time.Second
 	DefaultTrimAfter    = 10 * time.Second

@@ -26,11 +26,16 @@ const (
 	readyEvery = 2 * time.Second
 	// rootTimeout bounds the look at the roots: a network file system that hangs holds its callers for ever.
 	rootTimeout = 5 * time.Second
+	// readyAfter is for how long a request has waited for memory when new clients should go elsewhere. Any server that
+	// uses its memory has requests that wait for a moment, until a batch or an array is sent. Who does not read is cut
+	// after DefaultStallTimeout, which is shorter: what waits for longer waits for those that do use their memory. It
+	// is refused after a minute, so there is time to send others elsewhere.
+	readyAfter = 10 * time.Second
 )
 
 // What Ready returns. The errors tell no paths: whoever asks for health has no token.
 var (
-	errMemory = errors.New("requests wait for memory")
+	errMemory = fmt.Errorf("requests have waited for memory for more than %v", readyAfter)
 	errHangs  = errors.New("a root does not answer")
 )
 
@@ -42,7 +47,7 @@ func (s *Server) Drain() {
 }
 
 // Ready returns why new clients should go elsewhere, or nil: the server is stopping, a local root cannot be listed, or
-// requests wait for memory.
+// a request has waited for memory for long.
 func (s *Server) Ready(ctx context.Context) error {
 	select {
 	case <-s.stop:
@@ -52,7 +57,7 @@ func (s *Server) Ready(ctx context.Context) error {
 	if s.draining.Load() {
 		return errStopping
 	}
-	if s.options.Loader.Budget.Waiting() > 0 {
+	if s.options.Loader.Budget.Waited() > readyAfter {
 		return errMemory
 	}
 	ctx, cancel := context.WithTimeout(ctx, rootTimeout)

@@ -4,11 +4,17 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+
+	"github.com/chaski-eo/chaski/internal/budget"
+	"github.com/chaski-eo/chaski/loader"
 )
 
 // TestReadiness promises that a server is not ready without one of its roots, and while it drains, when it still serves
@@ -80,4 +86,46 @@ func TestReadiness(t *testing.T) {
 	if _, err := c.Info(t.Context(), chip); err != nil {
 		t.Errorf("a draining server does not serve: %v", err)
 	}
+}
+
+// TestReadinessIsNoMoment promises that a server whose requests wait for memory for a moment, again and again, is
+// ready, and that it is not ready once one of them has waited for readyAfter, until that one has its memory.
+func TestReadinessIsNoMoment(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := budget.New(800)
+		s, err := New(Options{Logger: quiet, Loader: loader.Options{Budget: b}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		ready := func(want bool) {
+			t.Helper()
+			if err := s.Ready(t.Context()); (err == nil) != want {
+				t.Errorf("ready: %v", err)
+			}
+		}
+		moment := func(d time.Duration) {
+			if !b.TryAcquire(700) {
+				t.Fatal("no memory")
+			}
+			var wait sync.WaitGroup
+			wait.Go(func() {
+				if err := b.Acquire(t.Context(), 1); err != nil {
+					t.Error(err)
+				}
+				b.Release(1)
+			})
+			time.Sleep(d)
+			ready(d <= readyAfter)
+			b.Release(700)
+			wait.Wait()
+		}
+		for range 20 {
+			moment(time.Second)
+		}
+		moment(readyAfter)
+		ready(true)
+		moment(readyAfter + time.Millisecond)
+		ready(true)
+	})
 }

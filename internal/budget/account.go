@@ -56,8 +56,7 @@ func (a *Account) Grow(ctx context.Context, n int64) error {
 	}
 	a.growing.Lock()
 	defer a.growing.Unlock()
-	b.pressed.Add(1) // engines give their memory back, and take no more
-	defer b.relieve()
+	defer b.relieve(b.press()) // engines give their memory back, and take no more
 	done := false
 	b.reclaim(func() bool {
 		if !done {
@@ -199,8 +198,7 @@ func (a *Account) Settle(ctx context.Context) error {
 		return nil
 	}
 	b := a.budget
-	b.pressed.Add(1)
-	defer b.relieve()
+	defer b.relieve(b.press())
 	outside := func() bool {
 		ok, _ := b.barge(0, false)
 		return ok

@@ -17,6 +17,7 @@
 package budget
 
 import (
+	"container/list"
 	"context"
 	"slices"
 	"sync"
@@ -72,6 +73,9 @@ type Budget struct {
 
 	pressed atomic.Int64 // requests that wait, in the queue or to grow
 
+	sinceMu sync.Mutex // may be locked under mu
+	since   list.List  // of time.Time: when those that wait began to, the oldest first
+
 	mu      sync.Mutex
 	used    int64
 	queue   []*waiter // in the order of their coming
@@ -115,6 +119,27 @@ func (b *Budget) Waiting() int64 {
 		return 0
 	}
 	return b.pressed.Load()
+}
+
+// Waited returns for how long the request that waits longest has waited for memory, 0 if none waits.
+func (b *Budget) Waited() time.Duration {
+	if b == nil {
+		return 0
+	}
+	b.sinceMu.Lock()
+	defer b.sinceMu.Unlock()
+	if b.since.Len() == 0 {
+		return 0
+	}
+	return time.Since(b.since.Front().Value.(time.Time))
+}
+
+// press says that a request waits, until relieve.
+func (b *Budget) press() *list.Element {
+	b.pressed.Add(1)
+	b.sinceMu.Lock()
+	defer b.sinceMu.Unlock()
+	return b.since.PushBack(time.Now())
 }
 
 // Join adds a holder. leave removes it.
@@ -172,10 +197,10 @@ func (b *Budget) Acquire(ctx context.Context, n int64) error {
 	}
 	w := &waiter{n, make(chan struct{})}
 	b.queue = append(b.queue, w)
-	b.pressed.Add(1)
+	waits := b.press()
 	offered := b.offered
 	b.mu.Unlock()
-	defer b.relieve()
+	defer b.relieve(waits)
 	done := make(chan struct{})
 	defer close(done)
 	go b.collect(w, offered, done)
@@ -267,8 +292,11 @@ func (b *Budget) Release(n int64) {
 	}
 }
 
-// relieve says that a request waits no more.
-func (b *Budget) relieve() {
+// relieve says that a request waits no more, for which press returned waits.
+func (b *Budget) relieve(waits *list.Element) {
+	b.sinceMu.Lock()
+	b.since.Remove(waits)
+	b.sinceMu.Unlock()
 	if b.pressed.Add(-1) == 0 {
 		b.tell() // what came back while it waited was not for holders
 	}

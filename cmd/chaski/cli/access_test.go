@@ -218,3 +218,25 @@ func TestServeRefusesBrokenAccess(t *testing.T) {
 		}
 	}
 }
+
+var healthLine = regexp.MustCompile(`msg=health address=(\S+)`)
+
+// TestHealthWithoutCertificate promises that a server which asks for certificates of clients tells its health to those
+// without one at --health, where it tells nothing else.
+func TestHealthWithoutCertificate(t *testing.T) {
+	dir, authority := t.TempDir(), pki.New(t, "a")
+	pair := authority.Issue(t, "server", pki.Valid())
+	s := serveWith(t, "--listen", "127.0.0.1:0", "--metrics", "127.0.0.1:0", "--health", "127.0.0.1:0",
+		"--tls-cert", pki.Write(t, dir, "cert", pair.Certificate), "--tls-key", pki.Write(t, dir, "key", pair.Key),
+		"--client-ca", pki.Write(t, dir, "ca", authority.PEM()))
+	m := healthLine.FindStringSubmatch(s.stderr.String())
+	if m == nil {
+		t.Fatal(s.stderr)
+	}
+	s.metrics = m[1] // get asks there
+	for page, want := range map[string]int{"/healthz": 200, "/readyz": 200, "/metrics": 404, "/": 404} {
+		if code, text := s.get(t, page, ""); code != want {
+			t.Errorf("%s: %d, %s", page, code, text)
+		}
+	}
+}

@@ -2,6 +2,7 @@ package serve
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -15,13 +16,13 @@ import (
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
 )
 
-// listenMetrics opens the address of --metrics, or returns nil if it is empty.
-func listenMetrics(ctx context.Context, address string) (net.Listener, error) {
+// listenHTTP opens the address of --metrics or --health, or returns nil if it is empty.
+func listenHTTP(ctx context.Context, flag, address string) (net.Listener, error) {
 	if address == "" {
 		return nil, nil
 	}
 	if _, _, err := net.SplitHostPort(address); err != nil {
-		return nil, console.Usagef("--metrics is %q: it must be host:port", address)
+		return nil, console.Usagef("--%s is %q: it must be host:port", flag, address)
 	}
 	l, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
 	if err != nil {
@@ -34,9 +35,22 @@ func listenMetrics(ctx context.Context, address string) (net.Listener, error) {
 // closes l.
 func serveMetrics(l net.Listener, d *doors, g prometheus.Gatherer, ready func(context.Context) error,
 	log *slog.Logger) (stop func()) {
-	mux := http.NewServeMux()
+	mux := healthPages(ready)
 	mux.Handle("GET /metrics", d.guard(promhttp.HandlerFor(g, promhttp.HandlerOpts{})))
-	// Without a token, which Kubernetes does not have. They tell nothing else.
+	log.Info("metrics", "address", l.Addr().String())
+	return serveHTTP(l, "metrics", mux, d.metrics, log)
+}
+
+// serveHealth serves health alone, in plain text and to everybody, until stop is called. It closes l.
+func serveHealth(l net.Listener, ready func(context.Context) error, log *slog.Logger) (stop func()) {
+	log.Info("health", "address", l.Addr().String())
+	return serveHTTP(l, "health", healthPages(ready), nil, log)
+}
+
+// healthPages has the pages /healthz and /readyz. They ask for no token, which Kubernetes does not have, and tell
+// nothing else.
+func healthPages(ready func(context.Context) error) *http.ServeMux {
+	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) {
 		if err := ready(r.Context()); err != nil {
@@ -45,20 +59,24 @@ func serveMetrics(l net.Listener, d *doors, g prometheus.Gatherer, ready func(co
 		}
 		fmt.Fprintln(w, "ok")
 	})
+	return mux
+}
+
+// serveHTTP serves pages until stop is called.
+func serveHTTP(l net.Listener, name string, mux *http.ServeMux, config *tls.Config, log *slog.Logger) (stop func()) {
 	// Timeouts, because a client that sends nothing would otherwise hold its connection forever.
 	h := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second,
-		TLSConfig: d.metrics, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug)}
+		TLSConfig: config, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug)}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		serve := h.Serve
-		if d.metrics != nil {
+		if config != nil {
 			serve = func(l net.Listener) error { return h.ServeTLS(l, "", "") }
 		}
 		if err := serve(l); !errors.Is(err, http.ErrServerClosed) {
-			log.Error("metrics", "error", err)
+			log.Error(name, "error", err)
 		}
 	}()
-	log.Info("metrics", "address", l.Addr().String())
 	return func() { h.Close(); <-done }
 }

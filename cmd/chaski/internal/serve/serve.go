@@ -45,6 +45,7 @@ type serveFlags struct {
 	noShared  bool
 	sql       query.Limits
 	metrics   string
+	health    string
 	stopOnEOF bool
 	grace     time.Duration
 	idle      time.Duration
@@ -116,6 +117,9 @@ after --grace. A second signal kills it at once.`,
 		"send batches over gRPC even to clients on this host (default: shared memory where that works)")
 	fl.StringVar(&f.metrics, "metrics", "",
 		"`ADDRESS` host:port at which to serve Prometheus metrics, as /metrics (default: off)")
+	fl.StringVar(&f.health, "health", "",
+		"`ADDRESS` host:port at which to serve /healthz and /readyz alone, in plain text and to everybody, for "+
+			"probes\nof Kubernetes, which have no certificate for --client-ca (default: off)")
 	fl.BoolVar(&f.stopOnEOF, "stop-on-eof", false,
 		"stop when standard input closes, as it does when the parent process ends")
 	fl.DurationVar(&f.grace, "grace", server.DefaultDrainTimeout, "how long running streams may take to end")
@@ -206,12 +210,19 @@ func (f *serveFlags) run(ctx context.Context, env console.Env) error {
 		return err
 	}
 	defer l.Close()
-	m, err := listenMetrics(ctx, f.metrics)
+	m, err := listenHTTP(ctx, "metrics", f.metrics)
 	if err != nil {
 		return err
 	}
 	if m != nil {
 		defer m.Close()
+	}
+	h, err := listenHTTP(ctx, "health", f.health)
+	if err != nil {
+		return err
+	}
+	if h != nil {
+		defer h.Close()
 	}
 	doors, err := f.open(l, m, env, log)
 	if err != nil {
@@ -229,6 +240,9 @@ func (f *serveFlags) run(ctx context.Context, env console.Env) error {
 	defer srv.Close()
 	if m != nil {
 		defer serveMetrics(m, doors, registry, srv.Ready, log)()
+	}
+	if h != nil {
+		defer serveHealth(h, srv.Ready, log)()
 	}
 	if f.stopOnEOF {
 		go func() {
