@@ -26,8 +26,8 @@ const (
 	DefaultOpenTimeout  = 10 * time.Minute
 	DefaultDrainTimeout = 30 * time.Second
 	DefaultSendTimeout  = 2 * time.Minute
-	// A part of 1 MiB in 5 s is 1.7 Mbit/s, less than any link that a trainer could use. Clients read all that they gave
-	// credits for, whatever their loop does, so a pause of this length is a client that is stopped or lost.
+	// A part of 1 MiB in 5 s is 1.7 Mbit/s, less than any link that a trainer could use. Clients read all that they
+	// gave credits for, whatever their loop does, so a pause of this length is a client that is stopped or lost.
 	DefaultStallTimeout = 5 * time.Second
 	DefaultIdleTimeout  = time.Hour
 	DefaultReuse        = 10 * time.Second

@@ -1,0 +1,100 @@
+"""Zarr groups as datasets: the page docs/zarr.md runs, and its windows are those of NumPy."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import chaski
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = (ROOT / "docs" / "zarr.md").read_text()
+BLOCKS = re.findall(r"```(bash|python)\n(.*?)```\n", PAGE, re.DOTALL)
+
+
+def write_array(path: Path, data: np.ndarray[Any, np.dtype[np.uint16]], chunk: int) -> None:
+    """Writes a Zarr array of version 3 with chunks of bytes, as its specification has them."""
+    path.mkdir(parents=True)
+    meta = {
+        "zarr_format": 3,
+        "node_type": "array",
+        "shape": data.shape,
+        "data_type": "uint16",
+        "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [chunk, chunk]}},
+        "chunk_key_encoding": {"name": "default", "configuration": {"separator": "/"}},
+        "codecs": [{"name": "bytes", "configuration": {"endian": "little"}}],
+        "fill_value": 0,
+        "dimension_names": ["y", "x"],
+        "attributes": {},
+    }
+    (path / "zarr.json").write_text(json.dumps(meta))
+    for y in range(0, data.shape[0], chunk):
+        for x in range(0, data.shape[1], chunk):
+            part = path / "c" / str(y // chunk) / str(x // chunk)
+            part.parent.mkdir(parents=True, exist_ok=True)
+            part.write_bytes(data[y : y + chunk, x : x + chunk].astype("<u2").tobytes())
+
+
+def write_scene(path: Path) -> dict[str, np.ndarray[Any, np.dtype[np.uint16]]]:
+    """Writes a group with two bands at 10 m and one at 20 m, and returns them."""
+    rng = np.random.default_rng(5)
+    root = path / "measurements" / "reflectance"
+    bands = {}
+    for name, size in (("r10m/b02", 512), ("r10m/b03", 512), ("r20m/b11", 256)):
+        bands[name] = rng.integers(1, 4000, (size, size), dtype=np.uint16)
+        write_array(root / name, bands[name], 128)
+    for d in (path, path / "measurements", root, root / "r10m", root / "r20m"):
+        group = {"zarr_format": 3, "node_type": "group", "attributes": {}}
+        (d / "zarr.json").write_text(json.dumps(group))
+    return bands
+
+
+def test_the_page_runs(binary: str, tmp_path: Path, monkeypatch: Any) -> None:
+    write_scene(tmp_path / "s2.zarr")
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "chaski").symlink_to(Path(binary).resolve())
+    path = f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}"
+    monkeypatch.chdir(tmp_path)
+    assert [language for language, _ in BLOCKS] == ["python", "bash"]
+    shapes = set()
+
+    def step(image: np.ndarray[Any, Any], swir: np.ndarray[Any, Any]) -> None:
+        shapes.add((image.shape[1:], swir.shape[1:]))
+
+    exec(BLOCKS[0][1], {"step": step})
+    assert shapes == {((2, 256, 256), (1, 128, 128))}
+    for line in BLOCKS[1][1].splitlines():
+        env = os.environ | {"PATH": path}
+        done = subprocess.run(["bash", "-e", "-c", line], env=env, capture_output=True)
+        assert done.returncode == 0, line + done.stderr.decode()
+
+
+def test_windows_of_two_resolutions(binary: str, tmp_path: Path) -> None:
+    """A window of a group of bands, and that of an array of half its resolution."""
+    bands = write_scene(tmp_path / "s2.zarr")
+    with chaski.load(
+        str(tmp_path / "s2.zarr"),
+        batch_size=7,
+        window=chaski.RandomWindow((64, 96), per_asset=21),
+        fields={
+            "image": chaski.Field(column="measurements/reflectance/r10m"),
+            "swir": chaski.Field(column="measurements/reflectance/r20m/b11"),
+        },
+        pixels=chaski.Pixels(windows=True, dtype="native"),
+    ) as loader:
+        seen = 0
+        for batch in loader:
+            for k in np.flatnonzero(batch["valid"]):
+                y, x, h, w = batch["window"][k]
+                want = [bands[f"r10m/{b}"][y : y + h, x : x + w] for b in ("b02", "b03")]
+                np.testing.assert_array_equal(batch["image"][k], want)
+                half = bands["r20m/b11"][y // 2 : (y + h) // 2, x // 2 : (x + w) // 2]
+                np.testing.assert_array_equal(batch["swir"][k, 0], half)
+                seen += 1
+    assert seen == 21
