@@ -1,5 +1,9 @@
 from __future__ import annotations
 
+# Before gRPC, whose first import decides what it does around a fork (chaski._rpc). Its own handlers
+# let a child read what is for its parent, and hang now and then.
+import chaski  # noqa: F401  # isort: skip
+
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
