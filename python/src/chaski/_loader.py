@@ -673,7 +673,8 @@ class _Loop(Iterator[Batch]):
             self.begin_again()
 
     def __del__(self) -> None:
-        if hasattr(self, "_run"):
+        # At the end of Python all other threads stand still, and may hold the locks of the stream.
+        if hasattr(self, "_run") and not sys.is_finalizing():
             self.close()
 
 

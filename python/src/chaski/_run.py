@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
+import ctypes
 import os
 import queue
 import threading
 import time
+import weakref
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -56,6 +59,20 @@ class _Shared:
     answers: queue.SimpleQueue[Answer] = field(default_factory=queue.SimpleQueue)
     expected: deque[Job] = field(default_factory=deque)
     closed: bool = False
+
+
+_calls: weakref.WeakSet[Call] = weakref.WeakSet()
+
+
+@atexit.register
+def _keep_calls() -> None:
+    """Keeps the calls from ever being destroyed, for Python is about to stop all threads.
+
+    gRPC's threads may stop while they hold the lock of a call, and its destructor would wait for
+    that lock for ever.
+    """
+    for call in list(_calls):
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(call))
 
 
 def _receive(call: Call, s: _Shared) -> None:
@@ -170,6 +187,7 @@ class Run:
             attach = pb.Attach(secret=side.secret, stream=s.number)
             self._requests.put(pb.StreamRequest(attach=attach))
         self._call = connection.stream(iter(self._requests.get, None))
+        _calls.add(self._call)
         self._thread = threading.Thread(
             target=_receive, args=(self._call, s), name="chaski-receive", daemon=True
         )
