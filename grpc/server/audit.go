@@ -23,7 +23,8 @@ const (
 	// one refused request used to write 0.9 MB.
 	maxLogged = 1 << 10
 	// auditRate and auditBurst bound the lines about calls, to 1 KiB or so each: a flood of calls fills the log by at
-	// most 20 KB a second, and the start of a run of many ranks still has a line for each call.
+	// most 20 KB a second, and the start of a run of many ranks still has a line for each call. Calls that are not
+	// let in have as many of their own: whoever is refused must not hide what others do.
 	auditRate  = 20
 	auditBurst = 200
 )
@@ -96,33 +97,46 @@ func withoutSecrets(s string) string {
 
 // audit logs who called, about what, and how it ended.
 type audit struct {
-	log     *slog.Logger
+	log               *slog.Logger
+	admitted, refused lines
+}
+
+// lines bounds the lines about calls of one kind.
+type lines struct {
+	kind    string
 	limit   *rate.Limiter
-	leftOut atomic.Int64 // lines since the last one
+	leftOut atomic.Int64 // since the last one
 }
 
 func newAudit(log *slog.Logger) *audit {
-	return &audit{log: log, limit: rate.NewLimiter(auditRate, auditBurst)}
+	a := &audit{log: log}
+	a.admitted.kind, a.admitted.limit = "admitted", rate.NewLimiter(auditRate, auditBurst)
+	a.refused.kind, a.refused.limit = "refused", rate.NewLimiter(auditRate, auditBurst)
+	return a
 }
 
-// call logs one call that has ended.
-func (a *audit) call(ctx context.Context, method, about string, begun time.Time, err error) {
+// call logs one call that has ended. about is called only if there is a line for it.
+func (a *audit) call(ctx context.Context, method string, about func() string, begun time.Time, err error) {
 	if !a.log.Enabled(ctx, slog.LevelInfo) {
 		return
-	}
-	if !a.limit.Allow() {
-		a.leftOut.Add(1)
-		return
-	}
-	if n := a.leftOut.Swap(0); n > 0 {
-		a.log.Warn("calls were not logged: there were too many", "left_out", n)
 	}
 	code := codes.OK
 	if err != nil {
 		code = status.Code(err)
 	}
+	l := &a.admitted
+	if code == codes.Unauthenticated {
+		l = &a.refused
+	}
+	if !l.limit.Allow() {
+		l.leftOut.Add(1)
+		return
+	}
+	if n := l.leftOut.Swap(0); n > 0 {
+		a.log.Warn("calls were not logged: there were too many", "left_out", n, "calls", l.kind)
+	}
 	a.log.Info("call", "client", string(clientOf(ctx)), "method", method[strings.LastIndex(method, "/")+1:],
-		"about", about, "result", code.String(), "seconds", time.Since(begun).Seconds())
+		"about", about(), "result", code.String(), "seconds", time.Since(begun).Seconds())
 }
 
 // aboutOf returns what a request is about: paths, or the source of a spec. It is empty for one that says nothing.
@@ -167,8 +181,15 @@ func first(paths []string) string {
 	return s
 }
 
-// sourceOf returns the source of a spec; of a mixture, or what is no spec, its beginning.
+// maxAbout bounds the specs whose source is looked for. Larger ones are no worse, but parsing 1 MB for a line of the
+// log takes 3 ms.
+const maxAbout = 64 << 10
+
+// sourceOf returns the source of a spec; of a mixture, or what is no spec, or a large one, its beginning.
 func sourceOf(spec []byte) string {
+	if len(spec) > maxAbout {
+		return string(spec[:maxLogged/2])
+	}
 	var s struct {
 		Source string `json:"source"`
 	}

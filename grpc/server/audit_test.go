@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"github.com/chaski-eo/chaski/grpc/auth"
 	"github.com/chaski-eo/chaski/loader"
@@ -54,18 +55,28 @@ func TestAudit(t *testing.T) {
 func TestAuditIsBounded(t *testing.T) {
 	out := &locked{}
 	a := newAudit(slog.New(bounded{slog.NewTextHandler(out, nil)}))
-	a.limit.SetLimit(0) // no time passes
-	const calls = 1000
-	for range calls {
-		a.call(t.Context(), "/x/Info", "a", time.Now(), nil)
+	about := func() string { return "a" }
+	for _, l := range []*lines{&a.admitted, &a.refused} {
+		l.limit.SetLimit(0) // no time passes
 	}
-	if n := strings.Count(out.String(), "msg=call"); n != auditBurst {
+	const calls = 1000
+	refused := status.Error(codes.Unauthenticated, "no token")
+	for range calls { // they take no line from those that are let in
+		a.call(t.Context(), "/x/Read", about, time.Now(), refused)
+	}
+	if n := strings.Count(out.String(), "method=Read"); n != auditBurst {
+		t.Errorf("%d lines of refused calls, not %d", n, auditBurst)
+	}
+	for range calls {
+		a.call(t.Context(), "/x/Info", about, time.Now(), nil)
+	}
+	if n := strings.Count(out.String(), "method=Info"); n != auditBurst {
 		t.Errorf("%d lines, not %d", n, auditBurst)
 	}
-	a.limit.SetBurst(2 * auditBurst)
-	a.limit.SetLimit(1e9)
-	a.call(t.Context(), "/x/Info", "a", time.Now(), nil)
-	if want := fmt.Sprintf("left_out=%d", calls-auditBurst); !strings.Contains(out.String(), want) {
+	a.admitted.limit.SetBurst(2 * auditBurst)
+	a.admitted.limit.SetLimit(1e9)
+	a.call(t.Context(), "/x/Info", about, time.Now(), nil)
+	if want := fmt.Sprintf("left_out=%d calls=admitted", calls-auditBurst); !strings.Contains(out.String(), want) {
 		t.Errorf("the log lacks %s", want)
 	}
 }

@@ -158,7 +158,7 @@ func (s *Server) unary(
 		})
 	}
 	if !isHealth(i.FullMethod) {
-		s.audit.call(ctx, i.FullMethod, aboutOf(r), begun, err)
+		s.audit.call(ctx, i.FullMethod, func() string { return aboutOf(r) }, begun, err)
 	}
 	return reply, err
 }
@@ -173,7 +173,7 @@ func (s *Server) streamed(srv any, g grpc.ServerStream, i *grpc.StreamServerInfo
 	}
 	if !isHealth(i.FullMethod) {
 		about, _ := call.about.Load().(string)
-		s.audit.call(ctx, i.FullMethod, about, begun, err)
+		s.audit.call(ctx, i.FullMethod, func() string { return about }, begun, err)
 	}
 	return err
 }
