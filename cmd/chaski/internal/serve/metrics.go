@@ -64,9 +64,11 @@ func healthPages(ready func(context.Context) error) *http.ServeMux {
 
 // serveHTTP serves pages until stop is called.
 func serveHTTP(l net.Listener, name string, mux *http.ServeMux, config *tls.Config, log *slog.Logger) (stop func()) {
-	// Timeouts, because a client that sends nothing would otherwise hold its connection forever.
+	// Timeouts, because a client that sends nothing would otherwise hold its connection forever. A header is a token at
+	// most; the default of 1 MB for each connection is for everybody to fill.
 	h := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second,
-		TLSConfig: config, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug)}
+		MaxHeaderBytes: 16 << 10,
+		TLSConfig:      config, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug)}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
