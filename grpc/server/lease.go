@@ -2,9 +2,11 @@ package server
 
 import (
 	"context"
+	"runtime"
 	"sync"
 	"sync/atomic"
 
+	"google.golang.org/grpc/mem"
 	"google.golang.org/grpc/stats"
 
 	"github.com/chaski-eo/chaski/internal/invariants"
@@ -36,13 +38,33 @@ func (c *connection) lend(release func()) *lease {
 }
 
 // Hold implements wire.Owner.
-func (l *lease) Hold() { l.change(func() { l.pieces++ }) }
+func (l *lease) Hold() mem.BufferPool {
+	l.change(func() { l.pieces++ })
+	p := &piece{lease: l}
+	// grpc 1.85 forgets, without Put, a message that is queued just after its stream was cancelled
+	// (transport.loopyWriter.preprocessData). Then only the garbage collector knows that nobody
+	// reads the piece any more. It runs every two minutes at least.
+	p.lost = runtime.AddCleanup(p, (*lease).back, l)
+	return p
+}
 
-// Put implements wire.Owner: the transport is done with a piece.
-func (l *lease) Put(*[]byte) { l.change(func() { l.pieces-- }) }
+// back says that the transport is done with a piece.
+func (l *lease) back() { l.change(func() { l.pieces-- }) }
+
+// piece is the pool of one buffer of the transport, which is all that refers to it.
+type piece struct {
+	lease *lease
+	lost  runtime.Cleanup
+}
+
+// Put implements mem.BufferPool: the transport is done with the piece.
+func (p *piece) Put(*[]byte) {
+	p.lost.Stop()
+	p.lease.back()
+}
 
 // Get implements mem.BufferPool, of which the transport only uses Put.
-func (l *lease) Get(n int) *[]byte {
+func (*piece) Get(n int) *[]byte {
 	b := make([]byte, n)
 	return &b
 }

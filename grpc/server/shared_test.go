@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"runtime"
 	"testing"
 	"time"
 
@@ -51,9 +52,13 @@ func dialShared(t *testing.T, transport client.Transport, target string, dial ..
 // eventually waits until f holds.
 func eventually(t *testing.T, what string, f func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(5 * time.Minute); !f(); {
+	deadline := time.Now().Add(5 * time.Minute)
+	for i := 1; !f(); i++ {
 		if time.Now().After(deadline) {
 			t.Fatal("in vain: " + what)
+		}
+		if i%1000 == 0 {
+			runtime.GC() // finds what grpc forgot (lease.Hold)
 		}
 		time.Sleep(time.Millisecond)
 	}

@@ -45,10 +45,9 @@ func (c Codec) Unmarshal(data mem.BufferSlice, v any) error {
 }
 
 // Owner owns the memory of a Part. Hold is called once for every piece that is handed to the
-// transport, and Put when the transport is done with it.
+// transport, which puts the piece into the pool that Hold returns when it is done with it.
 type Owner interface {
-	mem.BufferPool
-	Hold()
+	Hold() mem.BufferPool
 }
 
 // Part is a StreamReply with a part whose data are pieces of memory, in order.
@@ -98,8 +97,7 @@ func (p *Part) buffer(d []byte) mem.Buffer {
 	if mem.IsBelowBufferPoolingThreshold(len(d)) {
 		return mem.SliceBuffer(slices.Clone(d))
 	}
-	p.Owner.Hold()
-	return mem.NewBuffer(&d, p.Owner)
+	return mem.NewBuffer(&d, p.Owner.Hold())
 }
 
 // Reply is a received StreamReply: a fault, a lease, or a part whose data stay in the transport's buffers
