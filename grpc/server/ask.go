@@ -53,7 +53,10 @@ func (s *Server) Ask(g askStream) error {
 	defer leave()
 	w := newWatch(g, &s.options, func() bool { return s.questions.wanted() || s.options.Loader.Budget.Waiting() > 0 })
 	w.sent = s.sentTo(g.Context())
+	v := s.viewOf(g.Context())
+	v.hold() // the call may end before its answer does
 	return w.run(&s.answering, func() error {
+		defer v.leave()
 		ctx, cancel := context.WithCancel(g.Context())
 		defer cancel()
 		go func() { // a server that stops does not wait for long answers
@@ -71,7 +74,7 @@ func (s *Server) Ask(g askStream) error {
 		charged := budget.With(ctx, account)
 		out := bufio.NewWriterSize(askWriter{w}, s.options.PartBytes)
 		g := &patient{askStream: g, ctx: charged, timeout: s.options.SendTimeout}
-		q := &asking{server: s, view: s.viewOf(charged), ctx: charged, in: &askReader{from: g}, out: out}
+		q := &asking{server: s, view: v, ctx: charged, in: &askReader{from: g}, out: out}
 		err = crash.Call(func() error { return q.answer(g) })
 		crash.Report(s.options.Logger, err)
 		if err == nil {

@@ -165,6 +165,7 @@ func (s *engines) close(e *entry) {
 	if err := e.engine.Close(); err != nil {
 		s.options.Logger.Warn("closing a dataset", "source", e.engine.Spec().Source, "error", err)
 	}
+	e.view.leave()
 }
 
 // open returns the dataset of a spec, opening it unless that was done a moment ago. It is the
@@ -195,7 +196,7 @@ func (s *engines) open(ctx context.Context, v *view, spec loader.Spec, u *chaski
 		if u == nil && isLocal(&spec) {
 			do = s.openings.local
 		}
-		if _, err := do(ctx, "dataset "+key, open); err != nil {
+		if _, err := do(ctx, v, "dataset "+key, open); err != nil {
 			return nil, err
 		}
 	}
@@ -246,6 +247,7 @@ func (s *engines) openNow(ctx context.Context, a asked) error {
 	if err != nil {
 		return err
 	}
+	a.view.hold() // until close
 	e := &entry{engine: engine, view: a.view, handle: handleOf(engine, a.at+a.view.key), spec: a.key,
 		remote: a.upstream != nil,
 		memory: cmp.Or(s.options.Loader.MemoryBytes, resources.DefaultMemoryBytes)}

@@ -66,14 +66,14 @@ func (o *openings) inTurn(id clientID, f func(context.Context) (any, error)) fun
 }
 
 // local calls do with an opening of local files.
-func (o *openings) local(ctx context.Context, key string, f func(context.Context) (any, error)) (any, error) {
-	return o.do(ctx, key, o.inTurn(clientOf(ctx), f))
+func (o *openings) local(ctx context.Context, v *view, key string, f func(context.Context) (any, error)) (any, error) {
+	return o.do(ctx, v, key, o.inTurn(clientOf(ctx), f))
 }
 
 // do calls f, or waits for a call with the same key that has begun already, and returns its result. The context of f
-// ends when nobody waits for it any more.
-func (o *openings) do(ctx context.Context, key string, f func(context.Context) (any, error)) (any, error) {
-	w, err := o.join(clientOf(ctx), key, f)
+// ends when nobody waits for it any more. f may use v until it returns.
+func (o *openings) do(ctx context.Context, v *view, key string, f func(context.Context) (any, error)) (any, error) {
+	w, err := o.join(clientOf(ctx), v, key, f)
 	if err != nil {
 		return nil, err
 	}
@@ -87,7 +87,7 @@ func (o *openings) do(ctx context.Context, key string, f func(context.Context) (
 }
 
 // join returns the opening of a key, which it starts if there is none.
-func (o *openings) join(id clientID, key string, f func(context.Context) (any, error)) (*opening, error) {
+func (o *openings) join(id clientID, v *view, key string, f func(context.Context) (any, error)) (*opening, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	w := o.byKey[key]
@@ -110,7 +110,11 @@ func (o *openings) join(id clientID, key string, f func(context.Context) (any, e
 		var c context.Context
 		c, w.cancel = context.WithCancel(o.ctx)
 		o.byKey[key] = w
-		go o.run(c, id, key, w, placed, f)
+		v.hold()
+		go func() {
+			defer v.leave()
+			o.run(c, id, key, w, placed, f)
+		}()
 	}
 	w.users++
 	return w, nil

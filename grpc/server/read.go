@@ -125,7 +125,7 @@ func (s *Server) Info(ctx context.Context, r *chaskiv1.InfoRequest) (*chaskiv1.I
 	if source.IsRemote(r.GetPath()) {
 		do = s.engines.openings.do
 	}
-	b, err := do(ctx, "file "+r.GetPath()+v.key, func(ctx context.Context) (any, error) {
+	b, err := do(ctx, v, "file "+r.GetPath()+v.key, func(ctx context.Context) (any, error) {
 		info, err := survey.Describe(ctx, r.GetPath(), nil, v.loader)
 		if err != nil {
 			return nil, err

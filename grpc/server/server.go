@@ -152,6 +152,7 @@ func (s *Server) unary(
 	begun := time.Now()
 	ctx, err = s.admit(ctx, i.FullMethod)
 	if err == nil {
+		defer s.viewOf(ctx).leave()
 		err = s.handled(func() (err error) {
 			reply, err = next(ctx, r)
 			return err
@@ -169,6 +170,7 @@ func (s *Server) streamed(srv any, g grpc.ServerStream, i *grpc.StreamServerInfo
 	ctx, err := s.admit(g.Context(), i.FullMethod)
 	call := &guarded{ServerStream: g, ctx: ctx}
 	if err == nil {
+		defer s.viewOf(ctx).leave()
 		err = s.handled(func() error { return next(srv, call) })
 	}
 	if !isHealth(i.FullMethod) {

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"container/list"
 	"io"
 	"log/slog"
 	"strconv"
@@ -21,13 +22,46 @@ type view struct {
 	loader     loader.Options // of engines
 	asked      loader.Options // of questions
 	containers *containers.Cache
+
+	of    *views        // nil of the server's own, which stays until the server ends
+	users int           // calls, openings and datasets; guarded by views.mu
+	idle  *list.Element // in views.idle, or nil; guarded by views.mu
 }
 
-// newView makes a view of what lies below o.Roots. o.Opener must be source.Below these.
-func newView(key string, o loader.Options) *view {
-	o.Members = &resources.Members{} // for all datasets, since several may use the same container
+// membersShare is the part of the memory budget that the containers of Reads keep at most: a sixteenth, as
+// containers.Cache of those of questions.
+const membersShare = 16
+
+// newView makes a view of what lies below o.Roots, one of several. o.Opener must be source.Below these.
+func newView(key string, o loader.Options, several int64) *view {
+	most := int64(resources.DefaultMembersBytes)
+	if limit := o.Budget.Limit(); limit > 0 {
+		most = min(most, limit/membersShare)
+	}
+	// For all datasets, since several may use the same container.
+	o.Members = &resources.Members{MaxBytes: max(1, most/several)}
 	asked := o.WithDefaults()
-	return &view{key: key, loader: o, asked: asked, containers: containers.NewCache(asked)}
+	return &view{key: key, loader: o, asked: asked, containers: containers.NewCache(asked, several)}
+}
+
+// hold adds a user, who must leave. The caller is one already. v may be nil.
+func (v *view) hold() {
+	if v == nil || v.of == nil {
+		return
+	}
+	v.of.mu.Lock()
+	defer v.of.mu.Unlock()
+	v.users++
+}
+
+// leave ends one use. v may be nil.
+func (v *view) leave() {
+	if v == nil || v.of == nil {
+		return
+	}
+	if old := v.of.unused(v); old != nil {
+		old.close()
+	}
 }
 
 func (v *view) close() {
@@ -38,42 +72,78 @@ func (v *view) close() {
 	v.loader.Members.Close()
 }
 
-// maxViews bounds the views of a server. Each keeps containers and files open, and stays until the server ends. Lists
-// of tokens have fewer roots; the bound is for issuers of JSON Web Tokens that give every user a root.
-const maxViews = 1024
+const (
+	// maxViews bounds the views that are in use at a time. Each keeps containers and files open. Lists of tokens have
+	// fewer roots; the bound is for issuers of JSON Web Tokens that give every user a root.
+	maxViews = 1024
+	// keptViews is how many views without a user are kept, for the next call of their client. Each of them keeps as
+	// many times fewer bytes than the view of the server's own.
+	keptViews = 8
+)
 
 // views are those of a server.
 type views struct {
 	whole *view
 	base  source.Opener // of all
 
-	mu    sync.Mutex
-	byKey map[string]*view
+	mu     sync.Mutex
+	byKey  map[string]*view
+	idle   list.List // of *view: those without a user, the longest unused first
+	closed bool
 }
 
 func newViews(o loader.Options) *views {
 	base := o.Opener
 	// One for all requests, which keeps files open between them.
 	o.Opener = source.Below(base, o.Roots)
-	return &views{whole: newView("", o), base: base, byKey: map[string]*view{}}
+	return &views{whole: newView("", o, 1), base: base, byKey: map[string]*view{}}
 }
 
-// of returns the view of a client with these roots. Roots that do not lie below the server's allow nothing.
+// unused ends one use of v, and returns the view that is to be closed for it, or nil.
+func (v *views) unused(one *view) *view {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	one.users--
+	if one.users > 0 || v.closed {
+		return nil
+	}
+	one.idle = v.idle.PushBack(one)
+	if v.idle.Len() <= keptViews {
+		return nil
+	}
+	old := v.idle.Remove(v.idle.Front()).(*view)
+	delete(v.byKey, old.key)
+	return old
+}
+
+// viewKey names roots.
+func viewKey(roots ...string) string {
+	var key strings.Builder
+	key.WriteByte(0) // keys come behind paths, which have no such byte
+	for _, r := range roots {
+		key.WriteString(strconv.Quote(r))
+	}
+	return key.String()
+}
+
+// of returns the view of a client with these roots, which must leave it. Roots that do not lie below the server's allow
+// nothing.
 func (v *views) of(log *slog.Logger, roots []string) (*view, error) {
 	if roots == nil {
 		return v.whole, nil
 	}
-	var key strings.Builder
-	for _, r := range roots {
-		key.WriteString(strconv.Quote(r))
-	}
+	key := viewKey(roots...)
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if one := v.byKey[key.String()]; one != nil {
+	if one := v.byKey[key]; one != nil {
+		if one.users++; one.idle != nil {
+			v.idle.Remove(one.idle)
+			one.idle = nil
+		}
 		return one, nil
 	}
-	if len(v.byKey) >= maxViews {
-		return nil, fault.New(fault.Limit, "server", fault.NoOffset, "clients have more than %d sets of roots",
+	if len(v.byKey)-v.idle.Len() >= maxViews {
+		return nil, fault.New(fault.Limit, "server", fault.NoOffset, "clients use more than %d sets of roots",
 			maxViews)
 	}
 	o := v.whole.loader
@@ -87,14 +157,16 @@ func (v *views) of(log *slog.Logger, roots []string) (*view, error) {
 		o.Roots = append(o.Roots, at)
 	}
 	o.Opener = source.Below(v.base, o.Roots)
-	one := newView("\x00"+key.String(), o)
-	v.byKey[key.String()] = one
+	one := newView(key, o, keptViews)
+	one.of, one.users = v, 1
+	v.byKey[key] = one
 	return one, nil
 }
 
 func (v *views) close() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
+	v.closed = true
 	for _, one := range v.byKey {
 		one.close()
 	}

@@ -22,7 +22,7 @@ func coast(name string) string { return filepath.Join("..", "..", "testdata", "c
 func newCache(t *testing.T) (*Cache, *countingFiles) {
 	t.Helper()
 	files := &countingFiles{Opener: &source.Files{}, open: map[string]int{}}
-	c := NewCache(resources.Options{Opener: files})
+	c := NewCache(resources.Options{Opener: files}, 1)
 	t.Cleanup(c.Close)
 	return c, files
 }
