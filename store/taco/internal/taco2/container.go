@@ -25,17 +25,17 @@ import (
 
 // Names of columns.
 const (
-	colID       = "id"
-	colType     = "type"
-	colParent   = "internal:parent_id"
-	colOffset   = "internal:offset"
-	colSize     = "internal:size"
-	colSource   = "internal:source_file"
-	colRelative = "internal:relative_path"
+	ColumnID       = "id"
+	ColumnType     = "type"
+	ColumnParent   = "internal:parent_id"
+	ColumnOffset   = "internal:offset"
+	ColumnSize     = "internal:size"
+	ColumnSource   = "internal:source_file"
+	ColumnRelative = "internal:relative_path"
 )
 
-// metaName is the name of a folder's own table of children.
-const metaName = "__meta__"
+// MetaName is the name of a folder's own table of children.
+const MetaName = "__meta__"
 
 // kind is the storage form of a container.
 type kind uint8
@@ -152,9 +152,9 @@ func OpenTacocatFolder(ctx context.Context, o source.Opener, uri, base string, l
 	return c.openFolder(ctx, uri)
 }
 
-// maxLevels limits the levels of a directory to those that the header of a __TACOCAT__ has room
+// MaxLevels limits the levels of a directory to those that the header of a __TACOCAT__ has room
 // for.
-const maxLevels = catLevels
+const MaxLevels = catLevels
 
 func (c *Container) openFolder(ctx context.Context, tables string) (*Container, error) {
 	coll := Join(c.uri, "COLLECTION.json")
@@ -169,11 +169,11 @@ func (c *Container) openFolder(ctx context.Context, tables string) (*Container, 
 	if c.coll.PIT != nil {
 		known = c.coll.PIT.Levels()
 	}
-	if known > maxLevels {
+	if known > MaxLevels {
 		return nil, c.fail(fault.New(fault.Corrupt, "COLLECTION.json taco:pit_schema", fault.NoOffset,
-			"it has %d levels, at most %d are supported", known, maxLevels))
+			"it has %d levels, at most %d are supported", known, MaxLevels))
 	}
-	for k := 0; k < maxLevels; k++ {
+	for k := 0; k < MaxLevels; k++ {
 		uri := Join(tables, "level"+strconv.Itoa(k)+".parquet")
 		if _, err := c.reader(ctx, uri); err != nil {
 			if k > 0 && k >= known && fault.KindOf(err) == fault.NotFound {
@@ -275,7 +275,7 @@ func (c *Container) PIT() *PIT { return c.coll.PIT }
 func (c *Container) Levels() int { return len(c.places) }
 
 // IDColumn implements model.Container.
-func (c *Container) IDColumn() string { return colID }
+func (c *Container) IDColumn() string { return ColumnID }
 
 // Table implements model.Container.
 func (c *Container) Table(ctx context.Context, k int) (*tables.Table, error) {
@@ -321,14 +321,14 @@ func (c *Container) level(ctx context.Context, k int) (*level, error) {
 			"%d rows, but at most %d fit into %d bytes", t.Len(), limit, p.span.size), k)
 	}
 	l := &level{tbl: t}
-	if l.ids, err = c.column(ctx, t, k, colID, tables.String); err != nil {
+	if l.ids, err = c.column(ctx, t, k, ColumnID, tables.String); err != nil {
 		return nil, err
 	}
-	if l.types, err = c.column(ctx, t, k, colType, tables.String); err != nil {
+	if l.types, err = c.column(ctx, t, k, ColumnType, tables.String); err != nil {
 		return nil, err
 	}
 	if c.kind == catFile || c.kind == catFolder {
-		if l.sources, err = c.column(ctx, t, k, colSource, tables.String); err != nil {
+		if l.sources, err = c.column(ctx, t, k, ColumnSource, tables.String); err != nil {
 			return nil, err
 		}
 	}

@@ -70,7 +70,7 @@ func (c *Container) folderEntry(ctx context.Context, e *model.Entry) error {
 	}
 	e.URI, e.Offset, e.Size = Join(c.base, "DATA/"+path), model.Whole, model.Whole
 	if e.Kind == model.Folder {
-		e.URI = Join(e.URI, metaName)
+		e.URI = Join(e.URI, MetaName)
 	}
 	return nil
 }
@@ -103,7 +103,7 @@ func (c *Container) span(l *level, k, row int) (span, error) {
 		return l.spans[row], nil
 	}
 	if l.offsets.Null(row) || l.sizes.Null(row) {
-		return span{}, c.row(fault.Corrupt, k, row, "%s or %s is null", colOffset, colSize)
+		return span{}, c.row(fault.Corrupt, k, row, "%s or %s is null", ColumnOffset, ColumnSize)
 	}
 	s := span{l.offsets.Int(row), l.sizes.Int(row)}
 	if !s.in(math.MaxInt64) {
@@ -119,7 +119,7 @@ func (c *Container) sourceOf(l *level, k, row int) (string, error) {
 	}
 	name := l.sources.Str(row)
 	if l.sources.Null(row) || badSource(name) {
-		return "", c.row(fault.Corrupt, k, row, "%s %q is not the name of a file below", colSource, name)
+		return "", c.row(fault.Corrupt, k, row, "%s %q is not the name of a file below", ColumnSource, name)
 	}
 	return Join(c.base, name), nil
 }
@@ -134,7 +134,7 @@ func (c *Container) path(ctx context.Context, k, row int) (string, error) {
 			return "", err
 		}
 		id := l.ids.Str(row)
-		if what := badID(id); what != "" {
+		if what := BadID(id); what != "" {
 			return "", c.row(fault.Corrupt, k, row, "id %q %s", id, what)
 		}
 		ids = append(ids, id)
@@ -158,10 +158,10 @@ func (c *Container) settle(ctx context.Context, k int) error {
 		return nil
 	}
 	var err error
-	if l.offsets, err = c.column(ctx, l.tbl, k, colOffset, tables.Int64); err != nil {
+	if l.offsets, err = c.column(ctx, l.tbl, k, ColumnOffset, tables.Int64); err != nil {
 		return err
 	}
-	if l.sizes, err = c.column(ctx, l.tbl, k, colSize, tables.Int64); err != nil {
+	if l.sizes, err = c.column(ctx, l.tbl, k, ColumnSize, tables.Int64); err != nil {
 		return err
 	}
 	// Only levels below 0 can be misplaced, because level 0 has no folders whose order could
@@ -258,7 +258,7 @@ func (c *Container) replace(ctx context.Context, l *level, k int, doubtful map[s
 	spans := make([]span, l.tbl.Len())
 	for i := range spans {
 		if l.offsets.Null(i) || l.sizes.Null(i) {
-			return c.row(fault.Corrupt, k, i, "%s or %s is null", colOffset, colSize)
+			return c.row(fault.Corrupt, k, i, "%s or %s is null", ColumnOffset, ColumnSize)
 		}
 		spans[i] = span{l.offsets.Int(i), l.sizes.Int(i)}
 		stored[spans[i]] = true
@@ -295,7 +295,7 @@ func (c *Container) zip(ctx context.Context, l *level, k int, name string) (*zip
 	uri, after := c.uri, c.collAt.end()
 	if l.sources != nil {
 		if badSource(name) {
-			return nil, c.inLevel(fault.New(fault.Corrupt, "column "+colSource, fault.NoOffset,
+			return nil, c.inLevel(fault.New(fault.Corrupt, "column "+ColumnSource, fault.NoOffset,
 				"%q is not a file below the directory", name), k)
 		}
 		uri = Join(c.base, name)
@@ -326,7 +326,7 @@ func (c *Container) find(ctx context.Context, z *zipDirectory, l *level, k, row 
 	}
 	name := "DATA/" + path
 	if string(l.types.Bytes(row)) == "FOLDER" {
-		name += "/" + metaName
+		name += "/" + MetaName
 	}
 	e, ok := z.entries[name]
 	if !ok || !e.plain {

@@ -47,7 +47,7 @@ func (c *Container) linked(ctx context.Context, k int) (*level, error) {
 	if err != nil {
 		return nil, err
 	}
-	ids, err := c.column(ctx, l.tbl, k, colParent, tables.Int64)
+	ids, err := c.column(ctx, l.tbl, k, ColumnParent, tables.Int64)
 	if err != nil {
 		return nil, err
 	}
@@ -72,7 +72,7 @@ func (c *Container) join(l, up *level, ids *tables.Vector, k int) ([]int32, erro
 	var rows []int32
 	for i := range parents {
 		if ids.Null(i) {
-			return nil, c.row(fault.Corrupt, k, i, "%s is null", colParent)
+			return nil, c.row(fault.Corrupt, k, i, "%s is null", ColumnParent)
 		}
 		n := int64(up.tbl.Len())
 		if bySource != nil {
@@ -84,7 +84,7 @@ func (c *Container) join(l, up *level, ids *tables.Vector, k int) ([]int32, erro
 		}
 		p := ids.Int(i)
 		if p < 0 || p >= n {
-			return nil, c.row(fault.Corrupt, k, i, "%s is %d, the level above has rows 0 to %d", colParent, p, n-1)
+			return nil, c.row(fault.Corrupt, k, i, "%s is %d, the level above has rows 0 to %d", ColumnParent, p, n-1)
 		}
 		parents[i] = int32(p)
 		if bySource != nil {

@@ -14,11 +14,11 @@ import (
 // What TACO 2.0.0 requires of COLLECTION.json ("TACO-level Fields"). Documents that violate it can
 // be read anyway, so that each violation is a note.
 
-// idForm is the form of the id of a dataset: lower-case letters, digits, "_" and "-".
-var idForm = regexp.MustCompile(`^[a-z0-9_-]+$`)
+// IDForm is the form of the id of a dataset: lower-case letters, digits, "_" and "-".
+var IDForm = regexp.MustCompile(`^[a-z0-9_-]+$`)
 
-// maxTitle is the largest length of a title, in characters.
-const maxTitle = 250
+// MaxTitle is the largest length of a title, in characters.
+const MaxTitle = 250
 
 // verifyCollection adds a note for each violation of the specification in COLLECTION.json.
 func (c *Container) verifyCollection(r *model.Report) {
@@ -27,7 +27,7 @@ func (c *Container) verifyCollection(r *model.Report) {
 		return // it was parsed when the container was opened
 	}
 	note := func(format string, args ...any) { r.Note("COLLECTION.json: "+format, args...) }
-	if !idForm.MatchString(c.coll.ID) {
+	if !IDForm.MatchString(c.coll.ID) {
 		note("id %q: only a-z, 0-9, _ and - are allowed", c.coll.ID)
 	}
 	for _, name := range []string{"taco_version", "dataset_version", "description"} {
@@ -57,8 +57,8 @@ func (c *Container) verifyCollection(r *model.Report) {
 		}
 	}
 	if has(doc["title"]) {
-		if text, ok := as[string](doc["title"]); !ok || utf8.RuneCountInString(text) > maxTitle {
-			note("title is not a string of at most %d characters", maxTitle)
+		if text, ok := as[string](doc["title"]); !ok || utf8.RuneCountInString(text) > MaxTitle {
+			note("title is not a string of at most %d characters", MaxTitle)
 		}
 	}
 	if has(doc["extent"]) {

@@ -5,12 +5,12 @@ import (
 	"unicode/utf8"
 )
 
-// padPrefix begins the ids of placeholders, which fill up a folder.
-const padPrefix = "__TACOPAD__"
+// PadPrefix begins the ids of placeholders, which fill up a folder.
+const PadPrefix = "__TACOPAD__"
 
 // isPadding reports whether an id is that of a placeholder.
 func isPadding(id string) bool {
-	n, ok := strings.CutPrefix(id, padPrefix)
+	n, ok := strings.CutPrefix(id, PadPrefix)
 	if !ok || n == "" {
 		return false
 	}
@@ -22,8 +22,8 @@ func isPadding(id string) bool {
 	return true
 }
 
-// badID says what is wrong with an id, or "".
-func badID(id string) string {
+// BadID says what is wrong with an id, or "".
+func BadID(id string) string {
 	switch {
 	case id == "":
 		return "is empty"

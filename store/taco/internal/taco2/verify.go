@@ -74,8 +74,8 @@ func (c *Container) verifyLevel(ctx context.Context, k int, r *model.Report) err
 	}
 	r.Rows += int64(l.tbl.Len())
 	var relative *tables.Vector
-	if l.tbl.Index(colRelative) >= 0 {
-		if relative, err = c.column(ctx, l.tbl, k, colRelative, tables.String); err != nil {
+	if l.tbl.Index(ColumnRelative) >= 0 {
+		if relative, err = c.column(ctx, l.tbl, k, ColumnRelative, tables.String); err != nil {
 			return err
 		}
 	}
@@ -99,7 +99,7 @@ func (c *Container) verifyRow(ctx context.Context, l *level, k, i int) error {
 	if l.ids.Null(i) {
 		return c.row(fault.Corrupt, k, i, "id is null")
 	}
-	if what := badID(l.ids.Str(i)); what != "" {
+	if what := BadID(l.ids.Str(i)); what != "" {
 		return c.row(fault.Corrupt, k, i, "id %q %s", l.ids.Str(i), what)
 	}
 	if t := string(l.types.Bytes(i)); t != "FILE" && t != "FOLDER" {
@@ -117,14 +117,14 @@ func (c *Container) verifyRow(ctx context.Context, l *level, k, i int) error {
 // verifyPath checks that the relative path of a row has the ids from level 0 down.
 func (c *Container) verifyPath(ctx context.Context, k, i int, relative string) error {
 	if climbs(relative) {
-		return c.row(fault.Corrupt, k, i, "%s %q is not a path below DATA", colRelative, relative)
+		return c.row(fault.Corrupt, k, i, "%s %q is not a path below DATA", ColumnRelative, relative)
 	}
 	path, err := c.path(ctx, k, i)
 	if err != nil {
 		return err
 	}
 	if strings.TrimSuffix(relative, "/") != path {
-		return c.row(fault.Corrupt, k, i, "%s is %q, its ids are %q", colRelative, relative, path)
+		return c.row(fault.Corrupt, k, i, "%s is %q, its ids are %q", ColumnRelative, relative, path)
 	}
 	return nil
 }
@@ -370,7 +370,7 @@ func (v *verifier) header(ctx context.Context, e model.Entry, r source.Reader, s
 	}
 	name := "DATA/" + path
 	if e.Kind == model.Folder {
-		name += "/" + metaName
+		name += "/" + MetaName
 	}
 	listed := uint32(0)
 	if v.directory != nil {
@@ -424,7 +424,7 @@ func (v *verifier) tables(ctx context.Context) error {
 func (v *verifier) children(ctx context.Context, e model.Entry, r source.Reader, s span) error {
 	c := v.c
 	bad := func(err error) error {
-		return fault.WithFile(fault.WithPart(err, partOf(e.Level)+" row "+strconv.Itoa(e.Row)+" "+metaName, 0), e.URI)
+		return fault.WithFile(fault.WithPart(err, partOf(e.Level)+" row "+strconv.Itoa(e.Row)+" "+MetaName, 0), e.URI)
 	}
 	t, err := tables.Read(ctx, r, s.off, s.size, c.limits.Table)
 	if err != nil {
@@ -520,20 +520,20 @@ func (v *verifier) compare(ctx context.Context, t *tables.Table, k int, rows []i
 		}
 		return col, nil
 	}
-	ids, err := get(colID, tables.String)
+	ids, err := get(ColumnID, tables.String)
 	if err != nil {
 		return err
 	}
-	types, err := get(colType, tables.String)
+	types, err := get(ColumnType, tables.String)
 	if err != nil {
 		return err
 	}
 	var offsets, sizes *tables.Vector
 	if c.kind != folder {
-		if offsets, err = get(colOffset, tables.Int64); err != nil {
+		if offsets, err = get(ColumnOffset, tables.Int64); err != nil {
 			return err
 		}
-		if sizes, err = get(colSize, tables.Int64); err != nil {
+		if sizes, err = get(ColumnSize, tables.Int64); err != nil {
 			return err
 		}
 	}
@@ -551,7 +551,7 @@ func (v *verifier) compare(ctx context.Context, t *tables.Table, k int, rows []i
 		case types.Null(i) || types.Str(i) != e.Kind.String():
 			return bad("the type is %q, but %v in METADATA", types.Str(i), e.Kind)
 		case offsets != nil && (offsets.Null(i) || sizes.Null(i)):
-			return bad("%s or %s is null", colOffset, colSize)
+			return bad("%s or %s is null", ColumnOffset, ColumnSize)
 		case offsets != nil && (offsets.Int(i) != e.Offset || sizes.Int(i) != e.Size):
 			return bad("%d bytes at %d, but %d bytes at %d in METADATA", sizes.Int(i), offsets.Int(i), e.Size, e.Offset)
 		}

@@ -141,7 +141,7 @@ func TestSums(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if f.Name == headerName || f.CompressedSize64 == 0 {
+		if f.Name == HeaderName || f.CompressedSize64 == 0 {
 			continue
 		}
 		bad := bytes.Clone(b)

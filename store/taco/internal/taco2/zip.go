@@ -15,12 +15,12 @@ import (
 // are at a fixed offset: a count byte, three zero bytes, and seven pairs of offset and size. Pair i
 // is level i, and the last one in use is COLLECTION.json.
 const (
-	headerName  = "TACO_HEADER"
-	headerAt    = 30 + len(headerName) // offset of its data
-	headerBytes = 4 + headerPairs*16
-	headerPairs = 7
+	HeaderName  = "TACO_HEADER"
+	HeaderAt    = 30 + len(HeaderName) // offset of its data
+	HeaderBytes = 4 + HeaderPairs*16
+	HeaderPairs = 7
 	// zipDataAt is the offset of the entry after TACO_HEADER.
-	zipDataAt = headerAt + headerBytes
+	zipDataAt = HeaderAt + HeaderBytes
 )
 
 const (
@@ -56,32 +56,32 @@ func newSpan(off, size uint64, min, total int64, part string, at int64) (span, e
 // It ignores the CRC of the entry, because tables appended to the archive later make it outdated.
 func parseHeader(b []byte, total int64) (levels []span, collection span, err error) {
 	bad := func(at int64, format string, args ...any) ([]span, span, error) {
-		return nil, span{}, fault.New(fault.Corrupt, headerName, at, format, args...)
+		return nil, span{}, fault.New(fault.Corrupt, HeaderName, at, format, args...)
 	}
 	switch {
 	case len(b) < 4 || string(b[:4]) != localSignature:
 		return bad(0, "there is no local file header")
 	case len(b) < zipDataAt:
 		return bad(int64(len(b)), "ends inside the %d bytes of the header", zipDataAt)
-	case string(b[30:headerAt]) != headerName || le16(b, 26) != uint16(len(headerName)):
-		return nil, span{}, fault.New(fault.Unsupported, headerName, 30,
+	case string(b[30:HeaderAt]) != HeaderName || le16(b, 26) != uint16(len(HeaderName)):
+		return nil, span{}, fault.New(fault.Unsupported, HeaderName, 30,
 			"the first entry has another name: this ZIP is not a TACO container")
 	case le16(b, 28) != 0:
 		return bad(28, "it has an extra field of %d bytes", le16(b, 28))
 	case le16(b, 8) != 0:
 		return bad(8, "compression method %d, expected 0 (stored)", le16(b, 8))
 	}
-	b = b[headerAt:zipDataAt]
+	b = b[HeaderAt:zipDataAt]
 	n := int(b[0])
-	if n < 2 || n > headerPairs {
-		return bad(int64(headerAt), "%d entries, expected 2 to %d", n, headerPairs)
+	if n < 2 || n > HeaderPairs {
+		return bad(int64(HeaderAt), "%d entries, expected 2 to %d", n, HeaderPairs)
 	}
 	all := make([]span, n)
 	for i := range all {
-		at, part := 4+16*i, headerName+" entry "+strconv.Itoa(i)
-		all[i], err = newSpan(le64(b, at), le64(b, at+8), int64(zipDataAt), total, part, int64(headerAt+at))
+		at, part := 4+16*i, HeaderName+" entry "+strconv.Itoa(i)
+		all[i], err = newSpan(le64(b, at), le64(b, at+8), int64(zipDataAt), total, part, int64(HeaderAt+at))
 		if err == nil && all[i].size == 0 {
-			err = fault.New(fault.Corrupt, part, int64(headerAt+at), "is empty")
+			err = fault.New(fault.Corrupt, part, int64(HeaderAt+at), "is empty")
 		}
 		if err != nil {
 			return nil, span{}, err

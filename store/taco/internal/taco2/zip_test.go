@@ -26,12 +26,12 @@ import (
 func header(pairs ...uint64) []byte {
 	b := make([]byte, zipDataAt)
 	copy(b, localSignature)
-	binary.LittleEndian.PutUint16(b[26:], uint16(len(headerName)))
-	copy(b[30:], headerName)
-	b[headerAt] = byte(len(pairs) / 2)
+	binary.LittleEndian.PutUint16(b[26:], uint16(len(HeaderName)))
+	copy(b[30:], HeaderName)
+	b[HeaderAt] = byte(len(pairs) / 2)
 	for i, v := range pairs {
-		if i < 2*headerPairs {
-			binary.LittleEndian.PutUint64(b[headerAt+4+8*i:], v)
+		if i < 2*HeaderPairs {
+			binary.LittleEndian.PutUint64(b[HeaderAt+4+8*i:], v)
 		}
 	}
 	return b
@@ -52,7 +52,7 @@ func TestHeader(t *testing.T) {
 		"nothing": nil, "cut": header(157, 1, 158, 1)[:100], "signature": set(0, 'Q'), "name": set(31, 'X'),
 		"length of the name": set(26, 12),
 		"extra field":        set(28, 4), "deflate": set(8, 8), "no entry": header(), "one entry": header(157, 5),
-		"count 255":      set(headerAt, 255),
+		"count 255":      set(HeaderAt, 255),
 		"count 8":        header(157, 1, 157, 1, 157, 1, 157, 1, 157, 1, 157, 1, 157, 1, 157, 1),
 		"in the header":  header(156, 10, 300, 50),
 		"past the end":   header(157, 10, 990, 11),
@@ -222,13 +222,13 @@ func TestLocalHeader(t *testing.T) {
 
 func TestNames(t *testing.T) {
 	for _, id := range []string{"a", "roi 1", "ñandú", "a.b", "...", "_x", "__TACOPAD__0", "__TACOPAD__12"} {
-		if what := badID(id); what != "" {
+		if what := BadID(id); what != "" {
 			t.Errorf("%q %s", id, what)
 		}
 	}
 	for _, id := range []string{"", ".", "..", "a/b", `a\b`, "C:x", "a\x00", "__x", "__meta__", "__TACOPAD__",
 		"__TACOPAD__x", "\xff"} {
-		if badID(id) == "" {
+		if BadID(id) == "" {
 			t.Errorf("%q is taken", id)
 		}
 	}
@@ -408,7 +408,7 @@ func catalogOf(t *testing.T, b []byte, names ...string) []byte {
 			t.Fatal(err)
 		}
 		var v [3]*tables.Vector
-		for i, name := range []string{colParent, colOffset, colSize} {
+		for i, name := range []string{ColumnParent, ColumnOffset, ColumnSize} {
 			if v[i], err = l.tbl.Column(t.Context(), name); err != nil {
 				t.Fatal(err)
 			}
@@ -515,7 +515,7 @@ func misplaced(t *testing.T, c *Container, m memory) (wrong int) {
 			}
 			name := "DATA/" + path
 			if e.Kind == model.Folder {
-				name += "/" + metaName
+				name += "/" + MetaName
 			}
 			b := m[e.URI]
 			if b == nil {

@@ -1,0 +1,176 @@
+package build
+
+import (
+	"archive/zip"
+	"bufio"
+	"encoding/binary"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"math"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/store/taco/internal/taco2"
+)
+
+// archiveFile is a file that an archive is written to: from its beginning on, and at some places again.
+type archiveFile interface {
+	io.Writer
+	io.WriterAt
+}
+
+// archive writes a ZIP whose entries are stored, without compression.
+type archive struct {
+	file    *counted
+	out     *bufio.Writer
+	zip     *zip.Writer
+	patches []patch
+	buffer  []byte
+}
+
+// patch is a few bytes of the file that are known only after what follows them.
+type patch struct {
+	at    int64
+	bytes []byte
+}
+
+// counted counts what was written to a file.
+type counted struct {
+	archiveFile
+	n int64
+}
+
+// Write implements io.Writer.
+func (c *counted) Write(p []byte) (int, error) {
+	n, err := c.archiveFile.Write(p)
+	c.n += int64(n)
+	return n, err
+}
+
+const (
+	// bufferBytes is what is written at a time. Entries of 100 KB, as of chips, then take a tenth of the system
+	// calls that they would take one by one.
+	bufferBytes = 1 << 20
+	// copyBytes is what is copied at a time of a large file.
+	copyBytes = 1 << 18
+	// crcAt is where a local file header has the CRC-32.
+	crcAt = 14
+	// dosDate is 1980-01-01, the first day that a ZIP can name: the same input gives the same bytes.
+	dosDate = 1<<5 | 1
+	// utf8Flag says that a name is UTF-8.
+	utf8Flag = 0x800
+	// zip64Version is the version of ZIP that has sizes of 64 bits.
+	zip64Version = 45
+	maxName      = math.MaxUint16
+)
+
+func newArchive(f archiveFile) *archive {
+	a := &archive{file: &counted{archiveFile: f}}
+	a.out = bufio.NewWriterSize(a.file, bufferBytes)
+	a.zip = zip.NewWriter(a.out) // writes to the buffer itself, as it is larger than its own
+	return a
+}
+
+// at returns where the next byte will be in the file.
+func (a *archive) at() int64 { return a.file.n + int64(a.out.Buffered()) }
+
+// begin writes the local file header of an entry, whose CRC-32 may be set in the header until close.
+func (a *archive) begin(name string, size int64, crc uint32) (*zip.FileHeader, io.Writer, error) {
+	if len(name) > maxName {
+		return nil, nil, fault.New(fault.Limit, "sample", fault.NoOffset, "its path has %d bytes, a ZIP allows %d",
+			len(name), maxName)
+	}
+	h := &zip.FileHeader{Name: name, Method: zip.Store, CRC32: crc, CompressedSize64: uint64(size),
+		UncompressedSize64: uint64(size), ModifiedDate: dosDate}
+	h.SetMode(0o644)
+	for i := range len(name) {
+		if name[i] >= 0x80 {
+			h.Flags |= utf8Flag
+		}
+	}
+	if size >= math.MaxUint32 {
+		// The library adds this field in the central directory only.
+		h.ReaderVersion = zip64Version
+		h.Extra = binary.LittleEndian.AppendUint16(nil, 1)
+		h.Extra = binary.LittleEndian.AppendUint16(h.Extra, 16)
+		h.Extra = binary.LittleEndian.AppendUint64(h.Extra, uint64(size))
+		h.Extra = binary.LittleEndian.AppendUint64(h.Extra, uint64(size))
+	}
+	w, err := a.zip.CreateRaw(h)
+	h.Extra = nil
+	return h, w, err
+}
+
+// add writes an entry and returns the place of its bytes.
+func (a *archive) add(name string, b []byte, crc uint32) (span, error) {
+	_, w, err := a.begin(name, int64(len(b)), crc)
+	if err != nil {
+		return span{}, err
+	}
+	s := span{a.at(), int64(len(b))}
+	_, err = w.Write(b)
+	return s, err
+}
+
+// copy writes an entry of size bytes, which it reads once: the CRC-32 is set afterwards.
+func (a *archive) copy(name string, size int64, from io.Reader) (span, error) {
+	head := a.at()
+	h, w, err := a.begin(name, size, 0)
+	if err != nil {
+		return span{}, err
+	}
+	s := span{a.at(), size}
+	if a.buffer == nil {
+		a.buffer = make([]byte, copyBytes)
+	}
+	sum := crc32.NewIEEE()
+	n, err := io.CopyBuffer(io.MultiWriter(w, sum), io.LimitReader(from, size), a.buffer)
+	if err == nil && n != size {
+		err = fmt.Errorf("%d bytes of %d: %w", n, size, io.ErrUnexpectedEOF)
+	}
+	if err != nil {
+		return span{}, err
+	}
+	h.CRC32 = sum.Sum32()
+	a.patch(head+crcAt, binary.LittleEndian.AppendUint32(nil, h.CRC32))
+	return s, nil
+}
+
+func (a *archive) patch(at int64, b []byte) { a.patches = append(a.patches, patch{at, b}) }
+
+// reserve writes the entry TACO_HEADER, which is first, without its content.
+func (a *archive) reserve() (*zip.FileHeader, error) {
+	h, w, err := a.begin(taco2.HeaderName, taco2.HeaderBytes, 0)
+	if err != nil {
+		return nil, err
+	}
+	_, err = w.Write(make([]byte, taco2.HeaderBytes))
+	return h, err
+}
+
+// close writes the directory, and what was left out until now: TACO_HEADER, whose entry h is, with the places of the
+// tables and of COLLECTION.json, and the CRC-32s of large entries.
+func (a *archive) close(h *zip.FileHeader, places []span) error {
+	b := make([]byte, 4, taco2.HeaderBytes)
+	b[0] = byte(len(places))
+	for _, s := range places {
+		b = binary.LittleEndian.AppendUint64(b, uint64(s.off))
+		b = binary.LittleEndian.AppendUint64(b, uint64(s.size))
+	}
+	b = b[:taco2.HeaderBytes]
+	h.CRC32 = crc32.ChecksumIEEE(b)
+	a.patch(crcAt, binary.LittleEndian.AppendUint32(nil, h.CRC32))
+	a.patch(int64(taco2.HeaderAt), b)
+	if err := a.zip.Close(); err != nil {
+		return err
+	}
+	if err := a.out.Flush(); err != nil {
+		return err
+	}
+	for _, p := range a.patches {
+		if _, err := a.file.WriteAt(p.bytes, p.at); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,154 @@
+package build
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/store/taco/internal/taco2"
+)
+
+// Version is the version of the TACO specification of what this package writes.
+const Version = "2.0.0"
+
+// Collection describes a dataset as a whole ("TACO-level Fields" of the specification).
+type Collection struct {
+	// ID holds a-z, 0-9, "_" and "-" only.
+	ID             string           `json:"id"`
+	DatasetVersion string           `json:"dataset_version"`
+	Description    string           `json:"description"`
+	Licenses       []string         `json:"licenses"`
+	Providers      []map[string]any `json:"providers"`
+	Tasks          []string         `json:"tasks"`
+	// TacoVersion is Version if it is empty.
+	TacoVersion string           `json:"taco_version"`
+	Title       string           `json:"title,omitempty"`
+	Curators    []map[string]any `json:"curators,omitempty"`
+	Keywords    []string         `json:"keywords,omitempty"`
+	// Extent is computed from the columns of STAC or ISTAC if it is nil.
+	Extent *Extent `json:"extent,omitempty"`
+	// More are further members, such as those of extensions.
+	More map[string]json.RawMessage `json:"-"`
+}
+
+// Extent is the place and time of all samples.
+type Extent struct {
+	// Spatial is [west, south, east, north] in degrees.
+	Spatial []float64 `json:"spatial"`
+	// Temporal is [start, end] in ISO 8601, or nil.
+	Temporal []string `json:"temporal"`
+}
+
+// Members that Create computes.
+const (
+	pitMember    = "taco:pit_schema"
+	fieldsMember = "taco:field_schema"
+)
+
+// ParseCollection reads a COLLECTION.json, or a document with some of its members.
+func ParseCollection(b []byte) (*Collection, error) {
+	c := &Collection{}
+	if err := json.Unmarshal(b, c); err != nil {
+		return nil, fault.Wrap(fault.Corrupt, "COLLECTION.json", fault.NoOffset, err)
+	}
+	if err := json.Unmarshal(b, &c.More); err != nil {
+		return nil, fault.Wrap(fault.Corrupt, "COLLECTION.json", fault.NoOffset, err)
+	}
+	for _, name := range []string{"id", "dataset_version", "description", "licenses", "providers", "tasks",
+		"taco_version", "title", "curators", "keywords", "extent", pitMember, fieldsMember} {
+		delete(c.More, name)
+	}
+	return c, nil
+}
+
+// check returns an error that names the first member which violates the specification.
+func (c *Collection) check() error {
+	bad := func(format string, args ...any) error {
+		return fault.New(fault.Unsupported, "COLLECTION.json", fault.NoOffset, format, args...)
+	}
+	switch {
+	case !taco2.IDForm.MatchString(c.ID):
+		return bad("id is %q: it must have one or more of a-z, 0-9, _ and -", c.ID)
+	case c.DatasetVersion == "":
+		return bad("dataset_version is missing")
+	case c.Description == "":
+		return bad("description is missing")
+	case len(c.Licenses) == 0:
+		return bad("licenses is missing: it must name at least one")
+	case len(c.Providers) == 0:
+		return bad("providers is missing: it must have at least one")
+	case len(c.Tasks) == 0:
+		return bad("tasks is missing: it must name at least one")
+	case c.TacoVersion != "" && !strings.HasPrefix(c.TacoVersion, "2."):
+		return bad("taco_version is %q: chaski writes version %s", c.TacoVersion, Version)
+	case utf8.RuneCountInString(c.Title) > taco2.MaxTitle:
+		return bad("title has %d characters: it may have %d", utf8.RuneCountInString(c.Title), taco2.MaxTitle)
+	}
+	if e := c.Extent; e != nil {
+		if len(e.Spatial) != 4 || e.Spatial[1] > e.Spatial[3] || slices.Min(e.Spatial) < -180 ||
+			slices.Max(e.Spatial) > 180 || max(-e.Spatial[1], e.Spatial[3]) > 90 {
+			return bad("extent.spatial is %v: it must be [west, south, east, north] in degrees", e.Spatial)
+		}
+		if e.Temporal != nil && len(e.Temporal) != 2 {
+			return bad("extent.temporal is %q: it must be [start, end]", e.Temporal)
+		}
+	}
+	return nil
+}
+
+// member is a member of a JSON object.
+type member struct {
+	name  string
+	value any
+}
+
+// document returns COLLECTION.json with more members, in order.
+func (c Collection) document(more ...member) ([]byte, error) {
+	if c.TacoVersion == "" {
+		c.TacoVersion = Version
+	}
+	doc, err := plainJSON(c)
+	if err != nil {
+		return nil, err
+	}
+	names := make([]string, 0, len(c.More))
+	for name := range c.More {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	all := make([]member, 0, len(names)+len(more))
+	for _, name := range names {
+		all = append(all, member{name, c.More[name]})
+	}
+	doc = bytes.TrimSuffix(doc, []byte("}"))
+	for _, m := range append(all, more...) {
+		name, err := plainJSON(m.name)
+		if err != nil {
+			return nil, err
+		}
+		value, err := plainJSON(m.value)
+		if err != nil {
+			return nil, err
+		}
+		doc = append(append(append(append(doc, ','), name...), ':'), value...)
+	}
+	var out bytes.Buffer
+	if err := json.Indent(&out, append(doc, '}'), "", "  "); err != nil {
+		return nil, err
+	}
+	return append(out.Bytes(), '\n'), nil
+}
+
+// plainJSON encodes a value without escapes for HTML.
+func plainJSON(v any) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return nil, fault.Wrap(fault.Unsupported, "COLLECTION.json", fault.NoOffset, err)
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+}

@@ -1,0 +1,82 @@
+package build
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+
+	"github.com/chaski-eo/chaski/internal/pathname"
+)
+
+// folder writes the container into the empty folder dir, which is synced afterwards.
+func (w *writer) folder(ctx context.Context, dir string) error {
+	data := pathname.Join(dir, dataFolder)
+	if err := os.Mkdir(data, 0o777); err != nil {
+		return err
+	}
+	for k := range w.levels {
+		for _, row := range w.folderRows(k) {
+			// Ids were checked: none leads out of the folder, and it is new, so that no link is in it.
+			if err := os.Mkdir(pathname.Join(data, path(w.levels, k, row)), 0o777); err != nil {
+				return err
+			}
+		}
+	}
+	err := w.copyFiles(ctx, func(p place, l *loaded) error {
+		return writeNew(pathname.Join(data, p.path), func(f *os.File) error {
+			if l.r == nil {
+				_, err := f.Write(l.bytes)
+				return err
+			}
+			_, err := io.Copy(f, &reader{ctx: ctx, l: l})
+			return err
+		})
+	})
+	if err == nil {
+		err = w.settle(ctx)
+	}
+	if err != nil {
+		return err
+	}
+	put := func(name string, b []byte) error {
+		return writeNew(pathname.Join(dir, name), func(f *os.File) error {
+			_, err := f.Write(b)
+			return err
+		})
+	}
+	for k := range len(w.levels) - 1 {
+		err := w.metaTables(ctx, k, func(row int, b []byte) error {
+			return put(dataFolder+path(w.levels, k, row)+metaSuffix, b)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	if err := os.Mkdir(pathname.Join(dir, "METADATA"), 0o777); err != nil {
+		return err
+	}
+	for k := range w.levels {
+		b, err := encoded(ctx, w.consolidated(k))
+		if err == nil {
+			err = put("METADATA/"+levelName(k)+".parquet", b)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	doc, err := w.document(ctx)
+	if err != nil {
+		return err
+	}
+	return put(collName, doc)
+}
+
+// writeNew writes a file that does not exist yet.
+func writeNew(name string, write func(f *os.File) error) error {
+	f, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o666)
+	if err != nil {
+		return err
+	}
+	return errors.Join(write(f), f.Close())
+}

@@ -1,0 +1,310 @@
+package build
+
+import (
+	"context"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/store/taco"
+	"github.com/chaski-eo/chaski/store/taco/internal/taco2"
+	"github.com/chaski-eo/chaski/tables"
+)
+
+// content says where the bytes of a file are.
+type content struct {
+	file  string
+	bytes []byte
+	entry *taco.Entry
+}
+
+// level is the rows of one level, in the order of their parents.
+type level struct {
+	ids     []string
+	folders []bool
+	parents []int32 // in the level above; at level 0 the row itself, as the original writers have it
+	content []content
+	// first has, for each row, the row of the next level that is its first child, and one more at the end. It
+	// is nil at the deepest level.
+	first   []int32
+	columns *tables.Table
+	spans   []span // of a ZIP, where the bytes of each row are
+}
+
+// span is a byte range of a ZIP.
+type span struct{ off, size int64 }
+
+// levelsOf turns the tree of a dataset into levels, and checks it.
+func levelsOf(ctx context.Context, t *Tortilla) ([]*level, error) {
+	if t == nil || len(t.Samples) == 0 {
+		return nil, fault.New(fault.Unsupported, "dataset", fault.NoOffset, "has no samples")
+	}
+	var levels []*level
+	tortillas, parents, names := []*Tortilla{t}, []int32{0}, []string{""}
+	for len(tortillas) > 0 {
+		if len(levels) == taco2.MaxLevels {
+			return nil, fault.New(fault.Limit, "sample "+names[0], fault.NoOffset,
+				"is a folder at level %d: a container has at most %d levels", taco2.MaxLevels-1, taco2.MaxLevels)
+		}
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		l, below, err := levelOf(len(levels), tortillas, parents, names)
+		if err != nil {
+			return nil, err
+		}
+		if l.columns, err = columnsOf(tortillas, names); err != nil {
+			return nil, err
+		}
+		levels = append(levels, l)
+		tortillas, parents, names = below.tortillas, below.parents, below.names
+		if len(tortillas) == 0 {
+			l.first = nil
+		}
+	}
+	return levels, sameTrees(levels)
+}
+
+// folders are the folders of a level: their samples, rows and paths.
+type folders struct {
+	tortillas []*Tortilla
+	parents   []int32
+	names     []string
+}
+
+// levelOf returns the rows of tortillas, whose folders have the given rows and paths, and the folders among them.
+func levelOf(k int, tortillas []*Tortilla, parents []int32, names []string) (*level, *folders, error) {
+	l, below := &level{}, &folders{}
+	children := int32(0)
+	seen := map[string]bool{}
+	for i, t := range tortillas {
+		clear(seen)
+		for j := range t.Samples {
+			s := &t.Samples[j]
+			path := join(names[i], s.ID)
+			if err := checkSample(s, path, seen); err != nil {
+				return nil, nil, err
+			}
+			seen[s.ID] = true
+			row := int32(len(l.ids))
+			l.first = append(l.first, children)
+			l.add(k, row, parents[i], s.ID, s.Children != nil, content{s.File, s.Bytes, s.Entry})
+			if s.Children != nil {
+				below.tortillas = append(below.tortillas, s.Children)
+				below.parents = append(below.parents, row)
+				below.names = append(below.names, path)
+				children += int32(s.Children.rows())
+			}
+		}
+		for n := range t.padding() {
+			l.first = append(l.first, children)
+			l.add(k, int32(len(l.ids)), parents[i], taco2.PadPrefix+strconv.Itoa(n), false, content{bytes: []byte{}})
+		}
+	}
+	l.first = append(l.first, children)
+	return l, below, nil
+}
+
+func (l *level) add(k int, row, parent int32, id string, folder bool, c content) {
+	if k == 0 {
+		parent = row
+	}
+	l.ids, l.folders = append(l.ids, id), append(l.folders, folder)
+	l.parents, l.content = append(l.parents, parent), append(l.content, c)
+}
+
+// padding returns the number of empty samples that PadTo adds.
+func (t *Tortilla) padding() int {
+	if t.PadTo <= 0 {
+		return 0
+	}
+	return (t.PadTo - len(t.Samples)%t.PadTo) % t.PadTo
+}
+
+// rows returns the number of samples with padding.
+func (t *Tortilla) rows() int { return len(t.Samples) + t.padding() }
+
+// join returns the path of an id below a folder.
+func join(folder, id string) string {
+	if folder == "" {
+		return id
+	}
+	return folder + "/" + id
+}
+
+// checkSample checks a sample without what lies below it.
+func checkSample(s *Sample, path string, siblings map[string]bool) error {
+	bad := func(format string, args ...any) error {
+		return fault.New(fault.Unsupported, "sample "+strconv.Quote(path), fault.NoOffset, format, args...)
+	}
+	if what := badID(s.ID); what != "" {
+		return bad("its id %s", what)
+	}
+	if siblings[s.ID] {
+		return bad("a sibling has the same id")
+	}
+	set := 0
+	for _, is := range []bool{s.File != "", s.Bytes != nil, s.Entry != nil, s.Children != nil} {
+		if is {
+			set++
+		}
+	}
+	switch {
+	case set != 1:
+		return bad("has %d of a file, bytes, an entry and children: it must have exactly one", set)
+	case s.Children != nil && len(s.Children.Samples) == 0:
+		return bad("is a folder without samples")
+	case s.Entry != nil && s.Entry.Kind == taco.Folder:
+		return bad("its entry is a folder of another container")
+	case s.Children != nil && s.Children.PadTo < 0:
+		return bad("pad_to is %d: it must not be negative", s.Children.PadTo)
+	}
+	return nil
+}
+
+// badID says what is wrong with an id, or "".
+func badID(id string) string {
+	if what := taco2.BadID(id); what != "" {
+		return what
+	}
+	if strings.HasPrefix(id, taco2.PadPrefix) {
+		return `begins with "` + taco2.PadPrefix + `", which is reserved`
+	}
+	if strings.ContainsFunc(id, unicode.IsControl) {
+		return "holds a control character"
+	}
+	return ""
+}
+
+// columnsOf returns the columns of a level, in the order in which they first appear, with a row for each sample.
+func columnsOf(tortillas []*Tortilla, names []string) (*tables.Table, error) {
+	s := schema{types: map[string]tables.Type{}}
+	for _, t := range tortillas {
+		s.fill = s.fill || t.Fill
+	}
+	var parts []*tables.Table
+	for i, t := range tortillas {
+		one, err := t.table(names[i])
+		if err != nil {
+			return nil, err
+		}
+		for j, part := range one {
+			path := names[i]
+			if len(one) > 1 || path == "" {
+				path = join(path, t.Samples[j].ID)
+			}
+			if err := s.add(part, path); err != nil {
+				return nil, err
+			}
+		}
+		parts = append(parts, one...)
+		if n := t.padding(); n > 0 {
+			parts = append(parts, tables.New(n, nil, nil))
+		}
+	}
+	if len(parts) == 1 {
+		return parts[0], nil
+	}
+	return tables.Concat(parts, tables.Mixed)
+}
+
+// table returns the columns of the samples: one table, or one for each sample.
+func (t *Tortilla) table(name string) ([]*tables.Table, error) {
+	bad := func(path, format string, args ...any) error {
+		return fault.New(fault.Unsupported, "sample "+strconv.Quote(path), fault.NoOffset, format, args...)
+	}
+	if t.Columns != nil && t.Columns.Len() != len(t.Samples) {
+		return nil, bad(name, "%d rows of columns for %d samples", t.Columns.Len(), len(t.Samples))
+	}
+	own := false
+	for i := range t.Samples {
+		s := &t.Samples[i]
+		if s.Columns != nil && s.Columns.Len() != 1 {
+			return nil, bad(join(name, s.ID), "%d rows of columns: it must be one", s.Columns.Len())
+		}
+		own = own || s.Columns != nil
+	}
+	if !own {
+		if t.Columns != nil {
+			return []*tables.Table{t.Columns}, nil
+		}
+		return []*tables.Table{tables.New(len(t.Samples), nil, nil)}, nil
+	}
+	parts := make([]*tables.Table, len(t.Samples))
+	for i := range parts {
+		parts[i] = t.Samples[i].Columns
+		if parts[i] == nil {
+			parts[i] = tables.New(1, nil, nil)
+		}
+	}
+	if t.Columns == nil {
+		return parts, nil
+	}
+	for i := range parts {
+		parts[i] = tables.Join(t.Columns.Take([]int{i}), parts[i])
+	}
+	return parts, nil
+}
+
+// schema is the columns of the samples of a level so far.
+type schema struct {
+	fill  bool
+	names []string
+	types map[string]tables.Type
+	first string // path of the first sample, or of its folder
+	begun bool
+}
+
+// add checks the columns of the samples at path.
+func (s *schema) add(t *tables.Table, path string) error {
+	bad := func(format string, args ...any) error {
+		return fault.New(fault.Unsupported, "sample "+strconv.Quote(path), fault.NoOffset, format, args...)
+	}
+	seen := map[string]bool{}
+	for _, c := range t.Columns() {
+		if what := badColumn(c.Name); what != "" {
+			return bad("column %q %s", c.Name, what)
+		}
+		if seen[c.Name] {
+			return bad("there are two columns %q", c.Name)
+		}
+		seen[c.Name] = true
+		was, known := s.types[c.Name]
+		switch {
+		case !known && s.begun && !s.fill:
+			return bad("has a column %q, which %q has not", c.Name, s.first)
+		case known && was.Kind != tables.Null && c.Type.Kind != tables.Null && !was.Equal(c.Type):
+			return bad("column %q has type %v, and %v in %q", c.Name, c.Type, was, s.first)
+		}
+		if !known {
+			s.names = append(s.names, c.Name)
+		}
+		if !known || was.Kind == tables.Null {
+			s.types[c.Name] = c.Type
+		}
+	}
+	for _, name := range s.names {
+		if !seen[name] && !s.fill {
+			return bad("has no column %q, which %q has", name, s.first)
+		}
+	}
+	if !s.begun {
+		s.first, s.begun = path, true
+	}
+	return nil
+}
+
+// badColumn says what is wrong with the name of a column, or "".
+func badColumn(name string) string {
+	switch {
+	case name == "":
+		return "has no name"
+	case name == taco2.ColumnID || name == taco2.ColumnType || name == "path" || strings.HasPrefix(name, "internal:"):
+		return "is one that the container has itself"
+	case !utf8.ValidString(name) || strings.ContainsFunc(name, unicode.IsControl):
+		return "is not UTF-8 without control characters"
+	}
+	return ""
+}

@@ -1,0 +1,150 @@
+package build
+
+import (
+	"context"
+	"hash/crc32"
+	"io"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/crash"
+	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/store/taco"
+)
+
+// wholeBytes is the size up to which a file is read into memory by a worker. Larger ones are copied in pieces by the
+// one goroutine that writes, as then the disk is the bound and not the opening of files.
+const wholeBytes = 4 << 20
+
+// loaded is the bytes of a file, or a reader of them.
+type loaded struct {
+	bytes []byte
+	crc   uint32 // of bytes
+	r     source.Reader
+	off   int64 // of the bytes in r
+	size  int64
+}
+
+func (l *loaded) close() error {
+	if l.r == nil {
+		return nil
+	}
+	return l.r.Close()
+}
+
+// load opens a file, and reads it if it is small.
+func load(ctx context.Context, o source.Opener, c *content) (*loaded, error) {
+	if c.bytes != nil {
+		return &loaded{bytes: c.bytes, crc: crc32.ChecksumIEEE(c.bytes), size: int64(len(c.bytes))}, nil
+	}
+	uri := c.file
+	if c.entry != nil {
+		uri = c.entry.URI
+	}
+	r, err := o.Open(ctx, uri)
+	if err != nil {
+		return nil, fault.WithFile(err, uri)
+	}
+	l := &loaded{r: r, size: r.Size()}
+	if e := c.entry; e != nil && e.Offset != taco.Whole {
+		if e.Offset < 0 || e.Size < 0 || e.Offset > r.Size() || e.Size > r.Size()-e.Offset {
+			_ = r.Close()
+			return nil, fault.WithFile(fault.New(fault.Corrupt, "sample", e.Offset, "%d bytes in a file of %d",
+				e.Size, r.Size()), uri)
+		}
+		l.off, l.size = e.Offset, e.Size
+	}
+	if l.size > wholeBytes {
+		return l, nil
+	}
+	l.bytes = make([]byte, l.size)
+	err = r.ReadAt(ctx, l.bytes, l.off)
+	if cerr := r.Close(); err == nil {
+		err = cerr
+	}
+	l.r, l.crc = nil, crc32.ChecksumIEEE(l.bytes)
+	return l, fault.WithFile(err, uri)
+}
+
+// reader reads the bytes one after the other.
+type reader struct {
+	ctx  context.Context
+	l    *loaded
+	done int64
+}
+
+// Read implements io.Reader.
+func (r *reader) Read(p []byte) (int, error) {
+	p = p[:min(int64(len(p)), r.l.size-r.done)]
+	if len(p) == 0 {
+		return 0, io.EOF
+	}
+	if err := r.ctx.Err(); err != nil { // reading local files ignores the context
+		return 0, err
+	}
+	if err := r.l.r.ReadAt(r.ctx, p, r.l.off+r.done); err != nil {
+		return 0, err
+	}
+	r.done += int64(len(p))
+	return len(p), nil
+}
+
+// ordered makes n values on several workers, and hands them to use in their order, on this goroutine. At most twice as
+// many values as there are workers wait to be used. drop gets those that are made but not used because of an error.
+func ordered[T any](ctx context.Context, n, workers int, produce func(ctx context.Context, i int) (T, error),
+	use func(i int, v T) error, drop func(v T)) (err error) {
+	type made struct {
+		v   T
+		err error
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	queue := make(chan chan made, 2*workers)
+	var g errgroup.Group
+	g.SetLimit(workers + 1) // and the goroutine that starts them
+	g.Go(func() error {
+		defer close(queue)
+		for i := range n {
+			c := make(chan made, 1)
+			select {
+			case queue <- c:
+			case <-ctx.Done():
+				return nil
+			}
+			g.Go(func() error {
+				var m made
+				m.err = crash.Call(func() (err error) {
+					m.v, err = produce(ctx, i)
+					return err
+				})
+				c <- m
+				return nil
+			})
+		}
+		return nil
+	})
+	i := 0
+	for c := range queue {
+		m := <-c
+		switch {
+		case m.err != nil:
+			if err == nil {
+				err = m.err
+			}
+		case err != nil:
+			drop(m.v)
+		default:
+			err = use(i, m.v)
+		}
+		if err != nil {
+			cancel()
+		}
+		i++
+	}
+	_ = g.Wait()
+	if err == nil && i < n {
+		err = ctx.Err() // the caller's
+	}
+	cancel()
+	return err
+}

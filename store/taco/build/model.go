@@ -1,0 +1,54 @@
+// Package build writes containers of samples: TACO 2, by the TACO specification 2.0.0, as a ZIP or as a folder.
+//
+//	t := &build.Taco{
+//		Samples: &build.Tortilla{Samples: []build.Sample{{ID: "a", File: "a.tif"}, {ID: "b", File: "b.tif"}}},
+//		Collection: build.Collection{ID: "chips", ...},
+//	}
+//	_, err := build.Create(ctx, t, "chips.tacozip", build.Options{})
+//
+// A container is complete or absent under its name, also after a kill: see internal/durable. The bytes of samples are
+// copied once, straight into the container.
+//
+// The package is apart from package taco, so that readers do not import a Parquet writer.
+package build
+
+import (
+	"github.com/chaski-eo/chaski/store/taco"
+	"github.com/chaski-eo/chaski/tables"
+)
+
+// Sample is a file, or a folder of samples. Exactly one of File, Bytes, Entry and Children is set.
+type Sample struct {
+	// ID is unique among siblings. It must not be empty, ".", "..", begin with "__", or hold "/", "\", ":" or
+	// a control character: it becomes part of a path.
+	ID string
+	// File is the path or URI of a file, whose bytes are copied as they are.
+	File string
+	// Bytes are the content itself. An empty slice that is not nil is an empty file.
+	Bytes []byte
+	// Entry is a sample of another container, or a byte range of a file.
+	Entry *taco.Entry
+	// Children are the samples of a folder.
+	Children *Tortilla
+	// Columns has one row with the sample's values, or is nil.
+	Columns *tables.Table
+}
+
+// Tortilla is the samples of one folder, or of the top.
+type Tortilla struct {
+	Samples []Sample
+	// Columns has a row for each sample. It is joined with the columns of the samples, and may be nil.
+	Columns *tables.Table
+	// PadTo adds empty samples "__TACOPAD__0", "__TACOPAD__1", … until the number of samples is a multiple of
+	// it. 0 adds none.
+	PadTo int
+	// Fill allows samples of this tortilla's level to lack columns that others have; such values are null.
+	// Otherwise all samples of a level must have the same columns.
+	Fill bool
+}
+
+// Taco is a whole dataset.
+type Taco struct {
+	Samples    *Tortilla
+	Collection Collection
+}

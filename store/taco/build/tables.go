@@ -1,0 +1,220 @@
+package build
+
+import (
+	"bytes"
+	"context"
+	"strconv"
+	"strings"
+
+	"github.com/chaski-eo/chaski/store/taco/internal/taco2"
+	"github.com/chaski-eo/chaski/tables"
+	"github.com/chaski-eo/chaski/tables/encode"
+)
+
+// currentID is the column with a row's own number.
+const currentID = "internal:current_id"
+
+var int64Type = tables.Type{Kind: tables.Int64, Bits: 64}
+
+// settle loads the columns of all levels, so that the tables of folders take their rows from memory.
+func (w *writer) settle(ctx context.Context) error {
+	for _, l := range w.levels {
+		var names []string
+		var vectors []*tables.Vector
+		for i, c := range encode.Clocks(ctx, l.columns) {
+			v, err := l.columns.At(ctx, i)
+			if err != nil {
+				return err
+			}
+			names, vectors = append(names, c.Name), append(vectors, v)
+		}
+		types := make([]string, len(l.ids))
+		for i := range types {
+			types[i] = kindName(l.folders[i])
+		}
+		names = append([]string{taco2.ColumnID, taco2.ColumnType}, names...)
+		vectors = append([]*tables.Vector{tables.NewStrings(l.ids, nil), tables.NewStrings(types, nil)}, vectors...)
+		l.columns = tables.FromVectors(names, vectors)
+	}
+	return nil
+}
+
+// places returns the columns with the place of each row's bytes in a ZIP, or no table if the container is none.
+func (l *level) places() *tables.Table {
+	offs, sizes := make([]int64, len(l.spans)), make([]int64, len(l.spans))
+	for i, s := range l.spans {
+		offs[i], sizes[i] = s.off, s.size
+	}
+	return tables.FromVectors([]string{taco2.ColumnOffset, taco2.ColumnSize},
+		[]*tables.Vector{tables.NewInts(int64Type, offs, nil), tables.NewInts(int64Type, sizes, nil)})
+}
+
+// consolidated returns the table of METADATA of a level.
+func (w *writer) consolidated(k int) *tables.Table {
+	l := w.levels[k]
+	current, parents := make([]int64, len(l.ids)), make([]int64, len(l.ids))
+	for i := range current {
+		current[i], parents[i] = int64(i), int64(l.parents[i])
+	}
+	t := tables.Join(l.columns, tables.FromVectors([]string{currentID, taco2.ColumnParent},
+		[]*tables.Vector{tables.NewInts(int64Type, current, nil), tables.NewInts(int64Type, parents, nil)}))
+	if l.spans != nil {
+		t = tables.Join(t, l.places())
+	}
+	if k == 0 {
+		return t
+	}
+	relative := make([]string, len(l.ids))
+	for i := range relative {
+		relative[i] = path(w.levels, k, i)
+		if l.folders[i] {
+			relative[i] += "/"
+		}
+	}
+	return tables.Join(t, tables.FromVectors([]string{taco2.ColumnRelative},
+		[]*tables.Vector{tables.NewStrings(relative, nil)}))
+}
+
+// metaTables encodes the tables __meta__ of the folders of level k, and hands them to put in the order of their rows.
+func (w *writer) metaTables(ctx context.Context, k int, put func(row int, b []byte) error) error {
+	l, below := w.levels[k], w.levels[k+1]
+	all := below.columns
+	if below.spans != nil {
+		all = tables.Join(all, below.places())
+	}
+	// One schema for all: units of time must not depend on the rows of a folder (PIT-2).
+	enc, err := encode.NewWriter(encode.Clocks(ctx, all), nil)
+	if err != nil {
+		return err
+	}
+	rows := w.folderRows(k)
+	return ordered(ctx, len(rows), w.o.Workers,
+		func(ctx context.Context, i int) ([]byte, error) {
+			var own []int
+			for c := l.first[rows[i]]; c < l.first[rows[i]+1]; c++ {
+				own = append(own, int(c))
+			}
+			var b bytes.Buffer
+			err := enc.Write(ctx, &b, all.Take(own))
+			return b.Bytes(), err
+		},
+		func(i int, b []byte) error {
+			w.result.Folders++
+			return put(rows[i], b)
+		},
+		func([]byte) {})
+}
+
+// encoded returns a table as Parquet.
+func encoded(ctx context.Context, t *tables.Table) ([]byte, error) {
+	var b bytes.Buffer
+	err := encode.Table(ctx, &b, t)
+	return b.Bytes(), err
+}
+
+// document returns COLLECTION.json.
+func (w *writer) document(ctx context.Context) ([]byte, error) {
+	if w.collection.Extent == nil {
+		var err error
+		if w.collection.Extent, err = extentOf(ctx, w.levels); err != nil {
+			return nil, err
+		}
+	}
+	fields := make([]member, len(w.levels))
+	for k := range w.levels {
+		fields[k] = member{levelName(k), w.fields(k)}
+	}
+	return w.collection.document(member{pitMember, pit(w.levels)}, member{fieldsMember, object(fields)})
+}
+
+func levelName(k int) string { return "level" + strconv.Itoa(k) }
+
+// object is a JSON object whose members keep their order.
+type object []member
+
+// MarshalJSON implements json.Marshaler.
+func (o object) MarshalJSON() ([]byte, error) {
+	b := []byte{'{'}
+	for i, m := range o {
+		name, err := plainJSON(m.name)
+		if err != nil {
+			return nil, err
+		}
+		value, err := plainJSON(m.value)
+		if err != nil {
+			return nil, err
+		}
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(append(append(b, name...), ':'), value...)
+	}
+	return append(b, '}'), nil
+}
+
+// fields returns the columns of a level as taco:field_schema has them: name, type and description. It leaves the places
+// of bytes out, as the original writers do: a FOLDER has none.
+func (w *writer) fields(k int) [][3]string {
+	var out [][3]string
+	for _, c := range w.consolidated(k).Columns() {
+		if c.Name == taco2.ColumnOffset || c.Name == taco2.ColumnSize {
+			continue
+		}
+		out = append(out, [3]string{c.Name, typeName(c.Type), descriptions[c.Name]})
+	}
+	return out
+}
+
+// descriptions are those of the columns that every container has.
+var descriptions = map[string]string{
+	taco2.ColumnID:       "Name of the sample, unique among its siblings",
+	taco2.ColumnType:     "FILE for a sample with bytes, FOLDER for one with samples below it",
+	currentID:            "Number of the row in its level, from 0",
+	taco2.ColumnParent:   "Number of the row in the level above that this one lies below",
+	taco2.ColumnRelative: "Path below DATA/",
+}
+
+// typeName returns the name of a type in Arrow's words.
+func typeName(t tables.Type) string {
+	switch t.Kind {
+	case tables.Float64:
+		if t.Bits == 64 {
+			return "double"
+		}
+		return "float"
+	case tables.String:
+		return "string"
+	case tables.Int64, tables.Uint64:
+		name := "int"
+		if t.Kind == tables.Uint64 {
+			name = "uint"
+		}
+		return name + strconv.Itoa(int(t.Bits))
+	case tables.Timestamp:
+		unit := "us"
+		if t.Nano {
+			unit = "ns"
+		}
+		if t.UTC {
+			unit += ", tz=UTC"
+		}
+		return "timestamp[" + unit + "]"
+	case tables.Date:
+		return "date32[day]"
+	case tables.Time:
+		return "time64[us]"
+	case tables.Huge:
+		return "decimal128(38, 0)"
+	case tables.Decimal:
+		return "decimal128(" + strconv.Itoa(int(t.Precision)) + ", " + strconv.Itoa(int(t.Scale)) + ")"
+	case tables.List:
+		return "list<element: " + typeName(*t.Elem) + ">"
+	case tables.Struct:
+		var fields []string
+		for _, f := range t.Fields {
+			fields = append(fields, f.Name+": "+typeName(f.Type))
+		}
+		return "struct<" + strings.Join(fields, ", ") + ">"
+	}
+	return t.Kind.String() // null, bool, binary
+}

@@ -1,0 +1,107 @@
+package build
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/store/taco/internal/taco2"
+)
+
+// sameTrees checks that all samples of level 0 have the same tree (PIT-1): kinds, and below level 0 ids. Padding matches
+// anything.
+func sameTrees(levels []*level) error {
+	top := levels[0]
+	for i := range top.ids {
+		if isPadding(top.ids[i]) {
+			continue
+		}
+		if what := sameTree(levels, 0, 0, i, true); what != "" {
+			return fault.New(fault.Unsupported, "sample "+strconv.Quote(top.ids[i]), fault.NoOffset,
+				"differs from %q, and all samples of level 0 must have the same tree (PIT-1): %s", top.ids[0], what)
+		}
+	}
+	return nil
+}
+
+// sameTree says how the trees below rows a and b of level k differ, or "".
+func sameTree(levels []*level, k, a, b int, top bool) string {
+	l := levels[k]
+	if isPadding(l.ids[a]) || isPadding(l.ids[b]) {
+		return ""
+	}
+	if !top && l.ids[a] != l.ids[b] {
+		return "it has " + strconv.Quote(l.ids[b]) + " in place of " + strconv.Quote(l.ids[a])
+	}
+	if l.folders[a] != l.folders[b] {
+		return strconv.Quote(l.ids[b]) + " is a " + kindName(l.folders[b]) + " in place of a " + kindName(l.folders[a])
+	}
+	if !l.folders[a] {
+		return ""
+	}
+	na, nb := l.first[a+1]-l.first[a], l.first[b+1]-l.first[b]
+	if na != nb {
+		return strconv.Quote(l.ids[b]) + " has " + strconv.Itoa(int(nb)) + " children in place of " + strconv.Itoa(int(na))
+	}
+	for i := range na {
+		if what := sameTree(levels, k+1, int(l.first[a]+i), int(l.first[b]+i), false); what != "" {
+			return what
+		}
+	}
+	return ""
+}
+
+func isPadding(id string) bool { return strings.HasPrefix(id, taco2.PadPrefix) }
+
+// kindName returns the type of a sample in the tables.
+func kindName(folder bool) string {
+	if folder {
+		return "FOLDER"
+	}
+	return "FILE"
+}
+
+// pit returns taco:pit_schema: the tree that all samples of level 0 have.
+func pit(levels []*level) *taco2.PIT {
+	p := &taco2.PIT{Hierarchy: map[string][]taco2.PITFolder{}}
+	top := levels[0]
+	p.Root.N, p.Root.Type = int64(len(top.ids)), kindName(top.folders[0])
+	// All folders at one place of the tree have the same children, so that their rows are as many times those of
+	// the first as there are folders at the top.
+	times := int64(0)
+	for i := range top.ids {
+		if top.folders[i] {
+			times++
+		}
+	}
+	at := []int32{0}
+	for k := 1; k < len(levels); k++ {
+		up, l := levels[k-1], levels[k]
+		var below []int32
+		for _, row := range at {
+			if !up.folders[row] {
+				continue
+			}
+			f := taco2.PITFolder{N: times * int64(up.first[row+1]-up.first[row])}
+			for c := up.first[row]; c < up.first[row+1]; c++ {
+				f.Type, f.ID = append(f.Type, kindName(l.folders[c])), append(f.ID, l.ids[c])
+				if l.folders[c] {
+					below = append(below, c)
+				}
+			}
+			p.Hierarchy[strconv.Itoa(k)] = append(p.Hierarchy[strconv.Itoa(k)], f)
+		}
+		at = below
+	}
+	return p
+}
+
+// path returns the ids from level 0 down to a row, joined by "/".
+func path(levels []*level, k, row int) string {
+	id := levels[k].ids[row]
+	for ; k > 0; k-- {
+		row = int(levels[k].parents[row])
+		id = levels[k-1].ids[row] + "/" + id
+	}
+	return id
+}

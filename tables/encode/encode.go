@@ -1,0 +1,179 @@
+// Package encode writes tables as Parquet (https://parquet.apache.org/docs/file-format/), with the columns in their
+// order and of the types that package tables reads back. Pages are compressed with zstd.
+//
+// A column has the type that it has in its file, but for these: timestamps are in microseconds, or in nanoseconds where
+// the file counts those and 64 bits hold them; times are in microseconds; integers of 128 bits are decimals of 38
+// digits; float16 is float32; a map is a list of structs.
+//
+// Packages that only read tables do not import it, because the Parquet library of the writer is large.
+package encode
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/compress/zstd"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/tables"
+)
+
+// Sizes of what is written.
+const (
+	// groupRows and groupBytes bound a row group, which the writer holds in memory: 131,072 rows, or fewer if
+	// their strings and bytes take more than 64 MiB.
+	groupRows  = 1 << 17
+	groupBytes = 64 << 20
+	// blockRows is how many rows of a column are handed to the writer at a time: 1,024 values of 24 bytes
+	// stay in the first-level cache.
+	blockRows = 1024
+)
+
+// version is that of the rules by which this package writes, for those who look for what wrote a file.
+const version = "1"
+
+// Writer writes tables of one schema, each as a Parquet object of its own. It is safe for concurrent use.
+type Writer struct {
+	cols   []tables.Column
+	shapes []shape
+	leaves int // of all shapes
+	config *parquet.WriterConfig
+}
+
+// NewWriter returns a writer of tables with these columns. meta, which may be nil, is the key-value metadata of each.
+func NewWriter(cols []tables.Column, meta map[string]string) (*Writer, error) {
+	g, err := groupOf(cols)
+	if err != nil {
+		return nil, err
+	}
+	options := []parquet.WriterOption{
+		parquet.NewSchema("schema", g), parquet.Compression(&zstd.Codec{}), parquet.CreatedBy("chaski", version, ""),
+	}
+	for key, value := range meta {
+		options = append(options, parquet.KeyValueMetadata(key, value))
+	}
+	config, err := parquet.NewWriterConfig(options...)
+	if err != nil {
+		return nil, fmt.Errorf("Parquet: %w", err)
+	}
+	w := &Writer{cols: cols, config: config}
+	for _, c := range cols {
+		w.shapes = append(w.shapes, w.shapeOf(c.Type))
+	}
+	return w, nil
+}
+
+// Write writes a table, whose columns must be those of NewWriter. An error leaves the writer usable.
+func (w *Writer) Write(ctx context.Context, out io.Writer, t *tables.Table) (err error) {
+	defer func() {
+		if p := recover(); p != nil { // a panic of the Parquet library must not end a server
+			err = fault.New(fault.Unsupported, "table", fault.NoOffset, "the Parquet writer failed: %v", p)
+		}
+	}()
+	if !slices.EqualFunc(w.cols, t.Columns(), func(a, b tables.Column) bool {
+		return a.Name == b.Name && a.Type.Equal(b.Type)
+	}) {
+		return fault.New(fault.Unsupported, "table", fault.NoOffset, "has the columns %s, the writer has %s",
+			tables.Names(t.Columns()), tables.Names(w.cols))
+	}
+	cols := make([]*tables.Vector, len(w.cols))
+	for i := range cols {
+		if cols[i], err = t.At(ctx, i); err != nil {
+			return err
+		}
+		if w.cols[i].Type.Nano && !nanosFit(cols[i]) {
+			return fault.New(fault.Limit, "column "+w.cols[i].Name, fault.NoOffset,
+				"a time that 64 bits of nanoseconds do not hold")
+		}
+	}
+	// Not Reset of one writer: that of parquet-go 0.32.0 leaves the paths of the columns in the next footer empty.
+	file := parquet.NewWriter(out, w.config)
+	s := &shredder{leaves: make([]leaf, w.leaves)}
+	for lo := 0; lo < t.Len(); {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		hi := w.groupEnd(cols, lo, t.Len())
+		if err := w.group(ctx, file, s, cols, lo, hi); err != nil {
+			return err
+		}
+		lo = hi
+	}
+	return wrapped(file.Close())
+}
+
+// Table writes a table as one Parquet object.
+func Table(ctx context.Context, out io.Writer, t *tables.Table) error {
+	w, err := NewWriter(Clocks(ctx, t), nil)
+	if err != nil {
+		return err
+	}
+	return w.Write(ctx, out, t)
+}
+
+// Clocks returns the columns of a table with the units in which its timestamps can be written: nanoseconds where the
+// table counts those and 64 bits hold all of them (years 1678 to 2261), otherwise microseconds.
+func Clocks(ctx context.Context, t *tables.Table) []tables.Column {
+	cols := slices.Clone(t.Columns())
+	for i := range cols {
+		if cols[i].Type.Nano {
+			v, err := t.At(ctx, i)
+			cols[i].Type.Nano = err == nil && nanosFit(v)
+		}
+	}
+	return cols
+}
+
+// groupEnd returns the end of the row group that begins at row lo of n.
+func (w *Writer) groupEnd(cols []*tables.Vector, lo, n int) int {
+	hi := min(n, lo+groupRows)
+	for _, v := range cols {
+		if v.Kind() != tables.String && v.Kind() != tables.Binary {
+			continue
+		}
+		size := 0
+		for i := lo; i < hi; i++ {
+			if size += len(v.Bytes(i)); size > groupBytes && i > lo {
+				hi = i
+			}
+		}
+	}
+	return hi
+}
+
+// group writes rows lo to hi as a row group.
+func (w *Writer) group(ctx context.Context, file *parquet.Writer, s *shredder, cols []*tables.Vector,
+	lo, hi int) error {
+	writers := file.ColumnWriters()
+	for c, v := range cols {
+		shape := &w.shapes[c]
+		for at := lo; at < hi; at += blockRows {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			for k := shape.first; k < shape.end; k++ {
+				s.leaves[k].values = s.leaves[k].values[:0]
+			}
+			for i := at; i < min(at+blockRows, hi); i++ {
+				s.add(shape, v, i, 0, 0, 0)
+			}
+			for k := shape.first; k < shape.end; k++ {
+				if _, err := writers[k].WriteRowValues(s.leaves[k].values); err != nil {
+					return wrapped(err)
+				}
+			}
+		}
+	}
+	return wrapped(file.Flush())
+}
+
+// wrapped says what failed.
+func wrapped(err error) error {
+	if err != nil && fault.KindOf(err) == 0 {
+		return fmt.Errorf("Parquet: %w", err)
+	}
+	return err
+}

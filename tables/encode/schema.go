@@ -1,0 +1,109 @@
+package encode
+
+import (
+	"reflect"
+
+	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/format"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/tables"
+)
+
+// group is a node with named fields in the order of the table. parquet.Group sorts them by name, and people look for
+// the columns of a table where they put them.
+type group struct {
+	parquet.Group
+	fields []parquet.Field
+}
+
+// Fields implements parquet.Node.
+func (g *group) Fields() []parquet.Field { return g.fields }
+
+// GoType implements parquet.Node. The names of columns are no names of Go, and nothing here goes through Go structs.
+func (g *group) GoType() reflect.Type { return reflect.TypeFor[struct{}]() }
+
+// field is a named node of a group.
+type field struct {
+	parquet.Node
+	name string
+}
+
+// Name implements parquet.Field.
+func (f field) Name() string { return f.name }
+
+// Value implements parquet.Field. It is called for Go structs only.
+func (f field) Value(reflect.Value) reflect.Value { return reflect.Value{} }
+
+// nothing is the type of columns in which all values are null: 32-bit integers that say so, as Arrow writes them.
+type nothing struct{ parquet.Type }
+
+// LogicalType implements parquet.Type.
+func (nothing) LogicalType() *format.LogicalType {
+	return &format.LogicalType{Value: new(format.NullType)}
+}
+
+// groupOf returns the node of columns.
+func groupOf(cols []tables.Column) (*group, error) {
+	g := &group{}
+	for _, c := range cols {
+		n, err := nodeOf(c.Type)
+		if err != nil {
+			return nil, fault.WithPart(err, "column "+c.Name, fault.NoOffset)
+		}
+		// Optional, as Arrow writes columns: readers then need not be told that a later table has nulls.
+		g.fields = append(g.fields, field{parquet.Optional(n), c.Name})
+	}
+	return g, nil
+}
+
+// decimalBytes holds 38 digits: 10^38 is less than 2^127.
+const decimalBytes = 16
+
+// hugeDigits are the digits of a decimal for integers of 128 bits, as package arrow writes them.
+const hugeDigits = 38
+
+// nodeOf returns the node of a type, which is required.
+func nodeOf(t tables.Type) (parquet.Node, error) {
+	switch t.Kind {
+	case tables.Null:
+		return parquet.Leaf(nothing{parquet.Int32Type}), nil
+	case tables.Bool:
+		return parquet.Leaf(parquet.BooleanType), nil
+	case tables.Int64:
+		return parquet.Int(int(t.Bits)), nil
+	case tables.Uint64:
+		return parquet.Uint(int(t.Bits)), nil
+	case tables.Huge:
+		return parquet.Decimal(0, hugeDigits, parquet.FixedLenByteArrayType(decimalBytes)), nil
+	case tables.Decimal:
+		return parquet.Decimal(int(t.Scale), int(t.Precision), parquet.FixedLenByteArrayType(decimalBytes)), nil
+	case tables.Float64:
+		if t.Bits == 64 {
+			return parquet.Leaf(parquet.DoubleType), nil
+		}
+		return parquet.Leaf(parquet.FloatType), nil
+	case tables.String:
+		return parquet.String(), nil
+	case tables.Binary:
+		return parquet.Leaf(parquet.ByteArrayType), nil
+	case tables.Timestamp:
+		if t.Nano {
+			return parquet.TimestampAdjusted(parquet.Nanosecond, t.UTC), nil
+		}
+		return parquet.TimestampAdjusted(parquet.Microsecond, t.UTC), nil
+	case tables.Date:
+		return parquet.Date(), nil
+	case tables.Time:
+		return parquet.TimeAdjusted(parquet.Microsecond, false), nil
+	case tables.List:
+		n, err := nodeOf(*t.Elem)
+		if err != nil {
+			return nil, err
+		}
+		return parquet.List(parquet.Optional(n)), nil
+	case tables.Struct:
+		return groupOf(t.Fields)
+	}
+	return nil, fault.New(fault.Unsupported, "table", fault.NoOffset, "type %v cannot be written as Parquet", t)
+}

@@ -1,0 +1,133 @@
+package encode
+
+import (
+	"math"
+
+	"github.com/parquet-go/parquet-go"
+
+	"github.com/chaski-eo/chaski/tables"
+)
+
+// leaf is a column of the file: values with their repetition and definition levels, as
+// https://parquet.apache.org/docs/file-format/nestedencoding/ describes them.
+type leaf struct {
+	values []parquet.Value
+}
+
+// shredder takes the values of rows apart into leaves.
+type shredder struct{ leaves []leaf }
+
+// shape is the tree of leaves of a column: leaves first to end, end not included.
+type shape struct {
+	typ        tables.Type
+	first, end int
+	below      []shape // of a list its element, of a struct its fields
+}
+
+// shapeOf returns the shape of a type, after it added the leaves.
+func (w *Writer) shapeOf(t tables.Type) shape {
+	s := shape{typ: t, first: w.leaves}
+	switch t.Kind {
+	case tables.List:
+		s.below = []shape{w.shapeOf(*t.Elem)}
+	case tables.Struct:
+		for _, f := range t.Fields {
+			s.below = append(s.below, w.shapeOf(f.Type))
+		}
+	default:
+		w.leaves++
+	}
+	s.end = w.leaves
+	return s
+}
+
+// add appends value i of v to the leaves of its shape. rep is the repetition level of its first value, def the number
+// of nodes above that are there, and depth the number of lists above.
+func (s *shredder) add(x *shape, v *tables.Vector, i, rep, def, depth int) {
+	if v.Null(i) {
+		s.addNull(x, rep, def)
+		return
+	}
+	switch x.typ.Kind {
+	case tables.List:
+		child, lo, hi := v.List(i)
+		if lo == hi {
+			s.addNull(x, rep, def+1)
+			return
+		}
+		for k := lo; k < hi; k++ {
+			// Two nodes are there: the list, and its repeated group.
+			s.add(&x.below[0], child, k, rep, def+2, depth+1)
+			rep = depth + 1
+		}
+	case tables.Struct:
+		for k := range x.below {
+			s.add(&x.below[k], v.Field(k), i, rep, def+1, depth)
+		}
+	default:
+		l := &s.leaves[x.first]
+		l.values = append(l.values, l.value(x.typ, v, i).Level(rep, def+1, x.first))
+	}
+}
+
+// addNull appends a null to all leaves of a shape.
+func (s *shredder) addNull(x *shape, rep, def int) {
+	for k := x.first; k < x.end; k++ {
+		s.leaves[k].values = append(s.leaves[k].values, parquet.NullValue().Level(rep, def, k))
+	}
+}
+
+// value returns value i, which is not null.
+func (l *leaf) value(t tables.Type, v *tables.Vector, i int) parquet.Value {
+	switch t.Kind {
+	case tables.Bool:
+		return parquet.BooleanValue(v.Int(i) != 0)
+	case tables.Date:
+		return parquet.Int32Value(int32(v.Int(i)))
+	case tables.Int64, tables.Uint64:
+		if t.Bits <= 32 {
+			return parquet.Int32Value(int32(v.Int(i)))
+		}
+	case tables.Float64:
+		if t.Bits == 64 {
+			return parquet.DoubleValue(v.Float(i))
+		}
+		return parquet.FloatValue(float32(v.Float(i)))
+	case tables.String, tables.Binary:
+		return parquet.ByteArrayValue(v.Bytes(i))
+	case tables.Timestamp:
+		if t.Nano {
+			ns := v.Int(i) * 1000
+			if after := v.Nanos(); after != nil {
+				ns += after[i]
+			}
+			return parquet.Int64Value(ns)
+		}
+	case tables.Huge, tables.Decimal:
+		return parquet.FixedLenByteArrayValue(l.decimal(v, i))
+	}
+	return parquet.Int64Value(v.Int(i))
+}
+
+// decimal returns value i as big-endian two's complement.
+func (l *leaf) decimal(v *tables.Vector, i int) []byte {
+	low, high := uint64(v.Ints()[i]), uint64(v.Ints()[i]>>63)
+	if h := v.High(); h != nil {
+		high = uint64(h[i])
+	}
+	b := make([]byte, decimalBytes)
+	for k := range 8 {
+		b[k], b[8+k] = byte(high>>(56-8*k)), byte(low>>(56-8*k))
+	}
+	return b
+}
+
+// nanosFit reports whether 64 bits of nanoseconds hold all timestamps.
+func nanosFit(v *tables.Vector) bool {
+	for i, us := range v.Ints() {
+		if (us >= math.MaxInt64/1000 || us <= math.MinInt64/1000) && !v.Null(i) {
+			return false
+		}
+	}
+	return true
+}
