@@ -30,8 +30,8 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 var integers = tables.Type{Kind: tables.Int64, Bits: 64}
 
 func collection() build.Collection {
-	return build.Collection{ID: "made-up", DatasetVersion: "1.0", Description: "é <x> & y", Licenses: []string{"CC0-1.0"},
-		Providers: []map[string]any{{"name": "Ana"}}, Tasks: []string{"classification"},
+	return build.Collection{ID: "made-up", DatasetVersion: "1.0", Description: "é <x> & y",
+		Licenses: []string{"CC0-1.0"}, Providers: []map[string]any{{"name": "Ana"}}, Tasks: []string{"classification"},
 		More: map[string]json.RawMessage{"my:note": json.RawMessage(`{"a":[1,2]}`)}}
 }
 
@@ -250,8 +250,8 @@ func (m *maker) compareLevel(t testing.TB, d *taco.Dataset, k int, want map[stri
 	}
 }
 
-// TestWhatIsWrittenIsRead: random datasets, in both forms, are read as what was put into them, and nothing about them is
-// to be noted. The reader is held to files of the original writers by its own tests.
+// TestWhatIsWrittenIsRead: random datasets, in both forms, are read as what was put into them, and nothing about them
+// is to be noted. The reader is held to files of the original writers by its own tests.
 func TestWhatIsWrittenIsRead(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		dir, err := os.MkdirTemp(t.TempDir(), "")
@@ -314,8 +314,8 @@ func small(n int) *build.Taco {
 		{ID: "b", Children: folder("1")}, {ID: "a", Children: folder("2")}}}}
 }
 
-// TestTheHeaderOfAZIP: the first entry has the places of the tables and of COLLECTION.json where the specification says,
-// by a reading of the bytes that shares nothing with the package.
+// TestTheHeaderOfAZIP: the first entry has the places of the tables and of COLLECTION.json where the specification
+// says, by a reading of the bytes that shares nothing with the package.
 func TestTheHeaderOfAZIP(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.tacozip")
 	if _, err := build.Create(t.Context(), small(5), path, build.Options{}); err != nil {
@@ -412,7 +412,8 @@ func TestWhatIsRefused(t *testing.T) {
 			dir := t.TempDir()
 			set := &build.Taco{Collection: collection(), Samples: &build.Tortilla{Samples: samples}}
 			_, err := build.Create(t.Context(), set, filepath.Join(dir, name), build.Options{})
-			if k := fault.KindOf(err); k != fault.Unsupported && k != fault.Limit || !strings.Contains(err.Error(), message) {
+			k := fault.KindOf(err)
+			if k != fault.Unsupported && k != fault.Limit || !strings.Contains(err.Error(), message) {
 				t.Errorf("%q: %v", message, err)
 			}
 			if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {

@@ -77,5 +77,6 @@ func timesOf(ctx context.Context, t *tables.Table, names ...string) ([]string, e
 	if first > last {
 		return nil, nil
 	}
-	return []string{time.UnixMicro(first).UTC().Format(time.RFC3339), time.UnixMicro(last).UTC().Format(time.RFC3339)}, nil
+	text := func(us int64) string { return time.UnixMicro(us).UTC().Format(time.RFC3339) }
+	return []string{text(first), text(last)}, nil
 }

@@ -1,6 +1,7 @@
 package build
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 
@@ -8,8 +9,8 @@ import (
 	"github.com/chaski-eo/chaski/store/taco/internal/taco2"
 )
 
-// sameTrees checks that all samples of level 0 have the same tree (PIT-1): kinds, and below level 0 ids. Padding matches
-// anything.
+// sameTrees checks that all samples of level 0 have the same tree (PIT-1): kinds, and below level 0 ids. Padding
+// matches anything.
 func sameTrees(levels []*level) error {
 	top := levels[0]
 	for i := range top.ids {
@@ -41,7 +42,7 @@ func sameTree(levels []*level, k, a, b int, top bool) string {
 	}
 	na, nb := l.first[a+1]-l.first[a], l.first[b+1]-l.first[b]
 	if na != nb {
-		return strconv.Quote(l.ids[b]) + " has " + strconv.Itoa(int(nb)) + " children in place of " + strconv.Itoa(int(na))
+		return fmt.Sprintf("%q has %d children in place of %d", l.ids[b], nb, na)
 	}
 	for i := range na {
 		if what := sameTree(levels, k+1, int(l.first[a]+i), int(l.first[b]+i), false); what != "" {
