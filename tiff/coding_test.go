@@ -68,17 +68,11 @@ func checkCoded(t *testing.T, dir string, f coded) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	x := img.Index
-	if got := []int{x.Bands, x.Height, x.Width}; !slices.Equal(got, f.Shape) || x.DType.String() != f.DType {
-		t.Errorf("%v %v, want %v %s", got, x.DType, f.Shape, f.DType)
-	}
-	if got := corpus.SHA256(pix); got != f.SHA256 {
-		t.Errorf("sha256 %s, want %s", got, f.SHA256)
-	}
+	checkPixels(t, img.Index, pix, f.Shape, f.DType, f.SHA256)
 	if img.Meta.HasMask != f.Mask {
 		t.Errorf("mask %v", img.Meta.HasMask)
 	}
-	y, err := chunk.ParseBlob(x.AppendBlob(nil), 64<<20)
+	y, err := chunk.ParseBlob(img.Index.AppendBlob(nil), 64<<20)
 	if err != nil {
 		t.Fatal(err)
 	}

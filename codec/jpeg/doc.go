@@ -1,8 +1,8 @@
 // Package jpeg decodes the JPEG streams of TIFF tiles (ITU-T T.81; TIFF Technical Note 2): baseline,
 // extended sequential and progressive streams of 8 bits a sample with Huffman codes, with any sampling factors.
 //
-// Samples equal those of libjpeg-turbo with its defaults, which libtiff and GDAL use: its accurate integer
-// inverse transform, smooth ("fancy") upsampling, and its integer conversion from YCbCr to RGB.
+// Samples equal those of libjpeg-turbo with its defaults, which libtiff is usually built with: its accurate
+// integer inverse transform, smooth ("fancy") upsampling, and its integer conversion from YCbCr to RGB.
 //
 // Streams are not trusted. The shape that a stream states must be the tile's before memory is allocated, and
 // scans are limited as in libtiff. Unlike libjpeg, which fills with grey what is missing, a stream that ends

@@ -27,7 +27,6 @@ func (d *Decoder) markers(own *tableSet, image bool) error {
 		return corrupt("no SOI marker")
 	}
 	d.at = 2
-	own.used = [2][4]bool{}
 	for {
 		m, ok := d.marker()
 		if !ok || m == markEOI {

@@ -31,7 +31,6 @@ type tableSet struct {
 	quant  [4][64]int32 // in rows of 8
 	dc, ac [4]huffman
 	has    [3][4]bool // quant, dc, ac
-	used   [2][4]bool
 }
 
 func (t *tableSet) clear() { t.has = [3][4]bool{} }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/klauspost/compress/snappy"
 
+	"github.com/chaski-eo/chaski/internal/expand"
 	"github.com/chaski-eo/chaski/internal/planes"
 )
 
@@ -129,7 +130,7 @@ func (d *decoder) bloscStream(dst, src []byte, codec byte) error {
 		}
 		return nil
 	case 1: // lz4hc writes the same
-		return unLZ4(dst, src)
+		return expand.LZ4(dst, src)
 	case 2:
 		if n, err := snappy.DecodedLen(src); err != nil || n != len(dst) {
 			return broken("snappy", "the stream does not give %d bytes", len(dst))
@@ -139,9 +140,9 @@ func (d *decoder) bloscStream(dst, src []byte, codec byte) error {
 		}
 		return nil
 	case 3:
-		return d.inflate(dst, src, true)
+		return d.expand.Zlib(dst, src)
 	case 4:
-		return d.unzstd(dst[:len(dst):len(dst)], src)
+		return d.expand.Zstd(dst[:len(dst):len(dst)], src)
 	}
 	return broken("", "compressor %d", codec)
 }

@@ -1,30 +1,20 @@
 package zarr
 
 import (
-	"bytes"
-	"compress/bzip2"
 	"encoding/binary"
-	"errors"
 	"hash/crc32"
-	"io"
-
-	"github.com/klauspost/compress/gzip"
-	"github.com/klauspost/compress/zlib"
-	"github.com/pierrec/lz4/v4"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/expand"
 	"github.com/chaski-eo/chaski/internal/planes"
 	"github.com/chaski-eo/chaski/internal/zstd"
 )
 
 // decoder undoes the codecs of chunks. It keeps its memory between chunks and is not safe for concurrent use.
 type decoder struct {
-	zstd  *zstd.Decoder
-	src   bytes.Reader
-	gzip  *gzip.Reader
-	zlib  io.ReadCloser
-	turns [2][]byte // what is between two steps, in turns
-	blosc [2][]byte // the planes of a block, and its bytes before bits are put together
+	expand expand.Decoder
+	turns  [2][]byte // what is between two steps, in turns
+	blosc  [2][]byte // the planes of a block, and its bytes before bits are put together
 }
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -82,18 +72,18 @@ func badSize(part string, got, want int) error {
 func (d *decoder) step(dst, src []byte, s *step) error {
 	switch s.do {
 	case doZstd:
-		return d.unzstd(dst, src)
-	case doGzip, doZlib:
-		return d.inflate(dst, src, s.do == doZlib)
+		return d.expand.Zstd(dst, src)
+	case doGzip:
+		return d.expand.Gzip(dst, src)
+	case doZlib:
+		return d.expand.Zlib(dst, src)
 	case doBzip2:
-		d.src.Reset(src)
-		defer d.src.Reset(nil)
-		return exactly(bzip2.NewReader(&d.src), dst)
+		return d.expand.Bzip2(dst, src)
 	case doLZ4: // of numcodecs: the size before the block
 		if len(src) < 4 || binary.LittleEndian.Uint32(src) != uint32(len(dst)) {
 			return broken("", "the size in front is not %d", len(dst))
 		}
-		return unLZ4(dst, src[4:])
+		return expand.LZ4(dst, src[4:])
 	case doBlosc:
 		return d.unblosc(dst, src)
 	}
@@ -127,72 +117,5 @@ func undoFilter(dst, src []byte, s *step) error {
 		return nil
 	}
 	undelta(dst, src, s, n)
-	return nil
-}
-
-func (d *decoder) unzstd(dst, src []byte) error {
-	if d.zstd == nil {
-		d.zstd = zstd.New()
-	}
-	var err error
-	if cap(dst)-len(dst) >= zstd.Spare {
-		err = d.zstd.DecompressSpare(dst, src)
-	} else {
-		err = d.zstd.Decompress(dst, src)
-	}
-	var f *fault.Error
-	if errors.As(err, &f) { // without the part, which the codec's name takes the place of
-		return broken("", "%s", f.Msg)
-	}
-	return err
-}
-
-// inflate reads a gzip or zlib stream, whose checksum is verified.
-func (d *decoder) inflate(dst, src []byte, isZlib bool) (err error) {
-	d.src.Reset(src)
-	defer d.src.Reset(nil)
-	switch {
-	case isZlib && d.zlib == nil:
-		d.zlib, err = zlib.NewReader(&d.src)
-	case isZlib:
-		err = d.zlib.(zlib.Resetter).Reset(&d.src, nil)
-	case d.gzip == nil:
-		d.gzip, err = gzip.NewReader(&d.src)
-	default:
-		err = d.gzip.Reset(&d.src)
-	}
-	if err != nil {
-		return broken("", "%v", err)
-	}
-	if isZlib {
-		return exactly(d.zlib, dst)
-	}
-	return exactly(d.gzip, dst)
-}
-
-// exactly fills dst from r, which must end there.
-func exactly(r io.Reader, dst []byte) error {
-	if _, err := io.ReadFull(r, dst); err != nil {
-		return broken("", "%v", err)
-	}
-	var more [1]byte
-	switch n, err := io.ReadFull(r, more[:]); {
-	case n > 0:
-		return broken("", "more than %d bytes come out", len(dst))
-	case !errors.Is(err, io.EOF):
-		return broken("", "%v", err)
-	}
-	return nil
-}
-
-// unLZ4 decodes an LZ4 block of exactly len(dst) bytes.
-func unLZ4(dst, src []byte) error {
-	if len(dst) == 0 { // the library needs room even for nothing
-		return nil
-	}
-	n, err := lz4.UncompressBlock(src, dst[:len(dst):len(dst)])
-	if err != nil || n != len(dst) {
-		return broken("", "the block does not give %d bytes", len(dst))
-	}
 	return nil
 }

@@ -1,17 +1,10 @@
 package filter
 
 import (
-	"compress/bzip2"
 	"encoding/binary"
-	"errors"
-	"io"
 
-	"github.com/klauspost/compress/zlib"
-	"github.com/pierrec/lz4/v4"
-
-	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/expand"
 	"github.com/chaski-eo/chaski/internal/kernel"
-	"github.com/chaski-eo/chaski/internal/zstd"
 )
 
 // decompress undoes a compressor. Its metadata replaced that of the filters before it, which is
@@ -29,82 +22,19 @@ func (d *Decoder) decompress(id ID, dst, meta, data []byte, final int, e Elem) (
 func (d *Decoder) expand(id ID, dst, src []byte, e Elem) error {
 	switch id {
 	case Gzip:
-		return d.expandGzip(dst, src)
+		return d.streams.Zlib(dst, src)
 	case Zstd:
-		if d.zstd == nil {
-			d.zstd = zstd.New()
-		}
-		var err error
-		if cap(dst)-len(dst) >= zstd.Spare {
-			err = d.zstd.DecompressSpare(dst, src)
-		} else {
-			err = d.zstd.Decompress(dst, src)
-		}
-		if err != nil {
-			return unnamed(err)
-		}
-		return nil
+		return d.streams.Zstd(dst, src)
 	case LZ4:
-		if len(dst) == 0 { // the library needs room even for nothing
-			if len(src) != 1 || src[0] != 0 {
-				return corrupt("", "block of %d bytes without content", len(src))
-			}
-			return nil
-		}
-		n, err := lz4.UncompressBlock(src, dst[:len(dst):len(dst)])
-		if err != nil || n != len(dst) {
-			return corrupt("", "the block does not give %d bytes", len(dst))
-		}
-		return nil
+		return expand.LZ4(dst, src)
 	case Bzip2:
-		d.src.Reset(src)
-		defer d.src.Reset(nil)
-		return exactly(bzip2.NewReader(&d.src), dst)
+		return d.streams.Bzip2(dst, src)
 	case RLE:
 		return expandRLE(dst, src, e)
 	case Delta:
 		return expandDelta(dst, src, e)
 	}
 	return expandDoubleDelta(dst, src, e)
-}
-
-// unnamed removes the part from a fault, because the name of the filter takes its place.
-func unnamed(err error) error {
-	var f *fault.Error
-	if errors.As(err, &f) {
-		return fault.New(f.Kind, "", fault.NoOffset, "%s", f.Msg)
-	}
-	return err
-}
-
-// expandGzip reads a zlib stream (RFC 1950), whose checksum is verified.
-func (d *Decoder) expandGzip(dst, src []byte) (err error) {
-	d.src.Reset(src)
-	defer d.src.Reset(nil)
-	if d.gzip == nil {
-		d.gzip, err = zlib.NewReader(&d.src)
-	} else {
-		err = d.gzip.(zlib.Resetter).Reset(&d.src, nil)
-	}
-	if err != nil {
-		return corrupt("", "%v", err)
-	}
-	return exactly(d.gzip, dst)
-}
-
-// exactly fills dst from r, which must end there.
-func exactly(r io.Reader, dst []byte) error {
-	if _, err := io.ReadFull(r, dst); err != nil {
-		return corrupt("", "%v", err)
-	}
-	var more [1]byte
-	switch n, err := io.ReadFull(r, more[:]); {
-	case n > 0:
-		return corrupt("", "more than %d bytes come out", len(dst))
-	case err != io.EOF:
-		return corrupt("", "%v", err)
-	}
-	return nil
 }
 
 func expandRLE(dst, src []byte, e Elem) error {

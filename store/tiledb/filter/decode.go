@@ -1,15 +1,14 @@
 package filter
 
 import (
-	"bytes"
 	"crypto/aes"
 	"crypto/cipher"
 	"encoding/binary"
-	"io"
 	"slices"
 	"strconv"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/expand"
 	"github.com/chaski-eo/chaski/internal/kernel"
 	"github.com/chaski-eo/chaski/internal/zstd"
 )
@@ -38,10 +37,8 @@ func NewKey(key []byte) (cipher.AEAD, error) {
 // Decoder undoes filter pipelines. It reuses its scratch memory from tile to tile and is not safe
 // for concurrent use.
 type Decoder struct {
-	key  cipher.AEAD // nil: encrypted tiles are unsupported
-	zstd *zstd.Decoder
-	src  bytes.Reader
-	gzip io.ReadCloser
+	key     cipher.AEAD // nil: encrypted tiles are unsupported
+	streams expand.Decoder
 
 	data     [2][]byte // the data between two filters, alternating
 	meta     [2][]byte

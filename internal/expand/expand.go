@@ -1,0 +1,122 @@
+// Package expand undoes the general compressors of array formats (zstd, zlib, gzip, bzip2, LZ4) into memory of a known
+// size. What is compressed must fill that memory and end there, which the libraries do not ask for by themselves.
+// Errors are faults without a part, which callers name.
+package expand
+
+import (
+	"bytes"
+	"compress/bzip2"
+	"errors"
+	"io"
+
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zlib"
+	"github.com/pierrec/lz4/v4"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/zstd"
+)
+
+// Decoder keeps the memory of its readers between calls. The zero value is ready for use, by one goroutine.
+type Decoder struct {
+	src  bytes.Reader
+	zstd *zstd.Decoder
+	zlib io.ReadCloser
+	gzip *gzip.Reader
+}
+
+// Zstd fills dst from a zstd frame (RFC 8878). The capacity of dst past its length may be overwritten.
+func (d *Decoder) Zstd(dst, src []byte) (err error) {
+	if d.zstd == nil {
+		d.zstd = zstd.New()
+	}
+	if cap(dst)-len(dst) >= zstd.Spare {
+		err = d.zstd.DecompressSpare(dst, src)
+	} else {
+		err = d.zstd.Decompress(dst, src)
+	}
+	if err != nil {
+		return unnamed(err)
+	}
+	return nil
+}
+
+// unnamed removes the part of a fault.
+func unnamed(err error) error {
+	var f *fault.Error
+	if errors.As(err, &f) {
+		return fault.New(f.Kind, "", fault.NoOffset, "%s", f.Msg)
+	}
+	return err
+}
+
+// Zlib fills dst from a zlib stream (RFC 1950), whose checksum is verified.
+func (d *Decoder) Zlib(dst, src []byte) (err error) {
+	d.src.Reset(src)
+	defer d.src.Reset(nil)
+	if d.zlib == nil {
+		d.zlib, err = zlib.NewReader(&d.src)
+	} else {
+		err = d.zlib.(zlib.Resetter).Reset(&d.src, nil)
+	}
+	if err != nil {
+		return corrupt("%v", err)
+	}
+	return exactly(dst, d.zlib)
+}
+
+// Gzip fills dst from gzip members (RFC 1952), whose checksums are verified.
+func (d *Decoder) Gzip(dst, src []byte) (err error) {
+	d.src.Reset(src)
+	defer d.src.Reset(nil)
+	if d.gzip == nil {
+		d.gzip, err = gzip.NewReader(&d.src)
+	} else {
+		err = d.gzip.Reset(&d.src)
+	}
+	if err != nil {
+		return corrupt("%v", err)
+	}
+	return exactly(dst, d.gzip)
+}
+
+// Bzip2 fills dst from a bzip2 stream.
+func (d *Decoder) Bzip2(dst, src []byte) error {
+	d.src.Reset(src)
+	defer d.src.Reset(nil)
+	return exactly(dst, bzip2.NewReader(&d.src))
+}
+
+// LZ4 fills dst from an LZ4 block.
+func LZ4(dst, src []byte) error {
+	if len(dst) == 0 { // the library needs room even for nothing
+		if len(src) != 1 || src[0] != 0 {
+			return corrupt("block of %d bytes without content", len(src))
+		}
+		return nil
+	}
+	n, err := lz4.UncompressBlock(src, dst[:len(dst):len(dst)])
+	if err != nil || n != len(dst) {
+		return corrupt("the block does not give %d bytes", len(dst))
+	}
+	return nil
+}
+
+// exactly fills dst from r, which must end there.
+func exactly(dst []byte, r io.Reader) error {
+	if _, err := io.ReadFull(r, dst); err != nil {
+		return corrupt("%v", err)
+	}
+	var more [1]byte
+	switch n, err := io.ReadFull(r, more[:]); {
+	case n > 0:
+		return corrupt("more than %d bytes come out", len(dst))
+	case !errors.Is(err, io.EOF):
+		return corrupt("%v", err)
+	}
+	return nil
+}
+
+func corrupt(format string, args ...any) error {
+	return fault.New(fault.Corrupt, "", fault.NoOffset, format, args...)
+}
