@@ -13,5 +13,5 @@
 // operation, so that they are the same on every machine and equal to those of the original.
 //
 // Not supported: 0x72D780, the quantizer of releases before 0.8, which the original no longer reads either.
-// Package openzl writes the predictors that it knows; this package writes nothing.
+// Package openzl writes planar, planar_zigzag and, with these, pfor and pivco; this package writes nothing.
 package geozl

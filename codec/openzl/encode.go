@@ -2,7 +2,6 @@ package openzl
 
 import (
 	"math/bits"
-	"strings"
 
 	"github.com/chaski-eo/chaski/codec/openzl/internal/codecs"
 	"github.com/chaski-eo/chaski/codec/openzl/internal/kernel"
@@ -12,7 +11,7 @@ import (
 	"github.com/chaski-eo/chaski/internal/zstd"
 )
 
-// Ids of the codecs that are written. idPlanar is a codec of geozl.
+// Ids of the codecs that are written. Those from 0x72D700 on are codecs of geozl.
 const (
 	idDelta          = 1
 	idZigzag         = 3
@@ -30,7 +29,13 @@ const (
 	idFSE            = 49
 	idHuffman        = 50
 	idFSECounts      = 52
-	idPlanar         = 0x72D703
+	idPivco          = 67
+
+	idPlanar            = 0x72D703
+	idPfor              = 0x72D70D
+	idPlanarZigzag      = 0x72D70F
+	idPlanarZigzagPfor  = 0x72D710
+	idPlanarZigzagPivco = 0x72D712
 )
 
 // DefaultLevel is the default of EncodeOptions.Level, which is that of the original library.
@@ -41,12 +46,20 @@ type EncodeOptions struct {
 	// Level is a zstd level, 1 to 22; 0 means DefaultLevel. klauspost/compress has four levels: from 6
 	// on, content that shrinks to a third is searched more deeply; from 20 on, all content is.
 	Level int
-	// Geozl lets auto choose graphs with codecs of geozl. Reading them needs package geozl.
-	Geozl bool
-	// MinSpeed restricts auto to graphs that decode at least that fast, in MB of samples per second and
-	// core. It compares rough figures for 16-bit samples on one machine; it does not measure.
+	// Geozl is the release 0.Geozl of geozl that readers have; 0 means none. The names Geozl14, Geozl18 and
+	// Geozl19 say what came with which. It restricts what auto and best choose. Reading needs package geozl.
+	Geozl int
+	// MinSpeed restricts auto and best to graphs that decode at least that fast, in MB of samples per second
+	// and core. It compares figures of a table; it does not measure. Best has a default, DefaultMinSpeed.
 	MinSpeed float64
 }
+
+// Releases of geozl, for EncodeOptions.Geozl.
+const (
+	Geozl14 = 14 // planar
+	Geozl18 = 18 // planar_zigzag, which decodes faster than its two parts, and pfor; what rumi-eo 0.26 has
+	Geozl19 = 19 // pivco, with OpenZL 0.3, whose format version is 27
+)
 
 // Encoder writes frames with one graph, one after the other. It keeps its memory between frames. It is for
 // one goroutine.
@@ -58,35 +71,23 @@ type Encoder struct {
 	bufs  [][]byte // memory of this frame's streams
 	used  int
 	trial []byte
-}
-
-// Parts of a graph.
-const (
-	predictNone = iota
-	predictDelta
-	predictPlanar
-)
-
-// graphSpec describes a graph by its parts: the prediction, whether residuals are mapped to small numbers,
-// whether their bytes are split into planes, and the last codec.
-type graphSpec struct {
-	predict   int
-	zigzag    bool
-	transpose bool
-	end       string // store, zstd, entropy, bitpack or constant
+	pivco *kernel.Pivco
 }
 
 // NewEncoder returns an encoder for a graph, named by its parts in the order in which they are
 // applied:
 //
-//	[delta> or planar>] [zigzag>] [transpose>] store, zstd, entropy, bitpack or constant
+//	[delta> or planar>] [zigzag>] [transpose>] store, zstd, entropy, bitpack, constant, pfor or pivco
 //
-// or "auto", which tries several on a part of each raster. delta is the difference to the sample before,
+// or "auto", which tries several on a part of each raster delta is the difference to the sample before,
 // planar (a codec of geozl) the difference to W + N - NW. zigzag maps 0, -1, 1, -2, ... to 0, 1, 2, 3, ....
 // transpose splits samples into one stream per byte (TransposeSplit). zstd and entropy code each stream;
 // entropy is whichever is smallest of Huffman, FSE, fewer bits, or one byte for all. Without transpose,
 // entropy needs samples of one byte. bitpack, which excludes transpose, stores numbers in as many bits as
-// the largest needs. constant is for samples that are all equal.
+// the largest needs. constant is for samples that are all equal. pfor (a codec of geozl) excludes transpose and
+// stores blocks of 256 numbers in as many bits as most of a block need. pivco is entropy with PivCo Huffman,
+// of format version 27; without transpose it needs samples of one byte, or planar>zigzag, which is one codec of
+// geozl with it then.
 //
 // The error, of kind Unsupported, names the part that is not one of these.
 func NewEncoder(graph string, o EncodeOptions) (*Encoder, error) {
@@ -103,55 +104,12 @@ func NewEncoder(graph string, o EncodeOptions) (*Encoder, error) {
 	return e, err
 }
 
-func parseGraph(name string) (graphSpec, error) {
-	var g graphSpec
-	parts := strings.Split(name, ">")
-	take := func(s string) bool {
-		if len(parts) > 1 && parts[0] == s {
-			parts = parts[1:]
-			return true
-		}
-		return false
-	}
-	if take("delta") {
-		g.predict = predictDelta
-	} else if take("planar") {
-		g.predict = predictPlanar
-	}
-	g.zigzag = take("zigzag")
-	g.transpose = take("transpose")
-	g.end = parts[0]
-	switch {
-	case len(parts) > 1,
-		g.end != "store" && g.end != "zstd" && g.end != "entropy" && g.end != "bitpack" && g.end != "constant",
-		g.transpose && (g.end == "bitpack" || g.end == "constant" || g.end == "store"),
-		g.end == "constant" && (g.zigzag || g.predict != predictNone):
-		return g, fault.New(fault.Unsupported, "graph", fault.NoOffset, "%q at %q", name, strings.Join(parts, ">"))
-	}
-	return g, nil
-}
-
-// Graph returns the name of the graph: for auto, of the one it chose last.
-func (e *Encoder) Graph() string {
-	g := &e.graph
-	name := [...]string{"", "delta>", "planar>"}[g.predict]
-	if g.zigzag {
-		name += "zigzag>"
-	}
-	if g.transpose {
-		name += "transpose>"
-	}
-	if g.end == "" {
-		return "auto"
-	}
-	return name + g.end
-}
-
-// Encode appends to dst a frame of format version 24 that holds samples, little-endian numbers of width
-// bytes (1, 2, 4 or 8) in h rows of w, as one numeric output. Planes of several bands may follow each other
-// as further rows. The frame carries both checksums, as those of the original library do by default. If the
-// graph does not make the samples smaller, the frame stores them as they are. The error, of kind
-// Unsupported, says that the sizes do not fit together, or that the samples do not suit the graph.
+// Encode appends to dst a frame of format version 24, or 27 where it has PivCo Huffman. It holds samples,
+// little-endian numbers of width bytes (1, 2, 4 or 8) in h rows of w, as one numeric output. Planes of several
+// bands may follow each other as further rows. The frame carries both checksums, as those of the original
+// library do by default. If the graph does not make the samples smaller, the frame stores them as they are. The
+// error, of kind Unsupported, says that the sizes do not fit together, or that the samples do not suit the
+// graph.
 func (e *Encoder) Encode(dst, samples []byte, width, h, w int) ([]byte, error) {
 	if err := checkSamples(samples, width); err != nil {
 		return dst, err
@@ -214,29 +172,17 @@ func (e *Encoder) keep(b []byte) []byte {
 // numbers builds the graph for the output.
 func (e *Encoder) numbers(samples []byte, width, row int) error {
 	g := &e.graph
-	at := slot{-1, 0}
-	switch g.predict {
-	case predictDelta:
-		at = e.chain(at, idDelta, e.w.header(samples[:width]...))
-		deltas := e.buffer(len(samples) - width)
-		kernel.Differences(deltas, samples, width)
-		samples = deltas
-	case predictPlanar:
-		at = e.chain(at, idPlanar, e.w.header(byte(row), byte(row>>8), byte(row>>16), byte(row>>24)))
-		res := e.buffer(len(samples))
-		kernel.PlanarResiduals(res, samples, width, row)
-		samples = res
+	if g.predict == predictPlanar && g.zigzag && !g.transpose && (g.end == "pfor" || g.end == "pivco") {
+		e.planarZigzag(samples, width, row)
+		return nil
 	}
-	if g.zigzag {
-		at = e.chain(at, idZigzag, nil)
-		if g.predict == predictNone {
-			samples = append(e.buffer(len(samples))[:0], samples...)
-		}
-		kernel.ZigzagMap(samples, width)
-	}
+	at, samples := e.predicted(samples, width, row)
 	switch {
 	case g.end == "bitpack":
 		e.bitpack(at, idBitpackInt, samples, width)
+		return nil
+	case g.end == "pfor":
+		e.pfor(at, idPfor, nil, samples, width)
 		return nil
 	case g.end == "constant":
 		return e.constant(at, samples, width)
@@ -244,12 +190,45 @@ func (e *Encoder) numbers(samples []byte, width, row int) error {
 		e.planes(at, samples, width)
 		return nil
 	}
-	if g.end == "entropy" && width > 1 && len(samples) > 0 {
+	if (g.end == "entropy" || g.end == "pivco") && width > 1 && len(samples) > 0 {
 		return fault.New(fault.Unsupported, "samples", fault.NoOffset,
 			"graph %s for numbers of %d bytes, which need transpose", e.Graph(), width)
 	}
 	e.serial(e.chain(at, idNumToSerial, e.w.header(byte(bits.Len(uint(width))-1))), samples)
 	return nil
+}
+
+// predicted adds the nodes of the prediction and of zigzag, and returns the residuals.
+func (e *Encoder) predicted(samples []byte, width, row int) (slot, []byte) {
+	g := &e.graph
+	at := slot{-1, 0}
+	joined := false
+	switch g.predict {
+	case predictDelta:
+		at = e.chain(at, idDelta, e.w.header(samples[:width]...))
+		deltas := e.buffer(len(samples) - width)
+		kernel.Differences(deltas, samples, width)
+		samples = deltas
+	case predictPlanar:
+		id := uint32(idPlanar)
+		if joined = g.zigzag && e.opt.Geozl >= Geozl18; joined {
+			id = idPlanarZigzag
+		}
+		at = e.chain(at, id, e.w.header(byte(row), byte(row>>8), byte(row>>16), byte(row>>24)))
+		res := e.buffer(len(samples))
+		kernel.PlanarResiduals(res, samples, width, row)
+		samples = res
+	}
+	if g.zigzag {
+		if !joined {
+			at = e.chain(at, idZigzag, nil)
+		}
+		if g.predict == predictNone {
+			samples = append(e.buffer(len(samples))[:0], samples...)
+		}
+		kernel.ZigzagMap(samples, width)
+	}
+	return at, samples
 }
 
 // slot is an input of a node. The node of the frame's output is -1.
@@ -294,7 +273,7 @@ func (e *Encoder) serial(at slot, b []byte) {
 	switch e.graph.end {
 	case "zstd":
 		e.zstd(at, b)
-	case "entropy":
+	case "entropy", "pivco":
 		e.entropyBlocks(at, b)
 	default:
 		e.store(at, b)
@@ -384,8 +363,14 @@ func (e *Encoder) entropy(at slot, b []byte) {
 		huffmaned:  int(huffman/8) + weightBytes(kinds, symbols) + 4*nodeBytes,
 		fsed:       int(fse/8) + countBytes(kinds, symbols) + 3*nodeBytes,
 	}
-	// Huffman decodes faster, so that FSE needs to be smaller by 1/64 to be worth it.
-	sizes[fsed] += sizes[fsed] / 64
+	// Huffman decodes faster, so that FSE needs to be smaller by 1/64 to be worth it. PivCo Huffman decodes faster
+	// still: by 1/32.
+	pivco := e.graph.end == "pivco"
+	if pivco {
+		sizes[fsed] += sizes[fsed] / 32
+	} else {
+		sizes[fsed] += sizes[fsed] / 64
+	}
 	best := stored
 	for i, n := range sizes {
 		if n < sizes[best] {
@@ -399,6 +384,8 @@ func (e *Encoder) entropy(at slot, b []byte) {
 		e.bitpack(at, idBitpackSerial, b, 1)
 	case best == flatpacked:
 		e.flatpack(at, b, &counts, kinds)
+	case best == huffmaned && pivco:
+		e.pivcoHuffman(at, b, weights[:symbols], huffman)
 	case best == huffmaned && e.huffman(at, b, weights[:symbols]):
 	default:
 		e.fse(at, b, norm[:symbols])

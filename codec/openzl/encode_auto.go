@@ -4,22 +4,21 @@ package openzl
 type candidate struct {
 	graph graphSpec
 	speed float64 // MB of 16-bit samples per second that one core decodes, about
-	geozl bool    // needs codecs of geozl
 }
 
 var candidates = []candidate{
-	{graphSpec{end: "zstd"}, 700, false},
-	{graphSpec{predict: predictDelta, end: "zstd"}, 650, false},
-	{graphSpec{transpose: true, end: "zstd"}, 700, false},
-	{graphSpec{predict: predictDelta, transpose: true, end: "zstd"}, 600, false},
-	{graphSpec{predict: predictDelta, zigzag: true, transpose: true, end: "zstd"}, 600, false},
-	{graphSpec{transpose: true, end: "entropy"}, 800, false},
-	{graphSpec{predict: predictDelta, transpose: true, end: "entropy"}, 700, false},
-	{graphSpec{predict: predictDelta, zigzag: true, transpose: true, end: "entropy"}, 700, false},
-	{graphSpec{end: "bitpack"}, 3000, false},
-	{graphSpec{predict: predictPlanar, zigzag: true, end: "zstd"}, 500, true},
-	{graphSpec{predict: predictPlanar, zigzag: true, transpose: true, end: "zstd"}, 500, true},
-	{graphSpec{predict: predictPlanar, zigzag: true, transpose: true, end: "entropy"}, 650, true},
+	{graphSpec{end: "zstd"}, 700},
+	{graphSpec{predict: predictDelta, end: "zstd"}, 650},
+	{graphSpec{transpose: true, end: "zstd"}, 700},
+	{graphSpec{predict: predictDelta, transpose: true, end: "zstd"}, 600},
+	{graphSpec{predict: predictDelta, zigzag: true, transpose: true, end: "zstd"}, 600},
+	{graphSpec{transpose: true, end: "entropy"}, 800},
+	{graphSpec{predict: predictDelta, transpose: true, end: "entropy"}, 700},
+	{graphSpec{predict: predictDelta, zigzag: true, transpose: true, end: "entropy"}, 700},
+	{graphSpec{end: "bitpack"}, 3000},
+	{graphSpec{predict: predictPlanar, zigzag: true, end: "zstd"}, 500},
+	{graphSpec{predict: predictPlanar, zigzag: true, transpose: true, end: "zstd"}, 500},
+	{graphSpec{predict: predictPlanar, zigzag: true, transpose: true, end: "entropy"}, 650},
 }
 
 // tried is how many samples auto tries graphs on: half a tile of 256 by 256.
@@ -40,7 +39,7 @@ func (e *Encoder) choose(samples []byte, width, h, w int) {
 	part := samples[(h-rows)/2*w*width:][:rows*w*width]
 	size := len(part) + storeOverhead
 	for _, c := range candidates {
-		if c.geozl && !e.opt.Geozl || c.speed < e.opt.MinSpeed {
+		if c.graph.geozl() > e.opt.Geozl || c.speed < e.opt.MinSpeed {
 			continue
 		}
 		e.graph = c.graph

@@ -24,6 +24,8 @@ var graphs = []string{
 	"delta>transpose>zstd", "delta>transpose>entropy", "delta>zigzag>transpose>entropy",
 	"delta>bitpack", "delta>zigzag>bitpack", "bitpack", "zigzag>zstd", "delta>store",
 	"planar>zigzag>zstd", "planar>zigzag>transpose>entropy", "planar>zigzag>transpose>zstd", "planar>zstd", "auto",
+	"pfor", "delta>zigzag>pfor", "planar>zigzag>pfor", "transpose>pivco", "delta>zigzag>transpose>pivco",
+	"planar>zigzag>pivco", "planar>zigzag>transpose>pivco",
 }
 
 // raster makes samples like those of an image, of some kind.
@@ -59,7 +61,7 @@ func raster(r *rand.Rand, width, h, w, kind int) []byte {
 func TestEncoder(t *testing.T) {
 	encoders := map[string]*openzl.Encoder{}
 	for _, g := range graphs {
-		e, err := openzl.NewEncoder(g, openzl.EncodeOptions{Geozl: true})
+		e, err := openzl.NewEncoder(g, openzl.EncodeOptions{Geozl: openzl.Geozl19})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -94,7 +96,8 @@ func TestEncoder(t *testing.T) {
 // TestEncoderRefuses promises errors of kind Unsupported for what cannot be written.
 func TestEncoderRefuses(t *testing.T) {
 	for _, g := range []string{"", "zst", "delta", "delta>", "zstd>delta", "zigzag>delta>zstd", "delta>delta>zstd",
-		"transpose>bitpack", "transpose>store", "delta>constant", "auto>zstd", "med>zstd", "delta>auto"} {
+		"transpose>bitpack", "transpose>store", "transpose>pfor", "pivco>zstd", "delta>constant", "auto>zstd",
+		"med>zstd", "delta>auto"} {
 		if _, err := openzl.NewEncoder(g, openzl.EncodeOptions{}); !errors.Is(err, fault.Unsupported) {
 			t.Errorf("graph %q: %v", g, err)
 		}
@@ -111,6 +114,7 @@ func TestEncoderRefuses(t *testing.T) {
 		{"zstd", 5, 2, 1, 2},
 		{"constant", 2, 1, 1, 2},
 		{"delta>entropy", 64, 2, 4, 8},
+		{"delta>pivco", 64, 2, 4, 8},
 		{"zstd", 0, 2, 0, 5},
 		{"zstd", 8, 2, math.MaxInt/2 + 1, 4},
 	} {
@@ -146,7 +150,7 @@ func TestAuto(t *testing.T) {
 			return len(f), e.Graph()
 		}
 		std, graph := size("auto", openzl.EncodeOptions{})
-		any, _ := size("auto", openzl.EncodeOptions{Geozl: true})
+		any, _ := size("auto", openzl.EncodeOptions{Geozl: openzl.Geozl19})
 		if strings.Contains(graph, "planar") || any > std {
 			t.Errorf("kind %d: %s, %d bytes, with other codecs %d", kind, graph, std, any)
 		}
@@ -197,7 +201,7 @@ func TestOriginalReadsGraphs(t *testing.T) {
 	sizes := map[string]int{}
 	tiles := images()
 	for _, g := range graphs {
-		e, err := openzl.NewEncoder(g, openzl.EncodeOptions{Geozl: true})
+		e, err := openzl.NewEncoder(g, openzl.EncodeOptions{Geozl: openzl.Geozl19})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -282,7 +286,7 @@ func FuzzEncode(f *testing.F) {
 		n := len(samples) / w
 		h := max(1, min(int(rows), n))
 		samples = samples[:n/h*h*w]
-		e, err := openzl.NewEncoder(graphs[int(graph)%len(graphs)], openzl.EncodeOptions{Geozl: true, Level: 1})
+		e, err := openzl.NewEncoder(graphs[int(graph)%len(graphs)], openzl.EncodeOptions{Geozl: 19, Level: 1})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -9,8 +9,12 @@ import (
 	"github.com/zeebo/xxh3"
 )
 
-// writeVersion is the format version of written frames: the latest that rumi-eo reads.
-const writeVersion = 24
+// Format versions of written frames: writeVersion is the latest that rumi-eo 0.26 reads, pivcoVersion what PivCo
+// Huffman needs.
+const (
+	writeVersion = 24
+	pivcoVersion = 27
+)
 
 // writtenNode is a node of a graph to write. Every node regenerates one stream.
 type writtenNode struct {
@@ -30,12 +34,13 @@ type written struct {
 // frameWriter collects the graph of a frame with one numeric output and one chunk. Nodes are added from the
 // output on: each comes after the node that takes its stream.
 type frameWriter struct {
-	nodes []writtenNode
-	head  []byte // holds the headers of all nodes
+	nodes  []writtenNode
+	head   []byte // holds the headers of all nodes
+	newest uint32 // format version that the nodes need; 0 for writeVersion
 }
 
 func (w *frameWriter) reset() {
-	w.nodes, w.head = w.nodes[:0], w.head[:0]
+	w.nodes, w.head, w.newest = w.nodes[:0], w.head[:0], 0
 }
 
 // add appends a node with k inputs, which are set later, and returns its index.
@@ -66,7 +71,7 @@ func (w *frameWriter) varintHeader(v uint64) []byte {
 // appendTo appends the frame of content, with both checksums, to dst.
 func (w *frameWriter) appendTo(dst, content []byte) []byte {
 	frame := len(dst)
-	dst = binary.LittleEndian.AppendUint32(dst, magicBase+writeVersion)
+	dst = binary.LittleEndian.AppendUint32(dst, magicBase+max(w.newest, writeVersion))
 	dst = append(dst, 3, 1|2<<4) // both checksums; one output, numeric
 	dst = binary.AppendUvarint(dst, uint64(len(content))+1)
 	dst = append(dst, byte(xxh3.Hash(dst[frame:])))

@@ -53,6 +53,7 @@ type Options struct {
 	Tile     int    // side of a tile in pixels; a TOG needs a multiple of 16
 	Level    int    // zstd level, 1 to 22
 	Graph    string // OpenZL graph of a rumi file: see openzl.NewEncoder
+	Geozl    int    // Rumi3 only: see openzl.EncodeOptions. Default openzl.Geozl18, which rumi-eo 0.26 comes with
 	Cells    bool   // Rumi2 only: one frame holds a tile of all bands
 	Unit     string // Rumi3 only: see rumi.ParseUnit. Default "tile"
 	Workers  int    // goroutines that decode and compress one image
@@ -84,13 +85,34 @@ func (o *Options) limits() tiff.Limits {
 	return tiff.Limits{MaxChunk: cmp.Or(o.MaxChunk, resources.DefaultMaxChunkBytes)}
 }
 
-// encoder returns an encoder for one worker. Readers of generation 1 lack the codecs of geozl, so that the
-// encoder must not use them there.
-func (o *Options) encoder() (*openzl.Encoder, error) {
-	if o.Format == Rumi && strings.HasPrefix(o.Graph, "planar>") {
-		return nil, fmt.Errorf("graph is %q: readers of generation 1 cannot decode planar", o.Graph)
+// generations are the generations of rumi, by their formats, and which release of geozl their readers come with.
+var generations = map[string]struct{ number, geozl int }{
+	Rumi: {1, 0}, Rumi2: {2, openzl.Geozl14}, Rumi3: {3, openzl.Geozl18},
+}
+
+// geozl returns which release of geozl the readers have.
+func (o *Options) geozl() int {
+	if o.Format == Rumi3 && o.Geozl != 0 {
+		return o.Geozl
 	}
-	return openzl.NewEncoder(o.Graph, openzl.EncodeOptions{Level: o.Level, Geozl: o.Format != Rumi})
+	return generations[o.Format].geozl
+}
+
+// encoder returns an encoder for one worker. A graph of generation 3 may need a later geozl than rumi-eo comes with.
+func (o *Options) encoder() (*openzl.Encoder, error) {
+	needs, err := openzl.Needs(o.Graph)
+	if err != nil {
+		return nil, err
+	}
+	if needs > o.geozl() {
+		if o.Format != Rumi3 {
+			return nil, fmt.Errorf("graph is %q: readers of generation %d cannot decode it", o.Graph,
+				generations[o.Format].number)
+		}
+		return nil, fmt.Errorf("graph is %q: only geozl 0.%d and later reads it; allow that with geozl %d", o.Graph,
+			needs, needs)
+	}
+	return openzl.NewEncoder(o.Graph, openzl.EncodeOptions{Level: o.Level, Geozl: o.geozl()})
 }
 
 // Check checks the options. Its errors are about the options, not about a file, and have no kind.
@@ -108,6 +130,10 @@ func (o *Options) Check() error {
 		return fmt.Errorf("overviews need the format %s: it is %s", TOG, o.Format)
 	case o.Cells && o.Format != Rumi2:
 		return fmt.Errorf("cells need the format %s: it is %s", Rumi2, o.Format)
+	case o.Geozl != 0 && o.Format != Rumi3:
+		return fmt.Errorf("geozl is %d: it needs the format %s, and the format is %s", o.Geozl, Rumi3, o.Format)
+	case o.Geozl != 0 && (o.Geozl < openzl.Geozl18 || o.Geozl > openzl.Geozl19):
+		return fmt.Errorf("geozl is %d: it must be %d or %d", o.Geozl, openzl.Geozl18, openzl.Geozl19)
 	case o.Format != Rumi3 && (o.Unit != "" || o.DType != 0 || o.Trailer.Bands != nil || o.Trailer.Times != nil):
 		return fmt.Errorf("units, types, names and times need the format %s: it is %s", Rumi3, o.Format)
 	case o.Workers < 1:

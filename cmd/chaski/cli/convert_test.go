@@ -62,6 +62,16 @@ var conversions = map[string][]string{
 	},
 	"rumi3": {"--to", "rumi3", "--tile", "33", "--level", "3", "--time", "2024-05-06"},
 	"pixel": {"--to", "rumi3", "--tile", "70", "--level", "3", "--time", "1969-01-02/2024-05-06", "--unit", "h w b"},
+	"pfor": {
+		"--to", "rumi3", "--tile", "70", "--graph", "planar>zigzag>pfor", "--time", "2024-05-06", "--unit", "cell",
+	},
+	"join": {
+		"--to", "rumi3", "--tile", "60", "--graph", "planar>zigzag>transpose>zstd", "--time", "2024-05-06",
+		"--level", "1",
+	},
+	"pivco": {
+		"--to", "rumi3", "--tile", "70", "--graph", "planar>zigzag>pivco", "--time", "2024-05-06", "--geozl", "19",
+	},
 }
 
 // TestConvertKeeps: every raster converts to every format with its samples, its location and, in a
@@ -198,6 +208,10 @@ func TestConvertRefuses(t *testing.T) {
 		{2, []string{tif, "-o", dir + "/x.rumi", "--to", "rumi3", "--time", "2024-05-06", "--unit", "b b h w"}},
 		{2, []string{tif, "-o", dir + "/x.rumi", "--to", "rumi3", "--time", "2024-05-06", "--dtype", "float32"}},
 		{2, []string{tif, "-o", dir + "/x.rumi", "--t", "all", "--stack"}},
+		{2, []string{tif, "-o", dir + "/x.rumi", "--graph", "planar>zigzag>pfor"}},
+		{2, []string{tif, "-o", dir + "/x.rumi", "--geozl", "19"}},
+		{2, []string{tif, "-o", dir + "/x.rumi", "--to", "rumi3", "--geozl", "20"}},
+		{2, []string{tif, "-o", dir + "/x.rumi", "--to", "rumi3", "--graph", "planar>zigzag>pivco"}},
 		{1, []string{tif, "-o", dir + "/x.rumi", "--to", "rumi3"}},
 		{1, []string{tif, "-o", dir + "/x.rumi", "--to", "rumi3", "--time", "2024-05-06", "--dtype", "uint1"}},
 		{1, []string{tif, "-o", dir + "/x.rumi", "--to", "rumi3", "--time", "2024-05-06", "--names", "a,a"}},
@@ -229,7 +243,7 @@ func TestOriginalsReadWhatIsConverted(t *testing.T) {
 	}{
 		{"CHASKI_ORACLE_PYTHON08", []string{"rumi", "store", "delta"}},
 		{"CHASKI_ORACLE_PYTHON16", []string{"rumi2", "cells", "plane"}},
-		{"CHASKI_ORACLE_PYTHON26", []string{"rumi3", "pixel"}},
+		{"CHASKI_ORACLE_PYTHON26", []string{"rumi3", "pixel", "pfor", "join"}},
 	} {
 		t.Run(c.env, func(t *testing.T) {
 			python := os.Getenv(c.env)

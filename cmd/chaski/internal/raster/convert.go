@@ -103,8 +103,10 @@ reads no types of 2, 4 and 6 bits.
 step. If --t picks several, DST is a directory, and each step becomes a file, named NAME-t0.tif and so on.
 
 --graph names the OpenZL graph of rumi files by its steps: [delta> or planar>] [zigzag>] [transpose>]
-and then store, zstd, entropy, bitpack or constant. planar is not for rumi. auto tries several on a
-part of each tile and takes the one with the smallest result.
+and then store, zstd, entropy, bitpack, constant, pfor or pivco. planar is not for rumi, pfor only for
+rumi3. pivco, for rumi3 as well, needs readers with geozl 0.19, which rumi-eo 0.26 does not have:
+--geozl 19 says that yours have it. auto tries several on a part of each tile and takes the one with the
+smallest result.
 
 A file appears under its name when it is complete; until then it has a temporary name in the same
 directory. The command refuses to replace existing files unless --overwrite is set. It holds one decoded
@@ -139,6 +141,7 @@ func (f *convertFlags) add(cmd *cobra.Command) {
 	fl.StringVar(&f.attr, "attr", "", "attribute of an array (default: all of SRC; image for DST)")
 	fl.IntVar(&f.o.Tile, "tile", 512, "side of a tile, in pixels")
 	fl.StringVar(&f.o.Graph, "graph", "auto", "OpenZL graph of rumi files")
+	fl.IntVar(&f.o.Geozl, "geozl", 0, "release 0.`N` of geozl that readers of rumi3 have, 18 or 19 (default: 18)")
 	fl.IntVar(&f.o.Level, "level", 13,
 		"zstd level, 1 to 22; from 6 on, data that shrinks to a third is searched more deeply, from 20 on all data")
 	fl.StringVar(&f.unit, "unit", "tile",

@@ -209,6 +209,10 @@ func testPivco(t *testing.T) {
 		}
 		block := 1 + rng.IntN(2*len(want))
 		stream := newSlowPivco(weights).encode(want, block)
+		got := p.Append([]byte("front"), want, block, make([]byte, 2*min(block, len(want))))
+		if !bytes.Equal(got[5:], stream) {
+			t.Fatalf("%d symbols, blocks of %d, weights %v: written otherwise", len(want), block, weights)
+		}
 		back := rng.IntN(2) == 0
 		src, dst := from.At(back, len(stream)), to.At(back, len(want))
 		copy(src, stream)

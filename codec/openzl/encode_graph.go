@@ -1,0 +1,96 @@
+package openzl
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/chaski-eo/chaski/fault"
+)
+
+// Parts of a graph.
+const (
+	predictNone = iota
+	predictDelta
+	predictPlanar
+)
+
+// graphSpec describes a graph by its parts: the prediction, whether residuals are mapped to small numbers,
+// whether their bytes are split into planes, and the last codec.
+type graphSpec struct {
+	predict   int
+	zigzag    bool
+	transpose bool
+	end       string // store, zstd, entropy, bitpack, constant, pfor or pivco
+}
+
+// ends are the last codecs of a graph.
+var ends = []string{"store", "zstd", "entropy", "bitpack", "constant", "pfor", "pivco"}
+
+func parseGraph(name string) (graphSpec, error) {
+	var g graphSpec
+	parts := strings.Split(name, ">")
+	take := func(s string) bool {
+		if len(parts) > 1 && parts[0] == s {
+			parts = parts[1:]
+			return true
+		}
+		return false
+	}
+	if take("delta") {
+		g.predict = predictDelta
+	} else if take("planar") {
+		g.predict = predictPlanar
+	}
+	g.zigzag = take("zigzag")
+	g.transpose = take("transpose")
+	g.end = parts[0]
+	switch {
+	case len(parts) > 1, !slices.Contains(ends, g.end),
+		g.transpose && (g.end == "bitpack" || g.end == "constant" || g.end == "store" || g.end == "pfor"),
+		g.end == "constant" && (g.zigzag || g.predict != predictNone):
+		return g, fault.New(fault.Unsupported, "graph", fault.NoOffset, "%q at %q", name, strings.Join(parts, ">"))
+	}
+	return g, nil
+}
+
+// Needs returns which release 0.N of geozl readers of frames of a graph need, and with it which OpenZL: 0 if they
+// need none, as for auto and best, which keep to EncodeOptions.Geozl. The error is that of NewEncoder.
+func Needs(graph string) (geozl int, err error) {
+	if graph == "auto" {
+		return 0, nil
+	}
+	g, err := parseGraph(graph)
+	if err != nil {
+		return 0, err
+	}
+	return g.geozl(), nil
+}
+
+// geozl returns which release of geozl has the codecs of a graph. planar>zigzag of Geozl14 is two codecs.
+func (g graphSpec) geozl() int {
+	switch {
+	case g.end == "pivco":
+		return Geozl19
+	case g.end == "pfor":
+		return Geozl18
+	case g.predict == predictPlanar:
+		return Geozl14
+	}
+	return 0
+}
+
+// Graph returns the name of the graph: for auto, of the one it chose last.
+func (e *Encoder) Graph() string {
+	g := &e.graph
+	name := [...]string{"", "delta>", "planar>"}[g.predict]
+	if g.zigzag {
+		name += "zigzag>"
+	}
+	if g.transpose {
+		name += "transpose>"
+	}
+	if g.end == "" {
+		return "auto"
+	}
+	return name + g.end
+}
