@@ -41,7 +41,7 @@ type CheckReport struct {
 }
 
 // Check reads every row that the spec selects, once and completely, whatever windows a run takes of
-// it: the picked bands with their masks, the metadata columns, and the points on it. It ignores
+// it: the picked bands with their masks, the metadata columns, and the points and shapes on it. It ignores
 // other rows. It returns an error only for what is no fault of a sample, such as the network.
 func (e *Engine) Check(ctx context.Context, o CheckOptions) (*CheckReport, error) {
 	if o.MaxBad == 0 {
@@ -139,8 +139,15 @@ func (c *check) row(ctx context.Context, r *pixels.Reader, d *dataset, row int64
 			return worst
 		}
 	}
-	if len(d.points) > 0 {
-		note(c.points(ctx, r, d, row))
+	if len(d.points) > 0 && !note(c.points(ctx, r, d, row)) {
+		return worst
+	}
+	if len(d.vectors) > 0 {
+		a, err := d.table.Asset(ctx, d.rasters[0].TableColumn, row)
+		if err == nil {
+			err = d.checkVectors(ctx, &a)
+		}
+		note(err)
 	}
 	return worst
 }

@@ -35,6 +35,7 @@ type dataset struct {
 	rasters   []*pixels.Raster
 	values    []valueField
 	points    []*pointsField
+	vectors   []*vectorField
 	alignY    int
 	alignX    int
 	opener    source.Opener
@@ -119,7 +120,7 @@ func (e *Engine) addDataset(ctx context.Context, src *Source, name string, open 
 		return shuffle.Source{}, fault.WithFile(fault.New(fault.NotFound, "dataset", fault.NoOffset, "no samples"),
 			src.Source)
 	}
-	if err := d.openPoints(ctx, all[len(d.fields):], e.options); err != nil {
+	if err := d.openBeside(ctx, all[len(d.fields):], e.options); err != nil {
 		return shuffle.Source{}, err
 	}
 	out, err := d.compile(ctx, e, batch)
@@ -135,9 +136,18 @@ func (e *Engine) addDataset(ctx context.Context, src *Source, name string, open 
 	return out, d.agrees(e.sets[0])
 }
 
-// openPoints opens the arrays of the fields of points.
-func (d *dataset) openPoints(ctx context.Context, fields []Field, o Options) error {
+// openBeside opens the arrays of the fields of points, and the files of those of shapes.
+func (d *dataset) openBeside(ctx context.Context, fields []Field, o Options) error {
 	for _, f := range fields {
+		if f.Vector != nil {
+			v, err := openVector(ctx, f, d.table, o)
+			if err != nil {
+				return rows.InField(f.Name, err)
+			}
+			d.vectors = append(d.vectors, v)
+			d.digestRows(v.layer.Fingerprint(), nil)
+			continue
+		}
 		p, err := openPoints(ctx, f, d.table, o)
 		if err != nil {
 			return rows.InField(f.Name, err)
@@ -410,8 +420,8 @@ func (d *dataset) compileFields(ctx context.Context, policy string, rs []uint32)
 func (d *dataset) compileSize(first *chunk.Index) error {
 	d.alignY, d.alignX = 1, 1
 	if first == nil {
-		if len(d.points) > 0 {
-			return errors.New("spec: points lie in the windows of a raster, and there is none")
+		if len(d.points)+len(d.vectors) > 0 {
+			return errors.New("spec: points and shapes lie in the windows of a raster, and there is none")
 		}
 		if d.sampler.Kind != spec.WholeChip && d.sampler.Kind != spec.RandomWindow {
 			return fmt.Errorf("spec: sampler: kind %q needs a raster", d.sampler.Kind)
@@ -651,6 +661,11 @@ func (d *dataset) agrees(first *dataset) error {
 		if o := first.points[i]; p.maxPoints != o.maxPoints || p.dtype != o.dtype {
 			return fmt.Errorf("field %q has up to %d points of %s, and in the first source %d of %s", p.name,
 				p.maxPoints, p.dtype, o.maxPoints, o.dtype)
+		}
+	}
+	for i, v := range d.vectors {
+		if o := first.vectors[i]; v.dtype != o.dtype {
+			return fmt.Errorf("field %q is of %s, and in the first source of %s", v.name, v.dtype, o.dtype)
 		}
 	}
 	for i, r := range d.rasters {

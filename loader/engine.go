@@ -58,7 +58,7 @@ type Engine struct {
 // FieldInfo describes one tensor of a batch, for a batch of one row.
 type FieldInfo struct {
 	Name  string      `json:"name"`
-	Kind  string      `json:"kind"`  // "raster", "int", "float", "text", "mask" or "points"
+	Kind  string      `json:"kind"`  // "raster", "int", "float", "text", "mask", "points" or "vector"
 	DType chunk.DType `json:"dtype"` // of the final elements; Invalid for text
 	Shape []int64     `json:"shape"` // lengths of Axes
 	Axes  []string    `json:"axes"`  // "n", "b", "(h w)", ...
@@ -209,6 +209,9 @@ func (e *Engine) closeTables() error {
 	var errs []error
 	for _, d := range e.sets {
 		errs = append(errs, d.table.Close())
+		for _, v := range d.vectors {
+			errs = append(errs, v.layer.Close())
+		}
 	}
 	return errors.Join(errs...)
 }
@@ -246,9 +249,9 @@ func (e *Engine) compile(ctx context.Context, open rows.Opener) error {
 }
 
 // hasMetadataUnit reports whether each row has a unit with field -1, which reads the metadata
-// columns, the points and the window of the row.
+// columns, the points, the shapes and the window of the row.
 func (e *Engine) hasMetadataUnit() bool {
-	return len(e.values) > 0 || len(e.sets[0].points) > 0 || e.spec.Windows
+	return len(e.values) > 0 || len(e.sets[0].points) > 0 || len(e.sets[0].vectors) > 0 || e.spec.Windows
 }
 
 // unitsAhead is how many units wait for workers. With fewer, a worker that takes a unit would often
@@ -385,6 +388,7 @@ type layoutKey struct {
 // layout says where each tensor lies in the memory of a batch.
 type layout struct {
 	rasters []rasterLayout
+	vectors []int // for each field of shapes the first byte of its tensor
 	bytes   int
 }
 
@@ -431,6 +435,9 @@ func (e *Engine) layout(key layoutKey) (*layout, error) {
 		if err := l.add(r, key, e.native[i], e.options.MemoryBytes); err != nil {
 			return nil, err
 		}
+	}
+	if err := l.addVectors(e.sets[0], key.rows, e.options.MemoryBytes); err != nil {
+		return nil, err
 	}
 	// A layout is cheap to make again, so all are dropped rather than the oldest looked for.
 	if len(e.layouts) >= maxLayouts {
@@ -524,7 +531,7 @@ func (e *Engine) describe(one *layout) {
 		shape, axes := e.valueShape(1)
 		e.infos = append(e.infos, FieldInfo{Name: v.name, Kind: v.kind.String(), DType: v.to, Shape: shape, Axes: axes})
 	})
-	e.infos = append(e.infos, e.pointInfos()...)
+	e.infos = append(append(e.infos, e.pointInfos()...), e.vectorInfos()...)
 	if len(e.spec.Sources) > 0 {
 		e.infos = append(e.infos, FieldInfo{Name: spec.SourceColumn, Kind: catalog.Int.String(), DType: chunk.Int64,
 			Shape: []int64{1}, Axes: []string{"n"}})

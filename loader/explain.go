@@ -59,7 +59,27 @@ func (e *Engine) ExplainDraw(ctx context.Context, draw shuffle.Draw) (dryrun.Row
 			_, err = r.Note(err)
 		}
 	}
+	if len(d.vectors) > 0 && err == nil {
+		if err = e.explainVectors(ctx, d, &draw); err != nil {
+			_, err = r.Note(err)
+		}
+	}
 	return r, err
+}
+
+// explainVectors finds out whether shapes can be drawn into the window of a draw. What is read of them is not counted:
+// their files are open, and most of what a run reads is in memory soon.
+func (e *Engine) explainVectors(ctx context.Context, d *dataset, draw *shuffle.Draw) error {
+	a, err := d.table.Asset(ctx, d.rasters[0].TableColumn, draw.Row)
+	if err != nil {
+		return err
+	}
+	for _, v := range d.vectors {
+		if _, err := v.picture(&a, shuffle.Box{H: 1, W: 1}, 1, 1, shuffle.Identity); err != nil {
+			return a.Fault(err)
+		}
+	}
+	return nil
 }
 
 // explainRasters notes what is read of the rasters of a draw.

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -62,8 +63,8 @@ const (
 )
 
 // unit is the smallest piece of work: one raster field of one row, or of one step of it in a
-// sequence. Field -1 stands for the metadata columns of the row (of all steps), its window and its
-// points.
+// sequence. Field -1 stands for the metadata columns of the row (of all steps), its window, its
+// points and its shapes.
 type unit struct {
 	p                *Pending
 	row, field, step int
@@ -244,7 +245,7 @@ func (p *Pending) hand() {
 	p.left.Store(1) // keeps the batch unfinished until all units are sent
 	for k, pos := range p.batch.Positions {
 		if pos < 0 {
-			if err := crash.Call(func() error { p.clearRow(k); return nil }); err != nil {
+			if err := crash.Call(func() error { p.clearRow(k); p.clearVectors(k); return nil }); err != nil {
 				crash.Report(p.engine.options.Logger, err)
 				p.fail(unit{p, k, -1, 0}, err)
 			}
@@ -425,6 +426,7 @@ func (p *Pending) settle(r *pixels.Reader) error {
 		p.clearRow(k)
 		p.clearValues(k)
 		p.clearPoints(k)
+		p.clearVectors(k)
 	}
 	return nil
 }
@@ -525,7 +527,10 @@ func (u unit) do(r *pixels.Reader) error {
 		if err := u.window(d, draw); err != nil {
 			return err
 		}
-		return u.points(r, d, draw)
+		if err := u.points(r, d, draw); err != nil {
+			return err
+		}
+		return u.vectors(d, draw)
 	}
 	at := e.rowOf(draw, u.step)
 	if at < 0 { // padding of a sequence
@@ -776,7 +781,7 @@ func (p *Pending) tensors() error {
 		text += int64(len(t.Data))
 		b.Tensors = append(b.Tensors, t)
 	})
-	b.Tensors = append(append(b.Tensors, p.pointTensors()...), p.extras()...)
+	b.Tensors = slices.Concat(b.Tensors, p.pointTensors(), p.vectorTensors(), p.extras())
 	// Strings have no length before they are read, so the layout cannot count them.
 	if text > e.options.MemoryBytes {
 		return fault.New(fault.Limit, "batch", fault.NoOffset, "values of %d bytes, over the %d bytes of batch memory",

@@ -80,7 +80,7 @@ func WithOwnFields(ctx context.Context, s spec.Spec, o resources.Options) (spec.
 		src = src.Sources[0]
 	}
 	f := s.Fields[0]
-	if src.Source == "" || f.Column != "" || f.Pattern != "" || f.Points != nil {
+	if src.Source == "" || f.Column != "" || f.Pattern != "" || f.Beside() {
 		return s, nil
 	}
 	names, err := catalog.Fields(ctx, src.Source, catalog.Options{Opener: o.Opener, Roots: o.Roots})

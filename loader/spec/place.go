@@ -43,7 +43,7 @@ func (s Sampler) placeless() Sampler {
 	return s
 }
 
-// placelessFields returns a copy of the fields without the paths of arrays of points and without
+// placelessFields returns a copy of the fields without the paths of points and shapes and without
 // kinds.
 func placelessFields(fields []Field) []Field {
 	fields = slices.Clone(fields)
@@ -54,6 +54,11 @@ func placelessFields(fields []Field) []Field {
 			q := *p // a copy, because the caller's fields share the pointer
 			q.Array = ""
 			fields[i].Points = &q
+		}
+		if v := fields[i].Vector; v != nil {
+			q := *v
+			q.Path = ""
+			fields[i].Vector = &q
 		}
 	}
 	return fields

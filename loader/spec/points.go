@@ -3,7 +3,6 @@ package spec
 import (
 	"errors"
 	"fmt"
-	"slices"
 )
 
 // Points describes a field of labelled points: the points of a sparse TileDB array that lie in the
@@ -62,9 +61,7 @@ const (
 
 func (p *Points) validate(f *Field) error {
 	switch {
-	case f.Kind != "" || f.Column != "" || f.Blob != "" || f.Pattern != "" ||
-		f.Bands != nil || f.BandNames != nil || f.Times != nil || f.Normalize != nil || f.Fill != nil || f.Pad ||
-		f.Validity != "" || f.Resample != "" || f.Ground != "" || f.Sizes != nil || f.Layout != "" || f.DType != "":
+	case f.onlyNamed():
 		return errors.New("points have no members of rasters")
 	case p.Array == "":
 		return errors.New("points: no array")
@@ -77,25 +74,4 @@ func (p *Points) validate(f *Field) error {
 		return fmt.Errorf("points: most is %d: it must be from 1 to %d", p.Most, maxPoints)
 	}
 	return p.Timestamp.validate()
-}
-
-// RowFields returns the fields that the rows of a table have: all but points. The fields must be in
-// the order of WithDefaults, with points last.
-func RowFields(fields []Field) []Field {
-	if i := slices.IndexFunc(fields, func(f Field) bool { return f.Points != nil }); i >= 0 {
-		return fields[:i]
-	}
-	return fields
-}
-
-// pointsLast moves points behind all other fields, because RowFields cuts them off there.
-func pointsLast(fields []Field) {
-	slices.SortStableFunc(fields, func(a, b Field) int { return pointRank(a) - pointRank(b) })
-}
-
-func pointRank(f Field) int {
-	if f.Points != nil {
-		return 1
-	}
-	return 0
 }

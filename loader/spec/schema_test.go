@@ -28,6 +28,8 @@ var enums = map[string][]string{
 	"Subset.missing":   {MissingError, MissingDrop},
 	"Split.by":         {"hash", "column", "date", "cell", "given"},
 	"Points.in":        {PixelPoints, WorldPoints},
+	"Vector.kind":      {MaskVector, InstanceVector},
+	"Vector.dtype":     vectorDTypes,
 	"Condition.op":     {"==", "!=", "<", "<=", ">", ">=", "in"},
 }
 

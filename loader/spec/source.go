@@ -408,6 +408,9 @@ func (s Spec) Places() string {
 			if f.Points != nil {
 				b.WriteString("\x00" + f.Points.Array)
 			}
+			if f.Vector != nil {
+				b.WriteString("\x00" + f.Vector.Path)
+			}
 		}
 	}
 	points(s.Fields)
@@ -531,6 +534,9 @@ func (s *Spec) validateSources() error {
 				if o.Name == f.Name && (o.Points != nil) != (f.Points != nil) {
 					return fmt.Errorf("field %q is one of points in the spec or in the source, not in both", o.Name)
 				}
+				if o.Name == f.Name && (o.Vector != nil) != (f.Vector != nil) {
+					return fmt.Errorf("field %q is one of shapes in the spec or in the source, not in both", o.Name)
+				}
 			}
 		}
 		if len(src.Sources) > 0 {
@@ -594,7 +600,7 @@ func (s *Source) validateFields(names map[string]bool) error {
 		if f.Kind != "" || f.Layout != "" || f.DType != "" || f.Sizes != nil || f.Validity != "" {
 			return fmt.Errorf("field %q: kind, layout, sizes, dtype and validity are the spec's", f.Name)
 		}
-		if f.Points == nil {
+		if !f.Beside() {
 			// An override has no dtype, and Validate needs one. float32 allows every other member;
 			// they are checked against the dtype of the spec's field when it is compiled.
 			f.DType = "float32"
@@ -865,6 +871,9 @@ func (s *Spec) FieldsOf(src *Source) []Field {
 			}
 			if o.Points != nil {
 				f.Points = o.Points
+			}
+			if o.Vector != nil {
+				f.Vector = o.Vector
 			}
 			f.Pad = f.Pad || o.Pad
 			if o.Resample != "" {

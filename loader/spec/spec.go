@@ -117,7 +117,7 @@ type BadLimit struct {
 	Rate *float64 `json:"rate,omitempty"`
 }
 
-// Field is one named part of a sample: a raster, a column of numbers or strings, or points.
+// Field is one named part of a sample: a raster, a column of numbers or strings, points, or shapes.
 type Field struct {
 	// Name is the name of the field and of its tensor in a batch.
 	Name string `json:"name"`
@@ -186,6 +186,9 @@ type Field struct {
 	// Points makes this a field of points. Such a field has no other members but Name, and comes
 	// last in a batch.
 	Points *Points `json:"points,omitempty"`
+	// Vector makes this a field of shapes, drawn into the window. Such a field has no other members but Name, and
+	// comes last in a batch.
+	Vector *Vector `json:"vector,omitempty"`
 }
 
 // Default layouts: without an axis of time, and with one.
@@ -340,7 +343,7 @@ func (s Spec) WithDefaults() Spec {
 	}
 	// The copy of s still shares the slice with the caller, whose fields must not change.
 	s.Fields = slices.Clone(s.Fields)
-	pointsLast(s.Fields) // RowFields below needs this order
+	besideLast(s.Fields) // RowFields below needs this order
 	for i := range RowFields(s.Fields) {
 		f := &s.Fields[i]
 		if f.DType == "" {
@@ -400,7 +403,7 @@ func (s Spec) Validate() error {
 		names[n] = true
 	}
 	if n := len(RowFields(s.Fields)); n < len(s.Fields) && (n == 0 || s.inTime()) {
-		return errors.New("spec: points lie in the windows of a raster field, and sequences have none")
+		return errors.New("spec: points and shapes lie in the windows of a raster field, and sequences have none")
 	}
 	for _, f := range s.Fields {
 		if err := f.Validate(); err != nil {
@@ -565,6 +568,8 @@ func (f Field) Validate() error {
 	switch {
 	case f.Name == "":
 		return errors.New("has no name")
+	case f.Vector != nil:
+		return f.Vector.validate(&f)
 	case f.Points != nil:
 		return f.Points.validate(&f)
 	case f.Column != "" && f.Pattern != "":

@@ -31,6 +31,7 @@ FULL = dict(
         ),
         "mask": chaski.Field(column="m", blob="b", kind="raster", bands=[0], dtype="native"),
         "p": chaski.Points("a", 3, dims="y x", values="v", space="world", transform=[0, 1, 0] * 2),
+        "v": chaski.Vector("s.parquet", "c", classes=["a"], all_touched=True, dtype="i8"),
     },
     augment="d4",
     windows=True,
@@ -132,6 +133,7 @@ def test_names_and_defaults(schema: Any) -> None:
     same = {
         chaski.Field: (defs["Field"], {"bands"}),
         chaski.Points: (defs["Points"], {"space"}),
+        chaski.Vector: (defs["Vector"], set()),
         chaski.Normalize: (defs["Normalize"], {"scale", "offset"}),
         chaski.Strata: (defs["Strata"], {"until"}),
         chaski.Time: (defs["Time"], set()),

@@ -37,7 +37,7 @@ from chaski._sources import (
     WeightedWindow,
     WholeChip,
 )
-from chaski._spec import Field, Normalize, OnBad, Pixels, Points
+from chaski._spec import Field, Normalize, OnBad, Pixels, Points, Vector
 from chaski._stats import Stats, stats
 from chaski.errors import (
     AccessError,
@@ -97,6 +97,7 @@ __all__ = [
     "Token",
     "UnavailableError",
     "UnsupportedError",
+    "Vector",
     "WeightedWindow",
     "WholeChip",
     "connect",

@@ -79,7 +79,8 @@ class FieldInfo:
 
     Attributes:
         name: its key in the batch.
-        kind: "raster", "int", "float", "text", "mask" (the validity of another field) or "points".
+        kind: "raster", "int", "float", "text", "mask" (the validity of another field), "points"
+            or "vector".
         dtype: dtype as chaski calls it; "" for text.
         shape: shape for a batch of one row.
         axes: names of the axes: "n", "b", "(h w)", ...

@@ -684,7 +684,7 @@ class Source:
         source: as `load` takes it.
         weight: its share, relative to that of the others.
         fields: how its fields differ from those of `load` with the same name: where they are found,
-            `bands`, `normalize`, `fill`, `pad`, `points`.
+            `bands`, `normalize`, `fill`, `pad`, `points`, `vector`.
         window: in place of that of `load`; windows must come out at the same size.
         rows: which rows of it are samples.
     """

@@ -101,6 +101,37 @@ class Points:
 
 
 @dataclass(frozen=True)
+class Vector:
+    """Polygons, lines and points of a file, drawn into the windows of a dataset of rasters.
+
+    A field of them gives one member of a batch, (n, y, x), on the grid of the first raster field:
+    0 is where no shape is. Shapes are converted to the raster's CRS, drawn in the order of the
+    file, as `rasterio.features.rasterize` does, and flipped, turned and resized with the window. A
+    raster that does not say where it lies is a bad sample.
+
+    Attributes:
+        path: the file: GeoParquet, with geometries in WKB.
+        column: column with the values of the shapes: numbers, or strings with `classes`. Shapes
+            without a value are not drawn. Default: 1 for every shape.
+        kind: "mask" for the values of the shapes, "instances" for their numbers in the file from 1.
+        all_touched: whether shapes cover all pixels that their outline passes through. By default
+            polygons cover those whose centres lie in them.
+        classes: the strings of `column` in the order of their values, from 1. Others are not drawn.
+        dtype: "uint8", "int16", "int32", "int64" or "float32". Default: "uint8" without a column
+            and for classes, "int64" or "float32" for numbers, "int32" for instances.
+        crs: CRS of the coordinates, such as "EPSG:32630". Default: that of the file.
+    """
+
+    path: str | os.PathLike[str]
+    column: str | None = None
+    kind: Literal["mask", "instances"] | None = None
+    all_touched: bool = False
+    classes: Sequence[str] | None = None
+    dtype: DTypeLike | None = None
+    crs: str | None = None
+
+
+@dataclass(frozen=True)
 class Field:
     """One named member of a sample. What is None comes from the arguments of `load`.
 
@@ -140,6 +171,7 @@ class Field:
             first raster field: in another CRS, or with corners more than half a pixel apart;
             "ignore" goes by the sizes of the rasters only.
         points: makes the field one of points, and is alone then.
+        vector: makes the field one of shapes, and is alone then.
     """
 
     column: str | None = None
@@ -158,9 +190,10 @@ class Field:
     points: Points | Mapping[str, Any] | None = None
     times: Sequence[int] | None = None
     ground: Literal["match", "ignore"] | None = None
+    vector: Vector | Mapping[str, Any] | None = None
 
 
-FieldLike: TypeAlias = "Field | Points | str | Mapping[str, Any]"
+FieldLike: TypeAlias = "Field | Points | Vector | str | Mapping[str, Any]"
 
 
 @dataclass(frozen=True)
@@ -394,7 +427,8 @@ def _check_normalized(
     """Raises where the method that `load` was given is used by no field: that is a slip."""
     if any("normalize" in m or named[m["name"]].normalize is not None for m in members):
         return
-    floats = [m["name"] for m in members if m.get("dtype") not in LABELS and "points" not in m]
+    own = [m for m in members if "points" not in m and "vector" not in m]
+    floats = [m["name"] for m in own if m.get("dtype") not in LABELS]
     if not floats:
         raise SpecError(
             f"normalize={how!r} goes with no field: fields of dtype 'native' and 'int64' are "
@@ -418,11 +452,13 @@ def build_field(name: str, f: FieldLike) -> Field:
         return f
     if isinstance(f, Points):
         return Field(points=f)
+    if isinstance(f, Vector):
+        return Field(vector=f)
     if isinstance(f, str):
         return Field(pattern=f) if "{id}" in f else Field(column=f)
     if isinstance(f, Mapping):
         return _of_dict(Field, f"field {name!r}", f)
-    raise SpecError(f"field {name!r} is {f!r}: it must be a Field, Points, str or dict")
+    raise SpecError(f"field {name!r} is {f!r}: it must be a Field, Points, Vector, str or dict")
 
 
 def window_json(window: Size | Sampler | None) -> dict[str, Any] | None:
@@ -529,11 +565,13 @@ def _member(
     """Returns a field's JSON."""
     if f.points is not None:
         return {"name": name, **members(replace(f, points=None)), "points": _points(name, f.points)}
+    if f.vector is not None:
+        return {"name": name, **members(replace(f, vector=None)), "vector": _vector(name, f.vector)}
     inherited, how, kind = f.normalize is None, f.normalize, _kind(f)
     if inherited and f.kind not in ("number", "text"):
         how = default.normalize
     f = _inherit(name, f, default, alone)
-    out = {"name": name, **members(f, "kind", "bands", "normalize", "points")}
+    out = {"name": name, **members(f, "kind", "bands", "normalize", "points", "vector")}
     if kind is not None:
         out["kind"] = kind
     bands = None if f.bands is None else plain(f"field {name!r}: bands", f.bands)
@@ -561,6 +599,18 @@ def _points(name: str, p: Points | Mapping[str, Any]) -> dict[str, Any]:
     return out
 
 
+def _vector(name: str, v: Vector | Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the JSON of the shapes of a field."""
+    if isinstance(v, Mapping):
+        v = _of_dict(Vector, f"field {name!r}: vector", v)
+    elif not isinstance(v, Vector):
+        raise SpecError(f"field {name!r}: vector is {v!r}: it must be a Vector or a dict")
+    out = members(v, "dtype")
+    if v.dtype is not None:
+        out["dtype"] = dtype_name(f"field {name!r}: vector: dtype", v.dtype)
+    return out
+
+
 def make_absolute(spec: dict[str, Any]) -> None:
     """Makes the paths of a spec, or of a source in it, absolute: an engine has its own folder."""
     for holder, key in (
@@ -568,6 +618,7 @@ def make_absolute(spec: dict[str, Any]) -> None:
         (spec, "base_path"),
         (spec.get("sampler", {}), "weights"),
         *((f["points"], "array") for f in spec.get("fields", ()) if "points" in f),
+        *((f["vector"], "path") for f in spec.get("fields", ()) if "vector" in f),
     ):
         if holder.get(key):
             holder[key] = absolute(holder[key])

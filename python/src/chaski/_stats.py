@@ -157,12 +157,12 @@ def stats(o: StatsOptions) -> Stats:  # noqa: D417 (documented are the members o
 
 
 def _places(fields: Mapping[str, FieldLike] | None) -> Mapping[str, FieldLike] | None:
-    """Returns where fields are found, without what becomes of them; points are left out."""
+    """Returns where fields are found, without what becomes of them, but for points and shapes."""
     if not isinstance(fields, Mapping):  # None, or what build_spec refuses
         return fields
     named = {name: build_field(name, f) for name, f in fields.items()}
     return {
         name: Field(column=f.column, pattern=f.pattern)
         for name, f in named.items()
-        if f.points is None
+        if f.points is None and f.vector is None
     }

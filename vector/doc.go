@@ -1,0 +1,7 @@
+// Package vector reads polygons, lines and points from files, and finds those that lie in a box.
+//
+// It reads GeoParquet 1.0 and 1.1 with geometries in WKB. The boxes of all shapes, and the values of one column, are
+// in memory; the shapes themselves are read a page at a time when they are asked for.
+//
+// Files are not trusted, see packages tables/parquet and tables/wkb. A file with more shapes than bytes is refused.
+package vector

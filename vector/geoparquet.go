@@ -1,0 +1,311 @@
+package vector
+
+import (
+	"context"
+	"encoding/json"
+	"math"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/paulmach/orb"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/chaski-eo/chaski/crs"
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/crash"
+	"github.com/chaski-eo/chaski/internal/lru"
+	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/tables/parquet"
+	"github.com/chaski-eo/chaski/tables/wkb"
+)
+
+// geoMeta is the metadata "geo" of a GeoParquet file, as far as it is used.
+type geoMeta struct {
+	Primary string               `json:"primary_column"`
+	Columns map[string]geoColumn `json:"columns"`
+}
+
+type geoColumn struct {
+	Encoding string          `json:"encoding"`
+	CRS      json.RawMessage `json:"crs"` // PROJJSON; null: unknown; absent: OGC:CRS84
+	Edges    string          `json:"edges"`
+	Covering struct {
+		BBox map[string][]string `json:"bbox"`
+	} `json:"covering"`
+}
+
+func geoFault(k fault.Kind, format string, args ...any) error {
+	return fault.New(k, `metadata "geo"`, fault.NoOffset, format, args...)
+}
+
+// parquetShapes reads the shapes of a GeoParquet file. It is safe for concurrent use.
+type parquetShapes struct {
+	r      source.Reader
+	f      *parquet.File
+	column int
+	chunks []columnChunk // of the geometries, one for each row group
+	pages  *lru.Cache[pageKey, *parquet.Values]
+}
+
+// columnChunk is a column of a row group.
+type columnChunk struct {
+	pages *parquet.Pages
+	dict  *parquet.Values
+}
+
+type pageKey struct{ group, page int }
+
+// Close implements shapes.
+func (p *parquetShapes) Close() error { return p.r.Close() }
+
+// openParquet opens a GeoParquet file.
+func openParquet(ctx context.Context, r source.Reader, o *Options) (*Layer, error) {
+	f, err := parquet.Open(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	name, col, err := geometryColumn(f)
+	if err != nil {
+		return nil, err
+	}
+	l := &Layer{}
+	if l.CRS, err = col.crs(); err != nil {
+		return nil, err
+	}
+	// A shape takes some bytes of its file, so that a file cannot claim more of them than it has bytes.
+	if f.Rows > min(o.MaxShapes, r.Size()) {
+		return nil, fault.New(fault.Limit, "shapes", fault.NoOffset, "%d shapes in a file of %d bytes, at most %d",
+			f.Rows, r.Size(), min(o.MaxShapes, r.Size()))
+	}
+	// Compressed, coordinates take a fifth to a half of their bytes; more than 16 times the file is not needed.
+	cache := min(o.CacheBytes, 16*r.Size())
+	p := &parquetShapes{r: r, f: f, column: f.Column(name), pages: lru.New[pageKey, *parquet.Values](cache)}
+	if p.column < 0 {
+		return nil, f.NoColumn(name)
+	}
+	if c := &f.Columns[p.column]; c.Type != parquet.ByteArray || c.Repeated {
+		return nil, fault.New(fault.Corrupt, "column "+name, fault.NoOffset, "holds no WKB")
+	}
+	// Boxes stand twice in memory while the tree is made, with 8 bytes of a key; values take 8 bytes and a flag.
+	const each = 2*16 + 8 + 4 + 9
+	if err := o.Grow(ctx, f.Rows*each+cache); err != nil {
+		return nil, err
+	}
+	if p.chunks, err = p.open(ctx, p.column); err != nil {
+		return nil, err
+	}
+	boxes, err := p.boxes(ctx, col)
+	if err != nil {
+		return nil, err
+	}
+	if l.Values, err = p.values(ctx, o.Column); err != nil {
+		return nil, err
+	}
+	l.shapes = p
+	l.index(boxes, r.Size())
+	return l, nil
+}
+
+// geometryColumn returns the name and the description of the column with the geometries.
+func geometryColumn(f *parquet.File) (string, *geoColumn, error) {
+	text, ok := f.Meta["geo"]
+	if !ok {
+		return "", nil, geoFault(fault.Unsupported, "the file has none: it is a Parquet file, but not GeoParquet")
+	}
+	var m geoMeta
+	if err := json.Unmarshal([]byte(text), &m); err != nil {
+		return "", nil, geoFault(fault.Corrupt, "%v", err)
+	}
+	c, ok := m.Columns[m.Primary]
+	if !ok {
+		return "", nil, geoFault(fault.Corrupt, "the primary column %q is not described", m.Primary)
+	}
+	if c.Encoding != "WKB" {
+		return "", nil, geoFault(fault.Unsupported, "column %q has the encoding %q: only WKB is read", m.Primary,
+			c.Encoding)
+	}
+	if c.Edges != "" && c.Edges != "planar" {
+		return "", nil, geoFault(fault.Unsupported, "column %q has %s edges: only planar ones are read", m.Primary,
+			c.Edges)
+	}
+	return m.Primary, &c, nil
+}
+
+// crs returns the CRS of the column, nil if the file says that it is unknown.
+func (c *geoColumn) crs() (*crs.CRS, error) {
+	switch text := string(c.CRS); text {
+	case "":
+		return crs.Lookup(4326)
+	case "null":
+		return nil, nil
+	}
+	var v struct {
+		Name string `json:"name"`
+		ID   struct {
+			Authority string          `json:"authority"`
+			Code      json.RawMessage `json:"code"` // a number or a string
+		} `json:"id"`
+	}
+	if err := json.Unmarshal(c.CRS, &v); err != nil {
+		return nil, geoFault(fault.Corrupt, "crs: %v", err)
+	}
+	name := v.ID.Authority + ":" + strings.Trim(string(v.ID.Code), `"`)
+	found, ok := crs.ByName(name)
+	if !ok {
+		return nil, geoFault(fault.Unsupported, "its CRS %q (%s) is not known", v.Name, strconv.Quote(name))
+	}
+	return found, nil
+}
+
+// open locates the pages of a column, and reads its dictionaries.
+func (p *parquetShapes) open(ctx context.Context, column int) ([]columnChunk, error) {
+	chunks := make([]columnChunk, len(p.f.Groups))
+	for g := range chunks {
+		pages, err := p.f.Pages(ctx, g, column)
+		if err != nil {
+			return nil, err
+		}
+		dict, err := p.f.Dictionary(ctx, g, column, pages)
+		if err != nil {
+			return nil, err
+		}
+		chunks[g] = columnChunk{pages, dict}
+	}
+	return chunks, nil
+}
+
+// scan calls visit with all pages of a column, several at a time, and with the first row of each.
+func (p *parquetShapes) scan(ctx context.Context, column int, chunks []columnChunk,
+	visit func(first int, v *parquet.Values) error) error {
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(runtime.GOMAXPROCS(0))
+	for k := range chunks {
+		for i := range chunks[k].pages.Pages {
+			if ctx.Err() != nil {
+				break
+			}
+			g.Go(crash.Guard(func() error {
+				c := &chunks[k]
+				v, err := p.f.Read(ctx, k, column, c.pages, i, c.dict)
+				if err != nil {
+					return err
+				}
+				return visit(int(p.f.Groups[k].First+c.pages.Pages[i].First), v)
+			}))
+		}
+	}
+	return g.Wait()
+}
+
+// boxes returns the boxes of all shapes: those of the covering if the file has one, which saves reading the shapes.
+func (p *parquetShapes) boxes(ctx context.Context, col *geoColumn) ([]box, error) {
+	boxes := make([]box, p.f.Rows)
+	sides, ok := p.covering(col)
+	if !ok {
+		return boxes, p.scan(ctx, p.column, p.chunks, func(first int, v *parquet.Values) error {
+			for i := range v.Len() {
+				b := &boxes[first+i]
+				if *b = nothing; v.Null(i) {
+					continue
+				}
+				w, ok, err := wkb.Bounds(v.Raw(i))
+				if err != nil {
+					return fault.WithPart(err, "shape "+strconv.Itoa(first+i), fault.NoOffset)
+				}
+				if ok {
+					*b = boxOf(w.MinX, w.MinY, w.MaxX, w.MaxY)
+				}
+			}
+			return nil
+		})
+	}
+	for side, column := range sides {
+		chunks, err := p.open(ctx, column)
+		if err != nil {
+			return nil, err
+		}
+		err = p.scan(ctx, column, chunks, func(first int, v *parquet.Values) error {
+			for i := range v.Len() {
+				x := math.NaN() // no box
+				if !v.Null(i) {
+					x = v.Float(i)
+				}
+				boxes[first+i][side] = outwards(x, side)
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	for i := range boxes {
+		if b := &boxes[i]; b[0] > b[2] { // across the antimeridian: take it for one around the Earth
+			b[0], b[2] = -540, 540
+		}
+	}
+	return boxes, nil
+}
+
+// outwards rounds side 0 to 3 of a box. A covering in float32 may have been rounded to either side, so that it is
+// moved by one number more.
+func outwards(v float64, side int) float32 {
+	sign := 1.0
+	if side >= 2 {
+		sign = -1
+	}
+	f := below(v * sign)
+	if float64(f) == v*sign {
+		f = math.Nextafter32(f, -inf)
+	}
+	return f * float32(sign)
+}
+
+// covering returns the columns with the sides of the boxes.
+func (p *parquetShapes) covering(col *geoColumn) (sides [4]int, ok bool) {
+	for i, side := range []string{"xmin", "ymin", "xmax", "ymax"} {
+		sides[i] = p.f.Column(strings.Join(col.Covering.BBox[side], "."))
+		if sides[i] < 0 {
+			return sides, false
+		}
+		if c := &p.f.Columns[sides[i]]; c.Repeated || c.Type != parquet.Float && c.Type != parquet.Double {
+			return sides, false
+		}
+	}
+	return sides, true
+}
+
+// shape implements shapes.
+func (p *parquetShapes) shape(ctx context.Context, row int) (orb.Geometry, error) {
+	g, ok := slices.BinarySearchFunc(p.f.Groups, int64(row), func(g parquet.Group, row int64) int {
+		switch {
+		case g.First+g.Rows <= row:
+			return -1
+		case g.First > row:
+			return 1
+		}
+		return 0
+	})
+	if !ok {
+		return nil, fault.New(fault.NotFound, "shape", fault.NoOffset, "%d of %d", row, p.f.Rows)
+	}
+	at := int64(row) - p.f.Groups[g].First
+	c := &p.chunks[g]
+	i := c.pages.Find(at)
+	key := pageKey{g, i}
+	v, ok := p.pages.Get(key)
+	if !ok {
+		var err error
+		if v, err = p.f.Read(ctx, g, p.column, c.pages, i, c.dict); err != nil {
+			return nil, err
+		}
+		p.pages.Add(key, v, int64(v.Cost()))
+	}
+	k := int(at - c.pages.Pages[i].First)
+	if v.Null(k) {
+		return nil, nil
+	}
+	shape, err := wkb.Geometry(v.Raw(k))
+	return shape, fault.WithPart(err, "shape "+strconv.Itoa(row), fault.NoOffset)
+}

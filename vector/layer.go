@@ -1,0 +1,190 @@
+package vector
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/paulmach/orb"
+	"github.com/zeebo/xxh3"
+
+	"github.com/chaski-eo/chaski/crs"
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/source"
+)
+
+// Options say what is read of a file, and bound what a layer takes. The zero value selects the defaults.
+type Options struct {
+	// Column is the column of Values; "" for none.
+	Column string
+	// MaxShapes bounds the shapes of a file. The default is 1<<26, some 67 million, which take 2 GiB.
+	MaxShapes int64
+	// CacheBytes bounds the memory of shapes that were read. The default is 256 MiB: a million buildings of 130 bytes
+	// fit twice.
+	CacheBytes int64
+	// Grow is called before the layer takes n bytes of memory more, and may refuse them. nil allows all.
+	Grow func(ctx context.Context, n int64) error
+}
+
+func (o *Options) defaults() {
+	o.MaxShapes = cmp.Or(o.MaxShapes, 1<<26)
+	o.CacheBytes = cmp.Or(o.CacheBytes, 256<<20)
+	if o.Grow == nil {
+		o.Grow = func(context.Context, int64) error { return nil }
+	}
+}
+
+// Layer is an open file of shapes. It is safe for concurrent use.
+type Layer struct {
+	// CRS is that of the coordinates; nil if the file does not say.
+	CRS *crs.CRS
+	// Values are those of Options.Column; nil without one.
+	Values *Values
+
+	tree   *tree
+	n      int
+	shapes shapes
+	sum    string
+}
+
+// shapes reads the shapes of a file.
+type shapes interface {
+	shape(ctx context.Context, row int) (orb.Geometry, error)
+	Close() error
+}
+
+// Values are those of one column, one for each shape.
+type Values struct {
+	// Ints are whole numbers; nil for other columns. Booleans are 0 and 1.
+	Ints []int64
+	// Floats are numbers; nil for other columns.
+	Floats []float64
+	// Codes are indices in Names, for strings; nil for other columns.
+	Codes []uint32
+	Names []string
+
+	null []bool // nil: none
+}
+
+// Null reports whether a shape has no value.
+func (v *Values) Null(row int) bool { return v.null != nil && v.null[row] }
+
+// Open opens a file of shapes by its URI. It reads all boxes and the values of the column. Errors have the file's
+// name; a file of another format is fault.Unsupported.
+func Open(ctx context.Context, opener source.Opener, uri string, o Options) (*Layer, error) {
+	o.defaults()
+	r, err := opener.Open(ctx, uri)
+	if err != nil {
+		return nil, fault.WithFile(err, uri)
+	}
+	l, err := open(ctx, r, &o)
+	if err != nil {
+		_ = r.Close() // it was only read
+		return nil, fault.WithFile(err, uri)
+	}
+	return l, nil
+}
+
+// open finds out what a file is by its first bytes.
+func open(ctx context.Context, r source.Reader, o *Options) (*Layer, error) {
+	head := make([]byte, min(r.Size(), 16))
+	if err := r.ReadAt(ctx, head, 0); err != nil {
+		return nil, err
+	}
+	switch {
+	case string(head[:min(len(head), 4)]) == "PAR1":
+		return openParquet(ctx, r, o)
+	case string(head[:min(len(head), 3)]) == "fgb":
+		return nil, unsupported("FlatGeobuf")
+	case string(head[:min(len(head), 15)]) == "SQLite format 3":
+		return nil, unsupported("GeoPackage")
+	case len(head) >= 4 && string(head[:4]) == "\x00\x00\x27\x0a":
+		return nil, unsupported("Shapefile")
+	case slices.Contains([]byte("{ \t\r\n\xef"), append(head, 0)[0]):
+		return nil, unsupported("GeoJSON")
+	}
+	return nil, fault.New(fault.Unsupported, "shapes", 0, "the file is not GeoParquet")
+}
+
+// unsupported returns the error about a format that is not read.
+func unsupported(name string) error {
+	return fault.New(fault.Unsupported, "shapes", 0,
+		"%s is not read: write the shapes as GeoParquet (in Python: geopandas.read_file(A).to_parquet(B), "+
+			"with GDAL: ogr2ogr -f Parquet B A)", name)
+}
+
+// index makes the layer of shapes from their boxes. size is that of the file in bytes.
+func (l *Layer) index(boxes []box, size int64) {
+	var h xxh3.Hasher
+	code := 0
+	if l.CRS != nil {
+		code = l.CRS.Code()
+	}
+	_, _ = fmt.Fprintln(&h, len(boxes), size, code)
+	for i := range boxes {
+		for _, v := range boxes[i] {
+			hash(&h, uint64(math.Float32bits(v)))
+		}
+	}
+	if v := l.Values; v != nil {
+		for i := range v.Ints {
+			hash(&h, uint64(v.Ints[i]))
+		}
+		for i := range v.Floats {
+			hash(&h, math.Float64bits(v.Floats[i]))
+		}
+		for i := range v.Codes {
+			hash(&h, uint64(v.Codes[i]))
+		}
+		_, _ = fmt.Fprintf(&h, "%q", v.Names)
+		for i, null := range v.null {
+			if null {
+				hash(&h, uint64(i))
+			}
+		}
+	}
+	sum := h.Sum128()
+	l.sum = fmt.Sprintf("%016x%016x", sum.Hi, sum.Lo)
+	l.n, l.tree = len(boxes), newTree(boxes)
+}
+
+// hash adds a number to a hash.
+func hash(h *xxh3.Hasher, v uint64) {
+	var b [8]byte
+	for i := range b {
+		b[i] = byte(v >> (8 * i))
+	}
+	_, _ = h.Write(b[:])
+}
+
+// Len returns the number of shapes.
+func (l *Layer) Len() int { return l.n }
+
+// Fingerprint returns a hash of the number of shapes, their boxes to 24 bits, their values, the CRS and the size of
+// the file.
+func (l *Layer) Fingerprint() string { return l.sum }
+
+// Search returns the numbers of the shapes whose boxes may meet a box, in the order of the file. On a map that repeats
+// after a width (0: it does not), it also finds those one turn away.
+func (l *Layer) Search(minX, minY, maxX, maxY, width float64) []uint32 {
+	b := boxOf(minX, minY, maxX, maxY)
+	rows := l.tree.search(nil, &b)
+	if width > 0 {
+		for _, turn := range []float64{-width, width} {
+			b = boxOf(minX+turn, minY, maxX+turn, maxY)
+			rows = l.tree.search(rows, &b)
+		}
+	}
+	slices.Sort(rows)
+	return slices.Compact(rows)
+}
+
+// Shape returns the shape with a number: nil if the file has none there. Types are those of package wkb.
+func (l *Layer) Shape(ctx context.Context, row uint32) (orb.Geometry, error) {
+	return l.shapes.shape(ctx, int(row))
+}
+
+// Close closes the file.
+func (l *Layer) Close() error { return l.shapes.Close() }

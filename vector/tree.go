@@ -1,0 +1,143 @@
+package vector
+
+import (
+	"math"
+	"slices"
+)
+
+// box is a rectangle of shapes: least x and y, greatest x and y. Its sides are rounded outwards to float32, which
+// takes half of the memory and finds a few shapes too many: rasterizing them shows that they cover nothing.
+type box [4]float32
+
+// nothing is the box that meets no other, and that grows to any other.
+var nothing = box{inf, inf, -inf, -inf}
+
+var inf = float32(math.Inf(1))
+
+// boxOf rounds the sides of a box outwards.
+func boxOf(minX, minY, maxX, maxY float64) box {
+	return box{below(minX), below(minY), -below(-maxX), -below(-maxY)}
+}
+
+// below returns the greatest float32 that is not above v.
+func below(v float64) float32 {
+	f := float32(v)
+	if float64(f) > v {
+		f = math.Nextafter32(f, -inf)
+	}
+	return f
+}
+
+// meets reports whether two boxes have a point in common. It is false for sides that are not numbers.
+func (b *box) meets(o *box) bool { return b[0] <= o[2] && o[0] <= b[2] && b[1] <= o[3] && o[1] <= b[3] }
+
+func (b *box) grow(o *box) {
+	b[0], b[1], b[2], b[3] = min(b[0], o[0]), min(b[1], o[1]), max(b[2], o[2]), max(b[3], o[3])
+}
+
+// fanout is how many boxes a node of the tree holds: with 16 boxes of 16 bytes a node is four cache lines, and the
+// nodes above the shapes take 1/15 of what the shapes take.
+const fanout = 16
+
+// tree is a packed R-tree: the shapes stand in the order of a Hilbert curve through their centres, and each node holds
+// the next 16 boxes of the level below. Nothing is stored but boxes and, at the bottom, the numbers of the shapes.
+type tree struct {
+	levels [][]box // the shapes first, the root last
+	rows   []uint32
+}
+
+// newTree returns the tree of boxes. Those that meet nothing are left out.
+func newTree(boxes []box) *tree {
+	all := nothing
+	n := 0
+	for i := range boxes {
+		if b := &boxes[i]; b.meets(b) {
+			all.grow(b)
+			n++
+		}
+	}
+	keys := make([]uint64, 0, n) // place on the curve, then the number: equal places keep the order of the file
+	for i := range boxes {
+		if b := &boxes[i]; b.meets(b) {
+			x := scale(float64(b[0])+float64(b[2]), float64(all[0]), float64(all[2]))
+			y := scale(float64(b[1])+float64(b[3]), float64(all[1]), float64(all[3]))
+			keys = append(keys, uint64(hilbert(x, y))<<32|uint64(i))
+		}
+	}
+	slices.Sort(keys)
+	t := &tree{rows: make([]uint32, n), levels: [][]box{make([]box, n)}}
+	for k, key := range keys {
+		t.rows[k] = uint32(key)
+		t.levels[0][k] = boxes[uint32(key)]
+	}
+	for len(t.levels[len(t.levels)-1]) > fanout {
+		var up []box
+		for part := range slices.Chunk(t.levels[len(t.levels)-1], fanout) {
+			b := nothing
+			for i := range part {
+				b.grow(&part[i])
+			}
+			up = append(up, b)
+		}
+		t.levels = append(t.levels, up)
+	}
+	return t
+}
+
+// scale returns where the middle of a box lies between lo and hi, from 0 to 65,535. twice is twice the middle.
+func scale(twice, lo, hi float64) uint32 {
+	at := (twice/2 - lo) / (hi - lo) * math.MaxUint16
+	if !(at >= 0) { // also for a map without a width, where it is not a number
+		return 0
+	}
+	return uint32(min(at, math.MaxUint16))
+}
+
+// hilbert returns the place of a cell on the Hilbert curve through 2^16 by 2^16 cells.
+func hilbert(x, y uint32) (d uint32) {
+	for s := uint32(1 << 15); s > 0; s >>= 1 {
+		var rx, ry uint32
+		if x&s != 0 {
+			rx = 1
+		}
+		if y&s != 0 {
+			ry = 1
+		}
+		d += s * s * (3*rx ^ ry)
+		if ry == 0 { // turn the quarter, so that the curve goes on where it ended
+			if rx == 1 {
+				x, y = ^x, ^y
+			}
+			x, y = y, x
+		}
+	}
+	return d
+}
+
+// search appends the numbers of the shapes whose boxes meet b, in any order.
+func (t *tree) search(rows []uint32, b *box) []uint32 {
+	return t.within(rows, b, len(t.levels)-1, 0, len(t.levels[len(t.levels)-1]))
+}
+
+// within searches boxes lo to hi-1 of a level.
+func (t *tree) within(rows []uint32, b *box, level, lo, hi int) []uint32 {
+	boxes := t.levels[level]
+	for i := lo; i < min(hi, len(boxes)); i++ {
+		switch {
+		case !boxes[i].meets(b):
+		case level == 0:
+			rows = append(rows, t.rows[i])
+		default:
+			rows = t.within(rows, b, level-1, i*fanout, (i+1)*fanout)
+		}
+	}
+	return rows
+}
+
+// bytes returns what the tree takes in memory.
+func (t *tree) bytes() (n int64) {
+	for _, l := range t.levels {
+		n += 16 * int64(len(l))
+	}
+	return n + 4*int64(len(t.rows))
+}

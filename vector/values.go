@@ -1,0 +1,122 @@
+package vector
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/tables/parquet"
+)
+
+// maxNames bounds the different strings of a column, and maxName the bytes of one: they are classes. 65,536 strings of
+// 4 KiB are 256 MiB.
+const (
+	maxNames = 1 << 16
+	maxName  = 4 << 10
+)
+
+// values reads a column; nil without a name.
+func (p *parquetShapes) values(ctx context.Context, name string) (*Values, error) {
+	if name == "" {
+		return nil, nil
+	}
+	column := p.f.Column(name)
+	if column < 0 {
+		return nil, p.f.NoColumn(name)
+	}
+	v := &Values{}
+	n, c := p.f.Rows, &p.f.Columns[column]
+	var take func(row, i int, page *parquet.Values) error
+	names := &codes{v: v, of: map[string]uint32{}}
+	refuse := func(k fault.Kind, format string, args ...any) error {
+		return fault.New(k, "column "+name, fault.NoOffset, format, args...)
+	}
+	switch {
+	case c.Repeated || c.Logical == parquet.Opaque || c.Note.Kind != parquet.NoNote && c.Note.Kind != parquet.Integer:
+		return nil, refuse(fault.Unsupported, "holds no numbers and no strings")
+	case c.Logical == parquet.String && c.Type == parquet.ByteArray:
+		v.Codes = make([]uint32, n)
+		take = func(row, i int, page *parquet.Values) (err error) {
+			v.Codes[row], err = names.code(page.Raw(i))
+			return err
+		}
+	case c.Type == parquet.Float || c.Type == parquet.Double:
+		v.Floats = make([]float64, n)
+		take = func(row, i int, page *parquet.Values) error {
+			v.Floats[row] = page.Float(i)
+			return nil
+		}
+	case c.Type == parquet.Boolean || c.Type == parquet.Int32 || c.Type == parquet.Int64:
+		v.Ints = make([]int64, n)
+		take = func(row, i int, page *parquet.Values) error {
+			x, ok := page.Int(i)
+			if v.Ints[row] = x; !ok {
+				return refuse(fault.Limit, "row %d has a number over 2^63-1", row)
+			}
+			return nil
+		}
+	default:
+		return nil, refuse(fault.Unsupported, "holds no numbers and no strings")
+	}
+	v.null = make([]bool, n)
+	chunks, err := p.open(ctx, column)
+	if err != nil {
+		return nil, err
+	}
+	err = p.scan(ctx, column, chunks, func(first int, page *parquet.Values) error {
+		for i := range page.Len() {
+			if v.null[first+i] = page.Null(i); v.null[first+i] {
+				continue
+			}
+			if err := take(first+i, i, page); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	names.sort()
+	return v, nil
+}
+
+// codes numbers the strings of a column.
+type codes struct {
+	mu sync.Mutex // pages are read several at a time
+	v  *Values
+	of map[string]uint32
+}
+
+func (c *codes) code(b []byte) (uint32, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if k, ok := c.of[string(b)]; ok {
+		return k, nil
+	}
+	if len(b) > maxName || len(c.of) == maxNames {
+		return 0, fault.New(fault.Limit, "column", fault.NoOffset,
+			"it has over %d different strings, or one of over %d bytes: they cannot be classes", maxNames, maxName)
+	}
+	k := uint32(len(c.of))
+	c.of[string(b)] = k
+	c.v.Names = append(c.v.Names, string(b))
+	return k, nil
+}
+
+// sort gives the strings numbers in their order, because the pages come in any order.
+func (c *codes) sort() {
+	sorted := slices.Sorted(maps.Keys(c.of))
+	to := make([]uint32, len(sorted))
+	for k, name := range sorted {
+		to[c.of[name]] = uint32(k)
+	}
+	for i, k := range c.v.Codes {
+		if !c.v.null[i] {
+			c.v.Codes[i] = to[k]
+		}
+	}
+	c.v.Names = sorted
+}

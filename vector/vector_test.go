@@ -1,0 +1,238 @@
+package vector
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/paulmach/orb"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/source"
+)
+
+// memory is a file in memory; it opens itself under any name.
+type memory []byte
+
+func (m memory) Open(context.Context, string) (source.Reader, error) { return m, nil }
+func (m memory) Size() int64                                         { return int64(len(m)) }
+func (m memory) Close() error                                        { return nil }
+
+func (m memory) ReadAt(_ context.Context, p []byte, off int64) error {
+	if off < 0 || off > int64(len(m)) || int64(len(p)) > int64(len(m))-off {
+		return fault.New(fault.Corrupt, "byte range", off, "past the end")
+	}
+	copy(p, m[off:])
+	return nil
+}
+
+// TestTree promises that the tree finds the boxes that a look at every box finds, of any number and in any place.
+func TestTree(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(1, 2))
+	for _, n := range []int{0, 1, 2, 16, 17, 255, 256, 257, 5000} {
+		boxes := make([]box, n)
+		for i := range boxes {
+			x, y, size := rnd.Float64()*1000, rnd.Float64(), rnd.ExpFloat64()
+			switch boxes[i] = boxOf(x, y, x+size*10, y+size/100); rnd.IntN(20) {
+			case 0:
+				boxes[i] = nothing
+			case 1:
+				boxes[i][rnd.IntN(4)] = float32(math.NaN())
+			case 2:
+				boxes[i] = boxOf(x, y, x, y)
+			case 3:
+				boxes[i] = boxOf(-1e300, y, 1e300, y)
+			}
+		}
+		tree := newTree(boxes)
+		for range 200 {
+			x, y := rnd.Float64()*1000, rnd.Float64()
+			b := boxOf(x, y, x+rnd.ExpFloat64()*50, y+rnd.ExpFloat64()/20)
+			got := tree.search(nil, &b)
+			slices.Sort(got)
+			var want []uint32
+			for i := range boxes {
+				if c := boxes[i]; c[0] <= b[2] && b[0] <= c[2] && c[1] <= b[3] && b[1] <= c[3] {
+					want = append(want, uint32(i))
+				}
+			}
+			if !slices.Equal(got, want) {
+				t.Fatalf("of %d boxes %v are found, want %v", n, got, want)
+			}
+		}
+	}
+}
+
+// TestHilbert promises that the curve visits every cell once, and that its steps go to a neighbour.
+func TestHilbert(t *testing.T) {
+	const side = 64
+	at := map[uint32][2]int{}
+	for y := range side {
+		for x := range side {
+			at[hilbert(uint32(x), uint32(y))] = [2]int{x, y}
+		}
+	}
+	for d := uint32(1); d < side*side; d++ {
+		a, b := at[d-1], at[d]
+		if dx, dy := a[0]-b[0], a[1]-b[1]; dx*dx+dy*dy != 1 {
+			t.Fatalf("step %d goes from %v to %v", d, a, b)
+		}
+	}
+}
+
+// testFiles returns the files of testdata.
+func testFiles(t testing.TB) map[string][]byte {
+	t.Helper()
+	paths, err := filepath.Glob("testdata/*.parquet")
+	if err != nil || len(paths) < 5 {
+		t.Fatal(paths, err)
+	}
+	files := map[string][]byte{}
+	for _, p := range paths {
+		b, err := os.ReadFile(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files[strings.TrimSuffix(filepath.Base(p), ".parquet")] = b
+	}
+	return files
+}
+
+// TestGeoParquet promises CRS, values and boxes of files with and without a covering, with z, in one row group and
+// in several.
+func TestGeoParquet(t *testing.T) {
+	for name, code := range map[string]int{"utm": 32630, "lonlat": 4326, "laea": 3035, "mercator": 3857,
+		"antimeridian": 4326} {
+		l, err := Open(t.Context(), memory(testFiles(t)[name]), name, Options{Column: "class"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if l.Len() != 200 || l.CRS.Code() != code {
+			t.Errorf("%s: %d shapes in %s", name, l.Len(), l.CRS)
+		}
+		for row := range l.Len() {
+			want := []string{"field", "forest", "water"}[row%3]
+			switch v := l.Values; {
+			case v.Null(row) != (row%7 == 0):
+				t.Errorf("%s: shape %d has a value, or none: %v", name, row, v.Null(row))
+			case !v.Null(row) && v.Names[v.Codes[row]] != want:
+				t.Errorf("%s: shape %d is %q, want %q", name, row, v.Names[v.Codes[row]], want)
+			}
+			shape, err := l.Shape(t.Context(), uint32(row))
+			if err != nil || (shape == nil) != (row == 3) {
+				t.Fatalf("%s: shape %d: %v, %v", name, row, shape, err)
+			}
+			if shape == nil {
+				continue
+			}
+			found := func(x, y float64) bool {
+				_, ok := slices.BinarySearch(l.Search(x, y, x, y, 0), uint32(row))
+				return ok
+			}
+			b := shape.Bound()
+			for _, p := range []orb.Point{b.Min, b.Max, b.LeftTop(), b.Center()} {
+				if !found(p[0], p[1]) {
+					t.Errorf("%s: shape %d is not found at %v of its box", name, row, p)
+				}
+			}
+			if w := b.Max[0] - b.Min[0] + 1e-3*math.Abs(b.Max[0]); found(b.Max[0]+w, b.Max[1]) {
+				t.Errorf("%s: shape %d is found far away", name, row)
+			}
+		}
+		all := l.Search(math.Inf(-1), math.Inf(-1), math.Inf(1), math.Inf(1), 0)
+		if len(all) != 199 {
+			t.Errorf("%s: %d shapes are found, want 199", name, len(all))
+		}
+		if err := l.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestCRSOfGeoParquet promises which CRS a description means.
+func TestCRSOfGeoParquet(t *testing.T) {
+	for text, want := range map[string]string{
+		`{}`:            "EPSG:4326",
+		`{"crs": null}`: "none",
+		`{"crs": {"id": {"authority": "EPSG", "code": 32633}}}`:    "EPSG:32633",
+		`{"crs": {"id": {"authority": "OGC", "code": "CRS84"}}}`:   "EPSG:4326",
+		`{"crs": {"id": {"authority": "EPSG", "code": "3035"}}}`:   "EPSG:3035",
+		`{"crs": {"id": {"authority": "EPSG", "code": 99999999}}}`: "unsupported",
+		`{"crs": {"name": "mine"}}`:                                "unsupported",
+		`{"crs": "EPSG:4326"}`:                                     "corrupt",
+	} {
+		var c geoColumn
+		if err := json.Unmarshal([]byte(text), &c); err != nil {
+			t.Fatal(err)
+		}
+		found, err := c.crs()
+		got := "none"
+		switch {
+		case err != nil:
+			got = map[fault.Kind]string{fault.Corrupt: "corrupt", fault.Unsupported: "unsupported"}[fault.KindOf(err)]
+		case found != nil:
+			got = found.String()
+		}
+		if got != want {
+			t.Errorf("%s: %s (%v), want %s", text, got, err, want)
+		}
+	}
+}
+
+// TestFormatsThatAreNotRead promises that other formats are refused by name.
+func TestFormatsThatAreNotRead(t *testing.T) {
+	for data, says := range map[string]string{
+		"": "not GeoParquet", "fgb\x03fgb\x00....": "FlatGeobuf", "SQLite format 3\x00": "GeoPackage",
+		"\x00\x00\x27\x0a....": "Shapefile", "  {\"type\"": "GeoJSON", "PK\x03\x04": "not GeoParquet",
+	} {
+		_, err := Open(t.Context(), memory(data), "shapes.x", Options{})
+		if fault.KindOf(err) != fault.Unsupported || !strings.Contains(err.Error(), says) ||
+			!strings.Contains(err.Error(), "shapes.x") {
+			t.Errorf("%q: %v, want %s", data, err, says)
+		}
+	}
+}
+
+// TestShapesAreCharged promises that the memory of a layer is asked for before it is taken, and that a file cannot
+// claim more shapes than it has bytes.
+func TestShapesAreCharged(t *testing.T) {
+	file := memory(testFiles(t)["utm"])
+	refused := fault.New(fault.Limit, "budget", fault.NoOffset, "no")
+	for _, o := range []Options{
+		{Grow: func(context.Context, int64) error { return refused }}, {MaxShapes: 199},
+	} {
+		if _, err := Open(t.Context(), file, "utm", o); fault.KindOf(err) != fault.Limit {
+			t.Errorf("%+v: %v", o, err)
+		}
+	}
+}
+
+// FuzzOpen: files of any bytes are refused with a kind, or all their shapes are read or refused.
+func FuzzOpen(f *testing.F) {
+	for _, b := range testFiles(f) {
+		f.Add(b)
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		for _, column := range []string{"", "class", "value"} {
+			l, err := Open(t.Context(), memory(bytes.Clone(b)), "f", Options{Column: column, MaxShapes: 1 << 12})
+			if err != nil {
+				if fault.KindOf(err) == 0 {
+					t.Fatalf("an error without a kind: %v", err)
+				}
+				continue
+			}
+			for _, row := range l.Search(-200, -100, 1e7, 1e7, 360) {
+				if _, err := l.Shape(t.Context(), row); err != nil && fault.KindOf(err) == 0 {
+					t.Fatalf("an error without a kind: %v", err)
+				}
+			}
+		}
+	})
+}
