@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import struct
 from pathlib import Path
 
@@ -121,3 +122,17 @@ def test_state_and_dict(scene):
 def test_vectors_that_are_wrong(scene, vector, says):
     with pytest.raises(chaski.SpecError, match=says):
         chaski.load(scene[0], batch_size=1, fields={"image": {}, "mask": {"vector": vector}})
+
+
+def test_page(scene, tmp_path, monkeypatch):
+    """The block of docs/labels.md runs."""
+    page = Path(__file__).resolve().parents[2] / "docs" / "labels.md"
+    (block,) = re.findall(r"^```python\n(.*?)^```$", page.read_text(), re.DOTALL | re.MULTILINE)
+    (tmp_path / "images").symlink_to(scene[0])
+    (tmp_path / "buildings.parquet").symlink_to(scene[1])
+    monkeypatch.chdir(tmp_path)
+    seen = []
+    exec(block.replace("window=128", "window=32"), {"step": lambda x, y: seen.append((x, y))})
+    assert sum(len(y) for _, y in seen) == N
+    assert all(x.shape[1:] == (1, 32, 32) and y.shape[1:] == (32, 32) for x, y in seen)
+    assert any(y.any() for _, y in seen)
