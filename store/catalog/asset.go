@@ -104,6 +104,14 @@ func (a *Asset) Fault(err error) error {
 	return fault.WithFile(err, a.URI)
 }
 
+// Name returns the name of the asset for errors and reports, as commands take it.
+func (a *Asset) Name() string {
+	if a.Member != "" {
+		return a.URI + "::" + a.Member
+	}
+	return a.URI
+}
+
 // Known returns what is known of the file, which saves requests when it is opened.
 func (a *Asset) Known() source.Known { return source.Known{Size: a.Size, ETag: a.ETag} }
 

@@ -80,8 +80,8 @@ Exit codes:
 
   0         success
   1         an input is wrong. One line on standard error says what:
-            "chaski: FILE: PART at OFFSET: what is wrong: KIND". KIND is corrupt, unsupported, limit or
-            not found; or unavailable if a server did not answer or refused.
+            "chaski: FILE: PART at OFFSET: what is wrong: KIND". KIND is corrupt, unsupported, limit,
+            not found or misplaced; or unavailable if a server did not answer or refused.
   2         the command line is wrong
   130, 143  SIGINT or SIGTERM interrupted the command. A second signal kills it at once.`,
 		Example: `  chaski info chip.tif

@@ -42,7 +42,7 @@ func chaski(ctx context.Context, args ...string) result {
 }
 
 // errorLine matches stderr after a fault: one line.
-var errorLine = regexp.MustCompile(`^chaski: .+: .+: (corrupt|unsupported|limit|not found|unavailable)\n$`)
+var errorLine = regexp.MustCompile(`^chaski: .+: .+: (corrupt|unsupported|limit|not found|misplaced|unavailable)\n$`)
 
 func small(t *testing.T) []corpus.File {
 	t.Helper()

@@ -14,9 +14,10 @@ import (
 
 func NewVerify(env console.Env) *cobra.Command {
 	var o verify.Options
+	var p pairsFlags
 	cmd := &cobra.Command{
-		Use:   "verify [flags] PATH...",
-		Short: "Check every byte of files",
+		Use:   "verify [flags] PATH...\n  chaski verify --pairs [flags] SPEC.json|DATASET",
+		Short: "Check every byte of files, or whether images and masks lie on each other",
 		Long: `Check every byte of files: their structure, every tile, strip or frame, and every checksum.
 
   file       every chunk is decoded
@@ -29,16 +30,29 @@ for arrays. As in datasets, links to files are followed and links to directories
 
 The command prints one line of JSON: how many files, rows of catalogs, chunks and decoded bytes it
 checked, and the first fault of each bad file. If there is one, the exit code is 1 and standard error has
-the first.`,
+the first.
+
+` + pairsHelp,
 		Example: `  chaski verify chip.tif
-  chaski verify chips/ train.parquet`,
+  chaski verify chips/ train.parquet
+  chaski verify --pairs --field image=images/{id}.tif --field mask=masks/{id}.tif pairs/
+  chaski verify --pairs --json --pictures shifted --field image=images/{id}.tif --field mask=masks/{id}.tif pairs/`,
 		Args: console.AtLeastOne("PATH"),
-		RunE: func(cmd *cobra.Command, paths []string) error { return runVerify(cmd.Context(), env, paths, o) },
+		RunE: func(cmd *cobra.Command, paths []string) error {
+			if p.pairs {
+				return p.run(cmd, env, paths, o)
+			}
+			if name := flags.Changed(&p.own); name != "" {
+				return console.Usagef("--%s needs --pairs", name)
+			}
+			return runVerify(cmd.Context(), env, paths, o)
+		},
 	}
 	fl := cmd.Flags()
 	fl.IntVar(&o.Workers, "workers", 0, "number of files to check at the same time (default: the number of processors)")
 	flags.AddMaxChunk(fl, &o.MaxChunk)
 	fl.IntVar(&o.MaxFaults, "max-faults", 1000, "list at most this many faults")
+	p.add(fl)
 	return cmd
 }
 

@@ -1,0 +1,156 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"image/png"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/loader/raster"
+	"github.com/chaski-eo/chaski/loader/survey"
+	"github.com/chaski-eo/chaski/tiff"
+)
+
+// coastPairs cuts images and masks out of the scene of the demo, and returns their folder. What is wrong with each pair
+// is its name.
+func coastPairs(t *testing.T) string {
+	t.Helper()
+	scene, err := raster.Read(t.Context(), []string{testdata(t, "demo", "coast.tif")}, raster.ReadOptions{Threads: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const side = 640
+	at := func(b, y, x int) uint16 {
+		return binary.LittleEndian.Uint16(scene.Data[2*((b*side+y)*side+x):])
+	}
+	dir := t.TempDir()
+	write := func(name string, bands, n int, o tiff.TOGOptions, of func(b, y, x int) byte) {
+		o.Shape, o.DType, o.Tile = [3]int{bands, n, n}, chunk.Uint8, 64
+		pixels := make([]byte, 0, bands*n*n)
+		for i := range bands * n * n {
+			pixels = append(pixels, of(i/(n*n), i/n%n, i%n))
+		}
+		var b bytes.Buffer
+		if err := tiff.WriteTOG(&b, pixels, o); err != nil {
+			t.Fatal(err)
+		}
+		path := filepath.Join(dir, name+".tif")
+		if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, b.Bytes(), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	geo := func(epsg int, x, y, size float64) (o tiff.TOGOptions) {
+		o.Geo = tiff.Geo{EPSG: epsg, Transform: [6]float64{x, size, 0, y, 0, -size}, HasTransform: true}
+		return o
+	}
+	const y0, x0 = 200, 150
+	image := func(_ string, b, y, x int) byte { return byte(at(b, y0+y, x0+x) / 24) }
+	// The class of a pixel is that of the demo: water, vegetation or land.
+	mask := func(dy, dx int) func(b, y, x int) byte {
+		return func(_, y, x int) byte {
+			y, x = y0+y+dy, x0+x+dx
+			red, nir, swir := float64(at(0, y, x)), float64(at(3, y, x)), float64(at(4, y, x))
+			switch {
+			case red > swir:
+				return 1
+			case (nir-red)/(nir+red) > 0.4:
+				return 2
+			}
+			return 0
+		}
+	}
+	here, no := geo(32630, 5e5, 4.6e6, 10), tiff.TOGOptions{}
+	for name, o := range map[string]tiff.TOGOptions{"aligned": here, "east640m": here, "lonlat": here, "noplace": no,
+		"offset": no, "flat": no} {
+		write("images/"+name, 3, 128, o, func(b, y, x int) byte { return image(name, b, y, x) })
+	}
+	write("masks/aligned", 1, 128, here, mask(0, 0))
+	write("masks/east640m", 1, 128, geo(32630, 5e5+640, 4.6e6, 10), mask(0, 64))
+	write("masks/lonlat", 1, 100, geo(4326, -3, 41.55, 1.3e-4), mask(0, 0))
+	write("masks/noplace", 1, 128, no, mask(0, 0))
+	write("masks/offset", 1, 128, no, mask(12, -30))
+	write("masks/flat", 1, 128, no, func(_, _, _ int) byte { return 7 })
+	return dir
+}
+
+// TestVerifyPairs: masks at another place are named with their shift, as headers and pixels say it, masks without a
+// place by the shift of what they show. Aligned pairs are not, nor those whose pixels do not tell.
+func TestVerifyPairs(t *testing.T) {
+	dir := coastPairs(t)
+	fields := []string{"--field", "image=images/{id}.tif", "--field", "mask=masks/{id}.tif"}
+	pictures := filepath.Join(t.TempDir(), "new", "pictures")
+	args := append([]string{"verify", "--pairs", "--json", "--pictures", pictures}, fields...)
+	r := chaski(t.Context(), append(args, dir)...)
+	var got survey.PairReport
+	if err := json.Unmarshal([]byte(r.out), &got); err != nil || r.code != 1 ||
+		!strings.HasSuffix(r.err, ": misplaced\n") {
+		t.Fatalf("exit %d: %s%s", r.code, r.out, r.err)
+	}
+	if got.Samples != 6 || got.Pairs != 6 || got.Misplaced != 2 || got.Unplaced != 3 || got.Shifted != 2 ||
+		got.Aligned != 2 || got.Unsure != 2 || got.Unreadable != 0 || len(got.Worst) != 3 {
+		t.Fatalf("%s", r.out)
+	}
+	near := func(s *survey.PixelShift, y, x, by float64) bool {
+		return s != nil && math.Abs(s.Y-y) <= by && math.Abs(s.X-x) <= by
+	}
+	for i, want := range []struct {
+		name, verdict, says string
+		y, x                float64
+		place, pixels       bool
+	}{
+		{"lonlat", survey.Misplaced, "the CRSs differ", 0, 0, false, false},
+		{"east640m", survey.Misplaced, "640 m (64 pixels) east", 0, -64, true, true},
+		{"offset", survey.Shifted, "pixels", -12, 30, false, true},
+	} {
+		p := got.Worst[i]
+		if filepath.Base(p.OtherFile) != want.name+".tif" || p.Verdict != want.verdict ||
+			!strings.Contains(p.Error, want.says) {
+			t.Errorf("%+v, want %+v", p, want)
+		}
+		if want.place != near(p.ByPlace, want.y, want.x, 1e-6) || want.pixels != near(p.ByPixels, want.y, want.x, 0.5) {
+			t.Errorf("%s: by place %v, by pixels %v, want %v, %v", want.name, p.ByPlace, p.ByPixels, want.y, want.x)
+		}
+		b, err := os.ReadFile(p.Picture)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := png.Decode(bytes.NewReader(b)); err != nil {
+			t.Error(err)
+		}
+	}
+	r = chaski(t.Context(), append(append([]string{"verify", "--pairs"}, fields...), dir)...)
+	for _, line := range []string{"3 pairs have no place", "by place:  64.0 pixels left",
+		"masks/offset.tif: pixels: what it shows lies", "confidence 0."} {
+		if !strings.Contains(r.out, line) {
+			t.Errorf("%q is missing in\n%s", line, r.out)
+		}
+	}
+	if r.code != 1 || strings.Contains(r.out, "flat") || strings.Contains(r.out, "aligned.tif") {
+		t.Errorf("exit %d:\n%s", r.code, r.out)
+	}
+}
+
+// TestVerifyPairsUsage: flags of pairs need --pairs, which takes one dataset of several rasters a sample.
+func TestVerifyPairsUsage(t *testing.T) {
+	workplace(t)
+	for _, args := range [][]string{
+		{"verify", "--json", "chip.tif"},
+		{"verify", "--pairs", "chip.tif", "chip.tif"},
+		{"verify", "--pairs", "chips"},
+		{"verify", "--pairs", "--max-shift", "0", "pairs"},
+		{"verify", "--pairs", "--max-faults", "3", "pairs"},
+	} {
+		if r := chaski(t.Context(), args...); r.code != 2 || r.out != "" {
+			t.Errorf("%q: exit %d: %s%s", args, r.code, r.out, r.err)
+		}
+	}
+}

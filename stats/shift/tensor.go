@@ -1,0 +1,127 @@
+package shift
+
+import (
+	"math"
+	"math/cmplx"
+)
+
+// tensor finds the edges of a raster: for each pixel a number whose size is the strength of the edge, and whose angle
+// is twice that of its gradient.
+type tensor struct {
+	h, w  int
+	sum   []complex128 // of all bands
+	edges []complex128 // of one band; scratch
+	band  []float64    // one band, smoothed
+}
+
+// of finds the edges of all bands of r. Pixels next to the edge of the raster, or to one without a value, have none.
+func (t *tensor) of(r *Raster) {
+	t.h, t.w = r.Height, r.Width
+	n := t.h * t.w
+	t.sum, t.edges, t.band = grown(t.sum, n), grown(t.edges, n), grown(t.band, n)
+	clear(t.sum)
+	for _, b := range r.Bands {
+		for i, v := range b {
+			t.band[i] = float64(v)
+		}
+		clear(t.edges)
+		if r.Classes {
+			t.borders()
+		} else {
+			smooth(t, t.band)
+			t.gradients()
+		}
+		// Each band counts the same, whatever the unit of its values.
+		if mean := meanSize(t.edges); mean > 0 {
+			for i, e := range t.edges {
+				t.sum[i] += e / complex(mean, 0)
+			}
+		}
+	}
+	// A label is drawn a pixel beside what it labels: the edges of both get wide enough to meet.
+	smooth(t, t.sum)
+}
+
+// gradients finds the edges of t.band by differences.
+func (t *tensor) gradients() {
+	for y := 1; y < t.h-1; y++ {
+		for x := 1; x < t.w-1; x++ {
+			i := y*t.w + x
+			g := complex(t.band[i+1]-t.band[i-1], t.band[i+t.w]-t.band[i-t.w])
+			if e := g * g; finite(e) {
+				t.edges[i] = e
+			}
+		}
+	}
+}
+
+// borders finds the edges of the classes in t.band: the sum of the edges of each class as a picture of 0 and 1.
+func (t *tensor) borders() {
+	differ := func(a, b float64) float64 {
+		if a != b {
+			return 1
+		}
+		return 0
+	}
+	for y := 1; y < t.h-1; y++ {
+		for x := 1; x < t.w-1; x++ {
+			i := y*t.w + x
+			l, r, u, d := t.band[i-1], t.band[i+1], t.band[i-t.w], t.band[i+t.w]
+			if s := l + r + u + d; s != s {
+				continue
+			}
+			// The products of the differences, summed over the classes: a class adds to one of them only where
+			// both pixels have it.
+			xx, yy := 2*differ(l, r), 2*differ(u, d)
+			xy := differ(r, u) + differ(l, d) - differ(r, d) - differ(l, u)
+			t.edges[i] = complex(xx-yy, 2*xy)
+		}
+	}
+}
+
+// balance brings the strengths of edges closer to each other, so that no few strong ones decide alone, and reports
+// whether there are any.
+func (t *tensor) balance() bool {
+	mean := meanSize(t.sum)
+	if !(mean > 0) || math.IsInf(mean, 0) {
+		return false
+	}
+	const most = 3 // as strong as nine times the mean counts
+	for i, e := range t.sum {
+		if size := cmplx.Abs(e); size > 0 {
+			t.sum[i] = e * complex(min(math.Sqrt(size/mean), most)/size, 0)
+		}
+	}
+	return true
+}
+
+func meanSize(c []complex128) float64 {
+	sum := 0.0
+	for _, v := range c {
+		sum += cmplx.Abs(v)
+	}
+	return sum / float64(len(c))
+}
+
+func finite(c complex128) bool { return !cmplx.IsNaN(c) && !cmplx.IsInf(c) }
+
+// smooth applies the binomial filter of five pixels along both axes, whose standard deviation is one pixel. Pixels at
+// the edge of the raster repeat.
+func smooth[T float64 | complex128](t *tensor, p []T) {
+	line := make([]T, max(t.h, t.w)+4)
+	pass := func(at, step, n int) {
+		for i := range n {
+			line[i+2] = p[at+i*step]
+		}
+		line[0], line[1], line[n+2], line[n+3] = line[2], line[2], line[n+1], line[n+1]
+		for i := range n {
+			p[at+i*step] = (line[i] + line[i+4] + 4*(line[i+1]+line[i+3]) + 6*line[i+2]) / 16
+		}
+	}
+	for y := range t.h {
+		pass(y*t.w, 1, t.w)
+	}
+	for x := range t.w {
+		pass(x, t.w, t.h)
+	}
+}
