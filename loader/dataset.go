@@ -178,6 +178,9 @@ func (d *dataset) compile(ctx context.Context, e *Engine, batch int64) (shuffle.
 	if err := d.compileFields(ctx, e.spec.BadSamples, rows); err != nil {
 		return empty, err
 	}
+	if err := d.checkGround(ctx, e); err != nil {
+		return empty, err
+	}
 	groups := [][]uint32{rows}
 	one := shuffle.Dataset{Items: d.table.Len(), Rows: rows}
 	if one.Transforms, err = e.spec.Elements(); err != nil {

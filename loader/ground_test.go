@@ -91,8 +91,14 @@ func TestMasksThatLieElsewhere(t *testing.T) {
 			}
 		}
 		s.BadSamples = spec.BadError
-		e := mustOpen(t, s, loader.Options{})
-		_, err := e.Start(t.Context(), shuffle.StepTicket(0, 0, 5, 0, 1), false).Wait(t.Context())
+		e, err := loader.Open(t.Context(), s, loader.Options{})
+		if catalogued := source != dir; catalogued != (err != nil) {
+			t.Errorf("%s: opening says %v", source, err)
+		}
+		if err == nil {
+			_, err = e.Start(t.Context(), shuffle.StepTicket(0, 0, 5, 0, 1), false).Wait(t.Context())
+			e.Close()
+		}
 		if fault.KindOf(err) != fault.Misplaced {
 			t.Errorf("%s: %v", source, err)
 		}
@@ -109,4 +115,37 @@ func countValid(b *loader.Batch) (n int) {
 		}
 	}
 	return n
+}
+
+// TestStepsThatLieElsewhere: of three sequences of two steps, one has a step that is shifted by 3 pixels. It is a bad
+// sample, of which the policy "fill" keeps the other step, unless the field ignores the ground.
+func TestStepsThatLieElsewhere(t *testing.T) {
+	dir := t.TempDir()
+	table := "site,date,path\n"
+	for site := range 3 {
+		for date := range 2 {
+			name, x := fmt.Sprintf("%d-%d.tif", site, date), 5e5+float64(site)*640
+			if site == 1 && date == 1 {
+				x += 30
+			}
+			writePlaced(t, filepath.Join(dir, name), 32630, x, 4.6e6, 10)
+			table += fmt.Sprintf("%d,%d,%s\n", site, date, name)
+		}
+	}
+	path := filepath.Join(dir, "table.csv")
+	if err := os.WriteFile(path, []byte(table), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	s := loader.Spec{Source: path, Fields: []loader.Field{{Name: "image", Column: "path", DType: "uint8"}}, BatchSize: 3,
+		Sampler: loader.Sampler{Kind: spec.RandomWindow, Height: 32, Width: 32}}
+	s.Time = &spec.Time{Key: "site", Order: "date", Length: 2}
+	for policy, valid := range map[string]int{spec.BadSkip: 2, spec.BadFill: 3, spec.BadReplace: 3} {
+		s.BadSamples = policy
+		b := first(t, mustOpen(t, s, loader.Options{}))
+		if n := countValid(b); n != valid || len(b.Bad) != 1 || fault.KindOf(b.Bad[0].Err) != fault.Misplaced {
+			t.Errorf("%s: %d valid rows, want %d, and bad samples %v", policy, n, valid, b.Bad)
+		}
+	}
+	s.Fields[0].Ground, s.BadSamples = spec.IgnoreGround, spec.BadError
+	first(t, mustOpen(t, s, loader.Options{}))
 }

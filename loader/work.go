@@ -587,22 +587,22 @@ func (e *Engine) windowOf(ctx context.Context, d *dataset, draw *shuffle.Draw, f
 	if err := f.Fits(a.Index); err != nil {
 		return shuffle.Box{}, err
 	}
-	first := a.Index
+	fa := a
 	if field > 0 {
-		fa, err := d.table.Asset(ctx, lead.TableColumn, at)
-		if err != nil {
+		var err error
+		if fa, err = d.table.Asset(ctx, lead.TableColumn, at); err != nil {
 			return shuffle.Box{}, err
 		}
-		first = fa.Index
-		if !f.Ratio.Holds(first, a.Index) {
+		if !f.Ratio.Holds(fa.Index, a.Index) {
 			return shuffle.Box{}, fault.New(fault.Unsupported, "asset", fault.NoOffset,
 				"%d by %d pixels do not share a grid with the first field's %d by %d",
-				a.Index.Height, a.Index.Width, first.Height, first.Width)
+				a.Index.Height, a.Index.Width, fa.Index.Height, fa.Index.Width)
 		}
 		if err := f.SameGround(&fa, &a); err != nil {
 			return shuffle.Box{}, err
 		}
 	}
+	first := fa.Index
 	// A window drawn in one size has no meaning in another, so every step needs the size of the
 	// first.
 	if at != draw.Row {
@@ -614,6 +614,9 @@ func (e *Engine) windowOf(ctx context.Context, d *dataset, draw *shuffle.Draw, f
 			return shuffle.Box{}, fault.New(fault.Unsupported, "asset", fault.NoOffset,
 				"%d by %d pixels; the first step of the sequence has %d by %d",
 				first.Height, first.Width, begin.Index.Height, begin.Index.Width)
+		}
+		if err := lead.SameGround(&begin, &fa); err != nil {
+			return shuffle.Box{}, err
 		}
 	}
 	w, err := d.window(e.plan, draw, first.Height, first.Width, f.Pad)

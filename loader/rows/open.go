@@ -22,7 +22,7 @@ type catalogTable struct{ *catalog.Table }
 
 // Extras implements Table.
 func (t catalogTable) Extras() Extras {
-	return Extras{TimeUnit: t.TimeUnit, Data: t.Data, Sizes: t.Sizes}
+	return Extras{TimeUnit: t.TimeUnit, Data: t.Data, Sizes: t.Sizes, Misplaced: t.Misplaced}
 }
 
 // OpenTable opens the dataset of a spec with one source: a catalog, a table, a container, an array,
