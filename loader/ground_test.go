@@ -136,7 +136,8 @@ func TestStepsThatLieElsewhere(t *testing.T) {
 	if err := os.WriteFile(path, []byte(table), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	s := loader.Spec{Source: path, Fields: []loader.Field{{Name: "image", Column: "path", DType: "uint8"}}, BatchSize: 3,
+	fields := []loader.Field{{Name: "image", Column: "path", DType: "uint8"}}
+	s := loader.Spec{Source: path, Fields: fields, BatchSize: 3,
 		Sampler: loader.Sampler{Kind: spec.RandomWindow, Height: 32, Width: 32}}
 	s.Time = &spec.Time{Key: "site", Order: "date", Length: 2}
 	for policy, valid := range map[string]int{spec.BadSkip: 2, spec.BadFill: 3, spec.BadReplace: 3} {

@@ -338,8 +338,8 @@ func (t *Table) Misplaced(ctx context.Context, first, other int, rows []uint32,
 	return nil
 }
 
-// suspects returns for each row whether any number of two places differs. Most pairs have the same numbers: they need no
-// look at their sizes, and the numbers of only one column are held at a time.
+// suspects returns for each row whether any number of two places differs. Most pairs have the same numbers: they need
+// no look at their sizes, and the numbers of only one column are held at a time.
 func (t *Table) suspects(ctx context.Context, a, b *placeColumns) ([]bool, error) {
 	suspects, held := make([]bool, t.n), make([]float64, t.n)
 	compare := func(x, y columns.Column, of func(columns.Cell) float64) error {
