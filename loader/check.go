@@ -182,6 +182,9 @@ func (c *check) asset(ctx context.Context, r *pixels.Reader, d *dataset, draw *s
 	if _, err := c.engine.windowOf(ctx, d, draw, field, draw.Row, a); err != nil {
 		return fault.WithFile(err, a.URI)
 	}
+	if a.Parts != nil {
+		return c.stack(ctx, r, f, &a)
+	}
 	picked, err := d.bandsOf(ctx, f, a)
 	if err != nil {
 		return err

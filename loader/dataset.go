@@ -387,7 +387,8 @@ func (d *dataset) compileFields(ctx context.Context, policy string, rs []uint32)
 	var lead *catalog.Asset
 	for k, i := range columns {
 		f, a := d.fields[i], assets[k]
-		d.remote = d.remote || source.IsRemote(a.URI)
+		d.remote = d.remote || source.IsRemote(a.URI) ||
+			slices.ContainsFunc(a.Parts, func(p catalog.Asset) bool { return source.IsRemote(p.URI) })
 		if f.BandNames != nil {
 			if f.Bands, err = d.pickNamed(ctx, &f, a); err != nil {
 				return rows.InField(f.Name, err)
@@ -396,6 +397,9 @@ func (d *dataset) compileFields(ctx context.Context, policy string, rs []uint32)
 		r, err := pixels.NewRaster(f, i, a.Index)
 		if err != nil {
 			return a.Fault(rows.InField(f.Name, err))
+		}
+		if err := r.CompileParts(&a); err != nil {
+			return rows.InField(f.Name, err)
 		}
 		if lead == nil {
 			lead = &assets[k]
@@ -448,7 +452,7 @@ func (d *dataset) compileSize(first *chunk.Index) error {
 	}
 	for _, r := range d.rasters {
 		w := r.Ratio.Scale(shuffle.Box{H: s.Height, W: s.Width})
-		r.H, r.W = w.H, w.W
+		r.SetSize(w.H, w.W)
 	}
 	if s.Kind == spec.TileWindow && s.TileHeight == 0 && s.TileWidth == 0 {
 		s.TileHeight, s.TileWidth = rows.RoundUp(first.ChunkH, d.alignY),

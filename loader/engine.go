@@ -239,10 +239,11 @@ func (e *Engine) compile(ctx context.Context, open rows.Opener) error {
 	e.native = make([]bool, len(e.rasters))
 	for i, r := range e.rasters {
 		// A native tensor carries one arithmetic for all its rows, so every source must share it.
-		// Resampled windows are never native, because their pixels are computed, not copied.
+		// Resampled windows are never native, because their pixels are computed, not copied; nor are stacks of
+		// which parts may be.
 		e.native[i] = true
 		for _, d := range e.sets {
-			e.native[i] = e.native[i] && d.rasters[i].SameArithmetic(r) && !d.resamples(i)
+			e.native[i] = e.native[i] && d.rasters[i].SameArithmetic(r) && !d.resamples(i) && d.rasters[i].CopiesParts()
 		}
 	}
 	return nil

@@ -6,7 +6,6 @@ import (
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/loader/dryrun"
 	"github.com/chaski-eo/chaski/loader/pixels"
-	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/shuffle"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog"
@@ -90,15 +89,17 @@ func (e *Engine) explainRasters(ctx context.Context, d *dataset, draw *shuffle.D
 		at := e.rowOf(draw, step)
 		for i, f := range d.rasters {
 			p := dryrun.Asset{Field: f.Name, Step: step, Row: at}
+			read := []dryrun.Asset{p}
 			if at >= 0 {
-				if err := e.explainAsset(ctx, d, draw, i, &p, &plan); err != nil {
+				var err error
+				if read, err = e.explainAsset(ctx, d, draw, i, p, &plan); err != nil {
 					if stop, err := r.Note(err); stop {
 						return true, err
 					}
 					continue
 				}
 			}
-			r.Assets = append(r.Assets, p)
+			r.Assets = append(r.Assets, read...)
 		}
 	}
 	return false, nil
@@ -145,37 +146,30 @@ func (e *Engine) explainPoints(ctx context.Context, d *dataset, draw *shuffle.Dr
 	return out, err
 }
 
-// explainAsset notes what is read of one asset of a draw.
-func (e *Engine) explainAsset(ctx context.Context, d *dataset, draw *shuffle.Draw, field int, p *dryrun.Asset,
-	plan *chunk.RunPlan) error {
+// explainAsset notes what is read of one asset of a draw: of a stack, of each of its parts.
+func (e *Engine) explainAsset(ctx context.Context, d *dataset, draw *shuffle.Draw, field int, p dryrun.Asset,
+	plan *chunk.RunPlan) ([]dryrun.Asset, error) {
 	f := d.rasters[field]
 	a, err := d.table.Asset(ctx, f.TableColumn, p.Row)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	win, err := e.windowOf(ctx, d, draw, field, p.Row, a)
 	if err != nil {
-		return a.Fault(err)
+		return nil, a.Fault(err)
 	}
 	p.URI, p.Size = a.URI, shuffle.Box{H: a.Index.Height, W: a.Index.Width}
 	p.Window = win
-	in := pixels.Inside(win, a.Index.Height, a.Index.Width)
-	how := dryrun.Reading{MaxChunk: e.options.MaxChunkBytes}
-	if how.Gap, err = e.gap(ctx, a); err != nil {
-		return err
+	if a.Parts != nil {
+		return e.explainStack(ctx, d, field, &a, p, plan)
 	}
+	in := pixels.Inside(win, a.Index.Height, a.Index.Width)
 	picked, err := d.bandsOf(ctx, f, a)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if p.Add(a.Index, in, picked.Picked, plan, how, false); a.Index.Blocks != nil {
-		return p.AddBlocks(ctx, a.Index, in, d.sampler.Kind == spec.TileWindow)
-	}
-	if m := a.Index.Mask; m != nil && f.Final.Nodata {
-		in, of := pixels.MaskBands(m, in, picked.Picked)
-		p.Add(m, in, of, plan, how, true)
-	}
-	return nil
+	err = e.explainReads(ctx, d, a, picked.Picked, f.Final.Nodata, in, &p, plan)
+	return []dryrun.Asset{p}, err
 }
 
 // gap returns the gap, in bytes, up to which two ranges of a file are read as one. Remote sources

@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/internal/crash"
 	"github.com/chaski-eo/chaski/loader/dryrun"
 	"github.com/chaski-eo/chaski/loader/pixels"
@@ -262,7 +263,7 @@ func (p *dryRun) row(ctx context.Context, r *dryrun.Row) (w dryrun.Work, err err
 		f := d.raster(a.Field)
 		p.noteWorkerMemory(a, d, f)
 		if p.cache != nil && d.sampler.Kind == spec.TileWindow {
-			key := pixels.TileKey{Set: d.number, Column: f.TableColumn, Row: a.Row}
+			key := pixels.TileKey{Set: d.number, Column: f.TableColumn, Part: a.Stack, Row: a.Row}
 			mine := p.cache.Asset(a, key, &w)
 			p.out.Evicted = p.cache.Evicted
 			if err := p.arrayReads(ctx, a, mine, &w); err != nil {
@@ -324,6 +325,13 @@ func (p *dryRun) noteWorkerMemory(a *dryrun.Asset, d *dataset, f *pixels.Raster)
 	}
 	for _, c := range a.Chunks {
 		p.maxChunk = max(p.maxChunk, c.Held())
+	}
+	if a.Part != "" {
+		if a.Resampled {
+			in := chunk.Box{Y1: a.Window.H, X1: a.Window.W}
+			p.maxResampled = max(p.maxResampled, f.Parts[a.Stack].WarpedBytes(in, p.engine.options.MaxChunkBytes))
+		}
+		return
 	}
 	if d.sampler.Kind == spec.ResizedWindow {
 		p.maxResampled = max(p.maxResampled, f.ResampledBytes(shuffle.Box{H: a.Window.H, W: a.Window.W},

@@ -546,18 +546,21 @@ func (u unit) do(r *pixels.Reader) error {
 	if err != nil {
 		return a.Fault(err)
 	}
+	// The reader serves all datasets in turn, so Share must be reset, otherwise the tiles of the
+	// last unit's raster would be used.
+	r.Share = pixels.Shared{}
+	if d.sampler.Kind == spec.TileWindow {
+		r.Share = pixels.Shared{Tiles: e.tiles, Key: pixels.TileKey{Set: d.number, Column: f.TableColumn, Row: at}}
+	}
+	if a.Parts != nil {
+		return u.stack(r, d, f, &a, win)
+	}
 	to, err := p.row(u, a.Index, win)
 	if err != nil {
 		return a.Fault(err)
 	}
 	if to.Bands, err = d.bandsOf(p.ctx, f, a); err != nil {
 		return err
-	}
-	// The reader serves all datasets in turn, so Share must be reset, otherwise the tiles of the
-	// last unit's raster would be used.
-	r.Share = pixels.Shared{}
-	if d.sampler.Kind == spec.TileWindow {
-		r.Share = pixels.Shared{Tiles: e.tiles, Key: pixels.TileKey{Set: d.number, Column: f.TableColumn, Row: at}}
 	}
 	if d.resamples(u.field) {
 		// The sink is the resampled window, which has the field's size and begins at 0, 0.

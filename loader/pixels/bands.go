@@ -9,6 +9,11 @@ type PickedBands struct {
 	// StepBands is the number of bands of a step of the file; 0 if it has no steps.
 	StepBands int
 
+	// Of a part of a stack: into gives the tensor's band for each plane of Picked, and all is how many bands the tensor
+	// has. Otherwise into is nil: the planes are those of the tensor.
+	into []int
+	all  int
+
 	spans []bandSpan
 	at    map[int][]int // for each plane of the file, its planes of the tensor
 }
@@ -18,7 +23,20 @@ type PickedBands struct {
 type bandSpan struct{ from, t, to, n int }
 
 // bands returns the number of bands of a step of the tensor.
-func (r *PickedBands) bands() int { return len(r.Picked) / max(r.TimeSteps, 1) }
+func (r *PickedBands) bands() int {
+	if r.into != nil {
+		return r.all
+	}
+	return len(r.Picked) / max(r.TimeSteps, 1)
+}
+
+// plane returns the plane of the tensor that plane j of Picked becomes.
+func (r *PickedBands) plane(j int) int {
+	if r.into != nil {
+		return r.into[j]
+	}
+	return j
+}
 
 // PickPlanes returns the planes of some bands at some steps of time, of a file with stepBands bands. With
 // times nil they are the bands themselves.
@@ -39,12 +57,13 @@ func PickPlanes(bands, times []int, stepBands int) PickedBands {
 // for every chunk. The caller calls it again whenever Picked changes.
 func (r *PickedBands) PlaceBands() {
 	r.at, r.spans = make(map[int][]int, len(r.Picked)), nil
-	for j, p := range r.Picked {
+	for i, p := range r.Picked {
+		j := r.plane(i)
 		r.at[p] = append(r.at[p], j)
 		t, b := j/r.bands(), j%r.bands()
 		// One span is one call of Scatter, so joining contiguous bands avoids a call for each.
 		if k := len(r.spans) - 1; k >= 0 && b > 0 && p == r.spans[k].from+r.spans[k].n &&
-			(r.StepBands == 0 || p%r.StepBands > 0) {
+			b == r.spans[k].to+r.spans[k].n && (r.StepBands == 0 || p%r.StepBands > 0) {
 			r.spans[k].n++
 			continue
 		}

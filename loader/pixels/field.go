@@ -34,6 +34,10 @@ type Raster struct {
 	Stored        int // how many bands are decoded for each pixel
 	LayoutPattern *einops.Pattern
 
+	// Parts are the rasters of a stack, compiled; one is nil if the field picks none of its bands. Of other fields it
+	// is empty.
+	Parts []*Raster
+
 	Scale, Offset []float32 // one value, or one for each band; empty without Normalize
 	FillValue     float64   // for nodata and padding
 
@@ -420,6 +424,12 @@ type maskOf struct {
 func (m *maskOf) Put(x *chunk.Index, i int, samples []byte) {
 	r, box, blk := m.row, x.Box(i), BlockOf(x, i)
 	if x.Bands == 1 { // one mask for all bands
+		if r.Field.into != nil { // the bands of a part of a stack
+			for _, j := range r.Field.into {
+				m.clear(box, blk, samples, j, j+1)
+			}
+			return
+		}
 		m.clear(box, blk, samples, 0, len(r.Field.Picked))
 		return
 	}
@@ -493,8 +503,10 @@ func BlockOf(x *chunk.Index, i int) einops.Block {
 }
 
 // Pad fills the part of the window that lies outside an image of height by width pixels.
-func (r *Row) Pad(height, width int) {
-	in := Inside(r.Win, height, width)
+func (r *Row) Pad(height, width int) { r.padAround(Inside(r.Win, height, width)) }
+
+// padAround fills the part of the window that lies outside a box, which has no bands.
+func (r *Row) padAround(in chunk.Box) {
 	y0, y1, x0, x1 := in.Y0-r.Win.Y, in.Y1-r.Win.Y, in.X0-r.Win.X, in.X1-r.Win.X
 	if y0 >= y1 || x0 >= x1 {
 		r.Clear()
@@ -514,6 +526,13 @@ func (r *Row) Pad(height, width int) {
 // fill fills rows and columns of a box in all bands and steps of time of the row.
 func (r *Row) fill(b einops.Box) {
 	b.N, b.B0, b.B1 = r.N, 0, r.Field.bands()
+	for _, j := range r.Field.into { // only the bands of the part
+		b.T, b.B0, b.B1 = r.T, j, j+1
+		r.Plan.FillBox(r.Dst, r.Cv, b)
+	}
+	if r.Field.into != nil {
+		return
+	}
 	for t := range max(r.Field.TimeSteps, 1) {
 		b.T = r.step(t)
 		r.Plan.FillBox(r.Dst, r.Cv, b)

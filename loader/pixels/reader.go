@@ -108,6 +108,9 @@ func (r *Reader) Read(ctx context.Context, a catalog.Asset, box chunk.Box, bands
 }
 
 func (r *Reader) readAsset(ctx context.Context, a catalog.Asset, box chunk.Box, bands []int, to, masked Sink) error {
+	if a.Parts != nil {
+		return fault.New(fault.Unsupported, "asset", fault.NoOffset, "a stack of rasters is not read here")
+	}
 	if a.Index.Blocks != nil {
 		r.Share.Key.Mask = false // arrays have no mask
 		return r.chunks(ctx, nil, a.Index, box, bands, to)

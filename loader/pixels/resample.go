@@ -25,9 +25,10 @@ var Planes = func() *einops.Pattern {
 
 // Resampler holds a window before and after it is resampled. It serves one worker.
 type Resampler struct {
-	In, Out           []byte // samples by band, row and column, in the field's native dtype or float32
-	InValid, OutValid []byte // one byte for each sample: 1 valid, 0 missing (nodata, masked, padding)
-	y, x              []tap  // of each row and each column of Out
+	In, Out           []byte   // samples by band, row and column, in the field's native dtype or float32
+	InValid, OutValid []byte   // one byte for each sample: 1 valid, 0 missing (nodata, masked, padding)
+	y, x              []tap    // of each row and each column of Out
+	places, picks     []uint32 // see pickAll
 	Smooth            Smoother
 }
 
@@ -265,8 +266,12 @@ func (r *Row) whole(first, planes int, s *Resampler, size int) {
 	}
 	to := r.turned(&blk, einops.Box{N: r.N, Y1: f.H, X1: f.W})
 	for p := 0; p < planes; p += to.B1 - to.B0 { // the planes of one step at a time
-		to.T, to.B0 = r.step((first+p)/f.bands()), (first+p)%f.bands()
+		j := f.plane(first + p)
+		to.T, to.B0 = r.step(j/f.bands()), j%f.bands()
 		to.B1 = min(to.B0+planes-p, f.bands())
+		if f.into != nil { // the bands of a part of a stack need not follow each other
+			to.B1 = to.B0 + 1
+		}
 		blk.Data = s.Out[p*f.H*f.W*size:]
 		r.Plan.Scatter(r.Dst, cv, to, blk)
 	}
@@ -276,6 +281,7 @@ func (r *Row) whole(first, planes int, s *Resampler, size int) {
 	// Missing samples are masked after the cast, because a resampled value need not equal the nodata
 	// value that the cast looks for.
 	for p := range planes {
+		j := f.plane(first + p)
 		for y := range f.H {
 			line := s.OutValid[(p*f.H+y)*f.W:][:f.W]
 			for at := 0; ; {
@@ -284,7 +290,7 @@ func (r *Row) whole(first, planes int, s *Resampler, size int) {
 					break
 				}
 				gone := r.turned(nil, einops.Box{N: r.N, Y0: y, Y1: y + 1, X0: from, X1: end})
-				gone.T, gone.B0 = r.step((first+p)/f.bands()), (first+p)%f.bands()
+				gone.T, gone.B0 = r.step(j/f.bands()), j%f.bands()
 				gone.B1 = gone.B0 + 1
 				r.Plan.MaskBox(r.Dst, cv, gone)
 				at = end

@@ -29,6 +29,7 @@ type TileCache struct {
 // TileKey names a chunk of an asset, or of the asset's mask.
 type TileKey struct {
 	Set, Column int   // which dataset, and which column of its table
+	Part        int   // of a stack; 0 for other assets
 	Row         int64 // of the dataset
 	Chunk       int   // in the asset's index, or in that of its mask
 	Mask        bool  // the chunk is one of the mask

@@ -80,7 +80,7 @@ func WithOwnFields(ctx context.Context, s spec.Spec, o resources.Options) (spec.
 		src = src.Sources[0]
 	}
 	f := s.Fields[0]
-	if src.Source == "" || f.Column != "" || f.Pattern != "" || f.Beside() {
+	if src.Source == "" || f.Column != "" || f.Pattern != "" || f.Stacked() || f.Beside() {
 		return s, nil
 	}
 	names, err := catalog.Fields(ctx, src.Source, catalog.Options{Opener: o.Opener, Roots: o.Roots})
@@ -108,6 +108,19 @@ func WithOwnFields(ctx context.Context, s spec.Spec, o resources.Options) (spec.
 // Open opens the dataset of a source with the fields from. Options that do not suit the kind of
 // dataset are errors.
 func Open(ctx context.Context, src spec.Source, from []spec.Field, o resources.Options) (Table, error) {
+	flat, stacks := flatten(spec.RowFields(from))
+	t, err := openFlat(ctx, src, flat, o)
+	if err != nil || stacks == nil {
+		return t, err
+	}
+	if t, err = newStacked(t, flat, stacks); err != nil {
+		return nil, errors.Join(fault.WithFile(err, src.Source), t.Close())
+	}
+	return t, nil
+}
+
+// openFlat implements Open for fields that are no stacks.
+func openFlat(ctx context.Context, src spec.Source, from []spec.Field, o resources.Options) (Table, error) {
 	hasPattern := func(f spec.Field) bool { return f.Pattern != "" }
 	if src.Missing == spec.MissingDrop && !slices.ContainsFunc(from, hasPattern) {
 		return nil, errors.New("spec: missing is \"drop\", but no field has a pattern: " +
@@ -126,9 +139,8 @@ func Open(ctx context.Context, src spec.Source, from []spec.Field, o resources.O
 			"a container has no times: timestamp is for arrays"), src.Source)
 	}
 	if is {
-		return openContainer(ctx, &src, spec.RowFields(from), o)
+		return openContainer(ctx, &src, from, o)
 	}
-	from = spec.RowFields(from)
 	if IsZarr(ctx, src.Source, src.Dims, o) {
 		z, err := openZarr(ctx, &src, from, o)
 		if err != nil {

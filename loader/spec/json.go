@@ -95,6 +95,11 @@ func (p place) check(t reflect.Type, v any) error {
 			return nil
 		}
 		return p.wrong(v, `a number, "nan", "inf" or "-inf"`)
+	case reflect.TypeFor[Grid]():
+		if v == firstGrid || numberRule(t, v) == "" {
+			return nil
+		}
+		return p.wrong(v, `"first" or a number of metres`)
 	case reflect.TypeFor[Sampler]():
 		p.name = "" // users say per_asset, not sampler.per_asset
 	}

@@ -164,6 +164,10 @@ func (g generator) of(t reflect.Type) map[string]any {
 		return map[string]any{"anyOf": []any{
 			map[string]any{"type": "number"}, map[string]any{"enum": []string{"nan", "inf", "-inf"}},
 		}}
+	case reflect.TypeFor[Grid]():
+		return map[string]any{"anyOf": []any{
+			map[string]any{"type": "number"}, map[string]any{"enum": []string{firstGrid}},
+		}}
 	}
 	switch t.Kind() {
 	case reflect.Pointer:

@@ -141,6 +141,17 @@ type Field struct {
 	// Pattern finds the files of the field by their paths below the source: "masks/{id}.tif". Files
 	// with the same {id} form a sample.
 	Pattern string `json:"pattern,omitempty"`
+	// Columns makes one tensor of rasters that lie in columns of their own, such as the bands of a satellite scene:
+	// all bands of the first, then those of the second, and so on. Each is a column as Column says. The rasters of a
+	// sample are brought to one grid: see Grid. A sample that lacks one of them is bad.
+	Columns []string `json:"columns,omitempty"`
+	// Patterns is Columns for files that are found by their paths: each is a pattern as Pattern says.
+	Patterns []string `json:"patterns,omitempty"`
+	// Grid is the grid of the rasters of Columns or Patterns: "first" (default) for that of the first one, or the size
+	// of its pixels in metres, from the upper left corner of the first one. Rasters on this grid, or moved by whole
+	// pixels, are copied. Others are resampled as Resample says, on the ground or, without a place or with Ground
+	// "ignore", by their sizes. Pixels that a raster does not cover are nodata.
+	Grid Grid `json:"grid,omitempty"`
 
 	// Bands picks bands by their index from 0, in this order. A band may be repeated. Default: all.
 	Bands []int `json:"bands,omitempty"`
@@ -175,7 +186,7 @@ type Field struct {
 	// Validity names a second tensor, uint8 and of the same layout: 1 where a pixel is valid, 0
 	// where it is nodata, masked or padding. Default: no such tensor.
 	Validity string `json:"validity,omitempty"`
-	// Resample is the method by which a sampler that resamples brings windows to their size:
+	// Resample is the method by which a sampler brings windows to their size, and Grid rasters to one grid:
 	// "nearest", "bilinear" or "antialias". Default: "bilinear" for tensors of floats, else
 	// "nearest". See docs/order.md.
 	Resample string `json:"resample,omitempty"`
@@ -600,6 +611,9 @@ func (f Field) Validate() error {
 	if err := f.validateKind(); err != nil {
 		return err
 	}
+	if err := f.validateStack(); err != nil {
+		return err
+	}
 	if f.Fill != nil && math.IsNaN(float64(*f.Fill)) && (f.DType == "uint8" || f.DType == "int64") {
 		return fmt.Errorf("fill is NaN, which %s does not have", f.DType)
 	}
@@ -662,6 +676,8 @@ func (f *Field) rasterMember() string {
 		{f.Resample != "", "resample"},
 		{f.Ground != "", "ground"},
 		{f.Blob != "", "blob"},
+		{f.Columns != nil, "columns"},
+		{f.Patterns != nil, "patterns"},
 		{f.Layout != "", "layout"},
 		{f.Sizes != nil, "sizes"},
 		{f.Normalize != nil, "normalize"},

@@ -46,9 +46,24 @@ type pass struct {
 	options resources.Options
 	table   rows.Table
 	columns []int      // the columns of the raster fields
-	names   [][]string // by column: the band descriptions of the first file; nil if it has none
+	rasters []rasterOf // what is measured: of each field its raster, or those of its stack
 	skipped atomic.Int64
 	remote  bool // the first assets of some columns are not local
+}
+
+// rasterOf is the raster of a field, or one of a stack, which is measured by its own pixels.
+type rasterOf struct {
+	field int      // of the spec
+	part  int      // of the stack, or 0
+	names []string // of the bands, by the first file or the columns of a stack; nil if they have none
+}
+
+// rastersOf returns the rasters that an asset consists of.
+func rastersOf(a catalog.Asset) []catalog.Asset {
+	if a.Parts != nil {
+		return a.Parts
+	}
+	return []catalog.Asset{a}
 }
 
 // Measure computes Stats over the given rows of an open table; nil rows are all rows. A table
@@ -99,37 +114,49 @@ func Measure(
 		Version: stats.ReportVersion, Samples: n - p.skipped.Load(), Skipped: p.skipped.Load(),
 		Fields: map[string]stats.FieldReport{},
 	}
-	for k, i := range p.columns {
-		f := total[k].Report()
-		if len(p.names[k]) == len(f.Bands) {
+	for k, from := range p.rasters {
+		f, name := total[k].Report(), sp.Fields[from.field].Name
+		if len(from.names) == len(f.Bands) {
 			for b := range f.Bands {
-				f.Bands[b].Name = p.names[k][b]
+				f.Bands[b].Name = from.names[b]
 			}
 		}
-		r.Fields[sp.Fields[i].Name] = f
+		all := r.Fields[name]
+		if all.Bands == nil {
+			all.DType = f.DType // of a stack, that of its first raster
+		}
+		all.Bands = append(all.Bands, f.Bands...)
+		r.Fields[name] = all
 	}
 	return r, nil
 }
 
-// fields returns an empty accumulator for each raster field, with the dtype and the number of bands
-// of the first sample that can be read. It also sets remote and names.
+// fields returns an empty accumulator for each raster of each field, with the dtype and the number of
+// bands of the first sample that can be read. It also sets remote and rasters.
 func (p *pass) fields(ctx context.Context, selected []uint32) ([]*stats.Field, error) {
-	out := make([]*stats.Field, len(p.columns))
+	var out []*stats.Field
 	first, err := rows.FirstAssets(ctx, p.table, p.columns, p.spec.BadSamples, selected)
 	if err != nil {
 		return nil, err
 	}
 	for k, i := range p.columns {
-		a := first[k]
-		p.remote = p.remote || source.IsRemote(a.URI)
-		if out[k], err = stats.NewField(a.Index.DType, a.Index.StepBands()); err != nil {
-			return nil, a.Fault(rows.InField(p.spec.Fields[i].Name, err))
+		f := &p.spec.Fields[i]
+		for part, a := range rastersOf(first[k]) {
+			p.remote = p.remote || source.IsRemote(a.URI)
+			field, err := stats.NewField(a.Index.DType, a.Index.StepBands())
+			if err != nil {
+				return nil, a.Fault(rows.InField(f.Name, err))
+			}
+			out = append(out, field)
+			names, err := pixels.BandNames(ctx, p.options.Opener, a)
+			if err != nil {
+				names = nil // names are optional, and a fault of the file must show when its pixels are read
+			}
+			if names == nil && part < len(f.Columns) && field.Bands() == 1 {
+				names = []string{f.Columns[part]}
+			}
+			p.rasters = append(p.rasters, rasterOf{i, part, names})
 		}
-		names, err := pixels.BandNames(ctx, p.options.Opener, a)
-		if err != nil {
-			names = nil // names are optional, and a fault of the file must show when its pixels are read
-		}
-		p.names = append(p.names, names)
 	}
 	return out, nil
 }
@@ -164,11 +191,16 @@ func (p *pass) sample(ctx context.Context, r *pixels.Reader, fields []*stats.Fie
 func (p *pass) read(
 	ctx context.Context, r *pixels.Reader, row int64, fields []*stats.Field, to func(k int) tallier,
 ) error {
-	for k, i := range p.columns {
-		a, err := p.table.Asset(ctx, i, row)
-		if err != nil {
-			return err
+	var all []catalog.Asset // of the field
+	for k, from := range p.rasters {
+		if from.part == 0 {
+			a, err := p.table.Asset(ctx, from.field, row)
+			if err != nil {
+				return err
+			}
+			all = rastersOf(a)
 		}
+		a, i := all[from.part], from.field
 		x := a.Index
 		if f := fields[k]; x.DType != f.DType() || x.StepBands() != f.Bands() {
 			return a.Fault(fault.New(fault.Unsupported, "asset", fault.NoOffset,

@@ -94,6 +94,10 @@ func (p *weighing) compile(ctx context.Context, sp spec.Spec, c WeightOptions) (
 	}
 	alignY, alignX := 1, 1
 	for k, i := range columns {
+		if a := assets[k]; a.Parts != nil && (c.Field == "" && k == len(columns)-1 || sp.Fields[i].Name == c.Field) {
+			return false, a.Fault(rows.InField(sp.Fields[i].Name, fault.New(fault.Unsupported, "asset", fault.NoOffset,
+				"the pixels of a stack are not counted: count those of a field with one raster")))
+		}
 		a, name := assets[k], sp.Fields[i].Name
 		remote = remote || source.IsRemote(a.URI)
 		// The casts and the bands of the fields do not matter here.

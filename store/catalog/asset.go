@@ -47,6 +47,10 @@ type Asset struct {
 	Member         string
 	Offset, Length int64
 
+	// Parts are the rasters of a stack, whose bands follow each other; nil for a raster of its own. Index then has the
+	// size, the bands and the dtype of the stack, but no chunks: what is read is read of the parts.
+	Parts []Asset
+
 	// Bytes are all bytes of the raster, from Offset on, if OpenSmall read them with its header,
 	// else nil. They are shared and must not be changed.
 	Bytes []byte

@@ -31,6 +31,16 @@ func NewPlace(epsg int, transform *[6]float64, height, width int) *Place {
 	return (&Meta{EPSG: epsg, Transform: transform}).place(height, width)
 }
 
+// Transform returns what converts pixel corners of the image, which has height by width pixels, to coordinates: see
+// Meta. A Boxed place is taken for an image with north up.
+func (p *Place) Transform(height, width int) [6]float64 {
+	c, h, w := &p.Corners, float64(height), float64(width)
+	return [6]float64{
+		c[0][0], (c[1][0] - c[0][0]) / w, (c[2][0] - c[0][0]) / h,
+		c[0][1], (c[1][1] - c[0][1]) / w, (c[2][1] - c[0][1]) / h,
+	}
+}
+
 // place returns where an image of height by width pixels lies, nil without a transform.
 func (m *Meta) place(height, width int) *Place {
 	if m.Transform == nil {

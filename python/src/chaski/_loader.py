@@ -318,12 +318,21 @@ class Loader:
 
     def _ids_spec(self, field: str) -> dict[str, Any]:
         members = ("name", "column", "pattern", "blob")
+
+        def parts(f: dict[str, Any]) -> list[dict[str, Any]]:
+            # A stack has the ids of its rasters: the first one keeps the name of the field.
+            key = "columns" if "columns" in f else "patterns"
+            names = [f["name"], *(f"{f['name']}.{i}" for i in range(1, len(f.get(key, ()))))]
+            pairs = zip(names, f.get(key, ()), strict=False)
+            return [{"name": n, key.removesuffix("s"): v} for n, v in pairs] or [f]
+
         # The samples have to be the same ones: as a raster field, without a pixel being read. All
         # fields with a pattern say which ids there are. A catalog may have fields that the spec in
         # use has, and the one that was asked for has not.
         fields = [
             {**{m: f[m] for m in members if m in f}, "kind": "text"}
-            for f in self.spec["fields"]
+            for stack in self.spec["fields"]
+            for f in parts(stack)
             if f["name"] == field or "pattern" in f
         ]
         spec = {**self._single, "fields": fields}

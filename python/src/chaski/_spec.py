@@ -172,6 +172,12 @@ class Field:
             "ignore" goes by the sizes of the rasters only.
         points: makes the field one of points, and is alone then.
         vector: makes the field one of shapes, and is alone then.
+        columns: one tensor of rasters that lie in columns of their own, each as `column` says: the
+            bands of the first, then those of the second, and so on. `bands` picks by index.
+        patterns: the same of files that are paired, each as `pattern` says.
+        grid: grid that the rasters of `columns` or `patterns` are brought to: "first" (default) for
+            that of the first one, or the size of its pixels in metres. Others are resampled on the
+            ground, as `resample` says; what a raster does not cover is nodata.
     """
 
     column: str | None = None
@@ -191,6 +197,9 @@ class Field:
     times: Sequence[int] | None = None
     ground: Literal["match", "ignore"] | None = None
     vector: Vector | Mapping[str, Any] | None = None
+    columns: Sequence[str] | None = None
+    patterns: Sequence[str] | None = None
+    grid: Literal["first"] | float | None = None
 
 
 FieldLike: TypeAlias = "Field | Points | Vector | str | Mapping[str, Any]"

@@ -162,7 +162,7 @@ def _places(fields: Mapping[str, FieldLike] | None) -> Mapping[str, FieldLike] |
         return fields
     named = {name: build_field(name, f) for name, f in fields.items()}
     return {
-        name: Field(column=f.column, pattern=f.pattern)
+        name: Field(column=f.column, pattern=f.pattern, columns=f.columns, patterns=f.patterns)
         for name, f in named.items()
         if f.points is None and f.vector is None
     }

@@ -232,7 +232,14 @@ func printAsset(w io.Writer, a *dryrun.Asset) {
 		fmt.Fprintf(w, "  %s, step %d: padding\n", console.OneLine(a.Field), a.Step)
 		return
 	}
-	fmt.Fprintf(w, "  %s: %s\n    %d x %d from (%d, %d) of %d x %d pixels\n", console.OneLine(a.Field),
+	name := a.Field
+	if a.Part != "" {
+		name += ", " + a.Part
+	}
+	if a.Resampled {
+		name += ", resampled"
+	}
+	fmt.Fprintf(w, "  %s: %s\n    %d x %d from (%d, %d) of %d x %d pixels\n", console.OneLine(name),
 		console.OneLine(a.URI), a.Window.H, a.Window.W, a.Window.Y, a.Window.X, a.Size.H, a.Size.W)
 	printRuns(w, a.URI, a.Runs)
 	fmt.Fprint(w, "\n    chunks")

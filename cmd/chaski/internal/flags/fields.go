@@ -3,6 +3,7 @@ package flags
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -27,6 +28,34 @@ func ParseFields(list []string) ([]loader.Field, error) {
 		fields = append(fields, f)
 	}
 	return fields, nil
+}
+
+// stackFields joins the fields that have one name into a stack of their columns or patterns.
+func stackFields(fields []loader.Field) []loader.Field {
+	var out []loader.Field
+	for _, f := range fields {
+		k := slices.IndexFunc(out, func(o loader.Field) bool { return o.Name == f.Name })
+		if k < 0 {
+			out = append(out, f)
+			continue
+		}
+		// A member that both lack, or have of two kinds, is left as it is: the spec says what is wrong with it.
+		switch o := &out[k]; {
+		case f.Column != "" && (o.Column != "" || o.Columns != nil):
+			if o.Columns == nil {
+				o.Columns, o.Column = []string{o.Column}, ""
+			}
+			o.Columns = append(o.Columns, f.Column)
+		case f.Pattern != "" && (o.Pattern != "" || o.Patterns != nil):
+			if o.Patterns == nil {
+				o.Patterns, o.Pattern = []string{o.Pattern}, ""
+			}
+			o.Patterns = append(o.Patterns, f.Pattern)
+		default:
+			out = append(out, f)
+		}
+	}
+	return out
 }
 
 // ParsePair reads a size in pixels: "HxW", or "N" for "NxN". Its errors go on after "--FLAG is".

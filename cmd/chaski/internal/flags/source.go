@@ -22,7 +22,8 @@ func (f *Source) Add(fl *pflag.FlagSet) {
 	fl.StringArrayVar(&f.Fields, "field", nil,
 		"`NAME=WHERE`: a field of a sample; WHERE is a column of the table, an attribute of the array or a "+
 			"pattern with {id}; NAME alone stands for the dataset's own assets; repeatable (default: one "+
-			"raster \"image\")")
+			"raster \"image\"). Several with one NAME are a stack: their bands follow each other, on the grid of the "+
+			"first")
 	f.at.Add(fl)
 	fl.StringVar(&f.dims, "dims", "",
 		"what the dimensions of an array are, in their order: n, b, y and x, and t of Zarr (default: their names)")
@@ -39,6 +40,7 @@ func (f *Source) Spec(dataset string) (s loader.Spec, err error) {
 	if s.Fields, err = ParseFields(f.Fields); err != nil {
 		return s, err
 	}
+	s.Fields = stackFields(s.Fields)
 	if s.Where, err = f.Filter.conditions(); err != nil {
 		return s, err
 	}

@@ -1,0 +1,355 @@
+package pixels
+
+import (
+	"context"
+	"encoding/binary"
+	"math"
+
+	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/crs"
+	"github.com/chaski-eo/chaski/crs/warp"
+	"github.com/chaski-eo/chaski/einops"
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/cast"
+	"github.com/chaski-eo/chaski/loader/spec"
+	"github.com/chaski-eo/chaski/shuffle"
+	"github.com/chaski-eo/chaski/store/catalog"
+)
+
+// CompileParts compiles the parts of a stack from the field's first asset. It does nothing for other assets. It fails
+// with kind unsupported if the dtypes of the parts do not suit the field.
+func (r *Raster) CompileParts(a *catalog.Asset) error {
+	first := 0
+	for k := range a.Parts {
+		x := a.Parts[k].Index
+		if r.DType == "native" && x.DType != r.Native {
+			return a.Parts[k].Fault(fault.New(fault.Unsupported, "asset", fault.NoOffset,
+				"dtype %s; the first raster of field %q has %s: give the field a dtype", x.DType, r.Name, r.Native))
+		}
+		p := &Raster{Field: r.Field, TableColumn: r.TableColumn, Native: x.DType, To: r.To}
+		p.allBands, p.allTimes = x.Bands, 1
+		p.all, p.into = len(r.bandList), []int{}
+		for j, b := range r.bandList {
+			if b >= first && b < first+x.Bands {
+				p.Picked, p.into = append(p.Picked, b-first), append(p.into, j)
+			}
+		}
+		p.bandList = p.Picked
+		first += x.Bands
+		if len(p.Picked) == 0 {
+			r.Parts = append(r.Parts, nil)
+			continue
+		}
+		p.PlaceBands()
+		err := p.setArithmetic()
+		if err == nil {
+			_, err = p.Final.Get(x)
+		}
+		if err != nil {
+			return a.Parts[k].Fault(err)
+		}
+		r.Parts = append(r.Parts, p)
+	}
+	return nil
+}
+
+// SetSize sets the size of the tensor, and the steps of a sequence.
+func (r *Raster) SetSize(height, width int) {
+	r.H, r.W = height, width
+	for _, p := range r.Parts {
+		if p != nil {
+			p.H, p.W = height, width
+		}
+	}
+}
+
+// CopiesParts reports whether all parts of a stack, wherever they lie, keep their samples as stored. It is true for
+// other fields.
+func (r *Raster) CopiesParts() bool {
+	for _, p := range r.Parts {
+		if p != nil && (p.Blends || p.Native != r.Native) {
+			return false
+		}
+	}
+	return true
+}
+
+// Lay says how the pixels of a part lie in those of its stack.
+type Lay struct {
+	// Same: pixel (0, 0) of the stack is pixel (Y, X) of the part, and the grids are equal. Otherwise pixels are
+	// resampled.
+	Same bool
+	Y, X int
+
+	stack, part warp.Raster
+}
+
+// Whole reports whether the part has the grid and the size of the stack.
+func (l *Lay) Whole() bool {
+	return l.Same && l.Y == 0 && l.X == 0 && l.stack.Height == l.part.Height && l.stack.Width == l.part.Width
+}
+
+// snap is in pixels of the stack. Grids that differ by less are equal: a hundredth of a pixel changes a value that is
+// resampled by at most a hundredth of the difference of its neighbours, and bounds in tables are rounded.
+const snap = 0.01
+
+// sameCRS stands for a CRS that is the same for both rasters and need not be known.
+var sameCRS = func() *crs.CRS {
+	c, ok := crs.ByCode(32631)
+	if !ok {
+		panic("pixels: EPSG:32631 is not known")
+	}
+	return c
+}()
+
+// NewLay returns how part k of stack a lies in it. It fails with kind misplaced if they have no pixel in common, and
+// with kind unsupported if a CRS cannot be converted to the other one.
+func (r *Raster) NewLay(a *catalog.Asset, k int) (l Lay, err error) {
+	p := &a.Parts[k]
+	l.stack = warp.Raster{CRS: sameCRS, Height: a.Index.Height, Width: a.Index.Width, Transform: [6]float64{1: 1, 5: 1}}
+	l.part = warp.Raster{CRS: sameCRS, Height: p.Index.Height, Width: p.Index.Width}
+	if r.Ground == spec.IgnoreGround || a.Place == nil || p.Place == nil { // by their sizes
+		l.part.Transform[1] = float64(l.stack.Width) / float64(l.part.Width)
+		l.part.Transform[5] = float64(l.stack.Height) / float64(l.part.Height)
+	} else {
+		l.stack.Transform = a.Place.Transform(l.stack.Height, l.stack.Width)
+		l.part.Transform = p.Place.Transform(l.part.Height, l.part.Width)
+		if from, to := a.Place.EPSG, p.Place.EPSG; from != to && from != 0 && to != 0 {
+			if l.stack.CRS, err = crs.Lookup(from); err != nil {
+				return l, p.Fault(err)
+			}
+			if l.part.CRS, err = crs.Lookup(to); err != nil {
+				return l, p.Fault(err)
+			}
+		}
+	}
+	return l, l.place(a, p)
+}
+
+// place finds the pixels of the part in those of the stack.
+func (l *Lay) place(a, p *catalog.Asset) error {
+	t, err := crs.NewTransform(l.part.CRS, l.stack.CRS)
+	if err != nil {
+		return p.Fault(err)
+	}
+	h, w := float64(l.part.Height), float64(l.part.Width)
+	corners := make([]crs.Point, 0, 4)
+	for _, c := range [...]crs.Point{{0, 0}, {w, 0}, {0, h}, {w, h}} {
+		corners = append(corners, ground(&l.part.Transform, c))
+	}
+	t.Points(corners, corners)
+	s := &l.stack.Transform
+	det := float64(s[1]*s[5]) - float64(s[2]*s[4])
+	lo, hi := crs.Point{math.Inf(1), math.Inf(1)}, crs.Point{math.Inf(-1), math.Inf(-1)}
+	for i, c := range corners { // now in pixels of the stack
+		x, y := c[0]-s[0], c[1]-s[3]
+		corners[i] = crs.Point{(float64(x*s[5]) - float64(y*s[2])) / det, (float64(y*s[1]) - float64(x*s[4])) / det}
+		for axis := range lo {
+			lo[axis], hi[axis] = min(lo[axis], corners[i][axis]), max(hi[axis], corners[i][axis])
+		}
+	}
+	// The negation also refuses NaN, for which every comparison is false.
+	if !(hi[0] > 0 && hi[1] > 0 && lo[0] < float64(l.stack.Width) && lo[1] < float64(l.stack.Height)) {
+		return p.Fault(fault.New(fault.Misplaced, "place", fault.NoOffset,
+			"it lies at %v and the stack, whose first raster is %s, at %v: they have no pixel in common",
+			p.Place, a.URI, a.Place))
+	}
+	x, y := math.Round(corners[0][0]), math.Round(corners[0][1])
+	l.Same = t.Same()
+	for i, c := range [...]crs.Point{{x, y}, {x + w, y}, {x, y + h}, {x + w, y + h}} {
+		l.Same = l.Same && math.Abs(corners[i][0]-c[0]) < snap && math.Abs(corners[i][1]-c[1]) < snap
+	}
+	l.Y, l.X = -int(y), -int(x)
+	return nil
+}
+
+// ground returns the place of a pixel's corner by a transform.
+func ground(t *[6]float64, c crs.Point) crs.Point {
+	// The conversions prevent fused multiply-adds, which round otherwise on some machines.
+	return crs.Point{
+		t[0] + float64(c[0]*t[1]) + float64(c[1]*t[2]), t[3] + float64(c[0]*t[4]) + float64(c[1]*t[5]),
+	}
+}
+
+// Inside returns the part's pixels in window win of the stack that lie in both, without bands.
+func (l *Lay) Inside(win shuffle.Box) chunk.Box {
+	in := Inside(win, l.stack.Height, l.stack.Width)
+	moved := shuffle.Box{Y: in.Y0 + l.Y, X: in.X0 + l.X, H: max(in.Y1-in.Y0, 0), W: max(in.X1-in.X0, 0)}
+	return Inside(moved, l.part.Height, l.part.Width)
+}
+
+// Warp returns the mapping that makes height by width pixels of window win of the stack.
+func (l *Lay) Warp(win shuffle.Box, height, width int) (*warp.Mapping, error) {
+	w, t := l.stack, &l.stack.Transform
+	at := ground(t, crs.Point{float64(win.X), float64(win.Y)})
+	sy, sx := float64(win.H)/float64(height), float64(win.W)/float64(width)
+	w.Height, w.Width = height, width
+	w.Transform = [6]float64{at[0], t[1] * sx, t[2] * sy, at[1], t[4] * sx, t[5] * sy}
+	return warp.NewMapping(w, l.part)
+}
+
+// Source returns the pixels of the part that the field takes for a mapping, without bands.
+func (r *Raster) Source(m *warp.Mapping) chunk.Box {
+	b := m.Source(r.kernel())
+	return chunk.Box{Y0: b.Y0, X0: b.X0, Y1: b.Y1, X1: b.X1}
+}
+
+func (r *Raster) kernel() warp.Kernel {
+	switch {
+	case r.smooths:
+		return warp.Antialias
+	case r.Blends:
+		return warp.Bilinear
+	}
+	return warp.Nearest
+}
+
+// Aligned reads window win of a stack of a part on the same grid into a row.
+func (r *Reader) Aligned(ctx context.Context, part catalog.Asset, l *Lay, win shuffle.Box, to *Row,
+	masked Sink) error {
+	to.Win.Y, to.Win.X = win.Y+l.Y, win.X+l.X
+	in := l.Inside(win)
+	if in.Y0 < in.Y1 && in.X0 < in.X1 {
+		if err := r.Read(ctx, part, in, to.Field.Picked, to, masked); err != nil {
+			return err
+		}
+	}
+	// After the pixels, because a chunk also has those of the part that lie past the edge of the stack.
+	to.padAround(in)
+	return nil
+}
+
+// Warped reads a part of a stack that lies on another grid into a row: m makes the field's size of window win. It
+// holds as many bands at a time as fit into limit bytes, and fails with kind limit if one does not.
+func (r *Reader) Warped(ctx context.Context, part catalog.Asset, l *Lay, m *warp.Mapping, win shuffle.Box, to *Row,
+	limit int) error {
+	f := to.Field
+	in := f.Source(m)
+	if in.Y0 >= in.Y1 || in.X0 >= in.X1 {
+		to.Clear()
+		return nil
+	}
+	from := shuffle.Box{Y: in.Y0, X: in.X0, H: in.Y1 - in.Y0, W: in.X1 - in.X0}
+	size, k := f.resampledAtOnce(from, limit)
+	if k == 0 {
+		return part.Fault(fault.New(fault.Limit, "window", fault.NoOffset,
+			"%d by %d pixels to resample are over %d bytes", from.H, from.W, limit))
+	}
+	cv, err := f.raw.Get(part.Index)
+	if err != nil {
+		return part.Fault(err)
+	}
+	s, n := &r.Resample, f.H*f.W
+	if !f.Blends {
+		if err := s.pickAll(m, in, n); err != nil {
+			return err
+		}
+	}
+	for b := 0; b < len(f.Picked); b += k {
+		sub := &Raster{H: from.H, W: from.W}
+		sub.Picked = f.Picked[b:min(b+k, len(f.Picked))]
+		sub.PlaceBands()
+		plan, err := Planes.Plan(sub.Axes(1), nil)
+		if err != nil {
+			return err
+		}
+		s.In, s.InValid = Grown(s.In, plan.Len()*size), Grown(s.InValid, plan.Len())
+		sink := &Row{Field: sub, Plan: plan, Dst: einops.Target{Data: s.In, Mask: s.InValid}, Cv: cv, Win: from}
+		if err := r.Read(ctx, part, in, sub.Picked, sink, sink.Masked(&f.raw, in)); err != nil {
+			return err
+		}
+		s.Out, s.OutValid = Grown(s.Out, len(sub.Picked)*n*size), Grown(s.OutValid, len(sub.Picked)*n)
+		for p := range sub.Picked {
+			if err := s.warp(f, m, in, p, size); err != nil {
+				return err
+			}
+			s.crop(f, p, size, win, l.stack.Height, l.stack.Width)
+		}
+		to.whole(b, len(sub.Picked), s, size)
+	}
+	return nil
+}
+
+// warp fills plane p of Out and OutValid from that of In and InValid, which holds box in of the part.
+func (s *Resampler) warp(f *Raster, m *warp.Mapping, in chunk.Box, p, size int) error {
+	n, from := f.H*f.W, (in.Y1-in.Y0)*(in.X1-in.X0)
+	data, valid := s.In[p*from*size:(p+1)*from*size], s.InValid[p*from:(p+1)*from]
+	out, outValid := s.Out[p*n*size:(p+1)*n*size], s.OutValid[p*n:(p+1)*n]
+	if !f.Blends {
+		for i, at := range s.picks {
+			if at == 0 {
+				clear(out[i*size : (i+1)*size])
+				outValid[i] = 0
+				continue
+			}
+			copy(out[i*size:(i+1)*size], data[(int(at)-1)*size:])
+			outValid[i] = valid[at-1]
+		}
+		return nil
+	}
+	values, seen := cast.Of[float32](out)
+	if !seen {
+		values = make([]float32, n)
+	}
+	src := warp.Plane[float32]{Box: boxOf(in), Pix: cast.Values[float32](data), Valid: valid}
+	if err := warp.Sample(m, f.kernel(), src, values, outValid); err != nil {
+		return err
+	}
+	if !seen {
+		for i, v := range values {
+			binary.LittleEndian.PutUint32(out[4*i:], math.Float32bits(v))
+		}
+	}
+	return nil
+}
+
+// pickAll sets picks to where the nearest of n pixels lie in box in: 0 off the raster, else 1 more than their number.
+// Samples of any dtype follow it, without a loop for each.
+func (s *Resampler) pickAll(m *warp.Mapping, in chunk.Box, n int) error {
+	for len(s.places) < (in.Y1-in.Y0)*(in.X1-in.X0) {
+		s.places = append(s.places, uint32(len(s.places)+1))
+	}
+	if cap(s.picks) < n {
+		s.picks = make([]uint32, n)
+	}
+	s.picks, s.OutValid = s.picks[:n], Grown(s.OutValid, n)
+	places := s.places[:(in.Y1-in.Y0)*(in.X1-in.X0)]
+	return warp.Pick(m, warp.Plane[uint32]{Box: boxOf(in), Pix: places}, s.picks, s.OutValid)
+}
+
+func boxOf(b chunk.Box) warp.Box { return warp.Box{Y0: b.Y0, X0: b.X0, Y1: b.Y1, X1: b.X1} }
+
+// crop makes pixels of plane p of Out missing whose middle lies outside of the stack, where a part may have pixels.
+func (s *Resampler) crop(f *Raster, p, size int, win shuffle.Box, height, width int) {
+	if win.Y >= 0 && win.X >= 0 && win.Y+win.H <= height && win.X+win.W <= width {
+		return
+	}
+	out := func(at, from, length, n, side int) bool { // twice the middle of pixel at, in pixels times n
+		middle := 2*from*n + (2*at+1)*length
+		return middle < 0 || middle >= 2*side*n
+	}
+	for y := range f.H {
+		row := out(y, win.Y, win.H, f.H, height)
+		for x := range f.W {
+			if row || out(x, win.X, win.W, f.W, width) {
+				at := (p*f.H+y)*f.W + x
+				clear(s.Out[at*size : (at+1)*size])
+				s.OutValid[at] = 0
+			}
+		}
+	}
+}
+
+// WarpedBytes returns how many bytes of memory a worker needs to resample box in of a part, if it holds at most limit
+// bytes of its samples at a time.
+func (r *Raster) WarpedBytes(in chunk.Box, limit int) int64 {
+	h, w := in.Y1-in.Y0, in.X1-in.X0
+	if h <= 0 || w <= 0 {
+		return 0
+	}
+	n := r.ResampledBytes(shuffle.Box{H: h, W: w}, limit)
+	if !r.Blends {
+		n += 4 * (int64(h)*int64(w) + int64(r.H)*int64(r.W))
+	}
+	return n
+}

@@ -1,0 +1,166 @@
+package rows
+
+import (
+	"context"
+	"math"
+
+	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/crs"
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/loader/spec"
+	"github.com/chaski-eo/chaski/store/catalog"
+)
+
+// stacked is a table of which some fields are stacks: each is made of several fields of the table below.
+type stacked struct {
+	Table
+	fields []stack
+}
+
+// stack says which fields of the table below a field is made of.
+type stack struct {
+	first, n int // from first on; n is 0 for a field that is no stack
+	grid     spec.Grid
+}
+
+// flatten puts the parts of stacked fields in their place. Without one it returns the fields, and nil.
+func flatten(fields []spec.Field) ([]spec.Field, []stack) {
+	var flat []spec.Field
+	stacks := make([]stack, len(fields))
+	some := false
+	for i := range fields {
+		f := &fields[i]
+		stacks[i].first = len(flat)
+		if !f.Stacked() {
+			flat = append(flat, *f)
+			continue
+		}
+		parts := f.Parts()
+		stacks[i].n, stacks[i].grid, some = len(parts), f.Grid, true
+		flat = append(flat, parts...)
+	}
+	if !some {
+		return fields, nil
+	}
+	return flat, stacks
+}
+
+// newStacked returns a table whose fields have the stacks that flatten has found. flat are the fields of t.
+func newStacked(t Table, flat []spec.Field, stacks []stack) (Table, error) {
+	for _, s := range stacks {
+		for k := s.first; k < s.first+s.n; k++ {
+			if err := flat[k].CheckKind(t.Kind(k)); err != nil {
+				return t, InField(flat[k].Name, err)
+			}
+		}
+	}
+	return &stacked{t, stacks}, nil
+}
+
+// Kind implements Table.
+func (t *stacked) Kind(field int) catalog.Kind { return t.Table.Kind(t.fields[field].first) }
+
+// Value implements Table: of a stack it is the path of the first raster.
+func (t *stacked) Value(ctx context.Context, field int, row int64) (catalog.Value, error) {
+	return t.Table.Value(ctx, t.fields[field].first, row)
+}
+
+// Extras implements Table. The sizes of stacks are known where their grid is that of the first raster.
+func (t *stacked) Extras() Extras {
+	x := t.Table.Extras()
+	size, sizes := x.Size, x.Sizes
+	for _, s := range t.fields {
+		if s.grid != 0 {
+			x.Size, x.Sizes = nil, nil
+			return x
+		}
+	}
+	if size != nil {
+		x.Size = func(field int) catalog.Size { return size(t.fields[field].first) }
+	}
+	if sizes != nil {
+		x.Sizes = func(ctx context.Context, field int) ([]catalog.Size, error) {
+			return sizes(ctx, t.fields[field].first)
+		}
+	}
+	return x
+}
+
+// Asset implements Table.
+func (t *stacked) Asset(ctx context.Context, field int, row int64) (catalog.Asset, error) {
+	s := t.fields[field]
+	if s.n == 0 {
+		return t.Table.Asset(ctx, s.first, row)
+	}
+	parts := make([]catalog.Asset, s.n)
+	for k := range parts {
+		var err error
+		if parts[k], err = t.Table.Asset(ctx, s.first+k, row); err != nil {
+			return catalog.Asset{}, err
+		}
+	}
+	return newStack(parts, s.grid)
+}
+
+// newStack returns the stack of some rasters on a grid. It fails with kind unsupported if a raster has steps of time,
+// or lies where the grid has no size in metres.
+func newStack(parts []catalog.Asset, grid spec.Grid) (catalog.Asset, error) {
+	lead := &parts[0]
+	x := &chunk.Index{DType: lead.Index.DType, Height: lead.Index.Height, Width: lead.Index.Width, ChunkB: 1,
+		ChunkH: lead.Index.ChunkH, ChunkW: lead.Index.ChunkW}
+	a := catalog.Asset{URI: lead.URI, Member: lead.Member, Index: x, Place: lead.Place, Parts: parts}
+	for k := range parts {
+		p := &parts[k]
+		if x.Bands += p.Index.Bands; p.Index.Times > 0 {
+			return a, p.Fault(fault.New(fault.Unsupported, "asset", fault.NoOffset,
+				"it has %d steps of time, and the rasters of a stack have none", p.Index.Times))
+		}
+		if x.Bands > chunk.MaxBands {
+			return a, p.Fault(fault.New(fault.Limit, "asset", fault.NoOffset, "the stack has over %d bands",
+				chunk.MaxBands))
+		}
+	}
+	if grid == 0 {
+		return a, nil
+	}
+	return a, lead.Fault(regrid(&a, float64(grid)))
+}
+
+// maxSide bounds the sides of a grid that a raster does not have itself: 2^24 pixels of 10 m are four times around
+// the Earth.
+const maxSide = 1 << 24
+
+// regrid gives a stack pixels of a size in metres, from the upper left corner of its first raster. The last row and
+// column reach past it, or end before it, by up to half a pixel.
+func regrid(a *catalog.Asset, metres float64) error {
+	fail := func(format string, args ...any) error {
+		return fault.New(fault.Unsupported, "grid", fault.NoOffset, format, args...)
+	}
+	if a.Place == nil {
+		return fail("%v m: the file does not say where it lies", metres)
+	}
+	c, ok := crs.ByCode(a.Place.EPSG)
+	switch {
+	case !ok:
+		return fail("%v m: its CRS, EPSG:%d, is not known", metres, a.Place.EPSG)
+	case c.Geographic() || c.Definition().Values["unit"] != 1:
+		return fail("%v m: the coordinates of its CRS, EPSG:%d, are not in metres", metres, a.Place.EPSG)
+	}
+	x := a.Index
+	t := a.Place.Transform(x.Height, x.Width)
+	down, across := math.Hypot(t[2], t[5]), math.Hypot(t[1], t[4]) // sizes of a pixel
+	h, w := math.Round(down*float64(x.Height)/metres), math.Round(across*float64(x.Width)/metres)
+	if !(h >= 1 && w >= 1 && h <= maxSide && w <= maxSide) {
+		return fail("%v m: a grid of %v by %v pixels; its sides must have 1 to %d", metres, h, w, maxSide)
+	}
+	chunkSide := func(n int, size float64) int {
+		return max(int(math.Min(math.Round(float64(n)*size/metres), maxSide)), 1)
+	}
+	x.ChunkH, x.ChunkW = chunkSide(x.ChunkH, down), chunkSide(x.ChunkW, across)
+	x.Height, x.Width = int(h), int(w)
+	for _, i := range [...]int{1, 4} {
+		t[i], t[i+1] = t[i]*metres/across, t[i+1]*metres/down
+	}
+	a.Place = catalog.NewPlace(a.Place.EPSG, &t, x.Height, x.Width)
+	return nil
+}
