@@ -29,6 +29,14 @@ var (
 	rename = os.Rename
 )
 
+// Inject replaces how files are synced and renamed until restore is called: for tests of packages that write, which
+// have to hold whatever fails. It is not safe beside other writers.
+func Inject(sync func(*os.File) error, move func(from, to string) error) (restore func()) {
+	oldSync, oldRename := fsync, rename
+	fsync, rename = sync, move
+	return func() { fsync, rename = oldSync, oldRename }
+}
+
 // Temporary names are .NAME.chaski-RANDOM.tmp: hidden, so that patterns such as *.tif do not match them, and not to be
 // mistaken for names that somebody else chose.
 const (

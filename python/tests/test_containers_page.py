@@ -76,7 +76,11 @@ def test_example(data, binary):
 
 
 def test_commands(data, binary):
-    assert len(COMMANDS) == 6
+    assert len(COMMANDS) == 8
+    about = re.search(r"^echo '(.*?)' > about.json$", PAGE, re.DOTALL | re.MULTILINE)
+    (data / "about.json").write_text(about[1])
+    (data / "tiles").mkdir()
     for command in COMMANDS:
         subprocess.run([binary, *shlex.split(command)], check=True, capture_output=True)
     assert (data / "stats.json").exists() and (data / "batch.png").exists()
+    assert (data / "chips.tacozip").exists()

@@ -111,7 +111,7 @@ Exit codes:
 		raster.NewConvert(env), raster.NewPaste(env),
 		inspect.NewInfo(env),
 		container.NewLs(env), container.NewLocate(env), container.NewExtract(env),
-		container.NewSQL(env),
+		container.NewSQL(env), container.NewPack(env),
 		array.NewArray(env), array.NewConsolidate(env),
 		dataset.NewPlan(env), dataset.NewExplain(env), dataset.NewReplay(env),
 		dataset.NewSpec(env), dataset.NewQuarantine(env), dataset.NewStats(env),

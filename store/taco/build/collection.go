@@ -48,20 +48,20 @@ const (
 	fieldsMember = "taco:field_schema"
 )
 
-// ParseCollection reads a COLLECTION.json, or a document with some of its members.
-func ParseCollection(b []byte) (*Collection, error) {
-	c := &Collection{}
+// Set replaces members by those of a JSON object. Members that Create computes are left out.
+func (c *Collection) Set(b []byte) error {
+	bad := func(err error) error { return fault.Wrap(fault.Corrupt, collName, fault.NoOffset, err) }
 	if err := json.Unmarshal(b, c); err != nil {
-		return nil, fault.Wrap(fault.Corrupt, "COLLECTION.json", fault.NoOffset, err)
+		return bad(err)
 	}
 	if err := json.Unmarshal(b, &c.More); err != nil {
-		return nil, fault.Wrap(fault.Corrupt, "COLLECTION.json", fault.NoOffset, err)
+		return bad(err)
 	}
 	for _, name := range []string{"id", "dataset_version", "description", "licenses", "providers", "tasks",
 		"taco_version", "title", "curators", "keywords", "extent", pitMember, fieldsMember} {
 		delete(c.More, name)
 	}
-	return c, nil
+	return nil
 }
 
 // check returns an error that names the first member which violates the specification.

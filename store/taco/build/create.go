@@ -47,6 +47,9 @@ type Result struct {
 	Bytes   int64 // of the files
 }
 
+// Tests replace this to fail.
+var disk = func(f *os.File) archiveFile { return f }
+
 // Create writes a dataset to path. A ZIP replaces a file of that name; a folder must not be there. On an error, or if
 // the program is killed, what was there is as it was.
 //
@@ -83,7 +86,7 @@ func (w *writer) create(ctx context.Context, path string) (*Result, error) {
 			"containers are written to local files only"), path)
 	}
 	if w.o.Form == ZIP {
-		err := durable.WriteFile(path, func(f *os.File) error { return w.zip(ctx, f) })
+		err := durable.WriteFile(path, func(f *os.File) error { return w.zip(ctx, disk(f)) })
 		return &w.result, err
 	}
 	if _, err := os.Lstat(path); err == nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/chaski-eo/chaski/tables/wkb"
 )
 
-// extentOf returns the extent of the first level that has points of STAC or ISTAC, or all of the world.
+// extentOf returns the extent of the first level that has points of STAC or ISTAC, or nil.
 func extentOf(ctx context.Context, levels []*level) (*Extent, error) {
 	for _, l := range levels {
 		for _, prefix := range []string{"stac:", "istac:"} {
@@ -25,8 +25,11 @@ func extentOf(ctx context.Context, levels []*level) (*Extent, error) {
 			return e, err
 		}
 	}
-	return &Extent{Spatial: []float64{-180, -90, 180, 90}}, nil
+	return nil, nil
 }
+
+// world is the extent of samples of which nothing is known.
+func world() *Extent { return &Extent{Spatial: []float64{-180, -90, 180, 90}} }
 
 // boxOf returns the bounding box of a column of points in degrees, or nil.
 func boxOf(ctx context.Context, t *tables.Table, name string) ([]float64, error) {

@@ -24,7 +24,7 @@ func (w *writer) folder(ctx context.Context, dir string) error {
 		}
 	}
 	err := w.copyFiles(ctx, func(p place, l *loaded) error {
-		return writeNew(pathname.Join(data, p.path), func(f *os.File) error {
+		return writeNew(pathname.Join(data, p.path), func(f io.Writer) error {
 			if l.r == nil {
 				_, err := f.Write(l.bytes)
 				return err
@@ -40,7 +40,7 @@ func (w *writer) folder(ctx context.Context, dir string) error {
 		return err
 	}
 	put := func(name string, b []byte) error {
-		return writeNew(pathname.Join(dir, name), func(f *os.File) error {
+		return writeNew(pathname.Join(dir, name), func(f io.Writer) error {
 			_, err := f.Write(b)
 			return err
 		})
@@ -73,10 +73,10 @@ func (w *writer) folder(ctx context.Context, dir string) error {
 }
 
 // writeNew writes a file that does not exist yet.
-func writeNew(name string, write func(f *os.File) error) error {
+func writeNew(name string, write func(f io.Writer) error) error {
 	f, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o666)
 	if err != nil {
 		return err
 	}
-	return errors.Join(write(f), f.Close())
+	return errors.Join(write(disk(f)), f.Close())
 }

@@ -119,6 +119,9 @@ func (w *writer) document(ctx context.Context) ([]byte, error) {
 		if w.collection.Extent, err = extentOf(ctx, w.levels); err != nil {
 			return nil, err
 		}
+		if w.collection.Extent == nil {
+			w.collection.Extent = world()
+		}
 	}
 	fields := make([]member, len(w.levels))
 	for k := range w.levels {

@@ -1,0 +1,170 @@
+package container
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
+	"github.com/chaski-eo/chaski/cmd/chaski/internal/flags"
+	"github.com/chaski-eo/chaski/cmd/chaski/internal/open"
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/store/taco"
+	"github.com/chaski-eo/chaski/store/taco/build"
+)
+
+type packFlags struct {
+	lsFlags
+	out, collection, form string
+	workers               int
+	quiet                 bool
+}
+
+// NewPack returns the command pack.
+func NewPack(env console.Env) *cobra.Command {
+	var f packFlags
+	cmd := &cobra.Command{
+		Use:   "pack -o OUT [flags] DIR | CONTAINER...",
+		Short: "Write a TACO 2 container",
+		Long: `Write a TACO 2 container, as a ZIP (OUT ends in .tacozip or .zip) or as a folder.
+
+Of a directory, each file becomes a sample with the file's name as its id, and each directory in it a folder
+of samples. Samples at the top must have the same files below them. --collection is needed: a JSON file with
+id, dataset_version, description, licenses, providers and tasks.
+
+Of containers, the samples are copied with all that lies below them and all their columns: from a ZIP to a
+folder and back, of several containers into one, from a Tortilla or a TACO 0.2 to version 2, or a subset by
+--where, --bbox, --datetime and --limit. COLLECTION.json is that of the first container, changed by the
+members of --collection. That of a subset says what it is taken from (taco:subset_of).
+
+OUT is complete or absent, also after a kill. A ZIP replaces an older one; a folder must not be there.`,
+		Example: `  chaski pack -o chips.tacozip --collection about.json chips/
+  chaski pack -o folder data.tacozip
+  chaski pack -o peru.tacozip --where "country = 'Peru'" data.tacozip
+  chaski pack -o all.tacozip north.tacozip south.tacozip`,
+		Args: console.AtLeastOne("DIR or CONTAINER"),
+		RunE: func(cmd *cobra.Command, paths []string) error { return f.warn(env, f.run(cmd.Context(), env, paths)) },
+	}
+	fl := cmd.Flags()
+	fl.StringVarP(&f.out, "output", "o", "", "`OUT`, the container to write")
+	flags.NonEmptyVar(fl, &f.collection, "collection", "JSON `FILE` with members of COLLECTION.json")
+	fl.StringVar(&f.form, "form", "auto", "auto (by the name of OUT), zip or folder")
+	fl.IntVar(&f.workers, "workers", 0, "files that are read at a time (default: the number of processors, at least 4)")
+	fl.BoolVar(&f.quiet, "quiet", false, "show no progress")
+	f.containerFlags.add(fl)
+	f.Filter.Add(fl)
+	return cmd
+}
+
+func (f *packFlags) run(ctx context.Context, env console.Env, paths []string) error {
+	if f.out == "" {
+		return console.Usagef("-o OUT is missing")
+	}
+	if err := console.FirstError(console.OneOf("form", f.form, "auto", "zip", "folder"),
+		console.AtLeast("workers", f.workers, 0)); err != nil {
+		return err
+	}
+	files := open.NewOpener(true)
+	defer files.Close()
+	bar := console.NewBar(env.Err, "pack", 0)
+	o := build.Options{Opener: files, Workers: f.workers}
+	o.Form = map[string]build.Form{"auto": build.Auto, "zip": build.ZIP, "folder": build.Folder}[f.form]
+	if !f.quiet {
+		o.Progress = func(done, total int) { bar.Set(int64(done), int64(total)) }
+	}
+	r, err := f.write(ctx, files, paths, o)
+	bar.Done()
+	if err != nil {
+		return console.FileError(f.out, err)
+	}
+	_, err = fmt.Fprintf(env.Out, "%s: %d samples, %d files, %s\n", console.Printable(f.out), r.Samples, r.Files,
+		console.DecimalSize(r.Bytes))
+	return err
+}
+
+// write writes the container.
+func (f *packFlags) write(ctx context.Context, files source.Opener, paths []string,
+	o build.Options) (*build.Result, error) {
+	if st, err := os.Stat(paths[0]); err == nil && st.IsDir() && !taco.Is(ctx, files, paths[0]) {
+		return f.directory(ctx, paths, o)
+	}
+	filter, err := f.TacoFilter()
+	if err != nil {
+		return nil, err
+	}
+	d, err := f.open(ctx, files, paths)
+	if err != nil {
+		return nil, err
+	}
+	defer d.Close()
+	all, err := d.Visible(ctx, 0)
+	if err != nil {
+		return nil, err
+	}
+	var left taco.Selection
+	if filter != nil {
+		if left, err = d.Select(ctx, *filter); err != nil {
+			return nil, err
+		}
+	}
+	t, err := d.Level(ctx, 0)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := f.rows(ctx, d, left, t.Len())
+	if err != nil {
+		return nil, err
+	}
+	if rows, err = f.choose(ctx, t, rows); err != nil {
+		return nil, fault.WithFile(err, paths[0])
+	}
+	c, err := build.CollectionOf(d)
+	if err != nil {
+		return nil, err
+	}
+	if len(rows) < len(all) {
+		if err := c.SubsetOf(time.Now()); err != nil {
+			return nil, err
+		}
+	}
+	if err := f.describe(c); err != nil {
+		return nil, err
+	}
+	r, err := build.Export(ctx, d, rows, *c, f.out, o)
+	return r, fault.WithFile(err, paths[0])
+}
+
+// directory packs a directory of files.
+func (f *packFlags) directory(ctx context.Context, paths []string, o build.Options) (*build.Result, error) {
+	if len(paths) > 1 {
+		return nil, console.Usagef("%s is a directory of files: it is packed alone", paths[0])
+	}
+	if f.collection == "" {
+		return nil, console.Usagef("--collection is missing: a directory of files does not describe itself")
+	}
+	c := &build.Collection{}
+	if err := f.describe(c); err != nil {
+		return nil, err
+	}
+	t, err := build.Scan(ctx, paths[0])
+	if err != nil {
+		return nil, err
+	}
+	return build.Create(ctx, &build.Taco{Samples: t, Collection: *c}, f.out, o)
+}
+
+// describe sets the members of --collection.
+func (f *packFlags) describe(c *build.Collection) error {
+	if f.collection == "" {
+		return nil
+	}
+	b, err := os.ReadFile(f.collection)
+	if err == nil {
+		err = fault.WithFile(c.Set(b), f.collection)
+	}
+	return err
+}

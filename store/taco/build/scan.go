@@ -1,0 +1,75 @@
+package build
+
+import (
+	"context"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/pathname"
+	"github.com/chaski-eo/chaski/store/taco/internal/taco2"
+)
+
+// Scan returns the files of a local directory as samples, and its directories as folders of them, each in the order of
+// the bytes of their names, which are the ids. Names that begin with "." are left out, and so are empty directories.
+// Links to files are followed; links to directories are fault.Unsupported, because they may lead round in a circle.
+func Scan(ctx context.Context, dir string) (*Tortilla, error) {
+	t, err := scan(ctx, dir, 0)
+	if err == nil && t == nil {
+		err = fault.New(fault.NotFound, "folder", fault.NoOffset, "has no files")
+	}
+	return t, fault.WithFile(err, dir)
+}
+
+func scan(ctx context.Context, dir string, depth int) (*Tortilla, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if depth == taco2.MaxLevels {
+		return nil, fault.New(fault.Limit, "folder "+strconv.Quote(dir), fault.NoOffset,
+			"lies more than %d levels deep", taco2.MaxLevels)
+	}
+	entries, err := os.ReadDir(dir) // sorted
+	if err != nil {
+		return nil, err
+	}
+	t := &Tortilla{}
+	for _, e := range entries {
+		name := pathname.Join(dir, e.Name())
+		if strings.HasPrefix(e.Name(), ".") {
+			continue
+		}
+		mode := e.Type()
+		if mode&os.ModeSymlink != 0 {
+			st, err := os.Stat(name)
+			if err != nil {
+				return nil, err
+			}
+			if st.IsDir() {
+				return nil, fault.New(fault.Unsupported, "file "+strconv.Quote(name), fault.NoOffset,
+					"is a link to a directory")
+			}
+			mode = st.Mode()
+		}
+		switch {
+		case mode.IsDir():
+			below, err := scan(ctx, name, depth+1)
+			if err != nil {
+				return nil, err
+			}
+			if below != nil {
+				t.Samples = append(t.Samples, Sample{ID: e.Name(), Children: below})
+			}
+		case mode.IsRegular():
+			t.Samples = append(t.Samples, Sample{ID: e.Name(), File: name})
+		default:
+			return nil, fault.New(fault.Unsupported, "file "+strconv.Quote(name), fault.NoOffset,
+				"is neither a file nor a directory")
+		}
+	}
+	if len(t.Samples) == 0 {
+		return nil, nil
+	}
+	return t, nil
+}
