@@ -24,6 +24,7 @@ var graphs = []string{
 	"delta>transpose>zstd", "delta>transpose>entropy", "delta>zigzag>transpose>entropy",
 	"delta>bitpack", "delta>zigzag>bitpack", "bitpack", "zigzag>zstd", "delta>store",
 	"planar>zigzag>zstd", "planar>zigzag>transpose>entropy", "planar>zigzag>transpose>zstd", "planar>zstd", "auto",
+	"best", "delta>zigzag>transpose>zstd",
 	"pfor", "delta>zigzag>pfor", "planar>zigzag>pfor", "transpose>pivco", "delta>zigzag>transpose>pivco",
 	"planar>zigzag>pivco", "planar>zigzag>transpose>pivco",
 }
@@ -133,7 +134,8 @@ func TestEncoderRefuses(t *testing.T) {
 }
 
 // TestAuto promises that auto is no worse than any graph it may choose, that it keeps to standard
-// codecs unless it may use others, and that a floor under the speed is kept.
+// codecs unless it may use others, and that a bound on the cost is kept: also that best, which has one
+// of its own, is no worse than any graph within it.
 func TestAuto(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for kind := range 6 {
@@ -159,9 +161,18 @@ func TestAuto(t *testing.T) {
 				t.Errorf("kind %d: %s takes %d bytes, auto (%s) %d", kind, g, n, graph, std)
 			}
 		}
-		_, g := size("auto", openzl.EncodeOptions{MinSpeed: 2000})
+		_, g := size("auto", openzl.EncodeOptions{MaxCost: 0.5})
 		if g != "bitpack" && g != "store" && g != "constant" {
 			t.Errorf("kind %d: %s is not that fast", kind, g)
+		}
+		bounded, g := size("best", openzl.EncodeOptions{Geozl: openzl.Geozl18})
+		if strings.HasSuffix(g, "pivco") || strings.HasSuffix(g, "zstd") && !strings.Contains(g, "transpose") {
+			t.Errorf("kind %d: best chooses %s", kind, g)
+		}
+		for _, fast := range []string{"pfor", "planar>zigzag>pfor", "bitpack", "transpose>entropy"} {
+			if n, _ := size(fast, openzl.EncodeOptions{Geozl: openzl.Geozl18}); n < bounded-64 {
+				t.Errorf("kind %d: %s takes %d bytes, best (%s) %d", kind, fast, n, g, bounded)
+			}
 		}
 	}
 }

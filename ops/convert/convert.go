@@ -49,11 +49,13 @@ var Formats = []string{TOG, Rumi, Rumi2, Rumi3, TileDB}
 // Options say what to write. Format, Tile, Level, Workers, MaxBytes and Opener must be set, and Graph for
 // the generations of rumi. Check checks them.
 type Options struct {
-	Format   string
-	Tile     int    // side of a tile in pixels; a TOG needs a multiple of 16
-	Level    int    // zstd level, 1 to 22
-	Graph    string // OpenZL graph of a rumi file: see openzl.NewEncoder
-	Geozl    int    // Rumi3 only: see openzl.EncodeOptions. Default openzl.Geozl18, which rumi-eo 0.26 comes with
+	Format string
+	Tile   int    // side of a tile in pixels; a TOG needs a multiple of 16
+	Level  int    // zstd level, 1 to 22
+	Graph  string // OpenZL graph of a rumi file: see openzl.NewEncoder
+	Geozl  int    // Rumi3 only: see openzl.EncodeOptions. Default openzl.Geozl18, which rumi-eo 0.26 comes with
+	// MaxCost bounds the time that decoding the graphs auto and best takes: see openzl.EncodeOptions.
+	MaxCost  float64
 	Cells    bool   // Rumi2 only: one frame holds a tile of all bands
 	Unit     string // Rumi3 only: see rumi.ParseUnit. Default "tile"
 	Workers  int    // goroutines that decode and compress one image
@@ -112,7 +114,7 @@ func (o *Options) encoder() (*openzl.Encoder, error) {
 		return nil, fmt.Errorf("graph is %q: only geozl 0.%d and later reads it; allow that with geozl %d", o.Graph,
 			needs, needs)
 	}
-	return openzl.NewEncoder(o.Graph, openzl.EncodeOptions{Level: o.Level, Geozl: o.geozl()})
+	return openzl.NewEncoder(o.Graph, openzl.EncodeOptions{Level: o.Level, Geozl: o.geozl(), MaxCost: o.MaxCost})
 }
 
 // Check checks the options. Its errors are about the options, not about a file, and have no kind.
@@ -130,6 +132,8 @@ func (o *Options) Check() error {
 		return fmt.Errorf("overviews need the format %s: it is %s", TOG, o.Format)
 	case o.Cells && o.Format != Rumi2:
 		return fmt.Errorf("cells need the format %s: it is %s", Rumi2, o.Format)
+	case o.MaxCost < 0 || math.IsNaN(o.MaxCost):
+		return fmt.Errorf("max-cost is %g: it must be more than 0", o.MaxCost)
 	case o.Geozl != 0 && o.Format != Rumi3:
 		return fmt.Errorf("geozl is %d: it needs the format %s, and the format is %s", o.Geozl, Rumi3, o.Format)
 	case o.Geozl != 0 && (o.Geozl < openzl.Geozl18 || o.Geozl > openzl.Geozl19):

@@ -69,6 +69,9 @@ var conversions = map[string][]string{
 		"--to", "rumi3", "--tile", "60", "--graph", "planar>zigzag>transpose>zstd", "--time", "2024-05-06",
 		"--level", "1",
 	},
+	"best": {
+		"--to", "rumi3", "--tile", "70", "--codec", "best", "--time", "2024-05-06", "--level", "1", "--unit", "cell",
+	},
 	"pivco": {
 		"--to", "rumi3", "--tile", "70", "--graph", "planar>zigzag>pivco", "--time", "2024-05-06", "--geozl", "19",
 	},
@@ -210,6 +213,9 @@ func TestConvertRefuses(t *testing.T) {
 		{2, []string{tif, "-o", dir + "/x.rumi", "--t", "all", "--stack"}},
 		{2, []string{tif, "-o", dir + "/x.rumi", "--graph", "planar>zigzag>pfor"}},
 		{2, []string{tif, "-o", dir + "/x.rumi", "--geozl", "19"}},
+		{2, []string{tif, "-o", dir + "/x.rumi", "--codec", "worst"}},
+		{2, []string{tif, "-o", dir + "/x.rumi", "--max-cost", "-1"}},
+		{2, []string{tif, "-o", dir + "/x.rumi", "--codec", "best", "--graph", "zstd"}},
 		{2, []string{tif, "-o", dir + "/x.rumi", "--to", "rumi3", "--geozl", "20"}},
 		{2, []string{tif, "-o", dir + "/x.rumi", "--to", "rumi3", "--graph", "planar>zigzag>pivco"}},
 		{1, []string{tif, "-o", dir + "/x.rumi", "--to", "rumi3"}},
@@ -243,7 +249,7 @@ func TestOriginalsReadWhatIsConverted(t *testing.T) {
 	}{
 		{"CHASKI_ORACLE_PYTHON08", []string{"rumi", "store", "delta"}},
 		{"CHASKI_ORACLE_PYTHON16", []string{"rumi2", "cells", "plane"}},
-		{"CHASKI_ORACLE_PYTHON26", []string{"rumi3", "pixel", "pfor", "join"}},
+		{"CHASKI_ORACLE_PYTHON26", []string{"rumi3", "pixel", "pfor", "join", "best"}},
 	} {
 		t.Run(c.env, func(t *testing.T) {
 			python := os.Getenv(c.env)

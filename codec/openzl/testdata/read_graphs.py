@@ -46,7 +46,7 @@ for path in sorted(glob.glob(os.path.join(sys.argv[1], "*.zl"))):
             size = len(geozl.compress(a, graph=geozl.graph(a, "id>transpose>pivco")))
         elif graph.startswith("planar.zigzag"):
             size = len(geozl.compress(a, graph=geozl.graph(a, graph.replace(".", ">"))))
-        elif graph != "auto" and not graph.startswith("planar"):
+        elif graph not in ("auto", "best") and not graph.startswith("planar"):
             c = zl.Compressor()
             c.select_starting_graph(build(c, graph.split(".")))
             x = zl.CCtx()

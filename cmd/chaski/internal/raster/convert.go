@@ -29,6 +29,7 @@ type convertFlags struct {
 	out       string
 	to        string
 	unit      string
+	codec     string
 	overwrite bool
 	workers   int
 	o         convert.Options
@@ -105,8 +106,11 @@ step. If --t picks several, DST is a directory, and each step becomes a file, na
 --graph names the OpenZL graph of rumi files by its steps: [delta> or planar>] [zigzag>] [transpose>]
 and then store, zstd, entropy, bitpack, constant, pfor or pivco. planar is not for rumi, pfor only for
 rumi3. pivco, for rumi3 as well, needs readers with geozl 0.19, which rumi-eo 0.26 does not have:
---geozl 19 says that yours have it. auto tries several on a part of each tile and takes the one with the
-smallest result.
+--geozl 19 says that yours have it.
+
+--codec auto (the default) tries several graphs on a part of each tile and takes the one with the smallest
+result. --codec best does the same among graphs that decode fast: in at most --max-cost times (default: 0.71)
+what a tile of a TOG takes, by a table of measured costs, so that it chooses the same on every machine.
 
 A file appears under its name when it is complete; until then it has a temporary name in the same
 directory. The command refuses to replace existing files unless --overwrite is set. It holds one decoded
@@ -119,6 +123,7 @@ that were complete stay.`,
   chaski convert --to rumi3 --time 2024-05-06 --unit "h w b" chip.tif -o dated.rumi
   chaski convert --to rumi3 --stack --time 2024-05-06 --time 2024-05-16 may.tif june.tif -o cube.rumi
   chaski convert --to tog --t all cube.rumi -o steps/
+  chaski convert --to rumi3 --codec best --unit cell --tile 256 chips/ -o chips-rumi3/
   chaski convert --to tiledb --dims "n b y x" --extent "y=256 x=256" chips/ -o chips-cube
   chaski convert --to rumi chips-cube -o chips-again/
   chaski convert --strict --overviews scene.tif -o scene-tog.tif`,
@@ -140,7 +145,11 @@ func (f *convertFlags) add(cmd *cobra.Command) {
 		"`DIM=CELLS`...: sides of the tiles of an array (default: n=1 b=1, and --tile for y and x)")
 	fl.StringVar(&f.attr, "attr", "", "attribute of an array (default: all of SRC; image for DST)")
 	fl.IntVar(&f.o.Tile, "tile", 512, "side of a tile, in pixels")
-	fl.StringVar(&f.o.Graph, "graph", "auto", "OpenZL graph of rumi files")
+	fl.StringVar(&f.o.Graph, "graph", "", "OpenZL graph of rumi files, in place of --codec")
+	fl.StringVar(&f.codec, "codec", "auto", "how the graph of a tile of rumi files is chosen: auto or best")
+	fl.Float64Var(&f.o.MaxCost, "max-cost", 0,
+		"longest time to decode a graph that --codec chooses, as a multiple of a TOG's tile (default: best 0.71, auto "+
+			"none)")
 	fl.IntVar(&f.o.Geozl, "geozl", 0, "release 0.`N` of geozl that readers of rumi3 have, 18 or 19 (default: 18)")
 	fl.IntVar(&f.o.Level, "level", 13,
 		"zstd level, 1 to 22; from 6 on, data that shrinks to a third is searched more deeply, from 20 on all data")
@@ -234,6 +243,14 @@ func (f *convertFlags) resolve() error {
 	}
 	if err := console.OneOf("to", f.to, convert.Formats...); err != nil {
 		return err
+	}
+	if err := console.OneOf("codec", f.codec, "auto", "best"); err != nil {
+		return err
+	}
+	if f.o.Graph == "" {
+		f.o.Graph = f.codec
+	} else if f.codec != "auto" || f.o.MaxCost != 0 {
+		return console.Usagef("--graph names the graph: --codec and --max-cost choose one")
 	}
 	if err := f.cubes(); err != nil {
 		return err

@@ -12,6 +12,11 @@ const (
 	pforLanes  = 16
 )
 
+// exceptionCost is how many bytes an exception counts for beside those it takes, because each is put in place by
+// itself. On 18 tiles of a Sentinel-2 scene frames of 0 decode at 1.4 GB/s, of 1 at 3.2 GB/s and are 3 % larger,
+// of 2 at 3.7 GB/s and 5 %. Those of geozl 0.19 are 2 % larger than those of 0.
+const exceptionCost = 1
+
 // PforBound returns the most bytes that AppendPfor appends for n bytes of numbers of width bytes: a block of
 // numbers that all take all their bits has two more than these.
 func PforBound(n, width int) int {
@@ -21,7 +26,8 @@ func PforBound(n, width int) int {
 
 // AppendPfor appends the numbers of width bytes in src as blocks of geozl's pfor: of most numbers of a block
 // all bits, of the others, the exceptions, the lowest bits in the body and the rest beside it. The last block is
-// filled up with zeros. A block is coded with as many bits in the body as makes it smallest.
+// filled up with zeros. A block is coded with as many bits in the body as makes it smallest,
+// but for exceptionCost.
 func AppendPfor(dst, src []byte, width int) []byte {
 	for len(src) > 0 {
 		n := min(len(src), width*pforBlock)
@@ -71,7 +77,7 @@ func pforBits(lengths *[65]int) (nbits, extra, count int) {
 		if above += lengths[n+1]; above == pforBlock { // a byte has the number of exceptions
 			break
 		}
-		size := n*pforBlock/8 + 1 + min(above, pforBitmap) + (above*(longest-n)+7)/8
+		size := n*pforBlock/8 + 1 + min(above, pforBitmap) + (above*(longest-n)+7)/8 + exceptionCost*above
 		if size < best {
 			best, nbits, extra, count = size, n, longest-n, above
 		}
