@@ -7,7 +7,9 @@ import (
 	"strconv"
 
 	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/loader/rows"
+	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/loader/survey"
 	"github.com/chaski-eo/chaski/shuffle"
 	"github.com/chaski-eo/chaski/store/catalog"
@@ -23,11 +25,17 @@ func (m *maker) headers(ctx context.Context) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
+		var lead *catalog.Asset // the first raster of the sample
 		for i := range m.Report.Fields {
 			f := &m.Report.Fields[i]
 			var err error
 			if f.Kind == catalog.Raster {
-				err = m.asset(ctx, i, row)
+				var a catalog.Asset
+				if a, err = m.asset(ctx, i, row); err == nil && lead == nil {
+					lead = &a
+				} else if err == nil && m.Options.Fields[i].Ground != spec.IgnoreGround {
+					m.pair(row, lead, &a)
+				}
 			} else {
 				var v catalog.Value
 				if v, err = m.table.Value(ctx, i, row); err == nil {
@@ -48,10 +56,24 @@ func (m *maker) headers(ctx context.Context) error {
 	return m.names(ctx)
 }
 
-func (m *maker) asset(ctx context.Context, i int, row int64) error {
+// pair compares the place of a raster with that of the first one of its sample.
+func (m *maker) pair(row int64, lead, other *catalog.Asset) {
+	if lead.Place == nil || other.Place == nil {
+		m.unplaced++
+	}
+	err := catalog.SameGround(lead, other)
+	if err == nil {
+		return
+	}
+	if m.misplaced++; len(m.elsewhere) < maxNamed {
+		m.elsewhere = append(m.elsewhere, fmt.Sprintf("sample %d: %s", row, fault.Line(other.Fault(err))))
+	}
+}
+
+func (m *maker) asset(ctx context.Context, i int, row int64) (catalog.Asset, error) {
 	a, err := m.table.Asset(ctx, i, row)
 	if err != nil {
-		return err
+		return a, err
 	}
 	f, x := &m.Report.Fields[i], a.Index
 	if f.first == nil {
@@ -76,7 +98,7 @@ func (m *maker) asset(ctx context.Context, i int, row int64) error {
 		uint64(x.Bands)*uint64(x.DType.Size())); hi == 0 && decoded < 1<<62 {
 		f.Decoded += int64(decoded)
 	}
-	return nil
+	return a, nil
 }
 
 // none is what a tally counts for assets without nodata value or without CRS.

@@ -211,6 +211,10 @@ type maker struct {
 	bad   map[int64]string // the first samples that cannot be read, and why
 	nBad  int64
 	last  int64 // the last sample that was counted as bad
+	// Pairs of a sample's first raster and another one: at different places, the first of these, and without a place.
+	misplaced int64
+	elsewhere []string
+	unplaced  int64
 }
 
 // Make reads a dataset: the header of every asset, every pixel (with loader.Stats) and a few chips. Samples that

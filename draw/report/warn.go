@@ -38,6 +38,18 @@ func (m *maker) warn() {
 			m.note(fmt.Sprintf("Field %q has no value in %s.", f.Name, plural(f.Values.Null, "sample", "samples")))
 		}
 	}
+	if m.misplaced > 0 {
+		items := m.elsewhere
+		if more := m.misplaced - int64(len(items)); more > 0 {
+			items = append(items, fmt.Sprintf("and %s more", thousands(more)))
+		}
+		m.alarm(plural(m.misplaced, "raster lies", "rasters lie")+
+			" at another place on the ground than the first raster of the sample.", items)
+	}
+	if m.unplaced > 0 {
+		m.note("Rasters without a place on the ground are paired by their sizes; \"chaski verify --pairs\" compares " +
+			"their pixels.")
+	}
 	if m.Map.nowhere > 0 && len(m.Map.Outlines) > 0 {
 		m.alarm(plural(m.Map.nowhere, "sample is", "samples are")+" not georeferenced, the others are.", nil)
 	}
