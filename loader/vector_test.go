@@ -76,6 +76,15 @@ func compareMasks(t *testing.T, folder string) (windows, pixels, unlike int) {
 		e := mustOpen(t, loader.Spec{Source: path, BatchSize: 1,
 			Fields: []loader.Field{{Name: "image"}, {Name: "mask", Vector: v}}}, loader.Options{})
 		got := first(t, e).Tensor("mask")
+		text := *v
+		text.Path = filepath.Join(folder, c.File+".geojson")
+		if _, err := os.Stat(text.Path); err == nil {
+			e := mustOpen(t, loader.Spec{Source: path, BatchSize: 1,
+				Fields: []loader.Field{{Name: "image"}, {Name: "mask", Vector: &text}}}, loader.Options{})
+			if !bytes.Equal(first(t, e).Tensor("mask").Data, got.Data) {
+				t.Errorf("window %d of %s is another one of GeoJSON", i, c.File)
+			}
+		}
 		if want := []int64{1, int64(c.Size), int64(c.Size)}; fmt.Sprint(got.Shape) != fmt.Sprint(want) {
 			t.Fatalf("shape %v, want %v", got.Shape, want)
 		}
@@ -102,7 +111,7 @@ func compareMasks(t *testing.T, folder string) (windows, pixels, unlike int) {
 }
 
 // TestMasks promises that a field of shapes has the pixels that rasterio draws of them: polygons with holes, lines and
-// points, in the CRS of the image and in others, with numbers, classes and instances.
+// points, in the CRS of the image and in others, with numbers, classes and instances, of GeoParquet and of GeoJSON.
 func TestMasks(t *testing.T) {
 	if windows, pixels, unlike := compareMasks(t, vectorFiles); unlike > 0 {
 		t.Errorf("%d of %d pixels in %d windows are unlike rasterio's", unlike, pixels, windows)
@@ -189,8 +198,8 @@ func TestVectorsThatDoNotFit(t *testing.T) {
 	g := [6]float64{500000, 10, 0, 4.6e6, 0, -10}
 	writeRaster(t, image, make([]byte, 256), 16, 32630, g)
 	utm := filepath.Join(vectorFiles, "utm.parquet")
-	other := filepath.Join(t.TempDir(), "shapes.geojson")
-	if err := os.WriteFile(other, []byte(`{"type": "FeatureCollection"}`), 0o666); err != nil {
+	other := filepath.Join(t.TempDir(), "shapes.gpkg")
+	if err := os.WriteFile(other, []byte("SQLite format 3\x00"), 0o666); err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {
@@ -207,7 +216,7 @@ func TestVectorsThatDoNotFit(t *testing.T) {
 		{spec.Vector{Path: utm, Column: "class", Classes: []string{"a", "a"}}, 0, "twice"},
 		{spec.Vector{Path: utm, CRS: "EPSG:1"}, 0, `crs is "EPSG:1"`},
 		{spec.Vector{Path: utm + "x"}, fault.NotFound, "utm.parquetx"},
-		{spec.Vector{Path: other}, fault.Unsupported, "GeoJSON is not read"},
+		{spec.Vector{Path: other}, fault.Unsupported, "GeoPackage is not read"},
 		{spec.Vector{Path: image}, fault.Unsupported, "not GeoParquet"},
 		{spec.Vector{Path: utm, Column: "none"}, fault.NotFound, "none"},
 		{spec.Vector{Path: utm, Column: "geometry"}, fault.Unsupported, "no numbers"},

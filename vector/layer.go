@@ -103,9 +103,9 @@ func open(ctx context.Context, r source.Reader, o *Options) (*Layer, error) {
 	case len(head) >= 4 && string(head[:4]) == "\x00\x00\x27\x0a":
 		return nil, unsupported("Shapefile")
 	case slices.Contains([]byte("{ \t\r\n\xef"), append(head, 0)[0]):
-		return nil, unsupported("GeoJSON")
+		return openText(ctx, r, o)
 	}
-	return nil, fault.New(fault.Unsupported, "shapes", 0, "the file is not GeoParquet")
+	return nil, fault.New(fault.Unsupported, "shapes", 0, "the file is not GeoParquet and not GeoJSON")
 }
 
 // unsupported returns the error about a format that is not read.

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -156,6 +157,70 @@ func TestGeoParquet(t *testing.T) {
 	}
 }
 
+// texts is a collection of every type of geometry.
+const texts = `{"type": "FeatureCollection", "features": [
+	{"type": "Feature", "properties": {"class": "a", "value": 1}, "geometry": {"type": "Point", "coordinates": [1, 2]}},
+	{"type": "Feature", "properties": {"class": "b", "value": 2.5}, "geometry": {"type": "MultiPoint",
+		"coordinates": [[1, 2, 9], [3, 4, 9]]}},
+	{"type": "Feature", "properties": null, "geometry": {"type": "LineString", "coordinates": [[1, 2], [3, 4]]}},
+	{"type": "Feature", "properties": {"class": null}, "geometry": {"type": "MultiLineString",
+		"coordinates": [[[1, 2], [3, 4]], [[5, 6], [7, 8]]]}},
+	{"type": "Feature", "properties": {"class": "a"}, "geometry": {"type": "Polygon",
+		"coordinates": [[[0, 0], [4, 0], [4, 4], [0, 0]], [[1, 1], [2, 1], [2, 2], [1, 1]]]}},
+	{"type": "Feature", "properties": {}, "geometry": {"type": "MultiPolygon",
+		"coordinates": [[[[0, 0], [4, 0], [4, 4], [0, 0]]]]}},
+	{"type": "Feature", "geometry": {"type": "GeometryCollection",
+		"geometries": [{"type": "Point", "coordinates": [8, 9]}]}},
+	{"type": "Feature", "geometry": null}]}`
+
+// TestGeoJSON promises shapes, values and CRS of GeoJSON, and what is refused.
+func TestGeoJSON(t *testing.T) {
+	want := []orb.Geometry{orb.Point{1, 2}, orb.Collection{orb.Point{1, 2}, orb.Point{3, 4}},
+		orb.LineString{{1, 2}, {3, 4}}, orb.Collection{orb.LineString{{1, 2}, {3, 4}}, orb.LineString{{5, 6}, {7, 8}}},
+		orb.Polygon{{{0, 0}, {4, 0}, {4, 4}, {0, 0}}, {{1, 1}, {2, 1}, {2, 2}, {1, 1}}},
+		orb.Collection{orb.Polygon{{{0, 0}, {4, 0}, {4, 4}, {0, 0}}}}, orb.Collection{orb.Point{8, 9}}, nil}
+	for _, mark := range []string{"", "\xef\xbb\xbf"} {
+		l, err := Open(t.Context(), memory(mark+texts), "f", Options{Column: "class"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for row := range want {
+			if got, err := l.Shape(t.Context(), uint32(row)); err != nil || !reflect.DeepEqual(got, want[row]) {
+				t.Errorf("shape %d: %v, %v, want %v", row, got, err, want[row])
+			}
+		}
+		if l.Len() != len(want) || l.CRS.Code() != 4326 || !slices.Equal(l.Values.Names, []string{"a", "b"}) ||
+			l.Values.Codes[1] != 1 || l.Values.Null(1) || !l.Values.Null(2) || !l.Values.Null(3) || !l.Values.Null(7) {
+			t.Errorf("%d shapes in %s, %+v", l.Len(), l.CRS, l.Values)
+		}
+	}
+	l, err := Open(t.Context(), memory(texts), "f", Options{Column: "value"})
+	if err != nil || l.Values.Floats[1] != 2.5 || l.Values.Ints != nil {
+		t.Errorf("%v, %v", l, err)
+	}
+	for _, c := range []struct {
+		old, new string
+		kind     fault.Kind
+	}{
+		{"[1, 2]", "[1]", fault.Corrupt},
+		{"[1, 2]", `["1", 2]`, fault.Corrupt},
+		{`"Point"`, `"Curve"`, fault.Corrupt},
+		{"null}]}", "", fault.Corrupt},
+		{`"a"`, "1", fault.Unsupported},
+		{`"a"`, "[1]", fault.Unsupported},
+		{`{"type": "F`, `{"crs": {"properties": {"name": "x"}}, "type": "F`, fault.Unsupported},
+		{`FeatureCollection`, "Feature", fault.Unsupported},
+	} {
+		text := strings.Replace(texts, c.old, c.new, 1)
+		if _, err := Open(t.Context(), memory(text), "f", Options{Column: "class"}); fault.KindOf(err) != c.kind {
+			t.Errorf("%s in place of %s: %v", c.new, c.old, err)
+		}
+	}
+	if _, err := Open(t.Context(), memory(texts), "f", Options{Column: "other"}); fault.KindOf(err) != fault.NotFound {
+		t.Errorf("a property that is not there: %v", err)
+	}
+}
+
 // TestCRSOfGeoParquet promises which CRS a description means.
 func TestCRSOfGeoParquet(t *testing.T) {
 	for text, want := range map[string]string{
@@ -190,7 +255,8 @@ func TestCRSOfGeoParquet(t *testing.T) {
 func TestFormatsThatAreNotRead(t *testing.T) {
 	for data, says := range map[string]string{
 		"": "not GeoParquet", "fgb\x03fgb\x00....": "FlatGeobuf", "SQLite format 3\x00": "GeoPackage",
-		"\x00\x00\x27\x0a....": "Shapefile", "  {\"type\"": "GeoJSON", "PK\x03\x04": "not GeoParquet",
+		"\x00\x00\x27\x0a....": "Shapefile", "PK\x03\x04": "not GeoParquet",
+		"  {\"type\": \"Feature\"}": "not a FeatureCollection",
 	} {
 		_, err := Open(t.Context(), memory(data), "shapes.x", Options{})
 		if fault.KindOf(err) != fault.Unsupported || !strings.Contains(err.Error(), says) ||
@@ -219,6 +285,7 @@ func FuzzOpen(f *testing.F) {
 	for _, b := range testFiles(f) {
 		f.Add(b)
 	}
+	f.Add([]byte(texts))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		for _, column := range []string{"", "class", "value"} {
 			l, err := Open(t.Context(), memory(bytes.Clone(b)), "f", Options{Column: column, MaxShapes: 1 << 12})

@@ -12,8 +12,8 @@ import (
 // no shape is. Shapes are drawn in the order of the file, so that later ones cover earlier ones, and are flipped,
 // turned and resized with the window. A raster of which its file does not say where it lies is a bad sample.
 type Vector struct {
-	// Path is the path or URI of the file: GeoParquet. The spec hash covers what the file says of its shapes, not its
-	// path.
+	// Path is the path or URI of the file: GeoParquet or GeoJSON. The spec hash covers what the file says of its
+	// shapes, not its path.
 	Path string `json:"path"`
 	// Kind says what the tensor holds: "mask" (default) for the value of the shape at each pixel, or "instances" for
 	// its number in the file, from 1.

@@ -4,7 +4,7 @@
     python vector/testdata/shapes.py vector/testdata 40      for TestMasks
     python vector/testdata/shapes.py DIR 500                 for TestMasksLikeRasterio
 
-Writes DIR/NAME.parquet, and DIR/masks.json: rows of the file, the column, the EPSG code and the
+Writes DIR/NAME.parquet, two of them as GeoJSON, too, and DIR/masks.json: rows of the file, the column, the EPSG code and the
 transform of an image, all_touched, and the mask that rasterio.features.rasterize draws of the
 shapes as rasterio.warp (PROJ) converts them, as runs of equal values.
 """
@@ -95,6 +95,29 @@ def write(path, shapes, epsg, *, covering, z, group):
     return names, values
 
 
+def write_text(path, shapes, names, values, epsg, z):
+    """Writes shapes as GeoJSON."""
+    features = []
+    for i, (s, n, v) in enumerate(zip(shapes, names, values, strict=True)):
+        properties = {"height": i / 8, "value": v}
+        if n:
+            properties["class"] = n
+        features.append({"type": "Feature", "properties": properties, "geometry": s and with_z(s, z)})
+    out = {"type": "FeatureCollection", "name": path.stem}
+    if epsg != 4326:
+        out["crs"] = {"type": "name", "properties": {"name": f"urn:ogc:def:crs:EPSG::{epsg}"}}
+    path.write_text(json.dumps(out | {"features": features}, separators=(",", ":")))
+
+
+def with_z(s, z):
+    """Returns a shape with z, if it is given."""
+    if z is None:
+        return s
+    if isinstance(s, dict):
+        return {"type": s["type"], "coordinates": with_z(s["coordinates"], z)}
+    return [*s, z] if isinstance(s[0], float) else [with_z(p, z) for p in s]
+
+
 def runs(mask):
     """Returns a mask as value, count, value, count, …"""
     flat = mask.ravel()
@@ -127,6 +150,8 @@ def main():
             shapes.append(s)
         shapes[3] = None
         names, values = write(out / f"{name}.parquet", shapes, shapes_in, covering=covering, z=z, group=group)
+        if name in ("utm", "lonlat"):
+            write_text(out / f"{name}.geojson", shapes, names, values, shapes_in, z)
         placed = shapes
         if shapes_in != images_in:
             placed = [s and moved(s, shapes_in, images_in) for s in shapes]

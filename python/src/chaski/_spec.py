@@ -110,7 +110,7 @@ class Vector:
     raster that does not say where it lies is a bad sample.
 
     Attributes:
-        path: the file: GeoParquet, with geometries in WKB.
+        path: the file: GeoParquet with geometries in WKB, or GeoJSON.
         column: column with the values of the shapes: numbers, or strings with `classes`. Shapes
             without a value are not drawn. Default: 1 for every shape.
         kind: "mask" for the values of the shapes, "instances" for their numbers in the file from 1.

@@ -1,0 +1,427 @@
+package vector
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/paulmach/orb"
+	orbwkb "github.com/paulmach/orb/encoding/wkb"
+
+	"github.com/chaski-eo/chaski/crs"
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/tables/wkb"
+)
+
+// maxText bounds a GeoJSON file, which is read whole: a gigabyte takes some 20 s, and GeoParquet is made for more.
+const maxText = 1 << 30
+
+// maxNested bounds collections of geometries inside collections, as package wkb does.
+const maxNested = 32
+
+// textShapes are the shapes of a GeoJSON file, in memory as WKB. It is safe for concurrent use.
+type textShapes struct {
+	r    source.Reader
+	data []byte
+	ends []int64 // where each shape ends in data; a feature without a geometry has no bytes
+}
+
+// Close implements shapes.
+func (t *textShapes) Close() error { return t.r.Close() }
+
+// shape implements shapes.
+func (t *textShapes) shape(_ context.Context, row int) (orb.Geometry, error) {
+	from := int64(0)
+	if row > 0 {
+		from = t.ends[row-1]
+	}
+	if from == t.ends[row] {
+		return nil, nil
+	}
+	return wkb.Geometry(t.data[from:t.ends[row]])
+}
+
+// feature is a feature of GeoJSON (RFC 7946, section 3.2).
+type feature struct {
+	Type       string          `json:"type"`
+	Geometry   *textGeometry   `json:"geometry"`
+	Properties json.RawMessage `json:"properties"`
+}
+
+type textGeometry struct {
+	Type        string          `json:"type"`
+	Coordinates json.RawMessage `json:"coordinates"`
+	Geometries  []textGeometry  `json:"geometries"`
+}
+
+// collection is a feature collection that is read.
+type collection struct {
+	textShapes
+	o     *Options
+	boxes []box
+	crs   *crs.CRS
+	kind  string
+	cells *cells
+}
+
+// sequential reads a source from its begin to its end.
+type sequential struct {
+	ctx context.Context
+	r   source.Reader
+	off int64
+}
+
+func (s *sequential) Read(p []byte) (int, error) {
+	n := min(int64(len(p)), s.r.Size()-s.off)
+	if n == 0 {
+		return 0, io.EOF
+	}
+	err := s.r.ReadAt(s.ctx, p[:n], s.off)
+	if err != nil {
+		return 0, err
+	}
+	s.off += n
+	return int(n), nil
+}
+
+// openText opens a GeoJSON file.
+func openText(ctx context.Context, r source.Reader, o *Options) (*Layer, error) {
+	if r.Size() > maxText {
+		return nil, fault.New(fault.Limit, "GeoJSON", fault.NoOffset, "%d bytes, at most %d: write it as GeoParquet",
+			r.Size(), maxText)
+	}
+	// A pair of coordinates takes 16 bytes and in text 5 at least; the value that is being read is text and value.
+	if err := o.Grow(ctx, 5*r.Size()); err != nil {
+		return nil, err
+	}
+	c := &collection{textShapes: textShapes{r: r}, o: o, cells: newCells(o.Column)}
+	in := &sequential{ctx: ctx, r: r}
+	d := json.NewDecoder(io.MultiReader(skipMark(in)...))
+	if err := c.read(d); err != nil {
+		var syntax *json.SyntaxError
+		var typ *json.UnmarshalTypeError
+		if errors.As(err, &syntax) || errors.As(err, &typ) || errors.Is(err, io.EOF) ||
+			errors.Is(err, io.ErrUnexpectedEOF) {
+			return nil, fault.New(fault.Corrupt, "GeoJSON", d.InputOffset(), "%v", err)
+		}
+		return nil, err
+	}
+	l := &Layer{CRS: c.crs, shapes: &c.textShapes}
+	var err error
+	if l.CRS == nil { // RFC 7946, section 4
+		if l.CRS, err = crs.Lookup(4326); err != nil {
+			return nil, err
+		}
+	}
+	if l.Values, err = c.cells.values(); err != nil {
+		return nil, err
+	}
+	l.index(c.boxes, r.Size())
+	return l, nil
+}
+
+// skipMark returns the readers of a text without its byte order mark.
+func skipMark(r io.Reader) []io.Reader {
+	head := make([]byte, 3)
+	n, _ := io.ReadFull(r, head) // the same error comes again
+	return []io.Reader{bytes.NewReader(bytes.TrimPrefix(head[:n], []byte("\xef\xbb\xbf"))), r}
+}
+
+// read reads the members of the collection, one feature at a time.
+func (c *collection) read(d *json.Decoder) error {
+	if err := expect(d, '{'); err != nil {
+		return err
+	}
+	for d.More() {
+		key, err := d.Token()
+		if err != nil {
+			return err
+		}
+		switch key {
+		case "type":
+			err = d.Decode(&c.kind)
+		case "crs":
+			err = c.readCRS(d)
+		case "features":
+			err = c.features(d)
+		default:
+			var skipped json.RawMessage
+			err = d.Decode(&skipped)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if c.kind != "FeatureCollection" {
+		return fault.New(fault.Unsupported, "GeoJSON", 0, "type %q is not a FeatureCollection", c.kind)
+	}
+	return expect(d, '}')
+}
+
+// expect reads a delimiter.
+func expect(d *json.Decoder, want json.Delim) error {
+	t, err := d.Token()
+	if err == nil && t != want {
+		err = fault.New(fault.Corrupt, "GeoJSON", d.InputOffset(), "%v, want %v", t, want)
+	}
+	return err
+}
+
+// readCRS reads the CRS that files of 2008's GeoJSON name, and that GDAL writes. x comes before y there, too.
+func (c *collection) readCRS(d *json.Decoder) error {
+	var named struct {
+		Properties struct {
+			Name string `json:"name"`
+		} `json:"properties"`
+	}
+	if err := d.Decode(&named); err != nil || named.Properties.Name == "" {
+		return err
+	}
+	name := named.Properties.Name
+	if rest, ok := strings.CutPrefix(name, "urn:ogc:def:crs:"); ok { // AUTHORITY:VERSION:CODE
+		if parts := strings.Split(rest, ":"); len(parts) == 3 {
+			name = parts[0] + ":" + parts[2]
+		}
+	}
+	var ok bool
+	if c.crs, ok = crs.ByName(name); !ok {
+		return fault.New(fault.Unsupported, "CRS", d.InputOffset(), "%q is not known", named.Properties.Name)
+	}
+	return nil
+}
+
+func (c *collection) features(d *json.Decoder) error {
+	if err := expect(d, '['); err != nil {
+		return err
+	}
+	for d.More() {
+		if int64(len(c.boxes)) == c.o.MaxShapes {
+			return fault.New(fault.Limit, "GeoJSON", d.InputOffset(), "over %d shapes", c.o.MaxShapes)
+		}
+		var f feature
+		if err := d.Decode(&f); err != nil {
+			return err
+		}
+		if err := c.add(&f); err != nil {
+			return fault.WithPart(err, "feature "+strconv.Itoa(len(c.boxes)), fault.NoOffset)
+		}
+	}
+	return expect(d, ']')
+}
+
+// add adds a feature.
+func (c *collection) add(f *feature) error {
+	at := nothing
+	if f.Geometry != nil {
+		shape, err := f.Geometry.shape(0)
+		if err != nil {
+			return err
+		}
+		b, err := orbwkb.Marshal(shape)
+		if err != nil {
+			return fault.New(fault.Corrupt, "geometry", fault.NoOffset, "%v", err)
+		}
+		w, ok, err := wkb.Bounds(b)
+		if err != nil {
+			return err
+		}
+		if ok {
+			at = boxOf(w.MinX, w.MinY, w.MaxX, w.MaxY)
+		}
+		c.data = append(c.data, b...)
+	}
+	c.boxes, c.ends = append(c.boxes, at), append(c.ends, int64(len(c.data)))
+	return c.cells.add(f.Properties)
+}
+
+// shape returns the geometry.
+func (g *textGeometry) shape(depth int) (orb.Geometry, error) {
+	points := func(in []position) []orb.Point {
+		out := make([]orb.Point, len(in))
+		for i, p := range in {
+			out[i] = orb.Point(p)
+		}
+		return out
+	}
+	polygon := func(in [][]position) orb.Polygon {
+		out := make(orb.Polygon, len(in))
+		for i := range in {
+			out[i] = points(in[i])
+		}
+		return out
+	}
+	var p position
+	var line []position
+	var rings [][]position
+	var polygons [][][]position
+	var out orb.Geometry
+	var err error
+	read := func(to any) { err = json.Unmarshal(g.Coordinates, to) }
+	switch g.Type {
+	case "Point":
+		read(&p)
+		out = orb.Point(p)
+	case "MultiPoint":
+		read(&line)
+		out = orb.MultiPoint(points(line))
+	case "LineString":
+		read(&line)
+		out = orb.LineString(points(line))
+	case "MultiLineString":
+		read(&rings)
+		lines := make(orb.MultiLineString, len(rings))
+		for i := range rings {
+			lines[i] = points(rings[i])
+		}
+		out = lines
+	case "Polygon":
+		read(&rings)
+		out = polygon(rings)
+	case "MultiPolygon":
+		read(&polygons)
+		all := make(orb.MultiPolygon, len(polygons))
+		for i := range polygons {
+			all[i] = polygon(polygons[i])
+		}
+		out = all
+	case "GeometryCollection":
+		if depth == maxNested {
+			return nil, fault.New(fault.Limit, "geometry", fault.NoOffset, "collections %d deep", depth)
+		}
+		var all orb.Collection
+		for i := range g.Geometries {
+			part, err := g.Geometries[i].shape(depth + 1)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, part)
+		}
+		out = all
+	default:
+		return nil, fault.New(fault.Corrupt, "geometry", fault.NoOffset, "type %q", g.Type)
+	}
+	if err != nil {
+		return nil, fault.New(fault.Corrupt, "geometry", fault.NoOffset, "%s: %v", g.Type, err)
+	}
+	return out, nil
+}
+
+// position is x and y of a position, which may have more numbers.
+type position [2]float64
+
+// UnmarshalJSON reads a list of two numbers or more.
+func (p *position) UnmarshalJSON(b []byte) error {
+	var all []float64
+	if err := json.Unmarshal(b, &all); err != nil {
+		return err
+	}
+	if len(all) < 2 {
+		return errors.New("a position of fewer than two numbers")
+	}
+	copy(p[:], all)
+	return nil
+}
+
+// cells collects the values of one property.
+type cells struct {
+	column string
+	n      int
+	found  bool
+	names  map[string]bool // of the first feature's properties
+	v      Values
+	codes  codes
+	floats []float64
+	whole  bool // all numbers so far are whole
+	kind   string
+}
+
+func newCells(column string) *cells {
+	c := &cells{column: column, whole: true, names: map[string]bool{}}
+	c.codes = codes{v: &c.v, of: map[string]uint32{}}
+	return c
+}
+
+// add adds the value of a feature.
+func (c *cells) add(properties json.RawMessage) error {
+	if c.column == "" {
+		return nil
+	}
+	var all map[string]json.RawMessage
+	if len(properties) > 0 {
+		if err := json.Unmarshal(properties, &all); err != nil {
+			return fault.New(fault.Corrupt, "properties", fault.NoOffset, "%v", err)
+		}
+	}
+	if c.n++; c.n == 1 {
+		for k := range all {
+			c.names[k] = true
+		}
+	}
+	raw, ok := all[c.column]
+	c.found = c.found || ok
+	text := string(raw)
+	c.v.null = append(c.v.null, text == "" || text == "null")
+	c.v.Ints, c.floats, c.v.Codes = append(c.v.Ints, 0), append(c.floats, 0), append(c.v.Codes, 0)
+	at := c.n - 1
+	if c.v.null[at] {
+		return nil
+	}
+	kind := "number"
+	var err error
+	switch {
+	case text == "true" || text == "false":
+		if text == "true" {
+			c.v.Ints[at], c.floats[at] = 1, 1
+		}
+	case text[0] == '"':
+		kind = "string"
+		var s string
+		if err = json.Unmarshal(raw, &s); err == nil {
+			c.v.Codes[at], err = c.codes.code([]byte(s))
+		}
+	default:
+		if c.floats[at], err = strconv.ParseFloat(text, 64); err != nil {
+			kind = "list or object"
+			err = nil
+		}
+		if n, ierr := strconv.ParseInt(text, 10, 64); ierr == nil {
+			c.v.Ints[at] = n
+		} else {
+			c.whole = false
+		}
+	}
+	if c.kind == "" {
+		c.kind = kind
+	}
+	if err == nil && (kind != c.kind || kind != "number" && kind != "string") {
+		err = fault.New(fault.Unsupported, "property "+c.column, fault.NoOffset,
+			"a %s: all features need numbers, or all strings", kind)
+	}
+	return err
+}
+
+// values returns the values of all features.
+func (c *cells) values() (*Values, error) {
+	switch {
+	case c.column == "":
+		return nil, nil
+	case !c.found:
+		return nil, fault.New(fault.NotFound, "property "+c.column, fault.NoOffset, "no feature has it; there are %q",
+			slices.Sorted(maps.Keys(c.names)))
+	case c.kind == "string":
+		c.v.Ints = nil
+		c.codes.sort()
+		return &c.v, nil
+	}
+	if c.v.Codes = nil; !c.whole {
+		c.v.Ints, c.v.Floats = nil, c.floats
+	}
+	return &c.v, nil
+}
