@@ -133,11 +133,3 @@ func (t *tree) within(rows []uint32, b *box, level, lo, hi int) []uint32 {
 	}
 	return rows
 }
-
-// bytes returns what the tree takes in memory.
-func (t *tree) bytes() (n int64) {
-	for _, l := range t.levels {
-		n += 16 * int64(len(l))
-	}
-	return n + 4*int64(len(t.rows))
-}
