@@ -237,8 +237,9 @@ func TestVectorsThatDoNotFit(t *testing.T) {
 		}
 	}
 	for name, fields := range map[string][]loader.Field{
-		"alone":      {{Name: "mask", Vector: &spec.Vector{Path: utm}}},
-		"with bands": {{Name: "image"}, {Name: "mask", Bands: []int{0}, Vector: &spec.Vector{Path: utm}}},
+		"alone":        {{Name: "mask", Vector: &spec.Vector{Path: utm}}},
+		"with columns": {{Name: "image"}, {Name: "mask", Columns: []string{"a", "b"}, Vector: &spec.Vector{Path: utm}}},
+		"with bands":   {{Name: "image"}, {Name: "mask", Bands: []int{0}, Vector: &spec.Vector{Path: utm}}},
 	} {
 		if _, err := open(t, loader.Spec{Source: image, BatchSize: 1, Fields: fields}, loader.Options{}); err == nil {
 			t.Errorf("shapes %s are not refused", name)
