@@ -57,7 +57,7 @@ func NewWriter(cols []tables.Column, meta map[string]string) (*Writer, error) {
 	}
 	config, err := parquet.NewWriterConfig(options...)
 	if err != nil {
-		return nil, fmt.Errorf("Parquet: %w", err)
+		return nil, fmt.Errorf("parquet: %w", err)
 	}
 	w := &Writer{cols: cols, config: config}
 	for _, c := range cols {
@@ -90,7 +90,7 @@ func (w *Writer) Write(ctx context.Context, out io.Writer, t *tables.Table) (err
 		}
 	}
 	// Not Reset of one writer: that of parquet-go 0.32.0 leaves the paths of the columns in the next footer empty.
-	file := parquet.NewWriter(out, w.config)
+	file := parquet.NewGenericWriter[any](out, w.config)
 	s := &shredder{leaves: make([]leaf, w.leaves)}
 	for lo := 0; lo < t.Len(); {
 		if err := ctx.Err(); err != nil {
@@ -145,7 +145,7 @@ func (w *Writer) groupEnd(cols []*tables.Vector, lo, n int) int {
 }
 
 // group writes rows lo to hi as a row group.
-func (w *Writer) group(ctx context.Context, file *parquet.Writer, s *shredder, cols []*tables.Vector,
+func (w *Writer) group(ctx context.Context, file *parquet.GenericWriter[any], s *shredder, cols []*tables.Vector,
 	lo, hi int) error {
 	writers := file.ColumnWriters()
 	for c, v := range cols {
@@ -173,7 +173,7 @@ func (w *Writer) group(ctx context.Context, file *parquet.Writer, s *shredder, c
 // wrapped says what failed.
 func wrapped(err error) error {
 	if err != nil && fault.KindOf(err) == 0 {
-		return fmt.Errorf("Parquet: %w", err)
+		return fmt.Errorf("parquet: %w", err)
 	}
 	return err
 }

@@ -81,7 +81,9 @@ func (a *archive) begin(name string, size int64, crc uint32) (*zip.FileHeader, i
 			len(name), maxName)
 	}
 	h := &zip.FileHeader{Name: name, Method: zip.Store, CRC32: crc, CompressedSize64: uint64(size),
-		UncompressedSize64: uint64(size), ModifiedDate: dosDate}
+		UncompressedSize64: uint64(size)}
+	//lint:ignore SA1019 CreateRaw writes this field, and does not look at Modified
+	h.ModifiedDate = dosDate
 	h.SetMode(0o644)
 	for i := range len(name) {
 		if name[i] >= 0x80 {
