@@ -190,6 +190,10 @@ conformance: build-default ## bin/chaski against the conformance corpus, if it i
 interop: build-default ## compatibility with the original Python packages in both directions; installs them into .interop
 	$(or $(PYTHON),python3) tools/interop.py
 
+.PHONY: interop-newest
+interop-newest: build-default ## which files of the newest packages of the index, not pinned, chaski does not read
+	$(or $(PYTHON),python3) tools/interop_newest.py
+
 .PHONY: peers
 peers: build ## side by side with other loaders, into .peers/report; hours, see docs/benchmarks.md
 	bin/chaski bench peers --work .peers/work -o .peers/report $(if $(PYTHON),--python $(PYTHON))
