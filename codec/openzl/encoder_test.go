@@ -270,7 +270,12 @@ func TestOriginalReadsGraphs(t *testing.T) {
 		compared++
 		// With zstd, sizes of small or odd rasters differ in both directions, so only images count. Without it
 		// openzl 0.3.0 is up to 3.6 % smaller on a raster (700 × 700 of uint16, transpose>entropy), 0.2.0 less than 3.
-		if ours := sizes[name]; !strings.Contains(name, "zstd") && float64(ours) > 1.04*float64(n)+40 {
+		// pfor counts the time of its exceptions, and takes up to an eighth more where there are many.
+		bound := 1.04
+		if strings.Contains(name, "pfor") {
+			bound = 1.125
+		}
+		if ours := sizes[name]; !strings.Contains(name, "zstd") && float64(ours) > bound*float64(n)+40 {
 			t.Errorf("%s: %d bytes, the original %d", name, ours, n)
 		}
 		if strings.HasSuffix(name, "-image") {
