@@ -233,6 +233,9 @@ func (e *Engine) compile(ctx context.Context, open rows.Opener) error {
 	if e.spec.Windows && len(e.rasters) == 0 {
 		return errors.New("spec: windows is true, and no field is a raster")
 	}
+	if e.spec.Geo && len(e.rasters) == 0 {
+		return errors.New("spec: geo is true, and no field is a raster")
+	}
 	if e.perRow = len(e.rasters) * max(e.sets[0].steps, 1); e.hasMetadataUnit() {
 		e.perRow++
 	}
@@ -252,7 +255,7 @@ func (e *Engine) compile(ctx context.Context, open rows.Opener) error {
 // hasMetadataUnit reports whether each row has a unit with field -1, which reads the metadata
 // columns, the points, the shapes and the window of the row.
 func (e *Engine) hasMetadataUnit() bool {
-	return len(e.values) > 0 || len(e.sets[0].points) > 0 || len(e.sets[0].vectors) > 0 || e.spec.Windows
+	return len(e.values) > 0 || len(e.sets[0].points) > 0 || len(e.sets[0].vectors) > 0 || e.spec.Windows || e.spec.Geo
 }
 
 // unitsAhead is how many units wait for workers. With fewer, a worker that takes a unit would often
@@ -428,6 +431,9 @@ func (e *Engine) layout(key layoutKey) (*layout, error) {
 	if e.spec.Windows {
 		beside += windowBytes
 	}
+	if e.spec.Geo {
+		beside += geoBytes
+	}
 	if l.bytes = key.rows * beside; pixels.BoundedBytes(e.options.MemoryBytes, key.rows, beside) < 0 {
 		return nil, overMemory("batch", key.rows, "", e.options.MemoryBytes)
 	}
@@ -540,6 +546,16 @@ func (e *Engine) describe(one *layout) {
 	if e.spec.Windows {
 		e.infos = append(e.infos, FieldInfo{Name: spec.WindowMember, Kind: catalog.Int.String(), DType: chunk.Int64,
 			Shape: []int64{1, 4}, Axes: windowAxes})
+	}
+	if e.spec.Geo {
+		for i := range geoTensors {
+			t, kind := geoInfo(i, 1), catalog.Float
+			if t.DType == chunk.Int64 {
+				kind = catalog.Int
+			}
+			e.infos = append(e.infos, FieldInfo{Name: t.Name, Kind: kind.String(), DType: t.DType, Shape: t.Shape,
+				Axes: t.Axes})
+		}
 	}
 	if t := e.spec.Sequence(); t != nil {
 		shape, axes := e.valueShape(1)

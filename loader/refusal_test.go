@@ -503,7 +503,7 @@ func TestSpecsThatAreRefused(t *testing.T) {
 		`{"split":{"by":"hash","shares":[{"name":"a","weight":"x"}]}}`: `share "a": weight is "x": ` +
 			`it must be a finite number`,
 		`{"Shuffle":true,"colour":1}`: `no member "Shuffle"; there are all_fields, augment, bad_limit, bad_samples, ` +
-			`base_path, batch_size, dims, drop_last, fields, length, missing, parts, per_batch, sampler, seed, ` +
+			`base_path, batch_size, dims, drop_last, fields, geo, length, missing, parts, per_batch, sampler, seed, ` +
 			`shuffle, source, sources, split, strata, take, temperature, time, timestamp, until, use, version, ` +
 			`where, windows`,
 		`{"fields":[{"name":"a","bands":true}]}`:      `field "a": bands is true: it must be a list`,

@@ -43,6 +43,7 @@ type Pending struct {
 	values [][]catalog.Value // for each metadata column, by row and then step
 	points []pointRows       // for each field of points
 	window []byte            // the tensor WindowMember; nil without Spec.Windows
+	geo    []rowPlace        // for each row; nil without Spec.Geo
 	masks  []sync.Once       // for each raster field: sets the mask to ones
 	masked []atomic.Bool     // for each raster field: the mask is in use
 	errs   []rowErrors       // for each row
@@ -231,6 +232,9 @@ func (p *Pending) prepare(closing context.Context) error {
 	}
 	if e.spec.Windows {
 		p.window = bytes.Repeat([]byte{0xff}, rows*windowBytes) // -1
+	}
+	if e.spec.Geo {
+		p.geo = slices.Repeat([]rowPlace{nowhere()}, rows)
 	}
 	p.values = make([][]catalog.Value, len(e.values))
 	for i := range p.values {
@@ -527,6 +531,9 @@ func (u unit) do(r *pixels.Reader) error {
 		if err := u.window(d, draw); err != nil {
 			return err
 		}
+		if err := u.geo(d, draw); err != nil {
+			return err
+		}
 		if err := u.points(r, d, draw); err != nil {
 			return err
 		}
@@ -716,10 +723,13 @@ func (p *Pending) clearStep(field, k, step int) {
 	p.sink(field, k, step, cv, shuffle.Box{}, true).Clear()
 }
 
-// clearValues sets the metadata columns of a row to null, and its window to -1.
+// clearValues sets the metadata columns of a row to null, its window to -1, and its place to none.
 func (p *Pending) clearValues(k int) {
 	if p.window != nil {
 		copy(p.window[k*windowBytes:], bytes.Repeat([]byte{0xff}, windowBytes))
+	}
+	if p.geo != nil {
+		p.geo[k] = nowhere()
 	}
 	steps := max(p.engine.sets[0].steps, 1)
 	for _, v := range p.values {
@@ -815,6 +825,9 @@ func (p *Pending) extras() (out []Tensor) {
 	if p.window != nil {
 		out = append(out, Tensor{Name: spec.WindowMember, DType: chunk.Int64, Axes: windowAxes,
 			Shape: []int64{int64(b.Rows), 4}, Data: p.window})
+	}
+	if p.geo != nil {
+		out = append(out, geoMembers(p.geo)...)
 	}
 	if w := e.spec.Sequence(); w != nil {
 		t := Tensor{Name: w.Validity, DType: chunk.Uint8, Data: make([]byte, b.Rows*w.Length)}

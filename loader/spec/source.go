@@ -471,6 +471,12 @@ const SourceColumn = "source"
 // steps of a sequence share the window.
 const WindowMember = "window"
 
+// GeoMembers are the tensors of Spec.Geo, int64 (n) of EPSG codes and else float64. They are those of the first raster
+// field's window as it lies in the tensor: resampled, flipped and turned. All steps of a sequence have those of the
+// first. Rows without a sample, and rasters without a place, have the EPSG code 0 and NaN; with a CRS that is not known
+// the last two have NaN.
+var GeoMembers = [...]string{"geo.transform", "geo.epsg", "geo.bounds", "geo.lonlat", "geo.gsd"}
+
 // extras returns the names of the tensors of a batch that are not fields.
 func (s *Spec) extras() (names []string) {
 	if len(s.Sources) > 0 {
@@ -478,6 +484,9 @@ func (s *Spec) extras() (names []string) {
 	}
 	if s.Windows {
 		names = append(names, WindowMember)
+	}
+	if s.Geo {
+		names = append(append(names, "geo"), GeoMembers[:]...)
 	}
 	if t := s.Sequence(); t != nil {
 		names = append(names, t.Validity)

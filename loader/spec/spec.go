@@ -75,6 +75,10 @@ type Spec struct {
 	// Windows adds the tensor "window" to batches: y, x, height and width of the window of each
 	// row.
 	Windows bool `json:"windows,omitempty"`
+	// Geo adds to batches where the window of each row lies on the ground: "geo.transform", which converts pixel
+	// corners of the tensor to coordinates as GDAL's geotransform does, "geo.epsg", "geo.bounds" (least x and y,
+	// greatest x and y), "geo.lonlat" of the centre in degrees, and "geo.gsd", the size of a pixel in metres.
+	Geo bool `json:"geo,omitempty"`
 	// Subset selects rows of Source and groups them.
 	Subset
 	// Mixture draws from several sources in place of Source.

@@ -106,6 +106,7 @@ def test_specs_are_of_the_schema(schema: Any) -> None:
         check(schema, schema, json.loads(json.dumps(spec)), "spec")
 
     hold(**FULL, **ROWS)
+    hold(batch_size=1, pixels=chaski.Pixels(geo=True))
     hold(["d", "e"], batch_size=1, time=chaski.Time("k", "o", 3, stride=1, cut=True))
     for window in WINDOWS:
         hold(batch_size=1, window=window)

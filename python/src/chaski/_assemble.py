@@ -31,7 +31,18 @@ class Ragged(NamedTuple):
     values: npt.NDArray[Any]
 
 
-class Batch(dict[str, Any]):
+class Members(dict[str, Any]):
+    """A dict whose "geo" is a dict of its members "geo.transform", "geo.epsg" and so on."""
+
+    def __missing__(self, name: str) -> dict[str, Any]:
+        if name == "geo" and (
+            found := {k.removeprefix("geo."): v for k, v in self.items() if k.startswith("geo.")}
+        ):
+            return found
+        raise KeyError(name)
+
+
+class Batch(Members):
     """The rows of one step: a dict of numpy arrays by the name of the field.
 
     Besides the fields it holds "valid" (bool, False for padding and skipped samples), "position"

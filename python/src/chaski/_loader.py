@@ -336,7 +336,7 @@ class Loader:
             if f["name"] == field or "pattern" in f
         ]
         spec = {**self._single, "fields": fields}
-        for m in ("all_fields", "windows"):
+        for m in ("all_fields", "windows", "geo"):
             spec.pop(m, None)
         return spec
 

@@ -228,6 +228,11 @@ class Pixels:
             "flip_y", "flips", "rotations", or "d4" for all eight.
         windows: batches have "window", int64 (n, 4): y, x, height and width of each row's window in
             pixels of its first raster field, before it is resampled or turned; -1 without a sample.
+        geo: batches have "geo", a dict of where each row's window lies on the ground, as its pixels
+            are in the batch: "transform" (n, 6) as GDAL's geotransform has it, "epsg" (n,) int64,
+            "bounds" (n, 4) least x and y, greatest x and y, "lonlat" (n, 2) of the centre in
+            degrees, "gsd" (n,) metres of a pixel. NaN, and EPSG 0, without a place. As members of
+            the batch they are called "geo.transform" and so on.
     """
 
     bands: Sequence[int] | Sequence[str] | None = None
@@ -239,6 +244,7 @@ class Pixels:
     validity: str | None = None
     augment: Augment | None = None
     windows: bool = False
+    geo: bool = False
 
 
 @dataclass(frozen=True)

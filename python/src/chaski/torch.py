@@ -18,7 +18,7 @@ import torch.distributed
 import torch.utils.data
 
 from chaski import _distribution as _distribution  # chaski/__init__.py may be another project's
-from chaski._assemble import Batch, Ragged, only_row
+from chaski._assemble import Batch, Members, Ragged, only_row
 from chaski._loader import BadRows, Loader, connect, load, refuse_worker
 from chaski._options import IterableOptions, MapOptions, init_takes
 
@@ -46,7 +46,7 @@ def to_tensors(batch: Batch) -> dict[str, Any]:
     list of str for every row), a ragged field a pair of tensors (offsets,
     values), complex integers get a last axis of two.
     """
-    out: dict[str, Any] = {}
+    out = Members()
     for name, a in batch.items():
         dtype = batch.dtypes.get(name, "")
         if isinstance(a, Ragged):

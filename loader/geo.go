@@ -1,0 +1,164 @@
+package loader
+
+import (
+	"encoding/binary"
+	"math"
+
+	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/crs"
+	"github.com/chaski-eo/chaski/loader/spec"
+	"github.com/chaski-eo/chaski/shuffle"
+	"github.com/chaski-eo/chaski/store/catalog"
+)
+
+// geoBytes is the size of the tensors of Spec.Geo for a row: 13 float64 and an int64.
+const geoBytes = 14 * 8
+
+// rowPlace says where a row lies on the ground: what Spec.Geo adds to a batch.
+type rowPlace struct {
+	transform [6]float64
+	epsg      int64
+	bounds    [4]float64
+	lonlat    [2]float64
+	gsd       float64
+}
+
+// geoTensors are the tensors spec.GeoMembers: the axis beside n, its length, and what they hold of a row.
+var geoTensors = []struct {
+	axis   string // "" for one number a row
+	length int64
+	of     func(g *rowPlace) []float64
+}{
+	{"transform", 6, func(g *rowPlace) []float64 { return g.transform[:] }},
+	{"", 1, nil}, // EPSG codes, the only int64
+	{"bounds", 4, func(g *rowPlace) []float64 { return g.bounds[:] }},
+	{"lonlat", 2, func(g *rowPlace) []float64 { return g.lonlat[:] }},
+	{"", 1, func(g *rowPlace) []float64 { return []float64{g.gsd} }},
+}
+
+// nowhere is the place of a row that has none: EPSG code 0, and NaN for all numbers.
+func nowhere() (g rowPlace) {
+	n := math.NaN()
+	return rowPlace{[6]float64{n, n, n, n, n, n}, 0, [4]float64{n, n, n, n}, [2]float64{n, n}, n}
+}
+
+// geoInfo returns a tensor of Spec.Geo without its data.
+func geoInfo(i, rows int) Tensor {
+	g := &geoTensors[i]
+	t := Tensor{Name: spec.GeoMembers[i], DType: chunk.Float64, Axes: []string{"n"}, Shape: []int64{int64(rows)}}
+	if g.axis != "" {
+		t.Axes, t.Shape = append(t.Axes, g.axis), append(t.Shape, g.length)
+	}
+	if g.of == nil {
+		t.DType = chunk.Int64
+	}
+	return t
+}
+
+// geoMembers returns the tensors of the places of all rows.
+func geoMembers(rows []rowPlace) (out []Tensor) {
+	for i, g := range geoTensors {
+		t := geoInfo(i, len(rows))
+		for k := range rows {
+			if g.of == nil {
+				t.Data = binary.LittleEndian.AppendUint64(t.Data, uint64(rows[k].epsg))
+				continue
+			}
+			for _, v := range g.of(&rows[k]) {
+				t.Data = binary.LittleEndian.AppendUint64(t.Data, math.Float64bits(v))
+			}
+		}
+		out = append(out, t)
+	}
+	return out
+}
+
+// geo writes the place of the row's window, as it lies in the tensor.
+func (u unit) geo(d *dataset, draw *shuffle.Draw) error {
+	p := u.p
+	if p.geo == nil {
+		return nil
+	}
+	p.geo[u.row] = nowhere() // a bad sample before this substitute may have had a place
+	a, err := p.engine.begin(p.ctx, d, draw)
+	if err != nil || a.Place == nil {
+		return err
+	}
+	lead := d.rasters[0]
+	w, err := d.window(p.engine.plan, draw, a.Index.Height, a.Index.Width, lead.Pad)
+	if err != nil {
+		return a.Fault(err)
+	}
+	p.geo[u.row] = placeOf(&a, w, lead.H, lead.W, draw.Transform)
+	return nil
+}
+
+// placeOf returns where a window of an asset lies that becomes height by width pixels and is then turned.
+func placeOf(a *catalog.Asset, w shuffle.Box, height, width int, turn shuffle.Element) rowPlace {
+	t := a.Place.Transform(a.Index.Height, a.Index.Width)
+	at := func(x, y float64) crs.Point {
+		// The conversions prevent fused multiply-adds, so that all machines give the same numbers.
+		return crs.Point{t[0] + float64(x*t[1]) + float64(y*t[2]), t[3] + float64(x*t[4]) + float64(y*t[5])}
+	}
+	x0, y0, x1, y1 := float64(w.X), float64(w.Y), float64(w.X+w.W), float64(w.Y+w.H)
+	g := nowhere()
+	g.epsg = int64(a.Place.EPSG)
+	g.bounds = [4]float64{math.Inf(1), math.Inf(1), math.Inf(-1), math.Inf(-1)}
+	for _, c := range [...]crs.Point{at(x0, y0), at(x1, y0), at(x0, y1), at(x1, y1)} {
+		g.bounds = [4]float64{min(g.bounds[0], c[0]), min(g.bounds[1], c[1]), max(g.bounds[2], c[0]),
+			max(g.bounds[3], c[1])}
+	}
+	// The corner of the tensor's first pixel, and the steps to the next one along its columns and rows. A flip begins
+	// at the other side; flips come before the transposition.
+	sx, sy := (x1-x0)/float64(width), (y1-y0)/float64(height)
+	if turn&shuffle.FlipX != 0 {
+		x0, sx = x1, -sx
+	}
+	if turn&shuffle.FlipY != 0 {
+		y0, sy = y1, -sy
+	}
+	first, column, row := at(x0, y0), [2]float64{t[1] * sx, t[4] * sx}, [2]float64{t[2] * sy, t[5] * sy}
+	if turn&shuffle.Transpose != 0 {
+		column, row = row, column
+	}
+	g.transform = [6]float64{first[0], column[0], row[0], first[1], column[1], row[1]}
+	g.ground(at((float64(w.X)+float64(w.X+w.W))/2, (float64(w.Y)+float64(w.Y+w.H))/2))
+	return g
+}
+
+// The ellipsoid of WGS 84: its half axis at the equator in metres, and the square of its eccentricity.
+const (
+	halfAxis  = 6378137
+	flattened = 0.00669437999014
+)
+
+// degree returns the metres of a degree of longitude and of latitude at a latitude in degrees.
+func degree(lat float64) (wide, high float64) {
+	sin, cos := math.Sincos(lat * math.Pi / 180)
+	w := 1 - float64(flattened*float64(sin*sin))
+	across := halfAxis / math.Sqrt(w) * math.Pi / 180
+	return across * cos, across * (1 - flattened) / w
+}
+
+// ground sets the longitude and latitude of the centre, and the ground sampling distance, if the CRS is known.
+func (g *rowPlace) ground(centre crs.Point) {
+	c, ok := crs.ByCode(int(g.epsg))
+	if !ok {
+		return
+	}
+	at := []crs.Point{centre}
+	c.Inverse(at, at)
+	// Package crs may differ in the last bits from one machine to the next: 1e-9 degrees are 0.1 mm.
+	for i, v := range at[0] {
+		g.lonlat[i] = math.Round(v*1e9) / 1e9
+	}
+	t, unit := &g.transform, c.Definition().Values["unit"]
+	wide, high := unit, unit
+	if c.Geographic() {
+		wide, high = degree(g.lonlat[1])
+	}
+	area := math.Abs(float64(t[1]*t[5])-float64(t[2]*t[4])) * wide * high
+	if gsd := math.Round(math.Sqrt(area)*1e6) / 1e6; gsd > 0 {
+		g.gsd = gsd
+	}
+}

@@ -1,0 +1,152 @@
+"""Where the rows of a batch lie on the ground, compared with rasterio."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import chaski
+
+rasterio = pytest.importorskip("rasterio", reason="needs rasterio to write and to judge")
+from rasterio.warp import transform as convert  # noqa: E402
+
+H, W = 60, 80
+# The CRS, the upper left corner and the size of a pixel of each chip; the last one has no place.
+CHIPS: list[tuple[Any, ...]] = [
+    (32630, 5.2e5, 4.2e6, 10.0, 10.0),
+    (32719, 3.3e5, 7.1e6, 20.0, 30.0),
+    (4326, 12.5, 48.25, 0.0005, 0.00025),
+    (),
+]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("geo")
+    image = np.arange(H * W, dtype=np.uint16).reshape(1, H, W)  # each pixel says which it is
+    for i, chip in enumerate(CHIPS):
+        profile: dict[str, Any] = dict(width=W, height=H, count=1, dtype="uint16")
+        if chip:
+            profile["crs"] = f"EPSG:{chip[0]}"
+            profile["transform"] = rasterio.transform.from_origin(*chip[1:])
+        with rasterio.open(path / f"{i}.tif", "w", **profile) as d:
+            d.write(image)
+    return path
+
+
+def check(folder: Path, b: Any, row: int, chip: int, tolerance: float) -> None:
+    """Compares the place of each pixel of a row with that of the pixel of the file that it is."""
+    geo = {k: np.asarray(v)[row] for k, v in b["geo"].items()}
+    assert set(geo) == {"transform", "epsg", "bounds", "lonlat", "gsd"}
+    if not CHIPS[chip]:
+        assert geo["epsg"] == 0 and all(np.isnan(v).all() for k, v in geo.items() if k != "epsg")
+        return
+    with rasterio.open(folder / f"{chip}.tif") as d:
+        t = rasterio.Affine.from_gdal(*geo["transform"])
+        image = np.asarray(b["image"])[row, 0]
+        rows, columns = np.mgrid[: image.shape[0], : image.shape[1]]
+        x, y = (np.reshape(v, image.shape) for v in rasterio.transform.xy(t, rows, columns))
+        wx, wy = (
+            np.reshape(v, image.shape)
+            for v in rasterio.transform.xy(d.transform, image // W, image % W)
+        )
+        assert np.abs(x - wx).max() <= tolerance * abs(d.transform.a)
+        assert np.abs(y - wy).max() <= tolerance * abs(d.transform.e)
+        assert geo["epsg"] == CHIPS[chip][0]
+        h, w = image.shape
+        corners = np.array([t * c for c in ((0, 0), (w, 0), (0, h), (w, h))])
+        bounds = [*corners.min(0), *corners.max(0)]
+        assert geo["bounds"] == pytest.approx(bounds, rel=1e-12)
+        middle = corners.mean(0)
+        (lon,), (lat,) = convert(d.crs, "EPSG:4326", [middle[0]], [middle[1]])
+        assert geo["lonlat"] == pytest.approx((lon, lat), abs=2e-9)
+        a, e = abs(d.transform.a), abs(d.transform.e)
+        if d.crs.is_geographic:  # by two points on the ground, of the UTM zone of the chip
+            xs, ys = convert(d.crs, "EPSG:32633", [lon, lon + a, lon], [lat, lat, lat + e])
+            a = np.hypot(xs[1] - xs[0], ys[1] - ys[0])
+            e = np.hypot(xs[2] - xs[0], ys[2] - ys[0])
+        scale = np.sqrt(abs(t.determinant / d.transform.determinant))
+        assert geo["gsd"] == pytest.approx(scale * np.sqrt(a * e), rel=2e-3)
+
+
+@pytest.mark.parametrize(
+    ("window", "tolerance"),
+    [
+        (None, 1e-6),
+        (chaski.RandomWindow(24, per_asset=8), 1e-6),
+        # The middle of a pixel lies at most half a pixel from that of the nearest one.
+        (chaski.ResizedWindow(24, per_asset=8), 0.5 + 1e-6),
+    ],
+)
+def test_pixels_lie_where_the_transform_says(folder: Path, window: Any, tolerance: float) -> None:
+    pixels = chaski.Pixels(dtype="native", geo=True, augment="d4" if window else "flips")
+    seen = set()
+    with chaski.load(folder, batch_size=3, window=window, pixels=pixels, seed=3) as loader:
+        assert loader.fields[-1].name == "geo.gsd"
+        for b in loader:
+            for row in range(3):
+                if not b["valid"][row]:
+                    assert b["geo"]["epsg"][row] == 0 and np.isnan(b["geo"]["transform"][row]).all()
+                    continue
+                chip = b["sample"][row] // (8 if window else 1)
+                check(folder, b, row, chip, tolerance)
+                seen.add(chip)
+            assert b["geo.bounds"].dtype == np.float64 and b["geo.epsg"].dtype == np.int64
+    assert seen == set(range(len(CHIPS)))
+
+
+def test_a_catalog_gives_the_same_places(folder: Path, binary: str, tmp_path: Path) -> None:
+    catalog = tmp_path / "c.parquet"
+    command = [
+        binary,
+        "index",
+        "--format",
+        "parquet",
+        "-o",
+        str(catalog),
+        *map(str, sorted(folder.glob("*.tif"))),
+    ]
+    subprocess.run(command, check=True)
+    pixels = chaski.Pixels(dtype="native", geo=True, augment="d4")
+    window = chaski.RandomWindow(16, per_asset=4)
+    with chaski.load(catalog, batch_size=2, window=window, pixels=pixels) as loader:
+        for b in loader:
+            for row in np.flatnonzero(b["valid"]):
+                check(folder, b, row, b["sample"][row] // 4, 1e-6)
+
+
+def test_a_stack_on_a_grid_of_its_own(folder: Path) -> None:
+    fields = {"image": chaski.Field(patterns=["{id}.tif"], grid=20, dtype="native")}
+    pixels = chaski.Pixels(geo=True)
+    with chaski.load(folder / "0.tif", fields=fields, pixels=pixels, batch_size=1) as loader:
+        (b,) = list(loader)
+        assert b["geo"]["transform"][0].tolist() == [5.2e5, 20, 0, 4.2e6, 0, -20]
+        assert b["geo"]["gsd"].tolist() == [20] and b["image"].shape == (1, 1, H // 2, W // 2)
+
+
+def test_of_torch(folder: Path) -> None:
+    torch = pytest.importorskip("torch")
+    import chaski.torch
+
+    pixels = chaski.Pixels(dtype="native", geo=True)
+    data = chaski.torch.IterableDataset(folder, batch_size=2, pixels=pixels)
+    for b in torch.utils.data.DataLoader(data, batch_size=None, num_workers=0):
+        assert isinstance(b["geo"]["lonlat"], torch.Tensor)
+        assert b["geo"]["lonlat"].dtype == torch.float64
+        assert "missing" not in b
+        with pytest.raises(KeyError):
+            b["missing"]
+
+
+def test_without_geo_there_is_none(folder: Path) -> None:
+    with chaski.load(folder, batch_size=2) as loader:
+        with pytest.raises(KeyError):
+            next(iter(loader))["geo"]
+    with pytest.raises(chaski.SpecError, match='two members of a batch are called "geo"'):
+        chaski.load(
+            folder, batch_size=2, fields={"geo": chaski.Field()}, pixels=chaski.Pixels(geo=True)
+        )
