@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	// pairSide is the longest side of the windows that are compared, in pixels. 512 pixels leave shifts of 100 two
-	// thirds of the window, and take 0.3 s.
+	// pairSide is the longest side of the windows that are compared, in pixels. 512 pixels leave shifts of 100
+	// along both axes two thirds of the window.
 	pairSide = 512
 	// pairFine is the longest side of what is read of the finer raster of a pair, in its pixels: four bands of
 	// 1024 × 1024 pixels as float32, and which are valid, are 20 MB for a worker.

@@ -47,10 +47,10 @@ const (
 	// aside is the distance in pixels from the peak at which another one counts as another.
 	aside = 8
 	// noisePeak is how high a peak stands above the noise, in its root mean square, if it is certain to be none of
-	// it. The highest peak of 380 pairs of unrelated rasters stood at 8.
+	// it. Of 380 pairs of unrelated rasters 99 % had no peak above 8.
 	noisePeak = 10
-	// enough is the side in pixels of a square with enough edges. Of 840 masks and images of 64 by 64 pixels, eight
-	// were taken for shifted by too much or too little: the confidence of smaller ones is less.
+	// enough is the side in pixels of a square with enough edges. Of 840 masks and images of 64 by 64 pixels, ten
+	// were estimated wrong by more than a pixel: the confidence of smaller ones is less.
 	enough = 96
 )
 
