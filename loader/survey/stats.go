@@ -27,10 +27,7 @@ import (
 func Stats(
 	ctx context.Context, sp spec.Spec, o resources.Options, progress func(done, total int64),
 ) (r *stats.Report, err error) {
-	if sp.BadSamples == spec.BadReplace || sp.BadSamples == spec.BadFill {
-		sp.BadSamples = spec.BadSkip
-	}
-	err = withTable(ctx, "statistics", sp, o, func(sp spec.Spec, o resources.Options, t rows.Table) error {
+	err = withTable(ctx, "statistics", measured(sp), o, func(sp spec.Spec, o resources.Options, t rows.Table) error {
 		selected, err := rows.Selected(ctx, t, sp.Root(), o)
 		if err == nil {
 			r, err = Measure(ctx, sp, o, t, selected, progress)
@@ -38,6 +35,15 @@ func Stats(
 		return err
 	})
 	return r, err
+}
+
+// measured returns the spec with a policy of bad samples for measuring: substitutes and fill values are no
+// measurements.
+func measured(sp spec.Spec) spec.Spec {
+	if sp.BadSamples == spec.BadReplace || sp.BadSamples == spec.BadFill {
+		sp.BadSamples = spec.BadSkip
+	}
+	return sp
 }
 
 // pass is one pass over a dataset. Its workers share it.
@@ -72,6 +78,27 @@ func Measure(
 	ctx context.Context, sp spec.Spec, o resources.Options, t rows.Table, rows []uint32,
 	progress func(done, total int64),
 ) (*stats.Report, error) {
+	p, err := measure(ctx, sp, o, t, rows, 0, chosen(t, rows), progress)
+	if err != nil {
+		return nil, err
+	}
+	return p.Report(), nil
+}
+
+// chosen returns how many rows there are; nil rows are all of t.
+func chosen(t rows.Table, rows []uint32) int64 {
+	if rows == nil {
+		return t.Len()
+	}
+	return int64(len(rows))
+}
+
+// measure measures count of the given rows from first on. Names, dtypes and numbers of bands are those of the first of
+// all rows, whatever is measured, so that parts fit together.
+func measure(
+	ctx context.Context, sp spec.Spec, o resources.Options, t rows.Table, rows []uint32, first, count int64,
+	progress func(done, total int64),
+) (*Part, error) {
 	p := &pass{spec: sp, options: o, table: t}
 	var err error
 	if p.columns, err = rasterColumns(t, sp); err != nil {
@@ -80,10 +107,6 @@ func Measure(
 	total, err := p.fields(ctx, rows)
 	if err != nil {
 		return nil, err
-	}
-	n := t.Len()
-	if rows != nil {
-		n = int64(len(rows))
 	}
 	// Each worker has accumulators of its own, so that samples need no lock.
 	var parts [][]*stats.Field
@@ -94,13 +117,14 @@ func Measure(
 		}
 		parts = append(parts, own)
 		return func(ctx context.Context, i int64) error {
+			i += first
 			if rows != nil {
 				i = int64(rows[i])
 			}
 			return p.visit(ctx, r, own, i)
 		}
 	}
-	if err := pixels.Sweep(ctx, o, p.remote, n, progress, visits); err != nil {
+	if err := pixels.Sweep(ctx, o, p.remote, count, progress, visits); err != nil {
 		return nil, err
 	}
 	for k, f := range total {
@@ -110,25 +134,11 @@ func Measure(
 			}
 		}
 	}
-	r := &stats.Report{
-		Version: stats.ReportVersion, Samples: n - p.skipped.Load(), Skipped: p.skipped.Load(),
-		Fields: map[string]stats.FieldReport{},
-	}
+	out := &Part{Samples: count - p.skipped.Load(), Skipped: p.skipped.Load()}
 	for k, from := range p.rasters {
-		f, name := total[k].Report(), sp.Fields[from.field].Name
-		if len(from.names) == len(f.Bands) {
-			for b := range f.Bands {
-				f.Bands[b].Name = from.names[b]
-			}
-		}
-		all := r.Fields[name]
-		if all.Bands == nil {
-			all.DType = f.DType // of a stack, that of its first raster
-		}
-		all.Bands = append(all.Bands, f.Bands...)
-		r.Fields[name] = all
+		out.Fields = append(out.Fields, PartField{sp.Fields[from.field].Name, from.names, total[k]})
 	}
-	return r, nil
+	return out, nil
 }
 
 // fields returns an empty accumulator for each raster of each field, with the dtype and the number of

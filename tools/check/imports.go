@@ -23,7 +23,7 @@ var floors = [][]string{
 	{"tiff", "rumi", "stats", "einops", "vector"},
 	{"store"},
 	{"loader"},
-	{"proto"},
+	{"proto", "job"},
 	{"bench", "draw", "ops", "grpc"},
 	{"cmd", "duckdb", "examples", "tools"},
 }

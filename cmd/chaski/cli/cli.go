@@ -115,6 +115,7 @@ Exit codes:
 		array.NewArray(env), array.NewConsolidate(env),
 		dataset.NewPlan(env), dataset.NewExplain(env), dataset.NewReplay(env),
 		dataset.NewSpec(env), dataset.NewQuarantine(env), dataset.NewStats(env),
+		dataset.NewJob(env),
 		serve.NewServe(env), serve.NewToken(env), view.NewView(env), measure.NewBench(env),
 	)
 	root.InitDefaultHelpCmd()

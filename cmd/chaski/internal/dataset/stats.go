@@ -8,35 +8,29 @@ import (
 	"io"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/flags"
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/open"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/loader"
-	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/loader/survey"
 	"github.com/chaski-eo/chaski/stats"
 	"github.com/chaski-eo/chaski/store/taco"
 )
 
 type statsFlags struct {
-	source  flags.Source
+	measured
 	out     string
 	workers int
-	bad     string
 
 	maxChunk int
 
 	metadata  bool
 	component string
 	format    string
-	base      string
 	sampling  bool
 	weights   survey.WeightOptions
-
-	own pflag.FlagSet // the flags that a spec excludes, because it says the same
 }
 
 func NewStats(env console.Env) *cobra.Command {
@@ -105,18 +99,15 @@ that the conditions leave, so that they must be those of the run.`,
 
 // add declares the flags of cmd.
 func (f *statsFlags) add(cmd *cobra.Command) {
-	own, fl := &f.own, cmd.Flags()
-	f.source.Add(own)
+	fl := cmd.Flags()
 	fl.StringVarP(&f.out, "output", "o", "-", `output file, "-" for standard output`)
 	fl.IntVar(&f.workers, "workers", 0, "decoding workers (default: the number of processors)")
 	flags.AddMaxChunk(fl, &f.maxChunk)
-	own.StringVar(&f.bad, "bad-samples", spec.BadError, "what to do with samples that cannot be read: error or skip")
 	fl.BoolVar(&f.metadata, "from-metadata", false,
 		"pool the statistics in the rows of a container, without reading pixels")
 	fl.StringVar(&f.component, "component", "*",
 		"with --from-metadata: pool only the samples of the deepest level with this `ID` (default: all)")
 	fl.StringVar(&f.format, "format", "json", "json")
-	own.StringVar(&f.base, "base-path", "", "`DIR` of the source files of a catalog of containers")
 	fl.BoolVar(&f.sampling, "sampling", false, "write the weights of the sampler weighted_window")
 	fl.StringVar(&f.weights.Field, "count", "",
 		"with --sampling: the `FIELD` whose pixels to count (default: the last field)")
@@ -124,7 +115,7 @@ func (f *statsFlags) add(cmd *cobra.Command) {
 		"with --sampling: count only these values of its first band (default: all valid pixels)")
 	fl.Lookup("classes").DefValue = "" // pflag would print (default []), which contradicts the text
 	fl.IntVar(&f.weights.Cell, "cell", 64, "with --sampling: side of a cell, in pixels of the first field")
-	fl.AddFlagSet(own)
+	f.measured.add(fl)
 }
 
 // pooled prints the statistics of --from-metadata.
@@ -232,7 +223,7 @@ func (f *statsFlags) run(ctx context.Context, env console.Env, dataset string) e
 	if err := console.AtLeast("workers", f.workers, 0); err != nil {
 		return err
 	}
-	spec, err := f.specOf(dataset)
+	spec, err := f.spec(dataset)
 	if err != nil {
 		return err
 	}
@@ -249,23 +240,6 @@ func (f *statsFlags) run(ctx context.Context, env console.Env, dataset string) e
 		return console.UsageUnlessFault(err)
 	}
 	return console.WriteFile(f.out, env.Out, func(w io.Writer) error { return console.PrintJSON(w, r) })
-}
-
-// specOf reads the spec in a JSON file, or makes one of a dataset and the flags.
-func (f *statsFlags) specOf(dataset string) (loader.Spec, error) {
-	if flags.IsSpec(dataset) {
-		return flags.ReadSpec(dataset, &f.own)
-	}
-	s, err := f.source.Spec(dataset)
-	if err != nil {
-		return s, err
-	}
-	s.BatchSize, s.BadSamples, s.BasePath = 1, f.bad, f.base
-	s = s.WithDefaults()
-	if err := s.Validate(); err != nil {
-		return s, console.WrongUsage(err)
-	}
-	return s, nil
 }
 
 // writeWeights writes the file of --sampling.

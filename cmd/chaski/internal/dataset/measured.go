@@ -1,0 +1,44 @@
+package dataset
+
+import (
+	"github.com/spf13/pflag"
+
+	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
+	"github.com/chaski-eo/chaski/cmd/chaski/internal/flags"
+	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/loader/spec"
+)
+
+// measured has the flags that say which samples are measured, and with which fields.
+type measured struct {
+	source flags.Source
+	bad    string
+	base   string
+
+	own pflag.FlagSet // the flags that a spec excludes, because it says the same
+}
+
+func (m *measured) add(fl *pflag.FlagSet) {
+	m.source.Add(&m.own)
+	m.own.StringVar(&m.bad, "bad-samples", spec.BadError,
+		"what to do with samples that cannot be read: error or skip")
+	m.own.StringVar(&m.base, "base-path", "", "`DIR` of the source files of a catalog of containers")
+	fl.AddFlagSet(&m.own)
+}
+
+// spec reads the spec in a JSON file, or makes one of a dataset and the flags.
+func (m *measured) spec(dataset string) (loader.Spec, error) {
+	if flags.IsSpec(dataset) {
+		return flags.ReadSpec(dataset, &m.own)
+	}
+	s, err := m.source.Spec(dataset)
+	if err != nil {
+		return s, err
+	}
+	s.BatchSize, s.BadSamples, s.BasePath = 1, m.bad, m.base
+	s = s.WithDefaults()
+	if err := s.Validate(); err != nil {
+		return s, console.WrongUsage(err)
+	}
+	return s, nil
+}

@@ -1,0 +1,109 @@
+package survey
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/loader/resources"
+	"github.com/chaski-eo/chaski/loader/rows"
+	"github.com/chaski-eo/chaski/loader/spec"
+	"github.com/chaski-eo/chaski/stats"
+)
+
+// Extent says of which samples a survey is.
+type Extent struct {
+	Rows        int64  `json:"rows"`        // that the conditions and the split leave
+	Fingerprint string `json:"fingerprint"` // of the dataset, as of an engine
+}
+
+// Measurable returns the extent of Stats of a spec.
+func Measurable(ctx context.Context, sp spec.Spec, o resources.Options) (e Extent, err error) {
+	err = withTable(ctx, "statistics", sp, o, func(sp spec.Spec, o resources.Options, t rows.Table) error {
+		selected, err := rows.Selected(ctx, t, sp.Root(), o)
+		e = Extent{chosen(t, selected), t.Fingerprint()}
+		return err
+	})
+	return e, err
+}
+
+// Part is what Stats measures in some of a dataset's samples. Parts of one dataset and spec give the same report, in
+// every bit, however its samples are divided.
+type Part struct {
+	Samples, Skipped int64
+	Fields           []PartField // in the order of the spec; a stack has one for each of its rasters
+}
+
+// PartField has the statistics of one raster of a field.
+type PartField struct {
+	Name  string
+	Bands []string // the band descriptions of the first file; nil if it has none
+	Stats *stats.Field
+}
+
+// StatsPart is Stats of count of the samples from first on. A dataset that has not the extent want is a fault of kind
+// corrupt: it changed since it was divided.
+func StatsPart(
+	ctx context.Context, sp spec.Spec, o resources.Options, want Extent, first, count int64,
+	progress func(done, total int64),
+) (p *Part, err error) {
+	err = withTable(ctx, "statistics", measured(sp), o, func(sp spec.Spec, o resources.Options, t rows.Table) error {
+		selected, err := rows.Selected(ctx, t, sp.Root(), o)
+		if err != nil {
+			return err
+		}
+		if have := (Extent{chosen(t, selected), t.Fingerprint()}); have != want {
+			return fault.WithFile(fault.New(fault.Corrupt, "dataset", fault.NoOffset,
+				"it changed: %d samples with the fingerprint %s, and %d with %s before", have.Rows, have.Fingerprint,
+				want.Rows, want.Fingerprint), sp.Source)
+		}
+		if first < 0 || count < 0 || count > want.Rows-first {
+			return fmt.Errorf("survey: samples %d to %d of %d", first, first+count, want.Rows)
+		}
+		p, err = measure(ctx, sp, o, t, selected, first, count, progress)
+		return err
+	})
+	return p, err
+}
+
+// Merge adds what q measured. Parts with other fields are an error.
+func (p *Part) Merge(q *Part) error {
+	if len(p.Fields) != len(q.Fields) {
+		return fmt.Errorf("survey: parts have %d and %d fields", len(p.Fields), len(q.Fields))
+	}
+	for i, f := range q.Fields {
+		to := p.Fields[i]
+		if f.Name != to.Name || !slices.Equal(f.Bands, to.Bands) {
+			return fmt.Errorf("survey: parts have the fields %q and %q, or other bands", to.Name, f.Name)
+		}
+		if err := to.Stats.Merge(f.Stats); err != nil {
+			return err
+		}
+	}
+	p.Samples += q.Samples
+	p.Skipped += q.Skipped
+	return nil
+}
+
+// Report returns the statistics.
+func (p *Part) Report() *stats.Report {
+	r := &stats.Report{
+		Version: stats.ReportVersion, Samples: p.Samples, Skipped: p.Skipped, Fields: map[string]stats.FieldReport{},
+	}
+	for _, f := range p.Fields {
+		of := f.Stats.Report()
+		if len(f.Bands) == len(of.Bands) {
+			for b := range of.Bands {
+				of.Bands[b].Name = f.Bands[b]
+			}
+		}
+		all := r.Fields[f.Name]
+		if all.Bands == nil {
+			all.DType = of.DType // of a stack, that of its first raster
+		}
+		all.Bands = append(all.Bands, of.Bands...)
+		r.Fields[f.Name] = all
+	}
+	return r
+}
