@@ -31,8 +31,9 @@ const (
 	Version = 1
 	// MaxShards bounds the shards of a job: a manifest of them takes some 30 MB.
 	MaxShards = 1_000_000
-	// maxManifest bounds job.json, in bytes: a spec of 16 MiB, which a server takes too, and MaxShards of 40 bytes.
-	maxManifest = 16<<20 + 40*MaxShards
+	// maxManifest bounds job.json, in bytes: the largest spec, of 1 MiB (spec.ParseSpec), and MaxShards of 60 bytes,
+	// since the numbers of a shard have at most 19 digits.
+	maxManifest = 1<<20 + 60*MaxShards
 	// maxResult bounds the result of a shard, in bytes: the largest state of a field (stats.ParseState) in base64.
 	maxResult = 4 << 30 / 3
 )
@@ -85,12 +86,21 @@ func Plan(ctx context.Context, folder, kind string, sp spec.Spec, o PlanOptions,
 	if err != nil {
 		return nil, err
 	}
+	if extent.Rows < 1 {
+		return nil, fault.WithFile(fault.New(fault.NotFound, "dataset", fault.NoOffset, "no samples"), sp.Source)
+	}
 	shards, err := divide(extent.Rows, o)
 	if err != nil {
 		return nil, err
 	}
+	sp = sp.WithDefaults()
+	sp.BatchSize = max(sp.BatchSize, 1) // what reads a spec needs one, although nothing here makes batches
 	b, err := json.Marshal(Manifest{Version: Version, Kind: kind, Spec: sp, Extent: extent, Shards: shards})
 	if err != nil {
+		return nil, err
+	}
+	// A job that cannot be opened must not be written.
+	if err := new(Job).parse(b); err != nil {
 		return nil, err
 	}
 	name := pathname.Join(folder, manifestName)
@@ -117,7 +127,7 @@ func writeFile(name string, b []byte) error {
 	})
 }
 
-// divide returns shards of equal numbers of rows, or one less.
+// divide returns shards of equal numbers of rows, or one less. There is at least one row.
 func divide(rows int64, o PlanOptions) ([]Shard, error) {
 	if o.Shards < 0 || o.ShardRows < 0 || o.Shards > 0 && o.ShardRows > 0 {
 		return nil, fmt.Errorf("job: %d shards of at most %d samples: one of both is needed", o.Shards, o.ShardRows)
@@ -163,12 +173,19 @@ func Open(folder string) (*Job, error) {
 }
 
 func (j *Job) parse(b []byte) error {
-	var head struct{ Version int }
+	var head struct {
+		Version int
+		Spec    json.RawMessage
+	}
 	if err := json.Unmarshal(b, &head); err != nil {
 		return corrupt("%v", err)
 	}
 	if head.Version != Version {
 		return fault.New(fault.Unsupported, "job", fault.NoOffset, "version %d, not %d", head.Version, Version)
+	}
+	// Before all else, since it bounds the spec and what is in it.
+	if _, err := spec.ParseSpec(head.Spec); err != nil {
+		return corrupt("%v", err)
 	}
 	if err := json.Unmarshal(b, &j.Manifest); err != nil {
 		return corrupt("%v", err)
@@ -183,7 +200,7 @@ func (j *Job) parse(b []byte) error {
 		}
 		next += s.Count
 	}
-	if next != j.Extent.Rows || len(j.Shards) > MaxShards {
+	if next != j.Extent.Rows || len(j.Shards) < 1 || len(j.Shards) > MaxShards {
 		return corrupt("%d shards have %d of %d samples", len(j.Shards), next, j.Extent.Rows)
 	}
 	return nil

@@ -2,6 +2,7 @@ package job
 
 import (
 	"context"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/loader/spec"
@@ -263,11 +265,87 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
+// TestNoSamples: a dataset without samples is no job, however it is to be divided.
+func TestNoSamples(t *testing.T) {
+	table := filepath.Join(t.TempDir(), "table.csv")
+	write(t, table, []byte("image\n"))
+	sp := spec.Spec{Source: table, Fields: []spec.Field{{Name: "image", Column: "image"}}}
+	for _, o := range []PlanOptions{{}, {Shards: 2}, {ShardRows: 1}} {
+		folder := filepath.Join(t.TempDir(), "job")
+		if _, err := Plan(t.Context(), folder, Stats, sp, o, options()); !errors.Is(err, fault.NotFound) {
+			t.Errorf("%+v: %v, want not found", o, err)
+		}
+		if _, err := os.Stat(folder); err == nil {
+			t.Errorf("%+v: there is a folder", o)
+		}
+	}
+}
+
+// TestHostileManifest: a manifest without shards, or with a spec that a loader refuses, is refused at once.
+func TestHostileManifest(t *testing.T) {
+	manifest := func(source, rows, shards string) string {
+		return fmt.Sprintf(`{"version":1,"kind":"stats","spec":{"source":%q,"batch_size":1},`+
+			`"extent":{"rows":%s,"fingerprint":"f"},"shards":[%s]}`, source, rows, shards)
+	}
+	one := `{"first":0,"count":1}`
+	many := `"fields":[{}` + strings.Repeat(",{}", 99) + `],`
+	if err := new(Job).parse([]byte(manifest("x", "1", one))); err != nil {
+		t.Fatal(err)
+	}
+	for name, m := range map[string]string{
+		"no shards":     manifest("x", "0", ""),
+		"an empty one":  manifest("x", "0", `{"first":0,"count":0}`),
+		"less samples":  manifest("x", "-1", ""),
+		"too far":       manifest("x", "9223372036854775807", `{"first":0,"count":9223372036854775807},`+one),
+		"no spec":       `{"version":1,"kind":"stats","extent":{"rows":1},"shards":[` + one + `]}`,
+		"a large spec":  manifest(strings.Repeat("x", 1<<20), "1", one),
+		"many fields":   strings.Replace(manifest("x", "1", one), `"batch`, many+`"batch`, 1),
+		"a wrong field": strings.Replace(manifest("x", "1", one), `"batch`, `"pixels":1,"batch`, 1),
+	} {
+		if err := new(Job).parse([]byte(m)); !errors.Is(err, fault.Corrupt) {
+			t.Errorf("%s: %v, want corrupt", name, err)
+		}
+	}
+}
+
+// TestHostileResult: a small result cannot claim more memory than one state may: 16 fields of 2,000 bands, which take
+// 512 KiB each, are 16 GB.
+func TestHostileResult(t *testing.T) {
+	j := plan(t, dataset(t, 6), 2)
+	b := append([]byte("CHKS\x01"), byte(chunk.Uint16))
+	b = binary.AppendUvarint(b, 2000)
+	b = append(b, make([]byte, 2*2000)...)
+	r := result{Version: Version, Job: j.ID, Samples: 3}
+	for range 16 {
+		r.Fields = append(r.Fields, field{Name: "image", State: b})
+	}
+	content := []byte(asJSON(t, r))
+	write(t, filepath.Join(j.folder, resultsName, resultName(0, content)), content)
+	if _, err := j.Merge(t.Context()); !errors.Is(err, fault.Limit) {
+		t.Errorf("%v, want limit", err)
+	}
+}
+
+// TestHostileMetrics: metrics that no shard can have do not count.
+func TestHostileMetrics(t *testing.T) {
+	j := plan(t, dataset(t, 6), 2)
+	for shard, m := range []string{
+		`{"seconds":1e308,"skipped":0}`, `{"seconds":1,"skipped":9223372036854775807}`,
+	} {
+		run(t, j, shard, false)
+		write(t, filepath.Join(j.folder, metricsName, fmt.Sprint(shard)+".json"), []byte(m))
+	}
+	s, err := j.Status()
+	if err != nil || s.Done != 2 || s.Seconds != 0 || s.Skipped != 0 || s.Slowest != -1 {
+		t.Errorf("%+v, %v", s, err)
+	}
+}
+
 // FuzzJob: any manifest and result are refused with a kind, or are a job whose shards have each sample once, and the
 // result of one of them.
 func FuzzJob(f *testing.F) {
-	manifest := `{"version":1,"kind":"stats","spec":{"source":"x"},"extent":{"rows":5,"fingerprint":"f"},` +
-		`"shards":[{"first":0,"count":3},{"first":3,"count":2}]}`
+	manifest := `{"version":1,"kind":"stats","spec":{"source":"x","batch_size":1},` +
+		`"extent":{"rows":5,"fingerprint":"f"},"shards":[{"first":0,"count":3},{"first":3,"count":2}]}`
 	f.Add([]byte(manifest), []byte(`{"version":1,"job":"","shard":0,"samples":3,"skipped":0,"fields":[]}`))
 	f.Add([]byte(manifest), []byte(`{"version":1,"job":"","shard":0,"samples":2,"skipped":1,`+
 		`"fields":[{"name":"image","bands":null,"state":"Q0hLUwEBAQ=="}]}`))

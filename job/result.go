@@ -62,6 +62,10 @@ func (j *Job) write(shard int, p *survey.Part) error {
 	if err != nil {
 		return err
 	}
+	// Merge would refuse it only after all other shards were done: one with too many bands, for example.
+	if _, err := j.parseResult(shard, b); err != nil {
+		return err
+	}
 	name := pathname.Join(j.folder, resultsName, resultName(shard, b))
 	if have, err := readFile(name, maxResult); err == nil && bytes.Equal(have, b) {
 		return nil
@@ -99,13 +103,17 @@ func (j *Job) parseResult(shard int, b []byte) (*survey.Part, error) {
 	case r.Samples < 0 || r.Skipped < 0 || r.Skipped > s.Count || r.Samples != s.Count-r.Skipped:
 		return nil, corrupt("%d samples and %d skipped, of %d", r.Samples, r.Skipped, s.Count)
 	}
+	states := make([][]byte, len(r.Fields))
+	for i, f := range r.Fields {
+		states[i] = f.State
+	}
+	parsed, err := stats.ParseStates(states)
+	if err != nil {
+		return nil, err
+	}
 	p := &survey.Part{Samples: r.Samples, Skipped: r.Skipped}
-	for _, f := range r.Fields {
-		st, err := stats.ParseState(f.State)
-		if err != nil {
-			return nil, fmt.Errorf("field %q: %w", f.Name, err)
-		}
-		p.Fields = append(p.Fields, survey.PartField{Name: f.Name, Bands: f.Bands, Stats: st})
+	for i, f := range r.Fields {
+		p.Fields = append(p.Fields, survey.PartField{Name: f.Name, Bands: f.Bands, Stats: parsed[i]})
 	}
 	return p, nil
 }

@@ -22,6 +22,14 @@ type metrics struct {
 	Skipped int64   `json:"skipped"`
 }
 
+// maxSeconds is longer than any shard takes: some 30 years. The sum of MaxShards of it is finite, as JSON needs it.
+const maxSeconds = 1e9
+
+// possible reports whether a shard can have m.
+func (m *metrics) possible(s Shard) bool {
+	return m.Seconds >= 0 && m.Seconds <= maxSeconds && m.Skipped >= 0 && m.Skipped <= s.Count
+}
+
 // Run does one shard. A shard that has its result is done and costs nothing, unless again is set. progress, if not nil,
 // is called after every sample, by one goroutine at a time. Whatever ends Run early leaves no result.
 func (j *Job) Run(ctx context.Context, shard int, again bool, o resources.Options,
@@ -157,7 +165,7 @@ func (j *Job) Status() (s Status, err error) {
 		s.Sampled += shard.Count
 		var m metrics
 		b, err := readFile(pathname.Join(j.folder, metricsName, fmt.Sprint(i)+".json"), 1<<16)
-		if err != nil || json.Unmarshal(b, &m) != nil {
+		if err != nil || json.Unmarshal(b, &m) != nil || !m.possible(shard) {
 			continue // whoever copied only the results has none
 		}
 		s.Skipped += m.Skipped

@@ -105,6 +105,14 @@ func countWords(counts *[1 << 16]uint64, s []uint16) {
 
 func (c *counted) skip(n uint64) { c.nodata += n }
 
+func (c *counted) samples() uint64 {
+	n := c.nodata
+	for _, m := range c.counts {
+		n += m
+	}
+	return n
+}
+
 func (c *counted) merge(a accumulator) {
 	o := a.(*counted)
 	c.nodata += o.nodata

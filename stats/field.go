@@ -26,6 +26,8 @@ type accumulator interface {
 	skip(n uint64)
 	// merge adds the samples of another accumulator of the same type, which does not change.
 	merge(accumulator)
+	// samples returns how many samples there are, with those of nodata.
+	samples() uint64
 	report() Band
 	// appendState and parseState write it and read it into an empty one, see state.go.
 	appendState(dst []byte) []byte
@@ -97,11 +99,16 @@ func (f *Field) AddRows(band int, data []byte) {
 func (f *Field) AddNoData(band int, n uint64) { f.bands[band].skip(n) }
 
 // Merge adds the samples of g, which does not change. Different types or numbers of bands are an
-// error.
+// error, and so are more samples than can be counted; f is as before then.
 func (f *Field) Merge(g *Field) error {
 	if f.dtype != g.dtype || len(f.bands) != len(g.bands) {
 		return fmt.Errorf("stats: cannot merge %d bands of %s with %d bands of %s", len(f.bands), f.dtype,
 			len(g.bands), g.dtype)
+	}
+	for i := range f.bands {
+		if a, b := f.bands[i].samples(), g.bands[i].samples(); a > maxMerged || b > maxMerged-a {
+			return fmt.Errorf("stats: cannot merge %d and %d samples of a band, at most %d", a, b, uint64(maxMerged))
+		}
 	}
 	for i := range f.bands {
 		f.bands[i].merge(g.bands[i])

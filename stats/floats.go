@@ -194,6 +194,8 @@ func (a *floats) extend(lo, hi float64) {
 
 func (a *floats) skip(n uint64) { a.nodata += n }
 
+func (a *floats) samples() uint64 { return a.n + a.nodata + a.nan + a.inf }
+
 func (a *floats) merge(acc accumulator) {
 	o := acc.(*floats)
 	a.nodata += o.nodata

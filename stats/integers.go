@@ -128,6 +128,8 @@ func (a *integers) extend(lo, hi int64) {
 
 func (a *integers) skip(n uint64) { a.nodata += n }
 
+func (a *integers) samples() uint64 { return a.n + a.nodata }
+
 func (a *integers) merge(acc accumulator) {
 	o := acc.(*integers)
 	a.nodata += o.nodata

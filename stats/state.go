@@ -41,9 +41,11 @@ const (
 	// maxState limits the memory of a parsed state, in bytes, because a few bytes may claim many
 	// bands: a band of 16 bits takes 512 KiB however few values it has.
 	maxState = 1 << 30
-	// maxCount limits the samples of a band in a state, so that over 200 states can be merged
-	// without overflow.
+	// maxCount limits the samples of each kind of a band in a state: four kinds are far less than maxMerged.
 	maxCount = 1 << 56
+	// maxMerged limits the samples of a band that others are merged into. Their sum fits 128 bits, with a sign, and
+	// that of their squares 192: 62 bits of samples of 64 bits, or of 128.
+	maxMerged = 1 << 62
 )
 
 // AppendState appends the state to dst. The nodata value is not part of it.
@@ -59,6 +61,28 @@ func (f *Field) AppendState(dst []byte) []byte {
 
 // ParseState reads a state. Errors are Corrupt, Unsupported (a later version) or Limit. b is not kept.
 func ParseState(b []byte) (*Field, error) {
+	f, _, err := parseState(b, maxState)
+	return f, err
+}
+
+// ParseStates reads the states of several fields, which together may take as much memory as one of ParseState. Its
+// errors are those of ParseState.
+func ParseStates(states [][]byte) ([]*Field, error) {
+	fields := make([]*Field, len(states))
+	left := uint64(maxState)
+	for i, b := range states {
+		f, size, err := parseState(b, left)
+		if err != nil {
+			return nil, err
+		}
+		fields[i] = f
+		left -= size
+	}
+	return fields, nil
+}
+
+// parseState is ParseState of a field that takes at most most bytes of memory, and returns how many it takes.
+func parseState(b []byte, most uint64) (f *Field, size uint64, err error) {
 	p := stateParser{cursor.Cursor{B: b, Part: "state"}}
 	if v := p.Magic(stateMagic, "a state of statistics"); p.Err == nil && v != stateVersion {
 		p.Fail(fault.Unsupported, "version %d", v)
@@ -69,27 +93,26 @@ func ParseState(b []byte) (*Field, error) {
 	if d.Size() <= 2 {
 		perBand = 8 << (8 * d.Size())
 	}
-	if p.Err == nil && bands > maxState/perBand {
+	if p.Err == nil && bands > most/perBand {
 		p.Fail(fault.Limit, "%d bands of %s", bands, d)
 	}
 	if p.Err == nil && bands > uint64(len(b)) {
 		p.Fail(fault.Corrupt, "%d bands in %d bytes", bands, len(b))
 	}
 	if p.Err != nil {
-		return nil, p.Err
+		return nil, 0, p.Err
 	}
-	f, err := NewField(d, int(bands))
-	if err != nil {
-		return nil, fault.Wrap(fault.Corrupt, "state", int64(p.At), err)
+	if f, err = NewField(d, int(bands)); err != nil {
+		return nil, 0, fault.Wrap(fault.Corrupt, "state", int64(p.At), err)
 	}
 	for i := range f.bands {
 		f.bands[i].parseState(&p)
 	}
 	p.End()
 	if p.Err != nil {
-		return nil, p.Err
+		return nil, 0, p.Err
 	}
-	return f, nil
+	return f, bands * perBand, nil
 }
 
 func appendCounts(dst []byte, counts []uint64, first int) []byte {

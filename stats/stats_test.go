@@ -661,3 +661,34 @@ func BenchmarkAddRows(b *testing.B) {
 		})
 	}
 }
+
+// TestMergeOverflow: states that each are possible, but together have more samples than can be counted, are refused
+// before the counts go round, and the field is as before.
+func TestMergeOverflow(t *testing.T) {
+	// A band of which 2^56 samples are nodata, as ParseState allows.
+	for _, d := range []chunk.DType{chunk.Uint8, chunk.Uint16, chunk.Int64, chunk.Float32} {
+		state := binary.AppendUvarint(append([]byte("CHKS\x01"), byte(d), 1), 1<<56)
+		state = append(state, 0)
+		if d == chunk.Float32 {
+			state = append(state, 0, 0)
+		}
+		one, err := ParseState(state)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sum, err := NewField(d, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		merged := uint64(0)
+		for range 300 { // 2^64 are 256 of them
+			if sum.Merge(one) != nil {
+				break
+			}
+			merged++
+		}
+		if got := sum.Report().Bands[0].NoData; got != merged<<56 || merged == 300 {
+			t.Errorf("%s: %d samples after %d times 2^56", d, got, merged)
+		}
+	}
+}
