@@ -30,13 +30,18 @@ var ErrNoShared = errors.New("no shared memory")
 // knockFor bounds the waits at the side door.
 const knockFor = 5 * time.Second
 
+// sendFor is how long a server may not read what it is told. A healthy one reads at once, and the socket holds some
+// hundred messages; it is as long as gRPC's keepalive waits for an answer.
+const sendFor = 20 * time.Second
+
 // side is a client's end of a side door (proto/chaski/v1/chaski.proto, at Shared). A batch in shared
 // memory is leased until it is released.
 type side struct {
-	conn   *shm.Conn
-	token  shm.Token // of the server
-	secret shm.Token
-	done   chan struct{} // closed when read has ended
+	conn     *shm.Conn
+	token    shm.Token // of the server
+	secret   shm.Token
+	patience time.Duration // sendFor
+	done     chan struct{} // closed when read has ended
 
 	mu       sync.Mutex
 	changed  chan struct{} // closed and made anew when segments or over change
@@ -58,7 +63,7 @@ type segment struct {
 // knock opens the side door that a server told of.
 func knock(d *chaskiv1.Shared) (*side, error) {
 	c := &side{
-		done: make(chan struct{}), changed: make(chan struct{}),
+		patience: sendFor, done: make(chan struct{}), changed: make(chan struct{}),
 		segments: map[uint64]*segment{}, held: map[uint64]*segment{}, streams: map[uint64][]uint64{},
 	}
 	if len(d.GetToken()) != len(c.token) {
@@ -177,7 +182,20 @@ func (c *side) answer(lease uint64) error {
 	if c.held[lease] != nil {
 		return nil
 	}
-	return c.conn.Send(shm.Message{Kind: shm.Return, A: lease}, -1)
+	return c.giveBack(lease)
+}
+
+// giveBack tells the server that a lease has ended. An error closes the door, so that a server that does not read
+// cannot hold the client for long, nor more than once. It needs the lock.
+func (c *side) giveBack(lease uint64) error {
+	err := c.conn.SetSendDeadline(time.Now().Add(c.patience))
+	if err == nil {
+		err = c.conn.Send(shm.Message{Kind: shm.Return, A: lease}, -1)
+	}
+	if err != nil {
+		return errors.Join(err, c.conn.Close())
+	}
+	return nil
 }
 
 // begin returns the number of a new stream.
@@ -195,7 +213,7 @@ func (c *side) end(stream uint64) {
 	defer c.mu.Unlock()
 	for _, lease := range c.streams[stream] {
 		if c.answer(lease) != nil {
-			c.conn.Close()
+			break
 		}
 	}
 	delete(c.streams, stream)
@@ -261,7 +279,7 @@ func (c *side) release(lease uint64) {
 	delete(c.held, lease)
 	g.users--
 	// Last, because the server may write to the memory from here on.
-	err := c.conn.Send(shm.Message{Kind: shm.Return, A: lease}, -1)
+	err := c.giveBack(lease)
 	if g.gone && g.users == 0 {
 		err = errors.Join(err, g.memory.Close())
 	}

@@ -151,7 +151,7 @@ func fuzzSide(t *testing.T) (*side, *shm.Conn) {
 		t.Fatal(err)
 	}
 	return &side{
-		conn: conn, done: make(chan struct{}), changed: make(chan struct{}),
+		conn: conn, patience: sendFor, done: make(chan struct{}), changed: make(chan struct{}),
 		segments: map[uint64]*segment{}, held: map[uint64]*segment{}, streams: map[uint64][]uint64{},
 	}, server
 }

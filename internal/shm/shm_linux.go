@@ -243,6 +243,9 @@ func (c *Conn) Close() error { return c.c.Close() }
 // SetDeadline sets the deadline of Send and Receive.
 func (c *Conn) SetDeadline(t time.Time) error { return c.c.SetDeadline(t) }
 
+// SetSendDeadline sets the deadline of Send.
+func (c *Conn) SetSendDeadline(t time.Time) error { return c.c.SetWriteDeadline(t) }
+
 // Send sends a message, and a file if file is not negative. The file still belongs to the caller.
 func (c *Conn) Send(m Message, file int) error {
 	var oob []byte

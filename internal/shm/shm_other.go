@@ -64,6 +64,9 @@ func (*Conn) Close() error { return nil }
 // SetDeadline fails.
 func (*Conn) SetDeadline(time.Time) error { return ErrUnsupported }
 
+// SetSendDeadline fails.
+func (*Conn) SetSendDeadline(time.Time) error { return ErrUnsupported }
+
 // Send fails.
 func (*Conn) Send(Message, int) error { return ErrUnsupported }
 
