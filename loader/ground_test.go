@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/chaski-eo/chaski/chunk"
@@ -105,6 +106,40 @@ func TestMasksThatLieElsewhere(t *testing.T) {
 		s.Fields = slices.Clone(fields)
 		s.Fields[1].Ground = spec.IgnoreGround
 		first(t, mustOpen(t, s, loader.Options{}))
+	}
+}
+
+// TestMasksOfStacksThatLieElsewhere: a catalog tells at opening that a mask lies elsewhere than the first raster of a
+// stack, and only then: the second raster of the stack may lie on a grid of its own.
+func TestMasksOfStacksThatLieElsewhere(t *testing.T) {
+	for name, c := range map[string]struct {
+		shift float64
+		grid  spec.Grid
+		kind  fault.Kind
+	}{"on it": {}, "shifted": {shift: 320, kind: fault.Misplaced}, "on a finer grid": {grid: 5}} {
+		dir := t.TempDir()
+		writePlaced(t, filepath.Join(dir, "a", "0.tif"), 32630, 500000, 4.6e6, 10)
+		writePlaced(t, filepath.Join(dir, "b", "0.tif"), 32630, 500000+160, 4.6e6, 20)
+		writePlaced(t, filepath.Join(dir, "masks", "0.tif"), 32630, 500000+c.shift, 4.6e6, 10)
+		var b bytes.Buffer
+		of := []catalog.Source{{Field: "a", Pattern: "a/{id}.tif"}, {Field: "b", Pattern: "b/{id}.tif"},
+			{Field: "mask", Pattern: "masks/{id}.tif"}}
+		if _, err := build.Write(t.Context(), &b, []string{dir}, build.Options{Base: dir, Fields: of}); err != nil {
+			t.Fatal(err)
+		}
+		path := filepath.Join(dir, "catalog.parquet")
+		if err := os.WriteFile(path, b.Bytes(), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		s := loader.Spec{Source: path, BatchSize: 1, Fields: []loader.Field{
+			{Name: "image", Columns: []string{"a", "b"}, Grid: c.grid}, {Name: "mask"}}}
+		e, err := loader.Open(t.Context(), s, loader.Options{})
+		if fault.KindOf(err) != c.kind || err != nil && !strings.Contains(err.Error(), "masks/0.tif") {
+			t.Errorf("%s: opening says %v, want kind %v", name, err, c.kind)
+		}
+		if err == nil {
+			e.Close()
+		}
 	}
 }
 

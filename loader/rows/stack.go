@@ -65,14 +65,19 @@ func (t *stacked) Value(ctx context.Context, field int, row int64) (catalog.Valu
 	return t.Table.Value(ctx, t.fields[field].first, row)
 }
 
-// Extras implements Table. The sizes of stacks are known where their grid is that of the first raster.
+// Extras implements Table. The sizes and places of stacks are known where their grid is that of the first raster.
 func (t *stacked) Extras() Extras {
 	x := t.Table.Extras()
-	size, sizes := x.Size, x.Sizes
+	size, sizes, misplaced := x.Size, x.Sizes, x.Misplaced
 	for _, s := range t.fields {
 		if s.grid != 0 {
-			x.Size, x.Sizes = nil, nil
+			x.Size, x.Sizes, x.Misplaced = nil, nil, nil
 			return x
+		}
+	}
+	if misplaced != nil {
+		x.Misplaced = func(ctx context.Context, first, other int, rows []uint32, visit func(int64, error)) error {
+			return misplaced(ctx, t.fields[first].first, t.fields[other].first, rows, visit)
 		}
 	}
 	if size != nil {
