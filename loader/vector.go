@@ -145,16 +145,24 @@ func (v *vectorField) element(row uint32) (b [8]byte, ok bool, err error) {
 	case values.Floats != nil:
 		x := values.Floats[row]
 		if v.dtype == chunk.Float32 {
+			if f := float32(x); math.IsInf(float64(f), 0) && !math.IsInf(x, 0) {
+				return b, false, v.tooLarge(row, x)
+			}
 			binary.LittleEndian.PutUint32(b[:], math.Float32bits(float32(x)))
 			return b, true, nil
 		}
-		if n = int64(x); float64(n) != x {
+		// Outside of int64, what the conversion gives is another number on each kind of processor.
+		if n = int64(x); !(x >= math.MinInt64 && x < math.MaxInt64) || float64(n) != x {
 			return b, false, v.tooLarge(row, x)
 		}
 	default:
 		n = values.Ints[row]
 	}
 	if v.dtype == chunk.Float32 {
+		// A number that is rounded up to 2^63 is no int64.
+		if f := float64(float32(n)); f == math.MaxInt64 || int64(f) != n {
+			return b, false, v.tooLarge(row, n)
+		}
 		binary.LittleEndian.PutUint32(b[:], math.Float32bits(float32(n)))
 		return b, true, nil
 	}

@@ -307,6 +307,33 @@ func TestVectorsStayBelowTheRoots(t *testing.T) {
 	}
 }
 
+// TestNumbersOfVectors promises that a number that the dtype of a field cannot hold is refused, and no other.
+func TestNumbersOfVectors(t *testing.T) {
+	dir := t.TempDir()
+	image, shapes := filepath.Join(dir, "image.tif"), filepath.Join(dir, "shapes.geojson")
+	writeRaster(t, image, make([]byte, 256), 16, 4326, [6]float64{0, 1, 0, 16, 0, -1})
+	for _, c := range []struct {
+		value, dtype string
+		ok           bool
+	}{
+		{"16777216", "float32", true}, {"16777217", "float32", false}, {"9223372036854775807", "float32", false},
+		{"-9223372036854775808", "float32", true}, {"0.1", "float32", true}, {"1e300", "float32", false},
+		{"9223372036854775808", "int64", false}, {"9223372036854775807", "int64", true}, {"2.0", "uint8", true},
+		{"255", "uint8", true}, {"256", "uint8", false}, {"-1", "uint8", false}, {"-129e0", "int16", true},
+	} {
+		text := `{"type": "FeatureCollection", "features": [{"type": "Feature", "properties": {"v": ` + c.value +
+			`}, "geometry": {"type": "Point", "coordinates": [1.5, 1.5]}}]}`
+		if err := os.WriteFile(shapes, []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		_, err := open(t, loader.Spec{Source: image, BatchSize: 1, Fields: []loader.Field{{Name: "image"},
+			{Name: "mask", Vector: &spec.Vector{Path: shapes, Column: "v", DType: c.dtype}}}}, loader.Options{})
+		if (err == nil) != c.ok || err != nil && fault.KindOf(err) != fault.Unsupported {
+			t.Errorf("%s as %s: %v", c.value, c.dtype, err)
+		}
+	}
+}
+
 // TestVectorHash promises that the spec hash follows the shapes and not their path.
 func TestVectorHash(t *testing.T) {
 	image := filepath.Join(t.TempDir(), "image.tif")

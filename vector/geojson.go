@@ -51,7 +51,7 @@ func (t *textShapes) shape(_ context.Context, row int) (orb.Geometry, error) {
 // feature is a feature of GeoJSON (RFC 7946, section 3.2).
 type feature struct {
 	Type       string          `json:"type"`
-	Geometry   *textGeometry   `json:"geometry"`
+	Geometry   json.RawMessage `json:"geometry"`
 	Properties json.RawMessage `json:"properties"`
 }
 
@@ -66,6 +66,7 @@ type collection struct {
 	textShapes
 	o     *Options
 	boxes []box
+	most  int64 // the most bytes that a feature took so far: see feature.memory
 	crs   *crs.CRS
 	kind  string
 	cells *cells
@@ -97,14 +98,16 @@ func openText(ctx context.Context, r source.Reader, o *Options) (*Layer, error) 
 		return nil, fault.New(fault.Limit, "GeoJSON", fault.NoOffset, "%d bytes, at most %d: write it as GeoParquet",
 			r.Size(), maxText)
 	}
-	// A pair of coordinates takes 16 bytes and in text 5 at least; the value that is being read is text and value.
+	// A pair of coordinates takes 16 bytes and in text 5 at least. A feature takes 45 bytes beside its geometry, which
+	// are twice in memory while they grow, and in text 18 at least. What the largest one takes while it is read comes
+	// on top: see feature.memory.
 	if err := o.Grow(ctx, 5*r.Size()); err != nil {
 		return nil, err
 	}
 	c := &collection{textShapes: textShapes{r: r}, o: o, cells: newCells(o.Column)}
 	in := &sequential{ctx: ctx, r: r}
 	d := json.NewDecoder(io.MultiReader(skipMark(in)...))
-	if err := c.read(d); err != nil {
+	if err := c.read(ctx, d); err != nil {
 		var syntax *json.SyntaxError
 		var typ *json.UnmarshalTypeError
 		if errors.As(err, &syntax) || errors.As(err, &typ) || errors.Is(err, io.EOF) ||
@@ -135,7 +138,7 @@ func skipMark(r io.Reader) []io.Reader {
 }
 
 // read reads the members of the collection, one feature at a time.
-func (c *collection) read(d *json.Decoder) error {
+func (c *collection) read(ctx context.Context, d *json.Decoder) error {
 	if err := expect(d, '{'); err != nil {
 		return err
 	}
@@ -150,7 +153,7 @@ func (c *collection) read(d *json.Decoder) error {
 		case "crs":
 			err = c.readCRS(d)
 		case "features":
-			err = c.features(d)
+			err = c.features(ctx, d)
 		default:
 			var skipped json.RawMessage
 			err = d.Decode(&skipped)
@@ -197,7 +200,7 @@ func (c *collection) readCRS(d *json.Decoder) error {
 	return nil
 }
 
-func (c *collection) features(d *json.Decoder) error {
+func (c *collection) features(ctx context.Context, d *json.Decoder) error {
 	if err := expect(d, '['); err != nil {
 		return err
 	}
@@ -209,18 +212,45 @@ func (c *collection) features(d *json.Decoder) error {
 		if err := d.Decode(&f); err != nil {
 			return err
 		}
-		if err := c.add(&f); err != nil {
+		if err := c.add(ctx, &f); err != nil {
 			return fault.WithPart(err, "feature "+strconv.Itoa(len(c.boxes)), fault.NoOffset)
 		}
 	}
 	return expect(d, ']')
 }
 
+// memory returns how many bytes a feature takes at most while it is read: its text three times and, for each list, a
+// position of 16 bytes or a slice of 24, which is up to three times in memory while the list around it grows, and once
+// more as geometry. An object of a collection takes twice as much, and so does a property.
+func (f *feature) memory() (n int64) {
+	const list = 4 * 24
+	for _, text := range [][]byte{f.Geometry, f.Properties} {
+		items := bytes.Count(text, []byte("[")) + 2*bytes.Count(text, []byte("{")) + 2*bytes.Count(text, []byte(":"))
+		n += 3*int64(len(text)) + list*int64(items)
+	}
+	return n
+}
+
 // add adds a feature.
-func (c *collection) add(f *feature) error {
+func (c *collection) add(ctx context.Context, f *feature) error {
+	if f.Type != "Feature" {
+		return fault.New(fault.Corrupt, "feature", fault.NoOffset, "type %q, want \"Feature\"", f.Type)
+	}
+	if n := f.memory(); n > c.most {
+		if err := c.o.Grow(ctx, n-c.most); err != nil {
+			return err
+		}
+		c.most = n
+	}
+	var geometry *textGeometry
+	if len(f.Geometry) > 0 {
+		if err := json.Unmarshal(f.Geometry, &geometry); err != nil {
+			return fault.New(fault.Corrupt, "geometry", fault.NoOffset, "%v", err)
+		}
+	}
 	at := nothing
-	if f.Geometry != nil {
-		shape, err := f.Geometry.shape(0)
+	if geometry != nil && !geometry.isEmptyPoint() {
+		shape, err := geometry.shape(0)
 		if err != nil {
 			return err
 		}
@@ -239,6 +269,14 @@ func (c *collection) add(f *feature) error {
 	}
 	c.boxes, c.ends = append(c.boxes, at), append(c.ends, int64(len(c.data)))
 	return c.cells.add(f.Properties)
+}
+
+// isEmptyPoint reports whether the geometry is a point without coordinates, which shapely writes of "POINT EMPTY". A
+// point of package orb has coordinates.
+func (g *textGeometry) isEmptyPoint() bool {
+	var all []json.RawMessage
+	return g.Type == "Point" && len(g.Coordinates) > 0 && json.Unmarshal(g.Coordinates, &all) == nil && all != nil &&
+		len(all) == 0
 }
 
 // shape returns the geometry.
@@ -295,8 +333,11 @@ func (g *textGeometry) shape(depth int) (orb.Geometry, error) {
 		if depth == maxNested {
 			return nil, fault.New(fault.Limit, "geometry", fault.NoOffset, "collections %d deep", depth)
 		}
-		var all orb.Collection
+		all := orb.Collection{} // orb writes nothing for nil
 		for i := range g.Geometries {
+			if g.Geometries[i].isEmptyPoint() {
+				continue
+			}
 			part, err := g.Geometries[i].shape(depth + 1)
 			if err != nil {
 				return nil, err
@@ -322,8 +363,11 @@ func (p *position) UnmarshalJSON(b []byte) error {
 	if err := json.Unmarshal(b, &all); err != nil {
 		return err
 	}
-	if len(all) < 2 {
+	switch {
+	case len(all) < 2:
 		return errors.New("a position of fewer than two numbers")
+	case bytes.IndexByte(b, 'n') >= 0: // encoding/json takes it for 0
+		return errors.New("a position with null")
 	}
 	copy(p[:], all)
 	return nil

@@ -210,6 +210,8 @@ func TestGeoJSON(t *testing.T) {
 		{`"a"`, "[1]", fault.Unsupported},
 		{`{"type": "F`, `{"crs": {"properties": {"name": "x"}}, "type": "F`, fault.Unsupported},
 		{`FeatureCollection`, "Feature", fault.Unsupported},
+		{`"type": "Feature", "geometry": null`, `"type": "Point", "coordinates": [1, 2]`, fault.Corrupt},
+		{"[1, 2]", "[null, 2]", fault.Corrupt},
 	} {
 		text := strings.Replace(texts, c.old, c.new, 1)
 		if _, err := Open(t.Context(), memory(text), "f", Options{Column: "class"}); fault.KindOf(err) != c.kind {
@@ -218,6 +220,55 @@ func TestGeoJSON(t *testing.T) {
 	}
 	if _, err := Open(t.Context(), memory(texts), "f", Options{Column: "other"}); fault.KindOf(err) != fault.NotFound {
 		t.Errorf("a property that is not there: %v", err)
+	}
+}
+
+// TestEmptyGeoJSON promises that geometries without coordinates are shapes that cover nothing.
+func TestEmptyGeoJSON(t *testing.T) {
+	for _, geometry := range []string{
+		`{"type": "Point", "coordinates": []}`, `{"type": "MultiPoint", "coordinates": []}`,
+		`{"type": "LineString", "coordinates": []}`, `{"type": "MultiLineString", "coordinates": []}`,
+		`{"type": "Polygon", "coordinates": []}`, `{"type": "Polygon", "coordinates": [[]]}`,
+		`{"type": "MultiPolygon", "coordinates": []}`, `{"type": "GeometryCollection", "geometries": []}`,
+		`{"type": "GeometryCollection", "geometries": [{"type": "Point", "coordinates": []}]}`,
+	} {
+		text := strings.Replace(texts, `"geometry": null`, `"geometry": `+geometry, 1)
+		l, err := Open(t.Context(), memory(text), "f", Options{})
+		if err != nil {
+			t.Errorf("%s: %v", geometry, err)
+			continue
+		}
+		if _, err := l.Shape(t.Context(), 7); err != nil {
+			t.Errorf("%s: %v", geometry, err)
+		}
+		inf := math.Inf(1)
+		if found := l.Search(-inf, -inf, inf, inf, 0); l.Len() != 8 || len(found) != 7 {
+			t.Errorf("%s: %d shapes, of which %d are found, want 8 and 7", geometry, l.Len(), len(found))
+		}
+	}
+}
+
+// TestMemoryOfGeoJSON promises that the memory of reading one large feature is asked for before it is taken.
+func TestMemoryOfGeoJSON(t *testing.T) {
+	const n = 1 << 16
+	for name, geometry := range map[string]string{
+		"rings":      `{"type": "Polygon", "coordinates": [` + strings.Repeat("[],", n) + `[]]}`,
+		"positions":  `{"type": "LineString", "coordinates": [` + strings.Repeat("[1,2],", n) + `[1,2]]}`,
+		"geometries": `{"type": "GeometryCollection", "geometries": [` + strings.Repeat("{},", n) + `{}]}`,
+	} {
+		text := `{"type": "FeatureCollection", "features": [{"type": "Feature", "geometry": ` + geometry + `}]}`
+		asked := int64(0)
+		refuse := fault.New(fault.Limit, "budget", fault.NoOffset, "no")
+		_, err := Open(t.Context(), memory(text), "f", Options{Grow: func(_ context.Context, n int64) error {
+			if asked += n; asked > int64(5*len(text)) {
+				return refuse
+			}
+			return nil
+		}})
+		// A slice header for each ring, 16 bytes for a position and a structure for a geometry: growing and as orb's.
+		if least := int64(2 * 24 * n); fault.KindOf(err) != fault.Limit || asked < least {
+			t.Errorf("%s: %d bytes are asked for, want %d at least; %v", name, asked, least, err)
+		}
 	}
 }
 
