@@ -188,7 +188,7 @@ const maxAbout = 64 << 10
 // sourceOf returns the source of a spec; of a mixture, or what is no spec, or a large one, its beginning.
 func sourceOf(spec []byte) string {
 	if len(spec) > maxAbout {
-		return string(spec[:maxLogged/2])
+		return beginning(spec[:maxAbout])
 	}
 	var s struct {
 		Source string `json:"source"`
@@ -196,5 +196,11 @@ func sourceOf(spec []byte) string {
 	if json.Unmarshal(spec, &s) == nil && s.Source != "" {
 		return s.Source
 	}
-	return string(spec[:min(len(spec), maxLogged/2)])
+	return beginning(spec)
+}
+
+// beginning returns the beginning of a spec. Secrets go first: one that is cut in two does not look like one.
+func beginning(spec []byte) string {
+	s := withoutSecrets(string(spec))
+	return s[:min(len(s), maxLogged/2)]
 }

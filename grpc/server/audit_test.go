@@ -113,3 +113,17 @@ func TestLogIsBounded(t *testing.T) {
 		t.Errorf("a stack is cut to %d bytes", len(s))
 	}
 }
+
+// TestSecretsAreNotCut: what is logged of a spec has no part of a secret, also where its end is cut off.
+func TestSecretsAreNotCut(t *testing.T) {
+	for _, more := range []int{0, maxAbout} { // with a JSON that is too large, and with one that is none
+		for _, uri := range []string{"https://user:secret@host/a.tif", "https://host/a.tif?signature=secret"} {
+			for at := range maxLogged {
+				spec := `{"source":"` + strings.Repeat("x", at) + " " + uri + strings.Repeat(" ", more)
+				if got := cut(sourceOf([]byte(spec))); strings.Contains(got, "sec") {
+					t.Fatalf("%d bytes before, %d after: the log has %q", at, more, got)
+				}
+			}
+		}
+	}
+}
