@@ -25,8 +25,9 @@ import (
 
 // Tests replace these to fail, and to record what a crash would leave.
 var (
-	fsync  = (*os.File).Sync
-	rename = os.Rename
+	fsync      = (*os.File).Sync
+	rename     = os.Rename
+	lockFolder = Lock
 )
 
 // Inject replaces how files are synced and renamed until restore is called: for tests of packages that write, which
@@ -164,11 +165,11 @@ func NewFolder(name string) (*Folder, error) {
 	if err := os.Mkdir(path, 0o777); err != nil {
 		return nil, err
 	}
-	lock, err := Lock(path)
-	if errors.Is(err, errors.ErrUnsupported) {
-		err = nil
+	lock, err := lockFolder(path)
+	if err != nil && !errors.Is(err, errors.ErrUnsupported) {
+		return nil, errors.Join(err, os.Remove(path)) // such as too many open files
 	}
-	return &Folder{Path: path, lock: lock}, err
+	return &Folder{Path: path, lock: lock}, nil
 }
 
 // Place gives the folder its name, which must not be there unless it is an empty folder. All files must be closed.

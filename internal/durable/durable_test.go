@@ -327,6 +327,28 @@ func TestALockIsHeldUntilItIsClosed(t *testing.T) {
 	_ = again.Close()
 }
 
+// TestAFolderThatCannotBeLockedIsRemoved: nothing stays of a folder that the caller does not get. Where the file system
+// has no locks, the caller gets it all the same.
+func TestAFolderThatCannotBeLockedIsRemoved(t *testing.T) {
+	old := lockFolder
+	t.Cleanup(func() { lockFolder = old })
+	for _, failed := range []error{syscall.EMFILE, errors.ErrUnsupported} {
+		dir := t.TempDir()
+		lockFolder = func(string) (*os.File, error) { return nil, failed }
+		f, err := NewFolder(filepath.Join(dir, "x"))
+		if failed == errors.ErrUnsupported {
+			if err != nil || f.Remove() != nil {
+				t.Errorf("without locks: %v", err)
+			}
+		} else if !errors.Is(err, failed) {
+			t.Errorf("%v, want %v", err, failed)
+		}
+		if left := names(t, dir); len(left) > 0 {
+			t.Errorf("%v leaves %q", failed, left)
+		}
+	}
+}
+
 // TestFoldersAboveAreOnDisk: a file in folders that did not exist is there after a crash only if their names are.
 func TestFoldersAboveAreOnDisk(t *testing.T) {
 	root := t.TempDir()
