@@ -44,7 +44,8 @@ type Writer struct {
 }
 
 // NewWriter returns a writer of tables with these columns. meta, which may be nil, is the key-value metadata of each.
-func NewWriter(cols []tables.Column, meta map[string]string) (*Writer, error) {
+func NewWriter(cols []tables.Column, meta map[string]string) (_ *Writer, err error) {
+	defer recovered(&err)
 	g, err := groupOf(cols)
 	if err != nil {
 		return nil, err
@@ -66,13 +67,16 @@ func NewWriter(cols []tables.Column, meta map[string]string) (*Writer, error) {
 	return w, nil
 }
 
+// recovered makes an error of a panic of the Parquet library, which must not end a server. It is deferred.
+func recovered(err *error) {
+	if p := recover(); p != nil {
+		*err = fault.New(fault.Unsupported, "table", fault.NoOffset, "the Parquet writer failed: %v", p)
+	}
+}
+
 // Write writes a table, whose columns must be those of NewWriter. An error leaves the writer usable.
 func (w *Writer) Write(ctx context.Context, out io.Writer, t *tables.Table) (err error) {
-	defer func() {
-		if p := recover(); p != nil { // a panic of the Parquet library must not end a server
-			err = fault.New(fault.Unsupported, "table", fault.NoOffset, "the Parquet writer failed: %v", p)
-		}
-	}()
+	defer recovered(&err)
 	if !slices.EqualFunc(w.cols, t.Columns(), func(a, b tables.Column) bool {
 		return a.Name == b.Name && a.Type.Equal(b.Type)
 	}) {
