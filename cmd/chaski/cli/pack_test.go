@@ -81,6 +81,9 @@ func TestPackOfDirectories(t *testing.T) {
 		{[]string{"-o", at("x.tacozip"), "--collection", at("none.json"), at("in")}, 1, "none.json"},
 		{[]string{"-o", at("x.tacozip"), "--form", "tar", at("in")}, 2, "--form"},
 		{[]string{"-o", at("x.tacozip"), at("about.json")}, 1, "about.json"},
+		{[]string{"-o", at("x.tacozip"), "--collection", at("about.json"), "--where", "id = 'a'", at("in")}, 2,
+			"--where"},
+		{[]string{"-o", at("x.tacozip"), "--collection", at("about.json"), "--limit", "1", at("in")}, 2, "--limit"},
 	} {
 		r := chaski(t.Context(), append([]string{"pack"}, c.args...)...)
 		if r.code != c.code || !strings.Contains(r.err, c.says) {
@@ -96,6 +99,16 @@ func TestPackOfDirectories(t *testing.T) {
 	}
 	if r := chaski(t.Context(), "cat", "--format", "raw", at("x.tacozip")+"::a/y.tif"); r.code != 1 {
 		t.Errorf("a sample that is not there: %d", r.code)
+	}
+	// A container in the directory does not become a sample of the next one.
+	for range 2 {
+		r := chaski(t.Context(), "pack", "-o", at("in/x.tacozip"), "--collection", at("about.json"), at("in"))
+		if r.code != 0 || !strings.Contains(r.out, "2 samples, 2 files") {
+			t.Fatalf("%s%s", r.out, r.err)
+		}
+	}
+	if err := os.Remove(at("in/x.tacozip")); err != nil {
+		t.Fatal(err)
 	}
 	// Links: to a file its bytes, to a directory an error.
 	if err := os.Symlink(at("about.json"), at("in/a/y")); err != nil {

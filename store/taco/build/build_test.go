@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -511,6 +512,38 @@ func TestAFolderIsNotReplaced(t *testing.T) {
 		_, err := build.Create(t.Context(), small(1), filepath.Join(dir, name), build.Options{})
 		if fault.KindOf(err) != fault.Unsupported {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestAZIPReplacesOnlyFiles: a folder, a link to one and a socket stay what they are, and are refused before anything
+// is written.
+func TestAZIPReplacesOnlyFiles(t *testing.T) {
+	dir := t.TempDir()
+	at := func(name string) string { return filepath.Join(dir, name) }
+	if err := os.Mkdir(at("folder"), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("folder", at("link")); err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("unix", at("socket"))
+	if err != nil {
+		t.Skip(err)
+	}
+	defer l.Close()
+	for _, name := range []string{"folder", "link", "socket"} {
+		before, err := os.Lstat(at(name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		o := build.Options{Form: build.ZIP, Progress: func(int, int) { t.Errorf("%s: it writes", name) }}
+		_, err = build.Create(t.Context(), small(1), at(name), o)
+		if fault.KindOf(err) != fault.Unsupported || !strings.Contains(err.Error(), "is not a file") {
+			t.Errorf("%s: %v", name, err)
+		}
+		if after, err := os.Lstat(at(name)); err != nil || after.Mode() != before.Mode() {
+			t.Errorf("%s was %v and is %v %v", name, before.Mode(), after, err)
 		}
 	}
 }

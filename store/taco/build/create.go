@@ -86,6 +86,9 @@ func (w *writer) create(ctx context.Context, path string) (*Result, error) {
 			"containers are written to local files only"), path)
 	}
 	if w.o.Form == ZIP {
+		if err := replaceable(path); err != nil {
+			return nil, err
+		}
 		err := durable.WriteFile(path, func(f *os.File) error { return w.zip(ctx, disk(f)) })
 		return &w.result, err
 	}
@@ -106,6 +109,22 @@ func (w *writer) create(ctx context.Context, path string) (*Result, error) {
 		return nil, errors.Join(err, f.Remove())
 	}
 	return &w.result, nil
+}
+
+// replaceable refuses what a file must not replace: a rename would make a file of a device, such as /dev/stdout, or of
+// a pipe. It would fail for a folder too, but only after all was written.
+func replaceable(path string) error {
+	st, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return err
+	case !st.Mode().IsRegular():
+		return fault.WithFile(fault.New(fault.Unsupported, "file", fault.NoOffset,
+			"exists and is not a file: a container that is a ZIP replaces files only"), path)
+	}
+	return nil
 }
 
 // formOf returns the form that a name says.

@@ -2,7 +2,9 @@ package build
 
 import (
 	"context"
+	"io/fs"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -14,15 +16,36 @@ import (
 // Scan returns the files of a local directory as samples, and its directories as folders of them, each in the order of
 // the bytes of their names, which are the ids. Names that begin with "." are left out, and so are empty directories.
 // Links to files are followed; links to directories are fault.Unsupported, because they may lead round in a circle.
-func Scan(ctx context.Context, dir string) (*Tortilla, error) {
-	t, err := scan(ctx, dir, 0)
+//
+// The files skip are left out. A container that is written into dir belongs there, so that a second run does not pack
+// what the first one wrote.
+func Scan(ctx context.Context, dir string, skip ...string) (*Tortilla, error) {
+	s := scanner{}
+	for _, name := range skip {
+		if st, err := os.Lstat(name); err == nil { // it need not exist yet
+			s.skip = append(s.skip, st)
+		}
+	}
+	t, err := s.scan(ctx, dir, 0)
 	if err == nil && t == nil {
 		err = fault.New(fault.NotFound, "folder", fault.NoOffset, "has no files")
 	}
 	return t, fault.WithFile(err, dir)
 }
 
-func scan(ctx context.Context, dir string, depth int) (*Tortilla, error) {
+// scanner holds the files that are left out.
+type scanner struct{ skip []fs.FileInfo }
+
+// skips reports whether a file is left out.
+func (s *scanner) skips(e fs.DirEntry) bool {
+	if len(s.skip) == 0 {
+		return false
+	}
+	st, err := e.Info()
+	return err == nil && slices.ContainsFunc(s.skip, func(not fs.FileInfo) bool { return os.SameFile(st, not) })
+}
+
+func (s *scanner) scan(ctx context.Context, dir string, depth int) (*Tortilla, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -37,7 +60,7 @@ func scan(ctx context.Context, dir string, depth int) (*Tortilla, error) {
 	t := &Tortilla{}
 	for _, e := range entries {
 		name := pathname.Join(dir, e.Name())
-		if strings.HasPrefix(e.Name(), ".") {
+		if strings.HasPrefix(e.Name(), ".") || s.skips(e) {
 			continue
 		}
 		mode := e.Type()
@@ -54,7 +77,7 @@ func scan(ctx context.Context, dir string, depth int) (*Tortilla, error) {
 		}
 		switch {
 		case mode.IsDir():
-			below, err := scan(ctx, name, depth+1)
+			below, err := s.scan(ctx, name, depth+1)
 			if err != nil {
 				return nil, err
 			}

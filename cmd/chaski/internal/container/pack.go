@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/flags"
@@ -22,6 +23,7 @@ type packFlags struct {
 	out, collection, form string
 	workers               int
 	quiet                 bool
+	ofContainers          *pflag.FlagSet // flags that mean nothing for a directory of files
 }
 
 // NewPack returns the command pack.
@@ -34,7 +36,8 @@ func NewPack(env console.Env) *cobra.Command {
 
 Of a directory, each file becomes a sample with the file's name as its id, and each directory in it a folder
 of samples. Samples at the top must have the same files below them. --collection is needed: a JSON file with
-id, dataset_version, description, licenses, providers and tasks.
+id, dataset_version, description, licenses, providers and tasks. An older OUT that lies in the directory is
+left out.
 
 Of containers, the samples are copied with all that lies below them and all their columns: from a ZIP to a
 folder and back, of several containers into one, from a Tortilla or a TACO 0.2 to version 2, or a subset by
@@ -55,8 +58,10 @@ OUT is complete or absent, also after a kill. A ZIP replaces an older one; a fol
 	fl.StringVar(&f.form, "form", "auto", "auto (by the name of OUT), zip or folder")
 	fl.IntVar(&f.workers, "workers", 0, "files that are read at a time (default: the number of processors, at least 4)")
 	fl.BoolVar(&f.quiet, "quiet", false, "show no progress")
-	f.containerFlags.add(fl)
-	f.Filter.Add(fl)
+	f.ofContainers = pflag.NewFlagSet("", pflag.ContinueOnError)
+	f.containerFlags.add(f.ofContainers)
+	f.Filter.Add(f.ofContainers)
+	fl.AddFlagSet(f.ofContainers)
 	return cmd
 }
 
@@ -146,15 +151,26 @@ func (f *packFlags) directory(ctx context.Context, paths []string, o build.Optio
 	if f.collection == "" {
 		return nil, console.Usagef("--collection is missing: a directory of files does not describe itself")
 	}
+	var ignored error
+	f.ofContainers.VisitAll(func(fl *pflag.Flag) {
+		if fl.Changed && ignored == nil {
+			ignored = console.Usagef("--%s is for containers: %s is a directory of files, which is packed whole",
+				fl.Name, paths[0])
+		}
+	})
+	if ignored != nil {
+		return nil, ignored
+	}
 	c := &build.Collection{}
 	if err := f.describe(c); err != nil {
 		return nil, err
 	}
-	t, err := build.Scan(ctx, paths[0])
+	t, err := build.Scan(ctx, paths[0], f.out)
 	if err != nil {
 		return nil, err
 	}
-	return build.Create(ctx, &build.Taco{Samples: t, Collection: *c}, f.out, o)
+	r, err := build.Create(ctx, &build.Taco{Samples: t, Collection: *c}, f.out, o)
+	return r, fault.WithFile(err, paths[0])
 }
 
 // describe sets the members of --collection.
