@@ -126,7 +126,11 @@ func TestRandomFailures(t *testing.T) {
 	want := onePass(t, sp)
 	other := plan(t, sp, 4) // of the same dataset, with other shards
 	run(t, other, 0, false)
-	for seed := range uint64(20) {
+	histories := uint64(20)
+	if testing.Short() {
+		histories = 4
+	}
+	for seed := range histories {
 		r := rand.New(rand.NewPCG(seed, 3))
 		j := plan(t, sp, 3)
 		for range 6 {
