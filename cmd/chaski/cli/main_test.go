@@ -450,6 +450,8 @@ func workplace(t *testing.T) string {
 	}
 	windows := append(head, make([]byte, 9*2*256*256*4)...)
 	stats := `{"mean":[100,100,100,100],"std":[10,10,10,10]}`
+	about := `{"id": "chips", "dataset_version": "1.0.0", "description": "Chips.", "licenses": ["CC-BY-4.0"],
+		"providers": [{"name": "The authors", "roles": ["producer"]}], "tasks": ["classification"]}`
 	for name, b := range map[string][]byte{
 		"chip.tif":               chip,
 		"tokens.jsonl":           nil,
@@ -472,6 +474,7 @@ func workplace(t *testing.T) string {
 		"scene.tif":              scene,
 		"predictions.npy":        windows,
 		"scores.npy":             windows,
+		"about.json":             []byte(about),
 		"labels.csv":             []byte("id,label\na,1\nb,2\nc,3\n"),
 		"spec.json": []byte(`{"version": 1, "source": "chips", "batch_size": 2, "shuffle": true, "seed": 5,
 			"fields": [], "sampler": {"kind": ""}, "bad_samples": "skip"}`),

@@ -45,10 +45,11 @@ folder and back, of several containers into one, from a Tortilla or a TACO 0.2 t
 members of --collection. That of a subset says what it is taken from (taco:subset_of).
 
 OUT is complete or absent, also after a kill. A ZIP replaces an older one; a folder must not be there.`,
-		Example: `  chaski pack -o chips.tacozip --collection about.json chips/
+		Example: `  chaski pack -o masks.tacozip --collection about.json masks/
   chaski pack -o folder data.tacozip
-  chaski pack -o peru.tacozip --where "country = 'Peru'" data.tacozip
-  chaski pack -o all.tacozip north.tacozip south.tacozip`,
+  chaski pack -o low.tacozip --where "score < 0.5" data.tacozip
+  chaski pack -o high.tacozip --where "score >= 0.5" data.tacozip
+  chaski pack -o all.tacozip low.tacozip high.tacozip`,
 		Args: console.AtLeastOne("DIR or CONTAINER"),
 		RunE: func(cmd *cobra.Command, paths []string) error { return f.warn(env, f.run(cmd.Context(), env, paths)) },
 	}

@@ -21,17 +21,17 @@ func NewJob(env console.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "job COMMAND",
 		Short: "Divide work over a dataset into shards that any machine may do",
-		Long: `Divide work over a whole dataset into shards. 'job plan' writes a folder with the list of shards, 'job run' does
-one of them, on any machine that sees the folder and the dataset, and 'job merge' joins the results. Shards may be
-done in any order, more than once, and again after a kill; the merged result has the same bytes. 'job local' does
-all that is left on this machine.
+		Long: `Divide work over a whole dataset into shards. 'job plan' writes a folder with the list of shards, 'job
+run' does one of them, on any machine that sees the folder and the dataset, and 'job merge' joins the
+results. Shards may be done in any order, more than once, and again after a kill; the merged result has
+the same bytes. 'job local' does all that is left on this machine.
 
 The kind of work is stats: what 'chaski stats' computes.`,
-		Example: `  chaski job plan stats -o job/ --shards 200 --field image=images/{id}.tif pairs/
-  chaski job run job/ --shard 17
+		Example: `  chaski job plan stats -o job/ --shard-rows 1000 --field image=images/{id}.tif pairs/
+  chaski job run --shard 0 job/
   chaski job local job/
   chaski job status job/
-  chaski job merge job/ -o stats.json`,
+  chaski job merge -o pooled.json job/`,
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error { return console.Usagef("the command of job is missing") },
 	}
@@ -46,11 +46,11 @@ func newJobPlan(env console.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "plan [flags] KIND SPEC.json|DATASET",
 		Short: "Write a job's folder: what is to be done, and the shards",
-		Long: `Write a job into a folder, which must not hold one yet. The command opens the dataset and reads no pixels. KIND
-is stats. The dataset is named as in 'chaski stats'; other machines open it under the same name, so that it is
-best a full path or a URL.`,
-		Example: `  chaski job plan stats -o job/ /data/chips/
-  chaski job plan stats -o s/ --shard-rows 2000 --where "cloud_cover < 10" s3://bucket/train.parquet`,
+		Long: `Write a job into a folder, which must not hold one yet. The command opens the dataset and reads no
+pixels. KIND is stats. The dataset is named as in 'chaski stats'; other machines open it under the same
+name, so that it is best a full path or a URL.`,
+		Example: `  chaski job plan stats -o chips-job/ --shards 200 chips/
+  chaski job plan stats -o spec-job/ spec.json`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 2 {
 				return console.Usagef("KIND and SPEC.json or DATASET are needed, not %d arguments", len(args))
@@ -139,8 +139,8 @@ func newJobRun(env console.Env) *cobra.Command {
 		Short: "Do one shard of a job",
 		Long: `Do one shard of a job and write its result into the job's folder, whole or not at all. A shard that has its
 result is done: the command ends at once, unless --again is given.`,
-		Example: `  chaski job run --shard 17 job/
-  chaski job run --shard "$SLURM_ARRAY_TASK_ID" job/`,
+		Example: `  chaski job run --shard 0 job/
+  chaski job run --again --shard 0 job/`,
 		Args: console.ExactlyOne("FOLDER"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(shards) == 0 {
@@ -172,7 +172,7 @@ func newJobLocal(env console.Env) *cobra.Command {
 		Short: "Do all shards of a job that have no result, on this machine",
 		Long: `Do what is left of a job on this machine, one shard after the other, each on all processors. After a kill the
 next run goes on with the shard that was lost.`,
-		Example: `  chaski job local job/ && chaski job merge -o stats.json job/`,
+		Example: `  chaski job local job/`,
 		Args:    console.ExactlyOne("FOLDER"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			j, err := job.Open(args[0])
@@ -198,7 +198,7 @@ func newJobStatus(env console.Env) *cobra.Command {
 		Long: `Print how many shards have a result, which have none, and which one took longest. What is in the results, only
 'job merge' reads.`,
 		Example: `  chaski job status job/
-  chaski job status --json job/ | jq .missing`,
+  chaski job status --json job/`,
 		Args: console.ExactlyOne("FOLDER"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			j, err := job.Open(args[0])
@@ -251,7 +251,7 @@ func newJobMerge(env console.Env) *cobra.Command {
 		Short: "Join the results of a job's shards",
 		Long: `Join the results of all shards: for stats, the file that 'chaski stats' writes for the same dataset, byte for
 byte. A shard without a result, or with results that differ, is an error, and nothing is written.`,
-		Example: `  chaski job merge -o stats.json job/`,
+		Example: `  chaski job merge -o pooled.json job/`,
 		Args:    console.ExactlyOne("FOLDER"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			j, err := job.Open(args[0])

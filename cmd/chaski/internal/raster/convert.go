@@ -123,7 +123,7 @@ that were complete stay.`,
   chaski convert --to rumi3 --time 2024-05-06 --unit "h w b" chip.tif -o dated.rumi
   chaski convert --to rumi3 --stack --time 2024-05-06 --time 2024-05-16 may.tif june.tif -o cube.rumi
   chaski convert --to tog --t all cube.rumi -o steps/
-  chaski convert --to rumi3 --codec best --unit cell --tile 256 chips/ -o chips-rumi3/
+  chaski convert --to rumi3 --codec best --time 2024-05-06 --unit cell --tile 256 chips/ -o chips-rumi3/
   chaski convert --to tiledb --dims "n b y x" --extent "y=256 x=256" chips/ -o chips-cube
   chaski convert --to rumi chips-cube -o chips-again/
   chaski convert --strict --overviews scene.tif -o scene-tog.tif`,
