@@ -35,13 +35,17 @@ def data(tmp_path: Path) -> Path:
         kind = ("forest", "water", "city")[i % 3]
         site = ("valley", "coast", "hill")[i // 8]
         lines.append(f"{names[0]},{names[1]},{site},2024-{i % 8 + 1:02}-03,{i * 7 % 60},{kind}")
+    bands = ["B02,B03,B8A"] + [
+        f"masks/{i:02}.tif,images/{i:02}.tif,masks/{i:02}.tif" for i in range(24)
+    ]
+    (tmp_path / "bands.csv").write_text("\n".join(bands) + "\n")
     (tmp_path / "chips.csv").write_text("\n".join(lines) + "\n")
     return tmp_path
 
 
 def test_blocks(data, binary, monkeypatch):
     monkeypatch.chdir(data)
-    assert COMMAND is not None and len(BLOCKS) == 7
+    assert COMMAND is not None and len(BLOCKS) == 8
     subprocess.run([binary, *COMMAND[1].split()], check=True, capture_output=True)
     calls = 0
 
