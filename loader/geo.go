@@ -96,10 +96,7 @@ func (u unit) geo(d *dataset, draw *shuffle.Draw) error {
 // placeOf returns where a window of an asset lies that becomes height by width pixels and is then turned.
 func placeOf(a *catalog.Asset, w shuffle.Box, height, width int, turn shuffle.Element) rowPlace {
 	t := a.Place.Transform(a.Index.Height, a.Index.Width)
-	at := func(x, y float64) crs.Point {
-		// The conversions prevent fused multiply-adds, so that all machines give the same numbers.
-		return crs.Point{t[0] + float64(x*t[1]) + float64(y*t[2]), t[3] + float64(x*t[4]) + float64(y*t[5])}
-	}
+	at := func(x, y float64) crs.Point { return crs.At(&t, x, y) }
 	x0, y0, x1, y1 := float64(w.X), float64(w.Y), float64(w.X+w.W), float64(w.Y+w.H)
 	g := nowhere()
 	g.epsg = int64(a.Place.EPSG)

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 
 	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/crs"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/loader/pixels"
 	"github.com/chaski-eo/chaski/loader/rows"
@@ -127,7 +128,8 @@ func newAffine(t [6]float64) (*affine, error) {
 
 // ground returns the place on the ground of a pixel's corner.
 func (a *affine) ground(col, row float64) (x, y float64) {
-	return a.t[0] + float64(col*a.t[1]) + float64(row*a.t[2]), a.t[3] + float64(col*a.t[4]) + float64(row*a.t[5])
+	p := crs.At(&a.t, col, row)
+	return p[0], p[1]
 }
 
 // pixel is the inverse of ground.

@@ -232,24 +232,15 @@ func (v *vectorField) picture(a *catalog.Asset, win shuffle.Box, h, w int, turn 
 }
 
 // gridOf returns the transform of a window that becomes h by w pixels, of an image of height by width.
-func gridOf(p *catalog.Place, height, width int, win shuffle.Box, h, w int) (g [6]float64) {
+func gridOf(p *catalog.Place, height, width int, win shuffle.Box, h, w int) [6]float64 {
 	// From the corners, which catalogs keep, too: a transform that came from elsewhere could differ in the last bit,
 	// and with it a pixel.
-	o, right, down := p.Corners[0], p.Corners[1], p.Corners[2]
-	for axis := range o {
-		x := (right[axis] - o[axis]) / float64(width)
-		y := (down[axis] - o[axis]) / float64(height)
-		g[3*axis] = o[axis] + float64(float64(win.X)*x) + float64(float64(win.Y)*y)
-		g[3*axis+1] = x * float64(win.W) / float64(w)
-		g[3*axis+2] = y * float64(win.H) / float64(h)
-	}
-	return g
-}
-
-// at returns the ground coordinates of a corner of a pixel.
-func (p *picture) at(col, row float64) crs.Point {
-	t := &p.Transform
-	return crs.Point{t[0] + float64(col*t[1]) + float64(row*t[2]), t[3] + float64(col*t[4]) + float64(row*t[5])}
+	t := p.Transform(height, width)
+	o := crs.At(&t, float64(win.X), float64(win.Y))
+	// In this order, as the scale alone would be rounded.
+	right := func(x float64) float64 { return x * float64(win.W) / float64(w) }
+	down := func(y float64) float64 { return y * float64(win.H) / float64(h) }
+	return [6]float64{o[0], right(t[1]), down(t[2]), o[1], right(t[4]), down(t[5])}
 }
 
 // cuts is how many pieces each side of a window is cut into to find the box around it in another CRS. An edge bends
@@ -261,7 +252,7 @@ func (p *picture) bounds() (lo, hi crs.Point) {
 	var places [(cuts + 1) * (cuts + 1)]crs.Point
 	for i := range places {
 		along := func(k, n int) float64 { return float64(k)/cuts*float64(n+2) - 1 }
-		places[i] = p.at(along(i%(cuts+1), p.Width), along(i/(cuts+1), p.Height))
+		places[i] = crs.At(&p.Transform, along(i%(cuts+1), p.Width), along(i/(cuts+1), p.Height))
 	}
 	p.to.back.Points(places[:], places[:])
 	lo, hi = places[0], places[0]

@@ -70,7 +70,7 @@ func (p *picture) place(shape orb.Geometry) orb.Geometry {
 	}
 	// On a map that repeats, the shape may be some turns away.
 	b := shape.Bound()
-	middle := p.at(float64(p.Width)/2, float64(p.Height)/2)
+	middle := crs.At(&p.Transform, float64(p.Width)/2, float64(p.Height)/2)
 	turns := math.Round((middle[0] - (b.Min[0]+b.Max[0])/2) / p.to.wide)
 	if turns == 0 || turns != turns || math.Abs(turns) > 2 {
 		return shape

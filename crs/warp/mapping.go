@@ -17,10 +17,7 @@ type Raster struct {
 }
 
 // ground returns the point of a place in pixels.
-func (r *Raster) ground(x, y float64) crs.Point {
-	t := &r.Transform
-	return crs.Point{t[0] + x*t[1] + y*t[2], t[3] + x*t[4] + y*t[5]}
-}
+func (r *Raster) ground(x, y float64) crs.Point { return crs.At(&r.Transform, x, y) }
 
 // Box is a half-open rectangle of pixels. An empty one has Y1 <= Y0 or X1 <= X0.
 type Box struct{ Y0, X0, Y1, X1 int }

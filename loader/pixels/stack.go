@@ -135,7 +135,7 @@ func (l *Lay) place(a, p *catalog.Asset) error {
 	h, w := float64(l.part.Height), float64(l.part.Width)
 	corners := make([]crs.Point, 0, 4)
 	for _, c := range [...]crs.Point{{0, 0}, {w, 0}, {0, h}, {w, h}} {
-		corners = append(corners, ground(&l.part.Transform, c))
+		corners = append(corners, crs.At(&l.part.Transform, c[0], c[1]))
 	}
 	t.Points(corners, corners)
 	s := &l.stack.Transform
@@ -163,14 +163,6 @@ func (l *Lay) place(a, p *catalog.Asset) error {
 	return nil
 }
 
-// ground returns the place of a pixel's corner by a transform.
-func ground(t *[6]float64, c crs.Point) crs.Point {
-	// The conversions prevent fused multiply-adds, which round otherwise on some machines.
-	return crs.Point{
-		t[0] + float64(c[0]*t[1]) + float64(c[1]*t[2]), t[3] + float64(c[0]*t[4]) + float64(c[1]*t[5]),
-	}
-}
-
 // Inside returns the part's pixels in window win of the stack that lie in both, without bands.
 func (l *Lay) Inside(win shuffle.Box) chunk.Box {
 	in := Inside(win, l.stack.Height, l.stack.Width)
@@ -181,7 +173,7 @@ func (l *Lay) Inside(win shuffle.Box) chunk.Box {
 // Warp returns the mapping that makes height by width pixels of window win of the stack.
 func (l *Lay) Warp(win shuffle.Box, height, width int) (*warp.Mapping, error) {
 	w, t := l.stack, &l.stack.Transform
-	at := ground(t, crs.Point{float64(win.X), float64(win.Y)})
+	at := crs.At(t, float64(win.X), float64(win.Y))
 	sy, sx := float64(win.H)/float64(height), float64(win.W)/float64(width)
 	w.Height, w.Width = height, width
 	w.Transform = [6]float64{at[0], t[1] * sx, t[2] * sy, at[1], t[4] * sx, t[5] * sy}

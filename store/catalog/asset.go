@@ -147,7 +147,8 @@ func (m *Meta) Bounds(height, width int) (b [4]float64, ok bool) {
 	}
 	h, w := float64(height), float64(width)
 	b = [4]float64{math.Inf(1), math.Inf(1), math.Inf(-1), math.Inf(-1)}
-	for _, c := range [...]crs.Point{m.at(0, 0), m.at(0, w), m.at(h, 0), m.at(h, w)} {
+	for _, corner := range [...]crs.Point{{0, 0}, {w, 0}, {0, h}, {w, h}} {
+		c := crs.At(m.Transform, corner[0], corner[1])
 		b = [4]float64{math.Min(b[0], c[0]), math.Min(b[1], c[1]), math.Max(b[2], c[0]), math.Max(b[3], c[1])}
 	}
 	return b, true

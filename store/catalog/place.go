@@ -48,7 +48,7 @@ func (m *Meta) place(height, width int) *Place {
 	}
 	p := &Place{EPSG: m.EPSG}
 	for i := range p.Corners {
-		p.Corners[i] = m.at(float64(i/2*height), float64(i%2*width))
+		p.Corners[i] = crs.At(m.Transform, float64(i%2*width), float64(i/2*height))
 	}
 	for _, c := range p.Corners {
 		if !finite(c[0]) || !finite(c[1]) {
@@ -56,13 +56,6 @@ func (m *Meta) place(height, width int) *Place {
 		}
 	}
 	return p
-}
-
-// at returns the ground coordinates of a corner of a pixel.
-func (m *Meta) at(row, col float64) crs.Point {
-	t := m.Transform
-	// The conversions round each product: a fused multiply-add of some machines would make other splits by cell.
-	return crs.Point{t[0] + float64(col*t[1]) + float64(row*t[2]), t[3] + float64(col*t[4]) + float64(row*t[5])}
 }
 
 func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }

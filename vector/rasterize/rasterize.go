@@ -3,6 +3,7 @@ package rasterize
 import (
 	"math"
 
+	"github.com/chaski-eo/chaski/crs"
 	"github.com/paulmach/orb"
 )
 
@@ -82,9 +83,9 @@ const limit = 1 << 29
 // places returns points in pixels, or false if one is not finite.
 func (d *drawer) places(points []orb.Point) ([]orb.Point, bool) {
 	list := make([]orb.Point, len(points))
-	i := &d.inverse
 	for k, p := range points {
-		x, y := i[0]+float64(p[0]*i[1])+float64(p[1]*i[2]), i[3]+float64(p[0]*i[4])+float64(p[1]*i[5])
+		at := crs.At(&d.inverse, p[0], p[1])
+		x, y := at[0], at[1]
 		if x != x || y != y || math.IsInf(p[0], 0) || math.IsInf(p[1], 0) {
 			return nil, false
 		}
