@@ -8,6 +8,7 @@ import (
 	"hash/crc32"
 	"io"
 	"math"
+	"os"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/store/taco/internal/taco2"
@@ -18,6 +19,9 @@ type archiveFile interface {
 	io.Writer
 	io.WriterAt
 }
+
+// Tests replace this to fail.
+var disk = func(f *os.File) archiveFile { return f }
 
 // archive writes a ZIP whose entries are stored, without compression.
 type archive struct {

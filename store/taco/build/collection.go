@@ -42,6 +42,9 @@ type Extent struct {
 	Temporal []string `json:"temporal"`
 }
 
+// collName is the name of the file of a Collection.
+const collName = "COLLECTION.json"
+
 // Members that Create computes.
 const (
 	pitMember    = "taco:pit_schema"

@@ -1,0 +1,83 @@
+package build
+
+import (
+	"context"
+
+	"github.com/chaski-eo/chaski/store/taco/internal/taco2"
+)
+
+// writer writes one container.
+type writer struct {
+	o          Options
+	collection Collection
+	levels     []*level
+	result     Result
+}
+
+// place is a row of a level.
+type place struct {
+	level, row int
+	path       string
+}
+
+// files returns the files in the order in which they are written: those of a sample of level 0 one after the other, so
+// that reading a sample is one request.
+func (w *writer) files() []place {
+	var all []place
+	var walk func(k, row int, path string)
+	walk = func(k, row int, path string) {
+		l := w.levels[k]
+		if !l.folders[row] {
+			all = append(all, place{k, row, path})
+			return
+		}
+		for c := l.first[row]; c < l.first[row+1]; c++ {
+			walk(k+1, int(c), path+"/"+w.levels[k+1].ids[c])
+		}
+	}
+	for i, id := range w.levels[0].ids {
+		walk(0, i, id)
+		if !isPadding(id) {
+			w.result.Samples++
+		}
+	}
+	return all
+}
+
+// copyFiles loads the files in order and hands each to put.
+func (w *writer) copyFiles(ctx context.Context, put func(p place, l *loaded) error) error {
+	files := w.files()
+	return ordered(ctx, len(files), w.o.Workers,
+		func(ctx context.Context, i int) (*loaded, error) {
+			return load(ctx, w.o.Opener, &w.levels[files[i].level].content[files[i].row])
+		},
+		func(i int, l *loaded) error {
+			err := put(files[i], l)
+			if cerr := l.close(); err == nil {
+				err = cerr
+			}
+			w.result.Files++
+			w.result.Bytes += l.size
+			if err == nil && w.o.Progress != nil {
+				w.o.Progress(i+1, len(files))
+			}
+			return err
+		},
+		func(l *loaded) { _ = l.close() })
+}
+
+// folderRows returns the folders of a level.
+func (w *writer) folderRows(k int) (rows []int) {
+	for i, folder := range w.levels[k].folders {
+		if folder {
+			rows = append(rows, i)
+		}
+	}
+	return rows
+}
+
+// Names in a container.
+const (
+	dataFolder = "DATA/"
+	metaSuffix = "/" + taco2.MetaName
+)
