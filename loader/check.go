@@ -11,6 +11,7 @@ import (
 	"github.com/chaski-eo/chaski/loader/pixels"
 	"github.com/chaski-eo/chaski/loader/rows"
 	"github.com/chaski-eo/chaski/shuffle"
+	"github.com/chaski-eo/chaski/store/catalog"
 )
 
 // BadSample is a row of a dataset that cannot be read.
@@ -191,4 +192,13 @@ func (c *check) asset(ctx context.Context, r *pixels.Reader, d *dataset, draw *s
 	}
 	all := chunk.Box{B1: a.Index.Bands, Y1: a.Index.Height, X1: a.Index.Width}
 	return r.Read(ctx, a, all, picked.Picked, pixels.Nowhere{}, pixels.Nowhere{})
+}
+
+// stack reads all parts of a stack completely.
+func (c *check) stack(ctx context.Context, r *pixels.Reader, f *pixels.Raster, a *catalog.Asset) error {
+	return eachPart(f, a, func(k int, part *pixels.Raster, _ *pixels.Lay) error {
+		asset := a.Parts[k]
+		all := chunk.Box{B1: asset.Index.Bands, Y1: asset.Index.Height, X1: asset.Index.Width}
+		return r.Read(ctx, asset, all, part.Picked, pixels.Nowhere{}, pixels.Nowhere{})
+	})
 }

@@ -73,26 +73,6 @@ func geoMembers(rows []rowPlace) (out []Tensor) {
 	return out
 }
 
-// geo writes the place of the row's window, as it lies in the tensor.
-func (u unit) geo(d *dataset, draw *shuffle.Draw) error {
-	p := u.p
-	if p.geo == nil {
-		return nil
-	}
-	p.geo[u.row] = nowhere() // a bad sample before this substitute may have had a place
-	a, err := p.engine.begin(p.ctx, d, draw)
-	if err != nil || a.Place == nil {
-		return err
-	}
-	lead := d.rasters[0]
-	w, err := d.window(p.engine.plan, draw, a.Index.Height, a.Index.Width, lead.Pad)
-	if err != nil {
-		return a.Fault(err)
-	}
-	p.geo[u.row] = placeOf(&a, w, lead.H, lead.W, draw.Transform)
-	return nil
-}
-
 // placeOf returns where a window of an asset lies that becomes height by width pixels and is then turned.
 func placeOf(a *catalog.Asset, w shuffle.Box, height, width int, turn shuffle.Element) rowPlace {
 	t := a.Place.Transform(a.Index.Height, a.Index.Width)

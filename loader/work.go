@@ -875,3 +875,23 @@ func convertOf(r *pixels.Raster, p *einops.Plan) *Convert {
 	}
 	return c
 }
+
+// geo writes the place of the row's window, as it lies in the tensor.
+func (u unit) geo(d *dataset, draw *shuffle.Draw) error {
+	p := u.p
+	if p.geo == nil {
+		return nil
+	}
+	p.geo[u.row] = nowhere() // a bad sample before this substitute may have had a place
+	a, err := p.engine.begin(p.ctx, d, draw)
+	if err != nil || a.Place == nil {
+		return err
+	}
+	lead := d.rasters[0]
+	w, err := d.window(p.engine.plan, draw, a.Index.Height, a.Index.Width, lead.Pad)
+	if err != nil {
+		return a.Fault(err)
+	}
+	p.geo[u.row] = placeOf(&a, w, lead.H, lead.W, draw.Transform)
+	return nil
+}
