@@ -173,21 +173,23 @@ func Open(folder string) (*Job, error) {
 }
 
 func (j *Job) parse(b []byte) error {
-	var head struct {
-		Version int
-		Spec    json.RawMessage
-	}
+	var head struct{ Version int }
 	if err := json.Unmarshal(b, &head); err != nil {
 		return corrupt("%v", err)
 	}
 	if head.Version != Version {
 		return fault.New(fault.Unsupported, "job", fault.NoOffset, "version %d, not %d", head.Version, Version)
 	}
-	// Before all else, since it bounds the spec and what is in it.
-	if _, err := spec.ParseSpec(head.Spec); err != nil {
+	// The spec is left to ParseSpec, which bounds what is in it.
+	m := struct {
+		*Manifest
+		Spec json.RawMessage `json:"spec"`
+	}{Manifest: &j.Manifest}
+	if err := json.Unmarshal(b, &m); err != nil {
 		return corrupt("%v", err)
 	}
-	if err := json.Unmarshal(b, &j.Manifest); err != nil {
+	var err error
+	if j.Spec, err = spec.ParseSpec(m.Spec); err != nil {
 		return corrupt("%v", err)
 	}
 	if j.Kind != Stats {

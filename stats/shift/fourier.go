@@ -22,30 +22,25 @@ func (t *transform) resize(h, w int) {
 
 // forward transforms p, whose rows from used on are 0.
 func (t *transform) forward(p []complex128, used int) {
-	for y := range used {
-		row := p[y*t.w:][:t.w]
-		t.rows.Coefficients(row, row)
-	}
+	lines(p[:used*t.w], t.w, t.rows.Coefficients)
 	transpose(t.turned, p, t.h, t.w)
-	for x := range t.w {
-		column := t.turned[x*t.h:][:t.h]
-		t.cols.Coefficients(column, column)
-	}
+	lines(t.turned, t.h, t.cols.Coefficients)
 	copy(p, t.turned)
 }
 
 // inverse transforms p back, but for a factor of h·w.
 func (t *transform) inverse(p []complex128) {
-	for x := range t.w {
-		column := p[x*t.h:][:t.h]
-		t.cols.Sequence(column, column)
-	}
+	lines(p, t.h, t.cols.Sequence)
 	transpose(t.turned, p, t.w, t.h)
-	for y := range t.h {
-		row := t.turned[y*t.w:][:t.w]
-		t.rows.Sequence(row, row)
-	}
+	lines(t.turned, t.w, t.rows.Sequence)
 	copy(p, t.turned)
+}
+
+// lines transforms each line of n numbers of p.
+func lines(p []complex128, n int, do func(to, from []complex128) []complex128) {
+	for ; len(p) > 0; p = p[n:] {
+		do(p[:n], p[:n])
+	}
 }
 
 // transpose writes the h by w plane from, transposed, to to.
