@@ -144,7 +144,7 @@ def tls(
     Raises:
         SpecError: a file cannot be read, or only one of `certificate` and `key` is given.
     """
-    from chaski._rpc import grpc
+    from chaski._grpc import grpc
 
     if (certificate is None) != (key is None):
         raise SpecError("certificate and key: give both, or neither")

@@ -78,12 +78,40 @@ class Batch(Members):
             for v in self.values()
         )
 
+    def _about(self) -> str:
+        """Returns what it is, without its members."""
+        valid = int(np.count_nonzero(self["valid"])) if "valid" in self else 0
+        bad = f", {len(self.bad)} bad" if self.bad else ""
+        return (
+            f"chaski.Batch: step {self.step} of epoch {self.epoch}, {valid} valid of "
+            f"{len(self.get('valid', ()))} rows{bad}"
+        )
+
+    def _shown(self) -> list[tuple[str, Any, str]]:
+        """Returns name, dtype and shape of the members."""
+
+        def shape(v: Any) -> str:
+            if isinstance(v, Ragged):
+                return f"ragged, {len(v.offsets) - 1} rows of {len(v.values)} values"
+            return str(tuple(v.shape))
+
+        kept = {k: v for k, v in self.items() if hasattr(v, "dtype") or isinstance(v, Ragged)}
+        return [(k, self.dtypes.get(k) or v.dtype, shape(v)) for k, v in kept.items()]
+
     def __repr__(self) -> str:
-        return _show.batch(self)
+        members = "; ".join(f"{name} {dtype} {shape}" for name, dtype, shape in self._shown())
+        return f"<{self._about()}; {members}>"
 
     def _repr_html_(self) -> str:
         """Returns what notebooks show: the members, and some chips of the first raster."""
-        return _show.batch_html(self)
+        rows, looked = [], ""
+        for name, dtype, shape in self._shown():
+            look = ""
+            if not looked and dtype != "bfloat16":  # of which numpy has no numbers
+                axes = self.axes.get(name, ())
+                look = looked = _show.quicklook(self[name], axes, self["valid"])
+            rows.append((name, dtype, shape, look))
+        return _show.table(self._about(), rows)
 
 
 def only_row(batch: Batch, values: Mapping[str, Any]) -> dict[str, Any]:

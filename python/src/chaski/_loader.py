@@ -182,12 +182,26 @@ class Loader:
         """Returns the steps of an epoch, the same on every rank."""
         return self._steps
 
+    def _about(self) -> str:
+        """Returns its size and its place."""
+        share = "" if self.world_size == 1 else f", rank {self.rank} of {self.world_size}"
+        return (
+            f"chaski.Loader: {self.samples} samples, {len(self)} steps of {self.batch_size}{share}"
+        )
+
     def __repr__(self) -> str:
-        return _show.loader(self)
+        fields = "; ".join(
+            f"{f.name} {f.dtype or 'text'} ({' '.join(f.axes)})"
+            + (f" {(self.local_batch_size, *f.shape[1:])}" if f.axes[:1] == ("n",) else "")
+            for f in self.fields
+        )
+        return f"<{self._about()}; step {self._step} of epoch {self.epoch}; {fields}>"
 
     def _repr_html_(self) -> str:
         """Returns what notebooks show: the fields with their shapes."""
-        return _show.loader_html(self)
+        caption = f"{self._about()}, {self.spec.get('source') or ''}"
+        rows = [(f.name, f.kind, f.dtype, " ".join(f.axes), f.shape) for f in self.fields]
+        return _show.table(caption, rows, ("field", "kind", "dtype", "axes", "shape of one row"))
 
     @property
     def epoch(self) -> int:

@@ -11,13 +11,11 @@ from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, TypeVar
 
 from chaski._access import Token
 from chaski._sources import RandomWindow, Rows, SourceLike, count
-from chaski._spec import BatchOptions, OnBad, Pixels, SampleOptions, SpecOptions
+from chaski._spec import OnBad, Pixels, SpecOptions
 from chaski.errors import SpecError
 
 if TYPE_CHECKING:
     import grpc
-
-    from chaski._loader import Loader
 
 Wire = Literal["auto", "native", "final"]
 Transport = Literal["auto", "shm", "grpc"]
@@ -112,24 +110,6 @@ class ConnectOptions(Options):
 
     target: str | Sequence[str] = field(kw_only=False)
     source: SourceLike = field(kw_only=False)
-
-
-@dataclass(frozen=True, kw_only=True)
-class MapOptions(SampleOptions):
-    """The arguments of `chaski.torch.MapDataset`."""
-
-    source: SourceLike | Loader = field(kw_only=False)
-    target: str | Sequence[str] | None = None
-    engine: Engine = field(default_factory=Engine)
-
-
-@dataclass(frozen=True, kw_only=True)
-class IterableOptions(MapOptions, BatchOptions):
-    """The arguments of `chaski.torch.IterableDataset`."""
-
-    batch_size: int | None = None
-    rank: int | None = None
-    world_size: int | None = None
 
 
 def _moved(argument: str, *names: str, **renamed: str) -> dict[str, tuple[str, str]]:

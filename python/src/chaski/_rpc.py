@@ -12,6 +12,7 @@ from typing import Any, Protocol, cast
 
 from chaski._access import Token, check_plain, from_environment, is_loopback
 from chaski._assemble import Assembler, Part, Pool
+from chaski._grpc import grpc
 from chaski._payload import SampleRef
 from chaski._proto import chaski_pb2 as pb
 from chaski._shared import SUPPORTED, Side
@@ -24,21 +25,6 @@ from chaski.errors import (
     UnavailableError,
     of_kind,
 )
-
-# gRPC without its handlers around a fork. They serve children that go on with their parent's
-# channels, which no chaski child does: a loader refuses to work in one. All that they do is to
-# write "fork_posix.cc: Other threads are currently calling into gRPC, skipping fork() handlers" at
-# every fork. gRPC decides about them when it is imported first; a program that has set this, or has
-# imported gRPC before, keeps what it has.
-_FORK = "GRPC_ENABLE_FORK_SUPPORT"
-if _FORK in os.environ:
-    import grpc as grpc
-else:
-    os.environ[_FORK] = "0"
-    try:
-        import grpc as grpc
-    finally:
-        del os.environ[_FORK]
 
 MAX_MESSAGE = 64 << 20
 """Bytes of the largest message that is taken; servers cut batches into parts of 1 MiB or so."""

@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from chaski._assemble import Assembler, Batch, Part, Pool, shared_batch
+from chaski._grpc import grpc
 from chaski._proto import chaski_pb2 as pb
-from chaski._rpc import Call, Connection, Description, fault_error, grpc, parse_reply
+from chaski._rpc import Call, Connection, Description, fault_error, parse_reply
 from chaski._shared import Side
 from chaski.errors import DeadlineError, PayloadError, UnavailableError
 from chaski.order import Ticket

@@ -1,4 +1,4 @@
-"""What `repr` and notebooks show of loaders, batches and statistics."""
+"""Tables, pictures and drawings that notebooks show of loaders, batches and statistics."""
 
 from __future__ import annotations
 
@@ -7,14 +7,10 @@ import html
 import struct
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-
-if TYPE_CHECKING:
-    from chaski._assemble import Batch
-    from chaski._loader import Loader
 
 _CHIPS = 8
 _SIDE = 128
@@ -37,61 +33,6 @@ def table(caption: str, rows: Iterable[Sequence[Any]], head: Sequence[str] = ())
     for first, *others in rows:
         lines.append(f"<tr>{cell(first, 'th')}{''.join(cell(v, 'td') for v in others)}</tr>")
     return "".join(lines) + "</table>"
-
-
-def loader(v: Loader) -> str:
-    """Returns one line about a loader: its size, its place and its fields."""
-    share = "" if v.world_size == 1 else f", rank {v.rank} of {v.world_size}"
-    fields = "; ".join(
-        f"{f.name} {f.dtype or 'text'} ({' '.join(f.axes)}) {(v.local_batch_size, *f.shape[1:])}"
-        if f.axes[:1] == ("n",)
-        else f"{f.name} {f.dtype or 'text'} ({' '.join(f.axes)})"
-        for f in v.fields
-    )
-    return (
-        f"<chaski.Loader: {v.samples} samples, {len(v)} steps of {v.batch_size}{share}; "
-        f"step {v._step} of epoch {v.epoch}; {fields}>"
-    )
-
-
-def loader_html(v: Loader) -> str:
-    """Returns a table of a loader's fields."""
-    caption = loader(v).partition("; ")[0].removeprefix("<") + f", {v.spec.get('source') or ''}"
-    rows = [(f.name, f.kind, f.dtype, " ".join(f.axes), f.shape) for f in v.fields]
-    return table(caption, rows, ("field", "kind", "dtype", "axes", "shape of one row"))
-
-
-def _shape(v: Any) -> str:
-    if hasattr(v, "offsets"):
-        return f"ragged, {len(v.offsets) - 1} rows of {len(v.values)} values"
-    return str(tuple(v.shape))
-
-
-def batch(b: Batch) -> str:
-    """Returns one line about a batch: its place, its rows and its members."""
-    members = "; ".join(f"{k} {b.dtypes.get(k) or v.dtype} {_shape(v)}" for k, v in _members(b))
-    valid = int(np.count_nonzero(b["valid"])) if "valid" in b else 0
-    bad = f", {len(b.bad)} bad" if b.bad else ""
-    return (
-        f"<chaski.Batch: step {b.step} of epoch {b.epoch}, {valid} valid of "
-        f"{len(b.get('valid', ()))} rows{bad}; {members}>"
-    )
-
-
-def _members(b: Batch) -> list[tuple[str, Any]]:
-    return [(k, v) for k, v in b.items() if hasattr(v, "dtype") or hasattr(v, "offsets")]
-
-
-def batch_html(b: Batch) -> str:
-    """Returns a table of a batch's members, with a quicklook of its first raster."""
-    rows: list[Sequence[Any]] = []
-    looked = False
-    for name, v in _members(b):
-        bits = b.dtypes.get(name) == "bfloat16"  # of which numpy has no numbers
-        look = "" if looked or bits else quicklook(v, b.axes.get(name, ()), b["valid"])
-        looked = looked or bool(look)
-        rows.append((name, b.dtypes.get(name) or v.dtype, _shape(v), look))
-    return table(batch(b).partition("; ")[0].removeprefix("<"), rows)
 
 
 def quicklook(v: Any, axes: Sequence[str], valid: npt.NDArray[np.bool_]) -> str:

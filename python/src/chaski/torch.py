@@ -6,9 +6,9 @@ the rows that only pad.
 
 from __future__ import annotations
 
-import dataclasses
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +20,9 @@ import torch.utils.data
 from chaski import _distribution as _distribution  # chaski/__init__.py may be another project's
 from chaski._assemble import Batch, Members, Ragged, only_row
 from chaski._loader import BadRows, Loader, connect, load, refuse_worker
-from chaski._options import IterableOptions, MapOptions, init_takes
+from chaski._options import Engine, init_takes
+from chaski._sources import SourceLike
+from chaski._spec import BatchOptions, SampleOptions
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -130,6 +132,24 @@ def _over(loss: torch.Tensor, mask: torch.Tensor, name: str) -> torch.Tensor:
             f"{'fits in two ways' if fits else 'does not fit'} a loss of {tuple(loss.shape)}"
         )
     return mask.reshape(fits.pop())
+
+
+@dataclass(frozen=True, kw_only=True)
+class MapOptions(SampleOptions):
+    """The arguments of `chaski.torch.MapDataset`."""
+
+    source: SourceLike | Loader = field(kw_only=False)
+    target: str | Sequence[str] | None = None
+    engine: Engine = field(default_factory=Engine)
+
+
+@dataclass(frozen=True, kw_only=True)
+class IterableOptions(MapOptions, BatchOptions):
+    """The arguments of `chaski.torch.IterableDataset`."""
+
+    batch_size: int | None = None
+    rank: int | None = None
+    world_size: int | None = None
 
 
 class _Dataset:
@@ -346,7 +366,7 @@ class MapDataset(_Dataset, torch.utils.data.Dataset[dict[str, Any]]):
 
 
 def _open(o: MapOptions, **others: Any) -> Loader:
-    options = {f.name: getattr(o, f.name) for f in dataclasses.fields(o)} | others
+    options = {f.name: getattr(o, f.name) for f in fields(o)} | others
     target, source = options.pop("target"), options.pop("source")
     return load(source, **options) if target is None else connect(target, source, **options)
 
