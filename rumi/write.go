@@ -119,12 +119,54 @@ func (l *Layout) check(n int) (*chunk.Index, int, error) {
 	return x, frames, nil
 }
 
-// Tiler cuts the chunks of an image one by one. It is safe for concurrent use.
+// Cuts are the frames that an image of a layout is cut into. They are safe for concurrent use.
+type Cuts struct {
+	x    *chunk.Index
+	n    int
+	unit Unit
+}
+
+// NewCuts returns the frames of a layout.
+func NewCuts(l Layout) (*Cuts, error) {
+	x, n, err := l.index()
+	if err != nil {
+		return nil, err
+	}
+	return &Cuts{x, n, l.unit()}, nil
+}
+
+// Len returns the number of frames.
+func (c *Cuts) Len() int { return c.n }
+
+// Bytes returns how many bytes the samples of frame i have.
+func (c *Cuts) Bytes(i int) int { return c.x.StoredBytes(c.unit.chunk(c.x, i)) }
+
+// Rows returns the shape of frame i: h rows, in a cell those of all planes together, of w samples. In a cell
+// of interleaved planes a row has those of all that are interleaved.
+func (c *Cuts) Rows(i int) (h, w int) {
+	i = c.unit.chunk(c.x, i)
+	b, h, w := c.x.Stored(i)
+	s := c.x.Strides(i)
+	return b * h / s.X, w * s.X
+}
+
+// Check returns an error unless samples of fewer than 8 bits have zeros above them.
+func (c *Cuts) Check(samples []byte) error {
+	if mask := byte(0xff) << c.x.DType.Bits(); c.x.LowBits {
+		for i, v := range samples {
+			if v&mask != 0 {
+				return fmt.Errorf("rumi: sample %d is %#x: it must fit in the %d bits of %s", i, v, c.x.DType.Bits(),
+					c.x.DType)
+			}
+		}
+	}
+	return nil
+}
+
+// Tiler cuts the frames of an image one by one. It is safe for concurrent use.
 type Tiler struct {
+	Cuts
 	pixels []byte
-	x      *chunk.Index
-	n      int
-	unit   Unit
 }
 
 // NewTiler returns a tiler of an image: little-endian samples of the layout's shape in C order, those of its
@@ -134,27 +176,11 @@ func NewTiler(pixels []byte, l Layout) (*Tiler, error) {
 	if err != nil {
 		return nil, err
 	}
-	if mask := byte(0xff) << x.DType.Bits(); x.LowBits {
-		for i, v := range pixels {
-			if v&mask != 0 {
-				return nil, fmt.Errorf("rumi: sample %d is %#x: it must fit in the %d bits of %s", i, v, x.DType.Bits(),
-					x.DType)
-			}
-		}
+	t := &Tiler{Cuts{x, n, l.unit()}, pixels}
+	if err := t.Check(pixels); err != nil {
+		return nil, err
 	}
-	return &Tiler{pixels, x, n, l.unit()}, nil
-}
-
-// Len returns the number of chunks, each of which becomes a frame.
-func (t *Tiler) Len() int { return t.n }
-
-// Rows returns the shape of frame i: h rows, in a cell those of all planes together, of w samples. In a cell
-// of interleaved planes a row has those of all that are interleaved.
-func (t *Tiler) Rows(i int) (h, w int) {
-	i = t.unit.chunk(t.x, i)
-	b, h, w := t.x.Stored(i)
-	s := t.x.Strides(i)
-	return b * h / s.X, w * s.X
+	return t, nil
 }
 
 // AppendTile appends the samples of frame i, in the order of axes of the unit. Edge tiles are padded with

@@ -116,6 +116,8 @@ func (q *asking) answer(g askStream) error {
 		return q.index(k.Index)
 	case *chaskiv1.AskRequest_RumiHead:
 		return q.rumiHead(k.RumiHead)
+	case *chaskiv1.AskRequest_RumiFrames:
+		return q.rumiFrames(k.RumiFrames)
 	case *chaskiv1.AskRequest_Stats:
 		return q.stats(k.Stats)
 	case *chaskiv1.AskRequest_Paste:

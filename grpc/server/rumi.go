@@ -9,6 +9,7 @@ import (
 
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/internal/budget"
+	"github.com/chaski-eo/chaski/ops/convert"
 	chaskiv1 "github.com/chaski-eo/chaski/proto/chaski/v1"
 	"github.com/chaski-eo/chaski/rumi"
 	"github.com/chaski-eo/chaski/tiff"
@@ -41,6 +42,31 @@ func (q *asking) rumiHead(m *chaskiv1.RumiHeadQuestion) error {
 	}
 	return q.message(&chaskiv1.Blobs{Blobs: [][]byte{head, blob, tail}})
 }
+
+// rumiFrames answers with the frames of a rumi file.
+func (q *asking) rumiFrames(m *chaskiv1.RumiFramesQuestion) error {
+	l, err := rumiLayout(m.GetHead())
+	if err != nil {
+		return err
+	}
+	if _, err := l.Tail(); err != nil { // before minutes of compression
+		return err
+	}
+	o := convert.Options{
+		Graph: m.GetGraph(), Level: int(min(cmp.Or(m.GetLevel(), rumiLevel), math.MaxInt32)),
+		Geozl: int(min(m.GetGeozl(), math.MaxInt32)), MaxCost: m.GetMaxCost(), Workers: q.view.asked.Workers,
+	}
+	return convert.Frames(q.ctx, l, q.in, o, func(frame []byte) error {
+		_, err := q.out.Write(binary.LittleEndian.AppendUint64(nil, uint64(len(frame))))
+		if err == nil {
+			_, err = q.out.Write(frame)
+		}
+		return err
+	})
+}
+
+// rumiLevel is the zstd level of a question that names none: that of `chaski convert`.
+const rumiLevel = 13
 
 // rumiCube sets what only files of generation 3 have.
 func rumiCube(l *rumi.Layout, m *chaskiv1.RumiHeadQuestion) (err error) {

@@ -285,7 +285,7 @@ func (o *Options) compress(ctx context.Context, w io.Writer, pixels []byte, l ru
 					return err
 				}
 				tile = t.AppendTile(tile[:0], i)
-				if frames[i], err = encode(enc, tile, l.DType, t, i); err != nil {
+				if frames[i], err = encode(enc, tile, l.DType, &t.Cuts, i); err != nil {
 					return err
 				}
 				if o.Progress != nil {
@@ -304,9 +304,9 @@ func (o *Options) compress(ctx context.Context, w io.Writer, pixels []byte, l ru
 	return err
 }
 
-// encode compresses frame i of t.
-func encode(enc *openzl.Encoder, tile []byte, d chunk.DType, t *rumi.Tiler, i int) ([]byte, error) {
-	h, w := t.Rows(i)
+// encode compresses frame i of an image.
+func encode(enc *openzl.Encoder, tile []byte, d chunk.DType, c *rumi.Cuts, i int) ([]byte, error) {
+	h, w := c.Rows(i)
 	width := d.Size()
 	if d == chunk.Complex128 { // OpenZL has no numbers of 16 bytes: a frame of generation 3 has components then
 		width, w = width/2, 2*w

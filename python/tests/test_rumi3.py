@@ -130,6 +130,32 @@ def test_read_many():
         rumi.read_many(paths, headers, windows=[(14, 0, 7, 10)] * len(a))
 
 
+def test_write_compresses(tmp_path):
+    """Arrays that the engine compresses are read as they were, in fewer bytes."""
+    rng = np.random.default_rng(6)
+    a = np.cumsum(rng.integers(-3, 4, (2, 3, 70, 90)), -1).astype("i4")
+    said = {"bands": list("abc"), "time": ["2024-05-06", "2024-05-07"], "crs": 32633}
+    said["transform"] = (10, 0, 0, 0, -10, 0)
+    for graph in ("auto", "best", "planar>zigzag>pfor"):
+        for frame in ("t b h w", "h w b t", "b t h w"):
+            table = rumi.frames(a, f"t b (y h) (x w) -> y x ({frame})", 32)
+            header = rumi.write(tmp_path / "x.rumi", table, graph=graph, **said)
+            assert np.array_equal(rumi.read(tmp_path / "x.rumi", header), a)
+            assert (tmp_path / "x.rumi").stat().st_size < a.nbytes / 3
+    chunks, layout = rumi.tile(a[0], 32)
+    rumi.write(tmp_path / "x.tif", chunks, layout, graph="delta>zstd")
+    assert np.array_equal(rumi.read(tmp_path / "x.tif"), a[0])
+    before = (tmp_path / "x.rumi").read_bytes()
+    for wrong in ({"graph": "planer>zstd"}, {"graph": "planar>zigzag>pivco"}, {"bands": ["a"]}):
+        with pytest.raises((SpecError, chaski.UnsupportedError)):
+            rumi.write(tmp_path / "x.rumi", table, **{"graph": "auto", **said, **wrong})
+    for short in (table[:-1], [*table, table[0]]):
+        data = [f.data for f in short]
+        with pytest.raises(chaski.Error, match="samples"):
+            rumi.write(tmp_path / "x.rumi", data, table.layout, graph="auto", **said)
+    assert (tmp_path / "x.rumi").read_bytes() == before
+
+
 def test_refuses(tmp_path):
     a = np.zeros((2, 20, 21), "u2")
     for pattern in ("b y x", "b (y h) (x w) -> y x (h b w)", "(y h) (x w) -> y x (h w)", "b -> b"):
@@ -172,12 +198,21 @@ for k, c in enumerate(json.load(open(f"{folder}/cases.json"))):
     rumi.write(f"{folder}/{k}.rumi", table, bands=c["bands"], time=time, **c["geo"])
     i = rumi.info(source=f"{folder}/{k}.rumi")
     windows = [tuple(w) for w in c["windows"]]
+    written = f"{folder}/{k}-graph.rumi"  # with frames of chaski's encoder
+    j = rumi.info(source=written)
+    assert (i.bands, i.time, i.transform) == (j.bands, j.time, j.transform), c
+    whole = rumi.read_many([written], [j.header], windows=[(0, 0, *a.shape[-2:])])
+    assert whole.dtype == a.dtype and np.array_equal(whole.reshape(a.shape), a), c
     many = rumi.read_many([f"{folder}/{k}.rumi"] * 2, [i.header] * 2, windows=windows)
     np.save(f"{folder}/{k}-many.npy", many)
     json.dump({"frames": frames, "header": i.header.hex(), "order": i.index_order,
                "layout": i.frame_layout, "shape": i.shape, "transform": i.transform},
               open(f"{folder}/{k}.json", "w"))
 """
+
+
+GRAPHS = ["auto", "best", "zstd", "delta>zigzag>transpose>entropy", "planar>zigzag>pfor", "bitpack"]
+GRAPHS += ["planar>zigzag>transpose>zstd", "store"]
 
 
 def random_case(rng: np.random.Generator) -> tuple[dict, np.ndarray]:
@@ -202,6 +237,7 @@ def random_case(rng: np.random.Generator) -> tuple[dict, np.ndarray]:
         "pattern": f"t b (y h) (x w) -> y x {outer} ({' '.join(inner)})".replace("  ", " "),
         "tile": int(rng.integers(1, 70)),
         "method": "id>zstd",
+        "graph": str(rng.choice(GRAPHS)),
         "time": [(epoch + datetime.timedelta(seconds=int(d))).isoformat() for d in days],
         "bands": [f"B{k}" for k in range(b)],
         "windows": windows,
@@ -223,6 +259,8 @@ def test_both_ways_with_the_original(tmp_path):
         np.save(tmp_path / f"{k}.npy", a)
         tables.append(rumi.frames(a, c["pattern"], c["tile"]))
         np.savez(tmp_path / f"{k}.npz", **{str(i): f.data for i, f in enumerate(tables[k])})
+        said = {"bands": c["bands"], "time": c["time"]} | c["geo"]
+        rumi.write(tmp_path / f"{k}-graph.rumi", tables[k], graph=c["graph"], **said)
     (tmp_path / "cases.json").write_text(json.dumps([c for c, _ in cases]))
     subprocess.run([python, "-c", ORACLE, str(tmp_path)], check=True)
     for k, (c, a) in enumerate(cases):

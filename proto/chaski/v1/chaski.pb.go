@@ -1605,6 +1605,7 @@ type AskRequest struct {
 	//	*AskRequest_RumiHead
 	//	*AskRequest_Stats
 	//	*AskRequest_Paste
+	//	*AskRequest_RumiFrames
 	//	*AskRequest_Data
 	Kind          isAskRequest_Kind `protobuf_oneof:"kind"`
 	unknownFields protoimpl.UnknownFields
@@ -1720,6 +1721,15 @@ func (x *AskRequest) GetPaste() *PasteQuestion {
 	return nil
 }
 
+func (x *AskRequest) GetRumiFrames() *RumiFramesQuestion {
+	if x != nil {
+		if x, ok := x.Kind.(*AskRequest_RumiFrames); ok {
+			return x.RumiFrames
+		}
+	}
+	return nil
+}
+
 func (x *AskRequest) GetData() []byte {
 	if x != nil {
 		if x, ok := x.Kind.(*AskRequest_Data); ok {
@@ -1765,6 +1775,10 @@ type AskRequest_Paste struct {
 	Paste *PasteQuestion `protobuf:"bytes,8,opt,name=paste,proto3,oneof"`
 }
 
+type AskRequest_RumiFrames struct {
+	RumiFrames *RumiFramesQuestion `protobuf:"bytes,9,opt,name=rumi_frames,json=rumiFrames,proto3,oneof"`
+}
+
 type AskRequest_Data struct {
 	// More of what a question is about. The pieces of several requests follow each other.
 	Data []byte `protobuf:"bytes,16,opt,name=data,proto3,oneof"`
@@ -1785,6 +1799,8 @@ func (*AskRequest_RumiHead) isAskRequest_Kind() {}
 func (*AskRequest_Stats) isAskRequest_Kind() {}
 
 func (*AskRequest_Paste) isAskRequest_Kind() {}
+
+func (*AskRequest_RumiFrames) isAskRequest_Kind() {}
 
 func (*AskRequest_Data) isAskRequest_Kind() {}
 
@@ -2519,6 +2535,87 @@ func (x *RumiHeadQuestion) GetTime() []string {
 	return nil
 }
 
+// RumiFramesQuestion asks for the frames of a rumi file. Further requests bring the samples of each, little-endian, in
+// the order of the file. The answer has the frames in this order, each behind its number of bytes, a little-endian
+// uint64.
+type RumiFramesQuestion struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The question about the head that follows, without counts.
+	Head *RumiHeadQuestion `protobuf:"bytes,1,opt,name=head,proto3" json:"head,omitempty"`
+	// The OpenZL graph, and what else `chaski convert` takes: 0 is its default.
+	Graph         string  `protobuf:"bytes,2,opt,name=graph,proto3" json:"graph,omitempty"`
+	Level         uint32  `protobuf:"varint,3,opt,name=level,proto3" json:"level,omitempty"`
+	Geozl         uint32  `protobuf:"varint,4,opt,name=geozl,proto3" json:"geozl,omitempty"`
+	MaxCost       float64 `protobuf:"fixed64,5,opt,name=max_cost,json=maxCost,proto3" json:"max_cost,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RumiFramesQuestion) Reset() {
+	*x = RumiFramesQuestion{}
+	mi := &file_chaski_v1_chaski_proto_msgTypes[30]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RumiFramesQuestion) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RumiFramesQuestion) ProtoMessage() {}
+
+func (x *RumiFramesQuestion) ProtoReflect() protoreflect.Message {
+	mi := &file_chaski_v1_chaski_proto_msgTypes[30]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RumiFramesQuestion.ProtoReflect.Descriptor instead.
+func (*RumiFramesQuestion) Descriptor() ([]byte, []int) {
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{30}
+}
+
+func (x *RumiFramesQuestion) GetHead() *RumiHeadQuestion {
+	if x != nil {
+		return x.Head
+	}
+	return nil
+}
+
+func (x *RumiFramesQuestion) GetGraph() string {
+	if x != nil {
+		return x.Graph
+	}
+	return ""
+}
+
+func (x *RumiFramesQuestion) GetLevel() uint32 {
+	if x != nil {
+		return x.Level
+	}
+	return 0
+}
+
+func (x *RumiFramesQuestion) GetGeozl() uint32 {
+	if x != nil {
+		return x.Geozl
+	}
+	return 0
+}
+
+func (x *RumiFramesQuestion) GetMaxCost() float64 {
+	if x != nil {
+		return x.MaxCost
+	}
+	return 0
+}
+
 // StatsQuestion asks for the statistics of a dataset, of which every raster is read. The answer is the JSON of
 // `chaski stats`.
 type StatsQuestion struct {
@@ -2533,7 +2630,7 @@ type StatsQuestion struct {
 
 func (x *StatsQuestion) Reset() {
 	*x = StatsQuestion{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[30]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2545,7 +2642,7 @@ func (x *StatsQuestion) String() string {
 func (*StatsQuestion) ProtoMessage() {}
 
 func (x *StatsQuestion) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[30]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2558,7 +2655,7 @@ func (x *StatsQuestion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatsQuestion.ProtoReflect.Descriptor instead.
 func (*StatsQuestion) Descriptor() ([]byte, []int) {
-	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{30}
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *StatsQuestion) GetSpec() []byte {
@@ -2598,7 +2695,7 @@ type PasteQuestion struct {
 
 func (x *PasteQuestion) Reset() {
 	*x = PasteQuestion{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[31]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2610,7 +2707,7 @@ func (x *PasteQuestion) String() string {
 func (*PasteQuestion) ProtoMessage() {}
 
 func (x *PasteQuestion) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[31]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2623,7 +2720,7 @@ func (x *PasteQuestion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PasteQuestion.ProtoReflect.Descriptor instead.
 func (*PasteQuestion) Descriptor() ([]byte, []int) {
-	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{31}
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *PasteQuestion) GetScene() string {
@@ -2693,7 +2790,7 @@ type Groups_Level struct {
 
 func (x *Groups_Level) Reset() {
 	*x = Groups_Level{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[32]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2705,7 +2802,7 @@ func (x *Groups_Level) String() string {
 func (*Groups_Level) ProtoMessage() {}
 
 func (x *Groups_Level) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[32]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2864,7 +2961,7 @@ const file_chaski_v1_chaski_proto_rawDesc = "" +
 	"\vInfoRequest\x12\x12\n" +
 	"\x04path\x18\x01 \x01(\tR\x04path\"\x1f\n" +
 	"\tInfoReply\x12\x12\n" +
-	"\x04json\x18\x01 \x01(\fR\x04json\"\xca\x03\n" +
+	"\x04json\x18\x01 \x01(\fR\x04json\"\x8c\x04\n" +
 	"\n" +
 	"AskRequest\x120\n" +
 	"\x05about\x18\x01 \x01(\v2\x18.chaski.v1.AboutQuestionH\x00R\x05about\x120\n" +
@@ -2874,7 +2971,9 @@ const file_chaski_v1_chaski_proto_rawDesc = "" +
 	"\x05index\x18\x05 \x01(\v2\x18.chaski.v1.IndexQuestionH\x00R\x05index\x12:\n" +
 	"\trumi_head\x18\x06 \x01(\v2\x1b.chaski.v1.RumiHeadQuestionH\x00R\brumiHead\x120\n" +
 	"\x05stats\x18\a \x01(\v2\x18.chaski.v1.StatsQuestionH\x00R\x05stats\x120\n" +
-	"\x05paste\x18\b \x01(\v2\x18.chaski.v1.PasteQuestionH\x00R\x05paste\x12\x14\n" +
+	"\x05paste\x18\b \x01(\v2\x18.chaski.v1.PasteQuestionH\x00R\x05paste\x12@\n" +
+	"\vrumi_frames\x18\t \x01(\v2\x1d.chaski.v1.RumiFramesQuestionH\x00R\n" +
+	"rumiFrames\x12\x14\n" +
 	"\x04data\x18\x10 \x01(\fH\x00R\x04dataB\x06\n" +
 	"\x04kind\":\n" +
 	"\bAskReply\x12\x12\n" +
@@ -2939,7 +3038,13 @@ const file_chaski_v1_chaski_proto_rawDesc = "" +
 	" \x01(\rR\x05times\x12\x12\n" +
 	"\x04unit\x18\v \x01(\tR\x04unit\x12\x14\n" +
 	"\x05bands\x18\f \x03(\tR\x05bands\x12\x12\n" +
-	"\x04time\x18\r \x03(\tR\x04time\"=\n" +
+	"\x04time\x18\r \x03(\tR\x04time\"\xa2\x01\n" +
+	"\x12RumiFramesQuestion\x12/\n" +
+	"\x04head\x18\x01 \x01(\v2\x1b.chaski.v1.RumiHeadQuestionR\x04head\x12\x14\n" +
+	"\x05graph\x18\x02 \x01(\tR\x05graph\x12\x14\n" +
+	"\x05level\x18\x03 \x01(\rR\x05level\x12\x14\n" +
+	"\x05geozl\x18\x04 \x01(\rR\x05geozl\x12\x19\n" +
+	"\bmax_cost\x18\x05 \x01(\x01R\amaxCost\"=\n" +
 	"\rStatsQuestion\x12\x12\n" +
 	"\x04spec\x18\x01 \x01(\fR\x04spec\x12\x18\n" +
 	"\aworkers\x18\x02 \x01(\rR\aworkers\"\xc9\x01\n" +
@@ -2971,42 +3076,43 @@ func file_chaski_v1_chaski_proto_rawDescGZIP() []byte {
 	return file_chaski_v1_chaski_proto_rawDescData
 }
 
-var file_chaski_v1_chaski_proto_msgTypes = make([]protoimpl.MessageInfo, 34)
+var file_chaski_v1_chaski_proto_msgTypes = make([]protoimpl.MessageInfo, 35)
 var file_chaski_v1_chaski_proto_goTypes = []any{
-	(*DescribeRequest)(nil),  // 0: chaski.v1.DescribeRequest
-	(*Upstream)(nil),         // 1: chaski.v1.Upstream
-	(*Tls)(nil),              // 2: chaski.v1.Tls
-	(*DescribeReply)(nil),    // 3: chaski.v1.DescribeReply
-	(*Groups)(nil),           // 4: chaski.v1.Groups
-	(*Shared)(nil),           // 5: chaski.v1.Shared
-	(*FieldInfo)(nil),        // 6: chaski.v1.FieldInfo
-	(*StreamRequest)(nil),    // 7: chaski.v1.StreamRequest
-	(*Attach)(nil),           // 8: chaski.v1.Attach
-	(*Ticket)(nil),           // 9: chaski.v1.Ticket
-	(*Credit)(nil),           // 10: chaski.v1.Credit
-	(*StreamReply)(nil),      // 11: chaski.v1.StreamReply
-	(*Lease)(nil),            // 12: chaski.v1.Lease
-	(*Part)(nil),             // 13: chaski.v1.Part
-	(*Fault)(nil),            // 14: chaski.v1.Fault
-	(*FaultSample)(nil),      // 15: chaski.v1.FaultSample
-	(*ReadRequest)(nil),      // 16: chaski.v1.ReadRequest
-	(*InfoRequest)(nil),      // 17: chaski.v1.InfoRequest
-	(*InfoReply)(nil),        // 18: chaski.v1.InfoReply
-	(*AskRequest)(nil),       // 19: chaski.v1.AskRequest
-	(*AskReply)(nil),         // 20: chaski.v1.AskReply
-	(*Containers)(nil),       // 21: chaski.v1.Containers
-	(*AboutQuestion)(nil),    // 22: chaski.v1.AboutQuestion
-	(*TableQuestion)(nil),    // 23: chaski.v1.TableQuestion
-	(*EntriesQuestion)(nil),  // 24: chaski.v1.EntriesQuestion
-	(*Entries)(nil),          // 25: chaski.v1.Entries
-	(*BytesQuestion)(nil),    // 26: chaski.v1.BytesQuestion
-	(*IndexQuestion)(nil),    // 27: chaski.v1.IndexQuestion
-	(*Blobs)(nil),            // 28: chaski.v1.Blobs
-	(*RumiHeadQuestion)(nil), // 29: chaski.v1.RumiHeadQuestion
-	(*StatsQuestion)(nil),    // 30: chaski.v1.StatsQuestion
-	(*PasteQuestion)(nil),    // 31: chaski.v1.PasteQuestion
-	(*Groups_Level)(nil),     // 32: chaski.v1.Groups.Level
-	nil,                      // 33: chaski.v1.ReadRequest.SizesEntry
+	(*DescribeRequest)(nil),    // 0: chaski.v1.DescribeRequest
+	(*Upstream)(nil),           // 1: chaski.v1.Upstream
+	(*Tls)(nil),                // 2: chaski.v1.Tls
+	(*DescribeReply)(nil),      // 3: chaski.v1.DescribeReply
+	(*Groups)(nil),             // 4: chaski.v1.Groups
+	(*Shared)(nil),             // 5: chaski.v1.Shared
+	(*FieldInfo)(nil),          // 6: chaski.v1.FieldInfo
+	(*StreamRequest)(nil),      // 7: chaski.v1.StreamRequest
+	(*Attach)(nil),             // 8: chaski.v1.Attach
+	(*Ticket)(nil),             // 9: chaski.v1.Ticket
+	(*Credit)(nil),             // 10: chaski.v1.Credit
+	(*StreamReply)(nil),        // 11: chaski.v1.StreamReply
+	(*Lease)(nil),              // 12: chaski.v1.Lease
+	(*Part)(nil),               // 13: chaski.v1.Part
+	(*Fault)(nil),              // 14: chaski.v1.Fault
+	(*FaultSample)(nil),        // 15: chaski.v1.FaultSample
+	(*ReadRequest)(nil),        // 16: chaski.v1.ReadRequest
+	(*InfoRequest)(nil),        // 17: chaski.v1.InfoRequest
+	(*InfoReply)(nil),          // 18: chaski.v1.InfoReply
+	(*AskRequest)(nil),         // 19: chaski.v1.AskRequest
+	(*AskReply)(nil),           // 20: chaski.v1.AskReply
+	(*Containers)(nil),         // 21: chaski.v1.Containers
+	(*AboutQuestion)(nil),      // 22: chaski.v1.AboutQuestion
+	(*TableQuestion)(nil),      // 23: chaski.v1.TableQuestion
+	(*EntriesQuestion)(nil),    // 24: chaski.v1.EntriesQuestion
+	(*Entries)(nil),            // 25: chaski.v1.Entries
+	(*BytesQuestion)(nil),      // 26: chaski.v1.BytesQuestion
+	(*IndexQuestion)(nil),      // 27: chaski.v1.IndexQuestion
+	(*Blobs)(nil),              // 28: chaski.v1.Blobs
+	(*RumiHeadQuestion)(nil),   // 29: chaski.v1.RumiHeadQuestion
+	(*RumiFramesQuestion)(nil), // 30: chaski.v1.RumiFramesQuestion
+	(*StatsQuestion)(nil),      // 31: chaski.v1.StatsQuestion
+	(*PasteQuestion)(nil),      // 32: chaski.v1.PasteQuestion
+	(*Groups_Level)(nil),       // 33: chaski.v1.Groups.Level
+	nil,                        // 34: chaski.v1.ReadRequest.SizesEntry
 }
 var file_chaski_v1_chaski_proto_depIdxs = []int32{
 	1,  // 0: chaski.v1.DescribeRequest.upstream:type_name -> chaski.v1.Upstream
@@ -3014,7 +3120,7 @@ var file_chaski_v1_chaski_proto_depIdxs = []int32{
 	6,  // 2: chaski.v1.DescribeReply.fields:type_name -> chaski.v1.FieldInfo
 	5,  // 3: chaski.v1.DescribeReply.shared:type_name -> chaski.v1.Shared
 	4,  // 4: chaski.v1.DescribeReply.groups:type_name -> chaski.v1.Groups
-	32, // 5: chaski.v1.Groups.levels:type_name -> chaski.v1.Groups.Level
+	33, // 5: chaski.v1.Groups.levels:type_name -> chaski.v1.Groups.Level
 	9,  // 6: chaski.v1.StreamRequest.ticket:type_name -> chaski.v1.Ticket
 	10, // 7: chaski.v1.StreamRequest.credit:type_name -> chaski.v1.Credit
 	8,  // 8: chaski.v1.StreamRequest.attach:type_name -> chaski.v1.Attach
@@ -3022,34 +3128,36 @@ var file_chaski_v1_chaski_proto_depIdxs = []int32{
 	14, // 10: chaski.v1.StreamReply.fault:type_name -> chaski.v1.Fault
 	12, // 11: chaski.v1.StreamReply.lease:type_name -> chaski.v1.Lease
 	15, // 12: chaski.v1.Fault.sample:type_name -> chaski.v1.FaultSample
-	33, // 13: chaski.v1.ReadRequest.sizes:type_name -> chaski.v1.ReadRequest.SizesEntry
+	34, // 13: chaski.v1.ReadRequest.sizes:type_name -> chaski.v1.ReadRequest.SizesEntry
 	22, // 14: chaski.v1.AskRequest.about:type_name -> chaski.v1.AboutQuestion
 	23, // 15: chaski.v1.AskRequest.table:type_name -> chaski.v1.TableQuestion
 	24, // 16: chaski.v1.AskRequest.entries:type_name -> chaski.v1.EntriesQuestion
 	26, // 17: chaski.v1.AskRequest.bytes:type_name -> chaski.v1.BytesQuestion
 	27, // 18: chaski.v1.AskRequest.index:type_name -> chaski.v1.IndexQuestion
 	29, // 19: chaski.v1.AskRequest.rumi_head:type_name -> chaski.v1.RumiHeadQuestion
-	30, // 20: chaski.v1.AskRequest.stats:type_name -> chaski.v1.StatsQuestion
-	31, // 21: chaski.v1.AskRequest.paste:type_name -> chaski.v1.PasteQuestion
-	21, // 22: chaski.v1.AboutQuestion.containers:type_name -> chaski.v1.Containers
-	21, // 23: chaski.v1.TableQuestion.containers:type_name -> chaski.v1.Containers
-	21, // 24: chaski.v1.EntriesQuestion.containers:type_name -> chaski.v1.Containers
-	21, // 25: chaski.v1.BytesQuestion.containers:type_name -> chaski.v1.Containers
-	0,  // 26: chaski.v1.Chaski.Describe:input_type -> chaski.v1.DescribeRequest
-	7,  // 27: chaski.v1.Chaski.Stream:input_type -> chaski.v1.StreamRequest
-	16, // 28: chaski.v1.Chaski.Read:input_type -> chaski.v1.ReadRequest
-	17, // 29: chaski.v1.Chaski.Info:input_type -> chaski.v1.InfoRequest
-	19, // 30: chaski.v1.Chaski.Ask:input_type -> chaski.v1.AskRequest
-	3,  // 31: chaski.v1.Chaski.Describe:output_type -> chaski.v1.DescribeReply
-	11, // 32: chaski.v1.Chaski.Stream:output_type -> chaski.v1.StreamReply
-	11, // 33: chaski.v1.Chaski.Read:output_type -> chaski.v1.StreamReply
-	18, // 34: chaski.v1.Chaski.Info:output_type -> chaski.v1.InfoReply
-	20, // 35: chaski.v1.Chaski.Ask:output_type -> chaski.v1.AskReply
-	31, // [31:36] is the sub-list for method output_type
-	26, // [26:31] is the sub-list for method input_type
-	26, // [26:26] is the sub-list for extension type_name
-	26, // [26:26] is the sub-list for extension extendee
-	0,  // [0:26] is the sub-list for field type_name
+	31, // 20: chaski.v1.AskRequest.stats:type_name -> chaski.v1.StatsQuestion
+	32, // 21: chaski.v1.AskRequest.paste:type_name -> chaski.v1.PasteQuestion
+	30, // 22: chaski.v1.AskRequest.rumi_frames:type_name -> chaski.v1.RumiFramesQuestion
+	21, // 23: chaski.v1.AboutQuestion.containers:type_name -> chaski.v1.Containers
+	21, // 24: chaski.v1.TableQuestion.containers:type_name -> chaski.v1.Containers
+	21, // 25: chaski.v1.EntriesQuestion.containers:type_name -> chaski.v1.Containers
+	21, // 26: chaski.v1.BytesQuestion.containers:type_name -> chaski.v1.Containers
+	29, // 27: chaski.v1.RumiFramesQuestion.head:type_name -> chaski.v1.RumiHeadQuestion
+	0,  // 28: chaski.v1.Chaski.Describe:input_type -> chaski.v1.DescribeRequest
+	7,  // 29: chaski.v1.Chaski.Stream:input_type -> chaski.v1.StreamRequest
+	16, // 30: chaski.v1.Chaski.Read:input_type -> chaski.v1.ReadRequest
+	17, // 31: chaski.v1.Chaski.Info:input_type -> chaski.v1.InfoRequest
+	19, // 32: chaski.v1.Chaski.Ask:input_type -> chaski.v1.AskRequest
+	3,  // 33: chaski.v1.Chaski.Describe:output_type -> chaski.v1.DescribeReply
+	11, // 34: chaski.v1.Chaski.Stream:output_type -> chaski.v1.StreamReply
+	11, // 35: chaski.v1.Chaski.Read:output_type -> chaski.v1.StreamReply
+	18, // 36: chaski.v1.Chaski.Info:output_type -> chaski.v1.InfoReply
+	20, // 37: chaski.v1.Chaski.Ask:output_type -> chaski.v1.AskReply
+	33, // [33:38] is the sub-list for method output_type
+	28, // [28:33] is the sub-list for method input_type
+	28, // [28:28] is the sub-list for extension type_name
+	28, // [28:28] is the sub-list for extension extendee
+	0,  // [0:28] is the sub-list for field type_name
 }
 
 func init() { file_chaski_v1_chaski_proto_init() }
@@ -3076,6 +3184,7 @@ func file_chaski_v1_chaski_proto_init() {
 		(*AskRequest_RumiHead)(nil),
 		(*AskRequest_Stats)(nil),
 		(*AskRequest_Paste)(nil),
+		(*AskRequest_RumiFrames)(nil),
 		(*AskRequest_Data)(nil),
 	}
 	type x struct{}
@@ -3084,7 +3193,7 @@ func file_chaski_v1_chaski_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_chaski_v1_chaski_proto_rawDesc), len(file_chaski_v1_chaski_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   34,
+			NumMessages:   35,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -1,7 +1,7 @@
 """rumi files: cut an image into tiles, write their frames, index files, read windows.
 
-Compression is the caller's own, frame by frame, with any OpenZL graph. Of generation 3, as the
-package rumi-eo 0.26 has it:
+Compression is the caller's own, frame by frame, with any OpenZL graph, or the engine's: see `graph`
+of `write`. Of generation 3, as the package rumi-eo 0.26 has it:
 
     table = rumi.frames(arr, "b (y h) (x w) -> y x b (h w)", 512)
     for f in table:
@@ -27,7 +27,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -283,9 +283,13 @@ def frames(arr: npt.ArrayLike, pattern: str, tile_size: int = 512) -> FrameTable
 
 def write(
     path: Path,
-    frames: Iterable[bytes] | FrameTable,
+    frames: Iterable[bytes | npt.NDArray[Any]] | FrameTable,
     layout: Layout | None = None,
     *,
+    graph: str | None = None,
+    level: int = 13,
+    geozl: int = 0,
+    max_cost: float = 0,
     bands: Sequence[str] = (),
     time: Sequence[Any] = (),
     transform: Sequence[float] | None = None,
@@ -299,8 +303,14 @@ def write(
     Args:
         path: of the file.
         frames: one OpenZL frame a tile, in the order of `tile` or `tile2`, each with one numeric
-            output of the samples' width. Or what `rumi.frames` returned, each frame compressed.
+            output of the samples' width; or what `rumi.frames` returned, each frame compressed.
+            With a graph, the arrays themselves.
         layout: what those returned beside the tiles.
+        graph: how the engine compresses: "auto", "best", or an OpenZL graph such as
+            "planar>zigzag>pfor", as for `chaski convert`.
+        level: of zstd, 1 to 22.
+        geozl: release 0.N of geozl that readers of generation 3 have, 18 or 19 (default: 18).
+        max_cost: time that decoding what "auto" and "best" choose takes, at most.
         bands: name of each band, for generation 3.
         time: of each step, for generation 3: a date, datetime, numpy.datetime64 or text like
             "2024-05-06", or a pair of them, its begin and end.
@@ -318,14 +328,12 @@ def write(
     """
     if isinstance(frames, FrameTable):
         layout = layout or frames.layout
-        frames = [f.compressed or b"" for f in frames]
+        frames = [f.data if graph else f.compressed or b"" for f in frames]
     if layout is None:
         raise SpecError("frames need a layout, unless they are those of `rumi.frames`")
-    stored = [memoryview(f).cast("B") for f in frames]
     t = [] if transform is None else [float(v) for v in transform][:6]  # an Affine has nine
     if transform is not None and len(t) != 6:
         raise SpecError(f"transform is {transform!r}: it must be (a, b, c, d, e, f)")
-    counts = np.array([len(f) for f in stored], "<u8").tobytes()
     question = pb.RumiHeadQuestion(
         shape=layout.shape,
         dtype={"bool": "uint1"}.get(layout.dtype.name, layout.dtype.name),
@@ -335,12 +343,23 @@ def write(
         transform=t,
         epsg=0 if crs is None else crs_code("crs", crs),
         pixel_is_point=pixel_is_point,
-        counts=counts[:PIECE],
         times=layout.times,
         unit=layout.unit,
         bands=bands,
         time=["/".join(map(_iso, v if isinstance(v, (tuple, list)) else [v])) for v in time],
     )
+    if graph:
+        asked = pb.RumiFramesQuestion(
+            head=question, graph=graph, level=level, geozl=geozl, max_cost=max_cost
+        )
+        data = (np.ascontiguousarray(f, layout.dtype).tobytes() for f in frames)
+        answer, at, frames = ask(None, pb.AskRequest(rumi_frames=asked), None, data)[0], 0, []
+        while at < len(answer):
+            at += 8 + (n := int.from_bytes(answer[at : at + 8], "little"))
+            frames.append(answer[at - n : at])
+    stored = [memoryview(cast(bytes, f)).cast("B") for f in frames]
+    counts = np.array([len(f) for f in stored], "<u8").tobytes()
+    question.counts = counts[:PIECE]
     answer = ask(None, pb.AskRequest(rumi_head=question), None, [counts[PIECE:]])[0]
     blobs: list[bytes] = list(pb.Blobs.FromString(answer).blobs)
     replace_file(path, [blobs[0], *stored, blobs[2]])

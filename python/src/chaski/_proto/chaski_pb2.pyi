@@ -277,7 +277,7 @@ class InfoReply(_message.Message):
     def __init__(self, json: _Optional[bytes] = ...) -> None: ...
 
 class AskRequest(_message.Message):
-    __slots__ = ("about", "table", "entries", "bytes", "index", "rumi_head", "stats", "paste", "data")
+    __slots__ = ("about", "table", "entries", "bytes", "index", "rumi_head", "stats", "paste", "rumi_frames", "data")
     ABOUT_FIELD_NUMBER: _ClassVar[int]
     TABLE_FIELD_NUMBER: _ClassVar[int]
     ENTRIES_FIELD_NUMBER: _ClassVar[int]
@@ -286,6 +286,7 @@ class AskRequest(_message.Message):
     RUMI_HEAD_FIELD_NUMBER: _ClassVar[int]
     STATS_FIELD_NUMBER: _ClassVar[int]
     PASTE_FIELD_NUMBER: _ClassVar[int]
+    RUMI_FRAMES_FIELD_NUMBER: _ClassVar[int]
     DATA_FIELD_NUMBER: _ClassVar[int]
     about: AboutQuestion
     table: TableQuestion
@@ -295,8 +296,9 @@ class AskRequest(_message.Message):
     rumi_head: RumiHeadQuestion
     stats: StatsQuestion
     paste: PasteQuestion
+    rumi_frames: RumiFramesQuestion
     data: bytes
-    def __init__(self, about: _Optional[_Union[AboutQuestion, _Mapping]] = ..., table: _Optional[_Union[TableQuestion, _Mapping]] = ..., entries: _Optional[_Union[EntriesQuestion, _Mapping]] = ..., bytes: _Optional[_Union[BytesQuestion, _Mapping]] = ..., index: _Optional[_Union[IndexQuestion, _Mapping]] = ..., rumi_head: _Optional[_Union[RumiHeadQuestion, _Mapping]] = ..., stats: _Optional[_Union[StatsQuestion, _Mapping]] = ..., paste: _Optional[_Union[PasteQuestion, _Mapping]] = ..., data: _Optional[bytes] = ...) -> None: ...
+    def __init__(self, about: _Optional[_Union[AboutQuestion, _Mapping]] = ..., table: _Optional[_Union[TableQuestion, _Mapping]] = ..., entries: _Optional[_Union[EntriesQuestion, _Mapping]] = ..., bytes: _Optional[_Union[BytesQuestion, _Mapping]] = ..., index: _Optional[_Union[IndexQuestion, _Mapping]] = ..., rumi_head: _Optional[_Union[RumiHeadQuestion, _Mapping]] = ..., stats: _Optional[_Union[StatsQuestion, _Mapping]] = ..., paste: _Optional[_Union[PasteQuestion, _Mapping]] = ..., rumi_frames: _Optional[_Union[RumiFramesQuestion, _Mapping]] = ..., data: _Optional[bytes] = ...) -> None: ...
 
 class AskReply(_message.Message):
     __slots__ = ("data", "warnings")
@@ -419,6 +421,20 @@ class RumiHeadQuestion(_message.Message):
     bands: _containers.RepeatedScalarFieldContainer[str]
     time: _containers.RepeatedScalarFieldContainer[str]
     def __init__(self, shape: _Optional[_Iterable[int]] = ..., dtype: _Optional[str] = ..., tile: _Optional[_Iterable[int]] = ..., generation: _Optional[int] = ..., cells: bool = ..., transform: _Optional[_Iterable[float]] = ..., epsg: _Optional[int] = ..., pixel_is_point: bool = ..., counts: _Optional[bytes] = ..., times: _Optional[int] = ..., unit: _Optional[str] = ..., bands: _Optional[_Iterable[str]] = ..., time: _Optional[_Iterable[str]] = ...) -> None: ...
+
+class RumiFramesQuestion(_message.Message):
+    __slots__ = ("head", "graph", "level", "geozl", "max_cost")
+    HEAD_FIELD_NUMBER: _ClassVar[int]
+    GRAPH_FIELD_NUMBER: _ClassVar[int]
+    LEVEL_FIELD_NUMBER: _ClassVar[int]
+    GEOZL_FIELD_NUMBER: _ClassVar[int]
+    MAX_COST_FIELD_NUMBER: _ClassVar[int]
+    head: RumiHeadQuestion
+    graph: str
+    level: int
+    geozl: int
+    max_cost: float
+    def __init__(self, head: _Optional[_Union[RumiHeadQuestion, _Mapping]] = ..., graph: _Optional[str] = ..., level: _Optional[int] = ..., geozl: _Optional[int] = ..., max_cost: _Optional[float] = ...) -> None: ...
 
 class StatsQuestion(_message.Message):
     __slots__ = ("spec", "workers")

@@ -1,0 +1,111 @@
+package convert
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/chaski-eo/chaski/codec/openzl"
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/budget"
+	"github.com/chaski-eo/chaski/internal/crash"
+	"github.com/chaski-eo/chaski/rumi"
+	"github.com/chaski-eo/chaski/tiff"
+)
+
+// Frames compresses the samples of an image whose frames somebody else writes to a file. in has those of one frame
+// after the other, in the order of the file, and write is called with each frame in this order. Of o, Graph, Level,
+// Geozl, MaxCost and Workers count. Memory is for as many frames as there are workers, follows the samples that
+// arrive, and is charged to the budget of ctx.
+func Frames(ctx context.Context, l rumi.Layout, in io.Reader, o Options, write func(frame []byte) error) error {
+	cuts, err := rumi.NewCuts(l)
+	if err != nil {
+		return err
+	}
+	generation := max(l.Generation, 1)
+	o.Format, o.Tile, o.MaxBytes = [...]string{1: Rumi, 2: Rumi2, 3: Rumi3}[generation], l.TileH, math.MaxInt64
+	if err := o.Check(); err != nil {
+		return err
+	}
+	if err := o.fits(l.DType, l.Shape, &tiff.Meta{}); err != nil {
+		return err
+	}
+	compressors := make([]compressor, min(o.Workers, cuts.Len()))
+	for i := range compressors {
+		if compressors[i].enc, err = o.encoder(); err != nil {
+			return err
+		}
+	}
+	for from := 0; from < cuts.Len(); from += len(compressors) {
+		round := compressors[:min(len(compressors), cuts.Len()-from)]
+		g, gctx := errgroup.WithContext(ctx)
+		for k := range round {
+			c := &round[k]
+			if err := c.fill(gctx, in, cuts.Bytes(from+k)); err != nil {
+				return cmp.Or(g.Wait(), fmt.Errorf("samples of frame %d: %w", from+k, err))
+			}
+			g.Go(crash.Guard(func() (err error) {
+				if err = cuts.Check(c.samples); err == nil {
+					c.frame, err = encode(c.enc, c.samples, l.DType, cuts, from+k)
+				}
+				return err
+			}))
+		}
+		if err := g.Wait(); err != nil {
+			return err
+		}
+		for k := range round {
+			if err := write(round[k].frame); err != nil {
+				return err
+			}
+		}
+	}
+	if n, err := in.Read(make([]byte, 1)); n > 0 || !errors.Is(err, io.EOF) {
+		return fmt.Errorf("more samples than the %d frames hold: %w", cuts.Len(), err)
+	}
+	return nil
+}
+
+// compressor holds what the compression of one frame needs.
+type compressor struct {
+	enc     *openzl.Encoder
+	samples []byte
+	frame   []byte
+}
+
+const (
+	// firstSamples is how many bytes of samples are waited for at first: those of a tile of 512 by 512 uint16.
+	firstSamples = 512 << 10
+	// encoding is how many times the samples an encoder takes: the samples, residuals, planes, their codes, a trial
+	// and the frame.
+	encoding = 6
+)
+
+// fill reads the samples of a frame. It takes memory for twice as many bytes as have come, at most.
+func (c *compressor) fill(ctx context.Context, in io.Reader, size int) error {
+	for c.samples = c.samples[:0]; len(c.samples) < size; {
+		if have := cap(c.samples); len(c.samples) == have {
+			more := min(size, max(2*have, firstSamples)) - have
+			if err := budget.Grow(ctx, encoding*int64(more)); err != nil {
+				return err
+			}
+			c.samples = slices.Grow(c.samples, more)
+		}
+		n := len(c.samples)
+		k, err := in.Read(c.samples[n:min(size, cap(c.samples))])
+		c.samples = c.samples[:n+k]
+		if errors.Is(err, io.EOF) && n+k < size {
+			return fault.New(fault.Corrupt, "samples", int64(n+k), "they end after %d of %d bytes", n+k, size)
+		}
+		if err != nil && !errors.Is(err, io.EOF) {
+			return err
+		}
+	}
+	return nil
+}
