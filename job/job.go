@@ -7,56 +7,55 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
-	"os"
+	"slices"
 
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/internal/durable"
-	"github.com/chaski-eo/chaski/internal/pathname"
-	"github.com/chaski-eo/chaski/loader/resources"
-	"github.com/chaski-eo/chaski/loader/spec"
-	"github.com/chaski-eo/chaski/loader/survey"
 )
 
 // Names in a job's folder.
 const (
 	manifestName = "job.json"
 	resultsName  = "results"
-	metricsName  = "metrics"
+	runsName     = "runs"
 )
 
 const (
 	// Version is that of job.json and of results.
 	Version = 1
-	// MaxShards bounds the shards of a job: a manifest of them takes some 30 MB.
-	MaxShards = 1_000_000
-	// maxManifest bounds job.json, in bytes: the largest spec, of 1 MiB (spec.ParseSpec), and MaxShards of 60 bytes,
-	// since the numbers of a shard have at most 19 digits.
-	maxManifest = 1<<20 + 60*MaxShards
-	// maxResult bounds the result of a shard, in bytes: the largest state of a field (stats.ParseState) in base64.
-	maxResult = 4 << 30 / 3
+	// MaxShards bounds the shards of a job: every run reads the manifest, and one of them takes some 10 MB. It is also
+	// what an indexed Job of Kubernetes has at most.
+	MaxShards = 100_000
+	// maxWork bounds what a kind was asked to do, in bytes of JSON: the largest spec, of 1 MiB (spec.ParseSpec), or
+	// some 30,000 paths, with room for the rest.
+	maxWork = 4 << 20
+	// maxManifest bounds job.json, in bytes: the work, and MaxShards of 200 bytes, since a number of a shard has at
+	// most 19 digits, its name 9 and its hash 32.
+	maxManifest = maxWork + 200*MaxShards
+	// MaxTally bounds a tally, in bytes: 100,000 lines of 640 bytes.
+	MaxTally = 64 << 20
 )
-
-// Stats is the kind of job whose result is the report of survey.Stats.
-const Stats = "stats"
-
-// Kinds are the kinds of jobs.
-var Kinds = []string{Stats}
 
 // Manifest is what job.json holds.
 type Manifest struct {
-	Version int           `json:"version"` // Version
-	Kind    string        `json:"kind"`    // one of Kinds
-	Spec    spec.Spec     `json:"spec"`    // of the dataset, with its fields, conditions and split
-	Extent  survey.Extent `json:"extent"`  // of the dataset when the job was planned
-	Shards  []Shard       `json:"shards"`  // in the order of the samples, which each is in one of
+	Version int             `json:"version"` // Version
+	Kind    string          `json:"kind"`
+	Work    json.RawMessage `json:"work"`  // the Kind as JSON
+	Items   int64           `json:"items"` // of all shards
+	Bytes   int64           `json:"bytes"` // that the shards read, as far as was known
+	List    string          `json:"list,omitempty"`
+	Shards  []Shard         `json:"shards"`
 }
 
-// Shard is a run of samples, in the order of the dataset's rows that the conditions leave.
+// Shard is a run of items. Each item is in one of the shards.
 type Shard struct {
-	First int64 `json:"first"`
+	First int64 `json:"first"` // number of its first item
 	Count int64 `json:"count"`
+	Bytes int64 `json:"bytes,omitempty"` // that it reads, as far as was known
+	// Offset, Length and Sum say where the bodies of its items are in the list, and their hash.
+	Offset int64  `json:"offset,omitempty"`
+	Length int64  `json:"length,omitempty"`
+	Sum    string `json:"sum,omitempty"`
 }
 
 // Job is an open job. Its methods are safe for concurrent use, also by several processes.
@@ -64,115 +63,30 @@ type Job struct {
 	Manifest
 	ID string // the SHA-256 of job.json, in hexadecimal digits
 
-	folder string
+	kind   Kind
+	folder folder
 }
 
-// PlanOptions say how a job is divided.
-type PlanOptions struct {
-	Shards    int // how many; 0: as many as ShardRows needs
-	ShardRows int // the most samples of a shard; 0: DefaultShardRows
+// Open opens the job in a folder. Errors are faults of the file job.json.
+func Open(ctx context.Context, path string, kinds Kinds) (*Job, error) {
+	return open(ctx, localFolder(path), kinds)
 }
 
-// DefaultShardRows is the most samples of a shard unless PlanOptions say something else: of chips that decode in a
-// millisecond, some ten seconds, beside which the start of a process is short.
-const DefaultShardRows = 10_000
-
-// Plan writes a new job into folder, which must not hold one. It opens the dataset and reads no pixels.
-func Plan(ctx context.Context, folder, kind string, sp spec.Spec, o PlanOptions, r resources.Options) (*Job, error) {
-	if kind != Stats {
-		return nil, fmt.Errorf("job: kind is %q, not one of %q", kind, Kinds)
-	}
-	extent, err := survey.Measurable(ctx, sp, r)
+func open(ctx context.Context, f folder, kinds Kinds) (*Job, error) {
+	b, err := f.read(ctx, manifestName, maxManifest)
 	if err != nil {
 		return nil, err
 	}
-	if extent.Rows < 1 {
-		return nil, fault.WithFile(fault.New(fault.NotFound, "dataset", fault.NoOffset, "no samples"), sp.Source)
-	}
-	shards, err := divide(extent.Rows, o)
-	if err != nil {
-		return nil, err
-	}
-	sp = sp.WithDefaults()
-	sp.BatchSize = max(sp.BatchSize, 1) // what reads a spec needs one, although nothing here makes batches
-	b, err := json.Marshal(Manifest{Version: Version, Kind: kind, Spec: sp, Extent: extent, Shards: shards})
-	if err != nil {
-		return nil, err
-	}
-	// A job that cannot be opened must not be written.
-	if err := new(Job).parse(b); err != nil {
-		return nil, err
-	}
-	name := pathname.Join(folder, manifestName)
-	if _, err := os.Lstat(name); err == nil {
-		return nil, fmt.Errorf("%s: there is a job already", name)
-	} else if !errors.Is(err, fs.ErrNotExist) {
-		return nil, err
-	}
-	for _, sub := range []string{resultsName, metricsName} {
-		if err := durable.MkdirAll(pathname.Join(folder, sub)); err != nil {
-			return nil, err
-		}
-	}
-	if err := writeFile(name, append(b, '\n')); err != nil {
-		return nil, err
-	}
-	return Open(folder)
-}
-
-func writeFile(name string, b []byte) error {
-	return durable.WriteFile(name, func(f *os.File) error {
-		_, err := f.Write(b)
-		return err
-	})
-}
-
-// divide returns shards of equal numbers of rows, or one less. There is at least one row.
-func divide(rows int64, o PlanOptions) ([]Shard, error) {
-	if o.Shards < 0 || o.ShardRows < 0 || o.Shards > 0 && o.ShardRows > 0 {
-		return nil, fmt.Errorf("job: %d shards of at most %d samples: one of both is needed", o.Shards, o.ShardRows)
-	}
-	most := int64(o.ShardRows)
-	if most == 0 {
-		most = DefaultShardRows
-	}
-	n := min(int64(o.Shards), rows)
-	if n == 0 {
-		n = (rows-1)/most + 1
-	}
-	if n > MaxShards {
-		return nil, fault.New(fault.Limit, "job", fault.NoOffset, "%d shards, at most %d", n, MaxShards)
-	}
-	shards := make([]Shard, n)
-	for i := range shards {
-		first := int64(i) * (rows / n)
-		first += min(int64(i), rows%n) // the first rows%n shards have one more
-		shards[i].First = first
-		if i > 0 {
-			shards[i-1].Count = first - shards[i-1].First
-		}
-	}
-	shards[n-1].Count = rows - shards[n-1].First
-	return shards, nil
-}
-
-// Open reads a job's manifest. Errors are faults of the file job.json.
-func Open(folder string) (*Job, error) {
-	name := pathname.Join(folder, manifestName)
-	b, err := readFile(name, maxManifest)
-	if err != nil {
-		return nil, err
-	}
-	j := &Job{folder: folder}
-	if err := j.parse(b); err != nil {
-		return nil, fault.WithFile(err, name)
+	j := &Job{folder: f}
+	if err := j.parse(b, kinds); err != nil {
+		return nil, fault.WithFile(err, f.name(manifestName))
 	}
 	sum := sha256.Sum256(b)
 	j.ID = hex.EncodeToString(sum[:])
 	return j, nil
 }
 
-func (j *Job) parse(b []byte) error {
+func (j *Job) parse(b []byte, kinds Kinds) error {
 	var head struct{ Version int }
 	if err := json.Unmarshal(b, &head); err != nil {
 		return corrupt("%v", err)
@@ -180,53 +94,71 @@ func (j *Job) parse(b []byte) error {
 	if head.Version != Version {
 		return fault.New(fault.Unsupported, "job", fault.NoOffset, "version %d, not %d", head.Version, Version)
 	}
-	// The spec is left to ParseSpec, which bounds what is in it.
-	m := struct {
-		*Manifest
-		Spec json.RawMessage `json:"spec"`
-	}{Manifest: &j.Manifest}
-	if err := json.Unmarshal(b, &m); err != nil {
+	if err := json.Unmarshal(b, &j.Manifest); err != nil {
 		return corrupt("%v", err)
 	}
-	var err error
-	if j.Spec, err = spec.ParseSpec(m.Spec); err != nil {
-		return corrupt("%v", err)
-	}
-	if j.Kind != Stats {
+	empty := kinds[j.Kind]
+	if empty == nil {
 		return fault.New(fault.Unsupported, "job", fault.NoOffset, "kind %q", j.Kind)
 	}
-	next := int64(0)
+	if len(j.Work) > maxWork {
+		return fault.New(fault.Limit, "job", fault.NoOffset, "%d bytes of work, at most %d", len(j.Work), maxWork)
+	}
+	j.kind = empty()
+	if err := json.Unmarshal(j.Work, j.kind); err != nil {
+		return corrupt("work: %v", err)
+	}
+	return j.checkShards()
+}
+
+// checkShards checks that the shards have each item once, and each a part of the list of its own.
+func (j *Job) checkShards() error {
+	if len(j.Shards) < 1 || len(j.Shards) > MaxShards {
+		return corrupt("%d shards, at least 1 and at most %d", len(j.Shards), MaxShards)
+	}
+	if j.List != "" && !isList(j.List) {
+		return corrupt("list %q", j.List)
+	}
+	next, at := int64(0), int64(0)
 	for i, s := range j.Shards {
-		if s.First != next || s.Count < 1 || s.Count > j.Extent.Rows-next {
-			return corrupt("shard %d has samples %d to %d, of %d", i, s.First, s.First+s.Count, j.Extent.Rows)
+		switch {
+		case s.First != next || s.Count < 1 || s.Count > j.Items-next:
+			return corrupt("shard %d has the items %d to %d, of %d", i, s.First, s.First+s.Count, j.Items)
+		case s.Bytes < 0 || s.Bytes > j.Bytes:
+			return corrupt("shard %d reads %d of %d bytes", i, s.Bytes, j.Bytes)
+		case s.Offset != at || s.Length < 0 || s.Length > maxBlock || (s.Length > 0) != (j.List != ""):
+			return corrupt("shard %d has %d bytes of the list at %d", i, s.Length, s.Offset)
 		}
 		next += s.Count
+		at += s.Length
 	}
-	if next != j.Extent.Rows || len(j.Shards) < 1 || len(j.Shards) > MaxShards {
-		return corrupt("%d shards have %d of %d samples", len(j.Shards), next, j.Extent.Rows)
+	if next != j.Items {
+		return corrupt("%d shards have %d of %d items", len(j.Shards), next, j.Items)
 	}
 	return nil
 }
 
-func corrupt(format string, args ...any) error {
-	return fault.New(fault.Corrupt, "job", fault.NoOffset, format, args...)
+// shard returns a shard by its number.
+func (j *Job) shard(number int) (Shard, error) {
+	if number < 0 || number >= len(j.Shards) {
+		return Shard{}, fault.WithFile(fault.New(fault.NotFound, "job", fault.NoOffset, "no shard %d among %d", number,
+			len(j.Shards)), j.folder.name(manifestName))
+	}
+	return j.Shards[number], nil
 }
 
-// readFile reads a file of at most most bytes.
-func readFile(name string, most int64) ([]byte, error) {
-	f, err := os.Open(name)
-	if err != nil {
-		return nil, missing(name, err)
+// Names returns the names of the kinds, sorted.
+func (k Kinds) Names() []string {
+	var names []string
+	for name := range k {
+		names = append(names, name)
 	}
-	defer f.Close()
-	b, err := io.ReadAll(io.LimitReader(f, most+1))
-	if err == nil && int64(len(b)) > most {
-		err = fault.New(fault.Limit, "job", fault.NoOffset, "over %d bytes", most)
-	}
-	if err != nil {
-		return nil, fault.WithFile(err, name)
-	}
-	return b, nil
+	slices.Sort(names)
+	return names
+}
+
+func corrupt(format string, args ...any) error {
+	return fault.New(fault.Corrupt, "job", fault.NoOffset, format, args...)
 }
 
 // missing makes a fault of the error of a file that is not there.
@@ -236,3 +168,6 @@ func missing(name string, err error) error {
 	}
 	return err
 }
+
+// errThere is the error about a folder that holds a job.
+func errThere(name string) error { return fmt.Errorf("%s: there is a job already", name) }

@@ -1,137 +1,216 @@
 package job
 
 import (
-	"bytes"
+	"bufio"
+	"context"
 	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
-	"fmt"
-	"os"
+	"errors"
+	"io"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/internal/pathname"
-	"github.com/chaski-eo/chaski/loader/survey"
-	"github.com/chaski-eo/chaski/stats"
 )
 
-// hashDigits is how many digits of a hash a name has: 128 bits, which no two contents share by chance.
-const hashDigits = 32
+// A result is one line of JSON, the header, and then the body.
 
-// result is what a result's file holds.
-type result struct {
-	Version int     `json:"version"` // Version
-	Job     string  `json:"job"`     // its ID
-	Shard   int     `json:"shard"`
-	Samples int64   `json:"samples"`
-	Skipped int64   `json:"skipped"`
-	Fields  []field `json:"fields"`
+// maxResult bounds a result, in bytes: the states of statistics, which are the largest for an item, stay below.
+const maxResult = 1 << 40
+
+// header is the first line of a result.
+type header struct {
+	Version int             `json:"version"` // Version
+	Job     string          `json:"job"`     // its ID
+	Shard   int             `json:"shard"`
+	Tally   json.RawMessage `json:"tally"`
 }
 
-// field is survey.PartField.
-type field struct {
-	Name  string   `json:"name"`
-	Bands []string `json:"bands"`
-	State []byte   `json:"state"` // stats.Field.AppendState
-}
+// maxHeader bounds the first line: the tally, and 200 bytes.
+const maxHeader = MaxTally + 200
 
-// resultName returns the name of a result in the folder of results.
-func resultName(shard int, content []byte) string {
-	sum := sha256.Sum256(content)
-	return fmt.Sprintf("%d.%s.json", shard, hex.EncodeToString(sum[:])[:hashDigits])
-}
+// resultName returns the name of a result of which the hash is known, in the folder of results.
+func resultName(shard int, hash string) string { return strconv.Itoa(shard) + "." + hash }
 
 // shardOf returns which shard a name in the folder of results is of, if it is the name of a result.
 func shardOf(name string) (shard int, ok bool) {
-	number, rest, _ := strings.Cut(name, ".")
-	hash, ok := strings.CutSuffix(rest, ".json")
+	number, hash, _ := strings.Cut(name, ".")
 	shard, err := strconv.Atoi(number)
-	ok = ok && err == nil && len(hash) == hashDigits && strconv.Itoa(shard) == number && shard >= 0
-	return shard, ok
-}
-
-// write writes the result of a shard, and nothing if it is there already.
-func (j *Job) write(shard int, p *survey.Part) error {
-	r := result{Version: Version, Job: j.ID, Shard: shard, Samples: p.Samples, Skipped: p.Skipped}
-	for _, f := range p.Fields {
-		r.Fields = append(r.Fields, field{f.Name, f.Bands, f.Stats.AppendState(nil)})
-	}
-	b, err := json.Marshal(r)
-	if err != nil {
-		return err
-	}
-	// Merge would refuse it only after all other shards were done: one with too many bands, for example.
-	if _, err := j.parseResult(shard, b); err != nil {
-		return err
-	}
-	name := pathname.Join(j.folder, resultsName, resultName(shard, b))
-	if have, err := readFile(name, maxResult); err == nil && bytes.Equal(have, b) {
-		return nil
-	}
-	return writeFile(name, b)
-}
-
-// read reads a result of a shard. A file that is not what its name says is a fault of kind corrupt.
-func (j *Job) read(shard int, name string) (p *survey.Part, err error) {
-	path := pathname.Join(j.folder, resultsName, name)
-	b, err := readFile(path, maxResult)
-	if err != nil {
-		return nil, err
-	}
-	if resultName(shard, b) != name {
-		return nil, fault.WithFile(corrupt("the content is not that which the name says"), path)
-	}
-	if p, err = j.parseResult(shard, b); err != nil {
-		return nil, fault.WithFile(err, path)
-	}
-	return p, nil
-}
-
-func (j *Job) parseResult(shard int, b []byte) (*survey.Part, error) {
-	var r result
-	if err := json.Unmarshal(b, &r); err != nil {
-		return nil, corrupt("%v", err)
-	}
-	if r.Version != Version {
-		return nil, fault.New(fault.Unsupported, "job", fault.NoOffset, "version %d, not %d", r.Version, Version)
-	}
-	switch s := j.Shards[shard]; {
-	case r.Job != j.ID || r.Shard != shard:
-		return nil, corrupt("the result is of shard %d of the job %.12s", r.Shard, r.Job)
-	case r.Samples < 0 || r.Skipped < 0 || r.Skipped > s.Count || r.Samples != s.Count-r.Skipped:
-		return nil, corrupt("%d samples and %d skipped, of %d", r.Samples, r.Skipped, s.Count)
-	}
-	states := make([][]byte, len(r.Fields))
-	for i, f := range r.Fields {
-		states[i] = f.State
-	}
-	parsed, err := stats.ParseStates(states)
-	if err != nil {
-		return nil, err
-	}
-	p := &survey.Part{Samples: r.Samples, Skipped: r.Skipped}
-	for i, f := range r.Fields {
-		p.Fields = append(p.Fields, survey.PartField{Name: f.Name, Bands: f.Bands, Stats: parsed[i]})
-	}
-	return p, nil
+	return shard, err == nil && isHash(hash) && strconv.Itoa(shard) == number && shard >= 0
 }
 
 // results returns the names of the results of each shard that has any, in the order of the names.
-func (j *Job) results() (map[int][]string, error) {
-	entries, err := os.ReadDir(pathname.Join(j.folder, resultsName))
+func (j *Job) results(ctx context.Context) (map[int][]string, error) {
+	names, err := j.folder.list(ctx, resultsName)
 	if err != nil {
-		return nil, missing(pathname.Join(j.folder, resultsName), err)
+		return nil, err
 	}
 	out := map[int][]string{}
-	for _, e := range entries {
-		if shard, ok := shardOf(e.Name()); ok && shard < len(j.Shards) {
-			out[shard] = append(out[shard], e.Name())
+	for _, name := range names {
+		if shard, ok := shardOf(name); ok && shard < len(j.Shards) {
+			out[shard] = append(out[shard], name)
 		}
 	}
 	for _, names := range out {
 		slices.Sort(names)
 	}
 	return out, nil
+}
+
+// save writes the result of a shard: the header, and the body that is in a scratch.
+func (j *Job) save(ctx context.Context, shard int, tally any, body *scratch) (skipped int64, err error) {
+	t, err := json.Marshal(tally)
+	if err != nil {
+		return 0, err
+	}
+	if len(t) > MaxTally {
+		return 0, fault.New(fault.Limit, "result", fault.NoOffset, "%d bytes of tally, at most %d: use more shards",
+			len(t), MaxTally)
+	}
+	// Merge would refuse it only after all other shards were done.
+	if skipped, err = j.kind.Check(t, j.Shards[shard]); err != nil {
+		return 0, err
+	}
+	head, err := json.Marshal(header{Version, j.ID, shard, t})
+	if err != nil {
+		return 0, err
+	}
+	all := func(w io.Writer) error {
+		if _, err := w.Write(append(head, '\n')); err != nil {
+			return err
+		}
+		return body.copyTo(w)
+	}
+	sum := sha256.New()
+	if err := all(sum); err != nil {
+		return 0, err
+	}
+	name := resultsName + "/" + resultName(shard, digits(sum))
+	// What lies under the name may be torn, so that its being there says nothing.
+	if have, err := j.hashOf(ctx, name); err == nil && have == digits(sum) {
+		return skipped, nil
+	}
+	return skipped, j.folder.write(ctx, name, all)
+}
+
+// hashOf returns the hash of a file.
+func (j *Job) hashOf(ctx context.Context, name string) (string, error) {
+	c, err := j.folder.open(ctx, name)
+	if err != nil {
+		return "", err
+	}
+	defer c.Close()
+	sum := sha256.New()
+	if _, err := io.Copy(sum, &interrupted{ctx, io.NewSectionReader(c, 0, c.Size())}); err != nil {
+		return "", fault.WithFile(err, j.folder.name(name))
+	}
+	return digits(sum), nil
+}
+
+// interrupted is a reader that ends with a context.
+type interrupted struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+// Read implements io.Reader.
+func (r *interrupted) Read(p []byte) (int, error) {
+	if err := r.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return r.r.Read(p)
+}
+
+// openResult is a result that is open, with the file to close.
+type openResult struct {
+	Part
+	file content
+}
+
+// openPart opens a result and parses its header. It does not read the body.
+func (j *Job) openPart(ctx context.Context, shard int, name string) (p *openResult, err error) {
+	path := resultsName + "/" + name
+	c, err := j.folder.open(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(fault.WithFile(err, j.folder.name(path)), c.Close())
+		}
+	}()
+	lines := bufio.NewReaderSize(io.NewSectionReader(c, 0, min(c.Size(), maxHeader)), 1<<16)
+	line, err := lines.ReadBytes('\n')
+	if err != nil {
+		return nil, corrupt("the first line ends at %d of %d bytes", len(line), c.Size())
+	}
+	tally, err := j.parseHeader(shard, line)
+	if err != nil {
+		return nil, err
+	}
+	body := io.NewSectionReader(c, int64(len(line)), c.Size()-int64(len(line)))
+	return &openResult{Part{shard, j.Shards[shard], tally, body}, c}, nil
+}
+
+// parseHeader returns the tally in the first line of a result.
+func (j *Job) parseHeader(shard int, line []byte) (json.RawMessage, error) {
+	var h header
+	if err := json.Unmarshal(line, &h); err != nil {
+		return nil, corrupt("%v", err)
+	}
+	if h.Version != Version {
+		return nil, fault.New(fault.Unsupported, "job", fault.NoOffset, "version %d, not %d", h.Version, Version)
+	}
+	if h.Job != j.ID || h.Shard != shard {
+		return nil, corrupt("the result is of shard %d of the job %.12s", h.Shard, h.Job)
+	}
+	_, err := j.kind.Check(h.Tally, j.Shards[shard])
+	return h.Tally, err
+}
+
+// check checks that a file is the result that its name says. What it is not is a fault of kind corrupt.
+func (j *Job) check(ctx context.Context, shard int, name string) error {
+	hash, err := j.hashOf(ctx, resultsName+"/"+name)
+	if err != nil {
+		return err
+	}
+	if resultName(shard, hash) != name {
+		return fault.WithFile(corrupt("the content is not that which the name says"),
+			j.folder.name(resultsName+"/"+name))
+	}
+	p, err := j.openPart(ctx, shard, name)
+	if err != nil {
+		return err
+	}
+	return p.file.Close()
+}
+
+// errMissing says that a shard has no result that can be read.
+var errMissing = fault.New(fault.NotFound, "job", fault.NoOffset, "no result")
+
+// find returns the name of the result of a shard, of which the given files are. Torn files, whose content is not that
+// which the name says, count as absent. Two results that differ are a fault of kind corrupt: the same work on the same
+// files gives the same bytes, so that one of them is wrong.
+func (j *Job) find(ctx context.Context, shard int, names []string) (string, error) {
+	found := ""
+	var torn error
+	for _, name := range names {
+		err := j.check(ctx, shard, name)
+		switch {
+		case errors.Is(err, fault.Corrupt):
+			torn = err
+		case err != nil:
+			return "", err
+		case found != "":
+			return "", fault.WithFile(corrupt("shard %d has results that differ", shard),
+				j.folder.name(resultsName+"/"+name))
+		default:
+			found = name
+		}
+	}
+	if found == "" {
+		return "", errors.Join(errMissing, torn)
+	}
+	return found, nil
 }

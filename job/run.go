@@ -5,174 +5,148 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"time"
 
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/internal/pathname"
+	"github.com/chaski-eo/chaski/internal/crash"
 	"github.com/chaski-eo/chaski/loader/resources"
-	"github.com/chaski-eo/chaski/loader/survey"
-	"github.com/chaski-eo/chaski/stats"
 )
 
-// metrics is what metrics/SHARD.json holds.
-type metrics struct {
-	Seconds float64 `json:"seconds"`
+// States of a run.
+const (
+	Running = "running" // or killed since
+	Done    = "done"
+	Failed  = "failed"
+)
+
+// record is what runs/SHARD.json holds about the last run of a shard. Whoever copies only the results has none, and
+// nothing of it reaches the output.
+type record struct {
+	State   string  `json:"state"`
 	Host    string  `json:"host"`
+	Started int64   `json:"started"` // seconds since 1970
+	Seconds float64 `json:"seconds"`
 	Skipped int64   `json:"skipped"`
+	Error   string  `json:"error,omitempty"`
+	Kind    string  `json:"kind,omitempty"` // of the error; "" if it has none
 }
 
-// maxSeconds is longer than any shard takes: some 30 years. The sum of MaxShards of it is finite, as JSON needs it.
-const maxSeconds = 1e9
+const (
+	// maxRecord bounds a record, in bytes: an error has at most maxError, each byte at most 6 as JSON.
+	maxRecord = 64 << 10
+	maxError  = 8 << 10
+	// maxSeconds is longer than any shard takes: some 30 years. The sum of MaxShards of it is finite, as JSON needs it.
+	maxSeconds = 1e9
+)
 
-// possible reports whether a shard can have m.
-func (m *metrics) possible(s Shard) bool {
-	return m.Seconds >= 0 && m.Seconds <= maxSeconds && m.Skipped >= 0 && m.Skipped <= s.Count
+func recordName(shard int) string { return fmt.Sprintf("%s/%d.json", runsName, shard) }
+
+// possible reports whether a shard can have r.
+func (r *record) possible(s Shard) bool {
+	return r.Seconds >= 0 && r.Seconds <= maxSeconds && r.Skipped >= 0 && r.Skipped <= s.Count &&
+		(r.State == Running || r.State == Done || r.State == Failed)
 }
 
-// Run does one shard. A shard that has its result is done and costs nothing, unless again is set. progress, if not nil,
-// is called after every sample, by one goroutine at a time. Whatever ends Run early leaves no result.
-func (j *Job) Run(ctx context.Context, shard int, again bool, o resources.Options,
-	progress func(done, total int64)) error {
-	if shard < 0 || shard >= len(j.Shards) {
-		return fault.WithFile(fault.New(fault.NotFound, "job", fault.NoOffset, "no shard %d among %d", shard,
-			len(j.Shards)), pathname.Join(j.folder, manifestName))
+// RunOptions say how shards are run.
+type RunOptions struct {
+	Again    bool // also a shard that has its result
+	Retry    int  // how often a shard is tried again after an error that is not of a file: see Retryable
+	Resource resources.Options
+	// Progress, if not nil, is called after every item, by one goroutine at a time.
+	Progress func(done, total int64)
+}
+
+// Run does one shard. A shard that has its result is done and costs nothing, unless Again is set. Whatever ends Run
+// early leaves no result.
+func (j *Job) Run(ctx context.Context, shard int, o RunOptions) error {
+	if _, err := j.shard(shard); err != nil {
+		return err
 	}
-	if !again {
-		all, err := j.results()
+	var names []string
+	if !o.Again {
+		all, err := j.results(ctx)
 		if err != nil {
 			return err
 		}
-		if _, err := j.result(shard, all[shard]); err == nil || !isMissing(err) {
+		names = all[shard]
+	}
+	return j.run(ctx, shard, names, o)
+}
+
+// run does a shard that has the given results, and those need not count.
+func (j *Job) run(ctx context.Context, shard int, names []string, o RunOptions) error {
+	if !o.Again {
+		if _, err := j.find(ctx, shard, names); err == nil || !errors.Is(err, errMissing) {
 			return err
 		}
 	}
+	// Before anything is read: hours of work must not end with a folder that cannot be written.
+	if err := j.folder.probe(ctx); err != nil {
+		return err
+	}
+	r := record{State: Running, Started: time.Now().Unix()}
+	r.Host, _ = os.Hostname() // it only helps people
+	if err := j.note(ctx, shard, r); err != nil {
+		return err
+	}
 	start := time.Now()
-	s := j.Shards[shard]
-	p, err := survey.StatsPart(ctx, j.Spec, o, j.Extent, s.First, s.Count, progress)
-	if err != nil {
-		return err
-	}
-	host, err := os.Hostname()
-	if err != nil {
-		host = "" // it only helps people
-	}
-	b, err := json.Marshal(metrics{time.Since(start).Seconds(), host, p.Skipped})
-	if err != nil {
-		return err
-	}
-	// Before the result: a shard that is done has its metrics.
-	if err := writeFile(pathname.Join(j.folder, metricsName, fmt.Sprint(shard)+".json"), b); err != nil {
-		return err
-	}
-	return j.write(shard, p)
-}
-
-// errMissing says that a shard has no result that can be read.
-var errMissing = fault.New(fault.NotFound, "job", fault.NoOffset, "no result")
-
-func isMissing(err error) bool { return errors.Is(err, errMissing) }
-
-// result returns the result of a shard, of which the given files are. Torn files, whose content is not that which the
-// name says, count as absent. Two results that differ are a fault of kind corrupt: the same work on the same files
-// gives the same bytes, so that one of them is wrong.
-func (j *Job) result(shard int, names []string) (*survey.Part, error) {
-	var found *survey.Part
-	var torn error
-	for _, name := range names {
-		p, err := j.read(shard, name)
+	for try := 0; ; try++ {
+		skipped, err := j.do(ctx, shard, o)
+		r.Seconds, r.Skipped = time.Since(start).Seconds(), skipped
 		switch {
-		case err != nil && fault.KindOf(err) != fault.Corrupt:
-			return nil, err
-		case err != nil:
-			torn = err
-		case found != nil:
-			return nil, fault.WithFile(corrupt("shard %d has results that differ", shard),
-				pathname.Join(j.folder, resultsName, name))
-		default:
-			found = p
+		case err == nil:
+			r.State = Done
+			return j.note(ctx, shard, r)
+		case ctx.Err() != nil:
+			return err // interrupted, as if it was killed
+		case try < o.Retry && Retryable(err):
+			continue
 		}
+		r.State, r.Error = Failed, fault.Line(err)
+		r.Error = r.Error[:min(len(r.Error), maxError)]
+		if k := fault.KindOf(err); k != 0 {
+			r.Kind = k.Error()
+		}
+		return errors.Join(err, j.note(ctx, shard, r))
 	}
-	if found == nil {
-		return nil, errors.Join(errMissing, torn)
-	}
-	return found, nil
 }
 
-// Merge joins the results of all shards. A shard without a result is a fault of kind not found, which says how many.
-func (j *Job) Merge(ctx context.Context) (*stats.Report, error) {
-	all, err := j.results()
+// Retryable reports whether an error may go away by itself. Faults of files do not, those of networks and systems may.
+func Retryable(err error) bool { return fault.KindOf(err) == 0 }
+
+// note writes the record of a run.
+func (j *Job) note(ctx context.Context, shard int, r record) error {
+	b, err := json.Marshal(r)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	var total *survey.Part
-	absent, firstAbsent := 0, 0
-	for shard := range j.Shards {
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		p, err := j.result(shard, all[shard])
-		switch {
-		case isMissing(err):
-			if absent++; absent == 1 {
-				firstAbsent = shard
-			}
-			continue
-		case err != nil:
-			return nil, err
-		case total == nil:
-			total = p
-			continue
-		}
-		if err := total.Merge(p); err != nil {
-			return nil, fault.WithFile(corrupt("shard %d: %v", shard, err), j.folder)
-		}
-	}
-	if absent > 0 {
-		return nil, fault.WithFile(fault.New(fault.NotFound, "job", fault.NoOffset,
-			"%d of %d shards have no result; the first is %d", absent, len(j.Shards), firstAbsent), j.folder)
-	}
-	return total.Report(), nil
+	return j.folder.write(ctx, recordName(shard), func(w io.Writer) error {
+		_, err := w.Write(b)
+		return err
+	})
 }
 
-// Status says how far a job is.
-type Status struct {
-	Kind    string  `json:"kind"`
-	Shards  int     `json:"shards"`
-	Done    int     `json:"done"` // shards that have a result of the right name; Merge reads what is in it
-	Samples int64   `json:"samples"`
-	Sampled int64   `json:"samples_done"`
-	Skipped int64   `json:"samples_skipped"`
-	Seconds float64 `json:"seconds"` // that all done shards took, one after the other
-	Missing []int   `json:"missing"` // shards without a result
-	Slowest int     `json:"slowest"` // the shard that took longest; -1 if none is done
-}
-
-// Status returns how far the job is.
-func (j *Job) Status() (s Status, err error) {
-	all, err := j.results()
+// do does a shard and saves its result.
+func (j *Job) do(ctx context.Context, shard int, o RunOptions) (skipped int64, err error) {
+	bodies, err := j.bodies(ctx, j.Shards[shard])
 	if err != nil {
-		return s, err
+		return 0, err
 	}
-	s = Status{Kind: j.Kind, Shards: len(j.Shards), Samples: j.Extent.Rows, Missing: []int{}, Slowest: -1}
-	longest := -1.0
-	for i, shard := range j.Shards {
-		if len(all[i]) == 0 {
-			s.Missing = append(s.Missing, i)
-			continue
-		}
-		s.Done++
-		s.Sampled += shard.Count
-		var m metrics
-		b, err := readFile(pathname.Join(j.folder, metricsName, fmt.Sprint(i)+".json"), 1<<16)
-		if err != nil || json.Unmarshal(b, &m) != nil || !m.possible(shard) {
-			continue // whoever copied only the results has none
-		}
-		s.Skipped += m.Skipped
-		s.Seconds += m.Seconds
-		if m.Seconds > longest {
-			longest, s.Slowest = m.Seconds, i
-		}
+	t := &Task{Shard: j.Shards[shard], Number: shard, Bodies: bodies, Options: o.Resource, Progress: o.Progress}
+	if t.Progress == nil {
+		t.Progress = func(int64, int64) {}
 	}
-	return s, nil
+	body := newScratch()
+	defer func() { err = errors.Join(err, body.Close()) }()
+	var tally any
+	err = crash.Call(func() (err error) {
+		tally, err = j.kind.Run(ctx, t, &limited{body, maxResult})
+		return err
+	})
+	if err != nil {
+		return 0, err
+	}
+	return j.save(ctx, shard, tally, body)
 }

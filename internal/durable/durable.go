@@ -56,7 +56,16 @@ const staleAge = 10 * time.Minute
 // WriteFile replaces the file name by a new one with the content that write gives it; write must not
 // close it. On an error the old file stays as it was, or absent. The mode is that of a new file under
 // the umask.
-func WriteFile(name string, write func(*os.File) error) error {
+func WriteFile(name string, write func(*os.File) error) error { return writeFile(name, write, place) }
+
+// CreateFile is WriteFile for a name that nobody has: of several writers at once, one succeeds. The others get
+// fs.ErrExist.
+func CreateFile(name string, write func(*os.File) error) error {
+	return writeFile(name, write, placeNew)
+}
+
+// writeFile writes a file under a temporary name, and gives it its name by place.
+func writeFile(name string, write func(*os.File) error, place func(from, to string) error) error {
 	f, err := os.OpenFile(temporary(name), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o666)
 	if err != nil {
 		return err
@@ -141,6 +150,25 @@ func MkdirAll(path string) error {
 func parent(path string) string {
 	dir, _ := filepath.Split(pathname.Join(path))
 	return cmp.Or(pathname.Join(dir), ".")
+}
+
+// placeNew gives from the name to unless that is there, and syncs its folder. A rename would replace it; a second name
+// does not. Where a file system has no second names, a file that appears between the look and the rename is lost.
+func placeNew(from, to string) error {
+	err := os.Link(from, to)
+	switch {
+	case err == nil:
+		if err := os.Remove(from); err != nil {
+			return err
+		}
+		return SyncNames(parent(to))
+	case errors.Is(err, fs.ErrExist):
+		return err
+	}
+	if _, err := os.Lstat(to); !errors.Is(err, fs.ErrNotExist) {
+		return &fs.PathError{Op: "create", Path: to, Err: fs.ErrExist}
+	}
+	return place(from, to)
 }
 
 // place renames from to to and syncs the folder of to.

@@ -4,10 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -395,5 +398,37 @@ func TestLeftoversAreRemovedWhereTheFileIs(t *testing.T) {
 	}
 	if got := names(t, filepath.Join(root, "a")); !slices.Equal(got, []string{stale, "link"}) {
 		t.Errorf("beside the link are %v", got)
+	}
+}
+
+// TestCreateFile: of several writers of one name at once, one gets it, and its content is whole. Later ones do not.
+func TestCreateFile(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "file")
+	var won atomic.Int32
+	var wg sync.WaitGroup
+	for i := range 8 {
+		wg.Go(func() {
+			err := CreateFile(name, func(f *os.File) error {
+				_, err := fmt.Fprint(f, i)
+				return err
+			})
+			if err == nil {
+				won.Store(won.Load()*10 + int32(i) + 1) // of two winners it is not the last
+			} else if !errors.Is(err, fs.ErrExist) {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	b, err := os.ReadFile(name)
+	if err != nil || string(b) != fmt.Sprint(won.Load()-1) {
+		t.Errorf("%q, %v; %d won", b, err, won.Load())
+	}
+	if err := CreateFile(name, func(*os.File) error { return nil }); !errors.Is(err, fs.ErrExist) {
+		t.Errorf("%v, want that it exists", err)
+	}
+	left, err := os.ReadDir(filepath.Dir(name))
+	if err != nil || len(left) != 1 {
+		t.Errorf("%v are left, %v", left, err)
 	}
 }

@@ -23,8 +23,9 @@ var floors = [][]string{
 	{"tiff", "rumi", "stats", "einops", "vector"},
 	{"store"},
 	{"loader"},
-	{"proto", "job"},
+	{"proto"},
 	{"bench", "draw", "ops", "grpc"},
+	{"job"},
 	{"cmd", "duckdb", "examples", "tools"},
 }
 

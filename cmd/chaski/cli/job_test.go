@@ -41,7 +41,7 @@ func TestJobIsStats(t *testing.T) {
 	for _, args := range [][]string{
 		{"job"}, {"job", "plan", "stats", chips}, {"job", "plan", "nothing", "-o", job, chips}, {"job", "run", job},
 		{"job", "run", "--shard", "3", job}, {"job", "plan", "stats", "-o", job, "--shards", "0", chips},
-		{"job", "plan", "stats", "-o", job, "--shards", "2", "--shard-rows", "2", chips},
+		{"job", "plan", "stats", "-o", job, "--shards", "2", "--shard-items", "2", chips},
 	} {
 		if r := chaski(t.Context(), args...); r.code != 2 {
 			t.Errorf("%q: exit %d: %s", args, r.code, r.err)

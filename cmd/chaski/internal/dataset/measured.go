@@ -9,8 +9,8 @@ import (
 	"github.com/chaski-eo/chaski/loader/spec"
 )
 
-// measured has the flags that say which samples are measured, and with which fields.
-type measured struct {
+// Measured has the flags that say which samples are measured, and with which fields.
+type Measured struct {
 	source flags.Source
 	bad    string
 	base   string
@@ -18,7 +18,7 @@ type measured struct {
 	own pflag.FlagSet // the flags that a spec excludes, because it says the same
 }
 
-func (m *measured) add(fl *pflag.FlagSet) {
+func (m *Measured) Add(fl *pflag.FlagSet) {
 	m.source.Add(&m.own)
 	m.own.StringVar(&m.bad, "bad-samples", spec.BadError,
 		"what to do with samples that cannot be read: error or skip")
@@ -26,8 +26,8 @@ func (m *measured) add(fl *pflag.FlagSet) {
 	fl.AddFlagSet(&m.own)
 }
 
-// spec reads the spec in a JSON file, or makes one of a dataset and the flags.
-func (m *measured) spec(dataset string) (loader.Spec, error) {
+// Spec reads the spec in a JSON file, or makes one of a dataset and the flags.
+func (m *Measured) Spec(dataset string) (loader.Spec, error) {
 	if flags.IsSpec(dataset) {
 		return flags.ReadSpec(dataset, &m.own)
 	}

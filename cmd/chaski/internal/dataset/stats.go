@@ -20,7 +20,7 @@ import (
 )
 
 type statsFlags struct {
-	measured
+	Measured
 	out     string
 	workers int
 
@@ -115,7 +115,7 @@ func (f *statsFlags) add(cmd *cobra.Command) {
 		"with --sampling: count only these values of its first band (default: all valid pixels)")
 	fl.Lookup("classes").DefValue = "" // pflag would print (default []), which contradicts the text
 	fl.IntVar(&f.weights.Cell, "cell", 64, "with --sampling: side of a cell, in pixels of the first field")
-	f.measured.add(fl)
+	f.Measured.Add(fl)
 }
 
 // pooled prints the statistics of --from-metadata.
@@ -223,7 +223,7 @@ func (f *statsFlags) run(ctx context.Context, env console.Env, dataset string) e
 	if err := console.AtLeast("workers", f.workers, 0); err != nil {
 		return err
 	}
-	spec, err := f.spec(dataset)
+	spec, err := f.Spec(dataset)
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,67 @@
+package jobs
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
+	"github.com/chaski-eo/chaski/job"
+	"github.com/chaski-eo/chaski/job/kinds"
+)
+
+func newMerge(env console.Env) *cobra.Command {
+	var f resource
+	var out string
+	cmd := &cobra.Command{
+		Use:   "merge [flags] FOLDER",
+		Short: "Join the results of a job's shards",
+		Long: `Join the results of all shards into the output of the kind's command, byte for byte: for stats, the file that
+'chaski stats' writes for the same dataset. A shard without a result, or with results that differ, is
+an error, and nothing is written. The exit code is that of the kind's command.`,
+		Example: `  chaski job merge -o pooled.json job/`,
+		Args:    console.ExactlyOne("FOLDER"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ctx := cmd.Context()
+			j, err := kinds.Open(ctx, args[0])
+			if err != nil {
+				return err
+			}
+			r, err := j.Results(ctx)
+			if err != nil {
+				return err
+			}
+			ro, done, err := f.options(env)
+			if err != nil {
+				return err
+			}
+			defer done()
+			o := job.MergeOptions{Name: out, Resource: ro}
+			if out == "-" {
+				o.Name = ""
+			}
+			if kinds.Binary(j.Kind) && o.Name == "" {
+				if err := console.NotToTerminal(env.Out, "the output of "+j.Kind); err != nil {
+					return err
+				}
+			}
+			var outcome job.Outcome
+			err = console.WriteFile(out, env.Out, func(w io.Writer) (err error) {
+				outcome, err = r.Merge(ctx, w, o)
+				return err
+			})
+			if err != nil {
+				return err
+			}
+			// After the output is written, so that a command that fails prints only its error.
+			for _, line := range outcome.Notes {
+				fmt.Fprintf(env.Err, "chaski: %s\n", line)
+			}
+			return outcome.Fault
+		},
+	}
+	cmd.Flags().StringVarP(&out, "output", "o", "-", `output file, "-" for standard output`)
+	f.add(cmd.Flags())
+	return cmd
+}

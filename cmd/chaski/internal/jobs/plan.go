@@ -1,0 +1,114 @@
+package jobs
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
+	"github.com/chaski-eo/chaski/cmd/chaski/internal/dataset"
+	"github.com/chaski-eo/chaski/cmd/chaski/internal/open"
+	"github.com/chaski-eo/chaski/job"
+	"github.com/chaski-eo/chaski/job/kinds"
+	"github.com/chaski-eo/chaski/loader"
+)
+
+func newPlan(env console.Env) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "plan KIND",
+		Short: "Write a job's folder: what is to be done, and the shards",
+		Long: `Write a job into a folder, which must not hold one yet. KIND says what is to be done, and is the name of the
+command that does the same in one pass. Its files are named as there; other machines open them under
+the same names, so that full paths or URLs are best. Files are listed, and no pixels are read.`,
+		Args: cobra.ArbitraryArgs,
+		RunE: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return console.Usagef("KIND is missing")
+			}
+			return console.Usagef("KIND is %q: it must be one of %q", args[0], kinds.All.Names())
+		},
+	}
+	cmd.AddCommand(planStats(env))
+	return cmd
+}
+
+// planned has the flags of the plans of all kinds.
+type planned struct {
+	out   string
+	o     job.PlanOptions
+	bytes int64
+}
+
+func (f *planned) add(fl *pflag.FlagSet) {
+	fl.StringVarP(&f.out, "output", "o", "", "the `FOLDER` of the job")
+	fl.IntVar(&f.o.Shards, "shards", 0, "how many shards (default: as many as the other limits need)")
+	fl.IntVar(&f.o.ShardItems, "shard-items", 0,
+		fmt.Sprintf("the most samples or files of a shard (default %d)", job.DefaultShardItems))
+	fl.Int64Var(&f.o.ShardBytes, "shard-bytes", 0,
+		fmt.Sprintf("the most bytes that a shard reads, where the sizes of the files are known (default %d)",
+			int64(job.DefaultShardBytes)))
+}
+
+// check checks the flags.
+func (f *planned) check(fl *pflag.FlagSet) error {
+	if f.out == "" {
+		return console.Usagef("--output is missing: the folder of the job")
+	}
+	if f.o.Shards > 0 && (f.o.ShardItems > 0 || f.o.ShardBytes > 0) {
+		return console.Usagef("--shards excludes --shard-items and --shard-bytes")
+	}
+	for name, v := range map[string]int64{
+		"shards": int64(f.o.Shards), "shard-items": int64(f.o.ShardItems), "shard-bytes": f.o.ShardBytes,
+	} {
+		if fl.Changed(name) && v < 1 {
+			return console.Usagef("--%s is %d: it must be at least 1", name, v)
+		}
+	}
+	return nil
+}
+
+// write writes a job.
+func (f *planned) write(cmd *cobra.Command, env console.Env, k job.Kind) error {
+	opener := open.NewOpener(true)
+	defer opener.Close()
+	j, err := job.Plan(cmd.Context(), f.out, k, f.o, loader.Options{Opener: opener, SQL: env.SQL})
+	if err != nil {
+		return console.UsageUnlessFault(console.FileError(f.out, err))
+	}
+	_, err = fmt.Fprintf(env.Out, "%d items in %d shards\n", j.Items, len(j.Shards))
+	return err
+}
+
+// planOf returns the command that plans a kind. kind makes it of the arguments.
+func planOf(env console.Env, c *cobra.Command, args cobra.PositionalArgs, flags func(*pflag.FlagSet),
+	kind func(paths []string) (job.Kind, error)) *cobra.Command {
+	var f planned
+	c.Args = args
+	c.RunE = func(cmd *cobra.Command, paths []string) error {
+		if err := f.check(cmd.Flags()); err != nil {
+			return err
+		}
+		k, err := kind(paths)
+		if err != nil {
+			return err
+		}
+		return f.write(cmd, env, k)
+	}
+	f.add(c.Flags())
+	flags(c.Flags())
+	return c
+}
+
+func planStats(env console.Env) *cobra.Command {
+	var m dataset.Measured
+	return planOf(env, &cobra.Command{
+		Use:   "stats [flags] -o FOLDER SPEC.json|DATASET",
+		Short: "Plan statistics: the file that 'chaski stats' writes",
+		Example: `  chaski job plan stats -o chips-job/ --shards 200 chips/
+  chaski job plan stats -o spec-job/ spec.json`,
+	}, console.ExactlyOne("SPEC.json or DATASET"), m.Add, func(paths []string) (job.Kind, error) {
+		sp, err := m.Spec(paths[0])
+		return &kinds.Stats{Dataset: kinds.Dataset{Spec: sp}}, err
+	})
+}

@@ -1,0 +1,88 @@
+package jobs
+
+import (
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
+	"github.com/chaski-eo/chaski/job"
+	"github.com/chaski-eo/chaski/job/kinds"
+)
+
+func newStatus(env console.Env) *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "status [flags] FOLDER",
+		Short: "Print how far a job is",
+		Long: `Print how many shards have a result, which failed, which have none, and which one took longest. What is in the
+results, only 'job merge' reads.`,
+		Example: `  chaski job status job/
+  chaski job status --json job/`,
+		Args: console.ExactlyOne("FOLDER"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			j, err := kinds.Open(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			s, err := j.Status(cmd.Context())
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return console.PrintJSON(env.Out, s)
+			}
+			return printStatus(env.Out, s)
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+// listed is how many shards are named in a line, and how many errors are printed.
+const listed = 10
+
+func printStatus(w io.Writer, s *job.Status) error {
+	rows := [][]string{
+		{"shards", fmt.Sprintf("%d of %d done", s.Done, s.Shards)},
+		{"items", fmt.Sprintf("%d of %d", s.ItemsDone, s.Items)},
+		{"skipped", fmt.Sprint(s.Skipped)},
+	}
+	if s.Bytes > 0 {
+		rows = append(rows, []string{"bytes", fmt.Sprintf("%d of %d", s.BytesDone, s.Bytes)})
+	}
+	if s.ItemsRate > 0 {
+		rows = append(rows, []string{"items a second", fmt.Sprintf("%.1f", s.ItemsRate)})
+	}
+	if s.Done > 0 {
+		rows = append(rows, []string{"seconds a shard", fmt.Sprintf("%.1f", s.Seconds/float64(s.Done))})
+	}
+	if s.Slowest >= 0 {
+		rows = append(rows, []string{"slowest shard", fmt.Sprint(s.Slowest)})
+	}
+	for _, of := range []struct {
+		what   string
+		shards []int
+	}{{"failed", s.Failed}, {"running, or killed", s.Running}, {"without a result", s.Missing}} {
+		if n := len(of.shards); n > 0 {
+			text := fmt.Sprint(slices.Clip(of.shards[:min(n, listed)]))
+			if n > listed {
+				text += fmt.Sprintf(" and %d more", n-listed)
+			}
+			rows = append(rows, []string{of.what, text})
+		}
+	}
+	if err := console.WriteTable(w, rows); err != nil {
+		return err
+	}
+	printed := 0
+	for _, r := range s.Runs {
+		if r.State == job.Failed && printed < listed {
+			printed++
+			fmt.Fprintf(w, "shard %d: %s\n", r.Shard, console.OneLine(r.Error))
+		}
+	}
+	return nil
+}

@@ -1,0 +1,147 @@
+package job
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/durable"
+	"github.com/chaski-eo/chaski/internal/pathname"
+)
+
+// folder is where a job lies. Names in it have "/". A file that is there is whole; one that is not is
+// fault.NotFound. Errors name the file.
+type folder interface {
+	// name returns the name of a file for people.
+	name(file string) string
+	// prepare makes the folder, and those in it.
+	prepare(ctx context.Context) error
+	// probe makes sure that files can be written.
+	probe(ctx context.Context) error
+	exists(ctx context.Context, file string) (bool, error)
+	// read reads a file of at most most bytes, section a part of one.
+	read(ctx context.Context, file string, most int64) ([]byte, error)
+	section(ctx context.Context, file string, off, n int64) ([]byte, error)
+	// open opens a file for reading it anywhere.
+	open(ctx context.Context, file string) (content, error)
+	// write writes a file, or replaces it. create does that unless it is there, which is fs.ErrExist.
+	write(ctx context.Context, file string, write func(io.Writer) error) error
+	create(ctx context.Context, file string, b []byte) error
+	// list returns the names of the files in a folder of it, without the folder's.
+	list(ctx context.Context, sub string) ([]string, error)
+}
+
+// content is an open file.
+type content interface {
+	io.ReaderAt
+	io.Closer
+	Size() int64
+}
+
+// localFolder is a folder of a file system.
+type localFolder string
+
+func (f localFolder) name(file string) string { return pathname.Join(string(f), file) }
+
+func (f localFolder) prepare(context.Context) error {
+	for _, sub := range []string{resultsName, runsName} {
+		if err := durable.MkdirAll(f.name(sub)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// probe writes a file and removes it: a mode does not tell, as a file system may be full or read-only.
+func (f localFolder) probe(context.Context) error {
+	p, err := durable.NewFolder(f.name(resultsName + "/probe"))
+	if err != nil {
+		return err
+	}
+	return p.Remove()
+}
+
+func (f localFolder) exists(_ context.Context, file string) (bool, error) {
+	_, err := os.Lstat(f.name(file))
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+func (f localFolder) read(_ context.Context, file string, most int64) ([]byte, error) {
+	name := f.name(file)
+	r, err := os.Open(name)
+	if err != nil {
+		return nil, missing(name, err)
+	}
+	defer r.Close()
+	b, err := io.ReadAll(io.LimitReader(r, most+1))
+	if err == nil && int64(len(b)) > most {
+		err = fault.New(fault.Limit, "job", fault.NoOffset, "over %d bytes", most)
+	}
+	if err != nil {
+		return nil, fault.WithFile(err, name)
+	}
+	return b, nil
+}
+
+func (f localFolder) section(ctx context.Context, file string, off, n int64) ([]byte, error) {
+	c, err := f.open(ctx, file)
+	if err != nil {
+		return nil, err
+	}
+	defer c.Close()
+	if off > c.Size() || n > c.Size()-off {
+		return nil, fault.WithFile(fault.New(fault.Corrupt, "items", off, "%d bytes in a file of %d", n, c.Size()),
+			f.name(file))
+	}
+	b := make([]byte, n)
+	_, err = io.ReadFull(io.NewSectionReader(c, off, n), b)
+	return b, err
+}
+
+type localFile struct {
+	*os.File
+	size int64
+}
+
+func (f localFile) Size() int64 { return f.size }
+
+func (f localFolder) open(_ context.Context, file string) (content, error) {
+	r, err := os.Open(f.name(file))
+	if err != nil {
+		return nil, missing(f.name(file), err)
+	}
+	st, err := r.Stat()
+	if err != nil {
+		return nil, errors.Join(err, r.Close())
+	}
+	return localFile{r, st.Size()}, nil
+}
+
+func (f localFolder) write(_ context.Context, file string, write func(io.Writer) error) error {
+	return durable.WriteFile(f.name(file), func(w *os.File) error { return write(w) })
+}
+
+func (f localFolder) create(_ context.Context, file string, b []byte) error {
+	return durable.CreateFile(f.name(file), func(w *os.File) error {
+		_, err := w.Write(b)
+		return err
+	})
+}
+
+func (f localFolder) list(_ context.Context, sub string) ([]string, error) {
+	entries, err := os.ReadDir(f.name(sub))
+	if err != nil {
+		return nil, missing(f.name(sub), err)
+	}
+	names := make([]string, len(entries))
+	for i, e := range entries {
+		names[i] = e.Name()
+	}
+	return names, nil
+}

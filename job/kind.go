@@ -1,0 +1,83 @@
+package job
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"iter"
+
+	"github.com/chaski-eo/chaski/loader/resources"
+)
+
+// Kind is a kind of work with what it was asked to do, which job.json keeps as JSON. A type that implements it is all
+// that a new kind takes, and an entry in Kinds.
+type Kind interface {
+	// Name names the kind in job.json and on the command line.
+	Name() string
+	// Items lists what there is to do. It may complete the kind with what all shards have to know.
+	Items(ctx context.Context, o resources.Options) (Items, error)
+	// Run does the items of a shard. What it writes to body, and what it returns as the tally, is the shard's result:
+	// the same bytes whenever and wherever the shard is done. The tally is JSON of at most MaxTally bytes.
+	Run(ctx context.Context, t *Task, body io.Writer) (tally any, err error)
+	// Check refuses a tally that the shard cannot have: its file may be from anyone. It returns how many of the items
+	// were left out.
+	Check(tally json.RawMessage, s Shard) (skipped int64, err error)
+	// Merge joins the results of all shards into one output.
+	Merge(ctx context.Context, m *Merging, out io.Writer) (Outcome, error)
+}
+
+// Kinds make an empty kind of each name.
+type Kinds map[string]func() Kind
+
+// Items are what a job has to do, in an order of the kind's choice.
+type Items struct {
+	Count int64
+	// Bytes is the sum of the items' bytes.
+	Bytes int64
+	// Lists says that the items have bodies, which Plan writes into the job's folder.
+	Lists bool
+	// Each calls add for every item, in order. Nil: the items are alike, and their numbers say all.
+	Each func(ctx context.Context, add func(Item) error) error
+	// Close, if not nil, ends the use of Each.
+	Close func() error
+}
+
+// Item is one of the things to do that shards have.
+type Item struct {
+	Body  json.RawMessage // what the kind has to know of it; nil if its number says all
+	Bytes int64           // about how many bytes the shard reads for it, or 0
+}
+
+// Task is the work of one shard.
+type Task struct {
+	Shard
+	Number  int
+	Bodies  []json.RawMessage // of its items, if they have any
+	Options resources.Options
+	// Progress is never nil. It is called after every item, by one goroutine at a time.
+	Progress func(done, total int64)
+}
+
+// Merging is what Merge joins.
+type Merging struct {
+	Job     *Job
+	Name    string // of the file that the output becomes; "" if it has none
+	Options resources.Options
+	// Parts are the results of the shards, in their order. They may be passed over more than once. A part is valid
+	// until the next one.
+	Parts iter.Seq2[*Part, error]
+}
+
+// Part is the result of one shard.
+type Part struct {
+	Number int
+	Shard  Shard
+	Tally  json.RawMessage
+	Body   *io.SectionReader
+}
+
+// Outcome is what there is to say about an output that was written.
+type Outcome struct {
+	Notes []string // for people, one line each
+	Fault error    // the output is whole, and says that the work found this
+}

@@ -1,0 +1,81 @@
+package job
+
+import (
+	"context"
+	"errors"
+	"io"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/loader/resources"
+)
+
+// MergeOptions say how results are merged.
+type MergeOptions struct {
+	Name     string // of the file that the output becomes; "" if it has none
+	Resource resources.Options
+}
+
+// Results are the results of all shards of a job, which were checked.
+type Results struct {
+	job   *Job
+	names []string // by shard
+}
+
+// Results finds the result of every shard. A shard without one is a fault of kind not found, which says how many have
+// none, and results that differ are one of kind corrupt.
+func (j *Job) Results(ctx context.Context) (*Results, error) {
+	all, err := j.results(ctx)
+	if err != nil {
+		return nil, err
+	}
+	r := &Results{job: j, names: make([]string, len(j.Shards))}
+	absent, first := 0, 0
+	for shard := range j.Shards {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		name, err := j.find(ctx, shard, all[shard])
+		switch {
+		case errors.Is(err, errMissing):
+			if absent++; absent == 1 {
+				first = shard
+			}
+		case err != nil:
+			return nil, err
+		}
+		r.names[shard] = name
+	}
+	if absent > 0 {
+		return nil, fault.WithFile(fault.New(fault.NotFound, "job", fault.NoOffset,
+			"%d of %d shards have no result; the first is %d", absent, len(j.Shards), first), j.folder.name(""))
+	}
+	return r, nil
+}
+
+// Merge joins the results into one output.
+func (r *Results) Merge(ctx context.Context, out io.Writer, o MergeOptions) (Outcome, error) {
+	m := &Merging{Job: r.job, Name: o.Name, Options: o.Resource, Parts: func(yield func(*Part, error) bool) {
+		for shard, name := range r.names {
+			if err := ctx.Err(); err != nil {
+				yield(nil, err)
+				return
+			}
+			p, err := r.job.openPart(ctx, shard, name)
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			more := yield(&p.Part, nil)
+			_ = p.file.Close() // it was read only
+			if !more {
+				return
+			}
+		}
+	}}
+	return r.job.kind.Merge(ctx, m, out)
+}
+
+// InPart names the result of a shard in an error about it.
+func (j *Job) InPart(shard int, err error) error {
+	return fault.WithFile(fault.Wrap(fault.Corrupt, "job", fault.NoOffset, err), j.folder.name(resultsName))
+}

@@ -1,0 +1,105 @@
+package job
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+)
+
+// Status says how far a job is.
+type Status struct {
+	Kind      string  `json:"kind"`
+	Shards    int     `json:"shards"`
+	Done      int     `json:"done"`    // shards that have a result of the right name; Merge reads what is in it
+	Failed    []int   `json:"failed"`  // shards without a result whose last run ended with an error
+	Running   []int   `json:"running"` // shards without a result whose last run has not ended, or was killed
+	Missing   []int   `json:"missing"` // shards without a result: those that failed or run, and all others
+	Items     int64   `json:"items"`
+	ItemsDone int64   `json:"items_done"`
+	Skipped   int64   `json:"items_skipped"`
+	Bytes     int64   `json:"bytes"` // that the shards read, as far as was known
+	BytesDone int64   `json:"bytes_done"`
+	Seconds   float64 `json:"seconds"`          // that all done shards took, one after the other
+	ItemsRate float64 `json:"items_per_second"` // of the done shards since the first of them began; 0 if not known
+	Slowest   int     `json:"slowest"`          // the shard that took longest; -1 if none is done
+	Runs      []Run   `json:"-"`                // the last run of every shard that has one, in the order of the shards
+
+	longest    float64 // seconds of the slowest shard
+	firstStart int64
+	lastEnd    float64
+}
+
+// Run is the last run of a shard.
+type Run struct {
+	Shard   int
+	Items   int64
+	Bytes   int64
+	State   string // Done, Failed or Running
+	Host    string
+	Started time.Time
+	Seconds float64
+	Skipped int64
+	Error   string
+	Kind    string // of the error
+}
+
+// Status returns how far the job is.
+func (j *Job) Status(ctx context.Context) (*Status, error) {
+	all, err := j.results(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s := &Status{Kind: j.Kind, Shards: len(j.Shards), Items: j.Items, Bytes: j.Bytes, Slowest: -1,
+		Failed: []int{}, Running: []int{}, Missing: []int{}}
+	for i, shard := range j.Shards {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		var r record
+		b, err := j.folder.read(ctx, recordName(i), maxRecord)
+		known := err == nil && json.Unmarshal(b, &r) == nil && r.possible(shard)
+		s.add(i, shard, len(all[i]) > 0, r, known)
+	}
+	if took := s.lastEnd - float64(s.firstStart); took > 0 {
+		s.ItemsRate = float64(s.ItemsDone) / took
+	}
+	return s, nil
+}
+
+// add adds a shard, with the record of its last run if that is known.
+func (s *Status) add(i int, shard Shard, done bool, r record, known bool) {
+	switch {
+	case done:
+		s.Done++
+		s.ItemsDone += shard.Count
+		s.BytesDone += shard.Bytes
+		r.State = Done
+	default:
+		s.Missing = append(s.Missing, i)
+		switch {
+		case known && r.State == Failed:
+			s.Failed = append(s.Failed, i)
+		case known && r.State == Running:
+			s.Running = append(s.Running, i)
+		default:
+			known = false // it was done, and the result is gone
+		}
+	}
+	if !known {
+		return
+	}
+	s.Runs = append(s.Runs, Run{Shard: i, Items: shard.Count, Bytes: shard.Bytes, State: r.State, Host: r.Host,
+		Started: time.Unix(r.Started, 0).UTC(), Seconds: r.Seconds, Skipped: r.Skipped, Error: r.Error, Kind: r.Kind})
+	if !done {
+		return
+	}
+	s.Skipped += r.Skipped
+	s.Seconds += r.Seconds
+	if s.Slowest < 0 || r.Seconds > s.longest {
+		s.longest, s.Slowest = r.Seconds, i
+	}
+	if s.firstStart == 0 || r.Started < s.firstStart {
+		s.firstStart = r.Started
+	}
+	s.lastEnd = max(s.lastEnd, float64(r.Started)+r.Seconds)
+}
