@@ -132,10 +132,7 @@ func (c *check) row(ctx context.Context, r *pixels.Reader, d *dataset, row int64
 		}
 	}
 	for _, v := range d.values {
-		val, err := d.table.Value(ctx, v.column, row)
-		if err == nil {
-			err = v.check(val)
-		}
+		_, err := v.read(ctx, d.table, row)
 		if !note(err) {
 			return worst
 		}

@@ -229,6 +229,9 @@ func (e *Engine) compile(ctx context.Context, open rows.Opener) error {
 		return fmt.Errorf("spec: %w", err)
 	}
 	e.samples = e.plan.Len()
+	if err := e.setClasses(ctx); err != nil {
+		return err
+	}
 	e.rasters, e.values = e.sets[0].rasters, e.sets[0].values
 	if e.spec.Windows && len(e.rasters) == 0 {
 		return errors.New("spec: windows is true, and no field is a raster")

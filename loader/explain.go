@@ -115,10 +115,7 @@ func (e *Engine) explainValues(ctx context.Context, d *dataset, draw *shuffle.Dr
 			if at < 0 {
 				continue
 			}
-			val, err := d.table.Value(ctx, v.column, at)
-			if err == nil {
-				err = v.check(val)
-			}
+			_, err := v.read(ctx, d.table, at)
 			if err == nil {
 				continue
 			}

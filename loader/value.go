@@ -1,6 +1,7 @@
 package loader
 
 import (
+	"context"
 	"encoding/binary"
 	"fmt"
 	"math"
@@ -8,6 +9,7 @@ import (
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/kernel"
+	"github.com/chaski-eo/chaski/loader/rows"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/store/catalog"
 )
@@ -16,14 +18,18 @@ import (
 type valueField struct {
 	name     string
 	column   int
-	kind     catalog.Kind // Int, Float or Text
-	to       chunk.DType  // of the tensor; Invalid for strings
-	fromSpec bool         // the spec sets the dtype
+	kind     catalog.Kind     // Int, Float or Text
+	to       chunk.DType      // of the tensor; Invalid for strings
+	fromSpec bool             // the spec sets the dtype
+	classes  map[string]int64 // the values of strings; nil if the column is not one of classes
 }
 
 // newValueField compiles a field whose column holds numbers or strings.
 func newValueField(f Field, column int, kind catalog.Kind) valueField {
 	v := valueField{name: f.Name, column: column, kind: kind}
+	if f.Kind == spec.ClassField {
+		return newClassField(f, column)
+	}
 	switch kind {
 	case catalog.Int:
 		v.to = chunk.Int64
@@ -44,6 +50,19 @@ var nums = map[chunk.DType]kernel.Num{
 	chunk.Uint8: kernel.U8, chunk.Uint16: kernel.U16, chunk.Uint32: kernel.U32, chunk.Uint64: kernel.U64,
 	chunk.Int8: kernel.I8, chunk.Int16: kernel.I16, chunk.Int32: kernel.I32, chunk.Int64: kernel.I64,
 	chunk.Float16: kernel.F16, chunk.BFloat16: kernel.BF16, chunk.Float32: kernel.F32, chunk.Float64: kernel.F64,
+}
+
+// read returns the value of the field in a row. A number that the tensor cannot hold, and a string that is no class,
+// are errors.
+func (v valueField) read(ctx context.Context, t rows.Table, row int64) (catalog.Value, error) {
+	val, err := t.Value(ctx, v.column, row)
+	if err == nil && v.classes != nil {
+		val, err = v.class(val)
+	}
+	if err == nil {
+		err = v.check(val)
+	}
+	return val, err
 }
 
 // check returns an error if the tensor cannot hold a number.

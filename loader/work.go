@@ -748,10 +748,7 @@ func (u unit) values(d *dataset, draw *shuffle.Draw) error {
 			val := catalog.Value{Null: true}
 			if at >= 0 {
 				var err error
-				if val, err = d.table.Value(p.ctx, v.column, at); err == nil {
-					err = v.check(val)
-				}
-				if err != nil {
+				if val, err = v.read(p.ctx, d.table, at); err != nil {
 					return err
 				}
 			}

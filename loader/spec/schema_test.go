@@ -20,7 +20,7 @@ var updateSchema = flag.Bool("update-schema", false, "write spec.schema.json")
 var enums = map[string][]string{
 	"Spec.bad_samples": {BadError, BadSkip, BadReplace, BadFill},
 	"Spec.augment":     {"flip_x", "flip_y", "flips", "rotations", "d4"},
-	"Field.kind":       {RasterField, NumberField, TextField, ArrayField},
+	"Field.kind":       {RasterField, NumberField, TextField, ClassField, ArrayField},
 	"Field.resample":   {"nearest", "bilinear", "antialias"},
 	"Sampler.kind":     {WholeChip, RandomWindow, GridWindow, ResizedWindow, WeightedWindow, TileWindow},
 	"Mixture.until":    {UntilShortest, UntilLongest, UntilLength},

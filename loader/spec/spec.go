@@ -125,15 +125,16 @@ type BadLimit struct {
 type Field struct {
 	// Name is the name of the field and of its tensor in a batch.
 	Name string `json:"name"`
-	// Kind says what the field is: "raster", "number", "text" (strings), or "array" for a raster or
-	// numbers. By default the column decides: a column of strings holds rasters if all of its
-	// non-empty strings end in .tif, .tiff or .rumi, and strings if none does. A mix is an error,
-	// and so is a column that does not hold the given kind.
+	// Kind says what the field is: "raster", "number", "text" (strings), "class" (the numbers of strings: see
+	// Classes), or "array" for a raster or numbers. By default the column decides: a column of strings holds
+	// rasters if all of its non-empty strings end in .tif, .tiff or .rumi, and strings if none does. A mix is an
+	// error, and so is a column that does not hold the given kind.
 	Kind string `json:"kind,omitempty"`
 	// Column is the column of the table that holds the path of the raster, or the values of a
 	// metadata column. In a container it is a column of level 0 or, for rasters, the path of ids
 	// below the sample ("s2/image"); "PATH@COLUMN" is a column of the row at that path. In an array
 	// it is the attribute; in a Zarr group the path of an array, or of a group of arrays as bands.
+	// Directories, globs and catalogs have the column "folder", the name of the folder of a file.
 	// Default for a catalog, directory or glob: its assets. Default for a
 	// container: the column with the name of the field, or the sample itself, or the row of that
 	// name below it. Default for an array: the attribute with the name of the field, or the only
@@ -156,6 +157,12 @@ type Field struct {
 	// pixels, are copied. Others are resampled as Resample says, on the ground or, without a place or with Ground
 	// "ignore", by their sizes. Pixels that a raster does not cover are nodata.
 	Grid Grid `json:"grid,omitempty"`
+
+	// Classes are the strings of Column in the order of their values, with kind "class": the first one is 0. A sample
+	// with another string is bad. Default: all strings of the column in the order of their bytes, of all sources
+	// together and also of rows that are not selected, so that parts of a split have the same values. The engine fills
+	// them in.
+	Classes []string `json:"classes,omitempty"`
 
 	// Bands picks bands by their index from 0, in this order. A band may be repeated. Default: all.
 	Bands []int `json:"bands,omitempty"`
@@ -216,13 +223,16 @@ const (
 const (
 	RasterField = "raster"
 	NumberField = "number"
-	TextField   = "text" // strings; of a column or directory of rasters, the paths as the dataset has them
+	ClassField  = "class" // the numbers of strings
+	TextField   = "text"  // strings; of a column or directory of rasters, the paths as the dataset has them
 	ArrayField  = "array"
 )
 
 // WantedKinds maps the kinds of fields that a column of strings can have to what catalog.Open must
 // take the column for. Other kinds leave that choice to the column.
-var WantedKinds = map[string]catalog.Kind{RasterField: catalog.Raster, TextField: catalog.Text}
+var WantedKinds = map[string]catalog.Kind{
+	RasterField: catalog.Raster, TextField: catalog.Text, ClassField: catalog.Text,
+}
 
 // Normalize computes y = f32(f32(x*Scale) + Offset), and then clips y. Scale and Offset are rounded
 // to float32 once.
@@ -365,7 +375,7 @@ func (s Spec) WithDefaults() Spec {
 			f.DType = "native"
 		}
 		// Numbers and strings keep an empty layout, since validateKind refuses one for them.
-		if f.Layout == "" && f.Kind != NumberField && f.Kind != TextField {
+		if f.Layout == "" && !f.metadata() {
 			f.Layout = DefaultLayout
 			if s.inTime() {
 				f.Layout = TimeLayout
@@ -634,7 +644,13 @@ func (f Field) Validate() error {
 var (
 	rasterDTypes = []string{"native", "float32", "float16", "bfloat16", "uint8", "int64"}
 	numberDTypes = append([]string{"float64", "uint16", "uint32", "uint64", "int8", "int16", "int32"}, rasterDTypes...)
+	classDTypes  = []string{"native", "uint8", "int16", "int32", "int64"}
 )
+
+// metadata reports whether the kind says that the field is a metadata column.
+func (f *Field) metadata() bool {
+	return f.Kind == NumberField || f.Kind == TextField || f.Kind == ClassField
+}
 
 // validateKind checks the kind, and that the dtype and the other members suit it.
 func (f *Field) validateKind() error {
@@ -645,9 +661,11 @@ func (f *Field) validateKind() error {
 		dtypes = numberDTypes
 	case TextField:
 		dtypes = []string{"native"}
+	case ClassField:
+		dtypes = classDTypes
 	default:
-		return fmt.Errorf("kind is %q: it must be %q, %q, %q or %q",
-			f.Kind, RasterField, NumberField, TextField, ArrayField)
+		return fmt.Errorf("kind is %q: it must be %q, %q, %q, %q or %q",
+			f.Kind, RasterField, NumberField, TextField, ClassField, ArrayField)
 	}
 	if !slices.Contains(dtypes, f.DType) {
 		if f.Kind == TextField {
@@ -655,10 +673,13 @@ func (f *Field) validateKind() error {
 		}
 		return fmt.Errorf("dtype is %q: it must be one of %s", f.DType, strings.Join(dtypes, ", "))
 	}
-	if f.Kind != NumberField && f.Kind != TextField {
+	if err := f.validateClasses(); err != nil {
+		return err
+	}
+	if !f.metadata() {
 		return nil
 	}
-	if f.Pattern != "" && f.Kind == NumberField {
+	if f.Pattern != "" && f.Kind != TextField {
 		return fmt.Errorf("kind is %q and pattern is %q: files hold rasters", f.Kind, f.Pattern)
 	}
 	if m := f.rasterMember(); m != "" {
@@ -710,7 +731,7 @@ func (f *Field) CheckKind(holds catalog.Kind) error {
 	case f.Kind == RasterField && !raster:
 		return bad("the field is a raster " +
 			"(by its kind, or as it has bands, layout, sizes, normalize, fill, pad, validity or resample)")
-	case f.Kind == TextField && !text || f.Kind == NumberField && (raster || text):
+	case (f.Kind == TextField || f.Kind == ClassField) && !text || f.Kind == NumberField && (raster || text):
 		return bad("kind is %q", f.Kind)
 	case f.Kind == ArrayField && text:
 		return bad("dtype is %q, which is for rasters and numbers (%s)", f.DType, sayRaster)

@@ -76,8 +76,9 @@ type Table struct {
 	opener      source.Opener
 	maxChunk    int
 	assets      *lru.Cache[assetKey, Asset]
-	table       columns.Table // nil: a listing
-	own         io.Closer     // the opener, if it is not the one that the caller gave
+	table       columns.Table  // nil: a listing
+	folders     columns.Column // the column FolderColumn of a listing or catalog; nil if there is none
+	own         io.Closer      // the opener, if it is not the one that the caller gave
 	fingerprint string
 	order       []int64  // the rows of the table that are samples; nil: all
 	paired      []string // names of the fields of a catalog of pairs
@@ -173,11 +174,17 @@ func (t *Table) reader(ctx context.Context) (source.Reader, error) {
 
 func (t *Table) openListing(ctx context.Context, l *listing.Listing, fields []Source, o Options) error {
 	uris, sizes := columns.StringList(l.Paths), columns.IntColumn{Values: l.Sizes}
+	t.folders = columns.Folders(uris)
 	for _, s := range fields {
+		if s.Column == FolderColumn && s.Kind == Text {
+			t.fields = append(t.fields, field{name: s.Field, kind: Text, main: t.folders})
+			continue
+		}
 		if s.Column != "" || s.Blob != "" {
 			return noField(s, fault.NotFound,
-				"column %q needs a table (.parquet, .csv or .tsv): listed rasters have no columns",
-				cmp.Or(s.Column, s.Blob))
+				"column %q needs a table (.parquet, .csv or .tsv): listed rasters have no columns but "+
+					"%q (kind \"text\" or \"class\")",
+				cmp.Or(s.Column, s.Blob), FolderColumn)
 		}
 		f := field{name: s.Field, kind: Raster, main: uris, size: sizes}
 		if s.Kind == Text {
@@ -248,6 +255,13 @@ func (t *Table) openTable(ctx context.Context, tab columns.Table, fields []Sourc
 		return err
 	}
 	t.table, t.n = tab, tab.Rows()
+	if assets != "" && !has(tab, FolderColumn) {
+		uris, err := tab.Column(assets)
+		if err != nil {
+			return err
+		}
+		t.folders = columns.Folders(uris)
+	}
 	fields = t.orOwn(fields)
 	for _, s := range fields {
 		f, err := t.tableField(ctx, tab, s, assets)

@@ -29,6 +29,8 @@
 // Text. A CSV column is Int if every value is an integer of 64 bits, else Float if every value is a number,
 // else Text; empty cells are null.
 //
+// A directory, glob or catalog also has the column "folder", the name of the folder that each file lies in.
+//
 // Fields with patterns pair files: "images/{id}.tif" and "masks/{id}.tif" make one sample of the two files whose
 // paths below the dataset have the same {id}, which matches one or more of any characters. In a catalog the path
 // is the URI as it is written; of an absolute URI it is the part after the directory that all of them share.

@@ -14,11 +14,7 @@ import (
 // file Options.Columns must name it. Scan returns the column's kind. An error of visit ends it and is returned. Nothing
 // stays in memory.
 func (t *Table) Scan(ctx context.Context, name string, visit func(row int64, v Value) error) (Kind, error) {
-	if t.table == nil {
-		return 0, fault.WithFile(fault.New(fault.NotFound, "column "+name, fault.NoOffset,
-			"it needs a table (.parquet, .csv or .tsv): listed rasters have no columns"), t.src)
-	}
-	c, err := t.table.Column(name)
+	c, err := t.column(name)
 	if err != nil {
 		return 0, fault.WithFile(err, t.src)
 	}
@@ -28,6 +24,23 @@ func (t *Table) Scan(ctx context.Context, name string, visit func(row int64, v V
 	}
 	err = c.Scan(ctx, func(row int64, c columns.Cell) error { return visit(row, c.Value()) })
 	return k, fault.WithFile(err, t.src)
+}
+
+// FolderColumn is a column that listings and catalogs have beside those that are stored: the name of the folder that
+// holds a sample's file, "" for files at the top. Datasets with a folder for each class have their classes in it. A
+// column of this name that a catalog stores goes before it.
+const FolderColumn = "folder"
+
+// column returns a column by its name, with the rows of the table.
+func (t *Table) column(name string) (columns.Column, error) {
+	if name == FolderColumn && t.folders != nil {
+		return t.folders, nil
+	}
+	if t.table == nil {
+		return nil, fault.New(fault.NotFound, "column "+name, fault.NoOffset,
+			"it needs a table (.parquet, .csv or .tsv): listed rasters have no columns but %q", FolderColumn)
+	}
+	return t.table.Column(name)
 }
 
 // TimeUnit returns the unit of a column of dates or timestamps, whose numbers count from 1970-01-01T00:00:00Z, also

@@ -54,7 +54,7 @@ func (t *Table) tableField(ctx context.Context, tab columns.Table, s Source, ass
 		return f, fault.New(fault.Unsupported, "", fault.NoOffset,
 			"patterns pair the files of directories and catalogs; for a table name a column")
 	}
-	c, err := tab.Column(name)
+	c, err := t.column(name)
 	if err != nil {
 		return f, err
 	}

@@ -56,7 +56,7 @@ func (t *Table) pair(ctx context.Context, fields []Source, uris columns.Column, 
 		switch {
 		case rows[i] != nil:
 			t.fields[i].pick(pickRows(ids, rows[i]))
-		case t.table != nil: // a column of a catalog has the value of the first field's row
+		case t.table != nil || s.Column == FolderColumn: // a column has the value of the first field's row
 			t.fields[i].pick(t.order)
 		default:
 			return noField(s, fault.NotFound, "needs a pattern, because another field of this directory has one")

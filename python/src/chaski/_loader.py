@@ -213,6 +213,11 @@ class Loader:
         """Rows of every batch on this rank, padding included: ceil(batch_size / world_size)."""
         return local_rows(self.batch_size, self.world_size)
 
+    @property
+    def classes(self) -> dict[str, list[str]]:
+        """The strings of each field of kind "class", in the order of their values from 0."""
+        return {f["name"]: f["classes"] for f in self.spec["fields"] if f.get("kind") == "class"}
+
     def __iter__(self) -> Iterator[Batch]:
         """Iterates over the rest of the epoch. A loop that is going on raises RuntimeError.
 

@@ -40,7 +40,9 @@ from chaski.errors import SpecError
 T = TypeVar("T")
 VERSION = 1
 BadSamples: TypeAlias = Literal["error", "skip", "replace", "fill"]
-Kind: TypeAlias = Literal["raster", "number", "text"]
+Kind: TypeAlias = Literal["raster", "number", "text", "class"]
+METADATA = ("number", "text", "class")
+"""Kinds of metadata columns, which take nothing of what `load` says of all fields."""
 DTypeLike: TypeAlias = Any
 """A name ("float32", "bfloat16", "native", "f4"), or a dtype of numpy, ml_dtypes or torch."""
 FLOATS = ("float32", "float16", "bfloat16")
@@ -138,10 +140,15 @@ class Field:
     Attributes:
         column: column of the table that holds the raster's path, a number or a text; of a container
             also a path of ids ("s2/img.tif"), or "PATH@COLUMN"; of an array the attribute.
-        kind: "raster", "number" or "text", an error where the column holds something else. Without
-            it the column decides: texts are paths of rasters if all of them end in .tif, .tiff or
-            .rumi. A field that gives what only rasters have is one. "text" for a column of rasters,
-            or for files of a folder, gives their paths.
+        kind: "raster", "number", "text" or "class", an error where the column holds something
+            else. Without it the column decides: texts are paths of rasters if all of them end in
+            .tif, .tiff or .rumi. A field that gives what only rasters have is one. "text" for a
+            column of rasters, or for files of a folder, gives their paths. "class" numbers the
+            strings of the column: of folders and catalogs it may be "folder", the name of the
+            folder that a sample's file lies in.
+        classes: the strings of the column in the order of their values, with kind "class": the
+            first one is 0, and a sample with another string is bad. Default: all strings of the
+            column in the order of their bytes.
         pattern: pairs files by what {id} stands for in their paths below the source:
             "masks/{id}.tif".
         blob: column that holds the raster's header blob, if any.
@@ -200,6 +207,7 @@ class Field:
     columns: Sequence[str] | None = None
     patterns: Sequence[str] | None = None
     grid: Literal["first"] | float | None = None
+    classes: Sequence[str] | None = None
 
 
 FieldLike: TypeAlias = "Field | Points | Vector | str | Mapping[str, Any]"
@@ -550,7 +558,7 @@ def _inherit(name: str, f: Field, default: Field, alone: bool) -> Field:
     of integers without arithmetic. With one field (alone) it can mean nothing else.
     """
     dtype = default.dtype if f.dtype is None else dtype_name(f"field {name!r}: dtype", f.dtype)
-    if f.kind in ("number", "text"):
+    if f.kind in METADATA:
         return replace(f, dtype=None if f.dtype is None else dtype)
     pad = default.pad if f.pad is None else f.pad
     how = default.normalize if f.normalize is None else f.normalize
@@ -583,7 +591,7 @@ def _member(
     if f.vector is not None:
         return {"name": name, **members(replace(f, vector=None)), "vector": _vector(name, f.vector)}
     inherited, how, kind = f.normalize is None, f.normalize, _kind(f)
-    if inherited and f.kind not in ("number", "text"):
+    if inherited and f.kind not in METADATA:
         how = default.normalize
     f = _inherit(name, f, default, alone)
     out = {"name": name, **members(f, "kind", "bands", "normalize", "points", "vector")}

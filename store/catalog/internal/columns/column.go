@@ -2,6 +2,7 @@
 package columns
 
 import (
+	"bytes"
 	"context"
 
 	"github.com/chaski-eo/chaski/fault"
@@ -117,6 +118,37 @@ func (p StringList) Cell(_ context.Context, row int64) (Cell, error) {
 }
 func (p StringList) Scan(ctx context.Context, visit func(int64, Cell) error) error {
 	return scanMemory(ctx, p, int64(len(p)), visit)
+}
+
+// folders is the column of the names of the folders that hold the files of a column of paths.
+type folders struct{ paths Column }
+
+// Folders returns the column of the names of the folders that hold the files of a column of paths or URIs: "forest"
+// of "eurosat/forest/1.tif", "" of "1.tif".
+func Folders(paths Column) Column { return folders{paths} }
+
+func (f folders) Kind() Kind { return Text }
+
+func (f folders) Cell(ctx context.Context, row int64) (Cell, error) {
+	c, err := f.paths.Cell(ctx, row)
+	c.Text = folderOf(c.Text)
+	return c, err
+}
+
+func (f folders) Scan(ctx context.Context, visit func(int64, Cell) error) error {
+	return f.paths.Scan(ctx, func(row int64, c Cell) error {
+		c.Text = folderOf(c.Text)
+		return visit(row, c)
+	})
+}
+
+// folderOf returns the part of a path between its last two slashes.
+func folderOf(path []byte) []byte {
+	at := bytes.LastIndexByte(path, '/')
+	if at < 0 {
+		return nil
+	}
+	return path[bytes.LastIndexByte(path[:at], '/')+1 : at]
 }
 
 // IntColumn is a column of integers in memory.

@@ -1,0 +1,82 @@
+package catalog_test
+
+import (
+	"context"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/store/catalog"
+)
+
+// TestFolders promises that the column "folder" of listings has the name of the folder of each sample's file, as a
+// field and for scans, also where files are paired; and that tables do not have it.
+func TestFolders(t *testing.T) {
+	ctx, dir := context.Background(), t.TempDir()
+	files := []string{"top.tif", "a/1.tif", "a/b/2.tif", "c/1.tif", "c/b/2.tif", "ü ö/3.tif"}
+	for _, name := range files {
+		if err := os.MkdirAll(filepath.Join(dir, filepath.Dir(name)), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("x"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	column := catalog.Source{Field: "folder", Column: catalog.FolderColumn, Kind: catalog.Text}
+	pairs := []catalog.Source{{Field: "image", Pattern: "c/{id}.tif"}, {Field: "mask", Pattern: "a/{id}.tif"}, column}
+	for _, c := range []struct {
+		src    string
+		fields []catalog.Source
+	}{
+		{dir, []catalog.Source{{Field: "image"}, column}},
+		{filepath.Join(dir, "**", "*.tif"), []catalog.Source{{Field: "image"}, column}},
+		{dir, pairs},
+	} {
+		tab, err := catalog.Open(ctx, c.src, c.fields, catalog.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var want, field, scan []string
+		for row := range tab.Len() {
+			id, err := tab.ID(ctx, row)
+			if err != nil {
+				t.Fatal(err)
+			}
+			of := path.Base(path.Dir(id))
+			if of == "." {
+				of = ""
+			}
+			v, err := tab.Value(ctx, len(c.fields)-1, row)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want, field = append(want, of), append(field, v.Text)
+		}
+		kind, err := tab.Scan(ctx, catalog.FolderColumn, func(_ int64, v catalog.Value) error {
+			scan = append(scan, v.Text)
+			return nil
+		})
+		same := slices.Equal(want, field) && slices.Equal(want, scan)
+		if err != nil || kind != catalog.Text || len(want) < 2 || !same {
+			t.Errorf("%s: want %q, field %q, scan %q of kind %v, %v", c.src, want, field, scan, kind, err)
+		}
+		if err := tab.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	csv := filepath.Join(dir, "t.csv")
+	if err := os.WriteFile(csv, []byte("image\na/1.tif\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for src, fields := range map[string][]catalog.Source{
+		csv: {{Field: "image"}, column},
+		dir: {{Field: "x", Column: catalog.FolderColumn}}, // not as a field of rasters
+	} {
+		if _, err := catalog.Open(ctx, src, fields, catalog.Options{}); fault.KindOf(err) != fault.NotFound {
+			t.Errorf("%s: %v", src, err)
+		}
+	}
+}
