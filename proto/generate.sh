@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# Writes the generated code of the wire format from chaski/v1/chaski.proto and chaski/v1/batch.fbs:
+# Writes the generated code from chaski/v1/chaski.proto, chaski/v1/batch.fbs and ../loader/spec/spec.schema.json:
 #
 #   proto/chaski/v1/*.pb.go         messages and service, Go
 #   proto/chaski/v1/fbs/*.go        payload header, Go
-#   python/src/chaski/_proto/       the same for Python
+#   python/src/chaski/_proto/       the same for Python, and by tools/arguments.py its argument classes from the JSON
+#                                   Schema of specs
 #
 # proto/generate.sh          writes them
 # proto/generate.sh --check  writes nothing and fails if what is checked in differs
@@ -74,6 +75,8 @@ for p in sorted(root.rglob("*.py*")):
     s = re.sub(r"^(\s*from) chaski\.v1\.fbs import", r"\1 chaski._proto.fbs import", s, flags=re.M)
     p.write_text(s)
 PY
+
+"$venv/bin/python" tools/arguments.py "$py/arguments.py"
 
 gofmt -w "$out/proto"
 

@@ -31,7 +31,11 @@ def members(c: type) -> list[str]:
     init = c.__dict__.get("__init__")
     if inspect.isfunction(init) and not issubclass(c, enum.Enum):
         out.append(f"  __init__{signature(init)}")
-    for name, v in sorted(vars(c).items()):
+    added = dict(vars(c))
+    for base in c.__bases__:  # what one adds that has no public name is there for the class
+        if base.__module__ == "chaski._sources":
+            added |= {k: v for b in base.__mro__[:-1] for k, v in vars(b).items()}
+    for name, v in sorted(added.items()):
         if name.startswith("_"):
             continue
         if isinstance(v, (staticmethod, classmethod)):

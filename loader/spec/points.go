@@ -5,19 +5,17 @@ import (
 	"fmt"
 )
 
-// Points describes a field of labelled points: the points of a sparse TileDB array that lie in the
-// window of the sample. A batch has three tensors for it, where NAME is the name of the field and k
-// is Most:
-//
-//	NAME         (n k 2) float32   y and x in pixels from the window's upper left corner; -1 is padding
-//	NAME_values  (n k)             the attribute Values in its own dtype; 0 is padding
-//	NAME_count   (n) int64         how many points the window has, which may be more than Most
+// Points describes a field of labelled points. They are the points of a sparse TileDB array that lie in
+// the window of the sample. A batch has three tensors for it, where NAME is the name of the field and k
+// is Most: NAME (n k 2) has y and x as float32 in pixels from the window's upper left corner, and -1
+// as padding; NAME_values (n k) has the attribute Values in its own dtype, and 0 as padding;
+// NAME_count (n) has as int64 how many points the window has, which may be more than Most.
 //
 // Coordinates go from 0 to the sides of the window: the integer part is the number of the pixel,
 // and the centre of a pixel lies at .5. They are flipped, turned and resampled with the pixels of
 // the window; a flip moves a point on the first edge to the last edge. If a window has more than
 // Most points, the batch has the first of them in the order of the array, by its first dimension
-// and then its second, and Engine.LeftOut counts the others.
+// and then its second.
 type Points struct {
 	// Array is the directory of the array. The spec hash covers the fingerprint of the array, not
 	// its path.
@@ -26,7 +24,8 @@ type Points struct {
 	// points, n. n is the row, or for samples of an array the coordinate along n. Default: the
 	// names that the array has for them.
 	Dims string `json:"dims,omitempty"`
-	// Timestamp opens the array as it was in a range of time, as in Spec.
+	// Timestamp opens the array as it was in a range of time: only fragments that were written in
+	// this range are read. Default: all fragments.
 	Timestamp *Timestamp `json:"timestamp,omitempty"`
 	// Values is the attribute that labels the points. Default: the only attribute.
 	Values string `json:"values,omitempty"`

@@ -2,6 +2,7 @@ package spec
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"flag"
 	"go/ast"
@@ -10,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -269,20 +271,56 @@ func comments(t *testing.T) map[string]string {
 }
 
 func addComments(out map[string]string, g *ast.GenDecl, s *ast.TypeSpec) {
-	out[s.Name.Name] = text(g.Doc)
 	st, ok := s.Type.(*ast.StructType)
 	if !ok {
 		return
 	}
-	last := ""
+	members := map[string]string{}
+	for _, f := range st.Fields.List {
+		for _, n := range f.Names {
+			if f.Tag != nil {
+				members[n.Name], _, _ = strings.Cut(reflect.StructTag(strings.Trim(f.Tag.Value, "`")).Get("json"), ",")
+			}
+		}
+	}
+	out[s.Name.Name] = described(s.Name.Name, g.Doc, members)
+	var last *ast.CommentGroup // one comment may be of several members
 	for _, f := range st.Fields.List {
 		if f.Doc != nil {
-			last = text(f.Doc)
+			last = f.Doc
 		}
 		for _, n := range f.Names {
-			out[s.Name.Name+"."+n.Name] = last // one comment may be of several members
+			out[s.Name.Name+"."+n.Name] = described(n.Name, last, members)
 		}
 	}
 }
 
-func text(c *ast.CommentGroup) string { return strings.Join(strings.Fields(c.Text()), " ") }
+var goName = regexp.MustCompile(`\b[A-Z]\w+\b`)
+
+// described returns the comment of a type or member as a description for those who do not know the Go types: without
+// the name that it begins with, and with the names of JSON for the members of the type, and for others whose name
+// cannot be a word of the text. SQL and CRS are such words.
+func described(name string, c *ast.CommentGroup, members map[string]string) string {
+	text := strings.Join(strings.Fields(c.Text()), " ")
+	if text == "" {
+		return ""
+	}
+	if rest, ok := strings.CutPrefix(text, name+" "); ok && !strings.HasPrefix(rest, "and ") {
+		text = strings.TrimPrefix(strings.TrimPrefix(rest, "is "), "are ")
+	}
+	text = goName.ReplaceAllStringFunc(text, func(word string) string {
+		if known := cmp.Or(members[word], camelCase[word]); known != "" && word != strings.ToUpper(word) {
+			return "`" + known + "`"
+		}
+		return word
+	})
+	if text[0] == '`' || text[1] == ',' { // a name, or the k of a formula
+		return text
+	}
+	return strings.ToUpper(text[:1]) + text[1:]
+}
+
+// camelCase are the members of other types that descriptions name.
+var camelCase = map[string]string{
+	"PerBatch": "per_batch", "BandNames": "band_names", "DType": "dtype", "BBox": "bbox", "BBoxCRS": "bbox_crs",
+}

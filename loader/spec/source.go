@@ -74,8 +74,7 @@ type Mixture struct {
 	// Sources are the sources of the mixture. Empty: the spec has one dataset, and no mixture.
 	Sources []Source `json:"sources,omitempty"`
 	// Temperature weights each source by its number of samples to the power of 1/Temperature: 1
-	// draws in proportion to the sizes, more draws more evenly. Default 0: the weights of the
-	// sources.
+	// draws in proportion to the sizes, more draws more evenly. Default: the weights of the sources.
 	Temperature float64 `json:"temperature,omitempty"`
 	// Until says when an epoch ends: "shortest" (default) before a source would repeat a sample,
 	// "longest" after every source has given every sample, "length" after Length samples.
@@ -255,14 +254,16 @@ type Range struct {
 type Strata struct {
 	// Column is the column whose values make the strata.
 	Column string `json:"column"`
-	// Temperature is as in Mixture. Default 0: every value is drawn equally often (class-balanced).
+	// Temperature weights each value by its number of rows, as in Mixture. Default: every value is
+	// drawn equally often (class-balanced).
 	Temperature float64 `json:"temperature,omitempty"`
 	// Until is as in Mixture. Default "length".
 	Until string `json:"until,omitempty"`
 	// Length is the number of samples of an epoch. Default: the samples of all rows, with PerBatch
 	// rounded to whole batches.
 	Length int64 `json:"length,omitempty"`
-	// PerBatch is as in Mixture. In a mixture it needs PerBatch of that mixture, too.
+	// PerBatch makes the shares exact in every global batch, and an epoch a whole number of batches,
+	// as in Mixture. In a mixture it needs PerBatch of that mixture, too.
 	PerBatch bool `json:"per_batch,omitempty"`
 }
 

@@ -57,14 +57,13 @@ type Spec struct {
 	// DropLast leaves out the last global batch of an epoch if it is short.
 	DropLast bool `json:"drop_last,omitempty"`
 	// Take is the number of samples of an epoch. The next epoch continues where this one ends, so
-	// every sample comes once before any comes again. Default 0: as many samples as the dataset
-	// has.
+	// every sample comes once before any comes again. Default: as many samples as the dataset has.
 	Take int64 `json:"take,omitempty"`
 	// Sampler says which window of a sample is read. Default: the whole chip.
 	Sampler Sampler `json:"sampler"`
 	// BadSamples says what happens to samples that cannot be read: "error" (default) ends the run,
 	// "skip" marks the row as not valid, "replace" reads another sample, "fill" keeps the row and
-	// fills its fields as missing.
+	// fills its fields as missing, of a sequence only the steps that cannot be read.
 	BadSamples string `json:"bad_samples"`
 	// BadLimit ends an epoch with an error if a loader meets more bad samples in it. Default: no
 	// limit.
@@ -72,12 +71,14 @@ type Spec struct {
 	// Augment is a set of flips and rotations: "flip_x", "flip_y", "flips", "rotations" or "d4".
 	// Every sample gets one of the set. Default: none.
 	Augment string `json:"augment,omitempty"`
-	// Windows adds the tensor "window" to batches: y, x, height and width of the window of each
-	// row.
+	// Windows adds the int64 tensor "window" (n, 4) to batches: y, x, height and width of the window
+	// of each row in pixels of its first raster field, before it is resampled or turned; -1 without
+	// a sample.
 	Windows bool `json:"windows,omitempty"`
 	// Geo adds to batches where the window of each row lies on the ground: "geo.transform", which converts pixel
 	// corners of the tensor to coordinates as GDAL's geotransform does, "geo.epsg", "geo.bounds" (least x and y,
-	// greatest x and y), "geo.lonlat" of the centre in degrees, and "geo.gsd", the size of a pixel in metres.
+	// greatest x and y), "geo.lonlat" of the centre in degrees, and "geo.gsd", the size of a pixel in metres. Without a
+	// place they are NaN, and the EPSG code 0.
 	Geo bool `json:"geo,omitempty"`
 	// Subset selects rows of Source and groups them.
 	Subset
@@ -128,7 +129,8 @@ type Field struct {
 	// Kind says what the field is: "raster", "number", "text" (strings), "class" (the numbers of strings: see
 	// Classes), or "array" for a raster or numbers. By default the column decides: a column of strings holds
 	// rasters if all of its non-empty strings end in .tif, .tiff or .rumi, and strings if none does. A mix is an
-	// error, and so is a column that does not hold the given kind.
+	// error, and so is a column that does not hold the given kind. "text" of a column of rasters, or of the
+	// files of a directory, gives their paths.
 	Kind string `json:"kind,omitempty"`
 	// Column is the column of the table that holds the path of the raster, or the values of a
 	// metadata column. In a container it is a column of level 0 or, for rasters, the path of ids
@@ -171,10 +173,10 @@ type Field struct {
 	// that lacks one is a bad sample. If the files of a container have no descriptions, those of
 	// its collection are used.
 	BandNames []string `json:"band_names,omitempty"`
-	// DType is the dtype of the tensor: "native" (default, as stored), "float32", "float16",
-	// "bfloat16", "uint8" or "int64". "int64" is for integer rasters other than uint64. With kind
-	// "number" or "array" numbers may have any real dtype; a row whose number the dtype cannot hold
-	// is a bad sample. By default numbers are int64 or float64.
+	// DType is the dtype of the tensor: "native" (as stored), "float32", "float16", "bfloat16",
+	// "uint8" or "int64". "int64" is for integer rasters other than uint64. With kind "number" or
+	// "array" numbers may have any real dtype; a row whose number the dtype cannot hold is a bad
+	// sample. By default numbers are int64 or float64, and rasters native.
 	DType string `json:"dtype,omitempty"`
 	// Times picks steps of time by their index from 0, in this order, of files that have them (rumi files of
 	// generation 3). A step may be repeated. Default: all.
@@ -198,8 +200,8 @@ type Field struct {
 	// where it is nodata, masked or padding. Default: no such tensor.
 	Validity string `json:"validity,omitempty"`
 	// Resample is the method by which a sampler brings windows to their size, and Grid rasters to one grid:
-	// "nearest", "bilinear" or "antialias". Default: "bilinear" for tensors of floats, else
-	// "nearest". See docs/order.md.
+	// "nearest", "bilinear" or "antialias", which is for floats: bilinear with a filter that widens as
+	// windows shrink. Default: "bilinear" for tensors of floats, else "nearest". See docs/order.md.
 	Resample string `json:"resample,omitempty"`
 	// Ground says whether the rasters of this field must lie where those of the first raster field lie: "match"
 	// (default) makes a sample bad whose rasters have different CRSs, or corners more than half a pixel of the
@@ -234,8 +236,8 @@ var WantedKinds = map[string]catalog.Kind{
 	RasterField: catalog.Raster, TextField: catalog.Text, ClassField: catalog.Text,
 }
 
-// Normalize computes y = f32(f32(x*Scale) + Offset), and then clips y. Scale and Offset are rounded
-// to float32 once.
+// Normalize computes y = f32(f32(x*s) + o), and then clips y. s and o are the scale and the offset of
+// the band, rounded to float32 once.
 type Normalize struct {
 	// Scale and Offset have one value for each picked band, or one for all. Scale must not be 0.
 	Scale  []float64 `json:"scale"`

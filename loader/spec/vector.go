@@ -7,10 +7,11 @@ import (
 	"strings"
 )
 
-// Vector describes a field of shapes: polygons, lines and points of a file, drawn into the window of the sample on the
-// grid of its first raster field. A batch has one tensor for it, (n y x), of the size of the window there; 0 is where
-// no shape is. Shapes are drawn in the order of the file, so that later ones cover earlier ones, and are flipped,
-// turned and resized with the window. A raster of which its file does not say where it lies is a bad sample.
+// Vector describes a field of shapes. They are polygons, lines and points of a file, drawn into the window of the
+// sample on the grid of its first raster field. A batch has one tensor for it, (n y x), of the size of the window
+// there; 0 is where no shape is. Shapes are converted to the CRS of the raster and drawn in the order of the file, as
+// rasterio.features.rasterize does, so that later ones cover earlier ones, and are flipped, turned and resized with the
+// window. A raster of which its file does not say where it lies is a bad sample.
 type Vector struct {
 	// Path is the path or URI of the file: GeoParquet or GeoJSON. The spec hash covers what the file says of its
 	// shapes, not its path.
@@ -31,7 +32,7 @@ type Vector struct {
 	// is an error. Default: "uint8" for shapes without values and for classes, "int64" for whole numbers, "float32"
 	// for others, "int32" for "instances".
 	DType string `json:"dtype,omitempty"`
-	// CRS is that of the coordinates: "EPSG:32630", or WKT. Default: the one that the file names.
+	// CRS is the CRS of the coordinates: "EPSG:32630", or WKT. Default: the one that the file names.
 	CRS string `json:"crs,omitempty"`
 }
 

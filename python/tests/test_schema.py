@@ -5,13 +5,16 @@ from __future__ import annotations
 import dataclasses
 import json
 import subprocess
+import sys
+from pathlib import Path
 from typing import Any, get_args
 
 import pytest
 from helpers import spec_options
 
 import chaski
-from chaski import _sources, _spec
+from chaski import _plain, _spec
+from chaski._proto import arguments
 
 FULL = dict(
     batch_size=4,
@@ -122,13 +125,13 @@ def test_words(schema: Any) -> None:
         return set(of["properties"][name]["enum"])
 
     defs = schema["$defs"]
-    assert set(get_args(_sources.Augment)) == words("augment")
-    assert set(get_args(_spec.BadSamples)) == words("bad_samples")
-    assert set(get_args(_sources.Missing)) == words("missing")
-    assert set(get_args(_spec.Kind)) == words("kind", defs["Field"]) - {"array"}
+    assert set(get_args(arguments.Augment)) == words("augment")
+    assert set(get_args(arguments.BadSamples)) == words("bad_samples")
+    assert set(get_args(arguments.Missing)) == words("missing")
+    assert set(get_args(arguments.Kind)) == words("kind", defs["Field"]) - {"array"}
     assert {w.to_json()["kind"] for w in WINDOWS} == words("kind", defs["Sampler"])
     assert {s.by for s in SPLITS} == words("by", defs["Split"])
-    assert set(_sources._OPERATORS) - {"=", "<>"} == words("op", defs["Condition"])
+    assert set(_plain._OPERATORS) - {"=", "<>"} == words("op", defs["Condition"])
 
 
 def test_names_and_defaults(schema: Any) -> None:
@@ -154,5 +157,12 @@ def test_names_and_defaults(schema: Any) -> None:
             member = of["properties"][f.name]  # KeyError: the engine has no such member
             if f.default not in (None, dataclasses.MISSING, False, ()) and f.name != "dtype":
                 assert member["default"] == f.default, (kind, f.name)
-    assert _spec.OnBad().action == schema["properties"]["bad_samples"]["default"]
-    assert schema["properties"]["version"]["default"] == _spec.VERSION
+    assert chaski.OnBad().action == schema["properties"]["bad_samples"]["default"]
+    assert schema["properties"]["version"]["default"] == arguments.VERSION
+
+
+def test_the_classes_are_those_of_the_schema(tmp_path: Path) -> None:
+    tool = Path(__file__).parents[2] / "tools" / "arguments.py"
+    made = tmp_path / "arguments.py"
+    subprocess.run([sys.executable, tool, made], check=True)
+    assert Path(arguments.__file__).read_text() == made.read_text(), "run proto/generate.sh"

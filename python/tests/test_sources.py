@@ -21,8 +21,7 @@ from reference.sampling import Dataset, Plan, Runs
 
 import chaski
 from chaski import _loader
-from chaski._sources import absolute_paths
-from chaski._spec import build_spec
+from chaski._spec import absolute_paths, build_spec
 from chaski.order import Order
 
 pytestmark = pytest.mark.usefixtures("binary")

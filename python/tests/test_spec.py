@@ -17,8 +17,8 @@ from helpers import refuse, spec_options
 
 import chaski
 from chaski import Field, Mixture, Normalize, Points, SpecError, Time
+from chaski._plain import plain
 from chaski._read import selection
-from chaski._sources import plain
 from chaski._spec import build_spec, dtype_name, from_stats
 
 BASE = {

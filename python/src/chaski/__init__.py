@@ -21,23 +21,28 @@ from chaski._loader import BadRows, Loader, connect, load
 from chaski._options import Engine
 from chaski._paste import paste
 from chaski._payload import BadRow, SampleRef
-from chaski._read import info, read
-from chaski._rpc import Connection, FieldInfo
-from chaski._sources import (
+from chaski._proto.arguments import (
+    Field,
     Grid,
     Mixture,
+    Normalize,
+    OnBad,
+    Pixels,
+    Points,
     RandomWindow,
     ResizedWindow,
     Rows,
     Source,
-    Split,
     Strata,
     TileWindow,
     Time,
+    Vector,
     WeightedWindow,
     WholeChip,
 )
-from chaski._spec import Field, Normalize, OnBad, Pixels, Points, Vector
+from chaski._read import info, read
+from chaski._rpc import Connection, FieldInfo
+from chaski._sources import Split
 from chaski._stats import Stats, stats
 from chaski.errors import (
     AccessError,

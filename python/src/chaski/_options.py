@@ -6,12 +6,13 @@ import functools
 import inspect
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, TypeVar
 
 from chaski._access import Token
-from chaski._sources import RandomWindow, Rows, SourceLike, count
-from chaski._spec import OnBad, Pixels, SpecOptions
+from chaski._plain import count
+from chaski._proto.arguments import OnBad, Pixels, RandomWindow, Rows, Source, SourceLike
+from chaski._spec import SpecOptions
 from chaski.errors import SpecError
 
 if TYPE_CHECKING:
@@ -183,6 +184,23 @@ def _window(given: Mapping[str, Any], window: Any) -> dict[str, Any]:
     if window is None:
         raise SpecError(f"windows_per_asset is {per_asset!r}: it needs a window")
     return {"window": RandomWindow(window, count("windows_per_asset", per_asset))}
+
+
+def _take_old_names(cls: Any) -> None:
+    """Lets a dataclass take the arguments of earlier versions, with a DeprecationWarning."""
+    init: Callable[..., None] = cls.__init__
+    names = [f.name for f in fields(cls)]
+
+    @functools.wraps(init)
+    def renewed_init(self: Any, *args: Any, **kwargs: Any) -> None:
+        if not kwargs.keys() <= set(names):
+            kwargs = renewed(cls.__name__, names, kwargs, stacklevel=3)
+        init(self, *args, **kwargs)
+
+    cls.__init__ = renewed_init
+
+
+_take_old_names(Source)
 
 
 P = ParamSpec("P")

@@ -12,9 +12,9 @@ import numpy.typing as npt
 
 from chaski._files import replace_file
 from chaski._proto import chaski_pb2 as pb
+from chaski._proto.arguments import Grid
 from chaski._read import Server, ask, info, words
 from chaski._rpc import PIECE
-from chaski._sources import Grid
 from chaski.errors import SpecError
 
 Part: TypeAlias = "tuple[npt.ArrayLike, npt.ArrayLike]"

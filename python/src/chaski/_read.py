@@ -13,9 +13,9 @@ import numpy.typing as npt
 
 from chaski import _apart, _engine
 from chaski._assemble import Pool
+from chaski._plain import Path, absolute, count, indices, listed
 from chaski._proto import chaski_pb2 as pb
 from chaski._rpc import Connection, stands_still
-from chaski._sources import Path, absolute, count, indices, listed
 from chaski.errors import SpecError, UnsupportedError
 
 Slice: TypeAlias = "tuple[int, int] | slice"

@@ -4,278 +4,61 @@ from __future__ import annotations
 
 import json
 import os
+import pathlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from pathlib import Path
-from typing import Any, Literal, TypeAlias, TypeVar, get_args
+from typing import Any, TypeAlias, TypeVar, get_args
 
 import numpy as np
 
-from chaski._sources import (
-    Augment,
-    Mixture,
-    RandomWindow,
-    Rows,
-    Sampler,
+from chaski._plain import (
+    Columns,
+    DTypeLike,
+    Path,
     Size,
-    Source,
-    SourceLike,
-    Timestamp,
-    WholeChip,
     above_zero,
     absolute,
-    check_source,
     count,
     instance,
+    listed,
     members,
     pair,
-    place_json,
     plain,
     stated,
     timestamp_json,
     until_json,
 )
+from chaski._proto.arguments import (
+    VERSION,
+    BadSamples,
+    Field,
+    FieldLike,
+    Method,
+    Mixture,
+    Normalize,
+    NormalizeLike,
+    OnBad,
+    Pixels,
+    Points,
+    RandomWindow,
+    Rows,
+    Sampler,
+    Source,
+    SourceLike,
+    Vector,
+    WholeChip,
+)
 from chaski.errors import SpecError
 
 T = TypeVar("T")
-VERSION = 1
-BadSamples: TypeAlias = Literal["error", "skip", "replace", "fill"]
-Kind: TypeAlias = Literal["raster", "number", "text", "class"]
 METADATA = ("number", "text", "class")
 """Kinds of metadata columns, which take nothing of what `load` says of all fields."""
-DTypeLike: TypeAlias = Any
-"""A name ("float32", "bfloat16", "native", "f4"), or a dtype of numpy, ml_dtypes or torch."""
 FLOATS = ("float32", "float16", "bfloat16")
 LABELS = ("native", "int64")
 """dtypes without arithmetic: a normalize of `load` is not for them."""
 
 
-@dataclass(frozen=True)
-class Normalize:
-    """y = f32(f32(x * scale) + offset), clipped; what a model sees of a sample x.
-
-    Attributes:
-        scale: one factor for all bands, or one a picked band.
-        offset: likewise, in units of the result.
-        clip: lower and upper bound of the result, or None.
-    """
-
-    scale: float | Sequence[float] = 1.0
-    offset: float | Sequence[float] = 0.0
-    clip: tuple[float, float] | None = None
-
-
-Method: TypeAlias = Literal["mean_std", "min_max", "percentile"]
 StatsLike: TypeAlias = "str | os.PathLike[str] | Mapping[str, Any]"
-NormalizeLike: TypeAlias = "Normalize | Method | Mapping[str, Any] | Literal[False] | None"
-
-
-@dataclass(frozen=True)
-class Points:
-    """Labelled points of a sparse TileDB array: those that lie in a sample's window.
-
-    A field of them gives three members of a batch: its name, float32 (n, k, 2), y and x in pixels
-    of the window from its upper left corner, -1 for padding; its name and "_values", (n, k), in the
-    dtype of the attribute, 0 for padding; its name and "_count", int64 (n,), how many points the
-    window has. That may be more than `most`: the first ones are there then. A pixel's centre lies
-    at .5, and int(y), int(x) is the pixel; points are turned with the pixels.
-
-    Attributes:
-        array: folder of the array.
-        most: k, the points that a row has room for.
-        dims: what the array's dimensions are, in their order: "y x", or with n where every sample
-            has points of its own. Default: their names.
-        timestamp: as for `load`, of this array.
-        values: attribute that labels the points. Default: the only one.
-        space: "pixel" for rows and columns of the raster, whole numbers being pixels, or "world"
-            for places on the ground.
-        transform: with "world", the six numbers of GDAL's geotransform, for all samples. Default:
-            those of each file.
-    """
-
-    array: str | os.PathLike[str]
-    most: int
-    dims: str | None = None
-    timestamp: Timestamp | None = None
-    values: str | None = None
-    space: Literal["pixel", "world"] = "pixel"
-    transform: Sequence[float] | None = None
-
-
-@dataclass(frozen=True)
-class Vector:
-    """Polygons, lines and points of a file, drawn into the windows of a dataset of rasters.
-
-    A field of them gives one member of a batch, (n, y, x), on the grid of the first raster field:
-    0 is where no shape is. Shapes are converted to the raster's CRS, drawn in the order of the
-    file, as `rasterio.features.rasterize` does, and flipped, turned and resized with the window. A
-    raster that does not say where it lies is a bad sample.
-
-    Attributes:
-        path: the file: GeoParquet with geometries in WKB, or GeoJSON.
-        column: column with the values of the shapes: numbers, or strings with `classes`. Shapes
-            without a value are not drawn. Default: 1 for every shape.
-        kind: "mask" for the values of the shapes, "instances" for their numbers in the file from 1.
-        all_touched: whether shapes cover all pixels that their outline passes through. By default
-            polygons cover those whose centres lie in them.
-        classes: the strings of `column` in the order of their values, from 1. Others are not drawn.
-        dtype: "uint8", "int16", "int32", "int64" or "float32". Default: "uint8" without a column
-            and for classes, "int64" or "float32" for numbers, "int32" for instances.
-        crs: CRS of the coordinates, such as "EPSG:32630". Default: that of the file.
-    """
-
-    path: str | os.PathLike[str]
-    column: str | None = None
-    kind: Literal["mask", "instances"] | None = None
-    all_touched: bool = False
-    classes: Sequence[str] | None = None
-    dtype: DTypeLike | None = None
-    crs: str | None = None
-
-
-@dataclass(frozen=True)
-class Field:
-    """One named member of a sample. What is None comes from the arguments of `load`.
-
-    Attributes:
-        column: column of the table that holds the raster's path, a number or a text; of a container
-            also a path of ids ("s2/img.tif"), or "PATH@COLUMN"; of an array the attribute.
-        kind: "raster", "number", "text" or "class", an error where the column holds something
-            else. Without it the column decides: texts are paths of rasters if all of them end in
-            .tif, .tiff or .rumi. A field that gives what only rasters have is one. "text" for a
-            column of rasters, or for files of a folder, gives their paths. "class" numbers the
-            strings of the column: of folders and catalogs it may be "folder", the name of the
-            folder that a sample's file lies in.
-        classes: the strings of the column in the order of their values, with kind "class": the
-            first one is 0, and a sample with another string is bad. Default: all strings of the
-            column in the order of their bytes.
-        pattern: pairs files by what {id} stands for in their paths below the source:
-            "masks/{id}.tif".
-        blob: column that holds the raster's header blob, if any.
-        bands: bands to pick, in this order; repeats are fine. Either by zero-based index, or by
-            what files call them (["B04", "B08"], the descriptions that GDAL writes), looked up in
-            every file; one that lacks a name is a bad sample. Default: all.
-        times: steps of time to pick by zero-based index, in this order, of rumi files that have
-            several. Default: all.
-        dtype: "native" (as stored), "float32", "float16", "bfloat16", "uint8" or, of rasters of
-            integers, "int64"; also as np.float32 or torch.float32. Of a column of numbers any real
-            dtype; default there int64 or float64, whatever `load` says. A number that the dtype
-            cannot hold makes its row bad.
-        layout: einops pattern over the axes n b y x.
-        sizes: lengths of the layout's names that are no axes.
-        normalize: a `Normalize`, a dict of its members, "mean_std", "min_max" or "percentile" (with
-            `stats` of `load`), or False for none whatever `load` says.
-        fill: element for nodata samples, what a file's mask takes out, and padding, in units of the
-            result; NaN is fine for floats. Without it, and without that of `load`, padding is 0,
-            and nodata is 0 in floats and keeps its value in "native" and integers.
-        pad: a window may reach past the edge of the asset, filled.
-        validity: name of a further uint8 tensor of the same layout: 1 where a sample is valid, 0
-            where it is nodata, masked or padding.
-        resample: how windows that are resampled come to their size. Default: bilinear where the
-            dtype is a float, else nearest. "antialias", for floats, is bilinear with a filter that
-            widens as windows shrink.
-        ground: "match" (default) makes a sample bad whose raster lies elsewhere than that of the
-            first raster field: in another CRS, or with corners more than half a pixel apart;
-            "ignore" goes by the sizes of the rasters only.
-        points: makes the field one of points, and is alone then.
-        vector: makes the field one of shapes, and is alone then.
-        columns: one tensor of rasters that lie in columns of their own, each as `column` says: the
-            bands of the first, then those of the second, and so on. `bands` picks by index.
-        patterns: the same of files that are paired, each as `pattern` says.
-        grid: grid that the rasters of `columns` or `patterns` are brought to: "first" (default) for
-            that of the first one, or the size of its pixels in metres. Others are resampled on the
-            ground, as `resample` says; what a raster does not cover is nodata.
-    """
-
-    column: str | None = None
-    pattern: str | None = None
-    blob: str | None = None
-    kind: Kind | None = None
-    bands: Sequence[int] | Sequence[str] | None = None
-    dtype: DTypeLike | None = None
-    layout: str | None = None
-    sizes: Mapping[str, int] | None = None
-    normalize: NormalizeLike = None
-    fill: float | None = None
-    pad: bool | None = None
-    validity: str | None = None
-    resample: Literal["nearest", "bilinear", "antialias"] | None = None
-    points: Points | Mapping[str, Any] | None = None
-    times: Sequence[int] | None = None
-    ground: Literal["match", "ignore"] | None = None
-    vector: Vector | Mapping[str, Any] | None = None
-    columns: Sequence[str] | None = None
-    patterns: Sequence[str] | None = None
-    grid: Literal["first"] | float | None = None
-    classes: Sequence[str] | None = None
-
-
-FieldLike: TypeAlias = "Field | Points | Vector | str | Mapping[str, Any]"
-
-
-@dataclass(frozen=True)
-class Pixels:
-    """What the pixels of a batch look like: defaults of all raster fields.
-
-    A `Field` overrides them. They do not apply to metadata columns.
-
-    Attributes:
-        bands: bands of "image" by zero-based index, or by name (["B04", "B08"]); only without
-            `fields`. Default: all.
-        dtype: "float32", "float16", "bfloat16", "uint8", "int64" of rasters of integers, or
-            "native" for that of the files; also as np.float32 or torch.float32.
-        layout: einops pattern over the axes n b y x, such as "n y x b" or "n b (y x)"; with `time`
-            of `Rows` over n t b y x. Default: the axes as they are named here.
-        sizes: lengths of the layout's names that are no axes.
-        fill: value of nodata samples and padding, in units of the result. Default: 0, but nodata of
-            fields that keep integers stays. Of several fields, those of dtype "native", and of
-            integers without arithmetic, are labels, and only their own `Field(fill=...)` counts.
-        pad: windows may reach past the edge of an asset, filled.
-        validity: name of a uint8 tensor that is 1 where "image" is valid; only without `fields`.
-        augment: mirrors or turns every sample, all its fields alike, by one of a set: "flip_x",
-            "flip_y", "flips", "rotations", or "d4" for all eight.
-        windows: batches have "window", int64 (n, 4): y, x, height and width of each row's window in
-            pixels of its first raster field, before it is resampled or turned; -1 without a sample.
-        geo: batches have "geo", a dict of where each row's window lies on the ground, as its pixels
-            are in the batch: "transform" (n, 6) as GDAL's geotransform has it, "epsg" (n,) int64,
-            "bounds" (n, 4) least x and y, greatest x and y, "lonlat" (n, 2) of the centre in
-            degrees, "gsd" (n,) metres of a pixel. NaN, and EPSG 0, without a place. As members of
-            the batch they are called "geo.transform" and so on.
-    """
-
-    bands: Sequence[int] | Sequence[str] | None = None
-    dtype: DTypeLike = "float32"
-    layout: str | None = None
-    sizes: Mapping[str, int] | None = None
-    fill: float | None = None
-    pad: bool = False
-    validity: str | None = None
-    augment: Augment | None = None
-    windows: bool = False
-    geo: bool = False
-
-
-@dataclass(frozen=True)
-class OnBad:
-    """What a run does with samples that cannot be read. `Loader.bad` counts and lists them.
-
-    Network and permission errors are not faults of a sample. They always end the run.
-
-    Attributes:
-        action: "error" raises; "skip" marks the row as not valid; "replace" puts another sample in
-            its place; "fill" leaves it valid, and nodata everywhere; of a sequence, only the steps
-            that cannot be read are nodata.
-        max_count: bad samples of an epoch after which an error is raised. Every rank counts its
-            own, from the start of the epoch or from where its loader began: a state has no count.
-        max_rate: the same, as a share of the rank's samples of a whole epoch.
-        quarantine: file that bad samples are appended to, as lines of JSON that
-            `chaski quarantine --met` reads; several processes may share one.
-    """
-
-    action: BadSamples = "error"
-    max_count: int | None = None
-    max_rate: float | None = None
-    quarantine: str | os.PathLike[str] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -305,6 +88,41 @@ class SpecOptions(BatchOptions):
     """The arguments of `load` that make the spec."""
 
     batch_size: int
+
+
+def check_source(source: object) -> None:
+    """Checks that a source is a path, a sequence of paths, or a mixture of sources by name."""
+    if isinstance(source, Mixture):
+        if not source.sources or not isinstance(source.sources, Mapping):
+            raise SpecError(f"sources is {source.sources!r}: it must be a dict of sources by name")
+        return
+    if isinstance(source, Mapping):
+        raise SpecError(
+            "source is a dict, whose values are not columns; several sources are a Mixture"
+        )
+    if isinstance(source, Source):
+        raise SpecError("a Source is part of a Mixture; give its members to load")
+    if not isinstance(source, (os.PathLike, Sequence)):  # an iterator would be used up here
+        raise SpecError(f"source is {source!r}: it must be a path or a list of paths")
+    listed("source", source)
+
+
+def absolute_paths(source: Path | Sequence[Path] | Columns) -> list[str]:
+    """Returns the paths of a source that is no mixture, each as `absolute` says."""
+    check_source(source)
+    return [absolute(p) for p in listed("source", source)]
+
+
+def place_json(source: Path | Sequence[Path] | Columns, base_path: Path | None) -> dict[str, Any]:
+    """Returns the members that say where a source lies: one path, or several containers."""
+    check_source(source)
+    paths = listed("source", source)
+    out: dict[str, Any] = {"source": os.fspath(paths[0])}
+    if len(paths) > 1:
+        out["parts"] = [os.fspath(p) for p in paths[1:]]
+    if base_path is not None:
+        out["base_path"] = plain("base_path", base_path)
+    return out
 
 
 def policy(on_bad: BadSamples | OnBad) -> OnBad:
@@ -690,7 +508,7 @@ def _load_stats(stats: StatsLike) -> Mapping[str, Any]:
     """Returns the fields of a `chaski stats` JSON: a path, or what it holds."""
     if not isinstance(stats, Mapping):
         try:
-            stats = json.loads(Path(stats).read_bytes())
+            stats = json.loads(pathlib.Path(stats).read_bytes())
         except ValueError as e:
             raise SpecError(f"stats {stats}: {e}") from None
     table = stats.get("fields") if isinstance(stats, Mapping) else None

@@ -15,20 +15,12 @@ import numpy.typing as npt
 from chaski import _show
 from chaski._files import replace_file
 from chaski._options import takes
+from chaski._plain import Columns, Path, absolute, count, positive
 from chaski._proto import chaski_pb2 as pb
+from chaski._proto.arguments import Field, FieldLike, OnBad, Rows
 from chaski._read import Server, ask
 from chaski._rpc import PIECE
-from chaski._sources import Columns, Path, Rows, absolute, absolute_paths, count, positive
-from chaski._spec import (
-    Field,
-    FieldLike,
-    OnBad,
-    SpecOptions,
-    build_field,
-    build_spec,
-    field_names,
-    policy,
-)
+from chaski._spec import SpecOptions, absolute_paths, build_field, build_spec, field_names, policy
 from chaski._tables import Files
 from chaski.errors import NotFoundError, SpecError
 

@@ -9,7 +9,8 @@ from dataclasses import replace
 from typing import Any
 
 from chaski import _engine
-from chaski._sources import Mixture, Source, absolute
+from chaski._plain import absolute
+from chaski._proto.arguments import Mixture, Source
 from chaski.errors import SpecError
 
 _TEXTS = ("string", "large_string", "string_view")  # of Arrow; polars gives the last

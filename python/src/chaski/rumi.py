@@ -35,10 +35,10 @@ import numpy.typing as npt
 from chaski import _read
 from chaski._files import replace_file
 from chaski._payload import DTYPES
+from chaski._plain import Crs, Path, absolute, crs_code
 from chaski._proto import chaski_pb2 as pb
 from chaski._read import Selection, Slice, ask
 from chaski._rpc import PIECE
-from chaski._sources import Crs, Path, absolute, crs_code
 from chaski.errors import SpecError, UnsupportedError
 
 __all__ = [

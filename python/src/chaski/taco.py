@@ -35,23 +35,13 @@ from chaski._loader import Loader
 from chaski._loader import connect as _connect
 from chaski._loader import load as _load
 from chaski._options import Engine, renewed
+from chaski._plain import Crs, Path, bbox_json, conditions, count, given, listed, positive
 from chaski._proto import chaski_pb2 as pb
+from chaski._proto.arguments import FieldLike, Rows
 from chaski._read import Server, words
 from chaski._read import ask as _ask
 from chaski._read import read as _read
 from chaski._rpc import PIECE
-from chaski._sources import (
-    Crs,
-    Path,
-    Rows,
-    bbox_json,
-    conditions,
-    count,
-    given,
-    listed,
-    positive,
-)
-from chaski._spec import FieldLike
 from chaski.errors import NotFoundError, SpecError, UnsupportedError
 
 if TYPE_CHECKING:
