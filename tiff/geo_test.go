@@ -120,9 +120,9 @@ func TestGDALMetadata(t *testing.T) {
 	}{
 		"none": {"", "BAND", nil},
 		"tile": {FormatGDALMetadata(nil), "TILE", nil},
-		"name": {FormatGDALMetadata(descriptionItems([]string{"B1"})), "TILE", []string{"B1"}},
+		"name": {FormatGDALMetadata(DescriptionItems([]string{"B1"})), "TILE", []string{"B1"}},
 		"broken": {
-			strings.TrimSuffix(FormatGDALMetadata(descriptionItems([]string{"B1"})), "/GDALMetadata>\n"),
+			strings.TrimSuffix(FormatGDALMetadata(DescriptionItems([]string{"B1"})), "/GDALMetadata>\n"),
 			"TILE", []string{"B1"},
 		},
 		"not XML": {"TILE <<< INTERLEAVE", "BAND", nil},

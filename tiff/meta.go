@@ -209,8 +209,8 @@ var (
 	unescape = strings.NewReplacer("&amp;", "&", "&lt;", "<", "&gt;", ">", "&quot;", `"`, "&apos;", "'")
 )
 
-// descriptionItems returns the items of GDAL_METADATA that name bands.
-func descriptionItems(names []string) (items []string) {
+// DescriptionItems returns the items of GDAL_METADATA that name bands, for FormatGDALMetadata.
+func DescriptionItems(names []string) (items []string) {
 	for i, n := range names {
 		if n != "" {
 			items = append(items,

@@ -77,7 +77,7 @@ func (o TOGOptions) withDefaults() TOGOptions {
 		o.Photometric = 1
 	}
 	if o.GDALMetadata == "" {
-		o.GDALMetadata = FormatGDALMetadata(descriptionItems(o.BandNames))
+		o.GDALMetadata = FormatGDALMetadata(DescriptionItems(o.BandNames))
 	}
 	if o.ExtraSamples == nil {
 		o.ExtraSamples = make([]uint16, max(0, o.Shape[0]-o.colours()))

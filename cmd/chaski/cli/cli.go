@@ -112,7 +112,7 @@ Exit codes:
 		raster.NewConvert(env), raster.NewPaste(env),
 		inspect.NewInfo(env),
 		container.NewLs(env), container.NewLocate(env), container.NewExtract(env),
-		container.NewSQL(env), container.NewPack(env),
+		container.NewSQL(env), container.NewPack(env), container.NewMake(env),
 		array.NewArray(env), array.NewConsolidate(env),
 		dataset.NewPlan(env), dataset.NewExplain(env), dataset.NewReplay(env),
 		dataset.NewSpec(env), dataset.NewQuarantine(env), dataset.NewStats(env),

@@ -67,8 +67,8 @@ func (c *Collection) Set(b []byte) error {
 	return nil
 }
 
-// check returns an error that names the first member which violates the specification.
-func (c *Collection) check() error {
+// Check returns an error that names the first member which violates the specification.
+func (c *Collection) Check() error {
 	bad := func(format string, args ...any) error {
 		return fault.New(fault.Unsupported, "COLLECTION.json", fault.NoOffset, format, args...)
 	}

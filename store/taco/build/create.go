@@ -22,7 +22,7 @@ import (
 // file that cannot be read ends Create with an error that names it.
 func Create(ctx context.Context, t *Taco, path string, o Options) (*Result, error) {
 	w := &writer{o: o, collection: t.Collection}
-	if err := w.collection.check(); err != nil {
+	if err := w.collection.Check(); err != nil {
 		return nil, err
 	}
 	var err error
@@ -34,6 +34,12 @@ func Create(ctx context.Context, t *Taco, path string, o Options) (*Result, erro
 
 // create writes checked levels to path.
 func (w *writer) create(ctx context.Context, path string) (*Result, error) {
+	w.files = w.copyFiles
+	return w.write(ctx, path)
+}
+
+// write writes the container to path.
+func (w *writer) write(ctx context.Context, path string) (*Result, error) {
 	if w.o.Opener == nil {
 		files := &source.Files{}
 		defer files.Close()

@@ -21,7 +21,7 @@ import (
 // c is COLLECTION.json; see CollectionOf. Its extent is computed again if the samples have points of STAC or ISTAC.
 func Export(ctx context.Context, d *taco.Dataset, rows []int, c Collection, path string, o Options) (*Result, error) {
 	w := &writer{o: o, collection: c}
-	if err := w.collection.check(); err != nil {
+	if err := w.collection.Check(); err != nil {
 		return nil, err
 	}
 	var err error

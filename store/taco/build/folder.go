@@ -7,6 +7,7 @@ import (
 	"os"
 
 	"github.com/chaski-eo/chaski/internal/pathname"
+	"github.com/chaski-eo/chaski/store/taco/internal/taco2"
 )
 
 // folder writes the container into the empty folder dir, which is synced afterwards.
@@ -15,15 +16,11 @@ func (w *writer) folder(ctx context.Context, dir string) error {
 	if err := os.Mkdir(data, 0o777); err != nil {
 		return err
 	}
-	for k := range w.levels {
-		for _, row := range w.folderRows(k) {
-			// Ids were checked: none leads out of the folder, and it is new, so that no link is in it.
-			if err := os.Mkdir(pathname.Join(data, path(w.levels, k, row)), 0o777); err != nil {
-				return err
-			}
+	made := make([]int, taco2.MaxLevels) // of each level, the rows whose folders are there
+	err := w.files(ctx, func(p place, l *loaded) error {
+		if err := w.mkdirs(data, made); err != nil {
+			return err
 		}
-	}
-	err := w.copyFiles(ctx, func(p place, l *loaded) error {
 		return writeNew(pathname.Join(data, p.path), func(f io.Writer) error {
 			if l.r == nil {
 				_, err := f.Write(l.bytes)
@@ -70,6 +67,22 @@ func (w *writer) folder(ctx context.Context, dir string) error {
 		return err
 	}
 	return put(collName, doc)
+}
+
+// mkdirs makes the folders of the rows that were added since it was last called.
+func (w *writer) mkdirs(data string, made []int) error {
+	for k, l := range w.levels {
+		for ; made[k] < len(l.ids); made[k]++ {
+			if !l.folders[made[k]] {
+				continue
+			}
+			// Ids were checked: none leads out of the folder, and it is new, so that no link is in it.
+			if err := os.Mkdir(pathname.Join(data, path(w.levels, k, made[k])), 0o777); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // writeNew writes a file that does not exist yet.

@@ -5,10 +5,7 @@ import (
 	"hash/crc32"
 	"io"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/internal/crash"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/taco"
 )
@@ -88,63 +85,4 @@ func (r *reader) Read(p []byte) (int, error) {
 	}
 	r.done += int64(len(p))
 	return len(p), nil
-}
-
-// ordered makes n values on several workers, and hands them to use in their order, on this goroutine. At most twice as
-// many values as there are workers wait to be used. drop gets those that are made but not used because of an error.
-func ordered[T any](ctx context.Context, n, workers int, produce func(ctx context.Context, i int) (T, error),
-	use func(i int, v T) error, drop func(v T)) (err error) {
-	type made struct {
-		v   T
-		err error
-	}
-	ctx, cancel := context.WithCancel(ctx)
-	queue := make(chan chan made, 2*workers)
-	var g errgroup.Group
-	g.SetLimit(workers + 1) // and the goroutine that starts them
-	g.Go(func() error {
-		defer close(queue)
-		for i := range n {
-			c := make(chan made, 1)
-			select {
-			case queue <- c:
-			case <-ctx.Done():
-				return nil
-			}
-			g.Go(func() error {
-				var m made
-				m.err = crash.Call(func() (err error) {
-					m.v, err = produce(ctx, i)
-					return err
-				})
-				c <- m
-				return nil
-			})
-		}
-		return nil
-	})
-	i := 0
-	for c := range queue {
-		m := <-c
-		switch {
-		case m.err != nil:
-			if err == nil {
-				err = m.err
-			}
-		case err != nil:
-			drop(m.v)
-		default:
-			err = use(i, m.v)
-		}
-		if err != nil {
-			cancel()
-		}
-		i++
-	}
-	_ = g.Wait()
-	if err == nil && i < n {
-		err = ctx.Err() // the caller's
-	}
-	cancel()
-	return err
 }

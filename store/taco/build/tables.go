@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/chaski-eo/chaski/internal/inorder"
 	"github.com/chaski-eo/chaski/store/taco/internal/taco2"
 	"github.com/chaski-eo/chaski/tables"
 	"github.com/chaski-eo/chaski/tables/encode"
@@ -88,7 +89,7 @@ func (w *writer) metaTables(ctx context.Context, k int, put func(row int, b []by
 		return err
 	}
 	rows := w.folderRows(k)
-	return ordered(ctx, len(rows), w.o.Workers,
+	return inorder.Do(ctx, len(rows), w.o.Workers,
 		func(ctx context.Context, i int) ([]byte, error) {
 			var own []int
 			for c := l.first[rows[i]]; c < l.first[rows[i]+1]; c++ {

@@ -3,6 +3,7 @@ package build
 import (
 	"context"
 
+	"github.com/chaski-eo/chaski/internal/inorder"
 	"github.com/chaski-eo/chaski/store/taco/internal/taco2"
 )
 
@@ -12,7 +13,13 @@ type writer struct {
 	collection Collection
 	levels     []*level
 	result     Result
+	// files hands the bytes of all files to put, in the order in which they are written. Afterwards levels and
+	// collection are complete.
+	files func(ctx context.Context, put putter) error
 }
+
+// putter writes the bytes of a file.
+type putter func(p place, l *loaded) error
 
 // place is a row of a level.
 type place struct {
@@ -20,9 +27,9 @@ type place struct {
 	path       string
 }
 
-// files returns the files in the order in which they are written: those of a sample of level 0 one after the other, so
+// order returns the files in the order in which they are written: those of a sample of level 0 one after the other, so
 // that reading a sample is one request.
-func (w *writer) files() []place {
+func (w *writer) order() []place {
 	var all []place
 	var walk func(k, row int, path string)
 	walk = func(k, row int, path string) {
@@ -45,9 +52,9 @@ func (w *writer) files() []place {
 }
 
 // copyFiles loads the files in order and hands each to put.
-func (w *writer) copyFiles(ctx context.Context, put func(p place, l *loaded) error) error {
-	files := w.files()
-	return ordered(ctx, len(files), w.o.Workers,
+func (w *writer) copyFiles(ctx context.Context, put putter) error {
+	files := w.order()
+	return inorder.Do(ctx, len(files), w.o.Workers,
 		func(ctx context.Context, i int) (*loaded, error) {
 			return load(ctx, w.o.Opener, &w.levels[files[i].level].content[files[i].row])
 		},

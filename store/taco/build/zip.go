@@ -13,11 +13,12 @@ func (w *writer) zip(ctx context.Context, f archiveFile) error {
 	if err != nil {
 		return err
 	}
-	for _, l := range w.levels {
-		l.spans = make([]span, len(l.ids))
-	}
-	err = w.copyFiles(ctx, func(p place, l *loaded) (err error) {
-		to := &w.levels[p.level].spans[p.row]
+	err = w.files(ctx, func(p place, l *loaded) (err error) {
+		level := w.levels[p.level]
+		for len(level.spans) < len(level.ids) {
+			level.spans = append(level.spans, span{})
+		}
+		to := &level.spans[p.row]
 		if l.r == nil {
 			*to, err = a.add(dataFolder+p.path, l.bytes, l.crc)
 			return err
@@ -25,6 +26,9 @@ func (w *writer) zip(ctx context.Context, f archiveFile) error {
 		*to, err = a.copy(dataFolder+p.path, l.size, &reader{ctx: ctx, l: l})
 		return err
 	})
+	for _, l := range w.levels {
+		l.spans = append(l.spans, make([]span, len(l.ids)-len(l.spans))...)
+	}
 	if err == nil {
 		err = w.settle(ctx)
 	}

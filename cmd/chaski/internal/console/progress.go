@@ -10,7 +10,7 @@ import (
 )
 
 // Bar is a progress bar. It draws nothing if stderr is no terminal. The zero value draws nothing
-// either.
+// either. It shows the rate and the time that is left.
 type Bar struct{ bar *progressbar.ProgressBar }
 
 // NewBar returns a bar of total steps; total is -1 if it is not known yet.
@@ -23,7 +23,8 @@ func NewBar(stderr io.Writer, what string, total int64) *Bar {
 	const redraw = 100 * time.Millisecond
 	return &Bar{progressbar.NewOptions64(total, progressbar.OptionSetWriter(f),
 		progressbar.OptionSetDescription(what), progressbar.OptionThrottle(redraw),
-		progressbar.OptionShowCount(), progressbar.OptionClearOnFinish())}
+		progressbar.OptionShowCount(), progressbar.OptionShowIts(),
+		progressbar.OptionClearOnFinish())}
 }
 
 // Set moves the bar to done of total. Several goroutines may call it.

@@ -77,8 +77,7 @@ func (f *packFlags) run(ctx context.Context, env console.Env, paths []string) er
 	files := open.NewOpener(true)
 	defer files.Close()
 	bar := console.NewBar(env.Err, "pack", 0)
-	o := build.Options{Opener: files, Workers: f.workers}
-	o.Form = map[string]build.Form{"auto": build.Auto, "zip": build.ZIP, "folder": build.Folder}[f.form]
+	o := build.Options{Opener: files, Workers: f.workers, Form: forms[f.form]}
 	if !f.quiet {
 		o.Progress = func(done, total int) { bar.Set(int64(done), int64(total)) }
 	}

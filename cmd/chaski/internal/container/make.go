@@ -1,0 +1,155 @@
+package container
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
+	"github.com/chaski-eo/chaski/cmd/chaski/internal/flags"
+	"github.com/chaski-eo/chaski/cmd/chaski/internal/open"
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/pathname"
+	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/ops/recipe"
+	"github.com/chaski-eo/chaski/store/taco/build"
+)
+
+type makeFlags struct {
+	out, form, stats string
+	workers          int
+	memory           int64
+	maxChunk         int
+	quiet            bool
+}
+
+// NewMake returns the command make.
+func NewMake(env console.Env) *cobra.Command {
+	var f makeFlags
+	cmd := &cobra.Command{
+		Use:   "make -o OUT [flags] RECIPE",
+		Short: "Cut chips by a recipe into a TACO 2 container",
+		Long: `Cut chips out of rasters by a recipe, and write them as a TACO 2 container: a ZIP (OUT ends in .tacozip or
+.zip) or a folder. RECIPE is a file of YAML or JSON:
+
+  collection:                     # COLLECTION.json: these members are needed
+    id: coast
+    dataset_version: "1.0"
+    description: Chips of the coast
+    licenses: [CC-BY-4.0]
+    providers: [{name: Ana}]
+    tasks: [semantic-segmentation]
+  source: scenes/                 # a directory, glob, table, catalog or container; relative to the recipe
+  where: cloud_cover < 20         # rows of a table, catalog or container; also bbox and datetime
+  windows: {kind: grid, size: 256, stride: 128}
+  fields:                         # the files of each chip
+    - {name: image, pattern: "images/{id}.tif", bands: [3, 2, 1]}
+    - {name: mask, pattern: "masks/{id}.tif", codec: {format: rumi, graph: best}}
+  columns: ["*"]                  # metadata columns of the source to keep
+  split: {by: place, cell: 0.1, shares: {train: 0.8, val: 0.2}}
+  quality: {max_nodata: 0.2, pairs: drop}
+  bad_samples: skip
+
+windows.kind is whole (default), grid (size, stride, pad) or random (size, per_file, seed). A field has name,
+column or pattern (columns or patterns join rasters as bands), bands or band_names, dtype, nodata, resample,
+ground and codec: format (tog, rumi, rumi2), graph, level, tile and max_cost as in 'chaski convert'.
+split.by is hash (of the source's ids), place (cells of cell degrees) or column. quality leaves out chips
+with more nodata than max_nodata, a share from 0 to 1, in any of its fields, and with pairs: drop samples
+whose rasters do not lie together. bad_samples is error (default) or skip. An unknown key is an error.
+
+The loader reads the windows as for training. Pixels, nodata, masks, names of bands and CRS are kept, and
+each chip has the transform of its window. A chip of one field is a file, one of several fields a folder
+with a file for each. Level 0 has the columns chaski:source, chaski:window, split, stac:crs,
+stac:tensor_shape, stac:geotransform and stac:centroid; files have geotiff:stats.
+
+OUT is complete or absent, also after a kill. A ZIP replaces an older one; a folder must not be there. The
+same recipe gives the same bytes, for any number of workers.`,
+		Example: `  chaski make -o chips.tacozip chips.yaml
+  chaski make -o made/ --stats made.json chips.yaml
+  chaski make -o small.tacozip --workers 2 --memory 100000000 chips.json`,
+		Args: console.ExactlyOne("RECIPE"),
+		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd.Context(), env, args[0]) },
+	}
+	fl := cmd.Flags()
+	fl.StringVarP(&f.out, "output", "o", "", "`OUT`, the container to write")
+	fl.StringVar(&f.form, "form", "auto", "auto (by the name of OUT), zip or folder")
+	flags.NonEmptyVar(fl, &f.stats, "stats", "also write the statistics of all chips to `FILE`, as 'chaski stats' does")
+	fl.IntVar(&f.workers, "workers", 0,
+		"chips that are read and encoded at a time (default: the number of processors)")
+	flags.AddMemory(fl, &f.memory, "windows")
+	flags.AddMaxChunk(fl, &f.maxChunk)
+	fl.BoolVar(&f.quiet, "quiet", false, "show no progress")
+	return cmd
+}
+
+func (f *makeFlags) run(ctx context.Context, env console.Env, path string) error {
+	if f.out == "" {
+		return console.Usagef("-o OUT is missing")
+	}
+	if err := console.FirstError(console.OneOf("form", f.form, "auto", "zip", "folder"),
+		console.Between("workers", f.workers, 0, flags.MaxWorkers),
+		console.AtLeast("memory", f.memory, 0)); err != nil {
+		return err
+	}
+	b, err := open.Whole(ctx, path)
+	if err != nil {
+		return fault.WithFile(err, path)
+	}
+	r, err := recipe.Parse(b)
+	if err != nil {
+		return fault.WithFile(fault.New(fault.Unsupported, "recipe", fault.NoOffset, "%s",
+			strings.TrimPrefix(err.Error(), "recipe: ")), path)
+	}
+	if f.stats != "" && !*r.Statistics {
+		return console.Usagef("--stats needs statistics, which the recipe turns off")
+	}
+	files := open.NewOpener(true)
+	defer files.Close()
+	bar := console.NewBar(env.Err, "chips", -1)
+	o := recipe.Options{Base: pathname.Dir(path), Form: forms[f.form], Loader: loader.Options{Workers: f.workers,
+		MemoryBytes: f.memory, MaxChunkBytes: f.maxChunk, Opener: files, SQL: env.SQL}}
+	if !f.quiet {
+		o.Progress = bar.Set
+	}
+	res, err := recipe.Make(ctx, r, f.out, o)
+	bar.Done()
+	if err != nil {
+		return console.FileError(f.out, err)
+	}
+	return f.report(env, res)
+}
+
+// forms are the values of --form.
+var forms = map[string]build.Form{"auto": build.Auto, "zip": build.ZIP, "folder": build.Folder}
+
+// report says what was made.
+func (f *makeFlags) report(env console.Env, r *recipe.Result) error {
+	if f.stats != "" {
+		b, err := json.MarshalIndent(r.Report, "", "  ")
+		if err != nil {
+			return err
+		}
+		err = console.WriteFile(f.stats, env.Out, func(w io.Writer) error {
+			_, err := w.Write(append(b, '\n'))
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	if left := r.Bad + r.Misplaced + r.Empty; left > 0 {
+		why := ""
+		if r.First != nil {
+			why = "; the first: " + fault.Line(r.First)
+		}
+		fmt.Fprintf(env.Err, "chaski: %d of %d windows are left out: %d cannot be read, %d do not lie together, "+
+			"%d have too much nodata%s\n", left, r.Windows, r.Bad, r.Misplaced, r.Empty, why)
+	}
+	_, err := fmt.Fprintf(env.Out, "%s: %d samples, %d files, %s\n", console.Printable(f.out), r.Samples, r.Files,
+		console.DecimalSize(r.Bytes))
+	return err
+}

@@ -1,0 +1,45 @@
+package loader
+
+import (
+	"context"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/shuffle"
+	"github.com/chaski-eo/chaski/store/catalog"
+	"github.com/chaski-eo/chaski/tables"
+)
+
+// RasterWindow is the raster of a field, and the window of it that a sample is made of.
+type RasterWindow struct {
+	Field  string
+	Asset  catalog.Asset
+	Window shuffle.Box // in pixels of the asset, before the sample's transform
+}
+
+// RasterWindows returns the windows that a draw takes of the raster fields, in their order, without reading a pixel.
+func (e *Engine) RasterWindows(ctx context.Context, draw shuffle.Draw) ([]RasterWindow, error) {
+	d := e.leaves[draw.Dataset]
+	out := make([]RasterWindow, len(d.rasters))
+	for i, f := range d.rasters {
+		a, err := d.table.Asset(ctx, f.TableColumn, draw.Row)
+		if err != nil {
+			return nil, err
+		}
+		w, err := e.windowOf(ctx, d, &draw, i, draw.Row, a)
+		if err != nil {
+			return nil, a.Fault(err)
+		}
+		out[i] = RasterWindow{Field: f.Name, Asset: a, Window: w}
+	}
+	return out, nil
+}
+
+// Data returns all columns and rows of the only source of the spec. A row of the table is the Row of a draw. It is
+// fault.Unsupported if the source has no columns, such as a directory.
+func (e *Engine) Data(ctx context.Context) (*tables.Table, error) {
+	if read := e.sets[0].extras.Data; read != nil {
+		return read(ctx)
+	}
+	return nil, fault.WithFile(fault.New(fault.Unsupported, "dataset", fault.NoOffset, "it has no columns"),
+		e.sets[0].source.Source)
+}

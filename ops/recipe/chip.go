@@ -1,0 +1,297 @@
+package recipe
+
+import (
+	"bytes"
+	"context"
+	"math"
+	"strconv"
+
+	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/crs"
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/loader/rows"
+	"github.com/chaski-eo/chaski/ops/convert"
+	"github.com/chaski-eo/chaski/shuffle"
+	"github.com/chaski-eo/chaski/tiff"
+)
+
+// Why a window becomes no chip.
+const (
+	kept      = iota
+	bad       // it cannot be read
+	misplaced // its rasters do not lie together
+	empty     // too much of it is nodata
+)
+
+// chip is what was made of a window.
+type chip struct {
+	left   int    // kept, or why it is left out
+	why    error  // of a bad or misplaced sample
+	source string // its id in the source
+	row    int64  // of the source
+	split  string
+	lonlat [2]float64 // of the centre of the first field; NaN if it is not known
+	files  []file
+}
+
+// file is the encoded raster of a field.
+type file struct {
+	bytes  []byte
+	window shuffle.Box
+	shape  [3]int
+	geo    tiff.Geo
+	bands  []string    // names
+	stats  [][]float64 // of each band, as geotiff:stats has them
+}
+
+// chip makes the chip of position i.
+func (m *maker) chip(ctx context.Context, i int64) (*chip, error) {
+	b, err := m.engine.Start(ctx, shuffle.StepTicket(0, i, 1, 0, 1), false).Wait(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer b.Release()
+	c := &chip{}
+	if len(b.Bad) > 0 {
+		c.why = errBad(&b.Bad[0])
+		switch {
+		case fault.KindOf(c.why) == fault.Misplaced && m.recipe.Quality.Pairs == "drop":
+			c.left = misplaced
+		case m.recipe.BadSamples == "skip":
+			c.left = bad
+		default:
+			return nil, c.why
+		}
+		return c, nil
+	}
+	draw := m.engine.Plan().At(0, i)
+	c.row = draw.Row
+	if c.source, err = m.engine.ID(ctx, draw.Dataset, draw.Row); err != nil {
+		return nil, err
+	}
+	windows, err := m.engine.RasterWindows(ctx, draw)
+	if err != nil {
+		return nil, err
+	}
+	at := b.Tensor("geo.lonlat").Float64()
+	c.lonlat = [2]float64{at[0], at[1]}
+	if c.split, err = m.partOf(c); err != nil {
+		return nil, err
+	}
+	if m.isEmpty(b) {
+		c.left = empty
+		return c, nil
+	}
+	t := <-m.tallies
+	defer func() { m.tallies <- t }()
+	for k := range m.recipe.Fields {
+		f, err := m.file(ctx, b, k, &windows[k], t)
+		if err != nil {
+			return nil, fault.WithFile(err, windows[k].Asset.URI)
+		}
+		c.files = append(c.files, *f)
+	}
+	return c, nil
+}
+
+// isEmpty reports whether a field has more nodata than the recipe allows.
+func (m *maker) isEmpty(b *loader.Batch) bool {
+	q := &m.recipe.Quality
+	if q.MaxNoData == nil {
+		return false
+	}
+	for i := range m.recipe.Fields {
+		name := m.recipe.Fields[i].Name
+		if !q.about(name) {
+			continue
+		}
+		valid := b.Tensor(name + validity).Data
+		missing := bytes.Count(valid, []byte{0})
+		if float64(missing) > *q.MaxNoData*float64(len(valid)) {
+			return true
+		}
+	}
+	return false
+}
+
+// file encodes the raster of field k.
+func (m *maker) file(ctx context.Context, b *loader.Batch, k int, w *loader.RasterWindow, t *tally) (*file, error) {
+	f := &m.recipe.Fields[k]
+	pixels, valid := b.Tensor(f.Name), b.Tensor(f.Name+validity).Data
+	if len(pixels.Shape) != 4 {
+		return nil, fault.New(fault.Unsupported, "field "+f.Name, fault.NoOffset,
+			"it has axes %q: chips have bands, y and x", pixels.Axes)
+	}
+	meta, err := m.meta(ctx, w)
+	if err != nil {
+		return nil, err
+	}
+	out := &file{window: w.Window, shape: [3]int{int(pixels.Shape[1]), int(pixels.Shape[2]), int(pixels.Shape[3])}}
+	c := convert.Chip{Shape: out.shape, DType: pixels.DType, Pixels: pixels.Data, Geo: meta.Geo,
+		Bands: bandsOf(f, meta, out.shape[0])}
+	c.Geo.Transform = windowTransform(&meta.Transform, w.Window, out.shape)
+	out.geo, out.bands = c.Geo, c.Bands
+	native := f.DType == "" || f.DType == "native"
+	switch {
+	case f.NoData != nil:
+		c.NoData = number(*f.NoData)
+	case native:
+		c.NoData = noDataOf(w.Asset.Index, meta)
+	}
+	// Without a value for nodata, masked pixels and those of the padding need a mask.
+	x := w.Asset.Index
+	past := w.Window.Y < 0 || w.Window.X < 0 || w.Window.Y+w.Window.H > x.Height || w.Window.X+w.Window.W > x.Width
+	if f.NoData == nil && (x.Mask != nil || past || !native && c.NoData == "") {
+		c.Mask = maskOf(valid, out.shape)
+	}
+	if *m.recipe.Statistics {
+		if out.stats, err = t.add(k, len(m.recipe.Fields), pixels, valid); err != nil {
+			return nil, err
+		}
+	}
+	var w2 bytes.Buffer
+	o := f.options(Pair{out.shape[1], out.shape[2]})
+	if err := c.Write(ctx, &w2, o); err != nil {
+		return nil, err
+	}
+	out.bytes = w2.Bytes()
+	return out, nil
+}
+
+// maskOf returns the mask of an image: 0 where no band is valid. It is nil if all pixels are.
+func maskOf(valid []byte, shape [3]int) []byte {
+	if bytes.IndexByte(valid, 0) < 0 {
+		return nil
+	}
+	n := shape[1] * shape[2]
+	mask := make([]byte, n)
+	for b := range shape[0] {
+		for i, v := range valid[b*n : (b+1)*n] {
+			mask[i] |= v
+		}
+	}
+	if bytes.IndexByte(mask, 0) < 0 {
+		return nil
+	}
+	return mask
+}
+
+// windowTransform returns the transform of a window that became an image of another size.
+func windowTransform(t *[6]float64, w shuffle.Box, shape [3]int) [6]float64 {
+	first := crs.At(t, float64(w.X), float64(w.Y))
+	sx, sy := float64(w.W)/float64(shape[2]), float64(w.H)/float64(shape[1])
+	return [6]float64{first[0], t[1] * sx, t[2] * sy, first[1], t[4] * sx, t[5] * sy}
+}
+
+// meta returns the georeferencing and the names of bands of an asset.
+func (m *maker) meta(ctx context.Context, w *loader.RasterWindow) (*tiff.Meta, error) {
+	a := &w.Asset
+	if a.Parts != nil || a.Index.Blocks != nil {
+		meta := &tiff.Meta{}
+		if a.Place != nil {
+			meta.EPSG, meta.HasTransform = a.Place.EPSG, true
+			meta.Transform = a.Place.Transform(a.Index.Height, a.Index.Width)
+		}
+		return meta, nil
+	}
+	key := a.Name()
+	if meta, ok := m.metas.Get(key); ok {
+		return meta, nil
+	}
+	meta, err := convert.ReadMeta(ctx, a.URI, rows.Alone(m.options.Loader.Opener, *a))
+	if err != nil {
+		return nil, a.Fault(err)
+	}
+	m.metas.Add(key, &meta, metaCost+int64(len(meta.GDALMetadata)))
+	return &meta, nil
+}
+
+// bandsOf returns the names of the bands of a field, nil if they have none.
+func bandsOf(f *Field, meta *tiff.Meta, n int) []string {
+	switch {
+	case f.BandNames != nil:
+		return f.BandNames
+	case len(f.Columns) == n:
+		return f.Columns
+	case meta.BandNames == nil:
+		return nil
+	case f.Bands == nil && len(meta.BandNames) == n:
+		return meta.BandNames
+	}
+	var names []string
+	for _, b := range f.Bands {
+		if b >= len(meta.BandNames) {
+			return nil
+		}
+		names = append(names, meta.BandNames[b])
+	}
+	if len(names) != n {
+		return nil
+	}
+	return names
+}
+
+// noDataOf returns the nodata value of an asset as a string, "" for none.
+func noDataOf(x *chunk.Index, meta *tiff.Meta) string {
+	if meta.NoData != "" {
+		return meta.NoData
+	}
+	switch {
+	case x.NoDataBits != nil && x.DType == chunk.Uint64:
+		return strconv.FormatUint(*x.NoDataBits, 10)
+	case x.NoDataBits != nil:
+		return strconv.FormatInt(int64(*x.NoDataBits), 10)
+	case x.NoData != nil:
+		return number(*x.NoData)
+	}
+	return ""
+}
+
+// number returns a value as GDAL writes nodata.
+func number(v float64) string {
+	if math.IsNaN(v) {
+		return "nan"
+	}
+	return strconv.FormatFloat(v, 'f', -1, 64)
+}
+
+func (q *Quality) about(field string) bool {
+	if len(q.Fields) == 0 {
+		return true
+	}
+	for _, name := range q.Fields {
+		if name == field {
+			return true
+		}
+	}
+	return false
+}
+
+// partOf returns the part of the split that a chip belongs to.
+func (m *maker) partOf(c *chip) (string, error) {
+	s := m.recipe.Split
+	if s == nil {
+		return "", nil
+	}
+	at := -1
+	switch s.By {
+	case "hash":
+		at = m.split.OfText(c.source)
+	case "column":
+		if !m.groups.Null(int(c.row)) {
+			at = m.split.OfText(string(m.groups.AppendJSON(nil, int(c.row))))
+		}
+	case "place":
+		at = m.split.OfCell([4]float64{c.lonlat[0], c.lonlat[1], c.lonlat[0], c.lonlat[1]}, s.Cell)
+	}
+	if at < 0 {
+		what := "place"
+		if s.By == "column" {
+			what = "column " + strconv.Quote(s.Column)
+		}
+		return "", fault.New(fault.Unsupported, "sample "+c.source, fault.NoOffset,
+			"belongs to no part of the split by %s: its %s is not known", s.By, what)
+	}
+	return m.split.Shares[at].Name, nil
+}

@@ -1,0 +1,259 @@
+package recipe
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/inorder"
+	"github.com/chaski-eo/chaski/internal/lru"
+	"github.com/chaski-eo/chaski/internal/procs"
+	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/shuffle"
+	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/stats"
+	"github.com/chaski-eo/chaski/store/taco/build"
+	"github.com/chaski-eo/chaski/tables"
+	"github.com/chaski-eo/chaski/tiff"
+)
+
+// Options configure Make. The zero value selects the defaults.
+type Options struct {
+	// Base is the directory that relative paths of the recipe start from. Default: the working directory.
+	Base string
+	Form build.Form
+	// Loader has the options for reading. Loader.Workers is also the number of chips that are encoded at a time. The
+	// container does not depend on it.
+	Loader loader.Options
+	// Progress is called after every window, from one goroutine at a time.
+	Progress func(done, total int64)
+}
+
+// Result counts what was made.
+type Result struct {
+	build.Result
+	Windows   int64 // that the sampler gave: the samples, and those left out below
+	Bad       int64 // that could not be read
+	Misplaced int64 // whose rasters do not lie together
+	Empty     int64 // with too much nodata
+	First     error // the reason of the first bad or misplaced sample, or nil
+	// Report has the statistics of all chips, nil if the recipe wants none.
+	Report *stats.Report
+}
+
+// Make makes the container that a recipe describes. It is at path when it is complete: an error or a kill leaves what
+// was there. The same recipe on the same source gives the same bytes.
+func Make(ctx context.Context, r *Recipe, path string, o Options) (*Result, error) {
+	if o.Loader.Opener == nil {
+		files := &source.Files{}
+		defer files.Close() //nolint:errcheck // they were only read
+		o.Loader.Opener = files
+	}
+	m, err := open(ctx, r, o)
+	if err != nil {
+		return nil, err
+	}
+	defer m.engine.Close() //nolint:errcheck // its files were only read
+	var left *Result
+	written, err := build.Stream(ctx, path, build.Options{Form: o.Form, Opener: o.Loader.Opener},
+		func(put func(*build.Sample) error) (build.Collection, []*tables.Table, error) {
+			c, err := r.collection()
+			if err != nil {
+				return build.Collection{}, nil, err
+			}
+			if left, err = m.samples(ctx, put); err != nil {
+				return *c, nil, err
+			}
+			columns, err := m.columns(ctx)
+			return *c, columns, err
+		})
+	if err != nil {
+		return nil, err
+	}
+	left.Result = *written
+	return left, nil
+}
+
+// maker makes one container.
+type maker struct {
+	recipe  *Recipe
+	options Options
+	engine  *loader.Engine
+	workers int
+	data    *tables.Table // the columns of the source; nil if the recipe needs none
+	names   []string      // of data, the columns that the container gets
+	groups  *tables.Vector
+	split   shuffle.Split
+	metas   *lru.Cache[string, *tiff.Meta]
+	tallies chan *tally // as many as there are workers
+	table   table       // of the chips that were written
+	ids     ids
+}
+
+// metaBytes bounds the headers that are kept: windows of a scene follow each other, so that few are needed at a time.
+// A header takes less than 4 KiB without its index, so that these are 1,000.
+const (
+	metaBytes = 4 << 20
+	metaCost  = 4 << 10
+)
+
+// open opens the source of a recipe.
+func open(ctx context.Context, r *Recipe, o Options) (_ *maker, err error) {
+	s, err := r.spec(o.Base)
+	if err != nil {
+		return nil, fmt.Errorf("recipe: %w", err)
+	}
+	m := &maker{recipe: r, options: o, workers: o.Loader.Workers, metas: lru.New[string, *tiff.Meta](metaBytes)}
+	if m.workers == 0 {
+		m.workers = procs.Workers()
+	}
+	m.ids.taken = map[string]int{}
+	if m.engine, err = loader.Open(ctx, s, o.Loader); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			_ = m.engine.Close()
+		}
+	}()
+	if err := m.openColumns(ctx); err != nil {
+		return nil, err
+	}
+	m.tallies = make(chan *tally, m.workers)
+	for range m.workers {
+		m.tallies <- &tally{}
+	}
+	return m, nil
+}
+
+// openColumns reads the columns of the source that the recipe needs.
+func (m *maker) openColumns(ctx context.Context) (err error) {
+	r := m.recipe
+	byColumn := r.Split != nil && r.Split.By == "column"
+	if len(r.Columns) > 0 || byColumn {
+		if m.data, err = m.engine.Data(ctx); err != nil {
+			return err
+		}
+		if err := m.choose(); err != nil {
+			return err
+		}
+	}
+	if r.Split == nil {
+		return nil
+	}
+	if m.split, err = r.Split.hash(); err == nil && byColumn {
+		m.groups, err = m.data.Column(ctx, r.Split.Column)
+	}
+	return err
+}
+
+// samples makes the chips and hands them to put.
+func (m *maker) samples(ctx context.Context, put func(*build.Sample) error) (*Result, error) {
+	n := m.engine.Len()
+	res := &Result{Windows: n}
+	err := inorder.Do(ctx, int(n), m.workers,
+		func(ctx context.Context, i int) (*chip, error) { return m.chip(ctx, int64(i)) },
+		func(i int, c *chip) error {
+			if err := m.take(c, put, res); err != nil {
+				return err
+			}
+			if m.options.Progress != nil {
+				m.options.Progress(int64(i)+1, n)
+			}
+			return nil
+		}, func(*chip) {})
+	if err != nil {
+		return nil, err
+	}
+	if m.table.len() == 0 {
+		err := fault.New(fault.NotFound, "chips", fault.NoOffset,
+			"none is left of %d windows: %d cannot be read, %d do not lie together, %d have too much nodata", n,
+			res.Bad, res.Misplaced, res.Empty)
+		err.Err = res.First
+		return nil, err
+	}
+	if *m.recipe.Statistics {
+		if res.Report, err = m.report(res); err != nil {
+			return nil, err
+		}
+	}
+	return res, nil
+}
+
+// take writes a chip, or counts why it is left out.
+func (m *maker) take(c *chip, put func(*build.Sample) error, res *Result) error {
+	switch c.left {
+	case bad:
+		res.Bad++
+	case misplaced:
+		res.Misplaced++
+	case empty:
+		res.Empty++
+		return nil
+	default:
+		s := &build.Sample{ID: m.ids.of(c, m.recipe)}
+		if len(c.files) == 1 {
+			s.Bytes = c.files[0].bytes
+		} else {
+			s.Children = &build.Tortilla{}
+			for i := range c.files {
+				s.Children.Samples = append(s.Children.Samples,
+					build.Sample{ID: m.recipe.Fields[i].Name, Bytes: c.files[i].bytes})
+			}
+		}
+		if err := put(s); err != nil {
+			return err
+		}
+		m.table.add(c)
+		return nil
+	}
+	if res.First == nil {
+		res.First = c.why
+	}
+	return nil
+}
+
+// ids makes the ids of samples.
+type ids struct{ taken map[string]int }
+
+// of returns the id of a chip: that of its source without the extension and without what ids must not hold, then the
+// window, and a number if it was drawn before.
+func (s *ids) of(c *chip, r *Recipe) string {
+	id := strings.Map(func(r rune) rune {
+		if r == '/' || r == '\\' || r == ':' || r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0 {
+			return '_'
+		}
+		return r
+	}, strings.ToValidUTF8(c.source, "_"))
+	for _, ext := range []string{".tif", ".tiff", ".rumi"} {
+		id = strings.TrimSuffix(id, ext)
+	}
+	if r.Windows.Kind != Whole {
+		w := c.files[0].window
+		id = fmt.Sprintf("%s_y%d_x%d", id, w.Y, w.X)
+	}
+	// Ids must not begin with "__", and not be "." or "..".
+	if id == "" || id == "." || id == ".." || strings.HasPrefix(id, "__") {
+		id = "chip" + id
+	}
+	unique := id
+	for n := s.taken[id]; ; n++ {
+		if n > 0 {
+			unique = fmt.Sprintf("%s-%d", id, n+1)
+		}
+		if _, is := s.taken[unique]; !is || unique == id && n == 0 {
+			s.taken[id] = n + 1
+			s.taken[unique] = max(s.taken[unique], 1)
+			return unique
+		}
+	}
+}
+
+// errBad returns the error about a sample that ends the run.
+func errBad(b *loader.Bad) error {
+	if b.Sample == nil || b.Sample.ID == "" {
+		return b.Err
+	}
+	return fault.WithPart(b.Err, "sample "+b.Sample.ID, fault.NoOffset)
+}

@@ -1,0 +1,363 @@
+package recipe
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"regexp"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/chaski-eo/chaski/internal/crash"
+)
+
+// Recipe says what a container is made of. Its YAML and JSON have the names of the tags.
+type Recipe struct {
+	// Collection has the members of COLLECTION.json.
+	Collection map[string]any `yaml:"collection"`
+	// Source is the dataset that chips are cut from: all that a spec of the loader takes. A relative path is
+	// relative to the directory of the recipe.
+	Source string `yaml:"source"`
+	// Parts are further containers, whose samples follow.
+	Parts []string `yaml:"parts"`
+	// Where is SQL, the part after WHERE over the columns of the source. BBox is west, south, east, north in
+	// degrees, and Datetime is A/B.
+	Where    string    `yaml:"where"`
+	BBox     []float64 `yaml:"bbox"`
+	Datetime string    `yaml:"datetime"`
+	// Missing says what happens to ids for which a field with a pattern has no file: error or drop.
+	Missing string `yaml:"missing"`
+
+	Windows Windows `yaml:"windows"`
+	Fields  []Field `yaml:"fields"`
+	// Columns are the metadata columns of the source that level 0 of the container gets. "*" stands for all.
+	Columns []string `yaml:"columns"`
+	Split   *Split   `yaml:"split"`
+	// Statistics says whether the columns geotiff:stats are computed. Default true.
+	Statistics *bool   `yaml:"statistics"`
+	Quality    Quality `yaml:"quality"`
+	// BadSamples is what becomes of samples that cannot be read: "error" (default) or "skip".
+	BadSamples string `yaml:"bad_samples"`
+}
+
+// Windows says which windows of each sample become chips.
+type Windows struct {
+	Kind    string `yaml:"kind"`     // whole (default), grid or random
+	Size    Pair   `yaml:"size"`     // in pixels of the first field: one number, or [height, width]
+	Stride  Pair   `yaml:"stride"`   // of a grid; default: its size
+	PerFile int    `yaml:"per_file"` // random: windows of each file; default 1
+	Seed    uint64 `yaml:"seed"`     // random
+	// Pad leaves the last windows of a grid at their stride, so that they reach past the edge. Otherwise they are
+	// moved inside.
+	Pad bool `yaml:"pad"`
+}
+
+// Kinds of Windows.
+const (
+	Whole  = "whole"
+	Grid   = "grid"
+	Random = "random"
+)
+
+// Pair is a height and a width.
+type Pair struct{ H, W int }
+
+// UnmarshalYAML reads one number, for both, or a list of two.
+func (p *Pair) UnmarshalYAML(n *yaml.Node) error {
+	if n.Kind == yaml.SequenceNode {
+		var two []int
+		if err := n.Decode(&two); err != nil {
+			return err
+		}
+		if len(two) != 2 {
+			return fmt.Errorf("line %d: %d numbers: a size is one number, or [height, width]", n.Line, len(two))
+		}
+		p.H, p.W = two[0], two[1]
+		return nil
+	}
+	err := n.Decode(&p.H)
+	p.W = p.H
+	return err
+}
+
+// Field is one raster of each chip.
+type Field struct {
+	// Name is the id of the file in the container. A recipe of one field makes samples that are files themselves.
+	Name string `yaml:"name"`
+	// Column and Pattern say where the rasters are, as in a field of the loader. Columns and Patterns join rasters
+	// as bands.
+	Column   string   `yaml:"column"`
+	Pattern  string   `yaml:"pattern"`
+	Columns  []string `yaml:"columns"`
+	Patterns []string `yaml:"patterns"`
+	// Bands are indices from 0. BandNames are names that the files give bands.
+	Bands     []int    `yaml:"bands"`
+	BandNames []string `yaml:"band_names"`
+	// DType is native (default), float32, uint8 or int64.
+	DType string `yaml:"dtype"`
+	// NoData is the value of nodata in the chips. Pixels that are nodata in the source, are masked there or lie
+	// past its edge become it. Default: the source's, and pixels as they are.
+	NoData *float64 `yaml:"nodata"`
+	// Resample is nearest or bilinear, for Columns and Patterns of several resolutions.
+	Resample string `yaml:"resample"`
+	// Ground is match (default) or ignore: whether the raster must lie where that of the first field lies.
+	Ground string `yaml:"ground"`
+	Codec  Codec  `yaml:"codec"`
+}
+
+// Codec says how the chips of a field are stored. It is the options of 'chaski convert'.
+type Codec struct {
+	Format string  `yaml:"format"`   // tog (default), rumi or rumi2
+	Graph  string  `yaml:"graph"`    // of rumi: auto (default), best, or steps
+	Level  int     `yaml:"level"`    // zstd level, 1 to 22; default 13
+	Tile   int     `yaml:"tile"`     // side of a tile in pixels; default 512, or less for a smaller chip
+	Cost   float64 `yaml:"max_cost"` // see convert.Options.MaxCost
+}
+
+// Split divides the chips into named parts, which the column split names.
+type Split struct {
+	// By is hash (of the source's ids), place (cells of Cell degrees, in which chips stay together), or column
+	// (equal values of Column stay together).
+	By     string             `yaml:"by"`
+	Column string             `yaml:"column"`
+	Cell   float64            `yaml:"cell"`
+	Seed   uint64             `yaml:"seed"`
+	Shares map[string]float64 `yaml:"shares"`
+}
+
+// Quality says which chips are left out.
+type Quality struct {
+	// MaxNoData is the largest share of samples of a field, from 0 to 1, that may be nodata, masked or past the edge.
+	MaxNoData *float64 `yaml:"max_nodata"`
+	// Fields are the fields that MaxNoData is about. Default: all.
+	Fields []string `yaml:"fields"`
+	// Pairs is what becomes of samples whose rasters do not lie together on the ground: "error" (default; see
+	// BadSamples) or "drop".
+	Pairs string `yaml:"pairs"`
+}
+
+// maxBytes bounds a recipe. It is that of a spec of the loader.
+const maxBytes = 1 << 20
+
+// Parse reads a recipe of YAML or JSON and checks it. Unknown keys, keys given twice and wrong types are errors, which
+// name the line. Errors have no kind.
+func Parse(b []byte) (*Recipe, error) {
+	if len(b) > maxBytes {
+		return nil, fmt.Errorf("recipe: %d bytes, at most %d", len(b), maxBytes)
+	}
+	r := &Recipe{}
+	// The library must not end a program on what somebody wrote.
+	err := crash.Call(func() error {
+		d := yaml.NewDecoder(bytes.NewReader(b))
+		d.KnownFields(true)
+		if err := d.Decode(r); err != nil {
+			return err
+		}
+		if err := d.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
+			return errors.New("a second document follows the first")
+		}
+		return nil
+	})
+	if errors.Is(err, io.EOF) {
+		err = errors.New("it is empty")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("recipe: %s", plain(err))
+	}
+	r.defaults()
+	if err := r.check(); err != nil {
+		return nil, fmt.Errorf("recipe: %w", err)
+	}
+	return r, nil
+}
+
+var (
+	unknownKey = regexp.MustCompile(`field (.*) not found in type \S+`)
+	wrongType  = regexp.MustCompile("cannot unmarshal !!(\\w+)(?: `([^`]*)`)? into (\\S+)")
+)
+
+// plain returns an error of the library in words of a user, on one line.
+func plain(err error) string {
+	text := strings.TrimPrefix(err.Error(), "yaml: ")
+	text = strings.TrimPrefix(text, "unmarshal errors:\n  ")
+	text = unknownKey.ReplaceAllString(text, `there is no key "$1"`)
+	text = wrongType.ReplaceAllStringFunc(text, func(s string) string {
+		m := wrongType.FindStringSubmatch(s)
+		if m[2] == "" {
+			return "what is here is not " + kindOf(m[3])
+		}
+		return fmt.Sprintf("%q is not %s", m[2], kindOf(m[3]))
+	})
+	return strings.Join(strings.Fields(strings.ReplaceAll(text, "\n", ";")), " ")
+}
+
+// kindOf returns what a user calls a type of Go.
+func kindOf(t string) string {
+	switch {
+	case strings.HasPrefix(t, "[]"):
+		return "a list"
+	case strings.HasPrefix(t, "int"), strings.HasPrefix(t, "uint"):
+		return "a whole number"
+	case strings.HasPrefix(t, "float"):
+		return "a number"
+	case t == "bool":
+		return "true or false"
+	case t == "string":
+		return "a string"
+	}
+	return "an object of keys and values"
+}
+
+func (r *Recipe) defaults() {
+	set := func(s *string, value string) {
+		if *s == "" {
+			*s = value
+		}
+	}
+	set(&r.Windows.Kind, Whole)
+	set(&r.BadSamples, "error")
+	set(&r.Quality.Pairs, "error")
+	if r.Statistics == nil {
+		yes := true
+		r.Statistics = &yes
+	}
+	if len(r.Fields) == 0 {
+		r.Fields = []Field{{}}
+	}
+	if r.Windows.Kind == Random && r.Windows.PerFile == 0 {
+		r.Windows.PerFile = 1
+	}
+	if len(r.Fields) == 1 {
+		set(&r.Fields[0].Name, "image")
+	}
+	for i := range r.Fields {
+		f := &r.Fields[i]
+		set(&f.Codec.Format, "tog")
+		if f.Codec.Format != "tog" {
+			set(&f.Codec.Graph, "auto")
+		}
+		if f.Codec.Level == 0 {
+			f.Codec.Level = 13
+		}
+	}
+}
+
+// check checks what can be checked without the source. The spec that follows from the recipe is checked by the loader,
+// and options of codecs by package convert.
+func (r *Recipe) check() error {
+	oneOf := func(name, value string, values ...string) error {
+		if slices.Contains(values, value) {
+			return nil
+		}
+		return fmt.Errorf("%s is %q: it must be %s", name, value, strings.Join(values, " or "))
+	}
+	if r.Source == "" {
+		return errors.New("source is missing")
+	}
+	if r.BBox != nil && len(r.BBox) != 4 {
+		return fmt.Errorf("bbox has %d numbers: it must be [west, south, east, north]", len(r.BBox))
+	}
+	if r.Collection == nil {
+		return errors.New("collection is missing: it has id, dataset_version, description, licenses, providers " +
+			"and tasks")
+	}
+	for _, err := range []error{
+		oneOf("windows.kind", r.Windows.Kind, Whole, Grid, Random),
+		oneOf("bad_samples", r.BadSamples, "error", "skip"),
+		oneOf("quality.pairs", r.Quality.Pairs, "error", "drop"),
+		r.checkWindows(), r.checkFields(), r.checkQuality(), r.Split.check(),
+	} {
+		if err != nil {
+			return err
+		}
+	}
+	if _, err := r.collection(); err != nil {
+		return err
+	}
+	_, err := r.spec("")
+	return err
+}
+
+func (r *Recipe) checkWindows() error {
+	w := r.Windows
+	for _, m := range []struct {
+		name  string
+		given bool
+		kinds []string
+	}{
+		{"size", w.Size != Pair{}, []string{Grid, Random}},
+		{"stride", w.Stride != Pair{}, []string{Grid}},
+		{"pad", w.Pad, []string{Grid}},
+		{"per_file", w.PerFile != 0, []string{Random}},
+		{"seed", w.Seed != 0, []string{Random}},
+	} {
+		if m.given && !slices.Contains(m.kinds, w.Kind) {
+			return fmt.Errorf("windows.%s is for kind %s: kind is %s", m.name, strings.Join(m.kinds, " and "), w.Kind)
+		}
+	}
+	if w.Kind != Whole && w.Size == (Pair{}) {
+		return fmt.Errorf("windows.size is missing: kind %s needs it", w.Kind)
+	}
+	return nil
+}
+
+func (r *Recipe) checkFields() error {
+	seen := map[string]bool{}
+	for i, f := range r.Fields {
+		switch {
+		case f.Name == "":
+			return fmt.Errorf("field %d has no name", i)
+		case seen[f.Name]:
+			return fmt.Errorf("two fields are called %q", f.Name)
+		case !slices.Contains([]string{"", "native", "float32", "uint8", "int64"}, f.DType):
+			return fmt.Errorf("field %q: dtype is %q: it must be native, float32, uint8 or int64", f.Name, f.DType)
+		case !slices.Contains([]string{"tog", "rumi", "rumi2"}, f.Codec.Format):
+			return fmt.Errorf("field %q: codec.format is %q: it must be tog, rumi or rumi2", f.Name, f.Codec.Format)
+		case f.Codec.Format == "tog" && (f.Codec.Graph != "" || f.Codec.Cost != 0):
+			return fmt.Errorf("field %q: codec.graph and codec.max_cost are for rumi and rumi2", f.Name)
+		}
+		o := f.options(Pair{16, 16})
+		if err := o.Check(); err != nil {
+			return fmt.Errorf("field %q: codec: %w", f.Name, err)
+		}
+		seen[f.Name] = true
+	}
+	return nil
+}
+
+func (r *Recipe) checkQuality() error {
+	if m := r.Quality.MaxNoData; m != nil && !(*m >= 0 && *m <= 1) {
+		return fmt.Errorf("quality.max_nodata is %g: it must be from 0 to 1", *m)
+	}
+	for _, name := range r.Quality.Fields {
+		if !slices.ContainsFunc(r.Fields, func(f Field) bool { return f.Name == name }) {
+			return fmt.Errorf("quality.fields: there is no field %q", name)
+		}
+	}
+	return nil
+}
+
+func (s *Split) check() error {
+	if s == nil {
+		return nil
+	}
+	switch {
+	case !slices.Contains([]string{"hash", "place", "column"}, s.By):
+		return fmt.Errorf("split.by is %q: it must be hash, place or column", s.By)
+	case (s.By == "column") != (s.Column != ""):
+		return fmt.Errorf("split.by is %s and split.column is %q: by column needs one, and nothing else does", s.By,
+			s.Column)
+	case s.By == "place" && !(s.Cell > 0 && !math.IsInf(s.Cell, 0)):
+		return fmt.Errorf("split.cell is %g: by place needs the side of cells in degrees", s.Cell)
+	case s.By != "place" && s.Cell != 0:
+		return fmt.Errorf("split.cell is %g: it is for by place", s.Cell)
+	case len(s.Shares) == 0:
+		return errors.New("split.shares is missing, such as {train: 0.8, val: 0.2}")
+	}
+	_, err := s.hash()
+	return err
+}

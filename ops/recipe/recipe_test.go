@@ -1,0 +1,110 @@
+package recipe
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+)
+
+const head = `collection: {id: c, dataset_version: "1", description: d, licenses: [CC0-1.0], providers: [{name: Ana}],
+  tasks: [other]}
+source: s
+`
+
+// TestParseRefuses: what is wrong is named with its line, or its key, value and rule.
+func TestParseRefuses(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                                  "it is empty",
+		"[]":                                "line 1: what is here is not an object",
+		head + "sorce: x":                   `line 4: there is no key "sorce"`,
+		head + "fields:\n- {name: a, x: 1}": `line 5: there is no key "x"`,
+		head + "source: y":                  `line 4: mapping key "source" already defined at line 3`,
+		head + "where: [a]":                 "line 4: ",
+		head + "windows: {kind: grid}":      "windows.size is missing",
+		head + "windows: {size: 4}":         "windows.size is for kind grid and random: kind is whole",
+		head + "windows: {kind: grid, size: [1, 2, 3]}":      "3 numbers",
+		head + "windows: {kind: grid, size: many}":           `"many" is not a whole number`,
+		head + "windows: {kind: tiles}":                      `windows.kind is "tiles"`,
+		head + "windows: {kind: grid, size: 0x7fffffff}":     "both sides must be from 1 to 65536",
+		head + "fields: [{name: a}, {name: a}]":              `two fields are called "a"`,
+		head + "fields: [{}, {}]":                            "field 0 has no name",
+		head + "fields: [{dtype: float64}]":                  `dtype is "float64"`,
+		head + "fields: [{codec: {format: zip}}]":            `codec.format is "zip"`,
+		head + "fields: [{codec: {graph: best}}]":            "codec.graph",
+		head + "fields: [{codec: {format: rumi, graph: x}}]": "graph",
+		head + "fields: [{codec: {level: 23}}]":              "level is 23",
+		head + "fields: [{codec: {tile: 17}}]":               "tile is 17",
+		head + "split: {by: hash}":                           "split.shares is missing",
+		head + "split: {by: luck, shares: {a: 1}}":           `split.by is "luck"`,
+		head + "split: {by: place, shares: {a: 1}}":          "split.cell is 0",
+		head + "split: {by: hash, cell: 1, shares: {a: 1}}":  "split.cell is 1",
+		head + "split: {by: column, shares: {a: 1}}":         "split.column",
+		head + "split: {by: hash, shares: {a: -1}}":          "split",
+		head + "quality: {max_nodata: 20}":                   "quality.max_nodata is 20",
+		head + "quality: {max_nodata: .nan}":                 "quality.max_nodata is NaN",
+		head + "quality: {fields: [b]}":                      `there is no field "b"`,
+		head + "quality: {pairs: keep}":                      `quality.pairs is "keep"`,
+		head + "bad_samples: fill":                           `bad_samples is "fill"`,
+		head + "---\nsource: b":                              "a second document",
+		strings.ReplaceAll(head, "source: s\n", ""):          "source is missing",
+		"source: s": "collection is missing",
+		strings.ReplaceAll(head, "id: c", "id: C"):                       `id is "C"`,
+		"a: &a [x, x]\nb: &b [*a, *a, *a]":                               "there is no key",
+		head + "bbox: [1, 2, 3]":                                         "bbox has 3 numbers",
+		head + "bbox: 1":                                                 "line 4: \"1\" is not a list",
+		head + strings.Repeat("#", 1<<20):                                "bytes, at most 1048576",
+		head + "statistics: perhaps":                                     `"perhaps" is not true or false`,
+		head + "fields: [{column: a, pattern: b}]":                       "both column and pattern are given",
+		head + "fields: [{name: a, band_names: []}]\nmissing: sometimes": "missing",
+	} {
+		r, err := Parse([]byte(text))
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") ||
+			!strings.HasPrefix(err.Error(), "recipe: ") {
+			t.Errorf("%.80q: %v, %v; want %q", strings.TrimPrefix(text, head), r, err, want)
+		}
+	}
+}
+
+// TestParseJSON: a recipe of JSON is the one of YAML.
+func TestParseJSON(t *testing.T) {
+	a, err := Parse([]byte(head + "windows: {kind: grid, size: [3, 4], stride: 2}\n" +
+		"split: {by: hash, shares: {a: 0.5, b: 2}}\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := Parse([]byte(`{"source": "s", "windows": {"kind": "grid", "size": [3, 4], "stride": 2},
+	"split": {"by": "hash", "shares": {"b": 2, "a": 0.5}}, "collection": {"id": "c", "dataset_version": "1",
+	"description": "d", "licenses": ["CC0-1.0"], "providers": [{"name": "Ana"}], "tasks": ["other"]}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(a, b) {
+		t.Errorf("%+v\n%+v", a, b)
+	}
+}
+
+// FuzzRecipe: any text is refused on one line, or is a recipe that the checks of the loader and of the container
+// accept.
+func FuzzRecipe(f *testing.F) {
+	f.Add([]byte(head))
+	f.Add([]byte(head + "windows: {kind: random, size: 8, per_file: 3, seed: 7}\n" +
+		"fields: [{name: a, bands: [1]}, {name: b}]"))
+	f.Add([]byte(head + "split: {by: place, cell: 0.5, shares: {a: 1, b: 1}}\n" +
+		"quality: {max_nodata: 0.5}\nbbox: [1,2,3,4]"))
+	f.Add([]byte("a: &a [*a]\n<<: *a"))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		r, err := Parse(b)
+		if err != nil {
+			if strings.ContainsAny(err.Error(), "\n\r") {
+				t.Errorf("%q", err)
+			}
+			return
+		}
+		if s, err := r.spec(""); err != nil || s.Validate() != nil || len(s.Fields) != len(r.Fields) {
+			t.Errorf("%+v: %v", s, err)
+		}
+		if _, err := r.collection(); err != nil {
+			t.Error(err)
+		}
+	})
+}

@@ -1,0 +1,103 @@
+package recipe
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+
+	"github.com/chaski-eo/chaski/internal/pathname"
+	"github.com/chaski-eo/chaski/loader/spec"
+	"github.com/chaski-eo/chaski/ops/convert"
+	"github.com/chaski-eo/chaski/shuffle"
+	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/store/taco/build"
+)
+
+// validity is the suffix of the tensor with a field's valid pixels. No name of a user's field has it.
+const validity = "\x00valid"
+
+// spec returns the run whose rows are the chips. base is the directory of relative paths.
+func (r *Recipe) spec(base string) (spec.Spec, error) {
+	at := func(path string) string {
+		if base == "" || filepath.IsAbs(path) || source.IsRemote(path) {
+			return path
+		}
+		return pathname.Join(base, path)
+	}
+	s := spec.Spec{Source: at(r.Source), BatchSize: 1, Seed: r.Windows.Seed, BadSamples: spec.BadSkip, Geo: true}
+	s.Missing = r.Missing
+	for _, p := range r.Parts {
+		s.Parts = append(s.Parts, at(p))
+	}
+	if r.Where != "" {
+		s.Where = append(s.Where, spec.Condition{SQL: r.Where})
+	}
+	if r.BBox != nil {
+		s.Where = append(s.Where, spec.Condition{BBox: (*[4]float64)(r.BBox)})
+	}
+	if r.Datetime != "" {
+		s.Where = append(s.Where, spec.Condition{Datetime: r.Datetime})
+	}
+	w := r.Windows
+	switch w.Kind {
+	case Grid:
+		s.Sampler = spec.Sampler{Kind: spec.GridWindow, Height: w.Size.H, Width: w.Size.W, StrideY: w.Stride.H,
+			StrideX: w.Stride.W, Pad: w.Pad}
+	case Random:
+		s.Sampler = spec.Sampler{Kind: spec.RandomWindow, Height: w.Size.H, Width: w.Size.W, PerAsset: w.PerFile}
+	}
+	for _, f := range r.Fields {
+		to := spec.Field{Name: f.Name, Kind: spec.RasterField, Column: f.Column, Pattern: f.Pattern,
+			Columns: f.Columns, Patterns: f.Patterns, Bands: f.Bands, BandNames: f.BandNames, DType: f.DType,
+			Layout: spec.DefaultLayout, Pad: w.Pad, Validity: f.Name + validity, Resample: f.Resample, Ground: f.Ground}
+		if f.NoData != nil {
+			fill := spec.Float(*f.NoData)
+			to.Fill = &fill
+		}
+		s.Fields = append(s.Fields, to)
+	}
+	s = s.WithDefaults()
+	return s, s.Validate()
+}
+
+// options returns the options of the codec for a chip of a size.
+func (f *Field) options(size Pair) convert.Options {
+	c := f.Codec
+	tile := c.Tile
+	if tile == 0 {
+		// 16 is the least tile of a TOG, and its unit.
+		tile = min(512, (max(size.H, size.W)+15)/16*16)
+	}
+	return convert.Options{Format: c.Format, Tile: tile, Level: c.Level, Graph: c.Graph, MaxCost: c.Cost, Workers: 1,
+		MaxBytes: 1}
+}
+
+// collection returns COLLECTION.json without what follows from the chips.
+func (r *Recipe) collection() (*build.Collection, error) {
+	b, err := json.Marshal(r.Collection)
+	if err != nil {
+		return nil, fmt.Errorf("collection: %w", err)
+	}
+	c := &build.Collection{}
+	if err := c.Set(b); err != nil {
+		return nil, err
+	}
+	return c, c.Check()
+}
+
+// hash returns the shares of the split, in the order of their names.
+func (s *Split) hash() (shuffle.Split, error) {
+	names := slices.SortedFunc(maps.Keys(s.Shares), func(a, b string) int { return cmp.Compare(a, b) })
+	weights := make([]float64, len(names))
+	for i, name := range names {
+		weights[i] = s.Shares[name]
+	}
+	h, err := shuffle.NewSplit(s.Seed, names, weights)
+	if err == nil {
+		err = h.Check()
+	}
+	return h, err
+}
