@@ -199,12 +199,12 @@ func bounds(t *testing.T) (count int, length time.Duration) {
 	return count, length
 }
 
-// TestSoak: damages CHASKI_SOAK_COUNT frames (5 million by default), for at most CHASKI_SOAK (a
-// duration), made from files that match CHASKI_SOAK_FRAMES, and compares the decoder with the
-// original library. Where both accept a frame, the bytes are equal. A frame that the original
-// refuses is refused here too, except by zstd, where the two libraries differ. Frames that crash
-// the original, or that only the original accepts, are counted and printed. No frame may make this
-// decoder panic, take more than a second, or allocate more than four times the allowed content.
+// TestSoak: damages CHASKI_SOAK_COUNT frames (5 million by default), for at most CHASKI_SOAK (a duration), made from
+// files that match CHASKI_SOAK_FRAMES, also of the directory CHASKI_SOAK_DIR, and compares the decoder with the
+// original library. Where both accept a frame, the bytes are equal. A frame that the original refuses is refused here
+// too, except by zstd, where the two libraries differ. Frames that crash the original, or that only the original
+// accepts, are counted and printed. No frame may make this decoder panic, take more than a second, or allocate more
+// than four times the allowed content.
 func TestSoak(t *testing.T) {
 	python := os.Getenv("CHASKI_ORACLE_PYTHON")
 	if python == "" {
@@ -216,6 +216,7 @@ func TestSoak(t *testing.T) {
 	var names []string
 	for _, p := range []string{
 		"../../testdata/openzl/*.zl", "../geozl/testdata/*.zl", "../../../shared/corpus/raster/frames/*.zl",
+		filepath.Join(os.Getenv("CHASKI_SOAK_DIR"), "*.zl"),
 	} {
 		files, _ := filepath.Glob(p)
 		for _, f := range files {
