@@ -3,19 +3,18 @@ package job
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"hash"
 	"io"
 	"os"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/durable"
 )
 
 // scratchMemory is how much of a scratch stays in memory: most results do, and a pool of 16 takes a gigabyte at most.
 const scratchMemory = 64 << 20
 
-// scratch is a growing sequence of bytes, in memory as long as it is small. Its file has no name, so that the system
-// removes it with the process.
+// scratch is a growing sequence of bytes, in memory as long as it is small.
 type scratch struct {
 	most   int64 // in memory
 	memory []byte
@@ -29,12 +28,11 @@ func newScratch() *scratch { return &scratch{most: scratchMemory, sum: sha256.Ne
 // Write implements io.Writer.
 func (s *scratch) Write(p []byte) (int, error) {
 	if s.file == nil && s.size+int64(len(p)) > s.most {
-		f, err := os.CreateTemp("", "chaski-job-")
+		f, err := durable.Scratch()
 		if err != nil {
 			return 0, err
 		}
 		s.file = f
-		_ = os.Remove(f.Name()) // where a system refuses that, the name stays until close
 		if _, err := f.Write(s.memory); err != nil {
 			return 0, err
 		}
@@ -79,12 +77,8 @@ func (s *scratch) Close() error {
 	if s.file == nil {
 		return nil
 	}
-	name := s.file.Name()
 	err := s.file.Close()
 	s.file = nil
-	if rerr := os.Remove(name); rerr != nil && !errors.Is(rerr, os.ErrNotExist) {
-		err = errors.Join(err, rerr)
-	}
 	return err
 }
 

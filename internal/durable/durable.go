@@ -311,3 +311,13 @@ func removeStale(path string) {
 	_ = os.RemoveAll(path)
 	_ = lock.Close()
 }
+
+// Scratch creates a file that has no name where the system allows it, so that it goes with the process. It is not
+// synced: nobody reads it after a crash.
+func Scratch() (*os.File, error) {
+	f, err := os.CreateTemp("", "chaski-")
+	if err == nil {
+		_ = os.Remove(f.Name()) // where an open file keeps its name, the system's folder of such files keeps it too
+	}
+	return f, err
+}

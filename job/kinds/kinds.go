@@ -10,10 +10,13 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/job"
+	"github.com/chaski-eo/chaski/loader/resources"
+	"github.com/chaski-eo/chaski/source"
 )
 
 // All are the kinds by their names.
 var All = job.Kinds{
+	indexName: func() job.Kind { return new(Index) },
 	statsName: func() job.Kind { return new(Stats) },
 }
 
@@ -58,4 +61,14 @@ func writeJSON(w io.Writer, v any) error {
 }
 
 // Binary reports whether the output of a kind is not text.
-func Binary(kind string) bool { return false }
+func Binary(kind string) bool { return kind == indexName }
+
+// opened returns options with an opener, local files if there is none, and what ends its use.
+func opened(o resources.Options) (resources.Options, func()) {
+	if o.Opener != nil {
+		return o, func() {}
+	}
+	files := &source.Files{}
+	o.Opener = files
+	return o, func() { _ = files.Close() } // they were read only
+}

@@ -162,7 +162,7 @@ func TestChangedDataset(t *testing.T) {
 	}
 }
 
-func write(t *testing.T, name string, b []byte) {
+func write(t testing.TB, name string, b []byte) {
 	t.Helper()
 	if err := os.WriteFile(name, b, 0o600); err != nil {
 		t.Fatal(err)

@@ -72,6 +72,11 @@ func checkPrevious(ctx context.Context, name string) (masks bool, err error) {
 		return false, err
 	}
 	defer r.Close()
+	return checkCatalog(ctx, r)
+}
+
+// checkCatalog is checkPrevious of an open file.
+func checkCatalog(ctx context.Context, r source.Reader) (masks bool, err error) {
 	f, err := pq.Open(ctx, r)
 	if err != nil {
 		if errors.Is(err, fault.NotFound) { // only a file that does not exist is skipped

@@ -55,6 +55,8 @@ type Options struct {
 	Skipped func(path string, err error)
 	// Members, if not nil, returns the rasters inside a container, and nil if the path is not a container.
 	Members func(ctx context.Context, path string) ([]Member, error)
+	// OpenMember opens a member of a container, for WritePart.
+	OpenMember func(ctx context.Context, file string, known source.Known, m FileMember) (source.Reader, error)
 	// Join adds the columns of a table.
 	Join *Join
 	// Fields makes a catalog of pairs: a row for every id that the Patterns of the fields find
@@ -130,12 +132,7 @@ func Write(ctx context.Context, w io.Writer, paths []string, o Options) (n int, 
 	if len(files) == 0 {
 		return 0, noRasters(paths)
 	}
-	if o.Workers <= 0 {
-		o.Workers = max(4, runtime.GOMAXPROCS(0))
-		if slices.ContainsFunc(files, func(f namedFile) bool { return source.IsRemote(f.path) }) {
-			o.Workers = max(o.Workers, remoteWorkers)
-		}
-	}
+	o.Workers = o.workers(files)
 	x := &indexing{o: o, files: files}
 	defer func() { err = errors.Join(err, x.close()) }()
 	if err := x.open(ctx); err != nil {
@@ -161,6 +158,17 @@ func Write(ctx context.Context, w io.Writer, paths []string, o Options) (n int, 
 		err = noRasters(paths)
 	}
 	return n, err
+}
+
+// workers returns how many files are read in parallel.
+func (o *Options) workers(files []namedFile) int {
+	switch {
+	case o.Workers > 0:
+		return o.Workers
+	case slices.ContainsFunc(files, func(f namedFile) bool { return source.IsRemote(f.path) }):
+		return max(4, runtime.GOMAXPROCS(0), remoteWorkers)
+	}
+	return max(4, runtime.GOMAXPROCS(0))
 }
 
 // remoteWorkers is how many remote files are indexed in parallel: the workers mostly wait.
@@ -282,50 +290,61 @@ type namedFile struct {
 }
 
 // expand lists the files, with their URIs in the catalog, in order.
-func expand(ctx context.Context, paths []string, o Options) ([]namedFile, error) {
+func expand(ctx context.Context, paths []string, o Options) (files []namedFile, err error) {
+	err = eachFile(ctx, paths, o, func(f namedFile) error {
+		files = append(files, f)
+		return nil
+	})
+	slices.SortFunc(files, func(a, b namedFile) int { return strings.Compare(a.uri, b.uri) })
+	return slices.CompactFunc(files, func(a, b namedFile) bool { return a.uri == b.uri }), err
+}
+
+// eachFile calls add for every file, in any order, and for some twice.
+func eachFile(ctx context.Context, paths []string, o Options, add func(namedFile) error) error {
 	base, err := pathname.Abs(o.Base)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	var files []namedFile
 	for _, p := range paths {
 		members, err := o.members(ctx, p)
-		if err != nil {
-			return nil, err
-		}
-		if members != nil {
-			for i := range members {
-				f, err := members[i].named(base, o.Absolute)
-				if err != nil {
-					return nil, err
+		switch {
+		case err != nil:
+			return err
+		case members != nil:
+			err = eachMember(members, base, o.Absolute, add)
+		case source.IsRemote(p) && !listing.RemoteGlob(p) && listing.IsRaster(listing.Extension(p)):
+			err = add(namedFile{uri: p, path: p})
+		default:
+			err = listing.Stream(ctx, p, o.Opener, func(l *listing.Listing, rel string, size int64, etag string) error {
+				if source.IsRemote(l.Base) {
+					uri := listing.Resolve(l.Base, rel)
+					return add(namedFile{uri: uri, path: uri, size: size, etag: etag})
 				}
-				files = append(files, f)
-			}
-			continue
+				f := namedFile{path: pathname.Join(l.Base, filepath.FromSlash(rel))}
+				if f.uri, err = uriOf(base, f.path, o.Absolute); err != nil {
+					return err
+				}
+				return add(f)
+			})
 		}
-		if source.IsRemote(p) && !listing.RemoteGlob(p) && listing.IsRaster(listing.Extension(p)) {
-			files = append(files, namedFile{uri: p, path: p})
-			continue
-		}
-		l, err := listing.List(ctx, p, nil, o.Opener)
 		if err != nil {
-			return nil, err
-		}
-		for i, rel := range l.Paths {
-			if l.Etags != nil {
-				uri := listing.Resolve(l.Base, rel)
-				files = append(files, namedFile{uri: uri, path: uri, size: l.Sizes[i], etag: l.Etags[i]})
-				continue
-			}
-			f := namedFile{path: pathname.Join(l.Base, filepath.FromSlash(rel))}
-			if f.uri, err = uriOf(base, f.path, o.Absolute); err != nil {
-				return nil, err
-			}
-			files = append(files, f)
+			return err
 		}
 	}
-	slices.SortFunc(files, func(a, b namedFile) int { return strings.Compare(a.uri, b.uri) })
-	return slices.CompactFunc(files, func(a, b namedFile) bool { return a.uri == b.uri }), nil
+	return nil
+}
+
+func eachMember(members []Member, base string, absolute bool, add func(namedFile) error) error {
+	for i := range members {
+		f, err := members[i].named(base, absolute)
+		if err == nil {
+			err = add(f)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (o *Options) members(ctx context.Context, path string) ([]Member, error) {

@@ -29,7 +29,7 @@ the same names, so that full paths or URLs are best. Files are listed, and no pi
 			return console.Usagef("KIND is %q: it must be one of %q", args[0], kinds.All.Names())
 		},
 	}
-	cmd.AddCommand(planStats(env))
+	cmd.AddCommand(planStats(env), planIndex(env))
 	return cmd
 }
 
@@ -110,5 +110,26 @@ func planStats(env console.Env) *cobra.Command {
 	}, console.ExactlyOne("SPEC.json or DATASET"), m.Add, func(paths []string) (job.Kind, error) {
 		sp, err := m.Spec(paths[0])
 		return &kinds.Stats{Dataset: kinds.Dataset{Spec: sp}}, err
+	})
+}
+
+func planIndex(env console.Env) *cobra.Command {
+	var k kinds.Index
+	return planOf(env, &cobra.Command{
+		Use:   "index [flags] -o FOLDER PATH...",
+		Short: "Plan a catalog: the file that 'chaski index --format parquet' writes",
+		Long: `Plan a catalog of the files below PATH: directories, globs, also of an object store, and containers. Shards
+are divided by numbers of files, since they read headers only; the list is sorted on disk, so that
+memory does not grow with it. Paths of local files are relative to --base, which is the directory that
+'chaski job merge -o' writes the catalog into, unless --absolute is set.`,
+		Example: `  chaski job plan index -o index-job/ --shards 200 chips/
+  chaski job plan index -o all-job/ --absolute --skip-bad "chips/*.tif" coast.tacozip`,
+	}, console.AtLeastOne("PATH"), func(fl *pflag.FlagSet) {
+		fl.StringVar(&k.Base, "base", "", "the `DIR` of the catalog (default: the current directory)")
+		fl.BoolVar(&k.Absolute, "absolute", false, "store absolute paths in the catalog")
+		fl.BoolVar(&k.SkipBad, "skip-bad", false, "leave out files that cannot be indexed")
+	}, func(paths []string) (job.Kind, error) {
+		k.Paths = paths
+		return &k, nil
 	})
 }

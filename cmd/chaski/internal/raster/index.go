@@ -8,8 +8,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -22,7 +20,7 @@ import (
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/store/catalog/build"
-	"github.com/chaski-eo/chaski/store/taco"
+	"github.com/chaski-eo/chaski/store/catalog/members"
 )
 
 type indexFlags struct {
@@ -156,7 +154,7 @@ func (f *indexFlags) parquet(ctx context.Context, env console.Env, files source.
 		Base: pathname.Dir(f.out), Absolute: f.absolute, Workers: f.workers, MaxChunk: f.maxChunk, Opener: files,
 		Progress: func(done, total int) { bar.Set(int64(done), int64(total)) }, Counts: &counts,
 		Members: func(ctx context.Context, path string) ([]build.Member, error) {
-			return rastersIn(ctx, files, path)
+			return members.Of(ctx, files, path)
 		},
 	}
 	if f.skipBad {
@@ -206,66 +204,6 @@ func (f *indexFlags) parquet(ctx context.Context, env console.Env, files source.
 		}
 	}
 	return nil
-}
-
-// rastersIn returns the rasters in the container at path. It ignores samples whose ids have an extension
-// that is not one of rasters. It returns nil if path is not a container.
-func rastersIn(ctx context.Context, files source.Opener, path string) ([]build.Member, error) {
-	switch strings.ToLower(filepath.Ext(path)) {
-	case ".tif", ".tiff", ".rumi":
-		return nil, nil
-	case ".tacozip", ".zip", ".taco", ".tortilla", ".tacocat":
-	default:
-		// Remote paths are judged by their extension alone, because opening each costs a request.
-		if source.IsRemote(path) {
-			return nil, nil
-		}
-	}
-	if !taco.Is(ctx, files, path) {
-		return nil, ctx.Err()
-	}
-	d, err := taco.Open(ctx, files, []string{path}, taco.Options{})
-	if err != nil {
-		return nil, err
-	}
-	defer d.Close()
-	all := []build.Member{}
-	known := map[string]source.Known{}
-	for e, err := range d.Leaves(ctx, false) {
-		if err != nil {
-			return nil, err
-		}
-		switch strings.ToLower(filepath.Ext(e.ID)) {
-		case "", ".tif", ".tiff", ".rumi":
-		default:
-			continue
-		}
-		// The catalog needs the size and the ETag of the file around the sample, to notice that it changed.
-		if e.Object.Size == 0 && e.Offset != taco.Whole {
-			if e.Object, err = knownOf(ctx, files, e.URI, known); err != nil {
-				return nil, err
-			}
-		}
-		all = append(all, build.Member{
-			File: e.URI, Path: e.Path, Offset: e.Offset, Length: e.Size, Known: e.Object,
-			Open: func(ctx context.Context) (source.Reader, error) { return taco.Section(ctx, files, e) },
-		})
-	}
-	return all, nil
-}
-
-// knownOf opens a file to learn what is known of it, once.
-func knownOf(ctx context.Context, files source.Opener, uri string,
-	known map[string]source.Known) (source.Known, error) {
-	if k, ok := known[uri]; ok {
-		return k, nil
-	}
-	r, err := files.Open(ctx, uri)
-	if err != nil {
-		return source.Known{}, fault.WithFile(err, uri)
-	}
-	known[uri] = source.Known{Size: r.Size(), ETag: source.ETag(r)}
-	return known[uri], r.Close()
 }
 
 // resumed writes the catalog with the rows of the existing catalog and of an interrupted earlier run.

@@ -27,6 +27,40 @@ type Listing struct {
 	File  bool     // the source is one local file
 
 	charged int // paths that are charged to the budget
+	found   int // files so far
+	each    Each
+}
+
+// Each is called for a file of a listing, by its path below Base; etag is "" for local files. The listing has its Base
+// only.
+type Each func(l *Listing, path string, size int64, etag string) error
+
+// put adds a file, or calls each.
+func (l *Listing) put(path string, size int64, etag string) error {
+	l.found++
+	if l.each != nil {
+		return l.each(l, path, size, etag)
+	}
+	l.Paths, l.Sizes = append(l.Paths, path), append(l.Sizes, size)
+	return nil
+}
+
+// Stream calls each for every file that List returns, in any order, and holds none of them.
+func Stream(ctx context.Context, src string, o source.Opener, each Each) error {
+	l, err := list(ctx, src, nil, o, each)
+	if err != nil {
+		return err
+	}
+	for i, path := range l.Paths { // those of a source that is one file
+		etag := ""
+		if l.Etags != nil {
+			etag = l.Etags[i]
+		}
+		if err := each(l, path, l.Sizes[i], etag); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // IsRaster reports whether a path ends like a file that this module reads.
@@ -46,14 +80,14 @@ func IsRaster(p string) bool {
 func List(ctx context.Context, src string, r *source.Roots, o source.Opener) (*Listing, error) {
 	s, _ := ctx.Value(sharedKey{}).(*shared)
 	if s == nil {
-		return list(ctx, src, r, o)
+		return list(ctx, src, r, o, nil)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock() // while it lists, too: the next one most likely asks for the same
 	if l := s.of[src]; l != nil {
 		return l, nil
 	}
-	l, err := list(ctx, src, r, o)
+	l, err := list(ctx, src, r, o, nil)
 	if err == nil {
 		s.of[src] = l
 	}
@@ -94,9 +128,9 @@ func (l *Listing) charge(ctx context.Context, all bool) error {
 	return budget.Grow(ctx, n)
 }
 
-func list(ctx context.Context, src string, r *source.Roots, o source.Opener) (*Listing, error) {
+func list(ctx context.Context, src string, r *source.Roots, o source.Opener, each Each) (*Listing, error) {
 	if source.IsRemote(src) {
-		return listRemote(ctx, src, r, o)
+		return listRemote(ctx, src, r, o, each)
 	}
 	src = source.LocalPath(src)
 	if IsGlob(src) {
@@ -114,14 +148,14 @@ func list(ctx context.Context, src string, r *source.Roots, o source.Opener) (*L
 	case err == nil && st.IsDir():
 		// The path of a sample does not depend on the link by which the user names the directory.
 		if src, err = evalSymlinks(src, r); err == nil {
-			l = &Listing{Base: src}
+			l = &Listing{Base: src, each: each}
 			err = l.walk(ctx, src, r, nil)
 		}
 	case err == nil:
 		l = &Listing{Base: pathname.Dir(src), Paths: []string{filepath.Base(src)},
 			Sizes: []int64{st.Size()}, File: true}
 	case source.Missing(err) && IsGlob(src): // Missing includes names that are too long: a long pattern is not a name
-		l, err = glob(ctx, src, r)
+		l, err = glob(ctx, src, r, each)
 	}
 	if err != nil {
 		return nil, fault.WithFile(notFound(err), src)
@@ -225,8 +259,7 @@ func (l *Listing) add(p, rel string, d fs.DirEntry, keep bool, r *source.Roots) 
 		return fault.WithFile(fault.Wrap(fault.NotFound, "file", fault.NoOffset, err), p)
 	}
 	if st.Mode().IsRegular() {
-		l.Paths = append(l.Paths, rel)
-		l.Sizes = append(l.Sizes, st.Size())
+		return l.put(rel, st.Size(), "")
 	}
 	return nil
 }

@@ -27,7 +27,7 @@ func Extension(uri string) string {
 func RemoteGlob(uri string) bool { return !IsURL(uri) && IsGlob(uri) }
 
 // listRemote lists a remote URI: a raster file, a glob, or a directory of a store that can list.
-func listRemote(ctx context.Context, src string, r *source.Roots, o source.Opener) (*Listing, error) {
+func listRemote(ctx context.Context, src string, r *source.Roots, o source.Opener, each Each) (*Listing, error) {
 	base, pattern := splitGlob(src)
 	if _, err := r.Allow(base); err != nil {
 		return nil, err
@@ -48,7 +48,7 @@ func listRemote(ctx context.Context, src string, r *source.Roots, o source.Opene
 			return nil, err
 		}
 	}
-	l := &Listing{Base: base}
+	l := &Listing{Base: base, each: each}
 	err := source.List(ctx, o, base, func(e source.Entry) error {
 		if hidden(e.Path) || !IsRaster(e.Path) {
 			return nil
@@ -58,13 +58,16 @@ func listRemote(ctx context.Context, src string, r *source.Roots, o source.Opene
 				return nil
 			}
 		}
-		l.Paths, l.Sizes, l.Etags = append(l.Paths, e.Path), append(l.Sizes, e.Size), append(l.Etags, e.ETag)
+		if err := l.put(e.Path, e.Size, e.ETag); err != nil || each != nil {
+			return err
+		}
+		l.Etags = append(l.Etags, e.ETag)
 		return l.charge(ctx, false)
 	})
 	if err == nil {
 		err = l.charge(ctx, true)
 	}
-	if err == nil && len(l.Paths) == 0 {
+	if err == nil && l.found == 0 {
 		err = fault.New(fault.NotFound, "listing", fault.NoOffset, "no raster files")
 	}
 	if err != nil {

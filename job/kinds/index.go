@@ -1,0 +1,192 @@
+package kinds
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"strings"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/pathname"
+	"github.com/chaski-eo/chaski/internal/sorter"
+	"github.com/chaski-eo/chaski/job"
+	"github.com/chaski-eo/chaski/loader/resources"
+	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/store/catalog/build"
+	"github.com/chaski-eo/chaski/store/catalog/members"
+)
+
+const indexName = "index"
+
+// Index is the kind whose output is the catalog that build.Write writes. An item is a file, or a raster in a container.
+// The result of a shard is a catalog of its files.
+type Index struct {
+	Paths []string `json:"paths"`
+	// Base is the directory of the catalog, an absolute path: URIs of local files are relative to it, unless Absolute
+	// is set.
+	Base     string `json:"base"`
+	Absolute bool   `json:"absolute,omitempty"`
+	// SkipBad leaves out files that cannot be indexed.
+	SkipBad bool `json:"skip_bad,omitempty"`
+}
+
+// indexTally says what became of the files of a shard.
+type indexTally struct {
+	Rows    int64    `json:"rows"`
+	Skipped []string `json:"skipped"` // why each of the others is left out
+}
+
+// Name implements job.Kind.
+func (*Index) Name() string { return indexName }
+
+func (k *Index) options(o resources.Options) build.Options {
+	return build.Options{Base: k.Base, Absolute: k.Absolute, Workers: o.Workers, MaxChunk: o.MaxChunkBytes,
+		Opener: o.Opener,
+		Members: func(ctx context.Context, path string) ([]build.Member, error) {
+			return members.Of(ctx, o.Opener, path)
+		},
+		OpenMember: func(ctx context.Context, file string, known source.Known,
+			m build.FileMember) (source.Reader, error) {
+			return members.Open(ctx, o.Opener, file, known, m)
+		}}
+}
+
+// Items implements job.Kind. It holds a piece of the list in memory, and the rest in a file that goes with it.
+func (k *Index) Items(ctx context.Context, o resources.Options) (items job.Items, err error) {
+	if k.Base, err = pathname.Abs(k.Base); err != nil {
+		return items, err
+	}
+	o, done := opened(o)
+	defer done()
+	s := sorter.New(0, func(sorter.Record) int64 { return 0 })
+	err = build.Files(ctx, k.Paths, k.options(o), func(f build.File) error {
+		b, err := json.Marshal(f)
+		if err != nil {
+			return err
+		}
+		return s.Add(sorter.Record{Key: f.URI, Value: b})
+	})
+	if items, err = sorted(s, err, nil); err == nil && items.Count == 0 {
+		err = k.noRasters()
+	}
+	return items, err
+}
+
+func (k *Index) noRasters() error {
+	return fault.WithFile(fault.New(fault.NotFound, "dataset", fault.NoOffset, "no rasters"),
+		strings.Join(k.Paths, ", "))
+}
+
+// Run implements job.Kind.
+func (k *Index) Run(ctx context.Context, t *job.Task, body io.Writer) (any, error) {
+	files, err := parseBodies[build.File](t)
+	if err != nil {
+		return nil, err
+	}
+	tally := indexTally{Skipped: []string{}}
+	ro, done := opened(t.Options)
+	defer done()
+	o := k.options(ro)
+	o.Progress = func(done, total int) { t.Progress(int64(done), int64(total)) }
+	if k.SkipBad {
+		o.Skipped = func(_ string, err error) { tally.Skipped = append(tally.Skipped, fault.Line(err)) }
+	}
+	rows, err := build.WritePart(ctx, body, files, o)
+	tally.Rows = int64(rows)
+	return tally, err
+}
+
+// Check implements job.Kind.
+func (k *Index) Check(tally json.RawMessage, s job.Shard) (int64, error) {
+	t, err := parseTally[indexTally](tally)
+	if n := int64(len(t.Skipped)); err == nil && (t.Rows < 0 || t.Rows != s.Count-n || n > 0 && !k.SkipBad) {
+		err = corrupt("%d rows and %d files left out, of %d", t.Rows, n, s.Count)
+	}
+	return int64(len(t.Skipped)), err
+}
+
+// Merge implements job.Kind.
+func (k *Index) Merge(ctx context.Context, m *job.Merging, out io.Writer) (o job.Outcome, err error) {
+	if err := k.checkName(m.Name); err != nil {
+		return o, err
+	}
+	at := 0
+	rows, err := build.MergeParts(ctx, out, func(yield func(*io.SectionReader, error) bool) {
+		for p, err := range m.Parts {
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			at = p.Number
+			t, err := parseTally[indexTally](p.Tally)
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			for _, line := range t.Skipped {
+				o.Notes = append(o.Notes, "skipped: "+line)
+			}
+			if t.Rows > 0 && !yield(p.Body, nil) {
+				return
+			}
+		}
+	})
+	switch {
+	case fault.KindOf(err) != 0:
+		return o, m.Job.InPart(at, err)
+	case err == nil && rows == 0:
+		err = k.noRasters()
+	}
+	return o, err
+}
+
+// checkName refuses to write a catalog with relative paths into another directory than the one that they are relative
+// to.
+func (k *Index) checkName(name string) error {
+	if name == "" || k.Absolute {
+		return nil
+	}
+	dir, err := pathname.Abs(pathname.Dir(name))
+	if err != nil || dir == k.Base {
+		return err
+	}
+	return fault.WithFile(fault.New(fault.Unsupported, "catalog", fault.NoOffset,
+		"its paths are relative to %s, as the job was planned: write it there", k.Base), name)
+}
+
+// sorted returns the records of a sorter as items. err is that of listing them. weigh, if not nil, returns the bytes of
+// an item.
+func sorted(s *sorter.Sorter, err error, weigh func(sorter.Record) int64) (items job.Items, _ error) {
+	if err == nil {
+		items.Count, items.Bytes, err = s.Total()
+	}
+	if err != nil {
+		_ = s.Close()
+		return items, err
+	}
+	items.Lists, items.Close = true, s.Close
+	items.Each = func(ctx context.Context, add func(job.Item) error) error {
+		return s.Each(func(r sorter.Record) error {
+			it := job.Item{Body: r.Value}
+			if weigh != nil {
+				it.Bytes = weigh(r)
+			}
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			return add(it)
+		})
+	}
+	return items, nil
+}
+
+// parseBodies parses the bodies of a shard's items.
+func parseBodies[T any](t *job.Task) ([]T, error) {
+	out := make([]T, len(t.Bodies))
+	for i, b := range t.Bodies {
+		if err := json.Unmarshal(b, &out[i]); err != nil {
+			return nil, fault.New(fault.Corrupt, "items", fault.NoOffset, "item %d: %v", i, err)
+		}
+	}
+	return out, nil
+}

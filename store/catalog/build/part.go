@@ -1,0 +1,175 @@
+package build
+
+import (
+	"context"
+	"errors"
+	"io"
+	"iter"
+	"slices"
+
+	"github.com/parquet-go/parquet-go"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/pathname"
+	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/store/catalog/internal/rowio"
+)
+
+// Parts of a catalog are catalogs of some of its files each, which several machines write. Files lists what there is,
+// WritePart writes one of them, and MergeParts joins them into the catalog that Write writes of all.
+
+// File is a file of a catalog, or a member of a container. It is all that WritePart has to know.
+type File struct {
+	URI    string      `json:"uri"`            // in the catalog, whose rows are in the order of its bytes
+	Path   string      `json:"path,omitempty"` // "" if it is the URI
+	Size   int64       `json:"size,omitempty"` // of an object that was listed
+	ETag   string      `json:"etag,omitempty"`
+	Member *FileMember `json:"member,omitempty"`
+}
+
+// FileMember is what a Member has, but for opening it.
+type FileMember struct {
+	Path   string `json:"path"`
+	Offset int64  `json:"offset"`
+	Length int64  `json:"length"`
+}
+
+// Files calls add for every file below paths, in any order, and for some twice. Local paths are absolute, so that the
+// list is good wherever it is read.
+func Files(ctx context.Context, paths []string, o Options, add func(File) error) error {
+	return eachFile(ctx, paths, o, func(f namedFile) (err error) {
+		out := File{URI: f.uri, Path: f.path, Size: f.size, ETag: f.etag}
+		if !source.IsRemote(f.path) {
+			if out.Path, err = pathname.Abs(source.LocalPath(f.path)); err != nil {
+				return err
+			}
+		}
+		if out.Path == out.URI {
+			out.Path = ""
+		}
+		if m := f.member; m != nil {
+			out.Member = &FileMember{m.Path, m.Offset, m.Length}
+		}
+		return add(out)
+	})
+}
+
+// named returns what Write has of a file.
+func (f *File) named(o *Options) namedFile {
+	n := namedFile{uri: f.URI, path: f.Path, size: f.Size, etag: f.ETag}
+	if n.path == "" {
+		n.path = f.URI
+	}
+	if m := f.Member; m != nil {
+		known := source.Known{Size: f.Size, ETag: f.ETag}
+		n.member = &Member{File: n.path, Path: m.Path, Offset: m.Offset, Length: m.Length, Known: known,
+			Open: func(ctx context.Context) (source.Reader, error) {
+				return o.OpenMember(ctx, n.path, known, *m)
+			}}
+	}
+	return n
+}
+
+// WritePart writes a catalog of files, which are in the order of their URIs. It returns the number of rows; without
+// one, nothing is written.
+func WritePart(ctx context.Context, w io.Writer, files []File, o Options) (int, error) {
+	named := make([]namedFile, len(files))
+	for i := range files {
+		named[i] = files[i].named(&o)
+	}
+	if !slices.IsSortedFunc(files, func(a, b File) int { return compareURIs(a.URI, b.URI) }) {
+		return 0, fault.New(fault.Corrupt, "files", fault.NoOffset, "they are not in the order of their URIs")
+	}
+	o.Workers = o.workers(named)
+	x := &indexing{o: o, files: named}
+	ro := rowio.RowOptions{Workers: o.Workers, Progress: o.Progress}
+	if o.Skipped != nil {
+		ro.Skipped = func(i int, err error) { o.Skipped(named[i].path, err) }
+	}
+	return rowio.Write(ctx, w, len(named), ro, rowio.Source{Begin: x.begin, Make: x.row})
+}
+
+// compareURIs is negative also for equal URIs, so that sorted URIs are different ones.
+func compareURIs(a, b string) int {
+	if a < b {
+		return -1
+	}
+	return 1
+}
+
+// MergeParts writes the catalog of the files of all parts, in their order. Memory is that of one row group of the
+// output and of one part. A part that is no catalog is fault.Corrupt or fault.Unsupported, and so are rows that are
+// not in the order of their URIs.
+func MergeParts(ctx context.Context, w io.Writer, parts iter.Seq2[*io.SectionReader, error]) (int, error) {
+	last, first := "", true
+	return rowio.Copy(w, func(add func(*rowio.Row) error) error {
+		for part, err := range parts {
+			if err != nil {
+				return err
+			}
+			err = copyPart(ctx, part, func(r *rowio.Row) error {
+				if !first && r.URI <= last {
+					return fault.New(fault.Corrupt, "row", fault.NoOffset, "%q comes after %q", r.URI, last)
+				}
+				last, first = r.URI, false
+				return add(r)
+			})
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// copyPart calls add for every row of a part.
+func copyPart(ctx context.Context, part *io.SectionReader, add func(*rowio.Row) error) (err error) {
+	if _, err := checkCatalog(ctx, sectionReader{part}); err != nil {
+		return err
+	}
+	file, err := parquet.OpenFile(part, part.Size(), parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true))
+	if err != nil {
+		return fault.Wrap(fault.Corrupt, "footer", fault.NoOffset, err)
+	}
+	r := parquet.NewGenericReader[rowio.Row](file)
+	defer func() { err = errors.Join(err, r.Close()) }()
+	rows := make([]rowio.Row, 128)
+	for {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		clear(rows)
+		n, rerr := r.Read(rows)
+		for i := range rows[:n] {
+			if err := add(&rows[i]); err != nil {
+				return err
+			}
+		}
+		switch {
+		case errors.Is(rerr, io.EOF):
+			return nil
+		case rerr != nil:
+			return fault.Wrap(fault.Corrupt, "row", fault.NoOffset, rerr)
+		case n == 0:
+			return fault.Wrap(fault.Corrupt, "row", fault.NoOffset, io.ErrNoProgress)
+		}
+	}
+}
+
+// sectionReader is a source.Reader of a section.
+type sectionReader struct{ *io.SectionReader }
+
+// ReadAt implements source.Reader.
+func (s sectionReader) ReadAt(_ context.Context, p []byte, off int64) error {
+	if off < 0 || off > s.Size() || int64(len(p)) > s.Size()-off {
+		return fault.New(fault.Corrupt, "byte range", off, "%d bytes reach past the %d of the part", len(p), s.Size())
+	}
+	_, err := s.SectionReader.ReadAt(p, off)
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	return err
+}
+
+// Close implements source.Reader.
+func (s sectionReader) Close() error { return nil }

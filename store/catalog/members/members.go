@@ -1,0 +1,80 @@
+// Package members finds the rasters inside containers, for catalogs of them.
+package members
+
+import (
+	"context"
+	"path/filepath"
+	"strings"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/store/catalog/build"
+	"github.com/chaski-eo/chaski/store/taco"
+)
+
+// Of returns the rasters in the container at path. It ignores samples whose ids have an extension
+// that is not one of rasters. It returns nil if path is not a container.
+func Of(ctx context.Context, files source.Opener, path string) ([]build.Member, error) {
+	switch strings.ToLower(filepath.Ext(path)) {
+	case ".tif", ".tiff", ".rumi":
+		return nil, nil
+	case ".tacozip", ".zip", ".taco", ".tortilla", ".tacocat":
+	default:
+		// Remote paths are judged by their extension alone, because opening each costs a request.
+		if source.IsRemote(path) {
+			return nil, nil
+		}
+	}
+	if !taco.Is(ctx, files, path) {
+		return nil, ctx.Err()
+	}
+	d, err := taco.Open(ctx, files, []string{path}, taco.Options{})
+	if err != nil {
+		return nil, err
+	}
+	defer d.Close()
+	all := []build.Member{}
+	known := map[string]source.Known{}
+	for e, err := range d.Leaves(ctx, false) {
+		if err != nil {
+			return nil, err
+		}
+		switch strings.ToLower(filepath.Ext(e.ID)) {
+		case "", ".tif", ".tiff", ".rumi":
+		default:
+			continue
+		}
+		// The catalog needs the size and the ETag of the file around the sample, to notice that it changed.
+		if e.Object.Size == 0 && e.Offset != taco.Whole {
+			if e.Object, err = knownOf(ctx, files, e.URI, known); err != nil {
+				return nil, err
+			}
+		}
+		all = append(all, build.Member{
+			File: e.URI, Path: e.Path, Offset: e.Offset, Length: e.Size, Known: e.Object,
+			Open: func(ctx context.Context) (source.Reader, error) { return taco.Section(ctx, files, e) },
+		})
+	}
+	return all, nil
+}
+
+// knownOf opens a file to learn what is known of it, once.
+func knownOf(ctx context.Context, files source.Opener, uri string,
+	known map[string]source.Known) (source.Known, error) {
+	if k, ok := known[uri]; ok {
+		return k, nil
+	}
+	r, err := files.Open(ctx, uri)
+	if err != nil {
+		return source.Known{}, fault.WithFile(err, uri)
+	}
+	known[uri] = source.Known{Size: r.Size(), ETag: source.ETag(r)}
+	return known[uri], r.Close()
+}
+
+// Open opens a member that a list names.
+func Open(ctx context.Context, files source.Opener, file string, known source.Known,
+	m build.FileMember) (source.Reader, error) {
+	return taco.Section(ctx, files,
+		taco.Entry{URI: file, Path: m.Path, Offset: m.Offset, Size: m.Length, Object: known})
+}
