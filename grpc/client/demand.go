@@ -2,27 +2,31 @@ package client
 
 import (
 	"github.com/chaski-eo/chaski/grpc/payload"
-	"github.com/chaski-eo/chaski/internal/cast"
+	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/shuffle"
 )
 
 // demand says what a session asks for, and how far ahead. It outlives the session, so that the next one finds the
-// memory of received payloads again.
+// memory of released batches again.
 type demand struct {
 	prefetch      int   // tickets that are asked for ahead
 	prefetchBytes int64 // within which there may be more, see LoaderOptions.PrefetchBytes
 	// next returns the ticket after the last one, or false while there is none. The session holds its lock.
 	next  func() (t shuffle.Ticket, native, ok bool)
-	bytes int64       // of the largest batch, as far as known; guarded by the session's lock
-	free  chan []byte // memory of payloads that nobody uses any more
+	bytes int64 // of the largest batch, as far as known; guarded by the session's lock
 
-	memory payload.Memory // of batches; nil: Options.Memory
+	memory payload.Memory // of batches; nil: Options.Memory, or else own
+	own    memory
 }
+
+// memory keeps the memory of batches that were released for the next ones. It is payload.Memory.
+type memory chan loader.Buffer
 
 func newDemand(r *Run, prefetch int, prefetchBytes int64, next func() (shuffle.Ticket, bool, bool)) *demand {
 	return &demand{
 		prefetch: prefetch, prefetchBytes: prefetchBytes, next: next,
-		free: make(chan []byte, maxOpen(prefetch, len(r.client.peers))),
+		own: make(memory, maxOpen(prefetch, len(r.client.peers))),
 	}
 }
 
@@ -35,22 +39,25 @@ func maxOpen(prefetch, servers int) int {
 	return prefetch + 1
 }
 
-// take returns n bytes at an address divisible by 64, with any content.
-func (d *demand) take(n int) []byte {
+// Take implements payload.Memory.
+func (m memory) Take(n int) loader.Buffer {
 	select {
-	case b := <-d.free:
-		if cap(b) >= n {
-			return b[:n]
+	case b := <-m:
+		if len(b.Bytes()) >= n {
+			return b
 		}
 	default:
 	}
-	return cast.Aligned(n)
+	return resources.NewHeap(n)
 }
 
-// give keeps b for a later payload, unless enough are kept already.
-func (d *demand) give(b []byte) {
+// Give implements payload.Memory. What is beyond the batches of a session is left to the garbage collector.
+func (m memory) Give(b loader.Buffer, keep bool) {
+	if !keep {
+		return
+	}
 	select {
-	case d.free <- b:
+	case m <- b:
 	default:
 	}
 }

@@ -237,11 +237,11 @@ func (l *lane) message(r *request) *chaskiv1.StreamRequest {
 
 // receive receives the parts of one batch, or its lease, or the fault in its place, and hands it on.
 func (l *lane) receive(stream grpc.ClientStream, door *side) error {
-	var in assembly
+	in := assembly{memory: l.memory()}
+	defer in.drop()
 	r := &wire.Reply{}
 	for {
 		if err := stream.RecvMsg(r); err != nil {
-			l.drop(&in)
 			return err
 		}
 		want := l.oldest()
@@ -252,17 +252,16 @@ func (l *lane) receive(stream grpc.ClientStream, door *side) error {
 		case r.Fault != nil:
 			err = l.fault(r.Fault, want)
 		case r.Lease != nil:
-			if door == nil || in.buf != nil || r.Lease.GetTicket() != want.id {
+			if door == nil || in.to != nil || r.Lease.GetTicket() != want.id {
 				err = fmt.Errorf("%w: a lease for ticket %d, the next is %d", ErrProtocol, r.Lease.GetTicket(), want.id)
 				break
 			}
 			return l.leased(r.Lease, want, door)
 		default:
-			err = in.add(r, want.id, l.peer.options.MaxBatchBytes, l.s.demand.take)
+			err = in.add(r, want.id, l.peer.options.MaxBatchBytes)
 		}
 		r.Free()
 		if err != nil {
-			l.drop(&in)
 			return err
 		}
 		if in.whole() {
@@ -271,11 +270,15 @@ func (l *lane) receive(stream grpc.ClientStream, door *side) error {
 	}
 }
 
-// drop gives the memory of an unfinished batch back.
-func (l *lane) drop(in *assembly) {
-	if in.buf != nil {
-		l.s.demand.give(in.buf)
+// memory returns where batches are put together.
+func (l *lane) memory() payload.Memory {
+	switch {
+	case l.s.demand.memory != nil:
+		return l.s.demand.memory
+	case l.peer.options.Memory != nil:
+		return l.peer.options.Memory
 	}
+	return l.s.demand.own
 }
 
 // oldest notes that the server said something, and returns the request that it has to be about.
@@ -303,15 +306,12 @@ func (l *lane) fault(f *chaskiv1.Fault, want *request) error {
 	return nil
 }
 
-// hand decodes a whole payload, checks that it is what was asked for and hands it on.
+// hand checks that a batch is what was asked for and hands it on.
 func (l *lane) hand(in *assembly, want *request) error {
-	b, err := payload.Decode(in.buf)
+	b, err := in.to.Batch()
 	if err != nil {
-		l.drop(in)
 		return fmt.Errorf("%w: %w", ErrProtocol, err)
 	}
-	buf := in.buf
-	b.OnRelease(func() { l.s.demand.give(buf) })
 	return l.finish(b, want)
 }
 
@@ -320,6 +320,13 @@ func (l *lane) leased(lease *chaskiv1.Lease, want *request, door *side) error {
 	b, err := door.claim(lease, l.peer.options.MaxBatchBytes)
 	if err != nil {
 		return err
+	}
+	memory := l.s.demand.memory
+	if memory == nil {
+		memory = l.peer.options.Memory
+	}
+	if b, err = payload.Finish(b, memory); err != nil {
+		return fmt.Errorf("%w: %w", ErrProtocol, err)
 	}
 	return l.finish(b, want)
 }
@@ -331,14 +338,6 @@ func (l *lane) finish(b *loader.Batch, want *request) error {
 		b.Release()
 		return fmt.Errorf("%w: batch of epoch %d, position %d, %d rows; asked for epoch %d, position %d, %d rows",
 			ErrProtocol, b.Epoch, b.First, b.Rows, t.Epoch, t.First, t.Rows())
-	}
-	memory := l.peer.options.Memory
-	if m := l.s.demand.memory; m != nil {
-		memory = m
-	}
-	b, err := payload.Finish(b, memory)
-	if err != nil {
-		return fmt.Errorf("%w: %w", ErrProtocol, err)
 	}
 	l.s.answer(l, b, nil)
 	return nil
@@ -359,33 +358,41 @@ func (l *lane) done() *request {
 
 // assembly puts the parts of one payload together.
 type assembly struct {
-	buf   []byte
-	got   int
-	total int
+	memory payload.Memory
+	to     *payload.Receiver // nil until the first part
+	got    int
+	total  int
 }
 
-// add copies a part to its place. The first part says how long the payload is.
-func (a *assembly) add(r *wire.Reply, ticket uint64, limit int64, take func(int) []byte) error {
+// add takes a part. The first one says how long the payload is.
+func (a *assembly) add(r *wire.Reply, ticket uint64, limit int64) error {
 	switch {
 	case r.Ticket != ticket:
 		return fmt.Errorf("%w: part of ticket %d, the next is %d", ErrProtocol, r.Ticket, ticket)
 	case r.Total > uint64(limit):
 		return fmt.Errorf("%w: %w", ErrProtocol, fault.New(fault.Limit, "payload", fault.NoOffset,
 			"%d bytes, at most %d", r.Total, limit))
-	case r.Offset != uint64(a.got) || r.Len < 1 || uint64(r.Len) > r.Total-r.Offset || a.buf != nil &&
+	case r.Offset != uint64(a.got) || r.Len < 1 || uint64(r.Len) > r.Total-r.Offset || a.to != nil &&
 		r.Total != uint64(a.total):
 		return fmt.Errorf("%w: %w", ErrProtocol, fault.New(fault.Corrupt, "part", fault.NoOffset,
 			"%d bytes at %d of %d after %d of %d", r.Len, r.Offset, r.Total, a.got, a.total))
 	}
-	if a.buf == nil {
+	if a.to == nil {
 		a.total = int(r.Total)
-		a.buf = take(a.total)
+		a.to = payload.NewReceiver(a.total, a.memory)
 	}
-	if err := r.CopyTo(a.buf[a.got : a.got+r.Len]); err != nil {
-		return err
+	if err := r.Each(a.to.Write); err != nil {
+		return fmt.Errorf("%w: %w", ErrProtocol, err)
 	}
 	a.got += r.Len
 	return nil
 }
 
-func (a *assembly) whole() bool { return a.buf != nil && a.got == a.total }
+func (a *assembly) whole() bool { return a.to != nil && a.got == a.total }
+
+// drop gives the memory of a batch back that was not handed on.
+func (a *assembly) drop() {
+	if a.to != nil {
+		a.to.Drop()
+	}
+}

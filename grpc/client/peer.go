@@ -14,8 +14,6 @@ import (
 
 	"github.com/chaski-eo/chaski/grpc/auth"
 	"github.com/chaski-eo/chaski/grpc/internal/wire"
-	"github.com/chaski-eo/chaski/grpc/payload"
-	"github.com/chaski-eo/chaski/internal/cast"
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/loader/raster"
 	chaskiv1 "github.com/chaski-eo/chaski/proto/chaski/v1"
@@ -119,7 +117,8 @@ func (p *peer) read(ctx context.Context, r *chaskiv1.ReadRequest) (*raster.Array
 	if err != nil {
 		return nil, p.failed(err)
 	}
-	var in assembly
+	in := assembly{memory: make(memory)}
+	defer in.drop()
 	for reply := (&wire.Reply{}); !in.whole(); reply.Free() {
 		if err := stream.RecvMsg(reply); err != nil {
 			return nil, p.failed(err)
@@ -130,15 +129,15 @@ func (p *peer) read(ctx context.Context, r *chaskiv1.ReadRequest) (*raster.Array
 		if reply.Lease != nil {
 			return nil, p.failed(fmt.Errorf("%w: the answer is a lease", ErrProtocol))
 		}
-		if err := in.add(reply, 0, p.options.MaxBatchBytes, cast.Aligned); err != nil {
+		if err := in.add(reply, 0, p.options.MaxBatchBytes); err != nil {
 			return nil, p.failed(err)
 		}
 	}
-	b, err := payload.Decode(in.buf)
+	b, err := in.to.Batch()
 	if err != nil {
 		return nil, p.failed(err)
 	}
-	if len(b.Tensors) != 1 || b.Tensors[0].Kind != loader.Dense || b.Tensors[0].Convert != nil {
+	if len(b.Tensors) != 1 || b.Tensors[0].Kind != loader.Dense {
 		return nil, p.failed(fmt.Errorf("%w: the answer is not one array", ErrProtocol))
 	}
 	t := &b.Tensors[0]

@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"github.com/chaski-eo/chaski/chunk"
-	"github.com/chaski-eo/chaski/einops"
 	"github.com/chaski-eo/chaski/internal/cast"
 	"github.com/chaski-eo/chaski/internal/kernel"
 	"github.com/chaski-eo/chaski/loader"
@@ -29,57 +28,24 @@ func Apply(t *loader.Tensor) error {
 
 // applyTo is Apply with memory for the result, of a tensor that checkConvert accepts.
 func applyTo(t *loader.Tensor, out []byte) error {
-	c := t.Convert
-	cv, err := einops.NewConverter(einops.Convert{
-		From: t.DType, To: c.To, Scale: orNil(c.Scale), Offset: orNil(c.Offset),
-		Clip: c.Clip, Lo: c.Lo, Hi: c.Hi, Fill: c.Fill,
-	})
+	v, err := newConverter(t, out)
 	if err != nil {
-		return fmt.Errorf("tensor %q: %w", t.Name, err)
+		return err
 	}
 	if len(out) > 0 {
-		if err := scatter(t, cv, out); err != nil {
-			return fmt.Errorf("tensor %q: %w", t.Name, err)
-		}
-		if err := fill(out, c); err != nil {
-			return fmt.Errorf("tensor %q: %w", t.Name, err)
-		}
+		v.write(t.Data)
 	}
-	t.DType, t.Data, t.Convert = c.To, out, nil
-	return nil
+	return converted(t, out)
 }
 
-// scatter converts t as a raster whose rows are what lies before the band axis and whose columns
-// are what lies behind it.
-func scatter(t *loader.Tensor, cv *einops.Converter, out []byte) error {
-	axis := t.Convert.BandAxis
-	if axis < 0 {
-		axis = 0
-	}
-	outer, bands, inner := 1, 1, 1
-	for i, n := range t.Shape {
-		switch {
-		case i < axis:
-			outer *= int(n)
-		case i == axis && t.Convert.BandAxis >= 0:
-			bands = int(n)
-		default:
-			inner *= int(n)
+// converted makes out, which has all but the mask, the data of t.
+func converted(t *loader.Tensor, out []byte) error {
+	if len(out) > 0 {
+		if err := fill(out, t.Convert); err != nil {
+			return fmt.Errorf("tensor %q: %w", t.Name, err)
 		}
 	}
-	// The scatter loops of a chip do this arithmetic already, with their kernels, so a tensor is passed off as one.
-	pattern, err := einops.Parse("b y x -> y b x")
-	if err != nil {
-		return err
-	}
-	plan, err := pattern.Plan([]einops.Axis{{Name: "b", Len: bands}, {Name: "y", Len: outer},
-		{Name: "x", Len: inner}}, nil)
-	if err != nil {
-		return err
-	}
-	plan.Scatter(einops.Target{Data: out}, cv,
-		einops.Box{N: 0, T: 0, B1: bands, Y1: outer, X1: inner},
-		einops.Block{Data: t.Data, DType: t.DType, StrideB: inner, StrideY: bands * inner, StrideX: 1})
+	t.DType, t.Data, t.Convert = t.Convert.To, out, nil
 	return nil
 }
 
@@ -134,6 +100,11 @@ func widens(d chunk.DType) bool {
 
 // checkConvert says what in c contradicts the dense tensor t, or nothing.
 func checkConvert(t *loader.Tensor, c *loader.Convert) string {
+	return checkSizes(t, c, uint64(len(t.Data)), uint64(len(c.Mask)), c.Mask != nil)
+}
+
+// checkSizes is checkConvert for a tensor of so many bytes, whose mask has so many bytes if it is masked.
+func checkSizes(t *loader.Tensor, c *loader.Convert, data, mask uint64, masked bool) string {
 	elems, ok := elements(t.Shape)
 	bands := int64(1)
 	switch {
@@ -150,10 +121,10 @@ func checkConvert(t *loader.Tensor, c *loader.Convert) string {
 		return fmt.Sprintf("band axis %d of %d", c.BandAxis, len(t.Shape))
 	case c.Clip && !(c.Lo <= c.Hi):
 		return fmt.Sprintf("clip to [%v, %v]", c.Lo, c.Hi)
-	case c.Mask != nil && uint64(len(c.Mask)) != elems:
-		return fmt.Sprintf("mask of %d bytes for %d elements", len(c.Mask), elems)
-	case uint64(len(t.Data)) != elems*uint64(t.DType.Size()):
-		return fmt.Sprintf("%d bytes for %d elements", len(t.Data), elems)
+	case masked && mask != elems:
+		return fmt.Sprintf("mask of %d bytes for %d elements", mask, elems)
+	case data != elems*uint64(t.DType.Size()):
+		return fmt.Sprintf("%d bytes for %d elements", data, elems)
 	}
 	if c.BandAxis >= 0 {
 		bands = t.Shape[c.BandAxis]

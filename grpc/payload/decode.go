@@ -88,22 +88,69 @@ func DecodeShared(head, memory []byte) (*loader.Batch, error) {
 		return nil, fault.New(fault.Corrupt, "payload", 0, "header of %d bytes in a payload of %d", n, len(p))
 	}
 	h := p[sizePrefix : sizePrefix+int(n)]
-	// The budget avoids that references to the same bytes unfold into more than was received.
-	d := decoder{reader: reader{b: h, budget: len(h)}, p: p, memory: memory}
+	d := newDecoder(h, len(p), len(memory))
 	b := d.batch()
+	d.load(b, func(s span) []byte {
+		if len(memory) > 0 && s.offset >= uint64(len(p)) {
+			s.offset -= uint64(len(p))
+			return s.of(memory)
+		}
+		return s.of(p)
+	})
 	if d.err != nil {
 		return nil, d.err
 	}
 	return b, nil
 }
 
+// decoder reads a header first (batch), which needs no other byte of the payload, and then what the ranges hold (load).
 type decoder struct {
 	reader
-	p       []byte
-	memory  []byte // what follows p
+	first   uint64 // bytes of the payload's first piece of memory
+	size    uint64 // of the payload: of its one or two pieces of memory
 	rows    int
 	spanned uint64          // bytes of all ranges so far
 	names   map[string]bool // of the tensors so far
+	places  []place         // of the tensors
+}
+
+// place is where the payload has the parts of a tensor. Offset 0 is for parts that it lacks.
+type place struct {
+	spans
+	pos   int // of the tensor in the header
+	cells int // strings or runs of values
+}
+
+// newDecoder returns a decoder of header h of a payload in one piece of memory of first bytes and another one of rest.
+func newDecoder(h []byte, first, rest int) *decoder {
+	// The budget avoids that references to the same bytes unfold into more than was received.
+	return &decoder{reader: reader{b: h, budget: len(h)}, first: uint64(first), size: uint64(first) + uint64(rest)}
+}
+
+// of returns the bytes of s, which lies in p.
+func (s span) of(p []byte) []byte { return p[s.offset : s.offset+s.length : s.offset+s.length] }
+
+// load gives the tensors of b their bytes, which find returns for a range, and checks what has to be in them.
+func (d *decoder) load(b *loader.Batch, find func(span) []byte) {
+	if d.err != nil {
+		return
+	}
+	bytesOf := func(s span) []byte {
+		if s.offset == 0 {
+			return nil
+		}
+		return find(s)
+	}
+	for i := range b.Tensors {
+		t, at := &b.Tensors[i], &d.places[i]
+		t.Data, t.Offsets = bytesOf(at.data), bytesOf(at.offsets)
+		if t.Convert != nil {
+			t.Convert.Mask = bytesOf(at.mask)
+		}
+		if t.Kind != loader.Dense {
+			d.runs(t, at)
+		}
+	}
 }
 
 func (d *decoder) batch() *loader.Batch {
@@ -112,8 +159,8 @@ func (d *decoder) batch() *loader.Batch {
 		d.err = fault.New(fault.Unsupported, "batch", sizePrefix,
 			"payload version %d; this reads version %d", v, Version)
 	}
-	if n := t.uint64(batchLength); n != uint64(len(d.p)+len(d.memory)) {
-		d.fail("batch", t.pos, "payload of %d bytes says that it has %d", len(d.p)+len(d.memory), n)
+	if n := t.uint64(batchLength); n != d.size {
+		d.fail("batch", t.pos, "payload of %d bytes says that it has %d", d.size, n)
 	}
 	rows := t.int32(batchRows)
 	if rows < 0 {
@@ -188,23 +235,25 @@ func (d *decoder) tensor(t table) loader.Tensor {
 		d.names = map[string]bool{}
 	}
 	d.names[out.Name] = true
-	out.Data, _ = d.span(t, tensorData)
+	at := place{pos: t.pos}
+	at.data = d.span(t, tensorData)
 	switch out.Kind {
 	case loader.Dense:
-		d.dense(t, &out)
+		d.dense(t, &out, &at)
 	case loader.Ragged, loader.Text:
-		d.ragged(t, &out)
+		d.ragged(t, &out, &at)
 	default:
 		d.fail(t.part, t.pos, "kind %d", out.Kind)
 	}
 	if c, ok := t.sub(tensorConvert, "convert"); ok {
-		out.Convert = d.convert(c, &out)
+		out.Convert = d.convert(c, &out, &at)
 	}
+	d.places = append(d.places, at)
 	return out
 }
 
-// dense checks that shape, dtype and data agree.
-func (d *decoder) dense(t table, out *loader.Tensor) {
+// dense checks that shape, dtype and length of the data agree.
+func (d *decoder) dense(t table, out *loader.Tensor, at *place) {
 	if !out.DType.Valid() {
 		d.fail(t.part, t.pos, "dtype %d", uint8(out.DType))
 		return
@@ -214,8 +263,8 @@ func (d *decoder) dense(t table, out *loader.Tensor) {
 	}
 	n, ok := elements(out.Shape)
 	hi, size := bits.Mul64(n, uint64(out.DType.Size()))
-	if !ok || hi != 0 || size != uint64(len(out.Data)) {
-		d.fail(t.part, t.pos, "shape %v of %v in %d bytes", out.Shape, out.DType, len(out.Data))
+	if !ok || hi != 0 || size != at.data.length {
+		d.fail(t.part, t.pos, "shape %v of %v in %d bytes", out.Shape, out.DType, at.data.length)
 	}
 }
 
@@ -226,47 +275,47 @@ func (d *decoder) cells(t table, out *loader.Tensor) int {
 	}
 	n, ok := elements(out.Shape)
 	if !ok || len(out.Shape) != 2 || out.Shape[0] != int64(d.rows) || len(out.Axes) != 2 ||
-		n > uint64(len(d.p)+len(d.memory)) {
+		n > d.size {
 		d.fail(t.part, t.pos, "texts of shape %v over %v for %d rows", out.Shape, out.Axes, d.rows)
 		return 0
 	}
 	return int(n)
 }
 
-// ragged checks that the offsets are one more than the cells, begin at 0, never fall and end with the values.
-func (d *decoder) ragged(t table, out *loader.Tensor) {
-	size := 1
-	switch {
-	case out.Kind == loader.Ragged && out.DType.Valid():
-		size = out.DType.Size()
-	case out.Kind == loader.Ragged || out.DType != chunk.Invalid:
+// ragged checks that there is one offset more than there are cells.
+func (d *decoder) ragged(t table, out *loader.Tensor, at *place) {
+	if (out.Kind == loader.Ragged) != out.DType.Valid() || out.Kind == loader.Text && out.DType != chunk.Invalid {
 		d.fail(t.part, t.pos, "dtype %d", uint8(out.DType))
 		return
 	}
-	out.Offsets, _ = d.span(t, tensorOffsets)
-	cells := d.cells(t, out)
-	if d.err != nil {
-		return
+	at.offsets = d.span(t, tensorOffsets)
+	at.cells = d.cells(t, out)
+	if n := at.offsets.length; d.err == nil && (n%8 != 0 || n/8 != uint64(at.cells)+1) {
+		d.fail(t.part, t.pos, "%d bytes of offsets for %d rows", n, at.cells)
 	}
-	if len(out.Offsets)%8 != 0 || len(out.Offsets)/8 != cells+1 {
-		d.fail(t.part, t.pos, "%d bytes of offsets for %d rows", len(out.Offsets), cells)
-		return
-	}
+}
+
+// runs checks that the offsets begin at 0, never fall and end with the values.
+func (d *decoder) runs(t *loader.Tensor, at *place) {
 	last := uint64(0)
-	for i := 0; i < len(out.Offsets); i += 8 {
-		v := binary.LittleEndian.Uint64(out.Offsets[i:])
+	for i := 0; i < len(t.Offsets); i += 8 {
+		v := binary.LittleEndian.Uint64(t.Offsets[i:])
 		if v < last || i == 0 && v != 0 {
-			d.fail(t.part, t.pos, "offset %d of row %d after %d", v, i/8, last)
+			d.fail("tensor", at.pos, "offset %d of row %d after %d", v, i/8, last)
 			return
 		}
 		last = v
 	}
-	if hi, n := bits.Mul64(last, uint64(size)); hi != 0 || n != uint64(len(out.Data)) {
-		d.fail(t.part, t.pos, "offsets end at %d, values have %d bytes", last, len(out.Data))
+	size := 1
+	if t.Kind == loader.Ragged {
+		size = t.DType.Size()
+	}
+	if hi, n := bits.Mul64(last, uint64(size)); hi != 0 || n != uint64(len(t.Data)) {
+		d.fail("tensor", at.pos, "offsets end at %d, values have %d bytes", last, len(t.Data))
 	}
 }
 
-func (d *decoder) convert(c table, t *loader.Tensor) *loader.Convert {
+func (d *decoder) convert(c table, t *loader.Tensor, at *place) *loader.Convert {
 	out := &loader.Convert{
 		To:       chunk.DType(c.uint8(convertTo, 0)),
 		Scale:    c.float32s(convertScale),
@@ -277,48 +326,44 @@ func (d *decoder) convert(c table, t *loader.Tensor) *loader.Convert {
 		Hi:       c.float32(convertHi),
 		Fill:     c.float64(convertFill),
 	}
-	mask, present := d.span(c, convertMask)
-	if present {
-		out.Mask = mask
-	}
+	at.mask = d.span(c, convertMask)
 	if d.err == nil {
-		if msg := checkConvert(t, out); msg != "" {
+		if msg := checkSizes(t, out, at.data.length, at.mask.length, at.mask.offset > 0); msg != "" {
 			d.fail(c.part, c.pos, "%s", msg)
 		}
 	}
 	return out
 }
 
-// span returns the bytes of the payload that field id, a Span, names, and whether it is there.
-func (d *decoder) span(t table, id int) ([]byte, bool) {
+// span returns the range that field id, a Span, names; its offset is 0 if there is none.
+func (d *decoder) span(t table, id int) span {
 	o := t.field(id, spanSize)
 	if o < 0 {
-		return nil, false
+		return span{}
 	}
-	offset, length := binary.LittleEndian.Uint64(d.b[o:]), binary.LittleEndian.Uint64(d.b[o+8:])
-	p := d.p
-	if len(d.memory) > 0 && offset >= uint64(len(p)) {
-		offset -= uint64(len(p))
-		p = d.memory
-	} else if offset < uint64(sizePrefix+len(d.b)) {
-		d.fail(t.part, o, "range of %d bytes at %d, in the header", length, offset)
-		return nil, false
+	s := span{binary.LittleEndian.Uint64(d.b[o:]), binary.LittleEndian.Uint64(d.b[o+8:])}
+	at, end := s.offset, d.first // in the piece of memory
+	if d.size > d.first && at >= d.first {
+		at, end = at-d.first, d.size-d.first
+	} else if at < uint64(sizePrefix+len(d.b)) {
+		d.fail(t.part, o, "range of %d bytes at %d, in the header", s.length, s.offset)
+		return span{}
 	}
 	switch {
-	case offset%Align != 0:
-		d.fail(t.part, o, "range at %d, which %d does not divide", offset, Align)
-		return nil, false
-	case offset > uint64(len(p)) || length > uint64(len(p))-offset:
-		d.fail(t.part, o, "range of %d bytes at %d of %d", length, offset, len(p))
-		return nil, false
+	case at%Align != 0:
+		d.fail(t.part, o, "range at %d, which %d does not divide", at, Align)
+		return span{}
+	case at > end || s.length > end-at:
+		d.fail(t.part, o, "range of %d bytes at %d of %d", s.length, at, end)
+		return span{}
 	}
 	// Each byte belongs to one range. So what a receiver makes of the ranges is in proportion to the
 	// payload.
-	if d.spanned += length; d.spanned > uint64(len(d.p)+len(d.memory)) {
-		d.fail(t.part, o, "ranges of %d bytes in a payload of %d", d.spanned, len(d.p)+len(d.memory))
-		return nil, false
+	if d.spanned += s.length; d.spanned > d.size {
+		d.fail(t.part, o, "ranges of %d bytes in a payload of %d", d.spanned, d.size)
+		return span{}
 	}
-	return p[offset : offset+length : offset+length], true
+	return s
 }
 
 // elements returns the product of a shape, and whether it is one: no negative length, no overflow.

@@ -7,7 +7,6 @@ package wire
 
 import (
 	"fmt"
-	"io"
 	"slices"
 
 	"google.golang.org/grpc/encoding"
@@ -112,21 +111,22 @@ type Reply struct {
 	start   int // of the data in message
 }
 
-// CopyTo copies the part's data to dst, which must have Len bytes.
-func (r *Reply) CopyTo(dst []byte) error {
-	if len(dst) != r.Len {
-		return fmt.Errorf("wire: %d bytes of data for %d", r.Len, len(dst))
+// Each calls f for the pieces of the part's data, in order, until f returns an error, and returns that. The pieces are
+// the transport's buffers.
+func (r *Reply) Each(f func(p []byte) error) error {
+	skip := r.start
+	for _, b := range r.message {
+		p := b.ReadOnlyData()
+		n := min(skip, len(p))
+		skip -= n
+		if p = p[n:]; len(p) == 0 {
+			continue
+		}
+		if err := f(p); err != nil {
+			return err
+		}
 	}
-	if r.Len == 0 {
-		return nil
-	}
-	in := r.message.Reader()
-	defer func() { _ = in.Close() }() // gives back references; it cannot fail
-	if _, err := in.Discard(r.start); err != nil {
-		return err
-	}
-	_, err := io.ReadFull(in, dst)
-	return err
+	return nil
 }
 
 // Free gives the transport's buffers back. The reply is empty afterwards.

@@ -105,9 +105,12 @@ func sameReply(t *testing.T, m []byte) {
 		return
 	}
 	p := want.GetPart()
-	data := make([]byte, got.Len)
-	if err := got.CopyTo(data); err != nil {
+	var data []byte
+	if err := got.Each(func(p []byte) error { data = append(data, p...); return nil }); err != nil {
 		t.Fatal(err)
+	}
+	if len(data) != got.Len {
+		t.Fatalf("% x: %d bytes of data, Len is %d", m, len(data), got.Len)
 	}
 	if got.Ticket != p.GetTicket() || got.Offset != p.GetOffset() || got.Total != p.GetTotal() ||
 		!bytes.Equal(data, p.GetData()) {

@@ -1,0 +1,105 @@
+package payload
+
+import (
+	"fmt"
+
+	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/einops"
+	"github.com/chaski-eo/chaski/loader"
+)
+
+// converter does the arithmetic of a tensor's Convert, but for its mask, on elements that come one piece after the
+// other.
+type converter struct {
+	plan         *einops.Plan
+	cv           *einops.Converter
+	from         chunk.DType
+	bands, inner int // elements behind the band axis are inner; a row is bands times inner
+	out          []byte
+	unit         int    // bytes that are converted together
+	carry        []byte // the start of a unit
+	done         int    // elements converted
+}
+
+// shortRun is the length in bytes of a run of one band from which runs are converted by themselves. A call of Scatter
+// costs about as much as 500 bytes of conversion; shorter runs are converted with the others of their row.
+const shortRun = 512
+
+// newConverter expects a tensor that checkSizes accepts, and memory for its elements once converted.
+func newConverter(t *loader.Tensor, out []byte) (*converter, error) {
+	c := t.Convert
+	cv, err := einops.NewConverter(einops.Convert{
+		From: t.DType, To: c.To, Scale: orNil(c.Scale), Offset: orNil(c.Offset),
+		Clip: c.Clip, Lo: c.Lo, Hi: c.Hi, Fill: c.Fill,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("tensor %q: %w", t.Name, err)
+	}
+	v := &converter{cv: cv, from: t.DType, bands: 1, inner: 1, out: out}
+	if len(out) == 0 {
+		return v, nil
+	}
+	// The tensor is converted as a raster whose rows are what lies before the band axis and whose columns are what
+	// lies behind it, because the scatter loops of a chip do this arithmetic already, with their kernels.
+	axis, outer := max(c.BandAxis, 0), 1
+	for i, n := range t.Shape {
+		switch {
+		case i < axis:
+			outer *= int(n)
+		case i == axis && c.BandAxis >= 0:
+			v.bands = int(n)
+		default:
+			v.inner *= int(n)
+		}
+	}
+	pattern, err := einops.Parse("b y x -> y b x")
+	if err == nil {
+		v.plan, err = pattern.Plan([]einops.Axis{{Name: "b", Len: v.bands}, {Name: "y", Len: outer},
+			{Name: "x", Len: v.inner}}, nil)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("tensor %q: %w", t.Name, err)
+	}
+	if v.unit = t.DType.Size(); v.inner*v.unit < shortRun {
+		v.unit *= v.bands * v.inner
+	}
+	return v, nil
+}
+
+// write converts the next elements, of which p may begin and end with a part.
+func (v *converter) write(p []byte) {
+	if len(v.carry) > 0 {
+		n := min(v.unit-len(v.carry), len(p))
+		v.carry = append(v.carry, p[:n]...)
+		p = p[n:]
+		if len(v.carry) < v.unit {
+			return
+		}
+		v.convert(v.carry)
+		v.carry = v.carry[:0]
+	}
+	n := len(p) / v.unit * v.unit
+	v.convert(p[:n])
+	v.carry = append(v.carry, p[n:]...)
+}
+
+// convert converts whole elements.
+func (v *converter) convert(p []byte) {
+	to, size, row := einops.Target{Data: v.out}, v.from.Size(), v.bands*v.inner
+	for len(p) > 0 {
+		n, y, x := len(p)/size, v.done/row, v.done%row
+		box := einops.Box{B1: v.bands, Y0: y, Y1: y + n/row, X1: v.inner} // whole rows
+		if x > 0 || n < row {
+			b := x / v.inner
+			x -= b * v.inner
+			n = min(n, v.inner-x)
+			box = einops.Box{B0: b, B1: b + 1, Y0: y, Y1: y + 1, X0: x, X1: x + n}
+		} else {
+			n -= n % row
+		}
+		v.plan.Scatter(to, v.cv, box, einops.Block{Data: p[:n*size], DType: v.from, StrideB: v.inner, StrideY: row,
+			StrideX: 1})
+		v.done += n
+		p = p[n*size:]
+	}
+}

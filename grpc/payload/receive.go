@@ -1,0 +1,221 @@
+package payload
+
+import (
+	"encoding/binary"
+	"slices"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/loader"
+)
+
+// Receiver makes a batch of a payload while it arrives. Each byte is converted or copied to its place in the batch as
+// soon as it is here, while it still lies in a cache: put together first, a payload of some megabytes would be written
+// to memory and read again. Strings, offsets and masks are kept apart until the end.
+type Receiver struct {
+	memory Memory
+	total  int
+	got    int // bytes of the payload so far
+
+	head    []byte   // the header with its size, as far as it is here
+	decoder *decoder // nil until the header is whole
+	batch   *loader.Batch
+	sinks   []sink   // of what is still to come, in order
+	finals  [][]byte // the data of the tensors, converted
+	kept    map[uint64]*kept
+	ended   bool // the batch's memory is the caller's, or is given back
+}
+
+// sink takes the bytes of a range.
+type sink struct {
+	span
+	to writer
+}
+
+// writer takes the bytes of a range one piece after the other.
+type writer interface{ write(p []byte) }
+
+// kept is a writer that keeps what it gets.
+type kept []byte
+
+func (k *kept) write(p []byte) { *k = append(*k, p...) }
+
+// copied is a writer to the start of itself.
+type copied []byte
+
+func (c *copied) write(p []byte) { *c = (*c)[copy(*c, p):] }
+
+// NewReceiver returns a receiver of a payload of total bytes, whose batch is put into memory.
+func NewReceiver(total int, memory Memory) *Receiver {
+	return &Receiver{memory: memory, total: total}
+}
+
+// Write takes the next bytes of the payload; together they are no more than total. Errors are like those of Decode.
+func (r *Receiver) Write(p []byte) error {
+	if len(p) > r.total-r.got {
+		return fault.New(fault.Corrupt, "payload", int64(r.total), "%d bytes more than %d", len(p)-r.total+r.got,
+			r.total)
+	}
+	if r.decoder == nil {
+		n, err := r.header(p)
+		if err != nil {
+			return err
+		}
+		r.got += n
+		p = p[n:]
+	}
+	for len(p) > 0 && len(r.sinks) > 0 {
+		s := &r.sinks[0]
+		skip := int(min(uint64(len(p)), s.offset-uint64(r.got))) // padding
+		p, r.got = p[skip:], r.got+skip
+		n := int(min(uint64(len(p)), s.length))
+		s.to.write(p[:n])
+		p, r.got = p[n:], r.got+n
+		s.offset, s.length = s.offset+uint64(n), s.length-uint64(n)
+		if s.length == 0 {
+			r.sinks = r.sinks[1:]
+		}
+	}
+	r.got += len(p)
+	return nil
+}
+
+// header takes bytes until the header is complete, and returns how many.
+func (r *Receiver) header(p []byte) (n int, err error) {
+	for {
+		want := sizePrefix
+		if len(r.head) >= sizePrefix {
+			size := binary.LittleEndian.Uint32(r.head)
+			if uint64(size) > uint64(r.total-sizePrefix) {
+				return n, fault.New(fault.Corrupt, "payload", 0, "header of %d bytes in a payload of %d", size, r.total)
+			}
+			want += int(size)
+		}
+		m := min(want-len(r.head), len(p)-n)
+		r.head = append(r.head, p[n:n+m]...)
+		n += m
+		switch {
+		case len(r.head) < want:
+			return n, nil
+		case want > sizePrefix || len(r.head) >= sizePrefix && binary.LittleEndian.Uint32(r.head) == 0:
+			return n, r.place()
+		}
+	}
+}
+
+// place reads the header, and prepares the memory of the batch.
+func (r *Receiver) place() error {
+	r.decoder = newDecoder(r.head[sizePrefix:], r.total, 0)
+	b := r.decoder.batch()
+	if r.decoder.err != nil {
+		return r.decoder.err
+	}
+	size := 0
+	for i := range b.Tensors {
+		size += roundUp(finalSize(&b.Tensors[i], r.decoder.places[i].data))
+	}
+	m := r.memory.Take(size)
+	b.SetMemory(m, func(keep bool) { r.memory.Give(m, keep) })
+	r.batch, r.kept = b, map[uint64]*kept{}
+	rest := m.Bytes()
+	for i := range b.Tensors {
+		t, at := &b.Tensors[i], &r.decoder.places[i]
+		n := finalSize(t, at.data)
+		to := rest[:n:n]
+		rest = rest[roundUp(n):]
+		r.finals = append(r.finals, to)
+		if err := r.lead(t, at, to); err != nil {
+			return err
+		}
+	}
+	slices.SortFunc(r.sinks, func(a, b sink) int { return int(a.offset) - int(b.offset) })
+	for i := 1; i < len(r.sinks); i++ {
+		if a, b := r.sinks[i-1], r.sinks[i]; a.offset+a.length > b.offset {
+			return fault.New(fault.Corrupt, "payload", int64(b.offset), "it lies in two ranges")
+		}
+	}
+	return nil
+}
+
+// lead adds the sinks of a tensor whose elements become to.
+func (r *Receiver) lead(t *loader.Tensor, at *place, to []byte) error {
+	data := at.data
+	switch {
+	case t.Kind != loader.Dense:
+		r.keep(data)
+	case t.Convert == nil:
+		c := copied(to)
+		r.add(data, &c)
+	default:
+		c, err := newConverter(t, to)
+		if err != nil {
+			return err
+		}
+		r.add(data, c)
+	}
+	r.keep(at.offsets)
+	r.keep(at.mask)
+	return nil
+}
+
+func (r *Receiver) keep(s span) {
+	if s.length > 0 {
+		k := new(kept)
+		*k = make(kept, 0, s.length) // all ranges together are no longer than the payload that the caller wants
+		r.kept[s.offset] = k
+		r.add(s, k)
+	}
+}
+
+func (r *Receiver) add(s span, to writer) {
+	if s.length > 0 {
+		r.sinks = append(r.sinks, sink{s, to})
+	}
+}
+
+// finalSize returns the bytes that a tensor takes in the memory of the batch.
+func finalSize(t *loader.Tensor, data span) int {
+	switch {
+	case t.Kind != loader.Dense:
+		return 0
+	case t.Convert == nil:
+		return int(data.length)
+	}
+	return int(data.length) / t.DType.Size() * t.Convert.To.Size()
+}
+
+// Batch returns the batch of a payload that is all there. The caller releases it.
+func (r *Receiver) Batch() (*loader.Batch, error) {
+	if r.batch == nil || r.got < r.total || len(r.sinks) > 0 {
+		return nil, fault.New(fault.Corrupt, "payload", int64(r.got), "it ends after %d of %d bytes", r.got, r.total)
+	}
+	r.decoder.load(r.batch, func(s span) []byte {
+		if k := r.kept[s.offset]; k != nil && s.length > 0 {
+			return *k
+		}
+		return nil
+	})
+	if r.decoder.err != nil {
+		return nil, r.decoder.err
+	}
+	for i := range r.batch.Tensors {
+		t := &r.batch.Tensors[i]
+		if t.Kind != loader.Dense {
+			continue
+		}
+		if t.Convert == nil {
+			t.Data = r.finals[i]
+		} else if err := converted(t, r.finals[i]); err != nil {
+			return nil, err
+		}
+	}
+	r.ended = true
+	return r.batch, nil
+}
+
+// Drop gives the memory of a batch back that Batch did not return. It may be called at any time.
+func (r *Receiver) Drop() {
+	if r.batch != nil && !r.ended {
+		r.ended = true
+		r.batch.Release()
+	}
+}
