@@ -16,6 +16,7 @@ import (
 
 	"github.com/chaski-eo/chaski/crs"
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/boxtree"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/tables/wkb"
 )
@@ -65,7 +66,7 @@ type textGeometry struct {
 type collection struct {
 	textShapes
 	o     *Options
-	boxes []box
+	boxes []boxtree.Box
 	most  int64 // the most bytes that a feature took so far: see feature.memory
 	crs   *crs.CRS
 	kind  string
@@ -248,7 +249,7 @@ func (c *collection) add(ctx context.Context, f *feature) error {
 			return fault.New(fault.Corrupt, "geometry", fault.NoOffset, "%v", err)
 		}
 	}
-	at := nothing
+	at := boxtree.Nothing
 	if geometry != nil && !geometry.isEmptyPoint() {
 		shape, err := geometry.shape(0)
 		if err != nil {
@@ -263,7 +264,7 @@ func (c *collection) add(ctx context.Context, f *feature) error {
 			return err
 		}
 		if ok {
-			at = boxOf(w.MinX, w.MinY, w.MaxX, w.MaxY)
+			at = boxtree.Around(w.MinX, w.MinY, w.MaxX, w.MaxY)
 		}
 		c.data = append(c.data, b...)
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/chaski-eo/chaski/crs"
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/boxtree"
 	"github.com/chaski-eo/chaski/internal/crash"
 	"github.com/chaski-eo/chaski/internal/lru"
 	"github.com/chaski-eo/chaski/source"
@@ -200,14 +201,14 @@ func (p *parquetShapes) scan(ctx context.Context, column int, chunks []columnChu
 }
 
 // boxes returns the boxes of all shapes: those of the covering if the file has one, which saves reading the shapes.
-func (p *parquetShapes) boxes(ctx context.Context, col *geoColumn) ([]box, error) {
-	boxes := make([]box, p.f.Rows)
+func (p *parquetShapes) boxes(ctx context.Context, col *geoColumn) ([]boxtree.Box, error) {
+	boxes := make([]boxtree.Box, p.f.Rows)
 	sides, ok := p.covering(col)
 	if !ok {
 		return boxes, p.scan(ctx, p.column, p.chunks, func(first int, v *parquet.Values) error {
 			for i := range v.Len() {
 				b := &boxes[first+i]
-				if *b = nothing; v.Null(i) {
+				if *b = boxtree.Nothing; v.Null(i) {
 					continue
 				}
 				w, ok, err := wkb.Bounds(v.Raw(i))
@@ -215,7 +216,7 @@ func (p *parquetShapes) boxes(ctx context.Context, col *geoColumn) ([]box, error
 					return fault.WithPart(err, "shape "+strconv.Itoa(first+i), fault.NoOffset)
 				}
 				if ok {
-					*b = boxOf(w.MinX, w.MinY, w.MaxX, w.MaxY)
+					*b = boxtree.Around(w.MinX, w.MinY, w.MaxX, w.MaxY)
 				}
 			}
 			return nil
@@ -255,9 +256,9 @@ func outwards(v float64, side int) float32 {
 	if side >= 2 {
 		sign = -1
 	}
-	f := below(v * sign)
+	f := boxtree.Below(v * sign)
 	if float64(f) == v*sign {
-		f = math.Nextafter32(f, -inf)
+		f = math.Nextafter32(f, float32(math.Inf(-1)))
 	}
 	return f * float32(sign)
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/chaski-eo/chaski/crs"
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/boxtree"
 	"github.com/chaski-eo/chaski/source"
 )
 
@@ -43,7 +44,7 @@ type Layer struct {
 	// Values are those of Options.Column; nil without one.
 	Values *Values
 
-	tree   *tree
+	tree   *boxtree.Tree
 	n      int
 	shapes shapes
 	sum    string
@@ -116,7 +117,7 @@ func unsupported(name string) error {
 }
 
 // index makes the layer of shapes from their boxes. size is that of the file in bytes.
-func (l *Layer) index(boxes []box, size int64) {
+func (l *Layer) index(boxes []boxtree.Box, size int64) {
 	var h xxh3.Hasher
 	code := 0
 	if l.CRS != nil {
@@ -147,7 +148,7 @@ func (l *Layer) index(boxes []box, size int64) {
 	}
 	sum := h.Sum128()
 	l.sum = fmt.Sprintf("%016x%016x", sum.Hi, sum.Lo)
-	l.n, l.tree = len(boxes), newTree(boxes)
+	l.n, l.tree = len(boxes), boxtree.New(boxes)
 }
 
 // hash adds a number to a hash.
@@ -169,12 +170,12 @@ func (l *Layer) Fingerprint() string { return l.sum }
 // Search returns the numbers of the shapes whose boxes may meet a box, in the order of the file. On a map that repeats
 // after a width (0: it does not), it also finds those one turn away.
 func (l *Layer) Search(minX, minY, maxX, maxY, width float64) []uint32 {
-	b := boxOf(minX, minY, maxX, maxY)
-	rows := l.tree.search(nil, &b)
+	b := boxtree.Around(minX, minY, maxX, maxY)
+	rows := l.tree.Search(nil, &b)
 	if width > 0 {
 		for _, turn := range []float64{-width, width} {
-			b = boxOf(minX+turn, minY, maxX+turn, maxY)
-			rows = l.tree.search(rows, &b)
+			b = boxtree.Around(minX+turn, minY, maxX+turn, maxY)
+			rows = l.tree.Search(rows, &b)
 		}
 	}
 	slices.Sort(rows)

@@ -1,26 +1,27 @@
-package vector
+// Package boxtree finds which of many boxes meet a box.
+package boxtree
 
 import (
 	"math"
 	"slices"
 )
 
-// box is a rectangle of shapes: least x and y, greatest x and y. Its sides are rounded outwards to float32, which
+// Box is a rectangle of shapes: least x and y, greatest x and y. Its sides are rounded outwards to float32, which
 // takes half of the memory and finds a few shapes too many: rasterizing them shows that they cover nothing.
-type box [4]float32
+type Box [4]float32
 
-// nothing is the box that meets no other, and that grows to any other.
-var nothing = box{inf, inf, -inf, -inf}
+// Nothing is the box that meets no other, and that grows to any other.
+var Nothing = Box{inf, inf, -inf, -inf}
 
 var inf = float32(math.Inf(1))
 
-// boxOf rounds the sides of a box outwards.
-func boxOf(minX, minY, maxX, maxY float64) box {
-	return box{below(minX), below(minY), -below(-maxX), -below(-maxY)}
+// Around rounds the sides of a box outwards.
+func Around(minX, minY, maxX, maxY float64) Box {
+	return Box{Below(minX), Below(minY), -Below(-maxX), -Below(-maxY)}
 }
 
-// below returns the greatest float32 that is not above v.
-func below(v float64) float32 {
+// Below returns the greatest float32 that is not above v.
+func Below(v float64) float32 {
 	f := float32(v)
 	if float64(f) > v {
 		f = math.Nextafter32(f, -inf)
@@ -29,9 +30,10 @@ func below(v float64) float32 {
 }
 
 // meets reports whether two boxes have a point in common. It is false for sides that are not numbers.
-func (b *box) meets(o *box) bool { return b[0] <= o[2] && o[0] <= b[2] && b[1] <= o[3] && o[1] <= b[3] }
+func (b *Box) meets(o *Box) bool { return b[0] <= o[2] && o[0] <= b[2] && b[1] <= o[3] && o[1] <= b[3] }
 
-func (b *box) grow(o *box) {
+// Grow makes b hold o, too.
+func (b *Box) Grow(o *Box) {
 	b[0], b[1], b[2], b[3] = min(b[0], o[0]), min(b[1], o[1]), max(b[2], o[2]), max(b[3], o[3])
 }
 
@@ -39,20 +41,20 @@ func (b *box) grow(o *box) {
 // nodes above the shapes take 1/15 of what the shapes take.
 const fanout = 16
 
-// tree is a packed R-tree: the shapes stand in the order of a Hilbert curve through their centres, and each node holds
+// Tree is a packed R-tree: the shapes stand in the order of a Hilbert curve through their centres, and each node holds
 // the next 16 boxes of the level below. Nothing is stored but boxes and, at the bottom, the numbers of the shapes.
-type tree struct {
-	levels [][]box // the shapes first, the root last
+type Tree struct {
+	levels [][]Box // the shapes first, the root last
 	rows   []uint32
 }
 
-// newTree returns the tree of boxes. Those that meet nothing are left out.
-func newTree(boxes []box) *tree {
-	all := nothing
+// New returns the tree of boxes. Those that meet nothing are left out.
+func New(boxes []Box) *Tree {
+	all := Nothing
 	n := 0
 	for i := range boxes {
 		if b := &boxes[i]; b.meets(b) {
-			all.grow(b)
+			all.Grow(b)
 			n++
 		}
 	}
@@ -65,17 +67,17 @@ func newTree(boxes []box) *tree {
 		}
 	}
 	slices.Sort(keys)
-	t := &tree{rows: make([]uint32, n), levels: [][]box{make([]box, n)}}
+	t := &Tree{rows: make([]uint32, n), levels: [][]Box{make([]Box, n)}}
 	for k, key := range keys {
 		t.rows[k] = uint32(key)
 		t.levels[0][k] = boxes[uint32(key)]
 	}
 	for len(t.levels[len(t.levels)-1]) > fanout {
-		var up []box
+		var up []Box
 		for part := range slices.Chunk(t.levels[len(t.levels)-1], fanout) {
-			b := nothing
+			b := Nothing
 			for i := range part {
-				b.grow(&part[i])
+				b.Grow(&part[i])
 			}
 			up = append(up, b)
 		}
@@ -114,13 +116,13 @@ func hilbert(x, y uint32) (d uint32) {
 	return d
 }
 
-// search appends the numbers of the shapes whose boxes meet b, in any order.
-func (t *tree) search(rows []uint32, b *box) []uint32 {
+// Search appends the numbers of the shapes whose boxes meet b, in any order.
+func (t *Tree) Search(rows []uint32, b *Box) []uint32 {
 	return t.within(rows, b, len(t.levels)-1, 0, len(t.levels[len(t.levels)-1]))
 }
 
 // within searches boxes lo to hi-1 of a level.
-func (t *tree) within(rows []uint32, b *box, level, lo, hi int) []uint32 {
+func (t *Tree) within(rows []uint32, b *Box, level, lo, hi int) []uint32 {
 	boxes := t.levels[level]
 	for i := lo; i < min(hi, len(boxes)); i++ {
 		switch {
