@@ -177,7 +177,9 @@ func (c *check) asset(ctx context.Context, r *pixels.Reader, d *dataset, draw *s
 	if err != nil {
 		return err
 	}
-	if _, err := c.engine.windowOf(ctx, d, draw, field, draw.Row, a); err != nil {
+	if d.ground != nil {
+		// It has no window of its own here: the places of all scenes were checked at opening.
+	} else if _, err := c.engine.windowOf(ctx, d, draw, field, draw.Row, a); err != nil {
 		return fault.WithFile(err, a.URI)
 	}
 	if a.Parts != nil {

@@ -16,6 +16,7 @@ import (
 	"github.com/chaski-eo/chaski/internal/lru"
 	"github.com/chaski-eo/chaski/loader/pixels"
 	"github.com/chaski-eo/chaski/loader/rows"
+	"github.com/chaski-eo/chaski/loader/scenes"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/shuffle"
 	"github.com/chaski-eo/chaski/source"
@@ -45,6 +46,7 @@ type dataset struct {
 	remote    bool       // some of its files are not local
 	sizes     assetSizes // known only if the sampler needs them
 	weights   *rows.Weights
+	ground    *scenes.Set // nil unless windows lie on the ground
 	rows      []uint32    // rows that the subset selects; nil for all
 	digest    xxh3.Hasher // of the selected rows and all other data that the order depends on
 	hasDigest bool        // something was written to digest
@@ -404,6 +406,10 @@ func (d *dataset) compileFields(ctx context.Context, policy string, rs []uint32)
 		if lead == nil {
 			lead = &assets[k]
 		}
+		if d.onGround() { // each field finds its pixels by its own place
+			d.rasters = append(d.rasters, r)
+			continue
+		}
 		if r.Ratio, err = pixels.NewRatio(lead.Index, a.Index); err == nil && policy == spec.BadError {
 			err = r.SameGround(lead, &a)
 		}
@@ -436,6 +442,14 @@ func (d *dataset) compileSize(first *chunk.Index) error {
 		return nil
 	}
 	s := &d.sampler
+	if d.onGround() {
+		s.Height, _ = s.Side()
+		s.Width = s.Height
+		for _, r := range d.rasters {
+			r.SetSize(s.Height, s.Width)
+		}
+		return nil
+	}
 	if s.Height == 0 {
 		s.Height, s.Width = first.Height, first.Width
 	}
@@ -502,6 +516,8 @@ func (d *dataset) compileSampler(ctx context.Context, e *Engine, one *shuffle.Da
 			return nil
 		}
 		return d.measure(ctx, e)
+	case spec.GroundWindow:
+		return d.compileGround(ctx, e, to)
 	case spec.ResizedWindow:
 		to.Kind = shuffle.ResizedWindow
 		to.Resized = shuffle.Resized{H: s.Height, W: s.Width, Lo: s.ScaleMin, Hi: s.ScaleMax, Ratio: s.Ratio,
@@ -733,13 +749,16 @@ func (d *dataset) raster(name string) *pixels.Raster {
 }
 
 // resamples reports whether windows of a raster field have another size in the tensor.
-func (d *dataset) resamples(int) bool { return d.sampler.Kind == spec.ResizedWindow }
+func (d *dataset) resamples(int) bool { return d.sampler.Kind == spec.ResizedWindow || d.onGround() }
+
+// onGround reports whether windows lie at places on the ground.
+func (d *dataset) onGround() bool { return d.sampler.Kind == spec.GroundWindow }
 
 // checkGround compares the places of the rasters of all selected rows, where a catalog knows them. It logs how many
 // rows are misplaced. With the policy "error" the first of them is its error, because the run would meet it anyway, but
 // hours later.
 func (d *dataset) checkGround(ctx context.Context, e *Engine) error {
-	if len(d.rasters) < 2 || d.extras.Misplaced == nil {
+	if len(d.rasters) < 2 || d.extras.Misplaced == nil || d.onGround() {
 		return nil
 	}
 	lead := d.rasters[0]

@@ -70,7 +70,7 @@ func (e *Engine) ExplainDraw(ctx context.Context, draw shuffle.Draw) (dryrun.Row
 // explainVectors finds out whether shapes can be drawn into the window of a draw. What is read of them is not counted:
 // their files are open, and most of what a run reads is in memory soon.
 func (e *Engine) explainVectors(ctx context.Context, d *dataset, draw *shuffle.Draw) error {
-	a, err := d.table.Asset(ctx, d.rasters[0].TableColumn, draw.Row)
+	a, _, err := e.shown(ctx, d, draw)
 	if err != nil {
 		return err
 	}
@@ -147,6 +147,9 @@ func (e *Engine) explainPoints(ctx context.Context, d *dataset, draw *shuffle.Dr
 // explainAsset notes what is read of one asset of a draw: of a stack, of each of its parts.
 func (e *Engine) explainAsset(ctx context.Context, d *dataset, draw *shuffle.Draw, field int, p dryrun.Asset,
 	plan *chunk.RunPlan) ([]dryrun.Asset, error) {
+	if d.ground != nil {
+		return e.explainGround(ctx, d, draw, field, p, plan)
+	}
 	f := d.rasters[field]
 	a, err := d.table.Asset(ctx, f.TableColumn, p.Row)
 	if err != nil {

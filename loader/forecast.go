@@ -326,6 +326,14 @@ func (p *dryRun) noteWorkerMemory(a *dryrun.Asset, d *dataset, f *pixels.Raster)
 	for _, c := range a.Chunks {
 		p.maxChunk = max(p.maxChunk, c.Held())
 	}
+	if d.ground != nil {
+		if a.Part != "" {
+			f = f.Parts[a.Stack]
+		}
+		in := chunk.Box{Y1: a.Window.H, X1: a.Window.W}
+		p.maxResampled = max(p.maxResampled, f.MosaicBytes(in, p.engine.options.MaxChunkBytes))
+		return
+	}
 	if a.Part != "" {
 		if a.Resampled {
 			in := chunk.Box{Y1: a.Window.H, X1: a.Window.W}

@@ -120,19 +120,29 @@ func each(shape orb.Geometry, change func([]orb.Point)) orb.Geometry {
 	return shape
 }
 
+// shown returns the first raster of a draw, and its window there. A window on the ground is an asset of its own.
+func (e *Engine) shown(ctx context.Context, d *dataset, draw *shuffle.Draw) (catalog.Asset, shuffle.Box, error) {
+	if d.ground != nil {
+		a := d.windowAsset(e.plan, draw)
+		return a, shuffle.Box{H: a.Index.Height, W: a.Index.Width}, nil
+	}
+	a, err := d.table.Asset(ctx, d.rasters[0].TableColumn, draw.Row)
+	if err != nil {
+		return a, shuffle.Box{}, err
+	}
+	win, err := e.windowOf(ctx, d, draw, 0, draw.Row, a)
+	return a, win, a.Fault(err)
+}
+
 // vectors draws the shapes of a row, of all fields.
 func (u unit) vectors(d *dataset, draw *shuffle.Draw) error {
 	if len(d.vectors) == 0 {
 		return nil
 	}
 	p, e := u.p, u.p.engine
-	a, err := d.table.Asset(p.ctx, d.rasters[0].TableColumn, draw.Row)
+	a, win, err := e.shown(p.ctx, d, draw)
 	if err != nil {
 		return err
-	}
-	win, err := e.windowOf(p.ctx, d, draw, 0, draw.Row, a)
-	if err != nil {
-		return a.Fault(err)
 	}
 	for i, v := range d.vectors {
 		pic, err := v.picture(&a, win, d.rasters[0].H, d.rasters[0].W, draw.Transform)

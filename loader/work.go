@@ -539,6 +539,9 @@ func (u unit) do(r *pixels.Reader) error {
 		}
 		return u.vectors(d, draw)
 	}
+	if d.ground != nil {
+		return u.ground(r, d, draw)
+	}
 	at := e.rowOf(draw, u.step)
 	if at < 0 { // padding of a sequence
 		p.clearStep(u.field, u.row, u.step)
@@ -880,6 +883,12 @@ func (u unit) geo(d *dataset, draw *shuffle.Draw) error {
 		return nil
 	}
 	p.geo[u.row] = nowhere() // a bad sample before this substitute may have had a place
+	if d.ground != nil {
+		a := d.windowAsset(p.engine.plan, draw)
+		h, w := a.Index.Height, a.Index.Width
+		p.geo[u.row] = placeOf(&a, shuffle.Box{H: h, W: w}, h, w, draw.Transform)
+		return nil
+	}
 	a, err := p.engine.begin(p.ctx, d, draw)
 	if err != nil || a.Place == nil {
 		return err

@@ -41,6 +41,7 @@ const (
 	domainTransform  = 12
 	domainSubstitute = 13
 	domainBatch      = 14
+	domainGround     = 15
 )
 
 // Mix is the finaliser of splitmix64 (Steele, Lea, Flood: Fast splittable pseudorandom number

@@ -70,6 +70,8 @@ const (
 	WeightedWindow
 	// VisitWindow reads windows tile by tile. See Visits.
 	VisitWindow
+	// GroundWindow reads windows at places on the ground, out of all items that lie there. See Ground.
+	GroundWindow
 )
 
 // Sampler says which samples an item has, and which window of it a sample is.
@@ -85,6 +87,7 @@ type Sampler struct {
 	Grid    Grid    // with GridWindow
 	Resized Resized // with ResizedWindow
 	Visits  Visits  // with VisitWindow
+	Ground  *Ground // with GroundWindow; the plan fills in what follows from its runs
 
 	// Runs holds, with GridWindow, the number of windows of every item (Grid.Count of its size), and
 	// with VisitWindow the number of its visits (Visits.Tiles, or any other number above 0).
@@ -105,7 +108,8 @@ type Draw struct {
 	// its first row. See Plan.Rows.
 	Item int64 `json:"item"`
 	Row  int64 `json:"row"`
-	// Sub says which of the item's windows it is: its number, or with VisitWindow its visit.
+	// Sub says which of the item's windows it is: its number, or with VisitWindow its visit. With
+	// GroundWindow it is 0, and Item and Row are the row of the window's first scene.
 	Sub int64 `json:"sub"`
 	// Transform is applied to every field after its window is read.
 	Transform Element `json:"transform"`
@@ -252,6 +256,14 @@ func (lf *leaf) compile() error {
 	case VisitWindow:
 		h, w, lf.runs = s.Visits.H, s.Visits.W, s.Runs
 		err = s.Visits.check()
+	case GroundWindow:
+		if s.Ground == nil || lf.Series != nil {
+			return errors.New("sampler: ground windows without a ground, or of sequences")
+		}
+		h, w = s.Ground.Side, s.Ground.Side
+		if err = s.Ground.compile(); err == nil {
+			lf.runs, err = EqualRuns(lf.items(), 0)
+		}
 	default:
 		err = fmt.Errorf("no kind %d", s.Kind)
 	}
@@ -269,6 +281,9 @@ func (lf *leaf) compile() error {
 // size sets n.
 func (lf *leaf) size() error {
 	lf.n = lf.runs.Len()
+	if lf.Sampler.Kind == GroundWindow {
+		lf.n = lf.Sampler.Ground.windows()
+	}
 	if lf.Sampler.Kind == VisitWindow {
 		k := int64(lf.Sampler.Visits.PerVisit)
 		if lf.n > MaxSamples/k {
@@ -344,6 +359,12 @@ func (pl *Plan) locate(epoch uint64, p int64) Draw {
 
 // fill sets what follows from the sample.
 func (lf *leaf) fill(d *Draw) {
+	if lf.Sampler.Kind == GroundWindow {
+		d.Row = lf.Sampler.Ground.Scene(lf.Sampler.Ground.place(d))
+		d.Item = d.Row
+		d.Transform = lf.Transforms.At(d.Seed, d.Epoch, d.Position)
+		return
+	}
 	unit := d.Sample
 	if lf.Sampler.Kind == VisitWindow {
 		unit /= int64(lf.Sampler.Visits.PerVisit)

@@ -167,6 +167,31 @@ func TestWeightedVectors(t *testing.T) {
 	}
 }
 
+func TestGroundVectors(t *testing.T) {
+	for _, v := range list[struct {
+		Seed, Epoch uint64
+		P           int64
+		Side, Cell  int
+		Runs        [][4]int32
+		Map         int
+		Y, X        int64
+	}](t, "ground") {
+		g := &Ground{Side: v.Side, Cell: v.Cell, Samples: 1 << 50, Scene: func(Place) int64 { return 0 }}
+		for _, r := range v.Runs {
+			g.Runs = append(g.Runs, CellRun{r[0], r[1], r[2], r[3]})
+		}
+		pl, err := NewPlan(Spec{Seed: v.Seed, Source: Source{Dataset: &Dataset{Items: 1,
+			Sampler: Sampler{Kind: GroundWindow, Ground: g}}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		d := pl.At(v.Epoch, v.P)
+		if got, want := pl.Place(&d), (Place{v.Map, v.Y, v.X}); got != want {
+			t.Errorf("seed %d, epoch %d, position %d: %v, want %v", v.Seed, v.Epoch, v.P, got, want)
+		}
+	}
+}
+
 func TestVisitVectors(t *testing.T) {
 	for _, v := range list[struct {
 		at

@@ -252,6 +252,23 @@ def weighted():
             yield v | {"y": y, "x": x, "weighted": True}
 
 
+def ground():
+    """Windows at places on the ground."""
+    runs = [[0, -5, -3, 4], [0, -5, 9, 1], [0, 7, 100, 30], [2, -(2**20), 5, 1000]]
+    cells = [(m, y, x + i) for m, y, x, n in runs for i in range(n)]
+    for side, cell in [(256, 16), (33, 2), (1, 1), (64, 100)]:
+        for seed, epoch, p in [(0, 0, 0), (3, 1, 17), (3, 1, 18), (9, 2**33, 2**40), (4, 4, 4)]:
+            m, y, x = cells[below(hashed(seed, 15, epoch, p, 0), len(cells))]
+            rows = range(y * cell, y * cell + cell)
+            cols = range(x * cell, x * cell + cell)
+            yield {
+                "seed": seed, "epoch": epoch, "p": p, "side": side, "cell": cell, "runs": runs,
+                "map": m,
+                "y": rows[below(hashed(seed, 15, epoch, p, 1), cell)] - side // 2,
+                "x": cols[below(hashed(seed, 15, epoch, p, 2), cell)] - side // 2,
+            }  # fmt: skip
+
+
 def tiles_of(height, width, h, w, th, tw, ay, ax):
     """The tiles that have corners, each with its corners, in order."""
     tiles = {}
@@ -584,7 +601,7 @@ def main():
     """Writes all lists."""
     lists = {
         "hash": hashes, "orders": orders, "windows": windows, "tickets": tickets, "grids": grids,
-        "resized": resized, "weighted": weighted, "visits": visits, "mixtures": mixtures,
+        "resized": resized, "weighted": weighted, "ground": ground, "visits": visits, "mixtures": mixtures,
         "texts": texts, "cells": cells, "transforms": transforms,
         "drawn_transforms": drawn_transforms, "series": series, "substitutes": substitutes,
         "apportion": apportion, "groups": groups,

@@ -41,7 +41,7 @@ from chaski._plain import (
     Until,
     Where,
 )
-from chaski._sources import GridJson, RowsJson, SamplerJson, Split, StrataJson, TimeJson
+from chaski._sources import GridJson, GroundJson, RowsJson, SamplerJson, Split, StrataJson, TimeJson
 
 VERSION = {version}
 Augment: TypeAlias = {augment}
@@ -54,7 +54,9 @@ TAIL = """
 Method: TypeAlias = Literal["mean_std", "min_max", "percentile"]
 NormalizeLike: TypeAlias = "Normalize | Method | Mapping[str, Any] | Literal[False] | None"
 FieldLike: TypeAlias = "Field | Points | Vector | str | Mapping[str, Any]"
-Sampler: TypeAlias = WholeChip | RandomWindow | Grid | ResizedWindow | WeightedWindow | TileWindow
+Sampler: TypeAlias = (
+    WholeChip | RandomWindow | Grid | ResizedWindow | WeightedWindow | TileWindow | GeoWindow
+)
 SourceLike: TypeAlias = "Path | Sequence[Path] | Columns | Mixture"
 """
 
@@ -223,6 +225,24 @@ class TileWindow(SamplerJson) of Sampler, tile_window
         Height and width of a tile. Default: the chunks of the first asset.
     pool
     pool_bytes: int | None = None
+
+class GeoWindow(GroundJson) of Sampler, geo_window
+        Square windows at places on the ground, over scenes in any CRS and resolution.
+
+        The rows of the dataset are scenes. Random windows are drawn uniformly by area, not by file;
+        with `stride_m` they cover all scenes. Every raster field is brought to one grid of pixels.
+    size_m: float
+    resolution: float
+    crs: str = "utm"
+    bounds: Sequence[float] | None = None
+    bounds_crs
+    roi: Any = None
+        {roi} Also GeoJSON as a dict, or an object with `__geo_interface__`.
+    per_epoch
+    stride_m
+    edge
+    pick: str = "first"
+    mosaic: Literal["first", "none"] = "first"
 
 class Strata(StrataJson)
         Draws from the rows of every value of a column in fixed proportions.

@@ -44,6 +44,18 @@ func Pick[T any](m *Mapping, src Plane[T], out []T, valid []byte) error {
 	return nil
 }
 
+// Cover sets seen to 1 at the pixels of the window that lie on the raster, and returns how many it has not seen before.
+// seen has one byte for each pixel.
+func (m *Mapping) Cover(seen []byte) (n int) {
+	m.rows(m.raster, nudge, func(r *run) {
+		for i := range seen[r.at:][:r.n] {
+			n += 1 - int(seen[r.at+i])
+			seen[r.at+i] = 1
+		}
+	})
+	return n
+}
+
 func pickRow[T any](r *run, src *Plane[T], out []T, valid []byte) {
 	stride := int64(src.Box.X1 - src.Box.X0)
 	x, y := r.from.x, r.from.y

@@ -29,6 +29,8 @@ type Resampler struct {
 	InValid, OutValid []byte   // one byte for each sample: 1 valid, 0 missing (nodata, masked, padding)
 	y, x              []tap    // of each row and each column of Out
 	places, picks     []uint32 // see pickAll
+	seen              []byte   // the validity of picks, which 0 says too
+	next, nextValid   []byte   // of a mosaic: a plane of the next scene
 	Smooth            Smoother
 }
 

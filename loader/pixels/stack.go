@@ -252,7 +252,7 @@ func (r *Reader) Warped(ctx context.Context, part catalog.Asset, l *Lay, m *warp
 		}
 		s.Out, s.OutValid = Grown(s.Out, len(sub.Picked)*n*size), Grown(s.OutValid, len(sub.Picked)*n)
 		for p := range sub.Picked {
-			if err := s.warp(f, m, in, p, size); err != nil {
+			if err := s.warp(f, m, in, p, size, s.Out[p*n*size:][:n*size], s.OutValid[p*n:][:n]); err != nil {
 				return err
 			}
 			s.crop(f, p, size, win, l.stack.Height, l.stack.Width)
@@ -262,11 +262,10 @@ func (r *Reader) Warped(ctx context.Context, part catalog.Asset, l *Lay, m *warp
 	return nil
 }
 
-// warp fills plane p of Out and OutValid from that of In and InValid, which holds box in of the part.
-func (s *Resampler) warp(f *Raster, m *warp.Mapping, in chunk.Box, p, size int) error {
+// warp fills a plane of samples and their validity from plane p of In and InValid, which holds box in of the part.
+func (s *Resampler) warp(f *Raster, m *warp.Mapping, in chunk.Box, p, size int, out, outValid []byte) error {
 	n, from := f.H*f.W, (in.Y1-in.Y0)*(in.X1-in.X0)
 	data, valid := s.In[p*from*size:(p+1)*from*size], s.InValid[p*from:(p+1)*from]
-	out, outValid := s.Out[p*n*size:(p+1)*n*size], s.OutValid[p*n:(p+1)*n]
 	if !f.Blends {
 		for i, at := range s.picks {
 			if at == 0 {
@@ -304,9 +303,9 @@ func (s *Resampler) pickAll(m *warp.Mapping, in chunk.Box, n int) error {
 	if cap(s.picks) < n {
 		s.picks = make([]uint32, n)
 	}
-	s.picks, s.OutValid = s.picks[:n], Grown(s.OutValid, n)
+	s.picks, s.seen = s.picks[:n], Grown(s.seen, n)
 	places := s.places[:(in.Y1-in.Y0)*(in.X1-in.X0)]
-	return warp.Pick(m, warp.Plane[uint32]{Box: boxOf(in), Pix: places}, s.picks, s.OutValid)
+	return warp.Pick(m, warp.Plane[uint32]{Box: boxOf(in), Pix: places}, s.picks, s.seen)
 }
 
 func boxOf(b chunk.Box) warp.Box { return warp.Box{Y0: b.Y0, X0: b.X0, Y1: b.Y1, X1: b.X1} }

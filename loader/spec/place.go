@@ -31,10 +31,10 @@ func (s Spec) Placeless() Spec {
 	return s
 }
 
-// placeless returns the sampler without the path of its weights, and without PoolBytes if Pool is
+// placeless returns the sampler without the paths of its weights and of ROI, and without PoolBytes if Pool is
 // set.
 func (s Sampler) placeless() Sampler {
-	s.Weights = ""
+	s.Weights, s.ROI = "", ""
 	// Pool decides the order alone. PoolBytes is only what an engine computed it from, or has no
 	// effect.
 	if s.Pool > 0 {

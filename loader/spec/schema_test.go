@@ -24,7 +24,8 @@ var enums = map[string][]string{
 	"Spec.augment":     {"flip_x", "flip_y", "flips", "rotations", "d4"},
 	"Field.kind":       {RasterField, NumberField, TextField, ClassField, ArrayField},
 	"Field.resample":   {"nearest", "bilinear", "antialias"},
-	"Sampler.kind":     {WholeChip, RandomWindow, GridWindow, ResizedWindow, WeightedWindow, TileWindow},
+	"Sampler.kind":     {WholeChip, RandomWindow, GridWindow, ResizedWindow, WeightedWindow, TileWindow, GroundWindow},
+	"Ground.mosaic":    {MosaicFirst, MosaicNone},
 	"Mixture.until":    {UntilShortest, UntilLongest, UntilLength},
 	"Strata.until":     {UntilShortest, UntilLongest, UntilLength},
 	"Subset.missing":   {MissingError, MissingDrop},
@@ -89,6 +90,8 @@ func TestSchemaWords(t *testing.T) {
 			"fields": [{"name": "a", "dtype": "float32", "resample": "WORD"}]}`,
 		"Sampler.kind": `{"source": "d", "batch_size": 1, "sampler": {"kind": "WORD", "height": 8, "width": 8,
 			"weights": "w"}}`,
+		"Ground.mosaic": `{"source": "d", "batch_size": 1, "sampler": {"kind": "geo_window", "size_m": 80,
+			"resolution": 10, "mosaic": "WORD"}}`,
 		"Subset.missing": `{"source": "d", "batch_size": 1, "missing": "WORD"}`,
 	} {
 		for _, word := range append([]string{"nonsense"}, enums[name]...) {
@@ -96,6 +99,9 @@ func TestSchemaWords(t *testing.T) {
 			if word != WeightedWindow {
 				given = strings.ReplaceAll(given, `,
 			"weights": "w"`, "")
+			}
+			if word == GroundWindow {
+				given = strings.Replace(given, `"height": 8, "width": 8`, `"size_m": 80, "resolution": 10`, 1)
 			}
 			if _, err := ParseSpec([]byte(given)); (err == nil) != (word != "nonsense") {
 				t.Errorf("%s %q: %v", name, word, err)
@@ -230,6 +236,7 @@ func defaults(t *testing.T) map[string]any {
 		add("Sampler", s)
 	}
 	add("Sampler", Sampler{}.withDefaults())
+	add("Ground", Ground{}.withDefaults())
 	add("Mixture", Mixture{Sources: []Source{{}}}.withDefaults())
 	add("Subset", Subset{Missing: MissingError})
 	subset := Subset{Strata: &Strata{}, Time: &Time{}}.WithDefaults()

@@ -259,7 +259,7 @@ const (
 // Sampler says which window of a sample is read. docs/order.md defines each kind exactly.
 type Sampler struct {
 	// Kind is "chip" (default, the whole chip), "random_window", "grid", "resized_window",
-	// "weighted_window" or "tile_window".
+	// "weighted_window", "tile_window" or "geo_window" (places on the ground).
 	Kind string `json:"kind"`
 	// Height and Width are the sides of the window in pixels of the first raster field, from 1 to
 	// 65,536. With "resized_window" they are the sides of the result.
@@ -304,6 +304,8 @@ type Sampler struct {
 	Pool int `json:"pool,omitempty"`
 	// PoolBytes is the memory for the decoded tiles of a pool, in bytes. Default 64 MiB.
 	PoolBytes int64 `json:"pool_bytes,omitempty"`
+
+	Ground
 }
 
 // DefaultPoolBytes is the default of Sampler.PoolBytes: 64 MiB.
@@ -418,6 +420,9 @@ func (s Spec) Validate() error {
 	if err := s.BadLimit.validate(); err != nil {
 		return err
 	}
+	if err := s.validateGround(); err != nil {
+		return fmt.Errorf("spec: %w", err)
+	}
 	if err := s.validateSources(); err != nil {
 		return fmt.Errorf("spec: %w", err)
 	}
@@ -449,6 +454,10 @@ func (s Spec) Validate() error {
 func (s Sampler) withDefaults() Sampler {
 	if s.Kind == "" {
 		s.Kind = WholeChip
+	}
+	if s.Kind == GroundWindow {
+		s.Ground = s.Ground.withDefaults()
+		return s
 	}
 	if s.PerAsset == 0 && s.Kind != GridWindow && s.Kind != TileWindow {
 		s.PerAsset = 1
@@ -488,7 +497,13 @@ func (s Sampler) validate() error {
 		}
 		return s.onlyOf()
 	}
-	kinds := []string{RandomWindow, GridWindow, ResizedWindow, WeightedWindow, TileWindow}
+	if s.Kind == GroundWindow {
+		if err := s.Ground.validate(&s); err != nil {
+			return err
+		}
+		return s.onlyOf()
+	}
+	kinds := []string{RandomWindow, GridWindow, ResizedWindow, WeightedWindow, TileWindow, GroundWindow}
 	least := 1 // becomes 0 where the sizes of the assets decide how many windows there are
 	switch {
 	case !slices.Contains(kinds, s.Kind):
@@ -524,6 +539,7 @@ func (s Sampler) onlyOf() error {
 		{s.Weights != "", "weights", WeightedWindow},
 		{s.TileHeight != 0 || s.TileWidth != 0, "tile", TileWindow},
 		{s.PerVisit != 0 || s.Pool != 0 || s.PoolBytes != 0, "per_visit or pool", TileWindow},
+		{s.Ground.set(), "size_m, resolution, or what goes with them,", GroundWindow},
 	} {
 		if m.set && m.kind != s.Kind {
 			return fmt.Errorf("%s is a member of kind %q, not of %q", m.name, m.kind, s.Kind)

@@ -54,6 +54,12 @@ def test_weighted():
         assert w.corner(*(v[k] for k in keys)) == (v["y"], v["x"], v["weighted"])
 
 
+def test_ground():
+    for v in vectors("ground"):
+        g = sampling.Ground(v["side"], v["cell"], v["runs"])
+        assert g.place(v["seed"], v["epoch"], v["p"]) == (v["map"], v["y"], v["x"])
+
+
 def test_visits():
     for v in vectors("visits"):
         keys = "h", "w", "tile_h", "tile_w", "per_visit", "pool", "align_y", "align_x"

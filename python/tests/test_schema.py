@@ -66,6 +66,8 @@ WINDOWS = [
     chaski.ResizedWindow(8, scale=(0.5, 2), of_asset=True),
     chaski.WeightedWindow(8, "w"),
     chaski.TileWindow(8, visits=2, tile=16, pool=3, pool_bytes=1 << 20),
+    chaski.GeoWindow(80, 10, bounds=(0, 1, 2, 3), per_epoch=7, edge=True, pick="newest"),
+    chaski.GeoWindow(80, 10, "EPSG:3035", roi={"type": "Polygon", "coordinates": []}, stride_m=40),
 ]
 SPLITS = [
     chaski.Split.by_hash({"a": 1}),
@@ -147,6 +149,7 @@ def test_names_and_defaults(schema: Any) -> None:
         chaski.ResizedWindow: (defs["Sampler"], {"size", "scale"}),
         chaski.TileWindow: (defs["Sampler"], {"size", "visits", "tile"}),
         chaski.RandomWindow: (defs["Sampler"], {"size"}),
+        chaski.GeoWindow: (defs["Sampler"], set()),
         chaski.Rows: (schema, {"bbox", "bbox_crs", "datetime", "steps_per_epoch"}),
         chaski.Pixels: ({"properties": schema["properties"] | defs["Field"]["properties"]}, set()),
     }

@@ -23,6 +23,7 @@ from chaski._paste import paste
 from chaski._payload import BadRow, SampleRef
 from chaski._proto.arguments import (
     Field,
+    GeoWindow,
     Grid,
     Mixture,
     Normalize,
@@ -75,6 +76,7 @@ __all__ = [
     "Error",
     "Field",
     "FieldInfo",
+    "GeoWindow",
     "Grid",
     "LimitError",
     "Loader",

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import math
+import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -53,6 +55,30 @@ class SamplerJson:
             else:
                 out["per_asset" if name == "visits" else name] = v
         return out
+
+
+class GroundJson(SamplerJson):
+    """What a `GeoWindow` does."""
+
+    roi: Any
+
+    def to_json(self) -> dict[str, Any]:
+        """Returns what the spec's JSON holds.
+
+        Raises:
+            SpecError: roi is neither a path nor GeoJSON.
+        """
+        if self.roi is None or isinstance(self.roi, (str, os.PathLike)):
+            return super().to_json()
+        shape = getattr(self.roi, "__geo_interface__", self.roi)
+        if not isinstance(shape, Mapping):
+            raise SpecError(f"roi is {self.roi!r}: it must be a path, or GeoJSON as a dict")
+        if shape.get("type") not in ("Feature", "FeatureCollection"):
+            shape = {"type": "Feature", "properties": None, "geometry": shape}
+        if shape["type"] == "Feature":
+            shape = {"type": "FeatureCollection", "features": [shape]}
+        without: Any = replace(self, roi=None)  # type: ignore[type-var]
+        return {**without.to_json(), "roi": json.dumps(shape)}
 
 
 class GridJson(SamplerJson):

@@ -458,10 +458,11 @@ def make_absolute(spec: dict[str, Any]) -> None:
         (spec, "source"),
         (spec, "base_path"),
         (spec.get("sampler", {}), "weights"),
+        (spec.get("sampler", {}), "roi"),
         *((f["points"], "array") for f in spec.get("fields", ()) if "points" in f),
         *((f["vector"], "path") for f in spec.get("fields", ()) if "vector" in f),
     ):
-        if holder.get(key):
+        if holder.get(key) and not (key == "roi" and holder[key].lstrip().startswith("{")):
             holder[key] = absolute(holder[key])
     if "parts" in spec:
         spec["parts"] = [absolute(p) for p in spec["parts"]]

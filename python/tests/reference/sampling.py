@@ -53,7 +53,7 @@ __all__ = [
 ]
 
 _MASK = (1 << 64) - 1
-_RESIZED, _WEIGHTED, _TEXT, _CELL, _SOURCE, _WORD = 3, 4, 5, 6, 7, 8
+_RESIZED, _WEIGHTED, _TEXT, _CELL, _SOURCE, _WORD, _GROUND = 3, 4, 5, 6, 7, 8, 15
 _POOL, _VISIT, _CORNER, _TRANSFORM, _SUBSTITUTE, _BATCH = 9, 10, 11, 12, 13, 14
 
 WORD_LEN = 10_000
@@ -271,6 +271,27 @@ class Weights:
         y = min(max(py - h // 2, 0), max(height - h, 0)) // align_y * align_y
         x = min(max(px - w // 2, 0), max(width - w, 0)) // align_x * align_x
         return y, x, True
+
+
+@dataclass(frozen=True)
+class Ground:
+    """Random windows at places on the ground, out of runs of cells: (map, row, column, cells)."""
+
+    side: int
+    cell: int
+    runs: Sequence[tuple[int, int, int, int]]
+
+    def place(self, seed: int, epoch: int, p: int) -> tuple[int, int, int]:
+        """Returns map, row and column of the first pixel of the window at position p."""
+        ends = list(accumulate(n for *_, n in self.runs))
+        words = _GROUND, epoch, p
+        i = below(hash_words(seed, *words, 0), ends[-1])
+        k = bisect_right(ends, i)
+        number, y, x, n = self.runs[k]
+        x += n - (ends[k] - i)
+        y = y * self.cell + below(hash_words(seed, *words, 1), self.cell)
+        x = x * self.cell + below(hash_words(seed, *words, 2), self.cell)
+        return number, y - self.side // 2, x - self.side // 2
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from chaski._plain import (
     Until,
     Where,
 )
-from chaski._sources import GridJson, RowsJson, SamplerJson, Split, StrataJson, TimeJson
+from chaski._sources import GridJson, GroundJson, RowsJson, SamplerJson, Split, StrataJson, TimeJson
 
 VERSION = 1
 Augment: TypeAlias = Literal["flip_x", "flip_y", "flips", "rotations", "d4"]
@@ -410,6 +410,51 @@ class TileWindow(SamplerJson):
 
 
 @dataclass(frozen=True)
+class GeoWindow(GroundJson):
+    """Square windows at places on the ground, over scenes in any CRS and resolution.
+
+    The rows of the dataset are scenes. Random windows are drawn uniformly by area, not by file;
+    with `stride_m` they cover all scenes. Every raster field is brought to one grid of pixels.
+
+    Attributes:
+        size_m: the side of a window in metres of its map, a multiple of `resolution`.
+        resolution: the side of a pixel of windows in metres of their map.
+        crs: the map that windows lie on: "utm" (default) for the zone of UTM of each place, or a
+            code such as "EPSG:3035" of a map in metres.
+        bounds: keeps the middles of windows in a box: west, south, east, north. With `stride_m` it
+            keeps windows that touch the box. Default: everywhere.
+        bounds_crs: the EPSG code of `bounds`. Default 4326, longitude and latitude.
+        roi: keeps windows in polygons as `bounds` does: the path of a GeoJSON or GeoParquet file,
+            or GeoJSON text. The spec hash covers where windows may lie, not the path. Default:
+            everywhere. Also GeoJSON as a dict, or an object with `__geo_interface__`.
+        per_epoch: the number of random windows of an epoch. Default: as many as fit side by side.
+        stride_m: takes windows on a grid instead, every `stride_m` metres, a multiple of
+            `resolution` of at most `size_m`. They cover all scenes. Default: random windows.
+        edge: lets random windows reach past the scenes, with padding there, so that all places are
+            equally likely. By default windows lie wholly inside of the scenes together.
+        pick: says which scenes come first where several cover a window: "first" (default) in the
+            order of the rows, "newest" or "oldest" by a column ("newest:acquired"; default column
+            "datetime"), "least:cloud_cover" or "most:quality" by a column of numbers. Rows without
+            a value come last.
+        mosaic: "first" (default): each pixel is that of the first scene in which it is valid.
+            "none" reads the first scene of a window only.
+    """
+
+    _kind = "geo_window"
+    size_m: float
+    resolution: float
+    crs: str = "utm"
+    bounds: Sequence[float] | None = None
+    bounds_crs: int | None = None
+    roi: Any = None
+    per_epoch: int | None = None
+    stride_m: float | None = None
+    edge: bool = False
+    pick: str = "first"
+    mosaic: Literal["first", "none"] = "first"
+
+
+@dataclass(frozen=True)
 class Strata(StrataJson):
     """Draws from the rows of every value of a column in fixed proportions.
 
@@ -560,5 +605,7 @@ class Mixture:
 Method: TypeAlias = Literal["mean_std", "min_max", "percentile"]
 NormalizeLike: TypeAlias = "Normalize | Method | Mapping[str, Any] | Literal[False] | None"
 FieldLike: TypeAlias = "Field | Points | Vector | str | Mapping[str, Any]"
-Sampler: TypeAlias = WholeChip | RandomWindow | Grid | ResizedWindow | WeightedWindow | TileWindow
+Sampler: TypeAlias = (
+    WholeChip | RandomWindow | Grid | ResizedWindow | WeightedWindow | TileWindow | GeoWindow
+)
 SourceLike: TypeAlias = "Path | Sequence[Path] | Columns | Mixture"

@@ -1,0 +1,417 @@
+package loader
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/paulmach/orb"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/crs"
+	"github.com/chaski-eo/chaski/crs/warp"
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/budget"
+	"github.com/chaski-eo/chaski/internal/crash"
+	"github.com/chaski-eo/chaski/loader/dryrun"
+	"github.com/chaski-eo/chaski/loader/pixels"
+	"github.com/chaski-eo/chaski/loader/scenes"
+	"github.com/chaski-eo/chaski/loader/spec"
+	"github.com/chaski-eo/chaski/shuffle"
+	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/store/catalog"
+	"github.com/chaski-eo/chaski/vector"
+)
+
+// compileGround finds out where windows on the ground may lie.
+func (d *dataset) compileGround(ctx context.Context, e *Engine, to *shuffle.Sampler) error {
+	s := &d.sampler
+	switch {
+	case len(d.rasters) == 0:
+		return fmt.Errorf("spec: sampler: kind %q needs a raster", s.Kind)
+	case len(d.points) > 0:
+		return fmt.Errorf("spec: sampler: kind %q has no fields of points: they count in pixels of an array", s.Kind)
+	case d.extras.Coordinate != nil:
+		return fault.New(fault.Unsupported, "dataset", fault.NoOffset,
+			"images of arrays do not say where they lie: windows on the ground are for rasters that do")
+	}
+	for _, r := range d.rasters {
+		if r.TimeAxis {
+			return fault.New(fault.Unsupported, "field "+r.Name, fault.NoOffset,
+				"it has steps of time: windows on the ground are for rasters without them")
+		}
+		r.OnGround()
+	}
+	list, err := d.scenes(ctx, e)
+	if err != nil {
+		return err
+	}
+	if err := d.preferred(ctx, list); err != nil {
+		return err
+	}
+	o := scenes.Options{Resolution: s.Resolution, Edge: s.Edge, Samples: s.PerEpoch, CRS: s.Ground.CRS}
+	o.Side, o.Stride = s.Side()
+	if o.Within, err = d.within(ctx, e); err != nil {
+		return err
+	}
+	set, err := scenes.New(list, o)
+	if err != nil {
+		return fault.WithFile(err, d.source.Source)
+	}
+	d.ground = set
+	to.Kind, to.Ground = shuffle.GroundWindow, set.Ground
+	d.hasDigest = true
+	set.Digest(&d.digest)
+	return nil
+}
+
+// within returns the areas of Bounds and ROI.
+func (d *dataset) within(ctx context.Context, e *Engine) (list []scenes.Area, _ error) {
+	s := &d.sampler
+	if s.Bounds != nil {
+		code := s.BoundsCRS
+		if code == 0 {
+			code = 4326
+		}
+		c, err := crs.Lookup(code)
+		if err != nil {
+			return nil, fmt.Errorf("spec: sampler: bounds_crs: %w", err)
+		}
+		b, err := crs.NewBox([4]float64(s.Bounds), code)
+		if err != nil {
+			return nil, fmt.Errorf("spec: sampler: bounds: %w", err)
+		}
+		list = append(list, scenes.Area{CRS: c, Parts: []orb.Polygon{
+			orb.Bound{Min: orb.Point{b.West, b.South}, Max: orb.Point{b.East, b.North}}.ToPolygon(),
+		}})
+	}
+	if s.ROI == "" {
+		return list, nil
+	}
+	area, err := regionOf(ctx, s.ROI, e)
+	if err != nil {
+		return nil, fault.WithPart(err, "roi", fault.NoOffset)
+	}
+	return append(list, area), nil
+}
+
+// inline is GeoJSON that a spec holds. It opens itself under any name.
+type inline string
+
+func (t inline) Open(context.Context, string) (source.Reader, error) { return t, nil }
+func (t inline) Size() int64                                         { return int64(len(t)) }
+func (t inline) Close() error                                        { return nil }
+
+func (t inline) ReadAt(_ context.Context, p []byte, off int64) error {
+	if off < 0 || off > int64(len(t)) || copy(p, t[off:]) < len(p) {
+		return fault.New(fault.Corrupt, "byte range", off, "past the end")
+	}
+	return nil
+}
+
+// regionOf reads the polygons of a ROI.
+func regionOf(ctx context.Context, roi string, e *Engine) (area scenes.Area, err error) {
+	var opener source.Opener = inline(roi)
+	path := "roi"
+	if !strings.HasPrefix(strings.TrimLeft(roi, " \t\r\n"), "{") {
+		opener = e.options.Opener
+		if path, err = e.options.Resolve(roi); err != nil {
+			return area, err
+		}
+	}
+	l, err := vector.Open(ctx, opener, path, vector.Options{Grow: budget.Grow})
+	if err != nil {
+		return area, err
+	}
+	defer func() { err = errors.Join(err, l.Close()) }()
+	if area.CRS = l.CRS; area.CRS == nil {
+		return area, fault.New(fault.Unsupported, "CRS", fault.NoOffset, "%s does not say which", path)
+	}
+	for row := range l.Len() {
+		shape, err := l.Shape(ctx, uint32(row))
+		if err != nil {
+			return area, err
+		}
+		area.Parts = polygons(area.Parts, shape)
+	}
+	if len(area.Parts) == 0 {
+		return area, fault.New(fault.Unsupported, "shapes", fault.NoOffset, "%s has no polygon", path)
+	}
+	return area, nil
+}
+
+// polygons appends the polygons of a shape of package wkb.
+func polygons(list []orb.Polygon, shape orb.Geometry) []orb.Polygon {
+	switch s := shape.(type) {
+	case orb.Polygon:
+		return append(list, s)
+	case orb.Collection:
+		for _, part := range s {
+			list = polygons(list, part)
+		}
+	}
+	return list
+}
+
+// scenes returns the selected rows with the places of their first raster. With a policy for bad samples other than
+// "error", rows that cannot be opened are left out.
+func (d *dataset) scenes(ctx context.Context, e *Engine) ([]scenes.Scene, error) {
+	n := d.table.Len()
+	row := func(i int64) int64 { return i }
+	if d.rows != nil {
+		n, row = int64(len(d.rows)), func(i int64) int64 { return int64(d.rows[i]) }
+	}
+	if n > maxMeasured {
+		return nil, fault.WithFile(fault.New(fault.Limit, "dataset", fault.NoOffset,
+			"%d scenes: windows on the ground see at most %d", n, maxMeasured), d.source.Source)
+	}
+	list := make([]scenes.Scene, n)
+	var mu sync.Mutex // guards the next two
+	bad, first := 0, error(nil)
+	g, ctx := errgroup.WithContext(ctx)
+	// At least 4, because reading a header is mostly waiting.
+	g.SetLimit(max(e.options.Workers, 4))
+	for i := range n {
+		if ctx.Err() != nil {
+			break
+		}
+		g.Go(crash.Guard(func() error {
+			a, err := d.table.Asset(ctx, d.rasters[0].TableColumn, row(i))
+			if err == nil {
+				err = knowsPlace(&a)
+			}
+			if err == nil {
+				list[i] = scenes.Scene{Row: row(i), Name: a.Name(), Place: *a.Place}
+				return nil
+			}
+			if e.spec.BadSamples == spec.BadError || fault.KindOf(err) == 0 {
+				return fmt.Errorf("the place of scene %d, which this sampler needs: %w", row(i), err)
+			}
+			list[i].Row = -1
+			mu.Lock()
+			defer mu.Unlock()
+			if bad++; first == nil || err.Error() < first.Error() {
+				first = err
+			}
+			return nil
+		}))
+	}
+	if err := g.Wait(); err != nil {
+		return nil, err
+	}
+	if bad > 0 {
+		e.options.Logger.Warn("scenes that cannot be read are left out", "source", d.source.Source, "scenes", bad,
+			"first", fault.Line(first))
+		list = slices.DeleteFunc(list, func(s scenes.Scene) bool { return s.Row < 0 })
+	}
+	if len(list) == 0 {
+		return nil, first
+	}
+	return list, nil
+}
+
+// knowsPlace checks that the place of a scene is known well enough.
+func knowsPlace(a *catalog.Asset) error {
+	what := ""
+	switch p := a.Place; {
+	case p == nil:
+		what = "the file does not say where it lies"
+	case p.EPSG == 0:
+		what = "the file does not name its CRS by a code"
+	default:
+		return nil
+	}
+	return a.Fault(fault.New(fault.Unsupported, "place", fault.NoOffset, "%s, which windows on the ground need", what))
+}
+
+// preferred sorts scenes by the rule Pick. Equal ones stay in the order of their rows.
+func (d *dataset) preferred(ctx context.Context, list []scenes.Scene) error {
+	p, err := spec.ParsePick(d.sampler.Pick)
+	if err != nil || p.Column == "" {
+		return err
+	}
+	at := make(map[int64]int, len(list))
+	for i := range list {
+		at[list[i].Row] = i
+	}
+	type ranked struct {
+		scene scenes.Scene
+		value catalog.Value
+	}
+	all := make([]ranked, len(list))
+	kind, err := d.table.Scan(ctx, p.Column, func(row int64, v catalog.Value) error {
+		if i, ok := at[row]; ok {
+			all[i] = ranked{list[i], v}
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("spec: sampler: pick is %q: %w", d.sampler.Pick, err)
+	}
+	slices.SortStableFunc(all, func(a, b ranked) int {
+		if a.value.Null || b.value.Null {
+			return boolInt(a.value.Null) - boolInt(b.value.Null)
+		}
+		c := compareValues(kind, &a.value, &b.value)
+		if p.Greatest {
+			c = -c
+		}
+		return c
+	})
+	for i := range all {
+		list[i] = all[i].scene
+	}
+	return nil
+}
+
+// compareValues orders two values of a column.
+func compareValues(kind catalog.Kind, a, b *catalog.Value) int {
+	switch kind {
+	case catalog.Int:
+		return cmp.Compare(a.Int, b.Int)
+	case catalog.Float:
+		return cmp.Compare(a.Float, b.Float)
+	}
+	return cmp.Compare(a.Text, b.Text)
+}
+
+func boolInt(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// windowAsset returns the window of a draw as an asset that lies where it lies and has no pixels.
+func (d *dataset) windowAsset(p *shuffle.Plan, draw *shuffle.Draw) catalog.Asset {
+	place := p.Place(draw)
+	side, _ := d.sampler.Side()
+	return catalog.Asset{
+		URI: d.source.Source, Place: d.ground.Place(place), Index: &chunk.Index{Height: side, Width: side},
+	}
+}
+
+// eachScene calls do for the scenes that a draw's window takes pixels of a raster field from, the preferred ones first:
+// with the window's mapping to the scene, and the bands that the field takes of it. part is the part of a stack that
+// the field is, or -1. It stops when do returns false.
+func (e *Engine) eachScene(ctx context.Context, d *dataset, draw *shuffle.Draw, field, part int,
+	do func(row int64, a *catalog.Asset, bands []int, m *warp.Mapping) (more bool, _ error)) error {
+	place := e.plan.Place(draw)
+	window := d.ground.Window(place)
+	f := d.rasters[field]
+	rows := d.ground.Rows(nil, place)
+	if d.sampler.Mosaic == spec.MosaicNone {
+		rows = []int64{draw.Row}
+	}
+	for _, row := range rows {
+		a, err := d.table.Asset(ctx, f.TableColumn, row)
+		if err != nil {
+			return err
+		}
+		of, bands := f, []int(nil)
+		if part >= 0 {
+			if a.Parts == nil {
+				return a.Fault(fault.New(fault.Corrupt, "asset", fault.NoOffset, "the stack lost its parts"))
+			}
+			of, a = f.Parts[part], a.Parts[part]
+			bands = of.Picked
+		}
+		if err := of.Fits(a.Index); err != nil {
+			return a.Fault(err)
+		}
+		if part < 0 {
+			picked, err := d.bandsOf(ctx, f, a)
+			if err != nil {
+				return err
+			}
+			bands = picked.Picked
+		}
+		m, err := pixels.OnGround(window, &a)
+		if err != nil {
+			return err
+		}
+		if more, err := do(row, &a, bands, m); err != nil || !more {
+			return err
+		}
+	}
+	return nil
+}
+
+// eachPiece calls do for a field, or for each part of a stack that it takes bands of, with the part's number or -1.
+func eachPiece(f *pixels.Raster, do func(part int, of *pixels.Raster) error) error {
+	if f.Parts == nil {
+		return do(-1, f)
+	}
+	for k, part := range f.Parts {
+		if part == nil {
+			continue
+		}
+		if err := do(k, part); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ground decodes the window of a raster field out of the scenes that it sees.
+func (u unit) ground(r *pixels.Reader, d *dataset, draw *shuffle.Draw) error {
+	e, p := u.p.engine, u.p
+	r.Share = pixels.Shared{}
+	return eachPiece(d.rasters[u.field], func(part int, of *pixels.Raster) error {
+		cv, err := of.Final.Get(&chunk.Index{})
+		if err != nil {
+			return err
+		}
+		to := p.sink(u.field, u.row, u.step, cv, shuffle.Box{H: of.H, W: of.W}, true)
+		to.Field = of
+		m := r.Mosaic(to)
+		err = e.eachScene(p.ctx, d, draw, u.field, part, func(_ int64, a *catalog.Asset, bands []int,
+			at *warp.Mapping) (bool, error) {
+			err := m.Add(p.ctx, *a, bands, at, e.options.MaxChunkBytes)
+			return !m.Full(), err
+		})
+		if err != nil {
+			return err
+		}
+		m.End()
+		return nil
+	})
+}
+
+// explainGround notes what is read of the scenes of a window, as far as headers show it: scenes are read one after the
+// other until no pixel is missing, so that those after the first may be left out.
+func (e *Engine) explainGround(ctx context.Context, d *dataset, draw *shuffle.Draw, field int, p dryrun.Asset,
+	plan *chunk.RunPlan) (out []dryrun.Asset, _ error) {
+	f := d.rasters[field]
+	names := f.Field.Parts()
+	err := eachPiece(f, func(part int, of *pixels.Raster) error {
+		seen := make([]byte, of.H*of.W)
+		left := len(seen)
+		return e.eachScene(ctx, d, draw, field, part, func(row int64, a *catalog.Asset, bands []int,
+			m *warp.Mapping) (bool, error) {
+			in := of.Source(m)
+			if in.Y0 >= in.Y1 || in.X0 >= in.X1 {
+				return true, nil
+			}
+			q := p
+			q.Row, q.URI, q.Resampled = row, a.URI, true
+			if part >= 0 {
+				q.Part, q.Stack = names[part].Column+names[part].Pattern, part
+			}
+			q.Size = shuffle.Box{H: a.Index.Height, W: a.Index.Width}
+			q.Window = shuffle.Box{Y: in.Y0, X: in.X0, H: in.Y1 - in.Y0, W: in.X1 - in.X0}
+			if err := e.explainReads(ctx, d, *a, bands, true, in, &q, plan); err != nil {
+				return false, err
+			}
+			out = append(out, q)
+			left -= m.Cover(seen)
+			return left > 0, nil
+		})
+	})
+	return out, err
+}

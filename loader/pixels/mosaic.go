@@ -1,0 +1,180 @@
+package pixels
+
+import (
+	"context"
+
+	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/crs"
+	"github.com/chaski-eo/chaski/crs/warp"
+	"github.com/chaski-eo/chaski/einops"
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/shuffle"
+	"github.com/chaski-eo/chaski/store/catalog"
+)
+
+// OnGround makes nodata count in the field whatever its dtype: where a scene has none, another one may.
+func (r *Raster) OnGround() {
+	r.raw.Nodata = true
+	for _, p := range r.Parts {
+		if p != nil {
+			p.raw.Nodata = true
+		}
+	}
+}
+
+// OnGround returns the mapping from a window on the ground to a scene. It fails with kind unsupported if the scene's
+// place is not known, or its CRS not convertible.
+func OnGround(window warp.Raster, a *catalog.Asset) (*warp.Mapping, error) {
+	if a.Place == nil {
+		return nil, a.Fault(fault.New(fault.Unsupported, "place", fault.NoOffset,
+			"the file does not say where it lies, which windows on the ground need"))
+	}
+	c, err := crs.Lookup(a.Place.EPSG)
+	if err != nil {
+		return nil, a.Fault(err)
+	}
+	h, w := a.Index.Height, a.Index.Width
+	m, err := warp.NewMapping(window, warp.Raster{CRS: c, Transform: a.Place.Transform(h, w), Height: h, Width: w})
+	if err != nil {
+		return nil, a.Fault(err)
+	}
+	return m, nil
+}
+
+// Mosaic makes a window on the ground of scenes. Begin clears it, Add adds a scene in which pixels are taken that no
+// scene before it had, and End writes the window to a row.
+type Mosaic struct {
+	r    *Reader
+	to   *Row
+	size int // of a sample
+	left int // samples that are missing
+	any  bool
+}
+
+// Mosaic begins a window of a row. bands are the bands of each scene that the field takes, in its order.
+func (r *Reader) Mosaic(to *Row) *Mosaic {
+	f := to.Field
+	m := &Mosaic{r: r, to: to, size: f.Native.Size(), left: len(f.Picked) * f.H * f.W}
+	if f.Blends {
+		m.size = 4 // float32
+	}
+	return m
+}
+
+// Full reports whether no sample is missing.
+func (m *Mosaic) Full() bool { return m.left == 0 }
+
+// Add reads what a scene has of the window. It holds as many bands at a time as fit into limit bytes, and fails with
+// kind limit if one does not.
+func (m *Mosaic) Add(ctx context.Context, a catalog.Asset, bands []int, at *warp.Mapping, limit int) error {
+	f := m.to.Field
+	in := f.Source(at)
+	if in.Y0 >= in.Y1 || in.X0 >= in.X1 {
+		return nil
+	}
+	from := shuffle.Box{Y: in.Y0, X: in.X0, H: in.Y1 - in.Y0, W: in.X1 - in.X0}
+	size, k := f.resampledAtOnce(from, limit)
+	if k == 0 {
+		return a.Fault(fault.New(fault.Limit, "window", fault.NoOffset,
+			"%d by %d pixels to resample are over %d bytes", from.H, from.W, limit))
+	}
+	cv, err := f.raw.Get(a.Index)
+	if err != nil {
+		return a.Fault(err)
+	}
+	s, n := &m.r.Resample, f.H*f.W
+	if !f.Blends {
+		if err := s.pickAll(at, in, n); err != nil {
+			return err
+		}
+	}
+	if !m.any {
+		s.Out, s.OutValid = Grown(s.Out, len(f.Picked)*n*size), Grown(s.OutValid, len(f.Picked)*n)
+	}
+	for b := 0; b < len(bands); b += k {
+		if err := m.bands(ctx, a, bands[b:min(b+k, len(bands))], b, in, cv, at); err != nil {
+			return err
+		}
+	}
+	m.any = true
+	return nil
+}
+
+// bands adds some bands of box in of a scene, from band first of the field on.
+func (m *Mosaic) bands(ctx context.Context, a catalog.Asset, bands []int, first int, in chunk.Box,
+	cv *einops.Converter, at *warp.Mapping) error {
+	f, r := m.to.Field, m.r
+	s, n, size := &r.Resample, f.H*f.W, m.size
+	sub := &Raster{H: in.Y1 - in.Y0, W: in.X1 - in.X0}
+	sub.Picked = bands
+	sub.PlaceBands()
+	plan, err := Planes.Plan(sub.Axes(1), nil)
+	if err != nil {
+		return err
+	}
+	s.In, s.InValid = Grown(s.In, plan.Len()*size), Grown(s.InValid, plan.Len())
+	sink := &Row{Field: sub, Plan: plan, Dst: einops.Target{Data: s.In, Mask: s.InValid}, Cv: cv,
+		Win: shuffle.Box{Y: in.Y0, X: in.X0, H: sub.H, W: sub.W}}
+	if err := r.Read(ctx, a, in, bands, sink, sink.Masked(&f.raw, in)); err != nil {
+		return err
+	}
+	for p := range bands {
+		out, valid := s.Out[(first+p)*n*size:][:n*size], s.OutValid[(first+p)*n:][:n]
+		if !m.any {
+			if err := s.warp(f, at, in, p, size, out, valid); err != nil {
+				return err
+			}
+			for _, v := range valid {
+				m.left -= int(v)
+			}
+			continue
+		}
+		s.next, s.nextValid = Grown(s.next, n*size), Grown(s.nextValid, n)
+		if err := s.warp(f, at, in, p, size, s.next, s.nextValid); err != nil {
+			return err
+		}
+		m.left -= merge(out, valid, s.next, s.nextValid, size)
+	}
+	return nil
+}
+
+// merge copies samples that are missing in out and valid in next, and returns how many. One that is missing in both
+// keeps what a scene has stored there: 0 is where none has.
+func merge(out, valid, next, nextValid []byte, size int) (n int) {
+	for i := range valid {
+		if valid[i] != 0 {
+			continue
+		}
+		to := out[i*size : (i+1)*size]
+		if nextValid[i] == 0 {
+			stored := byte(0)
+			for _, b := range to {
+				stored |= b
+			}
+			if stored != 0 {
+				continue
+			}
+		}
+		copy(to, next[i*size:])
+		valid[i] = nextValid[i]
+		n += int(valid[i])
+	}
+	return n
+}
+
+// End writes the window.
+func (m *Mosaic) End() {
+	if !m.any {
+		m.to.Clear()
+		return
+	}
+	m.to.whole(0, len(m.to.Field.Picked), &m.r.Resample, m.size)
+}
+
+// MosaicBytes returns how many bytes of memory a worker needs to add box in of a scene, if it holds at most limit bytes
+// of its samples at a time.
+func (r *Raster) MosaicBytes(in chunk.Box, limit int) int64 {
+	size := int64(max(r.Native.Size(), 4))
+	n := int64(r.H) * int64(r.W)
+	return r.WarpedBytes(in, limit) + n*(size+1)*int64(len(r.Picked)+1)
+}

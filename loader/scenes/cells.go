@@ -1,0 +1,138 @@
+package scenes
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/paulmach/orb"
+
+	"github.com/chaski-eo/chaski/vector/rasterize"
+)
+
+// span is a run of cells of a row, x1 not included.
+type span struct{ y, x0, x1 int32 }
+
+// cells are spans in the order of their rows and columns, which do not touch each other.
+type cells []span
+
+// joined sorts spans and joins those that touch.
+func joined(list []span) cells {
+	slices.SortFunc(list, func(a, b span) int {
+		return cmp.Or(cmp.Compare(a.y, b.y), cmp.Compare(a.x0, b.x0))
+	})
+	out := list[:0]
+	for _, s := range list {
+		if n := len(out); n > 0 && out[n-1].y == s.y && s.x0 <= out[n-1].x1 {
+			out[n-1].x1 = max(out[n-1].x1, s.x1)
+			continue
+		}
+		out = append(out, s)
+	}
+	return slices.Clip(out)
+}
+
+// both returns the cells that lie in c and in o.
+func (c cells) both(o cells) (out cells) {
+	for i, j := 0, 0; i < len(c) && j < len(o); {
+		a, b := c[i], o[j]
+		if a.y == b.y {
+			if x0, x1 := max(a.x0, b.x0), min(a.x1, b.x1); x0 < x1 {
+				out = append(out, span{a.y, x0, x1})
+			}
+		}
+		if a.y < b.y || a.y == b.y && a.x1 < b.x1 {
+			i++
+		} else {
+			j++
+		}
+	}
+	return out
+}
+
+// shrunk returns the cells of which all cells up to r rows and columns away lie in c, too.
+func (c cells) shrunk(r int32) cells {
+	var narrow cells
+	for _, s := range c {
+		if s.x0+r < s.x1-r {
+			narrow = append(narrow, span{s.y, s.x0 + r, s.x1 - r})
+		}
+	}
+	// The rows of narrow, by where they begin.
+	rows := map[int32]cells{}
+	for from := 0; from < len(narrow); {
+		end := from
+		for end < len(narrow) && narrow[end].y == narrow[from].y {
+			end++
+		}
+		rows[narrow[from].y] = narrow[from:end]
+		from = end
+	}
+	at := func(list cells, y int32) cells {
+		out := make(cells, len(list))
+		for i, s := range list {
+			out[i] = span{y, s.x0, s.x1}
+		}
+		return out
+	}
+	var out cells
+	for from := 0; from < len(narrow); {
+		y := narrow[from].y
+		left := rows[y]
+		from += len(left)
+		for d := int32(1); d <= r && len(left) > 0; d++ {
+			left = left.both(at(rows[y-d], y)).both(at(rows[y+d], y))
+		}
+		out = append(out, left...)
+	}
+	return out
+}
+
+// count returns the number of cells.
+func (c cells) count() (n int64) {
+	for _, s := range c {
+		n += int64(s.x1 - s.x0)
+	}
+	return n
+}
+
+// lattice is the cells of a map.
+type lattice struct {
+	size    float64 // side of a cell, in units of the map
+	touched bool    // a polygon has the cells that it touches; otherwise those whose centres lie in it
+	only    *box    // nil: all cells
+}
+
+// box is rows and columns of cells, the ends not included.
+type box struct{ y0, x0, y1, x1 int }
+
+// bound returns the box around cells.
+func (c cells) bound() *box {
+	b := &box{math.MaxInt, math.MaxInt, math.MinInt, math.MinInt}
+	for _, s := range c {
+		b.y0, b.y1 = min(b.y0, int(s.y)), max(b.y1, int(s.y)+1)
+		b.x0, b.x1 = min(b.x0, int(s.x0)), max(b.x1, int(s.x1))
+	}
+	return b
+}
+
+// draw appends the spans of a polygon.
+func (l *lattice) draw(list []span, p orb.Polygon) []span {
+	b := p.Bound()
+	x0, y0 := floor(b.Min[0]/l.size)-1, floor(-b.Max[1]/l.size)-1
+	x1, y1 := floor(b.Max[0]/l.size)+2, floor(-b.Min[1]/l.size)+2
+	if o := l.only; o != nil {
+		x0, y0, x1, y1 = max(x0, o.x0), max(y0, o.y0), min(x1, o.x1), min(y1, o.y1)
+	}
+	if x0 >= x1 || y0 >= y1 {
+		return list
+	}
+	g := rasterize.Grid{
+		Transform: [6]float64{float64(x0) * l.size, l.size, 0, -float64(y0) * l.size, 0, -l.size},
+		Height:    y1 - y0, Width: x1 - x0, AllTouched: l.touched,
+	}
+	g.Spans(p, func(y, from, to int) {
+		list = append(list, span{int32(y0 + y), int32(x0 + from), int32(x0 + to)})
+	})
+	return list
+}

@@ -1,0 +1,145 @@
+package scenes
+
+import (
+	"math"
+
+	"github.com/paulmach/orb"
+	"github.com/paulmach/orb/clip"
+
+	"github.com/chaski-eo/chaski/crs"
+)
+
+// wgs84 is where the rings of all CRSs meet: longitudes and latitudes.
+var wgs84 = func() *crs.CRS {
+	c, ok := crs.ByCode(4326)
+	if !ok {
+		panic("scenes: EPSG:4326 is not known")
+	}
+	return c
+}()
+
+// depth bounds how often a side of a ring is halved: into 4,096 pieces.
+const depth = 12
+
+// trace returns a ring as it runs on another map: its sides are halved until their middles are within off of the exact
+// ones. A point without a place there makes it nil.
+func trace(ring orb.Ring, t *crs.Transform, off float64) orb.Ring {
+	if t.Same() {
+		return ring
+	}
+	to := func(p orb.Point) orb.Point {
+		at := []crs.Point{crs.Point(p)}
+		t.Points(at, at)
+		return orb.Point(at[0])
+	}
+	var out orb.Ring
+	var halve func(a, b, ta, tb orb.Point, n int)
+	halve = func(a, b, ta, tb orb.Point, n int) {
+		m := orb.Point{(a[0] + b[0]) / 2, (a[1] + b[1]) / 2}
+		tm := to(m)
+		flat := math.Hypot(tm[0]-(ta[0]+tb[0])/2, tm[1]-(ta[1]+tb[1])/2) <= off
+		// A side may bend both ways, and its middle then lies on the chord: each is halved twice at least.
+		if n == 0 || flat && n <= depth-2 {
+			out = append(out, tb)
+			return
+		}
+		halve(a, m, ta, tm, n-1)
+		halve(m, b, tm, tb, n-1)
+	}
+	for i := range ring {
+		p := to(ring[i])
+		if i == 0 {
+			out = append(out, p)
+			continue
+		}
+		halve(ring[i-1], ring[i], out[len(out)-1], p, depth)
+	}
+	for _, p := range out {
+		if p[0] != p[0] || p[1] != p[1] {
+			return nil
+		}
+	}
+	return out
+}
+
+// unwrap makes longitudes of a ring go on past 180 degrees, so that neighbours are less than half a turn apart. It
+// reports false for a ring around a pole, which does not end where it began.
+func unwrap(ring orb.Ring) bool {
+	for i := 1; i < len(ring); i++ {
+		ring[i][0] = ring[i-1][0] + math.Remainder(ring[i][0]-ring[i-1][0], 360)
+	}
+	n := len(ring)
+	return n == 0 || math.Abs(ring[0][0]-ring[n-1][0]) < 180
+}
+
+// degreesOff is how far a side of a ring of longitudes and latitudes may be from the exact one: 1e-6 degrees, 0.1 m.
+const degreesOff = 1e-6
+
+// lonlat returns rings of a CRS as longitudes and latitudes, nil if a point has none or if they go around a pole.
+func lonlat(p orb.Polygon, from *crs.CRS) (orb.Polygon, error) {
+	t, err := crs.NewTransform(from, wgs84)
+	if err != nil {
+		return nil, err
+	}
+	var out orb.Polygon
+	for _, ring := range p {
+		if from.Geographic() && from.Near() {
+			ring = append(orb.Ring(nil), ring...) // sides are straight in degrees
+		} else {
+			ring = trace(ring, t, degreesOff)
+		}
+		if ring == nil {
+			return nil, nil
+		}
+		if !from.Geographic() && !unwrap(ring) {
+			return nil, nil
+		}
+		out = append(out, ring)
+	}
+	return out, nil
+}
+
+// grain is the parts of a unit of a map that corners are rounded to: 1/1024 m hides the last bits of projections, in
+// which machines differ, so that all of them find the same cells.
+const grain = 1024
+
+// on returns a polygon of longitudes and latitudes on map m, cut to the part that the map shows, in as many pieces
+// as that gives.
+func (m *Map) on(p orb.Polygon, off float64) (out []orb.Polygon) {
+	t, err := crs.NewTransform(wgs84, m.CRS)
+	if err != nil {
+		return nil // it was made when the map was
+	}
+	for _, turn := range []float64{-360, 0, 360} {
+		moved := make(orb.Polygon, len(p))
+		for i, ring := range p {
+			moved[i] = make(orb.Ring, len(ring))
+			for k, at := range ring {
+				moved[i][k] = orb.Point{at[0] + turn, at[1]}
+			}
+		}
+		if !moved.Bound().Intersects(m.shown) {
+			continue
+		}
+		piece := clip.Polygon(m.shown, moved)
+		for i, ring := range piece {
+			if piece[i] = trace(ring, t, off); piece[i] == nil {
+				piece = nil
+				break
+			}
+			round(piece[i])
+		}
+		if len(piece) > 0 {
+			out = append(out, piece)
+		}
+	}
+	return out
+}
+
+func round(ring orb.Ring) {
+	for i := range ring {
+		for axis := range ring[i] {
+			ring[i][axis] = math.Round(ring[i][axis]*grain) / grain
+		}
+	}
+}

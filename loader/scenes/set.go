@@ -1,0 +1,472 @@
+package scenes
+
+import (
+	"cmp"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/paulmach/orb"
+	"github.com/paulmach/orb/clip"
+	"github.com/paulmach/orb/planar"
+
+	"github.com/chaski-eo/chaski/crs"
+	"github.com/chaski-eo/chaski/crs/warp"
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/boxtree"
+	"github.com/chaski-eo/chaski/shuffle"
+	"github.com/chaski-eo/chaski/store/catalog"
+)
+
+// Scene is a raster that windows may see. Name is for errors.
+type Scene struct {
+	Row   int64
+	Name  string
+	Place catalog.Place
+}
+
+// Area is polygons in a CRS.
+type Area struct {
+	CRS   *crs.CRS
+	Parts []orb.Polygon
+}
+
+// Options say which windows there are.
+type Options struct {
+	Side       int     // of a window in pixels
+	Resolution float64 // side of a pixel in metres
+	Stride     int     // of a grid in pixels; 0 for random windows
+	Edge       bool    // random windows may reach past the scenes
+	Samples    int64   // random windows of an epoch; 0: as many as fit side by side
+	CRS        string  // "utm", or "EPSG:" and a code
+	Within     []Area  // middles of random windows lie in each of them, and windows of a grid touch each
+}
+
+// UTM is the value of Options.CRS that makes a map of each zone of UTM.
+const UTM = "utm"
+
+// Map is one CRS in which windows lie.
+type Map struct {
+	CRS *crs.CRS
+
+	strip orb.Bound // the longitudes and latitudes of its cells
+	shown orb.Bound // and of the scenes that their windows may see
+	feet  []foot
+	tree  *boxtree.Tree
+	// The latitudes of its footprints. Outlines of zones are drawn no longer than these.
+	low, high float64
+}
+
+// foot is a footprint on a map, and the scenes that have it, by their numbers.
+type foot struct {
+	pieces []orb.Polygon
+	scenes []int32
+}
+
+// Set is where windows may lie, and the scenes that they see. It is safe for concurrent use.
+type Set struct {
+	Maps   []*Map
+	Ground *shuffle.Ground
+
+	scenes []Scene
+	side   int
+	size   float64 // of a pixel
+}
+
+const (
+	// share is how many cells lie along a window: windows of 256 pixels have cells of 16, so that less than a tenth of
+	// the window's side is lost at the edge of a scene.
+	share = 16
+	// maxSpans bounds the spans of cells that footprints are drawn as: 8 million take 96 MB for a while. Where there
+	// would be more, cells are twice as large.
+	maxSpans = 8 << 20
+	// maxScenes bounds the scenes: each takes some 200 bytes.
+	maxScenes = 1 << 24
+)
+
+// New returns the set of some scenes. Those that come first are preferred. It fails with kind unsupported if the place
+// of one is not known well enough, and with kind not found if no window fits.
+func New(scenes []Scene, o Options) (*Set, error) {
+	if len(scenes) > maxScenes {
+		return nil, fault.New(fault.Limit, "dataset", fault.NoOffset, "%d scenes: windows on the ground see at most %d",
+			len(scenes), maxScenes)
+	}
+	s := &Set{scenes: scenes, side: o.Side, size: o.Resolution}
+	prints, err := footprints(scenes)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.makeMaps(prints, &o); err != nil {
+		return nil, err
+	}
+	g := &shuffle.Ground{Side: o.Side, Cell: cmp.Or(o.Stride, max(o.Side/share, 1)), Scene: s.first}
+	if o.Stride == 0 {
+		for s.spans(float64(g.Cell)*o.Resolution) > maxSpans {
+			g.Cell *= 2
+		}
+	}
+	for i, m := range s.Maps {
+		list, err := m.cells(g.Cell, &o)
+		if err != nil {
+			return nil, err
+		}
+		for _, c := range list {
+			g.Runs = append(g.Runs, shuffle.CellRun{Map: int32(i), Y: c.y, X: c.x0, N: c.x1 - c.x0})
+		}
+	}
+	if len(g.Runs) == 0 {
+		return nil, nothingFits(&o)
+	}
+	if g.Samples = o.Samples; o.Stride == 0 && g.Samples == 0 {
+		part := float64(g.Cell) / float64(o.Side)
+		g.Samples = max(int64(math.Round(float64(g.Cells())*part*part)), 1)
+	}
+	s.Ground = g
+	return s, nil
+}
+
+// nothingFits returns the error about a set without windows.
+func nothingFits(o *Options) error {
+	what := "no scene lies within bounds and roi"
+	if !o.Edge && o.Stride == 0 {
+		what = fmt.Sprintf("no window of %v m fits into the scenes within bounds and roi: "+
+			"with edge=true windows may reach past the scenes", float64(o.Side)*o.Resolution)
+	}
+	return fault.New(fault.NotFound, "dataset", fault.NoOffset, "%s", what)
+}
+
+// footprint is a place that one or several scenes have.
+type footprint struct {
+	place  catalog.Place
+	ring   orb.Ring    // in its own CRS
+	at     orb.Polygon // longitudes and latitudes
+	bound  orb.Bound   // of at
+	scenes []int32
+}
+
+// footprints returns the places of scenes, each once.
+func footprints(scenes []Scene) ([]footprint, error) {
+	known := map[catalog.Place]int{}
+	var list []footprint
+	for i, s := range scenes {
+		k, ok := known[s.Place]
+		if !ok {
+			k = len(list)
+			known[s.Place] = k
+			f := footprint{place: s.Place}
+			c := &f.place.Corners
+			f.ring = orb.Ring{orb.Point(c[0]), orb.Point(c[1]), orb.Point(c[3]), orb.Point(c[2]), orb.Point(c[0])}
+			own, err := crs.Lookup(s.Place.EPSG)
+			if err == nil {
+				f.at, err = lonlat(orb.Polygon{f.ring}, own)
+			}
+			if err != nil {
+				return nil, fault.WithFile(err, s.Name)
+			}
+			if f.at == nil {
+				return nil, fault.WithFile(fault.New(fault.Unsupported, "place", fault.NoOffset,
+					"it lies at %v: windows on the ground need scenes that lie on the map of their CRS, and not "+
+						"around a pole", &s.Place), s.Name)
+			}
+			f.bound = f.at.Bound()
+			list = append(list, f)
+		}
+		list[k].scenes = append(list[k].scenes, int32(i))
+	}
+	return list, nil
+}
+
+// makeMaps makes the maps, and puts the footprints on them.
+func (s *Set) makeMaps(prints []footprint, o *Options) (err error) {
+	if o.CRS == UTM {
+		s.zones(prints)
+	} else if err = s.oneMap(o.CRS); err != nil {
+		return err
+	}
+	used := s.Maps[:0]
+	for _, m := range s.Maps {
+		var boxes []boxtree.Box
+		for i := range prints {
+			f := &prints[i]
+			pieces, err := m.place(f, o.Resolution/8)
+			if err != nil {
+				return fault.WithFile(err, s.scenes[f.scenes[0]].Name)
+			}
+			if len(pieces) == 0 {
+				continue
+			}
+			b := orb.MultiPolygon(pieces).Bound()
+			boxes = append(boxes, boxtree.Around(b.Min[0], b.Min[1], b.Max[0], b.Max[1]))
+			if len(m.feet) == 0 {
+				m.low, m.high = f.bound.Min[1], f.bound.Max[1]
+			}
+			m.low, m.high = min(m.low, f.bound.Min[1]), max(m.high, f.bound.Max[1])
+			m.feet = append(m.feet, foot{pieces, f.scenes})
+		}
+		if m.tree = boxtree.New(boxes); len(m.feet) > 0 {
+			used = append(used, m)
+		}
+	}
+	s.Maps = used
+	return nil
+}
+
+// The latitudes that UTM shows.
+const south, north = -80, 84
+
+// zones adds a map for each zone of UTM that scenes lie in.
+func (s *Set) zones(prints []footprint) {
+	var has [121]bool // by 2·zone, and 1 more in the south
+	for i := range prints {
+		b := &prints[i].bound
+		for x := math.Floor(b.Min[0] / 6); x*6 < b.Max[0]; x++ {
+			zone := 1 + floor(math.Mod(math.Mod(x+30, 60)+60, 60))
+			if b.Max[1] > 0 {
+				has[2*zone-1] = true
+			}
+			if b.Min[1] < 0 {
+				has[2*zone] = true
+			}
+		}
+	}
+	for i, lies := range has {
+		if !lies {
+			continue
+		}
+		zone, code, lo, hi := (i+1)/2, 32600, 0., float64(north)
+		if i%2 == 0 {
+			code, lo, hi = 32700, south, 0
+		}
+		c, ok := crs.ByCode(code + zone)
+		if !ok {
+			panic(fmt.Sprintf("scenes: EPSG:%d is not known", code+zone))
+		}
+		west := float64(6*zone - 186)
+		strip := orb.Bound{Min: orb.Point{west, lo}, Max: orb.Point{west + 6, hi}}
+		// Windows reach past the strip by no more than their diagonal. A degree of longitude has 11 km at 84 degrees.
+		deg := min(1.5*float64(s.side)*s.size/11_000, 20)
+		shown := orb.Bound{Min: orb.Point{west - deg, max(lo-deg, -89)},
+			Max: orb.Point{west + 6 + deg, min(hi+deg, 89)}}
+		s.Maps = append(s.Maps, &Map{CRS: c, strip: strip, shown: shown})
+	}
+}
+
+// oneMap adds the map of a CRS.
+func (s *Set) oneMap(name string) error {
+	c, ok := crs.ByName(name)
+	switch {
+	case !ok || c.Code() == 0:
+		return fmt.Errorf("spec: sampler: crs is %q: it must be \"utm\" or a known code such as \"EPSG:3035\"", name)
+	case c.Geographic() || c.Definition().Values["unit"] != 1:
+		return fmt.Errorf("spec: sampler: crs is %q: windows are in metres, and it is not: give \"utm\" or a map in "+
+			"metres", name)
+	}
+	if _, err := crs.NewTransform(wgs84, c); err != nil {
+		return fmt.Errorf("spec: sampler: crs: %w", err)
+	}
+	// The ends are left out by 0.1 mm, because a place on them lies at either side of the map.
+	all := orb.Bound{Min: orb.Point{-180 + 1e-9, -90}, Max: orb.Point{180 - 1e-9, 90}}
+	s.Maps = append(s.Maps, &Map{CRS: c, strip: all, shown: all})
+	return nil
+}
+
+// place returns a footprint on the map.
+func (m *Map) place(f *footprint, off float64) ([]orb.Polygon, error) {
+	if f.place.EPSG == m.CRS.Code() { // to the bit
+		ring := slices.Clone(f.ring)
+		round(ring)
+		return []orb.Polygon{{ring}}, nil
+	}
+	pieces := m.on(f.at, off)
+	if wide := m.CRS.Width(); wide > 0 && f.bound.Max[0]-f.bound.Min[0] < 180 {
+		for _, p := range pieces {
+			if b := p.Bound(); b.Max[0]-b.Min[0] > wide*3/4 {
+				return nil, fault.New(fault.Unsupported, "place", fault.NoOffset,
+					"it lies across the edge of the map %v: give another crs", m.CRS)
+			}
+		}
+	}
+	return pieces, nil
+}
+
+// spans returns about how many spans of cells the footprints are drawn as.
+func (s *Set) spans(cell float64) float64 {
+	n := 0.
+	for _, m := range s.Maps {
+		for _, f := range m.feet {
+			b := orb.MultiPolygon(f.pieces).Bound()
+			n += (b.Max[1]-b.Min[1])/cell + 1
+		}
+	}
+	return n
+}
+
+// cells returns the cells of the map, of pixels a side.
+func (m *Map) cells(pixels int, o *Options) (cells, error) {
+	l := lattice{size: float64(pixels) * o.Resolution, touched: o.Stride > 0}
+	var list []span
+	for _, f := range m.feet {
+		for _, p := range f.pieces {
+			b := p.Bound()
+			if lo := max(-b.Min[0], b.Max[0], -b.Min[1], b.Max[1]) / l.size; !(lo < 1<<28) {
+				return nil, fault.New(fault.Limit, "dataset", fault.NoOffset,
+					"cells of %v m are too small for a scene at %v", l.size, b)
+			}
+			list = l.draw(list, p)
+		}
+	}
+	all := joined(list)
+	if !o.Edge && o.Stride == 0 {
+		// One cell more than the window reaches: a cell counts by its centre, so that half of it may lie outside.
+		all = all.shrunk(int32((o.Side/2+pixels-1)/pixels) + 1)
+	}
+	within := o.Within
+	if o.CRS == UTM {
+		within = append([]Area{{CRS: wgs84, Parts: []orb.Polygon{m.outline()}}}, within...)
+	}
+	for _, area := range within {
+		if len(all) == 0 {
+			return nil, nil
+		}
+		l.only, list = all.bound(), nil
+		for _, p := range area.Parts {
+			at, err := lonlat(p, area.CRS)
+			if err != nil {
+				return nil, err
+			}
+			if at == nil {
+				return nil, fault.New(fault.Unsupported, "place", fault.NoOffset,
+					"bounds or roi lie around a pole, or off the map of %v", area.CRS)
+			}
+			for _, piece := range m.on(at, o.Resolution/8) {
+				list = l.draw(list, piece)
+			}
+		}
+		all = all.both(joined(list))
+	}
+	return all, nil
+}
+
+// outline returns the longitudes and latitudes of a zone: a cell belongs to the zone of its centre.
+func (m *Map) outline() orb.Polygon {
+	b := m.strip
+	// 0.1 degrees more, as sides bend: a degree of latitude is never shorter than 110 km, and cells are small.
+	b.Min[1], b.Max[1] = max(b.Min[1], m.low-0.1), min(b.Max[1], m.high+0.1)
+	return b.ToPolygon()
+}
+
+// floor returns the greatest int that is not above v.
+func floor(v float64) int { return int(math.Floor(v)) }
+
+// Window returns where the window at a place lies.
+func (s *Set) Window(p shuffle.Place) warp.Raster {
+	r := s.size
+	return warp.Raster{
+		CRS: s.Maps[p.Map].CRS, Height: s.side, Width: s.side,
+		Transform: [6]float64{float64(p.X) * r, r, 0, -float64(p.Y) * r, 0, -r},
+	}
+}
+
+// Place returns where the window at a place lies, as assets say it.
+func (s *Set) Place(p shuffle.Place) *catalog.Place {
+	w := s.Window(p)
+	return catalog.NewPlace(w.CRS.Code(), &w.Transform, w.Height, w.Width)
+}
+
+// bound returns the window at a place in units of its map.
+func (s *Set) bound(p shuffle.Place) orb.Bound {
+	at := func(v int64) float64 { return float64(v) * s.size }
+	side := int64(s.side)
+	return orb.Bound{Min: orb.Point{at(p.X), at(-p.Y - side)}, Max: orb.Point{at(p.X + side), at(-p.Y)}}
+}
+
+// Rows appends the rows of the scenes that the window at a place sees, the preferred ones first.
+func (s *Set) Rows(rows []int64, p shuffle.Place) []int64 {
+	for _, i := range s.covering(p, nil) {
+		rows = append(rows, s.scenes[i].Row)
+	}
+	return rows
+}
+
+// covering returns the numbers of the scenes that a window sees, in their order. keep (nil: all) says which
+// footprints count.
+func (s *Set) covering(p shuffle.Place, keep func(*foot) bool) []int32 {
+	m, b := s.Maps[p.Map], s.bound(p)
+	box := boxtree.Around(b.Min[0], b.Min[1], b.Max[0], b.Max[1])
+	var list []int32
+	for _, k := range m.tree.Search(nil, &box) {
+		f := &m.feet[k]
+		if f.meets(b) && (keep == nil || keep(f)) {
+			list = append(list, f.scenes...)
+		}
+	}
+	slices.Sort(list)
+	return list
+}
+
+// meets reports whether a footprint has a point in a box.
+func (f *foot) meets(b orb.Bound) bool {
+	for _, p := range f.pieces {
+		at := p.Bound()
+		if !at.Intersects(b) {
+			continue
+		}
+		if b.Contains(at.Min) && b.Contains(at.Max) || len(clip.Ring(b, slices.Clone(p[0]))) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// first returns the row that names a window: of the scenes at its middle the first or, where none is, of all that it
+// sees.
+func (s *Set) first(p shuffle.Place) int64 {
+	middle := s.bound(p).Center()
+	list := s.covering(p, func(f *foot) bool {
+		return slices.ContainsFunc(f.pieces, func(q orb.Polygon) bool { return planar.PolygonContains(q, middle) })
+	})
+	if len(list) == 0 {
+		list = s.covering(p, nil)
+	}
+	if len(list) == 0 { // a window of a grid may touch a footprint at less than what the tests of both agree on
+		return s.scenes[0].Row
+	}
+	return s.scenes[list[0]].Row
+}
+
+// Digest writes what identifies the windows and what they see.
+func (s *Set) Digest(w io.Writer) {
+	var b []byte
+	number := func(v int64) { b = binary.LittleEndian.AppendUint64(b, uint64(v)) }
+	for _, m := range s.Maps {
+		number(int64(m.CRS.Code()))
+	}
+	number(int64(s.Ground.Cell))
+	number(s.Ground.Samples)
+	for _, r := range s.Ground.Runs {
+		number(int64(r.Map))
+		number(int64(r.Y))
+		number(int64(r.X))
+		number(int64(r.N))
+	}
+	number(int64(len(s.scenes)))
+	for i := range s.scenes {
+		c := &s.scenes[i]
+		number(c.Row)
+		number(int64(c.Place.EPSG))
+		for _, p := range c.Place.Corners {
+			number(int64(math.Float64bits(p[0])))
+			number(int64(math.Float64bits(p[1])))
+		}
+	}
+	_, _ = w.Write(b)
+}
+
+// At returns a place in the words of a user: the middle of its window.
+func (s *Set) At(p shuffle.Place) string {
+	c := s.bound(p).Center()
+	return strings.TrimSpace(fmt.Sprintf("%v (%.0f, %.0f)", s.Maps[p.Map].CRS, c[0], c[1]))
+}

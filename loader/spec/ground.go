@@ -1,0 +1,176 @@
+package spec
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/chaski-eo/chaski/crs"
+)
+
+// Ground are the members of a Sampler of kind "geo_window". The rows of the dataset are scenes, in any CRS and
+// resolution. A sample is a square window at a place on the ground: the pixels of all raster fields are brought to one
+// grid there. docs/order.md defines the places.
+type Ground struct {
+	// SizeM is the side of a window in metres of its map, a multiple of Resolution.
+	SizeM float64 `json:"size_m,omitempty"`
+	// Resolution is the side of a pixel of windows in metres of their map.
+	Resolution float64 `json:"resolution,omitempty"`
+	// CRS is the map that windows lie on: "utm" (default) for the zone of UTM of each place, or a code such as
+	// "EPSG:3035" of a map in metres.
+	CRS string `json:"crs,omitempty"`
+	// Bounds keeps the middles of windows in a box: west, south, east, north. With StrideM it keeps windows that touch
+	// the box. Default: everywhere.
+	Bounds []float64 `json:"bounds,omitempty"`
+	// BoundsCRS is the EPSG code of Bounds. Default 4326, longitude and latitude.
+	BoundsCRS int `json:"bounds_crs,omitempty"`
+	// ROI keeps windows in polygons as Bounds does: the path of a GeoJSON or GeoParquet file, or GeoJSON text. The
+	// spec hash covers where windows may lie, not the path. Default: everywhere.
+	ROI string `json:"roi,omitempty"`
+	// PerEpoch is the number of random windows of an epoch. Default: as many as fit side by side.
+	PerEpoch int64 `json:"per_epoch,omitempty"`
+	// StrideM takes windows on a grid instead, every StrideM metres, a multiple of Resolution of at most SizeM. They
+	// cover all scenes. Default: random windows.
+	StrideM float64 `json:"stride_m,omitempty"`
+	// Edge lets random windows reach past the scenes, with padding there, so that all places are equally likely. By
+	// default windows lie wholly inside of the scenes together.
+	Edge bool `json:"edge,omitempty"`
+	// Pick says which scenes come first where several cover a window: "first" (default) in the order of the rows,
+	// "newest" or "oldest" by a column ("newest:acquired"; default column "datetime"), "least:cloud_cover" or
+	// "most:quality" by a column of numbers. Rows without a value come last.
+	Pick string `json:"pick,omitempty"`
+	// Mosaic is "first" (default): each pixel is that of the first scene in which it is valid. "none" reads the first
+	// scene of a window only.
+	Mosaic string `json:"mosaic,omitempty"`
+}
+
+// GroundWindow is the kind of samplers of windows on the ground.
+const GroundWindow = "geo_window"
+
+// Values of Ground.Mosaic and Ground.CRS.
+const (
+	MosaicFirst = "first"
+	MosaicNone  = "none"
+	UTM         = "utm"
+)
+
+// set reports whether a member is given.
+func (g *Ground) set() bool {
+	return g.SizeM != 0 || g.Resolution != 0 || g.CRS != "" || g.Bounds != nil || g.BoundsCRS != 0 || g.ROI != "" ||
+		g.PerEpoch != 0 || g.StrideM != 0 || g.Edge || g.Pick != "" || g.Mosaic != ""
+}
+
+func (g Ground) withDefaults() Ground {
+	if g.CRS == "" {
+		g.CRS = UTM
+	}
+	if g.Pick == "" {
+		g.Pick = PickFirst
+	}
+	if g.Mosaic == "" {
+		g.Mosaic = MosaicFirst
+	}
+	return g
+}
+
+// Side returns the side of a window, and the stride of a grid (0 without one), in pixels.
+func (g *Ground) Side() (side, stride int) {
+	return int(math.Round(g.SizeM / g.Resolution)), int(math.Round(g.StrideM / g.Resolution))
+}
+
+// whole reports whether a length is a whole number of pixels, but for rounding.
+func (g *Ground) whole(v float64) bool {
+	n := v / g.Resolution
+	return math.Abs(n-math.Round(n)) <= 1e-9*n && n >= 0.5 && n < MaxWindow+0.5
+}
+
+func (g *Ground) validate(s *Sampler) error {
+	switch {
+	case !(g.Resolution >= 1e-3 && g.Resolution <= 1e6):
+		return fmt.Errorf("resolution is %v: it must be from 0.001 to 1,000,000 metres", g.Resolution)
+	case !g.whole(g.SizeM):
+		return fmt.Errorf("size_m is %v and resolution %v: a window has a whole number of pixels, from 1 to %d",
+			g.SizeM, g.Resolution, MaxWindow)
+	case s.Height != 0 || s.Width != 0 || s.PerAsset != 0:
+		return fmt.Errorf("height, width and per_asset are not for kind %q: it has size_m and per_epoch", GroundWindow)
+	case g.StrideM != 0 && (!g.whole(g.StrideM) || g.StrideM > g.SizeM):
+		return fmt.Errorf("stride_m is %v: it must be a whole number of pixels of %v m, and at most size_m, %v",
+			g.StrideM, g.Resolution, g.SizeM)
+	case g.StrideM != 0 && (g.PerEpoch != 0 || g.Edge):
+		return errors.New("per_epoch and edge are for random windows: a grid (stride_m) has every window")
+	case g.PerEpoch < 0 || g.PerEpoch > maxSamples:
+		return fmt.Errorf("per_epoch is %d: it must be at least 1", g.PerEpoch)
+	case g.Mosaic != MosaicFirst && g.Mosaic != MosaicNone:
+		return fmt.Errorf("mosaic is %q: it must be %q or %q", g.Mosaic, MosaicFirst, MosaicNone)
+	case g.Bounds == nil && g.BoundsCRS != 0:
+		return fmt.Errorf("bounds_crs is %d, and there are no bounds", g.BoundsCRS)
+	}
+	if g.Bounds != nil {
+		if len(g.Bounds) != 4 {
+			return fmt.Errorf("bounds has %d numbers: it must be west, south, east, north", len(g.Bounds))
+		}
+		if _, err := crs.NewBox([4]float64(g.Bounds), g.BoundsCRS); err != nil {
+			return fmt.Errorf("bounds: %w", err)
+		}
+	}
+	_, err := ParsePick(g.Pick)
+	return err
+}
+
+// PickFirst is the value of Ground.Pick that keeps the order of the rows.
+const PickFirst = "first"
+
+// Pick is a parsed Ground.Pick: the column, empty for the order of the rows, and whether greater values come first.
+type Pick struct {
+	Column   string
+	Greatest bool
+}
+
+// ParsePick parses a Ground.Pick.
+func ParsePick(text string) (p Pick, err error) {
+	rule, column, given := strings.Cut(text, ":")
+	switch {
+	case text == PickFirst:
+		return Pick{}, nil
+	case !slices.Contains([]string{"newest", "oldest", "least", "most"}, rule) || given && column == "":
+		return p, fmt.Errorf("pick is %q: it must be \"first\", \"newest\", \"oldest\", \"least:COLUMN\" or "+
+			"\"most:COLUMN\"", text)
+	case !given && (rule == "least" || rule == "most"):
+		return p, fmt.Errorf("pick is %q: it needs a column, as in \"%s:cloud_cover\"", text, rule)
+	case !given:
+		column = "datetime"
+	}
+	return Pick{Column: column, Greatest: rule == "newest" || rule == "most"}, nil
+}
+
+// validateGround refuses what goes together with no window on the ground.
+func (s *Spec) validateGround() error {
+	all := []*Sampler{&s.Sampler}
+	subsets := []*Subset{&s.Subset}
+	var walk func(list []Source)
+	walk = func(list []Source) {
+		for i := range list {
+			all, subsets = append(all, list[i].Sampler), append(subsets, &list[i].Subset)
+			walk(list[i].Sources)
+		}
+	}
+	walk(s.Sources)
+	if !slices.ContainsFunc(all, func(o *Sampler) bool { return o != nil && o.Kind == GroundWindow }) {
+		return nil
+	}
+	for _, o := range subsets {
+		switch {
+		case o.Time != nil:
+			return fmt.Errorf("time is not for the sampler %q", GroundWindow)
+		case o.Strata != nil:
+			return fmt.Errorf("strata are not for the sampler %q: its windows are drawn by area", GroundWindow)
+		}
+	}
+	if s.Windows {
+		return fmt.Errorf("windows is true: they are in pixels of a file, and windows of %q lie on the ground: "+
+			"take geo", GroundWindow)
+	}
+	return nil
+}
