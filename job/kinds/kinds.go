@@ -16,8 +16,9 @@ import (
 
 // All are the kinds by their names.
 var All = job.Kinds{
-	indexName: func() job.Kind { return new(Index) },
-	statsName: func() job.Kind { return new(Stats) },
+	indexName:  func() job.Kind { return new(Index) },
+	statsName:  func() job.Kind { return new(Stats) },
+	verifyName: func() job.Kind { return new(Verify) },
 }
 
 // Open opens the job in a folder.

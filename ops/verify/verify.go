@@ -10,12 +10,8 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
@@ -104,11 +100,16 @@ func Paths(ctx context.Context, paths []string, o Options) (*Report, error) {
 		defer own.Close()
 		o.Opener = own
 	}
-	v := &verifier{o: o, files: o.Opener, arrays: tiledb.Over{Opener: o.Opener}}
-	files, err := expand(ctx, v.files, paths)
+	found, err := expand(ctx, o.Opener, paths)
 	if err != nil {
 		return nil, err
 	}
+	return files(ctx, found, o)
+}
+
+// files checks files, in their order.
+func files(ctx context.Context, files []File, o Options) (*Report, error) {
+	v := &verifier{o: o, files: o.Opener, arrays: tiledb.Over{Opener: o.Opener}}
 	v.total = len(files)
 	g, gctx := errgroup.WithContext(ctx)
 	jobs := make(chan int)
@@ -127,7 +128,7 @@ func Paths(ctx context.Context, paths []string, o Options) (*Report, error) {
 		g.Go(func() error {
 			w := newWorker(v)
 			for i := range jobs {
-				if err := w.file(gctx, i, files[i]); err != nil {
+				if err := w.file(gctx, i, files[i].Path); err != nil {
 					return err
 				}
 			}
@@ -140,106 +141,11 @@ func Paths(ctx context.Context, paths []string, o Options) (*Report, error) {
 	return v.report(), nil
 }
 
-// expand replaces the directories among paths by their files, in the order of their names.
-func expand(ctx context.Context, open source.Opener, paths []string) ([]string, error) {
-	var files []string
-	for _, p := range paths {
-		p = source.LocalPath(p)
-		if source.IsRemote(p) && tiledb.Is(ctx, open, p) {
-			files = append(files, p)
-			continue
-		}
-		if source.IsRemote(p) {
-			some, err := expandRemote(ctx, p, open)
-			if err != nil {
-				return nil, err
-			}
-			files = append(files, some...)
-			continue
-		}
-		st, err := os.Stat(p)
-		if os.IsNotExist(err) && taco.IsSet(ctx, open, p) {
-			files = append(files, p)
-			continue
-		}
-		if err != nil {
-			kind := fault.Unsupported
-			if os.IsNotExist(err) {
-				kind = fault.NotFound
-			}
-			return nil, fault.WithFile(fault.Wrap(kind, "file", fault.NoOffset, err), p)
-		}
-		if !st.IsDir() || tiledb.IsArray(p) || taco.Is(ctx, open, p) {
-			files = append(files, p)
-			continue
-		}
-		before := len(files)
-		err = source.WalkDir(p, func(name string, d fs.DirEntry, err error) error {
-			switch {
-			case fault.KindOf(err) != 0:
-				return err
-			case err != nil:
-				return fault.WithFile(fault.Wrap(fault.Unsupported, "folder", fault.NoOffset, err), name)
-			case ctx.Err() != nil:
-				return ctx.Err()
-			case name != p && strings.HasPrefix(d.Name(), "."):
-				if d.IsDir() {
-					return fs.SkipDir
-				}
-			case d.IsDir() && tiledb.IsArray(name):
-				files = append(files, name)
-				return fs.SkipDir
-			// a link that leads nowhere is a fault of its name
-			case d.Type().IsRegular() && known(name), d.Type()&fs.ModeSymlink != 0 && known(name):
-				files = append(files, name)
-			}
-			return nil
-		})
-		if err == nil && len(files) == before {
-			err = errNothing(p)
-		}
-		if err != nil {
-			return nil, err
-		}
-	}
-	return files, nil
-}
-
 // errNothing is the error about a directory without files to check. A report without faults would suggest that
 // something was checked.
 func errNothing(dir string) error {
 	return fault.WithFile(fault.New(fault.NotFound, "folder", fault.NoOffset,
 		"it has no files that can be verified"), dir)
-}
-
-// expandRemote lists the files of a remote directory. A URI with the extension of a file is one file, and so is each
-// URI of HTTP, which has no directories.
-func expandRemote(ctx context.Context, uri string, o source.Opener) ([]string, error) {
-	if s := source.Scheme(uri); known(uri) || s == "http" || s == "https" {
-		return []string{uri}, nil
-	}
-	dir := strings.TrimRight(uri, "/")
-	var files []string
-	err := source.List(ctx, o, dir, func(e source.Entry) error {
-		if known(e.Path) && !strings.HasPrefix(e.Path, ".") && !strings.Contains(e.Path, "/.") {
-			files = append(files, dir+"/"+e.Path)
-		}
-		return nil
-	})
-	if err == nil && len(files) == 0 {
-		err = errNothing(uri)
-	}
-	slices.Sort(files)
-	return files, err
-}
-
-// known reports whether a name has the extension of a file that can be checked.
-func known(name string) bool {
-	switch strings.ToLower(filepath.Ext(name)) {
-	case ".tif", ".tiff", ".rumi", ".zl", ".parquet", ".tacozip", ".taco", ".tortilla":
-		return true
-	}
-	return false
 }
 
 // verifier collects what the workers find.
@@ -255,6 +161,13 @@ type verifier struct {
 	done   int
 	sum    Report
 	faults []found
+	notes  []noted
+}
+
+// noted are the notes of a file.
+type noted struct {
+	file  int
+	notes []string
 }
 
 // found is a fault, with the number of its file and its row in a catalog, or -1.
@@ -288,6 +201,11 @@ func (v *verifier) report() *Report {
 	v.cut()
 	r := v.sum
 	r.Faults = []string{}
+	// In the order of the files, whichever worker was faster.
+	slices.SortFunc(v.notes, func(a, b noted) int { return cmp.Compare(a.file, b.file) })
+	for _, n := range v.notes {
+		r.Notes = append(r.Notes, n.notes...)
+	}
 	for _, f := range v.faults {
 		r.Faults = append(r.Faults, fault.Line(f.err))
 	}
@@ -339,7 +257,9 @@ func (w *worker) file(ctx context.Context, i int, path string) error {
 	v.sum.Containers += w.sum.Containers
 	v.sum.Samples += w.sum.Samples
 	v.sum.Absent += w.sum.Absent
-	v.sum.Notes = append(v.sum.Notes, w.sum.Notes...)
+	if len(w.sum.Notes) > 0 {
+		v.notes = append(v.notes, noted{i, w.sum.Notes})
+	}
 	v.done++
 	if v.o.Progress != nil {
 		v.o.Progress(v.done, v.total)

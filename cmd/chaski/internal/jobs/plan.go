@@ -29,7 +29,7 @@ the same names, so that full paths or URLs are best. Files are listed, and no pi
 			return console.Usagef("KIND is %q: it must be one of %q", args[0], kinds.All.Names())
 		},
 	}
-	cmd.AddCommand(planStats(env), planIndex(env))
+	cmd.AddCommand(planStats(env), planIndex(env), planVerify(env))
 	return cmd
 }
 
@@ -131,5 +131,21 @@ memory does not grow with it. Paths of local files are relative to --base, which
 	}, func(paths []string) (job.Kind, error) {
 		k.Paths = paths
 		return &k, nil
+	})
+}
+
+func planVerify(env console.Env) *cobra.Command {
+	var k kinds.Verify
+	return planOf(env, &cobra.Command{
+		Use:   "verify [flags] -o FOLDER PATH...",
+		Short: "Plan a check of every byte: the report that 'chaski verify' prints",
+		Long: `Plan a check of every byte of files, containers and arrays. 'chaski job merge' prints the report, and its exit code
+is 1 if there is a fault, as that of 'chaski verify'.`,
+		Example: `  chaski job plan verify -o verify-job/ --shards 200 chips/`,
+	}, console.AtLeastOne("PATH"), func(fl *pflag.FlagSet) {
+		fl.IntVar(&k.MaxFaults, "max-faults", 1000, "list at most this many faults")
+	}, func(paths []string) (job.Kind, error) {
+		k.Paths = paths
+		return &k, console.AtLeast("max-faults", k.MaxFaults, 1)
 	})
 }

@@ -1,0 +1,147 @@
+package kinds
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"strings"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/pathname"
+	"github.com/chaski-eo/chaski/job"
+	"github.com/chaski-eo/chaski/loader/resources"
+	"github.com/chaski-eo/chaski/ops/verify"
+	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/store/tiledb"
+)
+
+const verifyName = "verify"
+
+// Verify is the kind whose output is the report of verify.Paths. An item is a file, container or array.
+type Verify struct {
+	Paths     []string `json:"paths"`
+	MaxFaults int      `json:"max_faults"` // how many faults the report lists
+}
+
+// verifyTally is the result of a shard, which has no body.
+type verifyTally struct {
+	Report verify.Report `json:"report"`
+	// File and Kind are those of the first fault.
+	File string `json:"file,omitempty"`
+	Kind string `json:"kind,omitempty"`
+}
+
+// Name implements job.Kind.
+func (*Verify) Name() string { return verifyName }
+
+// Items implements job.Kind. Local paths become absolute, so that shards find them wherever they run.
+func (k *Verify) Items(ctx context.Context, o resources.Options) (items job.Items, err error) {
+	paths := make([]string, len(k.Paths))
+	for i, p := range k.Paths {
+		if paths[i] = source.LocalPath(p); source.IsRemote(p) {
+			continue
+		}
+		if paths[i], err = pathname.Abs(paths[i]); err != nil {
+			return items, err
+		}
+	}
+	files, err := verify.Expand(ctx, paths, verify.Options{Opener: o.Opener})
+	if err != nil {
+		return items, err
+	}
+	items = job.Items{Count: int64(len(files)), Lists: true}
+	for _, f := range files {
+		items.Bytes += f.Bytes
+	}
+	items.Each = func(_ context.Context, add func(job.Item) error) error {
+		for _, f := range files {
+			b, err := json.Marshal(f)
+			if err == nil {
+				err = add(job.Item{Body: b, Bytes: f.Bytes})
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return items, nil
+}
+
+// Run implements job.Kind.
+func (k *Verify) Run(ctx context.Context, t *job.Task, _ io.Writer) (any, error) {
+	files, err := parseBodies[verify.File](t)
+	if err != nil {
+		return nil, err
+	}
+	key, err := tiledb.KeyFromEnv()
+	if err != nil {
+		return nil, err
+	}
+	o, done := opened(t.Options)
+	defer done()
+	r, err := verify.Files(ctx, files, verify.Options{Workers: o.Workers, MaxChunk: o.MaxChunkBytes, Key: key,
+		MaxFaults: k.MaxFaults, Opener: o.Opener,
+		Progress: func(done, total int) { t.Progress(int64(done), int64(total)) }})
+	if err != nil {
+		return nil, err
+	}
+	tally := verifyTally{Report: *r}
+	var first *fault.Error
+	if errors.As(r.Err(), &first) {
+		tally.File = first.File
+	}
+	if kind := fault.KindOf(r.Err()); kind != 0 {
+		tally.Kind = kind.Error()
+	}
+	return tally, nil
+}
+
+// Check implements job.Kind. A fault leaves out nothing: the file was checked.
+func (k *Verify) Check(tally json.RawMessage, s job.Shard) (int64, error) {
+	t, err := parseTally[verifyTally](tally)
+	r := &t.Report
+	if err == nil && (r.Files < s.Count || r.Faulty < 0 || r.Faulty > r.Files+r.Rows ||
+		int64(len(r.Faults)) != min(r.Faulty, int64(k.MaxFaults))) {
+		err = corrupt("%d files and %d faults, of which %d are listed, of %d files", r.Files, r.Faulty, len(r.Faults),
+			s.Count)
+	}
+	return 0, err
+}
+
+// Merge implements job.Kind.
+func (k *Verify) Merge(_ context.Context, m *job.Merging, out io.Writer) (o job.Outcome, err error) {
+	total := &verify.Report{Faults: []string{}}
+	for p, err := range m.Parts {
+		if err != nil {
+			return o, err
+		}
+		t, err := parseTally[verifyTally](p.Tally)
+		if err != nil {
+			return o, m.Job.InPart(p.Number, err)
+		}
+		total.Add(&t.Report, k.MaxFaults)
+		if o.Fault == nil && len(t.Report.Faults) > 0 {
+			o.Fault = t.first()
+		}
+	}
+	return o, writeJSON(out, total)
+}
+
+// first returns the first fault, as the shard that found it saw it.
+func (t *verifyTally) first() error {
+	line := t.Report.Faults[0]
+	for _, kind := range fault.Kinds {
+		msg, ok := strings.CutSuffix(line, ": "+kind.Error())
+		if !ok || kind.Error() != t.Kind {
+			continue
+		}
+		rest, named := strings.CutPrefix(msg, t.File+": ")
+		if !named {
+			return fault.New(kind, "", fault.NoOffset, "%s", msg)
+		}
+		return fault.WithFile(fault.New(kind, "", fault.NoOffset, "%s", rest), t.File)
+	}
+	return errors.New(line)
+}

@@ -1,0 +1,168 @@
+package verify
+
+import (
+	"context"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/store/taco"
+	"github.com/chaski-eo/chaski/store/tiledb"
+)
+
+// File is a file, container or array to check.
+type File struct {
+	Path  string `json:"path"`
+	Bytes int64  `json:"bytes,omitempty"` // as far as listing it told; those of an array are not known
+}
+
+// Expand returns what Paths checks, in the order in which it reports faults.
+func Expand(ctx context.Context, paths []string, o Options) ([]File, error) {
+	if o.Opener == nil {
+		own := &source.Files{}
+		defer own.Close()
+		o.Opener = own
+	}
+	return expand(ctx, o.Opener, paths)
+}
+
+// Files is Paths of some of the files that Expand returned. The report of all of them is the sum of those of its
+// parts.
+func Files(ctx context.Context, some []File, o Options) (*Report, error) {
+	o = o.withDefaults()
+	if o.Opener == nil {
+		own := &source.Files{}
+		defer own.Close()
+		o.Opener = own
+	}
+	return files(ctx, some, o)
+}
+
+// Add adds the report of files that come after those of r. It lists at most maxFaults of the faults.
+func (r *Report) Add(q *Report, maxFaults int) {
+	r.Files += q.Files
+	r.Arrays += q.Arrays
+	r.Rows += q.Rows
+	r.Chunks += q.Chunks
+	r.Bytes += q.Bytes
+	r.Containers += q.Containers
+	r.Samples += q.Samples
+	r.Absent += q.Absent
+	r.Notes = append(r.Notes, q.Notes...)
+	r.Faulty += q.Faulty
+	r.Faults = append(r.Faults, q.Faults[:max(0, min(len(q.Faults), maxFaults-len(r.Faults)))]...)
+	if r.first == nil {
+		r.first = q.first
+	}
+}
+
+// sizeOf returns the size of a file, and 0 for a directory.
+func sizeOf(st fs.FileInfo) int64 {
+	if st.IsDir() {
+		return 0
+	}
+	return st.Size()
+}
+
+// expand replaces the directories among paths by their files, in the order of their names.
+func expand(ctx context.Context, open source.Opener, paths []string) ([]File, error) {
+	var files []File
+	for _, p := range paths {
+		p = source.LocalPath(p)
+		if source.IsRemote(p) && tiledb.Is(ctx, open, p) {
+			files = append(files, File{Path: p})
+			continue
+		}
+		if source.IsRemote(p) {
+			some, err := expandRemote(ctx, p, open)
+			if err != nil {
+				return nil, err
+			}
+			files = append(files, some...)
+			continue
+		}
+		st, err := os.Stat(p)
+		if os.IsNotExist(err) && taco.IsSet(ctx, open, p) {
+			files = append(files, File{Path: p})
+			continue
+		}
+		if err != nil {
+			kind := fault.Unsupported
+			if os.IsNotExist(err) {
+				kind = fault.NotFound
+			}
+			return nil, fault.WithFile(fault.Wrap(kind, "file", fault.NoOffset, err), p)
+		}
+		if !st.IsDir() || tiledb.IsArray(p) || taco.Is(ctx, open, p) {
+			files = append(files, File{p, sizeOf(st)})
+			continue
+		}
+		before := len(files)
+		err = source.WalkDir(p, func(name string, d fs.DirEntry, err error) error {
+			switch {
+			case fault.KindOf(err) != 0:
+				return err
+			case err != nil:
+				return fault.WithFile(fault.Wrap(fault.Unsupported, "folder", fault.NoOffset, err), name)
+			case ctx.Err() != nil:
+				return ctx.Err()
+			case name != p && strings.HasPrefix(d.Name(), "."):
+				if d.IsDir() {
+					return fs.SkipDir
+				}
+			case d.IsDir() && tiledb.IsArray(name):
+				files = append(files, File{Path: name})
+				return fs.SkipDir
+			// a link that leads nowhere is a fault of its name
+			case d.Type().IsRegular() && known(name), d.Type()&fs.ModeSymlink != 0 && known(name):
+				st, err := os.Stat(name)
+				files = append(files, File{name, 0})
+				if err == nil {
+					files[len(files)-1].Bytes = sizeOf(st)
+				}
+			}
+			return nil
+		})
+		if err == nil && len(files) == before {
+			err = errNothing(p)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return files, nil
+}
+
+// expandRemote lists the files of a remote directory. A URI with the extension of a file is one file, and so is each
+// URI of HTTP, which has no directories.
+func expandRemote(ctx context.Context, uri string, o source.Opener) ([]File, error) {
+	if s := source.Scheme(uri); known(uri) || s == "http" || s == "https" {
+		return []File{{Path: uri}}, nil
+	}
+	dir := strings.TrimRight(uri, "/")
+	var files []File
+	err := source.List(ctx, o, dir, func(e source.Entry) error {
+		if known(e.Path) && !strings.HasPrefix(e.Path, ".") && !strings.Contains(e.Path, "/.") {
+			files = append(files, File{dir + "/" + e.Path, e.Size})
+		}
+		return nil
+	})
+	if err == nil && len(files) == 0 {
+		err = errNothing(uri)
+	}
+	slices.SortFunc(files, func(a, b File) int { return strings.Compare(a.Path, b.Path) })
+	return files, err
+}
+
+// known reports whether a name has the extension of a file that can be checked.
+func known(name string) bool {
+	switch strings.ToLower(filepath.Ext(name)) {
+	case ".tif", ".tiff", ".rumi", ".zl", ".parquet", ".tacozip", ".taco", ".tortilla":
+		return true
+	}
+	return false
+}
