@@ -122,6 +122,8 @@ func (t *Table) open(ctx context.Context, fields []Source, o Options) error {
 		return t.openParquet(ctx, fields, o)
 	case (ext == ".csv" || ext == ".tsv") && (listing.IsURL(t.src) || !listing.IsGlob(t.src)):
 		return t.openCSV(ctx, fields, ext == ".tsv", o)
+	case columns.IsItems(ext) && (listing.IsURL(t.src) || !listing.IsGlob(t.src)):
+		return t.openItems(ctx, fields, o)
 	}
 	l, err := listing.List(ctx, t.src, t.roots, t.opener)
 	if err == nil && l.File || err != nil && source.IsRemote(t.src) {
@@ -217,6 +219,29 @@ func (t *Table) openCSV(ctx context.Context, fields []Source, tabs bool, o Optio
 		comma = '\t'
 	}
 	tab, err := columns.OpenCSV(ctx, r, comma, want)
+	if err != nil {
+		return err
+	}
+	return t.openTable(ctx, tab, fields, "", o)
+}
+
+func (t *Table) openItems(ctx context.Context, fields []Source, o Options) error {
+	r, err := t.reader(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = r.Close() }()
+	fields = t.orOwn(fields)
+	want := map[string]bool{}
+	for _, name := range o.Columns {
+		want[name], want[columns.AssetColumn(name)] = true, true
+	}
+	for _, s := range fields {
+		for _, name := range []string{cmp.Or(s.Column, s.Field), s.Blob} {
+			want[name], want[columns.AssetColumn(name)] = true, true
+		}
+	}
+	tab, err := columns.OpenItems(ctx, r, func(name string) bool { return o.AllColumns || want[name] })
 	if err != nil {
 		return err
 	}

@@ -20,11 +20,11 @@ func (t *Table) Data(ctx context.Context) (*tables.Table, error) {
 		if out, err = tables.Read(ctx, in.Reader, 0, in.Reader.Size(), tables.Options{}); err != nil {
 			return nil, fault.WithFile(err, t.src)
 		}
-	case *columns.CSVTable:
+	case *columns.Held:
 		if in.N > math.MaxInt32 {
 			return nil, fault.WithFile(fault.New(fault.Limit, "table", fault.NoOffset, "%d rows", in.N), t.src)
 		}
-		out = csvData(in)
+		out = heldData(in)
 	default:
 		return nil, fault.WithFile(fault.New(fault.Unsupported, "columns", fault.NoOffset,
 			"a directory has none for a condition"), t.src)
@@ -39,8 +39,8 @@ func (t *Table) Data(ctx context.Context) (*tables.Table, error) {
 	return out.Take(rows), nil
 }
 
-// csvData returns the columns of a CSV file that were read.
-func csvData(in *columns.CSVTable) *tables.Table {
+// heldData returns the columns of a CSV file, or of items, that were read.
+func heldData(in *columns.Held) *tables.Table {
 	var cols []tables.Column
 	var from []columns.Column
 	for _, name := range in.Names {
@@ -49,10 +49,12 @@ func csvData(in *columns.CSVTable) *tables.Table {
 			continue
 		}
 		typ := tables.Type{Kind: tables.String}
-		switch c.Kind() {
-		case Int:
+		switch k := c.Kind(); {
+		case columns.UnitOf(c) != 0:
+			typ = tables.Type{Kind: tables.Timestamp, UTC: true}
+		case k == Int:
 			typ = tables.Type{Kind: tables.Int64, Bits: 64}
-		case Float:
+		case k == Float:
 			typ = tables.Type{Kind: tables.Float64, Bits: 64}
 		}
 		cols, from = append(cols, tables.Column{Name: name, Type: typ}), append(from, c)
@@ -71,7 +73,7 @@ func vectorOf(ctx context.Context, c columns.Column, typ tables.Type, n int) (*t
 	err := c.Scan(ctx, func(row int64, c columns.Cell) error {
 		nulls[row] = c.Null
 		switch typ.Kind {
-		case tables.Int64:
+		case tables.Int64, tables.Timestamp:
 			ints = append(ints, c.Int)
 		case tables.Float64:
 			floats = append(floats, c.Float)
@@ -83,7 +85,7 @@ func vectorOf(ctx context.Context, c columns.Column, typ tables.Type, n int) (*t
 	switch {
 	case err != nil:
 		return nil, err
-	case typ.Kind == tables.Int64:
+	case typ.Kind == tables.Int64 || typ.Kind == tables.Timestamp:
 		return tables.NewInts(typ, ints, nulls), nil
 	case typ.Kind == tables.Float64:
 		return tables.NewFloats(typ, floats, nulls), nil

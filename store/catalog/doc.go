@@ -9,6 +9,9 @@
 //   - a table of samples: any Parquet (flat columns, see tables/parquet) or CSV file with a header line
 //     (RFC 4180; ".tsv" is tab-separated), whose columns hold paths of rasters, index blobs of
 //     rasters, numbers and strings;
+//   - STAC items: JSON (.json, .geojson) with an ItemCollection, a list of items or one item, or JSON lines
+//     (.jsonl, .ndjson). Their columns are those of STAC-GeoParquet: the properties by their names, and
+//     "assets.NAME.href", for which "NAME" also stands;
 //   - a directory, walked for .tif, .tiff and .rumi files; a glob; or one file.
 //
 // The samples of a table keep the order of its rows. Those of a directory or glob are ordered by the bytes of

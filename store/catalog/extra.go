@@ -40,7 +40,14 @@ func (t *Table) column(name string) (columns.Column, error) {
 		return nil, fault.New(fault.NotFound, "column "+name, fault.NoOffset,
 			"it needs a table (.parquet, .csv or .tsv): listed rasters have no columns but %q", FolderColumn)
 	}
-	return t.table.Column(name)
+	c, err := t.table.Column(name)
+	if err != nil {
+		// The asset of a STAC item, by its name.
+		if asset, aerr := t.table.Column(columns.AssetColumn(name)); aerr == nil {
+			return asset, nil
+		}
+	}
+	return c, err
 }
 
 // TimeUnit returns the unit of a column of dates or timestamps, whose numbers count from 1970-01-01T00:00:00Z, also
@@ -50,10 +57,10 @@ func (t *Table) TimeUnit(_ context.Context, name string) time.Duration {
 		return 0
 	}
 	c, err := t.table.Column(name)
-	if p, ok := c.(*columns.ParquetColumn); ok && err == nil {
-		return p.Unit
+	if err != nil {
+		return 0
 	}
-	return 0
+	return columns.UnitOf(c)
 }
 
 // Listed reports whether the dataset is a listing of files, and not a table.

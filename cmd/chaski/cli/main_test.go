@@ -478,6 +478,8 @@ func workplace(t *testing.T) string {
 		"chips.yaml": []byte("source: chips/\nwindows: {kind: grid, size: 32}\nsplit: {by: hash, shares: {a: 1}}\n" +
 			"collection: " + strings.Join(strings.Fields(about), " ") + "\n"),
 		"chips.json": []byte(`{"source": "chips/", "statistics": false, "collection": ` + about + `}`),
+		"items.json": []byte(`{"type": "FeatureCollection", "features": [{"type": "Feature", "id": "a", "properties": {},
+			"assets": {"B04": {"href": "first.tif"}, "B08": {"href": "second.tif"}}}]}`),
 		"labels.csv": []byte("id,label\na,1\nb,2\nc,3\n"),
 		"spec.json": []byte(`{"version": 1, "source": "chips", "batch_size": 2, "shuffle": true, "seed": 5,
 			"fields": [], "sampler": {"kind": ""}, "bad_samples": "skip"}`),

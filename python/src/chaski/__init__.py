@@ -44,6 +44,7 @@ from chaski._proto.arguments import (
 from chaski._read import info, read
 from chaski._rpc import Connection, FieldInfo
 from chaski._sources import Split
+from chaski._stac import stac
 from chaski._stats import Stats, stats
 from chaski.errors import (
     AccessError,
@@ -113,6 +114,7 @@ __all__ = [
     "order",
     "paste",
     "read",
+    "stac",
     "stats",
     "taco",
     "tls",

@@ -1,16 +1,13 @@
 package build
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"path"
-	"path/filepath"
 	"reflect"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/parquet-go/parquet-go"
 
@@ -23,8 +20,8 @@ import (
 
 // Join adds the columns of a table to a catalog.
 type Join struct {
-	// Table is a Parquet or CSV (.csv, .tsv) file with flat columns of numbers and strings, as
-	// datasets may be. All of its columns are added, except one called "uri".
+	// Table is a Parquet or CSV (.csv, .tsv) file with flat columns of numbers and strings, or one of STAC
+	// items (.json), as datasets may be. All of its columns are added, except one called "uri".
 	Table string
 	// On is the column that names the file of a row: by its URI as it is written in the catalog or,
 	// if no row has that, by its name without directory and extension. No two rows may have the
@@ -34,23 +31,19 @@ type Join struct {
 	Left bool
 }
 
-// maxJoined bounds the columns of a joined table: reflect.StructOf makes a struct type of them.
-const maxJoined = 1000
-
 // joined is a table whose rows belong to files.
 type joined struct {
-	tab  columns.Table
-	cols []columns.Column
-	at   []int64      // the row of each file, or -1
-	row  reflect.Type // a struct with the fields of rowio.Row, then a pointer or slice for each of cols
-	name string
+	added
+	tab columns.Table
+	at  []int64      // the row of each file, or -1
+	row reflect.Type // a struct with the fields of rowio.Row, then a pointer or slice for each of cols
 }
 
 // openJoin opens the table and finds the row of each file, before any file is read.
 func openJoin(ctx context.Context, o Options, files []namedFile) (_ *joined, err error) {
-	j := &joined{name: o.Join.Table}
-	names, err := j.open(ctx, o)
-	if err != nil {
+	j := &joined{added: added{table: o.Join.Table}}
+	var names []string
+	if j.tab, names, err = openTable(ctx, o.Opener, j.table, o.Join.On); err != nil {
 		return nil, err
 	}
 	defer func() {
@@ -71,44 +64,20 @@ func openJoin(ctx context.Context, o Options, files []namedFile) (_ *joined, err
 	return j, j.match(files, keys, o)
 }
 
-// open opens the table and returns the names of its columns.
-func (j *joined) open(ctx context.Context, o Options) ([]string, error) {
-	r, err := o.Opener.Open(ctx, j.name)
-	if err != nil {
-		return nil, err
-	}
-	switch ext := strings.ToLower(filepath.Ext(j.name)); ext {
-	case ".csv", ".tsv":
-		defer func() { _ = r.Close() }()
-		comma := ','
-		if ext == ".tsv" {
-			comma = '\t'
-		}
-		t, err := columns.OpenCSV(ctx, r, comma, nil, o.Join.On)
-		if err != nil {
-			return nil, err
-		}
-		j.tab = t
-		return t.Names, nil
-	case ".parquet", ".pq", ".geoparquet":
-		t, err := columns.OpenParquet(ctx, r, 32<<20)
-		if err != nil {
-			_ = r.Close()
-			return nil, err
-		}
-		j.tab = t
-		names := make([]string, len(t.File.Columns))
-		for i := range t.File.Columns {
-			names[i] = t.File.Columns[i].Name
-		}
-		return names, nil
-	}
-	_ = r.Close()
-	return nil, fault.New(fault.Unsupported, "table", fault.NoOffset, "its name ends neither like Parquet nor like CSV")
-}
-
 // Type is the type of a row without further columns.
 var Type = reflect.TypeFor[rowio.Row]()
+
+// rowFields returns the fields of Type, and the names of their columns.
+func rowFields() (fields []reflect.StructField, own map[string]bool) {
+	own = map[string]bool{}
+	for i := range Type.NumField() {
+		f := Type.Field(i)
+		name, _, _ := strings.Cut(f.Tag.Get("parquet"), ",")
+		own[name] = true
+		fields = append(fields, f)
+	}
+	return fields, own
+}
 
 // columns makes the type of a row with the table's columns.
 func (j *joined) columns(names []string, on string) error {
@@ -116,81 +85,23 @@ func (j *joined) columns(names []string, on string) error {
 		_, err := j.tab.Column(on)
 		return err
 	}
-	if len(names) > maxJoined {
-		return fault.New(fault.Limit, "table", fault.NoOffset, "%d columns, at most %d", len(names), maxJoined)
-	}
-	var fields []reflect.StructField
-	own := map[string]bool{}
-	for i := range Type.NumField() {
-		f := Type.Field(i)
-		name, _, _ := strings.Cut(f.Tag.Get("parquet"), ",")
-		own[name] = true
-		fields = append(fields, f)
-	}
+	fields, own := rowFields()
 	for _, name := range names {
 		if name == layout.URI {
 			continue // the catalog's own
 		}
-		part := "column " + name
-		if own[name] {
-			return fault.New(fault.Unsupported, part, fault.NoOffset, "a catalog already has a column of this name")
-		}
-		if err := columnName(name); err != nil {
-			return err
-		}
-		own[name] = true
 		c, err := j.tab.Column(name)
 		if err != nil {
 			return err
 		}
-		fields = append(fields, reflect.StructField{
-			Name: "Joined" + strconv.Itoa(len(j.cols)), Type: goType(c),
-			Tag: reflect.StructTag(`parquet:"` + name + `,optional,plain,zstd` + timeTag(c) + `"`),
-		})
-		j.cols = append(j.cols, c)
+		f, err := j.add(name, c, own)
+		if err != nil {
+			return err
+		}
+		fields = append(fields, f)
 	}
 	j.row = reflect.StructOf(fields)
 	return nil
-}
-
-// columnName checks that a name can be written into a struct tag, where parquet-go reads it.
-func columnName(name string) error {
-	if name == "" || name == "-" || strings.ContainsFunc(name, func(r rune) bool {
-		return r < ' ' || strings.ContainsRune("\",`\\", r)
-	}) {
-		return fault.New(fault.Unsupported, "column "+name, fault.NoOffset,
-			"%q cannot be a column's name in a catalog", name)
-	}
-	return nil
-}
-
-// timeTag returns the struct tag's annotation of a column of dates or timestamps.
-func timeTag(c columns.Column) string {
-	p, ok := c.(*columns.ParquetColumn)
-	if !ok {
-		return ""
-	}
-	return map[time.Duration]string{
-		columns.Day: ",date", time.Millisecond: ",timestamp(millisecond)",
-		time.Microsecond: ",timestamp(microsecond)", time.Nanosecond: ",timestamp(nanosecond)",
-	}[p.Unit]
-}
-
-// goType returns the Go type of a column, whose nil is a null.
-func goType(c columns.Column) reflect.Type {
-	if p, ok := c.(*columns.ParquetColumn); ok && p.Unit == columns.Day {
-		return reflect.TypeFor[*int32]()
-	}
-	switch c.Kind() {
-	case catalog.Int:
-		return reflect.TypeFor[*int64]()
-	case catalog.Float:
-		return reflect.TypeFor[*float64]()
-	}
-	if p, ok := c.(*columns.ParquetColumn); ok && p.Opaque {
-		return reflect.TypeFor[[]byte]()
-	}
-	return reflect.TypeFor[*string]()
 }
 
 // keys returns the row of each value of a column.
@@ -275,35 +186,6 @@ func (j *joined) Extend(r *rowio.Row, i int) (any, int, error) {
 	if j.at[i] < 0 {
 		return v.Interface(), 0, nil
 	}
-	size := 0
-	for k, c := range j.cols {
-		x, err := c.Cell(context.Background(), j.at[i])
-		if err != nil {
-			return nil, 0, fault.WithFile(err, j.name)
-		}
-		size += 8 + len(x.Text)
-		if !x.Null {
-			v.Field(own + k).Set(valueOf(x, v.Field(own+k).Type()))
-		}
-	}
-	return v.Interface(), size, nil
-}
-
-func valueOf(x columns.Cell, t reflect.Type) reflect.Value {
-	switch t {
-	case reflect.TypeFor[*int32](): // a date, of 32 bits
-		n := int32(x.Int)
-		return reflect.ValueOf(&n)
-	case reflect.TypeFor[*int64]():
-		return reflect.ValueOf(&x.Int)
-	case reflect.TypeFor[*float64]():
-		return reflect.ValueOf(&x.Float)
-	case reflect.TypeFor[[]byte]():
-		if len(x.Text) == 0 {
-			return reflect.ValueOf([]byte{})
-		}
-		return reflect.ValueOf(bytes.Clone(x.Text))
-	}
-	s := string(x.Text)
-	return reflect.ValueOf(&s)
+	size, err := j.set(v, own, j.at[i])
+	return v.Interface(), size, err
 }

@@ -3,7 +3,9 @@ package build
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"reflect"
 	"strconv"
 	"strings"
@@ -18,57 +20,92 @@ import (
 	"github.com/chaski-eo/chaski/store/catalog/internal/rowio"
 )
 
-// paired holds the files that the patterns of fields pair.
+// paired holds the files that the patterns of fields pair, or that the columns of a table name.
 type paired struct {
+	name   string // of the directory or table
 	fields []catalog.Source
 	files  [][]namedFile // by field, then by row
 	o      Options
 	first  int           // the first row of the current block
 	more   [][]rowio.Row // by row of the block: the rows of the fields after the first
 	row    reflect.Type
+
+	types []reflect.StructField // of row
+	own   map[string]bool       // names of columns
+
+	added  *added    // the other columns of a table; nil without one
+	rows   []int64   // the table's row of each row
+	closer io.Closer // the table
+}
+
+// close closes the table, if there is one.
+func (p *paired) close() error {
+	if p == nil || p.closer == nil {
+		return nil
+	}
+	return p.closer.Close()
 }
 
 // openPaired finds the files of every row.
 func openPaired(ctx context.Context, paths []string, o Options) (*paired, error) {
 	if len(paths) != 1 {
 		return nil, fault.New(fault.Unsupported, "dataset", fault.NoOffset,
-			"a catalog of pairs takes one directory or glob, not %d paths", len(paths))
+			"a catalog of pairs takes one directory, glob or table, not %d paths", len(paths))
 	}
-	p := &paired{fields: o.Fields, o: o}
+	p := &paired{name: paths[0], fields: o.Fields, o: o}
 	if err := p.columns(); err != nil {
 		return nil, err
 	}
-	t, err := catalog.Open(ctx, paths[0], o.Fields, catalog.Options{Opener: o.Opener, DropIncomplete: o.DropIncomplete})
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = t.Close() }()
-	if !t.Listed() {
-		return nil, fault.WithFile(fault.New(fault.Unsupported, "dataset", fault.NoOffset,
-			"is a table; a catalog of pairs takes a directory or glob"), paths[0])
-	}
-	o.Counts.Incomplete, _ = t.Dropped()
 	base, err := pathname.Abs(o.Base)
 	if err != nil {
 		return nil, err
 	}
+	if IsTable(p.name) {
+		if err := openTabled(ctx, p, p.name, base); err != nil {
+			return nil, fault.WithFile(errors.Join(err, p.close()), p.name)
+		}
+	} else if err := p.listed(ctx, base); err != nil {
+		return nil, err
+	}
+	p.row = reflect.StructOf(p.types)
+	return p, nil
+}
+
+// listed finds the files that the patterns pair.
+func (p *paired) listed(ctx context.Context, base string) error {
+	o := p.o
+	for _, s := range p.fields {
+		if s.Pattern == "" {
+			return badField(s, "has no pattern: a catalog of pairs needs one for every field")
+		}
+	}
+	t, err := catalog.Open(ctx, p.name, o.Fields, catalog.Options{Opener: o.Opener, DropIncomplete: o.DropIncomplete})
+	if err != nil {
+		return err
+	}
+	defer func() { _ = t.Close() }()
+	if !t.Listed() {
+		return fault.WithFile(fault.New(fault.Unsupported, "dataset", fault.NoOffset,
+			"is no directory, glob or table"), p.name)
+	}
+	o.Counts.Incomplete, _ = t.Dropped()
 	p.files = make([][]namedFile, len(o.Fields))
 	for i := range p.files {
 		files, err := t.Paths(ctx, i)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		for _, path := range files {
 			f := namedFile{uri: path, path: path}
 			if !source.IsRemote(path) {
 				if f.uri, err = uriOf(base, path, o.Absolute); err != nil {
-					return nil, err
+					return err
 				}
 			}
 			p.files[i] = append(p.files[i], f)
 		}
 	}
-	return p, nil
+	return nil
 }
 
 // badField is the error for a field that a catalog of pairs cannot have.
@@ -82,20 +119,10 @@ func (p *paired) columns() error {
 		return fault.New(fault.Limit, "catalog", fault.NoOffset, "%d fields, at most %d",
 			len(p.fields), layout.MaxFields)
 	}
-	own := map[string]bool{}
-	var fields []reflect.StructField
-	for i := range Type.NumField() {
-		f := Type.Field(i)
-		name, _, _ := strings.Cut(f.Tag.Get("parquet"), ",")
-		own[name] = true
-		fields = append(fields, f)
-	}
+	fields, own := rowFields()
 	for k, s := range p.fields {
 		if err := columnName(s.Field); err != nil {
 			return err
-		}
-		if s.Pattern == "" {
-			return badField(s, "has no pattern: a catalog of pairs needs one for every field")
 		}
 		if k == 0 {
 			continue
@@ -118,7 +145,7 @@ func (p *paired) columns() error {
 			fields = append(fields, f)
 		}
 	}
-	p.row = reflect.StructOf(fields)
+	p.types, p.own = fields, own
 	return nil
 }
 
@@ -178,6 +205,10 @@ func (p *paired) Extend(r *rowio.Row, i int) (any, int, error) {
 		other := &p.more[i-p.first][k]
 		set((k+1)*own, other)
 		size += other.Bytes()
+	}
+	if p.added != nil {
+		n, err := p.added.set(v, len(p.fields)*own, p.rows[i])
+		return v.Interface(), size + n, err
 	}
 	return v.Interface(), size, nil
 }

@@ -60,12 +60,16 @@ type Options struct {
 	// Join adds the columns of a table.
 	Join *Join
 	// Fields makes a catalog of pairs: a row for every id that the Patterns of the fields find
-	// below the one path. The plain columns are those of the first field; those of another field
-	// NAME are called NAME and NAME:COLUMN. Previous, Members and Join do not apply to such a
-	// catalog.
+	// below the one path, or for every row of the table that the one path names, with the paths of the
+	// fields' files in the columns that Column names (default: of the field's name; an asset of STAC items by
+	// its name). The other columns of the table are columns of the catalog. The plain columns are those of the
+	// first field; those of another field NAME are called NAME and NAME:COLUMN. Previous, Members and Join do
+	// not apply to such a catalog.
 	Fields []catalog.Source
-	// DropIncomplete leaves out ids for which a field has no file. Otherwise they are NotFound.
+	// DropIncomplete leaves out ids, or rows, for which a field has no file. Otherwise they are NotFound.
 	DropIncomplete bool
+	// LeftOut, if not nil, is called for each column of a table that a catalog of pairs cannot have, such as lists.
+	LeftOut func(column string)
 	// Partial finishes a catalog of the rows so far if an error, or the end of the context, comes
 	// after the first rows. Write returns the number of its rows with the error.
 	Partial bool
@@ -122,6 +126,7 @@ func Write(ctx context.Context, w io.Writer, paths []string, o Options) (n int, 
 	if len(o.Fields) > 0 {
 		if pairs, err = openPaired(ctx, paths, o); err == nil {
 			files = pairs.files[0]
+			defer func() { err = errors.Join(err, pairs.close()) }()
 		}
 	} else {
 		files, err = expand(ctx, paths, o)

@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -66,16 +67,22 @@ NAME has NAME for the path and NAME:COLUMN for the rest. A dataset of such a cat
 id that lacks a file is an error; --drop-missing leaves it out and counts it on standard error. The
 format is parquet.
 
---join adds the columns of a Parquet or CSV table to the catalog. The column --on names the file of a row:
-its path as the catalog stores it or, if no row has that, its name without directory and extension. A
-file without a row is an error; with --join-left its columns are null. Rows without a file are
-counted on standard error.`,
+--field NAME=COLUMN does the same for one table: a Parquet or CSV file, or STAC items (an ItemCollection
+as JSON, JSON lines, or STAC-GeoParquet). The column has the paths of the field's files; of STAC items it
+may be the name of an asset, and NAME alone is the asset of that name. The catalog has one row for each
+row of the table, and its other columns, such as datetime and eo:cloud_cover.
+
+--join adds the columns of a table (Parquet, CSV, or STAC items as JSON) to the catalog. The column --on
+names the file of a row: its path as the catalog stores it or, if no row has that, its name without
+directory and extension. A file without a row is an error; with --join-left its columns are null. Rows
+without a file are counted on standard error.`,
 		Example: `  chaski index chip.tif > chip.hex
   chaski index --format parquet -o train.parquet chips/
   chaski index --format parquet -o all.parquet first.tif second.tif
   chaski index --format parquet -o members.parquet coast.tacozip
   chaski index --format parquet -o train.parquet --resume --skip-bad chips/
   chaski index --field image=images/{id}.tif --field mask=masks/{id}.tif -o pairs.parquet pairs/
+  chaski index --field B04 --field B08 -o scenes.parquet items.json
   chaski index --format parquet -o labelled.parquet --join labels.csv --on id chips/`,
 		Args: console.AtLeastOne("PATH"),
 		RunE: func(cmd *cobra.Command, paths []string) error {
@@ -94,7 +101,8 @@ counted on standard error.`,
 	flags.AddMaxChunk(fl, &f.maxChunk)
 	fl.BoolVar(&f.resume, "resume", false, "keep the rows of the output file whose files have not changed")
 	fl.BoolVar(&f.skipBad, "skip-bad", false, "leave out files that cannot be indexed")
-	fl.StringArrayVar(&f.fields, "field", nil, "`NAME=PATTERN`: a field of a catalog of pairs; repeatable")
+	fl.StringArrayVar(&f.fields, "field", nil,
+		"`NAME=PATTERN`, or of a table NAME=COLUMN: a field of a catalog of pairs; repeatable")
 	fl.BoolVar(&f.drop, "drop-missing", false, "leave out samples that lack the file of a field")
 	fl.StringVar(&f.join.Table, "join", "", "`TABLE` whose columns to add")
 	fl.StringVar(&f.join.On, "on", "", "`COLUMN` of the table that names the files")
@@ -149,10 +157,11 @@ func (f *indexFlags) run(ctx context.Context, env console.Env, paths []string) e
 func (f *indexFlags) parquet(ctx context.Context, env console.Env, files source.Opener, paths []string) error {
 	bar := console.NewBar(env.Err, "indexing", -1)
 	var counts build.Counts
-	var skipped []string
+	var skipped, leftOut []string
 	o := build.Options{
 		Base: pathname.Dir(f.out), Absolute: f.absolute, Workers: f.workers, MaxChunk: f.maxChunk, Opener: files,
 		Progress: func(done, total int) { bar.Set(int64(done), int64(total)) }, Counts: &counts,
+		LeftOut: func(column string) { leftOut = append(leftOut, column) },
 		Members: func(ctx context.Context, path string) ([]build.Member, error) {
 			return members.Of(ctx, files, path)
 		},
@@ -168,11 +177,11 @@ func (f *indexFlags) parquet(ctx context.Context, env console.Env, files source.
 		return err
 	}
 	for _, p := range fields {
-		if p.Pattern == "" {
+		if p.Pattern == "" && !build.IsTable(paths[0]) {
 			return console.Usagef("--field is %q: a catalog of pairs needs NAME=PATTERN with {id} in the pattern",
 				p.Name)
 		}
-		o.Fields = append(o.Fields, catalog.Source{Field: p.Name, Pattern: p.Pattern})
+		o.Fields = append(o.Fields, catalog.Source{Field: p.Name, Pattern: p.Pattern, Column: p.Column})
 	}
 	o.DropIncomplete = f.drop
 	if f.resume {
@@ -190,6 +199,9 @@ func (f *indexFlags) parquet(ctx context.Context, env console.Env, files source.
 	// After the catalog is written, so that a command that fails prints only its error.
 	for _, line := range skipped {
 		fmt.Fprintf(env.Err, "chaski: skipped: %s\n", line)
+	}
+	if len(leftOut) > 0 {
+		fmt.Fprintf(env.Err, "chaski: columns left out: %s\n", strings.Join(leftOut, ", "))
 	}
 	for _, n := range []struct {
 		n    int

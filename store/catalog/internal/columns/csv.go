@@ -26,21 +26,21 @@ const csvStep = 1 << 20
 // maxCSV bounds a CSV file, which is read into memory, in bytes.
 const maxCSV = 4 << 30
 
-// CSVTable holds the wanted columns of a CSV file in memory.
-type CSVTable struct {
-	Names   []string
+// Held is a table whose wanted columns are in memory: those of a CSV file, or of STAC items.
+type Held struct {
+	Names   []string // of all columns, in order
 	N       int64
-	cols    map[string]*Strings
 	Columns map[string]Column
+	part    string // of the file that names the columns, for errors
 }
 
 // OpenCSV reads the columns named by want (nil: all). Those named by raw stay strings, even if all of their values are
 // numbers.
-func OpenCSV(ctx context.Context, r source.Reader, comma rune, want []string, raw ...string) (*CSVTable, error) {
+func OpenCSV(ctx context.Context, r source.Reader, comma rune, want []string, raw ...string) (*Held, error) {
 	if r.Size() > maxCSV {
 		return nil, fault.New(fault.Limit, "table", fault.NoOffset, "%d bytes, at most %d", r.Size(), int64(maxCSV))
 	}
-	file := &sequential{ctx: ctx, r: r}
+	file := &sequential{ctx: ctx, r: r, what: "a line, or a value in quotes,"}
 	in := bufio.NewReaderSize(file, 1<<16)
 	if b, _ := in.Peek(3); bytes.Equal(b, []byte("\xef\xbb\xbf")) {
 		_, _ = in.Discard(3) // UTF-8 byte order mark
@@ -54,7 +54,8 @@ func OpenCSV(ctx context.Context, r source.Reader, comma rune, want []string, ra
 		}
 		return nil, csvError(c, err)
 	}
-	t := &CSVTable{Names: slices.Clone(head), cols: map[string]*Strings{}, Columns: map[string]Column{}}
+	t := &Held{Names: slices.Clone(head), Columns: map[string]Column{}, part: "line 1"}
+	cols := map[string]*Strings{}
 	for i, n := range t.Names {
 		t.Names[i] = strings.TrimSpace(n)
 	}
@@ -65,7 +66,7 @@ func OpenCSV(ctx context.Context, r source.Reader, comma rune, want []string, ra
 		}
 		if want == nil || slices.Contains(want, name) {
 			into[i] = &Strings{}
-			t.cols[name] = into[i]
+			cols[name] = into[i]
 		}
 	}
 	held, charged := int64(0), int64(0)
@@ -95,12 +96,11 @@ func OpenCSV(ctx context.Context, r source.Reader, comma rune, want []string, ra
 		}
 		t.N++
 	}
-	for name, col := range t.cols {
+	for name, col := range cols {
 		if t.Columns[name] = col; !slices.Contains(raw, name) {
 			t.Columns[name] = infer(col)
 		}
 	}
-	t.cols = nil
 	return t, nil
 }
 
@@ -173,17 +173,17 @@ func parseNumber(s string) (float64, bool) {
 	return v, err == nil || errors.Is(err, strconv.ErrRange)
 }
 
-func (t *CSVTable) Rows() int64 { return t.N }
+func (t *Held) Rows() int64 { return t.N }
 
-func (t *CSVTable) Column(name string) (Column, error) {
+func (t *Held) Column(name string) (Column, error) {
 	if c := t.Columns[name]; c != nil {
 		return c, nil
 	}
-	return nil, fault.New(fault.NotFound, "line 1", fault.NoOffset, "no column %q; there are %s", name,
+	return nil, fault.New(fault.NotFound, t.part, fault.NoOffset, "no column %q; there are %s", name,
 		strings.Join(t.Names, ", "))
 }
 
-func (t *CSVTable) Close() error { return nil }
+func (t *Held) Close() error { return nil }
 
 // sequential reads a source from start to end.
 type sequential struct {
@@ -191,7 +191,8 @@ type sequential struct {
 	r   source.Reader
 	at  int64
 
-	record int64 // bytes since a record ended, with what the buffer before the parser holds
+	record int64  // bytes since a record ended, with what the buffer before the parser holds
+	what   string // a record, for errors
 }
 
 func (s *sequential) Read(p []byte) (int, error) {
@@ -207,7 +208,7 @@ func (s *sequential) Read(p []byte) (int, error) {
 	}
 	s.at += n
 	if s.record += n; s.record > maxRecord {
-		return 0, fault.New(fault.Limit, "table", s.at, "a line, or a value in quotes, of over %d bytes", maxRecord)
+		return 0, fault.New(fault.Limit, "table", s.at, "%s of over %d bytes", s.what, maxRecord)
 	}
 	return int(n), nil
 }

@@ -1,0 +1,324 @@
+package columns
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/budget"
+	"github.com/chaski-eo/chaski/source"
+)
+
+// Limits of a file of STAC items. An item of a Sentinel-2 scene has about 60 properties and 35 assets, and 30 KB.
+const (
+	maxItems       = 4 << 30   // bytes of the file
+	maxItemColumns = 1000      // a catalog can join so many
+	maxItemCells   = 128 << 20 // rows times columns: a cell takes 8 bytes or more, also where an item has no value
+)
+
+// IsItems reports whether files with an extension hold STAC items.
+func IsItems(ext string) bool {
+	return ext == ".json" || ext == ".geojson" || ext == ".jsonl" || ext == ".ndjson"
+}
+
+// OpenItems reads STAC items: an ItemCollection or FeatureCollection, one item, or several of them one after the other
+// (JSON lines). It keeps the columns that want accepts (nil: all). The columns are those of STAC-GeoParquet, as far as
+// they are numbers, strings and booleans: id, collection, bbox.xmin, bbox.ymin, bbox.xmax and bbox.ymax, the
+// properties by their names, and assets.NAME.href. Columns in which all strings are timestamps (RFC 3339) are
+// timestamps. A property that an item lacks is null.
+func OpenItems(ctx context.Context, r source.Reader, want func(name string) bool) (*Held, error) {
+	if r.Size() > maxItems {
+		return nil, fault.New(fault.Limit, "items", fault.NoOffset, "%d bytes, at most %d", r.Size(), int64(maxItems))
+	}
+	in := &items{ctx: ctx, want: want, columns: map[string]*itemColumn{}, dropped: map[string]bool{}}
+	in.file = &sequential{ctx: ctx, r: r, what: "an item"}
+	d := json.NewDecoder(in.file)
+	for {
+		err := in.object(d)
+		if errors.Is(err, io.EOF) && in.n > 0 {
+			break
+		}
+		if err != nil {
+			return nil, itemsError(d, err)
+		}
+	}
+	return in.table(), nil
+}
+
+// itemsError makes an error of the parser one of the file.
+func itemsError(d *json.Decoder, err error) error {
+	var syntax *json.SyntaxError
+	var typ *json.UnmarshalTypeError
+	switch {
+	case errors.Is(err, io.EOF):
+		return fault.New(fault.Corrupt, "items", d.InputOffset(), "no item")
+	case errors.As(err, &syntax), errors.As(err, &typ), errors.Is(err, io.ErrUnexpectedEOF):
+		return fault.Wrap(fault.Corrupt, "items", d.InputOffset(), err)
+	}
+	return err
+}
+
+// items are the columns of the items that were read.
+type items struct {
+	ctx     context.Context
+	file    *sequential
+	want    func(name string) bool
+	n       int64
+	columns map[string]*itemColumn
+	dropped map[string]bool // columns that are not wanted
+	charged int64           // bytes
+}
+
+// itemColumn holds the values of a column as texts.
+type itemColumn struct {
+	Strings
+	strings, numbers bool // it has some
+}
+
+// object reads an item, or a collection of items. It returns io.EOF at the end.
+func (in *items) object(d *json.Decoder) error {
+	t, err := d.Token()
+	switch {
+	case err != nil:
+		return err
+	case t == json.Delim('['):
+		return in.list(d)
+	case t != json.Delim('{'):
+		return fault.New(fault.Corrupt, "items", d.InputOffset(), "neither an object nor a list")
+	}
+	own := map[string]json.RawMessage{}
+	collection := false
+	for d.More() {
+		key, err := d.Token()
+		if err != nil {
+			return err
+		}
+		if key == "features" {
+			if t, err = d.Token(); err == nil && t != json.Delim('[') {
+				err = fault.New(fault.Corrupt, "items", d.InputOffset(), "features is not a list")
+			}
+			if err == nil {
+				collection, err = true, in.list(d)
+			}
+			if err != nil {
+				return err
+			}
+			continue
+		}
+		var raw json.RawMessage
+		if err := d.Decode(&raw); err != nil {
+			return noEnd(err)
+		}
+		own[key.(string)] = raw
+	}
+	if _, err := d.Token(); err != nil || collection {
+		return noEnd(err)
+	}
+	b, err := json.Marshal(own)
+	if err != nil {
+		return err
+	}
+	var it item
+	if err := json.Unmarshal(b, &it); err != nil {
+		return fault.Wrap(fault.Corrupt, fmt.Sprintf("item %d", in.n), d.InputOffset(), err)
+	}
+	return in.add(&it, d.InputOffset())
+}
+
+// AssetColumn returns the name of the column of the paths of an asset, in STAC items and in STAC-GeoParquet.
+func AssetColumn(asset string) string { return "assets." + asset + ".href" }
+
+// noEnd makes the end of the file inside of an object an error.
+func noEnd(err error) error {
+	if errors.Is(err, io.EOF) {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}
+
+// list reads the items of a list to its end.
+func (in *items) list(d *json.Decoder) error {
+	for d.More() {
+		var it item
+		if err := d.Decode(&it); err != nil {
+			return noEnd(err)
+		}
+		if err := in.add(&it, d.InputOffset()); err != nil {
+			return err
+		}
+	}
+	_, err := d.Token()
+	return noEnd(err)
+}
+
+// item is what is read of a STAC item (STAC 1.0 and 1.1, Item Specification).
+type item struct {
+	Type       string                     `json:"type"`
+	ID         json.RawMessage            `json:"id"`
+	Collection json.RawMessage            `json:"collection"`
+	BBox       []float64                  `json:"bbox"`
+	Properties map[string]json.RawMessage `json:"properties"`
+	Assets     map[string]struct {
+		Href json.RawMessage `json:"href"`
+	} `json:"assets"`
+}
+
+// add adds a row. at is the offset of the item's end.
+func (in *items) add(it *item, at int64) error {
+	part := fmt.Sprintf("item %d", in.n)
+	if it.Type != "Feature" || len(it.Assets) == 0 {
+		return fault.New(fault.Unsupported, part, at, "not a STAC item: it has type %.32q and %d assets",
+			it.Type, len(it.Assets))
+	}
+	in.n++
+	in.file.record = 0
+	values := map[string]json.RawMessage{"id": it.ID, "collection": it.Collection}
+	for name, v := range it.Properties {
+		if _, taken := values[name]; !taken {
+			values[name] = v
+		}
+	}
+	for name, a := range it.Assets {
+		values[AssetColumn(name)] = a.Href
+	}
+	box := it.BBox
+	switch len(box) {
+	case 6: // with heights
+		box = []float64{box[0], box[1], box[3], box[4]}
+	case 0, 4:
+	default:
+		return fault.New(fault.Corrupt, part, at, "bbox has %d numbers", len(box))
+	}
+	for i, v := range box {
+		values["bbox."+[]string{"xmin", "ymin", "xmax", "ymax"}[i]] = strconv.AppendFloat(nil, v, 'g', -1, 64)
+	}
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		if err := in.cell(name, values[name], part, at); err != nil {
+			return err
+		}
+	}
+	if int64(len(in.columns))*in.n > maxItemCells {
+		return fault.New(fault.Limit, part, at, "%d columns: with the items before it these are over %d values",
+			len(in.columns), maxItemCells)
+	}
+	for _, c := range in.columns {
+		c.fill(in.n)
+	}
+	return nil
+}
+
+// cell adds a value to the last row, if it is a number, a string or a boolean.
+func (in *items) cell(name string, raw json.RawMessage, part string, at int64) error {
+	raw = bytes.TrimSpace(raw)
+	if len(raw) == 0 || raw[0] == '{' || raw[0] == '[' || raw[0] == 'n' || in.dropped[name] {
+		return nil
+	}
+	c := in.columns[name]
+	if c == nil {
+		switch {
+		case in.want != nil && !in.want(name):
+			in.dropped[name] = true
+			return nil
+		case len(in.columns) == maxItemColumns:
+			return fault.New(fault.Limit, part, at, "over %d properties and assets", maxItemColumns)
+		}
+		c = &itemColumn{}
+		in.columns[name] = c
+	}
+	c.fill(in.n - 1)
+	text := raw
+	switch raw[0] {
+	case '"':
+		var s string
+		if err := json.Unmarshal(raw, &s); err != nil {
+			return fault.Wrap(fault.Corrupt, part, at, err)
+		}
+		text, c.strings = []byte(s), true
+	case 't', 'f':
+		text, c.numbers = []byte{'0'}, true // a boolean is 1 or 0, as that of a Parquet file
+		if raw[0] == 't' {
+			text[0] = '1'
+		}
+	default:
+		c.numbers = true
+	}
+	c.data = append(c.data, text...)
+	c.ends, c.null = append(c.ends, uint64(len(c.data))), append(c.null, false)
+	in.charged += int64(len(text)) + 9
+	return budget.Grow(in.ctx, 2*(int64(len(text))+9)) // twice, because a slice that grows is copied
+}
+
+// fill adds nulls up to row n.
+func (c *itemColumn) fill(n int64) {
+	for int64(len(c.ends)) < n {
+		c.ends, c.null = append(c.ends, uint64(len(c.data))), append(c.null, true)
+	}
+}
+
+// table makes the columns.
+func (in *items) table() *Held {
+	t := &Held{N: in.n, Columns: map[string]Column{}, part: "items"}
+	for name, c := range in.columns {
+		t.Names = append(t.Names, name)
+		switch {
+		case !c.strings:
+			t.Columns[name] = infer(&c.Strings)
+		case !c.numbers && isTimes(&c.Strings):
+			t.Columns[name] = timesOf(&c.Strings)
+		default:
+			t.Columns[name] = &c.Strings
+		}
+	}
+	slices.Sort(t.Names)
+	return t
+}
+
+// TimeColumn is a column of timestamps in memory, in microseconds since 1970.
+type TimeColumn struct{ IntColumn }
+
+// isTimes reports whether all values are timestamps.
+func isTimes(s *Strings) bool {
+	for row := range s.ends {
+		if s.null[row] {
+			continue
+		}
+		if _, err := time.Parse(time.RFC3339Nano, string(s.at(int64(row)))); err != nil {
+			return false
+		}
+	}
+	return true
+}
+
+// timesOf makes a column of timestamps of their strings.
+func timesOf(s *Strings) TimeColumn {
+	out := TimeColumn{IntColumn{Values: make([]int64, len(s.ends)), null: s.null}}
+	for row := range s.ends {
+		if s.null[row] {
+			continue
+		}
+		at, _ := time.Parse(time.RFC3339Nano, string(s.at(int64(row)))) // isTimes has checked it
+		out.Values[row] = at.UnixMicro()
+	}
+	return out
+}
+
+// UnitOf returns the unit of a column of dates or timestamps, 0 for others.
+func UnitOf(c Column) time.Duration {
+	switch c := c.(type) {
+	case *ParquetColumn:
+		return c.Unit
+	case TimeColumn:
+		return time.Microsecond
+	case picked:
+		return UnitOf(c.Column)
+	}
+	return 0
+}
