@@ -12,6 +12,7 @@ package chaskiv1
 import (
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
+	anypb "google.golang.org/protobuf/types/known/anypb"
 	reflect "reflect"
 	sync "sync"
 	unsafe "unsafe"
@@ -1280,6 +1281,52 @@ func (x *Fault) GetSample() *FaultSample {
 	return nil
 }
 
+// StatusDetails is a google.rpc.Status without its code and message, as gRPC sends it in the trailer
+// "grpc-status-details-bin" of a call that fails. A client that has no package for that finds the Fault by it.
+type StatusDetails struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Details       []*anypb.Any           `protobuf:"bytes,3,rep,name=details,proto3" json:"details,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *StatusDetails) Reset() {
+	*x = StatusDetails{}
+	mi := &file_chaski_v1_chaski_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *StatusDetails) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*StatusDetails) ProtoMessage() {}
+
+func (x *StatusDetails) ProtoReflect() protoreflect.Message {
+	mi := &file_chaski_v1_chaski_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use StatusDetails.ProtoReflect.Descriptor instead.
+func (*StatusDetails) Descriptor() ([]byte, []int) {
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *StatusDetails) GetDetails() []*anypb.Any {
+	if x != nil {
+		return x.Details
+	}
+	return nil
+}
+
 // FaultSample is a sample that cannot be read.
 type FaultSample struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1299,7 +1346,7 @@ type FaultSample struct {
 
 func (x *FaultSample) Reset() {
 	*x = FaultSample{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[15]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1311,7 +1358,7 @@ func (x *FaultSample) String() string {
 func (*FaultSample) ProtoMessage() {}
 
 func (x *FaultSample) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[15]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1324,7 +1371,7 @@ func (x *FaultSample) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FaultSample.ProtoReflect.Descriptor instead.
 func (*FaultSample) Descriptor() ([]byte, []int) {
-	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{15}
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *FaultSample) GetSource() string {
@@ -1400,7 +1447,7 @@ type ReadRequest struct {
 
 func (x *ReadRequest) Reset() {
 	*x = ReadRequest{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[16]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1412,7 +1459,7 @@ func (x *ReadRequest) String() string {
 func (*ReadRequest) ProtoMessage() {}
 
 func (x *ReadRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[16]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1425,7 +1472,7 @@ func (x *ReadRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadRequest.ProtoReflect.Descriptor instead.
 func (*ReadRequest) Descriptor() ([]byte, []int) {
-	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{16}
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *ReadRequest) GetPaths() []string {
@@ -1514,7 +1561,7 @@ type InfoRequest struct {
 
 func (x *InfoRequest) Reset() {
 	*x = InfoRequest{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[17]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1526,7 +1573,7 @@ func (x *InfoRequest) String() string {
 func (*InfoRequest) ProtoMessage() {}
 
 func (x *InfoRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[17]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1539,7 +1586,7 @@ func (x *InfoRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InfoRequest.ProtoReflect.Descriptor instead.
 func (*InfoRequest) Descriptor() ([]byte, []int) {
-	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{17}
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *InfoRequest) GetPath() string {
@@ -1558,7 +1605,7 @@ type InfoReply struct {
 
 func (x *InfoReply) Reset() {
 	*x = InfoReply{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[18]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1570,7 +1617,7 @@ func (x *InfoReply) String() string {
 func (*InfoReply) ProtoMessage() {}
 
 func (x *InfoReply) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[18]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1583,7 +1630,7 @@ func (x *InfoReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InfoReply.ProtoReflect.Descriptor instead.
 func (*InfoReply) Descriptor() ([]byte, []int) {
-	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{18}
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *InfoReply) GetJson() []byte {
@@ -1614,7 +1661,7 @@ type AskRequest struct {
 
 func (x *AskRequest) Reset() {
 	*x = AskRequest{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[19]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1626,7 +1673,7 @@ func (x *AskRequest) String() string {
 func (*AskRequest) ProtoMessage() {}
 
 func (x *AskRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[19]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1639,7 +1686,7 @@ func (x *AskRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AskRequest.ProtoReflect.Descriptor instead.
 func (*AskRequest) Descriptor() ([]byte, []int) {
-	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{19}
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *AskRequest) GetKind() isAskRequest_Kind {
@@ -1815,7 +1862,7 @@ type AskReply struct {
 
 func (x *AskReply) Reset() {
 	*x = AskReply{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[20]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1827,7 +1874,7 @@ func (x *AskReply) String() string {
 func (*AskReply) ProtoMessage() {}
 
 func (x *AskReply) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[20]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1840,7 +1887,7 @@ func (x *AskReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AskReply.ProtoReflect.Descriptor instead.
 func (*AskReply) Descriptor() ([]byte, []int) {
-	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{20}
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *AskReply) GetData() []byte {
@@ -1871,7 +1918,7 @@ type Containers struct {
 
 func (x *Containers) Reset() {
 	*x = Containers{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[21]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1883,7 +1930,7 @@ func (x *Containers) String() string {
 func (*Containers) ProtoMessage() {}
 
 func (x *Containers) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[21]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1896,7 +1943,7 @@ func (x *Containers) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Containers.ProtoReflect.Descriptor instead.
 func (*Containers) Descriptor() ([]byte, []int) {
-	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{21}
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Containers) GetPaths() []string {
@@ -1931,7 +1978,7 @@ type AboutQuestion struct {
 
 func (x *AboutQuestion) Reset() {
 	*x = AboutQuestion{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[22]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1943,7 +1990,7 @@ func (x *AboutQuestion) String() string {
 func (*AboutQuestion) ProtoMessage() {}
 
 func (x *AboutQuestion) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[22]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1956,7 +2003,7 @@ func (x *AboutQuestion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AboutQuestion.ProtoReflect.Descriptor instead.
 func (*AboutQuestion) Descriptor() ([]byte, []int) {
-	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{22}
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *AboutQuestion) GetContainers() *Containers {
@@ -1986,7 +2033,7 @@ type TableQuestion struct {
 
 func (x *TableQuestion) Reset() {
 	*x = TableQuestion{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[23]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1998,7 +2045,7 @@ func (x *TableQuestion) String() string {
 func (*TableQuestion) ProtoMessage() {}
 
 func (x *TableQuestion) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[23]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2011,7 +2058,7 @@ func (x *TableQuestion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TableQuestion.ProtoReflect.Descriptor instead.
 func (*TableQuestion) Descriptor() ([]byte, []int) {
-	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{23}
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *TableQuestion) GetContainers() *Containers {
@@ -2049,7 +2096,7 @@ type EntriesQuestion struct {
 
 func (x *EntriesQuestion) Reset() {
 	*x = EntriesQuestion{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[24]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2061,7 +2108,7 @@ func (x *EntriesQuestion) String() string {
 func (*EntriesQuestion) ProtoMessage() {}
 
 func (x *EntriesQuestion) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[24]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2074,7 +2121,7 @@ func (x *EntriesQuestion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EntriesQuestion.ProtoReflect.Descriptor instead.
 func (*EntriesQuestion) Descriptor() ([]byte, []int) {
-	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{24}
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *EntriesQuestion) GetContainers() *Containers {
@@ -2116,7 +2163,7 @@ type Entries struct {
 
 func (x *Entries) Reset() {
 	*x = Entries{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[25]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2128,7 +2175,7 @@ func (x *Entries) String() string {
 func (*Entries) ProtoMessage() {}
 
 func (x *Entries) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[25]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2141,7 +2188,7 @@ func (x *Entries) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Entries.ProtoReflect.Descriptor instead.
 func (*Entries) Descriptor() ([]byte, []int) {
-	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{25}
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Entries) GetRows() []byte {
@@ -2223,7 +2270,7 @@ type BytesQuestion struct {
 
 func (x *BytesQuestion) Reset() {
 	*x = BytesQuestion{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[26]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2235,7 +2282,7 @@ func (x *BytesQuestion) String() string {
 func (*BytesQuestion) ProtoMessage() {}
 
 func (x *BytesQuestion) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[26]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2248,7 +2295,7 @@ func (x *BytesQuestion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BytesQuestion.ProtoReflect.Descriptor instead.
 func (*BytesQuestion) Descriptor() ([]byte, []int) {
-	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{26}
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *BytesQuestion) GetContainers() *Containers {
@@ -2294,7 +2341,7 @@ type IndexQuestion struct {
 
 func (x *IndexQuestion) Reset() {
 	*x = IndexQuestion{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[27]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2306,7 +2353,7 @@ func (x *IndexQuestion) String() string {
 func (*IndexQuestion) ProtoMessage() {}
 
 func (x *IndexQuestion) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[27]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2319,7 +2366,7 @@ func (x *IndexQuestion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use IndexQuestion.ProtoReflect.Descriptor instead.
 func (*IndexQuestion) Descriptor() ([]byte, []int) {
-	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{27}
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *IndexQuestion) GetPaths() []string {
@@ -2346,7 +2393,7 @@ type Blobs struct {
 
 func (x *Blobs) Reset() {
 	*x = Blobs{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[28]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2358,7 +2405,7 @@ func (x *Blobs) String() string {
 func (*Blobs) ProtoMessage() {}
 
 func (x *Blobs) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[28]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2371,7 +2418,7 @@ func (x *Blobs) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Blobs.ProtoReflect.Descriptor instead.
 func (*Blobs) Descriptor() ([]byte, []int) {
-	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{28}
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Blobs) GetBlobs() [][]byte {
@@ -2416,7 +2463,7 @@ type RumiHeadQuestion struct {
 
 func (x *RumiHeadQuestion) Reset() {
 	*x = RumiHeadQuestion{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[29]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2428,7 +2475,7 @@ func (x *RumiHeadQuestion) String() string {
 func (*RumiHeadQuestion) ProtoMessage() {}
 
 func (x *RumiHeadQuestion) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[29]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2441,7 +2488,7 @@ func (x *RumiHeadQuestion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RumiHeadQuestion.ProtoReflect.Descriptor instead.
 func (*RumiHeadQuestion) Descriptor() ([]byte, []int) {
-	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{29}
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *RumiHeadQuestion) GetShape() []uint32 {
@@ -2553,7 +2600,7 @@ type RumiFramesQuestion struct {
 
 func (x *RumiFramesQuestion) Reset() {
 	*x = RumiFramesQuestion{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[30]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2565,7 +2612,7 @@ func (x *RumiFramesQuestion) String() string {
 func (*RumiFramesQuestion) ProtoMessage() {}
 
 func (x *RumiFramesQuestion) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[30]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2578,7 +2625,7 @@ func (x *RumiFramesQuestion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RumiFramesQuestion.ProtoReflect.Descriptor instead.
 func (*RumiFramesQuestion) Descriptor() ([]byte, []int) {
-	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{30}
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *RumiFramesQuestion) GetHead() *RumiHeadQuestion {
@@ -2630,7 +2677,7 @@ type StatsQuestion struct {
 
 func (x *StatsQuestion) Reset() {
 	*x = StatsQuestion{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[31]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2642,7 +2689,7 @@ func (x *StatsQuestion) String() string {
 func (*StatsQuestion) ProtoMessage() {}
 
 func (x *StatsQuestion) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[31]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2655,7 +2702,7 @@ func (x *StatsQuestion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatsQuestion.ProtoReflect.Descriptor instead.
 func (*StatsQuestion) Descriptor() ([]byte, []int) {
-	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{31}
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *StatsQuestion) GetSpec() []byte {
@@ -2695,7 +2742,7 @@ type PasteQuestion struct {
 
 func (x *PasteQuestion) Reset() {
 	*x = PasteQuestion{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[32]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2707,7 +2754,7 @@ func (x *PasteQuestion) String() string {
 func (*PasteQuestion) ProtoMessage() {}
 
 func (x *PasteQuestion) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[32]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2720,7 +2767,7 @@ func (x *PasteQuestion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PasteQuestion.ProtoReflect.Descriptor instead.
 func (*PasteQuestion) Descriptor() ([]byte, []int) {
-	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{32}
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *PasteQuestion) GetScene() string {
@@ -2790,7 +2837,7 @@ type Groups_Level struct {
 
 func (x *Groups_Level) Reset() {
 	*x = Groups_Level{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[33]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2802,7 +2849,7 @@ func (x *Groups_Level) String() string {
 func (*Groups_Level) ProtoMessage() {}
 
 func (x *Groups_Level) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[33]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2836,7 +2883,7 @@ var File_chaski_v1_chaski_proto protoreflect.FileDescriptor
 
 const file_chaski_v1_chaski_proto_rawDesc = "" +
 	"\n" +
-	"\x16chaski/v1/chaski.proto\x12\tchaski.v1\"j\n" +
+	"\x16chaski/v1/chaski.proto\x12\tchaski.v1\x1a\x19google/protobuf/any.proto\"j\n" +
 	"\x0fDescribeRequest\x12\x12\n" +
 	"\x04spec\x18\x01 \x01(\fR\x04spec\x12\x12\n" +
 	"\x04rows\x18\x02 \x01(\rR\x04rows\x12/\n" +
@@ -2931,7 +2978,9 @@ const file_chaski_v1_chaski_proto_rawDesc = "" +
 	"\x04part\x18\x04 \x01(\tR\x04part\x12\x16\n" +
 	"\x06offset\x18\x05 \x01(\x03R\x06offset\x12\x18\n" +
 	"\amessage\x18\x06 \x01(\tR\amessage\x12.\n" +
-	"\x06sample\x18\a \x01(\v2\x16.chaski.v1.FaultSampleR\x06sample\"\xab\x01\n" +
+	"\x06sample\x18\a \x01(\v2\x16.chaski.v1.FaultSampleR\x06sample\"?\n" +
+	"\rStatusDetails\x12.\n" +
+	"\adetails\x18\x03 \x03(\v2\x14.google.protobuf.AnyR\adetails\"\xab\x01\n" +
 	"\vFaultSample\x12\x16\n" +
 	"\x06source\x18\x01 \x01(\tR\x06source\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\x12\x1a\n" +
@@ -3076,7 +3125,7 @@ func file_chaski_v1_chaski_proto_rawDescGZIP() []byte {
 	return file_chaski_v1_chaski_proto_rawDescData
 }
 
-var file_chaski_v1_chaski_proto_msgTypes = make([]protoimpl.MessageInfo, 35)
+var file_chaski_v1_chaski_proto_msgTypes = make([]protoimpl.MessageInfo, 36)
 var file_chaski_v1_chaski_proto_goTypes = []any{
 	(*DescribeRequest)(nil),    // 0: chaski.v1.DescribeRequest
 	(*Upstream)(nil),           // 1: chaski.v1.Upstream
@@ -3093,26 +3142,28 @@ var file_chaski_v1_chaski_proto_goTypes = []any{
 	(*Lease)(nil),              // 12: chaski.v1.Lease
 	(*Part)(nil),               // 13: chaski.v1.Part
 	(*Fault)(nil),              // 14: chaski.v1.Fault
-	(*FaultSample)(nil),        // 15: chaski.v1.FaultSample
-	(*ReadRequest)(nil),        // 16: chaski.v1.ReadRequest
-	(*InfoRequest)(nil),        // 17: chaski.v1.InfoRequest
-	(*InfoReply)(nil),          // 18: chaski.v1.InfoReply
-	(*AskRequest)(nil),         // 19: chaski.v1.AskRequest
-	(*AskReply)(nil),           // 20: chaski.v1.AskReply
-	(*Containers)(nil),         // 21: chaski.v1.Containers
-	(*AboutQuestion)(nil),      // 22: chaski.v1.AboutQuestion
-	(*TableQuestion)(nil),      // 23: chaski.v1.TableQuestion
-	(*EntriesQuestion)(nil),    // 24: chaski.v1.EntriesQuestion
-	(*Entries)(nil),            // 25: chaski.v1.Entries
-	(*BytesQuestion)(nil),      // 26: chaski.v1.BytesQuestion
-	(*IndexQuestion)(nil),      // 27: chaski.v1.IndexQuestion
-	(*Blobs)(nil),              // 28: chaski.v1.Blobs
-	(*RumiHeadQuestion)(nil),   // 29: chaski.v1.RumiHeadQuestion
-	(*RumiFramesQuestion)(nil), // 30: chaski.v1.RumiFramesQuestion
-	(*StatsQuestion)(nil),      // 31: chaski.v1.StatsQuestion
-	(*PasteQuestion)(nil),      // 32: chaski.v1.PasteQuestion
-	(*Groups_Level)(nil),       // 33: chaski.v1.Groups.Level
-	nil,                        // 34: chaski.v1.ReadRequest.SizesEntry
+	(*StatusDetails)(nil),      // 15: chaski.v1.StatusDetails
+	(*FaultSample)(nil),        // 16: chaski.v1.FaultSample
+	(*ReadRequest)(nil),        // 17: chaski.v1.ReadRequest
+	(*InfoRequest)(nil),        // 18: chaski.v1.InfoRequest
+	(*InfoReply)(nil),          // 19: chaski.v1.InfoReply
+	(*AskRequest)(nil),         // 20: chaski.v1.AskRequest
+	(*AskReply)(nil),           // 21: chaski.v1.AskReply
+	(*Containers)(nil),         // 22: chaski.v1.Containers
+	(*AboutQuestion)(nil),      // 23: chaski.v1.AboutQuestion
+	(*TableQuestion)(nil),      // 24: chaski.v1.TableQuestion
+	(*EntriesQuestion)(nil),    // 25: chaski.v1.EntriesQuestion
+	(*Entries)(nil),            // 26: chaski.v1.Entries
+	(*BytesQuestion)(nil),      // 27: chaski.v1.BytesQuestion
+	(*IndexQuestion)(nil),      // 28: chaski.v1.IndexQuestion
+	(*Blobs)(nil),              // 29: chaski.v1.Blobs
+	(*RumiHeadQuestion)(nil),   // 30: chaski.v1.RumiHeadQuestion
+	(*RumiFramesQuestion)(nil), // 31: chaski.v1.RumiFramesQuestion
+	(*StatsQuestion)(nil),      // 32: chaski.v1.StatsQuestion
+	(*PasteQuestion)(nil),      // 33: chaski.v1.PasteQuestion
+	(*Groups_Level)(nil),       // 34: chaski.v1.Groups.Level
+	nil,                        // 35: chaski.v1.ReadRequest.SizesEntry
+	(*anypb.Any)(nil),          // 36: google.protobuf.Any
 }
 var file_chaski_v1_chaski_proto_depIdxs = []int32{
 	1,  // 0: chaski.v1.DescribeRequest.upstream:type_name -> chaski.v1.Upstream
@@ -3120,44 +3171,45 @@ var file_chaski_v1_chaski_proto_depIdxs = []int32{
 	6,  // 2: chaski.v1.DescribeReply.fields:type_name -> chaski.v1.FieldInfo
 	5,  // 3: chaski.v1.DescribeReply.shared:type_name -> chaski.v1.Shared
 	4,  // 4: chaski.v1.DescribeReply.groups:type_name -> chaski.v1.Groups
-	33, // 5: chaski.v1.Groups.levels:type_name -> chaski.v1.Groups.Level
+	34, // 5: chaski.v1.Groups.levels:type_name -> chaski.v1.Groups.Level
 	9,  // 6: chaski.v1.StreamRequest.ticket:type_name -> chaski.v1.Ticket
 	10, // 7: chaski.v1.StreamRequest.credit:type_name -> chaski.v1.Credit
 	8,  // 8: chaski.v1.StreamRequest.attach:type_name -> chaski.v1.Attach
 	13, // 9: chaski.v1.StreamReply.part:type_name -> chaski.v1.Part
 	14, // 10: chaski.v1.StreamReply.fault:type_name -> chaski.v1.Fault
 	12, // 11: chaski.v1.StreamReply.lease:type_name -> chaski.v1.Lease
-	15, // 12: chaski.v1.Fault.sample:type_name -> chaski.v1.FaultSample
-	34, // 13: chaski.v1.ReadRequest.sizes:type_name -> chaski.v1.ReadRequest.SizesEntry
-	22, // 14: chaski.v1.AskRequest.about:type_name -> chaski.v1.AboutQuestion
-	23, // 15: chaski.v1.AskRequest.table:type_name -> chaski.v1.TableQuestion
-	24, // 16: chaski.v1.AskRequest.entries:type_name -> chaski.v1.EntriesQuestion
-	26, // 17: chaski.v1.AskRequest.bytes:type_name -> chaski.v1.BytesQuestion
-	27, // 18: chaski.v1.AskRequest.index:type_name -> chaski.v1.IndexQuestion
-	29, // 19: chaski.v1.AskRequest.rumi_head:type_name -> chaski.v1.RumiHeadQuestion
-	31, // 20: chaski.v1.AskRequest.stats:type_name -> chaski.v1.StatsQuestion
-	32, // 21: chaski.v1.AskRequest.paste:type_name -> chaski.v1.PasteQuestion
-	30, // 22: chaski.v1.AskRequest.rumi_frames:type_name -> chaski.v1.RumiFramesQuestion
-	21, // 23: chaski.v1.AboutQuestion.containers:type_name -> chaski.v1.Containers
-	21, // 24: chaski.v1.TableQuestion.containers:type_name -> chaski.v1.Containers
-	21, // 25: chaski.v1.EntriesQuestion.containers:type_name -> chaski.v1.Containers
-	21, // 26: chaski.v1.BytesQuestion.containers:type_name -> chaski.v1.Containers
-	29, // 27: chaski.v1.RumiFramesQuestion.head:type_name -> chaski.v1.RumiHeadQuestion
-	0,  // 28: chaski.v1.Chaski.Describe:input_type -> chaski.v1.DescribeRequest
-	7,  // 29: chaski.v1.Chaski.Stream:input_type -> chaski.v1.StreamRequest
-	16, // 30: chaski.v1.Chaski.Read:input_type -> chaski.v1.ReadRequest
-	17, // 31: chaski.v1.Chaski.Info:input_type -> chaski.v1.InfoRequest
-	19, // 32: chaski.v1.Chaski.Ask:input_type -> chaski.v1.AskRequest
-	3,  // 33: chaski.v1.Chaski.Describe:output_type -> chaski.v1.DescribeReply
-	11, // 34: chaski.v1.Chaski.Stream:output_type -> chaski.v1.StreamReply
-	11, // 35: chaski.v1.Chaski.Read:output_type -> chaski.v1.StreamReply
-	18, // 36: chaski.v1.Chaski.Info:output_type -> chaski.v1.InfoReply
-	20, // 37: chaski.v1.Chaski.Ask:output_type -> chaski.v1.AskReply
-	33, // [33:38] is the sub-list for method output_type
-	28, // [28:33] is the sub-list for method input_type
-	28, // [28:28] is the sub-list for extension type_name
-	28, // [28:28] is the sub-list for extension extendee
-	0,  // [0:28] is the sub-list for field type_name
+	16, // 12: chaski.v1.Fault.sample:type_name -> chaski.v1.FaultSample
+	36, // 13: chaski.v1.StatusDetails.details:type_name -> google.protobuf.Any
+	35, // 14: chaski.v1.ReadRequest.sizes:type_name -> chaski.v1.ReadRequest.SizesEntry
+	23, // 15: chaski.v1.AskRequest.about:type_name -> chaski.v1.AboutQuestion
+	24, // 16: chaski.v1.AskRequest.table:type_name -> chaski.v1.TableQuestion
+	25, // 17: chaski.v1.AskRequest.entries:type_name -> chaski.v1.EntriesQuestion
+	27, // 18: chaski.v1.AskRequest.bytes:type_name -> chaski.v1.BytesQuestion
+	28, // 19: chaski.v1.AskRequest.index:type_name -> chaski.v1.IndexQuestion
+	30, // 20: chaski.v1.AskRequest.rumi_head:type_name -> chaski.v1.RumiHeadQuestion
+	32, // 21: chaski.v1.AskRequest.stats:type_name -> chaski.v1.StatsQuestion
+	33, // 22: chaski.v1.AskRequest.paste:type_name -> chaski.v1.PasteQuestion
+	31, // 23: chaski.v1.AskRequest.rumi_frames:type_name -> chaski.v1.RumiFramesQuestion
+	22, // 24: chaski.v1.AboutQuestion.containers:type_name -> chaski.v1.Containers
+	22, // 25: chaski.v1.TableQuestion.containers:type_name -> chaski.v1.Containers
+	22, // 26: chaski.v1.EntriesQuestion.containers:type_name -> chaski.v1.Containers
+	22, // 27: chaski.v1.BytesQuestion.containers:type_name -> chaski.v1.Containers
+	30, // 28: chaski.v1.RumiFramesQuestion.head:type_name -> chaski.v1.RumiHeadQuestion
+	0,  // 29: chaski.v1.Chaski.Describe:input_type -> chaski.v1.DescribeRequest
+	7,  // 30: chaski.v1.Chaski.Stream:input_type -> chaski.v1.StreamRequest
+	17, // 31: chaski.v1.Chaski.Read:input_type -> chaski.v1.ReadRequest
+	18, // 32: chaski.v1.Chaski.Info:input_type -> chaski.v1.InfoRequest
+	20, // 33: chaski.v1.Chaski.Ask:input_type -> chaski.v1.AskRequest
+	3,  // 34: chaski.v1.Chaski.Describe:output_type -> chaski.v1.DescribeReply
+	11, // 35: chaski.v1.Chaski.Stream:output_type -> chaski.v1.StreamReply
+	11, // 36: chaski.v1.Chaski.Read:output_type -> chaski.v1.StreamReply
+	19, // 37: chaski.v1.Chaski.Info:output_type -> chaski.v1.InfoReply
+	21, // 38: chaski.v1.Chaski.Ask:output_type -> chaski.v1.AskReply
+	34, // [34:39] is the sub-list for method output_type
+	29, // [29:34] is the sub-list for method input_type
+	29, // [29:29] is the sub-list for extension type_name
+	29, // [29:29] is the sub-list for extension extendee
+	0,  // [0:29] is the sub-list for field type_name
 }
 
 func init() { file_chaski_v1_chaski_proto_init() }
@@ -3175,7 +3227,7 @@ func file_chaski_v1_chaski_proto_init() {
 		(*StreamReply_Fault)(nil),
 		(*StreamReply_Lease)(nil),
 	}
-	file_chaski_v1_chaski_proto_msgTypes[19].OneofWrappers = []any{
+	file_chaski_v1_chaski_proto_msgTypes[20].OneofWrappers = []any{
 		(*AskRequest_About)(nil),
 		(*AskRequest_Table)(nil),
 		(*AskRequest_Entries)(nil),
@@ -3193,7 +3245,7 @@ func file_chaski_v1_chaski_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_chaski_v1_chaski_proto_rawDesc), len(file_chaski_v1_chaski_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   35,
+			NumMessages:   36,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -422,38 +422,19 @@ def fault_error(f: pb.Fault) -> Error:
 
 
 def _fault_of(e: grpc.RpcError) -> pb.Fault | None:
-    """Returns the Fault among the details of a status, or None.
-
-    The details are a google.rpc.Status, whose field 3 is a list of Any (1: type, 2: value); a
-    package for two fields would be one more dependency.
-    """
+    """Returns the Fault among the details of a status, or None."""
     metadata = e.trailing_metadata() if isinstance(e, grpc.Call) else None
     for key, value in metadata or ():
         if key != "grpc-status-details-bin":
             continue
         try:
-            for detail in _members(value, 3):
-                if b"".join(_members(detail, 1)).endswith(b"/chaski.v1.Fault"):
-                    return cast(pb.Fault, pb.Fault.FromString(b"".join(_members(detail, 2))))
+            for detail in pb.StatusDetails.FromString(value).details:
+                fault = pb.Fault()
+                if detail.Unpack(fault):
+                    return fault
         except Exception:  # not what it should be: the status itself says enough
             return None
     return None
-
-
-def _members(message: bytes, number: int) -> Iterator[bytes]:
-    """Yields the length-delimited values of one field of a protobuf message."""
-    pos = 0
-    while pos < len(message):
-        tag, pos = _varint(message, pos)
-        if tag & 7 == 0:
-            _, pos = _varint(message, pos)
-        elif tag & 7 == 2:
-            n, pos = _varint(message, pos)
-            if tag >> 3 == number:
-                yield message[pos : pos + n]
-            pos += n
-        else:
-            return
 
 
 def _varint(b: bytes, pos: int) -> tuple[int, int]:

@@ -1,3 +1,4 @@
+from google.protobuf import any_pb2 as _any_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
@@ -212,6 +213,12 @@ class Fault(_message.Message):
     message: str
     sample: FaultSample
     def __init__(self, ticket: _Optional[int] = ..., kind: _Optional[str] = ..., file: _Optional[str] = ..., part: _Optional[str] = ..., offset: _Optional[int] = ..., message: _Optional[str] = ..., sample: _Optional[_Union[FaultSample, _Mapping]] = ...) -> None: ...
+
+class StatusDetails(_message.Message):
+    __slots__ = ("details",)
+    DETAILS_FIELD_NUMBER: _ClassVar[int]
+    details: _containers.RepeatedCompositeFieldContainer[_any_pb2.Any]
+    def __init__(self, details: _Optional[_Iterable[_Union[_any_pb2.Any, _Mapping]]] = ...) -> None: ...
 
 class FaultSample(_message.Message):
     __slots__ = ("source", "epoch", "position", "sample", "row", "id", "message")
