@@ -52,12 +52,12 @@ Missing: TypeAlias = {missing}
 TAIL = """
 
 Method: TypeAlias = Literal["mean_std", "min_max", "percentile"]
-NormalizeLike: TypeAlias = "Normalize | Method | Mapping[str, Any] | Literal[False] | None"
-FieldLike: TypeAlias = "Field | Points | Vector | str | Mapping[str, Any]"
+NormalizeLike: TypeAlias = Normalize | Method | Mapping[str, Any] | Literal[False] | None
+FieldLike: TypeAlias = Field | Points | Vector | str | Mapping[str, Any]
 Sampler: TypeAlias = (
     WholeChip | RandomWindow | Grid | ResizedWindow | WeightedWindow | TileWindow | GeoWindow
 )
-SourceLike: TypeAlias = "Path | Sequence[Path] | Columns | Mixture"
+SourceLike: TypeAlias = Path | Sequence[Path] | Columns | Mixture
 """
 
 # A class, the type of the schema that it is made of ("Spec" is the schema itself) if that has

@@ -7,7 +7,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, get_args, get_type_hints
 
 import pytest
 from helpers import spec_options
@@ -169,3 +169,8 @@ def test_the_classes_are_those_of_the_schema(tmp_path: Path) -> None:
     made = tmp_path / "arguments.py"
     subprocess.run([sys.executable, tool, made], check=True)
     assert Path(arguments.__file__).read_text() == made.read_text(), "run proto/generate.sh"
+
+
+def test_types_can_be_read_at_run_time() -> None:
+    for kind in (chaski.Field, chaski.Rows, chaski.Mixture, chaski.TileWindow, chaski.Vector):
+        assert get_type_hints(kind).keys() >= {f.name for f in dataclasses.fields(kind)}

@@ -14,14 +14,6 @@ from typing import Any, Literal, Protocol, TypeAlias, TypeGuard
 from chaski._files import absolute_path
 from chaski.errors import SpecError
 
-Size: TypeAlias = "int | tuple[int, int]"
-Until: TypeAlias = 'Literal["shortest", "longest"] | int'
-Path: TypeAlias = "str | os.PathLike[str]"
-Columns: TypeAlias = "Mapping[str, Sequence[Any]] | ArrowStream"  # a table in memory
-Condition: TypeAlias = "str | tuple[str, str, Any] | Mapping[str, Any]"
-Where: TypeAlias = "str | Sequence[Condition]"
-BBox: TypeAlias = "tuple[float, float, float, float]"
-
 
 class HasEpsg(Protocol):
     """A coordinate reference system of pyproj, rasterio or the like."""
@@ -31,16 +23,23 @@ class HasEpsg(Protocol):
         ...
 
 
-Crs: TypeAlias = "int | str | HasEpsg"
-Timestamp: TypeAlias = "int | dt.datetime | tuple[int | dt.datetime, int | dt.datetime]"
-DTypeLike: TypeAlias = Any
-"""A name ("float32", "bfloat16", "native", "f4"), or a dtype of numpy, ml_dtypes or torch."""
-
-
 class ArrowStream(Protocol):
     """A table in memory: of pyarrow, pandas, polars, ..."""
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any: ...
+
+
+Size: TypeAlias = int | tuple[int, int]
+Until: TypeAlias = Literal["shortest", "longest"] | int
+Path: TypeAlias = str | os.PathLike[str]
+Columns: TypeAlias = Mapping[str, Sequence[Any]] | ArrowStream  # a table in memory
+Condition: TypeAlias = str | tuple[str, str, Any] | Mapping[str, Any]
+Where: TypeAlias = str | Sequence[Condition]
+BBox: TypeAlias = tuple[float, float, float, float]
+Crs: TypeAlias = int | str | HasEpsg
+Timestamp: TypeAlias = int | dt.datetime | tuple[int | dt.datetime, int | dt.datetime]
+DTypeLike: TypeAlias = Any
+"""A name ("float32", "bfloat16", "native", "f4"), or a dtype of numpy, ml_dtypes or torch."""
 
 
 def absolute(path: Path) -> str:

@@ -57,8 +57,7 @@ FLOATS = ("float32", "float16", "bfloat16")
 LABELS = ("native", "int64")
 """dtypes without arithmetic: a normalize of `load` is not for them."""
 
-
-StatsLike: TypeAlias = "str | os.PathLike[str] | Mapping[str, Any]"
+StatsLike: TypeAlias = Path | Mapping[str, Any]
 
 
 @dataclass(frozen=True, kw_only=True)
