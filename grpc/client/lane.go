@@ -260,6 +260,7 @@ func (l *lane) receive(stream grpc.ClientStream, door *side) error {
 		default:
 			err = in.add(r, want.id, l.peer.options.MaxBatchBytes)
 		}
+		size := r.Len
 		r.Free()
 		if err != nil {
 			return err
@@ -267,6 +268,7 @@ func (l *lane) receive(stream grpc.ClientStream, door *side) error {
 		if in.whole() {
 			return l.hand(&in, want)
 		}
+		l.peer.frames.await(stream.Context(), min(size, in.total-in.got))
 	}
 }
 

@@ -34,6 +34,7 @@ type peer struct {
 	options Options
 	conn    *grpc.ClientConn
 	stub    chaskiv1.ChaskiClient
+	frames  *frames
 
 	mu      sync.Mutex
 	door    *side  // nil if there is none
@@ -43,12 +44,12 @@ type peer struct {
 }
 
 func dialPeer(at address, o Options) (*peer, error) {
-	target := at.target
+	target, pool := at.target, newFrames()
 	dial := []grpc.DialOption{
 		grpc.WithTransportCredentials(o.Credentials),
 		grpc.WithDefaultCallOptions(grpc.ForceCodecV2(wire.NewCodec()), grpc.MaxCallRecvMsgSize(maxMessage)),
 		grpc.WithReadBufferSize(readBuffer),
-		experimental.WithBufferPool(frames{}),
+		experimental.WithBufferPool(pool),
 		grpc.WithStaticStreamWindowSize(window),
 		grpc.WithStaticConnWindowSize(window),
 		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: 30 * time.Second, Timeout: 20 * time.Second}),
@@ -74,7 +75,7 @@ func dialPeer(at address, o Options) (*peer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("chaski at %s: %w", target, err)
 	}
-	return &peer{target: target, options: o, conn: conn, stub: chaskiv1.NewChaskiClient(conn)}, nil
+	return &peer{target: target, options: o, conn: conn, stub: chaskiv1.NewChaskiClient(conn), frames: pool}, nil
 }
 
 func (p *peer) close() error {

@@ -1,0 +1,61 @@
+package client
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// TestAwaitFrames: a wait ends with the frame before the last one of what is waited for, and not before; a second one
+// at the same time, one for few bytes, and one for frames that are here already do not wait.
+func TestAwaitFrames(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, over := newFrames(), false
+		start := time.Now()
+		go func() {
+			f.await(t.Context(), 8*frameBytes)
+			over = true
+		}()
+		var got []*[]byte
+		for n := range 7 {
+			synctest.Wait()
+			if over {
+				t.Fatalf("over after %d frames", n)
+			}
+			f.await(t.Context(), 8*frameBytes)
+			got = append(got, f.Get(frameBytes))
+			small := f.Get(frameBytes / 2) // gRPC's pool gives 16 KiB for it
+			f.Put(small)
+		}
+		synctest.Wait()
+		if !over || time.Since(start) != 0 {
+			t.Fatalf("over is %v after 7 frames and %v", over, time.Since(start))
+		}
+		f.await(t.Context(), 8*frameBytes) // they are here
+		f.await(t.Context(), 2*frameBytes-1)
+		for _, b := range got {
+			f.Put(b)
+		}
+		if n := f.out.Load(); n != 0 || time.Since(start) != 0 {
+			t.Fatalf("%d frames are out after %v", n, time.Since(start))
+		}
+	})
+}
+
+// TestAwaitFramesEnds: where the frames do not come, a wait ends by itself or with its call.
+func TestAwaitFramesEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, start := newFrames(), time.Now()
+		f.await(t.Context(), 8*frameBytes)
+		if d := time.Since(start); d != longestWait {
+			t.Errorf("%v", d)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		f.await(ctx, 8*frameBytes)
+		if d := time.Since(start); d != longestWait {
+			t.Errorf("%v", d)
+		}
+	})
+}
