@@ -17,8 +17,13 @@ type RasterWindow struct {
 }
 
 // RasterWindows returns the windows that a draw takes of the raster fields, in their order, without reading a pixel.
+// Windows on the ground (spec.GroundWindow) are fault.Unsupported: they are made of several rasters.
 func (e *Engine) RasterWindows(ctx context.Context, draw shuffle.Draw) ([]RasterWindow, error) {
 	d := e.leaves[draw.Dataset]
+	if d.ground != nil {
+		return nil, fault.New(fault.Unsupported, "sampler", fault.NoOffset,
+			"windows on the ground are made of several rasters, and are no windows of one")
+	}
 	out := make([]RasterWindow, len(d.rasters))
 	for i, f := range d.rasters {
 		a, err := d.table.Asset(ctx, f.TableColumn, draw.Row)

@@ -88,14 +88,6 @@ func (c cells) shrunk(r int32) cells {
 	return out
 }
 
-// count returns the number of cells.
-func (c cells) count() (n int64) {
-	for _, s := range c {
-		n += int64(s.x1 - s.x0)
-	}
-	return n
-}
-
 // lattice is the cells of a map.
 type lattice struct {
 	size    float64 // side of a cell, in units of the map

@@ -83,6 +83,8 @@ const (
 	// maxSpans bounds the spans of cells that footprints are drawn as: 8 million take 96 MB for a while. Where there
 	// would be more, cells are twice as large.
 	maxSpans = 8 << 20
+	// maxCell is the side of the largest cell in pixels: 2^20 pixels of 10 m are a quarter of the way around the Earth.
+	maxCell = 1 << 20
 	// maxScenes bounds the scenes: each takes some 200 bytes.
 	maxScenes = 1 << 24
 )
@@ -104,9 +106,15 @@ func New(scenes []Scene, o Options) (*Set, error) {
 	}
 	g := &shuffle.Ground{Side: o.Side, Cell: cmp.Or(o.Stride, max(o.Side/share, 1)), Scene: s.first}
 	if o.Stride == 0 {
-		for s.spans(float64(g.Cell)*o.Resolution) > maxSpans {
+		for g.Cell < maxCell && s.spans(float64(g.Cell)*o.Resolution) > maxSpans {
 			g.Cell *= 2
 		}
+	}
+	// The negation also refuses NaN, for which every comparison is false.
+	if n := s.spans(float64(g.Cell) * o.Resolution); !(n <= 4*maxSpans) {
+		return nil, fault.New(fault.Limit, "dataset", fault.NoOffset,
+			"the scenes are %.3g rows of cells of %v m high: at most %d are kept", n, float64(g.Cell)*o.Resolution,
+			4*maxSpans)
 	}
 	for i, m := range s.Maps {
 		list, err := m.cells(g.Cell, &o)

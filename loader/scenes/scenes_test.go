@@ -1,0 +1,220 @@
+package scenes
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/paulmach/orb"
+
+	"github.com/chaski-eo/chaski/crs"
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/shuffle"
+	"github.com/chaski-eo/chaski/store/catalog"
+)
+
+// sceneAt returns a scene of pixels of some size.
+func sceneAt(row int64, epsg int, x, y, size float64, height, width int) Scene {
+	return Scene{Row: row, Name: "scene", Place: *catalog.NewPlace(epsg, &[6]float64{x, size, 0, y, 0, -size}, height,
+		width)}
+}
+
+// world is scenes at both sides of the seam of zones 30 and 31, at 41.5 degrees north.
+var world = []Scene{
+	sceneAt(0, 32630, 747000, 4600000, 10, 300, 320),
+	sceneAt(1, 32631, 249000, 4600500, 20, 150, 140),
+	sceneAt(2, 4326, -0.01, 41.52, 1e-4, 400, 400),
+	sceneAt(3, 32630, 747000, 4600000, 10, 300, 320),
+}
+
+// holds reports whether a scene has a point of a map, by the place of the point in the scene's own CRS.
+func holds(t *testing.T, s *Scene, c *crs.CRS, p crs.Point) bool {
+	t.Helper()
+	tr, err := crs.Between(c.Code(), s.Place.EPSG)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := []crs.Point{p}
+	tr.Points(at, at)
+	k := &s.Place.Corners
+	return at[0][0] >= k[0][0] && at[0][0] < k[3][0] && at[0][1] <= k[0][1] && at[0][1] > k[3][1]
+}
+
+// TestCells: the cells of each map are those whose centres, and those of all cells around them, a scene has, and which
+// lie in the map's zone: found by asking for each cell.
+func TestCells(t *testing.T) {
+	for name, o := range map[string]Options{
+		"utm":    {Side: 64, Resolution: 10, CRS: UTM},
+		"edge":   {Side: 64, Resolution: 10, CRS: UTM, Edge: true},
+		"europe": {Side: 48, Resolution: 20, CRS: "EPSG:3035"},
+	} {
+		s, err := New(world, o)
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		g := s.Ground
+		has := map[[3]int]bool{}
+		for _, r := range g.Runs {
+			for x := range r.N {
+				has[[3]int{int(r.Map), int(r.Y), int(r.X + x)}] = true
+			}
+		}
+		size := float64(g.Cell) * o.Resolution
+		reach := (o.Side/2+g.Cell-1)/g.Cell + 1
+		if o.Edge {
+			reach = 0
+		}
+		unlike := 0
+		for i, m := range s.Maps {
+			covered := map[[2]int]bool{}
+			b := orb.Bound{Min: orb.Point{math.Inf(1), math.Inf(1)}, Max: orb.Point{math.Inf(-1), math.Inf(-1)}}
+			for _, f := range m.feet {
+				b = b.Union(orb.MultiPolygon(f.pieces).Bound())
+			}
+			box := [4]int{floor(-b.Max[1]/size) - 2, floor(b.Min[0]/size) - 2, floor(-b.Min[1]/size) + 2,
+				floor(b.Max[0]/size) + 2}
+			centre := func(y, x int) crs.Point {
+				return crs.Point{(float64(x) + 0.5) * size, -(float64(y) + 0.5) * size}
+			}
+			for y := box[0]; y < box[2]; y++ {
+				for x := box[1]; x < box[3]; x++ {
+					covered[[2]int{y, x}] = slices.ContainsFunc(world, func(s Scene) bool {
+						return holds(t, &s, m.CRS, centre(y, x))
+					})
+				}
+			}
+			for y := box[0]; y < box[2]; y++ {
+				for x := box[1]; x < box[3]; x++ {
+					want := true
+					for dy := -reach; dy <= reach && want; dy++ {
+						for dx := -reach; dx <= reach && want; dx++ {
+							want = covered[[2]int{y + dy, x + dx}]
+						}
+					}
+					at := []crs.Point{centre(y, x)}
+					m.CRS.Inverse(at, at)
+					if o.CRS == UTM && (at[0][0] < 0) != (m.CRS.Code() == 32630) {
+						want = false
+					}
+					if want != has[[3]int{i, y, x}] {
+						unlike++
+					}
+				}
+			}
+		}
+		// A centre within 1 mm of a side, or of the seam, may fall to either side.
+		if unlike > len(has)/500 || len(has) < 300 {
+			t.Errorf("%s: %d of %d cells are other ones", name, unlike, len(has))
+		}
+	}
+}
+
+// TestWindowsLieInside: random windows without Edge lie in the scenes with all pixels that are
+// looked at (each fourth), and each sees all scenes that have one of them, in their order.
+func TestWindowsLieInside(t *testing.T) {
+	s, err := New(world, Options{Side: 33, Resolution: 10, CRS: UTM, Samples: 60})
+	if err != nil {
+		t.Fatal(err)
+	}
+	pl, err := shuffle.NewPlan(shuffle.Spec{Seed: 7, Source: shuffle.Source{Dataset: &shuffle.Dataset{Items: 4,
+		Sampler: shuffle.Sampler{Kind: shuffle.GroundWindow, Ground: s.Ground}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for p := range pl.Len() {
+		d := pl.At(3, p)
+		place := pl.Place(&d)
+		w := s.Window(place)
+		rows := s.Rows(nil, place)
+		if !slices.IsSorted(rows) {
+			t.Fatalf("position %d: rows %v", p, rows)
+		}
+		var seen []int64
+		for y := 0; y < w.Height; y += 4 {
+			for x := 0; x < w.Width; x += 4 {
+				at := crs.At(&w.Transform, float64(x)+0.5, float64(y)+0.5)
+				found := false
+				for i := range world {
+					if holds(t, &world[i], w.CRS, at) {
+						found = true
+						if !slices.Contains(seen, int64(i)) {
+							seen = append(seen, int64(i))
+						}
+					}
+				}
+				if !found {
+					t.Fatalf("position %d: pixel %d, %d lies in no scene", p, y, x)
+				}
+			}
+		}
+		for _, row := range seen {
+			if !slices.Contains(rows, row) {
+				t.Fatalf("position %d: scene %d is missing in %v", p, row, rows)
+			}
+		}
+		if !slices.Contains(seen, d.Row) {
+			t.Fatalf("position %d is named by scene %d, and lies in %v", p, d.Row, seen)
+		}
+	}
+}
+
+// TestCellsShrink: shrinking keeps the cells that have all cells around them.
+func TestCellsShrink(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(1, 2))
+	for range 50 {
+		const n = 24
+		var grid [n][n]bool
+		var list []span
+		for range 12 {
+			y, x, h, w := rnd.IntN(n), rnd.IntN(n), 1+rnd.IntN(12), 1+rnd.IntN(12)
+			for i := y; i < min(y+h, n); i++ {
+				list = append(list, span{int32(i - 9), int32(x - 5), int32(min(x+w, n) - 5)})
+				for j := x; j < min(x+w, n); j++ {
+					grid[i][j] = true
+				}
+			}
+		}
+		r := rnd.IntN(4)
+		all := joined(list)
+		var got [n][n]bool
+		for _, s := range all.shrunk(int32(r)) {
+			for x := s.x0; x < s.x1; x++ {
+				got[s.y+9][x+5] = true
+			}
+		}
+		for y := range n {
+			for x := range n {
+				want := true
+				for i := y - r; i <= y+r; i++ {
+					for j := x - r; j <= x+r; j++ {
+						want = want && i >= 0 && j >= 0 && i < n && j < n && grid[i][j]
+					}
+				}
+				if got[y][x] != want {
+					t.Fatalf("by %d, cell %d, %d is %v", r, y, x, got[y][x])
+				}
+			}
+		}
+	}
+}
+
+// TestScenesOfNoPlace: places that no map has, or that would take memory without end, are errors.
+func TestScenesOfNoPlace(t *testing.T) {
+	for name, s := range map[string]Scene{
+		"far north":  sceneAt(0, 3857, 0, 1e300, 10, 64, 64),
+		"endless":    sceneAt(0, 3857, 0, 1e12, 1e9, 64, 1<<20),
+		"far east":   sceneAt(0, 32630, 1e200, 4e6, 10, 64, 64),
+		"over poles": sceneAt(0, 3413, -3e6, 3e6, 1e4, 600, 600),
+		"no code":    sceneAt(0, 12, 0, 0, 10, 64, 64),
+	} {
+		for _, to := range []string{UTM, "EPSG:3857"} {
+			for _, stride := range []int{0, 16} {
+				o := Options{Side: 16, Resolution: 10, CRS: to, Stride: stride}
+				if _, err := New([]Scene{s}, o); fault.KindOf(err) == 0 {
+					t.Errorf("%s on %s every %d: %v", name, to, stride, err)
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,251 @@
+"""Windows on the ground, against rasterio: every window is warped again by GDAL, scene by scene."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import chaski
+
+rasterio = pytest.importorskip("rasterio", reason="needs rasterio to write and to judge")
+warp = pytest.importorskip("rasterio.warp")
+
+NODATA = 0
+SIDE = 32  # pixels of a window
+
+
+def write(path: Path, epsg: int, x: float, y: float, size: float, shape: Any, nodata: Any) -> None:
+    """Writes a scene of a smooth surface on the ground, and its label beside it."""
+    h, w = shape
+    path.parent.mkdir(parents=True, exist_ok=True)
+    place = rasterio.Affine(size, 0, x, 0, -size, y)
+    row, col = np.mgrid[:h, :w]
+    pixels = 2000 + 900 * np.sin(row / 17 + len(path.stem)) + 800 * np.cos(col / 23)
+    data = pixels.astype(np.uint16)
+    if nodata is not None:
+        data[(row + col) % 40 < 6] = nodata
+    profile = dict(driver="GTiff", height=h, width=w, crs=f"EPSG:{epsg}", transform=place)
+    profile |= dict(tiled=True, blockxsize=64, blockysize=64, compress="deflate")
+    with rasterio.open(path, "w", count=2, dtype="uint16", nodata=nodata, **profile) as f:
+        f.write(np.stack([data, data // 2]))
+    label = path.parent.parent / "labels" / path.name
+    label.parent.mkdir(exist_ok=True)
+    with rasterio.open(label, "w", count=1, dtype="uint8", **profile) as f:
+        f.write((1 + (row // 8 + col // 5) % 9).astype(np.uint8)[None])
+
+
+@pytest.fixture(scope="module")
+def scenes(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Scenes at both sides of the seam of zones 30 and 31, in three CRSs and resolutions."""
+    root = tmp_path_factory.mktemp("scenes")
+    # 0 degrees east, 41.5 north is (750466, 4598585) in zone 30 and (249534, 4598585) in zone 31.
+    write(root / "images" / "a.tif", 32630, 747000, 4600000, 10, (300, 320), NODATA)
+    write(root / "images" / "b.tif", 32631, 249000, 4600500, 20, (150, 140), NODATA)
+    write(root / "images" / "c.tif", 4326, -0.01, 41.52, 1e-4, (400, 400), None)
+    return root
+
+
+FIELDS = {
+    "image": chaski.Field(pattern="images/{id}.tif", dtype="float32", fill=np.nan),
+    "near": chaski.Field(pattern="images/{id}.tif", dtype="native", validity="ok"),
+    "label": chaski.Field(pattern="labels/{id}.tif", dtype="native", fill=255),
+}
+
+
+def judged(path: Path, epsg: int, transform: Any, how: str) -> np.ndarray:
+    """Returns what GDAL makes of a scene in a window, with exact places; NaN is missing."""
+    method = getattr(warp.Resampling, how)
+    with rasterio.open(path) as f:
+        out = np.full((f.count, SIDE, SIDE), np.nan, np.float32)
+        warp.reproject(
+            f.read().astype(np.float32),
+            out,
+            src_transform=f.transform,
+            src_crs=f.crs,
+            src_nodata=f.nodata,
+            dst_transform=transform,
+            dst_crs=f"EPSG:{epsg}",
+            dst_nodata=np.nan,
+            resampling=method,
+            tolerance=0,
+        )
+    return out
+
+
+def mosaic(root: Path, kind: str, names: str, epsg: int, transform: Any, how: str) -> np.ndarray:
+    """Returns the first valid pixel of scenes."""
+    out = None
+    for name in names:
+        one = judged(root / kind / f"{name}.tif", epsg, transform, how)
+        out = one if out is None else np.where(np.isnan(out), one, out)
+    assert out is not None
+    return out
+
+
+def windows(loader: Any) -> Any:
+    """Yields the rows of an epoch as dicts."""
+    for batch in loader:
+        for k in np.flatnonzero(batch["valid"]):
+            geo = {name: v[k] for name, v in batch["geo"].items()}
+            yield {n: batch[n][k] for n in (*FIELDS, "ok", "sample", "position")} | {"geo": geo}
+
+
+PIXELS = chaski.Pixels(geo=True)
+
+
+def test_windows_are_those_of_gdal(scenes: Path) -> None:
+    window = chaski.GeoWindow(10 * SIDE, 10, per_epoch=60, edge=True)
+    unlike = compared = 0
+    differences, zones = [], set()
+    with chaski.load(
+        scenes, fields=FIELDS, batch_size=20, window=window, pixels=PIXELS, seed=2
+    ) as loader:
+        for row in windows(loader):
+            epsg, t = int(row["geo"]["epsg"]), rasterio.Affine.from_gdal(*row["geo"]["transform"])
+            zones.add(epsg)
+            near = mosaic(scenes, "images", "abc", epsg, t, "nearest")
+            ok = row["ok"] != 0
+            unlike += int(np.sum(ok == np.isnan(near)))
+            both = ok & ~np.isnan(near)
+            unlike += int(np.sum(row["near"][both] != near[both]))
+            label = mosaic(scenes, "labels", "abc", epsg, t, "nearest")
+            unlike += int(np.sum(row["label"] != np.where(np.isnan(label), 255, label)))
+            compared += both.size + label.size
+            soft = mosaic(scenes, "images", "abc", epsg, t, "bilinear")
+            valid = ~np.isnan(soft) & ~np.isnan(row["image"])
+            differences += [np.abs(soft[valid] - row["image"][valid]).mean()] if valid.any() else []
+    assert zones == {32630, 32631}
+    # Places on the edge of two pixels may be rounded to the other one: GDAL does not round before.
+    assert unlike <= compared * 1e-4
+    assert np.mean(differences) < 0.005 * 3400
+
+
+def test_any_ranks_and_resume(scenes: Path) -> None:
+    window = chaski.GeoWindow(10 * SIDE, 10, per_epoch=50, pick="first")
+
+    def loader(**more: Any) -> Any:
+        return chaski.load(
+            scenes, fields=FIELDS, batch_size=8, window=window, pixels=PIXELS, seed=5, **more
+        )
+
+    def rows(loader: Any) -> dict[int, Any]:
+        return {int(r["position"]): r for r in windows(loader)}
+
+    def same(a: dict[int, Any], b: dict[int, Any]) -> None:
+        for p, row in b.items():
+            for name in ("image", "near", "label", "ok"):
+                assert np.array_equal(a[p][name], row[name], equal_nan=name == "image"), (p, name)
+
+    with loader() as one:
+        all_rows = rows(one)
+    assert sorted(all_rows) == list(range(50))
+    found: dict[int, Any] = {}
+    for rank in range(3):
+        with loader(rank=rank, world_size=3) as part:
+            mine = rows(part)
+            assert not set(mine) & set(found)
+            found |= mine
+    assert sorted(found) == list(range(50))
+    same(all_rows, found)
+    with loader() as begun:
+        batches = iter(begun)
+        for _ in range(3):
+            next(batches)
+        state = begun.state_dict()
+    with loader() as resumed:
+        resumed.load_state_dict(state)
+        rest = rows(resumed)
+    assert sorted(rest) == list(range(24, 50))
+    same(all_rows, rest)
+
+
+def test_a_grid_covers_all_scenes_once(scenes: Path) -> None:
+    window = chaski.GeoWindow(10 * SIDE, 10, stride_m=10 * SIDE, crs="EPSG:3035")
+    seen: dict[tuple[float, float], bool] = {}
+    inside = 0
+    with chaski.load(
+        scenes, fields=FIELDS, batch_size=32, window=window, pixels=PIXELS, shuffle=True
+    ) as loader:
+        for row in windows(loader):
+            corner = tuple(row["geo"]["bounds"][[0, 3]])
+            assert corner not in seen
+            seen[corner] = True
+            inside += bool(np.any(row["label"] != 255))
+    assert inside > 0.98 * len(seen)  # some touch a corner of a scene only
+    # Every pixel of every scene lies in one of the windows.
+    for name in "abc":
+        with rasterio.open(scenes / "images" / f"{name}.tif") as f:
+            row, col = np.mgrid[5 : f.height : 17, 5 : f.width : 17]
+            x, y = rasterio.transform.xy(f.transform, row.ravel(), col.ravel())
+            x, y = warp.transform(f.crs, "EPSG:3035", x, y)
+            side = 10 * SIDE
+            for px, py in zip(x, y, strict=True):
+                assert (np.floor(px / side) * side, np.ceil(py / side) * side) in seen
+
+
+def test_where_windows_lie(scenes: Path, tmp_path: Path) -> None:
+    box = [[-0.005, 41.5], [0.012, 41.5], [0.0, 41.51], [-0.005, 41.5]]
+    roi = {"type": "Polygon", "coordinates": [box]}
+    feature = {"type": "Feature", "properties": None, "geometry": roi}
+    collection = {"type": "FeatureCollection", "features": [feature]}
+    (tmp_path / "roi.geojson").write_text(json.dumps(collection))
+    places = []
+    for given in (roi, tmp_path / "roi.geojson"):
+        window = chaski.GeoWindow(10 * SIDE, 10, roi=given, per_epoch=40)
+        with chaski.load(
+            scenes, fields=FIELDS, batch_size=8, window=window, pixels=PIXELS, seed=1
+        ) as loader:
+            places.append(np.array([r["geo"]["lonlat"] for r in windows(loader)]))
+    assert np.array_equal(*places)
+    lon, lat = places[0].T
+    slack = 2e-4  # a cell is judged by its centre: 20 m
+    assert lat.min() > 41.5 - slack and np.all(lon > -0.005 - slack)
+    assert np.all(lat < 41.5 + (lon + 0.005) * 2 + slack)
+    assert lat.max() - lat.min() > 0.005 and lon.max() - lon.min() > 0.008
+    bounds = chaski.GeoWindow(10 * SIDE, 10, bounds=(0.001, 41.5, 0.004, 41.505), per_epoch=10)
+    with chaski.load(scenes, fields=FIELDS, batch_size=5, window=bounds, pixels=PIXELS) as loader:
+        for row in windows(loader):
+            lon, lat = row["geo"]["lonlat"]
+            assert 0.001 - slack < lon < 0.004 + slack and 41.5 - slack < lat < 41.505 + slack
+
+
+def test_the_antimeridian(tmp_path: Path) -> None:
+    # 180 degrees, 17 south is (819770, 8118020) in zone 60 and (180230, 8118020) in zone 1.
+    write(tmp_path / "images" / "a.tif", 32760, 818500, 8119500, 10, (300, 300), None)
+    write(tmp_path / "images" / "b.tif", 32701, 179000, 8119500, 10, (300, 300), None)
+    window = chaski.GeoWindow(10 * SIDE, 10, per_epoch=30)
+    zones, unlike = set(), 0
+    with chaski.load(
+        tmp_path, fields=FIELDS, batch_size=10, window=window, pixels=PIXELS
+    ) as loader:
+        for row in windows(loader):
+            epsg, t = int(row["geo"]["epsg"]), rasterio.Affine.from_gdal(*row["geo"]["transform"])
+            zones.add(epsg)
+            near = mosaic(tmp_path, "images", "ab", epsg, t, "nearest")
+            assert not np.isnan(near).any() and row["ok"].all()
+            unlike += int(np.sum(near != row["near"]))
+    assert zones == {32701, 32760}
+    assert unlike <= 30 * 2 * SIDE * SIDE * 1e-4
+
+
+@pytest.mark.parametrize(
+    ("window", "words"),
+    [
+        (chaski.GeoWindow(325, 10), "size_m is 325 and resolution 10"),
+        (chaski.GeoWindow(320, 10, crs="EPSG:4326"), 'crs is "EPSG:4326"'),
+        (chaski.GeoWindow(320, 10, crs="Mars"), 'crs is "Mars"'),
+        (chaski.GeoWindow(320, 10, stride_m=640), "stride_m is 640"),
+        (chaski.GeoWindow(320, 10, pick="least"), "needs a column"),
+        (chaski.GeoWindow(320, 10, pick="newest"), "pick"),
+        (chaski.GeoWindow(320, 10, bounds=(5, 41, 6, 42)), "no window of 320 m fits"),
+        (chaski.GeoWindow(9000, 10), "edge"),
+        (chaski.GeoWindow(320, 10, roi=[1]), "GeoJSON"),
+    ],
+)
+def test_refused(scenes: Path, window: Any, words: str) -> None:
+    with pytest.raises(chaski.Error, match=words.replace("(", r"\(")):
+        chaski.load(scenes, fields=FIELDS, batch_size=4, window=window)
