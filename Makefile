@@ -167,7 +167,7 @@ pip-audit: env ## known vulnerabilities in the pinned Python packages (installs 
 	$(VENV)/audit/bin/pip-audit --strict --disable-pip --require-hashes -r python/requirements.txt -r python/requirements-dev.txt \
 	  -r python/requirements-torch.txt
 
-.PHONY: soak soak-frames soak-training soak-disk soak-hostile
+.PHONY: soak soak-frames soak-training soak-disk soak-hostile soak-jobs
 soak: soak-frames soak-training ## both of these
 soak-frames: ## SOAKCOUNT damaged OpenZL frames, against the original library
 	$(or $(PYTHON),python3) tools/interop.py --soak $(SOAKCOUNT)
@@ -178,6 +178,10 @@ soak-training: build-default env ## training while trainers and servers are kill
 soak-disk: build-default ## power cuts while the command writes, to a small disk in a file; needs root on Linux
 	[ -d .demo/train ] || $(GO) run ./examples/demo-dataset
 	$(or $(PYTHON),python3) tools/soak_disk.py $(SOAKFLAGS)
+soak-jobs: build-default env ## jobs on Dask and Ray, and templates against schemas; installs all into .soak-jobs
+	[ -d .soak-jobs ] || $(PY) -m pip install --target .soak-jobs distributed ray kubernetes-validate
+	CHASKI_BIN=$(CURDIR)/bin/chaski PYTHONPATH=$(CURDIR)/python/src:$(CURDIR)/.soak-jobs \
+		$(PY) -m pytest python/tests/test_jobs.py python/tests/test_job_templates.py
 soak-hostile: build-default env ## attacks on a server in a memory cgroup of 1 GiB, beside a modest client
 	[ -d .demo/train ] || CGO_ENABLED=0 $(GO) run -trimpath ./examples/demo-dataset
 	$(PY) tools/soak_hostile.py $(SOAKFLAGS)

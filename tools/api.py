@@ -13,7 +13,15 @@ import sys
 from pathlib import Path
 
 LISTING = Path(__file__).resolve().parents[1] / "docs" / "api" / "python.txt"
-MODULES = ["chaski", "chaski.errors", "chaski.order", "chaski.rumi", "chaski.taco", "chaski.torch"]
+MODULES = [
+    "chaski",
+    "chaski.errors",
+    "chaski.jobs",
+    "chaski.order",
+    "chaski.rumi",
+    "chaski.taco",
+    "chaski.torch",
+]
 
 
 def signature(f: object) -> str:

@@ -14,7 +14,7 @@ comes when.
 
 # First: it raises where another project's files are mixed in.
 from chaski import _distribution as _distribution
-from chaski import order, taco
+from chaski import jobs, order, taco
 from chaski._access import Token, tls
 from chaski._assemble import Batch, Ragged
 from chaski._loader import BadRows, Loader, connect, load
@@ -111,6 +111,7 @@ __all__ = [
     "connect",
     "info",
     "load",
+    "jobs",
     "order",
     "paste",
     "read",

@@ -1,0 +1,143 @@
+"""Runs the shards of a job (`chaski job plan`) on any executor of `concurrent.futures`.
+
+    from chaski import jobs
+
+    jobs.run("s3-job/")                                   # a pool on this machine
+    jobs.run("s3-job/", dask_client.get_executor())       # workers of Dask
+    jobs.run("s3-job/", "ray")                            # tasks of Ray
+
+Each worker runs the command of its own installation, with the credentials of its own environment,
+and sees the folder of the job under the same name. Shards that are done cost nothing, so a run that
+was interrupted is repeated as it is.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Callable
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
+from typing import Any
+
+from chaski._engine import find_binary
+from chaski.errors import EngineError
+
+__all__ = ["run", "status"]
+
+# How many shards an executor has at the same time: enough for a thousand workers, and few enough
+# that a job of 100,000 shards does not fill the memory of a scheduler.
+_AHEAD = 4096
+
+
+def status(job: str | os.PathLike[str]) -> dict[str, Any]:
+    """Returns what `chaski job status --json` prints."""
+    out = _command("status", "--json", os.fspath(job))
+    if out.returncode:
+        raise EngineError(_message(out))
+    return dict(json.loads(out.stdout))
+
+
+def run(
+    job: str | os.PathLike[str],
+    executor: Executor | Callable[[], Executor] | str | None = None,
+    *,
+    workers: int = 0,
+    retries: int = 2,
+) -> None:
+    """Does all shards of a job that have no result.
+
+    Args:
+        job: The folder that `chaski job plan` wrote.
+        executor: Any executor of `concurrent.futures`, or a function that makes one, which is
+            called again if the workers of the last one died. "ray" is for tasks of Ray
+            (`chaski-eo[ray]`). None is a pool on this machine, with a shard for each processor.
+        workers: Decoding workers of a shard. 0: one in the pool of this machine, otherwise as many
+            as the worker's machine has processors.
+        retries: How often a shard is tried again whose worker was lost, or which failed for
+            another reason than a fault of a file.
+
+    Raises:
+        EngineError: A shard failed, after all others were done.
+    """
+    own = None if isinstance(executor, Executor) else _maker(executor)
+    if executor is None:
+        workers = workers or 1
+    todo: list[int] = status(job)["missing"]
+    failed: list[str] = []
+    idle = 0  # passes in a row in which no shard was done
+    while todo:
+        pool = own() if own else executor
+        assert isinstance(pool, Executor)
+        try:
+            lost = _one_pass(pool, todo, (os.fspath(job), workers, retries), failed)
+        finally:
+            if own:
+                pool.shutdown(cancel_futures=True)
+        idle = idle + 1 if len(lost) == len(todo) else 0
+        todo = lost
+        if todo and idle > retries:
+            raise EngineError(f"{len(todo)} shards lose their workers; the first is {todo[0]}")
+    if failed:
+        raise EngineError(f"{len(failed)} shards failed; the first: {failed[0]}")
+
+
+def _maker(executor: Callable[[], Executor] | str | None) -> Callable[[], Executor]:
+    if executor is None:
+        return lambda: ThreadPoolExecutor(os.cpu_count())
+    if callable(executor):
+        return executor
+    if executor == "ray":
+        return _Ray
+    raise ValueError(f"executor is {executor!r}: it must be an executor, a function, or 'ray'")
+
+
+def _one_pass(
+    pool: Executor, todo: list[int], args: tuple[str, int, int], failed: list[str]
+) -> list[int]:
+    """Does shards once, adds to failed why some could not be done, and returns the lost ones."""
+    left, lost = list(reversed(todo)), []
+    running: dict[Future[str | None], int] = {}
+    while left or running:
+        while left and len(running) < _AHEAD:
+            try:
+                running[pool.submit(_shard, left[-1], *args)] = left[-1]
+            except RuntimeError:  # it is broken, or shut down: what is left is lost with it
+                lost += left
+                left.clear()
+                break
+            left.pop()
+        for future in wait(running, return_when=FIRST_COMPLETED).done:
+            shard = running.pop(future)
+            if future.exception() or future.result() == "":
+                lost.append(shard)
+            elif future.result():
+                failed.append(f"shard {shard}: {future.result()}")
+    return sorted(lost)
+
+
+def _shard(shard: int, job: str, workers: int, retries: int) -> str | None:
+    """Does a shard in a worker. Returns why it failed, or "" if the command was killed."""
+    more = ["--workers", str(workers)] if workers else []
+    out = _command("run", "--shard", str(shard), "--retry", str(retries), *more, job)
+    if out.returncode < 0:
+        return ""
+    return _message(out) if out.returncode else None
+
+
+def _command(*args: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([find_binary(), "job", *args], capture_output=True, text=True)
+
+
+def _message(out: subprocess.CompletedProcess[str]) -> str:
+    return out.stderr.strip().removeprefix("chaski: ") or f"exit code {out.returncode}"
+
+
+class _Ray(Executor):
+    """Tasks of Ray, which does those of lost workers again."""
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        import ray
+
+        future: Future[Any] = ray.remote(fn).remote(*args, **kwargs).future()
+        return future

@@ -1,0 +1,118 @@
+"""The templates of deploy/jobs: what each runs, for each index, does a job."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).resolve().parents[2]
+JOBS = ROOT / "deploy" / "jobs"
+CHIPS = ROOT / "testdata" / "coast" / "coast_dir" / "DATA" / "*" / "s2" / "img.tif"
+SHARDS = 3
+
+
+def load(name: str) -> Any:
+    text = (JOBS / name).read_text()
+    return json.loads(text) if name.endswith(".json") else yaml.safe_load(text)
+
+
+def kubernetes(index: int) -> tuple[list[str], dict[str, str]]:
+    """The command of a pod: Kubernetes replaces $(NAME) by a variable of it."""
+    spec = load("kubernetes.yaml")["spec"]
+    command = spec["template"]["spec"]["containers"][0]["command"]
+    return [a.replace("$(JOB_COMPLETION_INDEX)", str(index)) for a in command], {}
+
+
+def slurm(index: int) -> tuple[list[str], dict[str, str]]:
+    return ["sh", "slurm.sh"], {"SLURM_ARRAY_TASK_ID": str(index), "SLURM_CPUS_PER_TASK": "1"}
+
+
+def aws(index: int) -> tuple[list[str], dict[str, str]]:
+    command = load("aws-batch.json")["containerOverrides"]["command"]
+    return command, {"AWS_BATCH_JOB_ARRAY_INDEX": str(index)}
+
+
+def argo(step: str, values: dict[str, str]) -> list[str]:
+    """The command of a step, with the values of its parameters."""
+    templates = {t["name"]: t for t in load("argo.yaml")["spec"]["templates"]}
+    (found,) = (s for group in templates["job"]["steps"] for s in group if s["name"] == step)
+    values = values | {
+        "inputs.parameters." + p["name"]: fill(p["value"], values)
+        for p in found["arguments"]["parameters"]
+    }
+    container = templates[found["template"]]["container"]
+    return [fill(a, values) for a in container["command"] + container["args"]]
+
+
+def fill(text: str, values: dict[str, str]) -> str:
+    return re.sub(r"{{(.*?)}}", lambda m: values[m[1]], text)
+
+
+def run(binary: str, shared: Path, command: list[str], env: dict[str, str]) -> bytes:
+    """Runs a command as a worker does that has the folder at /shared and chaski on its PATH."""
+    folder = shared / "bin"
+    if not folder.is_dir():
+        folder.mkdir()
+        (folder / "chaski").symlink_to(os.path.abspath(binary))
+        (shared / "slurm.sh").write_text(
+            (JOBS / "slurm.sh").read_text().replace("/shared/", f"{shared}/")
+        )
+    command = [a.replace("/shared/", f"{shared}/") for a in command]
+    path = f"{folder}{os.pathsep}{os.environ['PATH']}"
+    return subprocess.run(
+        command, env=os.environ | env | {"PATH": path}, cwd=shared, check=True, capture_output=True
+    ).stdout
+
+
+def chaski(*args: object) -> list[str]:
+    return ["chaski", *map(str, args)]
+
+
+@pytest.mark.parametrize("of", [kubernetes, slurm, aws])
+def test_each_index_is_a_shard(binary: str, tmp_path: Path, of: Any) -> None:
+    plan = chaski("job", "plan", "stats", "-o", "/shared/job", "--shards", SHARDS, CHIPS)
+    run(binary, tmp_path, plan, {})
+    for index in reversed(range(SHARDS)):
+        run(binary, tmp_path, *of(index))
+    merged = run(binary, tmp_path, chaski("job", "merge", "/shared/job"), {})
+    assert merged == run(binary, tmp_path, chaski("stats", CHIPS), {})
+
+
+def test_workflow(binary: str, tmp_path: Path) -> None:
+    values = {
+        "workflow.parameters.shards": str(SHARDS),
+        "workflow.parameters.dataset": shlex.quote(str(CHIPS)),
+    }
+    run(binary, tmp_path, argo("plan", values), {})
+    for index in range(SHARDS):
+        run(binary, tmp_path, argo("run", values | {"item": str(index)}), {})
+    run(binary, tmp_path, argo("merge", values), {})
+    want = run(binary, tmp_path, chaski("stats", CHIPS), {})
+    assert (tmp_path / "stats.json").read_bytes() == want
+
+
+def test_numbers_of_shards() -> None:
+    """Each template says 200 where it says how many shards there are."""
+    assert load("kubernetes.yaml")["spec"]["completions"] == 200
+    assert load("kubernetes.yaml")["spec"]["completionMode"] == "Indexed"
+    assert load("aws-batch.json")["arrayProperties"]["size"] == 200
+    assert re.search(r"^#SBATCH --array=0-199\b", (JOBS / "slurm.sh").read_text(), re.M)
+    (shards,) = (
+        p["value"]
+        for p in load("argo.yaml")["spec"]["arguments"]["parameters"]
+        if p["name"] == "shards"
+    )
+    assert shards == "200"
+
+
+def test_kubernetes_schema() -> None:
+    validate = pytest.importorskip("kubernetes_validate")
+    validate.validate(load("kubernetes.yaml"), "1.33", strict=True)
