@@ -569,6 +569,25 @@ def test_bad_steps_are_filled(data, tmp_path):
             assert np.array_equal(b["steps"][j], got["steps"][k])
 
 
+@pytest.mark.parametrize("mixed", [False, True])
+@pytest.mark.parametrize(
+    ("time", "layout"),
+    [(None, "n b y x"), (chaski.Time("site", "date", 3), "n t b y x")],
+    ids=["rows", "sequences"],
+)
+def test_the_layout_that_is_not_given(data, time, layout, mixed):
+    """A run is the same one, by its hash, whether its default layout is given or not."""
+    table, rows = data[0], chaski.Rows(time=time)
+    source = chaski.Mixture({"a": chaski.Source(table, rows=rows)}) if mixed else table
+    options = {} if mixed else {"rows": rows}
+    options |= {"fields": {"image": FIELDS["image"]}, "batch_size": 2, "window": 32}
+    with (
+        chaski.load(source, **options) as default,
+        chaski.load(source, **options, pixels=chaski.Pixels(layout=layout)) as given,
+    ):
+        assert default.spec_hash == given.spec_hash
+
+
 def test_more_bad_steps_than_rows(data, tmp_path):
     """All steps of one row except the last are bad, so the batch has more of them than rows."""
     table, images, _ = data

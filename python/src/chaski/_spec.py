@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pathlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, TypeAlias, TypeVar, get_args
 
@@ -136,11 +136,8 @@ def build_spec(source: SourceLike, o: SpecOptions) -> dict[str, Any]:
         if not instance(name, v, kind):
             raise SpecError(f"{name} is None: it must be a chaski.{kind.__name__}")
     size, pixels, bad = count("batch_size", o.batch_size), o.pixels, policy(o.on_bad)
-    layout = pixels.layout
-    if layout is None:
-        layout = "n b y x" if o.rows.time is None and not _in_time(source) else "n t b y x"
     default = Field(
-        layout=layout,
+        layout=pixels.layout,
         sizes=pixels.sizes,
         dtype=dtype_name("dtype", pixels.dtype),
         normalize=o.normalize,
@@ -170,8 +167,8 @@ def build_spec(source: SourceLike, o: SpecOptions) -> dict[str, Any]:
         spec |= place_json(source, o.rows.base_path)
         if isinstance(o.normalize, str):
             _check_normalized(o.normalize, spec["fields"], named, table)
-    if o.fields is None and o.stats is None and _may_have_fields(source):
-        spec["all_fields"] = True
+        if o.fields is None and o.stats is None:  # a catalog of pairs has fields of its own
+            spec["all_fields"] = True
     if pixels.fill is not None and not any("fill" in m for m in spec["fields"]):
         raise SpecError(
             f"fill={pixels.fill!r} goes with no field: fields of dtype 'native' and of integers "
@@ -188,17 +185,6 @@ def build_spec(source: SourceLike, o: SpecOptions) -> dict[str, Any]:
     if o.rows.steps_per_epoch is not None:
         spec["take"] = count("steps_per_epoch", o.rows.steps_per_epoch) * size
     return spec
-
-
-def _may_have_fields(source: object) -> bool:
-    """Reports whether a source may be a catalog of pairs, which has fields of its own."""
-    listing = [source] if isinstance(source, str | os.PathLike) else source
-    ends = (".parquet", ".pq", ".geoparquet")
-    return (
-        isinstance(listing, Sequence)
-        and len(listing) == 1
-        and os.fspath(listing[0]).lower().endswith(ends)
-    )
 
 
 def field_names(fields: Any) -> Iterable[str]:
@@ -277,8 +263,13 @@ def _check_normalized(
     raise SpecError(f"normalize={how!r}: stats has {sorted(stats or ())}, and none of {floats}")
 
 
-def _of_dict(kind: Callable[..., T], where: str, v: Mapping[str, Any]) -> T:
-    """Returns the object of a class whose members a dict has."""
+def _of_dict(kind: type[T], where: str, v: Any) -> T:
+    """Returns an object of a class, also of a dict of its members."""
+    if isinstance(v, kind):
+        return v
+    if not isinstance(v, Mapping):
+        one = "Points" if kind is Points else f"a {kind.__name__}"
+        raise SpecError(f"{where} is {v!r}: it must be {one} or a dict")
     try:
         return kind(**v)
     except TypeError as e:
@@ -307,14 +298,6 @@ def window_json(window: Size | Sampler | None) -> dict[str, Any] | None:
         return None if window is None else window.to_json()
     height, width = pair("window", window)
     return RandomWindow((height, width)).to_json()
-
-
-def _in_time(source: SourceLike | Source | Sequence[str | os.PathLike[str]]) -> bool:
-    """Reports whether the sources of a mixture are sequences."""
-    if isinstance(source, Mixture):
-        check_source(source)
-        return any(_in_time(s) for s in source.sources.values())
-    return isinstance(source, Source) and source.rows.time is not None
 
 
 def _mixture(m: Mixture, stats: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -427,10 +410,7 @@ def _member(
 
 def _points(name: str, p: Points | Mapping[str, Any]) -> dict[str, Any]:
     """Returns the JSON of the points of a field."""
-    if isinstance(p, Mapping):
-        p = _of_dict(Points, f"field {name!r}: points", p)
-    elif not isinstance(p, Points):
-        raise SpecError(f"field {name!r}: points is {p!r}: it must be Points or a dict")
+    p = _of_dict(Points, f"field {name!r}: points", p)
     out = members(p, "timestamp", "space")
     if p.timestamp is not None:
         out["timestamp"] = timestamp_json(p.timestamp)
@@ -441,10 +421,7 @@ def _points(name: str, p: Points | Mapping[str, Any]) -> dict[str, Any]:
 
 def _vector(name: str, v: Vector | Mapping[str, Any]) -> dict[str, Any]:
     """Returns the JSON of the shapes of a field."""
-    if isinstance(v, Mapping):
-        v = _of_dict(Vector, f"field {name!r}: vector", v)
-    elif not isinstance(v, Vector):
-        raise SpecError(f"field {name!r}: vector is {v!r}: it must be a Vector or a dict")
+    v = _of_dict(Vector, f"field {name!r}: vector", v)
     out = members(v, "dtype")
     if v.dtype is not None:
         out["dtype"] = dtype_name(f"field {name!r}: vector: dtype", v.dtype)
@@ -486,10 +463,8 @@ def _normalize(
                 return None
             raise SpecError(f"field {name!r}: stats has {sorted(stats)}")
         how = from_stats(how, _bands_of(name, stats[name], bands))
-    elif isinstance(how, Mapping):
+    else:
         how = _of_dict(Normalize, f"field {name!r}: normalize", how)
-    elif not isinstance(how, Normalize):
-        raise SpecError(f"field {name!r}: normalize is {how!r}")
     scale, offset = (
         list(v) if isinstance(v := plain(what, x), list) else [v]
         for what, x in (("scale", how.scale), ("offset", how.offset))
