@@ -33,10 +33,11 @@ const (
 	OpenZL
 	JPEG // TIFF's, with JPEGTables in Params
 	LERC // TIFF's, with what surrounds the blobs in Params
+	WebP // TIFF's
 	numCodecs
 )
 
-var codecNames = [numCodecs]string{"none", "zstd", "deflate", "lzw", "packbits", "openzl", "jpeg", "lerc"}
+var codecNames = [numCodecs]string{"none", "zstd", "deflate", "lzw", "packbits", "openzl", "jpeg", "lerc", "webp"}
 
 // String returns the codec's name in lower case.
 func (c Codec) String() string {

@@ -13,8 +13,8 @@ import (
 	"github.com/chaski-eo/chaski/internal/zstd"
 )
 
-// Codecs returns the decompressors for TIFF files: zstd, deflate, LZW, PackBits, JPEG and LERC. The
-// last two are chunk.TileDecompressors; each other one is a chunk.RowDecompressor and a chunk.StreamDecompressor.
+// Codecs returns the decompressors for TIFF files: zstd, deflate, LZW, PackBits, JPEG, LERC and WebP. The
+// last three are chunk.TileDecompressors; each other one is a chunk.RowDecompressor and a chunk.StreamDecompressor.
 func Codecs() chunk.Codecs {
 	return chunk.Codecs{
 		chunk.Zstd:     func() chunk.Decompressor { return zstdDecoder{zstd.New()} },
@@ -23,6 +23,7 @@ func Codecs() chunk.Codecs {
 		chunk.PackBits: func() chunk.Decompressor { return packBitsDecoder{} },
 		chunk.JPEG:     func() chunk.Decompressor { return new(jpegDecoder) },
 		chunk.LERC:     func() chunk.Decompressor { return new(lercDecoder) },
+		chunk.WebP:     func() chunk.Decompressor { return webpDecoder{} },
 	}
 }
 

@@ -27,6 +27,8 @@ func (p *parser) coding(x *chunk.Index) {
 		p.Fail(fault.Unsupported, tagPhotometric, "YCbCr samples with compression %s", x.Codec)
 	case x.Codec == chunk.LERC:
 		p.lerc(x)
+	case x.Codec == chunk.WebP:
+		p.webp(x)
 	}
 }
 

@@ -57,6 +57,7 @@ const (
 	compOldDeflate = 32946
 	compLERC       = 34887
 	compZstd       = 50000
+	compWebP       = 50001
 )
 
 // compressionNames are for messages and Meta.
@@ -64,7 +65,7 @@ var compressionNames = map[uint16]string{
 	compNone: "none", 2: "CCITT RLE", 3: "CCITT fax 3", 4: "CCITT fax 4", compLZW: "LZW", 6: "old JPEG",
 	compJPEG:    "JPEG",
 	compDeflate: "deflate", compPackBits: "PackBits", compOldDeflate: "old deflate", 34661: "JBIG", 34712: "JPEG 2000",
-	compLERC: "LERC", 34925: "LZMA", compZstd: "zstd", 50001: "WebP",
+	compLERC: "LERC", 34925: "LZMA", compZstd: "zstd", compWebP: "WebP",
 	50002: "JPEG XL", 52546: "JPEG XL", 60000: "OpenZL",
 }
 

@@ -3,13 +3,13 @@
 //
 // Open reads the first image of a file (TIFF 6.0, TIFF Technical Note 3): tiles or strips,
 // PlanarConfiguration 1 and 2, either byte order, predictors 1, 2 and 3, sparse chunks; compressions none,
-// zstd, deflate, LZW, PackBits, JPEG and LERC; integers of 1 to 64 bits,
+// zstd, deflate, LZW, PackBits, JPEG, LERC and WebP; integers of 1 to 64 bits,
 // floats of 16 to 64 bits, complex numbers. A
 // TOG (TACO 0.2 specification, "TACO Optimized GeoTIFF") is what GDAL's COG driver writes with
 // INTERLEAVE=TILE. The reader does not depend on what that driver writes around a tile (leader, trailer,
 // ghost area).
 //
-// Not supported, and refused with an error that names it: other compressions (WebP, LZMA, …), samples of
+// Not supported, and refused with an error that names it: other compressions (JPEG XL, LZMA, …), samples of
 // mixed types, YCbCr without JPEG, signed integers and predictors of odd widths, predictors on complex
 // numbers. OpenMask reads the mask of the first image, OpenOverviews its overviews, and ReadExtras
 // everything else about it. Further images are counted but not read. Files beside this one (.msk, .ovr,
@@ -180,6 +180,8 @@ func (p *parser) codec() chunk.Codec {
 		return chunk.JPEG
 	case compLERC:
 		return chunk.LERC
+	case compWebP:
+		return chunk.WebP
 	default:
 		p.Fail(fault.Unsupported, tagCompression, "compression %s", CompressionName(uint16(c)))
 		return 0
@@ -246,15 +248,15 @@ func (p *parser) dtype(bands int) (d chunk.DType, packed int) {
 	return d, int(min(bits, 64))
 }
 
-// predictor returns the predictor. It is 1 for uncompressed, PackBits, JPEG and LERC data whatever the tag says, as in
-// libtiff.
+// predictor returns the predictor. It is 1 for uncompressed, PackBits, JPEG, LERC and WebP data whatever the tag
+// says, as in libtiff.
 func (p *parser) predictor(x *chunk.Index) chunk.Predictor {
 	v := p.Between(tagPredictor, 1, 0, math.MaxUint64)
 	if p.Err != nil {
 		return chunk.NoPredictor
 	}
 	switch x.Codec {
-	case chunk.Raw, chunk.PackBits, chunk.JPEG, chunk.LERC:
+	case chunk.Raw, chunk.PackBits, chunk.JPEG, chunk.LERC, chunk.WebP:
 		return chunk.NoPredictor
 	}
 	if v != 1 && x.Packed != 0 {

@@ -317,7 +317,37 @@ def random_bits():
     bits(f"{next(names)}.tif", h, w, int(rng.integers(1, 5)), n, compress, int(rng.integers(1, 3)), **layout())
 
 
-few, random = [few_jpegs, few_bits, few_lercs], [random_jpeg, random_bits, random_lerc]
+def webp(name, h, w, b, lossless, level=75, opaque=False, **options):
+    a = image(h, w, b).transpose(2, 0, 1)
+    if opaque:
+        a[-1] = 255
+    lossy = {} if lossless else {"webp_level": level}
+    alpha = {"alpha": "unspecified"} if b == 4 else {}
+    gdal(name, a, compress="WEBP", webp_lossless=lossless, interleave="pixel", photometric="RGB", **lossy, **alpha, **options)
+    add(name, read(name), "GDAL")
+
+
+def few_webps():
+    tiles = {"tiled": True, "blockxsize": 32, "blockysize": 16}
+    webp("webp-lossless.tif", 50, 45, 3, True, **tiles)
+    webp("webp-lossless-alpha.tif", 50, 45, 4, True, **tiles)
+    webp("webp-lossless-opaque.tif", 20, 30, 4, True, opaque=True, blockysize=7)
+    webp("webp-lossy.tif", 50, 45, 3, False, **tiles)
+    webp("webp-lossy-alpha.tif", 50, 45, 4, False, 60, **tiles)
+    webp("webp-lossy-opaque.tif", 20, 30, 4, False, opaque=True, blockysize=7)
+    webp("webp-lossy-odd.tif", 33, 37, 3, False, 20, blockysize=9)
+    webp("webp-lossy-pixel.tif", 3, 1, 3, False, blockysize=1)
+
+
+def random_webp():
+    h, w = (int(v) for v in rng.integers(1, 150, 2))
+    chunks = {k: v for k, v in layout().items() if k != "interleave"}
+    b, lossless = int(rng.integers(3, 5)), bool(rng.random() < 0.4)
+    webp(f"{next(names)}.tif", h, w, b, lossless, int(rng.integers(1, 100)), bool(b == 4 and rng.random() < 0.3), **chunks)
+
+
+few = [few_jpegs, few_bits, few_lercs, few_webps]
+random = [random_jpeg, random_bits, random_lerc, random_webp]
 if count:
     for make in random:
         for _ in range(count):

@@ -1,0 +1,142 @@
+package webp
+
+import (
+	"bytes"
+	"encoding/binary"
+
+	"golang.org/x/image/vp8"
+
+	"github.com/chaski-eo/chaski/fault"
+)
+
+// MaxPixels bounds a tile, and with it the tables of VP8L: 1.7 KiB for every 16 pixels, if the stream has as many, of
+// which each takes 30 bytes of it or more.
+const MaxPixels = 1 << 22
+
+func bad(format string, args ...any) error {
+	return fault.New(fault.Corrupt, "webp", fault.NoOffset, format, args...)
+}
+
+// Decode fills dst with an image of h rows of w pixels of 3 or 4 bytes, which src must state to have.
+func Decode(dst, src []byte, w, h, bands int) error {
+	if bands != 3 && bands != 4 {
+		return fault.New(fault.Unsupported, "webp", fault.NoOffset, "%d bands: an image of WebP has 3 or 4", bands)
+	}
+	if w < 1 || h < 1 || w > MaxPixels/h {
+		return fault.New(fault.Limit, "webp", fault.NoOffset, "%d by %d pixels: at most %d together", w, h, MaxPixels)
+	}
+	if len(dst) < w*h*bands {
+		return bad("%d bytes for %d by %d pixels", len(dst), w, h)
+	}
+	p, err := open(src, w, h)
+	if err != nil {
+		return err
+	}
+	// libtiff leaves an alpha band of 255 out of an image.
+	if p.hasAlpha && bands == 3 {
+		return bad("an image with alpha for 3 bands")
+	}
+	if p.lossless != nil {
+		return p.whole(dst, w, h, bands)
+	}
+	return p.lossy(dst, w, h, bands)
+}
+
+// whole fills dst with a lossless image.
+func (p *parts) whole(dst []byte, w, h, bands int) error {
+	pix, err := lossless(p.lossless, w, h)
+	if err != nil {
+		return err
+	}
+	for i, v := range pix {
+		to := dst[i*bands:][:bands]
+		to[0], to[1], to[2] = byte(v>>16), byte(v>>8), byte(v)
+		if bands == 4 {
+			if to[3] = 255; p.hasAlpha {
+				to[3] = byte(v >> 24)
+			}
+		}
+	}
+	return nil
+}
+
+// lossy fills dst with an image of VP8.
+func (p *parts) lossy(dst []byte, w, h, bands int) error {
+	d := vp8.NewDecoder()
+	d.Init(bytes.NewReader(p.vp8), len(p.vp8))
+	f, err := d.DecodeFrameHeader()
+	if err != nil {
+		return bad("%v", err)
+	}
+	if f.Width != w || f.Height != h || int64(f.FirstPartitionLen) > int64(len(p.vp8)) {
+		return bad("a frame of %d by %d pixels, with a part of %d bytes", f.Width, f.Height, f.FirstPartitionLen)
+	}
+	m, err := d.DecodeFrame()
+	if err != nil {
+		return bad("%v", err)
+	}
+	fromYUV(dst, m, bands)
+	if !p.hasAlpha || p.alpha == nil {
+		return nil
+	}
+	a, err := alphaOf(p.alpha, w, h)
+	if err != nil {
+		return err
+	}
+	for i, v := range a {
+		dst[i*bands+3] = v
+	}
+	return nil
+}
+
+// parts are those of a container that make its image.
+type parts struct {
+	lossless []byte // VP8L behind its header
+	vp8      []byte
+	alpha    []byte
+	hasAlpha bool
+}
+
+// open walks the container up to its image, and returns an error unless every size that it states is w by h.
+func open(src []byte, w, h int) (p parts, err error) {
+	const head, lossless = 12, 0x2f
+	if len(src) < head || string(src[:4]) != "RIFF" || string(src[8:head]) != "WEBP" {
+		return p, bad("not a WebP container")
+	}
+	for src = src[head:]; len(src) >= 8; {
+		id, n := string(src[:4]), uint64(binary.LittleEndian.Uint32(src[4:]))
+		if src = src[8:]; n > uint64(len(src)) {
+			return p, bad("part %q of %d bytes, of which %d are there", id, n, len(src))
+		}
+		part := src[:n]
+		width, height := w, h
+		switch {
+		case id == "VP8X" && n == 10:
+			const hasAlpha = 0x10
+			p.hasAlpha = part[0]&hasAlpha != 0
+			width, height = 1+int(uint24(part[4:])), 1+int(uint24(part[7:]))
+		case id == "ALPH":
+			p.alpha = part
+		case id == "VP8 " && n >= 10:
+			size := binary.LittleEndian.Uint32(part[6:])
+			width, height = int(size&0x3fff), int(size>>16&0x3fff)
+			p.vp8 = part
+		case id == "VP8L" && n >= 5 && part[0] == lossless && part[4]>>5 == 0: // version 0
+			size := binary.LittleEndian.Uint32(part[1:])
+			width, height = 1+int(size&0x3fff), 1+int(size>>14&0x3fff)
+			p.lossless, p.hasAlpha = part[5:], size>>28&1 != 0
+		case id == "VP8X" || id == "VP8 " || id == "VP8L":
+			return p, bad("part %q of %d bytes", id, n)
+		}
+		if width != w || height != h {
+			return p, bad("part %q is of %d by %d pixels, the tile of %d by %d", id, width, height, w, h)
+		}
+		if p.vp8 != nil || p.lossless != nil {
+			return p, nil
+		}
+		src = src[min(n+n&1, uint64(len(src))):]
+	}
+	return p, bad("the container has no image")
+}
+
+func uint24(b []byte) uint32 { return uint32(b[0]) | uint32(b[1])<<8 | uint32(b[2])<<16 }

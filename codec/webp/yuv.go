@@ -1,0 +1,58 @@
+package webp
+
+import "image"
+
+// fromYUV makes RGB of luma and of chroma of half the resolution, which is interpolated between its samples, each of
+// which lies in the middle of four pixels: 9/16 of the nearest, 3/16 of two and 1/16 of the farthest, rounded as
+// libwebp does it (its fancy upsampling).
+func fromYUV(dst []byte, m *image.YCbCr, bands int) {
+	w, h := m.Rect.Dx(), m.Rect.Dy()
+	u, v := make([]byte, w), make([]byte, w)
+	last := (h - 1) / 2
+	for y := range h {
+		near := y / 2
+		far := near - 1 // an even row lies above the middle
+		if y&1 == 1 {
+			far = near + 1
+		}
+		far = min(max(far, 0), last)
+		upsample(u, m.Cb[near*m.CStride:], m.Cb[far*m.CStride:])
+		upsample(v, m.Cr[near*m.CStride:], m.Cr[far*m.CStride:])
+		luma := m.Y[y*m.YStride:][:w]
+		for x, l := range luma {
+			to := dst[(y*w+x)*bands:][:bands]
+			to[0], to[1], to[2] = rgb(int(l), int(u[x]), int(v[x]))
+			if bands == 4 {
+				to[3] = 255
+			}
+		}
+	}
+}
+
+// upsample fills a row of chroma from the nearest row of samples and the farther one.
+func upsample(dst, near, far []byte) {
+	w := len(dst)
+	dst[0] = byte((3*int(near[0]) + int(far[0]) + 2) >> 2)
+	for k := 1; k <= (w-1)/2; k++ {
+		left, right := int(near[k-1]), int(near[k])
+		farLeft, farRight := int(far[k-1]), int(far[k])
+		sum := left + right + farLeft + farRight + 8
+		// The means of a pixel's nearest sample and of the one across, both weighted 1/8, and of the other two, 3/8.
+		across := (sum + 2*(farLeft+right)) >> 3
+		down := (sum + 2*(left+farRight)) >> 3
+		dst[2*k-1] = byte((across + left) >> 1)
+		dst[2*k] = byte((down + right) >> 1)
+	}
+	if w&1 == 0 {
+		dst[w-1] = byte((3*int(near[w/2-1]) + int(far[w/2-1]) + 2) >> 2)
+	}
+}
+
+// rgb converts a pixel of BT.601 with the range of video, 16 to 235. The factors are 1.164, 1.596, 0.391, 0.813 and
+// 2.018 in units of 1/16384, as libwebp has them, of which 8 bits are dropped at once and 6 at the end.
+func rgb(y, u, v int) (r, g, b byte) {
+	l := y * 19077 >> 8
+	return clip(l + v*26149>>8 - 14234), clip(l - u*6419>>8 - v*13320>>8 + 8708), clip(l + u*33050>>8 - 17685)
+}
+
+func clip(v int) byte { return byte(min(max(v>>6, 0), 255)) }

@@ -1,0 +1,31 @@
+package tiff
+
+import (
+	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/codec/webp"
+	"github.com/chaski-eo/chaski/fault"
+)
+
+// webp refuses what libtiff has no WebP of.
+func (p *parser) webp(x *chunk.Index) {
+	switch {
+	case x.DType != chunk.Uint8 || x.Packed != 0:
+		p.Fail(fault.Unsupported, tagBitsPerSample, "WebP of samples of %d bits", p.same(tagBitsPerSample, x.Bands, 1))
+	case x.ChunkB != 3 && x.ChunkB != 4:
+		p.Fail(fault.Unsupported, tagCompression, "compression WebP: chunks of %d bands, it has 3 or 4", x.ChunkB)
+	}
+}
+
+// webpDecoder reads WebP, of which a tile is a whole file.
+type webpDecoder struct{}
+
+// Decompress refuses all chunks, because it does not know their shape.
+func (webpDecoder) Decompress([]byte, []byte, int) error { return errNoShape("webp") }
+
+// DecompressTile implements chunk.TileDecompressor.
+func (webpDecoder) DecompressTile(dst, src []byte, t *chunk.Tile) error {
+	if len(t.Params) > 0 || t.DType != chunk.Uint8 {
+		return fault.New(fault.Corrupt, "webp", fault.NoOffset, "not the parameters of this codec")
+	}
+	return webp.Decode(dst, src, t.Width, t.Height, t.Bands)
+}
