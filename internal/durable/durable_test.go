@@ -66,7 +66,7 @@ func record(t *testing.T, after func(d *disk)) *disk {
 	d := &disk{synced: map[string]string{}, names: map[string]string{}, pending: map[string]string{}}
 	oldSync, oldRename := fsync, rename
 	t.Cleanup(func() { fsync, rename = oldSync, oldRename })
-	fsync = func(f *os.File) error {
+	fsync = serial(func(f *os.File) error {
 		if st, err := f.Stat(); err == nil && st.IsDir() {
 			for to, c := range d.pending {
 				if filepath.Dir(to) == f.Name() {
@@ -79,7 +79,7 @@ func record(t *testing.T, after func(d *disk)) *disk {
 		}
 		after(d)
 		return nil
-	}
+	})
 	rename = func(from, to string) error {
 		if err := os.Rename(from, to); err != nil {
 			return err
