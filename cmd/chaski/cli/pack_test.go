@@ -144,3 +144,33 @@ func TestPackOfSubsets(t *testing.T) {
 		t.Errorf("%s%s", r.out, r.err)
 	}
 }
+
+// TestPackOfBroken: what verify refuses is not copied, and nothing is written.
+func TestPackOfBroken(t *testing.T) {
+	dir := t.TempDir()
+	described := filepath.Join(dir, "about.json")
+	if err := os.WriteFile(described, []byte(about), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	bad := testdata(t, "containers", "bad")
+	list, err := os.ReadDir(bad)
+	if err != nil {
+		t.Fatal(err)
+	}
+	refused := 0
+	for _, e := range list {
+		path, out := filepath.Join(bad, e.Name()), filepath.Join(dir, "out.tacozip")
+		if chaski(t.Context(), "verify", path).code == 0 {
+			continue
+		}
+		refused++
+		r := chaski(t.Context(), "pack", "-o", out, "--collection", described, path)
+		if _, err := os.Lstat(out); r.code == 0 || !os.IsNotExist(err) {
+			t.Errorf("%s: exit %d, %s%v", e.Name(), r.code, r.out, err)
+			_ = os.Remove(out)
+		}
+	}
+	if refused < 10 {
+		t.Errorf("only %d are refused", refused)
+	}
+}

@@ -2,6 +2,7 @@ package build
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -15,6 +16,7 @@ import (
 	"time"
 
 	"github.com/chaski-eo/chaski/internal/durable"
+	"github.com/chaski-eo/chaski/tables"
 )
 
 // numbered is a dataset whose files and columns tell its number.
@@ -107,8 +109,27 @@ func (f *faults) inject(t *testing.T) {
 // TestEveryFaultLeavesTheOldOrTheNew: whichever write, sync or rename fails, Create says so, the container is the old
 // one or the new one, and nothing is left beside it.
 func TestEveryFaultLeavesTheOldOrTheNew(t *testing.T) {
-	for _, name := range []string{"a.tacozip", "a"} {
+	streamed := func(ctx context.Context, d *Taco, path string, o Options) (*Result, error) {
+		return Stream(ctx, path, o, func(put func(*Sample) error) (Collection, []*tables.Table, error) {
+			rows := 0
+			for i := range d.Samples.Samples {
+				s := &d.Samples.Samples[i]
+				rows += len(s.Children.Samples)
+				if err := put(s); err != nil {
+					return Collection{}, nil, err
+				}
+			}
+			return d.Collection, []*tables.Table{tables.New(len(d.Samples.Samples), nil, nil),
+				tables.New(rows, nil, nil)}, nil
+		})
+	}
+	for _, name := range []string{"a.tacozip", "a", "stream/a.tacozip", "stream/a"} {
 		t.Run(name, func(t *testing.T) {
+			write := Create
+			if strings.HasPrefix(name, "stream") {
+				write = streamed
+			}
+			name := filepath.Base(name)
 			f := &faults{}
 			f.inject(t)
 			create := func(dir string, at int) (string, error) {
@@ -122,7 +143,7 @@ func TestEveryFaultLeavesTheOldOrTheNew(t *testing.T) {
 					old = contentAt(t, path)
 				}
 				f.at, f.n = at, 0
-				_, err := Create(t.Context(), numbered(2), path, Options{})
+				_, err := write(t.Context(), numbered(2), path, Options{})
 				return old, err
 			}
 			dir := t.TempDir()
@@ -270,6 +291,73 @@ func TestSizesBeyond32Bits(t *testing.T) {
 		"record of the end": "PK\x06\x06", "place of the record": "PK\x06\x07"} {
 		if !bytes.Contains(all, []byte(field)) {
 			t.Errorf("there is no %s of 64 bits", what)
+		}
+	}
+}
+
+// TestStreamIsCreate: a stream of samples gives the bytes that Create gives for all of them, in both forms.
+func TestStreamIsCreate(t *testing.T) {
+	d := numbered(3)
+	d.Samples.Columns = tables.FromVectors([]string{"a"}, []*tables.Vector{tables.NewStrings([]string{"x", "y"}, nil)})
+	below := tables.FromVectors([]string{"b"}, []*tables.Vector{tables.NewStrings([]string{"1", "2", "3", "4"}, nil)})
+	for i := range d.Samples.Samples {
+		d.Samples.Samples[i].Children.Columns = below.Take([]int{2 * i, 2*i + 1})
+	}
+	for _, name := range []string{"a.tacozip", "a"} {
+		one, other := filepath.Join(t.TempDir(), name), filepath.Join(t.TempDir(), name)
+		want, err := Create(t.Context(), d, one, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := Stream(t.Context(), other, Options{},
+			func(put func(*Sample) error) (Collection, []*tables.Table, error) {
+				for i := range d.Samples.Samples {
+					if err := put(&d.Samples.Samples[i]); err != nil {
+						return Collection{}, nil, err
+					}
+				}
+				return d.Collection, []*tables.Table{d.Samples.Columns, below}, nil
+			})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if *got != *want || contentAt(t, one) != contentAt(t, other) {
+			t.Errorf("%s: %+v, want %+v; or other bytes", name, got, want)
+		}
+	}
+}
+
+// TestStreamRefuses: what cannot be in a container ends the stream, and nothing is written.
+func TestStreamRefuses(t *testing.T) {
+	file := func(id string) *Sample { return &Sample{ID: id, Bytes: []byte("x")} }
+	folder := func(id, child string) *Sample {
+		return &Sample{ID: id, Children: &Tortilla{Samples: []Sample{*file(child)}}}
+	}
+	for what, samples := range map[string][]*Sample{
+		"a sibling has the same id": {file("a"), file("a")},
+		"(PIT-1)":                   {folder("a", "x"), folder("b", "y")},
+		"FOLDER in place of a FILE": {file("a"), folder("b", "y")},
+		"its id":                    {file("../a")},
+		"has 0 of a file":           {{ID: "a"}},
+		"has no samples":            nil,
+		"columns of 1 levels":       {folder("a", "x")},
+		"rows of columns":           {file("a"), file("b")},
+	} {
+		dir := t.TempDir()
+		_, err := Stream(t.Context(), filepath.Join(dir, "a.tacozip"), Options{},
+			func(put func(*Sample) error) (Collection, []*tables.Table, error) {
+				for _, s := range samples {
+					if err := put(s); err != nil {
+						return Collection{}, nil, err
+					}
+				}
+				return numbered(1).Collection, []*tables.Table{tables.New(1, nil, nil)}, nil
+			})
+		if err == nil || !strings.Contains(err.Error(), what) {
+			t.Errorf("%v, want %q", err, what)
+		}
+		if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+			t.Errorf("%s: left behind: %v %v", what, left, err)
 		}
 	}
 }

@@ -23,6 +23,7 @@ type packFlags struct {
 	out, collection, form string
 	workers               int
 	quiet                 bool
+	notes                 []string       // what is wrong with the source, and can be read all the same
 	ofContainers          *pflag.FlagSet // flags that mean nothing for a directory of files
 }
 
@@ -42,7 +43,8 @@ left out.
 Of containers, the samples are copied with all that lies below them and all their columns: from a ZIP to a
 folder and back, of several containers into one, from a Tortilla or a TACO 0.2 to version 2, or a subset by
 --where, --bbox, --datetime and --limit. COLLECTION.json is that of the first container, changed by the
-members of --collection. That of a subset says what it is taken from (taco:subset_of).
+members of --collection. That of a subset says what it is taken from (taco:subset_of). The containers are
+checked first, as by 'chaski verify': one that it refuses is not copied, and its notes are printed.
 
 OUT is complete or absent, also after a kill. A ZIP replaces an older one; a folder must not be there.`,
 		Example: `  chaski pack -o masks.tacozip --collection about.json masks/
@@ -86,6 +88,9 @@ func (f *packFlags) run(ctx context.Context, env console.Env, paths []string) er
 	if err != nil {
 		return console.FileError(f.out, err)
 	}
+	for _, note := range f.notes {
+		fmt.Fprintf(env.Err, "chaski: %s: %s\n", console.Printable(paths[0]), console.Printable(note))
+	}
 	_, err = fmt.Fprintf(env.Out, "%s: %d samples, %d files, %s\n", console.Printable(f.out), r.Samples, r.Files,
 		console.DecimalSize(r.Bytes))
 	return err
@@ -106,6 +111,12 @@ func (f *packFlags) write(ctx context.Context, files source.Opener, paths []stri
 		return nil, err
 	}
 	defer d.Close()
+	// A copy of what is broken would be whole, and hide it.
+	checked, err := d.Verify(ctx)
+	if err != nil {
+		return nil, fault.WithFile(err, paths[0])
+	}
+	f.notes = checked.Notes
 	all, err := d.Visible(ctx, 0)
 	if err != nil {
 		return nil, err
