@@ -188,6 +188,15 @@ func (c *Container) Extras() Extras {
 	return Extras{TimeUnit: c.timeUnit, Centroids: c.centroids, BandNames: c.bandNames, Selected: c.selected}
 }
 
+// Columns returns the columns of level 0 of the samples.
+func (c *Container) Columns() *tables.Table {
+	rows := make([]int, len(c.rows))
+	for i, row := range c.rows {
+		rows[i] = int(row)
+	}
+	return c.level0.Take(rows)
+}
+
 // Fingerprint implements Table. See hash for what it covers.
 func (c *Container) Fingerprint() string { return c.print }
 

@@ -96,7 +96,8 @@ func (m *maker) choose() error {
 // own reports whether a column of the source is one that the container computes, or that describes the source's files.
 func (m *maker) own(name string) bool {
 	switch name {
-	case "id", "type", "path", "uri", "chaski:index", "rumi:header", "taco:header":
+	case "id", "type", "path", "uri", "tortilla:id", "tortilla:offset", "tortilla:length", "chaski:index",
+		"rumi:header", "taco:header":
 		return true
 	case columnSplit:
 		return m.recipe.Split != nil

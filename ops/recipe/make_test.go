@@ -422,3 +422,42 @@ func TestCancel(t *testing.T) {
 		t.Errorf("left behind: %v %v", left, err)
 	}
 }
+
+// TestNoData: another nodata value replaces the source's in the pixels of the chips, and a container is a source whose
+// columns go along.
+func TestNoData(t *testing.T) {
+	dir := scenes(t, 1)
+	first, _, err := create(t, dir, "source: img\nsplit: {by: hash, shares: {a: 1}}\n", 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, _, err := create(t, "", "source: "+first+"\nfields: [{nodata: 7, bands: [1]}]\ncolumns: [split]\n", 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := raster.Read(t.Context(), []string{out + "::s0"}, raster.ReadOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range side * side {
+		want := pixel(0, 1, i/side, i%side)
+		if want == 0 {
+			want = 7
+		}
+		if got := uint16(a.Data[2*i]) | uint16(a.Data[2*i+1])<<8; got != want {
+			t.Fatalf("pixel %d is %d, want %d", i, got, want)
+		}
+	}
+	if m := metaOf(t, out+"::s0"); m.NoData != "7" || !slices.Equal(m.BandNames, []string{"green"}) {
+		t.Errorf("%+v", m)
+	}
+	samples(t, out, func(ctx context.Context, d *taco.Dataset, row int) {
+		l, err := d.Level(ctx, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if v, err := l.Column(ctx, "split"); err != nil || v.Str(row) != "a" {
+			t.Errorf("split %v", err)
+		}
+	})
+}

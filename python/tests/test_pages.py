@@ -212,6 +212,20 @@ def test_blocks_of_the_package(data, binary):
     exec(shown, names)
 
 
+def test_recipe(data, binary):
+    (recipe,) = fenced("docs/make.md", "yaml")
+    (data / "chips.yaml").write_text(recipe)
+    lines = commands("docs/make.md")
+    assert len(lines) == 2
+    for line in lines:
+        run(binary, line)
+    with chaski.load("made.tacozip", fields={"image": "image"}, batch_size=36) as loader:
+        b = next(iter(loader))
+    assert b["image"].shape == (36, 3, 128, 128) and b["valid"].all()  # 3 by 3 of four images
+    want = chaski.read("pairs/images/0.tif", b=[2, 1, 0], y=(0, 128), x=(64, 192))
+    assert (chaski.read("made.tacozip::images_0_y0_x64/image") == want).all()
+
+
 def anchors(path: Path) -> set[str]:
     """Returns the anchors of a page's headings, as GitHub writes them."""
     text = re.sub(r"^```.*?^```$", "", path.read_text(), flags=re.DOTALL | re.MULTILINE)
