@@ -112,7 +112,11 @@ func (e *Engine) addDataset(ctx context.Context, src *Source, name string, open 
 		d.sampler = *src.Sampler
 	}
 	var err error
-	if d.table, err = open(ctx, *src, d.fields); err != nil {
+	from := *src
+	if d.onGround() {
+		from.Sampler = &d.sampler // the table has the column that it orders scenes by
+	}
+	if d.table, err = open(ctx, from, d.fields); err != nil {
 		return shuffle.Source{}, err
 	}
 	// From here on closeTables closes the table, also if what follows fails.

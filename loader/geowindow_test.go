@@ -1,14 +1,18 @@
 package loader_test
 
 import (
+	"bytes"
 	"encoding/binary"
 	"math"
+	"os"
 	"path/filepath"
 	"testing"
 
+	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/shuffle"
+	"github.com/chaski-eo/chaski/tiff"
 )
 
 // TestGeoWindow: windows of two scenes side by side have at each place the value that the scene has there, wherever
@@ -60,6 +64,140 @@ func TestGeoWindow(t *testing.T) {
 	}
 	if crossing < 5 {
 		t.Errorf("%d windows lie in both scenes", crossing)
+	}
+}
+
+// TestGeoWindowPick: of three scenes at one place the rule decides which comes first, its nodata is filled from the
+// next one unless there is no mosaic, and explain names the scenes in this order.
+func TestGeoWindowPick(t *testing.T) {
+	dir := t.TempDir()
+	const n = 64
+	table := "image,datetime,cloud\n"
+	for i, columns := range []string{"2024-05-01,30", "2024-07-01,20", "2024-06-01,"} {
+		name := []string{"a.tif", "b.tif", "c.tif"}[i]
+		pix := bytes.Repeat([]byte{byte(i + 1)}, n*n)
+		for k := range n * n {
+			if k%n%3 == i { // each third column is nodata, in each scene another one
+				pix[k] = 0
+			}
+		}
+		o := tiff.TOGOptions{Shape: [3]int{1, n, n}, DType: chunk.Uint8, Tile: 16, NoData: "0",
+			Geo: tiff.Geo{EPSG: 32719, Transform: [6]float64{300000, 20, 0, 7e6, 0, -20}, HasTransform: true}}
+		var b bytes.Buffer
+		if err := tiff.WriteTOG(&b, pix, o); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), b.Bytes(), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		table += name + "," + columns + "\n"
+	}
+	source := filepath.Join(dir, "scenes.csv")
+	if err := os.WriteFile(source, []byte(table), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	shapes := filepath.Join(dir, "all.geojson")
+	everywhere := `{"type":"FeatureCollection","features":[{"type":"Feature","properties":{},"geometry":{"type":"Polygon",
+		"coordinates":[[[-72,-28],[-70,-28],[-70,-26],[-72,-26],[-72,-28]]]}}]}`
+	if err := os.WriteFile(shapes, []byte(everywhere), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		pick, mosaic string
+		rows         []int64 // the order of the scenes
+	}{
+		{"first", "", []int64{0, 1, 2}},
+		{"newest", "", []int64{1, 2, 0}},
+		{"oldest", "none", []int64{0}},
+		{"least:cloud", "", []int64{1, 0, 2}},
+		{"most:cloud", "", []int64{0, 1, 2}}, // a row without a value comes last
+	} {
+		s := loader.Spec{Source: source, BatchSize: 4, Seed: 1, Fields: []loader.Field{
+			{Name: "image", Column: "image", DType: "float32"}, {Name: "datetime", Kind: "text"},
+			{Name: "inside", Vector: &spec.Vector{Path: shapes}}},
+			Sampler: loader.Sampler{Kind: spec.GroundWindow,
+				Ground: spec.Ground{SizeM: 320, Resolution: 20, PerEpoch: 4, Pick: c.pick, Mosaic: c.mosaic}}}
+		e, err := loader.Open(t.Context(), s, loader.Options{})
+		if err != nil {
+			t.Fatal(c.pick, err)
+		}
+		ticket := shuffle.StepTicket(0, 0, 4, 0, 1)
+		b, err := e.Start(t.Context(), ticket, false).Wait(t.Context())
+		if err != nil {
+			t.Fatal(c.pick, err)
+		}
+		explained, err := e.Explain(t.Context(), ticket)
+		if err != nil {
+			t.Fatal(err)
+		}
+		image := b.Tensor("image")
+		for k := range b.Rows {
+			x0 := (int(e.Plan().Place(&explained[k].Draw).X) - 15000) % n
+			for i := range 256 {
+				want := float32(0)
+				for _, row := range c.rows {
+					if int64((x0+i%16)%3) != row {
+						want = float32(row + 1)
+						break
+					}
+				}
+				got := math.Float32frombits(binary.LittleEndian.Uint32(image.Data[4*(256*k+i):]))
+				if got != want {
+					t.Fatalf("%s %s: row %d, pixel %d is %v, want %v", c.pick, c.mosaic, k, i, got, want)
+				}
+			}
+			if explained[k].Draw.Row != c.rows[0] || explained[k].Assets[0].Row != c.rows[0] {
+				t.Errorf("%s: row %d is named by %d, and %v is read", c.pick, k, explained[k].Draw.Row,
+					explained[k].Assets)
+			}
+		}
+		if inside := b.Tensor("inside").Data; bytes.Contains(inside, []byte{0}) {
+			t.Errorf("%s: pixels lie outside of a shape that holds all", c.pick)
+		}
+		b.Release()
+		if err := e.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestGeoWindowStacks: bands in files of their own, of which one is coarser, are brought to the window each by its own
+// place.
+func TestGeoWindowStacks(t *testing.T) {
+	dir := t.TempDir()
+	const n = 64
+	fine, coarse := make([]byte, n*n), make([]byte, n*n)
+	for k := range fine {
+		fine[k], coarse[k] = byte(1+k%n), byte(1+k/n)
+	}
+	writeRaster(t, filepath.Join(dir, "x_B02.tif"), fine, n, 32630, [6]float64{500000, 10, 0, 4.6e6, 0, -10})
+	writeRaster(t, filepath.Join(dir, "x_B11.tif"), coarse, n, 32630, [6]float64{500000, 20, 0, 4.6e6, 0, -20})
+	s := loader.Spec{Source: dir, BatchSize: 4, Seed: 1, Geo: true, Fields: []loader.Field{{Name: "image",
+		Patterns: []string{"{id}_B02.tif", "{id}_B11.tif"}, DType: "native"}},
+		Sampler: loader.Sampler{Kind: spec.GroundWindow, Ground: spec.Ground{SizeM: 160, Resolution: 10, PerEpoch: 16}}}
+	e, err := loader.Open(t.Context(), s, loader.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	for step := range e.Steps() {
+		b, err := e.Start(t.Context(), shuffle.StepTicket(0, step, 4, 0, 1), false).Wait(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		at, image := floatsOf(b.Tensor("geo.transform")), b.Tensor("image").Data
+		for k := range b.Rows {
+			x0, y0 := int(at[6*k]-500000)/10, int(4.6e6-at[6*k+3])/10
+			for i := range 256 {
+				if got, want := image[512*k+i], byte(1+x0+i%16); got != want {
+					t.Fatalf("row %d: fine pixel %d is %d, want %d", k, i, got, want)
+				}
+				if got, want := image[512*k+256+i], byte(1+(y0+i/16)/2); got != want {
+					t.Fatalf("row %d: coarse pixel %d is %d, want %d", k, i, got, want)
+				}
+			}
+		}
+		b.Release()
 	}
 }
 

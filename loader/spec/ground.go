@@ -145,6 +145,17 @@ func ParsePick(text string) (p Pick, err error) {
 	return Pick{Column: column, Greatest: rule == "newest" || rule == "most"}, nil
 }
 
+// PickColumns returns the column that Pick of the source's own sampler needs.
+func (s *Source) PickColumns() []string {
+	if s.Sampler == nil || s.Sampler.Kind != GroundWindow {
+		return nil
+	}
+	if p, err := ParsePick(s.Sampler.Pick); err == nil && p.Column != "" {
+		return []string{p.Column}
+	}
+	return nil
+}
+
 // validateGround refuses what goes together with no window on the ground.
 func (s *Spec) validateGround() error {
 	all := []*Sampler{&s.Sampler}

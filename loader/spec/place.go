@@ -2,6 +2,7 @@ package spec
 
 import (
 	"slices"
+	"strings"
 )
 
 // Placeless returns a copy of the spec without the members that change no byte of a batch: paths,
@@ -29,6 +30,16 @@ func (s Spec) Placeless() Spec {
 	}
 	s.Sources = strip(s.Sources)
 	return s
+}
+
+// places writes the paths of the sampler.
+func (s *Sampler) places(b *strings.Builder) {
+	if s.Weights != "" {
+		b.WriteString("\x00" + s.Weights)
+	}
+	if s.ROI != "" {
+		b.WriteString("\x00within " + s.ROI)
+	}
 }
 
 // placeless returns the sampler without the paths of its weights and of ROI, and without PoolBytes if Pool is

@@ -427,15 +427,13 @@ func (s Spec) Places() string {
 			// "at " keeps a base path apart from a part of the same path.
 			b.WriteString("\x00at " + src.BasePath)
 		}
-		if src.Sampler != nil && src.Sampler.Weights != "" {
-			b.WriteString("\x00" + src.Sampler.Weights)
+		if src.Sampler != nil {
+			src.Sampler.places(&b)
 		}
 		points(src.Fields)
 		return nil
 	})
-	if s.Sampler.Weights != "" {
-		b.WriteString("\x00" + s.Sampler.Weights)
-	}
+	s.Sampler.places(&b)
 	return b.String()
 }
 

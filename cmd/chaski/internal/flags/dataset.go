@@ -32,6 +32,7 @@ type Dataset struct {
 	perVisit  int
 	pool      int64
 	augment   string
+	ground    ground
 
 	// Own has only these flags, so that a command can tell which of them a spec forbids.
 	Own pflag.FlagSet
@@ -48,13 +49,14 @@ func (f *Dataset) Add(to *pflag.FlagSet, batch int, shuffle bool) {
 		"windows that an epoch takes from each asset; visits for tile_window (default: 1; for tile_window its "+
 			"number of tiles)")
 	fl.StringVar(&f.sampler, "sampler", "",
-		"how windows are chosen: random_window, grid, resized_window, weighted_window or tile_window (default: "+
-			"random_window if --window is set)")
+		"how windows are chosen: random_window, grid, resized_window, weighted_window, tile_window or geo_window "+
+			"(default: random_window if --window is set, geo_window if --geo-window is)")
 	fl.StringVar(&f.stride, "stride", "", "`HxW`: distance between the windows of a grid (default: the window)")
 	fl.StringVar(&f.weights, "weights", "", "`FILE` that 'chaski stats --sampling' wrote, for weighted_window")
 	fl.IntVar(&f.perVisit, "per-visit", 0, "windows that tile_window takes from a tile on each visit (default: 16)")
 	fl.Int64Var(&f.pool, "pool-bytes", 0,
 		"memory for the decoded tiles of a pool of tile_window, in bytes (default: 64 MiB)")
+	f.ground.add(fl)
 	fl.StringVar(&f.augment, "augment", "",
 		"random flips and rotations: flip_x, flip_y, flips, rotations or d4 (default: none)")
 	fl.BoolVar(&f.shuffle, "shuffle", shuffle, "shuffle the samples")
@@ -137,6 +139,9 @@ func (f *Dataset) addSampler(s *loader.Sampler) error {
 		s.Kind = f.sampler
 	}
 	s.PerAsset, s.Weights, s.PerVisit, s.PoolBytes = f.perAsset, f.weights, f.perVisit, f.pool
+	if err := f.ground.sampler(s); err != nil {
+		return err
+	}
 	if f.stride == "" {
 		return nil
 	}

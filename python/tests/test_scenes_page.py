@@ -1,0 +1,48 @@
+"""The block and the command of docs/scenes.md run as they stand, over scenes of two zones."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "scenes.md"
+
+
+@pytest.fixture
+def ground(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    rasterio = pytest.importorskip("rasterio", reason="needs rasterio to write scenes")
+    for kind, bands, dtype in (("scenes", 3, "uint16"), ("labels", 1, "uint8")):
+        (tmp_path / "ground" / kind).mkdir(parents=True)
+        for name, epsg, x in (("a", 32630, 747000), ("b", 32631, 249000)):
+            profile: dict[str, Any] = dict(count=bands, dtype=dtype, height=300, width=300)
+            profile |= dict(crs=f"EPSG:{epsg}", transform=rasterio.Affine(10, 0, x, 0, -10, 4.6e6))
+            with rasterio.open(tmp_path / "ground" / kind / f"{name}.tif", "w", **profile) as f:
+                f.write(np.full((bands, 300, 300), 7, dtype))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_block(ground: Path) -> None:
+    (block,) = re.findall(r"^```python\n(.*?)^```$", PAGE.read_text(), re.DOTALL | re.MULTILINE)
+    steps = []
+
+    def step(image: Any, label: Any) -> None:
+        assert image.shape[1:] == (3, 64, 64) and label.shape[1:] == (64, 64)
+        assert np.all(image == 7) and np.all(label == 7)
+        steps.append(len(image))
+
+    exec(block, {"step": step})
+    assert sum(steps) == 64
+
+
+def test_command(ground: Path, binary: str) -> None:
+    (line,) = re.findall(r"^chaski (.*)$", PAGE.read_text(), re.MULTILINE)
+    command = [str(Path(binary).resolve()), *shlex.split(line)]
+    out = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ground)
+    assert re.search(r"samples\D+64\b", out.stdout), out.stdout
