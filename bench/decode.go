@@ -3,7 +3,6 @@ package bench
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,8 +15,8 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/cast"
 	"github.com/chaski-eo/chaski/internal/procs"
+	"github.com/chaski-eo/chaski/loader/pixels"
 	"github.com/chaski-eo/chaski/loader/resources"
-	"github.com/chaski-eo/chaski/rumi"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/tiff"
@@ -200,18 +199,12 @@ type target struct {
 }
 
 func newDecodeWorker(d *decodeRun) *decodeWorker {
-	w := &decodeWorker{run: d, decoder: chunk.NewDecoder(allCodecs()), codecs: map[chunk.Codec]chunk.Decompressor{}}
-	for c, newCodec := range allCodecs() {
+	w := &decodeWorker{run: d, decoder: chunk.NewDecoder(pixels.Codecs()), codecs: map[chunk.Codec]chunk.Decompressor{}}
+	for c, newCodec := range pixels.Codecs() {
 		w.codecs[c] = newCodec()
 	}
 	w.decoder.Decompressed = func() { w.clock.Lap(resources.StageDecode) }
 	return w
-}
-
-func allCodecs() chunk.Codecs {
-	c := tiff.Codecs()
-	maps.Copy(c, rumi.Codecs())
-	return c
 }
 
 func (w *decodeWorker) file(ctx context.Context, i int) (int64, error) {

@@ -34,10 +34,13 @@ const (
 	JPEG // TIFF's, with JPEGTables in Params
 	LERC // TIFF's, with what surrounds the blobs in Params
 	WebP // TIFF's
+	PNG  // a whole file
 	numCodecs
 )
 
-var codecNames = [numCodecs]string{"none", "zstd", "deflate", "lzw", "packbits", "openzl", "jpeg", "lerc", "webp"}
+var codecNames = [numCodecs]string{
+	"none", "zstd", "deflate", "lzw", "packbits", "openzl", "jpeg", "lerc", "webp", "png",
+}
 
 // String returns the codec's name in lower case.
 func (c Codec) String() string {

@@ -39,6 +39,14 @@ const (
 	jpegYCbCr    = 1 // they become RGB, as in GDAL
 )
 
+// JPEGParams returns chunk.Index.Params of the codec JPEG for streams that have their tables in them.
+func JPEGParams(yCbCr bool) []byte {
+	if yCbCr {
+		return []byte{jpegYCbCr}
+	}
+	return []byte{jpegAsStored}
+}
+
 func (p *parser) jpeg(x *chunk.Index, yCbCr bool) {
 	tables := p.Value(tagJPEGTables)
 	switch {
@@ -51,11 +59,7 @@ func (p *parser) jpeg(x *chunk.Index, yCbCr bool) {
 	case yCbCr && (x.Bands != 3 || x.ChunkB != 3):
 		p.Fail(fault.Unsupported, tagPhotometric, "YCbCr samples of %d bands in chunks of %d", x.Bands, x.ChunkB)
 	}
-	kind := byte(jpegAsStored)
-	if yCbCr {
-		kind = jpegYCbCr
-	}
-	x.Params = append([]byte{kind}, tables.Field(tagJPEGTables).Data...)
+	x.Params = append(JPEGParams(yCbCr), tables.Field(tagJPEGTables).Data...)
 }
 
 // jpegDecoder reads JPEG (TIFF Technical Note 2).

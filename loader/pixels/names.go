@@ -8,6 +8,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/loader/rows"
+	"github.com/chaski-eo/chaski/picture"
 	"github.com/chaski-eo/chaski/rumi"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog"
@@ -36,6 +37,10 @@ func BandNames(ctx context.Context, o source.Opener, a catalog.Asset) (_ []strin
 		return nil, a.Fault(rows.Bare(err))
 	}
 	defer func() { _ = r.Close() }() // nothing was written, so a failure to close loses nothing
+	head := make([]byte, min(4, r.Size()))
+	if err := r.ReadAt(ctx, head, 0); err != nil || picture.Is(head) { // whose bands have no names
+		return nil, a.Fault(err)
+	}
 	f, err := rumi.Open(ctx, r, tiff.Limits{}.IFD())
 	if err != nil {
 		return nil, a.Fault(err)

@@ -12,6 +12,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/cast"
 	"github.com/chaski-eo/chaski/loader/resources"
+	"github.com/chaski-eo/chaski/picture"
 	"github.com/chaski-eo/chaski/rumi"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog"
@@ -26,6 +27,7 @@ const MaxRun = 4 << 20 // otherwise a worker's memory would grow with its larges
 func Codecs() chunk.Codecs {
 	c := tiff.Codecs()
 	maps.Copy(c, rumi.Codecs())
+	maps.Copy(c, picture.Codecs())
 	return c
 }
 

@@ -19,6 +19,7 @@ import (
 	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/loader/rows"
 	"github.com/chaski-eo/chaski/loader/spec"
+	"github.com/chaski-eo/chaski/picture"
 	"github.com/chaski-eo/chaski/rumi"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog"
@@ -31,6 +32,8 @@ import (
 const (
 	KindTIFF   = "tiff"
 	KindRumi   = "rumi"
+	KindPNG    = "png"
+	KindJPEG   = "jpeg"
 	KindFrame  = "openzl frame"
 	KindTable  = "parquet" // any Parquet file but a catalog
 	KindAssets = "catalog" // a Parquet file that holds the indexes of its assets
@@ -50,7 +53,7 @@ type FileInfo struct {
 	Frame  *FrameInfo       `json:"frame,omitempty"`
 	Table  *catalog.Summary `json:"table,omitempty"`
 	Folder *FolderInfo      `json:"folder,omitempty"`
-	// Unreadable is why chaski cannot read the pixels of a TIFF or rumi file; empty if it can.
+	// Unreadable is why chaski cannot read the pixels of a raster file; empty if it can.
 	Unreadable string `json:"unreadable,omitempty"`
 }
 
@@ -214,6 +217,8 @@ func (i *FileInfo) file(ctx context.Context, path string, o resources.Options) e
 	switch kind := sniff(head, path); kind {
 	case KindTIFF, KindRumi:
 		return i.tiff(ctx, r, kind, o)
+	case KindPNG, KindJPEG:
+		return i.picture(ctx, r, kind, o)
 	case KindTable:
 		return i.table(ctx, r)
 	case KindFrame:
@@ -243,6 +248,10 @@ func sniff(head []byte, path string) string {
 			return KindTable
 		case s == rumi.Magic:
 			return KindRumi
+		case s == picture.Magics[0]:
+			return KindPNG
+		case picture.Is(head):
+			return KindJPEG
 		}
 		if v := binary.LittleEndian.Uint32(head) - zlMagic; v > 0 && v <= 64 {
 			return KindFrame
@@ -371,6 +380,21 @@ func (i *FileInfo) tiff(ctx context.Context, r source.Reader, kind string, o res
 	err = i.Raster.firstFrames(ctx, r, x, o.MaxChunkBytes)
 	if fault.KindOf(err) == fault.Unsupported {
 		i.Unreadable, err = fault.Line(err), nil
+	}
+	return err
+}
+
+// picture describes a PNG or JPEG file.
+func (i *FileInfo) picture(ctx context.Context, r source.Reader, kind string, o resources.Options) error {
+	i.Kind = kind
+	x, err := picture.Open(ctx, r, o.MaxChunkBytes)
+	switch fault.KindOf(err) {
+	case fault.Unsupported, fault.Limit:
+		i.Unreadable = fault.Line(err)
+		return nil
+	}
+	if err == nil {
+		i.Raster = rasterInfo(x)
 	}
 	return err
 }

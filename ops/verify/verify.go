@@ -26,7 +26,6 @@ import (
 	"github.com/chaski-eo/chaski/loader/pixels"
 	"github.com/chaski-eo/chaski/loader/rows"
 	"github.com/chaski-eo/chaski/loader/survey"
-	"github.com/chaski-eo/chaski/rumi"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/store/taco"
@@ -227,11 +226,7 @@ type worker struct {
 }
 
 func newWorker(v *verifier) *worker {
-	codecs := tiff.Codecs()
-	for c, newCodec := range rumi.Codecs() {
-		codecs[c] = newCodec
-	}
-	return &worker{v: v, decoder: chunk.NewDecoder(codecs),
+	return &worker{v: v, decoder: chunk.NewDecoder(pixels.Codecs()),
 		rows:   pixels.NewReader(loader.Options{MaxChunkBytes: v.o.MaxChunk}),
 		frames: openzl.NewDecoder(openzl.Options{MaxOutput: v.o.MaxChunk, Custom: geozl.Codecs()})}
 }
@@ -292,7 +287,7 @@ func (w *worker) check(ctx context.Context, i int, path string) error {
 		return err
 	}
 	switch info.Kind {
-	case survey.KindTIFF, survey.KindRumi:
+	case survey.KindTIFF, survey.KindRumi, survey.KindPNG, survey.KindJPEG:
 		// A rumi file of an unknown generation has no TIFF part: Inspect says so in Unreadable, and raster fails.
 		if info.TIFF != nil && info.TIFF.Chain != "" {
 			w.sum.Notes = append(w.sum.Notes, path+": more TIFF directories are not read: "+info.TIFF.Chain)

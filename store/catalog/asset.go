@@ -13,6 +13,7 @@ import (
 	"github.com/chaski-eo/chaski/crs"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/magic"
+	"github.com/chaski-eo/chaski/picture"
 	"github.com/chaski-eo/chaski/rumi"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog/internal/listing"
@@ -123,11 +124,13 @@ func (a *Asset) Known() source.Known { return source.Known{Size: a.Size, ETag: a
 const (
 	FormatTIFF = "tiff"
 	FormatRumi = "rumi"
+	FormatPNG  = "png"
+	FormatJPEG = "jpeg"
 )
 
 // Meta is what a catalog keeps of an asset besides its index.
 type Meta struct {
-	Format string // FormatTIFF or FormatRumi
+	Format string // FormatTIFF, …
 	Size   int64  // of the file, bytes
 	ETag   string // of an object in a store that gives one; "" for local files
 	// Blob is the index as bytes: a rumi header blob, or a chunk index blob.
@@ -218,13 +221,23 @@ func openAsset(ctx context.Context, o source.Opener, r source.Reader, uri string
 }
 
 func readAsset(ctx context.Context, r source.Reader, maxChunk int) (a Asset, m Meta, err error) {
-	f, err := rumi.Open(ctx, r, tiff.Limits{}.IFD())
-	if err != nil {
-		return a, m, err
-	}
 	m.Size, a.Size = r.Size(), r.Size()
 	if t, ok := r.(interface{ ETag() string }); ok {
 		m.ETag = t.ETag()
+	}
+	if startsWith(ctx, r, picture.Magics[:]...) {
+		if a.Index, err = picture.Open(ctx, r, maxChunk); err != nil {
+			return a, m, err
+		}
+		m.Format, m.Blob = FormatPNG, a.Index.AppendBlob(nil)
+		if a.Index.Codec == chunk.JPEG {
+			m.Format = FormatJPEG
+		}
+		return a, m, nil
+	}
+	f, err := rumi.Open(ctx, r, tiff.Limits{}.IFD())
+	if err != nil {
+		return a, m, err
 	}
 	var geo tiff.Geo
 	if rumi.Is(ctx, f) {
@@ -287,30 +300,31 @@ func CheckRaster(ctx context.Context, o source.Opener, uri string, off int64) er
 	if err != nil {
 		return fault.WithFile(err, uri)
 	}
-	head := make([]byte, len(rasterMagics[0]))
+	head := make([]byte, magicBytes)
 	err = r.ReadAt(ctx, head, off)
 	if cerr := r.Close(); cerr != nil {
 		return cerr
 	}
-	if err != nil || !slices.Contains(rasterMagics[:], string(head)) {
+	if err != nil || !slices.ContainsFunc(rasterMagics, func(m string) bool { return string(head[:len(m)]) == m }) {
 		return fault.WithFile(fault.New(fault.Unsupported, "header", off,
-			"neither a TIFF nor a rumi file, as the index of it says"), uri)
+			"no raster file, as the index of it says"), uri)
 	}
 	return nil
 }
 
-// rasterMagics are the first bytes of TIFF and BigTIFF files, and of rumi files, which begin like these or
-// with a magic number of their own.
-var rasterMagics = [...]string{"II*\x00", "II+\x00", "MM\x00*", "MM\x00+", rumi.Magic}
+// rasterMagics are the first bytes of TIFF and BigTIFF files, of rumi files, which begin like these or
+// with a magic number of their own, and of pictures.
+var rasterMagics = append([]string{"II*\x00", "II+\x00", "MM\x00*", "MM\x00+", rumi.Magic}, picture.Magics[:]...)
+
+// magicBytes is the length of the longest of rasterMagics.
+const magicBytes = 4
 
 // foreign returns the name of the format of a file that could not be read, or "". It knows formats without a magic
 // number by the file's name, and an ENVI raster by the header beside it, NAME.hdr or NAME.dat.hdr. A file that starts
 // like a TIFF or rumi file is a broken one.
 func foreign(ctx context.Context, o source.Opener, uri string, r source.Reader) string {
-	for _, m := range rasterMagics {
-		if startsWith(ctx, r, m) {
-			return ""
-		}
+	if startsWith(ctx, r, rasterMagics...) {
+		return ""
 	}
 	switch ext := listing.Extension(uri); ext {
 	case "", ".img", ".dat", ".bin", ".raw", ".bsq", ".bil", ".bip", ".envi":
@@ -328,9 +342,11 @@ func foreign(ctx context.Context, o source.Opener, uri string, r source.Reader) 
 	return magic.OfName(uri)
 }
 
-func startsWith(ctx context.Context, r source.Reader, prefix string) bool {
-	head := make([]byte, len(prefix))
-	return r.Size() >= int64(len(head)) && r.ReadAt(ctx, head, 0) == nil && string(head) == prefix
+// startsWith reports whether a file begins with one of some strings of up to magicBytes bytes.
+func startsWith(ctx context.Context, r source.Reader, any ...string) bool {
+	head := make([]byte, magicBytes)
+	return r.Size() >= magicBytes && r.ReadAt(ctx, head, 0) == nil &&
+		slices.ContainsFunc(any, func(m string) bool { return string(head[:len(m)]) == m })
 }
 
 // ParseIndex parses an index blob: a rumi header blob or a chunk index blob, which differ in their first bytes.

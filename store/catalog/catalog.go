@@ -125,7 +125,8 @@ func (t *Table) open(ctx context.Context, fields []Source, o Options) error {
 	case columns.IsItems(ext) && (listing.IsURL(t.src) || !listing.IsGlob(t.src)):
 		return t.openItems(ctx, fields, o)
 	}
-	l, err := listing.List(ctx, t.src, t.roots, t.opener)
+	pictures := slices.ContainsFunc(fields, func(s Source) bool { return listing.IsPicture(s.Pattern) })
+	l, err := listing.List(ctx, t.src, t.roots, t.opener, pictures)
 	if err == nil && l.File || err != nil && source.IsRemote(t.src) {
 		err = cmp.Or(t.unknown(), err)
 	}
@@ -141,7 +142,7 @@ func (t *Table) open(ctx context.Context, fields []Source, o Options) error {
 // have any name.
 func (t *Table) unknown() error {
 	name := magic.OfName(t.src)
-	if name == "" || listing.IsGlob(t.src) {
+	if name == "" || listing.IsGlob(t.src) || listing.IsPicture(t.src) {
 		return nil
 	}
 	return fault.New(fault.Unsupported, "dataset", fault.NoOffset,

@@ -12,7 +12,9 @@
 //   - STAC items: JSON (.json, .geojson) with an ItemCollection, a list of items or one item, or JSON lines
 //     (.jsonl, .ndjson). Their columns are those of STAC-GeoParquet: the properties by their names, and
 //     "assets.NAME.href", for which "NAME" also stands;
-//   - a directory, walked for .tif, .tiff and .rumi files; a glob; or one file.
+//   - a directory, walked for .tif, .tiff and .rumi files; a glob; or one file. PNG and JPEG files (.png, .jpg,
+//     .jpeg) count only where the glob or the pattern of a field ends like one, because directories of scenes have
+//     previews in them.
 //
 // The samples of a table keep the order of its rows. Those of a directory or glob are ordered by the bytes of
 // their paths below it, written with "/". Hidden files and directories (".name") are skipped. Symbolic links are

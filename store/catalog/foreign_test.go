@@ -18,7 +18,7 @@ import (
 func TestOtherFormatsAreNamed(t *testing.T) {
 	dir := t.TempDir()
 	for name, content := range map[string]string{
-		"chip.png": "\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR", "chip.tif": "\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR",
+		"chip.jxl": "\x00\x00\x00\x0cJXL \r\n\x87\n", "chip.tif": "\x00\x00\x00\x0cJXL \r\n\x87\n",
 		"scene.img": "EHFA_HEADER_TAG\x00",
 		"scene.dat": "\x01\x02\x03\x04\x05\x06\x07\x08\x09", "scene.hdr": "ENVI\nsamples = 3\n",
 		"cube":     "\x01\x02\x03\x04\x05\x06\x07\x08\x09",
@@ -31,7 +31,7 @@ func TestOtherFormatsAreNamed(t *testing.T) {
 		}
 	}
 	for name, want := range map[string]string{
-		"chip.png": "a PNG image", "chip.tif": "a PNG image", "scene.img": "HFA", "scene.dat": "an ENVI raster",
+		"chip.jxl": "a JPEG XL image", "chip.tif": "a JPEG XL image", "scene.img": "HFA", "scene.dat": "an ENVI raster",
 		"scene.hdr": "header of an ENVI raster",
 		"cube":      "an ENVI raster", "rows.geojson": "GeoJSON", "broken.img": "", "noise.dat": "",
 	} {

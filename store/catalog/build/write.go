@@ -304,6 +304,9 @@ func expand(ctx context.Context, paths []string, o Options) (files []namedFile, 
 	return slices.CompactFunc(files, func(a, b namedFile) bool { return a.uri == b.uri }), err
 }
 
+// isFile reports whether an extension is that of a raster file.
+func isFile(ext string) bool { return listing.IsRaster(ext) || listing.IsPicture(ext) }
+
 // eachFile calls add for every file, in any order, and for some twice.
 func eachFile(ctx context.Context, paths []string, o Options, add func(namedFile) error) error {
 	base, err := pathname.Abs(o.Base)
@@ -317,7 +320,7 @@ func eachFile(ctx context.Context, paths []string, o Options, add func(namedFile
 			return err
 		case members != nil:
 			err = eachMember(members, base, o.Absolute, add)
-		case source.IsRemote(p) && !listing.RemoteGlob(p) && listing.IsRaster(listing.Extension(p)):
+		case source.IsRemote(p) && !listing.RemoteGlob(p) && isFile(listing.Extension(p)):
 			err = add(namedFile{uri: p, path: p})
 		default:
 			err = listing.Stream(ctx, p, o.Opener, func(l *listing.Listing, rel string, size int64, etag string) error {

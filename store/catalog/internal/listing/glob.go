@@ -24,13 +24,13 @@ func IsGlob(s string) bool { return strings.ContainsAny(s, "*?[") }
 
 // glob lists the files that a pattern matches. "*" and "?" do not match "/", "**" as a whole part of the path matches
 // any number of directories, "[a-z]" one character (path.Match).
-func glob(ctx context.Context, pattern string, r *source.Roots, each Each) (*Listing, error) {
+func glob(ctx context.Context, pattern string, r *source.Roots, each Each, pictures bool) (*Listing, error) {
 	base, parts := splitLocal(pattern)
 	m, err := newMatcher(parts)
 	if err != nil {
 		return nil, err
 	}
-	l := &Listing{Base: base, each: each}
+	l := &Listing{Base: base, each: each, pictures: pictures}
 	err = l.walk(ctx, l.Base, r, m)
 	if err == nil && l.found == 0 {
 		err = fault.New(fault.NotFound, "glob", fault.NoOffset, "no raster file matches")

@@ -26,9 +26,11 @@ type Listing struct {
 	Etags []string // nil for local files
 	File  bool     // the source is one local file
 
-	charged int // paths that are charged to the budget
-	found   int // files so far
-	each    Each
+	pictures bool // PNG and JPEG files count, too
+	passed   int  // such files that were left out
+	charged  int  // paths that are charged to the budget
+	found    int  // files so far
+	each     Each
 }
 
 // Each is called for a file of a listing, by its path below Base; etag is "" for local files. The listing has its Base
@@ -47,7 +49,7 @@ func (l *Listing) put(path string, size int64, etag string) error {
 
 // Stream calls each for every file that List returns, in any order, and holds none of them.
 func Stream(ctx context.Context, src string, o source.Opener, each Each) error {
-	l, err := list(ctx, src, nil, o, each)
+	l, err := list(ctx, src, nil, o, each, IsPicture(src))
 	if err != nil {
 		return err
 	}
@@ -63,12 +65,16 @@ func Stream(ctx context.Context, src string, o source.Opener, each Each) error {
 	return nil
 }
 
-// IsRaster reports whether a path ends like a file that this module reads.
-func IsRaster(p string) bool {
-	if len(p) < 4 {
-		return false
-	}
-	for _, ext := range [...]string{".tif", ".tiff", ".rumi"} {
+// IsRaster reports whether a path ends like a file that is a raster wherever it lies: a TIFF or a rumi file.
+func IsRaster(p string) bool { return endsIn(p, ".tif", ".tiff", ".rumi") }
+
+// IsPicture reports whether a path ends like a PNG or JPEG file. Such a file is a raster only where a glob or a pattern
+// says so, because directories of scenes have previews in them.
+func IsPicture(p string) bool { return endsIn(p, ".png", ".jpg", ".jpeg") }
+
+// endsIn reports whether a path ends in one of some extensions, in upper or lower case.
+func endsIn(p string, extensions ...string) bool {
+	for _, ext := range extensions {
 		if len(p) >= len(ext) && strings.EqualFold(p[len(p)-len(ext):], ext) {
 			return true
 		}
@@ -76,22 +82,31 @@ func IsRaster(p string) bool {
 	return false
 }
 
-// List lists a directory, a glob or one file.
-func List(ctx context.Context, src string, r *source.Roots, o source.Opener) (*Listing, error) {
+// List lists a directory, a glob or one file. It leaves out pictures unless the glob or the file is one by its name, or
+// pictures is set.
+func List(ctx context.Context, src string, r *source.Roots, o source.Opener, pictures bool) (*Listing, error) {
+	pictures = pictures || IsPicture(src)
 	s, _ := ctx.Value(sharedKey{}).(*shared)
 	if s == nil {
-		return list(ctx, src, r, o, nil)
+		return list(ctx, src, r, o, nil, pictures)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock() // while it lists, too: the next one most likely asks for the same
-	if l := s.of[src]; l != nil {
+	key := sharedListing{src, pictures}
+	if l := s.of[key]; l != nil {
 		return l, nil
 	}
-	l, err := list(ctx, src, r, o, nil)
+	l, err := list(ctx, src, r, o, nil, pictures)
 	if err == nil {
-		s.of[src] = l
+		s.of[key] = l
 	}
 	return l, err
+}
+
+// sharedListing names a listing of an opening.
+type sharedListing struct {
+	src      string
+	pictures bool
 }
 
 type sharedKey struct{}
@@ -99,13 +114,13 @@ type sharedKey struct{}
 // shared are the listings of one opening, by source.
 type shared struct {
 	mu sync.Mutex
-	of map[string]*Listing
+	of map[sharedListing]*Listing
 }
 
 // Share returns a context in which each source is listed once. It is for one opening, with one opener and its roots: a
 // mixture may name a directory many times. Nobody may change the listings.
 func Share(ctx context.Context) context.Context {
-	return context.WithValue(ctx, sharedKey{}, &shared{of: map[string]*Listing{}})
+	return context.WithValue(ctx, sharedKey{}, &shared{of: map[sharedListing]*Listing{}})
 }
 
 // pathBytes is what a file of a listing takes beside the bytes of its path, which a table holds as its own strings too:
@@ -128,9 +143,10 @@ func (l *Listing) charge(ctx context.Context, all bool) error {
 	return budget.Grow(ctx, n)
 }
 
-func list(ctx context.Context, src string, r *source.Roots, o source.Opener, each Each) (*Listing, error) {
+func list(ctx context.Context, src string, r *source.Roots, o source.Opener, each Each,
+	pictures bool) (*Listing, error) {
 	if source.IsRemote(src) {
-		return listRemote(ctx, src, r, o, each)
+		return listRemote(ctx, src, r, o, each, pictures)
 	}
 	src = source.LocalPath(src)
 	if IsGlob(src) {
@@ -148,14 +164,16 @@ func list(ctx context.Context, src string, r *source.Roots, o source.Opener, eac
 	case err == nil && st.IsDir():
 		// The path of a sample does not depend on the link by which the user names the directory.
 		if src, err = evalSymlinks(src, r); err == nil {
-			l = &Listing{Base: src, each: each}
-			err = l.walk(ctx, src, r, nil)
+			l = &Listing{Base: src, each: each, pictures: pictures}
+			if err = l.walk(ctx, src, r, nil); err == nil {
+				err = l.onlyPictures()
+			}
 		}
 	case err == nil:
 		l = &Listing{Base: pathname.Dir(src), Paths: []string{filepath.Base(src)},
 			Sizes: []int64{st.Size()}, File: true}
 	case source.Missing(err) && IsGlob(src): // Missing includes names that are too long: a long pattern is not a name
-		l, err = glob(ctx, src, r, each)
+		l, err = glob(ctx, src, r, each, pictures)
 	}
 	if err != nil {
 		return nil, fault.WithFile(notFound(err), src)
@@ -165,6 +183,24 @@ func list(ctx context.Context, src string, r *source.Roots, o source.Opener, eac
 	}
 	l.sort()
 	return l, nil
+}
+
+// isRaster reports whether a file of the listing is a raster by its name.
+func (l *Listing) isRaster(path string) bool {
+	if IsPicture(path) && !l.pictures {
+		l.passed++
+		return false
+	}
+	return IsRaster(path) || IsPicture(path)
+}
+
+// onlyPictures returns an error if a directory holds pictures and no rasters, which says how to read them.
+func (l *Listing) onlyPictures() error {
+	if l.found > 0 || l.passed == 0 {
+		return nil
+	}
+	return fault.New(fault.NotFound, "dataset", fault.NoOffset,
+		"no TIFF and no rumi file, but %d PNG or JPEG files: a glob such as **/*.png reads them", l.passed)
 }
 
 // unglobbed returns the directory that a glob starts at, or src if it is not a glob.
@@ -230,7 +266,7 @@ func (l *Listing) walk(ctx context.Context, dir string, r *source.Roots, pattern
 			}
 			return nil
 		}
-		keep := IsRaster(rel) && whole
+		keep := l.isRaster(rel) && whole
 		if !keep && !below { // a link to a directory does not matter either
 			return nil
 		}

@@ -27,16 +27,14 @@ func Extension(uri string) string {
 func RemoteGlob(uri string) bool { return !IsURL(uri) && IsGlob(uri) }
 
 // listRemote lists a remote URI: a raster file, a glob, or a directory of a store that can list.
-func listRemote(ctx context.Context, src string, r *source.Roots, o source.Opener, each Each) (*Listing, error) {
+func listRemote(ctx context.Context, src string, r *source.Roots, o source.Opener, each Each,
+	pictures bool) (*Listing, error) {
 	base, pattern := splitGlob(src)
 	if _, err := r.Allow(base); err != nil {
 		return nil, err
 	}
-	if pattern == nil {
-		switch Extension(src) {
-		case ".tif", ".tiff", ".rumi":
-			return remoteFile(ctx, src, o)
-		}
+	if ext := Extension(src); pattern == nil && (IsRaster(ext) || IsPicture(ext)) {
+		return remoteFile(ctx, src, o)
 	}
 	var m *matcher
 	if pattern != nil {
@@ -48,9 +46,9 @@ func listRemote(ctx context.Context, src string, r *source.Roots, o source.Opene
 			return nil, err
 		}
 	}
-	l := &Listing{Base: base, each: each}
+	l := &Listing{Base: base, each: each, pictures: pictures}
 	err := source.List(ctx, o, base, func(e source.Entry) error {
-		if hidden(e.Path) || !IsRaster(e.Path) {
+		if hidden(e.Path) || !l.isRaster(e.Path) {
 			return nil
 		}
 		if m != nil {
@@ -66,6 +64,9 @@ func listRemote(ctx context.Context, src string, r *source.Roots, o source.Opene
 	})
 	if err == nil {
 		err = l.charge(ctx, true)
+	}
+	if err == nil && pattern == nil {
+		err = l.onlyPictures()
 	}
 	if err == nil && l.found == 0 {
 		err = fault.New(fault.NotFound, "listing", fault.NoOffset, "no raster files")

@@ -1,0 +1,209 @@
+"""PNG and JPEG files are read as rasterio (GDAL) reads them."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+
+import numpy as np
+import pytest
+
+import chaski
+from chaski import Field
+
+rasterio = pytest.importorskip("rasterio", reason="needs rasterio to write pictures")
+shutil = pytest.importorskip("rasterio.shutil")
+pytestmark = pytest.mark.filterwarnings("ignore::rasterio.errors.NotGeoreferencedWarning")
+
+PNGS = [
+    ("uint8", 1, {}),
+    ("uint8", 2, {}),
+    ("uint8", 3, {}),
+    ("uint8", 4, {}),
+    ("uint16", 1, {}),
+    ("uint16", 2, {}),
+    ("uint16", 3, {}),
+    ("uint16", 4, {}),
+    ("uint8", 1, {"NBITS": 1}),
+    ("uint8", 1, {"NBITS": 2}),
+    ("uint8", 1, {"NBITS": 4}),
+    ("uint8", 1, {"nodata": 7}),
+    ("uint16", 1, {"nodata": 4000}),
+    ("uint8", 3, {"nodata": 7}),
+    ("uint8", 1, {"palette": 200}),
+    ("uint8", 1, {"palette": 200, "nodata": 3}),
+]
+
+
+def smooth(rng: np.random.Generator, bands: int, height: int, width: int) -> np.ndarray:
+    """Returns an image that JPEG compresses, with edges."""
+    y, x = np.mgrid[:height, :width]
+    out = [
+        128 + 100 * np.sin(x / 9 + b) * np.cos(y / 7) + 20 * (x > width // 2) for b in range(bands)
+    ]
+    return np.clip(np.array(out) + rng.normal(0, 3, (bands, height, width)), 0, 255).astype(
+        np.uint8
+    )
+
+
+def write(path, x: np.ndarray, **options) -> None:
+    """Writes a picture by GDAL, which has no direct way: it copies a raster in memory."""
+    palette = options.pop("palette", 0)
+    nodata = options.pop("nodata", None)
+    bands, height, width = x.shape
+    profile = {"count": bands, "height": height, "width": width, "dtype": x.dtype, "nodata": nodata}
+    with rasterio.io.MemoryFile() as m:
+        with m.open(driver="GTiff", **profile) as d:
+            d.write(x)
+            if palette:
+                d.write_colormap(1, {i: (i, 255 - i, i // 2, 255) for i in range(palette)})
+        with m.open() as d:
+            driver = "PNG" if str(path).endswith(".png") else "JPEG"
+            shutil.copy(d, path, driver=driver, **options)
+
+
+@pytest.mark.parametrize(("dtype", "bands", "options"), PNGS, ids=str)
+def test_png(tmp_path, dtype, bands, options):
+    rng = np.random.default_rng(2)
+    for height, width in ((1, 1), (13, 31), (64, 200)):
+        top = 1 << options["NBITS"] if "NBITS" in options else options.get("palette", 256)
+        x = rng.integers(0, 65536 if dtype == "uint16" else top, (bands, height, width)).astype(
+            dtype
+        )
+        if "nodata" in options:
+            x[:, ::3] = options["nodata"]
+        path = tmp_path / f"{height}.png"
+        write(path, x, **options)
+        with rasterio.open(path) as d:
+            want = d.read()
+            got = chaski.read(path)
+            assert got.dtype == want.dtype
+            assert (got == want).all()
+            info = chaski.info(path)
+            nodata = d.nodata if bands == 1 and "palette" not in options else None
+        assert info["kind"] == "png"
+        assert info["raster"].get("nodata") == nodata
+
+
+@pytest.mark.parametrize("progressive", ["NO", "YES"])
+@pytest.mark.parametrize("quality", [30, 75, 100])
+@pytest.mark.parametrize("bands", [1, 3])
+def test_jpeg(tmp_path, bands, quality, progressive):
+    rng = np.random.default_rng(quality)
+    for height, width in ((1, 1), (17, 40), (130, 77)):
+        path = tmp_path / f"{height}.jpg"
+        write(path, smooth(rng, bands, height, width), QUALITY=quality, PROGRESSIVE=progressive)
+        with rasterio.open(path) as d:
+            want = d.read()
+        got = chaski.read(path)
+        assert got.shape == want.shape
+        if bands == 1:
+            assert (got == want).all()
+        else:  # some libjpegs of GDAL bring colours to the size of the image in another way
+            assert np.abs(got.astype(float) - want).mean() < 1.5
+
+
+def test_windows(tmp_path):
+    x = np.random.default_rng(1).integers(0, 256, (3, 50, 70), np.uint8)
+    write(tmp_path / "x.png", x)
+    got = chaski.read(tmp_path / "x.png", b=[2, 0], y=slice(10, 25), x=slice(20, 45))
+    assert (got == x[[2, 0], 10:25, 20:45]).all()
+
+
+@pytest.fixture(scope="module")
+def sets(tmp_path_factory):
+    """Images as TIFF with masks as PNG, and previews that are no samples."""
+    folder = tmp_path_factory.mktemp("sets")
+    rng = np.random.default_rng(5)
+    for sub in ("images", "masks", "photos/cat", "photos/dog"):
+        (folder / sub).mkdir(parents=True)
+    for i in range(6):
+        image = rng.integers(0, 999, (2, 32, 32), np.uint16)
+        with rasterio.open(
+            folder / f"images/{i}.tif",
+            "w",
+            driver="GTiff",
+            count=2,
+            height=32,
+            width=32,
+            dtype="uint16",
+        ) as d:
+            d.write(image)
+        write(folder / f"images/{i}_preview.jpg", smooth(rng, 3, 8, 8))
+        write(folder / f"masks/{i}.png", (image[:1] > 500).astype(np.uint8), NBITS=1)
+        write(folder / f"photos/{'cat' if i % 2 else 'dog'}/{i}.jpeg", smooth(rng, 3, 32, 32))
+    return folder
+
+
+def test_masks_of_images(sets, binary, tmp_path):
+    fields = {
+        "image": Field(pattern="images/{id}.tif"),
+        "mask": Field(pattern="masks/{id}.png", dtype="int64", layout="n y x"),
+    }
+    pairs = ["--field", "image=images/{id}.tif", "--field", "mask=masks/{id}.png"]
+    out = tmp_path / "pairs.parquet"
+    subprocess.run([binary, "index", *pairs, "-o", out, sets], check=True, capture_output=True)
+    table = sets / "t.csv"
+    lines = [f"images/{i}.tif,masks/{i}.png" for i in range(6)]
+    table.write_text("\n".join(["image,mask", *lines]) + "\n")
+    whole = {"image": Field(), "mask": Field(dtype="int64", layout="n y x", kind="raster")}
+    for source, named in ((sets, fields), (out, whole), (table, whole)):
+        seen = 0
+        with chaski.load(source, batch_size=4, fields=named) as loader:
+            for batch in loader:
+                rows = batch["valid"]
+                seen += int(rows.sum())
+                assert (batch["mask"][rows] == (batch["image"][rows][:, 0] > 500)).all()
+        assert seen == 6
+
+
+def test_previews_are_no_samples(sets, binary):
+    with chaski.load(sets / "images", batch_size=2) as loader:
+        assert loader.samples == 6
+    with pytest.raises(chaski.NotFoundError, match=r"6 PNG or JPEG files: a glob"):
+        chaski.load(sets / "masks", batch_size=2)
+    ran = subprocess.run([binary, "info", sets / "masks/1.png"], capture_output=True, check=True)
+    assert b"png" in ran.stdout
+    files = [sets / "masks/1.png", sets / "photos/cat/1.jpeg"]
+    subprocess.run([binary, "verify", *files], check=True, capture_output=True)
+
+
+def test_a_set_of_photographs(sets, binary, tmp_path):
+    fields = {"image": Field(), "label": Field(kind="class", column="folder")}
+    out = tmp_path / "photos.parquet"
+    glob = f"{sets}/photos/**/*.jpeg"
+    command = [binary, "index", "--format", "parquet", "-o", out, glob]
+    subprocess.run(command, check=True, capture_output=True)
+    for source in (glob, out):
+        with chaski.load(source, batch_size=3, fields=fields, shuffle=False) as loader:
+            assert loader.classes["label"] == ["cat", "dog"]
+            for batch in loader:
+                for row, sample in enumerate(batch["sample"]):
+                    name = loader.ids[sample]
+                    number = int(name.rsplit("/", 1)[-1].removesuffix(".jpeg"))
+                    kind = "cat" if number % 2 else "dog"
+                    with rasterio.open(sets / "photos" / kind / f"{number}.jpeg") as d:
+                        assert np.abs(batch["image"][row] - d.read().astype(float)).mean() < 1.5
+                    assert batch["label"][row] == (kind == "dog")
+
+
+def test_stats(sets, binary):
+    ran = subprocess.run(
+        [binary, "stats", f"{sets}/masks/*.png"], capture_output=True, check=True, text=True
+    )
+    found = json.loads(ran.stdout)
+    truth = []
+    for i in range(6):
+        with rasterio.open(sets / f"masks/{i}.png") as d:
+            truth.append(d.read())
+    assert np.isclose(found["fields"]["image"]["bands"][0]["mean"], np.mean(truth))
+
+
+@pytest.mark.parametrize("at", [3, 20, 40, -20, -9])
+def test_damaged(tmp_path, at):
+    write(tmp_path / "x.png", np.arange(900, dtype=np.uint8).reshape(1, 30, 30))
+    b = bytearray((tmp_path / "x.png").read_bytes())
+    b[at] ^= 0x55
+    (tmp_path / "x.png").write_bytes(b)
+    with pytest.raises((chaski.CorruptError, chaski.UnsupportedError, chaski.LimitError)):
+        chaski.read(tmp_path / "x.png")
