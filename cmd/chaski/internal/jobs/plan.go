@@ -21,7 +21,8 @@ func newPlan(env console.Env) *cobra.Command {
 		Long: `Write a job into a folder, which must not hold one yet. KIND says what is to be done, and is the name of the
 command that does the same in one pass. Its files are named as there; other machines open them under
 the same names, so that full paths or URLs are best. Files are listed, and no pixels are read.`,
-		Args: cobra.ArbitraryArgs,
+		Example: `  chaski job plan stats -o plan-job/ --shards 4 chips/`,
+		Args:    cobra.ArbitraryArgs,
 		RunE: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return console.Usagef("KIND is missing")
@@ -105,6 +106,9 @@ func planStats(env console.Env) *cobra.Command {
 	return planOf(env, &cobra.Command{
 		Use:   "stats [flags] -o FOLDER SPEC.json|DATASET",
 		Short: "Plan statistics: the file that 'chaski stats' writes",
+		Long: `Plan the statistics of a dataset: means, deviations, ranges and percentiles of every band. A shard reads the
+pixels of some of the samples, and 'chaski job merge' adds up exactly, so that the file is the same, byte
+for byte, for any number of shards.`,
 		Example: `  chaski job plan stats -o chips-job/ --shards 200 chips/
   chaski job plan stats -o spec-job/ spec.json`,
 	}, console.ExactlyOne("SPEC.json or DATASET"), m.Add, func(paths []string) (job.Kind, error) {
@@ -139,8 +143,8 @@ func planVerify(env console.Env) *cobra.Command {
 	return planOf(env, &cobra.Command{
 		Use:   "verify [flags] -o FOLDER PATH...",
 		Short: "Plan a check of every byte: the report that 'chaski verify' prints",
-		Long: `Plan a check of every byte of files, containers and arrays. 'chaski job merge' prints the report, and its exit code
-is 1 if there is a fault, as that of 'chaski verify'.`,
+		Long: `Plan a check of every byte of files, containers and arrays. 'chaski job merge' prints the report, and its
+exit code is 1 if there is a fault, as that of 'chaski verify'.`,
 		Example: `  chaski job plan verify -o verify-job/ --shards 200 chips/`,
 	}, console.AtLeastOne("PATH"), func(fl *pflag.FlagSet) {
 		fl.IntVar(&k.MaxFaults, "max-faults", 1000, "list at most this many faults")

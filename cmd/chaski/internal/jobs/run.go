@@ -93,9 +93,10 @@ func newLocal(env console.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "local [flags] FOLDER",
 		Short: "Do all shards of a job that have no result, on this machine",
-		Long: `Do what is left of a job on this machine: --parallel shards at the same time, each with --workers workers. After
-a kill the next run goes on with the shards that were lost. An error ends the command, unless
---ignore-errors is given: then it does the other shards first. 'chaski job status' lists what failed.`,
+		Long: `Do what is left of a job on this machine: --parallel shards at the same time, each with --workers
+workers. After a kill the next run goes on with the shards that were lost. An error ends the command,
+unless --ignore-errors is given: then it does the other shards first. 'chaski job status' lists what
+failed.`,
 		Example: `  chaski job local job/
   chaski job local --parallel 8 --workers 1 --retry 3 --ignore-errors job/`,
 		Args: console.ExactlyOne("FOLDER"),
