@@ -50,38 +50,31 @@ const (
 	floorShare = 64
 )
 
-// chargeFloor charges the memory that the engine has for batches whatever others do.
-func (e *Engine) chargeFloor(ctx context.Context) (int64, error) {
-	total := e.options.Budget.Limit()
-	if total == 0 || e.account == nil {
+// chargeFloor charges the memory that an engine has for batches of some bytes whatever others do.
+func chargeFloor(ctx context.Context, account *budget.Account, o *Options, batch int64) (int64, error) {
+	total := o.Budget.Limit()
+	if total == 0 || account == nil {
 		return 0, nil
 	}
-	floor := min(floorBatches*e.BatchBytes(), e.options.MemoryBytes, total/floorShare)
-	if err := e.account.Grow(ctx, floor); err != nil {
+	floor := min(floorBatches*batch, o.MemoryBytes, total/floorShare)
+	if err := account.Grow(ctx, floor); err != nil {
 		return 0, err
 	}
-	if err := e.account.Settle(ctx); err != nil {
+	if err := account.Settle(ctx); err != nil {
 		return 0, err
 	}
-	e.account.Take(floor) // the memory of batches gives it back
+	account.Take(floor) // the memory of batches gives it back
 	return floor, nil
 }
 
 // chargeTiles charges a cache of n bytes of decoded tiles, or of as many as there is room for, down to an eighth: with
 // fewer, tiles are decoded more than once, which costs time and no more.
-func (e *Engine) chargeTiles(ctx context.Context, n int64) (int64, error) {
+func chargeTiles(ctx context.Context, account *budget.Account, b *budget.Budget, n int64) (int64, error) {
 	for least := n / 8; n/2 >= least && n > least; n /= 2 {
-		if e.options.Budget.TryAcquire(n) {
-			e.account.Put(n)
+		if b.TryAcquire(n) {
+			account.Put(n)
 			return n, nil
 		}
 	}
-	return n, e.account.Grow(ctx, n)
+	return n, account.Grow(ctx, n)
 }
-
-// Lend counts n bytes of a batch as held by a client for as long as it likes. It reports false if there must be no more
-// of them: the other batches of this engine, and of others, need the memory.
-func (e *Engine) Lend(n int64) bool { return e.memory.lend(n, e.BatchBytes()) }
-
-// Returned says that a client holds n bytes of Lend no more.
-func (e *Engine) Returned(n int64) { e.memory.returned(n, e.BatchBytes()) }

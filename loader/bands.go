@@ -7,6 +7,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/lru"
 	"github.com/chaski-eo/chaski/loader/pixels"
+	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog"
 )
 
@@ -14,39 +15,47 @@ import (
 // files of 20 bands.
 const nameBytes = 8 << 20
 
-// names caches the band names of files.
-type names = lru.Cache[string, []string]
+// names looks up bands by their names, and keeps the names of files.
+type names struct {
+	opener source.Opener
+	shared func() []string // the names of files that have none; nil if there are none either
+	cache  *lru.Cache[string, []string]
+}
+
+func newNames(opener source.Opener) *names {
+	return &names{opener: opener, cache: lru.New[string, []string](nameBytes)}
+}
 
 // bandsOf returns the indices of a field's bands in an asset. Bands given by name are looked up in
 // every file, because a file may have them in another order.
-func (d *dataset) bandsOf(ctx context.Context, f *pixels.Raster, a catalog.Asset) (*pixels.PickedBands, error) {
+func (n *names) bandsOf(ctx context.Context, f *pixels.Raster, a catalog.Asset) (*pixels.PickedBands, error) {
 	if f.BandNames == nil {
 		return f.PlanesOf(nil, a.Index), nil
 	}
-	bands, err := d.pickNamed(ctx, &f.Field, a)
+	bands, err := n.pick(ctx, &f.Field, a)
 	if err != nil {
 		return nil, err
 	}
 	return f.PlanesOf(bands, a.Index), nil
 }
 
-// pickNamed returns the indices of a field's named bands in an asset.
-func (d *dataset) pickNamed(ctx context.Context, f *Field, a catalog.Asset) ([]int, error) {
+// pick returns the indices of a field's named bands in an asset.
+func (n *names) pick(ctx context.Context, f *Field, a catalog.Asset) ([]int, error) {
 	key := a.URI + "\x00" + a.Member
-	found, ok := d.names.Get(key)
+	found, ok := n.cache.Get(key)
 	if !ok {
 		var err error
-		if found, err = pixels.BandNames(ctx, d.opener, a); err != nil {
+		if found, err = pixels.BandNames(ctx, n.opener, a); err != nil {
 			return nil, err
 		}
-		if all := d.extras.BandNames; all != nil && found == nil {
-			found = all()
+		if n.shared != nil && found == nil {
+			found = n.shared()
 		}
 		cost := int64(len(key) + 64)
-		for _, n := range found {
-			cost += int64(len(n) + 16)
+		for _, name := range found {
+			cost += int64(len(name) + 16)
 		}
-		d.names.Add(key, found, cost)
+		n.cache.Add(key, found, cost)
 	}
 	bands, err := pixels.PickBands(found, f.BandNames)
 	if err == nil && slices.Max(bands) >= a.Index.StepBands() {

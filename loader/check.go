@@ -185,7 +185,7 @@ func (c *check) asset(ctx context.Context, r *pixels.Reader, d *dataset, draw *s
 	if a.Parts != nil {
 		return c.stack(ctx, r, f, &a)
 	}
-	picked, err := d.bandsOf(ctx, f, a)
+	picked, err := d.names.bandsOf(ctx, f, a)
 	if err != nil {
 		return err
 	}

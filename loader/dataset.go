@@ -13,7 +13,6 @@ import (
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/crash"
-	"github.com/chaski-eo/chaski/internal/lru"
 	"github.com/chaski-eo/chaski/loader/pixels"
 	"github.com/chaski-eo/chaski/loader/rows"
 	"github.com/chaski-eo/chaski/loader/scenes"
@@ -105,7 +104,7 @@ func (e *Engine) addSource(ctx context.Context, src *Source, name string, open r
 func (e *Engine) addDataset(ctx context.Context, src *Source, name string, open rows.Opener,
 	batch int64) (shuffle.Source, error) {
 	d := &dataset{name: name, number: len(e.sets), source: *src, sampler: e.spec.Sampler, fields: e.spec.FieldsOf(src)}
-	d.opener, d.names = e.options.Opener, lru.New[string, []string](nameBytes)
+	d.opener, d.names = e.options.Opener, newNames(e.options.Opener)
 	all := d.fields
 	d.fields = spec.RowFields(all)
 	if src.Sampler != nil {
@@ -122,6 +121,7 @@ func (e *Engine) addDataset(ctx context.Context, src *Source, name string, open 
 	// From here on closeTables closes the table, also if what follows fails.
 	e.sets = append(e.sets, d)
 	d.extras = d.table.Extras()
+	d.names.shared = d.extras.BandNames
 	if d.table.Len() == 0 {
 		return shuffle.Source{}, fault.WithFile(fault.New(fault.NotFound, "dataset", fault.NoOffset, "no samples"),
 			src.Source)
@@ -396,7 +396,7 @@ func (d *dataset) compileFields(ctx context.Context, policy string, rs []uint32)
 		d.remote = d.remote || source.IsRemote(a.URI) ||
 			slices.ContainsFunc(a.Parts, func(p catalog.Asset) bool { return source.IsRemote(p.URI) })
 		if f.BandNames != nil {
-			if f.Bands, err = d.pickNamed(ctx, &f, a); err != nil {
+			if f.Bands, err = d.names.pick(ctx, &f, a); err != nil {
 				return rows.InField(f.Name, err)
 			}
 		}

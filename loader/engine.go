@@ -134,7 +134,7 @@ func openEngine(ctx context.Context, spec Spec, o Options, open rows.Opener) (*E
 			}
 		}
 	}
-	floor, err := e.chargeFloor(ctx)
+	floor, err := chargeFloor(ctx, e.account, &e.options, e.BatchBytes())
 	if err != nil {
 		return e, err
 	}
@@ -193,7 +193,7 @@ func (e *Engine) makeTiles(ctx context.Context) error {
 		e.options.Logger.Warn("a pool of tiles is over half of the memory: tiles will be decoded more than once",
 			"pool bytes", need/2, "memory bytes", e.options.MemoryBytes)
 	}
-	bound, err := e.chargeTiles(ctx, min(need, most))
+	bound, err := chargeTiles(ctx, e.account, e.options.Budget, min(need, most))
 	if err != nil {
 		return err
 	}
@@ -255,6 +255,42 @@ func (e *Engine) compile(ctx context.Context, open rows.Opener) error {
 	return nil
 }
 
+// setClasses sets the values of all classes, and the classes of the spec if it has none: one list for all sources, so
+// that a string has one value in a batch.
+func (e *Engine) setClasses(ctx context.Context) error {
+	for i := range spec.RowFields(e.spec.Fields) {
+		f := &e.spec.Fields[i]
+		if f.Kind != spec.ClassField {
+			continue
+		}
+		if f.Classes == nil {
+			var sources []classSource
+			for _, d := range e.sets {
+				sources = append(sources, classSource{d.table, &d.source, d.extras.Selected})
+			}
+			found, err := findClasses(ctx, i, f.DType, sources)
+			if err != nil {
+				return rows.InField(f.Name, err)
+			}
+			f.Classes = found
+		}
+		for _, d := range e.sets {
+			at := slices.IndexFunc(d.values, func(v valueField) bool { return v.column == i })
+			for n, c := range f.Classes {
+				d.values[at].classes[c] = int64(n)
+			}
+		}
+	}
+	return nil
+}
+
+// Lend counts n bytes of a batch as held by a client for as long as it likes. It reports false if there must be no more
+// of them: the other batches of this engine, and of others, need the memory.
+func (e *Engine) Lend(n int64) bool { return e.memory.lend(n, e.BatchBytes()) }
+
+// Returned says that a client holds n bytes of Lend no more.
+func (e *Engine) Returned(n int64) { e.memory.returned(n, e.BatchBytes()) }
+
 // hasMetadataUnit reports whether each row has a unit with field -1, which reads the metadata
 // columns, the points, the shapes and the window of the row.
 func (e *Engine) hasMetadataUnit() bool {
@@ -288,7 +324,11 @@ func (e *Engine) setHash() error {
 	}
 	h := xxh3.Hash128(b)
 	e.hash = fmt.Sprintf("%016x%016x", h.Hi, h.Lo)
-	e.run, err = e.parts()
+	data := hashed{samples: e.samples, digest: e.digest()}
+	for _, d := range e.sets {
+		data.sources = append(data.sources, hashedSource{d.name, d.table.Fingerprint(), d.table.Len()})
+	}
+	e.run, err = partsOf(&e.spec, data)
 	return err
 }
 

@@ -165,7 +165,7 @@ func (e *Engine) explainAsset(ctx context.Context, d *dataset, draw *shuffle.Dra
 		return e.explainStack(ctx, d, field, &a, p, plan)
 	}
 	in := pixels.Inside(win, a.Index.Height, a.Index.Width)
-	picked, err := d.bandsOf(ctx, f, a)
+	picked, err := d.names.bandsOf(ctx, f, a)
 	if err != nil {
 		return nil, err
 	}

@@ -18,7 +18,6 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/budget"
 	"github.com/chaski-eo/chaski/internal/crash"
-	"github.com/chaski-eo/chaski/loader/dryrun"
 	"github.com/chaski-eo/chaski/loader/pixels"
 	"github.com/chaski-eo/chaski/loader/scenes"
 	"github.com/chaski-eo/chaski/loader/spec"
@@ -325,7 +324,7 @@ func (e *Engine) eachScene(ctx context.Context, d *dataset, draw *shuffle.Draw, 
 			return a.Fault(err)
 		}
 		if part < 0 {
-			picked, err := d.bandsOf(ctx, f, a)
+			picked, err := d.names.bandsOf(ctx, f, a)
 			if err != nil {
 				return err
 			}
@@ -381,37 +380,4 @@ func (u unit) ground(r *pixels.Reader, d *dataset, draw *shuffle.Draw) error {
 		m.End()
 		return nil
 	})
-}
-
-// explainGround notes what is read of the scenes of a window, as far as headers show it: scenes are read one after the
-// other until no pixel is missing, so that those after the first may be left out.
-func (e *Engine) explainGround(ctx context.Context, d *dataset, draw *shuffle.Draw, field int, p dryrun.Asset,
-	plan *chunk.RunPlan) (out []dryrun.Asset, _ error) {
-	f := d.rasters[field]
-	names := f.Field.Parts()
-	err := eachPiece(f, func(part int, of *pixels.Raster) error {
-		seen := make([]byte, of.H*of.W)
-		left := len(seen)
-		return e.eachScene(ctx, d, draw, field, part, func(row int64, a *catalog.Asset, bands []int,
-			m *warp.Mapping) (bool, error) {
-			in := of.Source(m)
-			if in.Y0 >= in.Y1 || in.X0 >= in.X1 {
-				return true, nil
-			}
-			q := p
-			q.Row, q.URI, q.Resampled = row, a.URI, true
-			if part >= 0 {
-				q.Part, q.Stack = names[part].Column+names[part].Pattern, part
-			}
-			q.Size = shuffle.Box{H: a.Index.Height, W: a.Index.Width}
-			q.Window = shuffle.Box{Y: in.Y0, X: in.X0, H: in.Y1 - in.Y0, W: in.X1 - in.X0}
-			if err := e.explainReads(ctx, d, *a, bands, true, in, &q, plan); err != nil {
-				return false, err
-			}
-			out = append(out, q)
-			left -= m.Cover(seen)
-			return left > 0, nil
-		})
-	})
-	return out, err
 }

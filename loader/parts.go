@@ -15,10 +15,24 @@ import (
 // hash, so that long lists do not make states long.
 const shortPart = 64
 
-// parts returns what the spec hash is made of: the members of the spec by their paths, and what
+// hashed is what identifies the data of a run.
+type hashed struct {
+	samples int64
+	digest  string // "" if there is none
+	sources []hashedSource
+}
+
+// hashedSource is what identifies one dataset.
+type hashedSource struct {
+	name        string
+	fingerprint string
+	rows        int64
+}
+
+// partsOf returns what the spec hash is made of: the members of the spec by their paths, and what
 // identifies the data. A resume compares them, to name what differs.
-func (e *Engine) parts() (shuffle.Parts, error) {
-	b, err := json.Marshal(e.spec.Placeless())
+func partsOf(s *Spec, data hashed) (shuffle.Parts, error) {
+	b, err := json.Marshal(s.Placeless())
 	if err != nil {
 		return "", err
 	}
@@ -30,27 +44,27 @@ func (e *Engine) parts() (shuffle.Parts, error) {
 	}
 	delete(spec, "version") // the version is the same for all specs, and the state has the seed
 	delete(spec, "seed")
-	out := map[string]any{shuffle.PartSamples: e.samples}
+	out := map[string]any{shuffle.PartSamples: data.samples}
 	var names []string
-	for _, f := range e.spec.Fields {
+	for _, f := range s.Fields {
 		names = append(names, f.Name)
 	}
 	out["fields"] = textOrHash(strings.Join(names, ", "))
 	flattenNamed(out, "fields", spec["fields"], names)
 	delete(spec, "fields")
-	flattenSources(out, "", spec["sources"], e.spec.Sources)
+	flattenSources(out, "", spec["sources"], s.Sources)
 	delete(spec, "sources")
 	flatten(out, "", spec)
-	for _, s := range e.sets {
+	for _, d := range data.sources {
 		of := ""
-		if s.name != "" {
-			of = " of " + s.name
+		if d.name != "" {
+			of = " of " + d.name
 		}
-		out["data"+of] = "#" + s.table.Fingerprint()
-		out["rows"+of] = s.table.Len()
+		out["data"+of] = "#" + d.fingerprint
+		out["rows"+of] = d.rows
 	}
-	if digest := e.digest(); digest != "" {
-		out["selected rows, weights or sizes"] = "#" + digest
+	if data.digest != "" {
+		out["selected rows, weights or sizes"] = "#" + data.digest
 	}
 	return shuffle.NewParts(out)
 }

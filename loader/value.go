@@ -45,6 +45,28 @@ func newValueField(f Field, column int, kind catalog.Kind) valueField {
 	return v
 }
 
+// newClassField compiles a field whose values are the numbers of the strings of a column. setClasses sets the classes.
+func newClassField(f Field, column int) valueField {
+	v := valueField{name: f.Name, column: column, kind: catalog.Int, to: chunk.Int64, classes: map[string]int64{}}
+	if f.DType != "native" {
+		v.to, _ = chunk.ParseDType(f.DType) // Validate has checked the name
+	}
+	return v
+}
+
+// class returns the number of a string.
+func (v valueField) class(val catalog.Value) (catalog.Value, error) {
+	n, ok := v.classes[val.Text]
+	switch {
+	case val.Null || val.Text == "":
+		return catalog.Value{}, fault.New(fault.Corrupt, "column of field "+v.name, fault.NoOffset, "no class")
+	case !ok:
+		return catalog.Value{}, fault.New(fault.Corrupt, "column of field "+v.name, fault.NoOffset,
+			"%.64q is not one of the %d classes", val.Text, len(v.classes))
+	}
+	return catalog.Value{Int: n}, nil
+}
+
 // nums are the number types of metadata columns.
 var nums = map[chunk.DType]kernel.Num{
 	chunk.Uint8: kernel.U8, chunk.Uint16: kernel.U16, chunk.Uint32: kernel.U32, chunk.Uint64: kernel.U64,

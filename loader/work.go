@@ -569,7 +569,7 @@ func (u unit) do(r *pixels.Reader) error {
 	if err != nil {
 		return a.Fault(err)
 	}
-	if to.Bands, err = d.bandsOf(p.ctx, f, a); err != nil {
+	if to.Bands, err = d.names.bandsOf(p.ctx, f, a); err != nil {
 		return err
 	}
 	if d.resamples(u.field) {

@@ -1,0 +1,45 @@
+package loader
+
+import (
+	"context"
+
+	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/crs/warp"
+	"github.com/chaski-eo/chaski/loader/dryrun"
+	"github.com/chaski-eo/chaski/loader/pixels"
+	"github.com/chaski-eo/chaski/shuffle"
+	"github.com/chaski-eo/chaski/store/catalog"
+)
+
+// explainGround notes what is read of the scenes of a window, as far as headers show it: scenes are read one after the
+// other until no pixel is missing, so that those after the first may be left out.
+func (e *Engine) explainGround(ctx context.Context, d *dataset, draw *shuffle.Draw, field int, p dryrun.Asset,
+	plan *chunk.RunPlan) (out []dryrun.Asset, _ error) {
+	f := d.rasters[field]
+	names := f.Field.Parts()
+	err := eachPiece(f, func(part int, of *pixels.Raster) error {
+		seen := make([]byte, of.H*of.W)
+		left := len(seen)
+		return e.eachScene(ctx, d, draw, field, part, func(row int64, a *catalog.Asset, bands []int,
+			m *warp.Mapping) (bool, error) {
+			in := of.Source(m)
+			if in.Y0 >= in.Y1 || in.X0 >= in.X1 {
+				return true, nil
+			}
+			q := p
+			q.Row, q.URI, q.Resampled = row, a.URI, true
+			if part >= 0 {
+				q.Part, q.Stack = names[part].Column+names[part].Pattern, part
+			}
+			q.Size = shuffle.Box{H: a.Index.Height, W: a.Index.Width}
+			q.Window = shuffle.Box{Y: in.Y0, X: in.X0, H: in.Y1 - in.Y0, W: in.X1 - in.X0}
+			if err := e.explainReads(ctx, d, *a, bands, true, in, &q, plan); err != nil {
+				return false, err
+			}
+			out = append(out, q)
+			left -= m.Cover(seen)
+			return left > 0, nil
+		})
+	})
+	return out, err
+}
