@@ -18,19 +18,6 @@ func ClassLimit(dtype string) int {
 	return MaxClasses
 }
 
-// validateClasses checks the classes of a field.
-func (f *Field) validateClasses() error {
-	switch {
-	case f.Classes == nil:
-		return nil
-	case f.Kind != ClassField:
-		return fmt.Errorf("classes are given and kind is %q: they are for kind %q", f.Kind, ClassField)
-	case len(f.Classes) == 0:
-		return fmt.Errorf("classes is empty: without classes they are the strings of the column")
-	}
-	return CheckClasses(f.Classes, f.DType)
-}
-
 // CheckClasses checks that classes are different, not empty, and that a dtype can number them.
 func CheckClasses(classes []string, dtype string) error {
 	if most := ClassLimit(dtype); len(classes) > most {

@@ -13,6 +13,27 @@ import (
 	"strings"
 )
 
+// ParseSpec reads the JSON form of a spec, fills in its defaults and validates it. JSON of more
+// than 1 MiB, unknown members and text after the JSON value are errors. An error names the member as
+// a user wrote it, its value and the rule.
+func ParseSpec(b []byte) (Spec, error) {
+	var s Spec
+	if len(b) > maxSpecBytes {
+		return s, fmt.Errorf("spec: %d bytes, at most %d", len(b), maxSpecBytes)
+	}
+	if err := checkJSON(b); err != nil {
+		return s, fmt.Errorf("spec: %w", err)
+	}
+	d := json.NewDecoder(bytes.NewReader(b))
+	// checkJSON sees the last of two members with one name; this refuses what is wrong in the first.
+	d.DisallowUnknownFields()
+	if err := d.Decode(&s); err != nil {
+		return s, fmt.Errorf("spec: %w", err)
+	}
+	s = s.WithDefaults()
+	return s, s.Validate()
+}
+
 // checkJSON checks the JSON form of a spec against the types: that every member exists, and that
 // every value has the type of its member. The error names the member, its value and the rule.
 //

@@ -32,6 +32,44 @@ func (s Spec) Placeless() Spec {
 	return s
 }
 
+// Places returns a key made of the paths and names that Placeless removes: what the spec hash does
+// not cover although an engine depends on it. For a spec of one source it is the path of the
+// source.
+func (s Spec) Places() string {
+	var b strings.Builder
+	points := func(fields []Field) {
+		for _, f := range fields {
+			if f.Points != nil {
+				b.WriteString("\x00" + f.Points.Array)
+			}
+			if f.Vector != nil {
+				b.WriteString("\x00" + f.Vector.Path)
+			}
+		}
+	}
+	points(s.Fields)
+	_ = s.walk(func(src Source, depth int) error {
+		if depth > 0 {
+			b.WriteString("\x00" + src.Name + "\x00")
+		}
+		b.WriteString(src.Source)
+		for _, p := range src.Parts {
+			b.WriteString("\x00" + p)
+		}
+		if src.BasePath != "" {
+			// "at " keeps a base path apart from a part of the same path.
+			b.WriteString("\x00at " + src.BasePath)
+		}
+		if src.Sampler != nil {
+			src.Sampler.places(&b)
+		}
+		points(src.Fields)
+		return nil
+	})
+	s.Sampler.places(&b)
+	return b.String()
+}
+
 // places writes the paths of the sampler.
 func (s *Sampler) places(b *strings.Builder) {
 	if s.Weights != "" {

@@ -1,7 +1,6 @@
 package spec
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
@@ -334,27 +333,6 @@ const (
 	// since a state lists the members of the spec.
 	maxSpecBytes = 1 << 20
 )
-
-// ParseSpec reads the JSON form of a spec, fills in its defaults and validates it. JSON of more
-// than 1 MiB, unknown members and text after the JSON value are errors. An error names the member as
-// a user wrote it, its value and the rule.
-func ParseSpec(b []byte) (Spec, error) {
-	var s Spec
-	if len(b) > maxSpecBytes {
-		return s, fmt.Errorf("spec: %d bytes, at most %d", len(b), maxSpecBytes)
-	}
-	if err := checkJSON(b); err != nil {
-		return s, fmt.Errorf("spec: %w", err)
-	}
-	d := json.NewDecoder(bytes.NewReader(b))
-	// checkJSON sees the last of two members with one name; this refuses what is wrong in the first.
-	d.DisallowUnknownFields()
-	if err := d.Decode(&s); err != nil {
-		return s, fmt.Errorf("spec: %w", err)
-	}
-	s = s.WithDefaults()
-	return s, s.Validate()
-}
 
 // WithDefaults returns a copy of the spec in which every default is filled in.
 func (s Spec) WithDefaults() Spec {
@@ -704,6 +682,19 @@ func (f *Field) validateKind() error {
 		return fmt.Errorf("kind is %q and %s is given: that is for rasters", f.Kind, m)
 	}
 	return nil
+}
+
+// validateClasses checks the classes of a field.
+func (f *Field) validateClasses() error {
+	switch {
+	case f.Classes == nil:
+		return nil
+	case f.Kind != ClassField:
+		return fmt.Errorf("classes are given and kind is %q: they are for kind %q", f.Kind, ClassField)
+	case len(f.Classes) == 0:
+		return fmt.Errorf("classes is empty: without classes they are the strings of the column")
+	}
+	return CheckClasses(f.Classes, f.DType)
 }
 
 // rasterMember returns the name of the first member that is set and that only rasters have, or "".

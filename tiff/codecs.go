@@ -1,0 +1,20 @@
+package tiff
+
+import (
+	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/internal/zstd"
+)
+
+// Codecs returns the decompressors for TIFF files: zstd, deflate, LZW, PackBits, JPEG, LERC and WebP. The
+// last three are chunk.TileDecompressors; each other one is a chunk.RowDecompressor and a chunk.StreamDecompressor.
+func Codecs() chunk.Codecs {
+	return chunk.Codecs{
+		chunk.Zstd:     func() chunk.Decompressor { return zstdDecoder{zstd.New()} },
+		chunk.Deflate:  func() chunk.Decompressor { return new(deflateDecoder) },
+		chunk.LZW:      func() chunk.Decompressor { return new(lzwDecoder) },
+		chunk.PackBits: func() chunk.Decompressor { return packBitsDecoder{} },
+		chunk.JPEG:     func() chunk.Decompressor { return new(jpegDecoder) },
+		chunk.LERC:     func() chunk.Decompressor { return new(lercDecoder) },
+		chunk.WebP:     func() chunk.Decompressor { return webpDecoder{} },
+	}
+}
