@@ -25,7 +25,7 @@ var styleText string
 // page is the template. Its contextual escaping applies to everything from files. Only the style sheet and the
 // base64 of pictures encoded here are marked as safe.
 var page = template.Must(template.New("page").Funcs(template.FuncMap{
-	"style": func() template.CSS { return template.CSS(styleText) },
+	"style": Style,
 	"png": func(b []byte) template.URL {
 		return template.URL("data:image/png;base64," + base64.StdEncoding.EncodeToString(b))
 	},

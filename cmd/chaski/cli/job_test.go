@@ -34,13 +34,20 @@ func TestJobIsStats(t *testing.T) {
 	if _, err := os.Stat(out); err == nil {
 		t.Error("a merge that failed wrote a file")
 	}
+	page := filepath.Join(dir, "job.html")
+	ok("job", "status", "--html", page, job)
+	if b, err := os.ReadFile(page); err != nil || !strings.Contains(string(b),
+		`<span class="value">1</span><span class="note">of 3 shards</span>`) {
+		t.Errorf("page: %v, %.300s", err, b)
+	}
 	ok("job", "local", job)
 	if got := ok("job", "merge", job); got != want {
 		t.Errorf("%.200s\nwant %.200s", got, want)
 	}
 	for _, args := range [][]string{
 		{"job"}, {"job", "plan", "stats", chips}, {"job", "plan", "nothing", "-o", job, chips}, {"job", "run", job},
-		{"job", "run", "--shard", "3", job}, {"job", "plan", "stats", "-o", job, "--shards", "0", chips},
+		{"job", "run", "--shard", "3", job}, {"job", "status", "--json", "--html", page, job},
+		{"job", "plan", "stats", "-o", job, "--shards", "0", chips},
 		{"job", "plan", "stats", "-o", job, "--shards", "2", "--shard-items", "2", chips},
 	} {
 		if r := chaski(t.Context(), args...); r.code != 2 {

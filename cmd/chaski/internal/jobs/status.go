@@ -10,19 +10,26 @@ import (
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
 	"github.com/chaski-eo/chaski/job"
 	"github.com/chaski-eo/chaski/job/kinds"
+	"github.com/chaski-eo/chaski/job/page"
 )
 
 func newStatus(env console.Env) *cobra.Command {
 	var asJSON bool
+	var html string
 	cmd := &cobra.Command{
 		Use:   "status [flags] FOLDER",
 		Short: "Print how far a job is",
 		Long: `Print how many shards have a result, which failed, which have none, and which one took longest. What is in the
-results, only 'job merge' reads.`,
+results, only 'job merge' reads. --html writes a page instead, with the slowest shards, the errors by kind and
+the hosts; it is one file that needs no other.`,
 		Example: `  chaski job status job/
+  chaski job status --html job.html job/
   chaski job status --json job/`,
 		Args: console.ExactlyOne("FOLDER"),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if asJSON && html != "" {
+				return console.Usagef("--json and --html exclude each other")
+			}
 			j, err := kinds.Open(cmd.Context(), args[0])
 			if err != nil {
 				return err
@@ -31,6 +38,10 @@ results, only 'job merge' reads.`,
 			if err != nil {
 				return err
 			}
+			if html != "" {
+				o := page.Options{Title: args[0], Generator: "chaski " + env.Version}
+				return console.WriteFile(html, env.Out, func(w io.Writer) error { return page.Write(w, s, o) })
+			}
 			if asJSON {
 				return console.PrintJSON(env.Out, s)
 			}
@@ -38,6 +49,7 @@ results, only 'job merge' reads.`,
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	cmd.Flags().StringVar(&html, "html", "", "write a page to this `FILE`")
 	return cmd
 }
 

@@ -1,0 +1,204 @@
+// Package page makes the page about a job: how far it is, what failed, and which shards and hosts are slow.
+package page
+
+import (
+	"cmp"
+	_ "embed"
+	"fmt"
+	"html/template"
+	"io"
+	"slices"
+	"strconv"
+
+	"github.com/chaski-eo/chaski/draw"
+	"github.com/chaski-eo/chaski/draw/report"
+	"github.com/chaski-eo/chaski/job"
+)
+
+//go:embed page.html
+var text string
+
+// page is the template. Its contextual escaping applies to all that runs wrote.
+var page = template.Must(template.New("page").Funcs(template.FuncMap{"style": report.Style, "clean": report.Clean}).
+	Parse(text))
+
+// Options say what a page is called.
+type Options struct {
+	Title     string // the name of the job
+	Generator string // the program that makes the page, with its version
+}
+
+// maxRows bounds each list of the page: a job has up to job.MaxShards shards, of which people read the first few.
+const maxRows = 20
+
+// Write writes the page as HTML, in one file that needs no other.
+func Write(w io.Writer, s *job.Status, o Options) error {
+	d := &document{Options: o, Kind: s.Kind}
+	d.facts(s)
+	d.states(s)
+	d.errors(s)
+	d.slowest(s)
+	d.hosts(s)
+	return page.Execute(w, d)
+}
+
+type document struct {
+	Options
+	Kind       string
+	Facts      []fact
+	States     []bar
+	Errors     []bar
+	Failed     []job.Run
+	MoreFailed int
+	Slowest    []shard
+	Hosts      []host
+	MoreHosts  int
+}
+
+// fact is a number in the head of the page.
+type fact struct{ ID, Name, Value, Note string }
+
+// bar is a count, with its share of all.
+type bar struct{ Name, Count, Share, Width string }
+
+// shard is a row of the slowest shards.
+type shard struct {
+	Shard                                      int
+	Seconds, Items, Rate, Bytes, Skipped, Host string
+}
+
+// host is a row of the hosts.
+type host struct {
+	Name                                               string
+	Done, Failed, Running, Items, Bytes, Seconds, Rate string
+}
+
+func number(n int) string { return report.Thousands(int64(n)) }
+
+func (d *document) facts(s *job.Status) {
+	d.Facts = []fact{
+		{"done", "Done", number(s.Done), fmt.Sprintf("of %s shards", number(s.Shards))},
+		{"failed", "Failed", number(len(s.Failed)), "shards whose last run ended with an error"},
+		{"left", "Left", number(len(s.Missing)), "shards without a result"},
+		{"items", "Items", report.Thousands(s.ItemsDone),
+			fmt.Sprintf("of %s; %s left out", report.Thousands(s.Items), report.Thousands(s.Skipped))},
+	}
+	if s.ItemsRate > 0 {
+		d.Facts = append(d.Facts, fact{"rate", "Rate", draw.Number(s.ItemsRate),
+			"items a second since the first shard began"})
+	}
+	if s.Bytes > 0 {
+		d.Facts = append(d.Facts, fact{"bytes", "Bytes", report.Bytes(s.BytesDone), "of " + report.Bytes(s.Bytes)})
+	}
+}
+
+// newBar returns the bar of n of all.
+func newBar(name string, n, all int) bar {
+	return bar{name, number(n), draw.Percent(uint64(n), uint64(all)),
+		strconv.FormatFloat(100*float64(n)/float64(max(all, 1)), 'f', 2, 64)}
+}
+
+func (d *document) states(s *job.Status) {
+	for _, of := range []struct {
+		name string
+		n    int
+	}{
+		{"done", s.Done}, {"failed", len(s.Failed)}, {"running", len(s.Running)},
+		{"not begun", len(s.Missing) - len(s.Failed) - len(s.Running)},
+	} {
+		d.States = append(d.States, newBar(of.name, of.n, s.Shards))
+	}
+}
+
+func (d *document) errors(s *job.Status) {
+	kinds := map[string]int{}
+	for _, r := range s.Runs {
+		if r.State != job.Failed {
+			continue
+		}
+		// A record is from anyone, so that it may name any kind: the page lists no more than it has room for.
+		kind := report.Clean(cmp.Or(r.Kind, "network or system"))
+		if _, known := kinds[kind]; !known && len(kinds) >= maxRows {
+			kind = "other"
+		}
+		kinds[kind]++
+		if len(d.Failed) < maxRows {
+			d.Failed = append(d.Failed, r)
+		} else {
+			d.MoreFailed++
+		}
+	}
+	for _, kind := range byCount(kinds, func(n int) int { return n }) {
+		d.Errors = append(d.Errors, newBar(kind, kinds[kind], len(d.Failed)+d.MoreFailed))
+	}
+}
+
+// byCount returns the keys of m, those with the largest counts first.
+func byCount[V any](m map[string]V, count func(V) int) []string {
+	keys := make([]string, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.SortFunc(keys, func(a, b string) int {
+		return cmp.Or(cmp.Compare(count(m[b]), count(m[a])), cmp.Compare(a, b))
+	})
+	return keys
+}
+
+// rate formats items a second.
+func rate(items int64, seconds float64) string {
+	if seconds <= 0 {
+		return "–"
+	}
+	return draw.Number(float64(items) / seconds)
+}
+
+func seconds(s float64) string { return strconv.FormatFloat(s, 'f', 1, 64) }
+
+func (d *document) slowest(s *job.Status) {
+	var done []job.Run
+	for _, r := range s.Runs {
+		if r.State == job.Done {
+			done = append(done, r)
+		}
+	}
+	slices.SortStableFunc(done, func(a, b job.Run) int { return cmp.Compare(b.Seconds, a.Seconds) })
+	for _, r := range done[:min(len(done), maxRows)] {
+		d.Slowest = append(d.Slowest, shard{r.Shard, seconds(r.Seconds), report.Thousands(r.Items),
+			rate(r.Items, r.Seconds), report.Bytes(r.Bytes), report.Thousands(r.Skipped), r.Host})
+	}
+}
+
+func (d *document) hosts(s *job.Status) {
+	type sum struct {
+		done, failed, running int
+		items, bytes          int64
+		seconds               float64
+	}
+	sums := map[string]*sum{}
+	for _, r := range s.Runs {
+		h := sums[r.Host]
+		if h == nil {
+			h = &sum{}
+			sums[r.Host] = h
+		}
+		switch r.State {
+		case job.Done:
+			h.done++
+			h.items += r.Items
+			h.bytes += r.Bytes
+			h.seconds += r.Seconds
+		case job.Failed:
+			h.failed++
+		default:
+			h.running++
+		}
+	}
+	names := byCount(sums, func(h *sum) int { return h.done })
+	for _, name := range names[:min(len(names), maxRows)] {
+		h := sums[name]
+		d.Hosts = append(d.Hosts, host{cmp.Or(name, "unknown"), number(h.done), number(h.failed), number(h.running),
+			report.Thousands(h.items), report.Bytes(h.bytes), seconds(h.seconds), rate(h.items, h.seconds)})
+	}
+	d.MoreHosts = len(names) - len(d.Hosts)
+}
