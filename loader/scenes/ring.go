@@ -7,6 +7,7 @@ import (
 	"github.com/paulmach/orb/clip"
 
 	"github.com/chaski-eo/chaski/crs"
+	"github.com/chaski-eo/chaski/fault"
 )
 
 // wgs84 is where the rings of all CRSs meet: longitudes and latitudes.
@@ -103,14 +104,17 @@ func lonlat(p orb.Polygon, from *crs.CRS) (orb.Polygon, error) {
 // which machines differ, so that all of them find the same cells.
 const grain = 1024
 
-// on returns a polygon of longitudes and latitudes on map m, cut to the part that the map shows, in as many pieces
-// as that gives.
-func (m *Map) on(p orb.Polygon, off float64) (out []orb.Polygon) {
+// turns are the degrees by which longitudes are moved to find them on a map.
+var turns = [...]float64{-360, 0, 360}
+
+// on returns a polygon of longitudes and latitudes on map m, cut to a box of these that the map shows, in as many
+// pieces as that gives. It fails with kind unsupported if a point in the box has no place on the map.
+func (m *Map) on(p orb.Polygon, off float64, shown orb.Bound) (out []orb.Polygon, _ error) {
 	t, err := crs.NewTransform(wgs84, m.CRS)
 	if err != nil {
-		return nil // it was made when the map was
+		return nil, err
 	}
-	for _, turn := range []float64{-360, 0, 360} {
+	for _, turn := range turns {
 		moved := make(orb.Polygon, len(p))
 		for i, ring := range p {
 			moved[i] = make(orb.Ring, len(ring))
@@ -118,14 +122,15 @@ func (m *Map) on(p orb.Polygon, off float64) (out []orb.Polygon) {
 				moved[i][k] = orb.Point{at[0] + turn, at[1]}
 			}
 		}
-		if !moved.Bound().Intersects(m.shown) {
+		if !moved.Bound().Intersects(shown) {
 			continue
 		}
-		piece := clip.Polygon(m.shown, moved)
+		piece := clip.Polygon(shown, moved)
 		for i, ring := range piece {
 			if piece[i] = trace(ring, t, off); piece[i] == nil {
-				piece = nil
-				break
+				return nil, fault.New(fault.Unsupported, "place", fault.NoOffset,
+					"parts of longitude %.6g to %.6g, latitude %.6g to %.6g lie off the map of %v",
+					ring.Bound().Min[0], ring.Bound().Max[0], ring.Bound().Min[1], ring.Bound().Max[1], m.CRS)
 			}
 			round(piece[i])
 		}
@@ -133,7 +138,7 @@ func (m *Map) on(p orb.Polygon, off float64) (out []orb.Polygon) {
 			out = append(out, piece)
 		}
 	}
-	return out
+	return out, nil
 }
 
 func round(ring orb.Ring) {

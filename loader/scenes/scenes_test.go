@@ -218,3 +218,47 @@ func TestScenesOfNoPlace(t *testing.T) {
 		}
 	}
 }
+
+// TestLongitudesWithoutEnd: a file whose longitudes are no longitudes is refused, rather than looked for in every zone.
+func TestLongitudesWithoutEnd(t *testing.T) {
+	for _, size := range []float64{1e3, 1e10, 1e17, 1e300} {
+		for _, x := range []float64{0, -1e3, 1e300} {
+			place := catalog.NewPlace(4326, &[6]float64{x, size, 0, 41, 0, -1e-4}, 300, 300)
+			if place == nil {
+				continue
+			}
+			for _, c := range []string{UTM, "EPSG:3857"} {
+				_, err := New([]Scene{{Name: "scene", Place: *place}}, Options{Side: 32, Resolution: 10, CRS: c})
+				if fault.KindOf(err) != fault.Unsupported {
+					t.Errorf("pixels of %v degrees from %v on, %s: %v", size, x, c, err)
+				}
+			}
+		}
+	}
+}
+
+// TestAreasPastTheMap: bounds and roi that reach to where the map has no place leave the same cells as none, because
+// they hold all scenes.
+func TestAreasPastTheMap(t *testing.T) {
+	for _, name := range []string{UTM, "EPSG:3035", "EPSG:32630", "EPSG:3857"} {
+		o := Options{Side: 64, Resolution: 10, CRS: name}
+		all, err := New(world, o)
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		for _, b := range []orb.Bound{
+			{Min: orb.Point{-180, -90}, Max: orb.Point{180, 90}}, {Min: orb.Point{-60, 10}, Max: orb.Point{170, 89}},
+			{Min: orb.Point{170, -90}, Max: orb.Point{380, 90}},
+		} {
+			o.Within = []Area{{CRS: wgs84, Parts: []orb.Polygon{b.ToPolygon()}}}
+			s, err := New(world, o)
+			if err != nil {
+				t.Errorf("%s: bounds %v: %v", name, b, err)
+				continue
+			}
+			if !slices.Equal(s.Ground.Runs, all.Ground.Runs) {
+				t.Errorf("%s: bounds %v leave %d cells of %d", name, b, s.Ground.Cells(), all.Ground.Cells())
+			}
+		}
+	}
+}

@@ -56,8 +56,9 @@ type Map struct {
 	shown orb.Bound // and of the scenes that their windows may see
 	feet  []foot
 	tree  *boxtree.Tree
-	// The latitudes of its footprints. Outlines of zones are drawn no longer than these.
-	low, high float64
+	// The longitudes and latitudes that its footprints have of shown. Outlines of zones, bounds and roi are drawn no
+	// further than these, because a map need not have a place for all of them.
+	seen orb.Bound
 }
 
 // foot is a footprint on a map, and the scenes that have it, by their numbers.
@@ -146,6 +147,9 @@ func nothingFits(o *Options) error {
 	return fault.New(fault.NotFound, "dataset", fault.NoOffset, "%s", what)
 }
 
+// maxTurns bounds longitudes of scenes: -180 to 180 degrees, and a turn more at each side for those that count on.
+const maxTurns = 540
+
 // footprint is a place that one or several scenes have.
 type footprint struct {
 	place  catalog.Place
@@ -180,6 +184,10 @@ func footprints(scenes []Scene) ([]footprint, error) {
 						"around a pole", &s.Place), s.Name)
 			}
 			f.bound = f.at.Bound()
+			if b := &f.bound; !(b.Min[0] >= -maxTurns && b.Max[0] <= maxTurns) {
+				return nil, fault.WithFile(fault.New(fault.Unsupported, "place", fault.NoOffset,
+					"it lies at %v: longitudes are -%d to %[2]d degrees", &s.Place, maxTurns), s.Name)
+			}
 			list = append(list, f)
 		}
 		list[k].scenes = append(list[k].scenes, int32(i))
@@ -197,6 +205,7 @@ func (s *Set) makeMaps(prints []footprint, o *Options) (err error) {
 	used := s.Maps[:0]
 	for _, m := range s.Maps {
 		var boxes []boxtree.Box
+		m.seen = orb.Bound{Min: orb.Point{math.Inf(1), math.Inf(1)}, Max: orb.Point{math.Inf(-1), math.Inf(-1)}}
 		for i := range prints {
 			f := &prints[i]
 			pieces, err := m.place(f, o.Resolution/8)
@@ -208,10 +217,7 @@ func (s *Set) makeMaps(prints []footprint, o *Options) (err error) {
 			}
 			b := orb.MultiPolygon(pieces).Bound()
 			boxes = append(boxes, boxtree.Around(b.Min[0], b.Min[1], b.Max[0], b.Max[1]))
-			if len(m.feet) == 0 {
-				m.low, m.high = f.bound.Min[1], f.bound.Max[1]
-			}
-			m.low, m.high = min(m.low, f.bound.Min[1]), max(m.high, f.bound.Max[1])
+			m.see(f.bound)
 			m.feet = append(m.feet, foot{pieces, f.scenes})
 		}
 		if m.tree = boxtree.New(boxes); len(m.feet) > 0 {
@@ -220,6 +226,18 @@ func (s *Set) makeMaps(prints []footprint, o *Options) (err error) {
 	}
 	s.Maps = used
 	return nil
+}
+
+// see adds a box of longitudes and latitudes to what the map's footprints have.
+func (m *Map) see(b orb.Bound) {
+	for _, turn := range turns {
+		w, e := max(b.Min[0]+turn, m.shown.Min[0]), min(b.Max[0]+turn, m.shown.Max[0])
+		if w > e {
+			continue
+		}
+		m.seen.Min = orb.Point{min(m.seen.Min[0], w), min(m.seen.Min[1], b.Min[1])}
+		m.seen.Max = orb.Point{max(m.seen.Max[0], e), max(m.seen.Max[1], b.Max[1])}
+	}
 }
 
 // The latitudes that UTM shows.
@@ -288,7 +306,10 @@ func (m *Map) place(f *footprint, off float64) ([]orb.Polygon, error) {
 		round(ring)
 		return []orb.Polygon{{ring}}, nil
 	}
-	pieces := m.on(f.at, off)
+	pieces, err := m.on(f.at, off, m.shown)
+	if err != nil {
+		return nil, err
+	}
 	if wide := m.CRS.Width(); wide > 0 && f.bound.Max[0]-f.bound.Min[0] < 180 {
 		for _, p := range pieces {
 			if b := p.Bound(); b.Max[0]-b.Min[0] > wide*3/4 {
@@ -349,7 +370,11 @@ func (m *Map) cells(pixels int, o *Options) (cells, error) {
 				return nil, fault.New(fault.Unsupported, "place", fault.NoOffset,
 					"bounds or roi lie around a pole, or off the map of %v", area.CRS)
 			}
-			for _, piece := range m.on(at, o.Resolution/8) {
+			pieces, err := m.on(at, o.Resolution/8, m.near(o))
+			if err != nil {
+				return nil, err
+			}
+			for _, piece := range pieces {
 				list = l.draw(list, piece)
 			}
 		}
@@ -362,8 +387,20 @@ func (m *Map) cells(pixels int, o *Options) (cells, error) {
 func (m *Map) outline() orb.Polygon {
 	b := m.strip
 	// 0.1 degrees more, as sides bend: a degree of latitude is never shorter than 110 km, and cells are small.
-	b.Min[1], b.Max[1] = max(b.Min[1], m.low-0.1), min(b.Max[1], m.high+0.1)
+	b.Min[1], b.Max[1] = max(b.Min[1], m.seen.Min[1]-0.1), min(b.Max[1], m.seen.Max[1]+0.1)
 	return b.ToPolygon()
+}
+
+// near returns the longitudes and latitudes around the footprints that decide about cells.
+func (m *Map) near(o *Options) orb.Bound {
+	// A cell of a grid is touched by a footprint at one end and by a polygon at the other, at most its diagonal away:
+	// a degree of longitude has 11 km at 84 degrees.
+	deg := 0.1 + 1.5*float64(o.Stride)*o.Resolution/11_000
+	b := m.seen.Pad(deg)
+	return orb.Bound{
+		Min: orb.Point{max(b.Min[0], m.shown.Min[0]), max(b.Min[1], m.shown.Min[1])},
+		Max: orb.Point{min(b.Max[0], m.shown.Max[0]), min(b.Max[1], m.shown.Max[1])},
+	}
 }
 
 // floor returns the greatest int that is not above v.
