@@ -112,11 +112,11 @@ func words(n int) (out []string) {
 func planEcho(t testing.TB, e *echo, o PlanOptions) (*Job, string) {
 	t.Helper()
 	folder := filepath.Join(t.TempDir(), "job")
-	j, err := Plan(t.Context(), folder, e, o, resources.Options{})
-	if err != nil {
+	if _, err := Plan(t.Context(), folder, e, o, resources.Options{}); err != nil {
 		t.Fatal(err)
 	}
-	if j, err = Open(t.Context(), folder, kinds); err != nil {
+	j, err := Open(t.Context(), folder, kinds)
+	if err != nil {
 		t.Fatal(err)
 	}
 	return j, folder

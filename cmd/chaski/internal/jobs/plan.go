@@ -36,9 +36,8 @@ the same names, so that full paths or URLs are best. Files are listed, and no pi
 
 // planned has the flags of the plans of all kinds.
 type planned struct {
-	out   string
-	o     job.PlanOptions
-	bytes int64
+	out string
+	o   job.PlanOptions
 }
 
 func (f *planned) add(fl *pflag.FlagSet) {
