@@ -253,6 +253,15 @@ func fillSparse(dst []byte, x *Index) {
 	}
 }
 
+// NoDataSample returns the nodata value as one little-endian sample, nil if there is none.
+func (x *Index) NoDataSample() []byte {
+	var s [16]byte
+	if n := x.nodataSample(&s); n > 0 {
+		return s[:n:n]
+	}
+	return nil
+}
+
 // nodataSample writes the nodata value as one little-endian sample and returns its size, or 0 if
 // there is none or all its bytes are zero.
 func (x *Index) nodataSample(s *[16]byte) int {

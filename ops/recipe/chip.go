@@ -132,19 +132,7 @@ func (m *maker) file(ctx context.Context, b *loader.Batch, k int, w *loader.Rast
 		Bands: bandsOf(f, meta, out.shape[0])}
 	c.Geo.Transform = windowTransform(&meta.Transform, w.Window, out.shape)
 	out.geo, out.bands = c.Geo, c.Bands
-	native := f.DType == "" || f.DType == "native"
-	switch {
-	case f.NoData != nil:
-		c.NoData = number(*f.NoData)
-	case native:
-		c.NoData = noDataOf(w.Asset.Index, meta)
-	}
-	// Without a value for nodata, masked pixels and those of the padding need a mask.
-	x := w.Asset.Index
-	past := w.Window.Y < 0 || w.Window.X < 0 || w.Window.Y+w.Window.H > x.Height || w.Window.X+w.Window.W > x.Width
-	if f.NoData == nil && (x.Mask != nil || past || !native && c.NoData == "") {
-		c.Mask = maskOf(valid, out.shape)
-	}
+	missing(&c, f, meta, w, valid)
 	if *m.recipe.Statistics {
 		if out.stats, err = t.add(k, len(m.recipe.Fields), pixels, valid); err != nil {
 			return nil, err
@@ -157,6 +145,37 @@ func (m *maker) file(ctx context.Context, b *loader.Batch, k int, w *loader.Rast
 	}
 	out.bytes = w2.Bytes()
 	return out, nil
+}
+
+// missing gives a chip its nodata value, and a mask where no value says which pixels are missing.
+func missing(c *convert.Chip, f *Field, meta *tiff.Meta, w *loader.RasterWindow, valid []byte) {
+	x := w.Asset.Index
+	native := f.DType == "" || f.DType == "native"
+	switch {
+	case f.NoData != nil: // the loader has written it already
+		c.NoData = number(*f.NoData)
+		return
+	case native:
+		c.NoData = noDataOf(x, meta)
+	}
+	past := w.Window.Y < 0 || w.Window.X < 0 || w.Window.Y+w.Window.H > x.Height || w.Window.X+w.Window.W > x.Width
+	sample := x.NoDataSample()
+	switch {
+	case past && native && x.Mask == nil && c.NoData != "" && sample != nil:
+		// The padding is 0 so far. A mask would hide the nodata of single bands from GDAL, and not fit into a rumi.
+		fillMissing(c.Pixels, valid, sample)
+	case x.Mask != nil || past || !native && c.NoData == "":
+		c.Mask = maskOf(valid, c.Shape)
+	}
+}
+
+// fillMissing writes sample to the pixels that are not valid.
+func fillMissing(pixels, valid, sample []byte) {
+	for i, v := range valid {
+		if v == 0 {
+			copy(pixels[i*len(sample):], sample)
+		}
+	}
 }
 
 // maskOf returns the mask of an image: 0 where no band is valid. It is nil if all pixels are.

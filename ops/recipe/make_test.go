@@ -423,6 +423,55 @@ func TestCancel(t *testing.T) {
 	}
 }
 
+// TestPaddingIsNoData: what is past the edge gets the nodata value of the source, so that chips need no mask, which a
+// rumi could not hold and which would hide the nodata of single bands.
+func TestPaddingIsNoData(t *testing.T) {
+	const n, none = 20, 9
+	pixels := make([]byte, 2*n*n) // two bands
+	for i := range pixels {
+		pixels[i] = byte(i%5 + 1)
+	}
+	pixels[3*n+4] = none // of the first band alone
+	var w bytes.Buffer
+	if err := tiff.WriteTOG(&w, pixels, tiff.TOGOptions{Shape: [3]int{2, n, n}, DType: chunk.Uint8, Tile: 16,
+		Level: 1, NoData: "9"}); err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "s.tif"), w.Bytes(), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for _, format := range []string{"tog", "rumi"} {
+		text := "source: s.tif\nwindows: {kind: grid, size: 16, pad: true}\nfields: [{codec: {format: %s}}]\n"
+		out, _, err := create(t, dir, fmt.Sprintf(text, format), 2)
+		if err != nil {
+			t.Fatal(format, err)
+		}
+		for _, at := range [][2]int{{0, 0}, {0, 16}, {16, 0}, {16, 16}} {
+			path := fmt.Sprintf("%s::s_y%d_x%d", out, at[0], at[1])
+			a, err := raster.Read(t.Context(), []string{path}, raster.ReadOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, got := range a.Data {
+				b, y, x := i/256, at[0]+i/16%16, at[1]+i%16
+				want := byte(none)
+				if y < n && x < n {
+					want = pixels[b*n*n+y*n+x]
+				}
+				if got != want {
+					t.Fatalf("%s: sample (%d, %d, %d) is %d, want %d", format, b, y, x, got, want)
+				}
+			}
+			if format == "tog" {
+				if m := metaOf(t, path); m.NoData != "9" {
+					t.Errorf("%s: nodata %q", path, m.NoData)
+				}
+			}
+		}
+	}
+}
+
 // TestNoData: another nodata value replaces the source's in the pixels of the chips, and a container is a source whose
 // columns go along.
 func TestNoData(t *testing.T) {
