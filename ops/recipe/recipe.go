@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode"
 
 	"go.yaml.in/yaml/v3"
 
@@ -160,7 +161,9 @@ func Parse(b []byte) (*Recipe, error) {
 		if err := d.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
 			return errors.New("a second document follows the first")
 		}
-		return nil
+		var err error
+		r.Collection, err = members(b)
+		return err
 	})
 	if errors.Is(err, io.EOF) {
 		err = errors.New("it is empty")
@@ -357,6 +360,11 @@ func (s *Split) check() error {
 		return fmt.Errorf("split.cell is %g: it is for by place", s.Cell)
 	case len(s.Shares) == 0:
 		return errors.New("split.shares is missing, such as {train: 0.8, val: 0.2}")
+	}
+	for name := range s.Shares {
+		if name == "" || strings.ContainsFunc(name, unicode.IsControl) {
+			return fmt.Errorf("split.shares has the name %q: it must have characters, and no control characters", name)
+		}
 	}
 	_, err := s.hash()
 	return err

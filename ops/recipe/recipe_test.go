@@ -48,11 +48,15 @@ func TestParseRefuses(t *testing.T) {
 		head + "---\nsource: b":                              "a second document",
 		strings.ReplaceAll(head, "source: s\n", ""):          "source is missing",
 		"source: s": "collection is missing",
-		strings.ReplaceAll(head, "id: c", "id: C"):                       `id is "C"`,
-		"a: &a [x, x]\nb: &b [*a, *a, *a]":                               "there is no key",
-		head + "bbox: [1, 2, 3]":                                         "bbox has 3 numbers",
-		head + "bbox: 1":                                                 "line 4: \"1\" is not a list",
-		head + strings.Repeat("#", 1<<20):                                "bytes, at most 1048576",
+		strings.ReplaceAll(head, "id: c", "id: C"):          `id is "C"`,
+		"a: &a [x, x]\nb: &b [*a, *a, *a]":                  "there is no key",
+		head + "bbox: [1, 2, 3]":                            "bbox has 3 numbers",
+		head + "bbox: 1":                                    "line 4: \"1\" is not a list",
+		head + strings.Repeat("#", 1<<20):                   "bytes, at most 1048576",
+		head + "split: {by: hash, shares: {\"\": 1, a: 1}}": `the name ""`,
+		strings.ReplaceAll(head, "id: c", "x: &x "+strings.Repeat("y", 1<<16)+", z: ["+strings.Repeat("*x, ", 1000)+
+			"*x], id: c"): "collection: more than 1048576 bytes",
+		strings.ReplaceAll(head, "id: c", "x: &x {y: *x}, id: c"):        "contains itself",
 		head + "statistics: perhaps":                                     `"perhaps" is not true or false`,
 		head + "fields: [{column: a, pattern: b}]":                       "both column and pattern are given",
 		head + "fields: [{name: a, band_names: []}]\nmissing: sometimes": "missing",
@@ -62,6 +66,24 @@ func TestParseRefuses(t *testing.T) {
 			!strings.HasPrefix(err.Error(), "recipe: ") {
 			t.Errorf("%.80q: %v, %v; want %q", strings.TrimPrefix(text, head), r, err, want)
 		}
+	}
+}
+
+// TestCollectionIsJSON: dates and keys of the collection are strings as they are written.
+func TestCollectionIsJSON(t *testing.T) {
+	r, err := Parse([]byte(strings.Replace(head, `dataset_version: "1"`,
+		"dataset_version: 2024-01-01, when: &w 2024-02-30, again: [*w], 5: {1: 2.5, true: yes, ~: null}", 1)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for key, want := range map[string]any{"dataset_version": "2024-01-01", "when": "2024-02-30",
+		"again": []any{"2024-02-30"}, "5": map[string]any{"1": 2.5, "true": "yes", "~": nil}} {
+		if got := r.Collection[key]; !reflect.DeepEqual(got, want) {
+			t.Errorf("%s is %#v, want %#v", key, got, want)
+		}
+	}
+	if _, err := r.collection(); err != nil {
+		t.Error(err)
 	}
 }
 
