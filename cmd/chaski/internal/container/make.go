@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -95,6 +97,11 @@ func (f *makeFlags) run(ctx context.Context, env console.Env, path string) error
 		console.AtLeast("memory", f.memory, 0)); err != nil {
 		return err
 	}
+	for _, name := range []string{f.out, path} {
+		if f.stats != "" && samePath(f.stats, name) {
+			return console.Usagef("--stats %s would replace %s", f.stats, name)
+		}
+	}
 	b, err := open.Whole(ctx, path)
 	if err != nil {
 		return fault.WithFile(err, path)
@@ -121,6 +128,17 @@ func (f *makeFlags) run(ctx context.Context, env console.Env, path string) error
 		return console.FileError(f.out, err)
 	}
 	return f.report(env, res)
+}
+
+// samePath reports whether two paths name one file, which need not exist yet.
+func samePath(a, b string) bool {
+	if st, err := os.Stat(a); err == nil {
+		other, err := os.Stat(b)
+		return err == nil && os.SameFile(st, other)
+	}
+	a, aerr := filepath.Abs(a)
+	b, berr := filepath.Abs(b)
+	return aerr == nil && berr == nil && a == b
 }
 
 // forms are the values of --form.

@@ -1,0 +1,35 @@
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// TestMakeStatsElsewhere: --stats replaces neither the container that was just made nor the recipe.
+func TestMakeStatsElsewhere(t *testing.T) {
+	recipe, err := os.ReadFile(filepath.Join("..", "..", "..", "examples", "coast.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	at := func(name string) string { return filepath.Join(dir, name) }
+	for name, content := range map[string]string{"chips.yaml": string(recipe), "old.tacozip": "old"} {
+		if err := os.WriteFile(at(name), []byte(content), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, names := range [][2]string{{"old.tacozip", "old.tacozip"}, {"new.tacozip", "new.tacozip"},
+		{"new.tacozip", "./new.tacozip"}, {"new.tacozip", "chips.yaml"}} {
+		r := chaski(t.Context(), "make", "-o", at(names[0]), "--stats", dir+"/"+names[1], at("chips.yaml"))
+		if r.code != 2 {
+			t.Errorf("%q: exit %d: %s", names, r.code, r.err)
+		}
+	}
+	if b, err := os.ReadFile(at("old.tacozip")); err != nil || string(b) != "old" {
+		t.Errorf("the old container is %q, %v", b, err)
+	}
+	if _, err := os.Stat(at("new.tacozip")); err == nil {
+		t.Error("a container was made")
+	}
+}
