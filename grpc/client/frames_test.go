@@ -59,3 +59,45 @@ func TestAwaitFramesEnds(t *testing.T) {
 		}
 	})
 }
+
+// TestAwaitFramesGivesUp: where waits do not end early, as behind a proxy that sends small frames, they cost less than a
+// millisecond a part in the long run; where they do again, each part is waited for again.
+func TestAwaitFramesGivesUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, start := newFrames(), time.Now()
+		const parts = 1000
+		for range parts {
+			f.await(t.Context(), 8*frameBytes)
+		}
+		if d := time.Since(start); d > parts*time.Millisecond || d == 0 {
+			t.Errorf("%v for %d parts", d, parts)
+		}
+		for range 100 { // the frames come now, while a part is waited for
+			go f.await(t.Context(), 8*frameBytes)
+			synctest.Wait()
+			waits := f.want.Load() > 0
+			for range 7 {
+				f.Get(frameBytes)
+			}
+			synctest.Wait()
+			f.out.Store(0)
+			if waits {
+				start = time.Now()
+				for range 10 {
+					go f.await(t.Context(), 8*frameBytes)
+					synctest.Wait()
+					if f.want.Load() == 0 {
+						t.Fatal("no wait after one that ended early")
+					}
+					for range 7 {
+						f.Get(frameBytes)
+					}
+					synctest.Wait()
+					f.out.Store(0)
+				}
+				return
+			}
+		}
+		t.Error("no wait in 100 parts")
+	})
+}

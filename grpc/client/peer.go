@@ -120,7 +120,9 @@ func (p *peer) read(ctx context.Context, r *chaskiv1.ReadRequest) (*raster.Array
 	}
 	in := assembly{memory: make(memory)}
 	defer in.drop()
-	for reply := (&wire.Reply{}); !in.whole(); reply.Free() {
+	reply := &wire.Reply{}
+	defer func() { reply.Free() }() // with an error; frames that are not freed would end later waits early
+	for ; !in.whole(); reply.Free() {
 		if err := stream.RecvMsg(reply); err != nil {
 			return nil, p.failed(err)
 		}
