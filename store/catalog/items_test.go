@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/budget"
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/store/catalog/build"
 )
@@ -181,6 +182,44 @@ func TestBadItems(t *testing.T) {
 		catalog.Options{AllColumns: true})
 	if fault.KindOf(err) != fault.Limit {
 		t.Errorf("1,100 properties: %v", err)
+	}
+}
+
+// TestItemsAreCharged promises that a table of items is charged to the budget with the values that items lack: a file
+// of which few items have all properties makes a table many times its size.
+func TestItemsAreCharged(t *testing.T) {
+	var wide, few strings.Builder
+	for i := range 500 {
+		fmt.Fprintf(&wide, `, "p%d": 1`, i)
+	}
+	const items = 400
+	for i := range items - 1 {
+		few.WriteString(stacItem(i, ""))
+	}
+	for name, text := range map[string]string{
+		"first": stacItem(0, wide.String()) + few.String(), "last": few.String() + stacItem(0, wide.String()),
+	} {
+		dir := tree(t, "items.json="+text)
+		run := func(limit int64) (held int64, err error) {
+			a, err := budget.New(limit).Open(t.Context(), 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer a.Close()
+			tab, err := catalog.Open(budget.With(t.Context(), a), filepath.Join(dir, "items.json"),
+				[]catalog.Source{{Field: "B04"}}, catalog.Options{AllColumns: true})
+			if err == nil {
+				err = tab.Close()
+			}
+			return a.Held(), err
+		}
+		const size = 500 * items * 9 // an end and a null of each value
+		if held, err := run(1 << 30); err != nil || held < size {
+			t.Errorf("%s: %d bytes are charged, %d are made: %v", name, held, size, err)
+		}
+		if _, err := run(size); fault.KindOf(err) != fault.Limit {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }
 

@@ -24,6 +24,10 @@ const (
 	maxItemCells   = 128 << 20 // rows times columns: a cell takes 8 bytes or more, also where an item has no value
 )
 
+// cellBytes is what a value takes beside its text, also where an item has none: its end of 8 bytes and whether it is
+// null, twice, because a slice that grows is copied.
+const cellBytes = 2 * 9
+
 // IsItems reports whether files with an extension hold STAC items.
 func IsItems(ext string) bool {
 	return ext == ".json" || ext == ".geojson" || ext == ".jsonl" || ext == ".ndjson"
@@ -38,7 +42,7 @@ func OpenItems(ctx context.Context, r source.Reader, want func(name string) bool
 	if r.Size() > maxItems {
 		return nil, fault.New(fault.Limit, "items", fault.NoOffset, "%d bytes, at most %d", r.Size(), int64(maxItems))
 	}
-	in := &items{ctx: ctx, want: want, columns: map[string]*itemColumn{}, dropped: map[string]bool{}}
+	in := &items{ctx: ctx, want: want, columns: map[string]*itemColumn{}}
 	in.file = &sequential{ctx: ctx, r: r, what: "an item"}
 	d := json.NewDecoder(in.file)
 	for {
@@ -73,8 +77,6 @@ type items struct {
 	want    func(name string) bool
 	n       int64
 	columns map[string]*itemColumn
-	dropped map[string]bool // columns that are not wanted
-	charged int64           // bytes
 }
 
 // itemColumn holds the values of a column as texts.
@@ -212,23 +214,25 @@ func (in *items) add(it *item, at int64) error {
 	for _, c := range in.columns {
 		c.fill(in.n)
 	}
-	return nil
+	return budget.Grow(in.ctx, cellBytes*int64(len(in.columns)))
 }
 
 // cell adds a value to the last row, if it is a number, a string or a boolean.
 func (in *items) cell(name string, raw json.RawMessage, part string, at int64) error {
 	raw = bytes.TrimSpace(raw)
-	if len(raw) == 0 || raw[0] == '{' || raw[0] == '[' || raw[0] == 'n' || in.dropped[name] {
+	if len(raw) == 0 || raw[0] == '{' || raw[0] == '[' || raw[0] == 'n' {
 		return nil
 	}
 	c := in.columns[name]
 	if c == nil {
 		switch {
 		case in.want != nil && !in.want(name):
-			in.dropped[name] = true
 			return nil
 		case len(in.columns) == maxItemColumns:
 			return fault.New(fault.Limit, part, at, "over %d properties and assets", maxItemColumns)
+		}
+		if err := budget.Grow(in.ctx, cellBytes*(in.n-1)); err != nil {
+			return err
 		}
 		c = &itemColumn{}
 		in.columns[name] = c
@@ -252,8 +256,7 @@ func (in *items) cell(name string, raw json.RawMessage, part string, at int64) e
 	}
 	c.data = append(c.data, text...)
 	c.ends, c.null = append(c.ends, uint64(len(c.data))), append(c.null, false)
-	in.charged += int64(len(text)) + 9
-	return budget.Grow(in.ctx, 2*(int64(len(text))+9)) // twice, because a slice that grows is copied
+	return budget.Grow(in.ctx, 2*int64(len(text)))
 }
 
 // fill adds nulls up to row n.
