@@ -31,8 +31,8 @@ func newFrames() *frames { return &frames{wake: make(chan struct{}, 1)} }
 const longestWait = 20 * time.Millisecond
 
 // mostLate bounds how many waits in a row are counted: after so many, 2^6 parts are not waited for. Behind a proxy that
-// sends frames of 8 KiB, which are not counted, no wait ends early: parts of 1 MiB would come at 50 MB a second at most.
-// One wait in 65 parts costs 0.3 ms a part.
+// sends frames of 8 KiB, which are not counted, no wait ends early: parts of 1 MiB would come at 50 MB a second at
+// most. One wait in 65 parts costs 0.3 ms a part.
 const mostLate = 6
 
 // await waits until most frames of the next n bytes are received, if no one else waits.

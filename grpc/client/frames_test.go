@@ -60,8 +60,8 @@ func TestAwaitFramesEnds(t *testing.T) {
 	})
 }
 
-// TestAwaitFramesGivesUp: where waits do not end early, as behind a proxy that sends small frames, they cost less than a
-// millisecond a part in the long run; where they do again, each part is waited for again.
+// TestAwaitFramesGivesUp: where waits do not end early, as behind a proxy that sends small frames, they cost less than
+// a millisecond a part in the long run; where they do again, each part is waited for again.
 func TestAwaitFramesGivesUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, start := newFrames(), time.Now()
