@@ -118,8 +118,10 @@ func (h *header) png() (*chunk.Index, error) {
 			if b, err = h.at(off+8, 2); err != nil {
 				return nil, err
 			}
-			v := float64(binary.BigEndian.Uint16(b))
-			x.NoData = &v
+			if v := binary.BigEndian.Uint16(b); int(v)>>f.depth == 0 { // no sample has a larger one
+				value := float64(v)
+				x.NoData = &value
+			}
 		}
 		off += 8 + n + 4 // a checksum follows
 	}

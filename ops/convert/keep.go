@@ -4,11 +4,13 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/loader/raster"
+	"github.com/chaski-eo/chaski/picture"
 	"github.com/chaski-eo/chaski/rumi"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/tiff"
@@ -32,11 +34,18 @@ func (o *Options) inspect(ctx context.Context, path string) (*holding, error) {
 		return nil, err
 	}
 	defer r.Close()
+	h := &holding{}
+	if x, err := openPicture(ctx, r, o.limits().MaxChunk); x != nil || err != nil {
+		if err == nil {
+			h.image, h.meta = x, pictureMeta(x)
+			h.steps, err = o.Steps.Indices("t", 1)
+		}
+		return h, err
+	}
 	f, err := rumi.Open(ctx, r, tiff.Limits{}.IFD())
 	if err != nil {
 		return nil, err
 	}
-	h := &holding{}
 	if rumi.Is(ctx, f) {
 		return h, h.rumi(ctx, f, o)
 	}
@@ -62,6 +71,23 @@ func (o *Options) inspect(ctx context.Context, path string) (*holding, error) {
 	}
 	h.extras = *extras
 	return h, nil
+}
+
+// openPicture reads the header of a PNG or JPEG file. It returns nil if the file is none.
+func openPicture(ctx context.Context, r source.Reader, maxChunk int) (*chunk.Index, error) {
+	head := make([]byte, min(4, r.Size()))
+	if err := r.ReadAt(ctx, head, 0); err != nil || !picture.Is(head) {
+		return nil, err
+	}
+	return picture.Open(ctx, r, maxChunk)
+}
+
+// pictureMeta returns what the header of a PNG or JPEG file says besides the shape.
+func pictureMeta(x *chunk.Index) (m tiff.Meta) {
+	if x.NoData != nil {
+		m.NoData = strconv.FormatFloat(*x.NoData, 'f', -1, 64)
+	}
+	return m
 }
 
 // rumi reads what a rumi file holds. A file of generation 2 has no tags besides those of its georeferencing, so
@@ -271,13 +297,20 @@ func (o *Options) load(ctx context.Context, path string, x *chunk.Index, r raste
 	return raster.Read(ctx, []string{path}, r)
 }
 
-// ReadMeta reads the georeferencing and the bands of the TIFF or rumi file at path, without its pixels.
+// ReadMeta reads the georeferencing and the bands of the raster file at path, without its pixels. A PNG or JPEG file
+// has at most nodata.
 func ReadMeta(ctx context.Context, path string, opener source.Opener) (tiff.Meta, error) {
 	r, err := opener.Open(ctx, path)
 	if err != nil {
 		return tiff.Meta{}, err
 	}
 	defer r.Close()
+	if x, err := openPicture(ctx, r, 0); x != nil || err != nil {
+		if err != nil {
+			return tiff.Meta{}, err
+		}
+		return pictureMeta(x), nil
+	}
 	f, err := rumi.Open(ctx, r, tiff.Limits{}.IFD())
 	if err != nil {
 		return tiff.Meta{}, err

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+import zlib
 
 import numpy as np
 import pytest
@@ -185,6 +186,51 @@ def test_a_set_of_photographs(sets, binary, tmp_path):
                     with rasterio.open(sets / "photos" / kind / f"{number}.jpeg") as d:
                         assert np.abs(batch["image"][row] - d.read().astype(float)).mean() < 1.5
                     assert batch["label"][row] == (kind == "dog")
+
+
+@pytest.mark.parametrize("form", ["tog", "rumi"])
+def test_convert(tmp_path, binary, form):
+    rng = np.random.default_rng(3)
+    write(tmp_path / "rgb.png", rng.integers(0, 256, (3, 40, 50), np.uint8))
+    write(tmp_path / "deep.png", rng.integers(0, 65536, (1, 40, 50), np.uint16), nodata=7)
+    write(tmp_path / "grey.jpg", smooth(rng, 1, 40, 50))
+    for name, nodata in (("rgb.png", None), ("deep.png", 7), ("grey.jpg", None)):
+        out = tmp_path / f"{name}.tif"
+        command = [binary, "convert", "--to", form, "-o", out, tmp_path / name]
+        subprocess.run(command, check=True, capture_output=True)
+        with rasterio.open(tmp_path / name) as d:
+            assert (chaski.read(out) == d.read()).all()
+        if form == "tog":
+            with rasterio.open(out) as d:
+                assert d.nodata == nodata
+
+
+def test_no_sample_is_transparent(tmp_path):
+    path = tmp_path / "x.png"
+    write(path, np.zeros((1, 4, 4), np.uint8), nodata=7)
+    b = path.read_bytes()
+    old = b"tRNS\x00\x07"
+    new = b"tRNS\x01\x07"
+    assert old in b
+    at = b.index(old)
+    path.write_bytes(b[:at] + new + zlib.crc32(new).to_bytes(4, "big") + b[at + 10 :])
+    with rasterio.open(path) as d:
+        assert d.nodata is None
+    assert "nodata" not in chaski.info(path)["raster"]
+
+
+@pytest.mark.parametrize("name", ["x.png", "x.jpg"])
+@pytest.mark.parametrize("content", [b"", b"text, and no picture"])
+def test_no_picture(tmp_path, name, content):
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(chaski.CorruptError, match="begins like no PNG, JPEG, TIFF or rumi file"):
+        chaski.read(tmp_path / name)
+
+
+def test_globs_that_end_otherwise(sets):
+    for glob in ("photos/**", "photos/*/*.jp*g"):
+        with pytest.raises(chaski.NotFoundError, match="but 6 PNG or JPEG files: a glob that ends"):
+            chaski.load(f"{sets}/{glob}", batch_size=2)
 
 
 def test_stats(sets, binary):

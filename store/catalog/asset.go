@@ -202,7 +202,11 @@ func openAsset(ctx context.Context, o source.Opener, r source.Reader, uri string
 	if err == nil {
 		a, m, err = readAsset(ctx, from, maxChunk)
 	}
-	if fault.KindOf(err) == fault.Corrupt {
+	switch {
+	case fault.KindOf(err) != fault.Corrupt:
+	case listing.IsPicture(uri) && !startsWith(ctx, from, rasterMagics...):
+		err = fault.New(fault.Corrupt, "header", 0, "it begins like no PNG, JPEG, TIFF or rumi file")
+	default:
 		if name := foreign(ctx, o, uri, from); name != "" {
 			err = ifd.NotRead(name)
 		}

@@ -32,7 +32,12 @@ func glob(ctx context.Context, pattern string, r *source.Roots, each Each, pictu
 	}
 	l := &Listing{Base: base, each: each, pictures: pictures}
 	err = l.walk(ctx, l.Base, r, m)
-	if err == nil && l.found == 0 {
+	switch {
+	case err == nil && l.found == 0 && l.passed > 0:
+		err = fault.New(fault.NotFound, "glob", fault.NoOffset,
+			"no TIFF and no rumi file matches, but %d PNG or JPEG files: a glob that ends like one reads them",
+			l.passed)
+	case err == nil && l.found == 0:
 		err = fault.New(fault.NotFound, "glob", fault.NoOffset, "no raster file matches")
 	}
 	return l, err

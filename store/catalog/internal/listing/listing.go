@@ -199,7 +199,7 @@ func (l *Listing) onlyPictures() error {
 	if l.found > 0 || l.passed == 0 {
 		return nil
 	}
-	return fault.New(fault.NotFound, "dataset", fault.NoOffset,
+	return fault.New(fault.NotFound, "directory", fault.NoOffset,
 		"no TIFF and no rumi file, but %d PNG or JPEG files: a glob such as **/*.png reads them", l.passed)
 }
 
@@ -266,7 +266,7 @@ func (l *Listing) walk(ctx context.Context, dir string, r *source.Roots, pattern
 			}
 			return nil
 		}
-		keep := l.isRaster(rel) && whole
+		keep := whole && l.isRaster(rel)
 		if !keep && !below { // a link to a directory does not matter either
 			return nil
 		}
