@@ -52,6 +52,7 @@ func (r *Report) Add(q *Report, maxFaults int) {
 	r.Containers += q.Containers
 	r.Samples += q.Samples
 	r.Absent += q.Absent
+	r.AbsentChunks += q.AbsentChunks
 	r.Notes = append(r.Notes, q.Notes...)
 	r.Faulty += q.Faulty
 	r.Faults = append(r.Faults, q.Faults[:max(0, min(len(q.Faults), maxFaults-len(r.Faults)))]...)
@@ -73,7 +74,7 @@ func expand(ctx context.Context, open source.Opener, paths []string) ([]File, er
 	var files []File
 	for _, p := range paths {
 		p = source.LocalPath(p)
-		if source.IsRemote(p) && tiledb.Is(ctx, open, p) {
+		if source.IsRemote(p) && (tiledb.Is(ctx, open, p) || isZarr(ctx, open, p)) {
 			files = append(files, File{Path: p})
 			continue
 		}
@@ -97,7 +98,7 @@ func expand(ctx context.Context, open source.Opener, paths []string) ([]File, er
 			}
 			return nil, fault.WithFile(fault.Wrap(kind, "file", fault.NoOffset, err), p)
 		}
-		if !st.IsDir() || tiledb.IsArray(p) || taco.Is(ctx, open, p) {
+		if !st.IsDir() || tiledb.IsArray(p) || isZarr(ctx, open, p) || taco.Is(ctx, open, p) {
 			files = append(files, File{p, sizeOf(st)})
 			continue
 		}
@@ -114,7 +115,7 @@ func expand(ctx context.Context, open source.Opener, paths []string) ([]File, er
 				if d.IsDir() {
 					return fs.SkipDir
 				}
-			case d.IsDir() && tiledb.IsArray(name):
+			case d.IsDir() && (tiledb.IsArray(name) || isZarr(ctx, open, name)):
 				files = append(files, File{Path: name})
 				return fs.SkipDir
 			// a link that leads nowhere is a fault of its name

@@ -3,7 +3,8 @@
 //
 // Of a catalog it checks the file of every row, and that the row has the file's chunk index. Of a container it
 // checks ids, tree, tables and the byte range of every sample, but no pixels. Of a TileDB array it decodes every
-// tile of every fragment. Paths is its one function; a Report has the counts and the faults.
+// tile of every fragment, of a Zarr array or group every chunk of every array. Paths is its one function; a Report
+// has the counts and the faults.
 package verify
 
 import (
@@ -65,17 +66,19 @@ func (o Options) withDefaults() Options {
 
 // Report has the numbers of what was checked, and the faults. It is the JSON that chaski verify prints.
 type Report struct {
-	Files  int64 `json:"files"` // an array counts as one
-	Arrays int64 `json:"arrays,omitempty"`
-	Rows   int64 `json:"rows"`   // of catalogs and containers
-	Chunks int64 `json:"chunks"` // decoded tiles, strips and frames, and tiles of arrays
-	Bytes  int64 `json:"bytes"`  // decoded; for containers, bytes of their samples
+	Files  int64 `json:"files"`            // an array counts as one
+	Arrays int64 `json:"arrays,omitempty"` // of TileDB and Zarr
+	Rows   int64 `json:"rows"`             // of catalogs and containers
+	Chunks int64 `json:"chunks"`           // decoded tiles, strips and frames, and tiles of arrays
+	Bytes  int64 `json:"bytes"`            // decoded; for containers, bytes of their samples
 	// Containers counts containers, and Samples their samples with bytes. Absent counts missing source files of
 	// containers' catalogs. Notes has what is against a specification but can be read correctly.
-	Containers int64    `json:"containers,omitempty"`
-	Samples    int64    `json:"samples,omitempty"`
-	Absent     int64    `json:"absent,omitempty"`
-	Notes      []string `json:"notes,omitempty"`
+	Containers int64 `json:"containers,omitempty"`
+	Samples    int64 `json:"samples,omitempty"`
+	Absent     int64 `json:"absent,omitempty"`
+	// AbsentChunks counts the chunks of Zarr arrays that were not written, whose cells have the fill value.
+	AbsentChunks int64    `json:"absent_chunks,omitempty"`
+	Notes        []string `json:"notes,omitempty"`
 	// Faulty is the number of files and rows with a fault. Faults has the first fault of each, in the order of
 	// the files, at most Options.MaxFaults.
 	Faulty int64    `json:"faulty"`
@@ -88,7 +91,7 @@ type Report struct {
 func (r *Report) Err() error { return r.first }
 
 // Paths checks files, containers and arrays, and those below directories: files that end in .tif, .tiff, .rumi,
-// .zl, .parquet, .tacozip, .taco or .tortilla, and TileDB arrays. Paths may be remote.
+// .zl, .parquet, .tacozip, .taco or .tortilla, TileDB arrays, and Zarr arrays and groups. Paths may be remote.
 //
 // A fault of a file does not end the check: it is in the report. An error means that the check itself could not
 // go on, because a path does not exist, a directory has nothing to check, or ctx is done.
@@ -155,6 +158,9 @@ type verifier struct {
 	// kept open.
 	arrays tiledb.Store
 	total  int
+
+	// zarr is held by the worker that checks a Zarr store, because it uses all workers for its chunks.
+	zarr sync.Mutex
 
 	mu     sync.Mutex // of the fields below
 	done   int
@@ -252,6 +258,7 @@ func (w *worker) file(ctx context.Context, i int, path string) error {
 	v.sum.Containers += w.sum.Containers
 	v.sum.Samples += w.sum.Samples
 	v.sum.Absent += w.sum.Absent
+	v.sum.AbsentChunks += w.sum.AbsentChunks
 	if len(w.sum.Notes) > 0 {
 		v.notes = append(v.notes, noted{i, w.sum.Notes})
 	}
@@ -278,6 +285,9 @@ func (w *worker) guarded(name string, f func() error) error {
 func (w *worker) check(ctx context.Context, i int, path string) error {
 	if tiledb.Is(ctx, w.v.files, path) {
 		return w.array(ctx, path)
+	}
+	if isZarr(ctx, w.v.files, path) {
+		return w.zarr(ctx, i, path)
 	}
 	if taco.Is(ctx, w.v.files, path) {
 		return w.container(ctx, path)

@@ -14,10 +14,12 @@ import (
 // the start of every block follows as int32. A block is one stream or, of split blocks, one stream for each byte
 // of a value; a stream begins with its size as int32, and one that is as large as what it holds is a copy.
 const (
+	bloscVersion = 2 // the one that c-blosc 1 writes and reads
 	bloscHeader  = 16
 	bloscShuffle = 0x01 // bytes of values are shuffled
 	bloscCopy    = 0x02
 	bloscBits    = 0x04 // bits of values are shuffled
+	bloscLater   = 0x08 // not of Blosc 1
 	bloscWhole   = 0x10 // blocks are not split
 	bloscSplits  = 16   // values of more bytes are never split
 	bloscLeast   = 128  // blocks of fewer values are never split
@@ -31,8 +33,10 @@ func (d *decoder) unblosc(dst, src []byte) error {
 	flags, size := src[2], int(src[3])
 	n, block := int64(binary.LittleEndian.Uint32(src[4:])), int64(binary.LittleEndian.Uint32(src[8:]))
 	switch {
-	case src[0] > 2:
+	case src[0] != bloscVersion:
 		return broken("", "version %d of the container", src[0])
+	case flags&bloscLater != 0:
+		return broken("", "flags %#x", flags)
 	case n != int64(len(dst)):
 		return broken("", "%d bytes come out, %d needed", n, len(dst))
 	case int64(binary.LittleEndian.Uint32(src[12:])) != int64(len(src)):
@@ -41,14 +45,16 @@ func (d *decoder) unblosc(dst, src []byte) error {
 		return nil
 	case size == 0:
 		return broken("", "values of 0 bytes")
+	case block == 0 || block > n: // of a copy, too
+		return broken("", "blocks of %d bytes in %d", block, n)
 	case flags&bloscCopy != 0:
 		if len(src)-bloscHeader != len(dst) {
 			return broken("", "a copy of %d bytes, %d needed", len(src)-bloscHeader, len(dst))
 		}
 		copy(dst, src[bloscHeader:])
 		return nil
-	case block == 0:
-		return broken("", "blocks of 0 bytes")
+	case src[1] != 1:
+		return broken("", "version %d of the compressor", src[1])
 	}
 	blocks := (n + block - 1) / block
 	if blocks > int64(len(src)-bloscHeader)/4 {

@@ -24,6 +24,8 @@ func NewVerify(env console.Env) *cobra.Command {
   catalog    the file of every row is checked, and that the row has the file's chunk index
   container  ids, tree, tables and the byte range of every sample are checked, but no pixels
   array      every tile of every fragment is decoded; 'chaski array --help' says how to give a key
+  Zarr       every chunk of every array is decoded; absent_chunks counts those that were never written,
+             notes name the arrays of types that are not read
 
 Directories are searched for .tif, .tiff, .rumi, .zl, .parquet, .tacozip, .taco and .tortilla files and
 for arrays. As in datasets, links to files are followed and links to directories are not.

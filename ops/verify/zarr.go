@@ -1,0 +1,81 @@
+package verify
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/store/zarr"
+)
+
+// isZarr reports whether a path is a Zarr array or group. A remote one is asked for only if its name says so.
+func isZarr(ctx context.Context, o source.Opener, path string) bool {
+	return (!source.IsRemote(path) || zarr.Named(path)) && zarr.Is(ctx, o, path)
+}
+
+// zarr decodes every chunk of every array of a Zarr store. It counts each array as a file. Arrays of types that are
+// not read are in the notes.
+func (w *worker) zarr(ctx context.Context, file int, path string) error {
+	w.v.zarr.Lock()
+	defer w.v.zarr.Unlock()
+	n, err := zarr.Open(ctx, w.v.files, path, zarr.Options{MaxChunk: int64(w.v.o.MaxChunk)})
+	if err != nil {
+		return err
+	}
+	list, err := n.Members(ctx)
+	if err != nil {
+		return err
+	}
+	var unread error
+	read := 0
+	for k, m := range list {
+		err := m.Err
+		if fault.KindOf(err) == fault.Unsupported {
+			if unread == nil {
+				unread = err
+			}
+			w.note("not read: %s", fault.Line(err))
+			continue
+		}
+		if read++; read > 1 {
+			w.sum.Files++ // the first one is counted already
+		}
+		w.sum.Arrays++
+		if err == nil {
+			err = w.guarded(m.Array.URI, func() error { return w.zarrArray(ctx, m.Array) })
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err != nil {
+			w.v.fault(file, int64(k), fault.WithFile(err, path))
+		}
+	}
+	switch {
+	case read == 0 && unread != nil:
+		return unread
+	case read == 0:
+		return fault.New(fault.NotFound, "group", fault.NoOffset, "it has no arrays")
+	}
+	return nil
+}
+
+// zarrArray decodes every chunk of an array.
+func (w *worker) zarrArray(ctx context.Context, a *zarr.Array) error {
+	c, err := a.Verify(ctx, w.v.o.Workers)
+	w.sum.Chunks += c.Chunks
+	w.sum.Bytes += c.Bytes
+	w.sum.AbsentChunks += c.Absent
+	if c.Bad > 1 {
+		w.note("%s: %d chunks or shards cannot be read", a.URI, c.Bad)
+	}
+	if c.Strays > 0 {
+		w.note("%s: %d files are neither chunks nor metadata, the first is %q", a.URI, c.Strays, c.Stray)
+	}
+	return err
+}
+
+func (w *worker) note(format string, args ...any) {
+	w.sum.Notes = append(w.sum.Notes, fmt.Sprintf(format, args...))
+}

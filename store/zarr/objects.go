@@ -1,0 +1,137 @@
+package zarr
+
+import (
+	"context"
+	"io/fs"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/pathname"
+	"github.com/chaski-eo/chaski/source"
+)
+
+// maxAsked bounds the objects of an array that are asked for one by one, where the store cannot list: 2^22 requests
+// of 1 ms take over an hour.
+const maxAsked = 1 << 22
+
+// objects calls each with the coordinates of every object that holds chunks of the array, in any order, and stray with
+// the name of every object that is neither a chunk of the array nor metadata. Where the store cannot list, it calls
+// each for all objects that may exist.
+func (a *Array) objects(ctx context.Context, each func(at []int64) error, stray func(name string)) error {
+	grid := make([]int64, len(a.Shape)) // objects along each dimension
+	for d, n := range a.Shape {
+		side := a.Chunks[d]
+		if a.Shards != nil {
+			side = a.Shards[d]
+		}
+		if n == 0 {
+			clear(grid)
+			break
+		}
+		grid[d] = (n-1)/side + 1
+	}
+	visit := func(name string) error {
+		at, ok := a.keys.parse(name, grid)
+		if ok {
+			return each(at)
+		}
+		if !isMeta(name) {
+			stray(name)
+		}
+		return nil
+	}
+	if !source.IsRemote(a.URI) {
+		return a.localObjects(ctx, "", len(grid)+1, visit)
+	}
+	err := source.List(ctx, a.open, a.URI, func(e source.Entry) error { return visit(e.Path) })
+	if fault.KindOf(err) != fault.Unsupported {
+		return err
+	}
+	if slices.Contains(grid, 0) {
+		return nil
+	}
+	if n := cells(grid, maxAsked); n < 0 {
+		return fault.WithFile(fault.New(fault.Limit, "array", fault.NoOffset,
+			"%v chunks or shards, of which at most %d are asked for where a store cannot list", grid, maxAsked), a.URI)
+	}
+	return eachIn(grid, each)
+}
+
+// isMeta reports whether a name is that of metadata of an array.
+func isMeta(name string) bool { return slices.Contains([]string{meta3, array2, attrs2}, name) }
+
+// eachIn calls each with all coordinates of a grid, of which there are some.
+func eachIn(grid []int64, each func(at []int64) error) error {
+	at := make([]int64, len(grid))
+	for {
+		if err := each(slices.Clone(at)); err != nil {
+			return err
+		}
+		d := len(grid) - 1
+		for ; d >= 0; d-- {
+			if at[d]++; at[d] < grid[d] {
+				break
+			}
+			at[d] = 0
+		}
+		if d < 0 {
+			return nil
+		}
+	}
+}
+
+// localObjects visits the files in a directory of the array, and in those below it down to some levels.
+func (a *Array) localObjects(ctx context.Context, dir string, levels int, visit func(name string) error) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	roots, at := source.RootsOf(a.open), source.LocalPath(Join(a.URI, dir))
+	list, err := roots.ReadDir(at)
+	if err != nil {
+		return fault.WithFile(fault.Wrap(fault.Unsupported, "folder", fault.NoOffset, err), at)
+	}
+	for _, e := range list {
+		name, below := path.Join(dir, e.Name()), e.IsDir()
+		if e.Type()&fs.ModeSymlink != 0 {
+			st, err := roots.Stat(pathname.Join(at, e.Name()))
+			below = err == nil && st.IsDir()
+		}
+		if below && levels > 1 {
+			err = a.localObjects(ctx, name, levels-1, visit)
+		} else {
+			err = visit(name)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// parse returns the coordinates that the name of an object has in a grid of objects. It reports false if the name is
+// that of no chunk.
+func (k keys) parse(name string, grid []int64) ([]int64, bool) {
+	rest := name
+	if k.prefix != "" {
+		var ok bool
+		if rest, ok = strings.CutPrefix(rest, k.prefix); !ok {
+			return nil, false
+		}
+		rest = strings.TrimPrefix(rest, k.sep)
+	}
+	var at []int64
+	if len(grid) > 0 {
+		for part := range strings.SplitSeq(rest, k.sep) {
+			n, err := strconv.ParseInt(part, 10, 64)
+			if err != nil || len(at) == len(grid) || n < 0 || n >= grid[len(at)] {
+				return nil, false
+			}
+			at = append(at, n)
+		}
+	}
+	// The same numbers may be written in other ways, such as 00 or +1, which no reader opens.
+	return at, len(at) == len(grid) && k.name(at) == name
+}
