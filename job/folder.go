@@ -74,9 +74,9 @@ func (f localFolder) exists(_ context.Context, file string) (bool, error) {
 
 func (f localFolder) read(_ context.Context, file string, most int64) ([]byte, error) {
 	name := f.name(file)
-	r, err := os.Open(name)
+	r, _, err := openRegular(name)
 	if err != nil {
-		return nil, missing(name, err)
+		return nil, err
 	}
 	defer r.Close()
 	b, err := io.ReadAll(io.LimitReader(r, most+1))
@@ -112,15 +112,27 @@ type localFile struct {
 func (f localFile) Size() int64 { return f.size }
 
 func (f localFolder) open(_ context.Context, file string) (content, error) {
-	r, err := os.Open(f.name(file))
+	r, size, err := openRegular(f.name(file))
 	if err != nil {
-		return nil, missing(f.name(file), err)
+		return nil, err
 	}
-	st, err := r.Stat()
+	return localFile{r, size}, nil
+}
+
+// openRegular opens a file. Others are refused before they are opened: a pipe makes whoever opens it wait.
+func openRegular(name string) (*os.File, int64, error) {
+	st, err := os.Stat(name)
+	if err == nil && !st.Mode().IsRegular() {
+		err = fault.WithFile(corrupt("it is not a file"), name)
+	}
 	if err != nil {
-		return nil, errors.Join(err, r.Close())
+		return nil, 0, missing(name, err)
 	}
-	return localFile{r, st.Size()}, nil
+	r, err := os.Open(name)
+	if err != nil {
+		return nil, 0, missing(name, err)
+	}
+	return r, st.Size(), nil
 }
 
 func (f localFolder) write(_ context.Context, file string, write func(io.Writer) error) error {

@@ -26,9 +26,26 @@ const (
 	window = 1 << 20
 	// maxBody bounds the line of an item, in bytes: two paths of 4 KiB, the longest of Linux, with every byte escaped.
 	maxBody = 64 << 10
-	// maxBodies bounds the lines of a shard, in bytes, which a run holds in memory: 10 million of 200.
+	// maxBodies bounds the lines of a shard, in bytes of memory, which a run holds: 9 million of 200.
 	maxBodies = 2 << 30
+	// lineBytes is what a line takes beside its bytes: the header of a slice, of a list that grows by a quarter.
+	lineBytes = 32
 )
+
+// notText reports whether JSON holds a string that was not UTF-8. What is written for its bytes is another name, maybe
+// of another file: encoding/json escapes the character that replaces them, and no other letter.
+func notText(b []byte) bool {
+	for i := 0; i < len(b); i++ {
+		if b[i] != '\\' {
+			continue
+		}
+		i++
+		if bytes.HasPrefix(b[i:], []byte("ufffd")) {
+			return true
+		}
+	}
+	return false
+}
 
 // isList reports whether name is that of a list.
 func isList(name string) bool {
@@ -59,7 +76,10 @@ func (l *listWriter) add(body json.RawMessage) error {
 		return fault.New(fault.Limit, "job", fault.NoOffset, "an item of %d bytes, at most %d in one line", len(body),
 			maxBody)
 	}
-	if l.lines += int64(len(body)) + 1; l.lines > maxBodies {
+	if notText(body) {
+		return fault.New(fault.Unsupported, "job", fault.NoOffset, "a name that is not UTF-8: %s", body)
+	}
+	if l.lines += int64(len(body)) + lineBytes; l.lines > maxBodies {
 		return fault.New(fault.Limit, "job", fault.NoOffset,
 			"a shard has a list of over %d bytes: use more shards", int64(maxBodies))
 	}
@@ -96,7 +116,7 @@ func (j *Job) bodies(ctx context.Context, s Shard) (out []json.RawMessage, err e
 	}
 	b, err := j.folder.section(ctx, j.List, s.Offset, s.Length)
 	if err == nil {
-		out, err = parseBodies(b, s)
+		out, err = parseBodies(b, s, maxBodies)
 	}
 	if err != nil {
 		return nil, fault.WithFile(err, j.folder.name(j.List))
@@ -104,7 +124,8 @@ func (j *Job) bodies(ctx context.Context, s Shard) (out []json.RawMessage, err e
 	return out, nil
 }
 
-func parseBodies(b []byte, s Shard) (out []json.RawMessage, err error) {
+// parseBodies parses the frame of a shard, whose items take at most most bytes of memory.
+func parseBodies(b []byte, s Shard, most int64) (out []json.RawMessage, err error) {
 	bad := func(format string, args ...any) error {
 		return fault.New(fault.Corrupt, "items", s.Offset, format, args...)
 	}
@@ -120,7 +141,12 @@ func parseBodies(b []byte, s Shard) (out []json.RawMessage, err error) {
 	defer d.Close()
 	lines := bufio.NewScanner(io.LimitReader(d, maxBodies))
 	lines.Buffer(nil, maxBody+1)
+	held := int64(0)
 	for lines.Scan() {
+		// A frame of 100 KB has a billion lines of one byte, each of which takes more than that in memory.
+		if held += int64(len(lines.Bytes())) + lineBytes; held > most {
+			return nil, fault.New(fault.Limit, "items", s.Offset, "a list of over %d bytes", most)
+		}
 		if int64(len(out)) == s.Count || !json.Valid(lines.Bytes()) {
 			return nil, bad("item %d is more than the shard has, or no JSON", len(out))
 		}

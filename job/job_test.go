@@ -515,6 +515,45 @@ func TestHostileList(t *testing.T) {
 	}
 }
 
+// TestLongList: a list takes as much memory as its lines do, which is more than their bytes.
+func TestLongList(t *testing.T) {
+	e := &echo{Words: make([]string, 1000)}
+	j, folder := planEcho(t, e, PlanOptions{Shards: 1})
+	b := read(t, filepath.Join(folder, j.List))
+	if len(b) > 100 {
+		t.Fatalf("the list has %d bytes", len(b))
+	}
+	if _, err := parseBodies(b, j.Shards[0], 1000*lineBytes); !errors.Is(err, fault.Limit) {
+		t.Errorf("%v, want limit", err)
+	}
+	if got, err := parseBodies(b, j.Shards[0], 1000*(lineBytes+2)); err != nil || len(got) != 1000 {
+		t.Errorf("%d items, %v", len(got), err)
+	}
+}
+
+// TestNamesThatAreNoText: a name that JSON cannot hold would become that of another file.
+func TestNamesThatAreNoText(t *testing.T) {
+	for _, c := range []struct {
+		word string
+		ok   bool
+	}{
+		{"lat\xe9in", false}, {"\xff", false}, {"lat\ufffdin", true}, {`\ufffd`, true}, {`\\ufffd`, true},
+		{"\\\xff", false},
+	} {
+		for _, alike := range []bool{true, false} {
+			e := &echo{Words: []string{"a", c.word}, Alike: alike}
+			folder := filepath.Join(t.TempDir(), "job")
+			_, err := Plan(t.Context(), folder, e, PlanOptions{}, resources.Options{})
+			if c.ok != (err == nil) || !c.ok && !errors.Is(err, fault.Unsupported) {
+				t.Errorf("%q, alike %v: %v", c.word, alike, err)
+			}
+			if _, err := os.Stat(folder); !c.ok && !errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("%q: %v", c.word, err)
+			}
+		}
+	}
+}
+
 // TestHostileRecords: records that no shard can have do not count.
 func TestHostileRecords(t *testing.T) {
 	j, folder := planEcho(t, &echo{Words: words(6)}, PlanOptions{Shards: 2})
@@ -584,7 +623,7 @@ func FuzzJob(f *testing.F) {
 		sum := newScratch()
 		_, _ = sum.Write(bodies)
 		s.Sum = sum.hash()
-		if got, err := parseBodies(bodies, s); err != nil && fault.KindOf(err) == 0 ||
+		if got, err := parseBodies(bodies, s, maxBodies); err != nil && fault.KindOf(err) == 0 ||
 			err == nil && int64(len(got)) != s.Count {
 			t.Fatalf("%d items, %v", len(got), err)
 		}

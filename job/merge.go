@@ -3,6 +3,7 @@ package job
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 
 	"github.com/chaski-eo/chaski/fault"
@@ -77,5 +78,6 @@ func (r *Results) Merge(ctx context.Context, out io.Writer, o MergeOptions) (Out
 
 // InPart names the result of a shard in an error about it.
 func (j *Job) InPart(shard int, err error) error {
-	return fault.WithFile(fault.Wrap(fault.Corrupt, "job", fault.NoOffset, err), j.folder.name(resultsName))
+	return fault.WithFile(fault.Wrap(fault.Corrupt, fmt.Sprintf("shard %d", shard), fault.NoOffset, err),
+		j.folder.name(resultsName))
 }

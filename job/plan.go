@@ -68,6 +68,9 @@ func plan(ctx context.Context, f folder, k Kind, o PlanOptions, r resources.Opti
 	if m.Work, err = json.Marshal(k); err != nil {
 		return nil, err
 	}
+	if notText(m.Work) {
+		return nil, fault.New(fault.Unsupported, "job", fault.NoOffset, "a name in the work is not UTF-8")
+	}
 	if items.Lists {
 		m.List = list.name()
 	}

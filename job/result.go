@@ -198,7 +198,7 @@ func (j *Job) find(ctx context.Context, shard int, names []string) (string, erro
 	for _, name := range names {
 		err := j.check(ctx, shard, name)
 		switch {
-		case errors.Is(err, fault.Corrupt):
+		case errors.Is(err, fault.Corrupt), errors.Is(err, fault.NotFound): // a link that leads nowhere is not found
 			torn = err
 		case err != nil:
 			return "", err

@@ -75,6 +75,9 @@ func (k *Verify) Run(ctx context.Context, t *job.Task, _ io.Writer) (any, error)
 	if err != nil {
 		return nil, err
 	}
+	if k.MaxFaults < 1 {
+		return nil, corrupt("max_faults is %d: it must be at least 1", k.MaxFaults)
+	}
 	key, err := tiledb.KeyFromEnv()
 	if err != nil {
 		return nil, err

@@ -12,6 +12,7 @@ import (
 	"github.com/chaski-eo/chaski/job"
 	"github.com/chaski-eo/chaski/job/kinds"
 	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/source"
 )
 
 func newPlan(env console.Env) *cobra.Command {
@@ -54,6 +55,9 @@ func (f *planned) add(fl *pflag.FlagSet) {
 func (f *planned) check(fl *pflag.FlagSet) error {
 	if f.out == "" {
 		return console.Usagef("--output is missing: the folder of the job")
+	}
+	if source.Scheme(f.out) != "" {
+		return console.Usagef("--output is %s: it must be a path, of a folder that is local or shared", f.out)
 	}
 	if f.o.Shards > 0 && (f.o.ShardItems > 0 || f.o.ShardBytes > 0) {
 		return console.Usagef("--shards excludes --shard-items and --shard-bytes")
@@ -143,7 +147,7 @@ func planVerify(env console.Env) *cobra.Command {
 		Use:   "verify [flags] -o FOLDER PATH...",
 		Short: "Plan a check of every byte: the report that 'chaski verify' prints",
 		Long: `Plan a check of every byte of files, containers and arrays. 'chaski job merge' prints the report, and its
-exit code is 1 if there is a fault, as that of 'chaski verify'.`,
+exit code is 1 if there is a fault, as that of 'chaski verify'. Local paths in it are full paths.`,
 		Example: `  chaski job plan verify -o verify-job/ --shards 200 chips/`,
 	}, console.AtLeastOne("PATH"), func(fl *pflag.FlagSet) {
 		fl.IntVar(&k.MaxFaults, "max-faults", 1000, "list at most this many faults")
