@@ -157,3 +157,67 @@ def test_without_ray(job: Path) -> None:
         pytest.skip("Ray is installed")
     with pytest.raises(ImportError):
         jobs.run(job, "ray")
+
+
+class Held(Executor):
+    """An executor that does nothing until it is asked to."""
+
+    def __init__(self) -> None:
+        self.futures: list[Future[Any]] = []
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        self.futures.append(Future())
+        return self.futures[-1]
+
+
+def test_interrupt(job: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After Ctrl-C, no shard that waits for a worker of a given executor begins."""
+
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(jobs, "wait", interrupted)
+    pool = Held()
+    with pytest.raises(KeyboardInterrupt):
+        jobs.run(job, pool)
+    assert len(pool.futures) > 1
+    assert all(f.cancelled() for f in pool.futures)
+
+
+class Cancelled(Held):
+    """An executor whose owner cancels its first shard."""
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        future = super().submit(fn, *args, **kwargs)
+        if len(self.futures) == 1:
+            future.cancel()
+            future.set_running_or_notify_cancel()
+        else:
+            future.set_result(fn(*args, **kwargs))
+        return future
+
+
+def test_cancelled_shard(binary: str, job: Path) -> None:
+    """A shard that somebody cancels is lost with its worker, and done again."""
+    jobs.run(job, Cancelled())
+    check(binary, job)
+
+
+def test_any_name(binary: str, job: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A folder may have the name of a flag, and the name of a bad file may not be UTF-8."""
+    monkeypatch.setenv("CHASKI_BIN", os.path.abspath(binary))
+    monkeypatch.chdir(tmp_path)
+    job.rename("-job")
+    jobs.run("-job")
+    check(binary, tmp_path / "-job")
+    script = tmp_path / "chaski"
+    script.write_text(
+        f'#!/bin/sh\n[ "$2" = status ] && exec "{os.path.abspath(binary)}" "$@"\n'
+        "printf 'chaski: lat\\351in.tif: bad\\n' >&2\nexit 1\n"
+    )
+    script.chmod(0o755)
+    for result in (tmp_path / "-job" / "results").iterdir():
+        result.unlink()
+    monkeypatch.setenv("CHASKI_BIN", str(script))
+    with pytest.raises(EngineError, match="lat\ufffdin.tif: bad"):
+        jobs.run("-job")

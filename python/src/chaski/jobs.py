@@ -32,7 +32,7 @@ _AHEAD = 4096
 
 def status(job: str | os.PathLike[str]) -> dict[str, Any]:
     """Returns what `chaski job status --json` prints."""
-    out = _command("status", "--json", os.fspath(job))
+    out = _command("status", "--json", "--", os.fspath(job))
     if out.returncode:
         raise EngineError(_message(out))
     return dict(json.loads(out.stdout))
@@ -98,35 +98,42 @@ def _one_pass(
     """Does shards once, adds to failed why some could not be done, and returns the lost ones."""
     left, lost = list(reversed(todo)), []
     running: dict[Future[str | None], int] = {}
-    while left or running:
-        while left and len(running) < _AHEAD:
-            try:
-                running[pool.submit(_shard, left[-1], *args)] = left[-1]
-            except RuntimeError:  # it is broken, or shut down: what is left is lost with it
-                lost += left
-                left.clear()
-                break
-            left.pop()
-        for future in wait(running, return_when=FIRST_COMPLETED).done:
-            shard = running.pop(future)
-            if future.exception() or future.result() == "":
-                lost.append(shard)
-            elif future.result():
-                failed.append(f"shard {shard}: {future.result()}")
+    try:
+        while left or running:
+            while left and len(running) < _AHEAD:
+                try:
+                    running[pool.submit(_shard, left[-1], *args)] = left[-1]
+                except RuntimeError:  # it is broken, or shut down: what is left is lost with it
+                    lost += left
+                    left.clear()
+                    break
+                left.pop()
+            for future in wait(running, return_when=FIRST_COMPLETED).done:
+                shard = running.pop(future)
+                if future.cancelled() or future.exception() or future.result() == "":
+                    lost.append(shard)
+                elif future.result():
+                    failed.append(f"shard {shard}: {future.result()}")
+    finally:  # after an interrupt, nothing that waits for a worker begins
+        for future in running:
+            future.cancel()
     return sorted(lost)
 
 
 def _shard(shard: int, job: str, workers: int, retries: int) -> str | None:
     """Does a shard in a worker. Returns why it failed, or "" if the command was killed."""
     more = ["--workers", str(workers)] if workers else []
-    out = _command("run", "--shard", str(shard), "--retry", str(retries), *more, job)
+    out = _command("run", "--shard", str(shard), "--retry", str(retries), *more, "--", job)
     if out.returncode < 0:
         return ""
     return _message(out) if out.returncode else None
 
 
 def _command(*args: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([find_binary(), "job", *args], capture_output=True, text=True)
+    # Names of files in an error may be of any bytes.
+    return subprocess.run(
+        [find_binary(), "job", *args], capture_output=True, encoding="utf-8", errors="replace"
+    )
 
 
 def _message(out: subprocess.CompletedProcess[str]) -> str:
