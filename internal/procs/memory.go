@@ -8,7 +8,7 @@ import (
 	"runtime/debug"
 	"strconv"
 	"strings"
-	"sync/atomic"
+	"sync"
 )
 
 // unknownMemory is assumed if the system does not say how much memory it has. A small laptop has 8 GiB.
@@ -17,22 +17,56 @@ const unknownMemory = 8 << 30
 // Memory returns how many bytes of memory this process may use: those of the machine, within the limits
 // of its control groups (Linux) and of GOMEMLIMIT.
 func Memory() int64 {
+	heap.mu.Lock()
 	limit := debug.SetMemoryLimit(-1)
-	if limit == own.Load() {
-		limit = math.MaxInt64
+	if limit == heap.set {
+		limit = heap.memory
 	}
+	heap.mu.Unlock()
 	return min(machineMemory(os.DirFS("/").(readFiler)), limit)
 }
 
-// own is the limit that LimitHeap has set, which follows from Memory and so must not change it.
-var own atomic.Int64
+// heap is the limit of Go's heap since LimitHeap.
+var heap struct {
+	mu      sync.Mutex
+	total   int64 // of the heap and of what lies outside of it; 0 before LimitHeap
+	memory  int64 // the limit that Memory knows of: the environment's. One of LimitHeap follows from Memory
+	outside int64
+	set     int64 // GOMEMLIMIT that follows
+}
+
+// leastHeap is the part of the limit that the heap keeps, whatever lies outside of it: a fifth. A budget is 4/5 of the
+// limit that is set for it, so it is what is left beside a full budget.
+const leastHeap = 5
 
 // LimitHeap sets GOMEMLIMIT, unless the environment does: the user knows better.
 func LimitHeap(n int64) {
+	heap.mu.Lock()
+	defer heap.mu.Unlock()
 	if os.Getenv("GOMEMLIMIT") == "" {
-		own.Store(n)
-		debug.SetMemoryLimit(n)
+		heap.total, heap.memory = n, math.MaxInt64
+	} else if heap.total == 0 {
+		heap.total = debug.SetMemoryLimit(-1)
+		heap.memory = heap.total
 	}
+	limitHeap()
+}
+
+// Outside says that n bytes more of the process's memory lie outside of Go's heap. GOMEMLIMIT, if LimitHeap was called,
+// sinks by as much, because the heap and they together must stay below it.
+func Outside(n int64) {
+	heap.mu.Lock()
+	defer heap.mu.Unlock()
+	heap.outside += n
+	if heap.total > 0 {
+		limitHeap()
+	}
+}
+
+// limitHeap sets GOMEMLIMIT. It needs the lock.
+func limitHeap() {
+	heap.set = max(heap.total-heap.outside, heap.total/leastHeap)
+	debug.SetMemoryLimit(heap.set)
 }
 
 type readFiler interface {

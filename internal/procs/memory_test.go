@@ -54,7 +54,7 @@ func TestLimitHeap(t *testing.T) {
 	before, memory := debug.SetMemoryLimit(-1), Memory()
 	t.Cleanup(func() {
 		debug.SetMemoryLimit(before)
-		own.Store(0)
+		heap.total, heap.memory, heap.set = 0, 0, 0
 	})
 	if LimitHeap(64 << 20); debug.SetMemoryLimit(-1) != 64<<20 || Memory() != memory {
 		t.Errorf("a limit of %d bytes, memory of %d", debug.SetMemoryLimit(-1), Memory())
@@ -63,4 +63,45 @@ func TestLimitHeap(t *testing.T) {
 	if LimitHeap(32 << 20); debug.SetMemoryLimit(-1) != 64<<20 {
 		t.Errorf("a limit of %d bytes", debug.SetMemoryLimit(-1))
 	}
+}
+
+// TestOutside: memory outside of the heap leaves less for the heap, but never less than a fifth, and does not change
+// what the process may use. Without a limit it sets none.
+func TestOutside(t *testing.T) {
+	before, memory := debug.SetMemoryLimit(-1), Memory()
+	t.Cleanup(func() {
+		debug.SetMemoryLimit(before)
+		heap.total, heap.memory, heap.set = 0, 0, 0
+	})
+	Outside(16 << 20)
+	if debug.SetMemoryLimit(-1) != before {
+		t.Errorf("without a limit: %d, was %d", debug.SetMemoryLimit(-1), before)
+	}
+	expect := func(limit int64) {
+		t.Helper()
+		if got := debug.SetMemoryLimit(-1); got != limit || Memory() != memory {
+			t.Errorf("a limit of %d bytes, want %d; memory of %d, was %d", got, limit, Memory(), memory)
+		}
+	}
+	t.Setenv("GOMEMLIMIT", "")
+	LimitHeap(800 << 20)
+	expect(784 << 20)
+	Outside(600 << 20)
+	expect(184 << 20)
+	Outside(100 << 20)
+	expect(160 << 20)
+	Outside(-716 << 20)
+	expect(800 << 20)
+
+	heap.total, heap.set = 0, 0
+	t.Setenv("GOMEMLIMIT", "512MiB")
+	memory = min(memory, 512<<20)
+	debug.SetMemoryLimit(512 << 20) // as Go does it at the start
+	LimitHeap(800 << 20)
+	expect(512 << 20)
+	Outside(100 << 20)
+	LimitHeap(900 << 20)
+	expect(412 << 20)
+	Outside(-100 << 20)
+	expect(512 << 20)
 }

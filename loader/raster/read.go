@@ -17,6 +17,7 @@ import (
 	"github.com/chaski-eo/chaski/internal/budget"
 	"github.com/chaski-eo/chaski/internal/cast"
 	"github.com/chaski-eo/chaski/internal/crash"
+	"github.com/chaski-eo/chaski/internal/pages"
 	"github.com/chaski-eo/chaski/loader/pixels"
 	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/loader/rows"
@@ -121,11 +122,19 @@ type Array struct {
 	Valid []byte // with ReadOptions.Validity: one byte for each element, 0 for nodata and masked pixels, else 1
 
 	account *budget.Account // of Data and Valid
+	pages   *pages.Memory   // of Data and Valid, if it is not of the heap
 }
 
-// Release gives the memory of the array back to ReadOptions.Options.Budget. The array must not be used afterwards.
-// Without a budget it does nothing. It may be called more than once.
-func (a *Array) Release() { a.account.Close() }
+// Release gives the memory of the array back to ReadOptions.Options.Budget. Data and Valid, and slices of them that the
+// caller has kept, must not be used afterwards: an access may end the process. Without a budget it does nothing. It may
+// be called more than once.
+func (a *Array) Release() {
+	if a.pages != nil {
+		a.Data, a.Valid = nil, nil
+		a.pages.Free() // before others may allocate as much
+	}
+	a.account.Close()
+}
 
 // Read decodes windows of one file, or of several files of equal shape and dtype stacked along n.
 // Errors about files are fault errors; errors about the options have no kind.
@@ -458,9 +467,8 @@ func (q *readPlan) run(ctx context.Context) (*Array, error) {
 	}
 	// The result's memory is allocated only after every byte range was found inside of its file,
 	// otherwise a small file with invented ranges would claim it.
-	q.out.Data = cast.Aligned(q.plan.Len() * q.out.DType.Size())
-	if q.field.Validity != "" {
-		q.out.Valid = make([]byte, q.plan.Len())
+	if err := q.allocate(); err != nil {
+		return nil, q.assets[0].Fault(err)
 	}
 	g, ctx := errgroup.WithContext(ctx)
 	pieces := make(chan piece)
@@ -490,6 +498,33 @@ func (q *readPlan) run(ctx context.Context) (*Array, error) {
 		return nil, err
 	}
 	return q.out, nil
+}
+
+// allocate makes the memory of the result. With a budget, large memory is not of the heap, so that what Release gives
+// back to the budget is free then, and not only after a garbage collection. Without a budget nobody has to call
+// Release.
+func (q *readPlan) allocate() error {
+	n, valid := q.plan.Len()*q.out.DType.Size(), 0
+	if q.field.Validity != "" {
+		valid = q.plan.Len()
+	}
+	if q.options.Budget == nil || n+valid < pages.Worth {
+		q.out.Data = cast.Aligned(n)
+		if q.field.Validity != "" {
+			q.out.Valid = make([]byte, valid)
+		}
+		return nil
+	}
+	m, err := pages.New(n + valid)
+	if err != nil {
+		return fault.New(fault.Limit, "memory", fault.NoOffset, "no %d bytes for the array: %v", n+valid, err)
+	}
+	b := m.Bytes()
+	q.out.pages, q.out.Data = m, b[:n:n]
+	if q.field.Validity != "" {
+		q.out.Valid = b[n:]
+	}
+	return nil
 }
 
 // present checks the byte ranges of an asset against the size of its file.

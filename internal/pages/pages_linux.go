@@ -1,0 +1,26 @@
+package pages
+
+import (
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+func take(n int) ([]byte, error) {
+	count(n) // before the pages are there, so that the heap makes room for them
+	data, err := unix.Mmap(-1, 0, n, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
+	if err != nil {
+		count(-n)
+		return nil, os.NewSyscallError("mmap", err)
+	}
+	return data, nil
+}
+
+func give(data []byte) {
+	if unix.Munmap(data) != nil {
+		// The kernel has joined the mapping with its neighbours, and the process has no mapping left to divide it.
+		// Then the addresses stay taken, but the memory is free.
+		_ = unix.Madvise(data, unix.MADV_DONTNEED) // it does not fail on such memory
+	}
+	count(-len(data))
+}
