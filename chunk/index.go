@@ -273,11 +273,16 @@ func (x *Index) MaxStoredBytes() int {
 }
 
 // MaxCompressed returns the most bytes that a compressed chunk may take: twice the size of the largest
-// decoded chunk plus 64 KiB, so that the limit on decoded chunks bounds what is read for them. The
-// largest chunk must fit in an int (ChunkFits).
+// decoded chunk plus 64 KiB, so that the limit on decoded chunks bounds what is read for them; of a chunk that
+// may be a whole picture file 4 MiB, which hold its profiles and previews. The largest chunk must fit in an int
+// (ChunkFits).
 func (x *Index) MaxCompressed() int64 {
-	// Capped at 2^61, since twice that and 64 KiB still fit in an int64.
-	return min(int64(x.MaxStoredBytes()), 1<<61)*2 + 64<<10
+	more := int64(64 << 10)
+	if len(x.Ranges) == 1 && (x.Codec == JPEG || x.Codec == PNG) {
+		more = 4 << 20
+	}
+	// Capped at 2^61, since twice that and 4 MiB still fit in an int64.
+	return min(int64(x.MaxStoredBytes()), 1<<61)*2 + more
 }
 
 // Validate checks that the rest of chaski can work with the index: sizes are in range, there is one

@@ -173,6 +173,8 @@ def test_missing_and_bad_assets(scenes, tmp_path):
         (3, ["B04"], chaski.SpecError, "must hold STAC items"),
         ([3], ["B04"], chaski.SpecError, "must hold STAC items"),
         ([], ["B04"], chaski.EngineError, "no item"),
+        ([{"properties": {"gsd": float("nan")}}], ["B04"], chaski.SpecError, "not JSON"),
+        ([{"properties": {"datetime": Path}}], ["B04"], chaski.SpecError, "not JSON"),
         ([{"type": "Feature"}], ["B04"], chaski.EngineError, "not a STAC item"),
         ([], [], chaski.SpecError, "assets"),
         ([], "B04", chaski.SpecError, "assets"),

@@ -10,6 +10,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/store/catalog"
+	"github.com/chaski-eo/chaski/store/catalog/internal/columns"
 )
 
 // TestFolders promises that the column "folder" of listings has the name of the folder of each sample's file, as a
@@ -67,6 +68,10 @@ func TestFolders(t *testing.T) {
 			t.Error(err)
 		}
 	}
+	got := columns.Folders(columns.StringList{"https://h/a/b/1.tif?x=y/z", "s3://b/a?/1.tif"})
+	if cell(t, got, 0) != "b" || cell(t, got, 1) != "a?" {
+		t.Errorf("folders of URLs: %q and %q", cell(t, got, 0), cell(t, got, 1))
+	}
 	csv := filepath.Join(dir, "t.csv")
 	if err := os.WriteFile(csv, []byte("image\na/1.tif\n"), 0o600); err != nil {
 		t.Fatal(err)
@@ -79,4 +84,14 @@ func TestFolders(t *testing.T) {
 			t.Errorf("%s: %v", src, err)
 		}
 	}
+}
+
+// cell returns the string of a row.
+func cell(t *testing.T, c columns.Column, row int64) string {
+	t.Helper()
+	v, err := c.Cell(t.Context(), row)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(v.Text)
 }

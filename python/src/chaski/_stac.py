@@ -56,13 +56,21 @@ def stac(
     with tempfile.TemporaryDirectory() as folder:
         if not isinstance(items, str | os.PathLike):
             file = Path(folder, "items.json")
-            file.write_text(json.dumps(_plain(items)))
+            file.write_text(_text(items))
             items = file
         command = [find_binary(), "index", "-o", path, *flags, "--", os.fspath(items)]
         ran = subprocess.run(command, capture_output=True, text=True, check=False)
     if ran.returncode != 0:
         raise EngineError(ran.stderr.strip().removeprefix("chaski: "))
     return path
+
+
+def _text(items: Any) -> str:
+    """Returns the JSON of items."""
+    try:
+        return json.dumps(_plain(items), allow_nan=False)
+    except (TypeError, ValueError) as e:
+        raise SpecError(f"items are not JSON: {e}") from None
 
 
 def _plain(items: Any) -> Any:

@@ -142,8 +142,11 @@ func (f folders) Scan(ctx context.Context, visit func(int64, Cell) error) error 
 	})
 }
 
-// folderOf returns the part of a path between its last two slashes.
+// folderOf returns the part of a path between its last two slashes. The query of a URL may have slashes, too.
 func folderOf(path []byte) []byte {
+	if bytes.HasPrefix(path, []byte("http://")) || bytes.HasPrefix(path, []byte("https://")) {
+		path, _, _ = bytes.Cut(path, []byte{'?'})
+	}
 	at := bytes.LastIndexByte(path, '/')
 	if at < 0 {
 		return nil
