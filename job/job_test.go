@@ -396,7 +396,7 @@ func TestErrors(t *testing.T) {
 	if !errors.Is(err, fault.Corrupt) || !strings.Contains(err.Error(), "network") || last != 3 {
 		t.Errorf("%v after %d items", err, last)
 	}
-	s, err := j.Status(t.Context())
+	s, err := j.Status(t.Context(), false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -563,7 +563,7 @@ func TestHostileRecords(t *testing.T) {
 		run(t, j, shard, false)
 		write(t, filepath.Join(folder, recordName(shard)), []byte(m))
 	}
-	s, err := j.Status(t.Context())
+	s, err := j.Status(t.Context(), false)
 	if err != nil || s.Done != 2 || s.Seconds != 0 || s.Skipped != 0 || s.Slowest != -1 {
 		t.Errorf("%+v, %v", s, err)
 	}

@@ -37,7 +37,7 @@ func TestOtherThanFiles(t *testing.T) {
 	if got, err := merge(t.Context(), j); err != nil || got != strings.Join(words(6), "\n")+"\n" {
 		t.Errorf("%q, %v", got, err)
 	}
-	if s, err := j.Status(t.Context()); err != nil || s.Done != 3 {
+	if s, err := j.Status(t.Context(), false); err != nil || s.Done != 3 {
 		t.Errorf("%+v, %v", s, err)
 	}
 	name := filepath.Join(folder, manifestName)

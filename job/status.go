@@ -3,6 +3,7 @@ package job
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"time"
 )
 
@@ -43,8 +44,9 @@ type Run struct {
 	Kind    string // of the error
 }
 
-// Status returns how far the job is.
-func (j *Job) Status(ctx context.Context) (*Status, error) {
+// Status returns how far the job is. With check it reads all results, and damaged ones do not count; otherwise a result
+// counts by its name.
+func (j *Job) Status(ctx context.Context, check bool) (*Status, error) {
 	all, err := j.results(ctx)
 	if err != nil {
 		return nil, err
@@ -58,7 +60,15 @@ func (j *Job) Status(ctx context.Context) (*Status, error) {
 		var r record
 		b, err := j.folder.read(ctx, recordName(i), maxRecord)
 		known := err == nil && json.Unmarshal(b, &r) == nil && r.possible(shard)
-		s.add(i, shard, len(all[i]) > 0, r, known)
+		done := len(all[i]) > 0
+		if done && check {
+			if _, err := j.find(ctx, i, all[i]); errors.Is(err, errMissing) {
+				done = false
+			} else if err != nil {
+				return nil, err
+			}
+		}
+		s.add(i, shard, done, r, known)
 	}
 	if took := s.lastEnd - float64(s.firstStart); took > 0 {
 		s.ItemsRate = float64(s.ItemsDone) / took

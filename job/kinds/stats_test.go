@@ -141,7 +141,7 @@ func TestAnySplitIsOnePass(t *testing.T) {
 		if string(got) != want {
 			t.Errorf("%d shards: %.200s\nwant %.200s", shards, got, want)
 		}
-		s, err := j.Status(t.Context())
+		s, err := j.Status(t.Context(), false)
 		if err != nil || s.Done != len(j.Shards) || s.Skipped != 3 || s.ItemsDone != 23 || len(s.Missing) > 0 {
 			t.Errorf("status %+v, %v", s, err)
 		}

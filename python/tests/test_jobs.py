@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
 import subprocess
 from collections.abc import Callable
-from concurrent.futures import Executor, Future, ProcessPoolExecutor
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from importlib.util import find_spec
 from multiprocessing import get_context
@@ -201,6 +202,38 @@ def test_cancelled_shard(binary: str, job: Path) -> None:
     """A shard that somebody cancels is lost with its worker, and done again."""
     jobs.run(job, Cancelled())
     check(binary, job)
+
+
+def test_torn_result(binary: str, job: Path) -> None:
+    """A result that was cut short is made again."""
+    jobs.run(job)
+    torn = next(iter(sorted((job / "results").iterdir())))
+    torn.write_bytes(torn.read_bytes()[:-10])
+    jobs.run(job)
+    check(binary, job)
+
+
+def test_executor_shut_down(binary: str, job: Path) -> None:
+    """Shards whose executor somebody shuts down are lost with it, and done by the next one."""
+    pools = []
+
+    def make() -> ThreadPoolExecutor:
+        pools.append(ThreadPoolExecutor(1))
+        if len(pools) == 1:
+            started, go = threading.Event(), threading.Event()
+            pools[0].submit(lambda: (started.set(), go.wait(60)))
+            started.wait(60)
+
+            def shut() -> None:
+                pools[0].shutdown(wait=False, cancel_futures=True)
+                go.set()
+
+            threading.Timer(0.5, shut).start()
+        return pools[-1]
+
+    jobs.run(job, make)
+    check(binary, job)
+    assert len(pools) == 2
 
 
 def test_any_name(binary: str, job: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

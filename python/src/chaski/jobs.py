@@ -28,11 +28,18 @@ __all__ = ["run", "status"]
 # How many shards an executor has at the same time: enough for a thousand workers, and few enough
 # that a job of 100,000 shards does not fill the memory of a scheduler.
 _AHEAD = 4096
+_LOOK = 1.0
+"""Seconds until shards are looked at again: little beside the minutes that a shard takes."""
 
 
-def status(job: str | os.PathLike[str]) -> dict[str, Any]:
-    """Returns what `chaski job status --json` prints."""
-    out = _command("status", "--json", "--", os.fspath(job))
+def status(job: str | os.PathLike[str], *, check: bool = False) -> dict[str, Any]:
+    """Returns what `chaski job status --json` prints.
+
+    Args:
+        job: The folder that `chaski job plan` wrote.
+        check: Read all results: those that are damaged do not count.
+    """
+    out = _command("status", "--json", *["--check"] * check, "--", os.fspath(job))
     if out.returncode:
         raise EngineError(_message(out))
     return dict(json.loads(out.stdout))
@@ -45,7 +52,7 @@ def run(
     workers: int = 0,
     retries: int = 2,
 ) -> None:
-    """Does all shards of a job that have no result.
+    """Does all shards of a job that have no whole result.
 
     Args:
         job: The folder that `chaski job plan` wrote.
@@ -63,7 +70,7 @@ def run(
     own = None if isinstance(executor, Executor) else _maker(executor)
     if executor is None:
         workers = workers or 1
-    todo: list[int] = status(job)["missing"]
+    todo: list[int] = status(job, check=True)["missing"]
     failed: list[str] = []
     idle = 0  # passes in a row in which no shard was done
     while todo:
@@ -108,7 +115,9 @@ def _one_pass(
                     left.clear()
                     break
                 left.pop()
-            for future in wait(running, return_when=FIRST_COMPLETED).done:
+            # An executor that is shut down cancels its futures and does not wake who waits for them.
+            wait(running, timeout=_LOOK, return_when=FIRST_COMPLETED)
+            for future in [f for f in running if f.done()]:
                 shard = running.pop(future)
                 if future.cancelled() or future.exception() or future.result() == "":
                     lost.append(shard)

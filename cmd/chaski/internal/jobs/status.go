@@ -14,17 +14,17 @@ import (
 )
 
 func newStatus(env console.Env) *cobra.Command {
-	var asJSON bool
+	var asJSON, check bool
 	var html string
 	cmd := &cobra.Command{
 		Use:   "status [flags] FOLDER",
 		Short: "Print how far a job is",
-		Long: `Print how many shards have a result, which failed, which have none, and which one took longest. What is in the
-results, only 'job merge' reads. --html writes a page instead, with the slowest shards, the errors by kind and
+		Long: `Print how many shards have a result, which failed, which have none, and which one took longest. A result counts
+by its name; with --check it is read, as 'job merge' does, and a damaged one does not count. --html writes a page instead, with the slowest shards, the errors by kind and
 the hosts; it is one file that needs no other.`,
 		Example: `  chaski job status job/
   chaski job status --html job.html job/
-  chaski job status --json job/`,
+  chaski job status --check --json job/`,
 		Args: console.ExactlyOne("FOLDER"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if asJSON && html != "" {
@@ -34,7 +34,7 @@ the hosts; it is one file that needs no other.`,
 			if err != nil {
 				return err
 			}
-			s, err := j.Status(cmd.Context())
+			s, err := j.Status(cmd.Context(), check)
 			if err != nil {
 				return err
 			}
@@ -48,6 +48,7 @@ the hosts; it is one file that needs no other.`,
 			return printStatus(env.Out, s)
 		},
 	}
+	cmd.Flags().BoolVar(&check, "check", false, "read all results: damaged ones do not count")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	cmd.Flags().StringVar(&html, "html", "", "write a page to this `FILE`")
 	return cmd
