@@ -19,6 +19,7 @@ package budget
 import (
 	"container/list"
 	"context"
+	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -39,6 +40,9 @@ const (
 	// waitFor is how long a request waits. Batches that clients keep may hold memory for any time, so there must be an
 	// end; a minute is what a read of 1 GiB takes from a slow disk several times over.
 	waitFor = time.Minute
+	// lookEvery is how often garbage is collected while a request waits. A collection takes some 10 ms, a hundredth of
+	// it.
+	lookEvery = time.Second
 	// growFor is how long the account with the reserve waits for others to end, such as a read that is being sent.
 	growFor = 5 * time.Second
 )
@@ -70,6 +74,9 @@ type Budget struct {
 	turn    chan struct{} // holds one element while an account may use the reserve
 	wait    time.Duration
 	grow    time.Duration
+	look    time.Duration
+
+	finding sync.Mutex // held while find collects
 
 	pressed atomic.Int64 // requests that wait, in the queue or to grow
 
@@ -92,7 +99,7 @@ type waiter struct {
 // New returns a budget of limit bytes.
 func New(limit int64) *Budget {
 	return &Budget{limit: limit, reserve: limit / reserveShare, turn: make(chan struct{}, 1), wait: waitFor,
-		grow: growFor, freed: make(chan struct{}), offered: make(chan struct{})}
+		grow: growFor, look: lookEvery, freed: make(chan struct{}), offered: make(chan struct{})}
 }
 
 // Limit returns the bytes of the budget, 0 for no bound.
@@ -204,20 +211,35 @@ func (b *Budget) Acquire(ctx context.Context, n int64) error {
 	done := make(chan struct{})
 	defer close(done)
 	go b.collect(w, offered, done)
+	look := time.NewTicker(b.look)
+	defer look.Stop()
 	t := time.NewTimer(b.wait)
 	defer t.Stop()
 	var err error
-	select {
-	case <-w.ready:
-		return nil
-	case <-ctx.Done():
-		err = ctx.Err()
-	case <-t.C:
-		err = fault.New(fault.Limit, "memory", fault.NoOffset, "%d bytes of %s (%d) were not free for %v: "+
-			"raise it, or ask for less at a time", n, Flag, b.limit, b.wait)
+	for err == nil {
+		select {
+		case <-w.ready:
+			return nil
+		case <-look.C:
+			b.find()
+		case <-ctx.Done():
+			err = ctx.Err()
+		case <-t.C:
+			err = fault.New(fault.Limit, "memory", fault.NoOffset, "%d bytes of %s (%d) were not free for %v: "+
+				"raise it, or ask for less at a time", n, Flag, b.limit, b.wait)
+		}
 	}
 	b.leave(w)
 	return err
+}
+
+// find runs the garbage collector, one call at a time. Some memory comes back by cleanups only, and what is charged
+// need not be of the heap: if all requests wait, nothing else would start a collection for two minutes.
+func (b *Budget) find() {
+	if b.finding.TryLock() {
+		defer b.finding.Unlock()
+		runtime.GC()
+	}
 }
 
 // collect asks holders for the memory of w, again whenever one has more to give, until done is closed. The caller of
