@@ -9,7 +9,7 @@ import (
 // Cache keeps values until their total cost exceeds a bound, and then drops the least recently used. It
 // does not keep a value that costs more than the bound. It is safe for concurrent use.
 type Cache[K comparable, V any] struct {
-	mu    sync.Mutex // guards used, order and at, so that used always is the sum of the entries' costs
+	mu    sync.Mutex // guards the fields below, so that used always is the sum of the entries' costs
 	max   int64
 	used  int64
 	order list.List // of *entry, most recently used first
@@ -28,7 +28,20 @@ func New[K comparable, V any](max int64) *Cache[K, V] {
 }
 
 // Bound returns the largest total cost.
-func (c *Cache[K, V]) Bound() int64 { return c.max }
+func (c *Cache[K, V]) Bound() int64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.max
+}
+
+// Raise raises the bound to max bytes, if it is lower.
+func (c *Cache[K, V]) Raise(max int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if max > c.max {
+		c.max = max
+	}
+}
 
 // Used returns the total cost of the values that are kept.
 func (c *Cache[K, V]) Used() int64 {
@@ -53,11 +66,11 @@ func (c *Cache[K, V]) Get(k K) (v V, ok bool) {
 // entry itself.
 func (c *Cache[K, V]) Add(k K, v V, cost int64) {
 	cost += Overhead
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	if cost > c.max {
 		return
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	if e := c.at[k]; e != nil { // another worker added it since our Get
 		c.drop(e)
 	}

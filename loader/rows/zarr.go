@@ -40,7 +40,8 @@ func OpenZarrAt(ctx context.Context, path string, o resources.Options) (*zarr.No
 	if err != nil {
 		return nil, err
 	}
-	return zarr.Open(ctx, o.Opener, path, zarr.Options{MaxChunk: int64(o.MaxChunkBytes)})
+	// The account of an engine has paid for CacheBytes, of which a Zarr dataset has no other use.
+	return zarr.Open(ctx, o.Opener, path, zarr.Options{MaxChunk: int64(o.MaxChunkBytes), MaxIndexes: o.CacheBytes})
 }
 
 // openZarr opens an array or a group as a dataset.
@@ -75,6 +76,9 @@ func openZarr(ctx context.Context, src *spec.Source, fields []spec.Field, o reso
 		for _, a := range r.Arrays() {
 			fmt.Fprintf(h, "%q %s\n", a.Path, a.Text())
 		}
+	}
+	if err := n.Full(); err != nil {
+		return nil, err
 	}
 	sum := h.Sum128().Bytes()
 	z.print = hex.EncodeToString(sum[:])

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/budget"
 	"github.com/chaski-eo/chaski/internal/lru"
 	"github.com/chaski-eo/chaski/source"
 )
@@ -15,17 +16,23 @@ import (
 type Options struct {
 	// MaxChunk bounds a decoded chunk in bytes. Default 256 MiB.
 	MaxChunk int64
-	// MaxIndexes bounds the bytes of shard indexes that an array keeps. Default 16 MiB, the indexes of some
-	// million chunks. One index of each level is kept even if it is larger: else each chunk would read it again.
+	// MaxIndexes bounds the bytes of shard indexes that the arrays of one Open keep. Default 16 MiB, the indexes of
+	// some million chunks. What Raster returns has room for one index of each level of each of its arrays even if
+	// that is more: else each chunk would read them again.
 	MaxIndexes int64
+
+	memory *memory // nil until Open
 }
 
-func (o Options) withDefaults() Options {
+func (o Options) withDefaults(account *budget.Account) Options {
 	if o.MaxChunk <= 0 {
 		o.MaxChunk = 256 << 20
 	}
 	if o.MaxIndexes <= 0 {
 		o.MaxIndexes = 16 << 20
+	}
+	if o.memory == nil {
+		o.memory = newMemory(account, o.MaxIndexes)
 	}
 	return o
 }
@@ -38,15 +45,15 @@ type Array struct {
 
 	open    source.Opener
 	options Options
-	bytes   int // of a decoded chunk, 0 if it is over the limit
-	indexes *lru.Cache[string, *shardIndex]
+	bytes   int                             // of a decoded chunk, 0 if it is over the limit
+	indexes *lru.Cache[string, *shardIndex] // of all arrays of one Open
 }
 
 // newArray makes an array of metadata.
 func newArray(o source.Opener, uri, path string, m *Meta, opt Options) *Array {
-	opt = opt.withDefaults()
+	opt = opt.withDefaults(nil)
 	a := &Array{Meta: *m, URI: uri, Path: path, open: o, options: opt}
-	a.indexes = lru.New[string, *shardIndex](max(opt.MaxIndexes, a.leastIndexes()))
+	a.indexes = opt.memory.indexes
 	a.bytes, _ = m.chunkBytes(opt.MaxChunk)
 	return a
 }

@@ -31,8 +31,11 @@ func (n *Node) Place(ctx context.Context, a *Array) Place {
 	}
 	dir := path.Dir(a.Path)
 	if name, _, _ := strings.Cut(a.Attrs.text("grid_mapping"), ":"); name != "" {
-		if at, err := n.At(ctx, path.Join(dir, name)); err == nil && at.Array != nil {
-			p.add(at.Array.Attrs)
+		if at, err := n.At(ctx, path.Join(dir, name)); err == nil {
+			if at.Array != nil {
+				p.add(at.Array.Attrs)
+			}
+			at.drop()
 		}
 	}
 	for d := dir; d != "." && !p.known(); d = path.Dir(d) {
@@ -51,8 +54,11 @@ func (n *Node) Place(ctx context.Context, a *Array) Place {
 // would copy the entries of all nodes below the group, for each array in it.
 func (n *Node) attrsOf(ctx context.Context, p string) (attrs object) {
 	if !n.Consolidated {
-		if at, err := n.At(ctx, p); err == nil && at.Array == nil {
-			attrs = at.Attrs
+		if at, err := n.At(ctx, p); err == nil {
+			if at.Array == nil {
+				attrs = at.Attrs
+			}
+			at.drop() // the caller takes two values of them
 		}
 		return attrs
 	}
@@ -193,7 +199,11 @@ func (n *Node) coordinates(ctx context.Context, a *Array, dir string) *[6]float6
 			continue
 		}
 		at, err := n.At(ctx, path.Join(dir, a.Names[d]))
-		if err != nil || at.Array == nil {
+		if err != nil {
+			return nil
+		}
+		at.drop()
+		if at.Array == nil {
 			return nil
 		}
 		k := 0

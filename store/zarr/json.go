@@ -8,7 +8,6 @@ import (
 	"io"
 
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/source"
 )
 
 // Limits of metadata. The consolidated metadata of a Sentinel-2 product of EOPF, with some 120 arrays, has 0.3 MB.
@@ -17,15 +16,20 @@ const (
 	maxDepth = 64       // objects and lists inside each other
 	// maxValues bounds the values in a file. A map of decoded values takes some 100 bytes for each, so this is some
 	// 50 MB.
-	maxValues = 1 << 19
+	maxValues  = 1 << 19
+	valueBytes = 100
+	// metaCopies is how often the text of a file is in memory at most: as it was read, as the values of its keys, as
+	// the values inside of them, and in the arrays that are made of them.
+	metaCopies = 4
 )
 
 // object is a JSON object whose values are not decoded yet.
 type object map[string]json.RawMessage
 
-// readObject reads a metadata file. A file that does not exist is fault.NotFound.
-func readObject(ctx context.Context, o source.Opener, uri string) (object, error) {
-	r, err := o.Open(ctx, uri)
+// readObject reads a metadata file, and charges it to the memory of the node. A file that does not exist is
+// fault.NotFound.
+func (n *Node) readObject(ctx context.Context, uri string) (object, error) {
+	r, err := n.open.Open(ctx, uri)
 	if err != nil {
 		return nil, fault.WithFile(err, uri)
 	}
@@ -34,11 +38,22 @@ func readObject(ctx context.Context, o source.Opener, uri string) (object, error
 		return nil, fault.WithFile(fault.New(fault.Limit, metaPart, fault.NoOffset, "%d bytes, at most %d",
 			r.Size(), maxMeta), uri)
 	}
+	if err := n.charge(ctx, metaCopies*r.Size()); err != nil {
+		return nil, fault.WithFile(err, uri)
+	}
 	b := make([]byte, r.Size())
 	if err := r.ReadAt(ctx, b, 0); err != nil {
 		return nil, fault.WithFile(err, uri)
 	}
-	v, err := parseObject(b)
+	b, values, err := plain(b)
+	if err == nil {
+		err = n.charge(ctx, int64(values)*valueBytes)
+	}
+	var v object
+	if err == nil {
+		v, err = decodeObject(b)
+	}
+	n.refund(r.Size()) // the text itself goes
 	return v, fault.WithFile(err, uri)
 }
 
@@ -46,10 +61,15 @@ const metaPart = "metadata"
 
 // parseObject parses a JSON object, after it has bounded its depth and its number of values.
 func parseObject(b []byte) (object, error) {
-	b, err := plain(b)
+	b, _, err := plain(b)
 	if err != nil {
 		return nil, err
 	}
+	return decodeObject(b)
+}
+
+// decodeObject parses a JSON object that is bounded.
+func decodeObject(b []byte) (object, error) {
 	var v object
 	if err := decode(b, &v); err != nil {
 		return nil, err
@@ -78,10 +98,10 @@ func decode(b []byte, to any) error {
 }
 
 // plain bounds depth and number of values, and puts the bare words NaN, Infinity and -Infinity in quotes: Python
-// writes them, though JSON has none.
-func plain(b []byte) ([]byte, error) {
+// writes them, though JSON has none. It returns the number of values too.
+func plain(b []byte) ([]byte, int, error) {
 	if len(b) > maxMeta {
-		return nil, fault.New(fault.Limit, metaPart, fault.NoOffset, "%d bytes, at most %d", len(b), maxMeta)
+		return nil, 0, fault.New(fault.Limit, metaPart, fault.NoOffset, "%d bytes, at most %d", len(b), maxMeta)
 	}
 	var out []byte // nil while nothing was replaced
 	done, depth, values := 0, 0, 0
@@ -92,7 +112,7 @@ func plain(b []byte) ([]byte, error) {
 			continue
 		case '{', '[':
 			if depth++; depth > maxDepth {
-				return nil, fault.New(fault.Limit, metaPart, int64(i), "more than %d levels of nesting", maxDepth)
+				return nil, 0, fault.New(fault.Limit, metaPart, int64(i), "more than %d levels of nesting", maxDepth)
 			}
 			values++
 		case '}', ']':
@@ -108,14 +128,14 @@ func plain(b []byte) ([]byte, error) {
 			}
 		}
 		if values > maxValues {
-			return nil, fault.New(fault.Limit, metaPart, int64(i), "more than %d values", maxValues)
+			return nil, 0, fault.New(fault.Limit, metaPart, int64(i), "more than %d values", maxValues)
 		}
 		i++
 	}
 	if out == nil {
-		return b, nil
+		return b, values, nil
 	}
-	return append(out, b[done:]...), nil
+	return append(out, b[done:]...), values, nil
 }
 
 // stringEnd returns the place after the string that begins at i.

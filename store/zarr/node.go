@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/budget"
 	"github.com/chaski-eo/chaski/internal/pathname"
 	"github.com/chaski-eo/chaski/source"
 )
@@ -65,6 +66,7 @@ type Node struct {
 	open    source.Opener
 	options Options
 	below   map[string]entry // by path, if Consolidated
+	charged int64            // of the memory of the store, for the node's own files
 }
 
 // entry is the metadata of a node below a group.
@@ -74,53 +76,64 @@ type entry struct {
 	attrs object // of version 2
 }
 
-// Open opens the array or the group at a URI. What is neither is fault.NotFound.
+// Open opens the array or the group at a URI. What is neither is fault.NotFound. The memory of the metadata is charged
+// to the account of ctx, which must stay open for as long as the node is used.
 func Open(ctx context.Context, o source.Opener, uri string, opt Options) (*Node, error) {
-	n := &Node{URI: strings.TrimSuffix(uri, "/"), open: o, options: opt}
-	v, err := readObject(ctx, o, Join(uri, meta3))
-	if err == nil {
-		return n, fault.WithFile(n.open3(v), Join(uri, meta3))
-	}
-	if !missing(err) {
+	n := &Node{URI: strings.TrimSuffix(uri, "/"), open: o, options: opt.withDefaults(budget.Of(ctx))}
+	if err := n.load(ctx); err != nil {
+		n.drop()
 		return nil, err
 	}
+	return n, nil
+}
+
+// load reads the metadata of the node.
+func (n *Node) load(ctx context.Context) error {
+	uri := n.URI
+	v, err := n.readObject(ctx, Join(uri, meta3))
+	if err == nil {
+		return fault.WithFile(n.open3(v), Join(uri, meta3))
+	}
+	if !missing(err) {
+		return err
+	}
 	n.Format = 2
-	if v, err = readObject(ctx, o, Join(uri, array2)); err == nil {
-		attrs, err := optional(ctx, o, Join(uri, attrs2))
+	if v, err = n.readObject(ctx, Join(uri, array2)); err == nil {
+		attrs, err := n.optional(ctx, Join(uri, attrs2))
 		if err != nil {
-			return nil, err
+			return err
 		}
 		m, err := parse2(v, attrs)
 		if err != nil {
-			return nil, fault.WithFile(err, Join(uri, array2))
+			return fault.WithFile(err, Join(uri, array2))
 		}
-		n.Array = newArray(o, n.URI, "", m, opt)
-		return n, nil
+		n.Array = newArray(n.open, n.URI, "", m, n.options)
+		return nil
 	}
 	if !missing(err) {
-		return nil, err
+		return err
 	}
-	all, err := optional(ctx, o, Join(uri, consolidated))
+	all, err := n.optional(ctx, Join(uri, consolidated))
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if all != nil {
-		return n, fault.WithFile(n.consolidated2(all), Join(uri, consolidated))
+		return fault.WithFile(n.consolidated2(all), Join(uri, consolidated))
 	}
-	if _, err = readObject(ctx, o, Join(uri, group2)); err != nil {
+	if _, err = n.readObject(ctx, Join(uri, group2)); err != nil {
 		if missing(err) {
 			err = fault.WithFile(fault.New(fault.NotFound, "dataset", fault.NoOffset,
 				"there is no zarr.json, .zarray, .zmetadata or .zgroup"), uri)
 		}
-		return nil, err
+		return err
 	}
-	n.Attrs, err = optional(ctx, o, Join(uri, attrs2))
-	return n, err
+	n.Attrs, err = n.optional(ctx, Join(uri, attrs2))
+	return err
 }
 
 // optional reads a metadata file that need not be there.
-func optional(ctx context.Context, o source.Opener, uri string) (object, error) {
-	v, err := readObject(ctx, o, uri)
+func (n *Node) optional(ctx context.Context, uri string) (object, error) {
+	v, err := n.readObject(ctx, uri)
 	if missing(err) {
 		return nil, nil
 	}
@@ -331,7 +344,7 @@ func (w *walk) dir(ctx context.Context, p string, level int) error {
 		switch {
 		case err != nil && missing(err): // a directory of something else
 		case err != nil:
-			if ctx.Err() != nil || fault.KindOf(err) == 0 {
+			if ctx.Err() != nil || fault.KindOf(err) == 0 || w.n.Full() != nil {
 				return err
 			}
 			w.list = append(w.list, Member{Path: sub, Err: err})
@@ -339,6 +352,7 @@ func (w *walk) dir(ctx context.Context, p string, level int) error {
 			at.Array.Path = sub
 			w.list = append(w.list, Member{Path: sub, Array: at.Array})
 		default:
+			at.drop() // of a group only its arrays are kept
 			if err := w.dir(ctx, sub, level+1); err != nil {
 				return err
 			}

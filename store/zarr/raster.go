@@ -144,6 +144,18 @@ func (r *stackReader) Ahead(ctx context.Context, image int64, boxes []chunk.Box)
 // node itself. Without a column it is the array with the field's name, else the only array that can be images, else the
 // arrays of the group itself as bands. dims is as for Meta.Axes.
 func (n *Node) Raster(ctx context.Context, field, column, dims string) (Raster, error) {
+	r, err := n.raster(ctx, field, column, dims)
+	if err == nil {
+		err = fault.WithFile(n.options.memory.reserve(ctx, r.Arrays()), n.URI)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// raster is Raster without room for indexes.
+func (n *Node) raster(ctx context.Context, field, column, dims string) (Raster, error) {
 	if n.Array != nil {
 		if column != "" && column != "." && column != path.Base(n.URI) {
 			return nil, fault.WithFile(fault.New(fault.NotFound, "array", fault.NoOffset,

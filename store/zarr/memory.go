@@ -1,0 +1,111 @@
+package zarr
+
+import (
+	"context"
+	"sync"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/budget"
+	"github.com/chaski-eo/chaski/internal/lru"
+)
+
+// maxHeld bounds the metadata that one Open holds, as it is charged, whether there is a budget or not. The 10,000
+// arrays of a group that is listed take some 10 KB each, which are 100 MB.
+const maxHeld = 512 << 20
+
+// memory is what an open store takes: the metadata of its nodes, and the indexes of its shards. All nodes and arrays
+// of one Open share it.
+type memory struct {
+	account *budget.Account // of the opening, nil for none
+	indexes *lru.Cache[string, *shardIndex]
+
+	mu    sync.Mutex // of the fields below
+	held  int64      // of metadata
+	paid  int64      // for indexes: Options.MaxIndexes, which is the caller's to charge, and what reserve has charged
+	least int64      // of indexes, what the arrays of reserve need
+	full  error      // the first that had no room
+}
+
+func newMemory(account *budget.Account, indexes int64) *memory {
+	return &memory{account: account, indexes: lru.New[string, *shardIndex](indexes), paid: indexes}
+}
+
+// charge charges n bytes for metadata of the node.
+func (n *Node) charge(ctx context.Context, bytes int64) error {
+	if err := n.options.memory.take(ctx, bytes); err != nil {
+		return err
+	}
+	n.charged += bytes
+	return nil
+}
+
+// refund gives back some of what the node was charged for.
+func (n *Node) refund(bytes int64) {
+	n.charged -= bytes
+	n.options.memory.give(bytes)
+}
+
+// drop says that the node goes out of use. Its array may still be read.
+func (n *Node) drop() { n.refund(n.charged) }
+
+func (m *memory) take(ctx context.Context, n int64) error {
+	m.mu.Lock()
+	over := n > maxHeld-m.held
+	if !over {
+		m.held += n
+	}
+	m.mu.Unlock()
+	var err error
+	if over {
+		err = fault.New(fault.Limit, metaPart, fault.NoOffset, "the metadata of the store takes more than %d bytes: "+
+			"open a group or an array below it", maxHeld)
+	} else {
+		err = m.account.Grow(ctx, n)
+	}
+	if err == nil {
+		return nil
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if !over {
+		m.held -= n
+	}
+	if m.full == nil {
+		m.full = err
+	}
+	return err
+}
+
+// Full returns an error if there was no room for some of the metadata, which Place takes for missing.
+func (n *Node) Full() error {
+	m := n.options.memory
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return fault.WithFile(m.full, n.URI)
+}
+
+func (m *memory) give(n int64) {
+	m.mu.Lock()
+	m.held -= n
+	m.mu.Unlock()
+	m.account.Shrink(n)
+}
+
+// reserve makes room for one index of each level of each array, beside those that it was called for before.
+func (m *memory) reserve(ctx context.Context, arrays []*Array) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	least := m.least
+	for _, a := range arrays {
+		least += a.leastIndexes()
+	}
+	if more := least - m.paid; more > 0 {
+		if err := m.account.Grow(ctx, more); err != nil {
+			return err
+		}
+		m.paid = least
+		m.indexes.Raise(least)
+	}
+	m.least = least
+	return nil
+}
