@@ -31,9 +31,10 @@ func (d *Dataset) UnmarshalJSON(b []byte) (err error) {
 	return err
 }
 
-// items lists the samples. It opens the dataset and reads no pixels.
-func (d *Dataset) items(ctx context.Context, o resources.Options) (items job.Items, err error) {
-	if d.Extent, err = survey.Measurable(ctx, d.Spec, o); err != nil {
+// items lists the samples of an extent. It opens the dataset and reads no pixels.
+func (d *Dataset) items(ctx context.Context, o resources.Options,
+	extent func(context.Context, spec.Spec, resources.Options) (survey.Extent, error)) (items job.Items, err error) {
+	if d.Extent, err = extent(ctx, d.Spec, o); err != nil {
 		return items, err
 	}
 	if d.Extent.Rows < 1 {

@@ -16,9 +16,10 @@ import (
 
 // All are the kinds by their names.
 var All = job.Kinds{
-	indexName:  func() job.Kind { return new(Index) },
-	statsName:  func() job.Kind { return new(Stats) },
-	verifyName: func() job.Kind { return new(Verify) },
+	indexName:   func() job.Kind { return new(Index) },
+	statsName:   func() job.Kind { return new(Stats) },
+	verifyName:  func() job.Kind { return new(Verify) },
+	weightsName: func() job.Kind { return new(Weights) },
 }
 
 // Open opens the job in a folder.
@@ -62,7 +63,7 @@ func writeJSON(w io.Writer, v any) error {
 }
 
 // Binary reports whether the output of a kind is not text.
-func Binary(kind string) bool { return kind == indexName }
+func Binary(kind string) bool { return kind == indexName || kind == weightsName }
 
 // opened returns options with an opener, local files if there is none, and what ends its use.
 func opened(o resources.Options) (resources.Options, func()) {

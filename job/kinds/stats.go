@@ -24,7 +24,7 @@ func (*Stats) Name() string { return statsName }
 
 // Items implements job.Kind.
 func (k *Stats) Items(ctx context.Context, o resources.Options) (job.Items, error) {
-	return k.Dataset.items(ctx, o)
+	return k.Dataset.items(ctx, o, survey.Measurable)
 }
 
 // statsTally counts the samples of a shard.

@@ -28,6 +28,19 @@ func Measurable(ctx context.Context, sp spec.Spec, o resources.Options) (e Exten
 	return e, err
 }
 
+// check refuses a dataset that has another extent than when it was divided, and samples that it has not.
+func (e Extent) check(have Extent, sp spec.Spec, first, count int64) error {
+	if have != e {
+		return fault.WithFile(fault.New(fault.Corrupt, "dataset", fault.NoOffset,
+			"it changed: %d samples with the fingerprint %s, and %d with %s before", have.Rows, have.Fingerprint,
+			e.Rows, e.Fingerprint), sp.Source)
+	}
+	if first < 0 || count < 0 || count > e.Rows-first {
+		return fmt.Errorf("survey: samples %d to %d of %d", first, first+count, e.Rows)
+	}
+	return nil
+}
+
 // Part is what Stats measures in some of a dataset's samples. Parts of one dataset and spec give the same report, in
 // every bit, however its samples are divided.
 type Part struct {
@@ -50,16 +63,11 @@ func StatsPart(
 ) (p *Part, err error) {
 	err = withTable(ctx, "statistics", measured(sp), o, func(sp spec.Spec, o resources.Options, t rows.Table) error {
 		selected, err := rows.Selected(ctx, t, sp.Root(), o)
+		if err == nil {
+			err = want.check(Extent{chosen(t, selected), t.Fingerprint()}, sp, first, count)
+		}
 		if err != nil {
 			return err
-		}
-		if have := (Extent{chosen(t, selected), t.Fingerprint()}); have != want {
-			return fault.WithFile(fault.New(fault.Corrupt, "dataset", fault.NoOffset,
-				"it changed: %d samples with the fingerprint %s, and %d with %s before", have.Rows, have.Fingerprint,
-				want.Rows, want.Fingerprint), sp.Source)
-		}
-		if first < 0 || count < 0 || count > want.Rows-first {
-			return fmt.Errorf("survey: samples %d to %d of %d", first, first+count, want.Rows)
 		}
 		p, err = measure(ctx, sp, o, t, selected, first, count, progress)
 		return err

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"sync/atomic"
 
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/einops"
@@ -45,6 +46,43 @@ func Weights(
 	})
 }
 
+// WeightsExtent returns the extent of Weights of a spec: all rows of a table, and those of a container that the
+// conditions leave. It refuses options that Weights refuses.
+func WeightsExtent(ctx context.Context, sp spec.Spec, o resources.Options, c WeightOptions) (e Extent, err error) {
+	err = withTable(ctx, "weights", sp, o, func(sp spec.Spec, o resources.Options, t rows.Table) error {
+		e = Extent{t.Len(), t.Fingerprint()}
+		_, err := (&weighing{options: o, table: t}).compile(ctx, sp, c)
+		return err
+	})
+	return e, err
+}
+
+// WeightsPart is Weights of count of the rows from first on: w gets a file of weights of these rows, which
+// rows.MergeWeights joins with others. It returns how many rows have no weight because they cannot be read. A dataset
+// that has not the extent want is a fault of kind corrupt.
+func WeightsPart(
+	ctx context.Context, w io.Writer, sp spec.Spec, o resources.Options, c WeightOptions, want Extent,
+	first, count int64, progress func(done, total int64),
+) (skipped int64, err error) {
+	err = withTable(ctx, "weights", sp, o, func(sp spec.Spec, o resources.Options, t rows.Table) error {
+		if err := want.check(Extent{t.Len(), t.Fingerprint()}, sp, first, count); err != nil {
+			return err
+		}
+		p := &weighing{options: o, table: t}
+		remote, err := p.compile(ctx, sp, c)
+		if err != nil {
+			return err
+		}
+		counts, err := p.count(ctx, sp, remote, first, count, progress)
+		if err != nil {
+			return err
+		}
+		p.head.Rows, skipped = count, p.skipped.Load()
+		return rows.WriteWeights(w, p.head, counts)
+	})
+	return skipped, err
+}
+
 // weighing is one pass of Weights, shared by its workers.
 type weighing struct {
 	options resources.Options
@@ -52,6 +90,7 @@ type weighing struct {
 	head    rows.WeightsHeader
 	lead    int            // column of the first raster field
 	field   *pixels.Raster // the field whose pixels are counted
+	skipped atomic.Int64   // rows that cannot be read
 }
 
 // CountWeights counts the cells of all rows of an open table, for rows.WriteWeights.
@@ -64,21 +103,31 @@ func CountWeights(
 	if err != nil {
 		return p.head, nil, err
 	}
-	out := make([]rows.CellCounts, p.head.Rows)
+	out, err := p.count(ctx, sp, remote, 0, p.head.Rows, progress)
+	return p.head, out, err
+}
+
+// count counts the cells of n rows from first on.
+func (p *weighing) count(
+	ctx context.Context, sp spec.Spec, remote bool, first, n int64, progress func(done, total int64),
+) ([]rows.CellCounts, error) {
+	out := make([]rows.CellCounts, n)
 	visits := func(r *pixels.Reader) func(context.Context, int64) error {
-		return func(ctx context.Context, row int64) (err error) {
-			if out[row], err = p.weigh(ctx, r, row); err == nil {
+		return func(ctx context.Context, i int64) (err error) {
+			row := first + i
+			if out[i], err = p.weigh(ctx, r, row); err == nil {
 				return nil
 			}
 			if sp.BadSamples == spec.BadError || fault.KindOf(err) == 0 {
 				return fmt.Errorf("sample %d: %w", row, err)
 			}
-			o.Logger.Warn("no weights", "sample", row, "error", fault.Line(err))
-			out[row] = rows.CellCounts{}
+			p.options.Logger.Warn("no weights", "sample", row, "error", fault.Line(err))
+			p.skipped.Add(1)
+			out[i] = rows.CellCounts{}
 			return nil
 		}
 	}
-	return p.head, out, pixels.Sweep(ctx, o, remote, p.head.Rows, progress, visits)
+	return out, pixels.Sweep(ctx, p.options, remote, n, progress, visits)
 }
 
 // compile finds the fields in the first sample and makes the header. It reports whether files are

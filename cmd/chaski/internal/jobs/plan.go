@@ -19,9 +19,9 @@ func newPlan(env console.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "plan KIND",
 		Short: "Write a job's folder: what is to be done, and the shards",
-		Long: `Write a job into a folder, which must not hold one yet. KIND says what is to be done, and is the name of the
-command that does the same in one pass. Its files are named as there; other machines open them under
-the same names, so that full paths or URLs are best. Files are listed, and no pixels are read.`,
+		Long: `Write a job into a folder, which must not hold one yet. KIND says what is to be done, and its help
+names the command that does the same in one pass. Its files are named as there; other machines open them
+under the same names, so that full paths or URLs are best. Files are listed, and no pixels are read.`,
 		Example: `  chaski job plan stats -o plan-job/ --shards 4 chips/`,
 		Args:    cobra.ArbitraryArgs,
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -31,7 +31,7 @@ the same names, so that full paths or URLs are best. Files are listed, and no pi
 			return console.Usagef("KIND is %q: it must be one of %q", args[0], kinds.All.Names())
 		},
 	}
-	cmd.AddCommand(planStats(env), planIndex(env), planVerify(env))
+	cmd.AddCommand(planStats(env), planIndex(env), planVerify(env), planWeights(env))
 	return cmd
 }
 
@@ -154,5 +154,29 @@ exit code is 1 if there is a fault, as that of 'chaski verify'. Local paths in i
 	}, func(paths []string) (job.Kind, error) {
 		k.Paths = paths
 		return &k, console.AtLeast("max-faults", k.MaxFaults, 1)
+	})
+}
+
+func planWeights(env console.Env) *cobra.Command {
+	var m dataset.Measured
+	var k kinds.Weights
+	return planOf(env, &cobra.Command{
+		Use:   "weights [flags] -o FOLDER SPEC.json|DATASET",
+		Short: "Plan the weights of a sampler: the file that 'chaski stats --sampling' writes",
+		Long: `Plan the file that the sampler weighted_window reads: for each cell of each asset, the number of valid pixels,
+or of pixels of some classes of a field. Rows of a table are counted whatever the conditions, as
+'chaski stats --sampling' does.`,
+		Example: `  chaski job plan weights -o weights-job/ --shards 200 --field image=images/{id}.tif ` +
+			`--field mask=masks/{id}.tif --count mask --classes 3 pairs/`,
+	}, console.ExactlyOne("SPEC.json or DATASET"), func(fl *pflag.FlagSet) {
+		fl.StringVar(&k.Field, "count", "", "the `FIELD` whose pixels to count (default: the last field)")
+		fl.Float64SliceVar(&k.Classes, "classes", nil,
+			"count only these values of its first band (default: all valid pixels)")
+		fl.Lookup("classes").DefValue = "" // pflag would print (default []), which contradicts the text
+		fl.IntVar(&k.Cell, "cell", 64, "side of a cell, in pixels of the first field")
+		m.Add(fl)
+	}, func(paths []string) (_ job.Kind, err error) {
+		k.Dataset.Spec, err = m.Spec(paths[0])
+		return &k, err
 	})
 }
