@@ -17,6 +17,7 @@ import (
 // All are the kinds by their names.
 var All = job.Kinds{
 	indexName:   func() job.Kind { return new(Index) },
+	pairsName:   func() job.Kind { return new(Pairs) },
 	statsName:   func() job.Kind { return new(Stats) },
 	verifyName:  func() job.Kind { return new(Verify) },
 	weightsName: func() job.Kind { return new(Weights) },

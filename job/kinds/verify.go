@@ -3,11 +3,8 @@ package kinds
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"io"
-	"strings"
 
-	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/pathname"
 	"github.com/chaski-eo/chaski/job"
 	"github.com/chaski-eo/chaski/loader/resources"
@@ -27,9 +24,7 @@ type Verify struct {
 // verifyTally is the result of a shard, which has no body.
 type verifyTally struct {
 	Report verify.Report `json:"report"`
-	// File and Kind are those of the first fault.
-	File string `json:"file,omitempty"`
-	Kind string `json:"kind,omitempty"`
+	firstFault
 }
 
 // Name implements job.Kind.
@@ -90,15 +85,7 @@ func (k *Verify) Run(ctx context.Context, t *job.Task, _ io.Writer) (any, error)
 	if err != nil {
 		return nil, err
 	}
-	tally := verifyTally{Report: *r}
-	var first *fault.Error
-	if errors.As(r.Err(), &first) {
-		tally.File = first.File
-	}
-	if kind := fault.KindOf(r.Err()); kind != 0 {
-		tally.Kind = kind.Error()
-	}
-	return tally, nil
+	return verifyTally{*r, newFirstFault(r.Err())}, nil
 }
 
 // Check implements job.Kind. A fault leaves out nothing: the file was checked.
@@ -126,25 +113,8 @@ func (k *Verify) Merge(_ context.Context, m *job.Merging, out io.Writer) (o job.
 		}
 		total.Add(&t.Report, k.MaxFaults)
 		if o.Fault == nil && len(t.Report.Faults) > 0 {
-			o.Fault = t.first()
+			o.Fault = t.of(t.Report.Faults[0])
 		}
 	}
 	return o, writeJSON(out, total)
-}
-
-// first returns the first fault, as the shard that found it saw it.
-func (t *verifyTally) first() error {
-	line := t.Report.Faults[0]
-	for _, kind := range fault.Kinds {
-		msg, ok := strings.CutSuffix(line, ": "+kind.Error())
-		if !ok || kind.Error() != t.Kind {
-			continue
-		}
-		rest, named := strings.CutPrefix(msg, t.File+": ")
-		if !named {
-			return fault.New(kind, "", fault.NoOffset, "%s", msg)
-		}
-		return fault.WithFile(fault.New(kind, "", fault.NoOffset, "%s", rest), t.File)
-	}
-	return errors.New(line)
 }

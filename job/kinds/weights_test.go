@@ -15,8 +15,8 @@ import (
 	"github.com/chaski-eo/chaski/loader/survey"
 )
 
-// TestAnySplitIsOneWeights: any number of shards, in any order, some of them twice, gives the file of one pass, in which
-// rows that cannot be read have no weight.
+// TestAnySplitIsOneWeights: any number of shards, in any order, some of them twice, gives the file of one pass, in
+// which rows that cannot be read have no weight.
 func TestAnySplitIsOneWeights(t *testing.T) {
 	sp := dataset(t, 11)
 	sp.Fields = sp.Fields[:1] // the rasters of both fields share no grid
@@ -101,7 +101,8 @@ func TestHostileWeights(t *testing.T) {
 	copy(large[at:], strings.Repeat("\xff", 8))
 	wide := weightsOf(t, h, rows.CellCounts{Height: 1 << 31}, rows.CellCounts{})
 	for name, parts := range map[string][][]byte{
-		"wide": {wide}, "nothing": {}, "empty": {nil}, "no weights": {[]byte(strings.Repeat("x", 100))}, "torn": {good[:len(good)-1]},
+		"wide": {wide}, "nothing": {}, "empty": {nil}, "no weights": {[]byte(strings.Repeat("x", 100))},
+		"torn": {good[:len(good)-1]},
 		"more": {append(bytes.Clone(good), 0, 0, 0, 0)}, "one row": {good, weightsOf(t, h, row)}, "large": {large},
 		"others": {good, weightsOf(t, other, row, row)},
 	} {

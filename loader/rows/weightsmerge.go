@@ -25,9 +25,9 @@ type weightsPart struct {
 	sizes, cells *io.SectionReader
 }
 
-// MergeWeights joins files of weights of runs of rows into that of all rows, in their order. It passes over parts twice,
-// since the sizes of all rows come before the cells, and holds no part in memory. A part that is no such file, has
-// other rows, or is of other fields, cells or samples than the first one, is fault.Corrupt.
+// MergeWeights joins files of weights of runs of rows into that of all rows, in their order. It passes over parts
+// three times, since the sizes of all rows come before the cells, and holds no part in memory. A part that is no such
+// file, has other rows, or is of other fields, cells or samples than the first one, is fault.Corrupt.
 func MergeWeights(w io.Writer, parts iter.Seq2[WeightsPart, error]) error {
 	var total *WeightsHeader
 	for part, err := range parts {

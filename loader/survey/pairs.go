@@ -119,21 +119,31 @@ func order(a, b Pair) int {
 // they are in different CRSs or of different extents, their pixels, which show a shift that no header tells. Fields
 // with the spec's Ground "ignore" are left out. It reads the rows that the conditions and the split leave.
 func Pairs(ctx context.Context, sp spec.Spec, o resources.Options, po PairOptions) (r *PairReport, err error) {
+	err = withPairs(ctx, sp, o, func(sp spec.Spec, o resources.Options, t rows.Table, selected []uint32) error {
+		r, err = comparePairs(ctx, sp, o, t, selected, 0, chosen(t, selected), po)
+		return err
+	})
+	return r, err
+}
+
+// withPairs calls do with the open table of a spec, as withTable does, and its selected rows. A spec without fields
+// gets those of the dataset.
+func withPairs(ctx context.Context, sp spec.Spec, o resources.Options,
+	do func(sp spec.Spec, o resources.Options, t rows.Table, selected []uint32) error) (err error) {
 	if sp.AllFields = sp.AllFields || len(sp.Fields) == 0; sp.AllFields {
 		o = o.WithDefaults()
 		if sp, err = rows.WithOwnFields(ctx, sp.WithDefaults(), o); err != nil {
 			o.CloseOpener()
-			return nil, err
+			return err
 		}
 	}
-	err = withTable(ctx, "pairs", sp, o, func(sp spec.Spec, o resources.Options, t rows.Table) error {
+	return withTable(ctx, "pairs", sp, o, func(sp spec.Spec, o resources.Options, t rows.Table) error {
 		selected, err := rows.Selected(ctx, t, sp.Root(), o)
-		if err == nil {
-			r, err = comparePairs(ctx, sp, o, t, selected, po)
+		if err != nil {
+			return err
 		}
-		return err
+		return do(sp, o, t, selected)
 	})
-	return r, err
 }
 
 // pairing is one pass of Pairs, shared by its workers.
@@ -149,24 +159,12 @@ type pairing struct {
 }
 
 func comparePairs(ctx context.Context, sp spec.Spec, o resources.Options, t rows.Table, selected []uint32,
-	po PairOptions) (*PairReport, error) {
+	from, n int64, po PairOptions) (*PairReport, error) {
 	p := &pairing{options: o, pairs: po, table: t, fields: sp.Fields}
 	p.pairs.MaxShift, p.pairs.Worst = cmp.Or(po.MaxShift, 1.5), cmp.Or(po.Worst, 20)
 	var err error
-	if p.columns, err = rasterColumns(t, sp); err != nil {
+	if p.columns, err = pairColumns(t, sp); err != nil {
 		return nil, err
-	}
-	if len(p.columns) > 1 {
-		p.columns = append(p.columns[:1], slices.DeleteFunc(p.columns[1:], func(i int) bool {
-			return sp.Fields[i].Ground == spec.IgnoreGround
-		})...)
-	}
-	if len(p.columns) < 2 {
-		return nil, errors.New("pairs need two raster fields of a sample, such as an image and its mask")
-	}
-	n := t.Len()
-	if selected != nil {
-		n = int64(len(selected))
 	}
 	first, err := rows.FirstAssets(ctx, t, p.columns, spec.BadSkip, selected)
 	if err != nil {
@@ -176,6 +174,7 @@ func comparePairs(ctx context.Context, sp spec.Spec, o resources.Options, t rows
 	visits := func(r *pixels.Reader) func(context.Context, int64) error {
 		w := &pairWorker{pairing: p, reader: r}
 		return func(ctx context.Context, i int64) error {
+			i += from
 			if selected != nil {
 				i = int64(selected[i])
 			}
@@ -186,11 +185,28 @@ func comparePairs(ctx context.Context, sp spec.Spec, o resources.Options, t rows
 		return nil, err
 	}
 	p.report.Samples = n
-	p.cut(p.pairs.Worst)
+	p.report.cut(p.pairs.Worst)
 	if po.Picture != nil {
 		err = p.pictures(ctx)
 	}
 	return &p.report, err
+}
+
+// pairColumns returns the columns of the fields to compare, the first raster field first.
+func pairColumns(t rows.Table, sp spec.Spec) ([]int, error) {
+	columns, err := rasterColumns(t, sp)
+	if err != nil {
+		return nil, err
+	}
+	if len(columns) > 1 {
+		columns = append(columns[:1], slices.DeleteFunc(columns[1:], func(i int) bool {
+			return sp.Fields[i].Ground == spec.IgnoreGround
+		})...)
+	}
+	if len(columns) < 2 {
+		return nil, errors.New("pairs need two raster fields of a sample, such as an image and its mask")
+	}
+	return columns, nil
 }
 
 // pictures calls Picture for the listed pairs.
@@ -222,9 +238,9 @@ func (p *pairing) pictures(ctx context.Context) error {
 }
 
 // cut keeps the worst n pairs.
-func (p *pairing) cut(n int) {
-	slices.SortFunc(p.report.Worst, order)
-	p.report.Worst = p.report.Worst[:min(len(p.report.Worst), n)]
+func (r *PairReport) cut(n int) {
+	slices.SortFunc(r.Worst, order)
+	r.Worst = r.Worst[:min(len(r.Worst), n)]
 }
 
 // count adds what was found about a pair to the report.
@@ -256,7 +272,7 @@ func (p *pairing) count(pair *Pair, placed, sure bool) {
 	}
 	// Twice as many before sorting, so that sorting costs little per pair.
 	if r.Worst = append(r.Worst, *pair); len(r.Worst) >= 2*p.pairs.Worst {
-		p.cut(p.pairs.Worst)
+		p.report.cut(p.pairs.Worst)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/dataset"
+	"github.com/chaski-eo/chaski/cmd/chaski/internal/flags"
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/open"
 	"github.com/chaski-eo/chaski/job"
 	"github.com/chaski-eo/chaski/job/kinds"
@@ -31,7 +32,7 @@ under the same names, so that full paths or URLs are best. Files are listed, and
 			return console.Usagef("KIND is %q: it must be one of %q", args[0], kinds.All.Names())
 		},
 	}
-	cmd.AddCommand(planStats(env), planIndex(env), planVerify(env), planWeights(env))
+	cmd.AddCommand(planStats(env), planIndex(env), planVerify(env), planWeights(env), planPairs(env))
 	return cmd
 }
 
@@ -85,7 +86,7 @@ func (f *planned) write(cmd *cobra.Command, env console.Env, k job.Kind) error {
 }
 
 // planOf returns the command that plans a kind. kind makes it of the arguments.
-func planOf(env console.Env, c *cobra.Command, args cobra.PositionalArgs, flags func(*pflag.FlagSet),
+func planOf(env console.Env, c *cobra.Command, args cobra.PositionalArgs, add func(*pflag.FlagSet),
 	kind func(paths []string) (job.Kind, error)) *cobra.Command {
 	var f planned
 	c.Args = args
@@ -100,7 +101,7 @@ func planOf(env console.Env, c *cobra.Command, args cobra.PositionalArgs, flags 
 		return f.write(cmd, env, k)
 	}
 	f.add(c.Flags())
-	flags(c.Flags())
+	add(c.Flags())
 	return c
 }
 
@@ -177,6 +178,39 @@ or of pixels of some classes of a field. Rows of a table are counted whatever th
 		m.Add(fl)
 	}, func(paths []string) (_ job.Kind, err error) {
 		k.Dataset.Spec, err = m.Spec(paths[0])
+		return &k, err
+	})
+}
+
+func planPairs(env console.Env) *cobra.Command {
+	var k kinds.Pairs
+	var src flags.Source
+	var own pflag.FlagSet // the flags that a spec excludes
+	return planOf(env, &cobra.Command{
+		Use:   "pairs [flags] -o FOLDER SPEC.json|DATASET",
+		Short: "Plan a check of images and masks: the report that 'chaski verify --pairs' prints",
+		Long: `Plan the comparison of each raster of a sample with the first one, by place and by pixels. 'chaski job
+merge' prints the report as JSON, as 'chaski verify --pairs --json' does, and its exit code is 1 if there
+is a bad pair.`,
+		Example: `  chaski job plan pairs -o pairs-job/ --shards 200 --field image=images/{id}.tif ` +
+			`--field mask=masks/{id}.tif pairs/`,
+	}, console.ExactlyOne("SPEC.json or DATASET"), func(fl *pflag.FlagSet) {
+		src.Add(&own)
+		fl.AddFlagSet(&own)
+		fl.Float64Var(&k.MaxShift, "max-shift", 1.5, "report estimated shifts of more than this many pixels")
+		fl.IntVar(&k.Worst, "worst", 20, "list at most this many pairs")
+	}, func(paths []string) (_ job.Kind, err error) {
+		if !(k.MaxShift > 0) {
+			return nil, console.Usagef("--max-shift is %v: it must be more than 0", k.MaxShift)
+		}
+		if err := console.Between("worst", k.Worst, 1, 10_000); err != nil {
+			return nil, err
+		}
+		if flags.IsSpec(paths[0]) {
+			k.Dataset.Spec, err = flags.ReadSpec(paths[0], &own)
+		} else {
+			k.Dataset.Spec, err = src.Spec(paths[0])
+		}
 		return &k, err
 	})
 }
