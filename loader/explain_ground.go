@@ -21,13 +21,13 @@ func (e *Engine) explainGround(ctx context.Context, d *dataset, draw *shuffle.Dr
 		seen := make([]byte, of.H*of.W)
 		left := len(seen)
 		return e.eachScene(ctx, d, draw, field, part, func(row int64, a *catalog.Asset, bands []int,
-			m *warp.Mapping) (bool, error) {
-			in := of.Source(m)
+			m *warp.Mapping, _ bool) (bool, error) {
+			in, copied := of.Taken(m)
 			if in.Y0 >= in.Y1 || in.X0 >= in.X1 {
 				return true, nil
 			}
 			q := p
-			q.Row, q.URI, q.Resampled = row, a.URI, true
+			q.Row, q.URI, q.Resampled = row, a.URI, !copied
 			if part >= 0 {
 				q.Part, q.Stack = names[part].Column+names[part].Pattern, part
 			}

@@ -296,10 +296,10 @@ func (d *dataset) windowAsset(p *shuffle.Plan, draw *shuffle.Draw) catalog.Asset
 }
 
 // eachScene calls do for the scenes that a draw's window takes pixels of a raster field from, the preferred ones first:
-// with the window's mapping to the scene, and the bands that the field takes of it. part is the part of a stack that
-// the field is, or -1. It stops when do returns false.
+// with the window's mapping to the scene, the bands that the field takes of it, and whether no scene follows. part is
+// the part of a stack that the field is, or -1. It stops when do returns false.
 func (e *Engine) eachScene(ctx context.Context, d *dataset, draw *shuffle.Draw, field, part int,
-	do func(row int64, a *catalog.Asset, bands []int, m *warp.Mapping) (more bool, _ error)) error {
+	do func(row int64, a *catalog.Asset, bands []int, m *warp.Mapping, last bool) (more bool, _ error)) error {
 	place := e.plan.Place(draw)
 	window := d.ground.Window(place)
 	f := d.rasters[field]
@@ -307,7 +307,7 @@ func (e *Engine) eachScene(ctx context.Context, d *dataset, draw *shuffle.Draw, 
 	if d.sampler.Mosaic == spec.MosaicNone {
 		rows = []int64{draw.Row}
 	}
-	for _, row := range rows {
+	for i, row := range rows {
 		a, err := d.table.Asset(ctx, f.TableColumn, row)
 		if err != nil {
 			return err
@@ -334,7 +334,7 @@ func (e *Engine) eachScene(ctx context.Context, d *dataset, draw *shuffle.Draw, 
 		if err != nil {
 			return err
 		}
-		if more, err := do(row, &a, bands, m); err != nil || !more {
+		if more, err := do(row, &a, bands, m, i == len(rows)-1); err != nil || !more {
 			return err
 		}
 	}
@@ -370,8 +370,8 @@ func (u unit) ground(r *pixels.Reader, d *dataset, draw *shuffle.Draw) error {
 		to.Field = of
 		m := r.Mosaic(to)
 		err = e.eachScene(p.ctx, d, draw, u.field, part, func(_ int64, a *catalog.Asset, bands []int,
-			at *warp.Mapping) (bool, error) {
-			err := m.Add(p.ctx, *a, bands, at, e.options.MaxChunkBytes)
+			at *warp.Mapping, last bool) (bool, error) {
+			err := m.Add(p.ctx, *a, bands, at, last, e.options.MaxChunkBytes)
 			return !m.Full(), err
 		})
 		if err != nil {

@@ -259,6 +259,28 @@ func (m *Mapping) setRadius() {
 	m.radiusX, m.radiusY = round(sx/max(n, 1)), round(sy/max(n, 1))
 }
 
+// Raster returns the size of the raster.
+func (m *Mapping) Raster() (height, width int) { return m.raster.Y1, m.raster.X1 }
+
+// Shift reports whether the window lies on the grid of the raster, so that its pixels are those of the raster: pixel
+// (i, j) of the window is pixel (i+y, j+x) of the raster, if the raster has it.
+func (m *Mapping) Shift() (y, x int, ok bool) {
+	for i := range m.cells {
+		c := &m.cells[i]
+		if i == 0 {
+			y, x = int(c.at[0][0].y>>32)-c.y, int(c.at[0][0].x>>32)-c.x
+		}
+		for k := range 4 {
+			down, right := k/2, k%2
+			want := place{int64(x+c.x+right*(c.w-1))*one + half, int64(y+c.y+down*(c.h-1))*one + half}
+			if c.at[down][right] != want {
+				return 0, 0, false
+			}
+		}
+	}
+	return y, x, len(m.cells) > 0
+}
+
 // row returns the place of the first pixel of row i of a cell, and the step from one pixel to the next.
 func (c *cell) row(i int) (from, step place) {
 	between := func(a, b int64, k, n int) int64 {

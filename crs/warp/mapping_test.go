@@ -203,3 +203,36 @@ func TestRandomPlaces(t *testing.T) {
 		}
 	}
 }
+
+// TestShift: a window lies on the grid of a raster if its pixels are moved by whole pixels, also past the raster's
+// edge, and on no other grid.
+func TestShift(t *testing.T) {
+	raster := at(t, 32631, 3, 45, 10, 100, 200, 0)
+	moved := func(y, x float64) Raster {
+		w := raster
+		p := raster.ground(x, y)
+		w.Height, w.Width, w.Transform[0], w.Transform[3] = 33, 20, p[0], p[1]
+		return w
+	}
+	coarse, turned, zone := moved(0, 0), moved(0, 0), moved(0, 0)
+	coarse.Transform[1], turned.Transform[5] = 10.001, 10
+	zone.CRS = at(t, 32632, 3, 45, 10, 1, 1, 0).CRS
+	for name, c := range map[string]struct {
+		window Raster
+		y, x   int
+		ok     bool
+	}{
+		"inside": {moved(7, 11), 7, 11, true}, "past the corner": {moved(-5, -3), -5, -3, true},
+		"past the end": {moved(90, 199), 90, 199, true}, "half a pixel": {moved(7.5, 11), 0, 0, false},
+		"a thousandth": {moved(7, 11.001), 0, 0, false}, "coarser": {coarse, 0, 0, false},
+		"upside down": {turned, 0, 0, false}, "another zone": {zone, 0, 0, false}, "off": {moved(900, 0), 0, 0, false},
+	} {
+		m, err := NewMapping(c.window, raster)
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		if y, x, ok := m.Shift(); y != c.y || x != c.x || ok != c.ok {
+			t.Errorf("%s: %d, %d, %v; want %d, %d, %v", name, y, x, ok, c.y, c.x, c.ok)
+		}
+	}
+}

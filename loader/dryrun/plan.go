@@ -38,7 +38,8 @@ type Asset struct {
 	// Part is the column or pattern of a part of a stack, and Stack its number in it; empty and 0 for other assets.
 	Part  string `json:"part,omitempty"`
 	Stack int    `json:"-"`
-	// Resampled is true for a part that lies on another grid than its stack. Window is then what it needs of the part.
+	// Resampled is true for a part that lies on another grid than its stack, and for a scene that lies on another grid
+	// than a window on the ground. Window is then what it needs of the part or scene.
 	Resampled bool `json:"resampled,omitempty"`
 	// Row is the row of the table. It is -1 for a step that does not exist; then nothing else is
 	// set.

@@ -1,7 +1,9 @@
 package pixels
 
 import (
+	"bytes"
 	"context"
+	"slices"
 
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/crs"
@@ -49,6 +51,7 @@ type Mosaic struct {
 	size int // of a sample
 	left int // samples that are missing
 	any  bool
+	done bool // the row is written
 }
 
 // Mosaic begins a window of a row. bands are the bands of each scene that the field takes, in its order.
@@ -64,13 +67,16 @@ func (r *Reader) Mosaic(to *Row) *Mosaic {
 // Full reports whether no sample is missing.
 func (m *Mosaic) Full() bool { return m.left == 0 }
 
-// Add reads what a scene has of the window. It holds as many bands at a time as fit into limit bytes, and fails with
-// kind limit if one does not.
-func (m *Mosaic) Add(ctx context.Context, a catalog.Asset, bands []int, at *warp.Mapping, limit int) error {
+// Add reads what a scene has of the window. last says that no scene follows. Add holds as many bands at a time as fit
+// into limit bytes, and fails with kind limit if one does not.
+func (m *Mosaic) Add(ctx context.Context, a catalog.Asset, bands []int, at *warp.Mapping, last bool, limit int) error {
 	f := m.to.Field
-	in := f.Source(at)
+	in, copied := f.Taken(at)
 	if in.Y0 >= in.Y1 || in.X0 >= in.X1 {
 		return nil
+	}
+	if copied && !m.any && f.copies(a.Index, in, last) {
+		return m.copy(ctx, a, bands, in)
 	}
 	from := shuffle.Box{Y: in.Y0, X: in.X0, H: in.Y1 - in.Y0, W: in.X1 - in.X0}
 	size, k := f.resampledAtOnce(from, limit)
@@ -83,7 +89,7 @@ func (m *Mosaic) Add(ctx context.Context, a catalog.Asset, bands []int, at *warp
 		return a.Fault(err)
 	}
 	s, n := &m.r.Resample, f.H*f.W
-	if !f.Blends {
+	if !f.Blends && !copied {
 		if err := s.pickAll(at, in, n); err != nil {
 			return err
 		}
@@ -98,6 +104,52 @@ func (m *Mosaic) Add(ctx context.Context, a catalog.Asset, bands []int, at *warp
 	}
 	m.any = true
 	return nil
+}
+
+// Taken returns the pixels of a scene that the field takes for a mapping, without bands, and whether they are those of
+// the window, which need not be resampled.
+func (r *Raster) Taken(m *warp.Mapping) (in chunk.Box, copied bool) {
+	y, x, ok := m.Shift()
+	if !ok {
+		return r.Source(m), false
+	}
+	h, w := m.Raster()
+	return Inside(shuffle.Box{Y: y, X: x, H: r.H, W: r.W}, h, w), true
+}
+
+// copies reports whether box in of a scene, which lies on the window's grid, may go straight into the batch: all
+// pixels of the window are in it, no other scene has a say, and the cast of stored samples gives what the casts to and
+// from resampled ones give.
+func (r *Raster) copies(x *chunk.Index, in chunk.Box, last bool) bool {
+	if in.Y1-in.Y0 < r.H || in.X1-in.X0 < r.W {
+		return false
+	}
+	whole := x.NoData == nil && x.NoDataBits == nil && x.Mask == nil
+	switch {
+	case !whole && !last, x.Mask != nil && !r.Final.Nodata:
+		return false
+	case !r.Blends:
+		return true
+	}
+	// Resampled samples are float32, in which larger integers and float64 are rounded, and 0 where one is missing.
+	exact := r.Native.Size() <= 2 || r.Native == chunk.Float32
+	return exact && (whole || r.Final.Base.FillNoData)
+}
+
+// copy reads box in of a scene, which has all pixels of the window, straight into the row.
+func (m *Mosaic) copy(ctx context.Context, a catalog.Asset, bands []int, in chunk.Box) error {
+	f, to := m.to.Field, *m.to
+	cv, err := f.Final.Get(a.Index)
+	if err != nil {
+		return a.Fault(err)
+	}
+	if !slices.Equal(bands, f.Picked) {
+		to.Bands = &PickedBands{Picked: bands}
+		to.Bands.PlaceBands()
+	}
+	to.Cv, to.Win = cv, shuffle.Box{Y: in.Y0, X: in.X0, H: f.H, W: f.W}
+	m.left, m.done = 0, true // Full: no other scene is asked
+	return m.r.Read(ctx, a, in, bands, &to, to.Masked(&f.Final, in))
 }
 
 // bands adds some bands of box in of a scene, from band first of the field on.
@@ -121,7 +173,7 @@ func (m *Mosaic) bands(ctx context.Context, a catalog.Asset, bands []int, first 
 	for p := range bands {
 		out, valid := s.Out[(first+p)*n*size:][:n*size], s.OutValid[(first+p)*n:][:n]
 		if !m.any {
-			if err := s.warp(f, at, in, p, size, out, valid); err != nil {
+			if err := s.take(f, at, in, p, size, out, valid); err != nil {
 				return err
 			}
 			for _, v := range valid {
@@ -130,10 +182,38 @@ func (m *Mosaic) bands(ctx context.Context, a catalog.Asset, bands []int, first 
 			continue
 		}
 		s.next, s.nextValid = Grown(s.next, n*size), Grown(s.nextValid, n)
-		if err := s.warp(f, at, in, p, size, s.next, s.nextValid); err != nil {
+		if err := s.take(f, at, in, p, size, s.next, s.nextValid); err != nil {
 			return err
 		}
 		m.left -= merge(out, valid, s.next, s.nextValid, size)
+	}
+	return nil
+}
+
+// take fills a plane of samples and their validity from plane p of In and InValid, which holds box in of a scene. It
+// copies where the scene lies on the window's grid.
+func (s *Resampler) take(f *Raster, at *warp.Mapping, in chunk.Box, p, size int, out, outValid []byte) error {
+	y, x, copied := at.Shift()
+	if !copied {
+		return s.warp(f, at, in, p, size, out, outValid)
+	}
+	h, w := in.Y1-in.Y0, in.X1-in.X0
+	data, valid := s.In[p*h*w*size:(p+1)*h*w*size], s.InValid[p*h*w:(p+1)*h*w]
+	if h < f.H || w < f.W {
+		clear(out)
+		clear(outValid)
+	}
+	for i := range h {
+		to := (in.Y0-y+i)*f.W + in.X0 - x
+		copy(out[to*size:(to+w)*size], data[i*w*size:])
+		copy(outValid[to:to+w], valid[i*w:])
+	}
+	if f.Blends && bytes.IndexByte(outValid, 0) >= 0 { // as the kernels leave missing samples
+		for i, v := range outValid {
+			if v == 0 {
+				clear(out[i*size : (i+1)*size])
+			}
+		}
 	}
 	return nil
 }
@@ -164,7 +244,10 @@ func merge(out, valid, next, nextValid []byte, size int) (n int) {
 
 // End writes the window.
 func (m *Mosaic) End() {
-	if !m.any {
+	switch {
+	case m.done:
+		return
+	case !m.any:
 		m.to.Clear()
 		return
 	}
