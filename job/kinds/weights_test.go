@@ -41,7 +41,7 @@ func TestAnySplitIsOneWeights(t *testing.T) {
 			if !bytes.Equal(got, want.Bytes()) {
 				t.Errorf("%d shards: %d bytes, want %d, and the same", shards, len(got), want.Len())
 			}
-			if s, err := j.Status(t.Context()); err != nil || s.Skipped != 2 {
+			if s, err := j.Status(t.Context(), false); err != nil || s.Skipped != 2 {
 				t.Errorf("status %+v, %v", s, err)
 			}
 		}

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
-import threading
 import subprocess
+import threading
 from collections.abc import Callable
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool

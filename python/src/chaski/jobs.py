@@ -115,7 +115,7 @@ def _one_pass(
                     left.clear()
                     break
                 left.pop()
-            # An executor that is shut down cancels its futures and does not wake who waits for them.
+            # An executor that is shut down cancels its futures, and wakes nobody who waits.
             wait(running, timeout=_LOOK, return_when=FIRST_COMPLETED)
             for future in [f for f in running if f.done()]:
                 shard = running.pop(future)
