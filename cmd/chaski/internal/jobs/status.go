@@ -19,9 +19,10 @@ func newStatus(env console.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "status [flags] FOLDER",
 		Short: "Print how far a job is",
-		Long: `Print how many shards have a result, which failed, which have none, and which one took longest. A result counts
-by its name; with --check it is read, as 'job merge' does, and a damaged one does not count. --html writes a page instead, with the slowest shards, the errors by kind and
-the hosts; it is one file that needs no other.`,
+		Long: `Print how many shards have a result, which failed, which have none, and which one took longest. A result
+counts by its name; with --check it is read, as 'job merge' does, and a damaged one does not count.
+--html writes a page instead, with the slowest shards, the errors by kind and the hosts; it is one file
+that needs no other.`,
 		Example: `  chaski job status job/
   chaski job status --html job.html job/
   chaski job status --check --json job/`,
