@@ -128,3 +128,14 @@ func (l *lattice) draw(list []span, p orb.Polygon) []span {
 	})
 	return list
 }
+
+// drawSmall appends the cells that a polygon touches if it holds no cell's centre anywhere, as a single field may: it
+// would get no window otherwise.
+func (l *lattice) drawSmall(list []span, p orb.Polygon) []span {
+	whole, touched := *l, *l
+	whole.only, touched.touched = nil, true
+	if len(whole.draw(nil, p)) > 0 {
+		return list
+	}
+	return touched.draw(list, p)
+}

@@ -262,3 +262,44 @@ func TestAreasPastTheMap(t *testing.T) {
 		}
 	}
 }
+
+// TestSmallAreas: polygons that hold no cell's centre have windows whose middles are at most a cell away from them, and
+// each of them has one.
+func TestSmallAreas(t *testing.T) {
+	const side, pixel = 128, 10.
+	place := catalog.NewPlace(32630, &[6]float64{500_000, pixel, 0, 4_600_000, 0, -pixel}, 1000, 1000)
+	scene := []Scene{{Name: "scene", Place: *place}}
+	utm, ok := crs.ByCode(32630)
+	if !ok {
+		t.Fatal("EPSG:32630 is not known")
+	}
+	var fields []orb.Polygon
+	for i := range 30 { // of 30 m, at many places within their cells, which have 80 m
+		x, y := 502_000+float64(i)*197, 4_598_000-float64(i)*211
+		fields = append(fields, orb.Bound{Min: orb.Point{x, y - 30}, Max: orb.Point{x + 30, y}}.ToPolygon())
+	}
+	s, err := New(scene, Options{Side: side, Resolution: pixel, CRS: UTM, Within: []Area{{CRS: utm, Parts: fields}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	size := float64(s.Ground.Cell) * pixel
+	found := make([]bool, len(fields))
+	for _, run := range s.Ground.Runs {
+		for k := range run.N {
+			cell := orb.Bound{Min: orb.Point{float64(run.X+k) * size, -float64(run.Y+1) * size},
+				Max: orb.Point{float64(run.X+k+1) * size, -float64(run.Y) * size}}
+			near := false
+			for i, f := range fields {
+				if cell.Intersects(f.Bound()) {
+					found[i], near = true, true
+				}
+			}
+			if !near {
+				t.Errorf("cell %v touches no field", cell)
+			}
+		}
+	}
+	if i := slices.Index(found, false); i >= 0 {
+		t.Errorf("field %d has no cell", i)
+	}
+}

@@ -352,11 +352,12 @@ func (m *Map) cells(pixels int, o *Options) (cells, error) {
 		// One cell more than the window reaches: a cell counts by its centre, so that half of it may lie outside.
 		all = all.shrunk(int32((o.Side/2+pixels-1)/pixels) + 1)
 	}
-	within := o.Within
+	within, own := o.Within, 0
 	if o.CRS == UTM {
+		own = 1
 		within = append([]Area{{CRS: wgs84, Parts: []orb.Polygon{m.outline()}}}, within...)
 	}
-	for _, area := range within {
+	for i, area := range within {
 		if len(all) == 0 {
 			return nil, nil
 		}
@@ -375,7 +376,10 @@ func (m *Map) cells(pixels int, o *Options) (cells, error) {
 				return nil, err
 			}
 			for _, piece := range pieces {
-				list = l.draw(list, piece)
+				n := len(list)
+				if list = l.draw(list, piece); len(list) == n && i >= own {
+					list = l.drawSmall(list, piece)
+				}
 			}
 		}
 		all = all.both(joined(list))
