@@ -82,7 +82,6 @@ func TestAwaitFramesGivesUp(t *testing.T) {
 			synctest.Wait()
 			f.out.Store(0)
 			if waits {
-				start = time.Now()
 				for range 10 {
 					go f.await(t.Context(), 8*frameBytes)
 					synctest.Wait()
