@@ -50,7 +50,7 @@ func TestMatrix(t *testing.T) {
 			}
 		})
 	}
-	if files < 1000 || refused < 5 {
+	if files < 1000 || refused < 4 {
 		t.Errorf("%d files, %d to be refused", files, refused)
 	}
 }

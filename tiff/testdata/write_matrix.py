@@ -131,9 +131,22 @@ for driver, dtype in itertools.product(["GTiff", "COG"], ["uint16", "float32"]):
     with rasterio.open(f"{folder}/{name}") as f:
         add(name, f"{dtype} overviews by {driver}", f.read(), dtype, overviews=f.overviews(1))
 
+# WebP, with and without loss.
+for bands, lossless in itertools.product([3, 4], ["YES", "NO"]):
+    a, name = image("uint8", (bands, 48, 64)), f"{next(count)}.tif"
+    size = {"count": bands, "height": 48, "width": 64, "TILED": "YES", "BLOCKXSIZE": 16, "BLOCKYSIZE": 16}
+    options = {"COMPRESS": "WEBP", "WEBP_LOSSLESS": lossless, "WEBP_LEVEL": 60}
+    try:
+        with rasterio.open(f"{folder}/{name}", "w", driver="GTiff", dtype="uint8", **size, **options) as f:
+            f.write(a)
+    except rasterio.errors.RasterioError as e:  # a GDAL built without it
+        print(f"WebP: {e}", file=sys.stderr)
+        continue
+    with rasterio.open(f"{folder}/{name}") as f:
+        add(name, f"WebP of {bands} bands, lossless {lossless}", f.read(), "uint8")
+
 # What is not read, and what its error names.
 for what, says, dtype, bands, options in [
-    ("WebP", "compression WebP", "uint8", 3, {"COMPRESS": "WEBP"}),
     ("LZMA", "compression LZMA", "uint16", 2, {"COMPRESS": "LZMA"}),
     ("JPEG XL", "compression JPEG XL", "uint8", 3, {"COMPRESS": "JXL"}),
     ("CCITT", "compression CCITT fax 4", "uint8", 1, {"COMPRESS": "CCITTFAX4", "NBITS": 1}),
