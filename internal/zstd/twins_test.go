@@ -7,8 +7,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	ddzstd "github.com/DataDog/zstd"
@@ -150,10 +152,14 @@ func TestTwinsOnRealChunks(t *testing.T) {
 func TestTwinsOnBrokenChunks(t *testing.T) {
 	w := newTwins(t)
 	rnd := rand.New(rand.NewPCG(7, 8))
-	for path, chunks := range chunksOf(t, 2) {
-		for _, c := range chunks {
+	all := chunksOf(t, 2)
+	for _, path := range slices.Sorted(maps.Keys(all)) { // in the same order every time, for the same damage
+		for _, c := range all[path] {
+			// A chunk of a file that is bad itself may have bytes after its frame, and be whole without them.
+			whole, _ := w.compare(t, c.src, c.n)
 			for range 8 {
-				if k, dd := w.compare(t, c.src[:1+rnd.IntN(len(c.src)-1)], c.n); k == nil || dd == nil {
+				k, dd := w.compare(t, c.src[:1+rnd.IntN(len(c.src)-1)], c.n)
+				if whole == nil && (k == nil || dd == nil) {
 					t.Errorf("%s: cut, but klauspost: %v, libzstd: %v", path, k, dd)
 				}
 				broken := bytes.Clone(c.src)
