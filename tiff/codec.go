@@ -1,14 +1,12 @@
 package tiff
 
 import (
-	"bytes"
 	"encoding/binary"
+	"errors"
 	"hash/adler32"
-	"io"
-
-	"github.com/klauspost/compress/flate"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/inflate"
 	"github.com/chaski-eo/chaski/internal/zstd"
 )
 
@@ -37,26 +35,33 @@ func padded(dst, src []byte, err error) error {
 }
 
 // deflateDecoder reads zlib streams (RFC 1950), which both deflate compressions of TIFF use.
-type deflateDecoder struct {
-	src  bytes.Reader
-	r    io.ReadCloser
-	more [4]byte
-}
+type deflateDecoder struct{ d inflate.Decoder }
 
 // Decompress fills dst. A stream may hold more, because some writers pad the last strip. It verifies the
 // checksum of a stream that ends with dst.
 func (d *deflateDecoder) Decompress(dst, src []byte, _ int) error {
-	defer d.src.Reset(nil)
-	if err := d.fill(dst, src); err != nil {
-		return err
+	if len(src) < 2 || !zlibHeader(src) {
+		return errZlibHeader()
 	}
-	return endDeflate(d.r, &d.src, d.more[:], func() uint32 { return adler32.Checksum(dst) })
+	n, err := d.d.Whole(dst, src[2:])
+	switch {
+	case errors.Is(err, inflate.ErrSurplus):
+		return nil
+	case err != nil:
+		return badDeflate("%v", err)
+	}
+	return checkDeflate(src[2+n:], adler32.Checksum(dst))
 }
 
 // DecompressPrefix fills dst[:n]. It reads nothing after that, so no checksum either.
 func (d *deflateDecoder) DecompressPrefix(dst, src []byte, n, _ int) error {
-	defer d.src.Reset(nil)
-	return d.fill(dst[:n], src)
+	if len(src) < 2 || !zlibHeader(src) {
+		return errZlibHeader()
+	}
+	if _, err := d.d.Fill(dst[:n], src[2:]); err != nil {
+		return badDeflate("%v", err)
+	}
+	return nil
 }
 
 func badDeflate(format string, args ...any) error {
@@ -72,39 +77,13 @@ func zlibHeader(head []byte) bool {
 
 func errZlibHeader() error { return badDeflate("not a zlib header") }
 
-// fill fills dst from the start of the stream.
-func (d *deflateDecoder) fill(dst, src []byte) error {
-	if len(src) < 2 || !zlibHeader(src) {
-		return errZlibHeader()
-	}
-	d.src.Reset(src[2:])
-	if d.r == nil {
-		d.r = flate.NewReader(&d.src)
-	} else if err := d.r.(flate.Resetter).Reset(&d.src, nil); err != nil {
-		return badDeflate("%v", err)
-	}
-	if _, err := io.ReadFull(d.r, dst); err != nil {
-		return badDeflate("%v", err)
-	}
-	return nil
-}
-
-// endDeflate verifies the checksum of a stream whose content has been read from r, unless it holds more. sum
-// returns the content's checksum; more has 4 bytes.
-func endDeflate(r io.Reader, src io.Reader, more []byte, sum func() uint32) error {
-	switch _, err := io.ReadFull(r, more[:1]); err {
-	case nil:
-		return nil
-	case io.EOF:
-	default:
-		return badDeflate("%v", err)
-	}
-	// The checksum is next, because flate never reads ahead in an io.ByteReader.
-	if _, err := io.ReadFull(src, more); err != nil {
+// checkDeflate verifies the checksum that stands behind a stream.
+func checkDeflate(behind []byte, sum uint32) error {
+	if len(behind) < 4 {
 		return badDeflate("the checksum is missing")
 	}
-	if want, got := binary.BigEndian.Uint32(more), sum(); want != got {
-		return badDeflate("checksum %08x, content has %08x", want, got)
+	if want := binary.BigEndian.Uint32(behind); want != sum {
+		return badDeflate("checksum %08x, content has %08x", want, sum)
 	}
 	return nil
 }

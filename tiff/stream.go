@@ -55,7 +55,19 @@ func (d *deflateStream) Fill(p []byte) error {
 
 // End implements chunk.Stream: it verifies the checksum, unless the stream holds more than the content.
 func (d *deflateStream) End() error {
-	return endDeflate(d.r, d.src, d.more[:], d.sum.Sum32)
+	switch _, err := io.ReadFull(d.r, d.more[:1]); err {
+	case nil:
+		return nil
+	case io.EOF:
+	default:
+		return badDeflate("%v", err)
+	}
+	// The checksum is next, because flate never reads ahead in an io.ByteReader.
+	n, err := io.ReadFull(d.src, d.more[:])
+	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return badDeflate("%v", err)
+	}
+	return checkDeflate(d.more[:n], d.sum.Sum32())
 }
 
 // Close implements chunk.Stream.

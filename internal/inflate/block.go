@@ -1,0 +1,317 @@
+package inflate
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+)
+
+// sizeOrder is the order in which a block has the lengths of codes of lengths (RFC 1951 section 3.2.7).
+var sizeOrder = [19]uint8{16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15}
+
+// sizeEntries are the entries of the codes of lengths: each is a base, its symbol.
+var sizeEntries = func() (list [19]uint32) {
+	for i := range list {
+		list[i] = uint32(i) << 16
+	}
+	return list
+}()
+
+// pairsFrom is how many bytes of a stream must be left for pairs of literals to be worth their table: a pair saves
+// about 1 ns, and the table takes some 3 µs.
+const pairsFrom = 4 << 10
+
+// setFixed sets the codes of RFC 1951 section 3.2.6.
+func (d *Decoder) setFixed() {
+	if d.fixed {
+		return
+	}
+	for i := range d.sizes {
+		switch {
+		case i < 144:
+			d.sizes[i] = 8
+		case i < 256:
+			d.sizes[i] = 9
+		case i < 280:
+			d.sizes[i] = 7
+		case i < 288:
+			d.sizes[i] = 8
+		default:
+			d.sizes[i] = 5
+		}
+	}
+	if err := d.build(maxLiterals, maxDistances); err != nil {
+		panic(err) // they are complete
+	}
+	d.fixed = true
+}
+
+// build makes the tables of the codes of sizes.
+func (d *Decoder) build(literals, distances int) error {
+	d.fixed = false
+	if err := build(d.codes[:], litBits, d.sizes[:literals], literalEntries[:]); err != nil {
+		return err
+	}
+	if len(d.src)-d.at >= pairsFrom {
+		d.codes.pair()
+	}
+	return build(d.dists[:], distBits, d.sizes[literals:literals+distances], distEntries[:])
+}
+
+// readCodes reads the codes of a block.
+func (d *Decoder) readCodes() error {
+	head, err := d.bits(14)
+	if err != nil {
+		return err
+	}
+	literals, distances, lengths := int(head&31)+257, int(head>>5&31)+1, int(head>>10)+4
+	if literals > 286 || distances > 30 {
+		return fmt.Errorf("a block has %d codes of literals and %d of distances", literals, distances)
+	}
+	var of [19]uint8
+	for i := range lengths {
+		v, err := d.bits(3)
+		if err != nil {
+			return err
+		}
+		of[sizeOrder[i]] = uint8(v)
+	}
+	d.fixed = false
+	if err := build(d.codes[:], sizeBits, of[:], sizeEntries[:]); err != nil {
+		return err
+	}
+	if err := d.readSizes(d.sizes[:literals+distances]); err != nil {
+		return err
+	}
+	return d.build(literals, distances)
+}
+
+// readSizes reads the lengths of codes.
+func (d *Decoder) readSizes(sizes []uint8) error {
+	for i := 0; i < len(sizes); {
+		if d.n < maxCode {
+			d.fill()
+		}
+		e := d.codes[d.buf&(1<<sizeBits-1)]
+		if e&isOdd != 0 {
+			return errCodes
+		}
+		if uint(e&0xff) > d.n {
+			return errEnd
+		}
+		d.drop(uint(e & 0xff))
+		symbol, value := e>>16, uint8(e>>16)
+		more, times := uint(0), 1
+		switch symbol {
+		case 16:
+			if i == 0 {
+				return errors.New("the first length of a code repeats one before it")
+			}
+			more, times, value = 2, 3, sizes[i-1]
+		case 17:
+			more, times, value = 3, 3, 0
+		case 18:
+			more, times, value = 7, 11, 0
+		}
+		v, err := d.bits(more)
+		if err != nil {
+			return err
+		}
+		if times += int(v); times > len(sizes)-i {
+			return errors.New("more lengths of codes than there are codes")
+		}
+		for range times {
+			sizes[i] = value
+			i++
+		}
+	}
+	return nil
+}
+
+const (
+	// A turn of fast loads 8 bytes twice at most, and writes at most four pairs and a match, which is copied 8 bytes
+	// at a time.
+	fastSrc = 16
+	fastDst = 4*2 + 258 + 8
+)
+
+// block decodes a block into dst from out on. It returns where its output ends.
+func (d *Decoder) block(dst []byte, out int) (int, error) {
+	for {
+		if len(d.src)-d.at >= fastSrc && len(dst)-out >= fastDst {
+			var end bool
+			var err error
+			if out, end, err = d.fast(dst, out); end || err != nil {
+				return out, err
+			}
+		}
+		// Near the end of either slice.
+		d.fill()
+		e := d.codes[d.buf&(1<<litBits-1)]
+		if e&(isOdd|isLiteral|isSub) == isOdd|isSub {
+			e = d.codes[e>>16&0x3fff+uint32(d.buf>>litBits)&(1<<(e>>8&15)-1)]
+		}
+		switch {
+		case e&isLiteral != 0:
+			s := uint(e >> 26 & 15) // of the first of two
+			if s > d.n {
+				return out, errEnd
+			}
+			d.drop(s)
+			if out == len(dst) {
+				return out, ErrSurplus
+			}
+			dst[out] = byte(e >> 8)
+			out++
+		case uint(e&0xff) > d.n:
+			return out, errEnd
+		case e&isOdd == 0:
+			size, far, err := d.match(e, out)
+			if err != nil {
+				return out, err
+			}
+			for range size {
+				if out == len(dst) {
+					return out, ErrSurplus
+				}
+				dst[out] = dst[out-far]
+				out++
+			}
+		case e&isEnd != 0:
+			d.drop(uint(e & 0xff))
+			return out, nil
+		default:
+			return out, errCodes
+		}
+	}
+}
+
+// match reads the rest of a match whose length has entry e.
+func (d *Decoder) match(e uint32, out int) (size, far int, err error) {
+	size = d.based(e)
+	d.fill()
+	e = d.dists[d.buf&(1<<distBits-1)]
+	if e&(isOdd|isSub) == isOdd|isSub {
+		e = d.dists[e>>16&0x3fff+uint32(d.buf>>distBits)&(1<<(e>>8&15)-1)]
+	}
+	switch {
+	case uint(e&0xff) > d.n:
+		return 0, 0, errEnd
+	case e&isOdd != 0:
+		return 0, 0, errCodes
+	}
+	if far = d.based(e); far > out {
+		return 0, 0, errFar(far, out)
+	}
+	return size, far, nil
+}
+
+func errFar(far, out int) error {
+	return fmt.Errorf("a match %d bytes back after %d bytes", far, out)
+}
+
+// based takes an entry that is a base, and returns its value.
+func (d *Decoder) based(e uint32) int {
+	s, all := uint(e>>8&15), uint(e&0xff)
+	v := int(e>>16) + int(d.buf&(1<<all-1)>>s)
+	d.drop(all)
+	return v
+}
+
+// fast is block while both slices have room for a turn of its loop. It reports whether the block has ended.
+func (d *Decoder) fast(dst []byte, out int) (_ int, end bool, err error) {
+	src, at, buf, n := d.src, d.at, d.buf, d.n
+	codes, dists := &d.codes, &d.dists
+	for len(src)-at >= fastSrc && len(dst)-out >= fastDst {
+		// Bits above n may be set: they are those that the next load sets.
+		buf |= binary.LittleEndian.Uint64(src[at:]) << (n & 63)
+		at += int(63-n) >> 3
+		n |= 56
+		e := codes[buf&(1<<litBits-1)]
+		if e&isLiteral != 0 {
+			for range 4 { // of 11 bits at most, so that those of another look-up are left of 56
+				buf >>= e & 63
+				n -= uint(e & 63)
+				binary.LittleEndian.PutUint16(dst[out:], uint16(e>>8))
+				out += int(e >> 24 & 3)
+				if e = codes[buf&(1<<litBits-1)]; e&isLiteral == 0 {
+					break
+				}
+			}
+			// A match has at most 15 + 5 + 15 + 13 = 48 bits.
+			buf |= binary.LittleEndian.Uint64(src[at:]) << (n & 63)
+			at += int(63-n) >> 3
+			n |= 56
+			if e&isLiteral != 0 {
+				continue
+			}
+		}
+		if e&isOdd != 0 {
+			if e&isSub != 0 {
+				e = codes[e>>16&0x3fff+uint32(buf>>litBits)&(1<<(e>>8&15)-1)]
+			}
+			switch {
+			case e&isLiteral != 0:
+				buf >>= e & 63
+				n -= uint(e & 63)
+				dst[out] = byte(e >> 8)
+				out++
+				continue
+			case e&(isOdd|isEnd) == isOdd|isEnd:
+				buf >>= e & 63
+				n -= uint(e & 63)
+				end = true
+			case e&isOdd != 0:
+				err = errCodes
+			}
+			if e&isOdd != 0 {
+				break
+			}
+		}
+		size := int(e>>16) + int(buf&(1<<(e&63)-1)>>(e>>8&15))
+		buf >>= e & 63
+		n -= uint(e & 63)
+		e = dists[buf&(1<<distBits-1)]
+		if e&isOdd != 0 {
+			if e&isSub != 0 {
+				e = dists[e>>16&0x3fff+uint32(buf>>distBits)&(1<<(e>>8&15)-1)]
+			}
+			if e&isOdd != 0 {
+				err = errCodes
+				break
+			}
+		}
+		far := int(e>>16) + int(buf&(1<<(e&63)-1)>>(e>>8&15))
+		buf >>= e & 63
+		n -= uint(e & 63)
+		if far > out {
+			err = errFar(far, out)
+			break
+		}
+		repeat(dst, out, far, size)
+		out += size
+	}
+	d.at, d.buf, d.n = at, buf&(1<<(n&63)-1), n
+	return out, end, err
+}
+
+// repeat copies size bytes to dst[out:] from far bytes before. It may write 7 bytes past them, which must be there.
+func repeat(dst []byte, out, far, size int) {
+	to, from := dst[out:out+size+8], dst[out-far:]
+	switch {
+	case far >= 8:
+		for i := 0; i < size; i += 8 {
+			binary.LittleEndian.PutUint64(to[i:], binary.LittleEndian.Uint64(from[i:]))
+		}
+	case far == 1:
+		b := uint64(from[0]) * 0x0101010101010101
+		for i := 0; i < size; i += 8 {
+			binary.LittleEndian.PutUint64(to[i:], b)
+		}
+	default:
+		from = from[:size+8]
+		for i := range size {
+			to[i] = from[i]
+		}
+	}
+}

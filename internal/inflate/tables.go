@@ -1,0 +1,163 @@
+package inflate
+
+import (
+	"errors"
+	"math/bits"
+)
+
+// An entry of a table is one of these, with the number of bits that it takes in its lowest byte:
+//
+//	literals     isLiteral | bits of the first << 26 | how many, 1 or 2 << 24 | second << 16 | first << 8
+//	base         base << 16 | bits of the code << 8: a length or distance. Bits that it takes beyond its code are
+//	             added to the base.
+//	odd ones     isOdd | what
+const (
+	isLiteral = 1 << 31
+	isOdd     = 1 << 15 // never set in a base, whose code has at most 15 bits
+	isSub     = 1 << 14 // odd: index << 16 | bits << 8 of a table for codes that begin with these bits
+	isEnd     = 1 << 13 // odd: the end of the block
+	// odd, and neither: no code begins with these bits
+)
+
+const (
+	maxLiterals  = 288
+	maxDistances = 32
+	maxCode      = 15 // bits
+	litBits      = 11 // of a look-up: two literals of 16-bit imagery fit, such as 2 and 9 bits; 8 KiB stay in the cache
+	distBits     = 8
+	sizeBits     = 7 // codes of sizes have no more
+	// Each sub-table serves a prefix of codes longer than the look-up, of which there are fewer than half as many as
+	// symbols, and has at most 2^(15-11) or 2^(15-8) entries, of which at least two are codes.
+	litSubs  = maxLiterals / 2 * (1 << (maxCode - litBits))
+	distSubs = maxDistances / 2 * (1 << (maxCode - distBits))
+)
+
+type (
+	litTable  [1<<litBits + litSubs]uint32
+	distTable [1<<distBits + distSubs]uint32
+)
+
+var errCodes = errors.New("the codes of a block are no prefix code")
+
+// literalEntries and distEntries are the entries of symbols, without the lengths of their codes.
+var literalEntries, distEntries = symbols()
+
+func symbols() (lit [maxLiterals]uint32, dist [maxDistances]uint32) {
+	for i := range 256 {
+		lit[i] = isLiteral | 1<<24 | uint32(i)<<8
+	}
+	lit[256] = isOdd | isEnd
+	base := uint32(3)
+	for i := range 28 { // RFC 1951 section 3.2.5: four codes for each number of further bits, from the ninth on
+		more := max(0, i/4-1)
+		lit[257+i] = base<<16 | uint32(more)
+		base += 1 << more
+	}
+	lit[285] = 258 << 16 // not as the rule has it
+	lit[286], lit[287] = isOdd, isOdd
+	base = 1
+	for i := range 30 {
+		more := max(0, i/2-1)
+		dist[i] = base<<16 | uint32(more)
+		base += 1 << more
+	}
+	dist[30], dist[31] = isOdd, isOdd
+	return lit, dist
+}
+
+// build fills a table for the codes whose lengths are sizes. look is the bits of a look-up, and entries are those of
+// the symbols.
+func build(table []uint32, look uint, sizes []uint8, entries []uint32) error {
+	var count, next [maxCode + 1]int
+	for _, s := range sizes {
+		count[s]++
+	}
+	longest, code, first := uint(0), 0, 0
+	for s := 1; s <= maxCode; s++ {
+		code = code<<1 + count[s]
+		next[s], first = first, first+count[s]
+		if count[s] > 0 {
+			longest = uint(s)
+		}
+		if code > 1<<s {
+			return errCodes
+		}
+	}
+	if code != 1<<maxCode {
+		// A block without matches has no codes of distances, or one of one bit, of which half is not used.
+		if longest > 1 {
+			return errCodes
+		}
+		for i := range table[:1<<look] {
+			table[i] = isOdd | 1
+		}
+	}
+	// Symbols in the order of their codes: by length, then by number.
+	var order [maxLiterals]uint16
+	for symbol, s := range sizes {
+		if s > 0 {
+			order[next[s]] = uint16(symbol)
+			next[s]++
+		}
+	}
+	fillTable(table, look, longest, sizes, order[:first], entries)
+	return nil
+}
+
+// fillTable fills a table. order has the symbols in the order of their codes.
+func fillTable(table []uint32, look, longest uint, sizes []uint8, order []uint16, entries []uint32) {
+	code, size := 0, uint(0)
+	prefix, sub := -1, 0
+	free := 1 << look // where the next sub-table begins
+	for _, symbol := range order {
+		s := uint(sizes[symbol])
+		code <<= s - size
+		size = s
+		reversed := int(bits.Reverse16(uint16(code)) >> (16 - s))
+		code++
+		e := withCode(entries[symbol], s)
+		if s <= look {
+			for i := reversed; i < 1<<look; i += 1 << s {
+				table[i] = e
+			}
+			continue
+		}
+		// Codes with a prefix are neighbours, and two at least, because none is missing.
+		if p := reversed & (1<<look - 1); p != prefix {
+			prefix, sub = p, free
+			free += 1 << (longest - look)
+			table[p] = isOdd | isSub | uint32(sub)<<16 | uint32(longest-look)<<8 | uint32(look)
+		}
+		for i := reversed >> look; i < 1<<(longest-look); i += 1 << (s - look) {
+			table[sub+i] = e
+		}
+	}
+}
+
+// withCode adds a code of s bits to the entry of a symbol.
+func withCode(e uint32, s uint) uint32 {
+	switch {
+	case e&isLiteral != 0:
+		return e | uint32(s)<<26 | uint32(s)
+	case e&isOdd != 0:
+		return e | uint32(s)
+	}
+	return e + uint32(s)<<8 + uint32(s)
+}
+
+// pair joins literals whose codes fit into one look-up.
+func (t *litTable) pair() {
+	// From above, because an entry looks at the one of its further bits, which lies below it and must be single yet.
+	for i := 1<<litBits - 1; i >= 0; i-- {
+		e := t[i]
+		if e&isLiteral == 0 {
+			continue
+		}
+		s := e & 0xff
+		next := t[i>>s]
+		if next&isLiteral == 0 || next>>24&3 != 1 || s+next&0xff > litBits {
+			continue
+		}
+		t[i] = e&^(3<<24|0xff) | 2<<24 | next&0xff00<<8 | (s + next&0xff)
+	}
+}
