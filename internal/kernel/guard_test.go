@@ -48,14 +48,16 @@ func TestNothingOutsideIsTouched(t *testing.T) {
 			for _, size := range []int{1, 2, 4, 8} {
 				row := to.At(back, n*size)
 				SwapBytes(row, size)
-				for _, stride := range []int{1, 3} {
+				for _, stride := range []int{1, 3, 6, 13} {
 					UndoHorizontal(row[:n/stride*stride*size], size, stride)
 					if size > 1 {
 						k := n / stride * stride * size
 						UndoFloatPredictor(to.At(back, k), from.At(back, k), size, stride)
 					}
 				}
-				Copy(to.At(back, n*size), 1, from.At(back, n*size), 1, n, size)
+				for stride := 1; stride <= 6; stride++ {
+					Copy(to.At(back, n*size), 1, from.At(back, max((n-1)*stride+1, 0)*size), stride, n, size)
+				}
 				Repeat(to.At(back, n*size), 1, make([]byte, size), n)
 			}
 		}

@@ -13,6 +13,8 @@ func TestWithoutVectors(t *testing.T) {
 	defer func() { hasAVX2, hasHalfs = avx2, halfs }()
 	hasAVX2, hasHalfs = false, false
 	t.Run("horizontal", TestUndoHorizontalUndoesThePredictor)
+	t.Run("strided sums", TestStridedSumsAgainstTheObviousLoop)
+	t.Run("strided copy", TestStridedCopyAgainstTheObviousLoop)
 	t.Run("float", TestUndoFloatPredictorUndoesThePredictor)
 	t.Run("load", TestLoadAgainstExactValues)
 	t.Run("store", TestStoreAndCopyAndRepeat)

@@ -21,3 +21,5 @@ func storeF16SIMD([]byte, []float32) int                      { return 0 }
 func storeBF16SIMD([]byte, []float32) int                     { return 0 }
 func storeU8SIMD([]byte, []float32) int                       { return 0 }
 func validSIMD(_, _ []byte, _ int, _ *Match) (done, bad int)  { return 0, 0 }
+func sumStridedSIMD([]byte, int, int) int                     { return 0 }
+func gatherSIMD(_, _ []byte, _, _, _ int) int                 { return 0 }

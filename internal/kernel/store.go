@@ -118,6 +118,13 @@ func Copy(dst []byte, dstStride int, src []byte, srcStride, n, size int) {
 		copy(dst[:n*size], src[:n*size])
 		return
 	}
+	if dstStride == 1 {
+		if done := gatherSIMD(dst, src, srcStride, n, size); done == n {
+			return
+		} else if done > 0 {
+			dst, src, n = dst[done*size:], src[done*srcStride*size:], n-done
+		}
+	}
 	switch size {
 	case 1:
 		move(dst, dstStride, src, srcStride, n)
