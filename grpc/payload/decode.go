@@ -309,9 +309,28 @@ func (d *decoder) runs(t *loader.Tensor, at *place) {
 	size := 1
 	if t.Kind == loader.Ragged {
 		size = t.DType.Size()
+		d.groups(t, at)
 	}
 	if hi, n := bits.Mul64(last, uint64(size)); hi != 0 || n != uint64(len(t.Data)) {
 		d.fail("tensor", at.pos, "offsets end at %d, values have %d bytes", last, len(t.Data))
+	}
+}
+
+// groups checks that offsets are multiples of the last axis of a ragged tensor of two.
+func (d *decoder) groups(t *loader.Tensor, at *place) {
+	if len(t.Shape) != 2 {
+		return
+	}
+	k := uint64(t.Shape[1])
+	if t.Shape[1] < 1 || t.Shape[0] != int64(d.rows) {
+		d.fail("tensor", at.pos, "ragged values of shape %v for %d rows", t.Shape, d.rows)
+		return
+	}
+	for i := 0; i < len(t.Offsets); i += 8 {
+		if v := binary.LittleEndian.Uint64(t.Offsets[i:]); v%k != 0 {
+			d.fail("tensor", at.pos, "offset %d of row %d in groups of %d", v, i/8, k)
+			return
+		}
 	}
 }
 

@@ -286,6 +286,7 @@ func TestDecodeRefuses(t *testing.T) {
 		"offsets begin late":      func(b *loader.Batch) { b.Tensors[3].Offsets = offsetsOf(1, 1, 3, 4) },
 		"offsets pass the values": func(b *loader.Batch) { b.Tensors[3].Offsets = offsetsOf(0, 1, 3, 5) },
 		"ragged size overflows":   func(b *loader.Batch) { b.Tensors[4].Offsets = offsetsOf(0, 0, 2, 1<<62) },
+		"ragged in fours":         func(b *loader.Batch) { b.Tensors[4].Shape = []int64{3, 4} },
 		"scales and bands":        func(b *loader.Batch) { b.Tensors[0].Convert.Scale = []float32{1, 2, 3} },
 		"scales without axis":     func(b *loader.Batch) { b.Tensors[0].Convert.BandAxis = -1 },
 		"band axis":               func(b *loader.Batch) { b.Tensors[0].Convert.BandAxis = 3 },

@@ -11,6 +11,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/chaski-eo/chaski/grpc/auth"
+	"github.com/chaski-eo/chaski/loader/resources"
 )
 
 // guest is the client of a call that was let in.
@@ -60,6 +61,7 @@ func (s *Server) admit(ctx context.Context, method string) (context.Context, err
 	if p.Name != "" {
 		ctx = withClient(ctx, p.Name)
 	}
+	ctx = resources.WithTurn(ctx, resources.Turn{Client: clientOf(ctx)})
 	return context.WithValue(ctx, guestKey{}, &guest{p, v}), nil
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/budget"
 	"github.com/chaski-eo/chaski/internal/crash"
+	"github.com/chaski-eo/chaski/internal/turns"
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/loader/containers"
 	"github.com/chaski-eo/chaski/loader/rows"
@@ -51,7 +52,9 @@ func (s *Server) Ask(g askStream) error {
 		return failed(err)
 	}
 	defer leave()
-	w := newWatch(g, &s.options, func() bool { return s.questions.wanted() || s.options.Loader.Budget.Waiting() > 0 })
+	w := newWatch(g, &s.options, func() bool {
+		return s.questions.Wanted() || s.options.Loader.Budget.Waiting() > 0 || s.options.Loader.Budget.Asking()
+	})
 	w.sent = s.sentTo(g.Context())
 	v := s.viewOf(g.Context())
 	v.hold() // the call may end before its answer does
@@ -66,13 +69,15 @@ func (s *Server) Ask(g askStream) error {
 			case <-ctx.Done():
 			}
 		}()
-		account, err := s.options.Loader.Budget.Open(ctx, int64(s.options.PartBytes)+maxRequest)
+		account, err := s.options.Loader.Budget.OpenQuestion(ctx, int64(s.options.PartBytes)+maxRequest)
 		if err != nil {
 			return failed(err)
 		}
 		defer account.Close()
-		charged := budget.With(ctx, account)
-		out := bufio.NewWriterSize(askWriter{w}, s.options.PartBytes)
+		slot := s.options.Loader.Turns.Slot(clientOf(ctx))
+		defer slot.Rest()
+		charged := turns.With(budget.With(ctx, account), slot)
+		out := bufio.NewWriterSize(askWriter{w, slot}, s.options.PartBytes)
 		g := &patient{askStream: g, ctx: charged, timeout: s.options.SendTimeout}
 		q := &asking{server: s, view: v, ctx: charged, in: &askReader{from: g}, out: out}
 		err = crash.Call(func() error { return q.answer(g) })
@@ -146,6 +151,7 @@ func (p *patient) Recv() (*chaskiv1.AskRequest, error) {
 		m, err := p.askStream.Recv()
 		got <- result{m, err}
 	}()
+	turns.Rest(p.ctx)
 	t := time.NewTimer(p.timeout)
 	defer t.Stop()
 	select {
@@ -179,9 +185,13 @@ func (r *askReader) Read(b []byte) (int, error) {
 }
 
 // askWriter sends what is written to it.
-type askWriter struct{ to *watch }
+type askWriter struct {
+	to   *watch
+	slot *turns.Slot // of the goroutine that writes, which may wait here
+}
 
 func (w askWriter) Write(b []byte) (int, error) {
+	w.slot.Rest()
 	for rest := b; len(rest) > 0; {
 		n := min(len(rest), MaxPartBytes)
 		if err := w.to.SendMsg(&chaskiv1.AskReply{Data: rest[:n]}); err != nil {
@@ -272,7 +282,7 @@ func (q *asking) table(m *chaskiv1.TableQuestion) error {
 				return err
 			}
 		}
-		t, err := query.RunOr(q.ctx, text.SQL, d.SQLTables(), from, o.SQL, o.SQLLimits)
+		t, err := query.RunOr(q.ctx, text.SQL, d.SQLTables(), from, resting(o.SQL), o.SQLLimits)
 		if err == nil {
 			err = arrow.Write(q.ctx, q.out, t)
 		}
@@ -296,6 +306,18 @@ func (q *asking) entries(m *chaskiv1.EntriesQuestion) error {
 		}
 		return q.message(e)
 	})
+}
+
+// resting returns the full SQL of a process of its own, for which the caller waits without a turn.
+func resting(full query.Full) query.Full {
+	if full == nil {
+		return nil
+	}
+	return func(ctx context.Context, sql string, names []string, from query.Tables, memory int64) (
+		*tables.Table, error) {
+		turns.Rest(ctx)
+		return full(ctx, sql, names, from, memory)
+	}
 }
 
 // message answers with a message.

@@ -17,6 +17,8 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
 
+	"github.com/chaski-eo/chaski/internal/turns"
+	"github.com/chaski-eo/chaski/loader"
 	chaskiv1 "github.com/chaski-eo/chaski/proto/chaski/v1"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/taco"
@@ -218,4 +220,52 @@ func TestAsk(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestQuestionsTakeTurns promises that queries and statistics compute in the turns that decoding for streams takes,
+// too, and so not while others have them.
+func TestQuestionsTakeTurns(t *testing.T) {
+	root := filepath.Join(corpus.Testdata(t), "coast")
+	table := &chaskiv1.AskRequest{Kind: &chaskiv1.AskRequest_Table{Table: &chaskiv1.TableQuestion{
+		Containers: &chaskiv1.Containers{Paths: []string{filepath.Join(root, "coast.tacozip")}},
+		Text:       []byte(`{"sql": "SELECT a.* FROM data a, data b"}`),
+	}}}
+	spec, err := json.Marshal(loader.Spec{Source: filepath.Join(corpus.Testdata(t), "raster", "tog", "tog-odd-16.tif"),
+		BatchSize: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	stats := &chaskiv1.AskRequest{Kind: &chaskiv1.AskRequest_Stats{Stats: &chaskiv1.StatsQuestion{Spec: spec}}}
+	for name, question := range map[string]*chaskiv1.AskRequest{"a query": table, "statistics": stats} {
+		t.Run(name, func(t *testing.T) {
+			// Not in a bubble: the process keeps decoders of zstd, whose channels belong to the bubble that made them.
+			all := turns.New(1, 1)
+			if !all.Try("others") {
+				t.Fatal("no turn")
+			}
+			connected(t, Options{Loader: loader.Options{Turns: all}}, func(c chaskiv1.ChaskiClient) {
+				var answer []byte
+				var failed error
+				done := make(chan struct{})
+				go func() {
+					defer close(done)
+					answer, failed = ask(t, c, question)
+				}()
+				until(t, "it waits for its turn", func() bool { return all.Waiting() > 0 })
+				select {
+				case <-done:
+					t.Error("an answer without a turn")
+				default:
+				}
+				all.Leave("others")
+				<-done
+				if failed != nil || len(answer) == 0 {
+					t.Errorf("an answer of %d bytes, %v", len(answer), failed)
+				}
+			})
+			if n := all.Taken(); n != 0 {
+				t.Errorf("%d turns are taken", n)
+			}
+		})
+	}
 }

@@ -14,7 +14,6 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/internal/budget"
 	"github.com/chaski-eo/chaski/internal/crash"
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/loader/resources"
@@ -22,8 +21,9 @@ import (
 	"github.com/chaski-eo/chaski/source"
 )
 
-// engines are the open datasets, by handle: at most Options.MaxEngines, those without users
-// closed first, the longest unused before the others.
+// engines are the open datasets, by handle: at most Options.MaxEngines. Of those without users, those that no stream
+// takes batches from are closed first, the longest unused before the others. For memory, none is closed that a client
+// is about to use (kept.go).
 type engines struct {
 	options  Options
 	cancel   context.CancelFunc // ends the openings
@@ -35,7 +35,8 @@ type engines struct {
 	bySpec   map[string]*entry // by the spec's JSON: what a Describe may answer from
 	clock    int64             // counts uses
 	closed   bool
-	leave    func() // ends the membership in the budget
+	again    *time.Timer // offers the budget what was held for a client
+	leave    func()      // ends the membership in the budget
 }
 
 // entry is an open dataset. Its fields are guarded by engines.mu.
@@ -45,13 +46,16 @@ type entry struct {
 	handle string
 	spec   string // JSON
 	users  int
-	used   int64 // engines.clock at the last use
+	kept   int       // streams whose last ticket was for it
+	used   int64     // engines.clock at the last use
+	idle   time.Time // since when it has no users
 	opened time.Time
-	remote bool  // it is at other servers
-	gone   bool  // not in the maps any more; the last user closes it
-	leased int64 // bytes of its batches that clients have; guarded by shared.mu
-	whole  int64 // bytes of its largest batch, 0 if not known
-	memory int64 // bytes of all of its batches
+	asked  map[clientID]time.Time // clients whose ticket is expected: see await
+	remote bool                   // it is at other servers
+	gone   bool                   // not in the maps any more; the last user closes it
+	leased int64                  // bytes of its batches that clients have; guarded by shared.mu
+	whole  int64                  // bytes of its largest batch, 0 if not known
+	memory int64                  // bytes of all of its batches
 	trim   *time.Timer
 }
 
@@ -62,21 +66,6 @@ func newEngines(o Options) *engines {
 	s.openings = newOpenings(ctx, o)
 	s.leave = o.Loader.Budget.Join(s)
 	return s
-}
-
-// Reclaim implements budget.Holder: it closes the dataset that nobody has used for longest.
-func (s *engines) Reclaim(l budget.Level) (more bool) {
-	if l != budget.Closed {
-		return false
-	}
-	s.mu.Lock()
-	idle := s.longestIdle()
-	close := s.remove(idle, nil)
-	s.mu.Unlock()
-	for _, e := range close {
-		crash.Report(s.options.Logger, crash.Call(func() error { s.close(e); return nil }))
-	}
-	return idle != nil
 }
 
 // Freed implements budget.Holder.
@@ -114,6 +103,9 @@ func (s *engines) put(e *entry) {
 	s.mu.Lock()
 	e.users--
 	idle := e.users == 0
+	if idle {
+		e.idle = time.Now()
+	}
 	last := e.gone && idle
 	if idle && !last {
 		s.trimLater(e)
@@ -222,6 +214,7 @@ func (s *engines) recent(key string, begin time.Time) *entry {
 	if e == nil || e.opened.Before(begin) && (e.remote || time.Since(e.opened) > s.options.Reuse) {
 		return nil
 	}
+	delete(e.asked, opener)
 	s.use(e)
 	return e
 }
@@ -275,11 +268,12 @@ func (s *engines) add(e *entry) (close []*entry, err error) {
 	// The open one has caches and decoded tiles, so the new one goes.
 	if old := s.byHandle[e.handle]; old != nil {
 		old.opened = time.Now()
+		old.asked[opener] = old.opened
 		s.bySpec[e.spec] = old
 		return []*entry{e}, nil
 	}
 	for len(s.byHandle) >= s.options.MaxEngines {
-		idle := s.longestIdle()
+		idle := s.longestIdle(func(*entry) bool { return true })
 		if idle == nil {
 			return append(close, e), fault.New(fault.Limit, "server", fault.NoOffset,
 				"all %d datasets that may be open are in use", s.options.MaxEngines)
@@ -288,15 +282,20 @@ func (s *engines) add(e *entry) (close []*entry, err error) {
 	}
 	s.clock++
 	e.used, e.opened = s.clock, time.Now()
+	e.asked = map[clientID]time.Time{opener: e.opened}
 	s.byHandle[e.handle], s.bySpec[e.spec] = e, e
 	s.live[e] = struct{}{}
 	return close, nil
 }
 
-func (s *engines) longestIdle() *entry {
+// longestIdle returns the dataset without users that is to be closed first, of those that may be, or nil. It needs the
+// lock.
+func (s *engines) longestIdle(may func(*entry) bool) *entry {
 	var idle *entry
 	for _, e := range s.byHandle {
-		if e.users == 0 && (idle == nil || e.used < idle.used) {
+		switch {
+		case e.users > 0 || !may(e) || idle != nil && idle.kept == 0 && e.kept > 0:
+		case idle == nil || idle.kept > 0 && e.kept == 0 || e.used < idle.used:
 			idle = e
 		}
 	}
@@ -326,6 +325,9 @@ func (s *engines) shut() {
 	s.cancel()
 	s.mu.Lock()
 	s.closed = true
+	if s.again != nil {
+		s.again.Stop()
+	}
 	var close []*entry
 	for _, e := range s.byHandle {
 		close = s.remove(e, close)

@@ -1,11 +1,8 @@
 package server
 
 import (
-	"context"
 	"errors"
-	"fmt"
 	"io"
-	"math/rand/v2"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -19,104 +16,6 @@ import (
 	"github.com/chaski-eo/chaski/grpc/internal/fake"
 	chaskiv1 "github.com/chaski-eo/chaski/proto/chaski/v1"
 )
-
-// TestPlacesInTurn: a client with many requests and one with few get places in turn, no client has more than each, and
-// those who gave up leave nothing.
-func TestPlacesInTurn(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		p := newPlaces(2, 2)
-		got := make(chan clientID, 100)
-		ctx, cancel := context.WithCancel(t.Context())
-		var group sync.WaitGroup
-		ask := func(ctx context.Context, id clientID) {
-			group.Go(func() {
-				if p.take(ctx, nil, id) == nil {
-					got <- id
-				}
-			})
-			synctest.Wait()
-		}
-		for range 10 {
-			ask(t.Context(), "greedy")
-		}
-		for range 20 {
-			ask(ctx, "gone")
-		}
-		for range 3 {
-			ask(t.Context(), "modest")
-		}
-		cancel()
-		synctest.Wait()
-		order := ""
-		for range 13 {
-			id := <-got
-			order += string(id[0])
-			p.leave(id)
-			synctest.Wait()
-		}
-		group.Wait()
-		if order != "ggmgmgmgggggg" {
-			t.Errorf("places went to %s", order)
-		}
-		if len(p.clients) != 0 || p.free != 2 || p.waiting != 0 || p.turns.Len() != 0 {
-			t.Errorf("left: %d clients, %d places, %d requests", len(p.clients), p.free, p.waiting)
-		}
-	})
-}
-
-// TestPlacesAreNeverTooMany: whatever comes, goes and gives up, no more places are taken than there are, and at the end
-// all are free.
-func TestPlacesAreNeverTooMany(t *testing.T) {
-	for seed := range uint64(20) {
-		synctest.Test(t, func(t *testing.T) {
-			r := rand.New(rand.NewPCG(seed, 3))
-			p := newPlaces(4, 3)
-			var mu sync.Mutex
-			held, all := map[clientID]int{}, 0
-			var group sync.WaitGroup
-			for range 200 {
-				id := clientID(fmt.Sprint(r.IntN(5)))
-				patience, work := time.Duration(r.IntN(50))*time.Millisecond, time.Duration(r.IntN(9))*time.Millisecond
-				group.Go(func() {
-					ctx, cancel := context.WithTimeout(t.Context(), patience)
-					defer cancel()
-					if p.take(ctx, nil, id) != nil {
-						return
-					}
-					mu.Lock()
-					held[id]++
-					all++
-					if held[id] > 3 || all > 4 {
-						t.Errorf("%d places are taken, %d of them by one client", all, held[id])
-					}
-					mu.Unlock()
-					time.Sleep(work)
-					mu.Lock()
-					held[id]--
-					all--
-					mu.Unlock()
-					p.leave(id)
-				})
-			}
-			group.Wait()
-			if len(p.clients) != 0 || p.free != 4 || p.waiting != 0 || p.turns.Len() != 0 {
-				t.Errorf("left: %d clients, %d places, %d requests", len(p.clients), p.free, p.waiting)
-			}
-		})
-	}
-}
-
-// TestPlacesStop: requests that wait end with the server.
-func TestPlacesStop(t *testing.T) {
-	p, stop := newPlaces(1, 1), make(chan struct{})
-	if !p.try("a") || p.try("a") || p.try("b") {
-		t.Fatal("one place is given to more or less than one")
-	}
-	close(stop)
-	if err := p.take(t.Context(), stop, "b"); !errors.Is(err, errStopping) {
-		t.Error(err)
-	}
-}
 
 // TestOneClientLeavesStreamsToOthers: 1,024 silent streams of one client leave places for others. When all are taken,
 // a refused stream ends one that does nothing.
@@ -275,17 +174,6 @@ func TestClientsThatReadSlowly(t *testing.T) {
 type slowly struct{ each time.Duration }
 
 func (s slowly) SendMsg(any) error { time.Sleep(s.each); return nil }
-
-// taken returns how many places are taken.
-func (p *places) taken() int {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	n := 0
-	for _, c := range p.clients {
-		n += c.held
-	}
-	return n
-}
 
 // TestSilentStreamsMakeRoom: where all streams are taken, one that does nothing ends for one that was refused; where
 // there is room it stays, unless it is idle for long and others are there.

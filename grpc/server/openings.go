@@ -9,6 +9,8 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/crash"
 	"github.com/chaski-eo/chaski/internal/procs"
+	"github.com/chaski-eo/chaski/internal/turns"
+	"github.com/chaski-eo/chaski/loader/resources"
 )
 
 // openings run the work that clients wait for before their first batch, such as listing a directory of a million
@@ -17,8 +19,8 @@ type openings struct {
 	ctx     context.Context // ends with the server
 	timeout time.Duration   // of one opening, once it has its place
 	options Options
-	places  *places // of openings that run
-	turns   *places // of openings of local files that compute
+	places  *turns.Turns // of openings that run
+	turns   *turns.Turns // of openings of local files that compute
 	logger  *slog.Logger
 
 	mu      sync.Mutex
@@ -38,8 +40,8 @@ type opening struct {
 
 func newOpenings(ctx context.Context, o Options) *openings {
 	return &openings{
-		ctx: ctx, options: o, places: newPlaces(o.MaxOpenings, half(o.MaxOpenings, 4)), timeout: o.OpenTimeout,
-		turns:  newPlaces(max(1, procs.Workers()/2), max(1, procs.Workers()/2)),
+		ctx: ctx, options: o, places: turns.New(o.MaxOpenings, half(o.MaxOpenings, 4)), timeout: o.OpenTimeout,
+		turns:  turns.New(max(1, procs.Workers()/2), max(1, procs.Workers()/2)),
 		logger: o.Logger, byKey: map[string]*opening{}, begun: map[clientID]int{},
 	}
 }
@@ -48,20 +50,22 @@ func newOpenings(ctx context.Context, o Options) *openings {
 // the others must go on. Listing and opening a directory of 20,000 files takes less than a second.
 const turnWait = 30 * time.Second
 
-// inTurn returns an opening of local files, which computes more than it waits: half of the processors do openings, so
-// that the others decode for clients that train. An opening of remote files mostly waits for their server, and needs no
-// turn.
+// inTurn returns an opening of local files, which computes more than it waits: at most half of the processors do
+// openings, and these share all processors with what else the server computes (Options.Loader.Turns). An opening of
+// remote files mostly waits for their server, and needs no turn.
 func (o *openings) inTurn(id clientID, f func(context.Context) (any, error)) func(context.Context) (any, error) {
 	return func(ctx context.Context) (any, error) {
 		c, cancel := context.WithTimeout(ctx, turnWait)
-		err := o.turns.take(c, nil, id)
+		err := o.turns.Take(c, nil, id)
 		cancel()
 		if err == nil {
-			defer o.turns.leave(id)
+			defer o.turns.Leave(id)
 		} else if ctx.Err() != nil {
 			return nil, err
 		}
-		return f(ctx)
+		slot := o.options.Loader.Turns.Slot(id)
+		defer slot.Rest()
+		return f(turns.With(ctx, slot))
 	}
 }
 
@@ -78,6 +82,7 @@ func (o *openings) do(ctx context.Context, v *view, key string, f func(context.C
 		return nil, err
 	}
 	defer o.leave(key, w)
+	turns.Rest(ctx) // the opening may need it
 	select {
 	case <-w.done:
 		return w.value, w.err
@@ -96,7 +101,7 @@ func (o *openings) join(id clientID, v *view, key string, f func(context.Context
 			return nil, fault.New(fault.Limit, "server", fault.NoOffset,
 				"%s is already opening %d datasets and files, the most for one client (--max-client-openings)", id, n)
 		}
-		placed := o.places.try(id)
+		placed := o.places.Try(id)
 		if !placed {
 			if o.waiting >= o.options.MaxQueuedOpenings {
 				return nil, fault.New(fault.Limit, "server", fault.NoOffset,
@@ -108,7 +113,7 @@ func (o *openings) join(id clientID, v *view, key string, f func(context.Context
 		o.begun[id]++
 		w = &opening{done: make(chan struct{})}
 		var c context.Context
-		c, w.cancel = context.WithCancel(o.ctx)
+		c, w.cancel = context.WithCancel(resources.WithTurn(o.ctx, resources.Turn{Client: id}))
 		o.byKey[key] = w
 		v.hold()
 		go func() {
@@ -148,7 +153,7 @@ func (o *openings) run(
 		w.err = crash.Call(func() (err error) { w.value, err = f(c); return err })
 		crash.Report(o.logger, w.err)
 		cancel()
-		o.places.leave(id)
+		o.places.Leave(id)
 	} else {
 		w.err = ctx.Err()
 	}
@@ -164,7 +169,7 @@ func (o *openings) run(
 
 // wait waits for a place.
 func (o *openings) wait(ctx context.Context, id clientID) (ok bool) {
-	err := o.places.take(ctx, nil, id)
+	err := o.places.Take(ctx, nil, id)
 	o.mu.Lock()
 	o.waiting--
 	o.mu.Unlock()

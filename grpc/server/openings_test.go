@@ -14,6 +14,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/procs"
+	"github.com/chaski-eo/chaski/internal/turns"
 	"github.com/chaski-eo/chaski/loader"
 )
 
@@ -66,6 +67,16 @@ func (o *openings) users() (users, waiting int) {
 		users += w.users
 	}
 	return users, o.waiting
+}
+
+// ofClients returns how many openings count against the bound of their client.
+func (o *openings) ofClients() (n int) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, begun := range o.begun {
+		n += begun
+	}
+	return n
 }
 
 // until waits for a condition that must come.
@@ -150,7 +161,7 @@ func TestOpeningsAreBounded(t *testing.T) {
 	}
 	until(t, "no opening is left", func() bool {
 		n, waiting := e.openings.users()
-		return n == 0 && waiting == 0 && e.openings.places.taken() == 0
+		return n == 0 && waiting == 0 && e.openings.places.Taken() == 0
 	})
 }
 
@@ -160,11 +171,15 @@ func TestLocalOpeningsTakeTurns(t *testing.T) {
 	const all = 6
 	s, e := newSlow(Options{MaxOpenings: 4 * all, MaxClientOpenings: 2 * all})
 	defer e.shut()
-	turns := max(1, procs.Workers()/2)
-	e.openings.turns = newPlaces(1, 1)
-	if free := newOpenings(t.Context(), Options{MaxOpenings: 1}).turns.free; free != turns {
-		t.Errorf("%d openings compute at a time, of %d processors", free, procs.Workers())
+	most, computing := max(1, procs.Workers()/2), newOpenings(t.Context(), Options{MaxOpenings: 1}).turns
+	n := 0
+	for computing.Try("one") {
+		n++
 	}
+	if n != most {
+		t.Errorf("%d openings compute at a time, of %d processors", n, procs.Workers())
+	}
+	e.openings.turns = turns.New(1, 1)
 	errs := make(chan error, 2*all)
 	open := func(who string, source string) {
 		go func() { errs <- askFor(withClient(t.Context(), who), e, source) }()
@@ -176,9 +191,9 @@ func TestLocalOpeningsTakeTurns(t *testing.T) {
 	for i := range all {
 		open("greedy", fmt.Sprint(i))
 	}
-	until(t, "they wait for their turn", func() bool { return e.openings.turns.wants() == all })
+	until(t, "they wait for their turn", func() bool { return e.openings.turns.Waiting() == all })
 	open("modest", "modest")
-	until(t, "it waits for its turn", func() bool { return e.openings.turns.wants() == all+1 })
+	until(t, "it waits for its turn", func() bool { return e.openings.turns.Waiting() == all+1 })
 	open("far", "https://host/far")
 	if got := <-s.begun; got != "https://host/far" {
 		t.Errorf("%q began", got)
@@ -201,13 +216,6 @@ func TestLocalOpeningsTakeTurns(t *testing.T) {
 	}
 }
 
-// wants returns how many requests wait.
-func (p *places) wants() int {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.waiting
-}
-
 // TestQueuedOpeningsGiveUp promises that whoever goes leaves the queue, without a place.
 func TestQueuedOpeningsGiveUp(t *testing.T) {
 	s, e := newSlow(Options{MaxOpenings: 1, MaxQueuedOpenings: 1})
@@ -226,7 +234,7 @@ func TestQueuedOpeningsGiveUp(t *testing.T) {
 		until(t, "the second one waits", func() bool { _, waiting := e.openings.users(); return waiting == 1 })
 		cancel()
 		wait.Wait()
-		until(t, "it has left", func() bool { _, waiting := e.openings.users(); return waiting == 0 })
+		until(t, "it has left", func() bool { return e.openings.ofClients() == 1 })
 	}
 	close(s.release)
 	if err := <-first; err != nil {

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -11,6 +12,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 
 	"github.com/chaski-eo/chaski/grpc/auth"
+	"github.com/chaski-eo/chaski/internal/procs"
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/loader/resources"
 	chaskiv1 "github.com/chaski-eo/chaski/proto/chaski/v1"
@@ -79,11 +81,12 @@ type Options struct {
 	Roots []string
 	// Credentials of connections, such as those of auth.ServerTLS. Default: plain text.
 	Credentials credentials.TransportCredentials
-	// Gate lets clients in. Default: everybody.
+	// Gate decides which clients are admitted. Default: all.
 	Gate *auth.Gate
 	// Reflection offers gRPC reflection.
 	Reflection bool
-	// Loader are the options of the engines, each for itself; its Roots are not used.
+	// Loader are the options of the engines, each for itself; its Roots are not used. Its Turns, which all engines,
+	// reads, questions and openings of local files share, are Workers by default, or as many as there are processors.
 	Loader loader.Options
 	// SharedMemory offers batches in shared memory to clients of the same user on this host. It is
 	// left out, with a line in the log, where the system has none.
@@ -102,10 +105,8 @@ type Options struct {
 	// MaxStreams bounds the streams that are served at a time. Default DefaultMaxStreams.
 	MaxStreams int
 	// MaxClientStreams, MaxClientEngines and MaxClientOpenings bound what one client has of MaxStreams, of
-	// MaxEngines (with unanswered tickets), and of MaxOpenings and MaxQueuedOpenings together; of MaxOpenings it
-	// has at most half,
-	// or 4.
-	// Default: half, but up to 64 streams, 16 datasets and 64 openings in any case.
+	// MaxEngines (with unanswered tickets), and of MaxOpenings and MaxQueuedOpenings together. Of MaxOpenings alone
+	// it has at most half, or 4. Default: half, but up to 64 streams, 16 datasets and 64 openings in any case.
 	MaxClientStreams, MaxClientEngines, MaxClientOpenings int
 	// ClientRate bounds the bytes a second that one client is sent in batches, reads and questions, on average over its
 	// answers: after each one, the next waits. The token of a client may say otherwise. Default: any.
@@ -190,6 +191,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Open == nil {
 		o.Open = openLocal
+	}
+	if o.Loader.Turns == nil {
+		o.Loader.Turns = resources.NewTurns(cmp.Or(o.Loader.Workers, procs.Workers()))
 	}
 	// An empty list of roots allows nothing; nil would allow everything.
 	o.Loader.Roots = append([]string{}, o.Roots...)

@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/grpc/payload"
 	"github.com/chaski-eo/chaski/internal/procs"
+	"github.com/chaski-eo/chaski/internal/turns"
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/loader/raster"
 	"github.com/chaski-eo/chaski/loader/survey"
@@ -45,7 +47,7 @@ func (s *Server) Read(r *chaskiv1.ReadRequest, g grpc.ServerStreamingServer[chas
 	}
 	b := &loader.Batch{Tensors: []loader.Tensor{{Name: ReadTensor, DType: a.DType, Axes: a.Axes,
 		Shape: shape, Data: a.Data}}}
-	w := newWatch(g, &s.options, func() bool { return s.reads.wanted() || s.options.Loader.Budget.Waiting() > 0 })
+	w := newWatch(g, &s.options, func() bool { return s.reads.Wanted() || s.options.Loader.Budget.Waiting() > 0 })
 	w.sent = s.sentTo(g.Context())
 	return w.run(&s.answering, func() error {
 		l := conn.lend(a.Release)
@@ -56,15 +58,18 @@ func (s *Server) Read(r *chaskiv1.ReadRequest, g grpc.ServerStreamingServer[chas
 }
 
 // place waits until the client may be sent more, and then for a place, which leave gives back.
-func (s *Server) place(ctx context.Context, p *places) (leave func(), err error) {
+func (s *Server) place(ctx context.Context, p *turns.Turns) (leave func(), err error) {
 	id := clientOf(ctx)
 	if err := s.rates.wait(ctx, s.stop, id); err != nil {
 		return nil, err
 	}
-	if err := p.take(ctx, s.stop, id); err != nil {
+	if err := p.Take(ctx, s.stop, id); err != nil {
+		if errors.Is(err, turns.ErrStopped) {
+			err = errStopping
+		}
 		return nil, err
 	}
-	return func() { p.leave(id) }, nil
+	return func() { p.Leave(id) }, nil
 }
 
 // sentTo returns what counts the bytes that the client of a call is sent.

@@ -43,6 +43,7 @@ type stream struct {
 	over    bool                // the stream is being torn down: start nothing
 	side    *side               // batches go in shared memory; nil if not
 	id      uint64              // as the client calls the stream
+	kept    *entry              // of the last ticket: see engines.keep
 	passed  map[*entry]Sequence // of datasets that are at other servers
 	wake    chan struct{}       // has one element when any of the above has changed
 }
@@ -181,6 +182,10 @@ func (s *stream) take(t *chaskiv1.Ticket) error {
 		s.server.engines.put(e)
 	} else {
 		o.entry = e
+		if s.kept != e {
+			s.server.engines.keep(s.client, e, s.kept)
+			s.kept = e
+		}
 		o.err = crash.Call(func() (err error) { // a panic is the fault of this ticket
 			o.pending, err = s.pass(e, t)
 			return err
@@ -521,9 +526,10 @@ func (s *stream) tearDown() {
 	s.over = true
 	queue, side, id := s.queue, s.side, s.id
 	s.queue, s.started = nil, 0
-	passed := s.passed
-	s.passed = nil
+	passed, kept := s.passed, s.kept
+	s.passed, s.kept = nil, nil
 	s.mu.Unlock()
+	defer s.server.engines.keep(s.client, nil, kept)
 	for _, q := range passed {
 		q.Close() // before its dataset is put back, and with that perhaps closed
 	}

@@ -3,32 +3,64 @@ package budget
 import (
 	"context"
 	"sync"
-	"time"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/turns"
 )
 
 // Account is what one request has charged. It is safe for concurrent use.
 type Account struct {
 	budget *Budget
+	asks   bool  // it is that of a question
+	age    int64 // how many accounts there were when it was opened, with it
 
-	// growing is held by the call of Grow that may wait, so that an account waits for the reserve once.
+	// growing is held by the call that may wait, so that an account waits once.
 	growing sync.Mutex
 
-	mu   sync.Mutex
-	held int64
-	turn bool // it may use the reserve
+	// Guarded by budget.mu.
+	held  int64
+	grown int64 // the part of held that counts to Budget.asked: only of a question
 }
 
 // Open returns an account of n bytes, for which it waits in the queue. The caller must close the account.
 func (b *Budget) Open(ctx context.Context, n int64) (*Account, error) {
+	return b.account(ctx, n, false)
+}
+
+// OpenQuestion is Open for a question. All questions together may grow by at most half of the budget. To make room for
+// a question, no dataset is closed that a stream takes batches from (Kept).
+func (b *Budget) OpenQuestion(ctx context.Context, n int64) (*Account, error) {
+	return b.account(ctx, n, true)
+}
+
+func (b *Budget) account(ctx context.Context, n int64, asks bool) (*Account, error) {
 	if b == nil {
 		return nil, nil
 	}
-	if err := b.Acquire(ctx, n); err != nil {
+	a := &Account{budget: b, asks: asks, held: n}
+	if err := b.acquire(ctx, n, a.level()); err != nil {
 		return nil, err
 	}
-	return &Account{budget: b, held: n}, nil
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.opened++
+	a.age = b.opened
+	return a, nil
+}
+
+// level returns how much of holders is taken for the account.
+func (a *Account) level() Level {
+	if a.asks {
+		return Closed
+	}
+	return Kept
+}
+
+func (a *Account) lane() *lane {
+	if a.asks {
+		return &a.budget.lanes[questions]
+	}
+	return &a.budget.lanes[others]
 }
 
 // Held returns the bytes that are charged to the account.
@@ -36,117 +68,34 @@ func (a *Account) Held() int64 {
 	if a == nil {
 		return 0
 	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
+	a.budget.mu.Lock()
+	defer a.budget.mu.Unlock()
 	return a.held
 }
 
-// Grow charges n more bytes. If there is no room for them, it is an error of kind limit.
+// Grow charges n more bytes. If there is no room for them, it returns an error of kind limit.
 func (a *Account) Grow(ctx context.Context, n int64) error {
-	if a == nil || n <= 0 {
+	if a == nil || n <= 0 || a.TryGrow(n) {
 		return nil
 	}
-	b := a.budget
-	if n > b.limit {
+	if n > a.budget.limit || a.asks && n > a.budget.asks {
 		return a.full(n)
 	}
-	if ok, _ := b.barge(n, a.hasTurn()); ok {
-		a.add(n)
-		return nil
-	}
+	turns.Rest(ctx) // before any wait: those who give memory back may need the processor
 	a.growing.Lock()
 	defer a.growing.Unlock()
-	defer b.relieve(b.press()) // engines give their memory back, and take no more
-	done := false
-	b.reclaim(func() bool {
-		if !done {
-			done, _ = b.barge(n, a.hasTurn())
-		}
-		return done
-	})
-	if !done {
-		if done, _ = b.barge(n, a.hasTurn()); !done {
-			if err := a.takeTurn(ctx); err != nil {
-				return err
-			}
-			if err := a.wait(ctx, n); err != nil {
-				return err
-			}
-		}
-	}
-	a.add(n)
-	return nil
+	return a.budget.wait(ctx, a, n, false)
 }
 
 func (a *Account) full(n int64) error {
-	return fault.New(fault.Limit, "memory", fault.NoOffset, "%d bytes more than the %d that it has do not fit into "+
-		"%s, which is %d: raise it, or ask for less at a time", n, a.Held(), Flag, a.budget.limit)
-}
-
-func (a *Account) add(n int64) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.held += n
-}
-
-func (a *Account) hasTurn() bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.turn
-}
-
-// takeTurn waits for the reserve. It needs growing.
-func (a *Account) takeTurn(ctx context.Context) error {
-	if a.hasTurn() {
-		return nil
-	}
-	t := time.NewTimer(a.budget.wait)
-	defer t.Stop()
-	select {
-	case a.budget.turn <- struct{}{}:
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-t.C:
-		return fault.New(fault.Limit, "memory", fault.NoOffset, "the reserve of %s (%d) was in use for %v: raise it",
-			Flag, a.budget.limit, a.budget.wait)
-	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.turn = true
-	return nil
-}
-
-// wait charges n bytes, also of the reserve. It does not wait long, because the others may wait for this account.
-func (a *Account) wait(ctx context.Context, n int64) error {
 	b := a.budget
-	t := time.NewTimer(b.grow)
-	defer t.Stop()
-	for {
-		b.mu.Lock()
-		freed, offered := b.freed, b.offered
-		b.mu.Unlock()
-		ok, _ := b.barge(n, true)
-		b.reclaim(func() bool {
-			if !ok {
-				ok, _ = b.barge(n, true)
-			}
-			return ok
-		})
-		if !ok {
-			ok, _ = b.barge(n, true) // the last holder gave
-		}
-		if ok {
-			return nil
-		}
-		select {
-		case <-freed:
-		case <-offered:
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-t.C:
-			return a.full(n)
-		}
+	if a.asks {
+		return fault.New(fault.Limit, "memory", fault.NoOffset, "%d bytes more than the %d that it has do not fit "+
+			"into the %d that questions have together of %s, which is %d: raise it, or ask for less at a time",
+			n, a.Held(), b.asks, Flag, b.limit)
 	}
+	return fault.New(fault.Limit, "memory", fault.NoOffset, "%d bytes more than the %d that it has do not fit into "+
+		"%s, which is %d: raise it, or ask for less at a time", n, a.Held(), Flag, b.limit)
 }
 
 // Shrink gives n bytes back, at most what the account has.
@@ -154,11 +103,18 @@ func (a *Account) Shrink(n int64) {
 	if a == nil || n <= 0 {
 		return
 	}
-	a.mu.Lock()
+	a.budget.release(func() int64 { return a.drop(n) })
+}
+
+// drop takes n bytes off the account, at most what it has, and returns how many: they are still charged. It needs the
+// lock of the budget.
+func (a *Account) drop(n int64) int64 {
 	n = min(n, a.held)
 	a.held -= n
-	a.mu.Unlock()
-	a.budget.Release(n)
+	grown := min(n, a.grown)
+	a.grown -= grown
+	a.budget.asked -= grown
+	return n
 }
 
 // TryGrow charges n more bytes if they are free. It never waits.
@@ -166,18 +122,25 @@ func (a *Account) TryGrow(n int64) bool {
 	if a == nil {
 		return true
 	}
-	ok, _ := a.budget.barge(n, false)
+	b := a.budget
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	ok, _ := b.fits(a, n, false)
 	if ok {
-		a.add(n)
+		b.charge(a, n)
+		b.untie() // it may wait in another goroutine, and holds more now
 	}
 	return ok
 }
 
 // Put adds n bytes that the caller has charged, by TryAcquire, to the account.
 func (a *Account) Put(n int64) {
-	if a != nil {
-		a.add(n)
+	if a == nil {
+		return
 	}
+	a.budget.mu.Lock()
+	defer a.budget.mu.Unlock()
+	a.held += n
 }
 
 // Take removes n bytes from the account and leaves them charged: they are the caller's to release.
@@ -185,51 +148,28 @@ func (a *Account) Take(n int64) {
 	if a == nil {
 		return
 	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.held -= n
+	a.budget.mu.Lock()
+	defer a.budget.mu.Unlock()
+	a.drop(n)
 }
 
-// Settle says that the account grows no more, so that another one may use the reserve. What it has in the reserve must
-// find room outside of it first, otherwise the reserve would be gone for as long as the account is open. If there is
-// none, it is an error of kind limit.
+// Settle ends the growth of the account, so that another account may use the reserve. It moves the bytes that the
+// account holds in the reserve out of it, because the reserve would otherwise be taken for as long as the account is
+// open. If there is no room for them, it returns an error of kind limit.
 func (a *Account) Settle(ctx context.Context) error {
 	if a == nil || !a.hasTurn() {
 		return nil
 	}
-	b := a.budget
-	defer b.relieve(b.press())
-	outside := func() bool {
-		ok, _ := b.barge(0, false)
-		return ok
-	}
-	b.reclaim(outside)
-	t := time.NewTimer(b.grow)
-	defer t.Stop()
-	for {
-		ok, freed := b.barge(0, false)
-		if ok {
-			a.pass()
-			return nil
-		}
-		select {
-		case <-freed:
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-t.C:
-			return a.full(0)
-		}
-	}
+	turns.Rest(ctx) // as in Grow
+	a.growing.Lock()
+	defer a.growing.Unlock()
+	return a.budget.wait(ctx, a, 0, true)
 }
 
-// pass lets another account use the reserve.
-func (a *Account) pass() {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.turn {
-		a.turn = false
-		<-a.budget.turn
-	}
+func (a *Account) hasTurn() bool {
+	a.budget.mu.Lock()
+	defer a.budget.mu.Unlock()
+	return a.lane().turn == a
 }
 
 // Close gives back all that the account has. It may be called more than once.
@@ -237,12 +177,12 @@ func (a *Account) Close() {
 	if a == nil {
 		return
 	}
-	a.mu.Lock()
-	n := a.held
-	a.held = 0
-	a.mu.Unlock()
-	a.budget.Release(n) // before the reserve passes on, so that the next one finds it free
-	a.pass()
+	a.budget.release(func() int64 {
+		if l := a.lane(); l.turn == a {
+			l.turn = nil
+		}
+		return a.drop(a.held)
+	})
 }
 
 type accountKey struct{}

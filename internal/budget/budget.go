@@ -5,9 +5,9 @@
 //   - Open is the first charge of a request. It waits its turn in a queue, first come, first served, and is the only
 //     call that does: whoever waits in the queue holds nothing.
 //   - Account.Grow is for what is only known later, such as the rows of a table. Its caller holds memory already, so it
-//     must not wait for memory of others that may wait for it. It takes what is free. If that is not enough, one
-//     account at a time may take from a reserve that no other call can take from. The account with the reserve waits
-//     for nobody for long: it has room, or it fails. So the accounts that wait for the reserve get it.
+//     must not wait for memory of others that wait for it. It takes what is free. If that is not enough, one account
+//     at a time may take from a reserve that no other call can take from. Accounts that wait for each other are found
+//     and refused at once (lane), and the account with the reserve waits for nobody for long.
 //   - TryAcquire is for memory that makes things faster. It takes what is free if nobody waits.
 //
 // An engine takes part as a Holder. It has a floor of its own, charged when it is opened, that is enough for one batch
@@ -26,6 +26,7 @@ import (
 	"time"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/turns"
 )
 
 // Flag is the name of the flag that sets the limit, for errors.
@@ -35,6 +36,10 @@ const (
 	// reserveShare is the part of the limit that is kept for an account that grows: an eighth. A table of a million
 	// rows takes about 80 MB, which is the reserve of a limit of 640 MB.
 	reserveShare = 8
+	// asksShare is the part of the limit that questions take at most together as they grow: half of it. Beside them and
+	// the reserve there is room for seven datasets from a limit of 700 MiB on: each takes 4 MiB for its opening, 1/32
+	// of the limit for its caches, and 1/64 for its batches. What questions have from the beginning is a few MiB each.
+	asksShare = 2
 	// maxWaiters bounds the queue. Each waiter is a request of a few KiB; a server has at most 1,024 streams.
 	maxWaiters = 1024
 	// waitFor is how long a request waits. Batches that clients keep may hold memory for any time, so there must be an
@@ -64,30 +69,32 @@ const (
 	Unused Level = iota // what belongs to nobody now: the idle memory of engines that nobody reads
 	Idle                // idle memory that the next batch would use
 	Closed              // whatever can be opened again: engines that nobody uses
-	levels
+	Kept                // engines that somebody uses again soon: for whatever is no question
 )
 
 // Budget bounds memory. It is safe for concurrent use.
 type Budget struct {
 	limit   int64
-	reserve int64         // bytes of limit that only the account with the turn can take
-	turn    chan struct{} // holds one element while an account may use the reserve
-	wait    time.Duration
+	reserve int64 // bytes of limit that only an account with the turn can take
+	asks    int64 // bytes of limit that questions can take as they grow; an eighth of it is their reserve
+	queued  time.Duration
 	grow    time.Duration
 	look    time.Duration
 
 	finding sync.Mutex // held while find collects
 
-	pressed atomic.Int64 // requests that wait, in the queue or to grow
+	pressed atomic.Int64 // requests that wait for memory that anybody may have, in the queue or to grow
 
 	sinceMu sync.Mutex // may be locked under mu
 	since   list.List  // of time.Time: when those that wait began to, the oldest first
 
 	mu      sync.Mutex
 	used    int64
+	asked   int64 // of used: what questions have grown by
+	opened  int64 // accounts until now
+	lanes   [lanes]lane
 	queue   []*waiter // in the order of their coming
 	holders []Holder
-	freed   chan struct{} // closed and replaced when memory comes back
 	offered chan struct{} // closed and replaced when a holder has more to give
 }
 
@@ -98,8 +105,8 @@ type waiter struct {
 
 // New returns a budget of limit bytes.
 func New(limit int64) *Budget {
-	return &Budget{limit: limit, reserve: limit / reserveShare, turn: make(chan struct{}, 1), wait: waitFor,
-		grow: growFor, look: lookEvery, freed: make(chan struct{}), offered: make(chan struct{})}
+	return &Budget{limit: limit, reserve: limit / reserveShare, asks: limit / asksShare, queued: waitFor,
+		grow: growFor, look: lookEvery, offered: make(chan struct{})}
 }
 
 // Limit returns the bytes of the budget, 0 for no bound.
@@ -120,12 +127,22 @@ func (b *Budget) Used() int64 {
 	return b.used
 }
 
-// Waiting returns how many requests wait for memory.
+// Waiting returns how many requests wait for memory that anybody may have.
 func (b *Budget) Waiting() int64 {
 	if b == nil {
 		return 0
 	}
 	return b.pressed.Load()
+}
+
+// Asking reports whether a question waits for memory that other questions have.
+func (b *Budget) Asking() bool {
+	if b == nil {
+		return false
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return len(b.lanes[questions].waiting) > 0
 }
 
 // Waited returns for how long the request that waits longest has waited for memory, 0 if none waits.
@@ -187,6 +204,11 @@ func (b *Budget) Acquire(ctx context.Context, n int64) error {
 	if b == nil {
 		return nil
 	}
+	return b.acquire(ctx, n, Kept)
+}
+
+// acquire is Acquire that asks holders up to a level.
+func (b *Budget) acquire(ctx context.Context, n int64, most Level) error {
 	if n > b.open() {
 		return fault.New(fault.Limit, "memory", fault.NoOffset, "%d bytes are needed at once, and %s is %d, of which "+
 			"%d are kept for tables that grow: raise it, or ask for less", n, Flag, b.limit, b.reserve)
@@ -207,13 +229,14 @@ func (b *Budget) Acquire(ctx context.Context, n int64) error {
 	waits := b.press()
 	offered := b.offered
 	b.mu.Unlock()
+	turns.Rest(ctx) // those who give memory back may need the processor
 	defer b.relieve(waits)
 	done := make(chan struct{})
 	defer close(done)
-	go b.collect(w, offered, done)
+	go b.collect(w, most, offered, done)
 	look := time.NewTicker(b.look)
 	defer look.Stop()
-	t := time.NewTimer(b.wait)
+	t := time.NewTimer(b.queued)
 	defer t.Stop()
 	var err error
 	for err == nil {
@@ -226,7 +249,7 @@ func (b *Budget) Acquire(ctx context.Context, n int64) error {
 			err = ctx.Err()
 		case <-t.C:
 			err = fault.New(fault.Limit, "memory", fault.NoOffset, "%d bytes of %s (%d) were not free for %v: "+
-				"raise it, or ask for less at a time", n, Flag, b.limit, b.wait)
+				"raise it, or ask for less at a time", n, Flag, b.limit, b.queued)
 		}
 	}
 	b.leave(w)
@@ -244,18 +267,23 @@ func (b *Budget) find() {
 
 // collect asks holders for the memory of w, again whenever one has more to give, until done is closed. The caller of
 // Acquire does not do it, because it may be a holder itself: a holder that ends waits for its own calls.
-func (b *Budget) collect(w *waiter, offered, done chan struct{}) {
+func (b *Budget) collect(w *waiter, most Level, offered, done chan struct{}) {
 	for {
-		b.reclaim(func() bool { return isClosed(w.ready) || isClosed(done) })
+		b.reclaim(most, func() bool { return isClosed(w.ready) || isClosed(done) })
 		select {
 		case <-done:
 			return
 		case <-offered:
 		}
-		b.mu.Lock()
-		offered = b.offered
-		b.mu.Unlock()
+		offered = b.offers()
 	}
+}
+
+// offers returns what is closed when a holder has more to give.
+func (b *Budget) offers() chan struct{} {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.offered
 }
 
 // Offer says that a holder has more to give than before. It never waits, so that it may be called under locks that
@@ -284,14 +312,19 @@ func (b *Budget) leave(w *waiter) {
 	}
 }
 
-// serve gives memory to the first of the queue. It needs the lock.
+// serve gives memory to accounts that grow, which hold what others may need, and then to the first of the queue. It
+// needs the lock.
 func (b *Budget) serve() {
+	for i := range b.lanes {
+		b.grant(&b.lanes[i])
+	}
 	for len(b.queue) > 0 && b.queue[0].n <= b.open()-b.used {
 		b.used += b.queue[0].n
 		close(b.queue[0].ready)
 		b.queue[0] = nil
 		b.queue = b.queue[1:]
 	}
+	b.untie()
 }
 
 // Release gives n bytes back. The caller must not hold a lock that a Holder needs.
@@ -299,15 +332,18 @@ func (b *Budget) Release(n int64) {
 	if b == nil || n == 0 {
 		return
 	}
+	b.release(func() int64 { return n })
+}
+
+// release gives back as many bytes as given returns, which it calls with the lock.
+func (b *Budget) release(given func() int64) {
 	b.mu.Lock()
-	b.used -= n
+	b.used -= given()
 	if b.used < 0 {
 		b.mu.Unlock()
 		panic("budget: more is given back than was taken")
 	}
 	b.serve()
-	close(b.freed)
-	b.freed = make(chan struct{})
 	b.mu.Unlock()
 	if b.pressed.Load() == 0 {
 		b.tell()
@@ -334,12 +370,12 @@ func (b *Budget) tell() {
 	}
 }
 
-// reclaim asks all holders to give memory back, level by level, until enough says so.
-func (b *Budget) reclaim(enough func() bool) {
+// reclaim asks all holders to give memory back, level by level up to most, until enough says so.
+func (b *Budget) reclaim(most Level, enough func() bool) {
 	b.mu.Lock()
 	holders := slices.Clone(b.holders)
 	b.mu.Unlock()
-	for l := range levels {
+	for l := range most + 1 {
 		for _, h := range holders {
 			for more := true; more; {
 				if enough() {
@@ -358,19 +394,4 @@ func isClosed(c chan struct{}) bool {
 	default:
 		return false
 	}
-}
-
-// barge charges n bytes if they are free, whoever waits in the queue, and from the reserve too if reserve is set.
-func (b *Budget) barge(n int64, reserve bool) (ok bool, freed chan struct{}) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	most := b.open()
-	if reserve {
-		most = b.limit
-	}
-	if n > most-b.used {
-		return false, b.freed
-	}
-	b.used += n
-	return true, nil
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/turns"
 )
 
 // TestWhatIsLargerThanTheBudget: it is refused at once, with the flag's name.
@@ -56,29 +57,29 @@ func TestFirstComeFirstServed(t *testing.T) {
 		b := New(800)
 		first, _ := b.Open(t.Context(), 600)
 		ctx, cancel := context.WithCancel(t.Context())
-		var order atomic.Int64 // digits of those that are done
+		var passed atomic.Int64
 		var done sync.WaitGroup
 		done.Go(func() {
 			if err := b.Acquire(ctx, 200); !errors.Is(err, context.Canceled) {
 				t.Errorf("%v", err)
 			}
-			order.Store(order.Load()*10 + 1)
+			passed.Add(1)
 		})
 		synctest.Wait()
 		done.Go(func() {
 			if err := b.Acquire(t.Context(), 50); err != nil {
 				t.Error(err)
 			}
-			order.Store(order.Load()*10 + 2)
+			passed.Add(1)
 		})
 		synctest.Wait()
-		if order.Load() != 0 || b.Waiting() != 2 || b.TryAcquire(1) {
-			t.Errorf("waiters %d passed; %d wait", order.Load(), b.Waiting())
+		if passed.Load() != 0 || b.Waiting() != 2 || b.TryAcquire(1) {
+			t.Errorf("%d waiters passed, %d wait", passed.Load(), b.Waiting())
 		}
 		cancel()
 		done.Wait()
-		if order.Load() < 12 || b.Used() != 650 {
-			t.Errorf("order %v, %d bytes are charged", order.Load(), b.Used())
+		if passed.Load() != 2 || b.Used() != 650 {
+			t.Errorf("%d are done, %d bytes are charged", passed.Load(), b.Used())
 		}
 		first.Close()
 		b.Release(50)
@@ -130,6 +131,46 @@ func TestAccountsThatGrowDoNotWaitForEachOther(t *testing.T) {
 			t.Errorf("%d bytes are charged after %v", b.Used(), time.Since(begin))
 		}
 	})
+}
+
+// TestWhoWaitsForMemoryHasNoTurn: whoever waits to grow or to settle leaves its turn to those who could give memory
+// back.
+func TestWhoWaitsForMemoryHasNoTurn(t *testing.T) {
+	for name, wait := range map[string]func(context.Context, *Account) error{
+		"grow":   func(ctx context.Context, a *Account) error { return a.Grow(ctx, 100) },
+		"settle": func(ctx context.Context, a *Account) error { return a.Settle(ctx) },
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			b, all := New(800), turns.New(1, 1)
+			other, err := b.Open(t.Context(), 650)
+			if err != nil {
+				t.Fatal(err)
+			}
+			a, err := b.Open(t.Context(), 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := a.Grow(t.Context(), 100); err != nil { // in the reserve
+				t.Fatal(err)
+			}
+			slot := all.Slot("a")
+			if err := slot.Tick(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			got := make(chan error, 1)
+			go func() { got <- wait(turns.With(t.Context(), slot), a) }()
+			synctest.Wait()
+			if len(got) > 0 || all.Taken() != 0 {
+				t.Errorf("%s: it waits with its turn, or not at all", name)
+			}
+			other.Close()
+			if err := <-got; err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+			a.Close()
+			slot.Rest()
+		})
+	}
 }
 
 // TestTheReserveStays: an account that stays open does not keep the reserve.
@@ -289,7 +330,7 @@ func TestHoldersMayEndWhileTheyWait(t *testing.T) {
 // TestManyAtOnce: requests of all kinds end, and the sum never passes the limit.
 func TestManyAtOnce(t *testing.T) {
 	b := New(10_000)
-	b.wait = time.Hour
+	b.queued = time.Hour
 	b.grow = time.Millisecond // a request that is refused is as good here as one that waits
 	var sum atomic.Int64
 	add := func(n int64) {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/invariants"
+	"github.com/chaski-eo/chaski/internal/turns"
 )
 
 // Options configure a cache.
@@ -104,9 +105,14 @@ func (c *Cache[K, V]) Acquire(ctx context.Context, k K, open func(context.Contex
 		}
 		select {
 		case <-e.opened:
-		case <-ctx.Done():
-			_ = c.release(e, true)
-			return nil, context.Cause(ctx)
+		default:
+			turns.Rest(ctx) // whoever opens it may need the turn
+			select {
+			case <-e.opened:
+			case <-ctx.Done():
+				_ = c.release(e, true)
+				return nil, context.Cause(ctx)
+			}
 		}
 		switch {
 		case e.err != nil && e.canceled:

@@ -10,6 +10,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/crash"
+	"github.com/chaski-eo/chaski/internal/turns"
 	"github.com/chaski-eo/chaski/source"
 )
 
@@ -35,6 +36,7 @@ func (o *Opener) Stats() Stats {
 func (o *Opener) get(ctx context.Context, uri string, r Range, tag Tag, use func(*Answer) error) error {
 	h := o.hosts.get(o.backend.Host(uri), &o.options)
 	place := place{uri, "byte range", r.Off}
+	turns.Rest(ctx) // the server takes longer than a turn
 	return o.try(ctx, h, place, r.Len, func(ctx context.Context) error {
 		a, err := o.answer(ctx, h, func(ctx context.Context) (*Answer, error) {
 			o.counters.requests.Add(1)

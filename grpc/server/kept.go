@@ -1,0 +1,106 @@
+package server
+
+import (
+	"maps"
+	"time"
+
+	"github.com/chaski-eo/chaski/internal/budget"
+	"github.com/chaski-eo/chaski/internal/crash"
+)
+
+// keptFor is for how long a dataset is not closed for the memory of others although it has no users: after its last
+// batch, if a stream takes batches from it, and after a client has described it. Without that, as long as others wait
+// for memory, every dataset would be closed between the Describe and the first ticket of its client, which would open
+// it again and again and get no batch. It is less than the 5 s that a table waits for memory to grow (budget), so
+// that the datasets of clients that pause are closed for it, and many times a round trip.
+const keptFor = 4 * time.Second
+
+// opener stands in entry.asked for those that wait for an opening, until one of them has the dataset.
+const opener clientID = ""
+
+// Reclaim implements budget.Holder: it closes the dataset that nobody has used for longest, but none that a client is
+// about to use. Those of streams are closed only for other datasets and reads, and last.
+func (s *engines) Reclaim(l budget.Level) (more bool) {
+	if l < budget.Closed {
+		return false
+	}
+	s.mu.Lock()
+	now := time.Now()
+	var next time.Time // when a dataset is held no more
+	idle := s.longestIdle(func(e *entry) bool {
+		if l < budget.Kept && e.kept > 0 {
+			return false
+		}
+		until := e.heldUntil()
+		held := until.After(now)
+		if held && (next.IsZero() || until.Before(next)) {
+			next = until
+		}
+		return !held
+	})
+	if idle == nil && !next.IsZero() {
+		s.offerIn(next.Sub(now))
+	}
+	close := s.remove(idle, nil)
+	s.mu.Unlock()
+	for _, e := range close {
+		crash.Report(s.options.Logger, crash.Call(func() error { s.close(e); return nil }))
+	}
+	return idle != nil
+}
+
+// offerIn lets requests that wait then ask again. It needs the lock.
+func (s *engines) offerIn(d time.Duration) {
+	if s.closed {
+		return
+	}
+	if s.again == nil {
+		s.again = time.AfterFunc(d, s.options.Loader.Budget.Offer)
+	} else {
+		s.again.Reset(d)
+	}
+}
+
+// heldUntil returns until when a dataset without users is not closed for memory. It needs the lock.
+func (e *entry) heldUntil() (t time.Time) {
+	if e.kept > 0 {
+		t = e.idle
+	}
+	for _, asked := range e.asked {
+		if asked.After(t) {
+			t = asked
+		}
+	}
+	return t.Add(keptFor)
+}
+
+// await says that a client has described e and is expected to send a ticket. It is expected for one dataset only: who
+// describes one after the other does not hold all of them.
+func (s *engines) await(id clientID, e *entry) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, o := range s.byHandle {
+		delete(o.asked, id)
+	}
+	now := time.Now()
+	maps.DeleteFunc(e.asked, func(_ clientID, at time.Time) bool { return now.Sub(at) >= keptFor })
+	e.asked[id] = now
+}
+
+// keep says that a stream of a client takes batches from e, and from old no more. Both may be nil.
+func (s *engines) keep(id clientID, e, old *entry) {
+	s.mu.Lock()
+	idle := false
+	if e != nil {
+		e.kept++
+		delete(e.asked, id)
+	}
+	if old != nil {
+		old.kept--
+		idle = old.kept == 0 && old.users == 0
+	}
+	s.mu.Unlock()
+	if idle {
+		s.options.Loader.Budget.Offer() // requests that wait may have this one closed
+	}
+}

@@ -1,0 +1,373 @@
+// Package turns divides places, such as processors or requests at a time, among clients.
+//
+// A place goes to the client that has used the fewest so far, in seconds of places, among those that wait. So a client
+// gets its part whatever it asks for: many requests, long ones, or datasets. What it did not use while it was away is
+// not saved for it.
+package turns
+
+import (
+	"container/list"
+	"context"
+	"errors"
+	"math"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// ErrStopped is the error of a wait that was stopped.
+var ErrStopped = errors.New("turns: stopped")
+
+// Turns are places that clients take turns to have. Clients are named by keys, which are compared with ==. It is safe
+// for concurrent use.
+type Turns struct {
+	all   int           // places
+	each  int           // places of one client at most
+	stuck time.Duration // see Processors; 0: never
+
+	waiting atomic.Int64 // requests
+
+	mu     sync.Mutex
+	free   int
+	seats  map[any]*seat   // of clients with a place, or waiting for one, or with a debt
+	queue  list.List       // of *seat: those that wait and may have a place; who had one last comes last
+	clock  time.Duration   // what the last client that got a place had used: others do not begin below it
+	most   time.Duration   // what the client that has used most has used: see lag
+	purge  int             // seats at which those without a debt are forgotten
+	slots  map[*Slot]*seat // with a place, and who pays for it
+	looked time.Time       // when unstick looked at slots
+}
+
+// seat is what one client has.
+type seat struct {
+	key     any
+	held    int
+	used    time.Duration // places times time, until since
+	since   time.Time
+	waiters []*waiter
+	turn    *list.Element // in Turns.queue, or nil
+}
+
+// waiter is a request for a place.
+type waiter struct {
+	by    *seat         // who gets the place
+	also  []*seat       // who wait behind it, and so may get it the place
+	slot  *Slot         // for which the place is, or nil
+	ready chan struct{} // closed when there is a place
+}
+
+// lag is how far a client may be behind another one, for each place. Without a bound, a client that had the processors
+// to itself for an hour, which cost nobody anything, would get none for as long as one that comes then has not used as
+// much. Between two that wait at the same time the difference is about a piece of work, which is shorter: see stuckFor.
+const lag = 2 * time.Second
+
+// fewSeats is how many seats there may be before those of clients that are gone are looked for.
+const fewSeats = 64
+
+// forgiven is for how long a client that is gone is sure to keep its debt, which is a few slices of processors.
+const forgiven = time.Second
+
+// New returns n places, of which one client may have each.
+func New(n, each int) *Turns {
+	return &Turns{all: n, each: each, free: n, seats: map[any]*seat{}, slots: map[*Slot]*seat{}, purge: fewSeats}
+}
+
+// stuckFor is longer than any piece of work between two Ticks: decoding a chunk of 64 MiB takes half a second.
+const stuckFor = 2 * time.Second
+
+// Processors returns n places for work that passes its place on soon, as Slot does. Where others wait and a slot has
+// not ticked between two looks, which are at least two seconds apart, its goroutine waits for something, such as a file
+// system that does not answer. Then others get its place, and it has to take one again at its next Tick.
+func Processors(n int) *Turns {
+	t := New(n, math.MaxInt) // no bound of its own, so that goroutines of one client pass places on, too
+	t.stuck = stuckFor
+	return t
+}
+
+// Try takes a place if one is free and nobody waits for it.
+func (t *Turns) Try(key any) bool { return t.try(key, nil) }
+
+func (t *Turns) try(key any, to *Slot) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.free == 0 || t.queue.Len() > 0 {
+		return false
+	}
+	s := t.of(key)
+	if s.held >= t.each {
+		return false
+	}
+	t.hold(s, to, time.Now())
+	t.clock = max(t.clock, s.used)
+	return true
+}
+
+// Take waits for a place until ctx ends or stop is closed, which is ErrStopped. Unless there is an error, the caller
+// gives the place back with Leave. Clients in also wait behind this request: it gets a place as soon as one of them
+// would, because otherwise a client that has used much would hold them up. They are only for Turns without a bound for
+// each client.
+func (t *Turns) Take(ctx context.Context, stop <-chan struct{}, key any, also ...any) error {
+	if t.Try(key) {
+		return nil
+	}
+	return t.take(ctx, stop, key, nil, also)
+}
+
+// take is Take after Try. to is the slot for which the place is, or nil.
+func (t *Turns) take(ctx context.Context, stop <-chan struct{}, key any, to *Slot, also []any) (err error) {
+	t.mu.Lock()
+	w := t.ask(key, also)
+	w.slot = to
+	t.grant() // a place may have become free since Try
+	t.mu.Unlock()
+	if err = t.wait(ctx, stop, w); err == nil {
+		return nil
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	select {
+	case <-w.ready: // at the last moment
+		if by := t.slots[to]; to == nil || by != nil { // otherwise unstick was faster
+			delete(t.slots, to)
+			t.giveBack(w.by)
+		}
+	default:
+		t.forget(w)
+		t.grant()
+		t.end(w.by)
+	}
+	return err
+}
+
+// wait waits until w is ready.
+func (t *Turns) wait(ctx context.Context, stop <-chan struct{}, w *waiter) error {
+	var look <-chan time.Time
+	if t.stuck > 0 {
+		k := time.NewTicker(t.stuck / 2)
+		defer k.Stop()
+		look = k.C
+	}
+	for {
+		select {
+		case <-w.ready:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-stop:
+			return ErrStopped
+		case <-look:
+			t.unstick()
+		}
+	}
+}
+
+// unstick gives the places of slots that have not ticked since it last looked to others.
+func (t *Turns) unstick() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	now := time.Now()
+	if now.Sub(t.looked) < t.stuck {
+		return
+	}
+	t.looked = now
+	for s, by := range t.slots {
+		if n := s.ticks.Load(); n != s.seen {
+			s.seen = n
+			continue
+		}
+		delete(t.slots, s)
+		s.away.Store(true)
+		t.giveBack(by)
+	}
+}
+
+// Leave gives a place back.
+func (t *Turns) Leave(key any) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.giveBack(t.seats[key])
+}
+
+// Wanted reports whether a request waits.
+func (t *Turns) Wanted() bool { return t.Waiting() > 0 }
+
+// Waiting returns how many requests wait.
+func (t *Turns) Waiting() int64 { return t.waiting.Load() }
+
+// Taken returns how many places are taken.
+func (t *Turns) Taken() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.all - t.free
+}
+
+// leave gives the place of a slot back, unless unstick has done that.
+func (t *Turns) leave(s *Slot) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if by := t.slots[s]; by != nil {
+		delete(t.slots, s)
+		t.giveBack(by)
+	}
+	s.away.Store(false)
+}
+
+// passOn gives the place of a slot to a client that waits and has used less, if there is one, and after a long time
+// also to one that has used as much, such as another goroutine of its own client.
+func (t *Turns) passOn(s *Slot, long bool) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	mine := t.slots[s]
+	if mine == nil { // unstick was faster
+		s.away.Store(false)
+		return true
+	}
+	now := time.Now()
+	t.advance(mine, now)
+	next := t.next(now)
+	if next == nil || next.used > mine.used || next.used == mine.used && !long {
+		return false
+	}
+	delete(t.slots, s)
+	t.giveBack(mine)
+	return true
+}
+
+// of returns the seat of a client. It needs the lock.
+func (t *Turns) of(key any) *seat {
+	s := t.seats[key]
+	if s == nil {
+		s = &seat{key: key}
+		t.seats[key] = s
+	}
+	if s.held == 0 && len(s.waiters) == 0 {
+		s.used = max(s.used, t.clock)
+	}
+	return s
+}
+
+// advance counts what a client has used until now. It needs the lock.
+func (t *Turns) advance(s *seat, now time.Time) {
+	s.used += time.Duration(s.held) * now.Sub(s.since)
+	s.since = now
+	t.most = max(t.most, s.used)
+	s.used = max(s.used, t.most-time.Duration(t.all)*lag)
+}
+
+// hold gives s a place, for a slot or nil. It needs the lock.
+func (t *Turns) hold(s *seat, to *Slot, now time.Time) {
+	t.advance(s, now)
+	s.held++
+	t.free--
+	if to != nil {
+		to.seen = 0 // it has ticked at least once
+		t.slots[to] = s
+	}
+}
+
+// giveBack needs the lock.
+func (t *Turns) giveBack(s *seat) {
+	t.advance(s, time.Now())
+	s.held--
+	t.free++
+	t.enqueue(s)
+	t.grant()
+	t.end(s)
+}
+
+// ask adds a request. It needs the lock.
+func (t *Turns) ask(key any, also []any) *waiter {
+	w := &waiter{by: t.of(key), ready: make(chan struct{})}
+	w.by.waiters = append(w.by.waiters, w)
+	for _, k := range also {
+		if k != key {
+			w.also = append(w.also, t.of(k))
+		}
+	}
+	for _, s := range w.also {
+		s.waiters = append(s.waiters, w)
+		t.enqueue(s)
+	}
+	t.enqueue(w.by)
+	t.waiting.Add(1)
+	return w
+}
+
+// forget removes a request. It needs the lock.
+func (t *Turns) forget(w *waiter) {
+	t.waiting.Add(-1)
+	drop := func(s *seat) {
+		i := slices.Index(s.waiters, w) // 0, unless it gives up
+		s.waiters = slices.Delete(s.waiters, i, i+1)
+		t.enqueue(s)
+	}
+	drop(w.by)
+	for _, s := range w.also {
+		drop(s)
+		t.end(s)
+	}
+}
+
+// grant hands out free places. It needs the lock.
+func (t *Turns) grant() {
+	for t.free > 0 && t.queue.Len() > 0 {
+		now := time.Now()
+		s := t.next(now)
+		w := s.waiters[0]
+		t.queue.Remove(s.turn) // to the end, if it may have more
+		s.turn = nil
+		t.hold(w.by, w.slot, now)
+		t.clock = max(t.clock, s.used) // not of w.by, which may have used much more than those who wait
+		t.forget(w)
+		t.enqueue(s)
+		close(w.ready)
+	}
+}
+
+// next returns who gets the next place, or nil if nobody waits. It needs the lock.
+func (t *Turns) next(now time.Time) (least *seat) {
+	for e := t.queue.Front(); e != nil; e = e.Next() {
+		s := e.Value.(*seat)
+		if t.advance(s, now); least == nil || s.used < least.used {
+			least = s
+		}
+	}
+	return least
+}
+
+// enqueue gives s a turn, or takes it away. It needs the lock.
+func (t *Turns) enqueue(s *seat) {
+	switch may := len(s.waiters) > 0 && s.held < t.each; {
+	case may && s.turn == nil:
+		s.turn = t.queue.PushBack(s)
+	case !may && s.turn != nil:
+		t.queue.Remove(s.turn)
+		s.turn = nil
+	}
+}
+
+// end forgets clients that have nothing and owe nothing: what a client has used beyond others is a debt, with which it
+// begins when it comes back. It needs the lock.
+func (t *Turns) end(s *seat) {
+	if s.held > 0 || len(s.waiters) > 0 {
+		return
+	}
+	if t.free == t.all && t.queue.Len() == 0 && t.waiting.Load() == 0 {
+		clear(t.seats) // nobody is there to whom anything would be owed
+		t.clock, t.most, t.purge = 0, 0, fewSeats
+		return
+	}
+	if s.used <= t.clock {
+		delete(t.seats, s.key)
+	}
+	if len(t.seats) >= t.purge {
+		now := time.Now()
+		for k, s := range t.seats {
+			if s.held == 0 && len(s.waiters) == 0 && (s.used <= t.clock || now.Sub(s.since) > forgiven) {
+				delete(t.seats, k)
+			}
+		}
+		t.purge = max(fewSeats, 2*len(t.seats))
+	}
+}
