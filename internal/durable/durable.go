@@ -30,6 +30,7 @@ import (
 var (
 	fsync      = (*os.File).Sync
 	rename     = os.Rename
+	exchange   = Exchange
 	lockFolder = Lock
 )
 
@@ -40,6 +41,13 @@ func Inject(flush func(*os.File) error, move func(from, to string) error) (resto
 	fsync = serial(flush)
 	rename = move
 	return func() { fsync, rename = oldSync, oldRename }
+}
+
+// InjectExchange is Inject for how Folder.Replace exchanges two folders.
+func InjectExchange(swap func(a, b string) error) (restore func()) {
+	old := exchange
+	exchange = swap
+	return func() { exchange = old }
 }
 
 // serial returns a function that Sync may call from several goroutines: one of them calls flush at a time.
@@ -71,6 +79,20 @@ const staleAge = 10 * time.Minute
 // close it. On an error the old file stays as it was, or absent. The mode is that of a new file under
 // the umask.
 func WriteFile(name string, write func(*os.File) error) error { return writeFile(name, write, place) }
+
+// Writable returns an error if WriteFile could not create the file name, so that a program can say so before it has
+// worked for the content.
+func Writable(name string) error {
+	f, err := os.OpenFile(temporary(name), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o666)
+	if err != nil {
+		return err
+	}
+	err = errors.Join(f.Close(), os.Remove(f.Name()))
+	if st, serr := os.Stat(name); serr == nil && st.IsDir() {
+		err = errors.Join(err, &fs.PathError{Op: "write", Path: name, Err: errors.New("it is a directory")})
+	}
+	return err
+}
 
 // CreateFile is WriteFile for a name that nobody has: of several writers at once, one succeeds. The others get
 // fs.ErrExist.
@@ -114,9 +136,13 @@ const syncs = 64
 // Sync waits until the files and folders at and below path are on the disk. It opens them, hence the caller closes
 // those that it wrote before it calls. The folders follow, once each: their names are of no use without the files.
 func Sync(path string) error {
+	path, err := withoutParents(path)
+	if err != nil {
+		return err
+	}
 	var folders []string
 	files := newPool(syncFile)
-	err := filepath.WalkDir(path, func(path string, e fs.DirEntry, err error) error {
+	err = filepath.WalkDir(path, func(path string, e fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return err
@@ -208,6 +234,16 @@ func MkdirAll(path string) error {
 		return err
 	}
 	return SyncNames(above)
+}
+
+// withoutParents returns a path without "..": filepath.WalkDir drops it by its text, and then walks elsewhere if the
+// name before it is a link.
+func withoutParents(path string) (string, error) {
+	if !pathname.HasParent(path) {
+		return path, nil
+	}
+	dir, err := filepath.EvalSymlinks(parent(path))
+	return filepath.Join(dir, filepath.Base(path)), err
 }
 
 // parent returns the folder that the last name of a path is in. Unlike filepath.Dir it keeps "..", since the

@@ -47,35 +47,37 @@ const (
 var Formats = []string{TOG, Rumi, Rumi2, Rumi3, TileDB}
 
 // Options say what to write. Format, Tile, Level, Workers, MaxBytes and Opener must be set, and Graph for
-// the generations of rumi. Check checks them.
+// the generations of rumi. Check checks them. JSON has what the new file depends on, but for Steps.
 type Options struct {
-	Format string
-	Tile   int    // side of a tile in pixels; a TOG needs a multiple of 16
-	Level  int    // zstd level, 1 to 22
-	Graph  string // OpenZL graph of a rumi file: see openzl.NewEncoder
-	Geozl  int    // Rumi3 only: see openzl.EncodeOptions. Default openzl.Geozl18, which rumi-eo 0.26 comes with
+	Format string `json:"format"`
+	Tile   int    `json:"tile"`            // side of a tile in pixels; a TOG needs a multiple of 16
+	Level  int    `json:"level"`           // zstd level, 1 to 22
+	Graph  string `json:"graph,omitempty"` // OpenZL graph of a rumi file: see openzl.NewEncoder
+	// Geozl, of Rumi3 only: see openzl.EncodeOptions. Default openzl.Geozl18, which rumi-eo 0.26 comes with.
+	Geozl int `json:"geozl,omitempty"`
 	// MaxCost bounds the time that decoding the graphs auto and best takes: see openzl.EncodeOptions.
-	MaxCost  float64
-	Cells    bool   // Rumi2 only: one frame holds a tile of all bands
-	Unit     string // Rumi3 only: see rumi.ParseUnit. Default "tile"
-	Workers  int    // goroutines that decode and compress one image
-	MaxBytes int64  // refuse images that are larger when decoded, in bytes
-	MaxChunk int    // refuse chunks that are larger when decoded. Default resources.DefaultMaxChunkBytes
+	MaxCost  float64 `json:"max_cost,omitempty"`
+	Cells    bool    `json:"cells,omitempty"` // Rumi2 only: one frame holds a tile of all bands
+	Unit     string  `json:"unit,omitempty"`  // Rumi3 only: see rumi.ParseUnit. Default "tile"
+	Workers  int     `json:"-"`               // goroutines that decode and compress one image
+	MaxBytes int64   `json:"max_bytes"`       // refuse images that are larger when decoded, in bytes
+	// MaxChunk refuses chunks that are larger when decoded. Default resources.DefaultMaxChunkBytes.
+	MaxChunk int `json:"-"`
 
-	Overviews bool // TOG only: keep the overviews of the raster
-	Strict    bool // refuse rasters of which anything would be left out
+	Overviews bool `json:"overviews,omitempty"` // TOG only: keep the overviews of the raster
+	Strict    bool `json:"strict,omitempty"`    // refuse rasters of which anything would be left out
 
 	// Steps picks steps of time of the raster. Formats other than Rumi3 need one.
-	Steps raster.Selection
+	Steps raster.Selection `json:"-"`
 	// DType, of Rumi3 only, is a type of at most 16 bits to store samples in. It must have each of their values.
-	DType chunk.DType
+	DType chunk.DType `json:"dtype,omitempty"`
 	// Trailer, of Rumi3 only, has names of bands and times, in place of the raster's where they are not nil.
-	Trailer rumi.Trailer
+	Trailer rumi.Trailer `json:"trailer"`
 
 	// Opener opens the rasters.
-	Opener source.Opener
+	Opener source.Opener `json:"-"`
 	// Progress, if not nil, is called after every tile, from one goroutine at a time.
-	Progress func(done, total int)
+	Progress func(done, total int) `json:"-"`
 }
 
 // loader returns the options for reading rasters.

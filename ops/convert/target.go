@@ -125,7 +125,7 @@ func (p *target) release() {
 
 // put renames the finished array at path to its place.
 func (p *target) put(path string, overwrite bool) error {
-	for _, step := range p.steps(path, overwrite, exchange) {
+	for _, step := range p.steps(path, overwrite, durable.Exchange) {
 		if err := step(); err != nil {
 			return err
 		}

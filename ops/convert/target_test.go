@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/durable"
 	"github.com/chaski-eo/chaski/store/tiledb"
 )
 
@@ -47,8 +48,8 @@ func marked(t *testing.T, path string) string {
 // overwrite, finishes and leaves nothing else behind.
 func TestInterruptedAtEveryStep(t *testing.T) {
 	noExchange := func(_, _ string) error { return errors.ErrUnsupported }
-	ways := map[string]func(a, b string) error{"exchange": exchange, "renames": noExchange}
-	if a, b := t.TempDir(), t.TempDir(); errors.Is(exchange(a, b), errors.ErrUnsupported) {
+	ways := map[string]func(a, b string) error{"exchange": durable.Exchange, "renames": noExchange}
+	if a, b := t.TempDir(), t.TempDir(); errors.Is(durable.Exchange(a, b), errors.ErrUnsupported) {
 		delete(ways, "exchange")
 	}
 	for name, exchange := range ways {

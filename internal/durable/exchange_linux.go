@@ -1,4 +1,4 @@
-package convert
+package durable
 
 import (
 	"errors"
@@ -7,9 +7,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// exchange swaps the names of two directories in one step. It returns errors.ErrUnsupported if the file system
+// Exchange swaps the names of two folders in one step. It returns errors.ErrUnsupported if the file system
 // cannot do that.
-func exchange(a, b string) error {
+func Exchange(a, b string) error {
 	err := unix.Renameat2(unix.AT_FDCWD, a, unix.AT_FDCWD, b, unix.RENAME_EXCHANGE)
 	switch {
 	case err == nil:

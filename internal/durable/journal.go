@@ -1,0 +1,76 @@
+package durable
+
+import (
+	"encoding/binary"
+	"errors"
+	"hash/crc32"
+	"io"
+	"os"
+)
+
+// Journal is a file of records, to which a run appends what is done. A record is there as a whole or not at all.
+//
+// Each is its length and its CRC-32C, of 32 bits each and little-endian, and its bytes.
+type Journal struct{ f *os.File }
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+const recordHead = 8
+
+// OpenJournal opens a journal, and creates it if it is not there. It hands the records to read, in order. What follows
+// the last whole record, as a kill may leave it, is cut off. An error of read is returned.
+func OpenJournal(name string, read func(record []byte) error) (_ *Journal, err error) {
+	f, err := os.OpenFile(name, os.O_CREATE|os.O_RDWR, 0o666)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, f.Close())
+		}
+	}()
+	st, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	at, size := int64(0), st.Size()
+	var head [recordHead]byte
+	for size-at >= recordHead {
+		if _, err := f.ReadAt(head[:], at); err != nil {
+			return nil, err
+		}
+		n := int64(binary.LittleEndian.Uint32(head[:4]))
+		if n > size-at-recordHead {
+			break
+		}
+		record := make([]byte, n)
+		if _, err := f.ReadAt(record, at+recordHead); err != nil {
+			return nil, err
+		}
+		if crc32.Checksum(record, castagnoli) != binary.LittleEndian.Uint32(head[4:]) {
+			break
+		}
+		if err := read(record); err != nil {
+			return nil, err
+		}
+		at += recordHead + n
+	}
+	if err := f.Truncate(at); err != nil {
+		return nil, err
+	}
+	_, err = f.Seek(at, io.SeekStart)
+	return &Journal{f}, err
+}
+
+// Append writes a record of less than 4 GiB, and waits until it is on the disk.
+func (j *Journal) Append(record []byte) error {
+	b := binary.LittleEndian.AppendUint32(make([]byte, 0, recordHead+len(record)), uint32(len(record)))
+	b = binary.LittleEndian.AppendUint32(b, crc32.Checksum(record, castagnoli))
+	if _, err := j.f.Write(append(b, record...)); err != nil {
+		return err
+	}
+	return fsync(j.f)
+}
+
+// Close closes the file.
+func (j *Journal) Close() error { return j.f.Close() }

@@ -1,0 +1,110 @@
+package durable
+
+import (
+	"cmp"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/chaski-eo/chaski/internal/pathname"
+)
+
+// Work is a folder of a name that is always the same, in which a run keeps what it has done, so that a later run can go
+// on from there. One run at a time has it.
+type Work struct {
+	Path string
+
+	lock *os.File // nil where folders cannot be locked
+}
+
+// workSuffix ends the name of a Work. It is not that of temporary names: clean must not remove what can be continued.
+const workSuffix = ".chaski-work"
+
+// OpenWork opens the work for the file or folder name, .NAME.chaski-work beside it, and creates it if it is not there.
+// It returns ErrLocked if another run has it.
+func OpenWork(name string) (*Work, error) {
+	dir, base := filepath.Split(pathname.Join(name))
+	path := pathname.Join(dir, "."+base[:min(len(base), longestBase)]+workSuffix)
+	if err := os.Mkdir(path, 0o777); err != nil && !errors.Is(err, fs.ErrExist) {
+		return nil, err
+	}
+	lock, err := lockFolder(path)
+	if err != nil && !errors.Is(err, errors.ErrUnsupported) {
+		return nil, &fs.PathError{Op: "lock", Path: path, Err: err}
+	}
+	return &Work{Path: path, lock: lock}, nil
+}
+
+// Clear removes what is in the folder.
+func (w *Work) Clear() error {
+	entries, err := os.ReadDir(w.Path)
+	for _, e := range entries {
+		err = errors.Join(err, os.RemoveAll(pathname.Join(w.Path, e.Name())))
+	}
+	return err
+}
+
+// Remove removes the folder with what is in it, and ends the use of it.
+func (w *Work) Remove() error {
+	return errors.Join(os.RemoveAll(w.Path), w.Close())
+}
+
+// Close ends the use of the folder, which stays.
+func (w *Work) Close() error {
+	if w.lock == nil {
+		return nil
+	}
+	err := w.lock.Close()
+	w.lock = nil
+	return err
+}
+
+// SyncFile waits until the content of an open file is on the disk.
+func SyncFile(f *os.File) error { return fsync(f) }
+
+// Fresh is files and folders that were made and are not on the disk yet.
+type Fresh struct {
+	files   []string
+	folders map[string]bool
+}
+
+// Add adds a closed file. The folder that holds its name is synced too.
+func (f *Fresh) Add(file string) {
+	f.files = append(f.files, file)
+	f.folder(file)
+}
+
+// AddFolder adds a folder.
+func (f *Fresh) AddFolder(path string) {
+	f.folder(path)
+	f.folders[path] = true
+}
+
+func (f *Fresh) folder(of string) {
+	if f.folders == nil {
+		f.folders = map[string]bool{}
+	}
+	f.folders[cmp.Or(parent(of), ".")] = true
+}
+
+// Sync waits until all are on the disk, and forgets them.
+func (f *Fresh) Sync() error {
+	files := newPool(syncFile)
+	for _, path := range f.files {
+		if files.add(path) != nil {
+			break
+		}
+	}
+	if err := files.wait(); err != nil {
+		return err
+	}
+	folders := newPool(SyncNames)
+	for path := range f.folders {
+		if folders.add(path) != nil {
+			break
+		}
+	}
+	*f = Fresh{}
+	return folders.wait()
+}
