@@ -20,6 +20,9 @@ import (
 type Options struct {
 	// Column is the column of Values; "" for none.
 	Column string
+	// Coco says that the file has annotations of images, as COCO has them. Values are the numbers of their categories
+	// or, if Column is "name", their names.
+	Coco bool
 	// MaxShapes bounds the shapes of a file. The default is 1<<26, some 67 million, which take 2 GiB.
 	MaxShapes int64
 	// CacheBytes bounds the memory of shapes that were read. The default is 256 MiB: a million buildings of 130 bytes
@@ -44,6 +47,7 @@ type Layer struct {
 	// Values are those of Options.Column; nil without one.
 	Values *Values
 
+	coco   *cocoFile // nil for other files
 	tree   *boxtree.Tree
 	n      int
 	shapes shapes
@@ -80,7 +84,11 @@ func Open(ctx context.Context, opener source.Opener, uri string, o Options) (*La
 	if err != nil {
 		return nil, fault.WithFile(err, uri)
 	}
-	l, err := open(ctx, r, &o)
+	read := open
+	if o.Coco {
+		read = openCoco
+	}
+	l, err := read(ctx, r, &o)
 	if err != nil {
 		_ = r.Close() // it was only read
 		return nil, fault.WithFile(err, uri)
@@ -98,7 +106,7 @@ func open(ctx context.Context, r source.Reader, o *Options) (*Layer, error) {
 	case string(head[:min(len(head), 4)]) == "PAR1":
 		return openParquet(ctx, r, o)
 	case string(head[:min(len(head), 3)]) == "fgb":
-		return nil, unsupported("FlatGeobuf")
+		return openFlat(ctx, r, o)
 	case string(head[:min(len(head), 15)]) == "SQLite format 3":
 		return nil, unsupported("GeoPackage")
 	case len(head) >= 4 && string(head[:4]) == "\x00\x00\x27\x0a":
@@ -106,7 +114,7 @@ func open(ctx context.Context, r source.Reader, o *Options) (*Layer, error) {
 	case slices.Contains([]byte("{ \t\r\n\xef"), append(head, 0)[0]):
 		return openText(ctx, r, o)
 	}
-	return nil, fault.New(fault.Unsupported, "shapes", 0, "the file is not GeoParquet and not GeoJSON")
+	return nil, fault.New(fault.Unsupported, "shapes", 0, "the file is not GeoParquet, FlatGeobuf or GeoJSON")
 }
 
 // unsupported returns the error about a format that is not read.

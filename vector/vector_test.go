@@ -250,7 +250,7 @@ func TestCRSOfGeoParquet(t *testing.T) {
 // TestFormatsThatAreNotRead promises that other formats are refused by name.
 func TestFormatsThatAreNotRead(t *testing.T) {
 	for data, says := range map[string]string{
-		"": "not GeoParquet", "fgb\x03fgb\x00....": "FlatGeobuf", "SQLite format 3\x00": "GeoPackage",
+		"": "not GeoParquet", "fgb\x02fgb\x00....": "FlatGeobuf", "SQLite format 3\x00": "GeoPackage",
 		"\x00\x00\x27\x0a....": "Shapefile", "PK\x03\x04": "not GeoParquet",
 		"  {\"type\": \"Feature\"}": "not a FeatureCollection",
 	} {

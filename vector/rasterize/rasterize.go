@@ -44,6 +44,13 @@ func (g *Grid) Spans(shape orb.Geometry, do func(y, x0, x1 int)) bool {
 	return true
 }
 
+// Pixels returns the function from places on the ground to pixels: (1.5, 0.5) is the middle of the second one of the
+// first row. It reports false if the transform has no inverse.
+func (g *Grid) Pixels() (func(orb.Point) orb.Point, bool) {
+	inverse, ok := invert(&g.Transform)
+	return func(p orb.Point) orb.Point { return orb.Point(crs.At(&inverse, p[0], p[1])) }, ok
+}
+
 // invert returns the transform from the ground to pixels. Without rotation it divides as GDAL does, so
 // that the last bits of places are the same.
 func invert(t *[6]float64) (inv [6]float64, ok bool) {

@@ -1,0 +1,232 @@
+package clip
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/paulmach/orb"
+)
+
+// Ring is a closed line without its first point again at its end.
+type Ring struct {
+	Points []orb.Point
+	Hole   bool
+}
+
+// rounding is the area in square pixels up to which a ring is left out. A polygon whose side runs along the window's
+// edge may reach past it by the rounding of a coordinate, about 1e-9 pixels for coordinates of 1e7 m, times the
+// length of the side, up to some thousand pixels.
+const rounding = 1e-6
+
+// farthest bounds coordinates: the difference of two is finite then, so that no crossing is NaN.
+const farthest = math.MaxFloat64 / 4
+
+// measurable reports whether the coordinates of a point are numbers up to farthest.
+func measurable(p orb.Point) bool { return math.Abs(p[0]) <= farthest && math.Abs(p[1]) <= farthest }
+
+// Polygon returns what of a polygon lies in the window: what is inside of an odd number of its rings. Outlines stand
+// before holes and have a positive area by the shoelace formula, holes a negative one. A polygon with a coordinate
+// that is not finite, or beyond farthest, has no part in any window. The rings given are not changed, and may share
+// memory with the result.
+func Polygon(p orb.Polygon, width, height float64) []Ring {
+	rings := make([]Ring, 0, len(p))
+	for i, r := range p {
+		for _, c := range r {
+			if !measurable(c) {
+				return nil
+			}
+		}
+		rings = append(rings, Ring{open(r), i > 0})
+	}
+	for axis, most := range [2]float64{width, height} {
+		rings = half(rings, axis, 0, 1)
+		rings = half(rings, axis, most, -1)
+	}
+	kept := rings[:0]
+	for _, r := range rings {
+		r.Points = smooth(r.Points, width, height)
+		area := Area(r.Points)
+		if math.Abs(area) <= rounding {
+			continue
+		}
+		if r.Hole != (area < 0) {
+			r.Points = slices.Clone(r.Points)
+			slices.Reverse(r.Points)
+		}
+		kept = append(kept, r)
+	}
+	slices.SortStableFunc(kept, func(a, b Ring) int {
+		switch {
+		case a.Hole == b.Hole:
+			return 0
+		case b.Hole:
+			return -1
+		}
+		return 1
+	})
+	return kept
+}
+
+// open returns a ring without its first point at its end.
+func open(r orb.Ring) []orb.Point {
+	n := len(r)
+	for n > 1 && r[n-1] == r[0] {
+		n--
+	}
+	return r[:n]
+}
+
+// chain is a part of an outline on the inner side of a line, from one crossing of it to the next.
+type chain []orb.Point
+
+// half returns what of rings lies where sign·(coordinate - bound) is not negative. Where outlines cross the bound they
+// are cut open, and the ends are joined along it: between the first and the second of the crossings, in their order
+// along the bound, lies the polygon, and so between the third and the fourth.
+func half(rings []Ring, axis int, bound, sign float64) (out []Ring) {
+	var cut []chain
+	for _, r := range rings {
+		in := func(p orb.Point) bool { return sign*(p[axis]-bound) >= 0 }
+		first := slices.IndexFunc(r.Points, func(p orb.Point) bool { return !in(p) })
+		switch {
+		case first < 0:
+			out = append(out, r)
+			continue
+		case !slices.ContainsFunc(r.Points, in):
+			continue
+		}
+		n := len(r.Points)
+		var now chain
+		for i := range n {
+			a, b := r.Points[(first+i)%n], r.Points[(first+i+1)%n]
+			switch {
+			case !in(a) && in(b):
+				now = chain{cross(a, b, axis, bound), b}
+			case in(a) && in(b):
+				now = append(now, b)
+			case in(a):
+				cut, now = append(cut, append(now, cross(a, b, axis, bound))), nil
+			}
+		}
+	}
+	return append(out, join(cut, 1-axis)...)
+}
+
+// cross returns where the line from a to b crosses a bound.
+func cross(a, b orb.Point, axis int, bound float64) orb.Point {
+	// From the same end whichever way the line runs, so that two polygons with a common side are cut at one point.
+	if a[axis] > b[axis] {
+		a, b = b, a
+	}
+	t := (bound - a[axis]) / (b[axis] - a[axis])
+	var p orb.Point
+	p[axis] = bound
+	// The conversions keep processors with fused multiply-add from another last bit.
+	p[1-axis] = a[1-axis] + float64(t*(b[1-axis]-a[1-axis]))
+	return p
+}
+
+// join closes chains to rings along the bound that they end on; along is the axis in which the bound runs.
+func join(cut []chain, along int) (out []Ring) {
+	// End 2k is the begin of chain k, and end 2k+1 its end.
+	place := func(end int) float64 {
+		c := cut[end/2]
+		if end%2 == 0 {
+			return c[0][along]
+		}
+		return c[len(c)-1][along]
+	}
+	ends := make([]int, 2*len(cut))
+	for i := range ends {
+		ends[i] = i
+	}
+	slices.SortStableFunc(ends, func(a, b int) int { return cmp.Compare(place(a), place(b)) })
+	other := make([]int, len(ends)) // the end that each one is joined with
+	for i := 0; i < len(ends); i += 2 {
+		other[ends[i]], other[ends[i+1]] = ends[i+1], ends[i]
+	}
+	used := make([]bool, len(cut))
+	for k := range cut {
+		if used[k] {
+			continue
+		}
+		var points []orb.Point
+		for end := 2 * k; !used[end/2]; end = other[end^1] { // along the chain to its other end, and from there on
+			used[end/2] = true
+			if end%2 == 0 {
+				points = append(points, cut[end/2]...)
+				continue
+			}
+			for _, p := range slices.Backward(cut[end/2]) {
+				points = append(points, p)
+			}
+		}
+		out = append(out, Ring{Points: points})
+	}
+	return out
+}
+
+// smooth leaves out points that repeat the one before, and those between two others on the same edge of the window:
+// an outline that runs along it and back again has no area there.
+func smooth(points []orb.Point, width, height float64) []orb.Point {
+	plain := func(a, b, c orb.Point) bool {
+		for axis, most := range [2]float64{width, height} {
+			if (b[axis] == 0 || b[axis] == most) && a[axis] == b[axis] && b[axis] == c[axis] {
+				return true
+			}
+		}
+		return b == c
+	}
+	var out []orb.Point
+	for _, p := range points {
+		for len(out) > 1 && plain(out[len(out)-2], out[len(out)-1], p) || len(out) > 0 && out[len(out)-1] == p {
+			out = out[:len(out)-1]
+		}
+		out = append(out, p)
+	}
+	for changed := true; changed && len(out) > 2; { // around the place where the ring begins
+		changed = false
+		if n := len(out); plain(out[n-2], out[n-1], out[0]) {
+			out, changed = out[:n-1], true
+		} else if plain(out[n-1], out[0], out[1]) {
+			out, changed = out[1:], true
+		}
+	}
+	return out
+}
+
+// Area returns the area of a ring by the shoelace formula: its sign says which way the ring turns.
+func Area(r []orb.Point) (area float64) {
+	for i, b := range r {
+		a := r[(i+len(r)-1)%len(r)]
+		area += float64((a[0]-r[0][0])*(b[1]-r[0][1])) - float64((b[0]-r[0][0])*(a[1]-r[0][1]))
+	}
+	return area / 2
+}
+
+// Segment returns what of the line from a to b lies in the window, and false if nothing does.
+func Segment(a, b orb.Point, width, height float64) (from, to orb.Point, ok bool) {
+	if !measurable(a) || !measurable(b) {
+		return a, b, false
+	}
+	lo, hi := 0.0, 1.0
+	for axis, most := range [2]float64{width, height} {
+		d := b[axis] - a[axis]
+		if d == 0 {
+			if !(a[axis] >= 0 && a[axis] <= most) {
+				return a, b, false
+			}
+			continue
+		}
+		t0, t1 := (0-a[axis])/d, (most-a[axis])/d
+		lo, hi = max(lo, min(t0, t1)), min(hi, max(t0, t1))
+	}
+	if !(lo <= hi) { // or one is not a number
+		return a, b, false
+	}
+	at := func(t float64) orb.Point {
+		p := orb.Point{a[0] + float64(t*(b[0]-a[0])), a[1] + float64(t*(b[1]-a[1]))}
+		return orb.Point{max(0, min(p[0], width)), max(0, min(p[1], height))}
+	}
+	return at(lo), at(hi), true
+}
