@@ -8,20 +8,10 @@ import (
 	"hash/crc32"
 	"io"
 	"math"
-	"os"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/store/taco/internal/taco2"
 )
-
-// archiveFile is a file that an archive is written to: from its beginning on, and at some places again.
-type archiveFile interface {
-	io.Writer
-	io.WriterAt
-}
-
-// Tests replace this to fail.
-var disk = func(f *os.File) archiveFile { return f }
 
 // archive writes a ZIP whose entries are stored, without compression.
 type archive struct {
@@ -50,6 +40,9 @@ func (c *counted) Write(p []byte) (int, error) {
 	c.n += int64(n)
 	return n, err
 }
+
+// span is a byte range of a ZIP.
+type span struct{ off, size int64 }
 
 const (
 	// bufferBytes is what is written at a time. Entries of 100 KB, as of chips, then take a tenth of the system
@@ -140,6 +133,28 @@ func (a *archive) copy(name string, size int64, from io.Reader) (span, error) {
 	h.CRC32 = sum.Sum32()
 	a.patch(head+crcAt, binary.LittleEndian.AppendUint32(nil, h.CRC32))
 	return s, nil
+}
+
+// skip adds an entry whose bytes are in the file. copied says that copy may have written it.
+func (a *archive) skip(name string, size int64, crc uint32, copied bool) (span, error) {
+	head := a.at()
+	_, w, err := a.begin(name, size, crc)
+	if err != nil {
+		return span{}, err
+	}
+	if copied { // its header has no CRC-32 until close
+		a.patch(head+crcAt, binary.LittleEndian.AppendUint32(nil, crc))
+	}
+	s := span{a.at(), size}
+	if a.buffer == nil {
+		a.buffer = make([]byte, copyBytes)
+	}
+	for size > 0 && err == nil { // resumed drops them
+		var n int
+		n, err = w.Write(a.buffer[:min(size, copyBytes)])
+		size -= int64(n)
+	}
+	return s, err
 }
 
 func (a *archive) patch(at int64, b []byte) { a.patches = append(a.patches, patch{at, b}) }

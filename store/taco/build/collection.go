@@ -4,10 +4,13 @@ import (
 	"bytes"
 	"encoding/json"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/store/taco"
 	"github.com/chaski-eo/chaski/store/taco/internal/taco2"
 )
 
@@ -154,4 +157,77 @@ func plainJSON(v any) ([]byte, error) {
 		return nil, fault.Wrap(fault.Unsupported, "COLLECTION.json", fault.NoOffset, err)
 	}
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+}
+
+// object is a JSON object whose members keep their order.
+type object []member
+
+// MarshalJSON implements json.Marshaler.
+func (o object) MarshalJSON() ([]byte, error) {
+	b := []byte{'{'}
+	for i, m := range o {
+		name, err := plainJSON(m.name)
+		if err != nil {
+			return nil, err
+		}
+		value, err := plainJSON(m.value)
+		if err != nil {
+			return nil, err
+		}
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(append(append(b, name...), ':'), value...)
+	}
+	return append(b, '}'), nil
+}
+
+// CollectionOf returns the COLLECTION.json of a dataset, for Export. One without the members that TACO 2 requires is
+// returned all the same: the caller may add them. Members that have another form in TACO 0.2, such as its extent, are
+// left out.
+func CollectionOf(d *taco.Dataset) (*Collection, error) {
+	c := &Collection{}
+	doc := d.Collection()
+	if doc == nil {
+		return c, nil
+	}
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(doc, &members); err != nil {
+		return nil, fault.Wrap(fault.Corrupt, collName, fault.NoOffset, err)
+	}
+	old := false
+	if version := members["taco_version"]; !strings.HasPrefix(string(version), `"2.`) {
+		old = true
+		members["taco_version"] = json.RawMessage(strconv.Quote(Version))
+	}
+	for _, name := range []string{"_tacocat", "taco:sources"} { // about the files of a catalog
+		delete(members, name)
+	}
+	for name, value := range members {
+		one, err := object{{name, value}}.MarshalJSON()
+		if err != nil {
+			return nil, err
+		}
+		next := *c
+		if err := next.Set(one); err == nil {
+			*c = next
+		} else if !old {
+			return nil, err
+		}
+	}
+	return c, nil
+}
+
+// SubsetOf notes in a description that the dataset is a subset of the one that it described until now, and of what day.
+func (c *Collection) SubsetOf(day time.Time) error {
+	if c.More == nil {
+		c.More = map[string]json.RawMessage{}
+	}
+	id, err := json.Marshal(c.ID)
+	if err != nil {
+		return err
+	}
+	c.More["taco:subset_of"] = id
+	c.More["taco:subset_date"] = json.RawMessage(strconv.Quote(day.UTC().Format(time.RFC3339)))
+	return nil
 }

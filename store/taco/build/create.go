@@ -3,13 +3,9 @@ package build
 import (
 	"context"
 	"errors"
-	"io/fs"
 	"os"
-	"path/filepath"
 	"runtime"
-	"strings"
 
-	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/durable"
 	"github.com/chaski-eo/chaski/source"
 )
@@ -22,24 +18,36 @@ import (
 // file that cannot be read ends Create with an error that names it.
 func Create(ctx context.Context, t *Taco, path string, o Options) (*Result, error) {
 	w := &writer{o: o, collection: t.Collection}
-	if err := w.collection.Check(); err != nil {
+	if err := w.check(path); err != nil {
 		return nil, err
 	}
 	var err error
 	if w.levels, err = levelsOf(ctx, t.Samples); err != nil {
 		return nil, err
 	}
+	if err := w.more(ctx); err != nil {
+		return nil, err
+	}
 	return w.create(ctx, path)
+}
+
+// check checks the description, which a Tortilla has none of.
+func (w *writer) check(path string) error {
+	if w.o.Form == Auto {
+		w.o.Form = FormOf(path)
+	}
+	if w.o.Form == TortillaFile {
+		return nil
+	}
+	return w.collection.Check()
 }
 
 // create writes checked levels to path.
 func (w *writer) create(ctx context.Context, path string) (*Result, error) {
 	w.files = w.copyFiles
-	return w.write(ctx, path)
-}
-
-// write writes the container to path.
-func (w *writer) write(ctx context.Context, path string) (*Result, error) {
+	if !w.o.split() {
+		return w.write(ctx, path)
+	}
 	if w.o.Opener == nil {
 		files := &source.Files{}
 		defer files.Close()
@@ -48,25 +56,19 @@ func (w *writer) write(ctx context.Context, path string) (*Result, error) {
 	if w.o.Workers <= 0 {
 		w.o.Workers = max(4, runtime.GOMAXPROCS(0))
 	}
-	if w.o.Form == Auto {
-		w.o.Form = formOf(path)
-	}
-	if source.IsRemote(path) {
-		return nil, fault.WithFile(fault.New(fault.Unsupported, "file", fault.NoOffset,
-			"containers are written to local files only"), path)
-	}
-	if w.o.Form == ZIP {
-		if err := replaceable(path); err != nil {
-			return nil, err
-		}
-		err := durable.WriteFile(path, func(f *os.File) error { return w.zip(ctx, disk(f)) })
-		return &w.result, err
-	}
-	if _, err := os.Lstat(path); err == nil {
-		return nil, fault.WithFile(fault.New(fault.Unsupported, "folder", fault.NoOffset,
-			"exists: a container that is a folder needs a new name"), path)
-	} else if !errors.Is(err, fs.ErrNotExist) {
+	return w.parts(ctx, path)
+}
+
+// write writes the container to path.
+func (w *writer) write(ctx context.Context, path string) (*Result, error) {
+	defer w.defaults(path)()
+	if err := Writable(path, w.o.Form); err != nil {
 		return nil, err
+	}
+	forms := map[Form]func(context.Context, archiveFile) error{ZIP: w.zip, TortillaFile: w.tortilla}
+	if file := forms[w.o.Form]; file != nil {
+		err := durable.WriteFile(path, func(f *os.File) error { return file(ctx, disk(f)) })
+		return &w.result, err
 	}
 	f, err := durable.NewFolder(path)
 	if err != nil {
@@ -81,27 +83,18 @@ func (w *writer) write(ctx context.Context, path string) (*Result, error) {
 	return &w.result, nil
 }
 
-// replaceable refuses what a file must not replace: a rename would make a file of a device, such as /dev/stdout, or of
-// a pipe. It would fail for a folder too, but only after all was written.
-func replaceable(path string) error {
-	st, err := os.Stat(path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil
-	case err != nil:
-		return err
-	case !st.Mode().IsRegular():
-		return fault.WithFile(fault.New(fault.Unsupported, "file", fault.NoOffset,
-			"exists and is not a file: a container that is a ZIP replaces files only"), path)
+// defaults fills in the options, and returns what ends the use of them.
+func (w *writer) defaults(path string) func() {
+	if w.o.Workers <= 0 {
+		w.o.Workers = max(4, runtime.GOMAXPROCS(0))
 	}
-	return nil
-}
-
-// formOf returns the form that a name says.
-func formOf(path string) Form {
-	switch strings.ToLower(filepath.Ext(path)) {
-	case ".tacozip", ".zip":
-		return ZIP
+	if w.o.Form == Auto {
+		w.o.Form = FormOf(path)
 	}
-	return Folder
+	if w.o.Opener != nil {
+		return func() {}
+	}
+	files := &source.Files{}
+	w.o.Opener = files
+	return func() { _ = files.Close() } // they were only read
 }

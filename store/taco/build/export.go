@@ -2,16 +2,8 @@ package build
 
 import (
 	"context"
-	"encoding/json"
-	"slices"
-	"strconv"
-	"strings"
-	"time"
 
-	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/store/taco"
-	"github.com/chaski-eo/chaski/store/taco/internal/model"
-	"github.com/chaski-eo/chaski/tables"
 )
 
 // Export writes samples of containers to path, as Create does: rows of level 0 in the order given, with all that lies
@@ -21,7 +13,7 @@ import (
 // c is COLLECTION.json; see CollectionOf. Its extent is computed again if the samples have points of STAC or ISTAC.
 func Export(ctx context.Context, d *taco.Dataset, rows []int, c Collection, path string, o Options) (*Result, error) {
 	w := &writer{o: o, collection: c}
-	if err := w.collection.Check(); err != nil {
+	if err := w.check(path); err != nil {
 		return nil, err
 	}
 	var err error
@@ -33,6 +25,9 @@ func Export(ctx context.Context, d *taco.Dataset, rows []int, c Collection, path
 	if w.levels, err = copied(ctx, d, rows); err != nil {
 		return nil, err
 	}
+	if err := w.more(ctx); err != nil {
+		return nil, err
+	}
 	e, err := extentOf(ctx, w.levels)
 	if err != nil {
 		return nil, err
@@ -41,170 +36,4 @@ func Export(ctx context.Context, d *taco.Dataset, rows []int, c Collection, path
 		w.collection.Extent = e
 	}
 	return w.create(ctx, path)
-}
-
-// CollectionOf returns the COLLECTION.json of a dataset, for Export. One without the members that TACO 2 requires is
-// returned all the same: the caller may add them. Members that have another form in TACO 0.2, such as its extent, are
-// left out.
-func CollectionOf(d *taco.Dataset) (*Collection, error) {
-	c := &Collection{}
-	doc := d.Collection()
-	if doc == nil {
-		return c, nil
-	}
-	var members map[string]json.RawMessage
-	if err := json.Unmarshal(doc, &members); err != nil {
-		return nil, fault.Wrap(fault.Corrupt, collName, fault.NoOffset, err)
-	}
-	old := false
-	if version := members["taco_version"]; !strings.HasPrefix(string(version), `"2.`) {
-		old = true
-		members["taco_version"] = json.RawMessage(strconv.Quote(Version))
-	}
-	for _, name := range []string{"_tacocat", "taco:sources"} { // about the files of a catalog
-		delete(members, name)
-	}
-	for name, value := range members {
-		one, err := object{{name, value}}.MarshalJSON()
-		if err != nil {
-			return nil, err
-		}
-		next := *c
-		if err := next.Set(one); err == nil {
-			*c = next
-		} else if !old {
-			return nil, err
-		}
-	}
-	return c, nil
-}
-
-// SubsetOf notes in a description that the dataset is a subset of the one that it described until now, and of what day.
-func (c *Collection) SubsetOf(day time.Time) error {
-	if c.More == nil {
-		c.More = map[string]json.RawMessage{}
-	}
-	id, err := json.Marshal(c.ID)
-	if err != nil {
-		return err
-	}
-	c.More["taco:subset_of"] = id
-	c.More["taco:subset_date"] = json.RawMessage(strconv.Quote(day.UTC().Format(time.RFC3339)))
-	return nil
-}
-
-// copied returns the levels of rows of a dataset, and checks them.
-func copied(ctx context.Context, d *taco.Dataset, rows []int) ([]*level, error) {
-	if len(rows) == 0 {
-		return nil, fault.New(fault.Unsupported, "dataset", fault.NoOffset, "has no samples")
-	}
-	var levels []*level
-	parents := make([]int32, len(rows))
-	for k := 0; ; k++ {
-		t, err := d.Level(ctx, k)
-		if err != nil {
-			return nil, err
-		}
-		l, err := copiedLevel(ctx, d, t, k, rows, parents)
-		if err != nil {
-			return nil, err
-		}
-		levels = append(levels, l)
-		if k+1 >= d.Levels() {
-			break
-		}
-		if rows, parents, err = below(ctx, d, t, l, k, rows); err != nil {
-			return nil, err
-		}
-		if len(rows) == 0 {
-			break
-		}
-	}
-	levels[len(levels)-1].first = nil
-	return levels, checkCopied(levels)
-}
-
-// copiedLevel returns rows of level k, whose table is t.
-func copiedLevel(ctx context.Context, d *taco.Dataset, t *tables.Table, k int, rows []int,
-	parents []int32) (*level, error) {
-	l := &level{}
-	for i, row := range rows {
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		e, err := d.EntryAt(ctx, k, row)
-		if err != nil {
-			return nil, err
-		}
-		c := content{entry: &e}
-		if e.Padding {
-			c = content{bytes: []byte{}}
-		}
-		l.add(k, int32(i), parents[i], e.ID, e.Kind == taco.Folder, c)
-	}
-	s := schema{types: map[string]tables.Type{}}
-	var keep []int
-	for i, c := range t.Columns() {
-		if !ofContainer(c.Name, d.IDColumn()) {
-			keep = append(keep, i)
-		}
-	}
-	l.columns = t.Select(keep).Take(slices.Clone(rows))
-	return l, s.add(l.columns, levelName(k))
-}
-
-// ofContainer reports whether a column says where samples are in their container, or what the container calls them.
-// Those of the new container are computed.
-func ofContainer(name, id string) bool {
-	switch name {
-	case id, "type", "path", "tortilla:offset", "tortilla:length", "tortilla:root", "__index_level_0__":
-		return true
-	}
-	return strings.HasPrefix(name, "internal:")
-}
-
-// below returns the children of rows of level k, and for each the place of its parent among the rows.
-func below(ctx context.Context, d *taco.Dataset, t *tables.Table, l *level, k int, rows []int) (next []int,
-	parents []int32, err error) {
-	up, err := d.Parents(ctx, k+1)
-	if err != nil {
-		return nil, nil, err
-	}
-	first, all := model.Group(up, t.Len())
-	for i, row := range rows {
-		l.first = append(l.first, int32(len(next)))
-		for _, c := range all[first[row]:first[row+1]] {
-			next, parents = append(next, int(c)), append(parents, int32(i))
-		}
-	}
-	l.first = append(l.first, int32(len(next)))
-	return next, parents, nil
-}
-
-// checkCopied checks ids and trees: what readers accept is more than what is written.
-func checkCopied(levels []*level) error {
-	for k, l := range levels {
-		seen, parent := map[string]bool{}, int32(-1)
-		for i, id := range l.ids {
-			if k > 0 && l.parents[i] != parent {
-				clear(seen)
-				parent = l.parents[i]
-			}
-			bad := func(what string) error {
-				name := strconv.Quote(path(levels, k, i))
-				return fault.New(fault.Unsupported, "sample "+name, fault.NoOffset, "%s", what)
-			}
-			if what := badID(id); what != "" && !isPadding(id) {
-				return bad("its id " + what)
-			}
-			if seen[id] {
-				return bad("a sibling has the same id")
-			}
-			seen[id] = true
-			if l.folders[i] && (l.first == nil || l.first[i] == l.first[i+1]) {
-				return bad("is a folder without samples")
-			}
-		}
-	}
-	return sameTrees(levels)
 }

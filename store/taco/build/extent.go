@@ -3,6 +3,7 @@ package build
 import (
 	"context"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/chaski-eo/chaski/tables"
@@ -30,6 +31,38 @@ func extentOf(ctx context.Context, levels []*level) (*Extent, error) {
 
 // world is the extent of samples of which nothing is known.
 func world() *Extent { return &Extent{Spatial: []float64{-180, -90, 180, 90}} }
+
+// cover extends an extent to another. A box whose west lies east of its east crosses the antimeridian; together with
+// any other it is taken to go around the globe. A time that is not in ISO 8601 does not extend the others.
+func (e *Extent) cover(o *Extent) {
+	a, b := e.Spatial, o.Spatial
+	box := []float64{min(a[0], b[0]), min(a[1], b[1]), max(a[2], b[2]), max(a[3], b[3])}
+	if !slices.Equal(a, b) && (a[0] > a[2] || b[0] > b[2]) {
+		box[0], box[2] = -180, 180
+	}
+	e.Spatial = box
+	switch {
+	case len(o.Temporal) != 2:
+	case len(e.Temporal) != 2:
+		e.Temporal = slices.Clone(o.Temporal)
+	default:
+		first, last := e.Temporal[0], e.Temporal[1]
+		if before(o.Temporal[0], first) {
+			first = o.Temporal[0]
+		}
+		if before(last, o.Temporal[1]) {
+			last = o.Temporal[1]
+		}
+		e.Temporal = []string{first, last}
+	}
+}
+
+// before compares two times in ISO 8601. It reports false if one of them is none.
+func before(a, b string) bool {
+	x, err := time.Parse(time.RFC3339, a)
+	y, err2 := time.Parse(time.RFC3339, b)
+	return err == nil && err2 == nil && x.Before(y)
+}
 
 // boxOf returns the bounding box of a column of points in degrees, or nil.
 func boxOf(ctx context.Context, t *tables.Table, name string) ([]float64, error) {

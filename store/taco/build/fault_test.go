@@ -32,6 +32,60 @@ func numbered(n int) *Taco {
 	}
 }
 
+// TestEveryFaultOfAnAppend: whichever write, sync, rename or exchange fails, Append says so, the index is the old one
+// or the new one, and the next run works.
+func TestEveryFaultOfAnAppend(t *testing.T) {
+	set := func(id string) *Taco {
+		d := numbered(len(id))
+		d.Samples.Samples = d.Samples.Samples[:1]
+		d.Samples.Samples[0].ID = id
+		return d
+	}
+	f := &faults{}
+	f.inject(t)
+	operations := 1 << 20
+	for at := -1; at <= operations; at++ {
+		if at == 0 {
+			at++
+		}
+		dir := filepath.Join(t.TempDir(), "parts")
+		f.at = -1
+		if _, err := Create(t.Context(), set("a"), dir, Options{PartCount: 1}); err != nil {
+			t.Fatal(err)
+		}
+		add := func(id string, at int) error {
+			f.at, f.n = at, 0
+			_, err := Append(t.Context(), dir, Options{}, func(path string, c Collection) (*Result, error) {
+				d := set(id)
+				d.Collection = c
+				return Create(t.Context(), d, path, Options{})
+			})
+			return err
+		}
+		old := contentAt(t, filepath.Join(dir, tacocatName))
+		err := add("b", at)
+		if at < 0 {
+			if operations = f.n; err != nil || operations < 10 {
+				t.Fatal(operations, err)
+			}
+			continue
+		}
+		if !errors.Is(err, errInjected) {
+			t.Fatalf("operation %d of %d fails: %v", at, operations, err)
+		}
+		isOld := contentAt(t, filepath.Join(dir, tacocatName)) == old
+		if !isOld && at < operations {
+			t.Errorf("operation %d of %d fails, and the index is new", at, operations)
+		}
+		if left, err := os.ReadDir(dir); err != nil || isOld && len(left) != 2 || len(left) > 3 {
+			t.Errorf("operation %d of %d fails, and leaves %v %v", at, operations, left, err)
+		}
+		if err := add("c", -1); err != nil {
+			t.Fatalf("after operation %d of %d: %v", at, operations, err)
+		}
+	}
+}
+
 // content returns what is at path: the bytes of a file, or the names and bytes of all files below a folder.
 func contentAt(t *testing.T, path string) string {
 	t.Helper()
@@ -103,7 +157,61 @@ func (f *faults) inject(t *testing.T) {
 			}
 			return os.Rename(from, to)
 		})
-	t.Cleanup(func() { restore(); disk = old })
+	exchanges := durable.InjectExchange(func(a, b string) error {
+		if err := f.next(); err != nil {
+			return err
+		}
+		return durable.Exchange(a, b)
+	})
+	t.Cleanup(func() { exchanges(); restore(); disk = old })
+}
+
+// TestEveryFaultOfAnIndex: whichever write, sync, rename or exchange fails, Consolidate says so, the index is the old
+// one or the new one, and nothing is left beside it.
+func TestEveryFaultOfAnIndex(t *testing.T) {
+	dir := t.TempDir()
+	var zips []string
+	for n := range 2 {
+		zips = append(zips, filepath.Join(dir, fmt.Sprint(n, ".tacozip")))
+		if _, err := Create(t.Context(), numbered(n), zips[n], Options{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f := &faults{}
+	f.inject(t)
+	for _, name := range []string{tacocatName, tacocatFileName, tacollectionName} {
+		path := filepath.Join(dir, name)
+		write := func(zips []string, at int) (string, error) {
+			f.at, f.n = at, 0
+			_, err := Consolidate(t.Context(), zips, path, Options{})
+			return contentAt(t, path), err
+		}
+		want, err := write(zips, -1)
+		operations := f.n
+		if err != nil || operations < 3 {
+			t.Fatal(operations, err)
+		}
+		for at := 1; at <= operations; at++ {
+			old, err := write(zips[:1], -1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := write(zips, at)
+			if !errors.Is(err, errInjected) || got != old && got != want {
+				t.Errorf("%s: operation %d of %d fails: %v, and leaves %.200s", name, at, operations, err, got)
+			}
+			if got != old && at < operations {
+				t.Errorf("%s: operation %d of %d fails, and the index is new", name, at, operations)
+			}
+			left, err := os.ReadDir(dir)
+			if err != nil || len(left) != 3 {
+				t.Fatalf("%s: operation %d of %d fails, and leaves %v %v", name, at, operations, left, err)
+			}
+		}
+		if err := os.RemoveAll(path); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
 // TestEveryFaultLeavesTheOldOrTheNew: whichever write, sync or rename fails, Create says so, the container is the old

@@ -2,7 +2,6 @@ package build
 
 import (
 	"context"
-	"errors"
 	"io"
 	"os"
 
@@ -13,7 +12,7 @@ import (
 // folder writes the container into the empty folder dir, which is synced afterwards.
 func (w *writer) folder(ctx context.Context, dir string) error {
 	data := pathname.Join(dir, dataFolder)
-	if err := os.Mkdir(data, 0o777); err != nil {
+	if err := w.work.makeFolder(data); err != nil {
 		return err
 	}
 	made := make([]int, taco2.MaxLevels) // of each level, the rows whose folders are there
@@ -21,6 +20,10 @@ func (w *writer) folder(ctx context.Context, dir string) error {
 		if err := w.mkdirs(data, made); err != nil {
 			return err
 		}
+		if l.kept {
+			return w.work.keepFile(data, p.path, l.size)
+		}
+		w.work.wrote(pathname.Join(data, p.path))
 		return writeNew(pathname.Join(data, p.path), func(f io.Writer) error {
 			if l.r == nil {
 				_, err := f.Write(l.bytes)
@@ -77,19 +80,10 @@ func (w *writer) mkdirs(data string, made []int) error {
 				continue
 			}
 			// Ids were checked: none leads out of the folder, and it is new, so that no link is in it.
-			if err := os.Mkdir(pathname.Join(data, path(w.levels, k, made[k])), 0o777); err != nil {
+			if err := w.work.mkdir(data, path(w.levels, k, made[k])); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
-}
-
-// writeNew writes a file that does not exist yet.
-func writeNew(name string, write func(f io.Writer) error) error {
-	f, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o666)
-	if err != nil {
-		return err
-	}
-	return errors.Join(write(disk(f)), f.Close())
 }

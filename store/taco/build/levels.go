@@ -3,38 +3,12 @@ package build
 import (
 	"context"
 	"strconv"
-	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/store/taco"
 	"github.com/chaski-eo/chaski/store/taco/internal/taco2"
 	"github.com/chaski-eo/chaski/tables"
 )
-
-// content says where the bytes of a file are.
-type content struct {
-	file  string
-	bytes []byte
-	entry *taco.Entry
-}
-
-// level is the rows of one level, in the order of their parents.
-type level struct {
-	ids     []string
-	folders []bool
-	parents []int32 // in the level above; at level 0 the row itself, as the original writers have it
-	content []content
-	// first has, for each row, the row of the next level that is its first child, and one more at the end. It
-	// is nil at the deepest level.
-	first   []int32
-	columns *tables.Table
-	spans   []span // of a ZIP, where the bytes of each row are
-}
-
-// span is a byte range of a ZIP.
-type span struct{ off, size int64 }
 
 // levelsOf turns the tree of a dataset into levels, and checks it.
 func levelsOf(ctx context.Context, t *Tortilla) ([]*level, error) {
@@ -107,25 +81,6 @@ func levelOf(k int, tortillas []*Tortilla, parents []int32, names []string) (*le
 	return l, below, nil
 }
 
-func (l *level) add(k int, row, parent int32, id string, folder bool, c content) {
-	if k == 0 {
-		parent = row
-	}
-	l.ids, l.folders = append(l.ids, id), append(l.folders, folder)
-	l.parents, l.content = append(l.parents, parent), append(l.content, c)
-}
-
-// padding returns the number of empty samples that PadTo adds.
-func (t *Tortilla) padding() int {
-	if t.PadTo <= 0 {
-		return 0
-	}
-	return (t.PadTo - len(t.Samples)%t.PadTo) % t.PadTo
-}
-
-// rows returns the number of samples with padding.
-func (t *Tortilla) rows() int { return len(t.Samples) + t.padding() }
-
 // join returns the path of an id below a folder.
 func join(folder, id string) string {
 	if folder == "" {
@@ -146,7 +101,7 @@ func checkSample(s *Sample, path string, siblings map[string]bool) error {
 		return bad("a sibling has the same id")
 	}
 	set := 0
-	for _, is := range []bool{s.File != "", s.Bytes != nil, s.Entry != nil, s.Children != nil} {
+	for _, is := range []bool{s.File != "", s.Bytes != nil, s.Entry != nil, s.Kept != nil, s.Children != nil} {
 		if is {
 			set++
 		}
@@ -162,20 +117,6 @@ func checkSample(s *Sample, path string, siblings map[string]bool) error {
 		return bad("pad_to is %d: it must not be negative", s.Children.PadTo)
 	}
 	return nil
-}
-
-// badID says what is wrong with an id, or "".
-func badID(id string) string {
-	if what := taco2.BadID(id); what != "" {
-		return what
-	}
-	if strings.HasPrefix(id, taco2.PadPrefix) {
-		return `begins with "` + taco2.PadPrefix + `", which is reserved`
-	}
-	if strings.ContainsFunc(id, unicode.IsControl) {
-		return "holds a control character"
-	}
-	return ""
 }
 
 // columnsOf returns the columns of a level, in the order in which they first appear, with a row for each sample.
@@ -246,65 +187,4 @@ func (t *Tortilla) table(name string) ([]*tables.Table, error) {
 		parts[i] = tables.Join(t.Columns.Take([]int{i}), parts[i])
 	}
 	return parts, nil
-}
-
-// schema is the columns of the samples of a level so far.
-type schema struct {
-	fill  bool
-	names []string
-	types map[string]tables.Type
-	first string // path of the first sample, or of its folder
-	begun bool
-}
-
-// add checks the columns of the samples at path.
-func (s *schema) add(t *tables.Table, path string) error {
-	bad := func(format string, args ...any) error {
-		return fault.New(fault.Unsupported, "sample "+strconv.Quote(path), fault.NoOffset, format, args...)
-	}
-	seen := map[string]bool{}
-	for _, c := range t.Columns() {
-		if what := badColumn(c.Name); what != "" {
-			return bad("column %q %s", c.Name, what)
-		}
-		if seen[c.Name] {
-			return bad("there are two columns %q", c.Name)
-		}
-		seen[c.Name] = true
-		was, known := s.types[c.Name]
-		switch {
-		case !known && s.begun && !s.fill:
-			return bad("has a column %q, which %q has not", c.Name, s.first)
-		case known && was.Kind != tables.Null && c.Type.Kind != tables.Null && !was.Equal(c.Type):
-			return bad("column %q has type %v, and %v in %q", c.Name, c.Type, was, s.first)
-		}
-		if !known {
-			s.names = append(s.names, c.Name)
-		}
-		if !known || was.Kind == tables.Null {
-			s.types[c.Name] = c.Type
-		}
-	}
-	for _, name := range s.names {
-		if !seen[name] && !s.fill {
-			return bad("has no column %q, which %q has", name, s.first)
-		}
-	}
-	if !s.begun {
-		s.first, s.begun = path, true
-	}
-	return nil
-}
-
-// badColumn says what is wrong with the name of a column, or "".
-func badColumn(name string) string {
-	switch {
-	case name == "":
-		return "has no name"
-	case name == taco2.ColumnID || name == taco2.ColumnType || name == "path" || strings.HasPrefix(name, "internal:"):
-		return "is one that the container has itself"
-	case !utf8.ValidString(name) || strings.ContainsFunc(name, unicode.IsControl):
-		return "is not UTF-8 without control characters"
-	}
-	return ""
 }

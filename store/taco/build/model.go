@@ -10,6 +10,11 @@
 // copied once, straight into the container.
 //
 // The package is apart from package taco, so that readers do not import a Parquet writer.
+//
+// Its files use only those below them, from the ground up: the model of what is written (model, form, collection), rows
+// and where their bytes are (level, tree, schema; levels makes them of a model, copied of a container), the bytes
+// themselves (load, archive, work of an interrupted run), the writer and its tables, a file for each form of container
+// (zip, folder, tortilla), and on top what users call.
 package build
 
 import (
@@ -17,7 +22,7 @@ import (
 	"github.com/chaski-eo/chaski/tables"
 )
 
-// Sample is a file, or a folder of samples. Exactly one of File, Bytes, Entry and Children is set.
+// Sample is a file, or a folder of samples. Exactly one of File, Bytes, Entry, Kept and Children is set.
 type Sample struct {
 	// ID is unique among siblings. It must not be empty, ".", "..", begin with "__", or hold "/", "\", ":" or
 	// a control character: it becomes part of a path.
@@ -28,10 +33,18 @@ type Sample struct {
 	Bytes []byte
 	// Entry is a sample of another container, or a byte range of a file.
 	Entry *taco.Entry
+	// Kept is a file that an interrupted run has written: see StreamIn.
+	Kept *Kept
 	// Children are the samples of a folder.
 	Children *Tortilla
 	// Columns has one row with the sample's values, or is nil.
 	Columns *tables.Table
+}
+
+// Kept is a file that is in the container already.
+type Kept struct {
+	Size int64
+	CRC  uint32 // CRC-32 of its bytes, as in package hash/crc32
 }
 
 // Tortilla is the samples of one folder, or of the top.
@@ -52,3 +65,14 @@ type Taco struct {
 	Samples    *Tortilla
 	Collection Collection
 }
+
+// padding returns the number of empty samples that PadTo adds.
+func (t *Tortilla) padding() int {
+	if t.PadTo <= 0 {
+		return 0
+	}
+	return (t.PadTo - len(t.Samples)%t.PadTo) % t.PadTo
+}
+
+// rows returns the number of samples with padding.
+func (t *Tortilla) rows() int { return len(t.Samples) + t.padding() }

@@ -1,16 +1,10 @@
 package build
 
-import "github.com/chaski-eo/chaski/source"
+import (
+	"context"
 
-// Form is the form of a TACO 2 container.
-type Form uint8
-
-// Forms.
-const (
-	// Auto is ZIP for names that end in .tacozip or .zip, otherwise Folder.
-	Auto Form = iota
-	ZIP
-	Folder
+	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/tables"
 )
 
 // Options configure Create. The zero value selects the defaults.
@@ -22,8 +16,20 @@ type Options struct {
 	// Workers is how many files are read at a time, and how many tables are written. The default is the number
 	// of processors, at least 4. The container does not depend on it.
 	Workers int
+	// PartBytes and PartCount divide the container into several ZIPs in a new folder, with an index of them
+	// (Tacocat), or into several Tortillas, which have the name of the folder and a number: of at most PartBytes
+	// of files each, or with one sample of level 0 if that has more; or PartCount of them with as many samples
+	// each. At most one of the two is set. Stream ignores them.
+	PartBytes int64
+	PartCount int
+	// More returns further columns: for each level a table with a row for each of its samples, or nil. They replace
+	// columns of the same name. Create and Export call it once, after the samples are checked and before anything is
+	// written.
+	More func(ctx context.Context, levels []Level) ([]*tables.Table, error)
 	// Progress is called after every file, from one goroutine at a time.
 	Progress func(done, total int)
+
+	unique bool // Consolidate refuses a sample of level 0 whose id another has
 }
 
 // Result counts what was written.

@@ -2,6 +2,7 @@ package build
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 
@@ -114,7 +115,7 @@ func (s *stream) write(ctx context.Context, k, row int, path string, sample *Sam
 		}
 		return nil
 	}
-	l, err := load(ctx, s.w.o.Opener, &content{sample.File, sample.Bytes, sample.Entry})
+	l, err := s.load(ctx, sample, path)
 	if err != nil {
 		return err
 	}
@@ -151,4 +152,15 @@ func (s *stream) finish(c Collection, columns []*tables.Table) error {
 	}
 	s.w.levels[len(s.w.levels)-1].first = nil
 	return nil
+}
+
+// load returns the bytes of a sample.
+func (s *stream) load(ctx context.Context, sample *Sample, path string) (*loaded, error) {
+	if sample.Kept == nil {
+		return load(ctx, s.w.o.Opener, &content{sample.File, sample.Bytes, sample.Entry})
+	}
+	if s.w.work == nil {
+		return nil, errors.New("sample " + path + ": nothing is kept of a run that cannot be continued")
+	}
+	return &loaded{kept: true, size: sample.Kept.Size, crc: sample.Kept.CRC}, nil
 }

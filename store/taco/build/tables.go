@@ -131,31 +131,6 @@ func (w *writer) document(ctx context.Context) ([]byte, error) {
 	return w.collection.document(member{pitMember, pit(w.levels)}, member{fieldsMember, object(fields)})
 }
 
-func levelName(k int) string { return "level" + strconv.Itoa(k) }
-
-// object is a JSON object whose members keep their order.
-type object []member
-
-// MarshalJSON implements json.Marshaler.
-func (o object) MarshalJSON() ([]byte, error) {
-	b := []byte{'{'}
-	for i, m := range o {
-		name, err := plainJSON(m.name)
-		if err != nil {
-			return nil, err
-		}
-		value, err := plainJSON(m.value)
-		if err != nil {
-			return nil, err
-		}
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = append(append(append(b, name...), ':'), value...)
-	}
-	return append(b, '}'), nil
-}
-
 // fields returns the columns of a level as taco:field_schema has them: name, type and description. It leaves the places
 // of bytes out, as the original writers do: a FOLDER has none.
 func (w *writer) fields(k int) [][3]string {

@@ -3,7 +3,6 @@ package build
 import (
 	"fmt"
 	"strconv"
-	"strings"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/store/taco/internal/taco2"
@@ -52,16 +51,6 @@ func sameTree(levels []*level, k, a, b int, top bool) string {
 	return ""
 }
 
-func isPadding(id string) bool { return strings.HasPrefix(id, taco2.PadPrefix) }
-
-// kindName returns the type of a sample in the tables.
-func kindName(folder bool) string {
-	if folder {
-		return "FOLDER"
-	}
-	return "FILE"
-}
-
 // pit returns taco:pit_schema: the tree that all samples of level 0 have.
 func pit(levels []*level) *taco2.PIT {
 	p := &taco2.PIT{Hierarchy: map[string][]taco2.PITFolder{}}
@@ -95,14 +84,4 @@ func pit(levels []*level) *taco2.PIT {
 		at = below
 	}
 	return p
-}
-
-// path returns the ids from level 0 down to a row, joined by "/".
-func path(levels []*level, k, row int) string {
-	id := levels[k].ids[row]
-	for ; k > 0; k-- {
-		row = int(levels[k].parents[row])
-		id = levels[k-1].ids[row] + "/" + id
-	}
-	return id
 }

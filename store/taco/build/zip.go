@@ -9,6 +9,9 @@ import (
 // the places of what is below it, then the tables of levels, and COLLECTION.json.
 func (w *writer) zip(ctx context.Context, f archiveFile) error {
 	a := newArchive(f)
+	if w.work != nil {
+		a = w.work.archive(f)
+	}
 	head, err := a.reserve()
 	if err != nil {
 		return err
@@ -19,6 +22,10 @@ func (w *writer) zip(ctx context.Context, f archiveFile) error {
 			level.spans = append(level.spans, span{})
 		}
 		to := &level.spans[p.row]
+		if l.kept {
+			*to, err = a.skip(dataFolder+p.path, l.size, l.crc, l.size > wholeBytes)
+			return err
+		}
 		if l.r == nil {
 			*to, err = a.add(dataFolder+p.path, l.bytes, l.crc)
 			return err

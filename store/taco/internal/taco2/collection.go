@@ -55,6 +55,7 @@ type Sources struct {
 // range of times. See taco.Filter for how far it can be trusted.
 type Extent struct {
 	File     string    `json:"file"`
+	ID       string    `json:"id,omitempty"`
 	Spatial  []float64 `json:"spatial"`
 	Temporal []string  `json:"temporal"`
 }

@@ -47,7 +47,10 @@ const (
 	catFolder
 )
 
-var kindNames = [...]string{"TACO 2 (ZIP)", "TACO 2 (FOLDER)", "TACO 2 (TACOCAT)", "TACO 2 (TACOCAT folder)"}
+// ZIPFormat is the name of the format of a ZIP.
+const ZIPFormat = "TACO 2 (ZIP)"
+
+var kindNames = [...]string{ZIPFormat, "TACO 2 (FOLDER)", "TACO 2 (TACOCAT)", "TACO 2 (TACOCAT folder)"}
 
 // place is the place of a table: a range of an object, or the whole object.
 type place struct {

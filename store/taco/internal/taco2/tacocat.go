@@ -62,3 +62,23 @@ func parseTacocat(b []byte, total int64) (levels []span, collection span, err er
 	}
 	return all[:deepest+1], all[catLevels], nil
 }
+
+// TacocatHeader returns the header of a __TACOCAT__ with levels and a COLLECTION.json of these lengths, which follow it
+// in that order.
+func TacocatHeader(levels []int, collection int) []byte {
+	b := append(make([]byte, 0, catDataAt), catMagic...)
+	b = binary.LittleEndian.AppendUint32(b, catVersion)
+	b = binary.LittleEndian.AppendUint32(b, uint32(len(levels)-1))
+	at := catDataAt
+	put := func(size int) {
+		b = binary.LittleEndian.AppendUint64(b, uint64(at))
+		b = binary.LittleEndian.AppendUint64(b, uint64(size))
+		at += size
+	}
+	for _, size := range levels {
+		put(size)
+	}
+	b = b[:16+16*catLevels] // levels that are not there have zeros
+	put(collection)
+	return b
+}

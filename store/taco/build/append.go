@@ -1,0 +1,229 @@
+package build
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/durable"
+	"github.com/chaski-eo/chaski/internal/pathname"
+	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/store/taco"
+)
+
+// journalName is a file that names the ZIP that is being appended, from before it is there until the index has it.
+const journalName = ".chaski-append"
+
+// Append adds samples to a container in parts: a folder of ZIPs with an index. write writes the new ZIP, whose path and
+// description it is given; it is refused if its tree, its columns or an id differs from what the index needs. Then each
+// index of the folder is replaced. The other ZIPs stay as they are.
+//
+// Readers see the old container or the new one at any time, as they go by the index. A ZIP that a killed run left there
+// is removed by the next run; of two runs at a time, one is refused.
+func Append(ctx context.Context, folder string, o Options,
+	write func(path string, c Collection) (*Result, error)) (_ *Result, err error) {
+	unlock, err := lockIndexes(folder)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, unlock()) }()
+	a := &appending{folder: folder, opener: o.Opener}
+	if a.opener == nil {
+		files := &source.Files{}
+		defer files.Close()
+		a.opener = files
+	}
+	if err := a.open(ctx); err != nil {
+		return nil, fault.WithFile(err, folder)
+	}
+	if err := a.recover(); err != nil {
+		return nil, err
+	}
+	return a.run(ctx, o, write)
+}
+
+// appending is one run of Append.
+type appending struct {
+	folder     string
+	opener     source.Opener
+	indexes    []string // paths
+	zips       []string // names, of all indexes
+	collection *Collection
+}
+
+// open reads which ZIPs the indexes have.
+func (a *appending) open(ctx context.Context) error {
+	for _, name := range []string{tacocatName, tacocatFileName, tacollectionName} {
+		path := pathname.Join(a.folder, name)
+		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+			continue
+		} else if err != nil {
+			return err
+		}
+		names, c, err := indexed(ctx, a.opener, path)
+		if err != nil {
+			return err
+		}
+		if a.collection == nil {
+			a.collection = c
+		}
+		a.indexes = append(a.indexes, path)
+		for _, name := range names {
+			if !slices.Contains(a.zips, name) {
+				a.zips = append(a.zips, name)
+			}
+		}
+	}
+	if a.indexes == nil {
+		return fault.New(fault.NotFound, "index", fault.NoOffset,
+			"there is none: a folder of ZIPs needs %s, %s or %s", tacocatName, tacocatFileName, tacollectionName)
+	}
+	return nil
+}
+
+// indexed returns the names of the ZIPs of an index, and its description.
+func indexed(ctx context.Context, o source.Opener, path string) (names []string, _ *Collection, err error) {
+	d, err := taco.Open(ctx, o, []string{path}, taco.Options{})
+	if err != nil {
+		return nil, nil, err
+	}
+	defer func() { err = errors.Join(err, d.Close()) }()
+	var doc struct {
+		Sources struct {
+			Files []string `json:"files"`
+		} `json:"taco:sources"`
+		Tacocat struct {
+			Files []string `json:"dataset_sources"`
+		} `json:"_tacocat"`
+	}
+	if err := json.Unmarshal(d.Collection(), &doc); err != nil {
+		return nil, nil, fault.Wrap(fault.Corrupt, collName, fault.NoOffset, err)
+	}
+	if names = doc.Sources.Files; names == nil {
+		names = doc.Tacocat.Files
+	}
+	if len(names) == 0 {
+		return nil, nil, fault.WithFile(fault.New(fault.Unsupported, collName, fault.NoOffset,
+			"does not say of which ZIPs it is"), path)
+	}
+	for _, name := range names {
+		if !filepath.IsLocal(filepath.FromSlash(name)) {
+			return nil, nil, fault.WithFile(fault.New(fault.Corrupt, collName, fault.NoOffset,
+				"%q is not a file below its folder", name), path)
+		}
+	}
+	c, err := CollectionOf(d)
+	return names, c, err
+}
+
+// recover removes the ZIP of a run that was killed before the index had it.
+func (a *appending) recover() error {
+	path := pathname.Join(a.folder, journalName)
+	st, err := os.Lstat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err == nil && !st.Mode().IsRegular() { // a pipe would make the run wait
+		err = fault.WithFile(fault.New(fault.Unsupported, "file", fault.NoOffset, "is not a file of a run"), path)
+	}
+	if err != nil {
+		return err
+	}
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	// The journal has the name of a part and nothing else; whatever else is in it removes no file.
+	if name := string(b); isPart(name) && !slices.Contains(a.zips, name) {
+		if err := removed(pathname.Join(a.folder, name)); err != nil {
+			return err
+		}
+	}
+	return os.Remove(path)
+}
+
+// isPart reports whether a name is that of a part.
+func isPart(name string) bool {
+	if len(name) != len(partName(0)) {
+		return false
+	}
+	n, err := strconv.ParseUint(name[len("part"):len("part")+4], 10, 32)
+	return err == nil && name == partName(int(n))
+}
+
+// run writes the new ZIP and the indexes.
+func (a *appending) run(ctx context.Context, o Options,
+	write func(path string, c Collection) (*Result, error)) (r *Result, err error) {
+	name, err := a.free()
+	if err != nil {
+		return nil, err
+	}
+	journal, zip := pathname.Join(a.folder, journalName), pathname.Join(a.folder, name)
+	err = durable.WriteFile(journal, func(f *os.File) error {
+		_, err := io.WriteString(disk(f), name)
+		return err
+	})
+	done := 0 // indexes that have the ZIP
+	defer func() {
+		if done == 0 { // nobody knows the ZIP
+			err = errors.Join(err, removed(zip))
+		}
+		err = errors.Join(err, removed(journal))
+	}()
+	if err != nil { // its name may be there all the same
+		return nil, err
+	}
+	c := *a.collection
+	c.Extent = nil // that of the new samples
+	if r, err = write(zip, c); err != nil {
+		return nil, err
+	}
+	var zips []string
+	for _, name := range append(a.zips, name) {
+		zips = append(zips, pathname.Join(a.folder, name))
+	}
+	for _, path := range a.indexes {
+		_, err := consolidate(ctx, zips, path, Options{Opener: o.Opener, unique: true})
+		if err == nil || !a.old(ctx, path, name) {
+			done++ // also if only the sync of its name failed
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return r, nil
+}
+
+// removed removes a file that may not be there.
+func removed(path string) error {
+	err := os.Remove(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// old reports whether an index lacks a ZIP.
+func (a *appending) old(ctx context.Context, path, name string) bool {
+	names, _, err := indexed(ctx, &source.Files{}, path)
+	return err == nil && !slices.Contains(names, name)
+}
+
+// free returns the name of a part that no file has.
+func (a *appending) free() (string, error) {
+	for i := len(a.zips); i < 10000; i++ {
+		if _, err := os.Lstat(pathname.Join(a.folder, partName(i))); errors.Is(err, fs.ErrNotExist) {
+			return partName(i), nil
+		} else if err != nil {
+			return "", err
+		}
+	}
+	return "", fault.WithFile(fault.New(fault.Limit, "folder", fault.NoOffset, "has 10,000 parts"), a.folder)
+}

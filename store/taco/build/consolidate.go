@@ -1,0 +1,411 @@
+package build
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/durable"
+	"github.com/chaski-eo/chaski/internal/pathname"
+	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/store/taco"
+	"github.com/chaski-eo/chaski/store/taco/internal/taco2"
+	"github.com/chaski-eo/chaski/tables"
+	"github.com/chaski-eo/chaski/tables/encode"
+)
+
+// Consolidate writes an index of one or several ZIPs to path: their tables with the place of every sample in its ZIP
+// (Tacocat, TacocatFile), or what their descriptions say together (Tacollection). An index that is there is replaced.
+// It names the ZIPs by their path below its own folder, and so they must lie there.
+//
+// The ZIPs must have the same tree and, at each level, columns of the same names and types. Columns are in the order
+// of the first ZIP, rows in that of the ZIPs. Places are those that the tables of folders have, as some writers have
+// others in METADATA. The options' opener must open local files.
+//
+// A folder among zips stands for the ZIPs in it: see ZIPsIn. Consolidate and Append exclude each other, and so such an
+// index has every ZIP that an Append has added.
+func Consolidate(ctx context.Context, zips []string, path string, o Options) (_ *Result, err error) {
+	unlock, err := lockIndexes(pathname.Dir(path))
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, unlock()) }()
+	var all []string
+	for _, zip := range zips {
+		if st, err := os.Stat(zip); err != nil || !st.IsDir() {
+			all = append(all, zip)
+			continue
+		}
+		in, err := ZIPsIn(zip)
+		if err != nil {
+			return nil, err
+		}
+		if len(in) == 0 {
+			in = []string{zip} // perhaps a container that is a folder, which is refused
+		}
+		all = append(all, in...)
+	}
+	return consolidate(ctx, all, path, o)
+}
+
+// consolidate is Consolidate for ZIPs in a folder that the caller has locked, or that nobody else knows.
+func consolidate(ctx context.Context, zips []string, path string, o Options) (*Result, error) {
+	if o.Form == Auto {
+		o.Form = FormOf(path)
+	}
+	if !o.Form.Indexes() {
+		return nil, fault.WithFile(fault.New(fault.Unsupported, "file", fault.NoOffset,
+			"is no index: it must be called %s, %s or %s", tacocatName, tacocatFileName, tacollectionName), path)
+	}
+	if o.Opener == nil {
+		files := &source.Files{}
+		defer files.Close()
+		o.Opener = files
+	}
+	x := &index{form: o.Form, folder: pathname.Dir(path)}
+	if o.unique {
+		x.ids = map[string]string{}
+	}
+	if len(zips) == 0 {
+		return nil, fault.WithFile(fault.New(fault.NotFound, "index", fault.NoOffset, "is of no ZIP"), path)
+	}
+	for i, zip := range zips {
+		if err := x.add(ctx, o.Opener, zip); err != nil {
+			return nil, fault.WithFile(err, zip)
+		}
+		if o.Progress != nil {
+			o.Progress(i+1, len(zips))
+		}
+	}
+	if err := x.write(ctx, path); err != nil {
+		return nil, fault.WithFile(err, path)
+	}
+	return &x.result, nil
+}
+
+// index is what ZIPs have together.
+type index struct {
+	form   Form
+	folder string // of the index
+	result Result
+	ids    map[string]string // of level 0, with the ZIP of each; nil if they may repeat
+
+	collection Collection // of the first
+	pit        *taco2.PIT
+	fields     []member
+	sources    sources
+	levels     [][]*tables.Table // by level, those of each ZIP
+}
+
+// sources is taco:sources: which files there are, and what place and time each is about.
+type sources struct {
+	Count   int            `json:"count"`
+	IDs     []string       `json:"ids"`
+	Files   []string       `json:"files"`
+	Extents []taco2.Extent `json:"extents"`
+}
+
+// add adds a ZIP.
+func (x *index) add(ctx context.Context, o source.Opener, zip string) (err error) {
+	name, err := x.name(zip)
+	if err != nil {
+		return err
+	}
+	d, err := taco.Open(ctx, o, []string{zip}, taco.Options{})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, d.Close()) }()
+	if parts := d.Parts(); len(parts) != 1 || d.Format() != taco2.ZIPFormat {
+		return fault.New(fault.Unsupported, "file", fault.NoOffset, "is a %s: an index is of ZIPs", d.Format())
+	}
+	t, err := d.Level(ctx, 0)
+	if err != nil {
+		return err
+	}
+	rows := make([]int, t.Len())
+	for i := range rows {
+		rows[i] = i
+	}
+	c, err := CollectionOf(d)
+	if err != nil {
+		return err
+	}
+	w := &writer{collection: *c}
+	if w.levels, err = copied(ctx, d, rows); err != nil {
+		return err
+	}
+	return x.join(ctx, w, name)
+}
+
+// name returns the name of a ZIP in the index.
+func (x *index) name(zip string) (string, error) {
+	bad := func(what string) (string, error) {
+		return "", fault.New(fault.Unsupported, "file", fault.NoOffset, "%s", what)
+	}
+	if source.IsRemote(zip) {
+		return bad("is not a local file: an index lies beside its ZIPs")
+	}
+	from, err := realPath(x.folder)
+	if err != nil {
+		return "", err
+	}
+	to, err := realPath(zip)
+	if err != nil {
+		return "", err
+	}
+	name, err := filepath.Rel(from, to)
+	if err != nil || name == ".." || strings.HasPrefix(name, ".."+string(filepath.Separator)) {
+		return bad("does not lie in the folder of the index, " + strconv.Quote(x.folder) + ", or below it")
+	}
+	name = filepath.ToSlash(name)
+	for _, have := range x.sources.Files {
+		if have == name {
+			return bad("is named twice")
+		}
+	}
+	return name, nil
+}
+
+// realPath returns a path from the root, without links.
+func realPath(path string) (string, error) {
+	path, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return "", err
+	}
+	return pathname.Abs(path)
+}
+
+// join adds the levels of a ZIP, which has a name in the index.
+func (x *index) join(ctx context.Context, w *writer, name string) error {
+	if err := w.settle(ctx); err != nil {
+		return err
+	}
+	tree := pit(w.levels)
+	if x.pit != nil && len(w.levels) != len(x.levels) {
+		return fault.New(fault.Unsupported, "pit_schema", fault.NoOffset, "it has %d levels, and %q has %d",
+			len(w.levels), x.sources.Files[0], len(x.levels))
+	}
+	for k, l := range w.levels {
+		l.spans = make([]span, len(l.ids))
+		for i := range l.content {
+			l.spans[i] = span{l.content[i].entry.Offset, l.content[i].entry.Size}
+			if !l.folders[i] {
+				x.result.Files++
+				x.result.Bytes += l.spans[i].size
+			}
+		}
+		from := make([]string, len(l.ids))
+		for i := range from {
+			from[i] = name
+		}
+		if x.pit == nil {
+			x.levels = append(x.levels, nil)
+			x.fields = append(x.fields, member{levelName(k), w.fields(k)})
+		}
+		t := tables.Join(w.consolidated(k), tables.FromVectors([]string{taco.SourceColumn},
+			[]*tables.Vector{tables.NewStrings(from, nil)}))
+		if err := x.sameColumns(k, t); err != nil {
+			return err
+		}
+		x.levels[k] = append(x.levels[k], t)
+	}
+	if err := x.count(tree); err != nil {
+		return err
+	}
+	for _, id := range w.levels[0].ids {
+		if isPadding(id) {
+			continue
+		}
+		x.result.Samples++
+		if x.ids == nil {
+			continue
+		}
+		if in, there := x.ids[id]; there {
+			return fault.New(fault.Unsupported, "sample "+strconv.Quote(id), fault.NoOffset,
+				"%q has one of this id", in)
+		}
+		x.ids[id] = name
+	}
+	return x.describe(ctx, w, name)
+}
+
+// sameColumns checks that the columns of level k are those of the first ZIP. Their order may differ.
+func (x *index) sameColumns(k int, t *tables.Table) error {
+	if len(x.levels[k]) == 0 {
+		return nil
+	}
+	first := x.levels[k][0]
+	bad := func(format string, args ...any) error {
+		return fault.New(fault.Unsupported, levelName(k), fault.NoOffset, format, args...)
+	}
+	for _, c := range t.Columns() {
+		i := first.Index(c.Name)
+		if i < 0 {
+			return bad("has a column %q, which %q has not", c.Name, x.sources.Files[0])
+		}
+		if was := first.Columns()[i].Type; was.Kind != tables.Null && c.Type.Kind != tables.Null && !was.Equal(c.Type) {
+			return bad("column %q has type %v, and %v in %q", c.Name, c.Type, was, x.sources.Files[0])
+		}
+	}
+	for _, c := range first.Columns() {
+		if t.Index(c.Name) < 0 {
+			return bad("has no column %q, which %q has", c.Name, x.sources.Files[0])
+		}
+	}
+	return nil
+}
+
+// count adds the numbers of samples of a tree, which must be that of the first ZIP.
+func (x *index) count(tree *taco2.PIT) error {
+	if x.pit == nil {
+		x.pit = tree
+		return nil
+	}
+	if !x.pit.Same(tree) {
+		return fault.New(fault.Unsupported, "pit_schema", fault.NoOffset,
+			"the tree of its samples differs from that of %q",
+			x.sources.Files[0])
+	}
+	x.pit.Root.N += tree.Root.N
+	for level, folders := range x.pit.Hierarchy {
+		for i := range folders {
+			folders[i].N += tree.Hierarchy[level][i].N
+		}
+	}
+	return nil
+}
+
+// describe adds the description of a ZIP.
+func (x *index) describe(ctx context.Context, w *writer, name string) error {
+	c := w.collection
+	if err := c.Check(); err != nil {
+		return err
+	}
+	if c.Extent == nil {
+		var err error
+		if c.Extent, err = extentOf(ctx, w.levels); err != nil {
+			return err
+		}
+		if c.Extent == nil {
+			c.Extent = world()
+		}
+	}
+	if len(x.sources.Files) == 0 {
+		x.collection = c
+		x.collection.Extent = &Extent{Spatial: c.Extent.Spatial, Temporal: c.Extent.Temporal}
+	} else {
+		x.collection.Extent.cover(c.Extent)
+	}
+	s := &x.sources
+	s.Count++
+	s.IDs, s.Files = append(s.IDs, c.ID), append(s.Files, name)
+	s.Extents = append(s.Extents, taco2.Extent{File: name, ID: c.ID, Spatial: c.Extent.Spatial,
+		Temporal: c.Extent.Temporal})
+	return nil
+}
+
+// document returns the COLLECTION.json of all ZIPs.
+func (x *index) document() ([]byte, error) {
+	more := []member{{pitMember, x.pit}, {fieldsMember, object(x.fields)}, {sourcesMember, x.sources}}
+	if x.form == TacocatFile {
+		more = append(more, member{"_tacocat", map[string]any{"version": 1, "num_datasets": x.sources.Count,
+			"dataset_sources": x.sources.Files}})
+	}
+	return x.collection.document(more...)
+}
+
+const sourcesMember = "taco:sources"
+
+// write writes the index.
+func (x *index) write(ctx context.Context, path string) error {
+	doc, err := x.document()
+	if err != nil {
+		return err
+	}
+	if x.form == Tacollection {
+		return replaceFile(path, func(f io.Writer) error {
+			_, err := f.Write(doc)
+			return err
+		})
+	}
+	levels := make([][]byte, len(x.levels))
+	for k, parts := range x.levels {
+		t, err := tables.Concat(parts, tables.Strict)
+		if err != nil {
+			return fault.WithPart(err, levelName(k), fault.NoOffset)
+		}
+		var b bytes.Buffer
+		if err := encode.Table(ctx, &b, t); err != nil {
+			return err
+		}
+		levels[k] = b.Bytes()
+	}
+	if x.form == TacocatFile {
+		return replaceFile(path, func(f io.Writer) error {
+			for _, b := range append([][]byte{taco2.TacocatHeader(lengths(levels), len(doc))}, append(levels, doc)...) {
+				if _, err := f.Write(b); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	return writeTacocat(path, levels, doc)
+}
+
+func lengths(levels [][]byte) (n []int) {
+	for _, b := range levels {
+		n = append(n, len(b))
+	}
+	return n
+}
+
+// replaceFile writes a file, which may replace one.
+func replaceFile(path string, write func(f io.Writer) error) error {
+	if err := replaceable(path); err != nil {
+		return err
+	}
+	return durable.WriteFile(path, func(f *os.File) error { return write(disk(f)) })
+}
+
+// writeTacocat writes the folder .tacocat. One that is there is exchanged for it.
+func writeTacocat(path string, levels [][]byte, doc []byte) error {
+	if st, err := os.Lstat(path); err == nil && !st.IsDir() {
+		return fault.New(fault.Unsupported, "folder", fault.NoOffset, "exists and is not a folder")
+	} else if err == nil {
+		if _, err := os.Lstat(pathname.Join(path, collName)); err != nil {
+			return fault.New(fault.Unsupported, "folder", fault.NoOffset,
+				"exists and is not an index: it has no %s", collName)
+		}
+	}
+	f, err := durable.NewFolder(path)
+	if err != nil {
+		return err
+	}
+	put := func(name string, b []byte) {
+		if err == nil {
+			err = writeNew(pathname.Join(f.Path, name), func(w io.Writer) error {
+				_, err := w.Write(b)
+				return err
+			})
+		}
+	}
+	for k, b := range levels {
+		put(levelName(k)+".parquet", b)
+	}
+	put(collName, doc)
+	if err == nil {
+		err = f.Replace(path)
+	}
+	if err != nil {
+		return errors.Join(err, f.Remove())
+	}
+	return nil
+}

@@ -1,0 +1,25 @@
+package build
+
+import (
+	"errors"
+	"io"
+	"os"
+)
+
+// archiveFile is a file that an archive is written to: from its beginning on, and at some places again.
+type archiveFile interface {
+	io.Writer
+	io.WriterAt
+}
+
+// Tests replace this to fail.
+var disk = func(f *os.File) archiveFile { return f }
+
+// writeNew writes a file that does not exist yet.
+func writeNew(name string, write func(f io.Writer) error) error {
+	f, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o666)
+	if err != nil {
+		return err
+	}
+	return errors.Join(write(disk(f)), f.Close())
+}

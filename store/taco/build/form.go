@@ -1,0 +1,101 @@
+package build
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/source"
+)
+
+// Form is the form of a container.
+type Form uint8
+
+// Forms.
+const (
+	// Auto is what the name says: see FormOf.
+	Auto Form = iota
+	ZIP
+	Folder
+	// TortillaFile is a Tortilla 0.5: one file, whose folders are Tortillas in it. It has no description.
+	TortillaFile
+	// Tacocat is the folder .tacocat: the tables of several ZIPs, which lie beside it.
+	Tacocat
+	// TacocatFile is the same as one file, __TACOCAT__, as the specification has it.
+	TacocatFile
+	// Tacollection is TACOLLECTION.json: the description of several ZIPs, without their tables.
+	Tacollection
+)
+
+// Indexes reports whether a form is an index of ZIPs, which Consolidate writes.
+func (f Form) Indexes() bool { return f == Tacocat || f == TacocatFile || f == Tacollection }
+
+// Names of indexes. Readers look for them in a folder.
+const (
+	tacocatName      = ".tacocat"
+	tacocatFileName  = "__TACOCAT__"
+	tacollectionName = "TACOLLECTION.json"
+)
+
+// FormOf returns the form that a name says: an index for .tacocat, __TACOCAT__ and TACOLLECTION.json, ZIP for names
+// that end in .tacozip or .zip, TortillaFile for those that end in .tortilla, otherwise Folder.
+func FormOf(path string) Form {
+	switch filepath.Base(path) {
+	case tacocatName:
+		return Tacocat
+	case tacocatFileName:
+		return TacocatFile
+	case tacollectionName:
+		return Tacollection
+	}
+	switch strings.ToLower(filepath.Ext(path)) {
+	case ".tacozip", ".zip":
+		return ZIP
+	case ".tortilla":
+		return TortillaFile
+	}
+	return Folder
+}
+
+// Writable returns an error if a container of a form cannot be written to path because of what is there, so that a
+// program can say so before it has worked for it.
+func Writable(path string, form Form) error {
+	if form == Auto {
+		form = FormOf(path)
+	}
+	switch _, err := os.Lstat(path); {
+	case source.IsRemote(path):
+		return fault.WithFile(fault.New(fault.Unsupported, "file", fault.NoOffset,
+			"containers are written to local files only"), path)
+	case form.Indexes():
+		return fault.WithFile(fault.New(fault.Unsupported, "file", fault.NoOffset,
+			"is an index of ZIPs, which holds no samples"), path)
+	case form == ZIP || form == TortillaFile:
+		return replaceable(path)
+	case err == nil:
+		return fault.WithFile(fault.New(fault.Unsupported, "folder", fault.NoOffset,
+			"exists: a container that is a folder needs a new name"), path)
+	case !errors.Is(err, fs.ErrNotExist):
+		return err
+	}
+	return nil
+}
+
+// replaceable refuses what a file must not replace: a rename would make a file of a device, such as /dev/stdout, or of
+// a pipe. It would fail for a folder too, but only after all was written.
+func replaceable(path string) error {
+	st, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return err
+	case !st.Mode().IsRegular():
+		return fault.WithFile(fault.New(fault.Unsupported, "file", fault.NoOffset,
+			"exists and is not a file: a container that is a ZIP replaces files only"), path)
+	}
+	return nil
+}

@@ -1,0 +1,81 @@
+package build
+
+import (
+	"context"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/store/taco"
+	"github.com/chaski-eo/chaski/tables"
+)
+
+// Level is the samples of one level, before they are written: see Options.More.
+type Level struct {
+	Rows    []Row
+	Columns []tables.Column // that the samples have already
+}
+
+// Row is a sample of a level.
+type Row struct {
+	ID      string
+	Parent  int // the row in the level above; at level 0 the row itself
+	Folder  bool
+	Padding bool
+	// URI is the file with the bytes, which are the Size ones from Offset on, or all if Offset is taco.Whole. It is ""
+	// if Bytes has them, and of a folder.
+	URI          string
+	Offset, Size int64
+	Bytes        []byte
+}
+
+// more adds the columns of Options.More to the levels.
+func (w *writer) more(ctx context.Context) error {
+	if w.o.More == nil {
+		return nil
+	}
+	levels := make([]Level, len(w.levels))
+	for k, l := range w.levels {
+		levels[k] = l.described()
+	}
+	added, err := w.o.More(ctx, levels)
+	if err != nil {
+		return err
+	}
+	for k, t := range added {
+		if t == nil {
+			continue
+		}
+		l := w.levels[k]
+		if t.Len() != len(l.ids) {
+			return fault.New(fault.Unsupported, levelName(k), fault.NoOffset, "%d rows of columns for %d samples",
+				t.Len(), len(l.ids))
+		}
+		s := schema{types: map[string]tables.Type{}}
+		if err := s.add(t, levelName(k)); err != nil {
+			return err
+		}
+		for _, c := range t.Columns() {
+			l.columns = l.columns.Without(c.Name)
+		}
+		l.columns = tables.Join(l.columns, t)
+	}
+	return nil
+}
+
+// described returns the level for Options.More.
+func (l *level) described() Level {
+	out := Level{Rows: make([]Row, len(l.ids)), Columns: l.columns.Columns()}
+	for i, id := range l.ids {
+		r := Row{ID: id, Parent: int(l.parents[i]), Folder: l.folders[i], Padding: isPadding(id), Offset: taco.Whole}
+		switch c := &l.content[i]; {
+		case r.Folder:
+		case c.bytes != nil:
+			r.Bytes = c.bytes
+		case c.entry != nil:
+			r.URI, r.Offset, r.Size = c.entry.URI, c.entry.Offset, c.entry.Size
+		default:
+			r.URI = c.file
+		}
+		out.Rows[i] = r
+	}
+	return out
+}

@@ -1,0 +1,113 @@
+package build
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/durable"
+	"github.com/chaski-eo/chaski/internal/pathname"
+	"github.com/chaski-eo/chaski/tables"
+)
+
+// Sink takes the samples of a container that can be continued.
+type Sink struct {
+	ctx context.Context
+	s   *stream
+}
+
+// Put writes a sample, as the function that Stream hands out.
+func (s *Sink) Put(sample *Sample) error { return s.s.sample(s.ctx, sample) }
+
+// Flush waits until all that was put is on the disk. It returns where a later run continues: see StreamIn.
+func (s *Sink) Flush() (from int64, err error) { return s.s.w.work.flush() }
+
+// madeName is the name of the container in the folder of its work.
+const madeName = "container"
+
+// StreamIn is Stream for a run that may be killed and continued. The container grows in the folder work, which is on
+// the file system of path and outlives the run, until it is complete and renamed to path. The caller removes work.
+//
+// from is 0 for a new run. To continue one, it is what the last Flush returned that the caller has noted, and run puts
+// the samples that were put before it again, each with Kept in the place of its bytes. What was written after that
+// Flush is written again.
+func StreamIn(ctx context.Context, path, folder string, from int64, o Options,
+	run func(s *Sink) (Collection, []*tables.Table, error)) (*Result, error) {
+	w := &writer{o: o, work: &work{from: from, known: map[string]bool{}}}
+	defer w.defaults(path)()
+	w.files = func(ctx context.Context, put putter) error {
+		s := &stream{w: w, put: func(p place, l *loaded) error {
+			if err := w.work.start(l.kept); err != nil {
+				return err
+			}
+			return put(p, l)
+		}}
+		c, columns, err := run(&Sink{ctx, s})
+		if err == nil {
+			err = w.work.start(false)
+		}
+		if err == nil {
+			err = s.finish(c, columns)
+		}
+		return err
+	}
+	if err := Writable(path, w.o.Form); err != nil {
+		return nil, err
+	}
+	part := pathname.Join(folder, madeName)
+	write, ok := map[Form]func(context.Context, string) error{ZIP: w.partFile, Folder: w.partFolder}[w.o.Form]
+	if !ok {
+		return nil, fault.WithFile(fault.New(fault.Unsupported, "file", fault.NoOffset,
+			"is a Tortilla: what is made of chips is a ZIP or a folder"), path)
+	}
+	if err := write(ctx, part); err != nil {
+		return nil, err
+	}
+	return &w.result, durable.Rename(part, path)
+}
+
+// partFile writes a ZIP.
+func (w *writer) partFile(ctx context.Context, part string) (err error) {
+	f, err := os.OpenFile(part, os.O_CREATE|os.O_RDWR, 0o666)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	st, err := f.Stat()
+	if err == nil && st.Size() < w.work.from {
+		err = damaged("%d bytes, of %d that were noted", st.Size(), w.work.from)
+	}
+	if err == nil {
+		err = f.Truncate(w.work.from)
+	}
+	if err == nil {
+		_, err = f.Seek(w.work.from, io.SeekStart)
+	}
+	if err != nil {
+		return err
+	}
+	w.work.file = f
+	return w.zip(ctx, disk(f))
+}
+
+// partFolder writes a folder.
+func (w *writer) partFolder(ctx context.Context, part string) error {
+	// The tables and COLLECTION.json are written last, and again.
+	entries, err := os.ReadDir(part)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = os.Mkdir(part, 0o777)
+	}
+	for _, e := range entries {
+		if err == nil && e.Name()+"/" != dataFolder {
+			err = os.RemoveAll(pathname.Join(part, e.Name()))
+		}
+	}
+	if err != nil {
+		return err
+	}
+	w.work.folders = []string{pathname.Join(part, dataFolder)}
+	return w.folder(ctx, part)
+}

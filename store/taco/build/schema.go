@@ -1,0 +1,87 @@
+package build
+
+import (
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/store/taco/internal/taco2"
+	"github.com/chaski-eo/chaski/tables"
+)
+
+// schema is the columns of the samples of a level so far.
+type schema struct {
+	fill  bool
+	names []string
+	types map[string]tables.Type
+	first string // path of the first sample, or of its folder
+	begun bool
+}
+
+// add checks the columns of the samples at path.
+func (s *schema) add(t *tables.Table, path string) error {
+	bad := func(format string, args ...any) error {
+		return fault.New(fault.Unsupported, "sample "+strconv.Quote(path), fault.NoOffset, format, args...)
+	}
+	seen := map[string]bool{}
+	for _, c := range t.Columns() {
+		if what := badColumn(c.Name); what != "" {
+			return bad("column %q %s", c.Name, what)
+		}
+		if seen[c.Name] {
+			return bad("there are two columns %q", c.Name)
+		}
+		seen[c.Name] = true
+		was, known := s.types[c.Name]
+		switch {
+		case !known && s.begun && !s.fill:
+			return bad("has a column %q, which %q has not", c.Name, s.first)
+		case known && was.Kind != tables.Null && c.Type.Kind != tables.Null && !was.Equal(c.Type):
+			return bad("column %q has type %v, and %v in %q", c.Name, c.Type, was, s.first)
+		}
+		if !known {
+			s.names = append(s.names, c.Name)
+		}
+		if !known || was.Kind == tables.Null {
+			s.types[c.Name] = c.Type
+		}
+	}
+	for _, name := range s.names {
+		if !seen[name] && !s.fill {
+			return bad("has no column %q, which %q has", name, s.first)
+		}
+	}
+	if !s.begun {
+		s.first, s.begun = path, true
+	}
+	return nil
+}
+
+// badColumn says what is wrong with the name of a column, or "".
+func badColumn(name string) string {
+	switch {
+	case name == "":
+		return "has no name"
+	case name == taco2.ColumnID || name == taco2.ColumnType || name == "path" || strings.HasPrefix(name, "internal:"):
+		return "is one that the container has itself"
+	case !utf8.ValidString(name) || strings.ContainsFunc(name, unicode.IsControl):
+		return "is not UTF-8 without control characters"
+	}
+	return ""
+}
+
+// badID says what is wrong with an id, or "".
+func badID(id string) string {
+	if what := taco2.BadID(id); what != "" {
+		return what
+	}
+	if strings.HasPrefix(id, taco2.PadPrefix) {
+		return `begins with "` + taco2.PadPrefix + `", which is reserved`
+	}
+	if strings.ContainsFunc(id, unicode.IsControl) {
+		return "holds a control character"
+	}
+	return ""
+}

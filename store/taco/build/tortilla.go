@@ -1,0 +1,251 @@
+package build
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/tables"
+	"github.com/chaski-eo/chaski/tables/encode"
+)
+
+// Columns and sizes of a Tortilla 0.5.
+const (
+	tortillaMagic  = "#y"
+	tortillaHeader = 200
+	tortillaID     = "tortilla:id"
+	tortillaFormat = "tortilla:file_format"
+	tortillaOffset = "tortilla:offset"
+	tortillaLength = "tortilla:length"
+)
+
+// tortilla writes the container as a Tortilla 0.5. A folder is a Tortilla within it, whose offsets count from its own
+// first byte: a header, what is below it, and its table.
+func (w *writer) tortilla(ctx context.Context, f archiveFile) error {
+	if err := w.settle(ctx); err != nil {
+		return err
+	}
+	t := &tortillaWriter{w: w, file: &counted{archiveFile: f}}
+	t.out = bufio.NewWriterSize(t.file, bufferBytes)
+	for k, l := range w.levels {
+		l.spans = make([]span, len(l.ids))
+		t.formats = append(t.formats, make([]string, len(l.ids)))
+		enc, err := t.encoder(ctx, k)
+		if err != nil {
+			return err
+		}
+		t.encoders = append(t.encoders, enc)
+		for i, id := range l.ids {
+			if isPadding(id) {
+				return fault.New(fault.Unsupported, fmt.Sprintf("sample %q", path(w.levels, k, i)), fault.NoOffset,
+					"is padding, which a Tortilla has none of")
+			}
+		}
+	}
+	if err := t.enter(-1, 0); err != nil {
+		return err
+	}
+	err := w.files(ctx, func(p place, l *loaded) error { return t.put(ctx, p, l) })
+	for err == nil && len(t.open) > 0 {
+		err = t.leave(ctx)
+	}
+	if err == nil {
+		err = t.out.Flush()
+	}
+	for _, p := range t.patches {
+		if err == nil {
+			_, err = f.WriteAt(p.bytes, p.at)
+		}
+	}
+	return err
+}
+
+// tortillaWriter is what is known while a Tortilla is written.
+type tortillaWriter struct {
+	w        *writer
+	file     *counted
+	out      *bufio.Writer
+	open     []blob // from the whole file down to the folder that is being written
+	formats  [][]string
+	encoders []*encode.Writer
+	patches  []patch
+}
+
+// blob is a Tortilla whose table is not written yet: the whole file (level -1), or a row that is a folder.
+type blob struct {
+	level, row int
+	at         int64
+}
+
+func (t *tortillaWriter) at() int64 { return t.file.n + int64(t.out.Buffered()) }
+
+// enter begins a Tortilla.
+func (t *tortillaWriter) enter(level, row int) error {
+	t.open = append(t.open, blob{level, row, t.at()})
+	_, err := t.out.Write(make([]byte, tortillaHeader))
+	return err
+}
+
+// put writes a file. Files come in the order of the tree, so that folders are entered and left as they differ.
+func (t *tortillaWriter) put(ctx context.Context, p place, l *loaded) error {
+	above := make([]int, p.level+1) // the row at each level that the file lies below
+	above[p.level] = p.row
+	for k := p.level; k > 0; k-- {
+		above[k-1] = int(t.w.levels[k].parents[above[k]])
+	}
+	same := 1
+	for same < len(t.open) && same <= p.level && t.open[same].row == above[same-1] {
+		same++
+	}
+	for len(t.open) > same {
+		if err := t.leave(ctx); err != nil {
+			return err
+		}
+	}
+	for k := len(t.open) - 1; k < p.level; k++ {
+		if err := t.enter(k, above[k]); err != nil {
+			return err
+		}
+	}
+	s := span{t.at(), l.size}
+	var from io.Reader = bytes.NewReader(l.bytes)
+	if l.r != nil {
+		from = &reader{ctx: ctx, l: l}
+	}
+	head := make([]byte, min(l.size, headBytes))
+	if _, err := io.ReadFull(from, head); err != nil {
+		return err
+	}
+	t.formats[p.level][p.row] = formatOf(head)
+	if _, err := t.out.Write(head); err != nil {
+		return err
+	}
+	n, err := io.Copy(t.out, from)
+	if err == nil && n != s.size-int64(len(head)) {
+		err = io.ErrUnexpectedEOF
+	}
+	t.w.levels[p.level].spans[p.row] = s
+	return err
+}
+
+// headBytes is what tells the format of a file.
+const headBytes = 16
+
+// formatOf returns GDAL's name of the format of a file that begins with these bytes, or BYTES.
+func formatOf(head []byte) string {
+	switch {
+	case len(head) >= 4 && slices.Contains([]string{"II*\x00", "MM\x00*", "II+\x00", "MM\x00+"}, string(head[:4])):
+		return "GTiff"
+	case bytes.HasPrefix(head, []byte("\x89PNG\r\n\x1a\n")):
+		return "PNG"
+	case bytes.HasPrefix(head, []byte("\xff\xd8\xff")):
+		return "JPEG"
+	}
+	return "BYTES"
+}
+
+// leave ends the innermost Tortilla with its table, and notes its header.
+func (t *tortillaWriter) leave(ctx context.Context) error {
+	b := t.open[len(t.open)-1]
+	t.open = t.open[:len(t.open)-1]
+	k := b.level + 1
+	l := t.w.levels[k]
+	lo, hi := 0, len(l.ids)
+	if b.level >= 0 {
+		lo, hi = int(t.w.levels[b.level].first[b.row]), int(t.w.levels[b.level].first[b.row+1])
+		t.w.result.Folders++
+	}
+	rows, spans := make([]int, 0, hi-lo), make([]span, 0, hi-lo)
+	for row := lo; row < hi; row++ {
+		rows = append(rows, row)
+		spans = append(spans, span{l.spans[row].off - b.at, l.spans[row].size})
+	}
+	table, err := t.table(ctx, k, rows, spans)
+	if err != nil {
+		return err
+	}
+	at := t.at()
+	if err := t.encoders[k].Write(ctx, t.out, table); err != nil {
+		return err
+	}
+	head := append(make([]byte, 0, 26), tortillaMagic...)
+	partitions := int64(1)
+	if b.level < 0 {
+		partitions = max(1, int64(t.w.partitions))
+	}
+	for _, n := range []int64{at - b.at, t.at() - at, partitions} {
+		head = binary.LittleEndian.AppendUint64(head, uint64(n))
+	}
+	t.patches = append(t.patches, patch{b.at, head})
+	if b.level >= 0 {
+		t.w.levels[b.level].spans[b.row] = span{b.at, t.at() - b.at}
+		t.formats[b.level][b.row] = "TORTILLA"
+	}
+	return nil
+}
+
+// encoder returns the encoder of the tables of level k. One schema serves all.
+func (t *tortillaWriter) encoder(ctx context.Context, k int) (*encode.Writer, error) {
+	table, err := t.table(ctx, k, nil, nil)
+	if err != nil {
+		return nil, err
+	}
+	clocked := encode.Clocks(ctx, t.columns(k))
+	cols := table.Columns()
+	for i := range cols {
+		for _, c := range clocked {
+			if c.Name == cols[i].Name {
+				cols[i].Type = c.Type
+			}
+		}
+	}
+	return encode.NewWriter(cols, nil)
+}
+
+// columns returns the columns of level k that its samples have. Those that a Tortilla has of its own are left out:
+// readers refuse a table with two columns of one name.
+func (t *tortillaWriter) columns(k int) *tables.Table {
+	own := []string{"id", "type", tortillaID, tortillaFormat, tortillaOffset, tortillaLength}
+	var keep []int
+	all := t.w.levels[k].columns
+	for i, c := range all.Columns() {
+		if !slices.Contains(own, c.Name) {
+			keep = append(keep, i)
+		}
+	}
+	return all.Select(keep)
+}
+
+// table returns rows of level k with the columns of a Tortilla.
+func (t *tortillaWriter) table(ctx context.Context, k int, rows []int, spans []span) (*tables.Table, error) {
+	l := t.w.levels[k]
+	ids, formats := make([]string, len(rows)), make([]string, len(rows))
+	offs, sizes := make([]int64, len(rows)), make([]int64, len(rows))
+	var named *tables.Vector // what the source says
+	if l.columns.Index(tortillaFormat) >= 0 {
+		var err error
+		if named, err = l.columns.Column(ctx, tortillaFormat); err != nil {
+			return nil, err
+		}
+		if named.Kind() != tables.String {
+			named = nil
+		}
+	}
+	for i, row := range rows {
+		ids[i], formats[i] = l.ids[row], t.formats[k][row]
+		offs[i], sizes[i] = spans[i].off, spans[i].size
+		if named != nil && !l.folders[row] && !named.Null(row) && named.Str(row) != "TORTILLA" {
+			formats[i] = named.Str(row)
+		}
+	}
+	return tables.Join(
+		tables.FromVectors([]string{tortillaID, tortillaFormat, tortillaOffset, tortillaLength},
+			[]*tables.Vector{tables.NewStrings(ids, nil), tables.NewStrings(formats, nil),
+				tables.NewInts(int64Type, offs, nil), tables.NewInts(int64Type, sizes, nil)}),
+		t.columns(k).Take(rows)), nil
+}

@@ -1,0 +1,242 @@
+package build_test
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/parquet-go/parquet-go"
+	"pgregory.net/rapid"
+
+	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/store/taco"
+	"github.com/chaski-eo/chaski/store/taco/build"
+	"github.com/chaski-eo/chaski/tables"
+)
+
+// randomTortilla writes a random dataset without padding as a Tortilla.
+func randomTortilla(t *testing.T, path string, seed int) *maker {
+	t.Helper()
+	m := &maker{dir: filepath.Dir(path), leaves: map[string]string{}}
+	for ; ; seed += 1000 {
+		set := rapid.Custom(func(r *rapid.T) *build.Taco {
+			m.r, m.rows, m.names = r, nil, nil
+			clear(m.leaves)
+			return m.taco()
+		}).Example(seed)
+		if set.Samples.PadTo > 0 {
+			continue
+		}
+		if _, err := build.Create(t.Context(), set, path, build.Options{}); err != nil {
+			t.Fatal(err)
+		}
+		return m
+	}
+}
+
+// TestTortillas: a Tortilla has the files and values that were put into it, and its header and the headers of folders
+// are those of the Tortilla specification 0.5.0: magic number, place of the table, one part, and zeros.
+func TestTortillas(t *testing.T) {
+	for i := range 30 {
+		path := filepath.Join(t.TempDir(), "a.tortilla")
+		m := randomTortilla(t, path, i)
+		if got := withoutZIP(filesOf(t, path)); !reflect.DeepEqual(got, m.leaves) {
+			t.Fatalf("%d: files %q, want %q", i, got, m.leaves)
+		}
+		all, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d, err := taco.Open(t.Context(), &source.Files{}, []string{path}, taco.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		blobs := [][]byte{all}
+		for k := range d.Levels() {
+			table, err := d.Level(t.Context(), k)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for row := range table.Len() {
+				e, err := d.EntryAt(t.Context(), k, row)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if e.Kind == taco.Folder {
+					blobs = append(blobs, all[e.Offset:e.Offset+e.Size])
+				}
+			}
+		}
+		for _, b := range blobs {
+			off, size := binary.LittleEndian.Uint64(b[2:]), binary.LittleEndian.Uint64(b[10:])
+			footer := b[off : off+size]
+			if string(b[:2]) != "#y" || binary.LittleEndian.Uint64(b[18:]) != 1 || off+size != uint64(len(b)) ||
+				strings.Trim(string(b[26:200]), "\x00") != "" || string(footer[:4]) != "PAR1" ||
+				string(footer[len(footer)-4:]) != "PAR1" {
+				t.Fatalf("%d: a header of %q for %d bytes", i, b[:200], len(b))
+			}
+		}
+		for k, rows := range m.rows {
+			table, err := d.Level(t.Context(), k)
+			if err != nil {
+				t.Fatal(err)
+			}
+			values := 0
+			for c, column := range table.Columns() {
+				v, err := table.At(t.Context(), c)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for row := range table.Len() {
+					e, err := d.Entry(t.Context(), k, row)
+					if err != nil {
+						t.Fatal(err)
+					}
+					want, ok := rows[e.Path+" "+column.Name]
+					if got := string(v.AppendJSON(nil, row)); ok && got != want {
+						t.Errorf("%d: %s %q is %s, want %s", i, e.Path, column.Name, got, want)
+					} else if ok {
+						values++
+					}
+				}
+			}
+			if values != len(rows) {
+				t.Errorf("%d: %d values of level %d, want %d", i, values, k, len(rows))
+			}
+		}
+		if err := d.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	dir := filepath.Join(t.TempDir(), "set")
+	_, err := build.Create(t.Context(), tiles(1, 5), dir, build.Options{Form: build.TortillaFile, PartCount: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole := filepath.Join(t.TempDir(), "whole.tortilla")
+	if _, err := build.Create(t.Context(), tiles(1, 5), whole, build.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	files := filesOf(t, filepath.Join(dir, "set.tortilla"))
+	if got, want := withoutZIP(files), withoutZIP(filesOf(t, whole)); !reflect.DeepEqual(got, want) {
+		t.Errorf("parts have files %q, want %q", got, want)
+	}
+	for i := range 3 {
+		b, err := os.ReadFile(filepath.Join(dir, fmt.Sprintf("set.%04d.part.tortilla", i)))
+		if err != nil || binary.LittleEndian.Uint64(b[18:]) != 3 {
+			t.Errorf("part %d: %v, or it is not of 3", i, err)
+		}
+	}
+	padded := &build.Taco{Samples: &build.Tortilla{PadTo: 2, Samples: []build.Sample{{ID: "a", Bytes: []byte("x")}}}}
+	_, err = build.Create(t.Context(), padded, filepath.Join(t.TempDir(), "a.tortilla"), build.Options{})
+	if err == nil || !strings.Contains(err.Error(), "padding") {
+		t.Errorf("padding in a Tortilla: %v", err)
+	}
+}
+
+// TestTheOriginalReaderReadsTortillas: the reader of generation 1 in tacoreader finds in random Tortillas the rows and
+// bytes that were put into them. CHASKI_ORACLE_PYTHON_TACO is a Python with it, CHASKI_ORACLE_SEED another seed.
+func TestTheOriginalReaderReadsTortillas(t *testing.T) {
+	python := os.Getenv("CHASKI_ORACLE_PYTHON_TACO")
+	if python == "" {
+		t.Skip("CHASKI_ORACLE_PYTHON_TACO names no Python with tacoreader")
+	}
+	seed, err := strconv.Atoi(os.Getenv("CHASKI_ORACLE_SEED"))
+	if err != nil {
+		seed = 0
+	}
+	t.Logf("CHASKI_ORACLE_SEED=%d", seed)
+	const count = 20
+	args := []string{"testdata/read_tortilla.py"}
+	var made []*maker
+	for i := range count {
+		path := filepath.Join(t.TempDir(), fmt.Sprint(i, ".tortilla"))
+		made, args = append(made, randomTortilla(t, path, seed*count+i)), append(args, path)
+	}
+	cmd := exec.CommandContext(t.Context(), python, args...)
+	var errs strings.Builder
+	cmd.Stderr = &errs
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%v: %s", err, errs.String())
+	}
+	lines := strings.Split(strings.TrimSpace(string(out)), "\n")
+	if len(lines) != count {
+		t.Fatalf("%d lines for %d: %s", len(lines), count, errs.String())
+	}
+	for i, line := range lines {
+		var found struct {
+			Leaves map[string]string
+			Rows   [][3]any
+		}
+		if err := json.Unmarshal([]byte(line), &found); err != nil {
+			t.Fatal(err)
+		}
+		want := map[string]string{}
+		for path, b := range made[i].leaves {
+			want[path] = fmt.Sprintf("%x", sha256.Sum256([]byte(b)))
+		}
+		if !reflect.DeepEqual(found.Leaves, want) {
+			t.Errorf("%d: leaves %v, want %v", i, found.Leaves, want)
+		}
+		values, all := 0, 0
+		for _, row := range found.Rows {
+			for name := range row[2].(map[string]any) {
+				if _, ok := made[i].rows[int(row[0].(float64))][row[1].(string)+" "+name]; !ok {
+					t.Errorf("%d: %v has a column %q", i, row[1], name)
+				}
+				values++
+			}
+		}
+		for _, level := range made[i].rows {
+			all += len(level)
+		}
+		if values != all {
+			t.Errorf("%d: %d values, want %d", i, values, all)
+		}
+	}
+}
+
+// TestColumnsThatATortillaHas: a column of the samples that is called as one of a Tortilla's own does not come twice
+// into its tables, which other readers refuse. Its place and id are those of the container.
+func TestColumnsThatATortillaHas(t *testing.T) {
+	names := []string{"tortilla:id", "tortilla:file_format", "tortilla:offset", "tortilla:length"}
+	for _, name := range names {
+		set := tiles(1, 3)
+		for i := range set.Samples.Samples {
+			s := &set.Samples.Samples[i]
+			s.Columns = tables.FromVectors([]string{name}, []*tables.Vector{tables.NewStrings([]string{"mine"}, nil)})
+		}
+		path := filepath.Join(t.TempDir(), "a.tortilla")
+		if _, err := build.Create(t.Context(), set, path, build.Options{}); err != nil {
+			continue // refused is as good
+		}
+		b, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		off, size := binary.LittleEndian.Uint64(b[2:]), binary.LittleEndian.Uint64(b[10:])
+		f, err := parquet.OpenFile(bytes.NewReader(b[off:off+size]), int64(size))
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen := map[string]int{}
+		for _, c := range f.Schema().Columns() {
+			seen[strings.Join(c, ".")]++
+		}
+		for _, own := range names {
+			if seen[own] != 1 {
+				t.Errorf("samples with %s: the table has %s %d times", name, own, seen[own])
+			}
+		}
+	}
+}
