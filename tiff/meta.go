@@ -8,10 +8,12 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/tiff/ifd"
 )
 
@@ -27,6 +29,7 @@ type Meta struct {
 	IFDs               int      // directories in the file's chain
 	ChainErr           error    // why the chain of directories breaks (ifd.File.ChainErr); nil if it does not
 	Overviews          int      // how many of the directories are reduced images
+	OverviewSizes      [][2]int // their heights and widths, from the largest to the smallest
 	HasMask            bool     // a directory is a mask of the full image
 
 	// Interleave is TILE, BAND or PIXEL. GDAL's ghost area says BAND for TILE files; only the
@@ -132,10 +135,21 @@ func (m *Meta) countIFDs(ctx context.Context, f *ifd.File) error {
 		switch v & (subfileReduced | subfileMask) {
 		case subfileReduced:
 			m.Overviews++
+			var size [2]int
+			for k, tag := range [...]uint16{tagImageLength, tagImageWidth} {
+				n, err := f.Uint(ctx, &f.Dirs[1+i], tag, 0)
+				if err != nil && fault.KindOf(err) == 0 {
+					return err
+				}
+				size[k] = int(min(n, chunk.MaxSide+1)) // a broken one is 0, or too large
+			}
+			m.OverviewSizes = append(m.OverviewSizes, size)
 		case subfileMask:
 			m.HasMask = true
 		}
 	}
+	// In the order of OpenOverviews.
+	slices.SortStableFunc(m.OverviewSizes, func(a, b [2]int) int { return b[0]*b[1] - a[0]*a[1] })
 	return nil
 }
 

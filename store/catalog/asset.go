@@ -52,6 +52,11 @@ type Asset struct {
 	// size, the bands and the dtype of the stack, but no chunks: what is read is read of the parts.
 	Parts []Asset
 
+	// Raster is the index of the raster itself where Index is that of one of its overviews, else nil. Overview is then
+	// the number of the overview, from 0 for the largest.
+	Raster   *chunk.Index
+	Overview int
+
 	// Bytes are all bytes of the raster, from Offset on, if OpenSmall read them with its header,
 	// else nil. They are shared and must not be changed.
 	Bytes []byte

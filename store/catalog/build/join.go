@@ -35,12 +35,13 @@ type Join struct {
 type joined struct {
 	added
 	tab columns.Table
-	at  []int64      // the row of each file, or -1
-	row reflect.Type // a struct with the fields of rowio.Row, then a pointer or slice for each of cols
+	on  map[string]int64 // the row of each value of Join.On
+	at  []int64          // the row of each file, or -1
+	row reflect.Type     // a struct with the fields of rowio.Row, then a pointer or slice for each of cols
 }
 
-// openJoin opens the table and finds the row of each file, before any file is read.
-func openJoin(ctx context.Context, o Options, files []namedFile) (_ *joined, err error) {
+// openJoin opens the table.
+func openJoin(ctx context.Context, o Options) (_ *joined, err error) {
 	j := &joined{added: added{table: o.Join.Table}}
 	var names []string
 	if j.tab, names, err = openTable(ctx, o.Opener, j.table, o.Join.On); err != nil {
@@ -57,11 +58,8 @@ func openJoin(ctx context.Context, o Options, files []namedFile) (_ *joined, err
 	if err := j.columns(names, o.Join.On); err != nil {
 		return nil, err
 	}
-	keys, err := j.keys(ctx, o.Join.On)
-	if err != nil {
-		return nil, err
-	}
-	return j, j.match(files, keys, o)
+	j.on, err = j.keys(ctx, o.Join.On)
+	return j, err
 }
 
 // Type is the type of a row without further columns.
@@ -132,36 +130,62 @@ func (j *joined) keys(ctx context.Context, on string) (map[string]int64, error) 
 	return keys, err
 }
 
-// match finds the row of each file.
-func (j *joined) match(files []namedFile, keys map[string]int64, o Options) error {
+// match finds the row of each file, before any file is read.
+func (j *joined) match(files []namedFile, o Options) error {
+	m := matching{j: j, used: map[int64]bool{}}
 	j.at = make([]int64, len(files))
-	used := map[int64]bool{}
-	missing := ""
 	for i, f := range files {
-		row, ok := keys[f.uri]
-		if !ok {
-			row, ok = keys[stem(f.uri)]
-		}
-		if !ok {
-			row = -1
-			if o.Counts.Unmatched++; missing == "" {
-				missing = f.uri
-			}
-		} else {
-			used[row] = true
-		}
-		j.at[i] = row
+		j.at[i] = m.add(f.uri)
 	}
-	o.Counts.Unused = int(j.tab.Rows()) - len(used)
-	if missing == "" || o.Join.Left {
+	return m.end(&o)
+}
+
+// rowOf returns the row of a file, or -1.
+func (j *joined) rowOf(uri string) int64 {
+	if row, ok := j.on[uri]; ok {
+		return row
+	}
+	if row, ok := j.on[stem(uri)]; ok {
+		return row
+	}
+	return -1
+}
+
+// matching counts the files and rows that belong together.
+type matching struct {
+	j         *joined
+	used      map[int64]bool
+	unmatched int
+	missing   string // the first file without a row
+}
+
+// add returns the row of a file, or -1.
+func (m *matching) add(uri string) int64 {
+	row := m.j.rowOf(uri)
+	switch {
+	case row >= 0:
+		m.used[row] = true
+	case m.unmatched == 0:
+		m.missing = uri
+		fallthrough
+	default:
+		m.unmatched++
+	}
+	return row
+}
+
+// end takes the counts, and refuses files without a row unless the join allows them.
+func (m *matching) end(o *Options) error {
+	o.Counts.Unmatched, o.Counts.Unused = m.unmatched, int(m.j.tab.Rows())-len(m.used)
+	if m.unmatched == 0 || o.Join.Left {
 		return nil
 	}
 	others := ""
-	if o.Counts.Unmatched > 1 {
-		others = fmt.Sprintf(", and none for %d more files", o.Counts.Unmatched-1)
+	if m.unmatched > 1 {
+		others = fmt.Sprintf(", and none for %d more files", m.unmatched-1)
 	}
-	return fault.New(fault.NotFound, "column "+o.Join.On, fault.NoOffset, "has neither %q nor %q%s", missing,
-		stem(missing), others)
+	return fault.New(fault.NotFound, "column "+o.Join.On, fault.NoOffset, "has neither %q nor %q%s", m.missing,
+		stem(m.missing), others)
 }
 
 // stem returns the name of a file without directory and extension.

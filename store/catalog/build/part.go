@@ -25,6 +25,9 @@ type File struct {
 	Size   int64       `json:"size,omitempty"` // of an object that was listed
 	ETag   string      `json:"etag,omitempty"`
 	Member *FileMember `json:"member,omitempty"`
+	// Below is its path below the directory or the fixed part of the glob that lists it, with "/", or its name.
+	Below string `json:"-"`
+	Bytes int64  `json:"-"` // its size when it was listed; 0 if that is not known
 }
 
 // FileMember is what a Member has, but for opening it.
@@ -38,7 +41,7 @@ type FileMember struct {
 // list is good wherever it is read.
 func Files(ctx context.Context, paths []string, o Options, add func(File) error) error {
 	return eachFile(ctx, paths, o, func(f namedFile) (err error) {
-		out := File{URI: f.uri, Path: f.path, Size: f.size, ETag: f.etag}
+		out := File{URI: f.uri, Path: f.path, Size: f.size, ETag: f.etag, Below: f.below, Bytes: f.bytes}
 		if !source.IsRemote(f.path) {
 			if out.Path, err = pathname.Abs(source.LocalPath(f.path)); err != nil {
 				return err
@@ -72,7 +75,7 @@ func (f *File) named(o *Options) namedFile {
 
 // WritePart writes a catalog of files, which are in the order of their URIs. It returns the number of rows; without
 // one, nothing is written.
-func WritePart(ctx context.Context, w io.Writer, files []File, o Options) (int, error) {
+func WritePart(ctx context.Context, w io.Writer, files []File, o Options) (n int, err error) {
 	named := make([]namedFile, len(files))
 	for i := range files {
 		named[i] = files[i].named(&o)
@@ -81,12 +84,22 @@ func WritePart(ctx context.Context, w io.Writer, files []File, o Options) (int, 
 		return 0, fault.New(fault.Corrupt, "files", fault.NoOffset, "they are not in the order of their URIs")
 	}
 	o.Workers = o.workers(named)
+	if o.Counts == nil {
+		o.Counts = &Counts{}
+	}
+	o.Join = nil // MergeParts joins
 	x := &indexing{o: o, files: named}
+	defer func() { err = errors.Join(err, x.close()) }()
+	if err := x.open(ctx); err != nil {
+		return 0, err
+	}
 	ro := rowio.RowOptions{Workers: o.Workers, Progress: o.Progress}
 	if o.Skipped != nil {
 		ro.Skipped = func(i int, err error) { o.Skipped(named[i].path, err) }
 	}
-	return rowio.Write(ctx, w, len(named), ro, rowio.Source{Begin: x.begin, Make: x.row})
+	n, err = rowio.Write(ctx, w, len(named), ro, rowio.Source{Begin: x.begin, Make: x.row})
+	o.Counts.Rows, o.Counts.Reused = n, int(x.reused.Load())
+	return n, err
 }
 
 // compareURIs is negative also for equal URIs, so that sorted URIs are different ones.
@@ -97,12 +110,47 @@ func compareURIs(a, b string) int {
 	return 1
 }
 
-// MergeParts writes the catalog of the files of all parts, in their order. Memory is that of one row group of the
-// output and of one part. A part that is no catalog is fault.Corrupt or fault.Unsupported, and so are rows that are
-// not in the order of their URIs.
-func MergeParts(ctx context.Context, w io.Writer, parts iter.Seq2[*io.SectionReader, error]) (int, error) {
+// Matching matches files with the rows of Options.Join as they are listed, so that what does not fit is known before
+// anything is read.
+type Matching struct {
+	o Options
+	m matching
+}
+
+// NewMatching opens the table of o.Join. Close it after use.
+func NewMatching(ctx context.Context, o Options) (*Matching, error) {
+	j, err := openJoin(ctx, o)
+	if err != nil {
+		return nil, fault.WithFile(err, o.Join.Table)
+	}
+	return &Matching{o, matching{j: j, used: map[int64]bool{}}}, nil
+}
+
+// Add adds a file by its URI in the catalog. Each is added once.
+func (m *Matching) Add(uri string) { m.m.add(uri) }
+
+// End puts the numbers of files and rows that do not match into o.Counts, and refuses such files as Write does.
+func (m *Matching) End() error { return fault.WithFile(m.m.end(&m.o), m.o.Join.Table) }
+
+// Close closes the table.
+func (m *Matching) Close() error { return m.m.j.tab.Close() }
+
+// MergeParts writes the catalog of the files of all parts, in their order, with the columns of o.Join. Memory is that
+// of one row group of the output and of one part, and with Join that of Write. A part that is no catalog is
+// fault.Corrupt or fault.Unsupported, and so are rows that are not in the order of their URIs.
+func MergeParts(ctx context.Context, w io.Writer, parts iter.Seq2[*io.SectionReader, error], o Options) (n int,
+	err error) {
+	var more rowio.Columns
+	var join *joined
+	if o.Join != nil {
+		if join, err = openJoin(ctx, o); err != nil {
+			return 0, fault.WithFile(err, o.Join.Table)
+		}
+		defer func() { err = errors.Join(err, join.tab.Close()) }()
+		more = join
+	}
 	last, first := "", true
-	return rowio.Copy(w, func(add func(*rowio.Row) error) error {
+	return rowio.Copy(w, more, func(add func(*rowio.Row) error) error {
 		for part, err := range parts {
 			if err != nil {
 				return err
@@ -112,6 +160,14 @@ func MergeParts(ctx context.Context, w io.Writer, parts iter.Seq2[*io.SectionRea
 					return fault.New(fault.Corrupt, "row", fault.NoOffset, "%q comes after %q", r.URI, last)
 				}
 				last, first = r.URI, false
+				if join != nil {
+					join.at = append(join.at[:0], join.rowOf(r.URI))
+					if join.at[0] < 0 && !o.Join.Left {
+						return fault.WithFile(fault.New(fault.NotFound, "column "+o.Join.On, fault.NoOffset,
+							"has neither %q nor %q: it changed since the parts were listed", r.URI, stem(r.URI)),
+							o.Join.Table)
+					}
+				}
 				return add(r)
 			})
 			if err != nil {

@@ -195,7 +195,10 @@ type indexing struct {
 
 func (x *indexing) open(ctx context.Context) (err error) {
 	if x.o.Join != nil {
-		if x.join, err = openJoin(ctx, x.o, x.files); err != nil {
+		if x.join, err = openJoin(ctx, x.o); err == nil {
+			err = x.join.match(x.files, x.o)
+		}
+		if err != nil {
 			return fault.WithFile(err, x.o.Join.Table)
 		}
 	}
@@ -292,6 +295,8 @@ type namedFile struct {
 	size      int64  // of an object that was listed
 	etag      string // of an object that was listed
 	member    *Member
+	below     string // see File
+	bytes     int64
 }
 
 // expand lists the files, with their URIs in the catalog, in order.
@@ -321,14 +326,14 @@ func eachFile(ctx context.Context, paths []string, o Options, add func(namedFile
 		case members != nil:
 			err = eachMember(members, base, o.Absolute, add)
 		case source.IsRemote(p) && !listing.RemoteGlob(p) && isFile(listing.Extension(p)):
-			err = add(namedFile{uri: p, path: p})
+			err = add(namedFile{uri: p, path: p, below: listing.Name(p)})
 		default:
 			err = listing.Stream(ctx, p, o.Opener, func(l *listing.Listing, rel string, size int64, etag string) error {
 				if source.IsRemote(l.Base) {
 					uri := listing.Resolve(l.Base, rel)
-					return add(namedFile{uri: uri, path: uri, size: size, etag: etag})
+					return add(namedFile{uri: uri, path: uri, size: size, etag: etag, below: rel, bytes: size})
 				}
-				f := namedFile{path: pathname.Join(l.Base, filepath.FromSlash(rel))}
+				f := namedFile{path: pathname.Join(l.Base, filepath.FromSlash(rel)), below: rel, bytes: size}
 				if f.uri, err = uriOf(base, f.path, o.Absolute); err != nil {
 					return err
 				}

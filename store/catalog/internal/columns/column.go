@@ -6,6 +6,7 @@ import (
 	"context"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/turns"
 )
 
 // Kind is the kind of a field of a sample.
@@ -95,8 +96,10 @@ func (t *Strings) Scan(ctx context.Context, visit func(int64, Cell) error) error
 
 func scanMemory(ctx context.Context, c Column, n int64, visit func(int64, Cell) error) error {
 	for row := range n {
-		if row%4096 == 0 && ctx.Err() != nil {
-			return ctx.Err()
+		if row%4096 == 0 {
+			if err := turns.Tick(ctx); err != nil {
+				return err
+			}
 		}
 		v, err := c.Cell(ctx, row)
 		if err == nil {

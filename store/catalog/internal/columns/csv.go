@@ -13,6 +13,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/budget"
+	"github.com/chaski-eo/chaski/internal/turns"
 	"github.com/chaski-eo/chaski/source"
 )
 
@@ -196,7 +197,7 @@ type sequential struct {
 }
 
 func (s *sequential) Read(p []byte) (int, error) {
-	if err := s.ctx.Err(); err != nil {
+	if err := turns.Tick(s.ctx); err != nil {
 		return 0, err
 	}
 	n := min(int64(len(p)), s.r.Size()-s.at)

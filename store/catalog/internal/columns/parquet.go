@@ -10,6 +10,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/budget"
 	"github.com/chaski-eo/chaski/internal/lru"
+	"github.com/chaski-eo/chaski/internal/turns"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/tables/parquet"
 )
@@ -158,7 +159,7 @@ func (c *ParquetColumn) Scan(ctx context.Context, visit func(int64, Cell) error)
 			return err
 		}
 		for p := range pages.Pages {
-			if err := ctx.Err(); err != nil {
+			if err := turns.Tick(ctx); err != nil {
 				return err
 			}
 			v, err := c.t.File.Read(ctx, group, c.i, pages, p, dict)

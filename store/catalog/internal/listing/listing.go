@@ -15,6 +15,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/budget"
 	"github.com/chaski-eo/chaski/internal/pathname"
+	"github.com/chaski-eo/chaski/internal/turns"
 	"github.com/chaski-eo/chaski/source"
 )
 
@@ -239,7 +240,7 @@ func (l *Listing) walk(ctx context.Context, dir string, r *source.Roots, pattern
 		if err != nil {
 			return err
 		}
-		if err := cmp.Or(ctx.Err(), l.charge(ctx, false)); err != nil {
+		if err := cmp.Or(turns.Tick(ctx), l.charge(ctx, false)); err != nil {
 			return err
 		}
 		if p == dir {

@@ -17,10 +17,15 @@ func IsURL(uri string) bool {
 
 // Extension returns the extension of a path or URI, in lower case.
 func Extension(uri string) string {
+	return strings.ToLower(path.Ext(Name(uri)))
+}
+
+// Name returns the last part of a URI. Of one of HTTP it leaves out the query.
+func Name(uri string) string {
 	if IsURL(uri) {
 		uri, _, _ = strings.Cut(uri, "?")
 	}
-	return strings.ToLower(path.Ext(uri[strings.LastIndexByte(uri, '/')+1:]))
+	return uri[strings.LastIndexByte(uri, '/')+1:]
 }
 
 // RemoteGlob reports whether a remote URI is a pattern. A URI of HTTP is not: it cannot be listed, and may have a "?".

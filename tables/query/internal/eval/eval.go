@@ -8,6 +8,7 @@ import (
 
 	"github.com/chaski-eo/chaski/internal/budget"
 	"github.com/chaski-eo/chaski/internal/crash"
+	"github.com/chaski-eo/chaski/internal/turns"
 	"github.com/chaski-eo/chaski/tables"
 	"github.com/chaski-eo/chaski/tables/query/internal/ast"
 	"github.com/chaski-eo/chaski/tables/query/internal/plan"
@@ -120,8 +121,14 @@ func (ev *Evaluator) Where(n *plan.Node, r *vec.Rows, limit int) (*vec.Rows, err
 			if k+1 < parts {
 				hi = r.N / vec.BatchRows * (k + 1) / parts * vec.BatchRows
 			}
+			ctx := ev.Ctx
+			if k+1 < parts { // each goroutine has a turn of its own
+				slot := turns.Of(ctx).Beside()
+				defer slot.Rest()
+				ctx = turns.With(ctx, slot)
+			}
 			errs[k] = crash.Call(func() (err error) {
-				found[k], err = ev.beside().search(n, r, lo, hi, limit)
+				found[k], err = ev.beside(ctx).search(n, r, lo, hi, limit)
 				return err
 			})
 		}
@@ -130,6 +137,9 @@ func (ev *Evaluator) Where(n *plan.Node, r *vec.Rows, limit int) (*vec.Rows, err
 		} else {
 			search()
 		}
+	}
+	if parts > 1 {
+		turns.Rest(ev.Ctx) // the others may need it
 	}
 	g.Wait()
 	for _, err := range errs { // the error of the first rows, so that it does not depend on timing
@@ -155,8 +165,8 @@ const (
 
 // beside returns an evaluator of the same columns for another goroutine. The caller has loaded all columns of the
 // condition, so that the goroutines only read the shared map.
-func (ev *Evaluator) beside() *Evaluator {
-	out := New(ev.Ctx, ev.Tables)
+func (ev *Evaluator) beside(ctx context.Context) *Evaluator {
+	out := New(ctx, ev.Tables)
 	out.loaded = ev.loaded // only read from here on
 	return out
 }
@@ -170,7 +180,7 @@ func (ev *Evaluator) search(n *plan.Node, r *vec.Rows, lo, hi, limit int) (*vec.
 	}
 	size := sizeFor(n)
 	for ; lo < hi && (limit < 0 || out.N < limit); lo += size {
-		if err := ev.Ctx.Err(); err != nil {
+		if err := turns.Tick(ev.Ctx); err != nil {
 			return nil, err
 		}
 		ev.budget.Reset()
@@ -215,7 +225,7 @@ func (ev *Evaluator) Column(n *plan.Node, r *vec.Rows) (*tables.Vector, error) {
 	out := vec.Collector{Type: n.Type}
 	size := sizeFor(n)
 	for lo := 0; lo < r.N; lo += size {
-		if err := ev.Ctx.Err(); err != nil {
+		if err := turns.Tick(ev.Ctx); err != nil {
 			return nil, err
 		}
 		ev.budget.Reset()

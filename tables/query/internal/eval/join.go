@@ -2,6 +2,7 @@ package eval
 
 import (
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/turns"
 	"github.com/chaski-eo/chaski/tables"
 	"github.com/chaski-eo/chaski/tables/query/internal/ast"
 	"github.com/chaski-eo/chaski/tables/query/internal/plan"
@@ -99,7 +100,7 @@ func (p *pairs) add(l, k int32) error {
 
 // flush checks the collected pairs and adds those that pass to the result.
 func (p *pairs) flush() error {
-	if err := p.ev.Ctx.Err(); err != nil {
+	if err := turns.Tick(p.ev.Ctx); err != nil {
 		return err
 	}
 	sel := make([]int32, len(p.l))

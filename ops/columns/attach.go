@@ -1,0 +1,148 @@
+package columns
+
+import (
+	"context"
+	"path"
+	"strconv"
+	"strings"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/store/catalog"
+	"github.com/chaski-eo/chaski/store/taco/build"
+	"github.com/chaski-eo/chaski/tables"
+)
+
+// Attach attaches a row of a table to each sample of level 0.
+type Attach struct {
+	// Table is a Parquet or CSV file (.csv, .tsv), or one of STAC items (.json).
+	Table string
+	// On is the column that names the sample of a row: by its id or, if no row has that, by its id without an
+	// extension. No two rows may have the same value; a row may belong to several samples. The default is "id", which
+	// the container then has itself; another column is attached with the others.
+	On string
+	// Left allows samples without a row, whose columns are null. Otherwise they are NotFound.
+	Left bool
+
+	// Unmatched is set to the number of samples without a row, and Unused to that of rows without a sample.
+	Unmatched, Unused int
+}
+
+// More implements build.Options.More. The columns are read into memory.
+func (a *Attach) More(ctx context.Context, o source.Opener, levels []build.Level) (_ *tables.Table, err error) {
+	defer func() { err = fault.WithFile(err, a.Table) }()
+	on := a.On
+	if on == "" {
+		on = "id"
+	}
+	t, closer, err := catalog.ReadTable(ctx, o, a.Table, on)
+	if err != nil {
+		return nil, err
+	}
+	defer closer.Close() //nolint:errcheck // it was only read
+	rows, err := a.match(ctx, t, on, levels[0].Rows)
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	var vectors []*tables.Vector
+	for i, c := range t.Columns() {
+		if c.Name == on && on == "id" {
+			continue
+		}
+		name := Rename(c.Name)
+		for _, own := range levels[0].Columns {
+			if own.Name == name {
+				return nil, fault.New(fault.Unsupported, "column "+c.Name, fault.NoOffset,
+					"the samples already have a column %q", name)
+			}
+		}
+		v, err := t.At(ctx, i)
+		if err == nil {
+			v, err = v.Take(rows)
+		}
+		if err != nil {
+			return nil, fault.WithPart(err, "column "+c.Name, fault.NoOffset)
+		}
+		names, vectors = append(names, name), append(vectors, v)
+	}
+	if len(names) == 0 {
+		return nil, fault.New(fault.Unsupported, "table", fault.NoOffset, "has no column beside %q", on)
+	}
+	return tables.FromVectors(names, vectors), nil
+}
+
+// match returns the row of each sample, -1 for none.
+func (a *Attach) match(ctx context.Context, t *tables.Table, on string, samples []build.Row) ([]int, error) {
+	keys, err := keysOf(ctx, t, on)
+	if err != nil {
+		return nil, err
+	}
+	part := "column " + on
+	rows, used := make([]int, len(samples)), map[int]bool{}
+	a.Unmatched = 0
+	missing := ""
+	for i := range samples {
+		id := samples[i].ID
+		row, ok := keys[id]
+		if !ok {
+			row, ok = keys[stem(id)]
+		}
+		switch {
+		case samples[i].Padding:
+			row = -1
+		case ok:
+			used[row] = true
+		default:
+			if row = -1; a.Unmatched == 0 {
+				missing = id
+			}
+			a.Unmatched++
+		}
+		rows[i] = row
+	}
+	a.Unused = t.Len() - len(used)
+	switch {
+	case a.Unmatched == 0 || a.Left:
+		return rows, nil
+	case a.Unmatched > 1:
+		return nil, fault.New(fault.NotFound, part, fault.NoOffset,
+			"has neither %q nor %q, and none for %d more samples", missing, stem(missing), a.Unmatched-1)
+	}
+	return nil, fault.New(fault.NotFound, part, fault.NoOffset, "has neither %q nor %q", missing, stem(missing))
+}
+
+// keysOf returns the row of each value of a column.
+func keysOf(ctx context.Context, t *tables.Table, on string) (map[string]int, error) {
+	v, err := t.Column(ctx, on)
+	if err != nil {
+		return nil, err
+	}
+	part := "column " + on
+	var key func(i int) string
+	switch v.Kind() {
+	case tables.String:
+		key = v.Str
+	case tables.Int64:
+		key = func(i int) string { return strconv.FormatInt(v.Int(i), 10) }
+	case tables.Uint64:
+		key = func(i int) string { return strconv.FormatUint(uint64(v.Int(i)), 10) }
+	default:
+		return nil, fault.New(fault.Unsupported, part, fault.NoOffset, "is of type %v, which cannot name samples",
+			v.Type())
+	}
+	keys := map[string]int{}
+	for i := range v.Len() {
+		if v.Null(i) || key(i) == "" {
+			continue
+		}
+		if other, twice := keys[key(i)]; twice {
+			return nil, fault.New(fault.Corrupt, part, fault.NoOffset, "rows %d and %d both have %q", other, i, key(i))
+		}
+		keys[key(i)] = i
+	}
+	return keys, nil
+}
+
+// stem returns an id without an extension.
+func stem(id string) string { return strings.TrimSuffix(id, path.Ext(id)) }

@@ -1,0 +1,136 @@
+package columns
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+
+	"github.com/chaski-eo/chaski/tables"
+)
+
+// Columns of the extensions of TACO.
+const (
+	CRS       = "stac:crs"
+	Shape     = "stac:tensor_shape"
+	Transform = "stac:geotransform"
+	Centroid  = "stac:centroid"
+	Stats     = "geotiff:stats"
+)
+
+// Renamed is the prefix that columns of a table get if every container has one of their name.
+const Renamed = "source:"
+
+// Rename returns the name that a column of a table has in a container.
+func Rename(name string) string {
+	if name == "id" || name == "type" {
+		return Renamed + name
+	}
+	return name
+}
+
+// Raster is what columns say of a raster.
+type Raster struct {
+	Shape     [3]int
+	EPSG      int  // 0 if it is not known
+	Placed    bool // Transform is known
+	Transform [6]float64
+	Stats     [][]float64 // of each band, see Summary
+}
+
+// Set collects columns.
+type Set struct {
+	names   []string
+	vectors []*tables.Vector
+}
+
+// Add adds a column.
+func (c *Set) Add(name string, v *tables.Vector) {
+	c.names, c.vectors = append(c.names, name), append(c.vectors, v)
+}
+
+// Table returns the columns.
+func (c *Set) Table() *tables.Table { return tables.FromVectors(c.names, c.vectors) }
+
+// STAC adds the columns of STAC of n rasters, but for the centroid. Those of a nil one are null.
+func (c *Set) STAC(n int, of func(i int) *Raster) {
+	crs, none := make([]string, n), make([]bool, n)
+	for i := range n {
+		if r := of(i); r == nil || r.EPSG == 0 {
+			none[i] = true
+		} else {
+			crs[i] = fmt.Sprintf("EPSG:%d", r.EPSG)
+		}
+	}
+	c.Add(CRS, tables.NewStrings(crs, none))
+	c.Add(Shape, Integers(n, func(i int) []int64 {
+		r := of(i)
+		if r == nil {
+			return nil
+		}
+		return []int64{int64(r.Shape[0]), int64(r.Shape[1]), int64(r.Shape[2])}
+	}))
+	c.Add(Transform, listOf(floats, n, func(i int) []float64 {
+		r := of(i)
+		if r == nil || !r.Placed {
+			return nil
+		}
+		return r.Transform[:]
+	}))
+}
+
+// Stats adds the column geotiff:stats of n rasters. That of a nil one, or of one without statistics, is null.
+func (c *Set) Stats(n int, of func(i int) *Raster) {
+	var bands [][]float64
+	offs, none := make([]uint32, 1, n+1), make([]bool, n)
+	for i := range n {
+		r := of(i)
+		if none[i] = r == nil || r.Stats == nil; !none[i] {
+			bands = append(bands, r.Stats...)
+		}
+		offs = append(offs, uint32(len(bands)))
+	}
+	each := listOf(float32s, len(bands), func(i int) []float64 { return bands[i] })
+	c.Add(Stats, tables.NewList(each, offs, none))
+}
+
+// Centroids adds the column stac:centroid of points of longitude and latitude, as WKB: little-endian, type 1. That of
+// NaN is null.
+func (c *Set) Centroids(points [][2]float64) {
+	var data []byte
+	offs, none := make([]uint32, 1, len(points)+1), make([]bool, len(points))
+	for i, p := range points {
+		if none[i] = math.IsNaN(p[0] + p[1]); !none[i] {
+			data = append(data, 1, 1, 0, 0, 0)
+			data = binary.LittleEndian.AppendUint64(data, math.Float64bits(p[0]))
+			data = binary.LittleEndian.AppendUint64(data, math.Float64bits(p[1]))
+		}
+		offs = append(offs, uint32(len(data)))
+	}
+	c.Add(Centroid, tables.NewBytes(tables.Type{Kind: tables.Binary}, data, offs, none))
+}
+
+// Integers returns a column of n lists of integers; a nil one is null.
+func Integers(n int, values func(i int) []int64) *tables.Vector { return listOf(integers, n, values) }
+
+var (
+	int64s   = tables.Type{Kind: tables.Int64, Bits: 64}
+	float64s = tables.Type{Kind: tables.Float64, Bits: 64}
+	float32s = func(v []float64) *tables.Vector {
+		return tables.NewFloats(tables.Type{Kind: tables.Float64, Bits: 32}, v, nil)
+	}
+	integers = func(v []int64) *tables.Vector { return tables.NewInts(int64s, v, nil) }
+	floats   = func(v []float64) *tables.Vector { return tables.NewFloats(float64s, v, nil) }
+)
+
+// listOf returns n lists; a nil one is null.
+func listOf[T any](of func([]T) *tables.Vector, n int, values func(i int) []T) *tables.Vector {
+	var all []T
+	offs, none := make([]uint32, 1, n+1), make([]bool, n)
+	for i := range n {
+		v := values(i)
+		none[i] = v == nil
+		all = append(all, v...)
+		offs = append(offs, uint32(len(all)))
+	}
+	return tables.NewList(of(all), offs, none)
+}
