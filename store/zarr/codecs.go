@@ -5,55 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
 )
-
-// step undoes one codec of a chunk.
-type step struct {
-	name string
-	do   action
-	size int // bytes of what comes out; the chunk itself at the last step
-	elem int // bytes of a value, where the codec has values
-	// The types of the filters delta and fixedscaleoffset: of what comes out and of what was stored.
-	to, from     number
-	scale, shift float64
-}
-
-// number is a type of a filter's values.
-type number struct {
-	t   chunk.DType
-	big bool
-}
-
-// action is how a step is undone.
-type action uint8
-
-const (
-	doZstd action = iota
-	doGzip
-	doZlib
-	doBzip2
-	doLZ4
-	doBlosc
-	doCRC32C
-	doShuffle
-	doDelta
-	doScale
-	doSwap
-)
-
-// compresses reports whether the size of what an action gets does not follow from the size of what it gives.
-func (a action) compresses() bool { return a <= doBlosc }
-
-// shard is one level of sharding: an object, or a chunk of an outer shard, that holds a grid of chunks.
-type shard struct {
-	inner   []int64 // cells of a chunk of its grid
-	grid    []int64 // chunks along each dimension
-	atStart bool    // the index comes first
-	big     bool    // its numbers are big-endian
-	sum     bool    // it ends with a CRC-32C
-}
 
 // chain collects the steps of codecs in the order in which they encode.
 type chain struct {
@@ -164,17 +117,6 @@ func (c *chain) filter(id string, conf object) error {
 	return nil
 }
 
-// known reports whether the filter's types are implemented.
-func (s *step) known() bool {
-	switch s.do {
-	case doScale: // whole numbers are scaled as float64, as numpy does; float32 would round as float32
-		return !isFloat(s.from.t) && (s.to.t == chunk.Float32 || s.to.t == chunk.Float64)
-	case doDelta:
-		return !isFloat(s.from.t) && !isFloat(s.to.t) || s.from.t == s.to.t && s.to.t != chunk.Float16
-	}
-	return true
-}
-
 // add3 adds a codec of version 3 from bytes to bytes.
 func (c *chain) add3(n named) error {
 	if n.name == "crc32c" {
@@ -193,23 +135,6 @@ func (c *chain) add3(n named) error {
 		return unsupported("codec %q", n.name)
 	}
 	return c.add(step{name: n.name, do: do})
-}
-
-// storedSize returns the bytes that a chunk has in its object, or -1 if it is compressed.
-func storedSize(steps []step, decoded int) int {
-	if len(steps) == 0 {
-		return decoded
-	}
-	switch s := &steps[0]; {
-	case s.do.compresses():
-		return -1
-	case s.do == doCRC32C:
-		return s.size + 4
-	case s.do == doDelta, s.do == doScale:
-		return s.size / s.to.t.Size() * s.from.t.Size()
-	default:
-		return s.size
-	}
 }
 
 // decoding returns the steps in the order in which they decode. big says that samples are big-endian.

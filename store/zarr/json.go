@@ -2,7 +2,6 @@ package zarr
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"io"
@@ -25,37 +24,6 @@ const (
 
 // object is a JSON object whose values are not decoded yet.
 type object map[string]json.RawMessage
-
-// readObject reads a metadata file, and charges it to the memory of the node. A file that does not exist is
-// fault.NotFound.
-func (n *Node) readObject(ctx context.Context, uri string) (object, error) {
-	r, err := n.open.Open(ctx, uri)
-	if err != nil {
-		return nil, fault.WithFile(err, uri)
-	}
-	defer r.Close()
-	if r.Size() > maxMeta {
-		return nil, fault.WithFile(fault.New(fault.Limit, metaPart, fault.NoOffset, "%d bytes, at most %d",
-			r.Size(), maxMeta), uri)
-	}
-	if err := n.charge(ctx, metaCopies*r.Size()); err != nil {
-		return nil, fault.WithFile(err, uri)
-	}
-	b := make([]byte, r.Size())
-	if err := r.ReadAt(ctx, b, 0); err != nil {
-		return nil, fault.WithFile(err, uri)
-	}
-	b, values, err := plain(b)
-	if err == nil {
-		err = n.charge(ctx, int64(values)*valueBytes)
-	}
-	var v object
-	if err == nil {
-		v, err = decodeObject(b)
-	}
-	n.refund(r.Size()) // the text itself goes
-	return v, fault.WithFile(err, uri)
-}
 
 const metaPart = "metadata"
 

@@ -30,24 +30,6 @@ func newMemory(account *budget.Account, indexes int64) *memory {
 	return &memory{account: account, indexes: lru.New[string, *shardIndex](indexes), paid: indexes}
 }
 
-// charge charges n bytes for metadata of the node.
-func (n *Node) charge(ctx context.Context, bytes int64) error {
-	if err := n.options.memory.take(ctx, bytes); err != nil {
-		return err
-	}
-	n.charged += bytes
-	return nil
-}
-
-// refund gives back some of what the node was charged for.
-func (n *Node) refund(bytes int64) {
-	n.charged -= bytes
-	n.options.memory.give(bytes)
-}
-
-// drop says that the node goes out of use. Its array may still be read.
-func (n *Node) drop() { n.refund(n.charged) }
-
 func (m *memory) take(ctx context.Context, n int64) error {
 	m.mu.Lock()
 	over := n > maxHeld-m.held
@@ -74,14 +56,6 @@ func (m *memory) take(ctx context.Context, n int64) error {
 		m.full = err
 	}
 	return err
-}
-
-// Full returns an error if there was no room for some of the metadata, which Place takes for missing.
-func (n *Node) Full() error {
-	m := n.options.memory
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return fault.WithFile(m.full, n.URI)
 }
 
 func (m *memory) give(n int64) {

@@ -1,0 +1,211 @@
+package zarr
+
+import (
+	"context"
+	"path"
+	"strings"
+
+	"github.com/chaski-eo/chaski/fault"
+)
+
+// readObject reads a metadata file, and charges it to the memory of the node. A file that does not exist is
+// fault.NotFound.
+func (n *Node) readObject(ctx context.Context, uri string) (object, error) {
+	r, err := n.open.Open(ctx, uri)
+	if err != nil {
+		return nil, fault.WithFile(err, uri)
+	}
+	defer r.Close()
+	if r.Size() > maxMeta {
+		return nil, fault.WithFile(fault.New(fault.Limit, metaPart, fault.NoOffset, "%d bytes, at most %d",
+			r.Size(), maxMeta), uri)
+	}
+	if err := n.charge(ctx, metaCopies*r.Size()); err != nil {
+		return nil, fault.WithFile(err, uri)
+	}
+	b := make([]byte, r.Size())
+	if err := r.ReadAt(ctx, b, 0); err != nil {
+		return nil, fault.WithFile(err, uri)
+	}
+	b, values, err := plain(b)
+	if err == nil {
+		err = n.charge(ctx, int64(values)*valueBytes)
+	}
+	var v object
+	if err == nil {
+		v, err = decodeObject(b)
+	}
+	n.refund(r.Size()) // the text itself goes
+	return v, fault.WithFile(err, uri)
+}
+
+// load reads the metadata of the node.
+func (n *Node) load(ctx context.Context) error {
+	uri := n.URI
+	v, err := n.readObject(ctx, Join(uri, meta3))
+	if err == nil {
+		return fault.WithFile(n.open3(v), Join(uri, meta3))
+	}
+	if !missing(err) {
+		return err
+	}
+	n.Format = 2
+	if v, err = n.readObject(ctx, Join(uri, array2)); err == nil {
+		attrs, err := n.optional(ctx, Join(uri, attrs2))
+		if err != nil {
+			return err
+		}
+		m, err := parse2(v, attrs)
+		if err != nil {
+			return fault.WithFile(err, Join(uri, array2))
+		}
+		n.Array = newArray(n.open, n.URI, "", m, n.options)
+		return nil
+	}
+	if !missing(err) {
+		return err
+	}
+	all, err := n.optional(ctx, Join(uri, consolidated))
+	if err != nil {
+		return err
+	}
+	if all != nil {
+		return fault.WithFile(n.consolidated2(all), Join(uri, consolidated))
+	}
+	if _, err = n.readObject(ctx, Join(uri, group2)); err != nil {
+		if missing(err) {
+			err = fault.WithFile(fault.New(fault.NotFound, "dataset", fault.NoOffset,
+				"there is no zarr.json, .zarray, .zmetadata or .zgroup"), uri)
+		}
+		return err
+	}
+	n.Attrs, err = n.optional(ctx, Join(uri, attrs2))
+	return err
+}
+
+// optional reads a metadata file that need not be there.
+func (n *Node) optional(ctx context.Context, uri string) (object, error) {
+	v, err := n.readObject(ctx, uri)
+	if missing(err) {
+		return nil, nil
+	}
+	return v, err
+}
+
+// open3 opens a zarr.json.
+func (n *Node) open3(v object) error {
+	n.Format = 3
+	array, err := kind3(v)
+	if err != nil {
+		return err
+	}
+	if array {
+		m, err := parse3(v)
+		if err == nil {
+			n.Array = newArray(n.open, n.URI, "", m, n.options)
+		}
+		return err
+	}
+	if _, err := v.get("attributes", &n.Attrs); err != nil {
+		return err
+	}
+	var inline struct {
+		Kind string            `json:"kind"`
+		Meta map[string]object `json:"metadata"`
+	}
+	ok, err := v.get("consolidated_metadata", &inline)
+	if err != nil || !ok || inline.Kind != "inline" {
+		return err
+	}
+	n.Consolidated, n.below = true, map[string]entry{}
+	for p, meta := range inline.Meta {
+		if err := checkPath(p); err != nil {
+			return err
+		}
+		array, err := kind3(meta)
+		if err != nil {
+			return fault.WithPart(err, p, fault.NoOffset)
+		}
+		n.below[p] = entry{array: array, meta: meta}
+	}
+	return nil
+}
+
+// kind3 reports whether a zarr.json is that of an array. What is neither that nor a group is an error.
+func kind3(v object) (array bool, err error) {
+	var format int
+	if err := v.need("zarr_format", &format); err != nil {
+		return false, err
+	}
+	if format != 3 {
+		return false, unsupported("zarr_format %d in zarr.json", format)
+	}
+	switch k := v.text("node_type"); k {
+	case "array":
+		return true, nil
+	case "group":
+		return false, nil
+	default:
+		return false, corrupt("node_type %.40q", k)
+	}
+}
+
+// consolidated2 opens a .zmetadata.
+func (n *Node) consolidated2(v object) error {
+	var all map[string]object
+	if err := v.need("metadata", &all); err != nil {
+		return err
+	}
+	n.Consolidated, n.below = true, map[string]entry{}
+	for key, meta := range all {
+		dir, name := path.Split(key)
+		dir = strings.TrimSuffix(dir, "/")
+		if dir == "" {
+			if name == attrs2 {
+				n.Attrs = meta
+			}
+			continue
+		}
+		if err := checkPath(dir); err != nil {
+			return err
+		}
+		e := n.below[dir]
+		switch name {
+		case array2:
+			e.array, e.meta = true, meta
+		case attrs2:
+			e.attrs = meta
+		case group2:
+		default:
+			continue
+		}
+		n.below[dir] = e
+	}
+	return nil
+}
+
+// charge charges n bytes for metadata of the node.
+func (n *Node) charge(ctx context.Context, bytes int64) error {
+	if err := n.options.memory.take(ctx, bytes); err != nil {
+		return err
+	}
+	n.charged += bytes
+	return nil
+}
+
+// refund gives back some of what the node was charged for.
+func (n *Node) refund(bytes int64) {
+	n.charged -= bytes
+	n.options.memory.give(bytes)
+}
+
+// drop says that the node goes out of use. Its array may still be read.
+func (n *Node) drop() { n.refund(n.charged) }
+
+// Full returns an error if there was no room for some of the metadata, which Place takes for missing.
+func (n *Node) Full() error {
+	m := n.options.memory
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return fault.WithFile(m.full, n.URI)
+}

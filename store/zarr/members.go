@@ -1,0 +1,107 @@
+package zarr
+
+import (
+	"context"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/pathname"
+	"github.com/chaski-eo/chaski/source"
+)
+
+// Member is an array below a group, or why it cannot be read.
+type Member struct {
+	Path  string
+	Array *Array // nil with Err
+	Err   error
+}
+
+// Members returns the arrays below a group, in the order of their paths. Without consolidated metadata it lists
+// directories; where that cannot be done, the error is fault.Unsupported.
+func (n *Node) Members(ctx context.Context) ([]Member, error) {
+	if n.Array != nil {
+		return []Member{{Path: "", Array: n.Array}}, nil
+	}
+	var list []Member
+	if !n.Consolidated {
+		w := walk{n: n}
+		err := w.dir(ctx, "", 0)
+		slices.SortFunc(w.list, func(a, b Member) int { return strings.Compare(a.Path, b.Path) })
+		return w.list, err
+	}
+	for _, p := range slices.Sorted(maps.Keys(n.below)) {
+		if e := n.below[p]; e.array {
+			a, err := n.array(p, e)
+			list = append(list, Member{p, a, err})
+		}
+	}
+	return list, nil
+}
+
+// walk lists the arrays of a group.
+type walk struct {
+	n    *Node
+	list []Member
+	seen int
+}
+
+// dir adds the arrays below a directory of the group.
+func (w *walk) dir(ctx context.Context, p string, level int) error {
+	names, err := names(ctx, w.n.open, Join(w.n.URI, p))
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		sub, dir := strings.CutSuffix(name, "/")
+		if !dir || checkPath(sub) != nil || strings.HasPrefix(sub, ".") {
+			continue
+		}
+		if w.seen++; w.seen > maxNodes || level >= maxLevels {
+			return fault.WithFile(fault.New(fault.Limit, "group", fault.NoOffset,
+				"more than %d nodes, or %d levels of them", maxNodes, maxLevels), w.n.URI)
+		}
+		sub = path.Join(p, sub)
+		at, err := Open(ctx, w.n.open, Join(w.n.URI, sub), w.n.options)
+		switch {
+		case err != nil && missing(err): // a directory of something else
+		case err != nil:
+			if ctx.Err() != nil || fault.KindOf(err) == 0 || w.n.Full() != nil {
+				return err
+			}
+			w.list = append(w.list, Member{Path: sub, Err: err})
+		case at.Array != nil:
+			at.Array.Path = sub
+			w.list = append(w.list, Member{Path: sub, Array: at.Array})
+		default:
+			at.drop() // of a group only its arrays are kept
+			if err := w.dir(ctx, sub, level+1); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// names returns the names of the entries of a directory; those of directories end in "/".
+func names(ctx context.Context, o source.Opener, uri string) ([]string, error) {
+	if source.IsRemote(uri) {
+		return source.Names(ctx, o, uri)
+	}
+	roots, dir := source.RootsOf(o), source.LocalPath(uri)
+	list, err := roots.ReadDir(dir)
+	if err != nil {
+		return nil, fault.WithFile(fault.Wrap(fault.Unsupported, "folder", fault.NoOffset, err), uri)
+	}
+	var out []string
+	for _, e := range list {
+		name := e.Name()
+		if st, err := roots.Stat(pathname.Join(dir, name)); err == nil && st.IsDir() {
+			name += "/"
+		}
+		out = append(out, name)
+	}
+	return out, nil
+}

@@ -1,0 +1,75 @@
+package zarr
+
+import (
+	"errors"
+	"net/url"
+	"path"
+	"strings"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/source"
+)
+
+// Files of metadata.
+const (
+	meta3        = "zarr.json"
+	array2       = ".zarray"
+	group2       = ".zgroup"
+	attrs2       = ".zattrs"
+	consolidated = ".zmetadata"
+)
+
+// Join returns the URI of a node or an object below uri. name has parts with "/" between them.
+func Join(uri, name string) string {
+	uri = strings.TrimSuffix(uri, "/")
+	if name == "" {
+		return uri
+	}
+	if s := source.Scheme(uri); s == "http" || s == "https" {
+		parts := strings.Split(name, "/")
+		for i, p := range parts {
+			parts[i] = url.PathEscape(p)
+		}
+		name = strings.Join(parts, "/")
+	}
+	return uri + "/" + name
+}
+
+// Limits of groups that are listed.
+const (
+	maxNodes  = 10000
+	maxLevels = 16
+)
+
+// Bounds of the path of a node: the bytes that Linux takes, and the levels of groups that are listed.
+const (
+	maxPath  = 4096
+	maxParts = maxLevels + 1
+)
+
+// checkPath returns an error if the path of a node could lead out of its group, or is no name that a store keeps.
+func checkPath(path string) error {
+	if len(path) > maxPath || strings.Count(path, "/") >= maxParts {
+		return corrupt("%.80q… is longer than the path of a node: %d bytes, %d names", path, maxPath, maxParts)
+	}
+	for part := range strings.SplitSeq(path, "/") {
+		if part == "" || part == "." || part == ".." || strings.ContainsAny(part, "\\\x00") ||
+			strings.ContainsFunc(part, func(r rune) bool { return r < ' ' }) {
+			return corrupt("%.80q is not the path of a node", path)
+		}
+	}
+	return nil
+}
+
+// missing reports whether an error says that there is no object.
+func missing(err error) bool { return errors.Is(err, fault.NotFound) && !source.Outside(err) }
+
+// Named reports whether a part of a URI has the extension of Zarr, so that asking for metadata pays.
+func Named(uri string) bool {
+	for part := range strings.SplitSeq(uri, "/") {
+		if strings.EqualFold(path.Ext(part), ".zarr") {
+			return true
+		}
+	}
+	return false
+}
