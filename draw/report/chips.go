@@ -5,7 +5,9 @@ import (
 	"context"
 	"fmt"
 	"image/png"
+	"maps"
 	"math"
+	"slices"
 	"strconv"
 
 	"github.com/chaski-eo/chaski/chunk"
@@ -17,28 +19,6 @@ import (
 	"github.com/chaski-eo/chaski/stats"
 	"github.com/chaski-eo/chaski/store/catalog"
 )
-
-// Chip is one sample that is shown.
-type Chip struct {
-	ID       string
-	Row      int64
-	Pictures []Picture // of the first raster fields
-	Values   []Value   // of the other fields
-	Error    string    // why it cannot be shown
-}
-
-// Value is the value of a field without pixels, as text.
-type Value struct{ Field, Text string }
-
-// Picture is a raster of a chip.
-type Picture struct {
-	Field         string
-	PNG           []byte
-	Width, Height int // of the PNG
-	Mask          bool
-	Window        string // "" or the part of the asset that is shown
-	Bands         string
-}
 
 // maxPictures is how many rasters of a sample are shown side by side.
 const maxPictures = 4
@@ -227,8 +207,6 @@ func (m *maker) classes(ctx context.Context) error {
 	return nil
 }
 
-func integer(d chunk.DType) bool { return d >= chunk.Uint8 && d <= chunk.Int64 }
-
 // binned returns the one integer of each bin as a class.
 func binned(h *stats.Histogram) (c []Class) {
 	for i, n := range h.Counts {
@@ -270,4 +248,11 @@ func (m *maker) count(ctx context.Context, i int) error {
 	}
 	f.Classes = sorted(total)
 	return nil
+}
+
+func sorted(n map[int64]uint64) (c []Class) {
+	for _, v := range slices.Sorted(maps.Keys(n)) {
+		c = append(c, Class{v, n[v]})
+	}
+	return c
 }

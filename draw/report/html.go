@@ -9,7 +9,6 @@ import (
 	"math"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/chaski-eo/chaski/draw"
 	"github.com/chaski-eo/chaski/stats"
@@ -18,9 +17,6 @@ import (
 
 //go:embed page.html
 var pageText string
-
-//go:embed style.css
-var styleText string
 
 // page is the template. Its contextual escaping applies to everything from files. Only the style sheet and the
 // base64 of pictures encoded here are marked as safe.
@@ -71,11 +67,6 @@ type section struct {
 
 type bandRow struct {
 	Name, Count, NoData, NaN, Inf, Mean, Std, Min, Low, Median, High, Max string
-}
-
-type histogram struct {
-	Name, Caption string
-	Drawing       *drawing
 }
 
 // bar is a class or a value, with its share of the longest bar.
@@ -207,30 +198,6 @@ func newBandRow(name string, b *stats.Band) bandRow {
 	return r
 }
 
-func count(n uint64) string { return thousands(int64(min(n, math.MaxInt64))) }
-
-// exact formats a number of a table with six digits.
-func exact(v float64) string {
-	s := strconv.FormatFloat(v, 'g', 6, 64)
-	if a := math.Abs(v); a >= 1e6 && a < 1e15 {
-		s = strconv.FormatFloat(v, 'f', 0, 64)
-	}
-	return minus(s)
-}
-
-// whole formats a minimum or maximum: integers with all digits, floats with six.
-func whole(s string) string {
-	if _, err := strconv.ParseInt(s, 10, 64); err == nil {
-		return minus(s)
-	}
-	if v, err := strconv.ParseFloat(s, 64); err == nil && strings.ContainsAny(s, ".eE") {
-		return exact(v)
-	}
-	return minus(s)
-}
-
-func minus(s string) string { return strings.Replace(s, "-", "−", 1) }
-
 func (s *section) classBars() {
 	top, all := uint64(1), uint64(0)
 	for _, c := range s.Classes {
@@ -300,64 +267,4 @@ func list(t *Tally) string {
 		parts = append(parts, fmt.Sprintf("%s (%s)", clean(c.Name), thousands(c.N)))
 	}
 	return strings.Join(parts, "; ")
-}
-
-// clean makes text from a file one line of valid UTF-8, without control characters and without those that change
-// the direction of writing: a file name could otherwise make the page look different from its content.
-func clean(s string) string {
-	if !utf8.ValidString(s) {
-		s = strings.ToValidUTF8(s, "�")
-	}
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r < ' ' || r >= 0x7F && r < 0xA0 || r == 0x2028 || r == 0x2029:
-			return ' '
-		case r >= 0x202A && r <= 0x202E || r >= 0x2066 && r <= 0x2069:
-			return -1
-		}
-		return r
-	}, s)
-}
-
-// base returns the last two parts of a path.
-func base(s string) string {
-	s = clean(s)
-	i := strings.LastIndexByte(s, '/')
-	if i < 0 {
-		return s
-	}
-	if j := strings.LastIndexByte(s[:i], '/'); j >= 0 {
-		return "…" + s[j:]
-	}
-	return s
-}
-
-func thousands(n int64) string {
-	s := strconv.FormatInt(n, 10)
-	var b strings.Builder
-	for i, r := range s {
-		if i > 0 && (len(s)-i)%3 == 0 && s[i-1] != '-' {
-			b.WriteRune('\u202f')
-		}
-		b.WriteRune(r)
-	}
-	return b.String()
-}
-
-func bytesText(n int64) string {
-	if n < 1024 {
-		return fmt.Sprintf("%d B", n)
-	}
-	v, names := float64(n), []string{"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"}
-	i := 0
-	for ; v >= 1023.5 && i < len(names)-1; i++ {
-		v /= 1024
-	}
-	digits := 0
-	if v < 9.95 {
-		digits = 2
-	} else if v < 99.5 {
-		digits = 1
-	}
-	return strconv.FormatFloat(v, 'f', digits, 64) + " " + names[i]
 }

@@ -4,18 +4,10 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/chaski-eo/chaski/draw"
 	"github.com/chaski-eo/chaski/store/catalog"
 )
-
-func sorted(n map[int64]uint64) (c []Class) {
-	for _, v := range slices.Sorted(maps.Keys(n)) {
-		c = append(c, Class{v, n[v]})
-	}
-	return c
-}
 
 // warn adds the warnings and notes about the dataset.
 func (m *maker) warn() {
@@ -118,13 +110,6 @@ func short(items []string) []string {
 		return items
 	}
 	return append(slices.Clip(items[:maxNamed]), fmt.Sprintf("and %d more", len(items)-maxNamed))
-}
-
-func plural(n int64, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return strings.TrimSpace(thousands(n) + " " + many)
 }
 
 func (m *maker) measured() bool {

@@ -1,13 +1,10 @@
 package report
 
 import (
-	"context"
 	"fmt"
 	"math"
 
 	"github.com/chaski-eo/chaski/crs/lonlat"
-	"github.com/chaski-eo/chaski/loader/rows"
-	"github.com/chaski-eo/chaski/store/catalog"
 )
 
 // Map has the footprints of the first raster field.
@@ -26,39 +23,6 @@ type Map struct {
 
 // Outline is the outline of an image: its corners in the order of a ring.
 type Outline [4][2]float64
-
-// footprint adds the footprint of the first raster of a sample.
-func (m *maker) footprint(ctx context.Context, row int64) error {
-	for i := range m.Report.Fields {
-		f := &m.Report.Fields[i]
-		if f.Kind != catalog.Raster {
-			continue
-		}
-		a, err := m.table.Asset(ctx, i, row)
-		if err != nil {
-			return m.isBad(row, err)
-		}
-		_, meta, err := catalog.OpenAsset(ctx, rows.Alone(m.Loader.Opener, a), a.URI, m.Loader.MaxChunkBytes)
-		if err != nil {
-			return m.isBad(row, err)
-		}
-		name := none
-		switch {
-		case meta.EPSG != 0:
-			name = fmt.Sprintf("EPSG:%d", meta.EPSG)
-		case meta.Transform != nil:
-			name = unnamed
-		}
-		f.CRS.add(name)
-		if meta.Transform == nil {
-			m.Map.nowhere++
-			return nil
-		}
-		m.Map.add(meta.EPSG, corners(*meta.Transform, float64(a.Index.Height), float64(a.Index.Width)))
-		return nil
-	}
-	return nil
-}
 
 const unnamed = "a CRS without EPSG code"
 

@@ -1,0 +1,56 @@
+package report
+
+import (
+	"slices"
+	"strings"
+)
+
+// Count is a kind of something and how many of it there are.
+type Count struct {
+	Name string
+	N    int64
+}
+
+// Tally counts how often strings occur, MaxKinds strings one by one.
+type Tally struct {
+	n     map[string]int64
+	Other int64 // occurrences of all other strings
+}
+
+func (t *Tally) add(name string) {
+	if t.n == nil {
+		t.n = map[string]int64{}
+	}
+	if _, known := t.n[name]; !known && len(t.n) >= MaxKinds {
+		t.Other++
+		return
+	}
+	t.n[name]++
+}
+
+// Kinds returns the number of kinds that were told apart.
+func (t *Tally) Kinds() int { return len(t.n) }
+
+// Of returns how many of a kind there are.
+func (t *Tally) Of(name string) int64 { return t.n[name] }
+
+// Counts returns the kinds, the most frequent first.
+func (t *Tally) Counts() []Count {
+	out := make([]Count, 0, len(t.n))
+	for name, n := range t.n {
+		out = append(out, Count{name, n})
+	}
+	slices.SortFunc(out, func(a, b Count) int {
+		switch {
+		case a.N > b.N:
+			return -1
+		case a.N < b.N:
+			return 1
+		}
+		return strings.Compare(a.Name, b.Name)
+	})
+	return out
+}
+
+// none is what a tally counts for assets without nodata value or without CRS.
+const none = "none"
