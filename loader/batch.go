@@ -14,7 +14,7 @@ type TensorKind uint8
 // Tensor kinds. The values are those of the payload (proto/chaski/v1/batch.fbs).
 const (
 	Dense  TensorKind = iota // elements of one length each
-	Ragged                   // rows of values of several lengths: see Tensor.Offsets
+	Ragged                   // rows of values of several lengths: see Tensor.Offsets and Tensor.Row
 	Text                     // UTF-8: see Tensor.Texts
 )
 
@@ -28,10 +28,16 @@ type Tensor struct {
 	Data  []byte // little-endian elements in C order, 64-byte aligned; or the values of ragged and text
 	// Offsets are little-endian uint64 offsets into the values, in elements. A ragged tensor has
 	// one more than rows; a text tensor has one more than elements of its shape: (n), or (n, t) for
-	// sequences.
+	// sequences. The shape of a ragged tensor is (n), or (n, k) if its values belong together by k,
+	// such as the four sides of a box: offsets are multiples of k then.
 	Offsets []byte
 	// Convert is the arithmetic left to the receiver. It is nil if the data are final.
 	Convert *Convert
+}
+
+// Row returns which values of a Ragged tensor are those of row i: from to to-1, in elements.
+func (t *Tensor) Row(i int) (from, to int) {
+	return int(binary.LittleEndian.Uint64(t.Offsets[8*i:])), int(binary.LittleEndian.Uint64(t.Offsets[8*i+8:]))
 }
 
 // Texts returns the strings of a Text tensor in C order, one for each element of its shape. A

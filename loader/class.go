@@ -23,7 +23,7 @@ func findClasses(ctx context.Context, i int, dtype string, sources []classSource
 	most := spec.ClassLimit(dtype)
 	for _, s := range sources {
 		// Rows that the table lacks would give other numbers to the same strings.
-		if s.selected && (len(s.source.Where) > 0 || s.source.Split != nil) {
+		if s.selected && (len(s.source.Where) > 0 || s.source.Split.OfRows()) {
 			return nil, fault.WithFile(fault.New(fault.Unsupported, "classes", fault.NoOffset,
 				"only the selected rows of a container are known: give the classes"), s.source.Source)
 		}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/turns"
 	"github.com/chaski-eo/chaski/loader/dryrun"
 	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/loader/rows"
@@ -731,12 +732,16 @@ func TestTilesAreReadAhead(t *testing.T) {
 	defer store.Close()
 	spec := k.spec(Sampler{}, "")
 	spec.Source, spec.Dims, spec.BatchSize = "s3://bucket/a", "n b y x", 6
-	e, err := Open(t.Context(), spec, Options{Workers: 1, Fetchers: 4, Opener: store, Stages: &resources.Stages{}})
+	all := turns.New(1, 1)
+	e, err := Open(t.Context(), spec, Options{Workers: 1, Fetchers: 4, Opener: store, Stages: &resources.Stages{},
+		Turns: all})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer e.Close()
-	done := e.options.Turns().Take()
+	if err := all.Take(t.Context(), nil, "other"); err != nil {
+		t.Fatal(err)
+	}
 	p := e.Start(t.Context(), shuffle.StepTicket(0, 0, 6, 0, 1), false)
 	seen := map[string]bool{}
 	for len(seen) < 4 {
@@ -752,7 +757,7 @@ func TestTilesAreReadAhead(t *testing.T) {
 		t.Error("a batch without a turn")
 	default:
 	}
-	done()
+	all.Leave("other")
 	wait(t, p).Release()
 	if k.check(t, e) != 6 {
 		t.Error("other rows")

@@ -16,6 +16,7 @@ import (
 	"github.com/chaski-eo/chaski/loader/pixels"
 	"github.com/chaski-eo/chaski/loader/rows"
 	"github.com/chaski-eo/chaski/loader/scenes"
+	"github.com/chaski-eo/chaski/loader/shapes"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/shuffle"
 	"github.com/chaski-eo/chaski/source"
@@ -35,7 +36,7 @@ type dataset struct {
 	rasters   []*pixels.Raster
 	values    []valueField
 	points    []*pointsField
-	vectors   []*vectorField
+	vectors   []*shapes.Field
 	alignY    int
 	alignX    int
 	opener    source.Opener
@@ -46,6 +47,8 @@ type dataset struct {
 	sizes     assetSizes // known only if the sampler needs them
 	weights   *rows.Weights
 	ground    *scenes.Set // nil unless windows lie on the ground
+	overviews *overviews  // with ground
+	left      leftOut     // with ground
 	rows      []uint32    // rows that the subset selects; nil for all
 	digest    xxh3.Hasher // of the selected rows and all other data that the order depends on
 	hasDigest bool        // something was written to digest
@@ -146,12 +149,15 @@ func (e *Engine) addDataset(ctx context.Context, src *Source, name string, open 
 func (d *dataset) openBeside(ctx context.Context, fields []Field, o Options) error {
 	for _, f := range fields {
 		if f.Vector != nil {
-			v, err := openVector(ctx, f, d.table, o)
+			v, err := shapes.Open(ctx, f, d.table, o)
 			if err != nil {
 				return rows.InField(f.Name, err)
 			}
 			d.vectors = append(d.vectors, v)
-			d.digestRows(v.layer.Fingerprint(), nil)
+			if v.Coco && d.onGround() {
+				return fmt.Errorf("field %q: annotations are of images: windows on the ground have none", f.Name)
+			}
+			d.digestRows(v.Fingerprint(), nil)
 			continue
 		}
 		p, err := openPoints(ctx, f, d.table, o)
@@ -691,8 +697,13 @@ func (d *dataset) agrees(first *dataset) error {
 		}
 	}
 	for i, v := range d.vectors {
-		if o := first.vectors[i]; v.dtype != o.dtype {
-			return fmt.Errorf("field %q is of %s, and in the first source of %s", v.name, v.dtype, o.dtype)
+		o := first.vectors[i]
+		if v.To != o.To {
+			return fmt.Errorf("field %q is of %s, and in the first source of %s", v.Name, v.To, o.To)
+		}
+		if (v.Ragged() || o.Ragged()) && v.Vector.Kind != o.Vector.Kind {
+			return fmt.Errorf("field %q is of kind %q, and in the first source of kind %q", v.Name, v.Vector.Kind,
+				o.Vector.Kind)
 		}
 	}
 	for i, r := range d.rasters {

@@ -12,7 +12,6 @@ import (
 
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/einops"
-	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/budget"
 	"github.com/chaski-eo/chaski/internal/crash"
 	"github.com/chaski-eo/chaski/internal/procs"
@@ -210,7 +209,7 @@ func (e *Engine) closeTables() error {
 	for _, d := range e.sets {
 		errs = append(errs, d.table.Close())
 		for _, v := range d.vectors {
-			errs = append(errs, v.layer.Close())
+			errs = append(errs, v.Close())
 		}
 	}
 	return errors.Join(errs...)
@@ -478,7 +477,7 @@ func (e *Engine) layout(key layoutKey) (*layout, error) {
 		beside += geoBytes
 	}
 	if l.bytes = key.rows * beside; pixels.BoundedBytes(e.options.MemoryBytes, key.rows, beside) < 0 {
-		return nil, overMemory("batch", key.rows, "", e.options.MemoryBytes)
+		return nil, pixels.OverMemory("batch", key.rows, "", e.options.MemoryBytes)
 	}
 	l.bytes = pixels.Align64(l.bytes)
 	for i, r := range e.rasters {
@@ -497,18 +496,12 @@ func (e *Engine) layout(key layoutKey) (*layout, error) {
 	return l, nil
 }
 
-// overMemory returns the error for a batch that is over the memory. each describes one row of it.
-func overMemory(part string, rows int, each string, bound int64) error {
-	return fault.New(fault.Limit, part, fault.NoOffset,
-		"%d rows%s are over the %d bytes of batch memory: raise the memory, or take smaller batches", rows, each, bound)
-}
-
 // add places a field's tensor, and its mask if it has one. It checks the bound first, so that no
 // later product can overflow.
 func (l *layout) add(r *pixels.Raster, key layoutKey, native bool, bound int64) error {
 	if need := pixels.BoundedBytes(bound, key.rows, max(r.Steps, 1), len(r.Picked), r.H, r.W, r.To.Size()); need < 0 {
 		each := fmt.Sprintf(" of (%d, %d, %d) %s", len(r.Picked), r.H, r.W, r.To)
-		return overMemory(fmt.Sprintf("field %q", r.Name), key.rows, each, bound)
+		return pixels.OverMemory(fmt.Sprintf("field %q", r.Name), key.rows, each, bound)
 	}
 	p, err := r.LayoutPattern.Plan(r.Axes(key.rows), r.Sizes)
 	if err != nil {
@@ -527,7 +520,7 @@ func (l *layout) add(r *pixels.Raster, key layoutKey, native bool, bound int64) 
 		l.bytes = pixels.Align64(rl.mask + p.Len())
 	}
 	if int64(l.bytes) > bound {
-		return overMemory("batch", key.rows, "", bound)
+		return pixels.OverMemory("batch", key.rows, "", bound)
 	}
 	l.rasters = append(l.rasters, rl)
 	return nil

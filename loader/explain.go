@@ -75,7 +75,7 @@ func (e *Engine) explainVectors(ctx context.Context, d *dataset, draw *shuffle.D
 		return err
 	}
 	for _, v := range d.vectors {
-		if _, err := v.picture(&a, shuffle.Box{H: 1, W: 1}, 1, 1, shuffle.Identity); err != nil {
+		if _, err := v.Picture(&a, shuffle.Box{H: 1, W: 1}, 1, 1, shuffle.Identity); err != nil {
 			return a.Fault(err)
 		}
 	}

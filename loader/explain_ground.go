@@ -28,6 +28,9 @@ func (e *Engine) explainGround(ctx context.Context, d *dataset, draw *shuffle.Dr
 			}
 			q := p
 			q.Row, q.URI, q.Resampled = row, a.URI, !copied
+			if a.Raster != nil {
+				q.Overview = &a.Overview
+			}
 			if part >= 0 {
 				q.Part, q.Stack = names[part].Column+names[part].Pattern, part
 			}
@@ -38,7 +41,7 @@ func (e *Engine) explainGround(ctx context.Context, d *dataset, draw *shuffle.Dr
 			}
 			out = append(out, q)
 			left -= m.Cover(seen)
-			return left > 0, nil
+			return left > 0 || of.BlendsScenes(d.sampler.Mosaic), nil
 		})
 	})
 	return out, err

@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/crash"
 	"github.com/chaski-eo/chaski/loader/dryrun"
 	"github.com/chaski-eo/chaski/loader/pixels"
@@ -41,6 +42,11 @@ func (e *Engine) Forecast(ctx context.Context, o dryrun.Options) (*dryrun.Foreca
 	p.out = dryrun.Forecast{Epoch: o.Epoch, Samples: e.samples, Steps: e.Steps(), Rank: o.Rank, World: o.World}
 	for _, s := range e.Sources() {
 		p.out.Sources = append(p.out.Sources, dryrun.SourceWork{Name: s.Name, Source: s.Source})
+	}
+	for _, d := range e.sets {
+		if p.out.LeftOut += d.left.n; d.left.n > 0 && p.out.FirstLeft == "" {
+			p.out.FirstLeft = fault.Line(d.left.first)
+		}
 	}
 	if p.out.Steps == 0 {
 		return nil, fmt.Errorf("loader: an epoch of %d samples has no whole batch: batch_size is %d and "+
@@ -261,7 +267,7 @@ func (p *dryRun) row(ctx context.Context, r *dryrun.Row) (w dryrun.Work, err err
 		w.Opens++
 		w.Needed += int64(len(a.Chunks))
 		f := d.raster(a.Field)
-		p.noteWorkerMemory(a, d, f)
+		p.noteWorkerMemory(a, d, f, len(r.Assets))
 		if p.cache != nil && d.sampler.Kind == spec.TileWindow {
 			key := pixels.TileKey{Set: d.number, Column: f.TableColumn, Part: a.Stack, Row: a.Row}
 			mine := p.cache.Asset(a, key, &w)
@@ -316,8 +322,8 @@ func (p *dryRun) arrayReads(ctx context.Context, a *dryrun.Asset, chunks []dryru
 }
 
 // noteWorkerMemory notes what a worker holds for an asset. Its buffers grow to the largest use and
-// are kept, so the maximum of each counts.
-func (p *dryRun) noteWorkerMemory(a *dryrun.Asset, d *dataset, f *pixels.Raster) {
+// are kept, so the maximum of each counts. scenes is at least how many scenes a window on the ground has.
+func (p *dryRun) noteWorkerMemory(a *dryrun.Asset, d *dataset, f *pixels.Raster, scenes int) {
 	for _, r := range a.Runs {
 		if !a.InArray() && !r.InPieces() { // readers of arrays, and of pieces, have memory of their own
 			p.maxRun = max(p.maxRun, r.Len)
@@ -331,7 +337,8 @@ func (p *dryRun) noteWorkerMemory(a *dryrun.Asset, d *dataset, f *pixels.Raster)
 			f = f.Parts[a.Stack]
 		}
 		in := chunk.Box{Y1: a.Window.H, X1: a.Window.W}
-		p.maxResampled = max(p.maxResampled, f.MosaicBytes(in, p.engine.options.MaxChunkBytes))
+		limit := p.engine.options.MaxChunkBytes
+		p.maxResampled = max(p.maxResampled, f.MosaicBytes(in, limit, d.sampler.Mosaic, scenes))
 		return
 	}
 	if a.Part != "" {

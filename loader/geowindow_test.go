@@ -3,6 +3,8 @@ package loader_test
 import (
 	"bytes"
 	"encoding/binary"
+	"encoding/json"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -206,6 +208,117 @@ func floatsOf(t *loader.Tensor) []float64 {
 	out := make([]float64, len(t.Data)/8)
 	for i := range out {
 		out[i] = math.Float64frombits(binary.LittleEndian.Uint64(t.Data[8*i:]))
+	}
+	return out
+}
+
+// TestGeoWindowShapes promises that shapes are drawn into windows on the ground by their places: a pixel has the value
+// of the last polygon that its middle, by the transform that the batch says, lies in. Boxes and polygons are those of
+// the same windows.
+func TestGeoWindowShapes(t *testing.T) {
+	const n = 32
+	dir, path := t.TempDir(), onlyPolygons(t)
+	for i := range 2 {
+		writeRaster(t, filepath.Join(dir, fmt.Sprintf("%d.tif", i)), make([]byte, 128*128), 128, 32630,
+			[6]float64{499500 + 512*float64(i), 4, 0, 4600300, 0, -4})
+	}
+	e := mustOpen(t, loader.Spec{Source: dir, BatchSize: 4, Seed: 1, Geo: true, Fields: []loader.Field{{Name: "image"},
+		{Name: "polygons", Vector: &spec.Vector{Path: path, Column: "value", Kind: "polygons"}},
+		{Name: "mask", Vector: &spec.Vector{Path: path, Column: "value", DType: "uint8"}},
+		{Name: "boxes", Vector: &spec.Vector{Path: path, Column: "value", Kind: "boxes"}}},
+		Sampler: loader.Sampler{Kind: spec.GroundWindow,
+			Ground: spec.Ground{SizeM: 4 * n, Resolution: 4, PerEpoch: 12}}},
+		loader.Options{})
+	shapes := groundPolygons(t, path)
+	covered := 0
+	for step := range e.Steps() {
+		b, err := e.Start(t.Context(), shuffle.StepTicket(0, step, 4, 0, 1), false).Wait(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for k := range b.Rows {
+			if !b.Valid[k] {
+				continue
+			}
+			mask := b.Tensor("mask").Data[k*n*n:][:n*n]
+			row := cutRowOf(t, b, k)
+			painted, near := row.paint(t, n)
+			g := b.Tensor("geo.transform").Float64()[6*k:][:6]
+			for i, got := range mask {
+				x, y := g[0]+(float64(i%n)+0.5)*g[1], g[3]+(float64(i/n)+0.5)*g[5]
+				want := byte(0)
+				for _, s := range shapes {
+					if s.holds(x, y) {
+						want = s.value
+					}
+				}
+				if !near[i] && (got != want || painted[i] != want) {
+					t.Fatalf("pixel %d of row %d: %d drawn, %d painted, want %d", i, k, got, painted[i], want)
+				}
+				if want != 0 {
+					covered++
+				}
+			}
+		}
+		b.Release()
+	}
+	if covered < 500 {
+		t.Fatal(covered)
+	}
+}
+
+// groundPolygon is a shape of several polygons of several rings.
+type groundPolygon struct {
+	value byte
+	parts [][][][2]float64
+}
+
+// holds reports whether a place is inside of an odd number of rings of a polygon.
+func (g *groundPolygon) holds(x, y float64) bool {
+	for _, rings := range g.parts {
+		odd := false
+		for _, r := range rings {
+			for i := 1; i < len(r); i++ {
+				a, b := r[i-1], r[i]
+				if (a[1] > y) != (b[1] > y) && x < a[0]+(y-a[1])/(b[1]-a[1])*(b[0]-a[0]) {
+					odd = !odd
+				}
+			}
+		}
+		if odd {
+			return true
+		}
+	}
+	return false
+}
+
+// groundPolygons reads the file of onlyPolygons.
+func groundPolygons(t *testing.T, path string) (out []groundPolygon) {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all struct {
+		Features []textShape `json:"features"`
+	}
+	if err := json.Unmarshal(data, &all); err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range all.Features {
+		value, ok := f.Properties["value"].(float64)
+		if !ok {
+			continue // without a value it is not drawn
+		}
+		g := groundPolygon{value: byte(value), parts: make([][][][2]float64, 1)}
+		to := any(&g.parts)
+		if f.Geometry.Type == "Polygon" {
+			to = &g.parts[0]
+		}
+		if err := json.Unmarshal(f.Geometry.Coordinates, to); err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, g)
 	}
 	return out
 }

@@ -58,15 +58,37 @@ func (d *dataset) compileGround(ctx context.Context, e *Engine, to *shuffle.Samp
 	if o.Within, err = d.within(ctx, e); err != nil {
 		return err
 	}
+	o.Part = partOf(&d.source.Subset)
+	o.Bad = func(_ *scenes.Scene, err error) error { return d.left.add(e, err) }
 	set, err := scenes.New(list, o)
 	if err != nil {
+		if d.left.first != nil && d.left.n == d.left.of {
+			err = d.left.first
+		}
 		return fault.WithFile(err, d.source.Source)
 	}
-	d.ground = set
+	d.left.warn(e, d.source.Source)
+	if set.Past > 0 {
+		e.options.Logger.Warn("scenes reach past the latitudes of UTM, where windows end: give another crs to have "+
+			"all of them", "source", d.source.Source, "scenes", set.Past)
+	}
+	d.ground, d.overviews = set, newOverviews()
 	to.Kind, to.Ground = shuffle.GroundWindow, set.Ground
 	d.hasDigest = true
 	set.Digest(&d.digest)
 	return nil
+}
+
+// partOf returns the part of a split by place that a subset uses, or nil.
+func partOf(s *spec.Subset) *scenes.Part {
+	if s.Split == nil || s.Split.OfRows() {
+		return nil
+	}
+	h, size := s.Split.Hash(), s.Split.Size
+	share := slices.IndexFunc(s.Split.Shares, func(p spec.Share) bool { return p.Name == s.Use })
+	return &scenes.Part{Size: size, Margin: s.Split.MarginM, Has: func(lon, lat float64) bool {
+		return h.OfCell([4]float64{lon, lat, lon, lat}, size) == share
+	}}
 }
 
 // within returns the areas of Bounds and ROI.
@@ -157,8 +179,7 @@ func polygons(list []orb.Polygon, shape orb.Geometry) []orb.Polygon {
 	return list
 }
 
-// scenes returns the selected rows with the places of their first raster. With a policy for bad samples other than
-// "error", rows that cannot be opened are left out.
+// scenes returns the selected rows with the places of their first raster, but for those that are left out.
 func (d *dataset) scenes(ctx context.Context, e *Engine) ([]scenes.Scene, error) {
 	n := d.table.Len()
 	row := func(i int64) int64 { return i }
@@ -170,8 +191,8 @@ func (d *dataset) scenes(ctx context.Context, e *Engine) ([]scenes.Scene, error)
 			"%d scenes: windows on the ground see at most %d", n, maxMeasured), d.source.Source)
 	}
 	list := make([]scenes.Scene, n)
-	var mu sync.Mutex // guards the next two
-	bad, first := 0, error(nil)
+	d.left.of = n
+	var mu sync.Mutex // guards d.left
 	g, ctx := errgroup.WithContext(ctx)
 	// At least 4, because reading a header is mostly waiting.
 	g.SetLimit(max(e.options.Workers, 4))
@@ -188,14 +209,11 @@ func (d *dataset) scenes(ctx context.Context, e *Engine) ([]scenes.Scene, error)
 				list[i] = scenes.Scene{Row: row(i), Name: a.Name(), Place: *a.Place}
 				return nil
 			}
-			if e.spec.BadSamples == spec.BadError || fault.KindOf(err) == 0 {
-				return fmt.Errorf("the place of scene %d, which this sampler needs: %w", row(i), err)
-			}
 			list[i].Row = -1
 			mu.Lock()
 			defer mu.Unlock()
-			if bad++; first == nil || err.Error() < first.Error() {
-				first = err
+			if err := d.left.add(e, err); err != nil {
+				return fmt.Errorf("the place of scene %d, which this sampler needs: %w", row(i), err)
 			}
 			return nil
 		}))
@@ -203,15 +221,37 @@ func (d *dataset) scenes(ctx context.Context, e *Engine) ([]scenes.Scene, error)
 	if err := g.Wait(); err != nil {
 		return nil, err
 	}
-	if bad > 0 {
-		e.options.Logger.Warn("scenes that cannot be read are left out", "source", d.source.Source, "scenes", bad,
-			"first", fault.Line(first))
-		list = slices.DeleteFunc(list, func(s scenes.Scene) bool { return s.Row < 0 })
-	}
+	list = slices.DeleteFunc(list, func(s scenes.Scene) bool { return s.Row < 0 })
 	if len(list) == 0 {
-		return nil, first
+		return nil, d.left.first
 	}
 	return list, nil
+}
+
+// leftOut counts scenes that cannot be read, or lie where the maps of windows show nothing, and are left out by the
+// policy for bad samples.
+type leftOut struct {
+	n, of int64
+	first error // of the texts of all errors the first one, so that the order of reading does not matter
+}
+
+// add counts a scene, or returns its error: under the policy "error", or if it is no fault of the scene.
+func (l *leftOut) add(e *Engine, err error) error {
+	if e.spec.BadSamples == spec.BadError || fault.KindOf(err) == 0 {
+		return err
+	}
+	if l.n++; l.first == nil || err.Error() < l.first.Error() {
+		l.first = err
+	}
+	return nil
+}
+
+// warn logs how many scenes are left out.
+func (l *leftOut) warn(e *Engine, source string) {
+	if l.n > 0 {
+		e.options.Logger.Warn("scenes that no window can show are left out", "source", source, "scenes", l.n,
+			"first", fault.Line(l.first))
+	}
 }
 
 // knowsPlace checks that the place of a scene is known well enough.
@@ -296,8 +336,9 @@ func (d *dataset) windowAsset(p *shuffle.Plan, draw *shuffle.Draw) catalog.Asset
 }
 
 // eachScene calls do for the scenes that a draw's window takes pixels of a raster field from, the preferred ones first:
-// with the window's mapping to the scene, the bands that the field takes of it, and whether no scene follows. part is
-// the part of a stack that the field is, or -1. It stops when do returns false.
+// with the window's mapping to the scene, the bands that the field takes of it, and whether no scene follows. Where the
+// window is coarser, a scene is one of its overviews. part is the part of a stack that the field is, or -1. It stops
+// when do returns false.
 func (e *Engine) eachScene(ctx context.Context, d *dataset, draw *shuffle.Draw, field, part int,
 	do func(row int64, a *catalog.Asset, bands []int, m *warp.Mapping, last bool) (more bool, _ error)) error {
 	place := e.plan.Place(draw)
@@ -334,6 +375,9 @@ func (e *Engine) eachScene(ctx context.Context, d *dataset, draw *shuffle.Draw, 
 		if err != nil {
 			return err
 		}
+		if a, m, err = d.coarser(ctx, e, of, window, a, m); err != nil {
+			return err
+		}
 		if more, err := do(row, &a, bands, m, i == len(rows)-1); err != nil || !more {
 			return err
 		}
@@ -368,7 +412,7 @@ func (u unit) ground(r *pixels.Reader, d *dataset, draw *shuffle.Draw) error {
 		}
 		to := p.sink(u.field, u.row, u.step, cv, shuffle.Box{H: of.H, W: of.W}, true)
 		to.Field = of
-		m := r.Mosaic(to)
+		m := r.Mosaic(to, d.sampler.Mosaic)
 		err = e.eachScene(p.ctx, d, draw, u.field, part, func(_ int64, a *catalog.Asset, bands []int,
 			at *warp.Mapping, last bool) (bool, error) {
 			err := m.Add(p.ctx, *a, bands, at, last, e.options.MaxChunkBytes)
@@ -380,4 +424,24 @@ func (u unit) ground(r *pixels.Reader, d *dataset, draw *shuffle.Draw) error {
 		m.End()
 		return nil
 	})
+}
+
+// coarser returns what a window on the ground reads of a scene in place of the raster, to which m is the mapping: the
+// overview of the resolution of the window, and the mapping to it. If there is none it returns what it is given.
+func (d *dataset) coarser(ctx context.Context, e *Engine, f *pixels.Raster, window warp.Raster, a catalog.Asset,
+	m *warp.Mapping) (catalog.Asset, *warp.Mapping, error) {
+	if !f.WantsOverview(d.sampler.Overviews, m) {
+		return a, m, nil
+	}
+	levels, err := d.overviews.of(ctx, e.options, a)
+	if err != nil {
+		return a, m, err
+	}
+	level := pixels.Coarsest(levels, m)
+	if level < 0 {
+		return a, m, nil
+	}
+	o := pixels.AtOverview(a, levels, level)
+	to, err := pixels.OnGround(window, &o)
+	return o, to, err
 }

@@ -51,6 +51,9 @@ func writeStrip(t *testing.T, h, w int) string {
 // TestMaxChunkRaised: a strip over the limit is read in pieces, and as a whole with a higher limit. Both give
 // the same samples.
 func TestMaxChunkRaised(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one goroutine decodes 72 MB twice, which takes the race detector 15 s")
+	}
 	const h, w = 9000, 8000 // 72 MB
 	path := writeStrip(t, h, w)
 	o := raster.ReadOptions{

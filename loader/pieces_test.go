@@ -47,6 +47,9 @@ func TestPiecesOfRealFiles(t *testing.T) {
 	for _, f := range corpus.Files(t) {
 		files = append(files, filepath.Join(f.Dir, f.Path))
 	}
+	if testing.Short() {
+		t.Skip("one goroutine decodes, which takes the race detector 9 s")
+	}
 	for _, path := range files {
 		if filepath.Ext(path) != ".tif" {
 			continue
@@ -280,6 +283,9 @@ func TestPiecesNameWhereAStripIsDamaged(t *testing.T) {
 // TestARunOnPiecesHoldsLittle: random windows of a strip of 100 MB hold what the forecast says, and far less than the
 // strip.
 func TestARunOnPiecesHoldsLittle(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one worker decodes 100 MB, which takes the race detector 12 s")
+	}
 	const h, w = 5000, 20_000
 	path := writeStrip(t, h, w)
 	s := Spec{Source: path, BatchSize: 2, Shuffle: true, Seed: 5,

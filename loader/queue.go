@@ -4,6 +4,7 @@ import (
 	"container/list"
 	"context"
 	"sync"
+	"sync/atomic"
 
 	"github.com/chaski-eo/chaski/loader/resources"
 )
@@ -19,6 +20,8 @@ type queue struct {
 	bound int64         // bytes of memory
 	turn  int           // rows
 	more  chan struct{} // holds one element when take may find a ticket
+
+	active atomic.Int64 // clients: len(all.members)
 
 	// mu guards the fields below and all shares.
 	mu      sync.Mutex
@@ -61,7 +64,9 @@ func (q *queue) put(p *Pending) bool {
 	if q.closed {
 		return false
 	}
+	p.client = turn.Client
 	s := q.all.member(turn.Client).member(turn.Stream)
+	q.active.Store(int64(len(q.all.members)))
 	if s.first == nil {
 		s.first = p
 	} else {
@@ -131,7 +136,7 @@ func (q *queue) next() *Pending {
 			p := stream.first
 			if p.ctx.Err() != nil {
 				stream.remove()
-				stream.end()
+				q.end(stream)
 				return p
 			}
 			n := int64(p.layout.bytes)
@@ -184,6 +189,12 @@ func (s *share) end() {
 	}
 }
 
+// end forgets a stream as share.end does, and counts the clients that are left.
+func (q *queue) end(s *share) {
+	s.end()
+	q.active.Store(int64(len(q.all.members)))
+}
+
 // end takes the claim off its windows. Only the first call counts. c may be nil.
 func (c *claim) end() {
 	if c == nil {
@@ -198,7 +209,7 @@ func (c *claim) end() {
 	c.share.held -= c.bytes
 	c.share.of.held -= c.bytes
 	c.bytes = 0
-	c.share.end()
+	q.end(c.share)
 	q.poke() // its window has room, and those of all others if it was the last one
 }
 
@@ -227,6 +238,19 @@ func (q *queue) wanted(t resources.Turn) bool {
 	return q.all.turns.Len() > 1 || client.turns.Len() > 1 || !mine(client.turns.Front().Value.(*share))
 }
 
+// several reports whether several clients are active.
+func (q *queue) several() bool { return q.active.Load() > 1 }
+
+// clients returns those that are active.
+func (q *queue) clients() (keys []any) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for k := range q.all.members {
+		keys = append(keys, k)
+	}
+	return keys
+}
+
 // failAll closes the queue and ends all waiting tickets with ErrClosed.
 func (q *queue) failAll() {
 	q.mu.Lock()
@@ -236,7 +260,7 @@ func (q *queue) failAll() {
 		s := q.all.turns.Front().Value.(*share).turns.Front().Value.(*share)
 		waiting = append(waiting, s.first)
 		s.remove()
-		s.end()
+		q.end(s)
 	}
 	q.mu.Unlock()
 	// Tickets finish outside of the lock, so that the goroutines that they wake can call Start at once.

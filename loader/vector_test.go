@@ -76,13 +76,16 @@ func compareMasks(t *testing.T, folder string) (windows, pixels, unlike int) {
 		e := mustOpen(t, loader.Spec{Source: path, BatchSize: 1,
 			Fields: []loader.Field{{Name: "image"}, {Name: "mask", Vector: v}}}, loader.Options{})
 		got := first(t, e).Tensor("mask")
-		text := *v
-		text.Path = filepath.Join(folder, c.File+".geojson")
-		if _, err := os.Stat(text.Path); err == nil {
+		for _, name := range []string{c.File + ".geojson", c.File + "_plain.fgb"} {
+			other := *v
+			other.Path = filepath.Join(folder, name)
+			if _, err := os.Stat(other.Path); err != nil {
+				continue
+			}
 			e := mustOpen(t, loader.Spec{Source: path, BatchSize: 1,
-				Fields: []loader.Field{{Name: "image"}, {Name: "mask", Vector: &text}}}, loader.Options{})
+				Fields: []loader.Field{{Name: "image"}, {Name: "mask", Vector: &other}}}, loader.Options{})
 			if !bytes.Equal(first(t, e).Tensor("mask").Data, got.Data) {
-				t.Errorf("window %d of %s is another one of GeoJSON", i, c.File)
+				t.Errorf("window %d of %s is another one of %s", i, c.File, name)
 			}
 		}
 		if want := []int64{1, int64(c.Size), int64(c.Size)}; fmt.Sprint(got.Shape) != fmt.Sprint(want) {
@@ -111,7 +114,8 @@ func compareMasks(t *testing.T, folder string) (windows, pixels, unlike int) {
 }
 
 // TestMasks promises that a field of shapes has the pixels that rasterio draws of them: polygons with holes, lines and
-// points, in the CRS of the image and in others, with numbers, classes and instances, of GeoParquet and of GeoJSON.
+// points, in the CRS of the image and in others, with numbers, classes and instances, of GeoParquet, GeoJSON and
+// FlatGeobuf.
 func TestMasks(t *testing.T) {
 	if windows, pixels, unlike := compareMasks(t, vectorFiles); unlike > 0 {
 		t.Errorf("%d of %d pixels in %d windows are unlike rasterio's", unlike, pixels, windows)
@@ -208,9 +212,8 @@ func TestVectorsThatDoNotFit(t *testing.T) {
 		says string
 	}{
 		{spec.Vector{}, 0, "path is empty"},
-		{spec.Vector{Path: utm, Kind: "boxes"}, 0, `"boxes" is not supported yet`},
-		{spec.Vector{Path: utm, Kind: "polygons"}, 0, `"polygons" is not supported yet`},
-		{spec.Vector{Path: utm, Kind: "lines"}, 0, `must be "mask" or "instances"`},
+		{spec.Vector{Path: utm, Kind: "boxes", AllTouched: true}, 0, "all_touched is true"},
+		{spec.Vector{Path: utm, Kind: "lines"}, 0, `must be one of ["mask" "instances" "boxes" "polygons"]`},
 		{spec.Vector{Path: utm, Kind: "instances", Column: "value"}, 0, "instances are numbers"},
 		{spec.Vector{Path: utm, DType: "float64"}, 0, "dtype"},
 		{spec.Vector{Path: utm, Column: "class", Classes: []string{"a", "a"}}, 0, "twice"},

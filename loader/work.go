@@ -16,6 +16,7 @@ import (
 	"github.com/chaski-eo/chaski/internal/crash"
 	"github.com/chaski-eo/chaski/loader/pixels"
 	"github.com/chaski-eo/chaski/loader/resources"
+	"github.com/chaski-eo/chaski/loader/shapes"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/shuffle"
 	"github.com/chaski-eo/chaski/store/catalog"
@@ -33,6 +34,7 @@ type Pending struct {
 	ctx    context.Context
 	cancel context.CancelFunc
 
+	client any      // for whom it is: see resources.Turn
 	next   *Pending // behind it in the queue
 	claim  *claim   // on the window of its client; nil before its turn
 	layout *layout
@@ -42,6 +44,7 @@ type Pending struct {
 	draws  []shuffle.Draw    // for each row, the sample that stands there
 	values [][]catalog.Value // for each metadata column, by row and then step
 	points []pointRows       // for each field of points
+	cut    [][]shapes.Cut    // for each field of shapes the boxes or polygons by row
 	window []byte            // the tensor WindowMember; nil without Spec.Windows
 	geo    []rowPlace        // for each row; nil without Spec.Geo
 	masks  []sync.Once       // for each raster field: sets the mask to ones
@@ -230,6 +233,9 @@ func (p *Pending) prepare(closing context.Context) error {
 	for _, f := range e.sets[0].points {
 		p.points = append(p.points, f.make(rows))
 	}
+	for range e.sets[0].vectors {
+		p.cut = append(p.cut, make([]shapes.Cut, rows))
+	}
 	if e.spec.Windows {
 		p.window = bytes.Repeat([]byte{0xff}, rows*windowBytes) // -1
 	}
@@ -282,8 +288,12 @@ func (p *Pending) units(k int, visit func(unit) bool) {
 // work runs units until the dispatcher closes the channel.
 func (e *Engine) work(ctx context.Context) {
 	r := e.newReader()
-	defer func() { r.Clock.Stop() }() // of the last reader
-	for u := range e.units {
+	defer func() { endReader(r) }() // the last one
+	for {
+		u, ok := e.nextUnit(r)
+		if !ok {
+			break
+		}
 		r.Clock.Lap(resources.StageWait)
 		// A unit of a cancelled ticket is not run, but it must be counted by complete, otherwise
 		// the ticket's memory would never come back.
@@ -300,7 +310,7 @@ func (e *Engine) work(ctx context.Context) {
 		}
 		if crash.Is(u.p.complete(r)) || crash.Is(err) {
 			// The panic may have left the buffers and decoders of the reader half changed.
-			r.Clock.Stop()
+			endReader(r)
 			r = e.newReader()
 		}
 		r.Clock.Lap(resources.StageOther)
@@ -308,7 +318,36 @@ func (e *Engine) work(ctx context.Context) {
 	r.Clock.Lap(resources.StageWait)
 }
 
-// newReader returns a reader for one worker. The caller must stop its clock.
+// nextUnit returns the next unit, with a turn for it if files are local. ok is false once the dispatcher has closed the
+// channel.
+func (e *Engine) nextUnit(r *pixels.Reader) (u unit, ok bool) {
+	select {
+	case u, ok = <-e.units:
+	default:
+		r.Slot.Rest()
+		u, ok = <-e.units
+	}
+	if !ok || e.options.Turns == nil {
+		return u, ok
+	}
+	var behind func() []any
+	if e.queue.several() {
+		behind = e.queue.clients
+	}
+	r.Slot.For(u.p.client, behind)
+	if !e.options.Waits() {
+		_ = r.Slot.Tick(u.p.ctx) // work looks at the context itself
+	}
+	return u, ok
+}
+
+// endReader ends the use of a reader.
+func endReader(r *pixels.Reader) {
+	r.Clock.Stop()
+	r.Slot.Rest()
+}
+
+// newReader returns a reader for one worker. The caller must end it with endReader.
 func (e *Engine) newReader() *pixels.Reader {
 	r := pixels.NewReader(e.options)
 	r.SetClock(e.options.Stages.Clock())
@@ -414,7 +453,8 @@ func (p *Pending) settle(r *pixels.Reader) error {
 				// The dispatcher finishes a batch if the workers were faster. It needs a clock of
 				// its own, otherwise the chunks of the substitute would be missing from Stages.
 				r = p.engine.newReader()
-				defer r.Clock.Stop()
+				r.Slot.For(p.client, nil)
+				defer endReader(r)
 			}
 			good, err := p.replace(r, k)
 			if err != nil {
@@ -797,12 +837,17 @@ func (p *Pending) tensors() error {
 		text += int64(len(t.Data))
 		b.Tensors = append(b.Tensors, t)
 	})
-	b.Tensors = slices.Concat(b.Tensors, p.pointTensors(), p.vectorTensors(), p.extras())
-	// Strings have no length before they are read, so the layout cannot count them.
+	for _, list := range p.cut {
+		for i := range list {
+			text += list[i].Bytes()
+		}
+	}
+	// Strings, boxes and polygons have no length before they are read, so the layout cannot count them.
 	if text > e.options.MemoryBytes {
 		return fault.New(fault.Limit, "batch", fault.NoOffset, "values of %d bytes, over the %d bytes of batch memory",
 			text, e.options.MemoryBytes)
 	}
+	b.Tensors = slices.Concat(b.Tensors, p.pointTensors(), p.vectorTensors(), p.extras())
 	return nil
 }
 

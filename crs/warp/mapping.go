@@ -50,6 +50,7 @@ type Mapping struct {
 	// radius is how far the tent of Antialias reaches from its middle, in source pixels: one pixel of
 	// the coarser of both grids.
 	radiusY, radiusX float64
+	scaleY, scaleX   float64 // see Scale
 }
 
 // place is a place in the source raster in units of 2^-32 pixels, from the corner of its first pixel.
@@ -256,8 +257,13 @@ func (m *Mapping) setRadius() {
 		}
 		return r
 	}
-	m.radiusX, m.radiusY = round(sx/max(n, 1)), round(sy/max(n, 1))
+	m.scaleX, m.scaleY = sx/max(n, 1), sy/max(n, 1)
+	m.radiusX, m.radiusY = round(m.scaleX), round(m.scaleY)
 }
+
+// Scale returns how many rows and columns of the raster lie between neighbouring pixels of the window, in the mean: 2
+// if its pixels are half as large. They are 0 if the window misses the raster, or is one pixel wide or high.
+func (m *Mapping) Scale() (y, x float64) { return m.scaleY, m.scaleX }
 
 // Raster returns the size of the raster.
 func (m *Mapping) Raster() (height, width int) { return m.raster.Y1, m.raster.X1 }

@@ -120,6 +120,10 @@ type Forecast struct {
 	Loose bool `json:"loose,omitempty"`
 	// FirstBad is the error of the first bad sample.
 	FirstBad string `json:"first_bad,omitempty"`
+	// LeftOut is how many scenes no window on the ground can show: they cannot be read, or lie off the map. FirstLeft
+	// is the error of one.
+	LeftOut   int64  `json:"left_out,omitempty"`
+	FirstLeft string `json:"first_left,omitempty"`
 }
 
 // Exact reports whether a run has exactly the requests, bytes and chunks of the forecast. That

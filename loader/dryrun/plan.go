@@ -41,6 +41,9 @@ type Asset struct {
 	// Resampled is true for a part that lies on another grid than its stack, and for a scene that lies on another grid
 	// than a window on the ground. Window is then what it needs of the part or scene.
 	Resampled bool `json:"resampled,omitempty"`
+	// Overview is the number of the overview that is read in place of the raster, from 0 for the largest; nil for the
+	// raster itself. Size, Window and Chunks are then those of the overview.
+	Overview *int `json:"overview,omitempty"`
 	// Row is the row of the table. It is -1 for a step that does not exist; then nothing else is
 	// set.
 	Row    int64       `json:"row"`

@@ -44,7 +44,7 @@ func (r *Reader) reader(a chunk.BlockArray) chunk.BlockReader {
 // reading and decoding, because they do both themselves, inside ReadBox.
 func (r *Reader) turn() (done func()) {
 	r.Clock.Lap(resources.StageRead)
-	over := r.turns.Take()
+	over := r.decoding()
 	r.Clock.Lap(resources.StageWait)
 	return func() {
 		r.Clock.Lap(resources.StageDecode)

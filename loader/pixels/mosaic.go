@@ -10,6 +10,7 @@ import (
 	"github.com/chaski-eo/chaski/crs/warp"
 	"github.com/chaski-eo/chaski/einops"
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/shuffle"
 	"github.com/chaski-eo/chaski/store/catalog"
 )
@@ -43,29 +44,40 @@ func OnGround(window warp.Raster, a *catalog.Asset) (*warp.Mapping, error) {
 	return m, nil
 }
 
-// Mosaic makes a window on the ground of scenes. Begin clears it, Add adds a scene in which pixels are taken that no
-// scene before it had, and End writes the window to a row.
+// Mosaic makes a window on the ground of scenes. Add adds a scene, of which pixels are taken that no scene before it
+// had, or all by the rules mean and median. End writes the window to a row.
 type Mosaic struct {
 	r    *Reader
 	to   *Row
 	size int // of a sample
 	left int // samples that are missing
 	any  bool
-	done bool // the row is written
+	done bool   // the row is written
+	all  *blend // of the rules mean and median; nil otherwise
 }
 
-// Mosaic begins a window of a row. bands are the bands of each scene that the field takes, in its order.
-func (r *Reader) Mosaic(to *Row) *Mosaic {
+// Mosaic begins a window of a row by a rule (spec.MosaicFirst). A field whose samples are not blended, such as one of
+// labels, has the first ones by every rule.
+func (r *Reader) Mosaic(to *Row, rule string) *Mosaic {
 	f := to.Field
 	m := &Mosaic{r: r, to: to, size: f.Native.Size(), left: len(f.Picked) * f.H * f.W}
 	if f.Blends {
 		m.size = 4 // float32
+		if f.BlendsScenes(rule) {
+			m.all = &r.Resample.scenes
+			m.all.begin(m.left, rule == spec.MosaicMedian)
+		}
 	}
 	return m
 }
 
-// Full reports whether no sample is missing.
-func (m *Mosaic) Full() bool { return m.left == 0 }
+// BlendsScenes reports whether a rule for mosaics takes samples of all scenes for the field.
+func (r *Raster) BlendsScenes(rule string) bool {
+	return r.Blends && (rule == spec.MosaicMean || rule == spec.MosaicMedian)
+}
+
+// Full reports whether further scenes have no say.
+func (m *Mosaic) Full() bool { return m.left == 0 && m.all == nil }
 
 // Add reads what a scene has of the window. last says that no scene follows. Add holds as many bands at a time as fit
 // into limit bytes, and fails with kind limit if one does not.
@@ -75,7 +87,11 @@ func (m *Mosaic) Add(ctx context.Context, a catalog.Asset, bands []int, at *warp
 	if in.Y0 >= in.Y1 || in.X0 >= in.X1 {
 		return nil
 	}
-	if copied && !m.any && f.copies(a.Index, in, last) {
+	if m.all != nil && !m.all.grow(limit) {
+		return a.Fault(fault.New(fault.Limit, "window", fault.NoOffset,
+			"the samples of %d scenes to take the median of are over %d bytes", m.all.scenes, limit))
+	}
+	if copied && !m.any && m.all == nil && f.copies(a.Index, in, last) {
 		return m.copy(ctx, a, bands, in)
 	}
 	from := shuffle.Box{Y: in.Y0, X: in.X0, H: in.Y1 - in.Y0, W: in.X1 - in.X0}
@@ -172,6 +188,13 @@ func (m *Mosaic) bands(ctx context.Context, a catalog.Asset, bands []int, first 
 	}
 	for p := range bands {
 		out, valid := s.Out[(first+p)*n*size:][:n*size], s.OutValid[(first+p)*n:][:n]
+		if m.all != nil {
+			if err := s.take(f, at, in, p, size, out, valid); err != nil {
+				return err
+			}
+			m.all.add((first+p)*n, out, valid)
+			continue
+		}
 		if !m.any {
 			if err := s.take(f, at, in, p, size, out, valid); err != nil {
 				return err
@@ -250,14 +273,24 @@ func (m *Mosaic) End() {
 	case !m.any:
 		m.to.Clear()
 		return
+	case m.all != nil:
+		m.all.end(m.r.Resample.Out, m.r.Resample.OutValid)
 	}
 	m.to.whole(0, len(m.to.Field.Picked), &m.r.Resample, m.size)
 }
 
-// MosaicBytes returns how many bytes of memory a worker needs to add box in of a scene, if it holds at most limit bytes
-// of its samples at a time.
-func (r *Raster) MosaicBytes(in chunk.Box, limit int) int64 {
+// MosaicBytes returns how many bytes of memory a worker needs to add box in of the last of some scenes by a rule, if it
+// holds at most limit bytes of its samples at a time.
+func (r *Raster) MosaicBytes(in chunk.Box, limit int, rule string, scenes int) int64 {
 	size := int64(max(r.Native.Size(), 4))
 	n := int64(r.H) * int64(r.W)
-	return r.WarpedBytes(in, limit) + n*(size+1)*int64(len(r.Picked)+1)
+	out := r.WarpedBytes(in, limit) + n*(size+1)*int64(len(r.Picked)+1)
+	if r.BlendsScenes(rule) {
+		each := int64(12) // a sum of float64 and a count
+		if rule == spec.MosaicMedian {
+			each = 4 * int64(scenes)
+		}
+		out += n * each * int64(len(r.Picked))
+	}
+	return out
 }

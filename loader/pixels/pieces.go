@@ -36,6 +36,7 @@ func (r *Reader) inPieces(
 	ctx context.Context, f source.Reader, x, pieces *chunk.Index, box chunk.Box, bands []int, to Sink,
 ) error {
 	if resources.IsLarge(pieces) { // rows of more than DefaultMaxChunkBytes
+		r.Slot.Rest() // others may need a turn to free the room
 		done, err := r.large.Take(ctx, pieces)
 		if err != nil {
 			return err
@@ -176,7 +177,7 @@ func (p *parts) Read(b []byte) (int, error) {
 		p.err = p.f.ReadAt(p.ctx, b, p.left.Off)
 	}
 	p.r.Clock.Lap(resources.StageRead)
-	p.turn = p.r.turns.Take()
+	p.turn = p.r.decoding()
 	if p.err != nil {
 		return 0, p.err
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/cast"
+	"github.com/chaski-eo/chaski/internal/turns"
 	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/picture"
 	"github.com/chaski-eo/chaski/rumi"
@@ -41,7 +42,8 @@ type Reader struct {
 	Clock    *resources.Clock // nil: time is not measured
 	plan     chunk.RunPlan
 	fresh    freshness
-	turns    resources.Turns
+	Slot     *turns.Slot   // of the goroutine that uses the reader; nil: no turns
+	waits    bool          // for servers, without a turn
 	Stored   []byte        // the bytes of one run, as stored in the file
 	Samples  []byte        // one decoded chunk, or a piece of one
 	parts    *bufio.Reader // of the stored bytes of a chunk that is decoded in pieces
@@ -56,7 +58,7 @@ type Reader struct {
 // NewReader returns a reader for one worker of an engine with these options.
 func NewReader(o resources.Options) *Reader {
 	return &Reader{
-		opener: o.Opener, maxChunk: o.MaxChunkBytes, large: o.Large(), turns: o.Turns(),
+		opener: o.Opener, maxChunk: o.MaxChunkBytes, large: o.Large(), Slot: o.Turns.Slot(nil), waits: o.Waits(),
 		Decoder: chunk.NewDecoder(Codecs()),
 	}
 }
@@ -76,7 +78,8 @@ var idleReaders = sync.Pool{New: func() any { return &Reader{Decoder: chunk.NewD
 // with GiveBack.
 func BorrowReader(o resources.Options) *Reader {
 	r := idleReaders.Get().(*Reader)
-	r.opener, r.maxChunk, r.large, r.turns = o.Opener, o.MaxChunkBytes, o.Large(), o.Turns()
+	r.opener, r.maxChunk, r.large = o.Opener, o.MaxChunkBytes, o.Large()
+	r.Slot, r.waits = o.Turns.Slot(nil), o.Waits()
 	return r
 }
 
@@ -84,7 +87,8 @@ func BorrowReader(o resources.Options) *Reader {
 func (r *Reader) GiveBack() {
 	// Only buffers and decoder tables stay. An opener, cache or array that an idle reader held would
 	// live on after its engine, and the next borrower would trust files that it never checked.
-	r.opener, r.large, r.turns, r.fresh, r.Share, r.arrays = nil, nil, nil, freshness{}, Shared{}, nil
+	r.Slot.Rest()
+	r.opener, r.large, r.Slot, r.fresh, r.Share, r.arrays = nil, nil, nil, freshness{}, Shared{}, nil
 	r.Clock, r.Decoder.Decompressed = nil, nil
 	idleReaders.Put(r)
 }
@@ -181,6 +185,7 @@ func (r *Reader) chunks(
 	}
 	shared := r.Share.Tiles != nil
 	if resources.IsLarge(x) {
+		r.Slot.Rest() // others may need a turn to free the room
 		done, err := r.large.Take(ctx, x)
 		if err != nil {
 			return err
@@ -220,8 +225,20 @@ func (r *Reader) chunks(
 			return err
 		}
 	}
+	return r.sparse(ctx, x, box.Y1, to)
+}
+
+// sparse makes the chunks that the file leaves out.
+func (r *Reader) sparse(ctx context.Context, x *chunk.Index, y1 int, to Sink) error {
+	if len(r.plan.Sparse) == 0 {
+		return nil
+	}
+	defer r.decoding()()
 	for _, i := range r.plan.Sparse {
-		if err := r.chunk(nil, x, i, box.Y1, to); err != nil {
+		if err := r.Slot.Tick(ctx); err != nil {
+			return err
+		}
+		if err := r.chunk(nil, x, i, y1, to); err != nil {
 			return err
 		}
 	}
@@ -235,9 +252,12 @@ func (r *Reader) run(ctx context.Context, f source.Reader, x *chunk.Index, run c
 	}
 	// The turn is taken after the read, so that a reader that waits for bytes keeps no other from
 	// decoding.
-	defer r.turns.Take()()
+	defer r.decoding()()
 	r.Clock.Lap(resources.StageOther)
 	for _, i := range run.Chunks {
+		if err := r.Slot.Tick(ctx); err != nil {
+			return err
+		}
 		p := x.Place(i)
 		if err := r.chunk(r.Stored[p.Off-run.Off:][:p.Len], x, i, y1, to); err != nil {
 			return err
@@ -245,6 +265,19 @@ func (r *Reader) run(ctx context.Context, f source.Reader, x *chunk.Index, run c
 	}
 	return nil
 }
+
+// decoding waits for a turn to decode. The caller must call over when it has decoded.
+func (r *Reader) decoding() (over func()) {
+	// Without a context, because the caller looks at its own between two chunks. Turns come soon.
+	_ = r.Slot.Tick(context.Background())
+	if r.waits {
+		return r.Slot.Rest
+	}
+	return keepTurn
+}
+
+// keepTurn ends decoding of local files: the next chunk comes soon.
+func keepTurn() {}
 
 // fetch reads the bytes of a run into r.Stored.
 func (r *Reader) fetch(ctx context.Context, f source.Reader, run chunk.Run) error {

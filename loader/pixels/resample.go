@@ -31,6 +31,7 @@ type Resampler struct {
 	places, picks     []uint32 // see pickAll
 	seen              []byte   // the validity of picks, which 0 says too
 	next, nextValid   []byte   // of a mosaic: a plane of the next scene
+	scenes            blend    // of a mosaic of all scenes
 	Smooth            Smoother
 }
 

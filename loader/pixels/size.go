@@ -1,5 +1,7 @@
 package pixels
 
+import "github.com/chaski-eo/chaski/fault"
+
 // BoundedBytes returns the product of factors, or -1 if it is over bound. Factors below 1 count as 1.
 func BoundedBytes(bound int64, factors ...int) int64 {
 	n := int64(1)
@@ -22,4 +24,10 @@ func Int64s(s []int) []int64 {
 		out[i] = int64(v)
 	}
 	return out
+}
+
+// OverMemory returns the error for a batch that is over the memory. each describes one row of it.
+func OverMemory(part string, rows int, each string, bound int64) error {
+	return fault.New(fault.Limit, part, fault.NoOffset,
+		"%d rows%s are over the %d bytes of batch memory: raise the memory, or take smaller batches", rows, each, bound)
 }

@@ -1,7 +1,9 @@
 package pixels
 
 import (
+	"cmp"
 	"context"
+	"time"
 
 	"github.com/zeebo/xxh3"
 
@@ -25,39 +27,63 @@ const freshPlaces = 1 << 16 // of 8 bytes: 512 KiB a worker, allocated with the 
 // corrupt. It accepts a file with the recorded size and modification time. If only the time differs,
 // it reads the file's directory again and compares the indexes, because copies have other times.
 func (s *freshness) check(ctx context.Context, a *catalog.Asset, f source.Reader, maxChunk int) error {
-	if a.Size > 0 && a.Size != f.Size() {
-		return fault.New(fault.Corrupt, "file", fault.NoOffset,
-			"%d bytes; its index was made of one of %d bytes", f.Size(), a.Size)
-	}
-	t, ok := f.(source.Timed)
-	if !ok || a.MTime.IsZero() || t.ModTime().Equal(a.MTime) {
-		return nil
+	now, err := otherTime(a, f)
+	if err != nil || now.IsZero() {
+		return err
 	}
 	if s.seen == nil {
 		s.seen = make([]uint64, freshPlaces)
 	}
 	// Offset is part of the key, since all assets of a container share the URI and time of its file.
 	// The recorded time is too, because another catalog may hold another index of the same file.
-	key := xxh3.HashStringSeed(a.URI, uint64(t.ModTime().UnixNano())^uint64(a.Offset)) ^ uint64(a.MTime.UnixNano())
+	key := xxh3.HashStringSeed(a.URI, uint64(now.UnixNano())^uint64(a.Offset)) ^ uint64(a.MTime.UnixNano())
 	place := &s.seen[key%freshPlaces]
 	if *place == key {
 		return nil
 	}
-	same, err := sameIndex(ctx, a, f, maxChunk)
-	if err != nil {
+	if err := hasIndex(ctx, a, f, maxChunk); err != nil {
 		return err
-	}
-	if !same {
-		return fault.New(fault.Corrupt, "file", fault.NoOffset, "rewritten since its index was made")
 	}
 	*place = key // only now: a check that failed must be repeated
 	return nil
 }
 
-// sameIndex reads the directory of asset a again and reports whether it still gives a's index.
+// isFresh is check for a file that is opened once, which nothing remembers.
+func isFresh(ctx context.Context, a *catalog.Asset, f source.Reader, maxChunk int) error {
+	if now, err := otherTime(a, f); err != nil || now.IsZero() {
+		return err
+	}
+	return hasIndex(ctx, a, f, maxChunk)
+}
+
+// otherTime returns the modification time of a file if it is not the recorded one, else zero. It fails if the file has
+// another size.
+func otherTime(a *catalog.Asset, f source.Reader) (now time.Time, _ error) {
+	if a.Size > 0 && a.Size != f.Size() {
+		return now, fault.New(fault.Corrupt, "file", fault.NoOffset,
+			"%d bytes; its index was made of one of %d bytes", f.Size(), a.Size)
+	}
+	t, ok := f.(source.Timed)
+	if !ok || a.MTime.IsZero() || t.ModTime().Equal(a.MTime) {
+		return now, nil
+	}
+	return t.ModTime(), nil
+}
+
+// hasIndex refuses a file that has another index than the asset.
+func hasIndex(ctx context.Context, a *catalog.Asset, f source.Reader, maxChunk int) error {
+	same, err := sameIndex(ctx, a, f, maxChunk)
+	if err == nil && !same {
+		return fault.New(fault.Corrupt, "file", fault.NoOffset, "rewritten since its index was made")
+	}
+	return err
+}
+
+// sameIndex reads the directory of asset a again and reports whether it still gives the index of its raster.
 func sameIndex(ctx context.Context, a *catalog.Asset, f source.Reader, maxChunk int) (bool, error) {
+	x := cmp.Or(a.Raster, a.Index)
 	if a.Member == "" {
-		return catalog.SameIndex(ctx, f, a.Index, maxChunk)
+		return catalog.SameIndex(ctx, f, x, maxChunk)
 	}
 	// The offsets of a's index count from the start of the container, those of the directory from the
 	// start of the asset, so the index must be shifted before the two are compared.
@@ -65,5 +91,5 @@ func sameIndex(ctx context.Context, a *catalog.Asset, f source.Reader, maxChunk 
 	if err != nil {
 		return false, err
 	}
-	return catalog.SameIndex(ctx, part, a.Index.Shift(-a.Offset), maxChunk)
+	return catalog.SameIndex(ctx, part, x.Shift(-a.Offset), maxChunk)
 }

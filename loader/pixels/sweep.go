@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/chaski-eo/chaski/internal/crash"
+	"github.com/chaski-eo/chaski/internal/turns"
 	"github.com/chaski-eo/chaski/loader/resources"
 )
 
@@ -30,10 +31,16 @@ func Sweep(
 		}
 	}
 	readers := o.Readers(o.Workers, remote) // sets Turns, which the Readers below must have
+	turns.Rest(ctx)                         // the caller waits here
+	client := resources.TurnOf(ctx).Client
 	g, ctx := errgroup.WithContext(ctx)
 	for range readers {
-		visit := start(NewReader(o))
+		r := NewReader(o)
+		r.Slot.For(client, nil)
+		visit := start(r)
 		g.Go(crash.Guard(func() error {
+			defer r.Slot.Rest()
+			ctx := turns.With(ctx, r.Slot) // what a visit computes beside decoding is done in the same turn
 			for {
 				i := next.Add(1) - 1
 				if i >= n {
@@ -42,6 +49,9 @@ func Sweep(
 				// Local reads do not look at ctx, so after an error the other workers would go on.
 				if err := ctx.Err(); err != nil {
 					return err
+				}
+				if !remote {
+					_ = r.Slot.Tick(ctx) // visits look at ctx
 				}
 				if err := visit(ctx, i); err != nil {
 					return err

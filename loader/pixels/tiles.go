@@ -209,8 +209,13 @@ func (r *Reader) others(
 		}
 		select {
 		case <-w.t.Ready:
-		case <-ctx.Done():
-			return ctx.Err()
+		default:
+			r.Slot.Rest() // the other reader may need the turn
+			select {
+			case <-w.t.Ready:
+			case <-ctx.Done():
+				return ctx.Err()
+			}
 		}
 		r.Clock.Lap(resources.StageWait)
 		if !w.t.Failed {
@@ -229,7 +234,7 @@ func (r *Reader) others(
 func (r *Reader) ownAll(x *chunk.Index, wants []want, off int64, y1 int, to Sink) error {
 	// The turn ends here, before others waits: a reader that waits with a turn would keep the reader
 	// that it waits for from decoding.
-	defer r.turns.Take()()
+	defer r.decoding()()
 	for i := range wants {
 		if err := r.own(x, &wants[i], off, y1, to); err != nil {
 			return err

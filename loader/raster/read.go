@@ -62,7 +62,7 @@ func ParseSelection(s string) (Selection, error) {
 }
 
 // Indices returns the picked indices of an axis of length n. An index or slice outside of the axis
-// is not found.
+// is a fault of kind not found.
 func (s Selection) Indices(axis string, n int) ([]int, error) {
 	start, stop := 0, n
 	switch {
@@ -100,6 +100,9 @@ type ReadOptions struct {
 	// Corners are the row and column of the window of each path, whose files may then differ in height and width. Y
 	// and X then give the size of all windows.
 	Corners [][2]int
+	// Overview, if it is not nil, reads an overview of each path in place of the raster: 0 is the largest, as in
+	// GDAL. Y, X and Corners count its pixels.
+	Overview *int
 	// Headers are header blobs (rumi or chunk index): one for each path, or none.
 	Headers [][]byte
 	// Threads is how many goroutines decode. Default 1.
@@ -148,7 +151,7 @@ func Read(ctx context.Context, paths []string, o ReadOptions) (*Array, error) {
 	if q.out.account, err = o.Options.Budget.Open(ctx, q.bytes()); err != nil {
 		return nil, fault.WithFile(err, q.assets[0].URI)
 	}
-	// run may panic: what is charged then would stay so for ever.
+	// If run panics, what is charged has to be given back all the same.
 	done := false
 	defer func() {
 		if !done {
@@ -221,6 +224,9 @@ func newReadPlan(ctx context.Context, paths []string, o ReadOptions) (*readPlan,
 	if o.Corners != nil && len(o.Corners) != len(paths) {
 		return nil, fmt.Errorf("%d windows for %d paths", len(o.Corners), len(paths))
 	}
+	if o.Headers != nil && o.Overview != nil {
+		return nil, fmt.Errorf("an overview of files whose headers are given: headers do not describe overviews")
+	}
 	picks, err := o.N.Indices("n", len(paths))
 	if err != nil {
 		return nil, err
@@ -230,7 +236,7 @@ func newReadPlan(ctx context.Context, paths []string, o ReadOptions) (*readPlan,
 			q.corners = append(q.corners, o.Corners[i])
 		}
 	}
-	if err := q.open(ctx, paths, picks, o.Headers); err != nil {
+	if err := q.open(ctx, paths, picks, &o); err != nil {
 		return nil, err
 	}
 	if err := q.resolve(o, len(paths)); err != nil {
@@ -240,7 +246,8 @@ func newReadPlan(ctx context.Context, paths []string, o ReadOptions) (*readPlan,
 }
 
 // open opens the picked paths, each once, and checks that they stack.
-func (q *readPlan) open(ctx context.Context, paths []string, picks []int, headers [][]byte) error {
+func (q *readPlan) open(ctx context.Context, paths []string, picks []int, o *ReadOptions) error {
+	headers := o.Headers
 	type name struct{ path, header string }
 	opened := map[name]catalog.Asset{}
 	held := 0
@@ -252,7 +259,11 @@ func (q *readPlan) open(ctx context.Context, paths []string, picks []int, header
 		a, ok := opened[n]
 		if !ok {
 			var err error
-			if a, err = openOne(ctx, q.options, n.path, headers != nil, n.header); err != nil {
+			a, err = openOne(ctx, q.options, n.path, headers != nil, n.header)
+			if err == nil && o.Overview != nil {
+				a, err = atOverview(ctx, q.options, a, *o.Overview)
+			}
+			if err != nil {
 				return fault.WithFile(err, n.path)
 			}
 			held += len(a.Index.Ranges) * rangeBytes
@@ -477,9 +488,12 @@ func (q *readPlan) run(ctx context.Context) (*Array, error) {
 		return q.cut(ctx, pieces)
 	}))
 	remote := slices.ContainsFunc(q.assets, func(a catalog.Asset) bool { return source.IsRemote(a.URI) })
+	client := resources.TurnOf(ctx).Client
 	for range q.options.Readers(q.threads, remote) {
 		g.Go(func() error {
 			r := pixels.BorrowReader(q.options)
+			r.Slot.For(client, nil)
+			defer r.Slot.Rest()
 			err := crash.Call(func() error {
 				for p := range pieces {
 					if err := q.read(ctx, r, p); err != nil {

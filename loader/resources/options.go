@@ -57,6 +57,9 @@ type Options struct {
 	// IndexCache is the directory that keeps the chunk indexes of rasters in containers from run to
 	// run. Default: chaski/indexes in the user's cache directory. NoIndexCache keeps none.
 	IndexCache string
+	// AllColumns reads all columns of a CSV table or of items, for Engine.Data. By default only those that the spec
+	// needs are read.
+	AllColumns bool
 	// ArrayKey is the key of encrypted TileDB arrays, 32 bytes. Default: that of the environment
 	// (tiledb.KeyFromEnv).
 	ArrayKey []byte
@@ -66,6 +69,9 @@ type Options struct {
 	// tables and listings, CacheBytes (at most 1/64 of the budget, and then CacheBytes is that), and the batches.
 	// Beyond two batches, an engine takes what others leave. Workers' chunks are not counted.
 	Budget *Budget
+	// Turns, if it is not nil, bounds the goroutines of all engines and reads that share it, and divides them among
+	// clients.
+	Turns *Turns
 	// Stages, if it is not nil, counts the time that workers spend in each stage.
 	Stages *Stages
 	// Members, if it is not nil, keeps containers open from one raster.Read to the next. It needs an
@@ -79,13 +85,10 @@ type Options struct {
 	// Logger logs warnings, such as samples that are left out. Default: slog.Default.
 	Logger *slog.Logger
 
-	turns Turns        // nil for no bound: see Readers
+	waits bool         // see Waits
 	large *LargeChunks // shared by all readers with these options
 	own   io.Closer    // the opener, if WithDefaults made it, else nil
 }
-
-// Turns bounds how many goroutines decode at a time. It is nil, for no bound, until Readers sets it.
-func (o *Options) Turns() Turns { return o.turns }
 
 // Resolve returns the path to open for p, without links if there are Roots. It expects the options of
 // WithDefaults.

@@ -60,12 +60,13 @@ type memberKey struct {
 
 // member says where the container has the values or rasters of one field.
 type member struct {
-	name  string
-	kind  catalog.Kind
-	level int
-	rows  []int32          // the row of that level for each sample; -1 if the sample has none
-	value *tables.Vector   // the values of a metadata column; nil for rasters and their paths
-	blobs []*tables.Vector // columns of chunk indexes: the first that is not null counts
+	name   string
+	kind   catalog.Kind
+	level  int
+	rows   []int32          // the row of that level for each sample; -1 if the sample has none
+	value  *tables.Vector   // the values of a metadata column; nil for rasters and their paths
+	blobs  []*tables.Vector // columns of chunk indexes: the first that is not null counts
+	ground *ground          // the columns of the places of rasters that have a blob; nil without
 }
 
 // ContainerFile is one file that holds rasters of a container. Size is in bytes.
@@ -423,7 +424,11 @@ func (c *Container) asset(ctx context.Context, m *member, row int64) (catalog.As
 		}
 		break
 	}
-	return c.place(ctx, e, x)
+	a, err := c.place(ctx, e, x)
+	if err == nil && x != nil {
+		a.Place = m.ground.of(int(at), x) // the header, which has it too, is not read
+	}
+	return a, err
 }
 
 // place makes the asset of an entry. x is its chunk index with offsets from the start of the
@@ -804,7 +809,7 @@ func (c *Container) selectSamples(ctx context.Context) error {
 			return fmt.Errorf("%s: %w", s.Where[i].Called(), err)
 		}
 	}
-	if s.Split != nil {
+	if s.Split.OfRows() {
 		if err := c.narrow(ctx, func(sel *selector) error { return sel.split(ctx, s.Split, s.Use) }); err != nil {
 			return fmt.Errorf("split: %w", err)
 		}

@@ -343,7 +343,10 @@ func (c *Container) raster(ctx context.Context, f spec.Field, level int, rows []
 				"holds values of type %v, not blobs", v.Type())
 		}
 	}
-	return m, nil
+	if len(m.blobs) > 0 {
+		m.ground, err = groundOf(ctx, t)
+	}
+	return m, err
 }
 
 // valueMember finds a metadata column: one of level 0, or "PATH@COLUMN".

@@ -344,7 +344,7 @@ func selectRows(ctx context.Context, t Table, s *spec.Subset, o resources.Option
 			return nil, fmt.Errorf("%s: %w", c.Called(), err)
 		}
 	}
-	if s.Split != nil {
+	if s.Split.OfRows() {
 		if err := sel.split(ctx, s.Split, s.Use); err != nil {
 			return nil, fmt.Errorf("split: %w", err)
 		}

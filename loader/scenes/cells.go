@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"sort"
 
 	"github.com/paulmach/orb"
 
@@ -30,6 +31,12 @@ func joined(list []span) cells {
 		out = append(out, s)
 	}
 	return slices.Clip(out)
+}
+
+// has reports whether a cell lies in c.
+func (c cells) has(y, x int32) bool {
+	i := sort.Search(len(c), func(i int) bool { return c[i].y > y || c[i].y == y && c[i].x1 > x })
+	return i < len(c) && c[i].y == y && c[i].x0 <= x
 }
 
 // both returns the cells that lie in c and in o.

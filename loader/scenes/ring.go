@@ -7,7 +7,6 @@ import (
 	"github.com/paulmach/orb/clip"
 
 	"github.com/chaski-eo/chaski/crs"
-	"github.com/chaski-eo/chaski/fault"
 )
 
 // wgs84 is where the rings of all CRSs meet: longitudes and latitudes.
@@ -22,26 +21,28 @@ var wgs84 = func() *crs.CRS {
 // depth bounds how often a side of a ring is halved: into 4,096 pieces.
 const depth = 12
 
-// trace returns a ring as it runs on another map: its sides are halved until their middles are within off of the exact
-// ones. A point without a place there makes it nil.
-func trace(ring orb.Ring, t *crs.Transform, off float64) orb.Ring {
+// trace returns a ring as it runs on another map: its sides are halved until their middles are within off of the
+// exact ones. A point without a place there makes it nil. cut says that the ring jumps, because the map is cut there.
+func trace(ring orb.Ring, t *crs.Transform, off float64) (out orb.Ring, cut bool) {
 	if t.Same() {
-		return ring
+		return ring, false
 	}
 	to := func(p orb.Point) orb.Point {
 		at := []crs.Point{crs.Point(p)}
 		t.Points(at, at)
 		return orb.Point(at[0])
 	}
-	var out orb.Ring
 	var halve func(a, b, ta, tb orb.Point, n int)
 	halve = func(a, b, ta, tb orb.Point, n int) {
 		m := orb.Point{(a[0] + b[0]) / 2, (a[1] + b[1]) / 2}
 		tm := to(m)
-		flat := math.Hypot(tm[0]-(ta[0]+tb[0])/2, tm[1]-(ta[1]+tb[1])/2) <= off
+		bend := math.Hypot(tm[0]-(ta[0]+tb[0])/2, tm[1]-(ta[1]+tb[1])/2)
+		flat := bend <= off
 		// A side may bend both ways, and its middle then lies on the chord: each is halved twice at least.
 		if n == 0 || flat && n <= depth-2 {
 			out = append(out, tb)
+			// The bend of a short side is a small part of its length. Where it jumps, its middle is at one of its ends.
+			cut = cut || !flat && bend > math.Hypot(tb[0]-ta[0], tb[1]-ta[1])/4
 			return
 		}
 		halve(a, m, ta, tm, n-1)
@@ -57,10 +58,10 @@ func trace(ring orb.Ring, t *crs.Transform, off float64) orb.Ring {
 	}
 	for _, p := range out {
 		if p[0] != p[0] || p[1] != p[1] {
-			return nil
+			return nil, cut
 		}
 	}
-	return out
+	return out, cut
 }
 
 // unwrap makes longitudes of a ring go on past 180 degrees, so that neighbours are less than half a turn apart. It
@@ -87,7 +88,7 @@ func lonlat(p orb.Polygon, from *crs.CRS) (orb.Polygon, error) {
 		if from.Geographic() && from.Near() {
 			ring = append(orb.Ring(nil), ring...) // sides are straight in degrees
 		} else {
-			ring = trace(ring, t, degreesOff)
+			ring, _ = trace(ring, t, degreesOff) // longitudes jump at 180 degrees
 		}
 		if ring == nil {
 			return nil, nil
@@ -108,7 +109,8 @@ const grain = 1024
 var turns = [...]float64{-360, 0, 360}
 
 // on returns a polygon of longitudes and latitudes on map m, cut to a box of these that the map shows, in as many
-// pieces as that gives. It fails with kind unsupported if a point in the box has no place on the map.
+// pieces as that gives. It fails with kind unsupported if the map does not show all of the polygon that lies in the
+// box.
 func (m *Map) on(p orb.Polygon, off float64, shown orb.Bound) (out []orb.Polygon, _ error) {
 	t, err := crs.NewTransform(wgs84, m.CRS)
 	if err != nil {
@@ -126,17 +128,23 @@ func (m *Map) on(p orb.Polygon, off float64, shown orb.Bound) (out []orb.Polygon
 			continue
 		}
 		piece := clip.Polygon(shown, moved)
+		traced := make(orb.Polygon, len(piece))
 		for i, ring := range piece {
-			if piece[i] = trace(ring, t, off); piece[i] == nil {
-				return nil, fault.New(fault.Unsupported, "place", fault.NoOffset,
-					"parts of longitude %.6g to %.6g, latitude %.6g to %.6g lie off the map of %v",
-					ring.Bound().Min[0], ring.Bound().Max[0], ring.Bound().Min[1], ring.Bound().Max[1], m.CRS)
+			cut := false
+			if traced[i], cut = trace(ring, t, off); traced[i] == nil || cut {
+				return nil, m.offMap(ring.Bound())
 			}
-			round(piece[i])
 		}
-		if len(piece) > 0 {
-			out = append(out, piece)
+		if len(piece) == 0 {
+			continue
 		}
+		if !shows(piece[:1], traced[0], t, 2*off) {
+			return nil, m.offMap(piece.Bound())
+		}
+		for _, ring := range traced {
+			round(ring)
+		}
+		out = append(out, traced)
 	}
 	return out, nil
 }

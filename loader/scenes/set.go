@@ -43,6 +43,10 @@ type Options struct {
 	Samples    int64   // random windows of an epoch; 0: as many as fit side by side
 	CRS        string  // "utm", or "EPSG:" and a code
 	Within     []Area  // middles of random windows lie in each of them, and windows of a grid touch each
+	Part       *Part   // windows lie in it with all their pixels; nil for all
+	// Bad decides what becomes of a scene whose place is not known well enough, or that the maps cannot show: New goes
+	// on without it, or fails with the error that Bad returns. Default: New fails with err.
+	Bad func(s *Scene, err error) error
 }
 
 // UTM is the value of Options.CRS that makes a map of each zone of UTM.
@@ -55,6 +59,7 @@ type Map struct {
 	strip orb.Bound // the longitudes and latitudes of its cells
 	shown orb.Bound // and of the scenes that their windows may see
 	feet  []foot
+	boxes []boxtree.Box // of feet, until tree is made
 	tree  *boxtree.Tree
 	// The longitudes and latitudes that its footprints have of shown. Outlines of zones, bounds and roi are drawn no
 	// further than these, because a map need not have a place for all of them.
@@ -71,6 +76,8 @@ type foot struct {
 type Set struct {
 	Maps   []*Map
 	Ground *shuffle.Ground
+	// Past counts the scenes that reach past the latitudes of UTM: windows end there.
+	Past int
 
 	scenes []Scene
 	side   int
@@ -98,19 +105,18 @@ func New(scenes []Scene, o Options) (*Set, error) {
 			len(scenes), maxScenes)
 	}
 	s := &Set{scenes: scenes, side: o.Side, size: o.Resolution}
-	prints, err := footprints(scenes)
+	prints, err := footprints(scenes, &o)
 	if err != nil {
 		return nil, err
 	}
 	if err := s.makeMaps(prints, &o); err != nil {
 		return nil, err
 	}
-	g := &shuffle.Ground{Side: o.Side, Cell: cmp.Or(o.Stride, max(o.Side/share, 1)), Scene: s.first}
-	if o.Stride == 0 {
-		for g.Cell < maxCell && s.spans(float64(g.Cell)*o.Resolution) > maxSpans {
-			g.Cell *= 2
-		}
+	fine := max(o.Side/share, 1)
+	for fine < maxCell && s.spans(float64(fine)*o.Resolution) > maxSpans {
+		fine *= 2
 	}
+	g := &shuffle.Ground{Side: o.Side, Cell: cmp.Or(o.Stride, fine), Scene: s.first}
 	// The negation also refuses NaN, for which every comparison is false.
 	if n := s.spans(float64(g.Cell) * o.Resolution); !(n <= 4*maxSpans) {
 		return nil, fault.New(fault.Limit, "dataset", fault.NoOffset,
@@ -119,6 +125,9 @@ func New(scenes []Scene, o Options) (*Set, error) {
 	}
 	for i, m := range s.Maps {
 		list, err := m.cells(g.Cell, &o)
+		if err == nil && o.Part != nil && len(list) > 0 {
+			list, err = m.ofPart(list, g.Cell, fine, &o)
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -144,6 +153,9 @@ func nothingFits(o *Options) error {
 		what = fmt.Sprintf("no window of %v m fits into the scenes within bounds and roi: "+
 			"with edge=true windows may reach past the scenes", float64(o.Side)*o.Resolution)
 	}
+	if o.Part != nil {
+		what += ", or none lies in the part of the split: its squares must be larger than a window and the margin"
+	}
 	return fault.New(fault.NotFound, "dataset", fault.NoOffset, "%s", what)
 }
 
@@ -160,72 +172,128 @@ type footprint struct {
 }
 
 // footprints returns the places of scenes, each once.
-func footprints(scenes []Scene) ([]footprint, error) {
+func footprints(scenes []Scene, o *Options) (list []footprint, _ error) {
 	known := map[catalog.Place]int{}
-	var list []footprint
+	var all []footprint
 	for i, s := range scenes {
 		k, ok := known[s.Place]
 		if !ok {
-			k = len(list)
+			k = len(all)
 			known[s.Place] = k
-			f := footprint{place: s.Place}
-			c := &f.place.Corners
-			f.ring = orb.Ring{orb.Point(c[0]), orb.Point(c[1]), orb.Point(c[3]), orb.Point(c[2]), orb.Point(c[0])}
-			own, err := crs.Lookup(s.Place.EPSG)
-			if err == nil {
-				f.at, err = lonlat(orb.Polygon{f.ring}, own)
-			}
-			if err != nil {
-				return nil, fault.WithFile(err, s.Name)
-			}
-			if f.at == nil {
-				return nil, fault.WithFile(fault.New(fault.Unsupported, "place", fault.NoOffset,
-					"it lies at %v: windows on the ground need scenes that lie on the map of their CRS, and not "+
-						"around a pole", &s.Place), s.Name)
-			}
-			f.bound = f.at.Bound()
-			if b := &f.bound; !(b.Min[0] >= -maxTurns && b.Max[0] <= maxTurns) {
-				return nil, fault.WithFile(fault.New(fault.Unsupported, "place", fault.NoOffset,
-					"it lies at %v: longitudes are -%d to %[2]d degrees", &s.Place, maxTurns), s.Name)
-			}
-			list = append(list, f)
+			all = append(all, footprint{place: s.Place})
 		}
-		list[k].scenes = append(list[k].scenes, int32(i))
+		all[k].scenes = append(all[k].scenes, int32(i))
+	}
+	for i := range all {
+		f := &all[i]
+		err := f.locate()
+		if err == nil {
+			list = append(list, *f)
+		} else if err = o.bad(scenes, f, err); err != nil {
+			return nil, err
+		}
 	}
 	return list, nil
 }
 
-// makeMaps makes the maps, and puts the footprints on them.
-func (s *Set) makeMaps(prints []footprint, o *Options) (err error) {
-	if o.CRS == UTM {
-		s.zones(prints)
-	} else if err = s.oneMap(o.CRS); err != nil {
+// bad decides about the scenes of a footprint that has an error.
+func (o *Options) bad(scenes []Scene, f *footprint, err error) error {
+	for _, i := range f.scenes {
+		of := fault.WithFile(err, scenes[i].Name)
+		if o.Bad == nil {
+			return of
+		}
+		if err := o.Bad(&scenes[i], of); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// locate finds out where a footprint lies.
+func (f *footprint) locate() error {
+	c := &f.place.Corners
+	f.ring = orb.Ring{orb.Point(c[0]), orb.Point(c[1]), orb.Point(c[3]), orb.Point(c[2]), orb.Point(c[0])}
+	own, err := crs.Lookup(f.place.EPSG)
+	if err != nil {
 		return err
 	}
-	used := s.Maps[:0]
-	for _, m := range s.Maps {
-		var boxes []boxtree.Box
-		m.seen = orb.Bound{Min: orb.Point{math.Inf(1), math.Inf(1)}, Max: orb.Point{math.Inf(-1), math.Inf(-1)}}
+	if f.at, err = lonlat(orb.Polygon{f.ring}, own); err != nil {
+		return err
+	}
+	if f.at == nil {
+		return fault.New(fault.Unsupported, "place", fault.NoOffset, "it lies at %v: windows on the ground need "+
+			"scenes that lie on the map of their CRS, and not around a pole", &f.place)
+	}
+	f.bound = f.at.Bound()
+	if b := &f.bound; !(b.Min[0] >= -maxTurns && b.Max[0] <= maxTurns) {
+		return fault.New(fault.Unsupported, "place", fault.NoOffset,
+			"it lies at %v: longitudes are -%d to %[2]d degrees", &f.place, maxTurns)
+	}
+	return nil
+}
+
+// makeMaps makes the maps, and puts the footprints on them: on all that show it, or on none if one cannot.
+func (s *Set) makeMaps(prints []footprint, o *Options) error {
+	if o.CRS == UTM {
+		kept := make([]footprint, 0, len(prints))
 		for i := range prints {
-			f := &prints[i]
-			pieces, err := m.place(f, o.Resolution/8)
-			if err != nil {
-				return fault.WithFile(err, s.scenes[f.scenes[0]].Name)
-			}
-			if len(pieces) == 0 {
+			some, all := prints[i].pastUTM()
+			if all {
+				if err := o.bad(s.scenes, &prints[i], errPastUTM(&prints[i].place)); err != nil {
+					return err
+				}
 				continue
 			}
-			b := orb.MultiPolygon(pieces).Bound()
-			boxes = append(boxes, boxtree.Around(b.Min[0], b.Min[1], b.Max[0], b.Max[1]))
-			m.see(f.bound)
-			m.feet = append(m.feet, foot{pieces, f.scenes})
+			if some {
+				s.Past += len(prints[i].scenes)
+			}
+			kept = append(kept, prints[i])
 		}
-		if m.tree = boxtree.New(boxes); len(m.feet) > 0 {
-			used = append(used, m)
+		prints = kept
+		s.zones(prints)
+	} else if err := s.oneMap(o.CRS); err != nil {
+		return err
+	}
+	placed := make([][]orb.Polygon, len(s.Maps))
+	for i := range prints {
+		f := &prints[i]
+		clear(placed)
+		for k, m := range s.Maps {
+			pieces, err := m.place(f, o.Resolution/8)
+			if err == nil {
+				placed[k] = pieces
+				continue
+			}
+			if err := o.bad(s.scenes, f, err); err != nil {
+				return err
+			}
+			clear(placed)
+			break
+		}
+		for k, pieces := range placed {
+			if len(pieces) > 0 {
+				s.Maps[k].add(f, pieces)
+			}
 		}
 	}
-	s.Maps = used
+	s.Maps = slices.DeleteFunc(s.Maps, func(m *Map) bool { return len(m.feet) == 0 })
+	for _, m := range s.Maps {
+		m.tree = boxtree.New(m.boxes)
+		m.boxes = nil
+	}
 	return nil
+}
+
+// add puts a footprint on the map.
+func (m *Map) add(f *footprint, pieces []orb.Polygon) {
+	b := orb.MultiPolygon(pieces).Bound()
+	m.boxes = append(m.boxes, boxtree.Around(b.Min[0], b.Min[1], b.Max[0], b.Max[1]))
+	if len(m.feet) == 0 {
+		m.seen = orb.Bound{Min: orb.Point{math.Inf(1), math.Inf(1)}, Max: orb.Point{math.Inf(-1), math.Inf(-1)}}
+	}
+	m.see(f.bound)
+	m.feet = append(m.feet, foot{pieces, f.scenes})
 }
 
 // see adds a box of longitudes and latitudes to what the map's footprints have.
@@ -481,7 +549,7 @@ func (s *Set) first(p shuffle.Place) int64 {
 		list = s.covering(p, nil)
 	}
 	if len(list) == 0 { // a window of a grid may touch a footprint at less than what the tests of both agree on
-		return s.scenes[0].Row
+		return s.scenes[s.Maps[p.Map].feet[0].scenes[0]].Row
 	}
 	return s.scenes[list[0]].Row
 }

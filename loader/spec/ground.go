@@ -1,6 +1,7 @@
 package spec
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -42,8 +43,14 @@ type Ground struct {
 	// "most:quality" by a column of numbers. Rows without a value come last.
 	Pick string `json:"pick,omitempty"`
 	// Mosaic is "first" (default): each pixel is that of the first scene in which it is valid. "none" reads the first
-	// scene of a window only.
+	// scene of a window only. "mean" and "median" are those of all scenes in which a pixel is valid, for fields that
+	// are resampled bilinearly or antialiased; others, such as labels, have the first one.
 	Mosaic string `json:"mosaic,omitempty"`
+	// Overviews says which fields are read from the overviews of a TIFF where windows are coarser than its pixels: from
+	// the coarsest whose pixels are no larger than those of the window. "auto" (default): fields that are resampled
+	// bilinearly or antialiased; others, such as labels, are read from the raster itself, because their overviews may
+	// hold averages. "all" or "none" of the fields.
+	Overviews string `json:"overviews,omitempty"`
 }
 
 // GroundWindow is the kind of samplers of windows on the ground.
@@ -54,12 +61,26 @@ const (
 	MosaicFirst = "first"
 	MosaicNone  = "none"
 	UTM         = "utm"
+
+	MosaicMean   = "mean"
+	MosaicMedian = "median"
 )
+
+// Values of Ground.Overviews.
+const (
+	AutoOverviews = "auto"
+	AllOverviews  = "all"
+	NoOverviews   = "none"
+)
+
+var overviews = []string{AutoOverviews, AllOverviews, NoOverviews}
+
+var mosaics = []string{MosaicFirst, MosaicNone, MosaicMean, MosaicMedian}
 
 // set reports whether a member is given.
 func (g *Ground) set() bool {
 	return g.SizeM != 0 || g.Resolution != 0 || g.CRS != "" || g.Bounds != nil || g.BoundsCRS != 0 || g.ROI != "" ||
-		g.PerEpoch != 0 || g.StrideM != 0 || g.Edge || g.Pick != "" || g.Mosaic != ""
+		g.PerEpoch != 0 || g.StrideM != 0 || g.Edge || g.Pick != "" || g.Mosaic != "" || g.Overviews != ""
 }
 
 func (g Ground) withDefaults() Ground {
@@ -71,6 +92,9 @@ func (g Ground) withDefaults() Ground {
 	}
 	if g.Mosaic == "" {
 		g.Mosaic = MosaicFirst
+	}
+	if g.Overviews == "" {
+		g.Overviews = AutoOverviews
 	}
 	return g
 }
@@ -102,8 +126,10 @@ func (g *Ground) validate(s *Sampler) error {
 		return errors.New("per_epoch and edge are for random windows: a grid (stride_m) has every window")
 	case g.PerEpoch < 0 || g.PerEpoch > maxSamples:
 		return fmt.Errorf("per_epoch is %d: it must be at least 1", g.PerEpoch)
-	case g.Mosaic != MosaicFirst && g.Mosaic != MosaicNone:
-		return fmt.Errorf("mosaic is %q: it must be %q or %q", g.Mosaic, MosaicFirst, MosaicNone)
+	case !slices.Contains(mosaics, g.Mosaic):
+		return fmt.Errorf("mosaic is %q: it must be one of %q", g.Mosaic, mosaics)
+	case !slices.Contains(overviews, g.Overviews):
+		return fmt.Errorf("overviews is %q: it must be one of %q", g.Overviews, overviews)
 	case g.Bounds == nil && g.BoundsCRS != 0:
 		return fmt.Errorf("bounds_crs is %d, and there are no bounds", g.BoundsCRS)
 	}
@@ -168,6 +194,11 @@ func (s *Spec) validateGround() error {
 		}
 	}
 	walk(s.Sources)
+	for i, o := range subsets {
+		if o.Split != nil && !o.Split.OfRows() && cmp.Or(all[i], all[0]).Kind != GroundWindow {
+			return fmt.Errorf("split by %q is for the sampler %q: others take \"cell\"", ByPlace, GroundWindow)
+		}
+	}
 	if !slices.ContainsFunc(all, func(o *Sampler) bool { return o != nil && o.Kind == GroundWindow }) {
 		return nil
 	}

@@ -25,13 +25,14 @@ var enums = map[string][]string{
 	"Field.kind":       {RasterField, NumberField, TextField, ClassField, ArrayField},
 	"Field.resample":   {"nearest", "bilinear", "antialias"},
 	"Sampler.kind":     {WholeChip, RandomWindow, GridWindow, ResizedWindow, WeightedWindow, TileWindow, GroundWindow},
-	"Ground.mosaic":    {MosaicFirst, MosaicNone},
+	"Ground.mosaic":    mosaics,
+	"Ground.overviews": overviews,
 	"Mixture.until":    {UntilShortest, UntilLongest, UntilLength},
 	"Strata.until":     {UntilShortest, UntilLongest, UntilLength},
 	"Subset.missing":   {MissingError, MissingDrop},
-	"Split.by":         {"hash", "column", "date", "cell", "given"},
+	"Split.by":         {"hash", "column", "date", "cell", "given", ByPlace},
 	"Points.in":        {PixelPoints, WorldPoints},
-	"Vector.kind":      {MaskVector, InstanceVector},
+	"Vector.kind":      vectorKinds,
 	"Vector.dtype":     vectorDTypes,
 	"Condition.op":     {"==", "!=", "<", "<=", ">", ">=", "in"},
 }
@@ -92,6 +93,8 @@ func TestSchemaWords(t *testing.T) {
 			"weights": "w"}}`,
 		"Ground.mosaic": `{"source": "d", "batch_size": 1, "sampler": {"kind": "geo_window", "size_m": 80,
 			"resolution": 10, "mosaic": "WORD"}}`,
+		"Ground.overviews": `{"source": "d", "batch_size": 1, "sampler": {"kind": "geo_window", "size_m": 80,
+			"resolution": 10, "overviews": "WORD"}}`,
 		"Subset.missing": `{"source": "d", "batch_size": 1, "missing": "WORD"}`,
 	} {
 		for _, word := range append([]string{"nonsense"}, enums[name]...) {

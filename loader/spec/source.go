@@ -199,7 +199,8 @@ type Container struct {
 type Split struct {
 	// By decides the part of a row: "hash" (its id), "column" (the value of Column, so equal values
 	// stay together), "date" (Ranges of Column), "cell" (its place on the ground, so neighbours
-	// stay together) or "given" (Column holds the name of the part).
+	// stay together), "given" (Column holds the name of the part) or "place". By place windows on the
+	// ground are divided, not rows: those of two parts do not overlap.
 	By string `json:"by"`
 	// Column is the column for "column", "date" and "given". Default for "given": the first of
 	// split, tortilla:data_split and ml:split that is there.
@@ -207,12 +208,15 @@ type Split struct {
 	// Seed is the seed of the hash. It is apart from the seed of the spec, so that a split stays
 	// the same from run to run. Default 0.
 	Seed uint64 `json:"seed,omitempty"`
-	// Shares are the parts in order, for "hash", "column" and "cell".
+	// Shares are the parts in order, for "hash", "column", "cell" and "place".
 	Shares []Share `json:"shares,omitempty"`
 	// Ranges are the parts in order, for "date".
 	Ranges []Range `json:"ranges,omitempty"`
-	// Size is the side of a cell in units of Columns, or in degrees with LonLat.
+	// Size is the side of a cell in units of Columns, or in degrees with LonLat and for "place".
 	Size float64 `json:"size,omitempty"`
+	// MarginM is the least distance of windows of two parts for "place", in metres of the map. Default
+	// 0.
+	MarginM float64 `json:"margin_m,omitempty"`
 	// LonLat makes cells of longitude and latitude. The centre of Columns is converted from the CRS
 	// of the row. Without these columns it is the centroid of a container's sample (stac:centroid,
 	// istac:centroid).
@@ -224,6 +228,17 @@ type Split struct {
 	// Default: minx, miny, maxx and maxy, as in catalogs.
 	Columns []string `json:"columns,omitempty"`
 }
+
+// ByPlace is the value of Split.By that divides windows on the ground, and not rows.
+const ByPlace = "place"
+
+const (
+	maxPlace  = 90        // degrees: a larger square leaves nothing to divide
+	maxMargin = 1_000_000 // metres: more than the squares of a split are wide
+)
+
+// OfRows reports whether the split divides rows.
+func (s *Split) OfRows() bool { return s != nil && s.By != ByPlace }
 
 // SplitColumns lists the usual names of the column of Split "given". The first one that is there is
 // used.
@@ -734,12 +749,12 @@ func (s *Split) validate(use string) error {
 			return errors.New("by \"given\" takes a column, and nothing else")
 		}
 		return nil // use cannot be checked, because only the column has the names of the parts
-	case "hash", "column", "cell":
+	case "hash", "column", "cell", ByPlace:
 		names, err = s.shareNames()
 	case "date":
 		names, err = s.rangeNames()
 	default:
-		return fmt.Errorf(`by is %q: it must be "hash", "column", "date", "cell" or "given"`, s.By)
+		return fmt.Errorf(`by is %q: it must be "hash", "column", "date", "cell", "place" or "given"`, s.By)
 	}
 	switch {
 	case err != nil:
@@ -747,9 +762,18 @@ func (s *Split) validate(use string) error {
 	case (s.By == "column" || s.By == "date") != (s.Column != ""):
 		return fmt.Errorf("by %q, and column %q", s.By, s.Column)
 	// The negation also refuses NaN, for which every comparison is false.
-	case s.By == "cell" && !(s.Size > 0):
+	case (s.By == "cell" || s.By == ByPlace) && !(s.Size > 0):
 		return fmt.Errorf("size is %v: the side of a cell must be above 0", s.Size)
-	case (s.By == "cell") != (s.Size != 0) || s.By == "cell" && len(s.Columns) != 4:
+	case s.By == ByPlace && s.Size > maxPlace:
+		return fmt.Errorf("size is %v: the side of a square must be at most %d degrees", s.Size, maxPlace)
+	case s.MarginM != 0 && s.By != ByPlace:
+		return fmt.Errorf("by %q, and margin_m %v: it is for \"place\"", s.By, s.MarginM)
+	case !(s.MarginM >= 0 && s.MarginM <= maxMargin):
+		return fmt.Errorf("margin_m is %v: it must be from 0 to %d metres", s.MarginM, maxMargin)
+	case s.By == ByPlace && s.Columns != nil:
+		return fmt.Errorf("by %q, and columns: windows are divided, not rows", s.By)
+	case (s.By == "cell" || s.By == ByPlace) != (s.Size != 0) ||
+		s.By == "cell" && len(s.Columns) != 4:
 		return fmt.Errorf("by %q, cells of size %v and %d columns of bounds", s.By, s.Size, len(s.Columns))
 	case s.LonLat && s.By != "cell" || s.LonLat != (s.CRS != ""):
 		return fmt.Errorf("by %q, in longitude and latitude %t, of a CRS in column %q", s.By, s.LonLat, s.CRS)

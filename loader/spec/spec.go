@@ -580,6 +580,9 @@ func (f *Field) members() []string {
 	if f.Points != nil {
 		return []string{f.Name, f.Name + PointValues, f.Name + PointCount}
 	}
+	if f.Vector != nil {
+		return f.Vector.members(f.Name)
+	}
 	return []string{f.Name, f.Validity}
 }
 

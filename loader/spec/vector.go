@@ -9,18 +9,19 @@ import (
 
 // Vector describes a field of shapes. They are polygons, lines and points of a file, drawn into the window of the
 // sample on the grid of its first raster field. A batch has one tensor for it, (n y x), of the size of the window
-// there; 0 is where no shape is. Shapes are converted to the CRS of the raster and drawn in the order of the file, as
-// rasterio.features.rasterize does, so that later ones cover earlier ones, and are flipped, turned and resized with the
-// window. A raster of which its file does not say where it lies is a bad sample.
+// there; 0 is where no shape is. For boxes and polygons see Kind. Shapes are converted to the CRS of the raster and
+// drawn in the order of the file, as rasterio.features.rasterize does, so that later ones cover earlier ones, and are
+// flipped, turned and resized with the window. A raster of which its file does not say where it lies is a bad sample.
 type Vector struct {
-	// Path is the path or URI of the file: GeoParquet or GeoJSON. The spec hash covers what the file says of its
-	// shapes, not its path.
+	// Path is the path or URI of the file: GeoParquet, FlatGeobuf or GeoJSON. The spec hash covers what the file says
+	// of its shapes, not its path.
 	Path string `json:"path"`
-	// Kind says what the tensor holds: "mask" (default) for the value of the shape at each pixel, or "instances" for
-	// its number in the file, from 1.
+	// Kind says what the tensor holds: "mask" (default) for the value of the shape at each pixel, "instances" for its
+	// number in the file, from 1. "boxes" and "polygons" give ragged tensors of the shapes that lie in the window, cut
+	// to it, in pixels of the window from its upper left corner: boxes as x0 y0 x1 y1, or the vertices of polygons.
 	Kind string `json:"kind,omitempty"`
-	// Column is the column with the values of "mask": numbers or, with Classes, strings. Shapes without a value are
-	// not drawn. Default: 1 for every shape.
+	// Column is the column with the values of the shapes: numbers or, with Classes, strings. Shapes without a value
+	// are left out. Default: 1 for every shape.
 	Column string `json:"column,omitempty"`
 	// Classes are the strings of Column in the order of their values: the first one is 1. Shapes of other classes are
 	// not drawn. Default: none, Column has numbers.
@@ -28,19 +29,46 @@ type Vector struct {
 	// AllTouched covers all pixels that a line or the outline of a polygon passes through. By default a polygon covers
 	// the pixels whose centres lie in it.
 	AllTouched bool `json:"all_touched,omitempty"`
-	// DType is the dtype of the tensor: "uint8", "int16", "int32", "int64" or "float32". A value that it cannot hold
-	// is an error. Default: "uint8" for shapes without values and for classes, "int64" for whole numbers, "float32"
-	// for others, "int32" for "instances".
+	// DType is the dtype of the values: "uint8", "int16", "int32", "int64" or "float32". A value that it cannot hold
+	// is an error. Default: "int32" for "instances", "float32" for numbers that are not whole, "uint8" for masks
+	// without values or of classes, "int64" for all others.
 	DType string `json:"dtype,omitempty"`
 	// CRS is the CRS of the coordinates: "EPSG:32630", or WKT. Default: the one that the file names.
 	CRS string `json:"crs,omitempty"`
+	// Coco says that the file is JSON in COCO's form: annotations of images, which are found by the last parts of their
+	// paths, in pixels of them. Values are the numbers of categories or, with Classes, the places of their names there.
+	// Crowds are drawn, but have no boxes and polygons.
+	Coco bool `json:"coco,omitempty"`
 }
 
 // Values of Vector.Kind.
 const (
 	MaskVector     = "mask"
 	InstanceVector = "instances"
+	BoxVector      = "boxes"
+	PolygonVector  = "polygons"
 )
+
+// Suffixes of the tensors beside boxes and polygons: the value of each shape; and of polygons for each ring
+// the number of its shape in the row, of its polygon in the shape, of its vertices, and 1 for a hole.
+const (
+	VectorValues = "_values"
+	RingsMember  = "_rings"
+)
+
+// members returns the names of the tensors of a field.
+func (v *Vector) members(name string) []string {
+	switch v.Kind {
+	case BoxVector:
+		return []string{name, name + VectorValues}
+	case PolygonVector:
+		return []string{name, name + RingsMember, name + VectorValues}
+	}
+	return []string{name}
+}
+
+// vectorKinds are the values of Vector.Kind.
+var vectorKinds = []string{MaskVector, InstanceVector, BoxVector, PolygonVector}
 
 // vectorDTypes are the dtypes that tensors of shapes can have.
 var vectorDTypes = []string{"uint8", "int16", "int32", "int64", "float32"}
@@ -58,16 +86,17 @@ func (v *Vector) validate(f *Field) error {
 		return errors.New("vector: path is empty")
 	case len(v.Path) > maxPath:
 		return fmt.Errorf("vector: path has %d bytes: at most %d are allowed", len(v.Path), maxPath)
-	case slices.Contains([]string{"boxes", "polygons"}, v.Kind):
-		return fmt.Errorf("vector: kind %q is not supported yet: there are %q and %q", v.Kind, MaskVector,
-			InstanceVector)
-	case !slices.Contains([]string{"", MaskVector, InstanceVector}, v.Kind):
-		return fmt.Errorf("vector: kind is %q: it must be %q or %q", v.Kind, MaskVector, InstanceVector)
+	case v.Kind != "" && !slices.Contains(vectorKinds, v.Kind):
+		return fmt.Errorf("vector: kind is %q: it must be one of %q", v.Kind, vectorKinds)
+	case v.AllTouched && (v.Kind == BoxVector || v.Kind == PolygonVector):
+		return fmt.Errorf("vector: all_touched is true and kind is %q: it is for shapes that are drawn", v.Kind)
 	case v.Kind == InstanceVector && v.Column != "":
 		return fmt.Errorf("vector: column is %q and kind is %q: instances are numbers of shapes", v.Column, v.Kind)
 	case v.DType != "" && !slices.Contains(vectorDTypes, v.DType):
 		return fmt.Errorf("vector: dtype is %q: it must be one of %s", v.DType, strings.Join(vectorDTypes, ", "))
-	case v.Classes != nil && v.Column == "":
+	case v.Coco && (v.Column != "" || v.CRS != ""):
+		return errors.New("vector: coco is true, and column or crs is given: annotations have categories and pixels")
+	case v.Classes != nil && v.Column == "" && !v.Coco:
 		return errors.New("vector: classes are given, but no column: they are its strings")
 	case v.Classes != nil && (len(v.Classes) == 0 || len(v.Classes) > maxClasses):
 		return fmt.Errorf("vector: classes has %d strings: it must have from 1 to %d", len(v.Classes), maxClasses)

@@ -91,23 +91,25 @@ type MaskInfo struct {
 
 // TIFFInfo describes what a TIFF holds besides its pixels.
 type TIFFInfo struct {
-	BigTIFF     bool        `json:"bigtiff"`
-	BigEndian   bool        `json:"big_endian,omitempty"`
-	Tiled       bool        `json:"tiled"`
-	Compression string      `json:"compression"`
-	Interleave  string      `json:"interleave"` // TILE, BAND or PIXEL
-	Directories int         `json:"directories"`
-	Chain       string      `json:"chain,omitempty"` // why further directories cannot be read
-	Overviews   int         `json:"overviews,omitempty"`
-	Mask        bool        `json:"mask,omitempty"`
-	TOG         bool        `json:"tog"`
-	NotTOG      []string    `json:"not_tog,omitempty"`
-	TOGRules    []TOGRule   `json:"tog_rules,omitempty"` // all eight rules; nil for rumi files
-	NoData      string      `json:"nodata,omitempty"`    // as written
-	EPSG        int         `json:"epsg,omitempty"`
-	Transform   *[6]float64 `json:"transform,omitempty"` // as GDAL's geotransform
-	Bounds      *[4]float64 `json:"bounds,omitempty"`    // minx, miny, maxx, maxy in the CRS
-	Citation    string      `json:"citation,omitempty"`  // the name that the file gives its CRS
+	BigTIFF     bool   `json:"bigtiff"`
+	BigEndian   bool   `json:"big_endian,omitempty"`
+	Tiled       bool   `json:"tiled"`
+	Compression string `json:"compression"`
+	Interleave  string `json:"interleave"` // TILE, BAND or PIXEL
+	Directories int    `json:"directories"`
+	Chain       string `json:"chain,omitempty"` // why further directories cannot be read
+	Overviews   int    `json:"overviews,omitempty"`
+	// OverviewSizes are the heights and widths of the overviews, from the largest to the smallest.
+	OverviewSizes [][2]int    `json:"overview_sizes,omitempty"`
+	Mask          bool        `json:"mask,omitempty"`
+	TOG           bool        `json:"tog"`
+	NotTOG        []string    `json:"not_tog,omitempty"`
+	TOGRules      []TOGRule   `json:"tog_rules,omitempty"` // all eight rules; nil for rumi files
+	NoData        string      `json:"nodata,omitempty"`    // as written
+	EPSG          int         `json:"epsg,omitempty"`
+	Transform     *[6]float64 `json:"transform,omitempty"` // as GDAL's geotransform
+	Bounds        *[4]float64 `json:"bounds,omitempty"`    // minx, miny, maxx, maxy in the CRS
+	Citation      string      `json:"citation,omitempty"`  // the name that the file gives its CRS
 	// PixelAt is what the file's location refers to: the "area" of a pixel or its "point".
 	PixelAt   string            `json:"pixel_at,omitempty"`
 	BandNames []string          `json:"band_names,omitempty"`
@@ -462,7 +464,8 @@ func (r *RasterInfo) firstFrames(ctx context.Context, f source.Reader, x *chunk.
 func tiffInfo(m *tiff.Meta, x *chunk.Index) *TIFFInfo {
 	t := &TIFFInfo{
 		BigTIFF: m.BigTIFF, BigEndian: m.BigEndian, Tiled: m.Tiled, Compression: tiff.CompressionName(m.Compression),
-		Interleave: m.Interleave, Directories: m.IFDs, Overviews: m.Overviews, Mask: m.HasMask,
+		Interleave: m.Interleave, Directories: m.IFDs, Overviews: m.Overviews, OverviewSizes: m.OverviewSizes,
+		Mask:   m.HasMask,
 		NoData: m.NoData, EPSG: m.EPSG, BandNames: m.BandNames, Bands: m.Bands, Ghost: m.Ghost, Citation: m.Citation(),
 	}
 	if m.ChainErr != nil {

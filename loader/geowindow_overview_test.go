@@ -1,0 +1,146 @@
+package loader_test
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/loader/spec"
+	"github.com/chaski-eo/chaski/shuffle"
+	"github.com/chaski-eo/chaski/tiff"
+)
+
+const (
+	pyramidSide  = 128 // pixels of 10 m
+	pyramidWest  = 500000
+	pyramidNorth = 4.6e6
+)
+
+// pyramidPixel is the sample of level k (0: the raster) at a row and column of the level. Levels have samples of their
+// own, so that one says where it was read.
+func pyramidPixel(k, y, x int) byte { return byte(1 + 80*k + (3*y+x)%70) }
+
+// pyramidMasked reports whether a pixel of a level is masked: in the overviews others than in the raster.
+func pyramidMasked(k, y, x int) bool { return (y+x)%11 == k }
+
+// pyramid returns a TIFF with overviews of 20 and 40 m, each of pixels of its own. With masks only the first ones of
+// its levels have one.
+func pyramid(t *testing.T, masks int) []byte {
+	t.Helper()
+	level := func(k int) (pix, mask []byte) {
+		n := pyramidSide >> k
+		for i := range n * n {
+			pix = append(pix, pyramidPixel(k, i/n, i%n))
+			mask = append(mask, byte(boolOf(!pyramidMasked(k, i/n, i%n))))
+		}
+		if k >= masks {
+			mask = nil
+		}
+		return pix, mask
+	}
+	pix, mask := level(0)
+	o := tiff.TOGOptions{Shape: [3]int{1, pyramidSide, pyramidSide}, DType: chunk.Uint8, Tile: 16, Mask: mask,
+		Geo: tiff.Geo{EPSG: 32630, Transform: [6]float64{pyramidWest, 10, 0, pyramidNorth, 0, -10}, HasTransform: true}}
+	for k := 1; k <= 2; k++ {
+		v := tiff.Overview{Height: pyramidSide >> k, Width: pyramidSide >> k}
+		v.Pixels, v.Mask = level(k)
+		o.Overviews = append(o.Overviews, v)
+	}
+	var b bytes.Buffer
+	if err := tiff.WriteTOG(&b, pix, o); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+func boolOf(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// TestGeoWindowOverviews: a window that is coarser than a scene has the pixels and the mask of the overview on its
+// grid, for the fields that the spec says, and explain names the level. Without such an overview, with a finer window,
+// or where a field reads none, the pixels are those of the raster.
+func TestGeoWindowOverviews(t *testing.T) {
+	for _, c := range []struct {
+		rule        string
+		resolution  float64
+		masks       int
+		soft, sharp int // the level that each field reads
+	}{
+		{"", 20, 3, 1, 0}, {"none", 20, 3, 0, 0}, {"all", 20, 3, 1, 1},
+		{"", 40, 3, 2, 0}, {"all", 40, 0, 2, 2}, {"", 10, 3, 0, 0},
+		{"", 40, 2, 1, 0}, // the overview of 40 m has no mask
+		{"all", 40, 1, 0, 0},
+		{"all", 30, 0, 1, 1}, {"all", 80, 0, 2, 2},
+	} {
+		t.Run(fmt.Sprintf("%q of %v m, %d masks", c.rule, c.resolution, c.masks), func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "a.tif")
+			if err := os.WriteFile(path, pyramid(t, c.masks), 0o666); err != nil {
+				t.Fatal(err)
+			}
+			e := mustOpen(t, loader.Spec{Source: filepath.Dir(path), BatchSize: 4, Seed: 3, Geo: true,
+				Fields: []loader.Field{{Name: "soft", DType: "float32", Validity: "soft_ok"},
+					{Name: "sharp", DType: "native", Validity: "sharp_ok"}},
+				Sampler: loader.Sampler{Kind: spec.GroundWindow, Ground: spec.Ground{SizeM: 8 * c.resolution,
+					Resolution: c.resolution, PerEpoch: 4, Overviews: c.rule}}}, loader.Options{})
+			later := time.Now().Add(time.Hour) // as of a copy: the index is compared again
+			if err := os.Chtimes(path, later, later); err != nil {
+				t.Fatal(err)
+			}
+			ticket := shuffle.StepTicket(0, 0, 4, 0, 1)
+			explained, err := e.Explain(t.Context(), ticket)
+			if err != nil {
+				t.Fatal(err)
+			}
+			b := first(t, e)
+			defer b.Release()
+			for k, row := range explained {
+				at := floatsOf(b.Tensor("geo.transform"))[6*k:]
+				for i, level := range []int{c.soft, c.sharp} {
+					a := row.Assets[i]
+					if got := a.Overview; (got == nil) != (level == 0) || got != nil && *got != level-1 {
+						t.Errorf("%s: overview %v, want %d", a.Field, got, level-1)
+					}
+					if want := pyramidSide >> level; a.Size.H != want || a.Size.W != want {
+						t.Errorf("%s: of %v pixels, want %d", a.Field, a.Size, want)
+					}
+					checkPyramid(t, b, a.Field, k, level, c.resolution, at, level < c.masks)
+				}
+			}
+		})
+	}
+}
+
+// checkPyramid compares row k of a field with a level of a pyramid, if the field is on its grid or takes the nearest.
+func checkPyramid(t *testing.T, b *loader.Batch, field string, k, level int, resolution float64, at []float64,
+	masked bool) {
+	t.Helper()
+	pixel := float64(int(10) << level)
+	if field == "soft" && pixel != resolution {
+		return // blended pixels: see the tests of the kernels
+	}
+	valid := b.Tensor(field + "_ok").Data[64*k:]
+	for i := range 64 {
+		x := int((at[0] + (float64(i%8)+0.5)*resolution - pyramidWest) / pixel)
+		y := int((pyramidNorth - at[3] + (float64(i/8)+0.5)*resolution) / pixel)
+		want, ok := float64(pyramidPixel(level, y, x)), !masked || !pyramidMasked(level, y, x)
+		var got float64
+		if field == "soft" {
+			got = float64(b.Tensor(field).Float32()[64*k+i])
+		} else {
+			got = float64(b.Tensor(field).Data[64*k+i])
+		}
+		if (valid[i] != 0) != ok || ok && got != want {
+			t.Fatalf("%s: row %d, pixel %d is %v (%d), want %v (%v) of level %d", field, k, i, got, valid[i], want, ok,
+				level)
+		}
+	}
+}

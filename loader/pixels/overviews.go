@@ -1,0 +1,84 @@
+package pixels
+
+import (
+	"context"
+	"errors"
+
+	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/crs/warp"
+	"github.com/chaski-eo/chaski/loader/resources"
+	"github.com/chaski-eo/chaski/loader/spec"
+	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/store/catalog"
+	"github.com/chaski-eo/chaski/store/taco"
+)
+
+const (
+	// looser is by how much a pixel of an overview may be larger than one of the window. The maps of a window and of a
+	// scene stretch distances by up to 1 or 2 % against each other: windows of 20 m have the overview of 20 m
+	// everywhere.
+	looser = 1.02
+	// worthLooking is the least Scale at which overviews are looked for. One with pixels less than a quarter larger
+	// would save less than a third of them, and looking costs a read of the header.
+	worthLooking = 1.25
+)
+
+// Overviews returns the indexes of the overviews of an asset, from the largest to the smallest. Offsets count from the
+// start of the asset's file.
+func Overviews(ctx context.Context, o resources.Options, a catalog.Asset) (levels []*chunk.Index, err error) {
+	if a.Index.Blocks != nil { // an array
+		return nil, nil
+	}
+	r := a.Reader()
+	if a.Bytes == nil {
+		if r, err = source.OpenKnown(ctx, o.Opener, a.URI, a.Known()); err != nil {
+			return nil, err
+		}
+	}
+	defer func() { err = errors.Join(err, r.Close()) }()
+	if err := isFresh(ctx, &a, r, o.MaxChunkBytes); err != nil {
+		return nil, err
+	}
+	x, from := a.Index, r
+	// Offsets of a member's index count from the start of the container, those of its directories from its own.
+	if a.Member != "" {
+		if from, err = taco.SectionOf(r, a.Offset, a.Length); err != nil {
+			return nil, err
+		}
+		x = x.Shift(-a.Offset)
+	}
+	levels, err = catalog.Overviews(ctx, from, x, o.MaxChunkBytes)
+	if a.Member != "" {
+		for i := range levels {
+			levels[i] = levels[i].Shift(a.Offset)
+		}
+	}
+	return levels, err
+}
+
+// AtOverview returns an overview of an asset as an asset. Its place is that of the asset, and its pixels are larger.
+func AtOverview(a catalog.Asset, levels []*chunk.Index, level int) catalog.Asset {
+	a.Raster, a.Overview, a.Index = a.Index, level, levels[level]
+	return a
+}
+
+// WantsOverview reports whether the field reads overviews by a rule (spec.AutoOverviews) for a window with this mapping
+// to the raster.
+func (r *Raster) WantsOverview(rule string, m *warp.Mapping) bool {
+	y, x := m.Scale()
+	return (rule == spec.AllOverviews || rule == spec.AutoOverviews && r.Blends) && min(y, x) >= worthLooking
+}
+
+// Coarsest returns the number of the coarsest overview of a raster whose pixels are no larger than those of the window
+// with this mapping to the raster, or -1.
+func Coarsest(levels []*chunk.Index, m *warp.Mapping) int {
+	y, x := m.Scale()
+	h, w := m.Raster()
+	at := -1
+	for i, o := range levels {
+		if float64(h)/float64(o.Height) <= y*looser && float64(w)/float64(o.Width) <= x*looser {
+			at = i
+		}
+	}
+	return at
+}

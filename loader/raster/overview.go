@@ -1,0 +1,25 @@
+package raster
+
+import (
+	"context"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/loader/pixels"
+	"github.com/chaski-eo/chaski/loader/resources"
+	"github.com/chaski-eo/chaski/store/catalog"
+)
+
+// atOverview returns an overview of an asset, from 0, as an asset: the same file with another index. It fails with kind
+// not found if there is none of that number.
+func atOverview(ctx context.Context, o resources.Options, a catalog.Asset, level int) (catalog.Asset, error) {
+	levels, err := pixels.Overviews(ctx, o, a)
+	if err != nil {
+		return a, err
+	}
+	if level < 0 || level >= len(levels) {
+		return a, fault.New(fault.NotFound, "overview", fault.NoOffset, "number %d of %d", level, len(levels))
+	}
+	a = pixels.AtOverview(a, levels, level)
+	a.Place = nil // it is that of the raster, whose pixels are smaller
+	return a, nil
+}

@@ -1,0 +1,137 @@
+package scenes
+
+import (
+	"math"
+
+	"github.com/paulmach/orb"
+
+	"github.com/chaski-eo/chaski/fault"
+)
+
+// Part is a part of a split of the ground: squares of longitude and latitude belong to it, and others to other parts.
+// Windows of two parts do not overlap, and have a margin between them.
+type Part struct {
+	Size   float64 // side of a square in degrees
+	Margin float64 // metres of the map
+	// Has reports whether the square that holds a point belongs to the part. Longitudes are -180 to 180.
+	Has func(lon, lat float64) bool
+}
+
+const (
+	// maxSquares bounds the squares that are drawn on a map: each takes some 0.1 ms.
+	maxSquares = 1 << 18
+	// leastSquare is the side of a square in cells. Smaller ones might lie between the centres of cells, by which a
+	// window is found to lie in a part.
+	leastSquare = 4
+	// metres of a degree of latitude, about
+	degreeMetres = 111_000
+	// farthest is how far UTM is used past its zones, in degrees of longitude and latitude.
+	farthest = 20
+)
+
+// reach returns how many cells around that of its middle a window and half the margin touch, and 2 more: a cell belongs
+// to a square by its centre, and squares are not parallel to the sides of cells.
+func (p *Part) reach(o *Options, cell int) int {
+	half := float64(o.Side/2) + math.Ceil(p.Margin/2/o.Resolution)
+	return int(math.Ceil(half/float64(cell))) + 2
+}
+
+// ofPart returns the cells whose windows belong to the part: all cells up to reach from that of the window's middle lie
+// in its squares. Cells have pixels a side; those that are looked at have fine, which is the same for random windows.
+func (m *Map) ofPart(all cells, pixels, fine int, o *Options) (cells, error) {
+	p, half := o.Part, 0
+	if o.Stride > 0 { // a cell is the corner of its window
+		half = o.Side / 2
+	}
+	middle := func(c int) int { return floor(float64(c*pixels+half) / float64(fine)) }
+	size, r := float64(fine)*o.Resolution, p.reach(o, fine)
+	b := all.bound()
+	only := &box{middle(b.y0) - r, middle(b.x0) - r, middle(b.y1-1) + r + 1, middle(b.x1-1) + r + 1}
+	if max(-only.y0, -only.x0, only.y1, only.x1) >= 1<<28 {
+		return nil, fault.New(fault.Limit, "dataset", fault.NoOffset, "cells of %v m are too small for the scenes",
+			size)
+	}
+	list, err := m.squares(&lattice{size: size, only: only}, float64(r)*size, o)
+	if err != nil {
+		return nil, err
+	}
+	region := joined(list).shrunk(int32(r))
+	if half == 0 {
+		return all.both(region), nil
+	}
+	var out []span
+	for _, s := range all {
+		for x := s.x0; x < s.x1; x++ {
+			if region.has(int32(middle(int(s.y))), int32(middle(int(x)))) {
+				out = append(out, span{s.y, x, x + 1})
+			}
+		}
+	}
+	return joined(out), nil
+}
+
+// squares returns the cells of l whose centres lie in squares of the part, up to pad metres around the footprints.
+func (m *Map) squares(l *lattice, pad float64, o *Options) (list []span, _ error) {
+	p := o.Part
+	around := m.around(pad)
+	lat := min(max(-around.Min[1], around.Max[1]), 89) * math.Pi / 180
+	if wide := p.Size * degreeMetres * math.Cos(lat); !(wide >= leastSquare*l.size) {
+		return nil, fault.New(fault.Unsupported, "split", fault.NoOffset,
+			"squares of %v degrees are %.0f m wide at a latitude of %.4g degrees: they must be larger than a window "+
+				"of %v m and its margin", p.Size, wide, lat*180/math.Pi, float64(o.Side)*o.Resolution)
+	}
+	world := orb.Bound{Min: orb.Point{-180, -90}, Max: orb.Point{180, 90}}
+	n := 0
+	for _, turn := range turns {
+		w, e := max(around.Min[0]-turn, -180), min(around.Max[0]-turn, 180)
+		if w >= e {
+			continue
+		}
+		x0, x1 := floor(w/p.Size), floor(e/p.Size)
+		y0, y1 := floor(around.Min[1]/p.Size), floor(around.Max[1]/p.Size)
+		if n += (x1 - x0 + 1) * (y1 - y0 + 1); n > maxSquares {
+			return nil, fault.New(fault.Limit, "split", fault.NoOffset,
+				"over %d squares of %v degrees lie around the scenes: take larger ones, or scenes of one area",
+				maxSquares, p.Size)
+		}
+		for y := y0; y <= y1; y++ {
+			for x := x0; x <= x1; x++ {
+				s := square(x, y, p.Size, world)
+				if c := s.Center(); s.IsEmpty() || !p.Has(c[0], c[1]) {
+					continue
+				}
+				pieces, err := m.on(orb.Polygon{s.ToRing()}, o.Resolution/8, around)
+				if err != nil {
+					return nil, err
+				}
+				for _, piece := range pieces {
+					list = l.draw(list, piece)
+				}
+			}
+		}
+	}
+	return list, nil
+}
+
+// square returns a square of the split, cut to the world.
+func square(x, y int, size float64, world orb.Bound) orb.Bound {
+	return orb.Bound{
+		Min: orb.Point{max(float64(x)*size, world.Min[0]), max(float64(y)*size, world.Min[1])},
+		Max: orb.Point{min(float64(x+1)*size, world.Max[0]), min(float64(y+1)*size, world.Max[1])},
+	}
+}
+
+// around returns the longitudes and latitudes up to some metres around the footprints.
+func (m *Map) around(pad float64) orb.Bound {
+	// A degree of longitude has 11 km at 84 degrees.
+	deg := 0.1 + 1.5*pad/11_000
+	b, may := m.seen.Pad(deg), m.shown
+	if may.Max[0]-may.Min[0] < 180 { // a zone of UTM
+		may = may.Pad(min(deg, farthest))
+		may.Min[1], may.Max[1] = max(may.Min[1], -89), min(may.Max[1], 89)
+	}
+	return orb.Bound{
+		Min: orb.Point{max(b.Min[0], may.Min[0]), max(b.Min[1], may.Min[1])},
+		Max: orb.Point{min(b.Max[0], may.Max[0]), min(b.Max[1], may.Max[1])},
+	}
+}

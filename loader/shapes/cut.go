@@ -1,0 +1,165 @@
+package shapes
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"github.com/paulmach/orb"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/loader/pixels"
+	"github.com/chaski-eo/chaski/loader/spec"
+	"github.com/chaski-eo/chaski/vector/clip"
+)
+
+// Cut holds the boxes or polygons of one row of a batch: how many there are is known when they are read.
+type Cut struct {
+	Coords []float32 // BoxWidth of a box, VertexWidth of a vertex
+	Rings  []int32   // of polygons, RingWidth numbers of each ring
+	Values []byte    // an element of each shape
+}
+
+// Bytes returns the bytes of the row.
+func (c *Cut) Bytes() int64 { return int64(4*len(c.Coords) + 4*len(c.Rings) + len(c.Values)) }
+
+// How many numbers there are of each part of a shape.
+const (
+	BoxWidth    = 4 // least x and y, greatest x and y
+	VertexWidth = 2 // x and y
+	RingWidth   = 4 // number of the shape in its row, of the polygon in the shape, of vertices, 1 for a hole
+)
+
+// Cut returns the shapes of a window, cut to it, in the order of the file.
+func (v *Field) Cut(ctx context.Context, p *Picture, bound int64) (out Cut, _ error) {
+	to, ok := p.Pixels()
+	if !ok {
+		return out, p.noInverse()
+	}
+	size := v.To.Size()
+	err := v.visit(ctx, p, func(row uint32, element [8]byte, shape orb.Geometry) error {
+		shape = each(shape, func(list []orb.Point) {
+			for i, at := range list {
+				list[i] = to(at)
+			}
+		})
+		found := false
+		if v.Vector.Kind == spec.BoxVector {
+			found = p.addBox(&out, shape)
+		} else {
+			parts, kind := polygonsOf(nil, shape)
+			if kind != "" {
+				return fault.New(fault.Unsupported, fmt.Sprintf("shape %d", row), fault.NoOffset,
+					"it has a %s: kind %q takes polygons only", kind, spec.PolygonVector)
+			}
+			found = p.addPolygons(&out, parts, len(out.Values)/size)
+		}
+		if found {
+			out.Values = append(out.Values, element[:size]...)
+		}
+		if out.Bytes() > bound {
+			return pixels.OverMemory(fmt.Sprintf("field %q", v.Name), 1, " of shapes", bound)
+		}
+		return nil
+	})
+	return out, err
+}
+
+// polygonsOf appends the polygons of a shape, or returns the name of what is no polygon.
+func polygonsOf(to []orb.Polygon, shape orb.Geometry) (out []orb.Polygon, other string) {
+	switch s := shape.(type) {
+	case nil:
+	case orb.Polygon:
+		return append(to, s), ""
+	case orb.Collection:
+		for _, part := range s {
+			if to, other = polygonsOf(to, part); other != "" {
+				return nil, other
+			}
+		}
+	default:
+		return nil, shape.GeoJSONType()
+	}
+	return to, ""
+}
+
+// addPolygons adds a shape of polygons in pixels, cut to the window, and reports whether anything lies in it.
+func (p *Picture) addPolygons(c *Cut, parts []orb.Polygon, number int) bool {
+	part := 0
+	for _, s := range parts {
+		if rings := clip.Polygon(s, float64(p.Width), float64(p.Height)); len(rings) > 0 {
+			p.addRings(c, rings, number, part)
+			part++
+		}
+	}
+	return part > 0
+}
+
+// addRings adds the rings of a polygon.
+func (p *Picture) addRings(c *Cut, rings []clip.Ring, number, part int) {
+	for _, r := range rings {
+		hole := int32(0)
+		if r.Hole {
+			hole = 1
+		}
+		c.Rings = append(c.Rings, int32(number), int32(part), int32(len(r.Points)), hole)
+		from := len(c.Coords)
+		for _, at := range r.Points {
+			x, y := p.turned(at)
+			c.Coords = append(c.Coords, x, y)
+		}
+		if p.mirrors() { // which turns the ring the other way round
+			list := c.Coords[from:]
+			for i, k := 0, len(list)-2; i < k; i, k = i+2, k-2 {
+				list[i], list[k] = list[k], list[i]
+				list[i+1], list[k+1] = list[k+1], list[i+1]
+			}
+		}
+	}
+}
+
+// addBox adds the box around what of a shape in pixels lies in the window, and reports whether anything does.
+func (p *Picture) addBox(c *Cut, shape orb.Geometry) bool {
+	box := bounds{float32(math.Inf(1)), float32(math.Inf(1)), float32(math.Inf(-1)), float32(math.Inf(-1))}
+	p.grow(&box, shape)
+	if !(box[0] <= box[2]) {
+		return false
+	}
+	c.Coords = append(c.Coords, box[:]...)
+	return true
+}
+
+// bounds are the sides of a box: least x and y, greatest x and y.
+type bounds [BoxWidth]float32
+
+// grow makes a box hold what of a shape lies in the window.
+func (p *Picture) grow(b *bounds, shape orb.Geometry) {
+	w, h := float64(p.Width), float64(p.Height)
+	add := func(at orb.Point) {
+		x, y := p.turned(at)
+		b[0], b[1], b[2], b[3] = min(b[0], x), min(b[1], y), max(b[2], x), max(b[3], y)
+	}
+	switch s := shape.(type) {
+	case orb.Point:
+		if s[0] >= 0 && s[0] < w && s[1] >= 0 && s[1] < h { // as a pixel is covered
+			add(s)
+		}
+	case orb.LineString:
+		for i := 1; i < len(s); i++ {
+			if from, to, ok := clip.Segment(s[i-1], s[i], w, h); ok && from != to {
+				add(from)
+				add(to)
+			}
+		}
+	case orb.Polygon:
+		for _, r := range clip.Polygon(s, w, h) {
+			for _, at := range r.Points {
+				add(at)
+			}
+		}
+	case orb.Collection:
+		for _, part := range s {
+			p.grow(b, part)
+		}
+	}
+}

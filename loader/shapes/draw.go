@@ -1,0 +1,82 @@
+package shapes
+
+import (
+	"context"
+	"math"
+
+	"github.com/paulmach/orb"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/loader/rows"
+	"github.com/chaski-eo/chaski/shuffle"
+	"github.com/chaski-eo/chaski/store/catalog"
+)
+
+// Draw draws the shapes of a window into a tensor of its pixels, which are 0.
+func (v *Field) Draw(ctx context.Context, p *Picture, dst []byte) error {
+	size := v.To.Size()
+	p.drawn = dst
+	return v.visit(ctx, p, func(_ uint32, element [8]byte, shape orb.Geometry) error {
+		if !p.Spans(shape, func(y, x0, x1 int) { p.fill(dst, element[:size], y, x0, x1) }) {
+			return p.noInverse()
+		}
+		return nil
+	})
+}
+
+// noInverse returns the error about a transform that has no inverse.
+func (p *Picture) noInverse() error {
+	return fault.New(fault.Unsupported, "transform", fault.NoOffset, "%v cannot be inverted", p.Transform)
+}
+
+// visit calls do with the shapes that may lie in a window, in the order of the file and in the CRS of the image. do may
+// change them.
+func (v *Field) visit(ctx context.Context, p *Picture,
+	do func(row uint32, element [8]byte, shape orb.Geometry) error) error {
+	if v.Coco {
+		return v.eachAnnotation(ctx, p, do)
+	}
+	lo, hi := p.bounds()
+	for _, row := range v.layer.Search(lo[0], lo[1], hi[0], hi[1], p.to.from) {
+		element, ok, err := v.element(row)
+		if err != nil {
+			return err
+		}
+		if !ok {
+			continue
+		}
+		shape, err := v.layer.Shape(ctx, row)
+		if err != nil {
+			return fault.WithFile(err, v.Path)
+		}
+		if err := do(row, element, p.place(shape)); err != nil {
+			return fault.WithFile(err, v.Path)
+		}
+	}
+	return nil
+}
+
+// Check reads all shapes that lie on an asset.
+func (v *Field) Check(ctx context.Context, a *catalog.Asset) error {
+	h, w := a.Index.Height, a.Index.Width
+	pic, err := v.Picture(a, shuffle.Box{H: h, W: w}, h, w, shuffle.Identity)
+	if err != nil {
+		return a.Fault(err)
+	}
+	if v.Ragged() {
+		if _, err := v.Cut(ctx, pic, math.MaxInt64); err != nil {
+			return a.Fault(rows.InField(v.Name, err))
+		}
+		return nil
+	}
+	if v.Coco { // which is in memory, and was checked when it was read
+		return nil
+	}
+	lo, hi := pic.bounds()
+	for _, row := range v.layer.Search(lo[0], lo[1], hi[0], hi[1], pic.to.from) {
+		if _, err := v.layer.Shape(ctx, row); err != nil {
+			return a.Fault(rows.InField(v.Name, fault.WithFile(err, v.Path)))
+		}
+	}
+	return nil
+}

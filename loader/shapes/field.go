@@ -1,0 +1,201 @@
+// Package shapes draws the shapes of a file into windows of rasters, or cuts them to the windows. A Field is compiled
+// once for all samples: it finds the shapes that lie in a window, converts them to the CRS of the raster, and knows the
+// value that each of them is drawn with. It knows neither datasets nor batches, only the asset and the window.
+package shapes
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"math"
+	"slices"
+	"sync"
+
+	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/crs"
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/budget"
+	"github.com/chaski-eo/chaski/loader/resources"
+	"github.com/chaski-eo/chaski/loader/rows"
+	"github.com/chaski-eo/chaski/loader/spec"
+	"github.com/chaski-eo/chaski/vector"
+)
+
+// Field is a compiled field of shapes.
+type Field struct {
+	spec.Vector
+	Name    string
+	To      chunk.DType // of the elements
+	layer   *vector.Layer
+	from    *crs.CRS // of the shapes
+	class   []int64  // for each of the layer's names its value, 0 if it has none; nil without classes
+	targets sync.Map // from EPSG code to *target
+}
+
+// Open opens the file of a field. Its shapes are drawn on rasters of t.
+func Open(ctx context.Context, f spec.Field, t rows.Table, o resources.Options) (*Field, error) {
+	v := &Field{Vector: *f.Vector, Name: f.Name}
+	path, err := o.Resolve(v.Path)
+	if err != nil {
+		return nil, err
+	}
+	if t.Extras().Coordinate != nil {
+		return nil, fault.New(fault.Unsupported, "dataset", fault.NoOffset,
+			"images of arrays do not say where they lie: shapes are for rasters that do")
+	}
+	read := vector.Options{Column: v.Column, Coco: v.Coco, Grow: budget.Grow}
+	if v.Coco && v.Classes != nil {
+		read.Column = "name"
+	}
+	v.layer, err = vector.Open(ctx, o.Opener, path, read)
+	if err != nil {
+		return nil, err
+	}
+	if err := v.compile(); err != nil {
+		_ = v.layer.Close() // it was only read
+		return nil, fault.WithFile(err, v.Path)
+	}
+	return v, nil
+}
+
+// Close closes the file.
+func (v *Field) Close() error { return v.layer.Close() }
+
+// Fingerprint names the content of the file.
+func (v *Field) Fingerprint() string { return v.layer.Fingerprint() }
+
+// compile resolves the CRS and the values of the shapes.
+func (v *Field) compile() error {
+	v.from = v.layer.CRS
+	if v.CRS != "" {
+		c, ok := crs.ByName(v.CRS)
+		if !ok {
+			return fmt.Errorf("spec: vector: crs is %q: it is not known", v.CRS)
+		}
+		v.from = c
+	}
+	if v.from == nil && !v.Coco {
+		return fault.New(fault.Unsupported, "CRS", fault.NoOffset, `the file does not say which: give it as "crs"`)
+	}
+	dtype := v.DType
+	values := v.layer.Values
+	column := func(format string, args ...any) error {
+		return fault.New(fault.Unsupported, "column "+v.Column, fault.NoOffset, format, args...)
+	}
+	switch {
+	case v.Vector.Kind == spec.InstanceVector:
+		dtype = orElse(dtype, "int32")
+	case values == nil:
+		dtype = orElse(dtype, v.small())
+	case values.Codes != nil && v.Classes == nil:
+		return column("it has strings: give classes, in the order of their values from 1; there are %s",
+			some(values.Names))
+	case values.Codes == nil && v.Classes != nil:
+		return column("it has numbers, and classes are for strings")
+	case values.Codes != nil:
+		dtype = orElse(dtype, v.small())
+		v.class = make([]int64, len(values.Names))
+		for i, name := range v.Classes {
+			if k, ok := slices.BinarySearch(values.Names, name); ok {
+				v.class[k] = int64(i + 1)
+			}
+		}
+	case values.Ints != nil:
+		dtype = orElse(dtype, "int64")
+	default:
+		dtype = orElse(dtype, "float32")
+	}
+	var err error
+	if v.To, err = chunk.ParseDType(dtype); err != nil {
+		return err
+	}
+	for row := range v.layer.Len() {
+		if _, _, err := v.element(uint32(row)); err != nil {
+			return fault.WithPart(err, "column "+v.Column, fault.NoOffset)
+		}
+	}
+	return nil
+}
+
+// Ragged reports whether the field has boxes or polygons, not pixels.
+func (v *Field) Ragged() bool {
+	return v.Vector.Kind == spec.BoxVector || v.Vector.Kind == spec.PolygonVector
+}
+
+// small returns the dtype of small numbers: of boxes and polygons that of labels in PyTorch.
+func (v *Field) small() string {
+	if v.Ragged() {
+		return "int64"
+	}
+	return "uint8"
+}
+
+func orElse(given, other string) string {
+	if given != "" {
+		return given
+	}
+	return other
+}
+
+// some lists the first of many names.
+func some(names []string) string {
+	if len(names) > 20 {
+		return fmt.Sprintf("%q and %d more", names[:20], len(names)-20)
+	}
+	return fmt.Sprintf("%q", names)
+}
+
+// element returns the element of the tensor that a shape is drawn with, and false if it is not drawn.
+func (v *Field) element(row uint32) (b [8]byte, ok bool, err error) {
+	values, n := v.layer.Values, int64(1)
+	switch {
+	case v.Vector.Kind == spec.InstanceVector:
+		n = int64(row) + 1
+	case values == nil:
+	case values.Null(int(row)):
+		return b, false, nil
+	case v.class != nil:
+		if n = v.class[values.Codes[row]]; n == 0 {
+			return b, false, nil
+		}
+	case values.Floats != nil:
+		x := values.Floats[row]
+		if v.To == chunk.Float32 {
+			if f := float32(x); math.IsInf(float64(f), 0) && !math.IsInf(x, 0) {
+				return b, false, v.tooLarge(row, x)
+			}
+			binary.LittleEndian.PutUint32(b[:], math.Float32bits(float32(x)))
+			return b, true, nil
+		}
+		// Outside of int64, what the conversion gives is another number on each kind of processor.
+		if n = int64(x); !(x >= math.MinInt64 && x < math.MaxInt64) || float64(n) != x {
+			return b, false, v.tooLarge(row, x)
+		}
+	default:
+		n = values.Ints[row]
+	}
+	if v.To == chunk.Float32 {
+		// A number that is rounded up to 2^63 is no int64.
+		if f := float64(float32(n)); f == math.MaxInt64 || int64(f) != n {
+			return b, false, v.tooLarge(row, n)
+		}
+		binary.LittleEndian.PutUint32(b[:], math.Float32bits(float32(n)))
+		return b, true, nil
+	}
+	bits := 8 * v.To.Size()
+	lo, hi := int64(-1)<<(bits-1), int64(1)<<(bits-1)-1
+	if v.To == chunk.Uint8 {
+		lo, hi = 0, math.MaxUint8
+	}
+	if n < lo || n > hi {
+		return b, false, v.tooLarge(row, n)
+	}
+	binary.LittleEndian.PutUint64(b[:], uint64(n))
+	return b, true, nil
+}
+
+// tooLarge returns the error about a value that the dtype does not have.
+func (v *Field) tooLarge(row uint32, value any) error {
+	return fault.New(fault.Unsupported, "", fault.NoOffset,
+		"shape %d has %v, which %s does not have: give another dtype", row, value, v.To)
+}

@@ -1,0 +1,227 @@
+package shapes
+
+import (
+	"math"
+
+	"github.com/paulmach/orb"
+
+	"github.com/chaski-eo/chaski/crs"
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/shuffle"
+	"github.com/chaski-eo/chaski/store/catalog"
+	"github.com/chaski-eo/chaski/vector/rasterize"
+)
+
+// target is the CRS of an image, and the conversions between it and that of the shapes.
+type target struct {
+	forth, back *crs.Transform
+
+	wide float64 // after how much of x the map of the image repeats, or 0
+	from float64 // the same of the map of the shapes
+}
+
+// target returns the CRS of an image.
+func (v *Field) target(epsg int) (*target, error) {
+	if t, ok := v.targets.Load(epsg); ok {
+		return t.(*target), nil
+	}
+	c, err := crs.Lookup(epsg)
+	if err != nil {
+		return nil, err
+	}
+	t := &target{wide: c.Width(), from: v.from.Width()}
+	if t.forth, err = crs.NewTransform(v.from, c); err != nil {
+		return nil, err
+	}
+	t.back = t.forth.Reverse()
+	v.targets.Store(epsg, t) // there are at most as many as package crs knows, some thousands
+	return t, nil
+}
+
+// Picture is the grid that shapes are drawn into: a window of an image, in the size of the tensor.
+type Picture struct {
+	rasterize.Grid
+	to   *target // nil for annotations
+	turn shuffle.Element
+
+	annotations []uint32 // of the image
+	imageHeight int      // of annotations
+	drawn       []byte   // the pixels that are drawn into
+}
+
+// Picture returns the grid of a window of an asset. An asset whose place is not known is unsupported.
+func (v *Field) Picture(a *catalog.Asset, win shuffle.Box, h, w int, turn shuffle.Element) (*Picture, error) {
+	refuse := func(what string) (*Picture, error) {
+		return nil, fault.New(fault.Unsupported, "place", fault.NoOffset, "%s, which the field %q needs", what, v.Name)
+	}
+	if v.Coco {
+		return v.annotated(a, win, h, w, turn)
+	}
+	p := a.Place
+	switch {
+	case p == nil:
+		return refuse("the file does not say where it lies")
+	case p.EPSG == 0:
+		return refuse("the file does not name its CRS by a code")
+	case p.Boxed:
+		return refuse("the catalog does not say how the image lies: make it again with 'chaski index'")
+	}
+	t, err := v.target(p.EPSG)
+	if err != nil {
+		return nil, err
+	}
+	grid := rasterize.Grid{Transform: gridOf(p, a.Index.Height, a.Index.Width, win, h, w), Height: h, Width: w,
+		AllTouched: v.AllTouched}
+	return &Picture{Grid: grid, to: t, turn: turn}, nil
+}
+
+// gridOf returns the transform of a window that becomes h by w pixels, of an image of height by width.
+func gridOf(p *catalog.Place, height, width int, win shuffle.Box, h, w int) [6]float64 {
+	// From the corners, which catalogs keep, too: a transform that came from elsewhere could differ in the last bit,
+	// and with it a pixel.
+	t := p.Transform(height, width)
+	o := crs.At(&t, float64(win.X), float64(win.Y))
+	// In this order, as the scale alone would be rounded.
+	right := func(x float64) float64 { return x * float64(win.W) / float64(w) }
+	down := func(y float64) float64 { return y * float64(win.H) / float64(h) }
+	return [6]float64{o[0], right(t[1]), down(t[2]), o[1], right(t[4]), down(t[5])}
+}
+
+// cuts is how many pieces each side of a window is cut into to find the box around it in another CRS. An edge bends
+// between two of the places by 1/64 of what it bends in all, far less than the margin.
+const cuts = 8
+
+// bounds returns a box, in the CRS of the shapes, that holds the window and a pixel around it.
+func (p *Picture) bounds() (lo, hi crs.Point) {
+	var places [(cuts + 1) * (cuts + 1)]crs.Point
+	for i := range places {
+		along := func(k, n int) float64 { return float64(k)/cuts*float64(n+2) - 1 }
+		places[i] = crs.At(&p.Transform, along(i%(cuts+1), p.Width), along(i/(cuts+1), p.Height))
+	}
+	p.to.back.Points(places[:], places[:])
+	lo, hi = places[0], places[0]
+	for _, c := range places {
+		for axis, x := range c {
+			if x != x { // a part of the window has no place there: every shape may meet the window
+				return crs.Point{math.Inf(-1), math.Inf(-1)}, crs.Point{math.Inf(1), math.Inf(1)}
+			}
+			lo[axis], hi[axis] = min(lo[axis], x), max(hi[axis], x)
+		}
+	}
+	if p.to.forth.Same() {
+		return lo, hi
+	}
+	margin := 0.05
+	if wide := p.to.from; wide > 0 && hi[0]-lo[0] > wide/2 { // around a pole, or nearly so
+		lo[0], hi[0], margin = lo[0]-wide, hi[0]+wide, 0.5
+	}
+	for axis := range lo {
+		m := margin * (hi[axis] - lo[axis])
+		lo[axis], hi[axis] = lo[axis]-m, hi[axis]+m
+	}
+	return lo, hi
+}
+
+// fill writes an element to columns x0 to x1-1 of row y, turned as pixels.Row turns pixels.
+func (p *Picture) fill(dst, element []byte, y, x0, x1 int) {
+	w, size := p.Width, len(element)
+	if p.turn&shuffle.FlipX != 0 {
+		x0, x1 = w-x1, w-x0
+	}
+	if p.turn&shuffle.FlipY != 0 {
+		y = p.Height - 1 - y
+	}
+	if p.turn&shuffle.Transpose != 0 { // windows are square then
+		for x := x0; x < x1; x++ {
+			copy(dst[(x*w+y)*size:], element)
+		}
+		return
+	}
+	row := dst[(y*w+x0)*size : (y*w+x1)*size]
+	for n := copy(row, element); n < len(row); n *= 2 {
+		copy(row[n:], row[:n])
+	}
+}
+
+// place converts a shape, which it may change, to the CRS of the image.
+func (p *Picture) place(shape orb.Geometry) orb.Geometry {
+	if !p.to.forth.Same() {
+		shape = each(shape, p.convert)
+	}
+	if p.to.wide == 0 || shape == nil {
+		return shape
+	}
+	// On a map that repeats, the shape may be some turns away.
+	b := shape.Bound()
+	middle := crs.At(&p.Transform, float64(p.Width)/2, float64(p.Height)/2)
+	turns := math.Round((middle[0] - (b.Min[0]+b.Max[0])/2) / p.to.wide)
+	if turns == 0 || turns != turns || math.Abs(turns) > 2 {
+		return shape
+	}
+	return each(shape, func(list []orb.Point) {
+		for i := range list {
+			list[i][0] += turns * p.to.wide
+		}
+	})
+}
+
+// convert converts points to the CRS of the image.
+func (p *Picture) convert(list []orb.Point) {
+	// A few at a time, so that they need no memory of their own.
+	var some [64]crs.Point
+	for len(list) > 0 {
+		n := min(len(list), len(some))
+		for i := range n {
+			some[i] = crs.Point(list[i])
+		}
+		p.to.forth.Points(some[:n], some[:n])
+		for i := range n {
+			list[i] = orb.Point(some[i])
+		}
+		list = list[n:]
+	}
+}
+
+// each calls change with the points of a shape of package wkb, and returns the shape with what becomes of them.
+func each(shape orb.Geometry, change func([]orb.Point)) orb.Geometry {
+	switch s := shape.(type) {
+	case orb.Point:
+		one := []orb.Point{s}
+		change(one)
+		return one[0]
+	case orb.LineString:
+		change(s)
+	case orb.Polygon:
+		for _, r := range s {
+			change(r)
+		}
+	case orb.Collection:
+		for i := range s {
+			s[i] = each(s[i], change)
+		}
+	}
+	return shape
+}
+
+// turned returns a place of the window, turned as pixels.Row turns pixels.
+func (p *Picture) turned(at orb.Point) (x, y float32) {
+	if p.turn&shuffle.FlipX != 0 {
+		at[0] = float64(p.Width) - at[0]
+	}
+	if p.turn&shuffle.FlipY != 0 {
+		at[1] = float64(p.Height) - at[1]
+	}
+	if p.turn&shuffle.Transpose != 0 { // windows are square then
+		at[0], at[1] = at[1], at[0]
+	}
+	return float32(at[0]), float32(at[1])
+}
+
+// mirrors reports whether the window is turned to its mirror image.
+func (p *Picture) mirrors() bool {
+	odd := false
+	for _, flip := range []shuffle.Element{shuffle.FlipX, shuffle.FlipY, shuffle.Transpose} {
+		odd = odd != (p.turn&flip != 0)
+	}
+	return odd
+}
