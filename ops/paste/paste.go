@@ -1,6 +1,6 @@
-// Package paste assembles predictions for the windows of a scene into one image and blends windows that
-// overlap. The windows are those of a grid (shuffle.Grid); a prediction is float32 in the order (bands, rows,
-// columns).
+// Package paste assembles predictions for windows into one image and blends windows that overlap. The windows are those
+// of a grid over a scene (shuffle.Grid), or lie anywhere on a grid on the ground; a prediction is float32 in the order
+// (bands, rows, columns).
 //
 // Not supported: windows of other samplers, and classes that are not given as one score for each class.
 package paste
@@ -54,35 +54,77 @@ func Image(o Options, read func(j int64, dst []float32) error) ([]byte, error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
-	g := &o.Grid
-	pixels := o.Height * o.Width
-	sum, weight := make([]float32, o.Bands*pixels), make([]float32, pixels)
-	window := make([]float32, o.Bands*g.H*g.W)
-	down, across := ramp(g.H, o.Blend), ramp(g.W, o.Blend)
+	g, b := &o.Grid, newBlender(&o)
 	for j := range g.Count(o.Height, o.Width) {
-		if err := read(j, window); err != nil {
+		if err := read(j, b.window); err != nil {
 			return nil, fmt.Errorf("window %d: %w", j, err)
 		}
-		b := g.At(j, o.Height, o.Width)
-		h, w := min(b.H, o.Height-b.Y), min(b.W, o.Width-b.X)
-		for y := range h {
-			to := (b.Y+y)*o.Width + b.X
-			for x := range w {
-				weight[to+x] += float32(down[y] * across[x])
-			}
-			for k := range o.Bands {
-				add(sum[k*pixels+to:][:w], window[(k*g.H+y)*g.W:], across, down[y])
-			}
+		at := g.At(j, o.Height, o.Width)
+		b.put(at.Y, at.X)
+	}
+	return b.image(), nil
+}
+
+// noClass is the value of pixels without a window in an image of classes.
+const noClass = 255
+
+// blender holds the weighted sums of the windows of an image.
+type blender struct {
+	o            *Options
+	sum, weight  []float32
+	window       []float32 // that put adds
+	down, across []float32 // weights along the sides of a window
+}
+
+// newBlender returns an empty image for options that check accepts.
+func newBlender(o *Options) *blender {
+	g, pixels := &o.Grid, o.Height*o.Width
+	return &blender{
+		o: o, sum: make([]float32, o.Bands*pixels), weight: make([]float32, pixels),
+		window: make([]float32, o.Bands*g.H*g.W), down: ramp(g.H, o.Blend), across: ramp(g.W, o.Blend),
+	}
+}
+
+// put adds the window whose upper left pixel lies at a row and a column of the image, as far as it lies in the image.
+func (b *blender) put(row, column int) {
+	g, pixels := &b.o.Grid, b.o.Height*b.o.Width
+	y0, y1 := max(0, -row), min(g.H, b.o.Height-row)
+	x0, x1 := max(0, -column), min(g.W, b.o.Width-column)
+	if x0 >= x1 {
+		return
+	}
+	for y := y0; y < y1; y++ {
+		to := (row+y)*b.o.Width + column
+		for x := x0; x < x1; x++ {
+			b.weight[to+x] += float32(b.down[y] * b.across[x])
+		}
+		for k := range b.o.Bands {
+			add(b.sum[k*pixels+to+x0:][:x1-x0], b.window[(k*g.H+y)*g.W+x0:], b.across[x0:], b.down[y])
 		}
 	}
-	if o.Argmax {
-		return argmax(sum, o.Bands, pixels), nil
+}
+
+// image returns the blended values. Pixels that no window has are NaN, or noClass.
+func (b *blender) image() []byte {
+	pixels := len(b.weight)
+	if b.o.Argmax {
+		out := argmax(b.sum, b.o.Bands, pixels)
+		for i, w := range b.weight {
+			if w == 0 {
+				out[i] = noClass
+			}
+		}
+		return out
 	}
-	out := make([]byte, 0, 4*len(sum))
-	for i, v := range sum {
-		out = binary.LittleEndian.AppendUint32(out, math.Float32bits(v/weight[i%pixels]))
+	out := make([]byte, 0, 4*len(b.sum))
+	for i, v := range b.sum {
+		v /= b.weight[i%pixels]
+		if b.weight[i%pixels] == 0 {
+			v = float32(math.NaN()) // the same bits on every processor, which 0 / 0 has not
+		}
+		out = binary.LittleEndian.AppendUint32(out, math.Float32bits(v))
 	}
-	return out, nil
+	return out
 }
 
 // add adds a row of a window, weighted, to the sums. The conversions keep the compiler from fusing multiplication
@@ -157,10 +199,15 @@ func (o *Options) bytes() float64 {
 // WriteTOG writes the result of Image for o as a TACO optimized GeoTIFF (see tiff.WriteTOG) with the georeferencing
 // geo. workers goroutines compress its tiles, at least one.
 func WriteTOG(w io.Writer, image []byte, o Options, geo tiff.Geo, workers int) error {
+	return tiff.WriteTOG(w, image, o.togOptions(geo, workers))
+}
+
+// togOptions returns how the image is written.
+func (o *Options) togOptions(geo tiff.Geo, workers int) tiff.TOGOptions {
 	t := tiff.TOGOptions{Shape: [3]int{o.Bands, o.Height, o.Width}, DType: chunk.Float32, Geo: geo,
 		Workers: max(workers, 1)}
 	if o.Argmax {
 		t.Shape[0], t.DType = 1, chunk.Uint8
 	}
-	return tiff.WriteTOG(w, image, t)
+	return t
 }
