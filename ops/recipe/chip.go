@@ -3,6 +3,7 @@ package recipe
 import (
 	"bytes"
 	"context"
+	"hash/crc32"
 	"math"
 	"strconv"
 
@@ -13,6 +14,9 @@ import (
 	"github.com/chaski-eo/chaski/loader/rows"
 	"github.com/chaski-eo/chaski/ops/convert"
 	"github.com/chaski-eo/chaski/shuffle"
+	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/store/catalog"
+	"github.com/chaski-eo/chaski/store/taco/build"
 	"github.com/chaski-eo/chaski/tiff"
 )
 
@@ -35,14 +39,17 @@ type chip struct {
 	files  []file
 }
 
-// file is the encoded raster of a field.
+// file is the encoded raster of a field. Of an interrupted run it has no bytes.
 type file struct {
-	bytes  []byte
-	window shuffle.Box
-	shape  [3]int
-	geo    tiff.Geo
-	bands  []string    // names
-	stats  [][]float64 // of each band, as geotiff:stats has them
+	bytes []byte
+	facts
+}
+
+// into gives a sample the file as its content.
+func (f *file) into(s *build.Sample) {
+	if s.Bytes = f.bytes; f.bytes == nil {
+		s.Kept = &build.Kept{Size: f.Size, CRC: f.CRC}
+	}
 }
 
 // chip makes the chip of position i.
@@ -127,24 +134,43 @@ func (m *maker) file(ctx context.Context, b *loader.Batch, k int, w *loader.Rast
 	if err != nil {
 		return nil, err
 	}
-	out := &file{window: w.Window, shape: [3]int{int(pixels.Shape[1]), int(pixels.Shape[2]), int(pixels.Shape[3])}}
-	c := convert.Chip{Shape: out.shape, DType: pixels.DType, Pixels: pixels.Data, Geo: meta.Geo,
-		Bands: bandsOf(f, meta, out.shape[0])}
-	c.Geo.Transform = windowTransform(&meta.Transform, w.Window, out.shape)
-	out.geo, out.bands = c.Geo, c.Bands
+	shape := [3]int{int(pixels.Shape[1]), int(pixels.Shape[2]), int(pixels.Shape[3])}
+	c := convert.Chip{Shape: shape, DType: pixels.DType, Pixels: pixels.Data, Geo: meta.Geo,
+		Bands: bandsOf(f, meta, shape[0])}
+	c.Geo.Transform = windowTransform(&meta.Transform, w.Window, shape)
+	at := w.Window
+	out := &file{facts: facts{Window: [4]int64{int64(at.Y), int64(at.X), int64(at.H), int64(at.W)}, Shape: shape,
+		EPSG: c.Geo.EPSG, Placed: c.Geo.HasTransform, Transform: c.Geo.Transform, Bands: c.Bands}}
 	missing(&c, f, meta, w, valid)
 	if *m.recipe.Statistics {
-		if out.stats, err = t.add(k, len(m.recipe.Fields), pixels, valid); err != nil {
+		if out.Stats, err = t.add(k, len(m.recipe.Fields), pixels, valid); err != nil {
 			return nil, err
 		}
 	}
 	var w2 bytes.Buffer
-	o := f.options(Pair{out.shape[1], out.shape[2]})
+	o := f.options(Pair{shape[1], shape[2]})
 	if err := c.Write(ctx, &w2, o); err != nil {
 		return nil, err
 	}
 	out.bytes = w2.Bytes()
+	out.Size, out.CRC = int64(len(out.bytes)), crc32.ChecksumIEEE(out.bytes)
+	if *m.recipe.Index {
+		// As a reader finds it, so that it does not matter who reads the header.
+		_, read, err := catalog.OpenAsset(ctx, written(out.bytes), "chip", 0)
+		if err != nil {
+			return nil, err
+		}
+		out.Index = read.Blob
+	}
 	return out, nil
+}
+
+// written opens the bytes of a file, under any name.
+type written []byte
+
+// Open implements source.Opener.
+func (b written) Open(context.Context, string) (source.Reader, error) {
+	return (&catalog.Asset{Size: int64(len(b)), Bytes: b}).Reader(), nil
 }
 
 // missing gives a chip its nodata value, and a mask where no value says which pixels are missing.

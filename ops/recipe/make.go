@@ -2,6 +2,7 @@ package recipe
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/chaski-eo/chaski/shuffle"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/stats"
+	"github.com/chaski-eo/chaski/store/taco"
 	"github.com/chaski-eo/chaski/store/taco/build"
 	"github.com/chaski-eo/chaski/tables"
 	"github.com/chaski-eo/chaski/tiff"
@@ -26,6 +28,12 @@ type Options struct {
 	// Loader has the options for reading. Loader.Workers is also the number of chips that are encoded at a time. The
 	// container does not depend on it.
 	Loader loader.Options
+	// Resume goes on with a run of the same recipe that was interrupted. Without one, and by default, the run begins
+	// at the first window.
+	Resume bool
+	// Shard is how many windows are made before a run can go on after them. The default is 256 for each worker, or
+	// less if they are large. The container does not depend on it.
+	Shard int64
 	// Progress is called after every window, from one goroutine at a time.
 	Progress func(done, total int64)
 }
@@ -43,26 +51,42 @@ type Result struct {
 }
 
 // Make makes the container that a recipe describes. It is at path when it is complete: an error or a kill leaves what
-// was there. The same recipe on the same source gives the same bytes.
+// was there, and beside it what Options.Resume goes on with. The same recipe on the same source gives the same bytes.
 func Make(ctx context.Context, r *Recipe, path string, o Options) (*Result, error) {
 	if o.Loader.Opener == nil {
 		files := &source.Files{}
 		defer files.Close() //nolint:errcheck // they were only read
 		o.Loader.Opener = files
 	}
+	if err := build.Writable(path, o.Form); err != nil {
+		return nil, err
+	}
 	m, err := open(ctx, r, o)
 	if err != nil {
 		return nil, err
 	}
 	defer m.engine.Close() //nolint:errcheck // its files were only read
-	var left *Result
-	written, err := build.Stream(ctx, path, build.Options{Form: o.Form, Opener: o.Loader.Opener},
-		func(put func(*build.Sample) error) (build.Collection, []*tables.Table, error) {
-			c, err := r.collection()
+	w, err := m.openWork(path)
+	if err != nil {
+		return nil, err
+	}
+	left, err := m.write(ctx, w, path)
+	if err = errors.Join(err, w.close(err != nil)); err != nil {
+		return nil, err
+	}
+	return left, nil
+}
+
+// write writes the container.
+func (m *maker) write(ctx context.Context, w *work, path string) (left *Result, err error) {
+	written, err := build.StreamIn(ctx, path, w.folder.Path, w.from(),
+		build.Options{Form: m.options.Form, Opener: m.options.Loader.Opener},
+		func(sink *build.Sink) (build.Collection, []*tables.Table, error) {
+			c, err := m.recipe.collection()
 			if err != nil {
 				return build.Collection{}, nil, err
 			}
-			if left, err = m.samples(ctx, put); err != nil {
+			if left, err = m.samples(ctx, w, sink); err != nil {
 				return *c, nil, err
 			}
 			columns, err := m.columns(ctx)
@@ -82,7 +106,7 @@ type maker struct {
 	engine  *loader.Engine
 	workers int
 	data    *tables.Table // the columns of the source; nil if the recipe needs none
-	names   []string      // of data, the columns that the container gets
+	names   []carried     // of data, the columns that the container gets
 	groups  *tables.Vector
 	split   shuffle.Split
 	metas   *lru.Cache[string, *tiff.Meta]
@@ -109,6 +133,7 @@ func open(ctx context.Context, r *Recipe, o Options) (_ *maker, err error) {
 		m.workers = procs.Workers()
 	}
 	m.ids.taken = map[string]int{}
+	o.Loader.AllColumns = len(r.Columns) > 0 || r.Split != nil && r.Split.By == "column"
 	if m.engine, err = loader.Open(ctx, s, o.Loader); err != nil {
 		return nil, err
 	}
@@ -135,7 +160,9 @@ func (m *maker) openColumns(ctx context.Context) (err error) {
 		if m.data, err = m.engine.Data(ctx); err != nil {
 			return err
 		}
-		if err := m.choose(); err != nil {
+		source := m.engine.Spec().Source
+		container := len(r.Parts) > 0 || taco.Is(ctx, m.options.Loader.Opener, source)
+		if err := m.choose(container); err != nil {
 			return err
 		}
 	}
@@ -148,37 +175,36 @@ func (m *maker) openColumns(ctx context.Context) (err error) {
 	return err
 }
 
-// samples makes the chips and hands them to put.
-func (m *maker) samples(ctx context.Context, put func(*build.Sample) error) (*Result, error) {
-	n := m.engine.Len()
-	res := &Result{Windows: n}
-	err := inorder.Do(ctx, int(n), m.workers,
-		func(ctx context.Context, i int) (*chip, error) { return m.chip(ctx, int64(i)) },
+// windows makes the chips of the windows from begin to end, and hands them to put.
+func (m *maker) windows(ctx context.Context, w *work, begin, end int64, put func(*build.Sample) error,
+	res *Result) error {
+	return inorder.Do(ctx, int(end-begin), m.workers,
+		func(ctx context.Context, i int) (*chip, error) { return m.chip(ctx, begin+int64(i)) },
 		func(i int, c *chip) error {
+			w.pending = append(w.pending, c.saved())
 			if err := m.take(c, put, res); err != nil {
 				return err
 			}
 			if m.options.Progress != nil {
-				m.options.Progress(int64(i)+1, n)
+				m.options.Progress(begin+int64(i)+1, res.Windows)
 			}
 			return nil
 		}, func(*chip) {})
-	if err != nil {
-		return nil, err
-	}
+}
+
+// finish refuses a run of which no chip is left, and completes the result.
+func (m *maker) finish(res *Result) (err error) {
 	if m.table.len() == 0 {
 		err := fault.New(fault.NotFound, "chips", fault.NoOffset,
-			"none is left of %d windows: %d cannot be read, %d do not lie together, %d have too much nodata", n,
-			res.Bad, res.Misplaced, res.Empty)
+			"none is left of %d windows: %d cannot be read, %d do not lie together, %d have too much nodata",
+			res.Windows, res.Bad, res.Misplaced, res.Empty)
 		err.Err = res.First
-		return nil, err
+		return err
 	}
 	if *m.recipe.Statistics {
-		if res.Report, err = m.report(res); err != nil {
-			return nil, err
-		}
+		res.Report, err = m.report(res)
 	}
-	return res, nil
+	return err
 }
 
 // take writes a chip, or counts why it is left out.
@@ -194,12 +220,13 @@ func (m *maker) take(c *chip, put func(*build.Sample) error, res *Result) error 
 	default:
 		s := &build.Sample{ID: m.ids.of(c, m.recipe)}
 		if len(c.files) == 1 {
-			s.Bytes = c.files[0].bytes
+			c.files[0].into(s)
 		} else {
 			s.Children = &build.Tortilla{}
 			for i := range c.files {
-				s.Children.Samples = append(s.Children.Samples,
-					build.Sample{ID: m.recipe.Fields[i].Name, Bytes: c.files[i].bytes})
+				below := build.Sample{ID: m.recipe.Fields[i].Name}
+				c.files[i].into(&below)
+				s.Children.Samples = append(s.Children.Samples, below)
 			}
 		}
 		if err := put(s); err != nil {
@@ -230,8 +257,8 @@ func (s *ids) of(c *chip, r *Recipe) string {
 		id = strings.TrimSuffix(id, ext)
 	}
 	if r.Windows.Kind != Whole {
-		w := c.files[0].window
-		id = fmt.Sprintf("%s_y%d_x%d", id, w.Y, w.X)
+		w := c.files[0].Window
+		id = fmt.Sprintf("%s_y%d_x%d", id, w[0], w[1])
 	}
 	// Ids must not begin with "__", and not be "." or "..".
 	if id == "" || id == "." || id == ".." || strings.HasPrefix(id, "__") {

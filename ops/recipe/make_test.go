@@ -510,3 +510,42 @@ func TestNoData(t *testing.T) {
 		}
 	})
 }
+
+// TestOwnIDs: a table's own columns id and type are kept under other names, since every container has these.
+func TestOwnIDs(t *testing.T) {
+	dir := scenes(t, 2)
+	table := "path,id,type,cloud\nimg/s0.tif,first,a,1\nimg/s1.tif,second,b,2\n"
+	if err := os.WriteFile(filepath.Join(dir, "t.csv"), []byte(table), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for _, columns := range []string{`["*"]`, "[cloud, type, id]"} {
+		out, _, err := create(t, dir, "source: t.csv\nfields: [{column: path}]\ncolumns: "+columns+"\n", 2)
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := ""
+		samples(t, out, func(ctx context.Context, d *taco.Dataset, row int) {
+			l, err := d.Level(ctx, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, name := range []string{"source:id", "source:type"} {
+				v, err := l.Column(ctx, name)
+				if err != nil {
+					t.Fatal(err)
+				}
+				found += v.Str(row) + " "
+			}
+		})
+		if found != "first a second b " {
+			t.Errorf("%s: %q", columns, found)
+		}
+		// The columns of a container, which is a source too, keep their names.
+		if _, _, err := create(t, "", "source: "+out+"\ncolumns: [\"*\"]\n", 1); err != nil {
+			t.Error(err)
+		}
+		if _, _, err := create(t, "", "source: "+out+"\ncolumns: [id]\n", 1); err == nil {
+			t.Error("the id of a container is kept twice")
+		}
+	}
+}

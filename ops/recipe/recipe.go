@@ -2,6 +2,7 @@ package recipe
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -39,8 +40,10 @@ type Recipe struct {
 	Columns []string `yaml:"columns"`
 	Split   *Split   `yaml:"split"`
 	// Statistics says whether the columns geotiff:stats are computed. Default true.
-	Statistics *bool   `yaml:"statistics"`
-	Quality    Quality `yaml:"quality"`
+	Statistics *bool `yaml:"statistics"`
+	// Index says whether each file gets its chunk index in a column, so that a reader opens no header. Default true.
+	Index   *bool   `yaml:"index"`
+	Quality Quality `yaml:"quality"`
 	// BadSamples is what becomes of samples that cannot be read: "error" (default) or "skip".
 	BadSamples string `yaml:"bad_samples"`
 }
@@ -224,10 +227,8 @@ func (r *Recipe) defaults() {
 	set(&r.Windows.Kind, Whole)
 	set(&r.BadSamples, "error")
 	set(&r.Quality.Pairs, "error")
-	if r.Statistics == nil {
-		yes := true
-		r.Statistics = &yes
-	}
+	yes := true
+	r.Statistics, r.Index = cmp.Or(r.Statistics, &yes), cmp.Or(r.Index, &yes)
 	if len(r.Fields) == 0 {
 		r.Fields = []Field{{}}
 	}

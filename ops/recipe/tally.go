@@ -3,12 +3,9 @@ package recipe
 import (
 	"bytes"
 	"math"
-	"slices"
 
-	"github.com/chaski-eo/chaski/chunk"
-	"github.com/chaski-eo/chaski/internal/cast"
-	"github.com/chaski-eo/chaski/internal/kernel"
 	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/ops/columns"
 	"github.com/chaski-eo/chaski/stats"
 )
 
@@ -44,8 +41,8 @@ func (t *tally) add(k, n int, pixels *loader.Tensor, valid []byte) ([][]float64,
 			t.fields[k].AddNoData(b, uint64(missing))
 		}
 		t.fields[k].AddRows(b, line)
-		t.values = appendValues(t.values[:0], line, pixels.DType)
-		out[b] = summary(t.values, count)
+		t.values = columns.AppendValues(t.values[:0], line, pixels.DType)
+		out[b] = columns.Summary(t.values, count)
 		none = none && math.IsNaN(out[b][0])
 	}
 	if none {
@@ -65,96 +62,34 @@ func (t *tally) valid(line, valid []byte, size int) []byte {
 	return t.line
 }
 
-// appendValues appends samples as numbers.
-func appendValues(dst []float64, line []byte, d chunk.DType) []float64 {
-	switch d {
-	case chunk.Uint8:
-		return numbers[uint8](dst, line)
-	case chunk.Int8:
-		return numbers[int8](dst, line)
-	case chunk.Uint16:
-		return numbers[uint16](dst, line)
-	case chunk.Int16:
-		return numbers[int16](dst, line)
-	case chunk.Uint32:
-		return numbers[uint32](dst, line)
-	case chunk.Int32:
-		return numbers[int32](dst, line)
-	case chunk.Uint64:
-		return numbers[uint64](dst, line)
-	case chunk.Int64:
-		return numbers[int64](dst, line)
-	case chunk.Float32:
-		return numbers[float32](dst, line)
-	case chunk.Float64:
-		return numbers[float64](dst, line)
-	case chunk.Float16:
-		for _, v := range cast.Values[uint16](line) {
-			dst = append(dst, float64(kernel.Float32FromFloat16(v)))
+// merged returns the statistics of all chips so far. No worker runs meanwhile.
+func (m *maker) merged() ([]*stats.Field, error) {
+	total := <-m.tallies
+	defer func() { m.tallies <- total }()
+	for range m.workers - 1 {
+		t := <-m.tallies
+		fields := t.fields
+		t.fields = nil
+		m.tallies <- t
+		if total.fields == nil {
+			total.fields, fields = fields, nil
 		}
-	case chunk.BFloat16:
-		for _, v := range cast.Values[uint16](line) {
-			dst = append(dst, float64(kernel.Float32FromBFloat16(v)))
+		for k, f := range fields {
+			if err := total.fields[k].Merge(f); err != nil {
+				return nil, err
+			}
 		}
 	}
-	return dst // package stats has refused other types
+	return total.fields, nil
 }
 
-func numbers[T cast.Number](dst []float64, line []byte) []float64 {
-	for _, v := range cast.Values[T](line) {
-		dst = append(dst, float64(v))
-	}
-	return dst
-}
-
-// summary returns the statistics of the finite ones of values, which it sorts, of count pixels.
-func summary(values []float64, count int) []float64 {
-	values = slices.DeleteFunc(values, func(v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) })
-	n := float64(len(values))
-	if n == 0 {
-		nan := math.NaN()
-		return []float64{nan, nan, nan, nan, 0, nan, nan, nan, nan}
-	}
-	slices.Sort(values)
-	sum := 0.0
-	for _, v := range values {
-		sum += v
-	}
-	mean := sum / n
-	squares := 0.0
-	for _, v := range values {
-		squares += float64((v - mean) * (v - mean))
-	}
-	out := []float64{values[0], values[len(values)-1], mean, math.Sqrt(squares / n), 100 * n / float64(count)}
-	for _, p := range []float64{25, 50, 75, 95} {
-		at := (n - 1) * p / 100
-		low := math.Floor(at)
-		a, b := values[int(low)], values[min(int(low)+1, len(values)-1)]
-		out = append(out, a+float64((b-a)*(at-low)))
-	}
-	return out
-}
-
-// report merges what all workers measured.
+// report returns what all workers measured.
 func (m *maker) report(res *Result) (*stats.Report, error) {
 	r := &stats.Report{Version: stats.ReportVersion, Samples: int64(m.table.len()), Skipped: res.Bad + res.Misplaced,
 		Fields: map[string]stats.FieldReport{}}
-	var total []*stats.Field
-	for range m.workers {
-		t := <-m.tallies
-		for k, f := range t.fields {
-			switch {
-			case total == nil:
-				total = make([]*stats.Field, len(t.fields))
-				fallthrough
-			case total[k] == nil:
-				total[k] = f
-			case f != nil:
-				if err := total[k].Merge(f); err != nil {
-					return nil, err
-				}
-			}
-		}
+	total, err := m.merged()
+	if err != nil {
+		return nil, err
 	}
 	for k, f := range total {
 		of := f.Report()

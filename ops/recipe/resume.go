@@ -1,0 +1,330 @@
+package recipe
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/gob"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime/debug"
+	"strconv"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/durable"
+	"github.com/chaski-eo/chaski/internal/pathname"
+	"github.com/chaski-eo/chaski/stats"
+	"github.com/chaski-eo/chaski/store/taco/build"
+)
+
+// A run is made in shards of windows. After each shard but the last, what was written is synced and noted in a journal
+// in the folder of the work, so that a run that was interrupted goes on after the last shard that was noted:
+//
+//	.OUT.chaski-work/container   what is written so far
+//	.OUT.chaski-work/journal     gobs: the key, then a note for each shard
+//	.OUT.chaski-work/stats-N     the statistics of all chips up to note N
+//
+// The pixels are written once, into the container itself.
+
+// Sizes of a shard.
+const (
+	// shardWindows is how many windows each worker makes in a shard, at most. At the end of a shard the workers
+	// wait for the last one, on average for half a window: 1 part in 512.
+	shardWindows = 256
+	// shardBytes bounds the pixels of a shard for each worker, as scenes of a gigabyte must not wait for 255
+	// others. 256 chips of 128 by 128 with 12 bands of 16 bits are 100 MB.
+	shardBytes = 128 << 20
+)
+
+// note is what the journal says of a shard.
+type note struct {
+	Next  int64  // windows that are done
+	From  int64  // see build.StreamIn
+	First string // the first reason why a window was left out
+	Chips []saved
+}
+
+// saved is a chip without its bytes.
+type saved struct {
+	Left   int
+	Source string
+	Row    int64
+	Split  string
+	LonLat [2]float64
+	Files  []facts
+}
+
+func (c *chip) saved() saved {
+	s := saved{Left: c.left, Source: c.source, Row: c.row, Split: c.split, LonLat: c.lonlat}
+	for i := range c.files {
+		s.Files = append(s.Files, c.files[i].facts)
+	}
+	return s
+}
+
+func (s *saved) chip() *chip {
+	c := &chip{left: s.Left, source: s.Source, row: s.Row, split: s.Split, lonlat: s.LonLat}
+	for i := range s.Files {
+		c.files = append(c.files, file{facts: s.Files[i]})
+	}
+	return c
+}
+
+// work is what an interrupted run needs to go on.
+type work struct {
+	folder  *durable.Work
+	key     string
+	journal *durable.Journal
+	notes   []note // of the run that goes on
+	count   int    // notes that the journal has
+	pending []saved
+}
+
+// openWork opens the work for path: that of an interrupted run if the options want it to go on, else a new one.
+func (m *maker) openWork(path string) (_ *work, err error) {
+	w := &work{}
+	if w.folder, err = durable.OpenWork(path); err != nil {
+		if errors.Is(err, durable.ErrLocked) {
+			err = fault.New(fault.Unsupported, "file", fault.NoOffset, "another run makes it")
+		}
+		return nil, fault.WithFile(err, path)
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, w.folder.Close())
+		}
+	}()
+	key, err := m.key()
+	if err != nil {
+		return nil, err
+	}
+	if !m.options.Resume {
+		if err := w.folder.Clear(); err != nil {
+			return nil, err
+		}
+	}
+	w.key = key
+	if err := w.open(); err != nil {
+		return nil, fault.WithFile(err, path)
+	}
+	if w.count == 0 || !exists(pathname.Join(w.folder.Path, "container")) {
+		// Nothing is noted, or the last run ended between the rename and the end of the work.
+		if err := w.begin(); err != nil {
+			return nil, errors.Join(err, w.folder.Remove())
+		}
+	}
+	return w, m.restore(w)
+}
+
+// key is equal for runs that write the same bytes: it is of the recipe, the data, the form and the program.
+func (m *maker) key() (string, error) {
+	r, err := yaml.Marshal(m.recipe)
+	if err != nil {
+		return "", err
+	}
+	h := sha256.New()
+	fmt.Fprintf(h, "1\n%s\n%s\n%s\n%d\n%s", m.engine.Hash(), m.engine.Fingerprint(), version(), m.options.Form, r)
+	return hex.EncodeToString(h.Sum(nil)), nil
+}
+
+// version returns the version of the program and the commit that it is of.
+func version() string {
+	b, ok := debug.ReadBuildInfo()
+	if !ok {
+		return ""
+	}
+	v := b.Main.Version
+	for _, s := range b.Settings {
+		if s.Key == "vcs.revision" || s.Key == "vcs.modified" {
+			v += " " + s.Value
+		}
+	}
+	return v
+}
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
+}
+
+// open opens the journal and reads its notes.
+func (w *work) open() error {
+	first := true
+	journal, err := durable.OpenJournal(pathname.Join(w.folder.Path, "journal"), func(record []byte) error {
+		d := gob.NewDecoder(bytes.NewReader(record))
+		if first {
+			first = false
+			var have string
+			if err := d.Decode(&have); err != nil || have != w.key {
+				return fault.New(fault.Unsupported, "interrupted run", fault.NoOffset,
+					"had another recipe, source or version of chaski: without --resume it begins again")
+			}
+			return nil
+		}
+		var n note
+		if err := d.Decode(&n); err != nil {
+			return fault.Wrap(fault.Corrupt, "interrupted run", fault.NoOffset, err)
+		}
+		w.notes = append(w.notes, n)
+		return nil
+	})
+	w.journal, w.count = journal, len(w.notes)
+	return err
+}
+
+// begin empties the folder and begins a journal.
+func (w *work) begin() error {
+	if err := errors.Join(w.journal.Close(), w.folder.Clear()); err != nil {
+		return err
+	}
+	w.notes, w.count = nil, 0
+	return w.open()
+}
+
+func (w *work) append(v any) error {
+	var b bytes.Buffer
+	if err := gob.NewEncoder(&b).Encode(v); err != nil {
+		return err
+	}
+	return w.journal.Append(b.Bytes())
+}
+
+// close ends the work: what can be continued stays.
+func (w *work) close(failed bool) error {
+	err := w.journal.Close()
+	if failed && w.count > 0 {
+		return errors.Join(err, w.folder.Close())
+	}
+	return errors.Join(err, w.folder.Remove())
+}
+
+// from returns where the container goes on.
+func (w *work) from() int64 {
+	if len(w.notes) == 0 {
+		return 0
+	}
+	return w.notes[len(w.notes)-1].From
+}
+
+// stats returns the name of the file with the statistics of the last note.
+func (w *work) stats() string { return pathname.Join(w.folder.Path, "stats-"+strconv.Itoa(w.count)) }
+
+// restore reads the statistics of an interrupted run.
+func (m *maker) restore(w *work) error {
+	if w.count == 0 || !*m.recipe.Statistics {
+		return nil
+	}
+	b, err := os.ReadFile(w.stats())
+	if err != nil {
+		return err
+	}
+	var states [][]byte
+	err = gob.NewDecoder(bytes.NewReader(b)).Decode(&states)
+	if err == nil && len(states) > 0 && len(states) != len(m.recipe.Fields) {
+		err = fmt.Errorf("%d states of %d fields", len(states), len(m.recipe.Fields))
+	}
+	if err != nil {
+		return fault.Wrap(fault.Corrupt, "interrupted run", fault.NoOffset, err)
+	}
+	t := <-m.tallies
+	defer func() { m.tallies <- t }()
+	if len(states) > 0 {
+		t.fields, err = stats.ParseStates(states)
+	}
+	return err
+}
+
+// replay takes the chips of an interrupted run, and returns how many windows are done.
+func (m *maker) replay(w *work, put func(*build.Sample) error, res *Result) (next int64, err error) {
+	for _, n := range w.notes {
+		for i := range n.Chips {
+			c := n.Chips[i].chip()
+			if n.First != "" {
+				c.why = errors.New(n.First)
+			}
+			if err := m.take(c, put, res); err != nil {
+				return 0, err
+			}
+		}
+		next = n.Next
+	}
+	w.notes = nil
+	return next, nil
+}
+
+// shard returns how many windows a shard has.
+func (m *maker) shard() int64 {
+	if n := m.options.Shard; n > 0 {
+		return n
+	}
+	each := min(shardWindows, shardBytes/max(1, m.engine.BatchBytes()))
+	return max(1, each) * int64(m.workers)
+}
+
+// note notes that all windows up to next are done. No worker runs meanwhile.
+func (m *maker) note(w *work, sink *build.Sink, next int64, res *Result) error {
+	from, err := sink.Flush()
+	if err != nil {
+		return err
+	}
+	before := w.stats()
+	if w.count == 0 {
+		if err := w.append(w.key); err != nil {
+			return err
+		}
+	}
+	w.count++
+	if *m.recipe.Statistics {
+		if err := m.save(w.stats()); err != nil {
+			return err
+		}
+	}
+	n := note{Next: next, From: from, Chips: w.pending}
+	if res.First != nil {
+		n.First = fault.Line(res.First)
+	}
+	if err := w.append(&n); err != nil {
+		return err
+	}
+	w.pending = w.pending[:0]
+	if err := os.Remove(before); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// save writes the statistics of all chips so far.
+func (m *maker) save(path string) error {
+	total, err := m.merged()
+	if err != nil {
+		return err
+	}
+	var states [][]byte
+	for _, f := range total {
+		states = append(states, f.AppendState(nil))
+	}
+	return durable.WriteFile(path, func(f *os.File) error { return gob.NewEncoder(io.Writer(f)).Encode(states) })
+}
+
+// samples makes the chips and hands them to the sink.
+func (m *maker) samples(ctx context.Context, w *work, sink *build.Sink) (*Result, error) {
+	n := m.engine.Len()
+	res := &Result{Windows: n}
+	next, err := m.replay(w, sink.Put, res)
+	for step := m.shard(); err == nil && next < n; {
+		end := min(next+step, n)
+		if err = m.windows(ctx, w, next, end, sink.Put, res); err == nil && end < n {
+			err = m.note(w, sink, end, res)
+		}
+		next = end
+	}
+	if err == nil {
+		err = m.finish(res)
+	}
+	return res, err
+}
