@@ -6,13 +6,20 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"strings"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/durable"
 	"github.com/chaski-eo/chaski/internal/pathname"
 )
 
-// folder is where a job lies. Names in it have "/". A file that is there is whole; one that is not is
+// Folder is where a job lies: Dir or Objects.
+type Folder interface{ folder }
+
+// Dir returns a folder of a file system.
+func Dir(path string) Folder { return localFolder(path) }
+
+// folder is what a Folder does. Names in it have "/". A file that is there is whole; one that is not is
 // fault.NotFound. Errors name the file.
 type folder interface {
 	// name returns the name of a file for people.
@@ -30,8 +37,8 @@ type folder interface {
 	// write writes a file, or replaces it. create does that unless it is there, which is fs.ErrExist.
 	write(ctx context.Context, file string, write func(io.Writer) error) error
 	create(ctx context.Context, file string, b []byte) error
-	// list returns the names of the files in a folder of it, without the folder's.
-	list(ctx context.Context, sub string) ([]string, error)
+	// list returns the names of the files in a folder of it that begin with begin, without the folder's.
+	list(ctx context.Context, sub, begin string) ([]string, error)
 }
 
 // content is an open file.
@@ -146,14 +153,16 @@ func (f localFolder) create(_ context.Context, file string, b []byte) error {
 	})
 }
 
-func (f localFolder) list(_ context.Context, sub string) ([]string, error) {
+func (f localFolder) list(_ context.Context, sub, begin string) ([]string, error) {
 	entries, err := os.ReadDir(f.name(sub))
 	if err != nil {
 		return nil, missing(f.name(sub), err)
 	}
-	names := make([]string, len(entries))
-	for i, e := range entries {
-		names[i] = e.Name()
+	var names []string
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), begin) {
+			names = append(names, e.Name())
+		}
 	}
 	return names, nil
 }

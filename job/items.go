@@ -32,8 +32,9 @@ const (
 	lineBytes = 32
 )
 
-// notText reports whether JSON holds a string that was not UTF-8. What is written for its bytes is another name, maybe
-// of another file: encoding/json escapes the character that replaces them, and no other letter.
+// notText reports whether b, which encoding/json wrote, holds a string that was not UTF-8. The package replaces bytes
+// that are not UTF-8 by \ufffd, so the string would become another name, maybe that of another file. It writes that
+// escape for no other character.
 func notText(b []byte) bool {
 	for i := 0; i < len(b); i++ {
 		if b[i] != '\\' {

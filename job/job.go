@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io/fs"
 	"slices"
 
@@ -23,14 +22,14 @@ const (
 const (
 	// Version is that of job.json and of results.
 	Version = 1
-	// MaxShards bounds the shards of a job: every run reads the manifest, and one of them takes some 10 MB. It is also
-	// what an indexed Job of Kubernetes has at most.
+	// MaxShards bounds the shards of a job: every run reads the whole manifest, which takes some 10 MB for so many
+	// shards. An indexed Job of Kubernetes has the same bound.
 	MaxShards = 100_000
-	// maxWork bounds what a kind was asked to do, in bytes of JSON: the largest spec, of 1 MiB (spec.ParseSpec), or
-	// some 30,000 paths, with room for the rest.
+	// maxWork bounds the description of the work, in bytes of JSON: the largest spec has 1 MiB (spec.ParseSpec), and
+	// 30,000 paths of 100 bytes have 3 MB.
 	maxWork = 4 << 20
-	// maxManifest bounds job.json, in bytes: the work, and MaxShards of 200 bytes, since a number of a shard has at
-	// most 19 digits, its name 9 and its hash 32.
+	// maxManifest bounds job.json, in bytes: the work, and 200 bytes for each shard. A number in a shard has at most
+	// 19 digits, its name 9 and its hash 32.
 	maxManifest = maxWork + 200*MaxShards
 	// MaxTally bounds a tally, in bytes: 100,000 lines of 640 bytes.
 	MaxTally = 64 << 20
@@ -47,7 +46,7 @@ type Manifest struct {
 	Shards  []Shard         `json:"shards"`
 }
 
-// Shard is a run of items. Each item is in one of the shards.
+// Shard is a run of consecutive items. Each item lies in exactly one shard.
 type Shard struct {
 	First int64 `json:"first"` // number of its first item
 	Count int64 `json:"count"`
@@ -67,12 +66,13 @@ type Job struct {
 	folder folder
 }
 
-// Open opens the job in a folder. Errors are faults of the file job.json.
+// Open opens the job in a folder of a file system. Errors are faults of the file job.json.
 func Open(ctx context.Context, path string, kinds Kinds) (*Job, error) {
-	return open(ctx, localFolder(path), kinds)
+	return OpenIn(ctx, Dir(path), kinds)
 }
 
-func open(ctx context.Context, f folder, kinds Kinds) (*Job, error) {
+// OpenIn is Open for any folder.
+func OpenIn(ctx context.Context, f Folder, kinds Kinds) (*Job, error) {
 	b, err := f.read(ctx, manifestName, maxManifest)
 	if err != nil {
 		return nil, err
@@ -111,7 +111,7 @@ func (j *Job) parse(b []byte, kinds Kinds) error {
 	return j.checkShards()
 }
 
-// checkShards checks that the shards have each item once, and each a part of the list of its own.
+// checkShards checks that each item lies in exactly one shard, and that no two shards share a part of the list.
 func (j *Job) checkShards() error {
 	if len(j.Shards) < 1 || len(j.Shards) > MaxShards {
 		return corrupt("%d shards, at least 1 and at most %d", len(j.Shards), MaxShards)
@@ -169,5 +169,7 @@ func missing(name string, err error) error {
 	return err
 }
 
-// errThere is the error about a folder that holds a job.
-func errThere(name string) error { return fmt.Errorf("%s: there is a job already", name) }
+// errThere returns the error for a folder that already holds a job.
+func errThere(name string) error {
+	return fault.WithFile(fault.New(fault.Unsupported, "job", fault.NoOffset, "there is a job already"), name)
+}

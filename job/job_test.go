@@ -222,11 +222,19 @@ func TestAnyHistory(t *testing.T) {
 		e := &echo{Words: words(rapid.IntRange(1, 20).Draw(r, "items")), Alike: rapid.Bool().Draw(r, "alike")}
 		want := strings.Join(e.Words, "\n") + "\n"
 		shards := rapid.IntRange(1, 6).Draw(r, "shards")
-		j, folder := planEcho(t, e, PlanOptions{Shards: shards})
+		var j *Job
+		var in results
+		if rapid.Bool().Draw(r, "store") {
+			j, in = inStore(t, e, PlanOptions{Shards: shards})
+		} else {
+			var folder string
+			j, folder = planEcho(t, e, PlanOptions{Shards: shards})
+			in = directory{t, filepath.Join(folder, resultsName)}
+		}
 		other, otherFolder := planEcho(t, &echo{Words: words(25)}, PlanOptions{Shards: shards})
 		run(t, other, 0, false)
 		for range rapid.IntRange(0, events).Draw(r, "events") {
-			happen(t, r, j, folder, otherFolder)
+			happen(t, r, j, in, directory{t, filepath.Join(otherFolder, resultsName)})
 			if got, err := merge(t.Context(), j); err == nil && got != want {
 				r.Fatalf("%q, want %q", got, want)
 			} else if err != nil && fault.KindOf(err) != fault.NotFound {
@@ -242,13 +250,35 @@ func TestAnyHistory(t *testing.T) {
 	})
 }
 
+// results are the results of a job as a test sees them.
+type results interface {
+	names() []string
+	read(name string) []byte
+	write(name string, b []byte)
+	remove(name string)
+}
+
+// directory is the results in a directory.
+type directory struct {
+	t    testing.TB
+	path string
+}
+
+func (d directory) names() []string             { return namesIn(d.t, d.path) }
+func (d directory) read(name string) []byte     { return read(d.t, filepath.Join(d.path, name)) }
+func (d directory) write(name string, b []byte) { write(d.t, filepath.Join(d.path, name), b) }
+func (d directory) remove(name string) {
+	if err := os.Remove(filepath.Join(d.path, name)); err != nil {
+		d.t.Fatal(err)
+	}
+}
+
 // happen does something to a job, more often bad than good.
-func happen(t *testing.T, r *rapid.T, j *Job, folder, other string) {
+func happen(t *testing.T, r *rapid.T, j *Job, in, other results) {
 	t.Helper()
-	folder = filepath.Join(folder, resultsName)
 	shard := rapid.IntRange(0, len(j.Shards)-1).Draw(r, "shard")
 	some := func() string {
-		if names := namesIn(t, folder); len(names) > 0 {
+		if names := in.names(); len(names) > 0 {
 			return rapid.SampledFrom(names).Draw(r, "result")
 		}
 		return ""
@@ -263,26 +293,23 @@ func happen(t *testing.T, r *rapid.T, j *Job, folder, other string) {
 		if err != nil && !errors.Is(err, context.Canceled) {
 			t.Fatal(err)
 		}
-	case 3: // torn, as an object store or a full disk leaves it
+	case 3: // torn, as a copy or a full disk leaves it
 		if name := some(); name != "" {
-			b := read(t, filepath.Join(folder, name))
-			write(t, filepath.Join(folder, name), b[:rapid.IntRange(0, len(b)).Draw(r, "length")])
+			b := in.read(name)
+			in.write(name, b[:rapid.IntRange(0, len(b)).Draw(r, "length")])
 		}
 	case 4: // lost
 		if name := some(); name != "" {
-			if err := os.Remove(filepath.Join(folder, name)); err != nil {
-				t.Fatal(err)
-			}
+			in.remove(name)
 		}
 	case 5: // a result of another job
-		for _, name := range namesIn(t, filepath.Join(other, resultsName)) {
-			write(t, filepath.Join(folder, name), read(t, filepath.Join(other, resultsName, name)))
+		for _, name := range other.names() {
+			in.write(name, other.read(name))
 		}
 	case 6: // the result of one shard under the name of another
 		if name := some(); name != "" {
-			b := read(t, filepath.Join(folder, name))
 			_, hash, _ := strings.Cut(name, ".")
-			write(t, filepath.Join(folder, resultName(shard, hash)), b)
+			in.write(resultName(shard, hash), in.read(name))
 		}
 	}
 }

@@ -34,12 +34,13 @@ const (
 	itemBytes = 1 << 20
 )
 
-// Plan writes a new job into a folder, which must not hold one.
+// Plan writes a new job into a folder of a file system, which must not hold one.
 func Plan(ctx context.Context, path string, k Kind, o PlanOptions, r resources.Options) (*Job, error) {
-	return plan(ctx, localFolder(path), k, o, r)
+	return PlanIn(ctx, Dir(path), k, o, r)
 }
 
-func plan(ctx context.Context, f folder, k Kind, o PlanOptions, r resources.Options) (j *Job, err error) {
+// PlanIn is Plan for any folder.
+func PlanIn(ctx context.Context, f Folder, k Kind, o PlanOptions, r resources.Options) (j *Job, err error) {
 	switch there, err := f.exists(ctx, manifestName); {
 	case err != nil:
 		return nil, err
@@ -98,7 +99,7 @@ func plan(ctx context.Context, f folder, k Kind, o PlanOptions, r resources.Opti
 	case err != nil:
 		return nil, err
 	}
-	return open(ctx, f, kinds)
+	return OpenIn(ctx, f, kinds)
 }
 
 // divide returns the shards of the items, and lists the bodies of each.

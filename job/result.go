@@ -41,8 +41,11 @@ func shardOf(name string) (shard int, ok bool) {
 }
 
 // results returns the names of the results of each shard that has any, in the order of the names.
-func (j *Job) results(ctx context.Context) (map[int][]string, error) {
-	names, err := j.folder.list(ctx, resultsName)
+func (j *Job) results(ctx context.Context) (map[int][]string, error) { return j.resultsThat(ctx, "") }
+
+// resultsThat returns the names of results that begin with begin.
+func (j *Job) resultsThat(ctx context.Context, begin string) (map[int][]string, error) {
+	names, err := j.folder.list(ctx, resultsName, begin)
 	if err != nil {
 		return nil, err
 	}
@@ -101,6 +104,11 @@ func (j *Job) hashOf(ctx context.Context, name string) (string, error) {
 		return "", err
 	}
 	defer c.Close()
+	return j.hash(ctx, name, c)
+}
+
+// hash returns the hash of an open file.
+func (j *Job) hash(ctx context.Context, name string, c content) (string, error) {
 	sum := sha256.New()
 	if _, err := io.Copy(sum, &interrupted{ctx, io.NewSectionReader(c, 0, c.Size())}); err != nil {
 		return "", fault.WithFile(err, j.folder.name(name))
@@ -129,17 +137,21 @@ type openResult struct {
 }
 
 // openPart opens a result and parses its header. It does not read the body.
-func (j *Job) openPart(ctx context.Context, shard int, name string) (p *openResult, err error) {
+func (j *Job) openPart(ctx context.Context, shard int, name string) (*openResult, error) {
 	path := resultsName + "/" + name
 	c, err := j.folder.open(ctx, path)
 	if err != nil {
 		return nil, err
 	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(fault.WithFile(err, j.folder.name(path)), c.Close())
-		}
-	}()
+	p, err := j.parsePart(shard, c)
+	if err != nil {
+		return nil, errors.Join(fault.WithFile(err, j.folder.name(path)), c.Close())
+	}
+	return &openResult{*p, c}, nil
+}
+
+// parsePart parses the header of an open result.
+func (j *Job) parsePart(shard int, c content) (*Part, error) {
 	lines := bufio.NewReaderSize(io.NewSectionReader(c, 0, min(c.Size(), maxHeader)), 1<<16)
 	line, err := lines.ReadBytes('\n')
 	if err != nil {
@@ -150,7 +162,7 @@ func (j *Job) openPart(ctx context.Context, shard int, name string) (p *openResu
 		return nil, err
 	}
 	body := io.NewSectionReader(c, int64(len(line)), c.Size()-int64(len(line)))
-	return &openResult{Part{shard, j.Shards[shard], tally, body}, c}, nil
+	return &Part{shard, j.Shards[shard], tally, body}, nil
 }
 
 // parseHeader returns the tally in the first line of a result.
@@ -170,20 +182,24 @@ func (j *Job) parseHeader(shard int, line []byte) (json.RawMessage, error) {
 }
 
 // check checks that a file is the result that its name says. What it is not is a fault of kind corrupt.
-func (j *Job) check(ctx context.Context, shard int, name string) error {
-	hash, err := j.hashOf(ctx, resultsName+"/"+name)
+func (j *Job) check(ctx context.Context, shard int, name string) (err error) {
+	path := resultsName + "/" + name
+	c, err := j.folder.open(ctx, path)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, c.Close()) }()
+	hash, err := j.hash(ctx, path, c)
 	if err != nil {
 		return err
 	}
 	if resultName(shard, hash) != name {
-		return fault.WithFile(corrupt("the content is not that which the name says"),
-			j.folder.name(resultsName+"/"+name))
+		return fault.WithFile(corrupt("the content is not that which the name says"), j.folder.name(path))
 	}
-	p, err := j.openPart(ctx, shard, name)
-	if err != nil {
-		return err
+	if _, err := j.parsePart(shard, c); err != nil {
+		return fault.WithFile(err, j.folder.name(path))
 	}
-	return p.file.Close()
+	return nil
 }
 
 // errMissing says that a shard has no result that can be read.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strconv"
 	"time"
 
 	"github.com/chaski-eo/chaski/fault"
@@ -66,7 +67,7 @@ func (j *Job) Run(ctx context.Context, shard int, o RunOptions) error {
 	}
 	var names []string
 	if !o.Again {
-		all, err := j.results(ctx)
+		all, err := j.resultsThat(ctx, strconv.Itoa(shard)+".")
 		if err != nil {
 			return err
 		}

@@ -4,7 +4,14 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"strconv"
+	"strings"
+	"sync"
 	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/chaski-eo/chaski/fault"
 )
 
 // Status says how far a job is.
@@ -53,13 +60,15 @@ func (j *Job) Status(ctx context.Context, check bool) (*Status, error) {
 	}
 	s := &Status{Kind: j.Kind, Shards: len(j.Shards), Items: j.Items, Bytes: j.Bytes, Slowest: -1,
 		Failed: []int{}, Running: []int{}, Missing: []int{}}
+	records, err := j.records(ctx)
+	if err != nil {
+		return nil, err
+	}
 	for i, shard := range j.Shards {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		var r record
-		b, err := j.folder.read(ctx, recordName(i), maxRecord)
-		known := err == nil && json.Unmarshal(b, &r) == nil && r.possible(shard)
+		r, known := records[i]
 		done := len(all[i]) > 0
 		if done && check {
 			if _, err := j.find(ctx, i, all[i]); errors.Is(err, errMissing) {
@@ -74,6 +83,38 @@ func (j *Job) Status(ctx context.Context, check bool) (*Status, error) {
 		s.ItemsRate = float64(s.ItemsDone) / took
 	}
 	return s, nil
+}
+
+// readers is how many records are read at a time: each is a request where the folder is in a store.
+const readers = 32
+
+// records returns the last run of each shard of which it is known.
+func (j *Job) records(ctx context.Context) (map[int]record, error) {
+	names, err := j.folder.list(ctx, runsName, "")
+	if err != nil && fault.KindOf(err) != fault.NotFound { // whoever copies only the results has none
+		return nil, err
+	}
+	out := map[int]record{}
+	var mu sync.Mutex
+	g, gctx := errgroup.WithContext(ctx)
+	g.SetLimit(readers)
+	for _, name := range names {
+		i, err := strconv.Atoi(strings.TrimSuffix(name, ".json"))
+		if err != nil || i < 0 || i >= len(j.Shards) || recordName(i) != runsName+"/"+name {
+			continue
+		}
+		g.Go(func() error {
+			var r record
+			b, err := j.folder.read(gctx, recordName(i), maxRecord)
+			if err == nil && json.Unmarshal(b, &r) == nil && r.possible(j.Shards[i]) {
+				mu.Lock()
+				defer mu.Unlock()
+				out[i] = r
+			}
+			return gctx.Err()
+		})
+	}
+	return out, g.Wait()
 }
 
 // add adds a shard, with the record of its last run if that is known.

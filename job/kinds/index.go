@@ -3,6 +3,8 @@ package kinds
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"io"
 	"strings"
 
@@ -28,6 +30,19 @@ type Index struct {
 	Absolute bool   `json:"absolute,omitempty"`
 	// SkipBad leaves out files that cannot be indexed.
 	SkipBad bool `json:"skip_bad,omitempty"`
+	// Previous is a catalog whose rows are taken for files that have not changed, an absolute path; "" for none.
+	Previous string `json:"previous,omitempty"`
+	// Join adds the columns of a table, which the merge reads.
+	Join *IndexJoin `json:"join,omitempty"`
+}
+
+// IndexJoin is build.Join, with what does not match.
+type IndexJoin struct {
+	Table     string `json:"table"` // an absolute path or a URL
+	On        string `json:"on"`
+	Left      bool   `json:"left,omitempty"`
+	Unmatched int    `json:"unmatched,omitempty"` // files without a row, when the job was planned
+	Unused    int    `json:"unused,omitempty"`    // rows without a file
 }
 
 // indexTally says what became of the files of a shard.
@@ -40,7 +55,7 @@ type indexTally struct {
 func (*Index) Name() string { return indexName }
 
 func (k *Index) options(o resources.Options) build.Options {
-	return build.Options{Base: k.Base, Absolute: k.Absolute, Workers: o.Workers, MaxChunk: o.MaxChunkBytes,
+	b := build.Options{Base: k.Base, Absolute: k.Absolute, Workers: o.Workers, MaxChunk: o.MaxChunkBytes,
 		Opener: o.Opener,
 		Members: func(ctx context.Context, path string) ([]build.Member, error) {
 			return members.Of(ctx, o.Opener, path)
@@ -49,12 +64,29 @@ func (k *Index) options(o resources.Options) build.Options {
 			m build.FileMember) (source.Reader, error) {
 			return members.Open(ctx, o.Opener, file, known, m)
 		}}
+	if k.Previous != "" {
+		b.Previous = []string{k.Previous}
+	}
+	if k.Join != nil {
+		b.Join = &build.Join{Table: k.Join.Table, On: k.Join.On, Left: k.Join.Left}
+	}
+	return b
 }
 
 // Items implements job.Kind. It holds a piece of the list in memory, and the rest in a file that goes with it.
 func (k *Index) Items(ctx context.Context, o resources.Options) (items job.Items, err error) {
 	if k.Base, err = pathname.Abs(k.Base); err != nil {
 		return items, err
+	}
+	if k.Previous != "" {
+		if k.Previous, err = pathname.Abs(k.Previous); err != nil {
+			return items, err
+		}
+	}
+	if k.Join != nil && !source.IsRemote(k.Join.Table) {
+		if k.Join.Table, err = pathname.Abs(source.LocalPath(k.Join.Table)); err != nil {
+			return items, err
+		}
 	}
 	o, done := opened(o)
 	defer done()
@@ -69,8 +101,43 @@ func (k *Index) Items(ctx context.Context, o resources.Options) (items job.Items
 	if items, err = sorted(s, err, nil); err == nil && items.Count == 0 {
 		err = k.noRasters()
 	}
+	if err == nil && k.Join != nil {
+		items.Each = k.matched(items.Each, o)
+	}
 	return items, err
 }
+
+// matched refuses files without a row of the table, and counts what does not match.
+func (k *Index) matched(each eachItem, o resources.Options) eachItem {
+	return func(ctx context.Context, add func(job.Item) error) (err error) {
+		o, done := opened(o)
+		defer done()
+		var n build.Counts
+		bo := k.options(o)
+		bo.Counts = &n
+		m, err := build.NewMatching(ctx, bo)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, m.Close()) }()
+		err = each(ctx, func(it job.Item) error {
+			var f build.File
+			if err := json.Unmarshal(it.Body, &f); err != nil {
+				return err
+			}
+			m.Add(f.URI)
+			return add(it)
+		})
+		if err == nil {
+			err = m.End()
+		}
+		k.Join.Unmatched, k.Join.Unused = n.Unmatched, n.Unused
+		return err
+	}
+}
+
+// eachItem is job.Items.Each.
+type eachItem = func(ctx context.Context, add func(job.Item) error) error
 
 func (k *Index) noRasters() error {
 	return fault.WithFile(fault.New(fault.NotFound, "dataset", fault.NoOffset, "no rasters"),
@@ -111,6 +178,8 @@ func (k *Index) Merge(ctx context.Context, m *job.Merging, out io.Writer) (o job
 		return o, err
 	}
 	at := 0
+	bo, done := opened(m.Options)
+	defer done()
 	rows, err := build.MergeParts(ctx, out, func(yield func(*io.SectionReader, error) bool) {
 		for p, err := range m.Parts {
 			if err != nil {
@@ -130,14 +199,32 @@ func (k *Index) Merge(ctx context.Context, m *job.Merging, out io.Writer) (o job
 				return
 			}
 		}
-	})
+	}, k.options(bo))
+	var f *fault.Error
 	switch {
+	case k.Join != nil && errors.As(err, &f) && f.File == k.Join.Table:
+		return o, err
 	case fault.KindOf(err) != 0:
 		return o, m.Job.InPart(at, err)
 	case err == nil && rows == 0:
 		err = k.noRasters()
 	}
+	o.Notes = append(o.Notes, k.Join.notes()...)
 	return o, err
+}
+
+// notes says what does not match, as 'chaski index' does.
+func (j *IndexJoin) notes() (lines []string) {
+	if j == nil {
+		return nil
+	}
+	if j.Unmatched > 0 {
+		lines = append(lines, fmt.Sprintf("files without a row in %s: %d", j.Table, j.Unmatched))
+	}
+	if j.Unused > 0 {
+		lines = append(lines, fmt.Sprintf("rows of %s without a file: %d", j.Table, j.Unused))
+	}
+	return lines
 }
 
 // checkName refuses to write a catalog with relative paths into another directory than the one that they are relative

@@ -131,7 +131,50 @@ func mergeParts(t testing.TB, parts [][]byte) (int, error) {
 				return
 			}
 		}
-	})
+	}, build.Options{})
+}
+
+// TestJoinedAndResumed: a job with a table and an older catalog gives the bytes and the counts of one pass with both,
+// and the shards take the rows of files that have not changed.
+func TestJoinedAndResumed(t *testing.T) {
+	dir := chips(t, 15)
+	src, older := filepath.Join(dir, "chips"), filepath.Join(dir, "train.parquet")
+	table := filepath.Join(dir, "table.csv")
+	rows := "id,label\n"
+	for i := range 12 {
+		rows += fmt.Sprintf("%d,%d\n", i+1, i*i) // without 0, 13 and 14
+	}
+	write(t, table, []byte(rows+"99,0\n"))
+	b, _ := catalogOf(t, []string{filepath.Join(src, "a"), filepath.Join(src, "b")}, dir, false, false)
+	write(t, older, b)
+	files := &source.Files{}
+	defer files.Close()
+	var n build.Counts
+	var want bytes.Buffer
+	_, err := build.Write(t.Context(), &want, []string{src}, build.Options{Base: dir, Opener: files, Counts: &n,
+		Join: &build.Join{Table: table, On: "id", Left: true}, Previous: []string{older}})
+	if err != nil || n.Unmatched != 3 || n.Unused != 1 || n.Reused == 0 {
+		t.Fatalf("%+v, %v", n, err)
+	}
+	for _, shards := range []int{1, 4} {
+		k := &Index{Paths: []string{src}, Base: dir, Previous: older,
+			Join: &IndexJoin{Table: table, On: "id", Left: true}}
+		j := plan(t, k, shards)
+		anyOrder(t, rand.New(rand.NewPCG(1, 2)), j)
+		got, o, err := merge(t, j, filepath.Join(dir, "new.parquet"))
+		if err != nil || !bytes.Equal(got, want.Bytes()) {
+			t.Errorf("%d shards: %d bytes, want %d: %v", shards, len(got), want.Len(), err)
+		}
+		notes := []string{"files without a row in " + table + ": 3", "rows of " + table + " without a file: 1"}
+		if !slices.Equal(o.Notes, notes) {
+			t.Errorf("%d shards: %q, want %q", shards, o.Notes, notes)
+		}
+	}
+	k := &Index{Paths: []string{src}, Base: dir, Join: &IndexJoin{Table: table, On: "id"}}
+	_, err = job.Plan(t.Context(), filepath.Join(t.TempDir(), "job"), k, job.PlanOptions{}, options())
+	if !errors.Is(err, fault.NotFound) || !strings.Contains(err.Error(), "and none for 2 more files") {
+		t.Errorf("%v, want not found", err)
+	}
 }
 
 // TestHostilePart: parts that are no catalogs, or whose rows are not in order, are refused.

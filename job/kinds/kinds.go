@@ -16,6 +16,7 @@ import (
 
 // All are the kinds by their names.
 var All = job.Kinds{
+	convertName: func() job.Kind { return new(Convert) },
 	indexName:   func() job.Kind { return new(Index) },
 	pairsName:   func() job.Kind { return new(Pairs) },
 	statsName:   func() job.Kind { return new(Stats) },
