@@ -103,16 +103,17 @@ Exit codes:
 	root.SetVersionTemplate("{{.Name}} {{.Version}}\n")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return console.WrongUsage(err) })
 	// cobra runs this once it has accepted the command line: see console.Started.
-	root.PersistentPreRun = func(cmd *cobra.Command, _ []string) {
+	root.PersistentPreRunE = func(cmd *cobra.Command, args []string) error {
 		cmd.Root().Annotations = map[string]string{console.Started: ""}
 		flags.LimitHeap()
+		return console.NotAnInput(cmd.Flags(), args)
 	}
 	root.AddCommand(
 		raster.NewCat(env), raster.NewIndex(env), raster.NewFrame(env), raster.NewVerify(env),
 		raster.NewConvert(env), raster.NewPaste(env),
 		inspect.NewInfo(env),
 		container.NewLs(env), container.NewLocate(env), container.NewExtract(env),
-		container.NewSQL(env), container.NewPack(env), container.NewMake(env),
+		container.NewSQL(env), container.NewPack(env), container.NewAppend(env), container.NewMake(env),
 		array.NewArray(env), array.NewConsolidate(env),
 		dataset.NewPlan(env), dataset.NewExplain(env), dataset.NewReplay(env),
 		dataset.NewSpec(env), dataset.NewQuarantine(env), dataset.NewStats(env),

@@ -75,6 +75,9 @@ func TestConvertCubes(t *testing.T) {
 		from := testdata(t, "raster", "rumi-3", src.Path)
 		was := cubeOf(t, from)
 		for k, unit := range slices.Sorted(maps.Keys(units)) {
+			if testing.Short() && k != i%len(units) {
+				continue // one unit of each file: the race detector sees the same goroutines
+			}
 			dst := filepath.Join(dir, fmt.Sprintf("%d-%d.rumi", i, k))
 			r := chaski(t.Context(), "convert", "--to", "rumi3", "--strict", "--unit", unit, "--tile", "9",
 				"--level", "1", from, "-o", dst)

@@ -48,7 +48,7 @@ func TestJobIsStats(t *testing.T) {
 		{"job"}, {"job", "plan", "stats", chips}, {"job", "plan", "nothing", "-o", job, chips}, {"job", "run", job},
 		{"job", "run", "--shard", "3", job}, {"job", "status", "--json", "--html", page, job},
 		{"job", "plan", "stats", "-o", job, "--shards", "0", chips},
-		{"job", "plan", "stats", "-o", "s3://bucket/job", chips},
+		{"job", "plan", "stats", "-o", "https://bucket/job", chips},
 		{"job", "plan", "stats", "-o", job, "--shards", "2", "--shard-items", "2", chips},
 	} {
 		if r := chaski(t.Context(), args...); r.code != 2 {

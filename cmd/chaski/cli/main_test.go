@@ -481,6 +481,7 @@ func workplace(t *testing.T) string {
 		"items.json": []byte(`{"type": "FeatureCollection", "features": [{"type": "Feature", "id": "a", "properties": {},
 			"assets": {"B04": {"href": "first.tif"}, "B08": {"href": "second.tif"}}}]}`),
 		"labels.csv": []byte("id,label\na,1\nb,2\nc,3\n"),
+		"years.csv":  []byte("id,year\n1,2024\n"),
 		"spec.json": []byte(`{"version": 1, "source": "chips", "batch_size": 2, "shuffle": true, "seed": 5,
 			"fields": [], "sampler": {"kind": ""}, "bad_samples": "skip"}`),
 	} {
@@ -504,6 +505,14 @@ func workplace(t *testing.T) string {
 	t.Chdir(dir)
 	if r := chaski(t.Context(), "index", "--format", "parquet", "-o", "train.parquet", "chips"); r.code != 0 {
 		t.Fatal(r.err)
+	}
+	for _, args := range [][]string{ // three containers without a common sample
+		{"-o", "months", "--part-count", "1", "--where", "score > 0.53"},
+		{"-o", "june.tacozip", "--where", "score > 0.5 AND score < 0.53"},
+	} {
+		if r := chaski(t.Context(), slices.Concat([]string{"pack"}, args, []string{"data.tacozip"})...); r.code != 0 {
+			t.Fatal(r.err)
+		}
 	}
 	writeState(t, "spec.json", "state.json", 2)
 	return dir

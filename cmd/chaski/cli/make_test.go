@@ -3,6 +3,7 @@ package cli
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -31,5 +32,19 @@ func TestMakeStatsElsewhere(t *testing.T) {
 	}
 	if _, err := os.Stat(at("new.tacozip")); err == nil {
 		t.Error("a container was made")
+	}
+}
+
+// TestMakeStatsNowhere: --stats in a directory that is not there is an error before the chips are made.
+func TestMakeStatsNowhere(t *testing.T) {
+	dir := t.TempDir()
+	recipe := filepath.Join("..", "..", "..", "examples", "coast.yaml")
+	out, stats := filepath.Join(dir, "new.tacozip"), filepath.Join(dir, "missing", "stats.json")
+	r := chaski(t.Context(), "make", "-o", out, "--stats", stats, recipe)
+	if r.code != 1 || !strings.Contains(r.err, stats) {
+		t.Errorf("exit %d: %s", r.code, r.err)
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+		t.Errorf("it leaves %v (%v)", left, err)
 	}
 }

@@ -328,7 +328,10 @@ func arrayFiles(t *testing.T) (root string, names []string, files map[string][]b
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, a := range arrays {
+	for i, a := range arrays {
+		if testing.Short() && i%4 != 0 {
+			continue // the arrays differ, not what runs at the same time
+		}
 		names = append(names, a.Name())
 	}
 	files = map[string][]byte{}

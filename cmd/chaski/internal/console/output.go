@@ -49,6 +49,17 @@ func WriteFile(name string, out io.Writer, write func(io.Writer) error) error {
 	return FileError(name, durable.WriteFile(name, func(f *os.File) error { return write(f) }))
 }
 
+// Writable returns the error of WriteFile about a file that cannot be created.
+func Writable(name string) error {
+	if name == "-" || name == "" {
+		return nil
+	}
+	if st, err := os.Stat(name); err == nil && !st.Mode().IsRegular() && !st.IsDir() {
+		return nil // a device or pipe
+	}
+	return FileError(name, durable.Writable(name))
+}
+
 // NotToTerminal refuses to write binary data to a terminal, which would obey some of its bytes.
 func NotToTerminal(out io.Writer, what string) error {
 	if f, ok := out.(*os.File); ok && term.IsTerminal(int(f.Fd())) {

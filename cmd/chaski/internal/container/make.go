@@ -26,7 +26,7 @@ type makeFlags struct {
 	workers          int
 	memory           int64
 	maxChunk         int
-	quiet            bool
+	quiet, resume    bool
 }
 
 // NewMake returns the command make.
@@ -66,12 +66,15 @@ whose rasters do not lie together. bad_samples is error (default) or skip. An un
 The loader reads the windows as for training. Pixels, nodata, masks, names of bands and CRS are kept, and
 each chip has the transform of its window. A chip of one field is a file, one of several fields a folder
 with a file for each. Level 0 has the columns chaski:source, chaski:window, split, stac:crs,
-stac:tensor_shape, stac:geotransform and stac:centroid; files have geotiff:stats.
+stac:tensor_shape, stac:geotransform and stac:centroid; files have geotiff:stats and chaski:index or
+rumi:header, a copy of their header, which the loader then does not read.
 
 OUT is complete or absent, also after a kill. A ZIP replaces an older one; a folder must not be there. The
-same recipe gives the same bytes, for any number of workers.`,
+same recipe gives the same bytes, for any number of workers. An interrupted run goes on with --resume, in
+place of starting over: it keeps what is done in the folder .OUT.chaski-work beside OUT.`,
 		Example: `  chaski make -o chips.tacozip chips.yaml
   chaski make -o made/ --stats made.json chips.yaml
+  chaski make -o chips.tacozip --resume chips.yaml
   chaski make -o small.tacozip --workers 2 --memory 100000000 chips.json`,
 		Args: console.ExactlyOne("RECIPE"),
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd.Context(), env, args[0]) },
@@ -84,6 +87,7 @@ same recipe gives the same bytes, for any number of workers.`,
 		"chips that are read and encoded at a time (default: the number of processors)")
 	flags.AddMemory(fl, &f.memory, "windows")
 	flags.AddMaxChunk(fl, &f.maxChunk)
+	fl.BoolVar(&f.resume, "resume", false, "go on with an interrupted run of the same recipe, if there is one")
 	fl.BoolVar(&f.quiet, "quiet", false, "show no progress")
 	return cmd
 }
@@ -114,11 +118,15 @@ func (f *makeFlags) run(ctx context.Context, env console.Env, path string) error
 	if f.stats != "" && !*r.Statistics {
 		return console.Usagef("--stats needs statistics, which the recipe turns off")
 	}
+	if err := console.Writable(f.stats); err != nil {
+		return err // before the chips are made
+	}
 	files := open.NewOpener(true)
 	defer files.Close()
 	bar := console.NewBar(env.Err, "chips", -1)
-	o := recipe.Options{Base: pathname.Dir(path), Form: forms[f.form], Loader: loader.Options{Workers: f.workers,
-		MemoryBytes: f.memory, MaxChunkBytes: f.maxChunk, Opener: files, SQL: env.SQL}}
+	o := recipe.Options{Base: pathname.Dir(path), Form: forms[f.form], Resume: f.resume,
+		Loader: loader.Options{Workers: f.workers, MemoryBytes: f.memory, MaxChunkBytes: f.maxChunk, Opener: files,
+			SQL: env.SQL}}
 	if !f.quiet {
 		o.Progress = bar.Set
 	}

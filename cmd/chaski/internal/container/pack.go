@@ -23,7 +23,11 @@ type packFlags struct {
 	out, collection, form string
 	workers               int
 	quiet                 bool
-	notes                 []string       // what is wrong with the source, and can be read all the same
+	partSize              string
+	partCount             int
+	given                 *build.Collection // the description of append, instead of that of the source
+	notes                 []string          // what is wrong with the source, and can be read all the same
+	columns               columnFlags
 	ofContainers          *pflag.FlagSet // flags that mean nothing for a directory of files
 }
 
@@ -32,7 +36,7 @@ func NewPack(env console.Env) *cobra.Command {
 	var f packFlags
 	cmd := &cobra.Command{
 		Use:   "pack -o OUT [flags] DIR | CONTAINER...",
-		Short: "Write a TACO 2 container",
+		Short: "Write a container: TACO 2, an index of several, or a Tortilla",
 		Long: `Write a TACO 2 container, as a ZIP (OUT ends in .tacozip or .zip) or as a folder.
 
 Of a directory, each file becomes a sample with the file's name as its id, and each directory in it a folder
@@ -46,20 +50,39 @@ folder and back, of several containers into one, from a Tortilla or a TACO 0.2 t
 members of --collection. That of a subset says what it is taken from (taco:subset_of). The containers are
 checked first, as by 'chaski verify': one that it refuses is not copied, and its notes are printed.
 
+--metadata adds the columns of a table (Parquet, CSV, or STAC items as JSON) to the samples. The column --on
+names the sample of a row: its id or, if no row has that, its id without an extension. A sample without a row
+is an error; with --metadata-left its columns are null. Rows without a sample are counted on standard error.
+
+An OUT that ends in .tortilla is a Tortilla 0.5: the samples and columns without COLLECTION.json.
+
+An OUT called .tacocat, __TACOCAT__ or TACOLLECTION.json is an index: the tables of the ZIPs CONTAINER..., or
+of those in a directory, so that a reader opens the index alone (.tacocat is a folder that today's readers
+know, __TACOCAT__ the file of the specification), or what their descriptions say together. The ZIPs must lie
+in its folder or below. An older index is replaced.
+
 OUT is complete or absent, also after a kill. A ZIP replaces an older one; a folder must not be there.`,
 		Example: `  chaski pack -o masks.tacozip --collection about.json masks/
+  chaski pack -o masks.tacozip --collection about.json --metadata years.csv masks/
   chaski pack -o folder data.tacozip
   chaski pack -o low.tacozip --where "score < 0.5" data.tacozip
   chaski pack -o high.tacozip --where "score >= 0.5" data.tacozip
-  chaski pack -o all.tacozip low.tacozip high.tacozip`,
+  chaski pack -o all.tacozip low.tacozip high.tacozip
+  chaski pack -o parts/ --part-size 4GB all.tacozip
+  chaski pack -o parts/.tacocat parts/`,
 		Args: console.AtLeastOne("DIR or CONTAINER"),
 		RunE: func(cmd *cobra.Command, paths []string) error { return f.warn(env, f.run(cmd.Context(), env, paths)) },
 	}
 	fl := cmd.Flags()
 	fl.StringVarP(&f.out, "output", "o", "", "`OUT`, the container to write")
 	flags.NonEmptyVar(fl, &f.collection, "collection", "JSON `FILE` with members of COLLECTION.json")
-	fl.StringVar(&f.form, "form", "auto", "auto (by the name of OUT), zip or folder")
+	fl.StringVar(&f.form, "form", "auto",
+		"auto (by the name of OUT), zip, folder, tortilla, tacocat, tacocat-file or tacollection")
+	flags.NonEmptyVar(fl, &f.partSize, "part-size",
+		"write a folder OUT of ZIPs with files of `SIZE` each, such as 4GB, and an index, or of Tortillas")
+	fl.IntVar(&f.partCount, "part-count", 0, "write a folder OUT of this many ZIPs and an index, or of Tortillas")
 	fl.IntVar(&f.workers, "workers", 0, "files that are read at a time (default: the number of processors, at least 4)")
+	f.columns.add(fl)
 	fl.BoolVar(&f.quiet, "quiet", false, "show no progress")
 	f.ofContainers = pflag.NewFlagSet("", pflag.ContinueOnError)
 	f.containerFlags.add(f.ofContainers)
@@ -72,14 +95,17 @@ func (f *packFlags) run(ctx context.Context, env console.Env, paths []string) er
 	if f.out == "" {
 		return console.Usagef("-o OUT is missing")
 	}
-	if err := console.FirstError(console.OneOf("form", f.form, "auto", "zip", "folder"),
-		console.AtLeast("workers", f.workers, 0)); err != nil {
+	if err := console.FirstError(console.OneOf("form", f.form, packFormNames...),
+		console.AtLeast("workers", f.workers, 0), console.AtLeast("part-count", f.partCount, 0)); err != nil {
 		return err
 	}
 	files := open.NewOpener(true)
 	defer files.Close()
 	bar := console.NewBar(env.Err, "pack", 0)
-	o := build.Options{Opener: files, Workers: f.workers, Form: forms[f.form]}
+	o := build.Options{Opener: files, Workers: f.workers, Form: packForms[f.form]}
+	if o.Form == build.Auto {
+		o.Form = build.FormOf(f.out)
+	}
 	if !f.quiet {
 		o.Progress = func(done, total int) { bar.Set(int64(done), int64(total)) }
 	}
@@ -88,9 +114,8 @@ func (f *packFlags) run(ctx context.Context, env console.Env, paths []string) er
 	if err != nil {
 		return console.FileError(f.out, err)
 	}
-	for _, note := range f.notes {
-		fmt.Fprintf(env.Err, "chaski: %s: %s\n", console.Printable(paths[0]), console.Printable(note))
-	}
+	f.printNotes(env, paths)
+	f.columns.report(env)
 	_, err = fmt.Fprintf(env.Out, "%s: %d samples, %d files, %s\n", console.Printable(f.out), r.Samples, r.Files,
 		console.DecimalSize(r.Bytes))
 	return err
@@ -99,6 +124,13 @@ func (f *packFlags) run(ctx context.Context, env console.Env, paths []string) er
 // write writes the container.
 func (f *packFlags) write(ctx context.Context, files source.Opener, paths []string,
 	o build.Options) (*build.Result, error) {
+	if err := console.FirstError(f.parts(&o), f.columns.check(&o)); err != nil {
+		return nil, err
+	}
+	f.columns.into(&o)
+	if o.Form.Indexes() {
+		return f.index(ctx, paths, o)
+	}
 	if st, err := os.Stat(paths[0]); err == nil && st.IsDir() && !taco.Is(ctx, files, paths[0]) {
 		return f.directory(ctx, paths, o)
 	}
@@ -142,6 +174,9 @@ func (f *packFlags) write(ctx context.Context, files source.Opener, paths []stri
 	if err != nil {
 		return nil, err
 	}
+	if f.collection != "" && o.Form == build.TortillaFile {
+		return nil, console.Usagef("--collection is for containers with a description: a Tortilla has none")
+	}
 	if len(rows) < len(all) {
 		if err := c.SubsetOf(time.Now()); err != nil {
 			return nil, err
@@ -154,23 +189,32 @@ func (f *packFlags) write(ctx context.Context, files source.Opener, paths []stri
 	return r, fault.WithFile(err, paths[0])
 }
 
+// parts sets the parts of a container.
+func (f *packFlags) parts(o *build.Options) (err error) {
+	switch {
+	case f.partSize == "" && f.partCount == 0:
+		return nil
+	case f.partSize != "" && f.partCount > 0:
+		return console.Usagef("--part-size and --part-count exclude each other")
+	case build.FormOf(f.out) != build.Folder || o.Form != build.Folder && o.Form != build.TortillaFile:
+		return console.Usagef("parts lie in a folder: %s must be the name of one, and --form auto or tortilla", f.out)
+	case f.partSize != "":
+		o.PartBytes, err = parseSize("part-size", f.partSize)
+	}
+	o.PartCount = f.partCount
+	return err
+}
+
 // directory packs a directory of files.
 func (f *packFlags) directory(ctx context.Context, paths []string, o build.Options) (*build.Result, error) {
 	if len(paths) > 1 {
 		return nil, console.Usagef("%s is a directory of files: it is packed alone", paths[0])
 	}
-	if f.collection == "" {
+	if f.collection == "" && f.given == nil && o.Form != build.TortillaFile {
 		return nil, console.Usagef("--collection is missing: a directory of files does not describe itself")
 	}
-	var ignored error
-	f.ofContainers.VisitAll(func(fl *pflag.Flag) {
-		if fl.Changed && ignored == nil {
-			ignored = console.Usagef("--%s is for containers: %s is a directory of files, which is packed whole",
-				fl.Name, paths[0])
-		}
-	})
-	if ignored != nil {
-		return nil, ignored
+	if err := f.unused(paths[0] + " is a directory of files, which is packed whole"); err != nil {
+		return nil, err
 	}
 	c := &build.Collection{}
 	if err := f.describe(c); err != nil {
@@ -186,6 +230,9 @@ func (f *packFlags) directory(ctx context.Context, paths []string, o build.Optio
 
 // describe sets the members of --collection.
 func (f *packFlags) describe(c *build.Collection) error {
+	if f.given != nil {
+		*c = *f.given
+	}
 	if f.collection == "" {
 		return nil
 	}

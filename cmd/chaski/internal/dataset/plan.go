@@ -19,6 +19,7 @@ type planFlags struct {
 	prefetch    int
 	sample      int64
 	all         bool
+	price       price
 }
 
 func NewPlan(env console.Env) *cobra.Command {
@@ -39,6 +40,9 @@ For an epoch, for the average step and for the largest step it prints:
   chunks decoded  chunks decoded: fewer than needed if windows of a pool share decoded tiles
   decoded         bytes of the decoded chunks
 
+With --price-per-gb and --price-per-1000-requests it prints what the store asks for these bytes (1 GB is
+10^9) and requests, over --epochs epochs like this one.
+
 It also prints the largest memory use: batches, shared tiles, workers, headers and pages of tables. It does
 not count the reading of headers that a catalog does not hold.
 
@@ -52,6 +56,7 @@ How exact the numbers are:
 
 With --world N the numbers are those of one rank of N that has its own engine.`,
 		Example: `  chaski plan --batch 2 --window 64x64 --per-asset 4 chips/
+  chaski plan --price-per-gb 0.09 --price-per-1000-requests 0.0004 --epochs 2 --batch 2 chips/
   chaski plan --json spec.json`,
 		Args: console.ExactlyOne("SPEC.json or DATASET"),
 		RunE: func(cmd *cobra.Command, args []string) error { return f.do(cmd, env, args[0]) },
@@ -64,6 +69,7 @@ With --world N the numbers are those of one rank of N that has its own engine.`,
 	fl.IntVar(&f.world, "world", 1, "how many ranks share a step (1: one rank takes all rows)")
 	fl.IntVar(&f.prefetch, "prefetch", loader.DefaultPrefetch, "batches prepared ahead")
 	fl.Int64Var(&f.sample, "sample", dryrun.DefaultSamples, "examine at most this many samples")
+	f.price.add(fl)
 	fl.BoolVar(&f.all, "all", false, "examine every sample, whatever their number")
 	return cmd
 }
@@ -75,13 +81,14 @@ type planReport struct {
 	// Fields describe the fields of a batch: kind, dtype and lengths, as found in the dataset.
 	Fields []string `json:"fields"`
 	*dryrun.Forecast
-	MemoryTotal int64 `json:"memory_total"`
-	Exact       bool  `json:"exact"`
+	Price       *priceReport `json:"price,omitempty"`
+	MemoryTotal int64        `json:"memory_total"`
+	Exact       bool         `json:"exact"`
 }
 
 func (f *planFlags) do(cmd *cobra.Command, env console.Env, path string) error {
 	if err := console.FirstError(checkRank(f.rank, f.world), console.AtLeast("prefetch", f.prefetch, 1),
-		console.AtLeast("sample", f.sample, 1)); err != nil {
+		console.AtLeast("sample", f.sample, 1), f.price.check(cmd.Flags())); err != nil {
 		return err
 	}
 	e, closeAll, err := f.run.Open(cmd.Context(), env, path, nil)
@@ -101,7 +108,7 @@ func (f *planFlags) do(cmd *cobra.Command, env console.Env, path string) error {
 		return console.UsageUnlessFault(err)
 	}
 	r := planReport{Spec: e.Hash(), Dataset: e.Fingerprint(), Fields: fieldStrings(e.Fields()), Forecast: p,
-		MemoryTotal: p.Memory.Total(), Exact: p.Exact()}
+		Price: f.price.of(&p.Total), MemoryTotal: p.Memory.Total(), Exact: p.Exact()}
 	if f.run.JSON {
 		return console.PrintJSON(env.Out, r)
 	}
@@ -121,6 +128,12 @@ func (r *planReport) print(env console.Env, spec loader.Spec) error {
 	if len(r.Sources) > 1 {
 		fmt.Fprintln(env.Out)
 		if err := console.WriteTable(env.Out, r.sources()); err != nil {
+			return err
+		}
+	}
+	if r.Price != nil {
+		fmt.Fprintln(env.Out)
+		if err := console.WriteTable(env.Out, r.Price.table()); err != nil {
 			return err
 		}
 	}
@@ -195,6 +208,10 @@ func (r *planReport) notes() (out []string) {
 	if r.Loose {
 		out = append(out, "which values of points or sparse fragments are read depends on their coordinates, and how "+
 			"much of a large strip on its compression: requests are an estimate, and bytes an upper bound")
+	}
+	if r.LeftOut > 0 {
+		out = append(out, fmt.Sprintf("%d scenes are left out, because no window can show them, the first: %s",
+			r.LeftOut, r.FirstLeft))
 	}
 	if r.FirstBad != "" {
 		out = append(out, fmt.Sprintf("%d samples cannot be read, the first: %s", r.Total.Bad, r.FirstBad))

@@ -34,7 +34,10 @@ func (g *ground) add(fl *pflag.FlagSet) {
 	fl.StringVar(&g.Pick, "pick", "",
 		"with --geo-window: which scenes come first: first, newest, oldest, least:COLUMN or most:COLUMN "+
 			"(default: first)")
-	fl.StringVar(&g.Mosaic, "mosaic", "", "with --geo-window: first or none (default: first)")
+	fl.StringVar(&g.Mosaic, "mosaic", "",
+		"with --geo-window: first, none, mean or median (default: first)")
+	fl.StringVar(&g.Overviews, "overviews", "",
+		"with --geo-window: which fields read overviews where windows are coarser: auto, all or none (default: auto)")
 }
 
 // sampler copies the flags to s.

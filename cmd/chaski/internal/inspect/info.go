@@ -195,6 +195,9 @@ func (s *sheet) tiff(t *survey.TIFFInfo) {
 	}
 	s.line("tiff", "%s, %s, %s, interleave %s, %d directories, %d overviews", kind, order, t.Compression,
 		t.Interleave, t.Directories, t.Overviews)
+	for i, size := range t.OverviewSizes {
+		s.line(fmt.Sprintf("overview %d", i), "%d × %d", size[0], size[1])
+	}
 	if t.Chain != "" {
 		s.line("", "more TIFF directories are not read: %s", t.Chain)
 	}

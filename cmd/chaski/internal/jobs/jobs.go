@@ -2,13 +2,18 @@
 package jobs
 
 import (
+	"context"
+
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/flags"
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/open"
+	"github.com/chaski-eo/chaski/job"
+	"github.com/chaski-eo/chaski/job/kinds"
 	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/source"
 )
 
 // New returns the command job.
@@ -30,6 +35,32 @@ the same bytes. 'job local' does all that is left on this machine.`,
 	}
 	cmd.AddCommand(newPlan(env), newRun(env), newLocal(env), newStatus(env), newMerge(env))
 	return cmd
+}
+
+// folderOf returns the folder of a job, a path or the URL of an object store, and what ends its use.
+func folderOf(ctx context.Context, path string) (job.Folder, func(), error) {
+	if !open.IsStore(path) {
+		return job.Dir(source.LocalPath(path)), func() {}, nil
+	}
+	b, key, done, err := open.Bucket(ctx, path)
+	if err != nil {
+		return nil, nil, err
+	}
+	return job.Objects(b, key, path), done, nil
+}
+
+// opened opens a job, and returns what ends its use.
+func opened(ctx context.Context, path string) (*job.Job, func(), error) {
+	f, done, err := folderOf(ctx, path)
+	if err != nil {
+		return nil, nil, err
+	}
+	j, err := job.OpenIn(ctx, f, kinds.All)
+	if err != nil {
+		done()
+		return nil, nil, err
+	}
+	return j, done, nil
 }
 
 // resource has the flags of what a command may use.

@@ -24,10 +24,11 @@ an error, and nothing is written. The exit code is that of the kind's command.`,
 		Args:    console.ExactlyOne("FOLDER"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
-			j, err := kinds.Open(ctx, args[0])
+			j, closeJob, err := opened(ctx, args[0])
 			if err != nil {
 				return err
 			}
+			defer closeJob()
 			r, err := j.Results(ctx)
 			if err != nil {
 				return err

@@ -32,7 +32,7 @@ under the same names, so that full paths or URLs are best. Files are listed, and
 			return console.Usagef("KIND is %q: it must be one of %q", args[0], kinds.All.Names())
 		},
 	}
-	cmd.AddCommand(planStats(env), planIndex(env), planVerify(env), planWeights(env), planPairs(env))
+	cmd.AddCommand(planStats(env), planIndex(env), planVerify(env), planWeights(env), planPairs(env), planConvert(env))
 	return cmd
 }
 
@@ -43,7 +43,7 @@ type planned struct {
 }
 
 func (f *planned) add(fl *pflag.FlagSet) {
-	fl.StringVarP(&f.out, "output", "o", "", "the `FOLDER` of the job")
+	fl.StringVarP(&f.out, "output", "o", "", "the `FOLDER` of the job, also in an object store: s3://, gs://, az://")
 	fl.IntVar(&f.o.Shards, "shards", 0, "how many shards (default: as many as the other limits need)")
 	fl.IntVar(&f.o.ShardItems, "shard-items", 0,
 		fmt.Sprintf("the most samples or files of a shard (default %d)", job.DefaultShardItems))
@@ -57,8 +57,8 @@ func (f *planned) check(fl *pflag.FlagSet) error {
 	if f.out == "" {
 		return console.Usagef("--output is missing: the folder of the job")
 	}
-	if source.Scheme(f.out) != "" {
-		return console.Usagef("--output is %s: it must be a path, of a folder that is local or shared", f.out)
+	if source.IsRemote(f.out) && !open.IsStore(f.out) {
+		return console.Usagef("--output is %s: it must be a path, or a URL of s3://, gs:// or az://", f.out)
 	}
 	if f.o.Shards > 0 && (f.o.ShardItems > 0 || f.o.ShardBytes > 0) {
 		return console.Usagef("--shards excludes --shard-items and --shard-bytes")
@@ -77,7 +77,12 @@ func (f *planned) check(fl *pflag.FlagSet) error {
 func (f *planned) write(cmd *cobra.Command, env console.Env, k job.Kind) error {
 	opener := open.NewOpener(true)
 	defer opener.Close()
-	j, err := job.Plan(cmd.Context(), f.out, k, f.o, loader.Options{Opener: opener, SQL: env.SQL})
+	folder, done, err := folderOf(cmd.Context(), f.out)
+	if err != nil {
+		return err
+	}
+	defer done()
+	j, err := job.PlanIn(cmd.Context(), folder, k, f.o, loader.Options{Opener: opener, SQL: env.SQL})
 	if err != nil {
 		return console.UsageUnlessFault(console.FileError(f.out, err))
 	}
@@ -123,21 +128,35 @@ for byte, for any number of shards.`,
 
 func planIndex(env console.Env) *cobra.Command {
 	var k kinds.Index
+	var join kinds.IndexJoin
 	return planOf(env, &cobra.Command{
 		Use:   "index [flags] -o FOLDER PATH...",
 		Short: "Plan a catalog: the file that 'chaski index --format parquet' writes",
 		Long: `Plan a catalog of the files below PATH: directories, globs, also of an object store, and containers. Shards
 are divided by numbers of files, since they read headers only; the list is sorted on disk, so that
 memory does not grow with it. Paths of local files are relative to --base, which is the directory that
-'chaski job merge -o' writes the catalog into, unless --absolute is set.`,
+'chaski job merge -o' writes the catalog into, unless --absolute is set. --join is checked here, and
+the merge adds the columns. Catalogs of pairs (--field) have no shards.`,
 		Example: `  chaski job plan index -o index-job/ --shards 200 chips/
   chaski job plan index -o all-job/ --absolute --skip-bad "chips/*.tif" coast.tacozip`,
 	}, console.AtLeastOne("PATH"), func(fl *pflag.FlagSet) {
 		fl.StringVar(&k.Base, "base", "", "the `DIR` of the catalog (default: the current directory)")
 		fl.BoolVar(&k.Absolute, "absolute", false, "store absolute paths in the catalog")
 		fl.BoolVar(&k.SkipBad, "skip-bad", false, "leave out files that cannot be indexed")
+		fl.StringVar(&k.Previous, "resume", "",
+			"keep the rows of this `CATALOG` in --base whose files have not changed, if it is there")
+		fl.StringVar(&join.Table, "join", "", "`TABLE` whose columns to add")
+		fl.StringVar(&join.On, "on", "", "`COLUMN` of the table that names the files")
+		fl.BoolVar(&join.Left, "join-left", false, "allow files without a row in the table")
 	}, func(paths []string) (job.Kind, error) {
-		k.Paths = paths
+		switch k.Paths = paths; {
+		case join.Table != "" && join.On == "":
+			return nil, console.Usagef("--join %s needs --on COLUMN", join.Table)
+		case join.Table == "" && (join.On != "" || join.Left):
+			return nil, console.Usagef("--on and --join-left need --join TABLE")
+		case join.Table != "":
+			k.Join = &join
+		}
 		return &k, nil
 	})
 }

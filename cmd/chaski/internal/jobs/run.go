@@ -6,7 +6,6 @@ import (
 
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
 	"github.com/chaski-eo/chaski/job"
-	"github.com/chaski-eo/chaski/job/kinds"
 )
 
 // running has the flags of the commands that do shards.
@@ -50,10 +49,11 @@ result is done: the command ends at once, unless --again is given.`,
 			if len(shards) == 0 {
 				return console.Usagef("--shard is missing")
 			}
-			j, err := kinds.Open(cmd.Context(), args[0])
+			j, closeJob, err := opened(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}
+			defer closeJob()
 			total := int64(0)
 			for _, i := range shards {
 				if i < 0 || i >= len(j.Shards) {
@@ -73,7 +73,7 @@ result is done: the command ends at once, unless --again is given.`,
 			for _, i := range shards {
 				o.Progress = func(done, _ int64) { bar.Set(before+done, total) }
 				if err := j.Run(cmd.Context(), i, o); err != nil {
-					return console.UsageUnlessFault(console.FileError(args[0], err))
+					return console.FileError(args[0], err)
 				}
 				before += j.Shards[i].Count
 			}
@@ -104,10 +104,11 @@ failed.`,
 			if err := console.Between("parallel", lo.Shards, 1, maxParallel); err != nil {
 				return err
 			}
-			j, err := kinds.Open(cmd.Context(), args[0])
+			j, closeJob, err := opened(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}
+			defer closeJob()
 			o, done, err := f.options(env)
 			if err != nil {
 				return err
@@ -116,7 +117,7 @@ failed.`,
 			bar := console.NewBar(env.Err, j.Kind, j.Items)
 			defer bar.Done()
 			lo.RunOptions, lo.Progress = o, bar.Set
-			return console.UsageUnlessFault(console.FileError(args[0], j.Local(cmd.Context(), lo)))
+			return console.FileError(args[0], j.Local(cmd.Context(), lo))
 		},
 	}
 	cmd.Flags().IntVar(&lo.Shards, "parallel", 1, "number of shards to do at the same time")

@@ -9,7 +9,6 @@ import (
 
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
 	"github.com/chaski-eo/chaski/job"
-	"github.com/chaski-eo/chaski/job/kinds"
 	"github.com/chaski-eo/chaski/job/page"
 )
 
@@ -31,10 +30,11 @@ that needs no other.`,
 			if asJSON && html != "" {
 				return console.Usagef("--json and --html exclude each other")
 			}
-			j, err := kinds.Open(cmd.Context(), args[0])
+			j, closeJob, err := opened(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}
+			defer closeJob()
 			s, err := j.Status(cmd.Context(), check)
 			if err != nil {
 				return err

@@ -26,6 +26,7 @@ type catFlags struct {
 	sizes         []string
 	n, t, b, y, x string
 	header        string
+	overview      int
 	format        string
 	threads       int
 	maxBytes      int64
@@ -81,6 +82,8 @@ in C order. npy writes a NumPy file (version 1.0). raw writes the bytes alone.`,
 	fl.StringVar(&f.header, "header", "",
 		"`HEXFILE` with the header blob of the one PATH, as 'chaski index' prints it; the file's own header "+
 			"is not read")
+	fl.IntVar(&f.overview, "overview", -1,
+		"read overview `N`, from 0, the largest, as in GDAL; --y and --x count its pixels (-1: the raster itself)")
 	fl.StringVar(&f.format, "format", "sha256", "sha256, npy or raw")
 	fl.IntVar(&f.threads, "threads", procs.Workers(), "decoding threads")
 	fl.Int64Var(&f.maxBytes, "max-bytes", 8<<30, "refuse results larger than this, in bytes")
@@ -122,7 +125,7 @@ func (f *catFlags) options(paths []string) (o raster.ReadOptions, err error) {
 		return o, err
 	}
 	if err := console.FirstError(console.AtLeast("threads", f.threads, 1),
-		console.AtLeast("max-bytes", f.maxBytes, 1)); err != nil {
+		console.AtLeast("overview", f.overview, -1), console.AtLeast("max-bytes", f.maxBytes, 1)); err != nil {
 		return o, err
 	}
 	o.Layout, o.Threads, o.MaxBytes = f.layout, f.threads, f.maxBytes
@@ -149,7 +152,13 @@ func (f *catFlags) options(paths []string) (o raster.ReadOptions, err error) {
 	if o.X.List != nil {
 		return o, console.Usagef("--x is %q: it must be start:stop, not a list", f.x)
 	}
+	if f.overview >= 0 {
+		o.Overview = &f.overview
+	}
 	if f.header != "" {
+		if o.Overview != nil {
+			return o, console.Usagef("--header describes no overviews: leave it or --overview out")
+		}
 		if len(paths) != 1 {
 			return o, console.Usagef("--header %s is the header of one PATH: there are %d", f.header, len(paths))
 		}

@@ -3,6 +3,7 @@ package raster
 import (
 	"bufio"
 	"context"
+	"fmt"
 	"io"
 	"path/filepath"
 	"strings"
@@ -11,7 +12,6 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/flags"
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/open"
@@ -22,25 +22,20 @@ import (
 	"github.com/chaski-eo/chaski/internal/procs"
 	"github.com/chaski-eo/chaski/loader/raster"
 	"github.com/chaski-eo/chaski/ops/convert"
-	"github.com/chaski-eo/chaski/rumi"
 )
 
 type convertFlags struct {
+	Encoding
 	out       string
-	to        string
-	unit      string
-	codec     string
 	overwrite bool
 	workers   int
-	o         convert.Options
-	losses    losses
+	losses    convert.Losses
 
 	dims, extents, attr string // of arrays
 	at                  flags.Timestamp
 
-	steps, dtype string // of rumi3
-	times, names []string
-	stack        bool
+	steps string // of rumi3
+	stack bool
 }
 
 func NewConvert(env console.Env) *cobra.Command {
@@ -138,36 +133,18 @@ that were complete stay.`,
 func (f *convertFlags) add(cmd *cobra.Command) {
 	fl := cmd.Flags()
 	fl.StringVarP(&f.out, "output", "o", "", "`DST`, a file or a directory; - for standard output")
-	fl.StringVar(&f.to, "to", "", "format: tog, rumi, rumi2, rumi3 or tiledb")
+	f.Encoding.Add(fl)
+	fl.Lookup("to").Usage = "format: tog, rumi, rumi2, rumi3 or tiledb"
 	f.at.Add(fl)
 	fl.StringVar(&f.dims, "dims", "", "what the dimensions of an array are, in their order: n, b, y and x")
 	fl.StringVar(&f.extents, "extent", "",
 		"`DIM=CELLS`...: sides of the tiles of an array (default: n=1 b=1, and --tile for y and x)")
 	fl.StringVar(&f.attr, "attr", "", "attribute of an array (default: all of SRC; image for DST)")
-	fl.IntVar(&f.o.Tile, "tile", 512, "side of a tile, in pixels")
-	fl.StringVar(&f.o.Graph, "graph", "", "OpenZL graph of rumi files, in place of --codec")
-	fl.StringVar(&f.codec, "codec", "auto", "how the graph of a tile of rumi files is chosen: auto or best")
-	fl.Float64Var(&f.o.MaxCost, "max-cost", 0,
-		"longest time to decode a graph that --codec chooses, as a multiple of a TOG's tile (default: best 0.71, auto "+
-			"none)")
-	fl.IntVar(&f.o.Geozl, "geozl", 0, "release 0.`N` of geozl that readers of rumi3 have, 18 or 19 (default: 18)")
-	fl.IntVar(&f.o.Level, "level", 13,
-		"zstd level, 1 to 22; from 6 on, data that shrinks to a third is searched more deeply, from 20 on all data")
-	fl.StringVar(&f.unit, "unit", "tile",
-		"what a frame of rumi2 or rumi3 holds: tile (one band) or cell (all); of rumi3 also step, or axes like "+
-			"\"h w b\"")
 	fl.StringVar(&f.steps, "t", "", "steps of time of SRC: `SEL`, or all")
-	fl.StringVar(&f.dtype, "dtype", "", "type of the samples in rumi3 (default: as in SRC)")
-	fl.StringArrayVar(&f.times, "time", nil, "`TIME` of a step of rumi3; repeatable")
-	fl.StringSliceVar(&f.names, "names", nil, "names of the bands of rumi3, `A,B,C`")
 	fl.BoolVar(&f.stack, "stack", false, "with --to rumi3: all SRC become one file, as its steps of time")
 	fl.IntVar(&f.workers, "workers", 0,
 		"number of files or tiles to convert at the same time (default: the number of processors)")
-	fl.BoolVar(&f.o.Overviews, "overviews", false,
-		"keep the overviews of a raster; the file is then outside the TOG profile")
-	fl.BoolVar(&f.o.Strict, "strict", false, "refuse rasters of which anything would be left out")
 	fl.BoolVar(&f.overwrite, "overwrite", false, "replace files that exist")
-	fl.Int64Var(&f.o.MaxBytes, "max-bytes", 8<<30, "refuse images that are larger than this when decoded, in bytes")
 	flags.AddMaxChunk(fl, &f.o.MaxChunk)
 }
 
@@ -186,7 +163,7 @@ func (f *convertFlags) run(ctx context.Context, env console.Env, paths []string)
 		if err := f.array(ctx, env, jobs); err != nil {
 			return err
 		}
-		f.losses.print(env.Err)
+		f.warn(env.Err)
 		return nil
 	}
 	// Workers go to files first and to the tiles of a file last, because files need not wait for each
@@ -226,8 +203,15 @@ func (f *convertFlags) run(ctx context.Context, env console.Env, paths []string)
 		return err
 	}
 	bar.Done()
-	f.losses.print(env.Err)
+	f.warn(env.Err)
 	return nil
+}
+
+// warn says what the new files lack, when all are written: a command that fails prints one line, its error.
+func (f *convertFlags) warn(w io.Writer) {
+	for _, line := range f.losses.Lines() {
+		fmt.Fprintf(w, "chaski: %s\n", console.Printable(line))
+	}
 }
 
 // resolve fills in defaults and checks the flags.
@@ -235,25 +219,20 @@ func (f *convertFlags) resolve() error {
 	if f.out == "" {
 		return console.Usagef("-o DST is missing")
 	}
-	if f.to == "" {
-		f.to = convert.TOG
-		if strings.EqualFold(filepath.Ext(f.out), ".rumi") {
-			f.to = convert.Rumi2
+	if f.to == "" && strings.EqualFold(filepath.Ext(f.out), ".rumi") {
+		f.to = convert.Rumi2
+	}
+	if err := f.Encoding.resolve(); err != nil {
+		return err
+	}
+	if f.stack && f.to != convert.Rumi3 {
+		return console.Usagef("--stack needs --to %s", convert.Rumi3)
+	}
+	if f.steps != "" && f.steps != allSteps {
+		var err error
+		if f.o.Steps, err = raster.ParseSelection(f.steps); err != nil {
+			return console.Usagef("--t is %q: %w", f.steps, err)
 		}
-	}
-	if err := console.OneOf("to", f.to, convert.Formats...); err != nil {
-		return err
-	}
-	if err := console.OneOf("codec", f.codec, "auto", "best"); err != nil {
-		return err
-	}
-	if f.o.Graph == "" {
-		f.o.Graph = f.codec
-	} else if f.codec != "auto" || f.o.MaxCost != 0 {
-		return console.Usagef("--graph names the graph: --codec and --max-cost choose one")
-	}
-	if err := f.cubes(); err != nil {
-		return err
 	}
 	if err := console.AtLeast("workers", f.workers, 0); err != nil {
 		return err
@@ -261,40 +240,8 @@ func (f *convertFlags) resolve() error {
 	if f.workers == 0 {
 		f.workers = procs.Workers()
 	}
-	f.o.Format, f.o.Workers = f.to, f.workers
+	f.o.Workers = f.workers
 	if err := f.o.Check(); err != nil {
-		return console.WrongUsage(err)
-	}
-	return nil
-}
-
-// cubes takes the flags about steps of time, and units.
-func (f *convertFlags) cubes() error {
-	f.o.Format = f.to
-	if f.to == convert.Rumi3 {
-		f.o.Unit = f.unit
-	} else if err := console.OneOf("unit", f.unit, "tile", "cell"); err != nil {
-		return err
-	} else {
-		f.o.Cells = f.unit == "cell"
-	}
-	if f.stack && f.to != convert.Rumi3 {
-		return console.Usagef("--stack needs --to %s", convert.Rumi3)
-	}
-	var err error
-	if f.steps != "" && f.steps != allSteps {
-		if f.o.Steps, err = raster.ParseSelection(f.steps); err != nil {
-			return console.Usagef("--t is %q: %w", f.steps, err)
-		}
-	}
-	if f.dtype != "" {
-		if f.o.DType, err = chunk.ParseDType(f.dtype); err != nil {
-			return console.WrongUsage(err)
-		}
-	}
-	f.o.Trailer.Bands = f.names
-	f.o.Trailer.Kind, f.o.Trailer.Times, err = rumi.ParseTimes(f.times)
-	if err != nil {
 		return console.WrongUsage(err)
 	}
 	return nil
@@ -321,7 +268,7 @@ func (f *convertFlags) convert(ctx context.Context, stdout io.Writer, i int, j c
 				left, err = convert.File(ctx, b, j.src, o)
 			}
 			if err == nil {
-				f.losses.add(i, j.src, left)
+				f.losses.Add(i, j.src, left)
 			}
 			return err
 		}

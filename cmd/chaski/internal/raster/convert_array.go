@@ -42,7 +42,7 @@ func (f *convertFlags) array(ctx context.Context, env console.Env, jobs []conver
 	}
 	out := pathname.Join(f.out)
 	a.Overwrite = f.overwrite
-	a.Left = func(i int, names []string) { f.losses.add(i, paths[i], names) }
+	a.Left = func(i int, names []string) { f.losses.Add(i, paths[i], names) }
 	if err := durable.MkdirAll(pathname.Dir(out)); err != nil {
 		return console.FileError(pathname.Dir(out), err)
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/open"
 	"github.com/chaski-eo/chaski/grpc/server"
 	"github.com/chaski-eo/chaski/grpc/upstream"
+	"github.com/chaski-eo/chaski/internal/procs"
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/loader/resources"
 	chaskiv1 "github.com/chaski-eo/chaski/proto/chaski/v1"
@@ -81,7 +82,10 @@ after --grace. A second signal kills it at once.`,
   chaski serve --listen 127.0.0.1:0 --root chips --metrics 127.0.0.1:9447
   chaski serve --listen 127.0.0.1:0 --root chips --quarantine bad.jsonl`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd.Context(), env) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			procs.Spare() // for the goroutines that send, while others compute
+			return f.run(cmd.Context(), env)
+		},
 	}
 	fl := cmd.Flags()
 	fl.StringVar(&f.listen, "listen", "127.0.0.1:7447",

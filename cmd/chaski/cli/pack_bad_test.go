@@ -1,0 +1,66 @@
+package cli
+
+import (
+	"bufio"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestPackOfBadContainers: of the containers that are broken on purpose, pack copies and indexes only those that the
+// manifest allows a reader to accept, and writes nothing for the others.
+func TestPackOfBadContainers(t *testing.T) {
+	f, err := os.Open(testdata(t, "containers", "manifest.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	dir := t.TempDir()
+	described := filepath.Join(dir, "about.json")
+	if err := os.WriteFile(described, []byte(about), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(f)
+	lines.Buffer(nil, 1<<24)
+	bad := 0
+	for lines.Scan() {
+		var c struct{ Type, Path, Expect string }
+		if json.Unmarshal(lines.Bytes(), &c) != nil || c.Type != "bad" { // the paths of queries may be lists
+			continue
+		}
+		path := testdata(t, "containers", filepath.FromSlash(c.Path))
+		outs := map[string][]string{filepath.Join(dir, "a.tacozip"): {"--collection", described, path}}
+		if strings.HasSuffix(path, ".tacozip") {
+			beside := filepath.Join(dir, "beside.tacozip")
+			b, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(beside, b, 0o666); err != nil {
+				t.Fatal(err)
+			}
+			outs[filepath.Join(dir, "TACOLLECTION.json")] = []string{beside}
+		}
+		may := slices.Contains([]string{"accept", "error-or-accept", "readable-as-tortilla", "error-or-plain-v1",
+			"refuse-on-extract"}, c.Expect)
+		for out, args := range outs {
+			r := chaski(t.Context(), append([]string{"pack", "--quiet", "-o", out}, args...)...)
+			_, err := os.Stat(out)
+			if written := err == nil; r.code == 0 && !may || r.code > 1 || written != (r.code == 0) {
+				t.Errorf("%s (%s) into %s: exit %d, %s", c.Path, c.Expect, filepath.Base(out), r.code, r.err)
+			}
+			if err == nil {
+				if err := os.Remove(out); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		bad++
+	}
+	if err := lines.Err(); err != nil || bad < 20 {
+		t.Errorf("%d bad containers: %v", bad, err)
+	}
+}

@@ -1,0 +1,77 @@
+package console
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/chaski-eo/chaski/internal/pathname"
+	"github.com/chaski-eo/chaski/source"
+)
+
+// outputs are the flags that name a file to write.
+var outputs = []string{"output", "html", "stats"}
+
+// NotAnInput refuses a command that would replace a file that one of its arguments or other flags names, or a raster
+// below a directory that is an argument. Commands with --overwrite are asked to: they hold what they read before they
+// replace it.
+func NotAnInput(fl *pflag.FlagSet, args []string) error {
+	if fl.Lookup("overwrite") != nil {
+		return nil
+	}
+	named := slices.Clone(args) // files, of whatever name
+	fl.Visit(func(f *pflag.Flag) {
+		if !slices.Contains(outputs, f.Name) && f.Value.Type() != "bool" {
+			named = append(named, f.Value.String())
+		}
+	})
+	for _, name := range outputs {
+		f := fl.Lookup(name)
+		if f == nil || !f.Changed {
+			continue
+		}
+		out, err := os.Stat(f.Value.String())
+		if err != nil || !out.Mode().IsRegular() {
+			continue
+		}
+		for _, in := range named {
+			if st, err := os.Stat(source.LocalPath(in)); err == nil && os.SameFile(st, out) {
+				return Usagef("--%s is %s, which the command reads: it would be replaced", name, f.Value)
+			}
+		}
+		for _, arg := range args {
+			if isRaster(f.Value.String()) && within(f.Value.String(), source.LocalPath(arg)) {
+				return Usagef("--%s is %s, a raster of %s, which the command reads: it would be replaced", name,
+					f.Value, arg)
+			}
+		}
+	}
+	return nil
+}
+
+// isRaster reports whether a file is one that commands find in directories.
+func isRaster(name string) bool {
+	return slices.Contains([]string{".tif", ".tiff", ".rumi"}, strings.ToLower(filepath.Ext(name)))
+}
+
+// within reports whether a file lies below a directory, or in the directory of a glob or below it.
+func within(name, dir string) bool {
+	if i := strings.IndexAny(dir, "*?["); i >= 0 {
+		if _, err := os.Lstat(dir); err != nil { // no file has the name of the glob
+			dir = pathname.Dir(dir[:i] + "x")
+		}
+	}
+	file, err := filepath.EvalSymlinks(name)
+	if err != nil {
+		return false
+	}
+	if dir, err = filepath.EvalSymlinks(dir); err != nil {
+		return false
+	}
+	file, ferr := filepath.Abs(file)
+	dir, derr := filepath.Abs(dir)
+	return ferr == nil && derr == nil && strings.HasPrefix(file, strings.TrimSuffix(dir, "/")+"/")
+}

@@ -1,0 +1,43 @@
+package open
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"gocloud.dev/blob"
+
+	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/source/blobsource"
+	"github.com/chaski-eo/chaski/source/blobsource/s3"
+)
+
+// IsStore reports whether a URI is that of a store that objects are written to.
+func IsStore(uri string) bool {
+	scheme := source.Scheme(uri)
+	return scheme == "s3" || clouds[scheme] != nil
+}
+
+// Bucket opens the bucket of a URI for which IsStore holds, and returns the rest of the URI and what ends its use.
+// Credentials come from the environment, as for reading.
+func Bucket(ctx context.Context, uri string) (b *blob.Bucket, key string, done func(), err error) {
+	scheme, rest, _ := strings.Cut(uri, "://")
+	name, key, _ := strings.Cut(rest, "/")
+	if name == "" {
+		return nil, "", nil, errors.New(uri + ": the URI has no bucket")
+	}
+	var d blobsource.Driver
+	if scheme == "s3" {
+		d = s3.New(s3.Options{})
+	} else {
+		d = clouds[scheme]()
+	}
+	if b, err = d.Bucket(ctx, name); err != nil {
+		_ = d.Close()
+		return nil, "", nil, err
+	}
+	return b, key, func() {
+		_ = b.Close() // what was written has been answered
+		_ = d.Close()
+	}, nil
+}
