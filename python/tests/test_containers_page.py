@@ -76,10 +76,13 @@ def test_example(data, binary):
 
 
 def test_commands(data, binary):
-    assert len(COMMANDS) == 8
+    assert len(COMMANDS) == 16
     about = re.search(r"^echo '(.*?)' > about.json$", PAGE, re.DOTALL | re.MULTILINE)
     (data / "about.json").write_text(about[1])
+    table = re.search(r"^echo '([^']*)' > tiles.csv$", PAGE, re.MULTILINE)
+    (data / "tiles.csv").write_text(table[1] + "\n")
     (data / "tiles").mkdir()
+    (data / "set").mkdir()
     for command in COMMANDS:
         subprocess.run([binary, *shlex.split(command)], check=True, capture_output=True)
     assert (data / "stats.json").exists() and (data / "batch.png").exists()

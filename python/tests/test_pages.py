@@ -216,7 +216,7 @@ def test_recipe(data, binary):
     (recipe,) = fenced("docs/make.md", "yaml")
     (data / "chips.yaml").write_text(recipe)
     lines = commands("docs/make.md")
-    assert len(lines) == 2
+    assert len(lines) == 3
     for line in lines:
         run(binary, line)
     with chaski.load("made.tacozip", fields={"image": "image"}, batch_size=36) as loader:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import warnings
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from reference.sampling import share_of_cell
 
 import chaski
 
@@ -124,43 +126,114 @@ def test_windows_are_those_of_gdal(scenes: Path) -> None:
     assert np.mean(differences) < 0.005 * 3400
 
 
-def test_any_ranks_and_resume(scenes: Path) -> None:
-    window = chaski.GeoWindow(10 * SIDE, 10, per_epoch=50, pick="first")
+@pytest.mark.parametrize("rule", ["mean", "median"])
+def test_mosaics_of_all_scenes(scenes: Path, rule: Any) -> None:
+    window = chaski.GeoWindow(10 * SIDE, 10, per_epoch=20, mosaic=rule)
+    differences, unlike, compared = [], 0, 0
+    with chaski.load(
+        scenes, fields=FIELDS, batch_size=10, window=window, pixels=PIXELS, seed=4
+    ) as loader:
+        for row in windows(loader):
+            epsg, t = int(row["geo"]["epsg"]), rasterio.Affine.from_gdal(*row["geo"]["transform"])
+            each = [judged(scenes / "images" / f"{n}.tif", epsg, t, "bilinear") for n in "abc"]
+            with np.errstate(all="ignore"), warnings.catch_warnings():
+                warnings.simplefilter("ignore", RuntimeWarning)  # of pixels that no scene has
+                want = getattr(np, f"nan{rule}")(each, axis=0)
+            both = ~np.isnan(want) & ~np.isnan(row["image"])
+            differences.append(np.abs(want[both] - row["image"][both]).mean())
+            near = mosaic(scenes, "images", "abc", epsg, t, "nearest")
+            unlike += int(np.sum(row["near"][~np.isnan(near)] != near[~np.isnan(near)]))
+            compared += near.size
+    assert np.mean(differences) < 0.005 * 3400
+    assert unlike <= compared * 1e-4  # nearest: the first valid one
+
+
+# Newest first: c, a, b.
+TIMES = {"a": "2024-05-02T10:00:00Z", "b": "2023-05-02T10:00:00Z", "c": "2024-06-02T10:00:00Z"}
+RULES = {
+    "first": {"pick": "first"},
+    "newest": {"pick": "newest"},
+    "mean": {"pick": "newest", "mosaic": "mean"},
+    "median": {"mosaic": "median"},
+    "place": {"size_m": 160, "pick": "newest"},
+}
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_any_ranks_resume_and_kill(scenes: Path, tmp_path: Path, rule: str) -> None:
+    """Whatever chooses scenes and windows, rows are the same for ranks, after resume and kills."""
+    table = tmp_path / "scenes.csv"
+    lines = [f"{n},{t},{scenes}/images/{n}.tif,{scenes}/labels/{n}.tif" for n, t in TIMES.items()]
+    table.write_text("\n".join(["id,datetime,image,label", *lines]) + "\n")
+    fields = {
+        "image": chaski.Field(column="image", dtype="float32", fill=np.nan),
+        "near": chaski.Field(column="image", dtype="native", validity="ok"),
+        "label": chaski.Field(column="label", dtype="native", fill=255),
+    }
+    window = chaski.GeoWindow(
+        **{"size_m": 10 * SIDE, "resolution": 10, "per_epoch": 50, **RULES[rule]}
+    )
+    subset: dict[str, Any] = {}
+    if rule == "place":
+        split = chaski.Split.by_place(0.006, {"train": 3, "val": 1}, margin_m=50, seed=11)
+        subset["rows"] = chaski.Rows(split=split, use="train")
 
     def loader(**more: Any) -> Any:
+        more = subset | more
         return chaski.load(
-            scenes, fields=FIELDS, batch_size=8, window=window, pixels=PIXELS, seed=5, **more
+            table, fields=fields, batch_size=8, window=window, pixels=PIXELS, seed=5, **more
         )
 
-    def rows(loader: Any) -> dict[int, Any]:
-        return {int(r["position"]): r for r in windows(loader)}
+    def rows(batches: Any) -> dict[int, Any]:
+        return {int(r["position"]): r for r in windows(batches)}
 
     def same(a: dict[int, Any], b: dict[int, Any]) -> None:
         for p, row in b.items():
             for name in ("image", "near", "label", "ok"):
                 assert np.array_equal(a[p][name], row[name], equal_nan=name == "image"), (p, name)
+            for name in row["geo"]:
+                assert np.array_equal(a[p]["geo"][name], row["geo"][name]), (p, name)
 
     with loader() as one:
         all_rows = rows(one)
     assert sorted(all_rows) == list(range(50))
-    found: dict[int, Any] = {}
-    for rank in range(3):
-        with loader(rank=rank, world_size=3) as part:
-            mine = rows(part)
-            assert not set(mine) & set(found)
-            found |= mine
-    assert sorted(found) == list(range(50))
-    same(all_rows, found)
+    if rule in ("newest", "place"):
+        unlike = compared = 0
+        for row in all_rows.values():
+            epsg, t = int(row["geo"]["epsg"]), rasterio.Affine.from_gdal(*row["geo"]["transform"])
+            h, w = row["label"].shape[-2:]
+            near = mosaic(scenes, "images", "cab", epsg, t, "nearest")[:, :h, :w]
+            both = ~np.isnan(near) & (row["ok"] != 0)
+            unlike += int(np.sum(both & (near != row["near"])))
+            compared += near.size
+        assert unlike <= compared * 1e-4
+    for world in (2, 3):
+        found: dict[int, Any] = {}
+        for rank in range(world):
+            with loader(rank=rank, world_size=world) as part:
+                mine = rows(part)
+                assert not set(mine) & set(found)
+                found |= mine
+        assert sorted(found) == list(range(50))
+        same(all_rows, found)
     with loader() as begun:
         batches = iter(begun)
         for _ in range(3):
             next(batches)
         state = begun.state_dict()
-    with loader() as resumed:
+    with loader(rank=1, world_size=2) as resumed:  # on other ranks than those that saved it
         resumed.load_state_dict(state)
         rest = rows(resumed)
-    assert sorted(rest) == list(range(24, 50))
+    assert rest and set(rest) < set(range(24, 50))
     same(all_rows, rest)
+    with loader() as killed:
+        batches = iter(killed)
+        begin = rows([next(batches) for _ in range(2)])
+        killed._held.engine._process.kill()
+        killed._held.engine._process.wait()
+        after = rows(batches)
+    assert sorted([*begin, *after]) == list(range(50))
+    same(all_rows, begin | after)
 
 
 def test_a_grid_covers_all_scenes_once(scenes: Path) -> None:
@@ -232,6 +305,34 @@ def test_the_antimeridian(tmp_path: Path) -> None:
     assert unlike <= 30 * 2 * SIDE * SIDE * 1e-4
 
 
+@pytest.mark.parametrize("stride", [None, 80])
+def test_parts_do_not_overlap(scenes: Path, stride: int | None) -> None:
+    """Windows of two parts are the margin apart, and lie in cells whose hash gives their part."""
+    shares = {"train": 3, "val": 1}
+    parts = [(3 << 30), (1 << 30)]
+    size, margin, seed = 0.006, 50.0, 11
+    split = chaski.Split.by_place(size, shares, margin_m=margin, seed=seed)
+    window = chaski.GeoWindow(160, 10, stride_m=stride, per_epoch=None if stride else 150)
+    found: dict[str, list[Any]] = {}
+    for number, name in enumerate(shares):
+        rows = chaski.Rows(split=split, use=name)
+        with chaski.load(
+            scenes, fields=FIELDS, batch_size=16, window=window, pixels=PIXELS, rows=rows
+        ) as loader:
+            for row in windows(loader):
+                epsg, box = int(row["geo"]["epsg"]), row["geo"]["bounds"]
+                west, south, east, north = box
+                xs, ys = [west, east, west, east], [south, south, north, north]
+                for lon, lat in zip(*warp.transform(epsg, 4326, xs, ys), strict=True):
+                    assert share_of_cell(seed, parts, (lon, lat, lon, lat), size) == number
+                found.setdefault(name, []).append((epsg, *box))
+    assert len(found["val"]) > 5 and len(found["train"]) > 50
+    for epsg, *a in found["train"]:
+        for other, *b in found["val"]:
+            gap = max(a[0] - b[2], b[0] - a[2], a[1] - b[3], b[1] - a[3])
+            assert other != epsg or gap >= margin
+
+
 @pytest.mark.parametrize(
     ("window", "words"),
     [
@@ -249,3 +350,99 @@ def test_the_antimeridian(tmp_path: Path) -> None:
 def test_refused(scenes: Path, window: Any, words: str) -> None:
     with pytest.raises(chaski.Error, match=words.replace("(", r"\(")):
         chaski.load(scenes, fields=FIELDS, batch_size=4, window=window)
+
+
+def slow_paste(parts: Any, grid: Any, blend: str) -> np.ndarray:
+    """Returns the weighted mean of all windows in every pixel, in float64."""
+    west, south, east, north = grid.bounds
+    h, w = round((north - south) / grid.resolution), round((east - west) / grid.resolution)
+    sums, weights = np.zeros((2, h, w)), np.zeros((h, w))
+    for geo, values in parts:
+        for epsg, t, v in zip(geo["epsg"], geo["transform"], values, strict=True):
+            if epsg != grid.epsg:
+                continue
+            y, x = np.mgrid[:SIDE, :SIDE]
+            px, py = t[0] + (x + 0.5) * t[1], t[3] + (y + 0.5) * t[5]
+            inside = (west < px) & (px < east) & (south < py) & (py < north)
+            row = ((north - py[inside]) // grid.resolution).astype(int)
+            col = ((px[inside] - west) // grid.resolution).astype(int)
+            weight = np.ones((SIDE, SIDE))
+            if blend == "linear":
+                weight = np.minimum(y + 1, SIDE - y) * np.minimum(x + 1, SIDE - x)
+            sums[:, row, col] += (weight * v)[:, inside]
+            weights[row, col] += weight[inside]
+    with np.errstate(invalid="ignore"):
+        return sums / weights
+
+
+@pytest.mark.parametrize("blend", ["linear", "mean"])
+@pytest.mark.parametrize("stride", [None, 160])
+def test_paste_on_the_ground(scenes: Path, tmp_path: Path, blend: Any, stride: Any) -> None:
+    """Windows of a grid and at random places, of two zones; some pass the edge of the raster."""
+    window = chaski.GeoWindow(10 * SIDE, 10, stride_m=stride, per_epoch=None if stride else 45)
+    random, parts = np.random.default_rng(3), []
+    with chaski.load(
+        scenes, fields=FIELDS, batch_size=16, window=window, pixels=PIXELS, seed=6
+    ) as loader:
+        for batch in loader:
+            geo = {k: v.copy() for k, v in batch["geo"].items()}
+            parts.append((geo, random.random((16, 2, SIDE, SIDE), np.float32)))
+    assert (parts[-1][0]["epsg"] == 0).any(), "no padding"
+    out = tmp_path / "out.tif"
+    for epsg, box in (
+        (32630, (748000, 4597500, 750010, 4600500)),
+        (32631, (249000, 4597000, 251500, 4600000)),
+    ):
+        grid = chaski.GroundGrid(epsg=epsg, bounds=box, resolution=10)
+        want = slow_paste(parts, grid, blend)
+        assert stride or np.isnan(want).any()
+        chaski.paste(parts, None, out, grid=grid, blend=blend)
+        with rasterio.open(out) as f:
+            assert f.crs.to_epsg() == epsg and f.bounds == tuple(map(float, box))
+            assert f.res == (10, 10) and np.isnan(f.nodata)
+            got = f.read()
+        np.testing.assert_allclose(got, want, rtol=1e-5)
+        chaski.paste(reversed(parts), None, tmp_path / "again.tif", grid=grid, blend=blend)
+        assert (tmp_path / "again.tif").read_bytes() == out.read_bytes()
+        chaski.paste(parts, None, out, grid=grid, blend=blend, argmax=True)
+        with rasterio.open(out) as f:
+            assert f.dtypes == ("uint8",) and f.nodata == 255
+            got = f.read(1)
+        assert np.array_equal(got == 255, np.isnan(want[0]))
+        clear = np.abs(want[1] - want[0]) > 1e-5
+        assert np.array_equal(got[clear], (want[1] > want[0])[clear])
+
+
+def test_paste_on_the_ground_refuses(tmp_path: Path) -> None:
+    box = (0, 0, 320, 320)
+    grid = chaski.GroundGrid(epsg=32630, bounds=box, resolution=10)
+    geo = {"epsg": np.array([32630]), "transform": np.array([[0.0, 10, 0, 320, 0, -10]])}
+    values, out = np.zeros((1, 1, 32, 32), np.float32), tmp_path / "out.tif"
+
+    def moved(**more: Any) -> Any:
+        return [(geo | {k: np.array([v]) for k, v in more.items()}, values)]
+
+    for parts, words in (
+        (moved(epsg=32631), "no window lies on the grid"),
+        (moved(transform=[320.0, 10, 0, 320, 0, -10]), "no window lies on the grid"),
+        ([], "no window lies on the grid"),
+        (moved(transform=[5.0, 10, 0, 320, 0, -10]), "must lie on the pixels"),
+        (moved(transform=[0.0, 20, 0, 320, 0, -20]), "must lie on the pixels"),
+        (moved(transform=[320.0, -10, 0, 320, 0, -10]), "must lie on the pixels"),
+        ([(np.arange(1), values)], "geo=True"),
+        ([(geo, values[0])], r"must be \(n, bands"),
+        ([(geo, values), (geo, values[:, :, 1:])], "others are"),
+        ([(geo, values + 1j)], "must be real"),
+        (values, "must be pairs"),
+    ):
+        with pytest.raises(chaski.SpecError, match=words):
+            chaski.paste(parts, None, out, grid=grid)
+    assert not out.exists()
+    with pytest.raises(chaski.SpecError, match="must be None"):
+        chaski.paste(moved(), "scene.tif", out, grid=grid)
+    for wrong in ((0, 0, 325, 320), (320, 0, 0, 320), (0, 0, float("nan"), 320)):
+        with pytest.raises(chaski.SpecError, match="bounds is"):
+            chaski.GroundGrid(epsg=32630, bounds=wrong, resolution=10)
+    unknown = chaski.GroundGrid(epsg=9, bounds=box, resolution=10)
+    with pytest.raises(chaski.UnsupportedError, match="EPSG:9 is not known"):
+        chaski.paste(moved(epsg=9), None, out, grid=unknown)

@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+import chaski
+
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "scenes.md"
 
 
@@ -29,7 +31,9 @@ def ground(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_block(ground: Path) -> None:
-    (block,) = re.findall(r"^```python\n(.*?)^```$", PAGE.read_text(), re.DOTALL | re.MULTILINE)
+    block, predictions, split = re.findall(
+        r"^```python\n(.*?)^```$", PAGE.read_text(), re.DOTALL | re.MULTILINE
+    )
     steps = []
 
     def step(image: Any, label: Any) -> None:
@@ -39,6 +43,16 @@ def test_block(ground: Path) -> None:
 
     exec(block, {"step": step})
     assert sum(steps) == 64
+    exec(predictions, {"chaski": chaski, "model": lambda image: image + 1})
+    rasterio = pytest.importorskip("rasterio")
+    with rasterio.open("probability.tif") as f:
+        assert f.crs.to_epsg() == 32630 and f.bounds == (747000, 4597000, 750000, 4600000)
+        assert set(np.unique(f.read())) == {8}  # 7 and 1, in all pixels of scene a
+    names: dict[str, Any] = {"chaski": chaski}
+    split = split.replace("0.1,", "0.015,").replace("margin_m=500", "margin_m=50")  # 3 km of ground
+    exec(split, names)
+    with names["train"] as train, names["val"] as val:
+        assert min(len(train), len(val)) >= 1
 
 
 def test_command(ground: Path, binary: str) -> None:

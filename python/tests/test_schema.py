@@ -73,6 +73,7 @@ SPLITS = [
     chaski.Split.by_hash({"a": 1}),
     chaski.Split.by_column("c", {"a": 1}),
     chaski.Split.by_cell(3, {"a": 1}),
+    chaski.Split.by_place(3, {"a": 1}, margin_m=500),
     chaski.Split.by_date("d", {"a": (None, "2020-01-01"), "b": ("2020-01-01", None)}),
     chaski.Split.given("part"),
 ]

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 import struct
+import subprocess
 from pathlib import Path
 
 import numpy as np
@@ -114,7 +116,7 @@ def test_state_and_dict(scene):
 @pytest.mark.parametrize(
     ("vector", "says"),
     [
-        ({"path": "x", "kind": "boxes"}, "not supported yet"),
+        ({"path": "x", "kind": "boxes", "all_touched": True}, "all_touched"),
         ({"path": "x", "colour": 1}, "colour"),
         ("x", "must be a Vector"),
     ],
@@ -125,15 +127,125 @@ def test_vectors_that_are_wrong(scene, vector, says):
 
 
 def test_page(scene, tmp_path, monkeypatch):
-    """The block of docs/labels.md about shapes runs."""
+    """The blocks of docs/labels.md about shapes run."""
     page = Path(__file__).resolve().parents[2] / "docs" / "labels.md"
     blocks = re.findall(r"^```python\n(.*?)^```$", page.read_text(), re.DOTALL | re.MULTILINE)
-    (block,) = (b for b in blocks if "chaski.Vector(" in b)
+    blocks = [b for b in blocks if "chaski.Vector(" in b]
     (tmp_path / "images").symlink_to(scene[0])
     (tmp_path / "buildings.parquet").symlink_to(scene[1])
     monkeypatch.chdir(tmp_path)
     seen = []
-    exec(block.replace("window=128", "window=32"), {"step": lambda x, y: seen.append((x, y))})
+    exec(blocks[1].replace("window=128", "window=32"), {"step": lambda *x: seen.append(x)})
+    assert len(seen) == N
+    for image, boxes, labels, shapes in seen:
+        assert image.shape == (1, 32, 32)
+        assert boxes.shape == (len(labels), 4) and len(shapes) == len(labels)
+    assert sum(len(x[1]) for x in seen) > 5
+    seen.clear()
+    exec(blocks[0].replace("window=128", "window=32"), {"step": lambda x, y: seen.append((x, y))})
     assert sum(len(y) for _, y in seen) == N
     assert all(x.shape[1:] == (1, 32, 32) and y.shape[1:] == (32, 32) for x, y in seen)
     assert any(y.any() for _, y in seen)
+
+
+def cut(ring: np.ndarray, size: int) -> np.ndarray | None:
+    """Returns the box of what of a triangle lies in a window, by a fine grid of places."""
+    at = (np.arange(size * 16) + 0.5) / 16
+    x, y = np.meshgrid(at, at)
+    a, b, c = ring[:3]
+
+    def side(p, q):
+        return (q[0] - p[0]) * (y - p[1]) - (q[1] - p[1]) * (x - p[0])
+
+    signs = np.stack([side(a, b), side(b, c), side(c, a)])
+    inside = (signs >= 0).all(0) | (signs <= 0).all(0)
+    if not inside.any():
+        return None
+    return np.array([x[inside].min(), y[inside].min(), x[inside].max(), y[inside].max()])
+
+
+@pytest.mark.parametrize("through", ["load", "connect"])
+def test_boxes_and_polygons(scene, binary, through: str):
+    images, path, shapes = scene
+    fields = {
+        "image": chaski.Field(),
+        "boxes": chaski.Vector(path, "class", kind="boxes"),
+        "shapes": chaski.Vector(path, "name", kind="polygons", classes=["even", "odd"]),
+    }
+    options = {"batch_size": 4, "window": 32, "fields": fields, "windows": True, "seed": 2}
+    with contextlib.ExitStack() as stack:
+        if through == "load":
+            loader = stack.enter_context(chaski.load(images, **options))
+        else:
+            command = [binary, "serve", "--listen", "127.0.0.1:0", "--root", str(images.parent)]
+            p = stack.enter_context(
+                subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+            )
+            stack.callback(p.terminate)
+            target = json.loads(p.stdout.readline())["listen"]
+            token = re.search(r"CHASKI_TOKEN=(\S+)", p.stderr.readline() + p.stderr.readline())[1]
+            engine = chaski.Engine(token=token)
+            loader = stack.enter_context(chaski.connect(target, images, **options, engine=engine))
+        kinds = {f.name: (f.kind, f.dtype, f.axes) for f in loader.fields}
+        assert kinds["boxes"] == ("boxes", "float32", ("n", "xyxy"))
+        assert kinds["boxes_values"] == ("boxes", "int64", ("n",))
+        found = 0
+        for batch in loader:
+            boxes, values = batch["boxes"], batch["boxes_values"]
+            assert isinstance(boxes, chaski.Ragged) and boxes.values.shape[1:] == (4,)
+            assert boxes.offsets.tolist() == values.offsets.tolist()
+            assert "ragged" in repr(batch)
+            rows = zip(
+                batch["valid"], boxes.rows(), values.rows(), chaski.polygons(batch, "shapes"),
+                strict=True,
+            )  # fmt: skip
+            for k, (valid, box, value, polygons) in enumerate(rows):
+                if not valid:
+                    assert len(box) == len(value) == len(polygons) == 0
+                    continue
+                y, x = batch["window"][k][:2]
+                t = ~(transform(int(batch["image"][k].max())) @ rasterio.Affine.translation(x, y))
+                # What covers no place of the grid may still be there, so that values are compared
+                # one after the other.
+                at = 0
+                for s, v in shapes:
+                    ring = np.array([t @ p for p in s["coordinates"][0]])
+                    want = cut(ring, 32)
+                    if at < len(value) and value[at] == v:
+                        if want is not None:
+                            assert np.abs(want - box[at]).max() < 1
+                        (rings,) = polygons[at]
+                        assert np.allclose([*rings[0].min(0), *rings[0].max(0)], box[at], atol=1e-3)
+                        at += 1
+                        found += want is not None
+                    else:
+                        assert want is None
+                assert at == len(value)
+                assert batch["shapes_values"].rows()[k].tolist() == [
+                    2 if v % 2 else 1 for v in value
+                ]
+        assert found > 10
+
+
+def test_boxes_in_torch(scene):
+    torch = pytest.importorskip("torch")
+    import chaski.torch
+
+    images, path, _ = scene
+    fields = {"image": chaski.Field(), "boxes": chaski.Vector(path, "class", kind="boxes")}
+    options = {"window": 32, "fields": fields}
+    with chaski.torch.IterableDataset(images, batch_size=2, **options) as dataset:
+        batches = list(torch.utils.data.DataLoader(dataset, batch_size=None))
+        for batch in batches:
+            assert [len(b) for b in batch["boxes"].rows()] == [
+                len(v) for v in batch["boxes_values"].rows()
+            ]
+            assert batch["boxes"].values.dtype == torch.float32
+    with chaski.torch.MapDataset(images, **options) as dataset:
+        loader = torch.utils.data.DataLoader(dataset, batch_size=3, collate_fn=dataset.collate)
+        seen = list(loader)
+        assert [tuple(b["image"].shape) for b in seen] == [(3, 1, 32, 32)] * 2
+        items = [dataset[i] for i in range(N)]
+        flat = [box for b in seen for box in b["boxes"]]
+        assert all(torch.equal(a["boxes"], b) for a, b in zip(items, flat, strict=True))
+        assert len({len(b) for b in flat}) > 1

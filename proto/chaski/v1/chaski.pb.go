@@ -2722,6 +2722,9 @@ func (x *StatsQuestion) GetWorkers() uint32 {
 // PasteQuestion asks for a raster of predictions for the windows of a grid. Further requests bring the predictions: a
 // NumPy file (.npy) with a float32 array (windows, bands, height, width), windows in the order of the grid. The answer
 // is a TOG that lies where the scene does.
+// With a grid on the ground, further requests bring the windows one after the other, little-endian: two int32, the row
+// and the column of the grid that the window's upper left pixel lies at, and float32 (bands, height, width). Pixels
+// without a window are nodata: NaN, or 255 with argmax. scene, stride_y, stride_x and pad are not used.
 type PasteQuestion struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The raster that the windows were cut from.
@@ -2735,7 +2738,10 @@ type PasteQuestion struct {
 	// "linear" or "mean".
 	Blend string `protobuf:"bytes,7,opt,name=blend,proto3" json:"blend,omitempty"`
 	// The raster has the number of the band with the largest value, as uint8.
-	Argmax        bool `protobuf:"varint,8,opt,name=argmax,proto3" json:"argmax,omitempty"`
+	Argmax bool        `protobuf:"varint,8,opt,name=argmax,proto3" json:"argmax,omitempty"`
+	Ground *GroundGrid `protobuf:"bytes,9,opt,name=ground,proto3" json:"ground,omitempty"`
+	// Of a window, with a grid on the ground.
+	Bands         uint32 `protobuf:"varint,10,opt,name=bands,proto3" json:"bands,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2826,6 +2832,107 @@ func (x *PasteQuestion) GetArgmax() bool {
 	return false
 }
 
+func (x *PasteQuestion) GetGround() *GroundGrid {
+	if x != nil {
+		return x.Ground
+	}
+	return nil
+}
+
+func (x *PasteQuestion) GetBands() uint32 {
+	if x != nil {
+		return x.Bands
+	}
+	return 0
+}
+
+// GroundGrid is a grid of square pixels on the map of an EPSG code.
+type GroundGrid struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Epsg  uint32                 `protobuf:"varint,1,opt,name=epsg,proto3" json:"epsg,omitempty"`
+	// Its upper left corner, and the side of a pixel, in units of the map.
+	West       float64 `protobuf:"fixed64,2,opt,name=west,proto3" json:"west,omitempty"`
+	North      float64 `protobuf:"fixed64,3,opt,name=north,proto3" json:"north,omitempty"`
+	Resolution float64 `protobuf:"fixed64,4,opt,name=resolution,proto3" json:"resolution,omitempty"`
+	// In pixels.
+	Height        uint32 `protobuf:"varint,5,opt,name=height,proto3" json:"height,omitempty"`
+	Width         uint32 `protobuf:"varint,6,opt,name=width,proto3" json:"width,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GroundGrid) Reset() {
+	*x = GroundGrid{}
+	mi := &file_chaski_v1_chaski_proto_msgTypes[34]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GroundGrid) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GroundGrid) ProtoMessage() {}
+
+func (x *GroundGrid) ProtoReflect() protoreflect.Message {
+	mi := &file_chaski_v1_chaski_proto_msgTypes[34]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GroundGrid.ProtoReflect.Descriptor instead.
+func (*GroundGrid) Descriptor() ([]byte, []int) {
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{34}
+}
+
+func (x *GroundGrid) GetEpsg() uint32 {
+	if x != nil {
+		return x.Epsg
+	}
+	return 0
+}
+
+func (x *GroundGrid) GetWest() float64 {
+	if x != nil {
+		return x.West
+	}
+	return 0
+}
+
+func (x *GroundGrid) GetNorth() float64 {
+	if x != nil {
+		return x.North
+	}
+	return 0
+}
+
+func (x *GroundGrid) GetResolution() float64 {
+	if x != nil {
+		return x.Resolution
+	}
+	return 0
+}
+
+func (x *GroundGrid) GetHeight() uint32 {
+	if x != nil {
+		return x.Height
+	}
+	return 0
+}
+
+func (x *GroundGrid) GetWidth() uint32 {
+	if x != nil {
+		return x.Width
+	}
+	return 0
+}
+
 type Groups_Level struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// How often an epoch of the mixture draws from the source, and the samples of an epoch of its own.
@@ -2837,7 +2944,7 @@ type Groups_Level struct {
 
 func (x *Groups_Level) Reset() {
 	*x = Groups_Level{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[34]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2849,7 +2956,7 @@ func (x *Groups_Level) String() string {
 func (*Groups_Level) ProtoMessage() {}
 
 func (x *Groups_Level) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[34]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3096,7 +3203,7 @@ const file_chaski_v1_chaski_proto_rawDesc = "" +
 	"\bmax_cost\x18\x05 \x01(\x01R\amaxCost\"=\n" +
 	"\rStatsQuestion\x12\x12\n" +
 	"\x04spec\x18\x01 \x01(\fR\x04spec\x12\x18\n" +
-	"\aworkers\x18\x02 \x01(\rR\aworkers\"\xc9\x01\n" +
+	"\aworkers\x18\x02 \x01(\rR\aworkers\"\x8e\x02\n" +
 	"\rPasteQuestion\x12\x14\n" +
 	"\x05scene\x18\x01 \x01(\tR\x05scene\x12\x16\n" +
 	"\x06height\x18\x02 \x01(\rR\x06height\x12\x14\n" +
@@ -3105,7 +3212,20 @@ const file_chaski_v1_chaski_proto_rawDesc = "" +
 	"\bstride_x\x18\x05 \x01(\rR\astrideX\x12\x10\n" +
 	"\x03pad\x18\x06 \x01(\bR\x03pad\x12\x14\n" +
 	"\x05blend\x18\a \x01(\tR\x05blend\x12\x16\n" +
-	"\x06argmax\x18\b \x01(\bR\x06argmax2\xb1\x02\n" +
+	"\x06argmax\x18\b \x01(\bR\x06argmax\x12-\n" +
+	"\x06ground\x18\t \x01(\v2\x15.chaski.v1.GroundGridR\x06ground\x12\x14\n" +
+	"\x05bands\x18\n" +
+	" \x01(\rR\x05bands\"\x98\x01\n" +
+	"\n" +
+	"GroundGrid\x12\x12\n" +
+	"\x04epsg\x18\x01 \x01(\rR\x04epsg\x12\x12\n" +
+	"\x04west\x18\x02 \x01(\x01R\x04west\x12\x14\n" +
+	"\x05north\x18\x03 \x01(\x01R\x05north\x12\x1e\n" +
+	"\n" +
+	"resolution\x18\x04 \x01(\x01R\n" +
+	"resolution\x12\x16\n" +
+	"\x06height\x18\x05 \x01(\rR\x06height\x12\x14\n" +
+	"\x05width\x18\x06 \x01(\rR\x05width2\xb1\x02\n" +
 	"\x06Chaski\x12@\n" +
 	"\bDescribe\x12\x1a.chaski.v1.DescribeRequest\x1a\x18.chaski.v1.DescribeReply\x12>\n" +
 	"\x06Stream\x12\x18.chaski.v1.StreamRequest\x1a\x16.chaski.v1.StreamReply(\x010\x01\x128\n" +
@@ -3125,7 +3245,7 @@ func file_chaski_v1_chaski_proto_rawDescGZIP() []byte {
 	return file_chaski_v1_chaski_proto_rawDescData
 }
 
-var file_chaski_v1_chaski_proto_msgTypes = make([]protoimpl.MessageInfo, 36)
+var file_chaski_v1_chaski_proto_msgTypes = make([]protoimpl.MessageInfo, 37)
 var file_chaski_v1_chaski_proto_goTypes = []any{
 	(*DescribeRequest)(nil),    // 0: chaski.v1.DescribeRequest
 	(*Upstream)(nil),           // 1: chaski.v1.Upstream
@@ -3161,9 +3281,10 @@ var file_chaski_v1_chaski_proto_goTypes = []any{
 	(*RumiFramesQuestion)(nil), // 31: chaski.v1.RumiFramesQuestion
 	(*StatsQuestion)(nil),      // 32: chaski.v1.StatsQuestion
 	(*PasteQuestion)(nil),      // 33: chaski.v1.PasteQuestion
-	(*Groups_Level)(nil),       // 34: chaski.v1.Groups.Level
-	nil,                        // 35: chaski.v1.ReadRequest.SizesEntry
-	(*anypb.Any)(nil),          // 36: google.protobuf.Any
+	(*GroundGrid)(nil),         // 34: chaski.v1.GroundGrid
+	(*Groups_Level)(nil),       // 35: chaski.v1.Groups.Level
+	nil,                        // 36: chaski.v1.ReadRequest.SizesEntry
+	(*anypb.Any)(nil),          // 37: google.protobuf.Any
 }
 var file_chaski_v1_chaski_proto_depIdxs = []int32{
 	1,  // 0: chaski.v1.DescribeRequest.upstream:type_name -> chaski.v1.Upstream
@@ -3171,7 +3292,7 @@ var file_chaski_v1_chaski_proto_depIdxs = []int32{
 	6,  // 2: chaski.v1.DescribeReply.fields:type_name -> chaski.v1.FieldInfo
 	5,  // 3: chaski.v1.DescribeReply.shared:type_name -> chaski.v1.Shared
 	4,  // 4: chaski.v1.DescribeReply.groups:type_name -> chaski.v1.Groups
-	34, // 5: chaski.v1.Groups.levels:type_name -> chaski.v1.Groups.Level
+	35, // 5: chaski.v1.Groups.levels:type_name -> chaski.v1.Groups.Level
 	9,  // 6: chaski.v1.StreamRequest.ticket:type_name -> chaski.v1.Ticket
 	10, // 7: chaski.v1.StreamRequest.credit:type_name -> chaski.v1.Credit
 	8,  // 8: chaski.v1.StreamRequest.attach:type_name -> chaski.v1.Attach
@@ -3179,8 +3300,8 @@ var file_chaski_v1_chaski_proto_depIdxs = []int32{
 	14, // 10: chaski.v1.StreamReply.fault:type_name -> chaski.v1.Fault
 	12, // 11: chaski.v1.StreamReply.lease:type_name -> chaski.v1.Lease
 	16, // 12: chaski.v1.Fault.sample:type_name -> chaski.v1.FaultSample
-	36, // 13: chaski.v1.StatusDetails.details:type_name -> google.protobuf.Any
-	35, // 14: chaski.v1.ReadRequest.sizes:type_name -> chaski.v1.ReadRequest.SizesEntry
+	37, // 13: chaski.v1.StatusDetails.details:type_name -> google.protobuf.Any
+	36, // 14: chaski.v1.ReadRequest.sizes:type_name -> chaski.v1.ReadRequest.SizesEntry
 	23, // 15: chaski.v1.AskRequest.about:type_name -> chaski.v1.AboutQuestion
 	24, // 16: chaski.v1.AskRequest.table:type_name -> chaski.v1.TableQuestion
 	25, // 17: chaski.v1.AskRequest.entries:type_name -> chaski.v1.EntriesQuestion
@@ -3195,21 +3316,22 @@ var file_chaski_v1_chaski_proto_depIdxs = []int32{
 	22, // 26: chaski.v1.EntriesQuestion.containers:type_name -> chaski.v1.Containers
 	22, // 27: chaski.v1.BytesQuestion.containers:type_name -> chaski.v1.Containers
 	30, // 28: chaski.v1.RumiFramesQuestion.head:type_name -> chaski.v1.RumiHeadQuestion
-	0,  // 29: chaski.v1.Chaski.Describe:input_type -> chaski.v1.DescribeRequest
-	7,  // 30: chaski.v1.Chaski.Stream:input_type -> chaski.v1.StreamRequest
-	17, // 31: chaski.v1.Chaski.Read:input_type -> chaski.v1.ReadRequest
-	18, // 32: chaski.v1.Chaski.Info:input_type -> chaski.v1.InfoRequest
-	20, // 33: chaski.v1.Chaski.Ask:input_type -> chaski.v1.AskRequest
-	3,  // 34: chaski.v1.Chaski.Describe:output_type -> chaski.v1.DescribeReply
-	11, // 35: chaski.v1.Chaski.Stream:output_type -> chaski.v1.StreamReply
-	11, // 36: chaski.v1.Chaski.Read:output_type -> chaski.v1.StreamReply
-	19, // 37: chaski.v1.Chaski.Info:output_type -> chaski.v1.InfoReply
-	21, // 38: chaski.v1.Chaski.Ask:output_type -> chaski.v1.AskReply
-	34, // [34:39] is the sub-list for method output_type
-	29, // [29:34] is the sub-list for method input_type
-	29, // [29:29] is the sub-list for extension type_name
-	29, // [29:29] is the sub-list for extension extendee
-	0,  // [0:29] is the sub-list for field type_name
+	34, // 29: chaski.v1.PasteQuestion.ground:type_name -> chaski.v1.GroundGrid
+	0,  // 30: chaski.v1.Chaski.Describe:input_type -> chaski.v1.DescribeRequest
+	7,  // 31: chaski.v1.Chaski.Stream:input_type -> chaski.v1.StreamRequest
+	17, // 32: chaski.v1.Chaski.Read:input_type -> chaski.v1.ReadRequest
+	18, // 33: chaski.v1.Chaski.Info:input_type -> chaski.v1.InfoRequest
+	20, // 34: chaski.v1.Chaski.Ask:input_type -> chaski.v1.AskRequest
+	3,  // 35: chaski.v1.Chaski.Describe:output_type -> chaski.v1.DescribeReply
+	11, // 36: chaski.v1.Chaski.Stream:output_type -> chaski.v1.StreamReply
+	11, // 37: chaski.v1.Chaski.Read:output_type -> chaski.v1.StreamReply
+	19, // 38: chaski.v1.Chaski.Info:output_type -> chaski.v1.InfoReply
+	21, // 39: chaski.v1.Chaski.Ask:output_type -> chaski.v1.AskReply
+	35, // [35:40] is the sub-list for method output_type
+	30, // [30:35] is the sub-list for method input_type
+	30, // [30:30] is the sub-list for extension type_name
+	30, // [30:30] is the sub-list for extension extendee
+	0,  // [0:30] is the sub-list for field type_name
 }
 
 func init() { file_chaski_v1_chaski_proto_init() }
@@ -3245,7 +3367,7 @@ func file_chaski_v1_chaski_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_chaski_v1_chaski_proto_rawDesc), len(file_chaski_v1_chaski_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   36,
+			NumMessages:   37,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -16,12 +16,13 @@ comes when.
 from chaski import _distribution as _distribution
 from chaski import jobs, order, taco
 from chaski._access import Token, tls
-from chaski._assemble import Batch, Ragged
+from chaski._assemble import Batch, Ragged, polygons
 from chaski._loader import BadRows, Loader, connect, load
 from chaski._options import Engine
-from chaski._paste import paste
+from chaski._paste import GroundGrid, paste
 from chaski._payload import BadRow, SampleRef
 from chaski._proto.arguments import (
+    Coco,
     Field,
     GeoWindow,
     Grid,
@@ -69,6 +70,7 @@ __all__ = [
     "BadRow",
     "BadRows",
     "Batch",
+    "Coco",
     "Connection",
     "CorruptError",
     "DeadlineError",
@@ -79,6 +81,7 @@ __all__ = [
     "FieldInfo",
     "GeoWindow",
     "Grid",
+    "GroundGrid",
     "LimitError",
     "Loader",
     "Mixture",
@@ -114,6 +117,7 @@ __all__ = [
     "jobs",
     "order",
     "paste",
+    "polygons",
     "read",
     "stac",
     "stats",

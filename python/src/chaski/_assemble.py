@@ -22,13 +22,45 @@ _Bytes = npt.NDArray[np.uint8]
 class Ragged(NamedTuple):
     """A field whose rows have different lengths: row k is `values[offsets[k]:offsets[k + 1]]`.
 
+    In batches of `chaski.torch` both are tensors.
+
     Attributes:
         offsets: int64, rows + 1.
-        values: the elements of all rows.
+        values: the elements of all rows, such as boxes of shape (k, 4).
     """
 
     offsets: npt.NDArray[np.int64]
     values: npt.NDArray[Any]
+
+    def rows(self) -> list[Any]:
+        """Returns the values of each row, as views."""
+        return [self.values[a:b] for a, b in itertools.pairwise(self.offsets.tolist())]
+
+
+def polygons(batch: Mapping[str, Any], name: str) -> list[list[list[list[Any]]]]:
+    """Returns the shapes of a field of kind "polygons": for each row a list of shapes.
+
+    A shape is a list of polygons, a polygon a list of rings: outlines first, then holes. A ring is
+    an array (or tensor) of vertices (k, 2) of x and y, without the first one again at its end. What
+    lies in an odd number of its rings belongs to a polygon.
+
+    Args:
+        batch: a batch of `chaski.load`, or of `chaski.torch`.
+        name: the field.
+    """
+    out = []
+    for vertices, rings in zip(batch[name].rows(), batch[name + "_rings"].rows(), strict=True):
+        row: list[list[list[Any]]] = []
+        at = 0
+        for shape, part, count, _ in rings.tolist():
+            if shape == len(row):
+                row.append([])
+            if part == len(row[shape]):
+                row[shape].append([])
+            row[shape][part].append(vertices[at : at + count])
+            at += count
+        out.append(row)
+    return out
 
 
 class Members(dict[str, Any]):
@@ -292,6 +324,11 @@ def _rows(t: Tensor, view: _View, rows: int) -> npt.NDArray[Any] | Ragged:
     if np.any(offsets[1:] < offsets[:-1]):
         raise PayloadError(f"tensor {t.name!r}: offsets fall")
     if t.kind != TEXT:
+        if len(t.shape) == 2:
+            width = t.shape[1]
+            if t.shape[0] != rows or width < 1 or np.any(offsets % np.uint64(width)):
+                raise PayloadError(f"tensor {t.name!r}: offsets do not fit groups of {width}")
+            offsets, values = offsets // np.uint64(width), values.reshape(-1, width)
         return Ragged(offsets.astype(np.int64), values)
     raw = values.tobytes()
     out = np.empty(cells, object)

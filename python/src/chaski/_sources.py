@@ -61,6 +61,7 @@ class GroundJson(SamplerJson):
     """What a `GeoWindow` does."""
 
     roi: Any
+    overviews: Any
 
     def to_json(self) -> dict[str, Any]:
         """Returns what the spec's JSON holds.
@@ -68,6 +69,10 @@ class GroundJson(SamplerJson):
         Raises:
             SpecError: roi is neither a path nor GeoJSON.
         """
+        if isinstance(self.overviews, bool):
+            named: Any = replace(self, overviews="all" if self.overviews else "none")  # type: ignore[type-var]
+            out: dict[str, Any] = named.to_json()
+            return out
         if self.roi is None or isinstance(self.roi, (str, os.PathLike)):
             return super().to_json()
         shape = getattr(self.roi, "__geo_interface__", self.roi)
@@ -136,6 +141,7 @@ class Split:
     size: float | None = None
     columns: Sequence[str] | None = None
     crs: str | None = None
+    margin_m: float | None = None
 
     @staticmethod
     def by_hash(shares: Mapping[str, float], seed: int = 0) -> Split:
@@ -201,6 +207,23 @@ class Split:
             crs: column of the EPSG codes of these; catalogs have the default.
         """
         return Split("cell", shares, seed=seed, size=degrees, columns=list(columns), crs=crs)
+
+    @staticmethod
+    def by_place(
+        degrees: float, shares: Mapping[str, float], margin_m: float = 0, seed: int = 0
+    ) -> Split:
+        """Splits the windows of a `GeoWindow` by place: those of two parts never overlap.
+
+        The ground is divided into the cells of `by_lonlat`. A window is in a part if all of it
+        lies in cells of the part; windows across two parts are in none. Scenes are not divided.
+
+        Args:
+            degrees: side of a cell of longitude and latitude, larger than a window.
+            shares: weights of the parts by name, by the number of cells.
+            margin_m: least distance between windows of two parts, in metres of the map.
+            seed: gives another split.
+        """
+        return Split("place", shares, seed=seed, size=degrees, margin_m=margin_m or None)
 
     @staticmethod
     def given(column: str | None = None) -> Split:

@@ -31,6 +31,7 @@ from chaski._plain import (
 from chaski._proto.arguments import (
     VERSION,
     BadSamples,
+    Coco,
     Field,
     FieldLike,
     Method,
@@ -283,13 +284,15 @@ def build_field(name: str, f: FieldLike) -> Field:
         return f
     if isinstance(f, Points):
         return Field(points=f)
-    if isinstance(f, Vector):
+    if isinstance(f, Vector | Coco):
         return Field(vector=f)
     if isinstance(f, str):
         return Field(pattern=f) if "{id}" in f else Field(column=f)
     if isinstance(f, Mapping):
         return _of_dict(Field, f"field {name!r}", f)
-    raise SpecError(f"field {name!r} is {f!r}: it must be a Field, Points, Vector, str or dict")
+    raise SpecError(
+        f"field {name!r} is {f!r}: it must be a Field, Points, Vector, Coco, str or dict"
+    )
 
 
 def window_json(window: Size | Sampler | None) -> dict[str, Any] | None:
@@ -419,10 +422,13 @@ def _points(name: str, p: Points | Mapping[str, Any]) -> dict[str, Any]:
     return out
 
 
-def _vector(name: str, v: Vector | Mapping[str, Any]) -> dict[str, Any]:
+def _vector(name: str, v: Vector | Coco | Mapping[str, Any]) -> dict[str, Any]:
     """Returns the JSON of the shapes of a field."""
-    v = _of_dict(Vector, f"field {name!r}: vector", v)
+    if not isinstance(v, Coco):
+        v = _of_dict(Vector, f"field {name!r}: vector", v)
     out = members(v, "dtype")
+    if isinstance(v, Coco):
+        out["coco"] = True
     if v.dtype is not None:
         out["dtype"] = dtype_name(f"field {name!r}: vector: dtype", v.dtype)
     return out

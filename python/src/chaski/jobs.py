@@ -55,7 +55,7 @@ def run(
     """Does all shards of a job that have no whole result.
 
     Args:
-        job: The folder that `chaski job plan` wrote.
+        job: The folder that `chaski job plan` wrote, or its URL.
         executor: Any executor of `concurrent.futures`, or a function that makes one, which is
             called again if the workers of the last one died. "ray" is for tasks of Ray
             (`chaski-eo[ray]`). None is a pool on this machine, with a shard for each processor.

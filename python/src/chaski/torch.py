@@ -45,14 +45,14 @@ def to_tensors(batch: Batch) -> dict[str, Any]:
     """Returns a batch as tensors that share its memory.
 
     bfloat16 and float8 become torch's types of these names, text a list of str (in sequences, a
-    list of str for every row), a ragged field a pair of tensors (offsets,
-    values), complex integers get a last axis of two.
+    list of str for every row), a ragged field a `chaski.Ragged` of two tensors (offsets, values),
+    complex integers get a last axis of two.
     """
     out = Members()
     for name, a in batch.items():
         dtype = batch.dtypes.get(name, "")
         if isinstance(a, Ragged):
-            out[name] = (torch.from_numpy(a.offsets), _tensor(a.values, dtype))
+            out[name] = Ragged(torch.from_numpy(a.offsets), _tensor(a.values, dtype))  # type: ignore[arg-type]
         else:
             out[name] = _tensor(a, dtype)
     return out
@@ -363,6 +363,20 @@ class MapDataset(_Dataset, torch.utils.data.Dataset[dict[str, Any]]):
 
     def __len__(self) -> int:
         return self.loader._all_samples()
+
+    def collate(self, samples: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+        """Returns samples as one batch: ragged fields and strings as lists, others stacked.
+
+        For `DataLoader(dataset, batch_size=4, collate_fn=dataset.collate)`: PyTorch's own function
+        cannot stack boxes of samples that have different numbers of them.
+        """
+        ragged = {f.name for f in self.loader.fields if f.kind in ("boxes", "polygons")}
+        return {
+            name: [s[name] for s in samples]
+            if name in ragged
+            else torch.utils.data.default_collate([s[name] for s in samples])
+            for name in samples[0]
+        }
 
 
 def _open(o: MapOptions, **others: Any) -> Loader:

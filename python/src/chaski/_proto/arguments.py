@@ -90,35 +90,70 @@ class Vector:
 
     They are polygons, lines and points of a file, drawn into the window of the sample on the
     grid of its first raster field. A batch has one tensor for it, (n y x), of the size of the
-    window there; 0 is where no shape is. Shapes are converted to the CRS of the raster and drawn
-    in the order of the file, as rasterio.features.rasterize does, so that later ones cover
-    earlier ones, and are flipped, turned and resized with the window. A raster of which its file
-    does not say where it lies is a bad sample.
+    window there; 0 is where no shape is. For boxes and polygons see `kind`. Shapes are converted
+    to the CRS of the raster and drawn in the order of the file, as rasterio.features.rasterize
+    does, so that later ones cover earlier ones, and are flipped, turned and resized with the
+    window. A raster of which its file does not say where it lies is a bad sample.
 
     Attributes:
-        path: the path or URI of the file: GeoParquet or GeoJSON. The spec hash covers what the file
-            says of its shapes, not its path.
-        column: the column with the values of "mask": numbers or, with `classes`, strings. Shapes
-            without a value are not drawn. Default: 1 for every shape.
+        path: the path or URI of the file: GeoParquet, FlatGeobuf or GeoJSON. The spec hash covers
+            what the file says of its shapes, not its path.
+        column: the column with the values of the shapes: numbers or, with `classes`, strings.
+            Shapes without a value are left out. Default: 1 for every shape.
         kind: says what the tensor holds: "mask" (default) for the value of the shape at each pixel,
-            or "instances" for its number in the file, from 1.
+            "instances" for its number in the file, from 1. "boxes" and "polygons" give ragged
+            tensors of the shapes that lie in the window, cut to it, in pixels of the window from
+            its upper left corner: boxes as x0 y0 x1 y1, or the vertices of polygons.
         all_touched: covers all pixels that a line or the outline of a polygon passes through. By
             default a polygon covers the pixels whose centres lie in it.
         classes: the strings of `column` in the order of their values: the first one is 1. Shapes of
             other classes are not drawn. Default: none, `column` has numbers.
-        dtype: the dtype of the tensor: "uint8", "int16", "int32", "int64" or "float32". A value
-            that it cannot hold is an error. Default: "uint8" for shapes without values and for
-            classes, "int64" for whole numbers, "float32" for others, "int32" for "instances".
+        dtype: the dtype of the values: "uint8", "int16", "int32", "int64" or "float32". A value
+            that it cannot hold is an error. Default: "int32" for "instances", "float32" for numbers
+            that are not whole, "uint8" for masks without values or of classes, "int64" for all
+            others.
         crs: the CRS of the coordinates: "EPSG:32630", or WKT. Default: the one that the file names.
     """
 
     path: str | os.PathLike[str]
     column: str | None = None
-    kind: Literal["mask", "instances"] | None = None
+    kind: Literal["mask", "instances", "boxes", "polygons"] | None = None
     all_touched: bool = False
     classes: Sequence[str] | None = None
     dtype: DTypeLike | None = None
     crs: str | None = None
+
+
+@dataclass(frozen=True)
+class Coco:
+    """Describes a field of annotations in COCO's JSON.
+
+    They are boxes, polygons or masks of the objects on each image, in pixels of it. Images are
+    found by the last parts of their paths, as in `file_name`. Values are the numbers of
+    categories or, with `classes`, the places of their names there. Crowds are drawn, but have no
+    boxes and polygons. Otherwise it is as `Vector`.
+
+    Attributes:
+        path: the path or URI of the JSON file.
+        kind: says what the tensor holds: "mask" (default) for the value of the shape at each pixel,
+            "instances" for its number in the file, from 1. "boxes" and "polygons" give ragged
+            tensors of the shapes that lie in the window, cut to it, in pixels of the window from
+            its upper left corner: boxes as x0 y0 x1 y1, or the vertices of polygons.
+        classes: the names of categories in the order of their values: the first one is 1. Objects
+            of other categories are left out. Default: all, with the numbers of their categories.
+        all_touched: covers all pixels that a line or the outline of a polygon passes through. By
+            default a polygon covers the pixels whose centres lie in it.
+        dtype: the dtype of the values: "uint8", "int16", "int32", "int64" or "float32". A value
+            that it cannot hold is an error. Default: "int32" for "instances", "float32" for numbers
+            that are not whole, "uint8" for masks without values or of classes, "int64" for all
+            others.
+    """
+
+    path: str | os.PathLike[str]
+    kind: Literal["mask", "instances", "boxes", "polygons"] | None = None
+    classes: Sequence[str] | None = None
+    all_touched: bool = False
+    dtype: DTypeLike | None = None
 
 
 @dataclass(frozen=True)
@@ -214,7 +249,7 @@ class Field:
     points: Points | Mapping[str, Any] | None = None
     times: Sequence[int] | None = None
     ground: Literal["match", "ignore"] | None = None
-    vector: Vector | Mapping[str, Any] | None = None
+    vector: Vector | Coco | Mapping[str, Any] | None = None
     columns: Sequence[str] | None = None
     patterns: Sequence[str] | None = None
     grid: Literal["first"] | float | None = None
@@ -437,7 +472,14 @@ class GeoWindow(GroundJson):
             "datetime"), "least:cloud_cover" or "most:quality" by a column of numbers. Rows without
             a value come last.
         mosaic: "first" (default): each pixel is that of the first scene in which it is valid.
-            "none" reads the first scene of a window only.
+            "none" reads the first scene of a window only. "mean" and "median" are those of all
+            scenes in which a pixel is valid, for fields that are resampled bilinearly or
+            antialiased; others, such as labels, have the first one.
+        overviews: says which fields are read from the overviews of a TIFF where windows are coarser
+            than its pixels: from the coarsest whose pixels are no larger than those of the window.
+            "auto" (default): fields that are resampled bilinearly or antialiased; others, such as
+            labels, are read from the raster itself, because their overviews may hold averages.
+            "all" or "none" of the fields. True and False are "all" and "none".
     """
 
     _kind = "geo_window"
@@ -451,7 +493,8 @@ class GeoWindow(GroundJson):
     stride_m: float | None = None
     edge: bool = False
     pick: str = "first"
-    mosaic: Literal["first", "none"] = "first"
+    mosaic: Literal["first", "none", "mean", "median"] = "first"
+    overviews: Literal["auto", "all", "none"] | bool = "auto"
 
 
 @dataclass(frozen=True)
@@ -604,7 +647,7 @@ class Mixture:
 
 Method: TypeAlias = Literal["mean_std", "min_max", "percentile"]
 NormalizeLike: TypeAlias = Normalize | Method | Mapping[str, Any] | Literal[False] | None
-FieldLike: TypeAlias = Field | Points | Vector | str | Mapping[str, Any]
+FieldLike: TypeAlias = Field | Points | Vector | Coco | str | Mapping[str, Any]
 Sampler: TypeAlias = (
     WholeChip | RandomWindow | Grid | ResizedWindow | WeightedWindow | TileWindow | GeoWindow
 )

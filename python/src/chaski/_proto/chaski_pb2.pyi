@@ -452,7 +452,7 @@ class StatsQuestion(_message.Message):
     def __init__(self, spec: _Optional[bytes] = ..., workers: _Optional[int] = ...) -> None: ...
 
 class PasteQuestion(_message.Message):
-    __slots__ = ("scene", "height", "width", "stride_y", "stride_x", "pad", "blend", "argmax")
+    __slots__ = ("scene", "height", "width", "stride_y", "stride_x", "pad", "blend", "argmax", "ground", "bands")
     SCENE_FIELD_NUMBER: _ClassVar[int]
     HEIGHT_FIELD_NUMBER: _ClassVar[int]
     WIDTH_FIELD_NUMBER: _ClassVar[int]
@@ -461,6 +461,8 @@ class PasteQuestion(_message.Message):
     PAD_FIELD_NUMBER: _ClassVar[int]
     BLEND_FIELD_NUMBER: _ClassVar[int]
     ARGMAX_FIELD_NUMBER: _ClassVar[int]
+    GROUND_FIELD_NUMBER: _ClassVar[int]
+    BANDS_FIELD_NUMBER: _ClassVar[int]
     scene: str
     height: int
     width: int
@@ -469,4 +471,22 @@ class PasteQuestion(_message.Message):
     pad: bool
     blend: str
     argmax: bool
-    def __init__(self, scene: _Optional[str] = ..., height: _Optional[int] = ..., width: _Optional[int] = ..., stride_y: _Optional[int] = ..., stride_x: _Optional[int] = ..., pad: bool = ..., blend: _Optional[str] = ..., argmax: bool = ...) -> None: ...
+    ground: GroundGrid
+    bands: int
+    def __init__(self, scene: _Optional[str] = ..., height: _Optional[int] = ..., width: _Optional[int] = ..., stride_y: _Optional[int] = ..., stride_x: _Optional[int] = ..., pad: bool = ..., blend: _Optional[str] = ..., argmax: bool = ..., ground: _Optional[_Union[GroundGrid, _Mapping]] = ..., bands: _Optional[int] = ...) -> None: ...
+
+class GroundGrid(_message.Message):
+    __slots__ = ("epsg", "west", "north", "resolution", "height", "width")
+    EPSG_FIELD_NUMBER: _ClassVar[int]
+    WEST_FIELD_NUMBER: _ClassVar[int]
+    NORTH_FIELD_NUMBER: _ClassVar[int]
+    RESOLUTION_FIELD_NUMBER: _ClassVar[int]
+    HEIGHT_FIELD_NUMBER: _ClassVar[int]
+    WIDTH_FIELD_NUMBER: _ClassVar[int]
+    epsg: int
+    west: float
+    north: float
+    resolution: float
+    height: int
+    width: int
+    def __init__(self, epsg: _Optional[int] = ..., west: _Optional[float] = ..., north: _Optional[float] = ..., resolution: _Optional[float] = ..., height: _Optional[int] = ..., width: _Optional[int] = ...) -> None: ...
