@@ -146,9 +146,10 @@ check-python: env
 check-generated: env
 	CHASKI_GEN_VENV=$(CURDIR)/$(VENV)/generate proto/generate.sh --check
 
-check-house: env ## length of lines, direction of imports, one writer of files, listings of the API
+check-house: env ## length of lines, direction of imports, circles of files, one writer of files, listings of the API
 	$(GO) run ./tools/check lines
 	$(GO) run ./tools/check imports
+	$(GO) run ./tools/check circles
 	$(GO) run ./tools/check writes
 	$(GO) run ./tools/check api
 	$(PY) tools/api.py
@@ -167,7 +168,7 @@ pip-audit: env ## known vulnerabilities in the pinned Python packages (installs 
 	$(VENV)/audit/bin/pip-audit --strict --disable-pip --require-hashes -r python/requirements.txt -r python/requirements-dev.txt \
 	  -r python/requirements-torch.txt
 
-.PHONY: soak soak-frames soak-training soak-disk soak-hostile soak-jobs
+.PHONY: soak soak-frames soak-training soak-disk soak-hostile soak-jobs soak-make
 soak: soak-frames soak-training ## both of these
 soak-frames: ## SOAKCOUNT damaged OpenZL frames, against the original library
 	$(or $(PYTHON),python3) tools/interop.py --soak $(SOAKCOUNT)
@@ -183,6 +184,8 @@ soak-jobs: build-default env ## jobs on Dask and Ray, templates against schemas,
 	CHASKI_BIN=$(CURDIR)/bin/chaski PYTHONPATH=$(CURDIR)/python/src:$(CURDIR)/.soak-jobs \
 		$(PY) -m pytest python/tests/test_jobs.py python/tests/test_job_templates.py
 	CHASKI_SOAK_OBJECTS=$(or $(OBJECTS),1000000) $(GO) test ./job/kinds -run TestManyObjects -v -timeout 2h
+soak-make: ## chaski make, killed at SOAKKILLS random points, and continued
+	CHASKI_SOAK_MAKE=$(or $(SOAKKILLS),200) $(GO) test ./ops/recipe -run TestKilledRunsGoOn -v -timeout 2h
 soak-hostile: build-default env ## attacks on a server in a memory cgroup of 1 GiB, beside a modest client
 	[ -d .demo/train ] || CGO_ENABLED=0 $(GO) run -trimpath ./examples/demo-dataset
 	$(PY) tools/soak_hostile.py $(SOAKFLAGS)

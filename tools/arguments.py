@@ -53,7 +53,7 @@ TAIL = """
 
 Method: TypeAlias = Literal["mean_std", "min_max", "percentile"]
 NormalizeLike: TypeAlias = Normalize | Method | Mapping[str, Any] | Literal[False] | None
-FieldLike: TypeAlias = Field | Points | Vector | str | Mapping[str, Any]
+FieldLike: TypeAlias = Field | Points | Vector | Coco | str | Mapping[str, Any]
 Sampler: TypeAlias = (
     WholeChip | RandomWindow | Grid | ResizedWindow | WeightedWindow | TileWindow | GeoWindow
 )
@@ -92,6 +92,22 @@ class Vector
     dtype: DTypeLike | None = None
     crs
 
+class Coco of Vector
+        Describes a field of annotations in COCO's JSON.
+
+        They are boxes, polygons or masks of the objects on each image, in pixels of it. Images are
+        found by the last parts of their paths, as in `file_name`. Values are the numbers of
+        categories or, with `classes`, the places of their names there. Crowds are drawn, but have
+        no boxes and polygons. Otherwise it is as `Vector`.
+    path: str | os.PathLike[str]
+        The path or URI of the JSON file.
+    kind
+    classes
+        The names of categories in the order of their values: the first one is 1. Objects of other
+        categories are left out. Default: all, with the numbers of their categories.
+    all_touched
+    dtype: DTypeLike | None = None
+
 class Field
         {Field} What is None comes from the arguments of `load`.
     column
@@ -122,7 +138,7 @@ class Field
     points
     times
     ground: Literal["match", "ignore"] | None = None
-    vector
+    vector: Vector | Coco | Mapping[str, Any] | None = None
     columns
     patterns
     grid: Literal["first"] | float | None = None
@@ -242,7 +258,9 @@ class GeoWindow(GroundJson) of Sampler, geo_window
     stride_m
     edge
     pick: str = "first"
-    mosaic: Literal["first", "none"] = "first"
+    mosaic: Literal["first", "none", "mean", "median"] = "first"
+    overviews: Literal["auto", "all", "none"] | bool = "auto"
+        {overviews} True and False are "all" and "none".
 
 class Strata(StrataJson)
         Draws from the rows of every value of a column in fixed proportions.

@@ -1,12 +1,14 @@
 """Cuts the power of a disk while the command writes to it, and looks at what is there afterwards.
 
-    sudo tools/soak_disk.py [--rounds 1000] [--seed 1] [--data .demo/train/images]
+    sudo tools/soak_disk.py [--rounds 1000] [--seed 1] [--only WRITER ...] [--data FOLDER]
 
 Every round mounts a small ext4 file system in a file, has one writer of the command replace an old
 result by a new one, and shuts the file system down at a random moment, as a failing disk or power
 does: what was not synced is lost. After mounting again, the result is the old one or the new one,
-whole; if the command had said that it was done, it is the new one. Writers: convert (TOG, rumi,
-array), index, stats, view, extract, consolidate.
+whole; if the command had said that it was done, it is the new one. A job that was cut is finished
+by `job local` and merged as if nothing had happened. Writers: convert (TOG, rumi, array), index,
+stats, view, extract, consolidate, pack (ZIP, folder, parts), append, make, job (plan, local,
+merge).
 
 Needs root on Linux, for mount and for the ioctl that shuts a file system down. Nothing outside of
 a temporary folder is written to. Exit status 1 and one line say what failed; the seed repeats it.
@@ -16,6 +18,7 @@ from __future__ import annotations
 
 import argparse
 import fcntl
+import json
 import os
 import random
 import shutil
@@ -81,6 +84,84 @@ class Writer:
     each: bool = False
 
 
+def samples(path: Path) -> bytes:
+    """The rows of a container, and that each of its bytes is right; empty if there is none."""
+    if not path.exists():
+        return b""
+    chaski("verify", path)
+    return chaski("ls", path).replace(os.fsencode(path), b"")
+
+
+def finished(path: Path) -> bytes:
+    """The merged output of a job whose other shards are done now; empty if there is no job.
+
+    `job plan` writes job.json last, and begins anew in a folder that has none.
+    """
+    if not (path / "job.json").exists():
+        return b""
+    with tempfile.TemporaryDirectory(prefix="chaski-soak-job-") as name:
+        job, out = Path(name) / "job", Path(name) / "out"
+        shutil.copytree(path, job)
+        chaski("job", "local", job)
+        chaski("job", "merge", "-o", out, job)
+        return out.read_bytes()
+
+
+COLLECTION = {
+    "id": "soak",
+    "dataset_version": "1.0",
+    "description": "Chips",
+    "licenses": ["CC-BY-4.0"],
+    "providers": [{"name": "chaski"}],
+    "tasks": ["segmentation"],
+}
+
+
+def made(tmp: Path, first: Path, second: Path) -> list[Writer]:
+    """The writers of containers and jobs."""
+    about = tmp / "about.json"
+    about.write_text(json.dumps(COLLECTION))
+    more = tmp / "more"  # other ids, to append
+    more.mkdir()
+    for chip in second.iterdir():
+        shutil.copy(chip, more / f"more-{chip.name}")
+
+    def pack(source: Path, *form: str) -> Callable[[Path], list[str | Path]]:
+        return lambda out: ["pack", "--quiet", *form, "-o", out, "--collection", about, source]
+
+    def make(source: Path) -> Callable[[Path], list[str | Path]]:
+        windows = {"kind": "grid", "size": 64, "stride": 64}
+        recipe = tmp / f"{source.name}.json"
+        whole = {"collection": COLLECTION, "source": str(source), "windows": windows}
+        recipe.write_text(json.dumps(whole | {"fields": [{"name": "image"}]}))
+        return lambda out: ["make", "--quiet", "--form", "zip", "-o", out, recipe]
+
+    def plan(out: Path) -> list[str | Path]:
+        return ["job", "plan", "stats", "-o", out, "--shard-items", "1", first]
+
+    def run(writes: Callable[[Path], list[str | Path]]) -> Callable[[Path], None]:
+        return lambda out: void(chaski(*writes(out)))
+
+    job = tmp / "job"
+    chaski(*plan(job))
+    chaski("job", "local", job)
+    parts = pack(first, "--part-size", "400kB")
+    return [
+        Writer("pack a ZIP", run(pack(first, "--form", "zip")), pack(second, "--form", "zip")),
+        Writer("pack a folder", lambda out: None, pack(first, "--form", "folder")),
+        Writer("pack parts", lambda out: None, parts, samples),
+        Writer("append", run(parts), lambda out: ["append", "--quiet", out, more], samples),
+        Writer("make", run(make(first)), make(second)),
+        Writer("job plan", lambda out: None, plan, finished),
+        Writer("job local", run(plan), lambda out: ["job", "local", out], finished),
+        Writer("job merge", lambda out: None, lambda out: ["job", "merge", "-o", out, job]),
+    ]
+
+
+def void(_: object) -> None:
+    """Drops what a command printed."""
+
+
 def writers(first: Path, second: Path, container: str, array: Path) -> list[Writer]:
     """All writers. Most go from a folder of chips to another one of the same names."""
 
@@ -97,8 +178,6 @@ def writers(first: Path, second: Path, container: str, array: Path) -> list[Writ
         return Writer(
             name, lambda out: void(chaski(*command(first)(out))), command(second), view, each
         )
-
-    def void(_: object) -> None: ...
 
     return [
         replaces("convert to TOG", lambda chips: convert("tog", chips), each=True),
@@ -220,6 +299,7 @@ def main() -> int:
     )
     parser.add_argument("--rounds", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--only", nargs="*", metavar="WRITER", help="by the names that are printed")
     parser.add_argument("--data", type=Path, default=ROOT / ".demo" / "train" / "images")
     o = parser.parse_args()
     if os.geteuid() != 0 or sys.platform != "linux":
@@ -237,7 +317,8 @@ def main() -> int:
             shutil.copy(chip, to)
         container = f"{ROOT / 'testdata' / 'coast' / 'coast.tacozip'}::tile_00"
         array = ROOT / "testdata" / "tiledb" / "arrays" / "dense_1d_gaps"
-        all_writers = writers(first, second, container, array)
+        all_writers = writers(first, second, container, array) + made(tmp, first, second)
+        all_writers = [w for w in all_writers if not o.only or w.name in o.only]
         known = {}
         for w in all_writers:
             kept = tmp / w.name.replace(" ", "-")

@@ -1,13 +1,13 @@
 """Attacks a server beside a modest client, which must hardly notice.
 
-    tools/soak_hostile.py [--only ATTACK ...] [--time 20] [--together 600] [--data FOLDER]
+    tools/soak_hostile.py [--only ATTACK ...] [--time 20] [--together 600] [--busy] [--data FOLDER]
 
 The server has a budget of 700 MiB (`--memory-total`) and runs in a memory cgroup of 1 GiB, where
 this machine lets one be made; elsewhere only its resident memory is compared. Every attack is a
 process of its own, hence a client of its own, and so is the modest client, which trains on the
 chips of --data with four batches ahead. First the modest client runs alone, then beside each
-attack for --time seconds, then beside all of them for --together seconds. With n clients it is
-entitled to 1/n of what it gets alone.
+attack for --time seconds, then beside all of them for --together seconds; 0 leaves that out. With n
+clients it is entitled to 1/n of what it gets alone.
 
 Passed means, for each of these: the server lives; its resident memory stays below the limit; the
 modest client keeps 0.8 of its share; and within 2 s after the attackers are gone it has 0.95 of
@@ -36,7 +36,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import grpc
 
@@ -51,6 +51,9 @@ LIMIT = 1 << 30
 BUDGET = 700 << 20
 BATCH = 16
 AHEAD = 4  # tickets of the modest client
+STALL = (
+    10.0  # seconds: a hundred times the wait at the 99th percentile on a machine with a load of 15
+)
 
 Stub = chaski_pb2_grpc.ChaskiStub
 
@@ -456,6 +459,15 @@ class Server:
         fields = dict(line.split(":", 1) for line in lines)
         return sum(int(fields.get(k, "0 kB").split()[0]) << 10 for k in ("RssAnon", "RssShmem"))
 
+    def cpu(self) -> float:
+        """Seconds of processor time that it had; 0 when it is gone."""
+        try:
+            stat = Path(f"/proc/{self.process.pid}/stat").read_text()
+        except OSError:
+            return 0.0
+        user, system = stat.rsplit(")", 1)[1].split()[11:13]
+        return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
+
 
 class Watch:
     """The largest resident memory of a server, looked at fifty times a second."""
@@ -478,6 +490,7 @@ class Modest:
     """The modest client, as a process of its own."""
 
     def __init__(self, server: Server, data: Path) -> None:
+        self.server = server
         self.process = start("--modest", server, data, 0)
         self.batches: list[tuple[float, float]] = []
         threading.Thread(target=self.read, daemon=True).start()
@@ -489,12 +502,23 @@ class Modest:
             at, wait = line.split()
             self.batches.append((float(at), float(wait)))
 
-    def during(self, first: float, last: float) -> tuple[float, float]:
-        """Batches a second between two moments, and the wait at the 99th percentile."""
-        waits = sorted(w for at, w in self.batches if first <= at < last)
-        if not waits:
-            return 0.0, last - first
-        return len(waits) / (last - first), waits[int(0.99 * (len(waits) - 1))]
+    def during(self, first: float, last: float) -> list[float]:
+        """How long it waited for each of its batches between two moments."""
+        return sorted(w for at, w in self.batches if first <= at < last)
+
+
+class Got(NamedTuple):
+    """What the modest client got in some time."""
+
+    rate: float  # batches a second
+    wait: float  # at the 99th percentile, in seconds
+    longest: float
+    cpu: float  # processors that the server had
+
+    @property
+    def by_cpu(self) -> float:
+        """Batches a second of processor time of the server."""
+        return self.rate / max(self.cpu, 1e-3)
 
 
 def start(what: str, server: Server, data: Path, seconds: float) -> subprocess.Popen[bytes]:
@@ -515,22 +539,29 @@ def stop(processes: list[subprocess.Popen[bytes]]) -> None:
         p.wait()
 
 
-def measure(modest: Modest, seconds: float) -> tuple[float, float]:
+def measure(modest: Modest, seconds: float) -> Got:
     """Measures the modest client from now on."""
-    first = time.monotonic()
+    first, before = time.monotonic(), modest.server.cpu()
     time.sleep(seconds)
-    return modest.during(first, first + seconds)
+    last, after = time.monotonic(), modest.server.cpu()
+    waits = modest.during(first, last) or [last - first]
+    # It waits at the end, too, for a batch that has not come.
+    latest = max((at for at, _ in modest.batches), default=first)
+    cpu = (after - before) / (last - first)
+    rate = len(modest.during(first, last)) / (last - first)
+    return Got(rate, waits[int(0.99 * (len(waits) - 1))], max(waits[-1], last - latest), cpu)
 
 
 def besiege(
-    names: list[str], seconds: float, server: Server, modest: Modest, watch: Watch, data: Path
+    names: list[str], seconds: float, modest: Modest, watch: Watch, data: Path, busy: bool
 ) -> list[str]:
     """Runs attacks at once, prints how it went, and returns what is wrong."""
-    rate, wait = alone(modest)
+    server = modest.server
+    before = alone(modest)
     watch.reset()
     attackers = [start(f"--attack={n}", server, data, seconds) for n in names]
     time.sleep(1)  # imports
-    got, waited = measure(modest, seconds)
+    beside = measure(modest, seconds)
     told = []
     for n, p in zip(names, attackers, strict=True):
         try:
@@ -540,12 +571,17 @@ def besiege(
         told.append(f"{n}: {out or 'nothing'}")
     stop(attackers)
     time.sleep(2)
-    back = measure(modest, 5)[0]
-    share, again = got / (rate / (len(names) + 1)), back / rate
+    after = measure(modest, 5)
+    clients = len(names) + 1
+    shares = (clients * beside.rate / before.rate, clients * beside.by_cpu / before.by_cpu)
+    backs = (after.rate / before.rate, after.by_cpu / before.by_cpu)
     what = names[0] if len(names) == 1 else "all together"
     print(
-        f"soak_hostile: {what:12} share {share:5.2f}  p99 {waited / wait:5.1f} x  "
-        f"back {again:4.2f}  memory {watch.most >> 20:4} MiB  ({'; '.join(told)})",
+        f"soak_hostile: {what:12} share {shares[0]:5.2f}, by cpu {shares[1]:5.2f}  "
+        f"p99 {beside.wait / before.wait:5.1f} x, at most {beside.longest:.1f} s  "
+        f"back {backs[0]:4.2f}, by cpu {backs[1]:4.2f}  "
+        f"cpu {before.cpu:.2f}, {beside.cpu:.2f}, {after.cpu:.2f}  "
+        f"memory {watch.most >> 20:4} MiB  ({'; '.join(told)})",
         flush=True,
     )
     wrong = []
@@ -553,20 +589,25 @@ def besiege(
         wrong.append(f"{what}: the server is gone: {server.process.returncode}")
     if watch.most >= LIMIT:
         wrong.append(f"{what}: {watch.most >> 20} MiB of memory")
-    if share < 0.8:
-        wrong.append(f"{what}: the modest client has {share:.2f} of its share")
-    if again < 0.95:
-        wrong.append(f"{what}: afterwards the modest client has {again:.2f} of before")
+    if shares[busy] < 0.8:
+        wrong.append(f"{what}: the modest client has {shares[busy]:.2f} of its share")
+    if backs[busy] < 0.95:
+        wrong.append(f"{what}: afterwards the modest client has {backs[busy]:.2f} of before")
+    if busy and beside.longest > STALL:
+        wrong.append(f"{what}: the modest client waits for {beside.longest:.1f} s")
     return wrong
 
 
-def alone(modest: Modest) -> tuple[float, float]:
+def alone(modest: Modest) -> Got:
     """What the modest client gets by itself: the median of three measurements."""
     three = [measure(modest, 2) for _ in range(3)]
-    rate = statistics.median(r for r, _ in three)
+    rate = statistics.median(g.rate for g in three)
     if rate == 0:
         sys.exit("soak_hostile: the modest client gets nothing")
-    return rate, max(1e-3, statistics.median(w for _, w in three))
+    wait = max(1e-3, statistics.median(g.wait for g in three))
+    # Its processor time is that of the same rate.
+    cpu = rate / statistics.median(g.by_cpu for g in three)
+    return Got(rate, wait, max(g.longest for g in three), cpu)
 
 
 def main() -> int:
@@ -577,6 +618,7 @@ def main() -> int:
     parser.add_argument("--only", nargs="*", choices=ATTACKS, default=ATTACKS)
     parser.add_argument("--time", type=float, default=20.0)
     parser.add_argument("--together", type=float, default=600.0)
+    parser.add_argument("--busy", action="store_true")
     parser.add_argument("--data", type=Path, default=ROOT / ".demo" / "train" / "images")
     parser.add_argument("--modest", metavar="TARGET", help=argparse.SUPPRESS)
     parser.add_argument("--attack", choices=ATTACKS, help=argparse.SUPPRESS)
@@ -604,12 +646,12 @@ def main() -> int:
         try:
             watch = Watch(server)
             time.sleep(3)  # until the modest client trains
-            for n in o.only:
-                wrong += besiege([n], o.time, server, client, watch, data)
+            for n in o.only if o.time > 0 else []:
+                wrong += besiege([n], o.time, client, watch, data, o.busy)
                 if server.process.poll() is not None:
                     break
             if o.together > 0 and len(o.only) > 1 and server.process.poll() is None:
-                wrong += besiege(o.only, o.together, server, client, watch, data)
+                wrong += besiege(o.only, o.together, client, watch, data, o.busy)
         finally:
             stop([client.process, server.process])
             group.close()

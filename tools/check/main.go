@@ -2,6 +2,7 @@
 //
 //	go run ./tools/check lines      the length of lines of Go and Markdown
 //	go run ./tools/check imports    packages import only packages of lower floors
+//	go run ./tools/check circles    few files of a package use each other in a circle
 //	go run ./tools/check writes     files get their names by internal/durable, which syncs them
 //	go run ./tools/check api        docs/api lists the exported names of the public packages
 //	go run ./tools/check api -w     writes those lists
@@ -16,7 +17,7 @@ import (
 
 func main() {
 	if len(os.Args) < 2 {
-		fail(fmt.Errorf("usage: check lines | imports | writes | api [-w]"))
+		fail(fmt.Errorf("usage: check lines | imports | circles | writes | api [-w]"))
 	}
 	var problems []string
 	var err error
@@ -25,12 +26,14 @@ func main() {
 		problems, err = checkLines(".")
 	case "imports":
 		problems, err = checkImports()
+	case "circles":
+		problems, err = checkCircles()
 	case "writes":
 		problems, err = checkWrites(".")
 	case "api":
 		problems, err = checkAPI("docs/api", len(os.Args) > 2 && os.Args[2] == "-w")
 	default:
-		err = fmt.Errorf("%s is none of lines, imports, writes, api", os.Args[1])
+		err = fmt.Errorf("%s is none of lines, imports, circles, writes, api", os.Args[1])
 	}
 	if err != nil {
 		fail(err)
