@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/rowkey"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/store/taco/build"
@@ -78,47 +79,26 @@ func (a *Attach) match(ctx context.Context, t *tables.Table, on string, samples 
 	if err != nil {
 		return nil, err
 	}
-	part := "column " + on
-	rows, used := make([]int, len(samples)), map[int]bool{}
-	a.Unmatched = 0
-	missing := ""
+	m := keys.Match()
+	rows := make([]int, len(samples))
 	for i := range samples {
-		id := samples[i].ID
-		row, ok := keys[id]
-		if !ok {
-			row, ok = keys[stem(id)]
+		if rows[i] = -1; !samples[i].Padding {
+			rows[i] = int(m.Row(samples[i].ID))
 		}
-		switch {
-		case samples[i].Padding:
-			row = -1
-		case ok:
-			used[row] = true
-		default:
-			if row = -1; a.Unmatched == 0 {
-				missing = id
-			}
-			a.Unmatched++
-		}
-		rows[i] = row
 	}
-	a.Unused = t.Len() - len(used)
-	switch {
-	case a.Unmatched == 0 || a.Left:
+	a.Unmatched, a.Unused = m.Counts(int64(t.Len()))
+	if a.Left {
 		return rows, nil
-	case a.Unmatched > 1:
-		return nil, fault.New(fault.NotFound, part, fault.NoOffset,
-			"has neither %q nor %q, and none for %d more samples", missing, stem(missing), a.Unmatched-1)
 	}
-	return nil, fault.New(fault.NotFound, part, fault.NoOffset, "has neither %q nor %q", missing, stem(missing))
+	return rows, m.Err()
 }
 
-// keysOf returns the row of each value of a column.
-func keysOf(ctx context.Context, t *tables.Table, on string) (map[string]int, error) {
+// keysOf returns the rows by the values of a column.
+func keysOf(ctx context.Context, t *tables.Table, on string) (*rowkey.Index, error) {
 	v, err := t.Column(ctx, on)
 	if err != nil {
 		return nil, err
 	}
-	part := "column " + on
 	var key func(i int) string
 	switch v.Kind() {
 	case tables.String:
@@ -128,18 +108,17 @@ func keysOf(ctx context.Context, t *tables.Table, on string) (map[string]int, er
 	case tables.Uint64:
 		key = func(i int) string { return strconv.FormatUint(uint64(v.Int(i)), 10) }
 	default:
-		return nil, fault.New(fault.Unsupported, part, fault.NoOffset, "is of type %v, which cannot name samples",
-			v.Type())
+		return nil, fault.New(fault.Unsupported, "column "+on, fault.NoOffset,
+			"is of type %v, which cannot name samples", v.Type())
 	}
-	keys := map[string]int{}
+	keys := rowkey.New(on, "samples", stem)
 	for i := range v.Len() {
-		if v.Null(i) || key(i) == "" {
+		if v.Null(i) {
 			continue
 		}
-		if other, twice := keys[key(i)]; twice {
-			return nil, fault.New(fault.Corrupt, part, fault.NoOffset, "rows %d and %d both have %q", other, i, key(i))
+		if err := keys.Add(int64(i), key(i)); err != nil {
+			return nil, err
 		}
-		keys[key(i)] = i
 	}
 	return keys, nil
 }

@@ -2,7 +2,6 @@ package build
 
 import (
 	"context"
-	"fmt"
 	"path"
 	"reflect"
 	"slices"
@@ -12,6 +11,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/rowkey"
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/store/catalog/internal/columns"
 	"github.com/chaski-eo/chaski/store/catalog/internal/layout"
@@ -35,9 +35,9 @@ type Join struct {
 type joined struct {
 	added
 	tab columns.Table
-	on  map[string]int64 // the row of each value of Join.On
-	at  []int64          // the row of each file, or -1
-	row reflect.Type     // a struct with the fields of rowio.Row, then a pointer or slice for each of cols
+	on  *rowkey.Index // the rows by the values of Join.On
+	at  []int64       // the row of each file, or -1
+	row reflect.Type  // a struct with the fields of rowio.Row, then a pointer or slice for each of cols
 }
 
 // openJoin opens the table.
@@ -102,8 +102,8 @@ func (j *joined) columns(names []string, on string) error {
 	return nil
 }
 
-// keys returns the row of each value of a column.
-func (j *joined) keys(ctx context.Context, on string) (map[string]int64, error) {
+// keys returns the rows by the values of a column.
+func (j *joined) keys(ctx context.Context, on string) (*rowkey.Index, error) {
 	c, err := j.tab.Column(on)
 	if err != nil {
 		return nil, err
@@ -111,81 +111,36 @@ func (j *joined) keys(ctx context.Context, on string) (map[string]int64, error) 
 	if c.Kind() == catalog.Float {
 		return nil, fault.New(fault.Unsupported, "column "+on, fault.NoOffset, "holds floats, which cannot name files")
 	}
-	keys := map[string]int64{}
+	keys := rowkey.New(on, "files", stem)
 	err = c.Scan(ctx, func(row int64, v columns.Cell) error {
-		key := string(v.Text)
-		if c.Kind() == catalog.Int {
-			key = strconv.FormatInt(v.Int, 10)
-		}
-		if v.Null || key == "" {
+		switch {
+		case v.Null:
 			return nil
+		case c.Kind() == catalog.Int:
+			return keys.Add(row, strconv.FormatInt(v.Int, 10))
 		}
-		if other, twice := keys[key]; twice {
-			return fault.New(fault.Corrupt, "column "+on, fault.NoOffset,
-				"rows %d and %d both have %q", other, row, key)
-		}
-		keys[key] = row
-		return nil
+		return keys.Add(row, string(v.Text))
 	})
 	return keys, err
 }
 
 // match finds the row of each file, before any file is read.
 func (j *joined) match(files []namedFile, o Options) error {
-	m := matching{j: j, used: map[int64]bool{}}
+	m := j.on.Match()
 	j.at = make([]int64, len(files))
 	for i, f := range files {
-		j.at[i] = m.add(f.uri)
+		j.at[i] = m.Row(f.uri)
 	}
-	return m.end(&o)
+	return j.end(m, &o)
 }
 
-// rowOf returns the row of a file, or -1.
-func (j *joined) rowOf(uri string) int64 {
-	if row, ok := j.on[uri]; ok {
-		return row
-	}
-	if row, ok := j.on[stem(uri)]; ok {
-		return row
-	}
-	return -1
-}
-
-// matching counts the files and rows that belong together.
-type matching struct {
-	j         *joined
-	used      map[int64]bool
-	unmatched int
-	missing   string // the first file without a row
-}
-
-// add returns the row of a file, or -1.
-func (m *matching) add(uri string) int64 {
-	row := m.j.rowOf(uri)
-	switch {
-	case row >= 0:
-		m.used[row] = true
-	case m.unmatched == 0:
-		m.missing = uri
-		fallthrough
-	default:
-		m.unmatched++
-	}
-	return row
-}
-
-// end takes the counts, and refuses files without a row unless the join allows them.
-func (m *matching) end(o *Options) error {
-	o.Counts.Unmatched, o.Counts.Unused = m.unmatched, int(m.j.tab.Rows())-len(m.used)
-	if m.unmatched == 0 || o.Join.Left {
+// end takes the counts of a match, and refuses files without a row unless the join allows them.
+func (j *joined) end(m *rowkey.Match, o *Options) error {
+	o.Counts.Unmatched, o.Counts.Unused = m.Counts(j.tab.Rows())
+	if o.Join.Left {
 		return nil
 	}
-	others := ""
-	if m.unmatched > 1 {
-		others = fmt.Sprintf(", and none for %d more files", m.unmatched-1)
-	}
-	return fault.New(fault.NotFound, "column "+o.Join.On, fault.NoOffset, "has neither %q nor %q%s", m.missing,
-		stem(m.missing), others)
+	return m.Err()
 }
 
 // stem returns the name of a file without directory and extension.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/pathname"
+	"github.com/chaski-eo/chaski/internal/rowkey"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog/internal/rowio"
 )
@@ -114,7 +115,8 @@ func compareURIs(a, b string) int {
 // anything is read.
 type Matching struct {
 	o Options
-	m matching
+	j *joined
+	m *rowkey.Match
 }
 
 // NewMatching opens the table of o.Join. Close it after use.
@@ -123,17 +125,17 @@ func NewMatching(ctx context.Context, o Options) (*Matching, error) {
 	if err != nil {
 		return nil, fault.WithFile(err, o.Join.Table)
 	}
-	return &Matching{o, matching{j: j, used: map[int64]bool{}}}, nil
+	return &Matching{o, j, j.on.Match()}, nil
 }
 
 // Add adds a file by its URI in the catalog. Each is added once.
-func (m *Matching) Add(uri string) { m.m.add(uri) }
+func (m *Matching) Add(uri string) { m.m.Row(uri) }
 
 // End puts the numbers of files and rows that do not match into o.Counts, and refuses such files as Write does.
-func (m *Matching) End() error { return fault.WithFile(m.m.end(&m.o), m.o.Join.Table) }
+func (m *Matching) End() error { return fault.WithFile(m.j.end(m.m, &m.o), m.o.Join.Table) }
 
 // Close closes the table.
-func (m *Matching) Close() error { return m.m.j.tab.Close() }
+func (m *Matching) Close() error { return m.j.tab.Close() }
 
 // MergeParts writes the catalog of the files of all parts, in their order, with the columns of o.Join. Memory is that
 // of one row group of the output and of one part, and with Join that of Write. A part that is no catalog is
@@ -161,10 +163,9 @@ func MergeParts(ctx context.Context, w io.Writer, parts iter.Seq2[*io.SectionRea
 				}
 				last, first = r.URI, false
 				if join != nil {
-					join.at = append(join.at[:0], join.rowOf(r.URI))
+					join.at = append(join.at[:0], join.on.Row(r.URI))
 					if join.at[0] < 0 && !o.Join.Left {
-						return fault.WithFile(fault.New(fault.NotFound, "column "+o.Join.On, fault.NoOffset,
-							"has neither %q nor %q: it changed since the parts were listed", r.URI, stem(r.URI)),
+						return fault.WithFile(join.on.Missing(r.URI, ": it changed since the parts were listed"),
 							o.Join.Table)
 					}
 				}
