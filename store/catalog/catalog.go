@@ -118,12 +118,10 @@ func Open(ctx context.Context, src string, fields []Source, o Options) (*Table, 
 
 func (t *Table) open(ctx context.Context, fields []Source, o Options) error {
 	switch ext := listing.Extension(t.src); {
-	case ext == ".parquet" || ext == ".pq" || ext == ".geoparquet":
+	case columns.IsParquet(ext):
 		return t.openParquet(ctx, fields, o)
-	case (ext == ".csv" || ext == ".tsv") && (listing.IsURL(t.src) || !listing.IsGlob(t.src)):
-		return t.openCSV(ctx, fields, ext == ".tsv", o)
-	case columns.IsItems(ext) && (listing.IsURL(t.src) || !listing.IsGlob(t.src)):
-		return t.openItems(ctx, fields, o)
+	case columns.IsTable(ext) && (listing.IsURL(t.src) || !listing.IsGlob(t.src)):
+		return t.openHeld(ctx, fields, ext, o)
 	}
 	pictures := slices.ContainsFunc(fields, func(s Source) bool { return listing.IsPicture(s.Pattern) })
 	l, err := listing.List(ctx, t.src, t.roots, t.opener, pictures)
@@ -198,51 +196,25 @@ func (t *Table) openListing(ctx context.Context, l *listing.Listing, fields []So
 	return t.pair(ctx, fields, uris, o.DropIncomplete)
 }
 
-func (t *Table) openCSV(ctx context.Context, fields []Source, tabs bool, o Options) error {
+// openHeld opens a CSV file or STAC items, by the extension ext.
+func (t *Table) openHeld(ctx context.Context, fields []Source, ext string, o Options) error {
 	r, err := t.reader(ctx)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = r.Close() }()
 	fields = t.orOwn(fields)
-	want := slices.Clone(o.Columns)
+	names := slices.Clone(o.Columns)
 	for _, s := range fields {
-		if s.Column == "" {
-			s.Column = s.Field
-		}
-		want = append(want, s.Column, s.Blob)
+		names = append(names, cmp.Or(s.Column, s.Field), s.Blob)
 	}
-	if o.AllColumns {
-		want = nil
-	}
-	comma := ','
-	if tabs {
-		comma = '\t'
-	}
-	tab, err := columns.OpenCSV(ctx, r, comma, want)
-	if err != nil {
-		return err
-	}
-	return t.openTable(ctx, tab, fields, "", o)
-}
-
-func (t *Table) openItems(ctx context.Context, fields []Source, o Options) error {
-	r, err := t.reader(ctx)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = r.Close() }()
-	fields = t.orOwn(fields)
 	want := map[string]bool{}
-	for _, name := range o.Columns {
-		want[name], want[columns.AssetColumn(name)] = true, true
-	}
-	for _, s := range fields {
-		for _, name := range []string{cmp.Or(s.Column, s.Field), s.Blob} {
-			want[name], want[columns.AssetColumn(name)] = true, true
+	for _, name := range names {
+		if want[name] = true; columns.IsItems(ext) {
+			want[columns.AssetColumn(name)] = true
 		}
 	}
-	tab, err := columns.OpenItems(ctx, r, func(name string) bool { return o.AllColumns || want[name] })
+	tab, err := columns.OpenHeld(ctx, r, ext, func(name string) bool { return o.AllColumns || want[name] })
 	if err != nil {
 		return err
 	}

@@ -26,9 +26,7 @@ func pairedFields(tab *columns.ParquetTable) (names []string, err error) {
 
 // Fields returns the names of the fields of a catalog of pairs, nil for any other dataset.
 func Fields(ctx context.Context, src string, o Options) (names []string, err error) {
-	switch listing.Extension(src) {
-	case ".parquet", ".pq", ".geoparquet":
-	default:
+	if !columns.IsParquet(listing.Extension(src)) {
 		return nil, nil
 	}
 	o = o.withDefaults()

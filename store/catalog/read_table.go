@@ -4,10 +4,8 @@ import (
 	"context"
 	"io"
 
-	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog/internal/columns"
-	"github.com/chaski-eo/chaski/store/catalog/internal/listing"
 	"github.com/chaski-eo/chaski/tables"
 )
 
@@ -16,13 +14,7 @@ import (
 // not have the name of the file.
 func ReadTable(ctx context.Context, o source.Opener, path string, raw ...string) (t *tables.Table, closer io.Closer,
 	err error) {
-	ext := listing.Extension(path)
-	parquet := ext == ".parquet" || ext == ".pq" || ext == ".geoparquet"
-	if !parquet && ext != ".csv" && ext != ".tsv" && !columns.IsItems(ext) {
-		return nil, nil, fault.New(fault.Unsupported, "table", fault.NoOffset,
-			"its name ends neither like Parquet nor like CSV or JSON")
-	}
-	r, err := o.Open(ctx, path)
+	r, ext, err := columns.OpenFile(ctx, o, path)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -31,19 +23,11 @@ func ReadTable(ctx context.Context, o source.Opener, path string, raw ...string)
 			_ = r.Close()
 		}
 	}()
-	if parquet {
+	if columns.IsParquet(ext) {
 		t, err = tables.Read(ctx, r, 0, r.Size(), tables.Options{})
 		return t, r, err
 	}
-	var held *columns.Held
-	switch ext {
-	case ".csv":
-		held, err = columns.OpenCSV(ctx, r, ',', nil, raw...)
-	case ".tsv":
-		held, err = columns.OpenCSV(ctx, r, '\t', nil, raw...)
-	default:
-		held, err = columns.OpenItems(ctx, r, nil)
-	}
+	held, err := columns.OpenHeld(ctx, r, ext, nil, raw...)
 	if err != nil {
 		return nil, nil, err
 	}

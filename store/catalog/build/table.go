@@ -17,28 +17,15 @@ import (
 )
 
 // IsTable reports whether a path is that of a table.
-func IsTable(path string) bool {
-	switch ext := listing.Extension(path); ext {
-	case ".csv", ".tsv", ".parquet", ".pq", ".geoparquet":
-		return true
-	default:
-		return columns.IsItems(ext)
-	}
-}
+func IsTable(path string) bool { return columns.IsTable(listing.Extension(path)) }
 
 // openTable opens a table, and returns the names of its columns. Columns of a CSV file that raw names stay strings.
 func openTable(ctx context.Context, opener source.Opener, name string, raw ...string) (columns.Table, []string, error) {
-	if !IsTable(name) {
-		return nil, nil, fault.New(fault.Unsupported, "table", fault.NoOffset,
-			"its name ends neither like Parquet nor like CSV or JSON")
-	}
-	r, err := opener.Open(ctx, name)
+	r, ext, err := columns.OpenFile(ctx, opener, name)
 	if err != nil {
 		return nil, nil, err
 	}
-	ext := listing.Extension(name)
-	switch ext {
-	case ".parquet", ".pq", ".geoparquet":
+	if columns.IsParquet(ext) {
 		t, err := columns.OpenParquet(ctx, r, 32<<20)
 		if err != nil {
 			_ = r.Close()
@@ -51,15 +38,7 @@ func openTable(ctx context.Context, opener source.Opener, name string, raw ...st
 		return t, names, nil
 	}
 	defer func() { _ = r.Close() }()
-	var t *columns.Held
-	switch ext {
-	case ".csv":
-		t, err = columns.OpenCSV(ctx, r, ',', nil, raw...)
-	case ".tsv":
-		t, err = columns.OpenCSV(ctx, r, '\t', nil, raw...)
-	default:
-		t, err = columns.OpenItems(ctx, r, nil)
-	}
+	t, err := columns.OpenHeld(ctx, r, ext, nil, raw...)
 	if err != nil {
 		return nil, nil, err
 	}

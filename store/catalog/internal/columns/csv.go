@@ -35,9 +35,9 @@ type Held struct {
 	part    string // of the file that names the columns, for errors
 }
 
-// OpenCSV reads the columns named by want (nil: all). Those named by raw stay strings, even if all of their values are
-// numbers.
-func OpenCSV(ctx context.Context, r source.Reader, comma rune, want []string, raw ...string) (*Held, error) {
+// openCSV reads a CSV file, whose values comma separates: see OpenHeld.
+func openCSV(ctx context.Context, r source.Reader, comma rune, want func(name string) bool,
+	raw []string) (*Held, error) {
 	if r.Size() > maxCSV {
 		return nil, fault.New(fault.Limit, "table", fault.NoOffset, "%d bytes, at most %d", r.Size(), int64(maxCSV))
 	}
@@ -65,7 +65,7 @@ func OpenCSV(ctx context.Context, r source.Reader, comma rune, want []string, ra
 		if slices.Contains(t.Names[:i], name) {
 			return nil, fault.New(fault.Corrupt, "line 1", fault.NoOffset, "two columns are called %q", name)
 		}
-		if want == nil || slices.Contains(want, name) {
+		if want(name) {
 			into[i] = &Strings{}
 			cols[name] = into[i]
 		}

@@ -28,17 +28,12 @@ const (
 // null, twice, because a slice that grows is copied.
 const cellBytes = 2 * 9
 
-// IsItems reports whether files with an extension hold STAC items.
-func IsItems(ext string) bool {
-	return ext == ".json" || ext == ".geojson" || ext == ".jsonl" || ext == ".ndjson"
-}
-
-// OpenItems reads STAC items: an ItemCollection or FeatureCollection, one item, or several of them one after the other
-// (JSON lines). It keeps the columns that want accepts (nil: all). The columns are those of STAC-GeoParquet, as far as
+// openItems reads STAC items: an ItemCollection or FeatureCollection, one item, or several of them one after the other
+// (JSON lines). It keeps the columns that want accepts. The columns are those of STAC-GeoParquet, as far as
 // they are numbers, strings and booleans: id, collection, bbox.xmin, bbox.ymin, bbox.xmax and bbox.ymax, the
 // properties by their names, and assets.NAME.href. Columns in which all strings are timestamps (RFC 3339) are
 // timestamps. A property that an item lacks is null.
-func OpenItems(ctx context.Context, r source.Reader, want func(name string) bool) (*Held, error) {
+func openItems(ctx context.Context, r source.Reader, want func(name string) bool) (*Held, error) {
 	if r.Size() > maxItems {
 		return nil, fault.New(fault.Limit, "items", fault.NoOffset, "%d bytes, at most %d", r.Size(), int64(maxItems))
 	}
@@ -226,7 +221,7 @@ func (in *items) cell(name string, raw json.RawMessage, part string, at int64) e
 	c := in.columns[name]
 	if c == nil {
 		switch {
-		case in.want != nil && !in.want(name):
+		case !in.want(name):
 			return nil
 		case len(in.columns) == maxItemColumns:
 			return fault.New(fault.Limit, part, at, "over %d properties and assets", maxItemColumns)
