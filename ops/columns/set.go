@@ -96,17 +96,27 @@ func (c *Set) Stats(n int, of func(i int) *Raster) {
 // Centroids adds the column stac:centroid of points of longitude and latitude, as WKB: little-endian, type 1. That of
 // NaN is null.
 func (c *Set) Centroids(points [][2]float64) {
-	var data []byte
-	offs, none := make([]uint32, 1, len(points)+1), make([]bool, len(points))
-	for i, p := range points {
-		if none[i] = math.IsNaN(p[0] + p[1]); !none[i] {
-			data = append(data, 1, 1, 0, 0, 0)
-			data = binary.LittleEndian.AppendUint64(data, math.Float64bits(p[0]))
-			data = binary.LittleEndian.AppendUint64(data, math.Float64bits(p[1]))
+	c.Add(Centroid, Bytes(len(points), func(i int) []byte {
+		p := points[i]
+		if math.IsNaN(p[0] + p[1]) {
+			return nil
 		}
+		b := binary.LittleEndian.AppendUint64([]byte{1, 1, 0, 0, 0}, math.Float64bits(p[0]))
+		return binary.LittleEndian.AppendUint64(b, math.Float64bits(p[1]))
+	}))
+}
+
+// Bytes returns a column of n byte strings; a nil one is null.
+func Bytes(n int, value func(i int) []byte) *tables.Vector {
+	var data []byte
+	offs, none := make([]uint32, 1, n+1), make([]bool, n)
+	for i := range n {
+		b := value(i)
+		none[i] = b == nil
+		data = append(data, b...)
 		offs = append(offs, uint32(len(data)))
 	}
-	c.Add(Centroid, tables.NewBytes(tables.Type{Kind: tables.Binary}, data, offs, none))
+	return tables.NewBytes(tables.Type{Kind: tables.Binary}, data, offs, none)
 }
 
 // Integers returns a column of n lists of integers; a nil one is null.

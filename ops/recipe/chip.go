@@ -12,6 +12,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/loader/rows"
+	"github.com/chaski-eo/chaski/ops/columns"
 	"github.com/chaski-eo/chaski/ops/convert"
 	"github.com/chaski-eo/chaski/shuffle"
 	"github.com/chaski-eo/chaski/source"
@@ -139,8 +140,8 @@ func (m *maker) file(ctx context.Context, b *loader.Batch, k int, w *loader.Rast
 		Bands: bandsOf(f, meta, shape[0])}
 	c.Geo.Transform = windowTransform(&meta.Transform, w.Window, shape)
 	at := w.Window
-	out := &file{facts: facts{Window: [4]int64{int64(at.Y), int64(at.X), int64(at.H), int64(at.W)}, Shape: shape,
-		EPSG: c.Geo.EPSG, Placed: c.Geo.HasTransform, Transform: c.Geo.Transform, Bands: c.Bands}}
+	out := &file{facts: facts{Window: [4]int64{int64(at.Y), int64(at.X), int64(at.H), int64(at.W)}, Bands: c.Bands,
+		Raster: columns.Raster{Shape: shape, EPSG: c.Geo.EPSG, Placed: c.Geo.HasTransform, Transform: c.Geo.Transform}}}
 	missing(&c, f, meta, w, valid)
 	if *m.recipe.Statistics {
 		if out.Stats, err = t.add(k, len(m.recipe.Fields), pixels, valid); err != nil {

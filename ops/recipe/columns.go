@@ -35,16 +35,12 @@ type table struct {
 
 // facts is a file without its bytes. Its fields are in the journal: see note.
 type facts struct {
-	Window    [4]int64 // y, x, height, width
-	Shape     [3]int
-	EPSG      int
-	Placed    bool
-	Transform [6]float64
-	Bands     []string    // names
-	Stats     [][]float64 // of each band, as geotiff:stats has them
-	Size      int64
-	CRC       uint32
-	Index     []byte // the chunk index, or of a rumi its header
+	columns.Raster
+	Window [4]int64 // y, x, height, width
+	Bands  []string // names
+	Size   int64
+	CRC    uint32
+	Index  []byte // the chunk index, or of a rumi its header
 }
 
 func (t *table) len() int { return len(t.sources) }
@@ -127,7 +123,7 @@ func (m *maker) columns(ctx context.Context) ([]*tables.Table, error) {
 	if m.recipe.Split != nil {
 		top.Add(columnSplit, tables.NewStrings(t.splits, nil))
 	}
-	first := func(i int) *columns.Raster { return t.files[0][i].raster() }
+	first := func(i int) *columns.Raster { return &t.files[0][i].Raster }
 	top.STAC(t.len(), first)
 	top.Centroids(t.lonlats)
 	if one {
@@ -140,7 +136,7 @@ func (m *maker) columns(ctx context.Context) ([]*tables.Table, error) {
 	n := len(t.files)
 	at := func(i int) *facts { return &t.files[i%n][i/n] }
 	below := &columns.Set{}
-	rasters := func(i int) *columns.Raster { return at(i).raster() }
+	rasters := func(i int) *columns.Raster { return &at(i).Raster }
 	below.STAC(n*t.len(), rasters)
 	if *m.recipe.Statistics {
 		below.Stats(n*t.len(), rasters)
@@ -161,11 +157,6 @@ func (m *maker) carried(ctx context.Context, to *columns.Set) error {
 	return nil
 }
 
-// raster returns what the columns of STAC and statistics are made of.
-func (f *facts) raster() *columns.Raster {
-	return &columns.Raster{Shape: f.Shape, EPSG: f.EPSG, Placed: f.Placed, Transform: f.Transform, Stats: f.Stats}
-}
-
 // indexes adds the chunk indexes of n rasters, which are those of the fields in turn: a column for each of their
 // formats.
 func (m *maker) indexes(to *columns.Set, n int, of func(i int) *facts) {
@@ -173,17 +164,17 @@ func (m *maker) indexes(to *columns.Set, n int, of func(i int) *facts) {
 		return
 	}
 	for _, name := range []string{columnIndex, columnHeader} {
-		var data []byte
-		offs, none := make([]uint32, 1, n+1), make([]bool, n)
-		for i := range n {
+		found := false
+		v := columns.Bytes(n, func(i int) []byte {
 			format := m.recipe.Fields[i%len(m.recipe.Fields)].Codec.Format
-			if none[i] = (format == "tog") != (name == columnIndex); !none[i] {
-				data = append(data, of(i).Index...)
+			if (format == "tog") != (name == columnIndex) {
+				return nil
 			}
-			offs = append(offs, uint32(len(data)))
-		}
-		if len(data) > 0 {
-			to.Add(name, tables.NewBytes(tables.Type{Kind: tables.Binary}, data, offs, none))
+			found = found || len(of(i).Index) > 0
+			return of(i).Index
+		})
+		if found {
+			to.Add(name, v)
 		}
 	}
 }

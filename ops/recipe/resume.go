@@ -128,7 +128,7 @@ func (m *maker) key() (string, error) {
 		return "", err
 	}
 	h := sha256.New()
-	fmt.Fprintf(h, "1\n%s\n%s\n%s\n%d\n%s", m.engine.Hash(), m.engine.Fingerprint(), version(), m.options.Form, r)
+	fmt.Fprintf(h, "2\n%s\n%s\n%s\n%d\n%s", m.engine.Hash(), m.engine.Fingerprint(), version(), m.options.Form, r)
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
