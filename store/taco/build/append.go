@@ -189,8 +189,12 @@ func (a *appending) run(ctx context.Context, o Options,
 	for _, name := range append(a.zips, name) {
 		zips = append(zips, pathname.Join(a.folder, name))
 	}
+	x, err := gather(ctx, zips, a.indexes[0], Options{Opener: o.Opener, unique: true})
+	if err != nil {
+		return nil, err
+	}
 	for _, path := range a.indexes {
-		_, err := consolidate(ctx, zips, path, Options{Opener: o.Opener, unique: true})
+		err := x.write(ctx, path, FormOf(path))
 		if err == nil || !a.old(ctx, path, name) {
 			done++ // also if only the sync of its name failed
 		}

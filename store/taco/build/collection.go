@@ -129,20 +129,11 @@ func (c Collection) document(more ...member) ([]byte, error) {
 	for _, name := range names {
 		all = append(all, member{name, c.More[name]})
 	}
-	doc = bytes.TrimSuffix(doc, []byte("}"))
-	for _, m := range append(all, more...) {
-		name, err := plainJSON(m.name)
-		if err != nil {
-			return nil, err
-		}
-		value, err := plainJSON(m.value)
-		if err != nil {
-			return nil, err
-		}
-		doc = append(append(append(append(doc, ','), name...), ':'), value...)
+	if doc, err = appendMembers(bytes.TrimSuffix(doc, []byte("}")), append(all, more...)); err != nil {
+		return nil, err
 	}
 	var out bytes.Buffer
-	if err := json.Indent(&out, append(doc, '}'), "", "  "); err != nil {
+	if err := json.Indent(&out, doc, "", "  "); err != nil {
 		return nil, err
 	}
 	return append(out.Bytes(), '\n'), nil
@@ -163,9 +154,11 @@ func plainJSON(v any) ([]byte, error) {
 type object []member
 
 // MarshalJSON implements json.Marshaler.
-func (o object) MarshalJSON() ([]byte, error) {
-	b := []byte{'{'}
-	for i, m := range o {
+func (o object) MarshalJSON() ([]byte, error) { return appendMembers([]byte{'{'}, o) }
+
+// appendMembers adds members to an object that has no end yet, and its end.
+func appendMembers(b []byte, members []member) ([]byte, error) {
+	for _, m := range members {
 		name, err := plainJSON(m.name)
 		if err != nil {
 			return nil, err
@@ -174,7 +167,7 @@ func (o object) MarshalJSON() ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		if i > 0 {
+		if b[len(b)-1] != '{' {
 			b = append(b, ',')
 		}
 		b = append(append(append(b, name...), ':'), value...)

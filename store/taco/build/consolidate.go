@@ -56,19 +56,40 @@ func Consolidate(ctx context.Context, zips []string, path string, o Options) (_ 
 
 // consolidate is Consolidate for ZIPs in a folder that the caller has locked, or that nobody else knows.
 func consolidate(ctx context.Context, zips []string, path string, o Options) (*Result, error) {
-	if o.Form == Auto {
-		o.Form = FormOf(path)
+	form, err := indexForm(path, o.Form)
+	if err != nil {
+		return nil, err
 	}
-	if !o.Form.Indexes() {
-		return nil, fault.WithFile(fault.New(fault.Unsupported, "file", fault.NoOffset,
+	x, err := gather(ctx, zips, path, o)
+	if err != nil {
+		return nil, err
+	}
+	if err := x.write(ctx, path, form); err != nil {
+		return nil, err
+	}
+	return &x.result, nil
+}
+
+// indexForm returns the form of an index: that of its name, if form is Auto.
+func indexForm(path string, form Form) (Form, error) {
+	if form == Auto {
+		form = FormOf(path)
+	}
+	if !form.Indexes() {
+		return 0, fault.WithFile(fault.New(fault.Unsupported, "file", fault.NoOffset,
 			"is no index: it must be called %s, %s or %s", tacocatName, tacocatFileName, tacollectionName), path)
 	}
+	return form, nil
+}
+
+// gather reads what an index of ZIPs in the folder of path says.
+func gather(ctx context.Context, zips []string, path string, o Options) (*index, error) {
 	if o.Opener == nil {
 		files := &source.Files{}
 		defer files.Close()
 		o.Opener = files
 	}
-	x := &index{form: o.Form, folder: pathname.Dir(path)}
+	x := &index{folder: pathname.Dir(path)}
 	if o.unique {
 		x.ids = map[string]string{}
 	}
@@ -83,15 +104,11 @@ func consolidate(ctx context.Context, zips []string, path string, o Options) (*R
 			o.Progress(i+1, len(zips))
 		}
 	}
-	if err := x.write(ctx, path); err != nil {
-		return nil, fault.WithFile(err, path)
-	}
-	return &x.result, nil
+	return x, nil
 }
 
 // index is what ZIPs have together.
 type index struct {
-	form   Form
 	folder string // of the index
 	result Result
 	ids    map[string]string // of level 0, with the ZIP of each; nil if they may repeat
@@ -312,9 +329,9 @@ func (x *index) describe(ctx context.Context, w *writer, name string) error {
 }
 
 // document returns the COLLECTION.json of all ZIPs.
-func (x *index) document() ([]byte, error) {
+func (x *index) document(form Form) ([]byte, error) {
 	more := []member{{pitMember, x.pit}, {fieldsMember, object(x.fields)}, {sourcesMember, x.sources}}
-	if x.form == TacocatFile {
+	if form == TacocatFile {
 		more = append(more, member{"_tacocat", map[string]any{"version": 1, "num_datasets": x.sources.Count,
 			"dataset_sources": x.sources.Files}})
 	}
@@ -323,13 +340,14 @@ func (x *index) document() ([]byte, error) {
 
 const sourcesMember = "taco:sources"
 
-// write writes the index.
-func (x *index) write(ctx context.Context, path string) error {
-	doc, err := x.document()
+// write writes an index of a form.
+func (x *index) write(ctx context.Context, path string, form Form) (err error) {
+	defer func() { err = fault.WithFile(err, path) }()
+	doc, err := x.document(form)
 	if err != nil {
 		return err
 	}
-	if x.form == Tacollection {
+	if form == Tacollection {
 		return replaceFile(path, func(f io.Writer) error {
 			_, err := f.Write(doc)
 			return err
@@ -347,7 +365,7 @@ func (x *index) write(ctx context.Context, path string) error {
 		}
 		levels[k] = b.Bytes()
 	}
-	if x.form == TacocatFile {
+	if form == TacocatFile {
 		return replaceFile(path, func(f io.Writer) error {
 			for _, b := range append([][]byte{taco2.TacocatHeader(lengths(levels), len(doc))}, append(levels, doc)...) {
 				if _, err := f.Write(b); err != nil {
