@@ -8,6 +8,8 @@
 #            `make interop` and `make soak-frames` make their environments from it and need
 #            3.12 or newer.
 # FUZZTIME   time of each fuzz target, e.g. 1m; default: an hour for all of them
+# FUZZONLY   regular expression of the "PACKAGE TARGET" to fuzz, e.g. 'zarr |FuzzTIFF$$'; default: all
+# FUZZNEW    1: `make fuzz-long` runs the targets that have no row in docs/fuzzing.md yet
 # SOAKTIME   time of the first part of the training soak
 # SOAKFLAGS  further flags of the training soak, such as --only histories (see tools/soak.py --help)
 # SOAKCOUNT  damaged frames of `make soak`
@@ -15,6 +17,8 @@
 PYTHON ?=
 GO ?= go
 FUZZTIME ?=
+FUZZONLY ?=
+FUZZNEW ?=
 SOAKTIME ?= 10m
 SOAKCOUNT ?= 5000000
 SOAKFLAGS ?=
@@ -54,6 +58,7 @@ PY := $(VENV)/bin/python
 SCRIPTS := bench/peers examples tools
 
 export CHASKI_BIN := $(CURDIR)/bin/chaski
+export CHASKI_FUZZ_ONLY = $(FUZZONLY)
 export FUZZTIME GO CC_FOUND CXX_FOUND PYTHON
 
 .PHONY: help
@@ -116,8 +121,9 @@ fuzz: ## every fuzz target for FUZZTIME, or an hour in all; then random cases of
 .PHONY: fuzz-long
 fuzz-long: ## every fuzz target for FUZZTIME, or 10 minutes each; writes the counts into docs/fuzzing.md
 	@counts=$$(mktemp); trap 'rm -f "$$counts"' EXIT; failed=0; \
-	  CHASKI_FUZZ_COUNTS=$$counts tools/fuzz.sh $(or $(FUZZTIME),10m) || failed=1; \
-	  $(GO) run ./tools/fuzztable docs/fuzzing.md $(or $(FUZZTIME),10m) <$$counts; exit $$failed
+	  CHASKI_FUZZ_COUNTS=$$counts CHASKI_FUZZ_MISSING=$(if $(FUZZNEW),docs/fuzzing.md) \
+	    tools/fuzz.sh $(or $(FUZZTIME),10m) || failed=1; \
+	  $(GO) run ./tools/fuzztable docs/fuzzing.md <$$counts; exit $$failed
 
 .PHONY: check check-go check-python check-generated check-house api
 check: check-go check-python check-generated check-house ## formatting, static analysis, types, generated code, lines, imports, API

@@ -4,8 +4,12 @@
 #
 #   tools/fuzz.sh [TIME]     time of each target, such as 1m; without it, all share an hour
 #
-# CHASKI_FUZZ_COUNTS=FILE appends a line for each target that passes: package, target and how many inputs
-# it ran, with tabs between.
+# CHASKI_FUZZ_COUNTS=FILE appends a line for each target that passes: package, target, its time and how many
+# inputs it ran, with tabs between.
+#
+# CHASKI_FUZZ_ONLY=REGEX runs only targets whose "PACKAGE TARGET" has a match, such as "zarr |FuzzHeader$", and
+# CHASKI_FUZZ_MISSING=FILE only those that are not in the table of that file, which is docs/fuzzing.md. With
+# either, the tests that draw random cases are left out.
 #
 # Then it runs the tests that draw random cases, with another seed than in `make test`, and what the Python package reads
 # (tools/fuzz_python.py), if there is .venv (`make env`).
@@ -27,18 +31,30 @@ failed=0
 count=0
 found=$($go env GOCACHE)/fuzz # where go test keeps the inputs that reach new code
 targets=() # PACKAGE, DIR, BINARY and TARGET, with tabs between
+only=${CHASKI_FUZZ_ONLY-}
+missing=${CHASKI_FUZZ_MISSING-}
+
+# wanted PACKAGE TARGET: whether to run it.
+wanted() {
+  local name=${1#github.com/chaski-eo/chaski/}
+  [[ "$name $2" =~ ${only:-.} ]] && { [ -z "$missing" ] || ! grep -qF "| \`$name\` | \`$2\` |" "$missing"; }
+}
 
 # build PACKAGE DIR [FLAG...]: adds the targets of a package.
 build() {
-  local package=$1 dir=$2 binary=$tmp/${#targets[@]}.test list target
+  local package=$1 dir=$2 binary=$tmp/${#targets[@]}.test list target any=
   shift 2
+  for target in $(sed -n 's/^func \(Fuzz[A-Za-z0-9_]*\)(.*/\1/p' "$dir"/*_test.go); do
+    wanted "$package" "$target" && any=1
+  done
+  [ -n "$any" ] || return
   if ! $go test -c -fuzz . -o "$binary" "$@" "$package" || ! list=$(cd "$dir" && "$binary" -test.list '^Fuzz'); then
     printf 'fuzz: %s FAILED to build\n' "$package"
     failed=$((failed + 1))
     return
   fi
   for target in $(grep '^Fuzz' <<<"$list"); do
-    targets+=("$package"$'\t'"$dir"$'\t'"$binary"$'\t'"$target")
+    wanted "$package" "$target" && targets+=("$package"$'\t'"$dir"$'\t'"$binary"$'\t'"$target")
   done
 }
 
@@ -65,7 +81,7 @@ fuzz() { # PACKAGE DIR BINARY TARGET
   if [ $rc -eq 0 ]; then
     printf 'fuzz: %-24s %s\n' "$4" "$(grep '^fuzz: elapsed' <<<"$out" | tail -1 | sed 's/^fuzz: //')"
     if [ -n "${CHASKI_FUZZ_COUNTS-}" ]; then
-      printf '%s\t%s\t%s\n' "$1" "$4" "$(grep -o 'execs: [0-9]*' <<<"$out" | tail -1 | tr -dc 0-9)" \
+      printf '%s\t%s\t%s\t%s\n' "$1" "$4" "$time" "$(grep -o 'execs: [0-9]*' <<<"$out" | tail -1 | tr -dc 0-9)" \
         >>"$CHASKI_FUZZ_COUNTS"
     fi
   else
@@ -92,17 +108,24 @@ for t in "${targets[@]}"; do
   IFS=$'\t' read -r package dir binary target <<<"$t"
   fuzz "$package" "$dir" "$binary" "$target"
 done
-packages=$($go list -f '{{range .TestImports}}{{if eq . "pgregory.net/rapid"}}{{$.ImportPath}}{{end}}{{end}}{{range .XTestImports}}{{if eq . "pgregory.net/rapid"}}{{$.ImportPath}}{{end}}{{end}}' ./... | sort -u)
-if CHASKI_RAPID_SEED=0 $go test -count=1 $packages; then
-  echo "fuzz: random cases of $(wc -w <<<"$packages") packages passed"
-else
-  echo "fuzz: random cases FAILED: repeat them with the -rapid.seed printed above"
-  failed=$((failed + 1))
+if [ -z "$only$missing" ]; then
+  packages=$($go list -f '{{range .TestImports}}{{if eq . "pgregory.net/rapid"}}{{$.ImportPath}}{{end}}{{end}}{{range .XTestImports}}{{if eq . "pgregory.net/rapid"}}{{$.ImportPath}}{{end}}{{end}}' ./... | sort -u)
+  if CHASKI_RAPID_SEED=0 $go test -count=1 $packages; then
+    echo "fuzz: random cases of $(wc -w <<<"$packages") packages passed"
+  else
+    echo "fuzz: random cases FAILED: repeat them with the -rapid.seed printed above"
+    failed=$((failed + 1))
+  fi
 fi
 if [ -x .venv/bin/python ]; then
-  .venv/bin/python tools/fuzz_python.py --time "$time" || failed=$((failed + 1))
+  for kind in $(.venv/bin/python tools/fuzz_python.py --list); do
+    if wanted python "$kind"; then
+      count=$((count + 1))
+      .venv/bin/python tools/fuzz_python.py --time "$time" --only "$kind" || failed=$((failed + 1))
+    fi
+  done
 else
   echo "fuzz: no .venv (make env): what the Python package reads is left out"
 fi
 echo "fuzz: $count targets of $time each, $failed failed"
-[ "$failed" -eq 0 ] && [ "$count" -gt 0 ]
+[ "$failed" -eq 0 ] && { [ "$count" -gt 0 ] || [ -n "$only$missing" ]; }

@@ -51,7 +51,11 @@ def main() -> int:
     parser.add_argument("--time", type=seconds, default=60.0, help="of each kind")
     parser.add_argument("--only", choices=list(TRIES))
     parser.add_argument("--seed", type=int)
+    parser.add_argument("--list", action="store_true", help="print the kinds and nothing else")
     o = parser.parse_args()
+    if o.list:
+        print(*TRIES)
+        return 0
     failed = 0
     for name in [o.only] if o.only else TRIES:
         if o.seed is not None:
@@ -66,7 +70,7 @@ def main() -> int:
         print(f"fuzz: python {name}: {count} inputs", flush=True)
         if counts := os.environ.get("CHASKI_FUZZ_COUNTS"):
             with open(counts, "a") as f:
-                f.write(f"python\t{name}\t{count}\n")
+                f.write(f"python\t{name}\t{o.time:.0f}s\t{count}\n")
     return 1 if failed else 0
 
 

@@ -1,13 +1,15 @@
 // Command fuzztable writes how many inputs each fuzz target ran into a table of docs/fuzzing.md, between two comments.
-// It reads the lines that tools/fuzz.sh appends to CHASKI_FUZZ_COUNTS: package, target and count, with tabs between.
+// It reads the lines that tools/fuzz.sh appends to CHASKI_FUZZ_COUNTS: package, target, time and count, with tabs
+// between. Targets that did not run this time keep their rows.
 //
-//	fuzztable docs/fuzzing.md 10m <counts
+//	fuzztable docs/fuzzing.md <counts
 package main
 
 import (
 	"bufio"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -21,27 +23,27 @@ const (
 )
 
 func main() {
-	if len(os.Args) != 3 {
-		fmt.Fprintln(os.Stderr, "usage: fuzztable FILE TIME <counts")
+	if len(os.Args) != 2 {
+		fmt.Fprintln(os.Stderr, "usage: fuzztable FILE <counts")
 		os.Exit(2)
 	}
-	if err := run(os.Args[1], os.Args[2], time.Now(), os.Stdin); err != nil {
+	if err := run(os.Args[1], time.Now(), os.Stdin); err != nil {
 		fmt.Fprintln(os.Stderr, "fuzztable:", err)
 		os.Exit(1)
 	}
 }
 
-func run(file, each string, now time.Time, in io.Reader) error {
+func run(file string, now time.Time, in io.Reader) error {
 	text, err := os.ReadFile(file)
 	if err != nil {
 		return err
 	}
 	before, rest, ok := strings.Cut(string(text), begin)
-	_, after, found := strings.Cut(rest, end)
+	old, after, found := strings.Cut(rest, end)
 	if !ok || !found {
 		return fmt.Errorf("%s has no %s", file, strings.TrimSpace(begin))
 	}
-	table, err := table(each, now, in)
+	table, err := table(old, now, in)
 	if err != nil {
 		return err
 	}
@@ -49,21 +51,26 @@ func run(file, each string, now time.Time, in io.Reader) error {
 }
 
 // table returns the table of the counts, in order of the packages.
-func table(each string, now time.Time, in io.Reader) (string, error) {
-	var rows []string
+func table(old string, now time.Time, in io.Reader) (string, error) {
+	rows := map[string]string{} // by the cells of package and target
+	for line := range strings.Lines(old) {
+		if cells := strings.SplitN(line, "|", 4); len(cells) == 4 && strings.HasPrefix(line, "| `") {
+			rows[strings.Join(cells[:3], "|")] = line
+		}
+	}
 	lines := bufio.NewScanner(in)
 	for lines.Scan() {
 		parts := strings.Split(lines.Text(), "\t")
-		if len(parts) != 3 {
-			return "", fmt.Errorf("%q is not PACKAGE, TARGET and COUNT", lines.Text())
+		if len(parts) != 4 {
+			return "", fmt.Errorf("%q is not PACKAGE, TARGET, TIME and COUNT", lines.Text())
 		}
 		name := strings.TrimPrefix(parts[0], "github.com/chaski-eo/chaski/")
-		rows = append(rows, fmt.Sprintf("| `%s` | `%s` | %s |\n", name, parts[1], grouped(parts[2])))
+		key := fmt.Sprintf("| `%s` | `%s` ", name, parts[1])
+		on := now.UTC().Format(time.DateOnly)
+		rows[key] = fmt.Sprintf("%s| %s | %s | %s |\n", key, on, parts[2], grouped(parts[3]))
 	}
-	slices.Sort(rows)
-	head := fmt.Sprintf("\n%s, %s for each target:\n\n| package | target | inputs |\n|---|---|---:|\n",
-		now.UTC().Format(time.DateOnly), each)
-	return head + strings.Join(rows, "") + "\n", lines.Err()
+	head := "\n| package | target | on | for | inputs |\n|---|---|---|---:|---:|\n"
+	return head + strings.Join(slices.Sorted(maps.Values(rows)), "") + "\n", lines.Err()
 }
 
 // grouped puts commas between groups of three digits.

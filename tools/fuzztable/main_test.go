@@ -8,17 +8,21 @@ import (
 	"time"
 )
 
-// TestTable promises that the table replaces the one before it, in order of the packages, and nothing else.
+// TestTable promises that the rows of the targets that ran replace theirs, in order of the packages, and nothing else.
 func TestTable(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "fuzzing.md")
 	if err := os.WriteFile(file, []byte("before\n"+begin+"old\n"+end+"after\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	now := time.Date(2026, 11, 21, 23, 0, 0, 0, time.UTC)
+	first := time.Date(2026, 11, 21, 23, 0, 0, 0, time.UTC)
 	const path = "github.com/chaski-eo/chaski/"
-	counts := path + "tiff\tFuzzTIFF\t999\n" + path + "source\tFuzzRoots\t1234567\n"
+	counts := path + "tiff\tFuzzTIFF\t45s\t998\n" + path + "source\tFuzzRoots\t10m\t1234567\n"
+	if err := run(file, first, strings.NewReader(counts)); err != nil {
+		t.Fatal(err)
+	}
 	for range 2 {
-		if err := run(file, "10m", now, strings.NewReader(counts)); err != nil {
+		again := path + "tiff\tFuzzTIFF\t10m\t999\n"
+		if err := run(file, first.AddDate(0, 0, 1), strings.NewReader(again)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -26,13 +30,13 @@ func TestTable(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := "before\n" + begin + "\n2026-11-21, 10m for each target:\n\n" +
-		"| package | target | inputs |\n|---|---|---:|\n" +
-		"| `source` | `FuzzRoots` | 1,234,567 |\n| `tiff` | `FuzzTIFF` | 999 |\n\n" + end + "after\n"
+	want := "before\n" + begin + "\n| package | target | on | for | inputs |\n|---|---|---|---:|---:|\n" +
+		"| `source` | `FuzzRoots` | 2026-11-21 | 10m | 1,234,567 |\n" +
+		"| `tiff` | `FuzzTIFF` | 2026-11-22 | 10m | 999 |\n\n" + end + "after\n"
 	if string(got) != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
-	if err := run(file, "10m", now, strings.NewReader("no tabs\n")); err == nil {
+	if err := run(file, first, strings.NewReader("no tabs\n")); err == nil {
 		t.Error("a line without counts is taken")
 	}
 }

@@ -1,0 +1,505 @@
+"""The writers whose power soak_disk.py cuts: every command and call that writes to stay."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+CHASKI = os.environ.get("CHASKI_BIN", str(ROOT / "bin" / "chaski"))
+os.environ["CHASKI_BIN"] = CHASKI  # which the Python package runs
+PYTHON = ROOT / ".venv" / "bin" / "python"
+# Chips for the old result, and one more for the new one.
+CHIPS = 6
+
+View = Callable[[Path], bytes]
+Arguments = list[str | Path]
+
+
+class Unreadable(Exception):
+    """A command that reads a result failed."""
+
+
+def run(program: list[str | Path], *args: str | Path, fine: int = 0) -> bytes:
+    """Runs a program and returns what it printed. The exit status `fine` is none of a failure."""
+    ran = subprocess.run([*program, *args], capture_output=True)
+    if ran.returncode not in (0, fine):
+        what = " ".join(map(str, args))
+        raise Unreadable(f"{Path(program[0]).name} {what}: {ran.stderr.decode().strip()}")
+    return ran.stdout
+
+
+def chaski(*args: str | Path, fine: int = 0) -> bytes:
+    """Runs the command and returns what it printed."""
+    return run([CHASKI], *args, fine=fine)
+
+
+def files(path: Path) -> bytes:
+    """What is in a file, or in the files of a folder that are not hidden; empty for none."""
+    if path.is_dir():
+        inside = sorted(p for p in path.iterdir() if not p.name.startswith("."))
+        return b"".join(p.name.encode() + b"\n" + files(p) for p in inside)
+    return path.read_bytes() if path.exists() else b""
+
+
+def cells(path: Path) -> bytes:
+    """The hashes of an array's cells; empty if there is no array."""
+    return chaski("array", path) if path.exists() else b""
+
+
+def catalog(path: Path) -> bytes:
+    """The rows and columns of a catalog; empty if there is none. Its size depends on its path."""
+    return chaski("info", path).split(b"\n", 1)[1] if path.exists() else b""
+
+
+def samples(path: Path) -> bytes:
+    """The rows of a container, and that each of its bytes is right; empty if there is none."""
+    if not path.exists():
+        return b""
+    chaski("verify", path)
+    return chaski("ls", path).replace(os.fsencode(path), b"")
+
+
+def listed(path: Path) -> bytes:
+    """The files that a list of bad samples names, one on a line; empty if there is none."""
+    if not path.exists():
+        return b""
+    bad = json.loads(chaski("quarantine", "--met", path, "--json"))["bad"]
+    return "".join(f"{b['message']}\n" for b in bad).encode()
+
+
+def finished(path: Path) -> bytes:
+    """The merged output of a job whose other shards are done now; empty if there is no job.
+
+    `job plan` writes job.json last, and begins anew in a folder that has none.
+    """
+    if not (path / "job.json").exists():
+        return b""
+    with tempfile.TemporaryDirectory(prefix="chaski-soak-job-") as name:
+        job, out = Path(name) / "job", Path(name) / "out"
+        shutil.copytree(path, job)
+        chaski("job", "local", job)
+        chaski("job", "merge", "-o", out, job)
+        return out.read_bytes()
+
+
+def grown(got: bytes, old: bytes, new: bytes) -> bool:
+    """Whether a list has its old lines, and of those that were appended some, each whole."""
+    lines = set(got.splitlines())
+    return set(old.splitlines()) <= lines <= set(new.splitlines())
+
+
+def single(out: Path, kept: Path, ends: str = "") -> bool:
+    """Whether each file of a folder whose name ends so is old or new by itself."""
+    return all(
+        files(p) in (files(kept / "old" / p.name), files(kept / "new" / p.name))
+        for p in out.iterdir()
+        if not p.name.startswith(".") and p.name.endswith(ends)
+    )
+
+
+@dataclass(frozen=True)
+class Writer:
+    """A command that replaces a result.
+
+    Attributes:
+        name: what a failure is called by.
+        old: makes the old result at a path, if there is to be one.
+        new: arguments that make the new one.
+        view: what is compared.
+        each: every file of the result is old or new by itself.
+        grows: the result is a list that is appended to.
+        program: what is run.
+        fine: exit status beside 0 that says that the result is there.
+        environ: further variables of the environment.
+    """
+
+    name: str
+    old: Callable[[Path], None]
+    new: Callable[[Path], Arguments]
+    view: View = files
+    each: bool = False
+    grows: bool = False
+    program: list[str | Path] = field(default_factory=lambda: [CHASKI])
+    fine: int = 0
+    environ: Callable[[Path], dict[str, str]] = lambda out: {}
+
+    def write(self, out: Path) -> None:
+        """Makes the new result."""
+        ran = subprocess.run(
+            [*self.program, *self.new(out)],
+            capture_output=True,
+            env=os.environ | self.environ(out),
+        )
+        if ran.returncode not in (0, self.fine):
+            sys.exit(f"soak_disk: {self.name}: {ran.stderr.decode().strip()}")
+
+    def start(self, out: Path) -> subprocess.Popen[bytes]:
+        """Begins to make the new result."""
+        return subprocess.Popen(
+            [*self.program, *self.new(out)],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            env=os.environ | self.environ(out),
+        )
+
+
+COLLECTION = {
+    "id": "soak",
+    "dataset_version": "1.0",
+    "description": "Chips",
+    "licenses": ["CC-BY-4.0"],
+    "providers": [{"name": "chaski"}],
+    "tasks": ["segmentation"],
+}
+
+
+def nothing(out: Path) -> None:
+    """There is no old result."""
+
+
+@dataclass(frozen=True)
+class Data:
+    """What the writers read: twice the same names with other content, for the old and the new.
+
+    Attributes:
+        chips: folders of chips.
+        pairs: folders of pairs, a/{id}.tif and b/{id}.tif, which do not lie on each other.
+        bad: folders of chips, of which the first one is damaged, or two.
+        windows: .npy files of predictions for a chip.
+        tmp: where writers put what they read.
+        result: where the disk has the result.
+    """
+
+    chips: tuple[Path, Path]
+    pairs: tuple[Path, Path]
+    bad: tuple[Path, Path]
+    windows: tuple[Path, Path]
+    tmp: Path
+    result: Path
+
+    @staticmethod
+    def make(tmp: Path, source: Path, result: Path) -> Data:
+        """Copies chips of a folder."""
+        chips = sorted(source.glob("*.tif"))[: 2 * CHIPS + 1]
+        if len(chips) < 2 * CHIPS + 1:
+            sys.exit(f"soak_disk: {source} needs {2 * CHIPS + 1} chips; make demo writes some")
+
+        def both(name: str) -> tuple[Path, Path]:
+            return tmp / f"first-{name}", tmp / f"second-{name}"
+
+        data = Data(both("chips"), both("pairs"), both("bad"), both("windows.npy"), tmp, result)
+        for k in range(2):
+            own = chips[:CHIPS] if k == 0 else chips[CHIPS:]
+            for folder in (data.chips[k], data.pairs[k] / "a", data.pairs[k] / "b", data.bad[k]):
+                folder.mkdir(parents=True)
+            for i, chip in enumerate(own):
+                shutil.copy(chip, data.chips[k] / f"{i}.tif")
+            for i in range(3):
+                shutil.copy(own[i], data.pairs[k] / "a" / f"{i}.tif")
+                shutil.copy(own[i + 1], data.pairs[k] / "b" / f"{i}.tif")
+                # The same chips in both, so that what is wrong with the first one stays so.
+                shutil.copy(chips[i], data.bad[k] / f"{i}.tif")
+            for i in range(k + 1):
+                os.truncate(data.bad[k] / f"{i}.tif", 20_000)
+            write_npy(data.windows[k], k)
+        return data
+
+
+def write_npy(path: Path, value: int) -> None:
+    """Writes predictions of two bands for four windows of 64 by 64 pixels."""
+    n = 4 * 2 * 64 * 64
+    about = "{'descr': '<f4', 'fortran_order': False, 'shape': (4, 2, 64, 64), }"
+    head = about.ljust(117) + "\n"  # with the 10 bytes before it a multiple of 64
+    values = struct.pack(f"<{n}f", *((i * (7 + value)) % 251 for i in range(n)))
+    path.write_bytes(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head.encode() + values)
+
+
+def replaces(
+    name: str,
+    command: Callable[[Path], Callable[[Path], Arguments]],
+    sources: tuple[Path, Path],
+    view: View = files,
+    each: bool = False,
+    grows: bool = False,
+    program: list[str | Path] | None = None,
+    fine: int = 0,
+) -> Writer:
+    """A writer that makes both results, from the first source and from the second."""
+    program = program or [CHASKI]
+
+    def old(out: Path) -> None:
+        run(program, *command(sources[0])(out), fine=fine)
+
+    return Writer(name, old, command(sources[1]), view, each, grows, program, fine)
+
+
+def of_files(d: Data) -> list[Writer]:
+    """The writers of rasters, arrays, tables, statistics and pictures."""
+    pair = ["--field", "image=a/{id}.tif", "--field", "mask=b/{id}.tif"]
+    flat = ROOT / "testdata" / "coast" / "flat.tacozip"
+    nested = ROOT / "testdata" / "coast" / "coast.tacozip"
+
+    def out(*args: str | Path, last: str = ".") -> Callable[[Path], Callable[[Path], Arguments]]:
+        """A command whose output is -o and whose source comes last."""
+        return lambda source: lambda to: [*args, "-o", to, source / last if last != "." else source]
+
+    def convert(*args: str | Path) -> Callable[[Path], Callable[[Path], Arguments]]:
+        return out("convert", "--overwrite", "--to", *args)
+
+    def cube(source: Path) -> Callable[[Path], Arguments]:
+        steps = ["--time", "2024-05-06", "--time", "2024-05-16"]
+        stack: Arguments = ["convert", "--to", "rumi3", "--overwrite", "--stack", *steps, "-o"]
+        return lambda to: [*stack, to, source / "0.tif", source / "1.tif"]
+
+    def pictures(source: Path) -> Callable[[Path], Arguments]:
+        return lambda to: ["verify", "--pairs", "--pictures", to, *pair, source]
+
+    def paste(windows: Path) -> Callable[[Path], Arguments]:
+        like: Arguments = ["paste", "--like", d.chips[0] / "0.tif", "--window", "64", "--stride"]
+        return lambda to: [*like, "64", "-o", to, windows]
+
+    def cached(path: Path) -> bytes:
+        """What a command says that reads through a cache, and so must take what is right there."""
+        ran = subprocess.run(
+            [CHASKI, "stats", flat], capture_output=True, env=os.environ | at_cache(path)
+        )
+        if ran.returncode != 0:
+            raise Unreadable(ran.stderr.decode())
+        return ran.stdout
+
+    def at_cache(path: Path) -> dict[str, str]:
+        return {"XDG_CACHE_HOME": str(path)}
+
+    return [
+        replaces("convert to TOG", convert("tog"), d.chips, each=True),
+        replaces("convert to rumi", convert("rumi"), d.chips, each=True),
+        replaces("convert one file", out("convert", "--overwrite", last="0.tif"), d.chips),
+        replaces("convert a stack to rumi3", cube, d.chips),
+        replaces("convert to an array", convert("tiledb"), d.chips, cells),
+        replaces("index", out("index", "--format", "parquet"), d.chips, catalog),
+        replaces("index --resume", out(*RESUME), d.chips, catalog),
+        replaces("index of pairs", out("index", *pair), d.pairs, catalog),
+        replaces("index as text", out("index", last="0.tif"), d.chips),
+        replaces("stats", out("stats"), d.chips),
+        replaces("stats --sampling", out("stats", "--sampling"), d.chips),
+        replaces("view", out("view", last="0.tif"), d.chips),
+        replaces("view --histogram", out("view", "--histogram", last="0.tif"), d.chips),
+        replaces("view --report", out("view", "--report"), d.chips),
+        replaces("verify --pictures", pictures, d.pairs, each=True, fine=1),
+        replaces("replay", out("replay", "--batch", "2", "--step", "1"), d.chips),
+        replaces("paste", paste, d.windows),
+        replaces("quarantine", out("quarantine"), d.bad, listed),
+        Writer("extract a file", nothing, lambda to: ["extract", "-o", to, f"{flat}::chip_00.tif"]),
+        Writer("extract a folder", nothing, lambda to: ["extract", "-o", to, f"{nested}::tile_00"]),
+        Writer("cache of indexes", nothing, lambda to: ["stats", flat], cached, environ=at_cache),
+    ]
+
+
+RESUME = ("index", "--format", "parquet", "--resume")
+
+
+def of_arrays(d: Data) -> list[Writer]:
+    """The writers of fragments of arrays."""
+    tool = d.tmp / "soakwrite"
+    subprocess.run(["go", "build", "-o", tool, "./tools/soakwrite"], cwd=ROOT, check=True)
+    gaps = ROOT / "testdata" / "tiledb" / "arrays" / "dense_1d_gaps"
+
+    def fragment(name: str, create: str, form: str) -> Writer:
+        def old(to: Path) -> None:
+            run([tool], create, to)
+            run([tool], form, "1", to)
+
+        return Writer(name, old, lambda to: [form, "2", to], cells, program=[tool])
+
+    def consolidate(name: str, *more: str) -> Writer:
+        def old(to: Path) -> None:
+            shutil.copytree(gaps, to)
+
+        return Writer(name, old, lambda to: ["consolidate", *more, to], cells)
+
+    return [
+        Writer("new array", nothing, lambda to: ["create", to], cells, program=[tool]),
+        fragment("dense fragment", "create", "dense"),
+        fragment("fragment in slabs", "create", "slabs"),
+        fragment("sparse fragment", "create-sparse", "sparse"),
+        consolidate("consolidate"),
+        consolidate("consolidate --remove", "--remove"),
+    ]
+
+
+def of_containers(d: Data) -> list[Writer]:
+    """The writers of containers."""
+    about, more = d.tmp / "about.json", d.tmp / "more"
+    about.write_text(json.dumps(COLLECTION))
+    more.mkdir()
+    for chip in d.chips[1].iterdir():  # other ids, to append
+        shutil.copy(chip, more / f"more-{chip.name}")
+
+    def pack(*form: str) -> Callable[[Path], Callable[[Path], Arguments]]:
+        own: Arguments = ["pack", "--quiet", *form, "--collection", about, "-o"]
+        return lambda source: lambda to: [*own, to, source]
+
+    def table(*columns: str) -> Callable[[Path], Callable[[Path], Arguments]]:
+        def made(source: Path) -> Callable[[Path], Arguments]:
+            rows = d.tmp / f"{source.name}.csv"
+            rows.write_text("id,name\n" + "".join(f"{i},{source.name}\n" for i in range(CHIPS + 1)))
+            return lambda to: [*pack(*columns, "--metadata", str(rows))(source)(to)]
+
+        return made
+
+    def make(*more: str | Path) -> Callable[[Path], Callable[[Path], Arguments]]:
+        def made(source: Path) -> Callable[[Path], Arguments]:
+            windows = {"kind": "grid", "size": 64, "stride": 64}
+            recipe = d.tmp / f"{source.name}.json"
+            whole = {"collection": COLLECTION, "source": str(source), "windows": windows}
+            recipe.write_text(json.dumps(whole | {"fields": [{"name": "image"}]}))
+            return lambda to: ["make", "--quiet", *more, "-o", to, recipe]
+
+        return made
+
+    def resumed(path: Path) -> bytes:
+        """The container, once the run that was cut has gone on."""
+        chaski(*make("--form", "zip", "--resume")(d.chips[1])(path))
+        return files(path)
+
+    def statistics(source: Path) -> Callable[[Path], Arguments]:
+        made: Path = d.tmp / "made.tacozip"
+        return lambda to: make("--form", "zip", "--stats", to)(source)(made)
+
+    def indexed(name: str, kind: str) -> Writer:
+        """An index of two ZIPs that replaces that of one."""
+
+        def old(to: Path) -> None:
+            to.mkdir()
+            for k, chips in enumerate((d.chips[0], more)):
+                chaski(*pack("--form", "zip")(chips)(to / f"{k}.tacozip"))
+            chaski("pack", "--quiet", "-o", to / kind, to / "0.tacozip")
+
+        return Writer(
+            name,
+            old,
+            lambda to: ["pack", "--quiet", "-o", to / kind, to / "0.tacozip", to / "1.tacozip"],
+            lambda to: files(to / kind) if (to / kind).is_file() else folder(to / kind),
+        )
+
+    def folder(path: Path) -> bytes:
+        """A folder whose name begins with a point."""
+        inside = sorted(path.iterdir()) if path.exists() else []
+        return b"".join(p.name.encode() + files(p) for p in inside)
+
+    parts = pack("--part-size", "400kB")
+    return [
+        replaces("pack a ZIP", pack("--form", "zip"), d.chips),
+        replaces("pack with columns", table("--form", "zip"), d.chips),
+        replaces("pack a Tortilla", pack("--form", "tortilla"), d.chips),
+        Writer("pack a folder", nothing, pack("--form", "folder")(d.chips[1])),
+        Writer("pack parts", nothing, parts(d.chips[0]), samples),
+        indexed("pack .tacocat", ".tacocat"),
+        indexed("pack __TACOCAT__", "__TACOCAT__"),
+        indexed("pack TACOLLECTION.json", "TACOLLECTION.json"),
+        Writer(
+            "append",
+            lambda to: void(chaski(*parts(d.chips[0])(to))),
+            lambda to: ["append", "--quiet", to, more],
+            samples,
+        ),
+        replaces("make", make("--form", "zip"), d.chips),
+        Writer("make a folder", nothing, make("--form", "folder")(d.chips[1])),
+        replaces("make --stats", statistics, d.chips),
+        Writer(
+            "make, gone on with", nothing, make("--form", "zip", "--resume")(d.chips[1]), resumed
+        ),
+    ]
+
+
+def of_jobs(d: Data) -> list[Writer]:
+    """The writers of jobs."""
+
+    def plan(kind: str, *more: str | Path) -> Callable[[Path], Arguments]:
+        return lambda to: ["job", "plan", kind, *more, "-o", to, "--shard-items", "1", d.chips[0]]
+
+    def planned(path: Callable[[Path], Arguments]) -> Callable[[Path], None]:
+        return lambda to: void(chaski(*path(to)))
+
+    def merge(name: str, kind: str, *more: str | Path, view: View = files) -> Writer:
+        job = d.tmp / f"job-{kind}"
+        chaski(*plan(kind, *more)(job))
+        chaski("job", "local", job)
+        return Writer(name, nothing, lambda to: ["job", "merge", "-o", to, job], view)
+
+    def converting(to: Path) -> None:
+        to.mkdir()
+        chaski(*plan("convert", "--into", d.result / "into")(to / "job"))
+
+    def converted(path: Path) -> bytes:
+        """The files of a job of kind convert, whose other shards are done now."""
+        chaski("job", "local", path / "job")
+        chaski("job", "merge", "-o", path / "report", path / "job")
+        (path / "report").unlink()
+        return files(path / "into")
+
+    stats = plan("stats")
+    page = merge("job merge", "stats")
+    status = d.tmp / "job-stats"
+    return [
+        Writer("job plan", nothing, stats, finished),
+        Writer("job run", planned(stats), lambda to: ["job", "run", "--shard", "0", to], finished),
+        Writer("job local", planned(stats), lambda to: ["job", "local", to], finished),
+        Writer(
+            "job local, converts", converting, lambda to: ["job", "local", to / "job"], converted
+        ),
+        Writer("job status --html", nothing, lambda to: ["job", "status", "--html", to, status]),
+        page,
+        merge("job merge of a catalog", "index", "--base", d.result.parent, view=catalog),
+        merge("job merge of weights", "weights"),
+    ]
+
+
+def of_python(d: Data) -> list[Writer]:
+    """The writers of the Python package."""
+
+    def python(name: str) -> Callable[[Path], Callable[[Path], Arguments]]:
+        return lambda source: lambda to: [name, to, source]
+
+    program: list[str | Path] = [PYTHON, "-W", "ignore", ROOT / "tools" / "soak_python.py"]
+    return [
+        *(
+            replaces(f"Python {name}", python(short), d.chips, program=program)
+            for short, name in (
+                ("stats", "Stats.save"),
+                ("rumi", "rumi.write"),
+                ("paste", "paste"),
+                ("ground", "paste on the ground"),
+            )
+        ),
+        replaces("Python stac", python("stac"), d.chips, catalog, program=program),
+        replaces(
+            "Python quarantine list",
+            python("quarantine"),
+            d.bad,
+            listed,
+            grows=True,
+            program=program,
+        ),
+    ]
+
+
+def void(_: object) -> None:
+    """Drops what a command printed."""
+
+
+def every(d: Data) -> list[Writer]:
+    """All writers."""
+    if not PYTHON.exists():
+        print("soak_disk: no .venv (make env): what the Python package writes is left out")
+    own = of_python(d) if PYTHON.exists() else []
+    return [*of_files(d), *of_arrays(d), *of_containers(d), *of_jobs(d), *own]

@@ -1,0 +1,98 @@
+// Command soakwrite writes to a TileDB array as users of package tiledb do, which no command of chaski does:
+// soak_disk.py cuts the power meanwhile.
+//
+//	soakwrite create|create-sparse ARRAY             makes an array without cells
+//	soakwrite dense|slabs|sparse NUMBER ARRAY        adds a fragment, whose cells follow from the number
+package main
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strconv"
+
+	"github.com/chaski-eo/chaski/store/tiledb"
+	"github.com/chaski-eo/chaski/store/tiledb/filter"
+)
+
+const (
+	side  = 512    // cells of a dense array in each of two dimensions
+	cells = 20_000 // cells of a sparse fragment
+)
+
+func main() {
+	if err := run(os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "soakwrite:", err)
+		os.Exit(1)
+	}
+}
+
+func run(args []string) error {
+	switch {
+	case len(args) == 2 && args[0] == "create":
+		return tiledb.Create(args[1], schema(true), nil)
+	case len(args) == 2 && args[0] == "create-sparse":
+		return tiledb.Create(args[1], schema(false), nil)
+	case len(args) == 3:
+		number, err := strconv.ParseUint(args[1], 10, 32)
+		if err != nil {
+			return err
+		}
+		return write(args[0], number, args[2])
+	}
+	return errors.New("usage: soakwrite create|create-sparse ARRAY | dense|slabs|sparse NUMBER ARRAY")
+}
+
+// schema returns that of an array of int16 with two dimensions of int32, y and x.
+func schema(dense bool) *tiledb.Schema {
+	t := tiledb.Int32
+	s := &tiledb.Schema{Dense: dense, Capacity: 1000, DimType: t, Coords: tiledb.DefaultFilters(),
+		Offsets: tiledb.DefaultFilters(),
+		Attrs:   []tiledb.Attr{{Name: "dn", Type: tiledb.Int16, Values: 1, Pipeline: filter.Pipeline{MaxChunk: 4096}}}}
+	for _, name := range []string{"y", "x"} {
+		s.Dims = append(s.Dims, tiledb.Dim{Name: name, Extent: 64,
+			Domain: tiledb.Interval{Lo: t.CoordOf(0), Hi: t.CoordOf(side - 1)}})
+	}
+	return s
+}
+
+func write(form string, number uint64, path string) error {
+	ctx := context.Background()
+	var files tiledb.Files
+	defer files.Close()
+	a, err := tiledb.Open(ctx, &files, path, tiledb.Options{})
+	if err != nil {
+		return err
+	}
+	rnd := rand.New(rand.NewPCG(number, 0))
+	noise := func(cells uint64) []tiledb.Values {
+		b := make([]byte, 0, 2*cells)
+		for range cells {
+			b = binary.LittleEndian.AppendUint16(b, uint16(rnd.Uint32()))
+		}
+		return []tiledb.Values{{Data: b}}
+	}
+	switch form {
+	case "dense":
+		return a.WriteDense(ctx, a.Schema.Domain(), noise(side*side))
+	case "slabs":
+		return a.WriteDenseSlabs(ctx, a.Schema.Domain(), func(slab tiledb.Box) ([]tiledb.Values, error) {
+			n := uint64(1)
+			for _, d := range slab {
+				n *= uint64(d.Hi-d.Lo) + 1
+			}
+			return noise(n), nil
+		})
+	case "sparse":
+		coords := make([]byte, 0, cells*8)
+		for _, i := range rnd.Perm(side * side)[:cells] {
+			coords = binary.LittleEndian.AppendUint32(coords, uint32(i/side))
+			coords = binary.LittleEndian.AppendUint32(coords, uint32(i%side))
+		}
+		return a.WriteSparse(ctx, coords, noise(cells))
+	}
+	return fmt.Errorf("%q is not dense, slabs or sparse", form)
+}
