@@ -46,6 +46,7 @@ type dataset struct {
 	remote    bool       // some of its files are not local
 	sizes     assetSizes // known only if the sampler needs them
 	weights   *rows.Weights
+	clock     clock       // for Spec.Geo
 	ground    *scenes.Set // nil unless windows lie on the ground
 	overviews *overviews  // with ground
 	left      leftOut     // with ground
@@ -118,6 +119,9 @@ func (e *Engine) addDataset(ctx context.Context, src *Source, name string, open 
 	if d.onGround() {
 		from.Sampler = &d.sampler // the table has the column that it orders scenes by
 	}
+	if e.spec.Geo {
+		from.More = src.ClockColumns(&d.sampler)
+	}
 	if d.table, err = open(ctx, from, d.fields); err != nil {
 		return shuffle.Source{}, err
 	}
@@ -131,6 +135,11 @@ func (e *Engine) addDataset(ctx context.Context, src *Source, name string, open 
 	}
 	if err := d.openBeside(ctx, all[len(d.fields):], e.options); err != nil {
 		return shuffle.Source{}, err
+	}
+	if e.spec.Geo {
+		if d.clock, err = rows.Times(ctx, d.table, from.More); err != nil {
+			return shuffle.Source{}, fmt.Errorf("geo: times: %w", err)
+		}
 	}
 	out, err := d.compile(ctx, e, batch)
 	if err != nil {

@@ -474,7 +474,7 @@ func (e *Engine) layout(key layoutKey) (*layout, error) {
 		beside += windowBytes
 	}
 	if e.spec.Geo {
-		beside += geoBytes
+		beside += geoBytes + timeBytes*max(e.sets[0].steps, 1)
 	}
 	if l.bytes = key.rows * beside; pixels.BoundedBytes(e.options.MemoryBytes, key.rows, beside) < 0 {
 		return nil, pixels.OverMemory("batch", key.rows, "", e.options.MemoryBytes)
@@ -592,6 +592,10 @@ func (e *Engine) describe(one *layout) {
 			e.infos = append(e.infos, FieldInfo{Name: t.Name, Kind: kind.String(), DType: t.DType, Shape: t.Shape,
 				Axes: t.Axes})
 		}
+		shape, axes := e.valueShape(1)
+		t := timeTensor(shape, axes, nil)
+		e.infos = append(e.infos, FieldInfo{Name: t.Name, Kind: catalog.Int.String(), DType: t.DType, Shape: t.Shape,
+			Axes: t.Axes})
 	}
 	if t := e.spec.Sequence(); t != nil {
 		shape, axes := e.valueShape(1)

@@ -6,13 +6,17 @@ import (
 
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/crs"
+	"github.com/chaski-eo/chaski/loader/rows"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/shuffle"
 	"github.com/chaski-eo/chaski/store/catalog"
 )
 
-// geoBytes is the size of the tensors of Spec.Geo for a row: 13 float64 and an int64.
+// geoBytes is the size of the tensors of Spec.Geo for a row but for its times: 13 float64 and an int64.
 const geoBytes = 14 * 8
+
+// timeBytes is the size of the time of a row, or of a step of it.
+const timeBytes = 8
 
 // rowPlace says where a row lies on the ground: what Spec.Geo adds to a batch.
 type rowPlace struct {
@@ -43,9 +47,9 @@ func nowhere() (g rowPlace) {
 }
 
 // geoInfo returns a tensor of Spec.Geo without its data.
-func geoInfo(i, rows int) Tensor {
+func geoInfo(i, rowCount int) Tensor {
 	g := &geoTensors[i]
-	t := Tensor{Name: spec.GeoMembers[i], DType: chunk.Float64, Axes: []string{"n"}, Shape: []int64{int64(rows)}}
+	t := Tensor{Name: spec.GeoMembers[i], DType: chunk.Float64, Axes: []string{"n"}, Shape: []int64{int64(rowCount)}}
 	if g.axis != "" {
 		t.Axes, t.Shape = append(t.Axes, g.axis), append(t.Shape, g.length)
 	}
@@ -56,21 +60,42 @@ func geoInfo(i, rows int) Tensor {
 }
 
 // geoMembers returns the tensors of the places of all rows.
-func geoMembers(rows []rowPlace) (out []Tensor) {
+func geoMembers(places []rowPlace) (out []Tensor) {
 	for i, g := range geoTensors {
-		t := geoInfo(i, len(rows))
-		for k := range rows {
+		t := geoInfo(i, len(places))
+		for k := range places {
 			if g.of == nil {
-				t.Data = binary.LittleEndian.AppendUint64(t.Data, uint64(rows[k].epsg))
+				t.Data = binary.LittleEndian.AppendUint64(t.Data, uint64(places[k].epsg))
 				continue
 			}
-			for _, v := range g.of(&rows[k]) {
+			for _, v := range g.of(&places[k]) {
 				t.Data = binary.LittleEndian.AppendUint64(t.Data, math.Float64bits(v))
 			}
 		}
 		out = append(out, t)
 	}
 	return out
+}
+
+// timeTensor returns the tensor of times of a shape.
+func timeTensor(shape []int64, axes []string, times []int64) Tensor {
+	t := Tensor{Name: spec.GeoTime, DType: chunk.Int64, Axes: axes, Shape: shape,
+		Data: make([]byte, 0, timeBytes*len(times))}
+	for _, at := range times {
+		t.Data = binary.LittleEndian.AppendUint64(t.Data, uint64(at))
+	}
+	return t
+}
+
+// clock has the time of each row of a table; nil if there are none.
+type clock []int64
+
+// at returns the time of a row. Row -1 has none.
+func (c clock) at(row int64) int64 {
+	if c == nil || row < 0 {
+		return rows.NoTime
+	}
+	return c[row]
 }
 
 // placeOf returns where a window of an asset lies that becomes height by width pixels and is then turned.

@@ -16,6 +16,7 @@ import (
 	"github.com/chaski-eo/chaski/internal/crash"
 	"github.com/chaski-eo/chaski/loader/pixels"
 	"github.com/chaski-eo/chaski/loader/resources"
+	rowspkg "github.com/chaski-eo/chaski/loader/rows"
 	"github.com/chaski-eo/chaski/loader/shapes"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/shuffle"
@@ -47,6 +48,7 @@ type Pending struct {
 	cut    [][]shapes.Cut    // for each field of shapes the boxes or polygons by row
 	window []byte            // the tensor WindowMember; nil without Spec.Windows
 	geo    []rowPlace        // for each row; nil without Spec.Geo
+	times  []int64           // with geo, by row and then step
 	masks  []sync.Once       // for each raster field: sets the mask to ones
 	masked []atomic.Bool     // for each raster field: the mask is in use
 	errs   []rowErrors       // for each row
@@ -241,6 +243,7 @@ func (p *Pending) prepare(closing context.Context) error {
 	}
 	if e.spec.Geo {
 		p.geo = slices.Repeat([]rowPlace{nowhere()}, rows)
+		p.times = slices.Repeat([]int64{rowspkg.NoTime}, rows*max(e.sets[0].steps, 1))
 	}
 	p.values = make([][]catalog.Value, len(e.values))
 	for i := range p.values {
@@ -771,10 +774,13 @@ func (p *Pending) clearValues(k int) {
 	if p.window != nil {
 		copy(p.window[k*windowBytes:], bytes.Repeat([]byte{0xff}, windowBytes))
 	}
+	steps := max(p.engine.sets[0].steps, 1)
 	if p.geo != nil {
 		p.geo[k] = nowhere()
+		for i := range steps {
+			p.times[k*steps+i] = rowspkg.NoTime
+		}
 	}
-	steps := max(p.engine.sets[0].steps, 1)
 	for _, v := range p.values {
 		for i := range steps {
 			v[k*steps+i] = catalog.Value{Null: true}
@@ -872,7 +878,8 @@ func (p *Pending) extras() (out []Tensor) {
 			Shape: []int64{int64(b.Rows), 4}, Data: p.window})
 	}
 	if p.geo != nil {
-		out = append(out, geoMembers(p.geo)...)
+		shape, axes := e.valueShape(b.Rows)
+		out = append(append(out, geoMembers(p.geo)...), timeTensor(shape, axes, p.times))
 	}
 	if w := e.spec.Sequence(); w != nil {
 		t := Tensor{Name: w.Validity, DType: chunk.Uint8, Data: make([]byte, b.Rows*w.Length)}
@@ -928,6 +935,10 @@ func (u unit) geo(d *dataset, draw *shuffle.Draw) error {
 		return nil
 	}
 	p.geo[u.row] = nowhere() // a bad sample before this substitute may have had a place
+	steps := max(d.steps, 1)
+	for step := range steps {
+		p.times[u.row*steps+step] = d.clock.at(p.engine.rowOf(draw, step))
+	}
 	if d.ground != nil {
 		a := d.windowAsset(p.engine.plan, draw)
 		h, w := a.Index.Height, a.Index.Width

@@ -163,7 +163,7 @@ func openFlat(ctx context.Context, src spec.Source, from []spec.Field, o resourc
 	}
 	t, err := catalog.Open(ctx, src.Source, fields, catalog.Options{
 		Opener: o.Opener, MaxChunk: o.MaxChunkBytes, CacheBytes: o.CacheBytes, Roots: o.Roots,
-		Columns: append(src.Columns(), src.PickColumns()...), AllColumns: o.AllColumns || src.Queries(),
+		Columns: slices.Concat(src.Columns(), src.PickColumns(), src.More), AllColumns: o.AllColumns || src.Queries(),
 		DropIncomplete: src.Missing == spec.MissingDrop,
 	})
 	if err != nil {

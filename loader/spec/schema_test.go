@@ -136,7 +136,7 @@ func (g generator) members(t reflect.Type, properties map[string]any, required *
 		}
 		name, option, _ := strings.Cut(f.Tag.Get("json"), ",")
 		key := t.Name() + "." + name
-		if filledIn[key] {
+		if filledIn[key] || name == "-" {
 			continue
 		}
 		p := g.of(f.Type)

@@ -114,6 +114,8 @@ type Source struct {
 	// Count is the number of rows of the source in 10,000 positions, or with PerBatch in a global
 	// batch. The engine fills it in.
 	Count int64 `json:"count,omitempty"`
+	// More are columns that the engine reads beside those that the spec names. They need not exist.
+	More []string `json:"-"`
 	Subset
 	Mixture
 }
@@ -449,8 +451,26 @@ const WindowMember = "window"
 // GeoMembers are the tensors of Spec.Geo, int64 (n) of EPSG codes and else float64. They are those of the first raster
 // field's window as it lies in the tensor: resampled, flipped and turned. All steps of a sequence have those of the
 // first. Rows without a sample, and rasters without a place, have the EPSG code 0 and NaN; with a CRS that is not known
-// the last two have NaN.
+// "geo.lonlat" and "geo.gsd" have NaN.
 var GeoMembers = [...]string{"geo.transform", "geo.epsg", "geo.bounds", "geo.lonlat", "geo.gsd"}
+
+// GeoTime is the tensor of Spec.Geo with the times of rows, int64 (n), or (n t) of sequences: microseconds since 1970
+// UTC, and the least int64 where there is none.
+const GeoTime = "geo.time"
+
+// ClockColumns returns the columns that GeoTime looks at, in this order: the one that orders sequences, the one by
+// which the newest or oldest scenes come first, and the usual ones.
+func (s *Source) ClockColumns(o *Sampler) (names []string) {
+	if s.Time != nil {
+		names = append(names, s.Time.Order)
+	}
+	if o.Kind == GroundWindow {
+		if p, err := ParsePick(o.Pick); err == nil && p.Column != "" {
+			names = append(names, p.Column)
+		}
+	}
+	return append(names, TimeColumns...)
+}
 
 // extras returns the names of the tensors of a batch that are not fields.
 func (s *Spec) extras() (names []string) {
@@ -461,7 +481,7 @@ func (s *Spec) extras() (names []string) {
 		names = append(names, WindowMember)
 	}
 	if s.Geo {
-		names = append(append(names, "geo"), GeoMembers[:]...)
+		names = append(append(append(names, "geo"), GeoMembers[:]...), GeoTime)
 	}
 	if t := s.Sequence(); t != nil {
 		names = append(names, t.Validity)

@@ -77,7 +77,9 @@ type Spec struct {
 	// Geo adds to batches where the window of each row lies on the ground: "geo.transform", which converts pixel
 	// corners of the tensor to coordinates as GDAL's geotransform does, "geo.epsg", "geo.bounds" (least x and y,
 	// greatest x and y), "geo.lonlat" of the centre in degrees, and "geo.gsd", the size of a pixel in metres. Without a
-	// place they are NaN, and the EPSG code 0.
+	// place they are NaN, and the EPSG code 0. "geo.time" has microseconds since 1970 UTC, the least int64 where there
+	// is no time: of the column that orders sequences, that of "newest" and "oldest", or the first of istac:time_start,
+	// stac:time_start and datetime.
 	Geo bool `json:"geo,omitempty"`
 	// Subset selects rows of Source and groups them.
 	Subset

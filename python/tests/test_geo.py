@@ -41,6 +41,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def check(folder: Path, b: Any, row: int, chip: int, tolerance: float) -> None:
     """Compares the place of each pixel of a row with that of the pixel of the file that it is."""
     geo = {k: np.asarray(v)[row] for k, v in b["geo"].items()}
+    assert np.isnat(geo.pop("time"))  # a folder has no times
     assert set(geo) == {"transform", "epsg", "bounds", "lonlat", "gsd"}
     if not CHIPS[chip]:
         assert geo["epsg"] == 0 and all(np.isnan(v).all() for k, v in geo.items() if k != "epsg")
@@ -86,11 +87,12 @@ def test_pixels_lie_where_the_transform_says(folder: Path, window: Any, toleranc
     pixels = chaski.Pixels(dtype="native", geo=True, augment="d4" if window else "flips")
     seen = set()
     with chaski.load(folder, batch_size=3, window=window, pixels=pixels, seed=3) as loader:
-        assert loader.fields[-1].name == "geo.gsd"
+        assert loader.fields[-1].name == "geo.time"
         for b in loader:
             for row in range(3):
                 if not b["valid"][row]:
                     assert b["geo"]["epsg"][row] == 0 and np.isnan(b["geo"]["transform"][row]).all()
+                    assert np.isnat(b["geo"]["time"][row])
                     continue
                 chip = b["sample"][row] // (8 if window else 1)
                 check(folder, b, row, chip, tolerance)
@@ -128,6 +130,94 @@ def test_a_stack_on_a_grid_of_its_own(folder: Path) -> None:
         assert b["geo"]["gsd"].tolist() == [20] and b["image"].shape == (1, 1, H // 2, W // 2)
 
 
+TIMES = ["2024-05-01T10:56:21.024Z", "1969-12-31T23:59:59.999999Z", None, "2024-07-01T10:00:00Z"]
+
+
+def written(folder: Path, out: Path, name: str, times: Any) -> Path:
+    """Writes a table of the chips with a column of times."""
+    pa = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    paths = [str(folder / f"{i}.tif") for i in range(len(CHIPS))]
+    parquet.write_table(pa.table({"image": paths, name: times}), out)
+    return out
+
+
+@pytest.mark.parametrize(
+    "form", ["s", "ms", "us", "ns", "text", "seconds", "date", "other", "none"]
+)
+def test_times(folder: Path, tmp_path: Path, form: str) -> None:
+    pa = pytest.importorskip("pyarrow")
+    naive = [t and t.removesuffix("Z") for t in TIMES]
+    want = np.array(naive, "datetime64[us]")
+    name = "datetime"
+    if form == "text":
+        times: Any = TIMES
+    elif form == "seconds":  # of the columns that are always times
+        name, times = "stac:time_start", pa.array(want.astype("datetime64[s]").astype("int64"))
+        times = pa.array(
+            [None if t is None else v.as_py() for t, v in zip(TIMES, times, strict=True)]
+        )
+        want = want.astype("datetime64[s]").astype("datetime64[us]")
+    elif form == "date":
+        want = want.astype("datetime64[D]")
+        times = pa.array(want, pa.date32())
+    elif form == "none":
+        name, times = "year", [2020, 2021, 2022, 2023]
+        want = np.full(4, "NaT", "datetime64[us]")
+    else:
+        unit = "us" if form == "other" else form
+        name = "acquired" if form == "other" else name
+        times = pa.array(np.array(naive, f"datetime64[{unit}]"))
+        want = want.astype(f"datetime64[{unit}]")  # both round down
+    table = written(folder, tmp_path / "t.parquet", name, times)
+    fields = {"image": chaski.Field(dtype="native")}
+    window: Any = chaski.RandomWindow(24, per_asset=2)
+    if form == "other":  # the column that the order of scenes names
+        window = chaski.GeoWindow(200, 10, pick="newest:acquired", per_epoch=40)
+    with chaski.load(
+        table,
+        batch_size=3,
+        fields=fields,
+        window=window,
+        pixels=chaski.Pixels(geo=True),
+        on_bad=chaski.OnBad("skip" if form == "other" else "error"),
+    ) as loader:
+        seen = set()
+        for b in loader:
+            got = b["geo"]["time"]
+            assert got.dtype == "datetime64[us]" and b["geo.time"].dtype == np.int64
+            for row in range(3):
+                at = b["sample"][row]
+                if not b["valid"][row]:
+                    assert np.isnat(got[row])
+                    continue
+                if form == "other":
+                    chip = [32630, 32719, 32633].index(b["geo"]["epsg"][row])
+                else:
+                    chip = at // 2
+                seen.add(int(chip))
+                assert str(got[row]) == str(want.astype("datetime64[us]")[chip])
+        assert len(seen) >= (2 if form == "other" else 4)
+
+
+def test_times_of_sequences(folder: Path, tmp_path: Path) -> None:
+    rows = "\n".join(f"{folder / '0.tif'},{k // 3},2024-0{9 - k}-01" for k in range(5))
+    (tmp_path / "t.csv").write_text(f"image,place,month\n{rows}\n")
+    with chaski.load(
+        tmp_path / "t.csv",
+        batch_size=2,
+        fields={"image": chaski.Field(dtype="native")},
+        rows=chaski.Rows(time=chaski.Time("place", "month", 3)),
+        shuffle=False,
+        pixels=chaski.Pixels(geo=True),
+    ) as loader:
+        (b,) = list(loader)
+        want = [["2024-07-01", "2024-08-01", "2024-09-01"], ["2024-05-01", "2024-06-01", "NaT"]]
+        np.testing.assert_array_equal(b["geo"]["time"], np.array(want, "datetime64[us]"))
+        assert b.axes["geo.time"] == ("n", "t") and b["steps"].tolist() == [[1, 1, 1], [1, 1, 0]]
+
+
 def test_of_torch(folder: Path) -> None:
     torch = pytest.importorskip("torch")
     import chaski.torch
@@ -137,6 +227,7 @@ def test_of_torch(folder: Path) -> None:
     for b in torch.utils.data.DataLoader(data, batch_size=None, num_workers=0):
         assert isinstance(b["geo"]["lonlat"], torch.Tensor)
         assert b["geo"]["lonlat"].dtype == torch.float64
+        assert b["geo"]["time"].dtype == torch.int64
         assert "missing" not in b
         with pytest.raises(KeyError):
             b["missing"]

@@ -64,12 +64,17 @@ def polygons(batch: Mapping[str, Any], name: str) -> list[list[list[list[Any]]]]
 
 
 class Members(dict[str, Any]):
-    """A dict whose "geo" is a dict of its members "geo.transform", "geo.epsg" and so on."""
+    """A dict whose "geo" is a dict of its members "geo.transform", "geo.epsg" and so on.
+
+    In numpy `["geo"]["time"]` is datetime64[us], a view of the microseconds of "geo.time".
+    """
 
     def __missing__(self, name: str) -> dict[str, Any]:
         if name == "geo" and (
             found := {k.removeprefix("geo."): v for k, v in self.items() if k.startswith("geo.")}
         ):
+            if isinstance(found.get("time"), np.ndarray):
+                found["time"] = found["time"].view("datetime64[us]")
             return found
         raise KeyError(name)
 

@@ -291,7 +291,10 @@ class Pixels:
             converts pixel corners of the tensor to coordinates as GDAL's geotransform does,
             "geo.epsg", "geo.bounds" (least x and y, greatest x and y), "geo.lonlat" of the centre
             in degrees, and "geo.gsd", the size of a pixel in metres. Without a place they are NaN,
-            and the EPSG code 0. `batch["geo"]` is a dict of them.
+            and the EPSG code 0. "geo.time" has microseconds since 1970 UTC, the least int64 where
+            there is no time: of the column that orders sequences, that of "newest" and "oldest", or
+            the first of istac:time_start, stac:time_start and datetime. `batch["geo"]` is a dict of
+            them.
     """
 
     bands: Sequence[int] | Sequence[str] | None = None
