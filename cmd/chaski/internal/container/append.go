@@ -2,13 +2,10 @@ package container
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
-	"github.com/chaski-eo/chaski/cmd/chaski/internal/open"
 	"github.com/chaski-eo/chaski/store/taco/build"
 )
 
@@ -31,14 +28,7 @@ container or the new one, also after a kill; what a killed run left is removed b
 			return f.warn(env, f.append(cmd.Context(), env, args[0], args[1:]))
 		},
 	}
-	fl := cmd.Flags()
-	fl.IntVar(&f.workers, "workers", 0, "files that are read at a time (default: the number of processors, at least 4)")
-	f.columns.add(fl)
-	fl.BoolVar(&f.quiet, "quiet", false, "show no progress")
-	f.ofContainers = pflag.NewFlagSet("", pflag.ContinueOnError)
-	f.containerFlags.add(f.ofContainers)
-	f.Filter.Add(f.ofContainers)
-	fl.AddFlagSet(f.ofContainers)
+	f.addShared(cmd.Flags())
 	return cmd
 }
 
@@ -47,31 +37,11 @@ func (f *packFlags) append(ctx context.Context, env console.Env, folder string, 
 	if err := console.AtLeast("workers", f.workers, 0); err != nil {
 		return err
 	}
-	files := open.NewOpener(true)
-	defer files.Close()
-	bar := console.NewBar(env.Err, "append", 0)
-	o := build.Options{Opener: files, Workers: f.workers, Form: build.ZIP}
-	if !f.quiet {
-		o.Progress = func(done, total int) { bar.Set(int64(done), int64(total)) }
-	}
-	r, err := build.Append(ctx, folder, o, func(path string, c build.Collection) (*build.Result, error) {
-		f.out, f.given = path, &c
-		return f.write(ctx, files, paths, o)
+	return f.show(env, "append", folder, paths, " added", func(o build.Options) (*build.Result, error) {
+		o.Form = build.ZIP
+		return build.Append(ctx, folder, o, func(path string, c build.Collection) (*build.Result, error) {
+			f.out, f.given = path, &c
+			return f.write(ctx, paths, o)
+		})
 	})
-	bar.Done()
-	if err != nil {
-		return console.FileError(folder, err)
-	}
-	f.printNotes(env, paths)
-	f.columns.report(env)
-	_, err = fmt.Fprintf(env.Out, "%s: %d samples, %d files, %s added\n", console.Printable(folder), r.Samples, r.Files,
-		console.DecimalSize(r.Bytes))
-	return err
-}
-
-// printNotes prints what is wrong with the sources, and can be read all the same.
-func (f *packFlags) printNotes(env console.Env, paths []string) {
-	for _, note := range f.notes {
-		fmt.Fprintf(env.Err, "chaski: %s: %s\n", console.Printable(paths[0]), console.Printable(note))
-	}
 }

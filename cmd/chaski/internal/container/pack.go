@@ -13,7 +13,6 @@ import (
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/flags"
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/open"
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/taco"
 	"github.com/chaski-eo/chaski/store/taco/build"
 )
@@ -81,6 +80,12 @@ OUT is complete or absent, also after a kill. A ZIP replaces an older one; a fol
 	flags.NonEmptyVar(fl, &f.partSize, "part-size",
 		"write a folder OUT of ZIPs with files of `SIZE` each, such as 4GB, and an index, or of Tortillas")
 	fl.IntVar(&f.partCount, "part-count", 0, "write a folder OUT of this many ZIPs and an index, or of Tortillas")
+	f.addShared(fl)
+	return cmd
+}
+
+// addShared adds the flags that pack and append have.
+func (f *packFlags) addShared(fl *pflag.FlagSet) {
 	fl.IntVar(&f.workers, "workers", 0, "files that are read at a time (default: the number of processors, at least 4)")
 	f.columns.add(fl)
 	fl.BoolVar(&f.quiet, "quiet", false, "show no progress")
@@ -88,7 +93,6 @@ OUT is complete or absent, also after a kill. A ZIP replaces an older one; a fol
 	f.containerFlags.add(f.ofContainers)
 	f.Filter.Add(f.ofContainers)
 	fl.AddFlagSet(f.ofContainers)
-	return cmd
 }
 
 func (f *packFlags) run(ctx context.Context, env console.Env, paths []string) error {
@@ -99,31 +103,42 @@ func (f *packFlags) run(ctx context.Context, env console.Env, paths []string) er
 		console.AtLeast("workers", f.workers, 0), console.AtLeast("part-count", f.partCount, 0)); err != nil {
 		return err
 	}
+	form := packForms[f.form]
+	if form == build.Auto {
+		form = build.FormOf(f.out)
+	}
+	return f.show(env, "pack", f.out, paths, "", func(o build.Options) (*build.Result, error) {
+		o.Form = form
+		return f.write(ctx, paths, o)
+	})
+}
+
+// show shows the progress of write, and then the notes about its sources and what it has written to out.
+func (f *packFlags) show(env console.Env, command, out string, paths []string, added string,
+	write func(o build.Options) (*build.Result, error)) error {
 	files := open.NewOpener(true)
 	defer files.Close()
-	bar := console.NewBar(env.Err, "pack", 0)
-	o := build.Options{Opener: files, Workers: f.workers, Form: packForms[f.form]}
-	if o.Form == build.Auto {
-		o.Form = build.FormOf(f.out)
-	}
+	bar := console.NewBar(env.Err, command, 0)
+	o := build.Options{Opener: files, Workers: f.workers}
 	if !f.quiet {
 		o.Progress = func(done, total int) { bar.Set(int64(done), int64(total)) }
 	}
-	r, err := f.write(ctx, files, paths, o)
+	r, err := write(o)
 	bar.Done()
 	if err != nil {
-		return console.FileError(f.out, err)
+		return console.FileError(out, err)
 	}
-	f.printNotes(env, paths)
+	for _, note := range f.notes {
+		fmt.Fprintf(env.Err, "chaski: %s: %s\n", console.Printable(paths[0]), console.Printable(note))
+	}
 	f.columns.report(env)
-	_, err = fmt.Fprintf(env.Out, "%s: %d samples, %d files, %s\n", console.Printable(f.out), r.Samples, r.Files,
-		console.DecimalSize(r.Bytes))
+	_, err = fmt.Fprintf(env.Out, "%s: %d samples, %d files, %s%s\n", console.Printable(out), r.Samples, r.Files,
+		console.DecimalSize(r.Bytes), added)
 	return err
 }
 
 // write writes the container.
-func (f *packFlags) write(ctx context.Context, files source.Opener, paths []string,
-	o build.Options) (*build.Result, error) {
+func (f *packFlags) write(ctx context.Context, paths []string, o build.Options) (*build.Result, error) {
 	if err := console.FirstError(f.parts(&o), f.columns.check(&o)); err != nil {
 		return nil, err
 	}
@@ -131,14 +146,14 @@ func (f *packFlags) write(ctx context.Context, files source.Opener, paths []stri
 	if o.Form.Indexes() {
 		return f.index(ctx, paths, o)
 	}
-	if st, err := os.Stat(paths[0]); err == nil && st.IsDir() && !taco.Is(ctx, files, paths[0]) {
+	if st, err := os.Stat(paths[0]); err == nil && st.IsDir() && !taco.Is(ctx, o.Opener, paths[0]) {
 		return f.directory(ctx, paths, o)
 	}
 	filter, err := f.TacoFilter()
 	if err != nil {
 		return nil, err
 	}
-	d, err := f.open(ctx, files, paths)
+	d, err := f.open(ctx, o.Opener, paths)
 	if err != nil {
 		return nil, err
 	}
