@@ -362,12 +362,19 @@ func TestResultsThatDiffer(t *testing.T) {
 // TestOnePlanWins: of plans into one folder at once, one writes the job and the others are refused.
 func TestOnePlanWins(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "job")
+	onePlanWins(t, func(e *echo) (*Job, error) {
+		return Plan(t.Context(), folder, e, PlanOptions{}, resources.Options{})
+	}, func() (*Job, error) { return Open(t.Context(), folder, kinds) })
+}
+
+// onePlanWins makes eight plans of different lists at once, of which one is to win.
+func onePlanWins(t *testing.T, plan func(*echo) (*Job, error), open func() (*Job, error)) {
 	var mu sync.Mutex
 	var won []string
 	var wg sync.WaitGroup
 	for i := range 8 {
 		wg.Go(func() {
-			j, err := Plan(t.Context(), folder, &echo{Words: words(i + 1)}, PlanOptions{}, resources.Options{})
+			j, err := plan(&echo{Words: words(i + 1)})
 			mu.Lock()
 			defer mu.Unlock()
 			switch {
@@ -379,7 +386,7 @@ func TestOnePlanWins(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	j, err := Open(t.Context(), folder, kinds)
+	j, err := open()
 	if err != nil || len(won) != 1 || won[0] != j.ID {
 		t.Fatalf("%d plans won, %v", len(won), err)
 	}

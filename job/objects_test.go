@@ -6,7 +6,6 @@ import (
 	"io"
 	"path"
 	"strings"
-	"sync"
 	"testing"
 
 	"gocloud.dev/blob"
@@ -80,33 +79,9 @@ func TestOnePlanWinsInStore(t *testing.T) {
 	b := memblob.OpenBucket(nil)
 	defer b.Close()
 	f := Objects(b, "job", "mem://b/job")
-	var mu sync.Mutex
-	var won []string
-	var wg sync.WaitGroup
-	for i := range 8 {
-		wg.Go(func() {
-			j, err := PlanIn(t.Context(), f, &echo{Words: words(i + 1)}, PlanOptions{}, resources.Options{})
-			mu.Lock()
-			defer mu.Unlock()
-			switch {
-			case err == nil:
-				won = append(won, j.ID)
-			case !strings.Contains(err.Error(), "there is a job already"):
-				t.Error(err)
-			}
-		})
-	}
-	wg.Wait()
-	j, err := OpenIn(t.Context(), f, kinds)
-	if err != nil || len(won) != 1 || won[0] != j.ID {
-		t.Fatalf("%d plans won, %v", len(won), err)
-	}
-	for i := range j.Shards {
-		run(t, j, i, false)
-	}
-	if _, err := merge(t.Context(), j); err != nil {
-		t.Error(err)
-	}
+	onePlanWins(t, func(e *echo) (*Job, error) {
+		return PlanIn(t.Context(), f, e, PlanOptions{}, resources.Options{})
+	}, func() (*Job, error) { return OpenIn(t.Context(), f, kinds) })
 }
 
 // TestStoreThatFails: a request that fails for a while is made again; an object that is not there is not found at once;

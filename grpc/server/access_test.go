@@ -73,20 +73,25 @@ func (g *guardedServer) certify(t *testing.T, p pki.Pair) {
 	pki.Write(t, g.dir, "cert", p.Certificate)
 }
 
+// trusting returns the credentials of a client that trusts an authority and has a certificate (nil: none).
+func trusting(t *testing.T, a *pki.Authority, own *pki.Pair) credentials.TransportCredentials {
+	t.Helper()
+	if own == nil {
+		own = &pki.Pair{}
+	}
+	config, err := auth.ClientTLS(a.PEM(), own.Certificate, own.Key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return credentials.NewTLS(config)
+}
+
 // dial connects to the server with a token (empty: none), trusting an authority (nil: none, in plain text).
 func (g *guardedServer) dial(t *testing.T, token string, a *pki.Authority, own *pki.Pair) *client.Client {
 	t.Helper()
 	o := client.Options{Logger: quiet, Backoff: time.Millisecond, Timeout: 5 * time.Minute, Attempts: 1}
 	if a != nil {
-		var p pki.Pair
-		if own != nil {
-			p = *own
-		}
-		config, err := auth.ClientTLS(a.PEM(), p.Certificate, p.Key)
-		if err != nil {
-			t.Fatal(err)
-		}
-		o.Credentials = credentials.NewTLS(config)
+		o.Credentials = trusting(t, a, own)
 	}
 	if token != "" {
 		var err error

@@ -9,7 +9,6 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/metadata"
 
@@ -76,15 +75,7 @@ func (g *guardedServer) asker(t *testing.T, a *pki.Authority, own *pki.Pair) cha
 	t.Helper()
 	how := insecure.NewCredentials()
 	if a != nil {
-		var p pki.Pair
-		if own != nil {
-			p = *own
-		}
-		config, err := auth.ClientTLS(a.PEM(), p.Certificate, p.Key)
-		if err != nil {
-			t.Fatal(err)
-		}
-		how = credentials.NewTLS(config)
+		how = trusting(t, a, own)
 	}
 	conn, err := grpc.NewClient(g.target, grpc.WithTransportCredentials(how))
 	if err != nil {

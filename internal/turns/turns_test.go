@@ -117,6 +117,14 @@ func TestPlacesStop(t *testing.T) {
 
 // worker computes for a client, in pieces of work that take each long, until stop is closed, and counts the time.
 func worker(t *testing.T, p *Turns, who string, each time.Duration, stop chan struct{}, used *time.Duration) func() {
+	return ticking(t, p, who, stop, func() {
+		time.Sleep(each)
+		*used += each
+	})
+}
+
+// ticking does pieces of work for a client, in a slot of its own, until stop is closed.
+func ticking(t *testing.T, p *Turns, who string, stop chan struct{}, piece func()) func() {
 	return func() {
 		s := p.Slot(who)
 		defer s.Rest()
@@ -129,8 +137,7 @@ func worker(t *testing.T, p *Turns, who string, each time.Duration, stop chan st
 			if err := s.Tick(t.Context()); err != nil {
 				t.Error(err)
 			}
-			time.Sleep(each)
-			*used += each
+			piece()
 		}
 	}
 }
@@ -292,23 +299,11 @@ func TestLongPiecesAreNotStuck(t *testing.T) {
 		var group sync.WaitGroup
 		var running, most atomic.Int64
 		for range 3 {
-			group.Go(func() {
-				s := p.Slot("a")
-				defer s.Rest()
-				for {
-					select {
-					case <-stop:
-						return
-					default:
-					}
-					if err := s.Tick(t.Context()); err != nil {
-						t.Error(err)
-					}
-					most.Store(max(most.Load(), running.Add(1)))
-					time.Sleep(stuckFor - time.Millisecond)
-					running.Add(-1)
-				}
-			})
+			group.Go(ticking(t, p, "a", stop, func() {
+				most.Store(max(most.Load(), running.Add(1)))
+				time.Sleep(stuckFor - time.Millisecond)
+				running.Add(-1)
+			}))
 		}
 		time.Sleep(time.Hour)
 		close(stop)

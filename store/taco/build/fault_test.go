@@ -311,28 +311,35 @@ func TestKills(t *testing.T) {
 	}
 	rng := rand.New(rand.NewPCG(1, 2))
 	for i := range kills {
-		cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run", "^TestKills$")
-		cmd.Env = append(os.Environ(), killed+"="+path)
-		out, err := cmd.StdoutPipe()
-		if err == nil {
-			err = cmd.Start()
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := io.ReadFull(out, make([]byte, 7)); err != nil { // it writes now
-			t.Fatal(err)
-		}
-		// The moment matters to what is covered, not to what holds.
-		time.Sleep(time.Duration(rng.IntN(20)) * time.Millisecond)
-		if err := cmd.Process.Kill(); err != nil {
-			t.Fatal(err)
-		}
-		_ = cmd.Wait()
+		killWriter(t, rng, "TestKills", killed+"="+path)
 		if got := contentAt(t, path); got != whole[0] && got != whole[1] {
 			t.Fatalf("kill %d leaves %.200s", i, got)
 		}
 	}
+}
+
+// killWriter runs a test of this file again, with a variable that makes it write until it is killed, and kills it at a
+// random moment after its first write.
+func killWriter(t *testing.T, rng *rand.Rand, test, variable string) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run", "^"+test+"$")
+	cmd.Env = append(os.Environ(), variable)
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.ReadFull(out, make([]byte, 7)); err != nil { // it writes now
+		t.Fatal(err)
+	}
+	// The moment matters to what is covered, not to what holds.
+	time.Sleep(time.Duration(rng.IntN(20)) * time.Millisecond)
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait()
 }
 
 // sparse is a file that keeps only what is not zeros written by the caller of large pieces.

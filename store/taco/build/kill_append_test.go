@@ -2,14 +2,11 @@ package build
 
 import (
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/taco"
@@ -60,24 +57,7 @@ func TestKillsOfAppends(t *testing.T) {
 		if _, err := Create(t.Context(), first, dir, Options{PartCount: 1}); err != nil {
 			t.Fatal(err)
 		}
-		cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run", "^TestKillsOfAppends$")
-		cmd.Env = append(os.Environ(), killedAppend+"="+dir)
-		out, err := cmd.StdoutPipe()
-		if err == nil {
-			err = cmd.Start()
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := io.ReadFull(out, make([]byte, 7)); err != nil { // it writes now
-			t.Fatal(err)
-		}
-		// The moment matters to what is covered, not to what holds.
-		time.Sleep(time.Duration(rng.IntN(20)) * time.Millisecond)
-		if err := cmd.Process.Kill(); err != nil {
-			t.Fatal(err)
-		}
-		_ = cmd.Wait()
+		killWriter(t, rng, "TestKillsOfAppends", killedAppend+"="+dir)
 		n := samplesAt(t, dir)
 		appendOne(t, dir)
 		if after := samplesAt(t, dir); n < 2 || after != n+1 {

@@ -23,15 +23,7 @@ import (
 // values and bytes that were put into them. CHASKI_ORACLE_PYTHON_TACO is a Python with it, CHASKI_ORACLE_SEED
 // another seed.
 func TestTheOriginalReaderReadsIt(t *testing.T) {
-	python := os.Getenv("CHASKI_ORACLE_PYTHON_TACO")
-	if python == "" {
-		t.Skip("CHASKI_ORACLE_PYTHON_TACO names no Python with tacoreader")
-	}
-	seed, err := strconv.Atoi(os.Getenv("CHASKI_ORACLE_SEED"))
-	if err != nil {
-		seed = 0
-	}
-	t.Logf("CHASKI_ORACLE_SEED=%d", seed)
+	python, seed := original(t)
 	const count = 30
 	dir := t.TempDir()
 	var paths []string
@@ -60,8 +52,28 @@ func TestTheOriginalReaderReadsIt(t *testing.T) {
 			paths, made = append(paths, index), append(made, m)
 		}
 	}
+	lines := readByOriginal(t, python, "testdata/read.py", paths)
+	for i, line := range lines {
+		t.Run(fmt.Sprint(i), func(t *testing.T) { made[i].compareOriginal(t, line) })
+	}
+}
+
+// original returns a Python with the original packages, and the seed of random containers.
+func original(t *testing.T) (python string, seed int) {
+	t.Helper()
+	if python = os.Getenv("CHASKI_ORACLE_PYTHON_TACO"); python == "" {
+		t.Skip("CHASKI_ORACLE_PYTHON_TACO names no Python with tacoreader")
+	}
+	seed, _ = strconv.Atoi(os.Getenv("CHASKI_ORACLE_SEED"))
+	t.Logf("CHASKI_ORACLE_SEED=%d", seed)
+	return python, seed
+}
+
+// readByOriginal returns what a script of testdata prints of containers: a line for each.
+func readByOriginal(t *testing.T, python, script string, paths []string) [][]byte {
+	t.Helper()
 	var errs bytes.Buffer
-	cmd := exec.CommandContext(t.Context(), python, append([]string{"testdata/read.py"}, paths...)...)
+	cmd := exec.CommandContext(t.Context(), python, append([]string{script}, paths...)...)
 	cmd.Stderr = &errs
 	out, err := cmd.Output()
 	if err != nil {
@@ -71,9 +83,16 @@ func TestTheOriginalReaderReadsIt(t *testing.T) {
 	if len(lines) != len(paths) {
 		t.Fatalf("%d lines for %d containers: %s", len(lines), len(paths), errs.String())
 	}
-	for i, line := range lines {
-		t.Run(fmt.Sprint(i), func(t *testing.T) { made[i].compareOriginal(t, line) })
+	return lines
+}
+
+// hashes returns the SHA-256 of each leaf.
+func (m *maker) hashes() map[string]string {
+	out := map[string]string{}
+	for path, b := range m.leaves {
+		out[path] = fmt.Sprintf("%x", sha256.Sum256([]byte(b)))
 	}
+	return out
 }
 
 // compareOriginal compares what tacoreader found with what was put in.
@@ -89,11 +108,7 @@ func (m *maker) compareOriginal(t *testing.T, line []byte) {
 	if len(found.SQL) > 0 {
 		t.Errorf("a query and a list differ in %q", found.SQL)
 	}
-	want := map[string]string{}
-	for path, b := range m.leaves {
-		want[path] = fmt.Sprintf("%x", sha256.Sum256([]byte(b)))
-	}
-	if !reflect.DeepEqual(found.Leaves, want) {
+	if want := m.hashes(); !reflect.DeepEqual(found.Leaves, want) {
 		t.Fatalf("leaves %v, want %v", found.Leaves, want)
 	}
 	values := 0

@@ -2,15 +2,12 @@ package build_test
 
 import (
 	"bytes"
-	"crypto/sha256"
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"reflect"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -146,46 +143,24 @@ func TestTortillas(t *testing.T) {
 // TestTheOriginalReaderReadsTortillas: the reader of generation 1 in tacoreader finds in random Tortillas the rows and
 // bytes that were put into them. CHASKI_ORACLE_PYTHON_TACO is a Python with it, CHASKI_ORACLE_SEED another seed.
 func TestTheOriginalReaderReadsTortillas(t *testing.T) {
-	python := os.Getenv("CHASKI_ORACLE_PYTHON_TACO")
-	if python == "" {
-		t.Skip("CHASKI_ORACLE_PYTHON_TACO names no Python with tacoreader")
-	}
-	seed, err := strconv.Atoi(os.Getenv("CHASKI_ORACLE_SEED"))
-	if err != nil {
-		seed = 0
-	}
-	t.Logf("CHASKI_ORACLE_SEED=%d", seed)
+	python, seed := original(t)
 	const count = 20
-	args := []string{"testdata/read_tortilla.py"}
+	var paths []string
 	var made []*maker
 	for i := range count {
 		path := filepath.Join(t.TempDir(), fmt.Sprint(i, ".tortilla"))
-		made, args = append(made, randomTortilla(t, path, seed*count+i)), append(args, path)
+		made, paths = append(made, randomTortilla(t, path, seed*count+i)), append(paths, path)
 	}
-	cmd := exec.CommandContext(t.Context(), python, args...)
-	var errs strings.Builder
-	cmd.Stderr = &errs
-	out, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("%v: %s", err, errs.String())
-	}
-	lines := strings.Split(strings.TrimSpace(string(out)), "\n")
-	if len(lines) != count {
-		t.Fatalf("%d lines for %d: %s", len(lines), count, errs.String())
-	}
+	lines := readByOriginal(t, python, "testdata/read_tortilla.py", paths)
 	for i, line := range lines {
 		var found struct {
 			Leaves map[string]string
 			Rows   [][3]any
 		}
-		if err := json.Unmarshal([]byte(line), &found); err != nil {
+		if err := json.Unmarshal(line, &found); err != nil {
 			t.Fatal(err)
 		}
-		want := map[string]string{}
-		for path, b := range made[i].leaves {
-			want[path] = fmt.Sprintf("%x", sha256.Sum256([]byte(b)))
-		}
-		if !reflect.DeepEqual(found.Leaves, want) {
+		if want := made[i].hashes(); !reflect.DeepEqual(found.Leaves, want) {
 			t.Errorf("%d: leaves %v, want %v", i, found.Leaves, want)
 		}
 		values, all := 0, 0
