@@ -58,7 +58,7 @@ func (c *Set) STAC(n int, of func(i int) *Raster) {
 		if r := of(i); r == nil || r.EPSG == 0 {
 			none[i] = true
 		} else {
-			crs[i] = fmt.Sprintf("EPSG:%d", r.EPSG)
+			crs[i] = epsgName(r.EPSG)
 		}
 	}
 	c.Add(CRS, tables.NewStrings(crs, none))
@@ -93,11 +93,15 @@ func (c *Set) Stats(n int, of func(i int) *Raster) {
 	c.Add(Stats, tables.NewList(each, offs, none))
 }
 
-// Centroids adds the column stac:centroid of points of longitude and latitude, as WKB: little-endian, type 1. That of
-// NaN is null.
+// Centroids adds the column stac:centroid of points of longitude and latitude. That of NaN is null.
 func (c *Set) Centroids(points [][2]float64) {
-	c.Add(Centroid, Bytes(len(points), func(i int) []byte {
-		p := points[i]
+	c.points(Centroid, len(points), func(i int) [2]float64 { return points[i] })
+}
+
+// points adds a column of n points as WKB: little-endian, type 1. NaN is null.
+func (c *Set) points(name string, n int, of func(i int) [2]float64) {
+	c.Add(name, Bytes(n, func(i int) []byte {
+		p := of(i)
 		if math.IsNaN(p[0] + p[1]) {
 			return nil
 		}
@@ -118,6 +122,19 @@ func Bytes(n int, value func(i int) []byte) *tables.Vector {
 	}
 	return tables.NewBytes(tables.Type{Kind: tables.Binary}, data, offs, none)
 }
+
+// texts adds a column of n strings; "" is null.
+func (c *Set) texts(name string, n int, of func(i int) string) {
+	texts, none := make([]string, n), make([]bool, n)
+	for i := range n {
+		texts[i] = of(i)
+		none[i] = texts[i] == ""
+	}
+	c.Add(name, tables.NewStrings(texts, none))
+}
+
+// epsgName returns the name of a CRS.
+func epsgName(code int) string { return fmt.Sprintf("EPSG:%d", code) }
 
 // Integers returns a column of n lists of integers; a nil one is null.
 func Integers(n int, values func(i int) []int64) *tables.Vector { return listOf(integers, n, values) }

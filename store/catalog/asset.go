@@ -328,6 +328,9 @@ var rasterMagics = append([]string{"II*\x00", "II+\x00", "MM\x00*", "MM\x00+", r
 // magicBytes is the length of the longest of rasterMagics.
 const magicBytes = 4
 
+// IsRaster reports whether a file begins like one that OpenAsset reads.
+func IsRaster(ctx context.Context, r source.Reader) bool { return startsWith(ctx, r, rasterMagics...) }
+
 // foreign returns the name of the format of a file that could not be read, or "". It knows formats without a magic
 // number by the file's name, and an ENVI raster by the header beside it, NAME.hdr or NAME.dat.hdr. A file that starts
 // like a TIFF or rumi file is a broken one.

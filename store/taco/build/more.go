@@ -12,6 +12,7 @@ import (
 type Level struct {
 	Rows    []Row
 	Columns []tables.Column // that the samples have already
+	Table   *tables.Table   // with their values
 }
 
 // Row is a sample of a level.
@@ -53,17 +54,28 @@ func (w *writer) more(ctx context.Context) error {
 		if err := s.add(t, levelName(k)); err != nil {
 			return err
 		}
-		for _, c := range t.Columns() {
-			l.columns = l.columns.Without(c.Name)
-		}
-		l.columns = tables.Join(l.columns, t)
+		l.columns = replaced(l.columns, t)
 	}
 	return nil
 }
 
+// replaced returns a table with further columns, which replace those of their names.
+func replaced(t, by *tables.Table) *tables.Table {
+	for _, c := range by.Columns() {
+		t = t.Without(c.Name)
+	}
+	return tables.Join(t, by)
+}
+
+// Add adds columns with a row for each sample, which replace those of their names.
+func (l *Level) Add(t *tables.Table) {
+	l.Table = replaced(l.Table, t)
+	l.Columns = l.Table.Columns()
+}
+
 // described returns the level for Options.More.
 func (l *level) described() Level {
-	out := Level{Rows: make([]Row, len(l.ids)), Columns: l.columns.Columns()}
+	out := Level{Rows: make([]Row, len(l.ids)), Columns: l.columns.Columns(), Table: l.columns}
 	for i, id := range l.ids {
 		r := Row{ID: id, Parent: int(l.parents[i]), Folder: l.folders[i], Padding: isPadding(id), Offset: taco.Whole}
 		switch c := &l.content[i]; {

@@ -53,6 +53,11 @@ checked first, as by 'chaski verify': one that it refuses is not copied, and its
 names the sample of a row: its id or, if no row has that, its id without an extension. A sample without a row
 is an error; with --metadata-left its columns are null. Rows without a sample are counted on standard error.
 
+--columns computes columns from the rasters: stac and istac (CRS, shape or footprint, centre), stats
+(geotiff:stats; of the classes of --classes their shares), scaling (GDAL's scale and offset), header
+(taco:header, of TACOTIFFs), index (chaski:index and rumi:header), majortom[=KM], spatialgroup=SAMPLES,
+split=train:0.8/validation:0.2 (by a hash of the id), and without values, to be filled, geoenrich and rai.
+
 An OUT that ends in .tortilla is a Tortilla 0.5: the samples and columns without COLLECTION.json.
 
 An OUT called .tacocat, __TACOCAT__ or TACOLLECTION.json is an index: the tables of the ZIPs CONTAINER..., or
@@ -63,6 +68,7 @@ in its folder or below. An older index is replaced.
 OUT is complete or absent, also after a kill. A ZIP replaces an older one; a folder must not be there.`,
 		Example: `  chaski pack -o masks.tacozip --collection about.json masks/
   chaski pack -o masks.tacozip --collection about.json --metadata years.csv masks/
+  chaski pack -o masks.tacozip --collection about.json --columns stac,stats,index masks/
   chaski pack -o folder data.tacozip
   chaski pack -o low.tacozip --where "score < 0.5" data.tacozip
   chaski pack -o high.tacozip --where "score >= 0.5" data.tacozip

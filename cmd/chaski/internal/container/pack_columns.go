@@ -1,6 +1,7 @@
 package container
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -8,6 +9,7 @@ import (
 
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/flags"
+	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/ops/columns"
 	"github.com/chaski-eo/chaski/store/taco/build"
 	"github.com/chaski-eo/chaski/tables"
@@ -15,13 +17,19 @@ import (
 
 // columnFlags has the flags of columns that the container gets beside those of the source.
 type columnFlags struct {
-	attach columns.Attach
+	attach  columns.Attach
+	list    string
+	classes []string
+	compute *columns.Compute // of list, nil without it
 }
 
 func (f *columnFlags) add(fl *pflag.FlagSet) {
 	flags.NonEmptyVar(fl, &f.attach.Table, "metadata", "`TABLE` with a row for each sample, whose columns to add")
 	flags.NonEmptyVar(fl, &f.attach.On, "on", "`COLUMN` of the table that names the samples (default: id)")
 	fl.BoolVar(&f.attach.Left, "metadata-left", false, "allow samples without a row in the table")
+	flags.NonEmptyVar(fl, &f.list, "columns", "columns to compute: a `LIST` such as stac,stats,majortom=100")
+	fl.StringArrayVar(&f.classes, "classes", nil,
+		"`[PATH=]VALUES`: statistics of the rasters at PATH below the samples are the shares of these classes")
 }
 
 // check refuses flags that lack another.
@@ -29,21 +37,73 @@ func (f *columnFlags) check(o *build.Options) error {
 	switch {
 	case f.attach.Table == "" && (f.attach.On != "" || f.attach.Left):
 		return console.Usagef("--on and --metadata-left need --metadata TABLE")
+	case f.list != "" && o.Form.Indexes():
+		return console.Usagef("--columns is for samples: an index has the columns of its ZIPs")
 	case f.attach.Table != "" && o.Form.Indexes():
 		return console.Usagef("--metadata is for samples: an index has the columns of its ZIPs")
+	case f.list == "" && f.classes != nil:
+		return console.Usagef("--classes needs --columns stats")
+	case f.list == "":
+		return nil
 	}
+	c, err := columns.Parse(f.list)
+	if err != nil {
+		return console.Usagef("--columns: %w", err)
+	}
+	c.Classes = map[string][]int64{}
+	for _, text := range f.classes {
+		path, classes, err := columns.ParseClasses(text)
+		if err == nil && c.Classes[path] != nil {
+			err = fmt.Errorf("%q is the second for its path", text)
+		}
+		if err != nil {
+			return console.Usagef("--classes: %w", err)
+		}
+		c.Classes[path] = classes
+	}
+	if err := c.Check(); err != nil {
+		return console.Usagef("--classes: %w", err)
+	}
+	c.Workers = o.Workers
+	f.compute = c
 	return nil
 }
 
-// into lets the container have the columns.
+// into lets the container have the columns. What is computed may need columns of the table, such as stac:centroid.
 func (f *columnFlags) into(o *build.Options) {
-	if f.attach.Table == "" {
+	if f.attach.Table == "" && f.compute == nil {
 		return
 	}
 	opener := o.Opener
-	o.More = func(ctx context.Context, levels []build.Level) ([]*tables.Table, error) {
-		t, err := f.attach.More(ctx, opener, levels)
-		return []*tables.Table{t}, err
+	o.More = func(ctx context.Context, levels []build.Level) (all []*tables.Table, err error) {
+		all = make([]*tables.Table, len(levels))
+		if f.attach.Table != "" {
+			if all[0], err = f.attach.More(ctx, opener, levels); err != nil {
+				return nil, err
+			}
+			levels[0].Add(all[0])
+		}
+		if f.compute == nil {
+			return all, nil
+		}
+		made, err := f.compute.More(ctx, opener, levels)
+		if err != nil {
+			return nil, err
+		}
+		for k, t := range made {
+			if all[k] == nil || t == nil {
+				all[k] = cmp.Or(t, all[k])
+				continue
+			}
+			for _, c := range t.Columns() {
+				if all[k].Index(c.Name) >= 0 {
+					return nil, fault.WithFile(fault.New(fault.Unsupported, "column "+c.Name, fault.NoOffset,
+						"is one that --columns computes"), f.attach.Table)
+				}
+			}
+			all[k] = tables.Join(all[k], t)
+		}
+		return all, nil
 	}
 }
 

@@ -1,0 +1,134 @@
+package cli
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"math"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestPackComputesColumns: the values are those of numpy (linear percentiles, shares of classes), of PROJ (the centre)
+// and of tifffile packed as tacotiff 0.0.6 packs them (taco:header), for the first chip of testdata/coast.
+func TestPackComputesColumns(t *testing.T) {
+	at := folderOf(t, map[string]string{"in/tile_00/note.json": "{}"})
+	run := func(want int, args ...string) result {
+		t.Helper()
+		r := chaski(t.Context(), args...)
+		if r.code != want {
+			t.Fatalf("%v: %s%s", args, r.out, r.err)
+		}
+		return r
+	}
+	coast := filepath.Join("..", "..", "..", "testdata", "coast", "coast.tacozip")
+	for _, name := range []string{"s2", "ref"} {
+		run(0, "extract", "-o", at("in/tile_00/"+name), coast+"::tile_00/"+name)
+	}
+	pack := []string{"pack", "-o", at("a.tacozip"), "--collection", at("about.json"), "--columns",
+		"stac,istac,stats,header,index,majortom,spatialgroup=5,split=train:1,geoenrich", "--classes",
+		"ref/label.tif=0-1"}
+	run(0, append(pack, at("in"))...)
+	run(0, "verify", at("a.tacozip"))
+	const query = `SELECT "stac:crs", "stac:tensor_shape", "stac:geotransform", "stac:centroid", "istac:geometry",
+		"majortom:code", "spatialgroup:code", split, "geoenrich:elevation" FROM data`
+	var rows [][]any
+	if err := json.Unmarshal([]byte(rowsOf(t, query, at("a.tacozip"))), &rows); err != nil {
+		t.Fatal(err)
+	}
+	// A folder has the place of its first raster: that of ref/label.tif.
+	got, _ := json.Marshal([]any{rows[0][0], rows[0][1], rows[0][2], rows[0][5], rows[0][6], rows[0][7], rows[0][8]})
+	want := `["EPSG:32620",[1,24,24],[500000,20,0,4400000,0,-20],"0100km_0044U_0055L","sg0000","train",null]`
+	if string(got) != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	point := hexOf(t, rows[0][3])
+	for i, want := range []float64{-62.99719864965434, 39.74774503866693} {
+		if v := math.Float64frombits(binary.LittleEndian.Uint64(point[5+8*i:])); math.Abs(v-want) > 1e-8 {
+			t.Errorf("centre: got %v, want %v", v, want)
+		}
+	}
+	ring := hexOf(t, rows[0][4])
+	corners := []float64{500000, 4400000, 500000, 4399520, 500480, 4399520, 500480, 4400000, 500000, 4400000}
+	for i, want := range corners {
+		if v := math.Float64frombits(binary.LittleEndian.Uint64(ring[13+8*i:])); v != want {
+			t.Errorf("corner %d: got %v, want %v", i/2, v, want)
+		}
+	}
+	rows = nil
+	const files = `SELECT id, "geotiff:stats", "taco:header", "chaski:index" IS NULL FROM level2`
+	if err := json.Unmarshal([]byte(rowsOf(t, files, at("a.tacozip"))), &rows); err != nil {
+		t.Fatal(err)
+	}
+	stats := map[string][][]float64{"label.tif": {{2.0 / 576, 574.0 / 576}}, "img.tif": {
+		{858, 2541, 1485.9618055555557, 295.3308266204115, 100, 1303, 1447, 1582, 2145.5},
+		{1120, 3264, 1961.2777777777778, 360.1417534273531, 100, 1761.75, 1910, 2074.25, 2756.5},
+		{295, 1966, 656.2447916666666, 413.81076359025633, 100, 370, 481, 777.5, 1654.25}}}
+	headers := map[string]string{
+		"label.tif": "4c4f5645010018000000180000001000100001000801026a03000000000000" +
+			"040000001c00000017000000160000001a000000",
+		"img.tif": "4c4f564501001800000018000000100010000300100102e6030000000000000c000000b2010000be0100009f01" +
+			"00002a0100002b01000019010000f5000000f7000000ec000000ac000000ae000000a6000000"}
+	for _, row := range rows {
+		id := row[0].(string)
+		if row[2].(map[string]any)["hex"] != headers[id] || row[3].(bool) {
+			t.Errorf("%s: header %v, index is null: %v", id, row[2], row[3])
+		}
+		for b, want := range stats[id] {
+			for i, v := range row[1].([]any)[b].([]any) {
+				if v.(float64) != float64(float32(want[i])) {
+					t.Errorf("%s band %d: value %d is %v, want %v", id, b, i, v, want[i])
+				}
+			}
+		}
+	}
+	for part, args := range map[string][]string{
+		"needs --columns":        {"--classes", "0-1"},
+		"is none of":             {"--columns", "what"},
+		"classes are for":        {"--columns", "stac", "--classes", "0"},
+		"samples: an index has ": {"--columns", "stac", "--form", "tacocat"},
+	} {
+		r := run(2, append(append([]string{"pack", "-o", at("b.tacozip"), "--collection", at("about.json")}, args...),
+			at("in"))...)
+		if !strings.Contains(r.err, part) {
+			t.Errorf("%v: %s", args, r.err)
+		}
+	}
+	// No pixel of a raster has a class: a mistake of the list, which would be shares of nothing.
+	r := run(1, append(pack[:len(pack)-1], "s2/img.tif=0-9", at("in"))...)
+	if !strings.Contains(r.err, `sample "tile_00/s2/img.tif"`) || !strings.Contains(r.err, "classes") {
+		t.Error(r.err)
+	}
+}
+
+// TestPackComputesForContainers: columns of a container are computed again, and a broken raster is named.
+func TestPackComputesForContainers(t *testing.T) {
+	at := folderOf(t, map[string]string{"in/note.json": "{}", "in/broken.tif": "II*\x00but not further"})
+	r := chaski(t.Context(), "pack", "-o", at("x.tacozip"), "--collection", at("about.json"), "--columns", "stac",
+		at("in"))
+	if r.code != 1 || !strings.Contains(r.err, `sample "broken.tif"`) {
+		t.Errorf("%d %s", r.code, r.err)
+	}
+	coast := filepath.Join("..", "..", "..", "testdata", "coast")
+	r = chaski(t.Context(), "pack", "-o", at("y"), "--columns", "stac,stats", filepath.Join(coast, "flat.tacozip"))
+	if r.code != 0 {
+		t.Fatal(r.err)
+	}
+	got := rowsOf(t, `SELECT id, "stac:tensor_shape", "geotiff:stats" FROM data LIMIT 1`, at("y"))
+	if !strings.HasPrefix(got, `[["chip_00.tif",[3,24,24],[[858,2541,`) {
+		t.Error(got)
+	}
+}
+
+// hexOf returns the bytes of a binary value in the JSON of a query.
+func hexOf(t *testing.T, v any) []byte {
+	t.Helper()
+	text, _ := v.(map[string]any)["hex"].(string)
+	b := make([]byte, len(text)/2)
+	for i := range b {
+		for _, c := range text[2*i : 2*i+2] {
+			b[i] = b[i]<<4 | byte(strings.IndexRune("0123456789abcdef", c))
+		}
+	}
+	return b
+}

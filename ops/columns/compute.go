@@ -1,0 +1,277 @@
+package columns
+
+import (
+	"context"
+	"math"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/inorder"
+	"github.com/chaski-eo/chaski/internal/procs"
+	"github.com/chaski-eo/chaski/shuffle"
+	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/store/taco/build"
+	"github.com/chaski-eo/chaski/tables"
+	"github.com/chaski-eo/chaski/tables/wkb"
+)
+
+// Compute computes columns of samples from their rasters: see Parse.
+type Compute struct {
+	// Classes are the classes of categorical rasters by their path below the samples, "" for samples that are files.
+	// Their geotiff:stats is the share of each class, in this order, in place of moments and percentiles.
+	Classes map[string][]int64
+	// Workers is how many rasters are read at a time. The default is the number of processors.
+	Workers int
+
+	names      map[string]bool
+	kilometres float64
+	group      int
+	split      shuffle.Split
+}
+
+// Check returns an error, without a kind, about members that do not go together.
+func (c *Compute) Check() error {
+	if len(c.Classes) > 0 && !c.names["stats"] {
+		return errClasses
+	}
+	return nil
+}
+
+// More implements build.Options.More. Rasters are TIFFs, rumi files, PNGs and JPEGs; other files, and padding, have
+// nulls. A raster that cannot be read is an error that names its sample.
+//
+// Levels with a raster get the columns of the raster. A folder gets those of its first raster about place: stac and
+// istac. Level 0 alone gets majortom, spatialgroup, split, geoenrich and rai.
+func (c *Compute) More(ctx context.Context, o source.Opener, levels []build.Level) ([]*tables.Table, error) {
+	rasters, err := c.measure(ctx, o, levels)
+	if err != nil {
+		return nil, err
+	}
+	inherit(levels, rasters)
+	out := make([]*tables.Table, len(levels))
+	for k := range levels {
+		set, err := c.level(ctx, levels, rasters, k)
+		if err != nil {
+			return nil, fault.WithPart(err, "level "+string(rune('0'+k)), fault.NoOffset)
+		}
+		if len(set.names) > 0 {
+			out[k] = set.Table()
+		}
+	}
+	return out, nil
+}
+
+// measure reads the rasters of all levels: those of other files are nil.
+func (c *Compute) measure(ctx context.Context, o source.Opener, levels []build.Level) ([][]*raster, error) {
+	type at struct{ level, row int }
+	var files []at
+	rasters := make([][]*raster, len(levels))
+	for k := range levels {
+		rasters[k] = make([]*raster, len(levels[k].Rows))
+		for i := range levels[k].Rows {
+			if r := &levels[k].Rows[i]; !r.Folder && !r.Padding {
+				files = append(files, at{k, i})
+			}
+		}
+	}
+	workers := c.Workers
+	if workers <= 0 {
+		workers = procs.Workers()
+	}
+	if !c.reads() {
+		return rasters, nil
+	}
+	err := inorder.Do(ctx, len(files), workers,
+		func(ctx context.Context, i int) (*raster, error) {
+			below, path := paths(levels, files[i].level, files[i].row)
+			return c.raster(ctx, o, &levels[files[i].level].Rows[files[i].row], below, path)
+		},
+		func(i int, r *raster) error {
+			rasters[files[i].level][files[i].row] = r
+			return nil
+		}, func(*raster) {})
+	return rasters, err
+}
+
+// reads reports whether a column needs the rasters.
+func (c *Compute) reads() bool {
+	for _, name := range []string{"stac", "istac", "stats", "scaling", "header", "index", "majortom", "spatialgroup"} {
+		if c.names[name] {
+			return true
+		}
+	}
+	return false
+}
+
+// paths returns the ids of a row from the one below level 0 on, and from level 0 on.
+func paths(levels []build.Level, k, row int) (below, path string) {
+	path = levels[k].Rows[row].ID
+	for ; k > 0; k-- {
+		below = path
+		row = levels[k].Rows[row].Parent
+		path = levels[k-1].Rows[row].ID + "/" + path
+	}
+	return below, path
+}
+
+// inherit gives each folder the raster of its first row that has one.
+func inherit(levels []build.Level, rasters [][]*raster) {
+	for k := len(levels) - 1; k > 0; k-- {
+		for i := range levels[k].Rows {
+			up := levels[k].Rows[i].Parent
+			if rasters[k][i] != nil && rasters[k-1][up] == nil {
+				rasters[k-1][up] = rasters[k][i]
+			}
+		}
+	}
+}
+
+// level returns the columns of level k.
+func (c *Compute) level(ctx context.Context, levels []build.Level, rasters [][]*raster, k int) (*Set, error) {
+	set, rows := &Set{}, levels[k].Rows
+	n := len(rows)
+	of := func(i int) *raster { return rasters[k][i] }
+	own := func(i int) *raster { // a folder has no pixels of its own
+		if rows[i].Folder {
+			return nil
+		}
+		return rasters[k][i]
+	}
+	placed, files := false, false
+	for i := range n {
+		placed, files = placed || of(i) != nil, files || own(i) != nil
+	}
+	if placed {
+		c.places(set, n, of)
+	}
+	if files {
+		c.pixels(set, n, own)
+	}
+	if k > 0 {
+		return set, nil
+	}
+	points, err := centroids(ctx, &levels[0], of)
+	if err != nil {
+		return nil, err
+	}
+	ids := make([]string, n)
+	for i := range rows {
+		if !rows[i].Padding {
+			ids[i] = rows[i].ID
+		}
+	}
+	return set, c.samples(set, ids, points)
+}
+
+// places adds the columns about place.
+func (c *Compute) places(set *Set, n int, of func(i int) *raster) {
+	if c.names["stac"] {
+		set.STAC(n, func(i int) *Raster {
+			if of(i) == nil {
+				return nil
+			}
+			return &of(i).Raster
+		})
+		set.points(Centroid, n, func(i int) [2]float64 { return of(i).at() })
+	}
+	if !c.names["istac"] {
+		return
+	}
+	crs, none := make([]string, n), make([]bool, n)
+	var shapes []byte
+	offs := make([]uint32, 1, n+1)
+	for i := range n {
+		if r := of(i); r == nil || !r.Placed || r.EPSG == 0 {
+			none[i] = true
+		} else {
+			crs[i] = epsgName(r.EPSG)
+			shapes = append(shapes, r.footprint()...)
+		}
+		offs = append(offs, uint32(len(shapes)))
+	}
+	set.Add(regionCRS, tables.NewStrings(crs, none))
+	set.Add(regionShape, tables.NewBytes(tables.Type{Kind: tables.Binary}, shapes, offs, none))
+	set.points(regionCentroid, n, func(i int) [2]float64 { return of(i).at() })
+}
+
+// pixels adds the columns about the bytes and pixels of files.
+func (c *Compute) pixels(set *Set, n int, of func(i int) *raster) {
+	if c.names["stats"] {
+		set.Stats(n, func(i int) *Raster {
+			if of(i) == nil {
+				return nil
+			}
+			return &of(i).Raster
+		})
+	}
+	if c.names["scaling"] {
+		set.scaling(n, of)
+	}
+	if c.names["header"] {
+		set.Add(tacoHeader, Bytes(n, func(i int) []byte { return of(i).tacoHeader() }))
+	}
+	if c.names["index"] {
+		for _, name := range []string{chunkIndex, rumiHeader} {
+			set.Add(name, Bytes(n, func(i int) []byte {
+				if r := of(i); r != nil && r.rumi == (name == rumiHeader) {
+					return r.index
+				}
+				return nil
+			}))
+		}
+	}
+}
+
+// centroids returns the centre of each sample: of its raster, or as the column stac:centroid says that it has.
+func centroids(ctx context.Context, l *build.Level, of func(i int) *raster) ([][2]float64, error) {
+	points := make([][2]float64, len(l.Rows))
+	var known *tables.Vector
+	if i := l.Table.Index(Centroid); i >= 0 && l.Table.Columns()[i].Type.Kind == tables.Binary {
+		var err error
+		if known, err = l.Table.At(ctx, i); err != nil {
+			return nil, err
+		}
+	}
+	for i := range points {
+		points[i] = of(i).at()
+		if known == nil || known.Null(i) || !math.IsNaN(points[i][0]) {
+			continue
+		}
+		if x, y, err := wkb.Point(known.Bytes(i)); err == nil && math.Abs(x) <= 180 && math.Abs(y) <= 90 {
+			points[i] = [2]float64{x, y}
+		}
+	}
+	return points, nil
+}
+
+// samples adds the columns that level 0 alone has. The id of padding is "".
+func (c *Compute) samples(set *Set, ids []string, points [][2]float64) error {
+	if c.names["majortom"] {
+		g := newGrid(c.kilometres)
+		set.texts(gridCode, len(ids), func(i int) string { return g.code(points[i]) })
+	}
+	if c.names["spatialgroup"] {
+		codes := groups(points, c.group)
+		if codes == nil {
+			return fault.New(fault.NotFound, "column "+groupCode, fault.NoOffset,
+				"no sample has a place: neither a raster with a known CRS nor %s", Centroid)
+		}
+		set.texts(groupCode, len(ids), func(i int) string { return codes[i] })
+	}
+	if c.names[splitName] {
+		set.texts(splitName, len(ids), func(i int) string {
+			if ids[i] == "" {
+				return ""
+			}
+			return c.split.Shares[c.split.OfText(ids[i])].Name
+		})
+	}
+	for _, name := range Extensions {
+		if !c.names[name] {
+			continue
+		}
+		for _, column := range services[name] {
+			set.Add(column.Name, tables.NewNulls(column.Type, len(ids)))
+		}
+	}
+	return nil
+}

@@ -1,0 +1,274 @@
+package columns
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/crs"
+	"github.com/chaski-eo/chaski/fault"
+	loaded "github.com/chaski-eo/chaski/loader/raster"
+	"github.com/chaski-eo/chaski/loader/resources"
+	"github.com/chaski-eo/chaski/ops/convert"
+	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/store/catalog"
+	"github.com/chaski-eo/chaski/store/taco"
+	"github.com/chaski-eo/chaski/store/taco/build"
+	"github.com/chaski-eo/chaski/tiff"
+)
+
+// raster is what Compute knows of a file.
+type raster struct {
+	Raster
+	lonlat [2]float64 // of the centre; NaN if it is not known
+	index  []byte
+	rumi   bool   // index is a rumi header
+	header []byte // taco:header, nil if the file is no TACOTIFF
+	bands  []tiff.Band
+}
+
+// at returns the centre. r may be nil.
+func (r *raster) at() [2]float64 {
+	if r == nil {
+		return [2]float64{math.NaN(), math.NaN()}
+	}
+	return r.lonlat
+}
+
+// tacoHeader returns taco:header. r may be nil.
+func (r *raster) tacoHeader() []byte {
+	if r == nil {
+		return nil
+	}
+	return r.header
+}
+
+// maxRasterBytes bounds the pixels of a raster whose statistics are computed. Percentiles are exact, so all of them are
+// in memory: 256 MiB hold 8 bands of 4,096 by 4,096 pixels of uint16. A worker holds at most as much, and 8 bytes for
+// each pixel of one band beside.
+const maxRasterBytes = 256 << 20
+
+// rowOpener opens the bytes of a row, under any name.
+type rowOpener struct {
+	opener source.Opener
+	row    *build.Row
+}
+
+// Open implements source.Opener.
+func (o rowOpener) Open(ctx context.Context, _ string) (source.Reader, error) {
+	if o.row.URI == "" {
+		b := o.row.Bytes
+		return (&catalog.Asset{Size: int64(len(b)), Bytes: b}).Reader(), nil
+	}
+	return taco.Section(ctx, o.opener,
+		taco.Entry{URI: o.row.URI, Path: o.row.ID, Offset: o.row.Offset, Size: o.row.Size})
+}
+
+// raster reads a file, and returns nil if it is not a raster. below and path are its ids.
+func (c *Compute) raster(ctx context.Context, o source.Opener, row *build.Row, below, path string) (*raster, error) {
+	r, err := c.read(ctx, rowOpener{o, row}, below)
+	if err != nil {
+		return nil, fault.WithPart(err, fmt.Sprintf("sample %q", path), fault.NoOffset)
+	}
+	return r, nil
+}
+
+// name is what a row is called while it is read: rowOpener takes any name.
+const name = "raster"
+
+func (c *Compute) read(ctx context.Context, o rowOpener, below string) (*raster, error) {
+	if is, err := isRaster(ctx, o); err != nil || !is {
+		return nil, err
+	}
+	a, meta, err := catalog.OpenAsset(ctx, o, name, 0)
+	if err != nil {
+		return nil, bare(err)
+	}
+	x := a.Index
+	r := &raster{index: meta.Blob, rumi: meta.Format == catalog.FormatRumi}
+	r.Shape, r.EPSG = [3]int{x.Bands, x.Height, x.Width}, meta.EPSG
+	r.lonlat = (*raster)(nil).at()
+	if meta.Transform != nil {
+		r.Placed, r.Transform = true, *meta.Transform
+		r.centre()
+	}
+	if meta.Format == catalog.FormatTIFF {
+		r.header = headerOf(x)
+	}
+	if c.names["scaling"] {
+		m, err := convert.ReadMeta(ctx, name, o)
+		if err != nil {
+			return nil, bare(err)
+		}
+		r.bands = m.Bands
+	}
+	if !c.names["stats"] {
+		return r, nil
+	}
+	if r.Stats, err = c.statistics(ctx, o, meta.Blob, c.Classes[below]); err != nil {
+		return nil, bare(err)
+	}
+	r.scale(c.Classes[below] != nil)
+	return r, nil
+}
+
+// isRaster reports whether a file begins like a raster.
+func isRaster(ctx context.Context, o rowOpener) (bool, error) {
+	f, err := o.Open(ctx, name)
+	if err != nil {
+		return false, err
+	}
+	is := catalog.IsRaster(ctx, f)
+	return is, f.Close()
+}
+
+// bare returns an error without the name of rowOpener.
+func bare(err error) error {
+	var e *fault.Error
+	if !errors.As(err, &e) || e.File != name {
+		return err
+	}
+	f := *e
+	f.File = ""
+	return &f
+}
+
+// centre sets the longitude and latitude of the centre, if the CRS is known. Package crs may differ in the last bits
+// from one machine to the next; 1e-9 degrees are 0.1 mm.
+func (r *raster) centre() {
+	system, ok := crs.ByCode(r.EPSG)
+	if !ok {
+		return
+	}
+	at := []crs.Point{crs.At(&r.Transform, float64(r.Shape[2])/2, float64(r.Shape[1])/2)}
+	system.Inverse(at, at)
+	lon, lat := math.Round(at[0][0]*1e9)/1e9, math.Round(at[0][1]*1e9)/1e9
+	if math.Abs(lon) <= 180 && math.Abs(lat) <= 90 {
+		r.lonlat = [2]float64{lon, lat}
+	}
+}
+
+// footprint returns the outline of the raster as WKB, in its CRS: a polygon (type 3) of one ring, whose first corner is
+// repeated at the end. It begins at the upper left and turns against the clock where north is up, as GeoJSON wants.
+func (r *raster) footprint() []byte {
+	h, w := float64(r.Shape[1]), float64(r.Shape[2])
+	b := []byte{1, 3, 0, 0, 0, 1, 0, 0, 0, 5, 0, 0, 0}
+	for _, corner := range [...][2]float64{{0, 0}, {0, h}, {w, h}, {w, 0}, {0, 0}} {
+		for _, v := range crs.At(&r.Transform, corner[0], corner[1]) {
+			b = binary.LittleEndian.AppendUint64(b, math.Float64bits(v))
+		}
+	}
+	return b
+}
+
+// statistics returns geotiff:stats of a raster: nil if no pixel is valid.
+func (c *Compute) statistics(ctx context.Context, o rowOpener, header []byte, classes []int64) ([][]float64, error) {
+	a, err := loaded.Read(ctx, []string{name}, loaded.ReadOptions{Validity: true, MaxBytes: maxRasterBytes,
+		Headers: [][]byte{header}, Options: resources.Options{Opener: o}})
+	if err != nil {
+		return nil, err
+	}
+	defer a.Release()
+	if len(a.Shape) != 3 {
+		return nil, fault.New(fault.Unsupported, "image", fault.NoOffset,
+			"has axes %v: statistics are of bands, y and x", a.Axes)
+	}
+	size, count := a.DType.Size(), a.Shape[1]*a.Shape[2]
+	out, none := make([][]float64, a.Shape[0]), true
+	var line []byte
+	var values []float64
+	for b := range out {
+		data, valid := a.Data[b*count*size:][:count*size], a.Valid[b*count:][:count]
+		if bytes.IndexByte(valid, 0) >= 0 {
+			line = line[:0]
+			for i, v := range valid {
+				if v != 0 {
+					line = append(line, data[i*size:(i+1)*size]...)
+				}
+			}
+			data = line
+		}
+		none = none && len(data) == 0
+		values = AppendValues(values[:0], data, a.DType)
+		if len(values) < len(data)/size {
+			return nil, fault.New(fault.Unsupported, "image", fault.NoOffset, "%s has no statistics", a.DType)
+		}
+		if classes == nil {
+			out[b] = Summary(values, count)
+		} else if out[b], err = shares(values, classes); err != nil {
+			return nil, fault.WithPart(err, fmt.Sprintf("band %d", b), fault.NoOffset)
+		}
+	}
+	if none {
+		return nil, nil
+	}
+	return out, nil
+}
+
+// shares returns the share of each class in the values that are one of them; NaN for each if there is no value.
+func shares(values []float64, classes []int64) ([]float64, error) {
+	at := make(map[float64]int, len(classes))
+	for i, class := range classes {
+		at[float64(class)] = i
+	}
+	out, sum := make([]float64, len(classes)), 0
+	for _, v := range values {
+		if i, ok := at[v]; ok {
+			out[i]++
+			sum++
+		}
+	}
+	if sum == 0 && len(values) > 0 {
+		return nil, fault.New(fault.Unsupported, "classes", fault.NoOffset, "none of %d pixels has one of %d classes",
+			len(values), len(classes))
+	}
+	for i := range out {
+		out[i] /= float64(sum)
+	}
+	return out, nil
+}
+
+// TACOTIFF's header: see headerOf.
+const (
+	headerMagic   = 0x45564F4C // "LOVE"
+	headerVersion = 1
+	// headerGap is what GDAL writes between the tiles of a COG: the size of the next in 4 bytes, and the last 4 bytes
+	// of the one before again.
+	headerGap = 8
+)
+
+// headerOf returns taco:header, with which readers of TACOTIFF skip the directory of a TIFF: its size, tiles and dtype,
+// the place of the first tile, and the length of each. It is nil if the file is not as these readers take it to be:
+// zstd, and one tile behind the other with headerGap between them.
+func headerOf(x *chunk.Index) []byte {
+	formats := map[chunk.DType]byte{chunk.Uint8: 1, chunk.Uint16: 1, chunk.Uint32: 1, chunk.Uint64: 1, chunk.Int8: 2,
+		chunk.Int16: 2, chunk.Int32: 2, chunk.Int64: 2, chunk.Float16: 3, chunk.Float32: 3, chunk.Float64: 3}
+	format := formats[x.DType]
+	if x.Codec != chunk.Zstd || x.CutEdge || x.BigEndian || x.Packed != 0 || format == 0 || len(x.Ranges) == 0 ||
+		x.ChunkH > math.MaxUint16 || x.ChunkW > math.MaxUint16 || x.Bands > math.MaxUint16 {
+		return nil
+	}
+	b := binary.LittleEndian.AppendUint32(nil, headerMagic)
+	b = binary.LittleEndian.AppendUint16(b, headerVersion)
+	b = binary.LittleEndian.AppendUint32(b, uint32(x.Width))
+	b = binary.LittleEndian.AppendUint32(b, uint32(x.Height))
+	b = binary.LittleEndian.AppendUint16(b, uint16(x.ChunkW))
+	b = binary.LittleEndian.AppendUint16(b, uint16(x.ChunkH))
+	b = binary.LittleEndian.AppendUint16(b, uint16(x.Bands))
+	b = append(b, byte(x.DType.Bits()), format, byte(x.Predictor))
+	b = binary.LittleEndian.AppendUint64(b, uint64(x.Ranges[0].Off))
+	b = binary.LittleEndian.AppendUint32(b, uint32(len(x.Ranges)))
+	next := x.Ranges[0].Off
+	for _, r := range x.Ranges {
+		if r.Len == 0 || r.Len > math.MaxUint32 || r.Off != next {
+			return nil
+		}
+		b = binary.LittleEndian.AppendUint32(b, uint32(r.Len))
+		next = r.Off + r.Len + headerGap
+	}
+	return b
+}
