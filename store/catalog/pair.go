@@ -29,7 +29,7 @@ func (t *Table) pair(ctx context.Context, fields []Source, uris columns.Column, 
 		if s.Pattern == "" {
 			continue
 		}
-		if rows[i], err = matches(ctx, s, uris, shared); err != nil {
+		if rows[i], err = matches(ctx, s, uris, len(shared)); err != nil {
 			return err
 		}
 	}
