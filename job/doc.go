@@ -12,5 +12,5 @@
 //	job.json
 //	items.SHA256            what the shards have, if they have more than numbers
 //	results/SHARD.SHA256    SHARD is its number; SHA256 are the first 32 hexadecimal digits of the content's hash
-//	runs/SHARD.json         the last run of a shard: its state, its error, how long it took and where
+//	runs/SHARD.json         the last run of a shard: its state, its error, how long it took, where, and what it read
 package job

@@ -13,6 +13,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/crash"
 	"github.com/chaski-eo/chaski/loader/resources"
+	"github.com/chaski-eo/chaski/source"
 )
 
 // States of a run.
@@ -30,8 +31,11 @@ type record struct {
 	Started int64   `json:"started"` // seconds since 1970
 	Seconds float64 `json:"seconds"`
 	Skipped int64   `json:"skipped"`
-	Error   string  `json:"error,omitempty"`
-	Kind    string  `json:"kind,omitempty"` // of the error; "" if it has none
+	// Requests and Read are what all tries read: source.Meter.
+	Requests int64  `json:"requests"`
+	Read     int64  `json:"read"` // bytes
+	Error    string `json:"error,omitempty"`
+	Kind     string `json:"kind,omitempty"` // of the error; "" if it has none
 }
 
 const (
@@ -40,6 +44,8 @@ const (
 	maxError  = 8 << 10
 	// maxSeconds is longer than any shard takes: some 30 years. The sum of MaxShards of it is finite, as JSON needs it.
 	maxSeconds = 1e9
+	// maxRead is more bytes and requests than a shard has: a year at 300 MB/s. The sum of MaxShards of it is an int64.
+	maxRead = 1e13
 )
 
 func recordName(shard int) string { return fmt.Sprintf("%s/%d.json", runsName, shard) }
@@ -47,6 +53,7 @@ func recordName(shard int) string { return fmt.Sprintf("%s/%d.json", runsName, s
 // possible reports whether a shard can have r.
 func (r *record) possible(s Shard) bool {
 	return r.Seconds >= 0 && r.Seconds <= maxSeconds && r.Skipped >= 0 && r.Skipped <= s.Count &&
+		r.Requests >= 0 && r.Requests <= maxRead && r.Read >= 0 && r.Read <= maxRead &&
 		(r.State == Running || r.State == Done || r.State == Failed)
 }
 
@@ -93,9 +100,12 @@ func (j *Job) run(ctx context.Context, shard int, names []string, o RunOptions) 
 		return err
 	}
 	start := time.Now()
+	var meter source.Meter
+	metered := source.WithMeter(ctx, &meter)
 	for try := 0; ; try++ {
-		skipped, err := j.do(ctx, shard, o)
+		skipped, err := j.do(metered, shard, o)
 		r.Seconds, r.Skipped = time.Since(start).Seconds(), skipped
+		r.Requests, r.Read = min(meter.Requests(), maxRead), min(meter.Bytes(), maxRead)
 		switch {
 		case err == nil:
 			r.State = Done

@@ -25,8 +25,10 @@ type Status struct {
 	Items     int64   `json:"items"`
 	ItemsDone int64   `json:"items_done"`
 	Skipped   int64   `json:"items_skipped"`
-	Bytes     int64   `json:"bytes"` // that the shards read, as far as was known
+	Bytes     int64   `json:"bytes"` // of the items, as far as was known
 	BytesDone int64   `json:"bytes_done"`
+	Read      int64   `json:"bytes_read"` // by the done shards, as far as their runs are known: source.Meter
+	Requests  int64   `json:"requests"`
 	Seconds   float64 `json:"seconds"`          // that all done shards took, one after the other
 	ItemsRate float64 `json:"items_per_second"` // of the done shards since the first of them began; 0 if not known
 	Slowest   int     `json:"slowest"`          // the shard that took longest; -1 if none is done
@@ -39,16 +41,17 @@ type Status struct {
 
 // Run is the last run of a shard.
 type Run struct {
-	Shard   int
-	Items   int64
-	Bytes   int64
-	State   string // Done, Failed or Running
-	Host    string
-	Started time.Time
-	Seconds float64
-	Skipped int64
-	Error   string
-	Kind    string // of the error
+	Shard    int
+	Items    int64
+	State    string // Done, Failed or Running
+	Host     string
+	Started  time.Time
+	Seconds  float64
+	Skipped  int64
+	Read     int64 // bytes
+	Requests int64
+	Error    string
+	Kind     string // of the error
 }
 
 // Status returns how far the job is. With check it reads all results, and damaged ones do not count; otherwise a result
@@ -139,13 +142,16 @@ func (s *Status) add(i int, shard Shard, done bool, r record, known bool) {
 	if !known {
 		return
 	}
-	s.Runs = append(s.Runs, Run{Shard: i, Items: shard.Count, Bytes: shard.Bytes, State: r.State, Host: r.Host,
-		Started: time.Unix(r.Started, 0).UTC(), Seconds: r.Seconds, Skipped: r.Skipped, Error: r.Error, Kind: r.Kind})
+	s.Runs = append(s.Runs, Run{Shard: i, Items: shard.Count, State: r.State, Host: r.Host,
+		Started: time.Unix(r.Started, 0).UTC(), Seconds: r.Seconds, Skipped: r.Skipped, Read: r.Read,
+		Requests: r.Requests, Error: r.Error, Kind: r.Kind})
 	if !done {
 		return
 	}
 	s.Skipped += r.Skipped
 	s.Seconds += r.Seconds
+	s.Read += r.Read
+	s.Requests += r.Requests
 	if s.Slowest < 0 || r.Seconds > s.longest {
 		s.longest, s.Slowest = r.Seconds, i
 	}

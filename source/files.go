@@ -178,12 +178,13 @@ func (f *file) Size() int64 { return f.size }
 // ModTime implements Timed.
 func (f *file) ModTime() time.Time { return f.mtime }
 
-func (f *file) ReadAt(_ context.Context, p []byte, off int64) error {
+func (f *file) ReadAt(ctx context.Context, p []byte, off int64) error {
 	if off < 0 || off > f.size || int64(len(p)) > f.size-off {
 		return fault.WithFile(fault.New(fault.Corrupt, "byte range", off, "%d bytes reach past the file's %d",
 			len(p), f.size), f.path)
 	}
-	_, err := f.f.ReadAt(p, off)
+	n, err := f.f.ReadAt(p, off)
+	Count(ctx, 1, int64(n))
 	if errors.Is(err, io.EOF) {
 		return fault.WithFile(fault.New(fault.Corrupt, "byte range", off,
 			"the file became shorter while it was read"), f.path)

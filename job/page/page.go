@@ -63,14 +63,14 @@ type bar struct{ Name, Count, Share, Width string }
 
 // shard is a row of the slowest shards.
 type shard struct {
-	Shard                                      int
-	Seconds, Items, Rate, Bytes, Skipped, Host string
+	Shard                                               int
+	Seconds, Items, Rate, Read, Requests, Skipped, Host string
 }
 
 // host is a row of the hosts.
 type host struct {
-	Name                                               string
-	Done, Failed, Running, Items, Bytes, Seconds, Rate string
+	Name                                                        string
+	Done, Failed, Running, Items, Read, Requests, Seconds, Rate string
 }
 
 func number(n int) string { return report.Thousands(int64(n)) }
@@ -87,8 +87,12 @@ func (d *document) facts(s *job.Status) {
 		d.Facts = append(d.Facts, fact{"rate", "Rate", draw.Number(s.ItemsRate),
 			"items a second since the first shard began"})
 	}
+	d.Facts = append(d.Facts,
+		fact{"read", "Read", report.Bytes(s.Read), "by the shards that are done"},
+		fact{"requests", "Requests", report.Thousands(s.Requests), "to stores and servers, and reads of local files"})
 	if s.Bytes > 0 {
-		d.Facts = append(d.Facts, fact{"bytes", "Bytes", report.Bytes(s.BytesDone), "of " + report.Bytes(s.Bytes)})
+		d.Facts = append(d.Facts, fact{"bytes", "Bytes", report.Bytes(s.BytesDone),
+			"of the files, of " + report.Bytes(s.Bytes)})
 	}
 }
 
@@ -165,14 +169,15 @@ func (d *document) slowest(s *job.Status) {
 	slices.SortStableFunc(done, func(a, b job.Run) int { return cmp.Compare(b.Seconds, a.Seconds) })
 	for _, r := range done[:min(len(done), maxRows)] {
 		d.Slowest = append(d.Slowest, shard{r.Shard, seconds(r.Seconds), report.Thousands(r.Items),
-			rate(r.Items, r.Seconds), report.Bytes(r.Bytes), report.Thousands(r.Skipped), r.Host})
+			rate(r.Items, r.Seconds), report.Bytes(r.Read), report.Thousands(r.Requests),
+			report.Thousands(r.Skipped), r.Host})
 	}
 }
 
 func (d *document) hosts(s *job.Status) {
 	type sum struct {
 		done, failed, running int
-		items, bytes          int64
+		items, read, requests int64
 		seconds               float64
 	}
 	sums := map[string]*sum{}
@@ -186,7 +191,8 @@ func (d *document) hosts(s *job.Status) {
 		case job.Done:
 			h.done++
 			h.items += r.Items
-			h.bytes += r.Bytes
+			h.read += r.Read
+			h.requests += r.Requests
 			h.seconds += r.Seconds
 		case job.Failed:
 			h.failed++
@@ -198,7 +204,8 @@ func (d *document) hosts(s *job.Status) {
 	for _, name := range names[:min(len(names), maxRows)] {
 		h := sums[name]
 		d.Hosts = append(d.Hosts, host{cmp.Or(name, "unknown"), number(h.done), number(h.failed), number(h.running),
-			report.Thousands(h.items), report.Bytes(h.bytes), seconds(h.seconds), rate(h.items, h.seconds)})
+			report.Thousands(h.items), report.Bytes(h.read), report.Thousands(h.requests), seconds(h.seconds),
+			rate(h.items, h.seconds)})
 	}
 	d.MoreHosts = len(names) - len(d.Hosts)
 }

@@ -68,12 +68,14 @@ func rowsOf(t *testing.T, page *html.Node, section string) (out [][]string) {
 // status is a job of 8 shards: 4 are done on two hosts, 2 failed, one runs, and one did not begin.
 func status() *job.Status {
 	return &job.Status{Kind: "stats", Shards: 8, Done: 4, Failed: []int{4, 5}, Running: []int{6},
-		Missing: []int{4, 5, 6, 7}, Items: 80, ItemsDone: 40, Skipped: 3, Bytes: 8000, BytesDone: 4000, Seconds: 24,
+		Missing: []int{4, 5, 6, 7}, Items: 80, ItemsDone: 40, Skipped: 3, Bytes: 8000, BytesDone: 4000,
+		Read: 8192, Requests: 28,
+		Seconds:   24,
 		ItemsRate: 2.5, Slowest: 2, Runs: []job.Run{
-			{Shard: 0, Items: 10, Bytes: 1000, State: job.Done, Host: "a", Seconds: 2},
-			{Shard: 1, Items: 10, Bytes: 1000, State: job.Done, Host: "b", Seconds: 4},
-			{Shard: 2, Items: 10, Bytes: 1000, State: job.Done, Host: "b", Seconds: 16, Skipped: 3},
-			{Shard: 3, Items: 10, Bytes: 1000, State: job.Done, Host: "b", Seconds: 2},
+			{Shard: 0, Items: 10, Read: 2048, Requests: 7, State: job.Done, Host: "a", Seconds: 2},
+			{Shard: 1, Items: 10, Read: 2048, Requests: 7, State: job.Done, Host: "b", Seconds: 4},
+			{Shard: 2, Items: 10, Read: 2048, Requests: 7, State: job.Done, Host: "b", Seconds: 16, Skipped: 3},
+			{Shard: 3, Items: 10, Read: 2048, Requests: 7, State: job.Done, Host: "b", Seconds: 2},
 			{Shard: 4, State: job.Failed, Host: "a", Error: "<script>x</script>\u202e", Kind: "corrupt"},
 			{Shard: 5, State: job.Failed, Host: "a", Error: "connection reset"},
 			{Shard: 6, State: job.Running, Host: "b"},
@@ -85,7 +87,7 @@ func TestPage(t *testing.T) {
 	p := parsed(t, status())
 	for id, want := range map[string]string{
 		"done": "4 of 8 shards", "failed": "2 shards", "left": "4 shards", "items": "40 of 80; 3 left out",
-		"rate": "2.5 items a second", "bytes": "of",
+		"rate": "2.5 items a second", "bytes": "of", "read": "8.00 KiB by", "requests": "28 to stores",
 	} {
 		f := find(p, "div", "id", "fact-"+id)
 		if len(f) != 1 || !strings.Contains(words(f[0]), want) {
@@ -103,13 +105,16 @@ func TestPage(t *testing.T) {
 	var shards []string
 	for _, r := range rowsOf(t, p, "slowest") {
 		shards = append(shards, r[0])
+		if !slices.Equal(r[4:6], []string{"2.00 KiB", "7"}) {
+			t.Errorf("shard %s read %q", r[0], r[4:6])
+		}
 	}
 	if want := []string{"2", "1", "0", "3"}; !slices.Equal(shards, want) {
 		t.Errorf("slowest %q, want %q", shards, want)
 	}
 	hosts := rowsOf(t, p, "hosts")
-	if len(hosts) != 2 || !slices.Equal(hosts[0][:5], []string{"b", "3", "0", "1", "30"}) ||
-		!slices.Equal(hosts[1][:5], []string{"a", "1", "2", "0", "10"}) {
+	if len(hosts) != 2 || !slices.Equal(hosts[0][:7], []string{"b", "3", "0", "1", "30", "6.00 KiB", "21"}) ||
+		!slices.Equal(hosts[1][:7], []string{"a", "1", "2", "0", "10", "2.00 KiB", "7"}) {
 		t.Errorf("hosts %q", hosts)
 	}
 	errs := words(find(p, "section", "id", "errors")[0])

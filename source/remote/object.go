@@ -142,7 +142,7 @@ func (r *reader) fill(ctx context.Context, p []byte, off int64) error {
 		if err := r.x.check(a); err != nil {
 			return err
 		}
-		return r.o.readBody(a, p)
+		return r.o.readBody(ctx, a, p)
 	})
 	size, ok, err := r.o.readsWhole(err)
 	if !ok {

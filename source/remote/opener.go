@@ -112,7 +112,7 @@ func (o *Opener) head(ctx context.Context, uri string) (*object, error) {
 				a.Len, a.Off, a.Size))
 		}
 		b := make([]byte, a.Len) // Check limits it to the requested block
-		if err := o.readBody(a, b); err != nil {
+		if err := o.readBody(ctx, a, b); err != nil {
 			return err
 		}
 		x.size, x.tag, x.spans = a.Size, a.Tag, []span{{0, b}}
@@ -159,7 +159,7 @@ func (o *Opener) List(ctx context.Context, folder string, each func(source.Entry
 		var page []source.Entry
 		var next []byte
 		err := o.try(ctx, h, place{folder, "listing", fault.NoOffset}, 0, func(ctx context.Context) (err error) {
-			o.counters.requests.Add(1)
+			o.counters.asked(ctx)
 			page, next, err = l.ListPage(ctx, folder, token)
 			return err
 		})
@@ -186,7 +186,7 @@ func (o *Opener) Names(ctx context.Context, folder string) (names []string, err 
 	}
 	h := o.hosts.get(o.backend.Host(folder), &o.options)
 	err = o.try(ctx, h, place{folder, "listing", fault.NoOffset}, 0, func(ctx context.Context) (err error) {
-		o.counters.requests.Add(1)
+		o.counters.asked(ctx)
 		names, err = n.Names(ctx, folder)
 		return err
 	})

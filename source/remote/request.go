@@ -25,6 +25,12 @@ type Stats struct {
 
 type counters struct{ requests, retries, hedges, hedgesWon, bytes atomic.Int64 }
 
+// asked counts a request, for the opener and for the meter of ctx.
+func (c *counters) asked(ctx context.Context) {
+	c.requests.Add(1)
+	source.Count(ctx, 1, 0)
+}
+
 // Stats returns the counts so far.
 func (o *Opener) Stats() Stats {
 	c := &o.counters
@@ -39,7 +45,7 @@ func (o *Opener) get(ctx context.Context, uri string, r Range, tag Tag, use func
 	turns.Rest(ctx) // the server takes longer than a turn
 	return o.try(ctx, h, place, r.Len, func(ctx context.Context) error {
 		a, err := o.answer(ctx, h, func(ctx context.Context) (*Answer, error) {
-			o.counters.requests.Add(1)
+			o.counters.asked(ctx)
 			return o.backend.Get(ctx, uri, r, tag)
 		})
 		if err != nil {
@@ -199,7 +205,7 @@ func (o *Opener) answer(ctx context.Context, h *host, ask func(context.Context) 
 }
 
 // readBody fills p from a response that must have exactly these bytes.
-func (o *Opener) readBody(a *Answer, p []byte) error {
+func (o *Opener) readBody(ctx context.Context, a *Answer, p []byte) error {
 	if a.Len != int64(len(p)) {
 		return Fail(Transient, fmt.Errorf("requested %d bytes at %d, but got %d", len(p), a.Off, a.Len))
 	}
@@ -214,5 +220,6 @@ func (o *Opener) readBody(a *Answer, p []byte) error {
 		return Fail(Transient, fmt.Errorf("the response has more than the %d requested bytes", len(p)))
 	}
 	o.counters.bytes.Add(int64(len(p)))
+	source.Count(ctx, 0, int64(len(p)))
 	return nil
 }

@@ -126,7 +126,7 @@ func (o *Opener) wholeObject(ctx context.Context, x *object) ([]byte, error) {
 			h.b = make([]byte, x.size) // MaxWhole limits it
 		}
 		h.tag = a.Tag
-		return o.readBody(a, h.b)
+		return o.readBody(ctx, a, h.b)
 	})
 	var e *errNoRanges
 	if errors.As(err, &e) { // it is longer than expected

@@ -20,8 +20,8 @@ func newStatus(env console.Env) *cobra.Command {
 		Short: "Print how far a job is",
 		Long: `Print how many shards have a result, which failed, which have none, and which one took longest. A result
 counts by its name; with --check it is read, as 'job merge' does, and a damaged one does not count.
---html writes a page instead, with the slowest shards, the errors by kind and the hosts; it is one file
-that needs no other.`,
+Requests are those to stores and servers, and reads of local files. --html writes a page instead, with
+the slowest shards, the errors by kind, bytes, requests and hosts; it is one file that needs no other.`,
 		Example: `  chaski job status job/
   chaski job status --html job.html job/
   chaski job status --check --json job/`,
@@ -66,6 +66,9 @@ func printStatus(w io.Writer, s *job.Status) error {
 	}
 	if s.Bytes > 0 {
 		rows = append(rows, []string{"bytes", fmt.Sprintf("%d of %d", s.BytesDone, s.Bytes)})
+	}
+	if s.Done > 0 {
+		rows = append(rows, []string{"read", fmt.Sprintf("%d bytes in %d requests", s.Read, s.Requests)})
 	}
 	if s.ItemsRate > 0 {
 		rows = append(rows, []string{"items a second", fmt.Sprintf("%.1f", s.ItemsRate)})
