@@ -426,6 +426,7 @@ func (d *dataset) compileFields(ctx context.Context, policy string, rs []uint32)
 			lead = &assets[k]
 		}
 		if d.onGround() { // each field finds its pixels by its own place
+			r.Steps = d.sampler.Length
 			d.rasters = append(d.rasters, r)
 			continue
 		}

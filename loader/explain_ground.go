@@ -20,7 +20,7 @@ func (e *Engine) explainGround(ctx context.Context, d *dataset, draw *shuffle.Dr
 	err := eachPiece(f, func(part int, of *pixels.Raster) error {
 		seen := make([]byte, of.H*of.W)
 		left := len(seen)
-		return e.eachScene(ctx, d, draw, field, part, func(row int64, a *catalog.Asset, bands []int,
+		return e.eachScene(ctx, d, draw, field, part, p.Step, func(row int64, a *catalog.Asset, bands []int,
 			m *warp.Mapping, _ bool) (bool, error) {
 			in, copied := of.Taken(m)
 			if in.Y0 >= in.Y1 || in.X0 >= in.X1 {

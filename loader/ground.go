@@ -19,6 +19,7 @@ import (
 	"github.com/chaski-eo/chaski/internal/budget"
 	"github.com/chaski-eo/chaski/internal/crash"
 	"github.com/chaski-eo/chaski/loader/pixels"
+	"github.com/chaski-eo/chaski/loader/rows"
 	"github.com/chaski-eo/chaski/loader/scenes"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/shuffle"
@@ -50,10 +51,14 @@ func (d *dataset) compileGround(ctx context.Context, e *Engine, to *shuffle.Samp
 	if err != nil {
 		return err
 	}
-	if err := d.preferred(ctx, list); err != nil {
+	if err := d.preferred(ctx, list, s.Pick); err != nil {
 		return err
 	}
-	o := scenes.Options{Resolution: s.Resolution, Edge: s.Edge, Samples: s.PerEpoch, CRS: s.Ground.CRS}
+	if err := d.stepped(ctx, list); err != nil {
+		return err
+	}
+	o := scenes.Options{Resolution: s.Resolution, Edge: s.Edge, Samples: s.PerEpoch, CRS: s.Ground.CRS,
+		Length: s.Length}
 	o.Side, o.Stride = s.Side()
 	if o.Within, err = d.within(ctx, e); err != nil {
 		return err
@@ -72,7 +77,7 @@ func (d *dataset) compileGround(ctx context.Context, e *Engine, to *shuffle.Samp
 		e.options.Logger.Warn("scenes reach past the latitudes of UTM, where windows end: give another crs to have "+
 			"all of them", "source", d.source.Source, "scenes", set.Past)
 	}
-	d.ground, d.overviews = set, newOverviews()
+	d.ground, d.overviews, d.steps = set, newOverviews(), s.Length
 	to.Kind, to.Ground = shuffle.GroundWindow, set.Ground
 	d.hasDigest = true
 	set.Digest(&d.digest)
@@ -268,9 +273,44 @@ func knowsPlace(a *catalog.Asset) error {
 	return a.Fault(fault.New(fault.Unsupported, "place", fault.NoOffset, "%s, which windows on the ground need", what))
 }
 
-// preferred sorts scenes by the rule Pick. Equal ones stay in the order of their rows.
-func (d *dataset) preferred(ctx context.Context, list []scenes.Scene) error {
-	p, err := spec.ParsePick(d.sampler.Pick)
+// stepped says which scenes are one step of a sequence, and how steps stand.
+func (d *dataset) stepped(ctx context.Context, list []scenes.Scene) error {
+	if d.sampler.Length == 0 {
+		return nil
+	}
+	for i := range list {
+		list[i].Step, list[i].Rank = -1, i
+	}
+	if column, days := d.sampler.StepColumn(); column != "" {
+		groups, err := rows.GroupsOf(ctx, d.table, column, days)
+		if err != nil {
+			return fmt.Errorf("spec: sampler: step is %q: %w", d.sampler.Step, err)
+		}
+		for i := range list {
+			list[i].Step = groups[list[i].Row]
+		}
+	}
+	if d.sampler.Order == "" {
+		return nil
+	}
+	ranked := slices.Clone(list)
+	slices.SortFunc(ranked, func(a, b scenes.Scene) int { return cmp.Compare(a.Row, b.Row) })
+	if err := d.preferred(ctx, ranked, d.sampler.Order); err != nil {
+		return err
+	}
+	rank := make(map[int64]int, len(list))
+	for i := range ranked {
+		rank[ranked[i].Row] = i
+	}
+	for i := range list {
+		list[i].Rank = rank[list[i].Row]
+	}
+	return nil
+}
+
+// preferred sorts scenes by a rule such as Pick. Equal ones stay in their order.
+func (d *dataset) preferred(ctx context.Context, list []scenes.Scene, rule string) error {
+	p, err := spec.ParsePick(rule)
 	if err != nil || p.Column == "" {
 		return err
 	}
@@ -290,7 +330,7 @@ func (d *dataset) preferred(ctx context.Context, list []scenes.Scene) error {
 		return nil
 	})
 	if err != nil {
-		return fmt.Errorf("spec: sampler: pick is %q: %w", d.sampler.Pick, err)
+		return fmt.Errorf("spec: sampler: pick or order is %q: %w", rule, err)
 	}
 	slices.SortStableFunc(all, func(a, b ranked) int {
 		if a.value.Null || b.value.Null {
@@ -335,20 +375,37 @@ func (d *dataset) windowAsset(p *shuffle.Plan, draw *shuffle.Draw) catalog.Asset
 	}
 }
 
+// seen returns the rows of the scenes that a draw's window takes pixels from, the preferred ones first: in a sequence
+// those of a step, which has none if it is padding.
+func (d *dataset) seen(p *shuffle.Plan, draw *shuffle.Draw, step int) []int64 {
+	only := d.sampler.Mosaic == spec.MosaicNone
+	if d.steps == 0 {
+		if only {
+			return []int64{draw.Row}
+		}
+		return d.ground.Rows(nil, p.Place(draw))
+	}
+	steps := d.ground.Steps(p.Place(draw))
+	if step >= len(steps) {
+		return nil
+	}
+	if only {
+		return steps[step][:1]
+	}
+	return steps[step]
+}
+
 // eachScene calls do for the scenes that a draw's window takes pixels of a raster field from, the preferred ones first:
 // with the window's mapping to the scene, the bands that the field takes of it, and whether no scene follows. Where the
 // window is coarser, a scene is one of its overviews. part is the part of a stack that the field is, or -1. It stops
 // when do returns false.
-func (e *Engine) eachScene(ctx context.Context, d *dataset, draw *shuffle.Draw, field, part int,
+func (e *Engine) eachScene(ctx context.Context, d *dataset, draw *shuffle.Draw, field, part, step int,
 	do func(row int64, a *catalog.Asset, bands []int, m *warp.Mapping, last bool) (more bool, _ error)) error {
 	place := e.plan.Place(draw)
 	window := d.ground.Window(place)
 	f := d.rasters[field]
-	rows := d.ground.Rows(nil, place)
-	if d.sampler.Mosaic == spec.MosaicNone {
-		rows = []int64{draw.Row}
-	}
-	for i, row := range rows {
+	seen := d.seen(e.plan, draw, step)
+	for i, row := range seen {
 		a, err := d.table.Asset(ctx, f.TableColumn, row)
 		if err != nil {
 			return err
@@ -378,7 +435,7 @@ func (e *Engine) eachScene(ctx context.Context, d *dataset, draw *shuffle.Draw, 
 		if a, m, err = d.coarser(ctx, e, of, window, a, m); err != nil {
 			return err
 		}
-		if more, err := do(row, &a, bands, m, i == len(rows)-1); err != nil || !more {
+		if more, err := do(row, &a, bands, m, i == len(seen)-1); err != nil || !more {
 			return err
 		}
 	}
@@ -405,6 +462,10 @@ func eachPiece(f *pixels.Raster, do func(part int, of *pixels.Raster) error) err
 func (u unit) ground(r *pixels.Reader, d *dataset, draw *shuffle.Draw) error {
 	e, p := u.p.engine, u.p
 	r.Share = pixels.Shared{}
+	if d.steps > 0 && len(d.seen(e.plan, draw, u.step)) == 0 { // padding of a sequence
+		p.clearStep(u.field, u.row, u.step)
+		return nil
+	}
 	return eachPiece(d.rasters[u.field], func(part int, of *pixels.Raster) error {
 		cv, err := of.Final.Get(&chunk.Index{})
 		if err != nil {
@@ -413,7 +474,7 @@ func (u unit) ground(r *pixels.Reader, d *dataset, draw *shuffle.Draw) error {
 		to := p.sink(u.field, u.row, u.step, cv, shuffle.Box{H: of.H, W: of.W}, true)
 		to.Field = of
 		m := r.Mosaic(to, d.sampler.Mosaic)
-		err = e.eachScene(p.ctx, d, draw, u.field, part, func(_ int64, a *catalog.Asset, bands []int,
+		err = e.eachScene(p.ctx, d, draw, u.field, part, u.step, func(_ int64, a *catalog.Asset, bands []int,
 			at *warp.Mapping, last bool) (bool, error) {
 			err := m.Add(p.ctx, *a, bands, at, last, e.options.MaxChunkBytes)
 			return !m.Full(), err

@@ -625,13 +625,19 @@ func (u unit) do(r *pixels.Reader) error {
 	return r.Read(p.ctx, a, in, to.Bands.Picked, to, to.Masked(p.converters(u.row, u.field), in))
 }
 
-// rowOf returns the row of the table for a step of a draw, or -1 for padding.
+// rowOf returns the row of the table for a step of a draw, on the ground that of its first scene, or -1 for padding.
 func (e *Engine) rowOf(draw *shuffle.Draw, step int) int64 {
 	d := e.leaves[draw.Dataset]
-	if d.steps == 0 {
+	switch {
+	case d.steps == 0:
 		return draw.Row
+	case d.ground == nil:
+		return e.plan.Row(draw, step)
 	}
-	return e.plan.Row(draw, step)
+	if seen := d.seen(e.plan, draw, step); len(seen) > 0 {
+		return seen[0]
+	}
+	return -1
 }
 
 // windowOf returns the window of a draw, in pixels of a raster field whose asset, of the table's

@@ -259,6 +259,9 @@ class GeoWindow(GroundJson) of Sampler, geo_window
     edge
     pick: str = "first"
     mosaic: Literal["first", "none", "mean", "median"] = "first"
+    length
+    order
+    step
     overviews: Literal["auto", "all", "none"] | bool = "auto"
         {overviews} True and False are "all" and "none".
 

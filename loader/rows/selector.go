@@ -423,6 +423,44 @@ func keysOf(ctx context.Context, t Table, column string) (keys []string, present
 	return keys, present, ints, err
 }
 
+// GroupsOf returns a number for each row that is the same where the values of a column are, or the days of a column of
+// times. Rows without a value have -1. A column that does not exist, or holds no times, is fault.NotFound.
+func GroupsOf(ctx context.Context, t Table, column string, days bool) ([]int64, error) {
+	if days {
+		const day int64 = 24 * 60 * 60 * 1e6 // microseconds
+		groups, err := Times(ctx, t, []string{column})
+		if groups == nil && err == nil {
+			err = fault.New(fault.NotFound, "column "+column, fault.NoOffset, "it is not there, or holds no times")
+		}
+		for i, at := range groups {
+			if groups[i] = -1; at != NoTime {
+				groups[i] = at/day + 1<<40 // no day is then negative
+				if at%day < 0 {
+					groups[i]--
+				}
+			}
+		}
+		return groups, err
+	}
+	keys, present, _, err := keysOf(ctx, t, column)
+	if err != nil {
+		return nil, err
+	}
+	groups, seen := make([]int64, len(keys)), map[string]int64{}
+	for i, k := range keys {
+		if groups[i] = -1; !present[i] {
+			continue
+		}
+		n, ok := seen[k]
+		if !ok {
+			n = int64(len(seen))
+			seen[k] = n
+		}
+		groups[i] = n
+	}
+	return groups, nil
+}
+
 // pick returns the rows (nil for all) for which present is true.
 func pick(rows []uint32, present []bool) []uint32 {
 	out := []uint32{}

@@ -26,6 +26,10 @@ type Scene struct {
 	Row   int64
 	Name  string
 	Place catalog.Place
+	// Step is the same for the scenes of one step of a sequence; negative for a step of its own. Rank orders steps by
+	// the first scene of each; equal ones stay in the order of the scenes.
+	Step int64
+	Rank int
 }
 
 // Area is polygons in a CRS.
@@ -44,6 +48,7 @@ type Options struct {
 	CRS        string  // "utm", or "EPSG:" and a code
 	Within     []Area  // middles of random windows lie in each of them, and windows of a grid touch each
 	Part       *Part   // windows lie in it with all their pixels; nil for all
+	Length     int     // of sequences; 0 without steps
 	// Bad decides what becomes of a scene whose place is not known well enough, or that the maps cannot show: New goes
 	// on without it, or fails with the error that Bad returns. Default: New fails with err.
 	Bad func(s *Scene, err error) error
@@ -82,6 +87,7 @@ type Set struct {
 	scenes []Scene
 	side   int
 	size   float64 // of a pixel
+	length int     // of sequences
 }
 
 const (
@@ -104,7 +110,7 @@ func New(scenes []Scene, o Options) (*Set, error) {
 		return nil, fault.New(fault.Limit, "dataset", fault.NoOffset, "%d scenes: windows on the ground see at most %d",
 			len(scenes), maxScenes)
 	}
-	s := &Set{scenes: scenes, side: o.Side, size: o.Resolution}
+	s := &Set{scenes: scenes, side: o.Side, size: o.Resolution, length: o.Length}
 	prints, err := footprints(scenes, &o)
 	if err != nil {
 		return nil, err
@@ -508,6 +514,38 @@ func (s *Set) Rows(rows []int64, p shuffle.Place) []int64 {
 	return rows
 }
 
+// Steps returns the rows of the scenes of each step of the sequence that the window at a place sees, the preferred ones
+// first: at most Options.Length steps.
+func (s *Set) Steps(p shuffle.Place) [][]int64 {
+	type step struct {
+		first int32
+		rows  []int64
+	}
+	var list []step
+	at := map[int64]int{} // the place in list by Scene.Step
+	for _, i := range s.covering(p, nil) {
+		c := &s.scenes[i]
+		k, ok := at[c.Step]
+		if c.Step < 0 || !ok {
+			if len(list) == s.length {
+				continue // a scene of a step of the list may follow
+			}
+			k = len(list)
+			list = append(list, step{first: i})
+			at[c.Step] = k
+		}
+		list[k].rows = append(list[k].rows, c.Row)
+	}
+	slices.SortStableFunc(list, func(a, b step) int {
+		return cmp.Compare(s.scenes[a.first].Rank, s.scenes[b.first].Rank)
+	})
+	out := make([][]int64, len(list))
+	for k := range list {
+		out[k] = list[k].rows
+	}
+	return out
+}
+
 // covering returns the numbers of the scenes that a window sees, in their order. keep (nil: all) says which
 // footprints count.
 func (s *Set) covering(p shuffle.Place, keep func(*foot) bool) []int32 {
@@ -577,6 +615,10 @@ func (s *Set) Digest(w io.Writer) {
 		for _, p := range c.Place.Corners {
 			number(int64(math.Float64bits(p[0])))
 			number(int64(math.Float64bits(p[1])))
+		}
+		if s.length > 0 {
+			number(c.Step)
+			number(int64(c.Rank))
 		}
 	}
 	_, _ = w.Write(b)

@@ -46,6 +46,16 @@ type Ground struct {
 	// scene of a window only. "mean" and "median" are those of all scenes in which a pixel is valid, for fields that
 	// are resampled bilinearly or antialiased; others, such as labels, have the first one.
 	Mosaic string `json:"mosaic,omitempty"`
+	// Length gives each window a sequence of that many steps instead of one image, from 1 to 65,536: the scenes that
+	// cover it, the first ones by Pick. Where there are fewer, the rest is padding: the tensor "steps", uint8 (n t), is
+	// 0 there. Default: one image without steps.
+	Length int `json:"length,omitempty"`
+	// Order is the rule by which the steps of a window stand, as Pick: "oldest", for example. Default: that of Pick.
+	Order string `json:"order,omitempty"`
+	// Step is the column whose equal values make scenes one step, which is a mosaic of them as Mosaic says. "day"
+	// stands for the days in UTC of the column "datetime", "day:acquired" for those of another one. Default: each scene
+	// is a step.
+	Step string `json:"step,omitempty"`
 	// Overviews says which fields are read from the overviews of a TIFF where windows are coarser than its pixels: from
 	// the coarsest whose pixels are no larger than those of the window. "auto" (default): fields that are resampled
 	// bilinearly or antialiased; others, such as labels, are read from the raster itself, because their overviews may
@@ -80,7 +90,8 @@ var mosaics = []string{MosaicFirst, MosaicNone, MosaicMean, MosaicMedian}
 // set reports whether a member is given.
 func (g *Ground) set() bool {
 	return g.SizeM != 0 || g.Resolution != 0 || g.CRS != "" || g.Bounds != nil || g.BoundsCRS != 0 || g.ROI != "" ||
-		g.PerEpoch != 0 || g.StrideM != 0 || g.Edge || g.Pick != "" || g.Mosaic != "" || g.Overviews != ""
+		g.PerEpoch != 0 || g.StrideM != 0 || g.Edge || g.Pick != "" || g.Mosaic != "" || g.Overviews != "" ||
+		g.Length != 0 || g.Order != "" || g.Step != ""
 }
 
 func (g Ground) withDefaults() Ground {
@@ -130,6 +141,10 @@ func (g *Ground) validate(s *Sampler) error {
 		return fmt.Errorf("mosaic is %q: it must be one of %q", g.Mosaic, mosaics)
 	case !slices.Contains(overviews, g.Overviews):
 		return fmt.Errorf("overviews is %q: it must be one of %q", g.Overviews, overviews)
+	case g.Length < 0 || g.Length > maxSteps:
+		return fmt.Errorf("length is %d: it must be from 1 to %d", g.Length, maxSteps)
+	case g.Length == 0 && (g.Order != "" || g.Step != ""):
+		return errors.New("order and step are for sequences: give their length")
 	case g.Bounds == nil && g.BoundsCRS != 0:
 		return fmt.Errorf("bounds_crs is %d, and there are no bounds", g.BoundsCRS)
 	}
@@ -141,8 +156,25 @@ func (g *Ground) validate(s *Sampler) error {
 			return fmt.Errorf("bounds: %w", err)
 		}
 	}
+	if g.Order != "" {
+		if _, err := ParsePick(g.Order); err != nil {
+			return fmt.Errorf("order, as pick: %w", err)
+		}
+	}
 	_, err := ParsePick(g.Pick)
 	return err
+}
+
+// StepColumn returns the column of Step, and whether its days count and not its values.
+func (g *Ground) StepColumn() (column string, days bool) {
+	rule, name, given := strings.Cut(g.Step, ":")
+	switch {
+	case rule != "day":
+		return g.Step, false
+	case !given:
+		return "datetime", true
+	}
+	return name, true
 }
 
 // PickFirst is the value of Ground.Pick that keeps the order of the rows.
@@ -171,15 +203,27 @@ func ParsePick(text string) (p Pick, err error) {
 	return Pick{Column: column, Greatest: rule == "newest" || rule == "most"}, nil
 }
 
-// PickColumns returns the column that Pick of the source's own sampler needs.
-func (s *Source) PickColumns() []string {
+// PickColumns returns the columns that Pick, Order and Step of the source's own sampler need.
+func (s *Source) PickColumns() (names []string) {
 	if s.Sampler == nil || s.Sampler.Kind != GroundWindow {
 		return nil
 	}
-	if p, err := ParsePick(s.Sampler.Pick); err == nil && p.Column != "" {
-		return []string{p.Column}
+	g := &s.Sampler.Ground
+	names = append(names, g.rules()...)
+	if c, _ := g.StepColumn(); c != "" {
+		names = append(names, c)
 	}
-	return nil
+	return names
+}
+
+// rules returns the columns of Order and Pick.
+func (g *Ground) rules() (names []string) {
+	for _, rule := range []string{g.Order, g.Pick} {
+		if p, err := ParsePick(rule); err == nil && p.Column != "" {
+			names = append(names, p.Column)
+		}
+	}
+	return names
 }
 
 // validateGround refuses what goes together with no window on the ground.
@@ -205,7 +249,7 @@ func (s *Spec) validateGround() error {
 	for _, o := range subsets {
 		switch {
 		case o.Time != nil:
-			return fmt.Errorf("time is not for the sampler %q", GroundWindow)
+			return fmt.Errorf("time is not for the sampler %q: give it a length", GroundWindow)
 		case o.Strata != nil:
 			return fmt.Errorf("strata are not for the sampler %q: its windows are drawn by area", GroundWindow)
 		}

@@ -355,7 +355,7 @@ func (s Subset) WithDefaults() Subset {
 			f.Stride = f.Length
 		}
 		if f.Validity == "" {
-			f.Validity = "steps"
+			f.Validity = defaultValidity
 		}
 		s.Time = &f
 	}
@@ -426,7 +426,8 @@ func (s *Spec) Root() Source {
 // inTime reports whether samples are sequences.
 func (s *Spec) inTime() bool { return s.Sequence() != nil }
 
-// Sequence returns how rows form sequences, or nil if samples are single rows.
+// Sequence returns how rows form sequences, or nil if samples are single rows. Of windows on the ground it has the
+// length and the name of the validity.
 func (s *Spec) Sequence() *Time {
 	src := s.Root()
 	// The first source stands for all, because validateSources ensures that all agree.
@@ -436,8 +437,19 @@ func (s *Spec) Sequence() *Time {
 		}
 		src = src.Sources[0]
 	}
+	return s.sequenceOf(&src)
+}
+
+// sequenceOf returns Sequence of one source that is no mixture.
+func (s *Spec) sequenceOf(src *Source) *Time {
+	if o := cmp.Or(src.Sampler, &s.Sampler); src.Time == nil && o.Kind == GroundWindow && o.Length > 0 {
+		return &Time{Length: o.Length, Validity: defaultValidity}
+	}
 	return src.Time
 }
+
+// defaultValidity is the default of Time.Validity, and the name that sequences of windows on the ground have.
+const defaultValidity = "steps"
 
 // SourceColumn is the tensor in the batches of a mixture that holds the dataset of each row.
 const SourceColumn = "source"
@@ -458,16 +470,14 @@ var GeoMembers = [...]string{"geo.transform", "geo.epsg", "geo.bounds", "geo.lon
 // UTC, and the least int64 where there is none.
 const GeoTime = "geo.time"
 
-// ClockColumns returns the columns that GeoTime looks at, in this order: the one that orders sequences, the one by
-// which the newest or oldest scenes come first, and the usual ones.
+// ClockColumns returns the columns that GeoTime looks at, in this order: the one that orders sequences, those of the
+// rules by which scenes and their steps stand, and the usual ones.
 func (s *Source) ClockColumns(o *Sampler) (names []string) {
 	if s.Time != nil {
 		names = append(names, s.Time.Order)
 	}
 	if o.Kind == GroundWindow {
-		if p, err := ParsePick(o.Pick); err == nil && p.Column != "" {
-			names = append(names, p.Column)
-		}
+		names = append(names, o.rules()...)
 	}
 	return append(names, TimeColumns...)
 }
@@ -547,8 +557,9 @@ func (s *Spec) validateSources() error {
 			return nil
 		}
 		// A batch has one tensor for all sources, so their sequences need one length and one name.
-		if (src.Time == nil) != (steps == nil) ||
-			steps != nil && (src.Time.Length != steps.Length || src.Time.Validity != steps.Validity) {
+		own := s.sequenceOf(&src)
+		if (own == nil) != (steps == nil) ||
+			steps != nil && (own.Length != steps.Length || own.Validity != steps.Validity) {
 			return errors.New(
 				"time: all sources need sequences of the same length, with the same name for their validity")
 		}

@@ -414,8 +414,9 @@ func (s Spec) Validate() error {
 		}
 		names[n] = true
 	}
-	if n := len(RowFields(s.Fields)); n < len(s.Fields) && (n == 0 || s.inTime()) {
-		return errors.New("spec: points and shapes lie in the windows of a raster field, and sequences have none")
+	if n := len(RowFields(s.Fields)); n < len(s.Fields) && (n == 0 || s.inTime() && s.Sequence().Key != "") {
+		return errors.New("spec: points and shapes lie in the windows of a raster field, and sequences of rows have " +
+			"none")
 	}
 	for _, f := range s.Fields {
 		if err := f.Validate(); err != nil {

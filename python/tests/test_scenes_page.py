@@ -31,7 +31,7 @@ def ground(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_block(ground: Path) -> None:
-    block, predictions, split = re.findall(
+    block, sequence, predictions, split = re.findall(
         r"^```python\n(.*?)^```$", PAGE.read_text(), re.DOTALL | re.MULTILINE
     )
     steps = []
@@ -43,12 +43,23 @@ def test_block(ground: Path) -> None:
 
     exec(block, {"step": step})
     assert sum(steps) == 64
+    pa = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    times = np.array(["2024-05-02T10:00:09", "2024-05-02T10:00:00"], "datetime64[us]")
+    paths = [f"ground/scenes/{name}.tif" for name in "ab"]
+    table = pa.table({"image": paths, "cloud_cover": [3.0, 2.0], "datetime": times})
+    parquet.write_table(table, "scenes.parquet")
+    names: dict[str, Any] = {"chaski": chaski}
+    exec(sequence, names)
+    batch = names["batch"]
+    assert batch["image"].shape == (8, 6, 3, 64, 64) and batch["ok"].any()
+    assert batch["steps"][batch["valid"]].sum(1).tolist() == [1] * batch["valid"].sum()  # one day
     exec(predictions, {"chaski": chaski, "model": lambda image: image + 1})
     rasterio = pytest.importorskip("rasterio")
     with rasterio.open("probability.tif") as f:
         assert f.crs.to_epsg() == 32630 and f.bounds == (747000, 4597000, 750000, 4600000)
         assert set(np.unique(f.read())) == {8}  # 7 and 1, in all pixels of scene a
-    names: dict[str, Any] = {"chaski": chaski}
     split = split.replace("0.1,", "0.015,").replace("margin_m=500", "margin_m=50")  # 3 km of ground
     exec(split, names)
     with names["train"] as train, names["val"] as val:

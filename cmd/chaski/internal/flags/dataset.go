@@ -69,7 +69,8 @@ func (f *Dataset) Add(to *pflag.FlagSet, batch int, shuffle bool) {
 // AddArithmetic adds the flags for the layout, dtype and normalisation of the first field.
 func (f *Dataset) AddArithmetic(to *pflag.FlagSet) {
 	fl := &f.Own
-	fl.StringVar(&f.Layout, "layout", "n b y x", "einops pattern of the first field")
+	fl.StringVar(&f.Layout, "layout", "",
+		"einops pattern of the first field (default: n b y x, of sequences n t b y x)")
 	fl.StringVar(&f.DType, "dtype", "float32",
 		"dtype of the first field: native, float32, float16, bfloat16, uint8 or int64")
 	fl.StringVar(&f.normalize, "normalize", "",

@@ -36,6 +36,11 @@ func (g *ground) add(fl *pflag.FlagSet) {
 			"(default: first)")
 	fl.StringVar(&g.Mosaic, "mosaic", "",
 		"with --geo-window: first, none, mean or median (default: first)")
+	fl.IntVar(&g.Length, "sequence", 0, "with --geo-window: `N` steps, one for each scene (default: one image)")
+	fl.StringVar(&g.Order, "sequence-order", "",
+		"with --sequence: the rule by which steps stand, as --pick (default: that of --pick)")
+	fl.StringVar(&g.Step, "sequence-step", "",
+		"with --sequence: the `COLUMN` whose equal values are one step, day, or day:COLUMN")
 	fl.StringVar(&g.Overviews, "overviews", "",
 		"with --geo-window: which fields read overviews where windows are coarser: auto, all or none (default: auto)")
 }

@@ -478,6 +478,15 @@ class GeoWindow(GroundJson):
             "none" reads the first scene of a window only. "mean" and "median" are those of all
             scenes in which a pixel is valid, for fields that are resampled bilinearly or
             antialiased; others, such as labels, have the first one.
+        length: gives each window a sequence of that many steps instead of one image, from 1 to
+            65,536: the scenes that cover it, the first ones by `pick`. Where there are fewer, the
+            rest is padding: the tensor "steps", uint8 (n t), is 0 there. Default: one image without
+            steps.
+        order: the rule by which the steps of a window stand, as `pick`: "oldest", for example.
+            Default: that of `pick`.
+        step: the column whose equal values make scenes one step, which is a mosaic of them as
+            `mosaic` says. "day" stands for the days in UTC of the column "datetime", "day:acquired"
+            for those of another one. Default: each scene is a step.
         overviews: says which fields are read from the overviews of a TIFF where windows are coarser
             than its pixels: from the coarsest whose pixels are no larger than those of the window.
             "auto" (default): fields that are resampled bilinearly or antialiased; others, such as
@@ -497,6 +506,9 @@ class GeoWindow(GroundJson):
     edge: bool = False
     pick: str = "first"
     mosaic: Literal["first", "none", "mean", "median"] = "first"
+    length: int | None = None
+    order: str | None = None
+    step: str | None = None
     overviews: Literal["auto", "all", "none"] | bool = "auto"
 
 
