@@ -5,6 +5,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/budget"
+	"github.com/chaski-eo/chaski/internal/turns"
 )
 
 // openingBytes is charged for every opening before it reads anything: the spec as text and as values, which is at most
@@ -26,6 +27,11 @@ func openAccount(ctx context.Context, o *Options, s *Spec) (*budget.Account, err
 	n := int64(datasets(&root))
 	o.CacheBytes = max(1, min(o.CacheBytes, total/cachesShare/n))
 	a, err := o.Budget.Open(ctx, openingBytes+n*o.CacheBytes)
+	if err == nil {
+		if err = turns.Tick(ctx); err != nil { // it may have waited without its turn
+			a.Close()
+		}
+	}
 	return a, fault.WithFile(err, s.Source)
 }
 

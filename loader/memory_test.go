@@ -45,7 +45,7 @@ func budgeted(t *testing.T, b *budget.Budget, alloc func(n int) Buffer, bound, f
 // on with its floor, and a request that waits gets the memory that engines have beyond.
 func TestMemoriesShareABudget(t *testing.T) {
 	const limit, floor, size = 8000, 800, 400
-	b := budget.New(limit)
+	b := budget.New(limit, nil)
 	alloc, sum, most := tally()
 	var done sync.WaitGroup
 	for i := range 4 {
@@ -96,7 +96,7 @@ func TestMemoriesShareABudget(t *testing.T) {
 // TestIdleMemoryOfUnreadEnginesGoesFirst: what a request needs comes from an engine that nobody reads, and then from
 // idle memory of the others. Floors and batches that are out stay.
 func TestIdleMemoryOfUnreadEnginesGoesFirst(t *testing.T) {
-	b := budget.New(8000) // 7,000 without the reserve
+	b := budget.New(8000, nil) // 7,000 without the reserve
 	alloc, _, _ := tally()
 	unread, read := budgeted(t, b, alloc, 8000, 1000), budgeted(t, b, alloc, 8000, 1000)
 	fill := func(m *memory, keep int) {
@@ -132,7 +132,7 @@ func TestIdleMemoryOfUnreadEnginesGoesFirst(t *testing.T) {
 
 // TestBatchOverTheFloor: a batch that the floor does not hold waits in the queue, and comes when others have ended.
 func TestBatchOverTheFloor(t *testing.T) {
-	b := budget.New(8000)
+	b := budget.New(8000, nil)
 	alloc, _, _ := tally()
 	m := budgeted(t, b, alloc, 8000, 500)
 	if err := b.Acquire(t.Context(), 6000); err != nil {
@@ -157,7 +157,7 @@ func TestBatchOverTheFloor(t *testing.T) {
 
 // TestLeasesLeaveRoom: a batch is lent only if there is room for one more, in the engine and in the budget.
 func TestLeasesLeaveRoom(t *testing.T) {
-	b := budget.New(8000)
+	b := budget.New(8000, nil)
 	alloc, _, _ := tally()
 	m := budgeted(t, b, alloc, 4000, 1000)
 	if err := b.Acquire(t.Context(), 4000); err != nil {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/budget"
 	"github.com/chaski-eo/chaski/internal/crash"
 	"github.com/chaski-eo/chaski/internal/procs"
 	"github.com/chaski-eo/chaski/internal/turns"
@@ -20,7 +21,7 @@ type openings struct {
 	timeout time.Duration   // of one opening, once it has its place
 	options Options
 	places  *turns.Turns // of openings that run
-	turns   *turns.Turns // of openings of local files that compute
+	turns   *turns.Turns // of openings of local files, on half of the processors
 	logger  *slog.Logger
 
 	mu      sync.Mutex
@@ -41,30 +42,22 @@ type opening struct {
 func newOpenings(ctx context.Context, o Options) *openings {
 	return &openings{
 		ctx: ctx, options: o, places: turns.New(o.MaxOpenings, half(o.MaxOpenings, 4)), timeout: o.OpenTimeout,
-		turns:  turns.New(max(1, procs.Workers()/2), max(1, procs.Workers()/2)),
+		turns:  turns.Processors(max(1, procs.Workers()/2)),
 		logger: o.Logger, byKey: map[string]*opening{}, begun: map[clientID]int{},
 	}
 }
 
-// turnWait bounds the wait of an opening for its turn. An opening whose file system does not answer keeps its turn, and
-// the others must go on. Listing and opening a directory of 20,000 files takes less than a second.
-const turnWait = 30 * time.Second
-
 // inTurn returns an opening of local files, which computes more than it waits: at most half of the processors do
-// openings, and these share all processors with what else the server computes (Options.Loader.Turns). An opening of
-// remote files mostly waits for their server, and needs no turn.
+// openings, and these share all processors with what else the server computes (Options.Loader.Turns). Clients take
+// turns on both, and an opening that waits for memory has neither. An opening of remote files mostly waits for their
+// server, and needs no turn.
 func (o *openings) inTurn(id clientID, f func(context.Context) (any, error)) func(context.Context) (any, error) {
 	return func(ctx context.Context) (any, error) {
-		c, cancel := context.WithTimeout(ctx, turnWait)
-		err := o.turns.Take(c, nil, id)
-		cancel()
-		if err == nil {
-			defer o.turns.Leave(id)
-		} else if ctx.Err() != nil {
+		slot := o.options.Loader.Turns.Slot(id).Within(o.turns.Slot(id))
+		defer slot.Rest()
+		if err := slot.Tick(ctx); err != nil {
 			return nil, err
 		}
-		slot := o.options.Loader.Turns.Slot(id)
-		defer slot.Rest()
 		return f(turns.With(ctx, slot))
 	}
 }
@@ -150,10 +143,13 @@ func (o *openings) run(
 	}
 	if placed {
 		c, cancel := context.WithTimeout(ctx, o.timeout)
+		// An opening that has waited for memory goes on without a place: the memory bounds how many do.
+		leave := sync.OnceFunc(func() { o.places.Leave(id) })
+		c = budget.OnWait(c, leave)
 		w.err = crash.Call(func() (err error) { w.value, err = f(c); return err })
 		crash.Report(o.logger, w.err)
 		cancel()
-		o.places.Leave(id)
+		leave()
 	} else {
 		w.err = ctx.Err()
 	}

@@ -10,12 +10,14 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/procs"
 	"github.com/chaski-eo/chaski/internal/turns"
 	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/loader/resources"
 )
 
 // slow opens datasets that are there once release is closed, and counts what it does.
@@ -214,6 +216,54 @@ func TestLocalOpeningsTakeTurns(t *testing.T) {
 	if n := s.most.Load(); n != 2 { // one of a local file, and the remote one
 		t.Errorf("%d openings at a time", n)
 	}
+}
+
+// TestOpeningsWaitForMemoryWithoutPlaces promises that openings of two clients that wait for memory hold up nobody who
+// needs little of it: they leave their places and turns to others.
+func TestOpeningsWaitForMemoryWithoutPlaces(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		total := resources.NewBudget(800)
+		if !total.TryAcquire(600) {
+			t.Fatal("no room")
+		}
+		need := map[string]int64{"much": 500, "little": 50}
+		o := Options{MaxOpenings: 4, Loader: loader.Options{Budget: total, Turns: resources.NewTurns(1)}}
+		o.Logger = slog.New(slog.DiscardHandler)
+		o.Open = func(ctx context.Context, spec loader.Spec, _ loader.Options) (Engine, error) {
+			name, _, _ := strings.Cut(spec.Source, " ")
+			a, err := total.Open(ctx, need[name])
+			if err == nil {
+				err = turns.Tick(ctx)
+			}
+			a.Close()
+			return &placed{source: spec.Source}, err
+		}
+		e := newEngines(o.withDefaults())
+		errs := make(chan error, 8)
+		for i := range 8 {
+			ctx := withClient(t.Context(), fmt.Sprint("greedy", i%2))
+			go func() { errs <- askFor(ctx, e, fmt.Sprint("much ", i)) }()
+		}
+		synctest.Wait()
+		if n := total.Waiting(); n != 8 {
+			t.Errorf("%d openings wait for memory", n)
+		}
+		begin := time.Now()
+		if err := askFor(withClient(t.Context(), "modest"), e, "little"); err != nil || time.Since(begin) > 0 {
+			t.Errorf("another client has its dataset after %v: %v", time.Since(begin), err)
+		}
+		total.Release(600)
+		for range 8 {
+			if err := <-errs; err != nil {
+				t.Error(err)
+			}
+		}
+		synctest.Wait()
+		if p, w := e.openings.places.Taken(), e.openings.turns.Taken(); p+w != 0 || o.Loader.Turns.Taken() != 0 {
+			t.Errorf("%d places and %d turns are taken", p, w)
+		}
+		e.shut()
+	})
 }
 
 // TestQueuedOpeningsGiveUp promises that whoever goes leaves the queue, without a place.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/grpc/payload"
+	"github.com/chaski-eo/chaski/internal/budget"
 	"github.com/chaski-eo/chaski/internal/procs"
 	"github.com/chaski-eo/chaski/internal/turns"
 	"github.com/chaski-eo/chaski/loader"
@@ -37,7 +39,8 @@ func (s *Server) Read(r *chaskiv1.ReadRequest, g grpc.ServerStreamingServer[chas
 	if !ok {
 		return status.Error(codes.Internal, "the gRPC server was not made with GRPCOptions")
 	}
-	a, err := s.read(g.Context(), r)
+	// A read that waits for memory has no place: the memory bounds how many go on.
+	a, err := s.read(budget.OnWait(g.Context(), leave), r)
 	if err != nil {
 		return failed(err)
 	}
@@ -57,7 +60,8 @@ func (s *Server) Read(r *chaskiv1.ReadRequest, g grpc.ServerStreamingServer[chas
 	})
 }
 
-// place waits until the client may be sent more, and then for a place, which leave gives back.
+// place waits until the client may be sent more, and then for a place, which leave gives back. leave may be called more
+// than once.
 func (s *Server) place(ctx context.Context, p *turns.Turns) (leave func(), err error) {
 	id := clientOf(ctx)
 	if err := s.rates.wait(ctx, s.stop, id); err != nil {
@@ -69,7 +73,7 @@ func (s *Server) place(ctx context.Context, p *turns.Turns) (leave func(), err e
 		}
 		return nil, err
 	}
-	return func() { p.Leave(id) }, nil
+	return sync.OnceFunc(func() { p.Leave(id) }), nil
 }
 
 // sentTo returns what counts the bytes that the client of a call is sent.

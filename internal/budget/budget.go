@@ -2,8 +2,8 @@
 //
 // Memory is charged before it is allocated, in one of three ways:
 //
-//   - Open is the first charge of a request. It waits its turn in a queue, first come, first served, and is the only
-//     call that does: whoever waits in the queue holds nothing.
+//   - Open is the first charge of a request. It waits its turn in a queue, which clients share (queue), and is the only
+//     call that does: whoever waits in the queue holds nothing, so in no order can two of them wait for each other.
 //   - Account.Grow is for what is only known later, such as the rows of a table. Its caller holds memory already, so it
 //     must not wait for memory of others that wait for it. It takes what is free. If that is not enough, one account
 //     at a time may take from a reserve that no other call can take from. Accounts that wait for each other are found
@@ -82,6 +82,7 @@ type Budget struct {
 	look    time.Duration
 
 	finding sync.Mutex // held while find collects
+	found   time.Time  // when it last did; guarded by finding
 
 	pressed atomic.Int64 // requests that wait for memory that anybody may have, in the queue or to grow
 
@@ -93,20 +94,16 @@ type Budget struct {
 	asked   int64 // of used: what questions have grown by
 	opened  int64 // accounts until now
 	lanes   [lanes]lane
-	queue   []*waiter // in the order of their coming
+	queue   queue
 	holders []Holder
 	offered chan struct{} // closed and replaced when a holder has more to give
 }
 
-type waiter struct {
-	n     int64
-	ready chan struct{} // closed once n is charged
-}
-
-// New returns a budget of limit bytes.
-func New(limit int64) *Budget {
+// New returns a budget of limit bytes. by returns the client that a request is of, which is compared with ==: clients
+// take turns in the queue. If it is nil, all requests are of one.
+func New(limit int64, by func(context.Context) any) *Budget {
 	return &Budget{limit: limit, reserve: limit / reserveShare, asks: limit / asksShare, queued: waitFor,
-		grow: growFor, look: lookEvery, offered: make(chan struct{})}
+		grow: growFor, look: lookEvery, offered: make(chan struct{}), queue: newQueue(by)}
 }
 
 // Limit returns the bytes of the budget, 0 for no bound.
@@ -198,13 +195,22 @@ func (b *Budget) TryAcquire(n int64) bool {
 	return true
 }
 
-// Acquire charges n bytes. It waits in the queue until they are free. The caller must hold nothing that the requests
-// before it may wait for: see the package's comment.
+// Acquire charges n bytes. It waits in the queue until they are free. The caller must hold nothing that other requests
+// may wait for: see the package's comment.
 func (b *Budget) Acquire(ctx context.Context, n int64) error {
 	if b == nil {
 		return nil
 	}
 	return b.acquire(ctx, n, Kept)
+}
+
+type waitKey struct{}
+
+// OnWait returns a context for requests that call leave when they begin to wait in the queue. It gives back what only
+// work needs, such as one of the places of openings: otherwise a few clients that wait for much memory would hold all
+// places, and others would wait for these however little memory they want.
+func OnWait(ctx context.Context, leave func()) context.Context {
+	return context.WithValue(ctx, waitKey{}, leave)
 }
 
 // acquire is Acquire that asks holders up to a level.
@@ -214,22 +220,29 @@ func (b *Budget) acquire(ctx context.Context, n int64, most Level) error {
 			"%d are kept for tables that grow: raise it, or ask for less", n, Flag, b.limit, b.reserve)
 	}
 	b.mu.Lock()
-	if len(b.queue) == 0 && n <= b.open()-b.used {
+	if b.queue.waiting == 0 && n <= b.open()-b.used {
 		b.used += n
 		b.mu.Unlock()
 		return nil
 	}
-	if len(b.queue) >= maxWaiters {
+	if b.queue.waiting >= maxWaiters {
 		b.mu.Unlock()
 		return fault.New(fault.Limit, "memory", fault.NoOffset, "%d requests wait for memory of %s, no more are taken",
 			maxWaiters, Flag)
 	}
-	w := &waiter{n, make(chan struct{})}
-	b.queue = append(b.queue, w)
+	w := b.queue.push(ctx, n)
+	b.serve() // those that wait may have been given more than this client
+	if isClosed(w.ready) {
+		b.mu.Unlock()
+		return nil
+	}
 	waits := b.press()
 	offered := b.offered
 	b.mu.Unlock()
 	turns.Rest(ctx) // those who give memory back may need the processor
+	if leave, ok := ctx.Value(waitKey{}).(func()); ok {
+		leave()
+	}
 	defer b.relieve(waits)
 	done := make(chan struct{})
 	defer close(done)
@@ -256,18 +269,28 @@ func (b *Budget) acquire(ctx context.Context, n int64, most Level) error {
 	return err
 }
 
-// find runs the garbage collector, one call at a time. Some memory comes back by cleanups only, and what is charged
-// need not be of the heap: if all requests wait, nothing else would start a collection for two minutes.
+// find runs the garbage collector, once in each time of look however many wait. Some memory comes back by cleanups
+// only, and what is charged need not be of the heap: if all requests wait, nothing else would start a collection for
+// two minutes.
 func (b *Budget) find() {
 	if b.finding.TryLock() {
 		defer b.finding.Unlock()
-		runtime.GC()
+		if now := time.Now(); now.Sub(b.found) >= b.look {
+			b.found = now
+			runtime.GC()
+		}
 	}
 }
 
-// collect asks holders for the memory of w, again whenever one has more to give, until done is closed. The caller of
-// Acquire does not do it, because it may be a holder itself: a holder that ends waits for its own calls.
+// collect asks holders for the memory of w once it is the first one of the queue, and again whenever one has more to
+// give, until done is closed. The caller of Acquire does not do it, because it may be a holder itself: a holder that
+// ends waits for its own calls.
 func (b *Budget) collect(w *waiter, most Level, offered, done chan struct{}) {
+	select {
+	case <-done:
+		return
+	case <-w.turned:
+	}
 	for {
 		b.reclaim(most, func() bool { return isClosed(w.ready) || isClosed(done) })
 		select {
@@ -301,28 +324,27 @@ func (b *Budget) Offer() {
 // leave takes w out of the queue, or gives back what it was given at the last moment.
 func (b *Budget) leave(w *waiter) {
 	b.mu.Lock()
-	at := slices.Index(b.queue, w)
-	if at >= 0 {
-		b.queue = slices.Delete(b.queue, at, at+1)
-	}
+	waited := b.queue.remove(w)
 	b.serve() // the next may want less
 	b.mu.Unlock()
-	if at < 0 {
+	if !waited {
 		b.Release(w.n)
 	}
 }
 
-// serve gives memory to accounts that grow, which hold what others may need, and then to the first of the queue. It
-// needs the lock.
+// serve gives memory to accounts that grow, which hold what others may need, and then to those of the queue, in its
+// order: while the first one has too little room, nobody behind it is served. It needs the lock.
 func (b *Budget) serve() {
 	for i := range b.lanes {
 		b.grant(&b.lanes[i])
 	}
-	for len(b.queue) > 0 && b.queue[0].n <= b.open()-b.used {
-		b.used += b.queue[0].n
-		close(b.queue[0].ready)
-		b.queue[0] = nil
-		b.queue = b.queue[1:]
+	for w := b.queue.first(); w != nil && w.n <= b.open()-b.used; w = b.queue.first() {
+		b.used += w.n
+		b.queue.served(w)
+		close(w.ready)
+	}
+	if w := b.queue.first(); w != nil && !isClosed(w.turned) {
+		close(w.turned)
 	}
 	b.untie()
 }

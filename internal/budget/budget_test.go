@@ -17,7 +17,7 @@ import (
 
 // TestWhatIsLargerThanTheBudget: it is refused at once, with the flag's name.
 func TestWhatIsLargerThanTheBudget(t *testing.T) {
-	b := New(800)
+	b := New(800, nil)
 	if err := b.Acquire(t.Context(), 701); fault.KindOf(err) != fault.Limit {
 		t.Errorf("%v", err)
 	}
@@ -40,7 +40,7 @@ func TestWhatIsLargerThanTheBudget(t *testing.T) {
 // TestGarbageIsFoundForWhoWaits: memory that only the garbage collector gives back comes to a request that waits,
 // though nothing else in the process allocates.
 func TestGarbageIsFoundForWhoWaits(t *testing.T) {
-	b := New(800)
+	b := New(800, nil)
 	b.look = time.Millisecond
 	if !b.TryAcquire(600) {
 		t.Fatal("an empty budget has no room")
@@ -54,7 +54,7 @@ func TestGarbageIsFoundForWhoWaits(t *testing.T) {
 // TestFirstComeFirstServed: a request that fits does not pass one that does not, and one that gives up makes room.
 func TestFirstComeFirstServed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := New(800)
+		b := New(800, nil)
 		first, _ := b.Open(t.Context(), 600)
 		ctx, cancel := context.WithCancel(t.Context())
 		var passed atomic.Int64
@@ -89,7 +89,7 @@ func TestFirstComeFirstServed(t *testing.T) {
 // TestWaitingEnds: a request does not wait for ever for memory that is never given back.
 func TestWaitingEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := New(800)
+		b := New(800, nil)
 		a, _ := b.Open(t.Context(), 600)
 		begin := time.Now()
 		if err := b.Acquire(t.Context(), 200); fault.KindOf(err) != fault.Limit {
@@ -109,7 +109,7 @@ func TestWaitingEnds(t *testing.T) {
 // ends, then the other.
 func TestAccountsThatGrowDoNotWaitForEachOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := New(800)
+		b := New(800, nil)
 		begin := time.Now()
 		var done sync.WaitGroup
 		for range 2 {
@@ -141,7 +141,7 @@ func TestWhoWaitsForMemoryHasNoTurn(t *testing.T) {
 		"settle": func(ctx context.Context, a *Account) error { return a.Settle(ctx) },
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			b, all := New(800), turns.New(1, 1)
+			b, all := New(800, nil), turns.New(1, 1)
 			other, err := b.Open(t.Context(), 650)
 			if err != nil {
 				t.Fatal(err)
@@ -176,7 +176,7 @@ func TestWhoWaitsForMemoryHasNoTurn(t *testing.T) {
 // TestTheReserveStays: an account that stays open does not keep the reserve.
 func TestTheReserveStays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := New(800)
+		b := New(800, nil)
 		a, _ := b.Open(t.Context(), 650)
 		if err := a.Grow(t.Context(), 100); err != nil {
 			t.Fatal(err)
@@ -220,7 +220,7 @@ func (k *keeper) Freed() { k.freed.Add(1) }
 
 // TestWhatNobodyUsesGoesFirst: holders give memory back level by level, and no more than is needed.
 func TestWhatNobodyUsesGoesFirst(t *testing.T) {
-	b := New(800)
+	b := New(800, nil)
 	var log []Level
 	for _, l := range []Level{Closed, Idle, Unused} {
 		if !b.TryAcquire(200) {
@@ -270,7 +270,7 @@ func TestWhatIsOfferedLaterIsTaken(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				b := New(800)
+				b := New(800, nil)
 				h := &late{b: b}
 				defer b.Join(h)()
 				if !b.TryAcquire(600) {
@@ -310,7 +310,7 @@ func (*self) Freed() {}
 // TestHoldersMayEndWhileTheyWait: a holder whose own request asks it to end does not wait for itself.
 func TestHoldersMayEndWhileTheyWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := New(800)
+		b := New(800, nil)
 		if !b.TryAcquire(700) {
 			t.Fatal("no room")
 		}
@@ -329,7 +329,7 @@ func TestHoldersMayEndWhileTheyWait(t *testing.T) {
 
 // TestManyAtOnce: requests of all kinds end, and the sum never passes the limit.
 func TestManyAtOnce(t *testing.T) {
-	b := New(10_000)
+	b := New(10_000, nil)
 	b.queued = time.Hour
 	b.grow = time.Millisecond // a request that is refused is as good here as one that waits
 	var sum atomic.Int64

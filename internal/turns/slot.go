@@ -22,6 +22,7 @@ type Slot struct {
 	ticks atomic.Uint64
 	away  atomic.Bool // unstick has given the place to others; set with the lock of turns
 	seen  uint64      // ticks when unstick looked; needs the lock of turns
+	outer *Slot       // see Within; nil for none
 
 	mu   sync.Mutex
 	key  any
@@ -38,6 +39,18 @@ func (t *Turns) Slot(key any) *Slot {
 		return nil
 	}
 	return &Slot{turns: t, key: key}
+}
+
+// Within returns s, which from now on has a place only while outer has one, of other turns: Tick of s waits for both
+// places, first for that of outer, and Rest gives both back. Slots of Beside share outer.
+func (s *Slot) Within(outer *Slot) *Slot {
+	if s == nil {
+		return outer
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.outer = outer
+	return s
 }
 
 // For says for whom the goroutine computes from the next Tick on. also, if it is not nil, returns the clients that wait
@@ -58,7 +71,7 @@ func (s *Slot) Beside() *Slot {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return &Slot{turns: s.turns, key: s.key, also: s.also}
+	return &Slot{turns: s.turns, key: s.key, also: s.also, outer: s.outer}
 }
 
 // Tick comes before each piece of work. It waits for a place if there is none, and passes the place on if others should
@@ -67,16 +80,18 @@ func (s *Slot) Tick(ctx context.Context) error {
 	if s == nil {
 		return ctx.Err()
 	}
-	s.ticks.Add(1)
+	if !s.outer.goesOn() {
+		s.leave() // before the wait, so that whoever has a place here never waits for one of outer's
+		if err := s.outer.Tick(ctx); err != nil {
+			return err
+		}
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if s.away.Load() {
-		s.rest()
-	}
-	if s.held && s.stays() {
+	if s.keeps() {
 		return nil
 	}
 	if err := s.take(ctx); err != nil {
@@ -85,6 +100,28 @@ func (s *Slot) Tick(ctx context.Context) error {
 	now := time.Now()
 	s.has, s.held, s.from, s.till = s.key, true, now, now.Add(Slice)
 	return nil
+}
+
+// goesOn is Tick that does not wait: it reports whether there is a place, or no slot.
+func (s *Slot) goesOn() bool {
+	if s == nil {
+		return true
+	}
+	if !s.outer.goesOn() {
+		return false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.keeps()
+}
+
+// keeps counts a tick and reports whether the slot has a place and keeps it. It needs the lock.
+func (s *Slot) keeps() bool {
+	s.ticks.Add(1)
+	if s.away.Load() {
+		s.rest()
+	}
+	return s.held && s.stays()
 }
 
 // stays reports whether the slot keeps its place, and gives the place back otherwise. It needs the lock.
@@ -121,6 +158,12 @@ func (s *Slot) Rest() {
 	if s == nil {
 		return
 	}
+	s.leave()
+	s.outer.Rest()
+}
+
+// leave is Rest that leaves outer alone.
+func (s *Slot) leave() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.rest()

@@ -472,6 +472,67 @@ func TestSlot(t *testing.T) {
 	})
 }
 
+// TestSlotWithin: a slot within another one has a place of each or of none, whoever waits for the outer one leaves the
+// inner one to others, and two that take turns on the outer one both go on.
+func TestSlotWithin(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		outer, inner := Processors(1), Processors(1)
+		taken := func() string { return fmt.Sprint(outer.Taken(), inner.Taken()) }
+		a, b := inner.Slot("a").Within(outer.Slot("a")), inner.Slot("b").Within(outer.Slot("b"))
+		for range 2 {
+			if a.Tick(t.Context()) != nil || taken() != "1 1" {
+				t.Errorf("it has places of %s", taken())
+			}
+			if a.Rest(); taken() != "0 0" {
+				t.Errorf("it rests and has places of %s", taken())
+			}
+		}
+		other := outer.Slot("other")
+		if err := other.Tick(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		got := make(chan error, 1)
+		beside := a.Beside()
+		go func() { got <- beside.Tick(t.Context()) }()
+		synctest.Wait()
+		if len(got) > 0 || taken() != "1 0" {
+			t.Errorf("it waits with places of %s", taken())
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if b.Tick(ctx) == nil || taken() != "1 0" {
+			t.Errorf("a context that is over gets places of %s", taken())
+		}
+		other.Rest()
+		if err := <-got; err != nil || taken() != "1 1" {
+			t.Errorf("%v, places of %s", err, taken())
+		}
+		beside.Rest()
+		var group sync.WaitGroup
+		most := atomic.Int64{}
+		for _, s := range []*Slot{a, b} {
+			group.Go(func() {
+				defer s.Rest()
+				for range 5 {
+					if err := s.Tick(t.Context()); err != nil {
+						t.Error(err)
+					}
+					most.Store(max(most.Load(), int64(outer.Taken()+inner.Taken())))
+					time.Sleep(2 * Slice)
+				}
+			})
+		}
+		group.Wait()
+		if most.Load() != 2 || taken() != "0 0" {
+			t.Errorf("%d places were taken, and %s are left", most.Load(), taken())
+		}
+		var none *Turns
+		if s := outer.Slot("a"); none.Slot("a").Within(s) != s {
+			t.Error("without turns of its own, a slot is not the outer one")
+		}
+	})
+}
+
 // BenchmarkTick measures the cost of a Tick while nobody else wants the place, and of passing the place to and fro.
 func BenchmarkTick(b *testing.B) {
 	b.Run("alone", func(b *testing.B) {

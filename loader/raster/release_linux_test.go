@@ -65,7 +65,7 @@ func TestReleasedMemoryIsTheKernels(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		total := budget.New(64 << 20)
+		total := budget.New(64<<20, nil)
 		o.Options = resources.Options{Budget: total}
 		a, err := raster.Read(t.Context(), paths, o)
 		if err != nil {
@@ -109,7 +109,7 @@ func TestFailedReadLeavesNoMemory(t *testing.T) {
 	if err := os.WriteFile(bad, b, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	total := budget.New(64 << 20)
+	total := budget.New(64<<20, nil)
 	_, err = raster.Read(t.Context(), append(slices.Repeat([]string{good}, 32), bad), raster.ReadOptions{Threads: 4,
 		Options: resources.Options{Budget: total}})
 	if fault.KindOf(err) != fault.Corrupt || total.Used() != 0 || pages.Held() != 0 {

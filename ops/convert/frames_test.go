@@ -56,7 +56,7 @@ func TestFramesFollowBytes(t *testing.T) {
 	l := rumi.Layout{Shape: [3]int{1, side, side}, DType: chunk.Float64, TileH: side, TileW: side}
 	o := convert.Options{Graph: "auto", Level: 3, Workers: 2}
 	none := func([]byte) error { return errors.New("a frame") }
-	account, err := budget.New(64<<20).Open(t.Context(), 0)
+	account, err := budget.New(64<<20, nil).Open(t.Context(), 0)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,129 @@
+package budget
+
+import (
+	"context"
+	"slices"
+)
+
+// queue has the requests that wait for memory. Clients take turns: next is the oldest request of the client that has
+// been given the fewest bytes, of those that wait. So it makes no difference how many requests a client has in the
+// queue, and who asks for little does not wait behind who asks for much. A client alone is served first come, first
+// served.
+//
+// What a client was given counts for as long as anybody waits: at other times it costs nobody anything. A client that
+// comes to the queue begins with what the last one that was served had, so nothing is saved up while it is away.
+//
+// No request is passed for ever. Each one that passes it brings its client nearer to being the one with more, and
+// clients that have not been here before begin with more and more: see newcomers.
+type queue struct {
+	by      func(context.Context) any // returns who asks; nil: all requests are of one client
+	clients map[any]*client           // that wait, or were given memory while others did
+	turns   []*client                 // those that wait, in the order in which they came
+	waiting int                       // requests
+	begin   int64                     // bytes that clients which come count as having
+	purge   int                       // clients at which those that are owed no less than newcomers are forgotten
+}
+
+// client is whoever shares a queue with others.
+type client struct {
+	key     any
+	given   int64     // bytes
+	waiters []*waiter // the oldest first
+}
+
+type waiter struct {
+	client *client
+	n      int64
+	turned chan struct{} // closed once it is, or was, the first one
+	ready  chan struct{} // closed once n is charged
+}
+
+const (
+	// newcomers is how many new clients, one after the other, pass a request, for each time its client was given as
+	// much as they are. More than there are clients on most servers, so that it is no disadvantage to be new.
+	newcomers = 64
+	// fewClients is how many clients there may be before those that are gone are looked for.
+	fewClients = 64
+)
+
+func newQueue(by func(context.Context) any) queue {
+	return queue{by: by, clients: map[any]*client{}, purge: fewClients}
+}
+
+// push adds a request for n bytes.
+func (q *queue) push(ctx context.Context, n int64) *waiter {
+	var key any
+	if q.by != nil {
+		key = q.by(ctx)
+	}
+	c := q.clients[key]
+	if c == nil {
+		c = &client{key: key}
+		q.clients[key] = c
+	}
+	if len(c.waiters) == 0 {
+		c.given = max(c.given, q.begin)
+		q.turns = append(q.turns, c)
+	}
+	w := &waiter{client: c, n: n, turned: make(chan struct{}), ready: make(chan struct{})}
+	c.waiters = append(c.waiters, w)
+	q.waiting++
+	return w
+}
+
+// first returns the request that comes next, or nil.
+func (q *queue) first() *waiter {
+	var next *client
+	for _, c := range q.turns {
+		if next == nil || c.given < next.given || c.given == next.given && c.waiters[0].n < next.waiters[0].n {
+			next = c
+		}
+	}
+	if next == nil {
+		return nil
+	}
+	return next.waiters[0]
+}
+
+// served says that w is given its bytes, and removes it.
+func (q *queue) served(w *waiter) {
+	c := w.client
+	q.begin = max(q.begin, c.given) + w.n/newcomers
+	c.given += w.n
+	q.remove(w)
+}
+
+// remove reports whether w was in the queue, and removes it.
+func (q *queue) remove(w *waiter) bool {
+	c := w.client
+	at := slices.Index(c.waiters, w) // 0, unless it gives up
+	if at < 0 {
+		return false
+	}
+	c.waiters = slices.Delete(c.waiters, at, at+1)
+	q.waiting--
+	if len(c.waiters) > 0 {
+		return true
+	}
+	q.turns = slices.DeleteFunc(q.turns, func(o *client) bool { return o == c })
+	q.forget()
+	return true
+}
+
+// forget removes clients that nothing has to be known of.
+func (q *queue) forget() {
+	if q.waiting == 0 {
+		clear(q.clients)
+		q.begin, q.purge = 0, fewClients
+		return
+	}
+	if len(q.clients) < q.purge {
+		return
+	}
+	for key, c := range q.clients {
+		if len(c.waiters) == 0 && c.given <= q.begin {
+			delete(q.clients, key)
+		}
+	}
+	q.purge = max(fewClients, 2*len(q.clients))
+}
