@@ -192,7 +192,9 @@ soak-jobs: build-default env ## jobs on Dask and Ray, templates against schemas,
 	CHASKI_SOAK_OBJECTS=$(or $(OBJECTS),1000000) $(GO) test ./job/kinds -run TestManyObjects -v -timeout 2h
 soak-make: ## chaski make, killed at SOAKKILLS random points, and continued
 	CHASKI_SOAK_MAKE=$(or $(SOAKKILLS),200) $(GO) test ./ops/recipe -run TestKilledRunsGoOn -v -timeout 2h
-soak-hostile: build-default env ## attacks on a server in a memory cgroup of 1 GiB, beside a modest client
+soak-hostile: build-default env ## INTRUDERS tries to get in, then attacks on a server in a memory cgroup of 1 GiB, beside a modest client
+	CHASKI_SOAK_INTRUDERS=$(or $(INTRUDERS),100000) $(GO) test ./grpc/server -v -timeout 2h \
+		-run 'TestStrangers|TestOtherTenants|TestLinksToAnotherTenant|TestHostileStreams'
 	[ -d .demo/train ] || CGO_ENABLED=0 $(GO) run -trimpath ./examples/demo-dataset
 	$(PY) tools/soak_hostile.py $(SOAKFLAGS)
 

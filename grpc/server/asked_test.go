@@ -70,8 +70,14 @@ func questionsAbout(t *testing.T, path, root string) map[string]*chaskiv1.AskReq
 	return all
 }
 
-// asker returns a connection to a server; token and authority may be empty.
+// asker returns a client of dialed.
 func (g *guardedServer) asker(t *testing.T, a *pki.Authority, own *pki.Pair) chaskiv1.ChaskiClient {
+	t.Helper()
+	return chaskiv1.NewChaskiClient(g.dialed(t, a, own))
+}
+
+// dialed returns a connection to a server; authority and certificate may be nil.
+func (g *guardedServer) dialed(t *testing.T, a *pki.Authority, own *pki.Pair) *grpc.ClientConn {
 	t.Helper()
 	how := insecure.NewCredentials()
 	if a != nil {
@@ -82,7 +88,7 @@ func (g *guardedServer) asker(t *testing.T, a *pki.Authority, own *pki.Pair) cha
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = conn.Close() })
-	return chaskiv1.NewChaskiClient(conn)
+	return conn
 }
 
 // askAs asks one question with a token, and returns what came.
