@@ -100,7 +100,8 @@ func openWeightsPart(r *io.SectionReader) (*weightsPart, error) {
 		return nil, err
 	}
 	n := int64(binary.LittleEndian.Uint32(start[8:]))
-	if string(start[:8]) != WeightsMagic || n > min(maxWeightsHeader, r.Size()-weightsStart) {
+	// No header is empty, and a read of nothing at the end of a file says that it has ended.
+	if string(start[:8]) != WeightsMagic || n == 0 || n > min(maxWeightsHeader, r.Size()-weightsStart) {
 		return nil, errNotWeights
 	}
 	head := make([]byte, n)
