@@ -404,7 +404,7 @@ func TestLeftoversAreRemovedWhereTheFileIs(t *testing.T) {
 // TestCreateFile: of several writers of one name at once, one gets it, and its content is whole. Later ones do not.
 func TestCreateFile(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "file")
-	var won atomic.Int32
+	var winners, won atomic.Int32
 	var wg sync.WaitGroup
 	for i := range 8 {
 		wg.Go(func() {
@@ -413,7 +413,8 @@ func TestCreateFile(t *testing.T) {
 				return err
 			})
 			if err == nil {
-				won.Store(won.Load()*10 + int32(i) + 1) // of two winners it is not the last
+				winners.Add(1)
+				won.Store(int32(i))
 			} else if !errors.Is(err, fs.ErrExist) {
 				t.Error(err)
 			}
@@ -421,8 +422,8 @@ func TestCreateFile(t *testing.T) {
 	}
 	wg.Wait()
 	b, err := os.ReadFile(name)
-	if err != nil || string(b) != fmt.Sprint(won.Load()-1) {
-		t.Errorf("%q, %v; %d won", b, err, won.Load())
+	if err != nil || string(b) != fmt.Sprint(won.Load()) || winners.Load() != 1 {
+		t.Errorf("%q, %v; %d won, of %d winners", b, err, won.Load(), winners.Load())
 	}
 	if err := CreateFile(name, func(*os.File) error { return nil }); !errors.Is(err, fs.ErrExist) {
 		t.Errorf("%v, want that it exists", err)

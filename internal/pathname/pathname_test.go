@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/chaski-eo/chaski/internal/pathname"
+	_ "github.com/chaski-eo/chaski/tools/testkit/seed"
 )
 
 // TestPathsWithoutParents promises that paths without ".." are those of package filepath.

@@ -39,13 +39,13 @@ var allowed = map[[2]string]bool{
 
 // listed is what `go list -json` prints of a package.
 type listed struct {
-	ImportPath string
-	Imports    []string
+	ImportPath                         string
+	Imports, TestImports, XTestImports []string
 }
 
 // checkImports returns the arrows between packages that run up.
 func checkImports() (problems []string, err error) {
-	packages, err := list("-json=ImportPath,Imports", "./...")
+	packages, err := list("-json=ImportPath,Imports,TestImports,XTestImports", "./...")
 	if err != nil {
 		return nil, err
 	}
@@ -56,6 +56,11 @@ func checkImports() (problems []string, err error) {
 		}
 	}
 	for _, p := range packages {
+		tests := slices.Concat(p.TestImports, p.XTestImports)
+		if slices.Contains(tests, "pgregory.net/rapid") && !slices.Contains(tests, module+"/tools/testkit/seed") {
+			problems = append(problems, p.ImportPath+": its tests import rapid without tools/testkit/seed, "+
+				"and so try other cases each time")
+		}
 		from, ok := folder(p.ImportPath)
 		if !ok {
 			continue

@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/chaski-eo/chaski/fault"
+	_ "github.com/chaski-eo/chaski/tools/testkit/seed"
 )
 
 // TestGlobSteps promises that a glob costs at most the number of its parts for each name that it meets, however they
