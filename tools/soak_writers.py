@@ -55,11 +55,6 @@ def cells(path: Path) -> bytes:
     return chaski("array", path) if path.exists() else b""
 
 
-def catalog(path: Path) -> bytes:
-    """The rows and columns of a catalog; empty if there is none. Its size depends on its path."""
-    return chaski("info", path).split(b"\n", 1)[1] if path.exists() else b""
-
-
 def samples(path: Path) -> bytes:
     """The rows of a container, and that each of its bytes is right; empty if there is none."""
     if not path.exists():
@@ -285,9 +280,9 @@ def of_files(d: Data) -> list[Writer]:
         replaces("convert one file", out("convert", "--overwrite", last="0.tif"), d.chips),
         replaces("convert a stack to rumi3", cube, d.chips),
         replaces("convert to an array", convert("tiledb"), d.chips, cells),
-        replaces("index", out("index", "--format", "parquet"), d.chips, catalog),
-        replaces("index --resume", out(*RESUME), d.chips, catalog),
-        replaces("index of pairs", out("index", *pair), d.pairs, catalog),
+        replaces("index", out("index", "--format", "parquet"), d.chips),
+        replaces("index --resume", out(*RESUME), d.chips),
+        replaces("index of pairs", out("index", *pair), d.pairs),
         replaces("index as text", out("index", last="0.tif"), d.chips),
         replaces("stats", out("stats"), d.chips),
         replaces("stats --sampling", out("stats", "--sampling"), d.chips),
@@ -459,7 +454,7 @@ def of_jobs(d: Data) -> list[Writer]:
         ),
         Writer("job status --html", nothing, lambda to: ["job", "status", "--html", to, status]),
         page,
-        merge("job merge of a catalog", "index", "--base", d.result.parent, view=catalog),
+        merge("job merge of a catalog", "index", "--base", d.result.parent),
         merge("job merge of weights", "weights"),
     ]
 
@@ -481,7 +476,7 @@ def of_python(d: Data) -> list[Writer]:
                 ("ground", "paste on the ground"),
             )
         ),
-        replaces("Python stac", python("stac"), d.chips, catalog, program=program),
+        replaces("Python stac", python("stac"), d.chips, program=program),
         replaces(
             "Python quarantine list",
             python("quarantine"),
