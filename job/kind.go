@@ -26,6 +26,13 @@ type Kind interface {
 	Merge(ctx context.Context, m *Merging, out io.Writer) (Outcome, error)
 }
 
+// Placing is a Kind whose output is a file that is not written from its beginning to its end, or a folder.
+type Placing interface {
+	Kind
+	// Place is Merge into m.Name, which is there when it is whole.
+	Place(ctx context.Context, m *Merging) (Outcome, error)
+}
+
 // Kinds make an empty kind of each name.
 type Kinds map[string]func() Kind
 
@@ -60,9 +67,10 @@ type Task struct {
 
 // Merging is what Merge joins.
 type Merging struct {
-	Job     *Job
-	Name    string // of the file that the output becomes; "" if it has none
-	Options resources.Options
+	Job        *Job
+	Name       string // of the file that the output becomes; "" if it has none
+	Statistics bool   // Outcome.Statistics is needed: without them it is an error
+	Options    resources.Options
 	// Parts are the results of the shards, in their order. They may be passed over more than once. A part is valid
 	// until the next one.
 	Parts iter.Seq2[*Part, error]
@@ -80,4 +88,6 @@ type Part struct {
 type Outcome struct {
 	Notes []string // for people, one line each
 	Fault error    // the output is whole, and says that the work found this
+	// Statistics, if not nil, are those of what the output holds. As JSON they are what 'chaski stats' writes.
+	Statistics any
 }

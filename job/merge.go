@@ -12,8 +12,9 @@ import (
 
 // MergeOptions say how results are merged.
 type MergeOptions struct {
-	Name     string // of the file that the output becomes; "" if it has none
-	Resource resources.Options
+	Name       string // of the file that the output becomes; "" if it has none
+	Statistics bool   // Outcome.Statistics is needed
+	Resource   resources.Options
 }
 
 // Results are the results of all shards of a job, which were checked.
@@ -55,7 +56,28 @@ func (j *Job) Results(ctx context.Context) (*Results, error) {
 
 // Merge joins the results into one output.
 func (r *Results) Merge(ctx context.Context, out io.Writer, o MergeOptions) (Outcome, error) {
-	m := &Merging{Job: r.job, Name: o.Name, Options: o.Resource, Parts: func(yield func(*Part, error) bool) {
+	return r.job.kind.Merge(ctx, r.merging(ctx, o), out)
+}
+
+// Places reports whether the output of a job is written by Place, and not by Merge.
+func (j *Job) Places() bool {
+	_, is := j.kind.(Placing)
+	return is
+}
+
+// Place joins the results into the file or folder o.Name: see Placing.
+func (r *Results) Place(ctx context.Context, o MergeOptions) (Outcome, error) {
+	k, is := r.job.kind.(Placing)
+	if !is || o.Name == "" {
+		return Outcome{}, fmt.Errorf("job: the output of kind %s at %q: it has a name if the kind places it",
+			r.job.Kind, o.Name)
+	}
+	return k.Place(ctx, r.merging(ctx, o))
+}
+
+func (r *Results) merging(ctx context.Context, o MergeOptions) *Merging {
+	m := &Merging{Job: r.job, Name: o.Name, Statistics: o.Statistics, Options: o.Resource}
+	m.Parts = func(yield func(*Part, error) bool) {
 		for shard, name := range r.names {
 			if err := ctx.Err(); err != nil {
 				yield(nil, err)
@@ -72,8 +94,8 @@ func (r *Results) Merge(ctx context.Context, out io.Writer, o MergeOptions) (Out
 				return
 			}
 		}
-	}}
-	return r.job.kind.Merge(ctx, m, out)
+	}
+	return m
 }
 
 // InPart names the result of a shard in an error about it.

@@ -4,20 +4,15 @@ package kinds
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
-	"io"
 
-	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/job"
-	"github.com/chaski-eo/chaski/loader/resources"
-	"github.com/chaski-eo/chaski/source"
 )
 
 // All are the kinds by their names.
 var All = job.Kinds{
 	convertName: func() job.Kind { return new(Convert) },
 	indexName:   func() job.Kind { return new(Index) },
+	makeName:    func() job.Kind { return new(Make) },
 	pairsName:   func() job.Kind { return new(Pairs) },
 	statsName:   func() job.Kind { return new(Stats) },
 	verifyName:  func() job.Kind { return new(Verify) },
@@ -27,52 +22,5 @@ var All = job.Kinds{
 // Open opens the job in a folder.
 func Open(ctx context.Context, folder string) (*job.Job, error) { return job.Open(ctx, folder, All) }
 
-// parseTally parses a tally.
-func parseTally[T any](b json.RawMessage) (t T, err error) {
-	if err := json.Unmarshal(b, &t); err != nil {
-		return t, corrupt("tally: %v", err)
-	}
-	return t, nil
-}
-
-func corrupt(format string, args ...any) error {
-	return fault.New(fault.Corrupt, "result", fault.NoOffset, format, args...)
-}
-
-// readBody reads the body of a result of at most most bytes.
-func readBody(p *job.Part, most int64) ([]byte, error) {
-	if p.Body.Size() > most {
-		return nil, fault.New(fault.Limit, "result", fault.NoOffset, "%d bytes, at most %d", p.Body.Size(), most)
-	}
-	b, err := io.ReadAll(p.Body)
-	return b, errors.Join(err, noMore(p.Body))
-}
-
-// noMore rewinds a body for the next pass.
-func noMore(s *io.SectionReader) error {
-	_, err := s.Seek(0, io.SeekStart)
-	return err
-}
-
-// writeJSON writes v as one line, as commands print it.
-func writeJSON(w io.Writer, v any) error {
-	b, err := json.Marshal(v)
-	if err != nil {
-		return err
-	}
-	_, err = w.Write(append(b, '\n'))
-	return err
-}
-
 // Binary reports whether the output of a kind is not text.
 func Binary(kind string) bool { return kind == indexName || kind == weightsName }
-
-// opened returns options with an opener, local files if there is none, and what ends its use.
-func opened(o resources.Options) (resources.Options, func()) {
-	if o.Opener != nil {
-		return o, func() {}
-	}
-	files := &source.Files{}
-	o.Opener = files
-	return o, func() { _ = files.Close() } // they were read only
-}

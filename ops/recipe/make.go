@@ -53,32 +53,55 @@ type Result struct {
 // Make makes the container that a recipe describes. It is at path when it is complete: an error or a kill leaves what
 // was there, and beside it what Options.Resume goes on with. The same recipe on the same source gives the same bytes.
 func Make(ctx context.Context, r *Recipe, path string, o Options) (*Result, error) {
-	if o.Loader.Opener == nil {
-		files := &source.Files{}
-		defer files.Close() //nolint:errcheck // they were only read
-		o.Loader.Opener = files
-	}
+	return write(ctx, r, path, o, func(ctx context.Context, m *maker, w *work, sink *build.Sink) (*Result, error) {
+		return m.samples(ctx, w, sink)
+	})
+}
+
+// putSamples hands all chips to a sink.
+type putSamples func(ctx context.Context, m *maker, w *work, sink *build.Sink) (*Result, error)
+
+// write writes a container of the chips that samples hands over.
+func write(ctx context.Context, r *Recipe, path string, o Options, samples putSamples) (*Result, error) {
 	if err := build.Writable(path, o.Form); err != nil {
 		return nil, err
 	}
-	m, err := open(ctx, r, o)
+	m, done, err := opened(ctx, r, o)
 	if err != nil {
 		return nil, err
 	}
-	defer m.engine.Close() //nolint:errcheck // its files were only read
+	defer done()
 	w, err := m.openWork(path)
 	if err != nil {
 		return nil, err
 	}
-	left, err := m.write(ctx, w, path)
+	left, err := m.write(ctx, w, path, samples)
 	if err = errors.Join(err, w.close(err != nil)); err != nil {
 		return nil, err
 	}
 	return left, nil
 }
 
+// opened opens the source of a recipe, and returns what ends the use of it.
+func opened(ctx context.Context, r *Recipe, o Options) (*maker, func(), error) {
+	end := func() {}
+	if o.Loader.Opener == nil {
+		files := &source.Files{}
+		o.Loader.Opener, end = files, func() { _ = files.Close() } // they were only read
+	}
+	m, err := open(ctx, r, o)
+	if err != nil {
+		end()
+		return nil, nil, err
+	}
+	return m, func() {
+		_ = m.engine.Close() // its files were only read
+		end()
+	}, nil
+}
+
 // write writes the container.
-func (m *maker) write(ctx context.Context, w *work, path string) (left *Result, err error) {
+func (m *maker) write(ctx context.Context, w *work, path string, samples putSamples) (left *Result, err error) {
 	written, err := build.StreamIn(ctx, path, w.folder.Path, w.from(),
 		build.Options{Form: m.options.Form, Opener: m.options.Loader.Opener},
 		func(sink *build.Sink) (build.Collection, []*tables.Table, error) {
@@ -86,7 +109,7 @@ func (m *maker) write(ctx context.Context, w *work, path string) (left *Result, 
 			if err != nil {
 				return build.Collection{}, nil, err
 			}
-			if left, err = m.samples(ctx, w, sink); err != nil {
+			if left, err = samples(ctx, m, w, sink); err != nil {
 				return *c, nil, err
 			}
 			columns, err := m.columns(ctx)
@@ -175,21 +198,25 @@ func (m *maker) openColumns(ctx context.Context) (err error) {
 	return err
 }
 
-// windows makes the chips of the windows from begin to end, and hands them to put.
-func (m *maker) windows(ctx context.Context, w *work, begin, end int64, put func(*build.Sample) error,
-	res *Result) error {
+// windows makes the chips of the windows from begin to end, and hands them to use in their order.
+func (m *maker) windows(ctx context.Context, begin, end int64, use func(i int64, c *chip) error) error {
 	return inorder.Do(ctx, int(end-begin), m.workers,
 		func(ctx context.Context, i int) (*chip, error) { return m.chip(ctx, begin+int64(i)) },
-		func(i int, c *chip) error {
-			w.pending = append(w.pending, c.saved())
-			if err := m.take(c, put, res); err != nil {
-				return err
-			}
-			if m.options.Progress != nil {
-				m.options.Progress(begin+int64(i)+1, res.Windows)
-			}
-			return nil
-		}, func(*chip) {})
+		func(i int, c *chip) error { return use(begin+int64(i), c) }, func(*chip) {})
+}
+
+// LeftOut says for people how many windows have no chip, and why the first has none. It is "" if all have one.
+func (r *Result) LeftOut() string {
+	left := r.Bad + r.Misplaced + r.Empty
+	if left == 0 {
+		return ""
+	}
+	why := ""
+	if r.First != nil {
+		why = "; the first: " + fault.Line(r.First)
+	}
+	return fmt.Sprintf("%d of %d windows are left out: %d cannot be read, %d do not lie together, "+
+		"%d have too much nodata%s", left, r.Windows, r.Bad, r.Misplaced, r.Empty, why)
 }
 
 // finish refuses a run of which no chip is left, and completes the result.

@@ -43,7 +43,7 @@ func pixel(k, b, y, x int) uint16 {
 const side = 100
 
 // scene writes scene k, in UTM, with pixels of size metres.
-func scene(t *testing.T, path string, k, bands, n int, size float64) {
+func scene(t testing.TB, path string, k, bands, n int, size float64) {
 	t.Helper()
 	pixels := make([]byte, 0, 2*bands*n*n)
 	for b := range bands {

@@ -318,7 +318,17 @@ func (m *maker) samples(ctx context.Context, w *work, sink *build.Sink) (*Result
 	next, err := m.replay(w, sink.Put, res)
 	for step := m.shard(); err == nil && next < n; {
 		end := min(next+step, n)
-		if err = m.windows(ctx, w, next, end, sink.Put, res); err == nil && end < n {
+		err = m.windows(ctx, next, end, func(i int64, c *chip) error {
+			w.pending = append(w.pending, c.saved())
+			if err := m.take(c, sink.Put, res); err != nil {
+				return err
+			}
+			if m.options.Progress != nil {
+				m.options.Progress(i+1, n)
+			}
+			return nil
+		})
+		if err == nil && end < n {
 			err = m.note(w, sink, end, res)
 		}
 		next = end

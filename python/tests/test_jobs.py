@@ -254,3 +254,16 @@ def test_any_name(binary: str, job: Path, tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setenv("CHASKI_BIN", str(script))
     with pytest.raises(EngineError, match="lat\ufffdin.tif: bad"):
         jobs.run("-job")
+
+
+def test_make(binary: str, tmp_path: Path) -> None:
+    """A recipe on a pool, a worker of which dies, has the bytes of chaski make."""
+    recipe = CHIPS.parents[3] / "examples" / "coast.yaml"
+    folder, one, out = tmp_path / "job", tmp_path / "one.tacozip", tmp_path / "out.tacozip"
+    chaski(binary, "make", "-o", one, recipe)
+    chaski(binary, "job", "plan", "make", "-o", folder, "--shards", 5, recipe)
+    Killed.submitted = 0
+    jobs.run(folder, Killed)
+    assert Killed.submitted > 5
+    chaski(binary, "job", "merge", "-o", out, folder)
+    assert out.read_bytes() == one.read_bytes()

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/chaski-eo/chaski/tools/testkit/netsim/fakes3"
 )
 
 // TestJobConverts: the shards of a job leave the files that convert writes, and merge says that they are there.
@@ -52,5 +54,81 @@ func TestJobConverts(t *testing.T) {
 		if r := chaski(t.Context(), args...); r.code != 2 {
 			t.Errorf("%q: exit %d: %s", args, r.code, r.err)
 		}
+	}
+}
+
+// TestJobMakes: a job of a recipe, in a directory or in a store, gives the container, the statistics and the note of
+// 'chaski make'.
+func TestJobMakes(t *testing.T) {
+	store := fakes3.Start(t, "bucket")
+	t.Setenv("AWS_ENDPOINT_URL", store.URL)
+	dir := t.TempDir()
+	at := func(name string) string { return filepath.Join(dir, name) }
+	text, err := os.ReadFile(filepath.Join("..", "..", "..", "examples", "coast.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The source is relative to the recipe.
+	recipe := strings.Replace(string(text), "../testdata/coast/coast.tacozip", "coast.tacozip", 1)
+	container, err := os.ReadFile(testdata(t, "coast", "coast.tacozip"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, content := range map[string]string{"coast.tacozip": string(container), "chips.yaml": recipe + "\n" +
+		"quality: {max_nodata: 0}\n", "none.yaml": recipe + "\nstatistics: false\n"} {
+		if err := os.WriteFile(at(name), []byte(content), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ok := func(args ...string) string {
+		t.Helper()
+		r := chaski(t.Context(), args...)
+		if r.code != 0 {
+			t.Fatalf("%q: exit %d: %s", args, r.code, r.err)
+		}
+		return r.err
+	}
+	same := func(a, b string) {
+		t.Helper()
+		one, err := os.ReadFile(at(a))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if other, err := os.ReadFile(at(b)); err != nil || string(one) != string(other) {
+			t.Errorf("%s has %d bytes and %s %d: %v", a, len(one), b, len(other), err)
+		}
+	}
+	want := ok("make", "-o", at("one.tacozip"), "--stats", at("one.json"), at("chips.yaml"))
+	for _, job := range []string{at("job"), "s3://bucket/jobs/make"} {
+		ok("job", "plan", "make", "-o", job, "--shards", "4", at("chips.yaml"))
+		r := chaski(t.Context(), "job", "merge", "-o", at("two.tacozip"), job)
+		if r.code != 1 || !strings.Contains(r.err, "4 of 4 shards have no result") {
+			t.Errorf("merge of nothing: exit %d: %s", r.code, r.err)
+		}
+		ok("job", "run", "--shard", "2", job)
+		ok("job", "local", "--parallel", "2", job)
+		if notes := ok("job", "merge", "-o", at("two.tacozip"), "--stats", at("two.json"), job); notes != want {
+			t.Errorf("%q, want %q", notes, want)
+		}
+		same("one.tacozip", "two.tacozip")
+		same("one.json", "two.json")
+		for code, args := range map[int][]string{
+			2: {"job", "merge", job}, 1: {"job", "merge", "-o", at("none/two.tacozip"), job},
+		} {
+			if r := chaski(t.Context(), args...); r.code != code {
+				t.Errorf("%q: exit %d: %s", args, r.code, r.err)
+			}
+		}
+	}
+	ok("job", "plan", "make", "-o", at("none"), at("none.yaml"))
+	ok("job", "local", at("none"))
+	r := chaski(t.Context(), "job", "merge", "-o", at("three.tacozip"), "--stats", at("three.json"), at("none"))
+	if r.code != 1 || !strings.Contains(r.err, "statistics") {
+		t.Errorf("no statistics: exit %d: %s", r.code, r.err)
+	}
+	ok("job", "plan", "verify", "-o", at("verify"), at("coast.tacozip"))
+	ok("job", "local", at("verify"))
+	if r := chaski(t.Context(), "job", "merge", "--stats", at("x.json"), at("verify")); r.code != 2 {
+		t.Errorf("--stats of a report: exit %d: %s", r.code, r.err)
 	}
 }

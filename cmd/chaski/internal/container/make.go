@@ -106,14 +106,9 @@ func (f *makeFlags) run(ctx context.Context, env console.Env, path string) error
 			return console.Usagef("--stats %s would replace %s", f.stats, name)
 		}
 	}
-	b, err := open.Whole(ctx, path)
+	r, _, err := ReadRecipe(ctx, path)
 	if err != nil {
-		return fault.WithFile(err, path)
-	}
-	r, err := recipe.Parse(b)
-	if err != nil {
-		return fault.WithFile(fault.New(fault.Unsupported, "recipe", fault.NoOffset, "%s",
-			strings.TrimPrefix(err.Error(), "recipe: ")), path)
+		return err
 	}
 	if f.stats != "" && !*r.Statistics {
 		return console.Usagef("--stats needs statistics, which the recipe turns off")
@@ -138,6 +133,20 @@ func (f *makeFlags) run(ctx context.Context, env console.Env, path string) error
 	return f.report(env, res)
 }
 
+// ReadRecipe reads and checks a recipe. It also returns its text.
+func ReadRecipe(ctx context.Context, path string) (*recipe.Recipe, []byte, error) {
+	b, err := open.Whole(ctx, path)
+	if err != nil {
+		return nil, nil, fault.WithFile(err, path)
+	}
+	r, err := recipe.Parse(b)
+	if err != nil {
+		return nil, nil, fault.WithFile(fault.New(fault.Unsupported, "recipe", fault.NoOffset, "%s",
+			strings.TrimPrefix(err.Error(), "recipe: ")), path)
+	}
+	return r, b, nil
+}
+
 // samePath reports whether two paths name one file, which need not exist yet.
 func samePath(a, b string) bool {
 	if st, err := os.Stat(a); err == nil {
@@ -152,28 +161,27 @@ func samePath(a, b string) bool {
 // forms are the values of --form.
 var forms = map[string]build.Form{"auto": build.Auto, "zip": build.ZIP, "folder": build.Folder}
 
+// WriteStatistics writes the statistics of all chips into a file.
+func WriteStatistics(env console.Env, name string, report any) error {
+	b, err := json.MarshalIndent(report, "", "  ")
+	if err != nil {
+		return err
+	}
+	return console.WriteFile(name, env.Out, func(w io.Writer) error {
+		_, err := w.Write(append(b, '\n'))
+		return err
+	})
+}
+
 // report says what was made.
 func (f *makeFlags) report(env console.Env, r *recipe.Result) error {
 	if f.stats != "" {
-		b, err := json.MarshalIndent(r.Report, "", "  ")
-		if err != nil {
-			return err
-		}
-		err = console.WriteFile(f.stats, env.Out, func(w io.Writer) error {
-			_, err := w.Write(append(b, '\n'))
-			return err
-		})
-		if err != nil {
+		if err := WriteStatistics(env, f.stats, r.Report); err != nil {
 			return err
 		}
 	}
-	if left := r.Bad + r.Misplaced + r.Empty; left > 0 {
-		why := ""
-		if r.First != nil {
-			why = "; the first: " + fault.Line(r.First)
-		}
-		fmt.Fprintf(env.Err, "chaski: %d of %d windows are left out: %d cannot be read, %d do not lie together, "+
-			"%d have too much nodata%s\n", left, r.Windows, r.Bad, r.Misplaced, r.Empty, why)
+	if line := r.LeftOut(); line != "" {
+		fmt.Fprintf(env.Err, "chaski: %s\n", line)
 	}
 	_, err := fmt.Fprintf(env.Out, "%s: %d samples, %d files, %s\n", console.Printable(f.out), r.Samples, r.Files,
 		console.DecimalSize(r.Bytes))

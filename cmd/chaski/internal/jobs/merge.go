@@ -7,19 +7,24 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
+	"github.com/chaski-eo/chaski/cmd/chaski/internal/container"
+	"github.com/chaski-eo/chaski/cmd/chaski/internal/flags"
 	"github.com/chaski-eo/chaski/job"
 	"github.com/chaski-eo/chaski/job/kinds"
 )
 
 func newMerge(env console.Env) *cobra.Command {
 	var f resource
-	var out string
+	var out, statistics string
 	cmd := &cobra.Command{
 		Use:   "merge [flags] FOLDER",
 		Short: "Join the results of a job's shards",
 		Long: `Join the results of all shards into the output of the kind's command, byte for byte: for stats, the file that
 'chaski stats' writes for the same dataset. A shard without a result, or with results that differ, is
-an error, and nothing is written. The exit code is that of the kind's command.`,
+an error, and nothing is written. The exit code is that of the kind's command.
+
+For make, --output is the container, a ZIP or a folder by its name as with 'chaski make', and --stats also
+writes the statistics of its chips. The source of the recipe is opened for its columns.`,
 		Example: `  chaski job merge -o pooled.json job/`,
 		Args:    console.ExactlyOne("FOLDER"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -29,6 +34,15 @@ an error, and nothing is written. The exit code is that of the kind's command.`,
 				return err
 			}
 			defer closeJob()
+			switch {
+			case statistics != "" && !j.Places():
+				return console.Usagef("--stats is for the kind make, and the job is of %s", j.Kind)
+			case j.Places() && (out == "-" || out == ""):
+				return console.Usagef("--output is missing: the container to write")
+			}
+			if err := console.Writable(statistics); err != nil {
+				return err // before the container is written
+			}
 			r, err := j.Results(ctx)
 			if err != nil {
 				return err
@@ -38,7 +52,7 @@ an error, and nothing is written. The exit code is that of the kind's command.`,
 				return err
 			}
 			defer done()
-			o := job.MergeOptions{Name: out, Resource: ro}
+			o := job.MergeOptions{Name: out, Statistics: statistics != "", Resource: ro}
 			if out == "-" {
 				o.Name = ""
 			}
@@ -48,10 +62,17 @@ an error, and nothing is written. The exit code is that of the kind's command.`,
 				}
 			}
 			var outcome job.Outcome
-			err = console.WriteFile(out, env.Out, func(w io.Writer) (err error) {
-				outcome, err = r.Merge(ctx, w, o)
-				return err
-			})
+			if j.Places() {
+				outcome, err = r.Place(ctx, o)
+			} else {
+				err = console.WriteFile(out, env.Out, func(w io.Writer) (err error) {
+					outcome, err = r.Merge(ctx, w, o)
+					return err
+				})
+			}
+			if err == nil && statistics != "" {
+				err = container.WriteStatistics(env, statistics, outcome.Statistics)
+			}
 			if err != nil {
 				return err
 			}
@@ -63,6 +84,7 @@ an error, and nothing is written. The exit code is that of the kind's command.`,
 		},
 	}
 	cmd.Flags().StringVarP(&out, "output", "o", "-", `output file, "-" for standard output`)
+	flags.NonEmptyVar(cmd.Flags(), &statistics, "stats", "of make: also write the statistics of all chips to `FILE`")
 	f.add(cmd.Flags())
 	return cmd
 }

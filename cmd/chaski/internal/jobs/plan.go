@@ -32,7 +32,8 @@ under the same names, so that full paths or URLs are best. Files are listed, and
 			return console.Usagef("KIND is %q: it must be one of %q", args[0], kinds.All.Names())
 		},
 	}
-	cmd.AddCommand(planStats(env), planIndex(env), planVerify(env), planWeights(env), planPairs(env), planConvert(env))
+	cmd.AddCommand(planStats(env), planIndex(env), planVerify(env), planWeights(env), planPairs(env), planConvert(env),
+		planMake(env))
 	return cmd
 }
 

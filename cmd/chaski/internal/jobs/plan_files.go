@@ -5,7 +5,9 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
+	"github.com/chaski-eo/chaski/cmd/chaski/internal/container"
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/raster"
+	"github.com/chaski-eo/chaski/internal/pathname"
 	"github.com/chaski-eo/chaski/job"
 	"github.com/chaski-eo/chaski/job/kinds"
 	"github.com/chaski-eo/chaski/source"
@@ -37,4 +39,35 @@ each file, with its source, size and hash.`,
 		k.Options, err = f.Options()
 		return &k, err
 	})
+}
+
+func planMake(env console.Env) *cobra.Command {
+	var f planned
+	cmd := &cobra.Command{
+		Use:   "make [flags] -o FOLDER RECIPE",
+		Short: "Plan the chips of a recipe: the container that 'chaski make' writes",
+		Long: `Plan the chips of a recipe, a file of YAML or JSON as for 'chaski make'. A shard makes the chips of some of
+the windows, and 'chaski job merge -o OUT' writes the container: the one that 'chaski make' writes, byte for
+byte, for any number of shards. A relative source is relative to the directory of the recipe, of which the
+job has a copy. Shards and the merge must be of the same version of chaski as the plan.`,
+		Example: `  chaski job plan make -o make-job/ --shards 200 chips.yaml
+  chaski job plan make -o more-job/ --shard-items 5000 chips.json`,
+		Args: console.ExactlyOne("RECIPE"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := f.check(cmd.Flags()); err != nil {
+				return err
+			}
+			_, text, err := container.ReadRecipe(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			k, err := kinds.NewMake(text, pathname.Dir(args[0]))
+			if err != nil {
+				return err
+			}
+			return f.write(cmd, env, k)
+		},
+	}
+	f.add(cmd.Flags())
+	return cmd
 }
