@@ -174,7 +174,7 @@ pip-audit: env ## known vulnerabilities in the pinned Python packages (installs 
 	$(VENV)/audit/bin/pip-audit --strict --disable-pip --require-hashes -r python/requirements.txt -r python/requirements-dev.txt \
 	  -r python/requirements-torch.txt
 
-.PHONY: soak soak-frames soak-training soak-disk soak-hostile soak-jobs soak-make
+.PHONY: soak soak-frames soak-training soak-disk soak-hostile soak-jobs soak-make soak-edit
 soak: soak-frames soak-training ## both of these
 soak-frames: ## SOAKCOUNT damaged OpenZL frames, against the original library
 	$(or $(PYTHON),python3) tools/interop.py --soak $(SOAKCOUNT)
@@ -193,6 +193,8 @@ soak-jobs: build-default env ## jobs on Dask and Ray, templates against schemas,
 	CHASKI_SOAK_OBJECTS=$(or $(OBJECTS),1000000) $(GO) test ./job/kinds -run TestManyObjects -v -timeout 2h
 soak-make: ## chaski make, killed at SOAKKILLS random points, and continued
 	CHASKI_SOAK_MAKE=$(or $(SOAKKILLS),200) $(GO) test ./ops/recipe -run TestKilledRunsGoOn -v -timeout 2h
+soak-edit: ## chaski edit, killed SOAKKILLS times for each form of a container
+	CHASKI_SOAK_EDIT=$(or $(SOAKKILLS),200) $(GO) test ./store/taco/build -run TestKillsOfEdits -v -timeout 2h
 soak-hostile: build-default env ## INTRUDERS tries to get in, then attacks on a server in a memory cgroup of 1 GiB, beside a modest client
 	CHASKI_SOAK_INTRUDERS=$(or $(INTRUDERS),100000) $(GO) test ./grpc/server -v -timeout 2h \
 		-run 'TestStrangers|TestOtherTenants|TestLinksToAnotherTenant|TestHostileStreams'

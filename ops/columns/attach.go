@@ -24,6 +24,8 @@ type Attach struct {
 	On string
 	// Left allows samples without a row, whose columns are null. Otherwise they are NotFound.
 	Left bool
+	// Replace allows columns that the samples have already: those of the table replace them.
+	Replace bool
 
 	// Unmatched is set to the number of samples without a row, and Unused to that of rows without a sample.
 	Unmatched, Unused int
@@ -53,7 +55,7 @@ func (a *Attach) More(ctx context.Context, o source.Opener, levels []build.Level
 		}
 		name := Rename(c.Name)
 		for _, own := range levels[0].Columns {
-			if own.Name == name {
+			if own.Name == name && !a.Replace {
 				return nil, fault.New(fault.Unsupported, "column "+c.Name, fault.NoOffset,
 					"the samples already have a column %q", name)
 			}

@@ -76,7 +76,7 @@ def test_example(data, binary):
 
 
 def test_commands(data, binary):
-    assert len(COMMANDS) == 18
+    assert len(COMMANDS) == 21
     about = re.search(r"^echo '(.*?)' > about.json$", PAGE, re.DOTALL | re.MULTILINE)
     (data / "about.json").write_text(about[1])
     table = re.search(r"^echo '([^']*)' > tiles.csv$", PAGE, re.MULTILINE)

@@ -20,6 +20,7 @@ type archive struct {
 	zip     *zip.Writer
 	patches []patch
 	buffer  []byte
+	entries int
 }
 
 // patch is a few bytes of the file that are known only after what follows them.
@@ -95,6 +96,7 @@ func (a *archive) begin(name string, size int64, crc uint32) (*zip.FileHeader, i
 		h.Extra = binary.LittleEndian.AppendUint64(h.Extra, uint64(size))
 		h.Extra = binary.LittleEndian.AppendUint64(h.Extra, uint64(size))
 	}
+	a.entries++
 	w, err := a.zip.CreateRaw(h)
 	h.Extra = nil
 	return h, w, err
@@ -109,6 +111,11 @@ func (a *archive) add(name string, b []byte, crc uint32) (span, error) {
 	s := span{a.at(), int64(len(b))}
 	_, err = w.Write(b)
 	return s, err
+}
+
+// addNew is add for bytes whose CRC-32 is not known yet.
+func (a *archive) addNew(name string, b []byte) (span, error) {
+	return a.add(name, b, crc32.ChecksumIEEE(b))
 }
 
 // copy writes an entry of size bytes, which it reads once: the CRC-32 is set afterwards.

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/yamljson"
 	"github.com/chaski-eo/chaski/store/taco"
 	"github.com/chaski-eo/chaski/store/taco/internal/taco2"
 )
@@ -68,6 +69,35 @@ func (c *Collection) Set(b []byte) error {
 		delete(c.More, name)
 	}
 	return nil
+}
+
+// SetYAML is Set for a YAML document, which JSON is too.
+func (c *Collection) SetYAML(b []byte) error {
+	members, err := yamljson.Object(b)
+	if err == nil {
+		b, err = json.Marshal(members)
+	}
+	if err != nil {
+		return fault.Wrap(fault.Corrupt, collName, fault.NoOffset, err)
+	}
+	return c.Set(b)
+}
+
+// Unset removes an optional member, and reports whether it was there.
+func (c *Collection) Unset(name string) bool {
+	was := c.More[name] != nil
+	delete(c.More, name)
+	switch name {
+	case "title":
+		was, c.Title = c.Title != "", ""
+	case "curators":
+		was, c.Curators = c.Curators != nil, nil
+	case "keywords":
+		was, c.Keywords = c.Keywords != nil, nil
+	case "extent":
+		was, c.Extent = c.Extent != nil, nil
+	}
+	return was
 }
 
 // Check returns an error that names the first member which violates the specification.

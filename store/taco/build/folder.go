@@ -23,6 +23,9 @@ func (w *writer) folder(ctx context.Context, dir string) error {
 		if l.kept {
 			return w.work.keepFile(data, p.path, l.size)
 		}
+		if l.link != "" {
+			return os.Link(l.link, pathname.Join(data, p.path))
+		}
 		w.work.wrote(pathname.Join(data, p.path))
 		return writeNew(pathname.Join(data, p.path), func(f io.Writer) error {
 			if l.r == nil {
@@ -33,7 +36,7 @@ func (w *writer) folder(ctx context.Context, dir string) error {
 			return err
 		})
 	})
-	if err == nil {
+	if err == nil && !w.settled {
 		err = w.settle(ctx)
 	}
 	if err != nil {

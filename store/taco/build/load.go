@@ -21,7 +21,8 @@ type loaded struct {
 	r     source.Reader
 	off   int64 // of the bytes in r
 	size  int64
-	kept  bool // an interrupted run has written them: only size and crc are set
+	link  string // a file that a new folder gets a link to: nothing else is set
+	kept  bool   // an interrupted run has written them: only size and crc are set
 }
 
 func (l *loaded) close() error {

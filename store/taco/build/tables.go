@@ -133,9 +133,12 @@ func (w *writer) document(ctx context.Context) ([]byte, error) {
 
 // fields returns the columns of a level as taco:field_schema has them: name, type and description. It leaves the places
 // of bytes out, as the original writers do: a FOLDER has none.
-func (w *writer) fields(k int) [][3]string {
+func (w *writer) fields(k int) [][3]string { return fieldsOf(w.consolidated(k)) }
+
+// fieldsOf is fields for a table of METADATA.
+func fieldsOf(t *tables.Table) [][3]string {
 	var out [][3]string
-	for _, c := range w.consolidated(k).Columns() {
+	for _, c := range t.Columns() {
 		if c.Name == taco2.ColumnOffset || c.Name == taco2.ColumnSize {
 			continue
 		}

@@ -16,8 +16,9 @@ type writer struct {
 	partitions int // files that a Tortilla is divided into; 0 is 1
 	// files hands the bytes of all files to put, in the order in which they are written. Afterwards levels and
 	// collection are complete.
-	files func(ctx context.Context, put putter) error
-	work  *work // of a run that can be continued, else nil
+	files   func(ctx context.Context, put putter) error
+	settled bool  // settle was called already
+	work    *work // of a run that can be continued, else nil
 }
 
 // putter writes the bytes of a file.

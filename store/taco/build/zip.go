@@ -1,9 +1,6 @@
 package build
 
-import (
-	"context"
-	"hash/crc32"
-)
+import "context"
 
 // zip writes the container as a ZIP: the files, then the tables of folders from the deepest level up, because each has
 // the places of what is below it, then the tables of levels, and COLLECTION.json.
@@ -42,35 +39,42 @@ func (w *writer) zip(ctx context.Context, f archiveFile) error {
 	if err != nil {
 		return err
 	}
-	add := func(name string, b []byte) (span, error) { return a.add(name, b, crc32.ChecksumIEEE(b)) }
+	places, err := w.metadata(ctx, a)
+	if err != nil {
+		return err
+	}
+	return a.close(head, places)
+}
+
+// metadata writes the tables of folders and of levels, and COLLECTION.json. It returns the places of the latter.
+func (w *writer) metadata(ctx context.Context, a *archive) (places []span, err error) {
 	for k := len(w.levels) - 2; k >= 0; k-- {
 		err := w.metaTables(ctx, k, func(row int, b []byte) (err error) {
-			w.levels[k].spans[row], err = add(dataFolder+path(w.levels, k, row)+metaSuffix, b)
+			w.levels[k].spans[row], err = a.addNew(dataFolder+path(w.levels, k, row)+metaSuffix, b)
 			return err
 		})
 		if err != nil {
-			return err
+			return nil, err
 		}
 	}
-	var places []span
 	for k := range w.levels {
 		b, err := encoded(ctx, w.consolidated(k))
 		if err != nil {
-			return err
+			return nil, err
 		}
-		at, err := add("METADATA/"+levelName(k)+".parquet", b)
+		at, err := a.addNew("METADATA/"+levelName(k)+".parquet", b)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		places = append(places, at)
 	}
 	doc, err := w.document(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	at, err := add(collName, doc)
+	at, err := a.addNew(collName, doc)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return a.close(head, append(places, at))
+	return append(places, at), nil
 }

@@ -39,9 +39,9 @@ func NewPack(env console.Env) *cobra.Command {
 		Long: `Write a TACO 2 container, as a ZIP (OUT ends in .tacozip or .zip) or as a folder.
 
 Of a directory, each file becomes a sample with the file's name as its id, and each directory in it a folder
-of samples. Samples at the top must have the same files below them. --collection is needed: a JSON file with
-id, dataset_version, description, licenses, providers and tasks. An older OUT that lies in the directory is
-left out.
+of samples. Samples at the top must have the same files below them. --collection is needed: a YAML or JSON
+file with id, dataset_version, description, licenses, providers and tasks. An older OUT that lies in the
+directory is left out.
 
 Of containers, the samples are copied with all that lies below them and all their columns: from a ZIP to a
 folder and back, of several containers into one, from a Tortilla or a TACO 0.2 to version 2, or a subset by
@@ -80,7 +80,7 @@ OUT is complete or absent, also after a kill. A ZIP replaces an older one; a fol
 	}
 	fl := cmd.Flags()
 	fl.StringVarP(&f.out, "output", "o", "", "`OUT`, the container to write")
-	flags.NonEmptyVar(fl, &f.collection, "collection", "JSON `FILE` with members of COLLECTION.json")
+	flags.NonEmptyVar(fl, &f.collection, "collection", "YAML or JSON `FILE` with members of COLLECTION.json")
 	fl.StringVar(&f.form, "form", "auto",
 		"auto (by the name of OUT), zip, folder, tortilla, tacocat, tacocat-file or tacollection")
 	flags.NonEmptyVar(fl, &f.partSize, "part-size",
@@ -259,7 +259,7 @@ func (f *packFlags) describe(c *build.Collection) error {
 	}
 	b, err := os.ReadFile(f.collection)
 	if err == nil {
-		err = fault.WithFile(c.Set(b), f.collection)
+		err = fault.WithFile(c.SetYAML(b), f.collection)
 	}
 	return err
 }

@@ -48,9 +48,13 @@ const (
 )
 
 // ZIPFormat is the name of the format of a ZIP.
-const ZIPFormat = "TACO 2 (ZIP)"
+const (
+	ZIPFormat     = "TACO 2 (ZIP)"
+	FolderFormat  = "TACO 2 (FOLDER)"
+	TacocatFormat = "TACO 2 (TACOCAT folder)"
+)
 
-var kindNames = [...]string{ZIPFormat, "TACO 2 (FOLDER)", "TACO 2 (TACOCAT)", "TACO 2 (TACOCAT folder)"}
+var kindNames = [...]string{ZIPFormat, FolderFormat, "TACO 2 (TACOCAT)", TacocatFormat}
 
 // place is the place of a table: a range of an object, or the whole object.
 type place struct {

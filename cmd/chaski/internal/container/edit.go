@@ -1,0 +1,148 @@
+package container
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
+	"github.com/chaski-eo/chaski/cmd/chaski/internal/flags"
+	"github.com/chaski-eo/chaski/cmd/chaski/internal/open"
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/store/taco/build"
+)
+
+type editFlags struct {
+	columns           columnFlags
+	collection        string
+	set, unset        []string
+	dropped, renaming []string
+	workers           int
+}
+
+// NewEdit returns the command edit.
+func NewEdit(env console.Env) *cobra.Command {
+	var f editFlags
+	cmd := &cobra.Command{
+		Use:   "edit [flags] CONTAINER",
+		Short: "Change COLLECTION.json and columns of a container in place",
+		Long: `Change what COLLECTION.json says, and columns of samples, of a TACO 2 ZIP, folder or .tacocat. Pixels stay
+where they are.
+
+--set title="New title" sets a member of COLLECTION.json: text, or YAML for other members, such as --set
+'licenses=[MIT, CC0-1.0]'. --unset removes an optional one, --collection FILE sets those of a YAML or JSON
+file. The result is checked.
+
+--metadata TABLE adds the columns of a table as in 'chaski pack', --columns LIST computes some from the
+rasters; both replace columns of their names. --drop NAME and --rename OLD=NEW remove and rename columns of
+level 0, or as l1:NAME, l2:NAME, … of lower levels, before others are added.
+
+Readers see the old container or the new one at any time, also after a kill. A ZIP gets new tables behind
+its end, and then a header with their places: the old tables stay in the file until 'chaski pack -o DATA
+DATA' writes it anew. A folder is exchanged for one of links to its files. Two runs at a time cannot edit a
+container: the second is refused. The index of a ZIP is not changed with it; write it again.`,
+		Example: `  chaski edit --set title="Two chips" --set 'keywords=[coast]' data.tacozip
+  chaski edit --columns stac,stats data.tacozip
+  chaski edit --drop stac:tensor_shape data.tacozip`,
+		Args: console.ExactlyOne("CONTAINER"),
+		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd.Context(), env, args[0]) },
+	}
+	fl := cmd.Flags()
+	flags.NonEmptyVar(fl, &f.collection, "collection", "YAML or JSON `FILE` with members of COLLECTION.json")
+	fl.StringArrayVar(&f.set, "set", nil, "`KEY=VALUE`: a member of COLLECTION.json")
+	fl.StringArrayVar(&f.unset, "unset", nil, "`KEY` of an optional member to remove")
+	fl.StringArrayVar(&f.dropped, "drop", nil, "`COLUMN` to remove")
+	fl.StringArrayVar(&f.renaming, "rename", nil, "`OLD=NEW`: a column and its new name")
+	f.columns.add(fl)
+	fl.IntVar(&f.workers, "workers", 0, "rasters that are read at a time (default: the number of processors)")
+	return cmd
+}
+
+func (f *editFlags) run(ctx context.Context, env console.Env, path string) error {
+	c := build.Changes{Drop: f.dropped, Rename: map[string]string{}}
+	for _, text := range f.renaming {
+		from, to, ok := strings.Cut(text, "=")
+		if !ok || from == "" || to == "" || c.Rename[from] != "" {
+			return console.Usagef("--rename %s: it must be OLD=NEW, once for each column", text)
+		}
+		c.Rename[from] = to
+	}
+	files := open.NewOpener(true)
+	defer files.Close()
+	o := build.Options{Opener: files, Workers: f.workers}
+	if err := console.FirstError(console.AtLeast("workers", f.workers, 0), f.columns.check(&o)); err != nil {
+		return err
+	}
+	f.columns.attach.Replace = true
+	f.columns.into(&o)
+	if f.set != nil || f.unset != nil || f.collection != "" {
+		set, err := f.members()
+		if err != nil {
+			return err
+		}
+		c.Describe = func(c *build.Collection) error { return f.describe(c, set) }
+	} else if o.More == nil && f.dropped == nil && f.renaming == nil {
+		return console.Usagef("nothing to change: --set, --collection, --metadata, --columns, --drop or --rename")
+	}
+	if err := build.Edit(ctx, path, c, o); err != nil {
+		return console.FileError(path, err)
+	}
+	f.columns.report(env)
+	_, err := fmt.Fprintf(env.Out, "%s: changed\n", console.Printable(path))
+	return err
+}
+
+// textMembers are the members of COLLECTION.json whose values are text, also where they look like numbers.
+var textMembers = []string{"id", "dataset_version", "description", "taco_version", "title"}
+
+// members returns the document of each --set.
+func (f *editFlags) members() (docs [][]byte, err error) {
+	for _, text := range f.set {
+		name, value, ok := strings.Cut(text, "=")
+		if !ok || name == "" {
+			return nil, console.Usagef("--set %s: it must be KEY=VALUE", text)
+		}
+		key, err := json.Marshal(name)
+		if err != nil {
+			return nil, err
+		}
+		if slices.Contains(textMembers, name) {
+			quoted, err := json.Marshal(value)
+			if err != nil {
+				return nil, err
+			}
+			value = string(quoted)
+		}
+		docs = append(docs, []byte(string(key)+": "+value))
+	}
+	return docs, nil
+}
+
+// describe changes a description.
+func (f *editFlags) describe(c *build.Collection, set [][]byte) error {
+	if f.collection != "" {
+		b, err := os.ReadFile(f.collection)
+		if err == nil {
+			err = fault.WithFile(c.SetYAML(b), f.collection)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	for _, doc := range set {
+		if err := c.SetYAML(doc); err != nil {
+			return err
+		}
+	}
+	for _, name := range f.unset {
+		if !c.Unset(name) {
+			return fault.New(fault.NotFound, "COLLECTION.json", fault.NoOffset, "there is no optional member %q", name)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,89 @@
+// Package yamljson reads YAML as the JSON that it would be.
+package yamljson
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// MaxBytes bounds what a document may have as JSON, with aliases written out.
+const MaxBytes = 1 << 20
+
+// Object returns the members of a YAML document, which is an object, as those of a JSON one. An empty document has
+// none.
+func Object(b []byte) (map[string]json.RawMessage, error) {
+	var top yaml.Node
+	if err := yaml.Unmarshal(b, &top); err != nil {
+		return nil, err
+	}
+	members, err := Members(&top)
+	if err != nil {
+		return nil, err
+	}
+	out := make(map[string]json.RawMessage, len(members))
+	for name, value := range members {
+		if out[name], err = json.Marshal(value); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// Members returns the members of a YAML object. Dates are strings as they are written, and so are keys: JSON has no
+// other. A node without content has none.
+func Members(n *yaml.Node) (map[string]any, error) {
+	if n.Kind == 0 {
+		return nil, nil
+	}
+	asText(n, map[*yaml.Node]bool{})
+	var m map[string]any
+	if err := n.Decode(&m); err != nil {
+		return nil, err
+	}
+	left := MaxBytes
+	if measure(m, &left); left < 0 {
+		return nil, fmt.Errorf("more than %d bytes, with aliases written out", MaxBytes)
+	}
+	return m, nil
+}
+
+// asText makes strings of dates and keys. seen has the targets of aliases, which are changed once.
+func asText(n *yaml.Node, seen map[*yaml.Node]bool) {
+	const text = "!!str"
+	switch {
+	case n.Kind == yaml.AliasNode && !seen[n.Alias]:
+		seen[n.Alias] = true
+		asText(n.Alias, seen)
+	case n.Kind == yaml.ScalarNode && n.Tag == "!!timestamp":
+		n.Tag = text
+	}
+	for i, c := range n.Content {
+		if n.Kind == yaml.MappingNode && i%2 == 0 && c.Kind == yaml.ScalarNode && c.Tag != "!!merge" {
+			c.Tag = text
+		}
+		asText(c, seen)
+	}
+}
+
+// measure subtracts from left what a value has in bytes at least, and stops below 0: a long string to which many
+// aliases point is in memory once, but in JSON many times.
+func measure(v any, left *int) {
+	*left--
+	switch v := v.(type) {
+	case string:
+		*left -= len(v)
+	case []any:
+		for i := 0; i < len(v) && *left >= 0; i++ {
+			measure(v[i], left)
+		}
+	case map[string]any:
+		for key, value := range v {
+			if *left -= len(key); *left < 0 {
+				return
+			}
+			measure(value, left)
+		}
+	}
+}

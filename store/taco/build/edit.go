@@ -1,0 +1,355 @@
+package build
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/durable"
+	"github.com/chaski-eo/chaski/internal/pathname"
+	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/store/taco"
+	"github.com/chaski-eo/chaski/store/taco/internal/taco2"
+	"github.com/chaski-eo/chaski/tables"
+)
+
+// Changes are changes of a container that leave the bytes of its files where they are.
+type Changes struct {
+	// Describe changes the description, if it is not nil. The result is checked.
+	Describe func(c *Collection) error
+	// Drop has columns that are removed, and Rename new names of columns. Both name a column of level 0, or as
+	// "l1:NAME", "l2:NAME", … of a lower level. Columns are dropped first.
+	Drop   []string
+	Rename map[string]string
+}
+
+// Edit changes the description and the columns of a TACO 2 container in place: a ZIP, a folder, .tacocat, or a folder
+// with one. o.More adds and replaces columns, after those of c were dropped and renamed. Columns of .tacocat change at
+// level 0 only, and until the index is written again: the ZIPs stay as they are.
+//
+// Pixels stay where they are. A ZIP gets new tables behind its end, and then, in one write, a TACO_HEADER that has
+// their places; the old ones stay in the file, for readers that have opened it. A folder is made again beside the old
+// one of links to its files, and then exchanged for it; .tacocat is written again. So readers see the old container
+// or the new one at any time, also after a kill, and what a killed run left is removed by the next one. Of two runs
+// at a time, one is refused.
+func Edit(ctx context.Context, path string, c Changes, o Options) (err error) {
+	defer func() { err = fault.WithFile(err, path) }()
+	if source.IsRemote(path) {
+		return fault.New(fault.Unsupported, "file", fault.NoOffset, "is not a local file: only these can be edited")
+	}
+	real, err := realPath(path)
+	if err != nil {
+		return err
+	}
+	locked := real
+	if filepath.Base(real) == tacocatName { // as a run that appends does
+		locked = filepath.Dir(real)
+	}
+	lock, err := durable.Lock(locked)
+	switch {
+	case errors.Is(err, durable.ErrLocked):
+		return fault.New(fault.Unsupported, "container", fault.NoOffset, "another run edits it, or appends to it")
+	case err == nil:
+		defer func() { err = errors.Join(err, lock.Close()) }()
+	case !errors.Is(err, errors.ErrUnsupported):
+		return err
+	}
+	if o.Opener == nil {
+		files := &source.Files{}
+		defer func() { _ = files.Close() }()
+		o.Opener = files
+	}
+	e := &editing{path: real, changes: c, writer: writer{o: o}}
+	defer e.writer.defaults(real)()
+	if err := e.read(ctx); err != nil {
+		return err
+	}
+	return e.write(ctx)
+}
+
+// editing is one run of Edit.
+type editing struct {
+	path    string
+	changes Changes
+	writer  writer
+	format  string
+	doc     json.RawMessage // COLLECTION.json as it was
+	tables  []*tables.Table // of an index, its levels with all columns
+	indexOf string          // of an index, the folder .tacocat
+}
+
+// columns reports whether columns change.
+func (e *editing) columns() bool {
+	return e.writer.o.More != nil || len(e.changes.Drop) > 0 || len(e.changes.Rename) > 0
+}
+
+// read reads the container, and makes the changes in memory. Nothing is read of it afterwards but where files are.
+func (e *editing) read(ctx context.Context) (err error) {
+	d, err := taco.Open(ctx, e.writer.o.Opener, []string{e.path}, taco.Options{})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, d.Close()) }()
+	e.format, e.doc = d.Format(), d.Collection()
+	parts := d.Parts()
+	known := []string{taco2.ZIPFormat, taco2.FolderFormat, taco2.TacocatFormat}
+	if len(parts) != 1 || !slices.Contains(known, e.format) {
+		return fault.New(fault.Unsupported, "file", fault.NoOffset,
+			"is a %s: a ZIP, a folder or an index of TACO 2 can be edited", e.format)
+	}
+	if e.indexOf = e.path; filepath.Base(e.path) != tacocatName {
+		e.indexOf = pathname.Join(e.path, tacocatName)
+	}
+	c, err := CollectionOf(d)
+	if err != nil {
+		return err
+	}
+	e.writer.collection = *c
+	if e.columns() {
+		if e.format == taco2.TacocatFormat {
+			err = e.readIndex(ctx, d)
+		} else {
+			err = e.readLevels(ctx, d)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if e.changes.Describe != nil {
+		if err := e.changes.Describe(&e.writer.collection); err != nil {
+			return err
+		}
+	}
+	return e.writer.collection.Check()
+}
+
+// readLevels reads the columns of a ZIP or folder and changes them.
+func (e *editing) readLevels(ctx context.Context, d *taco.Dataset) error {
+	t, err := d.Level(ctx, 0)
+	if err != nil {
+		return err
+	}
+	rows := make([]int, t.Len())
+	for i := range rows {
+		rows[i] = i
+	}
+	w := &e.writer
+	if w.levels, err = copied(ctx, d, rows); err != nil {
+		return err
+	}
+	for k, l := range w.levels {
+		if l.columns, err = e.changes.apply(l.columns, k, len(w.levels)); err != nil {
+			return err
+		}
+	}
+	if err := w.more(ctx); err != nil {
+		return err
+	}
+	extent, err := extentOf(ctx, w.levels)
+	if err != nil {
+		return err
+	}
+	if extent != nil {
+		w.collection.Extent = extent
+	}
+	return w.settle(ctx)
+}
+
+// readIndex reads the tables of an index and changes them.
+func (e *editing) readIndex(ctx context.Context, d *taco.Dataset) error {
+	var levels []Level
+	for k := range d.Levels() {
+		t, err := d.Level(ctx, k)
+		if err != nil {
+			return err
+		}
+		was := t
+		if t, err = e.changes.apply(t, k, d.Levels()); err != nil {
+			return err
+		}
+		if k > 0 && tables.Names(t.Columns()) != tables.Names(was.Columns()) {
+			return errInZIPs(k)
+		}
+		e.tables = append(e.tables, t)
+		if e.writer.o.More == nil {
+			continue
+		}
+		l := Level{Columns: t.Columns(), Table: t}
+		parents, err := d.Parents(ctx, k)
+		if err != nil {
+			return err
+		}
+		for row := range t.Len() {
+			at, err := d.EntryAt(ctx, k, row)
+			if err != nil {
+				return err
+			}
+			r := Row{ID: at.ID, Parent: row, Folder: at.Kind == taco.Folder, Padding: at.Padding, URI: at.URI,
+				Offset: at.Offset, Size: at.Size}
+			if k > 0 {
+				r.Parent = int(parents[row])
+			}
+			if r.Padding {
+				r.URI, r.Bytes = "", []byte{}
+			}
+			l.Rows = append(l.Rows, r)
+		}
+		levels = append(levels, l)
+	}
+	if e.writer.o.More == nil {
+		return nil
+	}
+	added, err := e.writer.o.More(ctx, levels)
+	for k, t := range added {
+		if err != nil || t == nil {
+			continue
+		}
+		if k > 0 {
+			return errInZIPs(k)
+		}
+		s := schema{types: map[string]tables.Type{}}
+		if err = s.add(t, levelName(k)); err == nil {
+			e.tables[k] = replaced(e.tables[k], t)
+		}
+	}
+	return err
+}
+
+// errInZIPs is returned for columns of an index at a level below the top, which each folder has in its table __meta__.
+func errInZIPs(k int) error {
+	return fault.New(fault.Unsupported, levelName(k), fault.NoOffset,
+		"its columns are in the ZIPs as well: edit these, and write the index again")
+}
+
+// apply drops and renames the columns of level k of n.
+func (c *Changes) apply(t *tables.Table, k, n int) (*tables.Table, error) {
+	for _, text := range c.Drop {
+		level, name, err := c.find(t, text, k, n)
+		if err != nil {
+			return nil, err
+		}
+		if level == k {
+			t = t.Without(name)
+		}
+	}
+	to := map[string]string{}
+	for from, name := range c.Rename {
+		level, from, err := c.find(t, from, k, n)
+		if err != nil {
+			return nil, err
+		}
+		if level != k {
+			continue
+		}
+		if what := badColumn(name); what != "" {
+			return nil, fault.New(fault.Unsupported, "column "+name, fault.NoOffset, "%s", what)
+		}
+		if t.Index(name) >= 0 {
+			return nil, fault.New(fault.Unsupported, "column "+name, fault.NoOffset, "is there already")
+		}
+		if slices.Contains(mapValues(to), name) {
+			return nil, fault.New(fault.Unsupported, "column "+name, fault.NoOffset, "is the new name of two columns")
+		}
+		to[from] = name
+	}
+	return t.Rename(func(name string) string {
+		if to[name] != "" {
+			return to[name]
+		}
+		return name
+	}), nil
+}
+
+func mapValues(m map[string]string) (out []string) {
+	for _, v := range m {
+		out = append(out, v)
+	}
+	return out
+}
+
+// find returns the level and the name of a column that the user wrote, and checks it if t is its level: k of n.
+func (c *Changes) find(t *tables.Table, text string, k, n int) (level int, name string, err error) {
+	name = text
+	if prefix, rest, ok := strings.Cut(text, ":"); ok && len(prefix) == 2 && prefix[0] == 'l' {
+		if l, err := strconv.Atoi(prefix[1:]); err == nil {
+			level, name = l, rest
+		}
+	}
+	if level >= n {
+		return 0, "", fault.New(fault.NotFound, "column "+text, fault.NoOffset, "there are levels 0 to %d", n-1)
+	}
+	if level != k {
+		return level, name, nil
+	}
+	if what := badColumn(name); what != "" {
+		return 0, "", fault.New(fault.Unsupported, "column "+text, fault.NoOffset, "%s", what)
+	}
+	if t.Index(name) < 0 {
+		return 0, "", t.NoColumn(name)
+	}
+	return level, name, nil
+}
+
+// write writes what has changed.
+func (e *editing) write(ctx context.Context) error {
+	switch e.format {
+	case taco2.ZIPFormat:
+		return e.zip(ctx)
+	case taco2.FolderFormat:
+		return e.folder(ctx)
+	}
+	return e.index(ctx)
+}
+
+// document returns COLLECTION.json. Unless columns change, the members about tree and columns are those that were
+// there.
+func (e *editing) document(ctx context.Context) ([]byte, error) {
+	if e.writer.levels != nil {
+		return e.writer.document(ctx)
+	}
+	var was map[string]json.RawMessage
+	if err := json.Unmarshal(e.doc, &was); err != nil {
+		return nil, fault.Wrap(fault.Corrupt, collName, fault.NoOffset, err)
+	}
+	var more []member
+	for _, name := range []string{pitMember, fieldsMember, sourcesMember, "_tacocat"} {
+		switch value, there := was[name]; {
+		case name == fieldsMember && e.tables != nil:
+			fields := make([]member, len(e.tables))
+			for k, t := range e.tables {
+				fields[k] = member{levelName(k), fieldsOf(t)}
+			}
+			more = append(more, member{name, object(fields)})
+		case there:
+			more = append(more, member{name, value})
+		}
+	}
+	return e.writer.collection.document(more...)
+}
+
+// index writes .tacocat.
+func (e *editing) index(ctx context.Context) error {
+	doc, err := e.document(ctx)
+	if err != nil {
+		return err
+	}
+	if e.tables == nil {
+		return replaceFile(pathname.Join(e.indexOf, collName), func(f io.Writer) error {
+			_, err := f.Write(doc)
+			return err
+		})
+	}
+	levels := make([][]byte, len(e.tables))
+	for k, t := range e.tables {
+		if levels[k], err = encoded(ctx, t); err != nil {
+			return err
+		}
+	}
+	return writeTacocat(e.indexOf, levels, doc)
+}

@@ -1,0 +1,197 @@
+package build
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/durable"
+	"github.com/chaski-eo/chaski/internal/pathname"
+	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/store/taco/internal/taco2"
+)
+
+// zip writes the new tables of a ZIP behind its end, and then the TACO_HEADER that has their places.
+func (e *editing) zip(ctx context.Context) (err error) {
+	r, err := (&source.Files{}).Open(ctx, e.path)
+	if err != nil {
+		return err
+	}
+	l, err := taco2.ReadLayout(ctx, r)
+	if err = errors.Join(err, r.Close()); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(e.path, os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	// Nobody has the place of what an interrupted run has left behind the end.
+	if err := f.Truncate(l.End); err != nil {
+		return err
+	}
+	if err := e.behind(ctx, f, l); err != nil {
+		// The old header is in place: without the new tables the file is as it was.
+		return errors.Join(err, f.Truncate(l.End))
+	}
+	// What the header names has to be on the disk before it. The header is one write within one sector.
+	if err := durable.SyncFile(f); err != nil {
+		return errors.Join(err, f.Truncate(l.End))
+	}
+	if _, err := disk(f).WriteAt(l.Head, 0); err != nil {
+		return err
+	}
+	return durable.SyncFile(f)
+}
+
+// behind writes the new tables and a directory of all entries behind the end of a ZIP, and sets its places.
+func (e *editing) behind(ctx context.Context, f *os.File, l *taco2.Layout) error {
+	if _, err := f.Seek(l.End, io.SeekStart); err != nil {
+		return err
+	}
+	to := &switched{archiveFile: disk(f)}
+	a := newArchive(to)
+	a.file.n = l.End
+	a.zip.SetOffset(l.End)
+	places := append([][2]int64(nil), l.Places...)
+	last := len(places) - 1
+	if e.writer.levels == nil {
+		doc, err := e.document(ctx)
+		if err != nil {
+			return err
+		}
+		at, err := a.addNew(collName, doc)
+		if err != nil {
+			return err
+		}
+		places[last] = [2]int64{at.off, at.size}
+	} else {
+		all, err := e.metadata(ctx, a)
+		if err != nil {
+			return err
+		}
+		places = places[:0]
+		for _, s := range all {
+			places = append(places, [2]int64{s.off, s.size})
+		}
+	}
+	if err := a.out.Flush(); err != nil {
+		return err
+	}
+	at, n := a.at(), a.entries
+	to.directory = &bytes.Buffer{} // what Close writes is taken apart
+	if err := errors.Join(a.zip.Close(), a.out.Flush()); err != nil {
+		return err
+	}
+	replaced := map[string]bool{}
+	fresh := taco2.ParseRecords(to.directory.Bytes(), n)
+	for _, r := range fresh {
+		replaced[r.Name] = true
+	}
+	l.SetPlaces(places)
+	var records []taco2.Record
+	for _, r := range l.Records {
+		if !replaced[r.Name] {
+			records = append(records, r)
+		}
+	}
+	_, err := to.archiveFile.Write(taco2.AppendDirectory(nil, append(records, fresh...), at))
+	return err
+}
+
+// metadata writes the tables of all levels.
+func (e *editing) metadata(ctx context.Context, a *archive) ([]span, error) {
+	for _, l := range e.writer.levels {
+		l.spans = make([]span, len(l.ids))
+		for i := range l.content {
+			if !l.folders[i] {
+				l.spans[i] = span{l.content[i].entry.Offset, l.content[i].entry.Size}
+			}
+		}
+	}
+	return e.writer.metadata(ctx, a)
+}
+
+// switched is a file that writes to memory once directory is set.
+type switched struct {
+	archiveFile
+	directory *bytes.Buffer
+}
+
+// Write implements io.Writer.
+func (s *switched) Write(p []byte) (int, error) {
+	if s.directory != nil {
+		return s.directory.Write(p)
+	}
+	return s.archiveFile.Write(p)
+}
+
+// folder writes a folder of links to the files of the old one, and exchanges them.
+func (e *editing) folder(ctx context.Context) error {
+	w := &e.writer
+	if w.levels == nil {
+		doc, err := e.document(ctx)
+		if err != nil {
+			return err
+		}
+		return replaceFile(pathname.Join(e.path, collName), func(f io.Writer) error {
+			_, err := f.Write(doc)
+			return err
+		})
+	}
+	w.settled = true
+	w.files = func(_ context.Context, put putter) error {
+		for _, p := range w.order() {
+			c := &w.levels[p.level].content[p.row]
+			l := &loaded{link: pathname.Join(e.path, dataFolder+p.path)}
+			if c.bytes != nil { // padding, which may have no file
+				l = &loaded{bytes: c.bytes}
+			}
+			if err := put(p, l); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	f, err := durable.NewFolder(e.path)
+	if err != nil {
+		return err
+	}
+	if err = w.folder(ctx, f.Path); err == nil {
+		err = e.others(f.Path)
+	}
+	if err == nil {
+		err = f.Replace(e.path)
+	}
+	if err != nil {
+		return errors.Join(err, f.Remove())
+	}
+	return nil
+}
+
+// others links the files of a folder that are not of the container, such as a README, into the new one.
+func (e *editing) others(to string) error {
+	return filepath.WalkDir(e.path, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || path == e.path {
+			return err
+		}
+		name := strings.TrimPrefix(path, e.path+string(filepath.Separator))
+		switch {
+		case name == "DATA" || name == "METADATA":
+			return filepath.SkipDir
+		case name == collName:
+			return nil
+		case d.IsDir():
+			return os.Mkdir(pathname.Join(to, name), 0o777)
+		case d.Type()&fs.ModeSymlink != 0:
+			return fault.New(fault.Unsupported, "file "+name, fault.NoOffset, "is a link: it cannot be kept")
+		}
+		return os.Link(path, pathname.Join(to, name))
+	})
+}

@@ -1,0 +1,147 @@
+package taco2
+
+import (
+	"context"
+	"encoding/binary"
+	"hash/crc32"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/source"
+)
+
+// Layout is where the parts of a ZIP are that a change of its tables needs.
+type Layout struct {
+	// Head is the first entry with its data, TACO_HEADER.
+	Head []byte
+	// Places are offset and size of the table of each level, then of COLLECTION.json.
+	Places [][2]int64
+	// Records are the records of the central directory.
+	Records []Record
+	// End is where the archive ends. What lies behind it is of nobody: a change that was interrupted has left it.
+	End int64
+}
+
+// Record is a record of a central directory as it is in the file.
+type Record struct {
+	Name string
+	Raw  []byte
+}
+
+// ReadLayout reads the layout of a ZIP. Its directory is the one behind COLLECTION.json, where the writers have it: one
+// at the end of the file may be of a change that was interrupted before TACO_HEADER had it.
+func ReadLayout(ctx context.Context, r source.Reader) (*Layout, error) {
+	l := &Layout{Head: make([]byte, min(int64(zipDataAt), r.Size()))}
+	if err := r.ReadAt(ctx, l.Head, 0); err != nil {
+		return nil, fault.WithPart(err, HeaderName, 0)
+	}
+	levels, collection, err := parseHeader(l.Head, r.Size())
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range append(levels, collection) {
+		l.Places = append(l.Places, [2]int64{s.off, s.size})
+		l.End = max(l.End, s.end())
+	}
+	sig := make([]byte, 4)
+	at, size, n := collection.end(), r.Size()-collection.end(), uint64(untilEnd)
+	if at > r.Size()-4 || r.ReadAt(ctx, sig, at) != nil || string(sig) != directorySignature {
+		where, entries, err := findDirectory(ctx, r, 0)
+		if err != nil {
+			return nil, err
+		}
+		at, size, n = where.off, where.size, entries
+	}
+	if size > maxDirectory {
+		size = maxDirectory
+	}
+	b := make([]byte, size)
+	if err := r.ReadAt(ctx, b, at); err != nil {
+		return nil, fault.WithPart(err, "central directory", 0)
+	}
+	return l, l.directory(b, at, n)
+}
+
+// directory reads n records of the directory in b, which is at offset base, and finds the end of the archive.
+func (l *Layout) directory(b []byte, base int64, n uint64) error {
+	at := 0
+	for i := uint64(0); i < n && len(b)-at >= 46 && string(b[at:at+4]) == directorySignature; i++ {
+		name := int(le16(b, at+28))
+		end := at + 46 + name + int(le16(b, at+30)) + int(le16(b, at+32))
+		if end > len(b) {
+			return fault.New(fault.Corrupt, "central directory", base+int64(at), "ends inside an entry")
+		}
+		l.Records = append(l.Records, Record{string(b[at+46 : at+46+name]), b[at:end]})
+		at = end
+	}
+	if n != untilEnd && uint64(len(l.Records)) != n {
+		return fault.New(fault.Corrupt, "central directory", base+int64(at), "it has only %d of %d entries",
+			len(l.Records), n)
+	}
+	if len(b)-at >= 56+20 && string(b[at:at+4]) == end64Signature {
+		at += 56 + 20 // the record of ZIP64, and its locator
+	}
+	if len(b)-at >= 22 && string(b[at:at+4]) == endSignature {
+		at = min(at+22+int(le16(b, at+20)), len(b))
+	}
+	l.End = max(l.End, base+int64(at))
+	return nil
+}
+
+// SetPlaces makes Head the TACO_HEADER of other places, and its record too.
+func (l *Layout) SetPlaces(places [][2]int64) {
+	data := l.Head[HeaderAt:]
+	clear(data)
+	data[0] = byte(len(places))
+	for i, p := range places {
+		binary.LittleEndian.PutUint64(data[4+16*i:], uint64(p[0]))
+		binary.LittleEndian.PutUint64(data[12+16*i:], uint64(p[1]))
+	}
+	crc := crc32.ChecksumIEEE(data)
+	binary.LittleEndian.PutUint32(l.Head[14:], crc)
+	for i := range l.Records {
+		if l.Records[i].Name == HeaderName {
+			binary.LittleEndian.PutUint32(l.Records[i].Raw[16:], crc)
+		}
+	}
+	l.Places = places
+}
+
+// ParseRecords returns the first n records of a directory that a writer of this program has made.
+func ParseRecords(b []byte, n int) []Record {
+	l := &Layout{}
+	_ = l.directory(b, 0, uint64(n)) // it is whole
+	return l.Records
+}
+
+// AppendDirectory appends a central directory that begins at offset at of a file, and the records of its end.
+func AppendDirectory(b []byte, records []Record, at int64) []byte {
+	from := len(b)
+	for _, r := range records {
+		b = append(b, r.Raw...)
+	}
+	n, size := len(records), int64(len(b)-from)
+	const full16, full32 = 1<<16 - 1, 1<<32 - 1
+	if n >= full16 || size >= full32 || at >= full32 {
+		end := at + size
+		b = append(b, end64Signature...)
+		b = binary.LittleEndian.AppendUint64(b, 56-12) // of what follows in the record
+		b = binary.LittleEndian.AppendUint16(b, 45)    // version that made it, and that is needed: 4.5, for ZIP64
+		b = binary.LittleEndian.AppendUint16(b, 45)
+		b = binary.LittleEndian.AppendUint64(b, 0) // this disk, and that of the directory
+		for _, v := range []int64{int64(n), int64(n), size, at} {
+			b = binary.LittleEndian.AppendUint64(b, uint64(v))
+		}
+		b = append(b, locator64Signature...)
+		b = binary.LittleEndian.AppendUint32(b, 0)
+		b = binary.LittleEndian.AppendUint64(b, uint64(end))
+		b = binary.LittleEndian.AppendUint32(b, 1)
+	}
+	b = append(b, endSignature...)
+	b = binary.LittleEndian.AppendUint32(b, 0)
+	for range 2 {
+		b = binary.LittleEndian.AppendUint16(b, uint16(min(n, full16)))
+	}
+	b = binary.LittleEndian.AppendUint32(b, uint32(min(size, full32)))
+	b = binary.LittleEndian.AppendUint32(b, uint32(min(at, full32)))
+	return binary.LittleEndian.AppendUint16(b, 0)
+}
