@@ -116,3 +116,34 @@ def test_numbers_of_shards() -> None:
 def test_kubernetes_schema() -> None:
     validate = pytest.importorskip("kubernetes_validate")
     validate.validate(load("kubernetes.yaml"), "1.33", strict=True)
+
+
+def test_aws_schema() -> None:
+    """The shape of the request of AWS Batch, from AWS's own client."""
+    session = pytest.importorskip("botocore.session")
+    validate = pytest.importorskip("botocore.validate")
+    batch = session.get_session().get_service_model("batch")
+    job = load("aws-batch.json")
+    shape = batch.operation_model("SubmitJob").input_shape
+    report = validate.ParamValidator().validate(job, shape)
+    assert not report.has_errors(), report.generate_report()
+    assert validate.ParamValidator().validate(job | {"size": 200}, shape).has_errors()
+
+
+def test_argo_schema() -> None:
+    """The types of Argo's API, which Hera makes from its specification.
+
+    They leave out what they do not know, so that a wrong name is missing in what they write.
+    """
+    models = pytest.importorskip("hera.workflows.models")
+    workflow = load("argo.yaml")
+
+    def written(value: Any) -> Any:
+        model = models.Workflow.model_validate(value)
+        return json.loads(model.model_dump_json(by_alias=True, exclude_unset=True))
+
+    assert written(workflow) == workflow
+    wrong = workflow | {"spec": workflow["spec"] | {"parallel": 50}}
+    assert written(wrong) != wrong
+    with pytest.raises(ValueError, match="parallelism"):
+        written(workflow | {"spec": workflow["spec"] | {"parallelism": "many"}})
