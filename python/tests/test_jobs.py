@@ -204,6 +204,39 @@ def test_cancelled_shard(binary: str, job: Path) -> None:
     check(binary, job)
 
 
+class Broken(Held):
+    """An executor that loses its workers when they have all shards."""
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        future = super().submit(fn, *args, **kwargs)
+        future.set_exception(BrokenProcessPool())
+        return future
+
+
+class Listed(Held):
+    """An executor that does shards at once, and lists them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.shards: list[int] = []
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        self.shards.append(args[0])
+        future = super().submit(fn, *args, **kwargs)
+        future.set_result(fn(*args, **kwargs))
+        return future
+
+
+def test_order_after_loss(binary: str, job: Path) -> None:
+    """Shards that ran when a pool broke come last: what its workers began may end meanwhile."""
+    second = Listed()
+    pools: list[Executor] = [Broken(), second]
+    jobs.run(job, lambda: pools.pop(0))
+    check(binary, job)
+    assert second.shards == list(reversed(range(jobs.status(job)["shards"])))
+    assert len(second.shards) > 2
+
+
 def test_torn_result(binary: str, job: Path) -> None:
     """A result that was cut short is made again."""
     jobs.run(job)

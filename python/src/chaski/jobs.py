@@ -84,7 +84,7 @@ def run(
         idle = idle + 1 if len(lost) == len(todo) else 0
         todo = lost
         if todo and idle > retries:
-            raise EngineError(f"{len(todo)} shards lose their workers; the first is {todo[0]}")
+            raise EngineError(f"{len(todo)} shards lose their workers; the first is {min(todo)}")
     if failed:
         raise EngineError(f"{len(failed)} shards failed; the first: {failed[0]}")
 
@@ -126,7 +126,9 @@ def _one_pass(
     finally:  # after an interrupt, nothing that waits for a worker begins
         for future in running:
             future.cancel()
-    return sorted(lost)
+    # What ran when a pool lost a worker comes last: commands of its other workers may still end it.
+    place = {shard: i for i, shard in enumerate(todo)}
+    return sorted(lost, key=place.__getitem__, reverse=True)
 
 
 def _shard(shard: int, job: str, workers: int, retries: int) -> str | None:
