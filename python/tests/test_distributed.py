@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import importlib.util
 import json
-import os
-import subprocess
 import sys
+import tempfile
 import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from forked import Forks
 from helpers import free_port
 from test_real import N, chips  # noqa: F401
 
@@ -24,14 +25,28 @@ SECONDS = 500  # importing PyTorch twice takes a minute on a busy machine
 pytestmark = pytest.mark.usefixtures("binary")
 
 
-def ranks(tmp_path: Path, folder: Path, library: str, how: str) -> list[dict[str, Any]]:
+@pytest.fixture(scope="module")
+def forks() -> Iterator[Callable[[str], Forks]]:
+    """Returns a process that has imported PyTorch and a library."""
+    made: dict[str, Forks] = {}
+    with tempfile.TemporaryDirectory() as folder:  # pytest's names are too long for a socket
+
+        def of(library: str) -> Forks:
+            for name in ("torch", library):
+                if importlib.util.find_spec(name) is None:
+                    pytest.skip(f"needs {name}")
+            if library not in made:
+                made[library] = Forks(Path(folder) / library, dict.fromkeys(("torch", library)))
+            return made[library]
+
+        yield of
+        for f in made.values():
+            f.close()
+
+
+def ranks(forks: Forks, tmp_path: Path, folder: Path, library: str, how: str) -> list[Any]:
     """Runs rank.py once for each rank, and returns the outputs."""
-    for name in ("torch", library):
-        if importlib.util.find_spec(name) is None:
-            pytest.skip(f"needs {name}")
     env = {
-        **os.environ,
-        "PYTHONPATH": os.pathsep.join([str(TESTS.parent / "src"), *sys.path]),
         "MASTER_ADDR": "127.0.0.1",
         "MASTER_PORT": str(free_port()),
         "GLOO_SOCKET_IFNAME": "lo" if sys.platform == "linux" else "lo0",
@@ -44,16 +59,9 @@ def ranks(tmp_path: Path, folder: Path, library: str, how: str) -> list[dict[str
     logs = [tmp_path / f"{r}.log" for r in range(WORLD)]
     try:
         for r in range(WORLD):
-            command = [sys.executable, TESTS / "rank.py", outs[r], folder, library, how]
-            with open(logs[r], "wb") as log:
-                p = subprocess.Popen(
-                    list(map(str, command)),
-                    env={**env, "RANK": str(r), "LOCAL_RANK": str(r), "NODE_RANK": "0"},
-                    stdout=log,
-                    stderr=log,
-                    cwd=tmp_path,
-                )
-            running.append(p)
+            command = [TESTS / "rank.py", outs[r], folder, library, how]
+            own = {"RANK": str(r), "LOCAL_RANK": str(r), "NODE_RANK": "0"}
+            running.append(forks.run(command, logs[r], tmp_path, **env, **own))
         deadline = time.monotonic() + SECONDS
         for r, p in enumerate(running):
             code = p.wait(deadline - time.monotonic())
@@ -61,7 +69,6 @@ def ranks(tmp_path: Path, folder: Path, library: str, how: str) -> list[dict[str
     finally:
         for p in running:
             p.kill()
-            p.wait()
     return [json.loads(out.read_text()) for out in outs]
 
 
@@ -77,9 +84,9 @@ def ranks(tmp_path: Path, folder: Path, library: str, how: str) -> list[dict[str
         ("lightning", "resume-end"),  # from one at the end of the first
     ],
 )
-def test_every_sample_comes_once(chips, tmp_path, library, how):  # noqa: F811
+def test_every_sample_comes_once(chips, forks, tmp_path, library, how):  # noqa: F811
     """Epochs come in order, and a framework that requests two iterators skips none."""
-    answers = ranks(tmp_path, chips[0], library, how)
+    answers = ranks(forks(library), tmp_path, chips[0], library, how)
     a, b = (x.get("epochs", x) for x in answers)
     assert len(a) == len(b) == 2, (a, b)
     for epoch, (of_a, of_b) in enumerate(zip(a, b, strict=True)):
@@ -98,7 +105,7 @@ def test_every_sample_comes_once(chips, tmp_path, library, how):  # noqa: F811
         ("accelerate", "shard", "rank {rank} of 2 already, and Accelerate would share"),
     ],
 )
-def test_no_sample_is_lost_without_a_word(chips, tmp_path, library, how, match):  # noqa: F811
-    for rank, answer in enumerate(ranks(tmp_path, chips[0], library, how)):
+def test_no_sample_is_lost_without_a_word(chips, forks, tmp_path, library, how, match):  # noqa: F811
+    for rank, answer in enumerate(ranks(forks(library), tmp_path, chips[0], library, how)):
         assert "RuntimeError" in answer.get("error", ""), answer
         assert match.format(rank=rank) in answer["error"]

@@ -1,0 +1,129 @@
+"""Runs scripts in forks of a process that has imported libraries already.
+
+    forked.py SOCKET MODULE...     the process, which tests start by `Forks`
+
+PyTorch takes 2 s of a core to import, and Lightning as much again. Tests of separate processes
+start many of them, whose Python is otherwise fresh: chaski and gRPC are imported in the fork.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import json
+import os
+import runpy
+import select
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+
+SRC = str(Path(__file__).resolve().parents[1] / "src")
+
+
+class Forks:
+    """A process that has imported modules. `close` it after use."""
+
+    def __init__(self, path: Path, modules: Iterable[str]) -> None:
+        """Starts it with a socket at a path, which must be short."""
+        self._path = str(path)
+        listener = socket.socket(socket.AF_UNIX)
+        listener.bind(self._path)
+        listener.listen()
+        with listener:  # requests wait in it until the modules are imported
+            self._process = subprocess.Popen(
+                [sys.executable, __file__, str(listener.fileno()), *modules],
+                env={**os.environ, "PYTHONPATH": os.pathsep.join([SRC, *sys.path])},
+                pass_fds=[listener.fileno()],
+            )
+
+    def run(self, command: Sequence[object], log: Path, cwd: Path, **env: str) -> Run:
+        """Runs a script with arguments, and more variables. Its output goes to log."""
+        what = {"command": list(map(str, command)), "log": str(log), "cwd": str(cwd), "env": env}
+        s = socket.socket(socket.AF_UNIX)
+        s.connect(self._path)
+        s.sendall(json.dumps(what).encode() + b"\n")
+        return Run(s)
+
+    def close(self) -> None:
+        """Ends the process. Runs go on."""
+        self._process.kill()
+        self._process.wait()
+
+
+class Run:
+    """A script that runs, or has run. `kill` it after use."""
+
+    def __init__(self, s: socket.socket) -> None:
+        """Is made by `Forks.run`."""
+        self._socket = s
+        self._code: int | None = None
+
+    def wait(self, timeout: float) -> int:
+        """Returns the exit code, negative for a signal.
+
+        Raises:
+            TimeoutError: it still runs.
+        """
+        if self._code is None:
+            self._socket.settimeout(timeout)
+            self._code = int(self._socket.recv(16))
+        return self._code
+
+    def kill(self) -> None:
+        """Kills it if it runs, and waits for its end."""
+        if self._code is None:
+            self._socket.shutdown(socket.SHUT_WR)
+            self.wait(60)
+        self._socket.close()
+
+
+def serve(listener: socket.socket) -> None:
+    """Forks a supervisor for each request. Returns in the process that is to run the script."""
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for supervisors
+    while True:
+        s, _ = listener.accept()
+        if os.fork() == 0:
+            break
+        s.close()
+    listener.close()
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    with s.makefile() as request:
+        what = json.loads(request.readline())
+    if pid := os.fork():
+        supervise(pid, s)
+    s.close()
+    os.chdir(what["cwd"])
+    log = os.open(what["log"], os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666)
+    os.dup2(log, 1)
+    os.dup2(log, 2)
+    os.close(log)
+    os.environ.update(what["env"])
+    sys.argv = what["command"]
+
+
+def supervise(pid: int, s: socket.socket) -> None:
+    """Kills a process if the test says so or ends, tells how it ended, and ends too."""
+    ended = 0
+    while not ended:  # it looks often enough, and a pid that it has not waited for is its child's
+        asked, _, _ = select.select([s], [], [], 0.02)
+        if asked:
+            os.kill(pid, signal.SIGKILL)
+        ended, status = os.waitpid(pid, 0 if asked else os.WNOHANG)
+    with contextlib.suppress(OSError):
+        s.sendall(str(os.waitstatus_to_exitcode(status)).encode())
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    fd, *modules = sys.argv[1:]
+    for name in modules:
+        importlib.import_module(name)
+    assert "grpc" not in sys.modules, "gRPC does not survive forks"
+    serve(socket.socket(fileno=int(fd)))
+    sys.path[0] = os.path.dirname(sys.argv[0])
+    runpy.run_path(sys.argv[0], run_name="__main__")
