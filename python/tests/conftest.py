@@ -4,11 +4,14 @@ from __future__ import annotations
 # let a child read what is for its parent, and hang now and then.
 import chaski  # noqa: F401  # isort: skip
 
+import importlib.util
 import os
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from forked import Forks
 from helpers import FakeEngine, serve
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -27,6 +30,25 @@ def fake() -> Iterator[Callable[[FakeEngine], str]]:
     yield start
     for s in servers:
         s.stop(0)
+
+
+@pytest.fixture(scope="session")
+def forks() -> Iterator[Callable[..., Forks]]:
+    """Returns a process that has imported libraries, for scripts that are run in forks of it."""
+    made: dict[tuple[str, ...], Forks] = {}
+    with tempfile.TemporaryDirectory() as folder:  # pytest's names are too long for a socket
+
+        def of(*libraries: str) -> Forks:
+            for name in libraries:
+                if importlib.util.find_spec(name) is None:
+                    pytest.skip(f"needs {name}")
+            if libraries not in made:
+                made[libraries] = Forks(Path(folder) / str(len(made)), libraries)
+            return made[libraries]
+
+        yield of
+        for f in made.values():
+            f.close()
 
 
 @pytest.fixture(scope="session")

@@ -21,7 +21,6 @@ import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-
 SRC = str(Path(__file__).resolve().parents[1] / "src")
 
 
@@ -43,7 +42,12 @@ class Forks:
 
     def run(self, command: Sequence[object], log: Path, cwd: Path, **env: str) -> Run:
         """Runs a script with arguments, and more variables. Its output goes to log."""
-        what = {"command": list(map(str, command)), "log": str(log), "cwd": str(cwd), "env": env}
+        what = {
+            "command": list(map(str, command)),
+            "log": str(log),
+            "cwd": str(cwd),
+            "env": {**os.environ, **env, "PYTHONPATH": os.pathsep.join([SRC, *sys.path])},
+        }
         s = socket.socket(socket.AF_UNIX)
         s.connect(self._path)
         s.sendall(json.dumps(what).encode() + b"\n")
@@ -78,7 +82,7 @@ class Run:
         """Kills it if it runs, and waits for its end."""
         if self._code is None:
             self._socket.shutdown(socket.SHUT_WR)
-            self.wait(60)
+            self.wait(300)
         self._socket.close()
 
 

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import importlib.util
 import json
-import os
 import re
 import subprocess
-import sys
 from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from forked import Forks
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "coming-from.md").read_text()
@@ -91,35 +90,31 @@ def _pixels(binary: str, out: Path) -> Path:
     return out
 
 
-def run(code: str, data: tuple[Path, np.ndarray], tmp_path: Path) -> dict[str, Any]:
+def run(forks: Forks, code: str, data: tuple[Path, np.ndarray], tmp_path: Path) -> dict[str, Any]:
     """Runs a block in a separate process, and returns the data of its steps."""
     folder, chips = data
     (tmp_path / "block.py").write_text(BEFORE + code + AFTER)
     x = chips.astype(np.float64)
     moments = json.dumps([x.mean((0, 2, 3)).tolist(), x.std((0, 2, 3)).tolist()])
-    command = [sys.executable, str(tmp_path / "block.py"), str(tmp_path / "out.json"), moments]
-    path = os.pathsep.join([str(ROOT / "python" / "src"), *sys.path])
-    done = subprocess.run(
-        command,
-        cwd=folder,
-        env={**os.environ, "PYTHONPATH": path},
-        capture_output=True,
-        timeout=100,
-    )
-    assert done.returncode == 0, done.stderr.decode()
+    log = tmp_path / "log"
+    p = forks.run([tmp_path / "block.py", tmp_path / "out.json", moments], log, folder)
+    try:
+        assert p.wait(100) == 0, log.read_text()
+    finally:
+        p.kill()
     out: dict[str, Any] = json.loads((tmp_path / "out.json").read_text())
     return out
 
 
 @pytest.mark.parametrize("side", [0, 1], ids=["theirs", "ours"])
 @pytest.mark.parametrize("section", PAIRS)
-def test_block(data, tmp_path, section, side):
+def test_block(data, forks, tmp_path, section, side):
     needs, code = PAIRS[section][side]
     for name in needs:
         if importlib.util.find_spec(name) is None:
             pytest.skip(f"needs {name}")
     assert ("chaski" in code) == (side == 1)
-    seen = run(code, data, tmp_path)
+    seen = run(forks("torch"), code, data, tmp_path)
     if "TorchGeo" in section:  # windows are random: theirs are others than ours
         image = [[8, 6, SIZE, SIZE], "torch.float32"]
         assert seen["shapes"] == [[image]] * 8

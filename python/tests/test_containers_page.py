@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shlex
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -60,16 +58,15 @@ def test_training_over_a_network(data, binary):
     assert asked
 
 
-def test_example(data, binary):
+def test_example(data, binary, forks, tmp_path):
     """The last example of `make demo` learns its labels, which are a threshold."""
-    pytest.importorskip("torch")
-    out = subprocess.run(
-        [sys.executable, ROOT / "examples/container.py", data / "coast.tacozip"],
-        check=True,
-        capture_output=True,
-        text=True,
-        env={**os.environ, "PYTHONPATH": str(ROOT / "python/src")},
-    ).stdout
+    command, log = [ROOT / "examples/container.py", data / "coast.tacozip"], tmp_path / "log"
+    p = forks("torch").run(command, log, tmp_path)
+    try:
+        assert p.wait(300) == 0, log.read_text()
+    finally:
+        p.kill()
+    out = log.read_text()
     right = re.search(r"held out +([\d.]+)% of 1728 pixels", out)
     assert right, out
     assert float(right[1]) > 95

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import sys
-import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -25,27 +23,11 @@ SECONDS = 500  # importing PyTorch twice takes a minute on a busy machine
 pytestmark = pytest.mark.usefixtures("binary")
 
 
-@pytest.fixture(scope="module")
-def forks() -> Iterator[Callable[[str], Forks]]:
-    """Returns a process that has imported PyTorch and a library."""
-    made: dict[str, Forks] = {}
-    with tempfile.TemporaryDirectory() as folder:  # pytest's names are too long for a socket
-
-        def of(library: str) -> Forks:
-            for name in ("torch", library):
-                if importlib.util.find_spec(name) is None:
-                    pytest.skip(f"needs {name}")
-            if library not in made:
-                made[library] = Forks(Path(folder) / library, dict.fromkeys(("torch", library)))
-            return made[library]
-
-        yield of
-        for f in made.values():
-            f.close()
-
-
-def ranks(forks: Forks, tmp_path: Path, folder: Path, library: str, how: str) -> list[Any]:
+def ranks(
+    forks: Callable[..., Forks], tmp_path: Path, folder: Path, library: str, how: str
+) -> list[Any]:
     """Runs rank.py once for each rank, and returns the outputs."""
+    imported = forks(*dict.fromkeys(("torch", library)))
     env = {
         "MASTER_ADDR": "127.0.0.1",
         "MASTER_PORT": str(free_port()),
@@ -61,7 +43,7 @@ def ranks(forks: Forks, tmp_path: Path, folder: Path, library: str, how: str) ->
         for r in range(WORLD):
             command = [TESTS / "rank.py", outs[r], folder, library, how]
             own = {"RANK": str(r), "LOCAL_RANK": str(r), "NODE_RANK": "0"}
-            running.append(forks.run(command, logs[r], tmp_path, **env, **own))
+            running.append(imported.run(command, logs[r], tmp_path, **env, **own))
         deadline = time.monotonic() + SECONDS
         for r, p in enumerate(running):
             code = p.wait(deadline - time.monotonic())
@@ -86,7 +68,7 @@ def ranks(forks: Forks, tmp_path: Path, folder: Path, library: str, how: str) ->
 )
 def test_every_sample_comes_once(chips, forks, tmp_path, library, how):  # noqa: F811
     """Epochs come in order, and a framework that requests two iterators skips none."""
-    answers = ranks(forks(library), tmp_path, chips[0], library, how)
+    answers = ranks(forks, tmp_path, chips[0], library, how)
     a, b = (x.get("epochs", x) for x in answers)
     assert len(a) == len(b) == 2, (a, b)
     for epoch, (of_a, of_b) in enumerate(zip(a, b, strict=True)):
@@ -106,6 +88,6 @@ def test_every_sample_comes_once(chips, forks, tmp_path, library, how):  # noqa:
     ],
 )
 def test_no_sample_is_lost_without_a_word(chips, forks, tmp_path, library, how, match):  # noqa: F811
-    for rank, answer in enumerate(ranks(forks(library), tmp_path, chips[0], library, how)):
+    for rank, answer in enumerate(ranks(forks, tmp_path, chips[0], library, how)):
         assert "RuntimeError" in answer.get("error", ""), answer
         assert match.format(rank=rank) in answer["error"]

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
+import contextlib
 import sys
 import time
-from pathlib import Path
 
 import pytest
 
@@ -108,7 +106,7 @@ def test_what_does_not_fit(loss, options, match):
 
 
 RANK = """
-import sys, torch, torch.distributed as d
+import signal, sys, torch, torch.distributed as d
 from chaski.torch import masked_mean
 
 rank, path = int(sys.argv[1]), sys.argv[2]
@@ -126,35 +124,32 @@ alone(x[valid]).square().mean().backward()
 for a, b in zip(net.parameters(), alone.parameters()):
     torch.testing.assert_close(a.grad, b.grad)
 open(f"{path}.{rank}", "x").close()
-sys.stdin.read()  # until the test ends this process
+signal.pause()  # until the test ends this process
 """
 
 
-def test_across_ranks(tmp_path):
+def test_across_ranks(forks, tmp_path):
     """The gradient of two ranks with unequal rows is that of one process with all rows.
 
     Each rank leaves a file once its gradients are right, and is killed: Gloo sometimes aborts a
     process that leaves its group while the other rank still runs.
     """
-    source = str(Path(__file__).parents[1] / "src")
-    code = f"import sys; sys.path.insert(0, {source!r})\n" + RANK
-    env = {**os.environ, "GLOO_SOCKET_IFNAME": "lo" if sys.platform == "linux" else "lo0"}
+    (tmp_path / "rank.py").write_text(RANK)
+    env = {"GLOO_SOCKET_IFNAME": "lo" if sys.platform == "linux" else "lo0"}
+    logs = [tmp_path / f"log.{r}" for r in range(2)]
+    command = [tmp_path / "rank.py"]
     ranks = [
-        subprocess.Popen(
-            [sys.executable, "-c", code, str(r), str(tmp_path / "store")],
-            env=env,
-            stdin=subprocess.PIPE,
-        )
+        forks("torch").run([*command, r, tmp_path / "store"], logs[r], tmp_path, **env)
         for r in range(2)
     ]
     right = [tmp_path / f"store.{r}" for r in range(2)]
     try:
         end = time.monotonic() + 300
         while not all(f.exists() for f in right) and time.monotonic() < end:
-            assert [p.poll() for p in ranks] == [None, None]
-            time.sleep(0.05)
+            for p, log in zip(ranks, logs, strict=True):
+                with contextlib.suppress(TimeoutError):
+                    assert p.wait(0.05) is None, log.read_text()
         assert [f.exists() for f in right] == [True, True]
     finally:
         for p in ranks:
             p.kill()
-            p.communicate()
