@@ -54,11 +54,12 @@ fi
 rm -f "$stamp"
 
 # Connections break during downloads of this size. pip's cache keeps the files that arrived, so a new
-# try fetches the rest.
+# try fetches the rest. Modules are compiled when they are imported: of those of PyTorch and the others, which take 30 s
+# of a core to compile, few ever are.
 pip() {
   local try
   for try in 1 2 3; do
-    "$venv/bin/python" -m pip install --disable-pip-version-check --quiet --retries 10 "$@" && return
+    "$venv/bin/python" -m pip install --disable-pip-version-check --quiet --no-compile --retries 10 "$@" && return
     say "pip failed (try $try of 3; $(df -Ph "$venv" | awk 'NR == 2 { print $4 }') free on this disk)"
     [ "$try" -eq 3 ] || sleep $((try * 10))
   done

@@ -28,6 +28,7 @@ import subprocess
 import sys
 import time
 import xml.etree.ElementTree as ET
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -61,6 +62,8 @@ NAME = re.compile(r"(?:func(?: \([^)]*\))?|var|const|type) (\w+)")
 PYTHON_TESTS = ["python/tests/test_rumi.py", "python/tests/test_rumi3.py"]
 # The tags of the Makefile, which dependencies are compiled with already, and that of slow tests.
 TAGS = "netgo,osusergo,disable_grpc_modules,soak"
+# Environments that are made at a time: while one unpacks, others download.
+INSTALLS = 3
 # How long mutated frames are compared.
 SETTINGS = {"CHASKI_SOAK": os.environ.get("CHASKI_SOAK", "10s")}
 
@@ -71,10 +74,14 @@ def say(text: str) -> None:
 
 
 def pip(python: Path | str, wanted: Path, *options: str | Path) -> None:
-    """Installs the packages that a file lists, and tries again once if a connection breaks."""
+    """Installs the packages that a file lists, and tries again once if a connection breaks.
+
+    The pip is this interpreter's, as one for each environment would take 4 s of a core. Modules are
+    compiled when they are imported: the tests import few of those that the packages have.
+    """
     say(f"installing {wanted.relative_to(ROOT)}")
-    run = [python, "-m", "pip", "install", "--disable-pip-version-check", "--quiet"]
-    run += ["--retries", "10", *options, "-r", wanted]
+    run = [sys.executable, "-m", "pip", "--python", python, "install", "--no-compile", "--quiet"]
+    run += ["--disable-pip-version-check", "--retries", "10", *options, "-r", wanted]
     if subprocess.run(run).returncode != 0:
         subprocess.run(run, check=True)
 
@@ -86,7 +93,8 @@ def environment(name: str) -> str:
     what = hashlib.sha256(wanted.read_bytes() + sys.executable.encode()).hexdigest()
     if stamp.exists() and stamp.read_text() == what:
         return str(python)
-    subprocess.run([sys.executable, "-m", "venv", "--clear", folder], check=True)
+    run = [sys.executable, "-m", "venv", "--clear", "--without-pip", folder]
+    subprocess.run(run, check=True)
     pip(python, wanted)
     stamp.write_text(what)
     return str(python)
@@ -249,7 +257,17 @@ def main() -> int:
     check_variables()
     candidates = guarded_tests()
     packages = sorted(candidates)
-    pythons = {name: environment(name) for name in sorted(set(VARIABLES.values()) - {LIBRARY})}
+    plain = {k: v for k, v in os.environ.items() if k not in VARIABLES} | SETTINGS
+    without = Results()
+    # Downloads wait for the network, so that the tests of Go run beside them.
+    with ThreadPoolExecutor(INSTALLS) as pool:
+        names = sorted(set(VARIABLES.values()) - {LIBRARY})
+        made = pool.map(environment, names)
+        say("which tests are guarded: " + " ".join([*packages, *PYTHON_TESTS]))
+        # Only the test itself knows whether it skips. With -short, those that do not try fewer
+        # cases.
+        without.go(packages, plain, "-short", "-run", only_tests(set().union(*candidates.values())))
+        pythons = dict(zip(names, made, strict=True))
     values = {v: pythons[name] for v, name in VARIABLES.items() if name != LIBRARY}
     left_out = ""
     for v in sorted(only - set(values)):
@@ -258,13 +276,7 @@ def main() -> int:
         if not values[v]:
             only.remove(v)
             left_out = f", without {VARIABLES[v]}"
-    plain = {k: v for k, v in os.environ.items() if k not in VARIABLES} | SETTINGS
     full = plain | {v: values[v] for v in only}
-
-    say("which tests are guarded: " + " ".join([*packages, *PYTHON_TESTS]))
-    without = Results()
-    # Only the test itself knows whether it skips. With -short, those that do not try fewer cases.
-    without.go(packages, plain, "-short", "-run", only_tests(set().union(*candidates.values())))
     without.pytest(pythons["rasters"], plain, HOME / "report.xml")
     guarded = without.skipped_for(only)
     for t in sorted(guarded):
