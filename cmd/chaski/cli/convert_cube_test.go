@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
+	"github.com/chaski-eo/chaski/tools/testkit/race"
 )
 
 // cubeRow is a line of the manifest of testdata/raster/rumi-3, and what `chaski info` and the original package say of
@@ -128,9 +129,12 @@ func TestConvertCubes(t *testing.T) {
 // again.
 func TestConvertSteps(t *testing.T) {
 	dir := t.TempDir()
-	for _, src := range cubeRows(t, "geo-") {
+	for i, src := range cubeRows(t, "geo-") {
 		from := testdata(t, "raster", "rumi-3", src.Path)
-		for _, to := range []string{"tog", "rumi", "rumi2"} {
+		for k, to := range []string{"tog", "rumi", "rumi2"} {
+			if race.Enabled && i%3 != k {
+				continue
+			}
 			out := filepath.Join(dir, src.Path, to)
 			r := ok(t, "convert", "--to", to, "--tile", "16", "--t", "all", from, "-o", out+"/")
 			if !strings.Contains(r.err, "left out: times") {

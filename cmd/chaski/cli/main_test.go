@@ -24,6 +24,7 @@ import (
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/npy"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
+	"github.com/chaski-eo/chaski/tools/testkit/race"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -599,6 +600,9 @@ func words(line string) (args []string) {
 
 // TestExamplesRun: every example in the help does what it says it does, with exit code 0.
 func TestExamplesRun(t *testing.T) {
+	if race.Enabled {
+		t.Skip("tests of the commands run the same goroutines")
+	}
 	dir := workplace(t)
 	n := 0
 	for _, c := range commands(newRoot(console.Env{})) {

@@ -10,6 +10,7 @@ import (
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/tiff"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
+	"github.com/chaski-eo/chaski/tools/testkit/race"
 )
 
 // TestCommandsOnPieces: cat, stats, verify and convert say the same about files whose chunks are decoded in pieces as
@@ -44,6 +45,9 @@ func TestCommandsOnPieces(t *testing.T) {
 			continue
 		}
 		codecs[x.Codec]++
+		if race.Enabled && codecs[x.Codec] > 2 {
+			continue // chunks of a codec are decoded by the same goroutines
+		}
 		if strings.Contains(path, "masks") {
 			masks++
 		}

@@ -22,6 +22,7 @@ import (
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/tools/testkit/netsim"
 	"github.com/chaski-eo/chaski/tools/testkit/netsim/fakes3"
+	"github.com/chaski-eo/chaski/tools/testkit/race"
 )
 
 // remotes puts files, by their paths, onto a web server and into a bucket. It returns the prefixes
@@ -45,7 +46,14 @@ func remotes(t *testing.T, files map[string][]byte) (web *netsim.Server, store *
 // gave for it.
 func TestRemoteFilesReadAsLocalOnes(t *testing.T) {
 	files := map[string][]byte{}
-	list := small(t)
+	list, least := small(t), 20
+	if race.Enabled { // all files run the same goroutines
+		some := list[:0]
+		for i := 0; i < len(list); i += 5 {
+			some = append(some, list[i])
+		}
+		list, least = some, 4
+	}
 	for _, f := range list {
 		b, err := os.ReadFile(filepath.Join(f.Dir, f.Path))
 		if err != nil {
@@ -81,7 +89,7 @@ func TestRemoteFilesReadAsLocalOnes(t *testing.T) {
 				t.Errorf("index %s: %+v", f.Path, a)
 			}
 		}
-		if n < 20 {
+		if n < least {
 			t.Errorf("%d files", n)
 		}
 	}
