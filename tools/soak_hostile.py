@@ -10,9 +10,10 @@ attack for --time seconds, then beside all of them for --together seconds; 0 lea
 clients it is entitled to 1/n of what it gets alone.
 
 Passed means, for each of these: the server lives; its resident memory stays below the limit; the
-modest client keeps 0.8 of its share; and within 2 s after the attackers are gone it has 0.95 of
-what it had alone. How long it waited for a batch, at the 99th percentile and as a multiple of that
-alone, is printed.
+modest client keeps 0.8 of its share; how long it waits for a batch is at the 99th percentile at
+most 3 times that alone; and within 2 s after the attackers are gone it has 0.95 of what it had
+alone. On a machine that does other work (--busy) a rate says little: there the share is by the
+processor time of the server, and of waits only one of more than 10 s fails.
 
 Everything listens on a Unix socket in a temporary folder, and every loop ends by count or time.
 """
@@ -25,6 +26,7 @@ import json
 import os
 import shutil
 import signal
+import socket
 import statistics
 import struct
 import subprocess
@@ -51,6 +53,9 @@ LIMIT = 1 << 30
 BUDGET = 700 << 20
 BATCH = 16
 AHEAD = 4  # tickets of the modest client
+SHARE = 0.8  # of what is the modest client's
+BACK = 0.95  # of its rate before, once the attackers are gone
+WAIT = 3.0  # times that alone, at the 99th percentile
 STALL = (
     10.0  # seconds: a hundred times the wait at the 99th percentile on a machine with a load of 15
 )
@@ -338,10 +343,57 @@ class Attack:
 
         self.at_once(16, ask)
 
+    def unread(self) -> None:
+        """Streams, one after the other, that ask for one batch and never read it."""
+        server = stub(self.target)
+        d = server.Describe(pb.DescribeRequest(spec=spec(str(self.data / "train"))))
+        over = threading.Event()
+
+        def asks() -> Iterator[pb.StreamRequest]:
+            yield pb.StreamRequest(credit=pb.Credit(batches=1))
+            yield pb.StreamRequest(ticket=ticket(d.handle, 0))
+            over.wait(self.left())
+
+        calls = []
+        while time.monotonic() < self.end:
+            calls.append(stub(self.target).Stream(asks(), timeout=self.left()))
+            over.wait(0.1)
+        for c in calls:
+            self.call(lambda c=c: [c.cancel(), c.code() and list(c)])
+
+    def idle(self) -> None:
+        """Four hundred connections without a call."""
+        path = self.target.removeprefix("unix:")
+        sockets = [socket.socket(socket.AF_UNIX) for _ in range(400)]
+        for s in sockets:
+            self.told["connected" if s.connect_ex(path) == 0 else "refused"] += 1
+        time.sleep(self.left())
+
+    def audit(self) -> None:
+        """As many refused calls as 64 threads can make, each a line of the log."""
+        self.describe(64, lambda i: spec(f"/outside/{i}"), 10**6)
+
+    def sql(self) -> None:
+        """Queries that double a text forty times, and that never end."""
+        text = "'x'"
+        for _ in range(40):
+            text = f"replace({text}, 'x', 'xx')"
+        endless = "WITH RECURSIVE t(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM t) "
+        queries = (f"SELECT length({text}) AS n FROM data", endless + "SELECT count(*) AS n FROM t")
+        container = pb.Containers(paths=[str(self.data / "coast.tacozip")])
+
+        def ask(s: Stub, i: int) -> None:
+            query = json.dumps({"sql": queries[i % 2]}).encode()
+            q = pb.AskRequest(table=pb.TableQuestion(containers=container, text=query))
+            for _ in s.Ask(iter([q]), timeout=self.left()):
+                pass
+
+        self.at_once(8, ask)
+
 
 ATTACKS = [
     *("reads", "weights", "csv", "describes", "mixture", "page", "glob", "greedy", "silent"),
-    *("seeds", "deaf", "asks", "refused", "streams"),
+    *("seeds", "deaf", "unread", "asks", "refused", "streams", "idle", "audit", "sql"),
 ]
 
 
@@ -511,7 +563,8 @@ class Got(NamedTuple):
     """What the modest client got in some time."""
 
     rate: float  # batches a second
-    wait: float  # at the 99th percentile, in seconds
+    half: float  # the median of its waits, in seconds
+    wait: float  # at the 99th percentile
     longest: float
     cpu: float  # processors that the server had
 
@@ -549,7 +602,17 @@ def measure(modest: Modest, seconds: float) -> Got:
     latest = max((at for at, _ in modest.batches), default=first)
     cpu = (after - before) / (last - first)
     rate = len(modest.during(first, last)) / (last - first)
-    return Got(rate, waits[int(0.99 * (len(waits) - 1))], max(waits[-1], last - latest), cpu)
+    half, most = (waits[int(p * (len(waits) - 1))] for p in (0.5, 0.99))
+    return Got(rate, half, most, max(waits[-1], last - latest), cpu)
+
+
+def recovered(modest: Modest, since: float, rate: float) -> float:
+    """How long it took from a moment until it got a rate for a second, in seconds; inf if never."""
+    last = time.monotonic() - 1
+    for k in range(int(10 * (last - since))):
+        if len(modest.during(since + k / 10, since + k / 10 + 1)) >= rate:
+            return k / 10
+    return float("inf")
 
 
 def besiege(
@@ -570,16 +633,20 @@ def besiege(
             out = "does not end"
         told.append(f"{n}: {out or 'nothing'}")
     stop(attackers)
+    gone = time.monotonic()
     time.sleep(2)
     after = measure(modest, 5)
+    back = recovered(modest, gone, BACK * before.rate)
     clients = len(names) + 1
     shares = (clients * beside.rate / before.rate, clients * beside.by_cpu / before.by_cpu)
     backs = (after.rate / before.rate, after.by_cpu / before.by_cpu)
     what = names[0] if len(names) == 1 else "all together"
     print(
         f"soak_hostile: {what:12} share {shares[0]:5.2f}, by cpu {shares[1]:5.2f}  "
-        f"p99 {beside.wait / before.wait:5.1f} x, at most {beside.longest:.1f} s  "
-        f"back {backs[0]:4.2f}, by cpu {backs[1]:4.2f}  "
+        f"p50 {1e3 * before.half:.0f}, {1e3 * beside.half:.0f} ms  "
+        f"p99 {1e3 * before.wait:.0f}, {1e3 * beside.wait:.0f} ms "
+        f"({beside.wait / before.wait:.1f} x), at most {beside.longest:.1f} s  "
+        f"back {backs[0]:4.2f}, by cpu {backs[1]:4.2f}, after {back:.1f} s  "
         f"cpu {before.cpu:.2f}, {beside.cpu:.2f}, {after.cpu:.2f}  "
         f"memory {watch.most >> 20:4} MiB  ({'; '.join(told)})",
         flush=True,
@@ -589,10 +656,14 @@ def besiege(
         wrong.append(f"{what}: the server is gone: {server.process.returncode}")
     if watch.most >= LIMIT:
         wrong.append(f"{what}: {watch.most >> 20} MiB of memory")
-    if shares[busy] < 0.8:
+    if shares[busy] < SHARE:
         wrong.append(f"{what}: the modest client has {shares[busy]:.2f} of its share")
-    if backs[busy] < 0.95:
+    if backs[busy] < BACK:
         wrong.append(f"{what}: afterwards the modest client has {backs[busy]:.2f} of before")
+    if not busy and beside.wait > WAIT * before.wait:
+        wrong.append(
+            f"{what}: the modest client waits {beside.wait / before.wait:.1f} times as long"
+        )
     if busy and beside.longest > STALL:
         wrong.append(f"{what}: the modest client waits for {beside.longest:.1f} s")
     return wrong
@@ -601,13 +672,14 @@ def besiege(
 def alone(modest: Modest) -> Got:
     """What the modest client gets by itself: the median of three measurements."""
     three = [measure(modest, 2) for _ in range(3)]
+    half = statistics.median(g.half for g in three)
     rate = statistics.median(g.rate for g in three)
     if rate == 0:
         sys.exit("soak_hostile: the modest client gets nothing")
     wait = max(1e-3, statistics.median(g.wait for g in three))
     # Its processor time is that of the same rate.
     cpu = rate / statistics.median(g.by_cpu for g in three)
-    return Got(rate, wait, max(g.longest for g in three), cpu)
+    return Got(rate, half, wait, max(g.longest for g in three), cpu)
 
 
 def main() -> int:

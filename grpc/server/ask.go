@@ -52,7 +52,7 @@ func (s *Server) Ask(g askStream) error {
 		return failed(err)
 	}
 	defer leave()
-	w := newWatch(g, &s.options, func() bool {
+	w := newWatch(g.Context(), g, &s.options, func() bool {
 		return s.questions.Wanted() || s.options.Loader.Budget.Waiting() > 0 || s.options.Loader.Budget.Asking()
 	})
 	w.sent = s.sentTo(g.Context())

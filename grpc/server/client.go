@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"fmt"
+	"io"
 	"net"
 	"net/netip"
 
@@ -45,7 +46,8 @@ func clientOf(ctx context.Context) clientID {
 	return "connection" // the gRPC server was not made with GRPCOptions
 }
 
-// namedListener tells the connections of a Unix socket by the process at their other end.
+// namedListener tells the connections of a Unix socket by the process at their other end. The local address of a
+// connection has the connection itself, so that whoever only knows addresses can close it (connections.TagConn).
 type namedListener struct{ net.Listener }
 
 // Accept implements net.Listener.
@@ -56,19 +58,44 @@ func (l namedListener) Accept() (net.Conn, error) {
 	}
 	u, ok := c.(*net.UnixConn)
 	if !ok {
-		return c, nil
+		if t, ok := c.(*net.TCPConn); ok {
+			return tcpConn{t}, nil
+		}
+		return otherConn{c}, nil
 	}
 	user, process, err := shm.Peer(u)
 	if err != nil || process == 0 { // 0: processes of other containers, which must not count as one
-		return c, nil
+		return otherConn{c}, nil
 	}
 	return namedConn{u, processAddr{user, process}}, nil
+}
+
+// tcpConn and otherConn are connections that can be closed by their local address. Of TCP, gRPC sets options by other
+// methods than those of net.Conn.
+type (
+	tcpConn   struct{ *net.TCPConn }
+	otherConn struct{ net.Conn }
+)
+
+// LocalAddr implements net.Conn.
+func (c tcpConn) LocalAddr() net.Addr { return closableAddr{c.TCPConn.LocalAddr(), c.TCPConn} }
+
+// LocalAddr implements net.Conn.
+func (c otherConn) LocalAddr() net.Addr { return closableAddr{c.Conn.LocalAddr(), c.Conn} }
+
+// closableAddr is the local address of a connection.
+type closableAddr struct {
+	net.Addr
+	conn io.Closer
 }
 
 type namedConn struct {
 	*net.UnixConn
 	from processAddr
 }
+
+// LocalAddr implements net.Conn.
+func (c namedConn) LocalAddr() net.Addr { return closableAddr{c.UnixConn.LocalAddr(), c.UnixConn} }
 
 // RemoteAddr implements net.Conn.
 func (c namedConn) RemoteAddr() net.Addr { return c.from }

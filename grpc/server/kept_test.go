@@ -191,3 +191,19 @@ func TestOneClientHoldsOneDataset(t *testing.T) {
 		}
 	})
 }
+
+// TestUnreadBatchesComeBack: while others wait for memory, a client that does not read a batch which the transport has
+// taken, and sends no further ticket, loses its stream and its connection, and so the batch comes back.
+func TestUnreadBatchesComeBack(t *testing.T) {
+	pressed(t, func(t *testing.T, h *house, newClient func() *raw) {
+		h.elems = 50_000 // a batch of 800 kB fits into one message, and not into what a client takes unasked
+		r := newClient()
+		r.ticket(&chaskiv1.Ticket{Id: 0, Handle: r.hash, Count: 4, RowStride: 1})
+		r.credit(1)
+		time.Sleep(2 * DefaultStallTimeout)
+		synctest.Wait()
+		if n := h.open[0].Live.Load(); n != 0 {
+			t.Errorf("%d batches are out", n)
+		}
+	})
+}

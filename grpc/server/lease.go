@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"io"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -89,11 +90,19 @@ func (l *lease) change(f func()) {
 // stream ends, but not those it had queued when the whole connection breaks: then they are called
 // back here.
 type connection struct {
-	number uint64 // names the connection
+	number uint64    // names the connection
+	conn   io.Closer // nil if it is not known
 
 	mu     sync.Mutex
 	leases map[*lease]struct{}
 	ended  bool
+}
+
+// hangUp closes the connection, with all streams of it.
+func (c *connection) hangUp() {
+	if c != nil && c.conn != nil {
+		_ = c.conn.Close() // the client is not told anything
+	}
 }
 
 func (c *connection) forget(l *lease) {
@@ -123,8 +132,11 @@ type connections struct{}
 // lastConnection is the number of the last connection of all servers of the process.
 var lastConnection atomic.Uint64
 
-func (connections) TagConn(ctx context.Context, _ *stats.ConnTagInfo) context.Context {
+func (connections) TagConn(ctx context.Context, info *stats.ConnTagInfo) context.Context {
 	c := &connection{number: lastConnection.Add(1), leases: map[*lease]struct{}{}}
+	if at, ok := info.LocalAddr.(closableAddr); ok {
+		c.conn = at.conn
+	}
 	return context.WithValue(ctx, connectionKey{}, c)
 }
 

@@ -50,10 +50,12 @@ func (s *Server) Read(r *chaskiv1.ReadRequest, g grpc.ServerStreamingServer[chas
 	}
 	b := &loader.Batch{Tensors: []loader.Tensor{{Name: ReadTensor, DType: a.DType, Axes: a.Axes,
 		Shape: shape, Data: a.Data}}}
-	w := newWatch(g, &s.options, func() bool { return s.reads.Wanted() || s.options.Loader.Budget.Waiting() > 0 })
+	w := newWatch(g.Context(), g, &s.options, func() bool {
+		return s.reads.Wanted() || s.options.Loader.Budget.Waiting() > 0
+	})
 	w.sent = s.sentTo(g.Context())
 	return w.run(&s.answering, func() error {
-		l := conn.lend(a.Release)
+		l := conn.lend(w.lend(a.Release))
 		defer l.done()
 		segments, total := payload.Encode(b)
 		return sendParts(w, 0, segments, total, s.options.PartBytes, l)

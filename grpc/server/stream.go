@@ -71,7 +71,7 @@ func (s *stream) serve() error {
 	s.ctx = resources.WithTurn(ctx, s.turn())
 	go s.receive()
 
-	s.watch = newWatch(s.grpc, &s.server.options, s.wanted)
+	s.watch = newWatch(ctx, s.grpc, &s.server.options, s.wanted)
 	s.watch.sent = s.server.sentTo(ctx)
 	return s.watch.run(&s.server.answering, func() error {
 		defer s.tearDown()
@@ -460,7 +460,7 @@ func (s *stream) send(o *order, b *loader.Batch) error {
 
 // sendCopy sends b in parts. Its memory is released when the transport has written the last one.
 func (s *stream) sendCopy(ticket uint64, b *loader.Batch) error {
-	l := s.conn.lend(b.Release)
+	l := s.conn.lend(s.watch.lend(b.Release))
 	defer l.done()
 	segments, total := payload.Encode(b)
 	if err := sendParts(s.watch, ticket, segments, total, s.server.options.PartBytes, l); err != nil {

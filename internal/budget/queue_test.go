@@ -296,8 +296,8 @@ func TestNewClientsStarveNobody(t *testing.T) {
 	})
 }
 
-// TestSmallRequestsDoNotWaitForLargeOnes: a request that fits passes one of another client that does not, and does so
-// until its client was given as much as the other one asks for again.
+// TestSmallRequestsDoNotWaitForLargeOnes: a request that fits passes one of another client that does not, until its
+// client was given as much as the other one would have been: 600 bytes that it was, and 600 that it asks for.
 func TestSmallRequestsDoNotWaitForLargeOnes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := New(800, clientOf)
@@ -324,7 +324,7 @@ func TestSmallRequestsDoNotWaitForLargeOnes(t *testing.T) {
 			}
 			b.Release(30)
 		}
-		if passed < 600/30 || passed > 600/30+1 {
+		if passed < 1200/30-1 || passed > 1200/30+1 {
 			t.Errorf("%d requests of 30 bytes have passed one of 600", passed)
 		}
 		cancel()
