@@ -1,0 +1,134 @@
+package container
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"io"
+	"os"
+	"path"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
+	"github.com/chaski-eo/chaski/cmd/chaski/internal/flags"
+	"github.com/chaski-eo/chaski/cmd/chaski/internal/open"
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/pathname"
+	"github.com/chaski-eo/chaski/ops/card"
+	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/store/taco/build"
+)
+
+type cardFlags struct {
+	containerFlags
+	to, out, url string
+	year         int
+}
+
+// NewCard returns the command card.
+func NewCard(env console.Env) *cobra.Command {
+	var f cardFlags
+	cmd := &cobra.Command{
+		Use:   "card [flags] CONTAINER",
+		Short: "Describe a container: data card, page, or entry of a catalog",
+		Long: `Print a description of a container, made of its COLLECTION.json, tables and columns.
+
+--to says in which form: markdown (a data card), html (one page), huggingface (the card of a repository there:
+Markdown with a header), croissant (JSON of Croissant 1.0), datacite (JSON of DataCite 4.5, to register a DOI)
+or stac (a collection of STAC 1.0). croissant has the SHA-256 of a local ZIP, or of the table of a folder,
+which it reads whole.`,
+		Example: `  chaski card data.tacozip
+  chaski card --to html -o card.html data.tacozip
+  chaski card --to stac --url https://data.example.org/data.tacozip data.tacozip`,
+		Args: console.ExactlyOne("CONTAINER"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return f.warn(env, f.run(cmd.Context(), env, args[0]))
+		},
+	}
+	fl := cmd.Flags()
+	fl.StringVar(&f.to, "to", "markdown", "markdown, html, huggingface, croissant, datacite or stac")
+	fl.StringVarP(&f.out, "output", "o", "-", "`FILE` to write, - for standard output")
+	flags.NonEmptyVar(fl, &f.url, "url", "`URL` where the container is published")
+	fl.IntVar(&f.year, "year", 0, "`YEAR` of its publication (default: this year)")
+	f.containerFlags.add(fl)
+	return cmd
+}
+
+func (f *cardFlags) run(ctx context.Context, env console.Env, name string) error {
+	if err := console.FirstError(console.OneOf("to", f.to, card.Forms...),
+		console.Between("year", f.year, 0, 9999)); err != nil {
+		return err
+	}
+	files := open.NewOpener(true)
+	defer files.Close()
+	d, err := f.open(ctx, files, []string{name})
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	o := card.Options{Name: name, URL: f.url, Year: f.year}
+	if o.URL == "" && source.IsRemote(name) {
+		o.URL = name
+	}
+	if o.Year == 0 {
+		o.Year = time.Now().Year()
+	}
+	var local string
+	local, o.File, o.ZIP = described(name)
+	o.SHA256 = func() (string, error) {
+		if source.IsRemote(name) {
+			return "", fault.WithFile(fault.New(fault.Unsupported, "file", fault.NoOffset,
+				"is not local: Croissant needs the sum of all its bytes"), name)
+		}
+		return sumOf(local)
+	}
+	c, err := card.New(ctx, d, o)
+	if err != nil {
+		return fault.WithFile(err, name)
+	}
+	b, err := c.Write(f.to)
+	if err != nil {
+		return err
+	}
+	return console.WriteFile(f.out, env.Out, func(w io.Writer) error {
+		_, err := w.Write(b)
+		return err
+	})
+}
+
+// described returns the file that Croissant describes, its name beside the card, and whether it is a ZIP.
+func described(name string) (local, file string, zip bool) {
+	table := "METADATA/level0.parquet"
+	st, err := os.Stat(name)
+	switch {
+	case err != nil || !st.IsDir():
+		return name, path.Base(filepath.ToSlash(name)), build.FormOf(name) == build.ZIP
+	case build.FormOf(name) == build.Tacocat:
+		table = "level0.parquet"
+	case !exists(pathname.Join(name, table)):
+		table = ".tacocat/level0.parquet"
+	}
+	return pathname.Join(name, table), table, false
+}
+
+func exists(name string) bool {
+	_, err := os.Stat(name)
+	return err == nil
+}
+
+// sumOf returns the SHA-256 of a file in hex.
+func sumOf(name string) (string, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close() //nolint:errcheck // it was only read
+	h := sha256.New()
+	if _, err := io.Copy(h, f); err != nil {
+		return "", err
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}

@@ -1,0 +1,192 @@
+// Package card describes a container for people and for catalogs of data sets: as Markdown, HTML and a dataset card of
+// Hugging Face, and in the forms of Croissant 1.0, DataCite 4.5 and STAC 1.0.
+package card
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/store/taco"
+	"github.com/chaski-eo/chaski/store/taco/build"
+)
+
+// Options say what is not in the container.
+type Options struct {
+	// Name is the container's file or folder, as it is called where the card is read.
+	Name string
+	// URL is where the data set is published, "" if that is not known.
+	URL string
+	// Year is the year of its publication, which DataCite wants.
+	Year int
+	// SHA256 returns the sum of File, in hex, for Croissant.
+	SHA256 func() (string, error)
+	// File is the file that Croissant describes: the container, or of a folder the table of its samples.
+	File string
+	// ZIP says that File is a ZIP, with the table of samples in METADATA/level0.parquet.
+	ZIP bool
+}
+
+// Card is a description of a container.
+type Card struct {
+	build.Collection
+	Options Options
+	Samples int
+	Levels  []Level
+	Labels  []Class
+	Bands   []Band
+	Papers  []Paper
+	Notes   []Note // further members that are text
+}
+
+// Level is a level of the tree.
+type Level struct {
+	Rows    int
+	Columns []Column
+}
+
+// Column is a column of a level, of which taco:field_schema tells.
+type Column struct{ Name, Type, About string }
+
+// Class is a member of labels:classes.
+type Class struct {
+	Name     string `json:"name"`
+	Category any    `json:"category"`
+	About    string `json:"description"`
+}
+
+// Band is a member of optical:bands.
+type Band struct {
+	Name   string   `json:"name"`
+	Common string   `json:"common_name"`
+	About  string   `json:"description"`
+	Centre *float64 `json:"center_wavelength"`
+	Unit   string   `json:"unit"`
+}
+
+// Paper is a member of publications.
+type Paper struct {
+	DOI      string `json:"doi"`
+	Citation string `json:"citation"`
+	Summary  string `json:"summary"`
+}
+
+// Note is a member of COLLECTION.json that is text.
+type Note struct{ Name, Text string }
+
+// forms are the writers of cards.
+var forms = map[string]func(c *Card) ([]byte, error){"markdown": markdown, "html": page, "huggingface": huggingFace,
+	"croissant": croissant, "datacite": dataCite, "stac": stac}
+
+// Forms are the names of the forms.
+var Forms = []string{"markdown", "html", "huggingface", "croissant", "datacite", "stac"}
+
+// Write returns a card in one of Forms.
+func (c *Card) Write(form string) ([]byte, error) {
+	write := forms[form]
+	if write == nil {
+		return nil, fmt.Errorf("%q is none of %s", form, strings.Join(Forms, ", "))
+	}
+	return write(c)
+}
+
+// New describes a dataset. A member of an extension that has another form than the extension says is left out.
+func New(ctx context.Context, d *taco.Dataset, o Options) (*Card, error) {
+	about, err := build.CollectionOf(d)
+	if err != nil {
+		return nil, err
+	}
+	if about.ID == "" {
+		return nil, fault.New(fault.Unsupported, "COLLECTION.json", fault.NoOffset,
+			"has no id: a container without a description has no card")
+	}
+	c := &Card{Collection: *about, Options: o}
+	rows, err := d.Visible(ctx, 0)
+	if err != nil {
+		return nil, err
+	}
+	c.Samples = len(rows)
+	var fields map[string][][3]string
+	var doc map[string]json.RawMessage
+	if json.Unmarshal(d.Collection(), &doc) == nil {
+		_ = json.Unmarshal(doc["taco:field_schema"], &fields) // its descriptions are an extra
+	}
+	for k := range d.Levels() {
+		t, err := d.Level(ctx, k)
+		if err != nil {
+			return nil, err
+		}
+		told := map[string]string{}
+		for _, f := range fields["level"+strconv.Itoa(k)] {
+			told[f[0]] = f[2]
+		}
+		l := Level{Rows: t.Len()}
+		for _, column := range t.Columns() {
+			if !strings.HasPrefix(column.Name, "internal:") {
+				l.Columns = append(l.Columns, Column{column.Name, column.Type.String(), told[column.Name]})
+			}
+		}
+		c.Levels = append(c.Levels, l)
+	}
+	c.extensions()
+	return c, nil
+}
+
+// extensions reads the members of the extensions.
+func (c *Card) extensions() {
+	_ = json.Unmarshal(c.More["labels:classes"], &c.Labels)
+	_ = json.Unmarshal(c.More["optical:bands"], &c.Bands)
+	_ = json.Unmarshal(c.More["publications"], &c.Papers)
+	for _, name := range slices.Sorted(maps.Keys(c.More)) {
+		var text string
+		if json.Unmarshal(c.More[name], &text) == nil && text != "" {
+			c.Notes = append(c.Notes, Note{name, text})
+		}
+	}
+}
+
+// Heading returns the title, or the id without one.
+func (c *Card) Heading() string {
+	if c.Title != "" {
+		return c.Title
+	}
+	return c.ID
+}
+
+// Person is a provider or curator.
+type Person struct{ Name, Organization, Role string }
+
+// People returns providers or curators. A member without a name has that of its organization.
+func People(list []map[string]any) (out []Person) {
+	text := func(m map[string]any, name string) string {
+		s, _ := m[name].(string)
+		return s
+	}
+	for _, m := range list {
+		p := Person{text(m, "name"), text(m, "organization"), text(m, "role")}
+		if p.Name == "" {
+			p.Name, p.Organization = p.Organization, ""
+		}
+		if p.Name != "" {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// String returns the person in words.
+func (p Person) String() string {
+	s := p.Name
+	if p.Organization != "" {
+		s += ", " + p.Organization
+	}
+	if p.Role != "" {
+		s += " (" + p.Role + ")"
+	}
+	return s
+}
