@@ -520,7 +520,9 @@ func TestSlotWithin(t *testing.T) {
 					if err := s.Tick(t.Context()); err != nil {
 						t.Error(err)
 					}
-					most.Store(max(most.Load(), int64(outer.Taken()+inner.Taken())))
+					n := int64(outer.Taken() + inner.Taken())
+					for m := most.Load(); n > m && !most.CompareAndSwap(m, n); m = most.Load() {
+					}
 					time.Sleep(2 * Slice)
 				}
 			})
