@@ -59,6 +59,9 @@ func (d *dataset) compileGround(ctx context.Context, e *Engine, to *shuffle.Samp
 	}
 	o := scenes.Options{Resolution: s.Resolution, Edge: s.Edge, Samples: s.PerEpoch, CRS: s.Ground.CRS,
 		Length: s.Length}
+	if j := d.extras.Joined; j != nil && s.Cover != spec.CoverAny {
+		o.All = j.Count()
+	}
 	o.Side, o.Stride = s.Side()
 	if o.Within, err = d.within(ctx, e); err != nil {
 		return err
@@ -206,12 +209,13 @@ func (d *dataset) scenes(ctx context.Context, e *Engine) ([]scenes.Scene, error)
 			break
 		}
 		g.Go(crash.Guard(func() error {
-			a, err := d.table.Asset(ctx, d.rasters[0].TableColumn, row(i))
+			dataset, lead := d.leads(row(i))
+			a, err := d.table.Asset(ctx, lead, row(i))
 			if err == nil {
 				err = knowsPlace(&a)
 			}
 			if err == nil {
-				list[i] = scenes.Scene{Row: row(i), Name: a.Name(), Place: *a.Place}
+				list[i] = scenes.Scene{Row: row(i), Name: a.Name(), Place: *a.Place, Dataset: dataset}
 				return nil
 			}
 			list[i].Row = -1
@@ -231,6 +235,22 @@ func (d *dataset) scenes(ctx context.Context, e *Engine) ([]scenes.Scene, error)
 		return nil, d.left.first
 	}
 	return list, nil
+}
+
+// leads returns the dataset that a row is of, and the column of the table with the raster whose place is that of the
+// scene.
+func (d *dataset) leads(row int64) (dataset, column int) {
+	j := d.extras.Joined
+	if j == nil {
+		return 0, d.rasters[0].TableColumn
+	}
+	k, _ := j.Dataset(row)
+	for _, r := range d.rasters {
+		if j.Has(r.TableColumn, k) {
+			return k, r.TableColumn
+		}
+	}
+	panic("loader: a dataset of scenes without a field") // openJoined opens those that fields name
 }
 
 // leftOut counts scenes that cannot be read, or lie where the maps of windows show nothing, and are left out by the
@@ -345,6 +365,8 @@ func (d *dataset) preferred(ctx context.Context, list []scenes.Scene, rule strin
 	for i := range all {
 		list[i] = all[i].scene
 	}
+	// The row of a window is then of the first dataset that is there.
+	slices.SortStableFunc(list, func(a, b scenes.Scene) int { return cmp.Compare(a.Dataset, b.Dataset) })
 	return nil
 }
 
@@ -380,7 +402,7 @@ func (d *dataset) windowAsset(p *shuffle.Plan, draw *shuffle.Draw) catalog.Asset
 func (d *dataset) seen(p *shuffle.Plan, draw *shuffle.Draw, step int) []int64 {
 	only := d.sampler.Mosaic == spec.MosaicNone
 	if d.steps == 0 {
-		if only {
+		if only && d.extras.Joined == nil {
 			return []int64{draw.Row}
 		}
 		return d.ground.Rows(nil, p.Place(draw))
@@ -395,6 +417,24 @@ func (d *dataset) seen(p *shuffle.Plan, draw *shuffle.Draw, step int) []int64 {
 	return steps[step]
 }
 
+// of returns those of some rows that a field has rasters in, with the mosaic "none" the first one.
+func (d *dataset) of(f *pixels.Raster, seen []int64) []int64 {
+	j := d.extras.Joined
+	if j == nil {
+		return seen
+	}
+	var own []int64
+	for _, row := range seen {
+		if k, _ := j.Dataset(row); j.Has(f.TableColumn, k) {
+			own = append(own, row)
+		}
+	}
+	if d.sampler.Mosaic == spec.MosaicNone && len(own) > 1 {
+		own = own[:1]
+	}
+	return own
+}
+
 // eachScene calls do for the scenes that a draw's window takes pixels of a raster field from, the preferred ones first:
 // with the window's mapping to the scene, the bands that the field takes of it, and whether no scene follows. Where the
 // window is coarser, a scene is one of its overviews. part is the part of a stack that the field is, or -1. It stops
@@ -404,7 +444,7 @@ func (e *Engine) eachScene(ctx context.Context, d *dataset, draw *shuffle.Draw, 
 	place := e.plan.Place(draw)
 	window := d.ground.Window(place)
 	f := d.rasters[field]
-	seen := d.seen(e.plan, draw, step)
+	seen := d.of(f, d.seen(e.plan, draw, step))
 	for i, row := range seen {
 		a, err := d.table.Asset(ctx, f.TableColumn, row)
 		if err != nil {

@@ -41,7 +41,16 @@ from chaski._plain import (
     Until,
     Where,
 )
-from chaski._sources import GridJson, GroundJson, RowsJson, SamplerJson, Split, StrataJson, TimeJson
+from chaski._sources import (
+    GridJson,
+    GroundJson,
+    RowsJson,
+    SamplerJson,
+    Scenes,
+    Split,
+    StrataJson,
+    TimeJson,
+)
 
 VERSION = {version}
 Augment: TypeAlias = {augment}
@@ -57,7 +66,7 @@ FieldLike: TypeAlias = Field | Points | Vector | Coco | str | Mapping[str, Any]
 Sampler: TypeAlias = (
     WholeChip | RandomWindow | Grid | ResizedWindow | WeightedWindow | TileWindow | GeoWindow
 )
-SourceLike: TypeAlias = Path | Sequence[Path] | Columns | Mixture
+SourceLike: TypeAlias = Path | Sequence[Path] | Columns | Mixture | Scenes
 """
 
 # A class, the type of the schema that it is made of ("Spec" is the schema itself) if that has
@@ -143,6 +152,7 @@ class Field
     patterns
     grid: Literal["first"] | float | None = None
     classes
+    scenes
 
 class Pixels of Field
         What the pixels of a batch look like: defaults of all raster fields.
@@ -262,6 +272,7 @@ class GeoWindow(GroundJson) of Sampler, geo_window
     length
     order
     step
+    cover
     overviews: Literal["auto", "all", "none"] | bool = "auto"
         {overviews} True and False are "all" and "none".
 

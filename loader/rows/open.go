@@ -108,7 +108,11 @@ func WithOwnFields(ctx context.Context, s spec.Spec, o resources.Options) (spec.
 // Open opens the dataset of a source with the fields from. Options that do not suit the kind of
 // dataset are errors.
 func Open(ctx context.Context, src spec.Source, from []spec.Field, o resources.Options) (Table, error) {
-	flat, stacks := flatten(spec.RowFields(from))
+	from = spec.RowFields(from)
+	if slices.ContainsFunc(from, func(f spec.Field) bool { return f.Scenes != nil }) {
+		return openJoined(ctx, src, from, o)
+	}
+	flat, stacks := flatten(from)
 	t, err := openFlat(ctx, src, flat, o)
 	if err != nil || stacks == nil {
 		return t, err

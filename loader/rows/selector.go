@@ -355,7 +355,13 @@ func selectRows(ctx context.Context, t Table, s *spec.Subset, o resources.Option
 // Selected returns the rows that meet the conditions and the split of a source, ascending; nil for
 // all. No row left is fault.NotFound.
 func Selected(ctx context.Context, t Table, src spec.Source, o resources.Options) ([]uint32, error) {
-	rows, err := selectRows(ctx, t, &src.Subset, o)
+	var rows []uint32
+	var err error
+	if j := t.Extras().Joined; j != nil {
+		rows, err = j.Selected(ctx, &src.Subset, o)
+	} else {
+		rows, err = selectRows(ctx, t, &src.Subset, o)
+	}
 	if err == nil && rows != nil && len(rows) == 0 {
 		err = fault.WithFile(fault.New(fault.NotFound, "dataset", fault.NoOffset,
 			"none of its %d rows is selected", t.Len()), src.Source)

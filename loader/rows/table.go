@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/tables"
@@ -67,6 +68,23 @@ type Extras struct {
 	Coordinate func(row int64) int64
 	// Selected is true if the rows are those that the conditions and the split of the source leave.
 	Selected bool
+	// Joined is nil unless the rows are those of several datasets of scenes, one after the other.
+	Joined Datasets
+}
+
+// Datasets are several datasets of scenes in one table. A field has assets in the rows of some of them.
+type Datasets interface {
+	// Count returns how many there are.
+	Count() int
+	// Dataset returns the number of the dataset that a row is of, and the row in it.
+	Dataset(row int64) (int, int64)
+	// Has reports whether a field has assets in the rows of a dataset.
+	Has(field, dataset int) bool
+	// FirstAsset returns the first asset of a field that can be read, as FirstAssets does. rows are the selected
+	// ones, nil for all.
+	FirstAsset(ctx context.Context, field int, policy string, rows []uint32) (catalog.Asset, error)
+	// Selected returns the rows that a subset selects of the first dataset, and all of the others; nil for all.
+	Selected(ctx context.Context, s *spec.Subset, o resources.Options) ([]uint32, error)
 }
 
 // firstTries bounds how many samples FirstAssets tries. A dataset in which all samples are bad

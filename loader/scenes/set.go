@@ -26,6 +26,8 @@ type Scene struct {
 	Row   int64
 	Name  string
 	Place catalog.Place
+	// Dataset is the number of the dataset that the scene is of.
+	Dataset int
 	// Step is the same for the scenes of one step of a sequence; negative for a step of its own. Rank orders steps by
 	// the first scene of each; equal ones stay in the order of the scenes.
 	Step int64
@@ -49,6 +51,7 @@ type Options struct {
 	Within     []Area  // middles of random windows lie in each of them, and windows of a grid touch each
 	Part       *Part   // windows lie in it with all their pixels; nil for all
 	Length     int     // of sequences; 0 without steps
+	All        int     // windows lie where each of so many datasets has scenes; 0: where any of them has
 	// Bad decides what becomes of a scene whose place is not known well enough, or that the maps cannot show: New goes
 	// on without it, or fails with the error that Bad returns. Default: New fails with err.
 	Bad func(s *Scene, err error) error
@@ -73,8 +76,9 @@ type Map struct {
 
 // foot is a footprint on a map, and the scenes that have it, by their numbers.
 type foot struct {
-	pieces []orb.Polygon
-	scenes []int32
+	pieces  []orb.Polygon
+	scenes  []int32
+	dataset int
 }
 
 // Set is where windows may lie, and the scenes that they see. It is safe for concurrent use.
@@ -175,18 +179,25 @@ type footprint struct {
 	at     orb.Polygon // longitudes and latitudes
 	bound  orb.Bound   // of at
 	scenes []int32
+
+	dataset int
 }
 
-// footprints returns the places of scenes, each once.
+// footprints returns the places of the scenes of each dataset, each once.
 func footprints(scenes []Scene, o *Options) (list []footprint, _ error) {
-	known := map[catalog.Place]int{}
+	type key struct {
+		place   catalog.Place
+		dataset int
+	}
+	known := map[key]int{}
 	var all []footprint
 	for i, s := range scenes {
-		k, ok := known[s.Place]
+		at := key{s.Place, s.Dataset}
+		k, ok := known[at]
 		if !ok {
 			k = len(all)
-			known[s.Place] = k
-			all = append(all, footprint{place: s.Place})
+			known[at] = k
+			all = append(all, footprint{place: s.Place, dataset: s.Dataset})
 		}
 		all[k].scenes = append(all[k].scenes, int32(i))
 	}
@@ -299,7 +310,7 @@ func (m *Map) add(f *footprint, pieces []orb.Polygon) {
 		m.seen = orb.Bound{Min: orb.Point{math.Inf(1), math.Inf(1)}, Max: orb.Point{math.Inf(-1), math.Inf(-1)}}
 	}
 	m.see(f.bound)
-	m.feet = append(m.feet, foot{pieces, f.scenes})
+	m.feet = append(m.feet, foot{pieces, f.scenes, f.dataset})
 }
 
 // see adds a box of longitudes and latitudes to what the map's footprints have.
@@ -410,22 +421,33 @@ func (s *Set) spans(cell float64) float64 {
 // cells returns the cells of the map, of pixels a side.
 func (m *Map) cells(pixels int, o *Options) (cells, error) {
 	l := lattice{size: float64(pixels) * o.Resolution, touched: o.Stride > 0}
-	var list []span
-	for _, f := range m.feet {
-		for _, p := range f.pieces {
-			b := p.Bound()
-			if lo := max(-b.Min[0], b.Max[0], -b.Min[1], b.Max[1]) / l.size; !(lo < 1<<28) {
-				return nil, fault.New(fault.Limit, "dataset", fault.NoOffset,
-					"cells of %v m are too small for a scene at %v", l.size, b)
+	var all, before cells
+	for k := range max(o.All, 1) {
+		var list []span
+		for _, f := range m.feet {
+			if o.All > 0 && f.dataset != k {
+				continue
 			}
-			list = l.draw(list, p)
+			for _, p := range f.pieces {
+				b := p.Bound()
+				if lo := max(-b.Min[0], b.Max[0], -b.Min[1], b.Max[1]) / l.size; !(lo < 1<<28) {
+					return nil, fault.New(fault.Limit, "dataset", fault.NoOffset,
+						"cells of %v m are too small for a scene at %v", l.size, b)
+				}
+				list = l.draw(list, p)
+			}
 		}
+		own := joined(list)
+		if !o.Edge && o.Stride == 0 {
+			// One cell more than the window reaches: a cell counts by its centre, so that half of it may lie outside.
+			own = own.shrunk(int32((o.Side/2+pixels-1)/pixels) + 1)
+		}
+		if all = own; k > 0 {
+			all = before.both(own)
+		}
+		before = all
 	}
-	all := joined(list)
-	if !o.Edge && o.Stride == 0 {
-		// One cell more than the window reaches: a cell counts by its centre, so that half of it may lie outside.
-		all = all.shrunk(int32((o.Side/2+pixels-1)/pixels) + 1)
-	}
+	var list []span
 	within, own := o.Within, 0
 	if o.CRS == UTM {
 		own = 1
@@ -615,6 +637,9 @@ func (s *Set) Digest(w io.Writer) {
 		for _, p := range c.Place.Corners {
 			number(int64(math.Float64bits(p[0])))
 			number(int64(math.Float64bits(p[1])))
+		}
+		if c.Dataset > 0 {
+			number(int64(c.Dataset))
 		}
 		if s.length > 0 {
 			number(c.Step)

@@ -56,6 +56,9 @@ type Ground struct {
 	// stands for the days in UTC of the column "datetime", "day:acquired" for those of another one. Default: each scene
 	// is a step.
 	Step string `json:"step,omitempty"`
+	// Cover says where windows lie if fields have scenes of several datasets (Field.Scenes): "all" (default) where
+	// every dataset has ground, "any" where one of them has. There the fields of the others are missing.
+	Cover string `json:"cover,omitempty"`
 	// Overviews says which fields are read from the overviews of a TIFF where windows are coarser than its pixels: from
 	// the coarsest whose pixels are no larger than those of the window. "auto" (default): fields that are resampled
 	// bilinearly or antialiased; others, such as labels, are read from the raster itself, because their overviews may
@@ -76,6 +79,12 @@ const (
 	MosaicMedian = "median"
 )
 
+// Values of Ground.Cover.
+const (
+	CoverAll = "all"
+	CoverAny = "any"
+)
+
 // Values of Ground.Overviews.
 const (
 	AutoOverviews = "auto"
@@ -91,7 +100,7 @@ var mosaics = []string{MosaicFirst, MosaicNone, MosaicMean, MosaicMedian}
 func (g *Ground) set() bool {
 	return g.SizeM != 0 || g.Resolution != 0 || g.CRS != "" || g.Bounds != nil || g.BoundsCRS != 0 || g.ROI != "" ||
 		g.PerEpoch != 0 || g.StrideM != 0 || g.Edge || g.Pick != "" || g.Mosaic != "" || g.Overviews != "" ||
-		g.Length != 0 || g.Order != "" || g.Step != ""
+		g.Length != 0 || g.Order != "" || g.Step != "" || g.Cover != ""
 }
 
 func (g Ground) withDefaults() Ground {
@@ -139,6 +148,8 @@ func (g *Ground) validate(s *Sampler) error {
 		return fmt.Errorf("per_epoch is %d: it must be at least 1", g.PerEpoch)
 	case !slices.Contains(mosaics, g.Mosaic):
 		return fmt.Errorf("mosaic is %q: it must be one of %q", g.Mosaic, mosaics)
+	case !slices.Contains([]string{"", CoverAll, CoverAny}, g.Cover):
+		return fmt.Errorf("cover is %q: it must be %q or %q", g.Cover, CoverAll, CoverAny)
 	case !slices.Contains(overviews, g.Overviews):
 		return fmt.Errorf("overviews is %q: it must be one of %q", g.Overviews, overviews)
 	case g.Length < 0 || g.Length > maxSteps:
@@ -241,6 +252,17 @@ func (s *Spec) validateGround() error {
 	for i, o := range subsets {
 		if o.Split != nil && !o.Split.OfRows() && cmp.Or(all[i], all[0]).Kind != GroundWindow {
 			return fmt.Errorf("split by %q is for the sampler %q: others take \"cell\"", ByPlace, GroundWindow)
+		}
+	}
+	joined := slices.IndexFunc(s.Fields, func(f Field) bool { return f.Scenes != nil })
+	for _, o := range all {
+		switch {
+		case joined < 0:
+		case cmp.Or(o, all[0]).Kind != GroundWindow:
+			return fmt.Errorf("field %q: scenes is for the sampler %q", s.Fields[joined].Name, GroundWindow)
+		case cmp.Or(o, all[0]).Length > 0:
+			return fmt.Errorf("field %q: scenes of several datasets are not sequences: length is %d",
+				s.Fields[joined].Name, cmp.Or(o, all[0]).Length)
 		}
 	}
 	if !slices.ContainsFunc(all, func(o *Sampler) bool { return o != nil && o.Kind == GroundWindow }) {

@@ -45,6 +45,9 @@ func (s Spec) Places() string {
 			if f.Vector != nil {
 				b.WriteString("\x00" + f.Vector.Path)
 			}
+			for _, p := range f.Scenes {
+				b.WriteString("\x00scenes " + p)
+			}
 		}
 	}
 	points(s.Fields)
@@ -99,6 +102,8 @@ func placelessFields(fields []Field) []Field {
 	for i := range fields {
 		// A kind only states what the column holds, which the fingerprint of the dataset covers.
 		fields[i].Kind = ""
+		// Nor are paths of scenes: the fingerprint covers which datasets have the field.
+		fields[i].Scenes = nil
 		if p := fields[i].Points; p != nil {
 			q := *p // a copy, because the caller's fields share the pointer
 			q.Array = ""

@@ -149,6 +149,10 @@ type Field struct {
 	// Pattern finds the files of the field by their paths below the source: "masks/{id}.tif". Files
 	// with the same {id} form a sample.
 	Pattern string `json:"pattern,omitempty"`
+	// Scenes are the paths of the datasets of scenes that the field has rasters in, for windows on the ground: labels
+	// that lie elsewhere than images, for example. "" is the source of the spec. Column, Pattern and the like are those
+	// of each of them. Ground.Cover says where windows lie then. Default: the source.
+	Scenes []string `json:"scenes,omitempty"`
 	// Columns makes one tensor of rasters that lie in columns of their own, such as the bands of a satellite scene:
 	// all bands of the first, then those of the second, and so on. Each is a column as Column says. The rasters of a
 	// sample are brought to one grid: see Grid. A sample that lacks one of them is bad.
@@ -715,6 +719,7 @@ func (f *Field) rasterMember() string {
 		{f.Validity != "", "validity"},
 		{f.Resample != "", "resample"},
 		{f.Ground != "", "ground"},
+		{f.Scenes != nil, "scenes"},
 		{f.Blob != "", "blob"},
 		{f.Columns != nil, "columns"},
 		{f.Patterns != nil, "patterns"},

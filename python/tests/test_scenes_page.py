@@ -31,7 +31,7 @@ def ground(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_block(ground: Path) -> None:
-    block, sequence, predictions, split = re.findall(
+    block, sequence, joined, predictions, split = re.findall(
         r"^```python\n(.*?)^```$", PAGE.read_text(), re.DOTALL | re.MULTILINE
     )
     steps = []
@@ -55,6 +55,9 @@ def test_block(ground: Path) -> None:
     batch = names["batch"]
     assert batch["image"].shape == (8, 6, 3, 64, 64) and batch["ok"].any()
     assert batch["steps"][batch["valid"]].sum(1).tolist() == [1] * batch["valid"].sum()  # one day
+    exec(joined, names)
+    assert names["batch"]["image"].shape == (8, 3, 64, 64)
+    assert np.all(names["batch"]["crops"] == 7)
     exec(predictions, {"chaski": chaski, "model": lambda image: image + 1})
     rasterio = pytest.importorskip("rasterio")
     with rasterio.open("probability.tif") as f:

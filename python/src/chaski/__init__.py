@@ -44,7 +44,7 @@ from chaski._proto.arguments import (
 )
 from chaski._read import info, read
 from chaski._rpc import Connection, FieldInfo
-from chaski._sources import Split
+from chaski._sources import Scenes, Split
 from chaski._stac import stac
 from chaski._stats import Stats, stats
 from chaski.errors import (
@@ -97,6 +97,7 @@ __all__ = [
     "ResizedWindow",
     "Rows",
     "SampleRef",
+    "Scenes",
     "Source",
     "SpecError",
     "Split",

@@ -372,3 +372,80 @@ def _condition(c: Condition) -> dict[str, Any]:
     several = isinstance(value, (list, tuple, set, frozenset))
     value = [_value(v) for v in value] if several else _value(value)
     return {"column": plain("column", column), "op": plain("operator", op), "value": value}
+
+
+class Scenes:
+    """A dataset of scenes and the fields that it has, for windows on the ground.
+
+    `a & b` has windows where both have ground, with the fields of both: images of one satellite and
+    labels that were made elsewhere, for example. `a | b` has windows where either has ground; a
+    field is missing where its own dataset has none. A field of one name and definition in both is
+    then filled from both, `a` first. All lie in any CRS and resolution.
+
+        both = chaski.Scenes("images", {"image": chaski.Field(dtype="float32")}) & chaski.Scenes(
+            "crops.parquet", {"label": chaski.Field(column="crops", dtype="int64")}
+        )
+        chaski.load(both, batch_size=8, window=chaski.GeoWindow(2560, 10))
+
+    Args:
+        source: a folder, table, catalog or container of scenes, as for `load`.
+        fields: its fields by name, as for `load`.
+    """
+
+    def __init__(self, source: str | os.PathLike[str], fields: Mapping[str, Any]) -> None:
+        if not isinstance(fields, Mapping) or not fields:
+            raise SpecError(f"fields is {fields!r}: it must be a dict of at least one field")
+        self._parts: tuple[tuple[str, Mapping[str, Any]], ...]
+        self._parts = ((os.fspath(source), dict(fields)),)
+        self._cover: str | None = None
+
+    def __and__(self, other: Scenes) -> Scenes:
+        """Returns the ground that both have."""
+        return self._with(other, "all")
+
+    def __or__(self, other: Scenes) -> Scenes:
+        """Returns the ground that either has."""
+        return self._with(other, "any")
+
+    def _with(self, other: Scenes, cover: str) -> Scenes:
+        if not isinstance(other, Scenes):
+            return NotImplemented
+        if {self._cover, other._cover} - {None, cover}:
+            raise SpecError("scenes are joined by & or by |, not by both")
+        out = Scenes.__new__(Scenes)
+        out._parts, out._cover = self._parts + other._parts, cover
+        return out
+
+    def __repr__(self) -> str:
+        """Returns the sources and the operator between them."""
+        return {None: "", "all": " & ", "any": " | "}[self._cover].join(
+            f"chaski.Scenes({source!r}, {sorted(fields)})" for source, fields in self._parts
+        )
+
+    def arguments(self, window: Any, build: Any) -> tuple[str, dict[str, Any], Any]:
+        """Returns the source, the fields and the window that `load` takes in place of it.
+
+        Args:
+            window: the window that `load` was given.
+            build: makes a `Field` of a name and what `load` takes for a field.
+        """
+        if not isinstance(window, GroundJson):
+            raise SpecError(f"window is {window!r}: Scenes need a chaski.GeoWindow")
+        first = self._parts[0][0]
+        found: dict[str, Any] = {}
+        for source, named in self._parts:
+            path = "" if source == first else source
+            for name, f in named.items():
+                field = build(name, f)
+                old = found.get(name, field)
+                if replace(old, scenes=None) != field or name in found and self._cover != "any":
+                    raise SpecError(
+                        f"two datasets of scenes have a field {name!r}: only a | b may, if both "
+                        "define it alike"
+                    )
+                before = () if name not in found else old.scenes or ("",)
+                paths = list(dict.fromkeys([*before, path]))
+                found[name] = replace(field, scenes=None if paths == [""] else paths)
+        if self._cover is not None:
+            window = replace(window, cover=self._cover)  # type: ignore[type-var]
+        return first, found, window

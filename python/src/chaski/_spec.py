@@ -49,6 +49,7 @@ from chaski._proto.arguments import (
     Vector,
     WholeChip,
 )
+from chaski._sources import Scenes
 from chaski.errors import SpecError
 
 T = TypeVar("T")
@@ -132,6 +133,11 @@ def policy(on_bad: BadSamples | OnBad) -> OnBad:
 
 def build_spec(source: SourceLike, o: SpecOptions) -> dict[str, Any]:
     """Returns the spec that the arguments of `load` describe, as what its JSON holds."""
+    if isinstance(source, Scenes):
+        if o.fields is not None:
+            raise SpecError("fields are in the Scenes, and not beside them")
+        place, named, window = source.arguments(o.window, build_field)
+        source, o = place, replace(o, fields=named, window=window)
     check_source(source)
     for name, v, kind in (("pixels", o.pixels, Pixels), ("rows", o.rows, Rows)):
         if not instance(name, v, kind):

@@ -18,7 +18,16 @@ from chaski._plain import (
     Until,
     Where,
 )
-from chaski._sources import GridJson, GroundJson, RowsJson, SamplerJson, Split, StrataJson, TimeJson
+from chaski._sources import (
+    GridJson,
+    GroundJson,
+    RowsJson,
+    SamplerJson,
+    Scenes,
+    Split,
+    StrataJson,
+    TimeJson,
+)
 
 VERSION = 1
 Augment: TypeAlias = Literal["flip_x", "flip_y", "flips", "rotations", "d4"]
@@ -231,6 +240,10 @@ class Field:
             one is 0. A sample with another string is bad. Default: all strings of the column in the
             order of their bytes, of all sources together and also of rows that are not selected, so
             that parts of a split have the same values. The engine fills them in.
+        scenes: the paths of the datasets of scenes that the field has rasters in, for windows on
+            the ground: labels that lie elsewhere than images, for example. "" is the source of the
+            spec. `column`, `pattern` and the like are those of each of them. `ground`.Cover says
+            where windows lie then. Default: the source.
     """
 
     column: str | None = None
@@ -254,6 +267,7 @@ class Field:
     patterns: Sequence[str] | None = None
     grid: Literal["first"] | float | None = None
     classes: Sequence[str] | None = None
+    scenes: Sequence[str] | None = None
 
 
 @dataclass(frozen=True)
@@ -487,6 +501,9 @@ class GeoWindow(GroundJson):
         step: the column whose equal values make scenes one step, which is a mosaic of them as
             `mosaic` says. "day" stands for the days in UTC of the column "datetime", "day:acquired"
             for those of another one. Default: each scene is a step.
+        cover: says where windows lie if fields have scenes of several datasets (Field.Scenes):
+            "all" (default) where every dataset has ground, "any" where one of them has. There the
+            fields of the others are missing.
         overviews: says which fields are read from the overviews of a TIFF where windows are coarser
             than its pixels: from the coarsest whose pixels are no larger than those of the window.
             "auto" (default): fields that are resampled bilinearly or antialiased; others, such as
@@ -509,6 +526,7 @@ class GeoWindow(GroundJson):
     length: int | None = None
     order: str | None = None
     step: str | None = None
+    cover: str | None = None
     overviews: Literal["auto", "all", "none"] | bool = "auto"
 
 
@@ -666,4 +684,4 @@ FieldLike: TypeAlias = Field | Points | Vector | Coco | str | Mapping[str, Any]
 Sampler: TypeAlias = (
     WholeChip | RandomWindow | Grid | ResizedWindow | WeightedWindow | TileWindow | GeoWindow
 )
-SourceLike: TypeAlias = Path | Sequence[Path] | Columns | Mixture
+SourceLike: TypeAlias = Path | Sequence[Path] | Columns | Mixture | Scenes
