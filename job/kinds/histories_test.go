@@ -71,6 +71,9 @@ func histories(t *testing.T) map[string]*history {
 		t.Fatal(err)
 	}
 	container, _ := made(t, text, chipsDir, "one.tacozip")
+	pairsOf := pairsDir(t, 6)
+	table := filepath.Join(pairsOf, "table.csv")
+	pairsTable, _, _ := pairsCatalog(t, table, pairsOf, imagesAndMasks(true))
 	all := map[string]*history{
 		statsName: {kind: func() job.Kind { return &Stats{Dataset{Spec: sp}} }, other: &Stats{Dataset{Spec: few}},
 			want: []byte(onePass(t, sp))},
@@ -83,6 +86,11 @@ func histories(t *testing.T) map[string]*history {
 			other: &Verify{Paths: []string{base}, MaxFaults: 9}, want: []byte(asJSON(t, one) + "\n")},
 		indexName: {kind: func() job.Kind { return &Index{Paths: []string{src}, Base: dir, SkipBad: true} },
 			other: &Index{Paths: []string{base}, Base: dir}, want: catalog},
+		"index of pairs": {kind: func() job.Kind {
+			return &Index{Paths: []string{table}, Base: pairsOf, SkipBad: true,
+				Pairs: &IndexPairs{Fields: imagesAndMasks(true), Drop: true}}
+		}, other: &Index{Paths: []string{pairsOf}, Base: pairsOf, SkipBad: true,
+			Pairs: &IndexPairs{Fields: imagesAndMasks(false), Drop: true}}, want: pairsTable},
 		makeName: {kind: func() job.Kind { return newMake(t, text, chipsDir) }, other: newMake(t, fewText, fewDir),
 			want: container},
 		convertName: convertHistory(t, src, base),

@@ -14,6 +14,7 @@ import (
 	"github.com/chaski-eo/chaski/job"
 	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/store/catalog/build"
 	"github.com/chaski-eo/chaski/store/catalog/members"
 )
@@ -34,6 +35,25 @@ type Index struct {
 	Previous string `json:"previous,omitempty"`
 	// Join adds the columns of a table, which the merge reads.
 	Join *IndexJoin `json:"join,omitempty"`
+	// Pairs makes a catalog of pairs, of the one path. It excludes Previous and Join.
+	Pairs *IndexPairs `json:"pairs,omitempty"`
+}
+
+// IndexPairs says what the fields of a catalog of pairs are, as build.Options does.
+type IndexPairs struct {
+	Fields []IndexField `json:"fields"`
+	Drop   bool         `json:"drop,omitempty"` // leave out samples that lack a file
+	// Incomplete is how many samples are left out, and LeftOut has the columns of a table that are, when the job was
+	// planned.
+	Incomplete int      `json:"incomplete,omitempty"`
+	LeftOut    []string `json:"left_out,omitempty"`
+}
+
+// IndexField is catalog.Source.
+type IndexField struct {
+	Name    string `json:"name"`
+	Pattern string `json:"pattern,omitempty"`
+	Column  string `json:"column,omitempty"`
 }
 
 // IndexJoin is build.Join, with what does not match.
@@ -49,6 +69,23 @@ type IndexJoin struct {
 type indexTally struct {
 	Rows    int64    `json:"rows"`
 	Skipped []string `json:"skipped"` // why each of the others is left out
+}
+
+// UnmarshalJSON implements json.Unmarshaler. It checks the fields of pairs.
+func (k *Index) UnmarshalJSON(b []byte) error {
+	type plain Index
+	if err := json.Unmarshal(b, (*plain)(k)); err != nil {
+		return err
+	}
+	return k.check()
+}
+
+func (k *Index) check() error {
+	if k.Pairs == nil || len(k.Pairs.Fields) > 0 && len(k.Paths) == 1 && k.Join == nil && k.Previous == "" {
+		return nil
+	}
+	return fault.New(fault.Unsupported, "catalog", fault.NoOffset,
+		"a catalog of pairs has fields and one path, and no table that is joined and no older catalog")
 }
 
 // Name implements job.Kind.
@@ -70,6 +107,12 @@ func (k *Index) options(o resources.Options) build.Options {
 	if k.Join != nil {
 		b.Join = &build.Join{Table: k.Join.Table, On: k.Join.On, Left: k.Join.Left}
 	}
+	if k.Pairs != nil {
+		b.DropIncomplete = k.Pairs.Drop
+		for _, f := range k.Pairs.Fields {
+			b.Fields = append(b.Fields, catalog.Source{Field: f.Name, Pattern: f.Pattern, Column: f.Column})
+		}
+	}
 	return b
 }
 
@@ -88,6 +131,9 @@ func (k *Index) Items(ctx context.Context, o resources.Options) (items job.Items
 			return items, err
 		}
 	}
+	if k.Pairs != nil {
+		return k.pairs(ctx, o)
+	}
 	o, done := opened(o)
 	defer done()
 	s := sorter.New(0, func(sorter.Record) int64 { return 0 })
@@ -105,6 +151,43 @@ func (k *Index) Items(ctx context.Context, o resources.Options) (items job.Items
 		items.Each = k.matched(items.Each, o)
 	}
 	return items, err
+}
+
+// pairs lists the samples of a catalog of pairs. It holds the list in memory, as build.Write does.
+func (k *Index) pairs(ctx context.Context, o resources.Options) (items job.Items, err error) {
+	if err := k.check(); err != nil {
+		return items, err
+	}
+	if path := k.Paths[0]; !source.IsRemote(path) && build.IsTable(path) { // the merge opens it again
+		if k.Paths[0], err = pathname.Abs(source.LocalPath(path)); err != nil {
+			return items, err
+		}
+	}
+	o, done := opened(o)
+	defer done()
+	var n build.Counts
+	bo := k.options(o)
+	bo.Counts = &n
+	bo.LeftOut = func(column string) { k.Pairs.LeftOut = append(k.Pairs.LeftOut, column) }
+	var samples []json.RawMessage
+	err = build.Files(ctx, k.Paths, bo, func(f build.File) error {
+		b, err := json.Marshal(f)
+		samples = append(samples, b)
+		return err
+	})
+	if err == nil && len(samples) == 0 {
+		err = k.noRasters()
+	}
+	k.Pairs.Incomplete = n.Incomplete
+	return job.Items{Count: int64(len(samples)), Lists: true, Each: func(_ context.Context,
+		add func(job.Item) error) error {
+		for _, b := range samples {
+			if err := add(job.Item{Body: b}); err != nil {
+				return err
+			}
+		}
+		return nil
+	}}, err
 }
 
 // matched refuses files without a row of the table, and counts what does not match.
@@ -180,7 +263,7 @@ func (k *Index) Merge(ctx context.Context, m *job.Merging, out io.Writer) (o job
 	at := 0
 	bo, done := opened(m.Options)
 	defer done()
-	rows, err := build.MergeParts(ctx, out, func(yield func(*io.SectionReader, error) bool) {
+	parts := func(yield func(*io.SectionReader, error) bool) {
 		for p, err := range m.Parts {
 			if err != nil {
 				yield(nil, err)
@@ -199,30 +282,49 @@ func (k *Index) Merge(ctx context.Context, m *job.Merging, out io.Writer) (o job
 				return
 			}
 		}
-	}, k.options(bo))
+	}
+	var rows int
+	table := "" // what the columns that are not of the files come from
+	switch {
+	case k.Pairs != nil:
+		table = k.Paths[0]
+		rows, err = build.MergePairs(ctx, out, parts, table, k.options(bo))
+	default:
+		if k.Join != nil {
+			table = k.Join.Table
+		}
+		rows, err = build.MergeParts(ctx, out, parts, k.options(bo))
+	}
 	var f *fault.Error
 	switch {
-	case k.Join != nil && errors.As(err, &f) && f.File == k.Join.Table:
+	case table != "" && errors.As(err, &f) && f.File == table:
 		return o, err
 	case fault.KindOf(err) != 0:
 		return o, m.Job.InPart(at, err)
 	case err == nil && rows == 0:
 		err = k.noRasters()
 	}
-	o.Notes = append(o.Notes, k.Join.notes()...)
+	o.Notes = append(o.Notes, k.notes(len(o.Notes))...)
 	return o, err
 }
 
-// notes says what does not match, as 'chaski index' does.
-func (j *IndexJoin) notes() (lines []string) {
-	if j == nil {
-		return nil
+// notes counts what is left out and what does not match, as 'chaski index' does.
+func (k *Index) notes(skipped int) (lines []string) {
+	count := func(n int, what string) {
+		if n > 0 {
+			lines = append(lines, fmt.Sprintf("%s: %d", what, n))
+		}
 	}
-	if j.Unmatched > 0 {
-		lines = append(lines, fmt.Sprintf("files without a row in %s: %d", j.Table, j.Unmatched))
+	if k.Pairs != nil && len(k.Pairs.LeftOut) > 0 {
+		lines = append(lines, "columns left out: "+strings.Join(k.Pairs.LeftOut, ", "))
 	}
-	if j.Unused > 0 {
-		lines = append(lines, fmt.Sprintf("rows of %s without a file: %d", j.Table, j.Unused))
+	count(skipped, "files skipped")
+	if k.Pairs != nil {
+		count(k.Pairs.Incomplete, "incomplete samples left out")
+	}
+	if k.Join != nil {
+		count(k.Join.Unmatched, "files without a row in "+k.Join.Table)
+		count(k.Join.Unused, "rows of "+k.Join.Table+" without a file")
 	}
 	return lines
 }

@@ -26,6 +26,8 @@ type File struct {
 	Size   int64       `json:"size,omitempty"` // of an object that was listed
 	ETag   string      `json:"etag,omitempty"`
 	Member *FileMember `json:"member,omitempty"`
+	// More are the files of the fields after the first, in a catalog of pairs.
+	More []File `json:"more,omitempty"`
 	// Below is its path below the directory or the fixed part of the glob that lists it, with "/", or its name.
 	Below string `json:"-"`
 	Bytes int64  `json:"-"` // its size when it was listed; 0 if that is not known
@@ -40,22 +42,37 @@ type FileMember struct {
 
 // Files calls add for every file below paths, in any order, and for some twice. Local paths are absolute, so that the
 // list is good wherever it is read.
+//
+// With o.Fields it calls add for every sample, in the order of the catalog, with the files of the further fields in
+// More.
 func Files(ctx context.Context, paths []string, o Options, add func(File) error) error {
-	return eachFile(ctx, paths, o, func(f namedFile) (err error) {
-		out := File{URI: f.uri, Path: f.path, Size: f.size, ETag: f.etag, Below: f.below, Bytes: f.bytes}
-		if !source.IsRemote(f.path) {
-			if out.Path, err = pathname.Abs(source.LocalPath(f.path)); err != nil {
-				return err
-			}
-		}
-		if out.Path == out.URI {
-			out.Path = ""
-		}
-		if m := f.member; m != nil {
-			out.Member = &FileMember{m.Path, m.Offset, m.Length}
+	if len(o.Fields) > 0 {
+		return eachPair(ctx, paths, o, add)
+	}
+	return eachFile(ctx, paths, o, func(f namedFile) error {
+		out, err := f.file()
+		if err != nil {
+			return err
 		}
 		return add(out)
 	})
+}
+
+// file returns the file for WritePart, with an absolute path.
+func (f *namedFile) file() (out File, err error) {
+	out = File{URI: f.uri, Path: f.path, Size: f.size, ETag: f.etag, Below: f.below, Bytes: f.bytes}
+	if !source.IsRemote(f.path) {
+		if out.Path, err = pathname.Abs(source.LocalPath(f.path)); err != nil {
+			return out, err
+		}
+	}
+	if out.Path == out.URI {
+		out.Path = ""
+	}
+	if m := f.member; m != nil {
+		out.Member = &FileMember{m.Path, m.Offset, m.Length}
+	}
+	return out, nil
 }
 
 // named returns what Write has of a file.
@@ -81,7 +98,7 @@ func WritePart(ctx context.Context, w io.Writer, files []File, o Options) (n int
 	for i := range files {
 		named[i] = files[i].named(&o)
 	}
-	if !slices.IsSortedFunc(files, func(a, b File) int { return compareURIs(a.URI, b.URI) }) {
+	if len(o.Fields) == 0 && !slices.IsSortedFunc(files, func(a, b File) int { return compareURIs(a.URI, b.URI) }) {
 		return 0, fault.New(fault.Corrupt, "files", fault.NoOffset, "they are not in the order of their URIs")
 	}
 	o.Workers = o.workers(named)
@@ -98,7 +115,15 @@ func WritePart(ctx context.Context, w io.Writer, files []File, o Options) (n int
 	if o.Skipped != nil {
 		ro.Skipped = func(i int, err error) { o.Skipped(named[i].path, err) }
 	}
-	n, err = rowio.Write(ctx, w, len(named), ro, rowio.Source{Begin: x.begin, Make: x.row})
+	rows := rowio.Source{Begin: x.begin, Make: x.row}
+	if len(o.Fields) > 0 {
+		pairs, err := pairsOf(files, o)
+		if err != nil {
+			return 0, err
+		}
+		rows = rowio.Source{Begin: pairs.begin, Make: pairs.make, Columns: pairs}
+	}
+	n, err = rowio.Write(ctx, w, len(named), ro, rows)
 	o.Counts.Rows, o.Counts.Reused = n, int(x.reused.Load())
 	return n, err
 }

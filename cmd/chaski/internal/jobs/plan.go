@@ -10,6 +10,7 @@ import (
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/dataset"
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/flags"
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/open"
+	"github.com/chaski-eo/chaski/cmd/chaski/internal/raster"
 	"github.com/chaski-eo/chaski/job"
 	"github.com/chaski-eo/chaski/job/kinds"
 	"github.com/chaski-eo/chaski/loader"
@@ -130,6 +131,8 @@ for byte, for any number of shards.`,
 func planIndex(env console.Env) *cobra.Command {
 	var k kinds.Index
 	var join kinds.IndexJoin
+	var fields []string
+	var drop bool
 	return planOf(env, &cobra.Command{
 		Use:   "index [flags] -o FOLDER PATH...",
 		Short: "Plan a catalog: the file that 'chaski index --format parquet' writes",
@@ -137,9 +140,11 @@ func planIndex(env console.Env) *cobra.Command {
 are divided by numbers of files, since they read headers only; the list is sorted on disk, so that
 memory does not grow with it. Paths of local files are relative to --base, which is the directory that
 'chaski job merge -o' writes the catalog into, unless --absolute is set. --join is checked here, and
-the merge adds the columns. Catalogs of pairs (--field) have no shards.`,
+the merge adds the columns. --field makes a catalog of pairs, as in 'chaski index': the plan pairs the
+files, and holds their list in memory.`,
 		Example: `  chaski job plan index -o index-job/ --shards 200 chips/
-  chaski job plan index -o all-job/ --absolute --skip-bad "chips/*.tif" coast.tacozip`,
+  chaski job plan index -o all-job/ --absolute --skip-bad "chips/*.tif" coast.tacozip
+  chaski job plan index -o pairs-index-job/ --field image=images/{id}.tif --field mask=masks/{id}.tif pairs/`,
 	}, console.AtLeastOne("PATH"), func(fl *pflag.FlagSet) {
 		fl.StringVar(&k.Base, "base", "", "the `DIR` of the catalog (default: the current directory)")
 		fl.BoolVar(&k.Absolute, "absolute", false, "store absolute paths in the catalog")
@@ -149,8 +154,15 @@ the merge adds the columns. Catalogs of pairs (--field) have no shards.`,
 		fl.StringVar(&join.Table, "join", "", "`TABLE` whose columns to add")
 		fl.StringVar(&join.On, "on", "", "`COLUMN` of the table that names the files")
 		fl.BoolVar(&join.Left, "join-left", false, "allow files without a row in the table")
+		fl.StringArrayVar(&fields, "field", nil,
+			"`NAME=PATTERN`, or of a table NAME=COLUMN: a field of a catalog of pairs; repeatable")
+		fl.BoolVar(&drop, "drop-missing", false, "leave out samples that lack the file of a field")
 	}, func(paths []string) (job.Kind, error) {
 		switch k.Paths = paths; {
+		case len(fields) > 0 && (k.Previous != "" || join != kinds.IndexJoin{}):
+			return nil, console.Usagef("--field excludes --resume and --join")
+		case drop && len(fields) == 0:
+			return nil, console.Usagef("--drop-missing needs --field")
 		case join.Table != "" && join.On == "":
 			return nil, console.Usagef("--join %s needs --on COLUMN", join.Table)
 		case join.Table == "" && (join.On != "" || join.Left):
@@ -158,7 +170,15 @@ the merge adds the columns. Catalogs of pairs (--field) have no shards.`,
 		case join.Table != "":
 			k.Join = &join
 		}
-		return &k, nil
+		pairs, err := raster.PairFields(fields, paths[0])
+		if len(pairs) > 0 {
+			k.Pairs = &kinds.IndexPairs{Drop: drop}
+		}
+		for _, s := range pairs {
+			k.Pairs.Fields = append(k.Pairs.Fields,
+				kinds.IndexField{Name: s.Field, Pattern: s.Pattern, Column: s.Column})
+		}
+		return &k, err
 	})
 }
 

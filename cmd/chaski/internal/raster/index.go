@@ -172,16 +172,9 @@ func (f *indexFlags) parquet(ctx context.Context, env console.Env, files source.
 	if f.join.Table != "" {
 		o.Join = &f.join
 	}
-	fields, err := flags.ParseFields(f.fields)
-	if err != nil {
+	var err error
+	if o.Fields, err = PairFields(f.fields, paths[0]); err != nil {
 		return err
-	}
-	for _, p := range fields {
-		if p.Pattern == "" && !build.IsTable(paths[0]) {
-			return console.Usagef("--field is %q: a catalog of pairs needs NAME=PATTERN with {id} in the pattern",
-				p.Name)
-		}
-		o.Fields = append(o.Fields, catalog.Source{Field: p.Name, Pattern: p.Pattern, Column: p.Column})
 	}
 	o.DropIncomplete = f.drop
 	if f.resume {
@@ -216,6 +209,22 @@ func (f *indexFlags) parquet(ctx context.Context, env console.Env, files source.
 		}
 	}
 	return nil
+}
+
+// PairFields parses the fields of a catalog of pairs, of a directory, glob or table.
+func PairFields(texts []string, path string) (out []catalog.Source, err error) {
+	fields, err := flags.ParseFields(texts)
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range fields {
+		if p.Pattern == "" && !build.IsTable(path) {
+			return nil, console.Usagef("--field is %q: a catalog of pairs needs NAME=PATTERN with {id} in the pattern",
+				p.Name)
+		}
+		out = append(out, catalog.Source{Field: p.Name, Pattern: p.Pattern, Column: p.Column})
+	}
+	return out, nil
 }
 
 // resumed writes the catalog with the rows of the existing catalog and of an interrupted earlier run.

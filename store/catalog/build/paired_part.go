@@ -1,0 +1,204 @@
+package build
+
+import (
+	"context"
+	"errors"
+	"io"
+	"iter"
+	"reflect"
+
+	"github.com/parquet-go/parquet-go"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/store/catalog/internal/rowio"
+)
+
+// A part of a catalog of pairs is a catalog of some of its samples, without the other columns of a table: MergePairs
+// adds those.
+
+// eachPair calls add for the files of every sample, in the order of the catalog's rows.
+func eachPair(ctx context.Context, paths []string, o Options, add func(File) error) (err error) {
+	if o.Counts == nil {
+		o.Counts = &Counts{}
+	}
+	p, err := openPaired(ctx, paths, o)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, p.close()) }()
+	for i := range p.files[0] {
+		f, err := p.files[0][i].file()
+		if err != nil {
+			return err
+		}
+		for _, files := range p.files[1:] {
+			more, err := files[i].file()
+			if err != nil {
+				return err
+			}
+			f.More = append(f.More, more)
+		}
+		if err := add(f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// pairsOf returns the pairs of the files of a part.
+func pairsOf(files []File, o Options) (*paired, error) {
+	p := &paired{fields: o.Fields, o: o, files: make([][]namedFile, len(o.Fields))}
+	if err := p.columns(); err != nil {
+		return nil, err
+	}
+	for i := range files {
+		f := &files[i]
+		if len(f.More) != len(o.Fields)-1 {
+			return nil, fault.New(fault.Corrupt, "files", fault.NoOffset, "sample %d has %d files for %d fields", i,
+				1+len(f.More), len(o.Fields))
+		}
+		p.files[0] = append(p.files[0], f.named(&o))
+		for k := range f.More {
+			p.files[k+1] = append(p.files[k+1], f.More[k].named(&o))
+		}
+	}
+	p.row = reflect.StructOf(p.types)
+	return p, nil
+}
+
+// MergePairs is MergeParts of a catalog of pairs. path is that of Files: if it is a table, the other columns are read
+// from it, and so are the paths of all files, with which the rows of the parts are matched.
+func MergePairs(ctx context.Context, w io.Writer, parts iter.Seq2[*io.SectionReader, error], path string,
+	o Options) (n int, err error) {
+	part := &paired{fields: o.Fields, o: o}
+	if err := part.columns(); err != nil {
+		return 0, err
+	}
+	part.row = reflect.StructOf(part.types)
+	m := &pairMerge{part: part.row, fields: len(o.Fields), out: part}
+	if IsTable(path) {
+		if o.Counts == nil {
+			o.Counts = &Counts{}
+		}
+		if m.out, err = openPaired(ctx, []string{path}, o); err != nil {
+			return 0, err
+		}
+		defer func() { err = errors.Join(err, m.out.close()) }()
+		m.table, m.rows = m.out.files, m.out.rows
+		m.out.rows = []int64{0}
+	}
+	m.out.first, m.out.more = 0, make([][]rowio.Row, 1)
+	return rowio.Copy(w, m.out, func(add func(*rowio.Row) error) error {
+		for p, err := range parts {
+			if err == nil {
+				err = m.copy(ctx, p, add)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// pairMerge copies the rows of parts.
+type pairMerge struct {
+	part   reflect.Type // of a row of a part
+	fields int
+	out    *paired
+	table  [][]namedFile // by field, the files of the table's rows that have all; nil without a table
+	rows   []int64       // the numbers of those rows
+	at     int           // the next of them
+}
+
+// copy calls add for every row of a part, after it has set what out adds to the row.
+func (m *pairMerge) copy(ctx context.Context, part *io.SectionReader, add func(*rowio.Row) error) (err error) {
+	if _, err := checkCatalog(ctx, sectionReader{part}); err != nil {
+		return err
+	}
+	file, err := parquet.OpenFile(part, part.Size(), parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true))
+	if err != nil {
+		return fault.Wrap(fault.Corrupt, "footer", fault.NoOffset, err)
+	}
+	schema := parquet.SchemaOf(reflect.New(m.part).Interface())
+	if file.Schema().String() != schema.String() {
+		return fault.New(fault.Corrupt, "footer", fault.NoOffset, "it has other columns than those of the fields")
+	}
+	for _, group := range file.RowGroups() {
+		rows := group.Rows()
+		err := m.group(ctx, rows, schema, add)
+		if err = errors.Join(err, rows.Close()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// group calls add for every row of a row group.
+func (m *pairMerge) group(ctx context.Context, rows parquet.Rows, schema *parquet.Schema,
+	add func(*rowio.Row) error) error {
+	buf := make([]parquet.Row, 64)
+	for {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		n, rerr := rows.ReadRows(buf)
+		for _, r := range buf[:n] {
+			v := reflect.New(m.part)
+			if err := schema.Reconstruct(v.Interface(), r); err != nil {
+				return fault.Wrap(fault.Corrupt, "row", fault.NoOffset, err)
+			}
+			first, err := m.next(v.Elem())
+			if err == nil {
+				err = add(first)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		switch {
+		case errors.Is(rerr, io.EOF):
+			return nil
+		case rerr != nil:
+			return fault.Wrap(fault.Corrupt, "row", fault.NoOffset, rerr)
+		case n == 0:
+			return fault.Wrap(fault.Corrupt, "row", fault.NoOffset, io.ErrNoProgress)
+		}
+	}
+}
+
+// next returns the row of the first field, and hands those of the others, and the row of the table, to out.
+func (m *pairMerge) next(v reflect.Value) (*rowio.Row, error) {
+	own := Type.NumField()
+	all := make([]rowio.Row, m.fields)
+	for f := range all {
+		to := reflect.ValueOf(&all[f]).Elem()
+		for k := range own {
+			to.Field(k).Set(v.Field(f*own + k))
+		}
+	}
+	m.out.more[0] = all[1:]
+	if m.table == nil {
+		return &all[0], nil
+	}
+	// Rows that a shard left out because a file of theirs cannot be indexed are passed over.
+	for ; m.at < len(m.rows); m.at++ {
+		if m.isRow(all) {
+			m.out.rows[0] = m.rows[m.at]
+			m.at++
+			return &all[0], nil
+		}
+	}
+	return nil, fault.WithFile(fault.New(fault.NotFound, "table", fault.NoOffset,
+		"has no row of %q: it changed since the parts were listed", all[0].URI), m.out.name)
+}
+
+// isRow reports whether the files are those of the next row of the table.
+func (m *pairMerge) isRow(all []rowio.Row) bool {
+	for f := range all {
+		if m.table[f][m.at].uri != all[f].URI {
+			return false
+		}
+	}
+	return true
+}
