@@ -51,6 +51,7 @@ func TestRequestsOfShards(t *testing.T) {
 	two := one
 	two.Fields = append(slices.Clone(one.Fields), spec.Field{Name: "again", Column: "image"})
 	dir := chips(t, 9)
+	text, base := chipsRecipe(t, 9)
 	for _, k := range []job.Kind{
 		&Stats{Dataset{Spec: sp}},
 		&Weights{Dataset: Dataset{Spec: one}, Field: "image", Cell: 16},
@@ -58,6 +59,7 @@ func TestRequestsOfShards(t *testing.T) {
 		&Verify{Paths: []string{dir}, MaxFaults: 10},
 		&Index{Paths: []string{dir}, Base: dir},
 		&Convert{Paths: []string{dir}, Into: filepath.Join(t.TempDir(), "new"), Options: togs()},
+		newMake(t, text, base),
 	} {
 		j := plan(t, k, 3)
 		w := &watched{}
