@@ -3,6 +3,7 @@ package tiff
 import (
 	"bufio"
 	"bytes"
+	"compress/flate"
 	"errors"
 	"fmt"
 	"io"
@@ -227,6 +228,9 @@ func FuzzStreams(f *testing.F) {
 			if fault.KindOf(err) == fault.Limit && c == chunk.Zstd {
 				continue // a window that a stream does not take
 			}
+			if c == chunk.Deflate && wantErr == nil && err != nil && cutBehind(src, want) {
+				continue // the library for streams takes no code from the last bits of a stream that is cut
+			}
 			if (err == nil) != (wantErr == nil) || fault.KindOf(err) != fault.KindOf(wantErr) {
 				t.Fatalf("%v: in parts %v, as a whole %v", c, err, wantErr)
 			}
@@ -235,6 +239,12 @@ func FuzzStreams(f *testing.F) {
 			}
 		}
 	})
+}
+
+// cutBehind reports whether the standard library reads want from a zlib stream that is cut somewhere behind it.
+func cutBehind(src, want []byte) bool {
+	got, err := io.ReadAll(flate.NewReader(bytes.NewReader(src[2:])))
+	return errors.Is(err, io.ErrUnexpectedEOF) && bytes.HasPrefix(got, want) && len(got) > len(want)
 }
 
 // fillIn fills dst in parts of step bytes.
