@@ -109,7 +109,7 @@ for t in "${targets[@]}"; do
   fuzz "$package" "$dir" "$binary" "$target"
 done
 if [ -z "$only$missing" ]; then
-  packages=$($go list -f '{{range .TestImports}}{{if eq . "pgregory.net/rapid"}}{{$.ImportPath}}{{end}}{{end}}{{range .XTestImports}}{{if eq . "pgregory.net/rapid"}}{{$.ImportPath}}{{end}}{{end}}' ./... | sort -u)
+  packages=$($go list -f '{{range .TestImports}}{{if eq . "pgregory.net/rapid"}}{{$.ImportPath}}{{"\n"}}{{end}}{{end}}{{range .XTestImports}}{{if eq . "pgregory.net/rapid"}}{{$.ImportPath}}{{"\n"}}{{end}}{{end}}' ./... | grep . | sort -u)
   if CHASKI_RAPID_SEED=0 $go test -count=1 $packages; then
     echo "fuzz: random cases of $(wc -w <<<"$packages") packages passed"
   else
