@@ -1,4 +1,4 @@
-"""`chaski card` in the eyes of the libraries that read its forms. Each test is skipped without its library."""
+"""`chaski card` as the libraries of its forms read it. A test is skipped without its library."""
 
 import json
 import shutil
@@ -16,7 +16,7 @@ def card(binary, form):
 
 
 def test_croissant(binary, tmp_path):
-    """mlcroissant finds no fault, and reads the rows of level 0 from the container."""
+    """The library finds no fault, and reads the rows of level 0 from the container."""
     mlc = pytest.importorskip("mlcroissant")
     shutil.copy(COAST, tmp_path)
     (tmp_path / "card.json").write_text(card(binary, "croissant"))

@@ -56,7 +56,9 @@ func TestEditCommand(t *testing.T) {
 	for want, args := range map[string][]string{
 		"no optional member": {"--unset", "id"},
 		"licenses":           {"--set", "licenses=[]"},
-		"itself":             {"--drop", "type"},
+		"licenses has a string where a list is needed": {"--set", "licenses=MIT"},
+		"keywords has a number where text is needed":   {"--set", "keywords=[1]"},
+		"itself": {"--drop", "type"},
 	} {
 		if msg := run(1, append(append([]string{"edit"}, args...), zip)...); !strings.Contains(msg, want) {
 			t.Errorf("%v: %s", args, msg)

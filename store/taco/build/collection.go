@@ -3,6 +3,9 @@ package build
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -57,7 +60,12 @@ const (
 
 // Set replaces members by those of a JSON object. Members that Create computes are left out.
 func (c *Collection) Set(b []byte) error {
-	bad := func(err error) error { return fault.Wrap(fault.Corrupt, collName, fault.NoOffset, err) }
+	bad := func(err error) error {
+		if what := wrongType(err); what != "" {
+			return fault.New(fault.Unsupported, collName, fault.NoOffset, "%s", what)
+		}
+		return fault.Wrap(fault.Corrupt, collName, fault.NoOffset, err)
+	}
 	if err := json.Unmarshal(b, c); err != nil {
 		return bad(err)
 	}
@@ -69,6 +77,24 @@ func (c *Collection) Set(b []byte) error {
 		delete(c.More, name)
 	}
 	return nil
+}
+
+// wrongType says in the words of COLLECTION.json which member has a value of another type, or "".
+func wrongType(err error) string {
+	var e *json.UnmarshalTypeError
+	if !errors.As(err, &e) || e.Field == "" {
+		return ""
+	}
+	want := "an object"
+	switch e.Type.Kind() {
+	case reflect.String:
+		want = "text"
+	case reflect.Slice:
+		want = "a list"
+	case reflect.Float64:
+		want = "a number"
+	}
+	return fmt.Sprintf("%s has a %s where %s is needed", e.Field, e.Value, want)
 }
 
 // SetYAML is Set for a YAML document, which JSON is too.
