@@ -26,7 +26,10 @@ import (
 func intrusions(t *testing.T) int {
 	t.Helper()
 	given := os.Getenv("CHASKI_SOAK_INTRUDERS")
-	if given == "" {
+	switch {
+	case given == "" && testing.Short():
+		return 30
+	case given == "":
 		return 100
 	}
 	n, err := strconv.Atoi(given)
