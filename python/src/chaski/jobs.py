@@ -154,8 +154,14 @@ def _message(out: subprocess.CompletedProcess[str]) -> str:
 class _Ray(Executor):
     """Tasks of Ray, which does those of lost workers again."""
 
+    def __init__(self) -> None:
+        # Ray sends a function to all workers whenever one is made remote.
+        self._remote: dict[Callable[..., Any], Any] = {}
+
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
         import ray
 
-        future: Future[Any] = ray.remote(fn).remote(*args, **kwargs).future()
+        if fn not in self._remote:
+            self._remote[fn] = ray.remote(fn)
+        future: Future[Any] = self._remote[fn].remote(*args, **kwargs).future()
         return future
