@@ -19,9 +19,9 @@ import (
 //
 // SendMsg returns when the transport has taken a message, which may be long before the client reads it, or for ever.
 // Until then the memory of the message is lent to the transport. So while others wait, the client has StallTimeout for
-// that, too, and the call does not end before it has read everything. The status of a call that is cut comes behind the
-// message, so that the memory comes back only if the client reads after all. If it does not do so soon, its connection is
-// closed: gRPC has no other way to reset a stream of a client that does not read.
+// that, too, and the call does not end before it has read everything. The status of a call that is cut comes behind
+// the message, so that the memory comes back only if the client reads after all. If it does not do so soon, its
+// connection is closed: gRPC has no other way to reset a stream of a client that does not read.
 type watch struct {
 	ctx     context.Context // of the call
 	to      sender

@@ -5,10 +5,10 @@ import (
 	"slices"
 )
 
-// queue has the requests that wait for memory. Clients take turns: of those that wait, next is the oldest request of the
-// client that would have been given the fewest bytes with it. So it makes no difference how many requests a client has in
-// the queue, and who asks for little does not wait behind who asks for much, until it has been given as much. A client
-// alone is served first come, first served.
+// queue has the requests that wait for memory. Clients take turns: of those that wait, next is the oldest request of
+// the client that would have been given the fewest bytes with it. So it makes no difference how many requests a client
+// has in the queue, and who asks for little does not wait behind who asks for much, until it has been given as much. A
+// client alone is served first come, first served.
 //
 // What a client was given counts for as long as anybody waits: at other times it costs nobody anything. A client that
 // comes to the queue begins with what the last one that was served had, so nothing is saved up while it is away.
