@@ -93,6 +93,16 @@ func (m *memory) reserve(ctx context.Context, n int) (Buffer, error) {
 	}
 }
 
+// now returns how many bytes there can be of batches at this moment: what is granted, while others wait for the budget.
+func (m *memory) now() int64 {
+	if m.budget.Waiting() == 0 {
+		return m.bound
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return min(m.granted, m.bound)
+}
+
 // grant makes room for n bytes within what is granted. It needs the lock.
 func (m *memory) grant(n int64) bool {
 	need := m.taken + n - m.granted

@@ -15,9 +15,11 @@ import (
 //
 // A client has a window: the bytes of its batches, from the time when memory is chosen for them until they are
 // released or kept. Where several clients are active, each may have its part of the memory, and at least one batch.
-// Otherwise batches that a client does not take would hold all memory. The streams of a client divide its window.
+// Otherwise batches that a client does not take would hold all memory. The streams of a client divide its window. While
+// others wait for the budget, the memory is what the engine has of it, which may be two batches.
 type queue struct {
 	bound int64         // bytes of memory
+	now   func() int64  // of these, what the engine can have now; nil: all. It is called with mu
 	turn  int           // rows
 	more  chan struct{} // holds one element when take may find a ticket
 
@@ -129,6 +131,10 @@ func (q *queue) take(ctx context.Context) *Pending {
 // next takes the next ticket out of the queue, or returns nil if there is none whose window has room. It needs the
 // lock. It passes only over shares with full windows, which are fewer than the batches in memory.
 func (q *queue) next() *Pending {
+	bound := q.bound
+	if q.now != nil {
+		bound = q.now()
+	}
 	for c := q.all.turns.Front(); c != nil; c = c.Next() {
 		client := c.Value.(*share)
 		for s := client.turns.Front(); s != nil; s = s.Next() {
@@ -140,10 +146,10 @@ func (q *queue) next() *Pending {
 				return p
 			}
 			n := int64(p.layout.bytes)
-			if !client.room(n, q.bound) {
+			if !client.room(n, bound) {
 				break
 			}
-			if stream.room(n, q.bound/int64(len(q.all.members))) {
+			if stream.room(n, bound/int64(len(q.all.members))) {
 				stream.remove()
 				for _, m := range []*share{stream, client} {
 					m.spend(p.ticket.Rows(), q.turn)

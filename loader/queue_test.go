@@ -161,6 +161,39 @@ func TestWindowsOfBatchesThatNobodyTakes(t *testing.T) {
 	}
 }
 
+// TestWindowsUnderPressure: while there is less memory than the bound, windows are parts of what there is, so that a
+// client which takes none of its batches does not hold what another one would get.
+func TestWindowsUnderPressure(t *testing.T) {
+	q := newQueue(800, 8)
+	pressed := true
+	q.now = func() int64 {
+		if pressed {
+			return 160
+		}
+		return 800
+	}
+	still, brisk := newAsker(t, q, "still", "s", 8), newAsker(t, q, "brisk", "s", 8)
+	still.ask(20)
+	brisk.ask(20)
+	for give(t, q, still, brisk) != nil {
+	}
+	if len(still.taken) != 1 || len(brisk.taken) != 1 {
+		t.Fatalf("windows of %d and %d batches of 2", len(still.taken), len(brisk.taken))
+	}
+	for range 10 {
+		brisk.release()
+		if give(t, q, still, brisk) != brisk {
+			t.Fatal("the one that takes its batches gets none")
+		}
+	}
+	pressed = false
+	for give(t, q, still, brisk) != nil {
+	}
+	if len(still.taken) != 5 || len(brisk.taken) != 5 {
+		t.Errorf("windows of %d and %d batches of 10", len(still.taken), len(brisk.taken))
+	}
+}
+
 // TestSmallWindows: where memory has no batch for each, each may have one.
 func TestSmallWindows(t *testing.T) {
 	q := newQueue(160, 8)

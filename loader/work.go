@@ -163,6 +163,7 @@ func (e *Engine) start() {
 	ctx, stop := context.WithCancel(context.Background())
 	e.stop = stop
 	e.queue = newQueue(e.options.MemoryBytes, e.spec.BatchSize)
+	e.queue.now = e.memory.now
 	e.done.Go(func() { e.dispatch(ctx) })
 	for range e.fetchers() {
 		e.done.Go(func() { e.work(ctx) })
