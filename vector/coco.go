@@ -137,8 +137,9 @@ type cocoReader struct {
 	sizes      [][2]int         // for each annotation the size of its mask
 	category   []int64
 	categories map[int64]string
-	most       int64 // see collection.most
-	seen       bool  // there are annotations
+	most       int64       // see collection.most
+	seen       bool        // there are annotations
+	numbers    [][]float64 // of the annotation before, whose memory is used again
 }
 
 // openCoco opens a COCO file.
@@ -343,10 +344,13 @@ func (c *cocoReader) outline(a *annotation, text json.RawMessage) (size [2]int, 
 	case text[0] == '{':
 		return c.mask(a, text)
 	}
-	var polygons [][]float64
-	if err := json.Unmarshal(text, &polygons); err != nil {
-		return bad("%v", err)
+	polygons, ok := numberLists(text, c.numbers)
+	if !ok { // nothing that writers of COCO write: the slow way says what is wrong
+		if err := json.Unmarshal(text, &polygons); err != nil {
+			return bad("%v", err)
+		}
 	}
+	c.numbers = polygons
 	a.ring = uint32(len(c.rings))
 	for _, p := range polygons {
 		if len(p)%2 != 0 || len(p) < 6 {
@@ -363,6 +367,83 @@ func (c *cocoReader) outline(a *annotation, text json.RawMessage) (size [2]int, 
 	}
 	return size, nil
 }
+
+// numberLists parses lists of lists of numbers, in valid JSON, into the memory of to. It reports false for all else.
+func numberLists(text []byte, to [][]float64) (_ [][]float64, ok bool) {
+	at := 0
+	next := func() byte { // the first byte that is no white space, or 0
+		for ; at < len(text); at++ {
+			if b := text[at]; b > ' ' {
+				return b
+			}
+		}
+		return 0
+	}
+	open := func() bool {
+		ok := next() == '['
+		at++
+		return ok
+	}
+	if to = to[:0]; !open() {
+		return nil, false
+	}
+	for next() != ']' {
+		if !open() {
+			return nil, false
+		}
+		if len(to) < cap(to) {
+			to = to[:len(to)+1]
+		} else {
+			to = append(to, nil)
+		}
+		one := to[len(to)-1][:0]
+		for next() != ']' {
+			from := at
+			for at < len(text) && text[at] > ' ' && text[at] != ',' && text[at] != ']' {
+				at++
+			}
+			v, ok := number(text[from:at])
+			if !ok {
+				return nil, false
+			}
+			if one = append(one, v); next() == ',' {
+				at++
+			}
+		}
+		at++
+		if to[len(to)-1] = one; next() == ',' {
+			at++
+		}
+	}
+	return to, true
+}
+
+// number parses a number of JSON. One of up to 15 digits, with a point or not, is a quotient of two numbers that float64
+// holds, so that one division rounds as strconv does.
+func number(text []byte) (float64, bool) {
+	digits, after, negative := uint64(0), 0, false
+	for i, b := range text {
+		switch {
+		case b == '-' && i == 0:
+			negative = true
+		case b == '.' && after == 0:
+			after = len(text) - 1 - i
+		case b >= '0' && b <= '9' && len(text) <= 15:
+			digits = 10*digits + uint64(b-'0')
+		default:
+			v, err := strconv.ParseFloat(string(text), 64)
+			return v, err == nil
+		}
+	}
+	v := float64(digits) / powers[after]
+	if negative {
+		v = -v
+	}
+	return v, len(text) > 0
+}
+
+// powers are those of 10.
+var powers = [...]float64{1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15}
 
 // mask reads the runs of a mask, as a list or as a string.
 func (c *cocoReader) mask(a *annotation, text json.RawMessage) (size [2]int, err error) {
