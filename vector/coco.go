@@ -418,8 +418,8 @@ func numberLists(text []byte, to [][]float64) (_ [][]float64, ok bool) {
 	return to, true
 }
 
-// number parses a number of JSON. One of up to 15 digits, with a point or not, is a quotient of two numbers that float64
-// holds, so that one division rounds as strconv does.
+// number parses a number of JSON. One of up to 15 digits, with a point or not, is a quotient of two numbers that
+// float64 holds, so that one division rounds as strconv does.
 func number(text []byte) (float64, bool) {
 	digits, after, negative := uint64(0), 0, false
 	for i, b := range text {
