@@ -519,7 +519,7 @@ func TestSpecsThatAreRefused(t *testing.T) {
 		`{"sources":[{"name":"s","sources":[{"name":"t","fields":[{"name":"a","colour":1}]}]}]}`: `source "s": ` +
 			`source "t": field "a": no member "colour"; there are band_names, bands, blob, classes, column, columns, ` +
 			`dtype, fill, grid, ground, kind, layout, name, normalize, pad, pattern, patterns, points, ` +
-			`resample, sizes, times, validity, vector`,
+			`resample, scenes, sizes, times, validity, vector`,
 	} {
 		if _, err := ParseSpec([]byte(text)); err == nil || err.Error() != "spec: "+want {
 			t.Errorf("%s: %v, want %s", text, err, want)

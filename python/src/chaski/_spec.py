@@ -321,6 +321,8 @@ def _mixture(m: Mixture, stats: Mapping[str, Any] | None) -> dict[str, Any]:
 
 def _source(name: str, s: Source | SourceLike, stats: Mapping[str, Any] | None) -> dict[str, Any]:
     """Returns the JSON of a source of a mixture."""
+    if isinstance(s, Scenes):
+        raise SpecError(f"source {name!r} is {s!r}: a Mixture does not take Scenes")
     if not isinstance(s, (Source, Mixture)):
         s = Source(s)
     out = {"name": name, "weight": above_zero(f"weight of source {name!r}", s.weight)}
