@@ -50,7 +50,8 @@ func TestOriginalsReadCards(t *testing.T) {
 		}
 		write(form+".json", b)
 	}
-	if out, err := exec.CommandContext(t.Context(), python, "testdata/read_cards.py", dir).CombinedOutput(); err != nil {
+	out, err := exec.CommandContext(t.Context(), python, "testdata/read_cards.py", dir).CombinedOutput()
+	if err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 }
