@@ -105,6 +105,9 @@ const (
 	maxCell = 1 << 20
 	// maxScenes bounds the scenes: each takes some 200 bytes.
 	maxScenes = 1 << 24
+	// beside is how much of a pixel at the rim of a window a scene may cover without being a step of its sequence: less
+	// than a half, because a pixel is a scene's that has its centre, by an eighth that outlines may be off.
+	beside = 3. / 8
 )
 
 // New returns the set of some scenes. Those that come first are preferred. It fails with kind unsupported if the place
@@ -537,7 +540,8 @@ func (s *Set) Rows(rows []int64, p shuffle.Place) []int64 {
 }
 
 // Steps returns the rows of the scenes of each step of the sequence that the window at a place sees, the preferred ones
-// first: at most Options.Length steps.
+// first: at most Options.Length steps. A scene that lies beside the window and shares a side with it has none of its
+// pixels, and is no step, unless no scene has a pixel.
 func (s *Set) Steps(p shuffle.Place) [][]int64 {
 	type step struct {
 		first int32
@@ -545,7 +549,12 @@ func (s *Set) Steps(p shuffle.Place) [][]int64 {
 	}
 	var list []step
 	at := map[int64]int{} // the place in list by Scene.Step
-	for _, i := range s.covering(p, nil) {
+	b, m := s.bound(p), s.Maps[p.Map]
+	seen := s.within(m, b.Pad(-beside*s.size), nil)
+	if len(seen) == 0 {
+		seen = s.within(m, b, nil)
+	}
+	for _, i := range seen {
 		c := &s.scenes[i]
 		k, ok := at[c.Step]
 		if c.Step < 0 || !ok {
@@ -571,7 +580,11 @@ func (s *Set) Steps(p shuffle.Place) [][]int64 {
 // covering returns the numbers of the scenes that a window sees, in their order. keep (nil: all) says which
 // footprints count.
 func (s *Set) covering(p shuffle.Place, keep func(*foot) bool) []int32 {
-	m, b := s.Maps[p.Map], s.bound(p)
+	return s.within(s.Maps[p.Map], s.bound(p), keep)
+}
+
+// within returns the numbers of the scenes that have a point in a box of a map, in their order.
+func (s *Set) within(m *Map, b orb.Bound, keep func(*foot) bool) []int32 {
 	box := boxtree.Around(b.Min[0], b.Min[1], b.Max[0], b.Max[1])
 	var list []int32
 	for _, k := range m.tree.Search(nil, &box) {

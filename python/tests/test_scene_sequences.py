@@ -62,8 +62,8 @@ def expected(folder: Path, box: Any, pick: str, order: str | None, step: str | N
     for i in sorted(range(len(SCENES)), key=lambda i: rank(pick, i)):
         with rasterio.open(folder / f"{i}.tif") as d:
             b = d.bounds
-            touches = b.left <= box[2] and b.right >= west
-            if touches and b.bottom <= north and b.top >= box[1]:
+            touches = b.left < box[2] and b.right > west
+            if touches and b.bottom < north and b.top > box[1]:
                 seen.append(i)
     key = (lambda i: SCENES[i][2][:10]) if step else (lambda i: i)
     steps: dict[Any, list[int]] = {}
@@ -142,6 +142,34 @@ def test_sequences(table: Path, pick: str, order: Any, step: Any, length: int) -
             clouds = [np.nan if (c := SCENES[s[0]][3]) is None else c for s in chosen]
             np.testing.assert_array_equal(b["cloud"][k, :n], np.float32(clouds))
     assert len(counts) > 1 and max(counts) <= length
+
+
+def test_scenes_side_by_side(tmp_path: Path) -> None:
+    """A scene that shares a side with a window has no pixel of it, and is no step."""
+    lines = ["image,datetime"]
+    for i, (x, y) in enumerate([(0, 0), (640, 0), (0, 640), (640, 640)]):
+        profile = dict(width=64, height=64, count=1, dtype="uint16", crs="EPSG:32630")
+        transform = rasterio.transform.from_origin(X + x, Y - y, 10, 10)
+        with rasterio.open(tmp_path / f"{i}.tif", "w", transform=transform, **profile) as d:
+            d.write(np.full((1, 64, 64), i + 1, np.uint16))
+        lines.append(f"{i}.tif,2024-05-0{i + 1}")
+    (tmp_path / "t.csv").write_text("\n".join(lines) + "\n")
+    fields = {"image": chaski.Field(column="image", dtype="native")}
+    window = chaski.GeoWindow(160, 10, stride_m=160, length=2, pick="newest")
+    seen = 0
+    pixels = chaski.Pixels(geo=True)
+    with chaski.load(
+        tmp_path / "t.csv", fields=fields, batch_size=8, window=window, pixels=pixels
+    ) as loader:
+        for b in loader:
+            for k in np.flatnonzero(b["valid"]):
+                x, y = (b["geo"]["bounds"][k][[0, 3]] - (X, Y)) / (640, -640)
+                scene = int(x) + 2 * int(y)
+                assert b["steps"][k].tolist() == [1, 0]
+                assert np.all(b["image"][k, 0] == scene + 1)
+                assert b["geo"]["time"][k, 0] == np.datetime64(f"2024-05-0{scene + 1}")
+                seen += 1
+    assert seen == 64
 
 
 def test_resume_plan_and_explain(table: Path, binary: str) -> None:
