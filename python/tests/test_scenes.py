@@ -418,6 +418,7 @@ def test_paste_on_the_ground_refuses(tmp_path: Path) -> None:
     grid = chaski.GroundGrid(epsg=32630, bounds=box, resolution=10)
     geo = {"epsg": np.array([32630]), "transform": np.array([[0.0, 10, 0, 320, 0, -10]])}
     values, out = np.zeros((1, 1, 32, 32), np.float32), tmp_path / "out.tif"
+    whole = geo | {"bounds": np.array([[0.0, 0, 320, 320]])}
 
     def moved(**more: Any) -> Any:
         return [(geo | {k: np.array([v]) for k, v in more.items()}, values)]
@@ -433,6 +434,13 @@ def test_paste_on_the_ground_refuses(tmp_path: Path) -> None:
         ([(geo, values[0])], r"must be \(n, bands"),
         ([(geo, values), (geo, values[:, :, 1:])], "others are"),
         ([(geo, values + 1j)], "must be real"),
+        ([(geo, values[:, :0])], "have no values"),
+        # A model that answers in another size, whose pixels would lie elsewhere.
+        (
+            [(whole, values[:, :, ::2, ::2])],
+            r"are \(1, 1, 16, 16\), and a window has \[32 32\] rows",
+        ),
+        ([(whole, values.repeat(2, axis=3))], r"are \(1, 1, 32, 64\), and a window has \[32 32\]"),
         (values, "must be pairs"),
     ):
         with pytest.raises(chaski.SpecError, match=words):
@@ -440,9 +448,12 @@ def test_paste_on_the_ground_refuses(tmp_path: Path) -> None:
     assert not out.exists()
     with pytest.raises(chaski.SpecError, match="must be None"):
         chaski.paste(moved(), "scene.tif", out, grid=grid)
-    for wrong in ((0, 0, 325, 320), (320, 0, 0, 320), (0, 0, float("nan"), 320)):
+    for wrong in ((0, 0, 325, 320), (320, 0, 0, 320), (0, 0, float("nan"), 320), (0, 0, 320), None):
         with pytest.raises(chaski.SpecError, match="bounds is"):
             chaski.GroundGrid(epsg=32630, bounds=wrong, resolution=10)
+    for wrong in ({"epsg": "EPSG:32630"}, {"epsg": 32630.5}, {"resolution": "10"}):
+        with pytest.raises(chaski.SpecError, match=f"{next(iter(wrong))} is"):
+            chaski.GroundGrid(**({"epsg": 32630, "bounds": box, "resolution": 10} | wrong))
     unknown = chaski.GroundGrid(epsg=9, bounds=box, resolution=10)
     with pytest.raises(chaski.UnsupportedError, match="EPSG:9 is not known"):
         chaski.paste(moved(epsg=9), None, out, grid=unknown)

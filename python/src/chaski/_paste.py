@@ -38,7 +38,16 @@ class GroundGrid:
     resolution: float
 
     def __post_init__(self) -> None:
-        west, south, east, north = (float(b) for b in self.bounds)
+        if isinstance(self.epsg, bool) or not isinstance(self.epsg, (int, np.integer)):
+            raise SpecError(f"epsg is {self.epsg!r}: it must be a whole number, such as 32630")
+        if not isinstance(self.resolution, (int, float, np.number)):
+            raise SpecError(f"resolution is {self.resolution!r}: it must be a number")
+        try:
+            west, south, east, north = (float(b) for b in self.bounds)
+        except (TypeError, ValueError):
+            raise SpecError(
+                f"bounds is {self.bounds!r}: it must be four numbers: west, south, east, north"
+            ) from None
         if not (0 < self.resolution < math.inf and west < east < math.inf and south < north):
             raise SpecError(
                 f"bounds is {self.bounds} and resolution {self.resolution}: bounds must be (west, "
@@ -213,6 +222,8 @@ def _corners(
             f"predictions are {values.shape} for {epsg.size} places: they must be (n, bands, "
             "height, width)"
         )
+    if 0 in values.shape[1:]:
+        raise SpecError(f"predictions are {values.shape}: they have no values")
     rows = np.flatnonzero(epsg == grid.epsg)  # without padding, whose code is 0
     t, values, size = transform[rows], values[rows], grid.resolution
     pixel = np.array([size, 0, 0, -size])
@@ -224,6 +235,15 @@ def _corners(
             f"a window has the transform {t[wrong][0].tolist()}: it must lie on the pixels of "
             f"{grid}"
         )
+    if "bounds" in geo and len(rows):
+        west, south, east, north = _array(geo["bounds"])[rows].T
+        sides = np.rint(np.stack([north - south, east - west], axis=1) / size)
+        if (wrong := (sides != values.shape[2:]).any(axis=1)).any():
+            raise SpecError(
+                f"predictions are {values.shape}, and a window has {sides[wrong][0].astype(int)} "
+                "rows and columns: give a value for each pixel; if they are parts of windows, "
+                'leave "bounds" out and give their own "transform"'
+            )
     at = np.rint(offset)
     inside = ((at < grid.shape) & (at > -np.array(values.shape[2:]))).all(axis=1)
     return at[inside].astype(np.int32), values[inside]
