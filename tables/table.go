@@ -1,6 +1,7 @@
 package tables
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -94,7 +95,8 @@ func (t *Table) At(ctx context.Context, i int) (*Vector, error) {
 
 // NoColumn returns the error for a column that does not exist.
 func (t *Table) NoColumn(name string) error {
-	return fault.New(fault.NotFound, "table", fault.NoOffset, "no column %q; there are %s", name, Names(t.cols))
+	return fault.New(fault.NotFound, "table", fault.NoOffset, "no column %q; there are %s", name,
+		cmp.Or(Names(t.cols), "none"))
 }
 
 // Names lists the first 40 columns for a message.

@@ -14,6 +14,11 @@ const MaxBytes = 1 << 20
 // Object returns the members of a YAML document, which is an object, as those of a JSON one. An empty document has
 // none.
 func Object(b []byte) (map[string]json.RawMessage, error) {
+	// YAML does not have all of JSON: a character as two escapes, which Python writes, or integers of over 64 bits.
+	var doc map[string]json.RawMessage
+	if err := json.Unmarshal(b, &doc); err == nil && doc != nil {
+		return doc, nil
+	}
 	var top yaml.Node
 	if err := yaml.Unmarshal(b, &top); err != nil {
 		return nil, err

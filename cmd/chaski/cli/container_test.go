@@ -32,7 +32,7 @@ func TestEmptyConditionsAreRefused(t *testing.T) {
 					continue
 				}
 				r := chaski(t.Context(), append(command, "--"+flag, empty, zip)...)
-				if r.code != 2 || !strings.Contains(r.err, "it is empty; leave the flag out for all samples") ||
+				if r.code != 2 || !strings.Contains(r.err, "it is empty; leave the flag out instead") ||
 					r.out != "" {
 					t.Errorf("%s --%s: %+v", command[0], flag, r)
 				}

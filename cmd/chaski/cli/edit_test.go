@@ -30,6 +30,8 @@ func TestEditCommand(t *testing.T) {
 	if got := rowsOf(t, "SELECT id, score FROM data", zip); got != `[["a.tif",3],["b.tif",4]]` {
 		t.Error(got)
 	}
+	run(0, "edit", "--set", "note=a: b # c", "--set", "ID=x", "--set", "share=0.5", "--set", `providers=[{name: B}]`,
+		"--set", `said="\ud83d\ude00"`, zip)
 	run(0, "verify", zip)
 	run(0, "pack", "-o", at("f"), zip)
 	doc, err := os.ReadFile(at("f/COLLECTION.json"))
@@ -38,7 +40,8 @@ func TestEditCommand(t *testing.T) {
 	}
 	for want, there := range map[string]bool{`"dataset_version": "2.10"`: true, `"description": "Two\nlines\n"`: true,
 		`"released": "2026-01-02"`: true, `"MIT"`: true, `"CC0-1.0"`: false, `"rank"`: false, `"points"`: false,
-		`"score"`: true} {
+		`"score"`: true, `"note": "a: b # c"`: true, `"id": "x"`: false, `"ID": "x"`: true, `"share": 0.5`: true,
+		`"said": "\ud83d\ude00"`: true, `"name": "B"`: true} {
 		if strings.Contains(string(doc), want) != there {
 			t.Errorf("%s: want %v in %s", want, there, doc)
 		}
@@ -48,6 +51,7 @@ func TestEditCommand(t *testing.T) {
 		"OLD=NEW":           {"--rename", "x"},
 		"KEY=VALUE":         {"--set", "x"},
 		"needs --columns":   {"--classes", "0"},
+		"cannot be set":     {"--set", "taco:pit_schema={}"},
 	} {
 		if msg := run(2, append(append([]string{"edit"}, args...), zip)...); !strings.Contains(msg, want) {
 			t.Errorf("%v: %s", args, msg)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strconv"
@@ -58,32 +59,66 @@ const (
 	fieldsMember = "taco:field_schema"
 )
 
-// Set replaces members by those of a JSON object. Members that Create computes are left out.
+// computed are members that Create or an index computes.
+var computed = []string{pitMember, fieldsMember, sourcesMember, tacocatMember}
+
+// IsComputed reports whether a member of COLLECTION.json follows from the samples, so that Set leaves it out.
+func IsComputed(name string) bool { return slices.Contains(computed, name) }
+
+// Set replaces members by those of a JSON object. Those that are computed are left out.
 func (c *Collection) Set(b []byte) error {
-	bad := func(err error) error {
-		if what := wrongType(err); what != "" {
-			return fault.New(fault.Unsupported, collName, fault.NoOffset, "%s", what)
-		}
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(b, &members); err != nil {
 		return fault.Wrap(fault.Corrupt, collName, fault.NoOffset, err)
 	}
-	if err := json.Unmarshal(b, c); err != nil {
-		return bad(err)
+	known := map[string]func(string, []byte) error{
+		"id": setter(&c.ID), "dataset_version": setter(&c.DatasetVersion),
+		"description": setter(&c.Description), "licenses": setter(&c.Licenses),
+		"providers": setter(&c.Providers), "tasks": setter(&c.Tasks),
+		"taco_version": setter(&c.TacoVersion), "title": setter(&c.Title),
+		"curators": setter(&c.Curators), "keywords": setter(&c.Keywords),
+		"extent": setter(&c.Extent),
 	}
-	if err := json.Unmarshal(b, &c.More); err != nil {
-		return bad(err)
+	more := maps.Clone(c.More)
+	for _, name := range slices.Sorted(maps.Keys(members)) {
+		switch set := known[name]; {
+		case set != nil:
+			if err := set(name, members[name]); err != nil {
+				return err
+			}
+		case !IsComputed(name):
+			if more == nil {
+				more = map[string]json.RawMessage{}
+			}
+			more[name] = members[name]
+		}
 	}
-	for _, name := range []string{"id", "dataset_version", "description", "licenses", "providers", "tasks",
-		"taco_version", "title", "curators", "keywords", "extent", pitMember, fieldsMember} {
-		delete(c.More, name)
-	}
+	c.More = more
 	return nil
 }
 
-// wrongType says in the words of COLLECTION.json which member has a value of another type, or "".
-func wrongType(err error) string {
-	var e *json.UnmarshalTypeError
-	if !errors.As(err, &e) || e.Field == "" {
-		return ""
+// setter returns what sets the member of a name to a value of its own: encoding/json would keep what the old one has in
+// its lists and objects.
+func setter[T any](to *T) func(name string, b []byte) error {
+	return func(name string, b []byte) error {
+		var v T
+		err := json.Unmarshal(b, &v)
+		var wrong *json.UnmarshalTypeError
+		switch {
+		case errors.As(err, &wrong):
+			return fault.New(fault.Unsupported, collName, fault.NoOffset, "%s", wrongType(name, wrong))
+		case err != nil:
+			return fault.Wrap(fault.Corrupt, collName, fault.NoOffset, err)
+		}
+		*to = v
+		return nil
+	}
+}
+
+// wrongType says in the words of COLLECTION.json that a member has a value of another type.
+func wrongType(name string, e *json.UnmarshalTypeError) string {
+	if e.Field != "" {
+		name += "." + e.Field
 	}
 	want := "an object"
 	switch e.Type.Kind() {
@@ -94,7 +129,7 @@ func wrongType(err error) string {
 	case reflect.Float64:
 		want = "a number"
 	}
-	return fmt.Sprintf("%s has a %s where %s is needed", e.Field, e.Value, want)
+	return fmt.Sprintf("%s has a %s where %s is needed", name, e.Value, want)
 }
 
 // SetYAML is Set for a YAML document, which JSON is too.
@@ -176,11 +211,7 @@ func (c Collection) document(more ...member) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	names := make([]string, 0, len(c.More))
-	for name := range c.More {
-		names = append(names, name)
-	}
-	slices.Sort(names)
+	names := slices.Sorted(maps.Keys(c.More))
 	all := make([]member, 0, len(names)+len(more))
 	for _, name := range names {
 		all = append(all, member{name, c.More[name]})
@@ -248,9 +279,6 @@ func CollectionOf(d *taco.Dataset) (*Collection, error) {
 	if version := members["taco_version"]; !strings.HasPrefix(string(version), `"2.`) {
 		old = true
 		members["taco_version"] = json.RawMessage(strconv.Quote(Version))
-	}
-	for _, name := range []string{"_tacocat", "taco:sources"} { // about the files of a catalog
-		delete(members, name)
 	}
 	for name, value := range members {
 		one, err := object{{name, value}}.MarshalJSON()

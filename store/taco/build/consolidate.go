@@ -332,13 +332,16 @@ func (x *index) describe(ctx context.Context, w *writer, name string) error {
 func (x *index) document(form Form) ([]byte, error) {
 	more := []member{{pitMember, x.pit}, {fieldsMember, object(x.fields)}, {sourcesMember, x.sources}}
 	if form == TacocatFile {
-		more = append(more, member{"_tacocat", map[string]any{"version": 1, "num_datasets": x.sources.Count,
+		more = append(more, member{tacocatMember, map[string]any{"version": 1, "num_datasets": x.sources.Count,
 			"dataset_sources": x.sources.Files}})
 	}
 	return x.collection.document(more...)
 }
 
-const sourcesMember = "taco:sources"
+const (
+	sourcesMember = "taco:sources"
+	tacocatMember = "_tacocat"
+)
 
 // write writes an index of a form.
 func (x *index) write(ctx context.Context, path string, form Form) (err error) {

@@ -318,7 +318,7 @@ func (e *editing) document(ctx context.Context) ([]byte, error) {
 		return nil, fault.Wrap(fault.Corrupt, collName, fault.NoOffset, err)
 	}
 	var more []member
-	for _, name := range []string{pitMember, fieldsMember, sourcesMember, "_tacocat"} {
+	for _, name := range computed {
 		switch value, there := was[name]; {
 		case name == fieldsMember && e.tables != nil:
 			fields := make([]member, len(e.tables))

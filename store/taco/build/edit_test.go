@@ -124,13 +124,20 @@ var editedForms = []Form{ZIP, Folder, Tacocat}
 // TestEdit: a container is as it was, but for what was changed. archive/zip reads every entry of an edited ZIP, and no
 // byte of it moved but those of TACO_HEADER; a folder has the files that it had.
 func TestEdit(t *testing.T) {
+	beside := []string{"README", "DATA/a/x.aux.xml", "METADATA/notes"}
 	for _, form := range editedForms {
 		path := newEdited(t, form)
 		before, _ := os.ReadFile(path)
 		file := filepath.Join(path, "DATA", "a", "x")
 		old, _ := os.Stat(file)
 		if form == Folder {
-			if err := os.WriteFile(filepath.Join(path, "README"), []byte("r"), 0o666); err != nil {
+			for _, name := range beside {
+				if err := os.WriteFile(filepath.Join(path, name), []byte("r"), 0o666); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := errors.Join(os.Symlink("../README", filepath.Join(path, "DATA", "link")),
+				os.Chmod(filepath.Join(path, "DATA"), 0o750), os.Chmod(path, 0o700)); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -172,8 +179,15 @@ func TestEdit(t *testing.T) {
 			if err != nil || !os.SameFile(old, now) {
 				t.Errorf("the files are other ones: %v", err)
 			}
-			if _, err := os.Stat(filepath.Join(path, "README")); err != nil {
-				t.Error(err)
+			for _, name := range append(beside, "DATA/link") {
+				if b, err := os.ReadFile(filepath.Join(path, name)); string(b) != "r" {
+					t.Errorf("%s: %q %v", name, b, err)
+				}
+			}
+			for name, want := range map[string]os.FileMode{"": 0o700, "DATA": 0o750} {
+				if now, err := os.Stat(filepath.Join(path, name)); err != nil || now.Mode().Perm() != want {
+					t.Errorf("%q: %v %v, want mode %v", name, now, err, want)
+				}
 			}
 		}
 		c := Changes{Drop: []string{"n"}, Rename: map[string]string{"l1:n": "m"}}

@@ -8,9 +8,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
-	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/durable"
 	"github.com/chaski-eo/chaski/internal/pathname"
 	"github.com/chaski-eo/chaski/source"
@@ -175,23 +175,47 @@ func (e *editing) folder(ctx context.Context) error {
 	return nil
 }
 
-// others links the files of a folder that are not of the container, such as a README, into the new one.
+// others takes over what the container does not say of its folder: files beside those of the samples, such as a README
+// or a mask, and who may read it.
 func (e *editing) others(to string) error {
-	return filepath.WalkDir(e.path, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || path == e.path {
+	type mode struct {
+		path string
+		mode fs.FileMode
+	}
+	var folders []mode
+	err := filepath.WalkDir(e.path, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
 			return err
 		}
-		name := strings.TrimPrefix(path, e.path+string(filepath.Separator))
+		name := strings.TrimPrefix(strings.TrimPrefix(path, e.path), string(filepath.Separator))
+		now := pathname.Join(to, name)
+		_, missing := os.Lstat(now)
 		switch {
-		case name == "DATA" || name == "METADATA":
-			return filepath.SkipDir
-		case name == collName:
-			return nil
 		case d.IsDir():
-			return os.Mkdir(pathname.Join(to, name), 0o777)
-		case d.Type()&fs.ModeSymlink != 0:
-			return fault.New(fault.Unsupported, "file "+name, fault.NoOffset, "is a link: it cannot be kept")
+			info, err := d.Info()
+			if err != nil {
+				return err
+			}
+			folders = append(folders, mode{now, info.Mode().Perm()})
+			if missing != nil {
+				return os.Mkdir(now, 0o777)
+			}
+			return nil
+		case missing == nil: // it was written again
+			return nil
+		case d.Type()&fs.ModeSymlink != 0: // a relative one holds, since the new folder is beside the old one
+			target, err := os.Readlink(path)
+			if err != nil {
+				return err
+			}
+			return os.Symlink(target, now)
 		}
-		return os.Link(path, pathname.Join(to, name))
+		return os.Link(path, now)
 	})
+	for _, f := range slices.Backward(folders) { // the lower ones first: the upper one may be closed for writers
+		if err == nil {
+			err = os.Chmod(f.path, f.mode)
+		}
+	}
+	return err
 }

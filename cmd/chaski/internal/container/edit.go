@@ -34,9 +34,9 @@ func NewEdit(env console.Env) *cobra.Command {
 		Long: `Change what COLLECTION.json says, and columns of samples, of a TACO 2 ZIP, folder or .tacocat. Pixels stay
 where they are.
 
---set title="New title" sets a member of COLLECTION.json: text, or YAML for other members, such as --set
-'licenses=[MIT, CC0-1.0]'. --unset removes an optional one, --collection FILE sets those of a YAML or JSON
-file. The result is checked.
+--set title="New title" sets a member of COLLECTION.json: text, a number, or a list or object of YAML, such
+as --set 'licenses=[MIT, CC0-1.0]'. --unset removes an optional one, --collection FILE sets those of a YAML
+or JSON file. The result is checked.
 
 --metadata TABLE adds the columns of a table as in 'chaski pack', --columns LIST computes some from the
 rasters; both replace columns of their names. --drop NAME and --rename OLD=NEW remove and rename columns of
@@ -100,27 +100,38 @@ func (f *editFlags) run(ctx context.Context, env console.Env, path string) error
 // textMembers are the members of COLLECTION.json whose values are text, also where they look like numbers.
 var textMembers = []string{"id", "dataset_version", "description", "taco_version", "title"}
 
-// members returns the document of each --set.
+// members returns the document of each --set. Other text than that of YAML's lists and objects is kept as it is: YAML
+// would end a sentence at " #", and make an object of one with ": ".
 func (f *editFlags) members() (docs [][]byte, err error) {
 	for _, text := range f.set {
 		name, value, ok := strings.Cut(text, "=")
 		if !ok || name == "" {
 			return nil, console.Usagef("--set %s: it must be KEY=VALUE", text)
 		}
-		key, err := json.Marshal(name)
-		if err != nil {
-			return nil, err
+		if build.IsComputed(name) {
+			return nil, console.Usagef("--set %s: it follows from the samples, and cannot be set", name)
 		}
-		if slices.Contains(textMembers, name) {
+		if slices.Contains(textMembers, name) || !isYAML(value) {
 			quoted, err := json.Marshal(value)
 			if err != nil {
 				return nil, err
 			}
 			value = string(quoted)
 		}
-		docs = append(docs, []byte(string(key)+": "+value))
+		key, err := json.Marshal(name)
+		if err != nil {
+			return nil, err
+		}
+		docs = append(docs, []byte("{"+string(key)+": "+value+"\n}"))
 	}
 	return docs, nil
+}
+
+// isYAML reports whether a value is a list, an object or a quoted text of YAML, or as JSON has it a number, true, false
+// or null.
+func isYAML(value string) bool {
+	value = strings.TrimSpace(value)
+	return value != "" && strings.Contains("[{'\"", value[:1]) || json.Valid([]byte(value))
 }
 
 // describe changes a description.
@@ -134,9 +145,9 @@ func (f *editFlags) describe(c *build.Collection, set [][]byte) error {
 			return err
 		}
 	}
-	for _, doc := range set {
+	for i, doc := range set {
 		if err := c.SetYAML(doc); err != nil {
-			return err
+			return fault.WithFile(err, "--set "+f.set[i])
 		}
 	}
 	for _, name := range f.unset {

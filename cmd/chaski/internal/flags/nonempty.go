@@ -22,7 +22,7 @@ func (g nonEmpty) Type() string { return "string" }
 
 func (g nonEmpty) Set(s string) error {
 	if strings.TrimSpace(s) == "" {
-		return errors.New("it is empty; leave the flag out for all samples")
+		return errors.New("it is empty; leave the flag out instead")
 	}
 	*g.text = s
 	return nil
