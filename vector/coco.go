@@ -511,7 +511,8 @@ func (c *cocoReader) link() error {
 	return nil
 }
 
-// values returns the categories: their numbers or, if Options.Column is "name", their names.
+// values returns the categories: their numbers or, if Options.Column is "name", their names, with those of categories
+// that no annotation has.
 func (c *cocoReader) values() *Values {
 	v := &Values{}
 	if c.o.Column == "" {
@@ -519,6 +520,9 @@ func (c *cocoReader) values() *Values {
 		return v
 	}
 	names := map[string]bool{}
+	for _, name := range c.categories {
+		names[name] = true
+	}
 	for _, id := range c.category {
 		names[c.categories[id]] = true
 	}

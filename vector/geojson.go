@@ -173,7 +173,7 @@ func (c *collection) read(ctx context.Context, d *json.Decoder) error {
 func expect(d *json.Decoder, want json.Delim) error {
 	t, err := d.Token()
 	if err == nil && t != want {
-		err = fault.New(fault.Corrupt, "GeoJSON", d.InputOffset(), "%v, want %v", t, want)
+		err = fault.New(fault.Corrupt, "JSON", d.InputOffset(), "it has %v where %v must stand", t, want)
 	}
 	return err
 }

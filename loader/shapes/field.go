@@ -96,8 +96,12 @@ func (v *Field) compile() error {
 		dtype = orElse(dtype, v.small())
 		v.class = make([]int64, len(values.Names))
 		for i, name := range v.Classes {
-			if k, ok := slices.BinarySearch(values.Names, name); ok {
+			k, ok := slices.BinarySearch(values.Names, name)
+			if ok {
 				v.class[k] = int64(i + 1)
+			} else if v.Coco { // whose list of categories is whole, while a column may lack a class
+				return fmt.Errorf("spec: vector: classes has %q: the categories of the file are %s", name,
+					some(values.Names))
 			}
 		}
 	case values.Ints != nil:

@@ -235,3 +235,26 @@ def test_page(photos, tmp_path, monkeypatch):
     seen = []
     exec(block.replace("*.jpg", "*.png"), {"step": lambda *x: seen.append(x)})
     assert len(seen) == N and sum(len(boxes) for _, boxes, _ in seen) > 5
+
+
+def test_classes_are_categories(photos, tmp_path):
+    """A misspelt class is an error, not a mask of zeros; one without an annotation is fine."""
+    text = json.loads((photos[0] / "annotations.json").read_text())
+    text["categories"].append({"id": 1000, "name": "unused"})
+    path = tmp_path / "a.json"
+    path.write_text(json.dumps(text))
+
+    def first(classes):
+        fields = {"image": {}, "mask": chaski.Coco(path, classes=classes)}
+        with chaski.load(str(photos[0] / "*.png"), batch_size=N, fields=fields) as loader:
+            return next(iter(loader))["mask"].copy()
+
+    np.testing.assert_array_equal(first(["tree", "unused"]), first(["tree"]))
+    assert first(["tree"]).any()
+    with pytest.raises(
+        chaski.SpecError, match='classes has "Tree": the categories of the file are'
+    ):
+        first(["boat", "Tree"])
+    path.write_text("[]")
+    with pytest.raises(chaski.CorruptError, match=r"JSON: it has \[ where \{ must stand"):
+        first(["tree"])

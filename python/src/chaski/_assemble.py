@@ -40,9 +40,11 @@ class Ragged(NamedTuple):
 def polygons(batch: Mapping[str, Any], name: str) -> list[list[list[list[Any]]]]:
     """Returns the shapes of a field of kind "polygons": for each row a list of shapes.
 
-    A shape is a list of polygons, a polygon a list of rings: outlines first, then holes. A ring is
-    an array (or tensor) of vertices (k, 2) of x and y, without the first one again at its end. What
-    lies in an odd number of its rings belongs to a polygon.
+    A shape is a list of polygons, a polygon a list of rings: outlines first, of which there are
+    several if the window cuts it into pieces, then holes. A ring is an array (or tensor) of
+    vertices (k, 2) of x and y, without the first one again at its end. What lies in an odd number
+    of its rings belongs to a polygon. Outlines have a positive area by the shoelace formula, holes
+    a negative one.
 
     Args:
         batch: a batch of `chaski.load`, or of `chaski.torch`.
