@@ -60,7 +60,8 @@ func (s *Server) Ask(g askStream) error {
 	v.hold() // the call may end before its answer does
 	return w.run(&s.answering, func() error {
 		defer v.leave()
-		ctx, cancel := context.WithCancel(g.Context())
+		// A question that waits for memory has no place: the memory bounds how many go on.
+		ctx, cancel := context.WithCancel(budget.OnWait(g.Context(), leave))
 		defer cancel()
 		go func() { // a server that stops does not wait for long answers
 			select {

@@ -181,3 +181,29 @@ func TestQuestionsAreCharged(t *testing.T) {
 		eventually(t, "all memory back", func() bool { return total.Used() == 0 })
 	})
 }
+
+// TestQuestionsThatWaitHaveNoPlace: a question that waits for memory leaves its place to others.
+func TestQuestionsThatWaitHaveNoPlace(t *testing.T) {
+	root := filepath.Join(corpus.Testdata(t), "coast")
+	about := &chaskiv1.AskRequest{Kind: &chaskiv1.AskRequest_About{About: &chaskiv1.AboutQuestion{
+		Containers: &chaskiv1.Containers{Paths: []string{filepath.Join(root, "coast.tacozip")}}}}}
+	total := resources.NewBudget(64 << 20)
+	const taken = 56 << 20 // all but the reserve
+	if err := total.Acquire(t.Context(), taken); err != nil {
+		t.Fatal(err)
+	}
+	o := Options{Roots: []string{root}, MaxReads: 1, Loader: loader.Options{Budget: total}}
+	connected(t, o, func(c chaskiv1.ChaskiClient) {
+		var all sync.WaitGroup
+		for range 3 {
+			all.Go(func() {
+				if got, err := ask(t, c, about); err != nil || !json.Valid(got) {
+					t.Errorf("%q, %v", got, err)
+				}
+			})
+		}
+		eventually(t, "one place, and not all questions wait for memory", func() bool { return total.Waiting() == 3 })
+		total.Release(taken)
+		all.Wait()
+	})
+}

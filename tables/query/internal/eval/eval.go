@@ -23,19 +23,51 @@ type Evaluator struct {
 	HoldRows func(rows int) error // counts the rows of joins against the query's budget; nil if there are no joins
 	// Hold counts bytes of computed columns against the query's budget. It may be called from several goroutines.
 	// nil: there is no bound.
-	Hold   func(bytes int64) error
-	Tables []*tables.Table
-	loaded map[*plan.Node]*tables.Vector // columns
-	consts map[*plan.Node]*vec.Vec       // literals, BatchRows times each
-	budget vec.Budget                    // of the strings of a batch
+	Hold    func(bytes int64) error
+	Tables  []*tables.Table
+	loaded  map[*plan.Node]*tables.Vector // columns
+	consts  map[*plan.Node]*vec.Vec       // literals, BatchRows times each
+	budget  vec.Budget                    // of the strings of a batch
+	charged int64                         // bytes charged for them
 	// verdicts caches judge: nil for conditions without a verdict.
 	verdicts map[*plan.Node]*verdict
 }
 
 // New returns an evaluator over tables.
 func New(ctx context.Context, from []*tables.Table) *Evaluator {
-	return &Evaluator{Ctx: ctx, Tables: from, loaded: map[*plan.Node]*tables.Vector{},
+	ev := &Evaluator{Ctx: ctx, Tables: from, loaded: map[*plan.Node]*tables.Vector{},
 		consts: map[*plan.Node]*vec.Vec{}, verdicts: map[*plan.Node]*verdict{}}
+	ev.budget.Step = ev.step
+	return ev
+}
+
+// chargedAtOnce is how many bytes are charged at once for the strings of a batch: few enough for a small budget, and
+// for 4,096 rows the strings of which have 128 bytes with growth.
+const chargedAtOnce = 1 << 20
+
+// step comes before the strings of a batch have more bytes, and between pieces of work. It passes the turn on, and
+// charges the strings: those of one batch may take 256 MiB. It fails once the context has ended.
+func (ev *Evaluator) step(bytes int) error {
+	if err := turns.Tick(ev.Ctx); err != nil {
+		return err
+	}
+	more := growth*int64(bytes) - ev.charged
+	if more <= 0 {
+		return nil
+	}
+	more = max(more, chargedAtOnce)
+	if err := budget.Grow(ev.Ctx, more); err != nil {
+		return err
+	}
+	ev.charged += more
+	return nil
+}
+
+// done gives back what is charged for the strings of batches, which are garbage.
+func (ev *Evaluator) done() {
+	budget.Of(ev.Ctx).Shrink(ev.charged)
+	ev.charged = 0
+	ev.budget.Reset()
 }
 
 // load loads the columns of expressions.
@@ -179,6 +211,7 @@ func (ev *Evaluator) search(n *plan.Node, r *vec.Rows, lo, hi, limit int) (*vec.
 		out.Tables[t] = []int32{}
 	}
 	size := sizeFor(n)
+	defer ev.done()
 	for ; lo < hi && (limit < 0 || out.N < limit); lo += size {
 		if err := turns.Tick(ev.Ctx); err != nil {
 			return nil, err
@@ -224,6 +257,7 @@ func (ev *Evaluator) Column(n *plan.Node, r *vec.Rows) (*tables.Vector, error) {
 	}
 	out := vec.Collector{Type: n.Type}
 	size := sizeFor(n)
+	defer ev.done()
 	for lo := 0; lo < r.N; lo += size {
 		if err := turns.Tick(ev.Ctx); err != nil {
 			return nil, err
@@ -248,8 +282,8 @@ func (ev *Evaluator) Column(n *plan.Node, r *vec.Rows) (*tables.Vector, error) {
 	return out.Vector(), nil
 }
 
-// growth is how many times its size a column takes while batches are appended to it: the old memory, the new one, and
-// the part of it that is not used yet.
+// growth is how many times its size a column takes while batches are appended to it, and the strings of a batch while
+// they are made: the old memory, the new one, and the part of it that is not used yet.
 const growth = 2
 
 // take returns n values of a column: those at rows, or the first if rows is nil. A join may repeat a row many times, so
@@ -319,7 +353,7 @@ func (ev *Evaluator) Eval(n *plan.Node, b *vec.Batch) (*vec.Vec, error) {
 		if n.Op == ast.OpIn {
 			return evalIn(n, x), nil
 		}
-		return evalLike(n, x), nil
+		return ev.like(n, x)
 	}
 	args, err := ev.args(n, b)
 	if err != nil {
@@ -532,6 +566,9 @@ func (ev *Evaluator) SortKeys(nodes []*plan.Node, by []ast.OrderTerm, rel *vec.R
 
 // Strings returns a writer of n strings, which count against the budget of the batch.
 func (ev *Evaluator) Strings(n int) *vec.StringWriter { return vec.NewStrings(n, &ev.budget) }
+
+// Read counts n bytes that a function reads: see vec.Budget.
+func (ev *Evaluator) Read(n int) error { return ev.budget.Read(n) }
 
 // Vector returns a column that was loaded.
 func (ev *Evaluator) Vector(n *plan.Node) *tables.Vector { return ev.loaded[n] }

@@ -103,6 +103,7 @@ func (p *pairs) flush() error {
 	if err := turns.Tick(p.ev.Ctx); err != nil {
 		return err
 	}
+	defer p.ev.done() // the strings of the next pairs are another batch
 	sel := make([]int32, len(p.l))
 	for i := range sel {
 		sel[i] = int32(i)
@@ -176,6 +177,11 @@ func (p *pairs) equal(lkeys, rkeys []*plan.Node, right int) (*vec.Rows, error) {
 	next := make([]int32, right)
 	var key []byte
 	for k := right - 1; k >= 0; k-- {
+		if k%vec.BatchRows == 0 {
+			if err := turns.Tick(p.ev.Ctx); err != nil {
+				return nil, err
+			}
+		}
 		var ok bool
 		if key, ok = keyOf(key, rv, k); !ok {
 			continue
@@ -187,6 +193,11 @@ func (p *pairs) equal(lkeys, rkeys []*plan.Node, right int) (*vec.Rows, error) {
 		next[k], heads[id] = heads[id], int32(k)
 	}
 	for l := range p.r.N {
+		if l%vec.BatchRows == 0 {
+			if err := turns.Tick(p.ev.Ctx); err != nil {
+				return nil, err
+			}
+		}
 		var ok bool
 		if key, ok = keyOf(key, lv, l); !ok {
 			continue

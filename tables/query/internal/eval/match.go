@@ -36,10 +36,11 @@ func evalIn(n *plan.Node, x *vec.Vec) *vec.Vec {
 	return v
 }
 
-func evalLike(n *plan.Node, x *vec.Vec) *vec.Vec {
+func (ev *Evaluator) like(n *plan.Node, x *vec.Vec) (*vec.Vec, error) {
 	if n.Args[0].Type.Kind == tables.Null || n.Like == nil {
-		return vec.AllNull(sqltype.Bool, x.N)
+		return vec.AllNull(sqltype.Bool, x.N), nil
 	}
+	goesOn := func(read int) bool { return ev.budget.Read(read) == nil }
 	v := &vec.Vec{N: x.N, Nulls: x.Nulls, Bools: make([]bool, x.N)}
 	for k := range v.Bools {
 		if x.IsNull(k) {
@@ -49,7 +50,10 @@ func evalLike(n *plan.Node, x *vec.Vec) *vec.Vec {
 		if n.Like.Fold {
 			s = bytes.Map(unicode.ToLower, s)
 		}
-		v.Bools[k] = n.Like.Match(s) != n.Not
+		v.Bools[k] = n.Like.Match(s, goesOn) != n.Not
+		if err := ev.budget.Read(len(s)); err != nil {
+			return nil, err
+		}
 	}
-	return v
+	return v, nil
 }

@@ -41,8 +41,26 @@ func Nulls(n *plan.Node, args []*vec.Vec) (nulls []bool, all bool) {
 	return nulls, false
 }
 
+// texts returns the arguments that are strings.
+func texts(args []*vec.Vec) (out []*vec.Vec) {
+	for _, a := range args {
+		if a.Lo != nil {
+			out = append(out, a)
+		}
+	}
+	return out
+}
+
+// sizeAt returns the bytes of strings in a row.
+func sizeAt(texts []*vec.Vec, k int) (n int) {
+	for _, a := range texts {
+		n += int(a.Hi[k] - a.Lo[k])
+	}
+	return n
+}
+
 // eachRow computes a function row by row. The result is null where an argument is.
-func eachRow[T any](n *plan.Node, args []*vec.Vec, b *vec.Batch, out func(v *vec.Vec) *[]T,
+func eachRow[T any](ev plan.Evaluator, n *plan.Node, args []*vec.Vec, b *vec.Batch, out func(v *vec.Vec) *[]T,
 	f func(r Row) (T, error)) (*vec.Vec, error) {
 	nulls, all := Nulls(n, args)
 	if all {
@@ -51,11 +69,15 @@ func eachRow[T any](n *plan.Node, args []*vec.Vec, b *vec.Batch, out func(v *vec
 	v := &vec.Vec{N: b.N, Nulls: nulls}
 	values := make([]T, b.N)
 	*out(v) = values
+	read := texts(args)
 	for k := range values {
 		if v.IsNull(k) {
 			continue
 		}
-		var err error
+		err := ev.Read(sizeAt(read, k))
+		if err != nil {
+			return nil, err
+		}
 		if values[k], err = f(Row{args, k}); err != nil {
 			return nil, err
 		}
@@ -65,8 +87,8 @@ func eachRow[T any](n *plan.Node, args []*vec.Vec, b *vec.Batch, out func(v *vec
 
 // Ints makes an evaluation of a function of a row that returns an integer, date, time or timestamp.
 func Ints(f func(n *plan.Node, r Row) (int64, error)) plan.Evaluation {
-	return func(_ plan.Evaluator, n *plan.Node, args []*vec.Vec, b *vec.Batch) (*vec.Vec, error) {
-		return eachRow(n, args, b, func(v *vec.Vec) *[]int64 {
+	return func(ev plan.Evaluator, n *plan.Node, args []*vec.Vec, b *vec.Batch) (*vec.Vec, error) {
+		return eachRow(ev, n, args, b, func(v *vec.Vec) *[]int64 {
 			return &v.Ints
 		}, func(r Row) (int64, error) { return f(n, r) })
 	}
@@ -74,8 +96,8 @@ func Ints(f func(n *plan.Node, r Row) (int64, error)) plan.Evaluation {
 
 // Floats makes an evaluation of a function of a row that returns a float.
 func Floats(f func(n *plan.Node, r Row) (float64, error)) plan.Evaluation {
-	return func(_ plan.Evaluator, n *plan.Node, args []*vec.Vec, b *vec.Batch) (*vec.Vec, error) {
-		return eachRow(n, args, b, func(v *vec.Vec) *[]float64 {
+	return func(ev plan.Evaluator, n *plan.Node, args []*vec.Vec, b *vec.Batch) (*vec.Vec, error) {
+		return eachRow(ev, n, args, b, func(v *vec.Vec) *[]float64 {
 			return &v.Floats
 		}, func(r Row) (float64, error) { return f(n, r) })
 	}
@@ -83,8 +105,8 @@ func Floats(f func(n *plan.Node, r Row) (float64, error)) plan.Evaluation {
 
 // Bools makes an evaluation of a function of a row that returns a truth value.
 func Bools(f func(n *plan.Node, r Row) bool) plan.Evaluation {
-	return func(_ plan.Evaluator, n *plan.Node, args []*vec.Vec, b *vec.Batch) (*vec.Vec, error) {
-		return eachRow(n, args, b, func(v *vec.Vec) *[]bool {
+	return func(ev plan.Evaluator, n *plan.Node, args []*vec.Vec, b *vec.Batch) (*vec.Vec, error) {
+		return eachRow(ev, n, args, b, func(v *vec.Vec) *[]bool {
 			return &v.Bools
 		}, func(r Row) (bool, error) { return f(n, r), nil })
 	}
@@ -99,8 +121,9 @@ func Strings(f func(w *vec.StringWriter, n *plan.Node, r Row) error) plan.Evalua
 		}
 		w := ev.Strings(b.N)
 		w.Vec.Nulls = nulls
+		read := texts(args)
 		for k := range b.N {
-			if nulls == nil || !nulls[k] {
+			if (nulls == nil || !nulls[k]) && w.Read(sizeAt(read, k)) {
 				if err := f(w, n, Row{args, k}); err != nil {
 					return nil, err
 				}

@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strings"
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/tables"
 	"github.com/chaski-eo/chaski/tables/query/internal/bind"
 	"github.com/chaski-eo/chaski/tables/query/internal/eval"
@@ -28,7 +30,7 @@ func Strings() []*bind.Function {
 	}
 	cased := func(f func(rune) rune) plan.Evaluation {
 		return eval.Strings(func(w *vec.StringWriter, _ *plan.Node, r eval.Row) error {
-			for s := r.Bytes(0); len(s) > 0; {
+			for s := r.Bytes(0); len(s) > 0 && w.HasRoom(0); {
 				c, n := utf8.DecodeRune(s)
 				w.Vec.Data = utf8.AppendRune(w.Vec.Data, f(c))
 				s = s[n:]
@@ -182,17 +184,29 @@ func substring(w *vec.StringWriter, _ *plan.Node, r eval.Row) error {
 	return nil
 }
 
+// fewCharacters is how many bytes of characters trim looks through for each character of a string. More get a map, as
+// both may be long.
+const fewCharacters = 32
+
 func trimmed(front, back bool) plan.Evaluation {
 	return eval.Strings(func(w *vec.StringWriter, _ *plan.Node, r eval.Row) error {
 		s, cut := r.Bytes(0), " "
 		if r.Has(1) {
 			cut = string(r.Bytes(1))
 		}
+		in := func(c rune) bool { return strings.ContainsRune(cut, c) }
+		if len(cut) > fewCharacters {
+			set := map[rune]bool{}
+			for _, c := range cut {
+				set[c] = true
+			}
+			in = func(c rune) bool { return set[c] }
+		}
 		if front {
-			s = bytes.TrimLeft(s, cut)
+			s = bytes.TrimLeftFunc(s, in)
 		}
 		if back {
-			s = bytes.TrimRight(s, cut)
+			s = bytes.TrimRightFunc(s, in)
 		}
 		w.Add(s)
 		return nil
@@ -203,7 +217,7 @@ func replace(w *vec.StringWriter, _ *plan.Node, r eval.Row) error {
 	s, old, with := r.Bytes(0), r.Bytes(1), r.Bytes(2)
 	for len(old) > 0 {
 		at := bytes.Index(s, old)
-		if at < 0 || !w.HasRoom(0) {
+		if at < 0 || !w.Read(at+len(old)) {
 			break
 		}
 		w.Add(s[:at], with)
@@ -218,8 +232,7 @@ func repeat(w *vec.StringWriter, _ *plan.Node, r eval.Row) error {
 	if len(s) == 0 || n <= 0 {
 		return nil
 	}
-	if n > vec.MaxBatchBytes || !w.HasRoom(int(n)*len(s)) {
-		w.Exceed()
+	if !w.HasRoom(int(min(n, vec.MaxBatchBytes+1)) * len(s)) {
 		return nil
 	}
 	w.Vec.Data = append(w.Vec.Data, bytes.Repeat(s, int(n))...)
@@ -227,7 +240,7 @@ func repeat(w *vec.StringWriter, _ *plan.Node, r eval.Row) error {
 }
 
 func reverse(w *vec.StringWriter, _ *plan.Node, r eval.Row) error {
-	for s := r.Bytes(0); len(s) > 0; {
+	for s := r.Bytes(0); len(s) > 0 && w.HasRoom(0); {
 		_, n := utf8.DecodeLastRune(s)
 		w.Add(s[len(s)-n:])
 		s = s[:len(s)-n]
@@ -442,15 +455,29 @@ func regexpExtract(w *vec.StringWriter, n *plan.Node, r eval.Row) error {
 	return nil
 }
 
+// maxMatchBytes bounds what the matches in one string take: they are all found before the first is replaced. It is
+// enough for 262,144 of them without groups.
+const maxMatchBytes = 16 << 20
+
+// matchBytes is at least what a match takes for each of its groups, for all of it, and for its place in the list of
+// matches: two numbers, or the 24 bytes of a slice.
+const matchBytes = 32
+
 func regexpReplace(w *vec.StringWriter, n *plan.Node, r eval.Row) error {
 	p, s, with := n.State.(*pattern), r.Bytes(0), r.Bytes(2)
-	limit := 1
+	limit, most := 1, 1
 	if p.global {
-		limit = -1
+		most = maxMatchBytes / (matchBytes * (2 + p.re.NumSubexp()))
+		limit = most + 1
 	}
 	end := 0
-	for _, at := range p.re.FindAllSubmatchIndex(s, limit) {
-		if !w.HasRoom(0) {
+	all := p.re.FindAllSubmatchIndex(s, limit)
+	if len(all) > most {
+		return fault.New(fault.Limit, "query", fault.NoOffset,
+			"regexp_replace of more than %d matches in a string", most)
+	}
+	for _, at := range all {
+		if !w.Read(at[1] - end) {
 			break
 		}
 		w.Add(s[end:at[0]])

@@ -67,6 +67,9 @@ type call interface {
 type Evaluator interface {
 	// Strings returns a writer of n strings, which count against the budget of the batch.
 	Strings(n int) *vec.StringWriter
+	// Read counts n bytes that a function reads, and fails once the query has to end. Functions call it in loops whose
+	// time grows with the bytes of strings.
+	Read(n int) error
 	// Vector returns the values of a column for all rows of its table.
 	Vector(n *Node) *tables.Vector
 }
@@ -192,34 +195,35 @@ func NewLike(pattern, escape string, fold bool) (*like, error) {
 	return l, nil
 }
 
-// prefix returns how many leading bytes of s match the piece, or -1.
-func (p *piece) prefix(s []byte) int {
+// prefix reports whether s begins with the piece, and how many bytes it compared: those of the piece, if so.
+func (p *piece) prefix(s []byte) (compared int, ok bool) {
 	if p.runes == nil {
-		if bytes.HasPrefix(s, p.text) {
-			return len(p.text)
-		}
-		return -1
+		return len(p.text), bytes.HasPrefix(s, p.text)
 	}
 	at := 0
 	for _, want := range p.runes {
 		r, n := utf8.DecodeRune(s[at:])
 		if n == 0 || want != anyRune && want != r {
-			return -1
+			return at, false
 		}
 		at += n
 	}
-	return at
+	return at, true
 }
 
 // find returns where the piece first matches in s; from is -1 if it does not.
-func (p *piece) find(s []byte) (from, to int) {
+func (p *piece) find(s []byte, goesOn func(read int) bool) (from, to int) {
 	if p.runes == nil {
 		from = bytes.Index(s, p.text)
 		return from, from + len(p.text)
 	}
 	for from <= len(s) {
-		if n := p.prefix(s[from:]); n >= 0 {
-			return from, from + n
+		compared, ok := p.prefix(s[from:])
+		if ok {
+			return from, from + compared
+		}
+		if !goesOn(1 + compared) { // a piece of any length may be compared at each character
+			break
 		}
 		_, n := utf8.DecodeRune(s[from:])
 		if n == 0 {
@@ -231,11 +235,12 @@ func (p *piece) find(s []byte) (from, to int) {
 }
 
 // Match reports whether the whole of s matches: the first piece at the start, the last at the end, and the others
-// between, each as early as possible, which finds a match whenever there is one.
-func (l *like) Match(s []byte) bool {
+// between, each as early as possible, which finds a match whenever there is one. It calls goesOn with bytes that it has
+// read. If that returns false, so does Match.
+func (l *like) Match(s []byte, goesOn func(read int) bool) bool {
 	first := &l.pieces[0]
-	n := first.prefix(s)
-	if n < 0 {
+	n, ok := first.prefix(s)
+	if !ok {
 		return false
 	}
 	s = s[n:]
@@ -243,7 +248,7 @@ func (l *like) Match(s []byte) bool {
 		return len(s) == 0
 	}
 	for i := 1; i < len(l.pieces)-1; i++ {
-		from, to := l.pieces[i].find(s)
+		from, to := l.pieces[i].find(s, goesOn)
 		if from < 0 {
 			return false
 		}
@@ -261,7 +266,8 @@ func (l *like) Match(s []byte) bool {
 		}
 		at -= n
 	}
-	return last.prefix(s[at:]) == len(s)-at
+	n, ok = last.prefix(s[at:])
+	return ok && n == len(s)-at
 }
 
 // Results are the rows of a query inside an expression.

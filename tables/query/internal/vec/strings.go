@@ -11,17 +11,54 @@ func tooLong() error {
 		MaxBatchBytes>>20, BatchRows)
 }
 
-// Budget counts the bytes of the strings made for one batch of rows.
+// StepBytes is after how many bytes that are read or made a budget calls its Step. Most functions take at most some 10
+// ns a byte, so that is less than a millisecond, for which a goroutine keeps its turn in any case.
+const StepBytes = 64 << 10
+
+// Budget counts the bytes of the strings that are made for one batch of rows, and those that functions read.
 type Budget struct {
-	used     int
-	exceeded bool
+	// Step, if it is not nil, comes before the strings of the batch have more bytes than in the last call, and each
+	// time StepBytes were read. Its error is that of the batch.
+	Step func(bytes int) error
+	used int
+	till int // bytes that the last Step was called with
+	read int // bytes since the last Step
+	err  error
 }
 
 // Reset starts the next batch: the strings of the last one are garbage, or belong to the caller.
-func (b *Budget) Reset() { *b = Budget{} }
+func (b *Budget) Reset() { *b = Budget{Step: b.Step} }
 
-// StringWriter makes the strings of a batch. Once they exceed the budget it drops what follows, and Finish returns an
-// error: functions need no error path.
+// Read counts n bytes that a function reads and returns the error of the batch. A function calls it for loops whose
+// time grows with the bytes of a string.
+func (b *Budget) Read(n int) error {
+	if b.read += n; b.read >= StepBytes {
+		b.step(b.till)
+	}
+	return b.err
+}
+
+// step calls Step, unless the batch has an error.
+func (b *Budget) step(bytes int) {
+	b.read = 0
+	if b.err == nil && b.Step != nil {
+		b.err = b.Step(bytes)
+	}
+	b.till = bytes
+}
+
+// makes says that the strings of the batch are going to have so many bytes.
+func (b *Budget) makes(bytes int) {
+	switch {
+	case bytes > MaxBatchBytes && b.err == nil:
+		b.err = tooLong()
+	case bytes > b.till && b.err == nil:
+		b.step(min(bytes+StepBytes, MaxBatchBytes))
+	}
+}
+
+// StringWriter makes the strings of a batch. Once they exceed the budget, or its Step fails, it drops what follows, and
+// Finish returns an error: functions need no error path.
 type StringWriter struct {
 	Vec    *Vec
 	budget *Budget
@@ -32,16 +69,16 @@ func NewStrings(n int, b *Budget) *StringWriter {
 	return &StringWriter{Vec: &Vec{N: n, Lo: make([]uint32, n), Hi: make([]uint32, n)}, budget: b}
 }
 
-// Exceed marks the budget as exceeded.
-func (w *StringWriter) Exceed() { w.budget.exceeded = true }
-
 // HasRoom reports whether n more bytes fit in the budget.
 func (w *StringWriter) HasRoom(n int) bool {
-	if w.budget.used+len(w.Vec.Data)+n > MaxBatchBytes {
-		w.budget.exceeded = true
+	if bytes := w.budget.used + len(w.Vec.Data) + n; bytes > w.budget.till {
+		w.budget.makes(bytes)
 	}
-	return !w.budget.exceeded
+	return w.budget.err == nil
 }
+
+// Read counts n bytes that are read for the current string and reports whether the writer goes on.
+func (w *StringWriter) Read(n int) bool { return w.budget.Read(n) == nil }
 
 // Add appends to the current string.
 func (w *StringWriter) Add(s ...[]byte) {
@@ -58,6 +95,7 @@ func (w *StringWriter) End(k int) {
 		w.Vec.Lo[k] = w.Vec.Hi[k-1]
 	}
 	w.Vec.Hi[k] = uint32(len(w.Vec.Data))
+	w.HasRoom(0) // functions may append to Vec.Data themselves
 }
 
 // AddNull makes string k null.
@@ -72,7 +110,7 @@ func (w *StringWriter) AddNull(k int) {
 // Finish returns the strings.
 func (w *StringWriter) Finish() (*Vec, error) {
 	if !w.HasRoom(0) {
-		return nil, tooLong()
+		return nil, w.budget.err
 	}
 	w.budget.used += len(w.Vec.Data)
 	return w.Vec, nil
