@@ -328,57 +328,29 @@ func (d *dataset) stepped(ctx context.Context, list []scenes.Scene) error {
 	return nil
 }
 
-// preferred sorts scenes by a rule such as Pick. Equal ones stay in their order.
+// preferred sorts scenes by a rule such as Pick. Equal ones stay in their order, and those without a value come last.
 func (d *dataset) preferred(ctx context.Context, list []scenes.Scene, rule string) error {
 	p, err := spec.ParsePick(rule)
 	if err != nil || p.Column == "" {
 		return err
 	}
-	at := make(map[int64]int, len(list))
-	for i := range list {
-		at[list[i].Row] = i
-	}
-	type ranked struct {
-		scene scenes.Scene
-		value catalog.Value
-	}
-	all := make([]ranked, len(list))
-	kind, err := d.table.Scan(ctx, p.Column, func(row int64, v catalog.Value) error {
-		if i, ok := at[row]; ok {
-			all[i] = ranked{list[i], v}
-		}
-		return nil
-	})
+	ranks, present, err := rows.Ranks(ctx, d.table, p.Column)
 	if err != nil {
 		return fmt.Errorf("spec: sampler: pick or order is %q: %w", rule, err)
 	}
-	slices.SortStableFunc(all, func(a, b ranked) int {
-		if a.value.Null || b.value.Null {
-			return boolInt(a.value.Null) - boolInt(b.value.Null)
+	slices.SortStableFunc(list, func(a, b scenes.Scene) int {
+		if !present[a.Row] || !present[b.Row] {
+			return boolInt(present[b.Row]) - boolInt(present[a.Row])
 		}
-		c := compareValues(kind, &a.value, &b.value)
+		c := cmp.Compare(ranks[a.Row], ranks[b.Row])
 		if p.Greatest {
 			c = -c
 		}
 		return c
 	})
-	for i := range all {
-		list[i] = all[i].scene
-	}
 	// The row of a window is then of the first dataset that is there.
 	slices.SortStableFunc(list, func(a, b scenes.Scene) int { return cmp.Compare(a.Dataset, b.Dataset) })
 	return nil
-}
-
-// compareValues orders two values of a column.
-func compareValues(kind catalog.Kind, a, b *catalog.Value) int {
-	switch kind {
-	case catalog.Int:
-		return cmp.Compare(a.Int, b.Int)
-	case catalog.Float:
-		return cmp.Compare(a.Float, b.Float)
-	}
-	return cmp.Compare(a.Text, b.Text)
 }
 
 func boolInt(b bool) int {

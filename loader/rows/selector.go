@@ -17,6 +17,7 @@ import (
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/shuffle"
 	"github.com/chaski-eo/chaski/store/catalog"
+	"github.com/chaski-eo/chaski/store/taco"
 	"github.com/chaski-eo/chaski/tables"
 )
 
@@ -510,17 +511,44 @@ func SeriesOf(ctx context.Context, t Table, w *spec.Time, rows []uint32) (*shuff
 // timesOf returns for each row a number that orders it as the value of a column does, and which
 // rows have a value.
 func timesOf(ctx context.Context, t Table, column string) (times []int64, present []bool, err error) {
+	return ranksOf(ctx, t, column, func(strs []string, _ []bool) []int64 { return byBytes(strs) })
+}
+
+// Ranks returns for each row a number that orders it as the value of a column does, and which rows have a value. NaN is
+// none. Strings that are all dates and timestamps are ordered by their time: two of them may be in other zones, or one
+// of them without the fraction of a second.
+func Ranks(ctx context.Context, t Table, column string) (ranks []int64, present []bool, err error) {
+	return ranksOf(ctx, t, column, func(strs []string, present []bool) []int64 {
+		times := make([]int64, len(strs))
+		for i, s := range strs {
+			if !present[i] {
+				continue
+			}
+			at, err := taco.ParseTimes(s)
+			if err != nil {
+				return byBytes(strs)
+			}
+			times[i] = at.First
+		}
+		return times
+	})
+}
+
+// ranksOf returns for each row a number that orders it as the value of a column does, of strings as ofStrings says, and
+// which rows have a value.
+func ranksOf(ctx context.Context, t Table, column string, ofStrings func([]string, []bool) []int64) (
+	ranks []int64, present []bool, err error) {
 	sel := selector{table: t}
-	times, present = make([]int64, t.Len()), make([]bool, t.Len())
+	ranks, present = make([]int64, t.Len()), make([]bool, t.Len())
 	var strs []string
 	err = sel.scan(ctx, column, func(row int64, k catalog.Kind, v catalog.Value) error {
 		present[row] = !v.Null
 		switch k {
 		case catalog.Int:
-			times[row] = v.Int
+			ranks[row] = v.Int
 		case catalog.Float:
 			present[row] = present[row] && !math.IsNaN(v.Float)
-			times[row] = ordered(v.Float)
+			ranks[row] = ordered(v.Float)
 		default:
 			if strs == nil {
 				strs = make([]string, t.Len())
@@ -530,17 +558,22 @@ func timesOf(ctx context.Context, t Table, column string) (times []int64, presen
 		return nil
 	})
 	if err != nil || strs == nil {
-		return times, present, err
+		return ranks, present, err
 	}
-	// Strings are ordered by their rank among the distinct strings, so that equal ones stay equal.
+	return ofStrings(strs, present), present, nil
+}
+
+// byBytes returns the rank of each string among the distinct strings, so that equal ones stay equal.
+func byBytes(strs []string) []int64 {
 	sorted := slices.Clone(strs)
 	slices.Sort(sorted)
 	sorted = slices.Compact(sorted)
+	ranks := make([]int64, len(strs))
 	for i, s := range strs {
 		at, _ := slices.BinarySearch(sorted, s)
-		times[i] = int64(at)
+		ranks[i] = int64(at)
 	}
-	return times, present, nil
+	return ranks
 }
 
 // ordered returns an integer that compares like the float does.

@@ -12,6 +12,8 @@ import pytest
 
 import chaski
 
+pa = pytest.importorskip("pyarrow", reason="needs pyarrow to write tables")
+pq = pytest.importorskip("pyarrow.parquet")
 rasterio = pytest.importorskip("rasterio", reason="needs rasterio to write and to judge")
 from rasterio.windows import from_bounds  # noqa: E402
 
@@ -170,6 +172,41 @@ def test_scenes_side_by_side(tmp_path: Path) -> None:
                 assert b["geo"]["time"][k, 0] == np.datetime64(f"2024-05-0{scene + 1}")
                 seen += 1
     assert seen == 64
+
+
+def test_scenes_in_the_order_of_time_and_numbers(tmp_path: Path) -> None:
+    """Timestamps of other zones and forms are times, and NaN is no number."""
+    times = [
+        "2024-05-02T00:30:00+02:00",  # the day before in UTC
+        "2024-05-01T23:00:00Z",
+        "2024-05-01T23:00:00.5Z",
+        "2024-05-01",
+        "2024-05-01T20:00:00-05:00",  # the day after
+    ]
+    oldest = [3, 0, 1, 2, 4]
+    cloud = [float("nan"), 3.0, None, 1.0, 2.0]
+    files = []
+    for i in range(len(times)):
+        transform = rasterio.transform.from_origin(X, Y, 10, 10)
+        profile = dict(width=SIDE, height=SIDE, count=1, dtype="uint16", crs="EPSG:32630")
+        with rasterio.open(tmp_path / f"{i}.tif", "w", transform=transform, **profile) as d:
+            d.write(np.full((1, SIDE, SIDE), i, np.uint16))
+        files.append(f"{i}.tif")
+    columns = {"image": files, "datetime": times, "cloud": pa.array(cloud)}
+    pq.write_table(pa.table(columns), tmp_path / "t.parquet")
+    fields = {"image": chaski.Field(column="image", dtype="native")}
+    for pick, want in (
+        ("oldest", oldest),
+        ("newest", oldest[::-1]),
+        ("least:cloud", [3, 4, 1, 0, 2]),
+        ("most:cloud", [1, 4, 3, 0, 2]),
+    ):
+        for options in ({"pick": pick}, {"order": pick}):
+            window = chaski.GeoWindow(160, 10, per_epoch=1, length=5, **options)
+            table = tmp_path / "t.parquet"
+            with chaski.load(table, fields=fields, batch_size=1, window=window) as loader:
+                (batch,) = loader
+            assert batch["image"][0, :, 0, 0, 0].tolist() == want, options
 
 
 def test_resume_plan_and_explain(table: Path, binary: str) -> None:
