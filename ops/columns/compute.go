@@ -2,7 +2,9 @@ package columns
 
 import (
 	"context"
+	"maps"
 	"math"
+	"slices"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/inorder"
@@ -44,6 +46,9 @@ func (c *Compute) Check() error {
 func (c *Compute) More(ctx context.Context, o source.Opener, levels []build.Level) ([]*tables.Table, error) {
 	rasters, err := c.measure(ctx, o, levels)
 	if err != nil {
+		return nil, err
+	}
+	if err := c.checkClasses(levels, rasters); err != nil {
 		return nil, err
 	}
 	inherit(levels, rasters)
@@ -90,6 +95,31 @@ func (c *Compute) measure(ctx context.Context, o source.Opener, levels []build.L
 			return nil
 		}, func(*raster) {})
 	return rasters, err
+}
+
+// checkClasses refuses classes of rasters that are not there: a path with a mistake would leave the categories in all
+// rasters to be averaged like measurements.
+func (c *Compute) checkClasses(levels []build.Level, rasters [][]*raster) error {
+	there := map[string]bool{}
+	for k := range rasters {
+		for i, r := range rasters[k] {
+			if r != nil && len(c.Classes) > 0 {
+				below, _ := paths(levels, k, i)
+				there[below] = true
+			}
+		}
+	}
+	for _, path := range slices.Sorted(maps.Keys(c.Classes)) {
+		switch {
+		case there[path]:
+		case path == "":
+			return fault.New(fault.NotFound, "classes", fault.NoOffset,
+				"no sample is a raster itself: name one below the samples, such as label.tif=0-9")
+		default:
+			return fault.New(fault.NotFound, "classes", fault.NoOffset, "no sample has a raster %q", path)
+		}
+	}
+	return nil
 }
 
 // reads reports whether a column needs the rasters.

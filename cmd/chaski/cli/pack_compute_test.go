@@ -99,6 +99,13 @@ func TestPackComputesColumns(t *testing.T) {
 	if !strings.Contains(r.err, `sample "tile_00/s2/img.tif"`) || !strings.Contains(r.err, "classes") {
 		t.Error(r.err)
 	}
+	// Nor does a raster have a path with a mistake, and folders have no pixels.
+	for classes, part := range map[string]string{"s2/lable.tif=0-1": `no sample has a raster "s2/lable.tif"`,
+		"0-1": "no sample is a raster itself"} {
+		if r := run(1, append(pack[:len(pack)-1], classes, at("in"))...); !strings.Contains(r.err, part) {
+			t.Errorf("%s: %s", classes, r.err)
+		}
+	}
 }
 
 // TestPackComputesForContainers: columns of a container are computed again, and a broken raster is named.
