@@ -156,6 +156,8 @@ func (g *Ground) validate(s *Sampler) error {
 		return fmt.Errorf("length is %d: it must be from 1 to %d", g.Length, maxSteps)
 	case g.Length == 0 && (g.Order != "" || g.Step != ""):
 		return errors.New("order and step are for sequences: give their length")
+	case g.Step == "day:":
+		return errors.New("step is \"day:\": it must be \"day\", \"day:COLUMN\" or a column")
 	case g.Bounds == nil && g.BoundsCRS != 0:
 		return fmt.Errorf("bounds_crs is %d, and there are no bounds", g.BoundsCRS)
 	}
@@ -164,7 +166,8 @@ func (g *Ground) validate(s *Sampler) error {
 			return fmt.Errorf("bounds has %d numbers: it must be west, south, east, north", len(g.Bounds))
 		}
 		if _, err := crs.NewBox([4]float64(g.Bounds), g.BoundsCRS); err != nil {
-			return fmt.Errorf("bounds: %w", err)
+			// Package crs calls them as conditions do, bbox and bbox_crs.
+			return errors.New(strings.ReplaceAll(err.Error(), "bbox", "bounds"))
 		}
 	}
 	if g.Order != "" {

@@ -247,6 +247,8 @@ def test_what_is_refused(table: Path) -> None:
         ({"length": -1}, "length is -1: it must be from 1"),
         ({"length": 2, "order": "best"}, 'order, as pick: pick is "best"'),
         ({"length": 2, "step": "orbit"}, 'step is "orbit"'),
+        ({"length": 2, "step": "day:"}, 'step is "day:"'),
+        ({"bounds": (0, 0, 1, 4.6e6)}, "bounds is .*; say bounds_crs"),
         ({"length": 2, "step": "day:cloud"}, "holds no times"),
     ]:
         with pytest.raises(chaski.errors.Error, match=message):
