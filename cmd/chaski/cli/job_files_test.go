@@ -128,6 +128,10 @@ func TestJobMakes(t *testing.T) {
 	}
 	ok("job", "plan", "verify", "-o", at("verify"), at("coast.tacozip"))
 	ok("job", "local", at("verify"))
+	r = chaski(t.Context(), "job", "merge", "-o", at("one.tacozip"), "--stats", at("one.tacozip"), at("none"))
+	if r.code != 2 || !strings.Contains(r.err, "would replace") {
+		t.Errorf("statistics over the container: exit %d: %s", r.code, r.err)
+	}
 	if r := chaski(t.Context(), "job", "merge", "--stats", at("x.json"), at("verify")); r.code != 2 {
 		t.Errorf("--stats of a report: exit %d: %s", r.code, r.err)
 	}

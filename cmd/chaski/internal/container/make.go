@@ -102,7 +102,7 @@ func (f *makeFlags) run(ctx context.Context, env console.Env, path string) error
 		return err
 	}
 	for _, name := range []string{f.out, path} {
-		if f.stats != "" && samePath(f.stats, name) {
+		if f.stats != "" && SamePath(f.stats, name) {
 			return console.Usagef("--stats %s would replace %s", f.stats, name)
 		}
 	}
@@ -147,8 +147,8 @@ func ReadRecipe(ctx context.Context, path string) (*recipe.Recipe, []byte, error
 	return r, b, nil
 }
 
-// samePath reports whether two paths name one file, which need not exist yet.
-func samePath(a, b string) bool {
+// SamePath reports whether two paths name one file, which need not exist yet.
+func SamePath(a, b string) bool {
 	if st, err := os.Stat(a); err == nil {
 		other, err := os.Stat(b)
 		return err == nil && os.SameFile(st, other)

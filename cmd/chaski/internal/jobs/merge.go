@@ -39,6 +39,8 @@ writes the statistics of its chips. The source of the recipe is opened for its c
 				return console.Usagef("--stats is for the kind make, and the job is of %s", j.Kind)
 			case j.Places() && (out == "-" || out == ""):
 				return console.Usagef("--output is missing: the container to write")
+			case statistics != "" && container.SamePath(statistics, out):
+				return console.Usagef("--stats %s would replace %s", statistics, out)
 			}
 			if err := console.Writable(statistics); err != nil {
 				return err // before the container is written
