@@ -44,13 +44,17 @@ func (b *blend) grow(limit int) bool {
 	return true
 }
 
-// add adds samples of the scene that grow began, from number first on.
+// add adds samples of the scene that grow began, from number first on. NaN is no sample, also where it is not nodata:
+// it would make NaN of those of all scenes.
 func (b *blend) add(first int, data, valid []byte) {
 	for i, ok := range valid {
 		if ok == 0 {
 			continue
 		}
 		v := math.Float32frombits(binary.LittleEndian.Uint32(data[4*i:]))
+		if v != v {
+			continue
+		}
 		if b.median {
 			b.values[(b.scenes-1)*b.size+first+i] = v
 			continue

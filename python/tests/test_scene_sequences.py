@@ -209,6 +209,21 @@ def test_scenes_in_the_order_of_time_and_numbers(tmp_path: Path) -> None:
             assert batch["image"][0, :, 0, 0, 0].tolist() == want, options
 
 
+@pytest.mark.parametrize("rule", ["mean", "median"])
+def test_mosaics_leave_out_nan(tmp_path: Path, rule: Any) -> None:
+    """NaN of a file that does not name it as nodata."""
+    for i, value in enumerate([np.nan, 2, 4]):
+        transform = rasterio.transform.from_origin(X, Y, 10, 10)
+        profile = dict(width=SIDE, height=SIDE, count=1, dtype="float32", crs="EPSG:32630")
+        with rasterio.open(tmp_path / f"{i}.tif", "w", transform=transform, **profile) as d:
+            d.write(np.full((1, SIDE, SIDE), value, np.float32))
+    window = chaski.GeoWindow(160, 10, per_epoch=1, mosaic=rule)
+    fields = {"image": chaski.Field(dtype="float32", validity="ok")}
+    with chaski.load(tmp_path, fields=fields, batch_size=1, window=window) as loader:
+        (batch,) = loader
+    assert np.all(batch["image"] == 3) and batch["ok"].all()
+
+
 def test_resume_plan_and_explain(table: Path, binary: str) -> None:
     window = chaski.GeoWindow(160, 10, per_epoch=24, length=3, pick="newest", order="oldest")
     fields = {"image": chaski.Field(dtype="native")}
