@@ -1,6 +1,7 @@
 package vector
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -41,7 +42,7 @@ type cocoImage struct {
 
 // annotation is one object of a COCO file.
 type annotation struct {
-	image       int32
+	image       int32 // while it is read, ^i if it is that of cocoReader.later[i]
 	crowd       bool
 	boxed       bool
 	box         [4]float64 // least x and y, greatest x and y
@@ -133,13 +134,15 @@ type cocoReader struct {
 	cocoFile
 	o          *Options
 	ids        map[string]int32 // from the id of an image to its number
-	imageOf    []string         // for each annotation the id of its image
+	later      []string         // ids of images that were not known yet: see annotation.image
 	sizes      [][2]int         // for each annotation the size of its mask
 	category   []int64
 	categories map[int64]string
 	most       int64       // see collection.most
 	seen       bool        // there are annotations
 	numbers    [][]float64 // of the annotation before, whose memory is used again
+	box        []float64   // also
+	whole      float64     // the size of the file in sizes of what was read
 }
 
 // openCoco opens a COCO file.
@@ -154,13 +157,13 @@ func openCoco(ctx context.Context, r source.Reader, o *Options) (*Layer, error) 
 	}
 	c := &cocoReader{cocoFile: cocoFile{r: r, byBase: map[string][]int32{}}, o: o, ids: map[string]int32{},
 		categories: map[int64]string{}}
-	d := json.NewDecoder(io.MultiReader(skipMark(&sequential{ctx: ctx, r: r})...))
-	if err := c.read(ctx, d); err != nil {
+	t := newJSONText(io.MultiReader(skipMark(&sequential{ctx: ctx, r: r})...), int(min(r.Size()+2, flatBlock)))
+	if err := c.read(ctx, t); err != nil {
 		var syntax *json.SyntaxError
 		var typ *json.UnmarshalTypeError
-		if errors.As(err, &syntax) || errors.As(err, &typ) || errors.Is(err, io.EOF) ||
+		if errors.As(err, &syntax) || errors.As(err, &typ) || errors.Is(err, errJSON) ||
 			errors.Is(err, io.ErrUnexpectedEOF) {
-			return nil, fault.New(fault.Corrupt, "COCO", d.InputOffset(), "%v", err)
+			return nil, fault.New(fault.Corrupt, "COCO", t.offset(), "%v", err)
 		}
 		return nil, err
 	}
@@ -171,12 +174,17 @@ func openCoco(ctx context.Context, r source.Reader, o *Options) (*Layer, error) 
 		return nil, err
 	}
 	l := &Layer{coco: &c.cocoFile, shapes: &c.cocoFile, Values: c.values()}
+	quotes := make([]string, len(c.images))
+	for i := range quotes {
+		quotes[i] = strconv.Quote(c.images[i].name)
+	}
 	boxes := make([]boxtree.Box, len(c.list))
 	var h xxh3.Hasher
 	for i := range c.list {
 		a := &c.list[i]
 		boxes[i] = boxtree.Around(a.box[0], a.box[1], a.box[2], a.box[3])
-		_, _ = fmt.Fprintf(&h, "%q%v", c.images[a.image].name, a.crowd)
+		_, _ = h.WriteString(quotes[a.image])
+		_, _ = h.WriteString(strconv.FormatBool(a.crowd))
 	}
 	l.index(boxes, r.Size())
 	l.sum += fmt.Sprintf("%016x", h.Sum64())
@@ -184,75 +192,60 @@ func openCoco(ctx context.Context, r source.Reader, o *Options) (*Layer, error) 
 }
 
 // read reads the members of the file, in any order.
-func (c *cocoReader) read(ctx context.Context, d *json.Decoder) error {
-	if err := expect(d, '{'); err != nil {
-		return err
-	}
-	seen := map[any]bool{}
-	for d.More() {
-		key, err := d.Token()
-		if err != nil {
-			return err
-		}
+func (c *cocoReader) read(ctx context.Context, t *jsonText) error {
+	seen := map[string]bool{}
+	return t.object(func(key string) error {
 		if key == "images" || key == "annotations" || key == "categories" {
 			if seen[key] {
-				return fault.New(fault.Corrupt, "COCO", d.InputOffset(), "it has %q twice", key)
+				return fault.New(fault.Corrupt, "COCO", t.offset(), "it has %q twice", key)
 			}
 			seen[key] = true
 		}
 		switch key {
 		case "images":
-			err = list(d, "image", func(i int) error { return c.addImage(d, i) })
+			return list(t, "image", func(i int) error { return c.addImage(t, i) })
 		case "annotations":
 			c.seen = true
-			err = list(d, "annotation", func(i int) error { return c.add(ctx, d, i) })
+			return list(t, "annotation", func(i int) error { return c.add(ctx, t, i) })
 		case "categories":
-			err = list(d, "category", func(int) error {
+			return list(t, "category", func(int) error {
 				var one struct {
 					ID   int64  `json:"id"`
 					Name string `json:"name"`
 				}
-				if err := d.Decode(&one); err != nil {
+				if err := t.decode(&one); err != nil {
 					return err
 				}
 				c.categories[one.ID] = one.Name
 				return nil
 			})
-		default:
-			var skipped json.RawMessage
-			err = d.Decode(&skipped)
 		}
-		if err != nil {
-			return err
-		}
-	}
-	return expect(d, '}')
+		_, err := t.value()
+		return err
+	})
 }
 
 // list calls read for each element of a list.
-func list(d *json.Decoder, what string, read func(i int) error) error {
-	if err := expect(d, '['); err != nil {
-		return err
-	}
-	for i := 0; d.More(); i++ {
+func list(t *jsonText, what string, read func(i int) error) error {
+	return t.elements('[', ']', func(i int) error {
 		if err := read(i); err != nil {
 			return fault.WithPart(err, what+" "+strconv.Itoa(i), fault.NoOffset)
 		}
-	}
-	return expect(d, ']')
+		return nil
+	})
 }
 
 // maxSide bounds the height and the width of an image: products of two fit into 32 bits, as runs do.
 const maxSide = 1<<16 - 1
 
-func (c *cocoReader) addImage(d *json.Decoder, n int) error {
+func (c *cocoReader) addImage(t *jsonText, n int) error {
 	var one struct {
 		ID     json.RawMessage `json:"id"`
 		Name   string          `json:"file_name"`
 		Height int             `json:"height"`
 		Width  int             `json:"width"`
 	}
-	if err := d.Decode(&one); err != nil {
+	if err := t.decode(&one); err != nil {
 		return err
 	}
 	bad := func(format string, args ...any) error {
@@ -281,15 +274,121 @@ type cocoAnnotation struct {
 	Segmentation json.RawMessage `json:"segmentation"`
 }
 
-// add adds annotation n.
-func (c *cocoReader) add(ctx context.Context, d *json.Decoder, n int) error {
-	if int64(n) == min(c.o.MaxShapes, math.MaxInt32) {
-		return fault.New(fault.Limit, "COCO", d.InputOffset(), "over %d annotations", n)
+// read reads the annotation that comes next in a text. BBox is written over. The bytes are valid until the next read.
+func (a *cocoAnnotation) read(t *jsonText) error {
+	box, quick := a.BBox, false
+	text, err := t.piece(func(b []byte, at int) int {
+		*a = cocoAnnotation{BBox: box[:0]}
+		end := short
+		if end, quick = a.members(t, b, at); !quick {
+			end = t.skip(b, at, maxDepth)
+		}
+		return end
+	})
+	if err == nil && !quick { // nothing that writers of COCO write: the slow way says what it means, or what is wrong
+		*a = cocoAnnotation{}
+		err = json.Unmarshal(text, a)
 	}
-	var one cocoAnnotation
-	if err := d.Decode(&one); err != nil {
+	return err
+}
+
+// cocoMembers are the members of an annotation that are read.
+var cocoMembers = [...]string{"image_id", "category_id", "bbox", "iscrowd", "segmentation"}
+
+// members reads an annotation at a place in a text and returns its end, or the verdict about it. It reports false for
+// an annotation that it leaves to encoding/json: one that is no object, has a member twice or by another spelling of
+// its name, or a value of another type.
+func (a *cocoAnnotation) members(t *jsonText, b []byte, at int) (end int, quick bool) {
+	if b[at] != '{' {
+		return 0, false
+	}
+	if at = space(b, at+1); at < len(b) && b[at] == '}' {
+		return at + 1, true
+	}
+	for seen := 0; ; at++ {
+		if at = space(b, at); at == len(b) {
+			return short, true
+		}
+		from := at
+		if at = quoted(b, at); at < 0 {
+			return at, true
+		}
+		known, same := member(b[from+1 : at-1])
+		if !same || known >= 0 && seen>>known&1 != 0 {
+			return 0, false
+		}
+		if at = colon(b, at); at < 0 {
+			return at, true
+		}
+		if at = space(b, at); at == len(b) {
+			return short, true
+		}
+		from = at
+		if at = t.skip(b, at, maxDepth-1); at < 0 {
+			return at, true
+		}
+		if known >= 0 {
+			if seen |= 1 << known; !a.set(known, b[from:at]) {
+				return 0, false
+			}
+		}
+		if at = space(b, at); at == len(b) {
+			return short, true
+		}
+		switch b[at] {
+		case '}':
+			return at + 1, true
+		case ',':
+		default:
+			return wrong, true
+		}
+	}
+}
+
+// member returns which of cocoMembers a key is, or -1. It reports false if encoding/json may take it for one of them,
+// by an escape or by capital letters.
+func member(key []byte) (known int, same bool) {
+	for i, name := range cocoMembers {
+		if string(key) == name {
+			return i, true
+		}
+		if len(key) >= len(name) && bytes.EqualFold(key, []byte(name)) {
+			return 0, false
+		}
+	}
+	return -1, bytes.IndexByte(key, '\\') < 0
+}
+
+// set sets a member to a value in valid JSON. It reports false for one that it leaves to encoding/json.
+func (a *cocoAnnotation) set(member int, text []byte) (ok bool) {
+	switch cocoMembers[member] {
+	case "image_id":
+		a.Image = text
+	case "category_id":
+		n, err := strconv.ParseInt(string(text), 10, 64)
+		a.Category = n
+		return err == nil
+	case "bbox":
+		a.BBox, _, ok = numbers(text, 0, a.BBox[:0])
+		return ok
+	case "iscrowd":
+		a.Crowd = text
+	default:
+		a.Segmentation = text
+	}
+	return true
+}
+
+// add adds annotation n.
+func (c *cocoReader) add(ctx context.Context, t *jsonText, n int) error {
+	if int64(n) == min(c.o.MaxShapes, math.MaxInt32) {
+		return fault.New(fault.Limit, "COCO", t.offset(), "over %d annotations", n)
+	}
+	one := cocoAnnotation{BBox: c.box[:0]}
+	if err := one.read(t); err != nil {
 		return err
 	}
+	c.box, c.whole = one.BBox, float64(c.r.Size())/float64(t.offset())
 	f := feature{Geometry: one.Segmentation}
 	if m := f.memory(); m > c.most {
 		if err := c.o.Grow(ctx, m-c.most); err != nil {
@@ -315,9 +414,27 @@ func (c *cocoReader) add(ctx context.Context, d *json.Decoder, n int) error {
 	default:
 		return fault.New(fault.Corrupt, "bbox", fault.NoOffset, "%d numbers, want 4", len(b))
 	}
-	c.list, c.imageOf = append(c.list, a), append(c.imageOf, string(one.Image))
-	c.category, c.sizes = append(c.category, one.Category), append(c.sizes, size)
+	var known bool
+	if a.image, known = c.ids[string(one.Image)]; !known {
+		a.image = ^int32(len(c.later))
+		c.later = append(c.later, string(one.Image))
+	}
+	c.list = append(room(c.list, 1, c.whole), a)
+	c.category = append(room(c.category, 1, c.whole), one.Category)
+	c.sizes = append(room(c.sizes, 1, c.whole), size)
 	return nil
+}
+
+// room returns a list with room for n elements more. A list that is full grows to what it takes in all if the rest of
+// the file is like what was read, of which the file is whole times as large, within bounds. append would copy a large
+// list four times, as it makes it a quarter larger at a time.
+func room[T any](list []T, n int, whole float64) []T {
+	have := len(list)
+	if have+n <= cap(list) {
+		return list
+	}
+	want := int(float64(have) * min(max(1.02*whole, 1.25), 4))
+	return slices.Grow(list, max(n, want-have))
 }
 
 // around sets the box to the one around the outline, if there is an outline.
@@ -346,6 +463,7 @@ func (c *cocoReader) outline(a *annotation, text json.RawMessage) (size [2]int, 
 	}
 	polygons, ok := numberLists(text, c.numbers)
 	if !ok { // nothing that writers of COCO write: the slow way says what is wrong
+		polygons = nil
 		if err := json.Unmarshal(text, &polygons); err != nil {
 			return bad("%v", err)
 		}
@@ -359,10 +477,11 @@ func (c *cocoReader) outline(a *annotation, text json.RawMessage) (size [2]int, 
 		if int64(len(c.points))+int64(len(p)) > math.MaxUint32 {
 			return bad("over 2^32 vertices")
 		}
+		c.points = room(c.points, len(p)/2, c.whole)
 		for i := 0; i < len(p); i += 2 {
 			c.points = append(c.points, orb.Point{p[i], p[i+1]})
 		}
-		c.rings = append(c.rings, uint32(len(c.points)))
+		c.rings = append(room(c.rings, 1, c.whole), uint32(len(c.points)))
 		a.rings++
 	}
 	return size, nil
@@ -370,76 +489,82 @@ func (c *cocoReader) outline(a *annotation, text json.RawMessage) (size [2]int, 
 
 // numberLists parses lists of lists of numbers, in valid JSON, into the memory of to. It reports false for all else.
 func numberLists(text []byte, to [][]float64) (_ [][]float64, ok bool) {
-	at := 0
-	next := func() byte { // the first byte that is no white space, or 0
-		for ; at < len(text); at++ {
-			if b := text[at]; b > ' ' {
-				return b
-			}
-		}
-		return 0
+	at := space(text, 0)
+	if to = to[:0]; text[at] != '[' {
+		return to, false
 	}
-	open := func() bool {
-		ok := next() == '['
-		at++
-		return ok
-	}
-	if to = to[:0]; !open() {
-		return nil, false
-	}
-	for next() != ']' {
-		if !open() {
-			return nil, false
+	for at = space(text, at+1); text[at] != ']'; at = space(text, at) {
+		if text[at] == ',' {
+			at++
 		}
 		if len(to) < cap(to) {
 			to = to[:len(to)+1]
 		} else {
 			to = append(to, nil)
 		}
-		one := to[len(to)-1][:0]
-		for next() != ']' {
-			from := at
-			for at < len(text) && text[at] > ' ' && text[at] != ',' && text[at] != ']' {
-				at++
-			}
-			v, ok := number(text[from:at])
-			if !ok {
-				return nil, false
-			}
-			if one = append(one, v); next() == ',' {
-				at++
-			}
-		}
-		at++
-		if to[len(to)-1] = one; next() == ',' {
-			at++
+		if to[len(to)-1], at, ok = numbers(text, at, to[len(to)-1][:0]); !ok {
+			return to, false
 		}
 	}
 	return to, true
 }
 
-// number parses a number of JSON. One of up to 15 digits, with a point or not, is a quotient of two numbers that
-// float64 holds, so that one division rounds as strconv does.
-func number(text []byte) (float64, bool) {
-	digits, after, negative := uint64(0), 0, false
-	for i, b := range text {
-		switch {
-		case b == '-' && i == 0:
-			negative = true
-		case b == '.' && after == 0:
-			after = len(text) - 1 - i
-		case b >= '0' && b <= '9' && len(text) <= 15:
-			digits = 10*digits + uint64(b-'0')
-		default:
-			v, err := strconv.ParseFloat(string(text), 64)
-			return v, err == nil
+// numbers appends the numbers of a list at a place in valid JSON, and returns where it ends. It reports false for all
+// else.
+func numbers(text []byte, at int, to []float64) (_ []float64, end int, ok bool) {
+	if at = space(text, at); text[at] != '[' {
+		return to, at, false
+	}
+	for at = space(text, at+1); text[at] != ']'; at = space(text, at) {
+		if text[at] == ',' {
+			at = space(text, at+1)
+		}
+		var v float64
+		if v, at, ok = number(text, at); !ok {
+			return to, at, false
+		}
+		to = append(to, v)
+	}
+	return to, at + 1, true
+}
+
+// number parses a number at a place in valid JSON, and returns where it ends. It reports false for what is no number or
+// too large a one. One of up to 15 digits is a quotient of two numbers that float64 holds, so that one division rounds
+// as strconv does.
+func number(text []byte, at int) (v float64, end int, ok bool) {
+	from, count, point := at, 0, -1
+	value := uint64(0)
+	if at < len(text) && text[at] == '-' {
+		at++
+	}
+	for ; at < len(text); at++ {
+		if b := text[at]; digit(b) {
+			value = 10*value + uint64(b-'0') // may overflow, and is not used then
+			count++
+		} else if b == '.' {
+			point = count
+		} else {
+			break
 		}
 	}
-	v := float64(digits) / powers[after]
-	if negative {
+	exponent := at < len(text) && text[at]|0x20 == 'e'
+	if count == 0 {
+		return 0, at, false
+	}
+	if exponent || count > 15 {
+		for at < len(text) && (digit(text[at]) || text[at]|0x20 == 'e' || text[at] == '-' || text[at] == '+') {
+			at++
+		}
+		v, err := strconv.ParseFloat(string(text[from:at]), 64)
+		return v, at, err == nil
+	}
+	if v = float64(value); point >= 0 {
+		v /= powers[count-point]
+	}
+	if text[from] == '-' {
 		v = -v
 	}
-	return v, len(text) > 0
+	return v, at, true
 }
 
 // powers are those of 10.
@@ -494,18 +619,29 @@ func (c *cocoReader) mask(a *annotation, text json.RawMessage) (size [2]int, err
 
 // link finds the image of each annotation.
 func (c *cocoReader) link() error {
-	c.rows = make([][]uint32, len(c.images))
-	for i, id := range c.imageOf {
-		at, ok := c.ids[id]
-		part := "annotation " + strconv.Itoa(i)
-		if !ok {
-			return fault.New(fault.Corrupt, part, fault.NoOffset, "image_id %.64q is not in images", id)
+	each := make([]int, len(c.images))
+	for i := range c.list {
+		a := &c.list[i]
+		part := func() string { return "annotation " + strconv.Itoa(i) }
+		if a.image < 0 {
+			id, ok := c.later[^a.image], false
+			if a.image, ok = c.ids[id]; !ok {
+				return fault.New(fault.Corrupt, part(), fault.NoOffset, "image_id %.64q is not in images", id)
+			}
 		}
-		if m := &c.images[at]; c.list[i].runs > 0 && c.sizes[i] != [2]int{m.height, m.width} {
-			return fault.New(fault.Corrupt, part, fault.NoOffset, "a mask of %v pixels, the image has %d by %d",
+		if m := &c.images[a.image]; a.runs > 0 && c.sizes[i] != [2]int{m.height, m.width} {
+			return fault.New(fault.Corrupt, part(), fault.NoOffset, "a mask of %v pixels, the image has %d by %d",
 				c.sizes[i], m.height, m.width)
 		}
-		c.list[i].image = at
+		each[a.image]++
+	}
+	c.rows = make([][]uint32, len(c.images))
+	all := make([]uint32, len(c.list))
+	for i, n := range each {
+		c.rows[i], all = all[:0:n], all[n:]
+	}
+	for i := range c.list {
+		at := c.list[i].image
 		c.rows[at] = append(c.rows[at], uint32(i))
 	}
 	return nil

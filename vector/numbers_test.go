@@ -18,7 +18,8 @@ func TestNumbers(t *testing.T) {
 		v := (r.Float64() - 0.5) * math.Pow(10, float64(r.IntN(20)-4))
 		text := strconv.FormatFloat(v, "feg"[r.IntN(3)], r.IntN(18)-1, 64)
 		want, err := strconv.ParseFloat(text, 64)
-		if got, ok := number([]byte(text)); !ok || err != nil || math.Float64bits(got) != math.Float64bits(want) {
+		got, end, ok := number([]byte(text), 0)
+		if !ok || end != len(text) || err != nil || math.Float64bits(got) != math.Float64bits(want) {
 			t.Fatalf("%s: %v (%v), want %v (%v)", text, got, ok, want, err)
 		}
 	}
