@@ -253,6 +253,9 @@ func (c *Changes) apply(t *tables.Table, k, n int) (*tables.Table, error) {
 		if t.Index(name) >= 0 {
 			return nil, fault.New(fault.Unsupported, "column "+name, fault.NoOffset, "is there already")
 		}
+		if to[from] != "" {
+			return nil, fault.New(fault.Unsupported, "column "+from, fault.NoOffset, "is renamed twice")
+		}
 		if slices.Contains(mapValues(to), name) {
 			return nil, fault.New(fault.Unsupported, "column "+name, fault.NoOffset, "is the new name of two columns")
 		}

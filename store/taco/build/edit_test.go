@@ -229,6 +229,7 @@ func TestEditRefuses(t *testing.T) {
 			"itself":      {Drop: []string{"id"}},
 			"internal":    {Rename: map[string]string{"n": "internal:x"}},
 			"two columns": {Rename: map[string]string{"n": "x", "v": "x"}},
+			"twice":       {Rename: map[string]string{"n": "x", "l0:n": "y"}},
 			"description": {Describe: func(c *Collection) error { c.Description = ""; return nil }},
 		} {
 			if err := Edit(t.Context(), path, c, Options{}); err == nil || !strings.Contains(err.Error(), want) {

@@ -51,8 +51,8 @@ func ReadLayout(ctx context.Context, r source.Reader) (*Layout, error) {
 		}
 		at, size, n = where.off, where.size, entries
 	}
-	if size > maxDirectory {
-		size = maxDirectory
+	if size > maxDirectory { // without its last records it would be written again without them
+		return nil, fault.New(fault.Limit, "central directory", at, "%d bytes, at most %d", size, maxDirectory)
 	}
 	b := make([]byte, size)
 	if err := r.ReadAt(ctx, b, at); err != nil {

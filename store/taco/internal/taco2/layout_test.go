@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/chaski-eo/chaski/fault"
 )
 
 // inMemory is a file in memory.
@@ -17,6 +19,27 @@ func (m inMemory) Close() error { return nil }
 func (m inMemory) ReadAt(_ context.Context, p []byte, off int64) error {
 	_, err := bytes.NewReader(m).ReadAt(p, off)
 	return err
+}
+
+// longFile is a file in memory with zeros behind it.
+type longFile struct {
+	inMemory
+	size int64
+}
+
+func (l longFile) Size() int64 { return l.size }
+
+// TestLayoutOfALongDirectory: a directory that is too long to read whole is refused before it takes memory. Cut, it
+// would be written again without its last records.
+func TestLayoutOfALongDirectory(t *testing.T) {
+	b, err := os.ReadFile(filepath.Join("..", "..", "..", "..", "testdata", "coast", "flat.tacozip"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = ReadLayout(t.Context(), longFile{b, int64(len(b)) + maxDirectory})
+	if fault.KindOf(err) != fault.Limit {
+		t.Errorf("%v", err)
+	}
 }
 
 // FuzzLayout: a layout lies in its file, and its records written again are read as they were.
