@@ -3,6 +3,7 @@ package vector
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 )
 
@@ -32,8 +33,8 @@ const (
 	wrong = -2 // it is no JSON
 )
 
-// errJSON is the error about a text that is no JSON.
-var errJSON = errors.New("it is no JSON")
+// errJSON is the error about a text that is no JSON, or has another value than it must.
+var errJSON = errors.New("malformed JSON")
 
 // offset returns where reading goes on in the text.
 func (t *jsonText) offset() int64 { return t.base + int64(t.at) }
@@ -84,7 +85,7 @@ func (t *jsonText) expect(want byte) error {
 		return err
 	}
 	if b != want {
-		return errJSON
+		return fmt.Errorf("%w: it has %q where %q must stand", errJSON, b, want)
 	}
 	t.at++
 	return nil
