@@ -256,5 +256,5 @@ def test_classes_are_categories(photos, tmp_path):
     ):
         first(["boat", "Tree"])
     path.write_text("[]")
-    with pytest.raises(chaski.CorruptError, match=r"malformed JSON: it has \[ where \{ must stand"):
+    with pytest.raises(chaski.CorruptError, match=r"malformed JSON: it has '\[' where '\{' must"):
         first(["tree"])
