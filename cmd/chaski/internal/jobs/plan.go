@@ -1,6 +1,7 @@
 package jobs
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -94,14 +95,14 @@ func (f *planned) write(cmd *cobra.Command, env console.Env, k job.Kind) error {
 
 // planOf returns the command that plans a kind. kind makes it of the arguments.
 func planOf(env console.Env, c *cobra.Command, args cobra.PositionalArgs, add func(*pflag.FlagSet),
-	kind func(paths []string) (job.Kind, error)) *cobra.Command {
+	kind func(ctx context.Context, paths []string) (job.Kind, error)) *cobra.Command {
 	var f planned
 	c.Args = args
 	c.RunE = func(cmd *cobra.Command, paths []string) error {
 		if err := f.check(cmd.Flags()); err != nil {
 			return err
 		}
-		k, err := kind(paths)
+		k, err := kind(cmd.Context(), paths)
 		if err != nil {
 			return err
 		}
@@ -122,7 +123,7 @@ pixels of some of the samples, and 'chaski job merge' adds up exactly, so that t
 for byte, for any number of shards.`,
 		Example: `  chaski job plan stats -o chips-job/ --shards 200 chips/
   chaski job plan stats -o spec-job/ spec.json`,
-	}, console.ExactlyOne("SPEC.json or DATASET"), m.Add, func(paths []string) (job.Kind, error) {
+	}, console.ExactlyOne("SPEC.json or DATASET"), m.Add, func(_ context.Context, paths []string) (job.Kind, error) {
 		sp, err := m.Spec(paths[0])
 		return &kinds.Stats{Dataset: kinds.Dataset{Spec: sp}}, err
 	})
@@ -157,7 +158,7 @@ files, and holds their list in memory.`,
 		fl.StringArrayVar(&fields, "field", nil,
 			"`NAME=PATTERN`, or of a table NAME=COLUMN: a field of a catalog of pairs; repeatable")
 		fl.BoolVar(&drop, "drop-missing", false, "leave out samples that lack the file of a field")
-	}, func(paths []string) (job.Kind, error) {
+	}, func(_ context.Context, paths []string) (job.Kind, error) {
 		switch k.Paths = paths; {
 		case len(fields) > 0 && (k.Previous != "" || join != kinds.IndexJoin{}):
 			return nil, console.Usagef("--field excludes --resume and --join")
@@ -192,7 +193,7 @@ exit code is 1 if there is a fault, as that of 'chaski verify'. Local paths in i
 		Example: `  chaski job plan verify -o verify-job/ --shards 200 chips/`,
 	}, console.AtLeastOne("PATH"), func(fl *pflag.FlagSet) {
 		fl.IntVar(&k.MaxFaults, "max-faults", 1000, "list at most this many faults")
-	}, func(paths []string) (job.Kind, error) {
+	}, func(_ context.Context, paths []string) (job.Kind, error) {
 		k.Paths = paths
 		return &k, console.AtLeast("max-faults", k.MaxFaults, 1)
 	})
@@ -216,7 +217,7 @@ or of pixels of some classes of a field. Rows of a table are counted whatever th
 		fl.Lookup("classes").DefValue = "" // pflag would print (default []), which contradicts the text
 		fl.IntVar(&k.Cell, "cell", 64, "side of a cell, in pixels of the first field")
 		m.Add(fl)
-	}, func(paths []string) (_ job.Kind, err error) {
+	}, func(_ context.Context, paths []string) (_ job.Kind, err error) {
 		k.Dataset.Spec, err = m.Spec(paths[0])
 		return &k, err
 	})
@@ -239,7 +240,7 @@ is a bad pair.`,
 		fl.AddFlagSet(&own)
 		fl.Float64Var(&k.MaxShift, "max-shift", 1.5, "report estimated shifts of more than this many pixels")
 		fl.IntVar(&k.Worst, "worst", 20, "list at most this many pairs")
-	}, func(paths []string) (_ job.Kind, err error) {
+	}, func(_ context.Context, paths []string) (_ job.Kind, err error) {
 		if !(k.MaxShift > 0) {
 			return nil, console.Usagef("--max-shift is %v: it must be more than 0", k.MaxShift)
 		}

@@ -1,6 +1,8 @@
 package jobs
 
 import (
+	"context"
+
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
@@ -31,7 +33,7 @@ each file, with its source, size and hash.`,
 		fl.BoolVar(&k.Overwrite, "overwrite", false, "replace files that exist")
 		fl.BoolVar(&k.SkipBad, "skip-bad", false, "leave out files that cannot be converted")
 		f.Add(fl)
-	}, func(paths []string) (_ job.Kind, err error) {
+	}, func(_ context.Context, paths []string) (_ job.Kind, err error) {
 		if k.Into == "" || source.Scheme(k.Into) != "" {
 			return nil, console.Usagef("--into is %q: it must be the path of a directory", k.Into)
 		}
@@ -42,8 +44,7 @@ each file, with its source, size and hash.`,
 }
 
 func planMake(env console.Env) *cobra.Command {
-	var f planned
-	cmd := &cobra.Command{
+	return planOf(env, &cobra.Command{
 		Use:   "make [flags] -o FOLDER RECIPE",
 		Short: "Plan the chips of a recipe: the container that 'chaski make' writes",
 		Long: `Plan the chips of a recipe, a file of YAML or JSON as for 'chaski make'. A shard makes the chips of some of
@@ -52,22 +53,12 @@ byte, for any number of shards. A relative source is relative to the directory o
 job has a copy. Shards and the merge must be of the same version of chaski as the plan.`,
 		Example: `  chaski job plan make -o make-job/ --shards 200 chips.yaml
   chaski job plan make -o more-job/ --shard-items 5000 chips.json`,
-		Args: console.ExactlyOne("RECIPE"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := f.check(cmd.Flags()); err != nil {
-				return err
-			}
-			_, text, err := container.ReadRecipe(cmd.Context(), args[0])
-			if err != nil {
-				return err
-			}
-			k, err := kinds.NewMake(text, pathname.Dir(args[0]))
-			if err != nil {
-				return err
-			}
-			return f.write(cmd, env, k)
-		},
-	}
-	f.add(cmd.Flags())
-	return cmd
+	}, console.ExactlyOne("RECIPE"), func(*pflag.FlagSet) {}, func(ctx context.Context, paths []string) (
+		job.Kind, error) {
+		_, text, err := container.ReadRecipe(ctx, paths[0])
+		if err != nil {
+			return nil, err
+		}
+		return kinds.NewMake(text, pathname.Dir(paths[0]))
+	})
 }
