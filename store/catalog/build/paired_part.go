@@ -138,11 +138,7 @@ func (m *pairMerge) copy(ctx context.Context, part *io.SectionReader, add func(*
 func (m *pairMerge) group(ctx context.Context, rows parquet.Rows, schema *parquet.Schema,
 	add func(*rowio.Row) error) error {
 	buf := make([]parquet.Row, 64)
-	for {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		n, rerr := rows.ReadRows(buf)
+	return eachBatch(ctx, func() (int, error) { return rows.ReadRows(buf) }, func(n int) error {
 		for _, r := range buf[:n] {
 			v := reflect.New(m.part)
 			if err := schema.Reconstruct(v.Interface(), r); err != nil {
@@ -156,15 +152,8 @@ func (m *pairMerge) group(ctx context.Context, rows parquet.Rows, schema *parque
 				return err
 			}
 		}
-		switch {
-		case errors.Is(rerr, io.EOF):
-			return nil
-		case rerr != nil:
-			return fault.Wrap(fault.Corrupt, "row", fault.NoOffset, rerr)
-		case n == 0:
-			return fault.Wrap(fault.Corrupt, "row", fault.NoOffset, io.ErrNoProgress)
-		}
-	}
+		return nil
+	})
 }
 
 // next returns the row of the first field, and hands those of the others, and the row of the table, to out.

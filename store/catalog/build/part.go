@@ -216,16 +216,28 @@ func copyPart(ctx context.Context, part *io.SectionReader, add func(*rowio.Row) 
 	r := parquet.NewGenericReader[rowio.Row](file)
 	defer func() { err = errors.Join(err, r.Close()) }()
 	rows := make([]rowio.Row, 128)
-	for {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
+	return eachBatch(ctx, func() (int, error) {
 		clear(rows)
-		n, rerr := r.Read(rows)
+		return r.Read(rows)
+	}, func(n int) error {
 		for i := range rows[:n] {
 			if err := add(&rows[i]); err != nil {
 				return err
 			}
+		}
+		return nil
+	})
+}
+
+// eachBatch calls read until it says io.EOF, and take for the number of rows that each call has read.
+func eachBatch(ctx context.Context, read func() (int, error), take func(n int) error) error {
+	for {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		n, rerr := read()
+		if err := take(n); err != nil {
+			return err
 		}
 		switch {
 		case errors.Is(rerr, io.EOF):
