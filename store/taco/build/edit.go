@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -256,7 +257,7 @@ func (c *Changes) apply(t *tables.Table, k, n int) (*tables.Table, error) {
 		if to[from] != "" {
 			return nil, fault.New(fault.Unsupported, "column "+from, fault.NoOffset, "is renamed twice")
 		}
-		if slices.Contains(mapValues(to), name) {
+		if slices.Contains(slices.Collect(maps.Values(to)), name) {
 			return nil, fault.New(fault.Unsupported, "column "+name, fault.NoOffset, "is the new name of two columns")
 		}
 		to[from] = name
@@ -267,13 +268,6 @@ func (c *Changes) apply(t *tables.Table, k, n int) (*tables.Table, error) {
 		}
 		return name
 	}), nil
-}
-
-func mapValues(m map[string]string) (out []string) {
-	for _, v := range m {
-		out = append(out, v)
-	}
-	return out
 }
 
 // find returns the level and the name of a column that the user wrote, and checks it if t is its level: k of n.

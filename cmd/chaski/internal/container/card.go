@@ -2,8 +2,6 @@ package container
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"io"
 	"os"
 	"path"
@@ -83,7 +81,12 @@ func (f *cardFlags) run(ctx context.Context, env console.Env, name string) error
 			return "", fault.WithFile(fault.New(fault.Unsupported, "file", fault.NoOffset,
 				"is not local: Croissant needs the sum of all its bytes"), name)
 		}
-		return sumOf(local)
+		r, err := files.Open(ctx, local)
+		if err != nil {
+			return "", err
+		}
+		defer r.Close() //nolint:errcheck // it was only read
+		return hashReader(ctx, r, make([]byte, 1<<20))
 	}
 	c, err := card.New(ctx, d, o)
 	if err != nil {
@@ -117,18 +120,4 @@ func described(name string) (local, file string, zip bool) {
 func exists(name string) bool {
 	_, err := os.Stat(name)
 	return err == nil
-}
-
-// sumOf returns the SHA-256 of a file in hex.
-func sumOf(name string) (string, error) {
-	f, err := os.Open(name)
-	if err != nil {
-		return "", err
-	}
-	defer f.Close() //nolint:errcheck // it was only read
-	h := sha256.New()
-	if _, err := io.Copy(h, f); err != nil {
-		return "", err
-	}
-	return hex.EncodeToString(h.Sum(nil)), nil
 }
