@@ -93,7 +93,7 @@ func (m *memory) reserve(ctx context.Context, n int) (Buffer, error) {
 	}
 }
 
-// now returns how many bytes there can be of batches at this moment: what is granted, while others wait for the budget.
+// now returns how many bytes batches may take at this moment: while others wait for the budget, those granted.
 func (m *memory) now() int64 {
 	if m.budget.Waiting() == 0 {
 		return m.bound

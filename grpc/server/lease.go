@@ -101,7 +101,7 @@ type connection struct {
 // hangUp closes the connection, with all streams of it.
 func (c *connection) hangUp() {
 	if c != nil && c.conn != nil {
-		_ = c.conn.Close() // the client is not told anything
+		_ = c.conn.Close() // the connection is given up, so its error does not matter
 	}
 }
 

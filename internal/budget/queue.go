@@ -10,7 +10,7 @@ import (
 // has in the queue, and who asks for little does not wait behind who asks for much, until it has been given as much. A
 // client alone is served first come, first served.
 //
-// What a client was given counts for as long as anybody waits: at other times it costs nobody anything. A client that
+// What a client was given counts only while somebody waits, because at other times nobody goes without. A client that
 // comes to the queue begins with what the last one that was served had, so nothing is saved up while it is away.
 //
 // No request is passed for ever. Each one that passes it brings its client nearer to being the one with more, and

@@ -17,7 +17,7 @@ type Layout struct {
 	Places [][2]int64
 	// Records are the records of the central directory.
 	Records []Record
-	// End is where the archive ends. What lies behind it is of nobody: a change that was interrupted has left it.
+	// End is where the archive ends. Bytes behind it belong to no entry: an interrupted change left them.
 	End int64
 }
 
