@@ -67,10 +67,8 @@ type Task struct {
 
 // Merging is what Merge joins.
 type Merging struct {
-	Job        *Job
-	Name       string // of the file that the output becomes; "" if it has none
-	Statistics bool   // Outcome.Statistics is needed: without them it is an error
-	Options    resources.Options
+	MergeOptions
+	Job *Job
 	// Parts are the results of the shards, in their order. They may be passed over more than once. A part is valid
 	// until the next one.
 	Parts iter.Seq2[*Part, error]

@@ -12,8 +12,10 @@ import (
 
 // MergeOptions say how results are merged.
 type MergeOptions struct {
-	Name       string // of the file that the output becomes; "" if it has none
-	Statistics bool   // Outcome.Statistics is needed
+	Name string // of the file or folder that the output becomes; "" if it has none
+	// Output says how a Placing kind writes the output, in a type of that kind. nil: as the name says.
+	Output     any
+	Statistics bool // Outcome.Statistics is needed: without them it is an error
 	Resource   resources.Options
 }
 
@@ -76,7 +78,7 @@ func (r *Results) Place(ctx context.Context, o MergeOptions) (Outcome, error) {
 }
 
 func (r *Results) merging(ctx context.Context, o MergeOptions) *Merging {
-	m := &Merging{Job: r.job, Name: o.Name, Statistics: o.Statistics, Options: o.Resource}
+	m := &Merging{MergeOptions: o, Job: r.job}
 	m.Parts = func(yield func(*Part, error) bool) {
 		for shard, name := range r.names {
 			if err := ctx.Err(); err != nil {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"path"
@@ -25,6 +26,7 @@ import (
 	"github.com/chaski-eo/chaski/job"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/loader/survey"
+	"github.com/chaski-eo/chaski/ops/recipe"
 	"github.com/chaski-eo/chaski/ops/verify"
 )
 
@@ -33,9 +35,40 @@ type history struct {
 	kind  func() job.Kind
 	other job.Kind // of the same kind, for other files
 	want  []byte
+	forms []form // of a container, with what one run makes
 	// check, if not nil, says what is wrong with what shards write elsewhere, and damage damages it.
 	check  func() error
 	damage func(r *rand.Rand)
+}
+
+// form is a form of a container, and its files.
+type form struct {
+	name   string
+	output recipe.Output
+	want   map[string]string
+}
+
+// formsOf makes a recipe in each form.
+func formsOf(t *testing.T, text []byte, base string) (all []form) {
+	t.Helper()
+	parsed, err := recipe.Parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range []form{{name: "out.tacozip"}, {name: "folder"},
+		{name: "parts", output: recipe.Output{PartCount: 3}}, {name: "sized", output: recipe.Output{PartBytes: 4000}}} {
+		out := filepath.Join(t.TempDir(), f.name)
+		if _, err := recipe.Make(t.Context(), parsed, out, recipe.Options{Base: base, Loader: options(),
+			Output: f.output}); err != nil {
+			t.Fatal(err)
+		}
+		f.want = tree(t, out)
+		all = append(all, f)
+	}
+	if by, parts := len(all[3].want), len(all[2].want); by <= parts {
+		t.Fatalf("%d files in parts of 4 KB, and %d in three parts", by, parts)
+	}
+	return all
 }
 
 // histories returns one for each kind.
@@ -70,7 +103,6 @@ func histories(t *testing.T) map[string]*history {
 	if err != nil {
 		t.Fatal(err)
 	}
-	container, _ := made(t, text, chipsDir, "one.tacozip")
 	pairsOf := pairsDir(t, 6)
 	table := filepath.Join(pairsOf, "table.csv")
 	pairsTable, _, _ := pairsCatalog(t, table, pairsOf, imagesAndMasks(true))
@@ -92,7 +124,7 @@ func histories(t *testing.T) map[string]*history {
 		}, other: &Index{Paths: []string{pairsOf}, Base: pairsOf, SkipBad: true,
 			Pairs: &IndexPairs{Fields: imagesAndMasks(false), Drop: true}}, want: pairsTable},
 		makeName: {kind: func() job.Kind { return newMake(t, text, chipsDir) }, other: newMake(t, fewText, fewDir),
-			want: container},
+			forms: formsOf(t, text, chipsDir)},
 		convertName: convertHistory(t, src, base),
 	}
 	for name := range All {
@@ -412,14 +444,9 @@ func (p *past) merged() error {
 	}
 	var b bytes.Buffer
 	if p.j.Places() {
-		out := filepath.Join(p.t.TempDir(), "out.tacozip")
-		if _, err := r.Place(p.t.Context(), job.MergeOptions{Name: out, Resource: options()}); err != nil {
-			return err
-		}
-		have, err := os.ReadFile(out)
-		p.must(err)
-		b.Write(have)
-	} else if _, err := r.Merge(p.t.Context(), &b, job.MergeOptions{Resource: options()}); err != nil {
+		return p.placed(r)
+	}
+	if _, err := r.Merge(p.t.Context(), &b, job.MergeOptions{Resource: options()}); err != nil {
 		return err
 	}
 	switch {
@@ -429,6 +456,24 @@ func (p *past) merged() error {
 		}
 	case !bytes.Equal(b.Bytes(), p.want):
 		return fmt.Errorf("%w: %d bytes, want %d", errOther, b.Len(), len(p.want))
+	}
+	return nil
+}
+
+// placed merges the job into each form of a container.
+func (p *past) placed(r *job.Results) error {
+	for _, f := range p.forms {
+		out := filepath.Join(p.t.TempDir(), f.name)
+		o := job.MergeOptions{Name: out, Output: f.output, Resource: options()}
+		if _, err := r.Place(p.t.Context(), o); err != nil {
+			return err
+		}
+		if have := tree(p.t, out); !maps.Equal(have, f.want) {
+			return fmt.Errorf("%w: %s has %v, want %v", errOther, f.name, have, f.want)
+		}
+		if err := os.RemoveAll(filepath.Dir(out)); err != nil {
+			return err
+		}
 	}
 	return nil
 }

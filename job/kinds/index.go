@@ -261,7 +261,7 @@ func (k *Index) Merge(ctx context.Context, m *job.Merging, out io.Writer) (o job
 		return o, err
 	}
 	at := 0
-	bo, done := opened(m.Options)
+	bo, done := opened(m.Resource)
 	defer done()
 	parts := func(yield func(*io.SectionReader, error) bool) {
 		for p, err := range m.Parts {

@@ -103,12 +103,14 @@ func (*Make) Merge(context.Context, *job.Merging, io.Writer) (job.Outcome, error
 		"it needs the name of a file or folder: -o NAME")
 }
 
-// Place implements job.Placing. The form of the container is that of its name. Whoever merges opens the source, for the
-// columns that the container gets from it, and reads no pixels.
+// Place implements job.Placing, with a recipe.Output. Whoever merges opens the source, for the columns that the
+// container gets from it, and reads no pixels.
 func (k *Make) Place(ctx context.Context, m *job.Merging) (o job.Outcome, err error) {
 	if m.Statistics && !*k.recipe.Statistics {
 		return o, fault.New(fault.Unsupported, "recipe", fault.NoOffset, "it turns statistics off")
 	}
+	opt := k.options(m.Resource)
+	opt.Output, _ = m.Output.(recipe.Output)
 	at, within := 0, false
 	res, err := recipe.Merge(ctx, k.recipe, m.Name, k.Extent, func(yield func(*recipe.Part, error) bool) {
 		for p, err := range m.Parts {
@@ -122,7 +124,7 @@ func (k *Make) Place(ctx context.Context, m *job.Merging) (o job.Outcome, err er
 			}
 			within = false
 		}
-	}, k.options(m.Options))
+	}, opt)
 	switch {
 	case err != nil && within && fault.KindOf(err) != 0:
 		return o, m.Job.InPart(at, err)

@@ -24,7 +24,8 @@ import (
 type Options struct {
 	// Base is the directory that relative paths of the recipe start from. Default: the working directory.
 	Base string
-	Form build.Form
+	// Output is the form of the container. A container in parts is a folder of ZIPs with an index.
+	Output
 	// Loader has the options for reading. Loader.Workers is also the number of chips that are encoded at a time. The
 	// container does not depend on it.
 	Loader loader.Options
@@ -36,6 +37,21 @@ type Options struct {
 	Shard int64
 	// Progress is called after every window, from one goroutine at a time.
 	Progress func(done, total int64)
+}
+
+// Output is the form of a container and, as in build.Options, the parts that it is divided into.
+type Output struct {
+	Form      build.Form
+	PartBytes int64
+	PartCount int
+}
+
+// final returns the form that the container has at its name.
+func (o *Output) final() build.Form {
+	if o.PartBytes > 0 || o.PartCount > 0 {
+		return build.Folder
+	}
+	return o.Form
 }
 
 // Result counts what was made.
@@ -63,8 +79,11 @@ type putSamples func(ctx context.Context, m *maker, w *work, sink *build.Sink) (
 
 // write writes a container of the chips that samples hands over.
 func write(ctx context.Context, r *Recipe, path string, o Options, samples putSamples) (*Result, error) {
-	if err := build.Writable(path, o.Form); err != nil {
+	if err := build.Writable(path, o.final()); err != nil {
 		return nil, err
+	}
+	if o.final() != o.Form {
+		o.Form = build.ZIP // until it is divided: a run in other parts can go on with it
 	}
 	m, done, err := opened(ctx, r, o)
 	if err != nil {
@@ -103,7 +122,8 @@ func opened(ctx context.Context, r *Recipe, o Options) (*maker, func(), error) {
 // write writes the container.
 func (m *maker) write(ctx context.Context, w *work, path string, samples putSamples) (left *Result, err error) {
 	written, err := build.StreamIn(ctx, path, w.folder.Path, w.from(),
-		build.Options{Form: m.options.Form, Opener: m.options.Loader.Opener},
+		build.Options{Form: m.options.Form, PartBytes: m.options.PartBytes, PartCount: m.options.PartCount,
+			Opener: m.options.Loader.Opener},
 		func(sink *build.Sink) (build.Collection, []*tables.Table, error) {
 			c, err := m.recipe.collection()
 			if err != nil {

@@ -60,15 +60,15 @@ func partOf(first, count int64, b []byte) *recipe.Part {
 	return &recipe.Part{First: first, Count: count, Body: io.NewSectionReader(bytes.NewReader(b), 0, int64(len(b)))}
 }
 
-func joined(ctx context.Context, r *recipe.Recipe, dir, out string, e recipe.Extent,
-	parts []*recipe.Part) (*recipe.Result, error) {
+func joined(ctx context.Context, r *recipe.Recipe, out string, e recipe.Extent, parts []*recipe.Part,
+	o recipe.Options) (*recipe.Result, error) {
 	return recipe.Merge(ctx, r, out, e, func(yield func(*recipe.Part, error) bool) {
 		for _, p := range parts {
 			if !yield(p, nil) {
 				return
 			}
 		}
-	}, recipe.Options{Base: dir})
+	}, o)
 }
 
 // TestPartsAreOneContainer: parts of any number of windows, also of none that becomes a chip, give the bytes, the
@@ -101,10 +101,10 @@ func TestPartsAreOneContainer(t *testing.T) {
 			"split: {by: column, column: day, shares: {a: 1, b: 1}}\n",
 		"plain": "source: img/s0.tif\nwindows: {kind: grid, size: 40}\nstatistics: false\nindex: false\n",
 	} {
-		for _, file := range []string{"out.tacozip", "folder"} {
+		for file, output := range map[string]recipe.Output{"out.tacozip": {}, "folder": {}, "parts": {PartCount: 3}} {
 			r := parsed(t, text)
 			one := filepath.Join(t.TempDir(), file)
-			res, err := recipe.Make(t.Context(), r, one, recipe.Options{Base: dir})
+			res, err := recipe.Make(t.Context(), r, one, recipe.Options{Base: dir, Output: output})
 			if err != nil {
 				t.Fatalf("%s: %v", name, err)
 			}
@@ -112,12 +112,12 @@ func TestPartsAreOneContainer(t *testing.T) {
 				t.Fatalf("%+v", res)
 			}
 			for _, n := range []int64{1, 3, res.Windows} {
-				if testing.Short() && n > 3 || file == "folder" && n != 3 {
+				if testing.Short() && n > 3 || file != "out.tacozip" && n != 3 {
 					continue
 				}
 				e, all, c := parts(t, r, dir, n)
 				out := filepath.Join(t.TempDir(), file)
-				again, err := joined(t.Context(), r, dir, out, e, all)
+				again, err := joined(t.Context(), r, out, e, all, recipe.Options{Base: dir, Output: output})
 				if err != nil {
 					t.Fatalf("%s in %d parts: %v", name, n, err)
 				}
@@ -155,24 +155,25 @@ func TestPartsOfAnother(t *testing.T) {
 		"order": {all[1], all[0], all[2], all[3]},
 		"twice": {all[0], all[0], all[1], all[2], all[3]},
 	} {
-		if _, err := joined(t.Context(), r, dir, out, e, some); !errors.Is(err, fault.Corrupt) {
+		if _, err := joined(t.Context(), r, out, e, some, recipe.Options{Base: dir}); !errors.Is(err, fault.Corrupt) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	other := e
 	other.Version = "0"
-	if _, err := joined(t.Context(), r, dir, out, other, all); !errors.Is(err, fault.Unsupported) {
+	_, err := joined(t.Context(), r, out, other, all, recipe.Options{Base: dir})
+	if !errors.Is(err, fault.Unsupported) {
 		t.Errorf("another version: %v", err)
 	}
 	if _, err := recipe.WritePart(t.Context(), io.Discard, r, e, 5, 4, recipe.Options{Base: dir}); err == nil {
 		t.Error("windows past the last")
 	}
 	scene(t, filepath.Join(dir, "img", "s2.tif"), 2, 3, side, 10)
-	_, err := recipe.WritePart(t.Context(), io.Discard, r, e, 0, 4, recipe.Options{Base: dir})
+	_, err = recipe.WritePart(t.Context(), io.Discard, r, e, 0, 4, recipe.Options{Base: dir})
 	if !errors.Is(err, fault.Corrupt) || !strings.Contains(err.Error(), "changed since") {
 		t.Errorf("another scene: %v", err)
 	}
-	if _, err := joined(t.Context(), r, dir, out, e, all); !errors.Is(err, fault.Corrupt) {
+	if _, err := joined(t.Context(), r, out, e, all, recipe.Options{Base: dir}); !errors.Is(err, fault.Corrupt) {
 		t.Errorf("another scene: %v", err)
 	}
 	if left, err := os.ReadDir(filepath.Dir(out)); err != nil || len(left) > 0 {
@@ -202,7 +203,7 @@ func TestDamagedParts(t *testing.T) {
 			b[what] ^= byte(1 << rnd.IntN(8))
 		}
 		out := filepath.Join(t.TempDir(), "out.tacozip")
-		_, err := joined(t.Context(), r, dir, out, e, []*recipe.Part{partOf(0, 4, b)})
+		_, err := joined(t.Context(), r, out, e, []*recipe.Part{partOf(0, 4, b)}, recipe.Options{Base: dir})
 		if err != nil && fault.KindOf(err) == 0 {
 			t.Errorf("no kind: %v", err)
 		}
@@ -226,7 +227,7 @@ func FuzzPart(f *testing.F) {
 		`"transform":[0,0,0,0,0,0],"bands":null,"stats":null,"size":4611686018427387904,"index":"YQ=="}]}` + "\n"))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		out := filepath.Join(t.TempDir(), "out.tacozip")
-		_, err := joined(t.Context(), r, dir, out, e, []*recipe.Part{partOf(0, 1, b)})
+		_, err := joined(t.Context(), r, out, e, []*recipe.Part{partOf(0, 1, b)}, recipe.Options{Base: dir})
 		if err != nil && fault.KindOf(err) == 0 {
 			t.Errorf("no kind: %v", err)
 		}

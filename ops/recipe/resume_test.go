@@ -5,10 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"io/fs"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -22,6 +24,7 @@ import (
 // killed is a run in a process of its own, which kills itself at an operation: a sync, a rename, or a finished window.
 type killed struct {
 	Recipe, Base, Out string
+	Output            recipe.Output
 	Resume            bool
 	At                int // 0 kills never
 }
@@ -53,8 +56,8 @@ func TestKilledRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = recipe.Make(t.Context(), r, k.Out, recipe.Options{Base: k.Base, Resume: k.Resume, Shard: 4,
-		Loader: loader.Options{Workers: 2}, Progress: func(int64, int64) { step() }})
+	_, err = recipe.Make(t.Context(), r, k.Out, recipe.Options{Base: k.Base, Output: k.Output,
+		Resume: k.Resume, Shard: 4, Loader: loader.Options{Workers: 2}, Progress: func(int64, int64) { step() }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -144,15 +147,16 @@ func TestKilledRunsGoOn(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := rand.New(rand.NewPCG(7, 18))
-	for _, name := range []string{"out.tacozip", "folder"} {
-		whole := killed{Recipe: head + pairs + "bad_samples: skip\n", Base: dir}
+	forms := map[string]recipe.Output{"out.tacozip": {}, "folder": {}, "parts": {PartCount: 3}}
+	for _, name := range slices.Sorted(maps.Keys(forms)) {
+		whole := killed{Recipe: head + pairs + "bad_samples: skip\n", Base: dir, Output: forms[name]}
 		whole.Out = filepath.Join(t.TempDir(), name)
 		operations := whole.run(t)
 		want := tree(t, whole.Out)
 		if operations < 30 || len(want) == 0 {
 			t.Fatalf("%d operations, %d files", operations, len(want))
 		}
-		for range kills / 2 {
+		for range max(1, kills/len(forms)) {
 			k := whole
 			k.Out = filepath.Join(t.TempDir(), name)
 			k.At = 1 + r.IntN(operations)

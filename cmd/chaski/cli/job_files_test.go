@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -99,7 +100,14 @@ func TestJobMakes(t *testing.T) {
 		}
 	}
 	want := ok("make", "-o", at("one.tacozip"), "--stats", at("one.json"), at("chips.yaml"))
-	for _, job := range []string{at("job"), "s3://bucket/jobs/make"} {
+	ok("make", "-o", at("parts"), "--part-count", "3", at("chips.yaml"))
+	parts := []string{"part0000.tacozip", "part0001.tacozip", "part0002.tacozip", ".tacocat/COLLECTION.json",
+		".tacocat/level0.parquet"}
+	ok("pack", "-o", at("packed"), "--part-count", "3", at("one.tacozip"))
+	for _, name := range parts {
+		same("packed/"+name, "parts/"+name)
+	}
+	for i, job := range []string{at("job"), "s3://bucket/jobs/make"} {
 		ok("job", "plan", "make", "-o", job, "--shards", "4", at("chips.yaml"))
 		r := chaski(t.Context(), "job", "merge", "-o", at("two.tacozip"), job)
 		if r.code != 1 || !strings.Contains(r.err, "4 of 4 shards have no result") {
@@ -112,6 +120,11 @@ func TestJobMakes(t *testing.T) {
 		}
 		same("one.tacozip", "two.tacozip")
 		same("one.json", "two.json")
+		other := fmt.Sprintf("parts%d", i)
+		ok("job", "merge", "-o", at(other), "--part-count", "3", job)
+		for _, name := range parts {
+			same("parts/"+name, other+"/"+name)
+		}
 		for code, args := range map[int][]string{
 			2: {"job", "merge", job}, 1: {"job", "merge", "-o", at("none/two.tacozip"), job},
 		} {
@@ -132,7 +145,15 @@ func TestJobMakes(t *testing.T) {
 	if r.code != 2 || !strings.Contains(r.err, "would replace") {
 		t.Errorf("statistics over the container: exit %d: %s", r.code, r.err)
 	}
-	if r := chaski(t.Context(), "job", "merge", "--stats", at("x.json"), at("verify")); r.code != 2 {
-		t.Errorf("--stats of a report: exit %d: %s", r.code, r.err)
+	for _, args := range [][]string{
+		{"--stats", at("x.json"), at("verify")}, {"--part-count", "2", at("verify")}, {"--form", "zip", at("verify")},
+		{"-o", at("four.tacozip"), "--part-count", "2", at("none")}, {"-o", at("four"), "--form", "cube", at("none")},
+		{"-o", at("four"), "--part-size", "4 lots", at("none")}, {"-o", at("four"), "--part-count", "-1", at("none")},
+		{"-o", at("four"), "--part-size", "1", "--part-count", "2", at("none")},
+		{"-o", at("four"), "--form", "zip", "--part-count", "2", at("none")},
+	} {
+		if r := chaski(t.Context(), append([]string{"job", "merge"}, args...)...); r.code != 2 {
+			t.Errorf("%q: exit %d: %s", args, r.code, r.err)
+		}
 	}
 }

@@ -10,6 +10,8 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/durable"
 	"github.com/chaski-eo/chaski/internal/pathname"
+	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/store/taco"
 	"github.com/chaski-eo/chaski/tables"
 )
 
@@ -34,10 +36,17 @@ const madeName = "container"
 // from is 0 for a new run. To continue one, it is what the last Flush returned that the caller has noted, and run puts
 // the samples that were put before it again, each with Kept in the place of its bytes. What was written after that
 // Flush is written again.
+//
+// A container in parts is one ZIP in the folder work first, which is then copied into its parts as Export does it: how
+// many samples a part has is only known at the end.
 func StreamIn(ctx context.Context, path, folder string, from int64, o Options,
 	run func(s *Sink) (Collection, []*tables.Table, error)) (*Result, error) {
 	w := &writer{o: o, work: &work{from: from, known: map[string]bool{}}}
 	defer w.defaults(path)()
+	form := w.o.Form
+	if o.split() {
+		form, w.o.Form = Folder, ZIP
+	}
 	w.files = func(ctx context.Context, put putter) error {
 		s := &stream{w: w, put: func(p place, l *loaded) error {
 			if err := w.work.start(l.kept); err != nil {
@@ -54,7 +63,7 @@ func StreamIn(ctx context.Context, path, folder string, from int64, o Options,
 		}
 		return err
 	}
-	if err := Writable(path, w.o.Form); err != nil {
+	if err := Writable(path, form); err != nil {
 		return nil, err
 	}
 	part := pathname.Join(folder, madeName)
@@ -66,7 +75,28 @@ func StreamIn(ctx context.Context, path, folder string, from int64, o Options,
 	if err := write(ctx, part); err != nil {
 		return nil, err
 	}
+	if o.split() {
+		return divided(ctx, part, path, o)
+	}
 	return &w.result, durable.Rename(part, path)
+}
+
+// divided copies a ZIP into a new folder of parts.
+func divided(ctx context.Context, zip, path string, o Options) (r *Result, err error) {
+	// The opener of the options may see other folders only.
+	files := &source.Files{}
+	defer func() { err = errors.Join(err, files.Close()) }()
+	d, err := taco.Open(ctx, files, []string{zip}, taco.Options{})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, d.Close()) }()
+	c, err := CollectionOf(d)
+	if err != nil {
+		return nil, err
+	}
+	o.Form, o.Opener = Folder, files
+	return Export(ctx, d, nil, *c, path, o)
 }
 
 // partFile writes a ZIP.

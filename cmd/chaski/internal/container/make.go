@@ -18,15 +18,15 @@ import (
 	"github.com/chaski-eo/chaski/internal/pathname"
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/ops/recipe"
-	"github.com/chaski-eo/chaski/store/taco/build"
 )
 
 type makeFlags struct {
-	out, form, stats string
-	workers          int
-	memory           int64
-	maxChunk         int
-	quiet, resume    bool
+	out, stats    string
+	made          MadeFlags
+	workers       int
+	memory        int64
+	maxChunk      int
+	quiet, resume bool
 }
 
 // NewMake returns the command make.
@@ -69,19 +69,23 @@ with a file for each. Level 0 has the columns chaski:source, chaski:window, spli
 stac:tensor_shape, stac:geotransform and stac:centroid; files have geotiff:stats and chaski:index or
 rumi:header, a copy of their header, which the loader then does not read.
 
+With --part-size or --part-count, OUT is a folder of ZIPs with an index (.tacocat), as 'chaski pack' writes it
+of the ZIP without them. The ZIP is made first, so that the disk needs room for both.
+
 OUT is complete or absent, also after a kill. A ZIP replaces an older one; a folder must not be there. The
 same recipe gives the same bytes, for any number of workers. An interrupted run goes on with --resume, in
 place of starting over: it keeps what is done in the folder .OUT.chaski-work beside OUT.`,
 		Example: `  chaski make -o chips.tacozip chips.yaml
   chaski make -o made/ --stats made.json chips.yaml
   chaski make -o chips.tacozip --resume chips.yaml
+  chaski make -o made-parts --part-size 4GB chips.yaml
   chaski make -o small.tacozip --workers 2 --memory 100000000 chips.json`,
 		Args: console.ExactlyOne("RECIPE"),
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd.Context(), env, args[0]) },
 	}
 	fl := cmd.Flags()
 	fl.StringVarP(&f.out, "output", "o", "", "`OUT`, the container to write")
-	fl.StringVar(&f.form, "form", "auto", "auto (by the name of OUT), zip or folder")
+	f.made.Add(fl, "")
 	flags.NonEmptyVar(fl, &f.stats, "stats", "also write the statistics of all chips to `FILE`, as 'chaski stats' does")
 	fl.IntVar(&f.workers, "workers", 0,
 		"chips that are read and encoded at a time (default: the number of processors)")
@@ -96,8 +100,8 @@ func (f *makeFlags) run(ctx context.Context, env console.Env, path string) error
 	if f.out == "" {
 		return console.Usagef("-o OUT is missing")
 	}
-	if err := console.FirstError(console.OneOf("form", f.form, "auto", "zip", "folder"),
-		console.Between("workers", f.workers, 0, flags.MaxWorkers),
+	output, err := f.made.Output(f.out)
+	if err := console.FirstError(err, console.Between("workers", f.workers, 0, flags.MaxWorkers),
 		console.AtLeast("memory", f.memory, 0)); err != nil {
 		return err
 	}
@@ -119,7 +123,7 @@ func (f *makeFlags) run(ctx context.Context, env console.Env, path string) error
 	files := open.NewOpener(true)
 	defer files.Close()
 	bar := console.NewBar(env.Err, "chips", -1)
-	o := recipe.Options{Base: pathname.Dir(path), Form: forms[f.form], Resume: f.resume,
+	o := recipe.Options{Base: pathname.Dir(path), Output: output, Resume: f.resume,
 		Loader: loader.Options{Workers: f.workers, MemoryBytes: f.memory, MaxChunkBytes: f.maxChunk, Opener: files,
 			SQL: env.SQL}}
 	if !f.quiet {
@@ -157,9 +161,6 @@ func SamePath(a, b string) bool {
 	b, berr := filepath.Abs(b)
 	return aerr == nil && berr == nil && a == b
 }
-
-// forms are the values of --form.
-var forms = map[string]build.Form{"auto": build.Auto, "zip": build.ZIP, "folder": build.Folder}
 
 // WriteStatistics writes the statistics of all chips into a file.
 func WriteStatistics(env console.Env, name string, report any) error {

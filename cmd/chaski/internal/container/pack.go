@@ -22,8 +22,7 @@ type packFlags struct {
 	out, collection, form string
 	workers               int
 	quiet                 bool
-	partSize              string
-	partCount             int
+	parts                 partFlags
 	given                 *build.Collection // the description of append, instead of that of the source
 	notes                 []string          // what is wrong with the source, and can be read all the same
 	columns               columnFlags
@@ -83,9 +82,7 @@ OUT is complete or absent, also after a kill. A ZIP replaces an older one; a fol
 	flags.NonEmptyVar(fl, &f.collection, "collection", "YAML or JSON `FILE` with members of COLLECTION.json")
 	fl.StringVar(&f.form, "form", "auto",
 		"auto (by the name of OUT), zip, folder, tortilla, tacocat, tacocat-file or tacollection")
-	flags.NonEmptyVar(fl, &f.partSize, "part-size",
-		"write a folder OUT of ZIPs with files of `SIZE` each, such as 4GB, and an index, or of Tortillas")
-	fl.IntVar(&f.partCount, "part-count", 0, "write a folder OUT of this many ZIPs and an index, or of Tortillas")
+	f.parts.add(fl, ", or of Tortillas")
 	f.addShared(fl)
 	return cmd
 }
@@ -106,7 +103,7 @@ func (f *packFlags) run(ctx context.Context, env console.Env, paths []string) er
 		return console.Usagef("-o OUT is missing")
 	}
 	if err := console.FirstError(console.OneOf("form", f.form, packFormNames...),
-		console.AtLeast("workers", f.workers, 0), console.AtLeast("part-count", f.partCount, 0)); err != nil {
+		console.AtLeast("workers", f.workers, 0)); err != nil {
 		return err
 	}
 	form := packForms[f.form]
@@ -145,7 +142,7 @@ func (f *packFlags) show(env console.Env, command, out string, paths []string, a
 
 // write writes the container.
 func (f *packFlags) write(ctx context.Context, paths []string, o build.Options) (*build.Result, error) {
-	if err := console.FirstError(f.parts(&o), f.columns.check(&o)); err != nil {
+	if err := console.FirstError(f.parts.into(&o, f.out), f.columns.check(&o)); err != nil {
 		return nil, err
 	}
 	f.columns.into(&o)
@@ -208,22 +205,6 @@ func (f *packFlags) write(ctx context.Context, paths []string, o build.Options) 
 	}
 	r, err := build.Export(ctx, d, rows, *c, f.out, o)
 	return r, fault.WithFile(err, paths[0])
-}
-
-// parts sets the parts of a container.
-func (f *packFlags) parts(o *build.Options) (err error) {
-	switch {
-	case f.partSize == "" && f.partCount == 0:
-		return nil
-	case f.partSize != "" && f.partCount > 0:
-		return console.Usagef("--part-size and --part-count exclude each other")
-	case build.FormOf(f.out) != build.Folder || o.Form != build.Folder && o.Form != build.TortillaFile:
-		return console.Usagef("parts lie in a folder: %s must be the name of one, and --form auto or tortilla", f.out)
-	case f.partSize != "":
-		o.PartBytes, err = parseSize("part-size", f.partSize)
-	}
-	o.PartCount = f.partCount
-	return err
 }
 
 // directory packs a directory of files.

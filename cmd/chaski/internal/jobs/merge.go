@@ -15,6 +15,7 @@ import (
 
 func newMerge(env console.Env) *cobra.Command {
 	var f resource
+	var made container.MadeFlags
 	var out, statistics string
 	cmd := &cobra.Command{
 		Use:   "merge [flags] FOLDER",
@@ -23,8 +24,9 @@ func newMerge(env console.Env) *cobra.Command {
 'chaski stats' writes for the same dataset. A shard without a result, or with results that differ, is
 an error, and nothing is written. The exit code is that of the kind's command.
 
-For make, --output is the container, a ZIP or a folder by its name as with 'chaski make', and --stats also
-writes the statistics of its chips. The source of the recipe is opened for its columns.`,
+For make, --output is the container, a ZIP or a folder by its name, or with --part-size or --part-count a
+folder of ZIPs and an index, as with 'chaski make'. --stats also writes the statistics of its chips. The
+source of the recipe is opened for its columns.`,
 		Example: `  chaski job merge -o pooled.json job/`,
 		Args:    console.ExactlyOne("FOLDER"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -34,9 +36,17 @@ writes the statistics of its chips. The source of the recipe is opened for its c
 				return err
 			}
 			defer closeJob()
+			if !j.Places() {
+				for _, name := range ofMake {
+					if cmd.Flags().Changed(name) {
+						return console.Usagef("--%s is for the kind make, and the job is of %s", name, j.Kind)
+					}
+				}
+			}
+			output, err := made.Output(out)
 			switch {
-			case statistics != "" && !j.Places():
-				return console.Usagef("--stats is for the kind make, and the job is of %s", j.Kind)
+			case err != nil:
+				return err
 			case j.Places() && (out == "-" || out == ""):
 				return console.Usagef("--output is missing: the container to write")
 			case statistics != "" && container.SamePath(statistics, out):
@@ -54,7 +64,7 @@ writes the statistics of its chips. The source of the recipe is opened for its c
 				return err
 			}
 			defer done()
-			o := job.MergeOptions{Name: out, Statistics: statistics != "", Resource: ro}
+			o := job.MergeOptions{Name: out, Output: output, Statistics: statistics != "", Resource: ro}
 			if out == "-" {
 				o.Name = ""
 			}
@@ -87,6 +97,10 @@ writes the statistics of its chips. The source of the recipe is opened for its c
 	}
 	cmd.Flags().StringVarP(&out, "output", "o", "-", `output file, "-" for standard output`)
 	flags.NonEmptyVar(cmd.Flags(), &statistics, "stats", "of make: also write the statistics of all chips to `FILE`")
+	made.Add(cmd.Flags(), "of make: ")
 	f.add(cmd.Flags())
 	return cmd
 }
+
+// ofMake are the flags that only the kind make has.
+var ofMake = []string{"stats", "form", "part-size", "part-count"}

@@ -1,0 +1,99 @@
+package container
+
+import (
+	"cmp"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
+	"github.com/chaski-eo/chaski/cmd/chaski/internal/flags"
+	"github.com/chaski-eo/chaski/ops/recipe"
+	"github.com/chaski-eo/chaski/store/taco/build"
+)
+
+// partFlags has the flags that divide a container into parts.
+type partFlags struct {
+	size  string
+	count int
+}
+
+// add adds the flags. more is what else parts may be, beside ZIPs.
+func (f *partFlags) add(fl *pflag.FlagSet, more string) {
+	flags.NonEmptyVar(fl, &f.size, "part-size",
+		"write a folder OUT of ZIPs with files of `SIZE` each, such as 4GB, and an index"+more)
+	fl.IntVar(&f.count, "part-count", 0, "write a folder OUT of this many ZIPs and an index"+more)
+}
+
+// into checks the flags, and sets the parts of a container at out whose form is set.
+func (f *partFlags) into(o *build.Options, out string) (err error) {
+	if err := console.AtLeast("part-count", f.count, 0); err != nil {
+		return err
+	}
+	switch {
+	case f.size == "" && f.count == 0:
+		return nil
+	case f.size != "" && f.count > 0:
+		return console.Usagef("--part-size and --part-count exclude each other")
+	case build.FormOf(out) != build.Folder || o.Form != build.Folder && o.Form != build.TortillaFile:
+		return console.Usagef("parts lie in a folder: %s must be the name of one, and --form auto, folder or tortilla",
+			out)
+	case f.size != "":
+		o.PartBytes, err = parseSize("part-size", f.size)
+	}
+	o.PartCount = f.count
+	return err
+}
+
+// MadeFlags has the flags for the form of a container that is made by a recipe.
+type MadeFlags struct {
+	form  string
+	parts partFlags
+}
+
+// Add adds the flags. of is what their help begins with.
+func (f *MadeFlags) Add(fl *pflag.FlagSet, of string) {
+	fl.StringVar(&f.form, "form", "auto", of+"auto (by the name of OUT), zip or folder")
+	f.parts.add(fl, "")
+}
+
+// Output checks the flags, and returns what they say of a container at out.
+func (f *MadeFlags) Output(out string) (o recipe.Output, err error) {
+	if err := console.OneOf("form", f.form, "auto", "zip", "folder"); err != nil {
+		return o, err
+	}
+	o.Form = madeForms[f.form]
+	b := build.Options{Form: cmp.Or(o.Form, build.FormOf(out))}
+	err = f.parts.into(&b, out)
+	o.PartBytes, o.PartCount = b.PartBytes, b.PartCount
+	return o, err
+}
+
+// madeForms are the values of --form of what a recipe makes.
+var madeForms = map[string]build.Form{"auto": build.Auto, "zip": build.ZIP, "folder": build.Folder}
+
+// sizeUnits are what a size may end in, longer ones first.
+var sizeUnits = []struct {
+	name  string
+	bytes float64
+}{{"KIB", 1 << 10}, {"MIB", 1 << 20}, {"GIB", 1 << 30}, {"TIB", 1 << 40}, {"KB", 1e3}, {"MB", 1e6}, {"GB", 1e9},
+	{"TB", 1e12}, {"B", 1}, {"", 1}}
+
+// parseSize returns the bytes of a size such as 4GB, 512MiB or 1000.
+func parseSize(flag, text string) (int64, error) {
+	upper := strings.ToUpper(strings.TrimSpace(text))
+	for _, unit := range sizeUnits {
+		number, ok := strings.CutSuffix(upper, unit.name)
+		if !ok {
+			continue
+		}
+		n, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
+		if n *= unit.bytes; err == nil && n >= 1 && n < math.MaxInt64 {
+			return int64(n), nil
+		}
+		break
+	}
+	return 0, console.Usagef("--%s is %q: it must be a size such as 4GB, 512MiB or 1000", flag, text)
+}
