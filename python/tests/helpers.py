@@ -12,7 +12,7 @@ import sys
 import threading
 import warnings
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent import futures
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -358,7 +358,9 @@ def serve(engine: FakeEngine, port: int = 0) -> tuple[grpc.Server, int]:
 
 
 @contextmanager
-def web(folder: Path) -> Iterator[tuple[str, list[tuple[str, int, int]]]]:
+def web(
+    folder: Path, allows: Callable[[str, Mapping[str, str]], bool] = lambda query, headers: True
+) -> Iterator[tuple[str, list[tuple[str, int, int]]]]:
     """Serves byte ranges of a directory's files; returns its URL and the requested ranges."""
     asked = []
 
@@ -366,14 +368,18 @@ def web(folder: Path) -> Iterator[tuple[str, list[tuple[str, int, int]]]]:
         protocol_version = "HTTP/1.1"
 
         def do_GET(self) -> None:
+            path, _, query = self.path.partition("?")
+            if not allows(query, self.headers):
+                self.send_error(403)
+                return
             try:
-                body = (folder / self.path.lstrip("/")).read_bytes()
+                body = (folder / path.lstrip("/")).read_bytes()
             except FileNotFoundError:
                 self.send_error(404)
                 return
             lo, hi = map(int, self.headers["Range"].removeprefix("bytes=").split("-"))
             part = body[lo : hi + 1]
-            asked.append((self.path, lo, len(part)))
+            asked.append((path, lo, len(part)))
             self.send_response(206)
             self.send_header("Content-Range", f"bytes {lo}-{lo + len(part) - 1}/{len(body)}")
             self.send_header("Content-Length", str(len(part)))

@@ -8,8 +8,8 @@
 //
 // Redirects are followed on the same host, to other hosts if Options allow it, and never from https
 // to http. HTTP cannot list directories: Names returns the links of the server's index page, or
-// what the hub lists. There is no authentication except the token of hf:// and what a URI itself
-// contains.
+// what the hub lists. There is no authentication except the token of hf://, what a URI itself
+// contains, and the signatures of Options.Sign.
 package httpsource
 
 import (
@@ -23,6 +23,7 @@ import (
 	"time"
 
 	"github.com/chaski-eo/chaski/source/remote"
+	"github.com/chaski-eo/chaski/source/sign"
 )
 
 // Options configure New. The zero value is ready to use.
@@ -38,6 +39,8 @@ type Options struct {
 	HubURL string
 	// HubToken is sent to the hub, and to no other host, if it is not empty.
 	HubToken string
+	// Sign gives the signatures of http:// and https:// URIs. nil signs none.
+	Sign *sign.Signer
 }
 
 // maxRedirects limits the redirects of one request. It ends loops.
@@ -88,7 +91,7 @@ type backend struct {
 	client *http.Client
 	own    *http.Transport
 	hub    *url.URL
-	places places // where the hub redirected files of hf:// to
+	places places // where files of hf:// and signed ones were redirected to
 }
 
 // Close closes idle connections.
@@ -129,61 +132,84 @@ func (b *backend) parse(uri string) (*url.URL, error) {
 	return u, nil
 }
 
-// onHub is the context key that marks requests of hf:// URIs.
-type onHub struct{}
+// onHub is the context key that marks requests of hf:// URIs, signedBy that of the signature.
+type (
+	onHub    struct{}
+	signedBy struct{}
+)
 
 // Get implements remote.Backend. A file of the hub is requested from where the hub last redirected
-// to, for some time.
+// to, for some time, and so is a file that has a signature.
 func (b *backend) Get(ctx context.Context, uri string, r remote.Range, tag remote.Tag) (*remote.Answer, error) {
 	u, err := b.parse(uri)
 	if err != nil {
 		return nil, remote.Fail(remote.Refused, err)
 	}
-	if !strings.HasPrefix(uri, "hf://") {
-		a, _, err := b.get(ctx, u, r, tag.Strong(), "")
-		return a, err
+	match := tag.Strong()
+	if strings.HasPrefix(uri, "hf://") {
+		ctx = context.WithValue(ctx, onHub{}, true)
+		// The tags belong to the storage behind the hub. The hub would compare If-Match with tags of
+		// its own.
+		match = ""
 	}
-	ctx = context.WithValue(ctx, onHub{}, true)
-	// The tags belong to the storage behind the hub. The hub would compare If-Match with tags of
-	// its own.
 	if at := b.places.get(uri); at != nil {
-		a, _, err := b.get(ctx, at, r, "", "")
-		var f *remote.Failure
-		if !errors.As(err, &f) || f.Class != remote.Denied && f.Class != remote.Missing && f.Class != remote.Refused {
+		a, _, err := b.get(ctx, at, r, match, nil)
+		if !denied(err) && class(err) != remote.Missing && class(err) != remote.Refused {
 			return a, err
 		}
 		b.places.drop(uri) // the signature of the redirect has expired
 	}
-	a, at, err := b.get(ctx, u, r, "", b.o.HubToken)
-	if err == nil && at.Host != b.hub.Host {
+	if ctx.Value(onHub{}) != nil {
+		return b.follow(ctx, uri, u, r, match, sign.Bearer(b.o.HubToken))
+	}
+	for again := false; ; again = true {
+		s, err := b.o.Sign.Sign(ctx, u)
+		if err != nil {
+			return nil, err
+		}
+		a, err := b.follow(ctx, uri, u, r, match, s)
+		if again || !denied(err) || !b.o.Sign.Refused(u, s) {
+			return a, err
+		}
+	}
+}
+
+// class returns the class of a failed request, Transient if err is nil.
+func class(err error) remote.Class {
+	if err == nil {
+		return remote.Transient
+	}
+	return remote.Classify(err).Class
+}
+
+func denied(err error) bool { return class(err) == remote.Denied }
+
+// follow makes a request with a signature, and remembers where it was redirected to: the redirect
+// has a signature of its own, and each range would cost one more request.
+func (b *backend) follow(ctx context.Context, uri string, u *url.URL, r remote.Range, match string,
+	s *sign.Signature) (*remote.Answer, error) {
+	signed := s.URL(u)
+	a, at, err := b.get(ctx, signed, r, match, s)
+	if err == nil && at.Host != signed.Host && (s != nil || ctx.Value(onHub{}) != nil) {
 		b.places.put(uri, at)
 	}
 	return a, err
 }
 
-// get makes a request. If they are not empty, match goes into If-Match and token into
-// Authorization. It also returns the URL that answered, after redirects.
-func (b *backend) get(ctx context.Context, u *url.URL, r remote.Range,
-	match, token string) (*remote.Answer, *url.URL, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
+// get makes a request. If it is not empty, match goes into If-Match; the headers of s are added. It
+// also returns the URL that answered, after redirects.
+func (b *backend) get(ctx context.Context, u *url.URL, r remote.Range, match string,
+	s *sign.Signature) (*remote.Answer, *url.URL, error) {
+	req, err := b.request(ctx, u, s)
 	if err != nil {
-		return nil, nil, remote.Fail(remote.Refused, err)
+		return nil, nil, err
 	}
 	req.Header.Set("Range", fmt.Sprintf("bytes=%d-%d", r.Off, r.Off+r.Len-1))
-	req.Header.Set("Accept-Encoding", "identity")
-	req.Header.Set("User-Agent", "chaski")
-	if token != "" {
-		req.Header.Set("Authorization", "Bearer "+token)
-	}
 	if match != "" {
 		req.Header.Set("If-Match", match)
 	}
-	resp, err := b.client.Do(req)
+	resp, err := b.do(req)
 	if err != nil {
-		var ue *url.Error
-		if errors.As(err, &ue) {
-			err = ue.Err // without the URL, which may contain the signature of a redirect
-		}
 		return nil, nil, err
 	}
 	a, err := answer(r, resp)
@@ -192,6 +218,29 @@ func (b *backend) get(ctx context.Context, u *url.URL, r remote.Range,
 		return nil, nil, err
 	}
 	return a, resp.Request.URL, nil
+}
+
+// request returns a request with the headers of a signature.
+func (b *backend) request(ctx context.Context, u *url.URL, s *sign.Signature) (*http.Request, error) {
+	ctx = context.WithValue(ctx, signedBy{}, s)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
+	if err != nil {
+		return nil, remote.Fail(remote.Refused, errors.New("not a URL that can be requested"))
+	}
+	req.Header.Set("Accept-Encoding", "identity")
+	req.Header.Set("User-Agent", "chaski")
+	s.Set(req.Header)
+	return req, nil
+}
+
+// do sends a request. Errors do not have its URL, which may contain a signature.
+func (b *backend) do(req *http.Request) (*http.Response, error) {
+	resp, err := b.client.Do(req)
+	var ue *url.Error
+	if errors.As(err, &ue) {
+		err = ue.Err
+	}
+	return resp, err
 }
 
 // answer checks the headers of a response.
@@ -232,7 +281,8 @@ func (b *backend) redirect(req *http.Request, via []*http.Request) error {
 	case req.URL.Host == first.URL.Host:
 		return nil
 	}
-	req.Header.Del("Authorization")
+	s, _ := first.Context().Value(signedBy{}).(*sign.Signature)
+	s.Remove(req.Header)
 	if b.o.OtherHosts || first.Context().Value(onHub{}) != nil && b.storesHub(req.URL) {
 		return nil
 	}

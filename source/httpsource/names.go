@@ -15,6 +15,7 @@ import (
 	"golang.org/x/net/html"
 
 	"github.com/chaski-eo/chaski/source/remote"
+	"github.com/chaski-eo/chaski/source/sign"
 )
 
 // maxPage limits a server's index page, in bytes: 80,000 links of 100 bytes.
@@ -36,7 +37,11 @@ func (b *backend) Names(ctx context.Context, folder string) ([]string, error) {
 		return nil, remote.Fail(remote.Refused, errors.New("the URI of a directory must not have a query"))
 	}
 	u = u.JoinPath("/")
-	resp, err := b.page(ctx, u, "text/html, application/json;q=0.9", "")
+	signature, err := b.o.Sign.Sign(ctx, u)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := b.page(ctx, signature.URL(u), "text/html, application/json;q=0.9", signature)
 	if err != nil {
 		return nil, err
 	}
@@ -69,25 +74,16 @@ func (b *backend) Names(ctx context.Context, folder string) ([]string, error) {
 	return nil, notListed(fmt.Errorf("the page has the content type %.60q", kind))
 }
 
-// page requests the index page of a directory, of one of the types in accept. If it is not empty,
-// token goes into Authorization.
-func (b *backend) page(ctx context.Context, u *url.URL, accept, token string) (*http.Response, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
+// page requests the index page of a directory, of one of the types in accept.
+func (b *backend) page(ctx context.Context, u *url.URL, accept string,
+	signature *sign.Signature) (*http.Response, error) {
+	req, err := b.request(ctx, u, signature)
 	if err != nil {
-		return nil, remote.Fail(remote.Refused, err)
+		return nil, err
 	}
 	req.Header.Set("Accept", accept)
-	req.Header.Set("Accept-Encoding", "identity")
-	req.Header.Set("User-Agent", "chaski")
-	if token != "" {
-		req.Header.Set("Authorization", "Bearer "+token)
-	}
-	resp, err := b.client.Do(req)
+	resp, err := b.do(req)
 	if err != nil {
-		var ue *url.Error
-		if errors.As(err, &ue) {
-			err = ue.Err
-		}
 		return nil, err
 	}
 	if e := resp.Header.Get("Content-Encoding"); e != "" && e != "identity" && resp.StatusCode == http.StatusOK {

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/chaski-eo/chaski/source/remote"
+	"github.com/chaski-eo/chaski/source/sign"
 )
 
 // maxTreePages limits the pages of the hub's listing of a directory. A page has a thousand entries.
@@ -61,7 +62,7 @@ func (b *backend) treePage(ctx context.Context, u *url.URL, most int64) (page []
 	if u.Scheme == b.hub.Scheme && u.Host == b.hub.Host {
 		token = b.o.HubToken
 	}
-	resp, err := b.page(ctx, u, "application/json", token)
+	resp, err := b.page(ctx, u, "application/json", sign.Bearer(token))
 	if err != nil {
 		return nil, nil, err
 	}

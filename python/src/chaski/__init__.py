@@ -44,6 +44,7 @@ from chaski._proto.arguments import (
 )
 from chaski._read import info, read
 from chaski._rpc import Connection, FieldInfo
+from chaski._sign import sign
 from chaski._sources import Scenes, Split
 from chaski._stac import stac
 from chaski._stats import Stats, stats
@@ -120,6 +121,7 @@ __all__ = [
     "paste",
     "polygons",
     "read",
+    "sign",
     "stac",
     "stats",
     "taco",

@@ -25,6 +25,7 @@ from collections import deque
 from pathlib import Path
 from typing import IO, cast
 
+from chaski import _sign
 from chaski._rpc import Connection
 from chaski.errors import EngineError
 
@@ -114,13 +115,15 @@ class LocalEngine:
                 command += [flag, str(value)]
         try:
             # A session of its own: Ctrl-C in a terminal is for this process to handle.
-            self._process = subprocess.Popen(
-                command,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                start_new_session=True,
-            )
+            with _sign.given() as signers:
+                self._process = subprocess.Popen(
+                    command,
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.PIPE,
+                    start_new_session=True,
+                    **signers,
+                )
         except OSError as e:
             self._remove_folder()
             raise EngineError(f"the engine {binary} does not start: {e}") from None
@@ -317,7 +320,14 @@ def _sweep(base: str) -> None:
                     os.close(lock)
 
 
-_Key = tuple[str, int | None, int | None, int | None, frozenset[tuple[str, str]]]
+_Key = tuple[
+    str,
+    int | None,
+    int | None,
+    int | None,
+    frozenset[tuple[str, str]],
+    tuple[tuple[str, _sign.Signer], ...],
+]
 # A finalizer may release an engine at any point of this thread, so the lock can be taken twice.
 _guard = threading.RLock()
 _running: dict[_Key, LocalEngine] = {}
@@ -328,9 +338,11 @@ def acquire(
 ) -> LocalEngine:
     """Returns the engine with these options, started if need be; `release` gives it back.
 
-    It has the environment of now, such as credentials that were set after the last one started.
+    It has the environment of now, such as credentials that were set after the last one started,
+    and so it has the functions that sign.
     """
-    key = (find_binary(), workers, memory, max_chunk, frozenset(os.environ.items()))
+    environment = frozenset(os.environ.items())
+    key = (find_binary(), workers, memory, max_chunk, environment, _sign.key())
     with _guard:
         engine = _running.get(key)
         if engine is None or not engine.alive:

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from chaski import _sign
 from chaski._engine import find_binary
 from chaski.errors import EngineError, SpecError
 
@@ -59,7 +60,8 @@ def stac(
             file.write_text(_text(items))
             items = file
         command = [find_binary(), "index", "-o", path, *flags, "--", os.fspath(items)]
-        ran = subprocess.run(command, capture_output=True, text=True, check=False)
+        with _sign.given() as signers:
+            ran = subprocess.run(command, capture_output=True, text=True, check=False, **signers)
     if ran.returncode != 0:
         raise EngineError(ran.stderr.strip().removeprefix("chaski: "))
     return path

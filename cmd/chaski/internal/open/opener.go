@@ -11,6 +11,7 @@ import (
 	"github.com/chaski-eo/chaski/source/blobsource/s3"
 	"github.com/chaski-eo/chaski/source/httpsource"
 	"github.com/chaski-eo/chaski/source/remote"
+	"github.com/chaski-eo/chaski/source/sign"
 )
 
 // maxWhole is the largest file that Whole reads, in bytes. Specs and loose OpenZL frames are far
@@ -41,10 +42,12 @@ var RemoteSchemes = []string{"http", "https", "hf", "s3", "gs", "az"}
 // not, because a redirect would lead its clients to hosts outside of --root.
 func NewOpener(otherHosts bool) *source.Mux {
 	hub, token := httpsource.HubFromEnv()
-	web, err := httpsource.New(httpsource.Options{OtherHosts: otherHosts, HubURL: hub, HubToken: token})
+	o := httpsource.Options{OtherHosts: otherHosts, HubURL: hub, HubToken: token, Sign: sign.FromEnv()}
+	web, err := httpsource.New(o)
 	if err != nil {
 		// HF_ENDPOINT is no URL. Only hf:// needs it, so that all other paths still work.
-		web = must(httpsource.New(httpsource.Options{OtherHosts: otherHosts}))
+		o.HubURL, o.HubToken = "", ""
+		web = must(httpsource.New(o))
 	}
 	m := &source.Mux{Files: &source.Files{}, Schemes: map[string]source.Opener{
 		"http": web, "https": web, "hf": web,

@@ -1,0 +1,109 @@
+"""Functions of this process that sign the URLs of a store, for the engines that it starts."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import json
+import os
+import socket
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, TypeAlias
+
+from chaski.errors import SpecError
+
+Signed: TypeAlias = "str | Mapping[str, Any]"
+Signer: TypeAlias = "Callable[[str], Signed]"
+
+VARIABLE = "CHASKI_SIGN"
+"""The environment variable of the commands that sign, and of the socket to this process."""
+
+_signers: dict[str, Signer] = {}
+
+
+def sign(prefix: str, function: Signer | None) -> None:
+    """Lets a function sign the URLs below a prefix, for all that this process reads from now on.
+
+    Signatures stay in memory: catalogs, logs, specs and errors have the URLs without them.
+
+        chaski.sign("https://", planetary_computer.sign)
+        chaski.sign("https://data.lpdaac.earthdatacloud.nasa.gov/", lambda url: {
+            "headers": {"Authorization": f"Bearer {earthaccess.get_edl_token()['access_token']}"},
+        })
+
+    Where the variable CHASKI_SIGN names a file of commands, these functions take its place. Servers
+    and the workers of jobs have only that file.
+
+    Args:
+        prefix: what the URLs begin with: "https://HOST/" and a path that ends with "/". "https://"
+            stands for all hosts, and its function must return a URL. The longest prefix counts.
+        function: takes a URL, and returns the signed one; or a dict with "url", "query" (what to
+            add to the URL) or "headers", and when it ends: "expires" (a datetime with a time zone,
+            or RFC 3339) or "expires_in" (seconds). A query or headers serve all URLs below the
+            prefix. It is called again before the end, and when the store refuses the signature; one
+            call at a time, in a thread of its own. None takes away the function of the prefix.
+
+    Raises:
+        SpecError: the prefix is none, or the function cannot be called.
+    """
+    if not isinstance(prefix, str) or not prefix.startswith(("https://", "http://")):
+        raise SpecError(f'prefix is {prefix!r}: it must be "https://HOST/" and a path')
+    if not prefix.endswith("/"):
+        raise SpecError(f'prefix is {prefix!r}: it must end with "/"')
+    if function is None:
+        _signers.pop(prefix, None)
+    elif callable(function):
+        _signers[prefix] = function
+    else:
+        raise SpecError(f"function is {type(function).__name__}, which cannot be called")
+
+
+def key() -> tuple[tuple[str, Signer], ...]:
+    """Returns the functions of now: an engine has those of its start."""
+    return tuple(_signers.items())
+
+
+@contextlib.contextmanager
+def given() -> Iterator[dict[str, Any]]:
+    """Yields the arguments by which a process of `subprocess` can ask the functions of now."""
+    signers = key()
+    if not signers:
+        yield {}
+        return
+    here, there = socket.socketpair()
+    with there:
+        threading.Thread(
+            target=_answer, args=(here, signers), name="chaski-sign", daemon=True
+        ).start()
+        number = there.fileno()
+        yield {"env": {**os.environ, VARIABLE: f"fd:{number}"}, "pass_fds": (number,)}
+
+
+def _answer(conn: socket.socket, signers: Sequence[tuple[str, Signer]]) -> None:
+    """Answers the questions of a process until it ends: see package sign of the engine."""
+    with conn, contextlib.suppress(OSError), conn.makefile("rwb") as f:
+        f.write(json.dumps([prefix for prefix, _ in signers]).encode() + b"\n")
+        f.flush()
+        for line in f:
+            question = json.loads(line)
+            reply: dict[str, Any] = {"id": question["id"]}
+            try:
+                reply["answer"] = _plain(signers[question["rule"]][1](question["uri"]))
+                text = json.dumps(reply)
+            except Exception as e:  # its words may hold the signature
+                text = json.dumps({"id": question["id"], "error": type(e).__name__})
+            f.write(text.encode() + b"\n")
+            f.flush()
+
+
+def _plain(signed: Signed) -> Mapping[str, Any]:
+    """Returns what a function has returned as the engine reads it."""
+    if isinstance(signed, str):
+        return {"url": signed}
+    out = dict(signed)
+    if isinstance(end := out.get("expires"), datetime.datetime):
+        if end.tzinfo is None:
+            raise ValueError("expires has no time zone")
+        out["expires"] = end.astimezone(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return out

@@ -1,0 +1,213 @@
+package sign
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/chaski-eo/chaski/source/remote"
+)
+
+// Variable is the environment variable with the rules: a file, or "fd:" and the number of a socket
+// to the process that started this one.
+const Variable = "CHASKI_SIGN"
+
+// known has the signers of this process: all openers share one, and a socket is opened once.
+var known = struct {
+	sync.Mutex
+	by map[string]*Signer
+}{by: map[string]*Signer{}}
+
+// FromEnv returns the signer of the environment, or nil if it names none. A file that cannot be
+// read is an error of each Sign.
+func FromEnv() *Signer {
+	text := os.Getenv(Variable)
+	if text == "" {
+		return nil
+	}
+	known.Lock()
+	defer known.Unlock()
+	s := known.by[text]
+	if s == nil {
+		var err error
+		if s, err = open(text); err != nil {
+			s = &Signer{err: fmt.Errorf("%s: %w", Variable, err)}
+		}
+		known.by[text] = s
+	}
+	return s
+}
+
+func open(text string) (*Signer, error) {
+	if n, ok := strings.CutPrefix(text, "fd:"); ok {
+		return parent(n)
+	}
+	const most = 1 << 20 // 10,000 rules of 100 bytes
+	f, err := os.Open(text)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, most+1))
+	if err != nil {
+		return nil, err
+	}
+	var commands map[string][]string
+	if len(b) > most || json.Unmarshal(b, &commands) != nil {
+		return nil, fmt.Errorf(`%s: it must be JSON of at most 1 MiB, {"https://HOST/PATH/": ["COMMAND", "ARGUMENT"]}`, text)
+	}
+	var rules []Rule
+	for prefix, command := range commands {
+		if len(command) == 0 {
+			return nil, fmt.Errorf("%s: %q has no command", text, prefix)
+		}
+		rules = append(rules, Rule{prefix, Command(command)})
+	}
+	s, err := New(rules...)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", text, err)
+	}
+	return s, nil
+}
+
+// question is what is asked, on a line.
+type question struct {
+	ID   int64  `json:"id,omitempty"`
+	Rule *int   `json:"rule,omitempty"` // its number, of a process that has several
+	URI  string `json:"uri"`
+}
+
+// Command returns who asks by running a command: it gets {"uri": "..."} on its standard input, and
+// prints the answer. Its standard error is not shown, because it may hold secrets.
+func Command(command []string) func(context.Context, string) ([]byte, error) {
+	return func(ctx context.Context, uri string) ([]byte, error) {
+		in, err := json.Marshal(question{URI: uri})
+		if err != nil {
+			return nil, err
+		}
+		cmd := exec.CommandContext(ctx, command[0], command[1:]...)
+		var out limited
+		cmd.Stdin, cmd.Stdout = bytes.NewReader(append(in, '\n')), &out
+		cmd.WaitDelay = time.Second // children of a command that was killed may hold its output
+		err = cmd.Run()
+		var exit *exec.ExitError
+		switch {
+		case err == nil:
+			return out.b, nil
+		case ctx.Err() != nil:
+			return nil, fmt.Errorf("the command %q did not answer within %v", command[0], askLimit)
+		case errors.As(err, &exit):
+			return nil, fmt.Errorf("the command %q ended with %v", command[0], exit)
+		case errors.Is(err, exec.ErrNotFound) || errors.Is(err, os.ErrNotExist) || errors.Is(err, os.ErrPermission):
+			return nil, remote.Fail(remote.Denied, fmt.Errorf("the command %q does not start: %w", command[0], err))
+		}
+		return nil, fmt.Errorf("the command %q failed", command[0])
+	}
+}
+
+// limited holds the output of a command, a byte more than an answer may have.
+type limited struct{ b []byte }
+
+func (l *limited) Write(p []byte) (int, error) {
+	l.b = append(l.b, p[:min(len(p), maxAnswer+1-len(l.b))]...)
+	return len(p), nil
+}
+
+// peer asks a process over a socket, in lines of JSON. It answers one question after the other.
+type peer struct {
+	conn net.Conn
+	in   *bufio.Reader
+	mu   sync.Mutex
+	last int64 // question
+}
+
+// parent returns the signer of the process that started this one. Its first line has the prefixes
+// of its rules.
+func parent(number string) (*Signer, error) {
+	fd, err := strconv.ParseUint(number, 10, 16)
+	if err != nil || fd < 3 {
+		return nil, fmt.Errorf("fd:%.20s is no socket", number)
+	}
+	syscall.CloseOnExec(int(fd))
+	f := os.NewFile(uintptr(fd), "signatures")
+	conn, err := net.FileConn(f)
+	if err != nil {
+		return nil, fmt.Errorf("fd:%d is no socket", fd)
+	}
+	_ = f.Close() // conn has a copy
+	return newPeer(conn)
+}
+
+func newPeer(conn net.Conn) (*Signer, error) {
+	p := &peer{conn: conn, in: bufio.NewReaderSize(conn, 2*maxAnswer)}
+	_ = conn.SetDeadline(time.Now().Add(askLimit))
+	line, err := p.in.ReadSlice('\n')
+	if err != nil {
+		return nil, errors.New("the process that signs does not say which prefixes it has")
+	}
+	var prefixes []string
+	if err := json.Unmarshal(line, &prefixes); err != nil {
+		return nil, errors.New("the process that signs does not say which prefixes it has")
+	}
+	var rules []Rule
+	for i, prefix := range prefixes {
+		rules = append(rules, Rule{prefix, func(ctx context.Context, uri string) ([]byte, error) {
+			return p.ask(ctx, i, uri)
+		}})
+	}
+	return New(rules...)
+}
+
+// reply is an answer of a process, or what went wrong.
+type reply struct {
+	ID    int64           `json:"id"`
+	Error string          `json:"error"`
+	Is    json.RawMessage `json:"answer"`
+}
+
+func (p *peer) ask(ctx context.Context, rule int, uri string) ([]byte, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if ctx.Err() != nil {
+		return nil, errors.New("those asked before took too long")
+	}
+	end, _ := ctx.Deadline()
+	_ = p.conn.SetDeadline(end)
+	p.last++
+	b, err := json.Marshal(question{p.last, &rule, uri})
+	if err != nil {
+		return nil, err
+	}
+	if _, err := p.conn.Write(append(b, '\n')); err != nil {
+		return nil, errors.New("the process that signs does not listen")
+	}
+	for {
+		line, err := p.in.ReadSlice('\n')
+		if err != nil {
+			return nil, errors.New("the process that signs does not answer")
+		}
+		var r reply
+		switch {
+		case json.Unmarshal(line, &r) != nil:
+			return nil, errors.New("the process that signs answers something else")
+		case r.ID != p.last: // of a question that took too long
+		case r.Error != "":
+			return nil, fmt.Errorf("the function that signs raised %.60q", r.Error)
+		default:
+			return slices.Clone(r.Is), nil
+		}
+	}
+}

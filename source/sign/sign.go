@@ -1,0 +1,254 @@
+// Package sign gets signatures for the objects of stores whose URLs expire, such as those of
+// Planetary Computer and Earthdata: headers, a query, or a signed URL in place of the object's own.
+//
+// Rules name who is asked for the objects below a prefix: a command, or the process that started
+// this one. The same signature serves all objects of a rule, unless it is a URL. It is asked for
+// again before it expires, by one request at a time. Signatures stay in memory: objects keep their
+// own URIs in catalogs, logs and errors, and no error has text of an answer.
+package sign
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/chaski-eo/chaski/internal/crash"
+	"github.com/chaski-eo/chaski/source/remote"
+)
+
+const (
+	// askLimit is the time that an answer may take. Token services answer within some seconds.
+	askLimit = 30 * time.Second
+	// A signature is renewed a quarter of its time before it ends, at most 5 minutes: requests that
+	// begin with the old one take at most a minute.
+	maxLead = 5 * time.Minute
+	// A new signature is used for 5 seconds whatever its time and the store say. Otherwise a clock
+	// that is wrong, or an object that nobody may read, would cost an answer with each request.
+	minAge = 5 * time.Second
+	// failedFor is the time after a failure in which nobody is asked again.
+	failedFor = time.Second
+	// maxKept limits the signatures in memory: a signed URL has about 1 KiB, so they need 16 MiB.
+	maxKept = 1 << 14
+)
+
+// Rule says who gives the signatures of objects.
+type Rule struct {
+	// Prefix is how the URIs of the objects begin: https://HOST/ and a path that ends with "/".
+	// "https://" stands for all hosts, whose answers must be URLs.
+	Prefix string
+	// Ask returns the answer for an object: see Parse. Its errors must not hold secrets.
+	Ask func(ctx context.Context, uri string) ([]byte, error)
+}
+
+// Signer keeps the signatures of some rules. It is safe for concurrent use. A nil *Signer signs
+// nothing.
+type Signer struct {
+	rules []*rule // the longest prefix first
+	err   error   // why no rule is known
+
+	mu   sync.Mutex
+	kept map[string]*entry
+}
+
+type rule struct {
+	Rule
+	single bool // answers are for one object; guarded by Signer.mu
+}
+
+// entry is the signature for a rule or an object. Signer.mu guards it.
+type entry struct {
+	signature *Signature
+	err       error     // of the last answer
+	again     time.Time // nobody is asked before, if err is set
+	busy      chan struct{}
+}
+
+// New returns a signer. An error is of a prefix that is none.
+func New(rules ...Rule) (*Signer, error) {
+	s := &Signer{kept: map[string]*entry{}}
+	for _, r := range rules {
+		prefix, err := plainPrefix(r.Prefix)
+		if err != nil {
+			return nil, err
+		}
+		r.Prefix = prefix
+		s.rules = append(s.rules, &rule{Rule: r, single: hostless(prefix)})
+	}
+	slices.SortFunc(s.rules, func(a, b *rule) int { return len(b.Prefix) - len(a.Prefix) })
+	for i, r := range s.rules {
+		if i > 0 && s.rules[i-1].Prefix == r.Prefix {
+			return nil, fmt.Errorf("the prefix %q is there twice", r.Prefix)
+		}
+	}
+	return s, nil
+}
+
+// hostless reports whether a prefix stands for all hosts.
+func hostless(prefix string) bool { return prefix == "https://" }
+
+// plainPrefix checks a prefix, and returns it as plain returns URIs.
+func plainPrefix(prefix string) (string, error) {
+	if hostless(prefix) {
+		return prefix, nil
+	}
+	u, err := url.Parse(prefix)
+	switch {
+	case err != nil || u.Host == "" || u.RawQuery != "" || u.Fragment != "" || !strings.HasSuffix(u.Path, "/"):
+		return "", fmt.Errorf(`the prefix %q is not "https://HOST/PATH/"`, prefix)
+	case !private(u):
+		return "", fmt.Errorf("the prefix %q would send signatures in plain text: it must begin with https://", prefix)
+	}
+	return plain(u), nil
+}
+
+// plain returns a URL without its query, with the host in lower case.
+func plain(u *url.URL) string {
+	return u.Scheme + "://" + strings.ToLower(u.Host) + u.EscapedPath()
+}
+
+// private reports whether nobody else reads what is sent to a URL.
+func private(u *url.URL) bool {
+	host := u.Hostname()
+	return u.Scheme == "https" || u.Scheme == "http" && (host == "localhost" || host == "127.0.0.1" || host == "::1")
+}
+
+// Sign returns the signature for an object, or nil if no rule has its URL. It waits for the answer
+// if there is no valid signature. Errors are a *remote.Failure, or that of ctx.
+func (s *Signer) Sign(ctx context.Context, u *url.URL) (*Signature, error) {
+	if s == nil {
+		return nil, nil
+	}
+	if s.err != nil {
+		return nil, remote.Fail(remote.Denied, s.err)
+	}
+	at := plain(u)
+	r := s.rule(at)
+	if r == nil {
+		return nil, nil
+	}
+	for {
+		got, busy, err := s.look(r, at, u.String())
+		if busy == nil {
+			return got, err
+		}
+		select {
+		case <-busy:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+func (s *Signer) rule(at string) *rule {
+	for _, r := range s.rules {
+		if strings.HasPrefix(at, r.Prefix) {
+			return r
+		}
+	}
+	return nil
+}
+
+// look returns the signature for the object at, or what to wait for before the next look.
+func (s *Signer) look(r *rule, at, uri string) (got *Signature, busy <-chan struct{}, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e, now := s.entry(r, at), time.Now()
+	valid := e.signature != nil && now.Before(e.signature.until)
+	switch {
+	case valid && now.Before(e.signature.renew):
+		return e.signature, nil, nil
+	case e.err != nil && now.Before(e.again):
+		if valid {
+			return e.signature, nil, nil
+		}
+		f := *remote.Classify(e.err)
+		f.After = e.again.Sub(now)
+		return nil, nil, &f
+	case e.busy == nil:
+		e.busy = make(chan struct{})
+		go s.refresh(r, e, at, uri)
+	}
+	if valid { // others go on with the old one while one is asked for
+		return e.signature, nil, nil
+	}
+	return nil, e.busy, nil
+}
+
+// entry returns the entry for the object at. Signer.mu is held.
+func (s *Signer) entry(r *rule, at string) *entry {
+	key := r.Prefix
+	if r.single {
+		key = " " + at // a prefix has no space, so that no object has the key of a rule
+	}
+	e := s.kept[key]
+	if e == nil {
+		if len(s.kept) >= maxKept { // they are soon there again
+			s.kept = map[string]*entry{}
+		}
+		e = &entry{}
+		s.kept[key] = e
+	}
+	return e
+}
+
+// refresh asks for a signature.
+func (s *Signer) refresh(r *rule, e *entry, at, uri string) {
+	ctx, cancel := context.WithTimeout(context.Background(), askLimit)
+	defer cancel()
+	start := time.Now()
+	var got *Signature
+	err := crash.Call(func() error {
+		answer, err := r.Ask(ctx, uri)
+		if err == nil {
+			got, err = Parse(answer, start)
+		}
+		return err
+	})
+	if err == nil && got.url == nil && hostless(r.Prefix) {
+		err = remote.Fail(remote.Denied, errors.New(
+			`the answer is no URL, but a query or headers for every host: give a prefix with a host in place of "https://"`))
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	close(e.busy)
+	e.busy = nil
+	if e.err = err; err != nil {
+		f := *remote.Classify(err)
+		f.Err = fmt.Errorf("no signature: %w", f.Err)
+		e.err, e.again = &f, time.Now().Add(failedFor)
+		return
+	}
+	if r.single = got.url != nil; r.single {
+		e = s.entry(r, at) // the first answer tells it, of which one object has the signature then
+	}
+	e.signature, e.err = got, nil
+}
+
+// Refused says that a store has refused a signature, and reports whether Sign may return another
+// one.
+func (s *Signer) Refused(u *url.URL, refused *Signature) bool {
+	if s == nil || refused == nil {
+		return false
+	}
+	at := plain(u)
+	r := s.rule(at)
+	if r == nil {
+		return false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e := s.entry(r, at)
+	if e.signature != refused {
+		return true
+	}
+	if time.Since(refused.got) < minAge {
+		return false
+	}
+	e.signature = nil
+	return true
+}
