@@ -27,6 +27,8 @@ func FuzzSpec(f *testing.F) {
 		`{"source":"s","batch_size":2,"fields":[{"name":"image","bands":[2,0],"dtype":"float32",` +
 			`"layout":"n (y x) b","normalize":{"scale":[0.5],"offset":[1]},"fill":-1,"pad":true,` +
 			`"validity":"ok"},{"name":"mask"}]}`,
+		`{"source":"s","batch_size":2,"fields":[{"name":"image","dtype":"float32","band_names":["R"],` +
+			`"normalize":{"method":"mean_std","stats":{"bands":[{"name":"R","mean":4,"std":2}]}}}]}`,
 		`{"source":"s","batch_size":2,"augment":"d4","subset":{"size":0.5}}`,
 		`{"source":"s","batch_size":3,"shuffle":true,"mixture":{"until":"shortest"},` +
 			`"sources":[{"name":"a","source":"s","count":3},{"name":"b","sources":[{"name":"c","source":"t"}]}]}`,

@@ -25,13 +25,22 @@ func (r *Report) Normalizer(field, kind string, bands []int) (scale, offset []fl
 	if !ok {
 		return nil, nil, nil, fmt.Errorf("stats: no field %q", field)
 	}
+	scale, offset, clip, err = f.Normalizer(kind, bands)
+	if err != nil {
+		err = fmt.Errorf("stats: field %q: %w", field, err)
+	}
+	return scale, offset, clip, err
+}
+
+// Normalizer does what [Report.Normalizer] does, for one field.
+func (f *FieldReport) Normalizer(kind string, bands []int) (scale, offset []float64, clip *[2]float64, err error) {
 	switch kind {
 	case MeanStd, MinMax, Percentile:
 	case None:
 		return nil, nil, nil, nil
 	default:
-		return nil, nil, nil, fmt.Errorf("stats: unknown normalisation %q: the kinds are %s, %s, %s, %s", kind,
-			MeanStd, MinMax, Percentile, None)
+		return nil, nil, nil, fmt.Errorf("normalisation is %q: it must be %q, %q, %q or %q", kind, MeanStd, MinMax,
+			Percentile, None)
 	}
 	if bands == nil {
 		for i := range f.Bands {
@@ -40,11 +49,11 @@ func (r *Report) Normalizer(field, kind string, bands []int) (scale, offset []fl
 	}
 	for _, i := range bands {
 		if i < 0 || i >= len(f.Bands) {
-			return nil, nil, nil, fmt.Errorf("stats: field %q has no band %d", field, i)
+			return nil, nil, nil, fmt.Errorf("no band %d of %d bands", i, len(f.Bands))
 		}
 		zero, unit, err := f.Bands[i].anchor(kind)
 		if err != nil {
-			return nil, nil, nil, fmt.Errorf("stats: field %q band %d: %w", field, i, err)
+			return nil, nil, nil, fmt.Errorf("band %d: %w", i, err)
 		}
 		if unit == 0 {
 			unit = 1
@@ -52,7 +61,7 @@ func (r *Report) Normalizer(field, kind string, bands []int) (scale, offset []fl
 		scale = append(scale, 1/unit)
 		offset = append(offset, -zero/unit)
 		if s, o := 1/unit, -zero/unit; s-s != 0 || o-o != 0 {
-			return nil, nil, nil, fmt.Errorf("stats: field %q band %d: %s by %g overflows", field, i, kind, unit)
+			return nil, nil, nil, fmt.Errorf("band %d: %s by %g overflows", i, kind, unit)
 		}
 	}
 	if kind == Percentile {

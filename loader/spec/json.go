@@ -30,8 +30,32 @@ func ParseSpec(b []byte) (Spec, error) {
 	if err := d.Decode(&s); err != nil {
 		return s, fmt.Errorf("spec: %w", err)
 	}
+	if err := normalizeByStats(s.Fields, s.Sources); err != nil {
+		return s, fmt.Errorf("spec: %w", err)
+	}
 	s = s.WithDefaults()
 	return s, s.Validate()
+}
+
+// normalizeByStats puts numbers in place of the methods of fields, also of those of sources.
+func normalizeByStats(fields []Field, sources []Source) error {
+	for i := range fields {
+		f := &fields[i]
+		if f.Normalize == nil || f.Normalize.Method == "" && f.Normalize.Stats == nil {
+			continue
+		}
+		n, err := f.Normalize.byStats(f.Bands, f.BandNames)
+		if err != nil {
+			return fmt.Errorf("field %q: normalize: %w", f.Name, err)
+		}
+		f.Normalize = n
+	}
+	for _, s := range sources {
+		if err := normalizeByStats(s.Fields, s.Sources); err != nil {
+			return fmt.Errorf("source %q: %w", s.Name, err)
+		}
+	}
+	return nil
 }
 
 // checkJSON checks the JSON form of a spec against the types: that every member exists, and that

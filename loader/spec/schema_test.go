@@ -14,6 +14,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/chaski-eo/chaski/stats"
 )
 
 var updateSchema = flag.Bool("update-schema", false, "write spec.schema.json")
@@ -31,6 +33,7 @@ var enums = map[string][]string{
 	"Strata.until":     {UntilShortest, UntilLongest, UntilLength},
 	"Subset.missing":   {MissingError, MissingDrop},
 	"Split.by":         {"hash", "column", "date", "cell", "given", ByPlace},
+	"Normalize.method": {stats.MeanStd, stats.MinMax, stats.Percentile},
 	"Points.in":        {PixelPoints, WorldPoints},
 	"Vector.kind":      vectorKinds,
 	"Vector.dtype":     vectorDTypes,
@@ -41,8 +44,10 @@ var enums = map[string][]string{
 var filledIn = map[string]bool{"Source.count": true, "Share.parts": true}
 
 // notRequired lists members that every written spec has, but that a user may leave out: a mixture
-// has sources in place of a source, and without fields there is one.
-var notRequired = map[string]bool{"Spec.source": true, "Spec.fields": true}
+// has sources in place of a source, without fields there is one, and a method computes scale and offset.
+var notRequired = map[string]bool{
+	"Spec.source": true, "Spec.fields": true, "Normalize.scale": true, "Normalize.offset": true,
+}
 
 // generator makes the schema of the types below Spec.
 type generator struct {

@@ -241,16 +241,6 @@ var WantedKinds = map[string]catalog.Kind{
 	RasterField: catalog.Raster, TextField: catalog.Text, ClassField: catalog.Text,
 }
 
-// Normalize computes y = f32(f32(x*s) + o), and then clips y. s and o are the scale and the offset of
-// the band, rounded to float32 once.
-type Normalize struct {
-	// Scale and Offset have one value for each picked band, or one for all. Scale must not be 0.
-	Scale  []float64 `json:"scale"`
-	Offset []float64 `json:"offset"`
-	// Clip holds the least and the greatest value of the result. Default: none.
-	Clip *[2]Float `json:"clip,omitempty"`
-}
-
 // Kinds of samplers.
 const (
 	WholeChip      = "chip"
@@ -784,39 +774,3 @@ const (
 	// floats.
 	Antialias = "antialias"
 )
-
-// Validate checks the scales, the offsets and the clip for a tensor of a dtype. A nil n is valid.
-func (n *Normalize) Validate(dtype string) error {
-	if n == nil {
-		return nil
-	}
-	if dtype == "native" || dtype == "int64" {
-		return fmt.Errorf("normalize needs dtype float32, float16, bfloat16 or uint8, and dtype is %q", dtype)
-	}
-	if len(n.Scale) == 0 || len(n.Scale) != len(n.Offset) {
-		return fmt.Errorf("normalize: scale has %d values and offset has %d: both need as many, one for each band",
-			len(n.Scale), len(n.Offset))
-	}
-	for i := range n.Scale {
-		if n.Scale[i] == 0 {
-			return fmt.Errorf("normalize: scale %d of %d is 0: every sample of the band would become its offset",
-				i, len(n.Scale))
-		}
-		// Pixels are computed in float32, where a tiny scale would become 0 and a large offset
-		// infinite.
-		if underflows(n.Scale[i]) || underflows(n.Offset[i]) {
-			return fmt.Errorf("normalize: scale %g and offset %g are not numbers of float32", n.Scale[i], n.Offset[i])
-		}
-	}
-	// A bound may be infinite, but must not be NaN, for which the comparison is false.
-	if n.Clip != nil && !(n.Clip[0] <= n.Clip[1]) {
-		return fmt.Errorf("normalize: clip is [%g, %g]: the first must not be above the second", n.Clip[0], n.Clip[1])
-	}
-	return nil
-}
-
-// underflows reports whether v is NaN, or becomes 0 or infinite as float32.
-func underflows(v float64) bool {
-	f := float64(float32(v))
-	return math.IsNaN(v) || math.IsInf(f, 0) || f == 0 && v != 0
-}

@@ -413,7 +413,7 @@ def _member(
         texts = isinstance(bands, list) and all(isinstance(b, str) for b in bands)
         out["band_names" if texts else "bands"] = bands
     if how is not None and how is not False and not (inherited and f.dtype in LABELS):
-        n = _normalize(name, how, bands, stats, inherited)
+        n = _normalize(name, how, stats, inherited)
         if n is not None:
             out["normalize"] = n
     return out
@@ -463,22 +463,21 @@ def make_absolute(spec: dict[str, Any]) -> None:
 def _normalize(
     name: str,
     how: Normalize | str | Mapping[str, Any],
-    bands: Any,
     stats: Mapping[str, Any] | None,
     inherited: bool,
 ) -> dict[str, Any] | None:
+    """Returns the JSON of a normalisation, None if stats lacks a field that inherits it."""
     if isinstance(how, str):
         if how not in get_args(Method):
             raise SpecError(f"normalize is {how!r}: it must be one of {get_args(Method)}")
         if stats is None:
             raise SpecError(f"field {name!r}: normalize={how!r} needs stats")
-        if name not in stats:
-            if inherited:  # a mask or a label
-                return None
-            raise SpecError(f"field {name!r}: stats has {sorted(stats)}")
-        how = from_stats(how, _bands_of(name, stats[name], bands))
-    else:
-        how = _of_dict(Normalize, f"field {name!r}: normalize", how)
+        if name in stats:
+            return {"method": how, "stats": _numbers(stats[name])}
+        if inherited:  # a mask or a label
+            return None
+        raise SpecError(f"field {name!r}: stats has {sorted(stats)}")
+    how = _of_dict(Normalize, f"field {name!r}: normalize", how)
     scale, offset = (
         list(v) if isinstance(v := plain(what, x), list) else [v]
         for what, x in (("scale", how.scale), ("offset", how.offset))
@@ -493,6 +492,15 @@ def _normalize(
     return out if how.clip is None else {**out, "clip": plain("clip", how.clip)}
 
 
+def _numbers(field: Any) -> Any:
+    """Returns the statistics of a field without histograms: a spec has at most 1 MiB."""
+    bands = field.get("bands") if isinstance(field, Mapping) else None
+    if not isinstance(bands, Sequence):
+        return plain("stats", field)
+    kept = ("name", "mean", "std", "min", "max", "percentiles")
+    return {"bands": [{k: plain(k, b[k]) for k in kept if k in b} for b in bands]}
+
+
 def _load_stats(stats: StatsLike) -> Mapping[str, Any]:
     """Returns the fields of a `chaski stats` JSON: a path, or what it holds."""
     if not isinstance(stats, Mapping):
@@ -504,48 +512,3 @@ def _load_stats(stats: StatsLike) -> Mapping[str, Any]:
     if not isinstance(table, Mapping):
         raise SpecError("stats has no member 'fields'")
     return table
-
-
-def _bands_of(name: str, entry: Any, bands: Any) -> list[Mapping[str, Any]]:
-    """Returns the statistics of the picked bands; those of a file are of all its bands."""
-    rows = entry.get("bands") if isinstance(entry, Mapping) else None
-    if not isinstance(rows, Sequence) or not rows:
-        raise SpecError(f"field {name!r}: stats has no bands")
-    called = [r.get("name") for r in rows]
-    out = []
-    for b in range(len(rows)) if bands is None else bands:
-        if isinstance(b, str):
-            if (n := called.count(b)) != 1:
-                raise SpecError(
-                    f"field {name!r}: stats has {n} bands called {b!r}; it has {called}"
-                )
-            b = called.index(b)
-        if not isinstance(b, int) or not 0 <= b < len(rows):
-            raise SpecError(f"field {name!r}: stats has {len(rows)} bands, picked {bands}")
-        out.append(rows[b])
-    return out
-
-
-def from_stats(method: str, bands: Sequence[Mapping[str, Any]]) -> Normalize:
-    """Returns the normalisation of a method from the statistics of the picked bands.
-
-    "mean_std" gives mean 0 and standard deviation 1 (a band that is constant is only centred);
-    "min_max" brings [min, max] to [0, 1]; "percentile" brings the 2.5th to 98.5th percentile to [0,
-    1] and clips. All in float64; the engine rounds to float32 once.
-    """
-    scale, offset = [], []
-    for i, b in enumerate(bands):
-        try:
-            if method == "mean_std":
-                low, width = float(b["mean"]), float(b["std"])
-            else:
-                of, least, most = b, "min", "max"
-                if method == "percentile":
-                    of, least, most = b["percentiles"], "2.5", "98.5"
-                low, width = float(of[least]), float(of[most]) - float(of[least])
-        except (KeyError, TypeError, ValueError) as e:
-            raise SpecError(f"stats of band {i} do not serve {method!r}: {e!r}") from None
-        width = width if width > 0 else 1.0
-        scale.append(1 / width)
-        offset.append(-low / width)
-    return Normalize(scale, offset, (0.0, 1.0) if method == "percentile" else None)
