@@ -23,11 +23,21 @@ type Compute struct {
 	Classes map[string][]int64
 	// Workers is how many rasters are read at a time. The default is the number of processors.
 	Workers int
+	// Old says that columns are those of TACO 0.2: stats are stats:mean, stats:min, stats:max and stats:std, and stac
+	// is for levels without stac:crs.
+	Old bool
 
 	names      map[string]bool
 	kilometres float64
 	group      int
 	split      shuffle.Split
+}
+
+// Need adds extensions that take no value, if they are not there.
+func (c *Compute) Need(names ...string) {
+	for _, name := range names {
+		c.names[name] = true
+	}
 }
 
 // Check returns an error, without a kind, about members that do not go together.
@@ -170,7 +180,7 @@ func (c *Compute) level(ctx context.Context, levels []build.Level, rasters [][]*
 	for i := range n {
 		placed, files = placed || of(i) != nil, files || own(i) != nil
 	}
-	if placed {
+	if placed && !(c.Old && levels[k].Table.Index(CRS) >= 0) {
 		c.places(set, n, of)
 	}
 	if files {
@@ -225,13 +235,17 @@ func (c *Compute) places(set *Set, n int, of func(i int) *raster) {
 
 // pixels adds the columns about the bytes and pixels of files.
 func (c *Compute) pixels(set *Set, n int, of func(i int) *raster) {
-	if c.names["stats"] {
-		set.Stats(n, func(i int) *Raster {
-			if of(i) == nil {
-				return nil
-			}
-			return &of(i).Raster
-		})
+	pixels := func(i int) *Raster {
+		if of(i) == nil {
+			return nil
+		}
+		return &of(i).Raster
+	}
+	switch {
+	case c.names["stats"] && c.Old:
+		set.moments(n, pixels)
+	case c.names["stats"]:
+		set.Stats(n, pixels)
 	}
 	if c.names["scaling"] {
 		set.scaling(n, of)

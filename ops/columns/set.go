@@ -93,6 +93,26 @@ func (c *Set) Stats(n int, of func(i int) *Raster) {
 	c.Add(Stats, tables.NewList(each, offs, none))
 }
 
+// momentNames are the columns of STATS in TACO 0.2, and momentAt where Summary has their values.
+var (
+	momentNames = [...]string{"stats:mean", "stats:min", "stats:max", "stats:std"}
+	momentAt    = [...]int{2, 0, 1, 3}
+)
+
+// moments adds the columns of STATS of n rasters. Those of a nil one, or of one without statistics, are null.
+func (c *Set) moments(n int, of func(i int) *Raster) {
+	for k, name := range momentNames {
+		c.Add(name, listOf(floats, n, func(i int) (out []float64) {
+			if r := of(i); r != nil {
+				for _, band := range r.Stats {
+					out = append(out, band[momentAt[k]])
+				}
+			}
+			return out
+		}))
+	}
+}
+
 // Centroids adds the column stac:centroid of points of longitude and latitude. That of NaN is null.
 func (c *Set) Centroids(points [][2]float64) {
 	c.points(Centroid, len(points), func(i int) [2]float64 { return points[i] })

@@ -45,6 +45,16 @@ func chunkIndex(x *chunk.Index, k int) int {
 	return k%positions*x.Groups() + k/positions
 }
 
+// FileOrder returns the ranges of the chunks of an index in the order in which TIFF lists them, all of one band before
+// those of the next. The names of chunks in a streaming TACO end in their numbers in this order.
+func FileOrder(x *chunk.Index) []chunk.Range {
+	out := make([]chunk.Range, len(x.Ranges))
+	for k := range out {
+		out[k] = x.Ranges[chunkIndex(x, k)]
+	}
+	return out
+}
+
 // chunkHeader returns the header and directory of openChunk. The bytes of the chunk follow them.
 func chunkHeader(im *tiff.Image, e Entry) ([]byte, error) {
 	x := im.Index

@@ -8,7 +8,7 @@ import (
 )
 
 const about = `{"id": "chips", "dataset_version": "1.0", "description": "d", "licenses": ["CC0-1.0"],
-	"providers": [{"name": "Ana"}], "tasks": ["other"]}`
+	"providers": [{"name": "Ana"}], "tasks": ["other"], "curators": [{"name": "Ben"}]}`
 
 // TestPack: containers go from a ZIP to a folder and back without a change of a byte, and every container of the
 // original writers that TACO 2 can hold has the same leaves afterwards.
@@ -17,19 +17,6 @@ func TestPack(t *testing.T) {
 	at := func(name string) string { return filepath.Join(dir, name) }
 	if err := os.WriteFile(at("about.json"), []byte(about), 0o666); err != nil {
 		t.Fatal(err)
-	}
-	leaves := func(path string) string {
-		r := chaski(t.Context(), "ls", "--leaves", "--sha256", "--format", "json", path)
-		if r.code != 0 {
-			t.Fatal(r.err)
-		}
-		var b strings.Builder
-		for line := range strings.Lines(r.out) { // without places, which change
-			path, rest, _ := strings.Cut(line, `,"offset"`)
-			_, sum, _ := strings.Cut(rest, `"sha256"`)
-			b.WriteString(path + sum)
-		}
-		return b.String()
 	}
 	for i, from := range [][]string{{"coast", "coast.tacozip"}, {"coast", "coast_dir"},
 		{"containers", "taco-v2", "spec200", "unsorted_three_level.tacozip"},
@@ -42,7 +29,7 @@ func TestPack(t *testing.T) {
 			if r := chaski(t.Context(), append([]string{"pack"}, args...)...); r.code != 0 {
 				t.Fatalf("%q: %s", args, r.err)
 			}
-			if got, want := leaves(args[1]), leaves(path); got != want {
+			if got, want := leavesOf(t, args[1]), leavesOf(t, path); got != want {
 				t.Errorf("%q: leaves %s, want %s", args, got, want)
 			}
 		}
@@ -54,6 +41,22 @@ func TestPack(t *testing.T) {
 			t.Errorf("%s: the ZIP of its folder differs (%v)", path, err)
 		}
 	}
+}
+
+// leavesOf returns the paths and hashes of the files of a container.
+func leavesOf(t *testing.T, path string) string {
+	t.Helper()
+	r := chaski(t.Context(), "ls", "--leaves", "--sha256", "--format", "json", path)
+	if r.code != 0 {
+		t.Fatal(r.err)
+	}
+	var b strings.Builder
+	for line := range strings.Lines(r.out) { // without places, which change
+		path, rest, _ := strings.Cut(line, `,"offset"`)
+		_, sum, _ := strings.Cut(rest, `"sha256"`)
+		b.WriteString(path + sum)
+	}
+	return b.String()
 }
 
 // TestPackOfDirectories: files become samples, and what cannot is refused with nothing written.

@@ -263,8 +263,8 @@ func appendMembers(b []byte, members []member) ([]byte, error) {
 }
 
 // CollectionOf returns the COLLECTION.json of a dataset, for Export. One without the members that TACO 2 requires is
-// returned all the same: the caller may add them. Members that have another form in TACO 0.2, such as its extent, are
-// left out.
+// returned all the same: the caller may add them. Members of generation 1 get their form of generation 2 (see upgrade);
+// those that have none are left out.
 func CollectionOf(d *taco.Dataset) (*Collection, error) {
 	c := &Collection{}
 	doc := d.Collection()
@@ -275,9 +275,9 @@ func CollectionOf(d *taco.Dataset) (*Collection, error) {
 	if err := json.Unmarshal(doc, &members); err != nil {
 		return nil, fault.Wrap(fault.Corrupt, collName, fault.NoOffset, err)
 	}
-	old := false
-	if version := members["taco_version"]; !strings.HasPrefix(string(version), `"2.`) {
-		old = true
+	old := !strings.HasPrefix(string(members["taco_version"]), `"2.`)
+	if old {
+		upgrade(members)
 		members["taco_version"] = json.RawMessage(strconv.Quote(Version))
 	}
 	for name, value := range members {

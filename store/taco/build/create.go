@@ -6,6 +6,7 @@ import (
 	"os"
 	"runtime"
 
+	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/durable"
 	"github.com/chaski-eo/chaski/source"
 )
@@ -36,8 +37,15 @@ func (w *writer) check(path string) error {
 	if w.o.Form == Auto {
 		w.o.Form = FormOf(path)
 	}
-	if w.o.Form == TortillaFile {
+	switch {
+	case w.o.Form == TortillaFile:
 		return nil
+	case w.o.Form.old() && w.o.split():
+		return fault.New(fault.Unsupported, "dataset", fault.NoOffset,
+			"a TACO 0.2 is written as one file, not in parts")
+	case w.o.Form.old() && len(w.collection.Curators) == 0:
+		return fault.New(fault.Unsupported, collName, fault.NoOffset,
+			"curators is missing: a TACO 0.2 must have at least one")
 	}
 	return w.collection.Check()
 }
@@ -45,6 +53,11 @@ func (w *writer) check(path string) error {
 // create writes checked levels to path.
 func (w *writer) create(ctx context.Context, path string) (*Result, error) {
 	w.files = w.copyFiles
+	if w.o.Form.old() {
+		if err := w.age(ctx); err != nil {
+			return nil, err
+		}
+	}
 	if !w.o.split() {
 		return w.write(ctx, path)
 	}
@@ -65,7 +78,8 @@ func (w *writer) write(ctx context.Context, path string) (*Result, error) {
 	if err := Writable(path, w.o.Form); err != nil {
 		return nil, err
 	}
-	forms := map[Form]func(context.Context, archiveFile) error{ZIP: w.zip, TortillaFile: w.tortilla}
+	forms := map[Form]func(context.Context, archiveFile) error{ZIP: w.zip, TortillaFile: w.tortilla,
+		StreamingTaco: w.tortilla, PlainTaco: w.tortilla}
 	if file := forms[w.o.Form]; file != nil {
 		err := durable.WriteFile(path, func(f *os.File) error { return file(ctx, disk(f)) })
 		return &w.result, err

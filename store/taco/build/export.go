@@ -3,6 +3,7 @@ package build
 import (
 	"context"
 
+	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/store/taco"
 )
 
@@ -24,6 +25,13 @@ func Export(ctx context.Context, d *taco.Dataset, rows []int, c Collection, path
 	}
 	if w.levels, err = copied(ctx, d, rows); err != nil {
 		return nil, err
+	}
+	if d.IDColumn() == tortillaID && !w.o.Form.Older() {
+		for k, l := range w.levels {
+			if l.columns, err = newer(ctx, l.columns); err != nil {
+				return nil, fault.WithPart(err, levelName(k), fault.NoOffset)
+			}
+		}
 	}
 	if err := w.more(ctx); err != nil {
 		return nil, err

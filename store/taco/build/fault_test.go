@@ -11,12 +11,15 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/internal/durable"
 	"github.com/chaski-eo/chaski/tables"
+	"github.com/chaski-eo/chaski/tiff"
 )
 
 // numbered is a dataset whose files and columns tell its number.
@@ -27,9 +30,31 @@ func numbered(n int) *Taco {
 	}
 	return &Taco{
 		Collection: Collection{ID: "numbered", DatasetVersion: fmt.Sprint(n), Description: "d",
-			Licenses: []string{"CC0"}, Providers: []map[string]any{{"name": "p"}}, Tasks: []string{"other"}},
+			Licenses: []string{"CC0"}, Providers: []map[string]any{{"name": "p"}}, Tasks: []string{"other"},
+			Curators: []map[string]any{{"name": "c"}}},
 		Samples: &Tortilla{Samples: []Sample{{ID: "b", Children: folder(1)}, {ID: "a", Children: folder(2)}}},
 	}
+}
+
+// numberedFor is numbered, of rasters if path is that of a streaming TACO, which has no other files.
+func numberedFor(t *testing.T, path string, n int) *Taco {
+	t.Helper()
+	d := numbered(n)
+	if FormOf(path) != StreamingTaco {
+		return d
+	}
+	var b bytes.Buffer
+	err := tiff.WriteTOG(&b, bytes.Repeat([]byte{byte(n)}, 2*20*20), tiff.TOGOptions{Shape: [3]int{2, 20, 20},
+		DType: chunk.Uint8, Tile: 16, Level: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range d.Samples.Samples {
+		for i := range s.Children.Samples {
+			s.Children.Samples[i].Bytes = b.Bytes()
+		}
+	}
+	return d
 }
 
 // TestEveryFaultOfAnAppend: whichever write, sync, rename or exchange fails, Append says so, the index is the old one
@@ -231,7 +256,7 @@ func TestEveryFaultLeavesTheOldOrTheNew(t *testing.T) {
 				tables.New(rows, nil, nil)}, nil
 		})
 	}
-	for _, name := range []string{"a.tacozip", "a", "stream/a.tacozip", "stream/a"} {
+	for _, name := range []string{"a.tacozip", "a", "a.tortilla", "a.taco", "stream/a.tacozip", "stream/a"} {
 		t.Run(name, func(t *testing.T) {
 			write := Create
 			if strings.HasPrefix(name, "stream") {
@@ -243,15 +268,15 @@ func TestEveryFaultLeavesTheOldOrTheNew(t *testing.T) {
 			create := func(dir string, at int) (string, error) {
 				path := filepath.Join(dir, name)
 				old := ""
-				if name == "a.tacozip" {
+				if FormOf(name) != Folder {
 					f.at = -1
-					if _, err := Create(t.Context(), numbered(1), path, Options{}); err != nil {
+					if _, err := Create(t.Context(), numberedFor(t, name, 1), path, Options{}); err != nil {
 						t.Fatal(err)
 					}
 					old = contentAt(t, path)
 				}
 				f.at, f.n = at, 0
-				_, err := write(t.Context(), numbered(2), path, Options{})
+				_, err := write(t.Context(), numberedFor(t, name, 2), path, Options{})
 				return old, err
 			}
 			dir := t.TempDir()
@@ -290,32 +315,42 @@ const killed = "CHASKI_TEST_KILLED"
 func TestKills(t *testing.T) {
 	if path := os.Getenv(killed); path != "" {
 		for i := range 1 << 20 { // ends even if nobody kills it
-			if _, err := Create(t.Context(), numbered(i%2), path, Options{}); err != nil {
+			if _, err := Create(t.Context(), numberedFor(t, path, i%2), path, Options{}); err != nil {
 				t.Fatal(err)
 			}
 			fmt.Println("written")
 		}
 		return
 	}
-	path := filepath.Join(t.TempDir(), "a.tacozip")
-	var whole []string
-	for n := range 2 {
-		if _, err := Create(t.Context(), numbered(n), path, Options{}); err != nil {
-			t.Fatal(err)
-		}
-		whole = append(whole, contentAt(t, path))
-	}
-	kills := 20
-	if testing.Short() {
-		kills = 4
-	}
 	rng := rand.New(rand.NewPCG(1, 2))
-	for i := range kills {
-		killWriter(t, rng, "TestKills", killed+"="+path)
-		if got := contentAt(t, path); got != whole[0] && got != whole[1] {
-			t.Fatalf("kill %d leaves %.200s", i, got)
+	for _, name := range []string{"a.tacozip", "a.taco"} {
+		path := filepath.Join(t.TempDir(), name)
+		var whole []string
+		for n := range 2 {
+			if _, err := Create(t.Context(), numberedFor(t, path, n), path, Options{}); err != nil {
+				t.Fatal(err)
+			}
+			whole = append(whole, contentAt(t, path))
+		}
+		kills := killsOf("CHASKI_SOAK_PACK", 10)
+		if testing.Short() {
+			kills = 4
+		}
+		for i := range kills {
+			killWriter(t, rng, "TestKills", killed+"="+path)
+			if got := contentAt(t, path); got != whole[0] && got != whole[1] {
+				t.Fatalf("kill %d leaves %.200s", i, got)
+			}
 		}
 	}
+}
+
+// killsOf returns the number in a variable, which a soak sets, or a default.
+func killsOf(variable string, kills int) int {
+	if n, err := strconv.Atoi(os.Getenv(variable)); err == nil {
+		return n
+	}
+	return kills
 }
 
 // killWriter runs a test of this file again, with a variable that makes it write until it is killed, and kills it at a

@@ -22,6 +22,11 @@ const (
 	Folder
 	// TortillaFile is a Tortilla 0.5: one file, whose folders are Tortillas in it. It has no description.
 	TortillaFile
+	// StreamingTaco is a TACO 0.2 whose tables of all levels, and of the tiles of its rasters, lie at its end. Its
+	// files are TOGs.
+	StreamingTaco
+	// PlainTaco is a TACO 0.2 of any files: a Tortilla with a description.
+	PlainTaco
 	// Tacocat is the folder .tacocat: the tables of several ZIPs, which lie beside it.
 	Tacocat
 	// TacocatFile is the same as one file, __TACOCAT__, as the specification has it.
@@ -33,6 +38,12 @@ const (
 // Indexes reports whether a form is an index of ZIPs, which Consolidate writes.
 func (f Form) Indexes() bool { return f == Tacocat || f == TacocatFile || f == Tacollection }
 
+// old reports whether a form is a TACO 0.2.
+func (f Form) old() bool { return f == StreamingTaco || f == PlainTaco }
+
+// Older reports whether a form is of generation 1: a Tortilla or a TACO 0.2, whose columns have other names and types.
+func (f Form) Older() bool { return f == TortillaFile || f.old() }
+
 // Names of indexes. Readers look for them in a folder.
 const (
 	tacocatName      = ".tacocat"
@@ -41,7 +52,8 @@ const (
 )
 
 // FormOf returns the form that a name says: an index for .tacocat, __TACOCAT__ and TACOLLECTION.json, ZIP for names
-// that end in .tacozip or .zip, TortillaFile for those that end in .tortilla, otherwise Folder.
+// that end in .tacozip or .zip, TortillaFile for those that end in .tortilla, StreamingTaco for those that end in
+// .taco, otherwise Folder.
 func FormOf(path string) Form {
 	switch filepath.Base(path) {
 	case tacocatName:
@@ -56,6 +68,8 @@ func FormOf(path string) Form {
 		return ZIP
 	case ".tortilla":
 		return TortillaFile
+	case ".taco":
+		return StreamingTaco
 	}
 	return Folder
 }
@@ -73,7 +87,7 @@ func Writable(path string, form Form) error {
 	case form.Indexes():
 		return fault.WithFile(fault.New(fault.Unsupported, "file", fault.NoOffset,
 			"is an index of ZIPs, which holds no samples"), path)
-	case form == ZIP || form == TortillaFile:
+	case form == ZIP || form.Older():
 		return replaceable(path)
 	case err == nil:
 		return fault.WithFile(fault.New(fault.Unsupported, "folder", fault.NoOffset,
@@ -95,7 +109,7 @@ func replaceable(path string) error {
 		return err
 	case !st.Mode().IsRegular():
 		return fault.WithFile(fault.New(fault.Unsupported, "file", fault.NoOffset,
-			"exists and is not a file: a container that is a ZIP replaces files only"), path)
+			"exists and is not a file: a container that is a file replaces files only"), path)
 	}
 	return nil
 }

@@ -29,6 +29,8 @@ type level struct {
 	spans   []span // of a ZIP, where the bytes of each row are
 }
 
+var int64Type = tables.Type{Kind: tables.Int64, Bits: 64}
+
 // add adds a row to level k.
 func (l *level) add(k int, row, parent int32, id string, folder bool, c content) {
 	if k == 0 {

@@ -26,10 +26,19 @@ type Options struct {
 	// columns of the same name. Create and Export call it once, after the samples are checked and before anything is
 	// written.
 	More func(ctx context.Context, levels []Level) ([]*tables.Table, error)
+	// Histograms returns the files of the folder "histogram" of a streaming TACO, which has the folders of the samples.
+	// Its levels have the columns of More. Other forms do not call it.
+	Histograms func(ctx context.Context, levels []Level) ([]Histogram, error)
 	// Progress is called after every file, from one goroutine at a time.
 	Progress func(done, total int)
 
 	unique bool // Consolidate refuses a sample of level 0 whose id another has
+}
+
+// Histogram is a raster with the histograms of the rasters at one path below the samples.
+type Histogram struct {
+	Path  string
+	Bytes []byte
 }
 
 // Result counts what was written.

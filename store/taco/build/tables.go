@@ -15,8 +15,6 @@ import (
 // currentID is the column with a row's own number.
 const currentID = "internal:current_id"
 
-var int64Type = tables.Type{Kind: tables.Int64, Bits: 64}
-
 // settle loads the columns of all levels, so that the tables of folders take their rows from memory.
 func (w *writer) settle(ctx context.Context) error {
 	for _, l := range w.levels {

@@ -14,18 +14,20 @@ import (
 	"github.com/chaski-eo/chaski/tables/encode"
 )
 
-// Columns and sizes of a Tortilla 0.5.
+// Columns and sizes of a Tortilla 0.5, and of a TACO 0.2.
 const (
 	tortillaMagic  = "#y"
+	tacoMagic      = "WX"
 	tortillaHeader = 200
 	tortillaID     = "tortilla:id"
 	tortillaFormat = "tortilla:file_format"
 	tortillaOffset = "tortilla:offset"
 	tortillaLength = "tortilla:length"
+	tortillaRoot   = "tortilla:root"
 )
 
-// tortilla writes the container as a Tortilla 0.5. A folder is a Tortilla within it, whose offsets count from its own
-// first byte: a header, what is below it, and its table.
+// tortilla writes the container as a Tortilla 0.5 or a TACO 0.2. A folder is a Tortilla within it, whose offsets count
+// from its own first byte: a header, what is below it, and its table.
 func (w *writer) tortilla(ctx context.Context, f archiveFile) error {
 	if err := w.settle(ctx); err != nil {
 		return err
@@ -74,6 +76,7 @@ type tortillaWriter struct {
 	formats  [][]string
 	encoders []*encode.Writer
 	patches  []patch
+	chunks   chunkRows // of a streaming TACO
 }
 
 // blob is a Tortilla whose table is not written yet: the whole file (level -1), or a row that is a folder.
@@ -122,6 +125,11 @@ func (t *tortillaWriter) put(ctx context.Context, p place, l *loaded) error {
 		return err
 	}
 	t.formats[p.level][p.row] = formatOf(head)
+	if t.w.o.Form == StreamingTaco {
+		if err := t.chunks.add(ctx, t.w.levels, p, l, s.off); err != nil {
+			return err
+		}
+	}
 	if _, err := t.out.Write(head); err != nil {
 		return err
 	}
@@ -160,25 +168,25 @@ func (t *tortillaWriter) leave(ctx context.Context) error {
 		lo, hi = int(t.w.levels[b.level].first[b.row]), int(t.w.levels[b.level].first[b.row+1])
 		t.w.result.Folders++
 	}
-	rows, spans := make([]int, 0, hi-lo), make([]span, 0, hi-lo)
-	for row := lo; row < hi; row++ {
-		rows = append(rows, row)
-		spans = append(spans, span{l.spans[row].off - b.at, l.spans[row].size})
-	}
-	table, err := t.table(ctx, k, rows, spans)
+	footer, err := t.footer(ctx, b, lo, hi)
 	if err != nil {
 		return err
 	}
-	at := t.at()
-	if err := t.encoders[k].Write(ctx, t.out, table); err != nil {
-		return err
-	}
-	head := append(make([]byte, 0, 26), tortillaMagic...)
+	head := append(make([]byte, 0, 42), tortillaMagic...)
 	partitions := int64(1)
 	if b.level < 0 {
 		partitions = max(1, int64(t.w.partitions))
 	}
-	for _, n := range []int64{at - b.at, t.at() - at, partitions} {
+	numbers := []int64{footer.off - b.at, footer.size, partitions}
+	if b.level < 0 && t.w.o.Form.old() {
+		copy(head[:2], tacoMagic)
+		at, err := t.describe()
+		if err != nil {
+			return err
+		}
+		numbers = append(numbers, at.off, at.size)
+	}
+	for _, n := range numbers {
 		head = binary.LittleEndian.AppendUint64(head, uint64(n))
 	}
 	t.patches = append(t.patches, patch{b.at, head})
@@ -187,6 +195,27 @@ func (t *tortillaWriter) leave(ctx context.Context) error {
 		t.formats[b.level][b.row] = "TORTILLA"
 	}
 	return nil
+}
+
+// footer writes the table of a Tortilla, whose rows are lo to hi of the level below it, and returns its place. That of
+// a streaming TACO is the first of a chain.
+func (t *tortillaWriter) footer(ctx context.Context, b blob, lo, hi int) (span, error) {
+	if b.level < 0 && t.w.o.Form == StreamingTaco {
+		return t.chain(ctx)
+	}
+	k := b.level + 1
+	rows, spans := make([]int, 0, hi-lo), make([]span, 0, hi-lo)
+	for row := lo; row < hi; row++ {
+		s := t.w.levels[k].spans[row]
+		rows, spans = append(rows, row), append(spans, span{s.off - b.at, s.size})
+	}
+	table, err := t.table(ctx, k, rows, spans)
+	if err != nil {
+		return span{}, err
+	}
+	at := t.at()
+	err = t.encoders[k].Write(ctx, t.out, table)
+	return span{at, t.at() - at}, err
 }
 
 // encoder returns the encoder of the tables of level k. One schema serves all.
@@ -210,7 +239,7 @@ func (t *tortillaWriter) encoder(ctx context.Context, k int) (*encode.Writer, er
 // columns returns the columns of level k that its samples have. Those that a Tortilla has of its own are left out:
 // readers refuse a table with two columns of one name.
 func (t *tortillaWriter) columns(k int) *tables.Table {
-	own := []string{"id", "type", tortillaID, tortillaFormat, tortillaOffset, tortillaLength}
+	own := []string{"id", "type", tortillaID, tortillaFormat, tortillaOffset, tortillaLength, tortillaRoot}
 	var keep []int
 	all := t.w.levels[k].columns
 	for i, c := range all.Columns() {
@@ -248,4 +277,63 @@ func (t *tortillaWriter) table(ctx context.Context, k int, rows []int, spans []s
 			[]*tables.Vector{tables.NewStrings(ids, nil), tables.NewStrings(formats, nil),
 				tables.NewInts(int64Type, offs, nil), tables.NewInts(int64Type, sizes, nil)}),
 		t.columns(k).Take(rows)), nil
+}
+
+// chain writes the tables of a streaming TACO, each with the place of the next, and returns that of the first, the one
+// of level 0. They are written from the last to the first, because the place of the next must be known.
+func (t *tortillaWriter) chain(ctx context.Context) (span, error) {
+	c, n := &t.chunks, len(t.chunks.ids)
+	formats := make([]string, n)
+	for i := range formats {
+		formats[i] = "BYTES"
+	}
+	next, err := t.link(ctx, streamed(c.ids, c.roots, formats, c.offs, c.sizes), span{})
+	for k := len(t.w.levels) - 1; k >= 0 && err == nil; k-- {
+		l := t.w.levels[k]
+		rows := make([]int, len(l.ids))
+		roots := make([]string, len(l.ids))
+		for i := range rows {
+			rows[i], roots[i] = i, rootOf(t.w.levels, k, i)
+		}
+		var table *tables.Table
+		if table, err = t.table(ctx, k, rows, l.spans); err == nil {
+			table = tables.Join(table, tables.FromVectors([]string{tortillaRoot},
+				[]*tables.Vector{tables.NewStrings(roots, nil)}))
+			next, err = t.link(ctx, table, next)
+		}
+	}
+	return next, err
+}
+
+// streamed returns a table of chunks.
+func streamed(ids, roots, formats []string, offs, sizes []int64) *tables.Table {
+	return tables.FromVectors([]string{tortillaID, tortillaFormat, tortillaOffset, tortillaLength, tortillaRoot},
+		[]*tables.Vector{tables.NewStrings(ids, nil), tables.NewStrings(formats, nil),
+			tables.NewInts(int64Type, offs, nil), tables.NewInts(int64Type, sizes, nil), tables.NewStrings(roots, nil)})
+}
+
+// link writes a table of the chain that is followed by the one at next, if that is not empty, and returns its place.
+func (t *tortillaWriter) link(ctx context.Context, table *tables.Table, next span) (span, error) {
+	pointer := "NULL"
+	if next.size > 0 {
+		pointer = fmt.Sprintf("OFFSETLENGTH(%d, %d)", next.off, next.size)
+	}
+	enc, err := encode.NewWriter(encode.Clocks(ctx, table), map[string]string{"pointer": pointer})
+	if err != nil {
+		return span{}, err
+	}
+	at := t.at()
+	err = enc.Write(ctx, t.out, table)
+	return span{at, t.at() - at}, err
+}
+
+// describe writes the COLLECTION of a TACO 0.2, and returns its place.
+func (t *tortillaWriter) describe() (span, error) {
+	doc, err := t.w.collection.oldDocument()
+	if err != nil {
+		return span{}, err
+	}
+	at := t.at()
+	_, err = t.out.Write(doc)
+	return span{at, t.at() - at}, err
 }

@@ -153,31 +153,37 @@ func TestTheOriginalReaderReadsTortillas(t *testing.T) {
 	}
 	lines := readByOriginal(t, python, "testdata/read_tortilla.py", paths)
 	for i, line := range lines {
-		var found struct {
-			Leaves map[string]string
-			Rows   [][3]any
-		}
-		if err := json.Unmarshal(line, &found); err != nil {
-			t.Fatal(err)
-		}
-		if want := made[i].hashes(); !reflect.DeepEqual(found.Leaves, want) {
-			t.Errorf("%d: leaves %v, want %v", i, found.Leaves, want)
-		}
-		values, all := 0, 0
-		for _, row := range found.Rows {
-			for name := range row[2].(map[string]any) {
-				if _, ok := made[i].rows[int(row[0].(float64))][row[1].(string)+" "+name]; !ok {
-					t.Errorf("%d: %v has a column %q", i, row[1], name)
-				}
-				values++
+		made[i].compareOld(t, line)
+	}
+}
+
+// compareOld compares what the reader of generation 1 found with what was put in.
+func (m *maker) compareOld(t *testing.T, line []byte) {
+	t.Helper()
+	var found struct {
+		Leaves map[string]string
+		Rows   [][3]any
+	}
+	if err := json.Unmarshal(line, &found); err != nil {
+		t.Fatal(err)
+	}
+	if want := m.hashes(); !reflect.DeepEqual(found.Leaves, want) {
+		t.Errorf("leaves %v, want %v", found.Leaves, want)
+	}
+	values, all := 0, 0
+	for _, row := range found.Rows {
+		for name := range row[2].(map[string]any) {
+			if _, ok := m.rows[int(row[0].(float64))][row[1].(string)+" "+name]; !ok {
+				t.Errorf("%v has a column %q", row[1], name)
 			}
+			values++
 		}
-		for _, level := range made[i].rows {
-			all += len(level)
-		}
-		if values != all {
-			t.Errorf("%d: %d values, want %d", i, values, all)
-		}
+	}
+	for _, level := range m.rows {
+		all += len(level)
+	}
+	if values != all {
+		t.Errorf("%d values, want %d", values, all)
 	}
 }
 

@@ -13,7 +13,8 @@ type writer struct {
 	collection Collection
 	levels     []*level
 	result     Result
-	partitions int // files that a Tortilla is divided into; 0 is 1
+	partitions int  // files that a Tortilla is divided into; 0 is 1
+	histograms bool // the last sample of level 0 has histograms
 	// files hands the bytes of all files to put, in the order in which they are written. Afterwards levels and
 	// collection are complete.
 	files   func(ctx context.Context, put putter) error
@@ -50,6 +51,9 @@ func (w *writer) order() []place {
 		if !isPadding(id) {
 			w.result.Samples++
 		}
+	}
+	if w.histograms {
+		w.result.Samples--
 	}
 	return all
 }

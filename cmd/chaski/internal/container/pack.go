@@ -34,7 +34,7 @@ func NewPack(env console.Env) *cobra.Command {
 	var f packFlags
 	cmd := &cobra.Command{
 		Use:   "pack -o OUT [flags] DIR | CONTAINER...",
-		Short: "Write a container: TACO 2, an index of several, or a Tortilla",
+		Short: "Write a container: TACO 2, an index of several, a TACO 0.2 or a Tortilla",
 		Long: `Write a TACO 2 container, as a ZIP (OUT ends in .tacozip or .zip) or as a folder.
 
 Of a directory, each file becomes a sample with the file's name as its id, and each directory in it a folder
@@ -57,7 +57,10 @@ is an error; with --metadata-left its columns are null. Rows without a sample ar
 (taco:header, of TACOTIFFs), index (chaski:index and rumi:header), majortom[=KM], spatialgroup=SAMPLES,
 split=train:0.8/validation:0.2 (by a hash of the id), and without values, to be filled, geoenrich and rai.
 
-An OUT that ends in .tortilla is a Tortilla 0.5: the samples and columns without COLLECTION.json.
+An OUT that ends in .tortilla is a Tortilla 0.5: the samples and columns without COLLECTION.json. One that
+ends in .taco is a streaming TACO 0.2: its rasters must be TOGs ('chaski convert --to tog'), and stac, stats
+(stats:mean, …) and, of samples that are folders, histograms are computed. --form taco-plain writes a TACO
+0.2 of any files.
 
 An OUT called .tacocat, __TACOCAT__ or TACOLLECTION.json is an index: the tables of the ZIPs CONTAINER..., or
 of those in a directory, so that a reader opens the index alone (.tacocat is a folder that today's readers
@@ -72,6 +75,7 @@ OUT is complete or absent, also after a kill. A ZIP replaces an older one; a fol
   chaski pack -o low.tacozip --where "score < 0.5" data.tacozip
   chaski pack -o high.tacozip --where "score >= 0.5" data.tacozip
   chaski pack -o all.tacozip low.tacozip high.tacozip
+  chaski pack -o old.taco --form taco-plain --collection about.json all.tacozip
   chaski pack -o parts/ --part-size 4GB all.tacozip
   chaski pack -o parts/.tacocat parts/`,
 		Args: console.AtLeastOne("DIR or CONTAINER"),
@@ -81,7 +85,7 @@ OUT is complete or absent, also after a kill. A ZIP replaces an older one; a fol
 	fl.StringVarP(&f.out, "output", "o", "", "`OUT`, the container to write")
 	flags.NonEmptyVar(fl, &f.collection, "collection", "YAML or JSON `FILE` with members of COLLECTION.json")
 	fl.StringVar(&f.form, "form", "auto",
-		"auto (by the name of OUT), zip, folder, tortilla, tacocat, tacocat-file or tacollection")
+		"auto (by the name of OUT), zip, folder, tortilla, taco, taco-plain, tacocat, tacocat-file or tacollection")
 	f.parts.add(fl, ", or of Tortillas")
 	f.addShared(fl)
 	return cmd
@@ -143,6 +147,9 @@ func (f *packFlags) show(env console.Env, command, out string, paths []string, a
 // write writes the container.
 func (f *packFlags) write(ctx context.Context, paths []string, o build.Options) (*build.Result, error) {
 	if err := console.FirstError(f.parts.into(&o, f.out), f.columns.check(&o)); err != nil {
+		return nil, err
+	}
+	if err := f.columns.old(&o); err != nil {
 		return nil, err
 	}
 	f.columns.into(&o)

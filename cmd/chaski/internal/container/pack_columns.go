@@ -69,6 +69,32 @@ func (f *columnFlags) check(o *build.Options) error {
 	return nil
 }
 
+// old lets a streaming TACO have the columns that its text wants of rasters, and histograms. A plain one has columns of
+// the same form.
+func (f *columnFlags) old(o *build.Options) (err error) {
+	switch {
+	case o.Form == build.PlainTaco && f.compute != nil:
+		f.compute.Old = true
+	case o.Form != build.StreamingTaco:
+	case f.classes != nil:
+		return console.Usagef("--classes is not for a TACO 0.2: its statistics are those of measurements")
+	default:
+		if f.compute == nil {
+			if f.compute, err = columns.Parse("stac"); err != nil {
+				return err
+			}
+			f.compute.Workers = o.Workers
+		}
+		f.compute.Need("stac", "stats")
+		f.compute.Old = true
+		opener := o.Opener
+		o.Histograms = func(ctx context.Context, levels []build.Level) ([]build.Histogram, error) {
+			return f.compute.Histograms(ctx, opener, levels)
+		}
+	}
+	return nil
+}
+
 // into lets the container have the columns. What is computed may need columns of the table, such as stac:centroid.
 func (f *columnFlags) into(o *build.Options) {
 	if f.attach.Table == "" && f.compute == nil {

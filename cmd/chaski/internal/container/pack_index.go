@@ -16,11 +16,13 @@ import (
 
 // packForms are the values of --form of pack.
 var packForms = map[string]build.Form{"auto": build.Auto, "zip": build.ZIP, "folder": build.Folder,
-	"tortilla": build.TortillaFile, "tacocat": build.Tacocat, "tacocat-file": build.TacocatFile,
+	"tortilla": build.TortillaFile, "taco": build.StreamingTaco, "taco-plain": build.PlainTaco,
+	"tacocat": build.Tacocat, "tacocat-file": build.TacocatFile,
 	"tacollection": build.Tacollection}
 
 // packFormNames are the keys of packForms in the order of the help.
-var packFormNames = []string{"auto", "zip", "folder", "tortilla", "tacocat", "tacocat-file", "tacollection"}
+var packFormNames = []string{"auto", "zip", "folder", "tortilla", "taco", "taco-plain",
+	"tacocat", "tacocat-file", "tacollection"}
 
 // index writes an index of ZIPs. A folder among the paths stands for the ZIPs in it.
 func (f *packFlags) index(ctx context.Context, paths []string, o build.Options) (*build.Result, error) {

@@ -1,0 +1,308 @@
+package columns
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"math"
+	"slices"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/inorder"
+	"github.com/chaski-eo/chaski/internal/procs"
+	"github.com/chaski-eo/chaski/internal/zstd"
+	loaded "github.com/chaski-eo/chaski/loader/raster"
+	"github.com/chaski-eo/chaski/loader/resources"
+	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/store/taco/build"
+	"github.com/chaski-eo/chaski/tables"
+	"github.com/chaski-eo/chaski/tiff/ifd"
+)
+
+// Histograms of a streaming TACO (TACO 0.2.0, "Precomputed Histogram information"): a stripped TIFF for each raster
+// below the samples, with a band for each band, a row for each sample and a column for each bin.
+const (
+	histogramBins = 100
+	// histogramLevels is the range to which values are scaled, 0 to 255. Bins divide it.
+	histogramLevels = 255
+	// stripRows is the number of samples in a strip: 256 rows of 100 counts of 4 bytes are 100 KiB.
+	stripRows = 256
+	// stripLevel is the zstd level of strips, as of TOGs.
+	stripLevel = 13
+)
+
+// component is a raster that the samples of level 0 have, by its path below them.
+type component struct {
+	path  string
+	files []*build.Row // of each sample; nil for one without valid pixels
+}
+
+// Histograms implements build.Options.Histograms: it counts the valid pixels of the rasters of the deepest level, which
+// have statistics, over the range of all of them. It returns none if they have no range.
+func (c *Compute) Histograms(ctx context.Context, o source.Opener, levels []build.Level) (out []build.Histogram,
+	err error) {
+	deepest := &levels[len(levels)-1]
+	lows, highs, err := bounds(ctx, deepest)
+	if err != nil || lows == nil {
+		return nil, err
+	}
+	lo, hi := math.Inf(1), math.Inf(-1)
+	for i := range deepest.Rows {
+		for b := range lows[i] {
+			lo, hi = minOf(lo, lows[i][b]), maxOf(hi, highs[i][b])
+		}
+	}
+	if !(lo <= hi) || math.IsInf(hi-lo, 0) {
+		return nil, nil
+	}
+	for _, of := range components(levels, lows) {
+		b, err := c.count(ctx, o, of, lo, hi)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, build.Histogram{Path: of.path, Bytes: b})
+	}
+	return out, nil
+}
+
+// minOf and maxOf leave NaN, of a band without valid pixels, out.
+func minOf(a, b float64) float64 {
+	if b < a {
+		return b
+	}
+	return a
+}
+
+func maxOf(a, b float64) float64 {
+	if b > a {
+		return b
+	}
+	return a
+}
+
+// bounds returns stats:min and stats:max of each row, or nil if the level has no such columns.
+func bounds(ctx context.Context, l *build.Level) (lows, highs [][]float64, err error) {
+	for i, name := range []string{momentNames[1], momentNames[2]} {
+		if l.Table.Index(name) < 0 {
+			return nil, nil, nil
+		}
+		v, err := l.Table.Column(ctx, name)
+		if err != nil {
+			return nil, nil, err
+		}
+		if v.Kind() != tables.List || v.Type().Elem.Kind != tables.Float64 {
+			return nil, nil, nil
+		}
+		out := make([][]float64, v.Len())
+		for row := range out {
+			if !v.Null(row) {
+				values, from, to := v.List(row)
+				for k := from; k < to; k++ {
+					out[row] = append(out[row], values.Float(k))
+				}
+			}
+		}
+		if i == 0 {
+			lows = out
+		} else {
+			highs = out
+		}
+	}
+	return lows, highs, nil
+}
+
+// components returns the rasters of the deepest level by their paths, in the order of the first sample that has them.
+// Those whose number of bands differs between samples have no histogram.
+func components(levels []build.Level, stats [][]float64) (out []component) {
+	deepest := len(levels) - 1
+	at, bands := map[string]int{}, map[string]int{}
+	for i := range levels[deepest].Rows {
+		r := &levels[deepest].Rows[i]
+		if r.Folder || r.Padding || len(stats[i]) == 0 {
+			continue
+		}
+		below, _ := paths(levels, deepest, i)
+		k, known := at[below]
+		if !known {
+			k = len(out)
+			at[below], bands[below] = k, len(stats[i])
+			out = append(out, component{path: below, files: make([]*build.Row, len(levels[0].Rows))})
+		}
+		if bands[below] != len(stats[i]) {
+			bands[below] = -1
+		}
+		row := i
+		for l := deepest; l > 0; l-- {
+			row = levels[l].Rows[row].Parent
+		}
+		out[k].files[row] = r
+	}
+	return slices.DeleteFunc(out, func(c component) bool { return bands[c.path] < 0 })
+}
+
+// count returns the histograms of a component as a TIFF.
+func (c *Compute) count(ctx context.Context, o source.Opener, of component, lo, hi float64) ([]byte, error) {
+	workers := c.Workers
+	if workers <= 0 {
+		workers = procs.Workers()
+	}
+	s := &strips{rows: len(of.files)}
+	err := inorder.Do(ctx, len(of.files), workers,
+		func(ctx context.Context, i int) ([][]uint32, error) {
+			if of.files[i] == nil {
+				return nil, nil
+			}
+			counts, err := histogram(ctx, rowOpener{o, of.files[i]}, lo, hi)
+			return counts, fault.WithPart(bare(err), "sample "+of.files[i].ID, fault.NoOffset)
+		},
+		func(_ int, counts [][]uint32) error { return s.add(counts) }, func([][]uint32) {})
+	if err != nil {
+		return nil, err
+	}
+	return s.tiff(), nil
+}
+
+// histogram counts the valid pixels of a raster by band.
+func histogram(ctx context.Context, o rowOpener, lo, hi float64) ([][]uint32, error) {
+	a, err := loaded.Read(ctx, []string{name}, loaded.ReadOptions{Validity: true, MaxBytes: maxRasterBytes,
+		Options: resources.Options{Opener: o}})
+	if err != nil {
+		return nil, err
+	}
+	defer a.Release()
+	if len(a.Shape) != 3 {
+		return nil, fault.New(fault.Unsupported, "image", fault.NoOffset,
+			"has axes %v: histograms are of bands, y and x", a.Axes)
+	}
+	size, count := a.DType.Size(), a.Shape[1]*a.Shape[2]
+	out := make([][]uint32, a.Shape[0])
+	var values []float64
+	for b := range out {
+		out[b] = make([]uint32, histogramBins)
+		values = AppendValues(values[:0], a.Data[b*count*size:][:count*size], a.DType)
+		for i, v := range values {
+			if a.Valid[b*count+i] != 0 && !math.IsNaN(v) && !math.IsInf(v, 0) {
+				out[b][binOf(v, lo, hi)]++
+			}
+		}
+	}
+	return out, nil
+}
+
+// binOf returns the bin of a value.
+func binOf(v, lo, hi float64) int {
+	if hi == lo {
+		return 0
+	}
+	const width = histogramLevels / float64(histogramBins)
+	scaled := (v - lo) / (hi - lo) * histogramLevels
+	bin := min(max(int(scaled/width), 0), histogramBins-1)
+	// The quotient may round over an edge of a bin. A bin has its lower edge, and the last one both.
+	switch {
+	case scaled < float64(bin)*width:
+		bin--
+	case bin+1 < histogramBins && scaled >= float64(bin+1)*width:
+		bin++
+	}
+	return bin
+}
+
+// strips collects the rows of histograms as the strips of a TIFF. Each band has strips of its own.
+type strips struct {
+	rows   int // of the image
+	added  int
+	bands  [][]byte   // rows of each band that are not in a strip yet
+	stored [][][]byte // strips of each band
+	absent int        // rows before the first with counts: the number of bands was not known
+}
+
+// add adds a row: nil is one of zeros.
+func (s *strips) add(counts [][]uint32) error {
+	s.added++
+	if s.bands == nil {
+		if counts == nil {
+			s.absent++
+			return nil
+		}
+		s.bands, s.stored = make([][]byte, len(counts)), make([][][]byte, len(counts))
+		for range s.absent {
+			s.append(nil)
+		}
+	}
+	if counts != nil && len(counts) != len(s.bands) {
+		return fault.New(fault.Unsupported, "image", fault.NoOffset, "%d bands, where others have %d", len(counts),
+			len(s.bands))
+	}
+	s.append(counts)
+	return nil
+}
+
+// append appends a row to each band, and ends a strip.
+func (s *strips) append(counts [][]uint32) {
+	for b := range s.bands {
+		if counts == nil {
+			s.bands[b] = append(s.bands[b], make([]byte, 4*histogramBins)...)
+		} else {
+			for _, n := range counts[b] {
+				s.bands[b] = binary.LittleEndian.AppendUint32(s.bands[b], n)
+			}
+		}
+		if len(s.bands[b]) == 4*histogramBins*stripRows {
+			s.end(b)
+		}
+	}
+}
+
+// end ends a strip of a band.
+func (s *strips) end(b int) {
+	if len(s.bands[b]) > 0 {
+		s.stored[b] = append(s.stored[b], zstd.Append(nil, s.bands[b], stripLevel))
+		s.bands[b] = s.bands[b][:0]
+	}
+}
+
+// TIFF tags and values.
+const (
+	tagWidth, tagLength, tagBits, tagCompression, tagPhotometric = 256, 257, 258, 259, 262
+	tagStripOffsets, tagSamples, tagRows, tagStripBytes          = 273, 277, 278, 279
+	tagPlanar, tagExtra, tagFormat                               = 284, 338, 339
+	compressionZstd                                              = 50000
+)
+
+// tiff returns the image.
+func (s *strips) tiff() []byte {
+	var all [][]byte
+	for b := range s.bands {
+		s.end(b)
+		all = append(all, s.stored[b]...)
+	}
+	n := len(s.bands)
+	fields := []ifd.Field{
+		ifd.Longs(tagWidth, histogramBins), ifd.Longs(tagLength, uint32(s.rows)),
+		ifd.Shorts(tagBits, slices.Repeat([]uint16{32}, n)...), ifd.Shorts(tagCompression, compressionZstd),
+		ifd.Shorts(tagPhotometric, 1), ifd.Long8s(tagStripOffsets, make([]uint64, len(all))...),
+		ifd.Shorts(tagSamples, uint16(n)), ifd.Longs(tagRows, stripRows),
+		ifd.Long8s(tagStripBytes, make([]uint64, len(all))...), ifd.Shorts(tagPlanar, 2),
+	}
+	if n > 1 {
+		fields = append(fields, ifd.Shorts(tagExtra, make([]uint16, n-1)...))
+	}
+	fields = append(fields, ifd.Shorts(tagFormat, slices.Repeat([]uint16{1}, n)...))
+	const dir = 16 // behind the header of a BigTIFF
+	offs, sizes := make([]uint64, len(all)), make([]uint64, len(all))
+	at := uint64(ifd.End(dir, fields))
+	for i, strip := range all {
+		offs[i], sizes[i] = at, uint64(len(strip))
+		at += sizes[i]
+	}
+	for i := range fields {
+		switch fields[i].Tag {
+		case tagStripOffsets:
+			fields[i] = ifd.Long8s(tagStripOffsets, offs...)
+		case tagStripBytes:
+			fields[i] = ifd.Long8s(tagStripBytes, sizes...)
+		}
+	}
+	out := ifd.AppendDirectory(ifd.AppendHeader(nil, dir), dir, fields)
+	return append(out, bytes.Join(all, nil)...)
+}

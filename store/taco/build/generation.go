@@ -1,0 +1,280 @@
+package build
+
+import (
+	"context"
+	"encoding/json"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/chaski-eo/chaski/tables"
+	"github.com/chaski-eo/chaski/tables/wkb"
+)
+
+// Containers of generation 1 (Tortilla 0.5, TACO 0.2) and of generation 2 have some columns and members of the
+// description under other names or in other types:
+//
+//	generation 1                                 generation 2
+//	tortilla:data_split                          split
+//	stac:time_start, stac:time_end in seconds    timestamps
+//	stac:centroid as WKT                         as WKB
+//	stac:raster_shape                            stac:tensor_shape
+//	task: "Semantic Segmentation"                tasks: ["semantic-segmentation"]
+//	extent.temporal in milliseconds              ISO 8601
+
+// Columns that differ between generations.
+const (
+	newSplit, oldSplit = "split", "tortilla:data_split"
+	newShape, oldShape = "stac:tensor_shape", "stac:raster_shape"
+	centroid           = "stac:centroid"
+)
+
+// timeColumns are the columns of STAC with times.
+var timeColumns = []string{"stac:time_start", "stac:time_end"}
+
+// taskName returns the name of a task in generation 2.
+func taskName(task string) string {
+	return strings.ReplaceAll(strings.ToLower(strings.TrimSpace(task)), " ", "-")
+}
+
+// older returns columns as generation 1 has them.
+func older(ctx context.Context, t *tables.Table) (*tables.Table, error) {
+	return changed(ctx, t, func(name string, v *tables.Vector) (string, *tables.Vector) {
+		switch {
+		case name == newSplit && t.Index(oldSplit) < 0 && isOldSplit(v):
+			return oldSplit, v
+		case name == centroid && v.Kind() == tables.Binary:
+			return name, asWKT(v)
+		case slices.Contains(timeColumns, name) && v.Kind() == tables.Timestamp:
+			return name, mapped(v, int64Type, func(us int64) (int64, bool) {
+				return (us - (us%1e6+1e6)%1e6) / 1e6, true // the second in which the time lies, also before 1970
+			})
+		}
+		return name, v
+	})
+}
+
+// newer returns columns as generation 2 has them.
+func newer(ctx context.Context, t *tables.Table) (*tables.Table, error) {
+	return changed(ctx, t, func(name string, v *tables.Vector) (string, *tables.Vector) {
+		switch {
+		case name == oldSplit && t.Index(newSplit) < 0:
+			return newSplit, v
+		case name == oldShape && t.Index(newShape) < 0:
+			return newShape, v
+		case name == centroid && v.Kind() == tables.String:
+			return name, asWKB(v)
+		case slices.Contains(timeColumns, name) && (v.Kind() == tables.Int64 || v.Kind() == tables.Uint64):
+			return name, mapped(v, tables.Type{Kind: tables.Timestamp}, func(s int64) (int64, bool) {
+				return s * 1e6, s <= math.MaxInt64/1_000_000 && s >= math.MinInt64/1_000_000
+			})
+		}
+		return name, v
+	})
+}
+
+// changed returns a table whose columns each have another name and values.
+func changed(ctx context.Context, t *tables.Table,
+	to func(name string, v *tables.Vector) (string, *tables.Vector)) (*tables.Table, error) {
+	names, vectors := make([]string, len(t.Columns())), make([]*tables.Vector, len(t.Columns()))
+	for i, c := range t.Columns() {
+		v, err := t.At(ctx, i)
+		if err != nil {
+			return nil, err
+		}
+		if names[i], vectors[i] = to(c.Name, v); vectors[i] == nil {
+			names[i], vectors[i] = c.Name, v
+		}
+	}
+	if len(names) == 0 {
+		return t, nil
+	}
+	return tables.FromVectors(names, vectors), nil
+}
+
+// isOldSplit reports whether all values of a column are those that tortilla:data_split may have.
+func isOldSplit(v *tables.Vector) bool {
+	if v.Kind() != tables.String {
+		return false
+	}
+	for i := range v.Len() {
+		if !v.Null(i) && !slices.Contains([]string{"train", "test", "validation"}, v.Str(i)) {
+			return false
+		}
+	}
+	return true
+}
+
+// mapped returns a column of integers of another type, or nil if a value does not fit.
+func mapped(v *tables.Vector, to tables.Type, value func(int64) (int64, bool)) *tables.Vector {
+	out, none := make([]int64, v.Len()), make([]bool, v.Len())
+	for i := range out {
+		if none[i] = v.Null(i); none[i] {
+			continue
+		}
+		var fits bool
+		if out[i], fits = value(v.Int(i)); !fits {
+			return nil
+		}
+	}
+	return tables.NewInts(to, out, none)
+}
+
+// asWKT returns a column of points in WKB as text, or nil if a value is no point.
+func asWKT(v *tables.Vector) *tables.Vector {
+	out, none := make([]string, v.Len()), make([]bool, v.Len())
+	for i := range out {
+		if none[i] = v.Null(i); none[i] {
+			continue
+		}
+		x, y, err := wkb.Point(v.Bytes(i))
+		if err != nil {
+			return nil
+		}
+		number := func(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
+		out[i] = "POINT (" + number(x) + " " + number(y) + ")"
+	}
+	return tables.NewStrings(out, none)
+}
+
+// asWKB returns a column of points in WKT as WKB, or nil if a value is no point.
+func asWKB(v *tables.Vector) *tables.Vector {
+	var data []byte
+	offs, none := make([]uint32, 1, v.Len()+1), make([]bool, v.Len())
+	for i := range none {
+		if none[i] = v.Null(i); !none[i] {
+			b, err := wkb.AppendText(nil, v.Str(i))
+			if err == nil {
+				_, _, err = wkb.Point(b)
+			}
+			if err != nil {
+				return nil
+			}
+			data = append(data, b...)
+		}
+		offs = append(offs, uint32(len(data)))
+	}
+	return tables.NewBytes(tables.Type{Kind: tables.Binary}, data, offs, none)
+}
+
+// upgrade turns the members of a COLLECTION of generation 1 into those of generation 2. A member of a form that is not
+// known stays as it is.
+func upgrade(members map[string]json.RawMessage) {
+	for name, value := range members {
+		if b, null := withoutNulls(value); null {
+			delete(members, name)
+		} else {
+			members[name] = b
+		}
+	}
+	var id, task string
+	if json.Unmarshal(members["id"], &id) == nil {
+		members["id"] = quoted(idOf(id))
+	}
+	if json.Unmarshal(members["task"], &task) == nil && members["tasks"] == nil {
+		members["tasks"] = json.RawMessage("[" + string(quoted(taskName(task))) + "]")
+	}
+	if members["tasks"] != nil {
+		delete(members, "task")
+	}
+	if e := newExtent(members["extent"]); e != nil {
+		members["extent"] = e
+	}
+}
+
+// quoted returns text as JSON.
+func quoted(text string) json.RawMessage {
+	b, err := json.Marshal(text)
+	if err != nil {
+		return nil // a string is always JSON
+	}
+	return b
+}
+
+// idOf returns an id as generation 2 wants it: a-z, 0-9, "_" and "-".
+func idOf(id string) string {
+	return strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r == '_' || r == '-' {
+			return r
+		}
+		return '-'
+	}, strings.ToLower(id))
+}
+
+// withoutNulls removes the members of objects that are null, which the writers of generation 1 leave for what is not
+// known. It reports whether the whole value is null.
+func withoutNulls(value json.RawMessage) (json.RawMessage, bool) {
+	var object map[string]json.RawMessage
+	var list []json.RawMessage
+	switch {
+	case string(value) == "null":
+		return nil, true
+	case json.Unmarshal(value, &object) == nil:
+		for name, v := range object {
+			if b, null := withoutNulls(v); null {
+				delete(object, name)
+			} else {
+				object[name] = b
+			}
+		}
+		if b, err := json.Marshal(object); err == nil {
+			return b, false
+		}
+	case json.Unmarshal(value, &list) == nil:
+		for i, v := range list {
+			if b, null := withoutNulls(v); !null {
+				list[i] = b
+			}
+		}
+		if b, err := json.Marshal(list); err == nil {
+			return b, false
+		}
+	}
+	return value, false
+}
+
+// newExtent returns an extent of generation 1: a box and two times, or as writers have it lists of one of each, with
+// times as milliseconds or in ISO 8601. It is nil if the value has another form.
+func newExtent(value json.RawMessage) json.RawMessage {
+	var doc struct {
+		Spatial, Temporal json.RawMessage
+	}
+	var out struct {
+		Spatial  []float64 `json:"spatial"`
+		Temporal []string  `json:"temporal"`
+	}
+	if json.Unmarshal(value, &doc) != nil || json.Unmarshal(first(doc.Spatial), &out.Spatial) != nil {
+		return nil
+	}
+	var ms []int64
+	var texts []string
+	times := first(doc.Temporal)
+	switch {
+	case json.Unmarshal(times, &ms) == nil && len(ms) == 2:
+		for _, t := range ms {
+			out.Temporal = append(out.Temporal, time.UnixMilli(t).UTC().Format(time.RFC3339))
+		}
+	case json.Unmarshal(times, &texts) == nil && len(texts) == 2:
+		out.Temporal = texts
+	}
+	b, err := json.Marshal(out)
+	if err != nil {
+		return nil // a box of NaN, which JSON does not have
+	}
+	return b
+}
+
+// first returns the first element of a list of lists, or the value itself.
+func first(value json.RawMessage) json.RawMessage {
+	var lists [][]json.RawMessage
+	if json.Unmarshal(value, &lists) != nil || len(lists) == 0 {
+		return value
+	}
+	b, err := json.Marshal(lists[0])
+	if err != nil {
+		return value
+	}
+	return b
+}

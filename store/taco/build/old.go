@@ -1,0 +1,154 @@
+package build
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/tables"
+)
+
+// oldVersion is the version of the TACO specification of StreamingTaco and PlainTaco.
+const oldVersion = "0.2.0"
+
+// oldTasks are the values of task in TACO 0.2.0 ("Task Extension").
+var oldTasks = []string{"Regression", "Classification", "Scene Classification", "Object Detection", "Segmentation",
+	"Semantic Segmentation", "Instance Segmentation", "Panoptic Segmentation", "Similarity Search", "Generative",
+	"Image Captioning", "Super Resolution", "Denoising", "Inpainting", "Colorization", "Style Transfer", "Deblurring",
+	"Dehazing", "General"}
+
+// age turns the levels and the description into those of a TACO 0.2.
+func (w *writer) age(ctx context.Context) (err error) {
+	if w.collection.Extent == nil {
+		if w.collection.Extent, err = extentOf(ctx, w.levels); err != nil {
+			return err
+		}
+	}
+	for k, l := range w.levels {
+		if l.columns, err = older(ctx, l.columns); err != nil {
+			return fault.WithPart(err, levelName(k), fault.NoOffset)
+		}
+	}
+	if w.o.Form == StreamingTaco {
+		return w.addHistograms(ctx)
+	}
+	return nil
+}
+
+// oldDocument returns the COLLECTION of a TACO 0.2. tasks that task cannot name stay in a member of their own.
+func (c *Collection) oldDocument() ([]byte, error) {
+	extent := c.Extent
+	if extent == nil {
+		extent = world()
+	}
+	temporal := []int64{}
+	for _, text := range extent.Temporal {
+		at, err := time.Parse(time.RFC3339, text)
+		if err != nil {
+			return nil, fault.New(fault.Unsupported, collName, fault.NoOffset,
+				"extent.temporal is %q: it must be in ISO 8601", text)
+		}
+		temporal = append(temporal, at.UnixMilli())
+	}
+	if len(temporal) == 0 { // the text wants two numbers: these are all that time can be
+		temporal = []int64{0, time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC).UnixMilli()}
+	}
+	task := "General"
+	for _, name := range oldTasks {
+		if taskName(name) == taskName(c.Tasks[0]) {
+			task = name
+		}
+	}
+	members := []member{{"id", c.ID}, {"taco_version", oldVersion}, {"dataset_version", c.DatasetVersion},
+		{"description", c.Description}, {"licenses", c.Licenses},
+		{"extent", object{{"spatial", extent.Spatial}, {"temporal", temporal}}},
+		{"providers", c.Providers}, {"curators", c.Curators}, {"task", task}}
+	if c.Title != "" {
+		members = append(members, member{"title", c.Title})
+	}
+	if c.Keywords != nil {
+		members = append(members, member{"keywords", c.Keywords})
+	}
+	if len(c.Tasks) > 1 || taskName(task) != c.Tasks[0] {
+		members = append(members, member{"tasks", c.Tasks})
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.More)) {
+		members = append(members, member{name, c.More[name]})
+	}
+	return object(members).MarshalJSON()
+}
+
+// addHistograms adds the folder of histograms that the options make, which is the last sample of level 0.
+func (w *writer) addHistograms(ctx context.Context) error {
+	top := w.levels[0]
+	for i, id := range top.ids {
+		if id == histogramID && top.folders[i] {
+			return fault.New(fault.Unsupported, "sample "+strconv.Quote(id), fault.NoOffset,
+				"is a folder: that of this name has the histograms of a streaming TACO")
+		}
+	}
+	if w.o.Histograms == nil || len(w.levels) < 2 {
+		return nil
+	}
+	described := make([]Level, len(w.levels))
+	for k, l := range w.levels {
+		described[k] = l.described()
+	}
+	made, err := w.o.Histograms(ctx, described)
+	if err != nil || len(made) == 0 {
+		return err
+	}
+	files := map[string][]byte{}
+	for _, h := range made {
+		for path := h.Path; path != ""; path = path[:max(strings.LastIndexByte(path, '/'), 0)] {
+			files[path] = nil // its folders
+		}
+	}
+	for _, h := range made {
+		files[h.Path] = h.Bytes
+	}
+	w.histograms = true
+	w.grow(0, 0, content{}, true, histogramID, func(row int32) { w.growBelow(0, 0, row, "", files) })
+	for k, l := range w.levels {
+		missing := tables.New(len(l.ids)-l.columns.Len(), nil, nil)
+		if missing.Len() == 0 {
+			continue
+		}
+		if l.columns, err = tables.Concat([]*tables.Table{l.columns, missing}, tables.Mixed); err != nil {
+			return fault.WithPart(err, levelName(k), fault.NoOffset)
+		}
+	}
+	return nil
+}
+
+// grow adds a row behind those of its level, and what is below it.
+func (w *writer) grow(k int, parent int32, c content, folder bool, id string, below func(row int32)) {
+	l := w.levels[k]
+	row := int32(len(l.ids))
+	l.add(k, row, parent, id, folder, c)
+	if folder {
+		below(row)
+	}
+	if l.first != nil {
+		l.first = append(l.first, int32(len(w.levels[k+1].ids)))
+	}
+}
+
+// growBelow adds to a row of level k the files, and their folders, that are below another row of its level.
+func (w *writer) growBelow(k int, like, row int32, above string, files map[string][]byte) {
+	l, below := w.levels[k], w.levels[k+1]
+	for c := l.first[like]; c < l.first[like+1]; c++ {
+		path := join(above, below.ids[c])
+		b, is := files[path]
+		if !is {
+			continue
+		}
+		w.grow(k+1, row, content{bytes: b}, below.folders[c], below.ids[c], func(row int32) {
+			w.growBelow(k+1, c, row, path, files)
+		})
+	}
+}

@@ -1,0 +1,90 @@
+package build
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/store/catalog"
+	"github.com/chaski-eo/chaski/store/taco"
+	"github.com/chaski-eo/chaski/tiff"
+)
+
+// histogramID is the id of the folder of level 0 with the histograms of a streaming TACO.
+const histogramID = "histogram"
+
+// chunkRows are the rows of the tiles of a streaming TACO, in the order of the files.
+type chunkRows struct {
+	ids, roots  []string
+	offs, sizes []int64
+}
+
+// add adds the tiles of a file whose bytes begin at an offset of the container.
+func (c *chunkRows) add(ctx context.Context, levels []*level, p place, l *loaded, at int64) error {
+	x, err := tiles(ctx, l, inHistogram(p))
+	if err != nil {
+		return fault.WithPart(err, fmt.Sprintf("sample %q", p.path), fault.NoOffset)
+	}
+	id, root := levels[p.level].ids[p.row], rootOf(levels, p.level, p.row)
+	for k, r := range taco.FileOrder(x) {
+		c.ids, c.roots = append(c.ids, id+"::"+strconv.Itoa(k)), append(c.roots, root)
+		c.offs, c.sizes = append(c.offs, at+r.Off), append(c.sizes, r.Len)
+	}
+	return nil
+}
+
+// inHistogram reports whether a file is one of the histograms, which have strips in place of tiles.
+func inHistogram(p place) bool {
+	top, _, below := strings.Cut(p.path, "/")
+	return below && top == histogramID
+}
+
+// rootOf returns the value of tortilla:root of a row: the path of its folder, or at level 0 its own id.
+func rootOf(levels []*level, k, row int) string {
+	if k > 0 {
+		k, row = k-1, int(levels[k].parents[row])
+	}
+	return path(levels, k, row)
+}
+
+// tiles returns the index of a file, which must be a TOG, or any TIFF if it is a histogram.
+func tiles(ctx context.Context, l *loaded, histogram bool) (*chunk.Index, error) {
+	var r source.Reader = &within{l.r, l.off, l.size}
+	if l.r == nil {
+		r = (&catalog.Asset{Size: l.size, Bytes: l.bytes}).Reader()
+	}
+	im, err := tiff.Open(ctx, r, tiff.Limits{})
+	if err != nil {
+		e := fault.New(fault.Unsupported, "file", fault.NoOffset,
+			"is not a TOG, and a streaming TACO has no other files: "+
+				"see 'chaski convert --to tog', or write a plain TACO")
+		e.Err = err
+		return nil, e
+	}
+	if x := im.Index; !histogram && (!im.Meta.Tiled || x.Codec != chunk.Zstd || x.ChunkB != 1 || x.BigEndian) {
+		return nil, fault.New(fault.Unsupported, "file", fault.NoOffset,
+			"is a TIFF but not a TOG, which has zstd tiles of one band each: see 'chaski convert --to tog'")
+	}
+	return im.Index, nil
+}
+
+// within is a range of a file.
+type within struct {
+	source.Reader
+	off, size int64
+}
+
+// Size implements source.Reader.
+func (w *within) Size() int64 { return w.size }
+
+// ReadAt implements source.Reader.
+func (w *within) ReadAt(ctx context.Context, p []byte, off int64) error {
+	if off < 0 || off > w.size || int64(len(p)) > w.size-off {
+		return fault.New(fault.Corrupt, "byte range", off, "%d bytes in %d", len(p), w.size)
+	}
+	return w.Reader.ReadAt(ctx, p, w.off+off)
+}
