@@ -138,14 +138,12 @@ func openEngine(ctx context.Context, spec Spec, o Options, open rows.Opener) (*E
 		return e, err
 	}
 	// makeTiles has already subtracted the decoded tiles.
-	e.memory = newMemory(e.options.MemoryBytes, o.Alloc, o.Budget, floor)
+	e.queue = newQueue(e.options.MemoryBytes, e.spec.BatchSize)
+	e.memory = newMemory(e.options.MemoryBytes, o.Alloc, o.Budget, floor, e.queue.poke)
+	e.queue.memory, e.queue.now = e.memory, e.memory.now
 	e.start()
 	return e, nil
 }
-
-// autoBatches is how many batches the default memory holds: two that workers fill, the one that the
-// caller holds, and one on its way to the caller. 2 + 1 + 1 = 4.
-const autoBatches = 4
 
 // setMemory chooses the memory if the user did not. A file declares the size of its chips and so
 // the size of a batch, so a quarter of the machine's memory is the most that it can claim (or

@@ -191,8 +191,10 @@ func TestForecastOfAWorker(t *testing.T) {
 		}
 		r, held := pixels.NewReader(e.options), 0
 		for step := range e.Steps() {
-			p := &Pending{engine: e, ticket: shuffle.StepTicket(0, step, 17, 0, 1), ctx: t.Context(), layout: l}
-			if err := p.prepare(t.Context()); err != nil {
+			p := &Pending{engine: e, ticket: shuffle.StepTicket(0, step, 17, 0, 1), ctx: t.Context(), layout: l,
+				claim: &claim{queue: e.queue}}
+			p.memory = taken(t, e.memory, p.size())
+			if err := p.prepare(); err != nil {
 				t.Fatal(err)
 			}
 			for k := range p.batch.Valid {

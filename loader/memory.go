@@ -9,24 +9,34 @@ import (
 	"github.com/chaski-eo/chaski/loader/resources"
 )
 
+// autoBatches is how many batches the default memory holds: two that workers fill, the one that the
+// caller holds, and one on its way to the caller. 2 + 1 + 1 = 4.
+const autoBatches = 4
+
+// seatShare is the part of the budget that the seats of one client of an engine take at most, unless one batch takes
+// more: as much as the caches of an engine do (cachesShare).
+const seatShare = 32
+
 // memory hands out batch buffers within a bound and takes them back. It keeps returned buffers for
 // the next batch of the same size; they count within the bound.
 //
 // All of it is charged to the budget of the process. The floor is the engine's for as long as it is
 // open, so batches of that size flow whatever others do. More is taken from what the budget has free,
-// and goes back when others wait.
+// and goes back when others wait. Seats are memory that single clients have waited for in the queue of
+// the budget: they are kept for these clients whatever others do, those of the same engine too.
 type memory struct {
 	alloc  func(n int) Buffer
 	budget *budget.Budget // nil for none
 	leave  func()         // ends the membership in the budget
-	// mu guards the fields below it. Invariants: idle.Bytes() <= taken <= granted <= bound, and
-	// floor <= granted. The budget must be called without it where it calls holders: Release and
+	more   func()         // called when take may succeed that failed before; it must not wait for locks
+	// mu guards the fields below it. Invariants: idle.Bytes() <= taken <= granted, taken <= bound, and
+	// floor + seats <= granted. The budget must be called without it where it calls holders: Release and
 	// Acquire. TryAcquire does not.
 	mu      sync.Mutex
-	freed   sync.Cond // signalled when bytes come back, or a waiter gives up
 	bound   int64
-	floor   int64 // granted does not fall below it: of opening, or for leases and a batch beside them
+	floor   int64 // of opening, or for leases and a batch beside them
 	opened  int64 // the floor of opening
+	seats   int64 // bytes of all seats
 	lent    int64 // bytes of leases
 	granted int64 // charged to the budget
 	taken   int64 // bytes of buffers, in use and idle
@@ -35,62 +45,33 @@ type memory struct {
 }
 
 // newMemory returns a memory of at most bound bytes, of which floor are charged to b already.
-func newMemory(bound int64, alloc func(n int) Buffer, b *budget.Budget, floor int64) *memory {
-	m := &memory{alloc: alloc, bound: bound, budget: b, floor: floor, opened: floor, granted: floor}
-	m.freed.L = &m.mu
+func newMemory(bound int64, alloc func(n int) Buffer, b *budget.Budget, floor int64, more func()) *memory {
+	m := &memory{alloc: alloc, bound: bound, budget: b, floor: floor, opened: floor, granted: floor, more: more}
 	m.leave = b.Join(m)
 	return m
 }
 
-// take returns a buffer of n bytes with any content, for a batch of the owner of ctx
-// (resources.WithOwner). It waits until the bound allows it, or ctx ends. n must not be over the
-// bound, otherwise it would wait until ctx ends.
-func (m *memory) take(ctx context.Context, n int) (Buffer, error) {
-	// The broadcast needs the lock, otherwise it could come between the waiter's check of ctx and
-	// its Wait, and be lost.
-	stop := context.AfterFunc(ctx, m.Freed)
-	defer stop()
-	b, err := m.reserve(ctx, n)
-	if b != nil || err != nil {
-		return b, err
-	}
-	return m.alloc(n), nil // outside of the lock, because it may clear many pages
-}
-
-// reserve returns an idle buffer, or nil after it has counted n more bytes as taken.
-func (m *memory) reserve(ctx context.Context, n int) (Buffer, error) {
-	owner := resources.OwnerOf(ctx)
-	defer m.settle()
+// take reserves n bytes, if there is room for them beside spare bytes of seats that others have and do not use. It
+// returns a buffer of them with any content for a batch of an owner (resources.WithOwner), or nil if the caller is to
+// make it by alloc, which may clear many pages, without locks. It never waits.
+func (m *memory) take(n int, owner resources.Owner, spare int64) (b Buffer, ok bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for {
-		if err := ctx.Err(); err != nil {
-			return nil, err
+	if b := m.idle.Take(n, owner); b != nil {
+		if m.grant(0, spare) {
+			return b, true
 		}
-		if b := m.idle.Take(n, owner); b != nil {
-			return b, nil
-		}
-		// Idle buffers of other sizes and owners would keep the bound full, since nobody returns them again.
-		if over := m.taken + int64(n) - m.bound; over > 0 {
-			m.taken -= m.idle.FreeSome(over)
-		}
-		if m.taken+int64(n) <= m.bound && m.grant(int64(n)) {
-			m.taken += int64(n)
-			return nil, nil
-		}
-		if need := int64(n) - m.granted; m.taken == 0 && need > 0 && int64(n) <= m.bound {
-			// It holds no more than its floor, which nobody waits for.
-			m.mu.Unlock()
-			err := m.budget.Acquire(ctx, need)
-			m.mu.Lock()
-			if err != nil {
-				return nil, err
-			}
-			m.granted += need
-			continue
-		}
-		m.freed.Wait()
+		m.idle.Keep(b)
 	}
+	// Idle buffers of other sizes and owners would keep the bound full, since nobody returns them again.
+	if over := m.taken + int64(n) - m.bound; over > 0 {
+		m.taken -= m.idle.FreeSome(over)
+	}
+	if m.taken+int64(n) > m.bound || !m.grant(int64(n), spare) {
+		return nil, false
+	}
+	m.taken += int64(n)
+	return nil, true
 }
 
 // now returns how many bytes batches may take at this moment: while others wait for the budget, those granted.
@@ -103,9 +84,9 @@ func (m *memory) now() int64 {
 	return min(m.granted, m.bound)
 }
 
-// grant makes room for n bytes within what is granted. It needs the lock.
-func (m *memory) grant(n int64) bool {
-	need := m.taken + n - m.granted
+// grant makes room for n bytes beside spare ones within what is granted. It needs the lock.
+func (m *memory) grant(n, spare int64) bool {
+	need := m.taken + n + spare - m.granted
 	if need <= 0 {
 		return true
 	}
@@ -114,13 +95,47 @@ func (m *memory) grant(n int64) bool {
 		return true
 	}
 	m.taken -= m.idle.FreeSome(need)
-	return m.taken+n <= m.granted
+	return m.taken+n+spare <= m.granted
 }
+
+// seatable reports whether a client with seats of own bytes may wait for n more: for one batch, or for as many as
+// prefetching takes within seatShare. It does not help where the bound is in the way.
+func (m *memory) seatable(own, n int64) bool {
+	if own > 0 && own+n > min(autoBatches*n, m.budget.Limit()/seatShare) {
+		return false
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.budget != nil && !m.closed && max(m.taken, m.seats)+n <= m.bound
+}
+
+// seat waits for n bytes in the queue of the budget, for the client of ctx. The caller gives them back by unseat.
+func (m *memory) seat(ctx context.Context, n int64) error {
+	if err := m.budget.Acquire(ctx, n); err != nil {
+		return err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.granted += n
+	m.seats += n
+	return nil
+}
+
+// unseat gives n bytes of seats back. Batches that lie in them stay until they are released.
+func (m *memory) unseat(n int64) {
+	m.mu.Lock()
+	m.seats -= n
+	m.mu.Unlock()
+	m.settle()
+}
+
+// own returns what nobody else gets while the engine is open. It needs the lock.
+func (m *memory) own() int64 { return m.floor + m.seats }
 
 // settle gives back to the budget what is granted and not used. The caller must not hold the lock.
 func (m *memory) settle() {
 	m.mu.Lock()
-	n := m.granted - max(m.taken, m.floor)
+	n := m.granted - max(m.taken, m.own())
 	m.granted -= n
 	m.mu.Unlock()
 	m.budget.Release(n)
@@ -135,14 +150,14 @@ func (m *memory) give(b Buffer, keep bool) {
 	invariants.Check(m.taken-m.idle.Bytes() >= int64(n),
 		"%d bytes are given back, but %d are out", n, m.taken-m.idle.Bytes())
 	m.idle.CheckOut(b)
-	others := m.granted > m.floor && m.budget.Waiting() > 0 // they wait for what this engine has beyond its floor
+	others := m.granted > m.own() && m.budget.Waiting() > 0 // they wait for what this engine has beyond
 	if keep && !m.closed && !others && resources.Reusable(b) {
 		m.idle.Keep(b)
 	} else {
 		m.taken -= int64(n)
 		b.Free()
 	}
-	m.freed.Broadcast()
+	m.more()
 }
 
 // lend counts n bytes of a batch as a lease, for which there is no end. It reports false if they and
@@ -155,7 +170,7 @@ func (m *memory) lend(n, whole int64) bool {
 	if need > m.bound {
 		return false
 	}
-	if more := need - m.granted; more > 0 {
+	if more := need + m.seats - m.granted; more > 0 {
 		if !m.budget.TryAcquire(more) {
 			return false
 		}
@@ -172,7 +187,7 @@ func (m *memory) returned(n, whole int64) {
 	m.lent -= n
 	m.floor = m.opened
 	if m.lent > 0 {
-		m.floor = max(m.opened, min(m.lent+whole, m.granted))
+		m.floor = max(m.opened, min(m.lent+whole, m.granted-m.seats))
 	}
 	m.mu.Unlock()
 	m.settle()
@@ -190,7 +205,7 @@ func (m *memory) forget(o resources.Owner) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.taken -= m.idle.Forget(o)
-	m.freed.Broadcast()
+	m.more()
 }
 
 // trim frees the idle buffers.
@@ -207,18 +222,14 @@ func (m *memory) Reclaim(l budget.Level) (more bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	used := m.taken - m.idle.Bytes()
-	if over := m.taken - m.floor; over > 0 && (used == 0 || l >= budget.Idle) {
+	if over := m.taken - m.own(); over > 0 && (used == 0 || l >= budget.Idle) {
 		m.taken -= m.idle.FreeSome(over)
 	}
 	return false
 }
 
 // Freed implements budget.Holder.
-func (m *memory) Freed() {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.freed.Broadcast()
-}
+func (m *memory) Freed() { m.more() }
 
 // close frees the idle buffers, and from now on every buffer that comes back.
 func (m *memory) close() {

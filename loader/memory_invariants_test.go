@@ -13,13 +13,9 @@ import (
 // TestMemoryThatIsGivenUp: a buffer that comes back is overwritten, and one that comes back twice
 // ends the program. A discarded buffer may still be read by another process, so it does not change.
 func TestMemoryThatIsGivenUp(t *testing.T) {
-	m := newMemory(1000, resources.NewHeap, nil, 0)
+	m := newMemory(1000, resources.NewHeap, nil, 0, func() {})
 	take := func() Buffer {
-		b, err := m.take(t.Context(), 100)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return b
+		return taken(t, m, 100)
 	}
 	kept, discarded := take(), take()
 	m.give(discarded, false)

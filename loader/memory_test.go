@@ -1,7 +1,6 @@
 package loader
 
 import (
-	"context"
 	"math/rand/v2"
 	"sync"
 	"sync/atomic"
@@ -36,9 +35,28 @@ func budgeted(t *testing.T, b *budget.Budget, alloc func(n int) Buffer, bound, f
 	if err := b.Acquire(t.Context(), floor); err != nil {
 		t.Fatal(err)
 	}
-	m := newMemory(bound, alloc, b, floor)
+	m := newMemory(bound, alloc, b, floor, func() {})
 	t.Cleanup(m.close)
 	return m
+}
+
+// try takes n bytes, if there is room.
+func try(m *memory, n int) Buffer {
+	b, ok := m.take(n, nil, 0)
+	if ok && b == nil {
+		b = m.alloc(n)
+	}
+	return b
+}
+
+// taken takes n bytes.
+func taken(t *testing.T, m *memory, n int) Buffer {
+	t.Helper()
+	b := try(m, n)
+	if b == nil {
+		t.Fatalf("no room for %d bytes", n)
+	}
+	return b
 }
 
 // TestMemoriesShareABudget: engines together hold no more than the budget, whatever their own bounds allow. Each goes
@@ -55,16 +73,10 @@ func TestMemoriesShareABudget(t *testing.T) {
 			var held []Buffer
 			for range 500 {
 				if len(held) < 2 || r.IntN(2) == 0 && len(held) < 8 {
-					ctx, cancel := context.WithCancel(t.Context())
-					if len(held) > 1 {
-						cancel() // beyond the floor it takes only what is free
-					}
-					got, err := m.take(ctx, size)
-					cancel()
-					if err == nil {
+					if got := try(m, size); got != nil {
 						held = append(held, got)
 					} else if len(held) < 2 {
-						t.Errorf("no room within the floor: %v", err)
+						t.Error("no room within the floor")
 					}
 					continue
 				}
@@ -102,11 +114,7 @@ func TestIdleMemoryOfUnreadEnginesGoesFirst(t *testing.T) {
 	fill := func(m *memory, keep int) {
 		var all []Buffer
 		for range 3 {
-			got, err := m.take(t.Context(), 1000)
-			if err != nil {
-				t.Fatal(err)
-			}
-			all = append(all, got)
+			all = append(all, taken(t, m, 1000))
 		}
 		for _, g := range all[keep:] {
 			m.give(g, true)
@@ -130,29 +138,43 @@ func TestIdleMemoryOfUnreadEnginesGoesFirst(t *testing.T) {
 	read.mu.Unlock()
 }
 
-// TestBatchOverTheFloor: a batch that the floor does not hold waits in the queue, and comes when others have ended.
-func TestBatchOverTheFloor(t *testing.T) {
+// TestSeats: a seat waits in the queue of the budget, and is memory beside the floor. What of it is kept for another
+// client is not taken. Once it is given back, it goes with the batch that lies in it.
+func TestSeats(t *testing.T) {
 	b := budget.New(8000, nil)
 	alloc, _, _ := tally()
 	m := budgeted(t, b, alloc, 8000, 500)
 	if err := b.Acquire(t.Context(), 6000); err != nil {
 		t.Fatal(err)
 	}
-	got := make(chan Buffer)
-	go func() {
-		one, err := m.take(t.Context(), 3000)
-		if err != nil {
-			t.Error(err)
-		}
-		got <- one
-	}()
+	got := make(chan error)
+	go func() { got <- m.seat(t.Context(), 3000) }()
 	for b.Waiting() == 0 {
 	}
 	b.Release(6000)
-	m.give(<-got, false)
-	if b.Used() != 500 {
-		t.Errorf("%d bytes are charged", b.Used())
+	if err := <-got; err != nil {
+		t.Fatal(err)
 	}
+	rest := b.Limit() - b.Limit()/8 - b.Used()
+	if err := b.Acquire(t.Context(), rest); err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := m.take(600, nil, 3000); ok {
+		t.Error("the seat of another client is taken")
+	}
+	one := taken(t, m, 3000)
+	if _, ok := m.take(600, nil, 0); ok {
+		t.Error("more is taken than is charged")
+	}
+	m.unseat(3000)
+	if n := b.Used() - rest; n != 3000 {
+		t.Errorf("%d bytes are charged while the batch is out, want 3000", n)
+	}
+	m.give(one, false)
+	if n := b.Used() - rest; n != 500 {
+		t.Errorf("%d bytes are charged, want the floor of 500", n)
+	}
+	b.Release(rest)
 }
 
 // TestLeasesLeaveRoom: a batch is lent only if there is room for one more, in the engine and in the budget.
@@ -169,15 +191,9 @@ func TestLeasesLeaveRoom(t *testing.T) {
 		}
 	}
 	for range 2 { // the leases, which stay
-		if _, err := m.take(t.Context(), 1000); err != nil {
-			t.Fatal(err)
-		}
+		taken(t, m, 1000)
 	}
-	one, err := m.take(t.Context(), 1000)
-	if err != nil {
-		t.Fatal(err)
-	}
-	m.give(one, true)
+	m.give(taken(t, m, 1000), true)
 	m.returned(1000, 1000)
 	m.returned(1000, 1000)
 	b.Release(4000)

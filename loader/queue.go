@@ -3,8 +3,10 @@ package loader
 import (
 	"container/list"
 	"context"
+	"errors"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/chaski-eo/chaski/loader/resources"
 )
@@ -16,21 +18,25 @@ import (
 // A client has a window: the bytes of its batches, from the time when memory is chosen for them until they are
 // released or kept. Where several clients are active, each may have its part of the memory, and at least one batch.
 // Otherwise batches that a client does not take would hold all memory. The streams of a client divide its window. While
-// others wait for the budget, the memory is what the engine has of it, which may be two batches.
+// others wait for the budget, the memory is what the engine has of it, which may be two batches. Then a client whose
+// tickets find no room waits for seats in the queue of the budget, in which clients take turns: see seats. So it does
+// not wait until others of the same engine read their batches.
 type queue struct {
-	bound int64         // bytes of memory
-	now   func() int64  // of these, what the engine can have now; nil: all. It is called with mu
-	turn  int           // rows
-	more  chan struct{} // holds one element when take may find a ticket
+	bound int64        // bytes of memory
+	now   func() int64 // of these, what the engine can have now; nil: all. It is called with mu
+	turn  int          // rows
+	// memory is what tickets are given; nil: as much as windows allow. It has a lock of its own, locked under mu.
+	memory *memory
+	more   chan struct{} // holds one element when take may find a ticket
 
 	active atomic.Int64 // clients: len(all.members)
 
 	// mu guards the fields below and all shares.
 	mu      sync.Mutex
 	all     share
-	closed  bool   // then no ticket waits
-	blocked bool   // tickets wait, and the windows of their streams are full
-	memory  *share // the stream for whose ticket the dispatcher waits for memory
+	closed  bool           // then no ticket waits
+	blocked bool           // tickets wait, and there is no room for them
+	seats   map[any]*seats // by client
 }
 
 // share is what one client has of an engine, or one stream of a client. It exists as long as tickets wait for it, or
@@ -47,6 +53,23 @@ type share struct {
 	first, last *Pending // of a stream: the tickets that wait
 }
 
+// seats is memory that one client has waited for in the queue of the budget. Only this client may use it, until
+// seatsKept after its last ticket and batch.
+type seats struct {
+	bytes  int64
+	asking context.CancelFunc // ends the request for more; nil: there is none
+	expiry *time.Timer        // runs while the client is not active; nil: it never was away
+}
+
+const (
+	// seatsKept is how long a client has its seats although it has no tickets and no batches: many times the round trip
+	// between a batch and the next ticket of a client that asks for one at a time.
+	seatsKept = 2 * time.Second
+	// seatsAgain is after how long a client asks for seats again that the budget has refused, after a minute in its
+	// queue or because too many others wait.
+	seatsAgain = time.Second
+)
+
 // claim is the memory that one ticket has of a window.
 type claim struct {
 	queue *queue
@@ -55,7 +78,7 @@ type claim struct {
 }
 
 func newQueue(bound int64, turn int) *queue {
-	return &queue{bound: bound, turn: turn, more: make(chan struct{}, 1)}
+	return &queue{bound: bound, turn: turn, more: make(chan struct{}, 1), seats: map[any]*seats{}}
 }
 
 // put appends a ticket. It reports false if the queue is closed.
@@ -128,15 +151,20 @@ func (q *queue) take(ctx context.Context) *Pending {
 	return nil
 }
 
-// next takes the next ticket out of the queue, or returns nil if there is none whose window has room. It needs the
-// lock. It passes only over shares with full windows, which are fewer than the batches in memory.
+// next takes the next ticket out of the queue with memory for it, or returns nil if there is room for none. It needs
+// the lock. Of a client without room it looks at no more than the first ticket of each stream.
 func (q *queue) next() *Pending {
 	bound := q.bound
 	if q.now != nil {
 		bound = q.now()
 	}
+	spare := q.spare()
 	for c := q.all.turns.Front(); c != nil; c = c.Next() {
 		client := c.Value.(*share)
+		own := int64(0)
+		if k := q.seats[client.key]; k != nil {
+			own = k.bytes
+		}
 		for s := client.turns.Front(); s != nil; s = s.Next() {
 			stream := s.Value.(*share)
 			p := stream.first
@@ -145,28 +173,157 @@ func (q *queue) next() *Pending {
 				q.end(stream)
 				return p
 			}
-			n := int64(p.layout.bytes)
-			if !client.room(n, bound) {
+			n := int64(p.size())
+			if !client.room(n, bound, own) {
+				if bound < q.bound {
+					q.ask(stream, p, own)
+				}
 				break
 			}
-			if stream.room(n, bound/int64(len(q.all.members))) {
-				stream.remove()
-				for _, m := range []*share{stream, client} {
-					m.spend(p.ticket.Rows(), q.turn)
-					m.held += n
-				}
-				p.claim = &claim{q, stream, n}
-				return p
+			if !stream.room(n, max(bound/int64(len(q.all.members)), own), 0) {
+				continue
 			}
+			if !q.reserve(p, spare-min(own, client.held+n)+min(own, client.held)) {
+				q.ask(stream, p, own)
+				break
+			}
+			stream.remove()
+			for _, m := range []*share{stream, client} {
+				m.spend(p.ticket.Rows(), q.turn)
+				m.held += n
+			}
+			p.claim = &claim{q, stream, n}
+			return p
 		}
 	}
 	return nil
 }
 
-// room reports whether the window of s, one of the equal parts of bound, has room for n bytes.
-func (s *share) room(n, bound int64) bool {
+// reserve takes memory for a ticket beside spare bytes of seats. It needs the lock.
+func (q *queue) reserve(p *Pending, spare int64) (ok bool) {
+	if q.memory != nil {
+		p.memory, ok = q.memory.take(p.size(), resources.OwnerOf(p.ctx), spare)
+		return ok
+	}
+	return true
+}
+
+// spare returns the bytes of seats that their clients do not use. It needs the lock.
+func (q *queue) spare() (n int64) {
+	for key, k := range q.seats {
+		held := int64(0)
+		if c := q.all.members[key]; c != nil {
+			held = c.held
+		}
+		n += max(0, k.bytes-held)
+	}
+	return n
+}
+
+// ask lets the client of a stream wait for a seat for p, its first ticket, beside own bytes that it has, unless it
+// waits already or may have no more. It needs the lock.
+func (q *queue) ask(stream *share, p *Pending, own int64) {
+	key, n := stream.of.key, int64(p.size())
+	k := q.seats[key]
+	if q.memory == nil || k != nil && k.asking != nil || !q.memory.seatable(own, n) {
+		return
+	}
+	if k == nil {
+		k = &seats{}
+		q.seats[key] = k
+	}
+	ctx := resources.WithTurn(context.Background(), resources.TurnOf(p.ctx))
+	ctx, k.asking = context.WithCancel(ctx)
+	go func() {
+		err := q.memory.seat(ctx, n)
+		if p := q.seated(k, stream, p, n, err); p != nil {
+			p.finish(err)
+		}
+	}()
+}
+
+// seated ends the request of ask. It returns the ticket that is to fail with err, if any: the budget has refused it,
+// and there is no batch whose memory could come back.
+func (q *queue) seated(k *seats, stream *share, p *Pending, n int64, err error) (failed *Pending) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	defer q.poke()
+	key := stream.of.key
+	k.asking()
+	k.asking = nil
+	switch {
+	case q.seats[key] != k: // the client is gone, or the engine is closed
+		if err == nil {
+			q.memory.unseat(n)
+		}
+	case err == nil:
+		k.bytes += n
+	case errors.Is(err, context.Canceled):
+	case stream.first == p && q.held() == 0:
+		stream.remove()
+		q.end(stream)
+		return p
+	default:
+		k.asking = func() {} // no request before seatsAgain
+		time.AfterFunc(seatsAgain, func() {
+			q.mu.Lock()
+			defer q.mu.Unlock()
+			k.asking = nil
+			q.poke()
+		})
+	}
+	return nil
+}
+
+// held returns the bytes of all windows that are in use. It needs the lock.
+func (q *queue) held() (n int64) {
+	for _, c := range q.all.members {
+		n += c.held
+	}
+	return n
+}
+
+// keepSeats gives back the seats of a client that has just become inactive, after a while. It needs the lock.
+func (q *queue) keepSeats(key any) {
+	k := q.seats[key]
+	if k == nil {
+		return
+	}
+	if k.expiry == nil {
+		k.expiry = time.AfterFunc(seatsKept, func() {
+			q.mu.Lock()
+			defer q.mu.Unlock()
+			if q.all.members[key] == nil {
+				q.dropSeats(key)
+			}
+		})
+		return
+	}
+	k.expiry.Reset(seatsKept)
+}
+
+// dropSeats gives back the seats of a client. It needs the lock.
+func (q *queue) dropSeats(key any) {
+	k := q.seats[key]
+	if k == nil {
+		return
+	}
+	delete(q.seats, key)
+	if k.asking != nil {
+		k.asking()
+	}
+	if k.expiry != nil {
+		k.expiry.Stop()
+	}
+	if k.bytes > 0 {
+		q.memory.unseat(k.bytes)
+	}
+}
+
+// room reports whether the window of s, one of the equal parts of bound and at least own bytes, has room for n bytes.
+func (s *share) room(n, bound, own int64) bool {
 	members := int64(len(s.of.members))
-	return members == 1 || s.held == 0 || s.held+n <= bound/members
+	return members == 1 || s.held == 0 || s.held+n <= max(bound/members, own)
 }
 
 // remove takes the first ticket of a stream out of the queue, and the stream and its client out of the turns if it was
@@ -198,6 +355,9 @@ func (s *share) end() {
 // end forgets a stream as share.end does, and counts the clients that are left.
 func (q *queue) end(s *share) {
 	s.end()
+	if key := s.of.key; q.all.members[key] == nil {
+		q.keepSeats(key)
+	}
 	q.active.Store(int64(len(q.all.members)))
 }
 
@@ -219,29 +379,16 @@ func (c *claim) end() {
 	q.poke() // its window has room, and those of all others if it was the last one
 }
 
-// waitFor says that the dispatcher waits for the memory of a claim, or if c is nil that it does not.
-func (q *queue) waitFor(c *claim) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.memory = nil
-	if c != nil {
-		q.memory = c.share
-	}
-}
-
 // wanted reports whether tickets of other streams wait for memory.
 func (q *queue) wanted(t resources.Turn) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	mine := func(s *share) bool { return s.key == t.Stream && s.of.key == t.Client }
-	if q.memory != nil && !mine(q.memory) {
-		return true
-	}
-	if !q.blocked && q.memory == nil || q.all.turns.Len() == 0 {
+	if !q.blocked || q.all.turns.Len() == 0 {
 		return false
 	}
 	client := q.all.turns.Front().Value.(*share)
-	return q.all.turns.Len() > 1 || client.turns.Len() > 1 || !mine(client.turns.Front().Value.(*share))
+	stream := client.turns.Front().Value.(*share)
+	return q.all.turns.Len() > 1 || client.turns.Len() > 1 || client.key != t.Client || stream.key != t.Stream
 }
 
 // several reports whether several clients are active.
@@ -267,6 +414,9 @@ func (q *queue) failAll() {
 		waiting = append(waiting, s.first)
 		s.remove()
 		q.end(s)
+	}
+	for key := range q.seats {
+		q.dropSeats(key)
 	}
 	q.mu.Unlock()
 	// Tickets finish outside of the lock, so that the goroutines that they wake can call Start at once.

@@ -1,8 +1,11 @@
 package loader
 
 import (
+	"context"
+	"errors"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/chaski-eo/chaski/internal/turns"
 	"github.com/chaski-eo/chaski/loader/resources"
@@ -43,5 +46,69 @@ func testEnginesShareTurns(t *testing.T) {
 	}
 	if n, _ := stages.Decoded(); n == 0 {
 		t.Error("nothing was decoded")
+	}
+}
+
+// TestClientsThatReleaseNothing: while others wait for the budget, clients that release none of their batches hold what
+// an engine has of it. Another client of the engine gets its batches at once all the same: the budget has room for some
+// seats, which it gives to the client that has been given least. The seats go back when the client has gone.
+func TestClientsThatReleaseNothing(t *testing.T) { synctest.Test(t, testClientsThatReleaseNothing) }
+
+func testClientsThatReleaseNothing(t *testing.T) {
+	b := resources.NewBudget(1 << 30)
+	e, err := Open(t.Context(), Spec{Source: "../testdata/demo", BatchSize: 1}, Options{Budget: b})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	of := func(client string) context.Context {
+		return resources.WithTurn(t.Context(), resources.Turn{Client: client})
+	}
+	start := func(client string) *Pending {
+		return e.Start(of(client), shuffle.StepTicket(0, 0, 1, 0, 1), false)
+	}
+	batch := e.BatchBytes()
+	opened := b.Used()
+	ballast := b.Limit() - b.Limit()/8 - opened - 12*batch
+	if err := b.Acquire(t.Context(), ballast); err != nil {
+		t.Fatal(err)
+	}
+	big, cancel := context.WithCancel(of("big"))
+	gone := make(chan error, 1)
+	go func() { gone <- b.Acquire(big, 40*batch) }()
+	synctest.Wait()
+	if b.Waiting() != 1 {
+		t.Fatalf("nobody waits for %d bytes", 40*batch)
+	}
+	var still []*Pending
+	for _, client := range []string{"a", "b"} {
+		for range 5 {
+			still = append(still, start(client))
+		}
+	}
+	synctest.Wait()
+	begin := time.Now()
+	for i := range 5 {
+		p, next := start("c"), start("c")
+		wait(t, p).Release()
+		wait(t, next).Release()
+		if d := time.Since(begin); d > 0 { // the clock of synctest runs only while nothing else does
+			t.Fatalf("batch %d comes after %v", i, d)
+		}
+	}
+	time.Sleep(2 * seatsKept)
+	cancel()
+	if err := <-gone; !errors.Is(err, context.Canceled) {
+		t.Errorf("the large request ends with %v", err)
+	}
+	for _, p := range still {
+		p.Cancel()
+	}
+	synctest.Wait()
+	time.Sleep(2 * seatsKept)
+	b.Release(ballast)
+	e.Trim()
+	if n := b.Used(); n != opened {
+		t.Errorf("%d bytes are charged at the end, %d after opening", n, opened)
 	}
 }

@@ -162,8 +162,6 @@ func (p *Pending) finish(err error) {
 func (e *Engine) start() {
 	ctx, stop := context.WithCancel(context.Background())
 	e.stop = stop
-	e.queue = newQueue(e.options.MemoryBytes, e.spec.BatchSize)
-	e.queue.now = e.memory.now
 	e.done.Go(func() { e.dispatch(ctx) })
 	for range e.fetchers() {
 		e.done.Go(func() { e.work(ctx) })
@@ -179,7 +177,7 @@ func (e *Engine) dispatch(ctx context.Context) {
 			e.queue.failAll()
 			return
 		}
-		if err := crash.Call(func() error { return p.prepare(ctx) }); err != nil {
+		if err := crash.Call(p.prepare); err != nil {
 			crash.Report(e.options.Logger, err)
 			p.finish(err)
 			continue
@@ -188,26 +186,15 @@ func (e *Engine) dispatch(ctx context.Context) {
 	}
 }
 
-// prepare waits for the ticket's memory and lays out the batch in it. closing ends when the engine
-// closes.
-func (p *Pending) prepare(closing context.Context) error {
+// prepare lays out the batch in the ticket's memory, which next has reserved.
+func (p *Pending) prepare() error {
 	e := p.engine
 	rows := p.ticket.Rows()
-	if err := p.ctx.Err(); err != nil {
-		return err // it has no claim
+	if p.claim == nil {
+		return p.ctx.Err() // it was cancelled while it waited
 	}
-	ctx, cancel := context.WithCancel(p.ctx)
-	defer cancel()
-	defer context.AfterFunc(closing, cancel)()
-	e.queue.waitFor(p.claim)
-	var err error
-	p.memory, err = e.memory.take(ctx, max(p.layout.bytes, 1))
-	e.queue.waitFor(nil)
-	if err != nil {
-		if closing.Err() != nil {
-			return ErrClosed
-		}
-		return err
+	if p.memory == nil {
+		p.memory = e.memory.alloc(p.size())
 	}
 	memory := p.memory
 	p.buf = memory.Bytes()
@@ -252,6 +239,9 @@ func (p *Pending) prepare(closing context.Context) error {
 	}
 	return nil
 }
+
+// size returns the bytes of memory that the ticket takes.
+func (p *Pending) size() int { return max(p.layout.bytes, 1) }
 
 // hand sends the units of the ticket to the workers, row by row. It fills the rows of padding
 // itself.
