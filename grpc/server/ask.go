@@ -283,7 +283,7 @@ func (q *asking) table(m *chaskiv1.TableQuestion) error {
 				return err
 			}
 		}
-		t, err := query.RunOr(q.ctx, text.SQL, d.SQLTables(), from, resting(o.SQL), o.SQLLimits)
+		t, err := query.RunOr(q.ctx, text.SQL, d.SQLTables(), from, charged(o.SQL, o.Budget), o.SQLLimits)
 		if err == nil {
 			err = arrow.Write(q.ctx, q.out, t)
 		}
@@ -309,14 +309,35 @@ func (q *asking) entries(m *chaskiv1.EntriesQuestion) error {
 	})
 }
 
-// resting returns the full SQL of a process of its own, for which the caller waits without a turn.
-func resting(full query.Full) query.Full {
+const (
+	// processShare is the part of the budget that the process of a query may take by default: two, which is how many
+	// chaski-full runs at a time, have what questions have together.
+	processShare = 4
+	// leastProcess is the memory in which DuckDB starts on a machine of 64 processors: 64 stacks of 2 MiB, 100 MiB for
+	// the rest, and some for a query.
+	leastProcess = 256 << 20
+)
+
+// charged returns the full SQL of a process of its own, for which the caller waits without a turn. What the process
+// may take is charged to the question: it is memory of the same machine.
+func charged(full query.Full, b *budget.Budget) query.Full {
 	if full == nil {
 		return nil
 	}
 	return func(ctx context.Context, sql string, names []string, from query.Tables, memory int64) (
 		*tables.Table, error) {
+		if memory <= 0 {
+			memory = query.DefaultMemory()
+			if total := b.Limit(); total > 0 {
+				memory = min(memory, max(total/processShare, leastProcess))
+			}
+		}
 		turns.Rest(ctx)
+		account := budget.Of(ctx)
+		if err := account.Grow(ctx, memory); err != nil {
+			return nil, err
+		}
+		defer account.Shrink(memory)
 		return full(ctx, sql, names, from, memory)
 	}
 }
