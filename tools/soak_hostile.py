@@ -1,13 +1,18 @@
 """Attacks a server beside a modest client, which must hardly notice.
 
-    tools/soak_hostile.py [--only ATTACK ...] [--time 20] [--together 600] [--busy] [--data FOLDER]
+    tools/soak_hostile.py [--only ATTACK ...] [--time 20] [--together 600] [--turns 10] [--busy]
+                          [--data FOLDER]
 
 The server has a budget of 700 MiB (`--memory-total`) and runs in a memory cgroup of 1 GiB, where
 this machine lets one be made; elsewhere only its resident memory is compared. Every attack is a
 process of its own, hence a client of its own, and so is the modest client, which trains on the
 chips of --data with four batches ahead. First the modest client runs alone, then beside each
-attack for --time seconds, then beside all of them for --together seconds; 0 leaves that out. With n
-clients it is entitled to 1/n of what it gets alone.
+attack for --time seconds, then beside all of them for --together seconds in --turns turns; 0 leaves
+that out. Before each turn it is alone, since waits are measured by the clock, and a machine has
+other work that comes and goes. With n clients it is entitled to 1/n of what it gets alone.
+
+CHASKI_BIN names the command, which may be bin/chaski-full: then the attack `sql` is on DuckDB. The
+memory is that of the server and of all processes that it starts.
 
 Passed means, for each of these: the server lives; its resident memory stays below the limit; the
 modest client keeps 0.8 of its share; how long it waits for a batch is at the 99th percentile at
@@ -24,6 +29,7 @@ import argparse
 import itertools
 import json
 import os
+import random
 import shutil
 import signal
 import socket
@@ -143,6 +149,12 @@ class Attack:
         self.end = time.monotonic() + seconds
         self.told: Counter[str] = Counter()
 
+    def leave(self) -> None:
+        """Prints what it was told, and ends the process with all of its calls."""
+        print(", ".join(f"{n} {k}" for k, n in self.told.most_common()), flush=True)
+        # Connections with calls that were cut take long to close, which is of no interest here.
+        os._exit(0)
+
     def left(self) -> float:
         """Seconds that are left."""
         return max(0.1, self.end - time.monotonic())
@@ -181,7 +193,11 @@ class Attack:
             most,
         )
 
-    # The attacks. Their first lines are printed.
+    # The attacks.
+
+    def quiet(self) -> None:
+        """Nothing: what a machine with other work makes of the same figures."""
+        time.sleep(self.left())
 
     def reads(self) -> None:
         """Eight readers of a sparse TIFF of some KB, whose array takes 512 MiB."""
@@ -206,7 +222,16 @@ class Attack:
 
     def describes(self) -> None:
         """Describes of a folder of 20,000 files, 2,000 at once, each with a seed of its own."""
-        self.describe(256, lambda i: spec(str(self.data / "many"), seed=i), 2000)
+        stubs = [stub(self.target) for _ in range(16)]  # a connection has 256 calls at most
+        while time.monotonic() < self.end:
+            asked = [
+                pb.DescribeRequest(spec=spec(str(self.data / "many"), seed=i)) for i in range(2000)
+            ]
+            calls = [
+                stubs[i % 16].Describe.future(r, timeout=self.left()) for i, r in enumerate(asked)
+            ]
+            for c in calls:
+                self.call(c.result)
 
     def mixture(self) -> None:
         """A mixture that names a folder of 20,000 files a hundred times."""
@@ -222,13 +247,14 @@ class Attack:
         self.describe(4, make)
 
     def page(self) -> None:
-        """A Parquet of 80 KB with one page of 64 MB."""
+        """A Parquet of 80 KB with one page of 64 MB (make)."""
         self.describe(8, lambda i: spec(str(self.data / "page.parquet"), seed=i))
 
     def glob(self) -> None:
-        """A glob of 200,000 stars."""
-        stars = str(self.data / "many") + "/" + "**/" * 66_000 + "*.tif"
-        self.describe(4, lambda i: spec(stars, seed=i))
+        """Globs of 200,000 times two stars, and of as many as a source may have (16 KiB)."""
+        many = str(self.data / "many") + "/"
+        globs = [many + "**/" * n + "*.tif" for n in (200_000, 5_400)]
+        self.describe(4, lambda i: spec(globs[i % 2], seed=i))
 
     def greedy(self) -> None:
         """Four streams with 3,000 tickets ahead and credits for all of them."""
@@ -287,6 +313,29 @@ class Attack:
 
         with ThreadPoolExecutor(32) as pool:
             list(pool.map(run, range(32)))
+
+    def handles(self) -> None:
+        """One stream with tickets for sixteen datasets that differ in their seed, and no credit."""
+        server = stub(self.target)
+        train = str(self.data / "train")
+        over = threading.Event()
+
+        def asks(handles: list[str]) -> Iterator[pb.StreamRequest]:
+            for handle in handles:
+                yield pb.StreamRequest(ticket=ticket(handle, 0))
+            over.wait(self.left())
+
+        while time.monotonic() < self.end:
+            described = [
+                self.call(
+                    lambda k=k: server.Describe(
+                        pb.DescribeRequest(spec=spec(train, seed=9000 + k)), timeout=self.left()
+                    )
+                )
+                for k in range(16)
+            ]
+            asked = asks([d.handle for d in described if d is not None])
+            self.call(lambda asked=asked: list(server.Stream(asked, timeout=self.left())))
 
     def deaf(self) -> None:
         """Sixteen streams with credits for 3,000 batches whose client never reads."""
@@ -370,13 +419,14 @@ class Attack:
         time.sleep(self.left())
 
     def audit(self) -> None:
-        """As many refused calls as 64 threads can make, each a line of the log."""
-        self.describe(64, lambda i: spec(f"/outside/{i}"), 10**6)
+        """As many refused calls as 64 threads can make, with short names, long ones and 0.9 MB."""
+        names = ["x", "x" * 16_000, "x" * 900_000]
+        self.describe(64, lambda i: spec(f"/outside/{i}/{names[i % 3]}"), 10**6)
 
     def sql(self) -> None:
-        """Queries that double a text forty times, and that never end."""
+        """Queries of 944 bytes that double a string 45 times, and that never end."""
         text = "'x'"
-        for _ in range(40):
+        for _ in range(45):
             text = f"replace({text}, 'x', 'xx')"
         endless = "WITH RECURSIVE t(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM t) "
         queries = (f"SELECT length({text}) AS n FROM data", endless + "SELECT count(*) AS n FROM t")
@@ -393,7 +443,7 @@ class Attack:
 
 ATTACKS = [
     *("reads", "weights", "csv", "describes", "mixture", "page", "glob", "greedy", "silent"),
-    *("seeds", "deaf", "unread", "asks", "refused", "streams", "idle", "audit", "sql"),
+    *("seeds", "handles", "deaf", "unread", "asks", "refused", "streams", "idle", "audit", "sql"),
 ]
 
 
@@ -401,9 +451,9 @@ ATTACKS = [
 # The data
 
 
-def sparse_tiff(path: Path, side: int = 16384, tile: int = 1024) -> None:
-    """A TIFF of uint16 all of whose tiles are absent."""
-    tiles = (side // tile) ** 2
+def sparse_tiff(path: Path, side: int = 16384, tile: int = 368) -> None:
+    """A TIFF of uint16 all of whose tiles are absent: 16 KB of offsets and sizes."""
+    tiles = (-(-side // tile)) ** 2
     tags = [
         (256, 4, 1, side), (257, 4, 1, side), (258, 3, 1, 16), (259, 3, 1, 1), (262, 3, 1, 1),
         (277, 3, 1, 1), (322, 3, 1, tile), (323, 3, 1, tile),
@@ -431,7 +481,9 @@ def make(data: Path, chips: Path) -> None:
     for name, size in (("zeros.bin", (2 << 30) - 1), ("zeros.csv", 3 << 30)):
         with open(data / name, "wb") as f:
             f.truncate(size)
-    table = pyarrow.table({"image": ["x" * (64 << 20)]})  # the column that spec() reads
+    # Hexadecimal digits of random bytes are stored in half of their length: 80 KB.
+    noise = random.Random(1).randbytes(80_000).hex()
+    table = pyarrow.table({"image": [noise + "x" * ((64 << 20) - len(noise))]})  # spec() reads it
     pyarrow.parquet.write_table(
         table,
         data / "page.parquet",
@@ -487,7 +539,7 @@ class Server:
     """`chaski serve` in a group."""
 
     def __init__(self, folder: Path, data: Path, group: Group) -> None:
-        self.target = f"unix:{folder}/socket"
+        self.target, self.data = f"unix:{folder}/socket", data
         self.log = open(folder / "log", "wb")
         self.process = subprocess.Popen(
             [
@@ -502,23 +554,36 @@ class Server:
         if b"listen" not in self.process.stdout.readline():
             sys.exit(f"soak_hostile: the server does not start: {(folder / 'log').read_text()}")
 
-    def resident(self) -> int:
-        """Its resident memory in bytes, without pages of files; 0 when it is gone."""
+    def children(self) -> list[int]:
+        """The processes that it has started, which are there now: queries of chaski-full."""
         try:
-            lines = Path(f"/proc/{self.process.pid}/status").read_text().splitlines()
+            tasks = list(Path(f"/proc/{self.process.pid}/task").glob("*/children"))
+            return [int(pid) for t in tasks for pid in t.read_text().split()]
         except OSError:
-            return 0
-        fields = dict(line.split(":", 1) for line in lines)
-        return sum(int(fields.get(k, "0 kB").split()[0]) << 10 for k in ("RssAnon", "RssShmem"))
+            return []
+
+    def resident(self) -> int:
+        """Resident memory in bytes, its own and its children's, without pages of files."""
+        return sum(map(resident, [self.process.pid, *self.children()]))
 
     def cpu(self) -> float:
-        """Seconds of processor time that it had; 0 when it is gone."""
+        """Seconds of processor time that it and children that ended had; 0 when it is gone."""
         try:
             stat = Path(f"/proc/{self.process.pid}/stat").read_text()
         except OSError:
             return 0.0
-        user, system = stat.rsplit(")", 1)[1].split()[11:13]
-        return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
+        times = stat.rsplit(")", 1)[1].split()[11:15]
+        return sum(map(int, times)) / os.sysconf("SC_CLK_TCK")
+
+
+def resident(pid: int) -> int:
+    """The resident memory of a process in bytes, without pages of files; 0 when it is gone."""
+    try:
+        lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    except OSError:
+        return 0
+    fields = dict(line.split(":", 1) for line in lines)
+    return sum(int(fields.get(k, "0 kB").split()[0]) << 10 for k in ("RssAnon", "RssShmem"))
 
 
 class Watch:
@@ -560,18 +625,38 @@ class Modest:
 
 
 class Got(NamedTuple):
-    """What the modest client got in some time."""
+    """What the modest client got in some time, or in several turns of it."""
 
-    rate: float  # batches a second
-    half: float  # the median of its waits, in seconds
-    wait: float  # at the 99th percentile
-    longest: float
-    cpu: float  # processors that the server had
+    waits: list[float]  # for each batch, in seconds, and for one that has not come
+    batches: int
+    seconds: float
+    cpu: float  # seconds of processor time that the server had
+
+    def __add__(self, other: Got) -> Got:  # type: ignore[override]
+        """Both together."""
+        return Got(
+            self.waits + other.waits,
+            self.batches + other.batches,
+            self.seconds + other.seconds,
+            self.cpu + other.cpu,
+        )
+
+    @property
+    def rate(self) -> float:
+        """Batches a second."""
+        return self.batches / self.seconds
 
     @property
     def by_cpu(self) -> float:
         """Batches a second of processor time of the server."""
-        return self.rate / max(self.cpu, 1e-3)
+        return self.batches / max(self.cpu, 1e-3)
+
+    def wait(self, part: float) -> float:
+        """The wait that a part of the batches did not exceed, in seconds."""
+        return max(1e-3, sorted(self.waits)[int(part * (len(self.waits) - 1))])
+
+
+NOTHING = Got([], 0, 0.0, 0.0)
 
 
 def start(what: str, server: Server, data: Path, seconds: float) -> subprocess.Popen[bytes]:
@@ -597,13 +682,11 @@ def measure(modest: Modest, seconds: float) -> Got:
     first, before = time.monotonic(), modest.server.cpu()
     time.sleep(seconds)
     last, after = time.monotonic(), modest.server.cpu()
-    waits = modest.during(first, last) or [last - first]
+    waits = modest.during(first, last)
     # It waits at the end, too, for a batch that has not come.
     latest = max((at for at, _ in modest.batches), default=first)
-    cpu = (after - before) / (last - first)
-    rate = len(modest.during(first, last)) / (last - first)
-    half, most = (waits[int(p * (len(waits) - 1))] for p in (0.5, 0.99))
-    return Got(rate, half, most, max(waits[-1], last - latest), cpu)
+    open_wait = [last - latest] if last - latest > max(waits, default=0) else []
+    return Got(waits + open_wait, len(waits), last - first, after - before)
 
 
 def recovered(modest: Modest, since: float, rate: float) -> float:
@@ -615,20 +698,21 @@ def recovered(modest: Modest, since: float, rate: float) -> float:
     return float("inf")
 
 
-def besiege(
-    names: list[str], seconds: float, modest: Modest, watch: Watch, data: Path, busy: bool
-) -> list[str]:
-    """Runs attacks at once, prints how it went, and returns what is wrong."""
-    server = modest.server
-    before = alone(modest)
-    watch.reset()
-    attackers = [start(f"--attack={n}", server, data, seconds) for n in names]
+def attacked(names: list[str], seconds: float, modest: Modest) -> tuple[Got, Got, float, list[str]]:
+    """Runs attacks at once for a turn.
+
+    It returns what the modest client got beside them and afterwards, after how many seconds it had
+    its rate again, and what the attackers were told.
+    """
+    rate = measure(modest, 2).rate
+    attackers = [start(f"--attack={n}", modest.server, modest.server.data, seconds) for n in names]
     time.sleep(1)  # imports
     beside = measure(modest, seconds)
     told = []
+    ends = time.monotonic() + 15
     for n, p in zip(names, attackers, strict=True):
         try:
-            out = p.communicate(timeout=15)[0].decode().strip()
+            out = p.communicate(timeout=max(0.1, ends - time.monotonic()))[0].decode().strip()
         except subprocess.TimeoutExpired:
             out = "does not end"
         told.append(f"{n}: {out or 'nothing'}")
@@ -636,18 +720,41 @@ def besiege(
     gone = time.monotonic()
     time.sleep(2)
     after = measure(modest, 5)
-    back = recovered(modest, gone, BACK * before.rate)
+    return beside, after, recovered(modest, gone, BACK * rate), told
+
+
+def besiege(
+    names: list[str], seconds: float, turns: int, modest: Modest, watch: Watch, o: Any
+) -> list[str]:
+    """Runs attacks at once, in turns, prints how it went, and returns what is wrong."""
+    server = modest.server
+    before, beside, after = NOTHING, NOTHING, NOTHING
+    backs: list[float] = []
+    told: list[str] = []
+    load = os.getloadavg()[0]
+    watch.reset()
+    for _ in range(turns):
+        before += measure(modest, 6)
+        got, later, back, told = attacked(names, seconds / turns, modest)
+        beside, after = beside + got, after + later
+        backs.append(back)
+        if server.process.poll() is not None:
+            break
+    if before.batches == 0:
+        sys.exit("soak_hostile: the modest client gets nothing")
     clients = len(names) + 1
     shares = (clients * beside.rate / before.rate, clients * beside.by_cpu / before.by_cpu)
-    backs = (after.rate / before.rate, after.by_cpu / before.by_cpu)
+    again = (after.rate / before.rate, after.by_cpu / before.by_cpu)
+    times = beside.wait(0.99) / before.wait(0.99)
     what = names[0] if len(names) == 1 else "all together"
     print(
         f"soak_hostile: {what:12} share {shares[0]:5.2f}, by cpu {shares[1]:5.2f}  "
-        f"p50 {1e3 * before.half:.0f}, {1e3 * beside.half:.0f} ms  "
-        f"p99 {1e3 * before.wait:.0f}, {1e3 * beside.wait:.0f} ms "
-        f"({beside.wait / before.wait:.1f} x), at most {beside.longest:.1f} s  "
-        f"back {backs[0]:4.2f}, by cpu {backs[1]:4.2f}, after {back:.1f} s  "
-        f"cpu {before.cpu:.2f}, {beside.cpu:.2f}, {after.cpu:.2f}  "
+        f"p50 {1e3 * before.wait(0.5):.0f}, {1e3 * beside.wait(0.5):.0f} ms  "
+        f"p99 {1e3 * before.wait(0.99):.0f}, {1e3 * beside.wait(0.99):.0f} ms "
+        f"({times:.1f} x), at most {beside.wait(1):.1f} s  "
+        f"back {again[0]:4.2f}, by cpu {again[1]:4.2f}, after {statistics.median(backs):.1f} s  "
+        f"cpu {', '.join(f'{g.cpu / g.seconds:.2f}' for g in (before, beside, after))}  "
+        f"load {load:.0f} to {os.getloadavg()[0]:.0f}  "
         f"memory {watch.most >> 20:4} MiB  ({'; '.join(told)})",
         flush=True,
     )
@@ -656,30 +763,16 @@ def besiege(
         wrong.append(f"{what}: the server is gone: {server.process.returncode}")
     if watch.most >= LIMIT:
         wrong.append(f"{what}: {watch.most >> 20} MiB of memory")
-    if shares[busy] < SHARE:
-        wrong.append(f"{what}: the modest client has {shares[busy]:.2f} of its share")
-    if backs[busy] < BACK:
-        wrong.append(f"{what}: afterwards the modest client has {backs[busy]:.2f} of before")
-    if not busy and beside.wait > WAIT * before.wait:
-        wrong.append(
-            f"{what}: the modest client waits {beside.wait / before.wait:.1f} times as long"
-        )
-    if busy and beside.longest > STALL:
-        wrong.append(f"{what}: the modest client waits for {beside.longest:.1f} s")
+    wrong += [f"{what}: {t}" for t in told if t.endswith("does not end")]
+    if shares[o.busy] < SHARE:
+        wrong.append(f"{what}: the modest client has {shares[o.busy]:.2f} of its share")
+    if again[o.busy] < BACK:
+        wrong.append(f"{what}: afterwards the modest client has {again[o.busy]:.2f} of before")
+    if not o.busy and times > WAIT:
+        wrong.append(f"{what}: the modest client waits {times:.1f} times as long")
+    if o.busy and beside.wait(1) > STALL:
+        wrong.append(f"{what}: the modest client waits for {beside.wait(1):.1f} s")
     return wrong
-
-
-def alone(modest: Modest) -> Got:
-    """What the modest client gets by itself: the median of three measurements."""
-    three = [measure(modest, 2) for _ in range(3)]
-    half = statistics.median(g.half for g in three)
-    rate = statistics.median(g.rate for g in three)
-    if rate == 0:
-        sys.exit("soak_hostile: the modest client gets nothing")
-    wait = max(1e-3, statistics.median(g.wait for g in three))
-    # Its processor time is that of the same rate.
-    cpu = rate / statistics.median(g.by_cpu for g in three)
-    return Got(rate, half, wait, max(g.longest for g in three), cpu)
 
 
 def main() -> int:
@@ -687,13 +780,14 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--only", nargs="*", choices=ATTACKS, default=ATTACKS)
+    parser.add_argument("--only", nargs="*", choices=["quiet", *ATTACKS], default=ATTACKS)
     parser.add_argument("--time", type=float, default=20.0)
     parser.add_argument("--together", type=float, default=600.0)
+    parser.add_argument("--turns", type=int, default=10)
     parser.add_argument("--busy", action="store_true")
     parser.add_argument("--data", type=Path, default=ROOT / ".demo" / "train" / "images")
     parser.add_argument("--modest", metavar="TARGET", help=argparse.SUPPRESS)
-    parser.add_argument("--attack", choices=ATTACKS, help=argparse.SUPPRESS)
+    parser.add_argument("--attack", choices=["quiet", *ATTACKS], help=argparse.SUPPRESS)
     parser.add_argument("target", nargs="?", help=argparse.SUPPRESS)
     o = parser.parse_args()
     if o.modest:
@@ -704,9 +798,10 @@ def main() -> int:
         return 0
     if o.attack:
         attack = Attack(o.target, o.data, o.time)
+        # A reader of 512 MiB may be in the midst of a message when its call is over.
+        threading.Timer(o.time + 5, attack.leave).start()
         getattr(attack, o.attack)()
-        print(", ".join(f"{n} {k}" for k, n in attack.told.most_common()))
-        return 0
+        attack.leave()
     wrong: list[str] = []
     with tempfile.TemporaryDirectory(prefix="chaski-soak-hostile-") as name:
         data = Path(name) / "data"
@@ -719,11 +814,11 @@ def main() -> int:
             watch = Watch(server)
             time.sleep(3)  # until the modest client trains
             for n in o.only if o.time > 0 else []:
-                wrong += besiege([n], o.time, client, watch, data, o.busy)
+                wrong += besiege([n], o.time, 1, client, watch, o)
                 if server.process.poll() is not None:
                     break
             if o.together > 0 and len(o.only) > 1 and server.process.poll() is None:
-                wrong += besiege(o.only, o.together, client, watch, data, o.busy)
+                wrong += besiege(o.only, o.together, o.turns, client, watch, o)
         finally:
             stop([client.process, server.process])
             group.close()
