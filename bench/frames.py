@@ -1,8 +1,9 @@
-"""Decodes frames with the original library, a line of JSON for each line that asks.
+"""Decodes frames with the original library. It answers each line of JSON on its input with one.
 
-{"class", "files"} reads frames and decodes them once: {"sha256"} of all outputs, or {"refused"}.
-{"class", "seconds", "cpu"} decodes a class again and again: {"passes", "seconds"}, of processor time
-if cpu. Frames that need geozl's codecs are decoded by its own library.
+To {"class", "files"} it reads the frames of a class, decodes them once, and answers {"sha256"} of
+all outputs, or {"refused"} with the error. To {"class", "seconds", "cpu"} it decodes that class
+again and again for so many seconds, of processor time if cpu, and answers {"passes", "seconds"}.
+Frames that need geozl's codecs are decoded by the library of geozl.
 """
 
 import hashlib

@@ -2,6 +2,7 @@ package bench
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
 	"os"
 
@@ -21,16 +22,14 @@ func Normalization(file, field, kind string, bands []int) (*spec.Normalize, erro
 	if err != nil {
 		return nil, fault.WithFile(err, file)
 	}
-	if _, ok := r.Fields[field]; !ok {
+	f, ok := r.Fields[field]
+	if !ok {
 		return nil, fault.WithFile(fault.New(fault.NotFound, "stats", fault.NoOffset, "no field %q", field), file)
 	}
-	scale, offset, clip, err := r.Normalizer(field, kind, bands)
+	n, err := spec.NormalizeByStats(&f, kind, bands)
 	if err != nil {
-		return nil, fault.WithFile(fault.Wrap(fault.NotFound, "stats", fault.NoOffset, err), file)
-	}
-	n := &spec.Normalize{Scale: scale, Offset: offset}
-	if clip != nil {
-		n.Clip = &[2]spec.Float{spec.Float(clip[0]), spec.Float(clip[1])}
+		err = fault.Wrap(fault.NotFound, "stats", fault.NoOffset, fmt.Errorf("field %q: %w", field, err))
+		return nil, fault.WithFile(err, file)
 	}
 	return n, nil
 }

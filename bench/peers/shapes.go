@@ -16,7 +16,7 @@ type Shape struct {
 	DType   string `json:"dtype"`
 	Tile    int    `json:"tile"`    // pixels of a tile along y and x
 	Images  int    `json:"images"`  // files
-	Scene   int    `json:"scene"`   // pixels of a file along y and x; 0: as a sample
+	Scene   int    `json:"scene"`   // pixels of a file along y and x; 0: a file is a sample
 	Samples int    `json:"samples"` // in an epoch
 	Batch   int    `json:"-"`       // samples in a batch
 }
@@ -72,7 +72,7 @@ func shapeNames(shapes []Shape) (names []string) {
 	return names
 }
 
-// Small returns the shape with fewer files and samples, to try whether everything works.
+// Small returns the shape with fewer files and samples, for a quick try of all peers.
 func (s Shape) Small() Shape {
 	if s.Scene > 0 {
 		s.Images, s.Scene, s.Samples = 2, max(1024, 2*s.Tile), 4*s.Batch

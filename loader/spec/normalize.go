@@ -47,9 +47,19 @@ func (n *Normalize) byStats(bands []int, names []string) (*Normalize, error) {
 		}
 		bands = append(bands, named[name][0])
 	}
-	scale, offset, clip, err := s.Normalizer(n.Method, bands)
+	out, err := NormalizeByStats(&s, n.Method, bands)
 	if err != nil {
 		return nil, fmt.Errorf("stats: %w", err)
+	}
+	return out, nil
+}
+
+// NormalizeByStats returns the normalisation that a method (such as stats.MeanStd) makes of the statistics of a field,
+// for some of its bands, or for all if bands is nil.
+func NormalizeByStats(f *stats.FieldReport, method string, bands []int) (*Normalize, error) {
+	scale, offset, clip, err := f.Normalizer(method, bands)
+	if err != nil {
+		return nil, err
 	}
 	for i := range offset {
 		offset[i] += 0 // makes 0 of -0, so that a least value of 0 has one spec hash

@@ -39,11 +39,12 @@ func (a *Array) consolidateDense(ctx context.Context, name string, done *progres
 }
 
 // eachRegion calls do for the region of each tile of the new fragment, in the order of the tiles,
-// with a walk of that tile alone.
+// with a walk that visits only this tile.
 func (w *writer) eachRegion(do func(b Box, walk *denseWalk) error) error {
-	alone := &Array{Schema: w.s, Fragments: []*Fragment{w.f}}
-	nowhere := layout{axes: w.a.axes, stride: make([]int, len(w.s.Dims))}
-	all := newDenseWalk(alone, 0, w.f.NonEmpty, nowhere)
+	fragmentOnly := &Array{Schema: w.s, Fragments: []*Fragment{w.f}}
+	// The walk over all tiles copies no cells, so its strides do not matter.
+	noStrides := layout{axes: w.a.axes, stride: make([]int, len(w.s.Dims))}
+	all := newDenseWalk(fragmentOnly, 0, w.f.NonEmpty, noStrides)
 	for more := true; more; more = all.next() {
 		all.place()
 		b := slices.Clone(all.region)
@@ -51,7 +52,7 @@ func (w *writer) eachRegion(do func(b Box, walk *denseWalk) error) error {
 		if err != nil {
 			return err
 		}
-		if err := do(b, newDenseWalk(alone, 0, b,
+		if err := do(b, newDenseWalk(fragmentOnly, 0, b,
 			layout{axes: w.a.axes, stride: strides(shape, w.a.axes)})); err != nil {
 			return err
 		}

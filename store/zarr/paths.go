@@ -35,19 +35,20 @@ func Join(uri, name string) string {
 	return uri + "/" + name
 }
 
-// Limits of groups that are listed.
+// Limits of groups that are listed, since the groups of a hostile store may have no end.
 const (
 	maxNodes  = 10000
 	maxLevels = 16
 )
 
-// Bounds of the path of a node: the bytes that Linux takes, and the levels of groups that are listed.
+// Bounds of the path of a node: the bytes of the longest path on Linux, and the levels of groups that are listed.
 const (
 	maxPath  = 4096
 	maxParts = maxLevels + 1
 )
 
-// checkPath returns an error if the path of a node could lead out of its group, or is no name that a store keeps.
+// checkPath returns an error if the path of a node could lead out of its group, or has names that not every store can
+// hold.
 func checkPath(path string) error {
 	if len(path) > maxPath || strings.Count(path, "/") >= maxParts {
 		return corrupt("%.80q… is longer than the path of a node: %d bytes, %d names", path, maxPath, maxParts)
@@ -64,7 +65,7 @@ func checkPath(path string) error {
 // missing reports whether an error says that there is no object.
 func missing(err error) bool { return errors.Is(err, fault.NotFound) && !source.Outside(err) }
 
-// Named reports whether a part of a URI has the extension of Zarr, so that asking for metadata pays.
+// Named reports whether a part of a URI ends in .zarr: only then are requests for metadata worth their time.
 func Named(uri string) bool {
 	for part := range strings.SplitSeq(uri, "/") {
 		if strings.EqualFold(path.Ext(part), ".zarr") {

@@ -27,10 +27,10 @@ type Values struct {
 	typ     Physical
 	logical Logical
 	width   int     // bytes of a value; 0 for byte arrays
-	at      []int32 // the number of each row's value, -1 if it is null; nil: row i has value i
+	at      []int32 // the index of each row's value, -1 if it is null; if at is nil, row i has value i
 	full    bool    // at is set, but no row is null
 
-	// Either values in PLAIN encoding (but booleans one byte each) in data, or numbers ix of values of dict.
+	// Either data holds the values in PLAIN encoding, but each boolean in a byte, or ix holds their indexes in dict.
 	data []byte
 	offs []uint32 // of byte arrays: the offset of each one's length in data
 	dict *Values
@@ -63,7 +63,8 @@ func (c *Column) size() int {
 // Len returns the number of rows.
 func (v *Values) Len() int { return v.n }
 
-// Cost returns about how many bytes of memory the values hold, without their dictionary.
+// Cost returns about how many bytes of memory the values hold, without their dictionary. 160 is a little more than the
+// 136 of the struct.
 func (v *Values) Cost() int { return 160 + cap(v.data) + 4*(cap(v.at)+cap(v.offs)+cap(v.ix)) }
 
 // Null reports whether row i has no value.
@@ -265,7 +266,7 @@ func (v *Values) plain(b []byte, n int) error {
 	return nil
 }
 
-// indexes reads the numbers of values in the dictionary.
+// indexes reads the indexes of values in the dictionary.
 func (v *Values) indexes(b []byte, n int, dict *Values) error {
 	if n == 0 {
 		v.dict = dict // there may be none
@@ -350,6 +351,7 @@ func hybrid(b []byte, width, n int) ([]uint32, error) {
 			return nil, corrupt("%d numbers of %d bits in %d bytes", count, width, len(b))
 		}
 		out = unpack(out, b, width, count)
+		// A file may name any number of groups: with at most 2^40 of 32 bytes the product does not overflow.
 		b = b[min(len(b), int(min(groups, 1<<40))*width):]
 	}
 	return out, nil

@@ -14,11 +14,11 @@ const (
 	catMagic   = "TACOCAT\x00"
 	catVersion = 1
 	catLevels  = 6
-	catDataAt  = 128
+	catDataAt  = 16 + 16*(catLevels+1)
 )
 
-// parseTacocat returns the places of the levels and of COLLECTION.json in a __TACOCAT__ of total
-// bytes.
+// parseTacocat returns where the levels and COLLECTION.json lie in a __TACOCAT__ file that is total
+// bytes long.
 func parseTacocat(b []byte, total int64) (levels []span, collection span, err error) {
 	const part = "TACOCAT header"
 	bad := func(kind fault.Kind, at int64, format string, args ...any) ([]span, span, error) {
