@@ -67,9 +67,12 @@ func decode(b []byte, to any) error {
 
 // plain bounds depth and number of values, and puts the bare words NaN, Infinity and -Infinity in quotes: Python
 // writes them, though JSON has none. It returns the number of values too.
-func plain(b []byte) ([]byte, int, error) {
-	if len(b) > maxMeta {
-		return nil, 0, fault.New(fault.Limit, metaPart, fault.NoOffset, "%d bytes, at most %d", len(b), maxMeta)
+func plain(b []byte) ([]byte, int, error) { return plainUpTo(b, maxMeta, maxValues) }
+
+// plainUpTo is plain with other limits of bytes and of values.
+func plainUpTo(b []byte, maxBytes, maxValues int) ([]byte, int, error) {
+	if len(b) > maxBytes {
+		return nil, 0, fault.New(fault.Limit, metaPart, fault.NoOffset, "%d bytes, at most %d", len(b), maxBytes)
 	}
 	var out []byte // nil while nothing was replaced
 	done, depth, values := 0, 0, 0

@@ -87,7 +87,7 @@ func (w *walk) dir(ctx context.Context, p string, level int) error {
 
 // names returns the names of the entries of a directory; those of directories end in "/".
 func names(ctx context.Context, o source.Opener, uri string) ([]string, error) {
-	if source.IsRemote(uri) {
+	if listed(o, uri) {
 		return source.Names(ctx, o, uri)
 	}
 	roots, dir := source.RootsOf(o), source.LocalPath(uri)

@@ -10,8 +10,12 @@ import (
 	"github.com/chaski-eo/chaski/source"
 )
 
-// Is reports whether there is an array or a group at a URI. A remote URI costs up to three requests.
+// Is reports whether there is an array or a group at a URI, or a file of references to one. A remote URI costs up to
+// three requests.
 func Is(ctx context.Context, o source.Opener, uri string) bool {
+	if file, ok := referenceFile(o, uri); ok {
+		return isReferences(ctx, o, file)
+	}
 	if !source.IsRemote(uri) {
 		roots, dir := source.RootsOf(o), source.LocalPath(uri)
 		for _, name := range [...]string{meta3, array2, group2} {
@@ -58,7 +62,11 @@ type entry struct {
 // to the account of ctx, which must stay open for as long as the node is used.
 func Open(ctx context.Context, o source.Opener, uri string, opt Options) (*Node, error) {
 	n := &Node{URI: strings.TrimSuffix(uri, "/"), open: o, options: opt.withDefaults(budget.Of(ctx))}
-	if err := n.load(ctx); err != nil {
+	err := n.refer(ctx)
+	if err == nil {
+		err = n.load(ctx)
+	}
+	if err != nil {
 		n.drop()
 		return nil, err
 	}

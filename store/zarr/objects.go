@@ -43,7 +43,7 @@ func (a *Array) objects(ctx context.Context, each func(at []int64) error, stray 
 		}
 		return nil
 	}
-	if !source.IsRemote(a.URI) {
+	if !listed(a.open, a.URI) {
 		return a.localObjects(ctx, "", len(grid)+1, visit)
 	}
 	err := source.List(ctx, a.open, a.URI, func(e source.Entry) error { return visit(e.Path) })

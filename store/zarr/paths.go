@@ -65,12 +65,18 @@ func checkPath(path string) error {
 // missing reports whether an error says that there is no object.
 func missing(err error) bool { return errors.Is(err, fault.NotFound) && !source.Outside(err) }
 
-// Named reports whether a part of a URI ends in .zarr: only then are requests for metadata worth their time.
+// Named reports whether a part of a URI ends in .zarr or has the name of a file of references: only then are requests
+// for metadata worth their time.
 func Named(uri string) bool {
 	for part := range strings.SplitSeq(uri, "/") {
-		if strings.EqualFold(path.Ext(part), ".zarr") {
+		if strings.EqualFold(path.Ext(part), ".zarr") || namedReferences(part) {
 			return true
 		}
 	}
 	return false
+}
+
+// namedReferences reports whether a part of a path has the name of a file of references.
+func namedReferences(part string) bool {
+	return strings.EqualFold(path.Ext(part), ".json") && part != meta3
 }

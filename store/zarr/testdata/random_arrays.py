@@ -242,4 +242,5 @@ def main() -> None:
             print(f"{i}: left out: {type(e).__name__}: {e}", file=sys.stderr)
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -11,12 +11,17 @@ import (
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/open"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/store/zarr"
 )
 
 // IsSpec reports whether path, an argument SPEC.json|DATASET, is a spec. A TACOLLECTION.json is a
-// container.
+// container, and a file of references a Zarr store.
 func IsSpec(path string) bool {
-	return strings.EqualFold(filepath.Ext(path), ".json") && filepath.Base(path) != "TACOLLECTION.json"
+	var files source.Files
+	defer files.Close()
+	return strings.EqualFold(filepath.Ext(path), ".json") && filepath.Base(path) != "TACOLLECTION.json" &&
+		!zarr.IsReferences(context.Background(), &files, path)
 }
 
 // ReadSpec reads a spec. It refuses the flags in own, because the spec would overrule them silently.

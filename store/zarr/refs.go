@@ -1,0 +1,334 @@
+package zarr
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"io"
+	"math"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/source"
+)
+
+// Limits of a file of references. A reference to a chunk takes some 100 bytes and four values: its list, the commas of
+// the URL and of the offset, and the comma after it.
+const (
+	maxRefsFile  = 128 << 20
+	maxRefs      = 1 << 20
+	maxRefValues = 4*maxRefs + maxValues
+	// refBytes is what a reference takes beside its name and its content: two headers of strings, and three numbers.
+	refBytes = 64
+)
+
+const refsPart = "references"
+
+// ref is one object of a store: its content, or a range of a file.
+type ref struct {
+	inline string // with file less than 0
+	file   int    // the number of the URL
+	off, n int64  // n is -1 for the whole file
+}
+
+// refList has the objects of a store by name, sorted.
+type refList struct {
+	names []string
+	refs  []ref
+	urls  []string // as the file writes them, without templates
+}
+
+// find returns the object with a name.
+func (l *refList) find(name string) (*ref, bool) {
+	i, ok := slices.BinarySearch(l.names, name)
+	if !ok {
+		return nil, false
+	}
+	return &l.refs[i], true
+}
+
+// refsParser reads the JSON of kerchunk's specification, of version 0 or 1: each member of the object, or of the member
+// "refs" of it, is the name of an object in the store with its content, or a list of a URL, an offset and a length.
+type refsParser struct {
+	grow      func(refs int, bytes int64) error // charges memory
+	list      refList
+	known     map[string]int // number of a URL
+	templates map[string]string
+	version1  bool
+}
+
+// parseReferences parses a file of references. grow charges for what it keeps.
+func parseReferences(b []byte, grow func(refs int, bytes int64) error) (*refList, error) {
+	b, _, err := plainUpTo(b, maxRefsFile, maxRefValues)
+	if err != nil {
+		return nil, err
+	}
+	p := refsParser{grow: grow, known: map[string]int{}}
+	d := json.NewDecoder(bytes.NewReader(b))
+	if err := p.members(d, p.member); err != nil {
+		return nil, err
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return nil, refsCorrupt("more follows after the object")
+	}
+	for i, u := range p.list.urls {
+		if p.list.urls[i], err = p.expand(u); err != nil {
+			return nil, err
+		}
+	}
+	return &p.list, p.sort()
+}
+
+// members calls each for every key of the object that follows; each reads the value.
+func (p *refsParser) members(d *json.Decoder, each func(d *json.Decoder, key string) error) error {
+	if t, err := d.Token(); err != nil || t != json.Delim('{') {
+		return refsCorrupt("%v where an object is expected", errOr(err, t))
+	}
+	for d.More() {
+		t, err := d.Token()
+		if err != nil {
+			return refsCorrupt("%v", err)
+		}
+		key, _ := t.(string)
+		if err := each(d, key); err != nil {
+			return fault.AtOffset(err, d.InputOffset())
+		}
+	}
+	if _, err := d.Token(); err != nil {
+		return refsCorrupt("%v", err)
+	}
+	return nil
+}
+
+// member reads a member of the file's object.
+func (p *refsParser) member(d *json.Decoder, key string) error {
+	switch key {
+	case "refs":
+		if !p.version1 && len(p.list.names) > 0 {
+			return refsCorrupt("names of objects stand beside \"refs\"")
+		}
+		p.version1 = true
+		return p.members(d, p.reference)
+	case "version":
+		var version int
+		if err := d.Decode(&version); err != nil || version < 0 || version > 1 {
+			return fault.New(fault.Unsupported, refsPart, fault.NoOffset, "version %d, not 0 or 1", version)
+		}
+		return nil
+	case "templates":
+		if err := d.Decode(&p.templates); err != nil {
+			return refsCorrupt("templates: %v", err)
+		}
+		return nil
+	case "gen":
+		var list []json.RawMessage
+		if err := d.Decode(&list); err != nil {
+			return refsCorrupt("gen: %v", err)
+		}
+		if len(list) > 0 {
+			return fault.New(fault.Unsupported, refsPart, fault.NoOffset, "references that are generated (\"gen\")")
+		}
+		return nil
+	}
+	if p.version1 {
+		return refsCorrupt("%.80q stands beside \"refs\"", key)
+	}
+	return p.reference(d, key)
+}
+
+// reference reads the value of an object's name.
+func (p *refsParser) reference(d *json.Decoder, name string) error {
+	if err := checkPath(name); err != nil {
+		return fault.WithPart(err, refsPart, fault.NoOffset)
+	}
+	var raw json.RawMessage
+	if err := d.Decode(&raw); err != nil {
+		return refsCorrupt("%.80q: %v", name, err)
+	}
+	if len(p.list.names) == maxRefs {
+		return fault.New(fault.Limit, refsPart, fault.NoOffset, "more than %d references", maxRefs)
+	}
+	r, err := p.value(raw)
+	if err != nil {
+		return fault.WithPart(err, refsPart+" "+firstBytes(name), fault.NoOffset)
+	}
+	if err := p.grow(1, int64(len(name)+len(r.inline))); err != nil {
+		return err
+	}
+	p.list.names = append(p.list.names, name)
+	p.list.refs = append(p.list.refs, r)
+	return nil
+}
+
+// value reads a reference.
+func (p *refsParser) value(raw json.RawMessage) (ref, error) {
+	switch raw[0] {
+	case '"':
+		var s string
+		if err := json.Unmarshal(raw, &s); err != nil {
+			return ref{}, refsCorrupt("%v", err)
+		}
+		if code, ok := strings.CutPrefix(s, "base64:"); ok {
+			b, err := base64.StdEncoding.DecodeString(code)
+			if err != nil {
+				return ref{}, refsCorrupt("%v", err)
+			}
+			s = string(b)
+		}
+		return ref{inline: s, file: -1}, nil
+	case '{':
+		return ref{inline: string(raw), file: -1}, nil
+	case '[':
+		return p.place(raw)
+	}
+	return ref{}, refsCorrupt("%.40q is neither content nor a place", raw)
+}
+
+// place reads the list of a URL, an offset and a length.
+func (p *refsParser) place(raw json.RawMessage) (ref, error) {
+	var list []json.RawMessage
+	if err := json.Unmarshal(raw, &list); err != nil {
+		return ref{}, refsCorrupt("%v", err)
+	}
+	var u string
+	r := ref{n: -1}
+	if len(list) != 1 && len(list) != 3 {
+		return ref{}, refsCorrupt("a list of %d, not a URL, an offset and a length", len(list))
+	}
+	err := json.Unmarshal(list[0], &u)
+	if err == nil && len(list) == 3 {
+		err = firstError(json.Unmarshal(list[1], &r.off), json.Unmarshal(list[2], &r.n))
+	}
+	if err != nil {
+		return ref{}, refsCorrupt("%v", err)
+	}
+	if len(list) == 3 && (r.off < 0 || r.n < 0 || r.n > math.MaxInt64-r.off) || u == "" {
+		return ref{}, refsCorrupt("%d bytes at %d of %.80q", r.n, r.off, u)
+	}
+	n, ok := p.known[u]
+	if !ok {
+		n = len(p.list.urls)
+		if err := p.grow(1, int64(2*len(u))); err != nil {
+			return ref{}, err
+		}
+		p.known[u] = n
+		p.list.urls = append(p.list.urls, u)
+	}
+	r.file = n
+	return r, nil
+}
+
+// maxURL bounds a URL after its templates, as a template may be long and stand in it many times.
+const maxURL = 8 << 10
+
+// expand puts the templates into a URL: {{name}}. Of the language of templates that kerchunk takes, nothing else is
+// known, and a template is not expanded again, so that none can refer to itself.
+func (p *refsParser) expand(u string) (string, error) {
+	var b strings.Builder
+	for rest := u; ; {
+		before, after, ok := strings.Cut(rest, "{{")
+		if !ok {
+			b.WriteString(rest)
+			break
+		}
+		name, end, closed := strings.Cut(after, "}}")
+		text, known := p.templates[strings.TrimSpace(name)]
+		if !closed || !known || strings.Contains(text, "{{") {
+			return "", fault.New(fault.Unsupported, refsPart, fault.NoOffset,
+				"the URL %.80q: of templates, only {{NAME}} with a text without templates is known", u)
+		}
+		b.WriteString(before)
+		b.WriteString(text)
+		rest = end
+		if b.Len() > maxURL {
+			break
+		}
+	}
+	if b.Len() > maxURL {
+		return "", fault.New(fault.Limit, refsPart, fault.NoOffset, "the URL %.80q has more than %d bytes", u, maxURL)
+	}
+	return b.String(), nil
+}
+
+// sort sorts the objects by name. Two of one name are corrupt.
+func (p *refsParser) sort() error {
+	l := &p.list
+	order := make([]int, len(l.names))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(a, b int) int { return strings.Compare(l.names[a], l.names[b]) })
+	names, refs := make([]string, len(order)), make([]ref, len(order))
+	for k, i := range order {
+		names[k], refs[k] = l.names[i], l.refs[i]
+		if k > 0 && names[k] == names[k-1] {
+			return refsCorrupt("%.80q is there twice", names[k])
+		}
+	}
+	l.names, l.refs = names, refs
+	return nil
+}
+
+// each calls visit with the names below a directory, from the place in order that it returns on: "" goes on with the
+// next name.
+func (l *refList) each(dir string, visit func(name string) (skip string, err error)) error {
+	if dir != "" {
+		dir += "/"
+	}
+	i, _ := slices.BinarySearch(l.names, dir)
+	for i < len(l.names) && strings.HasPrefix(l.names[i], dir) {
+		skip, err := visit(l.names[i][len(dir):])
+		if err != nil {
+			return err
+		}
+		i++
+		if skip != "" {
+			n, _ := slices.BinarySearch(l.names[i:], dir+skip)
+			i += n
+		}
+	}
+	return nil
+}
+
+// resolve returns the URI that a URL of a file of references means: relative ones begin at the directory of the file.
+func resolve(file, u string) (string, error) {
+	wrong := func(why string) error {
+		return fault.New(fault.Unsupported, refsPart, fault.NoOffset, "the URL %.80q %s", u, why)
+	}
+	remote := source.IsRemote(file)
+	switch {
+	case strings.ContainsFunc(u, func(r rune) bool { return r < ' ' }):
+		return "", wrong("has control characters")
+	case source.IsRemote(u):
+		return u, nil
+	case source.Scheme(u) == "" && strings.Contains(u, "://"):
+		return "", wrong("is a chain of file systems")
+	case remote && (source.Scheme(u) == "file" || strings.HasPrefix(u, "/")):
+		return "", wrong("is a local path in a remote file")
+	case remote && (slices.Contains(strings.Split(u, "/"), "..") || strings.Contains(u, "\\")):
+		return "", wrong("leads out of the file's directory")
+	case remote:
+		return Join(file[:strings.LastIndexByte(file, '/')], u), nil
+	}
+	if local := source.LocalPath(u); path.IsAbs(local) {
+		return local, nil
+	}
+	return path.Join(path.Dir(source.LocalPath(file)), u), nil
+}
+
+// firstBytes returns the beginning of a name, for the part of an error.
+func firstBytes(name string) string { return name[:min(len(name), 80)] }
+
+func errOr(err error, t json.Token) any {
+	if err != nil {
+		return err
+	}
+	return t
+}
+
+func refsCorrupt(format string, args ...any) error {
+	return fault.New(fault.Corrupt, refsPart, fault.NoOffset, format, args...)
+}

@@ -1,0 +1,313 @@
+package zarr
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"net/url"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/source"
+)
+
+// references opens the objects of a store that a file of references describes, as kerchunk and VirtualiZarr write them.
+// The URI of an object is that of the file, "/", and its name in the store, so that all else reads it like any store.
+// It implements source.Lister and source.Namer.
+type references struct {
+	base  source.Opener
+	uri   string // of the file
+	list  *refList
+	files []referred // of list.urls
+}
+
+// referred is a file that references lead to. What is known of it saves a request for each further chunk.
+type referred struct {
+	uri string
+	err error // why it is not opened
+
+	mu    sync.Mutex
+	known source.Known
+	fit   bool // its first bytes were looked at
+}
+
+// referenceFile returns the beginning of a URI that names a JSON file, if there is one. A remote file is not asked for.
+func referenceFile(o source.Opener, uri string) (file string, ok bool) {
+	for at := 0; at < len(uri); at++ {
+		if n := strings.IndexByte(uri[at:], '/'); n >= 0 {
+			at += n
+		} else {
+			at = len(uri)
+		}
+		if at == 0 || !namedReferences(path.Base(uri[:at])) {
+			continue
+		}
+		if source.IsRemote(uri) {
+			return uri[:at], !strings.ContainsAny(uri, "?#")
+		}
+		st, err := source.RootsOf(o).Stat(source.LocalPath(uri[:at]))
+		if err == nil && st.Mode().IsRegular() {
+			return uri[:at], true
+		}
+	}
+	return "", false
+}
+
+// refsHead is how much of a JSON file says whether it has references: the version, and one key more.
+const refsHead = 4 << 10
+
+// IsReferences reports whether a local file has references to the objects of a Zarr store.
+func IsReferences(ctx context.Context, o source.Opener, file string) bool {
+	at, ok := referenceFile(o, file)
+	return ok && at == file && isReferences(ctx, o, file)
+}
+
+// isReferences reports whether a file begins as one of references does.
+func isReferences(ctx context.Context, o source.Opener, file string) bool {
+	r, err := o.Open(ctx, file)
+	if err != nil {
+		return false
+	}
+	defer r.Close()
+	head := make([]byte, min(r.Size(), refsHead))
+	if r.ReadAt(ctx, head, 0) != nil {
+		return false
+	}
+	d := json.NewDecoder(bytes.NewReader(head))
+	if t, err := d.Token(); err != nil || t != json.Delim('{') {
+		return false
+	}
+	t, err := d.Token()
+	if key, _ := t.(string); err == nil && key == "version" {
+		if _, err = d.Token(); err == nil { // a number; of anything else the next token is no key
+			t, err = d.Token()
+		}
+	}
+	key, _ := t.(string)
+	return err == nil && (slices.Contains([]string{"refs", "templates", "gen"}, key) || isMeta(path.Base(key)) ||
+		path.Base(key) == group2 || key == consolidated)
+}
+
+// refer makes the node's opener that of references if its URI leads into a file of them.
+func (n *Node) refer(ctx context.Context) error {
+	if _, ok := n.open.(*references); ok {
+		return nil
+	}
+	file, ok := referenceFile(n.open, n.URI)
+	if !ok || !isReferences(ctx, n.open, file) {
+		return nil
+	}
+	list, err := n.readReferences(ctx, file)
+	if err != nil {
+		return fault.WithFile(err, file)
+	}
+	r := &references{base: n.open, uri: file, list: list, files: make([]referred, len(list.urls))}
+	for i, u := range list.urls {
+		r.files[i].uri, r.files[i].err = resolve(file, u)
+	}
+	n.open = r
+	return nil
+}
+
+// readReferences reads a file of references, and charges it to the memory of the node.
+func (n *Node) readReferences(ctx context.Context, file string) (*refList, error) {
+	r, err := n.open.Open(ctx, file)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	if r.Size() > maxRefsFile {
+		return nil, fault.New(fault.Limit, refsPart, fault.NoOffset, "%d bytes, at most %d", r.Size(), maxRefsFile)
+	}
+	text := 2 * r.Size() // as it was read, and with bare words in quotes
+	if err := n.charge(ctx, text); err != nil {
+		return nil, err
+	}
+	defer n.refund(text)
+	b := make([]byte, r.Size())
+	if err := r.ReadAt(ctx, b, 0); err != nil {
+		return nil, err
+	}
+	return parseReferences(b, func(refs int, bytes int64) error {
+		return n.charge(ctx, 2*int64(refs)*refBytes+bytes) // twice, since the lists are sorted into others
+	})
+}
+
+// name returns the name in the store of the object with a URI.
+func (s *references) name(uri string) (string, bool) {
+	rest, ok := strings.CutPrefix(uri, s.uri)
+	if !ok || rest != "" && rest[0] != '/' {
+		return "", false
+	}
+	rest = strings.TrimPrefix(rest, "/")
+	if scheme := source.Scheme(s.uri); scheme == "http" || scheme == "https" { // see Join
+		plain, err := url.PathUnescape(rest)
+		return plain, err == nil
+	}
+	return rest, true
+}
+
+// Open implements source.Opener. What the file does not name is fault.NotFound.
+func (s *references) Open(ctx context.Context, uri string) (source.Reader, error) {
+	name, ok := s.name(uri)
+	var r *ref
+	if ok {
+		r, ok = s.list.find(name)
+	}
+	if !ok {
+		return nil, fault.WithFile(fault.New(fault.NotFound, refsPart, fault.NoOffset, "no object %.80q", name), s.uri)
+	}
+	if r.file < 0 {
+		return inline(r.inline), nil
+	}
+	f := &s.files[r.file]
+	if f.err != nil {
+		return nil, fault.WithFile(f.err, s.uri)
+	}
+	in, err := f.open(ctx, s.base)
+	if err != nil {
+		return nil, fault.WithFile(existing(err), f.uri)
+	}
+	if r.n < 0 {
+		return in, nil
+	}
+	if r.n > in.Size() || r.off > in.Size()-r.n {
+		err := fault.New(fault.Corrupt, refsPart, r.off, "%d bytes for %.80q reach past the file's %d", r.n, name,
+			in.Size())
+		_ = in.Close() // the error that matters is there
+		return nil, fault.WithFile(err, f.uri)
+	}
+	return &section{in, r.off, r.n}, nil
+}
+
+// existing makes of a file that does not exist one that is corrupt: a chunk that is not found is one that was never
+// written, and has the fill value.
+func existing(err error) error {
+	if !missing(err) {
+		return err
+	}
+	return fault.New(fault.Corrupt, refsPart, fault.NoOffset, "a file that references lead to does not exist")
+}
+
+// open opens the file.
+func (f *referred) open(ctx context.Context, base source.Opener) (source.Reader, error) {
+	f.mu.Lock()
+	known, fit := f.known, f.fit
+	f.mu.Unlock()
+	r, err := source.OpenKnown(ctx, base, f.uri, known)
+	if err != nil || fit {
+		return r, err
+	}
+	if err := holdsArrays(ctx, base, f.uri, r); err != nil {
+		_ = r.Close() // the error that matters is there
+		return nil, err
+	}
+	f.mu.Lock()
+	f.known, f.fit = source.Known{Size: r.Size(), ETag: source.ETag(r)}, true
+	f.mu.Unlock()
+	return r, nil
+}
+
+// arrayMagics are the first bytes of the files that kerchunk and VirtualiZarr make references to: HDF5, NetCDF, GRIB,
+// TIFF and FITS.
+var arrayMagics = []string{"\x89HDF", "CDF\x01", "CDF\x02", "CDF\x05", "GRIB", "II*\x00", "II+\x00", "MM\x00*",
+	"MM\x00+", "SIMP"}
+
+// holdsArrays returns an error if a local file below roots is none that references are made to. As with indexes in
+// catalogs (catalog.CheckRaster), whoever may write a file below a root could otherwise describe any other file there,
+// such as a key, as pixels.
+func holdsArrays(ctx context.Context, base source.Opener, uri string, r source.Reader) error {
+	if source.IsRemote(uri) || !source.RootsOf(base).Bounded() {
+		return nil
+	}
+	head := make([]byte, min(r.Size(), 4))
+	if err := r.ReadAt(ctx, head, 0); err != nil {
+		return err
+	}
+	if !slices.Contains(arrayMagics, string(head)) {
+		return fault.New(fault.Unsupported, refsPart, 0,
+			"below the roots of a server, references lead to files of HDF5, NetCDF, GRIB, TIFF or FITS only")
+	}
+	return nil
+}
+
+// List implements source.Lister.
+func (s *references) List(ctx context.Context, folder string, each func(source.Entry) error) error {
+	dir, ok := s.name(folder)
+	if !ok {
+		return nil
+	}
+	return s.list.each(dir, func(name string) (string, error) {
+		return "", firstError(ctx.Err(), each(source.Entry{Path: name}))
+	})
+}
+
+// Names implements source.Namer. It passes over what is below the directories.
+func (s *references) Names(ctx context.Context, folder string) ([]string, error) {
+	dir, ok := s.name(folder)
+	if !ok {
+		return nil, nil
+	}
+	var out []string
+	err := s.list.each(dir, func(name string) (string, error) {
+		first, _, below := strings.Cut(name, "/")
+		if !below {
+			out = append(out, name)
+			return "", ctx.Err()
+		}
+		out = append(out, first+"/")
+		return first + "0", ctx.Err() // '0' is the byte after '/'
+	})
+	return out, err
+}
+
+// listed reports whether what lies below a URI is listed by its opener, not as a local directory.
+func listed(o source.Opener, uri string) bool {
+	_, ok := o.(*references)
+	return ok || source.IsRemote(uri)
+}
+
+// inline is the content of an object that stands in the file of references.
+type inline string
+
+// ReadAt implements source.Reader.
+func (s inline) ReadAt(_ context.Context, p []byte, off int64) error {
+	if off < 0 || off > int64(len(s)) || len(p) > len(s)-int(off) {
+		return pastEnd(len(p), off, s.Size())
+	}
+	copy(p, s[off:])
+	return nil
+}
+
+// Size implements source.Reader.
+func (s inline) Size() int64 { return int64(len(s)) }
+
+// Close implements source.Reader.
+func (s inline) Close() error { return nil }
+
+// section is a range of a file as an object.
+type section struct {
+	in     source.Reader
+	off, n int64
+}
+
+// ReadAt implements source.Reader.
+func (s *section) ReadAt(ctx context.Context, p []byte, off int64) error {
+	if off < 0 || off > s.n || int64(len(p)) > s.n-off {
+		return pastEnd(len(p), off, s.n)
+	}
+	return s.in.ReadAt(ctx, p, s.off+off)
+}
+
+// Size implements source.Reader.
+func (s *section) Size() int64 { return s.n }
+
+// Close implements source.Reader.
+func (s *section) Close() error { return s.in.Close() }
+
+func pastEnd(n int, off, size int64) error {
+	return fault.New(fault.Corrupt, refsPart, off, "%d bytes reach past the object's %d", n, size)
+}
