@@ -78,7 +78,7 @@ dirs = site.getsitepackages() + ([site.getusersitepackages()] if site.ENABLE_USE
 PY
 else
   case "$(uname -s)" in
-    Linux) size="about 3 GB to download and 6 GB on disk, most of it PyTorch with its CUDA libraries" ;;
+    Linux) size="up to 3 GB to download and 5 GB on disk, most of it PyTorch with its CUDA libraries" ;;
     *) size="about 150 MB to download, most of it PyTorch" ;;
   esac
   say "$python has no PyTorch. Installing once, into $venv:"
