@@ -1,5 +1,3 @@
-//go:build invariants
-
 package loader
 
 import (
@@ -13,6 +11,9 @@ import (
 // TestMemoryThatIsGivenUp: a buffer that comes back is overwritten, and one that comes back twice
 // ends the program. A discarded buffer may still be read by another process, so it does not change.
 func TestMemoryThatIsGivenUp(t *testing.T) {
+	if !invariants.Enabled {
+		t.Skip("needs the build tag invariants")
+	}
 	m := newMemory(1000, resources.NewHeap, nil, 0, func() {})
 	take := func() Buffer {
 		return taken(t, m, 100)
