@@ -73,7 +73,7 @@ def test_example(data, binary, forks, tmp_path):
 
 
 def test_commands(data, binary):
-    assert len(COMMANDS) == 23
+    assert len(COMMANDS) == 26
     about = re.search(r"^echo '(.*?)' > about.json$", PAGE, re.DOTALL | re.MULTILINE)
     (data / "about.json").write_text(about[1])
     table = re.search(r"^echo '([^']*)' > tiles.csv$", PAGE, re.MULTILINE)

@@ -26,8 +26,12 @@ type packFlags struct {
 	given                 *build.Collection // the description of append, instead of that of the source
 	notes                 []string          // what is wrong with the source, and can be read all the same
 	columns               columnFlags
+	upgrade               bool           // the source must be of generation 1
 	ofContainers          *pflag.FlagSet // flags that mean nothing for a directory of files
 }
+
+// newestID is the column of ids in TACO 2.
+const newestID = "id"
 
 // NewPack returns the command pack.
 func NewPack(env console.Env) *cobra.Command {
@@ -43,10 +47,11 @@ file with id, dataset_version, description, licenses, providers and tasks. An ol
 directory is left out.
 
 Of containers, the samples are copied with all that lies below them and all their columns: from a ZIP to a
-folder and back, of several containers into one, from a Tortilla or a TACO 0.2 to version 2, or a subset by
---where, --bbox, --datetime and --limit. COLLECTION.json is that of the first container, changed by the
-members of --collection. That of a subset says what it is taken from (taco:subset_of). The containers are
-checked first, as by 'chaski verify': one that it refuses is not copied, and its notes are printed.
+folder and back, of several containers into one, from a Tortilla or a TACO 0.2 to version 2 (see 'chaski taco
+upgrade'), or a subset by --where, --bbox, --datetime and --limit. COLLECTION.json is that of the first
+container, changed by the members of --collection. That of a subset says what it is taken from
+(taco:subset_of). The containers are checked first, as by 'chaski verify': one that it refuses is not copied,
+and its notes are printed.
 
 --metadata adds the columns of a table (Parquet, CSV, or STAC items as JSON) to the samples. The column --on
 names the sample of a row: its id or, if no row has that, its id without an extension. A sample without a row
@@ -168,6 +173,10 @@ func (f *packFlags) write(ctx context.Context, paths []string, o build.Options) 
 		return nil, err
 	}
 	defer d.Close()
+	if f.upgrade && d.IDColumn() == newestID {
+		return nil, fault.WithFile(fault.New(fault.Unsupported, "container", fault.NoOffset, "is a %s already: "+
+			"an upgrade is of a Tortilla or a TACO 0.2", d.Format()), paths[0])
+	}
 	// A copy of what is broken would be whole, and hide it.
 	checked, err := d.Verify(ctx)
 	if err != nil {
