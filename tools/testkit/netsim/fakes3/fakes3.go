@@ -68,8 +68,21 @@ func (s *Store) Close() { s.http.Close() }
 
 // Put stores an object.
 func (s *Store) Put(key string, b []byte) error {
-	_, err := s.backend.PutObject(s.Bucket, key, nil, bytes.NewReader(b), int64(len(b)), nil)
+	_, err := s.backend.PutObject(s.Bucket, key, map[string]string{}, bytes.NewReader(b), int64(len(b)), nil)
 	return err
+}
+
+// Keys returns the keys of the objects that begin with a prefix.
+func (s *Store) Keys(prefix string) (keys []string, err error) {
+	list, err := s.backend.ListBucket(s.Bucket, &gofakes3.Prefix{HasPrefix: true, Prefix: prefix},
+		gofakes3.ListBucketPage{})
+	if err != nil {
+		return nil, err
+	}
+	for _, o := range list.Contents {
+		keys = append(keys, o.Key)
+	}
+	return keys, nil
 }
 
 // Requests returns the number of requests so far.
