@@ -8,6 +8,7 @@ import (
 	"errors"
 	"io/fs"
 	"slices"
+	"syscall"
 
 	"github.com/chaski-eo/chaski/fault"
 )
@@ -161,9 +162,9 @@ func corrupt(format string, args ...any) error {
 	return fault.New(fault.Corrupt, "job", fault.NoOffset, format, args...)
 }
 
-// missing makes a fault of the error of a file that is not there.
+// missing makes a fault of the error of a file that is not there. ENOTDIR is that of a path below a file.
 func missing(name string, err error) error {
-	if errors.Is(err, fs.ErrNotExist) {
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
 		return fault.WithFile(fault.New(fault.NotFound, "job", fault.NoOffset, "no such file"), name)
 	}
 	return err

@@ -427,7 +427,7 @@ func TestErrors(t *testing.T) {
 			t.Errorf("total %d", total)
 		}
 	}})
-	if !errors.Is(err, fault.Corrupt) || !strings.Contains(err.Error(), "network") || last != 3 {
+	if !errors.Is(err, fault.Corrupt) || !strings.Contains(err.Error(), "(2 shards failed") || last != 3 {
 		t.Errorf("%v after %d items", err, last)
 	}
 	s, err := j.Status(t.Context(), false)

@@ -3,16 +3,22 @@ package job
 import (
 	"context"
 	"errors"
+	"fmt"
+	"maps"
+	"slices"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
+
+	"github.com/chaski-eo/chaski/fault"
 )
 
 // LocalOptions say how a pool on this machine does shards.
 type LocalOptions struct {
 	RunOptions     // of each shard, but for Progress
 	Shards     int // done at the same time; 0: one
-	// IgnoreErrors goes on with the other shards after one that failed, and returns the errors of all at the end.
+	// IgnoreErrors goes on with the other shards after one that failed. The error at the end is that of the first of
+	// them, and says how many failed.
 	IgnoreErrors bool
 	// Progress, if not nil, is called after every item, by one goroutine at a time. Shards that have their results are
 	// done from the beginning.
@@ -27,7 +33,7 @@ func (j *Job) Local(ctx context.Context, o LocalOptions) error {
 		return err
 	}
 	p := &pool{total: j.Items, progress: o.Progress, of: map[int]int64{}}
-	var failed []error
+	failed := map[int]error{}
 	g, gctx := errgroup.WithContext(ctx)
 	g.SetLimit(max(1, o.Shards))
 	for shard := range j.Shards {
@@ -46,14 +52,33 @@ func (j *Job) Local(ctx context.Context, o LocalOptions) error {
 			}
 			p.mu.Lock()
 			defer p.mu.Unlock()
-			failed = append(failed, err)
+			failed[shard] = err
 			return nil
 		})
 	}
 	if err := g.Wait(); err != nil {
 		return err
 	}
-	return errors.Join(append(failed, ctx.Err())...)
+	if err := ctx.Err(); err != nil || len(failed) == 0 {
+		return err
+	}
+	return errFailed(failed)
+}
+
+// errFailed returns the error about shards that failed: that of the first, which says how many there are.
+func errFailed(failed map[int]error) error {
+	first := failed[slices.Min(slices.Collect(maps.Keys(failed)))]
+	if len(failed) == 1 {
+		return first
+	}
+	more := fmt.Sprintf(" (%d shards failed, and this is the first)", len(failed))
+	var f *fault.Error
+	if !errors.As(first, &f) {
+		return fmt.Errorf("%w%s", first, more)
+	}
+	told := *f
+	told.Msg += more
+	return &told
 }
 
 // pool adds up the progress of shards that are done at the same time.

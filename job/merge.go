@@ -33,7 +33,7 @@ func (j *Job) Results(ctx context.Context) (*Results, error) {
 		return nil, err
 	}
 	r := &Results{job: j, names: make([]string, len(j.Shards))}
-	absent, first := 0, 0
+	absent, first, torn := 0, 0, ""
 	for shard := range j.Shards {
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -43,6 +43,9 @@ func (j *Job) Results(ctx context.Context) (*Results, error) {
 		case errors.Is(err, errMissing):
 			if absent++; absent == 1 {
 				first = shard
+				if len(all[shard]) > 0 {
+					torn = ", whose file is damaged"
+				}
 			}
 		case err != nil:
 			return nil, err
@@ -51,7 +54,7 @@ func (j *Job) Results(ctx context.Context) (*Results, error) {
 	}
 	if absent > 0 {
 		return nil, fault.WithFile(fault.New(fault.NotFound, "job", fault.NoOffset,
-			"%d of %d shards have no result; the first is %d", absent, len(j.Shards), first), j.folder.name(""))
+			"%d of %d shards have no result; the first is %d%s", absent, len(j.Shards), first, torn), j.folder.name(""))
 	}
 	return r, nil
 }

@@ -1,12 +1,19 @@
-"""The templates of deploy/jobs: what each runs, for each index, does a job."""
+"""The templates of deploy/jobs: what each runs, for each index, does a job.
+
+The schemas of Kubernetes, Argo and AWS are in packages of 160 MB, which `make soak-jobs` installs.
+What passed there is noted in CHECKED by its hash, so that a template that was changed since fails
+here without them.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import re
 import shlex
 import subprocess
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +22,7 @@ import yaml
 
 ROOT = Path(__file__).resolve().parents[2]
 JOBS = ROOT / "deploy" / "jobs"
+CHECKED = Path(__file__).parent / "job_templates.json"
 CHIPS = ROOT / "testdata" / "coast" / "coast_dir" / "DATA" / "*" / "s2" / "img.tif"
 SHARDS = 3
 
@@ -113,9 +121,23 @@ def test_numbers_of_shards() -> None:
     assert shards == "200"
 
 
+def passed(name: str, schema: str) -> None:
+    """Notes that a template fits its schema, if CHASKI_CHECKED=write."""
+    now = {"schema": schema, "sha256": hashlib.sha256((JOBS / name).read_bytes()).hexdigest()}
+    all = json.loads(CHECKED.read_text()) if CHECKED.exists() else {}
+    if os.environ.get("CHASKI_CHECKED") == "write":
+        CHECKED.write_text(json.dumps(all | {name: now}, indent=2, sort_keys=True) + "\n")
+    else:
+        assert all[name]["sha256"] == now["sha256"], f"CHASKI_CHECKED=write notes {name}"
+
+
 def test_kubernetes_schema() -> None:
     validate = pytest.importorskip("kubernetes_validate")
-    validate.validate(load("kubernetes.yaml"), "1.33", strict=True)
+    job = load("kubernetes.yaml")
+    validate.validate(job, "1.33", strict=True)
+    with pytest.raises(validate.ValidationError):
+        validate.validate(job | {"spec": job["spec"] | {"paralelism": 50}}, "1.33", strict=True)
+    passed("kubernetes.yaml", "Kubernetes 1.33")
 
 
 def test_aws_schema() -> None:
@@ -128,6 +150,7 @@ def test_aws_schema() -> None:
     report = validate.ParamValidator().validate(job, shape)
     assert not report.has_errors(), report.generate_report()
     assert validate.ParamValidator().validate(job | {"size": 200}, shape).has_errors()
+    passed("aws-batch.json", f"botocore {version('botocore')}")
 
 
 def test_argo_schema() -> None:
@@ -147,3 +170,14 @@ def test_argo_schema() -> None:
     assert written(wrong) != wrong
     with pytest.raises(ValueError, match="parallelism"):
         written(workflow | {"spec": workflow["spec"] | {"parallelism": "many"}})
+    passed("argo.yaml", f"hera {version('hera')}")
+
+
+def test_schemas_were_checked() -> None:
+    """Each template but Slurm's, which has no schema, is as it was when it was checked."""
+    all = json.loads(CHECKED.read_text())
+    assert sorted([*all, "slurm.sh"]) == sorted(p.name for p in JOBS.iterdir())
+    for name, noted in all.items():
+        now = hashlib.sha256((JOBS / name).read_bytes()).hexdigest()
+        how = "CHASKI_CHECKED=write make soak-jobs"
+        assert now == noted["sha256"], f"{name} changed since {noted['schema']} checked it: {how}"

@@ -47,7 +47,9 @@ source of the recipe is opened for its columns.`,
 			switch {
 			case err != nil:
 				return err
-			case j.Places() && (out == "-" || out == ""):
+			case out == "":
+				return console.Usagef("--output is empty; leave the flag out to write to standard output")
+			case j.Places() && out == "-":
 				return console.Usagef("--output is missing: the container to write")
 			case statistics != "" && container.SamePath(statistics, out):
 				return console.Usagef("--stats %s would replace %s", statistics, out)

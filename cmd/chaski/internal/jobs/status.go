@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
+	"github.com/chaski-eo/chaski/cmd/chaski/internal/flags"
 	"github.com/chaski-eo/chaski/job"
 	"github.com/chaski-eo/chaski/job/page"
 )
@@ -51,7 +52,7 @@ the slowest shards, the errors by kind, bytes, requests and hosts; it is one fil
 	}
 	cmd.Flags().BoolVar(&check, "check", false, "read all results: damaged ones do not count")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	cmd.Flags().StringVar(&html, "html", "", "write a page to this `FILE`")
+	flags.NonEmptyVar(cmd.Flags(), &html, "html", "write a page to this `FILE`")
 	return cmd
 }
 

@@ -2,11 +2,11 @@ package open
 
 import (
 	"context"
-	"errors"
 	"strings"
 
 	"gocloud.dev/blob"
 
+	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/source/blobsource"
 	"github.com/chaski-eo/chaski/source/blobsource/s3"
@@ -24,7 +24,8 @@ func Bucket(ctx context.Context, uri string) (b *blob.Bucket, key string, done f
 	scheme, rest, _ := strings.Cut(uri, "://")
 	name, key, _ := strings.Cut(rest, "/")
 	if name == "" {
-		return nil, "", nil, errors.New(uri + ": the URI has no bucket")
+		err := fault.New(fault.Unsupported, "URI", fault.NoOffset, "it has no bucket")
+		return nil, "", nil, fault.WithFile(err, uri)
 	}
 	var d blobsource.Driver
 	if scheme == "s3" {
