@@ -98,10 +98,17 @@ func (m *memory) grant(n, spare int64) bool {
 	return m.taken+n+spare <= m.granted
 }
 
+// full reports whether the bound is in the way of n bytes more.
+func (m *memory) full(n int64) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.taken-m.idle.Bytes()+n > m.bound
+}
+
 // seatable reports whether a client with seats of own bytes may wait for n more: for one batch, or for as many as
 // prefetching takes within seatShare. It does not help where the bound is in the way.
 func (m *memory) seatable(own, n int64) bool {
-	if own > 0 && own+n > min(autoBatches*n, m.budget.Limit()/seatShare) {
+	if own >= n && own+n > min(autoBatches*n, m.budget.Limit()/seatShare) {
 		return false
 	}
 	m.mu.Lock()

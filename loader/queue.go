@@ -36,6 +36,7 @@ type queue struct {
 	all     share
 	closed  bool           // then no ticket waits
 	blocked bool           // tickets wait, and there is no room for them
+	head    *Pending       // the ticket that all wait for, because of the bound; nil: none
 	seats   map[any]*seats // by client
 }
 
@@ -139,14 +140,20 @@ func (q *queue) take(ctx context.Context) *Pending {
 		q.mu.Lock()
 		p := q.next()
 		q.blocked = p == nil && q.all.turns.Len() > 0
+		head := q.head
 		q.mu.Unlock()
 		if p != nil {
 			return p
+		}
+		stop := func() bool { return true }
+		if head != nil { // others wait behind it, so they must not wait for a ticket that is cancelled
+			stop = context.AfterFunc(head.ctx, q.poke)
 		}
 		select {
 		case <-q.more:
 		case <-ctx.Done():
 		}
+		stop()
 	}
 	return nil
 }
@@ -154,6 +161,7 @@ func (q *queue) take(ctx context.Context) *Pending {
 // next takes the next ticket out of the queue with memory for it, or returns nil if there is room for none. It needs
 // the lock. Of a client without room it looks at no more than the first ticket of each stream.
 func (q *queue) next() *Pending {
+	q.head = nil
 	bound := q.bound
 	if q.now != nil {
 		bound = q.now()
@@ -184,6 +192,10 @@ func (q *queue) next() *Pending {
 				continue
 			}
 			if !q.reserve(p, spare-min(own, client.held+n)+min(own, client.held)) {
+				if q.memory.full(n) { // smaller tickets of others would hold it up for ever
+					q.head = p
+					return nil
+				}
 				q.ask(stream, p, own)
 				break
 			}

@@ -194,6 +194,41 @@ func TestWindowsUnderPressure(t *testing.T) {
 	}
 }
 
+// TestSmallTicketsLeaveRoomForLargeOnes: a ticket that takes most of the memory gets it, although another client always
+// has small ones that would fit. Once it is cancelled, nobody waits for it.
+func TestSmallTicketsLeaveRoomForLargeOnes(t *testing.T) {
+	q := newQueue(1000, 8)
+	q.memory = newMemory(1000, resources.NewHeap, nil, 0, q.poke)
+	large, small := newAsker(t, q, "large", "", 80), newAsker(t, q, "small", "", 10)
+	release := func(a *asker) {
+		q.memory.give(resources.NewHeap(10*a.rows), false)
+		a.release()
+	}
+	small.ask(100)
+	for give(t, q, large, small) != nil {
+	}
+	large.ask(2)
+	for i := 0; len(large.taken) == 0; i++ {
+		if i > 20 {
+			t.Fatal("20 batches have come back, and the large ticket still waits")
+		}
+		release(small)
+		give(t, q, large, small)
+	}
+	release(large)
+	for len(small.taken) < 3 {
+		if give(t, q, large, small) == nil {
+			break
+		}
+	}
+	large.cancel()
+	for a := large; a == large; {
+		if a = give(t, q, large, small); a == nil {
+			t.Fatal("the small tickets wait for one that is cancelled")
+		}
+	}
+}
+
 // TestSmallWindows: where memory has no batch for each, each may have one.
 func TestSmallWindows(t *testing.T) {
 	q := newQueue(160, 8)
