@@ -1,5 +1,5 @@
-// Package picture reads PNG and JPEG files as rasters of one chunk: labels, and sets of photographs. They have no
-// place on the ground.
+// Package picture reads PNG and JPEG files as rasters of one chunk: labels, and sets of photographs. It also reads
+// arrays in .npy files (package npy), as rasters of uncompressed strips. They have no place on the ground.
 //
 // A PNG (PNG Specification, third edition) has the bands of its colour type, as uint8 or uint16. Samples of fewer than
 // 8 bits become bytes without scaling, palettes stay indices, and its nodata is the transparent value of a grey image,
@@ -12,12 +12,13 @@ import (
 
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/picture/npy"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/tiff"
 )
 
 // Magics are the first bytes of files that this package reads, cut to the shortest that tells them from others.
-var Magics = [...]string{"\x89PNG", "\xff\xd8\xff"}
+var Magics = [...]string{"\x89PNG", "\xff\xd8\xff", npy.Magic[:4]}
 
 // Codecs returns the decompressors for such files.
 func Codecs() chunk.Codecs {
@@ -49,9 +50,15 @@ func Open(ctx context.Context, r source.Reader, maxChunk int) (*chunk.Index, err
 		return nil, err
 	}
 	var x *chunk.Index
-	if string(first) == Magics[0] {
+	switch string(first) {
+	case Magics[0]:
 		x, err = h.png()
-	} else {
+	case Magics[2]:
+		if x, err = h.numpy(); err != nil {
+			return nil, err
+		}
+		return x, x.Validate(r.Size(), maxChunk)
+	default:
 		x, err = h.jpeg()
 	}
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"io"
 	"io/fs"
 	"net/url"
 	"os"
@@ -337,6 +338,19 @@ func (r *Roots) ReadDir(path string) ([]fs.DirEntry, error) {
 		return cmp.Or(err, dir.Close())
 	})
 	return list, err
+}
+
+// Some returns the names of up to n entries of a directory, in no order. It does not read the others.
+func (r *Roots) Some(path string, n int) ([]string, error) {
+	f, err := r.openFile(path)
+	if err != nil {
+		return nil, err
+	}
+	names, err := f.Readdirnames(n)
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	return names, cmp.Or(err, f.Close())
 }
 
 // entries lists a directory with what its entries are now: fs.DirEntry.Info would look by name later.

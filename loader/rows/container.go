@@ -459,6 +459,9 @@ func (c *Container) place(ctx context.Context, e taco.Entry, x *chunk.Index) (ca
 			return a, a.Fault(err)
 		}
 		x, a.Bytes, a.Place = read.Index, read.Bytes, read.Place
+		if n := len(e.Head); n > 0 { // which is not in the file
+			x, a.Bytes = x.Shift(-int64(n)), nil
+		}
 	}
 	// The index must stay within the raster's own bytes. Otherwise a forged raster would show its
 	// neighbours in the container.
@@ -485,6 +488,10 @@ func (c *Container) file(ctx context.Context, e taco.Entry, x *chunk.Index) (cat
 // index returns the chunk index and the place of an entry, from the index cache or from the entry's header. Its bytes
 // are all of the entry's if they were read with the header, else nil.
 func (c *Container) index(ctx context.Context, f *ContainerFile, e taco.Entry) (catalog.Asset, error) {
+	if len(e.Head) > 0 { // it is in memory, and another than a cached one may be for the same bytes
+		a, _, err := catalog.OpenAsset(ctx, sectionOpener{c.options.Opener, e}, f.path, c.options.MaxChunkBytes)
+		return a, Bare(err)
+	}
 	// An index from the cache is checked like one from a stranger. If it is bad, the header
 	// decides.
 	if p, blob, ok := catalog.ParsePlace(f.cache.get(e.Offset, e.Size)); ok {

@@ -20,6 +20,7 @@ import (
 	"github.com/chaski-eo/chaski/loader/rows"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/picture"
+	"github.com/chaski-eo/chaski/picture/npy"
 	"github.com/chaski-eo/chaski/rumi"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog"
@@ -34,6 +35,7 @@ const (
 	KindRumi   = "rumi"
 	KindPNG    = "png"
 	KindJPEG   = "jpeg"
+	KindNPY    = "npy"
 	KindFrame  = "openzl frame"
 	KindTable  = "parquet" // any Parquet file but a catalog
 	KindAssets = "catalog" // a Parquet file that holds the indexes of its assets
@@ -219,7 +221,7 @@ func (i *FileInfo) file(ctx context.Context, path string, o resources.Options) e
 	switch kind := sniff(head, path); kind {
 	case KindTIFF, KindRumi:
 		return i.tiff(ctx, r, kind, o)
-	case KindPNG, KindJPEG:
+	case KindPNG, KindJPEG, KindNPY:
 		return i.picture(ctx, r, kind, o)
 	case KindTable:
 		return i.table(ctx, r)
@@ -252,6 +254,8 @@ func sniff(head []byte, path string) string {
 			return KindRumi
 		case s == picture.Magics[0]:
 			return KindPNG
+		case s == npy.Magic[:4]:
+			return KindNPY
 		case picture.Is(head):
 			return KindJPEG
 		}
@@ -386,7 +390,7 @@ func (i *FileInfo) tiff(ctx context.Context, r source.Reader, kind string, o res
 	return err
 }
 
-// picture describes a PNG or JPEG file.
+// picture describes a PNG, JPEG or .npy file.
 func (i *FileInfo) picture(ctx context.Context, r source.Reader, kind string, o resources.Options) error {
 	i.Kind = kind
 	x, err := picture.Open(ctx, r, o.MaxChunkBytes)

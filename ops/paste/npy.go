@@ -6,11 +6,9 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"regexp"
-	"strconv"
-	"strings"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/picture/npy"
 )
 
 // Windows reads the windows of a float32 array (n, bands, height, width) from a NumPy file (NumPy Enhancement
@@ -22,67 +20,33 @@ type Windows struct {
 	buf            []byte // one row of a window
 }
 
-// header matches the header that NumPy writes. Python's full syntax of dicts is not needed, because the NEP fixes the
-// order of the keys.
-var header = regexp.MustCompile(
-	`^\{'descr': '([^']*)', 'fortran_order': (True|False), 'shape': \(([0-9, ]*)\), *\}\s*$`)
-
-// maxHeader is the longest header that is read, in bytes: the limit of version 1.0, which four lengths never reach.
-const maxHeader = 1 << 16
-
 // NewWindows reads the header of a NumPy file. Its errors have the kind fault.Corrupt, fault.Limit for a header over
 // 64 KiB, or fault.Unsupported for arrays of another shape, dtype or order.
 func NewWindows(r io.Reader) (*Windows, error) {
 	bad := func(kind fault.Kind, format string, args ...any) error {
 		return fault.New(kind, "npy header", 0, format, args...)
 	}
-	in := bufio.NewReaderSize(r, 1<<16)
-	var magic [8]byte
-	if _, err := io.ReadFull(in, magic[:]); err != nil || string(magic[:6]) != "\x93NUMPY" {
-		return nil, bad(fault.Corrupt, "this is not a NumPy file")
-	}
-	length := make([]byte, 2)
-	if magic[6] > 1 {
-		length = make([]byte, 4)
-	}
-	if _, err := io.ReadFull(in, length); err != nil {
-		return nil, bad(fault.Corrupt, "it ends early")
-	}
-	n := binary.LittleEndian.Uint32(append(length, 0, 0)[:4])
-	if n > maxHeader {
-		return nil, bad(fault.Limit, "it has %d bytes: at most %d are read", n, maxHeader)
-	}
-	text := make([]byte, n)
-	if _, err := io.ReadFull(in, text); err != nil {
-		return nil, bad(fault.Corrupt, "it ends early")
-	}
-	m := header.FindStringSubmatch(string(text))
-	if m == nil {
-		return nil, bad(fault.Corrupt, "%q is not a header", text)
-	}
-	shape, ok := lengths(m[3])
-	if m[1] != "<f4" || m[2] != "False" || !ok {
-		return nil, bad(fault.Unsupported,
-			"the array has shape (%s) and dtype %s: predictions must be (windows, bands, height, width) of "+
-				"<f4 in C order", m[3], m[1])
-	}
-	return &Windows{N: shape[0], Bands: shape[1], H: shape[2], W: shape[3], in: in}, nil
-}
-
-// lengths reads a shape of four axes.
-func lengths(text string) (shape [4]int, ok bool) {
-	parts := strings.Split(strings.TrimSuffix(strings.ReplaceAll(text, " ", ""), ","), ",")
-	if len(parts) != 4 {
-		return shape, false
-	}
-	for i, p := range parts {
-		v, err := strconv.Atoi(p)
-		if err != nil || v < 0 || v > math.MaxInt32 {
-			return shape, false
+	in := bufio.NewReaderSize(r, 1<<17) // Peek sees the largest header that is read
+	a, err := npy.Parse(func(off int64, n int) ([]byte, error) {
+		b, err := in.Peek(int(off) + n)
+		if err != nil {
+			return nil, bad(fault.Corrupt, "it ends early")
 		}
-		shape[i] = v
+		return b[off:], nil
+	})
+	if err != nil {
+		return nil, err
 	}
-	return shape, true
+	if a.Descr != "<f4" || a.Fortran || len(a.Shape) != 4 {
+		return nil, bad(fault.Unsupported,
+			"the array has shape %d and dtype %s: predictions must be (windows, bands, height, width) of "+
+				"<f4 in C order", a.Shape, a.Descr)
+	}
+	if _, err := in.Discard(a.Size); err != nil {
+		return nil, err
+	}
+	shape := a.Shape
+	return &Windows{N: shape[0], Bands: shape[1], H: shape[2], W: shape[3], in: in}, nil
 }
 
 // Read fills dst, which must have Bands·H·W elements, with window j. Windows must be read in order, from 0. A file that

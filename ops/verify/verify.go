@@ -297,7 +297,7 @@ func (w *worker) check(ctx context.Context, i int, path string) error {
 		return err
 	}
 	switch info.Kind {
-	case survey.KindTIFF, survey.KindRumi, survey.KindPNG, survey.KindJPEG:
+	case survey.KindTIFF, survey.KindRumi, survey.KindPNG, survey.KindJPEG, survey.KindNPY:
 		// A rumi file of an unknown generation has no TIFF part: Inspect says so in Unreadable, and raster fails.
 		if info.TIFF != nil && info.TIFF.Chain != "" {
 			w.sum.Notes = append(w.sum.Notes, path+": more TIFF directories are not read: "+info.TIFF.Chain)

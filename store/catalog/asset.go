@@ -131,6 +131,7 @@ const (
 	FormatRumi = "rumi"
 	FormatPNG  = "png"
 	FormatJPEG = "jpeg"
+	FormatNPY  = "npy"
 )
 
 // Meta is what a catalog keeps of an asset besides its index.
@@ -239,8 +240,11 @@ func readAsset(ctx context.Context, r source.Reader, maxChunk int) (a Asset, m M
 			return a, m, err
 		}
 		m.Format, m.Blob = FormatPNG, a.Index.AppendBlob(nil)
-		if a.Index.Codec == chunk.JPEG {
+		switch a.Index.Codec {
+		case chunk.JPEG:
 			m.Format = FormatJPEG
+		case chunk.Raw:
+			m.Format = FormatNPY
 		}
 		return a, m, nil
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/chaski-eo/chaski/internal/crash"
 	"github.com/chaski-eo/chaski/internal/lru"
 	"github.com/chaski-eo/chaski/store/taco/internal/model"
+	"github.com/chaski-eo/chaski/store/taco/internal/shards"
 	"github.com/chaski-eo/chaski/store/taco/internal/taco2"
 	"github.com/chaski-eo/chaski/tables"
 	"github.com/chaski-eo/chaski/tiff"
@@ -195,6 +196,16 @@ func (d *Dataset) Format() string {
 		return "TACO 2 (TACOLLECTION)"
 	}
 	return d.parts[0].Format()
+}
+
+// InShards reports whether the dataset is one of MDS or WebDataset, whose ids below the samples are names of columns or
+// extensions.
+func (d *Dataset) InShards() bool {
+	if len(d.parts) == 0 {
+		return false
+	}
+	_, is := d.parts[0].(*shards.Container)
+	return is
 }
 
 // Collection returns the JSON document about the dataset: that of a TACOLLECTION.json, otherwise

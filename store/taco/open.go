@@ -16,6 +16,7 @@ import (
 	"github.com/chaski-eo/chaski/internal/lru"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/taco/internal/model"
+	"github.com/chaski-eo/chaski/store/taco/internal/shards"
 	"github.com/chaski-eo/chaski/store/taco/internal/taco2"
 	"github.com/chaski-eo/chaski/store/taco/internal/tortilla"
 	"github.com/chaski-eo/chaski/tables"
@@ -76,11 +77,13 @@ const (
 	folderFormat
 	tacollection
 	tortillaFormat
+	tarFormat
+	mdsFormat
 )
 
 // headBytes is the number of bytes that are read to identify a format. The headers of all formats
-// fit into it.
-const headBytes = 256
+// fit into it: the longest is that of a member of a tar file.
+const headBytes = shards.TarBlock
 
 // identify returns the format of a path. If it is a file, it also returns an open reader and its
 // first bytes.
@@ -100,6 +103,9 @@ func identify(ctx context.Context, o source.Opener, uri string) (f format, r sou
 	// A server that does not answer would let every further name wait as long.
 	if unreachable(err) {
 		return none, nil, nil, err
+	}
+	if isTars(ctx, o, uri) {
+		return tarFormat, nil, nil, nil
 	}
 	f, ferr := identifyDirectory(ctx, o, uri)
 	if f == none {
@@ -139,6 +145,8 @@ func tellBytes(head []byte) format {
 		return tortillaFormat
 	case bytes.HasPrefix(bytes.TrimLeft(head, " \t\r\n"), []byte("{")):
 		return tacollection
+	case shards.IsTar(head):
+		return tarFormat
 	}
 	return none
 }
@@ -148,9 +156,12 @@ func identifyDirectory(ctx context.Context, o source.Opener, uri string) (format
 	for _, c := range [...]struct {
 		name string
 		f    format
-	}{{"METADATA/level0.parquet", folderFormat}, {"level0.parquet", tacocatFolder}, {"COLLECTION.json", folderFormat}} {
+	}{{"METADATA/level0.parquet", folderFormat}, {"level0.parquet", tacocatFolder}, {"COLLECTION.json", folderFormat},
+		{shards.IndexName, mdsFormat}} {
 		r, err := o.Open(ctx, taco2.Join(uri, c.name))
 		if err == nil && readsHTMLPage(ctx, uri, r) {
+			err = r.Close()
+		} else if err == nil && c.f == mdsFormat && !shards.IsMDS(ctx, r) { // others have files of this name, too
 			err = r.Close()
 		} else if err == nil {
 			return c.f, r.Close()
@@ -172,12 +183,13 @@ func Is(ctx context.Context, o source.Opener, uri string) bool {
 	case ".tacozip", ".taco", ".tortilla", ".tacocat":
 		return true
 	}
-	if name == "__TACOCAT__" || name == "TACOLLECTION.json" {
+	if name == "__TACOCAT__" || name == "TACOLLECTION.json" || isTarPattern(uri) {
 		return true
 	}
 	f, r, _, err := identify(ctx, o, uri)
 	if r != nil {
-		return errors.Join(err, r.Close()) == nil && f != none && f != tacollection
+		is := f != none && (f != tacollection || name == shards.IndexName && shards.IsMDS(ctx, r))
+		return errors.Join(err, r.Close()) == nil && is
 	}
 	if err != nil {
 		return ctx.Err() == nil && !unreachable(err) && catalogIn(ctx, o, uri) != ""
@@ -315,11 +327,21 @@ func (d *Dataset) openOne(ctx context.Context, uri string, o Options, listed boo
 	case tacocatFolder:
 		c, err = orNil(taco2.OpenTacocatFolder(ctx, d.opener, uri, base, o.Limits))
 	case tacollection:
+		if path.Base(uri) == shards.IndexName && shards.IsMDS(ctx, r) {
+			if err = r.Close(); err == nil {
+				c, err = orNil(shards.OpenMDS(ctx, d.opener, base, taco2.Join))
+			}
+			break
+		}
 		if !listed {
 			return d.openCollection(ctx, uri, base, r, o)
 		}
 		err = fault.New(fault.Corrupt, "TACOLLECTION.json", fault.NoOffset, "is listed by another TACOLLECTION.json")
 		err = errors.Join(fault.WithFile(err, uri), r.Close())
+	case tarFormat:
+		c, err = orNil(openTars(ctx, d.opener, uri, r))
+	case mdsFormat:
+		c, err = orNil(shards.OpenMDS(ctx, d.opener, uri, taco2.Join))
 	case tortillaFormat:
 		c, err = tortilla.Open(ctx, uri, r, head, o.Limits)
 	default:

@@ -104,8 +104,40 @@ func Section(ctx context.Context, o source.Opener, e Entry) (source.Reader, erro
 		err = fault.WithFile(fault.WithPart(err, "sample "+e.Path, 0), e.URI)
 		return nil, errors.Join(err, r.Close())
 	}
+	if len(e.Head) > 0 {
+		return &prefixed{s, e.Head}, nil
+	}
 	return s, nil
 }
+
+// prefixed reads a header and the bytes of a reader behind it.
+type prefixed struct {
+	source.Reader
+	head string
+}
+
+// Size implements source.Reader.
+func (p *prefixed) Size() int64 { return int64(len(p.head)) + p.Reader.Size() }
+
+// ReadAt implements source.Reader.
+func (p *prefixed) ReadAt(ctx context.Context, b []byte, off int64) error {
+	at := int64(len(p.head))
+	if off < 0 || off > p.Size() || int64(len(b)) > p.Size()-off {
+		return fault.New(fault.Corrupt, "byte range", off, "%d bytes reach past the sample's %d", len(b), p.Size())
+	}
+	if off < at {
+		n := copy(b, p.head[off:])
+		b, off = b[n:], at
+	}
+	if len(b) == 0 {
+		return ctx.Err()
+	}
+	return p.Reader.ReadAt(ctx, b, off-at)
+}
+
+// Gap implements source.Gapped, ETag source.Tagged. They are those of the object.
+func (p *prefixed) Gap() int64   { return source.Gap(p.Reader) }
+func (p *prefixed) ETag() string { return source.ETag(p.Reader) }
 
 // SectionOf returns a reader of size bytes of r from offset off on. Closing it closes r. Bytes past
 // the end of r are fault.Corrupt.

@@ -17,7 +17,7 @@ func VSI(e Entry) string {
 			break // what follows a scheme may look like another one, and a map has no order
 		}
 	}
-	if e.Offset == Whole {
+	if e.Offset == Whole || e.Kind == Folder && uri == "" { // a folder of shards is nowhere
 		return uri
 	}
 	return fmt.Sprintf("/vsisubfile/%d_%d,%s", e.Offset, e.Size, uri)

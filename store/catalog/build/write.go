@@ -83,6 +83,8 @@ type Member struct {
 	File, Path string
 	// Offset and Length are its byte range in the file; both are -1 if it is a file of its own.
 	Offset, Length int64
+	// Head is how many bytes of what Open opens stand before the byte range, and are not in the file.
+	Head int64
 	// Known is what is known about the file.
 	Known source.Known
 	// Open opens its byte range.
@@ -435,6 +437,9 @@ func readRow(ctx context.Context, f namedFile, o Options) (rowio.Row, error) {
 			return rowio.Row{}, fault.WithFile(err, name)
 		}
 		m.Size, a.ETag = f.member.Known.Size, f.member.Known.ETag
+		if f.member.Head > 0 {
+			m.Blob = x.Shift(-f.member.Head).AppendBlob(nil)
+		}
 	}
 	r := rowio.Row{
 		URI: f.uri, Bands: int32(x.StepBands()), Height: int32(x.Height), Width: int32(x.Width),

@@ -8,6 +8,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/store/catalog/build"
 	"github.com/chaski-eo/chaski/store/taco"
 )
@@ -39,9 +40,11 @@ func Of(ctx context.Context, files source.Opener, path string) ([]build.Member, 
 		if err != nil {
 			return nil, err
 		}
-		switch strings.ToLower(filepath.Ext(e.ID)) {
-		case "", ".tif", ".tiff", ".rumi":
-		default:
+		is, err := isRaster(ctx, files, d, e)
+		if err != nil {
+			return nil, err
+		}
+		if !is {
 			continue
 		}
 		// The catalog needs the size and the ETag of the file around the sample, to notice that it changed.
@@ -51,11 +54,29 @@ func Of(ctx context.Context, files source.Opener, path string) ([]build.Member, 
 			}
 		}
 		all = append(all, build.Member{
-			File: e.URI, Path: e.Path, Offset: e.Offset, Length: e.Size, Known: e.Object,
+			File: e.URI, Path: e.Path, Offset: e.Offset, Length: e.Size, Known: e.Object, Head: int64(len(e.Head)),
 			Open: func(ctx context.Context) (source.Reader, error) { return taco.Section(ctx, files, e) },
 		})
 	}
 	return all, nil
+}
+
+// isRaster reports whether a sample is a raster: by its id, or in shards, whose ids are names of columns or extensions,
+// by its first bytes.
+func isRaster(ctx context.Context, files source.Opener, d *taco.Dataset, e taco.Entry) (bool, error) {
+	if !d.InShards() {
+		switch strings.ToLower(filepath.Ext(e.ID)) {
+		case "", ".tif", ".tiff", ".rumi":
+			return true, nil
+		}
+		return false, nil
+	}
+	r, err := taco.Section(ctx, files, e)
+	if err != nil {
+		return false, err
+	}
+	is := catalog.IsRaster(ctx, r)
+	return is, r.Close()
 }
 
 // knownOf opens a file to learn what is known of it, once.

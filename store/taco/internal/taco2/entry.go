@@ -41,7 +41,7 @@ func (c *Container) Entry(ctx context.Context, k, row int) (model.Entry, error) 
 	}
 	// The id becomes part of a path in a FOLDER, so that a hostile container must not lead out of
 	// it.
-	if climbs(e.ID) {
+	if model.Climbs(e.ID) {
 		return e, c.row(fault.Corrupt, k, row, "id %q could lead out of its folder", e.ID)
 	}
 	switch t := l.types.Bytes(row); string(t) {

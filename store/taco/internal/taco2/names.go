@@ -3,6 +3,8 @@ package taco2
 import (
 	"strings"
 	"unicode/utf8"
+
+	"github.com/chaski-eo/chaski/store/taco/internal/model"
 )
 
 // PadPrefix begins the ids of placeholders, which fill up a folder.
@@ -39,20 +41,7 @@ func BadID(id string) string {
 	return ""
 }
 
-// climbs reports whether a relative path could lead out of its folder.
-func climbs(path string) bool {
-	if path == "" || path[0] == '/' || strings.ContainsAny(path, "\\:\x00") {
-		return true
-	}
-	for _, part := range strings.Split(strings.TrimSuffix(path, "/"), "/") {
-		if part == "" || part == "." || part == ".." {
-			return true
-		}
-	}
-	return false
-}
-
 // badSource reports whether the name of a source file could lead out of its folder.
 func badSource(name string) bool {
-	return climbs(strings.ReplaceAll(name, ":", "_")) || strings.HasSuffix(name, "/")
+	return model.Climbs(strings.ReplaceAll(name, ":", "_")) || strings.HasSuffix(name, "/")
 }

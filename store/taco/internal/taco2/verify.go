@@ -116,7 +116,7 @@ func (c *Container) verifyRow(ctx context.Context, l *level, k, i int) error {
 
 // verifyPath checks that the relative path of a row has the ids from level 0 down.
 func (c *Container) verifyPath(ctx context.Context, k, i int, relative string) error {
-	if climbs(relative) {
+	if model.Climbs(relative) {
 		return c.row(fault.Corrupt, k, i, "%s %q is not a path below DATA", ColumnRelative, relative)
 	}
 	path, err := c.path(ctx, k, i)

@@ -235,8 +235,8 @@ func TestNames(t *testing.T) {
 	for path, want := range map[string]bool{"a": false, "a/b": false, "a/b/": false, "a b": false, "": true,
 		"/a": true, "../a": true, "a/../b": true,
 		"a/./b": true, "a//b": true, `a\b`: true, "c:/x": true, "a/..": true, "/": true, "a//": true} {
-		if climbs(path) != want {
-			t.Errorf("climbs(%q) is not %v", path, want)
+		if model.Climbs(path) != want {
+			t.Errorf("model.Climbs(%q) is not %v", path, want)
 		}
 	}
 	for name, want := range map[string]bool{"part0.tacozip": false, "sub/part0.tacozip": false,

@@ -1,8 +1,8 @@
-// Package npy writes the header of NumPy array files, format version 1.0 (NumPy Enhancement
-// Proposal 1): the data that follow are the little-endian bytes of the array in C order.
+// Package npy reads and writes the header of NumPy array files (NumPy Enhancement Proposal 1): version 1.0 is written,
+// 1.0 to 3.0 are read. The data that follow are written as the little-endian bytes of the array in C order.
 //
 // Not supported: sample types that NumPy has no name for (complex integers, complex float16,
-// bfloat16).
+// bfloat16), and structures.
 package npy
 
 import (

@@ -1,0 +1,72 @@
+package picture
+
+import (
+	"math"
+
+	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/picture/npy"
+)
+
+// stripBytes is about the size of a chunk of an array: a window reads the rows that it touches and few others, in reads
+// that a disk does in one go.
+const stripBytes = 256 << 10
+
+// numpy reads the header of a .npy file: an array (rows, columns), or of three axes, whose bands are the last axis if
+// that is shorter than the first, and otherwise the first.
+func (h *header) numpy() (*chunk.Index, error) {
+	a, err := npy.Parse(h.at)
+	if err != nil {
+		return nil, err
+	}
+	d, big, ok := a.DType()
+	if !ok || a.Fortran && len(a.Shape) > 1 {
+		return nil, fault.New(fault.Unsupported, "npy header", 0,
+			"an array of dtype %q, in Fortran order: %t: samples are numbers, in C order", a.Descr, a.Fortran)
+	}
+	x, err := array(d, a.Shape, int64(a.Size), h.r.Size())
+	if x != nil {
+		x.BigEndian = big && d.Size() > 1
+	}
+	return x, err
+}
+
+// array makes the index of an array whose samples begin at an offset of a file of size bytes.
+func array(d chunk.DType, shape []int, off, size int64) (*chunk.Index, error) {
+	x := &chunk.Index{DType: d, Codec: chunk.Raw, Predictor: chunk.NoPredictor, Bands: 1, CutEdge: true}
+	planes := 1
+	switch {
+	case len(shape) == 2:
+		x.Height, x.Width = shape[0], shape[1]
+	case len(shape) == 3 && shape[2] < shape[0]:
+		x.Height, x.Width, x.Bands, x.Inner = shape[0], shape[1], shape[2], chunk.YXB
+	case len(shape) == 3:
+		x.Bands, x.Height, x.Width, planes = shape[0], shape[1], shape[2], shape[0]
+	default:
+		return nil, fault.New(fault.Unsupported, "array", fault.NoOffset,
+			"its shape is %d: rasters have two axes, or three with bands", shape)
+	}
+	line := int64(d.Size())
+	for _, n := range []int{x.Bands / planes, x.Width} {
+		if n < 1 || int64(n) > math.MaxInt32 || line > math.MaxInt32 {
+			return nil, fault.New(fault.Unsupported, "array", fault.NoOffset, "its shape is %d", shape)
+		}
+		line *= int64(n) // of three numbers below 2^31, of which the first two make one below 2^62
+	}
+	// Sizes are compared before they are multiplied: a header may claim any shape.
+	if room := (size - off) / line; x.Height < 1 || planes < 1 || off > size || int64(x.Height) > room ||
+		int64(planes) > room/int64(x.Height) {
+		return nil, fault.New(fault.Corrupt, "array", off, "samples of shape %d do not fit into %d bytes", shape,
+			size-off)
+	}
+	x.ChunkB, x.ChunkW = x.Bands/planes, x.Width
+	x.ChunkH = int(min(max(stripBytes/line, 1), int64(x.Height)))
+	for row := 0; row < x.Height; row += x.ChunkH {
+		rows := int64(min(x.ChunkH, x.Height-row))
+		for p := range planes {
+			before := int64(p)*int64(x.Height) + int64(row)
+			x.Ranges = append(x.Ranges, chunk.Range{Off: off + line*before, Len: line * rows})
+		}
+	}
+	return x, nil
+}

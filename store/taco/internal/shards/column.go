@@ -1,0 +1,179 @@
+package shards
+
+import (
+	"bytes"
+	"encoding/json"
+	"math"
+	"strconv"
+	"unicode/utf8"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/tables"
+)
+
+// column collects the values of a column of level 0, which samples may lack.
+type column struct {
+	name   string
+	rows   []int32
+	values []any // int64, float64, bool or string
+}
+
+// columns are those of a dataset, in the order in which they were first seen.
+type columns struct {
+	list  []*column
+	at    map[string]int
+	cells int64
+}
+
+// add adds a value of a sample, or nothing for nil.
+func (c *columns) add(row int, name string, v any) {
+	i, ok := c.at[name]
+	if !ok {
+		if c.at == nil {
+			c.at = map[string]int{}
+		}
+		i = len(c.list)
+		c.at[name] = i
+		c.list = append(c.list, &column{name: name})
+	}
+	if v != nil {
+		k := c.list[i]
+		k.rows, k.values = append(k.rows, int32(row)), append(k.values, v)
+	}
+}
+
+// join adds the columns of a shard, whose first sample is the given row.
+func (c *columns) join(of *columns, first int) {
+	for _, k := range of.list {
+		c.add(0, k.name, nil)
+		to := c.list[c.at[k.name]]
+		for _, row := range k.rows {
+			to.rows = append(to.rows, row+int32(first))
+		}
+		to.values = append(to.values, k.values...)
+	}
+}
+
+// cellBytes is about what a value takes in a column, and fewCells is what any dataset may have. Samples that lack a
+// column take as much there, so that a file of few bytes could otherwise ask for any number of rows times columns.
+const (
+	cellBytes    = 16
+	fewBytes     = 64 << 20
+	bytesPerByte = 4
+)
+
+// tooMany refuses columns that take far more memory than the shards have bytes.
+func (c *columns) tooMany(samples int, size int64) error {
+	if int64(len(c.list))*int64(samples) > (fewBytes+bytesPerByte*size)/cellBytes {
+		return fault.New(fault.Limit, "columns", fault.NoOffset, "%d columns of %d samples in %d bytes", len(c.list),
+			samples, size)
+	}
+	return nil
+}
+
+// vector returns the values of n rows. Numbers of both kinds are floats, and other mixtures are strings, as JSON writes
+// the values.
+func (k *column) vector(n int) *tables.Vector {
+	nulls := make([]bool, n)
+	for i := range nulls {
+		nulls[i] = true
+	}
+	var ints, floats, bools, texts int
+	for _, v := range k.values {
+		switch v.(type) {
+		case int64:
+			ints++
+		case float64:
+			floats++
+		case bool:
+			bools++
+		default:
+			texts++
+		}
+	}
+	for _, row := range k.rows {
+		nulls[row] = false
+	}
+	switch {
+	case texts == 0 && floats == 0 && (ints == 0 || bools == 0):
+		out := make([]int64, n)
+		for i, row := range k.rows {
+			switch v := k.values[i].(type) {
+			case int64:
+				out[row] = v
+			case bool:
+				if v {
+					out[row] = 1
+				}
+			}
+		}
+		if bools > 0 {
+			return tables.NewInts(tables.Type{Kind: tables.Bool}, out, nulls)
+		}
+		return tables.NewInts(tables.Type{Kind: tables.Int64, Bits: 64}, out, nulls)
+	case texts == 0 && bools == 0:
+		out := make([]float64, n)
+		for i, row := range k.rows {
+			switch v := k.values[i].(type) {
+			case int64:
+				out[row] = float64(v)
+			case float64:
+				out[row] = v
+			}
+		}
+		return tables.NewFloats(tables.Type{Kind: tables.Float64, Bits: 64}, out, nulls)
+	}
+	out := make([]string, n)
+	for i, row := range k.rows {
+		switch v := k.values[i].(type) {
+		case int64:
+			out[row] = strconv.FormatInt(v, 10)
+		case float64:
+			out[row] = strconv.FormatFloat(v, 'g', -1, 64)
+		case bool:
+			out[row] = strconv.FormatBool(v)
+		case string:
+			out[row] = v
+		}
+	}
+	return tables.NewStrings(out, nulls)
+}
+
+// parseJSON returns a JSON value as one of a column: a number, a boolean, a string, nil for null, or the JSON of a list
+// or an object as a string.
+func parseJSON(b []byte) (any, error) {
+	b = bytes.TrimSpace(b)
+	if !json.Valid(b) || !utf8.Valid(b) {
+		return nil, fault.New(fault.Corrupt, "json", fault.NoOffset, "%.60q is not JSON", b)
+	}
+	switch b[0] {
+	case 'n':
+		return nil, nil
+	case 't', 'f':
+		return b[0] == 't', nil
+	case '"':
+		var s string
+		err := json.Unmarshal(b, &s)
+		return s, err
+	case '{', '[':
+		var short bytes.Buffer
+		err := json.Compact(&short, b)
+		return short.String(), err
+	}
+	if n, err := strconv.ParseInt(string(b), 10, 64); err == nil {
+		return n, nil
+	}
+	f, err := strconv.ParseFloat(string(b), 64)
+	if err != nil && !math.IsInf(f, 0) { // a number beyond the range of float64 is an infinity, as in Python
+		return nil, fault.New(fault.Corrupt, "json", fault.NoOffset, "%.60q is not a number", b)
+	}
+	return f, nil
+}
+
+// text returns a value of UTF-8.
+func text(b []byte) (any, error) {
+	if !utf8.Valid(b) {
+		return nil, fault.New(fault.Corrupt, "text", fault.NoOffset, "is not UTF-8")
+	}
+	return string(b), nil
+}

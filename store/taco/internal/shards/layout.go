@@ -1,0 +1,244 @@
+package shards
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/kernel"
+	"github.com/chaski-eo/chaski/picture/npy"
+)
+
+// layout says how the columns of a sample are stored.
+type layout struct {
+	names     []string
+	encodings []encoding
+	variable  int // columns without a size of their own
+	id        int // the column of ids, -1 without
+}
+
+// encoding is that of a column.
+type encoding struct {
+	size   int64 // -1 if each sample has its own
+	value  func(b []byte) (any, error)
+	array  *arrayEncoding // of arrays, which are files with a header
+	isFile bool
+}
+
+// arrayEncoding is the encoding ndarray, whose dtype and shape stand in the index or before each array.
+type arrayEncoding struct {
+	dtype chunk.DType // Invalid: before each array
+	shape []int       // nil: before each array
+}
+
+// newLayout parses the columns of a shard.
+func newLayout(s *indexShard) (*layout, error) {
+	l := &layout{names: s.Names, id: -1}
+	seen := map[string]bool{}
+	for i, name := range s.Names {
+		e, err := parseEncoding(s.Encodings[i], s.Sizes[i])
+		if err == nil && (seen[name] || name == "" || strings.ContainsAny(name, "/\x00")) {
+			err = fault.New(fault.Corrupt, "", fault.NoOffset, "its name is empty, there twice, or has / or NUL")
+		}
+		if err != nil {
+			return nil, fault.WithPart(err, fmt.Sprintf("column %q", name), fault.NoOffset)
+		}
+		seen[name] = true
+		if e.size < 0 {
+			l.variable++
+		}
+		if name == columnID && !e.isFile {
+			l.id = i
+		}
+		l.encodings = append(l.encodings, e)
+	}
+	return l, nil
+}
+
+// numbers are encodings of fixed size.
+var numbers = map[string]struct {
+	size  int64
+	value func(b []byte) any
+}{
+	"int":     {8, func(b []byte) any { return int64(binary.LittleEndian.Uint64(b)) }},
+	"int64":   {8, func(b []byte) any { return int64(binary.LittleEndian.Uint64(b)) }},
+	"int32":   {4, func(b []byte) any { return int64(int32(binary.LittleEndian.Uint32(b))) }},
+	"int16":   {2, func(b []byte) any { return int64(int16(binary.LittleEndian.Uint16(b))) }},
+	"int8":    {1, func(b []byte) any { return int64(int8(b[0])) }},
+	"uint32":  {4, func(b []byte) any { return int64(binary.LittleEndian.Uint32(b)) }},
+	"uint16":  {2, func(b []byte) any { return int64(binary.LittleEndian.Uint16(b)) }},
+	"uint8":   {1, func(b []byte) any { return int64(b[0]) }},
+	"float64": {8, func(b []byte) any { return math.Float64frombits(binary.LittleEndian.Uint64(b)) }},
+	"float32": {4, func(b []byte) any { return float64(math.Float32frombits(binary.LittleEndian.Uint32(b))) }},
+	"float16": {2, func(b []byte) any { return float64(kernel.Float32FromFloat16(binary.LittleEndian.Uint16(b))) }},
+	"uint64": {8, func(b []byte) any {
+		if n := binary.LittleEndian.Uint64(b); n > math.MaxInt64 {
+			return float64(n) // a column has no type for it beside negative numbers
+		}
+		return int64(binary.LittleEndian.Uint64(b))
+	}},
+}
+
+// fileEncodings are encodings of bytes that are files, or that chaski hands out as they are.
+var fileEncodings = []string{"bytes", "png", "jpeg", "jpeg_array", "jpegarray", "pil", "pkl", "list[pil]", "list[jpeg]",
+	"list[png]"}
+
+// parseEncoding parses the encoding of a column, whose size the index may state.
+func parseEncoding(name string, size *int64) (encoding, error) {
+	bad := func(k fault.Kind, format string, args ...any) (encoding, error) {
+		return encoding{}, fault.New(k, "", fault.NoOffset, format, args...)
+	}
+	e := encoding{size: -1}
+	kind, rest, _ := strings.Cut(name, ":")
+	n, isNumber := numbers[name]
+	switch {
+	case isNumber:
+		e.size, e.value = n.size, func(b []byte) (any, error) { return n.value(b), nil }
+	case kind == "ndarray":
+		e.isFile, e.array = true, &arrayEncoding{}
+		if err := e.array.parse(rest); err != nil {
+			return e, err
+		}
+		if e.array.dtype != chunk.Invalid && e.array.shape != nil {
+			e.size = int64(e.array.dtype.Size())
+			for _, k := range e.array.shape {
+				if int64(k) > math.MaxInt64/e.size {
+					return bad(fault.Limit, "its encoding is %q", name)
+				}
+				e.size *= int64(k)
+			}
+		}
+	case slices.Contains(fileEncodings, name):
+		e.isFile = true
+	case name == "str" || name == "str_decimal":
+		e.value = text
+	case name == "str_int" || name == "str_float":
+		e.value = func(b []byte) (any, error) { return number(string(b)) }
+	case name == "json":
+		e.value = parseJSON
+	default:
+		return bad(fault.Unsupported, "its encoding is %q", name)
+	}
+	if size == nil && e.size < 0 {
+		return e, nil
+	}
+	if size == nil || *size != e.size {
+		return bad(fault.Corrupt, "its encoding is %q, and its size %s", name, sizeText(size))
+	}
+	return e, nil
+}
+
+func sizeText(size *int64) string {
+	if size == nil {
+		return "null"
+	}
+	return strconv.FormatInt(*size, 10)
+}
+
+// number parses a number as Python writes it. Integers beyond int64 stay text.
+func number(s string) (any, error) {
+	if n, err := strconv.ParseInt(s, 10, 64); err == nil {
+		return n, nil
+	}
+	if f, err := strconv.ParseFloat(s, 64); err == nil && strings.ContainsAny(s, ".eEnN") {
+		return f, nil
+	}
+	return text([]byte(s))
+}
+
+// maxAxes is NumPy's limit, but for one that a byte cannot say.
+const maxAxes = 63
+
+// parse reads "DTYPE:SHAPE", "DTYPE" or "".
+func (a *arrayEncoding) parse(s string) (err error) {
+	dtype, shape, given := strings.Cut(s, ":")
+	if dtype != "" {
+		if a.dtype, err = chunk.ParseDType(dtype); err != nil || arrayCode(a.dtype) == 0 {
+			return fault.New(fault.Unsupported, "", fault.NoOffset, "arrays of dtype %q", dtype)
+		}
+	}
+	if !given {
+		return nil
+	}
+	axes := strings.Split(shape, ",")
+	for _, text := range axes {
+		n, err := strconv.ParseInt(text, 10, 32)
+		if err != nil || n < 1 || len(axes) > maxAxes {
+			return fault.New(fault.Corrupt, "", fault.NoOffset, "arrays of shape %q", shape)
+		}
+		a.shape = append(a.shape, int(n))
+	}
+	return nil
+}
+
+// arrayCodes are the numbers of dtypes before an array.
+var arrayCodes = map[byte]chunk.DType{8: chunk.Uint8, 9: chunk.Int8, 16: chunk.Uint16, 17: chunk.Int16,
+	18: chunk.Float16, 32: chunk.Uint32, 33: chunk.Int32, 34: chunk.Float32, 64: chunk.Uint64, 65: chunk.Int64,
+	66: chunk.Float64}
+
+// arrayCode returns the number of a dtype, 0 if arrays cannot have it.
+func arrayCode(d chunk.DType) byte {
+	for code, have := range arrayCodes {
+		if have == d {
+			return code
+		}
+	}
+	return 0
+}
+
+// read reads what stands before an array of size bytes at an offset. It returns the header of a .npy file for it, and
+// how many bytes were read.
+func (a *arrayEncoding) read(w *window, off, size int64) (head string, n int64, err error) {
+	bad := func(format string, args ...any) (string, int64, error) {
+		return "", 0, fault.New(fault.Corrupt, "array", off, format, args...)
+	}
+	b, err := w.bytes(off, int(min(size, 2+8*maxAxes)))
+	if err != nil {
+		return "", 0, err
+	}
+	all := len(b)
+	d, shape := a.dtype, a.shape
+	if d == chunk.Invalid {
+		if len(b) == 0 || arrayCodes[b[0]] == chunk.Invalid {
+			return bad("its dtype is unknown")
+		}
+		d, b = arrayCodes[b[0]], b[1:]
+	}
+	if shape == nil {
+		if len(b) == 0 || len(b)-1 < int(b[0]>>2)<<(b[0]&3) {
+			return bad("it ends in its shape")
+		}
+		axes, each := int(b[0]>>2), 1<<(b[0]&3)
+		b = b[1:]
+		for range axes {
+			var raw [8]byte
+			copy(raw[:], b[:each])
+			k := binary.LittleEndian.Uint64(raw[:])
+			if k < 1 || k > math.MaxInt32 {
+				return bad("an axis of %d", k)
+			}
+			shape, b = append(shape, int(k)), b[each:]
+		}
+	}
+	n = int64(all - len(b))
+	room := (size - n) / int64(d.Size())
+	for _, k := range shape {
+		room /= int64(k)
+	}
+	want := int64(d.Size())
+	for _, k := range shape {
+		if room > 0 {
+			want *= int64(k)
+		}
+	}
+	if room < 1 || want != size-n {
+		return bad("of shape %d and dtype %s in %d bytes", shape, d, size-n)
+	}
+	made, err := npy.Header(d, shape)
+	return string(made), n, err
+}

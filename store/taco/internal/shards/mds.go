@@ -1,0 +1,232 @@
+package shards
+
+import (
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"path"
+	"slices"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/store/taco/internal/model"
+)
+
+// IndexName is the name of the index of a directory of MDS shards.
+const IndexName = "index.json"
+
+// maxIndex limits an index: 64 MiB are 60,000 shards of 1 KiB each, which hold 4 TB of the usual 64 MiB.
+const maxIndex = 64 << 20
+
+// index is index.json. Unknown members are ignored.
+type index struct {
+	Version int           `json:"version"`
+	Shards  []*indexShard `json:"shards"`
+}
+
+type indexShard struct {
+	Format    string    `json:"format"`
+	Version   int       `json:"version"`
+	Samples   int64     `json:"samples"`
+	Names     []string  `json:"column_names"`
+	Encodings []string  `json:"column_encodings"`
+	Sizes     []*int64  `json:"column_sizes"`
+	Raw       *fileInfo `json:"raw_data"`
+	Zip       *fileInfo `json:"zip_data"`
+}
+
+// fileInfo is what the index says of a file.
+type fileInfo struct {
+	Name   string            `json:"basename"`
+	Bytes  int64             `json:"bytes"`
+	Hashes map[string]string `json:"hashes"`
+}
+
+// IsMDS reports whether r is an index of MDS shards.
+func IsMDS(ctx context.Context, r source.Reader) bool {
+	_, err := readIndex(ctx, r)
+	return err == nil
+}
+
+// readIndex reads an index and checks what needs no shard.
+func readIndex(ctx context.Context, r source.Reader) (*index, error) {
+	bad := func(k fault.Kind, format string, args ...any) (*index, error) {
+		return nil, fault.New(k, IndexName, fault.NoOffset, format, args...)
+	}
+	if r.Size() > maxIndex {
+		return bad(fault.Limit, "%d bytes, at most %d", r.Size(), maxIndex)
+	}
+	b := make([]byte, r.Size())
+	if err := r.ReadAt(ctx, b, 0); err != nil {
+		return nil, err
+	}
+	x := &index{}
+	if err := json.Unmarshal(b, x); err != nil {
+		return nil, fault.Wrap(fault.Corrupt, IndexName, fault.NoOffset, err)
+	}
+	if len(x.Shards) == 0 {
+		return bad(fault.Corrupt, "lists no shards")
+	}
+	for i, s := range x.Shards {
+		switch {
+		case s == nil || s.Raw == nil:
+			return bad(fault.Corrupt, "shard %d has no raw_data", i)
+		case s.Format != "mds" || s.Version != 2:
+			return bad(fault.Unsupported, "shard %d is of format %q, version %d: mds, version 2, is read", i, s.Format,
+				s.Version)
+		case model.Climbs(s.Raw.Name) || s.Zip != nil && model.Climbs(s.Zip.Name):
+			return bad(fault.Corrupt, "shard %d is called %q: a name lies below the directory", i, s.Raw.Name)
+		case len(s.Names) == 0 || len(s.Encodings) != len(s.Names) || len(s.Sizes) != len(s.Names):
+			return bad(fault.Corrupt, "shard %d has %d columns, %d encodings and %d sizes", i, len(s.Names),
+				len(s.Encodings), len(s.Sizes))
+		case s.Samples < 0 || s.Samples > maxRows:
+			return bad(fault.Corrupt, "shard %d has %d samples", i, s.Samples)
+		case !slices.Equal(s.Names, x.Shards[0].Names) || !slices.Equal(s.Encodings, x.Shards[0].Encodings):
+			return bad(fault.Unsupported, "shards 0 and %d have different columns: %q and %q", i, x.Shards[0].Names,
+				s.Names)
+		}
+	}
+	return x, nil
+}
+
+// OpenMDS opens a directory of MDS shards. It reads the index and, of each shard, the places and values of its samples.
+func OpenMDS(ctx context.Context, o source.Opener, dir string, join func(dir, name string) string) (*Container, error) {
+	name := join(dir, IndexName)
+	r, err := o.Open(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	x, err := readIndex(ctx, r)
+	if cerr := r.Close(); err == nil {
+		err = cerr
+	}
+	if err != nil {
+		return nil, fault.WithFile(err, name)
+	}
+	layout, err := newLayout(x.Shards[0])
+	if err != nil {
+		return nil, fault.WithFile(err, name)
+	}
+	uris := make([]string, len(x.Shards))
+	for i, s := range x.Shards {
+		uris[i] = join(dir, s.Raw.Name)
+	}
+	c := &Container{opener: o, uri: dir, format: "MDS"}
+	return c, c.read(ctx, uris, func(ctx context.Context, i int, p *part, r source.Reader) error {
+		p.shard.check = x.Shards[i].Raw.checks()
+		return layout.read(ctx, p, r, x.Shards[i])
+	}, func(i int, err error) error {
+		if z := x.Shards[i].Zip; fault.KindOf(err) == fault.NotFound && z != nil {
+			err = fault.New(fault.Unsupported, "shard", fault.NoOffset,
+				"is compressed as a whole, so that its samples have no byte ranges: decompress it to %s beside it",
+				path.Base(x.Shards[i].Raw.Name))
+			return fault.WithFile(err, join(dir, z.Name))
+		}
+		return err
+	})
+}
+
+// read reads the places and values of the samples of a shard.
+func (l *layout) read(ctx context.Context, p *part, r source.Reader, s *indexShard) error {
+	if s.Raw.Bytes != r.Size() {
+		return fault.New(fault.Corrupt, "shard", fault.NoOffset, "%d bytes, and %d by %s", r.Size(), s.Raw.Bytes,
+			IndexName)
+	}
+	w := newWindow(ctx, p.shard.uri, r)
+	b, err := w.bytes(0, 4)
+	if err != nil {
+		return fault.WithPart(err, "header", 0)
+	}
+	if n := binary.LittleEndian.Uint32(b); int64(n) != s.Samples {
+		return fault.New(fault.Corrupt, "header", 0, "%d samples, and %d by %s", n, s.Samples, IndexName)
+	}
+	// The table of offsets lies in the file, so that its size bounds what is allocated.
+	if b, err = w.bytes(4, int(4*(s.Samples+1))); err != nil {
+		return fault.WithPart(err, "offsets", 0)
+	}
+	offs := make([]uint32, s.Samples+1)
+	least := uint32(4 + len(b))
+	for i := range offs {
+		offs[i] = binary.LittleEndian.Uint32(b[4*i:])
+		if offs[i] < least || int64(offs[i]) > r.Size() {
+			return fault.New(fault.Corrupt, "offsets", int64(4+4*i), "sample %d is at %d, after %d in %d bytes", i,
+				offs[i], least, r.Size())
+		}
+		least = offs[i]
+	}
+	for i := range int(s.Samples) {
+		if err := l.sample(w, p, i, int64(offs[i]), int64(offs[i+1])); err != nil {
+			return fault.WithPart(err, fmt.Sprintf("sample %d", i), fault.NoOffset)
+		}
+		if i%4096 == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+// sample reads one sample, from one offset to another.
+func (l *layout) sample(w *window, p *part, row int, from, to int64) error {
+	b, err := w.bytes(from, 4*l.variable)
+	if err != nil {
+		return err
+	}
+	sizes := make([]int64, len(l.encodings))
+	at := from + int64(len(b))
+	end := at
+	for i, e := range l.encodings {
+		if sizes[i] = e.size; e.size < 0 {
+			sizes[i], b = int64(binary.LittleEndian.Uint32(b)), b[4:]
+		}
+		if end += sizes[i]; end > to {
+			return fault.New(fault.Corrupt, "sizes", from, "columns up to %q end at %d, and the sample at %d",
+				l.names[i], end, to)
+		}
+	}
+	if end != to {
+		return fault.New(fault.Corrupt, "sizes", from, "the columns end at %d, and the sample at %d", end, to)
+	}
+	id, count := "", int32(0)
+	for i, e := range l.encodings {
+		name, size := l.names[i], sizes[i]
+		if e.isFile {
+			f := file{name: p.name(name), off: at, size: size, head: -1}
+			if e.array != nil {
+				head, n, err := e.array.read(w, at, size)
+				if err != nil {
+					return fault.WithPart(err, fmt.Sprintf("column %q", name), fault.NoOffset)
+				}
+				f.off, f.size, f.head = at+n, size-n, p.head(head)
+			}
+			p.files, count = append(p.files, f), count+1
+		} else {
+			v, err := value(w, e, at, size)
+			if err != nil {
+				return fault.WithPart(err, fmt.Sprintf("column %q", name), fault.NoOffset)
+			}
+			if i == l.id && v != nil {
+				id = fmt.Sprint(v)
+			} else if i != l.id {
+				p.columns.add(row, name, v)
+			}
+		}
+		at += size
+	}
+	p.ids, p.counts = append(p.ids, id), append(p.counts, count)
+	return nil
+}
+
+// maxValue limits a value of a column: a loader hands out values, not documents.
+const maxValue = 1 << 20
+
+func value(w *window, e encoding, off, size int64) (any, error) {
+	if size > maxValue {
+		return nil, fault.New(fault.Limit, "", off, "a value of %d bytes, at most %d", size, maxValue)
+	}
+	b, err := w.bytes(off, int(size))
+	if err != nil {
+		return nil, err
+	}
+	return e.value(b)
+}

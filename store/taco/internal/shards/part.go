@@ -1,0 +1,156 @@
+package shards
+
+import (
+	"context"
+	"strconv"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/crash"
+	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/store/taco/internal/model"
+	"github.com/chaski-eo/chaski/tables"
+)
+
+// part is what was read of one shard.
+type part struct {
+	shard   shard
+	ids     []string
+	counts  []int32 // files of each sample
+	files   []file  // shard is not set yet
+	names   []string
+	heads   []string
+	columns columns
+	size    int64
+}
+
+// name returns the number of a name of files.
+func (p *part) name(s string) int32 {
+	for i, have := range p.names {
+		if have == s {
+			return int32(i)
+		}
+	}
+	p.names = append(p.names, s)
+	return int32(len(p.names) - 1)
+}
+
+// head returns the number of a header that stands before the bytes of files.
+func (p *part) head(b string) int32 {
+	// The last ones are compared, since samples mostly have the same shapes in turn.
+	for i := len(p.heads) - 1; i >= max(0, len(p.heads)-16); i-- {
+		if p.heads[i] == b {
+			return int32(i)
+		}
+	}
+	p.heads = append(p.heads, b)
+	return int32(len(p.heads) - 1)
+}
+
+// openAtOnce limits the shards that are read at a time.
+const openAtOnce = 8
+
+// read reads all shards and joins what they have. why may replace the error of a shard that cannot be opened.
+func (c *Container) read(ctx context.Context, uris []string, one func(context.Context, int, *part, source.Reader) error,
+	why func(i int, err error) error) error {
+	parts, errs := make([]*part, len(uris)), make([]error, len(uris))
+	var g errgroup.Group
+	g.SetLimit(openAtOnce)
+	for i, uri := range uris {
+		g.Go(func() error {
+			errs[i] = crash.Call(func() (err error) {
+				parts[i], err = openPart(ctx, c.opener, uri, func(p *part, r source.Reader) error {
+					return one(ctx, i, p, r)
+				})
+				if err != nil && why != nil {
+					err = why(i, err)
+				}
+				return fault.WithFile(err, uri)
+			})
+			return errs[i]
+		})
+	}
+	if g.Wait() != nil {
+		for _, err := range errs { // the first by name, not in time
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return fault.WithFile(c.join(parts), c.uri)
+}
+
+func openPart(ctx context.Context, o source.Opener, uri string, read func(*part, source.Reader) error) (*part, error) {
+	r, err := o.Open(ctx, uri)
+	if err != nil {
+		return nil, err
+	}
+	p := &part{shard: shard{uri: uri, object: source.Known{Size: r.Size(), ETag: source.ETag(r)}}, size: r.Size()}
+	err = read(p, r)
+	if cerr := r.Close(); err == nil {
+		err = cerr
+	}
+	return p, err
+}
+
+// join makes the levels of the parts.
+func (c *Container) join(parts []*part) error {
+	var ids []string
+	var cols columns
+	var size int64
+	c.first = []int32{0}
+	names, at := map[string]int32{}, int32(0)
+	for i, p := range parts {
+		if len(ids)+len(p.ids) > maxRows || len(c.files)+len(p.files) > maxRows {
+			return fault.New(fault.Limit, "samples", fault.NoOffset, "over %d of them, or of files", maxRows)
+		}
+		cols.join(&p.columns, len(ids))
+		ids = append(ids, p.ids...)
+		size += p.size
+		for _, n := range p.counts {
+			at += n
+			c.first = append(c.first, at)
+		}
+		own := make([]int32, len(p.names))
+		for k, name := range p.names {
+			n, ok := names[name]
+			if !ok {
+				n = int32(len(c.names))
+				names[name] = n
+				c.names = append(c.names, name)
+			}
+			own[k] = n
+		}
+		heads := int32(len(c.heads))
+		c.heads = append(c.heads, p.heads...)
+		for _, f := range p.files {
+			f.shard, f.name = int32(i), own[f.name]
+			if f.head >= 0 {
+				f.head += heads
+			}
+			c.files = append(c.files, f)
+		}
+		c.shards = append(c.shards, p.shard)
+	}
+	if err := cols.tooMany(len(ids), size); err != nil {
+		return err
+	}
+	header := []string{columnID, columnType}
+	vectors := []*tables.Vector{tables.NewStrings(ids, nil), types(len(ids), model.Folder)}
+	for i := range ids {
+		if ids[i] == "" {
+			ids[i] = strconv.Itoa(i)
+		}
+	}
+	vectors[0] = tables.NewStrings(ids, nil)
+	for _, k := range cols.list {
+		name := k.name
+		if name == columnType || name == columnID {
+			name = "source:" + name // as columns of tables are renamed that a container has itself
+		}
+		header, vectors = append(header, name), append(vectors, k.vector(len(ids)))
+	}
+	c.table = tables.FromVectors(header, vectors)
+	return nil
+}

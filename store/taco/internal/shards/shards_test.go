@@ -1,0 +1,311 @@
+package shards
+
+import (
+	"archive/tar"
+	"bytes"
+	"context"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/store/taco/internal/model"
+)
+
+// memory opens files by name.
+type memory map[string][]byte
+
+// Open implements source.Opener.
+func (m memory) Open(_ context.Context, uri string) (source.Reader, error) {
+	b, ok := m[uri]
+	if !ok {
+		return nil, fault.New(fault.NotFound, "file", fault.NoOffset, "no such file")
+	}
+	return held(b), nil
+}
+
+type held []byte
+
+func (h held) Size() int64  { return int64(len(h)) }
+func (h held) Close() error { return nil }
+func (h held) ReadAt(_ context.Context, p []byte, off int64) error {
+	if off < 0 || off > int64(len(h)) || int64(len(p)) > int64(len(h))-off {
+		return fault.New(fault.Corrupt, "byte range", off, "%d bytes in %d", len(p), len(h))
+	}
+	copy(p, h[off:])
+	return nil
+}
+
+func join(dir, name string) string { return dir + "/" + name }
+
+// fixture returns the files that the original writers made: see testdata/shards/make.py.
+func fixture(t testing.TB, name string) memory {
+	m := memory{}
+	paths, err := filepath.Glob("../../../../testdata/shards/" + name + "/*")
+	if err != nil || len(paths) == 0 {
+		t.Fatal(paths, err)
+	}
+	for _, p := range paths {
+		b, err := os.ReadFile(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m[name+"/"+filepath.Base(p)] = b
+	}
+	return m
+}
+
+// walk reads what a container has, and checks that all files lie in their shards.
+func walk(t testing.TB, m memory, c *Container) (files int) {
+	ctx := context.Background()
+	for level := range c.Levels() {
+		table, err := c.Table(ctx, level)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range table.Columns() {
+			if v, err := table.At(ctx, i); err != nil || v.Len() != table.Len() {
+				t.Fatal(err, v.Len(), table.Len())
+			}
+		}
+		for row := range table.Len() {
+			e, err := c.Entry(ctx, level, row)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if e.Kind == model.Folder {
+				continue
+			}
+			if size := int64(len(m[e.URI])); e.Offset < 0 || e.Size < 0 || e.Offset+e.Size > size {
+				t.Fatalf("%s/%d: %d bytes at %d of %d", e.ID, row, e.Size, e.Offset, size)
+			}
+			files++
+		}
+	}
+	return files
+}
+
+func TestVerifyComparesHashes(t *testing.T) {
+	m := fixture(t, "mds")
+	c, err := OpenMDS(t.Context(), m, "mds", join)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &model.Report{}
+	if err := c.Verify(t.Context(), r); err != nil || r.Files != 42 || len(r.Notes) != 0 {
+		t.Error(r, err)
+	}
+	b := m["mds/shard.00001.mds"]
+	b[len(b)-1] ^= 1
+	if err := c.Verify(t.Context(), r); fault.KindOf(err) != fault.Corrupt || !strings.Contains(err.Error(), "sha1") {
+		t.Error(err)
+	}
+}
+
+// TestHostileMDS changes one thing of good shards at a time.
+func TestHostileMDS(t *testing.T) {
+	replace := func(from, to string) func(m memory) {
+		return func(m memory) {
+			m["mds/index.json"] = []byte(strings.Replace(string(m["mds/index.json"]), from, to, 1))
+		}
+	}
+	shard := func(off int, v uint32) func(m memory) {
+		return func(m memory) { binary.LittleEndian.PutUint32(m["mds/shard.00000.mds"][off:], v) }
+	}
+	first := func(m memory) int { return int(binary.LittleEndian.Uint32(m["mds/shard.00000.mds"][4:])) }
+	for name, c := range map[string]struct {
+		change func(m memory)
+		kind   fault.Kind
+		want   string
+	}{
+		"climbing": {replace(`"shard.00000.mds"`, `"../shard.mds"`), fault.Corrupt, "below the directory"},
+		"absolute": {replace(`"shard.00000.mds"`, `"/etc/passwd"`), fault.Corrupt, "below the directory"},
+		"no shards": {func(m memory) { m["mds/index.json"] = []byte(`{"shards": []}`) }, fault.Corrupt,
+			"no shards"},
+		"not JSON":      {func(m memory) { m["mds/index.json"] = []byte(`{"shards": [`) }, fault.Corrupt, ""},
+		"version":       {replace(`"version": 2`, `"version": 3`), fault.Unsupported, "version 3"},
+		"columns":       {replace(`"array", "count"`, `"array", "array"`), fault.Unsupported, "different columns"},
+		"encoding":      {replaceAll(`"str_int"`, `"thing"`), fault.Unsupported, "thing"},
+		"size":          {replaceAll(`288`, `289`), fault.Corrupt, "its size 289"},
+		"huge shape":    {replaceAll(`2,8,9`, `2000000000,2000000000,2000000000`), fault.Limit, ""},
+		"samples":       {replace(`"samples": `, `"samples": 1`), fault.Corrupt, "samples"},
+		"huge samples":  {shard(0, 1<<31), fault.Corrupt, "samples"},
+		"shard missing": {func(m memory) { delete(m, "mds/shard.00000.mds") }, fault.NotFound, ""},
+		"cut": {func(m memory) { m["mds/shard.00000.mds"] = m["mds/shard.00000.mds"][:40] }, fault.Corrupt,
+			""},
+		"offset back":   {shard(8, 3), fault.Corrupt, "sample 1 is at 3"},
+		"offset beyond": {shard(8, 1<<31), fault.Corrupt, "sample 1 is at"},
+		"huge column":   {func(m memory) { shard(first(m), 1<<31)(m) }, fault.Corrupt, "sizes"},
+		"no column":     {func(m memory) { shard(first(m), 0)(m) }, fault.Corrupt, "sizes"},
+	} {
+		m := fixture(t, "mds")
+		c.change(m)
+		_, err := OpenMDS(t.Context(), m, "mds", join)
+		if fault.KindOf(err) != c.kind || !strings.Contains(fmt.Sprint(err), c.want) {
+			t.Errorf("%s: %v, want %v about %q", name, err, c.kind, c.want)
+		}
+	}
+}
+
+func replaceAll(from, to string) func(m memory) {
+	return func(m memory) {
+		m["mds/index.json"] = []byte(strings.ReplaceAll(string(m["mds/index.json"]), from, to))
+	}
+}
+
+// TestCompressedShards: the samples of a shard that is compressed as a whole have no byte ranges.
+func TestCompressedShards(t *testing.T) {
+	m := fixture(t, "mds")
+	m["mds/index.json"] = []byte(strings.ReplaceAll(string(m["mds/index.json"]), `"zip_data": null`,
+		`"zip_data": {"basename": "shard.mds.zstd", "bytes": 9, "hashes": {}}`))
+	if _, err := OpenMDS(t.Context(), m, "mds", join); err != nil {
+		t.Error("the raw shards are there:", err)
+	}
+	delete(m, "mds/shard.00001.mds")
+	_, err := OpenMDS(t.Context(), m, "mds", join)
+	if fault.KindOf(err) != fault.Unsupported || !strings.Contains(err.Error(), "decompress it to shard.00001.mds") {
+		t.Error(err)
+	}
+}
+
+// member is one of a tar file.
+type member struct {
+	name string
+	body string
+	h    tar.Header
+}
+
+func tarOf(t testing.TB, members ...member) []byte {
+	var b bytes.Buffer
+	w := tar.NewWriter(&b)
+	for _, m := range members {
+		h := m.h
+		h.Name, h.Mode = m.name, 0o644
+		if h.Typeflag == 0 {
+			h.Typeflag, h.Size = tar.TypeReg, int64(len(m.body))
+		}
+		if err := w.WriteHeader(&h); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.WriteString(w, m.body); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+func TestHostileTars(t *testing.T) {
+	long := strings.Repeat("n", 300) // a name for which the writer makes a PAX record
+	for name, c := range map[string]struct {
+		tar  []byte
+		kind fault.Kind // 0: it is read
+		want string
+	}{
+		"good":       {tarOf(t, member{name: "a/b.png", body: "p"}, member{name: "a/b.cls", body: "3"}), 0, ""},
+		"long names": {tarOf(t, member{name: long + ".png", body: "p"}), 0, ""},
+		"directories": {tarOf(t, member{name: "a/", h: tar.Header{Typeflag: tar.TypeDir}}, member{name: "a/b.png"}),
+			0, ""},
+		"link": {tarOf(t, member{name: "a.png", h: tar.Header{Typeflag: tar.TypeSymlink, Linkname: "/etc/passwd"}}),
+			fault.Unsupported, "link to"},
+		"hard link": {tarOf(t, member{name: "a.png", h: tar.Header{Typeflag: tar.TypeLink, Linkname: "b"}}),
+			fault.Unsupported, "link to"},
+		"device": {tarOf(t, member{name: "a.png", h: tar.Header{Typeflag: tar.TypeChar}}),
+			fault.Unsupported, "of type"},
+		"pipe": {tarOf(t, member{name: "a.png", h: tar.Header{Typeflag: tar.TypeFifo}}),
+			fault.Unsupported, "of type"},
+		"twice": {tarOf(t, member{name: "a.png"}, member{name: "a.PNG"}), fault.Corrupt, "two members"},
+		"apart": {tarOf(t, member{name: "a.png"}, member{name: "b.png"}, member{name: "a.cls", body: "1"}),
+			fault.Unsupported, "two places"},
+		"bad JSON": {tarOf(t, member{name: "a.json", body: "{"}), fault.Corrupt, "not JSON"},
+		"bad text": {tarOf(t, member{name: "a.txt", body: "\xff"}), fault.Corrupt, "UTF-8"},
+		"huge":     {patched(tarOf(t, member{name: "a.png", body: "p"}), 124, "77777777777\x00"), fault.Corrupt, ""},
+		"base 256": {patched(tarOf(t, member{name: "a.png", body: "p"}), 124, "\x80\x00\x00\x00\x7f"),
+			fault.Corrupt, ""},
+		"cut":        {tarOf(t, member{name: "a.png", body: strings.Repeat("p", 2000)})[:1100], fault.Corrupt, ""},
+		"huge PAX":   {patched(tarOf(t, member{name: long + ".png"}), 124, "77777777777\x00"), fault.Corrupt, ""},
+		"GNU sparse": {patched(tarOf(t, member{name: "a.png", body: "p"}), 156, "S"), 0, ""},
+	} {
+		m := memory{"x.tar": c.tar}
+		got, err := OpenTars(t.Context(), m, "x.tar", []string{"x.tar"})
+		if name == "GNU sparse" { // refused by its type, or by the standard library by its map
+			if k := fault.KindOf(err); k != fault.Unsupported && k != fault.Corrupt {
+				t.Errorf("%s: %v", name, err)
+			}
+			continue
+		}
+		if fault.KindOf(err) != c.kind || !strings.Contains(fmt.Sprint(err), c.want) {
+			t.Errorf("%s: %v, want %v about %q", name, err, c.kind, c.want)
+		}
+		if err == nil && walk(t, m, got) != 1 {
+			t.Errorf("%s: %d files", name, walk(t, m, got))
+		}
+	}
+}
+
+// patched changes bytes of the first header of a tar file, and its checksum.
+func patched(b []byte, at int, s string) []byte {
+	copy(b[at:], s)
+	copy(b[148:156], "        ")
+	sum := 0
+	for _, c := range b[:TarBlock] {
+		sum += int(c)
+	}
+	copy(b[148:], fmt.Sprintf("%06o\x00", sum))
+	return b
+}
+
+// TestNamesOfMembers: the keys are those that base_plus_ext of webdataset 1.0.2 gives.
+func TestNamesOfMembers(t *testing.T) {
+	for name, want := range map[string][2]string{
+		"a.png": {"a", "png"}, "d/a.seg.PNG": {"d/a", "seg.png"}, "./a.png": {"a", "png"},
+		"d.e/a.png": {"d.e/a", "png"},
+		"a":         {}, ".hidden": {}, "__index__": {}, "__meta__/a.png": {}, "d/a": {},
+	} {
+		key, ext, ok := tarName(name)
+		if [2]string{key, ext} != want || ok != (want[0] != "") {
+			t.Errorf("%s: %q %q %t", name, key, ext, ok)
+		}
+	}
+}
+
+func FuzzMDS(f *testing.F) {
+	m := fixture(f, "mds")
+	f.Add(m["mds/index.json"], m["mds/shard.00000.mds"], m["mds/shard.00001.mds"])
+	f.Fuzz(func(t *testing.T, index, a, b []byte) {
+		m := memory{"mds/index.json": index, "mds/shard.00000.mds": a, "mds/shard.00001.mds": b}
+		c, err := OpenMDS(t.Context(), m, "mds", join)
+		if err != nil {
+			if fault.KindOf(err) == 0 {
+				t.Fatalf("without a kind: %v", err)
+			}
+			return
+		}
+		walk(t, m, c)
+	})
+}
+
+func FuzzTar(f *testing.F) {
+	// Small ones: the fuzzer would minimize one of 30 KB for a minute.
+	f.Add(tarOf(f, member{name: "a/b.npy", body: "p"}, member{name: "a/b.cls", body: "3"},
+		member{name: "c.seg.png", body: "q"}, member{name: "c.txt", body: "é"}))
+	f.Add(tarOf(f, member{name: strings.Repeat("n", 300) + ".json", body: `{"a": 1.5, "b": [null]}`}))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		m := memory{"x.tar": b}
+		c, err := OpenTars(t.Context(), m, "x.tar", []string{"x.tar"})
+		if err != nil {
+			if fault.KindOf(err) == 0 {
+				t.Fatalf("without a kind: %v", err)
+			}
+			return
+		}
+		walk(t, m, c)
+	})
+}
