@@ -82,8 +82,8 @@ const (
 )
 
 // headBytes is the number of bytes that are read to identify a format. The headers of all formats
-// fit into it: the longest is that of a member of a tar file.
-const headBytes = shards.TarBlock
+// fit into it, except that of a tar file.
+const headBytes = 256
 
 // identify returns the format of a path. If it is a file, it also returns an open reader and its
 // first bytes.
@@ -95,7 +95,10 @@ func identify(ctx context.Context, o source.Opener, uri string) (f format, r sou
 			return none, nil, nil, errors.Join(fault.WithFile(err, uri), r.Close())
 		}
 		if !isHTMLPage(uri, head) {
-			return tellBytes(head), r, head, nil
+			if f = tellBytes(head); f == none && isTar(ctx, uri, r) {
+				f = tarFormat
+			}
+			return f, r, head, nil
 		}
 		err = errors.Join(fault.New(fault.Unsupported, "file", 0,
 			"is not a container: it begins like an HTML page"), r.Close())
@@ -145,10 +148,15 @@ func tellBytes(head []byte) format {
 		return tortillaFormat
 	case bytes.HasPrefix(bytes.TrimLeft(head, " \t\r\n"), []byte("{")):
 		return tacollection
-	case shards.IsTar(head):
-		return tarFormat
 	}
 	return none
+}
+
+// isTar reports whether an open file is a tar file. Only one with that extension is looked at, because its header is
+// longer than headBytes, and a request more.
+func isTar(ctx context.Context, uri string, r source.Reader) bool {
+	head := make([]byte, min(shards.TarBlock, r.Size()))
+	return path.Ext(uri) == ".tar" && r.ReadAt(ctx, head, 0) == nil && shards.IsTar(head)
 }
 
 // identifyDirectory looks for the files that containers have in their directory.

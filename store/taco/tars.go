@@ -36,11 +36,11 @@ func isTars(_ context.Context, o source.Opener, uri string) bool {
 		return false
 	}
 	names, err := source.RootsOf(bare(o)).Some(uri, peekedNames)
-	isTar := func(name string) bool { return strings.HasSuffix(name, tarExtension) }
+	shard := func(name string) bool { return strings.HasSuffix(name, tarExtension) }
 	// Notes about the shards may lie beside them.
 	notes := []string{".json", ".txt", ".md", ".idx", ".csv", ".parquet"}
-	other := func(name string) bool { return !isTar(name) && !slices.Contains(notes, path.Ext(name)) }
-	return err == nil && slices.ContainsFunc(names, isTar) && !slices.ContainsFunc(names, other)
+	other := func(name string) bool { return !shard(name) && !slices.Contains(notes, path.Ext(name)) }
+	return err == nil && slices.ContainsFunc(names, shard) && !slices.ContainsFunc(names, other)
 }
 
 // bare returns the opener below a pool.
