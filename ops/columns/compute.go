@@ -183,6 +183,14 @@ func (c *Compute) level(ctx context.Context, levels []build.Level, rasters [][]*
 	if placed && !(c.Old && levels[k].Table.Index(CRS) >= 0) {
 		c.places(set, n, of)
 	}
+	for _, extension := range []string{"stac", "istac"} {
+		if !c.names[extension] {
+			continue
+		}
+		if err := c.times(ctx, set, &levels[k], extension+":"); err != nil {
+			return nil, err
+		}
+	}
 	if files {
 		c.pixels(set, n, own)
 	}

@@ -1,0 +1,92 @@
+package columns
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/store/taco"
+	"github.com/chaski-eo/chaski/store/taco/build"
+	"github.com/chaski-eo/chaski/tables"
+)
+
+// Times of the extensions stac and istac, behind their prefix.
+const (
+	timeStart  = "time_start"
+	timeEnd    = "time_end"
+	timeMiddle = "time_middle"
+)
+
+// timestamps is the type of the columns of times: microseconds since 1970, in UTC.
+var timestamps = tables.Type{Kind: tables.Timestamp}
+
+// times brings the times that a level has, of an extension, to the types of that extension, and adds their middle if
+// they have an end: rounded down to a microsecond, as tacotoolbox computes it. A time is a timestamp, a date, a number of
+// microseconds since 1970, or text such as 2024-05-01T10:00:00Z. An end before its start is an error.
+func (c *Compute) times(ctx context.Context, set *Set, l *build.Level, prefix string) error {
+	start, err := timesOf(ctx, l, prefix+timeStart)
+	if start == nil || err != nil {
+		return err
+	}
+	set.Add(prefix+timeStart, start)
+	end, err := timesOf(ctx, l, prefix+timeEnd)
+	if end == nil || err != nil {
+		return err
+	}
+	set.Add(prefix+timeEnd, end)
+	middle, none := make([]int64, len(l.Rows)), make([]bool, len(l.Rows))
+	for i := range middle {
+		if none[i] = start.Null(i) || end.Null(i); none[i] {
+			continue
+		}
+		a, b := start.Int(i), end.Int(i)
+		if a > b {
+			return fault.New(fault.Corrupt, fmt.Sprintf("sample %q", l.Rows[i].ID), fault.NoOffset,
+				"%s is %s, after %s, which is %s", prefix+timeStart, tables.FormatTimestamp(a), prefix+timeEnd,
+				tables.FormatTimestamp(b))
+		}
+		middle[i] = a + int64(uint64(b-a)/2) // their sum could overflow
+	}
+	if l.Table.Index(prefix+timeMiddle) < 0 {
+		set.Add(prefix+timeMiddle, tables.NewInts(timestamps, middle, none))
+	}
+	return nil
+}
+
+// timesOf returns a column as timestamps, nil if there is none.
+func timesOf(ctx context.Context, l *build.Level, name string) (*tables.Vector, error) {
+	if l.Table.Index(name) < 0 {
+		return nil, nil
+	}
+	v, err := l.Table.Column(ctx, name)
+	if err != nil || v.Kind() == tables.Timestamp {
+		return v, err
+	}
+	out, none := make([]int64, v.Len()), make([]bool, v.Len())
+	for i := range out {
+		if none[i] = v.Null(i); none[i] {
+			continue
+		}
+		switch v.Kind() {
+		case tables.Date:
+			out[i] = v.Int(i) * microsecondsPerDay
+		case tables.Int64:
+			out[i] = v.Int(i)
+		case tables.String:
+			t, err := taco.ParseTimes(v.Str(i))
+			if err != nil || strings.Contains(v.Str(i), "/") {
+				return nil, fault.New(fault.Corrupt, "column "+name, fault.NoOffset,
+					"sample %q: %q is neither a date nor a timestamp such as 2024-05-01T10:00:00Z", l.Rows[i].ID, v.Str(i))
+			}
+			out[i] = t.First
+		default:
+			return nil, fault.New(fault.Unsupported, "column "+name, fault.NoOffset, "is of type %v, not of times",
+				v.Type())
+		}
+	}
+	return tables.NewInts(timestamps, out, none), nil
+}
+
+// microsecondsPerDay are those of a day without leap seconds, which timestamps do not count.
+const microsecondsPerDay = 24 * 60 * 60 * 1_000_000
