@@ -22,8 +22,8 @@ const (
 var timestamps = tables.Type{Kind: tables.Timestamp}
 
 // times brings the times that a level has, of an extension, to the types of that extension, and adds their middle if
-// they have an end: rounded down to a microsecond, as tacotoolbox computes it. A time is a timestamp, a date, a number of
-// microseconds since 1970, or text such as 2024-05-01T10:00:00Z. An end before its start is an error.
+// they have an end: rounded down to a microsecond, as tacotoolbox computes it. A time is a timestamp, a date, a number
+// of microseconds since 1970, or text such as 2024-05-01T10:00:00Z. An end before its start is an error.
 func (c *Compute) times(ctx context.Context, set *Set, l *build.Level, prefix string) error {
 	start, err := timesOf(ctx, l, prefix+timeStart)
 	if start == nil || err != nil {
@@ -77,7 +77,8 @@ func timesOf(ctx context.Context, l *build.Level, name string) (*tables.Vector, 
 			t, err := taco.ParseTimes(v.Str(i))
 			if err != nil || strings.Contains(v.Str(i), "/") {
 				return nil, fault.New(fault.Corrupt, "column "+name, fault.NoOffset,
-					"sample %q: %q is neither a date nor a timestamp such as 2024-05-01T10:00:00Z", l.Rows[i].ID, v.Str(i))
+					"sample %q: %q is neither a date nor a timestamp such as 2024-05-01T10:00:00Z", l.Rows[i].ID,
+					v.Str(i))
 			}
 			out[i] = t.First
 		default:
