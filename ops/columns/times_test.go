@@ -40,7 +40,7 @@ func TestTimes(t *testing.T) {
 			"after stac:time_end"},
 		"no time": {level(both[:1], tables.NewStrings([]string{"soon"}, nil)), nil, "neither a date"},
 		"a range": {level(both[:1], tables.NewStrings([]string{"2024-01-01/2024-01-02"}, nil)), nil, "neither a date"},
-		"floats": {level(both[:1], tables.NewFloats(tables.Type{Kind: tables.Float64, Bits: 64}, 
+		"floats": {level(both[:1], tables.NewFloats(tables.Type{Kind: tables.Float64, Bits: 64},
 			[]float64{1}, nil)), nil,
 			"not of times"},
 		"no end": {level(both[:1], tables.NewInts(whole, []int64{5}, nil)), nil, ""},
