@@ -34,7 +34,7 @@ pytestmark = pytest.mark.skipif(not _shared.SUPPORTED, reason="shared memory is 
 
 SCENE = Path(__file__).resolve().parents[2] / "testdata" / "demo" / "coast.tif"
 SRC = Path(__file__).resolve().parents[1] / "src"
-KILLS = int(os.environ.get("CHASKI_KILLS", "25"))
+KILLS = int(os.environ.get("CHASKI_KILLS", "12"))
 OPTIONS = {
     "batch_size": 8,
     "window": (64, 48),

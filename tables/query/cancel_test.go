@@ -74,6 +74,9 @@ func TestQueriesEnd(t *testing.T) {
 // TestStringsOfABatchAreCharged: strings that are made within one batch of rows are charged before they are made, and
 // come back when the query has ended.
 func TestStringsOfABatchAreCharged(t *testing.T) {
+	if testing.Short() {
+		t.Skip("measures the memory of one goroutine")
+	}
 	const limit = 16 << 20
 	for sql, fits := range map[string]bool{
 		"length(" + nested(18) + ") > 0":          true,
@@ -108,6 +111,9 @@ func TestStringsOfABatchAreCharged(t *testing.T) {
 
 // TestManyMatches: all matches in a string are in memory before the first is replaced, so there may not be too many.
 func TestManyMatches(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one goroutine replaces a million matches")
+	}
 	for n, fits := range map[int]bool{200_000: true, 300_000: false} {
 		sql := fmt.Sprintf("length(regexp_replace(repeat('x', %d), 'x', 'yy', 'g')) = %d", n, 2*n)
 		data, _ := many(1)(t.Context(), "data")
