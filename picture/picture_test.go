@@ -3,10 +3,12 @@ package picture_test
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"image"
 	"image/color"
 	"image/jpeg"
 	"image/png"
+	"strings"
 	"testing"
 
 	"github.com/chaski-eo/chaski/chunk"
@@ -129,6 +131,38 @@ func samplesOf(c color.Color, m image.Image, x *chunk.Index, col, row int) []int
 	return out
 }
 
+// withPalettes returns a PNG file with chunks of type PLTE after its header, with wrong checksums.
+func withPalettes(b []byte, contents ...string) []byte {
+	const header = 8 + 12 + 13 // a signature, and a chunk of 13 bytes
+	out := bytes.Clone(b[:header])
+	for _, c := range contents {
+		out = binary.BigEndian.AppendUint32(out, uint32(len(c)))
+		out = append(out, "PLTE"+c+"\x00\x01\x02\x03"...)
+	}
+	return append(out, b[header:]...)
+}
+
+// TestPaletteOfGrey: a grey image with palettes has the samples of one without, as GDAL reads it; of one with colours
+// they are damaged.
+func TestPaletteOfGrey(t *testing.T) {
+	files := encoded(t)
+	for _, name := range []string{"gray.png", "gray16.png"} {
+		_, want, err := decode(t, files[name], 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, contents := range [][]string{{""}, {"abc"}, {"abcd", "abcdef"}, {strings.Repeat("abc", 300)}} {
+			_, got, err := decode(t, withPalettes(files[name], contents...), 0)
+			if err != nil || !bytes.Equal(got, want) {
+				t.Errorf("%s with %q: %v, want %v: %v", name, contents, got, want, err)
+			}
+		}
+	}
+	if _, _, err := decode(t, withPalettes(files["rgb.png"], "abc"), 0); fault.KindOf(err) != fault.Corrupt {
+		t.Errorf("a damaged palette of colours: %v", err)
+	}
+}
+
 // TestRefused promises kinds for files that are not read, and that no size of a header is believed.
 func TestRefused(t *testing.T) {
 	files := encoded(t)
@@ -183,8 +217,11 @@ func TestRefused(t *testing.T) {
 
 // FuzzPicture: any bytes are an image or refused by kind, in memory that follows from the limit.
 func FuzzPicture(f *testing.F) {
-	for _, b := range encoded(f) {
+	for name, b := range encoded(f) {
 		f.Add(b)
+		if name == "gray.png" {
+			f.Add(withPalettes(b, "abc", ""))
+		}
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
 		if _, _, err := decode(t, b, 1<<16); err != nil && fault.KindOf(err) == 0 {

@@ -95,11 +95,39 @@ func (d *pngDecoder) DecompressTile(dst, src []byte, t *chunk.Tile) error {
 	}
 	d.src.Reset(src)
 	defer d.src.Reset(nil)
-	img, err := png.Decode(&d.src)
+	from := io.Reader(&d.src)
+	if h.color == grey || h.color == greyAlpha {
+		from = withoutPalette(src, from)
+	}
+	img, err := png.Decode(from)
 	if err != nil {
 		return faultOf(err)
 	}
 	return h.pixels(dst, img)
+}
+
+// withoutPalette returns a reader of a grey image without the palettes before its pixels, or whole if there is none. Its
+// colour type has none, and libpng, and so GDAL, passes over them, whatever they hold; the library refuses the file.
+func withoutPalette(src []byte, whole io.Reader) io.Reader {
+	const frame = 4 + 4 + 4 // the length, the type and the checksum of a chunk
+	var parts []io.Reader
+	from, off := 0, pngHeaderSize
+	for len(src)-off >= frame && len(parts) < maxParts {
+		n, kind := int64(binary.BigEndian.Uint32(src[off:])), string(src[off+4:off+8])
+		if kind == "IDAT" || n > int64(len(src)-off-frame) {
+			break
+		}
+		next := off + frame + int(n)
+		if kind == "PLTE" {
+			parts = append(parts, bytes.NewReader(src[from:off]))
+			from = next
+		}
+		off = next
+	}
+	if parts == nil {
+		return whole
+	}
+	return io.MultiReader(append(parts, bytes.NewReader(src[from:]))...)
 }
 
 // faultOf makes an error of the library one with a kind.
