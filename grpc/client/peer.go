@@ -40,7 +40,7 @@ type peer struct {
 	door    *side  // nil if there is none
 	refused string // token for which noDoor holds
 	noDoor  error  // why there is none
-	closed  bool   // no door is opened any more
+	closed  bool   // no connection is made any more
 }
 
 func dialPeer(at address, o Options) (*peer, error) {

@@ -21,7 +21,7 @@ func TestNoSharedMemoryAfterClose(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := p.side(&chaskiv1.Shared{Token: make([]byte, 16), Address: "nowhere"}); !errors.Is(err, errFinal) {
-		t.Errorf("a door of a closed client: %v", err)
+		t.Errorf("a connection of a closed client: %v", err)
 	}
 }
 

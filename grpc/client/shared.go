@@ -27,14 +27,14 @@ const (
 // the others go on.
 var ErrNoShared = errors.New("no shared memory")
 
-// knockFor bounds the waits at the side door.
+// knockFor bounds the waits at the lease socket.
 const knockFor = 5 * time.Second
 
 // sendFor is how long a server may not read what it is told. A healthy one reads at once, and the socket holds some
 // hundred messages; it is as long as gRPC's keepalive waits for an answer.
 const sendFor = 20 * time.Second
 
-// side is a client's end of a side door (proto/chaski/v1/chaski.proto, at Shared). A batch in shared
+// side is the connection of a client to a lease socket (proto/chaski/v1/chaski.proto, at Shared). A batch in shared
 // memory is leased until it is released.
 type side struct {
 	conn     *shm.Conn
@@ -60,7 +60,7 @@ type segment struct {
 	gone   bool // it is not in side.segments any more: the last user unmaps it
 }
 
-// knock opens the side door that a server told of.
+// knock connects to the lease socket of a server.
 func knock(d *chaskiv1.Shared) (*side, error) {
 	c := &side{
 		patience: sendFor, done: make(chan struct{}), changed: make(chan struct{}),
@@ -94,7 +94,7 @@ func (c *side) greet() error {
 	}
 	if m.Kind != shm.Welcome || m.C != shm.Version {
 		shm.CloseFile(file)
-		return errors.New("side door: not let in")
+		return errors.New("lease socket: the server does not let this client in")
 	}
 	c.secret = m.Token()
 	return c.conn.SetDeadline(time.Time{})
@@ -146,13 +146,13 @@ func (c *side) take(m shm.Message, file int) error {
 		}
 		return c.answer(m.A)
 	}
-	return fmt.Errorf("side door: message of kind %d", m.Kind)
+	return fmt.Errorf("lease socket: message of kind %d", m.Kind)
 }
 
 func (c *side) give(id, n uint64, file int) error {
 	if n > 1<<40 {
 		shm.CloseFile(file)
-		return fmt.Errorf("side door: a segment of %d bytes", n)
+		return fmt.Errorf("lease socket: a segment of %d bytes", n)
 	}
 	m, err := shm.Open(file, int(n))
 	if err != nil {
@@ -161,7 +161,7 @@ func (c *side) give(id, n uint64, file int) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.segments[id] != nil {
-		return errors.Join(fmt.Errorf("side door: segment %d is given twice", id), m.Close())
+		return errors.Join(fmt.Errorf("lease socket: segment %d is given twice", id), m.Close())
 	}
 	c.segments[id] = &segment{memory: m}
 	c.wake()
@@ -185,7 +185,7 @@ func (c *side) answer(lease uint64) error {
 	return c.giveBack(lease)
 }
 
-// giveBack tells the server that a lease has ended. An error closes the door, so that a server that does not read
+// giveBack tells the server that a lease has ended. An error closes the connection, so that a server that does not read
 // cannot hold the client for long, nor more than once. It needs the lock.
 func (c *side) giveBack(lease uint64) error {
 	err := c.conn.SetSendDeadline(time.Now().Add(c.patience))
@@ -288,7 +288,7 @@ func (c *side) release(lease uint64) {
 	}
 }
 
-// close shuts the door when the last batch is released.
+// close closes the connection when the last batch is released.
 func (c *side) close() {
 	c.mu.Lock()
 	c.closing = true
@@ -311,7 +311,7 @@ func (c *side) usable(token []byte) bool {
 	return !c.over && !c.closing && string(c.token[:]) == string(token)
 }
 
-// side returns the side door to the server, opened if need be, or nil if batches come over gRPC.
+// side returns the connection to the lease socket, made if need be, or nil if batches come over gRPC.
 func (p *peer) side(d *chaskiv1.Shared) (*side, error) {
 	if p.options.Transport == GRPC {
 		return nil, nil

@@ -67,7 +67,7 @@ func FuzzSideDoor(f *testing.F) {
 				}
 			}
 			if err != nil {
-				break // as the client closes the door
+				break // as the client closes the connection
 			}
 			for lease, g := range held {
 				if m := g.memory.Bytes(); m[0] != 0 || m[len(m)-1] != 0 {
@@ -131,7 +131,7 @@ func fuzzGive(t *testing.T, c *side, id uint64, pick byte) error {
 	return err
 }
 
-// fuzzSide returns a side door that was entered, without its goroutine, and the server's end.
+// fuzzSide returns a connection to a lease socket, without its goroutine, and the server's end.
 func fuzzSide(t *testing.T) (*side, *shm.Conn) {
 	t.Helper()
 	var name [8]byte

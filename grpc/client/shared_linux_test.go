@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// TestServerThatDoesNotRead: a server that recalls leases and never reads the answers ends the side door. The client
+// TestServerThatDoesNotRead: a server that recalls leases and never reads the answers ends the lease socket. The client
 // does not wait for it for ever, and afterwards not at all.
 func TestServerThatDoesNotRead(t *testing.T) {
 	c, server := fuzzSide(t)
@@ -22,7 +22,7 @@ func TestServerThatDoesNotRead(t *testing.T) {
 				t.Fatal(err)
 			}
 			if err := c.answer(lease); err == nil {
-				t.Error("an answer to a door that is closed")
+				t.Error("an answer over a connection that is closed")
 			}
 			return
 		}

@@ -85,7 +85,7 @@ func New(o Options) (*Server, error) {
 	return s, nil
 }
 
-// openShared opens the side door, if it is asked for and there is one, and lets engines make their
+// openShared opens the lease socket, if it is asked for and this system has one, and lets engines make their
 // batches in shared memory.
 func openShared(o *Options) *shared {
 	if !o.SharedMemory {

@@ -67,7 +67,7 @@ type shared struct {
 	forget   func(*side) // frees the idle segments of a client that is gone
 }
 
-// side is the side door of one client.
+// side is the connection of one client to the lease socket.
 type side struct {
 	shared *shared
 	conn   *shm.Conn
@@ -136,7 +136,7 @@ func (c *side) Over() bool {
 	}
 }
 
-// newShared opens the side door.
+// newShared opens the lease socket.
 func newShared(log *slog.Logger, b *resources.Budget) (*shared, error) {
 	s := &shared{log: log, sides: map[*side]struct{}{}, token: newToken(), most: int(min(maxSegments, procs.Files()/4)),
 		mostLent: b.Limit() / 2}
@@ -176,7 +176,7 @@ func (s *shared) onEnd(forget func(*side)) {
 	s.forget = forget
 }
 
-// describe is what clients need to know to come through the side door.
+// describe returns what clients need to connect to the lease socket.
 func (s *shared) describe() *chaskiv1.Shared {
 	if s == nil {
 		return nil
@@ -229,7 +229,7 @@ func (g *segment) Free() {
 	}
 }
 
-// accept lets clients in until the door is closed.
+// accept lets clients in until the lease socket is closed.
 func (s *shared) accept() {
 	for {
 		conn, err := s.door.Accept()
@@ -238,7 +238,7 @@ func (s *shared) accept() {
 		}
 		if err != nil {
 			// Most likely the process is out of files. Clients that are there go on, and the pause avoids a busy loop.
-			s.log.Warn("side door", "error", err)
+			s.log.Warn("lease socket", "error", err)
 			time.Sleep(100 * time.Millisecond)
 			continue
 		}
@@ -263,7 +263,7 @@ func (s *shared) accept() {
 func (c *side) serve() {
 	defer c.end()
 	if err := c.greet(); err != nil {
-		c.shared.log.Info("side door: refused", "error", err)
+		c.shared.log.Info("lease socket: refused", "error", err)
 		return
 	}
 	c.shared.done.Go(c.shared.guarded(c.write))
@@ -274,7 +274,7 @@ func (c *side) serve() {
 		}
 		if err != nil {
 			if !errors.Is(err, io.EOF) && !errors.Is(err, net.ErrClosed) {
-				c.shared.log.Warn("side door: closed", "error", err)
+				c.shared.log.Warn("lease socket: closed", "error", err)
 			}
 			return
 		}
@@ -416,7 +416,7 @@ func (c *side) send(p packet) {
 	}
 }
 
-// find returns the side door with a secret, or nil.
+// find returns the connection with a secret, or nil.
 func (s *shared) find(secret shm.Token) *side {
 	if s == nil {
 		return nil
@@ -497,7 +497,7 @@ func (c *side) recall(stream uint64) {
 	}
 }
 
-// close closes the door and throws all clients out.
+// close closes the lease socket and its connections.
 func (s *shared) close() {
 	if s == nil {
 		return
@@ -509,7 +509,7 @@ func (s *shared) close() {
 	}
 	s.mu.Unlock()
 	if err := s.door.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
-		s.log.Warn("side door", "error", err)
+		s.log.Warn("lease socket", "error", err)
 	}
 	s.done.Wait()
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/chaski-eo/chaski/loader"
 )
 
-// fuzzLease is what a slow, obvious side door knows of a lease.
+// fuzzLease is what the slow, obvious model of a lease socket knows of a lease.
 type fuzzLease struct {
 	bytes int64
 	ends  []string // how its batch was given back
@@ -48,7 +48,7 @@ func FuzzSideDoor(f *testing.F) {
 				t.Fatalf("%+v of %d leases: %v", m, len(model), err)
 			}
 			if err != nil {
-				break // the server closes the door
+				break // the server closes the connection
 			}
 			if l := model[m.A-1]; l.want == "" {
 				l.want = map[shm.Kind]string{shm.Return: "released", shm.Discard: "discarded"}[m.Kind]
@@ -72,12 +72,12 @@ func FuzzSideDoor(f *testing.F) {
 		}
 		checkLeases(t, c, e, model)
 		if n, _, bytes := c.shared.figures(); n != 0 || bytes != 0 || len(c.shared.sides) != 0 {
-			t.Fatalf("%d leases of %d bytes at %d doors are left", n, bytes, len(c.shared.sides))
+			t.Fatalf("%d leases of %d bytes of %d clients are left", n, bytes, len(c.shared.sides))
 		}
 	})
 }
 
-// fuzzSide returns the side door of a client that was let in, without its goroutines, and the client's end.
+// fuzzSide returns the connection of a client to the lease socket, without its goroutines, and the client's end.
 func fuzzSide(t *testing.T) (*side, *shm.Conn) {
 	t.Helper()
 	name := newToken()

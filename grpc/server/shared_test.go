@@ -268,7 +268,7 @@ func (r *raw) describe() *chaskiv1.Shared {
 	return d.GetShared()
 }
 
-// knock opens a side door and says first.
+// knock connects to a lease socket and sends the message first.
 func knock(t *testing.T, address string, first shm.Message, file int) *door {
 	t.Helper()
 	c, err := shm.Dial(address)
@@ -313,7 +313,7 @@ func (d *door) receive() shm.Message {
 	return m
 }
 
-// shut fails the test unless the server closes the door.
+// shut fails the test unless the server closes the connection.
 func (d *door) shut() {
 	d.t.Helper()
 	for {

@@ -244,7 +244,7 @@ def try_state(rng: random.Random) -> bool:
 
 
 def try_packets(rng: random.Random) -> bool:
-    """Packets of a server that breaks the rules end the side door, and leave no descriptor."""
+    """Packets of a server that breaks the rules end the lease socket, and leave no descriptor."""
     import fcntl
     import socket
     import threading

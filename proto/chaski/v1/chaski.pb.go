@@ -485,9 +485,9 @@ func (x *Groups) GetLevels() []*Groups_Level {
 	return nil
 }
 
-// Shared is the side door through which batches pass in shared memory: a SOCK_SEQPACKET Unix socket
-// in Linux's abstract namespace. Both sides check that the other belongs to the same user
-// (SO_PEERCRED). A client that cannot get through it does without: everything goes over gRPC.
+// Shared names the lease socket, over which a server lends clients batches in shared memory: a SOCK_SEQPACKET
+// Unix socket in Linux's abstract namespace. Both sides check that the other belongs to the same user (SO_PEERCRED). A
+// client that cannot connect to it gets all batches over gRPC.
 //
 // A packet is four little-endian uint64: kind, a, b, c.
 //
@@ -500,7 +500,7 @@ func (x *Groups) GetLevels() []*Groups_Level {
 //	7 DISCARD  client: the same, but another process (a fork) may see it
 //
 // A lease is one batch in one segment. It is the client's until RETURN, DISCARD or the end of the
-// side door. Segments of leases that end without RETURN are not used again, so a client that lives
+// lease socket. Segments of leases that end without RETURN are not used again, so a client that lives
 // on keeps its data whatever happens to the server. A reply that was under way when a stream ended
 // may never be seen: to RECALL of a lease that a client does not hold, and that no reply of a stream
 // it still reads can bring, it answers RETURN. To RECALL of a lease that it holds it says nothing.
@@ -735,7 +735,7 @@ func (*StreamRequest_Credit) isStreamRequest_Kind() {}
 
 func (*StreamRequest_Attach) isStreamRequest_Kind() {}
 
-// Attach names the side door of the client. The server converts then, and may still answer with
+// Attach names the lease socket of the client. The server converts then, and may still answer with
 // parts: always to a secret that it does not know, and where leases have taken up its memory.
 type Attach struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`

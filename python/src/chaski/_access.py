@@ -26,7 +26,7 @@ class Token:
     __slots__ = ("_path", "_text")
 
     def __init__(self, text: str) -> None:
-        """Takes a token; the error about one that is none does not show it."""
+        """Takes a token; the error about a wrong one does not show it."""
         self._path = ""
         self._text = _checked(text)
 

@@ -86,7 +86,7 @@ class Batch(Members):
 
     Besides the fields it holds "valid" (bool, False for padding and skipped samples), "position"
     (int64, position in the epoch, -1 for padding) and "sample" (int64, index in the dataset, -1 for
-    padding), one element a row each. Text fields are arrays of `str` (dtype object), of sequences
+    padding), one element a row each. String fields are arrays of `str` (dtype object), of sequences
     with the axes n and t; ragged ones are `Ragged`. bfloat16 is held as its bits in uint16, types
     that numpy lacks (complex_int16) as a structured dtype with "re" and "im".
 
@@ -111,7 +111,7 @@ class Batch(Members):
 
     @property
     def nbytes(self) -> int:
-        """The bytes of all arrays; of texts, those of the references to them."""
+        """The bytes of all arrays; of strings, those of the references to them."""
         return sum(
             sum(a.nbytes for a in v) if isinstance(v, Ragged) else int(v.nbytes)
             for v in self.values()
@@ -157,7 +157,7 @@ def only_row(batch: Batch, values: Mapping[str, Any]) -> dict[str, Any]:
     """Returns the values of a batch of one row without the axis n.
 
     Where n is merged with other axes, a value keeps its shape. A ragged field gives its elements,
-    text a str.
+    a string field a str.
 
     Args:
         batch: what the values are of.

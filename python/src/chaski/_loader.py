@@ -230,7 +230,7 @@ class Loader:
         if self._step >= self._steps:
             self._finished()
         elif self._begun and not self._told:
-            # Frameworks that look at some batches first would leave them out without a word.
+            # Frameworks that look at some batches first would silently leave them out.
             self._told = True
             _log.warning(
                 "a loop over a chaski loader goes on at step %d of epoch %d, where the one before "
@@ -546,7 +546,7 @@ class Loader:
                 docs/order.md, State, defines it.
 
         Raises:
-            StateError: the state is of another run; the text says what differs.
+            StateError: the state is of another run; the message says what differs.
         """
         drop = bool(self.spec.get("drop_last"))
         s, note = State.from_dict(state).resume(
@@ -788,7 +788,7 @@ def connect(o: ConnectOptions) -> Loader:  # noqa: D417 (documented are the memb
         target: "host:port", "unix:" and a path, or "unix-abstract:" and a name; several of them in
             a sequence or with commas between; or "dns:host:port" for all addresses that the name
             has now.
-        source: as for `load`, in the words of the server: a path below one of its roots. So are the
+        source: as for `load`, as the server names it: a path below one of its roots. So are the
             files that other arguments name, but for `stats` and the quarantine, which are files
             here. A list of files or a table in memory is for servers on this host ("unix:...")
             alone, of which a root holds this program's temporary files.

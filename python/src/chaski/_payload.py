@@ -80,7 +80,7 @@ class BadRow:
         kind: "corrupt", "unsupported", "limit" or "not found"; "" where an older server does not
             say.
         file: path or URI of the file that is at fault, or "".
-        part: the place in the words of the file's format ("tile 18"), or "".
+        part: the place as the format of the file calls it ("tile 18"), or "".
         offset: byte offset in the file, or -1.
     """
 

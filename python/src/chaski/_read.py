@@ -127,7 +127,7 @@ def selection(axis: str, s: Selection | None, *, picks: bool) -> str:
     """Returns a selection as the wire has it: "start:stop", "i,j,k", or "" for all.
 
     Raises:
-        SpecError: it is none.
+        SpecError: it is no selection.
     """
     if s is None:
         return ""

@@ -90,7 +90,7 @@ class Description:
     spec: dict[str, Any]
     fields: tuple[FieldInfo, ...]
     shared: tuple[str, bytes] | None = None
-    """Address and token of the side door; None if the engine has none."""
+    """Address and token of the lease socket; None if the engine has none."""
     run: Mapping[str, str | int | float | bool] = field(default_factory=dict)
     """What a state says of the run; empty from older servers."""
     batches: int = 0
@@ -111,7 +111,9 @@ def addresses(target: str | Sequence[str]) -> list[str]:
         if t.startswith("dns:") and (wrong or not host or not port.isdecimal()):
             raise SpecError(f"{t!r} is not dns:host:port")
         if wrong:
-            raise SpecError(f"{t!r} is none of host:port, unix:PATH, unix-abstract:NAME")
+            raise SpecError(
+                f"target is {t!r}: it must be host:port, unix:PATH or unix-abstract:NAME"
+            )
     return out
 
 
@@ -158,7 +160,7 @@ class Connection:
             token: for a server that asks for one; default: what CHASKI_TOKEN has, or the file
                 that CHASKI_TOKEN_FILE names.
             plain_token: the token may go to other hosts in plain text.
-            hint: returns text to be added to errors about the connection (why the engine died).
+            hint: returns what to add to errors about the connection (why the engine died).
             own: it is to the engine of this process, which asks for no token.
 
         Raises:
@@ -222,13 +224,13 @@ class Connection:
             self._channel.close()
 
     def side(self, shared: tuple[str, bytes] | None) -> Side:
-        """Returns the side door, opened if need be.
+        """Returns the connection to the lease socket, made if need be.
 
         Args:
             shared: `Description.shared`.
 
         Raises:
-            UnavailableError: there is none; the text says why.
+            UnavailableError: there is no such connection; the message says why.
         """
         if shared is None or not SUPPORTED:
             raise UnavailableError(f"{self.target}: the engine has no shared memory")
@@ -476,7 +478,7 @@ def parse_reply(raw: bytes) -> Part | pb.Fault | pb.Lease:
     if kind == "part":
         p = reply.part
         return Part(p.ticket, p.offset, p.total, memoryview(p.data))
-    raise PayloadError("a reply is none of part, fault, lease")
+    raise PayloadError("a reply is neither a part, nor a fault, nor a lease")
 
 
 def _parse_part(raw: bytes) -> Part | None:

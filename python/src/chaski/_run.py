@@ -55,7 +55,7 @@ class _Shared:
     limit: int
     samples: int
     side: Side | None
-    number: int  # of the stream, at the side door
+    number: int  # of the stream, as the engine knows it by Attach
     heard: float  # when the engine last said something, on the monotonic clock
     answers: queue.SimpleQueue[Answer] = field(default_factory=queue.SimpleQueue)
     expected: deque[Job] = field(default_factory=deque)

@@ -1,6 +1,6 @@
-"""The side door to an engine on this host: batches in shared memory, leased and returned.
+"""The lease socket to an engine on this host: batches in shared memory, leased and returned.
 
-The protocol is told in proto/chaski/v1/chaski.proto, at Shared. Here is what makes it safe:
+The message Shared of proto/chaski/v1/chaski.proto describes the protocol. Why it is safe:
 
 - A lease ends when the last array over it is gone, whatever that is: a view, a slice, a tensor that
   shares its memory. numpy keeps the object that it got memory from alive for that long.
@@ -9,8 +9,8 @@ The protocol is told in proto/chaski/v1/chaski.proto, at Shared. Here is what ma
   the socket's buffer.
 - A forked child sees the arrays of its parent. Leases that were out at a fork are not used again by
   the engine: their end is a DISCARD.
-- When the engine is gone or has thrown this client out, the memory stays as it is: nobody else uses
-  it.
+- When the engine is gone or has closed the connection, the memory stays as it is: no other process
+  uses it.
 """
 
 from __future__ import annotations
@@ -56,10 +56,10 @@ class Lease:
 
 
 class Side:
-    """One side door. Arrays keep it open; otherwise `close` ends it."""
+    """A connection to a lease socket. Arrays keep it open; otherwise `close` ends it."""
 
     def __init__(self, address: str, token: bytes) -> None:
-        """Goes through the door; an OSError says that there is no such door on this host."""
+        """Connects; an OSError says that this host has no such socket."""
         self.token = token
         self.secret = b""
         self._pid = os.getpid()
@@ -90,11 +90,11 @@ class Side:
         if uid != os.geteuid():
             raise UnavailableError(f"shared memory of another user ({uid})")
         if len(self.token) != 16:
-            raise UnavailableError("shared memory: a token that is none")
+            raise UnavailableError(f"shared memory: a token of {len(self.token)} bytes, not 16")
         s.send(struct.pack("<Q", _HELLO) + self.token + struct.pack("<Q", _VERSION))
         answer = s.recv(_PACKET.size + 1)
         if len(answer) != _PACKET.size or _PACKET.unpack(answer)[::3] != (_WELCOME, _VERSION):
-            raise UnavailableError("shared memory: not let in")
+            raise UnavailableError("shared memory: the engine does not let this client in")
         self.secret = answer[8:24]
         s.settimeout(None)
 
@@ -110,7 +110,7 @@ class Side:
             while self._packet():
                 pass
         except (OSError, PayloadError):
-            pass  # whatever is wrong: the door is shut, and the engine knows what that means
+            pass  # whatever is wrong, the connection ends: the engine does not use its leases again
         finally:
             with self._changed:
                 self._over = True
@@ -125,10 +125,10 @@ class Side:
             if not data and not files:
                 return False
             if len(data) != _PACKET.size or flags & socket.MSG_CTRUNC:
-                raise PayloadError(f"side door: a packet of {len(data)} bytes")
+                raise PayloadError(f"lease socket: a packet of {len(data)} bytes")
             kind, a, b, _ = _PACKET.unpack(data)
             if len(files) != (kind == _GIVE):
-                raise PayloadError(f"side door: packet {kind} with {len(files)} files")
+                raise PayloadError(f"lease socket: packet {kind} with {len(files)} files")
             self._take(kind, a, b, files)
         finally:
             for f in files:
@@ -140,7 +140,7 @@ class Side:
             memory = _map(files[0], b)
             with self._changed:
                 if a in self._segments:
-                    raise PayloadError(f"side door: segment {a} is given twice")
+                    raise PayloadError(f"lease socket: segment {a} is given twice")
                 self._segments[a] = memory
                 self._changed.notify_all()
         elif kind == _FORGET:
@@ -154,7 +154,7 @@ class Side:
                     return
                 self._answer(a)
         else:
-            raise PayloadError(f"side door: packet {kind}")
+            raise PayloadError(f"lease socket: packet {kind}")
 
     def _answer(self, lease: int) -> None:
         """Answers a recall: what is not held here is not held by anybody."""
@@ -211,7 +211,7 @@ class Side:
             self._socket.shutdown(socket.SHUT_RDWR)
 
     def close(self) -> None:
-        """Shuts the door when the last array over shared memory is gone. For any thread."""
+        """Ends the connection when the last array over shared memory is gone. For any thread."""
         if os.getpid() != self._pid:
             return
         with self._changed:
@@ -241,9 +241,9 @@ def _map(file: int, size: int) -> _Bytes:
 
     real = os.fstat(file).st_size
     if real != size or size < 1:
-        raise PayloadError(f"side door: a segment of {real} bytes is said to have {size}")
+        raise PayloadError(f"lease socket: a segment of {real} bytes is said to have {size}")
     if not fcntl.fcntl(file, fcntl.F_GET_SEALS) & fcntl.F_SEAL_SHRINK:
-        raise PayloadError("side door: a segment that is not sealed")
+        raise PayloadError("lease socket: a segment that is not sealed")
     m = mmap.mmap(file, size)
     if size >= _HUGE:
         with contextlib.suppress(OSError):

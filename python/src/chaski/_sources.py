@@ -195,7 +195,7 @@ class Split:
         """Splits by place in longitude and latitude, whatever the CRSs of the files.
 
         All rows whose centre lies in one cell stay together, also across the seams of UTM's zones.
-        A row without a CRS is in no part; one with a CRS that is none of longitude and latitude,
+        A row without a CRS is in no part; one with a CRS other than longitude and latitude,
         UTM or web Mercator is an error. Of a container without such columns, the centroids of its
         samples count (stac:centroid, istac:centroid).
 
@@ -239,7 +239,7 @@ class Split:
         """Splits by time.
 
         Args:
-            column: dates, instants, numbers, or texts in the order of time, such as ISO 8601 dates.
+            column: of dates, timestamps, numbers, or strings that sort by time, as ISO 8601 does.
             ranges: (from, to) of the parts by name; `to` is not in the part, None is no bound.
         """
         return Split("date", ranges, column=column)

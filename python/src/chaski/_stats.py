@@ -38,7 +38,7 @@ class Stats(dict[str, Any]):
         """Returns the mean of every band of a field: float64, (bands,); NaN without any pixel.
 
         Raises:
-            NotFoundError: there is no such field, or it is none of rasters.
+            NotFoundError: there is no such raster field.
         """
         return self._of_bands(field, "mean")
 
@@ -46,7 +46,7 @@ class Stats(dict[str, Any]):
         """Returns the standard deviation (of the population) likewise.
 
         Raises:
-            NotFoundError: there is no such field, or it is none of rasters.
+            NotFoundError: there is no such raster field.
         """
         return self._of_bands(field, "std")
 

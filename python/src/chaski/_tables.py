@@ -157,7 +157,7 @@ def _decoded(pa: Any, column: Any) -> Any:
 
 
 def _texts(source: Any) -> Any:
-    """Returns a table with texts in place of `pathlib` paths, which Arrow does not know."""
+    """Returns a table with strings in place of `pathlib` paths, which Arrow does not know."""
 
     def text(v: Any) -> Any:
         return os.fspath(v) if isinstance(v, os.PathLike) else v

@@ -32,7 +32,7 @@ class Error(Exception):
             "internal", or, of a server, "access", "deadline", "state", "payload" or "spec"; ""
             where nothing of that is at fault.
         file: path or URI of the input, or "".
-        part: the place in the words of the format ("ifd 0 tag 324", "tile 18"), or "".
+        part: the place as the format calls it ("ifd 0 tag 324", "tile 18"), or "".
         offset: byte offset in the file, or -1.
         sample: the sample that could not be read (its index, the row of the table and what that is
             called), or None where it is not about one.
@@ -55,7 +55,7 @@ class Error(Exception):
         self.offset = offset
         self.sample: SampleRef | None = None
         self.source = ""
-        self._cause = ""  # the text without the words that say which sample it is about
+        self._cause = ""  # the message without the words that say which sample it is about
         self._answered = False  # an engine that lives has said it, so it is not about its end
 
 
@@ -80,11 +80,11 @@ class MisplacedError(Error):
 
 
 class SpecError(Error, ValueError):
-    """The arguments do not describe batches; the text names the one that is wrong."""
+    """The arguments do not describe batches; the message names the one that is wrong."""
 
 
 class StateError(Error, ValueError):
-    """A state cannot be resumed here; the text says what differs."""
+    """A state cannot be resumed here; the message says what differs."""
 
 
 class PayloadError(Error):
@@ -103,7 +103,7 @@ class UnavailableError(Error, ConnectionError):
 
 
 class AccessError(Error, PermissionError):
-    """The server lets only known clients in; the text says what is missing or wrong."""
+    """The server lets only known clients in; the message says what is missing or wrong."""
 
 
 class DeadlineError(Error, TimeoutError):

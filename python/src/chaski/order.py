@@ -297,7 +297,7 @@ class State:
             now: the state at the begin of the other run.
 
         Returns:
-            texts such as "batch_size is 16, in the state 32", none for the same run; and whether
+            strings such as "batch_size is 16, in the state 32", none for the same run; and whether
             another sample may stand at a position.
         """
         if self.spec == now.spec and self.seed == now.seed:
@@ -347,7 +347,7 @@ class State:
             the state, and where it is one of another run, what differs and what follows.
 
         Raises:
-            StateError: the state is of another run, and the text says what differs; or it is of
+            StateError: the state is of another run, and the message says what differs; or it is of
                 another version, or not between two steps.
         """
         if self.version != VERSION:
@@ -427,7 +427,7 @@ class State:
 
 
 def _cut(text: str) -> str:
-    """Returns a text without its middle if it is longer than an error should be."""
+    """Returns a string without its middle if it is longer than an error should be."""
     return text if len(text) <= _MAX_TEXT else f"{text[: _MAX_TEXT // 2]}…{text[-_MAX_TEXT // 2 :]}"
 
 

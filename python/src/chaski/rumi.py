@@ -249,7 +249,7 @@ def frames(arr: npt.ArrayLike, pattern: str, tile_size: int = 512) -> FrameTable
         tile_size: edge of a tile in pixels.
 
     Raises:
-        SpecError: pattern is none, or does not fit arr.
+        SpecError: pattern is not of this form, or does not fit arr.
     """
     left, _, right = pattern.partition("->")
     axes = left.replace("(y h)", "h").replace("(x w)", "w").split()
@@ -312,7 +312,7 @@ def write(
         geozl: release 0.N of geozl that readers of generation 3 have, 18 or 19 (default: 18).
         max_cost: time that decoding what "auto" and "best" choose takes, at most.
         bands: name of each band, for generation 3.
-        time: of each step, for generation 3: a date, datetime, numpy.datetime64 or text like
+        time: of each step, for generation 3: a date, datetime, numpy.datetime64 or string like
             "2024-05-06", or a pair of them, its begin and end.
         transform: affine coefficients (a, b, c, d, e, f), x = a·column + b·row + c and y = d·column
             + e·row + f; together with crs.
@@ -375,7 +375,7 @@ def parse(blob: bytes | bytearray | memoryview) -> Header:
     """Reads a header blob of any generation.
 
     Raises:
-        CorruptError: it is none.
+        CorruptError: it is no header blob.
         UnsupportedError: its version, or its dtype here, is unknown, or only the file says which
             generation it is of.
         LimitError: it stands for more than 2**20 frames of one size.
@@ -457,7 +457,7 @@ def info(*, source: AnyPath | None = None, header: bytes | None = None) -> Heade
 
 
 def _time(text: str) -> Any:
-    """Returns a date, or a time in UTC; the text of years that neither has."""
+    """Returns a date, or a time in UTC; a string for years that Python's dates do not reach."""
     try:
         if len(text) == len("2024-05-06"):
             return datetime.date.fromisoformat(text)

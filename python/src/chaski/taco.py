@@ -73,8 +73,8 @@ def load(
             or several of one hierarchy.
         base_path: folder of the containers of a catalog, where they are not beside it.
         column_mode: what becomes of columns that not all of several containers have: they are left
-            out, filled with null, or an error. What was left out or filled, and what became texts,
-            is said by a `UserWarning` of the first question that joins the columns.
+            out, filled with null, or an error. A `UserWarning` of the first question that joins the
+            columns says what was left out or filled, and what became strings.
         timeout: seconds for each question to the engine; None waits for as long as it takes.
         server: a running engine (`chaski serve`) that has the containers, as "host:port" or a
             `chaski.Connection`. Paths are in its words, below its roots. Default: the engine that
@@ -475,7 +475,7 @@ class _Node:
 
         Raises:
             IndexError: there is no such position.
-            NotFoundError: there is no such id; the text lists those that there are.
+            NotFoundError: there is no such id; the message lists those that there are.
         """
         entries, here = self._list()
         if not isinstance(key, str):

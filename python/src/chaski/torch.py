@@ -261,8 +261,8 @@ class IterableDataset(_Dataset, torch.utils.data.IterableDataset[dict[str, Any]]
 
         Raises:
             RuntimeError: in a DataLoader worker, within a loader that shares batches among ranks
-                once more, or made before torch.distributed was initialised; the text says what to
-                do.
+                once more, or made before torch.distributed was initialised; the message says what
+                to do.
         """
         refuse_worker()
         self._refuse_other_ranks()
@@ -355,7 +355,7 @@ class MapDataset(_Dataset, torch.utils.data.Dataset[dict[str, Any]]):
 
         Raises:
             IndexError: there is no such sample.
-            RuntimeError: in a DataLoader worker; the text says what to do.
+            RuntimeError: in a DataLoader worker; the message says what to do.
             Error: the sample cannot be read; of the kind that fits.
         """
         batch = self.loader._sample(i)
