@@ -215,6 +215,7 @@ soak-hostile: build-default env ## INTRUDERS tries to get in, then attacks on a 
 		-run 'TestStrangers|TestOtherTenants|TestLinksToAnotherTenant|TestHostileStreams'
 	[ -d .demo/train ] || CGO_ENABLED=0 $(GO) run -trimpath ./examples/demo-dataset
 	$(PY) tools/soak_hostile.py $(SOAKFLAGS)
+	[ ! -x bin/chaski-full ] || CHASKI_BIN=bin/chaski-full $(PY) tools/soak_hostile.py $(SOAKFLAGS) --only sql
 
 .PHONY: conformance
 conformance: build-default ## bin/chaski against the conformance corpus, if it is beside the checkout

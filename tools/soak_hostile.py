@@ -676,6 +676,7 @@ def start(what: str, server: Server, data: Path, seconds: float) -> subprocess.P
     """Starts this script as a client."""
     return subprocess.Popen(
         [sys.executable, __file__, what, server.target, "--data", data, "--time", str(seconds)],
+        stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         # Attackers shall wear out the server and not this machine's processors.
         preexec_fn=None if what == "--modest" else lambda: os.nice(10) and None,
@@ -719,7 +720,13 @@ def attacked(names: list[str], seconds: float, modest: Modest) -> tuple[Got, Got
     """
     rate = measure(modest, 2).rate
     attackers = [start(f"--attack={n}", modest.server, modest.server.data, seconds) for n in names]
-    time.sleep(1)  # imports
+    for p in attackers:  # they import gRPC, which takes a busy machine half a minute for all
+        assert p.stdout is not None
+        p.stdout.readline()
+    for p in attackers:
+        assert p.stdin is not None
+        p.stdin.write(b"go\n")
+        p.stdin.flush()
     beside = measure(modest, seconds)
     told = []
     ends = time.monotonic() + 15
@@ -810,6 +817,8 @@ def main() -> int:
             sys.exit(f"soak_hostile: the modest client is cut off: {e.code().name}")
         return 0
     if o.attack:
+        print("ready", flush=True)
+        sys.stdin.readline()
         attack = Attack(o.target, o.data, o.time)
         # A reader of 512 MiB may be in the midst of a message when its call is over.
         threading.Timer(o.time + 5, attack.leave).start()
