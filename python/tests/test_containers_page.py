@@ -78,6 +78,8 @@ def test_commands(data, binary):
     (data / "about.json").write_text(about[1])
     table = re.search(r"^echo '([^']*)' > tiles.csv$", PAGE, re.MULTILINE)
     (data / "tiles.csv").write_text(table[1] + "\n")
+    curators = re.search(r"^echo '([^']*)' > curators.json$", PAGE, re.MULTILINE)
+    (data / "curators.json").write_text(curators[1])
     (data / "tiles").mkdir()
     (data / "set").mkdir()
     for command in COMMANDS:
