@@ -59,7 +59,7 @@ STATICCHECK := env GOGC=off GOMEMLIMIT=2GiB $(GO) run honnef.co/go/tools/cmd/sta
 GOVULNCHECK := $(GO) run golang.org/x/vuln/cmd/govulncheck@v1.8.0
 
 # The tags of chaski-full.
-FULL := $(TAGS),datadog,duckdb
+FULL := $(TAGS),datadog,duckdb,geopackage
 
 VENV := .venv
 PY := $(VENV)/bin/python
@@ -76,7 +76,7 @@ help: ## list the targets
 .PHONY: build build-default
 build: build-default ## bin/chaski, and bin/chaski-full where compilers of C and C++ are present
 ifneq ($(CXX_FOUND),)
-	CGO_ENABLED=1 $(GO) build -C duckdb -tags 'datadog duckdb disable_grpc_modules' -ldflags '$(LDFLAGS)' -o ../bin/chaski-full ./chaski-full
+	CGO_ENABLED=1 $(GO) build -C duckdb -tags 'datadog duckdb geopackage disable_grpc_modules' -ldflags '$(LDFLAGS)' -o ../bin/chaski-full ./chaski-full
 else
 	@echo "no C and C++ compilers: bin/chaski-full is not built"
 endif
@@ -110,7 +110,7 @@ test-go: build-default ## Go tests, all cases
 	$(GO) test $(GO_TEST) ./...
 ifneq ($(CXX_FOUND),)
 	CGO_ENABLED=1 $(GO) test -C duckdb $(GO_TEST) .
-	CGO_ENABLED=1 $(GO) test -C duckdb $(GO_TEST) -tags $(FULL) ./chaski-full
+	CGO_ENABLED=1 $(GO) test -C duckdb $(GO_TEST) -tags $(FULL) ./chaski-full github.com/chaski-eo/chaski/vector
 endif
 test-race: ## Go tests under the race detector, with checks that users do not have (build tag invariants)
 	CGO_ENABLED=1 $(GO) test $(RACE) $(GO_TEST) $(RACE_PACKAGES)

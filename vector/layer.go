@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/paulmach/orb"
 	"github.com/zeebo/xxh3"
@@ -30,6 +31,8 @@ type Options struct {
 	CacheBytes int64
 	// Grow is called before the layer takes n bytes of memory more, and may refuse them. nil allows all.
 	Grow func(ctx context.Context, n int64) error
+
+	layer string // of a GeoPackage; "" for the only one
 }
 
 func (o *Options) defaults() {
@@ -76,10 +79,13 @@ type Values struct {
 // Null reports whether a shape has no value.
 func (v *Values) Null(row int) bool { return v.null != nil && v.null[row] }
 
-// Open opens a file of shapes by its URI. It reads all boxes and the values of the column. Errors have the file's
-// name; a file of another format is fault.Unsupported.
+// Open opens a file of shapes by its URI, FILE.gpkg::LAYER for a layer of a GeoPackage that has several. It reads all
+// boxes and the values of the column. Errors have the file's name; a file of another format is fault.Unsupported.
 func Open(ctx context.Context, opener source.Opener, uri string, o Options) (*Layer, error) {
 	o.defaults()
+	if at := strings.LastIndex(uri, ".gpkg::"); at >= 0 {
+		uri, o.layer = uri[:at+len(".gpkg")], uri[at+len(".gpkg::"):]
+	}
 	r, err := opener.Open(ctx, uri)
 	if err != nil {
 		return nil, fault.WithFile(err, uri)
@@ -96,6 +102,10 @@ func Open(ctx context.Context, opener source.Opener, uri string, o Options) (*La
 	return l, nil
 }
 
+// openPackage opens a layer of a GeoPackage; "" is the only one. It is nil without the build tag geopackage: SQLite is
+// in chaski-full alone, see docs/decisions.md.
+var openPackage func(ctx context.Context, r source.Reader, layer string, o *Options) (*Layer, error)
+
 // open finds out what a file is by its first bytes.
 func open(ctx context.Context, r source.Reader, o *Options) (*Layer, error) {
 	head := make([]byte, min(r.Size(), 16))
@@ -108,13 +118,17 @@ func open(ctx context.Context, r source.Reader, o *Options) (*Layer, error) {
 	case string(head[:min(len(head), 3)]) == "fgb":
 		return openFlat(ctx, r, o)
 	case string(head[:min(len(head), 15)]) == "SQLite format 3":
-		return nil, unsupported("GeoPackage")
+		if openPackage == nil {
+			return nil, unsupported("GeoPackage, but by chaski-full,")
+		}
+		return openPackage(ctx, r, o.layer, o)
 	case len(head) >= 4 && string(head[:4]) == "\x00\x00\x27\x0a":
 		return nil, unsupported("Shapefile")
 	case slices.Contains([]byte("{ \t\r\n\xef"), append(head, 0)[0]):
 		return openText(ctx, r, o)
 	}
-	return nil, fault.New(fault.Unsupported, "shapes", 0, "the file is not GeoParquet, FlatGeobuf or GeoJSON")
+	return nil, fault.New(fault.Unsupported, "shapes", 0,
+		"the file is not GeoParquet, FlatGeobuf, GeoPackage or GeoJSON")
 }
 
 // unsupported returns the error about a format that is not read.
