@@ -152,7 +152,7 @@ func (s *packageShapes) open(ctx context.Context, layer string, o *Options) (*La
 	}
 	s.pages = lru.New[int, [][]byte](cache)
 	if err := s.connect(ctx); err != nil {
-		return nil, s.fault(ctx, "database", err)
+		return nil, s.fault(ctx, "GeoPackage", err)
 	}
 	t, err := s.table(ctx, layer)
 	if err != nil {
@@ -242,11 +242,16 @@ func (s *packageShapes) fault(ctx context.Context, part string, err error) error
 	case errors.As(err, &f):
 		return err
 	}
-	const tooBig = 18 // SQLITE_TOOBIG
+	const tooBig, notSQLite = 18, 26 // SQLITE_TOOBIG, SQLITE_NOTADB
 	kind := fault.Corrupt
 	var e *sqlite.Error
-	if errors.As(err, &e) && e.Code()&0xff == tooBig {
-		kind = fault.Limit
+	if errors.As(err, &e) {
+		switch e.Code() & 0xff {
+		case tooBig:
+			kind = fault.Limit
+		case notSQLite: // also what is encrypted
+			kind = fault.Unsupported
+		}
 	}
 	return fault.New(kind, part, fault.NoOffset, "%.200v", err)
 }
