@@ -41,6 +41,8 @@ type Writer struct {
 	shapes []shape
 	leaves int // of all shapes
 	config *parquet.WriterConfig
+	// content says that pages end where their values say: see contentGroup.
+	content bool
 }
 
 // NewWriter returns a writer of tables with these columns. meta, which may be nil, is the key-value metadata of each.
@@ -101,7 +103,11 @@ func (w *Writer) Write(ctx context.Context, out io.Writer, t *tables.Table) (err
 			return err
 		}
 		hi := w.groupEnd(cols, lo, t.Len())
-		if err := w.group(ctx, file, s, cols, lo, hi); err != nil {
+		group := w.group
+		if w.content {
+			group = w.contentGroup
+		}
+		if err := group(ctx, file, s, cols, lo, hi); err != nil {
 			return err
 		}
 		lo = hi
@@ -115,6 +121,17 @@ func Table(ctx context.Context, out io.Writer, t *tables.Table) error {
 	if err != nil {
 		return err
 	}
+	return w.Write(ctx, out, t)
+}
+
+// ByContent is Table with pages that end where their values say, so that a small change of the table leaves the bytes
+// of most pages as they are.
+func ByContent(ctx context.Context, out io.Writer, t *tables.Table) error {
+	w, err := NewWriter(Clocks(ctx, t), nil)
+	if err != nil {
+		return err
+	}
+	w.content = true
 	return w.Write(ctx, out, t)
 }
 

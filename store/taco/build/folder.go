@@ -1,12 +1,14 @@
 package build
 
 import (
+	"bytes"
 	"context"
 	"io"
 	"os"
 
 	"github.com/chaski-eo/chaski/internal/pathname"
 	"github.com/chaski-eo/chaski/store/taco/internal/taco2"
+	"github.com/chaski-eo/chaski/tables/encode"
 )
 
 // folder writes the container into the empty folder dir, which is synced afterwards.
@@ -60,9 +62,11 @@ func (w *writer) folder(ctx context.Context, dir string) error {
 		return err
 	}
 	for k := range w.levels {
-		b, err := encoded(ctx, w.consolidated(k))
+		var b bytes.Buffer
+		// A store that keeps equal pieces of files once gets only the pages that an edit changes.
+		err := encode.ByContent(ctx, &b, w.consolidated(k))
 		if err == nil {
-			err = put("METADATA/"+levelName(k)+".parquet", b)
+			err = put("METADATA/"+levelName(k)+".parquet", b.Bytes())
 		}
 		if err != nil {
 			return err
