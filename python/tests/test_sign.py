@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime
 import json
 import subprocess
@@ -31,7 +32,7 @@ def store(
     keys = {"query": SECRET, "X-Key": SECRET, "Authorization": f"Bearer {SECRET}"}
     with web(CHIPS, lambda q, h: any({"query": q, **h}.get(k) == v for k, v in keys.items())) as w:
         yield w
-    for prefix, _ in _sign.key():
+    for prefix in list(_sign._signers):
         chaski.sign(prefix, None)
 
 
@@ -97,6 +98,26 @@ def test_functions(store, tmp_path: Path, capfd, caplog) -> None:
     without_secret(tmp_path)
     out, err = capfd.readouterr()
     assert "sesame" not in out + err + caplog.text
+
+
+def test_object_without_hash(store) -> None:
+    """Objects that can be called sign, also those that have no hash, such as of dataclasses."""
+    url, asked = store
+
+    @dataclasses.dataclass
+    class Signer:
+        answer: dict[str, str]
+
+        def __call__(self, uri: str) -> dict[str, str]:
+            return self.answer
+
+    chaski.sign(f"{url.replace('localhost', 'LOCALHOST')}/", Signer({"query": SECRET}))
+    want = chaski.read(CHIPS / chips(url)[0].removeprefix(f"{url}/"))
+    assert np.array_equal(chaski.read(chips(url)[0]), want)
+    chaski.sign(f"{url}/", Signer({"query": "sig=other"}))
+    assert len(_sign.key()) == 1
+    with pytest.raises(chaski.Error, match="403"):
+        chaski.read(chips(url)[0])
 
 
 def test_function_fails(store, capfd, caplog) -> None:
@@ -187,13 +208,13 @@ def test_page(store, binary: str, tmp_path: Path, monkeypatch) -> None:
     block, rules = (page.split(f"```{kind}\n")[1].split("```")[0] for kind in ("python", "json"))
     known = types.SimpleNamespace(sign=lambda uri: uri)
     exec(block, {"planetary_computer": known, "earthdata_token": SECRET})
-    taken = dict(_sign.key())
+    taken = dict(_sign._signers)
     assert taken["https://"] is known.sign
     earthdata = "https://data.lpdaac.earthdatacloud.nasa.gov/"
     want = chaski.read(CHIPS / chips(url)[0].removeprefix(f"{url}/"))
     chaski.sign(f"{url}/", taken[earthdata])
     assert np.array_equal(chaski.read(chips(url)[0]), want)
-    for prefix, _ in _sign.key():
+    for prefix in list(_sign._signers):
         chaski.sign(prefix, None)
     commands = json.loads(rules)
     assert list(commands)[0].startswith("https://sentinel2l2a01.")
@@ -209,6 +230,12 @@ def test_arguments() -> None:
         ("https://a", str),
         (1, str),
         ("https://a/", "signs"),
+        ("https:///", str),
+        ("https://a b/", str),
+        ("https://a/?b=/", str),
+        ("https://[a/", str),
+        ("https://a:b/", str),
+        ("http://a.example/", str),
     ):
         with pytest.raises(chaski.SpecError):
             chaski.sign(prefix, function)  # type: ignore[arg-type]

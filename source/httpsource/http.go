@@ -270,6 +270,7 @@ func answer(r remote.Range, resp *http.Response) (*remote.Answer, error) {
 // redirect is called before a redirect is followed.
 func (b *backend) redirect(req *http.Request, via []*http.Request) error {
 	first, last := via[0], via[len(via)-1]
+	req.Header.Del("Referer") // net/http puts the last URL there, which may contain a signature
 	refuse := func(format string, args ...any) error {
 		return remote.Fail(remote.Refused, fmt.Errorf(format, args...))
 	}

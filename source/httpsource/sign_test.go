@@ -267,20 +267,21 @@ func TestSignerHangs(t *testing.T) {
 	})
 }
 
-// TestSignedRedirect: a redirect to another host does not get the headers, and is followed once for many ranges.
+// TestSignedRedirect: a redirect to another host does not get the headers or the query, and is followed once for many
+// ranges.
 func TestSignedRedirect(t *testing.T) {
 	front, _ := serve(t, quick)
 	back, _ := serve(t, quick)
 	back.Put("/a", noise(3000))
 	front.SetAway(back.URL)
 	front.OnRequest(func(_ int, r *http.Request) netsim.Fault {
-		if r.Header.Get("X-Key") != "secret" {
+		if r.Header.Get("X-Key") != "secret" || r.URL.RawQuery != "sig=secret" {
 			return netsim.Forbidden
 		}
 		return netsim.RedirectAway
 	})
 	signer, err := sign.New(sign.Rule{Prefix: front.URL + "/", Ask: func(context.Context, string) ([]byte, error) {
-		return []byte(`{"headers": {"X-Key": "secret"}}`), nil
+		return []byte(`{"headers": {"X-Key": "secret"}, "query": "sig=secret"}`), nil
 	}})
 	if err != nil {
 		t.Fatal(err)
@@ -303,8 +304,8 @@ func TestSignedRedirect(t *testing.T) {
 		t.Errorf("%d requests to the host that redirects", n)
 	}
 	for _, r := range back.Requests() {
-		if r.Header.Get("X-Key") != "" {
-			t.Error("the header went to another host")
+		if text := fmt.Sprint(r.Header, r.URL); strings.Contains(text, "secret") {
+			t.Errorf("the signature went to another host: %s", text)
 		}
 	}
 }

@@ -111,6 +111,14 @@ func plain(u *url.URL) string {
 	return u.Scheme + "://" + strings.ToLower(u.Host) + u.EscapedPath()
 }
 
+// object returns what tells the objects of signed URLs apart: many stores name them in the query.
+func object(u *url.URL) string {
+	if u.RawQuery == "" {
+		return plain(u)
+	}
+	return plain(u) + "?" + u.RawQuery
+}
+
 // private reports whether nobody else reads what is sent to a URL.
 func private(u *url.URL) bool {
 	host := u.Hostname()
@@ -126,13 +134,12 @@ func (s *Signer) Sign(ctx context.Context, u *url.URL) (*Signature, error) {
 	if s.err != nil {
 		return nil, remote.Fail(remote.Denied, s.err)
 	}
-	at := plain(u)
-	r := s.rule(at)
+	r := s.rule(u)
 	if r == nil {
 		return nil, nil
 	}
 	for {
-		got, busy, err := s.look(r, at, u.String())
+		got, busy, err := s.look(r, object(u), u.String())
 		if busy == nil {
 			return got, err
 		}
@@ -144,7 +151,8 @@ func (s *Signer) Sign(ctx context.Context, u *url.URL) (*Signature, error) {
 	}
 }
 
-func (s *Signer) rule(at string) *rule {
+func (s *Signer) rule(u *url.URL) *rule {
+	at := plain(u)
 	for _, r := range s.rules {
 		if strings.HasPrefix(at, r.Prefix) {
 			return r
@@ -235,14 +243,13 @@ func (s *Signer) Refused(u *url.URL, refused *Signature) bool {
 	if s == nil || refused == nil {
 		return false
 	}
-	at := plain(u)
-	r := s.rule(at)
+	r := s.rule(u)
 	if r == nil {
 		return false
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	e := s.entry(r, at)
+	e := s.entry(r, object(u))
 	if e.signature != refused {
 		return true
 	}

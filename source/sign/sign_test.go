@@ -144,6 +144,26 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
+// TestQueriesAreObjects: a signed URL serves its object only, and the query of a URL tells objects apart.
+func TestQueriesAreObjects(t *testing.T) {
+	s, err := New(Rule{"https://", func(_ context.Context, uri string) ([]byte, error) {
+		return fmt.Appendf(nil, `{"url": "%s&sig=1"}`, uri), nil
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, uri := range []string{"https://a.example/get?id=1", "https://a.example/get?id=2"} {
+		u := parsed(t, uri)
+		got, err := s.Sign(context.Background(), u)
+		if err != nil || got.URL(u).String() != uri+"&sig=1" {
+			t.Errorf("%s is requested as %v, %v", uri, got.URL(u), err)
+		}
+		if s.kept[" "+uri] == nil || s.kept[" "+uri].signature != got {
+			t.Errorf("the signature of %s is not kept", uri)
+		}
+	}
+}
+
 // TestPeer: a process is asked over a socket; an answer that comes too late is passed over.
 func TestPeer(t *testing.T) {
 	ours, theirs := net.Pipe()

@@ -326,7 +326,7 @@ _Key = tuple[
     int | None,
     int | None,
     frozenset[tuple[str, str]],
-    tuple[tuple[str, _sign.Signer], ...],
+    tuple[tuple[str, int], ...],
 ]
 # A finalizer may release an engine at any point of this thread, so the lock can be taken twice.
 _guard = threading.RLock()

@@ -8,6 +8,7 @@ import json
 import os
 import socket
 import threading
+import urllib.parse
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
@@ -32,8 +33,8 @@ def sign(prefix: str, function: Signer | None) -> None:
             "headers": {"Authorization": f"Bearer {earthaccess.get_edl_token()['access_token']}"},
         })
 
-    Where the variable CHASKI_SIGN names a file of commands, these functions take its place. Servers
-    and the workers of jobs have only that file.
+    Where the variable CHASKI_SIGN names a file of commands, these functions take its place.
+    Servers, the workers of jobs, and forks that call `read` have only that file.
 
     Args:
         prefix: what the URLs begin with: "https://HOST/" and a path that ends with "/". "https://"
@@ -47,10 +48,7 @@ def sign(prefix: str, function: Signer | None) -> None:
     Raises:
         SpecError: the prefix is none, or the function cannot be called.
     """
-    if not isinstance(prefix, str) or not prefix.startswith(("https://", "http://")):
-        raise SpecError(f'prefix is {prefix!r}: it must be "https://HOST/" and a path')
-    if not prefix.endswith("/"):
-        raise SpecError(f'prefix is {prefix!r}: it must end with "/"')
+    prefix = _checked(prefix)
     if function is None:
         _signers.pop(prefix, None)
     elif callable(function):
@@ -59,15 +57,42 @@ def sign(prefix: str, function: Signer | None) -> None:
         raise SpecError(f"function is {type(function).__name__}, which cannot be called")
 
 
-def key() -> tuple[tuple[str, Signer], ...]:
-    """Returns the functions of now: an engine has those of its start."""
-    return tuple(_signers.items())
+def _checked(prefix: str) -> str:
+    """Returns a prefix with its host in lower case, so that none is there twice."""
+    if not isinstance(prefix, str) or not prefix.startswith(("https://", "http://")):
+        raise SpecError(f'prefix is {prefix!r}: it must be "https://HOST/" and a path')
+    if not prefix.endswith("/"):
+        raise SpecError(f'prefix is {prefix!r}: it must end with "/"')
+    if prefix == "https://":
+        return prefix
+    try:
+        url = urllib.parse.urlsplit(prefix)
+        host, _ = url.hostname, url.port  # a wrong port is a ValueError
+    except ValueError:
+        host = None
+    if not host or not prefix.isprintable() or not set(prefix).isdisjoint(" ?#"):
+        raise SpecError(f'prefix is {prefix!r}: it must be "https://HOST/" and a path')
+    if url.scheme == "http" and host not in ("localhost", "127.0.0.1", "::1"):
+        raise SpecError(
+            f"prefix is {prefix!r}: it must begin with https://, so that nobody else "
+            "reads the signatures"
+        )
+    return f"{url.scheme}://{url.netloc.lower()}{url.path}"
+
+
+def key() -> tuple[tuple[str, int], ...]:
+    """Returns what tells the functions of now from others: an engine has those of its start.
+
+    An object that can be called need not have a hash. Its thread keeps it for as long as the engine
+    runs, so that no other one has its id.
+    """
+    return tuple((prefix, id(function)) for prefix, function in _signers.items())
 
 
 @contextlib.contextmanager
 def given() -> Iterator[dict[str, Any]]:
     """Yields the arguments by which a process of `subprocess` can ask the functions of now."""
-    signers = key()
+    signers = tuple(_signers.items())
     if not signers:
         yield {}
         return
