@@ -63,6 +63,13 @@ def samples(path: Path) -> bytes:
     return chaski("ls", path).replace(os.fsencode(path), b"")
 
 
+def described(path: Path) -> bytes:
+    """What a container says of itself, and its rows; empty if there is none."""
+    if not path.exists():
+        return b""
+    return chaski("card", path).replace(os.fsencode(path), b"") + samples(path)
+
+
 def listed(path: Path) -> bytes:
     """The files that a list of bad samples names, one on a line; empty if there is none."""
     if not path.exists():
@@ -154,6 +161,7 @@ COLLECTION = {
     "licenses": ["CC-BY-4.0"],
     "providers": [{"name": "chaski"}],
     "tasks": ["segmentation"],
+    "curators": [{"name": "chaski"}],
 }
 
 
@@ -391,11 +399,40 @@ def of_containers(d: Data) -> list[Writer]:
         inside = sorted(path.iterdir()) if path.exists() else []
         return b"".join(p.name.encode() + files(p) for p in inside)
 
+    def edited(name: str, *form: str) -> Writer:
+        """An edit of COLLECTION.json and of a column."""
+        return Writer(
+            name,
+            lambda to: void(chaski(*table(*form)(d.chips[0])(to))),
+            lambda to: ["edit", "--set", "title=changed", "--rename", "name=label", to],
+            described,
+        )
+
+    def tiled(source: Path) -> Path:
+        """The chips as TOGs, which is all that a streaming TACO holds."""
+        into = d.tmp / f"{source.name}-tog"
+        if not into.exists():
+            chaski("convert", "--to", "tog", "-o", into, source)
+        return into
+
+    def upgraded(source: Path) -> Callable[[Path], Arguments]:
+        older = d.tmp / f"{source.name}.taco"
+        if not older.exists():
+            chaski(*pack("--form", "taco-plain")(source)(older))
+        return lambda to: ["taco", "upgrade", "--quiet", "-o", to, older]
+
     parts = pack("--part-size", "400kB")
     return [
         replaces("pack a ZIP", pack("--form", "zip"), d.chips),
         replaces("pack with columns", table("--form", "zip"), d.chips),
         replaces("pack a Tortilla", pack("--form", "tortilla"), d.chips),
+        replaces(
+            "pack a streaming TACO", pack("--form", "taco"), (tiled(d.chips[0]), tiled(d.chips[1]))
+        ),
+        replaces("pack a plain TACO", pack("--form", "taco-plain"), d.chips),
+        Writer("taco upgrade", nothing, upgraded(d.chips[1])),
+        edited("edit a ZIP", "--form", "zip"),
+        edited("edit a folder", "--form", "folder"),
         Writer("pack a folder", nothing, pack("--form", "folder")(d.chips[1])),
         Writer("pack parts", nothing, parts(d.chips[0]), samples),
         indexed("pack .tacocat", ".tacocat"),
