@@ -66,7 +66,7 @@ func parseReferences(b []byte, grow func(refs int, bytes int64) error) (*refList
 	if err != nil {
 		return nil, err
 	}
-	p := refsParser{grow: grow, known: map[string]int{}}
+	p := refsParser{grow: grow, known: map[string]int{}, templates: map[string]string{}}
 	d := json.NewDecoder(bytes.NewReader(b))
 	if err := p.members(d, p.member); err != nil {
 		return nil, err
@@ -77,6 +77,12 @@ func parseReferences(b []byte, grow func(refs int, bytes int64) error) (*refList
 	for i, u := range p.list.urls {
 		if p.list.urls[i], err = p.expand(u); err != nil {
 			return nil, err
+		}
+		// Templates make long URLs of short ones. Resolving them makes another copy.
+		if more := int64(len(p.list.urls[i]) - len(u)); more > 0 {
+			if err := p.grow(0, 2*more); err != nil {
+				return nil, err
+			}
 		}
 	}
 	return &p.list, p.sort()
@@ -119,16 +125,13 @@ func (p *refsParser) member(d *json.Decoder, key string) error {
 		}
 		return nil
 	case "templates":
-		if err := d.Decode(&p.templates); err != nil {
-			return refsCorrupt("templates: %v", err)
-		}
-		return nil
+		return p.members(d, p.template)
 	case "gen":
-		var list []json.RawMessage
+		var list [1]json.RawMessage // of more elements it drops the others
 		if err := d.Decode(&list); err != nil {
 			return refsCorrupt("gen: %v", err)
 		}
-		if len(list) > 0 {
+		if list[0] != nil {
 			return fault.New(fault.Unsupported, refsPart, fault.NoOffset, "references that are generated (\"gen\")")
 		}
 		return nil
@@ -137,6 +140,19 @@ func (p *refsParser) member(d *json.Decoder, key string) error {
 		return refsCorrupt("%.80q stands beside \"refs\"", key)
 	}
 	return p.reference(d, key)
+}
+
+// template reads a template, the text that a name stands for in URLs.
+func (p *refsParser) template(d *json.Decoder, name string) error {
+	var text string
+	if err := d.Decode(&text); err != nil {
+		return refsCorrupt("template %.80q: %v", name, err)
+	}
+	if err := p.grow(1, int64(len(name)+len(text))); err != nil {
+		return err
+	}
+	p.templates[name] = text
+	return nil
 }
 
 // reference reads the value of an object's name.
@@ -189,23 +205,24 @@ func (p *refsParser) value(raw json.RawMessage) (ref, error) {
 
 // place reads the list of a URL, an offset and a length.
 func (p *refsParser) place(raw json.RawMessage) (ref, error) {
-	var list []json.RawMessage
+	var list [4]json.RawMessage // of more elements it drops the others
 	if err := json.Unmarshal(raw, &list); err != nil {
 		return ref{}, refsCorrupt("%v", err)
 	}
 	var u string
 	r := ref{n: -1}
-	if len(list) != 1 && len(list) != 3 {
-		return ref{}, refsCorrupt("a list of %d, not a URL, an offset and a length", len(list))
+	ranged := list[2] != nil
+	if list[0] == nil || ranged != (list[1] != nil) || list[3] != nil {
+		return ref{}, refsCorrupt("a list that is not a URL, or a URL, an offset and a length")
 	}
 	err := json.Unmarshal(list[0], &u)
-	if err == nil && len(list) == 3 {
+	if err == nil && ranged {
 		err = firstError(json.Unmarshal(list[1], &r.off), json.Unmarshal(list[2], &r.n))
 	}
 	if err != nil {
 		return ref{}, refsCorrupt("%v", err)
 	}
-	if len(list) == 3 && (r.off < 0 || r.n < 0 || r.n > math.MaxInt64-r.off) || u == "" {
+	if ranged && (r.off < 0 || r.n < 0 || r.n > math.MaxInt64-r.off) || u == "" {
 		return ref{}, refsCorrupt("%d bytes at %d of %.80q", r.n, r.off, u)
 	}
 	n, ok := p.known[u]

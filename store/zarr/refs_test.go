@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -222,6 +223,43 @@ func TestManyReferences(t *testing.T) {
 	})
 	if err != nil || visits != 301 {
 		t.Errorf("%d names are looked at for 301 entries, %v", visits, err)
+	}
+}
+
+// TestMemoryOfReferences: what templates make of short URLs is charged, and so are the templates; what is not kept does
+// not take memory.
+func TestMemoryOfReferences(t *testing.T) {
+	long, chunks := strings.Repeat("d/", 2000), make([]string, 1000)
+	for i := range chunks {
+		chunks[i] = fmt.Sprintf(`"a/%d":["{{u}}%d",0,1]`, i, i)
+	}
+	parse := func(text string) (kept int64, err error) {
+		_, err = parseReferences([]byte(text), func(refs int, bytes int64) error {
+			kept += bytes + int64(refs)*refBytes
+			return nil
+		})
+		return kept, err
+	}
+	kept, err := parse(fmt.Sprintf(`{"version":1,"templates":{"u":%q},"refs":{%s}}`, long, strings.Join(chunks, ",")))
+	if err != nil || kept < 2*1000*4000 { // the URL, and what it is resolved to
+		t.Errorf("%d bytes are charged for 1000 URLs of 4000 bytes, %v", kept, err)
+	}
+	many := strings.Repeat(",0", 1<<20)
+	for text, least := range map[string]int64{
+		`{"version":1,"templates":{"u":"","v":""},"refs":{}}`: 2 * refBytes,
+		`{"version":1,"refs":{"a":[0` + many + `]}}`:          0,
+		`{"version":1,"gen":[0` + many + `]}`:                 0,
+	} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		kept, err := parse(text)
+		runtime.ReadMemStats(&after)
+		if kept < least || least == 0 && err == nil {
+			t.Errorf("%.60s: %d bytes are charged, %v", text, kept, err)
+		}
+		if n := after.TotalAlloc - before.TotalAlloc; n > 16<<20 { // buffers of the decoder: 2 + 4 + 8 MiB, less a bit
+			t.Errorf("%.60s: %d bytes are allocated for a text of %d", text, n, len(text))
+		}
 	}
 }
 
