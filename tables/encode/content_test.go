@@ -19,7 +19,6 @@ import (
 // levelRow is a row of a level of 100,000 samples, as chaski pack --columns stac,stats makes them.
 type levelRow struct {
 	id, crs, split string
-	number, parent int64
 	cloud          float64
 	point          []byte
 	stats          []float64

@@ -20,9 +20,8 @@ type column struct {
 
 // columns are those of a dataset, in the order in which they were first seen.
 type columns struct {
-	list  []*column
-	at    map[string]int
-	cells int64
+	list []*column
+	at   map[string]int
 }
 
 // add adds a value of a sample, or nothing for nil.

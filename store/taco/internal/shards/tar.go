@@ -142,7 +142,6 @@ type tarSample struct {
 	key   string
 	seen  map[string]bool
 	count int32
-	row   int
 }
 
 // end takes the sample.
