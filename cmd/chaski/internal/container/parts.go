@@ -38,8 +38,7 @@ func (f *partFlags) into(o *build.Options, out string) (err error) {
 	case f.size != "" && f.count > 0:
 		return console.Usagef("--part-size and --part-count exclude each other")
 	case build.FormOf(out) != build.Folder || o.Form != build.Folder && o.Form != build.TortillaFile:
-		return console.Usagef("parts lie in a folder: %s must be the name of one, and --form auto, folder or tortilla",
-			out)
+		return console.Usagef("parts lie in a folder: %s must be the name of one, and --form not of one file", out)
 	case f.size != "":
 		o.PartBytes, err = parseSize("part-size", f.size)
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"math"
+	"regexp"
 	"strconv"
 	"unicode/utf8"
 
@@ -141,7 +142,7 @@ func (k *column) vector(n int) *tables.Vector {
 // parseJSON returns a JSON value as one of a column: a number, a boolean, a string, nil for null, or the JSON of a list
 // or an object as a string.
 func parseJSON(b []byte) (any, error) {
-	b = bytes.TrimSpace(b)
+	b = fromPython(bytes.TrimSpace(b))
 	if !json.Valid(b) || !utf8.Valid(b) {
 		return nil, fault.New(fault.Corrupt, "json", fault.NoOffset, "%.60q is not JSON", b)
 	}
@@ -167,6 +168,26 @@ func parseJSON(b []byte) (any, error) {
 		return nil, fault.New(fault.Corrupt, "json", fault.NoOffset, "%.60q is not a number", b)
 	}
 	return f, nil
+}
+
+// pythonNumbers matches a string of JSON, or a number that only Python's writer has.
+var pythonNumbers = regexp.MustCompile(`"(?:[^"\\]|\\.)*"|NaN|Infinity`)
+
+// fromPython replaces the numbers of Python's json module that JSON lacks: NaN by null, and infinities by numbers
+// beyond the range of float64.
+func fromPython(b []byte) []byte {
+	if json.Valid(b) {
+		return b
+	}
+	return pythonNumbers.ReplaceAllFunc(b, func(found []byte) []byte {
+		switch string(found) {
+		case "NaN":
+			return []byte("null")
+		case "Infinity":
+			return []byte("1e999")
+		}
+		return found
+	})
 }
 
 // text returns a value of UTF-8.

@@ -189,6 +189,11 @@ func (c *Container) check(level, row, rows int) error {
 // Bytes implements model.Sized.
 func (c *Container) Bytes() int64 {
 	n := c.table.Bytes() + 4*int64(cap(c.first)) + 32*int64(cap(c.files)) // a file has 32 bytes
+	for _, texts := range [][]string{c.names, c.heads} {
+		for _, s := range texts {
+			n += 16 + int64(len(s)) // a string has 16 bytes beside its text
+		}
+	}
 	if !c.mu.TryLock() {
 		return n
 	}

@@ -42,11 +42,12 @@ func newLayout(s *indexShard) (*layout, error) {
 	seen := map[string]bool{}
 	for i, name := range s.Names {
 		e, err := parseEncoding(s.Encodings[i], s.Sizes[i])
-		if err == nil && (seen[name] || name == "" || strings.ContainsAny(name, "/\x00")) {
-			err = fault.New(fault.Corrupt, "", fault.NoOffset, "its name is empty, there twice, or has / or NUL")
+		if err == nil && (seen[name] || strings.Trim(name, ".") == "" || strings.ContainsAny(name, "/\x00")) {
+			err = fault.New(fault.Corrupt, "", fault.NoOffset,
+				"its name is empty, only dots, there twice, or has / or NUL")
 		}
 		if err != nil {
-			return nil, fault.WithPart(err, fmt.Sprintf("column %q", name), fault.NoOffset)
+			return nil, fault.WithPart(err, fmt.Sprintf("column %.200q", name), fault.NoOffset)
 		}
 		seen[name] = true
 		if e.size < 0 {

@@ -1,6 +1,7 @@
 package shards
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"encoding/json"
@@ -19,10 +20,45 @@ const IndexName = "index.json"
 // maxIndex limits an index: 64 MiB are 60,000 shards of 1 KiB each, which hold 4 TB of the usual 64 MiB.
 const maxIndex = 64 << 20
 
+// maxIndexShard limits what an index says of one shard: 1 MiB lists 10,000 columns.
+const maxIndexShard = 1 << 20
+
 // index is index.json. Unknown members are ignored.
 type index struct {
-	Version int           `json:"version"`
-	Shards  []*indexShard `json:"shards"`
+	Version int         `json:"version"`
+	Shards  indexShards `json:"shards"`
+}
+
+// indexShards are decoded and checked one after the other. The first that is wrong ends the decoding, because a shard
+// takes 100 bytes of memory even if the index has two bytes for it.
+type indexShards []*indexShard
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (l *indexShards) UnmarshalJSON(b []byte) error {
+	in := json.NewDecoder(bytes.NewReader(b))
+	if t, err := in.Token(); err != nil || t != json.Delim('[') {
+		return fault.New(fault.Corrupt, IndexName, fault.NoOffset, "its shards are no list")
+	}
+	for i := 0; in.More(); i++ {
+		var one json.RawMessage
+		if err := in.Decode(&one); err != nil {
+			return err
+		}
+		if len(one) > maxIndexShard {
+			return fault.New(fault.Limit, IndexName, fault.NoOffset, "shard %d has %d bytes, at most %d", i, len(one),
+				maxIndexShard)
+		}
+		var s *indexShard
+		if err := json.Unmarshal(one, &s); err != nil {
+			return err
+		}
+		*l = append(*l, s)
+		if err := s.check(i, (*l)[0]); err != nil {
+			return err
+		}
+		s.Names, s.Encodings = (*l)[0].Names, (*l)[0].Encodings // they are equal, and kept once
+	}
+	return nil
 }
 
 type indexShard struct {
@@ -43,19 +79,16 @@ type fileInfo struct {
 	Hashes map[string]string `json:"hashes"`
 }
 
-// IsMDS reports whether r is an index of MDS shards.
+// IsMDS reports whether r is an index of shards of MosaicML Streaming, also one that OpenMDS refuses.
 func IsMDS(ctx context.Context, r source.Reader) bool {
-	_, err := readIndex(ctx, r)
-	return err == nil
+	x, _ := readIndex(ctx, r)
+	return x != nil && len(x.Shards) > 0 && x.Shards[0] != nil && x.Shards[0].Format != ""
 }
 
-// readIndex reads an index and checks what needs no shard.
+// readIndex reads an index and checks what needs no shard. If there is an error, it returns what was decoded before.
 func readIndex(ctx context.Context, r source.Reader) (*index, error) {
-	bad := func(k fault.Kind, format string, args ...any) (*index, error) {
-		return nil, fault.New(k, IndexName, fault.NoOffset, format, args...)
-	}
 	if r.Size() > maxIndex {
-		return bad(fault.Limit, "%d bytes, at most %d", r.Size(), maxIndex)
+		return nil, fault.New(fault.Limit, IndexName, fault.NoOffset, "%d bytes, at most %d", r.Size(), maxIndex)
 	}
 	b := make([]byte, r.Size())
 	if err := r.ReadAt(ctx, b, 0); err != nil {
@@ -63,31 +96,45 @@ func readIndex(ctx context.Context, r source.Reader) (*index, error) {
 	}
 	x := &index{}
 	if err := json.Unmarshal(b, x); err != nil {
-		return nil, fault.Wrap(fault.Corrupt, IndexName, fault.NoOffset, err)
+		if fault.KindOf(err) == 0 {
+			err = fault.Wrap(fault.Corrupt, IndexName, fault.NoOffset, err)
+		}
+		return x, err
 	}
 	if len(x.Shards) == 0 {
-		return bad(fault.Corrupt, "lists no shards")
-	}
-	for i, s := range x.Shards {
-		switch {
-		case s == nil || s.Raw == nil:
-			return bad(fault.Corrupt, "shard %d has no raw_data", i)
-		case s.Format != "mds" || s.Version != 2:
-			return bad(fault.Unsupported, "shard %d is of format %q, version %d: mds, version 2, is read", i, s.Format,
-				s.Version)
-		case model.Climbs(s.Raw.Name) || s.Zip != nil && model.Climbs(s.Zip.Name):
-			return bad(fault.Corrupt, "shard %d is called %q: a name lies below the directory", i, s.Raw.Name)
-		case len(s.Names) == 0 || len(s.Encodings) != len(s.Names) || len(s.Sizes) != len(s.Names):
-			return bad(fault.Corrupt, "shard %d has %d columns, %d encodings and %d sizes", i, len(s.Names),
-				len(s.Encodings), len(s.Sizes))
-		case s.Samples < 0 || s.Samples > maxRows:
-			return bad(fault.Corrupt, "shard %d has %d samples", i, s.Samples)
-		case !slices.Equal(s.Names, x.Shards[0].Names) || !slices.Equal(s.Encodings, x.Shards[0].Encodings):
-			return bad(fault.Unsupported, "shards 0 and %d have different columns: %q and %q", i, x.Shards[0].Names,
-				s.Names)
-		}
+		return x, fault.New(fault.Corrupt, IndexName, fault.NoOffset, "lists no shards")
 	}
 	return x, nil
+}
+
+// check checks shard i of an index.
+func (s *indexShard) check(i int, first *indexShard) error {
+	bad := func(k fault.Kind, format string, args ...any) error {
+		return fault.New(k, IndexName, fault.NoOffset, format, args...)
+	}
+	switch {
+	case s == nil:
+		return bad(fault.Corrupt, "shard %d is null", i)
+	case s.Format != "mds" || s.Version != 2:
+		return bad(fault.Unsupported, "shard %d is of format %.40q, version %d: mds, version 2, is read", i, s.Format,
+			s.Version)
+	case s.Raw == nil:
+		return bad(fault.Corrupt, "shard %d has no raw_data", i)
+	case model.Climbs(s.Raw.Name):
+		return bad(fault.Corrupt, "shard %d is called %.200q: a name lies below the directory", i, s.Raw.Name)
+	case s.Zip != nil && model.Climbs(s.Zip.Name):
+		return bad(fault.Corrupt, "shard %d is called %.200q when compressed: a name lies below the directory", i,
+			s.Zip.Name)
+	case len(s.Names) == 0 || len(s.Encodings) != len(s.Names) || len(s.Sizes) != len(s.Names):
+		return bad(fault.Corrupt, "shard %d has %d columns, %d encodings and %d sizes", i, len(s.Names),
+			len(s.Encodings), len(s.Sizes))
+	case s.Samples < 0 || s.Samples > maxRows:
+		return bad(fault.Corrupt, "shard %d has %d samples", i, s.Samples)
+	case !slices.Equal(s.Names, first.Names) || !slices.Equal(s.Encodings, first.Encodings):
+		return bad(fault.Unsupported, "shards 0 and %d have different columns: %.200q and %.200q", i, first.Names,
+			s.Names)
+	}
+	return nil
 }
 
 // OpenMDS opens a directory of MDS shards. It reads the index and, of each shard, the places and values of its samples.

@@ -3,6 +3,7 @@ package shards
 import (
 	"context"
 	"strconv"
+	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
 
@@ -20,6 +21,7 @@ type part struct {
 	counts  []int32 // files of each sample
 	files   []file  // shard is not set yet
 	names   []string
+	nameAt  map[string]int32 // in names: members of a tar may each have a name of their own
 	heads   []string
 	columns columns
 	size    int64
@@ -27,13 +29,15 @@ type part struct {
 
 // name returns the number of a name of files.
 func (p *part) name(s string) int32 {
-	for i, have := range p.names {
-		if have == s {
-			return int32(i)
+	n, ok := p.nameAt[s]
+	if !ok {
+		if p.nameAt == nil {
+			p.nameAt = map[string]int32{}
 		}
+		n = int32(len(p.names))
+		p.nameAt[s], p.names = n, append(p.names, s)
 	}
-	p.names = append(p.names, s)
-	return int32(len(p.names) - 1)
+	return n
 }
 
 // head returns the number of a header that stands before the bytes of files.
@@ -51,13 +55,18 @@ func (p *part) head(b string) int32 {
 // openAtOnce limits the shards that are read at a time.
 const openAtOnce = 8
 
-// read reads all shards and joins what they have. why may replace the error of a shard that cannot be opened.
+// read reads all shards and joins what they have. why may replace the error of a shard that cannot be opened. After an
+// error it begins no further shard: a pattern may stand for a million that are not there.
 func (c *Container) read(ctx context.Context, uris []string, one func(context.Context, int, *part, source.Reader) error,
 	why func(i int, err error) error) error {
 	parts, errs := make([]*part, len(uris)), make([]error, len(uris))
 	var g errgroup.Group
 	g.SetLimit(openAtOnce)
+	var failed atomic.Bool
 	for i, uri := range uris {
+		if failed.Load() {
+			break
+		}
 		g.Go(func() error {
 			errs[i] = crash.Call(func() (err error) {
 				parts[i], err = openPart(ctx, c.opener, uri, func(p *part, r source.Reader) error {
@@ -68,11 +77,14 @@ func (c *Container) read(ctx context.Context, uris []string, one func(context.Co
 				}
 				return fault.WithFile(err, uri)
 			})
+			if errs[i] != nil {
+				failed.Store(true)
+			}
 			return errs[i]
 		})
 	}
 	if g.Wait() != nil {
-		for _, err := range errs { // the first by name, not in time
+		for _, err := range errs { // the first by name, not in time: those before one that failed have begun
 			if err != nil {
 				return err
 			}
@@ -137,18 +149,19 @@ func (c *Container) join(parts []*part) error {
 		return err
 	}
 	header := []string{columnID, columnType}
-	vectors := []*tables.Vector{tables.NewStrings(ids, nil), types(len(ids), model.Folder)}
 	for i := range ids {
 		if ids[i] == "" {
 			ids[i] = strconv.Itoa(i)
 		}
 	}
-	vectors[0] = tables.NewStrings(ids, nil)
+	vectors := []*tables.Vector{tables.NewStrings(ids, nil), types(len(ids), model.Folder)}
+	taken := map[string]bool{columnID: true, columnType: true}
 	for _, k := range cols.list {
 		name := k.name
-		if name == columnType || name == columnID {
+		for taken[name] {
 			name = "source:" + name // as columns of tables are renamed that a container has itself
 		}
+		taken[name] = true
 		header, vectors = append(header, name), append(vectors, k.vector(len(ids)))
 	}
 	c.table = tables.FromVectors(header, vectors)

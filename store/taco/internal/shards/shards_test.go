@@ -9,10 +9,16 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/cputime"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/taco/internal/model"
 )
@@ -118,6 +124,7 @@ func TestHostileMDS(t *testing.T) {
 		return func(m memory) { binary.LittleEndian.PutUint32(m["mds/shard.00000.mds"][off:], v) }
 	}
 	first := func(m memory) int { return int(binary.LittleEndian.Uint32(m["mds/shard.00000.mds"][4:])) }
+	rename := func(to string) func(m memory) { return replaceAll(`"array", "count"`, `"`+to+`", "count"`) }
 	for name, c := range map[string]struct {
 		change func(m memory)
 		kind   fault.Kind
@@ -130,6 +137,8 @@ func TestHostileMDS(t *testing.T) {
 		"not JSON":      {func(m memory) { m["mds/index.json"] = []byte(`{"shards": [`) }, fault.Corrupt, ""},
 		"version":       {replace(`"version": 2`, `"version": 3`), fault.Unsupported, "version 3"},
 		"columns":       {replace(`"array", "count"`, `"array", "array"`), fault.Unsupported, "different columns"},
+		"dots":          {rename(".."), fault.Corrupt, "only dots"},
+		"no name":       {rename(""), fault.Corrupt, "empty"},
 		"encoding":      {replaceAll(`"str_int"`, `"thing"`), fault.Unsupported, "thing"},
 		"size":          {replaceAll(`288`, `289`), fault.Corrupt, "its size 289"},
 		"huge shape":    {replaceAll(`2,8,9`, `2000000000,2000000000,2000000000`), fault.Limit, ""},
@@ -266,13 +275,129 @@ func patched(b []byte, at int, s string) []byte {
 func TestNamesOfMembers(t *testing.T) {
 	for name, want := range map[string][2]string{
 		"a.png": {"a", "png"}, "d/a.seg.PNG": {"d/a", "seg.png"}, "./a.png": {"a", "png"},
-		"d.e/a.png": {"d.e/a", "png"},
-		"a":         {}, ".hidden": {}, "__index__": {}, "__meta__/a.png": {}, "d/a": {},
+		"d.e/a.png":  {"d.e/a", "png"},
+		"__a__b.png": {"__a__b", "png"}, "__index__.json": {"__index__", "json"},
+		"a.": {}, "a..": {}, // a file without a name, or called "."
+		"a": {}, ".hidden": {}, "__index__": {}, "__meta__/a.png": {}, "d/a": {},
 	} {
 		key, ext, ok := tarName(name)
 		if [2]string{key, ext} != want || ok != (want[0] != "") {
 			t.Errorf("%s: %q %q %t", name, key, ext, ok)
 		}
+	}
+}
+
+// TestPythonNumbers: json.dumps writes numbers that JSON lacks.
+func TestPythonNumbers(t *testing.T) {
+	m := memory{"x.tar": tarOf(t, member{name: "a.json", body: `{"c": NaN, "d": -Infinity, "e": "\"NaN", "f": [NaN]}`},
+		member{name: "b.json", body: `{"c": 0.5, "d": 1.5, "e": "", "f": []}`})}
+	c, err := OpenTars(t.Context(), m, "x.tar", []string{"x.tar"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for i := 2; i < len(c.table.Columns()); i++ {
+		v, err := c.table.At(t.Context(), i)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, fmt.Sprint(v.Any(0)))
+	}
+	if want := []string{"<nil>", "-Infinity", `"NaN`, "[null]"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// TestRenamedColumns: a column is renamed to a name that no other has.
+func TestRenamedColumns(t *testing.T) {
+	p := &part{ids: []string{"a"}, counts: []int32{0}}
+	for _, name := range []string{"type", "source:type", "id"} {
+		p.columns.add(0, name, name)
+	}
+	c := &Container{}
+	if err := c.join([]*part{p}); err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, c := range c.table.Columns() {
+		got = append(got, c.Name)
+	}
+	if want := []string{"id", "type", "source:type", "source:source:type", "source:id"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// TestManyNames: members that each have an extension of their own take the time of as many with the same one.
+func TestManyNames(t *testing.T) {
+	const n = 100_000
+	p := &part{}
+	before := cputime.Used()
+	for i := range n {
+		p.name(strconv.Itoa(i))
+	}
+	if d := cputime.Used() - before; len(p.names) != n || d > 2*time.Second {
+		t.Error(len(p.names), d)
+	}
+}
+
+// missing has no file, and counts those that it is asked for.
+type missing struct{ opened atomic.Int64 }
+
+// Open implements source.Opener.
+func (m *missing) Open(ctx context.Context, uri string) (source.Reader, error) {
+	m.opened.Add(1)
+	return memory{}.Open(ctx, uri)
+}
+
+// TestMissingShards: after an error no further shard is opened.
+func TestMissingShards(t *testing.T) {
+	o := &missing{}
+	uris := make([]string, 1000)
+	for i := range uris {
+		uris[i] = fmt.Sprintf("%d.tar", i)
+	}
+	_, err := OpenTars(t.Context(), o, "x.tar", uris)
+	if fault.KindOf(err) != fault.NotFound || !strings.HasPrefix(err.Error(), "0.tar: ") || o.opened.Load() > 500 {
+		t.Error(err, o.opened.Load())
+	}
+}
+
+// TestIndexMemory: an index of wrong shards ends at the first, before each of the others takes a hundred bytes for two.
+func TestIndexMemory(t *testing.T) {
+	const n = 1 << 20
+	for name, c := range map[string]struct {
+		shards string
+		kind   fault.Kind
+	}{
+		"shards":  {strings.Repeat("{},", n) + "{}", fault.Unsupported},
+		"columns": {`{"column_sizes":[` + strings.Repeat("1,", n) + "1]}", fault.Limit},
+	} {
+		b := held(`{"version": 2, "shards": [` + c.shards + "]}")
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, err := readIndex(t.Context(), b)
+		runtime.ReadMemStats(&after)
+		// The bytes of the index and those of a shard, whose buffer doubles until it holds them.
+		if made := after.TotalAlloc - before.TotalAlloc; fault.KindOf(err) != c.kind || made > 8*uint64(len(b)) {
+			t.Errorf("%s: %v, %d bytes for %d", name, err, made, len(b))
+		}
+	}
+}
+
+// TestOtherIndex: an index of shards that are not read says so, and one of something else is none.
+func TestOtherIndex(t *testing.T) {
+	for text, want := range map[string]bool{
+		`{"shards": [{"format": "jsonl", "version": 2}]}`: true, `{"shards": [{}]}`: false, `{"shards": {}}`: false,
+		`{"shards": [null]}`: false, `[]`: false, ``: false,
+	} {
+		if got := IsMDS(t.Context(), held(text)); got != want {
+			t.Errorf("%s: %t", text, got)
+		}
+	}
+	m := memory{"d/index.json": []byte(`{"shards": [{"format": "jsonl", "version": 2}]}`)}
+	_, err := OpenMDS(t.Context(), m, "d", join)
+	if fault.KindOf(err) != fault.Unsupported || !strings.Contains(err.Error(), `"jsonl"`) {
+		t.Error(err)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"io"
 	"maps"
 	"path"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -72,18 +73,19 @@ func readTar(ctx context.Context, p *part, r source.Reader) error {
 		if key != s.key || n == 0 {
 			s.end(p)
 			if known[key] {
-				return fault.New(fault.Unsupported, "member "+h.Name, from,
-					"the sample %q has members at two places: those of a sample follow each other", key)
+				return fault.New(fault.Unsupported, fmt.Sprintf("member %.200q", h.Name), from,
+					"the sample %.200q has members at two places: those of a sample follow each other", key)
 			}
 			known[key] = true
 			s = tarSample{key: key, seen: map[string]bool{}}
 		}
 		if s.seen[ext] {
-			return fault.New(fault.Corrupt, "member "+h.Name, from, "the sample %q has two members %q", key, ext)
+			return fault.New(fault.Corrupt, fmt.Sprintf("member %.200q", h.Name), from,
+				"the sample %.200q has two members %.200q", key, ext)
 		}
 		s.seen[ext] = true
 		if err := s.add(p, in, ext, w.at, h.Size); err != nil {
-			return fault.WithPart(err, "member "+h.Name, fault.NoOffset)
+			return fault.WithPart(err, fmt.Sprintf("member %.200q", h.Name), fault.NoOffset)
 		}
 		if err := ctx.Err(); err != nil {
 			return err
@@ -125,13 +127,16 @@ func refuse(h *tar.Header, off, size int64) error {
 	return nil
 }
 
+// meta matches members that describe a tar: "__name__", and what lies below it.
+var meta = regexp.MustCompile(`^__[^/]*__(/|$)`)
+
 // tarName divides the name of a member into the key of its sample and its extension, in lower case. ok is false for
 // members that belong to no sample: those without an extension, and "__name__".
 func tarName(name string) (key, ext string, ok bool) {
 	name = strings.TrimPrefix(path.Clean(name), "./")
 	dir, base := path.Split(name)
 	stem, ext, ok := strings.Cut(base, ".")
-	if !ok || stem == "" || strings.HasPrefix(name, "__") && strings.Contains(name[2:], "__") {
+	if !ok || stem == "" || strings.Trim(ext, ".") == "" || meta.MatchString(name) {
 		return "", "", false
 	}
 	return dir + stem, strings.ToLower(ext), true
@@ -184,6 +189,7 @@ func (s *tarSample) add(p *part, in io.Reader, ext string, off, size int64) erro
 		p.columns.add(row, ext, v)
 		return err
 	}
+	b = fromPython(b)
 	var object map[string]json.RawMessage
 	if json.Unmarshal(b, &object) != nil || object == nil {
 		v, err := parseJSON(b)
