@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -29,8 +30,8 @@ func pyramidPixel(k, y, x int) byte { return byte(1 + 80*k + (3*y+x)%70) }
 func pyramidMasked(k, y, x int) bool { return (y+x)%11 == k }
 
 // pyramid returns a TIFF with overviews of 20 and 40 m, each of pixels of its own. With masks only the first ones of
-// its levels have one.
-func pyramid(t *testing.T, masks int) []byte {
+// its levels have one. The TIFF has levels from to to.
+func pyramid(t *testing.T, masks, from, to int) []byte {
 	t.Helper()
 	level := func(k int) (pix, mask []byte) {
 		n := pyramidSide >> k
@@ -43,10 +44,11 @@ func pyramid(t *testing.T, masks int) []byte {
 		}
 		return pix, mask
 	}
-	pix, mask := level(0)
-	o := tiff.TOGOptions{Shape: [3]int{1, pyramidSide, pyramidSide}, DType: chunk.Uint8, Tile: 16, Mask: mask,
+	pix, mask := level(from)
+	o := tiff.TOGOptions{Shape: [3]int{1, pyramidSide >> from, pyramidSide >> from}, DType: chunk.Uint8,
+		Tile: 16, Mask: mask,
 		Geo: tiff.Geo{EPSG: 32630, Transform: [6]float64{pyramidWest, 10, 0, pyramidNorth, 0, -10}, HasTransform: true}}
-	for k := 1; k <= 2; k++ {
+	for k := from + 1; k <= to; k++ {
 		v := tiff.Overview{Height: pyramidSide >> k, Width: pyramidSide >> k}
 		v.Pixels, v.Mask = level(k)
 		o.Overviews = append(o.Overviews, v)
@@ -67,56 +69,73 @@ func boolOf(b bool) int {
 
 // TestGeoWindowOverviews: a window that is coarser than a scene has the pixels and the mask of the overview on its
 // grid, for the fields that the spec says, and explain names the level. Without such an overview, with a finer window,
-// or where a field reads none, the pixels are those of the raster.
+// or where a field reads none, the pixels are those of the raster. The overviews lie in the file, or in one beside it.
 func TestGeoWindowOverviews(t *testing.T) {
-	for _, c := range []struct {
-		rule        string
-		resolution  float64
-		masks       int
-		soft, sharp int // the level that each field reads
-	}{
+	for _, c := range []groundLevels{
 		{"", 20, 3, 1, 0}, {"none", 20, 3, 0, 0}, {"all", 20, 3, 1, 1},
 		{"", 40, 3, 2, 0}, {"all", 40, 0, 2, 2}, {"", 10, 3, 0, 0},
 		{"", 40, 2, 1, 0}, // the overview of 40 m has no mask
 		{"all", 40, 1, 0, 0},
 		{"all", 30, 0, 1, 1}, {"all", 80, 0, 2, 2},
 	} {
-		t.Run(fmt.Sprintf("%q of %v m, %d masks", c.rule, c.resolution, c.masks), func(t *testing.T) {
-			path := filepath.Join(t.TempDir(), "a.tif")
-			if err := os.WriteFile(path, pyramid(t, c.masks), 0o666); err != nil {
-				t.Fatal(err)
-			}
-			e := mustOpen(t, loader.Spec{Source: filepath.Dir(path), BatchSize: 4, Seed: 3, Geo: true,
-				Fields: []loader.Field{{Name: "soft", DType: "float32", Validity: "soft_ok"},
-					{Name: "sharp", DType: "native", Validity: "sharp_ok"}},
-				Sampler: loader.Sampler{Kind: spec.GroundWindow, Ground: spec.Ground{SizeM: 8 * c.resolution,
-					Resolution: c.resolution, PerEpoch: 4, Overviews: c.rule}}}, loader.Options{})
-			later := time.Now().Add(time.Hour) // as of a copy: the index is compared again
-			if err := os.Chtimes(path, later, later); err != nil {
-				t.Fatal(err)
-			}
-			ticket := shuffle.StepTicket(0, 0, 4, 0, 1)
-			explained, err := e.Explain(t.Context(), ticket)
-			if err != nil {
-				t.Fatal(err)
-			}
-			b := first(t, e)
-			defer b.Release()
-			for k, row := range explained {
-				at := floatsOf(b.Tensor("geo.transform"))[6*k:]
-				for i, level := range []int{c.soft, c.sharp} {
-					a := row.Assets[i]
-					if got := a.Overview; (got == nil) != (level == 0) || got != nil && *got != level-1 {
-						t.Errorf("%s: overview %v, want %d", a.Field, got, level-1)
-					}
-					if want := pyramidSide >> level; a.Size.H != want || a.Size.W != want {
-						t.Errorf("%s: of %v pixels, want %d", a.Field, a.Size, want)
-					}
-					checkPyramid(t, b, a.Field, k, level, c.resolution, at, level < c.masks)
-				}
-			}
-		})
+		testGeoWindowOverviews(t, c, false)
+		testGeoWindowOverviews(t, c, true)
 	}
+}
+
+// groundLevels is a case of TestGeoWindowOverviews.
+type groundLevels struct {
+	rule        string
+	resolution  float64
+	masks       int
+	soft, sharp int // the level that each field reads
+}
+
+func testGeoWindowOverviews(t *testing.T, c groundLevels, beside bool) {
+	t.Run(fmt.Sprintf("%q of %v m, %d masks, beside: %v", c.rule, c.resolution, c.masks, beside), func(t *testing.T) {
+		path, own := filepath.Join(t.TempDir(), "a.tif"), 2
+		if beside {
+			own = 0
+			if err := os.WriteFile(path+".ovr", pyramid(t, c.masks, 1, 2), 0o666); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := os.WriteFile(path, pyramid(t, c.masks, 0, own), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		e := mustOpen(t, loader.Spec{Source: filepath.Dir(path), BatchSize: 4, Seed: 3, Geo: true,
+			Fields: []loader.Field{{Name: "soft", DType: "float32", Validity: "soft_ok"},
+				{Name: "sharp", DType: "native", Validity: "sharp_ok"}},
+			Sampler: loader.Sampler{Kind: spec.GroundWindow, Ground: spec.Ground{SizeM: 8 * c.resolution,
+				Resolution: c.resolution, PerEpoch: 4, Overviews: c.rule}}}, loader.Options{})
+		later := time.Now().Add(time.Hour) // as of a copy: the index is compared again
+		if err := os.Chtimes(path, later, later); err != nil {
+			t.Fatal(err)
+		}
+		ticket := shuffle.StepTicket(0, 0, 4, 0, 1)
+		explained, err := e.Explain(t.Context(), ticket)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b := first(t, e)
+		defer b.Release()
+		for k, row := range explained {
+			at := floatsOf(b.Tensor("geo.transform"))[6*k:]
+			for i, level := range []int{c.soft, c.sharp} {
+				a := row.Assets[i]
+				if got := a.Overview; (got == nil) != (level == 0) || got != nil && *got != level-1 {
+					t.Errorf("%s: overview %v, want %d", a.Field, got, level-1)
+				}
+				if in := strings.HasSuffix(a.URI, ".ovr"); in != (beside && level > 0) {
+					t.Errorf("%s: level %d is read from %s", a.Field, level, a.URI)
+				}
+				if want := pyramidSide >> level; a.Size.H != want || a.Size.W != want {
+					t.Errorf("%s: of %v pixels, want %d", a.Field, a.Size, want)
+				}
+				checkPyramid(t, b, a.Field, k, level, c.resolution, at, level < c.masks)
+			}
+		}
+	})
 }
 
 // checkPyramid compares row k of a field with a level of a pyramid, if the field is on its grid or takes the nearest.

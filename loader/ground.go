@@ -510,7 +510,7 @@ func (d *dataset) coarser(ctx context.Context, e *Engine, f *pixels.Raster, wind
 	if err != nil {
 		return a, m, err
 	}
-	level := pixels.Coarsest(levels, m)
+	level := pixels.Coarsest(levels.Indexes, m)
 	if level < 0 {
 		return a, m, nil
 	}

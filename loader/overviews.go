@@ -21,34 +21,38 @@ type overviewKey struct{ uri, member string }
 
 // overviews keeps the indexes of overviews, because catalogs have those of the rasters only.
 type overviews struct {
-	cache *lru.Cache[overviewKey, []*chunk.Index]
+	cache *lru.Cache[overviewKey, pixels.Levels]
 }
 
 func newOverviews() *overviews {
-	return &overviews{cache: lru.New[overviewKey, []*chunk.Index](overviewBytes)}
+	return &overviews{cache: lru.New[overviewKey, pixels.Levels](overviewBytes)}
 }
 
 // of returns the overviews of an asset, from the largest to the smallest. Where one is unsupported, such as one of
 // other bands, there are none: the raster itself can be read. One without the mask that the raster has is left out,
 // because its masked pixels would count as valid.
-func (o *overviews) of(ctx context.Context, opts resources.Options, a catalog.Asset) ([]*chunk.Index, error) {
+func (o *overviews) of(ctx context.Context, opts resources.Options, a catalog.Asset) (pixels.Levels, error) {
 	key := overviewKey{a.URI, a.Member}
 	if levels, ok := o.cache.Get(key); ok {
 		return levels, nil
 	}
 	levels, err := pixels.Overviews(ctx, opts, a)
 	if fault.KindOf(err) == fault.Unsupported {
-		levels, err = nil, nil
+		levels, err = pixels.Levels{}, nil
 	}
 	if err != nil {
-		return nil, a.Fault(err)
+		return levels, a.Fault(err)
 	}
-	levels = slices.DeleteFunc(levels, func(x *chunk.Index) bool { return a.Index.Mask != nil && x.Mask == nil })
+	levels.Indexes = slices.DeleteFunc(levels.Indexes,
+		func(x *chunk.Index) bool { return a.Index.Mask != nil && x.Mask == nil })
 	cost := int64(len(a.URI) + len(a.Member) + 64)
-	for _, x := range levels {
+	for _, x := range levels.Indexes {
 		for ; x != nil; x = x.Mask {
 			cost += 256 + int64(cap(x.Ranges))*16
 		}
+	}
+	if f := levels.File; f != nil {
+		cost += 512 + int64(len(f.URI)) + int64(cap(f.Index.Ranges))*16 // with the index that checks its time
 	}
 	o.cache.Add(key, levels, cost)
 	return levels, nil

@@ -8,6 +8,7 @@ package source
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -166,7 +167,15 @@ type RequestError struct {
 	Part     string // "byte range", "listing"
 	Off      int64  // first byte of the range, or fault.NoOffset
 	Attempts int    // number of requests
+	Denied   bool   // a permission is missing, or another reason that a retry does not change
 	Err      error  // of the last request
+}
+
+// IsDenied reports whether a store refused a request for a reason that a retry does not change. Stores that do not list
+// their objects also answer so for an object that does not exist.
+func IsDenied(err error) bool {
+	var e *RequestError
+	return errors.As(err, &e) && e.Denied
 }
 
 // Error returns "URI: PART at OFFSET: reason, after N attempts".

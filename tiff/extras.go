@@ -266,43 +266,84 @@ func FormatGDALMetadata(items []string) string {
 // largest to the smallest, with their masks. An overview with other bands or samples than the image is
 // Unsupported.
 func OpenOverviews(ctx context.Context, f *ifd.File, x *chunk.Index, l Limits) ([]*chunk.Index, error) {
+	return openReduced(ctx, f, x, l, 1)
+}
+
+// OpenOverviewFile is OpenOverviews for a file of overviews that lies beside that of the image (.ovr). There the first
+// image is one of them, too. An overview whose sides are not those of the image divided by the same number is
+// Unsupported: the file is that of another image.
+func OpenOverviewFile(ctx context.Context, f *ifd.File, x *chunk.Index, l Limits) ([]*chunk.Index, error) {
+	overviews, err := openReduced(ctx, f, x, l, 0)
+	for _, o := range overviews {
+		if !reduces(o, x) {
+			return nil, fault.New(fault.Unsupported, "overview", fault.NoOffset,
+				"%d by %d pixels, of an image of %d by %d: the sides have another ratio",
+				o.Height, o.Width, x.Height, x.Width)
+		}
+	}
+	return overviews, err
+}
+
+// reduces reports whether one number divides the sides of image x into those of overview o. Writers round up or down,
+// so a side of n pixels is one of more than n-1 and less than n+1 exactly.
+func reduces(o, x *chunk.Index) bool {
+	return (o.Width-1)*x.Height < (o.Height+1)*x.Width && (o.Height-1)*x.Width < (o.Width+1)*x.Height
+}
+
+// openReduced returns the reduced images of a file from directory first on. Directory 0 needs no tag that says so.
+func openReduced(ctx context.Context, f *ifd.File, x *chunk.Index, l Limits, first int) ([]*chunk.Index, error) {
 	if l.MaxChunk == 0 {
 		l.MaxChunk = DefaultMaxChunk
 	}
 	var overviews []*chunk.Index
-	for i := range f.Dirs[1:] {
-		d := &f.Dirs[1+i]
+	for i := first; i < len(f.Dirs); i++ {
+		d := &f.Dirs[i]
 		v, err := subfileType(ctx, f, d)
 		if err != nil {
 			return nil, err
 		}
-		if v&(subfileReduced|subfileMask) != subfileReduced {
+		if i > 0 && v&(subfileReduced|subfileMask) != subfileReduced {
 			continue
 		}
-		if err := f.Prefetch(ctx, d, wanted...); err != nil {
+		o, err := openOverview(ctx, f, d, x, l)
+		if err != nil {
 			return nil, err
 		}
-		p := parser{f.Tags(ctx, d)}
-		o := p.index()
-		if p.Err != nil {
-			return nil, p.Err
-		}
-		part := fmt.Sprintf("ifd %d", d.Index)
-		if o.Bands != x.Bands || o.DType != x.DType || o.Height > x.Height || o.Width > x.Width {
-			return nil, fault.New(fault.Unsupported, part, d.Off,
-				"an overview of (%d, %d, %d) %s of an image of (%d, %d, %d) %s",
-				o.Bands, o.Height, o.Width, o.DType, x.Bands, x.Height, x.Width, x.DType)
-		}
-		o.NoData, o.NoDataBits = x.NoData, x.NoDataBits
-		if o.Mask, err = openMask(ctx, f, o, l, subfileMask|subfileReduced); err != nil {
-			return nil, err
-		}
-		cutRaw(o, f.Size())
-		if err := o.Validate(f.Size(), l.MaxChunk); err != nil {
-			return nil, fault.WithPart(err, part, d.Off)
+		if o.Mask == nil && i == 0 {
+			if o.Mask, err = openMask(ctx, f, o, l, subfileMask); err != nil {
+				return nil, err
+			}
 		}
 		overviews = append(overviews, o)
 	}
 	slices.SortStableFunc(overviews, func(a, b *chunk.Index) int { return b.Height*b.Width - a.Height*a.Width })
 	return overviews, nil
+}
+
+// openOverview reads the structure of the overview of image x that a directory describes, with its mask.
+func openOverview(ctx context.Context, f *ifd.File, d *ifd.Directory, x *chunk.Index, l Limits) (*chunk.Index, error) {
+	if err := f.Prefetch(ctx, d, wanted...); err != nil {
+		return nil, err
+	}
+	p := parser{f.Tags(ctx, d)}
+	o := p.index()
+	if p.Err != nil {
+		return nil, p.Err
+	}
+	part := fmt.Sprintf("ifd %d", d.Index)
+	if o.Bands != x.Bands || o.DType != x.DType || o.Height > x.Height || o.Width > x.Width {
+		return nil, fault.New(fault.Unsupported, part, d.Off,
+			"an overview of (%d, %d, %d) %s of an image of (%d, %d, %d) %s",
+			o.Bands, o.Height, o.Width, o.DType, x.Bands, x.Height, x.Width, x.DType)
+	}
+	o.NoData, o.NoDataBits = x.NoData, x.NoDataBits
+	var err error
+	if o.Mask, err = openMask(ctx, f, o, l, subfileMask|subfileReduced); err != nil {
+		return nil, err
+	}
+	cutRaw(o, f.Size())
+	if err := o.Validate(f.Size(), l.MaxChunk); err != nil {
+		return nil, fault.WithPart(err, part, d.Off)
+	}
+	return o, nil
 }

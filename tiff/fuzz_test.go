@@ -58,10 +58,21 @@ func FuzzTIFF(f *testing.F) {
 // FuzzExtras: what a file says besides its samples is kept by a TOG of them, or has no place in
 // one, or is an error with a kind.
 func FuzzExtras(f *testing.F) {
-	for _, folder := range []string{"extras", "masks"} {
+	for _, folder := range []string{"extras", "masks", "overviews"} {
 		for _, e := range corpus.Manifest(f, filepath.Join(corpus.Testdata(f), folder)) {
 			f.Add(e.Bytes(f))
 		}
+	}
+	besides, err := filepath.Glob(filepath.Join(corpus.Testdata(f), "overviews", "*.ovr"))
+	if err != nil || len(besides) == 0 {
+		f.Fatalf("no files of overviews: %v", err)
+	}
+	for _, path := range besides {
+		b, err := os.ReadFile(path)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(b)
 	}
 	nested := "<GDALMetadata><Item name='a' domain='xml:x'><Item>\xff</Item></Item><b/></GDALMetadata>"
 	f.Add(oneTile(ifd.Text(tagGDALMetadata, nested), ifd.Shorts(tagCompression, compNone)))
@@ -77,6 +88,11 @@ func FuzzExtras(f *testing.F) {
 			}
 			if overviews, err = OpenOverviews(ctx, file, img.Index, bound); err != nil {
 				return nil, nil, nil, err
+			}
+			// The file as one of overviews, whose largest has the size of the image: it is the image.
+			all, err := OpenOverviewFile(ctx, file, img.Index, bound)
+			if err != nil && fault.KindOf(err) == 0 || err == nil && len(all) != len(overviews)+1 {
+				t.Fatalf("%d overviews in a file with %d: %v", len(all), len(overviews), err)
 			}
 			e, err = ReadExtras(ctx, file)
 			return img, e, overviews, err

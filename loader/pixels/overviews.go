@@ -23,12 +23,33 @@ const (
 	worthLooking = 1.25
 )
 
-// Overviews returns the indexes of the overviews of an asset, from the largest to the smallest. Offsets count from the
-// start of the asset's file.
-func Overviews(ctx context.Context, o resources.Options, a catalog.Asset) (levels []*chunk.Index, err error) {
+// Levels are the overviews of an asset.
+type Levels struct {
+	// Indexes are their indexes, from the largest to the smallest. Offsets count from the start of the file.
+	Indexes []*chunk.Index
+	// File is the file beside that of the asset (.ovr) that holds them, nil if the asset's own file does.
+	File *catalog.Asset
+}
+
+// Overviews returns the overviews of an asset: those of its own file or, if it has none, those of the file beside it.
+// Members of containers have no file beside them.
+func Overviews(ctx context.Context, o resources.Options, a catalog.Asset) (Levels, error) {
 	if a.Index.Blocks != nil { // an array
-		return nil, nil
+		return Levels{}, nil
 	}
+	levels, err := ownOverviews(ctx, o, a)
+	if err != nil || len(levels) > 0 || a.Member != "" {
+		return Levels{Indexes: levels}, err
+	}
+	file, levels, err := catalog.OverviewFile(ctx, o.Opener, a.URI, a.Index, o.MaxChunkBytes)
+	if err != nil || len(levels) == 0 {
+		return Levels{}, err
+	}
+	return Levels{levels, &file}, nil
+}
+
+// ownOverviews returns the indexes of the overviews in the file of an asset.
+func ownOverviews(ctx context.Context, o resources.Options, a catalog.Asset) (levels []*chunk.Index, err error) {
 	r := a.Reader()
 	if a.Bytes == nil {
 		if r, err = source.OpenKnown(ctx, o.Opener, a.URI, a.Known()); err != nil {
@@ -57,8 +78,14 @@ func Overviews(ctx context.Context, o resources.Options, a catalog.Asset) (level
 }
 
 // AtOverview returns an overview of an asset as an asset. Its place is that of the asset, and its pixels are larger.
-func AtOverview(a catalog.Asset, levels []*chunk.Index, level int) catalog.Asset {
-	a.Raster, a.Overview, a.Index = a.Index, level, levels[level]
+// An asset of the file beside it has the name, the size and the time of that file.
+func AtOverview(a catalog.Asset, levels Levels, level int) catalog.Asset {
+	if levels.File != nil {
+		place := a.Place
+		a = *levels.File
+		a.Place = place
+	}
+	a.Raster, a.Overview, a.Index = a.Index, level, levels.Indexes[level]
 	return a
 }
 

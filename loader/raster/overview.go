@@ -9,15 +9,16 @@ import (
 	"github.com/chaski-eo/chaski/store/catalog"
 )
 
-// atOverview returns an overview of an asset, from 0, as an asset: the same file with another index. It fails with kind
+// atOverview returns an overview of an asset, from 0, as an asset: the same file, or that of the overviews beside it,
+// with another index. It fails with kind
 // not found if there is none of that number.
 func atOverview(ctx context.Context, o resources.Options, a catalog.Asset, level int) (catalog.Asset, error) {
 	levels, err := pixels.Overviews(ctx, o, a)
 	if err != nil {
 		return a, err
 	}
-	if level < 0 || level >= len(levels) {
-		return a, fault.New(fault.NotFound, "overview", fault.NoOffset, "number %d of %d", level, len(levels))
+	if level < 0 || level >= len(levels.Indexes) {
+		return a, fault.New(fault.NotFound, "overview", fault.NoOffset, "number %d of %d", level, len(levels.Indexes))
 	}
 	a = pixels.AtOverview(a, levels, level)
 	a.Place = nil // it is that of the raster, whose pixels are smaller

@@ -57,6 +57,8 @@ type FileInfo struct {
 	Folder *FolderInfo      `json:"folder,omitempty"`
 	// Unreadable is why chaski cannot read the pixels of a raster file; empty if it can.
 	Unreadable string `json:"unreadable,omitempty"`
+
+	index *chunk.Index // of Raster in a TIFF
 }
 
 // RasterInfo describes an image as the loader reads it.
@@ -101,6 +103,10 @@ type TIFFInfo struct {
 	Directories int    `json:"directories"`
 	Chain       string `json:"chain,omitempty"` // why further directories cannot be read
 	Overviews   int    `json:"overviews,omitempty"`
+	// OverviewFile is the file of overviews beside the raster (.ovr), where its own file has none. OverviewFault says
+	// why that file is refused.
+	OverviewFile  string `json:"overview_file,omitempty"`
+	OverviewFault string `json:"overview_fault,omitempty"`
 	// OverviewSizes are the heights and widths of the overviews, from the largest to the smallest.
 	OverviewSizes [][2]int    `json:"overview_sizes,omitempty"`
 	Mask          bool        `json:"mask,omitempty"`
@@ -170,7 +176,11 @@ func Describe(ctx context.Context, path string, at *spec.Timestamp, o resources.
 		return InspectContainer(ctx, path, o)
 	}
 	if !inside {
-		return Inspect(ctx, path, o)
+		info, err := Inspect(ctx, path, o)
+		if err != nil {
+			return nil, err
+		}
+		return info, info.overviewsBeside(ctx, real, o)
 	}
 	if !remote { // a local file or directory may have the separator in its own name
 		if info, err := Inspect(ctx, path, o); fault.KindOf(err) != fault.NotFound {
@@ -376,7 +386,7 @@ func (i *FileInfo) tiff(ctx context.Context, r source.Reader, kind string, o res
 	if x == nil {
 		return nil
 	}
-	i.Raster = rasterInfo(x)
+	i.Raster, i.index = rasterInfo(x), x
 	if i.Kind != KindRumi {
 		return nil
 	}
@@ -460,6 +470,28 @@ func (r *RasterInfo) firstFrames(ctx context.Context, f source.Reader, x *chunk.
 		if err := r.OpenZL.add(b, false); err != nil {
 			return fault.WithPart(err, "tile "+strconv.Itoa(k), x.Ranges[k].Off)
 		}
+	}
+	return nil
+}
+
+// overviewsBeside describes the overviews in the file beside a TIFF that has none of its own. It looks for that file,
+// which takes a request of a remote one, and is no part of Inspect, which others ask about many files.
+func (i *FileInfo) overviewsBeside(ctx context.Context, path string, o resources.Options) error {
+	if i.index == nil || i.TIFF == nil || i.TIFF.Overviews > 0 {
+		return nil
+	}
+	file, levels, err := catalog.OverviewFile(ctx, o.Opener, path, i.index, o.MaxChunkBytes)
+	if err != nil && fault.KindOf(err) == 0 {
+		return err
+	}
+	if err != nil || len(levels) > 0 {
+		i.TIFF.OverviewFile = file.URI
+	}
+	if err != nil {
+		i.TIFF.OverviewFault = fault.Line(err)
+	}
+	for _, x := range levels {
+		i.TIFF.OverviewSizes = append(i.TIFF.OverviewSizes, [2]int{x.Height, x.Width})
 	}
 	return nil
 }

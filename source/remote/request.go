@@ -102,7 +102,8 @@ func (p place) fault(f *Failure, attempts int) error {
 	case Refused:
 		e.Kind = fault.Unsupported
 	default:
-		return &source.RequestError{URI: p.uri, Part: p.part, Off: p.off, Attempts: attempts, Err: f.Err}
+		return &source.RequestError{URI: p.uri, Part: p.part, Off: p.off, Attempts: attempts,
+			Denied: f.Class == Denied, Err: f.Err}
 	}
 	return e
 }

@@ -52,8 +52,9 @@ type Asset struct {
 	// size, the bands and the dtype of the stack, but no chunks: what is read is read of the parts.
 	Parts []Asset
 
-	// Raster is the index of the raster itself where Index is that of one of its overviews, else nil. Overview is then
-	// the number of the overview, from 0 for the largest.
+	// Raster is the index of the first image of the file where Index is that of an overview, else nil: the raster
+	// itself or, in a file of overviews beside it, the first of these. Overview is then the number of the overview,
+	// from 0 for the largest.
 	Raster   *chunk.Index
 	Overview int
 

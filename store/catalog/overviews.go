@@ -2,8 +2,11 @@ package catalog
 
 import (
 	"context"
+	"errors"
+	"strings"
 
 	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/picture"
 	"github.com/chaski-eo/chaski/rumi"
 	"github.com/chaski-eo/chaski/source"
@@ -11,8 +14,8 @@ import (
 )
 
 // Overviews returns the indexes of the overviews of a raster, from the largest to the smallest, with their masks. x is
-// the index of the raster itself, which r holds. Only TIFF files have overviews; those beside a file (.ovr) are
-// ignored.
+// the index of the raster itself, which r holds. Only TIFF files have overviews of their own;
+// OverviewFile reads those beside a file.
 func Overviews(ctx context.Context, r source.Reader, x *chunk.Index, maxChunk int) ([]*chunk.Index, error) {
 	if startsWith(ctx, r, picture.Magics[:]...) {
 		return nil, nil
@@ -22,4 +25,47 @@ func Overviews(ctx context.Context, r source.Reader, x *chunk.Index, maxChunk in
 		return nil, err
 	}
 	return tiff.OpenOverviews(ctx, f, x, tiff.Limits{MaxChunk: maxChunk})
+}
+
+// OverviewFile opens the file of overviews beside the raster at uri, NAME.ovr, as GDAL finds it: a TIFF whose images
+// are overviews. It returns the file as an asset whose index is that of its first image, and the indexes of all of
+// them, from the largest to the smallest, with their masks. There are none if there is no such file, or the store does
+// not let it be read: stores that do not list their objects also refuse those that do not exist. x is the index of the
+// raster. Errors name the file of overviews.
+func OverviewFile(ctx context.Context, o source.Opener, uri string, x *chunk.Index, maxChunk int) (a Asset,
+	levels []*chunk.Index, err error) {
+	a.URI = besideURI(uri)
+	r, err := o.Open(ctx, a.URI)
+	if fault.KindOf(err) == fault.NotFound || source.IsDenied(err) {
+		return a, nil, nil
+	}
+	if err != nil {
+		return a, nil, fault.WithFile(err, a.URI)
+	}
+	defer func() { err = errors.Join(fault.WithFile(err, a.URI), r.Close()) }()
+	if !startsWith(ctx, r, rasterMagics...) || startsWith(ctx, r, picture.Magics[:]...) {
+		return a, nil, fault.New(fault.Unsupported, "header", 0, "a file of overviews that is no TIFF")
+	}
+	f, err := rumi.Open(ctx, r, tiff.Limits{}.IFD())
+	if err != nil {
+		return a, nil, err
+	}
+	if levels, err = tiff.OpenOverviewFile(ctx, f, x, tiff.Limits{MaxChunk: maxChunk}); err != nil {
+		return a, nil, err
+	}
+	side, _, err := readAsset(ctx, r, maxChunk)
+	a.Index, a.Size, a.ETag = side.Index, side.Size, source.ETag(r)
+	if t, ok := r.(source.Timed); ok {
+		a.MTime = t.ModTime()
+	}
+	return a, levels, err
+}
+
+// besideURI returns the URI of the file of overviews beside a raster. The query of a URL stays behind the path.
+func besideURI(uri string) string {
+	const ext = ".ovr"
+	if path, query, ok := strings.Cut(uri, "?"); ok && source.IsRemote(uri) {
+		return path + ext + "?" + query
+	}
+	return uri + ext
 }

@@ -13,8 +13,15 @@ import (
 )
 
 // TestOverviewsAreThoseOfGDAL: cat --overview gives the samples that rasterio reads with overview_level, and info lists
-// the sizes.
+// the sizes, also of overviews in files beside their rasters (.ovr).
 func TestOverviewsAreThoseOfGDAL(t *testing.T) {
+	for _, folder := range []string{"extras", "overviews"} {
+		t.Run(folder, func(t *testing.T) { testOverviews(t, folder) })
+	}
+}
+
+func testOverviews(t *testing.T, folder string) {
+	t.Helper()
 	n := 0
 	for _, row := range corpus.Rows[struct {
 		Path      string
@@ -22,8 +29,8 @@ func TestOverviewsAreThoseOfGDAL(t *testing.T) {
 			Shape   []int
 			Samples string
 		} `json:"overview_sums"`
-	}](t, testdata(t, "extras")) {
-		path := testdata(t, "extras", row.Path)
+	}](t, testdata(t, folder)) {
+		path := testdata(t, folder, row.Path)
 		var sizes [][2]int
 		for i, want := range row.Overviews {
 			r := chaski(t.Context(), "cat", "--overview", fmt.Sprint(i), path)
@@ -57,6 +64,27 @@ func TestOverviewsAreThoseOfGDAL(t *testing.T) {
 	}
 	if n == 0 {
 		t.Error("no overview")
+	}
+}
+
+// TestInfoOfOverviewsBeside: info names the file of overviews, and says why it is refused.
+func TestInfoOfOverviewsBeside(t *testing.T) {
+	plain := testdata(t, "overviews", "plain.tif")
+	if r := chaski(t.Context(), "info", plain); !strings.Contains(r.out, "in "+plain+".ovr\n") {
+		t.Errorf("%+v", r)
+	}
+	b, err := os.ReadFile(plain)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "a.tif")
+	if err := errors.Join(os.WriteFile(path, b, 0o666),
+		os.WriteFile(path+".ovr", []byte("no TIFF"), 0o666)); err != nil {
+		t.Fatal(err)
+	}
+	r := chaski(t.Context(), "info", path)
+	if r.code != 0 || !strings.Contains(r.out, "they are not read: "+path+".ovr: header at 0: ") {
+		t.Errorf("%+v", r)
 	}
 }
 

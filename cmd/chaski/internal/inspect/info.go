@@ -32,7 +32,7 @@ func NewInfo(env console.Env) *cobra.Command {
 		Long: `Describe what each PATH is, from its headers alone:
 
   TIFF, TOG        shape, tiles, compression, predictor, nodata, mask, bands, georeferencing, and which of
-                   the eight rules of the TOG profile hold
+                   the eight rules of the TOG profile hold; the sizes of overviews, also of those in PATH.ovr
   rumi             shape, frames, georeferencing, and the codecs of its first frames
   OpenZL frame     format version, outputs and codecs
   table            rows and columns of catalogs, other Parquet files and CSV files
@@ -195,6 +195,12 @@ func (s *sheet) tiff(t *survey.TIFFInfo) {
 	}
 	s.line("tiff", "%s, %s, %s, interleave %s, %d directories, %d overviews", kind, order, t.Compression,
 		t.Interleave, t.Directories, t.Overviews)
+	if t.OverviewFile != "" {
+		s.line("overviews", "in %s", t.OverviewFile)
+	}
+	if t.OverviewFault != "" {
+		s.line("", "they are not read: %s", t.OverviewFault)
+	}
 	for i, size := range t.OverviewSizes {
 		s.line(fmt.Sprintf("overview %d", i), "%d × %d", size[0], size[1])
 	}

@@ -83,7 +83,8 @@ in C order. npy writes a NumPy file (version 1.0). raw writes the bytes alone.`,
 		"`HEXFILE` with the header blob of the one PATH, as 'chaski index' prints it; the file's own header "+
 			"is not read")
 	fl.IntVar(&f.overview, "overview", -1,
-		"read overview `N`, from 0, the largest, as in GDAL; --y and --x count its pixels (-1: the raster itself)")
+		"read overview `N`, from 0, the largest, as in GDAL, also of PATH.ovr; --y and --x count its pixels (-1: the "+
+			"raster itself)")
 	fl.StringVar(&f.format, "format", "sha256", "sha256, npy or raw")
 	fl.IntVar(&f.threads, "threads", procs.Workers(), "decoding threads")
 	fl.Int64Var(&f.maxBytes, "max-bytes", 8<<30, "refuse results larger than this, in bytes")
