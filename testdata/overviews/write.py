@@ -66,8 +66,8 @@ paths = [
     raster("masked.tif", mask=blob),
     raster("both.tif", [2], nodata=1007),
 ]
-# GDAL writes no masks into a file of overviews, but it reads them there: a raster of half the size with a mask and
-# overviews of its own is such a file.
+# GDAL writes no masks into a file of overviews, but it reads them there: a raster of half the size
+# with a mask and overviews of its own is such a file.
 with rasterio.open(f"{folder}/masked.tif") as f:
     half = f.read(out_shape=(2, 39, 51), resampling=Resampling.average)
     half_mask = f.read_masks(1, out_shape=(39, 51), resampling=Resampling.nearest)
