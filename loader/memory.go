@@ -105,6 +105,13 @@ func (m *memory) full(n int64) bool {
 	return m.taken-m.idle.Bytes()+n > m.bound
 }
 
+// fits reports whether n bytes more need nothing of the budget.
+func (m *memory) fits(n int64) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.taken-m.idle.Bytes()+n <= m.granted
+}
+
 // seatable reports whether a client with seats of own bytes may wait for n more: for one batch, or for as many as
 // prefetching takes within seatShare. It does not help where the bound is in the way.
 func (m *memory) seatable(own, n int64) bool {

@@ -1,6 +1,7 @@
 package loader
 
 import (
+	"errors"
 	"math/rand/v2"
 	"sync"
 	"sync/atomic"
@@ -175,6 +176,38 @@ func TestSeats(t *testing.T) {
 		t.Errorf("%d bytes are charged, want the floor of 500", n)
 	}
 	b.Release(rest)
+}
+
+// TestRefusedSeats: a ticket fails with the budget's refusal only if there is no room for it. Batches may have come
+// back since it was asked for.
+func TestRefusedSeats(t *testing.T) {
+	refused := errors.New("not free for 1m0s")
+	for _, c := range []struct {
+		floor int64
+		fails bool
+	}{{100, false}, {99, true}} {
+		b := budget.New(8000, nil)
+		alloc, _, _ := tally()
+		q := newQueue(1000, 10)
+		q.memory = budgeted(t, b, alloc, 1000, c.floor)
+		if err := b.Acquire(t.Context(), b.Limit()-b.Limit()/8-b.Used()); err != nil {
+			t.Fatal(err)
+		}
+		a := newAsker(t, q, "a", "", 10)
+		a.ask(1)
+		q.mu.Lock()
+		stream := q.all.members["a"].members[""]
+		k, p := &seats{asking: func() {}}, stream.first
+		q.seats["a"] = k
+		q.mu.Unlock()
+		if got := q.seated(k, stream, p, 100, refused); (got != nil) != c.fails {
+			t.Errorf("with a floor of %d bytes for 100, the ticket fails: %t", c.floor, got != nil)
+		}
+		if !c.fails && give(t, q, a) == nil {
+			t.Error("the ticket gets no memory")
+		}
+		q.failAll()
+	}
 }
 
 // TestLeasesLeaveRoom: a batch is lent only if there is room for one more, in the engine and in the budget.

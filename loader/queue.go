@@ -255,7 +255,7 @@ func (q *queue) ask(stream *share, p *Pending, own int64) {
 }
 
 // seated ends the request of ask. It returns the ticket that is to fail with err, if any: the budget has refused it,
-// and there is no batch whose memory could come back.
+// and there is no batch whose memory could come back, or has just come back.
 func (q *queue) seated(k *seats, stream *share, p *Pending, n int64, err error) (failed *Pending) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -271,7 +271,7 @@ func (q *queue) seated(k *seats, stream *share, p *Pending, n int64, err error) 
 	case err == nil:
 		k.bytes += n
 	case errors.Is(err, context.Canceled):
-	case stream.first == p && q.held() == 0:
+	case stream.first == p && q.held() == 0 && !q.memory.fits(n+q.spare()-min(k.bytes, n)):
 		stream.remove()
 		q.end(stream)
 		return p

@@ -169,7 +169,7 @@ func (p *refsParser) reference(d *json.Decoder, name string) error {
 	}
 	r, err := p.value(raw)
 	if err != nil {
-		return fault.WithPart(err, refsPart+" "+firstBytes(name), fault.NoOffset)
+		return fault.WithPart(err, firstBytes(name), fault.NoOffset)
 	}
 	if err := p.grow(1, int64(len(name)+len(r.inline))); err != nil {
 		return err
@@ -200,7 +200,7 @@ func (p *refsParser) value(raw json.RawMessage) (ref, error) {
 	case '[':
 		return p.place(raw)
 	}
-	return ref{}, refsCorrupt("%.40q is neither content nor a place", raw)
+	return ref{}, refsCorrupt("%.40q is neither content nor a list with a URL", raw)
 }
 
 // place reads the list of a URL, an offset and a length.
