@@ -55,6 +55,10 @@ func (f *FieldReport) Normalizer(kind string, bands []int) (scale, offset []floa
 		if err != nil {
 			return nil, nil, nil, fmt.Errorf("band %d: %w", i, err)
 		}
+		if unit < 0 {
+			return nil, nil, nil, fmt.Errorf("band %d: the difference for %s is %g: it must not be negative", i, kind,
+				unit)
+		}
 		if unit == 0 {
 			unit = 1
 		}
@@ -72,7 +76,7 @@ func (f *FieldReport) Normalizer(kind string, bands []int) (scale, offset []floa
 
 // anchor returns the value that normalisation maps to 0, and the difference that it maps to 1.
 func (b *Band) anchor(kind string) (zero, unit float64, err error) {
-	bad := fmt.Errorf("no valid samples")
+	bad := fmt.Errorf("its statistics have not what %s needs: a band without valid samples has none", kind)
 	switch kind {
 	case MeanStd:
 		if b.Mean == nil || b.Std == nil {

@@ -1,7 +1,9 @@
 package spec
 
 import (
+	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 
@@ -32,6 +34,10 @@ func (n *Normalize) byStats(bands []int, names []string) (*Normalize, error) {
 	}
 	var s stats.FieldReport
 	if err := json.Unmarshal(n.Stats, &s); n.Stats != nil && err != nil {
+		if wrong := (*json.UnmarshalTypeError)(nil); errors.As(err, &wrong) {
+			return nil, fmt.Errorf("stats: %s is a %s, and not what chaski stats writes",
+				cmp.Or(wrong.Field, "it"), wrong.Value)
+		}
 		return nil, fmt.Errorf("stats: %w", err)
 	}
 	if len(s.Bands) == 0 {

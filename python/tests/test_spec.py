@@ -169,6 +169,7 @@ def test_spec(args, want):
         ({"normalize": Normalize(math.nan)}, r'scale\[0\] is "nan": it must be a finite number'),
         ({"normalize": "mean_std", "stats": {"bands": []}}, "'fields'"),
         ({"normalize": "mean_std", "stats": STATS, "bands": [2]}, "2 bands"),
+        ({"normalize": "mean_std", "stats": {"fields": {"image": {"bands": [1]}}}}, "is a number"),
         (
             {"fields": {"x": Field(normalize="mean_std")}, "stats": STATS},
             r"stats has \['image'\]",

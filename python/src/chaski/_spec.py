@@ -495,7 +495,7 @@ def _normalize(
 def _numbers(field: Any) -> Any:
     """Returns the statistics of a field without histograms: a spec has at most 1 MiB."""
     bands = field.get("bands") if isinstance(field, Mapping) else None
-    if not isinstance(bands, Sequence):
+    if not isinstance(bands, Sequence) or not all(isinstance(b, Mapping) for b in bands):
         return plain("stats", field)
     kept = ("name", "mean", "std", "min", "max", "percentiles")
     return {"bands": [{k: plain(k, b[k]) for k in kept if k in b} for b in bands]}
