@@ -2,6 +2,7 @@ package cli
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -52,6 +53,50 @@ func TestUpgrade(t *testing.T) {
 	}
 }
 
+// TestUpgradedExtent: a streaming TACO has the times of its samples beside computed points, and an upgrade keeps an
+// extent that covers them.
+func TestUpgradedExtent(t *testing.T) {
+	dir := t.TempDir()
+	at := func(name string) string { return filepath.Join(dir, name) }
+	if err := os.WriteFile(at("about.json"), []byte(about), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	coast := testdata(t, "coast", "coast.tacozip")
+	run := func(args ...string) {
+		t.Helper()
+		if r := chaski(t.Context(), args...); r.code != 0 {
+			t.Fatalf("%q: %s", args, r.err)
+		}
+	}
+	extent := func(path string) (out struct {
+		Spatial  []float64
+		Temporal []string
+	}) {
+		b, err := os.ReadFile(filepath.Join(path, "COLLECTION.json"))
+		if err == nil {
+			err = json.Unmarshal(b, &struct{ Extent any }{&out})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out
+	}
+	run("pack", "-o", at("a.taco"), "--collection", at("about.json"), coast)
+	run("taco", "upgrade", "-o", at("a"), at("a.taco"))
+	a := extent(at("a"))
+	if want := "2020-01-05T10:00:00Z/2020-12-05T10:00:00Z"; strings.Join(a.Temporal, "/") != want {
+		t.Errorf("times %q, want %s", a.Temporal, want)
+	}
+	wide := `{"extent": {"spatial": [-64, 39, -60, 41], "temporal": ["2019-01-01T00:00:00Z", "2022-01-01T00:00:00Z"]}}`
+	if err := os.WriteFile(at("wide.json"), []byte(wide), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	run("taco", "upgrade", "-o", at("b"), "--collection", at("wide.json"), at("a.taco"))
+	if b := extent(at("b")); fmt.Sprint(b) != "{[-64 39 -60 41] [2019-01-01T00:00:00Z 2022-01-01T00:00:00Z]}" {
+		t.Errorf("extent %v", b)
+	}
+}
+
 // TestUpgradedColumns: COLLECTION and columns of a TACO 0.2 of the original writer's layout get the form of TACO 2.
 func TestUpgradedColumns(t *testing.T) {
 	up := filepath.Join(t.TempDir(), "a")
@@ -84,7 +129,7 @@ func TestUpgradedColumns(t *testing.T) {
 		t.Fatal(err)
 	}
 	if doc.ID != "streamn1" || doc.Version != "2.0.0" || strings.Join(doc.Tasks, ",") != "super-resolution" ||
-		doc.Task != "" || strings.Join(doc.Extent.Temporal, "/") != "2015-01-01T00:00:00Z/2015-01-01T00:00:00Z" {
+		doc.Task != "" || strings.Join(doc.Extent.Temporal, "/") != "2015-01-01T00:00:00Z/2015-01-01T00:00:00.001Z" {
 		t.Errorf("%+v", doc)
 	}
 }

@@ -226,17 +226,6 @@ func (c Collection) document(more ...member) ([]byte, error) {
 	return append(out.Bytes(), '\n'), nil
 }
 
-// plainJSON encodes a value without escapes for HTML.
-func plainJSON(v any) ([]byte, error) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
-		return nil, fault.Wrap(fault.Unsupported, "COLLECTION.json", fault.NoOffset, err)
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
-}
-
 // object is a JSON object whose members keep their order.
 type object []member
 

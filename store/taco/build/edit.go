@@ -152,12 +152,8 @@ func (e *editing) readLevels(ctx context.Context, d *taco.Dataset) error {
 	if err := w.more(ctx); err != nil {
 		return err
 	}
-	extent, err := extentOf(ctx, w.levels)
-	if err != nil {
+	if err := w.measure(ctx); err != nil {
 		return err
-	}
-	if extent != nil {
-		w.collection.Extent = extent
 	}
 	return w.settle(ctx)
 }

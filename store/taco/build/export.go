@@ -2,6 +2,7 @@ package build
 
 import (
 	"context"
+	"slices"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/store/taco"
@@ -12,21 +13,28 @@ import (
 // Tortilla or a TACO 0.2 to version 2, and cuts a subset. The options' opener must open the dataset's files.
 //
 // c is COLLECTION.json; see CollectionOf. Its extent is computed again if the samples have points of STAC or ISTAC.
+// That of a container of generation 1 whose samples are all brought to version 2 is only extended to them: its authors
+// may have written the outlines of images, of which the points are the middles.
 func Export(ctx context.Context, d *taco.Dataset, rows []int, c Collection, path string, o Options) (*Result, error) {
 	w := &writer{o: o, collection: c}
 	if err := w.check(path); err != nil {
 		return nil, err
 	}
 	var err error
-	if rows == nil {
-		if rows, err = d.Visible(ctx, 0); err != nil {
+	all := rows
+	upgraded := d.IDColumn() == tortillaID && !w.o.Form.Older()
+	if rows == nil || upgraded {
+		if all, err = d.Visible(ctx, 0); err != nil {
 			return nil, err
 		}
+	}
+	if rows == nil {
+		rows = all
 	}
 	if w.levels, err = copied(ctx, d, rows); err != nil {
 		return nil, err
 	}
-	if d.IDColumn() == tortillaID && !w.o.Form.Older() {
+	if upgraded {
 		for k, l := range w.levels {
 			if l.columns, err = newer(ctx, l.columns); err != nil {
 				return nil, fault.WithPart(err, levelName(k), fault.NoOffset)
@@ -36,12 +44,15 @@ func Export(ctx context.Context, d *taco.Dataset, rows []int, c Collection, path
 	if err := w.more(ctx); err != nil {
 		return nil, err
 	}
-	e, err := extentOf(ctx, w.levels)
-	if err != nil {
+	given := w.collection.Extent
+	if err := w.measure(ctx); err != nil {
 		return nil, err
 	}
-	if e != nil {
-		w.collection.Extent = e
+	if upgraded && len(rows) == len(all) && given != nil &&
+		!slices.Equal(given.Spatial, world().Spatial) {
+		e := *given
+		e.cover(w.collection.Extent)
+		w.collection.Extent = &e
 	}
 	return w.create(ctx, path)
 }

@@ -10,23 +10,30 @@ import (
 	"github.com/chaski-eo/chaski/tables/wkb"
 )
 
-// extentOf returns the extent of the first level that has points of STAC or ISTAC, or nil.
+// extentOf returns the extent of the first level that has points of STAC or ISTAC, or nil. Its times are those of the
+// first level that has times, because computed points of STAC may stand beside times of ISTAC.
 func extentOf(ctx context.Context, levels []*level) (*Extent, error) {
+	var e Extent
 	for _, l := range levels {
 		for _, prefix := range []string{"stac:", "istac:"} {
-			box, err := boxOf(ctx, l.columns, prefix+"centroid")
-			if err != nil {
-				return nil, err
+			var err error
+			if e.Spatial == nil {
+				if e.Spatial, err = boxOf(ctx, l.columns, prefix+"centroid"); err != nil {
+					return nil, err
+				}
 			}
-			if box == nil {
-				continue
+			if e.Temporal == nil {
+				e.Temporal, err = timesOf(ctx, l.columns, prefix+"time_start", prefix+"time_end")
+				if err != nil {
+					return nil, err
+				}
 			}
-			e := &Extent{Spatial: box}
-			e.Temporal, err = timesOf(ctx, l.columns, prefix+"time_start", prefix+"time_end")
-			return e, err
 		}
 	}
-	return nil, nil
+	if e.Spatial == nil {
+		return nil, nil
+	}
+	return &e, nil
 }
 
 // world is the extent of samples of which nothing is known.

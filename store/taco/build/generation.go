@@ -1,6 +1,7 @@
 package build
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"math"
@@ -33,6 +34,10 @@ const (
 
 // timeColumns are the columns of STAC with times.
 var timeColumns = []string{"stac:time_start", "stac:time_end"}
+
+// allTime is the extent of time, in milliseconds, where no times are known: the text wants two numbers. It is 1970 to
+// 9999-12-31T23:59:59Z, the last second with a year of four digits.
+var allTime = [2]int64{0, 253_402_300_799_000}
 
 // taskName returns the name of a task in generation 2.
 func taskName(task string) string {
@@ -163,10 +168,10 @@ func asWKB(v *tables.Vector) *tables.Vector {
 // known stays as it is.
 func upgrade(members map[string]json.RawMessage) {
 	for name, value := range members {
-		if b, null := withoutNulls(value); null {
-			delete(members, name)
-		} else {
+		if b := withoutNulls(value); b != nil {
 			members[name] = b
+		} else {
+			delete(members, name)
 		}
 	}
 	var id, task string
@@ -204,39 +209,47 @@ func idOf(id string) string {
 }
 
 // withoutNulls removes the members of objects that are null, which the writers of generation 1 leave for what is not
-// known. It reports whether the whole value is null.
-func withoutNulls(value json.RawMessage) (json.RawMessage, bool) {
-	var object map[string]json.RawMessage
-	var list []json.RawMessage
-	switch {
-	case string(value) == "null":
-		return nil, true
-	case json.Unmarshal(value, &object) == nil:
-		for name, v := range object {
-			if b, null := withoutNulls(v); null {
-				delete(object, name)
+// known. It is nil if the whole value is null. The value is decoded once: decoding it again at each depth would take
+// minutes for 1 MB of deep lists.
+func withoutNulls(value json.RawMessage) json.RawMessage {
+	d := json.NewDecoder(bytes.NewReader(value))
+	d.UseNumber() // which keeps all digits
+	var v any
+	if d.Decode(&v) != nil {
+		return value
+	}
+	if v == nil {
+		return nil
+	}
+	b, err := plainJSON(pruned(v))
+	if err != nil {
+		return value
+	}
+	return b
+}
+
+// pruned removes the members of objects that are null from a value.
+func pruned(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		for name, member := range v {
+			if member == nil {
+				delete(v, name)
 			} else {
-				object[name] = b
+				v[name] = pruned(member)
 			}
 		}
-		if b, err := json.Marshal(object); err == nil {
-			return b, false
-		}
-	case json.Unmarshal(value, &list) == nil:
-		for i, v := range list {
-			if b, null := withoutNulls(v); !null {
-				list[i] = b
-			}
-		}
-		if b, err := json.Marshal(list); err == nil {
-			return b, false
+	case []any:
+		for i := range v {
+			v[i] = pruned(v[i])
 		}
 	}
-	return value, false
+	return v
 }
 
 // newExtent returns an extent of generation 1: a box and two times, or as writers have it lists of one of each, with
-// times as milliseconds or in ISO 8601. It is nil if the value has another form.
+// times as milliseconds or in ISO 8601. Times that are not two known ones are left out. It is nil if the box has
+// another form.
 func newExtent(value json.RawMessage) json.RawMessage {
 	var doc struct {
 		Spatial, Temporal json.RawMessage
@@ -248,22 +261,40 @@ func newExtent(value json.RawMessage) json.RawMessage {
 	if json.Unmarshal(value, &doc) != nil || json.Unmarshal(first(doc.Spatial), &out.Spatial) != nil {
 		return nil
 	}
-	var ms []int64
-	var texts []string
-	times := first(doc.Temporal)
-	switch {
-	case json.Unmarshal(times, &ms) == nil && len(ms) == 2:
-		for _, t := range ms {
-			out.Temporal = append(out.Temporal, time.UnixMilli(t).UTC().Format(time.RFC3339))
-		}
-	case json.Unmarshal(times, &texts) == nil && len(texts) == 2:
-		out.Temporal = texts
-	}
+	out.Temporal = newTimes(first(doc.Temporal))
 	b, err := json.Marshal(out)
 	if err != nil {
 		return nil // a box of NaN, which JSON does not have
 	}
 	return b
+}
+
+// newTimes returns two times in ISO 8601, nil if value is not two known times: an end may be open, which is null.
+func newTimes(value json.RawMessage) (out []string) {
+	var ms []*float64
+	var texts []*string
+	switch {
+	case json.Unmarshal(value, &ms) == nil && len(ms) == 2:
+		for _, t := range ms {
+			// ISO 8601 has four digits for a year: these are the first millisecond of year 0 and the last of 9999.
+			const least, most = -62_167_219_200_000, 253_402_300_799_999
+			if t == nil || !(*t >= least && *t <= most) {
+				return nil
+			}
+			out = append(out, time.UnixMilli(int64(*t)).UTC().Format("2006-01-02T15:04:05.999Z07:00"))
+		}
+		if *ms[0] == float64(allTime[0]) && *ms[1] == float64(allTime[1]) {
+			return nil
+		}
+	case json.Unmarshal(value, &texts) == nil && len(texts) == 2:
+		for _, t := range texts {
+			if t == nil {
+				return nil
+			}
+			out = append(out, *t)
+		}
+	}
+	return out
 }
 
 // first returns the first element of a list of lists, or the value itself.

@@ -6,9 +6,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/store/taco"
 	"github.com/chaski-eo/chaski/tables"
 )
 
@@ -46,16 +46,17 @@ func (c *Collection) oldDocument() ([]byte, error) {
 		extent = world()
 	}
 	temporal := []int64{}
-	for _, text := range extent.Temporal {
-		at, err := time.Parse(time.RFC3339, text)
-		if err != nil {
+	for i, text := range extent.Temporal {
+		at, err := taco.ParseTimes(text)
+		if err != nil || strings.Contains(text, "/") {
 			return nil, fault.New(fault.Unsupported, collName, fault.NoOffset,
-				"extent.temporal is %q: it must be in ISO 8601", text)
+				"extent.temporal has %q: it must be a date or a timestamp such as 2024-05-01T10:00:00Z", text)
 		}
-		temporal = append(temporal, at.UnixMilli())
+		us := []int64{at.First, at.Last}[i] // a date is its first instant as a start, and its last as an end
+		temporal = append(temporal, (us-(us%1000+1000)%1000)/1000)
 	}
-	if len(temporal) == 0 { // the text wants two numbers: these are all that time can be
-		temporal = []int64{0, time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC).UnixMilli()}
+	if len(temporal) == 0 {
+		temporal = allTime[:]
 	}
 	task := "General"
 	for _, name := range oldTasks {
@@ -77,7 +78,9 @@ func (c *Collection) oldDocument() ([]byte, error) {
 		members = append(members, member{"tasks", c.Tasks})
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.More)) {
-		members = append(members, member{name, c.More[name]})
+		if name != "task" { // it is written above
+			members = append(members, member{name, c.More[name]})
+		}
 	}
 	return object(members).MarshalJSON()
 }

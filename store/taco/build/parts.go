@@ -46,11 +46,7 @@ func (w *writer) parts(ctx context.Context, path string) (_ *Result, err error) 
 		lo = ends[i]
 		part.partitions = len(ends)
 		part.files = part.copyFiles
-		var e *Extent
-		if e, err = extentOf(ctx, part.levels); e != nil {
-			part.collection.Extent = e
-		}
-		if err == nil {
+		if err = part.measure(ctx); err == nil {
 			name, write := partName(i), part.zip
 			if w.o.Form == TortillaFile {
 				name, write = tortillaPart(filepath.Base(path), i), part.tortilla

@@ -95,3 +95,16 @@ const (
 	dataFolder = "DATA/"
 	metaSuffix = "/" + taco2.MetaName
 )
+
+// measure replaces the extent of the description by that of the samples, as far as they have one.
+func (w *writer) measure(ctx context.Context) error {
+	e, err := extentOf(ctx, w.levels)
+	if err != nil || e == nil {
+		return err
+	}
+	if e.Temporal == nil && w.collection.Extent != nil {
+		e.Temporal = w.collection.Extent.Temporal
+	}
+	w.collection.Extent = e
+	return nil
+}
