@@ -151,7 +151,13 @@ func (s *Signer) Sign(ctx context.Context, u *url.URL) (*Signature, error) {
 	}
 }
 
+// rule returns the rule for a URL, or nil. A URL with ".." has none: a server may take it for one that is not below the
+// prefix, and the signature would go there.
 func (s *Signer) rule(u *url.URL) *rule {
+	separates := func(c rune) bool { return c == '/' || c == '\\' }
+	if slices.Contains(strings.FieldsFunc(u.Path, separates), "..") {
+		return nil
+	}
 	at := plain(u)
 	for _, r := range s.rules {
 		if strings.HasPrefix(at, r.Prefix) {

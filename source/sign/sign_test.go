@@ -61,6 +61,10 @@ func TestCommand(t *testing.T) {
 		"https://b.example/x.tif":       `!no signature: the command "/bin/sh" ended with exit status 3`,
 		"https://c.example/x.tif":       "!no such file",
 		"https://x@a.example.org/x.tif": "",
+		"https://a.example/d/../x.tif":  "",
+		"https://a.example/%2E./x.tif":  "",
+		"https://a.example/d/..%2Fx":    "",
+		"https://a.example/d/..%5Cx":    "",
 	} {
 		u := parsed(t, uri)
 		got, err := s.Sign(context.Background(), u)
