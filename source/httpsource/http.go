@@ -240,6 +240,9 @@ func (b *backend) do(req *http.Request) (*http.Response, error) {
 	if errors.As(err, &ue) {
 		err = ue.Err
 	}
+	if err != nil && strings.HasPrefix(err.Error(), "failed to parse Location header") { // of net/http, with the header
+		err = remote.Fail(remote.Refused, errors.New("a redirect to what is not a URL"))
+	}
 	return resp, err
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -307,5 +308,24 @@ func TestSignedRedirect(t *testing.T) {
 		if text := fmt.Sprint(r.Header, r.URL); strings.Contains(text, "secret") {
 			t.Errorf("the signature went to another host: %s", text)
 		}
+	}
+}
+
+// TestRedirectToNoURL: an error does not have the text of a redirect, which may contain a signature.
+func TestRedirectToNoURL(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Location", "http://127.0.0.1/%zz?sig=secret")
+		w.WriteHeader(http.StatusFound)
+	}))
+	defer server.Close()
+	h, err := New(Options{Options: quick, OtherHosts: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer h.Close()
+	_, err = h.Open(context.Background(), server.URL+"/a")
+	if err == nil || !strings.Contains(err.Error(), "a redirect to what is not a URL") ||
+		strings.Contains(err.Error(), "secret") {
+		t.Error(err)
 	}
 }
