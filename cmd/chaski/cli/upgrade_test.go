@@ -48,6 +48,11 @@ func TestUpgrade(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	none := at("none.json")
+	args := []string{"taco", "upgrade", "-o", at("b.tacozip"), "--collection", none, at("a.taco")}
+	if r := chaski(t.Context(), args...); r.code != 1 || !strings.HasPrefix(r.err, "chaski: "+none+": file: ") {
+		t.Errorf("a description that is missing: exit %d: %s", r.code, r.err)
+	}
 	if r := chaski(t.Context(), "taco", "upgrade", "-o", at("a.taco"), at("a.taco")); r.code != 2 {
 		t.Errorf("an upgrade to TACO 0.2: exit %d: %s", r.code, r.err)
 	}

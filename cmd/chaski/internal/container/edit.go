@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 
@@ -136,14 +135,8 @@ func isYAML(value string) bool {
 
 // describe changes a description.
 func (f *editFlags) describe(c *build.Collection, set [][]byte) error {
-	if f.collection != "" {
-		b, err := os.ReadFile(f.collection)
-		if err == nil {
-			err = fault.WithFile(c.SetYAML(b), f.collection)
-		}
-		if err != nil {
-			return err
-		}
+	if err := setMembers(c, f.collection); err != nil {
+		return err
 	}
 	for i, doc := range set {
 		if err := c.SetYAML(doc); err != nil {

@@ -251,12 +251,17 @@ func (f *packFlags) describe(c *build.Collection) error {
 	if f.given != nil {
 		*c = *f.given
 	}
-	if f.collection == "" {
+	return setMembers(c, f.collection)
+}
+
+// setMembers sets the members of a description that the file of --collection has, if there is one.
+func setMembers(c *build.Collection, path string) error {
+	if path == "" {
 		return nil
 	}
-	b, err := os.ReadFile(f.collection)
-	if err == nil {
-		err = fault.WithFile(c.SetYAML(b), f.collection)
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return console.FileError(path, err)
 	}
-	return err
+	return fault.WithFile(c.SetYAML(b), path)
 }
