@@ -48,7 +48,7 @@ type dataset struct {
 	weights   *rows.Weights
 	clock     clock       // for Spec.Geo
 	ground    *scenes.Set // nil unless windows lie on the ground
-	overviews *overviews  // with ground
+	overviews *overviews
 	left      leftOut     // with ground
 	rows      []uint32    // rows that the subset selects; nil for all
 	digest    xxh3.Hasher // of the selected rows and all other data that the order depends on
@@ -107,7 +107,8 @@ func (e *Engine) addSource(ctx context.Context, src *Source, name string, open r
 // addDataset opens a source that is no mixture. batch is as for addSource.
 func (e *Engine) addDataset(ctx context.Context, src *Source, name string, open rows.Opener,
 	batch int64) (shuffle.Source, error) {
-	d := &dataset{name: name, number: len(e.sets), source: *src, sampler: e.spec.Sampler, fields: e.spec.FieldsOf(src)}
+	d := &dataset{name: name, number: len(e.sets), source: *src, sampler: e.spec.Sampler, fields: e.spec.FieldsOf(src),
+		overviews: newOverviews()}
 	d.opener, d.names = e.options.Opener, newNames(e.options.Opener)
 	all := d.fields
 	d.fields = spec.RowFields(all)

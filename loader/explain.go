@@ -223,9 +223,12 @@ func (e *Engine) explainStack(ctx context.Context, d *dataset, field int, a *cat
 		q.Part, q.Stack = names[k].Column+names[k].Pattern, k
 		in := l.Inside(p.Window)
 		if q.Resampled = !l.Same || d.resamples(field); q.Resampled && !l.Whole() {
-			m, err := l.Warp(p.Window, part.H, part.W)
+			over, _, m, err := e.coarserPart(ctx, d, part, a, k, l, p.Window)
 			if err != nil {
-				return asset.Fault(err)
+				return err
+			}
+			if asset = over; asset.Raster != nil {
+				q.Overview = &asset.Overview
 			}
 			in = part.Source(m)
 		}

@@ -270,6 +270,9 @@ func (p *dryRun) row(ctx context.Context, r *dryrun.Row) (w dryrun.Work, err err
 		p.noteWorkerMemory(a, d, f, len(r.Assets))
 		if p.cache != nil && d.sampler.Kind == spec.TileWindow {
 			key := pixels.TileKey{Set: d.number, Column: f.TableColumn, Part: a.Stack, Row: a.Row}
+			if a.Overview != nil {
+				key.Level = 1 + *a.Overview
+			}
 			mine := p.cache.Asset(a, key, &w)
 			p.out.Evicted = p.cache.Evicted
 			if err := p.arrayReads(ctx, a, mine, &w); err != nil {

@@ -163,3 +163,70 @@ func checkPyramid(t *testing.T, b *loader.Batch, field string, k, level int, res
 		}
 	}
 }
+
+// TestStackReadsOverviews: a part of a stack whose grid is coarser is read from the overview of that grid, pixels and
+// mask, in its file or in the one beside it; by nearest it is read itself. Explain names the level, and the tile cache
+// keeps levels apart.
+func TestStackReadsOverviews(t *testing.T) {
+	for _, c := range []struct {
+		grid     spec.Grid
+		resample string
+		sampler  loader.Sampler
+		level    int
+	}{
+		{20, "", loader.Sampler{}, 1}, {40, "", loader.Sampler{}, 2}, {40, "antialias", loader.Sampler{}, 2},
+		{20, "", loader.Sampler{Kind: spec.TileWindow, Height: 16, Width: 16, PerAsset: 2, Pool: 8}, 1},
+		{40, "nearest", loader.Sampler{}, 0}, {10, "", loader.Sampler{}, 0},
+	} {
+		t.Run(fmt.Sprintf("%v m %s %s", c.grid, c.resample, c.sampler.Kind), func(t *testing.T) {
+			dir := t.TempDir()
+			for name, b := range map[string][]byte{"0-a.tif": pyramid(t, 3, 0, 2), "0-b.tif": pyramid(t, 3, 0, 0),
+				"0-b.tif.ovr": pyramid(t, 3, 1, 2)} {
+				if err := os.WriteFile(filepath.Join(dir, name), b, 0o666); err != nil {
+					t.Fatal(err)
+				}
+			}
+			e := mustOpen(t, loader.Spec{Source: dir, BatchSize: 1, Sampler: c.sampler, Fields: []loader.Field{{
+				Name: "image", Patterns: []string{"{id}-a.tif", "{id}-b.tif"}, Grid: c.grid, Resample: c.resample,
+				DType: "float32", Validity: "ok"}}}, loader.Options{})
+			ticket := shuffle.StepTicket(0, 0, 1, 0, 1)
+			explained, err := e.Explain(t.Context(), ticket)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, a := range explained[0].Assets {
+				if (a.Overview == nil) != (c.level == 0) || a.Overview != nil && *a.Overview != c.level-1 {
+					t.Errorf("part %d: overview %v, want %d", i, a.Overview, c.level-1)
+				}
+				if beside := strings.HasSuffix(a.URI, ".ovr"); beside != (i == 1 && c.level > 0) {
+					t.Errorf("part %d is read from %s", i, a.URI)
+				}
+			}
+			windows, err := e.RasterWindows(t.Context(), explained[0].Draw)
+			if err != nil {
+				t.Fatal(err)
+			}
+			b := first(t, e)
+			defer b.Release()
+			if c.level == 0 && c.grid != 10 {
+				return // pixels by nearest: see the tests of stacks
+			}
+			checkStackLevel(t, b, c.level, windows[0].Window)
+		})
+	}
+}
+
+// checkStackLevel compares the bands of a batch's one row with window win of a level of a pyramid.
+func checkStackLevel(t *testing.T, b *loader.Batch, level int, win shuffle.Box) {
+	t.Helper()
+	image, ok := b.Tensor("image"), b.Tensor("ok")
+	n := int(image.Shape[3])
+	for i, got := range image.Float32() {
+		y, x := win.Y+i/n%n, win.X+i%n
+		valid := !pyramidMasked(level, y, x)
+		if (ok.Data[i] != 0) != valid || valid && got != float32(pyramidPixel(level, y, x)) {
+			t.Fatalf("band %d, pixel %d, %d: %v (%d), want %v (%v)", i/n/n, y, x, got, ok.Data[i],
+				pyramidPixel(level, y, x), valid)
+		}
+	}
+}

@@ -80,7 +80,7 @@ func (d *dataset) compileGround(ctx context.Context, e *Engine, to *shuffle.Samp
 		e.options.Logger.Warn("scenes reach past the latitudes of UTM, where windows end: give another crs to have "+
 			"all of them", "source", d.source.Source, "scenes", set.Past)
 	}
-	d.ground, d.overviews, d.steps = set, newOverviews(), s.Length
+	d.ground, d.steps = set, s.Length
 	to.Kind, to.Ground = shuffle.GroundWindow, set.Ground
 	d.hasDigest = true
 	set.Digest(&d.digest)

@@ -1,7 +1,12 @@
 package loader
 
 import (
+	"context"
+	"slices"
+
+	"github.com/chaski-eo/chaski/crs/warp"
 	"github.com/chaski-eo/chaski/loader/pixels"
+	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/shuffle"
 	"github.com/chaski-eo/chaski/store/catalog"
 )
@@ -52,11 +57,45 @@ func (u unit) stack(r *pixels.Reader, d *dataset, f *pixels.Raster, a *catalog.A
 			to.Win = shuffle.Box{H: part.H, W: part.W}
 			return r.Resampled(p.ctx, asset, win, to, e.options.MaxChunkBytes)
 		}
-		m, err := l.Warp(win, part.H, part.W)
+		asset, l, m, err := e.coarserPart(p.ctx, d, part, a, k, l, win)
 		if err != nil {
-			return asset.Fault(err)
+			return err
+		}
+		if asset.Raster != nil {
+			r.Share.Key.Level = 1 + asset.Overview
 		}
 		to.Win = shuffle.Box{H: part.H, W: part.W}
 		return r.Warped(p.ctx, asset, l, m, win, to, e.options.MaxChunkBytes)
 	})
+}
+
+// coarserPart returns what window win of a stack reads of part k, which lies as l says on a grid of its own: the part
+// or, where the stack is coarser, the overview of that resolution; and how it lies, and the mapping to it.
+func (e *Engine) coarserPart(ctx context.Context, d *dataset, part *pixels.Raster, a *catalog.Asset, k int,
+	l *pixels.Lay, win shuffle.Box) (catalog.Asset, *pixels.Lay, *warp.Mapping, error) {
+	asset := a.Parts[k]
+	m, err := l.Warp(win, part.H, part.W)
+	if err != nil {
+		return asset, l, m, asset.Fault(err)
+	}
+	if !part.WantsOverview(spec.AutoOverviews, m) {
+		return asset, l, m, nil
+	}
+	levels, err := d.overviews.of(ctx, e.options, asset)
+	if err != nil {
+		return asset, l, m, err
+	}
+	level := pixels.Coarsest(levels.Indexes, m)
+	if level < 0 {
+		return asset, l, m, nil
+	}
+	stack := *a
+	stack.Parts = slices.Clone(a.Parts)
+	stack.Parts[k] = pixels.AtOverview(asset, levels, level)
+	over, err := part.NewLay(&stack, k)
+	if err != nil {
+		return asset, l, m, err
+	}
+	m, err = over.Warp(win, part.H, part.W)
+	return stack.Parts[k], &over, m, stack.Parts[k].Fault(err)
 }
