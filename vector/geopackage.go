@@ -457,7 +457,7 @@ func (s *packageShapes) page(ctx context.Context, page int) ([][]byte, error) {
 	}
 	defer rows.Close()
 	out := make([][]byte, len(ids))
-	at := 0
+	at, left := 0, s.file.r.Size()
 	for rows.Next() {
 		var id int64
 		var b []byte
@@ -469,6 +469,11 @@ func (s *packageShapes) page(ctx context.Context, page int) ([][]byte, error) {
 		}
 		if at == len(ids) || ids[at] != id {
 			return nil, fault.New(fault.Corrupt, "shapes", fault.NoOffset, "the row %d was not there before", id)
+		}
+		// Values of a damaged file may share their pages, so that a few MB would give gigabytes of shapes.
+		if left -= int64(len(b)); left < 0 {
+			return nil, fault.New(fault.Corrupt, "shapes", fault.NoOffset,
+				"%d of them have more bytes than the file", at+1)
 		}
 		out[at] = b
 	}

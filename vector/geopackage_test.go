@@ -5,6 +5,8 @@ package vector
 import (
 	"bytes"
 	"database/sql"
+	"encoding/binary"
+	"fmt"
 	"maps"
 	"math/rand/v2"
 	"os"
@@ -153,6 +155,78 @@ func TestHostileGeoPackage(t *testing.T) {
 		}
 	}
 }
+
+// TestSharedPages: shapes that have the same pages of a file take no more memory than the file has bytes.
+func TestSharedPages(t *testing.T) {
+	const rows, small, large = 100, 17_000, 17_000 + 240*(4096-4) // as many bytes of both lie in the leaf of a row
+	path := filepath.Join(t.TempDir(), "a.gpkg")
+	db, err := sql.Open("sqlite", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// A header with an empty envelope, and zeros.
+	if _, err := db.Exec(fmt.Sprintf(`PRAGMA page_size = 4096;
+		CREATE TABLE gpkg_spatial_ref_sys (srs_id INTEGER PRIMARY KEY, organization TEXT,
+		organization_coordsys_id INTEGER, definition TEXT);
+		CREATE TABLE gpkg_geometry_columns (table_name TEXT, column_name TEXT, srs_id INTEGER);
+		INSERT INTO gpkg_geometry_columns VALUES ('a', 'g', 0);
+		CREATE TABLE a (i INTEGER PRIMARY KEY, g BLOB);
+		WITH RECURSIVE r(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM r WHERE i < %d)
+		INSERT INTO a SELECT i, CAST(x'4750000300000000' || zeroblob(iif(i = 1, %d, %d) - 8) AS BLOB) FROM r`,
+		rows, large, small)); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// See https://www.sqlite.org/fileformat.html: the bytes of a row, its number, the header of 5 bytes with the types
+	// NULL and blob, what lies in the leaf, and the first page of the rest.
+	cell := func(row, size int) []byte {
+		return append(append(varint(5+size), byte(row), 5, 0), varint(12+2*size)...)
+	}
+	const least = (4096-12)*32/255 - 23
+	rest := 3 + 1 + least + (5+small-least)%(4096-4)
+	if rest > 4096-35 {
+		rest = 3 + 1 + least
+	}
+	// Pages may have older copies of rows, of which some bytes are others by now.
+	each := func(part []byte, do func(at []byte)) {
+		for from := 0; ; {
+			at := bytes.Index(b[from:], part)
+			if at < 0 || from+at+rest+4 > len(b) {
+				return
+			}
+			do(b[from+at:])
+			from += at + 1
+		}
+	}
+	var first []byte
+	each(cell(1, large), func(at []byte) {
+		if n := binary.BigEndian.Uint32(at[rest:]); n > 1 && int(n) <= len(b)/4096 {
+			first = bytes.Clone(at[rest:][:4])
+		}
+	})
+	for row := 2; row <= rows; row++ {
+		each(cell(row, small), func(at []byte) {
+			copy(at, cell(row, large))
+			copy(at[rest:], first)
+		})
+	}
+	l, err := Open(t.Context(), memory(b), "a.gpkg", Options{})
+	if err == nil {
+		_, err = l.Shape(t.Context(), 1)
+	}
+	if fault.KindOf(err) != fault.Corrupt || !strings.Contains(err.Error(), "more bytes than the file") {
+		t.Error(err)
+	}
+}
+
+// varint returns three bytes as SQLite stores a number.
+func varint(n int) []byte { return []byte{byte(n>>14) | 0x80, byte(n>>7) | 0x80, byte(n & 0x7f)} }
 
 // TestDamagedGeoPackage: files with other bytes anywhere are refused with a kind, or each shape is read or refused with
 // one. It stands in for a fuzz target: the counters of the fuzzer in SQLite take a second for each input.
