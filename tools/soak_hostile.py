@@ -1,7 +1,7 @@
 """Attacks a server beside a modest client, which must hardly notice.
 
     tools/soak_hostile.py [--only ATTACK ...] [--time 20] [--together 600] [--turns 10] [--busy]
-                          [--data FOLDER]
+                          [--data FOLDER] [--apart]
 
 The server has a budget of 700 MiB (`--memory-total`) and runs in a memory cgroup of 1 GiB, where
 this machine lets one be made; elsewhere only its resident memory is compared. Every attack is a
@@ -10,6 +10,9 @@ chips of --data with four batches ahead. First the modest client runs alone, the
 attack for --time seconds, then beside all of them for --together seconds in --turns turns; 0 leaves
 that out. Before each turn it is alone, since waits are measured by the clock, and a machine has
 other work that comes and goes. With n clients it is entitled to 1/n of what it gets alone.
+
+With --apart the attacks are on a second server, so that what the modest client loses is what the
+machine takes from it, whose processors all clients and servers share. Nothing fails then.
 
 CHASKI_BIN names the command, which may be bin/chaski-full: then the attack `sql` is on DuckDB. The
 memory is that of the server and of all processes that it starts.
@@ -544,7 +547,8 @@ class Group:
 class Server:
     """`chaski serve` in a group."""
 
-    def __init__(self, folder: Path, data: Path, group: Group) -> None:
+    def __init__(self, folder: Path, data: Path, group: Group | None) -> None:
+        folder.mkdir(exist_ok=True)
         self.target, self.data = f"unix:{folder}/socket", data
         self.log = open(folder / "log", "wb")
         self.process = subprocess.Popen(
@@ -554,7 +558,7 @@ class Server:
             ],
             stdout=subprocess.PIPE,
             stderr=self.log,
-            preexec_fn=group.add,
+            preexec_fn=group.add if group else None,
         )
         assert self.process.stdout is not None
         if b"listen" not in self.process.stdout.readline():
@@ -712,14 +716,16 @@ def recovered(modest: Modest, since: float, rate: float) -> float:
     return float("inf")
 
 
-def attacked(names: list[str], seconds: float, modest: Modest) -> tuple[Got, Got, float, list[str]]:
-    """Runs attacks at once for a turn.
+def attacked(
+    names: list[str], seconds: float, modest: Modest, target: Server
+) -> tuple[Got, Got, float, list[str]]:
+    """Runs attacks on a server at once for a turn.
 
     It returns what the modest client got beside them and afterwards, after how many seconds it had
     its rate again, and what the attackers were told.
     """
     rate = measure(modest, 2).rate
-    attackers = [start(f"--attack={n}", modest.server, modest.server.data, seconds) for n in names]
+    attackers = [start(f"--attack={n}", target, target.data, seconds) for n in names]
     for p in attackers:  # they import gRPC, which takes a busy machine half a minute for all
         assert p.stdout is not None
         p.stdout.readline()
@@ -744,7 +750,13 @@ def attacked(names: list[str], seconds: float, modest: Modest) -> tuple[Got, Got
 
 
 def besiege(
-    names: list[str], seconds: float, turns: int, modest: Modest, watch: Watch, o: Any
+    names: list[str],
+    seconds: float,
+    turns: int,
+    modest: Modest,
+    target: Server,
+    watch: Watch,
+    o: Any,
 ) -> list[str]:
     """Runs attacks at once, in turns, prints how it went, and returns what is wrong."""
     server = modest.server
@@ -755,7 +767,7 @@ def besiege(
     watch.reset()
     for _ in range(turns):
         before += measure(modest, 6)
-        got, later, back, told = attacked(names, seconds / turns, modest)
+        got, later, back, told = attacked(names, seconds / turns, modest, target)
         beside, after = beside + got, after + later
         backs.append(back)
         if server.process.poll() is not None:
@@ -805,6 +817,7 @@ def main() -> int:
     parser.add_argument("--together", type=float, default=600.0)
     parser.add_argument("--turns", type=int, default=10)
     parser.add_argument("--busy", action="store_true")
+    parser.add_argument("--apart", action="store_true")
     parser.add_argument("--data", type=Path, default=ROOT / ".demo" / "train" / "images")
     parser.add_argument("--modest", metavar="TARGET", help=argparse.SUPPRESS)
     parser.add_argument("--attack", choices=["quiet", *ATTACKS], help=argparse.SUPPRESS)
@@ -832,18 +845,21 @@ def main() -> int:
         group = Group()
         server = Server(Path(name), data, group)
         client = Modest(server, data)
+        target = Server(Path(name) / "second", data, None) if o.apart else server
         try:
             watch = Watch(server)
             client.begin()
             for n in o.only if o.time > 0 else []:
-                wrong += besiege([n], o.time, 1, client, watch, o)
+                wrong += besiege([n], o.time, 1, client, target, watch, o)
                 if server.process.poll() is not None:
                     break
             if o.together > 0 and len(o.only) > 1 and server.process.poll() is None:
-                wrong += besiege(o.only, o.together, o.turns, client, watch, o)
+                wrong += besiege(o.only, o.together, o.turns, client, target, watch, o)
         finally:
-            stop([client.process, server.process])
+            stop([client.process, server.process, target.process])
             group.close()
+    if o.apart:
+        return 0
     for w in wrong:
         print(f"soak_hostile: FAILED: {w}")
     if not wrong:
