@@ -65,7 +65,7 @@ func (o rowOpener) Open(ctx context.Context, _ string) (source.Reader, error) {
 		return (&catalog.Asset{Size: int64(len(b)), Bytes: b}).Reader(), nil
 	}
 	return taco.Section(ctx, o.opener,
-		taco.Entry{URI: o.row.URI, Path: o.row.ID, Offset: o.row.Offset, Size: o.row.Size})
+		taco.Entry{URI: o.row.URI, Path: o.row.ID, Offset: o.row.Offset, Size: o.row.Size, Head: o.row.Head})
 }
 
 // raster reads a file, and returns nil if it is not a raster. below and path are its ids.

@@ -19,7 +19,6 @@ type loaded struct {
 	bytes []byte
 	crc   uint32 // of bytes
 	r     source.Reader
-	off   int64 // of the bytes in r
 	size  int64
 	link  string // a file that a new folder gets a link to: nothing else is set
 	kept  bool   // an interrupted run has written them: only size and crc are set
@@ -37,33 +36,25 @@ func load(ctx context.Context, o source.Opener, c *content) (*loaded, error) {
 	if c.bytes != nil {
 		return &loaded{bytes: c.bytes, crc: crc32.ChecksumIEEE(c.bytes), size: int64(len(c.bytes))}, nil
 	}
-	uri := c.file
+	e := taco.Entry{URI: c.file, Offset: taco.Whole}
 	if c.entry != nil {
-		uri = c.entry.URI
+		e = *c.entry
 	}
-	r, err := o.Open(ctx, uri)
+	r, err := taco.Section(ctx, o, e)
 	if err != nil {
-		return nil, fault.WithFile(err, uri)
+		return nil, fault.WithFile(err, e.URI)
 	}
 	l := &loaded{r: r, size: r.Size()}
-	if e := c.entry; e != nil && e.Offset != taco.Whole {
-		if e.Offset < 0 || e.Size < 0 || e.Offset > r.Size() || e.Size > r.Size()-e.Offset {
-			_ = r.Close()
-			return nil, fault.WithFile(fault.New(fault.Corrupt, "sample", e.Offset, "%d bytes in a file of %d",
-				e.Size, r.Size()), uri)
-		}
-		l.off, l.size = e.Offset, e.Size
-	}
 	if l.size > wholeBytes {
 		return l, nil
 	}
 	l.bytes = make([]byte, l.size)
-	err = r.ReadAt(ctx, l.bytes, l.off)
+	err = r.ReadAt(ctx, l.bytes, 0)
 	if cerr := r.Close(); err == nil {
 		err = cerr
 	}
 	l.r, l.crc = nil, crc32.ChecksumIEEE(l.bytes)
-	return l, fault.WithFile(err, uri)
+	return l, fault.WithFile(err, e.URI)
 }
 
 // reader reads the bytes one after the other.
@@ -82,7 +73,7 @@ func (r *reader) Read(p []byte) (int, error) {
 	if err := r.ctx.Err(); err != nil { // reading local files ignores the context
 		return 0, err
 	}
-	if err := r.l.r.ReadAt(r.ctx, p, r.l.off+r.done); err != nil {
+	if err := r.l.r.ReadAt(r.ctx, p, r.done); err != nil {
 		return 0, err
 	}
 	r.done += int64(len(p))

@@ -21,10 +21,11 @@ type Row struct {
 	Parent  int // the row in the level above; at level 0 the row itself
 	Folder  bool
 	Padding bool
-	// URI is the file with the bytes, which are the Size ones from Offset on, or all if Offset is taco.Whole. It is ""
-	// if Bytes has them, and of a folder.
+	// URI is the file with the bytes, which are Head and then the Size ones from Offset on, or all if Offset is
+	// taco.Whole. It is "" if Bytes has them, and of a folder.
 	URI          string
 	Offset, Size int64
+	Head         string
 	Bytes        []byte
 }
 
@@ -83,7 +84,7 @@ func (l *level) described() Level {
 		case c.bytes != nil:
 			r.Bytes = c.bytes
 		case c.entry != nil:
-			r.URI, r.Offset, r.Size = c.entry.URI, c.entry.Offset, c.entry.Size
+			r.URI, r.Offset, r.Size, r.Head = c.entry.URI, c.entry.Offset, c.entry.Size, c.entry.Head
 		default:
 			r.URI = c.file
 		}

@@ -114,7 +114,7 @@ func (w *writer) bytesOf(ctx context.Context, k, row int) (size int64, err error
 	case c.bytes != nil:
 		return int64(len(c.bytes)), nil
 	case c.entry != nil && c.entry.Size != taco.Whole:
-		return c.entry.Size, nil
+		return int64(len(c.entry.Head)) + c.entry.Size, nil
 	}
 	uri := c.file
 	if c.entry != nil {

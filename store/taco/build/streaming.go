@@ -8,7 +8,6 @@ import (
 
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/store/taco"
 	"github.com/chaski-eo/chaski/tiff"
@@ -53,8 +52,8 @@ func rootOf(levels []*level, k, row int) string {
 
 // tiles returns the index of a file, which must be a TOG, or any TIFF if it is a histogram.
 func tiles(ctx context.Context, l *loaded, histogram bool) (*chunk.Index, error) {
-	var r source.Reader = &within{l.r, l.off, l.size}
-	if l.r == nil {
+	r := l.r
+	if r == nil {
 		r = (&catalog.Asset{Size: l.size, Bytes: l.bytes}).Reader()
 	}
 	im, err := tiff.Open(ctx, r, tiff.Limits{})
@@ -70,21 +69,4 @@ func tiles(ctx context.Context, l *loaded, histogram bool) (*chunk.Index, error)
 			"is a TIFF but not a TOG, which has zstd tiles of one band each: see 'chaski convert --to tog'")
 	}
 	return im.Index, nil
-}
-
-// within is a range of a file.
-type within struct {
-	source.Reader
-	off, size int64
-}
-
-// Size implements source.Reader.
-func (w *within) Size() int64 { return w.size }
-
-// ReadAt implements source.Reader.
-func (w *within) ReadAt(ctx context.Context, p []byte, off int64) error {
-	if off < 0 || off > w.size || int64(len(p)) > w.size-off {
-		return fault.New(fault.Corrupt, "byte range", off, "%d bytes in %d", len(p), w.size)
-	}
-	return w.Reader.ReadAt(ctx, p, w.off+off)
 }
