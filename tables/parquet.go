@@ -71,10 +71,10 @@ func (o *Options) defaults() {
 // start of r.
 func Read(ctx context.Context, r source.Reader, off, size int64, o Options) (*Table, error) {
 	o.defaults()
-	if off < 0 || size < 0 || off > r.Size() || size > r.Size()-off {
-		return nil, fault.New(fault.Corrupt, "table", off, "%d bytes in a file of %d", size, r.Size())
+	in, err := source.SectionOf(r, off, size)
+	if err != nil {
+		return nil, fault.WithPart(err, "table", 0)
 	}
-	var in source.Reader = &section{Reader: r, off: off, size: size}
 	if size <= o.Whole {
 		b := make([]byte, size)
 		if err := r.ReadAt(ctx, b, off); err != nil {
@@ -98,21 +98,6 @@ func Read(ctx context.Context, r source.Reader, off, size int64, o Options) (*Ta
 	t := New(int(f.Rows), cols, p.column)
 	t.pages = p
 	return t, nil
-}
-
-// section is a byte range of a reader.
-type section struct {
-	source.Reader
-	off, size int64
-}
-
-func (s *section) Size() int64 { return s.size }
-
-func (s *section) ReadAt(ctx context.Context, p []byte, off int64) error {
-	if off < 0 || off > s.size || int64(len(p)) > s.size-off {
-		return fault.New(fault.Corrupt, "byte range", off, "%d bytes in %d", len(p), s.size)
-	}
-	return s.Reader.ReadAt(ctx, p, s.off+off)
 }
 
 type memory []byte

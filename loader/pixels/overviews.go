@@ -10,7 +10,6 @@ import (
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog"
-	"github.com/chaski-eo/chaski/store/taco"
 )
 
 const (
@@ -63,7 +62,7 @@ func ownOverviews(ctx context.Context, o resources.Options, a catalog.Asset) (le
 	x, from := a.Index, r
 	// Offsets of a member's index count from the start of the container, those of its directories from its own.
 	if a.Member != "" {
-		if from, err = taco.SectionOf(r, a.Offset, a.Length); err != nil {
+		if from, err = source.SectionOf(r, a.Offset, a.Length); err != nil {
 			return nil, err
 		}
 		x = x.Shift(-a.Offset)

@@ -10,7 +10,6 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog"
-	"github.com/chaski-eo/chaski/store/taco"
 )
 
 // freshness remembers the files whose index still holds although their modification time has changed,
@@ -87,7 +86,7 @@ func sameIndex(ctx context.Context, a *catalog.Asset, f source.Reader, maxChunk 
 	}
 	// The offsets of a's index count from the start of the container, those of the directory from the
 	// start of the asset, so the index must be shifted before the two are compared.
-	part, err := taco.SectionOf(f, a.Offset, a.Length)
+	part, err := source.SectionOf(f, a.Offset, a.Length)
 	if err != nil {
 		return false, err
 	}

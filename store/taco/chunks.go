@@ -253,7 +253,7 @@ func (d *Dataset) withChunk(ctx context.Context, e Entry, read bool,
 	if err != nil {
 		return err
 	}
-	r, err := SectionOf(in, e.Offset-e.Of.Offset, e.Size)
+	r, err := source.SectionOf(in, e.Offset-e.Of.Offset, e.Size)
 	if err == nil {
 		err = do(im, &headed{r, head})
 	}

@@ -99,7 +99,7 @@ func Section(ctx context.Context, o source.Opener, e Entry) (source.Reader, erro
 	if err != nil || e.Offset == Whole {
 		return r, err
 	}
-	s, err := SectionOf(r, e.Offset, e.Size)
+	s, err := source.SectionOf(r, e.Offset, e.Size)
 	if err != nil {
 		err = fault.WithFile(fault.WithPart(err, "sample "+e.Path, 0), e.URI)
 		return nil, errors.Join(err, r.Close())
@@ -138,31 +138,3 @@ func (p *prefixed) ReadAt(ctx context.Context, b []byte, off int64) error {
 // Gap implements source.Gapped, ETag source.Tagged. They are those of the object.
 func (p *prefixed) Gap() int64   { return source.Gap(p.Reader) }
 func (p *prefixed) ETag() string { return source.ETag(p.Reader) }
-
-// SectionOf returns a reader of size bytes of r from offset off on. Closing it closes r. Bytes past
-// the end of r are fault.Corrupt.
-func SectionOf(r source.Reader, off, size int64) (source.Reader, error) {
-	if off < 0 || size < 0 || off > r.Size() || size > r.Size()-off {
-		return nil, fault.New(fault.Corrupt, "", off, "%d bytes in a file of %d", size, r.Size())
-	}
-	return &section{r, off, size}, nil
-}
-
-// section reads a range of a reader.
-type section struct {
-	source.Reader
-	off, size int64
-}
-
-func (s *section) Size() int64 { return s.size }
-
-// Gap implements source.Gapped, ETag source.Tagged. They are those of the object.
-func (s *section) Gap() int64   { return source.Gap(s.Reader) }
-func (s *section) ETag() string { return source.ETag(s.Reader) }
-
-func (s *section) ReadAt(ctx context.Context, p []byte, off int64) error {
-	if off < 0 || off > s.size || int64(len(p)) > s.size-off {
-		return fault.New(fault.Corrupt, "byte range", off, "%d bytes reach past the sample's %d", len(p), s.size)
-	}
-	return s.Reader.ReadAt(ctx, p, s.off+off)
-}

@@ -180,7 +180,7 @@ func (s *references) Open(ctx context.Context, uri string) (source.Reader, error
 		_ = in.Close() // the error that matters is there
 		return nil, fault.WithFile(err, f.uri)
 	}
-	return &section{in, r.off, r.n}, nil
+	return source.SectionOf(in, r.off, r.n)
 }
 
 // existing makes of a file that does not exist one that is corrupt: a chunk that is not found is one that was never
@@ -287,26 +287,6 @@ func (s inline) Size() int64 { return int64(len(s)) }
 
 // Close implements source.Reader.
 func (s inline) Close() error { return nil }
-
-// section is a range of a file as an object.
-type section struct {
-	in     source.Reader
-	off, n int64
-}
-
-// ReadAt implements source.Reader.
-func (s *section) ReadAt(ctx context.Context, p []byte, off int64) error {
-	if off < 0 || off > s.n || int64(len(p)) > s.n-off {
-		return pastEnd(len(p), off, s.n)
-	}
-	return s.in.ReadAt(ctx, p, s.off+off)
-}
-
-// Size implements source.Reader.
-func (s *section) Size() int64 { return s.n }
-
-// Close implements source.Reader.
-func (s *section) Close() error { return s.in.Close() }
 
 func pastEnd(n int, off, size int64) error {
 	return fault.New(fault.Corrupt, refsPart, off, "%d bytes reach past the object's %d", n, size)

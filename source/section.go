@@ -1,0 +1,38 @@
+package source
+
+import (
+	"context"
+
+	"github.com/chaski-eo/chaski/fault"
+)
+
+// SectionOf returns a reader of size bytes of r from offset off on. Closing it closes r. Bytes past the end of r are
+// fault.Corrupt.
+func SectionOf(r Reader, off, size int64) (Reader, error) {
+	if off < 0 || size < 0 || off > r.Size() || size > r.Size()-off {
+		return nil, fault.New(fault.Corrupt, "", off, "%d bytes in a file of %d", size, r.Size())
+	}
+	return &section{r, off, size}, nil
+}
+
+// section reads a range of a reader.
+type section struct {
+	Reader
+	off, size int64
+}
+
+// Size implements Reader.
+func (s *section) Size() int64 { return s.size }
+
+// Gap implements Gapped, ETag Tagged. They are those of the object.
+func (s *section) Gap() int64   { return Gap(s.Reader) }
+func (s *section) ETag() string { return ETag(s.Reader) }
+
+// ReadAt implements Reader.
+func (s *section) ReadAt(ctx context.Context, p []byte, off int64) error {
+	if off < 0 || off > s.size || int64(len(p)) > s.size-off {
+		return fault.New(fault.Corrupt, "byte range", off, "%d bytes reach past the %d of a part of the file", len(p),
+			s.size)
+	}
+	return s.Reader.ReadAt(ctx, p, s.off+off)
+}
