@@ -11,8 +11,6 @@ import (
 	"github.com/chaski-eo/chaski/internal/inorder"
 	"github.com/chaski-eo/chaski/internal/procs"
 	"github.com/chaski-eo/chaski/internal/zstd"
-	loaded "github.com/chaski-eo/chaski/loader/raster"
-	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/taco/build"
 	"github.com/chaski-eo/chaski/tables"
@@ -164,16 +162,11 @@ func (c *Compute) count(ctx context.Context, o source.Opener, of component, lo, 
 
 // histogram counts the valid pixels of a raster by band.
 func histogram(ctx context.Context, o rowOpener, lo, hi float64) ([][]uint32, error) {
-	a, err := loaded.Read(ctx, []string{name}, loaded.ReadOptions{Validity: true, MaxBytes: maxRasterBytes,
-		Options: resources.Options{Opener: o}})
+	a, err := readBands(ctx, o, nil)
 	if err != nil {
 		return nil, err
 	}
 	defer a.Release()
-	if len(a.Shape) != 3 {
-		return nil, fault.New(fault.Unsupported, "image", fault.NoOffset,
-			"has axes %v: histograms are of bands, y and x", a.Axes)
-	}
 	size, count := a.DType.Size(), a.Shape[1]*a.Shape[2]
 	out := make([][]uint32, a.Shape[0])
 	var values []float64

@@ -167,16 +167,11 @@ func (r *raster) footprint() []byte {
 
 // statistics returns geotiff:stats of a raster: nil if no pixel is valid.
 func (c *Compute) statistics(ctx context.Context, o rowOpener, header []byte, classes []int64) ([][]float64, error) {
-	a, err := loaded.Read(ctx, []string{name}, loaded.ReadOptions{Validity: true, MaxBytes: maxRasterBytes,
-		Headers: [][]byte{header}, Options: resources.Options{Opener: o}})
+	a, err := readBands(ctx, o, [][]byte{header})
 	if err != nil {
 		return nil, err
 	}
 	defer a.Release()
-	if len(a.Shape) != 3 {
-		return nil, fault.New(fault.Unsupported, "image", fault.NoOffset,
-			"has axes %v: statistics are of bands, y and x", a.Axes)
-	}
 	size, count := a.DType.Size(), a.Shape[1]*a.Shape[2]
 	out, none := make([][]float64, a.Shape[0]), true
 	var line []byte
@@ -207,6 +202,18 @@ func (c *Compute) statistics(ctx context.Context, o rowOpener, header []byte, cl
 		return nil, nil
 	}
 	return out, nil
+}
+
+// readBands reads a raster of bands, y and x with its validity. headers is nil or its header blob.
+func readBands(ctx context.Context, o rowOpener, headers [][]byte) (*loaded.Array, error) {
+	a, err := loaded.Read(ctx, []string{name}, loaded.ReadOptions{Validity: true, MaxBytes: maxRasterBytes,
+		Headers: headers, Options: resources.Options{Opener: o}})
+	if err == nil && len(a.Shape) != 3 {
+		a.Release()
+		err = fault.New(fault.Unsupported, "image", fault.NoOffset,
+			"has axes %v: statistics are of bands, y and x", a.Axes)
+	}
+	return a, err
 }
 
 // shares returns the share of each class in the values that are one of them; NaN for each if there is no value.

@@ -191,12 +191,7 @@ func (s *tarSample) add(p *part, in io.Reader, ext string, off, size int64) erro
 	}
 	b = fromPython(b)
 	var object map[string]json.RawMessage
-	if json.Unmarshal(b, &object) != nil || object == nil {
-		v, err := parseJSON(b)
-		p.columns.add(row, ext, v)
-		return err
-	}
-	if len(object) > maxKeys {
+	if json.Unmarshal(b, &object) != nil || object == nil || len(object) > maxKeys {
 		v, err := parseJSON(b)
 		p.columns.add(row, ext, v)
 		return err
