@@ -25,17 +25,31 @@ func (e *Engine) RasterWindows(ctx context.Context, draw shuffle.Draw) ([]Raster
 		return nil, fault.New(fault.Unsupported, "sampler", fault.NoOffset,
 			"windows on the ground are made of several rasters, and are no windows of one")
 	}
+	assets, err := e.RowAssets(ctx, draw)
+	if err != nil {
+		return nil, err
+	}
 	out := make([]RasterWindow, len(d.rasters))
 	for i, f := range d.rasters {
-		a, err := d.table.Asset(ctx, f.TableColumn, draw.Row)
+		w, err := e.windowOf(ctx, d, &draw, i, draw.Row, assets[i])
 		if err != nil {
+			return nil, assets[i].Fault(err)
+		}
+		out[i] = RasterWindow{Field: f.Name, Asset: assets[i], Window: w}
+	}
+	return out, nil
+}
+
+// RowAssets returns the rasters of the row of a draw, of the raster fields in their order. The row of a window on the
+// ground is that of the scene that comes first there.
+func (e *Engine) RowAssets(ctx context.Context, draw shuffle.Draw) ([]catalog.Asset, error) {
+	d := e.leaves[draw.Dataset]
+	out := make([]catalog.Asset, len(d.rasters))
+	for i, f := range d.rasters {
+		var err error
+		if out[i], err = d.table.Asset(ctx, f.TableColumn, draw.Row); err != nil {
 			return nil, err
 		}
-		w, err := e.windowOf(ctx, d, &draw, i, draw.Row, a)
-		if err != nil {
-			return nil, a.Fault(err)
-		}
-		out[i] = RasterWindow{Field: f.Name, Asset: a, Window: w}
 	}
 	return out, nil
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/rumi"
 	"github.com/chaski-eo/chaski/tiff"
 )
 
@@ -22,30 +23,47 @@ type Chip struct {
 	Mask []byte
 }
 
-// Write writes the chip to w in the format o.Format, which is TOG, Rumi or Rumi2. Of o, what is about reading and what
-// is kept has no effect. The bytes do not depend on o.Workers. What the format cannot hold is fault.Unsupported.
+// Write writes the chip to w in the format o.Format, which is not TileDB. Of o, what is about reading and what is kept
+// has no effect. The bytes do not depend on o.Workers. With o.Strict, what the format cannot hold is fault.Unsupported;
+// otherwise it is left out.
 func (c *Chip) Write(ctx context.Context, w io.Writer, o Options) error {
 	if err := o.Check(); err != nil {
 		return err
+	}
+	if o.Format == TileDB {
+		return fmt.Errorf("format is %q: a chip is a file", o.Format)
 	}
 	h := &holding{meta: tiff.Meta{NoData: c.NoData, BandNames: c.Bands, Geo: c.Geo}}
 	if err := o.fits(c.DType, c.Shape, &h.meta); err != nil {
 		return err
 	}
-	switch {
-	case o.Format == TOG:
+	if o.Format == TOG {
 		t := o.togOptions(ctx, c.Shape, c.DType, h)
 		t.Mask = c.Mask
 		return tiff.WriteTOG(w, c.Pixels, t)
-	case c.Mask != nil:
-		return fault.New(fault.Unsupported, "conversion", fault.NoOffset, "%s cannot hold a mask", o.Format)
-	case o.Format == Rumi:
+	}
+	if what := c.lost(o.Format); what != "" && o.Strict {
+		return fault.New(fault.Unsupported, "conversion", fault.NoOffset, "%s cannot hold %s", o.Format, what)
+	}
+	switch o.Format {
+	case Rumi:
 		h.extras.Items = tiff.DescriptionItems(c.Bands)
-	case o.Format != Rumi2:
-		return fmt.Errorf("format is %q: a chip is written as %s, %s or %s", o.Format, TOG, Rumi, Rumi2)
-	case c.NoData != "" || c.Bands != nil:
-		return fault.New(fault.Unsupported, "conversion", fault.NoOffset,
-			"%s cannot hold a nodata value and names of bands", o.Format)
+	case Rumi3:
+		return o.cube3(ctx, w, c.Pixels, 1, c.Shape, c.DType, h)
 	}
 	return o.rumi(ctx, w, c.Pixels, c.Shape, c.DType, h)
+}
+
+// lost names what a generation of rumi cannot hold of a chip, "" for nothing.
+func (c *Chip) lost(format string) string {
+	_, named := rumi.BandNames(c.Bands, len(c.Bands))
+	switch {
+	case c.Mask != nil:
+		return "a mask"
+	case format != Rumi && c.NoData != "":
+		return "a nodata value"
+	case format == Rumi2 && c.Bands != nil, format == Rumi3 && !named:
+		return "these names of bands"
+	}
+	return ""
 }

@@ -6,14 +6,17 @@ import (
 	"hash/crc32"
 	"math"
 	"strconv"
+	"time"
 
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/crs"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/loader/rows"
+	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/ops/columns"
 	"github.com/chaski-eo/chaski/ops/convert"
+	"github.com/chaski-eo/chaski/rumi"
 	"github.com/chaski-eo/chaski/shuffle"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog"
@@ -78,7 +81,7 @@ func (m *maker) chip(ctx context.Context, i int64) (*chip, error) {
 	if c.source, err = m.engine.ID(ctx, draw.Dataset, draw.Row); err != nil {
 		return nil, err
 	}
-	windows, err := m.engine.RasterWindows(ctx, draw)
+	windows, err := m.origins(ctx, b, draw)
 	if err != nil {
 		return nil, err
 	}
@@ -94,7 +97,7 @@ func (m *maker) chip(ctx context.Context, i int64) (*chip, error) {
 	t := <-m.tallies
 	defer func() { m.tallies <- t }()
 	for k := range m.recipe.Fields {
-		f, err := m.file(ctx, b, k, &windows[k], t)
+		f, err := m.file(ctx, b, k, windows[k], t)
 		if err != nil {
 			return nil, fault.WithFile(err, windows[k].Asset.URI)
 		}
@@ -111,7 +114,7 @@ func (m *maker) isEmpty(b *loader.Batch) bool {
 	}
 	for i := range m.recipe.Fields {
 		name := m.recipe.Fields[i].Name
-		if !q.about(name) {
+		if !q.about(name) || m.recipe.Fields[i].Vector != nil {
 			continue
 		}
 		valid := b.Tensor(name + validity).Data
@@ -123,33 +126,105 @@ func (m *maker) isEmpty(b *loader.Batch) bool {
 	return false
 }
 
-// file encodes the raster of field k.
-func (m *maker) file(ctx context.Context, b *loader.Batch, k int, w *loader.RasterWindow, t *tally) (*file, error) {
+// origin is where the raster of a field comes from.
+type origin struct {
+	loader.RasterWindow
+	// place is where a window on the ground lies. Asset is then the first scene of the window, and Window has no place
+	// in it. Otherwise it is nil.
+	place *tiff.Geo
+}
+
+// origins returns where the fields of a draw come from. Shapes are drawn into the window of the first raster.
+func (m *maker) origins(ctx context.Context, b *loader.Batch, draw shuffle.Draw) ([]*origin, error) {
+	var rasters []*origin
+	if m.recipe.Windows.Kind == Ground {
+		assets, err := m.engine.RowAssets(ctx, draw)
+		if err != nil {
+			return nil, err
+		}
+		place := &tiff.Geo{EPSG: int(b.Tensor("geo.epsg").Int64()[0]), HasTransform: true,
+			Transform: [6]float64(b.Tensor("geo.transform").Float64())}
+		for _, a := range assets {
+			rasters = append(rasters, &origin{loader.RasterWindow{Asset: a}, place})
+		}
+	} else {
+		windows, err := m.engine.RasterWindows(ctx, draw)
+		if err != nil {
+			return nil, err
+		}
+		for i := range windows {
+			rasters = append(rasters, &origin{windows[i], nil})
+		}
+	}
+	out := make([]*origin, len(m.recipe.Fields))
+	next := 0
+	for k := range m.recipe.Fields {
+		if m.recipe.Fields[k].Vector != nil {
+			out[k] = rasters[0]
+			continue
+		}
+		out[k] = rasters[next]
+		next++
+	}
+	return out, nil
+}
+
+// image returns the pixels of field k, with axes of bands, rows and columns, and which samples are valid.
+func (m *maker) image(b *loader.Batch, k int) (pixels *loader.Tensor, valid []byte, err error) {
 	f := &m.recipe.Fields[k]
-	pixels, valid := b.Tensor(f.Name), b.Tensor(f.Name+validity).Data
+	pixels = b.Tensor(f.Name)
+	if f.Vector != nil {
+		one := *pixels
+		one.Shape = append([]int64{1}, pixels.Shape...)
+		size := pixels.Shape[1] * pixels.Shape[2]
+		return &one, bytes.Repeat([]byte{1}, int(size)), nil
+	}
 	if len(pixels.Shape) != 4 {
-		return nil, fault.New(fault.Unsupported, "field "+f.Name, fault.NoOffset,
+		return nil, nil, fault.New(fault.Unsupported, "field "+f.Name, fault.NoOffset,
 			"it has axes %q: chips have bands, y and x", pixels.Axes)
 	}
-	meta, err := m.meta(ctx, w)
+	return pixels, b.Tensor(f.Name + validity).Data, nil
+}
+
+// file encodes the raster of field k.
+func (m *maker) file(ctx context.Context, b *loader.Batch, k int, w *origin, t *tally) (*file, error) {
+	f := &m.recipe.Fields[k]
+	pixels, valid, err := m.image(b, k)
+	if err != nil {
+		return nil, err
+	}
+	meta, err := m.meta(ctx, &w.RasterWindow)
 	if err != nil {
 		return nil, err
 	}
 	shape := [3]int{int(pixels.Shape[1]), int(pixels.Shape[2]), int(pixels.Shape[3])}
-	c := convert.Chip{Shape: shape, DType: pixels.DType, Pixels: pixels.Data, Geo: meta.Geo,
-		Bands: bandsOf(f, meta, shape[0])}
-	c.Geo.Transform = windowTransform(&meta.Transform, w.Window, shape)
+	c := convert.Chip{Shape: shape, DType: pixels.DType, Pixels: pixels.Data}
+	if c.Geo = meta.Geo; w.place != nil {
+		c.Geo = *w.place
+	} else {
+		c.Geo.Transform = windowTransform(&meta.Transform, w.Window, shape)
+	}
 	at := w.Window
-	out := &file{facts: facts{Window: [4]int64{int64(at.Y), int64(at.X), int64(at.H), int64(at.W)}, Bands: c.Bands,
+	out := &file{facts: facts{Window: [4]int64{int64(at.Y), int64(at.X), int64(at.H), int64(at.W)},
 		Raster: columns.Raster{Shape: shape, EPSG: c.Geo.EPSG, Placed: c.Geo.HasTransform, Transform: c.Geo.Transform}}}
-	missing(&c, f, meta, w, valid)
+	if f.Vector == nil {
+		out.Bands = bandsOf(f, meta, shape[0])
+		c.Bands = out.Bands
+		missing(&c, f, meta, w, valid)
+	}
 	if *m.recipe.Statistics {
 		if out.Stats, err = t.add(k, len(m.recipe.Fields), pixels, valid); err != nil {
 			return nil, err
 		}
 	}
 	var w2 bytes.Buffer
-	o := f.options(Pair{shape[1], shape[2]})
+	o, err := f.options(Pair{shape[1], shape[2]})
+	if err == nil {
+		err = timed(&o, f, b)
+	}
+	if err != nil {
+		return nil, err
+	}
 	if err := c.Write(ctx, &w2, o); err != nil {
 		return nil, err
 	}
@@ -166,6 +241,23 @@ func (m *maker) file(ctx context.Context, b *loader.Batch, k int, w *loader.Rast
 	return out, nil
 }
 
+// timed gives a rumi of generation 3 the time of the row, unless the recipe has one.
+func timed(o *convert.Options, f *Field, b *loader.Batch) error {
+	if o.Format != convert.Rumi3 || o.Trailer.Times != nil {
+		return nil
+	}
+	at := int64(rows.NoTime)
+	if t := b.Tensor(spec.GeoTime); t != nil {
+		at = t.Int64()[0]
+	}
+	if at == rows.NoTime {
+		return fault.New(fault.Unsupported, "field "+f.Name, fault.NoOffset,
+			"its row has no time, which rumi of generation 3 needs: codec.time gives one")
+	}
+	o.Trailer.Kind, o.Trailer.Times = rumi.Instant, []int64{time.UnixMicro(at).Unix()}
+	return nil
+}
+
 // written opens the bytes of a file, under any name.
 type written []byte
 
@@ -175,7 +267,7 @@ func (b written) Open(context.Context, string) (source.Reader, error) {
 }
 
 // missing gives a chip its nodata value, and a mask where no value says which pixels are missing.
-func missing(c *convert.Chip, f *Field, meta *tiff.Meta, w *loader.RasterWindow, valid []byte) {
+func missing(c *convert.Chip, f *Field, meta *tiff.Meta, w *origin, valid []byte) {
 	x := w.Asset.Index
 	native := f.DType == "" || f.DType == "native"
 	switch {
@@ -185,7 +277,9 @@ func missing(c *convert.Chip, f *Field, meta *tiff.Meta, w *loader.RasterWindow,
 	case native:
 		c.NoData = noDataOf(x, meta)
 	}
-	past := w.Window.Y < 0 || w.Window.X < 0 || w.Window.Y+w.Window.H > x.Height || w.Window.X+w.Window.W > x.Width
+	// Where no scene of a window on the ground has a pixel, it is as past the edge.
+	at := &w.Window
+	past := w.place != nil || at.Y < 0 || at.X < 0 || at.Y+at.H > x.Height || at.X+at.W > x.Width
 	sample := x.NoDataSample()
 	switch {
 	case past && native && x.Mask == nil && c.NoData != "" && sample != nil:

@@ -45,6 +45,12 @@ const side = 100
 // scene writes scene k, in UTM, with pixels of size metres.
 func scene(t testing.TB, path string, k, bands, n int, size float64) {
 	t.Helper()
+	sceneAt(t, path, k, bands, n, transform(k, size))
+}
+
+// sceneAt writes scene k with another transform.
+func sceneAt(t testing.TB, path string, k, bands, n int, at [6]float64) {
+	t.Helper()
 	pixels := make([]byte, 0, 2*bands*n*n)
 	for b := range bands {
 		for y := range n {
@@ -57,7 +63,7 @@ func scene(t testing.TB, path string, k, bands, n int, size float64) {
 	var w bytes.Buffer
 	err := tiff.WriteTOG(&w, pixels, tiff.TOGOptions{Shape: [3]int{bands, n, n}, DType: chunk.Uint16, Tile: 32,
 		Level: 1, NoData: "0", BandNames: []string{"red", "green", "blue"}[:bands],
-		Geo: tiff.Geo{EPSG: 32630, HasTransform: true, Transform: transform(k, size)}})
+		Geo: tiff.Geo{EPSG: 32630, HasTransform: true, Transform: at}})
 	if err == nil {
 		err = os.MkdirAll(filepath.Dir(path), 0o777)
 	}

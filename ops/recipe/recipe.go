@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -15,6 +16,8 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/chaski-eo/chaski/internal/crash"
+	"github.com/chaski-eo/chaski/loader/spec"
+	"github.com/chaski-eo/chaski/ops/convert"
 )
 
 // Recipe says what a container is made of. Its YAML and JSON have the names of the tags.
@@ -50,14 +53,17 @@ type Recipe struct {
 
 // Windows says which windows of each sample become chips.
 type Windows struct {
-	Kind    string `yaml:"kind"`     // whole (default), grid or random
+	Kind    string `yaml:"kind"`     // whole (default), grid, random or ground
 	Size    Pair   `yaml:"size"`     // in pixels of the first field: one number, or [height, width]
 	Stride  Pair   `yaml:"stride"`   // of a grid; default: its size
 	PerFile int    `yaml:"per_file"` // random: windows of each file; default 1
-	Seed    uint64 `yaml:"seed"`     // random
+	Seed    uint64 `yaml:"seed"`     // random and ground
 	// Pad leaves the last windows of a grid at their stride, so that they reach past the edge. Otherwise they are
 	// moved inside.
 	Pad bool `yaml:"pad"`
+	// Ground are the members of kind ground, whose windows lie at places on the ground, over the rows of the source as
+	// scenes. Chips have no steps, and their fields are of one dataset: Length, Order, Step and Cover do not apply.
+	spec.Ground `yaml:",inline"`
 }
 
 // Kinds of Windows.
@@ -65,6 +71,7 @@ const (
 	Whole  = "whole"
 	Grid   = "grid"
 	Random = "random"
+	Ground = "ground"
 )
 
 // Pair is a height and a width.
@@ -110,16 +117,29 @@ type Field struct {
 	Resample string `yaml:"resample"`
 	// Ground is match (default) or ignore: whether the raster must lie where that of the first field lies.
 	Ground string `yaml:"ground"`
-	Codec  Codec  `yaml:"codec"`
+	// Vector makes the field a raster of shapes, which are drawn into the window of the first field of rasters. It is
+	// a mask or instances; Path is relative to the directory of the recipe.
+	Vector *spec.Vector `yaml:"vector"`
+	Codec  Codec        `yaml:"codec"`
 }
 
 // Codec says how the chips of a field are stored. It is the options of 'chaski convert'.
 type Codec struct {
-	Format string  `yaml:"format"`   // tog (default), rumi or rumi2
+	Format string  `yaml:"format"`   // tog (default), rumi, rumi2 or rumi3
 	Graph  string  `yaml:"graph"`    // of rumi: auto (default), best, or steps
 	Level  int     `yaml:"level"`    // zstd level, 1 to 22; default 13
 	Tile   int     `yaml:"tile"`     // side of a tile in pixels; default 512, or less for a smaller chip
 	Cost   float64 `yaml:"max_cost"` // see convert.Options.MaxCost
+	// Strict refuses what the format cannot hold, such as the nodata value in rumi2 and rumi3. Otherwise it is left
+	// out. Default true.
+	Strict *bool `yaml:"strict"`
+
+	// Only of rumi3.
+
+	Unit  string `yaml:"unit"`  // see convert.Options.Unit
+	Geozl int    `yaml:"geozl"` // see convert.Options.Geozl
+	// Time is the time of all chips: a time, or A/B. Default: that of the row of the source, as in batches.
+	Time string `yaml:"time"`
 }
 
 // Split divides the chips into named parts, which the column split names.
@@ -240,10 +260,11 @@ func (r *Recipe) defaults() {
 	}
 	for i := range r.Fields {
 		f := &r.Fields[i]
-		set(&f.Codec.Format, "tog")
-		if f.Codec.Format != "tog" {
+		set(&f.Codec.Format, convert.TOG)
+		if f.Codec.Format != convert.TOG {
 			set(&f.Codec.Graph, "auto")
 		}
+		f.Codec.Strict = cmp.Or(f.Codec.Strict, &yes)
 		if f.Codec.Level == 0 {
 			f.Codec.Level = 13
 		}
@@ -270,7 +291,7 @@ func (r *Recipe) check() error {
 			"and tasks")
 	}
 	for _, err := range []error{
-		oneOf("windows.kind", r.Windows.Kind, Whole, Grid, Random),
+		oneOf("windows.kind", r.Windows.Kind, Whole, Grid, Random, Ground),
 		oneOf("bad_samples", r.BadSamples, "error", "skip"),
 		oneOf("quality.pairs", r.Quality.Pairs, "error", "drop"),
 		r.checkWindows(), r.checkFields(), r.checkQuality(), r.Split.check(),
@@ -297,14 +318,27 @@ func (r *Recipe) checkWindows() error {
 		{"stride", w.Stride != Pair{}, []string{Grid}},
 		{"pad", w.Pad, []string{Grid}},
 		{"per_file", w.PerFile != 0, []string{Random}},
-		{"seed", w.Seed != 0, []string{Random}},
+		{"seed", w.Seed != 0, []string{Random, Ground}},
 	} {
 		if m.given && !slices.Contains(m.kinds, w.Kind) {
 			return fmt.Errorf("windows.%s is for kind %s: kind is %s", m.name, strings.Join(m.kinds, " and "), w.Kind)
 		}
 	}
-	if w.Kind != Whole && w.Size == (Pair{}) {
+	if (w.Kind == Grid || w.Kind == Random) && w.Size == (Pair{}) {
 		return fmt.Errorf("windows.size is missing: kind %s needs it", w.Kind)
+	}
+	return w.checkGround()
+}
+
+// checkGround checks what the loader does not.
+func (w *Windows) checkGround() error {
+	switch g := w.Ground; {
+	case w.Kind != Ground && !reflect.ValueOf(g).IsZero():
+		return fmt.Errorf("windows has keys for kind %s, such as size_m: kind is %s", Ground, w.Kind)
+	case g.Length != 0 || g.Order != "" || g.Step != "":
+		return errors.New("windows.length, order and step are for sequences: a chip is one image")
+	case g.Cover != "":
+		return errors.New("windows.cover is for scenes of several datasets: a recipe has one source")
 	}
 	return nil
 }
@@ -317,18 +351,36 @@ func (r *Recipe) checkFields() error {
 			return fmt.Errorf("field %d has no name", i)
 		case seen[f.Name]:
 			return fmt.Errorf("two fields are called %q", f.Name)
+		case f.Vector != nil && !slices.Contains([]string{"", spec.MaskVector, spec.InstanceVector}, f.Vector.Kind):
+			return fmt.Errorf("field %q: vector.kind is %q: a raster is %s or %s", f.Name, f.Vector.Kind,
+				spec.MaskVector, spec.InstanceVector)
 		case !slices.Contains([]string{"", "native", "float32", "uint8", "int64"}, f.DType):
 			return fmt.Errorf("field %q: dtype is %q: it must be native, float32, uint8 or int64", f.Name, f.DType)
-		case !slices.Contains([]string{"tog", "rumi", "rumi2"}, f.Codec.Format):
-			return fmt.Errorf("field %q: codec.format is %q: it must be tog, rumi or rumi2", f.Name, f.Codec.Format)
-		case f.Codec.Format == "tog" && (f.Codec.Graph != "" || f.Codec.Cost != 0):
-			return fmt.Errorf("field %q: codec.graph and codec.max_cost are for rumi and rumi2", f.Name)
 		}
-		o := f.options(Pair{16, 16})
-		if err := o.Check(); err != nil {
-			return fmt.Errorf("field %q: codec: %w", f.Name, err)
+		if err := f.checkCodec(); err != nil {
+			return fmt.Errorf("field %q: %w", f.Name, err)
 		}
 		seen[f.Name] = true
+	}
+	return nil
+}
+
+func (f *Field) checkCodec() error {
+	c := &f.Codec
+	switch formats := []string{convert.TOG, convert.Rumi, convert.Rumi2, convert.Rumi3}; {
+	case !slices.Contains(formats, c.Format):
+		return fmt.Errorf("codec.format is %q: it must be %s", c.Format, strings.Join(formats, " or "))
+	case c.Format == convert.TOG && (c.Graph != "" || c.Cost != 0):
+		return fmt.Errorf("codec.graph and codec.max_cost are for rumi: codec.format is %s", c.Format)
+	case c.Format != convert.Rumi3 && (c.Unit != "" || c.Geozl != 0 || c.Time != ""):
+		return fmt.Errorf("codec.unit, codec.geozl and codec.time are for rumi3: codec.format is %s", c.Format)
+	}
+	o, err := f.options(Pair{16, 16})
+	if err == nil {
+		err = o.Check()
+	}
+	if err != nil {
+		return fmt.Errorf("codec: %w", err)
 	}
 	return nil
 }
@@ -338,8 +390,12 @@ func (r *Recipe) checkQuality() error {
 		return fmt.Errorf("quality.max_nodata is %g: it must be from 0 to 1", *m)
 	}
 	for _, name := range r.Quality.Fields {
-		if !slices.ContainsFunc(r.Fields, func(f Field) bool { return f.Name == name }) {
+		i := slices.IndexFunc(r.Fields, func(f Field) bool { return f.Name == name })
+		switch {
+		case i < 0:
 			return fmt.Errorf("quality.fields: there is no field %q", name)
+		case r.Fields[i].Vector != nil:
+			return fmt.Errorf("quality.fields: field %q is of shapes, which have no nodata", name)
 		}
 	}
 	return nil

@@ -7,10 +7,12 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/chaski-eo/chaski/internal/pathname"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/ops/convert"
+	"github.com/chaski-eo/chaski/rumi"
 	"github.com/chaski-eo/chaski/shuffle"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/taco/build"
@@ -48,31 +50,53 @@ func (r *Recipe) spec(base string) (spec.Spec, error) {
 			StrideX: w.Stride.W, Pad: w.Pad}
 	case Random:
 		s.Sampler = spec.Sampler{Kind: spec.RandomWindow, Height: w.Size.H, Width: w.Size.W, PerAsset: w.PerFile}
-	}
-	for _, f := range r.Fields {
-		to := spec.Field{Name: f.Name, Kind: spec.RasterField, Column: f.Column, Pattern: f.Pattern,
-			Columns: f.Columns, Patterns: f.Patterns, Bands: f.Bands, BandNames: f.BandNames, DType: f.DType,
-			Layout: spec.DefaultLayout, Pad: w.Pad, Validity: f.Name + validity, Resample: f.Resample, Ground: f.Ground}
-		if f.NoData != nil {
-			fill := spec.Float(*f.NoData)
-			to.Fill = &fill
+	case Ground:
+		s.Sampler = spec.Sampler{Kind: spec.GroundWindow, Ground: w.Ground}
+		if g := &s.Sampler.Ground; g.ROI != "" && !strings.HasPrefix(strings.TrimSpace(g.ROI), "{") { // GeoJSON
+			g.ROI = at(g.ROI)
 		}
-		s.Fields = append(s.Fields, to)
+		// Scenes without a place are left out when the run is opened, before there is a window that could say so.
+		s.BadSamples = cmp.Or(map[string]string{"error": spec.BadError}[r.BadSamples], s.BadSamples)
+	}
+	for i := range r.Fields {
+		s.Fields = append(s.Fields, r.Fields[i].spec(w.Pad, at))
 	}
 	s = s.WithDefaults()
 	return s, s.Validate()
 }
 
-// options returns the options of the codec for a chip of a size.
-func (f *Field) options(size Pair) convert.Options {
+// spec returns the field of the run.
+func (f *Field) spec(pad bool, at func(path string) string) spec.Field {
+	to := spec.Field{Name: f.Name, Column: f.Column, Pattern: f.Pattern, Columns: f.Columns, Patterns: f.Patterns,
+		Bands: f.Bands, BandNames: f.BandNames, DType: f.DType, Resample: f.Resample, Ground: f.Ground}
+	if f.NoData != nil {
+		fill := spec.Float(*f.NoData)
+		to.Fill = &fill
+	}
+	if f.Vector != nil {
+		v := *f.Vector
+		v.Path = at(v.Path)
+		to.Vector = &v
+		return to
+	}
+	to.Kind, to.Layout, to.Pad, to.Validity = spec.RasterField, spec.DefaultLayout, pad, f.Name+validity
+	return to
+}
+
+// options returns the options of the codec for a chip of a size, without its time if the recipe does not say it.
+func (f *Field) options(size Pair) (o convert.Options, err error) {
 	c := f.Codec
 	tile := c.Tile
 	if tile == 0 {
 		// 16 is the least tile of a TOG, and its unit.
 		tile = min(512, (max(size.H, size.W)+15)/16*16)
 	}
-	return convert.Options{Format: c.Format, Tile: tile, Level: c.Level, Graph: c.Graph, MaxCost: c.Cost, Workers: 1,
-		MaxBytes: 1}
+	o = convert.Options{Format: c.Format, Tile: tile, Level: c.Level, Graph: c.Graph, MaxCost: c.Cost, Geozl: c.Geozl,
+		Unit: c.Unit, Strict: *c.Strict, Workers: 1, MaxBytes: 1}
+	if c.Time != "" {
+		o.Trailer.Kind, o.Trailer.Times, err = rumi.ParseTimes([]string{c.Time})
+	}
+	return o, err
 }
 
 // collection returns COLLECTION.json without what follows from the chips.

@@ -213,7 +213,7 @@ def test_blocks_of_the_package(data, binary):
 
 
 def test_recipe(data, binary):
-    (recipe,) = fenced("docs/make.md", "yaml")
+    recipe, *pieces = fenced("docs/make.md", "yaml")
     (data / "chips.yaml").write_text(recipe)
     lines = commands("docs/make.md")
     assert len(lines) == 3
@@ -224,6 +224,15 @@ def test_recipe(data, binary):
     assert b["image"].shape == (36, 3, 128, 128) and b["valid"].all()  # 3 by 3 of four images
     want = chaski.read("pairs/images/0.tif", b=[2, 1, 0], y=(0, 128), x=(64, 192))
     assert (chaski.read("made.tacozip::images_0_y0_x64/image") == want).all()
+    # Pieces of recipes are right up to the files, which are not there.
+    top = recipe[: recipe.index("source:")]
+    for piece, missing in zip(pieces, ("buildings.parquet", "scenes.parquet"), strict=True):
+        source = "" if "source:" in piece else "source: pairs/\n"
+        (data / "piece.yaml").write_text(top + source + piece)
+        line = [binary, "make", "-o", "piece.tacozip", "piece.yaml"]
+        done = subprocess.run(line, capture_output=True, text=True)
+        assert done.returncode == 1 and missing in done.stderr, done.stderr
+        assert done.stderr.endswith("not found\n")
 
 
 def anchors(path: Path) -> set[str]:

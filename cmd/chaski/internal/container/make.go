@@ -56,9 +56,12 @@ func NewMake(env console.Env) *cobra.Command {
   quality: {max_nodata: 0.2, pairs: drop}
   bad_samples: skip
 
-windows.kind is whole (default), grid (size, stride, pad) or random (size, per_file, seed). A field has name,
-column or pattern (columns or patterns join rasters as bands), bands or band_names, dtype, nodata, resample,
-ground and codec: format (tog, rumi, rumi2), graph, level, tile and max_cost as in 'chaski convert'.
+windows.kind is whole (default), grid (size, stride, pad), random (size, per_file, seed) or ground (size_m,
+resolution, stride_m and the other keys of chaski.GeoWindow). A field has name, column or pattern (columns or
+patterns join rasters as bands), bands or band_names, dtype, nodata, resample, ground and codec: format (tog,
+rumi, rumi2, rumi3), graph, level, tile, max_cost and, for rumi3, unit, geozl and time as in 'chaski convert';
+strict: false leaves out what the format cannot hold. Or it has vector: path, column, classes, all_touched and
+the other keys of chaski.Vector, for a mask of shapes.
 split.by is hash (of the source's ids), place (cells of cell degrees) or column. quality leaves out chips
 with more nodata than max_nodata, a share from 0 to 1, in any of its fields, and with pairs: drop samples
 whose rasters do not lie together. bad_samples is error (default) or skip. An unknown key is an error.
