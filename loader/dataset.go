@@ -120,7 +120,8 @@ func (e *Engine) addDataset(ctx context.Context, src *Source, name string, open 
 	if d.onGround() {
 		from.Sampler = &d.sampler // the table has the column that it orders scenes by
 	}
-	if e.spec.Geo {
+	timed := e.spec.Geo || d.nearest()
+	if timed {
 		from.More = src.ClockColumns(&d.sampler)
 	}
 	if d.table, err = open(ctx, from, d.fields); err != nil {
@@ -137,7 +138,7 @@ func (e *Engine) addDataset(ctx context.Context, src *Source, name string, open 
 	if err := d.openBeside(ctx, all[len(d.fields):], e.options); err != nil {
 		return shuffle.Source{}, err
 	}
-	if e.spec.Geo {
+	if timed {
 		if d.clock, err = rows.Times(ctx, d.table, from.More); err != nil {
 			return shuffle.Source{}, fmt.Errorf("geo: times: %w", err)
 		}
@@ -444,7 +445,9 @@ func (d *dataset) compileFields(ctx context.Context, policy string, rs []uint32)
 			lead = &assets[k]
 		}
 		if d.onGround() { // each field finds its pixels by its own place
-			r.Steps = d.sampler.Length
+			if r.Steps = d.sampler.Length; f.Still(d.fields) {
+				r.Steps = 0
+			}
 			d.rasters = append(d.rasters, r)
 			continue
 		}
@@ -736,7 +739,8 @@ func (d *dataset) agrees(first *dataset) error {
 	}
 	for i, r := range d.rasters {
 		o := first.rasters[i]
-		if r.To != o.To || len(r.Picked) != len(o.Picked) || r.TimeSteps != o.TimeSteps || r.H != o.H || r.W != o.W {
+		if r.To != o.To || len(r.Picked) != len(o.Picked) || r.TimeSteps != o.TimeSteps || r.Steps != o.Steps ||
+			r.H != o.H || r.W != o.W {
 			return fmt.Errorf(
 				"field %q is (%d, %d, %d) %s, and in the first source (%d, %d, %d) %s: "+
 					"a mixture's batches need one shape",

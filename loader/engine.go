@@ -236,8 +236,11 @@ func (e *Engine) compile(ctx context.Context, open rows.Opener) error {
 	if e.spec.Geo && len(e.rasters) == 0 {
 		return errors.New("spec: geo is true, and no field is a raster")
 	}
-	if e.perRow = len(e.rasters) * max(e.sets[0].steps, 1); e.hasMetadataUnit() {
+	if e.hasMetadataUnit() {
 		e.perRow++
+	}
+	for _, r := range e.rasters {
+		e.perRow += max(r.Steps, 1)
 	}
 	e.native = make([]bool, len(e.rasters))
 	for i, r := range e.rasters {

@@ -89,6 +89,15 @@ func (e *Engine) explainRasters(ctx context.Context, d *dataset, draw *shuffle.D
 	for step := range max(d.steps, 1) {
 		at := e.rowOf(draw, step)
 		for i, f := range d.rasters {
+			if step >= max(f.Steps, 1) {
+				continue
+			}
+			at := at
+			if d.ground != nil && f.Steps > 0 {
+				at = firstOr(d.seen(e.plan, draw, f, step), -1)
+			} else if d.ground != nil {
+				at = draw.Row
+			}
 			p := dryrun.Asset{Field: f.Name, Step: step, Row: at}
 			read := []dryrun.Asset{p}
 			if at >= 0 {
@@ -260,4 +269,12 @@ func (e *Engine) explainReads(ctx context.Context, d *dataset, a catalog.Asset, 
 		p.Add(m, in, of, plan, how, true)
 	}
 	return nil
+}
+
+// firstOr returns the first of some rows, or none if there are none.
+func firstOr(rows []int64, none int64) int64 {
+	if len(rows) == 0 {
+		return none
+	}
+	return rows[0]
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -55,6 +56,9 @@ func (d *dataset) compileGround(ctx context.Context, e *Engine, to *shuffle.Samp
 		return err
 	}
 	if err := d.stepped(ctx, list); err != nil {
+		return err
+	}
+	if err := d.timed(list); err != nil {
 		return err
 	}
 	o := scenes.Options{Resolution: s.Resolution, Edge: s.Edge, Samples: s.PerEpoch, CRS: s.Ground.CRS,
@@ -215,7 +219,8 @@ func (d *dataset) scenes(ctx context.Context, e *Engine) ([]scenes.Scene, error)
 				err = knowsPlace(&a)
 			}
 			if err == nil {
-				list[i] = scenes.Scene{Row: row(i), Name: a.Name(), Place: *a.Place, Dataset: dataset}
+				list[i] = scenes.Scene{Row: row(i), Name: a.Name(), Place: *a.Place, Dataset: dataset,
+					Beside: d.extras.Joined != nil && !d.extras.Joined.Leads(dataset)}
 				return nil
 			}
 			list[i].Row = -1
@@ -328,6 +333,46 @@ func (d *dataset) stepped(ctx context.Context, list []scenes.Scene) error {
 	return nil
 }
 
+// nearest reports whether a field takes scenes by their times.
+func (d *dataset) nearest() bool {
+	return slices.ContainsFunc(d.fields, func(f Field) bool { return f.Match == spec.MatchNearest })
+}
+
+// timed notes the times of scenes if a field takes scenes by them. It fails with kind not found if a dataset that the
+// field needs has none.
+func (d *dataset) timed(list []scenes.Scene) error {
+	if !d.nearest() {
+		return nil
+	}
+	has := make([]bool, d.extras.Joined.Count())
+	for i := range list {
+		s := &list[i]
+		s.Time = d.clock.at(s.Row)
+		s.Timed = s.Time != rows.NoTime
+		has[s.Dataset] = has[s.Dataset] || s.Timed
+	}
+	for _, r := range d.rasters {
+		for k, timed := range has {
+			if !timed && r.Match == spec.MatchNearest && (d.extras.Joined.Leads(k) || d.holds(r, k)) {
+				what := "the dataset of the steps"
+				if !d.extras.Joined.Leads(k) {
+					what = "its dataset"
+				}
+				return rows.InField(r.Name, fault.New(fault.NotFound, "match", fault.NoOffset,
+					"it is %q, and no scene of %s has a time in a column of one name for both, such as datetime",
+					r.Match, what))
+			}
+		}
+	}
+	return nil
+}
+
+// holds reports whether a field has rasters in a dataset.
+func (d *dataset) holds(f *pixels.Raster, dataset int) bool {
+	j := d.extras.Joined
+	return j == nil || j.Has(f.TableColumn, dataset)
+}
+
 // preferred sorts scenes by a rule such as Pick. Equal ones stay in their order, and those without a value come last.
 func (d *dataset) preferred(ctx context.Context, list []scenes.Scene, rule string) error {
 	p, err := spec.ParsePick(rule)
@@ -348,8 +393,15 @@ func (d *dataset) preferred(ctx context.Context, list []scenes.Scene, rule strin
 		}
 		return c
 	})
-	// The row of a window is then of the first dataset that is there.
-	slices.SortStableFunc(list, func(a, b scenes.Scene) int { return cmp.Compare(a.Dataset, b.Dataset) })
+	// The row of a window is then of the first dataset that is there. Datasets whose scenes are steps of one sequence
+	// count as one.
+	of := func(s *scenes.Scene) int {
+		if d.sampler.Length > 0 && !s.Beside {
+			return 0
+		}
+		return s.Dataset
+	}
+	slices.SortStableFunc(list, func(a, b scenes.Scene) int { return cmp.Compare(of(&a), of(&b)) })
 	return nil
 }
 
@@ -369,40 +421,55 @@ func (d *dataset) windowAsset(p *shuffle.Plan, draw *shuffle.Draw) catalog.Asset
 	}
 }
 
-// seen returns the rows of the scenes that a draw's window takes pixels from, the preferred ones first: in a sequence
-// those of a step, which has none if it is padding.
-func (d *dataset) seen(p *shuffle.Plan, draw *shuffle.Draw, step int) []int64 {
-	only := d.sampler.Mosaic == spec.MosaicNone
-	if d.steps == 0 {
-		if only && d.extras.Joined == nil {
-			return []int64{draw.Row}
-		}
-		return d.ground.Rows(nil, p.Place(draw))
+// seen returns the rows of the scenes that a field of a draw's window takes pixels from, the preferred ones first: in a
+// sequence those of a step, which has none if it is padding. With the mosaic "none" it is the first one.
+func (d *dataset) seen(p *shuffle.Plan, draw *shuffle.Draw, f *pixels.Raster, step int) []int64 {
+	if d.sampler.Mosaic != spec.MosaicNone {
+		return d.all(p.Place(draw), f, step)
 	}
-	steps := d.ground.Steps(p.Place(draw))
+	if d.steps == 0 && d.extras.Joined == nil {
+		return []int64{draw.Row}
+	}
+	seen := d.all(p.Place(draw), f, step)
+	return seen[:min(len(seen), 1)]
+}
+
+// all returns what seen returns with every mosaic but "none".
+func (d *dataset) all(place shuffle.Place, f *pixels.Raster, step int) []int64 {
+	if f.Steps == 0 {
+		return d.of(f, d.ground.Rows(nil, place))
+	}
+	steps := d.ground.Steps(place)
 	if step >= len(steps) {
 		return nil
 	}
-	if only {
-		return steps[step][:1]
+	if f.Match == "" {
+		return d.of(f, steps[step].Rows)
 	}
-	return steps[step]
+	has := func(dataset int) bool { return d.holds(f, dataset) }
+	if f.Match == spec.MatchStep {
+		return d.ground.SameStep(place, &steps[step], has)
+	}
+	within := int64(math.MaxInt64)
+	if f.MatchDays > 0 {
+		within = int64(f.MatchDays * day)
+	}
+	return d.ground.Nearest(place, &steps[step], has, within)
 }
 
-// of returns those of some rows that a field has rasters in, with the mosaic "none" the first one.
+// day is a day in microseconds, as scenes.Scene.Time counts.
+const day = 24 * 60 * 60 * 1e6
+
+// of returns those of some rows that a field has rasters in.
 func (d *dataset) of(f *pixels.Raster, seen []int64) []int64 {
-	j := d.extras.Joined
-	if j == nil {
+	if d.extras.Joined == nil {
 		return seen
 	}
 	var own []int64
 	for _, row := range seen {
-		if k, _ := j.Dataset(row); j.Has(f.TableColumn, k) {
+		if k, _ := d.extras.Joined.Dataset(row); d.holds(f, k) {
 			own = append(own, row)
 		}
-	}
-	if d.sampler.Mosaic == spec.MosaicNone && len(own) > 1 {
-		own = own[:1]
 	}
 	return own
 }
@@ -416,7 +483,7 @@ func (e *Engine) eachScene(ctx context.Context, d *dataset, draw *shuffle.Draw, 
 	place := e.plan.Place(draw)
 	window := d.ground.Window(place)
 	f := d.rasters[field]
-	seen := d.of(f, d.seen(e.plan, draw, step))
+	seen := d.seen(e.plan, draw, f, step)
 	for i, row := range seen {
 		a, err := d.table.Asset(ctx, f.TableColumn, row)
 		if err != nil {
@@ -474,7 +541,7 @@ func eachPiece(f *pixels.Raster, do func(part int, of *pixels.Raster) error) err
 func (u unit) ground(r *pixels.Reader, d *dataset, draw *shuffle.Draw) error {
 	e, p := u.p.engine, u.p
 	r.Share = pixels.Shared{}
-	if d.steps > 0 && len(d.seen(e.plan, draw, u.step)) == 0 { // padding of a sequence
+	if f := d.rasters[u.field]; f.Steps > 0 && len(d.seen(e.plan, draw, f, u.step)) == 0 { // padding of a sequence
 		p.clearStep(u.field, u.row, u.step)
 		return nil
 	}

@@ -268,8 +268,8 @@ func (p *Pending) hand() {
 func (p *Pending) units(k int, visit func(unit) bool) {
 	e := p.engine
 	for step := range max(e.sets[0].steps, 1) {
-		for f := range e.rasters {
-			if !visit(unit{p, k, f, step}) {
+		for f, r := range e.rasters {
+			if step < max(r.Steps, 1) && !visit(unit{p, k, f, step}) {
 				return
 			}
 		}
@@ -383,7 +383,7 @@ func (p *Pending) fail(u unit, err error) {
 	defer failMu.Unlock()
 	r := &p.errs[u.row]
 	at := &r.all
-	if n := p.engine.sets[0].steps; n > 0 && u.field >= 0 {
+	if n := p.engine.sets[0].steps; n > 0 && u.field >= 0 && p.engine.rasters[u.field].Steps > 0 {
 		if r.steps == nil {
 			r.steps = make([]error, n)
 		}
@@ -479,8 +479,10 @@ func (p *Pending) fillSteps(k int) {
 		at := p.engine.rowOf(&p.draws[k], step)
 		p.batch.Bad = append(p.batch.Bad, Bad{Row: k, Position: p.batch.Positions[k], Err: err, Source: p.set(k).name,
 			Sample: p.refOf(k, at)})
-		for i := range p.engine.rasters {
-			p.clearStep(i, k, step)
+		for i, r := range p.engine.rasters {
+			if r.Steps > 0 {
+				p.clearStep(i, k, step)
+			}
 		}
 		for _, v := range p.values {
 			v[k*len(steps)+step] = catalog.Value{Null: true}
@@ -625,8 +627,8 @@ func (e *Engine) rowOf(draw *shuffle.Draw, step int) int64 {
 	case d.ground == nil:
 		return e.plan.Row(draw, step)
 	}
-	if seen := d.seen(e.plan, draw, step); len(seen) > 0 {
-		return seen[0]
+	if steps := d.ground.Steps(e.plan.Place(draw)); step < len(steps) {
+		return steps[step].Rows[0]
 	}
 	return -1
 }
@@ -750,8 +752,8 @@ func (p *Pending) mask(field int) []byte {
 
 // clearRow fills all rasters of a row of padding or of a bad sample.
 func (p *Pending) clearRow(k int) {
-	for i := range p.engine.rasters {
-		for step := range max(p.engine.sets[0].steps, 1) {
+	for i, r := range p.engine.rasters {
+		for step := range max(r.Steps, 1) {
 			p.clearStep(i, k, step)
 		}
 	}

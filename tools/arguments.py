@@ -153,6 +153,8 @@ class Field
     grid: Literal["first"] | float | None = None
     classes
     scenes
+    match: Literal["step", "nearest"] | None = None
+    match_days
 
 class Pixels of Field
         What the pixels of a batch look like: defaults of all raster fields.

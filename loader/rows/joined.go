@@ -22,6 +22,7 @@ type joined struct {
 	first  []int64 // row of each table, and at the end the number of rows
 	// fields has for each field its number in each table, or -1.
 	fields [][]int
+	leads  []bool // for each table
 }
 
 // openJoined opens the dataset of a source and those that fields name, each with its own fields. The conditions and
@@ -41,7 +42,9 @@ func openJoined(ctx context.Context, src spec.Source, from []spec.Field, o resou
 			}
 		}
 	}
+	leading := spec.Leading(from)
 	for k, p := range paths {
+		j.leads = append(j.leads, slices.Contains(leading, p))
 		var own []spec.Field
 		for i, f := range from {
 			at := -1
@@ -86,6 +89,9 @@ func (j *joined) Count() int { return len(j.tables) }
 
 // Has implements Datasets.
 func (j *joined) Has(field, dataset int) bool { return j.fields[field][dataset] >= 0 }
+
+// Leads implements Datasets.
+func (j *joined) Leads(dataset int) bool { return j.leads[dataset] }
 
 // Selected implements Datasets.
 func (j *joined) Selected(ctx context.Context, s *spec.Subset, o resources.Options) ([]uint32, error) {

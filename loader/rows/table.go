@@ -80,6 +80,8 @@ type Datasets interface {
 	Dataset(row int64) (int, int64)
 	// Has reports whether a field has assets in the rows of a dataset.
 	Has(field, dataset int) bool
+	// Leads reports whether the scenes of a dataset are steps of sequences (spec.Leading).
+	Leads(dataset int) bool
 	// FirstAsset returns the first asset of a field that can be read, as FirstAssets does. rows are the selected
 	// ones, nil for all.
 	FirstAsset(ctx context.Context, field int, policy string, rows []uint32) (catalog.Asset, error)

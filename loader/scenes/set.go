@@ -32,6 +32,11 @@ type Scene struct {
 	// the first scene of each; equal ones stay in the order of the scenes.
 	Step int64
 	Rank int
+	// Beside says that the scene's dataset has no steps of sequences: fields take its scenes by those of others.
+	Beside bool
+	// Time is in microseconds, if the scene is Timed. It is for Nearest only.
+	Time  int64
+	Timed bool
 }
 
 // Area is polygons in a CRS.
@@ -79,6 +84,7 @@ type foot struct {
 	pieces  []orb.Polygon
 	scenes  []int32
 	dataset int
+	beside  bool // Scene.Beside of all of them
 }
 
 // Set is where windows may lie, and the scenes that they see. It is safe for concurrent use.
@@ -184,6 +190,7 @@ type footprint struct {
 	scenes []int32
 
 	dataset int
+	beside  bool
 }
 
 // footprints returns the places of the scenes of each dataset, each once.
@@ -200,7 +207,7 @@ func footprints(scenes []Scene, o *Options) (list []footprint, _ error) {
 		if !ok {
 			k = len(all)
 			known[at] = k
-			all = append(all, footprint{place: s.Place, dataset: s.Dataset})
+			all = append(all, footprint{place: s.Place, dataset: s.Dataset, beside: s.Beside})
 		}
 		all[k].scenes = append(all[k].scenes, int32(i))
 	}
@@ -313,7 +320,7 @@ func (m *Map) add(f *footprint, pieces []orb.Polygon) {
 		m.seen = orb.Bound{Min: orb.Point{math.Inf(1), math.Inf(1)}, Max: orb.Point{math.Inf(-1), math.Inf(-1)}}
 	}
 	m.see(f.bound)
-	m.feet = append(m.feet, foot{pieces, f.scenes, f.dataset})
+	m.feet = append(m.feet, foot{pieces, f.scenes, f.dataset, f.beside})
 }
 
 // see adds a box of longitudes and latitudes to what the map's footprints have.
@@ -539,44 +546,6 @@ func (s *Set) Rows(rows []int64, p shuffle.Place) []int64 {
 	return rows
 }
 
-// Steps returns the rows of the scenes of each step of the sequence that the window at a place sees, the preferred ones
-// first: at most Options.Length steps. A scene that lies beside the window and shares a side with it has none of its
-// pixels, and is no step, unless no scene has a pixel.
-func (s *Set) Steps(p shuffle.Place) [][]int64 {
-	type step struct {
-		first int32
-		rows  []int64
-	}
-	var list []step
-	at := map[int64]int{} // the place in list by Scene.Step
-	b, m := s.bound(p), s.Maps[p.Map]
-	seen := s.within(m, b.Pad(-beside*s.size), nil)
-	if len(seen) == 0 {
-		seen = s.within(m, b, nil)
-	}
-	for _, i := range seen {
-		c := &s.scenes[i]
-		k, ok := at[c.Step]
-		if c.Step < 0 || !ok {
-			if len(list) == s.length {
-				continue // a scene of a step of the list may follow
-			}
-			k = len(list)
-			list = append(list, step{first: i})
-			at[c.Step] = k
-		}
-		list[k].rows = append(list[k].rows, c.Row)
-	}
-	slices.SortStableFunc(list, func(a, b step) int {
-		return cmp.Compare(s.scenes[a.first].Rank, s.scenes[b.first].Rank)
-	})
-	out := make([][]int64, len(list))
-	for k := range list {
-		out[k] = list[k].rows
-	}
-	return out
-}
-
 // covering returns the numbers of the scenes that a window sees, in their order. keep (nil: all) says which
 // footprints count.
 func (s *Set) covering(p shuffle.Place, keep func(*foot) bool) []int32 {
@@ -657,6 +626,9 @@ func (s *Set) Digest(w io.Writer) {
 		if s.length > 0 {
 			number(c.Step)
 			number(int64(c.Rank))
+		}
+		if c.Timed {
+			number(c.Time)
 		}
 	}
 	_, _ = w.Write(b)

@@ -79,6 +79,12 @@ const (
 	MosaicMedian = "median"
 )
 
+// Values of Field.Match.
+const (
+	MatchStep    = "step"
+	MatchNearest = "nearest"
+)
+
 // Values of Ground.Cover.
 const (
 	CoverAll = "all"
@@ -240,6 +246,75 @@ func (g *Ground) rules() (names []string) {
 	return names
 }
 
+// Leading returns the datasets of Field.Scenes whose scenes are the steps of sequences: the source of the spec (""),
+// and those that share a field with it, or with another one of them.
+func Leading(fields []Field) []string {
+	list := []string{""}
+	for grown := true; grown; {
+		grown = false
+		for i := range fields {
+			if !fields[i].leads(list) {
+				continue
+			}
+			for _, p := range fields[i].Scenes {
+				if !slices.Contains(list, p) {
+					list, grown = append(list, p), true
+				}
+			}
+		}
+	}
+	return list
+}
+
+// leads reports whether a field has rasters in one of some datasets.
+func (f *Field) leads(datasets []string) bool {
+	return f.Scenes == nil && slices.Contains(datasets, "") ||
+		slices.ContainsFunc(f.Scenes, func(p string) bool { return slices.Contains(datasets, p) })
+}
+
+// Still reports whether the field, one of some fields, has no axis t in sequences of scenes.
+func (f *Field) Still(fields []Field) bool { return f.Match == "" && !f.leads(Leading(fields)) }
+
+// onGround reports whether the windows of the first source lie on the ground.
+func (s *Spec) onGround() bool {
+	src := s.Root()
+	for len(src.Sources) > 0 {
+		src = src.Sources[0]
+	}
+	return cmp.Or(src.Sampler, &s.Sampler).Kind == GroundWindow
+}
+
+// validateMatches checks Field.Match of some fields.
+func (g *Sampler) validateMatches(fields []Field) error {
+	for i := range fields {
+		f := &fields[i]
+		wrong := ""
+		switch {
+		case f.MatchDays != 0 && f.Match != MatchNearest:
+			wrong = fmt.Sprintf("match_days is %v: it is for match %q", f.MatchDays, MatchNearest)
+		case f.Match == "":
+			continue
+		case f.Match != MatchStep && f.Match != MatchNearest:
+			wrong = fmt.Sprintf("match is %q: it must be %q or %q", f.Match, MatchStep, MatchNearest)
+		case !(f.MatchDays >= 0 && f.MatchDays <= maxMatchDays):
+			wrong = fmt.Sprintf("match_days is %v: it must be from 0 to %d", f.MatchDays, maxMatchDays)
+		case g.Length == 0:
+			wrong = fmt.Sprintf("match is %q: it is for sequences of scenes: give their length", f.Match)
+		case f.leads(Leading(fields)):
+			wrong = fmt.Sprintf("match is %q: it is for scenes of other datasets than that of the steps", f.Match)
+		case f.Match == MatchStep && g.Step == "":
+			wrong = fmt.Sprintf("match is %q, and no step is given: each scene is a step of its own", f.Match)
+		}
+		if wrong != "" {
+			return fmt.Errorf("field %q: %s", f.Name, wrong)
+		}
+	}
+	return nil
+}
+
+// maxMatchDays is the bound of Field.MatchDays: a thousand years.
+const maxMatchDays = 366_000
+
 // validateGround refuses what goes together with no window on the ground.
 func (s *Spec) validateGround() error {
 	all := []*Sampler{&s.Sampler}
@@ -257,15 +332,21 @@ func (s *Spec) validateGround() error {
 			return fmt.Errorf("split by %q is for the sampler %q: others take \"cell\"", ByPlace, GroundWindow)
 		}
 	}
-	joined := slices.IndexFunc(s.Fields, func(f Field) bool { return f.Scenes != nil })
+	joined := slices.IndexFunc(s.Fields, func(f Field) bool {
+		return f.Scenes != nil || f.Match != "" || f.MatchDays != 0
+	})
 	for _, o := range all {
 		switch {
 		case joined < 0:
 		case cmp.Or(o, all[0]).Kind != GroundWindow:
-			return fmt.Errorf("field %q: scenes is for the sampler %q", s.Fields[joined].Name, GroundWindow)
-		case cmp.Or(o, all[0]).Length > 0:
-			return fmt.Errorf("field %q: scenes of several datasets are not sequences: length is %d",
-				s.Fields[joined].Name, cmp.Or(o, all[0]).Length)
+			name := "scenes"
+			if s.Fields[joined].Scenes == nil {
+				name = "match"
+			}
+			return fmt.Errorf("field %q: %s is for the sampler %q", s.Fields[joined].Name, name, GroundWindow)
+		}
+		if err := cmp.Or(o, all[0]).validateMatches(s.Fields); err != nil {
+			return err
 		}
 	}
 	if !slices.ContainsFunc(all, func(o *Sampler) bool { return o != nil && o.Kind == GroundWindow }) {

@@ -153,6 +153,13 @@ type Field struct {
 	// that lie elsewhere than images, for example. "" is the source of the spec. Column, Pattern and the like are those
 	// of each of them. Ground.Cover says where windows lie then. Default: the source.
 	Scenes []string `json:"scenes,omitempty"`
+	// Match gives the field an axis t in sequences of scenes whose steps are those of another dataset: "step" takes the
+	// scenes that have the step's value in the column of the step, such as its day, and "nearest" the one whose time is
+	// nearest to that of the step. The field is missing in a step without such a scene. Default: one image without an
+	// axis t, as labels are.
+	Match string `json:"match,omitempty"`
+	// MatchDays is how many days a scene may be from its step with Match "nearest". Default: any number.
+	MatchDays float64 `json:"match_days,omitempty"`
 	// Columns makes one tensor of rasters that lie in columns of their own, such as the bands of a satellite scene:
 	// all bands of the first, then those of the second, and so on. Each is a column as Column says. The rasters of a
 	// sample are brought to one grid: see Grid. A sample that lacks one of them is bad.
@@ -355,7 +362,7 @@ func (s Spec) WithDefaults() Spec {
 		// Numbers and strings keep an empty layout, since validateKind refuses one for them.
 		if f.Layout == "" && !f.metadata() {
 			f.Layout = DefaultLayout
-			if s.inTime() {
+			if s.inTime() && !(s.onGround() && f.Still(s.Fields)) {
 				f.Layout = TimeLayout
 			}
 		}
@@ -710,6 +717,8 @@ func (f *Field) rasterMember() string {
 		{f.Resample != "", "resample"},
 		{f.Ground != "", "ground"},
 		{f.Scenes != nil, "scenes"},
+		{f.Match != "", "match"},
+		{f.MatchDays != 0, "match_days"},
 		{f.Blob != "", "blob"},
 		{f.Columns != nil, "columns"},
 		{f.Patterns != nil, "patterns"},

@@ -190,7 +190,6 @@ def test_what_is_refused(folders: dict[str, Path]) -> None:
     for source, options, message in [
         (a & b, {"window": window}, "two datasets of scenes have a field 'image'"),
         (a & c, {"window": chaski.RandomWindow(16)}, "Scenes need a chaski.GeoWindow"),
-        (a & c, {"window": chaski.GeoWindow(160, 10, length=3)}, "not sequences"),
         (a & c, {"window": window, "fields": field}, "fields are in the Scenes"),
         (chaski.Mixture({"both": a & c}), {}, "a Mixture does not take Scenes"),
         (folders["image"], {"fields": {"c": chaski.Field(scenes=["x"])}}, "scenes is for the samp"),

@@ -31,7 +31,7 @@ def ground(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_block(ground: Path) -> None:
-    block, sequence, joined, predictions, split = re.findall(
+    block, sequence, joined, matched, predictions, split = re.findall(
         r"^```python\n(.*?)^```$", PAGE.read_text(), re.DOTALL | re.MULTILINE
     )
     steps = []
@@ -58,6 +58,13 @@ def test_block(ground: Path) -> None:
     exec(joined, names)
     assert names["batch"]["image"].shape == (8, 3, 64, 64)
     assert np.all(names["batch"]["crops"] == 7)
+    parquet.write_table(table.set_column(2, "datetime", pa.array(times[::-1])), "radar.parquet")
+    parquet.write_table(table, "optical.parquet")
+    Path("crops.csv").write_text("image\nground/labels/a.tif\nground/labels/b.tif\n")
+    exec(matched, names)
+    batch = names["batch"]
+    assert batch["optical"].shape == batch["radar"].shape == (8, 4, 3, 64, 64)
+    assert batch["crops"].shape == (8, 64, 64) and batch["radar_ok"][:, 0].all()
     exec(predictions, {"chaski": chaski, "model": lambda image: image + 1})
     rasterio = pytest.importorskip("rasterio")
     with rasterio.open("probability.tif") as f:

@@ -244,6 +244,13 @@ class Field:
             the ground: labels that lie elsewhere than images, for example. "" is the source of the
             spec. `column`, `pattern` and the like are those of each of them. `ground`.Cover says
             where windows lie then. Default: the source.
+        match: gives the field an axis t in sequences of scenes whose steps are those of another
+            dataset: "step" takes the scenes that have the step's value in the column of the step,
+            such as its day, and "nearest" the one whose time is nearest to that of the step. The
+            field is missing in a step without such a scene. Default: one image without an axis t,
+            as labels are.
+        match_days: how many days a scene may be from its step with `match` "nearest". Default: any
+            number.
     """
 
     column: str | None = None
@@ -268,6 +275,8 @@ class Field:
     grid: Literal["first"] | float | None = None
     classes: Sequence[str] | None = None
     scenes: Sequence[str] | None = None
+    match: Literal["step", "nearest"] | None = None
+    match_days: float | None = None
 
 
 @dataclass(frozen=True)

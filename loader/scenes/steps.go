@@ -1,0 +1,96 @@
+package scenes
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/chaski-eo/chaski/shuffle"
+)
+
+// Step is a step of the sequence of a window.
+type Step struct {
+	Rows []int64 // of its scenes, the preferred ones first
+
+	first int32 // the number of its first scene
+}
+
+// Steps returns the steps of the sequence that the window at a place sees, at most Options.Length of them, of scenes
+// that are not Beside. A scene that lies beside the window and shares a side with it has none of its pixels, and is no
+// step, unless no scene has a pixel.
+func (s *Set) Steps(p shuffle.Place) []Step {
+	var list []Step
+	at := map[int64]int{} // the place in list by Scene.Step
+	leads := func(f *foot) bool { return !f.beside }
+	seen := s.inside(p, leads)
+	if len(seen) == 0 {
+		seen = s.covering(p, leads)
+	}
+	for _, i := range seen {
+		c := &s.scenes[i]
+		k, ok := at[c.Step]
+		if c.Step < 0 || !ok {
+			if len(list) == s.length {
+				continue // a scene of a step of the list may follow
+			}
+			k = len(list)
+			list = append(list, Step{first: i})
+			at[c.Step] = k
+		}
+		list[k].Rows = append(list[k].Rows, c.Row)
+	}
+	slices.SortStableFunc(list, func(a, b Step) int {
+		return cmp.Compare(s.scenes[a.first].Rank, s.scenes[b.first].Rank)
+	})
+	return list
+}
+
+// SameStep returns the rows of the scenes of some datasets that the window at a place sees and that have the value of
+// one of its steps.
+func (s *Set) SameStep(p shuffle.Place, step *Step, has func(dataset int) bool) []int64 {
+	return s.valued(s.inside(p, func(f *foot) bool { return has(f.dataset) }), s.scenes[step.first].Step)
+}
+
+// Nearest returns the row of the scene of some datasets that the window at a place sees and whose time is nearest to
+// that of the first scene of one of its steps, at most within microseconds from it, and the rows of the scenes of the
+// same step. Of several that are as near the preferred one counts.
+func (s *Set) Nearest(p shuffle.Place, step *Step, has func(dataset int) bool, within int64) []int64 {
+	first := &s.scenes[step.first]
+	if !first.Timed {
+		return nil
+	}
+	seen := s.inside(p, func(f *foot) bool { return has(f.dataset) })
+	nearest, least := int32(-1), uint64(within)
+	for _, i := range seen {
+		c := &s.scenes[i]
+		if !c.Timed {
+			continue
+		}
+		// The difference of two int64 fits a uint64.
+		off := uint64(max(c.Time, first.Time)) - uint64(min(c.Time, first.Time))
+		if off < least || off == least && nearest < 0 {
+			nearest, least = i, off
+		}
+	}
+	switch {
+	case nearest < 0:
+		return nil
+	case s.scenes[nearest].Step < 0:
+		return []int64{s.scenes[nearest].Row}
+	}
+	return s.valued(seen, s.scenes[nearest].Step)
+}
+
+// valued returns the rows of those of some scenes that have a value of Scene.Step that is not negative.
+func (s *Set) valued(seen []int32, value int64) (rows []int64) {
+	for _, i := range seen {
+		if value >= 0 && s.scenes[i].Step == value {
+			rows = append(rows, s.scenes[i].Row)
+		}
+	}
+	return rows
+}
+
+// inside returns the numbers of the scenes that have a pixel of a window, in their order. keep is as for covering.
+func (s *Set) inside(p shuffle.Place, keep func(*foot) bool) []int32 {
+	return s.within(s.Maps[p.Map], s.bound(p).Pad(-beside*s.size), keep)
+}
