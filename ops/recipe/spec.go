@@ -106,7 +106,7 @@ func (r *Recipe) collection() (*build.Collection, error) {
 		return nil, fmt.Errorf("collection: %w", err)
 	}
 	c := &build.Collection{}
-	if err := c.Set(b); err != nil {
+	if err := c.SetYAML(b); err != nil {
 		return nil, err
 	}
 	return c, c.Check()

@@ -73,13 +73,9 @@ def test_example(data, binary, forks, tmp_path):
 
 
 def test_commands(data, binary):
-    assert len(COMMANDS) == 26
-    about = re.search(r"^echo '(.*?)' > about.json$", PAGE, re.DOTALL | re.MULTILINE)
-    (data / "about.json").write_text(about[1])
-    table = re.search(r"^echo '([^']*)' > tiles.csv$", PAGE, re.MULTILINE)
-    (data / "tiles.csv").write_text(table[1] + "\n")
-    curators = re.search(r"^echo '([^']*)' > curators.json$", PAGE, re.MULTILINE)
-    (data / "curators.json").write_text(curators[1])
+    assert len(COMMANDS) == 28
+    for text, name in re.findall(r"^echo '([^']*)' > (\S+)$", PAGE, re.MULTILINE):
+        (data / name).write_text(text + "\n")
     (data / "tiles").mkdir()
     (data / "set").mkdir()
     for command in COMMANDS:

@@ -757,6 +757,22 @@ func TestSensors(t *testing.T) {
 			seen[b.Name] = true
 		}
 	}
+	// The names of colours are the oracle for the wavelengths, in nanometres.
+	colours := map[string][2]float64{"blue": {430, 530}, "green": {500, 610}, "red": {600, 720}, "nir": {700, 1000},
+		"swir": {1200, 2500}, "tir": {8000, 13000}, "red edge": {680, 900}}
+	for _, name := range taco.Sensors() {
+		s, err := taco.ParseSensor(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, b := range s.Bands {
+			colour := strings.TrimRight(b.CommonName, " 1234")
+			is, ok := colours[colour]
+			if ok && !(b.Centre >= is[0] && b.Centre <= is[1]) || b.Centre <= b.Width || b.Metres < 10 {
+				t.Errorf("%s: %+v", name, b)
+			}
+		}
+	}
 	if s, err := taco.ParseSensor("mine[red,green]"); err != nil || len(s.Bands) != 2 || s.Bands[0].Name != "red" {
 		t.Errorf("%+v, %v", s, err)
 	}

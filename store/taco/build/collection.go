@@ -2,6 +2,7 @@ package build
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -50,9 +51,6 @@ type Extent struct {
 	Temporal []string `json:"temporal"`
 }
 
-// collName is the name of the file of a Collection.
-const collName = "COLLECTION.json"
-
 // Members that Create computes.
 const (
 	pitMember    = "taco:pit_schema"
@@ -80,6 +78,11 @@ func (c *Collection) Set(b []byte) error {
 		"extent": setter(&c.Extent),
 	}
 	more := maps.Clone(c.More)
+	for count, of := range taco2.Counts {
+		if members[of] != nil {
+			delete(more, count) // it is of the old list
+		}
+	}
 	for _, name := range slices.Sorted(maps.Keys(members)) {
 		switch set := known[name]; {
 		case set != nil:
@@ -132,22 +135,34 @@ func wrongType(name string, e *json.UnmarshalTypeError) string {
 	return fmt.Sprintf("%s has a %s where %s is needed", name, e.Value, want)
 }
 
-// SetYAML is Set for a YAML document, which JSON is too.
+// SetYAML is Set for a YAML document, which JSON is too. It also takes the members of an extension as one object, such
+// as "optical: {sensor: sentinel2msi}", which replaces all that there were.
 func (c *Collection) SetYAML(b []byte) error {
 	members, err := yamljson.Object(b)
-	if err == nil {
-		b, err = json.Marshal(members)
-	}
 	if err != nil {
+		return fault.Wrap(fault.Corrupt, collName, fault.NoOffset, err)
+	}
+	replaced, err := spread(members)
+	if err != nil {
+		return err
+	}
+	for _, namespace := range replaced {
+		c.Unset(namespace)
+	}
+	if b, err = json.Marshal(members); err != nil {
 		return fault.Wrap(fault.Corrupt, collName, fault.NoOffset, err)
 	}
 	return c.Set(b)
 }
 
-// Unset removes an optional member, and reports whether it was there.
+// Unset removes an optional member, or all members of an extension such as "optical", and reports whether there was
+// one.
 func (c *Collection) Unset(name string) bool {
-	was := c.More[name] != nil
-	delete(c.More, name)
+	was := false
+	for _, name := range append(taco2.ExtensionMembers(name), name) {
+		was = was || c.More[name] != nil
+		delete(c.More, name)
+	}
 	switch name {
 	case "title":
 		was, c.Title = c.Title != "", ""
@@ -163,9 +178,7 @@ func (c *Collection) Unset(name string) bool {
 
 // Check returns an error that names the first member which violates the specification.
 func (c *Collection) Check() error {
-	bad := func(format string, args ...any) error {
-		return fault.New(fault.Unsupported, "COLLECTION.json", fault.NoOffset, format, args...)
-	}
+	bad := badMember
 	switch {
 	case !taco2.IDForm.MatchString(c.ID):
 		return bad("id is %q: it must have one or more of a-z, 0-9, _ and -", c.ID)
@@ -189,17 +202,12 @@ func (c *Collection) Check() error {
 			slices.Max(e.Spatial) > 180 || max(-e.Spatial[1], e.Spatial[3]) > 90 {
 			return bad("extent.spatial is %v: it must be [west, south, east, north] in degrees", e.Spatial)
 		}
-		if e.Temporal != nil && len(e.Temporal) != 2 {
-			return bad("extent.temporal is %q: it must be [start, end]", e.Temporal)
+		if err := checkTimes(e.Temporal); err != nil {
+			return err
 		}
 	}
-	return nil
-}
-
-// member is a member of a JSON object.
-type member struct {
-	name  string
-	value any
+	return cmp.Or(firstOf(taco2.PeopleViolations("providers", c.Providers)),
+		firstOf(taco2.PeopleViolations("curators", c.Curators)), checkExtensions(c.More))
 }
 
 // document returns COLLECTION.json with more members, in order.
@@ -211,10 +219,14 @@ func (c Collection) document(more ...member) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	names := slices.Sorted(maps.Keys(c.More))
+	known, err := filled(c.More)
+	if err != nil {
+		return nil, err
+	}
+	names := slices.Sorted(maps.Keys(known))
 	all := make([]member, 0, len(names)+len(more))
 	for _, name := range names {
-		all = append(all, member{name, c.More[name]})
+		all = append(all, member{name, known[name]})
 	}
 	if doc, err = appendMembers(bytes.TrimSuffix(doc, []byte("}")), append(all, more...)); err != nil {
 		return nil, err
@@ -224,31 +236,6 @@ func (c Collection) document(more ...member) ([]byte, error) {
 		return nil, err
 	}
 	return append(out.Bytes(), '\n'), nil
-}
-
-// object is a JSON object whose members keep their order.
-type object []member
-
-// MarshalJSON implements json.Marshaler.
-func (o object) MarshalJSON() ([]byte, error) { return appendMembers([]byte{'{'}, o) }
-
-// appendMembers adds members to an object that has no end yet, and its end.
-func appendMembers(b []byte, members []member) ([]byte, error) {
-	for _, m := range members {
-		name, err := plainJSON(m.name)
-		if err != nil {
-			return nil, err
-		}
-		value, err := plainJSON(m.value)
-		if err != nil {
-			return nil, err
-		}
-		if b[len(b)-1] != '{' {
-			b = append(b, ',')
-		}
-		b = append(append(append(b, name...), ':'), value...)
-	}
-	return append(b, '}'), nil
 }
 
 // CollectionOf returns the COLLECTION.json of a dataset, for Export. One without the members that TACO 2 requires is

@@ -187,15 +187,7 @@ func upgrade(members map[string]json.RawMessage) {
 	if e := newExtent(members["extent"]); e != nil {
 		members["extent"] = e
 	}
-}
-
-// quoted returns text as JSON.
-func quoted(text string) json.RawMessage {
-	b, err := json.Marshal(text)
-	if err != nil {
-		return nil // a string is always JSON
-	}
-	return b
+	newExtensions(members)
 }
 
 // idOf returns an id as generation 2 wants it: a-z, 0-9, "_" and "-".

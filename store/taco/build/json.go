@@ -13,7 +13,55 @@ func plainJSON(v any) ([]byte, error) {
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
 	if err := e.Encode(v); err != nil {
-		return nil, fault.Wrap(fault.Unsupported, "COLLECTION.json", fault.NoOffset, err)
+		return nil, fault.Wrap(fault.Unsupported, collName, fault.NoOffset, err)
 	}
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+}
+
+// collName is the name of the file of a Collection.
+const collName = "COLLECTION.json"
+
+// member is a member of a JSON object.
+type member struct {
+	name  string
+	value any
+}
+
+// object is a JSON object whose members keep their order.
+type object []member
+
+// MarshalJSON implements json.Marshaler.
+func (o object) MarshalJSON() ([]byte, error) { return appendMembers([]byte{'{'}, o) }
+
+// appendMembers adds members to an object that has no end yet, and its end.
+func appendMembers(b []byte, members []member) ([]byte, error) {
+	for _, m := range members {
+		name, err := plainJSON(m.name)
+		if err != nil {
+			return nil, err
+		}
+		value, err := plainJSON(m.value)
+		if err != nil {
+			return nil, err
+		}
+		if b[len(b)-1] != '{' {
+			b = append(b, ',')
+		}
+		b = append(append(append(b, name...), ':'), value...)
+	}
+	return append(b, '}'), nil
+}
+
+// quoted returns text as JSON.
+func quoted(text string) json.RawMessage {
+	b, err := json.Marshal(text)
+	if err != nil {
+		return nil // a string is always JSON
+	}
+	return b
+}
+
+// badMember returns an error about COLLECTION.json.
+func badMember(format string, args ...any) error {
+	return fault.New(fault.Unsupported, collName, fault.NoOffset, format, args...)
 }

@@ -77,9 +77,15 @@ func (c *Collection) oldDocument() ([]byte, error) {
 	if len(c.Tasks) > 1 || taskName(task) != c.Tasks[0] {
 		members = append(members, member{"tasks", c.Tasks})
 	}
-	for _, name := range slices.Sorted(maps.Keys(c.More)) {
-		if name != "task" { // it is written above
-			members = append(members, member{name, c.More[name]})
+	more, err := filled(c.More)
+	if err != nil {
+		return nil, err
+	}
+	delete(more, "task") // it is written above
+	members = append(members, oldExtensions(more)...)
+	for _, name := range slices.Sorted(maps.Keys(more)) {
+		if !slices.ContainsFunc(members, func(m member) bool { return m.name == name }) {
+			members = append(members, member{name, more[name]})
 		}
 	}
 	return object(members).MarshalJSON()

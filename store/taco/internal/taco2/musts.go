@@ -43,13 +43,19 @@ func (c *Container) verifyCollection(r *model.Report) {
 			note("%s is missing, empty or not a list of strings", name)
 		}
 	}
-	if list, ok := as[[]map[string]any](doc["providers"]); !ok || len(list) == 0 {
+	people, ok := as[[]map[string]any](doc["providers"])
+	if !ok || len(people) == 0 {
 		note("providers is missing, empty or not a list of objects")
 	}
+	said := PeopleViolations("providers", people)
 	if has(doc["curators"]) {
-		if _, ok := as[[]map[string]any](doc["curators"]); !ok {
+		if people, ok = as[[]map[string]any](doc["curators"]); !ok {
 			note("curators is not a list of objects")
 		}
+		said = append(said, PeopleViolations("curators", people)...)
+	}
+	for _, what := range append(said, Violations(doc)...) {
+		note("%s", what)
 	}
 	if has(doc["keywords"]) {
 		if _, ok := as[[]string](doc["keywords"]); !ok {
