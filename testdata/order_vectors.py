@@ -9,7 +9,7 @@ instead of formulas, exact fractions instead of floats, streams counted draw by 
 import json
 from decimal import Decimal, localcontext
 from fractions import Fraction
-from math import ceil
+from math import ceil, floor
 
 M = 2**64
 
@@ -267,6 +267,263 @@ def ground():
                 "y": rows[below(hashed(seed, 15, epoch, p, 1), cell)] - side // 2,
                 "x": cols[below(hashed(seed, 15, epoch, p, 2), cell)] - side // 2,
             }  # fmt: skip
+
+
+def corners(scene):
+    """The corners of a scene in order around it, on the map, rounded to 1/1024 of its unit."""
+    a, b, c, d, e, f = (Fraction(v) for v in scene["transform"])
+    h, w = scene["height"], scene["width"]
+    at = [(a + b * x + c * y, d + e * x + f * y) for x, y in [(0, 0), (w, 0), (w, h), (0, h)]]
+    return [tuple(Fraction(floor(v * 1024 + Fraction(1, 2)), 1024) for v in p) for p in at]
+
+
+def apart(a, b, touch):
+    """Whether a line lies between two convex polygons; with touch it may touch them."""
+    for ring in (a, b):
+        for (x0, y0), (x1, y1) in zip(ring, ring[1:] + ring[:1], strict=True):
+            if (x0, y0) == (x1, y1):  # of a point
+                continue
+            along = [[(y1 - y0) * x - (x1 - x0) * y for x, y in r] for r in (a, b)]
+            lo, hi = sorted(along, key=lambda v: (min(v), max(v)))
+            if max(lo) < min(hi) or touch and max(lo) == min(hi):
+                return True
+    return False
+
+
+def square(x0, y0, x1, y1):
+    """A box as a polygon."""
+    return [(x0, y0), (x1, y0), (x1, y1), (x0, y1)]
+
+
+def ground_cells(v, q, dataset):
+    """The cells of the scenes of a dataset (None for all of them), each asked for by itself."""
+    size, out = Fraction(v["resolution"]) * q, set()
+    for scene in v["scenes"]:
+        if dataset is not None and scene["dataset"] != dataset:
+            continue
+        ring = corners(scene)
+        for cy in range(
+            floor(-max(y for _, y in ring) / size), ceil(-min(y for _, y in ring) / size)
+        ):
+            for cx in range(
+                floor(min(x for x, _ in ring) / size), ceil(max(x for x, _ in ring) / size)
+            ):
+                if v["stride"]:
+                    cell = square(cx * size, -(cy + 1) * size, (cx + 1) * size, -cy * size)
+                else:  # the centre, as a polygon
+                    cell = [((cx + Fraction(1, 2)) * size, -(cy + Fraction(1, 2)) * size)]
+                if not apart(ring, cell, True):
+                    out.add((cy, cx))
+    return out
+
+
+def ground_list(v):
+    """The side of a cell, and the cells that windows may have their middles in."""
+    s = v["side"]
+    q = v["stride"] or max(s // 16, 1)
+    datasets = (
+        sorted({scene["dataset"] for scene in v["scenes"]}) if v["cover"] == "all" else [None]
+    )
+    lists = []
+    for d in datasets:
+        cells = ground_cells(v, q, d)
+        if not v["stride"] and not v["edge"]:
+            r = ceil(Fraction(s // 2, q)) + 1
+            around = [(i, j) for i in range(-r, r + 1) for j in range(-r, r + 1)]
+            cells = {(y, x) for y, x in cells if all((y + i, x + j) in cells for i, j in around)}
+        lists.append(cells)
+    return q, sorted(set.intersection(*lists))
+
+
+def window_box(v, y, x, inset=0):
+    """A window as a polygon, without some of a pixel at each side."""
+    r, s = Fraction(v["resolution"]), v["side"]
+    off = r * inset
+    return square(x * r + off, -(y + s) * r + off, (x + s) * r - off, -y * r - off)
+
+
+def ground_scenes():
+    """Where windows over scenes of one map lie, and which scenes they see."""
+    straight = {
+        "transform": [500000, 10, 0, 4600000, 0, -10],
+        "height": 60,
+        "width": 70,
+        "dataset": 0,
+    }
+    coarse = {
+        "transform": [500403, 20, 0, 4599811, 0, -20],
+        "height": 40,
+        "width": 33,
+        "dataset": 0,
+    }
+    turned = {"transform": [500900, 8, 6, 4599900, 6, -8], "height": 50, "width": 60, "dataset": 1}
+    mirrored = {
+        "transform": [501300.5, -10, 0, 4599000.25, 0, 10], "height": 60, "width": 80, "dataset": 1
+    }  # fmt: skip
+    pixel = {"transform": [500517, 10, 0, 4599413, 0, -10], "height": 1, "width": 1, "dataset": 1}
+    all_five = [straight, coarse, turned, mirrored, pixel]
+    polar = [
+        {"transform": [-1300000, 40, 0, -900000, 0, -40], "height": 50, "width": 50, "dataset": 0},
+        {
+            "transform": [-1299200, 30, 10, -900900, 10, -30],
+            "height": 40,
+            "width": 40,
+            "dataset": 0,
+        },
+    ]
+    south = []
+    for s in all_five:
+        a, b, c, d, e, f = s["transform"]
+        south.append(s | {"transform": [a, b, c, d + 2400000, e, f]})
+    for epsg, scenes, side, resolution, stride, edge, cover in [
+        (32630, all_five, 32, 10, 0, False, "any"),
+        (32630, all_five, 17, 10, 0, True, "any"),
+        (32630, all_five, 16, 10, 0, False, "all"),
+        (32630, all_five, 16, 10, 0, True, "all"),
+        (32630, all_five, 32, 10, 24, False, "any"),
+        (32630, all_five, 32, 10, 32, False, "all"),
+        (32630, [straight], 10, 10, 10, False, "any"),
+        (32630, [straight], 1, 10, 0, False, "any"),
+        (32733, south, 40, 10, 0, False, "any"),
+        (3031, polar, 48, 12.5, 0, False, "any"),
+        (3031, polar, 48, 12.5, 48, False, "any"),
+    ]:
+        v = {
+            "epsg": epsg, "side": side, "resolution": resolution, "stride": stride, "edge": edge,
+            "cover": cover, "scenes": scenes,
+        }  # fmt: skip
+        q, cells = ground_list(v)
+        runs = []
+        for y, x in cells:
+            if runs and runs[-1][1] == y and runs[-1][2] + runs[-1][3] == x:
+                runs[-1][3] += 1
+            else:
+                runs.append([0, y, x, 1])
+        n = (
+            len(cells)
+            if stride
+            else max(floor(Fraction(len(cells) * q * q, side * side) + Fraction(1, 2)), 1)
+        )
+        at = []
+        for seed, epoch, p in [(0, 0, 0), (3, 1, n // 2), (9, 2**33, n - 1), (M - 1, 4, n // 3)]:
+            if stride:
+                y, x = (c * q for c in cells[order(seed, epoch, n, [p])[0]])
+            else:
+                y, x = cells[below(hashed(seed, 15, epoch, p, 0), len(cells))]
+                y = y * q + below(hashed(seed, 15, epoch, p, 1), q) - side // 2
+                x = x * q + below(hashed(seed, 15, epoch, p, 2), q) - side // 2
+            box = window_box(v, y, x)
+            rings = [corners(s) for s in scenes]
+            seen = [i for i, ring in enumerate(rings) if not apart(ring, box, False)]
+            middle = [((box[0][0] + box[2][0]) / 2, (box[0][1] + box[2][1]) / 2)]
+            held = [i for i in seen if not apart(rings[i], middle, False)]
+            at.append([seed, epoch, p, y, x, (held or seen)[0], seen])
+        yield v | {"cell": q, "runs": runs, "samples": n, "at": at}
+
+
+def ranked(scenes, rule, names):
+    """Some scenes by a rule: a column and whether its greatest value comes first, or None."""
+    if rule is None:
+        return list(names)
+    column, greatest = rule
+    there = [i for i in names if scenes[i][column] is not None]
+    there.sort(key=lambda i: -scenes[i][column] if greatest else scenes[i][column])
+    return there + [i for i in names if scenes[i][column] is None]
+
+
+def scene_steps(v, y, x):
+    """The scenes of each step of a window, and those that each step of a field has beside it."""
+    scenes, leads = v["scenes"], v["leads"]
+    box, small = window_box(v, y, x), window_box(v, y, x, Fraction(3, 8))
+
+    def inside(names, box):
+        return [i for i in names if not apart(corners(scenes[i]), box, False)]
+
+    all_of = [i for i in range(len(scenes)) if scenes[i]["dataset"] in leads]
+    picked = ranked(scenes, v["pick"], all_of)
+    seen = inside(picked, small) or inside(picked, box)
+    values = []  # of the steps
+    for i in seen:
+        value = (i,) if scenes[i]["step"] is None else scenes[i]["step"]
+        if value not in values:
+            values.append(value)
+    values = values[: v["length"]]
+    groups = [[i for i in seen if ((i,) if scenes[i]["step"] is None else scenes[i]["step"]) == k]
+              for k in values]  # fmt: skip
+    if v["order"] is not None:
+        stand = ranked(scenes, v["order"], all_of)
+        groups.sort(key=lambda g: stand.index(g[0]))
+    matched = []
+    for dataset in sorted({s["dataset"] for s in scenes} - set(leads)):
+        own = [i for i in range(len(scenes)) if scenes[i]["dataset"] == dataset]
+        near = inside(ranked(scenes, v["pick"], own), small)
+        matched.append([beside(scenes, near, g[0], v["match"], v["match_days"]) for g in groups])
+    return groups, matched
+
+
+def beside(scenes, near, first, match, days):
+    """The scenes of another dataset for the step that begins with a scene."""
+    value = scenes[first]["step"]
+    if match == "nearest":
+        t = scenes[first]["time"]
+        timed = [i for i in near if scenes[i]["time"] is not None and t is not None]
+        timed = [i for i in timed if not days or abs(scenes[i]["time"] - t) <= days * 86400000000]
+        if not timed:
+            return []
+        best = min(timed, key=lambda i: abs(scenes[i]["time"] - t))  # the first of equal ones
+        value = scenes[best]["step"]
+        if value is None:
+            return [best]
+    return [i for i in near if value is not None and scenes[i]["step"] == value]
+
+
+def scene_sequences():
+    """Sequences of scenes, of one dataset and of several."""
+    day = 86400000000
+    rows = [  # dataset, pixels to the right and down, clouds, day and microseconds, step
+        (0, 0, 0, 30, (5, 0), 5),
+        (0, 0, 0, 20, (9, 7), 9),
+        (0, 40, 0, 10, (9, 9), 9),
+        (0, 0, 24, 20, (2, 1), 2),
+        (0, 8, 8, None, (1, 0), None),
+        (0, 64, 0, 0, None, None),  # shares a side with windows
+        (1, 0, 0, 5, (7, 3), 7),
+        (1, 32, 0, 6, (7, 4), 7),
+        (1, 0, 0, None, (3, -3), 3),
+        (1, 16, 16, 1, None, None),
+        (1, 0, 0, 2, (9, 40), 9),
+    ]
+    scenes = [
+        {
+            "transform": [500000 + 10 * x, 10, 0, 4600000 - 10 * y, 0, -10],
+            "height": 64, "width": 64, "dataset": d, "clouds": c,
+            "time": None if t is None else (19000 + t[0]) * day + t[1], "step": s,
+        }
+        for d, x, y, c, t, s in rows
+    ]  # fmt: skip
+    alone = [s | {"step": None} for s in scenes]
+    clouds, newest, oldest = ("clouds", False), ("time", True), ("time", False)
+    for of, leads, length, pick, order_by, match, days in [
+        (scenes[:6], [0], 8, None, None, None, 0),
+        (alone[:6], [0], 3, clouds, oldest, None, 0),
+        (scenes[:6], [0], 2, newest, None, None, 0),
+        (scenes[:6], [0], 2, clouds, newest, None, 0),
+        (scenes, [0, 1], 4, clouds, oldest, None, 0),
+        (scenes, [0, 1], 9, oldest, None, None, 0),
+        (scenes, [0], 5, None, oldest, "step", 0),
+        (scenes, [0], 5, clouds, None, "nearest", 0),
+        (alone, [0], 6, newest, oldest, "nearest", 0),
+        (alone, [0], 6, None, None, "nearest", 2),
+    ]:
+        v = {
+            "epsg": 32630, "side": 16, "resolution": 10, "leads": leads, "length": length,
+            "pick": pick, "order": order_by, "match": match, "match_days": days, "scenes": of,
+        }  # fmt: skip
+        at = []
+        for y, x in [(0, 48), (16, 0), (30, 20), (62, 30), (80, 12), (0, 64), (-15, 60)]:
+            groups, matched = scene_steps(v, y - 460000, x + 50000)
+            at.append([y - 460000, x + 50000, groups, matched])
+        yield v | {"at": at}
 
 
 def tiles_of(height, width, h, w, th, tw, ay, ax):
@@ -601,7 +858,9 @@ def main():
     """Writes all lists."""
     lists = {
         "hash": hashes, "orders": orders, "windows": windows, "tickets": tickets, "grids": grids,
-        "resized": resized, "weighted": weighted, "ground": ground, "visits": visits, "mixtures": mixtures,
+        "resized": resized, "weighted": weighted, "ground": ground,
+        "ground_scenes": ground_scenes, "scene_sequences": scene_sequences,
+        "visits": visits, "mixtures": mixtures,
         "texts": texts, "cells": cells, "transforms": transforms,
         "drawn_transforms": drawn_transforms, "series": series, "substitutes": substitutes,
         "apportion": apportion, "groups": groups,

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
+from fractions import Fraction
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -58,6 +60,86 @@ def test_ground():
     for v in vectors("ground"):
         g = sampling.Ground(v["side"], v["cell"], v["runs"])
         assert g.place(v["seed"], v["epoch"], v["p"]) == (v["map"], v["y"], v["x"])
+
+
+def test_ground_scenes():
+    for v in vectors("ground_scenes"):
+        rings = [sampling.Scenes.ring(s["transform"], s["height"], s["width"]) for s in v["scenes"]]
+        datasets = [s["dataset"] for s in v["scenes"]]
+        keys = "side", "stride", "edge", "cover"
+        s = sampling.Scenes(
+            rings, datasets, resolution=Fraction(v["resolution"]), **{k: v[k] for k in keys}
+        )
+        assert s.cell == v["cell"]
+        want = [(y, x + i) for _, y, x, n in v["runs"] for i in range(n)]
+        assert s.cells() == want
+        for seed, epoch, p, y, x, row, seen in v["at"]:
+            if v["stride"]:
+                at = want[Order(seed, epoch, len(want)).at(p)]
+                assert [c * v["stride"] for c in at] == [y, x]
+            else:
+                g = sampling.Ground(v["side"], v["cell"], v["runs"])
+                assert g.place(seed, epoch, p) == (0, y, x)
+            assert row in seen and seen == sorted(seen)
+
+
+def test_scene_sequences():
+    for v in vectors("scene_sequences"):
+        for y, x, steps, matched in v["at"]:
+            groups, others = sequence_of(v, y, x)
+            assert (groups, others) == (steps, matched[0] if matched else [[] for _ in steps])
+
+
+def sequence_of(v: dict, y: int, x: int) -> tuple[list, list]:
+    """The steps of a window over scenes that lie straight, and what is taken of dataset 1."""
+    side, r = v["side"], v["resolution"]
+    order: dict[str | None, list[int]] = {}
+    for rule in ("pick", "order"):
+
+        def key(i: int, by: Any = v[rule]) -> Any:
+            value = by and v["scenes"][i][by[0]]
+            return (by is not None and value is None, (value or 0) * (-1 if by and by[1] else 1))
+
+        order[rule] = sorted(range(len(v["scenes"])), key=key)
+
+    def seen(inset: float, leads: bool) -> list[int]:
+        out = []
+        for i in order["pick"]:
+            s = v["scenes"][i]
+            left, _, _, top, _, _ = s["transform"]
+            right, bottom = left + s["width"] * r, top - s["height"] * r
+            across = (x + inset) * r <= right and (x + side - inset) * r >= left
+            down = -(y + inset) * r >= bottom and -(y + side - inset) * r <= top
+            if across and down and (s["dataset"] in v["leads"]) == leads:
+                out.append(i)
+        return out
+
+    def grouped(scenes: list[int]) -> dict[Any, list[int]]:
+        groups: dict[Any, list[int]] = {}
+        for i in scenes:
+            step = v["scenes"][i]["step"]
+            groups.setdefault((i,) if step is None else step, []).append(i)
+        return groups
+
+    groups = list(grouped(seen(3 / 8, True) or seen(0, True)).values())[: v["length"]]
+    if v["order"]:
+        groups.sort(key=lambda g: order["order"].index(g[0]))
+    beside = seen(3 / 8, False)
+    taken = []
+    for g in groups:
+        step, t = (v["scenes"][g[0]][k] for k in ("step", "time"))
+        if v["match"] == "nearest":
+            days = v["match_days"] or 10**6
+            off = {i: abs(v["scenes"][i]["time"] - (t or 0)) for i in beside
+                   if v["scenes"][i]["time"] is not None}  # fmt: skip
+            off = {i: d for i, d in off.items() if t is not None and d <= days * 86_400_000_000}
+            best = min(off, key=off.__getitem__, default=None)
+            step = best is not None and v["scenes"][best]["step"]
+            if step is None:
+                taken.append([best])
+                continue
+        taken.append(grouped(beside).get(step, []) if step is not None and v["match"] else [])
+    return groups, taken
 
 
 def test_visits():

@@ -11,6 +11,7 @@ import operator
 from bisect import bisect_right
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from itertools import accumulate
 from typing import NamedTuple, TypeVar
 
@@ -32,6 +33,7 @@ __all__ = [
     "RandomWindow",
     "Resized",
     "Runs",
+    "Scenes",
     "Sampler",
     "Series",
     "Source",
@@ -292,6 +294,80 @@ class Ground:
         y = y * self.cell + below(hash_words(seed, *words, 1), self.cell)
         x = x * self.cell + below(hash_words(seed, *words, 2), self.cell)
         return number, y - self.side // 2, x - self.side // 2
+
+
+@dataclass(frozen=True)
+class Scenes:
+    """Scenes of one map, given by the corners around each, and the windows that lie over them."""
+
+    rings: Sequence[Sequence[tuple[Fraction, Fraction]]]
+    datasets: Sequence[int]
+    side: int
+    resolution: Fraction
+    stride: int = 0
+    edge: bool = False
+    cover: str = "any"
+
+    @staticmethod
+    def ring(
+        transform: Sequence[float], height: int, width: int
+    ) -> list[tuple[Fraction, Fraction]]:
+        """Returns the corners of a raster, rounded to 1/1024 of the unit of the map."""
+        a, b, c, d, e, f = map(Fraction, transform)
+        at = [(a + b * x + c * y, d + e * x + f * y) for x in (0, width) for y in (0, height)]
+        out = [(Fraction(round(x * 1024), 1024), Fraction(round(y * 1024), 1024)) for x, y in at]
+        return [out[i] for i in (0, 2, 3, 1)]
+
+    @property
+    def cell(self) -> int:
+        """The side of a cell in pixels."""
+        return self.stride or max(self.side // 16, 1)
+
+    def _across(self, ring: Sequence[tuple[Fraction, Fraction]], y: Fraction) -> list[Fraction]:
+        """Where the sides of a polygon cross a row."""
+        return [
+            x0 + (x1 - x0) * (y - y0) / (y1 - y0)
+            for (x0, y0), (x1, y1) in zip(ring, [*ring[1:], ring[0]], strict=True)
+            if min(y0, y1) <= y <= max(y0, y1) and y0 != y1
+        ]
+
+    def _of(self, ring: Sequence[tuple[Fraction, Fraction]]) -> set[tuple[int, int]]:
+        """The cells of a convex polygon, row by row."""
+        size, out = self.resolution * self.cell, set()
+        ys = [y for _, y in ring]
+        for row in range(math.floor(-max(ys) / size), math.ceil(-min(ys) / size)):
+            top, bottom = -row * size, -(row + 1) * size
+            if self.stride:
+                xs = self._across(ring, min(top, max(ys))) + self._across(
+                    ring, max(bottom, min(ys))
+                )
+                xs += [x for x, y in ring if bottom < y < top]
+                cells = range(math.floor(min(xs) / size), math.ceil(max(xs) / size))
+            else:
+                xs = self._across(ring, (top + bottom) / 2) or [Fraction(0)]
+                half = Fraction(1, 2)
+                first, end = math.floor(min(xs) / size + half), math.ceil(max(xs) / size - half)
+                cells = range(first, end)
+            out |= {(row, x) for x in cells}
+        return out
+
+    def cells(self) -> list[tuple[int, int]]:
+        """Returns the cells that middles, or with a stride the corners, of windows lie in."""
+        lists = []
+        for d in sorted(set(self.datasets)) if self.cover == "all" else [None]:
+            own = [r for r, k in zip(self.rings, self.datasets, strict=True) if d in (None, k)]
+            cells = set().union(*(self._of(r) for r in own))
+            if not self.stride and not self.edge:
+                reach = -(-(self.side // 2) // self.cell) + 1
+                for dy, dx in (1, 0), (0, 1):  # down and up, then left and right
+                    for _ in range(reach):
+                        cells = {
+                            (y, x)
+                            for y, x in cells
+                            if (y + dy, x + dx) in cells and (y - dy, x - dx) in cells
+                        }
+            lists.append(cells)
+        return sorted(set.intersection(*lists))
 
 
 @dataclass(frozen=True)
