@@ -35,8 +35,21 @@ type Compute struct {
 
 // Need adds extensions that take no value, if they are not there.
 func (c *Compute) Need(names ...string) {
+	if c.names == nil {
+		c.names = map[string]bool{}
+	}
 	for _, name := range names {
 		c.names[name] = true
+	}
+}
+
+// Stream adds what a streaming TACO has of its rasters, in the form of TACO 0.2, and lets o have the histograms. opener
+// opens the files of samples.
+func (c *Compute) Stream(o *build.Options, opener source.Opener) {
+	c.Need("stac", "stats")
+	c.Old = true
+	o.Histograms = func(ctx context.Context, levels []build.Level) ([]build.Histogram, error) {
+		return c.Histograms(ctx, opener, levels)
 	}
 }
 

@@ -1,7 +1,10 @@
 package recipe_test
 
 import (
+	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"os"
@@ -11,9 +14,12 @@ import (
 	"testing"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/loader/raster"
 	"github.com/chaski-eo/chaski/ops/recipe"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/taco"
+	"github.com/chaski-eo/chaski/store/taco/build"
 )
 
 // contents are the ids of a container's samples with the bytes of their files, in order.
@@ -117,5 +123,120 @@ func TestDividedOtherwise(t *testing.T) {
 	}
 	if err := run(5); !errors.Is(err, fault.Unsupported) || windows != 0 {
 		t.Errorf("a folder that is there: %v after %d windows", err, windows)
+	}
+}
+
+// TestOlderForms: a Tortilla, a streaming and a plain TACO 0.2 have the samples of the ZIP, and the bytes do not depend
+// on workers or on an interruption. The histograms of the streaming one count each valid pixel.
+func TestOlderForms(t *testing.T) {
+	unsynced(t)
+	dir := scenes(t, 2)
+	text := strings.Replace(pairs, `, codec: {format: rumi, graph: "delta>zstd"}`, "", 1)
+	zip, _, err := create(t, dir, text, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := leaves(t, zip)
+	r := parsed(t, text)
+	r.Collection["curators"] = []any{map[string]any{"name": "Ana"}}
+	for name, form := range map[string]build.Form{"a.taco": build.Auto, "b.taco": build.PlainTaco,
+		"c.tortilla": build.Auto} {
+		var first []byte
+		for _, o := range []recipe.Options{{Loader: loader.Options{Workers: 1}}, {Shard: 5, Resume: true}} {
+			o.Base, o.Form = dir, form
+			out := filepath.Join(t.TempDir(), name)
+			if o.Resume {
+				interrupt(t, r, out, o, 12)
+			}
+			if _, err := recipe.Make(t.Context(), r, out, o); err != nil {
+				t.Fatal(err)
+			}
+			if have := leaves(t, out); !slices.Equal(have, want) {
+				t.Errorf("%s: %d files, want %d", name, len(have), len(want))
+			}
+			b, err := os.ReadFile(out)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if first == nil {
+				first = b
+			}
+			if !bytes.Equal(b, first) {
+				t.Errorf("%s: other bytes", name)
+			}
+			if name == "a.taco" {
+				countHistogram(t, out+"::histogram/mask")
+			}
+		}
+	}
+}
+
+// interrupt runs a recipe until some windows are done.
+func interrupt(t *testing.T, r *recipe.Recipe, out string, o recipe.Options, windows int64) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	o.Progress = func(done, _ int64) {
+		if done == windows {
+			cancel()
+		}
+	}
+	if _, err := recipe.Make(ctx, r, out, o); !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+}
+
+// leaves are the paths of a container's files with their hashes, in order, without histograms.
+func leaves(t *testing.T, path string) (all []string) {
+	t.Helper()
+	samples(t, path, func(ctx context.Context, d *taco.Dataset, row int) {
+		top, err := d.Entry(ctx, 0, row)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for e, err := range d.LeavesOf(ctx, top, false) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			b, err := os.ReadFile(e.URI)
+			if err != nil {
+				t.Fatal(err)
+			}
+			all = append(all, fmt.Sprintf("%s %x", e.Path, sha256.Sum256(b[e.Offset:][:e.Size])))
+		}
+	})
+	return all
+}
+
+// countHistogram checks the histograms of the masks of pairs, which are 20 by 20 pixels, of which those of the first 10
+// rows of a scene are nodata.
+func countHistogram(t *testing.T, path string) {
+	t.Helper()
+	a, err := raster.Read(t.Context(), []string{path}, raster.ReadOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := 0
+	for i := 0; i < len(a.Data); i += 4 {
+		sum += int(binary.LittleEndian.Uint32(a.Data[i:]))
+	}
+	// Windows begin at rows 0, 15 and 30 of the masks.
+	if want := 2 * 3 * (10 + 20 + 20) * 20; a.Shape[1] != 18 || sum != want {
+		t.Errorf("%s: shape %v, %d pixels, want %d", path, a.Shape, sum, want)
+	}
+}
+
+// TestOlderFormsRefused: what a TACO 0.2 lacks is refused before the work.
+func TestOlderFormsRefused(t *testing.T) {
+	dir := scenes(t, 1)
+	r := parsed(t, pairs)
+	for _, want := range []string{"curators is missing", "codec is rumi"} {
+		out := filepath.Join(t.TempDir(), "x.taco")
+		_, err := recipe.Make(t.Context(), r, out, recipe.Options{Base: dir,
+			Progress: func(int64, int64) { t.Error(want) }})
+		if !errors.Is(err, fault.Unsupported) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", want, err)
+		}
+		r.Collection["curators"] = []any{map[string]any{"name": "Ana"}}
 	}
 }

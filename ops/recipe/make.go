@@ -1,6 +1,7 @@
 package recipe
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +14,8 @@ import (
 	"github.com/chaski-eo/chaski/internal/lru"
 	"github.com/chaski-eo/chaski/internal/procs"
 	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/ops/columns"
+	"github.com/chaski-eo/chaski/ops/convert"
 	"github.com/chaski-eo/chaski/shuffle"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/stats"
@@ -49,11 +52,19 @@ type Output struct {
 }
 
 // final returns the form that the container has at its name.
-func (o *Output) final() build.Form {
+func (o *Output) final(path string) build.Form {
 	if o.PartBytes > 0 || o.PartCount > 0 {
 		return build.Folder
 	}
-	return o.Form
+	return cmp.Or(o.Form, build.FormOf(path))
+}
+
+// grown returns the form that it has while it is made: another run can go on with it, whatever is made of it then.
+func (o *Output) grown(path string) build.Form {
+	if f := o.final(path); f == build.Folder && o.PartBytes == 0 && o.PartCount == 0 {
+		return f
+	}
+	return build.ZIP
 }
 
 // Result counts what was made.
@@ -81,11 +92,8 @@ type putSamples func(ctx context.Context, m *maker, w *work, sink *build.Sink) (
 
 // write writes a container of the chips that samples hands over.
 func write(ctx context.Context, r *Recipe, path string, o Options, samples putSamples) (*Result, error) {
-	if err := build.Writable(path, o.final()); err != nil {
+	if err := r.writable(path, o.final(path)); err != nil {
 		return nil, err
-	}
-	if o.final() != o.Form {
-		o.Form = build.ZIP // until it is divided: a run in other parts can go on with it
 	}
 	m, done, err := opened(ctx, r, o)
 	if err != nil {
@@ -101,6 +109,27 @@ func write(ctx context.Context, r *Recipe, path string, o Options, samples putSa
 		return nil, err
 	}
 	return left, nil
+}
+
+// writable refuses, before the work, what cannot be written to path.
+func (r *Recipe) writable(path string, form build.Form) error {
+	if err := build.Writable(path, form); err != nil {
+		return err
+	}
+	c, err := r.collection()
+	if err == nil {
+		err = c.CheckFor(form)
+	}
+	if err != nil || form != build.StreamingTaco {
+		return fault.WithFile(err, path)
+	}
+	for i := range r.Fields {
+		if f := &r.Fields[i]; f.Codec.Format != convert.TOG {
+			return fault.WithFile(fault.New(fault.Unsupported, "field "+f.Name, fault.NoOffset,
+				"its codec is %s: a streaming TACO has TOGs", f.Codec.Format), path)
+		}
+	}
+	return nil
 }
 
 // opened opens the source of a recipe, and returns what ends the use of it.
@@ -123,9 +152,19 @@ func opened(ctx context.Context, r *Recipe, o Options) (*maker, func(), error) {
 
 // write writes the container.
 func (m *maker) write(ctx context.Context, w *work, path string, samples putSamples) (left *Result, err error) {
-	written, err := build.StreamIn(ctx, path, w.folder.Path, w.from(),
-		build.Options{Form: m.options.Form, PartBytes: m.options.PartBytes, PartCount: m.options.PartCount,
-			Opener: m.options.Loader.Opener},
+	o := build.Options{Form: m.options.final(path), PartBytes: m.options.PartBytes, PartCount: m.options.PartCount,
+		Opener: m.options.Loader.Opener}
+	if o.Form == build.StreamingTaco {
+		// The opener of the options may see other folders only.
+		files := &source.Files{}
+		defer func() { err = errors.Join(err, files.Close()) }()
+		c := &columns.Compute{Workers: m.workers}
+		c.Stream(&o, files)
+		o.More = func(ctx context.Context, levels []build.Level) ([]*tables.Table, error) {
+			return c.More(ctx, files, levels)
+		}
+	}
+	written, err := build.StreamIn(ctx, path, w.folder.Path, w.from(), o,
 		func(sink *build.Sink) (build.Collection, []*tables.Table, error) {
 			c, err := m.recipe.collection()
 			if err != nil {
@@ -134,8 +173,8 @@ func (m *maker) write(ctx context.Context, w *work, path string, samples putSamp
 			if left, err = samples(ctx, m, w, sink); err != nil {
 				return *c, nil, err
 			}
-			columns, err := m.columns(ctx)
-			return *c, columns, err
+			levels, err := m.columns(ctx)
+			return *c, levels, err
 		})
 	if err != nil {
 		return nil, err

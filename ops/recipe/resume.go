@@ -99,7 +99,7 @@ func (m *maker) openWork(path string) (_ *work, err error) {
 			err = errors.Join(err, w.folder.Close())
 		}
 	}()
-	key, err := m.key()
+	key, err := m.key(m.options.grown(path))
 	if err != nil {
 		return nil, err
 	}
@@ -121,14 +121,15 @@ func (m *maker) openWork(path string) (_ *work, err error) {
 	return w, m.restore(w)
 }
 
-// key is equal for runs that write the same bytes: it is of the recipe, the data, the form and the program.
-func (m *maker) key() (string, error) {
+// key is equal for runs that write the same bytes while the container grows in a form: it is of the recipe, the data,
+// the form and the program.
+func (m *maker) key(form build.Form) (string, error) {
 	r, err := yaml.Marshal(m.recipe)
 	if err != nil {
 		return "", err
 	}
 	h := sha256.New()
-	fmt.Fprintf(h, "2\n%s\n%s\n%s\n%d\n%s", m.engine.Hash(), m.engine.Fingerprint(), version(), m.options.Form, r)
+	fmt.Fprintf(h, "2\n%s\n%s\n%s\n%d\n%s", m.engine.Hash(), m.engine.Fingerprint(), version(), form, r)
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 

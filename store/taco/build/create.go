@@ -32,22 +32,28 @@ func Create(ctx context.Context, t *Taco, path string, o Options) (*Result, erro
 	return w.create(ctx, path)
 }
 
-// check checks the description, which a Tortilla has none of.
+// check checks the description.
 func (w *writer) check(path string) error {
 	if w.o.Form == Auto {
 		w.o.Form = FormOf(path)
 	}
-	switch {
-	case w.o.Form == TortillaFile:
-		return nil
-	case w.o.Form.old() && w.o.split():
+	if w.o.Form.old() && w.o.split() {
 		return fault.New(fault.Unsupported, "dataset", fault.NoOffset,
 			"a TACO 0.2 is written as one file, not in parts")
-	case w.o.Form.old() && len(w.collection.Curators) == 0:
+	}
+	return w.collection.CheckFor(w.o.Form)
+}
+
+// CheckFor is Check for a container of a form: a Tortilla has no description, and a TACO 0.2 needs curators.
+func (c *Collection) CheckFor(form Form) error {
+	switch {
+	case form == TortillaFile:
+		return nil
+	case form.old() && len(c.Curators) == 0:
 		return fault.New(fault.Unsupported, collName, fault.NoOffset,
 			"curators is missing: a TACO 0.2 must have at least one")
 	}
-	return w.collection.Check()
+	return c.Check()
 }
 
 // create writes checked levels to path.

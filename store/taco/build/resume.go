@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 
-	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/durable"
 	"github.com/chaski-eo/chaski/internal/pathname"
 	"github.com/chaski-eo/chaski/source"
@@ -38,14 +37,18 @@ const madeName = "container"
 // Flush is written again.
 //
 // A container in parts is one ZIP in the folder work first, which is then copied into its parts as Export does it: how
-// many samples a part has is only known at the end.
+// many samples a part has is only known at the end. So is a Tortilla or a TACO 0.2, whose tables say where each sample
+// lies, and whose columns are made of all samples; o.More and o.Histograms are for that copy.
 func StreamIn(ctx context.Context, path, folder string, from int64, o Options,
 	run func(s *Sink) (Collection, []*tables.Table, error)) (*Result, error) {
 	w := &writer{o: o, work: &work{from: from, known: map[string]bool{}}}
 	defer w.defaults(path)()
 	form := w.o.Form
 	if o.split() {
-		form, w.o.Form = Folder, ZIP
+		form = Folder
+	}
+	if o.Form = form; o.copies() {
+		w.o.Form = ZIP
 	}
 	w.files = func(ctx context.Context, put putter) error {
 		s := &stream{w: w, put: func(p place, l *loaded) error {
@@ -67,22 +70,24 @@ func StreamIn(ctx context.Context, path, folder string, from int64, o Options,
 		return nil, err
 	}
 	part := pathname.Join(folder, madeName)
-	write, ok := map[Form]func(context.Context, string) error{ZIP: w.partFile, Folder: w.partFolder}[w.o.Form]
-	if !ok {
-		return nil, fault.WithFile(fault.New(fault.Unsupported, "file", fault.NoOffset,
-			"is a Tortilla: what is made of chips is a ZIP or a folder"), path)
+	write := w.partFile
+	if w.o.Form == Folder {
+		write = w.partFolder
 	}
 	if err := write(ctx, part); err != nil {
 		return nil, err
 	}
-	if o.split() {
-		return divided(ctx, part, path, o)
+	if o.copies() {
+		return copyInto(ctx, part, path, o)
 	}
 	return &w.result, durable.Rename(part, path)
 }
 
-// divided copies a ZIP into a new folder of parts.
-func divided(ctx context.Context, zip, path string, o Options) (r *Result, err error) {
+// copies reports whether StreamIn makes a ZIP first, and then a copy of it.
+func (o *Options) copies() bool { return o.split() || o.Form.Older() }
+
+// copyInto copies a ZIP into a container of another form, or in parts.
+func copyInto(ctx context.Context, zip, path string, o Options) (r *Result, err error) {
 	// The opener of the options may see other folders only.
 	files := &source.Files{}
 	defer func() { err = errors.Join(err, files.Close()) }()
@@ -95,7 +100,7 @@ func divided(ctx context.Context, zip, path string, o Options) (r *Result, err e
 	if err != nil {
 		return nil, err
 	}
-	o.Form, o.Opener = Folder, files
+	o.Opener = files
 	return Export(ctx, d, nil, *c, path, o)
 }
 

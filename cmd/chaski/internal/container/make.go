@@ -36,7 +36,7 @@ func NewMake(env console.Env) *cobra.Command {
 		Use:   "make -o OUT [flags] RECIPE",
 		Short: "Cut chips by a recipe into a TACO 2 container",
 		Long: `Cut chips out of rasters by a recipe, and write them as a TACO 2 container: a ZIP (OUT ends in .tacozip or
-.zip) or a folder. RECIPE is a file of YAML or JSON:
+.zip) or a folder, or in an older form. RECIPE is a file of YAML or JSON:
 
   collection:                     # COLLECTION.json: these members are needed
     id: coast
@@ -73,7 +73,9 @@ stac:tensor_shape, stac:geotransform and stac:centroid; files have geotiff:stats
 rumi:header, a copy of their header, which the loader then does not read.
 
 With --part-size or --part-count, OUT is a folder of ZIPs with an index (.tacocat), as 'chaski pack' writes it
-of the ZIP without them. The ZIP is made first, so that the disk needs room for both.
+of the ZIP without them. An OUT that ends in .taco is a streaming TACO 0.2 with statistics and histograms (all
+codecs must be tog, and collection have curators), with --form taco-plain a plain one, and one that ends in
+.tortilla a Tortilla. Of these, too, the ZIP is made first, so that the disk needs room for both.
 
 OUT is complete or absent, also after a kill. A ZIP replaces an older one; a folder must not be there. The
 same recipe gives the same bytes, for any number of workers. An interrupted run goes on with --resume, in
@@ -82,6 +84,7 @@ place of starting over: it keeps what is done in the folder .OUT.chaski-work bes
   chaski make -o made/ --stats made.json chips.yaml
   chaski make -o chips.tacozip --resume chips.yaml
   chaski make -o made-parts --part-size 4GB chips.yaml
+  chaski make -o made.tortilla chips.yaml
   chaski make -o small.tacozip --workers 2 --memory 100000000 chips.json`,
 		Args: console.ExactlyOne("RECIPE"),
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd.Context(), env, args[0]) },

@@ -85,12 +85,7 @@ func (f *columnFlags) old(o *build.Options) (err error) {
 			}
 			f.compute.Workers = o.Workers
 		}
-		f.compute.Need("stac", "stats")
-		f.compute.Old = true
-		opener := o.Opener
-		o.Histograms = func(ctx context.Context, levels []build.Level) ([]build.Histogram, error) {
-			return f.compute.Histograms(ctx, opener, levels)
-		}
+		f.compute.Stream(o, o.Opener)
 	}
 	return nil
 }

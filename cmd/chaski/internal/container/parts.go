@@ -54,24 +54,27 @@ type MadeFlags struct {
 
 // Add adds the flags. of is what their help begins with.
 func (f *MadeFlags) Add(fl *pflag.FlagSet, of string) {
-	fl.StringVar(&f.form, "form", "auto", of+"auto (by the name of OUT), zip or folder")
+	fl.StringVar(&f.form, "form", "auto", of+"auto (by the name of OUT), zip, folder, tortilla, taco or taco-plain")
 	f.parts.add(fl, "")
 }
 
 // Output checks the flags, and returns what they say of a container at out.
 func (f *MadeFlags) Output(out string) (o recipe.Output, err error) {
-	if err := console.OneOf("form", f.form, "auto", "zip", "folder"); err != nil {
+	if err := console.OneOf("form", f.form, madeForms...); err != nil {
 		return o, err
 	}
-	o.Form = madeForms[f.form]
+	o.Form = packForms[f.form]
+	if o.Form.Older() && f.parts != (partFlags{}) {
+		return o, console.Usagef("--part-size and --part-count are for ZIPs: --form is %s", f.form)
+	}
 	b := build.Options{Form: cmp.Or(o.Form, build.FormOf(out))}
 	err = f.parts.into(&b, out)
 	o.PartBytes, o.PartCount = b.PartBytes, b.PartCount
 	return o, err
 }
 
-// madeForms are the values of --form of what a recipe makes.
-var madeForms = map[string]build.Form{"auto": build.Auto, "zip": build.ZIP, "folder": build.Folder}
+// madeForms are the values of --form of what a recipe makes, which are some of packForms.
+var madeForms = []string{"auto", "zip", "folder", "tortilla", "taco", "taco-plain"}
 
 // sizeUnits are what a size may end in, longer ones first.
 var sizeUnits = []struct {

@@ -24,8 +24,8 @@ func newMerge(env console.Env) *cobra.Command {
 'chaski stats' writes for the same dataset. A shard without a result, or with results that differ, is
 an error, and nothing is written. The exit code is that of the kind's command.
 
-For make, --output is the container, a ZIP or a folder by its name, or with --part-size or --part-count a
-folder of ZIPs and an index, as with 'chaski make'. --stats also writes the statistics of its chips. The
+For make, --output is the container in the form that its name, --form, --part-size or --part-count say, as
+with 'chaski make'. --stats also writes the statistics of its chips. The
 source of the recipe is opened for its columns.`,
 		Example: `  chaski job merge -o pooled.json job/`,
 		Args:    console.ExactlyOne("FOLDER"),
