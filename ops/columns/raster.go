@@ -176,6 +176,7 @@ func (c *Compute) statistics(ctx context.Context, o rowOpener, header []byte, cl
 	out, none := make([][]float64, a.Shape[0]), true
 	var line []byte
 	var values []float64
+	var sums Summarizer
 	for b := range out {
 		data, valid := a.Data[b*count*size:][:count*size], a.Valid[b*count:][:count]
 		if bytes.IndexByte(valid, 0) >= 0 {
@@ -188,14 +189,15 @@ func (c *Compute) statistics(ctx context.Context, o rowOpener, header []byte, cl
 			data = line
 		}
 		none = none && len(data) == 0
-		values = AppendValues(values[:0], data, a.DType)
-		if len(values) < len(data)/size {
-			return nil, fault.New(fault.Unsupported, "image", fault.NoOffset, "%s has no statistics", a.DType)
-		}
 		if classes == nil {
-			out[b] = Summary(values, count)
-		} else if out[b], err = shares(values, classes); err != nil {
-			return nil, fault.WithPart(err, fmt.Sprintf("band %d", b), fault.NoOffset)
+			out[b] = sums.Of(data, a.DType, count)
+		} else if values = AppendValues(values[:0], data, a.DType); len(values) == len(data)/size {
+			if out[b], err = shares(values, classes); err != nil {
+				return nil, fault.WithPart(err, fmt.Sprintf("band %d", b), fault.NoOffset)
+			}
+		}
+		if out[b] == nil {
+			return nil, fault.New(fault.Unsupported, "image", fault.NoOffset, "%s has no statistics", a.DType)
 		}
 	}
 	if none {

@@ -13,7 +13,7 @@ import (
 type tally struct {
 	fields []*stats.Field // of all chips; nil before the first
 	line   []byte         // the valid samples of a band
-	values []float64      // of a band
+	bands  columns.Summarizer
 }
 
 // add measures an image of field k of n, and returns its statistics by band as geotiff:stats has them: min, max, mean,
@@ -31,7 +31,7 @@ func (t *tally) add(k, n int, pixels *loader.Tensor, valid []byte) ([][]float64,
 		}
 		t.fields[k] = f
 	}
-	size := pixels.DType.Size()
+	size := pixels.DType.Size() // stats.NewField has refused dtypes without statistics
 	count := len(valid) / bands
 	out, none := make([][]float64, bands), true
 	for b := range bands {
@@ -41,8 +41,7 @@ func (t *tally) add(k, n int, pixels *loader.Tensor, valid []byte) ([][]float64,
 			t.fields[k].AddNoData(b, uint64(missing))
 		}
 		t.fields[k].AddRows(b, line)
-		t.values = columns.AppendValues(t.values[:0], line, pixels.DType)
-		out[b] = columns.Summary(t.values, count)
+		out[b] = t.bands.Of(line, pixels.DType, count)
 		none = none && math.IsNaN(out[b][0])
 	}
 	if none {
