@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/paulmach/orb"
+	"github.com/paulmach/orb/planar"
 
 	"github.com/chaski-eo/chaski/crs"
 	"github.com/chaski-eo/chaski/fault"
@@ -301,5 +302,109 @@ func TestSmallAreas(t *testing.T) {
 	}
 	if i := slices.Index(found, false); i >= 0 {
 		t.Errorf("field %d has no cell", i)
+	}
+}
+
+// TestAreasWithHoles: bounds and roi leave the cells whose centres lie in them, and not in a hole of them: asked for
+// each cell. They may pass 180 degrees, be cut there, and lie on top of each other.
+func TestAreasWithHoles(t *testing.T) {
+	box := func(w, s, e, n float64) orb.Ring {
+		return orb.Bound{Min: orb.Point{w, s}, Max: orb.Point{e, n}}.ToRing()
+	}
+	reversed := func(r orb.Ring) orb.Ring {
+		slices.Reverse(r)
+		return r
+	}
+	pacific := []Scene{sceneAt(0, 32760, 814000, 8125000, 10, 800, 700),
+		sceneAt(1, 32701, 178000, 8125000, 10, 800, 700)}
+	east, whole := box(179.95, -17.02, 180, -16.96), box(-0.02, 41.49, 0.02, 41.53)
+	one, other := orb.Polygon{box(-0.02, 41.49, 0.001, 41.51)}, orb.Polygon{box(-0.01, 41.5, 0.02, 41.515)}
+	for name, c := range map[string]struct {
+		scenes []Scene
+		areas  [][]orb.Polygon // a cell lies in one polygon of each
+	}{
+		"hole":                   {world, [][]orb.Polygon{{{whole, reversed(box(-0.012, 41.5, 0.011, 41.515))}}}},
+		"hole of the same sense": {world, [][]orb.Polygon{{{whole, box(-0.012, 41.5, 0.011, 41.515)}}}},
+		"island in a hole": {world, [][]orb.Polygon{{{whole, box(-0.015, 41.495, 0.015, 41.52)},
+			{box(-0.005, 41.5, 0.005, 41.51)}}}},
+		"on top of each other": {world, [][]orb.Polygon{{one, other}}},
+		"both":                 {world, [][]orb.Polygon{{one}, {other}}},
+		"past 180":             {pacific, [][]orb.Polygon{{{box(179.95, -17.02, 180.05, -16.96)}}}},
+		"before -180":          {pacific, [][]orb.Polygon{{{box(-180.05, -17.02, -179.95, -16.96)}}}},
+		"cut at 180":           {pacific, [][]orb.Polygon{{{east}, {box(-180, -17.02, -179.95, -16.96)}}}},
+		"a hole at 180": {pacific, [][]orb.Polygon{{{box(179.95, -17.02, 180.05, -16.96),
+			box(179.98, -17, 180.02, -16.98)}}}},
+	} {
+		o := Options{Side: 64, Resolution: 10, CRS: UTM}
+		all, err := New(c.scenes, o)
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		for _, parts := range c.areas {
+			o.Within = append(o.Within, Area{CRS: wgs84, Parts: parts})
+		}
+		s, err := New(c.scenes, o)
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		got := map[[3]int32]bool{}
+		for _, r := range s.Ground.Runs {
+			for k := range r.N {
+				got[[3]int32{int32(s.Maps[r.Map].CRS.Code()), r.Y, r.X + k}] = true
+			}
+		}
+		size, unlike, held := float64(all.Ground.Cell)*o.Resolution, 0, 0
+		for _, r := range all.Ground.Runs {
+			m := all.Maps[r.Map]
+			for k := range r.N {
+				at := []crs.Point{{(float64(r.X+k) + 0.5) * size, -(float64(r.Y) + 0.5) * size}}
+				m.CRS.Inverse(at, at)
+				want := true
+				for _, parts := range c.areas {
+					want = want && slices.ContainsFunc(parts, func(p orb.Polygon) bool {
+						odd := false
+						for _, ring := range p {
+							for _, turn := range turns {
+								odd = odd != planar.RingContains(ring, orb.Point{at[0][0] + turn, at[0][1]})
+							}
+						}
+						return odd
+					})
+				}
+				if want {
+					held++
+				}
+				if want != got[[3]int32{int32(m.CRS.Code()), r.Y, r.X + k}] {
+					unlike++
+				}
+			}
+		}
+		if unlike > held/200 || held < 100 || len(got) > held+held/200 {
+			t.Errorf("%s: %d of %d cells are other ones, of %d", name, unlike, held, len(got))
+		}
+	}
+}
+
+// TestAreasOfNoExtent: areas without extent have the cells that they touch, and ends of the world do no harm.
+func TestAreasOfNoExtent(t *testing.T) {
+	for name, r := range map[string]orb.Ring{
+		"a point":  {{0, 41.505}, {0, 41.505}, {0, 41.505}, {0, 41.505}},
+		"a line":   {{-0.001, 41.505}, {0.001, 41.505}, {-0.001, 41.505}},
+		"no ring":  {},
+		"one end":  {{0, 41.505}},
+		"infinite": {{0, 41.505}, {math.Inf(1), 41.505}, {0, 42}, {0, 41.505}},
+		"no place": {{0, 41.505}, {math.NaN(), 41.505}, {0, 42}, {0, 41.505}},
+	} {
+		for _, stride := range []int{0, 16} {
+			s, err := New(world, Options{Side: 32, Resolution: 10, CRS: UTM, Stride: stride,
+				Within: []Area{{CRS: wgs84, Parts: []orb.Polygon{{r}}}}})
+			if err == nil {
+				if s.Ground.Cells() > 40 {
+					t.Errorf("%s: %d cells", name, s.Ground.Cells())
+				}
+			} else if fault.KindOf(err) == 0 {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
 	}
 }

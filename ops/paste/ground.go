@@ -29,8 +29,8 @@ type GroundGrid struct {
 // the window's upper left pixel lies at, and the window as float32 in the order (bands, rows, columns). What lies
 // beside the raster is left out. Sums are those of the windows in this order. name is what errors call in.
 //
-// Pixels that no window has are nodata: NaN, or 255 with Argmax, which therefore takes at most 255 bands. Errors of
-// options have no kind.
+// Pixels that no window has are nodata: NaN, or 255 with Argmax, which therefore takes at most 255 bands. So are pixels
+// for which a window has NaN, with Argmax in all bands. Errors of options have no kind.
 func Ground(ctx context.Context, in io.Reader, name string, g GroundGrid, o Options, workers int) (
 	write func(io.Writer) error, err error) {
 	h, w := o.Grid.H, o.Grid.W
@@ -50,6 +50,7 @@ func Ground(ctx context.Context, in io.Reader, name string, g GroundGrid, o Opti
 		return nil, fault.WithFile(err, name)
 	}
 	b := newBlender(&o)
+	b.none = noClass
 	if err := b.each(in); err != nil {
 		return nil, fault.WithFile(err, name)
 	}

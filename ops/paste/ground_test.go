@@ -166,3 +166,19 @@ func FuzzGround(f *testing.F) {
 		}
 	})
 }
+
+// TestGroundWithoutNumbers: a pixel for which a window has NaN in all bands is nodata, and not of class 0; NaN in one
+// band leaves the class to the others, and so do values without end.
+func TestGroundWithoutNumbers(t *testing.T) {
+	nan, low := float32(math.NaN()), float32(math.Inf(-1))
+	o := options(1, 4, 1, 4, 0, 0, true)
+	o.Argmax = true
+	in := placed(nil, 0, 0, nan, nan, low, 2, nan, 1, low, nan)
+	if got, want := pixelsOf(t, in, o), []byte{noClass, 1, 0, 0}; !bytes.Equal(got, want) {
+		t.Errorf("classes are %v, want %v", got, want)
+	}
+	over := placed(in, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8) // another window
+	if got, want := pixelsOf(t, over, o), []byte{noClass, 1, 0, 0}; !bytes.Equal(got, want) {
+		t.Errorf("classes under two windows are %v, want %v", got, want)
+	}
+}

@@ -74,6 +74,7 @@ type blender struct {
 	sum, weight  []float32
 	window       []float32 // that put adds
 	down, across []float32 // weights along the sides of a window
+	none         byte      // the class of a pixel without a number
 }
 
 // newBlender returns an empty image for options that check accepts.
@@ -108,7 +109,7 @@ func (b *blender) put(row, column int) {
 func (b *blender) image() []byte {
 	pixels := len(b.weight)
 	if b.o.Argmax {
-		out := argmax(b.sum, b.o.Bands, pixels)
+		out := argmax(b.sum, b.o.Bands, pixels, b.none)
 		for i, w := range b.weight {
 			if w == 0 {
 				out[i] = noClass
@@ -147,14 +148,15 @@ func ramp(n int, b Blend) []float32 {
 	return out
 }
 
-// argmax returns the band with the largest sum for each pixel. It needs no weights, because all bands of a pixel
-// have the same.
-func argmax(sum []float32, bands, pixels int) []byte {
+// argmax returns the band with the largest sum for each pixel, none if all are NaN. It needs no weights, because all
+// bands of a pixel have the same.
+func argmax(sum []float32, bands, pixels int, none byte) []byte {
 	out := make([]byte, pixels)
 	for i := range out {
-		best := float32(math.Inf(-1))
+		best := float32(math.NaN())
+		out[i] = none
 		for k := range bands {
-			if v := sum[k*pixels+i]; v > best {
+			if v := sum[k*pixels+i]; v > best || v == v && best != best {
 				best, out[i] = v, byte(k)
 			}
 		}
