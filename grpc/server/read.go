@@ -39,27 +39,62 @@ func (s *Server) Read(r *chaskiv1.ReadRequest, g grpc.ServerStreamingServer[chas
 	if !ok {
 		return status.Error(codes.Internal, "the gRPC server was not made with GRPCOptions")
 	}
+	side, err := s.shared.sideOf(r.GetAttach())
+	if err != nil {
+		return err
+	}
+	if side != nil {
+		// The client may have missed the reply. It must not keep a lease that it does not know of.
+		defer side.recall(r.GetAttach().GetStream())
+	}
 	// A read that waits for memory has no place: the memory bounds how many go on.
-	a, err := s.read(budget.OnWait(g.Context(), leave), r)
+	a, err := s.read(budget.OnWait(g.Context(), leave), r, side)
 	if err != nil {
 		return failed(err)
 	}
+	w := newWatch(g.Context(), g, &s.options, func() bool {
+		return s.reads.Wanted() || s.options.Loader.Budget.Waiting() > 0
+	})
+	w.sent = s.sentTo(g.Context())
+	return w.run(&s.answering, func() error { return s.answer(w, conn, side, r.GetAttach(), batchOf(a)) })
+}
+
+// batchOf returns an array as the batch that Read answers with.
+func batchOf(a *raster.Array) *loader.Batch {
 	shape := make([]int64, len(a.Shape))
 	for i, n := range a.Shape {
 		shape[i] = int64(n)
 	}
 	b := &loader.Batch{Tensors: []loader.Tensor{{Name: ReadTensor, DType: a.DType, Axes: a.Axes,
 		Shape: shape, Data: a.Data}}}
-	w := newWatch(g.Context(), g, &s.options, func() bool {
-		return s.reads.Wanted() || s.options.Loader.Budget.Waiting() > 0
+	m, ok := a.Memory().(*array)
+	if !ok {
+		b.OnRelease(a.Release)
+		return b
+	}
+	b.SetMemory(m.segment, func(keep bool) {
+		m.discard = !keep
+		a.Release()
 	})
-	w.sent = s.sentTo(g.Context())
-	return w.run(&s.answering, func() error {
-		l := conn.lend(w.lend(a.Release))
-		defer l.done()
-		segments, total := payload.Encode(b)
-		return sendParts(w, 0, segments, total, s.options.PartBytes, l)
-	})
+	return b
+}
+
+// answer sends the array of a Read: as a lease to c, if c is a client on this host and there is room, else in parts.
+func (s *Server) answer(w *watch, conn *connection, c *side, attach *chaskiv1.Attach, b *loader.Batch) error {
+	if c != nil {
+		if n, err := c.offer(w, b, &s.arrays.leased, 0, attach.GetStream()); n > 0 || err != nil {
+			return err
+		}
+	} else if d := s.shared.describe(); attach != nil && d != nil && len(b.Tensors[0].Data) >= minArray {
+		if err := w.SendMsg(&chaskiv1.StreamReply{Kind: &chaskiv1.StreamReply_Shared{Shared: d}}); err != nil {
+			b.Release()
+			return err
+		}
+	}
+	l := conn.lend(w.lend(b.Release))
+	defer l.done()
+	segments, total := payload.Encode(b)
+	return sendParts(w, 0, segments, total, s.options.PartBytes, l)
 }
 
 // place waits until the client may be sent more, and then for a place, which leave gives back. leave may be called more
@@ -84,7 +119,8 @@ func (s *Server) sentTo(ctx context.Context) func(n int) {
 	return func(n int) { s.rates.spent(id, most, n) }
 }
 
-func (s *Server) read(ctx context.Context, r *chaskiv1.ReadRequest) (*raster.Array, error) {
+// read reads the array of a request, for a client on this host into memory that it may be lent.
+func (s *Server) read(ctx context.Context, r *chaskiv1.ReadRequest, c *side) (*raster.Array, error) {
 	v := s.viewOf(ctx)
 	o := raster.ReadOptions{
 		Layout:   r.GetLayout(),
@@ -92,6 +128,9 @@ func (s *Server) read(ctx context.Context, r *chaskiv1.ReadRequest) (*raster.Arr
 		Headers:  r.GetHeaders(),
 		MaxBytes: s.options.MaxReadBytes,
 		Options:  v.loader,
+	}
+	if c != nil {
+		o.Alloc = s.arrays.alloc(c)
 	}
 	if len(r.GetSizes()) > 0 {
 		o.Sizes = map[string]int{}

@@ -34,6 +34,7 @@ type Server struct {
 	options Options
 	engines *engines
 	shared  *shared // nil: none
+	arrays  *arrays
 	health  *health.Server
 
 	audit    *audit
@@ -60,11 +61,12 @@ func New(o Options) (*Server, error) {
 	if err := o.validate(); err != nil {
 		return nil, err
 	}
-	side := openShared(&o)
+	memory := openShared(&o)
 	s := &Server{
 		options: o,
 		engines: newEngines(o),
-		shared:  side,
+		shared:  memory,
+		arrays:  newArrays(memory, &o),
 		health:  health.NewServer(),
 		clients: newClients(o),
 		rates:   newRates(o.ClientRate),
@@ -76,7 +78,10 @@ func New(o Options) (*Server, error) {
 		questions: turns.New(o.MaxReads, o.MaxReads),
 		views:     newViews(o.Loader),
 	}
-	s.shared.onEnd(s.engines.forget)
+	s.shared.onEnd(func(c *side) {
+		s.engines.forget(c)
+		s.arrays.forget(c)
+	})
 	var err error
 	if s.metrics, err = newMetrics(o.Metrics, s.engines, s.shared); err != nil {
 		s.shared.close()
@@ -230,7 +235,8 @@ func (s *Server) Close() {
 	s.answering.Wait()
 	s.engines.shut()
 	s.views.close()
-	s.shared.close()
+	s.shared.close() // with all clients, and so all idle arrays
+	s.arrays.leave()
 }
 
 // Describe implements chaski.v1.Chaski.

@@ -14,6 +14,9 @@ import (
 	"sync/atomic"
 	"time"
 
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
 	"github.com/chaski-eo/chaski/grpc/payload"
 	"github.com/chaski-eo/chaski/internal/crash"
 	"github.com/chaski-eo/chaski/internal/invariants"
@@ -31,9 +34,12 @@ const (
 	maxSides    = 256      // since each is a socket and two goroutines
 	// maxLeases bounds the leases of one side, so that all of their returns fit into the buffer of its socket: a client
 	// returns them from finalizers, which must not wait.
-	maxLeases    = 128
-	maxPackets   = 1024 // that wait for one client: maxSegments are given and forgotten, maxLeases recalled
-	handshakeFor = 5 * time.Second
+	maxLeases = 128
+	// maxArrayLeases is how many leases a side may have before its arrays come in parts. The other half is for batches,
+	// since clients keep arrays for as long as they like.
+	maxArrayLeases = maxLeases / 2
+	maxPackets     = 1024 // that wait for one client: maxSegments are given and forgotten, maxLeases recalled
+	handshakeFor   = 5 * time.Second
 )
 
 // shared hands batches to clients on this host in shared memory (proto/chaski/v1/chaski.proto, at
@@ -416,8 +422,17 @@ func (c *side) send(p packet) {
 	}
 }
 
-// find returns the connection with a secret, or nil.
-func (s *shared) find(secret shm.Token) *side {
+// sideOf returns the client with the secret of an Attach, or nil.
+func (s *shared) sideOf(a *chaskiv1.Attach) (*side, error) {
+	secret := a.GetSecret()
+	if len(secret) != 0 && len(secret) != len(shm.Token{}) {
+		return nil, status.Errorf(codes.InvalidArgument, "attach has a secret of %d bytes, not 16", len(secret))
+	}
+	return s.find(secret), nil
+}
+
+// find returns the client with a secret, or nil.
+func (s *shared) find(secret []byte) *side {
 	if s == nil {
 		return nil
 	}
@@ -425,11 +440,19 @@ func (s *shared) find(secret shm.Token) *side {
 	defer s.mu.Unlock()
 	var found *side
 	for c := range s.sides {
-		if c.open && subtle.ConstantTimeCompare(c.secret[:], secret[:]) == 1 {
+		if c.open && subtle.ConstantTimeCompare(c.secret[:], secret) == 1 {
 			found = c
 		}
 	}
 	return found
+}
+
+// maxLeases returns how many leases a client may have before the next one of e.
+func (e *entry) maxLeases() int {
+	if e.engine == nil {
+		return maxArrayLeases
+	}
+	return maxLeases
 }
 
 // lend gives a batch that lies in g to a client. It is not lent, and stays the caller's, if the
@@ -450,7 +473,7 @@ func (c *side) lend(b *loader.Batch, g *segment, e *entry, stream uint64) (id ui
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if c.over || len(c.leases) >= maxLeases || e.leased+n+max(n, e.whole) > e.memory ||
+	if c.over || len(c.leases) >= e.maxLeases() || e.leased+n+max(n, e.whole) > e.memory ||
 		s.mostLent > 0 && s.bytes+n > s.mostLent {
 		return 0, false
 	}

@@ -489,12 +489,12 @@ func TestSideThatDoesNotRead(t *testing.T) {
 	r, d, secret := newSharedRaw(t, target, dial...)
 	r.ask(1)
 	eventually(t, "a lease", func() bool { n, _, _ := srv.server.shared.figures(); return n == 1 })
-	c := srv.server.shared.find(secret)
+	c := srv.server.shared.find(secret[:])
 	for range 10 * maxPackets {
 		c.recall(7)
 	}
 	nothingLeased(t, srv)
-	if srv.server.shared.find(secret) != nil {
+	if srv.server.shared.find(secret[:]) != nil {
 		t.Error("still in")
 	}
 	d.shut()

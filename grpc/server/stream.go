@@ -17,7 +17,6 @@ import (
 	"github.com/chaski-eo/chaski/grpc/internal/wire"
 	"github.com/chaski-eo/chaski/grpc/payload"
 	"github.com/chaski-eo/chaski/internal/crash"
-	"github.com/chaski-eo/chaski/internal/shm"
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/loader/resources"
 	chaskiv1 "github.com/chaski-eo/chaski/proto/chaski/v1"
@@ -157,13 +156,12 @@ func (s *stream) request(r *chaskiv1.StreamRequest) (err error) {
 
 // attach sends batches in shared memory from now on, if it knows the secret. It needs the lock.
 func (s *stream) attach(a *chaskiv1.Attach) error {
-	var secret shm.Token
-	if s.side != nil || len(a.GetSecret()) != len(secret) {
-		return status.Error(codes.InvalidArgument, "attach comes twice, or has no secret of 16 bytes")
+	if s.side != nil || len(a.GetSecret()) == 0 {
+		return status.Error(codes.InvalidArgument, "attach comes twice, or has no secret")
 	}
-	copy(secret[:], a.GetSecret())
-	s.side, s.id = s.server.shared.find(secret), a.GetStream()
-	return nil
+	side, err := s.server.shared.sideOf(a)
+	s.side, s.id = side, a.GetStream()
+	return err
 }
 
 // take queues a ticket. The caller holds the lock.
@@ -431,31 +429,45 @@ func (s *stream) send(o *order, b *loader.Batch) error {
 	s.mu.Lock()
 	side, stream := s.side, s.id
 	s.mu.Unlock()
-	g := sharedMemory(b)
-	if side == nil || g == nil {
+	if side == nil {
 		return s.sendCopy(o.ticket.GetId(), b)
+	}
+	n, err := side.offer(s.watch, b, o.entry, o.ticket.GetId(), stream)
+	if err != nil {
+		return err
+	}
+	if n == 0 {
+		return s.sendCopy(o.ticket.GetId(), b)
+	}
+	s.server.metrics.batches.Inc()
+	s.server.metrics.lent.Inc()
+	s.server.metrics.bytes.Add(float64(n))
+	return nil
+}
+
+// offer sends b as a lease. If it cannot be lent it returns 0, and b is still the caller's; else how many bytes the
+// payload has.
+func (c *side) offer(w *watch, b *loader.Batch, e *entry, ticket, stream uint64) (n int, err error) {
+	g := sharedMemory(b)
+	if g == nil {
+		return 0, nil
 	}
 	memory := g.Bytes()
 	// Before the lease: once it is lent, the client may write to the memory.
 	var head []byte
 	if err := crash.Call(func() error { head = payload.EncodeShared(b, memory); return nil }); err != nil {
 		b.Discard()
-		return err
+		return 0, err
 	}
-	lease, ok := side.lend(b, g, o.entry, stream)
+	lease, ok := c.lend(b, g, e, stream)
 	if !ok {
-		return s.sendCopy(o.ticket.GetId(), b)
+		return 0, nil
 	}
 	b.Keep() // clients keep leases for as long as they like, within bounds of their own
-	m := &chaskiv1.Lease{Ticket: o.ticket.GetId(), Id: lease, Segment: g.id, Head: head}
-	reply := &chaskiv1.StreamReply{Kind: &chaskiv1.StreamReply_Lease{Lease: m}}
-	if err := s.watch.send(reply, len(head)+len(memory)); err != nil {
-		return err // the lease ends with the recall of the stream
-	}
-	s.server.metrics.batches.Inc()
-	s.server.metrics.lent.Inc()
-	s.server.metrics.bytes.Add(float64(len(head) + len(memory)))
-	return nil
+	m := &chaskiv1.Lease{Ticket: ticket, Id: lease, Segment: g.id, Head: head}
+	n = len(head) + len(memory)
+	// After an error the lease ends with the recall of the stream.
+	return n, w.send(&chaskiv1.StreamReply{Kind: &chaskiv1.StreamReply_Lease{Lease: m}}, n)
 }
 
 // sendCopy sends b in parts. Its memory is released when the transport has written the last one.

@@ -112,7 +112,10 @@ type ReadOptions struct {
 	MaxBytes int64
 	// Validity asks for Array.Valid. It does not change Array.Data.
 	Validity bool
-	// Options for opening files. Workers and MemoryBytes are not used.
+	// Alloc, if it is not nil, allocates the memory of Array.Data: n bytes or more with any content, or nil if Read is
+	// to allocate it itself. Options.Budget is charged all the same. It is not used with Validity.
+	Alloc func(n int) resources.Buffer
+	// Options for opening files. Workers, MemoryBytes and Alloc are not used.
 	Options resources.Options
 }
 
@@ -124,9 +127,13 @@ type Array struct {
 	Data  []byte
 	Valid []byte // with ReadOptions.Validity: one byte for each element, 0 for nodata and masked pixels, else 1
 
-	account *budget.Account // of Data and Valid
-	pages   *pages.Memory   // of Data and Valid, if it is not of the heap
+	account *budget.Account  // of Data and Valid
+	pages   *pages.Memory    // of Data and Valid, if it is not of the heap
+	memory  resources.Buffer // of Data, if ReadOptions.Alloc made it
 }
+
+// Memory returns the buffer that holds Data, or nil if ReadOptions.Alloc did not make it.
+func (a *Array) Memory() resources.Buffer { return a.memory }
 
 // Release gives the memory of the array back to ReadOptions.Options.Budget. Data and Valid, and slices of them that the
 // caller has kept, must not be used afterwards: an access may end the process. Without a budget it does nothing. It may
@@ -135,6 +142,11 @@ func (a *Array) Release() {
 	if a.pages != nil {
 		a.Data, a.Valid = nil, nil
 		a.pages.Free() // before others may allocate as much
+	}
+	if a.memory != nil {
+		a.Data = nil
+		a.memory.Free()
+		a.memory = nil
 	}
 	a.account.Close()
 }
@@ -197,6 +209,7 @@ type readPlan struct {
 	out     *Array
 	indexes int64 // bytes of the assets' chunk indexes
 	working int64 // bytes of all that is not the array
+	alloc   func(n int) resources.Buffer
 }
 
 // DefaultMaxBytes is the default of ReadOptions.MaxBytes: 2 GiB.
@@ -211,7 +224,7 @@ const rangeBytes = 16
 
 // newReadPlan opens the files and resolves the selections. o.Options must have its defaults.
 func newReadPlan(ctx context.Context, paths []string, o ReadOptions) (*readPlan, error) {
-	q := &readPlan{options: o.Options, threads: max(o.Threads, 1)}
+	q := &readPlan{options: o.Options, threads: max(o.Threads, 1), alloc: o.Alloc}
 	if o.Y.List != nil || o.X.List != nil {
 		return nil, fmt.Errorf("axes y and x take a slice start:stop, not a list")
 	}
@@ -521,6 +534,12 @@ func (q *readPlan) allocate() error {
 	n, valid := q.plan.Len()*q.out.DType.Size(), 0
 	if q.field.Validity != "" {
 		valid = q.plan.Len()
+	}
+	if q.alloc != nil && q.field.Validity == "" {
+		if m := q.alloc(n); m != nil {
+			q.out.memory, q.out.Data = m, m.Bytes()[:n:n]
+			return nil
+		}
 	}
 	if q.options.Budget == nil || n+valid < pages.Worth {
 		q.out.Data = cast.Aligned(n)

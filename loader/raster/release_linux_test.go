@@ -116,3 +116,36 @@ func TestFailedReadLeavesNoMemory(t *testing.T) {
 		t.Errorf("%v; %d bytes are charged, %d held", err, total.Used(), pages.Held())
 	}
 }
+
+// used is a buffer that another array lay in.
+type used struct {
+	resources.Buffer
+	freed *int
+}
+
+func (u used) Free() { *u.freed++ }
+
+// TestReadIntoUsedMemory: Read writes every byte of memory that it is given, where chunks are sparse too.
+func TestReadIntoUsedMemory(t *testing.T) {
+	for _, name := range []string{"raster/tog/rel-sparse-nodata.tif", "raster/rumi-v1/qa-1b.tif"} {
+		paths := slices.Repeat([]string{filepath.Join(corpus.Testdata(t), name)}, 2)
+		want, err := raster.Read(t.Context(), paths, raster.ReadOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		freed := 0
+		a, err := raster.Read(t.Context(), paths, raster.ReadOptions{Alloc: func(n int) resources.Buffer {
+			b := resources.NewHeap(n + 100)
+			copy(b.Bytes(), bytes.Repeat([]byte{0xaa}, n+100))
+			return used{b, &freed}
+		}})
+		if err != nil || !bytes.Equal(a.Data, want.Data) || a.Memory() == nil {
+			t.Errorf("%s: the array is another one: %v", name, err)
+		}
+		a.Release()
+		a.Release()
+		if freed != 1 {
+			t.Errorf("%s: the memory is freed %d times", name, freed)
+		}
+	}
+}

@@ -112,6 +112,25 @@ def server(binary):
     s.close()
 
 
+def test_arrays_of_reads(server):
+    whole = chaski.read(SCENE, server=server.target)  # says where the lease socket is
+    array = chaski.read(SCENE, server=server.target)
+    assert lease_of(whole) is None and lease_of(array) is not None and array.flags.writeable
+    assert np.array_equal(array, whole) and server.figure("leases") == 1
+    part = array[0, :5]
+    at = part.ctypes.data
+    del array
+    gc.collect()
+    assert server.figure("leases") == 1 and np.array_equal(part, whole[0, :5])
+    del part
+    assert server.nothing_leased()
+    again = chaski.read(SCENE, server=server.target)
+    assert again.ctypes.data == at and np.array_equal(again, whole)  # the same memory
+    assert lease_of(chaski.read(SCENE, b=[0], y=(0, 9), server=server.target)) is None  # is small
+    os.kill(server.process.pid, signal.SIGKILL)
+    assert eventually(lambda: lease_of(again)._side.over) and np.array_equal(again, whole)
+
+
 # The same bytes.
 
 

@@ -945,6 +945,7 @@ type StreamReply struct {
 	//	*StreamReply_Part
 	//	*StreamReply_Fault
 	//	*StreamReply_Lease
+	//	*StreamReply_Shared
 	Kind          isStreamReply_Kind `protobuf_oneof:"kind"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1014,6 +1015,15 @@ func (x *StreamReply) GetLease() *Lease {
 	return nil
 }
 
+func (x *StreamReply) GetShared() *Shared {
+	if x != nil {
+		if x, ok := x.Kind.(*StreamReply_Shared); ok {
+			return x.Shared
+		}
+	}
+	return nil
+}
+
 type isStreamReply_Kind interface {
 	isStreamReply_Kind()
 }
@@ -1030,11 +1040,18 @@ type StreamReply_Lease struct {
 	Lease *Lease `protobuf:"bytes,3,opt,name=lease,proto3,oneof"`
 }
 
+type StreamReply_Shared struct {
+	// Where the lease socket is: before the parts of a Read whose Attach has no secret.
+	Shared *Shared `protobuf:"bytes,4,opt,name=shared,proto3,oneof"`
+}
+
 func (*StreamReply_Part) isStreamReply_Kind() {}
 
 func (*StreamReply_Fault) isStreamReply_Kind() {}
 
 func (*StreamReply_Lease) isStreamReply_Kind() {}
+
+func (*StreamReply_Shared) isStreamReply_Kind() {}
 
 // Lease is a whole batch whose tensors are in shared memory. Its payload is `head` followed by the
 // segment: offsets from the length of head on, which is divisible by 64, count into the segment. No
@@ -1440,7 +1457,10 @@ type ReadRequest struct {
 	T string `protobuf:"bytes,10,opt,name=t,proto3" json:"t,omitempty"`
 	// Row and column of the window of each path, whose files may then differ in height and width: two numbers a path, or
 	// none. y and x are then the size of all windows, "0:height" and "0:width".
-	Corners       []uint32 `protobuf:"varint,11,rep,packed,name=corners,proto3" json:"corners,omitempty"`
+	Corners []uint32 `protobuf:"varint,11,rep,packed,name=corners,proto3" json:"corners,omitempty"`
+	// The answer may be a lease. A client that does not know the lease socket leaves the secret empty: this answer then
+	// says where the socket is, if there is one, and the next Read may have a lease.
+	Attach        *Attach `protobuf:"bytes,12,opt,name=attach,proto3" json:"attach,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1548,6 +1568,13 @@ func (x *ReadRequest) GetT() string {
 func (x *ReadRequest) GetCorners() []uint32 {
 	if x != nil {
 		return x.Corners
+	}
+	return nil
+}
+
+func (x *ReadRequest) GetAttach() *Attach {
+	if x != nil {
+		return x.Attach
 	}
 	return nil
 }
@@ -3062,11 +3089,12 @@ const file_chaski_v1_chaski_proto_rawDesc = "" +
 	"row_stride\x18\a \x01(\rR\trowStride\x12\x16\n" +
 	"\x06native\x18\b \x01(\bR\x06native\"\"\n" +
 	"\x06Credit\x12\x18\n" +
-	"\abatches\x18\x01 \x01(\rR\abatches\"\x90\x01\n" +
+	"\abatches\x18\x01 \x01(\rR\abatches\"\xbd\x01\n" +
 	"\vStreamReply\x12%\n" +
 	"\x04part\x18\x01 \x01(\v2\x0f.chaski.v1.PartH\x00R\x04part\x12(\n" +
 	"\x05fault\x18\x02 \x01(\v2\x10.chaski.v1.FaultH\x00R\x05fault\x12(\n" +
-	"\x05lease\x18\x03 \x01(\v2\x10.chaski.v1.LeaseH\x00R\x05leaseB\x06\n" +
+	"\x05lease\x18\x03 \x01(\v2\x10.chaski.v1.LeaseH\x00R\x05lease\x12+\n" +
+	"\x06shared\x18\x04 \x01(\v2\x11.chaski.v1.SharedH\x00R\x06sharedB\x06\n" +
 	"\x04kind\"]\n" +
 	"\x05Lease\x12\x16\n" +
 	"\x06ticket\x18\x01 \x01(\x04R\x06ticket\x12\x0e\n" +
@@ -3095,7 +3123,7 @@ const file_chaski_v1_chaski_proto_rawDesc = "" +
 	"\x06sample\x18\x04 \x01(\x03R\x06sample\x12\x10\n" +
 	"\x03row\x18\x05 \x01(\x03R\x03row\x12\x0e\n" +
 	"\x02id\x18\x06 \x01(\tR\x02id\x12\x18\n" +
-	"\amessage\x18\a \x01(\tR\amessage\"\xc9\x02\n" +
+	"\amessage\x18\a \x01(\tR\amessage\"\xf4\x02\n" +
 	"\vReadRequest\x12\x14\n" +
 	"\x05paths\x18\x01 \x03(\tR\x05paths\x12\x16\n" +
 	"\x06layout\x18\x02 \x01(\tR\x06layout\x127\n" +
@@ -3109,7 +3137,8 @@ const file_chaski_v1_chaski_proto_rawDesc = "" +
 	"\aheaders\x18\t \x03(\fR\aheaders\x12\f\n" +
 	"\x01t\x18\n" +
 	" \x01(\tR\x01t\x12\x18\n" +
-	"\acorners\x18\v \x03(\rR\acorners\x1a8\n" +
+	"\acorners\x18\v \x03(\rR\acorners\x12)\n" +
+	"\x06attach\x18\f \x01(\v2\x11.chaski.v1.AttachR\x06attach\x1a8\n" +
 	"\n" +
 	"SizesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
@@ -3299,39 +3328,41 @@ var file_chaski_v1_chaski_proto_depIdxs = []int32{
 	13, // 9: chaski.v1.StreamReply.part:type_name -> chaski.v1.Part
 	14, // 10: chaski.v1.StreamReply.fault:type_name -> chaski.v1.Fault
 	12, // 11: chaski.v1.StreamReply.lease:type_name -> chaski.v1.Lease
-	16, // 12: chaski.v1.Fault.sample:type_name -> chaski.v1.FaultSample
-	37, // 13: chaski.v1.StatusDetails.details:type_name -> google.protobuf.Any
-	36, // 14: chaski.v1.ReadRequest.sizes:type_name -> chaski.v1.ReadRequest.SizesEntry
-	23, // 15: chaski.v1.AskRequest.about:type_name -> chaski.v1.AboutQuestion
-	24, // 16: chaski.v1.AskRequest.table:type_name -> chaski.v1.TableQuestion
-	25, // 17: chaski.v1.AskRequest.entries:type_name -> chaski.v1.EntriesQuestion
-	27, // 18: chaski.v1.AskRequest.bytes:type_name -> chaski.v1.BytesQuestion
-	28, // 19: chaski.v1.AskRequest.index:type_name -> chaski.v1.IndexQuestion
-	30, // 20: chaski.v1.AskRequest.rumi_head:type_name -> chaski.v1.RumiHeadQuestion
-	32, // 21: chaski.v1.AskRequest.stats:type_name -> chaski.v1.StatsQuestion
-	33, // 22: chaski.v1.AskRequest.paste:type_name -> chaski.v1.PasteQuestion
-	31, // 23: chaski.v1.AskRequest.rumi_frames:type_name -> chaski.v1.RumiFramesQuestion
-	22, // 24: chaski.v1.AboutQuestion.containers:type_name -> chaski.v1.Containers
-	22, // 25: chaski.v1.TableQuestion.containers:type_name -> chaski.v1.Containers
-	22, // 26: chaski.v1.EntriesQuestion.containers:type_name -> chaski.v1.Containers
-	22, // 27: chaski.v1.BytesQuestion.containers:type_name -> chaski.v1.Containers
-	30, // 28: chaski.v1.RumiFramesQuestion.head:type_name -> chaski.v1.RumiHeadQuestion
-	34, // 29: chaski.v1.PasteQuestion.ground:type_name -> chaski.v1.GroundGrid
-	0,  // 30: chaski.v1.Chaski.Describe:input_type -> chaski.v1.DescribeRequest
-	7,  // 31: chaski.v1.Chaski.Stream:input_type -> chaski.v1.StreamRequest
-	17, // 32: chaski.v1.Chaski.Read:input_type -> chaski.v1.ReadRequest
-	18, // 33: chaski.v1.Chaski.Info:input_type -> chaski.v1.InfoRequest
-	20, // 34: chaski.v1.Chaski.Ask:input_type -> chaski.v1.AskRequest
-	3,  // 35: chaski.v1.Chaski.Describe:output_type -> chaski.v1.DescribeReply
-	11, // 36: chaski.v1.Chaski.Stream:output_type -> chaski.v1.StreamReply
-	11, // 37: chaski.v1.Chaski.Read:output_type -> chaski.v1.StreamReply
-	19, // 38: chaski.v1.Chaski.Info:output_type -> chaski.v1.InfoReply
-	21, // 39: chaski.v1.Chaski.Ask:output_type -> chaski.v1.AskReply
-	35, // [35:40] is the sub-list for method output_type
-	30, // [30:35] is the sub-list for method input_type
-	30, // [30:30] is the sub-list for extension type_name
-	30, // [30:30] is the sub-list for extension extendee
-	0,  // [0:30] is the sub-list for field type_name
+	5,  // 12: chaski.v1.StreamReply.shared:type_name -> chaski.v1.Shared
+	16, // 13: chaski.v1.Fault.sample:type_name -> chaski.v1.FaultSample
+	37, // 14: chaski.v1.StatusDetails.details:type_name -> google.protobuf.Any
+	36, // 15: chaski.v1.ReadRequest.sizes:type_name -> chaski.v1.ReadRequest.SizesEntry
+	8,  // 16: chaski.v1.ReadRequest.attach:type_name -> chaski.v1.Attach
+	23, // 17: chaski.v1.AskRequest.about:type_name -> chaski.v1.AboutQuestion
+	24, // 18: chaski.v1.AskRequest.table:type_name -> chaski.v1.TableQuestion
+	25, // 19: chaski.v1.AskRequest.entries:type_name -> chaski.v1.EntriesQuestion
+	27, // 20: chaski.v1.AskRequest.bytes:type_name -> chaski.v1.BytesQuestion
+	28, // 21: chaski.v1.AskRequest.index:type_name -> chaski.v1.IndexQuestion
+	30, // 22: chaski.v1.AskRequest.rumi_head:type_name -> chaski.v1.RumiHeadQuestion
+	32, // 23: chaski.v1.AskRequest.stats:type_name -> chaski.v1.StatsQuestion
+	33, // 24: chaski.v1.AskRequest.paste:type_name -> chaski.v1.PasteQuestion
+	31, // 25: chaski.v1.AskRequest.rumi_frames:type_name -> chaski.v1.RumiFramesQuestion
+	22, // 26: chaski.v1.AboutQuestion.containers:type_name -> chaski.v1.Containers
+	22, // 27: chaski.v1.TableQuestion.containers:type_name -> chaski.v1.Containers
+	22, // 28: chaski.v1.EntriesQuestion.containers:type_name -> chaski.v1.Containers
+	22, // 29: chaski.v1.BytesQuestion.containers:type_name -> chaski.v1.Containers
+	30, // 30: chaski.v1.RumiFramesQuestion.head:type_name -> chaski.v1.RumiHeadQuestion
+	34, // 31: chaski.v1.PasteQuestion.ground:type_name -> chaski.v1.GroundGrid
+	0,  // 32: chaski.v1.Chaski.Describe:input_type -> chaski.v1.DescribeRequest
+	7,  // 33: chaski.v1.Chaski.Stream:input_type -> chaski.v1.StreamRequest
+	17, // 34: chaski.v1.Chaski.Read:input_type -> chaski.v1.ReadRequest
+	18, // 35: chaski.v1.Chaski.Info:input_type -> chaski.v1.InfoRequest
+	20, // 36: chaski.v1.Chaski.Ask:input_type -> chaski.v1.AskRequest
+	3,  // 37: chaski.v1.Chaski.Describe:output_type -> chaski.v1.DescribeReply
+	11, // 38: chaski.v1.Chaski.Stream:output_type -> chaski.v1.StreamReply
+	11, // 39: chaski.v1.Chaski.Read:output_type -> chaski.v1.StreamReply
+	19, // 40: chaski.v1.Chaski.Info:output_type -> chaski.v1.InfoReply
+	21, // 41: chaski.v1.Chaski.Ask:output_type -> chaski.v1.AskReply
+	37, // [37:42] is the sub-list for method output_type
+	32, // [32:37] is the sub-list for method input_type
+	32, // [32:32] is the sub-list for extension type_name
+	32, // [32:32] is the sub-list for extension extendee
+	0,  // [0:32] is the sub-list for field type_name
 }
 
 func init() { file_chaski_v1_chaski_proto_init() }
@@ -3348,6 +3379,7 @@ func file_chaski_v1_chaski_proto_init() {
 		(*StreamReply_Part)(nil),
 		(*StreamReply_Fault)(nil),
 		(*StreamReply_Lease)(nil),
+		(*StreamReply_Shared)(nil),
 	}
 	file_chaski_v1_chaski_proto_msgTypes[20].OneofWrappers = []any{
 		(*AskRequest_About)(nil),

@@ -44,7 +44,7 @@ type ChaskiClient interface {
 	// answer may be asked of another one.
 	Stream(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[StreamRequest, StreamReply], error)
 	// Read decodes windows of one or several files of equal shape, as `chaski cat` does. The answer is
-	// the payload of a batch without rows and with one tensor, "array", as ticket 0.
+	// the payload of a batch without rows and with one tensor, "array", as ticket 0: in parts, or one lease.
 	Read(ctx context.Context, in *ReadRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[StreamReply], error)
 	// Info tells what a file is, as the JSON of `chaski info --json`.
 	Info(ctx context.Context, in *InfoRequest, opts ...grpc.CallOption) (*InfoReply, error)
@@ -141,7 +141,7 @@ type ChaskiServer interface {
 	// answer may be asked of another one.
 	Stream(grpc.BidiStreamingServer[StreamRequest, StreamReply]) error
 	// Read decodes windows of one or several files of equal shape, as `chaski cat` does. The answer is
-	// the payload of a batch without rows and with one tensor, "array", as ticket 0.
+	// the payload of a batch without rows and with one tensor, "array", as ticket 0: in parts, or one lease.
 	Read(*ReadRequest, grpc.ServerStreamingServer[StreamReply]) error
 	// Info tells what a file is, as the JSON of `chaski info --json`.
 	Info(context.Context, *InfoRequest) (*InfoReply, error)

@@ -57,7 +57,9 @@ def connection(server: Server | None, max_chunk: int | None = None) -> Iterator[
             raise SpecError("max_chunk is for the engine of this process: the server has its own")
         if isinstance(server, str):
             with _guard:
-                server = _servers[server] = _servers.get(server) or Connection(server)
+                if server not in _servers:
+                    _servers[server] = Connection(server)
+                server = _servers[server]
         yield server
         return
     engine = _engine.acquire(max_chunk=max_chunk)  # another thread may let go of it meanwhile
@@ -219,7 +221,7 @@ def read(
     Returns:
         An array in the file's dtype; bfloat16 as its bits in uint16, types of at most 8 bits of the
         package ml_dtypes as theirs in uint8, complex integers as a structured dtype with "re" and
-        "im".
+        "im". It may lie in shared memory: what a forked process writes into it, its parent sees.
 
     Raises:
         Error: of the kind that fits.

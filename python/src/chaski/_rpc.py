@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import json
 import os
@@ -11,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol, cast
 
 from chaski._access import Token, check_plain, from_environment, is_loopback
-from chaski._assemble import Assembler, Part, Pool
+from chaski._assemble import Assembler, Part, Pool, shared_batch
 from chaski._grpc import grpc
 from chaski._payload import SampleRef
 from chaski._proto import chaski_pb2 as pb
@@ -389,16 +390,28 @@ class Connection:
         Raises:
             Error: of the kind that fits.
         """
-        assembler = Assembler(pool, limit)
+        assembler, side = Assembler(pool, limit), self._side
+        if side is not None and not side.over:
+            request.attach.secret, request.attach.stream = side.secret, side.begin()
+        elif SUPPORTED and self._no_side is None:
+            request.attach.SetInParent()  # the answer says where the lease socket is
         call = cast(Call, self._read(request, timeout=timeout, metadata=self._show()))
         try:
             for raw in call:
                 reply = parse_reply(raw)
                 if isinstance(reply, pb.Fault):
                     raise fault_error(reply)
-                if isinstance(reply, pb.Lease):
-                    raise PayloadError("read: the answer is a lease")
-                batch = assembler.add(reply)
+                if isinstance(reply, pb.Shared):  # for the next read
+                    with contextlib.suppress(UnavailableError):
+                        self.side((reply.address, reply.token))
+                    continue
+                if isinstance(reply, Part):
+                    batch = assembler.add(reply)
+                elif side is None:
+                    raise PayloadError("read: a lease that was not asked for")
+                else:
+                    memory = side.claim(reply.id, reply.segment)
+                    batch = shared_batch(reply.head, memory, pool, limit)
                 if batch is not None:
                     if len(batch.dtypes) != 1:
                         raise PayloadError(f"read: {len(batch.dtypes)} tensors in place of one")
@@ -407,6 +420,8 @@ class Connection:
             raise self.error(e, "read") from None
         finally:
             call.cancel()
+            if side is not None:
+                side.end(request.attach.stream)
         raise PayloadError(f"{self.target}: read: the answer ends before the array does")
 
 
@@ -454,7 +469,7 @@ def _varint(b: bytes, pos: int) -> tuple[int, int]:
     raise IndexError
 
 
-def parse_reply(raw: bytes) -> Part | pb.Fault | pb.Lease:
+def parse_reply(raw: bytes) -> Part | pb.Fault | pb.Lease | pb.Shared:
     """Reads a StreamReply.
 
     Parts are read by hand: protobuf would copy the data twice more, once into the message and once
@@ -475,10 +490,12 @@ def parse_reply(raw: bytes) -> Part | pb.Fault | pb.Lease:
         return cast(pb.Fault, reply.fault)
     if kind == "lease":
         return cast(pb.Lease, reply.lease)
+    if kind == "shared":
+        return cast(pb.Shared, reply.shared)
     if kind == "part":
         p = reply.part
         return Part(p.ticket, p.offset, p.total, memoryview(p.data))
-    raise PayloadError("a reply is neither a part, nor a fault, nor a lease")
+    raise PayloadError("a reply is neither a part, nor a fault, nor of shared memory")
 
 
 def _parse_part(raw: bytes) -> Part | None:

@@ -84,7 +84,7 @@ def _receive(call: Call, s: _Shared) -> None:
             s.heard = time.monotonic()
             reply = parse_reply(raw)
             del raw
-            if not s.expected:
+            if not s.expected or isinstance(reply, pb.Shared):
                 raise PayloadError(f"{s.target}: a reply that no ticket asked for")
             job = s.expected[0]
             if reply.ticket != job.id:

@@ -163,14 +163,16 @@ class Credit(_message.Message):
     def __init__(self, batches: _Optional[int] = ...) -> None: ...
 
 class StreamReply(_message.Message):
-    __slots__ = ("part", "fault", "lease")
+    __slots__ = ("part", "fault", "lease", "shared")
     PART_FIELD_NUMBER: _ClassVar[int]
     FAULT_FIELD_NUMBER: _ClassVar[int]
     LEASE_FIELD_NUMBER: _ClassVar[int]
+    SHARED_FIELD_NUMBER: _ClassVar[int]
     part: Part
     fault: Fault
     lease: Lease
-    def __init__(self, part: _Optional[_Union[Part, _Mapping]] = ..., fault: _Optional[_Union[Fault, _Mapping]] = ..., lease: _Optional[_Union[Lease, _Mapping]] = ...) -> None: ...
+    shared: Shared
+    def __init__(self, part: _Optional[_Union[Part, _Mapping]] = ..., fault: _Optional[_Union[Fault, _Mapping]] = ..., lease: _Optional[_Union[Lease, _Mapping]] = ..., shared: _Optional[_Union[Shared, _Mapping]] = ...) -> None: ...
 
 class Lease(_message.Message):
     __slots__ = ("ticket", "id", "segment", "head")
@@ -239,7 +241,7 @@ class FaultSample(_message.Message):
     def __init__(self, source: _Optional[str] = ..., epoch: _Optional[int] = ..., position: _Optional[int] = ..., sample: _Optional[int] = ..., row: _Optional[int] = ..., id: _Optional[str] = ..., message: _Optional[str] = ...) -> None: ...
 
 class ReadRequest(_message.Message):
-    __slots__ = ("paths", "layout", "sizes", "n", "b", "y", "x", "num_threads", "headers", "t", "corners")
+    __slots__ = ("paths", "layout", "sizes", "n", "b", "y", "x", "num_threads", "headers", "t", "corners", "attach")
     class SizesEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -258,6 +260,7 @@ class ReadRequest(_message.Message):
     HEADERS_FIELD_NUMBER: _ClassVar[int]
     T_FIELD_NUMBER: _ClassVar[int]
     CORNERS_FIELD_NUMBER: _ClassVar[int]
+    ATTACH_FIELD_NUMBER: _ClassVar[int]
     paths: _containers.RepeatedScalarFieldContainer[str]
     layout: str
     sizes: _containers.ScalarMap[str, int]
@@ -269,7 +272,8 @@ class ReadRequest(_message.Message):
     headers: _containers.RepeatedScalarFieldContainer[bytes]
     t: str
     corners: _containers.RepeatedScalarFieldContainer[int]
-    def __init__(self, paths: _Optional[_Iterable[str]] = ..., layout: _Optional[str] = ..., sizes: _Optional[_Mapping[str, int]] = ..., n: _Optional[str] = ..., b: _Optional[str] = ..., y: _Optional[str] = ..., x: _Optional[str] = ..., num_threads: _Optional[int] = ..., headers: _Optional[_Iterable[bytes]] = ..., t: _Optional[str] = ..., corners: _Optional[_Iterable[int]] = ...) -> None: ...
+    attach: Attach
+    def __init__(self, paths: _Optional[_Iterable[str]] = ..., layout: _Optional[str] = ..., sizes: _Optional[_Mapping[str, int]] = ..., n: _Optional[str] = ..., b: _Optional[str] = ..., y: _Optional[str] = ..., x: _Optional[str] = ..., num_threads: _Optional[int] = ..., headers: _Optional[_Iterable[bytes]] = ..., t: _Optional[str] = ..., corners: _Optional[_Iterable[int]] = ..., attach: _Optional[_Union[Attach, _Mapping]] = ...) -> None: ...
 
 class InfoRequest(_message.Message):
     __slots__ = ("path",)

@@ -87,7 +87,7 @@ class ChaskiServicer(object):
 
     def Read(self, request, context):
         """Read decodes windows of one or several files of equal shape, as `chaski cat` does. The answer is
-        the payload of a batch without rows and with one tensor, "array", as ticket 0.
+        the payload of a batch without rows and with one tensor, "array", as ticket 0: in parts, or one lease.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

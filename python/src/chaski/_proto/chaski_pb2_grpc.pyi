@@ -46,7 +46,7 @@ class ChaskiStub:
         chaski_pb2.StreamReply,
     ]
     """Read decodes windows of one or several files of equal shape, as `chaski cat` does. The answer is
-    the payload of a batch without rows and with one tensor, "array", as ticket 0.
+    the payload of a batch without rows and with one tensor, "array", as ticket 0: in parts, or one lease.
     """
 
     Info: grpc.UnaryUnaryMultiCallable[
@@ -89,7 +89,7 @@ class ChaskiAsyncStub:
         chaski_pb2.StreamReply,
     ]
     """Read decodes windows of one or several files of equal shape, as `chaski cat` does. The answer is
-    the payload of a batch without rows and with one tensor, "array", as ticket 0.
+    the payload of a batch without rows and with one tensor, "array", as ticket 0: in parts, or one lease.
     """
 
     Info: grpc.aio.UnaryUnaryMultiCallable[
@@ -138,7 +138,7 @@ class ChaskiServicer(metaclass=abc.ABCMeta):
         context: _ServicerContext,
     ) -> typing.Union[collections.abc.Iterator[chaski_pb2.StreamReply], collections.abc.AsyncIterator[chaski_pb2.StreamReply]]:
         """Read decodes windows of one or several files of equal shape, as `chaski cat` does. The answer is
-        the payload of a batch without rows and with one tensor, "array", as ticket 0.
+        the payload of a batch without rows and with one tensor, "array", as ticket 0: in parts, or one lease.
         """
 
     @abc.abstractmethod

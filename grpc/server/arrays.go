@@ -1,0 +1,151 @@
+package server
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/chaski-eo/chaski/internal/budget"
+	"github.com/chaski-eo/chaski/loader/resources"
+)
+
+// Bounds of arrays in shared memory.
+const (
+	// minArray is the least array that is lent, in bytes, since a lease wakes a thread of the client. A read of 256 KiB
+	// takes 0.8 times the processor time that it takes in parts, one of 768 KiB 0.55 times.
+	minArray = 256 << 10
+	// maxIdleArrays bounds the segments that wait for the next reads. A client that reads in a loop uses two by turns,
+	// since it drops an array when it has the next one.
+	maxIdleArrays = 8
+	// pageOf is what sizes of segments are rounded up to, the page of the system on all but a few arm64 machines.
+	pageOf = 4 << 10
+)
+
+// arrays is the memory of the arrays that Read lends. It keeps segments that clients have returned for their next
+// arrays of the same size, since new memory costs a fault for each page here and at the client.
+type arrays struct {
+	shared *shared
+	budget *resources.Budget
+	after  time.Duration // idle segments are freed when there was no read for so long
+	leased entry         // counts the leases; it has no engine
+	leave  func()
+
+	mu   sync.Mutex
+	idle []*segment // each charged to the budget and owned by a client; the oldest first
+	trim *time.Timer
+}
+
+func newArrays(s *shared, o *Options) *arrays {
+	b := o.Loader.Budget
+	// Half of what may be lent together: the rest is for batches. An array has at most half of that (lend).
+	a := &arrays{shared: s, budget: b, after: o.TrimAfter, leased: entry{memory: cmp.Or(b.Limit()/4, 1<<62)}}
+	a.trim = time.AfterFunc(time.Hour, a.drop)
+	a.trim.Stop()
+	a.leave = b.Join(a)
+	return a
+}
+
+// Freed implements budget.Holder.
+func (*arrays) Freed() {}
+
+// Reclaim implements budget.Holder.
+func (a *arrays) Reclaim(l budget.Level) (more bool) {
+	if l >= budget.Idle {
+		a.drop()
+	}
+	return false
+}
+
+// alloc returns raster.ReadOptions.Alloc for a client.
+func (a *arrays) alloc(c *side) func(n int) resources.Buffer {
+	return func(n int) resources.Buffer {
+		if n < minArray {
+			return nil
+		}
+		n = (n + pageOf - 1) / pageOf * pageOf
+		a.mu.Lock()
+		at := slices.IndexFunc(a.idle, func(g *segment) bool { return g.owner.Load() == c && len(g.Bytes()) == n })
+		if at >= 0 {
+			g := a.idle[at]
+			a.idle = slices.Delete(a.idle, at, at+1)
+			a.mu.Unlock()
+			a.budget.Release(int64(n)) // the read has charged it
+			return &array{segment: g, arrays: a}
+		}
+		a.mu.Unlock()
+		if g, ok := a.shared.alloc(n).(*segment); ok {
+			return &array{segment: g, arrays: a}
+		}
+		return nil
+	}
+}
+
+// array is the memory of one array.
+type array struct {
+	*segment
+	arrays  *arrays
+	discard bool // another process may use the memory: it is not used again
+}
+
+// Free implements resources.Buffer.
+func (b *array) Free() {
+	if b.discard || !b.arrays.keep(b.segment) {
+		b.segment.Free()
+	}
+}
+
+// keep takes a segment for the next read of its client, if there is memory for it.
+func (a *arrays) keep(g *segment) bool {
+	n := int64(len(g.Bytes()))
+	if !a.budget.TryAcquire(n) {
+		return false
+	}
+	var old *segment
+	a.mu.Lock()
+	kept := g.Owner() != nil && !g.Owner().Over() // under the lock: forget comes after it
+	if kept {
+		if len(a.idle) == maxIdleArrays {
+			old = a.idle[0]
+			a.idle = slices.Delete(a.idle, 0, 1)
+		}
+		a.idle = append(a.idle, g)
+		a.trim.Reset(a.after)
+	}
+	a.mu.Unlock()
+	if !kept {
+		a.budget.Release(n)
+	}
+	if old != nil {
+		a.free(old)
+	}
+	return kept
+}
+
+func (a *arrays) free(g *segment) {
+	n := int64(len(g.Bytes()))
+	g.Free()
+	a.budget.Release(n)
+}
+
+// drop frees all idle segments.
+func (a *arrays) drop() { a.freeIf(func(*segment) bool { return true }) }
+
+// forget frees the idle segments of a client that is gone.
+func (a *arrays) forget(c *side) { a.freeIf(func(g *segment) bool { return g.owner.Load() == c }) }
+
+func (a *arrays) freeIf(f func(*segment) bool) {
+	var free []*segment
+	a.mu.Lock()
+	a.idle = slices.DeleteFunc(a.idle, func(g *segment) bool {
+		if f(g) {
+			free = append(free, g)
+			return true
+		}
+		return false
+	})
+	a.mu.Unlock()
+	for _, g := range free {
+		a.free(g)
+	}
+}
