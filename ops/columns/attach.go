@@ -22,6 +22,8 @@ type Attach struct {
 	// extension. No two rows may have the same value; a row may belong to several samples. The default is "id", which
 	// the container then has itself; another column is attached with the others.
 	On string
+	// Text are columns whose values are text, also where a CSV file has digits.
+	Text []string
 	// Left allows samples without a row, whose columns are null. Otherwise they are NotFound.
 	Left bool
 	// Replace allows columns that the samples have already: those of the table replace them.
@@ -38,7 +40,7 @@ func (a *Attach) More(ctx context.Context, o source.Opener, levels []build.Level
 	if on == "" {
 		on = "id"
 	}
-	t, closer, err := catalog.ReadTable(ctx, o, a.Table, on)
+	t, closer, err := catalog.ReadTable(ctx, o, a.Table, append([]string{on}, a.Text...)...)
 	if err != nil {
 		return nil, err
 	}

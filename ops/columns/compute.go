@@ -220,7 +220,10 @@ func (c *Compute) level(ctx context.Context, levels []build.Level, rasters [][]*
 			ids[i] = rows[i].ID
 		}
 	}
-	return set, c.samples(set, ids, points)
+	if err := c.samples(set, ids, points); err != nil {
+		return nil, err
+	}
+	return set, c.declare(set, &levels[0])
 }
 
 // places adds the columns about place.
@@ -330,12 +333,29 @@ func (c *Compute) samples(set *Set, ids []string, points [][2]float64) error {
 			return c.split.Shares[c.split.OfText(ids[i])].Name
 		})
 	}
+	return nil
+}
+
+// declare adds the columns of services that level 0 lacks, without values. Those that it has, such as of a table, stay
+// if they are of the kind that the service defines.
+func (c *Compute) declare(set *Set, l *build.Level) error {
+	number := func(k tables.Kind) bool { return k == tables.Float64 || k == tables.Int64 }
 	for _, name := range Extensions {
 		if !c.names[name] {
 			continue
 		}
-		for _, column := range services[name] {
-			set.Add(column.Name, tables.NewNulls(column.Type, len(ids)))
+		for _, want := range services[name] {
+			i := l.Table.Index(want.Name)
+			if i < 0 {
+				set.Add(want.Name, tables.NewNulls(want.Type, len(l.Rows)))
+				continue
+			}
+			have := l.Columns[i].Type
+			if have.Kind != want.Type.Kind && have.Kind != tables.Null &&
+				!(number(have.Kind) && number(want.Type.Kind)) {
+				return fault.New(fault.Unsupported, "column "+want.Name, fault.NoOffset, "is of type %v: %s defines %v",
+					have, name, want.Type)
+			}
 		}
 	}
 	return nil

@@ -2,6 +2,8 @@ package cli
 
 import (
 	"bytes"
+	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -137,4 +139,73 @@ func rowsOf(t *testing.T, query, path string) string {
 	r := chaski(t.Context(), "sql", "--format", "json", query, path)
 	_, rows, _ := strings.Cut(strings.TrimSpace(r.out), `"rows":`)
 	return strings.TrimSuffix(rows, "}") + r.err
+}
+
+// TestPackDeclaredColumns: columns that a description declares have their types and descriptions in the container, in a
+// copy of it, after an edit, and in an index.
+func TestPackDeclaredColumns(t *testing.T) {
+	at := folderOf(t, map[string]string{"files/a.bin": "x", "t.csv": "id,code,year\na,007,2024\n",
+		"bad.yaml": "columns: {year: {type: int8}}", "columns.yaml": "id: x\ndataset_version: '1'\ndescription: d\n" +
+			"licenses: [MIT]\nproviders: [{name: A}]\ntasks: [other]\n" +
+			"columns: {code: {type: string}, year: {type: int16, description: Year of it}}"})
+	run := func(args ...string) string {
+		t.Helper()
+		r := chaski(t.Context(), args...)
+		if r.code != 0 {
+			t.Fatal(args, r.err)
+		}
+		return r.out
+	}
+	run("pack", "-o", at("x.tacozip"), "--collection", at("columns.yaml"), "--metadata",
+		at("t.csv"), at("files"))
+	run("pack", "-o", at("y.tacozip"), at("x.tacozip"))
+	run("edit", "--rename", "year=when", "--set", "columns={code: What it is}", at("y.tacozip"))
+	run("pack", "-o", at(".tacocat"), at("y.tacozip"))
+	run("pack", "-o", at("z"), at("y.tacozip"))
+	if got := run("sql", "SELECT code, \"when\" FROM data", at("y.tacozip")); !strings.Contains(got, "007") {
+		t.Error(got)
+	}
+	for _, path := range []string{at("z"), at(".tacocat")} {
+		var doc struct {
+			Fields map[string][][]string `json:"taco:field_schema"`
+		}
+		b, err := os.ReadFile(filepath.Join(path, "COLLECTION.json"))
+		if err == nil {
+			err = json.Unmarshal(b, &doc)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		all := fmt.Sprint(doc.Fields["level0"])
+		for _, want := range []string{"[code string What it is]", "[when int16 Year of it]", "[id string Name of"} {
+			if !strings.Contains(all, want) {
+				t.Errorf("%s: %s, want %s", path, all, want)
+			}
+		}
+	}
+	r := chaski(t.Context(), "edit", "--collection", at("bad.yaml"), at("x.tacozip"))
+	if r.code != 1 || !strings.Contains(r.err, "2024") {
+		t.Error(r.err)
+	}
+}
+
+// TestPackColumnsOfServices: the columns of rai keep the values that a table has, and are null without.
+func TestPackColumnsOfServices(t *testing.T) {
+	at := folderOf(t, map[string]string{"files/a.bin": "x", "t.csv": "id,rai:gdp\na,5\n",
+		"bad.csv": "id,rai:gdp\na,much\n"})
+	pack := []string{"pack", "-o", at("x.tacozip"), "--collection", at("about.json"), "--columns", "rai"}
+	if r := chaski(t.Context(), append(pack, "--metadata", at("bad.csv"), at("files"))...); r.code != 1 ||
+		!strings.Contains(r.err, "column rai:gdp") || !strings.Contains(r.err, "is of type text: rai defines float32") {
+		t.Error(r.err)
+	}
+	if r := chaski(t.Context(), append(pack, "--metadata", at("t.csv"), at("files"))...); r.code != 0 {
+		t.Fatal(r.err)
+	}
+	if r := chaski(t.Context(), "edit", "--columns", "rai", at("x.tacozip")); r.code != 0 {
+		t.Fatal(r.err)
+	}
+	got := rowsOf(t, `SELECT "rai:gdp", "rai:pop", "rai:admin0" FROM data`, at("x.tacozip"))
+	if strings.TrimSpace(got) != "[[5,null,null]]" {
+		t.Error(got)
+	}
 }

@@ -39,8 +39,13 @@ type Collection struct {
 	Keywords    []string         `json:"keywords,omitempty"`
 	// Extent is computed from the columns of STAC or ISTAC if it is nil.
 	Extent *Extent `json:"extent,omitempty"`
+	// Columns say of columns of samples, "name" or at lower levels "l1:name", of what type they are and what they mean.
+	// Their values are converted, and a column that is not there is an error.
+	Columns map[string]Declared `json:"-"`
 	// More are further members, such as those of extensions.
 	More map[string]json.RawMessage `json:"-"`
+
+	said map[string]string // descriptions of columns of the container that the description is of
 }
 
 // Extent is the place and time of all samples.
@@ -136,7 +141,7 @@ func wrongType(name string, e *json.UnmarshalTypeError) string {
 }
 
 // SetYAML is Set for a YAML document, which JSON is too. It also takes the members of an extension as one object, such
-// as "optical: {sensor: sentinel2msi}", which replaces all that there were.
+// as "optical: {sensor: sentinel2msi}", which replaces all that there were, and "columns", which sets Columns.
 func (c *Collection) SetYAML(b []byte) error {
 	members, err := yamljson.Object(b)
 	if err != nil {
@@ -146,6 +151,11 @@ func (c *Collection) SetYAML(b []byte) error {
 	if err != nil {
 		return err
 	}
+	columns, err := declare(members, c.Columns)
+	if err != nil {
+		return err
+	}
+	c.Columns = columns
 	for _, namespace := range replaced {
 		c.Unset(namespace)
 	}
@@ -174,6 +184,29 @@ func (c *Collection) Unset(name string) bool {
 		was, c.Extent = c.Extent != nil, nil
 	}
 	return was
+}
+
+// TextColumns returns the columns of level 0 that are declared to be text. A reader of CSV must not take the values of
+// such a column for numbers: it would lose the zeros of "007".
+func (c *Collection) TextColumns() (names []string) {
+	for name, d := range c.Columns {
+		if d.Type == "string" {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// descriptionOf returns the description of a column of level k in taco:field_schema.
+func (c *Collection) descriptionOf(k int, name string) string {
+	if d := c.Columns[keyOf(k, name)].Description; d != "" {
+		return d
+	}
+	if d := c.said[keyOf(k, name)]; d != "" {
+		return d
+	}
+	return descriptions[name]
 }
 
 // Check returns an error that names the first member which violates the specification.
@@ -251,6 +284,7 @@ func CollectionOf(d *taco.Dataset) (*Collection, error) {
 	if err := json.Unmarshal(doc, &members); err != nil {
 		return nil, fault.Wrap(fault.Corrupt, collName, fault.NoOffset, err)
 	}
+	c.said = saidOf(members[fieldsMember])
 	old := !strings.HasPrefix(string(members["taco_version"]), `"2.`)
 	if old {
 		upgrade(members)

@@ -59,6 +59,9 @@ func (c *Collection) CheckFor(form Form) error {
 // create writes checked levels to path.
 func (w *writer) create(ctx context.Context, path string) (*Result, error) {
 	w.files = w.copyFiles
+	if err := w.typed(ctx); err != nil {
+		return nil, err
+	}
 	if w.o.Form.old() {
 		if err := w.age(ctx); err != nil {
 			return nil, err

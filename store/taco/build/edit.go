@@ -87,7 +87,8 @@ type editing struct {
 
 // columns reports whether columns change.
 func (e *editing) columns() bool {
-	return e.writer.o.More != nil || len(e.changes.Drop) > 0 || len(e.changes.Rename) > 0
+	return e.writer.o.More != nil || len(e.changes.Drop) > 0 || len(e.changes.Rename) > 0 ||
+		len(e.writer.collection.Columns) > 0
 }
 
 // read reads the container, and makes the changes in memory. Nothing is read of it afterwards but where files are.
@@ -112,18 +113,31 @@ func (e *editing) read(ctx context.Context) (err error) {
 		return err
 	}
 	e.writer.collection = *c
+	if e.changes.Describe != nil {
+		if err := e.changes.Describe(&e.writer.collection); err != nil {
+			return err
+		}
+	}
+	if extent := e.writer.collection.Extent; extent != c.Extent {
+		defer func() { e.writer.collection.Extent = extent }() // that of the samples does not replace what is given
+	}
+	for from, to := range e.changes.Rename {
+		if prefix, _, ok := strings.Cut(from, ":"); ok && len(prefix) == 2 && prefix[0] == 'l' {
+			to = prefix + ":" + to
+		}
+		if c.said[from] != "" {
+			c.said[to] = c.said[from]
+		}
+	}
 	if e.columns() {
 		if e.format == taco2.TacocatFormat {
-			err = e.readIndex(ctx, d)
+			if err = e.readIndex(ctx, d); err == nil {
+				err = e.typeIndex(ctx)
+			}
 		} else {
 			err = e.readLevels(ctx, d)
 		}
 		if err != nil {
-			return err
-		}
-	}
-	if e.changes.Describe != nil {
-		if err := e.changes.Describe(&e.writer.collection); err != nil {
 			return err
 		}
 	}
@@ -150,6 +164,9 @@ func (e *editing) readLevels(ctx context.Context, d *taco.Dataset) error {
 		}
 	}
 	if err := w.more(ctx); err != nil {
+		return err
+	}
+	if err := w.typed(ctx); err != nil {
 		return err
 	}
 	if err := w.measure(ctx); err != nil {
@@ -216,6 +233,19 @@ func (e *editing) readIndex(ctx context.Context, d *taco.Dataset) error {
 		}
 	}
 	return err
+}
+
+// typeIndex gives columns of an index the types that are declared of them.
+func (e *editing) typeIndex(ctx context.Context) error {
+	declared := e.writer.collection.Columns
+	for k := 1; k < len(e.tables); k++ {
+		for _, c := range e.tables[k].Columns() {
+			if declared[keyOf(k, c.Name)].Type != "" {
+				return errInZIPs(k)
+			}
+		}
+	}
+	return typed(ctx, declared, e.tables)
 }
 
 // errInZIPs is returned for columns of an index at a level below the top, which each folder has in its table __meta__.
@@ -316,7 +346,7 @@ func (e *editing) document(ctx context.Context) ([]byte, error) {
 		case name == fieldsMember && e.tables != nil:
 			fields := make([]member, len(e.tables))
 			for k, t := range e.tables {
-				fields[k] = member{levelName(k), fieldsOf(t)}
+				fields[k] = member{levelName(k), fieldsOf(&e.writer.collection, k, t)}
 			}
 			more = append(more, member{name, object(fields)})
 		case there:

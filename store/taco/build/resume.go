@@ -62,7 +62,7 @@ func StreamIn(ctx context.Context, path, folder string, from int64, o Options,
 			err = w.work.start(false)
 		}
 		if err == nil {
-			err = s.finish(c, columns)
+			err = s.finish(ctx, c, columns)
 		}
 		return err
 	}

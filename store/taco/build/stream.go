@@ -23,7 +23,7 @@ func Stream(ctx context.Context, path string, o Options,
 		s := &stream{w: w, put: put}
 		c, columns, err := run(func(sample *Sample) error { return s.sample(ctx, sample) })
 		if err == nil {
-			err = s.finish(c, columns)
+			err = s.finish(ctx, c, columns)
 		}
 		return err
 	}
@@ -129,7 +129,7 @@ func (s *stream) write(ctx context.Context, k, row int, path string, sample *Sam
 }
 
 // finish completes the levels.
-func (s *stream) finish(c Collection, columns []*tables.Table) error {
+func (s *stream) finish(ctx context.Context, c Collection, columns []*tables.Table) error {
 	if s.w.collection = c; len(s.w.levels) == 0 {
 		return fault.New(fault.Unsupported, "dataset", fault.NoOffset, "has no samples")
 	}
@@ -151,7 +151,7 @@ func (s *stream) finish(c Collection, columns []*tables.Table) error {
 		l.columns = columns[k]
 	}
 	s.w.levels[len(s.w.levels)-1].first = nil
-	return nil
+	return s.w.typed(ctx)
 }
 
 // load returns the bytes of a sample.

@@ -12,9 +12,6 @@ import (
 	"github.com/chaski-eo/chaski/tables/encode"
 )
 
-// currentID is the column with a row's own number.
-const currentID = "internal:current_id"
-
 // settle loads the columns of all levels, so that the tables of folders take their rows from memory.
 func (w *writer) settle(ctx context.Context) error {
 	for _, l := range w.levels {
@@ -131,27 +128,18 @@ func (w *writer) document(ctx context.Context) ([]byte, error) {
 
 // fields returns the columns of a level as taco:field_schema has them: name, type and description. It leaves the places
 // of bytes out, as the original writers do: a FOLDER has none.
-func (w *writer) fields(k int) [][3]string { return fieldsOf(w.consolidated(k)) }
+func (w *writer) fields(k int) [][3]string { return fieldsOf(&w.collection, k, w.consolidated(k)) }
 
 // fieldsOf is fields for a table of METADATA.
-func fieldsOf(t *tables.Table) [][3]string {
+func fieldsOf(c *Collection, k int, t *tables.Table) [][3]string {
 	var out [][3]string
-	for _, c := range t.Columns() {
-		if c.Name == taco2.ColumnOffset || c.Name == taco2.ColumnSize {
+	for _, column := range t.Columns() {
+		if column.Name == taco2.ColumnOffset || column.Name == taco2.ColumnSize {
 			continue
 		}
-		out = append(out, [3]string{c.Name, typeName(c.Type), descriptions[c.Name]})
+		out = append(out, [3]string{column.Name, typeName(column.Type), c.descriptionOf(k, column.Name)})
 	}
 	return out
-}
-
-// descriptions are those of the columns that every container has.
-var descriptions = map[string]string{
-	taco2.ColumnID:       "Name of the sample, unique among its siblings",
-	taco2.ColumnType:     "FILE for a sample with bytes, FOLDER for one with samples below it",
-	currentID:            "Number of the row in its level, from 0",
-	taco2.ColumnParent:   "Number of the row in the level above that this one lies below",
-	taco2.ColumnRelative: "Path below DATA/",
 }
 
 // typeName returns the name of a type in Arrow's words.

@@ -5,6 +5,7 @@ import (
 
 	"github.com/chaski-eo/chaski/internal/inorder"
 	"github.com/chaski-eo/chaski/store/taco/internal/taco2"
+	"github.com/chaski-eo/chaski/tables"
 )
 
 // writer writes one container.
@@ -95,6 +96,21 @@ const (
 	dataFolder = "DATA/"
 	metaSuffix = "/" + taco2.MetaName
 )
+
+// typed gives the columns the types that the description declares.
+func (w *writer) typed(ctx context.Context) error {
+	levels := make([]*tables.Table, len(w.levels))
+	for k, l := range w.levels {
+		levels[k] = l.columns
+	}
+	if err := typed(ctx, w.collection.Columns, levels); err != nil {
+		return err
+	}
+	for k, l := range w.levels {
+		l.columns = levels[k]
+	}
+	return nil
+}
 
 // measure replaces the extent of the description by that of the samples, as far as they have one.
 func (w *writer) measure(ctx context.Context) error {

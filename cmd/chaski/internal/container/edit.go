@@ -148,5 +148,6 @@ func (f *editFlags) describe(c *build.Collection, set [][]byte) error {
 			return fault.New(fault.NotFound, "COLLECTION.json", fault.NoOffset, "there is no optional member %q", name)
 		}
 	}
+	f.columns.attach.Text = c.TextColumns()
 	return nil
 }

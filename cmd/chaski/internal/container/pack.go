@@ -219,6 +219,7 @@ func (f *packFlags) write(ctx context.Context, paths []string, o build.Options) 
 	if err := f.describe(c); err != nil {
 		return nil, err
 	}
+	f.columns.attach.Text = c.TextColumns()
 	r, err := build.Export(ctx, d, rows, *c, f.out, o)
 	return r, fault.WithFile(err, paths[0])
 }
@@ -238,6 +239,7 @@ func (f *packFlags) directory(ctx context.Context, paths []string, o build.Optio
 	if err := f.describe(c); err != nil {
 		return nil, err
 	}
+	f.columns.attach.Text = c.TextColumns()
 	t, err := build.Scan(ctx, paths[0], f.out)
 	if err != nil {
 		return nil, err

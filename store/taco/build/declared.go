@@ -1,0 +1,284 @@
+package build
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/store/taco"
+	"github.com/chaski-eo/chaski/store/taco/internal/taco2"
+	"github.com/chaski-eo/chaski/tables"
+)
+
+// currentID is the column with a row's own number.
+const currentID = "internal:current_id"
+
+// Declared is what a description says of a column. Both may be "".
+type Declared struct {
+	Type        string `json:"type"` // a key of declaredTypes
+	Description string `json:"description"`
+}
+
+// UnmarshalJSON reads {"type": …, "description": …}, or a description alone.
+func (d *Declared) UnmarshalJSON(b []byte) error {
+	if b = bytes.TrimSpace(b); len(b) > 0 && b[0] == '"' {
+		return json.Unmarshal(b, &d.Description)
+	}
+	type plain Declared
+	dec := json.NewDecoder(bytes.NewReader(b))
+	dec.DisallowUnknownFields()
+	return dec.Decode((*plain)(d))
+}
+
+// declaredTypes are the types that a column may be declared to have, in Arrow's words.
+var declaredTypes = map[string]tables.Type{
+	"string": {Kind: tables.String}, "bool": {Kind: tables.Bool},
+	"int8": {Kind: tables.Int64, Bits: 8}, "int16": {Kind: tables.Int64, Bits: 16},
+	"int32": {Kind: tables.Int64, Bits: 32}, "int64": {Kind: tables.Int64, Bits: 64},
+	"float32": {Kind: tables.Float64, Bits: 32}, "float64": {Kind: tables.Float64, Bits: 64},
+	"timestamp": {Kind: tables.Timestamp},
+}
+
+// columnsMember is the member of a YAML document that declares columns. Containers have none: what it says goes to
+// taco:field_schema and the tables.
+const columnsMember = "columns"
+
+// declare reads columnsMember, and removes it.
+func declare(members map[string]json.RawMessage, into map[string]Declared) (map[string]Declared, error) {
+	b, ok := members[columnsMember]
+	if !ok {
+		return into, nil
+	}
+	delete(members, columnsMember)
+	var all map[string]json.RawMessage
+	if err := json.Unmarshal(b, &all); err != nil {
+		return nil, badMember("columns is %.100s: it must be an object with a member for each column", b)
+	}
+	into = maps.Clone(into)
+	if into == nil {
+		into = map[string]Declared{}
+	}
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		var d Declared
+		if err := json.Unmarshal(all[name], &d); err != nil {
+			return nil, badMember("columns.%s is %.100s: it must be a description, or an object with type and "+
+				"description", name, all[name])
+		}
+		if _, known := declaredTypes[d.Type]; !known && d.Type != "" {
+			return nil, badMember("columns.%s.type is %q: it must be one of %s", name, d.Type,
+				strings.Join(slices.Sorted(maps.Keys(declaredTypes)), ", "))
+		}
+		into[name] = d
+	}
+	return into, nil
+}
+
+// keyOf returns the name of a column in Collection.Columns: "name", and "l1:name", "l2:name", … at lower levels.
+func keyOf(k int, name string) string {
+	if k == 0 {
+		return name
+	}
+	return "l" + strconv.Itoa(k) + ":" + name
+}
+
+// typed gives the tables of all levels the types that are declared of their columns. A column that no level has is an
+// error.
+func typed(ctx context.Context, declared map[string]Declared, levels []*tables.Table) error {
+	left := maps.Clone(declared)
+	for k, t := range levels {
+		for i, column := range t.Columns() {
+			d, ok := declared[keyOf(k, column.Name)]
+			delete(left, keyOf(k, column.Name))
+			want := declaredTypes[d.Type]
+			if !ok || d.Type == "" || column.Type.Equal(want) {
+				continue
+			}
+			v, err := t.At(ctx, i)
+			if err == nil {
+				v, err = cast(v, want)
+			}
+			if err != nil {
+				return fault.WithPart(err, "column "+keyOf(k, column.Name), fault.NoOffset)
+			}
+			levels[k] = replacedInPlace(levels[k], i, column.Name, v)
+		}
+	}
+	if len(left) == 0 {
+		return nil
+	}
+	var have []string
+	for k, t := range levels {
+		for _, c := range t.Columns() {
+			have = append(have, keyOf(k, c.Name))
+		}
+	}
+	return fault.New(fault.NotFound, collName, fault.NoOffset, "columns has %q, and the samples have %s",
+		slices.Sorted(maps.Keys(left))[0], strings.Join(have, ", "))
+}
+
+// replacedInPlace returns a table with another column at position i.
+func replacedInPlace(t *tables.Table, i int, name string, v *tables.Vector) *tables.Table {
+	at := make([]int, len(t.Columns()))
+	for k := range at {
+		at[k] = k
+	}
+	at[i] = len(at) // the new one, which Join puts last
+	return tables.Join(t, tables.FromVectors([]string{name}, []*tables.Vector{v})).Select(at)
+}
+
+// cast returns values as another type. A value that the type cannot have is an error that names its row.
+func cast(v *tables.Vector, to tables.Type) (*tables.Vector, error) {
+	n := v.Len()
+	if v.Kind() == tables.Null {
+		return tables.NewNulls(to, n), nil
+	}
+	none, ints := make([]bool, n), []int64(nil)
+	var floats []float64
+	var texts []string
+	for i := range n {
+		if none[i] = v.Null(i); none[i] {
+			ints, floats, texts = append(ints, 0), append(floats, 0), append(texts, "")
+			continue
+		}
+		ok := false
+		switch to.Kind {
+		case tables.String:
+			if ok = v.Kind() != tables.List && v.Kind() != tables.Struct && v.Kind() != tables.Binary; ok {
+				texts = append(texts, string(v.AppendCast(nil, i)))
+			}
+		case tables.Float64:
+			var f float64
+			f, ok = floatAt(v, i)
+			floats = append(floats, f)
+		default:
+			var x int64
+			x, ok = intAt(v, i, to)
+			ints = append(ints, x)
+		}
+		if !ok {
+			return nil, fault.New(fault.Unsupported, "table", fault.NoOffset, "row %d is %.100v, which is no %v", i,
+				v.Any(i), to)
+		}
+	}
+	switch to.Kind {
+	case tables.String:
+		return tables.NewStrings(texts, none), nil
+	case tables.Float64:
+		return tables.NewFloats(to, floats, none), nil
+	}
+	return tables.NewInts(to, ints, none), nil
+}
+
+// floatAt returns value i as a number.
+func floatAt(v *tables.Vector, i int) (float64, bool) {
+	switch v.Kind() {
+	case tables.Float64:
+		return v.Float(i), true
+	case tables.Int64:
+		return float64(v.Int(i)), true
+	case tables.String:
+		f, err := strconv.ParseFloat(strings.TrimSpace(v.Str(i)), 64)
+		return f, err == nil
+	}
+	return 0, false
+}
+
+// intAt returns value i as one of a kind that Vector.Int gives.
+func intAt(v *tables.Vector, i int, to tables.Type) (x int64, ok bool) {
+	switch v.Kind() {
+	case tables.Int64, tables.Bool, tables.Timestamp, tables.Date:
+		x, ok = v.Int(i), true
+	case tables.Float64:
+		f := v.Float(i)
+		x, ok = int64(f), f == math.Trunc(f) && math.Abs(f) < 1<<63
+	case tables.String:
+		return parsed(v.Str(i), to)
+	}
+	switch to.Kind {
+	case tables.Timestamp:
+		if v.Kind() == tables.Date {
+			x *= 24 * 60 * 60 * 1_000_000
+		}
+		return x, ok && v.Kind() != tables.Bool && v.Kind() != tables.Float64
+	case tables.Bool:
+		return x, ok && (x == 0 || x == 1) && v.Kind() != tables.Timestamp && v.Kind() != tables.Date
+	}
+	shift := 64 - to.Bits
+	return x, ok && x<<shift>>shift == x && v.Kind() != tables.Timestamp && v.Kind() != tables.Date
+}
+
+// parsed is intAt for text.
+func parsed(text string, to tables.Type) (int64, bool) {
+	text = strings.TrimSpace(text)
+	switch to.Kind {
+	case tables.Timestamp:
+		t, err := taco.ParseTimes(text)
+		return t.First, err == nil && !strings.Contains(text, "/")
+	case tables.Bool:
+		x, err := strconv.ParseBool(text)
+		if x {
+			return 1, err == nil
+		}
+		return 0, err == nil
+	}
+	x, err := strconv.ParseInt(text, 10, int(to.Bits))
+	return x, err == nil
+}
+
+// saidOf returns the descriptions of columns in a taco:field_schema, so that a copy keeps them.
+func saidOf(fields json.RawMessage) map[string]string {
+	var levels map[string][][]any
+	if json.Unmarshal(fields, &levels) != nil {
+		return nil
+	}
+	said := map[string]string{}
+	for k := range taco2.MaxLevels {
+		for _, f := range levels[levelName(k)] {
+			if len(f) == 3 && f[2] != "" {
+				said[keyOf(k, fmt.Sprint(f[0]))] = fmt.Sprint(f[2])
+			}
+		}
+	}
+	return said
+}
+
+// descriptions are those of columns that the specification, its extensions and chaski define.
+var descriptions = map[string]string{
+	taco2.ColumnID:       "Name of the sample, unique among its siblings",
+	taco2.ColumnType:     "FILE for a sample with bytes, FOLDER for one with samples below it",
+	currentID:            "Number of the row in its level, from 0",
+	taco2.ColumnParent:   "Number of the row in the level above that this one lies below",
+	taco2.ColumnRelative: "Path below DATA/",
+
+	"stac:crs":          "CRS of the raster, such as EPSG:32620",
+	"stac:tensor_shape": "Bands, rows and columns of the raster",
+	"stac:geotransform": "Transform of GDAL, from columns and rows to the CRS",
+	"stac:centroid":     "Centre, in degrees of longitude and latitude (WKB)",
+	"stac:time_start":   "Start, in microseconds since 1970 (UTC)",
+	"stac:time_end":     "End, in microseconds since 1970 (UTC)",
+	"stac:time_middle":  "Middle of start and end, in microseconds since 1970 (UTC)",
+	"istac:crs":         "CRS of the geometry, such as EPSG:32620",
+	"istac:geometry":    "Outline, in the CRS (WKB)",
+	"istac:centroid":    "Centre, in degrees of longitude and latitude (WKB)",
+	"istac:time_start":  "Start, in microseconds since 1970 (UTC)",
+	"istac:time_end":    "End, in microseconds since 1970 (UTC)",
+	"istac:time_middle": "Middle of start and end, in microseconds since 1970 (UTC)",
+	"geotiff:stats": "Of each band: minimum, maximum, mean, standard deviation, percentage of valid pixels, " +
+		"percentiles 25, 50, 75, 95; or the share of each class",
+	"scaling:scale_factor": "Scale of GDAL: value = pixel * scale + offset",
+	"scaling:scale_offset": "Offset of GDAL: value = pixel * scale + offset",
+	"scaling:padding":      "Pixels of padding at each edge",
+	"taco:header":          "Header of a TACOTIFF",
+	"chaski:index":         "Chunk index of the raster",
+	"rumi:header":          "Header of the rumi file",
+	"majortom:code":        "Cell of the grid of MajorTOM",
+	"spatialgroup:code":    "Group of samples near each other",
+	"split":                "Part of the data set: train, validation, test",
+}
