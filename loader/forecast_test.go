@@ -401,7 +401,12 @@ func TestForecastOfArrays(t *testing.T) {
 	const n, h, w = 3, 40, 44
 	dir := t.TempDir()
 	all := allCubes(t)
-	all = append(all, writeCube(t, filepath.Join(dir, "wide"), "n b y x", 4, 3, 300, 280, [4]int{2, 1, 128, 128}))
+	wide := 300
+	if testing.Short() {
+		wide = 90
+	}
+	all = append(all, writeCube(t, filepath.Join(dir, "wide"), "n b y x", 4, 3, wide, wide-20,
+		[4]int{2, 1, wide * 3 / 7, wide * 3 / 7}))
 	points := filepath.Join(dir, "points")
 	writePoints(t, points, "y x", tiledb.Int32, -100, 400, labelsOf(1, h, w))
 	loose := 0
@@ -420,35 +425,8 @@ func TestForecastOfArrays(t *testing.T) {
 				if k.size[2] < 8 || k.size[3] < 8 {
 					continue
 				}
-				sp := k.spec(s, "")
-				if with != "" {
-					sp.Fields = append(sp.Fields, Field{Name: "p", Points: &spec.Points{Array: with, Most: 5}})
-				}
-				files := &source.Files{}
-				defer files.Close()
-				c := &meter{Opener: files}
-				e, err := Open(t.Context(), sp, Options{Workers: 1, Opener: c, Stages: &resources.Stages{}})
-				if err != nil {
-					t.Fatal(err)
-				}
-				defer e.Close()
-				fc, err := e.Forecast(t.Context(), dryrun.Options{})
-				if err != nil {
-					t.Fatal(err)
-				}
-				before := counted{requests: c.requests.Load(), bytes: c.bytes.Load()}
-				got, want := epochOf(t, e, c, LoaderOptions{}), countedOf(fc.Total)
-				got.requests, got.bytes, got.opens, want.opens = got.requests-before.requests,
-					got.bytes-before.bytes, 0, 0
-				if fc.Loose {
+				if forecastOfArray(t, k, s, with) {
 					loose++
-					if got.bytes > want.bytes || got.bytes == 0 {
-						t.Errorf("%q of %s %q: the run did %+v, the forecast was %+v", s.Kind, k.path, with, got, want)
-					}
-					continue
-				}
-				if got != want || !fc.Exact() || got.requests == 0 {
-					t.Errorf("%q of %s %q: the run did %+v, the forecast was %+v", s.Kind, k.path, with, got, want)
 				}
 			}
 		}
@@ -456,6 +434,38 @@ func TestForecastOfArrays(t *testing.T) {
 	if loose == 0 {
 		t.Error("nothing depended on coordinates")
 	}
+}
+
+// forecastOfArray compares the forecast of an array, with points if their array is not "", to a run. It reports whether
+// the forecast is loose.
+func forecastOfArray(t *testing.T, k *known, s Sampler, points string) bool {
+	sp := k.spec(s, "")
+	if points != "" {
+		sp.Fields = append(sp.Fields, Field{Name: "p", Points: &spec.Points{Array: points, Most: 5}})
+	}
+	files := &source.Files{}
+	defer files.Close()
+	c := &meter{Opener: files}
+	e, err := Open(t.Context(), sp, Options{Workers: 1, Opener: c, Stages: &resources.Stages{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	fc, err := e.Forecast(t.Context(), dryrun.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := counted{requests: c.requests.Load(), bytes: c.bytes.Load()}
+	got, want := epochOf(t, e, c, LoaderOptions{}), countedOf(fc.Total)
+	got.requests, got.bytes, got.opens, want.opens = got.requests-before.requests, got.bytes-before.bytes, 0, 0
+	same := got == want && fc.Exact() && got.requests > 0
+	if fc.Loose {
+		same = got.bytes <= want.bytes && got.bytes > 0
+	}
+	if !same {
+		t.Errorf("%q of %s %q: the run did %+v, the forecast was %+v", s.Kind, k.path, points, got, want)
+	}
+	return fc.Loose
 }
 
 // TestExplainedPoints: explain lists the points that every row reads, and none for a window without
