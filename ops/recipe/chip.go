@@ -5,6 +5,7 @@ import (
 	"context"
 	"hash/crc32"
 	"math"
+	"slices"
 	"strconv"
 	"time"
 
@@ -19,6 +20,7 @@ import (
 	"github.com/chaski-eo/chaski/rumi"
 	"github.com/chaski-eo/chaski/shuffle"
 	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/stats"
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/store/taco/build"
 	"github.com/chaski-eo/chaski/tiff"
@@ -30,17 +32,25 @@ const (
 	bad       // it cannot be read
 	misplaced // its rasters do not lie together
 	empty     // too much of it is nodata
+	duplicate // an earlier chip has its picture; the chip is there until it is taken
 )
 
 // chip is what was made of a window.
 type chip struct {
-	left   int    // kept, or why it is left out
-	why    error  // of a bad or misplaced sample
-	source string // its id in the source
-	row    int64  // of the source
-	split  string
-	lonlat [2]float64 // of the centre of the first field; NaN if it is not known
-	files  []file
+	left    int    // kept, or why it is left out
+	why     error  // of a bad or misplaced sample
+	source  string // its id in the source
+	row     int64  // of the source
+	split   string
+	lonlat  [2]float64 // of the centre of the first field; NaN if it is not known
+	files   []file
+	*judged // nil unless the recipe leaves out duplicates
+}
+
+// judged is what a chip has that may be left out when it is taken.
+type judged struct {
+	hash     uint64
+	measured []*stats.Field // its own statistics; nil if it was measured with others, or the recipe wants none
 }
 
 // file is the encoded raster of a field. Of an interrupted run it has no bytes.
@@ -94,16 +104,33 @@ func (m *maker) chip(ctx context.Context, i int64) (*chip, error) {
 		c.left = empty
 		return c, nil
 	}
+	return c, m.encode(ctx, b, c, windows)
+}
+
+// encode makes the files of a chip.
+func (m *maker) encode(ctx context.Context, b *loader.Batch, c *chip, windows []*origin) error {
 	t := <-m.tallies
 	defer func() { m.tallies <- t }()
+	if m.seen != nil {
+		// What may still be left out is not measured with the others.
+		all := t.fields
+		t.fields, c.judged = nil, &judged{}
+		defer func() { c.measured, t.fields = t.fields, all }()
+		first := slices.IndexFunc(m.recipe.Fields, func(f Field) bool { return f.Vector == nil })
+		pixels, valid, err := m.image(b, first)
+		if err != nil {
+			return err
+		}
+		c.hash = hashOf(pixels, valid)
+	}
 	for k := range m.recipe.Fields {
 		f, err := m.file(ctx, b, k, windows[k], t)
 		if err != nil {
-			return nil, fault.WithFile(err, windows[k].Asset.URI)
+			return fault.WithFile(err, windows[k].Asset.URI)
 		}
 		c.files = append(c.files, *f)
 	}
-	return c, nil
+	return nil
 }
 
 // isEmpty reports whether a field has more nodata than the recipe allows.

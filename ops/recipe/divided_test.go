@@ -182,7 +182,7 @@ func interrupt(t *testing.T, r *recipe.Recipe, out string, o recipe.Options, win
 		}
 	}
 	if _, err := recipe.Make(ctx, r, out, o); !errors.Is(err, context.Canceled) {
-		t.Fatal(err)
+		t.Fatalf("not interrupted: %v", err)
 	}
 }
 

@@ -70,11 +70,12 @@ func (o *Output) grown(path string) build.Form {
 // Result counts what was made.
 type Result struct {
 	build.Result
-	Windows   int64 // that the sampler gave: the samples, and those left out below
-	Bad       int64 // that could not be read
-	Misplaced int64 // whose rasters do not lie together
-	Empty     int64 // with too much nodata
-	First     error // the reason of the first bad or misplaced sample, or nil
+	Windows    int64 // that the sampler gave: the samples, and those left out below
+	Bad        int64 // that could not be read
+	Misplaced  int64 // whose rasters do not lie together
+	Empty      int64 // with too much nodata
+	Duplicates int64 // with the picture of an earlier one
+	First      error // the reason of the first bad or misplaced sample, or nil
 	// Report has the statistics of all chips, nil if the recipe wants none.
 	Report *stats.Report
 }
@@ -196,6 +197,7 @@ type maker struct {
 	metas   *lru.Cache[string, *tiff.Meta]
 	tallies chan *tally // as many as there are workers
 	table   table       // of the chips that were written
+	seen    *hashes     // of these chips; nil unless the recipe leaves out duplicates
 	ids     ids
 }
 
@@ -217,6 +219,9 @@ func open(ctx context.Context, r *Recipe, o Options) (_ *maker, err error) {
 		m.workers = procs.Workers()
 	}
 	m.ids.taken = map[string]int{}
+	if d := r.Quality.Duplicates; d != nil {
+		m.seen = newHashes(*d)
+	}
 	o.Loader.AllColumns = len(r.Columns) > 0 || r.Split != nil && r.Split.By == "column"
 	if m.engine, err = loader.Open(ctx, s, o.Loader); err != nil {
 		return nil, err
@@ -268,13 +273,16 @@ func (m *maker) windows(ctx context.Context, begin, end int64, use func(i int64,
 
 // LeftOut says for people how many windows have no chip, and why the first has none. It is "" if all have one.
 func (r *Result) LeftOut() string {
-	left := r.Bad + r.Misplaced + r.Empty
+	left := r.Bad + r.Misplaced + r.Empty + r.Duplicates
 	if left == 0 {
 		return ""
 	}
 	why := ""
+	if r.Duplicates > 0 {
+		why = fmt.Sprintf(", %d are duplicates", r.Duplicates)
+	}
 	if r.First != nil {
-		why = "; the first: " + fault.Line(r.First)
+		why += "; the first: " + fault.Line(r.First)
 	}
 	return fmt.Sprintf("%d of %d windows are left out: %d cannot be read, %d do not lie together, "+
 		"%d have too much nodata%s", left, r.Windows, r.Bad, r.Misplaced, r.Empty, why)
@@ -297,6 +305,9 @@ func (m *maker) finish(res *Result) (err error) {
 
 // take writes a chip, or counts why it is left out.
 func (m *maker) take(c *chip, put func(*build.Sample) error, res *Result) error {
+	if c.judged != nil && !m.seen.add(c.hash) {
+		c.left = duplicate
+	}
 	switch c.left {
 	case bad:
 		res.Bad++
@@ -304,6 +315,9 @@ func (m *maker) take(c *chip, put func(*build.Sample) error, res *Result) error 
 		res.Misplaced++
 	case empty:
 		res.Empty++
+		return nil
+	case duplicate:
+		res.Duplicates++
 		return nil
 	default:
 		s := &build.Sample{ID: m.ids.of(c, m.recipe)}
@@ -321,7 +335,7 @@ func (m *maker) take(c *chip, put func(*build.Sample) error, res *Result) error 
 			return err
 		}
 		m.table.add(c)
-		return nil
+		return m.measure(c)
 	}
 	if res.First == nil {
 		res.First = c.why

@@ -192,7 +192,7 @@ func (m *maker) join(ctx context.Context, p *Part, put func(*build.Sample) error
 	if err != nil {
 		return err
 	}
-	if want := *m.recipe.Statistics && m.table.len() > before; want != (len(states) > 0) {
+	if want := *m.recipe.Statistics && m.seen == nil && m.table.len() > before; want != (len(states) > 0) {
 		return damaged("statistics of %d fields for %d chips", len(states), m.table.len()-before)
 	}
 	if len(states) == 0 {
@@ -204,14 +204,8 @@ func (m *maker) join(ctx context.Context, p *Part, put func(*build.Sample) error
 	}
 	t := <-m.tallies
 	defer func() { m.tallies <- t }()
-	if t.fields == nil {
-		t.fields = fields
-		return nil
-	}
-	for k, f := range fields {
-		if err := t.fields[k].Merge(f); err != nil {
-			return damaged("statistics of field %d: %v", k, err)
-		}
+	if err := t.merge(fields); err != nil {
+		return damaged("statistics: %v", err)
 	}
 	return nil
 }
@@ -226,6 +220,9 @@ type partLine struct {
 	Split  []byte     `json:"split,omitempty"`
 	LonLat [2]uint64  `json:"lonlat"`
 	Files  []partFile `json:"files,omitempty"`
+	// Hash and Measured are of recipes that leave out duplicates, Measured as in partEnd, which then has none.
+	Hash     uint64   `json:"hash,omitempty"`
+	Measured [][]byte `json:"measured,omitempty"`
 }
 
 // partFile is facts. Its bytes follow the line.
@@ -267,11 +264,17 @@ func (c *chip) line() *partLine {
 		}
 		l.Files = append(l.Files, p)
 	}
+	if c.judged != nil {
+		l.Hash = c.hash
+		for _, f := range c.measured {
+			l.Measured = append(l.Measured, f.AppendState(nil))
+		}
+	}
 	return l
 }
 
 // chip returns the chip of a line, whose files have no bytes yet.
-func (l *partLine) chip() *chip {
+func (l *partLine) chip(r *Recipe) (*chip, error) {
 	c := &chip{left: l.Left, source: string(l.Source), row: l.Row, split: string(l.Split)}
 	if len(l.Why) > 0 {
 		c.why = errors.New(string(l.Why))
@@ -290,7 +293,16 @@ func (l *partLine) chip() *chip {
 		}
 		c.files = append(c.files, f)
 	}
-	return c
+	if r.Quality.Duplicates == nil || c.left != kept {
+		return c, nil
+	}
+	c.judged = &judged{hash: l.Hash}
+	if len(l.Measured) == 0 {
+		return c, nil
+	}
+	var err error
+	c.measured, err = stats.ParseStates(l.Measured)
+	return c, err
 }
 
 func bitsOf(values []float64) []uint64 {
@@ -335,7 +347,10 @@ func eachChip(p *Part, r *Recipe, each func(*chip) error) ([][]byte, error) {
 		if err := l.check(r); err != nil {
 			return nil, fmt.Errorf("window %d: %w", p.First+i, err)
 		}
-		c := l.chip()
+		c, err := l.chip(r)
+		if err != nil {
+			return nil, fmt.Errorf("window %d: %w", p.First+i, err)
+		}
 		for k := range c.files {
 			if err := in.file(&c.files[k]); err != nil {
 				return nil, err
@@ -372,6 +387,13 @@ func (l *partLine) check(r *Recipe) error {
 	}
 	if len(l.Files) != want {
 		return damaged("%d files, of %d fields", len(l.Files), want)
+	}
+	measured := 0
+	if r.Quality.Duplicates != nil && *r.Statistics {
+		measured = want
+	}
+	if len(l.Measured) != measured {
+		return damaged("statistics of %d fields of a chip, not %d", len(l.Measured), measured)
 	}
 	if s := r.Split; l.Left == kept && s != nil {
 		if _, is := s.Shares[string(l.Split)]; !is {

@@ -162,6 +162,9 @@ type Quality struct {
 	// Pairs is what becomes of samples whose rasters do not lie together on the ground: "error" (default; see
 	// BadSamples) or "drop".
 	Pairs string `yaml:"pairs"`
+	// Duplicates leaves out chips whose picture is that of an earlier one: the hashes of both, of 64 bits, differ in at
+	// most so many, from 0 to 11. The picture is of the first field of rasters. Default: all chips stay.
+	Duplicates *int `yaml:"duplicates"`
 }
 
 // maxBytes bounds a recipe. It is that of a spec of the loader.
@@ -388,6 +391,9 @@ func (f *Field) checkCodec() error {
 func (r *Recipe) checkQuality() error {
 	if m := r.Quality.MaxNoData; m != nil && !(*m >= 0 && *m <= 1) {
 		return fmt.Errorf("quality.max_nodata is %g: it must be from 0 to 1", *m)
+	}
+	if d := r.Quality.Duplicates; d != nil && (*d < 0 || *d > maxDistance) {
+		return fmt.Errorf("quality.duplicates is %d: it must be from 0 to %d bits", *d, maxDistance)
 	}
 	for _, name := range r.Quality.Fields {
 		i := slices.IndexFunc(r.Fields, func(f Field) bool { return f.Name == name })

@@ -57,6 +57,7 @@ type saved struct {
 	Split  string
 	LonLat [2]float64
 	Files  []facts
+	Hash   uint64
 }
 
 func (c *chip) saved() saved {
@@ -64,13 +65,20 @@ func (c *chip) saved() saved {
 	for i := range c.files {
 		s.Files = append(s.Files, c.files[i].facts)
 	}
+	if c.judged != nil {
+		s.Hash = c.hash
+	}
 	return s
 }
 
-func (s *saved) chip() *chip {
+// chip returns the chip, which is judged again if the recipe leaves out duplicates.
+func (s *saved) chip(judge bool) *chip {
 	c := &chip{left: s.Left, source: s.Source, row: s.Row, split: s.Split, lonlat: s.LonLat}
 	for i := range s.Files {
 		c.files = append(c.files, file{facts: s.Files[i]})
+	}
+	if judge && c.left == kept {
+		c.judged = &judged{hash: s.Hash}
 	}
 	return c
 }
@@ -244,7 +252,7 @@ func (m *maker) restore(w *work) error {
 func (m *maker) replay(w *work, put func(*build.Sample) error, res *Result) (next int64, err error) {
 	for _, n := range w.notes {
 		for i := range n.Chips {
-			c := n.Chips[i].chip()
+			c := n.Chips[i].chip(m.seen != nil)
 			if n.First != "" {
 				c.why = errors.New(n.First)
 			}

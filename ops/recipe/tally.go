@@ -61,6 +61,33 @@ func (t *tally) valid(line, valid []byte, size int) []byte {
 	return t.line
 }
 
+// measure adds the statistics of a chip that has its own.
+func (m *maker) measure(c *chip) error {
+	if c.judged == nil || c.measured == nil {
+		return nil
+	}
+	t := <-m.tallies
+	defer func() { m.tallies <- t }()
+	if err := t.merge(c.measured); err != nil {
+		return damaged("statistics of a chip: %v", err)
+	}
+	return nil
+}
+
+// merge adds the statistics of all fields, which it may keep.
+func (t *tally) merge(fields []*stats.Field) error {
+	if t.fields == nil {
+		t.fields = fields
+		return nil
+	}
+	for k, f := range fields {
+		if err := t.fields[k].Merge(f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // merged returns the statistics of all chips so far. No worker runs meanwhile.
 func (m *maker) merged() ([]*stats.Field, error) {
 	total := <-m.tallies
@@ -70,13 +97,8 @@ func (m *maker) merged() ([]*stats.Field, error) {
 		fields := t.fields
 		t.fields = nil
 		m.tallies <- t
-		if total.fields == nil {
-			total.fields, fields = fields, nil
-		}
-		for k, f := range fields {
-			if err := total.fields[k].Merge(f); err != nil {
-				return nil, err
-			}
+		if err := total.merge(fields); err != nil {
+			return nil, err
 		}
 	}
 	return total.fields, nil

@@ -63,8 +63,8 @@ rumi, rumi2, rumi3), graph, level, tile, max_cost and, for rumi3, unit, geozl an
 strict: false leaves out what the format cannot hold. Or it has vector: path, column, classes, all_touched and
 the other keys of chaski.Vector, for a mask of shapes.
 split.by is hash (of the source's ids), place (cells of cell degrees) or column. quality leaves out chips
-with more nodata than max_nodata, a share from 0 to 1, in any of its fields, and with pairs: drop samples
-whose rasters do not lie together. bad_samples is error (default) or skip. An unknown key is an error.
+with more nodata than max_nodata, a share from 0 to 1, in any of its fields, with pairs: drop samples whose
+rasters do not lie together, and with duplicates: BITS chips whose picture is that of an earlier one. bad_samples is error (default) or skip. An unknown key is an error.
 
 The loader reads the windows as for training. Pixels, nodata, masks, names of bands and CRS are kept, and
 each chip has the transform of its window. A chip of one field is a file, one of several fields a folder

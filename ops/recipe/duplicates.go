@@ -1,0 +1,101 @@
+package recipe
+
+import (
+	"math"
+	"math/bits"
+
+	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/ops/columns"
+)
+
+// A chip is a duplicate if its picture differs from that of an earlier chip, which stays, in at most
+// Quality.Duplicates bits of their hashes. Whoever takes the chips in order decides, so that it does not matter who
+// makes them: of a part, all chips are there for Merge.
+
+// maxDistance bounds Quality.Duplicates: one pair of 20 million random hashes differs in 11 bits or fewer, so that of a
+// million chips some would be left out that have nothing in common.
+const maxDistance = 11
+
+// The picture of a chip has hashRows by hashColumns cells. A bit of the hash says whether a cell is darker than its
+// neighbour to the right ("dHash"): noise and other brightness change few of them.
+const (
+	hashRows    = 8
+	hashColumns = 9
+)
+
+// hashOf returns the hash of an image, of which valid samples count. Sums and quotients alone are the same on every
+// processor.
+func hashOf(pixels *loader.Tensor, valid []byte) (h uint64) {
+	bands, height, width := int(pixels.Shape[1]), int(pixels.Shape[2]), int(pixels.Shape[3])
+	var sums, counts [hashRows * hashColumns]float64
+	size := pixels.DType.Size()
+	var line []float64
+	for b := range bands {
+		for y := range height {
+			at := (b*height + y) * width
+			line = columns.AppendValues(line[:0], pixels.Data[at*size:][:width*size], pixels.DType)
+			row := y * hashRows / height * hashColumns
+			for x, v := range line {
+				if valid[at+x] != 0 && !math.IsNaN(v) && !math.IsInf(v, 0) {
+					cell := row + x*hashColumns/width
+					sums[cell] += v
+					counts[cell]++
+				}
+			}
+		}
+	}
+	for y := range hashRows {
+		for x := range hashColumns - 1 {
+			left := y*hashColumns + x
+			h <<= 1
+			// The quotient of a cell without pixels is NaN, which is not less.
+			if sums[left]/counts[left] < sums[left+1]/counts[left+1] {
+				h |= 1
+			}
+		}
+	}
+	return h
+}
+
+// quarters are the parts of a hash, of 16 bits each, that tables are of.
+const quarters = 4
+
+// hashes finds hashes that are near each other. If two differ in n bits, one of their quarters differs in at most
+// n/quarters: only those hashes are compared that have a quarter so near. Of a million random ones these are 60 if n is
+// below 4, and 8,000 if it is 11. A hash takes 32 bytes, and up to twice as many while its lists grow: lists of the
+// numbers of hashes would take half, but a step in memory for each comparison. A million hashes take 9 s of a core if n
+// is 4 (BenchmarkHashes).
+type hashes struct {
+	within int
+	flips  []uint16                    // all bits by which a quarter may differ
+	by     [quarters][1 << 16][]uint64 // by the value of a quarter, the hashes that have it
+}
+
+func newHashes(within int) *hashes {
+	s := &hashes{within: within}
+	for v := range 1 << 16 {
+		if bits.OnesCount16(uint16(v)) <= within/quarters {
+			s.flips = append(s.flips, uint16(v))
+		}
+	}
+	return s
+}
+
+// add adds a hash, or reports false if one is near it.
+func (s *hashes) add(h uint64) bool {
+	for q := range quarters {
+		value := uint16(h >> (16 * q))
+		for _, flip := range s.flips {
+			for _, other := range s.by[q][value^flip] {
+				if bits.OnesCount64(other^h) <= s.within {
+					return false
+				}
+			}
+		}
+	}
+	for q := range quarters {
+		list := &s.by[q][uint16(h>>(16*q))]
+		*list = append(*list, h)
+	}
+	return true
+}
