@@ -126,8 +126,8 @@ func (c *check) row(ctx context.Context, r *pixels.Reader, d *dataset, row int64
 		return err == nil || fault.KindOf(err) != 0
 	}
 	draw := shuffle.Draw{Dataset: slices.Index(c.engine.leaves, d), Row: row}
-	for i := range d.rasters {
-		if !note(c.asset(ctx, r, d, &draw, i)) {
+	for i, f := range d.rasters {
+		if !rows.Lacks(d.table, f.TableColumn, row) && !note(c.asset(ctx, r, d, &draw, i)) {
 			return worst
 		}
 	}
@@ -141,7 +141,8 @@ func (c *check) row(ctx context.Context, r *pixels.Reader, d *dataset, row int64
 		return worst
 	}
 	if len(d.vectors) > 0 {
-		a, err := d.table.Asset(ctx, d.rasters[0].TableColumn, row)
+		_, lead := d.leads(row)
+		a, err := d.table.Asset(ctx, lead, row)
 		if err == nil {
 			err = d.checkVectors(ctx, &a)
 		}

@@ -389,23 +389,6 @@ func (d *dataset) digestSeries(s *shuffle.Series) {
 	}
 }
 
-// firstAssets returns the first assets of fields, by whose bands and types they are compiled.
-func (d *dataset) firstAssets(ctx context.Context, columns []int, policy string, rs []uint32) ([]catalog.Asset, error) {
-	j := d.extras.Joined
-	if j == nil {
-		return rows.FirstAssets(ctx, d.table, columns, policy, rs)
-	}
-	var out []catalog.Asset
-	for _, c := range columns {
-		a, err := j.FirstAsset(ctx, c, policy, rs)
-		if err != nil {
-			return nil, rows.InField(d.fields[c].Name, err)
-		}
-		out = append(out, a)
-	}
-	return out, nil
-}
-
 // compileFields opens the assets of the first sample, and compiles the fields for them.
 func (d *dataset) compileFields(ctx context.Context, policy string, rs []uint32) error {
 	var columns []int
@@ -420,7 +403,7 @@ func (d *dataset) compileFields(ctx context.Context, policy string, rs []uint32)
 		}
 		columns = append(columns, i)
 	}
-	assets, err := d.firstAssets(ctx, columns, policy, rs)
+	assets, err := rows.FirstOf(ctx, d.table, d.fields, columns, policy, rs)
 	if err != nil {
 		return err
 	}

@@ -133,6 +133,35 @@ func FirstAssets(ctx context.Context, t Table, columns []int, policy string, row
 	return nil, failed
 }
 
+// FirstOf returns FirstAssets of some fields of a spec by their numbers. Of several datasets in one table (Joined) each
+// field has the first of its own.
+func FirstOf(ctx context.Context, t Table, fields []spec.Field, columns []int, policy string, rows []uint32) (
+	[]catalog.Asset, error) {
+	j := t.Extras().Joined
+	if j == nil {
+		return FirstAssets(ctx, t, columns, policy, rows)
+	}
+	var out []catalog.Asset
+	for _, c := range columns {
+		a, err := j.FirstAsset(ctx, c, policy, rows)
+		if err != nil {
+			return nil, InField(fields[c].Name, err)
+		}
+		out = append(out, a)
+	}
+	return out, nil
+}
+
+// Lacks reports whether a row of a table is of a dataset that has no rasters of a field.
+func Lacks(t Table, field int, row int64) bool {
+	j := t.Extras().Joined
+	if j == nil {
+		return false
+	}
+	k, _ := j.Dataset(row)
+	return !j.Has(field, k)
+}
+
 // InField adds the field of the spec to an error.
 func InField(name string, err error) error {
 	if fault.KindOf(err) != 0 {

@@ -145,7 +145,7 @@ func measure(
 // bands of the first sample that can be read. It also sets remote and rasters.
 func (p *pass) fields(ctx context.Context, selected []uint32) ([]*stats.Field, error) {
 	var out []*stats.Field
-	first, err := rows.FirstAssets(ctx, p.table, p.columns, p.spec.BadSamples, selected)
+	first, err := rows.FirstOf(ctx, p.table, p.spec.Fields, p.columns, p.spec.BadSamples, selected)
 	if err != nil {
 		return nil, err
 	}
@@ -203,6 +203,9 @@ func (p *pass) read(
 ) error {
 	var all []catalog.Asset // of the field
 	for k, from := range p.rasters {
+		if rows.Lacks(p.table, from.field, row) {
+			continue
+		}
 		if from.part == 0 {
 			a, err := p.table.Asset(ctx, from.field, row)
 			if err != nil {

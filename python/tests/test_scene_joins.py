@@ -164,6 +164,38 @@ def test_resume_and_plan(folders: dict[str, Path], binary: str, tmp_path: Path) 
         assert {a["field"] for a in row["assets"]} == {"image", "label"}
 
 
+def test_statistics_and_quarantine(folders: dict[str, Path], binary: str, tmp_path: Path) -> None:
+    """Each field is measured and checked in the scenes of its own dataset."""
+    labels = tmp_path / "labels"
+    labels.mkdir()
+    for path in folders["label"].glob("*.tif"):
+        (labels / path.name).write_bytes(path.read_bytes())
+    arguments: Any = dict(batch_size=4, window=chaski.GeoWindow(SIDE * 10, 10, per_epoch=4))
+    with chaski.load(joined(folders | {"label": labels}, "any"), **arguments) as loader:
+        (tmp_path / "spec.json").write_text(json.dumps(loader.spec))
+
+    def run(command: str) -> Any:
+        arguments = [binary, command, str(tmp_path / "spec.json")]
+        arguments += ["--json"] if command == "quarantine" else []
+        return json.loads(subprocess.check_output(arguments))
+
+    measured = run("stats")["fields"]
+    for kind, folder in (("image", folders["image"]), ("label", labels)):
+        pixels = []
+        for path in folder.glob("*.tif"):
+            with rasterio.open(path) as d:
+                pixels.append(d.read().ravel())
+        band, all_ = measured[kind]["bands"][0], np.concatenate(pixels).astype(float)
+        assert (band["count"], band["min"], band["max"]) == (all_.size, all_.min(), all_.max())
+        assert band["mean"] == pytest.approx(all_.mean())
+    found = run("quarantine")
+    assert (found["checked"], found["found"]) == (4, 0)
+    data = (labels / "q.tif").read_bytes()
+    (labels / "q.tif").write_bytes(data[:-100])
+    found = run("quarantine")
+    assert (found["checked"], found["found"]) == (4, 1) and "q.tif" in json.dumps(found["bad"])
+
+
 def test_rules_for_the_first_dataset(folders: dict[str, Path], tmp_path: Path) -> None:
     """Conditions are for the first dataset; columns of the others are null in its rows."""
     rows = "\n".join(f"{folders['image'] / n}.tif,{i}" for i, n in enumerate("ab"))

@@ -236,6 +236,9 @@ func printAsset(w io.Writer, a *dryrun.Asset) {
 	if a.Part != "" {
 		name += ", " + a.Part
 	}
+	if a.Step > 0 {
+		name += fmt.Sprintf(", step %d", a.Step)
+	}
 	if a.Overview != nil {
 		name += fmt.Sprintf(", overview %d", *a.Overview)
 	}
