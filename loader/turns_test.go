@@ -112,3 +112,42 @@ func testClientsThatReleaseNothing(t *testing.T) {
 		t.Errorf("%d bytes are charged at the end, %d after opening", n, opened)
 	}
 }
+
+// TestBatchesAreUrgent: of two places that other work has, a batch gets one before other work that has waited longer.
+func TestBatchesAreUrgent(t *testing.T) { synctest.Test(t, testBatchesAreUrgent) }
+
+func testBatchesAreUrgent(t *testing.T) {
+	all := turns.New(2, 2)
+	for range 2 {
+		if !all.Try("a") {
+			t.Fatal("no turn")
+		}
+	}
+	e, err := Open(t.Context(), Spec{Source: "../testdata/demo", BatchSize: 1}, Options{Turns: all, Workers: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	stop, got := make(chan struct{}), make(chan error, 1)
+	go func() { got <- all.Take(t.Context(), stop, "b") }()
+	synctest.Wait()
+	ctx := resources.WithTurn(t.Context(), resources.Turn{Client: "trainer"})
+	p := e.Start(ctx, shuffle.StepTicket(0, 0, 1, 0, 1), false)
+	synctest.Wait()
+	if all.Waiting() != 2 {
+		t.Errorf("%d wait for a turn, want 2", all.Waiting())
+	}
+	all.Leave("a")
+	synctest.Wait()
+	select {
+	case <-p.done:
+	default:
+		t.Error("the batch waits behind other work")
+		close(stop)
+		all.Leave("a")
+	}
+	wait(t, p).Release()
+	if err := <-got; err == nil {
+		all.Leave("b")
+	}
+}

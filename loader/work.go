@@ -345,6 +345,7 @@ func endReader(r *pixels.Reader) {
 func (e *Engine) newReader() *pixels.Reader {
 	r := pixels.NewReader(e.options)
 	r.SetClock(e.options.Stages.Clock())
+	r.Slot.Urgent() // somebody waits for the batch
 	return r
 }
 

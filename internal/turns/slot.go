@@ -18,11 +18,12 @@ const long = 50 * Slice
 // Slot is the place of one goroutine that computes. It has a place from a Tick until Rest. nil, the slot of a nil
 // *Turns, bounds nothing. It is safe for concurrent use, but then the goroutines share its place.
 type Slot struct {
-	turns *Turns
-	ticks atomic.Uint64
-	away  atomic.Bool // unstick has given the place to others; set with the lock of turns
-	seen  uint64      // ticks when unstick looked; needs the lock of turns
-	outer *Slot       // see Within; nil for none
+	turns  *Turns
+	urgent bool // see Urgent
+	ticks  atomic.Uint64
+	away   atomic.Bool // unstick has given the place to others; set with the lock of turns
+	seen   uint64      // ticks when unstick looked; needs the lock of turns
+	outer  *Slot       // see Within; nil for none
 
 	mu   sync.Mutex
 	key  any
@@ -39,6 +40,14 @@ func (t *Turns) Slot(key any) *Slot {
 		return nil
 	}
 	return &Slot{turns: t, key: key}
+}
+
+// Urgent returns s, whose work is urgent from now on: see the package's comment. It must not have a place yet.
+func (s *Slot) Urgent() *Slot {
+	if s != nil {
+		s.urgent = true
+	}
+	return s
 }
 
 // Within returns s, which from now on has a place only while outer has one, of other turns: Tick of s waits for both
@@ -71,7 +80,7 @@ func (s *Slot) Beside() *Slot {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return &Slot{turns: s.turns, key: s.key, also: s.also, outer: s.outer}
+	return &Slot{turns: s.turns, urgent: s.urgent, key: s.key, also: s.also, outer: s.outer}
 }
 
 // Tick comes before each piece of work. It waits for a place if there is none, and passes the place on if others should

@@ -3,6 +3,10 @@
 // A place goes to the client that has used the fewest so far, in seconds of places, among those that wait. So a client
 // gets its part whatever it asks for: many requests, long ones, or datasets. What it did not use while it was away is
 // not saved for it.
+//
+// Some work is urgent, such as batches, for which trainers wait one after the other. While urgent work waits, all
+// other work has at most half of the places, and at least one. What a client has used is counted for both kinds
+// apart: a client whose urgent work gets more than its part would otherwise get nothing for its other work.
 package turns
 
 import (
@@ -30,23 +34,32 @@ type Turns struct {
 
 	mu     sync.Mutex
 	free   int
-	seats  map[any]*seat   // of clients with a place, or waiting for one, or with a debt
-	queue  list.List       // of *seat: those that wait and may have a place; who had one last comes last
-	clock  time.Duration   // what the last client that got a place had used: others do not begin below it
+	urgent line
+	other  line
 	most   time.Duration   // what the client that has used most has used: see lag
-	purge  int             // seats at which those without a debt are forgotten
 	slots  map[*Slot]*seat // with a place, and who pays for it
 	looked time.Time       // when unstick looked at slots
 }
 
-// seat is what one client has.
+// line is work of one kind: urgent or not.
+type line struct {
+	seats map[any]*seat // of clients with a place, or waiting for one, or with a debt
+	queue list.List     // of *seat: those that wait and may have a place; who had one last comes last
+	clock time.Duration // what the last client that got a place had used: others do not begin below it
+	purge int           // seats at which those without a debt are forgotten
+	held  int           // places
+	asked int           // requests that wait
+}
+
+// seat is what one client has of one line.
 type seat struct {
 	key     any
+	line    *line
 	held    int
 	used    time.Duration // places times time, until since
 	since   time.Time
 	waiters []*waiter
-	turn    *list.Element // in Turns.queue, or nil
+	turn    *list.Element // in line.queue, or nil
 }
 
 // waiter is a request for a place.
@@ -70,7 +83,22 @@ const forgiven = time.Second
 
 // New returns n places, of which one client may have each.
 func New(n, each int) *Turns {
-	return &Turns{all: n, each: each, free: n, seats: map[any]*seat{}, slots: map[*Slot]*seat{}, purge: fewSeats}
+	t := &Turns{all: n, each: each, free: n, slots: map[*Slot]*seat{}}
+	for _, l := range []*line{&t.urgent, &t.other} {
+		l.seats, l.purge = map[any]*seat{}, fewSeats
+	}
+	return t
+}
+
+// half returns how many places work that is not urgent has at most while urgent work waits.
+func (t *Turns) half() int { return max(1, t.all/2) }
+
+// lineOf returns the line of a slot, or of a request without one.
+func (t *Turns) lineOf(s *Slot) *line {
+	if s != nil && s.urgent {
+		return &t.urgent
+	}
+	return &t.other
 }
 
 // stuckFor is longer than any piece of work between two Ticks: decoding a chunk of 64 MiB takes half a second.
@@ -91,15 +119,16 @@ func (t *Turns) Try(key any) bool { return t.try(key, nil) }
 func (t *Turns) try(key any, to *Slot) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.free == 0 || t.queue.Len() > 0 {
+	if t.free == 0 || t.urgent.queue.Len() > 0 || t.other.queue.Len() > 0 {
 		return false
 	}
-	s := t.of(key)
+	l := t.lineOf(to)
+	s := t.of(l, key)
 	if s.held >= t.each {
 		return false
 	}
 	t.hold(s, to, time.Now())
-	t.clock = max(t.clock, s.used)
+	l.clock = max(l.clock, s.used)
 	return true
 }
 
@@ -117,8 +146,7 @@ func (t *Turns) Take(ctx context.Context, stop <-chan struct{}, key any, also ..
 // take is Take after Try. to is the slot for which the place is, or nil.
 func (t *Turns) take(ctx context.Context, stop <-chan struct{}, key any, to *Slot, also []any) (err error) {
 	t.mu.Lock()
-	w := t.ask(key, also)
-	w.slot = to
+	w := t.ask(key, to, also)
 	t.grant() // a place may have become free since Try
 	t.mu.Unlock()
 	if err = t.wait(ctx, stop, w); err == nil {
@@ -186,7 +214,7 @@ func (t *Turns) unstick() {
 func (t *Turns) Leave(key any) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.giveBack(t.seats[key])
+	t.giveBack(t.other.seats[key])
 }
 
 // Wanted reports whether a request waits.
@@ -214,7 +242,8 @@ func (t *Turns) leave(s *Slot) {
 }
 
 // passOn gives the place of a slot to a client that waits and has used less, if there is one, and after a long time
-// also to one that has used as much, such as another goroutine of its own client.
+// also to one that has used as much, such as another goroutine of its own client. If urgent work waits, and the slot is
+// one too many that is not, it gives the place to that, whoever has used less.
 func (t *Turns) passOn(s *Slot, long bool) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -225,8 +254,16 @@ func (t *Turns) passOn(s *Slot, long bool) bool {
 	}
 	now := time.Now()
 	t.advance(mine, now)
-	next := t.next(now)
-	if next == nil || next.used > mine.used || next.used == mine.used && !long {
+	others := t.other.held // without this slot
+	if !s.urgent {
+		others--
+	}
+	urgent := others >= t.half() && (s.urgent || t.urgent.queue.Len() > 0)
+	next := t.next(now, urgent)
+	if next == nil {
+		return false
+	}
+	if must := urgent && !s.urgent; !must && (next.used > mine.used || next.used == mine.used && !long) {
 		return false
 	}
 	delete(t.slots, s)
@@ -234,15 +271,18 @@ func (t *Turns) passOn(s *Slot, long bool) bool {
 	return true
 }
 
-// of returns the seat of a client. It needs the lock.
-func (t *Turns) of(key any) *seat {
-	s := t.seats[key]
+// of returns the seat of a client in a line. It needs the lock.
+func (t *Turns) of(l *line, key any) *seat {
+	s := l.seats[key]
 	if s == nil {
-		s = &seat{key: key}
-		t.seats[key] = s
+		s = &seat{key: key, line: l}
+		l.seats[key] = s
+	}
+	if l.held == 0 && l.asked == 0 { // its clock has stood still
+		l.clock = max(l.clock, t.urgent.clock, t.other.clock)
 	}
 	if s.held == 0 && len(s.waiters) == 0 {
-		s.used = max(s.used, t.clock)
+		s.used = max(s.used, l.clock)
 	}
 	return s
 }
@@ -259,6 +299,7 @@ func (t *Turns) advance(s *seat, now time.Time) {
 func (t *Turns) hold(s *seat, to *Slot, now time.Time) {
 	t.advance(s, now)
 	s.held++
+	s.line.held++
 	t.free--
 	if to != nil {
 		to.seen = 0 // it has ticked at least once
@@ -270,21 +311,24 @@ func (t *Turns) hold(s *seat, to *Slot, now time.Time) {
 func (t *Turns) giveBack(s *seat) {
 	t.advance(s, time.Now())
 	s.held--
+	s.line.held--
 	t.free++
 	t.enqueue(s)
 	t.grant()
 	t.end(s)
 }
 
-// ask adds a request. It needs the lock.
-func (t *Turns) ask(key any, also []any) *waiter {
-	w := &waiter{by: t.of(key), ready: make(chan struct{})}
+// ask adds a request for a slot, or nil. It needs the lock.
+func (t *Turns) ask(key any, to *Slot, also []any) *waiter {
+	l := t.lineOf(to)
+	w := &waiter{by: t.of(l, key), slot: to, ready: make(chan struct{})}
 	w.by.waiters = append(w.by.waiters, w)
 	for _, k := range also {
 		if k != key {
-			w.also = append(w.also, t.of(k))
+			w.also = append(w.also, t.of(l, k))
 		}
 	}
+	l.asked++
 	for _, s := range w.also {
 		s.waiters = append(s.waiters, w)
 		t.enqueue(s)
@@ -297,6 +341,7 @@ func (t *Turns) ask(key any, also []any) *waiter {
 // forget removes a request. It needs the lock.
 func (t *Turns) forget(w *waiter) {
 	t.waiting.Add(-1)
+	w.by.line.asked--
 	drop := func(s *seat) {
 		i := slices.Index(s.waiters, w) // 0, unless it gives up
 		s.waiters = slices.Delete(s.waiters, i, i+1)
@@ -311,26 +356,35 @@ func (t *Turns) forget(w *waiter) {
 
 // grant hands out free places. It needs the lock.
 func (t *Turns) grant() {
-	for t.free > 0 && t.queue.Len() > 0 {
+	for t.free > 0 {
 		now := time.Now()
-		s := t.next(now)
+		s := t.next(now, t.urgent.queue.Len() > 0 && t.other.held >= t.half())
+		if s == nil {
+			return
+		}
 		w := s.waiters[0]
-		t.queue.Remove(s.turn) // to the end, if it may have more
+		s.line.queue.Remove(s.turn) // to the end, if it may have more
 		s.turn = nil
 		t.hold(w.by, w.slot, now)
-		t.clock = max(t.clock, s.used) // not of w.by, which may have used much more than those who wait
+		s.line.clock = max(s.line.clock, s.used) // not of w.by, which may have used much more than those who wait
 		t.forget(w)
 		t.enqueue(s)
 		close(w.ready)
 	}
 }
 
-// next returns who gets the next place, or nil if nobody waits. It needs the lock.
-func (t *Turns) next(now time.Time) (least *seat) {
-	for e := t.queue.Front(); e != nil; e = e.Next() {
-		s := e.Value.(*seat)
-		if t.advance(s, now); least == nil || s.used < least.used {
-			least = s
+// next returns who gets the next place, or nil if nobody waits. With urgent, only urgent work counts. It needs the
+// lock.
+func (t *Turns) next(now time.Time, urgent bool) (least *seat) {
+	for _, l := range []*line{&t.urgent, &t.other} {
+		for e := l.queue.Front(); e != nil; e = e.Next() {
+			s := e.Value.(*seat)
+			if t.advance(s, now); least == nil || s.used < least.used {
+				least = s
+			}
+		}
+		if urgent {
+			break
 		}
 	}
 	return least
@@ -340,9 +394,9 @@ func (t *Turns) next(now time.Time) (least *seat) {
 func (t *Turns) enqueue(s *seat) {
 	switch may := len(s.waiters) > 0 && s.held < t.each; {
 	case may && s.turn == nil:
-		s.turn = t.queue.PushBack(s)
+		s.turn = s.line.queue.PushBack(s)
 	case !may && s.turn != nil:
-		t.queue.Remove(s.turn)
+		s.line.queue.Remove(s.turn)
 		s.turn = nil
 	}
 }
@@ -353,21 +407,25 @@ func (t *Turns) end(s *seat) {
 	if s.held > 0 || len(s.waiters) > 0 {
 		return
 	}
-	if t.free == t.all && t.queue.Len() == 0 && t.waiting.Load() == 0 {
-		clear(t.seats) // nobody is there to whom anything would be owed
-		t.clock, t.most, t.purge = 0, 0, fewSeats
+	if t.free == t.all && t.waiting.Load() == 0 {
+		t.most = 0 // nobody is there to whom anything would be owed
+		for _, l := range []*line{&t.urgent, &t.other} {
+			clear(l.seats)
+			l.clock, l.purge = 0, fewSeats
+		}
 		return
 	}
-	if s.used <= t.clock {
-		delete(t.seats, s.key)
+	l := s.line
+	if s.used <= l.clock {
+		delete(l.seats, s.key)
 	}
-	if len(t.seats) >= t.purge {
+	if len(l.seats) >= l.purge {
 		now := time.Now()
-		for k, s := range t.seats {
-			if s.held == 0 && len(s.waiters) == 0 && (s.used <= t.clock || now.Sub(s.since) > forgiven) {
-				delete(t.seats, k)
+		for k, s := range l.seats {
+			if s.held == 0 && len(s.waiters) == 0 && (s.used <= l.clock || now.Sub(s.since) > forgiven) {
+				delete(l.seats, k)
 			}
 		}
-		t.purge = max(fewSeats, 2*len(t.seats))
+		l.purge = max(fewSeats, 2*len(l.seats))
 	}
 }

@@ -14,7 +14,12 @@ import (
 
 // left reports whether something is left of clients that are gone.
 func left(p *Turns) bool {
-	return len(p.seats) != 0 || p.Taken() != 0 || p.waiting.Load() != 0 || p.queue.Len() != 0
+	for _, l := range []*line{&p.urgent, &p.other} {
+		if len(l.seats) != 0 || l.queue.Len() != 0 || l.held != 0 || l.asked != 0 {
+			return true
+		}
+	}
+	return p.Taken() != 0 || p.waiting.Load() != 0
 }
 
 // TestPlacesInTurn: a client with many requests and one with few get places in turn, no client has more than each, and
@@ -56,7 +61,7 @@ func TestPlacesInTurn(t *testing.T) {
 			t.Errorf("places went to %s", order)
 		}
 		if left(p) {
-			t.Errorf("left: %d clients, %d places, %d requests", len(p.seats), p.Taken(), p.waiting.Load())
+			t.Errorf("left: %d clients, %d places, %d requests", len(p.other.seats), p.Taken(), p.waiting.Load())
 		}
 	})
 }
@@ -97,7 +102,7 @@ func TestPlacesAreNeverTooMany(t *testing.T) {
 			}
 			group.Wait()
 			if left(p) {
-				t.Errorf("left: %d clients, %d places, %d requests", len(p.seats), p.Taken(), p.waiting.Load())
+				t.Errorf("left: %d clients, %d places, %d requests", len(p.other.seats), p.Taken(), p.waiting.Load())
 			}
 		})
 	}
@@ -125,8 +130,12 @@ func worker(t *testing.T, p *Turns, who string, each time.Duration, stop chan st
 
 // ticking does pieces of work for a client, in a slot of its own, until stop is closed.
 func ticking(t *testing.T, p *Turns, who string, stop chan struct{}, piece func()) func() {
+	return slotted(t, p.Slot(who), stop, piece)
+}
+
+// slotted does pieces of work in a slot, until stop is closed.
+func slotted(t *testing.T, s *Slot, stop chan struct{}, piece func()) func() {
 	return func() {
-		s := p.Slot(who)
 		defer s.Rest()
 		for {
 			select {
@@ -244,7 +253,7 @@ func TestWhoWaitsBehindAnother(t *testing.T) {
 		p.Leave("other")
 		hold("modest", 0)
 		if left(p) {
-			t.Errorf("left: %d clients, %d places, %d requests", len(p.seats), p.Taken(), p.Waiting())
+			t.Errorf("left: %d clients, %d places, %d requests", len(p.other.seats), p.Taken(), p.Waiting())
 		}
 	})
 }
@@ -406,7 +415,7 @@ func TestManyClientsLeaveNothing(t *testing.T) {
 			}
 			time.Sleep(100 * time.Millisecond)
 			p.Leave(i)
-			if n := len(p.seats); n > 2*fewSeats+2 {
+			if n := len(p.other.seats); n > 2*fewSeats+2 {
 				t.Fatalf("%d clients are remembered", n)
 			}
 		}
@@ -453,7 +462,7 @@ func TestSlot(t *testing.T) {
 		}
 		<-got
 		s.For("c", nil) // somebody else pays from now on
-		if err := s.Tick(t.Context()); err != nil || p.seats["c"] == nil || p.seats["c"].held != 1 {
+		if err := s.Tick(t.Context()); err != nil || p.other.seats["c"] == nil || p.other.seats["c"].held != 1 {
 			t.Errorf("c does not have the place: %v", err)
 		}
 		s.Rest()
@@ -463,7 +472,7 @@ func TestSlot(t *testing.T) {
 			t.Error("a context that is over gets a place")
 		}
 		b := s.Beside()
-		if b.Tick(t.Context()) != nil || p.seats["c"].held != 1 {
+		if b.Tick(t.Context()) != nil || p.other.seats["c"].held != 1 {
 			t.Error("a slot beside another one has no place of its client")
 		}
 		b.Rest()
