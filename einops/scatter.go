@@ -133,6 +133,13 @@ func (j *job) turned(b, y loop, base, first int) (nodata int) {
 // box converts all rows. base is the offset of the tensor's first element, first the index of the block's
 // first sample.
 func (j *job) box(b, y loop, base, first int) (nodata int) {
+	if stride, same := y.axis.stride(); same && j.whole() && (b.n == 1 || b.outside(&y)) {
+		for kb := range b.n {
+			off := base + b.axis.offset(b.first+kb) + y.first*stride
+			j.copyRows(off, stride, first+kb*b.stride, y.stride, y.n)
+		}
+		return 0
+	}
 	if b.outside(&y) {
 		for kb := range b.n {
 			a, c := j.cv.band(b.first + kb)
@@ -251,6 +258,23 @@ func (j *job) row(off, src int, a, c float32) (nodata int) {
 		done += n
 	}
 	return nodata
+}
+
+// whole reports whether rows are copied as they are. The cases of row are 2 to 3 % of the time of reading tiles of 128
+// pixels, whose rows have 256 bytes.
+func (j *job) whole() bool {
+	return j.cv.copies && !j.cv.noData && j.dst.Mask == nil && j.strideX == 1 && j.runs.constant() && j.runs.stride == 1
+}
+
+// copyRows copies rows from index src of the block to offset off of the tensor. The strides are in samples.
+func (j *job) copyRows(off, stride, src, step, rows int) {
+	size := j.cv.toSize
+	n, to, from := j.w*size, (off+j.x0)*size, src*size
+	for range rows {
+		copy(j.dst.Data[to:to+n], j.src[from:from+n])
+		to += stride * size
+		from += step * size
+	}
 }
 
 // limit cuts a run to the length of valid, if valid is used.

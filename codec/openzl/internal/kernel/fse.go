@@ -202,6 +202,9 @@ func (f *FSETable) decode2(dst []byte, r *backBits, s *[4]uint64) int {
 func FSECounts(norm []int16, src []byte) (symbols, size int, ok bool) {
 	pos := 0
 	peek := func() uint32 { // the next 25 bits at least, zero past the end
+		if p := pos >> 3; p+4 <= len(src) {
+			return binary.LittleEndian.Uint32(src[p:]) >> (pos & 7)
+		}
 		var w uint64
 		for i := range 4 {
 			if p := pos>>3 + i; p < len(src) {
