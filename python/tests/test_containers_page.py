@@ -32,7 +32,7 @@ def data(tmp_path, monkeypatch) -> Path:
 def test_blocks(data, binary):
     calls = []
     names = {"step": lambda *tensors: calls.append([len(t) for t in tensors])}
-    assert len(BLOCKS) == 5
+    assert len(BLOCKS) == 6
     exec(BLOCKS[0], names)
     assert calls and all(sizes == [4, 4, 4] for sizes in calls)
     calls.clear()
@@ -46,6 +46,8 @@ def test_blocks(data, binary):
     exec(BLOCKS[3], names)
     assert names["table"].column_names == ["id", "rank", "cloud_cover"]
     assert names["frame"]["n"].tolist() == [4, 4, 4]
+    exec(BLOCKS[4], names)
+    assert names["few"].read("a").read("note").bytes() == b"bytes"
 
 
 def test_training_over_a_network(data, binary):
@@ -53,7 +55,7 @@ def test_training_over_a_network(data, binary):
     calls = []
     names = {"chaski": chaski, "step": lambda t: calls.append(t.shape)}
     with web(ROOT / "testdata/containers/taco-v1") as (url, asked):
-        exec(BLOCKS[4].replace("https://data.example.org", url), names)
+        exec(BLOCKS[5].replace("https://data.example.org", url), names)
     assert calls == [(4, 4, 32, 32)] * 4 + [(1, 32, 32)]
     assert asked
 
@@ -73,7 +75,7 @@ def test_example(data, binary, forks, tmp_path):
 
 
 def test_commands(data, binary):
-    assert len(COMMANDS) == 30
+    assert len(COMMANDS) == 31
     for text, name in re.findall(r"^echo '([^']*)' > (\S+)$", PAGE, re.MULTILINE):
         (data / name).write_text(text + "\n")
     (data / "tiles").mkdir()

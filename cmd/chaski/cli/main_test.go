@@ -483,6 +483,7 @@ func workplace(t *testing.T) string {
 			"assets": {"B04": {"href": "first.tif"}, "B08": {"href": "second.tif"}}}]}`),
 		"labels.csv": []byte("id,label\na,1\nb,2\nc,3\n"),
 		"years.csv":  []byte("id,year\n1,2024\n"),
+		"files.csv":  []byte("id,path,year\na,years.csv,2024\n"),
 		"spec.json": []byte(`{"version": 1, "source": "chips", "batch_size": 2, "shuffle": true, "seed": 5,
 			"fields": [], "sampler": {"kind": ""}, "bad_samples": "skip"}`),
 	} {

@@ -19,6 +19,7 @@ from chaski._access import Token, tls
 from chaski._assemble import Batch, Ragged, polygons
 from chaski._loader import BadRows, Loader, connect, load
 from chaski._options import Engine
+from chaski._pack import pack
 from chaski._paste import GroundGrid, paste
 from chaski._payload import BadRow, SampleRef
 from chaski._proto.arguments import (
@@ -118,6 +119,7 @@ __all__ = [
     "load",
     "jobs",
     "order",
+    "pack",
     "paste",
     "polygons",
     "read",

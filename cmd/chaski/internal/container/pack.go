@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -13,8 +15,11 @@ import (
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/flags"
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/open"
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/pathname"
+	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/store/taco"
 	"github.com/chaski-eo/chaski/store/taco/build"
+	"github.com/chaski-eo/chaski/tables"
 )
 
 type packFlags struct {
@@ -37,7 +42,7 @@ const newestID = "id"
 func NewPack(env console.Env) *cobra.Command {
 	var f packFlags
 	cmd := &cobra.Command{
-		Use:   "pack -o OUT [flags] DIR | CONTAINER...",
+		Use:   "pack -o OUT [flags] DIR | TABLE | CONTAINER...",
 		Short: "Write a container: TACO 2, an index of several, a TACO 0.2 or a Tortilla",
 		Long: `Write a TACO 2 container, as a ZIP (OUT ends in .tacozip or .zip) or as a folder.
 
@@ -45,6 +50,10 @@ Of a directory, each file becomes a sample with the file's name as its id, and e
 of samples. Samples at the top must have the same files below them. --collection is needed: a YAML or JSON
 file with id, dataset_version, description, licenses, providers and tasks. An older OUT that lies in the
 directory is left out.
+
+Of a table (Parquet, CSV or TSV), each row becomes a sample: its column id has the ids from level 0 down, such
+as tile_00/img.tif, and path the file, relative to the table. A row without a path is a folder. The other
+columns become columns of the samples; at a level where all of their values are null they are left out.
 
 Of containers, the samples are copied with all that lies below them and all their columns: from a ZIP to a
 folder and back, of several containers into one, from a Tortilla or a TACO 0.2 to version 2 (see 'chaski taco
@@ -76,6 +85,7 @@ OUT is complete or absent, also after a kill. A ZIP replaces an older one; a fol
 		Example: `  chaski pack -o masks.tacozip --collection about.json masks/
   chaski pack -o masks.tacozip --collection about.json --metadata years.csv masks/
   chaski pack -o masks.tacozip --collection about.json --columns stac,stats,index masks/
+  chaski pack -o listed.tacozip --collection about.json files.csv
   chaski pack -o folder data.tacozip
   chaski pack -o low.tacozip --where "score < 0.5" data.tacozip
   chaski pack -o high.tacozip --where "score >= 0.5" data.tacozip
@@ -83,7 +93,7 @@ OUT is complete or absent, also after a kill. A ZIP replaces an older one; a fol
   chaski pack -o old.taco --form taco-plain --collection about.json all.tacozip
   chaski pack -o parts/ --part-size 4GB all.tacozip
   chaski pack -o parts/.tacocat parts/`,
-		Args: console.AtLeastOne("DIR or CONTAINER"),
+		Args: console.AtLeastOne("DIR, TABLE or CONTAINER"),
 		RunE: func(cmd *cobra.Command, paths []string) error { return f.warn(env, f.run(cmd.Context(), env, paths)) },
 	}
 	fl := cmd.Flags()
@@ -164,6 +174,9 @@ func (f *packFlags) write(ctx context.Context, paths []string, o build.Options) 
 	if st, err := os.Stat(paths[0]); err == nil && st.IsDir() && !taco.Is(ctx, o.Opener, paths[0]) {
 		return f.directory(ctx, paths, o)
 	}
+	if isTable(paths[0]) {
+		return f.table(ctx, paths, o)
+	}
 	filter, err := f.TacoFilter()
 	if err != nil {
 		return nil, err
@@ -226,13 +239,79 @@ func (f *packFlags) write(ctx context.Context, paths []string, o build.Options) 
 
 // directory packs a directory of files.
 func (f *packFlags) directory(ctx context.Context, paths []string, o build.Options) (*build.Result, error) {
+	c, err := f.fresh(paths, o, "a directory of files")
+	if err != nil {
+		return nil, err
+	}
+	t, err := build.Scan(ctx, paths[0], f.out)
+	if err != nil {
+		return nil, err
+	}
+	r, err := build.Create(ctx, &build.Taco{Samples: t, Collection: *c}, f.out, o)
+	return r, fault.WithFile(err, paths[0])
+}
+
+// isTable reports whether a source is a table of samples.
+func isTable(path string) bool {
+	switch strings.ToLower(filepath.Ext(path)) {
+	case ".csv", ".tsv", ".parquet":
+		return true
+	}
+	return false
+}
+
+// table packs the samples of a table.
+func (f *packFlags) table(ctx context.Context, paths []string, o build.Options) (_ *build.Result, err error) {
+	defer func() { err = fault.WithFile(err, paths[0]) }()
+	c, err := f.fresh(paths, o, "a table of samples")
+	if err != nil {
+		return nil, err
+	}
+	t, closer, err := catalog.ReadTable(ctx, o.Opener, paths[0],
+		append([]string{build.ListID, build.ListPath}, c.TextColumns()...)...)
+	if err != nil {
+		return nil, err
+	}
+	defer closer.Close() //nolint:errcheck // it was only read
+	l, err := build.Listed(ctx, t, pathname.Dir(paths[0]))
+	if err != nil {
+		return nil, err
+	}
+	more := o.More
+	o.More = func(ctx context.Context, levels []build.Level) ([]*tables.Table, error) {
+		all, err := l.Columns(ctx, levels)
+		if err != nil || more == nil {
+			return all, err
+		}
+		for k := range all {
+			if all[k] != nil {
+				levels[k].Add(all[k])
+			}
+		}
+		added, err := more(ctx, levels)
+		if err != nil {
+			return nil, err
+		}
+		for k, t := range added {
+			if t != nil {
+				levels[k].Add(t)
+			}
+			all[k] = levels[k].Table
+		}
+		return all, nil
+	}
+	return build.Create(ctx, &build.Taco{Samples: l.Samples, Collection: *c}, f.out, o)
+}
+
+// fresh returns the description of samples that are in no container yet. what is the one source.
+func (f *packFlags) fresh(paths []string, o build.Options, what string) (*build.Collection, error) {
 	if len(paths) > 1 {
-		return nil, console.Usagef("%s is a directory of files: it is packed alone", paths[0])
+		return nil, console.Usagef("%s is %s: it is packed alone", paths[0], what)
 	}
 	if f.collection == "" && f.given == nil && o.Form != build.TortillaFile {
-		return nil, console.Usagef("--collection is missing: a directory of files does not describe itself")
+		return nil, console.Usagef("--collection is missing: %s does not describe itself", what)
 	}
-	if err := f.unused(paths[0] + " is a directory of files, which is packed whole"); err != nil {
+	if err := f.unused(paths[0] + " is " + what + ", which is packed whole"); err != nil {
 		return nil, err
 	}
 	c := &build.Collection{}
@@ -240,12 +319,7 @@ func (f *packFlags) directory(ctx context.Context, paths []string, o build.Optio
 		return nil, err
 	}
 	f.columns.attach.Text = c.TextColumns()
-	t, err := build.Scan(ctx, paths[0], f.out)
-	if err != nil {
-		return nil, err
-	}
-	r, err := build.Create(ctx, &build.Taco{Samples: t, Collection: *c}, f.out, o)
-	return r, fault.WithFile(err, paths[0])
+	return c, nil
 }
 
 // describe sets the members of --collection.

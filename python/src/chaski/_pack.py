@@ -1,0 +1,136 @@
+"""From rows in memory to a container."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import tempfile
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from chaski import taco
+from chaski._engine import find_binary
+from chaski.errors import EngineError, SpecError
+
+if TYPE_CHECKING:
+    import pyarrow
+
+_Path = str | os.PathLike[str]
+
+
+def pack(
+    samples: _Path | Sequence[_Path] | Iterable[Mapping[str, Any]] | Any,
+    output: _Path,
+    collection: _Path | Mapping[str, Any] | None = None,
+    *,
+    form: str = "auto",
+    columns: Sequence[str] = (),
+    classes: Mapping[str, str] | None = None,
+    part_size: str | None = None,
+    part_count: int | None = None,
+) -> taco.Dataset:
+    """Writes a container: TACO 2, a TACO 0.2 or a Tortilla, and returns its dataset.
+
+        chaski.pack(
+            [{"id": "a", "path": "a.tif", "cloud": 3}, {"id": "b", "path": "b.tif", "cloud": 8}],
+            "chips.tacozip",
+            {"id": "chips", "dataset_version": "1.0", "description": "Chips", "licenses": ["MIT"],
+             "providers": [{"name": "Ana"}], "tasks": ["other"]},
+            columns=["stac", "stats"],
+        )
+
+    Args:
+        samples: dicts with "id", "path" (a file, its bytes, or for a folder a list of such dicts)
+            and metadata columns; a table of pyarrow, pandas or polars, where "id" has the ids
+            from level 0 down ("tile_0/img.tif") and "path" a file, or null for a folder; or the
+            path of such a table, of a directory of files, or of containers to copy.
+        output: the container to write: its name says the form, such as "chips.tacozip",
+            "old.taco", "old.tortilla"; any other is a folder.
+        collection: members of COLLECTION.json, or a file with them (YAML or JSON). "columns",
+            "labels", "optical" and "split" are as for `chaski pack --collection`.
+        form: as `chaski pack --form`: "zip", "folder", "tortilla", "taco", "taco-plain", ...
+        columns: extensions to compute, as `chaski pack --columns`: "stac", "stats", ...
+        classes: values of the classes by the path of a raster below the samples, such as
+            {"mask.tif": "0-9"}: its statistics are their shares. "" is samples that are files.
+        part_size: write a folder of ZIPs with files of this size each, such as "4GB".
+        part_count: write a folder of this many ZIPs.
+
+    Raises:
+        SpecError: the samples or the collection are none of these.
+        EngineError: the container cannot be written; the message says why.
+    """
+    flags = [f"--form={form}"] + [f"--columns={','.join(columns)}"] * bool(columns)
+    flags += [f"--classes={p}={v}" if p else f"--classes={v}" for p, v in (classes or {}).items()]
+    flags += [f"--part-size={part_size}"] * bool(part_size)
+    flags += [f"--part-count={part_count}"] * bool(part_count)
+    with tempfile.TemporaryDirectory() as folder:
+        if isinstance(collection, Mapping):
+            file = Path(folder, "collection.json")
+            file.write_text(_json(collection))
+            collection = file
+        flags += [f"--collection={os.fspath(collection)}"] if collection is not None else []
+        paths = [os.fspath(p) for p in _sources(samples, folder)]
+        command = [find_binary(), "pack", "--quiet", f"--output={os.fspath(output)}", *flags]
+        ran = subprocess.run([*command, "--", *paths], capture_output=True, text=True, check=False)
+    if ran.returncode != 0:
+        raise EngineError(ran.stderr.strip().removeprefix("chaski: "))
+    return taco.load(output)
+
+
+def _json(collection: Mapping[str, Any]) -> str:
+    try:
+        return json.dumps(collection, allow_nan=False)
+    except (TypeError, ValueError) as e:
+        raise SpecError(f"collection is not JSON: {e}") from None
+
+
+def _sources(samples: Any, folder: str) -> Sequence[_Path]:
+    """Returns what `chaski pack` takes: paths, or a table in the folder."""
+    if isinstance(samples, str | os.PathLike):
+        return [samples]
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    if not isinstance(samples, Mapping) and not hasattr(samples, "__arrow_c_stream__"):
+        given = list(samples) if isinstance(samples, Iterable) else [samples]
+        if given and all(isinstance(s, str | os.PathLike) for s in given):
+            return given
+        rows = list(_rows(given, "", folder))
+        names = dict.fromkeys(name for row in rows for name in row)
+        samples = {name: [row.get(name) for row in rows] for name in names}
+    try:
+        table: pyarrow.Table = pa.table(samples)
+        at = table.column_names.index("path")
+    except (TypeError, ValueError, pa.ArrowException) as e:
+        raise SpecError(f"samples are not a table with columns id and path: {e}") from None
+    files = [_absolute(p) if p else None for p in table.column(at).to_pylist()]
+    file = f"{folder}/samples.parquet"
+    pq.write_table(table.set_column(at, "path", pa.array(files, pa.string())), file)
+    return [file]
+
+
+def _rows(samples: Any, above: str, folder: str) -> Iterable[dict[str, Any]]:
+    """Yields a row for each dict and those below it. Bytes become files of the folder."""
+    for i, sample in enumerate(samples):
+        if not isinstance(sample, Mapping) or not {"id", "path"} <= sample.keys():
+            raise SpecError(f"samples[{i}] is {sample!r:.100}: it must be a dict with id and path")
+        path, row = sample["path"], {**sample, "id": f"{above}{sample['id']}"}
+        if isinstance(path, bytes | bytearray | memoryview):
+            handle, row["path"] = tempfile.mkstemp(dir=folder)
+            with open(handle, "wb") as file:
+                file.write(path)
+        elif isinstance(path, str | os.PathLike):
+            row["path"] = os.fspath(path)
+        elif path is None or isinstance(path, Iterable):
+            row["path"] = None
+        else:
+            raise SpecError(f"samples[{i}] has path {path!r:.99}: it must be a file, bytes or rows")
+        yield row
+        if row["path"] is None:
+            yield from _rows(path or [], f"{row['id']}/", folder)
+
+
+def _absolute(path: str) -> str:
+    return path if "://" in path else os.path.abspath(path)

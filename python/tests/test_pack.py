@@ -1,0 +1,97 @@
+"""`chaski.pack`: rows and tables become containers."""
+
+import json
+import zipfile
+
+import pytest
+
+import chaski
+
+pa = pytest.importorskip("pyarrow")
+
+ABOUT = {
+    "id": "chips",
+    "dataset_version": "1",
+    "description": "Chips",
+    "licenses": ["MIT"],
+    "providers": [{"name": "Ana"}],
+    "tasks": ["other"],
+}
+
+
+@pytest.fixture(autouse=True)
+def _engine(binary):
+    pass
+
+
+def test_rows(tmp_path):
+    """Files, bytes and folders of them, with columns of both levels."""
+    (tmp_path / "a.bin").write_bytes(b"file")
+    rows = [
+        {
+            "id": f"s{i}",
+            "cloud": i,
+            "path": [
+                {"id": "x", "path": tmp_path / "a.bin", "haze": 0.5 * i},
+                {"id": "y", "path": b"bytes%d" % i, "haze": None},
+            ],
+        }
+        for i in range(3)
+    ]
+    about = {**ABOUT, "columns": {"cloud": {"type": "int8", "description": "Percent"}}}
+    ds = chaski.pack(rows, tmp_path / "c.tacozip", about)
+    assert ds.ids == ["s0", "s1", "s2"]
+    assert ds.data.column("cloud").to_pylist() == [0, 1, 2]
+    assert ds.read("s1").read("y").bytes() == b"bytes1"
+    assert ds.read("s2").read("x").bytes() == b"file"
+    with zipfile.ZipFile(tmp_path / "c.tacozip") as z:
+        doc = json.loads(z.read("COLLECTION.json"))
+    fields = doc["taco:field_schema"]
+    assert ["cloud", "int8", "Percent"] in fields["level0"]
+    assert ["haze", "double", ""] in fields["level1"]
+    assert "haze" not in {name for name, *_ in fields["level0"]}
+
+
+@pytest.mark.parametrize("form", ["zip", "folder", "tortilla", "taco-plain"])
+def test_table(tmp_path, form, monkeypatch):
+    """A table of Arrow, with paths relative to the working directory, in all forms."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.bin").write_bytes(b"A")
+    times = pa.array([0, 86_400_000_000], pa.timestamp("us"))
+    table = pa.table({"id": ["a", "b"], "path": ["a.bin", "a.bin"], "when": times})
+    about = None if form == "tortilla" else {**ABOUT, "curators": [{"name": "Ben"}]}
+    ds = chaski.pack(table, tmp_path / "out", about, form=form)
+    assert ds.ids == ["a", "b"]
+    assert ds.read("b").bytes() == b"A"
+    assert ds.data.column("when").to_pylist() == times.to_pylist()
+
+
+def test_copies_and_parts(tmp_path):
+    """Containers are copied, joined and divided."""
+    for name in "ab":
+        chaski.pack([{"id": name, "path": b"x"}], tmp_path / f"{name}.tacozip", ABOUT)
+    both = [tmp_path / "a.tacozip", tmp_path / "b.tacozip"]
+    assert chaski.pack(both, tmp_path / "both").ids == ["a", "b"]
+    assert chaski.pack(both, tmp_path / "parts", part_count=2).ids == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("rows", "about", "error", "message"),
+    [
+        ([{"id": "a"}], ABOUT, chaski.SpecError, r"samples\[0\] is .* dict with id and path"),
+        ([{"id": "a", "path": None}], ABOUT, chaski.EngineError, "neither a path nor samples"),
+        ([{"id": "a", "path": b"x"}] * 2, ABOUT, chaski.EngineError, 'id is "a", as of row 0'),
+        ([{"id": "a:b", "path": b"x"}], ABOUT, chaski.EngineError, "a:b"),
+        ([{"id": "a", "path": b"x"}], None, chaski.EngineError, "--collection is missing"),
+        ([{"id": "a", "path": b"x"}], {"id": {1}}, chaski.SpecError, "collection is not JSON"),
+        ([{"id": "a", "path": b"x", "v": object()}], ABOUT, chaski.SpecError, "samples are not"),
+        ([{"id": "a", "path": 5}], ABOUT, chaski.SpecError, "path 5: it must be a file"),
+        (7, ABOUT, chaski.SpecError, r"samples\[0\] is 7"),
+        ({"id": ["a"]}, ABOUT, chaski.SpecError, "samples"),
+        ([{"id": "a", "path": "none.tif"}], ABOUT, chaski.EngineError, "none.tif"),
+    ],
+)
+def test_wrong(tmp_path, rows, about, error, message):
+    with pytest.raises(error, match=message):
+        chaski.pack(rows, tmp_path / "c.tacozip", about)
+    assert not list(tmp_path.iterdir())

@@ -1,0 +1,172 @@
+package build
+
+import (
+	"context"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/pathname"
+	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/store/taco/internal/taco2"
+	"github.com/chaski-eo/chaski/tables"
+)
+
+// Columns of a table of samples: see Listed.
+const (
+	ListID   = "id"
+	ListPath = "path"
+)
+
+// List is the samples of a table, in the order of its rows.
+type List struct {
+	Samples *Tortilla
+	table   *tables.Table
+	rows    map[string]int // by the path of ids
+}
+
+// Listed reads a table with a row for each sample. The column "id" has the ids from level 0 down, such as
+// "tile_00/img.tif", and "path" the file or URI with the bytes, relative to dir; it is null for a folder, which needs
+// no row if it has no columns. The other columns are those of the samples: see List.Columns.
+func Listed(ctx context.Context, t *tables.Table, dir string) (*List, error) {
+	ids, err := textOf(ctx, t, ListID)
+	if err != nil {
+		return nil, err
+	}
+	files, err := textOf(ctx, t, ListPath)
+	if err != nil {
+		return nil, err
+	}
+	l := &List{Samples: &Tortilla{}, table: t, rows: make(map[string]int, t.Len())}
+	tree := lister{list: l, folders: map[string]*Tortilla{"": l.Samples}}
+	for row := range t.Len() {
+		if ids.Null(row) {
+			return nil, badRow(row, "id is null")
+		}
+		path, file := ids.Str(row), ""
+		if strings.Count(path, "/") >= taco2.MaxLevels {
+			return nil, fault.New(fault.Limit, "row "+strconv.Itoa(row), fault.NoOffset, "id has %d levels, at most %d",
+				strings.Count(path, "/")+1, taco2.MaxLevels)
+		}
+		if !files.Null(row) {
+			file = files.Str(row)
+		}
+		if _, again := l.rows[path]; again {
+			return nil, badRow(row, "id is "+strconv.Quote(path)+", as of row "+strconv.Itoa(l.rows[path]))
+		}
+		l.rows[path] = row
+		if file == "" {
+			tree.folder(path)
+			continue
+		}
+		if !source.IsRemote(file) && !filepath.IsAbs(file) {
+			file = pathname.Join(dir, file)
+		}
+		above, id := tree.above(path)
+		above.Samples = append(above.Samples, Sample{ID: id, File: file})
+	}
+	for path, row := range l.rows {
+		folder := tree.folders[path]
+		switch {
+		case folder != nil && !files.Null(row) && files.Str(row) != "":
+			return nil, badRow(row, "sample "+strconv.Quote(path)+" has a path, and samples below it")
+		case folder != nil && len(folder.Samples) == 0:
+			return nil, badRow(row, "sample "+strconv.Quote(path)+" has neither a path nor samples below it")
+		}
+	}
+	return l, nil
+}
+
+// lister makes the folders of a List as rows name them.
+type lister struct {
+	list    *List
+	folders map[string]*Tortilla
+}
+
+// above returns the folder of a path, and its last id.
+func (l *lister) above(path string) (*Tortilla, string) {
+	i := strings.LastIndexByte(path, '/')
+	if i < 0 {
+		return l.list.Samples, path
+	}
+	return l.folder(path[:i]), path[i+1:]
+}
+
+// folder returns the folder at a path, which it makes if there is none. A folder is a sample of the one above it.
+func (l *lister) folder(path string) *Tortilla {
+	if t := l.folders[path]; t != nil {
+		return t
+	}
+	t := &Tortilla{}
+	l.folders[path] = t
+	above, id := l.above(path)
+	above.Samples = append(above.Samples, Sample{ID: id, Children: t})
+	return t
+}
+
+// badRow returns an error about a row of a table of samples.
+func badRow(row int, what string) error {
+	return fault.New(fault.Unsupported, "row "+strconv.Itoa(row), fault.NoOffset, "%s", what)
+}
+
+// textOf returns a column of text.
+func textOf(ctx context.Context, t *tables.Table, name string) (*tables.Vector, error) {
+	v, err := t.Column(ctx, name)
+	if err == nil && v.Kind() != tables.String && v.Kind() != tables.Null {
+		err = fault.New(fault.Unsupported, "column "+name, fault.NoOffset, "is of type %v, not text", v.Type())
+	}
+	return v, err
+}
+
+// Columns returns the columns of each level, as Options.More does: those of the table that have a value in some row of
+// the level.
+func (l *List) Columns(ctx context.Context, levels []Level) ([]*tables.Table, error) {
+	out := make([]*tables.Table, len(levels))
+	above := []string{}
+	for k := range levels {
+		paths, rows := make([]string, len(levels[k].Rows)), make([]int, len(levels[k].Rows))
+		for i := range rows {
+			r := &levels[k].Rows[i]
+			if paths[i] = r.ID; k > 0 {
+				paths[i] = above[r.Parent] + "/" + r.ID
+			}
+			rows[i] = -1
+			if row, ok := l.rows[paths[i]]; ok {
+				rows[i] = row
+			}
+		}
+		above = paths
+		var names []string
+		var vectors []*tables.Vector
+		for i, c := range l.table.Columns() {
+			if c.Name == ListID || c.Name == ListPath {
+				continue
+			}
+			v, err := l.table.At(ctx, i)
+			if err == nil {
+				v, err = v.Take(rows)
+			}
+			if err != nil {
+				return nil, fault.WithPart(err, "column "+c.Name, fault.NoOffset)
+			}
+			if someValue(v) {
+				names, vectors = append(names, c.Name), append(vectors, v)
+			}
+		}
+		if len(names) > 0 {
+			out[k] = tables.FromVectors(names, vectors)
+		}
+	}
+	return out, nil
+}
+
+// someValue reports whether a value is not null.
+func someValue(v *tables.Vector) bool {
+	for i := range v.Len() {
+		if !v.Null(i) {
+			return true
+		}
+	}
+	return false
+}
