@@ -15,6 +15,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/procs"
 	"github.com/chaski-eo/chaski/loader/raster"
+	"github.com/chaski-eo/chaski/loader/rows"
 	"github.com/chaski-eo/chaski/shuffle"
 	"github.com/chaski-eo/chaski/stats"
 	"github.com/chaski-eo/chaski/store/catalog"
@@ -125,9 +126,9 @@ func (m *maker) picture(ctx context.Context, i int, row int64) (p Picture, err e
 		}
 	}
 	o := raster.ReadOptions{B: raster.Selection{List: bands}, Threads: procs.Workers(), MaxBytes: m.MaxBytes,
-		Validity: x.Mask != nil, Options: m.Loader}
+		Validity: x.Mask != nil}
 	o.Y, o.X, p.Window = m.window(x, len(bands))
-	read, err := raster.Read(ctx, []string{a.URI}, o)
+	read, err := m.read(ctx, a, o)
 	if err != nil {
 		return p, err
 	}
@@ -154,6 +155,15 @@ func (m *maker) picture(ctx context.Context, i int, row int64) (p Picture, err e
 	}
 	p.PNG, p.Width, p.Height = b.Bytes(), img.Rect.Dx(), img.Rect.Dy()
 	return p, nil
+}
+
+// read reads an asset. A member of a container is opened alone, as the tables of a container may be large.
+func (m *maker) read(ctx context.Context, a catalog.Asset, o raster.ReadOptions) (*raster.Array, error) {
+	name := a.URI
+	if o.Options = m.Loader; a.Member != "" {
+		name, o.Options.Opener = a.Member, rows.Alone(m.Loader.Opener, a)
+	}
+	return raster.Read(ctx, []string{name}, o)
 }
 
 // window selects the whole image or, if its bands decode to more than MaxBytes, a square in its middle.
@@ -228,8 +238,8 @@ func (m *maker) count(ctx context.Context, i int) error {
 		}
 		var read *raster.Array
 		if err == nil {
-			read, err = raster.Read(ctx, []string{a.URI}, raster.ReadOptions{Threads: procs.Workers(),
-				MaxBytes: m.MaxBytes, Validity: a.Index.Mask != nil, Options: m.Loader})
+			read, err = m.read(ctx, a, raster.ReadOptions{Threads: procs.Workers(), MaxBytes: m.MaxBytes,
+				Validity: a.Index.Mask != nil})
 		}
 		switch {
 		case fault.KindOf(err) == fault.Limit:

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 
@@ -41,7 +42,7 @@ func Make(ctx context.Context, o Options) (*Report, error) {
 	}
 	m := &maker{Options: o, table: t, last: -1, bad: map[int64]string{}, Report: &Report{
 		Title: o.Title, Source: o.Source, Generator: o.Generator, Seed: o.Seed,
-		Fingerprint: t.Fingerprint(), Samples: t.Len(),
+		Fingerprint: t.Fingerprint(), Samples: t.Len(), Notes: slices.Clone(o.Remarks),
 	}}
 	return m.Report, errors.Join(m.run(ctx), t.Close())
 }
@@ -83,6 +84,10 @@ func (m *maker) measure(ctx context.Context) error {
 	if len(list) == 0 {
 		return nil
 	}
+	if r := m.Statistics; r != nil {
+		m.take(r, list)
+		return nil
+	}
 	sp := loader.Spec{Source: m.Options.Source, BatchSize: 1, BadSamples: spec.BadError}
 	for _, i := range list {
 		sp.Fields = append(sp.Fields, m.Options.Fields[i])
@@ -107,12 +112,18 @@ func (m *maker) measure(ctx context.Context) error {
 		return err
 	}
 	m.Skipped = r.Skipped
+	m.take(r, list)
+	return nil
+}
+
+// take gives fields their statistics.
+func (m *maker) take(r *stats.Report, list []int) {
 	for _, i := range list {
 		f := &m.Report.Fields[i]
-		s := r.Fields[f.Name]
-		f.Stats = &s
+		if s, ok := r.Fields[f.Name]; ok {
+			f.Stats = &s
+		}
 	}
-	return nil
 }
 
 // mixed reports whether assets of a field differ in number of bands or dtype, which statistics cannot combine.

@@ -55,6 +55,10 @@ type Options struct {
 	Side int
 	// MaxBytes is the memory for the decoded bands of one chip. Default 64 MiB.
 	MaxBytes int64
+	// Statistics of all samples, if they are known: pixels are then read for sample chips only.
+	Statistics *stats.Report
+	// Remarks are notes before those about the dataset.
+	Remarks []Warning
 	// Loader options for reading. Its Logger is not used.
 	Loader loader.Options
 	// Progress is called as the work goes on, by one goroutine at a time. May be nil.

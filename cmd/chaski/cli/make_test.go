@@ -3,6 +3,8 @@ package cli
 import (
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -46,5 +48,58 @@ func TestMakeStatsNowhere(t *testing.T) {
 	}
 	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
 		t.Errorf("it leaves %v (%v)", left, err)
+	}
+}
+
+// TestMakeReport: --report says what is left out, has the split, a map and chips, and the statistics that 'chaski view'
+// measures of the container.
+func TestMakeReport(t *testing.T) {
+	recipe, err := os.ReadFile(filepath.Join("..", "..", "..", "examples", "coast.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := strings.Replace(string(recipe), "../testdata", testdata(t), 1)
+	text = strings.Replace(text, "{kind: grid, size: 16, stride: 8}", "{kind: random, size: 16, per_file: 30}", 1)
+	text = strings.Replace(text, "columns: [split, ", "columns: [", 1)
+	text += "split: {by: hash, shares: {first: 1, other: 1}}\nquality: {duplicates: 0}\n"
+	dir := t.TempDir()
+	at := func(name string) string { return filepath.Join(dir, name) }
+	if err := os.WriteFile(at("chips.yaml"), []byte(text), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	r := chaski(t.Context(), "make", "-o", at("out.tacozip"), "--report", at("made.html"), at("chips.yaml"))
+	if r.code != 0 || !strings.Contains(r.err, " are duplicates") {
+		t.Fatal(r.err)
+	}
+	r = chaski(t.Context(), "view", "--report", "-o", at("viewed.html"), "--field", "image=image", "--field",
+		"mask=mask", at("out.tacozip"))
+	if r.code != 0 {
+		t.Fatal(r.err)
+	}
+	bands := regexp.MustCompile(`(?s)<table class="bands">.*?</table>`)
+	var tables [2][]string
+	for i, name := range []string{"made.html", "viewed.html"} {
+		b, err := os.ReadFile(at(name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		tables[i] = bands.FindAllString(string(b), -1)
+		if !strings.Contains(string(b), "data:image/png") {
+			t.Errorf("%s has no picture", name)
+		}
+		for _, want := range []string{" are duplicates", `data-field="split"`, "<b>first</b>", "<svg"} {
+			if i == 0 && !strings.Contains(string(b), want) {
+				t.Errorf("the page has no %s", want)
+			}
+		}
+	}
+	if len(tables[0]) == 0 || !slices.Equal(tables[0], tables[1]) {
+		t.Errorf("statistics %s, want %s", tables[0], tables[1])
+	}
+	for _, name := range []string{"out.tacozip", "chips.yaml"} {
+		r := chaski(t.Context(), "make", "-o", at("out.tacozip"), "--report", at(name), at("chips.yaml"))
+		if r.code != 2 {
+			t.Errorf("%s: exit %d: %s", name, r.code, r.err)
+		}
 	}
 }

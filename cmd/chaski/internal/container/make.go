@@ -14,6 +14,7 @@ import (
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/flags"
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/open"
+	"github.com/chaski-eo/chaski/draw/report"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/pathname"
 	"github.com/chaski-eo/chaski/loader"
@@ -22,6 +23,7 @@ import (
 
 type makeFlags struct {
 	out, stats    string
+	page          string
 	made          MadeFlags
 	workers       int
 	memory        int64
@@ -64,7 +66,8 @@ strict: false leaves out what the format cannot hold. Or it has vector: path, co
 the other keys of chaski.Vector, for a mask of shapes.
 split.by is hash (of the source's ids), place (cells of cell degrees) or column. quality leaves out chips
 with more nodata than max_nodata, a share from 0 to 1, in any of its fields, with pairs: drop samples whose
-rasters do not lie together, and with duplicates: BITS chips whose picture is that of an earlier one. bad_samples is error (default) or skip. An unknown key is an error.
+rasters do not lie together, and with duplicates: BITS chips whose picture is that of an earlier one.
+bad_samples is error (default) or skip. An unknown key is an error.
 
 The loader reads the windows as for training. Pixels, nodata, masks, names of bands and CRS are kept, and
 each chip has the transform of its window. A chip of one field is a file, one of several fields a folder
@@ -77,11 +80,15 @@ of the ZIP without them. An OUT that ends in .taco is a streaming TACO 0.2 with 
 codecs must be tog, and collection have curators), with --form taco-plain a plain one, and one that ends in
 .tortilla a Tortilla. Of these, too, the ZIP is made first, so that the disk needs room for both.
 
+--report writes a page as 'chaski view --report' does of the container, with the windows that are left out and
+why: counts, split, histograms, a map and some chips. Statistics of the recipe are not computed again.
+
 OUT is complete or absent, also after a kill. A ZIP replaces an older one; a folder must not be there. The
 same recipe gives the same bytes, for any number of workers. An interrupted run goes on with --resume, in
 place of starting over: it keeps what is done in the folder .OUT.chaski-work beside OUT.`,
 		Example: `  chaski make -o chips.tacozip chips.yaml
   chaski make -o made/ --stats made.json chips.yaml
+  chaski make -o seen.tacozip --report chips.html chips.yaml
   chaski make -o chips.tacozip --resume chips.yaml
   chaski make -o made-parts --part-size 4GB chips.yaml
   chaski make -o made.tortilla chips.yaml
@@ -93,6 +100,7 @@ place of starting over: it keeps what is done in the folder .OUT.chaski-work bes
 	fl.StringVarP(&f.out, "output", "o", "", "`OUT`, the container to write")
 	f.made.Add(fl, "")
 	flags.NonEmptyVar(fl, &f.stats, "stats", "also write the statistics of all chips to `FILE`, as 'chaski stats' does")
+	flags.NonEmptyVar(fl, &f.page, "report", "also write a page of HTML about the chips to `FILE`")
 	fl.IntVar(&f.workers, "workers", 0,
 		"chips that are read and encoded at a time (default: the number of processors)")
 	flags.AddMemory(fl, &f.memory, "windows")
@@ -111,10 +119,8 @@ func (f *makeFlags) run(ctx context.Context, env console.Env, path string) error
 		console.AtLeast("memory", f.memory, 0)); err != nil {
 		return err
 	}
-	for _, name := range []string{f.out, path} {
-		if f.stats != "" && SamePath(f.stats, name) {
-			return console.Usagef("--stats %s would replace %s", f.stats, name)
-		}
+	if err := f.apart(path); err != nil {
+		return err
 	}
 	r, _, err := ReadRecipe(ctx, path)
 	if err != nil {
@@ -123,8 +129,10 @@ func (f *makeFlags) run(ctx context.Context, env console.Env, path string) error
 	if f.stats != "" && !*r.Statistics {
 		return console.Usagef("--stats needs statistics, which the recipe turns off")
 	}
-	if err := console.Writable(f.stats); err != nil {
-		return err // before the chips are made
+	for _, name := range []string{f.stats, f.page} {
+		if err := console.Writable(name); err != nil {
+			return err // before the chips are made
+		}
 	}
 	files := open.NewOpener(true)
 	defer files.Close()
@@ -140,7 +148,57 @@ func (f *makeFlags) run(ctx context.Context, env console.Env, path string) error
 	if err != nil {
 		return console.FileError(f.out, err)
 	}
-	return f.report(env, res)
+	if err := f.report(env, res); err != nil {
+		return err
+	}
+	return f.draw(ctx, env, r, res, o.Loader)
+}
+
+// apart refuses files of --stats and --report that would replace another.
+func (f *makeFlags) apart(recipe string) error {
+	for _, file := range []struct{ flag, name string }{{"stats", f.stats}, {"report", f.page}} {
+		for _, other := range []string{f.out, recipe} {
+			if file.name != "" && SamePath(file.name, other) {
+				return console.Usagef("--%s %s would replace %s", file.flag, file.name, other)
+			}
+		}
+	}
+	if f.page != "" && f.stats != "" && SamePath(f.page, f.stats) {
+		return console.Usagef("--report %s would replace --stats", f.page)
+	}
+	return nil
+}
+
+// draw writes the page of --report about the container.
+func (f *makeFlags) draw(ctx context.Context, env console.Env, r *recipe.Recipe, res *recipe.Result,
+	o loader.Options) error {
+	if f.page == "" {
+		return nil
+	}
+	title, _ := r.Collection["title"].(string)
+	if title == "" {
+		title, _ = r.Collection["id"].(string)
+	}
+	ro := report.Options{Source: f.out, Title: title, Generator: "chaski " + env.Version, Low: 2, High: 98,
+		Statistics: res.Report, Loader: o}
+	for i := range r.Fields {
+		field := loader.Field{Name: r.Fields[i].Name}
+		if len(r.Fields) > 1 {
+			field.Column = field.Name
+		}
+		ro.Fields = append(ro.Fields, field)
+	}
+	if r.Split != nil {
+		ro.Fields = append(ro.Fields, loader.Field{Name: "split", Kind: "text"})
+	}
+	if line := res.LeftOut(); line != "" {
+		ro.Remarks = []report.Warning{{Text: line}}
+	}
+	page, err := report.Make(ctx, ro)
+	if err != nil {
+		return console.FileError(f.page, err)
+	}
+	return console.WriteFile(f.page, env.Out, page.WriteHTML)
 }
 
 // ReadRecipe reads and checks a recipe. It also returns its text.
