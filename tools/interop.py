@@ -60,8 +60,9 @@ GO_TEST = re.compile(r"\.((?:Test|Fuzz|Example)\w*)")
 NAME = re.compile(r"(?:func(?: \([^)]*\))?|var|const|type) (\w+)")
 # Python tests that have originals to compare with.
 PYTHON_TESTS = ["python/tests/test_rumi.py", "python/tests/test_rumi3.py"]
-# The tags of the Makefile, which dependencies are compiled with already, and that of slow tests.
-TAGS = "netgo,osusergo,disable_grpc_modules,soak"
+# The tags of the Makefile, which dependencies are compiled with already, that of slow tests, and
+# that of shapes in GeoPackage, which only chaski-full reads.
+TAGS = "netgo,osusergo,disable_grpc_modules,soak,geopackage"
 # Environments that are made at a time: while one unpacks, others download.
 INSTALLS = 3
 # How long mutated frames are compared.
