@@ -139,9 +139,8 @@ const (
 func (d *Decoder) block(dst []byte, out int) (int, error) {
 	for {
 		if len(d.src)-d.at >= fastSrc && len(dst)-out >= fastDst {
-			var end bool
 			var err error
-			if out, end, err = d.fast(dst, out); end || err != nil {
+			if out, err = d.fast(dst, out); err != nil {
 				return out, err
 			}
 		}
@@ -218,68 +217,68 @@ func (d *Decoder) based(e uint32) int {
 	return v
 }
 
-// fast is block while both slices have room for a turn of its loop. It reports whether the block has ended.
-func (d *Decoder) fast(dst []byte, out int) (_ int, end bool, err error) {
+// turns is fast in Go: block while both slices have room for a turn of its loop. It stops before the end of a block and
+// before what is no code.
+func (d *Decoder) turns(dst []byte, out int) (int, error) {
 	src, at, buf, n := d.src, d.at, d.buf, d.n
 	codes, dists := &d.codes, &d.dists
+	var err error
 	for len(src)-at >= fastSrc && len(dst)-out >= fastDst {
 		// Bits above n may be set: they are those that the next load sets.
 		buf |= binary.LittleEndian.Uint64(src[at:]) << (n & 63)
 		at += int(63-n) >> 3
 		n |= 56
+		size := 0
 		e := codes[buf&(1<<litBits-1)]
 		if e&isLiteral != 0 {
-			for range 4 { // of 11 bits at most, so that those of another look-up are left of 56
+			for range 2 { // of 11 bits at most, so that 34 are left for a distance, of 15 + 13 bits at most
 				buf >>= e & 63
 				n -= uint(e & 63)
 				binary.LittleEndian.PutUint16(dst[out:], uint16(e>>8))
+				if e&isThen != 0 {
+					out++
+					size = int(e >> 16 & 0xff)
+					goto distance
+				}
 				out += int(e >> 24 & 3)
 				if e = codes[buf&(1<<litBits-1)]; e&isLiteral == 0 {
 					break
 				}
 			}
-			// A match has at most 15 + 5 + 15 + 13 = 48 bits.
-			buf |= binary.LittleEndian.Uint64(src[at:]) << (n & 63)
-			at += int(63-n) >> 3
-			n |= 56
 			if e&isLiteral != 0 {
 				continue
 			}
+			buf |= binary.LittleEndian.Uint64(src[at:]) << (n & 63)
+			at += int(63-n) >> 3
+			n |= 56
 		}
 		if e&isOdd != 0 {
-			if e&isSub != 0 {
-				e = codes[e>>16&0x3fff+uint32(buf>>litBits)&(1<<(e>>8&15)-1)]
+			if e&isSub == 0 {
+				break
 			}
-			switch {
-			case e&isLiteral != 0:
+			e = codes[e>>16&0x3fff+uint32(buf>>litBits)&(1<<(e>>8&15)-1)]
+			if e&isLiteral != 0 {
 				buf >>= e & 63
 				n -= uint(e & 63)
 				dst[out] = byte(e >> 8)
 				out++
 				continue
-			case e&(isOdd|isEnd) == isOdd|isEnd:
-				buf >>= e & 63
-				n -= uint(e & 63)
-				end = true
-			case e&isOdd != 0:
-				err = errCodes
 			}
 			if e&isOdd != 0 {
 				break
 			}
 		}
-		size := int(e>>16) + int(buf&(1<<(e&63)-1)>>(e>>8&15))
+		size = int(e>>16) + int(buf&(1<<(e&63)-1)>>(e>>8&15))
 		buf >>= e & 63
 		n -= uint(e & 63)
+	distance:
 		e = dists[buf&(1<<distBits-1)]
+		if e&(isOdd|isSub) == isOdd|isSub {
+			e = dists[e>>16&0x3fff+uint32(buf>>distBits)&(1<<(e>>8&15)-1)]
+		}
 		if e&isOdd != 0 {
-			if e&isSub != 0 {
-				e = dists[e>>16&0x3fff+uint32(buf>>distBits)&(1<<(e>>8&15)-1)]
-			}
-			if e&isOdd != 0 {
-				err = errCodes
-				break
-			}
+			err = errCodes
+			break
 		}
 		far := int(e>>16) + int(buf&(1<<(e&63)-1)>>(e>>8&15))
 		buf >>= e & 63
@@ -288,11 +287,15 @@ func (d *Decoder) fast(dst []byte, out int) (_ int, end bool, err error) {
 			err = errFar(far, out)
 			break
 		}
-		repeat(dst, out, far, size)
+		if far >= 8 && size <= 8 {
+			binary.LittleEndian.PutUint64(dst[out:], binary.LittleEndian.Uint64(dst[out-far:]))
+		} else {
+			repeat(dst, out, far, size)
+		}
 		out += size
 	}
 	d.at, d.buf, d.n = at, buf&(1<<(n&63)-1), n
-	return out, end, err
+	return out, err
 }
 
 // repeat copies size bytes to dst[out:] from far bytes before. It may write 7 bytes past them, which must be there.

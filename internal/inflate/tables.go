@@ -8,11 +8,13 @@ import (
 // An entry of a table is one of these, with the number of bits that it takes in its lowest byte:
 //
 //	literals     isLiteral | bits of the first << 26 | how many, 1 or 2 << 24 | second << 16 | first << 8
+//	match        isThen | literals, one of them, whose second byte is the length of a match that follows it
 //	base         base << 16 | bits of the code << 8: a length or distance. Bits that it takes beyond its code are
 //	             added to the base.
 //	odd ones     isOdd | what
 const (
 	isLiteral = 1 << 31
+	isThen    = 1 << 30
 	isOdd     = 1 << 15 // never set in a base, whose code has at most 15 bits
 	isSub     = 1 << 14 // odd: index << 16 | bits << 8 of a table for codes that begin with these bits
 	isEnd     = 1 << 13 // odd: the end of the block
@@ -145,7 +147,7 @@ func withCode(e uint32, s uint) uint32 {
 	return e + uint32(s)<<8 + uint32(s)
 }
 
-// pair joins literals whose codes fit into one look-up.
+// pair joins a literal with the literal or the length of a match behind it, where both codes fit into one look-up.
 func (t *litTable) pair() {
 	// From above, because an entry looks at the one of its further bits, which lies below it and must be single yet.
 	for i := 1<<litBits - 1; i >= 0; i-- {
@@ -155,9 +157,13 @@ func (t *litTable) pair() {
 		}
 		s := e & 0xff
 		next := t[i>>s]
-		if next&isLiteral == 0 || next>>24&3 != 1 || s+next&0xff > litBits {
-			continue
+		both := s + next&0xff
+		switch {
+		case both > litBits:
+		case next&isLiteral != 0 && next>>24&3 == 1:
+			t[i] = e&^(3<<24|0xff) | 2<<24 | next&0xff00<<8 | both
+		case next&(isLiteral|isOdd) == 0 && next&0xff == next>>8&15 && next>>16 < 256: // no bits beyond its code
+			t[i] = e&^0xff | isThen | next>>16<<16 | both
 		}
-		t[i] = e&^(3<<24|0xff) | 2<<24 | next&0xff00<<8 | (s + next&0xff)
 	}
 }
