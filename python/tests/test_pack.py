@@ -33,12 +33,18 @@ def test_rows(tmp_path):
             "cloud": i,
             "path": [
                 {"id": "x", "path": tmp_path / "a.bin", "haze": 0.5 * i},
-                {"id": "y", "path": b"bytes%d" % i, "haze": None},
+                {"id": "y", "path": b"bytes%d" % i, "haze": None, "empty": None},
             ],
         }
         for i in range(3)
     ]
-    about = {**ABOUT, "columns": {"cloud": {"type": "int8", "description": "Percent"}}}
+    about = {
+        **ABOUT,
+        "columns": {
+            "cloud": {"type": "int8", "description": "Percent"},
+            "l1:empty": {"type": "float32"},
+        },
+    }
     ds = chaski.pack(rows, tmp_path / "c.tacozip", about)
     assert ds.ids == ["s0", "s1", "s2"]
     assert ds.data.column("cloud").to_pylist() == [0, 1, 2]
@@ -49,6 +55,7 @@ def test_rows(tmp_path):
     fields = doc["taco:field_schema"]
     assert ["cloud", "int8", "Percent"] in fields["level0"]
     assert ["haze", "double", ""] in fields["level1"]
+    assert ["empty", "float", ""] in fields["level1"]
     assert "haze" not in {name for name, *_ in fields["level0"]}
 
 

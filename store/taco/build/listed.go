@@ -22,8 +22,11 @@ const (
 // List is the samples of a table, in the order of its rows.
 type List struct {
 	Samples *Tortilla
-	table   *tables.Table
-	rows    map[string]int // by the path of ids
+	// Declared are columns that Columns also returns of a level where they have no value.
+	Declared map[string]Declared
+
+	table *tables.Table
+	rows  map[string]int // by the path of ids
 }
 
 // Listed reads a table with a row for each sample. The column "id" has the ids from level 0 down, such as
@@ -120,7 +123,7 @@ func textOf(ctx context.Context, t *tables.Table, name string) (*tables.Vector, 
 }
 
 // Columns returns the columns of each level, as Options.More does: those of the table that have a value in some row of
-// the level.
+// the level, or are declared of it.
 func (l *List) Columns(ctx context.Context, levels []Level) ([]*tables.Table, error) {
 	out := make([]*tables.Table, len(levels))
 	above := []string{}
@@ -150,7 +153,7 @@ func (l *List) Columns(ctx context.Context, levels []Level) ([]*tables.Table, er
 			if err != nil {
 				return nil, fault.WithPart(err, "column "+c.Name, fault.NoOffset)
 			}
-			if someValue(v) {
+			if _, keep := l.Declared[keyOf(k, c.Name)]; keep || someValue(v) {
 				names, vectors = append(names, c.Name), append(vectors, v)
 			}
 		}

@@ -277,6 +277,7 @@ func (f *packFlags) table(ctx context.Context, paths []string, o build.Options) 
 	if err != nil {
 		return nil, err
 	}
+	l.Declared = c.Columns
 	more := o.More
 	o.More = func(ctx context.Context, levels []build.Level) ([]*tables.Table, error) {
 		all, err := l.Columns(ctx, levels)
