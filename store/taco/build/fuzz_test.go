@@ -18,10 +18,15 @@ func FuzzDescription(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Add(real)
-	const whole = "id: a\ndataset_version: '1'\ndescription: d\nlicenses: [MIT]\nproviders: [{name: A}]\ntasks: [other]\n"
-	for _, more := range []string{"optical: {sensor: 'sentinel2msi[B8A, b02]'}", "columns: {a: {type: int8}, 'l1:b': x}",
+	const whole = "id: a\ndataset_version: '1'\ndescription: d\nlicenses: [MIT]\nproviders: [{name: A}]\n" +
+		"tasks: [other]\n"
+	for _, more := range []string{
+		"optical: {sensor: 'sentinel2msi[B8A, b02]'}",
+		"columns: {a: {type: int8}, 'l1:b': x}",
 		"labels: {classes: [{name: a, category: 1}]}\nsplit: {strategy: random}",
-		"publications: [{doi: 10.1/x, citation: c}]\nextent: {spatial: [0, 0, 1, 1], temporal: [2024-05-01, 2025-01-01]}"} {
+		"publications: [{doi: 10.1/x, citation: c}]",
+		"extent: {spatial: [0, 0, 1, 1], temporal: [2024-05-01, 2025-01-01]}",
+	} {
 		f.Add([]byte(whole + more))
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
