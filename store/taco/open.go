@@ -40,6 +40,9 @@ type Options struct {
 	Filters []Filter
 	// Limits limit the resources of each container.
 	Limits Limits
+	// Unpack returns a local folder, which outlives the dataset, for MDS shards that are compressed as a whole: they
+	// are decompressed into it. Without it they are fault.Unsupported.
+	Unpack func() (folder string, err error)
 	// Warn, if it is not nil, is called with a message for columns that were left out or filled
 	// because containers differ.
 	Warn func(message string)
@@ -337,7 +340,7 @@ func (d *Dataset) openOne(ctx context.Context, uri string, o Options, listed boo
 	case tacollection:
 		if path.Base(uri) == shards.IndexName && shards.IsMDS(ctx, r) {
 			if err = r.Close(); err == nil {
-				c, err = orNil(shards.OpenMDS(ctx, d.opener, base, taco2.Join))
+				c, err = orNil(shards.OpenMDS(ctx, d.opener, base, taco2.Join, o.Unpack))
 			}
 			break
 		}
@@ -349,7 +352,7 @@ func (d *Dataset) openOne(ctx context.Context, uri string, o Options, listed boo
 	case tarFormat:
 		c, err = orNil(openTars(ctx, d.opener, uri, r))
 	case mdsFormat:
-		c, err = orNil(shards.OpenMDS(ctx, d.opener, uri, taco2.Join))
+		c, err = orNil(shards.OpenMDS(ctx, d.opener, uri, taco2.Join, o.Unpack))
 	case tortillaFormat:
 		c, err = tortilla.Open(ctx, uri, r, head, o.Limits)
 	default:

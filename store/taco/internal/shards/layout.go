@@ -91,9 +91,19 @@ var fileEncodings = []string{"bytes", "png", "jpeg", "jpeg_array", "jpegarray", 
 
 // parseEncoding parses the encoding of a column, whose size the index may state.
 func parseEncoding(name string, size *int64) (encoding, error) {
-	bad := func(k fault.Kind, format string, args ...any) (encoding, error) {
-		return encoding{}, fault.New(k, "", fault.NoOffset, format, args...)
+	e, err := encodingOf(name)
+	if err != nil || size == nil && e.size < 0 {
+		return e, err
 	}
+	if size == nil || *size != e.size {
+		return e, fault.New(fault.Corrupt, "", fault.NoOffset, "its encoding is %q, and its size %s", name,
+			sizeText(size))
+	}
+	return e, nil
+}
+
+// encodingOf parses an encoding.
+func encodingOf(name string) (encoding, error) {
 	e := encoding{size: -1}
 	kind, rest, _ := strings.Cut(name, ":")
 	n, isNumber := numbers[name]
@@ -109,7 +119,7 @@ func parseEncoding(name string, size *int64) (encoding, error) {
 			e.size = int64(e.array.dtype.Size())
 			for _, k := range e.array.shape {
 				if int64(k) > math.MaxInt64/e.size {
-					return bad(fault.Limit, "its encoding is %q", name)
+					return e, fault.New(fault.Limit, "", fault.NoOffset, "its encoding is %q", name)
 				}
 				e.size *= int64(k)
 			}
@@ -123,13 +133,7 @@ func parseEncoding(name string, size *int64) (encoding, error) {
 	case name == "json":
 		e.value = parseJSON
 	default:
-		return bad(fault.Unsupported, "its encoding is %q", name)
-	}
-	if size == nil && e.size < 0 {
-		return e, nil
-	}
-	if size == nil || *size != e.size {
-		return bad(fault.Corrupt, "its encoding is %q, and its size %s", name, sizeText(size))
+		return e, fault.New(fault.Unsupported, "", fault.NoOffset, "its encoding is %q", name)
 	}
 	return e, nil
 }

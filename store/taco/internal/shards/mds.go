@@ -6,7 +6,6 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
-	"path"
 	"slices"
 
 	"github.com/chaski-eo/chaski/fault"
@@ -62,14 +61,16 @@ func (l *indexShards) UnmarshalJSON(b []byte) error {
 }
 
 type indexShard struct {
-	Format    string    `json:"format"`
-	Version   int       `json:"version"`
-	Samples   int64     `json:"samples"`
-	Names     []string  `json:"column_names"`
-	Encodings []string  `json:"column_encodings"`
-	Sizes     []*int64  `json:"column_sizes"`
-	Raw       *fileInfo `json:"raw_data"`
-	Zip       *fileInfo `json:"zip_data"`
+	Format  string `json:"format"`
+	Version int    `json:"version"`
+	Samples int64  `json:"samples"`
+
+	Compression string    `json:"compression"`
+	Names       []string  `json:"column_names"`
+	Encodings   []string  `json:"column_encodings"`
+	Sizes       []*int64  `json:"column_sizes"`
+	Raw         *fileInfo `json:"raw_data"`
+	Zip         *fileInfo `json:"zip_data"`
 }
 
 // fileInfo is what the index says of a file.
@@ -138,7 +139,10 @@ func (s *indexShard) check(i int, first *indexShard) error {
 }
 
 // OpenMDS opens a directory of MDS shards. It reads the index and, of each shard, the places and values of its samples.
-func OpenMDS(ctx context.Context, o source.Opener, dir string, join func(dir, name string) string) (*Container, error) {
+// Shards that are compressed as a whole are decompressed into the folder of unpack. They are refused if it is nil,
+// because a sample in one has no byte range: all bytes before it would be decompressed for each.
+func OpenMDS(ctx context.Context, o source.Opener, dir string, join func(dir, name string) string,
+	unpack Unpack) (*Container, error) {
 	name := join(dir, IndexName)
 	r, err := o.Open(ctx, name)
 	if err != nil {
@@ -155,20 +159,34 @@ func OpenMDS(ctx context.Context, o source.Opener, dir string, join func(dir, na
 	if err != nil {
 		return nil, fault.WithFile(err, name)
 	}
+	var unpacked map[int]string
+	if unpack != nil {
+		if unpacked, err = x.unpackTo(ctx, o, dir, join, unpack); err != nil {
+			return nil, err
+		}
+	}
 	uris := make([]string, len(x.Shards))
 	for i, s := range x.Shards {
-		uris[i] = join(dir, s.Raw.Name)
+		if uris[i] = unpacked[i]; uris[i] == "" {
+			uris[i] = join(dir, s.Raw.Name)
+		}
 	}
 	c := &Container{opener: o, uri: dir, format: "MDS"}
 	return c, c.read(ctx, uris, func(ctx context.Context, i int, p *part, r source.Reader) error {
 		p.shard.check = x.Shards[i].Raw.checks()
 		return layout.read(ctx, p, r, x.Shards[i])
 	}, func(i int, err error) error {
-		if z := x.Shards[i].Zip; fault.KindOf(err) == fault.NotFound && z != nil {
+		z := x.Shards[i].Zip
+		if z == nil {
+			return err
+		}
+		if fault.KindOf(err) == fault.NotFound {
 			err = fault.New(fault.Unsupported, "shard", fault.NoOffset,
-				"is compressed as a whole, so that its samples have no byte ranges: decompress it to %s beside it",
-				path.Base(x.Shards[i].Raw.Name))
-			return fault.WithFile(err, join(dir, z.Name))
+				"is compressed as a whole, so that its samples have no byte ranges: 'chaski pack' copies it "+
+					"decompressed, with --form mds as MDS shards")
+		}
+		if unpacked[i] != "" || fault.KindOf(err) == fault.Unsupported {
+			err = fault.WithFile(err, join(dir, z.Name))
 		}
 		return err
 	})

@@ -24,6 +24,7 @@ type window struct {
 	at   int64 // of Read
 	off  int64 // of held in the shard
 	held []byte
+	err  error // the first of Read
 }
 
 func newWindow(ctx context.Context, uri string, r source.Reader) *window {
@@ -62,6 +63,9 @@ func (w *window) Read(p []byte) (int, error) {
 	}
 	b, err := w.bytes(w.at, int(min(int64(len(p)), left, int64(w.size))))
 	w.at += int64(len(b))
+	if w.err == nil {
+		w.err = err
+	}
 	return copy(p, b), err
 }
 
