@@ -40,18 +40,21 @@ VARIABLES = {
     "CHASKI_ORACLE_PYTHON16": "rumi2",
     "CHASKI_ORACLE_PYTHON26": "rumi3",
     "CHASKI_ORACLE_PYTHON": "rasters",
+    "CHASKI_ORACLE_PYTHON_SHARDS": "shards",
     "CHASKI_ORACLE_PYTHON_TACO": "taco",
     "CHASKI_ORACLE_PYTHON_TILEDB": "tiledb",
     "CHASKI_ORACLE_PYTHON_ZARR": "zarr",
     "CHASKI_PYTHON": "rasters",
 }
 VARIABLE = re.compile(
-    r"\bCHASKI_(?:(?:ORACLE_)?PYTHON(?:\d+|_TACO|_TILEDB|_ZARR)?|ORACLE_LIB[A-Z]+\d*)\b"
+    r"\bCHASKI_(?:(?:ORACLE_)?PYTHON(?:\d+|_SHARDS|_TACO|_TILEDB|_ZARR)?|ORACLE_LIB[A-Z]+\d*)\b"
 )
 # The environment that is a library, taken from a wheel for an interpreter that need not be
 # installed, and the environment that loads it.
 LIBRARY, LOADER = "libtiledb16", "tiledb"
 WHEEL = ["--platform", "manylinux1_x86_64", "--python-version", "37", "--abi", "cp37m"]
+# Environments without what their packages ask for: PyTorch and the SDKs of all clouds.
+ALONE = {"shards"}
 # Tests print this, so that they can be repeated with the same random cases.
 SEED = re.compile(r"\bCHASKI_ORACLE_SEED=\d+")
 # The top-level test in the name of a Go test, which begins with its package.
@@ -96,7 +99,7 @@ def environment(name: str) -> str:
         return str(python)
     run = [sys.executable, "-m", "venv", "--clear", "--without-pip", folder]
     subprocess.run(run, check=True)
-    pip(python, wanted)
+    pip(python, wanted, *(["--no-deps"] if name in ALONE else []))
     stamp.write_text(what)
     return str(python)
 

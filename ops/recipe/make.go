@@ -49,6 +49,7 @@ type Output struct {
 	Form      build.Form
 	PartBytes int64
 	PartCount int
+	Shards    build.Shards
 }
 
 // final returns the form that the container has at its name.
@@ -153,8 +154,12 @@ func opened(ctx context.Context, r *Recipe, o Options) (*maker, func(), error) {
 
 // write writes the container.
 func (m *maker) write(ctx context.Context, w *work, path string, samples putSamples) (left *Result, err error) {
+	shards := m.options.Shards
+	if len(m.recipe.Fields) == 1 {
+		shards.Name = m.recipe.Fields[0].Name
+	}
 	o := build.Options{Form: m.options.final(path), PartBytes: m.options.PartBytes, PartCount: m.options.PartCount,
-		Opener: m.options.Loader.Opener}
+		Shards: shards, Opener: m.options.Loader.Opener}
 	if o.Form == build.StreamingTaco {
 		// The opener of the options may see other folders only.
 		files := &source.Files{}

@@ -186,7 +186,7 @@ func TestKilledRunsGoOn(t *testing.T) {
 }
 
 // interrupted makes the first windows of a recipe, in shards of 5, and ends with an error.
-func interrupted(t *testing.T, dir, text, out string, windows int64) {
+func interrupted(t *testing.T, dir, text, out string, windows int64, output ...recipe.Output) {
 	t.Helper()
 	r, err := recipe.Parse([]byte(head + text))
 	if err != nil {
@@ -204,7 +204,10 @@ func interrupted(t *testing.T, dir, text, out string, windows int64) {
 		return f.Sync()
 	}, os.Rename)
 	defer restore()
-	_, err = recipe.Make(t.Context(), r, out, recipe.Options{Base: dir, Shard: 5})
+	o := recipe.Options{Base: dir, Shard: 5}
+	for _, o.Output = range output {
+	}
+	_, err = recipe.Make(t.Context(), r, out, o)
 	if !errors.Is(err, injected) {
 		t.Fatalf("error %v", err)
 	}

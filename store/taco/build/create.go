@@ -44,10 +44,11 @@ func (w *writer) check(path string) error {
 	return w.collection.CheckFor(w.o.Form)
 }
 
-// CheckFor is Check for a container of a form: a Tortilla has no description, and a TACO 0.2 needs curators.
+// CheckFor is Check for a container of a form: a Tortilla and shards have no description, and a TACO 0.2 needs
+// curators.
 func (c *Collection) CheckFor(form Form) error {
 	switch {
-	case form == TortillaFile:
+	case !form.Described():
 		return nil
 	case form.old() && len(c.Curators) == 0:
 		return fault.New(fault.Unsupported, collName, fault.NoOffset,
@@ -97,7 +98,11 @@ func (w *writer) write(ctx context.Context, path string) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err = w.folder(ctx, f.Path); err == nil {
+	fill := w.folder
+	if w.o.Form.Shards() {
+		fill = w.shards
+	}
+	if err = fill(ctx, f.Path); err == nil {
 		err = f.Place(path)
 	}
 	if err != nil {

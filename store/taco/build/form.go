@@ -33,10 +33,20 @@ const (
 	TacocatFile
 	// Tacollection is TACOLLECTION.json: the description of several ZIPs, without their tables.
 	Tacollection
+	// MDS is a folder of shards of MosaicML Streaming, and WebDataset one of tar files. They have no description: see
+	// Shards.
+	MDS
+	WebDataset
 )
 
 // Indexes reports whether a form is an index of ZIPs, which Consolidate writes.
 func (f Form) Indexes() bool { return f == Tacocat || f == TacocatFile || f == Tacollection }
+
+// Shards reports whether a form is a folder of shards, for other loaders.
+func (f Form) Shards() bool { return f == MDS || f == WebDataset }
+
+// Described reports whether a form has a description, COLLECTION.json.
+func (f Form) Described() bool { return f != TortillaFile && !f.Shards() }
 
 // old reports whether a form is a TACO 0.2.
 func (f Form) old() bool { return f == StreamingTaco || f == PlainTaco }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/store/taco"
 )
 
@@ -55,6 +56,14 @@ func load(ctx context.Context, o source.Opener, c *content) (*loaded, error) {
 	}
 	l.r, l.crc = nil, crc32.ChecksumIEEE(l.bytes)
 	return l, fault.WithFile(err, e.URI)
+}
+
+// open returns a reader of the bytes, which close closes.
+func (l *loaded) open() source.Reader {
+	if l.r != nil {
+		return l.r
+	}
+	return (&catalog.Asset{Size: l.size, Bytes: l.bytes}).Reader()
 }
 
 // reader reads the bytes one after the other.

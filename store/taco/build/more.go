@@ -77,18 +77,24 @@ func (l *Level) Add(t *tables.Table) {
 // described returns the level for Options.More.
 func (l *level) described() Level {
 	out := Level{Rows: make([]Row, len(l.ids)), Columns: l.columns.Columns(), Table: l.columns}
-	for i, id := range l.ids {
-		r := Row{ID: id, Parent: int(l.parents[i]), Folder: l.folders[i], Padding: isPadding(id), Offset: taco.Whole}
-		switch c := &l.content[i]; {
-		case r.Folder:
-		case c.bytes != nil:
-			r.Bytes = c.bytes
-		case c.entry != nil:
-			r.URI, r.Offset, r.Size, r.Head = c.entry.URI, c.entry.Offset, c.entry.Size, c.entry.Head
-		default:
-			r.URI = c.file
-		}
-		out.Rows[i] = r
+	for i := range l.ids {
+		out.Rows[i] = l.row(i)
 	}
 	return out
+}
+
+// row returns a row for Options.More.
+func (l *level) row(i int) Row {
+	r := Row{ID: l.ids[i], Parent: int(l.parents[i]), Folder: l.folders[i], Padding: isPadding(l.ids[i]),
+		Offset: taco.Whole}
+	switch c := &l.content[i]; {
+	case r.Folder:
+	case c.bytes != nil:
+		r.Bytes = c.bytes
+	case c.entry != nil:
+		r.URI, r.Offset, r.Size, r.Head = c.entry.URI, c.entry.Offset, c.entry.Size, c.entry.Head
+	default:
+		r.URI = c.file
+	}
+	return r
 }

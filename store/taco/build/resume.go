@@ -38,7 +38,8 @@ const madeName = "container"
 //
 // A container in parts is one ZIP in the folder work first, which is then copied into its parts as Export does it: how
 // many samples a part has is only known at the end. So is a Tortilla or a TACO 0.2, whose tables say where each sample
-// lies, and whose columns are made of all samples; o.More and o.Histograms are for that copy.
+// lies, and whose columns are made of all samples, and so are shards, whose columns stand before their samples; o.More
+// and o.Histograms are for that copy.
 func StreamIn(ctx context.Context, path, folder string, from int64, o Options,
 	run func(s *Sink) (Collection, []*tables.Table, error)) (*Result, error) {
 	w := &writer{o: o, work: &work{from: from, known: map[string]bool{}}}
@@ -84,7 +85,7 @@ func StreamIn(ctx context.Context, path, folder string, from int64, o Options,
 }
 
 // copies reports whether StreamIn makes a ZIP first, and then a copy of it.
-func (o *Options) copies() bool { return o.split() || o.Form.Older() }
+func (o *Options) copies() bool { return o.split() || o.Form.Older() || o.Form.Shards() }
 
 // copyInto copies a ZIP into a container of another form, or in parts.
 func copyInto(ctx context.Context, zip, path string, o Options) (r *Result, err error) {

@@ -8,7 +8,6 @@ import (
 
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/store/taco"
 	"github.com/chaski-eo/chaski/tiff"
 )
@@ -52,11 +51,7 @@ func rootOf(levels []*level, k, row int) string {
 
 // tiles returns the index of a file, which must be a TOG, or any TIFF if it is a histogram.
 func tiles(ctx context.Context, l *loaded, histogram bool) (*chunk.Index, error) {
-	r := l.r
-	if r == nil {
-		r = (&catalog.Asset{Size: l.size, Bytes: l.bytes}).Reader()
-	}
-	im, err := tiff.Open(ctx, r, tiff.Limits{})
+	im, err := tiff.Open(ctx, l.open(), tiff.Limits{})
 	if err != nil {
 		e := fault.New(fault.Unsupported, "file", fault.NoOffset,
 			"is not a TOG, and a streaming TACO has no other files: "+

@@ -36,25 +36,26 @@ type place struct {
 // that reading a sample is one request.
 func (w *writer) order() []place {
 	var all []place
-	var walk func(k, row int, path string)
-	walk = func(k, row int, path string) {
-		l := w.levels[k]
-		if !l.folders[row] {
-			all = append(all, place{k, row, path})
-			return
-		}
-		for c := l.first[row]; c < l.first[row+1]; c++ {
-			walk(k+1, int(c), path+"/"+w.levels[k+1].ids[c])
-		}
-	}
 	for i, id := range w.levels[0].ids {
-		walk(0, i, id)
+		all = w.leaves(all, place{0, i, id})
 		if !isPadding(id) {
 			w.result.Samples++
 		}
 	}
 	if w.histograms {
 		w.result.Samples--
+	}
+	return all
+}
+
+// leaves appends the files of a row.
+func (w *writer) leaves(all []place, p place) []place {
+	l := w.levels[p.level]
+	if !l.folders[p.row] {
+		return append(all, p)
+	}
+	for c := l.first[p.row]; c < l.first[p.row+1]; c++ {
+		all = w.leaves(all, place{p.level + 1, int(c), p.path + "/" + w.levels[p.level+1].ids[c]})
 	}
 	return all
 }

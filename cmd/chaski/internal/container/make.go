@@ -36,7 +36,7 @@ func NewMake(env console.Env) *cobra.Command {
 	var f makeFlags
 	cmd := &cobra.Command{
 		Use:   "make -o OUT [flags] RECIPE",
-		Short: "Cut chips by a recipe into a TACO 2 container",
+		Short: "Cut chips by a recipe into a TACO 2 container, or into shards of MDS or WebDataset",
 		Long: `Cut chips out of rasters by a recipe, and write them as a TACO 2 container: a ZIP (OUT ends in .tacozip or
 .zip) or a folder, or in an older form. RECIPE is a file of YAML or JSON:
 
@@ -78,7 +78,8 @@ rumi:header, a copy of their header, which the loader then does not read.
 With --part-size or --part-count, OUT is a folder of ZIPs with an index (.tacocat), as 'chaski pack' writes it
 of the ZIP without them. An OUT that ends in .taco is a streaming TACO 0.2 with statistics and histograms (all
 codecs must be tog, and collection have curators), with --form taco-plain a plain one, and one that ends in
-.tortilla a Tortilla. Of these, too, the ZIP is made first, so that the disk needs room for both.
+.tortilla a Tortilla. --form mds and wds write a folder of shards for MosaicML Streaming or WebDataset, as
+'chaski pack' does. Of these, too, the ZIP is made first, so that the disk needs room for both.
 
 --report writes a page as 'chaski view --report' does of the container, with the windows that are left out and
 why: counts, split, histograms, a map and some chips. Statistics of the recipe are not computed again.
@@ -92,6 +93,7 @@ place of starting over: it keeps what is done in the folder .OUT.chaski-work bes
   chaski make -o chips.tacozip --resume chips.yaml
   chaski make -o made-parts --part-size 4GB chips.yaml
   chaski make -o made.tortilla chips.yaml
+  chaski make -o made-mds --form mds --shard-size 32MiB chips.yaml
   chaski make -o small.tacozip --workers 2 --memory 100000000 chips.json`,
 		Args: console.ExactlyOne("RECIPE"),
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd.Context(), env, args[0]) },

@@ -28,6 +28,7 @@ type packFlags struct {
 	workers               int
 	quiet                 bool
 	parts                 partFlags
+	shards                shardFlags
 	given                 *build.Collection // the description of append, instead of that of the source
 	notes                 []string          // what is wrong with the source, and can be read all the same
 	columns               columnFlags
@@ -43,7 +44,7 @@ func NewPack(env console.Env) *cobra.Command {
 	var f packFlags
 	cmd := &cobra.Command{
 		Use:   "pack -o OUT [flags] DIR | TABLE | CONTAINER...",
-		Short: "Write a container: TACO 2, an index of several, a TACO 0.2 or a Tortilla",
+		Short: "Write a container: TACO 2, an index of several, a TACO 0.2, a Tortilla, MDS or WebDataset",
 		Long: `Write a TACO 2 container, as a ZIP (OUT ends in .tacozip or .zip) or as a folder.
 
 Of a directory, each file becomes a sample with the file's name as its id, and each directory in it a folder
@@ -81,6 +82,11 @@ of those in a directory, so that a reader opens the index alone (.tacocat is a f
 know, __TACOCAT__ the file of the specification), or what their descriptions say together. The ZIPs must lie
 in its folder or below. An older index is replaced.
 
+--form mds writes OUT as a folder of shards of MosaicML Streaming, and --form wds as one of tar files of
+WebDataset (shard-000000.tar, ...). Rasters are arrays of bands, rows and columns (ndarray, .npy) or, with
+--rasters file, the files they are. The columns of the samples are columns of MDS, or a member .json. With
+--by-split the shards of each value of the column split are in a folder of its name.
+
 OUT is complete or absent, also after a kill. A ZIP replaces an older one; a folder must not be there.`,
 		Example: `  chaski pack -o masks.tacozip --collection about.json masks/
   chaski pack -o masks.tacozip --collection about.json --metadata years.csv masks/
@@ -92,7 +98,9 @@ OUT is complete or absent, also after a kill. A ZIP replaces an older one; a fol
   chaski pack -o all.tacozip low.tacozip high.tacozip
   chaski pack -o old.taco --form taco-plain --collection about.json all.tacozip
   chaski pack -o parts/ --part-size 4GB all.tacozip
-  chaski pack -o parts/.tacocat parts/`,
+  chaski pack -o parts/.tacocat parts/
+  chaski pack -o chips-mds --form mds all.tacozip
+  chaski pack -o chips-wds --form wds --rasters file --shard-size 100MB all.tacozip`,
 		Args: console.AtLeastOne("DIR, TABLE or CONTAINER"),
 		RunE: func(cmd *cobra.Command, paths []string) error { return f.warn(env, f.run(cmd.Context(), env, paths)) },
 	}
@@ -100,8 +108,10 @@ OUT is complete or absent, also after a kill. A ZIP replaces an older one; a fol
 	fl.StringVarP(&f.out, "output", "o", "", "`OUT`, the container to write")
 	flags.NonEmptyVar(fl, &f.collection, "collection", "YAML or JSON `FILE` with members of COLLECTION.json")
 	fl.StringVar(&f.form, "form", "auto",
-		"auto (by the name of OUT), zip, folder, tortilla, taco, taco-plain, tacocat, tacocat-file or tacollection")
+		"auto (by the name of OUT), zip, folder, tortilla, taco, taco-plain, tacocat, tacocat-file, tacollection, mds "+
+			"or wds")
 	f.parts.add(fl, ", or of Tortillas")
+	f.shards.add(fl)
 	f.addShared(fl)
 	return cmd
 }
@@ -160,8 +170,9 @@ func (f *packFlags) show(env console.Env, command, out string, paths []string, a
 }
 
 // write writes the container.
-func (f *packFlags) write(ctx context.Context, paths []string, o build.Options) (*build.Result, error) {
-	if err := console.FirstError(f.parts.into(&o, f.out), f.columns.check(&o)); err != nil {
+func (f *packFlags) write(ctx context.Context, paths []string, o build.Options) (_ *build.Result, err error) {
+	if err := console.FirstError(f.parts.into(&o, f.out), f.shards.into(&o.Shards, o.Form),
+		f.columns.check(&o)); err != nil {
 		return nil, err
 	}
 	if err := f.columns.old(&o); err != nil {
@@ -171,6 +182,9 @@ func (f *packFlags) write(ctx context.Context, paths []string, o build.Options) 
 	if o.Form.Indexes() {
 		return f.index(ctx, paths, o)
 	}
+	unpacked := &unpacked{out: f.out}
+	defer func() { err = console.FirstError(err, unpacked.remove()) }()
+	f.unpack = unpacked.folder
 	if st, err := os.Stat(paths[0]); err == nil && st.IsDir() && !taco.Is(ctx, o.Opener, paths[0]) {
 		return f.directory(ctx, paths, o)
 	}
@@ -221,8 +235,8 @@ func (f *packFlags) write(ctx context.Context, paths []string, o build.Options) 
 	if err != nil {
 		return nil, err
 	}
-	if f.collection != "" && o.Form == build.TortillaFile {
-		return nil, console.Usagef("--collection is for containers with a description: a Tortilla has none")
+	if f.collection != "" && !o.Form.Described() {
+		return nil, console.Usagef("--collection is for containers with a description: a Tortilla and shards have none")
 	}
 	if len(rows) < len(all) {
 		if err := c.SubsetOf(time.Now()); err != nil {
@@ -309,7 +323,7 @@ func (f *packFlags) fresh(paths []string, o build.Options, what string) (*build.
 	if len(paths) > 1 {
 		return nil, console.Usagef("%s is %s: it is packed alone", paths[0], what)
 	}
-	if f.collection == "" && f.given == nil && o.Form != build.TortillaFile {
+	if f.collection == "" && f.given == nil && o.Form.Described() {
 		return nil, console.Usagef("--collection is missing: %s does not describe itself", what)
 	}
 	if err := f.unused(paths[0] + " is " + what + ", which is packed whole"); err != nil {

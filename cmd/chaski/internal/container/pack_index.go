@@ -18,11 +18,11 @@ import (
 var packForms = map[string]build.Form{"auto": build.Auto, "zip": build.ZIP, "folder": build.Folder,
 	"tortilla": build.TortillaFile, "taco": build.StreamingTaco, "taco-plain": build.PlainTaco,
 	"tacocat": build.Tacocat, "tacocat-file": build.TacocatFile,
-	"tacollection": build.Tacollection}
+	"tacollection": build.Tacollection, "mds": build.MDS, "wds": build.WebDataset}
 
 // packFormNames are the keys of packForms in the order of the help.
 var packFormNames = []string{"auto", "zip", "folder", "tortilla", "taco", "taco-plain",
-	"tacocat", "tacocat-file", "tacollection"}
+	"tacocat", "tacocat-file", "tacollection", "mds", "wds"}
 
 // index writes an index of ZIPs. A folder among the paths stands for the ZIPs in it.
 func (f *packFlags) index(ctx context.Context, paths []string, o build.Options) (*build.Result, error) {

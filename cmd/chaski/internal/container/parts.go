@@ -48,14 +48,17 @@ func (f *partFlags) into(o *build.Options, out string) (err error) {
 
 // MadeFlags has the flags for the form of a container that is made by a recipe.
 type MadeFlags struct {
-	form  string
-	parts partFlags
+	form   string
+	parts  partFlags
+	shards shardFlags
 }
 
 // Add adds the flags. of is what their help begins with.
 func (f *MadeFlags) Add(fl *pflag.FlagSet, of string) {
-	fl.StringVar(&f.form, "form", "auto", of+"auto (by the name of OUT), zip, folder, tortilla, taco or taco-plain")
+	fl.StringVar(&f.form, "form", "auto", of+"auto (by the name of OUT), zip, folder, tortilla, taco, "+
+		"taco-plain, mds or wds")
 	f.parts.add(fl, "")
+	f.shards.add(fl)
 }
 
 // Output checks the flags, and returns what they say of a container at out.
@@ -68,13 +71,13 @@ func (f *MadeFlags) Output(out string) (o recipe.Output, err error) {
 		return o, console.Usagef("--part-size and --part-count are for ZIPs: --form is %s", f.form)
 	}
 	b := build.Options{Form: cmp.Or(o.Form, build.FormOf(out))}
-	err = f.parts.into(&b, out)
+	err = console.FirstError(f.parts.into(&b, out), f.shards.into(&o.Shards, b.Form))
 	o.PartBytes, o.PartCount = b.PartBytes, b.PartCount
 	return o, err
 }
 
 // madeForms are the values of --form of what a recipe makes, which are some of packForms.
-var madeForms = []string{"auto", "zip", "folder", "tortilla", "taco", "taco-plain"}
+var madeForms = []string{"auto", "zip", "folder", "tortilla", "taco", "taco-plain", "mds", "wds"}
 
 // sizeUnits are what a size may end in, longer ones first.
 var sizeUnits = []struct {

@@ -1,0 +1,52 @@
+package build
+
+import (
+	"encoding/json"
+	"math"
+
+	"github.com/chaski-eo/chaski/tables"
+)
+
+// appendPython appends a value as JSON that Python reads as it is: with NaN and infinities as numbers.
+func appendPython(dst []byte, v *tables.Vector, i int) []byte {
+	if v.Null(i) {
+		return append(dst, "null"...)
+	}
+	switch v.Kind() {
+	case tables.Float64:
+		switch f := v.Float(i); {
+		case math.IsNaN(f):
+			return append(dst, "NaN"...)
+		case math.IsInf(f, 1):
+			return append(dst, "Infinity"...)
+		case math.IsInf(f, -1):
+			return append(dst, "-Infinity"...)
+		}
+	case tables.List:
+		child, lo, hi := v.List(i)
+		dst = append(dst, '[')
+		for k := lo; k < hi; k++ {
+			if k > lo {
+				dst = append(dst, ", "...)
+			}
+			dst = appendPython(dst, child, k)
+		}
+		return append(dst, ']')
+	case tables.Struct:
+		dst = append(dst, '{')
+		for k, f := range v.Type().Fields {
+			if k > 0 {
+				dst = append(dst, ", "...)
+			}
+			dst = appendPython(append(appendQuoted(dst, f.Name), ": "...), v.Field(k), i)
+		}
+		return append(dst, '}')
+	}
+	return v.AppendJSON(dst, i)
+}
+
+// appendQuoted appends a string as JSON.
+func appendQuoted(dst []byte, s string) []byte {
+	b, _ := json.Marshal(s) // strings always marshal
+	return append(dst, b...)
+}
