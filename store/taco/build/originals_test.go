@@ -24,7 +24,7 @@ import (
 // another seed.
 func TestTheOriginalReaderReadsIt(t *testing.T) {
 	python, seed := original(t)
-	const count = 30
+	const count = 40
 	dir := t.TempDir()
 	var paths []string
 	var made []*maker
