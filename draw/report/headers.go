@@ -83,14 +83,7 @@ func (m *maker) asset(ctx context.Context, i int, row int64) (catalog.Asset, err
 	f.Shapes.add(fmt.Sprintf("%d × %d × %d %s", x.Bands, x.Height, x.Width, x.DType))
 	f.Codecs.add(x.Codec.String())
 	f.NoData.add(noData(x))
-	var stored int64
-	for _, r := range x.Ranges {
-		stored += max(r.Len, 0)
-	}
-	size := a.Size
-	if size == 0 {
-		size = stored
-	}
+	size, stored := bytesOf(&a)
 	f.Stored += stored
 	f.Bytes += size
 	f.Sizes.add(size)
@@ -99,6 +92,27 @@ func (m *maker) asset(ctx context.Context, i int, row int64) (catalog.Asset, err
 		f.Decoded += int64(decoded)
 	}
 	return a, nil
+}
+
+// bytesOf returns the bytes of a raster, and those of its chunks. The size of a member of a container is not that of the
+// file, and a stack has those of its parts.
+func bytesOf(a *catalog.Asset) (size, stored int64) {
+	for i := range a.Parts {
+		n, of := bytesOf(&a.Parts[i])
+		size, stored = size+n, stored+of
+	}
+	for _, r := range a.Index.Ranges {
+		stored += max(r.Len, 0)
+	}
+	switch {
+	case a.Parts != nil:
+		return size, stored
+	case a.Member != "":
+		return a.Length, stored
+	case a.Size == 0:
+		return stored, stored
+	}
+	return a.Size, stored
 }
 
 func noData(x *chunk.Index) string {

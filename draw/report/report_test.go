@@ -26,7 +26,9 @@ import (
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/shuffle"
+	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog"
+	"github.com/chaski-eo/chaski/store/taco"
 	"github.com/chaski-eo/chaski/tiff"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 	_ "github.com/chaski-eo/chaski/tools/testkit/seed" // random cases are the same in every run
@@ -806,6 +808,36 @@ func TestOddDatasets(t *testing.T) {
 	text := field(t, page, "score").text()
 	if !strings.Contains(text, "2, 1 missing") || !strings.Contains(text, "1.5 to 1.5") {
 		t.Errorf("scores: %s", text)
+	}
+}
+
+// TestSizesOfMembersAndStacks: a raster in a container counts with its own bytes, and a stack with those of its parts.
+func TestSizesOfMembersAndStacks(t *testing.T) {
+	container := filepath.Join("..", "..", "testdata", "coast", "coast.tacozip")
+	r, _ := pageOf(t, Options{Source: container, Fields: []loader.Field{{Name: "image", Column: "s2/img.tif"}}})
+	d, err := taco.Open(t.Context(), &source.Files{}, []string{container}, taco.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	var want int64
+	for e, err := range d.Leaves(t.Context(), true) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.HasSuffix(e.Path, "/s2/img.tif") {
+			want += e.Size
+		}
+	}
+	if got := r.Fields[0].Bytes; want == 0 || got != want {
+		t.Errorf("%d bytes of members, want %d", got, want)
+	}
+	dir, _, _ := pair(t, 2)
+	stack := loader.Field{Name: "both", Patterns: []string{"images/{id}.tif", "images/{id}.tif"}}
+	whole, _ := pageOf(t, Options{Source: dir, Fields: pairFields()})
+	r, _ = pageOf(t, Options{Source: dir, Fields: []loader.Field{stack}})
+	if got, want := r.Fields[0].Bytes, 2*whole.Fields[0].Bytes; got != want {
+		t.Errorf("%d bytes of stacks, want %d", got, want)
 	}
 }
 
