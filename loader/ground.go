@@ -58,7 +58,7 @@ func (d *dataset) compileGround(ctx context.Context, e *Engine, to *shuffle.Samp
 	if err := d.stepped(ctx, list); err != nil {
 		return err
 	}
-	if err := d.timed(list); err != nil {
+	if err := d.matchable(list); err != nil {
 		return err
 	}
 	o := scenes.Options{Resolution: s.Resolution, Edge: s.Edge, Samples: s.PerEpoch, CRS: s.Ground.CRS,
@@ -338,30 +338,41 @@ func (d *dataset) nearest() bool {
 	return slices.ContainsFunc(d.fields, func(f Field) bool { return f.Match == spec.MatchNearest })
 }
 
-// timed notes the times of scenes if a field takes scenes by them. It fails with kind not found if a dataset that the
-// field needs has none.
-func (d *dataset) timed(list []scenes.Scene) error {
-	if !d.nearest() {
+// matchable notes the times of scenes if a field takes scenes by them. It fails with kind not found if no scene of a
+// dataset has what Field.Match compares, since the field would be missing in all steps.
+func (d *dataset) matchable(list []scenes.Scene) error {
+	if !slices.ContainsFunc(d.fields, func(f Field) bool { return f.Match != "" }) {
 		return nil
 	}
-	has := make([]bool, d.extras.Joined.Count())
+	type has struct{ time, step bool }
+	of := make([]has, d.extras.Joined.Count())
 	for i := range list {
 		s := &list[i]
-		s.Time = d.clock.at(s.Row)
-		s.Timed = s.Time != rows.NoTime
-		has[s.Dataset] = has[s.Dataset] || s.Timed
+		if d.nearest() {
+			s.Time = d.clock.at(s.Row)
+			s.Timed = s.Time != rows.NoTime
+		}
+		h := &of[s.Dataset]
+		h.time, h.step = h.time || s.Timed, h.step || s.Step >= 0
 	}
 	for _, r := range d.rasters {
-		for k, timed := range has {
-			if !timed && r.Match == spec.MatchNearest && (d.extras.Joined.Leads(k) || d.holds(r, k)) {
-				what := "the dataset of the steps"
-				if !d.extras.Joined.Leads(k) {
-					what = "its dataset"
-				}
-				return rows.InField(r.Name, fault.New(fault.NotFound, "match", fault.NoOffset,
-					"it is %q, and no scene of %s has a time in a column of one name for both, such as datetime",
-					r.Match, what))
+		for k, h := range of {
+			lacks := ""
+			switch {
+			case r.Match == spec.MatchNearest && !h.time:
+				lacks = "has a time in a column of one name for both, such as datetime"
+			case r.Match == spec.MatchStep && !h.step:
+				lacks = fmt.Sprintf("has a value of the step %q", d.sampler.Step)
 			}
+			if lacks == "" || !d.extras.Joined.Leads(k) && !d.holds(r, k) {
+				continue
+			}
+			what := "the dataset of the steps"
+			if !d.extras.Joined.Leads(k) {
+				what = "its dataset"
+			}
+			return rows.InField(r.Name, fault.New(fault.NotFound, "match", fault.NoOffset,
+				"it is %q, and no scene of %s %s", r.Match, what, lacks))
 		}
 	}
 	return nil

@@ -274,6 +274,7 @@ def test_what_is_refused(folder: Path) -> None:
         )
 
     a, length = scenes("optical"), {"length": 3}
+    days = {"step": "day", **length}
     for source, options, message in [
         (a & scenes("radar", match="step"), length, "no step is given"),
         (a & scenes("radar", match="nearest"), {}, "it is for sequences of scenes"),
@@ -287,11 +288,13 @@ def test_what_is_refused(folder: Path) -> None:
         ),
         (
             a & scenes("radar", match="step", match_days=2),
-            {"step": "day", **length},
+            days,
             "match_days is 2: it is for match",
         ),
         (a & scenes("crops", match="nearest"), length, "no scene of its dataset has a time"),
         (scenes("crops") & scenes("radar", match="nearest"), length, "of the dataset of the steps"),
+        (a & scenes("crops", match="step"), days, 'of its dataset has a value of the step "day"'),
+        (scenes("crops") & scenes("radar", match="step"), days, "of the dataset of the steps has"),
     ]:
         with pytest.raises(chaski.errors.Error, match=message):
             window = chaski.GeoWindow(160, 10, per_epoch=4, **options)
