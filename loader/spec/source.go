@@ -615,6 +615,9 @@ func (s *Source) validateFields(names map[string]bool) error {
 		if f.Kind != "" || f.Layout != "" || f.DType != "" || f.Sizes != nil || f.Validity != "" {
 			return fmt.Errorf("field %q: kind, layout, sizes, dtype and validity are the spec's", f.Name)
 		}
+		if f.Scenes != nil || f.Match != "" || f.MatchDays != 0 {
+			return fmt.Errorf("field %q: scenes, match and match_days are the spec's", f.Name)
+		}
 		if !f.Beside() {
 			// An override has no dtype, and Validate needs one. float32 allows every other member;
 			// they are checked against the dtype of the spec's field when it is compiled.

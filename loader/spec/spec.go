@@ -602,6 +602,8 @@ func (f Field) Validate() error {
 		return f.Points.validate(&f)
 	case f.Column != "" && f.Pattern != "":
 		return errors.New("both column and pattern are given")
+	case f.Scenes != nil && len(f.Scenes) == 0:
+		return errors.New("scenes is empty: it must have a path, or \"\" for the source")
 	case len(f.Bands) > chunk.MaxBands:
 		return fmt.Errorf("bands has %d indices: it must have at most %d", len(f.Bands), chunk.MaxBands)
 	}

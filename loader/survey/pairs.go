@@ -166,7 +166,7 @@ func comparePairs(ctx context.Context, sp spec.Spec, o resources.Options, t rows
 	if p.columns, err = pairColumns(t, sp); err != nil {
 		return nil, err
 	}
-	first, err := rows.FirstAssets(ctx, t, p.columns, spec.BadSkip, selected)
+	first, err := rows.FirstOf(ctx, t, p.fields, p.columns, spec.BadSkip, selected)
 	if err != nil {
 		return nil, err
 	}
@@ -200,13 +200,27 @@ func pairColumns(t rows.Table, sp spec.Spec) ([]int, error) {
 	}
 	if len(columns) > 1 {
 		columns = append(columns[:1], slices.DeleteFunc(columns[1:], func(i int) bool {
-			return sp.Fields[i].Ground == spec.IgnoreGround
+			return sp.Fields[i].Ground == spec.IgnoreGround || !together(t, columns[0], i)
 		})...)
 	}
 	if len(columns) < 2 {
 		return nil, errors.New("pairs need two raster fields of a sample, such as an image and its mask")
 	}
 	return columns, nil
+}
+
+// together reports whether a dataset has rasters of two fields in its rows: of several datasets of scenes some have one.
+func together(t rows.Table, a, b int) bool {
+	j := t.Extras().Joined
+	if j == nil {
+		return true
+	}
+	for k := range j.Count() {
+		if j.Has(a, k) && j.Has(b, k) {
+			return true
+		}
+	}
+	return false
 }
 
 // pictures calls Picture for the listed pairs.
@@ -296,6 +310,9 @@ func (w *pairWorker) assets(ctx context.Context, row int64, column int) (a, b ca
 // sample compares the rasters of a sample.
 func (w *pairWorker) sample(ctx context.Context, row int64) error {
 	for _, column := range w.columns[1:] {
+		if rows.Lacks(w.table, w.columns[0], row) || rows.Lacks(w.table, column, row) {
+			continue
+		}
 		pair := Pair{Row: row, First: w.fields[w.columns[0]].Name, Other: w.fields[column].Name}
 		pair.ID, _ = w.table.ID(ctx, row) // without an id, the row names it
 		placed, sure, err := w.pair(ctx, &pair, column)

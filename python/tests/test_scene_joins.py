@@ -196,6 +196,28 @@ def test_statistics_and_quarantine(folders: dict[str, Path], binary: str, tmp_pa
     assert (found["checked"], found["found"]) == (4, 1) and "q.tif" in json.dumps(found["bad"])
 
 
+def test_pairs(folders: dict[str, Path], binary: str, tmp_path: Path) -> None:
+    """Rasters of one row are compared; those of several datasets are of no one row."""
+    fields: list[dict[str, Any]] = [
+        {"name": "image", "pattern": "{id}.tif"},
+        {"name": "label", "pattern": "{id}.tif", "scenes": [str(folders["label"])]},
+    ]
+    spec: dict[str, Any] = {"source": str(folders["image"]), "batch_size": 1, "fields": fields}
+    spec["sampler"] = {"kind": "geo_window", "size_m": 160, "resolution": 10}
+
+    def run() -> subprocess.CompletedProcess[str]:
+        (tmp_path / "spec.json").write_text(json.dumps(spec))
+        command = [binary, "verify", "--pairs", "--json", str(tmp_path / "spec.json")]
+        return subprocess.run(command, capture_output=True, text=True)
+
+    assert "pairs need two raster fields of a sample" in run().stderr
+    fields.append({"name": "again", "pattern": "{id}.tif"})
+    r = run()
+    found = json.loads(r.stdout)
+    assert r.returncode == 0, r.stderr
+    assert (found["samples"], found["pairs"], found["unreadable"]) == (4, 2, 0)
+
+
 def test_rules_for_the_first_dataset(folders: dict[str, Path], tmp_path: Path) -> None:
     """Conditions are for the first dataset; columns of the others are null in its rows."""
     rows = "\n".join(f"{folders['image'] / n}.tif,{i}" for i, n in enumerate("ab"))
