@@ -118,10 +118,12 @@ func (m *maker) encode(ctx context.Context, b *loader.Batch, c *chip, windows []
 		defer func() { c.measured, t.fields = t.fields, all }()
 		first := slices.IndexFunc(m.recipe.Fields, func(f Field) bool { return f.Vector == nil })
 		pixels, valid, err := m.image(b, first)
-		if err != nil {
-			return err
+		if err == nil {
+			c.hash, err = hashOf(pixels, valid)
 		}
-		c.hash = hashOf(pixels, valid)
+		if err != nil {
+			return fault.WithFile(err, windows[first].Asset.URI)
+		}
 	}
 	for k := range m.recipe.Fields {
 		f, err := m.file(ctx, b, k, windows[k], t)

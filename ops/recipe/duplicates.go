@@ -4,6 +4,7 @@ import (
 	"math"
 	"math/bits"
 
+	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/ops/columns"
 )
@@ -24,9 +25,15 @@ const (
 )
 
 // hashOf returns the hash of an image, of which valid samples count. Sums and quotients alone are the same on every
-// processor.
-func hashOf(pixels *loader.Tensor, valid []byte) (h uint64) {
+// processor. It refuses images of which all have the same hash, since all but one would be left out: those smaller than
+// the picture, where a cell has no pixels beside one that has, and those of numbers without an order.
+func hashOf(pixels *loader.Tensor, valid []byte) (h uint64, _ error) {
 	bands, height, width := int(pixels.Shape[1]), int(pixels.Shape[2]), int(pixels.Shape[3])
+	if height < hashRows || width < hashColumns {
+		return 0, fault.New(fault.Unsupported, "field "+pixels.Name, fault.NoOffset,
+			"a chip has %d by %d pixels: quality.duplicates compares those of %d by %d or more", height, width, hashRows,
+			hashColumns)
+	}
 	var sums, counts [hashRows * hashColumns]float64
 	size := pixels.DType.Size()
 	var line []float64
@@ -34,6 +41,10 @@ func hashOf(pixels *loader.Tensor, valid []byte) (h uint64) {
 		for y := range height {
 			at := (b*height + y) * width
 			line = columns.AppendValues(line[:0], pixels.Data[at*size:][:width*size], pixels.DType)
+			if len(line) != width {
+				return 0, fault.New(fault.Unsupported, "field "+pixels.Name, fault.NoOffset,
+					"a chip is %s, which quality.duplicates does not compare", pixels.DType)
+			}
 			row := y * hashRows / height * hashColumns
 			for x, v := range line {
 				if valid[at+x] != 0 && !math.IsNaN(v) && !math.IsInf(v, 0) {
@@ -54,7 +65,7 @@ func hashOf(pixels *loader.Tensor, valid []byte) (h uint64) {
 			}
 		}
 	}
-	return h
+	return h, nil
 }
 
 // quarters are the parts of a hash, of 16 bits each, that tables are of.

@@ -1,11 +1,14 @@
 package recipe
 
 import (
+	"bytes"
 	"math/bits"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/loader"
 )
 
@@ -43,7 +46,7 @@ func TestHashes(t *testing.T) {
 // TestHashOf: the bits of a hash are those of the means of cells, gathered cell by cell.
 func TestHashOf(t *testing.T) {
 	r := rand.New(rand.NewPCG(2, 0))
-	for _, shape := range [][3]int{{1, 8, 9}, {3, 32, 32}, {2, 5, 100}, {1, 1, 1}} {
+	for _, shape := range [][3]int{{1, 8, 9}, {3, 32, 32}, {2, 11, 100}} {
 		n := shape[0] * shape[1] * shape[2]
 		tensor := &loader.Tensor{DType: chunk.Uint8, Data: make([]byte, n),
 			Shape: []int64{1, int64(shape[0]), int64(shape[1]), int64(shape[2])}}
@@ -64,7 +67,10 @@ func TestHashOf(t *testing.T) {
 			}
 			return sum, count
 		}
-		got := hashOf(tensor, valid)
+		got, err := hashOf(tensor, valid)
+		if err != nil {
+			t.Fatal(err)
+		}
 		for bit := range 64 {
 			a, na := mean(bit/8, bit%8)
 			b, nb := mean(bit/8, bit%8+1)
@@ -72,6 +78,22 @@ func TestHashOf(t *testing.T) {
 			if (got>>(63-bit)&1 == 1) != want {
 				t.Errorf("%v: bit %d of %x, want %t", shape, bit, got, want)
 			}
+		}
+	}
+}
+
+// TestImagesWithoutHash: images whose hashes would all be equal are refused, as all chips but one would be left out.
+func TestImagesWithoutHash(t *testing.T) {
+	for _, c := range []struct {
+		height, width int64
+		of            chunk.DType
+	}{{7, 9, chunk.Uint8}, {8, 8, chunk.Uint8}, {1, 1, chunk.Float32}, {32, 32, chunk.Complex64}} {
+		n := int(c.height * c.width)
+		tensor := &loader.Tensor{Name: "image", DType: c.of, Shape: []int64{1, 1, c.height, c.width},
+			Data: make([]byte, n*c.of.Size())}
+		_, err := hashOf(tensor, bytes.Repeat([]byte{1}, n))
+		if fault.KindOf(err) != fault.Unsupported || !strings.Contains(err.Error(), "field image") {
+			t.Errorf("%d by %d %s: %v", c.height, c.width, c.of, err)
 		}
 	}
 }
