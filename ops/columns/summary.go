@@ -97,12 +97,12 @@ func counted[T int8 | uint8 | int16 | uint16](s *Summarizer, values []T, pixels 
 	}
 	n, sum, squares := float64(len(values)), 0.0, 0.0
 	for i, c := range s.counts {
-		sum += float64(int(low)+i) * float64(c)
+		sum += float64(int(low)+i) * float64(c) // exact
 	}
 	mean := sum / n
 	for i, c := range s.counts {
 		d := float64(int(low)+i) - mean
-		squares += float64(d*d) * float64(c)
+		squares += float64(float64(d*d) * float64(c)) // not fused: the same on every processor
 	}
 	out := []float64{float64(low), float64(high), mean, math.Sqrt(squares / n), 100 * n / float64(pixels)}
 	i, below := 0, 0 // below is how many samples are less than low + i
