@@ -209,7 +209,8 @@ func pairColumns(t rows.Table, sp spec.Spec) ([]int, error) {
 	return columns, nil
 }
 
-// together reports whether a dataset has rasters of two fields in its rows: of several datasets of scenes some have one.
+// together reports whether a dataset has rasters of two fields in its rows: of several datasets of scenes some have
+// those of one only.
 func together(t rows.Table, a, b int) bool {
 	j := t.Extras().Joined
 	if j == nil {

@@ -31,8 +31,8 @@ func hashOf(pixels *loader.Tensor, valid []byte) (h uint64, _ error) {
 	bands, height, width := int(pixels.Shape[1]), int(pixels.Shape[2]), int(pixels.Shape[3])
 	if height < hashRows || width < hashColumns {
 		return 0, fault.New(fault.Unsupported, "field "+pixels.Name, fault.NoOffset,
-			"a chip has %d by %d pixels: quality.duplicates compares those of %d by %d or more", height, width, hashRows,
-			hashColumns)
+			"a chip has %d by %d pixels: quality.duplicates compares those of %d by %d or more", height, width,
+			hashRows, hashColumns)
 	}
 	var sums, counts [hashRows * hashColumns]float64
 	size := pixels.DType.Size()
