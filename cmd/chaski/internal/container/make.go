@@ -78,8 +78,8 @@ rumi:header, a copy of their header, which the loader then does not read.
 With --part-size or --part-count, OUT is a folder of ZIPs with an index (.tacocat), as 'chaski pack' writes it
 of the ZIP without them. An OUT that ends in .taco is a streaming TACO 0.2 with statistics and histograms (all
 codecs must be tog, and collection have curators), with --form taco-plain a plain one, and one that ends in
-.tortilla a Tortilla. --form mds and wds write a folder of shards for MosaicML Streaming or WebDataset, as
-'chaski pack' does. Of these, too, the ZIP is made first, so that the disk needs room for both.
+.tortilla a Tortilla. --form mds and wds (or --to) write a folder of shards for MosaicML Streaming or
+WebDataset, as 'chaski pack' does. Of these, too, the ZIP is made first, so that the disk needs room for both.
 
 --report writes a page as 'chaski view --report' does of the container, with the windows that are left out and
 why: counts, split, histograms, a map and some chips. Statistics of the recipe are not computed again.

@@ -53,8 +53,14 @@ type MadeFlags struct {
 	shards shardFlags
 }
 
-// Add adds the flags. of is what their help begins with.
+// Add adds the flags. of is what their help begins with. --to is --form: 'chaski convert' says it so.
 func (f *MadeFlags) Add(fl *pflag.FlagSet, of string) {
+	fl.SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
+		if name == "to" {
+			name = "form"
+		}
+		return pflag.NormalizedName(name)
+	})
 	fl.StringVar(&f.form, "form", "auto", of+"auto (by the name of OUT), zip, folder, tortilla, taco, "+
 		"taco-plain, mds or wds")
 	f.parts.add(fl, "")
