@@ -94,8 +94,8 @@ func (m *maker) asset(ctx context.Context, i int, row int64) (catalog.Asset, err
 	return a, nil
 }
 
-// bytesOf returns the bytes of a raster, and those of its chunks. The size of a member of a container is not that of the
-// file, and a stack has those of its parts.
+// bytesOf returns the bytes of a raster, and those of its chunks. A member of a container is smaller than the file, and
+// a stack has the bytes of its parts.
 func bytesOf(a *catalog.Asset) (size, stored int64) {
 	for i := range a.Parts {
 		n, of := bytesOf(&a.Parts[i])

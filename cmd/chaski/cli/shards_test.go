@@ -38,7 +38,8 @@ func TestPackShards(t *testing.T) {
 	if left, err := os.ReadDir(dir); err != nil || len(left) != 3 {
 		t.Errorf("%v is left, %v", left, err)
 	}
-	run(0, "48 samples", "make", "-o", at("made"), "--to", "wds", filepath.Join("..", "..", "..", "examples", "coast.yaml"))
+	run(0, "48 samples", "make", "-o", at("made"), "--to", "wds",
+		filepath.Join("..", "..", "..", "examples", "coast.yaml"))
 	run(0, `"samples":96,"faulty":0`, "verify", at("made"))
 	run(1, "exists", "pack", "-o", at("raw"), "--form", "mds", coast)
 	run(2, "--collection", "pack", "-o", at("x"), "--form", "wds", "--collection", at("about.json"), coast)
