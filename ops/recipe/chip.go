@@ -239,7 +239,9 @@ func (m *maker) file(ctx context.Context, b *loader.Batch, k int, w *origin, t *
 	if f.Vector == nil {
 		out.Bands = bandsOf(f, meta, shape[0])
 		c.Bands = out.Bands
-		missing(&c, f, meta, w, valid)
+		if err := missing(&c, f, meta, w, valid); err != nil {
+			return nil, err
+		}
 	}
 	if *m.recipe.Statistics {
 		if out.Stats, err = t.add(k, len(m.recipe.Fields), pixels, valid); err != nil {
@@ -296,13 +298,13 @@ func (b written) Open(context.Context, string) (source.Reader, error) {
 }
 
 // missing gives a chip its nodata value, and a mask where no value says which pixels are missing.
-func missing(c *convert.Chip, f *Field, meta *tiff.Meta, w *origin, valid []byte) {
+func missing(c *convert.Chip, f *Field, meta *tiff.Meta, w *origin, valid []byte) error {
 	x := w.Asset.Index
 	native := f.DType == "" || f.DType == "native"
 	switch {
 	case f.NoData != nil: // the loader has written it already
 		c.NoData = number(*f.NoData)
-		return
+		return nil
 	case native:
 		c.NoData = noDataOf(x, meta)
 	}
@@ -310,6 +312,16 @@ func missing(c *convert.Chip, f *Field, meta *tiff.Meta, w *origin, valid []byte
 	at := &w.Window
 	past := w.place != nil || at.Y < 0 || at.X < 0 || at.Y+at.H > x.Height || at.X+at.W > x.Width
 	sample := x.NoDataSample()
+	if w.place != nil && c.NoData != "" && sample != nil && has(c.Pixels, valid, sample) {
+		// In another scene of the window the nodata value of the first one is a value like others.
+		none := c.NoData
+		c.NoData, c.Mask = "", maskOf(valid, c.Shape)
+		if bytes.IndexByte(valid, 0) < 0 || c.Mask != nil && whole(c.Mask, valid) {
+			return nil
+		}
+		return fault.New(fault.Unsupported, "field "+f.Name, fault.NoOffset, "scenes have other nodata values: %s is "+
+			"that of one and a value of another, and bands miss other pixels: the field's nodata gives one", none)
+	}
 	switch {
 	case past && native && x.Mask == nil && c.NoData != "" && sample != nil:
 		// The padding is 0 so far. A mask would hide the nodata of single bands from GDAL, and not fit into a rumi.
@@ -317,6 +329,28 @@ func missing(c *convert.Chip, f *Field, meta *tiff.Meta, w *origin, valid []byte
 	case x.Mask != nil || past || !native && c.NoData == "":
 		c.Mask = maskOf(valid, c.Shape)
 	}
+	return nil
+}
+
+// has reports whether a valid pixel has the value of sample.
+func has(pixels, valid, sample []byte) bool {
+	n := len(sample)
+	for i, v := range valid {
+		if v != 0 && bytes.Equal(pixels[i*n:(i+1)*n], sample) {
+			return true
+		}
+	}
+	return false
+}
+
+// whole reports whether a mask says of all bands what valid does.
+func whole(mask, valid []byte) bool {
+	for band := range slices.Chunk(valid, len(mask)) {
+		if !bytes.Equal(band, mask) {
+			return false
+		}
+	}
+	return true
 }
 
 // fillMissing writes sample to the pixels that are not valid.

@@ -1,6 +1,7 @@
 package recipe_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"os"
@@ -11,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/loader/raster"
 	"github.com/chaski-eo/chaski/loader/spec"
@@ -185,6 +187,85 @@ func groundChip(t *testing.T, path string) (seen int) {
 		}
 	}
 	return seen
+}
+
+// otherNoData writes two scenes of 32 by 32 pixels side by side, one with 0 and one with 255 as nodata, and returns what
+// has sample i of a band of one of them. With all, pixels are missing in all bands, otherwise in the first one.
+func otherNoData(t *testing.T, dir string, bands int, all bool) (at func(k, b, i int) (v byte, valid bool)) {
+	t.Helper()
+	none := []byte{0, 255}
+	at = func(k, b, i int) (byte, bool) {
+		if i%8 == 4 && (all || b == 0) {
+			return none[k], false
+		}
+		return []byte{1, 2, none[1-k], 3}[i%4], true
+	}
+	for k := range none {
+		var pixels []byte
+		for i := range bands * 1024 {
+			v, _ := at(k, i/1024, i%1024)
+			pixels = append(pixels, v)
+		}
+		var w bytes.Buffer
+		o := tiff.TOGOptions{Shape: [3]int{bands, 32, 32}, DType: chunk.Uint8, Tile: 16, Level: 1,
+			NoData: strconv.Itoa(int(none[k])), Geo: tiff.Geo{EPSG: 32630, HasTransform: true,
+				Transform: [6]float64{500000 + 320*float64(k), 10, 0, 4500000, 0, -10}}}
+		err := tiff.WriteTOG(&w, pixels, o)
+		if err == nil {
+			err = os.WriteFile(filepath.Join(dir, fmt.Sprintf("s%d.tif", k)), w.Bytes(), 0o666)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return at
+}
+
+// TestScenesWithOtherNoData: a pixel of a scene is not missing because it has the nodata value of another scene of the
+// window.
+func TestScenesWithOtherNoData(t *testing.T) {
+	const text = "source: .\nwindows: {kind: ground, size_m: 320, resolution: 10, stride_m: 160}\nfields: [{%s}]\n"
+	for _, c := range []struct {
+		bands        int
+		all          bool
+		field, fails string
+	}{
+		{1, true, "", ""}, {2, true, "", ""}, {2, false, "", "the field's nodata gives one"},
+		{2, false, "nodata: 7", ""}, {1, true, "codec: {format: rumi}", "cannot hold a mask"},
+	} {
+		dir := t.TempDir()
+		at := otherNoData(t, dir, c.bands, c.all)
+		out, _, err := create(t, dir, fmt.Sprintf(text, c.field), 1)
+		if c.fails != "" {
+			if err == nil || !strings.Contains(err.Error(), c.fails) || !strings.Contains(err.Error(), ".tif") {
+				t.Errorf("%+v: %v", c, err)
+			}
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, id := range []string{"s0_32630_500000_4500000", "s0_32630_500160_4500000",
+			"s1_32630_500320_4500000"} {
+			a, err := raster.Read(t.Context(), []string{out + "::" + id}, raster.ReadOptions{Validity: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			x0, err := strconv.Atoi(id[9:15])
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, got := range a.Data {
+				b, y, x := i/1024, i/32%32, (x0-500000)/10+i%32
+				want, valid := at(x/32, b, y*32+x%32)
+				if (a.Valid[i] == 1) != valid || valid && got != want {
+					t.Fatalf("%+v, %s, sample %d: %d (valid %d), want %d (valid %t)", c, id, i, got, a.Valid[i], want,
+						valid)
+				}
+			}
+			a.Release()
+		}
+	}
 }
 
 // TestRumi3: chips of rumi of generation 3 have the pixels, the names of bands, and the time of their row or of the
