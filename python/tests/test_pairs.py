@@ -142,3 +142,16 @@ def test_incomplete_pairs(binary, folder, caplog):
         chaski.load(folder, batch_size=3, fields=FIELDS, rows=chaski.Rows(missing="skip"))
     with pytest.raises(chaski.SpecError, match="no field has a pattern"):
         chaski.load(folder, batch_size=3, rows=chaski.Rows(missing="drop"))
+
+
+def test_misplaced_pairs_are_refused_at_opening(binary, folder):
+    rasterio = pytest.importorskip("rasterio", reason="needs rasterio to move a mask")
+    for path in folder.glob("masks/*.tif"):
+        with rasterio.open(path, "r+") as d:
+            d.transform = rasterio.transform.from_origin(5e5 + 640, 9e6, 10, 10)
+    assert index(binary, folder).returncode == 0
+    for source, fields in ((folder, FIELDS), (folder.parent / "pairs.parquet", None)):
+        with pytest.raises(chaski.MisplacedError, match=r"640 m \(64 pixels\)") as e:
+            chaski.load(source, fields=fields, batch_size=3)
+        assert e.value.kind == "misplaced"
+        assert Path(e.value.file).name == "c0_m.tif"

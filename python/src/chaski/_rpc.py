@@ -278,8 +278,9 @@ class Connection:
             return AccessError(f"{where}: {details}", kind="access")
         if code == S.INVALID_ARGUMENT:
             return _of_spec(details)
-        fault = _fault_of(e) if code == S.UNKNOWN else None
-        if fault is not None and fault.kind != "internal":  # of a server that the engine asked
+        # UNKNOWN is of a server that the engine asked, FAILED_PRECONDITION of misplaced rasters.
+        fault = _fault_of(e) if code in (S.UNKNOWN, S.FAILED_PRECONDITION) else None
+        if fault is not None and fault.kind != "internal":
             return fault_error(fault)
         return Error(f"{where}: {details}", kind="internal")
 
