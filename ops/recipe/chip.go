@@ -49,8 +49,17 @@ type chip struct {
 
 // judged is what a chip has that may be left out when it is taken.
 type judged struct {
-	hash     uint64
-	measured []*stats.Field // its own statistics; nil if it was measured with others, or the recipe wants none
+	hash uint64
+	// What its statistics are made of once it is taken, if the recipe wants any. The memory of statistics of integers
+	// of 16 bits is far larger than a small chip, so that only chips of a part, which are taken elsewhere, have theirs.
+	images   []image        // of each field
+	measured []*stats.Field // of a chip of a part
+}
+
+// image is a copy of the pixels of a field.
+type image struct {
+	pixels loader.Tensor
+	valid  []byte
 }
 
 // file is the encoded raster of a field. Of an interrupted run it has no bytes.
@@ -112,10 +121,7 @@ func (m *maker) encode(ctx context.Context, b *loader.Batch, c *chip, windows []
 	t := <-m.tallies
 	defer func() { m.tallies <- t }()
 	if m.seen != nil {
-		// What may still be left out is not measured with the others.
-		all := t.fields
-		t.fields, c.judged = nil, &judged{}
-		defer func() { c.measured, t.fields = t.fields, all }()
+		c.judged = &judged{}
 		first := slices.IndexFunc(m.recipe.Fields, func(f Field) bool { return f.Vector == nil })
 		pixels, valid, err := m.image(b, first)
 		if err == nil {
@@ -131,7 +137,30 @@ func (m *maker) encode(ctx context.Context, b *loader.Batch, c *chip, windows []
 			return fault.WithFile(err, windows[k].Asset.URI)
 		}
 		c.files = append(c.files, *f)
+		if *m.recipe.Statistics {
+			if err := m.count(b, c, k, t); err != nil {
+				return fault.WithFile(err, windows[k].Asset.URI)
+			}
+		}
 	}
+	if m.apart && c.judged != nil {
+		c.measured, t.fields = t.fields, nil
+	}
+	return nil
+}
+
+// count measures field k of a chip, unless it may still be left out: then it keeps what measure takes.
+func (m *maker) count(b *loader.Batch, c *chip, k int, t *tally) error {
+	pixels, valid, err := m.image(b, k)
+	if err != nil {
+		return err
+	}
+	if c.judged == nil || m.apart {
+		return t.count(k, len(m.recipe.Fields), pixels, valid)
+	}
+	own := *pixels
+	own.Data = bytes.Clone(pixels.Data)
+	c.images = append(c.images, image{own, bytes.Clone(valid)})
 	return nil
 }
 
@@ -244,7 +273,7 @@ func (m *maker) file(ctx context.Context, b *loader.Batch, k int, w *origin, t *
 		}
 	}
 	if *m.recipe.Statistics {
-		if out.Stats, err = t.add(k, len(m.recipe.Fields), pixels, valid); err != nil {
+		if out.Stats, err = t.summaries(pixels, valid); err != nil {
 			return nil, err
 		}
 	}

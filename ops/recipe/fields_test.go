@@ -189,8 +189,8 @@ func groundChip(t *testing.T, path string) (seen int) {
 	return seen
 }
 
-// otherNoData writes two scenes of 32 by 32 pixels side by side, one with 0 and one with 255 as nodata, and returns what
-// has sample i of a band of one of them. With all, pixels are missing in all bands, otherwise in the first one.
+// otherNoData writes two scenes of 32 by 32 pixels side by side, one with 0 and one with 255 as nodata, and returns the
+// value of sample i of a band of one of them. With all, pixels are missing in all bands, otherwise in the first one.
 func otherNoData(t *testing.T, dir string, bands int, all bool) (at func(k, b, i int) (v byte, valid bool)) {
 	t.Helper()
 	none := []byte{0, 255}

@@ -203,6 +203,7 @@ type maker struct {
 	tallies chan *tally // as many as there are workers
 	table   table       // of the chips that were written
 	seen    *hashes     // of these chips; nil unless the recipe leaves out duplicates
+	apart   bool        // chips are of a part, and taken elsewhere
 	ids     ids
 }
 

@@ -100,6 +100,7 @@ func WritePart(ctx context.Context, w io.Writer, r *Recipe, e Extent, first, cou
 	if first < 0 || count < 1 || count > e.Windows-first {
 		return n, fmt.Errorf("windows %d to %d, of %d", first, first+count, e.Windows)
 	}
+	m.apart = true
 	out := bufio.NewWriterSize(w, 1<<20)
 	told := false
 	err = m.windows(ctx, first, first+count, func(i int64, c *chip) error {

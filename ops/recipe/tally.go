@@ -3,7 +3,9 @@ package recipe
 import (
 	"bytes"
 	"math"
+	"slices"
 
+	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/ops/columns"
 	"github.com/chaski-eo/chaski/stats"
@@ -16,38 +18,57 @@ type tally struct {
 	bands  columns.Summarizer
 }
 
-// add measures an image of field k of n, and returns its statistics by band as geotiff:stats has them: min, max, mean,
-// std, percentage of valid pixels, and the percentiles 25, 50, 75 and 95. It is nil if no pixel is valid; a band
-// without a valid pixel beside others has NaN.
-func (t *tally) add(k, n int, pixels *loader.Tensor, valid []byte) ([][]float64, error) {
+// count adds an image of field k of n to the statistics of all chips.
+func (t *tally) count(k, n int, pixels *loader.Tensor, valid []byte) error {
 	if t.fields == nil {
 		t.fields = make([]*stats.Field, n)
 	}
-	bands := int(pixels.Shape[1])
 	if t.fields[k] == nil {
-		f, err := stats.NewField(pixels.DType, bands)
+		f, err := stats.NewField(pixels.DType, int(pixels.Shape[1]))
 		if err != nil {
-			return nil, err
+			return err
 		}
 		t.fields[k] = f
 	}
-	size := pixels.DType.Size() // stats.NewField has refused dtypes without statistics
-	count := len(valid) / bands
-	out, none := make([][]float64, bands), true
-	for b := range bands {
-		line, of := pixels.Data[b*count*size:][:count*size], valid[b*count:][:count]
-		if missing := bytes.Count(of, []byte{0}); missing > 0 {
-			line = t.valid(line, of, size)
+	t.each(pixels, valid, func(b int, line []byte, missing int) {
+		if missing > 0 {
 			t.fields[k].AddNoData(b, uint64(missing))
 		}
 		t.fields[k].AddRows(b, line)
-		out[b] = t.bands.Of(line, pixels.DType, count)
-		none = none && math.IsNaN(out[b][0])
+	})
+	return nil
+}
+
+// summaries returns the statistics of an image by band as geotiff:stats has them: min, max, mean, std, percentage of
+// valid pixels, and the percentiles 25, 50, 75 and 95. It is nil if no pixel is valid; a band without a valid pixel
+// beside others has NaN.
+func (t *tally) summaries(pixels *loader.Tensor, valid []byte) ([][]float64, error) {
+	out, none := make([][]float64, pixels.Shape[1]), true
+	t.each(pixels, valid, func(b int, line []byte, _ int) {
+		out[b] = t.bands.Of(line, pixels.DType, len(valid)/len(out))
+		none = none && (out[b] == nil || math.IsNaN(out[b][0]))
+	})
+	if slices.ContainsFunc(out, func(band []float64) bool { return band == nil }) {
+		return nil, fault.New(fault.Unsupported, "image", fault.NoOffset, "%s has no statistics", pixels.DType)
 	}
 	if none {
 		return nil, nil
 	}
 	return out, nil
+}
+
+// each calls do with the valid samples of each band, and how many are missing.
+func (t *tally) each(pixels *loader.Tensor, valid []byte, do func(b int, line []byte, missing int)) {
+	bands, size := int(pixels.Shape[1]), pixels.DType.Size()
+	count := len(valid) / bands
+	for b := range bands {
+		line, of := pixels.Data[b*count*size:][:count*size], valid[b*count:][:count]
+		missing := bytes.Count(of, []byte{0})
+		if missing > 0 {
+			line = t.valid(line, of, size)
+		}
+		do(b, line, missing)
+	}
 }
 
 // valid returns the valid samples of a line.
@@ -61,13 +82,21 @@ func (t *tally) valid(line, valid []byte, size int) []byte {
 	return t.line
 }
 
-// measure adds the statistics of a chip that has its own.
+// measure adds a chip that was not measured when it was made.
 func (m *maker) measure(c *chip) error {
-	if c.judged == nil || c.measured == nil {
+	if c.judged == nil {
 		return nil
 	}
 	t := <-m.tallies
 	defer func() { m.tallies <- t }()
+	for k := range c.images {
+		if err := t.count(k, len(c.images), &c.images[k].pixels, c.images[k].valid); err != nil {
+			return err
+		}
+	}
+	if c.measured == nil {
+		return nil
+	}
 	if err := t.merge(c.measured); err != nil {
 		return damaged("statistics of a chip: %v", err)
 	}
