@@ -89,7 +89,8 @@ func sameReply(t *testing.T, m []byte) {
 	var got Reply
 	err := NewCodec().Unmarshal(chop(m, rand.New(rand.NewPCG(3, uint64(len(m))))), &got)
 	var want chaskiv1.StreamReply
-	if werr := proto.Unmarshal(m, &want); werr != nil || want.Kind == nil {
+	// A Reply is none that says where the lease socket is: the Go client asks for arrays in parts.
+	if werr := proto.Unmarshal(m, &want); werr != nil || want.Kind == nil || want.GetShared() != nil {
 		if err == nil {
 			t.Fatalf("% x is read, protobuf says %v", m, werr)
 		}
