@@ -56,11 +56,11 @@ func newMetrics(r prometheus.Registerer, e *engines, s *shared) (*metrics, error
 	panics := prometheus.NewCounterFunc(prometheus.CounterOpts{Namespace: space, Subsystem: sub, Name: "panics_total",
 		Help: "Panics of this process that ended one request each: bugs, with their stacks in the log."},
 		func() float64 { return float64(crash.Count()) })
-	leases := gauge("leases", "Batches that clients have in shared memory.", func() float64 {
+	leases := gauge("leases", "Batches and arrays that clients have in shared memory.", func() float64 {
 		n, _, _ := s.figures()
 		return float64(n)
 	})
-	leased := gauge("leased_bytes", "Bytes of batches that clients have in shared memory.", func() float64 {
+	leased := gauge("leased_bytes", "Bytes of batches and arrays that clients have in shared memory.", func() float64 {
 		_, _, n := s.figures()
 		return float64(n)
 	})

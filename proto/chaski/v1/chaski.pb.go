@@ -1041,7 +1041,7 @@ type StreamReply_Lease struct {
 }
 
 type StreamReply_Shared struct {
-	// Where the lease socket is: before the parts of a Read whose Attach has no secret.
+	// Where the lease socket is: before the parts of a Read whose Attach has no secret, or one that is not known.
 	Shared *Shared `protobuf:"bytes,4,opt,name=shared,proto3,oneof"`
 }
 
