@@ -3,6 +3,7 @@ package survey
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -136,6 +137,9 @@ func (p *weighing) compile(ctx context.Context, sp spec.Spec, c WeightOptions) (
 	columns, err := rasterColumns(p.table, sp)
 	if err != nil {
 		return false, err
+	}
+	if p.table.Extras().Joined != nil {
+		return false, errors.New("spec: fields have scenes of several datasets: weights are of the rows of one")
 	}
 	assets, err := rows.FirstAssets(ctx, p.table, columns, sp.BadSamples, nil)
 	if err != nil {

@@ -218,6 +218,23 @@ def test_pairs(folders: dict[str, Path], binary: str, tmp_path: Path) -> None:
     assert (found["samples"], found["pairs"], found["unreadable"]) == (4, 2, 0)
 
 
+def test_weights(folders: dict[str, Path], binary: str, tmp_path: Path) -> None:
+    """Weights count the pixels of each row of one dataset."""
+    arguments: Any = dict(batch_size=4, window=chaski.GeoWindow(SIDE * 10, 10, per_epoch=4))
+    with chaski.load(joined(folders, "any"), **arguments) as loader:
+        (tmp_path / "spec.json").write_text(json.dumps(loader.spec))
+    command = [
+        binary,
+        "stats",
+        "--sampling",
+        "-o",
+        str(tmp_path / "w"),
+        str(tmp_path / "spec.json"),
+    ]
+    r = subprocess.run(command, capture_output=True, text=True)
+    assert r.returncode == 2 and "fields have scenes of several datasets" in r.stderr
+
+
 def test_rules_for_the_first_dataset(folders: dict[str, Path], tmp_path: Path) -> None:
     """Conditions are for the first dataset; columns of the others are null in its rows."""
     rows = "\n".join(f"{folders['image'] / n}.tif,{i}" for i, n in enumerate("ab"))
