@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -213,26 +214,62 @@ func TestDamagedParts(t *testing.T) {
 	}
 }
 
+// TestPartsWithOtherStatistics: statistics of fewer bands than the chips have are refused.
+func TestPartsWithOtherStatistics(t *testing.T) {
+	unsynced(t)
+	dir := scenes(t, 1)
+	for _, c := range []struct{ quality, member string }{
+		{"", "statistics"}, {"quality: {duplicates: 0}\n", "measured"},
+	} {
+		r := parsed(t, "source: img\n"+c.quality)
+		e, all, _ := parts(t, r, dir, 1)
+		_, other, _ := parts(t, parsed(t, "source: img\nfields: [{bands: [0]}]\n"+c.quality), dir, 1)
+		states := regexp.MustCompile(`"` + c.member + `":\["[^]]+\]`)
+		good, err := io.ReadAll(all[0].Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		less, err := io.ReadAll(other[0].Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		changed := states.ReplaceAllLiteral(good, states.Find(less))
+		if bytes.Equal(changed, good) {
+			t.Fatal("there are no statistics")
+		}
+		out := filepath.Join(t.TempDir(), "out.tacozip")
+		_, err = joined(t.Context(), r, out, e, []*recipe.Part{partOf(0, 1, changed)}, recipe.Options{Base: dir})
+		if !errors.Is(err, fault.Corrupt) || !strings.Contains(err.Error(), "1 bands") {
+			t.Errorf("%s: %v", c.member, err)
+		}
+	}
+}
+
 // FuzzPart: any part is refused with a kind, or is a container.
 func FuzzPart(f *testing.F) {
 	unsynced(f)
 	dir := f.TempDir()
 	scene(f, filepath.Join(dir, "s0.tif"), 0, 1, 20, 10)
-	r := parsed(f, "source: s0.tif\n")
-	e, all, _ := parts(f, r, dir, 1)
-	good, err := io.ReadAll(all[0].Body)
-	if err != nil {
-		f.Fatal(err)
+	plain, judging := parsed(f, "source: s0.tif\n"), parsed(f, "source: s0.tif\nquality: {duplicates: 4}\n")
+	e, _, _ := parts(f, plain, dir, 1)
+	for _, r := range []*recipe.Recipe{plain, judging} {
+		_, all, _ := parts(f, r, dir, 1)
+		good, err := io.ReadAll(all[0].Body)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(good)
 	}
-	f.Add(good)
 	f.Add([]byte(`{"left":1,"why":"YQ==","lonlat":[0,0]}` + "\n" + `{"statistics":[]}` + "\n"))
 	f.Add([]byte(`{"lonlat":[0,0],"source":"YQ==","files":[{"window":[0,0,1,1],"shape":[1,1,1],` +
 		`"transform":[0,0,0,0,0,0],"bands":null,"stats":null,"size":4611686018427387904,"index":"YQ=="}]}` + "\n"))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		out := filepath.Join(t.TempDir(), "out.tacozip")
-		_, err := joined(t.Context(), r, out, e, []*recipe.Part{partOf(0, 1, b)}, recipe.Options{Base: dir})
-		if err != nil && fault.KindOf(err) == 0 {
-			t.Errorf("no kind: %v", err)
+		for _, r := range []*recipe.Recipe{plain, judging} {
+			out := filepath.Join(t.TempDir(), "out.tacozip")
+			_, err := joined(t.Context(), r, out, e, []*recipe.Part{partOf(0, 1, b)}, recipe.Options{Base: dir})
+			if err != nil && fault.KindOf(err) == 0 {
+				t.Errorf("no kind: %v", err)
+			}
 		}
 	})
 }

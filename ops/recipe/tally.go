@@ -142,6 +142,9 @@ func (m *maker) report(res *Result) (*stats.Report, error) {
 		return nil, err
 	}
 	for k, f := range total {
+		if n := m.table.files[k][0].Shape[0]; f.Bands() != n { // of a part, which may say anything
+			return nil, damaged("statistics of %d bands of field %q, which has %d", f.Bands(), m.recipe.Fields[k].Name, n)
+		}
 		of := f.Report()
 		for b, name := range m.table.bands[k] {
 			of.Bands[b].Name = name
