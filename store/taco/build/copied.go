@@ -69,7 +69,7 @@ func copiedLevel(ctx context.Context, d *taco.Dataset, t *tables.Table, k int, r
 		}
 	}
 	l.columns = t.Select(keep).Take(slices.Clone(rows))
-	return l, s.add(l.columns, levelName(k))
+	return l, s.addLevel(l.columns, k)
 }
 
 // ofContainer reports whether a column says where samples are in their container, or what the container calls them.

@@ -156,6 +156,8 @@ func cast(v *tables.Vector, to tables.Type) (*tables.Vector, error) {
 		case tables.Float64:
 			var f float64
 			f, ok = floatAt(v, i)
+			// Infinite as float32, though the number is not.
+			ok = ok && (to.Bits != 32 || math.IsInf(f, 0) || !math.IsInf(float64(float32(f)), 0))
 			floats = append(floats, f)
 		default:
 			var x int64
@@ -163,8 +165,8 @@ func cast(v *tables.Vector, to tables.Type) (*tables.Vector, error) {
 			ints = append(ints, x)
 		}
 		if !ok {
-			return nil, fault.New(fault.Unsupported, "table", fault.NoOffset, "row %d is %.100v, which is no %v", i,
-				v.Any(i), to)
+			return nil, fault.New(fault.Unsupported, "table", fault.NoOffset, "row %d is %s, which is no %v", i,
+				shortened(fmt.Sprint(v.Any(i))), to)
 		}
 	}
 	switch to.Kind {
@@ -176,6 +178,9 @@ func cast(v *tables.Vector, to tables.Type) (*tables.Vector, error) {
 	return tables.NewInts(to, ints, none), nil
 }
 
+// shortened returns the beginning of a value, for an error.
+func shortened(text string) string { return fmt.Sprintf("%.100s", text) }
+
 // floatAt returns value i as a number.
 func floatAt(v *tables.Vector, i int) (float64, bool) {
 	switch v.Kind() {
@@ -183,6 +188,8 @@ func floatAt(v *tables.Vector, i int) (float64, bool) {
 		return v.Float(i), true
 	case tables.Int64:
 		return float64(v.Int(i)), true
+	case tables.Uint64:
+		return float64(uint64(v.Int(i))), true
 	case tables.String:
 		f, err := strconv.ParseFloat(strings.TrimSpace(v.Str(i)), 64)
 		return f, err == nil
@@ -195,6 +202,8 @@ func intAt(v *tables.Vector, i int, to tables.Type) (x int64, ok bool) {
 	switch v.Kind() {
 	case tables.Int64, tables.Bool, tables.Timestamp, tables.Date:
 		x, ok = v.Int(i), true
+	case tables.Uint64:
+		x, ok = v.Int(i), v.Int(i) >= 0
 	case tables.Float64:
 		f := v.Float(i)
 		x, ok = int64(f), f == math.Trunc(f) && math.Abs(f) < 1<<63

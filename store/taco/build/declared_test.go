@@ -63,6 +63,9 @@ func TestCast(t *testing.T) {
 	text := func(s string) *tables.Vector { return tables.NewStrings([]string{s}, nil) }
 	whole := func(x int64) *tables.Vector { return tables.NewInts(int64Type, []int64{x}, nil) }
 	number := func(f float64) *tables.Vector { return tables.NewFloats(float64s, []float64{f}, nil) }
+	natural := func(x uint64, bits uint8) *tables.Vector {
+		return tables.NewInts(tables.Type{Kind: tables.Uint64, Bits: bits}, []int64{int64(x)}, nil)
+	}
 	day := tables.NewInts(tables.Type{Kind: tables.Date}, []int64{1}, nil)
 	for _, c := range []struct {
 		v    *tables.Vector
@@ -77,6 +80,10 @@ func TestCast(t *testing.T) {
 		{whole(1), "bool", int64(1)}, {whole(2), "bool", nil}, {text("false"), "bool", int64(0)},
 		{day, "timestamp", int64(86_400_000_000)}, {text("1970-01-01T00:00:01Z"), "timestamp", int64(1_000_000)},
 		{text("soon"), "timestamp", nil}, {number(1), "timestamp", nil}, {day, "int64", nil},
+		{natural(200, 8), "int16", int64(200)}, {natural(200, 8), "int8", nil}, {natural(200, 8), "float32", 200.0},
+		{natural(math.MaxUint64, 64), "int64", nil}, {natural(1<<63, 64), "float64", float64(1 << 63)},
+		{natural(math.MaxUint64, 64), "string", "18446744073709551615"}, {natural(1, 8), "bool", int64(1)},
+		{number(1e300), "float32", nil}, {number(math.Inf(-1)), "float32", math.Inf(-1)},
 	} {
 		v, err := cast(c.v, declaredTypes[c.to])
 		var got any

@@ -228,7 +228,7 @@ func (e *editing) readIndex(ctx context.Context, d *taco.Dataset) error {
 			return errInZIPs(k)
 		}
 		s := schema{types: map[string]tables.Type{}}
-		if err = s.add(t, levelName(k)); err == nil {
+		if err = s.addLevel(t, k); err == nil {
 			e.tables[k] = replaced(e.tables[k], t)
 		}
 	}

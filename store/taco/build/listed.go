@@ -53,7 +53,11 @@ func Listed(ctx context.Context, t *tables.Table, dir string) (*List, error) {
 				strings.Count(path, "/")+1, taco2.MaxLevels)
 		}
 		if !files.Null(row) {
-			file = files.Str(row)
+			file = source.LocalPath(files.Str(row))
+		}
+		// Otherwise the folder of "/a" would be the top, and its columns lost.
+		if strings.HasPrefix(path, "/") || strings.HasSuffix(path, "/") || strings.Contains(path, "//") || path == "" {
+			return nil, badRow(row, "id is "+strconv.Quote(path)+": an id in it is empty")
 		}
 		if _, again := l.rows[path]; again {
 			return nil, badRow(row, "id is "+strconv.Quote(path)+", as of row "+strconv.Itoa(l.rows[path]))

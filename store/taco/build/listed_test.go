@@ -22,7 +22,7 @@ func listing(lines ...string) *tables.Table {
 
 // TestListed: rows become the tree that their ids spell, in their order, and columns follow their rows.
 func TestListed(t *testing.T) {
-	l, err := Listed(t.Context(), listing("b/x 1.tif", "b/y/z /2.tif", "a -", "a/x s3://b/3.tif", "a/y/z 4.tif",
+	l, err := Listed(t.Context(), listing("b/x 1.tif", "b/y/z /2.tif", "a -", "a/x s3://b/3.tif", "a/y/z file:///4.tif",
 		"b/y -"), "dir")
 	if err != nil {
 		t.Fatal(err)
@@ -38,7 +38,7 @@ func TestListed(t *testing.T) {
 		}
 	}
 	walk(l.Samples, "")
-	const want = "b= b/x=dir/1.tif b/y= b/y/z=/2.tif a= a/x=s3://b/3.tif a/y= a/y/z=dir/4.tif"
+	const want = "b= b/x=dir/1.tif b/y= b/y/z=/2.tif a= a/x=s3://b/3.tif a/y= a/y/z=/4.tif"
 	if got := strings.Join(tree, " "); got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
@@ -66,6 +66,11 @@ func TestListed(t *testing.T) {
 		}
 	}
 	for lines, want := range map[string]string{
+		"/a/b 1":          `row 0: id is "/a/b": an id in it is empty`,
+		"/a 1":            `row 0: id is "/a": an id in it is empty`,
+		"a 1|b//c 1":      `row 1: id is "b//c": an id in it is empty`,
+		"a/ 1":            `row 0: id is "a/": an id in it is empty`,
+		" 1":              `row 0: id is "": an id in it is empty`,
 		"a 1|a 2":         `row 1: id is "a", as of row 0`,
 		"a -":             `row 0: sample "a" has neither a path nor samples below it`,
 		"a 1|a/b 2":       `row 0: sample "a" has a path, and samples below it`,

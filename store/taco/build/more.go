@@ -52,7 +52,7 @@ func (w *writer) more(ctx context.Context) error {
 				t.Len(), len(l.ids))
 		}
 		s := schema{types: map[string]tables.Type{}}
-		if err := s.add(t, levelName(k)); err != nil {
+		if err := s.addLevel(t, k); err != nil {
 			return err
 		}
 		l.columns = replaced(l.columns, t)

@@ -22,8 +22,18 @@ type schema struct {
 
 // add checks the columns of the samples at path.
 func (s *schema) add(t *tables.Table, path string) error {
+	return s.addPart(t, path, "sample "+strconv.Quote(path))
+}
+
+// addLevel checks the columns of all samples of a level.
+func (s *schema) addLevel(t *tables.Table, k int) error {
+	return s.addPart(t, levelName(k), "level "+strconv.Itoa(k))
+}
+
+// addPart is add; part is what errors name.
+func (s *schema) addPart(t *tables.Table, path, part string) error {
 	bad := func(format string, args ...any) error {
-		return fault.New(fault.Unsupported, "sample "+strconv.Quote(path), fault.NoOffset, format, args...)
+		return fault.New(fault.Unsupported, part, fault.NoOffset, format, args...)
 	}
 	seen := map[string]bool{}
 	for _, c := range t.Columns() {

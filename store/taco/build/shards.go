@@ -4,7 +4,6 @@ import (
 	"context"
 	"io"
 	"os"
-	"slices"
 	"strconv"
 
 	"github.com/chaski-eo/chaski/fault"
@@ -79,6 +78,7 @@ func (w *writer) shardParts(ctx context.Context) ([]shardPart, error) {
 		}
 	}
 	var parts []shardPart
+	of := map[string]int{} // the number of a part, by its name
 	for row, id := range l.ids {
 		if isPadding(id) {
 			continue
@@ -92,9 +92,9 @@ func (w *writer) shardParts(ctx context.Context) ([]shardPart, error) {
 				return nil, bad(row, "its split %q cannot be a folder: it %s", name, badID(name))
 			}
 		}
-		k := slices.IndexFunc(parts, func(p shardPart) bool { return p.name == name })
-		if k < 0 {
-			k = len(parts)
+		k, known := of[name]
+		if !known {
+			k, of[name] = len(parts), len(parts)
 			parts = append(parts, shardPart{name: name})
 		}
 		parts[k].rows = append(parts[k].rows, row)
