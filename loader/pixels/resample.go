@@ -86,7 +86,11 @@ func (r *Raster) setResample() error {
 	c := r.Final.Base
 	c.From = chunk.Float32
 	var err error
-	r.blended, err = einops.NewConverter(c)
+	if r.blended, err = einops.NewConverter(c); err != nil && !isFloat(r.To) {
+		return fault.New(fault.Unsupported, "resample", fault.NoOffset,
+			"%s makes float32 of %s, and dtype says %s: choose dtype float32 or resample nearest", r.Resample, r.Native,
+			r.To)
+	}
 	return err
 }
 

@@ -360,6 +360,23 @@ func rumi3Chip(t *testing.T, out string, e taco.Entry, row int, times []int64) {
 	}
 }
 
+// TestBilinearOfInts: what bilinear resampling makes of whole numbers needs a dtype, and the error says so.
+func TestBilinearOfInts(t *testing.T) {
+	const text = `source: img
+windows: {kind: ground, size_m: 320, resolution: 10}
+fields:
+  - {name: image, resample: bilinear%s}
+`
+	dir := scenes(t, 1)
+	_, _, err := create(t, dir, fmt.Sprintf(text, ""), 1)
+	if err == nil || !strings.Contains(err.Error(), "bilinear makes float32 of uint16, and dtype says uint16") {
+		t.Error(err)
+	}
+	if _, _, err := create(t, dir, fmt.Sprintf(text, ", dtype: float32"), 1); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestKeysOfTheLoader: shapes and windows on the ground have the keys that a spec has.
 func TestKeysOfTheLoader(t *testing.T) {
 	for _, of := range []reflect.Type{reflect.TypeFor[spec.Vector](), reflect.TypeFor[spec.Ground]()} {

@@ -73,6 +73,18 @@ def test_table(tmp_path, form, monkeypatch):
     assert ds.data.column("when").to_pylist() == times.to_pylist()
 
 
+def test_filtered_frame(tmp_path):
+    """Numbers of the rows of a data frame, which it keeps when it is filtered, are no column."""
+    pd = pytest.importorskip("pandas")
+    (tmp_path / "a.bin").write_bytes(b"A")
+    frame = pd.DataFrame({"id": list("abc"), "path": [tmp_path / "a.bin"] * 3, "v": range(3)})
+    frame["path"] = frame["path"].astype(str)
+    ds = chaski.pack(frame[frame.v != 1], tmp_path / "c.tacozip", ABOUT)
+    assert ds.ids == ["a", "c"]
+    names = [name for name in ds.data.column_names if not name.startswith("internal:")]
+    assert names == ["id", "type", "v"]
+
+
 def test_copies_and_parts(tmp_path):
     """Containers are copied, joined and divided."""
     for name in "ab":
@@ -96,6 +108,12 @@ def test_copies_and_parts(tmp_path):
         (7, ABOUT, chaski.SpecError, r"samples\[0\] is 7"),
         ({"id": ["a"]}, ABOUT, chaski.SpecError, "samples"),
         ([{"id": "a", "path": "none.tif"}], ABOUT, chaski.EngineError, "none.tif"),
+        ([{"id": "a/b", "path": b"x"}], ABOUT, chaski.SpecError, "id 'a/b': it must be text"),
+        ([{"id": None, "path": b"x"}], ABOUT, chaski.SpecError, "id None: it must be text"),
+        ([{"id": "..", "path": b"x"}], ABOUT, chaski.EngineError, '^samples: sample ".."'),
+        ([{"id": "a", "path": b"x"}], {**ABOUT, "x y": 1, "tasks": 3}, chaski.EngineError, "^coll"),
+        ([], ABOUT, chaski.SpecError, "samples is empty"),
+        ({"id": ["a"], "path": [b"x"]}, ABOUT, chaski.SpecError, "have path b'x'"),
     ],
 )
 def test_wrong(tmp_path, rows, about, error, message):

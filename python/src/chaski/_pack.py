@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
@@ -75,7 +76,10 @@ def pack(
         command = [find_binary(), "pack", "--quiet", f"--output={os.fspath(output)}", *flags]
         ran = subprocess.run([*command, "--", *paths], capture_output=True, text=True, check=False)
     if ran.returncode != 0:
-        raise EngineError(ran.stderr.strip().removeprefix("chaski: "))
+        said = ran.stderr.strip().removeprefix("chaski: ")
+        for name in ("samples.parquet", "collection.json"):  # the user has no such files
+            said = said.replace(os.path.join(folder, name), Path(name).stem)
+        raise EngineError(said)
     return taco.load(output)
 
 
@@ -98,13 +102,20 @@ def _sources(samples: Any, folder: str) -> Sequence[_Path]:
         if given and all(isinstance(s, str | os.PathLike) for s in given):
             return given
         rows = list(_rows(given, "", folder))
+        if not rows:
+            raise SpecError("samples is empty: a container has at least one sample")
         names = dict.fromkeys(name for row in rows for name in row)
         samples = {name: [row.get(name) for row in rows] for name in names}
     try:
         table: pyarrow.Table = pa.table(samples)
-        at = table.column_names.index("path")
     except (TypeError, ValueError, pa.ArrowException) as e:
         raise SpecError(f"samples are not a table with columns id and path: {e}") from None
+    if missing := {"id", "path"}.difference(table.column_names):
+        raise SpecError(f"samples have no column {min(missing)}: a table has id and path")
+    # pandas names so an index that has no name, such as one of rows that were filtered.
+    junk = [name for name in table.column_names if re.fullmatch(r"__index_level_\d+__", name)]
+    table = table.drop_columns(junk)
+    at = table.column_names.index("path")
     files = [_absolute(p) if p else None for p in table.column(at).to_pylist()]
     file = f"{folder}/samples.parquet"
     pq.write_table(table.set_column(at, "path", pa.array(files, pa.string())), file)
@@ -116,7 +127,10 @@ def _rows(samples: Any, above: str, folder: str) -> Iterable[dict[str, Any]]:
     for i, sample in enumerate(samples):
         if not isinstance(sample, Mapping) or not {"id", "path"} <= sample.keys():
             raise SpecError(f"samples[{i}] is {sample!r:.100}: it must be a dict with id and path")
-        path, row = sample["path"], {**sample, "id": f"{above}{sample['id']}"}
+        path, name = sample["path"], sample["id"]
+        if not isinstance(name, str | int) or "/" in str(name):
+            raise SpecError(f"samples[{i}] has id {name!r:.99}: it must be text without /")
+        row = {**sample, "id": f"{above}{name}"}
         if isinstance(path, bytes | bytearray | memoryview):
             handle, row["path"] = tempfile.mkstemp(dir=folder)
             with open(handle, "wb") as file:
@@ -132,5 +146,7 @@ def _rows(samples: Any, above: str, folder: str) -> Iterable[dict[str, Any]]:
             yield from _rows(path or [], f"{row['id']}/", folder)
 
 
-def _absolute(path: str) -> str:
+def _absolute(path: Any) -> str:
+    if not isinstance(path, str):
+        raise SpecError(f"samples have path {path!r:.99}: a table has names of files or null")
     return path if "://" in path else os.path.abspath(path)
