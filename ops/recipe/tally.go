@@ -143,7 +143,8 @@ func (m *maker) report(res *Result) (*stats.Report, error) {
 	}
 	for k, f := range total {
 		if n := m.table.files[k][0].Shape[0]; f.Bands() != n { // of a part, which may say anything
-			return nil, damaged("statistics of %d bands of field %q, which has %d", f.Bands(), m.recipe.Fields[k].Name, n)
+			return nil, damaged("statistics of %d bands of field %q, which has %d", f.Bands(), m.recipe.Fields[k].Name,
+				n)
 		}
 		of := f.Report()
 		for b, name := range m.table.bands[k] {
