@@ -29,7 +29,7 @@ type memory struct {
 	budget *budget.Budget // nil for none
 	leave  func()         // ends the membership in the budget
 	more   func()         // called when take may succeed that failed before; it must not wait for locks
-	// mu guards the fields below it. Invariants: idle.Bytes() <= taken <= granted, taken <= bound, and
+	// mu guards the fields below it. Invariants: idle.Bytes() <= taken <= granted, taken <= bound, filled <= seats, and
 	// floor + seats <= granted. The budget must be called without it where it calls holders: Release and
 	// Acquire. TryAcquire does not.
 	mu      sync.Mutex
@@ -37,6 +37,7 @@ type memory struct {
 	floor   int64 // of opening, or for leases and a batch beside them
 	opened  int64 // the floor of opening
 	seats   int64 // bytes of all seats
+	filled  int64 // of these, where batches of their clients lie
 	lent    int64 // bytes of leases
 	granted int64 // charged to the budget
 	taken   int64 // bytes of buffers, in use and idle
@@ -51,14 +52,17 @@ func newMemory(bound int64, alloc func(n int) Buffer, b *budget.Budget, floor in
 	return m
 }
 
-// take reserves n bytes, if there is room for them beside spare bytes of seats that others have and do not use. It
-// returns a buffer of them with any content for a batch of an owner (resources.WithOwner), or nil if the caller is to
-// make it by alloc, which may clear many pages, without locks. It never waits.
-func (m *memory) take(n int, owner resources.Owner, spare int64) (b Buffer, ok bool) {
+// take reserves n bytes, if there is room for them beside the empty seats: with them, batches of their clients lie in
+// filled bytes of the seats. It returns a buffer of n bytes with any content for a batch of an owner
+// (resources.WithOwner), or nil if the caller is to make it by alloc, which may clear many pages, without locks. It
+// never waits.
+func (m *memory) take(n int, owner resources.Owner, filled int64) (b Buffer, ok bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	spare := m.seats - filled
 	if b := m.idle.Take(n, owner); b != nil {
 		if m.grant(0, spare) {
+			m.filled = filled
 			return b, true
 		}
 		m.idle.Keep(b)
@@ -71,6 +75,7 @@ func (m *memory) take(n int, owner resources.Owner, spare int64) (b Buffer, ok b
 		return nil, false
 	}
 	m.taken += int64(n)
+	m.filled = filled
 	return nil, true
 }
 
@@ -105,11 +110,18 @@ func (m *memory) full(n int64) bool {
 	return m.taken-m.idle.Bytes()+n > m.bound
 }
 
-// fits reports whether n bytes more need nothing of the budget.
-func (m *memory) fits(n int64) bool {
+// fits reports whether n bytes more, with which batches lie in filled bytes of the seats, need nothing of the budget.
+func (m *memory) fits(n, filled int64) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.taken-m.idle.Bytes()+n <= m.granted
+	return m.taken-m.idle.Bytes()+n+m.seats-filled <= m.granted
+}
+
+// fill says in how many bytes of the seats batches of their clients lie.
+func (m *memory) fill(n int64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.filled = n
 }
 
 // seatable reports whether a client with seats of own bytes may wait for n more: for one batch, or for as many as
@@ -143,8 +155,13 @@ func (m *memory) unseat(n int64) {
 	m.settle()
 }
 
-// own returns what nobody else gets while the engine is open. It needs the lock.
-func (m *memory) own() int64 { return m.floor + m.seats }
+// own returns what nobody else gets while the engine is open: floor and seats. Batches that were taken before others
+// waited may take more than the floor until they are read. Then the empty seats are beside them, because a client would
+// lose its seat with each batch that it releases otherwise. It needs the lock.
+func (m *memory) own() int64 {
+	out := m.taken - m.idle.Bytes()
+	return max(m.floor+m.seats, min(out+m.seats-m.filled, m.granted))
+}
 
 // settle gives back to the budget what is granted and not used. The caller must not hold the lock.
 func (m *memory) settle() {
@@ -164,11 +181,12 @@ func (m *memory) give(b Buffer, keep bool) {
 	invariants.Check(m.taken-m.idle.Bytes() >= int64(n),
 		"%d bytes are given back, but %d are out", n, m.taken-m.idle.Bytes())
 	m.idle.CheckOut(b)
+	m.taken -= int64(n)
 	others := m.granted > m.own() && m.budget.Waiting() > 0 // they wait for what this engine has beyond
 	if keep && !m.closed && !others && resources.Reusable(b) {
+		m.taken += int64(n)
 		m.idle.Keep(b)
 	} else {
-		m.taken -= int64(n)
 		b.Free()
 	}
 	m.more()

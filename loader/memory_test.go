@@ -160,11 +160,14 @@ func TestSeats(t *testing.T) {
 	if err := b.Acquire(t.Context(), rest); err != nil {
 		t.Fatal(err)
 	}
-	if _, ok := m.take(600, nil, 3000); ok {
+	if _, ok := m.take(600, nil, 0); ok {
 		t.Error("the seat of another client is taken")
 	}
-	one := taken(t, m, 3000)
-	if _, ok := m.take(600, nil, 0); ok {
+	if _, ok := m.take(3000, nil, 3000); !ok {
+		t.Fatal("no room in the seat")
+	}
+	one := m.alloc(3000)
+	if _, ok := m.take(600, nil, 3000); ok {
 		t.Error("more is taken than is charged")
 	}
 	m.unseat(3000)
@@ -179,17 +182,19 @@ func TestSeats(t *testing.T) {
 }
 
 // TestRefusedSeats: a ticket fails with the budget's refusal only if there is no room for it. Batches may have come
-// back since it was asked for.
+// back since it was asked for, or be about to.
 func TestRefusedSeats(t *testing.T) {
 	refused := errors.New("not free for 1m0s")
 	for _, c := range []struct {
-		floor int64
-		fails bool
-	}{{100, false}, {99, true}} {
+		floor  int64
+		coming int64
+		fails  bool
+	}{{100, 0, false}, {99, 0, true}, {99, 1, false}} {
 		b := budget.New(8000, nil)
 		alloc, _, _ := tally()
 		q := newQueue(1000, 10)
 		q.memory = budgeted(t, b, alloc, 1000, c.floor)
+		q.coming.Add(c.coming)
 		if err := b.Acquire(t.Context(), b.Limit()-b.Limit()/8-b.Used()); err != nil {
 			t.Fatal(err)
 		}
@@ -202,6 +207,9 @@ func TestRefusedSeats(t *testing.T) {
 		q.mu.Unlock()
 		if got := q.seated(k, stream, p, 100, refused); (got != nil) != c.fails {
 			t.Errorf("with a floor of %d bytes for 100, the ticket fails: %t", c.floor, got != nil)
+		}
+		if c.coming > 0 {
+			a.cancel()
 		}
 		if !c.fails && give(t, q, a) == nil {
 			t.Error("the ticket gets no memory")

@@ -30,6 +30,7 @@ type queue struct {
 	more   chan struct{} // holds one element when take may find a ticket
 
 	active atomic.Int64 // clients: len(all.members)
+	coming atomic.Int64 // batches that giveBack is about to give back
 
 	// mu guards the fields below and all shares.
 	mu      sync.Mutex
@@ -166,7 +167,7 @@ func (q *queue) next() *Pending {
 	if q.now != nil {
 		bound = q.now()
 	}
-	spare := q.spare()
+	filled := q.filled()
 	for c := q.all.turns.Front(); c != nil; c = c.Next() {
 		client := c.Value.(*share)
 		own := int64(0)
@@ -191,7 +192,7 @@ func (q *queue) next() *Pending {
 			if !stream.room(n, max(bound/int64(len(q.all.members)), own), 0) {
 				continue
 			}
-			if !q.reserve(p, spare-min(own, client.held+n)+min(own, client.held)) {
+			if !q.reserve(p, filled-min(own, client.held)+min(own, client.held+n)) {
 				if q.memory.full(n) { // smaller tickets of others would hold it up for ever
 					q.head = p
 					return nil
@@ -211,25 +212,30 @@ func (q *queue) next() *Pending {
 	return nil
 }
 
-// reserve takes memory for a ticket beside spare bytes of seats. It needs the lock.
-func (q *queue) reserve(p *Pending, spare int64) (ok bool) {
+// reserve takes memory for a ticket, with which batches lie in filled bytes of seats. It needs the lock.
+func (q *queue) reserve(p *Pending, filled int64) (ok bool) {
 	if q.memory != nil {
-		p.memory, ok = q.memory.take(p.size(), resources.OwnerOf(p.ctx), spare)
+		p.memory, ok = q.memory.take(p.size(), resources.OwnerOf(p.ctx), filled)
 		return ok
 	}
 	return true
 }
 
-// spare returns the bytes of seats that their clients do not use. It needs the lock.
-func (q *queue) spare() (n int64) {
+// filled returns the bytes of seats in which batches of their clients lie. It needs the lock.
+func (q *queue) filled() (n int64) {
 	for key, k := range q.seats {
-		held := int64(0)
 		if c := q.all.members[key]; c != nil {
-			held = c.held
+			n += min(k.bytes, c.held)
 		}
-		n += max(0, k.bytes-held)
 	}
 	return n
+}
+
+// fill tells the memory about filled, after seats or batches have changed. It needs the lock.
+func (q *queue) fill() {
+	if q.memory != nil {
+		q.memory.fill(q.filled())
+	}
 }
 
 // ask lets the client of a stream wait for a seat for p, its first ticket, beside own bytes that it has, unless it
@@ -270,8 +276,9 @@ func (q *queue) seated(k *seats, stream *share, p *Pending, n int64, err error) 
 		}
 	case err == nil:
 		k.bytes += n
+		q.fill()
 	case errors.Is(err, context.Canceled):
-	case stream.first == p && q.held() == 0 && !q.memory.fits(n+q.spare()-min(k.bytes, n)):
+	case stream.first == p && q.held() == 0 && q.coming.Load() == 0 && !q.memory.fits(n, min(k.bytes, n)):
 		stream.remove()
 		q.end(stream)
 		return p
@@ -321,6 +328,7 @@ func (q *queue) dropSeats(key any) {
 		return
 	}
 	delete(q.seats, key)
+	q.fill()
 	if k.asking != nil {
 		k.asking()
 	}
@@ -387,8 +395,18 @@ func (c *claim) end() {
 	c.share.held -= c.bytes
 	c.share.of.held -= c.bytes
 	c.bytes = 0
+	q.fill()
 	q.end(c.share)
 	q.poke() // its window has room, and those of all others if it was the last one
+}
+
+// giveBack ends the claim and gives its memory back, in this order: the memory of a seat that is not empty yet would go
+// to the budget.
+func (c *claim) giveBack(b Buffer, keep bool) {
+	c.queue.coming.Add(1)
+	defer c.queue.coming.Add(-1)
+	c.end()
+	c.queue.memory.give(b, keep)
 }
 
 // wanted reports whether tickets of other streams wait for memory.

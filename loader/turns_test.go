@@ -113,6 +113,93 @@ func testClientsThatReleaseNothing(t *testing.T) {
 	}
 }
 
+// TestSeatsOutlastTheirBatches: clients hold more of an engine than its floor, from before others waited for the
+// budget, and release nothing. Another client keeps the seat that it waited for, for one batch after the other; nothing
+// else is free. What comes free goes to a client of another dataset that has been given less, and keeps its seat, too.
+func TestSeatsOutlastTheirBatches(t *testing.T) { synctest.Test(t, testSeatsOutlastTheirBatches) }
+
+func testSeatsOutlastTheirBatches(t *testing.T) {
+	b := resources.NewBudget(1 << 30)
+	of := func(client string) context.Context {
+		return resources.WithTurn(t.Context(), resources.Turn{Client: client})
+	}
+	start := func(e *Engine, client string) *Pending {
+		return e.Start(of(client), shuffle.StepTicket(0, 0, 1, 0, 1), false)
+	}
+	var engines []*Engine
+	for range 2 {
+		e, err := Open(t.Context(), Spec{Source: "../testdata/demo", BatchSize: 1}, Options{Budget: b})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer e.Close()
+		engines = append(engines, e)
+	}
+	one, other, batch, opened := engines[0], engines[1], engines[0].BatchBytes(), b.Used()
+	var still []*Pending
+	for range 5 {
+		still = append(still, start(one, "a"), start(one, "b"), start(other, "a"))
+	}
+	synctest.Wait()
+	free := func() int64 { return b.Limit() - b.Limit()/8 - b.Used() }
+	ballast := free() - batch
+	if err := b.Acquire(t.Context(), ballast); err != nil {
+		t.Fatal(err)
+	}
+	big, cancel := context.WithCancel(of("big"))
+	gone := make(chan error, 1)
+	go func() { gone <- b.Acquire(big, 40*batch) }()
+	synctest.Wait()
+	reads := func(e *Engine, client string, batches int) *Pending { // with two tickets at a time
+		begin, p := time.Now(), start(e, client)
+		for i := range batches {
+			next := start(e, client)
+			synctest.Wait() // the dispatcher may ask for another seat
+			wait(t, p).Release()
+			if d := time.Since(begin); d > 0 { // the clock of synctest runs only while nothing else does
+				t.Fatalf("batch %d of %s comes after %v", i, client, d)
+			}
+			p = next
+		}
+		return p
+	}
+	last := reads(one, "c", 8) // it may ask for up to four seats
+	synctest.Wait()
+	last.Cancel()
+	waits := start(other, "d")
+	more := start(one, "c")
+	synctest.Wait()
+	select {
+	case <-waits.done:
+		t.Error("a client has memory, and none is free")
+	default:
+	}
+	b.Release(batch)
+	ballast -= batch
+	synctest.Wait()
+	wait(t, waits).Release()
+	wait(t, more).Release()
+	still = append(still, reads(other, "d", 8), reads(one, "c", 2))
+	if n := free(); n < 0 {
+		t.Errorf("%d bytes are charged beyond the budget", -n)
+	}
+	cancel()
+	if err := <-gone; !errors.Is(err, context.Canceled) {
+		t.Errorf("the large request ends with %v", err)
+	}
+	for _, p := range still {
+		p.Cancel()
+	}
+	synctest.Wait()
+	time.Sleep(2 * seatsKept)
+	b.Release(ballast)
+	one.Trim()
+	other.Trim()
+	if n := b.Used(); n != opened {
+		t.Errorf("%d bytes are charged at the end, %d after opening", n, opened)
+	}
+}
+
 // TestBatchesAreUrgent: of two places that other work has, a batch gets one before other work that has waited longer.
 func TestBatchesAreUrgent(t *testing.T) { synctest.Test(t, testBatchesAreUrgent) }
 

@@ -144,7 +144,7 @@ func (p *Pending) finish(err error) {
 	p.cancel()
 	// All units are done by now, so no worker writes to the memory and another batch may use it.
 	if err != nil && p.memory != nil {
-		p.engine.memory.give(p.memory, true)
+		p.claim.giveBack(p.memory, true)
 		p.memory, p.buf, p.batch = nil, nil, nil
 	}
 	if err != nil {
@@ -204,10 +204,7 @@ func (p *Pending) prepare() error {
 	}
 	claim := p.claim
 	p.batch.memory, p.batch.keep = memory, claim.end
-	p.batch.release = func(keep bool) {
-		e.memory.give(memory, keep)
-		claim.end()
-	}
+	p.batch.release = func(keep bool) { claim.giveBack(memory, keep) }
 	// Memory comes from earlier batches and still holds their bytes, so every row must be written,
 	// padding too.
 	p.draws = make([]shuffle.Draw, rows)
