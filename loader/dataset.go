@@ -34,6 +34,7 @@ type dataset struct {
 	table     rows.Table
 	extras    rows.Extras // of the table
 	rasters   []*pixels.Raster
+	placeless []string // raster fields whose place, or that of the first one, the first sample does not know
 	values    []valueField
 	points    []*pointsField
 	vectors   []*shapes.Field
@@ -440,6 +441,10 @@ func (d *dataset) compileFields(ctx context.Context, policy string, rs []uint32)
 		if err != nil {
 			return a.Fault(rows.InField(f.Name, err))
 		}
+		// Fields of one file lie together.
+		if r.Ground != spec.IgnoreGround && (lead.Place == nil || a.Place == nil) && a.Name() != lead.Name() {
+			d.placeless = append(d.placeless, r.Name)
+		}
 		r.Steps = 0
 		if d.source.Time != nil {
 			r.Steps = d.source.Time.Length
@@ -786,8 +791,12 @@ func (d *dataset) onGround() bool { return d.sampler.Kind == spec.GroundWindow }
 
 // checkGround compares the places of the rasters of all selected rows, where a catalog knows them. It logs how many
 // rows are misplaced. With the policy "error" the first of them is its error, because the run would meet it anyway, but
-// hours later.
+// hours later. It also logs that the first sample has rasters without a place, with which nothing can be compared.
 func (d *dataset) checkGround(ctx context.Context, e *Engine) error {
+	if len(d.placeless) > 0 {
+		e.options.Logger.Warn("rasters without a place on the ground are paired by their sizes alone", "source",
+			d.source.Source, "fields", d.placeless)
+	}
 	if len(d.rasters) < 2 || d.extras.Misplaced == nil || d.onGround() {
 		return nil
 	}

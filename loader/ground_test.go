@@ -3,6 +3,7 @@ package loader_test
 import (
 	"bytes"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
@@ -139,6 +140,34 @@ func TestMasksOfStacksThatLieElsewhere(t *testing.T) {
 		}
 		if err == nil {
 			e.Close()
+		}
+	}
+}
+
+// TestMasksWithoutAPlace: that nothing can be compared is said once, for the fields that go by the ground.
+func TestMasksWithoutAPlace(t *testing.T) {
+	const image, mask, other = "images/{id}.tif", "masks/{id}.tif", "others/{id}.tif"
+	dir := t.TempDir()
+	writePlaced(t, filepath.Join(dir, "images", "0.tif"), 32630, 500000, 4.6e6, 10)
+	writePlaced(t, filepath.Join(dir, "masks", "0.tif"), 0, 0, 0, 0)
+	writePlaced(t, filepath.Join(dir, "others", "0.tif"), 0, 0, 0, 0)
+	for name, c := range map[string]struct {
+		first, second, ground string
+		times                 int
+	}{
+		"the mask":    {first: image, second: mask, times: 1},
+		"the image":   {first: mask, second: image, times: 1},
+		"both":        {first: mask, second: other, times: 1},
+		"none":        {first: image, second: image},
+		"one file":    {first: mask, second: mask},
+		"not to mind": {first: image, second: mask, ground: spec.IgnoreGround},
+	} {
+		var log bytes.Buffer
+		s := loader.Spec{Source: dir, BatchSize: 1, Fields: []loader.Field{{Name: "first", Pattern: c.first},
+			{Name: "second", Pattern: c.second, Ground: c.ground}}}
+		first(t, mustOpen(t, s, loader.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))}))
+		if n := strings.Count(log.String(), "without a place"); n != c.times {
+			t.Errorf("%s: said %d times, want %d: %s", name, n, c.times, &log)
 		}
 	}
 }

@@ -219,7 +219,7 @@ func TestVectorsThatDoNotFit(t *testing.T) {
 		{spec.Vector{Path: utm, Column: "class", Classes: []string{"a", "a"}}, 0, "twice"},
 		{spec.Vector{Path: utm, CRS: "EPSG:1"}, 0, `crs is "EPSG:1"`},
 		{spec.Vector{Path: utm + "x"}, fault.NotFound, "utm.parquetx"},
-		{spec.Vector{Path: other}, fault.Unsupported, "GeoPackage, but by chaski-full, is not read"},
+		{spec.Vector{Path: other}, fault.Unsupported, "GeoPackage is read by chaski-full only"},
 		{spec.Vector{Path: image}, fault.Unsupported, "not GeoParquet"},
 		{spec.Vector{Path: utm, Column: "none"}, fault.NotFound, "none"},
 		{spec.Vector{Path: utm, Column: "geometry"}, fault.Unsupported, "no numbers"},

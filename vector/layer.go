@@ -119,11 +119,11 @@ func open(ctx context.Context, r source.Reader, o *Options) (*Layer, error) {
 		return openFlat(ctx, r, o)
 	case string(head[:min(len(head), 15)]) == "SQLite format 3":
 		if openPackage == nil {
-			return nil, unsupported("GeoPackage, but by chaski-full,")
+			return nil, unsupported("GeoPackage is read by chaski-full only")
 		}
 		return openPackage(ctx, r, o.layer, o)
 	case len(head) >= 4 && string(head[:4]) == "\x00\x00\x27\x0a":
-		return nil, unsupported("Shapefile")
+		return nil, unsupported("Shapefile is not read")
 	case slices.Contains([]byte("{ \t\r\n\xef"), append(head, 0)[0]):
 		return openText(ctx, r, o)
 	}
@@ -131,11 +131,11 @@ func open(ctx context.Context, r source.Reader, o *Options) (*Layer, error) {
 		"the file is not GeoParquet, FlatGeobuf, GeoPackage or GeoJSON")
 }
 
-// unsupported returns the error about a format that is not read.
-func unsupported(name string) error {
+// unsupported returns the error about a format that is not read, as what says.
+func unsupported(what string) error {
 	return fault.New(fault.Unsupported, "shapes", 0,
-		"%s is not read: write the shapes as GeoParquet (in Python: geopandas.read_file(A).to_parquet(B), "+
-			"with GDAL: ogr2ogr -f Parquet B A)", name)
+		"%s: write the shapes as GeoParquet (in Python: geopandas.read_file(A).to_parquet(B), "+
+			"with GDAL: ogr2ogr -f Parquet B A)", what)
 }
 
 // index makes the layer of shapes from their boxes. size is that of the file in bytes.
