@@ -155,6 +155,10 @@ func (s *Server) read(ctx context.Context, r *chaskiv1.ReadRequest, c *side) (*r
 	for c := range slices.Chunk(corners, 2) {
 		o.Corners = append(o.Corners, [2]int{int(c[0]), int(c[1])})
 	}
+	if r.Overview != nil {
+		level := int(r.GetOverview())
+		o.Overview = &level
+	}
 	if len(v.loader.Roots) == 0 {
 		return nil, errNoRoot
 	}

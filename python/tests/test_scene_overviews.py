@@ -116,3 +116,18 @@ def test_explain_names_the_overview_and_plan_counts_it(scene: Path, binary: str)
     coarse, fine = run("plan"), run("plan", "--overviews", "none")
     assert 0 < coarse["total"]["bytes"] * 2 < fine["total"]["bytes"]
     assert coarse["total"]["chunks"] * 3 < fine["total"]["chunks"]
+
+
+@pytest.mark.usefixtures("binary")
+def test_read(scene: Path) -> None:
+    for level in (0, 1):
+        with rasterio.open(scene, overview_level=level) as f:
+            want = f.read()
+        assert np.array_equal(chaski.read(scene, overview=level), want)
+        windows = [(3, 5, 20, 30)] * 2
+        got = chaski.read([scene, scene], overview=level, windows=windows)
+        assert np.array_equal(got, np.stack([want[:, 3:23, 5:35]] * 2))
+    with pytest.raises(chaski.NotFoundError, match="overview: number 2 of 2"):
+        chaski.read(scene, overview=2)
+    with pytest.raises(chaski.SpecError, match="overview is -1"):
+        chaski.read(scene, overview=-1)

@@ -1460,7 +1460,9 @@ type ReadRequest struct {
 	Corners []uint32 `protobuf:"varint,11,rep,packed,name=corners,proto3" json:"corners,omitempty"`
 	// The answer may be a lease. A client that does not know the lease socket leaves the secret empty: this answer then
 	// says where the socket is, if there is one, and the next Read may have a lease.
-	Attach        *Attach `protobuf:"bytes,12,opt,name=attach,proto3" json:"attach,omitempty"`
+	Attach *Attach `protobuf:"bytes,12,opt,name=attach,proto3" json:"attach,omitempty"`
+	// An overview of each path in place of the raster, from 0, the largest. y and x count its pixels.
+	Overview      *uint32 `protobuf:"varint,13,opt,name=overview,proto3,oneof" json:"overview,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1577,6 +1579,13 @@ func (x *ReadRequest) GetAttach() *Attach {
 		return x.Attach
 	}
 	return nil
+}
+
+func (x *ReadRequest) GetOverview() uint32 {
+	if x != nil && x.Overview != nil {
+		return *x.Overview
+	}
+	return 0
 }
 
 type InfoRequest struct {
@@ -3123,7 +3132,7 @@ const file_chaski_v1_chaski_proto_rawDesc = "" +
 	"\x06sample\x18\x04 \x01(\x03R\x06sample\x12\x10\n" +
 	"\x03row\x18\x05 \x01(\x03R\x03row\x12\x0e\n" +
 	"\x02id\x18\x06 \x01(\tR\x02id\x12\x18\n" +
-	"\amessage\x18\a \x01(\tR\amessage\"\xf4\x02\n" +
+	"\amessage\x18\a \x01(\tR\amessage\"\xa2\x03\n" +
 	"\vReadRequest\x12\x14\n" +
 	"\x05paths\x18\x01 \x03(\tR\x05paths\x12\x16\n" +
 	"\x06layout\x18\x02 \x01(\tR\x06layout\x127\n" +
@@ -3138,11 +3147,13 @@ const file_chaski_v1_chaski_proto_rawDesc = "" +
 	"\x01t\x18\n" +
 	" \x01(\tR\x01t\x12\x18\n" +
 	"\acorners\x18\v \x03(\rR\acorners\x12)\n" +
-	"\x06attach\x18\f \x01(\v2\x11.chaski.v1.AttachR\x06attach\x1a8\n" +
+	"\x06attach\x18\f \x01(\v2\x11.chaski.v1.AttachR\x06attach\x12\x1f\n" +
+	"\boverview\x18\r \x01(\rH\x00R\boverview\x88\x01\x01\x1a8\n" +
 	"\n" +
 	"SizesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01\"!\n" +
+	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01B\v\n" +
+	"\t_overview\"!\n" +
 	"\vInfoRequest\x12\x12\n" +
 	"\x04path\x18\x01 \x01(\tR\x04path\"\x1f\n" +
 	"\tInfoReply\x12\x12\n" +
@@ -3381,6 +3392,7 @@ func file_chaski_v1_chaski_proto_init() {
 		(*StreamReply_Lease)(nil),
 		(*StreamReply_Shared)(nil),
 	}
+	file_chaski_v1_chaski_proto_msgTypes[17].OneofWrappers = []any{}
 	file_chaski_v1_chaski_proto_msgTypes[20].OneofWrappers = []any{
 		(*AskRequest_About)(nil),
 		(*AskRequest_Table)(nil),

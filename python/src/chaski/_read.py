@@ -187,6 +187,7 @@ def read(
     y: Slice | None = None,
     x: Slice | None = None,
     windows: Sequence[Sequence[int]] | None = None,
+    overview: int | None = None,
     sizes: Mapping[str, int] | None = None,
     header: bytes | Sequence[bytes] | None = None,
     num_threads: int = 0,
@@ -207,6 +208,9 @@ def read(
         x: columns of pixels: (start, stop).
         windows: (row, column, height, width) in each file, in place of y and x. All are of one
             size; the files need not be.
+        overview: read this overview in place of the raster: 0 is the largest, as in GDAL and
+            `info`. y, x and windows count its pixels. A raster without overviews has those of the
+            file PATH.ovr.
         sizes: lengths of the layout's names that are no axes.
         header: header blob of the file (of a rumi file, or the chunk index of a TIFF, as `chaski
             index` and catalogs have it), or a sequence with one for each of several. The file's
@@ -229,7 +233,7 @@ def read(
     paths = listed("path", path)
     if stands_still():
         given: dict[str, Any] = {"layout": layout, "n": n, "b": b, "y": y, "x": x, "sizes": sizes}
-        given |= {"t": t, "windows": windows}
+        given |= {"t": t, "windows": windows, "overview": overview}
         given |= {"header": header, "num_threads": num_threads}
         given |= {"max_chunk": max_chunk, "timeout": timeout}
         here = [words(server, p) for p in paths]
@@ -250,6 +254,7 @@ def read(
         x=selection("x", x, picks=False),
         num_threads=count("num_threads", num_threads, 0),
         corners=corners,
+        overview=None if overview is None else count("overview", overview, 0),
     )
     if max_chunk is not None:
         count("max_chunk", max_chunk)

@@ -241,7 +241,7 @@ class FaultSample(_message.Message):
     def __init__(self, source: _Optional[str] = ..., epoch: _Optional[int] = ..., position: _Optional[int] = ..., sample: _Optional[int] = ..., row: _Optional[int] = ..., id: _Optional[str] = ..., message: _Optional[str] = ...) -> None: ...
 
 class ReadRequest(_message.Message):
-    __slots__ = ("paths", "layout", "sizes", "n", "b", "y", "x", "num_threads", "headers", "t", "corners", "attach")
+    __slots__ = ("paths", "layout", "sizes", "n", "b", "y", "x", "num_threads", "headers", "t", "corners", "attach", "overview")
     class SizesEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -261,6 +261,7 @@ class ReadRequest(_message.Message):
     T_FIELD_NUMBER: _ClassVar[int]
     CORNERS_FIELD_NUMBER: _ClassVar[int]
     ATTACH_FIELD_NUMBER: _ClassVar[int]
+    OVERVIEW_FIELD_NUMBER: _ClassVar[int]
     paths: _containers.RepeatedScalarFieldContainer[str]
     layout: str
     sizes: _containers.ScalarMap[str, int]
@@ -273,7 +274,8 @@ class ReadRequest(_message.Message):
     t: str
     corners: _containers.RepeatedScalarFieldContainer[int]
     attach: Attach
-    def __init__(self, paths: _Optional[_Iterable[str]] = ..., layout: _Optional[str] = ..., sizes: _Optional[_Mapping[str, int]] = ..., n: _Optional[str] = ..., b: _Optional[str] = ..., y: _Optional[str] = ..., x: _Optional[str] = ..., num_threads: _Optional[int] = ..., headers: _Optional[_Iterable[bytes]] = ..., t: _Optional[str] = ..., corners: _Optional[_Iterable[int]] = ..., attach: _Optional[_Union[Attach, _Mapping]] = ...) -> None: ...
+    overview: int
+    def __init__(self, paths: _Optional[_Iterable[str]] = ..., layout: _Optional[str] = ..., sizes: _Optional[_Mapping[str, int]] = ..., n: _Optional[str] = ..., b: _Optional[str] = ..., y: _Optional[str] = ..., x: _Optional[str] = ..., num_threads: _Optional[int] = ..., headers: _Optional[_Iterable[bytes]] = ..., t: _Optional[str] = ..., corners: _Optional[_Iterable[int]] = ..., attach: _Optional[_Union[Attach, _Mapping]] = ..., overview: _Optional[int] = ...) -> None: ...
 
 class InfoRequest(_message.Message):
     __slots__ = ("path",)
