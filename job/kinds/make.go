@@ -85,7 +85,7 @@ func (k *Make) Check(tally json.RawMessage, s job.Shard) (int64, error) {
 		return 0, err
 	}
 	left := s.Count
-	for _, part := range []int64{n.Chips, n.Bad, n.Misplaced, n.Empty} {
+	for _, part := range []int64{n.Chips, n.Bad, n.Misplaced, n.Empty, n.Unlabelled} {
 		if part < 0 || part > left {
 			return 0, corrupt("%d chips and %d windows without one, of %d", n.Chips, n.Left(), s.Count)
 		}

@@ -157,6 +157,7 @@ func TestMakeRefusals(t *testing.T) {
 // FuzzMake: any tally is refused with a kind, or counts each window of the shard.
 func FuzzMake(f *testing.F) {
 	f.Add([]byte(`{"chips":2,"bad":1,"misplaced":0,"empty":0}`))
+	f.Add([]byte(`{"chips":1,"bad":1,"unlabelled":1}`))
 	f.Add([]byte(`{"chips":9223372036854775807,"bad":9223372036854775807,"empty":5}`))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		left, err := new(Make).Check(b, job.Shard{Count: 3})

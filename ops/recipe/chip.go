@@ -28,11 +28,12 @@ import (
 
 // Why a window becomes no chip.
 const (
-	kept      = iota
-	bad       // it cannot be read
-	misplaced // its rasters do not lie together
-	empty     // too much of it is nodata
-	duplicate // an earlier chip has its picture; the chip is there until it is taken
+	kept       = iota
+	bad        // it cannot be read
+	misplaced  // its rasters do not lie together
+	empty      // too much of it is nodata
+	unlabelled // it has too few pixels of the classes
+	duplicate  // an earlier chip has its picture; the chip is there until it is taken
 )
 
 // chip is what was made of a window.
@@ -113,6 +114,10 @@ func (m *maker) chip(ctx context.Context, i int64) (*chip, error) {
 		c.left = empty
 		return c, nil
 	}
+	if enough, err := m.isLabelled(b, windows); err != nil || !enough {
+		c.left = unlabelled
+		return c, err
+	}
 	return c, m.encode(ctx, b, c, windows)
 }
 
@@ -182,6 +187,21 @@ func (m *maker) isEmpty(b *loader.Batch) bool {
 		}
 	}
 	return false
+}
+
+// isLabelled reports whether a chip has the labels that the recipe wants.
+func (m *maker) isLabelled(b *loader.Batch, windows []*origin) (bool, error) {
+	l := m.recipe.Quality.Labels
+	if l == nil {
+		return true, nil
+	}
+	k := slices.IndexFunc(m.recipe.Fields, func(f Field) bool { return f.Name == l.Field })
+	pixels, valid, err := m.image(b, k)
+	enough := false
+	if err == nil {
+		enough, err = l.in(pixels, valid)
+	}
+	return enough, fault.WithFile(err, windows[k].Asset.URI)
 }
 
 // origin is where the raster of a field comes from.

@@ -75,6 +75,7 @@ type Result struct {
 	Bad        int64 // that could not be read
 	Misplaced  int64 // whose rasters do not lie together
 	Empty      int64 // with too much nodata
+	Unlabelled int64 // with too few pixels of the classes
 	Duplicates int64 // with the picture of an earlier one
 	First      error // the reason of the first bad or misplaced sample, or nil
 	// Report has the statistics of all chips, nil if the recipe wants none.
@@ -279,27 +280,34 @@ func (m *maker) windows(ctx context.Context, begin, end int64, use func(i int64,
 
 // LeftOut says for people how many windows have no chip, and why the first has none. It is "" if all have one.
 func (r *Result) LeftOut() string {
-	left := r.Bad + r.Misplaced + r.Empty + r.Duplicates
+	left := r.Bad + r.Misplaced + r.Empty + r.Unlabelled + r.Duplicates
 	if left == 0 {
 		return ""
 	}
 	why := ""
-	if r.Duplicates > 0 {
-		why = fmt.Sprintf(", %d are duplicates", r.Duplicates)
-	}
 	if r.First != nil {
-		why += "; the first: " + fault.Line(r.First)
+		why = "; the first: " + fault.Line(r.First)
 	}
-	return fmt.Sprintf("%d of %d windows are left out: %d cannot be read, %d do not lie together, "+
-		"%d have too much nodata%s", left, r.Windows, r.Bad, r.Misplaced, r.Empty, why)
+	return fmt.Sprintf("%d of %d windows are left out: %s%s", left, r.Windows, r.reasons(), why)
+}
+
+// reasons says for people how many windows have no chip for which reason.
+func (r *Result) reasons() string {
+	s := fmt.Sprintf("%d cannot be read, %d do not lie together, %d have too much nodata", r.Bad, r.Misplaced, r.Empty)
+	if r.Unlabelled > 0 {
+		s += fmt.Sprintf(", %d have too few pixels of the classes", r.Unlabelled)
+	}
+	if r.Duplicates > 0 {
+		s += fmt.Sprintf(", %d are duplicates", r.Duplicates)
+	}
+	return s
 }
 
 // finish refuses a run of which no chip is left, and completes the result.
 func (m *maker) finish(res *Result) (err error) {
 	if m.table.len() == 0 {
-		err := fault.New(fault.NotFound, "chips", fault.NoOffset,
-			"none is left of %d windows: %d cannot be read, %d do not lie together, %d have too much nodata",
-			res.Windows, res.Bad, res.Misplaced, res.Empty)
+		err := fault.New(fault.NotFound, "chips", fault.NoOffset, "none is left of %d windows: %s", res.Windows,
+			res.reasons())
 		err.Err = res.First
 		return err
 	}
@@ -321,6 +329,9 @@ func (m *maker) take(c *chip, put func(*build.Sample) error, res *Result) error 
 		res.Misplaced++
 	case empty:
 		res.Empty++
+		return nil
+	case unlabelled:
+		res.Unlabelled++
 		return nil
 	case duplicate:
 		res.Duplicates++

@@ -36,17 +36,19 @@ type Extent struct {
 
 // Counts says what became of the windows of a part.
 type Counts struct {
-	Chips     int64 `json:"chips"`
-	Bad       int64 `json:"bad"`
-	Misplaced int64 `json:"misplaced"`
-	Empty     int64 `json:"empty"`
+	Chips      int64 `json:"chips"`
+	Bad        int64 `json:"bad"`
+	Misplaced  int64 `json:"misplaced"`
+	Empty      int64 `json:"empty"`
+	Unlabelled int64 `json:"unlabelled"`
 }
 
 // Left returns how many windows have no chip.
-func (c *Counts) Left() int64 { return c.Bad + c.Misplaced + c.Empty }
+func (c *Counts) Left() int64 { return c.Bad + c.Misplaced + c.Empty + c.Unlabelled }
 
 func (c *Counts) add(left int) {
-	*[]*int64{kept: &c.Chips, bad: &c.Bad, misplaced: &c.Misplaced, empty: &c.Empty}[left]++
+	*[]*int64{kept: &c.Chips, bad: &c.Bad, misplaced: &c.Misplaced, empty: &c.Empty,
+		unlabelled: &c.Unlabelled}[left]++
 }
 
 // Part is a part that was written.
@@ -379,7 +381,7 @@ const summaryValues = 9
 
 // check refuses what no chip of the recipe has.
 func (l *partLine) check(r *Recipe) error {
-	if l.Left < kept || l.Left > empty || l.Row < 0 || l.Row > math.MaxInt32 {
+	if l.Left < kept || l.Left > unlabelled || l.Row < 0 || l.Row > math.MaxInt32 {
 		return damaged("reason %d, row %d", l.Left, l.Row)
 	}
 	want := len(r.Fields)

@@ -52,6 +52,7 @@ func parts(t testing.TB, r *recipe.Recipe, dir string, n int64) (e recipe.Extent
 		}
 		c.Chips, c.Bad = c.Chips+one.Chips, c.Bad+one.Bad
 		c.Misplaced, c.Empty = c.Misplaced+one.Misplaced, c.Empty+one.Empty
+		c.Unlabelled += one.Unlabelled
 		out = append(out, partOf(first, end-first, b.Bytes()))
 	}
 	return e, out, c

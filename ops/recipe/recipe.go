@@ -165,6 +165,8 @@ type Quality struct {
 	// Duplicates leaves out chips whose picture is that of an earlier one: the hashes of both, of 64 bits, differ in at
 	// most so many, from 0 to 11. The picture is of the first field of rasters. Default: all chips stay.
 	Duplicates *int `yaml:"duplicates"`
+	// Labels leaves out chips without enough pixels of some classes. Default: all chips stay.
+	Labels *Labels `yaml:"labels"`
 }
 
 // maxBytes bounds a recipe. It is that of a spec of the loader.
@@ -404,7 +406,26 @@ func (r *Recipe) checkQuality() error {
 			return fmt.Errorf("quality.fields: field %q is of shapes, which have no nodata", name)
 		}
 	}
-	return nil
+	return r.checkLabels()
+}
+
+func (r *Recipe) checkLabels() error {
+	l := r.Quality.Labels
+	if l == nil {
+		return nil
+	}
+	i := slices.IndexFunc(r.Fields, func(f Field) bool { return f.Name == l.Field })
+	switch {
+	case l.Field == "":
+		return errors.New("quality.labels.field is missing")
+	case i < 0:
+		return fmt.Errorf("quality.labels.field: there is no field %q", l.Field)
+	case r.Fields[i].DType == "float32":
+		return fmt.Errorf("quality.labels.field: field %q has dtype float32: classes are whole numbers", l.Field)
+	case r.Fields[i].Vector != nil && r.Fields[i].Vector.Kind == spec.InstanceVector:
+		return fmt.Errorf("quality.labels.field: field %q is of instances, which have no classes", l.Field)
+	}
+	return l.check()
 }
 
 func (s *Split) check() error {

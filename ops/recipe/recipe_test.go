@@ -69,6 +69,28 @@ func TestParseRefuses(t *testing.T) {
 	}
 }
 
+// TestLabelsRefused: what is wrong with labels is named, with the value and the rule.
+func TestLabelsRefused(t *testing.T) {
+	for _, c := range [][2]string{
+		{"{classes: [1]}", "quality.labels.field is missing"},
+		{"{field: a, classes: [1]}", `there is no field "a"`},
+		{"{field: image}", "quality.labels.classes is missing"},
+		{"{field: image, classes: [1.5]}", "classes has 1.5: it must be a whole number"},
+		{"{field: image, classes: [.nan]}", "classes has NaN"},
+		{"{field: image, classes: [-0x20000000000000]}", "classes has -9007199254740992"},
+		{"{field: image, classes: [1], min_share: 5}", "quality.labels.min_share is 5"},
+		{"{field: image, classes: [1], min_share: .nan}", "quality.labels.min_share is NaN"},
+		{"{field: image, classes: [1]}}\nfields: [{dtype: float32}]\nsplit: {", "has dtype float32"},
+		{"{field: b, classes: [1]}}\nfields: [{name: a}, {name: b, vector: {path: x, kind: instances}}]\nsplit: {",
+			"is of instances"},
+	} {
+		_, err := Parse([]byte(head + "quality: {labels: " + c[0] + "}\n"))
+		if err == nil || !strings.Contains(err.Error(), c[1]) {
+			t.Errorf("%s: %v, want %q", c[0], err, c[1])
+		}
+	}
+}
+
 // TestCollectionIsJSON: dates and keys of the collection are strings as they are written.
 func TestCollectionIsJSON(t *testing.T) {
 	r, err := Parse([]byte(strings.Replace(head, `dataset_version: "1"`,
@@ -113,6 +135,7 @@ func FuzzRecipe(f *testing.F) {
 		"fields: [{name: a, bands: [1]}, {name: b}]"))
 	f.Add([]byte(head + "split: {by: place, cell: 0.5, shares: {a: 1, b: 1}}\n" +
 		"quality: {max_nodata: 0.5}\nbbox: [1,2,3,4]"))
+	f.Add([]byte(head + "quality: {labels: {field: image, classes: [3, -7], min_share: 0.01}}"))
 	f.Add([]byte("a: &a [*a]\n<<: *a"))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		r, err := Parse(b)

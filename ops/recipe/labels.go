@@ -1,0 +1,73 @@
+package recipe
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/ops/columns"
+)
+
+// Labels says of which classes a chip must have pixels. Whether it does follows from its window alone, so that it does
+// not matter who makes it.
+type Labels struct {
+	// Field is the field of labels: one band of whole numbers, or a mask of shapes.
+	Field string `yaml:"field"`
+	// Classes are values of Field, which are whole numbers. A chip stays if it has enough pixels of one of them.
+	Classes []float64 `yaml:"classes"`
+	// MinShare is the least share of the pixels of a chip that is enough, from 0 to 1. Nodata, masked pixels and those
+	// past the edge are of no class, but count as pixels. Default: one pixel is enough.
+	MinShare float64 `yaml:"min_share"`
+}
+
+// maxClass bounds classes: float64, in which pixels are compared with them, has all whole numbers up to 2^53, and what
+// is beyond does not become one below.
+const maxClass = 1<<53 - 1
+
+// check checks what is independent of the field.
+func (l *Labels) check() error {
+	switch {
+	case len(l.Classes) == 0:
+		return errors.New("quality.labels.classes is missing, such as [3, 7]")
+	case !(l.MinShare >= 0 && l.MinShare <= 1):
+		return fmt.Errorf("quality.labels.min_share is %g: it must be from 0 to 1", l.MinShare)
+	}
+	for _, class := range l.Classes {
+		if class != math.Trunc(class) || math.Abs(class) > maxClass {
+			return fmt.Errorf("quality.labels.classes has %.16g: it must be a whole number from %d to %d", class,
+				-maxClass, maxClass)
+		}
+	}
+	return nil
+}
+
+// in reports whether an image, of which valid samples count, has enough pixels of one class.
+func (l *Labels) in(pixels *loader.Tensor, valid []byte) (bool, error) {
+	refuse := func(format string, args ...any) (bool, error) {
+		return false, fault.New(fault.Unsupported, "field "+l.Field, fault.NoOffset, format, args...)
+	}
+	if n := pixels.Shape[1]; n != 1 {
+		return refuse("a chip has %d bands: quality.labels needs one, as bands: [0] gives it", n)
+	}
+	if pixels.DType < chunk.Uint8 || pixels.DType > chunk.Int64 {
+		return refuse("a chip is %s: classes of quality.labels are whole numbers", pixels.DType)
+	}
+	counts := make([]int, len(l.Classes))
+	width, size := int(pixels.Shape[3]), pixels.DType.Size()
+	var line []float64
+	for at := 0; at < len(valid); at += width {
+		line = columns.AppendValues(line[:0], pixels.Data[at*size:][:width*size], pixels.DType)
+		for x, v := range line {
+			if i := slices.Index(l.Classes, v); i >= 0 && valid[at+x] != 0 {
+				counts[i]++
+			}
+		}
+	}
+	// The quotient of 7 and 100 is 0.07 as the recipe has it, and the product of 0.07 and 100 is more than 7.
+	most := slices.Max(counts)
+	return most > 0 && float64(most)/float64(len(valid)) >= l.MinShare, nil
+}
