@@ -157,7 +157,7 @@ def test_missing_and_bad_assets(scenes, tmp_path):
     ]
     del absolute[1]["assets"]["B08"]
     absolute[3]["assets"]["B04"]["href"] = str(folder / "none.tif")
-    with pytest.raises(chaski.EngineError, match='field "B08" row 1'):
+    with pytest.raises(chaski.EngineError, match='^items: field "B08" row 1'):
         chaski.stac(absolute, tmp_path / "s.parquet", ["B04", "B08"])
     with pytest.raises(chaski.EngineError, match=r"none\.tif"):
         chaski.stac(absolute, tmp_path / "s.parquet", ["B04", "B08"], drop_missing=True)

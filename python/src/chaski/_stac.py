@@ -53,7 +53,7 @@ def stac(
         raise SpecError(f"assets is {assets!r}: it must be a list of names, or a dict")
     flags = [f"--field={field}={asset}" for field, asset in named.items()]
     flags += ["--drop-missing"] * drop_missing + ["--skip-bad"] * skip_bad
-    path = Path(out).absolute()
+    path, file = Path(out).absolute(), None
     with tempfile.TemporaryDirectory() as folder:
         if not isinstance(items, str | os.PathLike):
             file = Path(folder, "items.json")
@@ -63,7 +63,9 @@ def stac(
         with _sign.given() as signers:
             ran = subprocess.run(command, capture_output=True, text=True, check=False, **signers)
     if ran.returncode != 0:
-        raise EngineError(ran.stderr.strip().removeprefix("chaski: "))
+        said = ran.stderr.strip().removeprefix("chaski: ")
+        # A file that was written here is gone, and the user never named it.
+        raise EngineError(said.replace(str(file), "items") if file else said)
     return path
 
 
