@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"math/rand/v2"
+	"os"
 	"strings"
 	"time"
 
@@ -123,6 +124,31 @@ func (f *objects) write(ctx context.Context, file string, write func(io.Writer) 
 	return f.again(ctx, file, func() error { return f.put(ctx, file, write, &blob.WriterOptions{BufferSize: part}) })
 }
 
+// maxParts is the most requests that S3 takes an object in.
+const maxParts = 10_000
+
+// Upload writes a local file as an object of a bucket, in parts: the object is the old one or the new one at any time.
+// url names the bucket in errors.
+func Upload(ctx context.Context, bucket *blob.Bucket, key, url, file string) (err error) {
+	in, err := os.Open(file)
+	if err != nil {
+		return err
+	}
+	defer in.Close() //nolint:errcheck // it was only read
+	st, err := in.Stat()
+	if err != nil {
+		return err
+	}
+	write := func(w io.Writer) error {
+		_, err := io.Copy(w, io.NewSectionReader(in, 0, st.Size()))
+		return err
+	}
+	f := &objects{bucket, "", url}
+	return f.again(ctx, key, func() error {
+		return f.put(ctx, key, write, &blob.WriterOptions{BufferSize: max(part, int(st.Size()/maxParts)+1)})
+	})
+}
+
 // put writes an object. An error of write leaves none.
 func (f *objects) put(ctx context.Context, file string, write func(io.Writer) error, o *blob.WriterOptions) error {
 	o.ContentType, o.DisableContentTypeDetection = "application/octet-stream", true
@@ -193,7 +219,8 @@ func (f *objects) again(ctx context.Context, file string, request func() error) 
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case code == gcerrors.NotFound:
-			return fault.WithFile(fault.New(fault.NotFound, "job", fault.NoOffset, "no such object"), f.name(file))
+			return fault.WithFile(fault.New(fault.NotFound, "object", fault.NoOffset, "no such object or bucket"),
+				f.name(file))
 		case code == gcerrors.PermissionDenied, code == gcerrors.InvalidArgument, code == gcerrors.Unimplemented,
 			n == tries:
 			return &source.RequestError{URI: f.name(file), Part: "object", Off: fault.NoOffset, Attempts: n,

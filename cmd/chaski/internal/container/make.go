@@ -87,7 +87,8 @@ why: counts, split, histograms, a map and some chips. Statistics of the recipe a
 
 OUT is complete or absent, also after a kill. A ZIP replaces an older one; a folder must not be there. The
 same recipe gives the same bytes, for any number of workers. An interrupted run goes on with --resume, in
-place of starting over: it keeps what is done in the folder .OUT.chaski-work beside OUT.`,
+place of starting over: it keeps what is done in the folder .OUT.chaski-work beside OUT. An OUT in a store
+(s3://, gs://, az://) is one file, which is uploaded when it is complete.`,
 		Example: `  chaski make -o chips.tacozip chips.yaml
   chaski make -o made/ --stats made.json chips.yaml
   chaski make -o seen.tacozip --report chips.html chips.yaml
@@ -125,6 +126,9 @@ func (f *makeFlags) run(ctx context.Context, env console.Env, path string) error
 	if err := f.apart(path); err != nil {
 		return err
 	}
+	if f.resume && open.IsStore(f.out) {
+		return console.Usagef("--resume needs a local OUT, beside which a run leaves what is done")
+	}
 	r, _, err := ReadRecipe(ctx, path)
 	if err != nil {
 		return err
@@ -146,7 +150,11 @@ func (f *makeFlags) run(ctx context.Context, env console.Env, path string) error
 	if !f.quiet {
 		o.Progress = bar.Set
 	}
-	res, err := recipe.Make(ctx, r, f.out, o)
+	var res *recipe.Result
+	err = stored(ctx, f.out, output.Form, f.made.parts, func(path string) (err error) {
+		res, err = recipe.Make(ctx, r, path, o)
+		return err
+	})
 	bar.Done()
 	if err != nil {
 		return console.FileError(f.out, err)

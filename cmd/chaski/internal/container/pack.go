@@ -87,7 +87,9 @@ WebDataset (shard-000000.tar, ...). Rasters are arrays of bands, rows and column
 --rasters file, the files they are. The columns of the samples are columns of MDS, or a member .json. With
 --by-split the shards of each value of the column split are in a folder of its name.
 
-OUT is complete or absent, also after a kill. A ZIP replaces an older one; a folder must not be there.`,
+OUT is complete or absent, also after a kill. A ZIP replaces an older one; a folder must not be there. An OUT
+of one file may be an object of a store (s3://, gs://, az://): it is written in the directory for temporary
+files (TMPDIR), and then uploaded.`,
 		Example: `  chaski pack -o masks.tacozip --collection about.json masks/
   chaski pack -o masks.tacozip --collection about.json --metadata years.csv masks/
   chaski pack -o masks.tacozip --collection about.json --columns stac,stats,index masks/
@@ -139,9 +141,14 @@ func (f *packFlags) run(ctx context.Context, env console.Env, paths []string) er
 	if form == build.Auto {
 		form = build.FormOf(f.out)
 	}
-	return f.show(env, "pack", f.out, paths, "", func(o build.Options) (*build.Result, error) {
+	return f.show(env, "pack", f.out, paths, "", func(o build.Options) (r *build.Result, err error) {
 		o.Form = form
-		return f.write(ctx, paths, o)
+		err = stored(ctx, f.out, form, f.parts, func(path string) (err error) {
+			f.out = path
+			r, err = f.write(ctx, paths, o)
+			return err
+		})
+		return r, err
 	})
 }
 
