@@ -261,7 +261,8 @@ class GeoWindow(GroundJson) of Sampler, geo_window
         with `stride_m` they cover all scenes. Every raster field is brought to one grid of pixels.
     size_m: float
     resolution: float
-    crs: str = "utm"
+    crs: Crs = "utm"
+        {crs} Also the number, or an object with `to_epsg()`.
     bounds: Sequence[float] | None = None
     bounds_crs
     roi: Any = None

@@ -182,7 +182,7 @@ func (m *maker) isEmpty(b *loader.Batch) bool {
 		}
 		valid := b.Tensor(name + validity).Data
 		missing := bytes.Count(valid, []byte{0})
-		if float64(missing) > *q.MaxNoData*float64(len(valid)) {
+		if missing > 0 && float64(missing)/float64(len(valid)) > *q.MaxNoData { // a product may round: see Labels.in
 			return true
 		}
 	}

@@ -189,8 +189,14 @@ func Parse(b []byte) (*Recipe, error) {
 		if err := d.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
 			return errors.New("a second document follows the first")
 		}
-		var err error
-		r.Collection, err = members(b)
+		var n yaml.Node
+		err := yaml.Unmarshal(b, &n)
+		if err == nil {
+			err = wholes(&n, reflect.TypeFor[Recipe]())
+		}
+		if err == nil {
+			r.Collection, err = members(b)
+		}
 		return err
 	})
 	if errors.Is(err, io.EOF) {

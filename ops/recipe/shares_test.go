@@ -51,3 +51,16 @@ func TestShares(t *testing.T) {
 		}
 	}
 }
+
+// TestShareOfNoData: of 100 pixels, 29 are a share of 0.29 and no more.
+func TestShareOfNoData(t *testing.T) {
+	valid := bytes.Repeat([]byte{1}, 100)
+	copy(valid, make([]byte, 29))
+	b := &loader.Batch{Tensors: []loader.Tensor{{Name: "a" + validity, Data: valid}}}
+	for limit, want := range map[float64]bool{0.28: true, 0.29: false, 0.3: false} {
+		m := &maker{recipe: &Recipe{Fields: []Field{{Name: "a"}}, Quality: Quality{MaxNoData: &limit}}}
+		if m.isEmpty(b) != want {
+			t.Errorf("%g: %v", limit, !want)
+		}
+	}
+}

@@ -237,7 +237,7 @@ def test_any_ranks_resume_and_kill(scenes: Path, tmp_path: Path, rule: str) -> N
 
 
 def test_a_grid_covers_all_scenes_once(scenes: Path) -> None:
-    window = chaski.GeoWindow(10 * SIDE, 10, stride_m=10 * SIDE, crs="EPSG:3035")
+    window = chaski.GeoWindow(10 * SIDE, 10, stride_m=10 * SIDE, crs=3035)
     seen: dict[tuple[float, float], bool] = {}
     inside = 0
     with chaski.load(

@@ -18,6 +18,7 @@ from chaski._plain import (
     above_zero,
     bbox_json,
     conditions,
+    crs_code,
     given,
     instance,
     members,
@@ -60,6 +61,7 @@ class SamplerJson:
 class GroundJson(SamplerJson):
     """What a `GeoWindow` does."""
 
+    crs: Any
     roi: Any
     overviews: Any
 
@@ -67,8 +69,11 @@ class GroundJson(SamplerJson):
         """Returns what the spec's JSON holds.
 
         Raises:
-            SpecError: roi is neither a path nor GeoJSON.
+            SpecError: roi is neither a path nor GeoJSON, or crs has no EPSG code.
         """
+        if not isinstance(self.crs, str):
+            code = f"EPSG:{crs_code('crs', self.crs)}"
+            return {**replace(self, crs="utm").to_json(), "crs": code}  # type: ignore[type-var]
         if isinstance(self.overviews, bool):
             named: Any = replace(self, overviews="all" if self.overviews else "none")  # type: ignore[type-var]
             out: dict[str, Any] = named.to_json()

@@ -481,7 +481,8 @@ class GeoWindow(GroundJson):
         size_m: the side of a window in metres of its map, a multiple of `resolution`.
         resolution: the side of a pixel of windows in metres of their map.
         crs: the map that windows lie on: "utm" (default) for the zone of UTM of each place, or a
-            code such as "EPSG:3035" of a map in metres.
+            code such as "EPSG:3035" of a map in metres. Also the number, or an object with
+            `to_epsg()`.
         bounds: keeps the middles of windows in a box: west, south, east, north. With `stride_m` it
             keeps windows that touch the box. Default: everywhere.
         bounds_crs: the EPSG code of `bounds`. Default 4326, longitude and latitude.
@@ -523,7 +524,7 @@ class GeoWindow(GroundJson):
     _kind = "geo_window"
     size_m: float
     resolution: float
-    crs: str = "utm"
+    crs: Crs = "utm"
     bounds: Sequence[float] | None = None
     bounds_crs: int | None = None
     roi: Any = None
