@@ -314,8 +314,10 @@ func (r *Recipe) check() error {
 	if _, err := r.collection(); err != nil {
 		return err
 	}
-	_, err := r.spec("")
-	return err
+	if _, err := r.spec(""); err != nil {
+		return errors.New(inRecipe.Replace(err.Error()))
+	}
+	return nil
 }
 
 func (r *Recipe) checkWindows() error {
@@ -340,6 +342,10 @@ func (r *Recipe) checkWindows() error {
 	}
 	return w.checkGround()
 }
+
+// inRecipe gives members of a spec the names that a recipe has for them.
+var inRecipe = strings.NewReplacer("spec: per_asset ", "windows.per_file ", "spec: stride_y ", "windows.stride ",
+	"spec: stride_x ", "windows.stride ", "spec: the window is ", "windows.size is ")
 
 // checkGround checks what the loader does not.
 func (w *Windows) checkGround() error {

@@ -85,6 +85,16 @@ def test_filtered_frame(tmp_path):
     assert names == ["id", "type", "v"]
 
 
+def test_one_extension(tmp_path):
+    """The name of one extension is no list of letters, and a wrong one is an argument."""
+    ds = chaski.pack(
+        [{"id": "a", "path": b"x"}], tmp_path / "c.tacozip", ABOUT, columns="split=train:1"
+    )
+    assert ds.data["split"].to_pylist() == ["train"]
+    with pytest.raises(chaski.SpecError, match='"stuck" is none of stac'):
+        chaski.pack([{"id": "a", "path": b"x"}], tmp_path / "c.tacozip", ABOUT, columns="stuck")
+
+
 def test_copies_and_parts(tmp_path):
     """Containers are copied, joined and divided."""
     for name in "ab":
@@ -101,7 +111,7 @@ def test_copies_and_parts(tmp_path):
         ([{"id": "a", "path": None}], ABOUT, chaski.EngineError, "neither a path nor samples"),
         ([{"id": "a", "path": b"x"}] * 2, ABOUT, chaski.EngineError, 'id is "a", as of row 0'),
         ([{"id": "a:b", "path": b"x"}], ABOUT, chaski.EngineError, "a:b"),
-        ([{"id": "a", "path": b"x"}], None, chaski.EngineError, "--collection is missing"),
+        ([{"id": "a", "path": b"x"}], None, chaski.SpecError, "--collection is missing.*itself$"),
         ([{"id": "a", "path": b"x"}], {"id": {1}}, chaski.SpecError, "collection is not JSON"),
         ([{"id": "a", "path": b"x", "v": object()}], ABOUT, chaski.SpecError, "samples are not"),
         ([{"id": "a", "path": 5}], ABOUT, chaski.SpecError, "path 5: it must be a file"),

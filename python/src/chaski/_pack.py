@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 _Path = str | os.PathLike[str]
 
+_USAGE = 2  # the exit code of the command after wrong arguments
+
 
 def pack(
     samples: _Path | Sequence[_Path] | Iterable[Mapping[str, Any]] | Any,
@@ -59,9 +61,10 @@ def pack(
         part_count: write a folder of this many ZIPs.
 
     Raises:
-        SpecError: the samples or the collection are none of these.
+        SpecError: an argument is none of these.
         EngineError: the container cannot be written; the message says why.
     """
+    columns = [columns] if isinstance(columns, str) else columns
     flags = [f"--form={form}"] + [f"--columns={','.join(columns)}"] * bool(columns)
     flags += [f"--classes={p}={v}" if p else f"--classes={v}" for p, v in (classes or {}).items()]
     flags += [f"--part-size={part_size}"] * bool(part_size)
@@ -79,6 +82,8 @@ def pack(
         said = ran.stderr.strip().removeprefix("chaski: ")
         for name in ("samples.parquet", "collection.json"):  # the user has no such files
             said = said.replace(os.path.join(folder, name), Path(name).stem)
+        if ran.returncode == _USAGE:
+            raise SpecError(said.partition("\nTry 'chaski")[0])
         raise EngineError(said)
     return taco.load(output)
 

@@ -2,11 +2,13 @@ package build
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
+	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/store/taco"
 	"github.com/chaski-eo/chaski/store/taco/internal/taco2"
 )
@@ -100,13 +102,22 @@ func checkExtensions(members map[string]json.RawMessage) error {
 		err = fmt.Errorf("it is none of %s, and so it needs %s", strings.Join(taco.Sensors(), ", "), bandsMember)
 	}
 	if err != nil {
-		return badMember("%s is %s: %v", sensorMember, members[sensorMember], err)
+		return badMember("%s is %s: %s", sensorMember, members[sensorMember], withoutKind(err))
 	}
 	more, err := filled(members)
 	if err != nil {
 		return err
 	}
 	return firstOf(taco2.Violations(more))
+}
+
+// withoutKind returns the text of an error that becomes one of another kind.
+func withoutKind(err error) string {
+	var f *fault.Error
+	if errors.As(err, &f) {
+		return strings.TrimSuffix(err.Error(), ": "+f.Kind.Error())
+	}
+	return err.Error()
 }
 
 // firstOf returns an error about the first of the violations.

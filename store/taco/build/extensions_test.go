@@ -40,6 +40,7 @@ func TestExtensionsAreChecked(t *testing.T) {
 		{"optical: {bands: [{name: a}]}", "optical:sensor is missing: optical:bands needs it"},
 		{"optical: {sensor: sentinel2}", `"sentinel2": it is none of aster, eo1ali,`},
 		{"optical: {sensor: 'landsat8oli[B99]'}", `no band "B99": the bands are B01, B02`},
+		{"optical: {sensor: 'aster[B01'}", "is not NAME or NAME[BAND, BAND]: unsupported"},
 		{"optical: {sensor: x, bands: [{name: a, index: -1}]}", "index is -1: it must be a whole number, at least 0"},
 		{"optical: {sensor: x, bands: [{name: a, center_wavelength: '490'}]}",
 			`optical:bands[0].center_wavelength is "490": it must be a number`},
