@@ -16,7 +16,7 @@ func NewAppend(env console.Env) *cobra.Command {
 		Use:   "append [flags] FOLDER DIR | TABLE | CONTAINER...",
 		Short: "Add samples to a container in parts",
 		Long: `Add samples to a container in parts: a folder of TACO 2 ZIPs with an index, as 'chaski pack --part-size' and
-'chaski pack -o FOLDER/.tacocat FOLDER' make it. The samples of a directory, a table (see 'chaski pack') or of containers become
+'chaski pack -o FOLDER/.tacocat FOLDER' make it. The samples of a directory, a table or containers become
 a new ZIP beside the others, and the indexes of the folder are replaced. The other ZIPs stay as they are.
 
 The new samples must have the tree and the columns of those that are there, and other ids. Readers see the old
