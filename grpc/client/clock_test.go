@@ -94,22 +94,22 @@ func clockedRun(
 	change func(*clocked), before ...func(step int),
 ) (took time.Duration, all []*clocked, err error) {
 	synctest.Test(t, func(t *testing.T) {
-		doors := map[string]*bufconn.Listener{}
+		listeners := map[string]*bufconn.Listener{}
 		var targets []string
 		for i := range servers {
 			name := fmt.Sprint("s", i)
 			c := &clocked{pool: 100, samples: int64(100 * pools), pools: map[int64]bool{}}
 			change(c)
 			all = append(all, c)
-			door := bufconn.Listen(1 << 20)
-			doors[name], targets = door, append(targets, "passthrough:///"+name)
+			l := bufconn.Listen(1 << 20)
+			listeners[name], targets = l, append(targets, "passthrough:///"+name)
 			s := grpc.NewServer(grpc.WaitForHandlers(true))
 			chaskiv1.RegisterChaskiServer(s, c)
-			go func() { _ = s.Serve(door) }()
+			go func() { _ = s.Serve(l) }()
 			defer s.Stop()
 		}
 		dial := grpc.WithContextDialer(func(ctx context.Context, name string) (net.Conn, error) {
-			return doors[name].DialContext(ctx)
+			return listeners[name].DialContext(ctx)
 		})
 		co.Dial, co.Logger = []grpc.DialOption{dial}, quiet
 		c, cerr := client.Dial(strings.Join(targets, ","), co)

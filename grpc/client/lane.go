@@ -107,7 +107,7 @@ func (l *lane) connection(again bool) (got bool, err error) {
 			return false, err
 		}
 	}
-	door, err := l.peer.side(l.place.shared)
+	leases, err := l.peer.leaseSocket(l.place.shared)
 	if err != nil {
 		return false, err
 	}
@@ -124,13 +124,13 @@ func (l *lane) connection(again bool) (got bool, err error) {
 	// gRPC's pings find a peer that is gone, but not a server that is stuck: only the lack of answers does.
 	group.Go(func() { l.watch(ctx, cancel) })
 	var number uint64
-	if door != nil {
-		number = door.begin()
-		defer door.end(number) // after the last reply, since one may bring a lease that is being recalled
+	if leases != nil {
+		number = leases.begin()
+		defer leases.end(number) // after the last reply, since one may bring a lease that is being recalled
 	}
-	group.Go(func() { l.send(ctx, stream, door, number) })
+	group.Go(func() { l.send(ctx, stream, leases, number) })
 	for {
-		if err := l.receive(stream, door); err != nil {
+		if err := l.receive(stream, leases); err != nil {
 			if cause := context.Cause(ctx); errors.Is(cause, ErrSilent) {
 				err = cause
 			}
@@ -194,9 +194,9 @@ func (l *lane) watch(ctx context.Context, cancel context.CancelCauseFunc) {
 
 // send sends what is asked for, with a credit for each ticket.
 func (l *lane) send(ctx context.Context,
-	stream grpc.BidiStreamingClient[chaskiv1.StreamRequest, chaskiv1.StreamReply], door *side, number uint64) {
-	if door != nil {
-		a := &chaskiv1.Attach{Secret: door.secret[:], Stream: number}
+	stream grpc.BidiStreamingClient[chaskiv1.StreamRequest, chaskiv1.StreamReply], leases *leaseConn, number uint64) {
+	if leases != nil {
+		a := &chaskiv1.Attach{Secret: leases.secret[:], Stream: number}
 		if stream.Send(&chaskiv1.StreamRequest{Kind: &chaskiv1.StreamRequest_Attach{Attach: a}}) != nil {
 			return // receive has the reason
 		}
@@ -236,7 +236,7 @@ func (l *lane) message(r *request) *chaskiv1.StreamRequest {
 }
 
 // receive receives the parts of one batch, or its lease, or the fault in its place, and hands it on.
-func (l *lane) receive(stream grpc.ClientStream, door *side) error {
+func (l *lane) receive(stream grpc.ClientStream, leases *leaseConn) error {
 	in := assembly{memory: l.memory()}
 	defer in.drop()
 	r := &wire.Reply{}
@@ -252,11 +252,11 @@ func (l *lane) receive(stream grpc.ClientStream, door *side) error {
 		case r.Fault != nil:
 			err = l.fault(r.Fault, want)
 		case r.Lease != nil:
-			if door == nil || in.to != nil || r.Lease.GetTicket() != want.id {
+			if leases == nil || in.to != nil || r.Lease.GetTicket() != want.id {
 				err = fmt.Errorf("%w: a lease for ticket %d, the next is %d", ErrProtocol, r.Lease.GetTicket(), want.id)
 				break
 			}
-			return l.leased(r.Lease, want, door)
+			return l.leased(r.Lease, want, leases)
 		default:
 			err = in.add(r, want.id, l.peer.options.MaxBatchBytes)
 		}
@@ -318,8 +318,8 @@ func (l *lane) hand(in *assembly, want *request) error {
 }
 
 // leased does the same with a batch in shared memory.
-func (l *lane) leased(lease *chaskiv1.Lease, want *request, door *side) error {
-	b, err := door.claim(lease, l.peer.options.MaxBatchBytes)
+func (l *lane) leased(lease *chaskiv1.Lease, want *request, leases *leaseConn) error {
+	b, err := leases.claim(lease, l.peer.options.MaxBatchBytes)
 	if err != nil {
 		return err
 	}

@@ -36,11 +36,11 @@ type peer struct {
 	stub    chaskiv1.ChaskiClient
 	frames  *frames
 
-	mu      sync.Mutex
-	door    *side  // nil if there is none
-	refused string // token for which noDoor holds
-	noDoor  error  // why there is none
-	closed  bool   // no connection is made any more
+	mu       sync.Mutex
+	leases   *leaseConn // nil if there is none
+	refused  string     // token for which noLeases holds
+	noLeases error      // why there is none
+	closed   bool       // no connection is made any more
 }
 
 func dialPeer(at address, o Options) (*peer, error) {
@@ -82,9 +82,9 @@ func (p *peer) close() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.closed = true
-	if p.door != nil {
-		p.door.close()
-		p.door = nil
+	if p.leases != nil {
+		p.leases.close()
+		p.leases = nil
 	}
 	return p.conn.Close()
 }

@@ -20,7 +20,8 @@ func TestNoSharedMemoryAfterClose(t *testing.T) {
 	if err := p.close(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := p.side(&chaskiv1.Shared{Token: make([]byte, 16), Address: "nowhere"}); !errors.Is(err, errFinal) {
+	nowhere := &chaskiv1.Shared{Token: make([]byte, 16), Address: "nowhere"}
+	if _, err := p.leaseSocket(nowhere); !errors.Is(err, errFinal) {
 		t.Errorf("a connection of a closed client: %v", err)
 	}
 }

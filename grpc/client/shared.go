@@ -27,16 +27,16 @@ const (
 // the others go on.
 var ErrNoShared = errors.New("no shared memory")
 
-// knockFor bounds the waits at the lease socket.
-const knockFor = 5 * time.Second
+// connectFor bounds the waits at the lease socket.
+const connectFor = 5 * time.Second
 
 // sendFor is how long a server may not read what it is told. A healthy one reads at once, and the socket holds some
 // hundred messages; it is as long as gRPC's keepalive waits for an answer.
 const sendFor = 20 * time.Second
 
-// side is the connection of a client to a lease socket (proto/chaski/v1/chaski.proto, at Shared). A batch in shared
-// memory is leased until it is released.
-type side struct {
+// leaseConn is the connection of a client to a lease socket (proto/chaski/v1/chaski.proto, at Shared). A batch in
+// shared memory is leased until it is released.
+type leaseConn struct {
 	conn     *shm.Conn
 	token    shm.Token // of the server
 	secret   shm.Token
@@ -53,16 +53,16 @@ type side struct {
 	closing  bool
 }
 
-// segment is a mapped segment. Its fields are guarded by side.mu.
+// segment is a mapped segment. Its fields are guarded by leaseConn.mu.
 type segment struct {
 	memory *shm.Segment
 	users  int
-	gone   bool // it is not in side.segments any more: the last user unmaps it
+	gone   bool // it is not in leaseConn.segments any more: the last user unmaps it
 }
 
-// knock connects to the lease socket of a server.
-func knock(d *chaskiv1.Shared) (*side, error) {
-	c := &side{
+// connectLeases connects to the lease socket of a server.
+func connectLeases(d *chaskiv1.Shared) (*leaseConn, error) {
+	c := &leaseConn{
 		patience: sendFor, done: make(chan struct{}), changed: make(chan struct{}),
 		segments: map[uint64]*segment{}, held: map[uint64]*segment{}, streams: map[uint64][]uint64{},
 	}
@@ -81,8 +81,8 @@ func knock(d *chaskiv1.Shared) (*side, error) {
 	return c, nil
 }
 
-func (c *side) greet() error {
-	if err := c.conn.SetDeadline(time.Now().Add(knockFor)); err != nil {
+func (c *leaseConn) greet() error {
+	if err := c.conn.SetDeadline(time.Now().Add(connectFor)); err != nil {
 		return err
 	}
 	if err := c.conn.Send(shm.Greeting(shm.Hello, c.token), -1); err != nil {
@@ -101,7 +101,7 @@ func (c *side) greet() error {
 }
 
 // read takes what the server sends until it is gone, or breaks the rules.
-func (c *side) read() {
+func (c *leaseConn) read() {
 	defer close(c.done)
 	for {
 		m, file, err := c.conn.Receive()
@@ -120,12 +120,12 @@ func (c *side) read() {
 }
 
 // wake needs the lock.
-func (c *side) wake() {
+func (c *leaseConn) wake() {
 	close(c.changed)
 	c.changed = make(chan struct{})
 }
 
-func (c *side) take(m shm.Message, file int) error {
+func (c *leaseConn) take(m shm.Message, file int) error {
 	switch m.Kind {
 	case shm.Give:
 		return c.give(m.A, m.B, file)
@@ -149,7 +149,7 @@ func (c *side) take(m shm.Message, file int) error {
 	return fmt.Errorf("lease socket: message of kind %d", m.Kind)
 }
 
-func (c *side) give(id, n uint64, file int) error {
+func (c *leaseConn) give(id, n uint64, file int) error {
 	if n > 1<<40 {
 		shm.CloseFile(file)
 		return fmt.Errorf("lease socket: a segment of %d bytes", n)
@@ -178,7 +178,7 @@ func (g *segment) leave() error {
 }
 
 // answer answers a recall: what is not held here is held by nobody. It needs the lock.
-func (c *side) answer(lease uint64) error {
+func (c *leaseConn) answer(lease uint64) error {
 	if c.held[lease] != nil {
 		return nil
 	}
@@ -187,7 +187,7 @@ func (c *side) answer(lease uint64) error {
 
 // giveBack tells the server that a lease has ended. An error closes the connection, so that a server that does not read
 // cannot hold the client for long, nor more than once. It needs the lock.
-func (c *side) giveBack(lease uint64) error {
+func (c *leaseConn) giveBack(lease uint64) error {
 	err := c.conn.SetSendDeadline(time.Now().Add(c.patience))
 	if err == nil {
 		err = c.conn.Send(shm.Message{Kind: shm.Return, A: lease}, -1)
@@ -199,7 +199,7 @@ func (c *side) giveBack(lease uint64) error {
 }
 
 // begin returns the number of a new stream.
-func (c *side) begin() uint64 {
+func (c *leaseConn) begin() uint64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.last++
@@ -208,7 +208,7 @@ func (c *side) begin() uint64 {
 }
 
 // end says that all replies of a stream were seen.
-func (c *side) end(stream uint64) {
+func (c *leaseConn) end(stream uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, lease := range c.streams[stream] {
@@ -220,7 +220,7 @@ func (c *side) end(stream uint64) {
 }
 
 // claim returns the batch of a lease, which ends when the batch is released.
-func (c *side) claim(l *chaskiv1.Lease, limit int64) (*loader.Batch, error) {
+func (c *leaseConn) claim(l *chaskiv1.Lease, limit int64) (*loader.Batch, error) {
 	g, err := c.hold(l)
 	if err != nil {
 		return nil, err
@@ -241,8 +241,8 @@ func (c *side) claim(l *chaskiv1.Lease, limit int64) (*loader.Batch, error) {
 }
 
 // hold finds the segment of a lease, which is on its way if it is not there yet.
-func (c *side) hold(l *chaskiv1.Lease) (*segment, error) {
-	timeout := time.NewTimer(knockFor)
+func (c *leaseConn) hold(l *chaskiv1.Lease) (*segment, error) {
+	timeout := time.NewTimer(connectFor)
 	defer timeout.Stop()
 	for {
 		c.mu.Lock()
@@ -269,7 +269,7 @@ func (c *side) hold(l *chaskiv1.Lease) (*segment, error) {
 }
 
 // release ends a lease.
-func (c *side) release(lease uint64) {
+func (c *leaseConn) release(lease uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	g := c.held[lease]
@@ -289,7 +289,7 @@ func (c *side) release(lease uint64) {
 }
 
 // close closes the connection when the last batch is released.
-func (c *side) close() {
+func (c *leaseConn) close() {
 	c.mu.Lock()
 	c.closing = true
 	for _, g := range c.segments {
@@ -305,14 +305,14 @@ func (c *side) close() {
 }
 
 // usable says whether new streams can attach.
-func (c *side) usable(token []byte) bool {
+func (c *leaseConn) usable(token []byte) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return !c.over && !c.closing && string(c.token[:]) == string(token)
 }
 
-// side returns the connection to the lease socket, made if need be, or nil if batches come over gRPC.
-func (p *peer) side(d *chaskiv1.Shared) (*side, error) {
+// leaseSocket returns the connection to the lease socket, made if need be, or nil if batches come over gRPC.
+func (p *peer) leaseSocket(d *chaskiv1.Shared) (*leaseConn, error) {
 	if p.options.Transport == GRPC {
 		return nil, nil
 	}
@@ -321,20 +321,20 @@ func (p *peer) side(d *chaskiv1.Shared) (*side, error) {
 	if p.closed {
 		return nil, fmt.Errorf("%w: the client is closed", errFinal)
 	}
-	if p.door != nil && p.door.usable(d.GetToken()) {
-		return p.door, nil
+	if p.leases != nil && p.leases.usable(d.GetToken()) {
+		return p.leases, nil
 	}
-	err := p.noDoor
+	err := p.noLeases
 	if err == nil || p.refused != string(d.GetToken()) {
-		if p.door != nil {
-			p.door.close()
-			p.door = nil
+		if p.leases != nil {
+			p.leases.close()
+			p.leases = nil
 		}
-		p.door, err = knock(d)
-		p.refused, p.noDoor = string(d.GetToken()), err
+		p.leases, err = connectLeases(d)
+		p.refused, p.noLeases = string(d.GetToken()), err
 	}
 	if err != nil && p.options.Transport == Shm {
 		return nil, fmt.Errorf("%w: %w", ErrNoShared, err)
 	}
-	return p.door, nil
+	return p.leases, nil
 }

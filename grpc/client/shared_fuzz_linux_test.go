@@ -12,7 +12,7 @@ import (
 	chaskiv1 "github.com/chaski-eo/chaski/proto/chaski/v1"
 )
 
-// What the bytes of a script of FuzzSideDoor mean, beside the kinds of packets.
+// What the bytes of a script of FuzzLeaseSocket mean, beside the kinds of packets.
 const (
 	opBegin = 0xf0 + iota
 	opEnd
@@ -20,10 +20,10 @@ const (
 	opRelease
 )
 
-// FuzzSideDoor plays any packets of a server, with any files, between any calls of a client. Only sealed memory of the
-// size that the packet says becomes a segment, and a segment that is given twice is refused. Memory that is held can be
-// read until it is released, also after the server forgot it. In the end no descriptor is left.
-func FuzzSideDoor(f *testing.F) {
+// FuzzLeaseSocket plays any packets of a server, with any files, between any calls of a client. Only sealed memory of
+// the size that the packet says becomes a segment, and a segment that is given twice is refused. Memory that is held
+// can be read until it is released, also after the server forgot it. In the end no descriptor is left.
+func FuzzLeaseSocket(f *testing.F) {
 	f.Add([]byte{byte(shm.Give), 1, 0, opHold, 1, 7, byte(shm.Forget), 1, 0, opRelease, 0, 7})
 	f.Add([]byte{byte(shm.Give), 1, 0, byte(shm.Give), 1, 0})
 	f.Add([]byte{opBegin, 0, 0, byte(shm.Recall), 7, 1, opEnd, 1, 0, byte(shm.Recall), 7, 1})
@@ -92,7 +92,7 @@ func FuzzSideDoor(f *testing.F) {
 }
 
 // fuzzGive gives a segment, with one of several files.
-func fuzzGive(t *testing.T, c *side, id uint64, pick byte) error {
+func fuzzGive(t *testing.T, c *leaseConn, id uint64, pick byte) error {
 	t.Helper()
 	const size = 4096
 	file, err := -1, error(nil)
@@ -132,7 +132,7 @@ func fuzzGive(t *testing.T, c *side, id uint64, pick byte) error {
 }
 
 // fuzzSide returns a connection to a lease socket, without its goroutine, and the server's end.
-func fuzzSide(t *testing.T) (*side, *shm.Conn) {
+func fuzzSide(t *testing.T) (*leaseConn, *shm.Conn) {
 	t.Helper()
 	var name [8]byte
 	_, _ = rand.Read(name[:]) // it does not fail
@@ -150,7 +150,7 @@ func fuzzSide(t *testing.T) (*side, *shm.Conn) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &side{
+	return &leaseConn{
 		conn: conn, patience: sendFor, done: make(chan struct{}), changed: make(chan struct{}),
 		segments: map[uint64]*segment{}, held: map[uint64]*segment{}, streams: map[uint64][]uint64{},
 	}, server

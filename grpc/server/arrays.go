@@ -58,7 +58,7 @@ func (a *arrays) Reclaim(l budget.Level) (more bool) {
 }
 
 // alloc returns raster.ReadOptions.Alloc for a client.
-func (a *arrays) alloc(c *side) func(n int) resources.Buffer {
+func (a *arrays) alloc(c *leaseConn) func(n int) resources.Buffer {
 	return func(n int) resources.Buffer {
 		if n < minArray {
 			return nil
@@ -132,7 +132,7 @@ func (a *arrays) free(g *segment) {
 func (a *arrays) drop() { a.freeIf(func(*segment) bool { return true }) }
 
 // forget frees the idle segments of a client that is gone.
-func (a *arrays) forget(c *side) { a.freeIf(func(g *segment) bool { return g.owner.Load() == c }) }
+func (a *arrays) forget(c *leaseConn) { a.freeIf(func(g *segment) bool { return g.owner.Load() == c }) }
 
 func (a *arrays) freeIf(f func(*segment) bool) {
 	var free []*segment

@@ -29,7 +29,7 @@ import (
 type arrayReader struct {
 	t      *testing.T
 	stub   chaskiv1.ChaskiClient
-	door   *door
+	leases *leaseClient
 	secret shm.Token
 	stream uint64
 	given  map[uint64][]byte // segments, mapped
@@ -50,7 +50,7 @@ func arrayServer(t *testing.T, o Options) (r *running, client func() *arrayReade
 		}
 		t.Cleanup(func() { _ = conn.Close() })
 		a := &arrayReader{t: t, stub: chaskiv1.NewChaskiClient(conn), given: map[uint64][]byte{}}
-		a.door, a.secret = enter(t, a.ask(&chaskiv1.Attach{}, 4)[0].GetShared())
+		a.leases, a.secret = enter(t, a.ask(&chaskiv1.Attach{}, 4)[0].GetShared())
 		return a
 	}
 }
@@ -87,7 +87,7 @@ func (a *arrayReader) read(files int) (*chaskiv1.Lease, []*chaskiv1.StreamReply)
 func (a *arrayReader) memory(l *chaskiv1.Lease) []byte {
 	a.t.Helper()
 	for {
-		m, file, err := a.door.conn.Receive()
+		m, file, err := a.leases.conn.Receive()
 		if err != nil {
 			a.t.Fatal(err)
 		}
@@ -112,7 +112,7 @@ func (a *arrayReader) memory(l *chaskiv1.Lease) []byte {
 }
 
 func (a *arrayReader) give(k shm.Kind, l *chaskiv1.Lease) {
-	a.door.send(shm.Message{Kind: k, A: l.GetId()}, -1)
+	a.leases.send(shm.Message{Kind: k, A: l.GetId()}, -1)
 }
 
 func idle(r *running) int {
@@ -157,7 +157,7 @@ func TestArraysInSharedMemory(t *testing.T) {
 	a.give(shm.Discard, again)
 	a.give(shm.Return, two)
 	eventually(t, "one segment is idle", func() bool { return idle(r) == 1 && r.leases() == 1 })
-	a.door.conn.Close()
+	a.leases.conn.Close()
 	eventually(t, "the memory of a client that is gone is freed", func() bool { return idle(r) == 0 })
 	b.give(shm.Return, other)
 	eventually(t, "one segment is idle", func() bool { return idle(r) == 1 })
@@ -169,7 +169,7 @@ func TestArraysInSharedMemory(t *testing.T) {
 	if idle(r) != 0 || total.Used() != 0 || pages.Held() != 0 {
 		t.Errorf("%d idle, %d charged, %d held", idle(r), total.Used(), pages.Held())
 	}
-	b.door.conn.Close()
+	b.leases.conn.Close()
 	r.stop(t)
 	eventually(t, "all segments are freed", func() bool { _, n, _ := r.server.shared.figures(); return n == 0 })
 }
@@ -238,7 +238,7 @@ func TestArraysThatAreKept(t *testing.T) {
 	if small != nil || all[0].GetPart() == nil {
 		t.Error("a small array is lent")
 	}
-	a.door.conn.Close()
+	a.leases.conn.Close()
 	nothingLeased(t, r)
 	eventually(t, "memory is not given back", func() bool { return total.Used() == 0 })
 }
@@ -259,14 +259,14 @@ func TestArraysNobodyTakes(t *testing.T) {
 	eventually(t, "a lease", func() bool { return r.leases() == 1 })
 	cancel()
 	_, _ = s.Recv()
-	m := a.door.receive()
+	m := a.leases.receive()
 	for m.Kind == shm.Give {
-		m = a.door.receive()
+		m = a.leases.receive()
 	}
 	if m.Kind != shm.Recall || m.B != 9 {
 		t.Fatalf("%+v", m)
 	}
-	a.door.send(shm.Message{Kind: shm.Return, A: m.A}, -1)
+	a.leases.send(shm.Message{Kind: shm.Return, A: m.A}, -1)
 	nothingLeased(t, r)
 
 	wrong := a.ask(&chaskiv1.Attach{Secret: make([]byte, 16)}, 4)
@@ -281,6 +281,6 @@ func TestArraysNobodyTakes(t *testing.T) {
 	if status.Code(err) != codes.InvalidArgument {
 		t.Errorf("a secret of 15 bytes: %v", err)
 	}
-	a.door.conn.Close()
+	a.leases.conn.Close()
 	eventually(t, "memory is not given back", func() bool { return total.Used() == 0 })
 }

@@ -139,7 +139,7 @@ func (s *engines) trimLater(e *entry) {
 }
 
 // forget frees the memory of batches that belonged to a client that is gone.
-func (s *engines) forget(c *side) {
+func (s *engines) forget(c *leaseConn) {
 	s.mu.Lock()
 	live := slices.Collect(maps.Keys(s.live))
 	s.mu.Unlock()

@@ -22,9 +22,9 @@ import (
 
 // scribbler is a client that returns all leases at once, but keeps its mappings and writes into them.
 type scribbler struct {
-	door *door
-	stop chan struct{}
-	done sync.WaitGroup
+	leases *leaseClient
+	stop   chan struct{}
+	done   sync.WaitGroup
 
 	mu    sync.Mutex
 	given map[uint64]*shm.Segment
@@ -53,7 +53,7 @@ func scribble(t *testing.T, target string, how []grpc.DialOption, sp loader.Spec
 	}
 	r := &raw{t, stub, s, d.GetHandle()}
 	in, secret := enter(t, d.GetShared())
-	x := &scribbler{door: in, stop: make(chan struct{}), given: map[uint64]*shm.Segment{}}
+	x := &scribbler{leases: in, stop: make(chan struct{}), given: map[uint64]*shm.Segment{}}
 	r.attach(secret[:])
 	for i := range tickets {
 		r.ticket(&chaskiv1.Ticket{Id: uint64(i), Handle: r.hash, Epoch: uint64(int64(i) / d.GetSamples()),
@@ -116,8 +116,8 @@ func scribble(t *testing.T, target string, how []grpc.DialOption, sp loader.Spec
 	return x
 }
 
-// leave closes the door. The mappings stay, and are written to until end.
-func (x *scribbler) leave() { x.door.conn.Close() }
+// leave closes the connection. The mappings stay, and are written to until end.
+func (x *scribbler) leave() { x.leases.conn.Close() }
 
 func (x *scribbler) end(t *testing.T) {
 	x.leave()

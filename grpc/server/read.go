@@ -39,16 +39,16 @@ func (s *Server) Read(r *chaskiv1.ReadRequest, g grpc.ServerStreamingServer[chas
 	if !ok {
 		return status.Error(codes.Internal, "the gRPC server was not made with GRPCOptions")
 	}
-	side, err := s.shared.sideOf(r.GetAttach())
+	leases, err := s.shared.leaseConnOf(r.GetAttach())
 	if err != nil {
 		return err
 	}
-	if side != nil {
+	if leases != nil {
 		// The client may have missed the reply. It must not keep a lease that it does not know of.
-		defer side.recall(r.GetAttach().GetStream())
+		defer leases.recall(r.GetAttach().GetStream())
 	}
 	// A read that waits for memory has no place: the memory bounds how many go on.
-	a, err := s.read(budget.OnWait(g.Context(), leave), r, side)
+	a, err := s.read(budget.OnWait(g.Context(), leave), r, leases)
 	if err != nil {
 		return failed(err)
 	}
@@ -56,7 +56,7 @@ func (s *Server) Read(r *chaskiv1.ReadRequest, g grpc.ServerStreamingServer[chas
 		return s.reads.Wanted() || s.options.Loader.Budget.Waiting() > 0
 	})
 	w.sent = s.sentTo(g.Context())
-	return w.run(&s.answering, func() error { return s.answer(w, conn, side, r.GetAttach(), batchOf(a)) })
+	return w.run(&s.answering, func() error { return s.answer(w, conn, leases, r.GetAttach(), batchOf(a)) })
 }
 
 // batchOf returns an array as the batch that Read answers with.
@@ -80,7 +80,7 @@ func batchOf(a *raster.Array) *loader.Batch {
 }
 
 // answer sends the array of a Read: as a lease to c, if c is a client on this host and there is room, else in parts.
-func (s *Server) answer(w *watch, conn *connection, c *side, attach *chaskiv1.Attach, b *loader.Batch) error {
+func (s *Server) answer(w *watch, conn *connection, c *leaseConn, attach *chaskiv1.Attach, b *loader.Batch) error {
 	if c != nil {
 		if n, err := c.offer(w, b, &s.arrays.leased, 0, attach.GetStream()); n > 0 || err != nil {
 			return err
@@ -120,7 +120,7 @@ func (s *Server) sentTo(ctx context.Context) func(n int) {
 }
 
 // read reads the array of a request, for a client on this host into memory that it may be lent.
-func (s *Server) read(ctx context.Context, r *chaskiv1.ReadRequest, c *side) (*raster.Array, error) {
+func (s *Server) read(ctx context.Context, r *chaskiv1.ReadRequest, c *leaseConn) (*raster.Array, error) {
 	v := s.viewOf(ctx)
 	o := raster.ReadOptions{
 		Layout:   r.GetLayout(),

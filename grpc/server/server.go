@@ -78,7 +78,7 @@ func New(o Options) (*Server, error) {
 		questions: turns.New(o.MaxReads, o.MaxReads),
 		views:     newViews(o.Loader),
 	}
-	s.shared.onEnd(func(c *side) {
+	s.shared.onEnd(func(c *leaseConn) {
 		s.engines.forget(c)
 		s.arrays.forget(c)
 	})

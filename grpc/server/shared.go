@@ -29,14 +29,14 @@ import (
 
 // Bounds of shared memory.
 const (
-	minShared   = 16 << 10 // bytes; smaller batches cost less to copy than to lease
-	maxSegments = 256      // each is an open file here and at its client, of which a process has 1,024 by default
-	maxSides    = 256      // since each is a socket and two goroutines
-	// maxLeases bounds the leases of one side, so that all of their returns fit into the buffer of its socket: a client
+	minShared     = 16 << 10 // bytes; smaller batches cost less to copy than to lease
+	maxSegments   = 256      // each is an open file here and at its client, of which a process has 1,024 by default
+	maxLeaseConns = 256      // since each is a socket and two goroutines
+	// maxLeases bounds the leases of one client, so that all of their returns fit into the buffer of its socket: it
 	// returns them from finalizers, which must not wait.
 	maxLeases = 128
-	// maxArrayLeases is how many leases a side may have before its arrays come in parts. The other half is for batches,
-	// since clients keep arrays for as long as they like.
+	// maxArrayLeases is how many leases a client may have before its arrays come in parts. The other half is for
+	// batches, since clients keep arrays for as long as they like.
 	maxArrayLeases = maxLeases / 2
 	maxPackets     = 1024 // that wait for one client: maxSegments are given and forgotten, maxLeases recalled
 	handshakeFor   = 5 * time.Second
@@ -53,28 +53,28 @@ const (
 // all rows of a step: a client that keeps all it gets blocks nobody, since what does not fit is sent
 // as to any other client.
 type shared struct {
-	log     *slog.Logger
-	door    *shm.Listener
-	address string
-	token   shm.Token
-	done    sync.WaitGroup
-	failed  sync.Once // told
+	log      *slog.Logger
+	listener *shm.Listener
+	address  string
+	token    shm.Token
+	done     sync.WaitGroup
+	failed   sync.Once // told
 
 	mu       sync.Mutex
 	closed   bool
-	sides    map[*side]struct{}
+	conns    map[*leaseConn]struct{}
 	segments int
 	most     int    // segments: maxSegments, or a quarter of the descriptors that RLIMIT_NOFILE allows
 	mostLent int64  // bytes of leases: half of the budget, since clients keep them for as long as they like; 0: any
 	last     uint64 // id of the last segment
 	owned    int    // segments that belong to a client
 	leases   int
-	bytes    int64       // of leases
-	forget   func(*side) // frees the idle segments of a client that is gone
+	bytes    int64            // of leases
+	forget   func(*leaseConn) // frees the idle segments of a client that is gone
 }
 
-// side is the connection of one client to the lease socket.
-type side struct {
+// leaseConn is the connection of one client to the lease socket.
+type leaseConn struct {
 	shared *shared
 	conn   *shm.Conn
 	secret shm.Token
@@ -121,7 +121,7 @@ type segment struct {
 	shared *shared
 	id     uint64
 	memory *shm.Segment
-	owner  atomic.Pointer[side] // nil until it is given to a client; written under shared.mu
+	owner  atomic.Pointer[leaseConn] // nil until it is given to a client; written under shared.mu
 }
 
 // Owner implements resources.Owned.
@@ -133,7 +133,7 @@ func (g *segment) Owner() resources.Owner {
 }
 
 // Over implements resources.Owner.
-func (c *side) Over() bool {
+func (c *leaseConn) Over() bool {
 	select {
 	case <-c.gone:
 		return true
@@ -144,8 +144,8 @@ func (c *side) Over() bool {
 
 // newShared opens the lease socket.
 func newShared(log *slog.Logger, b *resources.Budget) (*shared, error) {
-	s := &shared{log: log, sides: map[*side]struct{}{}, token: newToken(), most: int(min(maxSegments, procs.Files()/4)),
-		mostLent: b.Limit() / 2}
+	s := &shared{log: log, conns: map[*leaseConn]struct{}{}, token: newToken(),
+		most: int(min(maxSegments, procs.Files()/4)), mostLent: b.Limit() / 2}
 	probe, err := shm.New(1)
 	if err != nil {
 		return nil, err
@@ -155,7 +155,7 @@ func newShared(log *slog.Logger, b *resources.Budget) (*shared, error) {
 	}
 	name := newToken()
 	s.address = fmt.Sprintf("chaski-%d-%s", os.Getpid(), hex.EncodeToString(name[:]))
-	if s.door, err = shm.Listen(s.address); err != nil {
+	if s.listener, err = shm.Listen(s.address); err != nil {
 		return nil, err
 	}
 	s.done.Go(s.guarded(s.accept))
@@ -173,7 +173,7 @@ func newToken() (t shm.Token) {
 }
 
 // onEnd sets what is called when a client is gone.
-func (s *shared) onEnd(forget func(*side)) {
+func (s *shared) onEnd(forget func(*leaseConn)) {
 	if s == nil {
 		return
 	}
@@ -238,7 +238,7 @@ func (g *segment) Free() {
 // accept lets clients in until the lease socket is closed.
 func (s *shared) accept() {
 	for {
-		conn, err := s.door.Accept()
+		conn, err := s.listener.Accept()
 		if errors.Is(err, net.ErrClosed) {
 			return
 		}
@@ -248,14 +248,14 @@ func (s *shared) accept() {
 			time.Sleep(100 * time.Millisecond)
 			continue
 		}
-		c := &side{
+		c := &leaseConn{
 			shared: s, conn: conn, secret: newToken(), out: make(chan packet, maxPackets), gone: make(chan struct{}),
 			leases: map[uint64]*hold{},
 		}
 		s.mu.Lock()
-		full := s.closed || len(s.sides) >= maxSides
+		full := s.closed || len(s.conns) >= maxLeaseConns
 		if !full {
-			s.sides[c] = struct{}{}
+			s.conns[c] = struct{}{}
 			s.done.Go(s.guarded(c.serve))
 		}
 		s.mu.Unlock()
@@ -266,7 +266,7 @@ func (s *shared) accept() {
 }
 
 // serve greets a client and takes back what it returns, until it is gone.
-func (c *side) serve() {
+func (c *leaseConn) serve() {
 	defer c.end()
 	if err := c.greet(); err != nil {
 		c.shared.log.Info("lease socket: refused", "error", err)
@@ -287,7 +287,7 @@ func (c *side) serve() {
 	}
 }
 
-func (c *side) greet() error {
+func (c *leaseConn) greet() error {
 	if err := c.conn.SetDeadline(time.Now().Add(handshakeFor)); err != nil {
 		return err
 	}
@@ -312,7 +312,7 @@ func (c *side) greet() error {
 }
 
 // take handles a message of a client.
-func (c *side) take(m shm.Message, file int) error {
+func (c *leaseConn) take(m shm.Message, file int) error {
 	if file >= 0 {
 		shm.CloseFile(file)
 		return errors.New("a client gives a segment")
@@ -340,7 +340,7 @@ func (c *side) take(m shm.Message, file int) error {
 }
 
 // remove needs the lock.
-func (c *side) remove(id uint64, h *hold) {
+func (c *leaseConn) remove(id uint64, h *hold) {
 	delete(c.leases, id)
 	h.entry.leased -= h.bytes
 	c.shared.bytes -= h.bytes
@@ -352,11 +352,11 @@ func (c *side) remove(id uint64, h *hold) {
 }
 
 // end takes back all leases of a client. It may be alive and look at the memory, so no batch uses that again.
-func (c *side) end() {
+func (c *leaseConn) end() {
 	s := c.shared
 	c.conn.Close()
 	s.mu.Lock()
-	delete(s.sides, c)
+	delete(s.conns, c)
 	c.over = true
 	close(c.gone)
 	var held []*hold
@@ -376,7 +376,7 @@ func (c *side) end() {
 
 // post queues a packet, and takes its file. A client that does not read is thrown out. It needs the
 // lock.
-func (c *side) post(p packet) {
+func (c *leaseConn) post(p packet) {
 	if !c.over {
 		select {
 		case c.out <- p:
@@ -391,7 +391,7 @@ func (c *side) post(p packet) {
 }
 
 // write sends what is posted until the client is gone.
-func (c *side) write() {
+func (c *leaseConn) write() {
 	for {
 		select {
 		case p := <-c.out:
@@ -413,7 +413,7 @@ func (c *side) write() {
 	}
 }
 
-func (c *side) send(p packet) {
+func (c *leaseConn) send(p packet) {
 	if c.conn.Send(p.Message, p.file) != nil {
 		c.conn.Close() // serve ends
 	}
@@ -422,8 +422,8 @@ func (c *side) send(p packet) {
 	}
 }
 
-// sideOf returns the client with the secret of an Attach, or nil.
-func (s *shared) sideOf(a *chaskiv1.Attach) (*side, error) {
+// leaseConnOf returns the client with the secret of an Attach, or nil.
+func (s *shared) leaseConnOf(a *chaskiv1.Attach) (*leaseConn, error) {
 	secret := a.GetSecret()
 	if len(secret) != 0 && len(secret) != len(shm.Token{}) {
 		return nil, status.Errorf(codes.InvalidArgument, "attach has a secret of %d bytes, not 16", len(secret))
@@ -432,14 +432,14 @@ func (s *shared) sideOf(a *chaskiv1.Attach) (*side, error) {
 }
 
 // find returns the client with a secret, or nil.
-func (s *shared) find(secret []byte) *side {
+func (s *shared) find(secret []byte) *leaseConn {
 	if s == nil {
 		return nil
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var found *side
-	for c := range s.sides {
+	var found *leaseConn
+	for c := range s.conns {
 		if c.open && subtle.ConstantTimeCompare(c.secret[:], secret) == 1 {
 			found = c
 		}
@@ -457,7 +457,7 @@ func (e *entry) maxLeases() int {
 
 // lend gives a batch that lies in g to a client. It is not lent, and stays the caller's, if the
 // client is gone, or if too much is lent.
-func (c *side) lend(b *loader.Batch, g *segment, e *entry, stream uint64) (id uint64, ok bool) {
+func (c *leaseConn) lend(b *loader.Batch, g *segment, e *entry, stream uint64) (id uint64, ok bool) {
 	s, n := c.shared, int64(len(g.Bytes()))
 	// Before the lock, which the engine takes when it frees segments.
 	l, _ := e.engine.(lender)
@@ -510,7 +510,7 @@ func sharedMemory(b *loader.Batch) *segment {
 }
 
 // recall asks the client what it has of the leases of a stream that has ended.
-func (c *side) recall(stream uint64) {
+func (c *leaseConn) recall(stream uint64) {
 	c.shared.mu.Lock()
 	defer c.shared.mu.Unlock()
 	for id, h := range c.leases {
@@ -527,11 +527,11 @@ func (s *shared) close() {
 	}
 	s.mu.Lock()
 	s.closed = true
-	for c := range s.sides {
+	for c := range s.conns {
 		c.conn.Close()
 	}
 	s.mu.Unlock()
-	if err := s.door.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
+	if err := s.listener.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
 		s.log.Warn("lease socket", "error", err)
 	}
 	s.done.Wait()

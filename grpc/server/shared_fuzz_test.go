@@ -17,10 +17,10 @@ type fuzzLease struct {
 	want  string   // how it must have been; the empty string: by the end of the client
 }
 
-// FuzzSideDoor plays any packets of a client against any leases. A packet is refused if it is neither Return nor
+// FuzzLeaseSocket plays any packets of a client against any leases. A packet is refused if it is neither Return nor
 // Discard, or of a lease that never was. A lease ends once: kept for the engine by Return, discarded by all other ends.
 // The counts of leases and bytes are those of the leases that are left.
-func FuzzSideDoor(f *testing.F) {
+func FuzzLeaseSocket(f *testing.F) {
 	if !shm.Supported {
 		f.Skip("no shared memory on this system")
 	}
@@ -71,14 +71,14 @@ func FuzzSideDoor(f *testing.F) {
 			}
 		}
 		checkLeases(t, c, e, model)
-		if n, _, bytes := c.shared.figures(); n != 0 || bytes != 0 || len(c.shared.sides) != 0 {
-			t.Fatalf("%d leases of %d bytes of %d clients are left", n, bytes, len(c.shared.sides))
+		if n, _, bytes := c.shared.figures(); n != 0 || bytes != 0 || len(c.shared.conns) != 0 {
+			t.Fatalf("%d leases of %d bytes of %d clients are left", n, bytes, len(c.shared.conns))
 		}
 	})
 }
 
 // fuzzSide returns the connection of a client to the lease socket, without its goroutines, and the client's end.
-func fuzzSide(t *testing.T) (*side, *shm.Conn) {
+func fuzzSide(t *testing.T) (*leaseConn, *shm.Conn) {
 	t.Helper()
 	name := newToken()
 	address := "chaski-test-" + hex.EncodeToString(name[:])
@@ -95,15 +95,15 @@ func fuzzSide(t *testing.T) (*side, *shm.Conn) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &shared{log: slog.New(slog.DiscardHandler), sides: map[*side]struct{}{}}
-	c := &side{shared: s, conn: conn, open: true, out: make(chan packet, maxPackets), gone: make(chan struct{}),
+	s := &shared{log: slog.New(slog.DiscardHandler), conns: map[*leaseConn]struct{}{}}
+	c := &leaseConn{shared: s, conn: conn, open: true, out: make(chan packet, maxPackets), gone: make(chan struct{}),
 		leases: map[uint64]*hold{}}
-	s.sides[c] = struct{}{}
+	s.conns[c] = struct{}{}
 	return c, peer
 }
 
 // fuzzLend adds a lease of n bytes, as lend does for a batch in a segment.
-func fuzzLend(c *side, e *entry, n int64) *fuzzLease {
+func fuzzLend(c *leaseConn, e *entry, n int64) *fuzzLease {
 	l := &fuzzLease{bytes: n}
 	b := &loader.Batch{}
 	b.SetMemory(nil, func(keep bool) {
@@ -117,7 +117,7 @@ func fuzzLend(c *side, e *entry, n int64) *fuzzLease {
 	return l
 }
 
-func checkLeases(t *testing.T, c *side, e *entry, model []*fuzzLease) {
+func checkLeases(t *testing.T, c *leaseConn, e *entry, model []*fuzzLease) {
 	t.Helper()
 	count, bytes := 0, int64(0)
 	for i, l := range model {

@@ -249,8 +249,8 @@ func TestServerRestartWithLeases(t *testing.T) {
 	h.check(t)
 }
 
-// door is a client's shared-memory connection that the test controls itself.
-type door struct {
+// leaseClient is a client's shared-memory connection that the test controls itself.
+type leaseClient struct {
 	t    *testing.T
 	conn *shm.Conn
 }
@@ -268,8 +268,8 @@ func (r *raw) describe() *chaskiv1.Shared {
 	return d.GetShared()
 }
 
-// knock connects to a lease socket and sends the message first.
-func knock(t *testing.T, address string, first shm.Message, file int) *door {
+// connectLeases connects to a lease socket and sends the message first.
+func connectLeases(t *testing.T, address string, first shm.Message, file int) *leaseClient {
 	t.Helper()
 	c, err := shm.Dial(address)
 	if err != nil {
@@ -279,14 +279,14 @@ func knock(t *testing.T, address string, first shm.Message, file int) *door {
 	if err := c.SetDeadline(time.Now().Add(5 * time.Minute)); err != nil {
 		t.Fatal(err)
 	}
-	d := &door{t, c}
+	d := &leaseClient{t, c}
 	d.send(first, file)
 	return d
 }
 
-func enter(t *testing.T, s *chaskiv1.Shared) (*door, shm.Token) {
+func enter(t *testing.T, s *chaskiv1.Shared) (*leaseClient, shm.Token) {
 	t.Helper()
-	d := knock(t, s.GetAddress(), shm.Greeting(shm.Hello, shm.Token(s.GetToken())), -1)
+	d := connectLeases(t, s.GetAddress(), shm.Greeting(shm.Hello, shm.Token(s.GetToken())), -1)
 	m := d.receive()
 	if m.Kind != shm.Welcome {
 		t.Fatalf("kind %d, want a welcome", m.Kind)
@@ -294,14 +294,14 @@ func enter(t *testing.T, s *chaskiv1.Shared) (*door, shm.Token) {
 	return d, m.Token()
 }
 
-func (d *door) send(m shm.Message, file int) {
+func (d *leaseClient) send(m shm.Message, file int) {
 	d.t.Helper()
 	if err := d.conn.Send(m, file); err != nil {
 		d.t.Fatal(err)
 	}
 }
 
-func (d *door) receive() shm.Message {
+func (d *leaseClient) receive() shm.Message {
 	d.t.Helper()
 	m, file, err := d.conn.Receive()
 	if err != nil {
@@ -314,7 +314,7 @@ func (d *door) receive() shm.Message {
 }
 
 // shut fails the test unless the server closes the connection.
-func (d *door) shut() {
+func (d *leaseClient) shut() {
 	d.t.Helper()
 	for {
 		m, file, err := d.conn.Receive()
@@ -347,7 +347,7 @@ func (r *raw) ask(n int) {
 	r.credit(uint32(n))
 }
 
-func newSharedRaw(t *testing.T, target string, dial ...grpc.DialOption) (*raw, *door, shm.Token) {
+func newSharedRaw(t *testing.T, target string, dial ...grpc.DialOption) (*raw, *leaseClient, shm.Token) {
 	t.Helper()
 	r := newRaw(t, sharedRows, target, dial...)
 	d, secret := enter(t, r.describe())
@@ -422,16 +422,16 @@ func TestHostileSides(t *testing.T) {
 	good := shm.Greeting(shm.Hello, shm.Token(s.GetToken()))
 	bad := good
 	bad.A ^= 1
-	knock(t, s.GetAddress(), bad, -1).shut()
+	connectLeases(t, s.GetAddress(), bad, -1).shut()
 	bad = good
 	bad.C++
-	knock(t, s.GetAddress(), bad, -1).shut()
+	connectLeases(t, s.GetAddress(), bad, -1).shut()
 	bad = good
 	bad.Kind = shm.Return
-	knock(t, s.GetAddress(), bad, -1).shut()
+	connectLeases(t, s.GetAddress(), bad, -1).shut()
 	bad.Kind = 99
-	knock(t, s.GetAddress(), bad, -1).shut()
-	knock(t, s.GetAddress(), good, file).shut() // a file that nobody asked for
+	connectLeases(t, s.GetAddress(), bad, -1).shut()
+	connectLeases(t, s.GetAddress(), good, file).shut() // a file that nobody asked for
 	for _, n := range []int{1, shm.Size - 1, shm.Size + 1, 1 << 16} {
 		c, err := net.DialUnix("unixpacket", nil, &net.UnixAddr{Name: "@" + s.GetAddress(), Net: "unixpacket"})
 		if err != nil {

@@ -40,7 +40,7 @@ type stream struct {
 	credits int
 	ended   error               // why no more requests come; io.EOF if the client has closed its side
 	over    bool                // the stream is being torn down: start nothing
-	side    *side               // batches go in shared memory; nil if not
+	leases  *leaseConn          // batches go in shared memory; nil if not
 	id      uint64              // as the client calls the stream
 	kept    *entry              // of the last ticket: see engines.keep
 	passed  map[*entry]Sequence // of datasets that are at other servers
@@ -156,11 +156,11 @@ func (s *stream) request(r *chaskiv1.StreamRequest) (err error) {
 
 // attach sends batches in shared memory from now on, if it knows the secret. It needs the lock.
 func (s *stream) attach(a *chaskiv1.Attach) error {
-	if s.side != nil || len(a.GetSecret()) == 0 {
+	if s.leases != nil || len(a.GetSecret()) == 0 {
 		return status.Error(codes.InvalidArgument, "attach comes twice, or has no secret")
 	}
-	side, err := s.server.shared.sideOf(a)
-	s.side, s.id = side, a.GetStream()
+	leases, err := s.server.shared.leaseConnOf(a)
+	s.leases, s.id = leases, a.GetStream()
 	return err
 }
 
@@ -233,10 +233,10 @@ func ticketOf(t *chaskiv1.Ticket) shuffle.Ticket {
 
 // owner returns who can write to the memory of the batches of this stream, or nil. It needs the lock.
 func (s *stream) owner() resources.Owner {
-	if s.side == nil {
-		return nil // not a nil *side in an interface
+	if s.leases == nil {
+		return nil // not a nil *leaseConn in an interface
 	}
-	return s.side
+	return s.leases
 }
 
 // start starts what credits allow. It needs the lock.
@@ -250,7 +250,7 @@ func (s *stream) start() {
 			if o.pending == nil {
 				o.err = crash.Call(func() error {
 					ctx := resources.WithOwner(s.ctx, s.owner())
-					o.pending = o.entry.engine.Start(ctx, ticketOf(o.ticket), o.ticket.GetNative() && s.side == nil)
+					o.pending = o.entry.engine.Start(ctx, ticketOf(o.ticket), o.ticket.GetNative() && s.leases == nil)
 					return nil
 				})
 			}
@@ -427,12 +427,12 @@ func (s *stream) send(o *order, b *loader.Batch) error {
 	start := time.Now()
 	defer func() { s.server.options.Loader.Stages.AddSent(time.Since(start)) }()
 	s.mu.Lock()
-	side, stream := s.side, s.id
+	leases, stream := s.leases, s.id
 	s.mu.Unlock()
-	if side == nil {
+	if leases == nil {
 		return s.sendCopy(o.ticket.GetId(), b)
 	}
-	n, err := side.offer(s.watch, b, o.entry, o.ticket.GetId(), stream)
+	n, err := leases.offer(s.watch, b, o.entry, o.ticket.GetId(), stream)
 	if err != nil {
 		return err
 	}
@@ -447,7 +447,7 @@ func (s *stream) send(o *order, b *loader.Batch) error {
 
 // offer sends b as a lease. If it cannot be lent it returns 0, and b is still the caller's; else how many bytes the
 // payload has.
-func (c *side) offer(w *watch, b *loader.Batch, e *entry, ticket, stream uint64) (n int, err error) {
+func (c *leaseConn) offer(w *watch, b *loader.Batch, e *entry, ticket, stream uint64) (n int, err error) {
 	g := sharedMemory(b)
 	if g == nil {
 		return 0, nil
@@ -536,7 +536,7 @@ func (s *stream) pop(o *order) {
 func (s *stream) tearDown() {
 	s.mu.Lock()
 	s.over = true
-	queue, side, id := s.queue, s.side, s.id
+	queue, leases, id := s.queue, s.leases, s.id
 	s.queue, s.started = nil, 0
 	passed, kept := s.passed, s.kept
 	s.passed, s.kept = nil, nil
@@ -545,9 +545,9 @@ func (s *stream) tearDown() {
 	for _, q := range passed {
 		q.Close() // before its dataset is put back, and with that perhaps closed
 	}
-	if side != nil {
+	if leases != nil {
 		// The client may have missed the last replies. It must not keep leases that it does not know of.
-		side.recall(id)
+		leases.recall(id)
 	}
 	for _, o := range queue {
 		if o.pending != nil {

@@ -355,14 +355,14 @@ def test_fork_sees_what_its_parent_saw(server):
     assert server.nothing_leased()
 
 
-def test_a_lost_door_leaves_its_arrays(server):
+def test_a_lost_lease_socket_leaves_its_arrays(server):
     with server.load() as loader:
         b = next(iter(loader))
         want = b["image"].copy()
         loader._connection._side._shut()
         assert server.nothing_leased()  # as far as the engine is concerned
         for _ in range(2):
-            for other in loader:  # through another door
+            for other in loader:  # over another socket
                 assert lease_of(other["image"]) is not None
                 other["image"].fill(3)
         assert np.array_equal(b["image"], want)
@@ -447,7 +447,7 @@ def test_an_engine_on_a_socket_file(binary, monkeypatch, tmp_path):
 TOKEN = b"t" * 16
 
 
-class Door:
+class LeaseSocket:
     """The server's end of a shared-memory connection."""
 
     def __init__(self) -> None:
@@ -484,8 +484,8 @@ class Door:
 
 
 @pytest.fixture
-def door():
-    d = Door()
+def lease_socket():
+    d = LeaseSocket()
     yield d
     d.close()
 
@@ -498,12 +498,12 @@ def memfd(size: int, seal: bool = True) -> int:
     return fd
 
 
-def test_door_that_does_not_answer_well(door):
+def test_socket_that_does_not_answer_well(lease_socket):
     for answer in (b"x", struct.pack("<4Q", 2, 1, 2, 2), struct.pack("<4Q", 3, 1, 2, 1)):
         with pytest.raises(UnavailableError, match="does not let this client in"):
-            door.enter(answer)
+            lease_socket.enter(answer)
     with pytest.raises(UnavailableError):
-        _shared.Side(door.address, b"short")
+        _shared.Side(lease_socket.address, b"short")
 
 
 @pytest.mark.parametrize(
@@ -524,68 +524,68 @@ def test_door_that_does_not_answer_well(door):
         ((3,), None, True),
     ],
 )
-def test_packets_that_break_the_rules(door, packet, size, seal):
+def test_packets_that_break_the_rules(lease_socket, packet, size, seal):
     before = len(os.listdir("/proc/self/fd"))
-    side = door.enter()
+    side = lease_socket.enter()
     files = [] if size is None else [memfd(size, seal)]
-    door.send(*packet, files=files)
+    lease_socket.send(*packet, files=files)
     for f in files:
         os.close(f)
     assert eventually(lambda: side._over)
     with pytest.raises(UnavailableError, match="has not come"):
         side.claim(1, 1)
     side.close()
-    assert door.s.recv(100) == b""
-    door.s.close()
+    assert lease_socket.s.recv(100) == b""
+    lease_socket.s.close()
     assert eventually(lambda: len(os.listdir("/proc/self/fd")) <= before)
 
 
-def test_segments_and_recalls(door):
-    side = door.enter()
+def test_segments_and_recalls(lease_socket):
+    side = lease_socket.enter()
     fd = memfd(8192)
     ours = mmap.mmap(fd, 8192)
     ours[:5] = b"chips"
-    door.send(3, 9, 8192, 0, files=[fd])
+    lease_socket.send(3, 9, 8192, 0, files=[fd])
     os.close(fd)
     stream = side.begin()
     a = side.claim(1, 9)
     assert a[:5].tobytes() == b"chips"
     with pytest.raises(PayloadError, match="twice"):
         side.claim(1, 9)
-    door.send(5, 1, stream, 0)  # held: no answer
-    door.send(5, 2, stream, 0)  # may still come: the answer waits
-    door.send(5, 3, stream + 1, 0)  # of a stream that is over
-    assert door.receive() == (6, 3, 0, 0)
+    lease_socket.send(5, 1, stream, 0)  # held: no answer
+    lease_socket.send(5, 2, stream, 0)  # may still come: the answer waits
+    lease_socket.send(5, 3, stream + 1, 0)  # of a stream that is over
+    assert lease_socket.receive() == (6, 3, 0, 0)
     b = side.claim(2, 9)
-    door.send(4, 9, 0, 0)
+    lease_socket.send(4, 9, 0, 0)
     assert eventually(lambda: 9 not in side._segments)
     assert a[:5].tobytes() == b[:5].tobytes() == b"chips"  # still there
     side.end(stream)
     del b
-    assert door.receive() == (6, 2, 0, 0)
+    assert lease_socket.receive() == (6, 2, 0, 0)
     del a
-    assert door.receive() == (6, 1, 0, 0)
+    assert lease_socket.receive() == (6, 1, 0, 0)
     stream = side.begin()
-    door.send(5, 4, stream, 0)
+    lease_socket.send(5, 4, stream, 0)
     assert eventually(lambda: side._streams[stream] == [4])
     side.end(stream)
-    assert door.receive() == (6, 4, 0, 0)
+    assert lease_socket.receive() == (6, 4, 0, 0)
     side.close()
-    assert door.s.recv(100) == b"" and side.over
+    assert lease_socket.s.recv(100) == b"" and side.over
 
 
-def test_an_open_door_waits_for_its_arrays(door):
-    side = door.enter()
+def test_an_open_door_waits_for_its_arrays(lease_socket):
+    side = lease_socket.enter()
     fd = memfd(4096)
-    door.send(3, 1, 4096, 0, files=[fd])
+    lease_socket.send(3, 1, 4096, 0, files=[fd])
     os.close(fd)
     a = side.claim(5, 1)
     side.close()
     assert side.over and not side._over
     a[:] = 1
     del a
-    assert door.receive() == (6, 5, 0, 0)
-    assert door.s.recv(100) == b""
+    assert lease_socket.receive() == (6, 5, 0, 0)
+    assert lease_socket.s.recv(100) == b""
 
 
 def shared_payload(cut: int) -> tuple[bytes, np.ndarray]:
