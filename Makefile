@@ -44,12 +44,11 @@ export CGO_ENABLED := 0
 # The race detector and the decoder in C need a C compiler; chaski-full also needs a C++ compiler, for DuckDB.
 CC_FOUND := $(shell command -v "$$($(GO) env CC)" 2>/dev/null)
 CXX_FOUND := $(and $(CC_FOUND),$(shell command -v "$$($(GO) env CXX)" 2>/dev/null))
-# The race detector makes code ten to forty times slower, and their compilation a third longer. It looks for races
-# between chaski's goroutines, so it leaves out the compression library, which shares no memory while it works, and
-# those behind stores and pictures. With -short, tests try fewer cases that run the same goroutines.
-UNCHECKED := github.com/klauspost/compress github.com/aws github.com/Azure github.com/AzureAD cloud.google.com google.golang.org/api \
-	go.opentelemetry.io gonum.org codeberg.org
-RACE := -race -short -tags invariants -gcflags=all=$(COMPILE) $(UNCHECKED:%='-gcflags=%/...=$(COMPILE) -race=false')
+# The race detector makes code ten to forty times slower. It looks for races between chaski's goroutines, so it leaves
+# out the compression library, which shares no memory while it works. Of generic code, such as that of sync.Map, the
+# linker keeps the copy of any one package: were it that of a package without the detector, there would be races where
+# none are. With -short, tests try fewer cases that run the same goroutines.
+RACE := -race -short -tags invariants -gcflags=all=$(COMPILE) '-gcflags=github.com/klauspost/compress/...=$(COMPILE) -race=false'
 # Packages with nothing that runs beside anything else have no races to find: that is 33 packages, which take two
 # minutes of two cores. Those of SHARED have a cache or a pool, but their tests start nothing: those of tables, store/taco
 # and loader, whose goroutines share them, do.
