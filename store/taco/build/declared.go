@@ -17,9 +17,6 @@ import (
 	"github.com/chaski-eo/chaski/tables"
 )
 
-// currentID is the column with a row's own number.
-const currentID = "internal:current_id"
-
 // Declared is what a description says of a column. Both may be "".
 type Declared struct {
 	Type        string `json:"type"` // a key of declaredTypes
@@ -262,7 +259,7 @@ func saidOf(fields json.RawMessage) map[string]string {
 var descriptions = map[string]string{
 	taco2.ColumnID:       "Name of the sample, unique among its siblings",
 	taco2.ColumnType:     "FILE for a sample with bytes, FOLDER for one with samples below it",
-	currentID:            "Number of the row in its level, from 0",
+	taco2.ColumnCurrent:  "Number of the row in its level, from 0",
 	taco2.ColumnParent:   "Number of the row in the level above that this one lies below",
 	taco2.ColumnRelative: "Path below DATA/",
 

@@ -27,7 +27,7 @@ const (
 func spread(members map[string]json.RawMessage) (namespaces []string, err error) {
 	for namespace, v := range maps.Clone(members) {
 		known := taco2.ExtensionMembers(namespace)
-		if known == nil || isNull(v) {
+		if known == nil || !taco2.Has(v) {
 			continue
 		}
 		names := strings.ReplaceAll(strings.Join(known, ", "), namespace+":", "")
@@ -59,7 +59,7 @@ func filled(members map[string]json.RawMessage) (map[string]json.RawMessage, err
 	}
 	for count, of := range taco2.Counts {
 		var list []json.RawMessage
-		if isNull(more[count]) && !isNull(more[of]) && json.Unmarshal(more[of], &list) == nil {
+		if !taco2.Has(more[count]) && taco2.Has(more[of]) && json.Unmarshal(more[of], &list) == nil {
 			more[count] = fmt.Append(nil, len(list))
 		}
 	}
@@ -69,14 +69,11 @@ func filled(members map[string]json.RawMessage) (map[string]json.RawMessage, err
 // sensorOf returns the sensor of members that name one without its bands. Those of an unknown sensor are nil.
 func sensorOf(members map[string]json.RawMessage) (s taco.Sensor, err error) {
 	var text string
-	if json.Unmarshal(members[sensorMember], &text) != nil || text == "" || !isNull(members[bandsMember]) {
+	if json.Unmarshal(members[sensorMember], &text) != nil || text == "" || taco2.Has(members[bandsMember]) {
 		return s, nil
 	}
 	return taco.ParseSensor(text)
 }
-
-// isNull reports whether a member is missing or null.
-func isNull(b json.RawMessage) bool { return len(b) == 0 || string(b) == "null" }
 
 // bandsOf returns optical:bands. Their indexes are those of the rasters, from 0. Of a band that has only a name nothing
 // else is said.
@@ -171,7 +168,7 @@ func newExtensions(members map[string]json.RawMessage) {
 			value = o[m.inner]
 			delete(left[m.old], m.inner)
 		}
-		if !isNull(value) {
+		if taco2.Has(value) {
 			made[m.name] = value
 		}
 	}
@@ -198,7 +195,7 @@ func oldExtensions(more map[string]json.RawMessage) (members []member) {
 	objects := map[string]object{}
 	for _, m := range oldMembers {
 		value := more[m.name]
-		if isNull(value) {
+		if !taco2.Has(value) {
 			continue
 		}
 		delete(more, m.name)

@@ -73,7 +73,8 @@ func Listed(ctx context.Context, t *tables.Table, dir string) (*List, error) {
 		above, id := tree.above(path)
 		above.Samples = append(above.Samples, Sample{ID: id, File: file})
 	}
-	for path, row := range l.rows {
+	for row := range t.Len() {
+		path := ids.Str(row)
 		folder := tree.folders[path]
 		switch {
 		case folder != nil && !files.Null(row) && files.Str(row) != "":

@@ -29,6 +29,35 @@ type Row struct {
 	Bytes        []byte
 }
 
+// Chain returns an Options.More of several, without those that are nil. Each sees the columns of those before it, and
+// its own replace those of their names.
+func Chain(steps ...func(ctx context.Context, levels []Level) ([]*tables.Table, error)) func(ctx context.Context,
+	levels []Level) ([]*tables.Table, error) {
+	return func(ctx context.Context, levels []Level) ([]*tables.Table, error) {
+		all := make([]*tables.Table, len(levels))
+		for _, step := range steps {
+			if step == nil {
+				continue
+			}
+			added, err := step(ctx, levels)
+			if err != nil {
+				return nil, err
+			}
+			for k, t := range added {
+				if t == nil {
+					continue
+				}
+				levels[k].Add(t)
+				if all[k] != nil {
+					t = replaced(all[k], t)
+				}
+				all[k] = t
+			}
+		}
+		return all, nil
+	}
+}
+
 // more adds the columns of Options.More to the levels.
 func (w *writer) more(ctx context.Context) error {
 	if w.o.More == nil {

@@ -1,7 +1,6 @@
 package build
 
 import (
-	"encoding/json"
 	"math"
 
 	"github.com/chaski-eo/chaski/tables"
@@ -38,15 +37,9 @@ func appendPython(dst []byte, v *tables.Vector, i int) []byte {
 			if k > 0 {
 				dst = append(dst, ", "...)
 			}
-			dst = appendPython(append(appendQuoted(dst, f.Name), ": "...), v.Field(k), i)
+			dst = appendPython(append(append(dst, quoted(f.Name)...), ": "...), v.Field(k), i)
 		}
 		return append(dst, '}')
 	}
 	return v.AppendJSON(dst, i)
-}
-
-// appendQuoted appends a string as JSON.
-func appendQuoted(dst []byte, s string) []byte {
-	b, _ := json.Marshal(s) // strings always marshal
-	return append(dst, b...)
 }

@@ -2,6 +2,7 @@ package build
 
 import (
 	"bytes"
+	"fmt"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -71,10 +72,9 @@ func (w *tarWriter) encode(row int, files [][]byte) (any, error) {
 		}
 		sample.members = append(sample.members, shards.Member{Ext: ext, Bytes: b})
 	}
-	doc := appendQuoted(append(append(append([]byte("{"), '"'), shardID...), `": `...), w.set.w.levels[0].ids[row])
+	doc := fmt.Appendf(nil, "{%s: %s", quoted(shardID), quoted(w.set.w.levels[0].ids[row]))
 	for _, c := range w.set.columns {
-		doc = append(appendQuoted(append(doc, ", "...), c.name), ": "...)
-		doc = appendPython(doc, c.values, row)
+		doc = appendPython(fmt.Appendf(doc, ", %s: ", quoted(c.name)), c.values, row)
 	}
 	sample.members = append(sample.members, shards.Member{Ext: "json", Bytes: append(doc, '}')})
 	return sample, nil

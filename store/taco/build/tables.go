@@ -52,7 +52,7 @@ func (w *writer) consolidated(k int) *tables.Table {
 	for i := range current {
 		current[i], parents[i] = int64(i), int64(l.parents[i])
 	}
-	t := tables.Join(l.columns, tables.FromVectors([]string{currentID, taco2.ColumnParent},
+	t := tables.Join(l.columns, tables.FromVectors([]string{taco2.ColumnCurrent, taco2.ColumnParent},
 		[]*tables.Vector{tables.NewInts(int64Type, current, nil), tables.NewInts(int64Type, parents, nil)}))
 	if l.spans != nil {
 		t = tables.Join(t, l.places())

@@ -19,7 +19,6 @@ import (
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/store/taco"
 	"github.com/chaski-eo/chaski/store/taco/build"
-	"github.com/chaski-eo/chaski/tables"
 )
 
 type packFlags struct {
@@ -299,29 +298,7 @@ func (f *packFlags) table(ctx context.Context, paths []string, o build.Options) 
 		return nil, err
 	}
 	l.Declared = c.Columns
-	more := o.More
-	o.More = func(ctx context.Context, levels []build.Level) ([]*tables.Table, error) {
-		all, err := l.Columns(ctx, levels)
-		if err != nil || more == nil {
-			return all, err
-		}
-		for k := range all {
-			if all[k] != nil {
-				levels[k].Add(all[k])
-			}
-		}
-		added, err := more(ctx, levels)
-		if err != nil {
-			return nil, err
-		}
-		for k, t := range added {
-			if t != nil {
-				levels[k].Add(t)
-			}
-			all[k] = levels[k].Table
-		}
-		return all, nil
-	}
+	o.More = build.Chain(l.Columns, o.More)
 	return build.Create(ctx, &build.Taco{Samples: l.Samples, Collection: *c}, f.out, o)
 }
 

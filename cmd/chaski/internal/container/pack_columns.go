@@ -1,7 +1,6 @@
 package container
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 
@@ -92,40 +91,42 @@ func (f *columnFlags) old(o *build.Options) (err error) {
 
 // into lets the container have the columns. What is computed may need columns of the table, such as stac:centroid.
 func (f *columnFlags) into(o *build.Options) {
-	if f.attach.Table == "" && f.compute == nil {
-		return
-	}
 	opener := o.Opener
-	o.More = func(ctx context.Context, levels []build.Level) (all []*tables.Table, err error) {
-		all = make([]*tables.Table, len(levels))
-		if f.attach.Table != "" {
-			if all[0], err = f.attach.More(ctx, opener, levels); err != nil {
-				return nil, err
-			}
-			levels[0].Add(all[0])
-		}
-		if f.compute == nil {
-			return all, nil
-		}
-		made, err := f.compute.More(ctx, opener, levels)
-		if err != nil {
-			return nil, err
-		}
-		for k, t := range made {
-			if all[k] == nil || t == nil {
-				all[k] = cmp.Or(t, all[k])
-				continue
-			}
-			for _, c := range t.Columns() {
-				if all[k].Index(c.Name) >= 0 {
-					return nil, fault.WithFile(fault.New(fault.Unsupported, "column "+c.Name, fault.NoOffset,
-						"is one that --columns computes"), f.attach.Table)
-				}
-			}
-			all[k] = tables.Join(all[k], t)
-		}
-		return all, nil
+	var table *tables.Table // of level 0
+	attach := func(ctx context.Context, levels []build.Level) (_ []*tables.Table, err error) {
+		table, err = f.attach.More(ctx, opener, levels)
+		return []*tables.Table{table}, err
 	}
+	compute := func(ctx context.Context, levels []build.Level) ([]*tables.Table, error) {
+		made, err := f.compute.More(ctx, opener, levels)
+		if err == nil {
+			err = f.clash(table, made[0])
+		}
+		return made, err
+	}
+	switch {
+	case f.attach.Table == "" && f.compute == nil:
+	case f.attach.Table == "":
+		o.More = compute
+	case f.compute == nil:
+		o.More = attach
+	default:
+		o.More = build.Chain(attach, compute)
+	}
+}
+
+// clash refuses a column that the table of --metadata has and --columns computes. Both may be nil.
+func (f *columnFlags) clash(table, computed *tables.Table) error {
+	if table == nil || computed == nil {
+		return nil
+	}
+	for _, c := range computed.Columns() {
+		if table.Index(c.Name) >= 0 {
+			return fault.WithFile(fault.New(fault.Unsupported, "column "+c.Name, fault.NoOffset,
+				"is one that --columns computes"), f.attach.Table)
+		}
+	}
+	return nil
 }
 
 // report prints what did not find its like in the table.

@@ -27,6 +27,7 @@ import (
 const (
 	ColumnID       = "id"
 	ColumnType     = "type"
+	ColumnCurrent  = "internal:current_id" // a row's own number
 	ColumnParent   = "internal:parent_id"
 	ColumnOffset   = "internal:offset"
 	ColumnSize     = "internal:size"

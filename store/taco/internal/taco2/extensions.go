@@ -48,7 +48,7 @@ func Violations(doc map[string]json.RawMessage) (all []string) {
 	c := checker{func(format string, args ...any) { all = append(all, fmt.Sprintf(format, args...)) }}
 	values := map[string]any{}
 	for _, f := range extensions {
-		if has(doc[f.name]) {
+		if Has(doc[f.name]) {
 			values[f.name] = decoded(doc[f.name])
 		}
 	}

@@ -48,7 +48,7 @@ func (c *Container) verifyCollection(r *model.Report) {
 		note("providers is missing, empty or not a list of objects")
 	}
 	said := PeopleViolations("providers", people)
-	if has(doc["curators"]) {
+	if Has(doc["curators"]) {
 		if people, ok = as[[]map[string]any](doc["curators"]); !ok {
 			note("curators is not a list of objects")
 		}
@@ -57,26 +57,27 @@ func (c *Container) verifyCollection(r *model.Report) {
 	for _, what := range append(said, Violations(doc)...) {
 		note("%s", what)
 	}
-	if has(doc["keywords"]) {
+	if Has(doc["keywords"]) {
 		if _, ok := as[[]string](doc["keywords"]); !ok {
 			note("keywords is not a list of strings")
 		}
 	}
-	if has(doc["title"]) {
+	if Has(doc["title"]) {
 		if text, ok := as[string](doc["title"]); !ok || utf8.RuneCountInString(text) > MaxTitle {
 			note("title is not a string of at most %d characters", MaxTitle)
 		}
 	}
-	if has(doc["extent"]) {
+	if Has(doc["extent"]) {
 		c.verifyExtent(doc["extent"], note)
 	}
 	c.verifyFields(note)
 }
 
 // as decodes a value. ok is false if it is missing, null or of another type.
-func as[T any](b json.RawMessage) (v T, ok bool) { return v, has(b) && json.Unmarshal(b, &v) == nil }
+func as[T any](b json.RawMessage) (v T, ok bool) { return v, Has(b) && json.Unmarshal(b, &v) == nil }
 
-func has(b json.RawMessage) bool { return len(b) > 0 && string(b) != "null" }
+// Has reports whether a member is there and not null.
+func Has(b json.RawMessage) bool { return len(b) > 0 && string(b) != "null" }
 
 func (c *Container) verifyExtent(b json.RawMessage, note func(format string, args ...any)) {
 	extent, ok := as[map[string]json.RawMessage](b)
@@ -84,14 +85,14 @@ func (c *Container) verifyExtent(b json.RawMessage, note func(format string, arg
 		note("extent is not an object")
 		return
 	}
-	if has(extent["spatial"]) {
+	if Has(extent["spatial"]) {
 		box, ok := as[[]float64](extent["spatial"])
 		if !ok || len(box) != 4 || box[1] > box[3] || slices.Min(box) < -180 || slices.Max(box) > 180 ||
 			max(-box[1], box[3]) > 90 {
 			note("extent.spatial %s is not [west, south, east, north] in degrees", extent["spatial"])
 		}
 	}
-	if has(extent["temporal"]) {
+	if Has(extent["temporal"]) {
 		if times, ok := as[[]string](extent["temporal"]); !ok || len(times) != 2 {
 			note("extent.temporal %s is not [start, end], two strings", extent["temporal"])
 		}
