@@ -59,6 +59,16 @@ def test_rows(tmp_path):
     assert "haze" not in {name for name, *_ in fields["level0"]}
 
 
+def test_paths_behind_links(tmp_path):
+    """Above a link is where it leads to, as for the kernel."""
+    (tmp_path / "real" / "deep").mkdir(parents=True)
+    (tmp_path / "link").symlink_to(tmp_path / "real" / "deep")
+    (tmp_path / "real" / "a.bin").write_bytes(b"there")
+    (tmp_path / "a.bin").write_bytes(b"beside the link")
+    rows = [{"id": "a", "path": f"{tmp_path}/link/../a.bin"}]
+    assert chaski.pack(rows, tmp_path / "c.tacozip", ABOUT).read("a").bytes() == b"there"
+
+
 @pytest.mark.parametrize("form", ["zip", "folder", "tortilla", "taco-plain"])
 def test_table(tmp_path, form, monkeypatch):
     """A table of Arrow, with paths relative to the working directory, in all forms."""

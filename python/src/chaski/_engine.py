@@ -23,7 +23,7 @@ import time
 import traceback
 from collections import deque
 from pathlib import Path
-from typing import IO, cast
+from typing import IO, Any, cast
 
 from chaski import _sign
 from chaski._rpc import Connection
@@ -61,6 +61,21 @@ def find_binary() -> str:
         "no engine: CHASKI_BIN is not set, this installation carries no chaski binary, and PATH "
         "has none; install a wheel for this platform, or build one (make build) and set CHASKI_BIN"
     )
+
+
+def command(*args: str, **more: Any) -> subprocess.CompletedProcess[str]:
+    """Runs the engine's command to its end. Names of files in an error may be of any bytes."""
+    return subprocess.run(
+        [find_binary(), *args], capture_output=True, encoding="utf-8", errors="replace", **more
+    )
+
+
+def message(out: subprocess.CompletedProcess[str], **named: str) -> str:
+    """Returns why a command failed. named are words for files that the user does not know."""
+    said = out.stderr.strip().removeprefix("chaski: ") or f"exit code {out.returncode}"
+    for word, file in named.items():
+        said = said.replace(file, word)
+    return said
 
 
 def _is_script(path: str) -> bool:

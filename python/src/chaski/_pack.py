@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 import os
 import re
-import subprocess
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from chaski import taco
-from chaski._engine import find_binary
+from chaski._engine import command, message
+from chaski._plain import absolute
 from chaski.errors import EngineError, SpecError
 
 if TYPE_CHECKING:
@@ -76,12 +76,11 @@ def pack(
             collection = file
         flags += [f"--collection={os.fspath(collection)}"] if collection is not None else []
         paths = [os.fspath(p) for p in _sources(samples, folder)]
-        command = [find_binary(), "pack", "--quiet", f"--output={os.fspath(output)}", *flags]
-        ran = subprocess.run([*command, "--", *paths], capture_output=True, text=True, check=False)
+        flags += ["--quiet", f"--output={os.fspath(output)}"]
+        ran = command("pack", *flags, "--", *paths)
     if ran.returncode != 0:
-        said = ran.stderr.strip().removeprefix("chaski: ")
-        for name in ("samples.parquet", "collection.json"):  # the user has no such files
-            said = said.replace(os.path.join(folder, name), Path(name).stem)
+        own = f"{folder}/samples.parquet", f"{folder}/collection.json"
+        said = message(ran, samples=own[0], collection=own[1])
         if ran.returncode == _USAGE:
             raise SpecError(said.partition("\nTry 'chaski")[0])
         raise EngineError(said)
@@ -154,4 +153,4 @@ def _rows(samples: Any, above: str, folder: str) -> Iterable[dict[str, Any]]:
 def _absolute(path: Any) -> str:
     if not isinstance(path, str):
         raise SpecError(f"samples have path {path!r:.99}: a table has names of files or null")
-    return path if "://" in path else os.path.abspath(path)
+    return absolute(path)

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from chaski import _sign
-from chaski._engine import find_binary
+from chaski._engine import command, message
 from chaski.errors import EngineError, SpecError
 
 
@@ -59,13 +58,10 @@ def stac(
             file = Path(folder, "items.json")
             file.write_text(_text(items))
             items = file
-        command = [find_binary(), "index", "-o", path, *flags, "--", os.fspath(items)]
         with _sign.given() as signers:
-            ran = subprocess.run(command, capture_output=True, text=True, check=False, **signers)
+            ran = command("index", "-o", str(path), *flags, "--", os.fspath(items), **signers)
     if ran.returncode != 0:
-        said = ran.stderr.strip().removeprefix("chaski: ")
-        # A file that was written here is gone, and the user never named it.
-        raise EngineError(said.replace(str(file), "items") if file else said)
+        raise EngineError(message(ran, items=str(file)) if file else message(ran))
     return path
 
 

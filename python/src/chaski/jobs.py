@@ -15,12 +15,11 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
 from typing import Any
 
-from chaski._engine import find_binary
+from chaski._engine import command, message
 from chaski.errors import EngineError
 
 __all__ = ["run", "status"]
@@ -39,9 +38,9 @@ def status(job: str | os.PathLike[str], *, check: bool = False) -> dict[str, Any
         job: The folder that `chaski job plan` wrote.
         check: Read all results: those that are damaged do not count.
     """
-    out = _command("status", "--json", *["--check"] * check, "--", os.fspath(job))
+    out = command("job", "status", "--json", *["--check"] * check, "--", os.fspath(job))
     if out.returncode:
-        raise EngineError(_message(out))
+        raise EngineError(message(out))
     return dict(json.loads(out.stdout))
 
 
@@ -134,21 +133,10 @@ def _one_pass(
 def _shard(shard: int, job: str, workers: int, retries: int) -> str | None:
     """Does a shard in a worker. Returns why it failed, or "" if the command was killed."""
     more = ["--workers", str(workers)] if workers else []
-    out = _command("run", "--shard", str(shard), "--retry", str(retries), *more, "--", job)
+    out = command("job", "run", "--shard", str(shard), "--retry", str(retries), *more, "--", job)
     if out.returncode < 0:
         return ""
-    return _message(out) if out.returncode else None
-
-
-def _command(*args: str) -> subprocess.CompletedProcess[str]:
-    # Names of files in an error may be of any bytes.
-    return subprocess.run(
-        [find_binary(), "job", *args], capture_output=True, encoding="utf-8", errors="replace"
-    )
-
-
-def _message(out: subprocess.CompletedProcess[str]) -> str:
-    return out.stderr.strip().removeprefix("chaski: ") or f"exit code {out.returncode}"
+    return message(out) if out.returncode else None
 
 
 class _Ray(Executor):
