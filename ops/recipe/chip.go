@@ -53,13 +53,13 @@ type judged struct {
 	hash uint64
 	// What its statistics are made of once it is taken, if the recipe wants any. The memory of statistics of integers
 	// of 16 bits is far larger than a small chip, so that only chips of a part, which are taken elsewhere, have theirs.
-	images   []image        // of each field
+	images   []image        // of each field, copies
 	measured []*stats.Field // of a chip of a part
 }
 
-// image is a copy of the pixels of a field.
+// image is the pixels of a field, with axes of bands, rows and columns, and which samples are valid.
 type image struct {
-	pixels loader.Tensor
+	pixels *loader.Tensor
 	valid  []byte
 }
 
@@ -114,39 +114,40 @@ func (m *maker) chip(ctx context.Context, i int64) (*chip, error) {
 		c.left = empty
 		return c, nil
 	}
-	if enough, err := m.isLabelled(b, windows); err != nil || !enough {
+	images := make([]image, len(windows))
+	for k := range images {
+		if images[k], err = m.image(b, k); err != nil {
+			return nil, fault.WithFile(err, windows[k].Asset.URI)
+		}
+	}
+	if enough, err := m.isLabelled(images, windows); err != nil || !enough {
 		c.left = unlabelled
 		return c, err
 	}
-	return c, m.encode(ctx, b, c, windows)
+	return c, m.encode(ctx, b, c, images, windows)
 }
 
 // encode makes the files of a chip.
-func (m *maker) encode(ctx context.Context, b *loader.Batch, c *chip, windows []*origin) error {
+func (m *maker) encode(ctx context.Context, b *loader.Batch, c *chip, images []image, windows []*origin) error {
 	t := <-m.tallies
 	defer func() { m.tallies <- t }()
 	if m.seen != nil {
 		c.judged = &judged{}
 		first := slices.IndexFunc(m.recipe.Fields, func(f Field) bool { return f.Vector == nil })
-		pixels, valid, err := m.image(b, first)
-		if err == nil {
-			c.hash, err = hashOf(pixels, valid)
-		}
-		if err != nil {
+		var err error
+		if c.hash, err = hashOf(images[first].pixels, images[first].valid); err != nil {
 			return fault.WithFile(err, windows[first].Asset.URI)
 		}
 	}
-	for k := range m.recipe.Fields {
-		f, err := m.file(ctx, b, k, windows[k], t)
+	for k, im := range images {
+		f, err := m.file(ctx, b, k, im, windows[k], t)
+		if err == nil && *m.recipe.Statistics {
+			err = m.count(c, k, im, t)
+		}
 		if err != nil {
 			return fault.WithFile(err, windows[k].Asset.URI)
 		}
 		c.files = append(c.files, *f)
-		if *m.recipe.Statistics {
-			if err := m.count(b, c, k, t); err != nil {
-				return fault.WithFile(err, windows[k].Asset.URI)
-			}
-		}
 	}
 	if m.apart && c.judged != nil {
 		c.measured, t.fields = t.fields, nil
@@ -155,17 +156,13 @@ func (m *maker) encode(ctx context.Context, b *loader.Batch, c *chip, windows []
 }
 
 // count measures field k of a chip, unless it may still be left out: then it keeps what measure takes.
-func (m *maker) count(b *loader.Batch, c *chip, k int, t *tally) error {
-	pixels, valid, err := m.image(b, k)
-	if err != nil {
-		return err
-	}
+func (m *maker) count(c *chip, k int, im image, t *tally) error {
 	if c.judged == nil || m.apart {
-		return t.count(k, len(m.recipe.Fields), pixels, valid)
+		return t.count(k, len(m.recipe.Fields), im)
 	}
-	own := *pixels
-	own.Data = bytes.Clone(pixels.Data)
-	c.images = append(c.images, image{own, bytes.Clone(valid)})
+	own := *im.pixels
+	own.Data = bytes.Clone(own.Data)
+	c.images = append(c.images, image{&own, bytes.Clone(im.valid)})
 	return nil
 }
 
@@ -190,17 +187,13 @@ func (m *maker) isEmpty(b *loader.Batch) bool {
 }
 
 // isLabelled reports whether a chip has the labels that the recipe wants.
-func (m *maker) isLabelled(b *loader.Batch, windows []*origin) (bool, error) {
+func (m *maker) isLabelled(images []image, windows []*origin) (bool, error) {
 	l := m.recipe.Quality.Labels
 	if l == nil {
 		return true, nil
 	}
-	k := slices.IndexFunc(m.recipe.Fields, func(f Field) bool { return f.Name == l.Field })
-	pixels, valid, err := m.image(b, k)
-	enough := false
-	if err == nil {
-		enough, err = l.in(pixels, valid)
-	}
+	k := m.recipe.field(l.Field)
+	enough, err := l.in(images[k].pixels, images[k].valid)
 	return enough, fault.WithFile(err, windows[k].Asset.URI)
 }
 
@@ -247,30 +240,26 @@ func (m *maker) origins(ctx context.Context, b *loader.Batch, draw shuffle.Draw)
 	return out, nil
 }
 
-// image returns the pixels of field k, with axes of bands, rows and columns, and which samples are valid.
-func (m *maker) image(b *loader.Batch, k int) (pixels *loader.Tensor, valid []byte, err error) {
+// image returns the pixels of field k. All of a mask of shapes are valid.
+func (m *maker) image(b *loader.Batch, k int) (im image, _ error) {
 	f := &m.recipe.Fields[k]
-	pixels = b.Tensor(f.Name)
+	pixels := b.Tensor(f.Name)
 	if f.Vector != nil {
 		one := *pixels
 		one.Shape = append([]int64{1}, pixels.Shape...)
 		size := pixels.Shape[1] * pixels.Shape[2]
-		return &one, bytes.Repeat([]byte{1}, int(size)), nil
+		return image{&one, bytes.Repeat([]byte{1}, int(size))}, nil
 	}
 	if len(pixels.Shape) != 4 {
-		return nil, nil, fault.New(fault.Unsupported, "field "+f.Name, fault.NoOffset,
+		return im, fault.New(fault.Unsupported, "field "+f.Name, fault.NoOffset,
 			"it has axes %q: chips have bands, y and x", pixels.Axes)
 	}
-	return pixels, b.Tensor(f.Name + validity).Data, nil
+	return image{pixels, b.Tensor(f.Name + validity).Data}, nil
 }
 
 // file encodes the raster of field k.
-func (m *maker) file(ctx context.Context, b *loader.Batch, k int, w *origin, t *tally) (*file, error) {
-	f := &m.recipe.Fields[k]
-	pixels, valid, err := m.image(b, k)
-	if err != nil {
-		return nil, err
-	}
+func (m *maker) file(ctx context.Context, b *loader.Batch, k int, im image, w *origin, t *tally) (*file, error) {
+	f, pixels := &m.recipe.Fields[k], im.pixels
 	meta, err := m.meta(ctx, &w.RasterWindow)
 	if err != nil {
 		return nil, err
@@ -288,12 +277,12 @@ func (m *maker) file(ctx context.Context, b *loader.Batch, k int, w *origin, t *
 	if f.Vector == nil {
 		out.Bands = bandsOf(f, meta, shape[0])
 		c.Bands = out.Bands
-		if err := missing(&c, f, meta, w, valid); err != nil {
+		if err := missing(&c, f, meta, w, im.valid); err != nil {
 			return nil, err
 		}
 	}
 	if *m.recipe.Statistics {
-		if out.Stats, err = t.summaries(pixels, valid); err != nil {
+		if out.Stats, err = t.summaries(im); err != nil {
 			return nil, err
 		}
 	}

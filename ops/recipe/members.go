@@ -8,12 +8,12 @@ import (
 	"github.com/chaski-eo/chaski/internal/yamljson"
 )
 
-// members returns the members of COLLECTION.json that the recipe b has, nil if it has none.
-func members(b []byte) (map[string]any, error) {
+// members returns the members of COLLECTION.json that the recipe n has, nil if it has none.
+func members(n *yaml.Node) (map[string]any, error) {
 	var top struct {
 		Collection yaml.Node `yaml:"collection"`
 	}
-	if err := yaml.Unmarshal(b, &top); err != nil {
+	if err := n.Decode(&top); err != nil {
 		return nil, err
 	}
 	m, err := yamljson.Members(&top.Collection)

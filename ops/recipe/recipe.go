@@ -190,13 +190,14 @@ func Parse(b []byte) (*Recipe, error) {
 			return errors.New("a second document follows the first")
 		}
 		var n yaml.Node
-		err := yaml.Unmarshal(b, &n)
-		if err == nil {
-			err = wholes(&n, reflect.TypeFor[Recipe]())
+		if err := yaml.Unmarshal(b, &n); err != nil {
+			return err
 		}
-		if err == nil {
-			r.Collection, err = members(b)
+		if err := wholes(&n, reflect.TypeFor[Recipe]()); err != nil {
+			return err
 		}
+		var err error
+		r.Collection, err = members(&n)
 		return err
 	})
 	if errors.Is(err, io.EOF) {
@@ -410,7 +411,7 @@ func (r *Recipe) checkQuality() error {
 		return fmt.Errorf("quality.duplicates is %d: it must be from 0 to %d bits", *d, maxDistance)
 	}
 	for _, name := range r.Quality.Fields {
-		i := slices.IndexFunc(r.Fields, func(f Field) bool { return f.Name == name })
+		i := r.field(name)
 		switch {
 		case i < 0:
 			return fmt.Errorf("quality.fields: there is no field %q", name)
@@ -421,12 +422,17 @@ func (r *Recipe) checkQuality() error {
 	return r.checkLabels()
 }
 
+// field returns the number of a field, or -1.
+func (r *Recipe) field(name string) int {
+	return slices.IndexFunc(r.Fields, func(f Field) bool { return f.Name == name })
+}
+
 func (r *Recipe) checkLabels() error {
 	l := r.Quality.Labels
 	if l == nil {
 		return nil
 	}
-	i := slices.IndexFunc(r.Fields, func(f Field) bool { return f.Name == l.Field })
+	i := r.field(l.Field)
 	switch {
 	case l.Field == "":
 		return errors.New("quality.labels.field is missing")

@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/ops/columns"
 	"github.com/chaski-eo/chaski/stats"
 )
@@ -19,18 +18,18 @@ type tally struct {
 }
 
 // count adds an image of field k of n to the statistics of all chips.
-func (t *tally) count(k, n int, pixels *loader.Tensor, valid []byte) error {
+func (t *tally) count(k, n int, im image) error {
 	if t.fields == nil {
 		t.fields = make([]*stats.Field, n)
 	}
 	if t.fields[k] == nil {
-		f, err := stats.NewField(pixels.DType, int(pixels.Shape[1]))
+		f, err := stats.NewField(im.pixels.DType, int(im.pixels.Shape[1]))
 		if err != nil {
 			return err
 		}
 		t.fields[k] = f
 	}
-	t.each(pixels, valid, func(b int, line []byte, missing int) {
+	t.each(im, func(b int, line []byte, missing int) {
 		if missing > 0 {
 			t.fields[k].AddNoData(b, uint64(missing))
 		}
@@ -42,14 +41,14 @@ func (t *tally) count(k, n int, pixels *loader.Tensor, valid []byte) error {
 // summaries returns the statistics of an image by band as geotiff:stats has them: min, max, mean, std, percentage of
 // valid pixels, and the percentiles 25, 50, 75 and 95. It is nil if no pixel is valid; a band without a valid pixel
 // beside others has NaN.
-func (t *tally) summaries(pixels *loader.Tensor, valid []byte) ([][]float64, error) {
-	out, none := make([][]float64, pixels.Shape[1]), true
-	t.each(pixels, valid, func(b int, line []byte, _ int) {
-		out[b] = t.bands.Of(line, pixels.DType, len(valid)/len(out))
+func (t *tally) summaries(im image) ([][]float64, error) {
+	out, none := make([][]float64, im.pixels.Shape[1]), true
+	t.each(im, func(b int, line []byte, _ int) {
+		out[b] = t.bands.Of(line, im.pixels.DType, len(im.valid)/len(out))
 		none = none && (out[b] == nil || math.IsNaN(out[b][0]))
 	})
 	if slices.ContainsFunc(out, func(band []float64) bool { return band == nil }) {
-		return nil, fault.New(fault.Unsupported, "image", fault.NoOffset, "%s has no statistics", pixels.DType)
+		return nil, fault.New(fault.Unsupported, "image", fault.NoOffset, "%s has no statistics", im.pixels.DType)
 	}
 	if none {
 		return nil, nil
@@ -58,11 +57,11 @@ func (t *tally) summaries(pixels *loader.Tensor, valid []byte) ([][]float64, err
 }
 
 // each calls do with the valid samples of each band, and how many are missing.
-func (t *tally) each(pixels *loader.Tensor, valid []byte, do func(b int, line []byte, missing int)) {
-	bands, size := int(pixels.Shape[1]), pixels.DType.Size()
-	count := len(valid) / bands
+func (t *tally) each(im image, do func(b int, line []byte, missing int)) {
+	bands, size := int(im.pixels.Shape[1]), im.pixels.DType.Size()
+	count := len(im.valid) / bands
 	for b := range bands {
-		line, of := pixels.Data[b*count*size:][:count*size], valid[b*count:][:count]
+		line, of := im.pixels.Data[b*count*size:][:count*size], im.valid[b*count:][:count]
 		missing := bytes.Count(of, []byte{0})
 		if missing > 0 {
 			line = t.valid(line, of, size)
@@ -90,7 +89,7 @@ func (m *maker) measure(c *chip) error {
 	t := <-m.tallies
 	defer func() { m.tallies <- t }()
 	for k := range c.images {
-		if err := t.count(k, len(c.images), &c.images[k].pixels, c.images[k].valid); err != nil {
+		if err := t.count(k, len(c.images), c.images[k]); err != nil {
 			return err
 		}
 	}

@@ -37,7 +37,7 @@ func wholes(n *yaml.Node, t reflect.Type) error {
 		if t.Kind() == reflect.Slice { // a Pair of one number
 			t = t.Elem()
 		}
-		if !t.ConvertibleTo(reflect.TypeFor[int]()) || t.Kind() >= reflect.Float32 || n.ShortTag() != "!!float" {
+		if t.Kind() < reflect.Int || t.Kind() > reflect.Uint64 || n.ShortTag() != "!!float" {
 			return nil
 		}
 		if v, err := strconv.ParseFloat(n.Value, 64); err != nil || v != math.Trunc(v) {
