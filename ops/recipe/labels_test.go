@@ -104,7 +104,8 @@ func TestLabels(t *testing.T) {
 		}
 		text := fmt.Sprintf("%s\nquality: {labels: {field: mask, classes: %s, min_share: %g}}\n", c.text,
 			strings.ReplaceAll(fmt.Sprint(c.classes), " ", ", "), c.share)
-		everyWay(t, dir, text, func(what, out string, res *recipe.Result) {
+		everyWay(t, dir, text, ways{[]int{1, 7}, 3, []int64{7}, []int64{3}}, func(what, out string,
+			res *recipe.Result, _ *recipe.Counts) {
 			left := (had - len(want)) / 2
 			if have := leaves(t, out); !slices.Equal(have, want) || int(res.Unlabelled) != left ||
 				!strings.Contains(res.LeftOut(), fmt.Sprintf("%d have too few pixels of the classes", left)) {
@@ -114,12 +115,19 @@ func TestLabels(t *testing.T) {
 	}
 }
 
-// everyWay makes a recipe with several workers, interrupted, and in parts: the bytes and statistics must be equal.
-func everyWay(t *testing.T, dir, text string, look func(what, out string, res *recipe.Result)) {
+// ways are how everyWay makes a recipe: with numbers of workers, interrupted after numbers of windows, and in parts.
+type ways struct {
+	workers     []int
+	shard       int64
+	done, parts []int64
+}
+
+// everyWay makes a recipe in all ways: the bytes and statistics must be equal. counts are those of the parts, or nil.
+func everyWay(t *testing.T, dir, text string, w ways,
+	look func(what, out string, res *recipe.Result, counts *recipe.Counts)) (stats string) {
 	t.Helper()
 	var first []byte
-	var report string
-	same := func(what, out string, res *recipe.Result, err error) {
+	same := func(what, out string, res *recipe.Result, counts *recipe.Counts, err error) {
 		t.Helper()
 		if err != nil {
 			t.Fatal(what, err)
@@ -133,30 +141,35 @@ func everyWay(t *testing.T, dir, text string, look func(what, out string, res *r
 			t.Fatal(err)
 		}
 		if first == nil {
-			first, report = b, string(said)
+			first, stats = b, string(said)
 		}
-		if !bytes.Equal(b, first) || string(said) != report {
+		if !bytes.Equal(b, first) || string(said) != stats {
 			t.Errorf("%s: other bytes or statistics", what)
 		}
-		look(what, out, res)
+		look(what, out, res, counts)
 	}
-	for _, workers := range []int{1, 7} {
+	for _, workers := range w.workers {
 		out, res, err := create(t, dir, text, workers)
-		same(fmt.Sprint(workers), out, res, err)
+		same(fmt.Sprint(workers), out, res, nil, err)
 	}
 	r := parsed(t, text)
-	out := filepath.Join(t.TempDir(), "out.tacozip")
-	o := recipe.Options{Base: dir, Shard: 3, Resume: true}
-	interrupt(t, r, out, o, 7)
-	res, err := recipe.Make(t.Context(), r, out, o)
-	same("resumed", out, res, err)
-	e, all, counts := parts(t, r, dir, 3)
-	out = filepath.Join(t.TempDir(), "out.tacozip")
-	res, err = joined(t.Context(), r, out, e, all, recipe.Options{Base: dir})
-	same("parts", out, res, err)
-	if counts.Left()+counts.Chips != res.Windows || counts.Unlabelled != res.Unlabelled {
-		t.Errorf("%+v, want %+v", counts, res)
+	for _, done := range w.done {
+		out := filepath.Join(t.TempDir(), "out.tacozip")
+		o := recipe.Options{Base: dir, Shard: w.shard, Resume: true}
+		interrupt(t, r, out, o, done)
+		res, err := recipe.Make(t.Context(), r, out, o)
+		same("resumed", out, res, nil, err)
 	}
+	for _, n := range w.parts {
+		e, all, counts := parts(t, r, dir, n)
+		out := filepath.Join(t.TempDir(), "out.tacozip")
+		res, err := joined(t.Context(), r, out, e, all, recipe.Options{Base: dir})
+		same("parts", out, res, &counts, err)
+		if counts.Left()+counts.Chips != res.Windows || counts.Unlabelled != res.Unlabelled {
+			t.Errorf("%+v, want %+v", counts, res)
+		}
+	}
+	return stats
 }
 
 // TestNoLabels: a class that no chip has leaves none, and the labels must be one band of whole numbers.

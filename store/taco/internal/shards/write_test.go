@@ -62,13 +62,10 @@ func samplesOf(m memory, dir string) (columns []Encoding, samples [][][]byte) {
 	return columns, samples
 }
 
-// TestWritesTheOriginalsBytes: the values of shards that MDSWriter of MosaicML Streaming wrote give the same shards and
-// index again: it cuts shards at the same samples.
-func TestWritesTheOriginalsBytes(t *testing.T) {
-	want := fixture(t, "mds")
-	columns, samples := samplesOf(want, "mds")
-	got := memory{}
-	w, err := NewMDS(columns, Output{Bytes: 9000, Hashes: []string{"sha1", "xxh64"}, Put: got.put("mds")})
+// writeMDS writes shards of encoded samples.
+func writeMDS(t *testing.T, columns []Encoding, samples [][][]byte, o Output) {
+	t.Helper()
+	w, err := NewMDS(columns, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,6 +77,15 @@ func TestWritesTheOriginalsBytes(t *testing.T) {
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// TestWritesTheOriginalsBytes: the values of shards that MDSWriter of MosaicML Streaming wrote give the same shards and
+// index again: it cuts shards at the same samples.
+func TestWritesTheOriginalsBytes(t *testing.T) {
+	want := fixture(t, "mds")
+	columns, samples := samplesOf(want, "mds")
+	got := memory{}
+	writeMDS(t, columns, samples, Output{Bytes: 9000, Hashes: []string{"sha1", "xxh64"}, Put: got.put("mds")})
 	for name, b := range want {
 		if !bytes.Equal(got[name], b) {
 			t.Errorf("%s differs:\n%.2000q\n%.2000q", name, got[name], b)
@@ -121,18 +127,8 @@ func TestCompressedShardsDecompress(t *testing.T) {
 	columns, samples := samplesOf(fixture(t, "mds"), "mds")
 	raw, zipped := memory{}, memory{}
 	for level, to := range map[int]memory{0: raw, 7: zipped} {
-		w, err := NewMDS(columns, Output{Bytes: 1 << 20, Level: level, Hashes: []string{"xxh64"}, Put: to.put("mds")})
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, s := range samples {
-			if err := w.Add(s); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if err := w.Close(); err != nil {
-			t.Fatal(err)
-		}
+		writeMDS(t, columns, samples,
+			Output{Bytes: 1 << 20, Level: level, Hashes: []string{"xxh64"}, Put: to.put("mds")})
 	}
 	var h zstd.Header
 	frame := zipped["mds/shard.00000.mds.zstd"]
