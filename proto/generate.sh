@@ -3,8 +3,7 @@
 #
 #   proto/chaski/v1/*.pb.go         messages and service, Go
 #   proto/chaski/v1/fbs/*.go        payload header, Go
-#   python/src/chaski/_proto/       the same for Python, and by tools/arguments.py its argument classes from the JSON
-#                                   Schema of specs
+#   python/src/chaski/_proto/       the same for Python, and by tools/arguments.py its classes of arguments and records
 #
 # proto/generate.sh          writes them
 # proto/generate.sh --check  writes nothing and fails if what is checked in differs
@@ -71,6 +70,8 @@ for p in sorted(root.rglob("*.py*")):
     s = p.read_text()
     s = re.sub(r"^import chaski_pb2 as", "from chaski._proto import chaski_pb2 as", s, flags=re.M)
     s = re.sub(r"^import chaski_pb2$", "from chaski._proto import chaski_pb2", s, flags=re.M)
+    # The name of its module, by which messages are pickled.
+    s = s.replace("'chaski_pb2'", "'chaski._proto.chaski_pb2'")
     s = re.sub(r"^(\s*from) chaski\.v1\.fbs\.", r"\1 chaski._proto.fbs.", s, flags=re.M)
     s = re.sub(r"^(\s*from) chaski\.v1\.fbs import", r"\1 chaski._proto.fbs import", s, flags=re.M)
     p.write_text(s)

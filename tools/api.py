@@ -41,7 +41,7 @@ def members(c: type) -> list[str]:
         out.append(f"  __init__{signature(init)}")
     added = dict(vars(c))
     for base in c.__bases__:  # what one adds that has no public name is there for the class
-        if base.__module__ == "chaski._sources":
+        if base.__module__ in ("chaski._sources", "chaski._proto.arguments"):
             added |= {k: v for b in base.__mro__[:-1] for k, v in vars(b).items()}
     for name, v in sorted(added.items()):
         if name.startswith("_"):

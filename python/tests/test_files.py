@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from chaski import Stats
+from chaski import BadRow, SampleRef, Stats
 from chaski._files import replace_file
-from chaski._payload import BadRow, SampleRef
 from chaski._quarantine import Quarantine
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="Windows does not open folders")

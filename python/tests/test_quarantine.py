@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import chaski
-from chaski._payload import BadRow, SampleRef
+from chaski import BadRow, SampleRef
 from chaski._quarantine import Quarantine
 
 CHIP = Path(__file__).resolve().parents[2] / "testdata" / "raster" / "tog" / "tog-series-0.tif"

@@ -556,15 +556,18 @@ func (x *Shared) GetToken() []byte {
 	return nil
 }
 
+// FieldInfo says what a tensor of a batch looks like. Its comments document the class of Python, too.
 type FieldInfo struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// "raster", "int", "float", "text" or "mask" (the validity of another field).
+	// Its key in the batch.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// "raster", "int", "float", "text", "mask" (the validity of another field), "points" or "vector".
 	Kind string `protobuf:"bytes,2,opt,name=kind,proto3" json:"kind,omitempty"`
-	// dtype of the batch's tensor; empty for text.
+	// dtype as chaski calls it; "" for text.
 	Dtype string `protobuf:"bytes,3,opt,name=dtype,proto3" json:"dtype,omitempty"`
-	// Shape and axes of the tensor for a batch of one row.
-	Shape         []int64  `protobuf:"varint,4,rep,packed,name=shape,proto3" json:"shape,omitempty"`
+	// Shape for a batch of one row.
+	Shape []int64 `protobuf:"varint,4,rep,packed,name=shape,proto3" json:"shape,omitempty"`
+	// Names of the axes: "n", "b", "(h w)", ...
 	Axes          []string `protobuf:"bytes,5,rep,name=axes,proto3" json:"axes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -21,10 +21,11 @@ from chaski._loader import BadRows, Loader, connect, load
 from chaski._options import Engine
 from chaski._pack import pack
 from chaski._paste import GroundGrid, paste
-from chaski._payload import BadRow, SampleRef
 from chaski._proto.arguments import (
+    BadRow,
     Coco,
     Field,
+    FieldInfo,
     GeoWindow,
     Grid,
     Mixture,
@@ -35,6 +36,7 @@ from chaski._proto.arguments import (
     RandomWindow,
     ResizedWindow,
     Rows,
+    SampleRef,
     Source,
     Strata,
     TileWindow,
@@ -44,7 +46,7 @@ from chaski._proto.arguments import (
     WholeChip,
 )
 from chaski._read import info, read
-from chaski._rpc import Connection, FieldInfo
+from chaski._rpc import Connection
 from chaski._sign import sign
 from chaski._sources import Scenes, Split
 from chaski._stac import stac

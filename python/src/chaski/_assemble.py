@@ -13,7 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from chaski import _show
-from chaski._payload import ALIGN, DENSE, MAX_HEADER, TEXT, BadRow, Span, Tensor, parse_header
+from chaski._payload import ALIGN, DENSE, MAX_HEADER, TEXT, Span, Tensor, parse_header
+from chaski._proto.arguments import BadRow
 from chaski.errors import LimitError, PayloadError
 
 _Bytes = npt.NDArray[np.uint8]

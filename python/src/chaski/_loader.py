@@ -18,11 +18,11 @@ from chaski import _engine, _show
 from chaski._access import Token, check_plain, from_environment
 from chaski._assemble import Batch, Pool, only_row
 from chaski._options import ConnectOptions, Engine, LoadOptions, Options, Transport, Wire, takes
-from chaski._payload import BadRow
 from chaski._plain import count, instance, positive
 from chaski._proto import chaski_pb2 as pb
+from chaski._proto.arguments import BadRow, FieldInfo
 from chaski._quarantine import Quarantine
-from chaski._rpc import Connection, Description, FieldInfo, addresses
+from chaski._rpc import Connection, Description, addresses
 from chaski._run import Job, Run
 from chaski._spec import build_spec, field_names, make_absolute, policy
 from chaski._tables import Files, in_memory

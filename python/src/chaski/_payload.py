@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from chaski._flat import Table
+from chaski._proto.arguments import BadRow, SampleRef
 from chaski.errors import PayloadError
 
 VERSION = 1
@@ -47,53 +48,6 @@ DTYPES: dict[int, tuple[str, np.dtype[Any]]] = {
 """Name and numpy dtype of the payload's dtype codes. Types of ml_dtypes are held as their bits."""
 
 Span = tuple[int, int]
-
-
-@dataclass(frozen=True, slots=True)
-class SampleRef:
-    """Says which sample one is.
-
-    Attributes:
-        index: its index in its dataset, as "sample" of a batch has it.
-        row: the row of the table that it is made of; of a sequence, its first,
-            or that of the step that was filled.
-        id: what that row is called; "" where this cannot be read.
-    """
-
-    index: int
-    row: int
-    id: str
-
-
-@dataclass(frozen=True, slots=True)
-class BadRow:
-    """A row that the bad-sample policy touched; with "fill", a step of a sequence.
-
-    Attributes:
-        row: index of the row in the batch.
-        position: position of the sample in the epoch.
-        message: what is wrong with the sample, on one line.
-        source: of a mixture, the name of the sample's source.
-        sample: the sample that is bad; None where an older server does not say.
-        instead: the sample that stands in its place, with bad_samples="replace"; None where
-            nothing does.
-        kind: "corrupt", "unsupported", "limit" or "not found"; "" where an older server does not
-            say.
-        file: path or URI of the file that is at fault, or "".
-        part: the place as the format of the file calls it ("tile 18"), or "".
-        offset: byte offset in the file, or -1.
-    """
-
-    row: int
-    position: int
-    message: str
-    source: str = ""
-    sample: SampleRef | None = None
-    instead: SampleRef | None = None
-    kind: str = ""
-    file: str = ""
-    part: str = ""
-    offset: int = -1
 
 
 @dataclass(frozen=True, slots=True)

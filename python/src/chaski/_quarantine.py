@@ -15,7 +15,7 @@ from datetime import datetime, timezone
 from typing import Any
 
 from chaski._files import absolute_path, sync, sync_names
-from chaski._payload import BadRow, SampleRef
+from chaski._proto.arguments import BadRow, SampleRef
 from chaski.errors import OF_FILES, Error
 
 MAX_KNOWN = 10_000

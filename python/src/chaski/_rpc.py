@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol, cast
 
 from chaski._access import Token, check_plain, from_environment, is_loopback
-from chaski._assemble import Assembler, Part, Pool, shared_batch
+from chaski._assemble import Assembler, Batch, Part, Pool, shared_batch
 from chaski._grpc import grpc
-from chaski._payload import SampleRef
 from chaski._proto import chaski_pb2 as pb
+from chaski._proto.arguments import FieldInfo, SampleRef
 from chaski._shared import SUPPORTED, Side
 from chaski.errors import (
     AccessError,
@@ -49,35 +49,11 @@ PIECE = 1 << 20
 """Bytes of one message of a long question: servers take 2 MiB at most."""
 
 
-def _starts(data: bytes) -> range:
-    return range(0, len(data), PIECE)
-
-
 class Call(Protocol):
     """What is used of grpc's call objects."""
 
     def __iter__(self) -> Iterator[bytes]: ...  # noqa: D105
     def cancel(self) -> bool: ...  # noqa: D102
-
-
-@dataclass(frozen=True, slots=True)
-class FieldInfo:
-    """What a tensor of a batch looks like.
-
-    Attributes:
-        name: its key in the batch.
-        kind: "raster", "int", "float", "text", "mask" (the validity of another field), "points"
-            or "vector".
-        dtype: dtype as chaski calls it; "" for text.
-        shape: shape for a batch of one row.
-        axes: names of the axes: "n", "b", "(h w)", ...
-    """
-
-    name: str
-    kind: str
-    dtype: str
-    shape: tuple[int, ...]
-    axes: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -325,15 +301,7 @@ class Connection:
         )
         shared = (r.shared.address, r.shared.token) if r.HasField("shared") else None
         return Description(
-            r.spec_hash,
-            r.handle,
-            r.fingerprint,
-            r.samples,
-            filled,
-            fields,
-            shared,
-            run,
-            r.batches,
+            r.spec_hash, r.handle, r.fingerprint, r.samples, filled, fields, shared, run, r.batches
         )
 
     def info(self, path: str, timeout: float) -> dict[str, Any]:
@@ -363,7 +331,8 @@ class Connection:
         Raises:
             Error: of the kind that fits.
         """
-        pieces = (pb.AskRequest(data=p[i : i + PIECE]) for p in data for i in _starts(p))
+        starts = ((p, i) for p in data for i in range(0, len(p), PIECE))
+        pieces = (pb.AskRequest(data=p[i : i + PIECE]) for p, i in starts)
         first = next(pieces, None)
         if first is None:
             call = self._ask_one(question, timeout=timeout, metadata=self._show())
@@ -408,11 +377,8 @@ class Connection:
                     continue
                 if isinstance(reply, Part):
                     batch = assembler.add(reply)
-                elif side is None:
-                    raise PayloadError("read: a lease that was not asked for")
                 else:
-                    memory = side.claim(reply.id, reply.segment)
-                    batch = shared_batch(reply.head, memory, pool, limit)
+                    batch = leased(reply, side, pool, limit)
                 if batch is not None:
                     if len(batch.dtypes) != 1:
                         raise PayloadError(f"read: {len(batch.dtypes)} tensors in place of one")
@@ -424,6 +390,13 @@ class Connection:
             if side is not None:
                 side.end(request.attach.stream)
         raise PayloadError(f"{self.target}: read: the answer ends before the array does")
+
+
+def leased(reply: pb.Lease, side: Side | None, pool: Pool, limit: int) -> Batch:
+    """Returns a batch in shared memory."""
+    if side is None:
+        raise PayloadError("a lease that was not asked for")
+    return shared_batch(reply.head, side.claim(reply.id, reply.segment), pool, limit)
 
 
 def fault_error(f: pb.Fault) -> Error:
@@ -487,16 +460,12 @@ def parse_reply(raw: bytes) -> Part | pb.Fault | pb.Lease | pb.Shared:
     except Exception as e:  # protobuf's DecodeError has moved between its packages
         raise PayloadError(f"a reply of {len(raw)} bytes is no message: {e}") from None
     kind = reply.WhichOneof("kind")
-    if kind == "fault":
-        return cast(pb.Fault, reply.fault)
-    if kind == "lease":
-        return cast(pb.Lease, reply.lease)
-    if kind == "shared":
-        return cast(pb.Shared, reply.shared)
+    if kind is None:
+        raise PayloadError("a reply is neither a part, nor a fault, nor of shared memory")
     if kind == "part":
         p = reply.part
         return Part(p.ticket, p.offset, p.total, memoryview(p.data))
-    raise PayloadError("a reply is neither a part, nor a fault, nor of shared memory")
+    return cast("pb.Fault | pb.Lease | pb.Shared", getattr(reply, kind))
 
 
 def _parse_part(raw: bytes) -> Part | None:

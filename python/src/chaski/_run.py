@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from chaski._assemble import Assembler, Batch, Part, Pool, shared_batch
+from chaski._assemble import Assembler, Batch, Part, Pool
 from chaski._grpc import grpc
 from chaski._proto import chaski_pb2 as pb
-from chaski._rpc import Call, Connection, Description, fault_error, parse_reply
+from chaski._rpc import Call, Connection, Description, fault_error, leased, parse_reply
 from chaski._shared import Side
 from chaski.errors import DeadlineError, PayloadError, UnavailableError
 from chaski.order import Ticket
@@ -101,7 +101,7 @@ def _receive(call: Call, s: _Shared) -> None:
             elif assembler is not None:
                 raise PayloadError(f"{s.target}: ticket {job.id}: a lease after parts")
             else:
-                batch = _leased(reply, s)
+                batch = leased(reply, s.side, s.pool, s.limit)
             del reply
             if batch is not None:
                 _check(batch, job, s)
@@ -119,14 +119,6 @@ def _receive(call: Call, s: _Shared) -> None:
     finally:
         if s.side is not None:
             s.side.end(s.number)
-
-
-def _leased(reply: pb.Lease, s: _Shared) -> Batch:
-    """Returns a batch in shared memory."""
-    if s.side is None:
-        raise PayloadError(f"{s.target}: a lease that was not asked for")
-    memory = s.side.claim(reply.id, reply.segment)
-    return shared_batch(reply.head, memory, s.pool, s.limit)
 
 
 def _check(batch: Batch, job: Job, s: _Shared) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from chaski._payload import SampleRef
+    from chaski._proto.arguments import SampleRef
 
 __all__ = [
     "AccessError",

@@ -37,7 +37,7 @@ from chaski._loader import load as _load
 from chaski._options import Engine, renewed
 from chaski._plain import Crs, Path, bbox_json, conditions, count, given, listed, positive
 from chaski._proto import chaski_pb2 as pb
-from chaski._proto.arguments import FieldLike, Rows
+from chaski._proto.arguments import Document, FieldLike, Rows
 from chaski._read import Server, words
 from chaski._read import ask as _ask
 from chaski._read import read as _read
@@ -202,7 +202,7 @@ class _Source:
     def entries(self, level: int, given: Steps) -> _Entries:
         text = json.dumps({"where": list(given) if level == 0 or given else None}).encode()
         question = pb.EntriesQuestion(containers=self.containers, level=level, text=text[:PIECE])
-        return _Entries.parse(self.ask(pb.AskRequest(entries=question), text[PIECE:]))
+        return _Entries(self.ask(pb.AskRequest(entries=question), text[PIECE:]))
 
     def children(self, level: int, given: Steps = ()) -> _Entries:
         """Is `entries`, but asks once: all folders of a level share them."""
@@ -231,27 +231,17 @@ def _pyarrow() -> Any:
     return pyarrow
 
 
-@dataclass(frozen=True)
 class _Entries:
     """Where the samples of a level are, by column: the message Entries of the service."""
 
-    row: npt.NDArray[np.int64]
-    parent: npt.NDArray[np.int64]
-    folder: npt.NDArray[np.uint8]
-    file: npt.NDArray[np.int32]
-    offset: npt.NDArray[np.int64]
-    size: npt.NDArray[np.int64]
-    ends: npt.NDArray[np.int64]
-    text: bytes
-    files: list[str]
-
-    @staticmethod
-    def parse(data: bytes) -> _Entries:
-        m = pb.Entries.FromString(data)
-        wide = (np.frombuffer(b, "<i8") for b in (m.rows, m.parents, m.offsets, m.sizes, m.id_ends))
-        row, parent, offset, size, ends = wide
-        folder, file = np.frombuffer(m.folders, np.uint8), np.frombuffer(m.files, "<i4")
-        return _Entries(row, parent, folder, file, offset, size, ends, m.ids, list(m.uris))
+    def __init__(self, message: bytes) -> None:
+        m = pb.Entries.FromString(message)
+        self.row, self.parent, self.offset, self.size, self.ends = (
+            np.frombuffer(b, "<i8") for b in (m.rows, m.parents, m.offsets, m.sizes, m.id_ends)
+        )
+        self.folder, self.file = np.frombuffer(m.folders, np.uint8), np.frombuffer(m.files, "<i4")
+        self.text: bytes = m.ids
+        self.files: list[str] = list(m.uris)
 
     def __len__(self) -> int:
         return len(self.row)
@@ -553,7 +543,7 @@ class Folder(_Node):
         return f"<Folder {self.path}: {', '.join(self.ids)}>"
 
 
-class Dataset(_Node):
+class Dataset(_Node, Document):
     """The samples of containers that some conditions leave; `load` makes it.
 
     Every condition gives a new dataset. Errors come when something is asked of one.
@@ -781,59 +771,6 @@ class Dataset(_Node):
     def collection(self) -> dict[str, Any]:
         """The document about the dataset, as JSON has it; {} if there is none."""
         return self._source.info["collection"] or {}
-
-    def _said(self, name: str) -> Any:
-        return self.collection.get(name)
-
-    @property
-    def id(self) -> str | None:
-        """The id of the dataset that its document has, or None."""
-        return self._said("id")  # type: ignore[no-any-return]
-
-    @property
-    def version(self) -> str | None:
-        """The version of the dataset that its document has, or None."""
-        return self._said("dataset_version")  # type: ignore[no-any-return]
-
-    @property
-    def title(self) -> str | None:
-        """The title that its document has, or None."""
-        return self._said("title")  # type: ignore[no-any-return]
-
-    @property
-    def description(self) -> str | None:
-        """The description that its document has, or None."""
-        return self._said("description")  # type: ignore[no-any-return]
-
-    @property
-    def tasks(self) -> list[str]:
-        """The tasks that its document names."""
-        return list(self._said("tasks") or [])
-
-    @property
-    def licenses(self) -> list[str]:
-        """The licences that its document names."""
-        return list(self._said("licenses") or [])
-
-    @property
-    def providers(self) -> list[dict[str, Any]]:
-        """Who made the dataset, as its document has them."""
-        return list(self._said("providers") or [])
-
-    @property
-    def curators(self) -> list[dict[str, Any]]:
-        """Who made TACO of the dataset, as its document has them."""
-        return list(self._said("curators") or [])
-
-    @property
-    def keywords(self) -> list[str]:
-        """The keywords that its document has."""
-        return list(self._said("keywords") or [])
-
-    @property
-    def extent(self) -> dict[str, Any] | None:
-        """The place and time of all samples that its document has, or None."""
-        return self._said("extent")  # type: ignore[no-any-return]
 
     def close(self) -> None:
         """Does nothing: a dataset holds nothing open. The engine does, see `chaski.taco`."""

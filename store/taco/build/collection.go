@@ -23,21 +23,30 @@ import (
 // Version is the version of the TACO specification of what this package writes.
 const Version = "2.0.0"
 
-// Collection describes a dataset as a whole ("TACO-level Fields" of the specification).
+// Collection describes a dataset as a whole ("TACO-level Fields" of the specification). The
+// comments of its members document the properties of Python's Dataset, too (tools/arguments.py).
 type Collection struct {
-	// ID holds a-z, 0-9, "_" and "-" only.
-	ID             string           `json:"id"`
-	DatasetVersion string           `json:"dataset_version"`
-	Description    string           `json:"description"`
-	Licenses       []string         `json:"licenses"`
-	Providers      []map[string]any `json:"providers"`
-	Tasks          []string         `json:"tasks"`
-	// TacoVersion is Version if it is empty.
-	TacoVersion string           `json:"taco_version"`
-	Title       string           `json:"title,omitempty"`
-	Curators    []map[string]any `json:"curators,omitempty"`
-	Keywords    []string         `json:"keywords,omitempty"`
-	// Extent is computed from the columns of STAC or ISTAC if it is nil.
+	// ID is the id of the dataset, of a-z, 0-9, "_" and "-" only.
+	ID string `json:"id"`
+	// DatasetVersion is the version of the dataset.
+	DatasetVersion string `json:"dataset_version"`
+	// Description is the description of the dataset.
+	Description string `json:"description"`
+	// Licenses are the licences of the dataset.
+	Licenses []string `json:"licenses"`
+	// Providers are those who made the dataset.
+	Providers []map[string]any `json:"providers"`
+	// Tasks are the tasks that the dataset is for.
+	Tasks []string `json:"tasks"`
+	// TacoVersion is the version of the specification. Default: Version.
+	TacoVersion string `json:"taco_version"`
+	// Title is the title of the dataset.
+	Title string `json:"title,omitempty"`
+	// Curators are those who made TACO of the dataset.
+	Curators []map[string]any `json:"curators,omitempty"`
+	// Keywords are the keywords of the dataset.
+	Keywords []string `json:"keywords,omitempty"`
+	// Extent is the place and time of all samples. Default: that of the columns of STAC or ISTAC.
 	Extent *Extent `json:"extent,omitempty"`
 	// Columns say of columns of samples, "name" or at lower levels "l1:name", of what type they are and what they mean.
 	// Their values are converted, and a column that is not there is an error.
