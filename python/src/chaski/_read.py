@@ -90,24 +90,12 @@ def ask(
 ) -> tuple[bytes, list[str]]:
     """Asks the engine, or a server, a question: see `Connection.ask`."""
     if stands_still():
-        asked = question.SerializeToString()
         out: tuple[bytes, list[str]] = _apart.call(
-            "ask_bytes", _target(server), asked, timeout, list(data), max_chunk
+            "ask", _target(server), question, timeout, list(data), max_chunk
         )
         return out
     with connection(server, max_chunk) as c:
         return c.ask(question, timeout, data)
-
-
-def ask_bytes(
-    server: str | None,
-    question: bytes,
-    timeout: float | None,
-    data: Iterable[bytes],
-    max_chunk: int | None,
-) -> tuple[bytes, list[str]]:
-    """Asks a question that is serialized."""
-    return ask(server, pb.AskRequest.FromString(question), timeout, data, max_chunk)
 
 
 def _target(server: Server | None) -> str | None:
@@ -231,14 +219,6 @@ def read(
         Error: of the kind that fits.
     """
     paths = listed("path", path)
-    if stands_still():
-        given: dict[str, Any] = {"layout": layout, "n": n, "b": b, "y": y, "x": x, "sizes": sizes}
-        given |= {"t": t, "windows": windows, "overview": overview}
-        given |= {"header": header, "num_threads": num_threads}
-        given |= {"max_chunk": max_chunk, "timeout": timeout}
-        here = [words(server, p) for p in paths]
-        apart: npt.NDArray[Any] = _apart.call("read", here, server=_target(server), **given)
-        return apart
     corners: list[int] = []
     if windows is not None:
         y, x, corners = _windows(windows, len(paths))
@@ -258,8 +238,19 @@ def read(
     )
     if max_chunk is not None:
         count("max_chunk", max_chunk)
+    return array(server, request, max_chunk, timeout)
+
+
+def array(
+    server: Server | None, request: pb.ReadRequest, max_chunk: int | None, timeout: float
+) -> npt.NDArray[Any]:
+    """Returns what `read` asks for."""
+    out: npt.NDArray[Any]
+    if stands_still():
+        out = _apart.call("array", _target(server), request, max_chunk, timeout)
+        return out
     with connection(server, max_chunk) as c:
-        out: npt.NDArray[Any] = c.read(request, Pool(reuse=False), 64 << 30, timeout)
+        out = c.read(request, Pool(reuse=False), 64 << 30, timeout)
     return out
 
 
