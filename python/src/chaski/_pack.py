@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import tempfile
@@ -12,13 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 from chaski import taco
 from chaski._engine import command, message
-from chaski._plain import absolute
+from chaski._plain import Path as _Path
+from chaski._plain import absolute, json_text
 from chaski.errors import EngineError, SpecError
 
 if TYPE_CHECKING:
     import pyarrow
-
-_Path = str | os.PathLike[str]
 
 _USAGE = 2  # the exit code of the command after wrong arguments
 
@@ -72,7 +70,7 @@ def pack(
     with tempfile.TemporaryDirectory() as folder:
         if isinstance(collection, Mapping):
             file = Path(folder, "collection.json")
-            file.write_text(_json(collection))
+            file.write_text(json_text("collection", collection))
             collection = file
         flags += [f"--collection={os.fspath(collection)}"] if collection is not None else []
         paths = [os.fspath(p) for p in _sources(samples, folder)]
@@ -85,13 +83,6 @@ def pack(
             raise SpecError(said.partition("\nTry 'chaski")[0])
         raise EngineError(said)
     return taco.load(output)
-
-
-def _json(collection: Mapping[str, Any]) -> str:
-    try:
-        return json.dumps(collection, allow_nan=False)
-    except (TypeError, ValueError) as e:
-        raise SpecError(f"collection is not JSON: {e}") from None
 
 
 def _sources(samples: Any, folder: str) -> Sequence[_Path]:

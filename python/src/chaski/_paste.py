@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 import os
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
@@ -13,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from chaski._files import replace_file
+from chaski._plain import count, positive
 from chaski._proto import chaski_pb2 as pb
 from chaski._proto.arguments import Grid
 from chaski._read import Server, ask, info, words
@@ -38,28 +38,21 @@ class GroundGrid:
     resolution: float
 
     def __post_init__(self) -> None:
-        if isinstance(self.epsg, bool) or not isinstance(self.epsg, (int, np.integer)):
-            raise SpecError(f"epsg is {self.epsg!r}: it must be a whole number, such as 32630")
-        if not isinstance(self.resolution, (int, float, np.number)):
-            raise SpecError(f"resolution is {self.resolution!r}: it must be a number")
+        count("epsg", self.epsg)
+        size = positive("resolution", self.resolution)
         try:
-            west, south, east, north = (float(b) for b in self.bounds)
+            west, south, east, north = pixels = [float(b) / size for b in self.bounds]
         except (TypeError, ValueError):
+            pixels = []
+        if not pixels or not (west < east and south < north):
             raise SpecError(
                 f"bounds is {self.bounds!r}: it must be four numbers: west, south, east, north"
-            ) from None
-        if not (0 < self.resolution < math.inf and west < east < math.inf and south < north):
-            raise SpecError(
-                f"bounds is {self.bounds} and resolution {self.resolution}: bounds must be (west, "
-                "south, east, north), and resolution over 0"
             )
-        for b in self.bounds:
-            n = b / self.resolution
-            if not abs(n) < 2**31 or abs(n - round(n)) > ALIKE:
-                raise SpecError(
-                    f"bounds is {self.bounds}: each must be a whole multiple of {self.resolution}, "
-                    "the resolution"
-                )
+        if not all(abs(n) < 2**31 and abs(n - round(n)) <= ALIKE for n in pixels):
+            raise SpecError(
+                f"bounds is {self.bounds}: each must be a whole multiple of {self.resolution}, "
+                "the resolution"
+            )
 
     @property
     def shape(self) -> tuple[int, int]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import datetime as dt
+import json
 import math
 import operator
 import os
@@ -81,6 +82,14 @@ def plain(name: str, v: Any) -> Any:
     if hasattr(v, "__float__") and not isinstance(v, type):  # of fractions and decimal
         return plain(name, float(v))
     raise SpecError(f"{name} is {v!r}: a spec cannot hold {type(v).__name__}")
+
+
+def json_text(name: str, v: Any) -> str:
+    """Returns the JSON of an argument that the engine reads from a file."""
+    try:
+        return json.dumps(v, allow_nan=False)
+    except (TypeError, ValueError) as e:
+        raise SpecError(f"{name} is not JSON: {e}") from None
 
 
 def stated(name: str, v: Any) -> Any:

@@ -66,29 +66,22 @@ class GroundJson(SamplerJson):
     overviews: Any
 
     def to_json(self) -> dict[str, Any]:
-        """Returns what the spec's JSON holds.
-
-        Raises:
-            SpecError: roi is neither a path nor GeoJSON, or crs has no EPSG code.
-        """
-        if not isinstance(self.crs, str):
-            code = f"EPSG:{crs_code('crs', self.crs)}"
-            return {**replace(self, crs="utm").to_json(), "crs": code}  # type: ignore[type-var]
-        if isinstance(self.overviews, bool):
-            named: Any = replace(self, overviews="all" if self.overviews else "none")  # type: ignore[type-var]
-            out: dict[str, Any] = named.to_json()
-            return out
-        if self.roi is None or isinstance(self.roi, (str, os.PathLike)):
-            return super().to_json()
-        shape = getattr(self.roi, "__geo_interface__", self.roi)
-        if not isinstance(shape, Mapping):
-            raise SpecError(f"roi is {self.roi!r}: it must be a path, or GeoJSON as a dict")
-        if shape.get("type") not in ("Feature", "FeatureCollection"):
-            shape = {"type": "Feature", "properties": None, "geometry": shape}
-        if shape["type"] == "Feature":
-            shape = {"type": "FeatureCollection", "features": [shape]}
-        without: Any = replace(self, roi=None)  # type: ignore[type-var]
-        return {**without.to_json(), "roi": json.dumps(shape)}
+        crs, roi, overviews = self.crs, self.roi, self.overviews
+        if not isinstance(crs, str):
+            crs = f"EPSG:{crs_code('crs', crs)}"
+        if isinstance(overviews, bool):
+            overviews = "all" if overviews else "none"
+        if roi is not None and not isinstance(roi, (str, os.PathLike)):
+            shape = getattr(roi, "__geo_interface__", roi)
+            if not isinstance(shape, Mapping):
+                raise SpecError(f"roi is {roi!r}: it must be a path, or GeoJSON as a dict")
+            if shape.get("type") not in ("Feature", "FeatureCollection"):
+                shape = {"type": "Feature", "properties": None, "geometry": shape}
+            if shape["type"] == "Feature":
+                shape = {"type": "FeatureCollection", "features": [shape]}
+            roi = json.dumps(shape)
+        worded: Any = replace(self, crs=crs, roi=roi, overviews=overviews)  # type: ignore[type-var]
+        return SamplerJson.to_json(worded)
 
 
 class GridJson(SamplerJson):
@@ -100,12 +93,6 @@ class GridJson(SamplerJson):
     pad: bool
 
     def to_json(self) -> dict[str, Any]:
-        """Returns what the spec's JSON holds.
-
-        Raises:
-            SpecError: both stride and overlap are given, or the overlap is negative or as large as
-                the window.
-        """
         size, overlap = pair("size", self.size), pair("overlap", self.overlap, least=0)
         if self.stride is not None and any(overlap):
             raise SpecError("a Grid has a stride or an overlap, not both")
@@ -132,11 +119,24 @@ class GridJson(SamplerJson):
         return n
 
 
+_BOUNDS = ("minx", "miny", "maxx", "maxy")
+
+
 @dataclass(frozen=True)
 class Split:
     """Gives every row to one of several parts, the same in every run; make it with a `by_` method.
 
-    A row that is added or taken away later moves no other.
+    A row that is added or taken away later moves no other. What several methods take:
+
+    Attributes:
+        parts: the parts by name. As `shares` their weights, such as {"train": 0.8, "val": 0.2}; as
+            `ranges` (from, to), where `to` is not in the part and None is no bound.
+        column: of the table, whose values decide.
+        seed: gives another split.
+        size: the side of a cell: in units of the bounds (degrees or metres), or as `degrees`.
+        columns: least x, least y, greatest x, greatest y; catalogs have the default.
+        crs: column of the EPSG codes of these; catalogs have the default.
+        margin_m: least distance between windows of two parts, in metres of the map.
     """
 
     by: str
@@ -150,23 +150,12 @@ class Split:
 
     @staticmethod
     def by_hash(shares: Mapping[str, float], seed: int = 0) -> Split:
-        """Splits by the samples' ids: their paths, as the dataset has them.
-
-        Args:
-            shares: weights of the parts by name, such as {"train": 0.8, "val": 0.2}.
-            seed: gives another split.
-        """
+        """Splits by the samples' ids: their paths, as the dataset has them."""
         return Split("hash", shares, seed=seed)
 
     @staticmethod
     def by_column(column: str, shares: Mapping[str, float], seed: int = 0) -> Split:
-        """Splits by the value of a column: rows with the same scene or site stay together.
-
-        Args:
-            column: of the table.
-            shares: weights of the parts by name.
-            seed: gives another split.
-        """
+        """Splits by the value of a column: rows with the same scene or site stay together."""
         return Split("column", shares, column=column, seed=seed)
 
     @staticmethod
@@ -174,18 +163,12 @@ class Split:
         size: float,
         shares: Mapping[str, float],
         seed: int = 0,
-        columns: Sequence[str] = ("minx", "miny", "maxx", "maxy"),
+        columns: Sequence[str] = _BOUNDS,
     ) -> Split:
         """Splits by place: all rows whose centre lies in one square cell stay together.
 
         A place is what the bounds say, each in the CRS of its file: where a dataset has several,
         see `by_lonlat`.
-
-        Args:
-            size: side of a cell, in units of the bounds (degrees or metres).
-            shares: weights of the parts by name.
-            seed: gives another split.
-            columns: least x, least y, greatest x, greatest y; catalogs have the default.
         """
         return Split("cell", shares, seed=seed, size=size, columns=list(columns))
 
@@ -194,7 +177,7 @@ class Split:
         degrees: float,
         shares: Mapping[str, float],
         seed: int = 0,
-        columns: Sequence[str] = ("minx", "miny", "maxx", "maxy"),
+        columns: Sequence[str] = _BOUNDS,
         crs: str = "epsg",
     ) -> Split:
         """Splits by place in longitude and latitude, whatever the CRSs of the files.
@@ -203,13 +186,6 @@ class Split:
         A row without a CRS is in no part; one with a CRS other than longitude and latitude,
         UTM or web Mercator is an error. Of a container without such columns, the centroids of its
         samples count (stac:centroid, istac:centroid).
-
-        Args:
-            degrees: side of a cell.
-            shares: weights of the parts by name.
-            seed: gives another split.
-            columns: least x, least y, greatest x, greatest y; catalogs have the default.
-            crs: column of the EPSG codes of these; catalogs have the default.
         """
         return Split("cell", shares, seed=seed, size=degrees, columns=list(columns), crs=crs)
 
@@ -219,33 +195,22 @@ class Split:
     ) -> Split:
         """Splits the windows of a `GeoWindow` by place: those of two parts never overlap.
 
-        The ground is divided into the cells of `by_lonlat`. A window is in a part if all of it
-        lies in cells of the part; windows across two parts are in none. Scenes are not divided.
-
-        Args:
-            degrees: side of a cell of longitude and latitude, larger than a window.
-            shares: weights of the parts by name, by the number of cells.
-            margin_m: least distance between windows of two parts, in metres of the map.
-            seed: gives another split.
+        The ground is divided into the cells of `by_lonlat`, larger than a window; shares count
+        cells. A window is in a part if all of it lies in cells of the part; windows across two
+        parts are in none. Scenes are not divided.
         """
         return Split("place", shares, seed=seed, size=degrees, margin_m=margin_m or None)
 
     @staticmethod
     def given(column: str | None = None) -> Split:
-        """Splits as a column says.
-
-        Args:
-            column: of the table. Default: "split", or what containers call it.
-        """
+        """Splits as a column says; default: "split", or what containers call it."""
         return Split("given", {}, column=column)
 
     @staticmethod
     def by_date(column: str, ranges: Mapping[str, tuple[Any, Any]]) -> Split:
         """Splits by time.
 
-        Args:
-            column: of dates, timestamps, numbers, or strings that sort by time, as ISO 8601 does.
-            ranges: (from, to) of the parts by name; `to` is not in the part, None is no bound.
+        The column has dates, timestamps, numbers, or strings that sort by time, as ISO 8601 does.
         """
         return Split("date", ranges, column=column)
 

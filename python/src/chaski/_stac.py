@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,6 +10,7 @@ from typing import Any
 
 from chaski import _sign
 from chaski._engine import command, message
+from chaski._plain import json_text
 from chaski.errors import EngineError, SpecError
 
 
@@ -56,21 +56,13 @@ def stac(
     with tempfile.TemporaryDirectory() as folder:
         if not isinstance(items, str | os.PathLike):
             file = Path(folder, "items.json")
-            file.write_text(_text(items))
+            file.write_text(json_text("items", _plain(items)))
             items = file
         with _sign.given() as signers:
             ran = command("index", "-o", str(path), *flags, "--", os.fspath(items), **signers)
     if ran.returncode != 0:
         raise EngineError(message(ran, items=str(file)) if file else message(ran))
     return path
-
-
-def _text(items: Any) -> str:
-    """Returns the JSON of items."""
-    try:
-        return json.dumps(_plain(items), allow_nan=False)
-    except (TypeError, ValueError) as e:
-        raise SpecError(f"items are not JSON: {e}") from None
 
 
 def _plain(items: Any) -> Any:

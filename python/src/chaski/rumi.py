@@ -25,7 +25,7 @@ import json
 import math
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias, cast
 
@@ -182,8 +182,9 @@ def tile(arr: npt.ArrayLike, tile: int = 512) -> tuple[npt.NDArray[Any], Layout]
         SpecError: arr is no such array.
     """
     a, layout = _layout(arr, tile)
-    out = np.zeros((*layout.grid, a.shape[0], tile, tile), layout.dtype)
-    for r, c, box in _places(a, layout):
+    out = np.zeros((*layout.grid, len(a), tile, tile), layout.dtype)
+    for r, c in np.ndindex(*layout.grid):
+        box = a[:, r * tile : (r + 1) * tile, c * tile : (c + 1) * tile]
         out[r, c, :, : box.shape[1], : box.shape[2]] = box
     return out.reshape(-1, tile, tile), layout
 
@@ -206,19 +207,9 @@ def tile2(
         SpecError: arr is no such array.
     """
     a, layout = _layout(arr, tile, 2, cells)
-    out: list[npt.NDArray[Any]] = []
-    for _, _, box in _places(a, layout):
-        out.extend([box] if cells else box)
-    return [np.ascontiguousarray(v, layout.dtype) for v in out], layout
-
-
-def _places(a: npt.NDArray[Any], layout: Layout) -> Iterator[tuple[int, int, npt.NDArray[Any]]]:
-    """Yields row and column of each place in the grid, and its part of an image."""
-    h, w = layout.tile
-    down, across = layout.grid
-    for r in range(down):
-        for c in range(across):
-            yield r, c, a[:, r * h : (r + 1) * h, c * w : (c + 1) * w]
+    unit = "(b h w)" if cells else "b (h w)"
+    out = [f.data for f in frames(a, f"b (y h) (x w) -> y x {unit}", tile)]
+    return [v.reshape(-1, *v.shape[-2:]) for v in out] if cells else out, layout
 
 
 def _layout(

@@ -173,7 +173,10 @@ class _Dataset:
         Raises:
             RuntimeError: this is a copy that was sent to another process.
         """
-        return _here(self._loader)
+        if self._loader is None:
+            refuse_worker()
+            raise RuntimeError("a chaski dataset does not work in another process than its own")
+        return self._loader
 
     def close(self) -> None:
         """See `chaski.Loader.close`."""
@@ -383,13 +386,6 @@ def _open(o: MapOptions, **others: Any) -> Loader:
     options = {f.name: getattr(o, f.name) for f in fields(o)} | others
     target, source = options.pop("target"), options.pop("source")
     return load(source, **options) if target is None else connect(target, source, **options)
-
-
-def _here(loader: Loader | None) -> Loader:
-    if loader is None:
-        refuse_worker()
-        raise RuntimeError("a chaski dataset does not work in another process than its own")
-    return loader
 
 
 def _shared_out_again(dataset: IterableDataset) -> bool:
