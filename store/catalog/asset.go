@@ -330,6 +330,24 @@ func CheckRaster(ctx context.Context, o source.Opener, uri string, off int64) er
 // with a magic number of their own, and of pictures.
 var rasterMagics = append([]string{"II*\x00", "II+\x00", "MM\x00*", "MM\x00+", rumi.Magic}, picture.Magics[:]...)
 
+// rasterExtensions are the extensions of files that begin with rasterMagics.
+var rasterExtensions = [...]string{".tif", ".tif", ".tif", ".tif", ".rumi", ".png", ".jpg", ".npy"}
+
+// RasterExtension returns the extension of a raster by its first bytes, such as ".tif", or "" of any other file.
+func RasterExtension(head []byte) string {
+	for i, m := range rasterMagics {
+		if bytes.HasPrefix(head, []byte(m)) {
+			return rasterExtensions[i]
+		}
+	}
+	return ""
+}
+
+// IsRasterName reports whether a name ends in one of the extensions of rasters, in upper or lower case.
+func IsRasterName(name string) bool {
+	return listing.IsRaster(name) || listing.IsPicture(name) || listing.Extension(name) == ".npy"
+}
+
 // magicBytes is the length of the longest of rasterMagics.
 const magicBytes = 4
 

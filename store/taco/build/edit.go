@@ -204,15 +204,15 @@ func (e *editing) readIndex(ctx context.Context, d *taco.Dataset) error {
 			if err != nil {
 				return err
 			}
-			r := Row{ID: at.ID, Parent: row, Folder: at.Kind == taco.Folder, Padding: at.Padding, URI: at.URI,
-				Offset: at.Offset, Size: at.Size}
+			parent := row
 			if k > 0 {
-				r.Parent = int(parents[row])
+				parent = int(parents[row])
 			}
-			if r.Padding {
-				r.URI, r.Bytes = "", []byte{}
+			c := content{entry: &at}
+			if at.Padding {
+				c.bytes = []byte{}
 			}
-			l.Rows = append(l.Rows, r)
+			l.Rows = append(l.Rows, c.row(at.ID, parent, at.Kind == taco.Folder))
 		}
 		levels = append(levels, l)
 	}

@@ -112,12 +112,14 @@ func (l *level) described() Level {
 	return out
 }
 
+// row returns row i for Options.More.
+func (l *level) row(i int) Row { return l.content[i].row(l.ids[i], int(l.parents[i]), l.folders[i]) }
+
 // row returns a row for Options.More.
-func (l *level) row(i int) Row {
-	r := Row{ID: l.ids[i], Parent: int(l.parents[i]), Folder: l.folders[i], Padding: isPadding(l.ids[i]),
-		Offset: taco.Whole}
-	switch c := &l.content[i]; {
-	case r.Folder:
+func (c *content) row(id string, parent int, folder bool) Row {
+	r := Row{ID: id, Parent: parent, Folder: folder, Padding: isPadding(id), Offset: taco.Whole}
+	switch {
+	case folder:
 	case c.bytes != nil:
 		r.Bytes = c.bytes
 	case c.entry != nil:

@@ -1,7 +1,6 @@
 package build
 
 import (
-	"bytes"
 	"fmt"
 	"path/filepath"
 	"strconv"
@@ -9,7 +8,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/picture/npy"
-	"github.com/chaski-eo/chaski/rumi"
+	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/store/taco/internal/shards"
 )
 
@@ -96,12 +95,5 @@ func (s *shardSet) member(k int, b []byte) string {
 	if filepath.Ext(name) != "" {
 		return name
 	}
-	for _, m := range []struct{ begin, ext string }{{"II*\x00", ".tif"}, {"MM\x00*", ".tif"}, {"II+\x00", ".tif"},
-		{"MM\x00+", ".tif"}, {"\x89PNG", ".png"}, {"\xff\xd8\xff", ".jpg"},
-		{"\x93NUMPY", ".npy"}, {rumi.Magic, ".rumi"}} {
-		if bytes.HasPrefix(b, []byte(m.begin)) {
-			return name + m.ext
-		}
-	}
-	return name
+	return name + catalog.RasterExtension(b)
 }

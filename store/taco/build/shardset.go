@@ -99,13 +99,10 @@ func (w *writer) isRaster(ctx context.Context, p place) (bool, error) {
 	return catalog.IsRaster(ctx, l.open()), l.close()
 }
 
-// rasterExtensions are those of files that become arrays.
-var rasterExtensions = []string{".tif", ".tiff", ".rumi", ".png", ".jpg", ".jpeg", ".npy"}
-
 // withoutExtension returns the name of a raster without the extension of its file.
 func withoutExtension(name string) string {
 	ext := filepath.Ext(name)
-	if slices.Contains(rasterExtensions, strings.ToLower(ext)) && len(ext) < len(name) {
+	if catalog.IsRasterName(ext) && len(ext) < len(name) {
 		return strings.TrimSuffix(name, ext)
 	}
 	return name
