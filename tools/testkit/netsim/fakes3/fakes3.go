@@ -3,6 +3,7 @@ package fakes3
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"log"
 	"net/http"
@@ -20,6 +21,7 @@ type Store struct {
 	Bucket string
 
 	http     *httptest.Server
+	fake     http.Handler
 	backend  *s3mem.Backend
 	requests atomic.Int64
 	answer   atomic.Pointer[Handler]
@@ -35,13 +37,13 @@ func New(bucket string) (*Store, error) {
 	if err := s.backend.CreateBucket(bucket); err != nil {
 		return nil, err
 	}
-	fake := gofakes3.New(s.backend).Server()
+	s.fake = gofakes3.New(s.backend).Server()
 	s.http = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		n := s.requests.Add(1)
 		if f := s.answer.Load(); f != nil && (*f)(w, r, n) {
 			return
 		}
-		fake.ServeHTTP(w, r)
+		s.fake.ServeHTTP(w, r)
 	}))
 	s.http.Config.ErrorLog = log.New(io.Discard, "", 0) // of clients that went away
 	s.http.Start()
@@ -63,6 +65,9 @@ func Start(t testing.TB, bucket string) *Store {
 	return s
 }
 
+// Serve answers a request as the store does: a handler can change what it answers, or lose it.
+func (s *Store) Serve(w http.ResponseWriter, r *http.Request) { s.fake.ServeHTTP(w, r) }
+
 // Close stops the server.
 func (s *Store) Close() { s.http.Close() }
 
@@ -70,6 +75,16 @@ func (s *Store) Close() { s.http.Close() }
 func (s *Store) Put(key string, b []byte) error {
 	_, err := s.backend.PutObject(s.Bucket, key, map[string]string{}, bytes.NewReader(b), int64(len(b)), nil)
 	return err
+}
+
+// Get returns the bytes of an object.
+func (s *Store) Get(key string) ([]byte, error) {
+	o, err := s.backend.GetObject(s.Bucket, key, nil)
+	if err != nil {
+		return nil, err
+	}
+	b, err := io.ReadAll(o.Contents)
+	return b, errors.Join(err, o.Contents.Close())
 }
 
 // Keys returns the keys of the objects that begin with a prefix.
