@@ -95,33 +95,37 @@ func TestDividedContainer(t *testing.T) {
 	}
 }
 
-// TestDividedOtherwise: a folder that is there is refused before the work, and more parts than chips after it. A run
-// with fewer parts goes on with what that one made, and leaves nothing beside the container.
+// TestDividedOtherwise: a folder that is there and more parts than windows are refused before the work, and a column
+// that chips lack after it. A run with parts goes on with what that one made, and leaves nothing beside the container.
 func TestDividedOtherwise(t *testing.T) {
 	unsynced(t)
 	dir := scenes(t, 1)
 	r := parsed(t, "source: img\nwindows: {kind: grid, size: 20}\n")
 	out := filepath.Join(t.TempDir(), "out")
 	windows := 0
-	run := func(parts int) error {
+	run := func(parts int, by string) error {
 		windows = 0
-		_, err := recipe.Make(t.Context(), r, out, recipe.Options{Base: dir, Output: recipe.Output{PartCount: parts},
-			Resume: true, Shard: 5, Progress: func(int64, int64) { windows++ }})
+		_, err := recipe.Make(t.Context(), r, out, recipe.Options{Base: dir,
+			Output: recipe.Output{PartCount: parts, PartBy: by}, Resume: true, Shard: 5,
+			Progress: func(int64, int64) { windows++ }})
 		return err
 	}
-	if err := run(26); !errors.Is(err, fault.Unsupported) || windows != 25 {
-		t.Fatalf("26 parts of 25 chips: %v after %d windows", err, windows)
+	if err := run(26, ""); !errors.Is(err, fault.Unsupported) || windows != 0 {
+		t.Fatalf("26 parts of 25 windows: %v after %d windows", err, windows)
+	}
+	if err := run(0, "none"); !errors.Is(err, fault.NotFound) || windows != 25 {
+		t.Fatalf("parts by no column: %v after %d windows", err, windows)
 	}
 	if _, err := os.Lstat(out); err == nil {
 		t.Fatal("a container is there")
 	}
-	if err := run(5); err != nil || windows != 5 {
+	if err := run(5, ""); err != nil || windows != 5 {
 		t.Fatalf("5 parts: %v after %d windows", err, windows)
 	}
 	if left, err := os.ReadDir(filepath.Dir(out)); err != nil || len(left) != 1 {
 		t.Errorf("it leaves %v (%v)", left, err)
 	}
-	if err := run(5); !errors.Is(err, fault.Unsupported) || windows != 0 {
+	if err := run(5, ""); !errors.Is(err, fault.Unsupported) || windows != 0 {
 		t.Errorf("a folder that is there: %v after %d windows", err, windows)
 	}
 }

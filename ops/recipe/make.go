@@ -6,12 +6,15 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"os"
 	"strconv"
 	"strings"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/durable"
 	"github.com/chaski-eo/chaski/internal/inorder"
 	"github.com/chaski-eo/chaski/internal/lru"
+	"github.com/chaski-eo/chaski/internal/pathname"
 	"github.com/chaski-eo/chaski/internal/procs"
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/ops/columns"
@@ -31,6 +34,10 @@ type Options struct {
 	Base string
 	// Output is the form of the container. A container in parts is a folder of ZIPs with an index.
 	Output
+	// Store is where the container is written, whose path is then a URI. The default is the local disk. A ZIP and a
+	// folder are written to it while the chips are made, and other forms are made in the directory for temporary files
+	// first. Such a run cannot go on: Resume needs the local disk.
+	Store build.Store
 	// Loader has the options for reading. Loader.Workers is also the number of chips that are encoded at a time. The
 	// container does not depend on it.
 	Loader loader.Options
@@ -49,12 +56,16 @@ type Output struct {
 	Form      build.Form
 	PartBytes int64
 	PartCount int
+	PartBy    string
 	Shards    build.Shards
 }
 
+// split reports whether the container is divided into parts.
+func (o *Output) split() bool { return o.PartBytes > 0 || o.PartCount > 0 || o.PartBy != "" }
+
 // final returns the form that the container has at its name.
 func (o *Output) final(path string) build.Form {
-	if o.PartBytes > 0 || o.PartCount > 0 {
+	if o.split() {
 		return build.Folder
 	}
 	return cmp.Or(o.Form, build.FormOf(path))
@@ -62,7 +73,7 @@ func (o *Output) final(path string) build.Form {
 
 // grown returns the form that it has while it is made: another run can go on with it, whatever is made of it then.
 func (o *Output) grown(path string) build.Form {
-	if f := o.final(path); f == build.Folder && o.PartBytes == 0 && o.PartCount == 0 {
+	if f := o.final(path); f == build.Folder && !o.split() {
 		return f
 	}
 	return build.ZIP
@@ -85,17 +96,27 @@ type Result struct {
 // Make makes the container that a recipe describes. It is at path when it is complete: an error or a kill leaves what
 // was there, and beside it what Options.Resume goes on with. The same recipe on the same source gives the same bytes.
 func Make(ctx context.Context, r *Recipe, path string, o Options) (*Result, error) {
-	return write(ctx, r, path, o, func(ctx context.Context, m *maker, w *work, sink *build.Sink) (*Result, error) {
-		return m.samples(ctx, w, sink)
+	return write(ctx, r, path, o, func(ctx context.Context, m *maker, w *work,
+		put func(*build.Sample) error) (*Result, error) {
+		return m.samples(ctx, w, put)
 	})
 }
 
-// putSamples hands all chips to a sink.
-type putSamples func(ctx context.Context, m *maker, w *work, sink *build.Sink) (*Result, error)
+// putSamples hands all chips to put.
+type putSamples func(ctx context.Context, m *maker, w *work, put func(*build.Sample) error) (*Result, error)
 
 // write writes a container of the chips that samples hands over.
-func write(ctx context.Context, r *Recipe, path string, o Options, samples putSamples) (*Result, error) {
-	if err := r.writable(path, o.final(path)); err != nil {
+func write(ctx context.Context, r *Recipe, path string, o Options, samples putSamples) (_ *Result, err error) {
+	if o.Store != nil {
+		err = build.Vacant(ctx, o.Store, path, build.Options{Form: o.final(path), PartBytes: o.PartBytes,
+			PartCount: o.PartCount, PartBy: o.PartBy})
+	} else {
+		err = build.Writable(path, o.final(path))
+	}
+	if err == nil {
+		err = r.writable(path, o.final(path))
+	}
+	if err != nil {
 		return nil, err
 	}
 	m, done, err := opened(ctx, r, o)
@@ -103,6 +124,13 @@ func write(ctx context.Context, r *Recipe, path string, o Options, samples putSa
 		return nil, err
 	}
 	defer done()
+	if n := m.engine.Len(); int64(o.PartCount) > n {
+		return nil, fault.WithFile(fault.New(fault.Unsupported, "dataset", fault.NoOffset,
+			"has %d windows, which cannot be divided into %d parts", n, o.PartCount), path)
+	}
+	if o.Store != nil {
+		return m.writeInStore(ctx, path, samples)
+	}
 	w, err := m.openWork(path)
 	if err != nil {
 		return nil, err
@@ -114,11 +142,54 @@ func write(ctx context.Context, r *Recipe, path string, o Options, samples putSa
 	return left, nil
 }
 
-// writable refuses, before the work, what cannot be written to path.
-func (r *Recipe) writable(path string, form build.Form) error {
-	if err := build.Writable(path, form); err != nil {
-		return err
+// writeInStore writes the container to a store.
+func (m *maker) writeInStore(ctx context.Context, path string, samples putSamples) (left *Result, err error) {
+	form := m.options.final(path)
+	if m.options.grown(path) == form {
+		o := build.Options{Form: form, Store: m.options.Store, Workers: m.workers,
+			Opener: m.options.Loader.Opener, Bytes: m.engine.Len() * m.engine.BatchBytes()}
+		var written *build.Result
+		written, err = build.Stream(ctx, path, o,
+			func(put func(*build.Sample) error) (build.Collection, []*tables.Table, error) {
+				var c build.Collection
+				var levels []*tables.Table
+				left, c, levels, err = m.all(ctx, nil, put, samples)
+				return c, levels, err
+			})
+		if err != nil {
+			return nil, err
+		}
+		left.Result = *written
+		return left, nil
 	}
+	f, err := durable.NewFolder(pathname.Join(os.TempDir(), "chaski-make"))
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, f.Remove()) }()
+	w, err := m.openWork(pathname.Join(f.Path, "made"))
+	if err != nil {
+		return nil, err
+	}
+	left, err = m.write(ctx, w, path, samples)
+	return left, errors.Join(err, w.close(true))
+}
+
+// all hands all chips to put, and returns what the container says of them.
+func (m *maker) all(ctx context.Context, w *work, put func(*build.Sample) error,
+	samples putSamples) (left *Result, _ build.Collection, levels []*tables.Table, err error) {
+	c, err := m.recipe.collection()
+	if err != nil {
+		return nil, build.Collection{}, nil, err
+	}
+	if left, err = samples(ctx, m, w, put); err == nil {
+		levels, err = m.columns(ctx)
+	}
+	return left, *c, levels, err
+}
+
+// writable refuses, before the work, what cannot be written in a form.
+func (r *Recipe) writable(path string, form build.Form) error {
 	c, err := r.collection()
 	if err == nil {
 		err = c.CheckFor(form)
@@ -160,7 +231,7 @@ func (m *maker) write(ctx context.Context, w *work, path string, samples putSamp
 		shards.Name = m.recipe.Fields[0].Name
 	}
 	o := build.Options{Form: m.options.final(path), PartBytes: m.options.PartBytes, PartCount: m.options.PartCount,
-		Shards: shards, Opener: m.options.Loader.Opener}
+		PartBy: m.options.PartBy, Shards: shards, Opener: m.options.Loader.Opener, Store: m.options.Store}
 	if o.Form == build.StreamingTaco {
 		// The opener of the options may see other folders only.
 		files := &source.Files{}
@@ -173,15 +244,12 @@ func (m *maker) write(ctx context.Context, w *work, path string, samples putSamp
 	}
 	written, err := build.StreamIn(ctx, path, w.folder.Path, w.from(), o,
 		func(sink *build.Sink) (build.Collection, []*tables.Table, error) {
-			c, err := m.recipe.collection()
-			if err != nil {
-				return build.Collection{}, nil, err
-			}
-			if left, err = samples(ctx, m, w, sink); err != nil {
-				return *c, nil, err
-			}
-			levels, err := m.columns(ctx)
-			return *c, levels, err
+			w.flush = sink.Flush
+			var c build.Collection
+			var levels []*tables.Table
+			var err error
+			left, c, levels, err = m.all(ctx, w, sink.Put, samples)
+			return c, levels, err
 		})
 	if err != nil {
 		return nil, err

@@ -152,7 +152,8 @@ func WritePart(ctx context.Context, w io.Writer, r *Recipe, e Extent, first, cou
 func Merge(ctx context.Context, r *Recipe, path string, e Extent, parts iter.Seq2[*Part, error], o Options) (*Result,
 	error) {
 	o.Resume = false
-	return write(ctx, r, path, o, func(ctx context.Context, m *maker, _ *work, sink *build.Sink) (*Result, error) {
+	return write(ctx, r, path, o, func(ctx context.Context, m *maker, _ *work,
+		put func(*build.Sample) error) (*Result, error) {
 		if err := m.check(&e); err != nil {
 			return nil, err
 		}
@@ -166,7 +167,7 @@ func Merge(ctx context.Context, r *Recipe, path string, e Extent, parts iter.Seq
 				return nil, damaged("it has the windows %d to %d, of %d, after %d", p.First, p.First+p.Count, e.Windows,
 					next)
 			}
-			if err := m.join(ctx, p, sink.Put, res); err != nil {
+			if err := m.join(ctx, p, put, res); err != nil {
 				return nil, err
 			}
 			if next += p.Count; o.Progress != nil {

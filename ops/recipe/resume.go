@@ -91,6 +91,7 @@ type work struct {
 	notes   []note // of the run that goes on
 	count   int    // notes that the journal has
 	pending []saved
+	flush   func() (from int64, err error) // of the sink
 }
 
 // openWork opens the work for path: that of an interrupted run if the options want it to go on, else a new one.
@@ -276,8 +277,8 @@ func (m *maker) shard() int64 {
 }
 
 // note notes that all windows up to next are done. No worker runs meanwhile.
-func (m *maker) note(w *work, sink *build.Sink, next int64, res *Result) error {
-	from, err := sink.Flush()
+func (m *maker) note(w *work, next int64, res *Result) error {
+	from, err := w.flush()
 	if err != nil {
 		return err
 	}
@@ -320,16 +321,21 @@ func (m *maker) save(path string) error {
 	return durable.WriteFile(path, func(f *os.File) error { return gob.NewEncoder(io.Writer(f)).Encode(states) })
 }
 
-// samples makes the chips and hands them to the sink.
-func (m *maker) samples(ctx context.Context, w *work, sink *build.Sink) (*Result, error) {
+// samples makes the chips and hands them to put. Without work, the run cannot go on later.
+func (m *maker) samples(ctx context.Context, w *work, put func(*build.Sample) error) (_ *Result, err error) {
 	n := m.engine.Len()
 	res := &Result{Windows: n}
-	next, err := m.replay(w, sink.Put, res)
+	next := int64(0)
+	if w != nil {
+		next, err = m.replay(w, put, res)
+	}
 	for step := m.shard(); err == nil && next < n; {
 		end := min(next+step, n)
 		err = m.windows(ctx, next, end, func(i int64, c *chip) error {
-			w.pending = append(w.pending, c.saved())
-			if err := m.take(c, sink.Put, res); err != nil {
+			if w != nil {
+				w.pending = append(w.pending, c.saved())
+			}
+			if err := m.take(c, put, res); err != nil {
 				return err
 			}
 			if m.options.Progress != nil {
@@ -337,8 +343,8 @@ func (m *maker) samples(ctx context.Context, w *work, sink *build.Sink) (*Result
 			}
 			return nil
 		})
-		if err == nil && end < n {
-			err = m.note(w, sink, end, res)
+		if err == nil && end < n && w != nil {
+			err = m.note(w, end, res)
 		}
 		next = end
 	}

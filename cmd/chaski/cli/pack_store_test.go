@@ -1,9 +1,13 @@
 package cli
 
 import (
+	"io/fs"
+	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
+	"reflect"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -102,12 +106,22 @@ func TestPackIntoStore(t *testing.T) {
 	if parts.Load() != 2 {
 		t.Errorf("%d parts", parts.Load())
 	}
-	same("big.tacozip", "s3://bucket/big.tacozip")
+	if left, err := os.ReadDir(temp); err != nil || len(left) > 0 {
+		t.Errorf("left: %v %v", left, err)
+	}
+	bigLocal := filepath.Join(dir, "big.tacozip")
+	ok("pack", "-o", bigLocal, "--collection", about, big)
+	same("big.tacozip", bigLocal)
+	want, err := os.ReadFile(bigLocal)
+	if got := objectsOf(t, store, "big.tacozip")[""]; err != nil || got != string(want) {
+		t.Errorf("big.tacozip: %d bytes, want %d: %v", len(got), len(want), err)
+	}
+	ok("pack", "-o", "s3://bucket/big", "--collection", about, big)
+	if got := objectsOf(t, store, "big/")["DATA/a"]; got != string(make([]byte, 17<<20)) {
+		t.Errorf("big/DATA/a: %d bytes", len(got))
+	}
 
 	refused("not found", "pack", "-o", "s3://none/all.tacozip", few)
-	refused("is one file", "pack", "-o", "s3://bucket/folder", few)
-	refused("is one file", "pack", "-o", "s3://bucket/shards", "--form", "mds", few)
-	refused("is one file", "pack", "-o", "s3://bucket/parts", "--form", "tortilla", "--part-count", "2", few)
 	refused("has no name", "pack", "-o", "s3://bucket/x/", "--form", "zip", few)
 	refused("--resume needs a local OUT", "make", "--resume", "-o", "s3://bucket/x.tacozip", "none.yaml")
 
@@ -120,4 +134,132 @@ func TestPackIntoStore(t *testing.T) {
 	ok("make", "-o", filepath.Join(dir, "made.tacozip"), recipe)
 	ok("make", "-o", "s3://bucket/made.tacozip", recipe)
 	same("made.tacozip", filepath.Join(dir, "made.tacozip"))
+}
+
+// objectsOf returns the objects below a prefix by what follows it.
+func objectsOf(t *testing.T, store *fakes3.Store, prefix string) map[string]string {
+	t.Helper()
+	keys, err := store.Keys(prefix)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]string{}
+	for _, key := range keys {
+		b, err := store.Get(key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out[strings.TrimPrefix(key, prefix)] = string(b)
+	}
+	return out
+}
+
+// filesBelow returns the files below a folder by their paths in it.
+func filesBelow(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	out := map[string]string{}
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		b, err := os.ReadFile(path)
+		rel, _ := filepath.Rel(dir, path)
+		out[filepath.ToSlash(rel)] = string(b)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// TestPackFormsIntoStore: a container of every form has the objects in a store that it has as local files, byte for
+// byte, made by pack and by make. A folder needs a new name.
+func TestPackFormsIntoStore(t *testing.T) {
+	store := fakes3.Start(t, "bucket")
+	t.Setenv("AWS_ENDPOINT_URL", store.URL)
+	dir, temp := t.TempDir(), t.TempDir()
+	t.Setenv("TMPDIR", temp)
+	coast := testdata(t, "coast", "coast.tacozip")
+	recipe := filepath.Join(dir, "r.yaml")
+	text := `{"collection": ` + describedAs + `, "source": "` + coast + `", "columns": ["*"],
+		 "split": {"by": "hash", "shares": {"a": 0.5, "b": 0.5}}, "fields": [{"name": "image", "column": "s2/img.tif"}]}`
+	if err := os.WriteFile(recipe, []byte(text), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for name, flags := range map[string][]string{
+		"all.tacozip":  nil,
+		"folder":       nil,
+		"parts":        {"--part-count", "3"},
+		"by":           {"--part-by", "split"},
+		"all.tortilla": nil,
+		"tortillas":    {"--form", "tortilla", "--part-count", "2"},
+		"mds":          {"--form", "mds", "--shard-size", "20KB"},
+		"wds":          {"--form", "wds", "--by-split", "--shard-size", "20KB"},
+	} {
+		for _, command := range [][]string{{"pack", coast}, {"make", recipe}} {
+			if command[0] == "make" && (name == "tortillas" || testing.Short() && name != "mds") {
+				continue
+			}
+			local, remote := filepath.Join(dir, command[0], name), "s3://bucket/"+command[0]+"/"+name
+			if err := os.MkdirAll(filepath.Dir(local), 0o777); err != nil {
+				t.Fatal(err)
+			}
+			for _, out := range []string{local, remote} {
+				args := append([]string{command[0], "-o", out}, append(flags, command[1])...)
+				if r := chaski(t.Context(), args...); r.code != 0 {
+					t.Fatalf("%q: exit %d: %s", args, r.code, r.err)
+				}
+			}
+			got := objectsOf(t, store, command[0]+"/"+name)
+			want := map[string]string{}
+			if st, err := os.Stat(local); err == nil && st.IsDir() {
+				for file, b := range filesBelow(t, local) {
+					want["/"+file] = b
+				}
+			} else if b, err := os.ReadFile(local); err == nil {
+				want[""] = string(b)
+			}
+			if !reflect.DeepEqual(got, want) {
+				t.Errorf("%s %s: objects %v, want %v", command[0], name, slices.Sorted(maps.Keys(got)),
+					slices.Sorted(maps.Keys(want)))
+			}
+			if name == "folder" || name == "parts" || name == "mds" {
+				args := append([]string{command[0], "-o", remote}, append(flags, command[1])...)
+				if r := chaski(t.Context(), args...); r.code == 0 || !strings.Contains(r.err, "exists") {
+					t.Errorf("%q again: exit %d: %s", args, r.code, r.err)
+				}
+			}
+			if left, err := os.ReadDir(temp); err != nil || len(left) > 0 {
+				t.Errorf("%s %s: left %v %v", command[0], name, left, err)
+			}
+		}
+	}
+	for _, name := range []string{"__TACOCAT__", "TACOLLECTION.json"} {
+		local, remote := filepath.Join(dir, "pack", "parts", name), "s3://bucket/pack/parts/"+name
+		for _, args := range [][]string{{"pack", "-o", local, filepath.Dir(local)},
+			{"pack", "-o", remote, "s3://bucket/pack/parts/"}} {
+			if r := chaski(t.Context(), args...); r.code != 0 {
+				t.Fatalf("%q: exit %d: %s", args, r.code, r.err)
+			}
+		}
+		want, err := os.ReadFile(local)
+		if got := objectsOf(t, store, "pack/parts/"+name)[""]; err != nil || got != string(want) {
+			t.Errorf("%s: %d bytes, want %d: %v", name, len(got), len(want), err)
+		}
+	}
+	for _, name := range []string{"folder", "parts/.tacocat", "parts/__TACOCAT__", "mds", "by/.tacocat"} {
+		var listed []string
+		for _, root := range []string{filepath.Join(dir, "pack"), "s3://bucket/pack"} {
+			r := chaski(t.Context(), "ls", root+"/"+name)
+			if r.code != 0 || r.out == "" {
+				t.Fatalf("ls %s/%s: exit %d: %s", root, name, r.code, r.err)
+			}
+			vsi := strings.Replace(root, "s3://", "/vsis3/", 1)
+			listed = append(listed, strings.ReplaceAll(strings.ReplaceAll(r.out, root, ""), vsi, ""))
+		}
+		if listed[0] != listed[1] {
+			t.Errorf("%s: its samples are\n%s, not\n%s", name, listed[1], listed[0])
+		}
+	}
 }

@@ -31,6 +31,7 @@ def pack(
     classes: Mapping[str, str] | None = None,
     part_size: str | None = None,
     part_count: int | None = None,
+    part_by: str | None = None,
 ) -> taco.Dataset:
     """Writes a container: TACO 2, a TACO 0.2 or a Tortilla, and returns its dataset.
 
@@ -57,6 +58,7 @@ def pack(
             {"mask.tif": "0-9"}: its statistics are their shares. "" is samples that are files.
         part_size: write a folder of ZIPs with files of this size each, such as "4GB".
         part_count: write a folder of this many ZIPs.
+        part_by: write a folder of a ZIP for each value of this metadata column, such as "split".
 
     Raises:
         SpecError: an argument is none of these.
@@ -67,6 +69,7 @@ def pack(
     flags += [f"--classes={p}={v}" if p else f"--classes={v}" for p, v in (classes or {}).items()]
     flags += [f"--part-size={part_size}"] * bool(part_size)
     flags += [f"--part-count={part_count}"] * bool(part_count)
+    flags += [f"--part-by={part_by}"] * bool(part_by)
     with tempfile.TemporaryDirectory() as folder:
         if isinstance(collection, Mapping):
             file = Path(folder, "collection.json")

@@ -2,7 +2,6 @@ package build
 
 import (
 	"archive/zip"
-	"bufio"
 	"encoding/binary"
 	"fmt"
 	"hash/crc32"
@@ -15,18 +14,10 @@ import (
 
 // archive writes a ZIP whose entries are stored, without compression.
 type archive struct {
-	file    *counted
-	out     *bufio.Writer
+	patched
 	zip     *zip.Writer
-	patches []patch
 	buffer  []byte
 	entries int
-}
-
-// patch is a few bytes of the file that are known only after what follows them.
-type patch struct {
-	at    int64
-	bytes []byte
 }
 
 // counted counts what was written to a file.
@@ -51,8 +42,9 @@ const (
 	bufferBytes = 1 << 20
 	// copyBytes is what is copied at a time of a large file.
 	copyBytes = 1 << 18
-	// crcAt is where a local file header has the CRC-32.
-	crcAt = 14
+	// crcAt is where a local file header has the CRC-32, of crcBytes.
+	crcAt    = 14
+	crcBytes = 4
 	// dosDate is 1980-01-01, the first day that a ZIP can name: the same input gives the same bytes.
 	dosDate = 1<<5 | 1
 	// utf8Flag says that a name is UTF-8.
@@ -63,14 +55,10 @@ const (
 )
 
 func newArchive(f archiveFile) *archive {
-	a := &archive{file: &counted{archiveFile: f}}
-	a.out = bufio.NewWriterSize(a.file, bufferBytes)
+	a := &archive{patched: newPatched(f)}
 	a.zip = zip.NewWriter(a.out) // writes to the buffer itself, as it is larger than its own
 	return a
 }
-
-// at returns where the next byte will be in the file.
-func (a *archive) at() int64 { return a.file.n + int64(a.out.Buffered()) }
 
 // begin writes the local file header of an entry, whose CRC-32 may be set in the header until close.
 func (a *archive) begin(name string, size int64, crc uint32) (*zip.FileHeader, io.Writer, error) {
@@ -121,6 +109,7 @@ func (a *archive) addNew(name string, b []byte) (span, error) {
 // copy writes an entry of size bytes, which it reads once: the CRC-32 is set afterwards.
 func (a *archive) copy(name string, size int64, from io.Reader) (span, error) {
 	head := a.at()
+	a.hold(head+crcAt, crcBytes)
 	h, w, err := a.begin(name, size, 0)
 	if err != nil {
 		return span{}, err
@@ -138,19 +127,21 @@ func (a *archive) copy(name string, size int64, from io.Reader) (span, error) {
 		return span{}, err
 	}
 	h.CRC32 = sum.Sum32()
-	a.patch(head+crcAt, binary.LittleEndian.AppendUint32(nil, h.CRC32))
-	return s, nil
+	return s, a.patch(head+crcAt, binary.LittleEndian.AppendUint32(nil, h.CRC32))
 }
 
 // skip adds an entry whose bytes are in the file. copied says that copy may have written it.
 func (a *archive) skip(name string, size int64, crc uint32, copied bool) (span, error) {
 	head := a.at()
+	if copied {
+		a.hold(head+crcAt, crcBytes)
+	}
 	_, w, err := a.begin(name, size, crc)
+	if err == nil && copied { // its header has no CRC-32 until close
+		err = a.patch(head+crcAt, binary.LittleEndian.AppendUint32(nil, crc))
+	}
 	if err != nil {
 		return span{}, err
-	}
-	if copied { // its header has no CRC-32 until close
-		a.patch(head+crcAt, binary.LittleEndian.AppendUint32(nil, crc))
 	}
 	s := span{a.at(), size}
 	if a.buffer == nil {
@@ -164,10 +155,10 @@ func (a *archive) skip(name string, size int64, crc uint32, copied bool) (span, 
 	return s, err
 }
 
-func (a *archive) patch(at int64, b []byte) { a.patches = append(a.patches, patch{at, b}) }
-
 // reserve writes the entry TACO_HEADER, which is first, without its content.
 func (a *archive) reserve() (*zip.FileHeader, error) {
+	a.hold(crcAt, crcBytes)
+	a.hold(int64(taco2.HeaderAt), taco2.HeaderBytes)
 	h, w, err := a.begin(taco2.HeaderName, taco2.HeaderBytes, 0)
 	if err != nil {
 		return nil, err
@@ -187,18 +178,14 @@ func (a *archive) close(h *zip.FileHeader, places []span) error {
 	}
 	b = b[:taco2.HeaderBytes]
 	h.CRC32 = crc32.ChecksumIEEE(b)
-	a.patch(crcAt, binary.LittleEndian.AppendUint32(nil, h.CRC32))
-	a.patch(int64(taco2.HeaderAt), b)
+	if err := a.patch(crcAt, binary.LittleEndian.AppendUint32(nil, h.CRC32)); err != nil {
+		return err
+	}
+	if err := a.patch(int64(taco2.HeaderAt), b); err != nil {
+		return err
+	}
 	if err := a.zip.Close(); err != nil {
 		return err
 	}
-	if err := a.out.Flush(); err != nil {
-		return err
-	}
-	for _, p := range a.patches {
-		if _, err := a.file.WriteAt(p.bytes, p.at); err != nil {
-			return err
-		}
-	}
-	return nil
+	return a.finish()
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -89,7 +90,7 @@ func gather(ctx context.Context, zips []string, path string, o Options) (*index,
 		defer files.Close()
 		o.Opener = files
 	}
-	x := &index{folder: pathname.Dir(path)}
+	x := &index{folder: folderOf(path)}
 	if o.unique {
 		x.ids = map[string]string{}
 	}
@@ -166,8 +167,15 @@ func (x *index) name(zip string) (string, error) {
 	bad := func(what string) (string, error) {
 		return "", fault.New(fault.Unsupported, "file", fault.NoOffset, "%s", what)
 	}
-	if source.IsRemote(zip) {
-		return bad("is not a local file: an index lies beside its ZIPs")
+	if source.IsRemote(x.folder) || source.IsRemote(zip) {
+		name, below := strings.CutPrefix(zip, prefixOf(x.folder))
+		if !below {
+			return bad("does not lie in the folder of the index, " + strconv.Quote(x.folder) + ", or below it")
+		}
+		if slices.Contains(x.sources.Files, name) {
+			return bad("is named twice")
+		}
+		return name, nil
 	}
 	from, err := realPath(x.folder)
 	if err != nil {
@@ -182,10 +190,8 @@ func (x *index) name(zip string) (string, error) {
 		return bad("does not lie in the folder of the index, " + strconv.Quote(x.folder) + ", or below it")
 	}
 	name = filepath.ToSlash(name)
-	for _, have := range x.sources.Files {
-		if have == name {
-			return bad("is named twice")
-		}
+	if slices.Contains(x.sources.Files, name) {
+		return bad("is named twice")
 	}
 	return name, nil
 }
@@ -343,42 +349,56 @@ const (
 	tacocatMember = "_tacocat"
 )
 
+// folderOf returns the folder of a local path or a URI.
+func folderOf(path string) string {
+	if source.IsRemote(path) {
+		return path[:strings.LastIndexByte(path, '/')]
+	}
+	return pathname.Dir(path)
+}
+
 // write writes an index of a form.
 func (x *index) write(ctx context.Context, path string, form Form) (err error) {
 	defer func() { err = fault.WithFile(err, path) }()
-	doc, err := x.document(form)
+	levels, doc, err := x.encoded(ctx, form)
 	if err != nil {
 		return err
 	}
-	if form == Tacollection {
-		return replaceFile(path, func(f io.Writer) error {
-			_, err := f.Write(doc)
-			return err
-		})
+	if form == Tacocat {
+		return writeTacocat(path, levels, doc)
 	}
-	levels := make([][]byte, len(x.levels))
+	return replaceFile(path, func(f io.Writer) error {
+		_, err := f.Write(oneFile(form, levels, doc))
+		return err
+	})
+}
+
+// encoded returns the tables of an index, of which Tacollection has none, and its COLLECTION.json.
+func (x *index) encoded(ctx context.Context, form Form) (levels [][]byte, doc []byte, err error) {
+	if doc, err = x.document(form); err != nil || form == Tacollection {
+		return nil, doc, err
+	}
+	levels = make([][]byte, len(x.levels))
 	for k, parts := range x.levels {
 		t, err := tables.Concat(parts, tables.Strict)
 		if err != nil {
-			return fault.WithPart(err, levelName(k), fault.NoOffset)
+			return nil, nil, fault.WithPart(err, levelName(k), fault.NoOffset)
 		}
 		var b bytes.Buffer
 		if err := encode.Table(ctx, &b, t); err != nil {
-			return err
+			return nil, nil, err
 		}
 		levels[k] = b.Bytes()
 	}
-	if form == TacocatFile {
-		return replaceFile(path, func(f io.Writer) error {
-			for _, b := range append([][]byte{taco2.TacocatHeader(lengths(levels), len(doc))}, append(levels, doc)...) {
-				if _, err := f.Write(b); err != nil {
-					return err
-				}
-			}
-			return nil
-		})
+	return levels, doc, nil
+}
+
+// oneFile returns an index that is one file.
+func oneFile(form Form, levels [][]byte, doc []byte) []byte {
+	if form == Tacollection {
+		return doc
 	}
-	return writeTacocat(path, levels, doc)
+	return bytes.Join(append(append([][]byte{taco2.TacocatHeader(lengths(levels), len(doc))}, levels...), doc), nil)
 }
 
 func lengths(levels [][]byte) (n []int) {
@@ -429,4 +449,26 @@ func writeTacocat(path string, levels [][]byte, doc []byte) error {
 		return errors.Join(err, f.Remove())
 	}
 	return nil
+}
+
+// PutIndex is Consolidate for an index that is one object, __TACOCAT__ or TACOLLECTION.json, of ZIPs in its folder or
+// below.
+func PutIndex(ctx context.Context, s Store, zips []string, uri string, o Options) (*Result, error) {
+	form, err := indexForm(uri, o.Form)
+	if err != nil {
+		return nil, err
+	}
+	if form == Tacocat {
+		return nil, fault.WithFile(fault.New(fault.Unsupported, "index", fault.NoOffset,
+			"is several objects, which a store does not replace together: write %s", tacocatFileName), uri)
+	}
+	x, err := gather(ctx, zips, uri, o)
+	if err != nil {
+		return nil, err
+	}
+	levels, doc, err := x.encoded(ctx, form)
+	if err != nil {
+		return nil, fault.WithFile(err, uri)
+	}
+	return &x.result, s.Put(ctx, uri, oneFile(form, levels, doc))
 }

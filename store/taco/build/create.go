@@ -1,8 +1,10 @@
 package build
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"io"
 	"os"
 	"runtime"
 
@@ -85,12 +87,16 @@ func (w *writer) create(ctx context.Context, path string) (*Result, error) {
 // write writes the container to path.
 func (w *writer) write(ctx context.Context, path string) (*Result, error) {
 	defer w.defaults(path)()
+	forms := map[Form]func(context.Context, archiveFile) error{ZIP: w.zip, TortillaFile: w.tortilla,
+		StreamingTaco: w.tortilla, PlainTaco: w.tortilla}
+	file := forms[w.o.Form]
+	if w.o.Store != nil {
+		return &w.result, fault.WithFile(w.remote(ctx, path, file), path)
+	}
 	if err := Writable(path, w.o.Form); err != nil {
 		return nil, err
 	}
-	forms := map[Form]func(context.Context, archiveFile) error{ZIP: w.zip, TortillaFile: w.tortilla,
-		StreamingTaco: w.tortilla, PlainTaco: w.tortilla}
-	if file := forms[w.o.Form]; file != nil {
+	if file != nil {
 		err := durable.WriteFile(path, func(f *os.File) error { return file(ctx, disk(f)) })
 		return &w.result, err
 	}
@@ -125,4 +131,55 @@ func (w *writer) defaults(path string) func() {
 	files := &source.Files{}
 	w.o.Opener = files
 	return func() { _ = files.Close() } // they were only read
+}
+
+// remote writes the container to a store.
+func (w *writer) remote(ctx context.Context, path string, file func(context.Context, archiveFile) error) error {
+	switch {
+	case file != nil:
+		size, err := w.planned(ctx)
+		if err != nil {
+			return err
+		}
+		return w.object(ctx, path, size, func(f archiveFile) error { return file(ctx, f) })
+	case w.o.Form.Shards():
+		return w.inStore(ctx, path, func(ctx context.Context, o *objects) error {
+			return w.shardsInto(ctx, func(string) error { return nil }, func(name string, pieces ...[]byte) error {
+				return o.put(name, bytes.Join(pieces, nil))
+			})
+		})
+	}
+	return w.inStore(ctx, path, func(ctx context.Context, o *objects) error {
+		err := w.files(ctx, func(p place, l *loaded) error {
+			if l.r == nil {
+				return o.put(dataFolder+p.path, l.bytes)
+			}
+			return w.object(ctx, o.prefix+dataFolder+p.path, l.size, func(f archiveFile) error {
+				_, err := io.Copy(f, &reader{ctx: ctx, l: l})
+				return err
+			})
+		})
+		if err == nil {
+			err = w.settle(ctx)
+		}
+		if err != nil {
+			return err
+		}
+		return w.folderTables(ctx, o.put)
+	})
+}
+
+// planned returns about how many bytes the files have.
+func (w *writer) planned(ctx context.Context) (size int64, err error) {
+	if len(w.levels) == 0 {
+		return w.o.Bytes, nil
+	}
+	for row := range w.levels[0].ids {
+		n, err := w.bytesOf(ctx, 0, row)
+		if err != nil {
+			return 0, err
+		}
+		size += n
+	}
+	return size, nil
 }

@@ -44,12 +44,22 @@ func (w *writer) folder(ctx context.Context, dir string) error {
 	if err != nil {
 		return err
 	}
-	put := func(name string, b []byte) error {
+	if err := os.Mkdir(pathname.Join(dir, metadataFolder), 0o777); err != nil {
+		return err
+	}
+	return w.folderTables(ctx, func(name string, b []byte) error {
 		return writeNew(pathname.Join(dir, name), func(f io.Writer) error {
 			_, err := f.Write(b)
 			return err
 		})
-	}
+	})
+}
+
+// metadataFolder has the tables of levels.
+const metadataFolder = "METADATA/"
+
+// folderTables hands over the tables of a container that is a folder, and COLLECTION.json, which is last.
+func (w *writer) folderTables(ctx context.Context, put func(name string, b []byte) error) error {
 	for k := range len(w.levels) - 1 {
 		err := w.metaTables(ctx, k, func(row int, b []byte) error {
 			return put(dataFolder+path(w.levels, k, row)+metaSuffix, b)
@@ -58,15 +68,12 @@ func (w *writer) folder(ctx context.Context, dir string) error {
 			return err
 		}
 	}
-	if err := os.Mkdir(pathname.Join(dir, "METADATA"), 0o777); err != nil {
-		return err
-	}
 	for k := range w.levels {
 		var b bytes.Buffer
 		// A store that keeps equal pieces of files once gets only the pages that an edit changes.
 		err := encode.ByContent(ctx, &b, w.consolidated(k))
 		if err == nil {
-			err = put("METADATA/"+levelName(k)+".parquet", b.Bytes())
+			err = put(metadataFolder+levelName(k)+".parquet", b.Bytes())
 		}
 		if err != nil {
 			return err

@@ -123,3 +123,9 @@ func replaceable(path string) error {
 	}
 	return nil
 }
+
+// prefixOf returns the beginning of the URIs of what lies in a folder.
+func prefixOf(path string) string { return strings.TrimRight(path, "/") + "/" }
+
+// oneFile reports whether a container of a form is one file.
+func (f Form) oneFile() bool { return f == ZIP || f.Older() }

@@ -14,15 +14,21 @@ type Options struct {
 	Form Form
 	// Opener opens the files of samples. The default opens local files.
 	Opener source.Opener
+	// Store is where the container is written, whose path is then a URI. The default is the local disk.
+	Store Store
+	// Bytes is about how many bytes the files of a Stream have, 0 if that is not known: a Store asks for it.
+	Bytes int64
 	// Workers is how many files are read at a time, and how many tables are written. The default is the number
 	// of processors, at least 4. The container does not depend on it.
 	Workers int
 	// PartBytes and PartCount divide the container into several ZIPs in a new folder, with an index of them
 	// (Tacocat), or into several Tortillas, which have the name of the folder and a number: of at most PartBytes
 	// of files each, or with one sample of level 0 if that has more; or PartCount of them with as many samples
-	// each. At most one of the two is set. Stream ignores them.
+	// each. PartBy divides it into a ZIP for each value of a column of level 0, of strings or integers, which has the
+	// value as its name. At most one of the three is set. Stream ignores them.
 	PartBytes int64
 	PartCount int
+	PartBy    string
 	// Shards say how MDS shards and tar files are written. Other forms ignore them.
 	Shards Shards
 	// More returns further columns: for each level a table with a row for each of its samples, or nil. They replace
@@ -79,4 +85,8 @@ type Result struct {
 	Files   int   // with bytes, padding included
 	Folders int   // with a table of their own
 	Bytes   int64 // of the files
+}
+
+func (r *Result) add(o *Result) {
+	r.Samples, r.Files, r.Folders, r.Bytes = r.Samples+o.Samples, r.Files+o.Files, r.Folders+o.Folders, r.Bytes+o.Bytes
 }

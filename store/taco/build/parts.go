@@ -21,17 +21,21 @@ func tortillaPart(whole string, i int) string { return fmt.Sprintf("%s.%04d.part
 func partName(i int) string { return fmt.Sprintf("part%04d.tacozip", i) }
 
 // split reports whether the container is to be written in parts.
-func (o *Options) split() bool { return o.PartBytes > 0 || o.PartCount > 0 }
+func (o *Options) split() bool { return o.PartBytes > 0 || o.PartCount > 0 || o.PartBy != "" }
 
 // parts writes the container in parts into a new folder, with an index of them unless they are Tortillas.
 func (w *writer) parts(ctx context.Context, path string) (_ *Result, err error) {
+	if w.o.Store != nil {
+		sum, err := w.remoteParts(ctx, path)
+		return &sum, fault.WithFile(err, path)
+	}
 	if _, err := os.Lstat(path); err == nil {
 		return nil, fault.WithFile(fault.New(fault.Unsupported, "folder", fault.NoOffset,
 			"exists: a container in parts is a folder of them, which needs a new name"), path)
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	ends, err := w.cuts(ctx)
+	groups, err := w.cuts(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -41,21 +45,15 @@ func (w *writer) parts(ctx context.Context, path string) (_ *Result, err error) 
 	}
 	var sum Result
 	var zips []string
-	for i, lo := 0, 0; err == nil && i < len(ends); i++ {
-		part := &writer{o: w.o, collection: w.collection, levels: sliced(w.levels, lo, ends[i])}
-		lo = ends[i]
-		part.partitions = len(ends)
-		part.files = part.copyFiles
-		if err = part.measure(ctx); err == nil {
-			name, write := partName(i), part.zip
-			if w.o.Form == TortillaFile {
-				name, write = tortillaPart(filepath.Base(path), i), part.tortilla
-			}
+	for i := 0; err == nil && i < len(groups); i++ {
+		var part *writer
+		var name string
+		var write func(context.Context, archiveFile) error
+		if part, name, write, err = w.part(ctx, groups, i, filepath.Base(path)); err == nil {
 			zips = append(zips, pathname.Join(f.Path, name))
 			err = durable.WriteFile(zips[i], func(f *os.File) error { return write(ctx, disk(f)) })
+			sum.add(&part.result)
 		}
-		sum.Samples, sum.Files = sum.Samples+part.result.Samples, sum.Files+part.result.Files
-		sum.Folders, sum.Bytes = sum.Folders+part.result.Folders, sum.Bytes+part.result.Bytes
 	}
 	if err == nil && w.o.Form != TortillaFile {
 		_, err = consolidate(ctx, zips, pathname.Join(f.Path, tacocatName), Options{Form: Tacocat})
@@ -69,31 +67,63 @@ func (w *writer) parts(ctx context.Context, path string) (_ *Result, err error) 
 	return &sum, nil
 }
 
-// cuts returns, for each part, the row of level 0 behind its last.
-func (w *writer) cuts(ctx context.Context) (ends []int, err error) {
+// part returns the writer of part i of the container called whole, its name, and what writes it.
+func (w *writer) part(ctx context.Context, groups []group, i int, whole string) (part *writer, name string,
+	write func(context.Context, archiveFile) error, err error) {
+	part = &writer{o: w.o, collection: w.collection, levels: picked(w.levels, groups[i].rows),
+		partitions: len(groups)}
+	part.files = part.copyFiles
+	name, write = partName(i), part.zip
+	switch {
+	case w.o.Form == TortillaFile:
+		name, write = tortillaPart(whole, i), part.tortilla
+	case groups[i].name != "":
+		name = groups[i].name + ".tacozip"
+	}
+	return part, name, write, part.measure(ctx)
+}
+
+// cuts returns the samples of each part.
+func (w *writer) cuts(ctx context.Context) (groups []group, err error) {
+	if w.o.PartBy != "" {
+		if w.o.Form == TortillaFile {
+			return nil, fault.New(fault.Unsupported, "dataset", fault.NoOffset,
+				"the parts of a Tortilla have numbers, not the values of a column")
+		}
+		return w.groups(ctx, w.o.PartBy)
+	}
 	n := len(w.levels[0].ids)
+	cut := func(from, to int) {
+		g := group{rows: make([]int, to-from)}
+		for i := range g.rows {
+			g.rows[i] = from + i
+		}
+		groups = append(groups, g)
+	}
 	if count := w.o.PartCount; count > 0 {
 		if count > n {
 			return nil, fault.New(fault.Unsupported, "dataset", fault.NoOffset,
 				"has %d samples at the top, which cannot be divided into %d parts", n, count)
 		}
 		for i := range count {
-			ends = append(ends, (i+1)*n/count)
+			cut(i*n/count, (i+1)*n/count)
 		}
-		return ends, nil
+		return groups, nil
 	}
-	size := int64(0)
+	size, from := int64(0), 0
 	for row := range n {
 		bytes, err := w.bytesOf(ctx, 0, row)
 		if err != nil {
 			return nil, err
 		}
 		if size > 0 && bytes > w.o.PartBytes-size {
-			ends, size = append(ends, row), 0
+			cut(from, row)
+			from, size = row, 0
 		}
 		size += bytes
 	}
-	return append(ends, n), nil
+	cut(from, n)
+	return groups, nil
 }
 
 // bytesOf returns the size of the files of a row and of all below it.
@@ -127,32 +157,45 @@ func (w *writer) bytesOf(ctx context.Context, k, row int) (size int64, err error
 	return r.Size(), r.Close()
 }
 
-// sliced returns rows lo to hi of level 0 with all that is below them. Rows of a level are in the order of their
-// parents, so that they are a range at every level.
-func sliced(levels []*level, lo, hi int) (out []*level) {
-	up := 0
-	for k, l := range levels {
-		s := &level{ids: l.ids[lo:hi], folders: l.folders[lo:hi], content: l.content[lo:hi]}
-		rows := make([]int, hi-lo)
-		for i := range rows {
-			rows[i] = lo + i
-			s.parents = append(s.parents, l.parents[lo+i]-int32(up))
+// remoteParts writes the container in parts to a store, with an index of them unless they are Tortillas.
+func (w *writer) remoteParts(ctx context.Context, path string) (sum Result, err error) {
+	groups, err := w.cuts(ctx)
+	if err != nil {
+		return sum, err
+	}
+	return sum, w.inStore(ctx, path, func(ctx context.Context, o *objects) error {
+		var zips []string
+		for i := range groups {
+			part, name, write, err := w.part(ctx, groups, i, filepath.Base(path))
+			if err != nil {
+				return err
+			}
+			zips = append(zips, o.prefix+name)
+			size, err := part.planned(ctx)
+			if err != nil {
+				return err
+			}
+			if err := w.object(ctx, zips[i], size, func(f archiveFile) error { return write(ctx, f) }); err != nil {
+				return err
+			}
+			sum.add(&part.result)
 		}
-		if k == 0 {
-			for i := range s.parents {
-				s.parents[i] = int32(i)
+		if w.o.Form == TortillaFile {
+			return nil
+		}
+		x, err := gather(ctx, zips, o.prefix+tacocatName, Options{Opener: w.o.Opener})
+		if err != nil {
+			return err
+		}
+		levels, doc, err := x.encoded(ctx, Tacocat)
+		if err != nil {
+			return err
+		}
+		for k, b := range levels {
+			if err := o.put(tacocatName+"/"+levelName(k)+".parquet", b); err != nil {
+				return err
 			}
 		}
-		s.columns = l.columns.Take(rows)
-		out = append(out, s)
-		if l.first == nil {
-			break
-		}
-		next, end := l.first[lo], l.first[hi]
-		for _, c := range l.first[lo : hi+1] {
-			s.first = append(s.first, c-next)
-		}
-		up, lo, hi = lo, int(next), int(end)
-	}
-	return out
+		return o.put(tacocatName+"/"+collName, doc)
+	})
 }

@@ -7,9 +7,11 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/store/taco/build"
 	"github.com/chaski-eo/chaski/tables"
 )
@@ -84,6 +86,68 @@ func TestParts(t *testing.T) {
 	_, err := build.Create(t.Context(), tiles(1, 2), filepath.Join(dir, "x"), build.Options{PartCount: 3})
 	if err == nil {
 		t.Error("2 samples in 3 parts")
+	}
+}
+
+// TestPartsByColumn: a container has a ZIP for each value of a column, with the samples that have it, in their order.
+// Values that are no names of files are refused, and nothing is written.
+func TestPartsByColumn(t *testing.T) {
+	set := func(values ...string) *build.Taco {
+		s := tiles(1, len(values))
+		for i, v := range values {
+			s.Samples.Samples[i].Columns = tables.FromVectors([]string{"fold"},
+				[]*tables.Vector{tables.NewStrings([]string{v}, []bool{v == ""})})
+		}
+		return s
+	}
+	ids := func(path string) []string { // with the files below them
+		var names []string
+		for name := range filesOf(t, path) {
+			_, file, _ := strings.Cut(name, " ")
+			names = append(names, file)
+		}
+		slices.Sort(names)
+		return names
+	}
+	dir := t.TempDir()
+	values := []string{"val", "train", "val", "test", "train"}
+	out := filepath.Join(dir, "out")
+	if r, err := build.Create(t.Context(), set(values...), out, build.Options{PartBy: "fold"}); err != nil ||
+		r.Samples != 5 {
+		t.Fatalf("%+v %v", r, err)
+	}
+	whole := filepath.Join(dir, "whole.tacozip")
+	if _, err := build.Create(t.Context(), set(values...), whole, build.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	want := map[string][]string{}
+	for _, file := range ids(whole) {
+		sample, _, _ := strings.Cut(file, "/")
+		i := slices.IndexFunc(tiles(1, 5).Samples.Samples, func(s build.Sample) bool { return s.ID == sample })
+		want[values[i]] = append(want[values[i]], file)
+	}
+	for value, files := range want {
+		if got := ids(filepath.Join(out, value+".tacozip")); !slices.Equal(got, files) {
+			t.Errorf("%s: %v, want %v", value, got, files)
+		}
+	}
+	if got := withoutZIP(filesOf(t, filepath.Join(out, ".tacocat"))); !reflect.DeepEqual(got,
+		withoutZIP(filesOf(t, whole))) {
+		t.Errorf("the index has %v", got)
+	}
+	for name, values := range map[string][]string{"a path": {"a", "../b"}, "null": {"a", ""}, "case": {"a", "A"}} {
+		path := filepath.Join(dir, name)
+		if _, err := build.Create(t.Context(), set(values...), path, build.Options{PartBy: "fold"}); !errors.Is(err,
+			fault.Unsupported) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if _, err := os.Lstat(path); err == nil {
+			t.Errorf("%s: something is written", name)
+		}
+	}
+	if _, err := build.Create(t.Context(), set("a"), filepath.Join(dir, "x"), build.Options{PartBy: "no"}); !errors.Is(
+		err, fault.NotFound) {
+		t.Errorf("no column: %v", err)
 	}
 }
 

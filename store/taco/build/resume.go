@@ -39,7 +39,7 @@ const madeName = "container"
 // A container in parts is one ZIP in the folder work first, which is then copied into its parts as Export does it: how
 // many samples a part has is only known at the end. So is a Tortilla or a TACO 0.2, whose tables say where each sample
 // lies, and whose columns are made of all samples, and so are shards, whose columns stand before their samples; o.More
-// and o.Histograms are for that copy.
+// and o.Histograms are for that copy, and o.Store has it.
 func StreamIn(ctx context.Context, path, folder string, from int64, o Options,
 	run func(s *Sink) (Collection, []*tables.Table, error)) (*Result, error) {
 	w := &writer{o: o, work: &work{from: from, known: map[string]bool{}}}
@@ -67,8 +67,13 @@ func StreamIn(ctx context.Context, path, folder string, from int64, o Options,
 		}
 		return err
 	}
-	if err := Writable(path, form); err != nil {
-		return nil, err
+	if o.Store != nil && !o.copies() {
+		return nil, errors.New("a container that grows in a store cannot be continued")
+	}
+	if o.Store == nil {
+		if err := Writable(path, form); err != nil {
+			return nil, err
+		}
 	}
 	part := pathname.Join(folder, madeName)
 	write := w.partFile
@@ -101,8 +106,22 @@ func copyInto(ctx context.Context, zip, path string, o Options) (r *Result, err 
 	if err != nil {
 		return nil, err
 	}
-	o.Opener = files
+	o.Opener = &bothOpener{files, o.Opener}
 	return Export(ctx, d, nil, *c, path, o)
+}
+
+// bothOpener opens local files and, for an index of ZIPs in a store, what another opener does.
+type bothOpener struct {
+	local *source.Files
+	other source.Opener
+}
+
+// Open implements source.Opener.
+func (b *bothOpener) Open(ctx context.Context, uri string) (source.Reader, error) {
+	if b.other != nil && source.IsRemote(uri) {
+		return b.other.Open(ctx, uri)
+	}
+	return b.local.Open(ctx, uri)
 }
 
 // partFile writes a ZIP.

@@ -4,13 +4,10 @@ import (
 	"context"
 	"io"
 	"os"
-	"strconv"
 
-	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/inorder"
 	"github.com/chaski-eo/chaski/internal/pathname"
 	"github.com/chaski-eo/chaski/store/taco/internal/shards"
-	"github.com/chaski-eo/chaski/tables"
 )
 
 // splitColumn divides samples by Shards.BySplit.
@@ -18,6 +15,22 @@ const splitColumn = "split"
 
 // shards writes the samples into the empty folder dir, which is synced afterwards.
 func (w *writer) shards(ctx context.Context, dir string) error {
+	return w.shardsInto(ctx, func(name string) error { return os.Mkdir(pathname.Join(dir, name), 0o777) },
+		func(name string, pieces ...[]byte) error {
+			return writeNew(pathname.Join(dir, name), func(f io.Writer) error {
+				for _, p := range pieces {
+					if _, err := f.Write(p); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+		})
+}
+
+// shardsInto writes the samples by put, into folders that mkdir has made.
+func (w *writer) shardsInto(ctx context.Context, mkdir func(name string) error,
+	put func(name string, pieces ...[]byte) error) error {
 	s, err := w.shardSet(ctx)
 	if err != nil {
 		return err
@@ -36,89 +49,44 @@ func (w *writer) shards(ctx context.Context, dir string) error {
 		total += len(p.rows) * len(s.paths)
 	}
 	for _, p := range parts {
-		into := dir
+		into := ""
 		if p.name != "" {
-			into = pathname.Join(dir, p.name)
-			if err := os.Mkdir(into, 0o777); err != nil {
+			into = p.name + "/"
+			if err := mkdir(p.name); err != nil {
 				return err
 			}
 		}
-		if err := s.write(ctx, into, p.rows, total); err != nil {
+		if err := s.write(ctx, func(name string, pieces ...[]byte) error { return put(into+name, pieces...) },
+			p.rows, total); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// shardPart is a folder of shards.
-type shardPart struct {
-	name string // "" for the only one
-	rows []int  // of level 0
-}
-
 // shardParts returns the folders of shards, and the samples of each.
-func (w *writer) shardParts(ctx context.Context) ([]shardPart, error) {
-	l := w.levels[0]
-	bad := func(row int, format string, args ...any) error {
-		return fault.New(fault.Unsupported, "sample "+strconv.Quote(l.ids[row]), fault.NoOffset, format, args...)
-	}
-	var splits *tables.Vector
+func (w *writer) shardParts(ctx context.Context) ([]group, error) {
 	if w.o.Shards.BySplit {
-		at := l.columns.Index(splitColumn)
-		if at < 0 {
-			return nil, fault.New(fault.NotFound, "column "+splitColumn, fault.NoOffset,
-				"the samples have none: shards are divided by it")
-		}
-		var err error
-		if splits, err = l.columns.At(ctx, at); err != nil {
-			return nil, err
-		}
-		if splits.Kind() != tables.String {
-			return nil, bad(0, "its split is not a string")
+		return w.groups(ctx, splitColumn)
+	}
+	all := group{}
+	for row, id := range w.levels[0].ids {
+		if !isPadding(id) {
+			all.rows = append(all.rows, row)
 		}
 	}
-	var parts []shardPart
-	of := map[string]int{} // the number of a part, by its name
-	for row, id := range l.ids {
-		if isPadding(id) {
-			continue
-		}
-		name := ""
-		if splits != nil {
-			if splits.Null(row) {
-				return nil, bad(row, "its split is null")
-			}
-			if name = splits.Str(row); badID(name) != "" {
-				return nil, bad(row, "its split %q cannot be a folder: it %s", name, badID(name))
-			}
-		}
-		k, known := of[name]
-		if !known {
-			k, of[name] = len(parts), len(parts)
-			parts = append(parts, shardPart{name: name})
-		}
-		parts[k].rows = append(parts[k].rows, row)
-	}
-	return parts, nil
+	return []group{all}, nil
 }
 
 // write writes the shards of some samples.
-func (s *shardSet) write(ctx context.Context, dir string, rows []int, total int) error {
+func (s *shardSet) write(ctx context.Context, put func(name string, pieces ...[]byte) error, rows []int,
+	total int) error {
 	limit := s.w.o.Shards.Bytes
 	if limit <= 0 {
 		limit = ShardBytes
 	}
 	out, err := s.open(shards.Output{Bytes: limit, Level: s.w.o.Shards.Level, Hashes: []string{"xxh64"},
-		Put: func(name string, pieces ...[]byte) error {
-			return writeNew(pathname.Join(dir, name), func(f io.Writer) error {
-				for _, p := range pieces {
-					if _, err := f.Write(p); err != nil {
-						return err
-					}
-				}
-				return nil
-			})
-		}})
+		Put: put})
 	if err != nil {
 		return err
 	}

@@ -1,7 +1,6 @@
 package build
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/binary"
@@ -10,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/tables"
 	"github.com/chaski-eo/chaski/tables/encode"
 )
@@ -32,8 +32,7 @@ func (w *writer) tortilla(ctx context.Context, f archiveFile) error {
 	if err := w.settle(ctx); err != nil {
 		return err
 	}
-	t := &tortillaWriter{w: w, file: &counted{archiveFile: f}}
-	t.out = bufio.NewWriterSize(t.file, bufferBytes)
+	t := &tortillaWriter{w: w, patched: newPatched(f)}
 	for k, l := range w.levels {
 		l.spans = make([]span, len(l.ids))
 		t.formats = append(t.formats, make([]string, len(l.ids)))
@@ -57,25 +56,18 @@ func (w *writer) tortilla(ctx context.Context, f archiveFile) error {
 		err = t.leave(ctx)
 	}
 	if err == nil {
-		err = t.out.Flush()
-	}
-	for _, p := range t.patches {
-		if err == nil {
-			_, err = f.WriteAt(p.bytes, p.at)
-		}
+		err = t.finish()
 	}
 	return err
 }
 
 // tortillaWriter is what is known while a Tortilla is written.
 type tortillaWriter struct {
+	patched
 	w        *writer
-	file     *counted
-	out      *bufio.Writer
 	open     []blob // from the whole file down to the folder that is being written
 	formats  [][]string
 	encoders []*encode.Writer
-	patches  []patch
 	chunks   chunkRows // of a streaming TACO
 }
 
@@ -85,13 +77,20 @@ type blob struct {
 	at         int64
 }
 
-func (t *tortillaWriter) at() int64 { return t.file.n + int64(t.out.Buffered()) }
-
 // enter begins a Tortilla.
 func (t *tortillaWriter) enter(level, row int) error {
 	t.open = append(t.open, blob{level, row, t.at()})
+	t.hold(t.at(), t.headBytes(level))
 	_, err := t.out.Write(make([]byte, tortillaHeader))
 	return err
+}
+
+// headBytes returns how much of the header of a Tortilla is set: its magic, and the numbers of leave.
+func (t *tortillaWriter) headBytes(level int) int64 {
+	if level < 0 && t.w.o.Form.old() {
+		return 2 + 5*8
+	}
+	return 2 + 3*8
 }
 
 // put writes a file. Files come in the order of the tree, so that folders are entered and left as they differ.
@@ -146,12 +145,12 @@ const headBytes = 16
 
 // formatOf returns GDAL's name of the format of a file that begins with these bytes, or BYTES.
 func formatOf(head []byte) string {
-	switch {
-	case len(head) >= 4 && slices.Contains([]string{"II*\x00", "MM\x00*", "II+\x00", "MM\x00+"}, string(head[:4])):
+	switch catalog.RasterExtension(head) {
+	case ".tif":
 		return "GTiff"
-	case bytes.HasPrefix(head, []byte("\x89PNG\r\n\x1a\n")):
+	case ".png":
 		return "PNG"
-	case bytes.HasPrefix(head, []byte("\xff\xd8\xff")):
+	case ".jpg":
 		return "JPEG"
 	}
 	return "BYTES"
@@ -172,7 +171,7 @@ func (t *tortillaWriter) leave(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	head := append(make([]byte, 0, 42), tortillaMagic...)
+	head := append(make([]byte, 0, t.headBytes(b.level)), tortillaMagic...)
 	partitions := int64(1)
 	if b.level < 0 {
 		partitions = max(1, int64(t.w.partitions))
@@ -189,7 +188,9 @@ func (t *tortillaWriter) leave(ctx context.Context) error {
 	for _, n := range numbers {
 		head = binary.LittleEndian.AppendUint64(head, uint64(n))
 	}
-	t.patches = append(t.patches, patch{b.at, head})
+	if err := t.patch(b.at, head); err != nil {
+		return err
+	}
 	if b.level >= 0 {
 		t.w.levels[b.level].spans[b.row] = span{b.at, t.at() - b.at}
 		t.formats[b.level][b.row] = "TORTILLA"

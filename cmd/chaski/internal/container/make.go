@@ -19,6 +19,7 @@ import (
 	"github.com/chaski-eo/chaski/internal/pathname"
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/ops/recipe"
+	"github.com/chaski-eo/chaski/store/taco/build"
 )
 
 type makeFlags struct {
@@ -87,8 +88,9 @@ why: counts, split, histograms, a map and some chips. Statistics of the recipe a
 
 OUT is complete or absent, also after a kill. A ZIP replaces an older one; a folder must not be there. The
 same recipe gives the same bytes, for any number of workers. An interrupted run goes on with --resume, in
-place of starting over: it keeps what is done in the folder .OUT.chaski-work beside OUT. An OUT in a store
-(s3://, gs://, az://) is one file, which is uploaded when it is complete.`,
+place of starting over: it keeps what is done in the folder .OUT.chaski-work beside OUT. OUT may be in S3
+(s3://), where a ZIP and a folder are written without a local copy, and one file also in other stores (gs://,
+az://), where it is uploaded when it is complete.`,
 		Example: `  chaski make -o chips.tacozip chips.yaml
   chaski make -o made/ --stats made.json chips.yaml
   chaski make -o seen.tacozip --report chips.html chips.yaml
@@ -151,7 +153,8 @@ func (f *makeFlags) run(ctx context.Context, env console.Env, path string) error
 		o.Progress = bar.Set
 	}
 	var res *recipe.Result
-	err = stored(ctx, f.out, output.Form, f.made.parts, func(path string) (err error) {
+	err = stored(ctx, f.out, output.Form, f.made.parts, func(path string, store build.Store) (err error) {
+		o.Store = store
 		res, err = recipe.Make(ctx, r, path, o)
 		return err
 	})

@@ -86,9 +86,9 @@ WebDataset (shard-000000.tar, ...). Rasters are arrays of bands, rows and column
 --rasters file, the files they are. The columns of the samples are columns of MDS, or a member .json. With
 --by-split the shards of each value of the column split are in a folder of its name.
 
-OUT is complete or absent, also after a kill. A ZIP replaces an older one; a folder must not be there. An OUT
-of one file may be an object of a store (s3://, gs://, az://): it is written in the directory for temporary
-files (TMPDIR), and then uploaded.`,
+OUT is complete or absent, also after a kill. A ZIP replaces an older one; a folder must not be there. OUT may
+be in S3 (s3://), where it is written without a local copy, and one file also in other stores (gs://, az://),
+where it is written in the directory for temporary files (TMPDIR), and then uploaded.`,
 		Example: `  chaski pack -o masks.tacozip --collection about.json masks/
   chaski pack -o masks.tacozip --collection about.json --metadata years.csv masks/
   chaski pack -o masks.tacozip --collection about.json --columns stac,stats,index masks/
@@ -142,8 +142,8 @@ func (f *packFlags) run(ctx context.Context, env console.Env, paths []string) er
 	}
 	return f.show(env, "pack", f.out, paths, "", func(o build.Options) (r *build.Result, err error) {
 		o.Form = form
-		err = stored(ctx, f.out, form, f.parts, func(path string) (err error) {
-			f.out = path
+		err = stored(ctx, f.out, form, f.parts, func(path string, store build.Store) (err error) {
+			f.out, o.Store = path, store
 			r, err = f.write(ctx, paths, o)
 			return err
 		})
@@ -189,6 +189,9 @@ func (f *packFlags) write(ctx context.Context, paths []string, o build.Options) 
 		return f.index(ctx, paths, o)
 	}
 	unpacked := &unpacked{out: f.out}
+	if o.Store != nil {
+		unpacked.out = pathname.Join(os.TempDir(), "chaski-pack")
+	}
 	defer func() { err = console.FirstError(err, unpacked.remove()) }()
 	f.unpack = unpacked.folder
 	if st, err := os.Stat(paths[0]); err == nil && st.IsDir() && !taco.Is(ctx, o.Opener, paths[0]) {

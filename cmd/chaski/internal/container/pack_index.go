@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"strings"
 
 	"github.com/spf13/pflag"
 
@@ -32,13 +33,41 @@ func (f *packFlags) index(ctx context.Context, paths []string, o build.Options) 
 	if f.collection != "" {
 		return nil, console.Usagef("--collection is for containers: an index has the description of its ZIPs")
 	}
-	var zips []string
-	for _, path := range paths {
-		if st, err := os.Stat(path); err != nil || !st.IsDir() {
-			zips = append(zips, path)
-			continue
+	zips, err := zipsOf(ctx, paths, o.Store)
+	if err != nil {
+		return nil, err
+	}
+	// An index of what is broken would hide it.
+	for _, zip := range zips {
+		if err := f.verify(ctx, o.Opener, zip); err != nil {
+			return nil, fault.WithFile(err, zip)
 		}
-		in, err := build.ZIPsIn(path)
+	}
+	if o.Store != nil {
+		return build.PutIndex(ctx, o.Store, zips, f.out, o)
+	}
+	// The paths, not the ZIPs: an append may have added one meanwhile, which it has checked.
+	return build.Consolidate(ctx, paths, f.out, o)
+}
+
+// zipsOf returns the ZIPs among the paths and in the folders among them. A folder of a store ends in "/".
+func zipsOf(ctx context.Context, paths []string, store build.Store) (zips []string, err error) {
+	for _, path := range paths {
+		in := []string{path}
+		st, serr := os.Stat(path)
+		switch folder := serr == nil && st.IsDir(); {
+		case folder:
+			in, err = build.ZIPsIn(path)
+		case store != nil && strings.HasSuffix(path, "/"):
+			in = nil
+			err = store.List(ctx, path, func(uri string) error {
+				if name := strings.TrimPrefix(uri, path); !strings.Contains(name, "/") &&
+					strings.HasSuffix(name, ".tacozip") {
+					in = append(in, uri)
+				}
+				return nil
+			})
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -47,14 +76,7 @@ func (f *packFlags) index(ctx context.Context, paths []string, o build.Options) 
 		}
 		zips = append(zips, in...)
 	}
-	// An index of what is broken would hide it.
-	for _, zip := range zips {
-		if err := f.verify(ctx, o.Opener, zip); err != nil {
-			return nil, fault.WithFile(err, zip)
-		}
-	}
-	// The paths, not the ZIPs: an append may have added one meanwhile, which it has checked.
-	return build.Consolidate(ctx, paths, f.out, o)
+	return zips, nil
 }
 
 // verify checks a container, and keeps its notes.

@@ -18,6 +18,7 @@ import (
 type partFlags struct {
 	size  string
 	count int
+	by    string
 }
 
 // add adds the flags. more is what else parts may be, beside ZIPs.
@@ -25,6 +26,8 @@ func (f *partFlags) add(fl *pflag.FlagSet, more string) {
 	flags.NonEmptyVar(fl, &f.size, "part-size",
 		"write a folder OUT of ZIPs with files of `SIZE` each, such as 4GB, and an index"+more)
 	fl.IntVar(&f.count, "part-count", 0, "write a folder OUT of this many ZIPs and an index"+more)
+	flags.NonEmptyVar(fl, &f.by, "part-by",
+		"write a folder OUT of a ZIP for each value of a metadata `COLUMN`, such as split, and an index")
 }
 
 // into checks the flags, and sets the parts of a container at out whose form is set.
@@ -32,17 +35,25 @@ func (f *partFlags) into(o *build.Options, out string) (err error) {
 	if err := console.AtLeast("part-count", f.count, 0); err != nil {
 		return err
 	}
+	given := 0
+	for _, is := range []bool{f.size != "", f.count > 0, f.by != ""} {
+		if is {
+			given++
+		}
+	}
 	switch {
-	case f.size == "" && f.count == 0:
+	case given == 0:
 		return nil
-	case f.size != "" && f.count > 0:
-		return console.Usagef("--part-size and --part-count exclude each other")
+	case given > 1:
+		return console.Usagef("--part-size, --part-count and --part-by exclude each other")
+	case f.by != "" && o.Form == build.TortillaFile:
+		return console.Usagef("--part-by is for ZIPs: the parts of a Tortilla have numbers")
 	case build.FormOf(out) != build.Folder || o.Form != build.Folder && o.Form != build.TortillaFile:
 		return console.Usagef("parts lie in a folder: %s must be the name of one, and --form not of one file", out)
 	case f.size != "":
 		o.PartBytes, err = parseSize("part-size", f.size)
 	}
-	o.PartCount = f.count
+	o.PartCount, o.PartBy = f.count, f.by
 	return err
 }
 
@@ -74,11 +85,11 @@ func (f *MadeFlags) Output(out string) (o recipe.Output, err error) {
 	}
 	o.Form = packForms[f.form]
 	if o.Form.Older() && f.parts != (partFlags{}) {
-		return o, console.Usagef("--part-size and --part-count are for ZIPs: --form is %s", f.form)
+		return o, console.Usagef("--part-size, --part-count and --part-by are for ZIPs: --form is %s", f.form)
 	}
 	b := build.Options{Form: cmp.Or(o.Form, build.FormOf(out))}
 	err = console.FirstError(f.parts.into(&b, out), f.shards.into(&o.Shards, b.Form))
-	o.PartBytes, o.PartCount = b.PartBytes, b.PartCount
+	o.PartBytes, o.PartCount, o.PartBy = b.PartBytes, b.PartCount, b.PartBy
 	return o, err
 }
 

@@ -1,0 +1,203 @@
+package build
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"errors"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/chaski-eo/chaski/fault"
+)
+
+// A container that is a folder is a prefix of a store. It gets the object unfinishedName first, and loses it when all
+// others are there; what makes it a container, such as COLLECTION.json, is written last of those. The object has a
+// number of the run: one that does not find its own at the end has been overtaken, and ends with an error.
+
+// unfinishedName is the object of a run that has not ended.
+const unfinishedName = ".chaski-unfinished"
+
+// clearing bounds the time in which the objects of a run that failed are removed. The rest is for the next run.
+const clearing = time.Minute
+
+// errFound ends a listing.
+var errFound = errors.New("found")
+
+// Vacant is Writable for a container in a store: it returns an error if there are objects already below path that no
+// interrupted run has left. An object that is a container by itself is replaced.
+func Vacant(ctx context.Context, s Store, path string, o Options) error {
+	form := o.Form
+	if form == Auto {
+		form = FormOf(path)
+	}
+	switch {
+	case form.Indexes():
+		return Writable(path, form)
+	case !o.split() && form.oneFile():
+		return nil
+	}
+	_, err := interrupted(ctx, s, prefixOf(path), lastOf(form, o.split()))
+	return err
+}
+
+// lastOf returns the name of the object that makes a folder a container, or "" if it has none.
+func lastOf(form Form, parts bool) string {
+	switch {
+	case parts && form == TortillaFile, form == WebDataset, form == MDS:
+		return ""
+	case parts:
+		return tacocatName + "/" + collName
+	}
+	return collName
+}
+
+// interrupted reports whether an interrupted run has left what is below a prefix. It returns an error if something else
+// is there.
+func interrupted(ctx context.Context, s Store, prefix, last string) (bool, error) {
+	exists := fault.WithFile(fault.New(fault.Unsupported, "folder", fault.NoOffset,
+		"exists: a container that is a folder needs a new name"), prefix)
+	switch _, err := s.Get(ctx, prefix+unfinishedName); {
+	case err == nil:
+		if last == "" {
+			return true, nil
+		}
+		_, err := s.Get(ctx, prefix+last)
+		if errors.Is(err, fault.NotFound) {
+			return true, nil
+		}
+		if err == nil {
+			err = exists
+		}
+		return false, err
+	case !errors.Is(err, fault.NotFound):
+		return false, err
+	}
+	err := s.List(ctx, prefix, func(string) error { return errFound })
+	if errors.Is(err, errFound) {
+		err = exists
+	}
+	return false, err
+}
+
+// objects are those of a container that is a folder.
+type objects struct {
+	store  Store
+	prefix string
+	last   string // the object that is written when all others are there
+	doc    []byte // of last
+	ctx    context.Context
+	group  *errgroup.Group
+}
+
+// requests is how many objects are written at a time. They are files of up to wholeBytes, 64 MiB together.
+const requests = 16
+
+// inStore writes a container that is a folder: what fill puts.
+func (w *writer) inStore(ctx context.Context, path string,
+	fill func(ctx context.Context, o *objects) error) (err error) {
+	o := &objects{store: w.o.Store, prefix: prefixOf(path), last: lastOf(w.o.Form, w.o.split())}
+	stale, err := interrupted(ctx, o.store, o.prefix, o.last)
+	if err != nil {
+		return err
+	}
+	id := []byte(rand.Text())
+	if err := o.store.Put(ctx, o.prefix+unfinishedName, id); err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil && !errors.Is(err, errOvertaken) {
+			err = errors.Join(err, o.abort(ctx, id))
+		}
+	}()
+	if stale {
+		if err := o.clear(ctx); err != nil {
+			return err
+		}
+	}
+	o.group, o.ctx = errgroup.WithContext(ctx)
+	o.group.SetLimit(requests)
+	err = fill(o.ctx, o)
+	if werr := o.group.Wait(); werr != nil {
+		err = werr // fill has seen only that the context was canceled
+	}
+	if err == nil {
+		err = o.own(ctx, id)
+	}
+	if err == nil && o.last != "" {
+		err = o.store.Put(ctx, o.prefix+o.last, o.doc)
+	}
+	if err != nil {
+		return err
+	}
+	return o.store.Delete(ctx, o.prefix+unfinishedName)
+}
+
+var errOvertaken = fault.New(fault.Unsupported, "folder", fault.NoOffset,
+	"another run has begun to write it, and has removed what this one wrote")
+
+// own checks that no other run has begun.
+func (o *objects) own(ctx context.Context, id []byte) error {
+	have, err := o.store.Get(ctx, o.prefix+unfinishedName)
+	if errors.Is(err, fault.NotFound) || err == nil && !bytes.Equal(have, id) {
+		return errOvertaken
+	}
+	return err
+}
+
+// clear removes all objects of the prefix but unfinishedName.
+func (o *objects) clear(ctx context.Context) error {
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(requests)
+	err := o.store.List(ctx, o.prefix, func(uri string) error {
+		if uri != o.prefix+unfinishedName {
+			g.Go(func() error { return o.store.Delete(ctx, uri) })
+		}
+		return ctx.Err()
+	})
+	return errors.Join(g.Wait(), err)
+}
+
+// abort removes what a run has written that failed, unless another run has begun. What makes it a container goes first:
+// the store may have taken it although the request failed.
+func (o *objects) abort(ctx context.Context, id []byte) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), clearing)
+	defer cancel()
+	err := o.own(ctx, id)
+	if err == nil && o.last != "" {
+		err = o.store.Delete(ctx, o.prefix+o.last)
+	}
+	if err == nil {
+		err = o.clear(ctx)
+	}
+	if err == nil {
+		err = o.store.Delete(ctx, o.prefix+unfinishedName)
+	}
+	return err
+}
+
+// put writes an object, or keeps that which is last.
+func (o *objects) put(name string, b []byte) error {
+	if name == o.last {
+		o.doc = b
+		return nil
+	}
+	if err := o.ctx.Err(); err != nil {
+		return err
+	}
+	o.group.Go(func() error { return o.store.Put(o.ctx, o.prefix+name, b) })
+	return nil
+}
+
+// object writes an object of about size bytes in pieces.
+func (w *writer) object(ctx context.Context, uri string, size int64, write func(f archiveFile) error) error {
+	f, err := w.o.Store.Create(ctx, uri, size)
+	if err != nil {
+		return err
+	}
+	if err := write(f); err != nil {
+		return errors.Join(err, f.Abort())
+	}
+	return f.Commit()
+}
