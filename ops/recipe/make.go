@@ -34,10 +34,6 @@ type Options struct {
 	Base string
 	// Output is the form of the container. A container in parts is a folder of ZIPs with an index.
 	Output
-	// Store is where the container is written, whose path is then a URI. The default is the local disk. A ZIP and a
-	// folder are written to it while the chips are made, and other forms are made in the directory for temporary files
-	// first. Such a run cannot go on: Resume needs the local disk.
-	Store build.Store
 	// Loader has the options for reading. Loader.Workers is also the number of chips that are encoded at a time. The
 	// container does not depend on it.
 	Loader loader.Options
@@ -51,13 +47,17 @@ type Options struct {
 	Progress func(done, total int64)
 }
 
-// Output is the form of a container and, as in build.Options, the parts that it is divided into.
+// Output is the form of a container and, as in build.Options, the parts that it is divided into, and where it is.
 type Output struct {
 	Form      build.Form
 	PartBytes int64
 	PartCount int
 	PartBy    string
 	Shards    build.Shards
+	// Store is where the container is written, whose path is then a URI. The default is the local disk. A ZIP and a
+	// folder are written to it while the chips are made, and other forms are made in the directory for temporary files
+	// first. Such a run cannot go on: Resume needs the local disk.
+	Store build.Store
 }
 
 // split reports whether the container is divided into parts.

@@ -115,6 +115,10 @@ func TestEveryKindInStore(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
+				ok("merge", "-o", "s3://bucket/out.tacozip", job)
+				if stored := objectsOf(t, store, "out.tacozip")[""]; stored != string(b) {
+					t.Errorf("%d bytes in the store, want %d, and the same", len(stored), len(b))
+				}
 				return string(b)
 			}
 			here, there, dir := filepath.Join(t.TempDir(), "job"), "s3://bucket/jobs/"+kind, t.TempDir()

@@ -19,7 +19,6 @@ import (
 	"github.com/chaski-eo/chaski/internal/pathname"
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/ops/recipe"
-	"github.com/chaski-eo/chaski/store/taco/build"
 )
 
 type makeFlags struct {
@@ -146,15 +145,15 @@ func (f *makeFlags) run(ctx context.Context, env console.Env, path string) error
 	files := open.NewOpener(true)
 	defer files.Close()
 	bar := console.NewBar(env.Err, "chips", -1)
-	o := recipe.Options{Base: pathname.Dir(path), Output: output, Resume: f.resume,
+	o := recipe.Options{Base: pathname.Dir(path), Resume: f.resume,
 		Loader: loader.Options{Workers: f.workers, MemoryBytes: f.memory, MaxChunkBytes: f.maxChunk, Opener: files,
 			SQL: env.SQL}}
 	if !f.quiet {
 		o.Progress = bar.Set
 	}
 	var res *recipe.Result
-	err = stored(ctx, f.out, output.Form, f.made.parts, func(path string, store build.Store) (err error) {
-		o.Store = store
+	err = f.made.Stored(ctx, f.out, output, func(path string, output recipe.Output) (err error) {
+		o.Output = output
 		res, err = recipe.Make(ctx, r, path, o)
 		return err
 	})

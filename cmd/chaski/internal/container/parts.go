@@ -2,6 +2,7 @@ package container
 
 import (
 	"cmp"
+	"context"
 	"math"
 	"strconv"
 	"strings"
@@ -91,6 +92,15 @@ func (f *MadeFlags) Output(out string) (o recipe.Output, err error) {
 	err = console.FirstError(f.parts.into(&b, out), f.shards.into(&o.Shards, b.Form))
 	o.PartBytes, o.PartCount, o.PartBy = b.PartBytes, b.PartCount, b.PartBy
 	return o, err
+}
+
+// Stored has write make a container at out, which may be in a store: see stored.
+func (f *MadeFlags) Stored(ctx context.Context, out string, o recipe.Output,
+	write func(path string, o recipe.Output) error) error {
+	return stored(ctx, out, o.Form, f.parts, func(path string, store build.Store) error {
+		o.Store = store
+		return write(path, o)
+	})
 }
 
 // madeForms are the values of --form of what a recipe makes, which are some of packForms.

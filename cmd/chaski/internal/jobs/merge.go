@@ -11,6 +11,7 @@ import (
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/flags"
 	"github.com/chaski-eo/chaski/job"
 	"github.com/chaski-eo/chaski/job/kinds"
+	"github.com/chaski-eo/chaski/ops/recipe"
 )
 
 func newMerge(env console.Env) *cobra.Command {
@@ -24,9 +25,9 @@ func newMerge(env console.Env) *cobra.Command {
 'chaski stats' writes for the same dataset. A shard without a result, or with results that differ, is
 an error, and nothing is written. The exit code is that of the kind's command.
 
-For make, --output is the container in the form that its name, --form, --part-size or --part-count say, as
-with 'chaski make'. --stats also writes the statistics of its chips. The
-source of the recipe is opened for its columns.`,
+For make, --output is the container in the form that its name, --form, --part-size, --part-count or
+--part-by say, as with 'chaski make', also in an object store. --stats also writes the statistics of its
+chips. The source of the recipe is opened for its columns.`,
 		Example: `  chaski job merge -o pooled.json job/`,
 		Args:    console.ExactlyOne("FOLDER"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -77,7 +78,11 @@ source of the recipe is opened for its columns.`,
 			}
 			var outcome job.Outcome
 			if j.Places() {
-				outcome, err = r.Place(ctx, o)
+				err = made.Stored(ctx, out, output, func(path string, output recipe.Output) (err error) {
+					o.Name, o.Output = path, output
+					outcome, err = r.Place(ctx, o)
+					return err
+				})
 			} else {
 				err = console.WriteFile(out, env.Out, func(w io.Writer) (err error) {
 					outcome, err = r.Merge(ctx, w, o)
@@ -105,4 +110,4 @@ source of the recipe is opened for its columns.`,
 }
 
 // ofMake are the flags that only the kind make has.
-var ofMake = []string{"stats", "form", "part-size", "part-count"}
+var ofMake = []string{"stats", "form", "part-size", "part-count", "part-by"}
