@@ -100,6 +100,22 @@ def test_functions(store, tmp_path: Path, capfd, caplog) -> None:
     assert "sesame" not in out + err + caplog.text
 
 
+def test_pack(store, tmp_path: Path) -> None:
+    """A function signs the files that chaski.pack copies, and the container has no signature."""
+    url, _ = store
+    about = {"id": "c", "dataset_version": "1", "description": "d", "licenses": ["MIT"]}
+    about |= {"providers": [{"name": "p"}], "tasks": ["other"]}
+    rows = [{"id": str(k), "path": uri} for k, uri in enumerate(chips(url))]
+    with pytest.raises(chaski.EngineError, match="403"):
+        chaski.pack(rows, tmp_path / "a.tacozip", about)
+    assert not (tmp_path / "a.tacozip").exists()
+    chaski.sign(f"{url}/", lambda uri: {"query": SECRET})
+    chaski.pack(rows, tmp_path / "a.tacozip", about, columns=["stats"])
+    want = chaski.read(CHIPS / chips(url)[0].removeprefix(f"{url}/"))
+    assert np.array_equal(chaski.read(f"{tmp_path}/a.tacozip::0"), want)
+    without_secret(tmp_path)
+
+
 def test_object_without_hash(store) -> None:
     """Objects that can be called sign, also those that have no hash, such as of dataclasses."""
     url, asked = store

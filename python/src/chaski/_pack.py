@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from chaski import taco
+from chaski import _sign, taco
 from chaski._engine import command, message
 from chaski._plain import Path as _Path
 from chaski._plain import absolute, json_text
@@ -78,7 +78,8 @@ def pack(
         flags += [f"--collection={os.fspath(collection)}"] if collection is not None else []
         paths = [os.fspath(p) for p in _sources(samples, folder)]
         flags += ["--quiet", f"--output={os.fspath(output)}"]
-        ran = command("pack", *flags, "--", *paths)
+        with _sign.given() as signers:
+            ran = command("pack", *flags, "--", *paths, **signers)
     if ran.returncode != 0:
         own = f"{folder}/samples.parquet", f"{folder}/collection.json"
         said = message(ran, samples=own[0], collection=own[1])
