@@ -494,20 +494,34 @@ func (q *readPlan) run(ctx context.Context) (*Array, error) {
 	if err := q.allocate(); err != nil {
 		return nil, q.assets[0].Fault(err)
 	}
+	remote := slices.ContainsFunc(q.assets, func(a catalog.Asset) bool { return source.IsRemote(a.URI) })
+	if readers := q.options.Readers(q.threads, remote); readers > 1 {
+		return q.out, q.parallel(ctx, readers)
+	}
+	// A chip is decoded in less time than it takes to hand it to another goroutine and to wait for that.
+	return q.out, q.withReader(ctx, func(r *pixels.Reader) error {
+		return q.cut(ctx, func(p piece) error { return q.read(ctx, r, p) })
+	})
+}
+
+// parallel decodes the pieces with several readers.
+func (q *readPlan) parallel(ctx context.Context, readers int) error {
 	g, ctx := errgroup.WithContext(ctx)
 	pieces := make(chan piece)
 	g.Go(crash.Guard(func() error {
 		defer close(pieces)
-		return q.cut(ctx, pieces)
+		return q.cut(ctx, func(p piece) error {
+			select {
+			case pieces <- p:
+				return nil
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		})
 	}))
-	remote := slices.ContainsFunc(q.assets, func(a catalog.Asset) bool { return source.IsRemote(a.URI) })
-	client := resources.TurnOf(ctx).Client
-	for range q.options.Readers(q.threads, remote) {
+	for range readers {
 		g.Go(func() error {
-			r := pixels.BorrowReader(q.options)
-			r.Slot.For(client, nil)
-			defer r.Slot.Rest()
-			err := crash.Call(func() error {
+			return q.withReader(ctx, func(r *pixels.Reader) error {
 				for p := range pieces {
 					if err := q.read(ctx, r, p); err != nil {
 						return err
@@ -515,16 +529,21 @@ func (q *readPlan) run(ctx context.Context) (*Array, error) {
 				}
 				return nil
 			})
-			if !crash.Is(err) { // a panic may have left the reader half changed
-				r.GiveBack()
-			}
-			return err
 		})
 	}
-	if err := g.Wait(); err != nil {
-		return nil, err
+	return g.Wait()
+}
+
+// withReader lends do a reader.
+func (q *readPlan) withReader(ctx context.Context, do func(r *pixels.Reader) error) error {
+	r := pixels.BorrowReader(q.options)
+	r.Slot.For(resources.TurnOf(ctx).Client, nil)
+	defer r.Slot.Rest()
+	err := crash.Call(func() error { return do(r) })
+	if !crash.Is(err) { // a panic may have left the reader half changed
+		r.GiveBack()
 	}
-	return q.out, nil
+	return err
 }
 
 // allocate makes the memory of the result. With a budget, large memory is not of the heap, so that what Release gives
@@ -573,8 +592,8 @@ func (q *readPlan) present(ctx context.Context, a catalog.Asset) error {
 	return a.Index.Validate(f.Size(), q.options.MaxChunkBytes)
 }
 
-// cut sends the pieces of all assets.
-func (q *readPlan) cut(ctx context.Context, to chan<- piece) error {
+// cut calls do for the pieces of all assets.
+func (q *readPlan) cut(ctx context.Context, do func(p piece) error) error {
 	for n, a := range q.assets {
 		box := pixels.Inside(q.window(n), a.Index.Height, a.Index.Width)
 		for y := box.Y0; y < box.Y1; {
@@ -584,10 +603,12 @@ func (q *readPlan) cut(ctx context.Context, to chan<- piece) error {
 			if q.threads > 1 {
 				b.Y1 = min((y/a.Index.ChunkH+1)*a.Index.ChunkH, box.Y1)
 			}
-			select {
-			case to <- piece{n, b}:
-			case <-ctx.Done():
-				return ctx.Err()
+			err := ctx.Err()
+			if err == nil {
+				err = do(piece{n, b})
+			}
+			if err != nil {
+				return err
 			}
 			y = b.Y1
 		}

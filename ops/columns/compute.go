@@ -7,8 +7,6 @@ import (
 	"slices"
 
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/internal/inorder"
-	"github.com/chaski-eo/chaski/internal/procs"
 	"github.com/chaski-eo/chaski/shuffle"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/taco/build"
@@ -21,7 +19,7 @@ type Compute struct {
 	// Classes are the classes of categorical rasters by their path below the samples, "" for samples that are files.
 	// Their geotiff:stats is the share of each class, in this order, in place of moments and percentiles.
 	Classes map[string][]int64
-	// Workers is how many rasters are read at a time. The default is the number of processors.
+	// Workers is how many rasters are decoded at a time. The default is the number of processors.
 	Workers int
 	// Old says that columns are those of TACO 0.2: stats are stats:mean, stats:min, stats:max and stats:std, and stac
 	// is for levels without stac:crs.
@@ -61,16 +59,38 @@ func (c *Compute) Check() error {
 	return nil
 }
 
-// More implements build.Options.More. Rasters are TIFFs, rumi files, PNGs and JPEGs; other files, and padding, have
-// nulls. A raster that cannot be read is an error that names its sample.
+// Inspect implements build.Options.Inspect. Rasters are TIFFs, rumi files, PNGs and JPEGs; other files, and padding,
+// have nulls. A raster that cannot be read is an error that names its sample.
 //
 // Levels with a raster get the columns of the raster. A folder gets those of its first raster about place: stac and
 // istac. Level 0 alone gets majortom, spatialgroup, split, geoenrich and rai.
-func (c *Compute) More(ctx context.Context, o source.Opener, levels []build.Level) ([]*tables.Table, error) {
-	rasters, err := c.measure(ctx, o, levels)
-	if err != nil {
-		return nil, err
+func (c *Compute) Inspect(levels []build.Level) build.Inspection {
+	rasters := make([][]*raster, len(levels))
+	for k := range levels {
+		rasters[k] = make([]*raster, len(levels[k].Rows))
 	}
+	in := build.Inspection{Columns: func(ctx context.Context) ([]*tables.Table, error) {
+		return c.columns(ctx, levels, rasters)
+	}}
+	if !c.reads() {
+		return in
+	}
+	spaces := newSpaces(c.Workers)
+	in.File = func(ctx context.Context, k, row int, r source.Reader) error {
+		s, err := spaces.take(ctx)
+		if err != nil {
+			return err
+		}
+		defer spaces.give(s)
+		below, path := paths(levels, k, row)
+		rasters[k][row], err = c.raster(ctx, s, r, below, path)
+		return err
+	}
+	return in
+}
+
+// columns returns the columns of each level, of its rasters; those of other files are nil.
+func (c *Compute) columns(ctx context.Context, levels []build.Level, rasters [][]*raster) ([]*tables.Table, error) {
 	if err := c.checkClasses(levels, rasters); err != nil {
 		return nil, err
 	}
@@ -86,38 +106,6 @@ func (c *Compute) More(ctx context.Context, o source.Opener, levels []build.Leve
 		}
 	}
 	return out, nil
-}
-
-// measure reads the rasters of all levels: those of other files are nil.
-func (c *Compute) measure(ctx context.Context, o source.Opener, levels []build.Level) ([][]*raster, error) {
-	type at struct{ level, row int }
-	var files []at
-	rasters := make([][]*raster, len(levels))
-	for k := range levels {
-		rasters[k] = make([]*raster, len(levels[k].Rows))
-		for i := range levels[k].Rows {
-			if r := &levels[k].Rows[i]; !r.Folder && !r.Padding {
-				files = append(files, at{k, i})
-			}
-		}
-	}
-	workers := c.Workers
-	if workers <= 0 {
-		workers = procs.Workers()
-	}
-	if !c.reads() {
-		return rasters, nil
-	}
-	err := inorder.Do(ctx, len(files), workers,
-		func(ctx context.Context, i int) (*raster, error) {
-			below, path := paths(levels, files[i].level, files[i].row)
-			return c.raster(ctx, o, &levels[files[i].level].Rows[files[i].row], below, path)
-		},
-		func(i int, r *raster) error {
-			rasters[files[i].level][files[i].row] = r
-			return nil
-		}, func(*raster) {})
-	return rasters, err
 }
 
 // checkClasses refuses classes of rasters that are not there: a path with a mistake would leave the categories in all

@@ -11,6 +11,7 @@ import (
 	"github.com/chaski-eo/chaski/internal/inorder"
 	"github.com/chaski-eo/chaski/internal/procs"
 	"github.com/chaski-eo/chaski/internal/zstd"
+	loaded "github.com/chaski-eo/chaski/loader/raster"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/taco/build"
 	"github.com/chaski-eo/chaski/tables"
@@ -162,7 +163,7 @@ func (c *Compute) count(ctx context.Context, o source.Opener, of component, lo, 
 
 // histogram counts the valid pixels of a raster by band.
 func histogram(ctx context.Context, o rowOpener, lo, hi float64) ([][]uint32, error) {
-	a, err := readBands(ctx, o, nil)
+	a, err := readBands(ctx, o, loaded.ReadOptions{Validity: true})
 	if err != nil {
 		return nil, err
 	}

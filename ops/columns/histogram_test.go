@@ -63,9 +63,7 @@ func streamedAgain(t *testing.T, d *taco.Dataset, path string, workers int) {
 		t.Fatal(err)
 	}
 	o := build.Options{Opener: files,
-		More: func(ctx context.Context, levels []build.Level) ([]*tables.Table, error) {
-			return c.More(ctx, files, levels)
-		},
+		Inspect: c.Inspect,
 		Histograms: func(ctx context.Context, levels []build.Level) ([]build.Histogram, error) {
 			return c.Histograms(ctx, files, levels)
 		}}

@@ -1,23 +1,17 @@
 package columns
 
 import (
-	"bytes"
 	"context"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"math"
 
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/crs"
 	"github.com/chaski-eo/chaski/fault"
-	loaded "github.com/chaski-eo/chaski/loader/raster"
-	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/ops/convert"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog"
-	"github.com/chaski-eo/chaski/store/taco"
-	"github.com/chaski-eo/chaski/store/taco/build"
 	"github.com/chaski-eo/chaski/tiff"
 )
 
@@ -47,42 +41,18 @@ func (r *raster) tacoHeader() []byte {
 	return r.header
 }
 
-// maxRasterBytes bounds the pixels of a raster whose statistics are computed. Percentiles are exact, so all of them are
-// in memory: 256 MiB hold 8 bands of 4,096 by 4,096 pixels of uint16. A worker holds at most as much, and 8 bytes for
-// each pixel of one band beside.
-const maxRasterBytes = 256 << 20
-
-// rowOpener opens the bytes of a row, under any name.
-type rowOpener struct {
-	opener source.Opener
-	row    *build.Row
-}
-
-// Open implements source.Opener.
-func (o rowOpener) Open(ctx context.Context, _ string) (source.Reader, error) {
-	if o.row.URI == "" {
-		b := o.row.Bytes
-		return (&catalog.Asset{Size: int64(len(b)), Bytes: b}).Reader(), nil
-	}
-	return taco.Section(ctx, o.opener,
-		taco.Entry{URI: o.row.URI, Path: o.row.ID, Offset: o.row.Offset, Size: o.row.Size, Head: o.row.Head})
-}
-
 // raster reads a file, and returns nil if it is not a raster. below and path are its ids.
-func (c *Compute) raster(ctx context.Context, o source.Opener, row *build.Row, below, path string) (*raster, error) {
-	r, err := c.read(ctx, rowOpener{o, row}, below)
+func (c *Compute) raster(ctx context.Context, s *space, file source.Reader, below, path string) (*raster, error) {
+	r, err := c.read(ctx, s, opened{file}, below)
 	if err != nil {
 		return nil, fault.WithPart(err, fmt.Sprintf("sample %q", path), fault.NoOffset)
 	}
 	return r, nil
 }
 
-// name is what a row is called while it is read: rowOpener takes any name.
-const name = "raster"
-
-func (c *Compute) read(ctx context.Context, o rowOpener, below string) (*raster, error) {
-	if is, err := isRaster(ctx, o); err != nil || !is {
-		return nil, err
+func (c *Compute) read(ctx context.Context, s *space, o opened, below string) (*raster, error) {
+	if !catalog.IsRaster(ctx, o.r) {
+		return nil, nil
 	}
 	a, meta, err := catalog.OpenAsset(ctx, o, name, 0)
 	if err != nil {
@@ -109,32 +79,11 @@ func (c *Compute) read(ctx context.Context, o rowOpener, below string) (*raster,
 	if !c.names["stats"] {
 		return r, nil
 	}
-	if r.Stats, err = c.statistics(ctx, o, meta.Blob, c.Classes[below]); err != nil {
+	if r.Stats, err = c.statistics(ctx, s, o, &a, meta.Blob, c.Classes[below]); err != nil {
 		return nil, bare(err)
 	}
 	r.scale(c.Classes[below] != nil)
 	return r, nil
-}
-
-// isRaster reports whether a file begins like a raster.
-func isRaster(ctx context.Context, o rowOpener) (bool, error) {
-	f, err := o.Open(ctx, name)
-	if err != nil {
-		return false, err
-	}
-	is := catalog.IsRaster(ctx, f)
-	return is, f.Close()
-}
-
-// bare returns an error without the name of rowOpener.
-func bare(err error) error {
-	var e *fault.Error
-	if !errors.As(err, &e) || e.File != name {
-		return err
-	}
-	f := *e
-	f.File = ""
-	return &f
 }
 
 // centre sets the longitude and latitude of the centre, if the CRS is known. Package crs may differ in the last bits
@@ -166,35 +115,23 @@ func (r *raster) footprint() []byte {
 }
 
 // statistics returns geotiff:stats of a raster: nil if no pixel is valid.
-func (c *Compute) statistics(ctx context.Context, o rowOpener, header []byte, classes []int64) ([][]float64, error) {
-	a, err := readBands(ctx, o, [][]byte{header})
+func (c *Compute) statistics(ctx context.Context, s *space, o opened, as *catalog.Asset, header []byte,
+	classes []int64) ([][]float64, error) {
+	a, err := s.read(ctx, o, as.Index, header)
 	if err != nil {
 		return nil, err
 	}
 	defer a.Release()
 	size, count := a.DType.Size(), a.Shape[1]*a.Shape[2]
 	out, none := make([][]float64, a.Shape[0]), true
-	var line []byte
-	var values []float64
-	var sums Summarizer
 	for b := range out {
-		data, valid := a.Data[b*count*size:][:count*size], a.Valid[b*count:][:count]
-		if bytes.IndexByte(valid, 0) >= 0 {
-			line = line[:0]
-			for i, v := range valid {
-				if v != 0 {
-					line = append(line, data[i*size:(i+1)*size]...)
-				}
-			}
-			data = line
+		data := a.Data[b*count*size:][:count*size]
+		if a.Valid != nil {
+			data = s.valid(data, a.Valid[b*count:][:count], size)
 		}
 		none = none && len(data) == 0
-		if classes == nil {
-			out[b] = sums.Of(data, a.DType, count)
-		} else if values = AppendValues(values[:0], data, a.DType); len(values) == len(data)/size {
-			if out[b], err = shares(values, classes); err != nil {
-				return nil, fault.WithPart(err, fmt.Sprintf("band %d", b), fault.NoOffset)
-			}
+		if out[b], err = s.summary(data, a.DType, count, classes); err != nil {
+			return nil, fault.WithPart(err, fmt.Sprintf("band %d", b), fault.NoOffset)
 		}
 		if out[b] == nil {
 			return nil, fault.New(fault.Unsupported, "image", fault.NoOffset, "%s has no statistics", a.DType)
@@ -204,18 +141,6 @@ func (c *Compute) statistics(ctx context.Context, o rowOpener, header []byte, cl
 		return nil, nil
 	}
 	return out, nil
-}
-
-// readBands reads a raster of bands, y and x with its validity. headers is nil or its header blob.
-func readBands(ctx context.Context, o rowOpener, headers [][]byte) (*loaded.Array, error) {
-	a, err := loaded.Read(ctx, []string{name}, loaded.ReadOptions{Validity: true, MaxBytes: maxRasterBytes,
-		Headers: headers, Options: resources.Options{Opener: o}})
-	if err == nil && len(a.Shape) != 3 {
-		a.Release()
-		err = fault.New(fault.Unsupported, "image", fault.NoOffset,
-			"has axes %v: statistics are of bands, y and x", a.Axes)
-	}
-	return a, err
 }
 
 // shares returns the share of each class in the values that are one of them; NaN for each if there is no value.

@@ -48,7 +48,7 @@ func TestSummaries(t *testing.T) {
 	var s Summarizer
 	for name, shape := range shapes {
 		for _, n := range []int{1, 2, 3, 4, 5, 33, 1000, 20_011} {
-			b16, b32, ints, floats := []byte{}, []byte{}, []float64{}, []float64{}
+			b8, b16, b32, bytes, ints, floats := []byte{}, []byte{}, []byte{}, []float64{}, []float64{}, []float64{}
 			for i := range n {
 				v := shape(i, n)
 				floats = append(floats, float64(float32(v)))
@@ -58,12 +58,11 @@ func TestSummaries(t *testing.T) {
 				}
 				ints = append(ints, float64(int16(v)))
 				b16 = binary.LittleEndian.AppendUint16(b16, uint16(int16(v)))
+				bytes = append(bytes, float64(int8(v)))
+				b8 = append(b8, byte(int8(v)))
 			}
-			for d, of := range map[chunk.DType][]byte{chunk.Int16: b16, chunk.Float32: b32} {
-				values := ints
-				if d == chunk.Float32 {
-					values = floats
-				}
+			for d, of := range map[chunk.DType][]byte{chunk.Int8: b8, chunk.Int16: b16, chunk.Float32: b32} {
+				values := map[chunk.DType][]float64{chunk.Int8: bytes, chunk.Int16: ints, chunk.Float32: floats}[d]
 				got, want := s.Of(of, d, 2*n), sorted(values, 2*n)
 				for k := range want {
 					if diff := math.Abs(got[k] - want[k]); !(diff <= 1e-9*max(1, math.Abs(want[k]))) ||
@@ -81,7 +80,7 @@ func BenchmarkSummaries(b *testing.B) {
 	for _, d := range []chunk.DType{chunk.Uint16, chunk.Float32} {
 		var band []byte
 		for range 128 * 128 {
-			v := 1000 + 300*rng.NormFloat64()
+			v := max(0, 1000+300*rng.NormFloat64())
 			if d == chunk.Uint16 {
 				band = binary.LittleEndian.AppendUint16(band, uint16(v))
 			} else {

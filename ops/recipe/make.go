@@ -238,9 +238,7 @@ func (m *maker) write(ctx context.Context, w *work, path string, samples putSamp
 		defer func() { err = errors.Join(err, files.Close()) }()
 		c := &columns.Compute{Workers: m.workers}
 		c.Stream(&o, files)
-		o.More = func(ctx context.Context, levels []build.Level) ([]*tables.Table, error) {
-			return c.More(ctx, files, levels)
-		}
+		o.Inspect = c.Inspect
 	}
 	written, err := build.StreamIn(ctx, path, w.folder.Path, w.from(), o,
 		func(sink *build.Sink) (build.Collection, []*tables.Table, error) {

@@ -24,11 +24,12 @@ func Create(ctx context.Context, t *Taco, path string, o Options) (*Result, erro
 	if err := w.check(path); err != nil {
 		return nil, err
 	}
+	defer w.defaults(path)()
 	var err error
 	if w.levels, err = levelsOf(ctx, t.Samples); err != nil {
 		return nil, err
 	}
-	if err := w.more(ctx); err != nil {
+	if err := w.more(ctx, w.readsOnce()); err != nil {
 		return nil, err
 	}
 	return w.create(ctx, path)
@@ -62,8 +63,10 @@ func (c *Collection) CheckFor(form Form) error {
 // create writes checked levels to path.
 func (w *writer) create(ctx context.Context, path string) (*Result, error) {
 	w.files = w.copyFiles
-	if err := w.typed(ctx); err != nil {
-		return nil, err
+	if w.inspection == nil {
+		if err := w.complete(ctx); err != nil {
+			return nil, err
+		}
 	}
 	if w.o.Form.old() {
 		if err := w.age(ctx); err != nil {
@@ -72,14 +75,6 @@ func (w *writer) create(ctx context.Context, path string) (*Result, error) {
 	}
 	if !w.o.split() {
 		return w.write(ctx, path)
-	}
-	if w.o.Opener == nil {
-		files := &source.Files{}
-		defer files.Close()
-		w.o.Opener = files
-	}
-	if w.o.Workers <= 0 {
-		w.o.Workers = max(4, runtime.GOMAXPROCS(0))
 	}
 	return w.parts(ctx, path)
 }
@@ -152,7 +147,7 @@ func (w *writer) remote(ctx context.Context, path string, file func(context.Cont
 	return w.inStore(ctx, path, func(ctx context.Context, o *objects) error {
 		err := w.files(ctx, func(p place, l *loaded) error {
 			if l.r == nil {
-				return o.put(dataFolder+p.path, l.bytes)
+				return o.put(dataFolder+p.path, l.keep())
 			}
 			return w.object(ctx, o.prefix+dataFolder+p.path, l.size, func(f archiveFile) error {
 				_, err := io.Copy(f, &reader{ctx: ctx, l: l})

@@ -87,7 +87,7 @@ type editing struct {
 
 // columns reports whether columns change.
 func (e *editing) columns() bool {
-	return e.writer.o.More != nil || len(e.changes.Drop) > 0 || len(e.changes.Rename) > 0 ||
+	return e.writer.o.adds() || len(e.changes.Drop) > 0 || len(e.changes.Rename) > 0 ||
 		len(e.writer.collection.Columns) > 0
 }
 
@@ -163,7 +163,7 @@ func (e *editing) readLevels(ctx context.Context, d *taco.Dataset) error {
 			return err
 		}
 	}
-	if err := w.more(ctx); err != nil {
+	if err := w.more(ctx, false); err != nil {
 		return err
 	}
 	if err := w.typed(ctx); err != nil {
@@ -191,7 +191,7 @@ func (e *editing) readIndex(ctx context.Context, d *taco.Dataset) error {
 			return errInZIPs(k)
 		}
 		e.tables = append(e.tables, t)
-		if e.writer.o.More == nil {
+		if !e.writer.o.adds() {
 			continue
 		}
 		l := Level{Columns: t.Columns(), Table: t}
@@ -216,10 +216,10 @@ func (e *editing) readIndex(ctx context.Context, d *taco.Dataset) error {
 		}
 		levels = append(levels, l)
 	}
-	if e.writer.o.More == nil {
+	if !e.writer.o.adds() {
 		return nil
 	}
-	added, err := e.writer.o.More(ctx, levels)
+	added, err := e.writer.o.further(ctx, levels)
 	for k, t := range added {
 		if err != nil || t == nil {
 			continue

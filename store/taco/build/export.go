@@ -20,6 +20,7 @@ func Export(ctx context.Context, d *taco.Dataset, rows []int, c Collection, path
 	if err := w.check(path); err != nil {
 		return nil, err
 	}
+	defer w.defaults(path)()
 	var err error
 	all := rows
 	upgraded := d.IDColumn() == tortillaID && !w.o.Form.Older()
@@ -41,18 +42,19 @@ func Export(ctx context.Context, d *taco.Dataset, rows []int, c Collection, path
 			}
 		}
 	}
-	if err := w.more(ctx); err != nil {
+	if err := w.more(ctx, w.readsOnce()); err != nil {
 		return nil, err
 	}
 	given := w.collection.Extent
-	if err := w.measure(ctx); err != nil {
-		return nil, err
-	}
-	if upgraded && len(rows) == len(all) && given != nil &&
-		!slices.Equal(given.Spatial, world().Spatial) {
-		e := *given
-		e.cover(w.collection.Extent)
-		w.collection.Extent = &e
+	w.extent = func(ctx context.Context) error {
+		err := w.measure(ctx)
+		if err == nil && upgraded && len(rows) == len(all) && given != nil &&
+			!slices.Equal(given.Spatial, world().Spatial) {
+			e := *given
+			e.cover(w.collection.Extent)
+			w.collection.Extent = &e
+		}
+		return err
 	}
 	return w.create(ctx, path)
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"hash/crc32"
 	"io"
+	"slices"
+	"sync"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/source"
@@ -21,15 +23,27 @@ type loaded struct {
 	crc   uint32 // of bytes
 	r     source.Reader
 	size  int64
-	link  string // a file that a new folder gets a link to: nothing else is set
-	kept  bool   // an interrupted run has written them: only size and crc are set
+	lent  *[]byte // what bytes are of, for the next file; nil if they are the caller's
+	link  string  // a file that a new folder gets a link to: nothing else is set
+	kept  bool    // an interrupted run has written them: only size and crc are set
 }
 
+// close ends the use of the bytes.
 func (l *loaded) close() error {
+	if l.lent != nil {
+		buffers.Put(l.lent)
+		l.bytes, l.lent = nil, nil
+	}
 	if l.r == nil {
 		return nil
 	}
 	return l.r.Close()
+}
+
+// keep returns the bytes for use after close.
+func (l *loaded) keep() []byte {
+	l.lent = nil
+	return l.bytes
 }
 
 // load opens a file, and reads it if it is small.
@@ -49,14 +63,23 @@ func load(ctx context.Context, o source.Opener, c *content) (*loaded, error) {
 	if l.size > wholeBytes {
 		return l, nil
 	}
-	l.bytes = make([]byte, l.size)
+	l.lent = buffers.Get().(*[]byte)
+	*l.lent = slices.Grow((*l.lent)[:0], int(l.size))
+	l.bytes = (*l.lent)[:l.size]
 	err = r.ReadAt(ctx, l.bytes, 0)
 	if cerr := r.Close(); err == nil {
 		err = cerr
 	}
-	l.r, l.crc = nil, crc32.ChecksumIEEE(l.bytes)
-	return l, fault.WithFile(err, e.URI)
+	l.r = nil
+	if err != nil {
+		return nil, fault.WithFile(err, e.URI)
+	}
+	l.crc = crc32.ChecksumIEEE(l.bytes)
+	return l, nil
 }
+
+// buffers holds the memory of files that were written, each at most twice wholeBytes.
+var buffers = sync.Pool{New: func() any { return new([]byte) }}
 
 // open returns a reader of the bytes, which close closes.
 func (l *loaded) open() source.Reader {

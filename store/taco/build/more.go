@@ -3,12 +3,11 @@ package build
 import (
 	"context"
 
-	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/store/taco"
 	"github.com/chaski-eo/chaski/tables"
 )
 
-// Level is the samples of one level, before they are written: see Options.More.
+// Level is the samples of one level, before they are written: see Options.More and Options.Inspect.
 type Level struct {
 	Rows    []Row
 	Columns []tables.Column // that the samples have already
@@ -58,37 +57,6 @@ func Chain(steps ...func(ctx context.Context, levels []Level) ([]*tables.Table, 
 	}
 }
 
-// more adds the columns of Options.More to the levels.
-func (w *writer) more(ctx context.Context) error {
-	if w.o.More == nil {
-		return nil
-	}
-	levels := make([]Level, len(w.levels))
-	for k, l := range w.levels {
-		levels[k] = l.described()
-	}
-	added, err := w.o.More(ctx, levels)
-	if err != nil {
-		return err
-	}
-	for k, t := range added {
-		if t == nil {
-			continue
-		}
-		l := w.levels[k]
-		if t.Len() != len(l.ids) {
-			return fault.New(fault.Unsupported, levelName(k), fault.NoOffset, "%d rows of columns for %d samples",
-				t.Len(), len(l.ids))
-		}
-		s := schema{types: map[string]tables.Type{}}
-		if err := s.addLevel(t, k); err != nil {
-			return err
-		}
-		l.columns = replaced(l.columns, t)
-	}
-	return nil
-}
-
 // replaced returns a table with further columns, which replace those of their names.
 func replaced(t, by *tables.Table) *tables.Table {
 	for _, c := range by.Columns() {
@@ -103,7 +71,7 @@ func (l *Level) Add(t *tables.Table) {
 	l.Columns = l.Table.Columns()
 }
 
-// described returns the level for Options.More.
+// described returns the level for Options.More and Options.Inspect.
 func (l *level) described() Level {
 	out := Level{Rows: make([]Row, len(l.ids)), Columns: l.columns.Columns(), Table: l.columns}
 	for i := range l.ids {
@@ -112,10 +80,10 @@ func (l *level) described() Level {
 	return out
 }
 
-// row returns row i for Options.More.
+// row returns row i for Options.More and Options.Inspect.
 func (l *level) row(i int) Row { return l.content[i].row(l.ids[i], int(l.parents[i]), l.folders[i]) }
 
-// row returns a row for Options.More.
+// row returns a row for Options.More and Options.Inspect.
 func (c *content) row(id string, parent int, folder bool) Row {
 	r := Row{ID: id, Parent: parent, Folder: folder, Padding: isPadding(id), Offset: taco.Whole}
 	switch {

@@ -35,14 +35,21 @@ type Options struct {
 	// columns of the same name. Create and Export call it once, after the samples are checked and before anything is
 	// written.
 	More func(ctx context.Context, levels []Level) ([]*tables.Table, error)
+	// Inspect returns what makes further columns of the bytes of files, after More, whose columns levels have. They
+	// replace columns of the same name. Create and Export of a ZIP or a folder that is not in parts read each file
+	// once, for this and for the copy. Otherwise all files are read for it before anything is written.
+	Inspect func(levels []Level) Inspection
 	// Histograms returns the files of the folder "histogram" of a streaming TACO, which has the folders of the samples.
-	// Its levels have the columns of More. Other forms do not call it.
+	// Its levels have the columns of More and Inspect. Other forms do not call it.
 	Histograms func(ctx context.Context, levels []Level) ([]Histogram, error)
 	// Progress is called after every file, from one goroutine at a time.
 	Progress func(done, total int)
 
 	unique bool // Consolidate refuses a sample of level 0 whose id another has
 }
+
+// split reports whether the container is to be written in parts.
+func (o *Options) split() bool { return o.PartBytes > 0 || o.PartCount > 0 || o.PartBy != "" }
 
 // Shards say how MDS shards and tar files are written. The zero value selects the defaults.
 //

@@ -20,9 +20,6 @@ func tortillaPart(whole string, i int) string { return fmt.Sprintf("%s.%04d.part
 // partName is the name of part i of a container in several.
 func partName(i int) string { return fmt.Sprintf("part%04d.tacozip", i) }
 
-// split reports whether the container is to be written in parts.
-func (o *Options) split() bool { return o.PartBytes > 0 || o.PartCount > 0 || o.PartBy != "" }
-
 // parts writes the container in parts into a new folder, with an index of them unless they are Tortillas.
 func (w *writer) parts(ctx context.Context, path string) (_ *Result, err error) {
 	if w.o.Store != nil {

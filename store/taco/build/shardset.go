@@ -201,7 +201,7 @@ func (w *writer) whole(ctx context.Context, p place) ([]byte, error) {
 		return nil, err
 	}
 	if l.r == nil {
-		return l.bytes, nil
+		return l.keep(), nil
 	}
 	b := make([]byte, l.size) // the file has them
 	err = l.r.ReadAt(ctx, b, 0)

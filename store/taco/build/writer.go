@@ -2,7 +2,9 @@ package build
 
 import (
 	"context"
+	"errors"
 
+	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/inorder"
 	"github.com/chaski-eo/chaski/store/taco/internal/taco2"
 	"github.com/chaski-eo/chaski/tables"
@@ -16,6 +18,10 @@ type writer struct {
 	result     Result
 	partitions int  // files that a Tortilla is divided into; 0 is 1
 	histograms bool // the last sample of level 0 has histograms
+	// inspection gets each file while it is copied, or is nil.
+	inspection *Inspection
+	// extent, if it is not nil, sets the extent of the description once all columns are there.
+	extent func(ctx context.Context) error
 	// files hands the bytes of all files to put, in the order in which they are written. Afterwards levels and
 	// collection are complete.
 	files   func(ctx context.Context, put putter) error
@@ -60,12 +66,19 @@ func (w *writer) leaves(all []place, p place) []place {
 	return all
 }
 
-// copyFiles loads the files in order and hands each to put.
+// copyFiles loads the files in order and hands each to put, and to the inspection.
 func (w *writer) copyFiles(ctx context.Context, put putter) error {
 	files := w.order()
-	return inorder.Do(ctx, len(files), w.o.Workers,
+	err := inorder.Do(ctx, len(files), w.o.Workers,
 		func(ctx context.Context, i int) (*loaded, error) {
-			return load(ctx, w.o.Opener, &w.levels[files[i].level].content[files[i].row])
+			l, err := load(ctx, w.o.Opener, &w.levels[files[i].level].content[files[i].row])
+			if err != nil {
+				return nil, err
+			}
+			if err = w.inspect(ctx, files[i], l); err != nil {
+				return nil, errors.Join(err, l.close())
+			}
+			return l, nil
 		},
 		func(i int, l *loaded) error {
 			err := put(files[i], l)
@@ -80,6 +93,88 @@ func (w *writer) copyFiles(ctx context.Context, put putter) error {
 			return err
 		},
 		func(l *loaded) { _ = l.close() })
+	if err == nil && w.inspection != nil {
+		err = w.complete(ctx)
+	}
+	return err
+}
+
+// more adds the columns of the options to the levels. Those of Options.Inspect are left to complete if once is set: it
+// says that the files are copied later, and are read only then.
+func (w *writer) more(ctx context.Context, once bool) error {
+	if !w.o.adds() {
+		return nil
+	}
+	levels := make([]Level, len(w.levels))
+	for k, l := range w.levels {
+		levels[k] = l.described()
+	}
+	add := w.o.further
+	if once {
+		add = Chain(w.o.More)
+	}
+	added, err := add(ctx, levels)
+	if err != nil {
+		return err
+	}
+	if once {
+		in := w.o.Inspect(levels)
+		w.inspection = &in
+	}
+	return w.add(added)
+}
+
+// add adds columns to the levels.
+func (w *writer) add(added []*tables.Table) error {
+	for k, t := range added {
+		if t == nil {
+			continue
+		}
+		l := w.levels[k]
+		if t.Len() != len(l.ids) {
+			return fault.New(fault.Unsupported, levelName(k), fault.NoOffset, "%d rows of columns for %d samples",
+				t.Len(), len(l.ids))
+		}
+		s := schema{types: map[string]tables.Type{}}
+		if err := s.addLevel(t, k); err != nil {
+			return err
+		}
+		l.columns = replaced(l.columns, t)
+	}
+	return nil
+}
+
+// readsOnce reports whether files are inspected while they are copied. That needs a form whose tables are written after
+// the files, and in which the columns say nothing about their order.
+func (w *writer) readsOnce() bool {
+	return w.o.Inspect != nil && !w.o.split() && (w.o.Form == ZIP || w.o.Form == Folder)
+}
+
+// inspect hands a file to the inspection, if there is one.
+func (w *writer) inspect(ctx context.Context, p place, l *loaded) error {
+	if w.inspection == nil || w.inspection.File == nil || isPadding(w.levels[p.level].ids[p.row]) {
+		return nil
+	}
+	return w.inspection.File(ctx, p.level, p.row, l.open())
+}
+
+// complete adds the columns of the inspection, which has seen all files, and what follows from columns.
+func (w *writer) complete(ctx context.Context) error {
+	if w.inspection != nil {
+		added, err := w.inspection.Columns(ctx)
+		if err == nil {
+			err = w.add(added)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if w.extent != nil {
+		if err := w.extent(ctx); err != nil {
+			return err
+		}
+	}
+	return w.typed(ctx)
 }
 
 // folderRows returns the folders of a level.

@@ -85,7 +85,7 @@ func (f *editFlags) run(ctx context.Context, env console.Env, path string) error
 			return err
 		}
 		c.Describe = func(c *build.Collection) error { return f.describe(c, set) }
-	} else if o.More == nil && f.dropped == nil && f.renaming == nil {
+	} else if o.More == nil && o.Inspect == nil && f.dropped == nil && f.renaming == nil {
 		return console.Usagef("nothing to change: --set, --collection, --metadata, --columns, --drop or --rename")
 	}
 	if err := build.Edit(ctx, path, c, o); err != nil {

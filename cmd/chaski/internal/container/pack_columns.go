@@ -93,25 +93,26 @@ func (f *columnFlags) old(o *build.Options) (err error) {
 func (f *columnFlags) into(o *build.Options) {
 	opener := o.Opener
 	var table *tables.Table // of level 0
-	attach := func(ctx context.Context, levels []build.Level) (_ []*tables.Table, err error) {
-		table, err = f.attach.More(ctx, opener, levels)
-		return []*tables.Table{table}, err
-	}
-	compute := func(ctx context.Context, levels []build.Level) ([]*tables.Table, error) {
-		made, err := f.compute.More(ctx, opener, levels)
-		if err == nil {
-			err = f.clash(table, made[0])
+	if f.attach.Table != "" {
+		o.More = func(ctx context.Context, levels []build.Level) (_ []*tables.Table, err error) {
+			table, err = f.attach.More(ctx, opener, levels)
+			return []*tables.Table{table}, err
 		}
-		return made, err
 	}
-	switch {
-	case f.attach.Table == "" && f.compute == nil:
-	case f.attach.Table == "":
-		o.More = compute
-	case f.compute == nil:
-		o.More = attach
-	default:
-		o.More = build.Chain(attach, compute)
+	if f.compute == nil {
+		return
+	}
+	o.Inspect = func(levels []build.Level) build.Inspection {
+		in := f.compute.Inspect(levels)
+		compute := in.Columns
+		in.Columns = func(ctx context.Context) ([]*tables.Table, error) {
+			made, err := compute(ctx)
+			if err == nil {
+				err = f.clash(table, made[0])
+			}
+			return made, err
+		}
+		return in
 	}
 }
 

@@ -1,0 +1,108 @@
+package columns
+
+import (
+	"bytes"
+	"context"
+	"slices"
+
+	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/internal/procs"
+	loaded "github.com/chaski-eo/chaski/loader/raster"
+	"github.com/chaski-eo/chaski/loader/resources"
+)
+
+// spaces bounds how many rasters are decoded at a time, and holds the memory of each for the next one.
+type spaces chan *space
+
+// newSpaces returns room for some rasters at a time, by default as many as there are processors.
+func newSpaces(workers int) spaces {
+	if workers <= 0 {
+		workers = procs.Workers()
+	}
+	s := make(spaces, workers)
+	for range workers {
+		s <- &space{}
+	}
+	return s
+}
+
+// take waits for a space that nobody uses.
+func (s spaces) take(ctx context.Context) (*space, error) {
+	select {
+	case one := <-s:
+		return one, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+func (s spaces) give(one *space) { s <- one }
+
+// keptBytes is the most that a space keeps of a raster: larger ones, of which a container has few, are left to the
+// garbage collection. 16 MiB hold 8 bands of 1,024 by 1,024 pixels of uint16.
+const keptBytes = 16 << 20
+
+// space is the memory in which one raster at a time is measured.
+type space struct {
+	pixels resources.Buffer // kept for the next raster; nil before the first
+	line   []byte           // the valid samples of a band
+	values []float64
+	bands  Summarizer
+}
+
+// whole are the dtypes that have no NaN, which is not valid either.
+var whole = []chunk.DType{chunk.Uint8, chunk.Int8, chunk.Uint16, chunk.Int16, chunk.Uint32, chunk.Int32, chunk.Uint64,
+	chunk.Int64}
+
+// read reads a raster of bands, y and x, whose index is x and header blob header. All of its pixels are valid if the
+// array has no Valid. It is used before the next read.
+func (s *space) read(ctx context.Context, o opened, x *chunk.Index, header []byte) (*loaded.Array, error) {
+	if x.NoData != nil || x.NoDataBits != nil || x.Mask != nil || !slices.Contains(whole, x.DType) {
+		return readBands(ctx, o, loaded.ReadOptions{Headers: [][]byte{header}, Validity: true})
+	}
+	return readBands(ctx, o, loaded.ReadOptions{Headers: [][]byte{header}, Alloc: s.alloc})
+}
+
+// alloc implements loaded.ReadOptions.Alloc.
+func (s *space) alloc(n int) resources.Buffer {
+	if n > keptBytes {
+		return nil
+	}
+	if s.pixels == nil || len(s.pixels.Bytes()) < n {
+		s.pixels = resources.NewHeap(n)
+	}
+	return lent{s.pixels}
+}
+
+// lent is a Buffer that its space keeps.
+type lent struct{ resources.Buffer }
+
+// Free implements resources.Buffer.
+func (lent) Free() {}
+
+// valid returns the valid samples of a band, until the next call.
+func (s *space) valid(data, valid []byte, size int) []byte {
+	if bytes.IndexByte(valid, 0) < 0 {
+		return data
+	}
+	s.line = s.line[:0]
+	for i, v := range valid {
+		if v != 0 {
+			s.line = append(s.line, data[i*size:(i+1)*size]...)
+		}
+	}
+	return s.line
+}
+
+// summary returns the statistics of the valid samples of a band of count pixels, or the shares of classes if there are
+// some. It is nil for a dtype without statistics.
+func (s *space) summary(data []byte, d chunk.DType, count int, classes []int64) ([]float64, error) {
+	if classes == nil {
+		return s.bands.Of(data, d, count), nil
+	}
+	s.values = AppendValues(s.values[:0], data, d)
+	if len(s.values) < len(data)/d.Size() {
+		return nil, nil
+	}
+	return shares(s.values, classes)
+}
