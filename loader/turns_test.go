@@ -69,17 +69,7 @@ func testClientsThatReleaseNothing(t *testing.T) {
 	}
 	batch := e.BatchBytes()
 	opened := b.Used()
-	ballast := b.Limit() - b.Limit()/8 - opened - 12*batch
-	if err := b.Acquire(t.Context(), ballast); err != nil {
-		t.Fatal(err)
-	}
-	big, cancel := context.WithCancel(of("big"))
-	gone := make(chan error, 1)
-	go func() { gone <- b.Acquire(big, 40*batch) }()
-	synctest.Wait()
-	if b.Waiting() != 1 {
-		t.Fatalf("nobody waits for %d bytes", 40*batch)
-	}
+	others := othersHold(t, b, 12*batch, 40*batch)
 	var still []*Pending
 	for _, client := range []string{"a", "b"} {
 		for range 5 {
@@ -97,20 +87,7 @@ func testClientsThatReleaseNothing(t *testing.T) {
 		}
 	}
 	time.Sleep(2 * seatsKept)
-	cancel()
-	if err := <-gone; !errors.Is(err, context.Canceled) {
-		t.Errorf("the large request ends with %v", err)
-	}
-	for _, p := range still {
-		p.Cancel()
-	}
-	synctest.Wait()
-	time.Sleep(2 * seatsKept)
-	b.Release(ballast)
-	e.Trim()
-	if n := b.Used(); n != opened {
-		t.Errorf("%d bytes are charged at the end, %d after opening", n, opened)
-	}
+	others.leave(t, still, opened, e)
 }
 
 // TestSeatsOutlastTheirBatches: clients hold more of an engine than its floor, from before others waited for the
@@ -141,15 +118,7 @@ func testSeatsOutlastTheirBatches(t *testing.T) {
 		still = append(still, start(one, "a"), start(one, "b"), start(other, "a"))
 	}
 	synctest.Wait()
-	free := func() int64 { return b.Limit() - b.Limit()/8 - b.Used() }
-	ballast := free() - batch
-	if err := b.Acquire(t.Context(), ballast); err != nil {
-		t.Fatal(err)
-	}
-	big, cancel := context.WithCancel(of("big"))
-	gone := make(chan error, 1)
-	go func() { gone <- b.Acquire(big, 40*batch) }()
-	synctest.Wait()
+	others := othersHold(t, b, batch, 40*batch)
 	reads := func(e *Engine, client string, batches int) *Pending { // with two tickets at a time
 		begin, p := time.Now(), start(e, client)
 		for i := range batches {
@@ -174,28 +143,67 @@ func testSeatsOutlastTheirBatches(t *testing.T) {
 		t.Error("a client has memory, and none is free")
 	default:
 	}
-	b.Release(batch)
-	ballast -= batch
+	others.release(batch)
 	synctest.Wait()
 	wait(t, waits).Release()
 	wait(t, more).Release()
 	still = append(still, reads(other, "d", 8), reads(one, "c", 2))
-	if n := free(); n < 0 {
+	if n := unreserved(b); n < 0 {
 		t.Errorf("%d bytes are charged beyond the budget", -n)
 	}
-	cancel()
-	if err := <-gone; !errors.Is(err, context.Canceled) {
+	others.leave(t, still, opened, one, other)
+}
+
+// otherUsers is what everybody else has of a budget, and a request that waits for more.
+type otherUsers struct {
+	budget *resources.Budget
+	held   int64              // bytes
+	cancel context.CancelFunc // of the request
+	gone   chan error         // how the request ended
+}
+
+// unreserved returns the bytes of a budget that are free, without the eighth that is for seats only.
+func unreserved(b *resources.Budget) int64 { return b.Limit() - b.Limit()/8 - b.Used() }
+
+// othersHold leaves room bytes of a budget free and waits for request bytes, which are more.
+func othersHold(t *testing.T, b *resources.Budget, room, request int64) *otherUsers {
+	o := &otherUsers{budget: b, held: unreserved(b) - room, gone: make(chan error, 1)}
+	if err := b.Acquire(t.Context(), o.held); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(resources.WithTurn(t.Context(), resources.Turn{Client: "big"}))
+	o.cancel = cancel
+	go func() { o.gone <- b.Acquire(ctx, request) }()
+	synctest.Wait()
+	if b.Waiting() != 1 {
+		t.Fatalf("%d requests wait for the budget, want that for %d bytes", b.Waiting(), request)
+	}
+	return o
+}
+
+// release gives bytes back to the budget.
+func (o *otherUsers) release(bytes int64) {
+	o.budget.Release(bytes)
+	o.held -= bytes
+}
+
+// leave ends the request and the tickets that wait, and gives everything back. The engines then hold of the budget what
+// they held after they were opened.
+func (o *otherUsers) leave(t *testing.T, tickets []*Pending, opened int64, engines ...*Engine) {
+	o.cancel()
+	if err := <-o.gone; !errors.Is(err, context.Canceled) {
 		t.Errorf("the large request ends with %v", err)
 	}
-	for _, p := range still {
+	for _, p := range tickets {
 		p.Cancel()
 	}
 	synctest.Wait()
 	time.Sleep(2 * seatsKept)
-	b.Release(ballast)
-	one.Trim()
-	other.Trim()
-	if n := b.Used(); n != opened {
+	o.release(o.held)
+	for _, e := range engines {
+		e.Trim()
+	}
+	if n := o.budget.Used(); n != opened {
 		t.Errorf("%d bytes are charged at the end, %d after opening", n, opened)
 	}
 }
