@@ -44,11 +44,28 @@ func codedWant(i int) map[string]*string {
 	return w
 }
 
+// codedWants has the strings of each row, which tests compare many times.
+var codedWants = sync.OnceValue(func() []map[string]*string {
+	all := make([]map[string]*string, codedRows)
+	for i := range all {
+		all[i] = codedWant(i)
+	}
+	return all
+})
+
+// codedFile returns the bytes of a file of codedRows rows, which are made once.
 func codedFile(t *testing.T) []byte {
 	t.Helper()
+	b, err := codedBytes()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+var codedBytes = sync.OnceValues(func() ([]byte, error) {
 	rows := make([]codedRow, codedRows)
-	for i := range rows {
-		w := codedWant(i)
+	for i, w := range codedWants() {
 		rows[i] = codedRow{Three: *w["three"], Most: w["most"], Many: *w["many"], Later: w["later"],
 			Late: w["late"], Plain: *w["plain"], N: int64(i)}
 	}
@@ -56,13 +73,11 @@ func codedFile(t *testing.T) []byte {
 	// Pages of over 4096 rows, which are copied beside what follows, and small ones.
 	w := pqgo.NewGenericWriter[codedRow](&b, pqgo.MaxRowsPerRowGroup(20_001), pqgo.PageBufferSize(40_000))
 	if _, err := w.Write(rows); err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return b.Bytes()
-}
+	err := w.Close()
+	return b.Bytes(), err
+})
 
 // TestBytesOfStrings promises that Bytes counts at least the codes of a table's strings, and the copy of Raw once it is
 // made.
@@ -90,7 +105,7 @@ func TestBytesOfStrings(t *testing.T) {
 // TestFewDistinctStrings promises that strings are those that were written, whatever their form in memory and however
 // many goroutines read them, and that up to 255 distinct ones in dictionaries are coded.
 func TestFewDistinctStrings(t *testing.T) {
-	b := codedFile(t)
+	b, wants := codedFile(t), codedWants()
 	for name, isCoded := range map[string]bool{"three": true, "most": true, "many": false, "later": false,
 		"plain": false, "late": true} {
 		tab := opened(t, b)
@@ -109,7 +124,7 @@ func TestFewDistinctStrings(t *testing.T) {
 			t.Helper()
 			var want *string
 			if row >= 0 {
-				want = codedWant(row)[name]
+				want = wants[row][name]
 			}
 			if v.Null(i) != (want == nil) || want != nil && v.Str(i) != *want {
 				t.Fatalf("%s, %s, row %d: %q (null %v), want %v", name, how, row, v.Str(i), v.Null(i), want)

@@ -70,8 +70,12 @@ func TestRowsAreThoseOfTheWhole(t *testing.T) {
 		t.Skip("one goroutine decodes, for two thirds of the package's time under the race detector")
 	}
 	rnd := rand.New(rand.NewPCG(21, 22))
-	refused, d := 0, chunk.NewDecoder(Codecs())
-	for _, x := range streamLayouts() {
+	refused, layouts, d := 0, streamLayouts(), chunk.NewDecoder(Codecs())
+	if testing.Short() { // other build tags choose other decoders below
+		rnd.Shuffle(len(layouts), func(i, k int) { layouts[i], layouts[k] = layouts[k], layouts[i] })
+		layouts = layouts[:len(layouts)/4]
+	}
+	for _, x := range layouts {
 		n := x.StoredBytes(0)
 		if x.Bits {
 			n = x.ChunkH * ((x.ChunkW + 7) / 8)
@@ -94,8 +98,8 @@ func TestRowsAreThoseOfTheWhole(t *testing.T) {
 			}
 		}
 	}
-	if refused < 100 {
-		t.Errorf("only %d chunks were refused", refused)
+	if refused < 20*len(layouts) {
+		t.Errorf("only %d chunks of %d layouts were refused", refused, len(layouts))
 	}
 }
 

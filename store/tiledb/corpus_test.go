@@ -376,7 +376,10 @@ func (s *slow) sparseCell(f *Fragment, attr int, at []Coord) []byte {
 
 // TestDenseAgainstCellByCell: random sub-arrays of every dense array, by the plan and cell by cell.
 func TestDenseAgainstCellByCell(t *testing.T) {
-	rnd := rand.New(rand.NewPCG(5, 6))
+	rnd, boxes := rand.New(rand.NewPCG(5, 6)), 12
+	if testing.Short() {
+		boxes = 3
+	}
 	for _, l := range lines(t, corpusDir(t)) {
 		if l.Schema.Type != "dense" {
 			continue
@@ -384,7 +387,7 @@ func TestDenseAgainstCellByCell(t *testing.T) {
 		t.Run(filepath.Base(l.Path), func(t *testing.T) {
 			a := l.open(t)
 			s, r := &slow{t, a, map[string][]byte{}}, a.NewReader()
-			for range 12 {
+			for range boxes {
 				box := randomBox(rnd, a)
 				for attr := range a.Schema.Attrs {
 					if a.Schema.Attrs[attr].Var() {

@@ -14,8 +14,12 @@ import (
 // TestQueriesAreCharged: a query of some bytes makes a large table of a small one. What does not fit into the budget is
 // refused before it is made, what fits is charged with at least its size, and all of it comes back.
 func TestQueriesAreCharged(t *testing.T) {
-	const rows, text = 300, 256
-	s := tables.NewStrings(slices.Repeat([]string{strings.Repeat("x", text)}, rows), nil)
+	const text = 256
+	rows := int64(300)
+	if testing.Short() { // a ninth of the bytes
+		rows = 100
+	}
+	s := tables.NewStrings(slices.Repeat([]string{strings.Repeat("x", text)}, int(rows)), nil)
 	n := tables.NewInts(sqltype.Int64, make([]int64, rows), nil)
 	data := Map(map[string]*tables.Table{"t": tables.FromVectors([]string{"s", "n"}, []*tables.Vector{s, n})})
 	for _, c := range []struct {

@@ -23,7 +23,10 @@ func many(n int) query.Tables {
 // TestMemoryOfResult promises that the columns that a query computes take no more than the limit together: those of the
 // result, and those of queries inside it.
 func TestMemoryOfResult(t *testing.T) {
-	const rows, limit = 100_000, 64 << 20
+	rows, limit := 100_000, int64(64<<20)
+	if testing.Short() { // a tenth of both
+		rows, limit = rows/10, limit/10
+	}
 	for sql, fits := range map[string]bool{
 		"SELECT i + 1 AS j FROM data":                                          true,
 		"SELECT repeat('x', 100) AS s FROM data":                               true,
