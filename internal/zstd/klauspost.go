@@ -2,7 +2,11 @@
 
 package zstd
 
-import "github.com/klauspost/compress/zstd"
+import (
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/chaski-eo/chaski/internal/zstd/whole"
+)
 
 // Name is the decoder's name, for reports of measurements.
 const Name = "klauspost"
@@ -10,8 +14,12 @@ const Name = "klauspost"
 // InC says that frames are decompressed in C, which the scheduler of Go cannot see: see package procs.
 const InC = false
 
+// Exact says whether Decompress is as fast as DecompressSpare: what is decoded here needs no room behind dst.
+func Exact() bool { return whole.Fast() }
+
 // Decoder decompresses frames, one after the other. It keeps its tables between calls.
 type Decoder struct {
+	own    whole.Decoder
 	d      *zstd.Decoder
 	stream *zstd.Decoder // made when first used
 	in     feed
@@ -32,6 +40,9 @@ func New() *Decoder {
 }
 
 func (d *Decoder) into(dst, src []byte) (int, error) {
+	if whole.Fast() && d.own.Decode(dst[:len(dst):len(dst)], len(dst), src) {
+		return len(dst), nil
+	}
 	out, err := d.d.DecodeAll(src, dst[:0:len(dst)])
 	return len(out), err
 }

@@ -4,22 +4,17 @@ package zstd_test
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
-	"path/filepath"
 	"slices"
 	"testing"
 
 	ddzstd "github.com/DataDog/zstd"
 	kzstd "github.com/klauspost/compress/zstd"
 
-	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/internal/zstd"
-	"github.com/chaski-eo/chaski/tiff"
-	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 )
 
 // twins holds the two libraries, set up as in the package's two decoders.
@@ -93,38 +88,6 @@ func TestTwinsOnFramesMadeByHand(t *testing.T) {
 			}
 		})
 	}
-}
-
-// stored is a zstd chunk of a file, with the number of bytes that it decodes to.
-type stored struct {
-	src []byte
-	n   int
-}
-
-// chunksOf returns up to most zstd chunks of the real TIFF files, spread over each file.
-func chunksOf(t testing.TB, most int) map[string][]stored {
-	t.Helper()
-	all := map[string][]stored{}
-	for _, f := range corpus.Files(t) {
-		if e := filepath.Ext(f.Path); e != ".tif" && e != ".tiff" {
-			continue
-		}
-		b := f.Bytes(t)
-		img, err := tiff.Open(context.Background(), &corpus.Mem{B: b}, tiff.Limits{})
-		if err != nil || img.Index.Codec != chunk.Zstd {
-			continue
-		}
-		x := img.Index
-		for i := 0; i < len(x.Ranges); i += (len(x.Ranges) + most - 1) / most {
-			if r := x.Ranges[i]; r.Len > 0 {
-				all[f.Path] = append(all[f.Path], stored{b[r.Off:][:r.Len], x.StoredBytes(i)})
-			}
-		}
-	}
-	if len(all) == 0 {
-		t.Fatal("no zstd file")
-	}
-	return all
 }
 
 // TestTwinsOnRealChunks: both libraries decode every zstd chunk of the real files to the same

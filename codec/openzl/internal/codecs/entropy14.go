@@ -6,6 +6,7 @@ import (
 	"github.com/chaski-eo/chaski/codec/openzl/internal/kernel"
 	"github.com/chaski-eo/chaski/codec/openzl/internal/memory"
 	"github.com/chaski-eo/chaski/codec/openzl/internal/wire"
+	"github.com/chaski-eo/chaski/internal/fse"
 )
 
 // Up to version 14 the entropy codecs share one format: a tree of blocks, each with its compression and its
@@ -219,7 +220,7 @@ func (e *entropy14) coded(dst []byte, kind byte) int {
 
 func (e *entropy14) fse(dst, src []byte) bool {
 	var norm [256]int16
-	n, size, ok := kernel.FSECounts(norm[:], src)
+	n, size, ok := fse.Counts(norm[:], src)
 	if !ok || !e.w.fse.Build(norm[:n]) {
 		return false
 	}
@@ -261,7 +262,7 @@ func (e *entropy14) weights(w *[256]byte, src []byte) (n, size int, ok bool) {
 			return 0, 0, false
 		}
 		var norm [256]int16
-		symbols, used, ok := kernel.FSECounts(norm[:], src[1:size])
+		symbols, used, ok := fse.Counts(norm[:], src[1:size])
 		if !ok || !e.w.fse.Build(norm[:symbols]) || e.w.fse.Log() > 6 {
 			return 0, 0, false
 		}

@@ -3,7 +3,7 @@ package codecs
 import (
 	"encoding/binary"
 
-	"github.com/chaski-eo/chaski/codec/openzl/internal/kernel"
+	"github.com/chaski-eo/chaski/internal/fse"
 )
 
 // decodeFSE decodes byte symbols with finite state entropy. The first input holds the counts of the symbols.
@@ -41,7 +41,7 @@ func decodeFSE(c *Call) error {
 // decodeFSECounts decodes the counts from which FSE tables are built.
 func decodeFSECounts(c *Call) error {
 	var norm [256]int16
-	n, size, ok := kernel.FSECounts(norm[:], c.In[0].Data)
+	n, size, ok := fse.Counts(norm[:], c.In[0].Data)
 	if !ok || size != c.In[0].Count {
 		return c.Corrupt("%d bytes are no list of counts", c.In[0].Count)
 	}

@@ -35,7 +35,11 @@ func decodeZstd(c *Call) error {
 	if size%width != 0 || size > uint64(len(src)/3+1)<<17 {
 		return c.Corrupt("content of %d bytes, elements of %d, from %d bytes", size, width, len(src))
 	}
-	dst, err := c.makeSpare(0, int(width), int(size/width), zstd.Spare)
+	spare := zstd.Spare
+	if zstd.Exact() {
+		spare = 0 // so that the content can be decoded to where it is to be
+	}
+	dst, err := c.makeSpare(0, int(width), int(size/width), spare)
 	if err != nil {
 		return err
 	}

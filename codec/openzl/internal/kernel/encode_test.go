@@ -8,6 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/chaski-eo/chaski/internal/fse"
 	_ "github.com/chaski-eo/chaski/tools/testkit/seed" // random cases are the same in every run
 )
 
@@ -105,7 +106,7 @@ func TestFSEEncode(t *testing.T) {
 		}
 		list := AppendFSECounts([]byte("front"), norm[:n])[5:]
 		var read [256]int16
-		if k, size, ok := FSECounts(read[:], list); !ok || k != n || size != len(list) || read != norm {
+		if k, size, ok := fse.Counts(read[:], list); !ok || k != n || size != len(list) || read != norm {
 			t.Fatalf("counts %v are read as %v, %d bytes of %d, %v", norm[:n], read[:k], size, len(list), ok)
 		}
 		var table FSETable

@@ -63,7 +63,7 @@ func FSELog(n, last int) int {
 	return max(log, smallest, MinFSELog)
 }
 
-// AppendFSECounts appends norm to dst in the form that FSECounts reads. No count may be negative.
+// AppendFSECounts appends norm to dst in the form that fse.Counts reads. No count may be negative.
 func AppendFSECounts(dst []byte, norm []int16) []byte {
 	size := 0
 	for _, v := range norm {

@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/chaski-eo/chaski/internal/fse"
 	"github.com/chaski-eo/chaski/internal/guard"
 )
 
@@ -115,7 +116,7 @@ func (r *rooms) entropy(t *testing.T, back bool, in, out int) {
 			f.Decode(dst, src, states)
 		}
 	}
-	FSECounts(make([]int16, 256), src)
+	fse.Counts(make([]int16, 256), src)
 }
 
 // flat returns the weights of 1<<bits symbols of one length.

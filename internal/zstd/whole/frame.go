@@ -1,0 +1,222 @@
+// Package whole decodes a zstd frame (RFC 8878) of which all content goes into memory of the caller: one frame that
+// needs no dictionary, as the tiles of rasters are. Huffman codes are read by klauspost/compress, and the sequences of
+// literals and matches here. It decides only what it can: a frame that it does not decode may still be sound, and
+// another decoder has the last word.
+package whole
+
+import (
+	"encoding/binary"
+
+	"github.com/cespare/xxhash/v2"
+	"github.com/klauspost/compress/huff0"
+)
+
+const (
+	// blockMax is the most that a block holds, before and after compression (RFC 8878, 3.1.1.2.3).
+	blockMax = 128 << 10
+	// windowMin is the smallest window of a frame (RFC 8878, 3.1.1.1.2).
+	windowMin = 1 << 10
+	// windowMax is the largest window that libzstd accepts: 3.75 GiB.
+	windowMax = 1<<31 + 7<<28
+	// slack is how far the loops write and read past what they need.
+	slack = 32
+)
+
+// Fast says whether a Decoder is faster here than klauspost/compress.
+func Fast() bool { return hasLoop }
+
+// Decoder decodes frames, one after the other. It keeps its tables between calls. It is for one goroutine.
+type Decoder struct {
+	tables tables
+	huff   *huff0.Scratch
+	lits   []byte // decoded literals of a block, and slack behind them
+	run    run    // the sequences of a block
+	frame  frame
+}
+
+// frame is what holds for all blocks of a frame.
+type frame struct {
+	src, buf  []byte
+	at        int // what of src was read
+	out       int // what of buf was written
+	size      int // of the content
+	window    uint64
+	blockMax  int
+	checksum  bool
+	huffKnown bool // a block had a table of Huffman codes
+	known     [3]bool
+	rep       [3]uint64
+}
+
+// Decode fills dst[:n] from src, which must be one frame with n bytes of content, and says whether it did. It may write
+// to all of dst, and is faster if that is 32 bytes longer. It allocates at most the memory of the literals of a block,
+// once. After false dst has arbitrary content.
+func (d *Decoder) Decode(dst []byte, n int, src []byte) bool {
+	f := &d.frame
+	*f = frame{src: src, buf: dst, size: n, rep: [3]uint64{1, 4, 8}}
+	ok := f.header() && d.blocks() && f.end()
+	f.src, f.buf = nil, nil
+	d.run.release()
+	return ok
+}
+
+// header reads the header of the frame (RFC 8878, 3.1.1.1).
+func (f *frame) header() bool {
+	if len(f.src) < 6 || binary.LittleEndian.Uint32(f.src) != 0xfd2fb528 {
+		return false
+	}
+	d := f.src[4]
+	const reserved, dictionary = 1 << 3, 3
+	if d&(reserved|dictionary) != 0 {
+		return false
+	}
+	single := d >> 5 & 1
+	f.checksum = d>>2&1 != 0
+	f.at = 5
+	if single == 0 {
+		w := f.src[5]
+		f.at = 6
+		f.window = 1 << (10 + w>>3)
+		f.window += f.window >> 3 * uint64(w&7)
+	}
+	size := [4]int{int(single), 2, 4, 8}[d>>6]
+	if len(f.src) < f.at+size {
+		return false
+	}
+	var content uint64
+	for i, b := range f.src[f.at : f.at+size] {
+		content |= uint64(b) << (8 * i)
+	}
+	if size == 2 {
+		content += 256
+	}
+	f.at += size
+	if single == 1 {
+		f.window = max(content, windowMin)
+	}
+	f.blockMax = int(min(f.window, blockMax))
+	return f.window <= windowMax && (size == 0 || content == uint64(f.size))
+}
+
+// end checks what follows the blocks of the frame.
+func (f *frame) end() bool {
+	if f.out != f.size {
+		return false
+	}
+	if f.checksum {
+		if len(f.src)-f.at < 4 {
+			return false
+		}
+		if binary.LittleEndian.Uint32(f.src[f.at:]) != uint32(xxhash.Sum64(f.buf[:f.size])) {
+			return false
+		}
+		f.at += 4
+	}
+	return f.at == len(f.src)
+}
+
+// blocks decodes the blocks of a frame (RFC 8878, 3.1.1.2).
+func (d *Decoder) blocks() bool {
+	f := &d.frame
+	for {
+		if len(f.src)-f.at < 3 {
+			return false
+		}
+		h := f.src[f.at : f.at+3]
+		f.at += 3
+		size := int(h[0])>>3 | int(h[1])<<5 | int(h[2])<<13
+		if size > f.blockMax {
+			return false
+		}
+		ok := false
+		switch h[0] >> 1 & 3 {
+		case 0:
+			ok = f.raw(size)
+		case 1:
+			ok = f.repeat(size)
+		case 2:
+			ok = size >= 2 && size <= len(f.src)-f.at && d.compressed(f.at+size)
+		}
+		if !ok {
+			return false
+		}
+		if h[0]&1 != 0 {
+			return true
+		}
+	}
+}
+
+// raw copies a block that is not compressed.
+func (f *frame) raw(size int) bool {
+	if size > len(f.src)-f.at || size > f.size-f.out {
+		return false
+	}
+	f.out += copy(f.buf[f.out:f.size], f.src[f.at:f.at+size])
+	f.at += size
+	return true
+}
+
+// repeat writes a block of one byte, size times.
+func (f *frame) repeat(size int) bool {
+	if f.at == len(f.src) || size > f.size-f.out {
+		return false
+	}
+	fill(f.buf[f.out:f.out+size], f.src[f.at])
+	f.out += size
+	f.at++
+	return true
+}
+
+func fill(b []byte, v byte) {
+	for i := range b {
+		b[i] = v
+	}
+}
+
+// compressed decodes a block that ends at end.
+func (d *Decoder) compressed(end int) bool {
+	f := &d.frame
+	start := f.out
+	l, ok := f.literals(end)
+	if !ok {
+		return false
+	}
+	count, ok := f.sequenceCount(end)
+	if !ok {
+		return false
+	}
+	if count == 0 {
+		// Without matches the literals are the content.
+		if l.size > f.size-f.out || f.at != end || !d.decodeLiterals(&l, f.buf[f.out:f.out:f.out+l.size]) {
+			return false
+		}
+		if !l.inPlace {
+			copy(f.buf[f.out:f.out+l.size], l.bytes)
+		}
+		f.out += l.size
+		return true
+	}
+	if !d.decodeLiterals(&l, d.lits[:0:min(l.size, cap(d.lits))]) || !d.readTables(end) {
+		return false
+	}
+	return d.sequences(&l, count, end) && f.out-start <= f.blockMax
+}
+
+// sequenceCount reads how many sequences a block has (RFC 8878, 3.1.1.3.2.1).
+func (f *frame) sequenceCount(end int) (int, bool) {
+	b := f.src[f.at:end]
+	switch {
+	case len(b) == 0:
+		return 0, false
+	case b[0] < 128:
+		f.at++
+		return int(b[0]), true
+	case b[0] < 255 && len(b) >= 2:
+		f.at += 2
+		return int(b[0]-128)<<8 | int(b[1]), true
+	case len(b) >= 3:
+		f.at += 3
+		return 0x7f00 + int(b[1]) + int(b[2])<<8, true
+	}
+	return 0, false
+}

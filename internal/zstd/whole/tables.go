@@ -1,0 +1,226 @@
+package whole
+
+import (
+	"math/bits"
+	"sync"
+
+	"github.com/chaski-eo/chaski/internal/fse"
+)
+
+// The tables of a block, in the order in which a block has them.
+const (
+	literalLengths = iota
+	offsets
+	matchLengths
+)
+
+// tableMax is the most states that a table has: 2^9 (RFC 8878, 3.1.1.3.2.1.1).
+const tableMax = 1 << 9
+
+// tables holds a table for each part of a sequence.
+type tables struct {
+	entries [3][tableMax]entry
+	log     [3]int
+}
+
+// entry is a state of a table of finite state entropy, in one word:
+//
+//	bits 0–7    n, the bits that the next state takes from the stream
+//	bits 8–15   -(n+x) modulo 256, so that the sum of three entries has what a sequence takes, negative
+//	bits 16–31  the next state if those n bits are zero
+//	bits 32–39  x, the bits that the value takes from the stream
+//	bits 40–63  the value if those x bits are zero; 0 for offsets, whose value is 1<<x
+//
+// The loop in assembly takes three of these fields by instructions that look at the lowest byte of a register only.
+type entry uint64
+
+// with returns the entry of a state whose code e is for: e has nothing but x and the value.
+func (e entry) with(n uint32, next uint16) entry {
+	return e | entry(n) | -(entry(n)+e>>32)&0xff<<8 | entry(next)<<16
+}
+
+func (v value) entry() entry { return entry(v.bits)<<32 | entry(v.base)<<40 }
+
+// value is what a code stands for: base and as many bits more.
+type value struct {
+	base uint32
+	bits uint8
+}
+
+// Codes of lengths have a value of their own each up to ownLits and ownMatches, then come values with the bits that the
+// lists have (RFC 8878, 3.1.1.3.2.1.1). Matches are of 3 bytes at least. An offset of code x takes x bits; 30 are the
+// most, because klauspost/compress refuses more.
+var (
+	moreLits    = []uint8{1, 1, 1, 1, 2, 2, 3, 3, 4, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16}
+	moreMatches = []uint8{1, 1, 1, 1, 2, 2, 3, 3, 4, 4, 5, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16}
+)
+
+const (
+	ownLits    = 16
+	ownMatches = 32
+	offsetMax  = 30
+	matchMin   = 3
+)
+
+// values are the values of the codes of each table.
+var values = [3][]value{
+	literalLengths: lengths(0, ownLits, moreLits),
+	offsets:        offsetValues(),
+	matchLengths:   lengths(matchMin, ownMatches, moreMatches),
+}
+
+func lengths(first uint32, own int, more []uint8) []value {
+	var out []value
+	for range own {
+		out = append(out, value{base: first})
+		first++
+	}
+	for _, b := range more {
+		out = append(out, value{base: first, bits: b})
+		first += 1 << b
+	}
+	return out
+}
+
+func offsetValues() []value {
+	out := make([]value, offsetMax+1)
+	for x := range out {
+		out[x].bits = uint8(x)
+	}
+	return out
+}
+
+// fixedFields has the fields of the codes of each table that are the same in all tables.
+var fixedFields = func() (all [3][64]entry) {
+	for k, list := range values {
+		for c, v := range list {
+			all[k][c] = v.entry()
+		}
+	}
+	return all
+}()
+
+// logMax has the logarithms of the largest tables.
+var logMax = [3]int{literalLengths: 9, offsets: 8, matchLengths: 9}
+
+// predefined returns the tables of blocks that say nothing of their own (RFC 8878, 3.1.1.3.2.2).
+var predefined = sync.OnceValue(func() *tables {
+	counts := [3][]int16{
+		literalLengths: {4, 3, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 1, 1, 1, 2, 2, 2, 2, 2, 2, 2, 2, 2, 3, 2, 1, 1, 1, 1, 1,
+			-1, -1, -1, -1},
+		offsets: {1, 1, 1, 1, 1, 1, 2, 2, 2, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, -1, -1, -1, -1, -1},
+		matchLengths: {1, 4, 3, 2, 2, 2, 2, 2, 2, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1,
+			1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, -1, -1, -1, -1, -1, -1, -1},
+	}
+	t := new(tables)
+	for k, c := range counts {
+		t.build(k, c)
+	}
+	return t
+})
+
+// readTables reads the tables of a block that ends at end, and skips them.
+func (d *Decoder) readTables(end int) bool {
+	f := &d.frame
+	if f.at >= end {
+		return false
+	}
+	modes := f.src[f.at]
+	f.at++
+	if modes&3 != 0 {
+		return false
+	}
+	for k := range 3 {
+		ok := true
+		switch modes >> (6 - 2*k) & 3 {
+		case 0:
+			p := predefined()
+			d.tables.log[k] = p.log[k]
+			copy(d.tables.entries[k][:], p.entries[k][:1<<p.log[k]])
+		case 1:
+			ok = f.at < end && d.tables.one(k, f.src[f.at])
+			f.at++
+		case 2:
+			ok = d.readCounts(k, end)
+		default:
+			ok = f.known[k]
+		}
+		if !ok {
+			return false
+		}
+		f.known[k] = true
+	}
+	return true
+}
+
+// one makes a table of one state.
+func (t *tables) one(k int, code byte) bool {
+	if int(code) >= len(values[k]) {
+		return false
+	}
+	t.log[k] = 0
+	t.entries[k][0] = values[k][code].entry().with(0, 0)
+	return true
+}
+
+// readCounts builds a table from the counts of its codes.
+func (d *Decoder) readCounts(k, end int) bool {
+	var counts [256]int16
+	n, size, ok := fse.Counts(counts[:], d.frame.src[d.frame.at:end])
+	d.frame.at += size
+	return ok && n >= 2 && n <= len(values[k]) && d.tables.build(k, counts[:n])
+}
+
+// build builds a table from the counts of its codes, -1 meaning "less than one", whose sum is a power of two
+// (RFC 8878, 4.1.1).
+func (t *tables) build(k int, counts []int16) bool {
+	sum := 0
+	for _, n := range counts {
+		sum += max(int(n), -int(n))
+	}
+	t.log[k] = bits.Len(uint(sum)) - 1
+	if t.log[k] > logMax[k] {
+		return false
+	}
+	var codes [tableMax]uint8
+	var next [64]uint16
+	high := sum - 1 // codes of probability below one go from here downwards
+	for c, n := range counts {
+		next[c&63] = uint16(n)
+		if n == -1 {
+			codes[high&(tableMax-1)] = uint8(c)
+			high--
+			next[c&63] = 1
+		}
+	}
+	spread(&codes, counts, sum, high)
+	fixed, states := &fixedFields[k], t.entries[k][:sum]
+	long := uint32(t.log[k] + 1)
+	for i, c := range codes[:sum] {
+		x := next[c&63]
+		next[c&63] = x + 1
+		n := long - uint32(bits.Len16(x))
+		states[i] = fixed[c&63].with(n, x<<(n&15)-uint16(sum))
+	}
+	return true
+}
+
+// spread gives each code as many of the sum states as it counts, of those up to high.
+func spread(codes *[tableMax]uint8, counts []int16, sum, high int) {
+	step, pos, mask := sum>>1+sum>>3+3, 0, (sum-1)&(tableMax-1)
+	for c, n := range counts {
+		if high == sum-1 { // no state is taken, so that the test for it can be left out
+			for range int(n) {
+				codes[pos&mask] = uint8(c)
+				pos += step
+			}
+			continue
+		}
+		for range int(n) {
+			codes[pos&mask] = uint8(c)
+			for pos = (pos + step) & mask; pos > high; {
+				pos = (pos + step) & mask
+			}
+		}
+	}
+}
