@@ -60,6 +60,7 @@ from chaski._sources import (
     TimeJson,
 )
 
+__all__ = {names}
 VERSION = {version}
 Augment: TypeAlias = {augment}
 BadSamples: TypeAlias = {bad_samples}
@@ -560,8 +561,11 @@ def lines(
 def main() -> int:
     """Writes the module."""
     schema = Schema(SCHEMA)
+    heads = (head.partition(", ") for head, _, _ in classes())
+    public = [name.split(" of ")[0].split("(")[0] for name, _, kind in heads if kind != "document"]
     out = [
         HEAD.format(
+            names=json.dumps(public, indent=4).replace('"\n', '",\n'),
             version=schema.member("Spec", "version")["default"],
             augment=schema.literal("Spec", "augment"),
             bad_samples=schema.literal("Spec", "bad_samples"),

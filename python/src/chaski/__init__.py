@@ -14,108 +14,37 @@ comes when.
 
 # First: it raises where another project's files are mixed in.
 from chaski import _distribution as _distribution
-from chaski import jobs, order, taco
+from chaski import errors, jobs, order, taco
 from chaski._access import Token, tls
 from chaski._assemble import Batch, Ragged, polygons
 from chaski._loader import BadRows, Loader, connect, load
 from chaski._options import Engine
 from chaski._pack import pack
 from chaski._paste import GroundGrid, paste
-from chaski._proto.arguments import (
-    BadRow,
-    Coco,
-    Field,
-    FieldInfo,
-    GeoWindow,
-    Grid,
-    Mixture,
-    Normalize,
-    OnBad,
-    Pixels,
-    Points,
-    RandomWindow,
-    ResizedWindow,
-    Rows,
-    SampleRef,
-    Source,
-    Strata,
-    TileWindow,
-    Time,
-    Vector,
-    WeightedWindow,
-    WholeChip,
-)
+from chaski._proto import arguments as _arguments
+from chaski._proto.arguments import *  # noqa: F403  (its __all__ is part of the one below)
 from chaski._read import info, read
 from chaski._rpc import Connection
 from chaski._sign import sign
 from chaski._sources import Scenes, Split
 from chaski._stac import stac
 from chaski._stats import Stats, stats
-from chaski.errors import (
-    AccessError,
-    CorruptError,
-    DeadlineError,
-    EngineError,
-    Error,
-    LimitError,
-    MisplacedError,
-    NotFoundError,
-    PayloadError,
-    SpecError,
-    StateError,
-    UnavailableError,
-    UnsupportedError,
-)
+from chaski.errors import *  # noqa: F403
 
 __version__ = "0.1.0"
 
 __all__ = [
-    "AccessError",
-    "BadRow",
     "BadRows",
     "Batch",
-    "Coco",
     "Connection",
-    "CorruptError",
-    "DeadlineError",
     "Engine",
-    "EngineError",
-    "Error",
-    "Field",
-    "FieldInfo",
-    "GeoWindow",
-    "Grid",
     "GroundGrid",
-    "LimitError",
     "Loader",
-    "Mixture",
-    "Normalize",
-    "MisplacedError",
-    "NotFoundError",
-    "OnBad",
-    "PayloadError",
-    "Pixels",
-    "Points",
     "Ragged",
-    "RandomWindow",
-    "ResizedWindow",
-    "Rows",
-    "SampleRef",
     "Scenes",
-    "Source",
-    "SpecError",
     "Split",
-    "StateError",
     "Stats",
-    "Strata",
-    "TileWindow",
-    "Time",
     "Token",
-    "UnavailableError",
-    "UnsupportedError",
-    "Vector",
-    "WeightedWindow",
-    "WholeChip",
     "connect",
     "info",
     "load",
@@ -131,3 +60,5 @@ __all__ = [
     "taco",
     "tls",
 ]
+__all__ += _arguments.__all__
+__all__ += errors.__all__

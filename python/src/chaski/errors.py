@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 if TYPE_CHECKING:
     from chaski._proto.arguments import SampleRef
@@ -39,6 +39,13 @@ class Error(Exception):
         source: of a mixture, the name of the sample's source, or "".
     """
 
+    _by_kind: ClassVar[dict[str, type[Error]]] = {}
+
+    def __init_subclass__(cls, kind: str = "") -> None:
+        """Makes a class that of the errors of a kind."""
+        if kind:
+            Error._by_kind[kind] = cls
+
     def __init__(
         self,
         message: str,
@@ -59,35 +66,35 @@ class Error(Exception):
         self._answered = False  # an engine that lives has said it, so it is not about its end
 
 
-class CorruptError(Error):
+class CorruptError(Error, kind="corrupt"):
     """The bytes of an input contradict their format, or end early."""
 
 
-class UnsupportedError(Error):
+class UnsupportedError(Error, kind="unsupported"):
     """The input may be valid, but chaski does not read this."""
 
 
-class LimitError(Error):
+class LimitError(Error, kind="limit"):
     """Reading would pass a bound on memory, size or count."""
 
 
-class NotFoundError(Error):
+class NotFoundError(Error, kind="not found"):
     """A named thing (file, sample, column, band) does not exist."""
 
 
-class MisplacedError(Error):
+class MisplacedError(Error, kind="misplaced"):
     """The rasters of one sample lie at different places on the ground."""
 
 
-class SpecError(Error, ValueError):
+class SpecError(Error, ValueError, kind="spec"):
     """The arguments do not describe batches; the message names the one that is wrong."""
 
 
-class StateError(Error, ValueError):
+class StateError(Error, ValueError, kind="state"):
     """A state cannot be resumed here; the message says what differs."""
 
 
-class PayloadError(Error):
+class PayloadError(Error, kind="payload"):
     """A server sent a message that breaks the format of batches."""
 
 
@@ -95,40 +102,26 @@ class EngineError(Error):
     """The local engine was not found, did not start, or died."""
 
 
-class UnavailableError(Error, ConnectionError):
+class UnavailableError(Error, ConnectionError, kind="unavailable"):
     """The server cannot be reached, or the connection broke more often than `retries` allows.
 
     Of files on another machine: it did not answer, or refused.
     """
 
 
-class AccessError(Error, PermissionError):
+class AccessError(Error, PermissionError, kind="access"):
     """The server lets only known clients in; the message says what is missing or wrong."""
 
 
-class DeadlineError(Error, TimeoutError):
+class DeadlineError(Error, TimeoutError, kind="deadline"):
     """Nothing arrived from the server within `timeout`."""
 
 
 # The kinds of what is wrong with a file, which a policy for bad samples covers.
 OF_FILES = ("corrupt", "unsupported", "limit", "not found", "misplaced")
 
-_BY_KIND: dict[str, type[Error]] = {
-    "corrupt": CorruptError,
-    "unsupported": UnsupportedError,
-    "limit": LimitError,
-    "not found": NotFoundError,
-    "misplaced": MisplacedError,
-    "unavailable": UnavailableError,
-    "access": AccessError,
-    "deadline": DeadlineError,
-    "state": StateError,
-    "payload": PayloadError,
-    "spec": SpecError,
-}
-
 
 def of_kind(message: str, *, kind: str, file: str = "", part: str = "", offset: int = -1) -> Error:
     """Makes the error of a kind that a server names; an unknown kind gives a plain `Error`."""
-    cls = _BY_KIND.get(kind, Error)
+    cls = Error._by_kind.get(kind, Error)
     return cls(message, kind=kind, file=file, part=part, offset=offset)

@@ -29,6 +29,30 @@ from chaski._sources import (
     TimeJson,
 )
 
+__all__ = [
+    "Normalize",
+    "Points",
+    "Vector",
+    "Coco",
+    "Field",
+    "Pixels",
+    "OnBad",
+    "WholeChip",
+    "RandomWindow",
+    "Grid",
+    "ResizedWindow",
+    "WeightedWindow",
+    "TileWindow",
+    "GeoWindow",
+    "Strata",
+    "Time",
+    "Rows",
+    "Source",
+    "Mixture",
+    "FieldInfo",
+    "SampleRef",
+    "BadRow",
+]
 VERSION = 1
 Augment: TypeAlias = Literal["flip_x", "flip_y", "flips", "rotations", "d4"]
 BadSamples: TypeAlias = Literal["error", "skip", "replace", "fill"]
