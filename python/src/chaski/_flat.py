@@ -72,9 +72,9 @@ class Table:
     def _vector(self, slot: int, size: int, most: int) -> tuple[int, int]:
         """Returns start and count of a vector of elements of size bytes, at most `most`."""
         at = self._at(slot, 4)
-        if at < 0:
-            return 0, 0
-        to = self._follow(at)
+        return (0, 0) if at < 0 else self._elements(self._follow(at), size, most)
+
+    def _elements(self, to: int, size: int, most: int) -> tuple[int, int]:
         n = _UOFFSET.unpack_from(self._buf, to)[0]
         if n > most:
             raise PayloadError(
@@ -101,7 +101,10 @@ class Table:
 
     def text(self, slot: int, most: int = 1 << 12) -> str:
         """Returns a string of at most `most` bytes, "" where it is absent."""
-        start, n = self._vector(slot, 1, most)
+        return self._string(self._vector(slot, 1, most))
+
+    def _string(self, elements: tuple[int, int]) -> str:
+        start, n = elements
         return self._buf[start : start + n].decode("utf-8", "replace")
 
     def array(self, slot: int, dtype: str, most: int) -> npt.NDArray[np.generic]:
@@ -124,11 +127,5 @@ class Table:
     def texts(self, slot: int, most: int) -> list[str]:
         """Returns a vector of strings."""
         start, n = self._vector(slot, 4, most)
-        out = []
-        for i in range(n):
-            at = self._follow(start + 4 * i)
-            size = _UOFFSET.unpack_from(self._buf, at)[0]
-            if size > 1 << 12 or at + 4 + size > len(self._buf):
-                raise _outside("a string", at)
-            out.append(self._buf[at + 4 : at + 4 + size].decode("utf-8", "replace"))
-        return out
+        places = (self._follow(start + 4 * i) for i in range(n))
+        return [self._string(self._elements(to, 1, 1 << 12)) for to in places]

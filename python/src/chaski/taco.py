@@ -953,28 +953,19 @@ class Dataset(_Node, Document):
 _NUMBERS = ("min", "max", "mean", "std", "valid", "p25", "p50", "p75", "p95")
 
 
-def _pooled(
-    name: str, numbers: npt.NDArray[np.float64], weights: npt.NDArray[np.float64]
-) -> npt.NDArray[np.float64]:
+def _pooled(name: str, numbers: npt.NDArray[Any], weights: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """Pools numbers of (row, band, number), as tacoreader does; rows weigh as many pixels."""
-    out: npt.NDArray[np.float64]
+    mean: Any = functools.partial(np.average, axis=0, weights=weights)
     if name == "categorical":
-        out = np.average(numbers, axis=0, weights=weights)
-        return out
-    values = numbers[:, :, _NUMBERS.index(name)]
-    if name == "min":
-        out = values.min(axis=0)
-    elif name == "max":
-        out = values.max(axis=0)
-    elif name == "mean":
-        out = np.average(values, axis=0, weights=weights)
-    elif name == "std":
-        means, w = numbers[:, :, _NUMBERS.index("mean")], weights[:, None]
-        off = means - np.average(means, axis=0, weights=weights)
-        out = np.sqrt(((w - 1) * values**2 + w * off**2).sum(axis=0) / (weights.sum() - 1))
-    else:  # the percentiles of all pixels are not known
-        out = values.mean(axis=0)
-    return out
+        return np.asarray(mean(numbers))
+    values, means = (numbers[:, :, _NUMBERS.index(n)] for n in (name, "mean"))
+    if name == "std":
+        w = weights[:, None]
+        squares = (w - 1) * values**2 + w * (means - mean(means)) ** 2
+        return np.asarray(np.sqrt(squares.sum(axis=0) / (weights.sum() - 1)))
+    # The percentiles of all pixels are not known.
+    pool = {"min": np.min, "max": np.max, "mean": mean}.get(name, np.mean)
+    return np.asarray(pool(values, axis=0))
 
 
 def _quoted(name: str) -> str:
