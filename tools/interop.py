@@ -63,9 +63,11 @@ GO_TEST = re.compile(r"\.((?:Test|Fuzz|Example)\w*)")
 NAME = re.compile(r"(?:func(?: \([^)]*\))?|var|const|type) (\w+)")
 # Python tests that have originals to compare with.
 PYTHON_TESTS = ["python/tests/test_rumi.py", "python/tests/test_rumi3.py"]
-# The tags of the Makefile, which dependencies are compiled with already, that of slow tests, and
-# that of shapes in GeoPackage, which only chaski-full reads.
-TAGS = "netgo,osusergo,disable_grpc_modules,soak,geopackage"
+# The tags of the Makefile, which dependencies are compiled with already, and that of slow tests.
+TAGS = "netgo,osusergo,disable_grpc_modules,soak"
+# Only chaski-full reads shapes in GeoPackage, by a tag. All that imports their package would be
+# compiled again, so that nothing else is tested with it.
+SHAPES, WITH_SHAPES = "./vector", TAGS + ",geopackage"
 # Environments that are made at a time: while one unpacks, others download.
 INSTALLS = 3
 # How long mutated frames are compared.
@@ -181,7 +183,14 @@ class Results:
 
     def go(self, packages: list[str], env: dict[str, str], *options: str) -> None:
         """Runs the tests of packages. A package that does not build counts as a failed test."""
-        run = [os.environ.get("GO") or "go", "test", "-tags", TAGS, "-json"]
+        self._go(TAGS, [p for p in packages if p != SHAPES], env, *options)
+        self._go(WITH_SHAPES, [p for p in packages if p == SHAPES], env, *options)
+
+    def _go(self, tags: str, packages: list[str], env: dict[str, str], *options: str) -> None:
+        """Runs the tests of packages, if there are any, with tags."""
+        if not packages:
+            return
+        run = [os.environ.get("GO") or "go", "test", "-tags", tags, "-json", "-ldflags=-s -w"]
         run += ["-timeout", "1h", "-vet=off", *options, *packages]
         p = subprocess.Popen(run, cwd=ROOT, env=env, stdout=subprocess.PIPE, text=True)
         for line in p.stdout:
