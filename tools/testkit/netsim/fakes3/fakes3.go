@@ -87,6 +87,14 @@ func (s *Store) Get(key string) ([]byte, error) {
 	return b, errors.Join(err, o.Contents.Close())
 }
 
+// Delete removes an object.
+func (s *Store) Delete(t testing.TB, key string) {
+	t.Helper()
+	if _, err := s.backend.DeleteObject(s.Bucket, key); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // Keys returns the keys of the objects that begin with a prefix.
 func (s *Store) Keys(prefix string) (keys []string, err error) {
 	list, err := s.backend.ListBucket(s.Bucket, &gofakes3.Prefix{HasPrefix: true, Prefix: prefix},
