@@ -39,20 +39,23 @@ func (c *chain) add(s step) error {
 	if s.do.compresses() && c.size < 0 {
 		return unsupported("codec %q around another compressor", s.name)
 	}
-	if c.size < 0 {
+	if c.size < 0 && !s.do.sums() {
 		return unsupported("codec %q around a compressor", s.name)
 	}
 	s.size = c.size
 	c.steps = append(c.steps, s)
-	if s.do.compresses() {
+	switch {
+	case s.do.compresses():
 		c.size = -1
+	case s.do.sums() && c.size >= 0:
+		c.size += sumBytes
 	}
 	return nil
 }
 
-// byName are the codecs without settings that decoding needs.
+// byName are the codecs of numcodecs without settings that decoding needs.
 var byName = map[string]action{"zstd": doZstd, "gzip": doGzip, "zlib": doZlib, "bz2": doBzip2, "lz4": doLZ4,
-	"blosc": doBlosc}
+	"blosc": doBlosc, "fletcher32": doFletcher32}
 
 // add2 adds a codec of version 2.
 func (c *chain) add2(id string, conf object) error {
@@ -120,11 +123,7 @@ func (c *chain) filter(id string, conf object) error {
 // add3 adds a codec of version 3 from bytes to bytes.
 func (c *chain) add3(n named) error {
 	if n.name == "crc32c" {
-		if err := c.add(step{name: n.name, do: doCRC32C}); err != nil {
-			return err
-		}
-		c.size += 4
-		return nil
+		return c.add(step{name: n.name, do: doCRC32C})
 	}
 	id, numcodecs := strings.CutPrefix(n.name, "numcodecs.")
 	if id == "shuffle" && numcodecs {

@@ -2,7 +2,6 @@ package zarr
 
 import (
 	"encoding/binary"
-	"hash/crc32"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/expand"
@@ -17,31 +16,26 @@ type decoder struct {
 	blosc  [2][]byte // the planes of a block, and its bytes before bits are put together
 }
 
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
-
 // chunk fills dst from the stored bytes of a chunk. The capacity of dst past its length may be overwritten.
 func (d *decoder) chunk(dst, src []byte, steps []step) error {
-	cur := src
+	cur, turn := src, 0
 	for i := range steps {
 		s := &steps[i]
-		if s.do == doCRC32C { // checks its bytes where they are
-			if len(cur) != s.size+4 {
-				return badSize(s.name, len(cur), s.size+4)
-			}
-			body := cur[:s.size]
-			if crc32.Checksum(body, castagnoli) != binary.LittleEndian.Uint32(cur[s.size:]) {
-				return broken(s.name, "the checksum does not match")
+		if s.do.sums() { // checks its bytes where they are
+			body, err := checked(cur, s)
+			if err != nil {
+				return fault.WithPart(err, "codec "+s.name, fault.NoOffset)
 			}
 			cur = body
 			continue
 		}
 		out := dst
 		if i < len(steps)-1 {
-			turn := &d.turns[i%2]
-			if cap(*turn) < s.size+zstd.Spare {
-				*turn = make([]byte, s.size, s.size+zstd.Spare)
+			next := &d.turns[turn] // never the one that cur is in, with checksums between the steps or without
+			if cap(*next) < s.size+zstd.Spare {
+				*next = make([]byte, s.size, s.size+zstd.Spare)
 			}
-			out = (*turn)[:s.size]
+			out, turn = (*next)[:s.size], 1-turn
 		}
 		if len(out) != s.size {
 			return badSize(s.name, s.size, len(out))

@@ -6,7 +6,7 @@ import "github.com/chaski-eo/chaski/chunk"
 type step struct {
 	name string
 	do   action
-	size int // bytes of what comes out; the chunk itself at the last step
+	size int // bytes of what comes out; the chunk itself at the last step; -1 of a checksum around a compressor
 	elem int // bytes of a value, where the codec has values
 	// The types of the filters delta and fixedscaleoffset: of what comes out and of what was stored.
 	to, from     number
@@ -30,6 +30,7 @@ const (
 	doLZ4
 	doBlosc
 	doCRC32C
+	doFletcher32
 	doShuffle
 	doDelta
 	doScale
@@ -38,6 +39,9 @@ const (
 
 // compresses reports whether the size of what an action gets does not follow from the size of what it gives.
 func (a action) compresses() bool { return a <= doBlosc }
+
+// sums reports whether an action checks what it gets and gives it without the checksum, which stands behind it.
+func (a action) sums() bool { return a == doCRC32C || a == doFletcher32 }
 
 // shard is one level of sharding: an object, or a chunk of an outer shard, that holds a grid of chunks.
 type shard struct {
@@ -65,10 +69,10 @@ func storedSize(steps []step, decoded int) int {
 		return decoded
 	}
 	switch s := &steps[0]; {
-	case s.do.compresses():
+	case s.do.compresses(), s.size < 0:
 		return -1
-	case s.do == doCRC32C:
-		return s.size + 4
+	case s.do.sums():
+		return s.size + sumBytes
 	case s.do == doDelta, s.do == doScale:
 		return s.size / s.to.t.Size() * s.from.t.Size()
 	default:

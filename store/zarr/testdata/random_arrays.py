@@ -18,6 +18,7 @@ import warnings
 from pathlib import Path
 
 import numcodecs
+import numcodecs.zarr3
 import numpy as np
 import zarr
 from zarr.codecs import (
@@ -97,6 +98,10 @@ def compress3(r: random.Random, size: int) -> list[object]:
     )()
     if r.random() < 0.2 and one and not isinstance(one[0], Crc32cCodec):
         one = [Crc32cCodec(), *one]
+    if r.random() < 0.2:
+        one = [*one, Crc32cCodec()]
+    if r.random() < 0.1:
+        one = [numcodecs.zarr3.Shuffle(elementsize=size), *one]
     return one
 
 
@@ -156,6 +161,14 @@ def filters2(r: random.Random, dtype: np.dtype) -> list[object] | None:
     return None
 
 
+def summed2(r: random.Random, filters: list[object] | None, compressor: object):
+    """Returns the codecs with a checksum: around the compressor, as in HDF5, or inside of it."""
+    filters = filters or []
+    if r.random() < 0.5 or compressor is None:
+        return [*filters, numcodecs.Fletcher32()], compressor
+    return [*filters, compressor, numcodecs.Fletcher32()], None
+
+
 def create2(r: random.Random, path: Path, shape: list[int], chunk: list[int], dtype: np.dtype):
     if dtype.itemsize > 1 and r.random() < 0.4:
         dtype = dtype.newbyteorder(">")
@@ -176,6 +189,9 @@ def create2(r: random.Random, path: Path, shape: list[int], chunk: list[int], dt
             lambda: numcodecs.Blosc(cname=r.choice(BLOSC), clevel=5, shuffle=r.randint(0, 2)),
         ]
     )()
+    filters = filters2(r, dtype)
+    if r.random() < 0.2:
+        filters, compressor = summed2(r, filters, compressor)
     return zarr.create(
         store=str(path),
         shape=shape,
@@ -184,7 +200,7 @@ def create2(r: random.Random, path: Path, shape: list[int], chunk: list[int], dt
         zarr_format=2,
         order=r.choice(["C", "F"]),
         compressor=compressor,
-        filters=filters2(r, dtype),
+        filters=filters,
         fill_value=r.choice([None, fill(r, dtype)]),
         dimension_separator=r.choice([".", "/"]),
     )
