@@ -1,6 +1,7 @@
 package zarr
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/json"
 	"errors"
@@ -65,71 +66,130 @@ func decode(b []byte, to any) error {
 	return nil
 }
 
-// plain bounds depth and number of values, and puts the bare words NaN, Infinity and -Infinity in quotes: Python
-// writes them, though JSON has none. It returns the number of values too.
-func plain(b []byte) ([]byte, int, error) { return plainUpTo(b, maxMeta, maxValues) }
-
-// plainUpTo is plain with other limits of bytes and of values.
-func plainUpTo(b []byte, maxBytes, maxValues int) ([]byte, int, error) {
-	if len(b) > maxBytes {
-		return nil, 0, fault.New(fault.Limit, metaPart, fault.NoOffset, "%d bytes, at most %d", len(b), maxBytes)
+// plain returns what plainText makes of a text, and the number of values.
+func plain(b []byte) ([]byte, int, error) {
+	if len(b) > maxMeta {
+		return nil, 0, fault.New(fault.Limit, metaPart, fault.NoOffset, "%d bytes, at most %d", len(b), maxMeta)
 	}
-	var out []byte // nil while nothing was replaced
-	done, depth, values := 0, 0, 0
-	for i := 0; i < len(b); {
-		switch c := b[i]; c {
-		case '"':
-			i = stringEnd(b, i)
-			continue
-		case '{', '[':
-			if depth++; depth > maxDepth {
-				return nil, 0, fault.New(fault.Limit, metaPart, int64(i), "more than %d levels of nesting", maxDepth)
-			}
-			values++
-		case '}', ']':
-			depth--
-		case ',':
-			values++
-		case 'N', 'I', '-':
-			if w := bareWord(b[i:]); w != "" {
-				out = append(append(append(append(out, b[done:i]...), '"'), w...), '"')
-				i += len(w)
-				done = i
-				continue
-			}
-		}
-		if values > maxValues {
-			return nil, 0, fault.New(fault.Limit, metaPart, int64(i), "more than %d values", maxValues)
-		}
-		i++
+	t := newPlainText(bytes.NewReader(b), min(len(b), 64<<10), maxValues)
+	var out bytes.Buffer
+	out.Grow(len(b) + bytes.MinRead)
+	if _, err := out.ReadFrom(t); err != nil {
+		return nil, 0, err
 	}
-	if out == nil {
-		return b, values, nil
-	}
-	return append(out, b[done:]...), values, nil
+	return out.Bytes(), t.values, nil
 }
 
-// stringEnd returns the place after the string that begins at i.
-func stringEnd(b []byte, i int) int {
-	for i++; i < len(b); i++ {
-		switch b[i] {
-		case '\\':
-			i++
+// plainText reads JSON. It bounds depth and number of values, and puts the bare words NaN, Infinity and -Infinity in
+// quotes: Python writes them, though JSON has none.
+type plainText struct {
+	in              *bufio.Reader
+	rest            string // of a word in quotes
+	quoted, escaped bool   // inside of a string, and behind a backslash there
+	at              int64
+	depth, values   int
+	maxValues       int
+	err             error // why a read failed, since decoders do not hand it on
+}
+
+// newPlainText reads a text with a buffer of some bytes.
+func newPlainText(in io.Reader, buffer, maxValues int) *plainText {
+	return &plainText{in: bufio.NewReaderSize(in, buffer), maxValues: maxValues}
+}
+
+// Read implements io.Reader.
+func (t *plainText) Read(p []byte) (int, error) {
+	n, err := t.read(p)
+	if err != nil && !errors.Is(err, io.EOF) {
+		t.err = err
+	}
+	return n, err
+}
+
+func (t *plainText) read(p []byte) (int, error) {
+	if t.rest == "" {
+		if head, err := t.in.Peek(1); err != nil {
+			return 0, err
+		} else if w := t.bareWord(head[0]); w != "" {
+			t.rest = `"` + w + `"`
+			t.skip(len(w))
+		}
+	}
+	if t.rest != "" {
+		n := copy(p, t.rest)
+		t.rest = t.rest[n:]
+		return n, nil
+	}
+	b, err := t.in.Peek(min(len(p), t.in.Buffered()))
+	if err != nil {
+		return 0, err
+	}
+	n := t.scan(b)
+	copy(p, b[:n])
+	t.skip(n)
+	switch {
+	case t.depth > maxDepth:
+		return 0, fault.New(fault.Limit, metaPart, t.at, "more than %d levels of nesting", maxDepth)
+	case t.values > t.maxValues:
+		return 0, fault.New(fault.Limit, metaPart, t.at, "more than %d values", t.maxValues)
+	}
+	return n, nil
+}
+
+// scan counts up to a byte that a word may begin with, but for the first, or up to one too many.
+func (t *plainText) scan(b []byte) int {
+	for i := 0; i < len(b); i++ {
+		c := b[i]
+		if t.quoted {
+			switch {
+			case t.escaped:
+				t.escaped = false
+			case c == '\\':
+				t.escaped = true
+			case c == '"':
+				t.quoted = false
+			}
+			continue
+		}
+		switch c {
 		case '"':
-			return i + 1
+			t.quoted = true
+		case '{', '[':
+			t.depth++
+			t.values++
+		case '}', ']':
+			t.depth--
+		case ',':
+			t.values++
+		case 'N', 'I', '-':
+			if i > 0 {
+				return i
+			}
+		}
+		if t.depth > maxDepth || t.values > t.maxValues {
+			return i
 		}
 	}
 	return len(b)
 }
 
-// bareWord returns the number that JSON lacks at the beginning of b, or "".
-func bareWord(b []byte) string {
+// bareWord returns the number that JSON lacks and that is next, or "". c is the next byte.
+func (t *plainText) bareWord(c byte) string {
+	if t.quoted || c != 'N' && c != 'I' && c != '-' {
+		return ""
+	}
 	for _, w := range [...]string{"NaN", "Infinity", "-Infinity"} {
-		if bytes.HasPrefix(b, []byte(w)) {
+		if b, err := t.in.Peek(len(w)); err == nil && string(b) == w {
 			return w
 		}
 	}
 	return ""
+}
+
+// skip passes over n bytes that were peeked.
+func (t *plainText) skip(n int) {
+	n, _ = t.in.Discard(n) // they are in the buffer
+	t.at += int64(n)
 }
 
 // get decodes the value of a key. It reports false if there is none.

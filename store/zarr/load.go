@@ -70,7 +70,7 @@ func (n *Node) load(ctx context.Context) error {
 		return err
 	}
 	if all != nil {
-		return fault.WithFile(n.consolidated2(all), Join(uri, consolidated))
+		return fault.WithFile(firstError(n.consolidated2(all), n.referRecords(ctx, all)), Join(uri, consolidated))
 	}
 	if _, err = n.readObject(ctx, Join(uri, group2)); err != nil {
 		if missing(err) {

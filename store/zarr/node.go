@@ -2,6 +2,7 @@ package zarr
 
 import (
 	"context"
+	"path"
 	"strings"
 
 	"github.com/chaski-eo/chaski/fault"
@@ -18,17 +19,25 @@ func Is(ctx context.Context, o source.Opener, uri string) bool {
 	}
 	if !source.IsRemote(uri) {
 		roots, dir := source.RootsOf(o), source.LocalPath(uri)
-		for _, name := range [...]string{meta3, array2, group2} {
+		for _, name := range [...]string{meta3, array2, group2, consolidated} {
 			if st, err := roots.Stat(pathname.Join(dir, name)); err == nil && st.Mode().IsRegular() {
 				return true
 			}
 		}
-		return false
+		folder, _, ok := recordsFolder(uri)
+		return ok && Is(ctx, o, folder)
 	}
 	if strings.ContainsAny(uri, "?#") { // a name cannot be appended
 		return false
 	}
-	for _, name := range [...]string{meta3, array2, group2} {
+	names := []string{meta3, array2, group2}
+	if folder, _, ok := recordsFolder(uri); ok || namedRecords(path.Base(uri)) {
+		if ok {
+			uri = folder
+		}
+		names = []string{consolidated}
+	}
+	for _, name := range names {
 		if r, err := o.Open(ctx, Join(uri, name)); err == nil {
 			return r.Close() == nil
 		}
@@ -62,6 +71,9 @@ type entry struct {
 // to the account of ctx, which must stay open for as long as the node is used.
 func Open(ctx context.Context, o source.Opener, uri string, opt Options) (*Node, error) {
 	n := &Node{URI: strings.TrimSuffix(uri, "/"), open: o, options: opt.withDefaults(budget.Of(ctx))}
+	if at, err := n.inRecords(ctx); at != nil || err != nil {
+		return at, err
+	}
 	err := n.refer(ctx)
 	if err == nil {
 		err = n.load(ctx)

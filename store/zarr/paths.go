@@ -69,12 +69,15 @@ func missing(err error) bool { return errors.Is(err, fault.NotFound) && !source.
 // for metadata worth their time.
 func Named(uri string) bool {
 	for part := range strings.SplitSeq(uri, "/") {
-		if strings.EqualFold(path.Ext(part), ".zarr") || namedReferences(part) {
+		if strings.EqualFold(path.Ext(part), ".zarr") || namedReferences(part) || namedRecords(part) {
 			return true
 		}
 	}
 	return false
 }
+
+// namedRecords reports whether a part of a path has the name of a folder of references in Parquet.
+func namedRecords(part string) bool { return strings.EqualFold(path.Ext(part), ".parq") }
 
 // namedReferences reports whether a part of a path has the name of a file of references.
 func namedReferences(part string) bool {

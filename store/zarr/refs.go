@@ -1,7 +1,7 @@
 package zarr
 
 import (
-	"bytes"
+	"context"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -21,33 +21,39 @@ const (
 	maxRefsFile  = 128 << 20
 	maxRefs      = 1 << 20
 	maxRefValues = 4*maxRefs + maxValues
-	// refBytes is what a reference takes beside its name and its content: two headers of strings, and three numbers.
+	// refsBuffer is how much of a file is read at once. A remote file of 128 MiB takes 32 requests.
+	refsBuffer = 4 << 20
+	// refBytes is what a reference takes beside its name and its content: two headers of strings, a pointer and two
+	// numbers.
 	refBytes = 64
 )
+
+// referredRefs is how many times refBytes a file takes that references lead to, with its place among the URLs.
+const referredRefs = 2
 
 const refsPart = "references"
 
 // ref is one object of a store: its content, or a range of a file.
 type ref struct {
-	inline string // with file less than 0
-	file   int    // the number of the URL
-	off, n int64  // n is -1 for the whole file
+	inline string    // without to
+	to     *referred // nil for content
+	off, n int64     // n is -1 for the whole file
 }
 
 // refList has the objects of a store by name, sorted.
 type refList struct {
 	names []string
 	refs  []ref
-	urls  []string // as the file writes them, without templates
+	files []*referred // of the URLs, each once
 }
 
-// find returns the object with a name.
-func (l *refList) find(name string) (*ref, bool) {
+// find implements refTable.
+func (l *refList) find(_ context.Context, name string) (ref, bool, error) {
 	i, ok := slices.BinarySearch(l.names, name)
 	if !ok {
-		return nil, false
+		return ref{}, false, nil
 	}
-	return &l.refs[i], true
+	return l.refs[i], true, nil
 }
 
 // refsParser reads the JSON of kerchunk's specification, of version 0 or 1: each member of the object, or of the member
@@ -55,31 +61,30 @@ func (l *refList) find(name string) (*ref, bool) {
 type refsParser struct {
 	grow      func(refs int, bytes int64) error // charges memory
 	list      refList
-	known     map[string]int // number of a URL
+	known     map[string]*referred // by URL
 	templates map[string]string
 	version1  bool
 }
 
 // parseReferences parses a file of references. grow charges for what it keeps.
-func parseReferences(b []byte, grow func(refs int, bytes int64) error) (*refList, error) {
-	b, _, err := plainUpTo(b, maxRefsFile, maxRefValues)
-	if err != nil {
-		return nil, err
-	}
-	p := refsParser{grow: grow, known: map[string]int{}, templates: map[string]string{}}
-	d := json.NewDecoder(bytes.NewReader(b))
+func parseReferences(in io.Reader, grow func(refs int, bytes int64) error) (*refList, error) {
+	p := refsParser{grow: grow, known: map[string]*referred{}, templates: map[string]string{}}
+	text := newPlainText(in, refsBuffer, maxRefValues)
+	d := json.NewDecoder(text)
 	if err := p.members(d, p.member); err != nil {
-		return nil, err
+		return nil, firstError(text.err, err)
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return nil, refsCorrupt("more follows after the object")
+		return nil, firstError(text.err, refsCorrupt("more follows after the object"))
 	}
-	for i, u := range p.list.urls {
-		if p.list.urls[i], err = p.expand(u); err != nil {
+	for _, f := range p.list.files {
+		u := f.uri
+		var err error
+		if f.uri, err = p.expand(u); err != nil {
 			return nil, err
 		}
 		// Templates make long URLs of short ones. Resolving them makes another copy.
-		if more := int64(len(p.list.urls[i]) - len(u)); more > 0 {
+		if more := int64(len(f.uri) - len(u)); more > 0 {
 			if err := p.grow(0, 2*more); err != nil {
 				return nil, err
 			}
@@ -187,20 +192,26 @@ func (p *refsParser) value(raw json.RawMessage) (ref, error) {
 		if err := json.Unmarshal(raw, &s); err != nil {
 			return ref{}, refsCorrupt("%v", err)
 		}
-		if code, ok := strings.CutPrefix(s, "base64:"); ok {
-			b, err := base64.StdEncoding.DecodeString(code)
-			if err != nil {
-				return ref{}, refsCorrupt("%v", err)
-			}
-			s = string(b)
-		}
-		return ref{inline: s, file: -1}, nil
+		return content(s)
 	case '{':
-		return ref{inline: string(raw), file: -1}, nil
+		return ref{inline: string(raw)}, nil
 	case '[':
 		return p.place(raw)
 	}
 	return ref{}, refsCorrupt("%.40q is neither content nor a list with a URL", raw)
+}
+
+// content makes the reference of the text that stands for an object's content.
+func content(s string) (ref, error) {
+	code, ok := strings.CutPrefix(s, "base64:")
+	if !ok {
+		return ref{inline: s}, nil
+	}
+	b, err := base64.StdEncoding.DecodeString(code)
+	if err != nil {
+		return ref{}, refsCorrupt("%v", err)
+	}
+	return ref{inline: string(b)}, nil
 }
 
 // place reads the list of a URL, an offset and a length.
@@ -222,20 +233,26 @@ func (p *refsParser) place(raw json.RawMessage) (ref, error) {
 	if err != nil {
 		return ref{}, refsCorrupt("%v", err)
 	}
-	if ranged && (r.off < 0 || r.n < 0 || r.n > math.MaxInt64-r.off) || u == "" {
-		return ref{}, refsCorrupt("%d bytes at %d of %.80q", r.n, r.off, u)
+	if err := r.check(u, ranged); err != nil {
+		return ref{}, err
 	}
-	n, ok := p.known[u]
-	if !ok {
-		n = len(p.list.urls)
-		if err := p.grow(1, int64(2*len(u))); err != nil {
+	if r.to = p.known[u]; r.to == nil {
+		if err := p.grow(referredRefs, int64(2*len(u))); err != nil {
 			return ref{}, err
 		}
-		p.known[u] = n
-		p.list.urls = append(p.list.urls, u)
+		r.to = &referred{uri: u}
+		p.known[u] = r.to
+		p.list.files = append(p.list.files, r.to)
 	}
-	r.file = n
 	return r, nil
+}
+
+// check returns an error if the reference cannot be one to a file at u.
+func (r *ref) check(u string, ranged bool) error {
+	if u == "" || ranged && (r.off < 0 || r.n < 0 || r.n > math.MaxInt64-r.off) {
+		return refsCorrupt("%d bytes at %d of %.80q", r.n, r.off, u)
+	}
+	return nil
 }
 
 // maxURL bounds a URL after its templates, as a template may be long and stand in it many times.
@@ -289,9 +306,8 @@ func (p *refsParser) sort() error {
 	return nil
 }
 
-// each calls visit with the names below a directory, from the place in order that it returns on: "" goes on with the
-// next name.
-func (l *refList) each(dir string, visit func(name string) (skip string, err error)) error {
+// each implements refTable.
+func (l *refList) each(_ context.Context, dir string, visit func(name string) (skip string, err error)) error {
 	if dir != "" {
 		dir += "/"
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"io"
 	"net/url"
 	"path"
 	"slices"
@@ -18,10 +19,18 @@ import (
 // The URI of an object is that of the file, "/", and its name in the store, so that all else reads it like any store.
 // It implements source.Lister and source.Namer.
 type references struct {
-	base  source.Opener
-	uri   string // of the file
-	list  *refList
-	files []referred // of list.urls
+	base source.Opener
+	uri  string // of the file, or of the folder of files in Parquet
+	list refTable
+}
+
+// refTable has the objects of a store by name.
+type refTable interface {
+	// find returns the object with a name, or false.
+	find(ctx context.Context, name string) (ref, bool, error)
+	// each calls visit with the names below a directory, from the place in order that it returns on: "" goes on with
+	// the next name.
+	each(ctx context.Context, dir string, visit func(name string) (skip string, err error)) error
 }
 
 // referred is a file that references lead to. What is known of it saves a request for each further chunk.
@@ -104,11 +113,10 @@ func (n *Node) refer(ctx context.Context) error {
 	if err != nil {
 		return fault.WithFile(err, file)
 	}
-	r := &references{base: n.open, uri: file, list: list, files: make([]referred, len(list.urls))}
-	for i, u := range list.urls {
-		r.files[i].uri, r.files[i].err = resolve(file, u)
+	for _, f := range list.files {
+		f.uri, f.err = resolve(file, f.uri)
 	}
-	n.open = r
+	n.open = &references{base: n.open, uri: file, list: list}
 	return nil
 }
 
@@ -122,18 +130,34 @@ func (n *Node) readReferences(ctx context.Context, file string) (*refList, error
 	if r.Size() > maxRefsFile {
 		return nil, fault.New(fault.Limit, refsPart, fault.NoOffset, "%d bytes, at most %d", r.Size(), maxRefsFile)
 	}
-	text := 2 * r.Size() // as it was read, and with bare words in quotes
+	text := 2 * r.Size() // at most, if it is all one string: the decoder's buffer holds a value
 	if err := n.charge(ctx, text); err != nil {
 		return nil, err
 	}
 	defer n.refund(text)
-	b := make([]byte, r.Size())
-	if err := r.ReadAt(ctx, b, 0); err != nil {
-		return nil, err
-	}
-	return parseReferences(b, func(refs int, bytes int64) error {
+	return parseReferences(&sequential{ctx: ctx, r: r}, func(refs int, bytes int64) error {
 		return n.charge(ctx, 2*int64(refs)*refBytes+bytes) // twice, since the lists are sorted into others
 	})
+}
+
+// sequential reads an object from its beginning.
+type sequential struct {
+	ctx context.Context
+	r   source.Reader
+	at  int64
+}
+
+// Read implements io.Reader.
+func (s *sequential) Read(p []byte) (int, error) {
+	n := min(int64(len(p)), s.r.Size()-s.at)
+	if n == 0 {
+		return 0, io.EOF
+	}
+	if err := s.r.ReadAt(s.ctx, p[:n], s.at); err != nil {
+		return 0, err
+	}
+	s.at += n
+	return int(n), nil
 }
 
 // name returns the name in the store of the object with a URI.
@@ -153,17 +177,21 @@ func (s *references) name(uri string) (string, bool) {
 // Open implements source.Opener. What the file does not name is fault.NotFound.
 func (s *references) Open(ctx context.Context, uri string) (source.Reader, error) {
 	name, ok := s.name(uri)
-	var r *ref
+	var r ref
+	var err error
 	if ok {
-		r, ok = s.list.find(name)
+		r, ok, err = s.list.find(ctx, name)
+	}
+	if err != nil {
+		return nil, fault.WithFile(err, s.uri)
 	}
 	if !ok {
 		return nil, fault.WithFile(fault.New(fault.NotFound, refsPart, fault.NoOffset, "no object %.80q", name), s.uri)
 	}
-	if r.file < 0 {
+	f := r.to
+	if f == nil {
 		return inline(r.inline), nil
 	}
-	f := &s.files[r.file]
 	if f.err != nil {
 		return nil, fault.WithFile(f.err, s.uri)
 	}
@@ -174,13 +202,12 @@ func (s *references) Open(ctx context.Context, uri string) (source.Reader, error
 	if r.n < 0 {
 		return in, nil
 	}
-	if r.n > in.Size() || r.off > in.Size()-r.n {
-		err := fault.New(fault.Corrupt, refsPart, r.off, "%d bytes for %.80q reach past the file's %d", r.n, name,
-			in.Size())
+	part, err := source.SectionOf(in, r.off, r.n)
+	if err != nil {
 		_ = in.Close() // the error that matters is there
-		return nil, fault.WithFile(err, f.uri)
+		return nil, fault.WithFile(fault.WithPart(err, refsPart, 0), f.uri)
 	}
-	return source.SectionOf(in, r.off, r.n)
+	return part, nil
 }
 
 // existing makes of a file that does not exist one that is corrupt: a chunk that is not found is one that was never
@@ -240,7 +267,7 @@ func (s *references) List(ctx context.Context, folder string, each func(source.E
 	if !ok {
 		return nil
 	}
-	return s.list.each(dir, func(name string) (string, error) {
+	return s.list.each(ctx, dir, func(name string) (string, error) {
 		return "", firstError(ctx.Err(), each(source.Entry{Path: name}))
 	})
 }
@@ -252,7 +279,7 @@ func (s *references) Names(ctx context.Context, folder string) ([]string, error)
 		return nil, nil
 	}
 	var out []string
-	err := s.list.each(dir, func(name string) (string, error) {
+	err := s.list.each(ctx, dir, func(name string) (string, error) {
 		first, _, below := strings.Cut(name, "/")
 		if !below {
 			out = append(out, name)

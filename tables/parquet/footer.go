@@ -192,6 +192,18 @@ func Open(ctx context.Context, r source.Reader) (*File, error) {
 	return f, nil
 }
 
+// Cost returns about how many bytes of memory the file holds: its footer, as it was read and parsed.
+func (f *File) Cost() int {
+	n := len(f.footer) + columnCost*len(f.Columns)
+	for i := range f.Groups {
+		n += groupCost + chunkCost*len(f.Groups[i].chunks)
+	}
+	for k, v := range f.Meta {
+		n += len(k) + len(v)
+	}
+	return n
+}
+
 // Column returns the number of the column with a name, or -1.
 func (f *File) Column(name string) int {
 	for i := range f.Columns {

@@ -34,8 +34,31 @@ def write(path: Path, rng: np.random.Generator) -> None:
             f.create_dataset(
                 f"deflated/{k}", data=a, chunks=side, compression="gzip", shuffle=bool(k % 2)
             )
+            f.create_dataset(
+                f"summed/{k}",
+                data=a,
+                chunks=side,
+                compression="gzip",
+                shuffle=True,
+                fletcher32=True,
+            )
             some = f.create_dataset(f"some/{k}", shape, dtype, chunks=side, fillvalue=k)
             some[tuple(slice(0, n // 2) for n in shape)] = 5
+
+
+def summed(path: Path, url: str, refs: dict[str, object]) -> None:
+    """Adds references to chunks with checksums as VirtualiZarr does, which kerchunk refuses."""
+    refs["summed/.zgroup"] = json.dumps({"zarr_format": 2})
+    with h5py.File(path) as f:
+        for k, d in f["summed"].items():
+            meta = json.loads(refs[f"plain/{k}/.zarray"])
+            shuffle = {"id": "shuffle", "elementsize": d.dtype.itemsize}
+            meta["filters"] = [shuffle, {"id": "zlib", "level": 4}, {"id": "fletcher32"}]
+            refs[f"summed/{k}/.zarray"] = json.dumps(meta | {"chunks": d.chunks})
+            for number in range(d.id.get_num_chunks()):
+                at = d.id.get_chunk_info(number)
+                name = ".".join(str(o // n) for o, n in zip(at.chunk_offset, d.chunks, strict=True))
+                refs[f"summed/{k}/{name}"] = [url, at.byte_offset, at.size]
 
 
 def main() -> None:
@@ -47,6 +70,7 @@ def main() -> None:
         write(source, rng)
         url = str(source) if number else f"file://{source}"
         refs = SingleHdf5ToZarr(str(source), url=url, inline_threshold=300 * number).translate()
+        summed(source, str(source), refs["refs"])
         if number:  # version 0, and paths beside the file of references
             refs = refs["refs"]
             refs = {k: [source.name, *v[1:]] if isinstance(v, list) else v for k, v in refs.items()}
@@ -59,7 +83,7 @@ def main() -> None:
         }
         fs = fsspec.filesystem("reference", fo={"version": 1, "refs": absolute}, asynchronous=True)
         root = zarr.open_group(zarr.storage.FsspecStore(fs), mode="r", zarr_format=2)
-        for group in ("plain", "deflated", "some"):
+        for group in ("plain", "deflated", "summed", "some"):
             for k in range(len(DTYPES)):
                 a = root[f"{group}/{k}"]
                 lo = [int(rng.integers(0, n)) for n in a.shape]
