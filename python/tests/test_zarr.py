@@ -98,7 +98,7 @@ def test_the_page_runs(binary: str, tmp_path: Path, monkeypatch: Any) -> None:
     path = f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}"
     monkeypatch.chdir(tmp_path)
     write_references(tmp_path / "x.json")
-    assert [language for language, _ in BLOCKS] == ["python", "bash", "bash"]
+    assert [language for language, _ in BLOCKS] == ["python", "bash", "bash", "bash"]
     shapes = set()
 
     def step(image: np.ndarray[Any, Any], swir: np.ndarray[Any, Any]) -> None:
@@ -107,7 +107,7 @@ def test_the_page_runs(binary: str, tmp_path: Path, monkeypatch: Any) -> None:
     exec(BLOCKS[0][1], {"step": step})
     assert shapes == {((2, 256, 256), (1, 128, 128))}
     make, *use = BLOCKS[2][1].splitlines()
-    assert "kerchunk" in make  # which `make interop` installs
+    assert "kerchunk" in make and "kerchunk" in BLOCKS[3][1]  # which `make interop` installs
     for line in BLOCKS[1][1].splitlines() + use:
         env = os.environ | {"PATH": path}
         done = subprocess.run(["bash", "-e", "-c", line], env=env, capture_output=True)
