@@ -135,9 +135,10 @@ func (m *memory) seatable(own, n int64) bool {
 	return m.budget != nil && !m.closed && max(m.taken, m.seats)+n <= m.bound
 }
 
-// seat waits for n bytes in the queue of the budget, for the client of ctx. The caller gives them back by unseat.
-func (m *memory) seat(ctx context.Context, n int64) error {
-	if err := m.budget.Acquire(ctx, n); err != nil {
+// seat waits for n bytes of the budget, for the client of ctx, whose first seat hardly ever waits. The caller gives them
+// back by unseat.
+func (m *memory) seat(ctx context.Context, n int64, first bool) error {
+	if err := m.budget.Seat(ctx, n, first); err != nil {
 		return err
 	}
 	m.mu.Lock()
@@ -152,6 +153,7 @@ func (m *memory) unseat(n int64) {
 	m.mu.Lock()
 	m.seats -= n
 	m.mu.Unlock()
+	m.budget.Unseat(n)
 	m.settle()
 }
 

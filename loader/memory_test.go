@@ -109,7 +109,7 @@ func TestMemoriesShareABudget(t *testing.T) {
 // TestIdleMemoryOfUnreadEnginesGoesFirst: what a request needs comes from an engine that nobody reads, and then from
 // idle memory of the others. Floors and batches that are out stay.
 func TestIdleMemoryOfUnreadEnginesGoesFirst(t *testing.T) {
-	b := budget.New(8000, nil) // 7,000 without the reserve
+	b := budget.New(8614, nil) // 7,000 without the reserve and what is kept for seats
 	alloc, _, _ := tally()
 	unread, read := budgeted(t, b, alloc, 8000, 1000), budgeted(t, b, alloc, 8000, 1000)
 	fill := func(m *memory, keep int) {
@@ -149,7 +149,7 @@ func TestSeats(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := make(chan error)
-	go func() { got <- m.seat(t.Context(), 3000) }()
+	go func() { got <- m.seat(t.Context(), 3000, false) }()
 	for b.Waiting() == 0 {
 	}
 	b.Release(6000)
@@ -195,7 +195,7 @@ func TestRefusedSeats(t *testing.T) {
 		q := newQueue(1000, 10)
 		q.memory = budgeted(t, b, alloc, 1000, c.floor)
 		q.coming.Add(c.coming)
-		if err := b.Acquire(t.Context(), b.Limit()-b.Limit()/8-b.Used()); err != nil {
+		if err := b.Acquire(t.Context(), b.Limit()-b.Limit()/8-b.Limit()/16-b.Used()); err != nil {
 			t.Fatal(err)
 		}
 		a := newAsker(t, q, "a", "", 10)
@@ -220,7 +220,7 @@ func TestRefusedSeats(t *testing.T) {
 
 // TestLeasesLeaveRoom: a batch is lent only if there is room for one more, in the engine and in the budget.
 func TestLeasesLeaveRoom(t *testing.T) {
-	b := budget.New(8000, nil)
+	b := budget.New(8614, nil)
 	alloc, _, _ := tally()
 	m := budgeted(t, b, alloc, 4000, 1000)
 	if err := b.Acquire(t.Context(), 4000); err != nil {

@@ -253,7 +253,7 @@ func (q *queue) ask(stream *share, p *Pending, own int64) {
 	ctx := resources.WithTurn(context.Background(), resources.TurnOf(p.ctx))
 	ctx, k.asking = context.WithCancel(ctx)
 	go func() {
-		err := q.memory.seat(ctx, n)
+		err := q.memory.seat(ctx, n, own == 0)
 		if p := q.seated(k, stream, p, n, err); p != nil {
 			p.finish(err)
 		}

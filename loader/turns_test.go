@@ -90,6 +90,37 @@ func testClientsThatReleaseNothing(t *testing.T) {
 	others.leave(t, still, opened, e)
 }
 
+// TestFirstBatchesDoNotWait: others have all of the budget that is not kept for seats, and clients that release nothing
+// what the engine has of it. Another client of the engine gets its batches at once all the same.
+func TestFirstBatchesDoNotWait(t *testing.T) { synctest.Test(t, testFirstBatchesDoNotWait) }
+
+func testFirstBatchesDoNotWait(t *testing.T) {
+	b := resources.NewBudget(1 << 30)
+	e, err := Open(t.Context(), Spec{Source: "../testdata/demo", BatchSize: 1}, Options{Budget: b})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	start := func(client string) *Pending {
+		ctx := resources.WithTurn(t.Context(), resources.Turn{Client: client})
+		return e.Start(ctx, shuffle.StepTicket(0, 0, 1, 0, 1), false)
+	}
+	opened := b.Used()
+	others := othersHold(t, b, 0, e.BatchBytes())
+	still := []*Pending{start("a"), start("a"), start("b")}
+	synctest.Wait()
+	others.unseat()
+	begin := time.Now()
+	for i := range 5 {
+		wait(t, start("c")).Release()
+		if d := time.Since(begin); d > 0 { // the clock of synctest runs only while nothing else does
+			t.Fatalf("batch %d comes after %v", i, d)
+		}
+	}
+	time.Sleep(2 * seatsKept)
+	others.leave(t, still, opened, e)
+}
+
 // TestSeatsOutlastTheirBatches: clients hold more of an engine than its floor, from before others waited for the
 // budget, and release nothing. Another client keeps the seat that it waited for, for one batch after the other; nothing
 // else is free. What comes free goes to a client of another dataset that has been given less, and keeps its seat, too.
@@ -157,17 +188,24 @@ func testSeatsOutlastTheirBatches(t *testing.T) {
 // otherUsers is what everybody else has of a budget, and a request that waits for more.
 type otherUsers struct {
 	budget *resources.Budget
+	seats  int64              // bytes
 	held   int64              // bytes
 	cancel context.CancelFunc // of the request
 	gone   chan error         // how the request ended
 }
 
-// unreserved returns the bytes of a budget that are free, without the eighth that is for seats only.
+// unreserved returns the bytes of a budget that are free, without the eighth that is for tables that grow. All that is
+// for seats must be taken.
 func unreserved(b *resources.Budget) int64 { return b.Limit() - b.Limit()/8 - b.Used() }
 
-// othersHold leaves room bytes of a budget free and waits for request bytes, which are more.
+// othersHold takes the sixteenth of a budget that is kept for seats, leaves room bytes free, and waits for request bytes,
+// which are more.
 func othersHold(t *testing.T, b *resources.Budget, room, request int64) *otherUsers {
-	o := &otherUsers{budget: b, held: unreserved(b) - room, gone: make(chan error, 1)}
+	seats := b.Limit() / 16
+	if err := b.Seat(t.Context(), seats, true); err != nil {
+		t.Fatal(err)
+	}
+	o := &otherUsers{budget: b, seats: seats, held: unreserved(b) - room, gone: make(chan error, 1)}
 	if err := b.Acquire(t.Context(), o.held); err != nil {
 		t.Fatal(err)
 	}
@@ -179,6 +217,13 @@ func othersHold(t *testing.T, b *resources.Budget, room, request int64) *otherUs
 		t.Fatalf("%d requests wait for the budget, want that for %d bytes", b.Waiting(), request)
 	}
 	return o
+}
+
+// unseat gives the seats back.
+func (o *otherUsers) unseat() {
+	o.budget.Unseat(o.seats)
+	o.budget.Release(o.seats)
+	o.seats = 0
 }
 
 // release gives bytes back to the budget.
@@ -200,6 +245,7 @@ func (o *otherUsers) leave(t *testing.T, tickets []*Pending, opened int64, engin
 	synctest.Wait()
 	time.Sleep(2 * seatsKept)
 	o.release(o.held)
+	o.unseat()
 	for _, e := range engines {
 		e.Trim()
 	}

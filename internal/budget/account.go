@@ -38,7 +38,7 @@ func (b *Budget) account(ctx context.Context, n int64, asks bool) (*Account, err
 		return nil, nil
 	}
 	a := &Account{budget: b, asks: asks, held: n}
-	if err := b.acquire(ctx, n, a.level()); err != nil {
+	if err := b.acquire(ctx, n, a.level(), plain); err != nil {
 		return nil, err
 	}
 	b.mu.Lock()

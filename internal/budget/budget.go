@@ -10,6 +10,9 @@
 //     and refused at once (lane), and the account with the reserve waits for nobody for long.
 //   - TryAcquire is for memory that makes things faster. It takes what is free if nobody waits.
 //
+// Seat is Open for the batches of one client, whose first one must not wait behind requests that are a hundred times as
+// large: a part of the budget is kept for it.
+//
 // An engine takes part as a Holder. It has a floor of its own, charged when it is opened, that is enough for one batch
 // after the other. What it takes beyond the floor it takes by TryAcquire, and gives back when others wait (Reclaim).
 //
@@ -36,9 +39,12 @@ const (
 	// reserveShare is the part of the limit that is kept for an account that grows: an eighth. A table of a million
 	// rows takes about 80 MB, which is the reserve of a limit of 640 MB.
 	reserveShare = 8
+	// seatsShare is the part of the limit that is kept for seats: a sixteenth. Of 700 MiB it is 44 MiB, the first batches
+	// of seven clients with 16 chips of 6 bands, 128 rows and 128 columns of float32 each, which take 6 MiB.
+	seatsShare = 16
 	// asksShare is the part of the limit that questions take at most together as they grow: half of it. Beside them and
-	// the reserve there is room for seven datasets from a limit of 700 MiB on: each takes 4 MiB for its opening, 1/32
-	// of the limit for its caches, and 1/64 for its batches. What questions have from the beginning is a few MiB each.
+	// what is kept there is room for five datasets from a limit of 700 MiB on: each takes 4 MiB for its opening, 1/32 of
+	// the limit for its caches, and 1/64 for its batches. What questions have from the beginning is a few MiB each.
 	asksShare = 2
 	// maxWaiters bounds the queue. Each waiter is a request of a few KiB; a server has at most 1,024 streams.
 	maxWaiters = 1024
@@ -76,6 +82,7 @@ const (
 type Budget struct {
 	limit   int64
 	reserve int64 // bytes of limit that only an account with the turn can take
+	seats   int64 // bytes of limit that only seats can take
 	asks    int64 // bytes of limit that questions can take as they grow; an eighth of it is their reserve
 	queued  time.Duration
 	grow    time.Duration
@@ -91,6 +98,7 @@ type Budget struct {
 
 	mu      sync.Mutex
 	used    int64
+	seated  int64 // of used: seats
 	asked   int64 // of used: what questions have grown by
 	opened  int64 // accounts until now
 	lanes   [lanes]lane
@@ -102,8 +110,8 @@ type Budget struct {
 // New returns a budget of limit bytes. by returns the client that a request is of, which is compared with ==: clients
 // take turns in the queue. If it is nil, all requests are of one.
 func New(limit int64, by func(context.Context) any) *Budget {
-	return &Budget{limit: limit, reserve: limit / reserveShare, asks: limit / asksShare, queued: waitFor,
-		grow: growFor, look: lookEvery, offered: make(chan struct{}), queue: newQueue(by)}
+	return &Budget{limit: limit, reserve: limit / reserveShare, seats: limit / seatsShare, asks: limit / asksShare,
+		queued: waitFor, grow: growFor, look: lookEvery, offered: make(chan struct{}), queue: newQueue(by)}
 }
 
 // Limit returns the bytes of the budget, 0 for no bound.
@@ -178,8 +186,19 @@ func (b *Budget) Join(h Holder) (leave func()) {
 	}
 }
 
-// open returns how many bytes calls without the reserve may take in all.
-func (b *Budget) open() int64 { return b.limit - b.reserve }
+// open returns how many bytes calls without the reserve and without seats may take in all. It needs the lock.
+func (b *Budget) open() int64 { return b.limit - b.reserve - max(b.seats-b.seated, 0) }
+
+// kept returns how many bytes first seats may take that nobody else may. It needs the lock.
+func (b *Budget) kept() int64 { return min(b.seats-b.seated, b.limit-b.reserve-b.used) }
+
+// use charges n bytes. It needs the lock.
+func (b *Budget) use(n int64, as kind) {
+	b.used += n
+	if as != plain {
+		b.seated += n
+	}
+}
 
 // TryAcquire charges n bytes if they are free and nobody waits.
 func (b *Budget) TryAcquire(n int64) bool {
@@ -201,7 +220,31 @@ func (b *Budget) Acquire(ctx context.Context, n int64) error {
 	if b == nil {
 		return nil
 	}
-	return b.acquire(ctx, n, Kept)
+	return b.acquire(ctx, n, Kept, plain)
+}
+
+// Seat charges n bytes for batches of one client, until Unseat. The first seat of a client may be of what is kept for
+// seats; if that is too little, Seat is Acquire.
+func (b *Budget) Seat(ctx context.Context, n int64, first bool) error {
+	if b == nil {
+		return nil
+	}
+	if first {
+		return b.acquire(ctx, n, Kept, firstSeat)
+	}
+	return b.acquire(ctx, n, Kept, nextSeat)
+}
+
+// Unseat says that n bytes of seats are seats no more. They stay charged until Release.
+func (b *Budget) Unseat(n int64) {
+	if b == nil {
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.seated -= n; b.seated < 0 {
+		panic("budget: more seats are given back than were taken")
+	}
 }
 
 type waitKey struct{}
@@ -214,14 +257,14 @@ func OnWait(ctx context.Context, leave func()) context.Context {
 }
 
 // acquire is Acquire that asks holders up to a level.
-func (b *Budget) acquire(ctx context.Context, n int64, most Level) error {
-	if n > b.open() {
+func (b *Budget) acquire(ctx context.Context, n int64, most Level, as kind) error {
+	if kept := b.reserve + b.seats; n > b.limit-kept {
 		return fault.New(fault.Limit, "memory", fault.NoOffset, "%d bytes are needed at once, and %s is %d, of which "+
-			"%d are kept for tables that grow: raise it, or ask for less", n, Flag, b.limit, b.reserve)
+			"%d are kept for tables that grow and for first batches: raise it, or ask for less", n, Flag, b.limit, kept)
 	}
 	b.mu.Lock()
-	if b.queue.waiting == 0 && n <= b.open()-b.used {
-		b.used += n
+	if b.queue.waiting == 0 && n <= b.open()-b.used || as == firstSeat && n <= b.kept() {
+		b.use(n, as)
 		b.mu.Unlock()
 		return nil
 	}
@@ -230,7 +273,7 @@ func (b *Budget) acquire(ctx context.Context, n int64, most Level) error {
 		return fault.New(fault.Limit, "memory", fault.NoOffset, "%d requests wait for memory of %s, no more are taken",
 			maxWaiters, Flag)
 	}
-	w := b.queue.push(ctx, n)
+	w := b.queue.push(ctx, n, as)
 	b.serve() // those that wait may have been given more than this client
 	if isClosed(w.ready) {
 		b.mu.Unlock()
@@ -328,25 +371,36 @@ func (b *Budget) leave(w *waiter) {
 	b.serve() // the next may want less
 	b.mu.Unlock()
 	if !waited {
+		if w.as != plain {
+			b.Unseat(w.n)
+		}
 		b.Release(w.n)
 	}
 }
 
 // serve gives memory to accounts that grow, which hold what others may need, and then to those of the queue, in its
-// order: while the first one has too little room, nobody behind it is served. It needs the lock.
+// order: while the first one has too little room, nobody behind it is served but first seats. It needs the lock.
 func (b *Budget) serve() {
 	for i := range b.lanes {
 		b.grant(&b.lanes[i])
 	}
 	for w := b.queue.first(); w != nil && w.n <= b.open()-b.used; w = b.queue.first() {
-		b.used += w.n
-		b.queue.served(w)
-		close(w.ready)
+		b.hand(w)
+	}
+	for w := b.queue.firstSeat(b.kept()); w != nil; w = b.queue.firstSeat(b.kept()) {
+		b.hand(w)
 	}
 	if w := b.queue.first(); w != nil && !isClosed(w.turned) {
 		close(w.turned)
 	}
 	b.untie()
+}
+
+// hand charges what w waits for. It needs the lock.
+func (b *Budget) hand(w *waiter) {
+	b.use(w.n, w.as)
+	b.queue.served(w)
+	close(w.ready)
 }
 
 // Release gives n bytes back. The caller must not hold a lock that a Holder needs.

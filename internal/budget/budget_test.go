@@ -15,9 +15,72 @@ import (
 	"github.com/chaski-eo/chaski/internal/turns"
 )
 
+// unseated returns a budget that keeps nothing for seats: seven eighths of its limit are for whoever comes.
+func unseated(limit int64, by func(context.Context) any) *Budget {
+	b := New(limit, by)
+	b.seats = 0
+	return b
+}
+
+// TestFirstSeatsDoNotWait: the first batch of a client does not wait behind large requests, until as much as is kept
+// for seats is taken. Then it waits like others, but for whatever of that comes back, which is nobody else's.
+func TestFirstSeatsDoNotWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := New(1600, nil) // 200 are the reserve, 100 are for seats
+		large, err := b.Open(t.Context(), 1300)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if b.TryAcquire(1) {
+			t.Error("what is kept for seats was taken")
+		}
+		var waiting atomic.Int64
+		wait := func(do func() error) {
+			waiting.Add(1)
+			go func() {
+				if err := do(); err != nil {
+					t.Error(err)
+				}
+				waiting.Add(-1)
+			}()
+			synctest.Wait()
+		}
+		wait(func() error { return b.Acquire(t.Context(), 1000) })
+		for range 2 {
+			if err := b.Seat(t.Context(), 50, true); err != nil || b.Used() != 1400-50 && b.Used() != 1400 {
+				t.Errorf("%v, %d bytes are charged", err, b.Used())
+			}
+		}
+		wait(func() error { return b.Seat(t.Context(), 50, true) })
+		if waiting.Load() != 2 {
+			t.Error("more than what is kept was taken")
+		}
+		b.Unseat(50)
+		b.Release(50)
+		synctest.Wait()
+		if waiting.Load() != 1 || b.Used() != 1400 {
+			t.Error("the first seat that waits does not get what came back of those before")
+		}
+		wait(func() error { return b.Seat(t.Context(), 50, false) }) // no first one
+		if waiting.Load() != 2 {
+			t.Error("a further seat was taken at once")
+		}
+		large.Close()
+		synctest.Wait()
+		if waiting.Load() != 0 || b.Used() != 1150 {
+			t.Errorf("%d wait, %d bytes are charged", waiting.Load(), b.Used())
+		}
+		b.Unseat(150)
+		b.Release(1150)
+		if !b.TryAcquire(1300) || b.TryAcquire(1) {
+			t.Error("what seats took beyond their part is not back")
+		}
+	})
+}
+
 // TestWhatIsLargerThanTheBudget: it is refused at once, with the flag's name.
 func TestWhatIsLargerThanTheBudget(t *testing.T) {
-	b := New(800, nil)
+	b := unseated(800, nil)
 	if err := b.Acquire(t.Context(), 701); fault.KindOf(err) != fault.Limit {
 		t.Errorf("%v", err)
 	}
@@ -40,7 +103,7 @@ func TestWhatIsLargerThanTheBudget(t *testing.T) {
 // TestGarbageIsFoundForWhoWaits: memory that only the garbage collector gives back comes to a request that waits,
 // though nothing else in the process allocates.
 func TestGarbageIsFoundForWhoWaits(t *testing.T) {
-	b := New(800, nil)
+	b := unseated(800, nil)
 	b.look = time.Millisecond
 	if !b.TryAcquire(600) {
 		t.Fatal("an empty budget has no room")
@@ -54,7 +117,7 @@ func TestGarbageIsFoundForWhoWaits(t *testing.T) {
 // TestFirstComeFirstServed: a request that fits does not pass one that does not, and one that gives up makes room.
 func TestFirstComeFirstServed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := New(800, nil)
+		b := unseated(800, nil)
 		first, _ := b.Open(t.Context(), 600)
 		ctx, cancel := context.WithCancel(t.Context())
 		var passed atomic.Int64
@@ -89,7 +152,7 @@ func TestFirstComeFirstServed(t *testing.T) {
 // TestWaitingEnds: a request does not wait for ever for memory that is never given back.
 func TestWaitingEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := New(800, nil)
+		b := unseated(800, nil)
 		a, _ := b.Open(t.Context(), 600)
 		begin := time.Now()
 		if err := b.Acquire(t.Context(), 200); fault.KindOf(err) != fault.Limit {
@@ -109,7 +172,7 @@ func TestWaitingEnds(t *testing.T) {
 // ends, then the other.
 func TestAccountsThatGrowDoNotWaitForEachOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := New(800, nil)
+		b := unseated(800, nil)
 		begin := time.Now()
 		var done sync.WaitGroup
 		for range 2 {
@@ -141,7 +204,7 @@ func TestWhoWaitsForMemoryHasNoTurn(t *testing.T) {
 		"settle": func(ctx context.Context, a *Account) error { return a.Settle(ctx) },
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			b, all := New(800, nil), turns.New(1, 1)
+			b, all := unseated(800, nil), turns.New(1, 1)
 			other, err := b.Open(t.Context(), 650)
 			if err != nil {
 				t.Fatal(err)
@@ -176,7 +239,7 @@ func TestWhoWaitsForMemoryHasNoTurn(t *testing.T) {
 // TestTheReserveStays: an account that stays open does not keep the reserve.
 func TestTheReserveStays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := New(800, nil)
+		b := unseated(800, nil)
 		a, _ := b.Open(t.Context(), 650)
 		if err := a.Grow(t.Context(), 100); err != nil {
 			t.Fatal(err)
@@ -220,7 +283,7 @@ func (k *keeper) Freed() { k.freed.Add(1) }
 
 // TestWhatNobodyUsesGoesFirst: holders give memory back level by level, and no more than is needed.
 func TestWhatNobodyUsesGoesFirst(t *testing.T) {
-	b := New(800, nil)
+	b := unseated(800, nil)
 	var log []Level
 	for _, l := range []Level{Closed, Idle, Unused} {
 		if !b.TryAcquire(200) {
@@ -270,7 +333,7 @@ func TestWhatIsOfferedLaterIsTaken(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				b := New(800, nil)
+				b := unseated(800, nil)
 				h := &late{b: b}
 				defer b.Join(h)()
 				if !b.TryAcquire(600) {
@@ -310,7 +373,7 @@ func (*self) Freed() {}
 // TestHoldersMayEndWhileTheyWait: a holder whose own request asks it to end does not wait for itself.
 func TestHoldersMayEndWhileTheyWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := New(800, nil)
+		b := unseated(800, nil)
 		if !b.TryAcquire(700) {
 			t.Fatal("no room")
 		}
@@ -329,7 +392,7 @@ func TestHoldersMayEndWhileTheyWait(t *testing.T) {
 
 // TestManyAtOnce: requests of all kinds end, and the sum never passes the limit.
 func TestManyAtOnce(t *testing.T) {
-	b := New(10_000, nil)
+	b := unseated(10_000, nil)
 	b.queued = time.Hour
 	b.grow = time.Millisecond // a request that is refused is as good here as one that waits
 	var sum atomic.Int64

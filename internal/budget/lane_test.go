@@ -66,7 +66,7 @@ func TestNobodyWaitsForEachOther(t *testing.T) {
 		var wrong error
 		synctest.Test(t, func(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
-			c := &crowd{b: New(800, nil)}
+			c := &crowd{b: unseated(800, nil)}
 			begin := time.Now()
 			for i := 0; i < len(s) && wrong == nil; i++ {
 				if wrong = c.do(ctx, s[i]); wrong == nil {
@@ -311,7 +311,7 @@ func (c *crowd) check() error {
 // while there is enough, and others find room at once.
 func TestQuestionsLeaveHalf(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := New(800, nil)
+		b := unseated(800, nil)
 		var log []Level
 		if !b.TryAcquire(100) {
 			t.Fatal("no room")
@@ -362,7 +362,7 @@ func TestQuestionsLeaveHalf(t *testing.T) {
 // TestWhatIsKeptIsNotForQuestions: holders give for a question, in the queue or as it grows, only what is not kept.
 func TestWhatIsKeptIsNotForQuestions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := New(800, nil)
+		b := unseated(800, nil)
 		var log []Level
 		if !b.TryAcquire(690) {
 			t.Fatal("no room")

@@ -34,9 +34,19 @@ type client struct {
 type waiter struct {
 	client *client
 	n      int64
+	as     kind
 	turned chan struct{} // closed once it is, or was, the first one
 	ready  chan struct{} // closed once n is charged
 }
+
+// kind says what memory is for.
+type kind int
+
+const (
+	plain kind = iota
+	firstSeat
+	nextSeat
+)
 
 const (
 	// newcomers is how many new clients, one after the other, pass a request, for each time its client was given as
@@ -51,7 +61,7 @@ func newQueue(by func(context.Context) any) queue {
 }
 
 // push adds a request for n bytes.
-func (q *queue) push(ctx context.Context, n int64) *waiter {
+func (q *queue) push(ctx context.Context, n int64, as kind) *waiter {
 	var key any
 	if q.by != nil {
 		key = q.by(ctx)
@@ -65,7 +75,7 @@ func (q *queue) push(ctx context.Context, n int64) *waiter {
 		c.given = max(c.given, q.begin)
 		q.turns = append(q.turns, c)
 	}
-	w := &waiter{client: c, n: n, turned: make(chan struct{}), ready: make(chan struct{})}
+	w := &waiter{client: c, n: n, as: as, turned: make(chan struct{}), ready: make(chan struct{})}
 	c.waiters = append(c.waiters, w)
 	q.waiting++
 	return w
@@ -83,6 +93,18 @@ func (q *queue) first() *waiter {
 		return nil
 	}
 	return next.waiters[0]
+}
+
+// firstSeat returns the request for a first seat of at most room bytes that waits in the client who came first, or nil.
+func (q *queue) firstSeat(room int64) *waiter {
+	for _, c := range q.turns {
+		for _, w := range c.waiters {
+			if w.as == firstSeat && w.n <= room {
+				return w
+			}
+		}
+	}
+	return nil
 }
 
 // served says that w is given its bytes, and removes it.
