@@ -59,14 +59,17 @@ func (c *Compute) read(ctx context.Context, s *space, o opened, below string) (*
 		return nil, bare(err)
 	}
 	x := a.Index
-	r := &raster{index: meta.Blob, rumi: meta.Format == catalog.FormatRumi}
+	r := &raster{rumi: meta.Format == catalog.FormatRumi}
+	if c.names["index"] { // a container may have a million
+		r.index = meta.Blob
+	}
 	r.Shape, r.EPSG = [3]int{x.Bands, x.Height, x.Width}, meta.EPSG
 	r.lonlat = (*raster)(nil).at()
 	if meta.Transform != nil {
 		r.Placed, r.Transform = true, *meta.Transform
 		r.centre()
 	}
-	if meta.Format == catalog.FormatTIFF {
+	if meta.Format == catalog.FormatTIFF && c.names["header"] {
 		r.header = headerOf(x)
 	}
 	if c.names["scaling"] {

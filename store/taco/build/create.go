@@ -63,6 +63,7 @@ func (c *Collection) CheckFor(form Form) error {
 // create writes checked levels to path.
 func (w *writer) create(ctx context.Context, path string) (*Result, error) {
 	w.files = w.copyFiles
+	w.o.More = nil // it was called, and may hold the samples and their table: 400 MB of a million
 	if w.inspection == nil {
 		if err := w.complete(ctx); err != nil {
 			return nil, err
