@@ -51,9 +51,8 @@ const (
 	// floorBatches is how many batches an engine always has room for: one that is filled and one that is sent.
 	floorBatches = 2
 	// floorShare is the part of the budget that one engine's floor takes at most. Floors of 16 engines take a quarter
-	// of the budget, and with their caches three quarters; an eighth is the reserve, a sixteenth is kept for seats, and a
-	// sixteenth is left for reads.
-	// A larger batch takes what is free, else it waits its turn in the queue.
+	// of the budget, and with their caches three quarters; an eighth is the reserve, a sixteenth is kept for seats, and
+	// a sixteenth is left for reads. A larger batch takes what is free, else it waits its turn in the queue.
 	floorShare = 64
 )
 

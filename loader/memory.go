@@ -135,8 +135,8 @@ func (m *memory) seatable(own, n int64) bool {
 	return m.budget != nil && !m.closed && max(m.taken, m.seats)+n <= m.bound
 }
 
-// seat waits for n bytes of the budget, for the client of ctx, whose first seat hardly ever waits. The caller gives them
-// back by unseat.
+// seat waits for n bytes of the budget, for the client of ctx, whose first seat hardly ever waits. The caller gives
+// them back by unseat.
 func (m *memory) seat(ctx context.Context, n int64, first bool) error {
 	if err := m.budget.Seat(ctx, n, first); err != nil {
 		return err

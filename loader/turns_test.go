@@ -198,8 +198,8 @@ type otherUsers struct {
 // for seats must be taken.
 func unreserved(b *resources.Budget) int64 { return b.Limit() - b.Limit()/8 - b.Used() }
 
-// othersHold takes the sixteenth of a budget that is kept for seats, leaves room bytes free, and waits for request bytes,
-// which are more.
+// othersHold takes the sixteenth of a budget that is kept for seats, leaves room bytes free, and waits for request
+// bytes, which are more.
 func othersHold(t *testing.T, b *resources.Budget, room, request int64) *otherUsers {
 	seats := b.Limit() / 16
 	if err := b.Seat(t.Context(), seats, true); err != nil {

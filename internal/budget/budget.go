@@ -39,12 +39,12 @@ const (
 	// reserveShare is the part of the limit that is kept for an account that grows: an eighth. A table of a million
 	// rows takes about 80 MB, which is the reserve of a limit of 640 MB.
 	reserveShare = 8
-	// seatsShare is the part of the limit that is kept for seats: a sixteenth. Of 700 MiB it is 44 MiB, the first batches
-	// of seven clients with 16 chips of 6 bands, 128 rows and 128 columns of float32 each, which take 6 MiB.
+	// seatsShare is the part of the limit that is kept for seats: a sixteenth. Of 700 MiB it is 44 MiB, the first
+	// batches of seven clients with 16 chips of 6 bands, 128 rows and 128 columns of float32 each, which take 6 MiB.
 	seatsShare = 16
 	// asksShare is the part of the limit that questions take at most together as they grow: half of it. Beside them and
-	// what is kept there is room for five datasets from a limit of 700 MiB on: each takes 4 MiB for its opening, 1/32 of
-	// the limit for its caches, and 1/64 for its batches. What questions have from the beginning is a few MiB each.
+	// what is kept there is room for five datasets from a limit of 700 MiB on: each takes 4 MiB for its opening, 1/32
+	// of the limit for its caches, and 1/64 for its batches. What questions have from the beginning is a few MiB each.
 	asksShare = 2
 	// maxWaiters bounds the queue. Each waiter is a request of a few KiB; a server has at most 1,024 streams.
 	maxWaiters = 1024
