@@ -1,15 +1,17 @@
 """Attacks a server beside a modest client, which must hardly notice.
 
     tools/soak_hostile.py [--only ATTACK ...] [--time 20] [--together 600] [--turns 10] [--busy]
-                          [--data FOLDER] [--apart]
+                          [--data FOLDER] [--apart] [--step 0] [--ahead 4]
 
 The server has a budget of 700 MiB (`--memory-total`) and runs in a memory cgroup of 1 GiB, where
 this machine lets one be made; elsewhere only its resident memory is compared. Every attack is a
 process of its own, hence a client of its own, and so is the modest client, which trains on the
-chips of --data with four batches ahead. First the modest client runs alone, then beside each
-attack for --time seconds, then beside all of them for --together seconds in --turns turns; 0 leaves
-that out. Before each turn it is alone, since waits are measured by the clock, and a machine has
-other work that comes and goes. With n clients it is entitled to 1/n of what it gets alone.
+chips of --data with --ahead batches ahead, and takes --step seconds for each, which count as time
+that it waits: with 0 it asks for all that a machine can give. First the modest client runs alone,
+then beside each attack for --time seconds, then beside all of them for --together seconds in
+--turns turns; 0 leaves that out. Before each turn it is alone, since waits are measured by the
+clock, and a machine has other work that comes and goes. With n clients it is entitled to 1/n of
+what it gets alone.
 
 With --apart the attacks are on a second server, so that what the modest client loses is what the
 machine takes from it, whose processors all clients and servers share. Nothing fails then.
@@ -32,6 +34,7 @@ import argparse
 import itertools
 import json
 import os
+import queue
 import random
 import shutil
 import signal
@@ -61,7 +64,6 @@ CHASKI = os.environ.get("CHASKI_BIN", str(ROOT / "bin" / "chaski"))
 LIMIT = 1 << 30
 BUDGET = 700 << 20
 BATCH = 16
-AHEAD = 4  # tickets of the modest client
 SQL_TIME = "3s"  # so that an attack of some seconds sees queries that never end reach it
 SHARE = 0.8  # of what is the modest client's
 BACK = 0.95  # of its rate before, once the attackers are gone
@@ -102,42 +104,51 @@ def ticket(handle: str, i: int, count: int = BATCH) -> pb.Ticket:
 # The modest client
 
 
-def modest(target: str, data: Path) -> None:
+def modest(target: str, data: Path, step: float, ahead: int) -> None:
     """Trains until it is killed, and prints for every batch when it came and how long that took."""
     server = stub(target)
     while True:  # a server may close a dataset between two tickets: then clients open it again
-        train(server, data)
+        train(server, data, step, ahead)
 
 
-def train(server: Stub, data: Path) -> None:
+def train(server: Stub, data: Path, step: float, ahead: int) -> None:
     """Trains until the server has closed the dataset."""
     described = server.Describe(pb.DescribeRequest(spec=spec(str(data / "train")), rows=BATCH))
     batches = described.samples // BATCH
-    asked: list[float] = []
-    wake = threading.Semaphore(AHEAD)
+    wake = threading.Semaphore(ahead)
+    came: queue.Queue[float | None] = queue.Queue()
 
     def requests() -> Iterator[pb.StreamRequest]:
         for i in itertools.count():
             wake.acquire()
-            asked.append(time.monotonic())
             t = ticket(described.handle, i % batches)
             t.id = i
             yield pb.StreamRequest(ticket=t)
             yield pb.StreamRequest(credit=pb.Credit(batches=1))
 
-    last = 0.0
-    for reply in server.Stream(requests()):
-        if reply.HasField("fault"):
-            if "does not know the spec" in reply.fault.message:
-                return
-            sys.exit(f"the modest client got a fault: {reply.fault.message}")
-        part = reply.part
-        if part.offset + len(part.data) < part.total:
-            continue
-        now = time.monotonic()
-        # It waits for a batch from when it has the one before, as a trainer does.
-        print(f"{now} {now - max(last, asked[part.ticket])}", flush=True)
-        last = now
+    def receive() -> None:
+        try:
+            for reply in server.Stream(requests()):
+                if reply.HasField("fault"):
+                    if "does not know the spec" in reply.fault.message:
+                        return
+                    print(f"soak_hostile: the modest client got {reply.fault}", file=sys.stderr)
+                    os._exit(1)
+                part = reply.part
+                if part.offset + len(part.data) == part.total:
+                    came.put(time.monotonic())
+        except grpc.RpcError as e:  # the soak says that the server is gone
+            print(f"soak_hostile: the modest client is cut off: {e.code().name}", file=sys.stderr)
+            os._exit(1)
+        finally:
+            came.put(None)
+
+    threading.Thread(target=receive, daemon=True).start()
+    wants = time.monotonic()
+    while (at := came.get()) is not None:
+        print(f"{at} {step + max(0.0, at - wants)}", flush=True)
+        time.sleep(step)
+        wants = time.monotonic()
         wake.release()
 
 
@@ -616,9 +627,9 @@ class Watch:
 class Modest:
     """The modest client, as a process of its own."""
 
-    def __init__(self, server: Server, data: Path) -> None:
+    def __init__(self, server: Server, data: Path, step: float, ahead: int) -> None:
         self.server = server
-        self.process = start("--modest", server, data, 0)
+        self.process = start("--modest", server, data, 0, f"--step={step}", f"--ahead={ahead}")
         self.batches: list[tuple[float, float]] = []
         threading.Thread(target=self.read, daemon=True).start()
 
@@ -676,10 +687,13 @@ class Got(NamedTuple):
 NOTHING = Got([], 0, 0.0, 0.0)
 
 
-def start(what: str, server: Server, data: Path, seconds: float) -> subprocess.Popen[bytes]:
+def start(
+    what: str, server: Server, data: Path, seconds: float, *more: str
+) -> subprocess.Popen[bytes]:
     """Starts this script as a client."""
+    command = [sys.executable, __file__, what, server.target, "--data", data]
     return subprocess.Popen(
-        [sys.executable, __file__, what, server.target, "--data", data, "--time", str(seconds)],
+        [*command, "--time", str(seconds), *more],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         # Attackers shall wear out the server and not this machine's processors.
@@ -818,16 +832,15 @@ def main() -> int:
     parser.add_argument("--turns", type=int, default=10)
     parser.add_argument("--busy", action="store_true")
     parser.add_argument("--apart", action="store_true")
+    parser.add_argument("--step", type=float, default=0.0)
+    parser.add_argument("--ahead", type=int, default=4)
     parser.add_argument("--data", type=Path, default=ROOT / ".demo" / "train" / "images")
     parser.add_argument("--modest", metavar="TARGET", help=argparse.SUPPRESS)
     parser.add_argument("--attack", choices=["quiet", *ATTACKS], help=argparse.SUPPRESS)
     parser.add_argument("target", nargs="?", help=argparse.SUPPRESS)
     o = parser.parse_args()
     if o.modest:
-        try:
-            modest(o.modest, o.data)
-        except grpc.RpcError as e:  # the soak says that the server is gone
-            sys.exit(f"soak_hostile: the modest client is cut off: {e.code().name}")
+        modest(o.modest, o.data, o.step, o.ahead)
         return 0
     if o.attack:
         print("ready", flush=True)
@@ -844,7 +857,7 @@ def main() -> int:
         make(data, o.data)
         group = Group()
         server = Server(Path(name), data, group)
-        client = Modest(server, data)
+        client = Modest(server, data, o.step, o.ahead)
         target = Server(Path(name) / "second", data, None) if o.apart else server
         try:
             watch = Watch(server)
