@@ -117,7 +117,7 @@ func (m *maker) columns(ctx context.Context) ([]*tables.Table, error) {
 		return nil, err
 	}
 	top.Add(columnSource, tables.NewStrings(t.sources, nil))
-	if kind := m.recipe.Windows.Kind; kind == Grid || kind == Random {
+	if m.recipe.Windows.inPixels() {
 		top.Add(columnWindow, columns.Integers(t.len(), func(i int) []int64 { return t.files[0][i].Window[:] }))
 	}
 	if m.recipe.Split != nil {

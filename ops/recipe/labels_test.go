@@ -2,6 +2,7 @@ package recipe_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -15,7 +16,11 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/loader/raster"
+	"github.com/chaski-eo/chaski/loader/resources"
+	"github.com/chaski-eo/chaski/loader/spec"
+	"github.com/chaski-eo/chaski/loader/survey"
 	"github.com/chaski-eo/chaski/ops/recipe"
+	"github.com/chaski-eo/chaski/store/taco"
 	"github.com/chaski-eo/chaski/tiff"
 )
 
@@ -116,6 +121,68 @@ func TestLabels(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestWeightedWindows: windows by weights lie around pixels of the class that was counted, by the arithmetic that drew
+// the labels, with the same bytes for any number of workers, after an interruption and in parts.
+func TestWeightedWindows(t *testing.T) {
+	unsynced(t)
+	dir := labels(t, 2)
+	fields := []spec.Field{
+		{Name: "image", Kind: spec.RasterField, Pattern: "img/{id}.tif"},
+		{Name: "mask", Kind: spec.RasterField, Pattern: "lab/{id}.tif"},
+	}
+	var w bytes.Buffer
+	// Cells of one pixel say of each pixel whether it has the class.
+	err := survey.Weights(t.Context(), &w, spec.Spec{Source: dir, Fields: fields, BatchSize: 1},
+		resources.Options{}, survey.WeightOptions{Field: "mask", Classes: []float64{3}, Cell: 1}, nil)
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, "three.weights"), w.Bytes(), 0o666)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	const size, perFile = 6, 20
+	rest := fmt.Sprintf("size: %d, per_file: %d, seed: 5}\nfields:\n  - {name: image, pattern: \"img/{id}.tif\"}\n"+
+		"  - {name: mask, pattern: \"lab/{id}.tif\"}\nstatistics: false\n", size, perFile)
+	random, _, err := create(t, dir, "source: .\nwindows: {kind: random, "+rest, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if all, have := windowsOf(t, random, size, 3); all != 2*perFile || have > all/2 {
+		t.Fatalf("%d of %d random windows have the class, by which weights could not be told from chance", have, all)
+	}
+	text := "source: .\nwindows: {kind: weighted, weights: three.weights, " + rest
+	everyWay(t, dir, text, ways{[]int{1, 7}, 3, []int64{7}, []int64{3}}, func(what, out string, _ *recipe.Result,
+		_ *recipe.Counts) {
+		if all, have := windowsOf(t, out, size, 3); all != 2*perFile || have != all {
+			t.Errorf("%s: %d of %d windows have the class", what, have, all)
+		}
+	})
+}
+
+// windowsOf counts the chips of a container, and those with a pixel of a class in the window that their ids name.
+func windowsOf(t *testing.T, out string, size int, class byte) (all, have int) {
+	t.Helper()
+	samples(t, out, func(ctx context.Context, d *taco.Dataset, row int) {
+		e, err := d.Entry(ctx, 0, row)
+		if err != nil {
+			t.Fatal(err)
+		}
+		id := e.ID
+		var k, top, left int
+		if _, err := fmt.Sscanf(id, "img_s%d_y%d_x%d", &k, &top, &left); err != nil {
+			t.Fatalf("id %q: %v", id, err)
+		}
+		all++
+		for i := range size * size {
+			if labelAt(k, top+i/size, left+i%size) == class {
+				have++
+				return
+			}
+		}
+	})
+	return all, have
 }
 
 // ways are how everyWay makes a recipe: with numbers of workers, interrupted after numbers of windows, and in parts.

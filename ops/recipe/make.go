@@ -441,10 +441,11 @@ func (s *ids) of(c *chip, r *Recipe) string {
 	for _, ext := range []string{".tif", ".tiff", ".rumi"} {
 		id = strings.TrimSuffix(id, ext)
 	}
-	switch f := &c.files[0]; r.Windows.Kind {
-	case Grid, Random:
+	switch f := &c.files[0]; {
+	case r.Windows.inPixels():
 		id = fmt.Sprintf("%s_y%d_x%d", id, f.Window[0], f.Window[1])
-	case Ground: // by its map and its upper left corner, in millimetres at most, as pixels have at least 1 mm
+	case r.Windows.Kind == Ground:
+		// By its map and its upper left corner, in millimetres at most, because pixels have at least 1 mm.
 		mm := func(v float64) string { return strconv.FormatFloat(math.Round(v*1000)/1000, 'f', -1, 64) }
 		id = fmt.Sprintf("%s_%d_%s_%s", id, f.EPSG, mm(f.Transform[0]), mm(f.Transform[3]))
 	}

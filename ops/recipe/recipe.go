@@ -53,11 +53,13 @@ type Recipe struct {
 
 // Windows says which windows of each sample become chips.
 type Windows struct {
-	Kind    string `yaml:"kind"`     // whole (default), grid, random or ground
+	Kind    string `yaml:"kind"`     // whole (default), grid, random, weighted or ground
 	Size    Pair   `yaml:"size"`     // in pixels of the first field: one number, or [height, width]
 	Stride  Pair   `yaml:"stride"`   // of a grid; default: its size
-	PerFile int    `yaml:"per_file"` // random: windows of each file; default 1
-	Seed    uint64 `yaml:"seed"`     // random and ground
+	PerFile int    `yaml:"per_file"` // random and weighted: windows of each file; default 1
+	Seed    uint64 `yaml:"seed"`     // random, weighted and ground
+	// Weights is the file of survey.Weights by which weighted draws windows, relative to the directory of the recipe.
+	Weights string `yaml:"weights"`
 	// Pad leaves the last windows of a grid at their stride, so that they reach past the edge. Otherwise they are
 	// moved inside.
 	Pad bool `yaml:"pad"`
@@ -68,11 +70,15 @@ type Windows struct {
 
 // Kinds of Windows.
 const (
-	Whole  = "whole"
-	Grid   = "grid"
-	Random = "random"
-	Ground = "ground"
+	Whole    = "whole"
+	Grid     = "grid"
+	Random   = "random"
+	Weighted = "weighted"
+	Ground   = "ground"
 )
+
+// inPixels reports whether windows are parts of a raster of the source, at a row and a column of it.
+func (w *Windows) inPixels() bool { return w.Kind == Grid || w.Kind == Random || w.Kind == Weighted }
 
 // Pair is a height and a width.
 type Pair struct{ H, W int }
@@ -264,7 +270,7 @@ func (r *Recipe) defaults() {
 	if len(r.Fields) == 0 {
 		r.Fields = []Field{{}}
 	}
-	if r.Windows.Kind == Random && r.Windows.PerFile == 0 {
+	if w := r.Windows; (w.Kind == Random || w.Kind == Weighted) && w.PerFile == 0 {
 		r.Windows.PerFile = 1
 	}
 	if len(r.Fields) == 1 {
@@ -303,7 +309,7 @@ func (r *Recipe) check() error {
 			"and tasks")
 	}
 	for _, err := range []error{
-		oneOf("windows.kind", r.Windows.Kind, Whole, Grid, Random, Ground),
+		oneOf("windows.kind", r.Windows.Kind, Whole, Grid, Random, Weighted, Ground),
 		oneOf("bad_samples", r.BadSamples, "error", "skip"),
 		oneOf("quality.pairs", r.Quality.Pairs, "error", "drop"),
 		r.checkWindows(), r.checkFields(), r.checkQuality(), r.Split.check(),
@@ -328,18 +334,23 @@ func (r *Recipe) checkWindows() error {
 		given bool
 		kinds []string
 	}{
-		{"size", w.Size != Pair{}, []string{Grid, Random}},
+		{"size", w.Size != Pair{}, []string{Grid, Random, Weighted}},
 		{"stride", w.Stride != Pair{}, []string{Grid}},
 		{"pad", w.Pad, []string{Grid}},
-		{"per_file", w.PerFile != 0, []string{Random}},
-		{"seed", w.Seed != 0, []string{Random, Ground}},
+		{"per_file", w.PerFile != 0, []string{Random, Weighted}},
+		{"seed", w.Seed != 0, []string{Random, Weighted, Ground}},
+		{"weights", w.Weights != "", []string{Weighted}},
 	} {
 		if m.given && !slices.Contains(m.kinds, w.Kind) {
-			return fmt.Errorf("windows.%s is for kind %s: kind is %s", m.name, strings.Join(m.kinds, " and "), w.Kind)
+			return fmt.Errorf("windows.%s is for kind %s: kind is %s", m.name, strings.Join(m.kinds, " or "), w.Kind)
 		}
 	}
-	if (w.Kind == Grid || w.Kind == Random) && w.Size == (Pair{}) {
+	if w.inPixels() && w.Size == (Pair{}) {
 		return fmt.Errorf("windows.size is missing: kind %s needs it", w.Kind)
+	}
+	if w.Kind == Weighted && w.Weights == "" {
+		return fmt.Errorf("windows.weights is missing: kind %s needs the file that 'chaski stats --sampling' writes",
+			w.Kind)
 	}
 	return w.checkGround()
 }

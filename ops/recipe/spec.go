@@ -50,6 +50,9 @@ func (r *Recipe) spec(base string) (spec.Spec, error) {
 			StrideX: w.Stride.W, Pad: w.Pad}
 	case Random:
 		s.Sampler = spec.Sampler{Kind: spec.RandomWindow, Height: w.Size.H, Width: w.Size.W, PerAsset: w.PerFile}
+	case Weighted:
+		s.Sampler = spec.Sampler{Kind: spec.WeightedWindow, Height: w.Size.H, Width: w.Size.W, PerAsset: w.PerFile,
+			Weights: at(w.Weights)}
 	case Ground:
 		s.Sampler = spec.Sampler{Kind: spec.GroundWindow, Ground: w.Ground}
 		if g := &s.Sampler.Ground; g.ROI != "" && !strings.HasPrefix(strings.TrimSpace(g.ROI), "{") { // GeoJSON

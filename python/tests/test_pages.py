@@ -216,7 +216,7 @@ def test_recipe(data, binary):
     recipe, *pieces = fenced("docs/make.md", "yaml")
     (data / "chips.yaml").write_text(recipe)
     lines = commands("docs/make.md")
-    assert len(lines) == 3
+    assert len(lines) == 4
     for line in lines:
         run(binary, line)
     with chaski.load("made.tacozip", fields={"image": "image"}, batch_size=36) as loader:
@@ -224,8 +224,12 @@ def test_recipe(data, binary):
     assert b["image"].shape == (36, 3, 128, 128) and b["valid"].all()  # 3 by 3 of four images
     want = chaski.read("pairs/images/0.tif", b=[2, 1, 0], y=(0, 128), x=(64, 192))
     assert (chaski.read("made.tacozip::images_0_y0_x64/image") == want).all()
-    # Pieces of recipes are right up to the files and classes, which are not there.
     top = recipe[: recipe.index("source:")]
+    weighted = pieces.pop()
+    (data / "piece.yaml").write_text(top + "source: pairs/\n" + weighted)
+    run(binary, "chaski make -o around.tacozip piece.yaml")
+    assert len(chaski.taco.load("around.tacozip")) == 4 * 8
+    # Other pieces of recipes are right up to the files and classes, which are not there.
     absent = ("buildings.parquet", "scenes.parquet", "36 have too few pixels of the classes")
     for piece, missing in zip(pieces, absent, strict=True):
         source = "" if "source:" in piece else "source: pairs/\n"

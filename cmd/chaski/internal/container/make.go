@@ -58,7 +58,8 @@ func NewMake(env console.Env) *cobra.Command {
   quality: {max_nodata: 0.2, pairs: drop}
   bad_samples: skip
 
-windows.kind is whole (default), grid (size, stride, pad), random (size, per_file, seed) or ground (size_m,
+windows.kind is whole (default), grid (size, stride, pad), random (size, per_file, seed), weighted (the same
+and weights, a file of 'chaski stats --sampling': windows around pixels of a class) or ground (size_m,
 resolution, stride_m and the other keys of chaski.GeoWindow). A field has name, column or pattern (columns or
 patterns join rasters as bands), bands or band_names, dtype, nodata, resample, ground and codec: format (tog,
 rumi, rumi2, rumi3), graph, level, tile, max_cost and, for rumi3, unit, geozl and time as in 'chaski convert';
