@@ -79,7 +79,7 @@ def paste(
     """Writes predictions for the windows of a scene as one raster, a TOG that lies where it does.
 
         grid = chaski.Grid(256, overlap=64)
-        with chaski.load(scene, sampler=grid, shuffle=False, batch_size=16) as loader:
+        with chaski.load(scene, window=grid, shuffle=False, batch_size=16) as loader:
             parts = ((b["sample"], model(b["image"])) for b in loader)
             chaski.paste(parts, scene, "probability.tif", grid=grid)
 
