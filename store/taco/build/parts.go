@@ -193,6 +193,6 @@ func (w *writer) remoteParts(ctx context.Context, path string) (sum Result, err 
 				return err
 			}
 		}
-		return o.put(tacocatName+"/"+collName, doc)
+		return o.put(tacocatColl, doc)
 	})
 }

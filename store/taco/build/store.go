@@ -38,7 +38,7 @@ func Vacant(ctx context.Context, s Store, path string, o Options) error {
 	case !o.split() && form.oneFile():
 		return nil
 	}
-	_, err := interrupted(ctx, s, prefixOf(path), lastOf(form, o.split()))
+	_, err := interrupted(ctx, s, prefixOf(path))
 	return err
 }
 
@@ -48,29 +48,31 @@ func lastOf(form Form, parts bool) string {
 	case parts && form == TortillaFile, form == WebDataset, form == MDS:
 		return ""
 	case parts:
-		return tacocatName + "/" + collName
+		return tacocatColl
 	}
 	return collName
 }
 
+// tacocatColl makes a folder an index of the parts beside it.
+const tacocatColl = tacocatName + "/" + collName
+
 // interrupted reports whether an interrupted run has left what is below a prefix. It returns an error if something else
-// is there.
-func interrupted(ctx context.Context, s Store, prefix, last string) (bool, error) {
+// is there, such as a container of any form that is complete but for the removal of unfinishedName.
+func interrupted(ctx context.Context, s Store, prefix string) (bool, error) {
 	exists := fault.WithFile(fault.New(fault.Unsupported, "folder", fault.NoOffset,
 		"exists: a container that is a folder needs a new name"), prefix)
 	switch _, err := s.Get(ctx, prefix+unfinishedName); {
 	case err == nil:
-		if last == "" {
-			return true, nil
+		for _, last := range []string{collName, tacocatColl} {
+			_, err := s.Get(ctx, prefix+last)
+			if err == nil {
+				err = exists
+			}
+			if !errors.Is(err, fault.NotFound) {
+				return false, err
+			}
 		}
-		_, err := s.Get(ctx, prefix+last)
-		if errors.Is(err, fault.NotFound) {
-			return true, nil
-		}
-		if err == nil {
-			err = exists
-		}
-		return false, err
+		return true, nil
 	case !errors.Is(err, fault.NotFound):
 		return false, err
 	}
@@ -98,7 +100,7 @@ const requests = 16
 func (w *writer) inStore(ctx context.Context, path string,
 	fill func(ctx context.Context, o *objects) error) (err error) {
 	o := &objects{store: w.o.Store, prefix: prefixOf(path), last: lastOf(w.o.Form, w.o.split())}
-	stale, err := interrupted(ctx, o.store, o.prefix, o.last)
+	stale, err := interrupted(ctx, o.store, o.prefix)
 	if err != nil {
 		return err
 	}

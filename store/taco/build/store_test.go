@@ -330,3 +330,32 @@ func TestStoreFolderIsNew(t *testing.T) {
 		t.Errorf("written over another: %v", err)
 	}
 }
+
+// TestStoreKeepsComplete: a container that is complete but for the removal of .chaski-unfinished, as a kill leaves it,
+// is not removed by a run of any other form.
+func TestStoreKeepsComplete(t *testing.T) {
+	for name, first := range storeForms {
+		if first.last == "" {
+			continue
+		}
+		for other, second := range storeForms {
+			if second.o.Form == build.Auto { // one object, beside the folder
+				continue
+			}
+			o := first.o
+			m := &memory{objects: map[string]string{}}
+			o.Store, o.Opener = m, &opener{m: m, dir: t.TempDir()}
+			if _, err := build.Create(t.Context(), large(), "s3://bucket/set", o); err != nil {
+				t.Fatal(name, err)
+			}
+			m.objects["s3://bucket/set/.chaski-unfinished"] = "a run that was killed"
+			before := maps.Clone(m.objects)
+			o = second.o
+			o.Store, o.Opener = m, &opener{m: m, dir: t.TempDir()}
+			_, err := build.Create(t.Context(), large(), "s3://bucket/set", o)
+			if !errors.Is(err, fault.Unsupported) || !maps.Equal(m.objects, before) {
+				t.Errorf("%s over %s: %v, %d of %d objects", other, name, err, len(m.objects), len(before))
+			}
+		}
+	}
+}
