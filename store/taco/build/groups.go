@@ -50,7 +50,7 @@ func (w *writer) groups(ctx context.Context, column string) (groups []group, err
 		} else {
 			name = string(values.AppendCast(nil, row))
 		}
-		if what := badID(name); what != "" {
+		if what := badPart(name); what != "" {
 			return nil, bad("its %s %q cannot be the name of a file: it %s", column, name, what)
 		}
 		// On some systems two names that differ in case only are one file.
@@ -66,6 +66,23 @@ func (w *writer) groups(ctx context.Context, column string) (groups []group, err
 		groups[k].rows = append(groups[k].rows, row)
 	}
 	return groups, nil
+}
+
+// maxPart is the most bytes of a group's name: file systems and ZIPs have names of 255 bytes, and 8 are of ".tacozip".
+const maxPart = 255 - 8
+
+// badPart says what is wrong with the name of a group, "" if nothing is. Nobody would find a hidden file again: ZIPsIn
+// takes one for the unfinished file of another run.
+func badPart(name string) string {
+	switch what := badID(name); {
+	case what != "":
+		return what
+	case name[0] == '.':
+		return `begins with ".", as hidden files do`
+	case len(name) > maxPart:
+		return "has more than " + strconv.Itoa(maxPart) + " bytes"
+	}
+	return ""
 }
 
 // picked returns rows of level 0 with all that is below them.

@@ -135,7 +135,8 @@ func TestPartsByColumn(t *testing.T) {
 		withoutZIP(filesOf(t, whole))) {
 		t.Errorf("the index has %v", got)
 	}
-	for name, values := range map[string][]string{"a path": {"a", "../b"}, "null": {"a", ""}, "case": {"a", "A"}} {
+	for name, values := range map[string][]string{"a path": {"a", "../b"}, "null": {"a", ""}, "case": {"a", "A"},
+		"hidden": {"a", ".b"}, "long": {"a", strings.Repeat("b", 248)}} {
 		path := filepath.Join(dir, name)
 		if _, err := build.Create(t.Context(), set(values...), path, build.Options{PartBy: "fold"}); !errors.Is(err,
 			fault.Unsupported) {
