@@ -10,6 +10,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/durable"
+	"github.com/chaski-eo/chaski/internal/inorder"
 	"github.com/chaski-eo/chaski/source"
 )
 
@@ -141,7 +142,7 @@ func (w *writer) remote(ctx context.Context, path string, file func(context.Cont
 	case w.o.Form.Shards():
 		return w.inStore(ctx, path, func(ctx context.Context, o *objects) error {
 			return w.shardsInto(ctx, func(string) error { return nil }, func(name string, pieces ...[]byte) error {
-				return o.put(name, bytes.Join(pieces, nil))
+				return w.shard(ctx, o, name, pieces)
 			})
 		})
 	}
@@ -165,17 +166,36 @@ func (w *writer) remote(ctx context.Context, path string, file func(context.Cont
 	})
 }
 
-// planned returns about how many bytes the files have.
+// shard writes an object of several pieces. A large one, as most shards are, is not copied: it is written before the
+// next one is made.
+func (w *writer) shard(ctx context.Context, o *objects, name string, pieces [][]byte) error {
+	size := 0
+	for _, p := range pieces {
+		size += len(p)
+	}
+	if size <= wholeBytes {
+		return o.put(name, bytes.Join(pieces, nil))
+	}
+	return w.object(ctx, o.prefix+name, int64(size), func(f archiveFile) error {
+		for _, p := range pieces {
+			if _, err := f.Write(p); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// planned returns about how many bytes the files have. It opens those of which only the store that has them knows it.
 func (w *writer) planned(ctx context.Context) (size int64, err error) {
 	if len(w.levels) == 0 {
 		return w.o.Bytes, nil
 	}
-	for row := range w.levels[0].ids {
-		n, err := w.bytesOf(ctx, 0, row)
-		if err != nil {
-			return 0, err
-		}
-		size += n
-	}
-	return size, nil
+	err = inorder.Do(ctx, len(w.levels[0].ids), w.o.Workers,
+		func(ctx context.Context, row int) (int64, error) { return w.bytesOf(ctx, 0, row) },
+		func(_ int, n int64) error {
+			size += n
+			return nil
+		}, func(int64) {})
+	return size, err
 }

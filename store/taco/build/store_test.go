@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/source"
@@ -26,6 +27,7 @@ type memory struct {
 	n           int
 	fail, times int
 	late        bool
+	largest     int // of Put
 }
 
 var errStore = errors.New("the store failed")
@@ -56,7 +58,7 @@ func (m *memory) Create(_ context.Context, uri string, _ int64) (build.Object, e
 }
 
 func (m *memory) Put(_ context.Context, uri string, b []byte) error {
-	return m.do(func() { m.objects[uri] = string(b) })
+	return m.do(func() { m.objects[uri], m.largest = string(b), max(m.largest, len(b)) })
 }
 
 func (m *memory) Get(_ context.Context, uri string) (b []byte, err error) {
@@ -357,5 +359,80 @@ func TestStoreKeepsComplete(t *testing.T) {
 				t.Errorf("%s over %s: %v, %d of %d objects", other, name, err, len(m.objects), len(before))
 			}
 		}
+	}
+}
+
+// TestStoreShards: large shards are written in pieces, and not sixteen of them are in memory at a time, which Put may
+// have. They have the bytes of local ones.
+func TestStoreShards(t *testing.T) {
+	set := tiles(1, 4)
+	for i := range set.Samples.Samples {
+		set.Samples.Samples[i].Children.Samples[0].Bytes = bytes.Repeat([]byte{byte(i)}, 5<<20)
+	}
+	for _, form := range []build.Form{build.MDS, build.WebDataset} {
+		m := &memory{objects: map[string]string{}}
+		o := build.Options{Form: form, Store: m, Shards: build.Shards{Bytes: 11 << 20}}
+		if _, err := build.Create(t.Context(), set, "s3://bucket/set", o); err != nil {
+			t.Fatal(err)
+		}
+		if m.largest > 4<<20 {
+			t.Errorf("%v: an object of %d bytes is written in one request", form, m.largest)
+		}
+		o.Store = nil
+		want := map[string]string{}
+		for file, b := range localFiles(t, "set", set, o) {
+			want["s3://bucket/set"+file] = b
+		}
+		if len(want) < 2 || !maps.Equal(m.objects, want) {
+			t.Errorf("%v: objects %v, want %v", form, slices.Sorted(maps.Keys(m.objects)), slices.Sorted(maps.Keys(want)))
+		}
+	}
+}
+
+// together opens files once a second one is being opened, too.
+type together struct {
+	source.Files
+	mu      sync.Mutex
+	waiting chan struct{}
+}
+
+func (o *together) Open(ctx context.Context, uri string) (source.Reader, error) {
+	o.mu.Lock()
+	other := o.waiting
+	if o.waiting = nil; other == nil {
+		o.waiting = make(chan struct{})
+		other = o.waiting
+		o.mu.Unlock()
+		select {
+		case <-other:
+		case <-ctx.Done():
+			return nil, errors.New("files are opened one after the other")
+		}
+		return o.Files.Open(ctx, uri)
+	}
+	o.mu.Unlock()
+	close(other)
+	return o.Files.Open(ctx, uri)
+}
+
+// TestStoreOpensTogether: files are opened by several workers also where only their sizes are asked for: each takes a
+// request if they are in a store.
+func TestStoreOpensTogether(t *testing.T) {
+	set := &build.Taco{Collection: collection(), Samples: &build.Tortilla{}}
+	for _, id := range []string{"a", "b", "c", "d"} {
+		file := filepath.Join(t.TempDir(), id)
+		if err := os.WriteFile(file, []byte(id), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		set.Samples.Samples = append(set.Samples.Samples, build.Sample{ID: id, File: file})
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second) // reached only by what fails
+	defer cancel()
+	files := &together{}
+	defer files.Close()
+	m := &memory{objects: map[string]string{}}
+	o := build.Options{Store: m, Opener: files, Workers: 2}
+	if _, err := build.Create(ctx, set, "s3://bucket/x.tacozip", o); err != nil {
+		t.Error(err)
 	}
 }
