@@ -105,7 +105,10 @@ func (s *Store) Get(ctx context.Context, uri string) ([]byte, error) {
 
 // List calls each for all objects whose URIs begin with prefix, until it returns an error.
 func (s *Store) List(ctx context.Context, prefix string, each func(uri string) error) error {
-	key := strings.TrimPrefix(prefix, "s3://"+s.bucket+"/")
+	key, ok := strings.CutPrefix(prefix, s.uri(""))
+	if !ok {
+		return fmt.Errorf("%s is not in the bucket %s", prefix, s.bucket)
+	}
 	pages := s3.NewListObjectsV2Paginator(s.client, &s3.ListObjectsV2Input{Bucket: &s.bucket, Prefix: &key})
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx, again)

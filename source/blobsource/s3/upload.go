@@ -26,6 +26,9 @@ const (
 	// 7,000 parts of 16 MiB, 1,000 of 32, 64 and 128 MiB each are 328 GiB, which is all that such an object can have.
 	// Larger ones have to say their size first.
 	uniformParts = 7000
+	// maxSize bounds the size that an object is said to have, which may be a guess from the size of decoded pixels:
+	// 5 TiB in 7,000 parts are 750 MiB each, and S3 takes up to 5 GiB.
+	maxSize = 5 << 40
 	// sending is how many parts are sent at a time. Memory holds as many, the one that is being filled, and those that
 	// are held.
 	sending = 3
@@ -67,7 +70,7 @@ type part struct {
 // held is a range that is written again.
 type held struct{ at, n int64 }
 
-// Create begins an object of at most size bytes, or of unknown size if that is 0. End it by Commit or Abort. Uploads of
+// Create begins an object of about size bytes, or of unknown size if that is 0. End it by Commit or Abort. Uploads of
 // the same key that earlier runs of the same user left are aborted.
 func (s *Store) Create(ctx context.Context, uri string, size int64) (*Upload, error) {
 	key, err := s.key(uri)
@@ -75,7 +78,7 @@ func (s *Store) Create(ctx context.Context, uri string, size int64) (*Upload, er
 		return nil, err
 	}
 	u := &Upload{store: s, key: key, run: rand.Text(), parent: ctx,
-		size: max(s.part, (size+uniformParts-1)/uniformParts),
+		size: max(s.part, (min(size, maxSize)+uniformParts-1)/uniformParts),
 		done: make(chan types.CompletedPart, maxParts), free: make(chan []byte, sending+1)}
 	ctx, u.cancel = context.WithCancelCause(ctx)
 	u.group, u.ctx = errgroup.WithContext(ctx)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
@@ -177,6 +178,15 @@ func TestPartSizes(t *testing.T) {
 	if n := (size + u.size - 1) / u.size; n > uniformParts {
 		t.Errorf("%d parts", n)
 	}
+	if err := u.Abort(); err != nil {
+		t.Error(err)
+	}
+	if u, err = s.Create(t.Context(), uri, math.MaxInt64); err != nil {
+		t.Fatal(err)
+	}
+	if u.size < size/maxParts || u.size > 5<<30 {
+		t.Errorf("parts of %d bytes, which S3 does not take", u.size)
+	}
 	u.size = partBytes
 	total := int64(0)
 	for u.number = 0; u.number < maxParts; u.number++ {
@@ -333,6 +343,9 @@ func TestStore(t *testing.T) {
 	if err := s.List(t.Context(), "s3://bucket/b/", list); err != nil || fmt.Sprint(names) !=
 		"[s3://bucket/b/c s3://bucket/b/d]" {
 		t.Errorf("%v %v", names, err)
+	}
+	if err := s.List(t.Context(), "s3://other/b/", list); err == nil || len(names) != 2 {
+		t.Errorf("objects of another bucket: %v", names)
 	}
 	for range 2 {
 		if err := s.Delete(t.Context(), "s3://bucket/b/c"); err != nil {
