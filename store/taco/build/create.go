@@ -142,7 +142,7 @@ func (w *writer) remote(ctx context.Context, path string, file func(context.Cont
 	case w.o.Form.Shards():
 		return w.inStore(ctx, path, func(ctx context.Context, o *objects) error {
 			return w.shardsInto(ctx, func(string) error { return nil }, func(name string, pieces ...[]byte) error {
-				return w.shard(ctx, o, name, pieces)
+				return w.shard(o, name, pieces)
 			})
 		})
 	}
@@ -151,7 +151,7 @@ func (w *writer) remote(ctx context.Context, path string, file func(context.Cont
 			if l.r == nil {
 				return o.put(dataFolder+p.path, l.keep())
 			}
-			return w.object(ctx, o.prefix+dataFolder+p.path, l.size, func(f archiveFile) error {
+			return o.large(w, dataFolder+p.path, l.size, func(f archiveFile) error {
 				_, err := io.Copy(f, &reader{ctx: ctx, l: l})
 				return err
 			})
@@ -168,7 +168,7 @@ func (w *writer) remote(ctx context.Context, path string, file func(context.Cont
 
 // shard writes an object of several pieces. A large one, as most shards are, is not copied: it is written before the
 // next one is made.
-func (w *writer) shard(ctx context.Context, o *objects, name string, pieces [][]byte) error {
+func (w *writer) shard(o *objects, name string, pieces [][]byte) error {
 	size := 0
 	for _, p := range pieces {
 		size += len(p)
@@ -176,7 +176,7 @@ func (w *writer) shard(ctx context.Context, o *objects, name string, pieces [][]
 	if size <= wholeBytes {
 		return o.put(name, bytes.Join(pieces, nil))
 	}
-	return w.object(ctx, o.prefix+name, int64(size), func(f archiveFile) error {
+	return o.large(w, name, int64(size), func(f archiveFile) error {
 		for _, p := range pieces {
 			if _, err := f.Write(p); err != nil {
 				return err

@@ -172,7 +172,7 @@ func (w *writer) remoteParts(ctx context.Context, path string) (sum Result, err 
 			if err != nil {
 				return err
 			}
-			if err := w.object(ctx, zips[i], size, func(f archiveFile) error { return write(ctx, f) }); err != nil {
+			if err := o.large(w, name, size, func(f archiveFile) error { return write(ctx, f) }); err != nil {
 				return err
 			}
 			sum.add(&part.result)

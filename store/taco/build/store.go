@@ -14,7 +14,7 @@ import (
 
 // A container that is a folder is a prefix of a store. It gets the object unfinishedName first, and loses it when all
 // others are there; what makes it a container, such as COLLECTION.json, is written last of those. The object has a
-// number of the run: one that does not find its own at the end has been overtaken, and ends with an error.
+// number of the run: one that does not find its own any more has been overtaken, and ends with an error.
 
 // unfinishedName is the object of a run that has not ended.
 const unfinishedName = ".chaski-unfinished"
@@ -87,8 +87,10 @@ func interrupted(ctx context.Context, s Store, prefix string) (bool, error) {
 type objects struct {
 	store  Store
 	prefix string
+	id     []byte // of the run: what unfinishedName has
 	last   string // the object that is written when all others are there
 	doc    []byte // of last
+	begun  int    // objects
 	ctx    context.Context
 	group  *errgroup.Group
 }
@@ -99,18 +101,18 @@ const requests = 16
 // inStore writes a container that is a folder: what fill puts.
 func (w *writer) inStore(ctx context.Context, path string,
 	fill func(ctx context.Context, o *objects) error) (err error) {
-	o := &objects{store: w.o.Store, prefix: prefixOf(path), last: lastOf(w.o.Form, w.o.split())}
+	o := &objects{store: w.o.Store, prefix: prefixOf(path), id: []byte(rand.Text()),
+		last: lastOf(w.o.Form, w.o.split())}
 	stale, err := interrupted(ctx, o.store, o.prefix)
 	if err != nil {
 		return err
 	}
-	id := []byte(rand.Text())
-	if err := o.store.Put(ctx, o.prefix+unfinishedName, id); err != nil {
+	if err := o.store.Put(ctx, o.prefix+unfinishedName, o.id); err != nil {
 		return err
 	}
 	defer func() {
 		if err != nil && !errors.Is(err, errOvertaken) {
-			err = errors.Join(err, o.abort(ctx, id))
+			err = errors.Join(err, o.abort(ctx))
 		}
 	}()
 	if stale {
@@ -125,7 +127,7 @@ func (w *writer) inStore(ctx context.Context, path string,
 		err = werr // fill has seen only that the context was canceled
 	}
 	if err == nil {
-		err = o.own(ctx, id)
+		err = o.own(ctx)
 	}
 	if err == nil && o.last != "" {
 		err = o.store.Put(ctx, o.prefix+o.last, o.doc)
@@ -140,9 +142,9 @@ var errOvertaken = fault.New(fault.Unsupported, "folder", fault.NoOffset,
 	"another run has begun to write it, and has removed what this one wrote")
 
 // own checks that no other run has begun.
-func (o *objects) own(ctx context.Context, id []byte) error {
+func (o *objects) own(ctx context.Context) error {
 	have, err := o.store.Get(ctx, o.prefix+unfinishedName)
-	if errors.Is(err, fault.NotFound) || err == nil && !bytes.Equal(have, id) {
+	if errors.Is(err, fault.NotFound) || err == nil && !bytes.Equal(have, o.id) {
 		return errOvertaken
 	}
 	return err
@@ -163,10 +165,10 @@ func (o *objects) clear(ctx context.Context) error {
 
 // abort removes what a run has written that failed, unless another run has begun. What makes it a container goes first:
 // the store may have taken it although the request failed.
-func (o *objects) abort(ctx context.Context, id []byte) error {
+func (o *objects) abort(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), clearing)
 	defer cancel()
-	err := o.own(ctx, id)
+	err := o.own(ctx)
 	if err == nil && o.last != "" {
 		err = o.store.Delete(ctx, o.prefix+o.last)
 	}
@@ -179,17 +181,38 @@ func (o *objects) abort(ctx context.Context, id []byte) error {
 	return err
 }
 
+// ownEvery is after how many objects a run looks whether another has begun: it must not go on to write among the
+// objects of that one. It costs 1% more requests.
+const ownEvery = 100
+
+// next is called before each object.
+func (o *objects) next() error {
+	if o.begun++; o.begun%ownEvery == 0 {
+		return o.own(o.ctx)
+	}
+	return o.ctx.Err()
+}
+
 // put writes an object, or keeps that which is last.
 func (o *objects) put(name string, b []byte) error {
 	if name == o.last {
 		o.doc = b
 		return nil
 	}
-	if err := o.ctx.Err(); err != nil {
+	if err := o.next(); err != nil {
 		return err
 	}
 	o.group.Go(func() error { return o.store.Put(o.ctx, o.prefix+name, b) })
 	return nil
+}
+
+// large writes an object of about size bytes in pieces. That takes long, so that another run may have begun since the
+// last one.
+func (o *objects) large(w *writer, name string, size int64, write func(f archiveFile) error) error {
+	if err := o.own(o.ctx); err != nil {
+		return err
+	}
+	return w.object(o.ctx, o.prefix+name, size, write)
 }
 
 // object writes an object of about size bytes in pieces.

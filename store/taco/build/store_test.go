@@ -384,7 +384,8 @@ func TestStoreShards(t *testing.T) {
 			want["s3://bucket/set"+file] = b
 		}
 		if len(want) < 2 || !maps.Equal(m.objects, want) {
-			t.Errorf("%v: objects %v, want %v", form, slices.Sorted(maps.Keys(m.objects)), slices.Sorted(maps.Keys(want)))
+			t.Errorf("%v: objects %v, want %v", form, slices.Sorted(maps.Keys(m.objects)),
+				slices.Sorted(maps.Keys(want)))
 		}
 	}
 }
@@ -434,5 +435,30 @@ func TestStoreOpensTogether(t *testing.T) {
 	o := build.Options{Store: m, Opener: files, Workers: 2}
 	if _, err := build.Create(ctx, set, "s3://bucket/x.tacozip", o); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestStoreOvertaken: a run that another has overtaken soon stops to write among the objects of that one.
+func TestStoreOvertaken(t *testing.T) {
+	for name, most := range map[string]int{"folder": 120, "parts": 1} {
+		m := &memory{objects: map[string]string{}}
+		o := storeForms[name].o
+		o.PartCount *= 2
+		o.Store, o.Opener = m, &opener{m: m, dir: t.TempDir()}
+		o.Progress = func(done, _ int) {
+			if done == 10 {
+				m.mu.Lock()
+				clear(m.objects)
+				m.objects["s3://bucket/set/.chaski-unfinished"] = "another run"
+				m.mu.Unlock()
+			}
+		}
+		_, err := build.Create(t.Context(), tiles(1, 200), "s3://bucket/set", o)
+		if !errors.Is(err, fault.Unsupported) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: %v", name, err)
+		}
+		if n := len(m.objects) - 1; n > most {
+			t.Errorf("%s: %d objects among those of another run", name, n)
+		}
 	}
 }
