@@ -341,7 +341,7 @@ func missing(c *convert.Chip, f *Field, meta *tiff.Meta, w *origin, valid []byte
 	native := f.DType == "" || f.DType == "native"
 	switch {
 	case f.NoData != nil: // the loader has written it already
-		c.NoData = number(*f.NoData)
+		c.NoData = number(float64(*f.NoData))
 		return nil
 	case native:
 		c.NoData = noDataOf(x, meta)

@@ -10,6 +10,7 @@ import (
 	"reflect"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 
@@ -101,6 +102,19 @@ func (p *Pair) UnmarshalYAML(n *yaml.Node) error {
 	return err
 }
 
+// Number is a number that may also be the string "nan", "inf" or "-inf", because JSON has no numbers for these values.
+type Number float64
+
+// UnmarshalYAML reads a number or one of the strings.
+func (v *Number) UnmarshalYAML(n *yaml.Node) error {
+	if slices.Contains([]string{"nan", "inf", "-inf"}, n.Value) {
+		f, err := strconv.ParseFloat(n.Value, 64)
+		*v = Number(f)
+		return err
+	}
+	return n.Decode((*float64)(v))
+}
+
 // Field is one raster of each chip.
 type Field struct {
 	// Name is the id of the file in the container. A recipe of one field makes samples that are files themselves.
@@ -118,7 +132,7 @@ type Field struct {
 	DType string `yaml:"dtype"`
 	// NoData is the value of nodata in the chips. Pixels that are nodata in the source, are masked there or lie
 	// past its edge become it. Default: the source's, and pixels as they are.
-	NoData *float64 `yaml:"nodata"`
+	NoData *Number `yaml:"nodata"`
 	// Resample is nearest or bilinear, for Columns and Patterns of several resolutions.
 	Resample string `yaml:"resample"`
 	// Ground is match (default) or ignore: whether the raster must lie where that of the first field lies.
@@ -175,14 +189,14 @@ type Quality struct {
 	Labels *Labels `yaml:"labels"`
 }
 
-// maxBytes bounds a recipe. It is that of a spec of the loader.
-const maxBytes = 1 << 20
+// MaxBytes bounds a recipe. It is that of a spec of the loader.
+const MaxBytes = 1 << 20
 
 // Parse reads a recipe of YAML or JSON and checks it. Unknown keys, keys given twice and wrong types are errors, which
 // name the line. Errors have no kind.
 func Parse(b []byte) (*Recipe, error) {
-	if len(b) > maxBytes {
-		return nil, fmt.Errorf("recipe: %d bytes, at most %d", len(b), maxBytes)
+	if len(b) > MaxBytes {
+		return nil, fmt.Errorf("recipe: %d bytes, at most %d", len(b), MaxBytes)
 	}
 	r := &Recipe{}
 	// The library must not end a program on what somebody wrote.

@@ -37,6 +37,7 @@ func TestParseRefuses(t *testing.T) {
 		head + "fields: [{name: a}, {name: a}]":               `two fields are called "a"`,
 		head + "fields: [{}, {}]":                             "field 0 has no name",
 		head + "fields: [{dtype: float64}]":                   `dtype is "float64"`,
+		head + "fields: [{nodata: NaN}]":                      `"NaN" is not a number`,
 		head + "fields: [{codec: {format: zip}}]":             `codec.format is "zip"`,
 		head + "fields: [{codec: {graph: best}}]":             "codec.graph",
 		head + "fields: [{codec: {format: rumi, graph: x}}]":  "graph",

@@ -126,6 +126,54 @@ def test_a_container_that_trains(scenes, binary):
     assert seen == 32
 
 
+def test_python(scenes, binary, monkeypatch):
+    """A recipe of Python is that of the file, and its relative paths are of the directory."""
+    yaml = pytest.importorskip("yaml")
+    make(str(Path(binary).resolve()), scenes, "-o", "file.tacozip", "recipe.yaml")
+    monkeypatch.chdir(scenes)
+    recipe = {**yaml.safe_load(RECIPE), "source": Path(".")}
+    recipe["windows"] = {**recipe["windows"], "size": np.int64(64)}
+    ds = chaski.make(recipe, "dict.tacozip", stats="stats.json", report="page.html", workers=1)
+    assert len(ds) == 32
+    assert (scenes / "dict.tacozip").read_bytes() == (scenes / "file.tacozip").read_bytes()
+    assert set(json.loads((scenes / "stats.json").read_text())["fields"]) == {"image", "mask"}
+    assert "<html" in (scenes / "page.html").read_text()
+    monkeypatch.chdir("/")
+    parts = chaski.make(scenes / "recipe.yaml", scenes / "parts", part_by="split", resume=True)
+    assert sorted(parts.ids) == sorted(ds.ids) and (scenes / "parts/train.tacozip").exists()
+
+
+def test_nan_is_nodata(scenes, binary, monkeypatch):
+    """JSON has no number for it: a dict of Python gives it as text."""
+    rasterio = pytest.importorskip("rasterio")
+    monkeypatch.chdir(scenes)
+    about = {"id": "nan", "dataset_version": "1.0", "description": "N", "licenses": ["MIT"]}
+    about |= {"providers": [{"name": "Ana"}], "tasks": ["other"]}
+    field = {"dtype": "float32", "nodata": float("nan")}
+    ds = chaski.make({"collection": about, "source": "images", "fields": [field]}, "nan.tacozip")
+    with rasterio.open(ds.read(0).vsi) as chip:
+        assert np.isnan(chip.nodata) and np.isnan(chip.read()[:, :50, :50]).all()
+        assert not np.isnan(chip.read()[:, 50:]).any()
+
+
+@pytest.mark.parametrize(
+    ("recipe", "options", "error", "message"),
+    [
+        ({"source": "x"}, {}, chaski.EngineError, "^recipe: collection is missing"),
+        ({"source": "x", "windos": 1}, {}, chaski.EngineError, 'there is no key "windos"'),
+        ({"source": object()}, {}, chaski.SpecError, "recipe is <object"),
+        (7, {}, chaski.SpecError, "recipe is 7: it must be a file or a dict"),
+        ("none.yaml", {}, chaski.EngineError, "none.yaml"),
+        ({}, {"part_count": 2, "part_size": "4GB"}, chaski.SpecError, "part"),
+        ({}, {"workers": 0}, chaski.SpecError, "workers is 0"),
+    ],
+)
+def test_wrong_in_python(tmp_path, binary, recipe, options, error, message):
+    with pytest.raises(error, match=message):
+        chaski.make(recipe, tmp_path / "c.tacozip", **options)
+    assert not list(tmp_path.iterdir())
+
+
 def test_wrong_recipes(scenes, binary):
     (scenes / "wrong.yaml").write_text(RECIPE + "quallity: {max_nodata: 0.1}\n")
     done = subprocess.run(

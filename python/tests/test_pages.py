@@ -224,6 +224,10 @@ def test_recipe(data, binary):
     assert b["image"].shape == (36, 3, 128, 128) and b["valid"].all()  # 3 by 3 of four images
     want = chaski.read("pairs/images/0.tif", b=[2, 1, 0], y=(0, 128), x=(64, 192))
     assert (chaski.read("made.tacozip::images_0_y0_x64/image") == want).all()
+    (block,) = blocks("docs/make.md")
+    names: dict[str, object] = {}
+    exec(block, names)
+    assert names["first"].shape == (8, 4, 128, 128)  # type: ignore[attr-defined]
     top = recipe[: recipe.index("source:")]
     weighted = pieces.pop()
     (data / "piece.yaml").write_text(top + "source: pairs/\n" + weighted)

@@ -19,7 +19,7 @@ from chaski._access import Token, tls
 from chaski._assemble import Batch, Ragged, polygons
 from chaski._loader import BadRows, Loader, connect, load
 from chaski._options import Engine
-from chaski._pack import pack
+from chaski._pack import make, pack
 from chaski._paste import GroundGrid, paste
 from chaski._proto import arguments as _arguments
 from chaski._proto.arguments import *  # noqa: F403  (its __all__ is part of the one below)
@@ -49,6 +49,7 @@ __all__ = [
     "info",
     "load",
     "jobs",
+    "make",
     "order",
     "pack",
     "paste",

@@ -1,9 +1,10 @@
-"""From rows in memory to a container."""
+"""Containers of rows in memory, and of the chips of a recipe."""
 
 from __future__ import annotations
 
 import os
 import re
+import subprocess
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from chaski import _sign, taco
 from chaski._engine import command, message
 from chaski._plain import Path as _Path
-from chaski._plain import absolute, json_text
+from chaski._plain import absolute, count, json_text, plain
 from chaski.errors import EngineError, SpecError
 
 if TYPE_CHECKING:
@@ -65,11 +66,9 @@ def pack(
         EngineError: the container cannot be written; the message says why.
     """
     columns = [columns] if isinstance(columns, str) else columns
-    flags = [f"--form={form}"] + [f"--columns={','.join(columns)}"] * bool(columns)
+    flags = _written_as(output, form, part_size, part_count, part_by)
+    flags += [f"--columns={','.join(columns)}"] * bool(columns)
     flags += [f"--classes={p}={v}" if p else f"--classes={v}" for p, v in (classes or {}).items()]
-    flags += [f"--part-size={part_size}"] * bool(part_size)
-    flags += [f"--part-count={part_count}"] * bool(part_count)
-    flags += [f"--part-by={part_by}"] * bool(part_by)
     with tempfile.TemporaryDirectory() as folder:
         if isinstance(collection, Mapping):
             file = Path(folder, "collection.json")
@@ -77,16 +76,95 @@ def pack(
             collection = file
         flags += [f"--collection={os.fspath(collection)}"] if collection is not None else []
         paths = [os.fspath(p) for p in _sources(samples, folder)]
-        flags += ["--quiet", f"--output={os.fspath(output)}"]
         with _sign.given() as signers:
             ran = command("pack", *flags, "--", *paths, **signers)
-    if ran.returncode != 0:
-        own = f"{folder}/samples.parquet", f"{folder}/collection.json"
-        said = message(ran, samples=own[0], collection=own[1])
-        if ran.returncode == _USAGE:
-            raise SpecError(said.partition("\nTry 'chaski")[0])
-        raise EngineError(said)
+    own = f"{folder}/samples.parquet", f"{folder}/collection.json"
+    _succeeded(ran, samples=own[0], collection=own[1])
     return taco.load(output)
+
+
+def make(
+    recipe: _Path | Mapping[str, Any],
+    output: _Path,
+    *,
+    form: str = "auto",
+    part_size: str | None = None,
+    part_count: int | None = None,
+    part_by: str | None = None,
+    stats: _Path | None = None,
+    report: _Path | None = None,
+    workers: int | None = None,
+    resume: bool = False,
+) -> taco.Dataset:
+    """Cuts chips by a recipe into a container, as `chaski make` does, and returns its dataset.
+
+        chaski.make(
+            {
+                "collection": {"id": "chips", "dataset_version": "1.0", "description": "Chips",
+                               "licenses": ["MIT"], "providers": [{"name": "Ana"}],
+                               "tasks": ["other"]},
+                "source": "scenes/",
+                "windows": {"kind": "grid", "size": 256},
+            },
+            "chips.tacozip",
+        )
+
+    Args:
+        recipe: a file of YAML or JSON, or what it holds: docs/make.md has the keys. Relative paths
+            are relative to the file, and those of a dict to the working directory.
+        output: the container to write, as for `pack`.
+        form: as `chaski make --form`: "zip", "folder", "tortilla", "taco", "mds", "wds", ...
+        part_size: write a folder of ZIPs with files of this size each, such as "4GB".
+        part_count: write a folder of this many ZIPs.
+        part_by: write a folder of a ZIP for each value of this metadata column, such as "split".
+        stats: also write the statistics of all chips to this file, for `stats` of `load`.
+        report: also write a page of HTML about the chips to this file.
+        workers: chips that are made at a time; None is one a core. The bytes do not depend on it.
+        resume: go on with an interrupted run of the same recipe, if there is one.
+
+    Raises:
+        SpecError: an argument is none of these.
+        EngineError: the recipe is wrong, or a chip cannot be made; the message says why.
+    """
+    flags = _written_as(output, form, part_size, part_count, part_by)
+    flags += [f"--stats={os.fspath(stats)}"] if stats is not None else []
+    flags += [f"--report={os.fspath(report)}"] if report is not None else []
+    flags += [f"--workers={count('workers', workers)}"] if workers is not None else []
+    flags += ["--resume"] * resume
+    text = "-"
+    if isinstance(recipe, str | os.PathLike):
+        text = os.fspath(recipe)
+    elif not isinstance(recipe, Mapping):
+        raise SpecError(f"recipe is {recipe!r:.100}: it must be a file or a dict")
+    given = json_text("recipe", plain("recipe", recipe)) if text == "-" else ""
+    with _sign.given() as signers:
+        ran = command("make", *flags, "--", text, input=given, **signers)
+    _succeeded(ran, recipe="standard input: recipe")
+    return taco.load(output)
+
+
+def _written_as(
+    output: _Path,
+    form: str,
+    part_size: str | None,
+    part_count: int | None,
+    part_by: str | None,
+) -> list[str]:
+    """Returns the flags that say where and in which form a container is written."""
+    flags = ["--quiet", f"--output={os.fspath(output)}", f"--form={form}"]
+    flags += [f"--part-size={part_size}"] * bool(part_size)
+    flags += [f"--part-count={part_count}"] * bool(part_count)
+    return flags + [f"--part-by={part_by}"] * bool(part_by)
+
+
+def _succeeded(ran: subprocess.CompletedProcess[str], **named: str) -> None:
+    """Raises why a command failed. named are words for files that the user does not know."""
+    if ran.returncode == 0:
+        return
+    said = message(ran, **named)
+    if ran.returncode == _USAGE:
+        raise SpecError(said.partition("\nTry 'chaski")[0])
+    raise EngineError(said)
 
 
 def _sources(samples: Any, folder: str) -> Sequence[_Path]:

@@ -38,7 +38,7 @@ func NewMake(env console.Env) *cobra.Command {
 		Use:   "make -o OUT [flags] RECIPE",
 		Short: "Cut chips by a recipe into a TACO 2 container, or into shards of MDS or WebDataset",
 		Long: `Cut chips out of rasters by a recipe, and write them as a TACO 2 container: a ZIP (OUT ends in .tacozip or
-.zip) or a folder, or in an older form. RECIPE is a file of YAML or JSON:
+.zip) or a folder, or in an older form. RECIPE is a file of YAML or JSON, "-" reads it from standard input:
 
   collection:                     # COLLECTION.json: these members are needed
     id: coast
@@ -131,7 +131,7 @@ func (f *makeFlags) run(ctx context.Context, env console.Env, path string) error
 	if f.resume && open.IsStore(f.out) {
 		return console.Usagef("--resume needs a local OUT, beside which a run leaves what is done")
 	}
-	r, _, err := ReadRecipe(ctx, path)
+	r, err := f.recipe(ctx, env, path)
 	if err != nil {
 		return err
 	}
@@ -172,7 +172,7 @@ func (f *makeFlags) run(ctx context.Context, env console.Env, path string) error
 func (f *makeFlags) apart(recipe string) error {
 	for _, file := range []struct{ flag, name string }{{"stats", f.stats}, {"report", f.page}} {
 		for _, other := range []string{f.out, recipe} {
-			if file.name != "" && SamePath(file.name, other) {
+			if file.name != "" && file.name != "-" && SamePath(file.name, other) {
 				return console.Usagef("--%s %s would replace %s", file.flag, file.name, other)
 			}
 		}
@@ -215,18 +215,38 @@ func (f *makeFlags) draw(ctx context.Context, env console.Env, r *recipe.Recipe,
 	return console.WriteFile(f.page, env.Out, page.WriteHTML)
 }
 
+// recipe returns the recipe of a file, or that of standard input if path is "-".
+func (f *makeFlags) recipe(ctx context.Context, env console.Env, path string) (*recipe.Recipe, error) {
+	if path != "-" {
+		r, _, err := ReadRecipe(ctx, path)
+		return r, err
+	}
+	// One byte more than a recipe has at most, so that Parse refuses what is longer.
+	b, err := io.ReadAll(io.LimitReader(env.In, recipe.MaxBytes+1))
+	if err != nil {
+		return nil, console.FileError("standard input", err)
+	}
+	return parsed(b, "standard input")
+}
+
 // ReadRecipe reads and checks a recipe. It also returns its text.
 func ReadRecipe(ctx context.Context, path string) (*recipe.Recipe, []byte, error) {
 	b, err := open.Whole(ctx, path)
 	if err != nil {
 		return nil, nil, fault.WithFile(err, path)
 	}
-	r, err := recipe.Parse(b)
+	r, err := parsed(b, path)
+	return r, b, err
+}
+
+// parsed returns a recipe, whose errors name where its text comes from.
+func parsed(text []byte, from string) (*recipe.Recipe, error) {
+	r, err := recipe.Parse(text)
 	if err != nil {
-		return nil, nil, fault.WithFile(fault.New(fault.Unsupported, "recipe", fault.NoOffset, "%s",
-			strings.TrimPrefix(err.Error(), "recipe: ")), path)
+		return nil, fault.WithFile(fault.New(fault.Unsupported, "recipe", fault.NoOffset, "%s",
+			strings.TrimPrefix(err.Error(), "recipe: ")), from)
 	}
-	return r, b, nil
+	return r, nil
 }
 
 // SamePath reports whether two paths name one file, which need not exist yet.
