@@ -156,6 +156,19 @@ def test_nan_is_nodata(scenes, binary, monkeypatch):
         assert not np.isnan(chip.read()[:, 50:]).any()
 
 
+def test_card(scenes, binary, monkeypatch):
+    """What a card says to read the container runs, and each column is described."""
+    monkeypatch.chdir(scenes)
+    chaski.make("recipe.yaml", "chips.tacozip")
+    said = subprocess.run([binary, "card", "chips.tacozip"], capture_output=True, text=True)
+    lines = said.stdout.replace("\\", "").splitlines()
+    (line,) = (line.removeprefix("- ") for line in lines if line.startswith("- chaski."))
+    assert eval(line).read("mask").array().shape == (1, 32, 32)
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in lines if "|" in line]
+    told = {row[0]: row[2] for row in rows if len(row) == 3 and ":" in row[0]}
+    assert {"chaski:source", "chaski:window", "stac:crs"} <= told.keys() and all(told.values())
+
+
 @pytest.mark.parametrize(
     ("recipe", "options", "error", "message"),
     [

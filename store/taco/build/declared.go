@@ -283,8 +283,10 @@ var descriptions = map[string]string{
 	"scaling:padding":      "Pixels of padding at each edge",
 	"taco:header":          "Header of a TACOTIFF",
 	"chaski:index":         "Chunk index of the raster",
+	"chaski:source":        "Name in the source of the sample that the chip is cut from",
+	"chaski:window":        "Window of the chip in its source, in pixels: row, column, height, width",
 	"rumi:header":          "Header of the rumi file",
 	"majortom:code":        "Cell of the grid of MajorTOM",
 	"spatialgroup:code":    "Group of samples near each other",
-	"split":                "Part of the data set: train, validation, test",
+	"split":                "Part of the dataset, such as train, validation or test",
 }
