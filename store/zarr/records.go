@@ -26,6 +26,7 @@ type recordPart struct {
 	pages  *parquet.Pages
 	dict   *parquet.Values
 	values *parquet.Values
+	err    error // why the part cannot be read, whenever it is
 }
 
 // recordFile is an open file of records.
@@ -48,6 +49,7 @@ var recordNames = [recordColumns]string{"path", "offset", "size", "raw"}
 const (
 	maxRecordLeaves = 64      // columns of a file
 	maxBuffered     = 1 << 20 // bytes of a column that are fetched from a remote file at once, and kept
+	recordError     = 1 << 10 // bytes of an error, with the path of a file
 )
 
 // uri returns the URI of a file.
@@ -55,10 +57,11 @@ func (s *records) uri(k recordKey) string {
 	return Join(s.folder, fmt.Sprintf("%s/refs.%d.parq", k.dir, k.record))
 }
 
-// kept returns a part of a file that is kept, or what load returns, with the bytes that it takes.
+// kept returns a part of a file that is kept, or what load returns, with the bytes that it takes. A part that is damaged
+// is kept, too: each of its rows would otherwise read and decode it again.
 func (s *records) kept(ctx context.Context, k recordKey, load func() (*recordPart, int64, error)) (*recordPart, error) {
 	if p, ok := s.parts.Get(k); ok {
-		return p, nil
+		return p, p.err
 	}
 	select {
 	case s.busy <- struct{}{}:
@@ -67,14 +70,17 @@ func (s *records) kept(ctx context.Context, k recordKey, load func() (*recordPar
 	}
 	defer func() { <-s.busy }()
 	if p, ok := s.parts.Get(k); ok {
-		return p, nil
+		return p, p.err
 	}
 	p, cost, err := load()
 	if err != nil {
-		return nil, err
+		if k := fault.KindOf(err); k != fault.Corrupt && k != fault.Unsupported { // it may be read another time
+			return nil, err
+		}
+		p, cost = &recordPart{err: err}, recordError
 	}
 	s.parts.Add(k, p, cost+int64(len(k.dir)))
-	return p, nil
+	return p, err
 }
 
 // open opens a file.

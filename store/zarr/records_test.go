@@ -4,6 +4,7 @@ import (
 	"archive/zip"
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -238,15 +239,71 @@ func TestRecordsAreKept(t *testing.T) {
 	}
 }
 
+// TestDamagedPagesAreReadOnce: the rows of a damaged page are listed without reading it for each of them, and each says
+// what is wrong. A listing ends with an error that is of no file, such as one of the network.
+func TestDamagedPagesAreReadOnce(t *testing.T) {
+	dir := t.TempDir()
+	row := to("data.nc", 4, 4)
+	folder := recordFolder(t, dir, 4, nil)
+	b := recordBytes(t, row, row, row, row)
+	at := bytes.Index(b, []byte{0x28, 0xb5, 0x2f, 0xfd}) // a frame of zstd: the page, or its dictionary
+	if at < 0 {
+		t.Fatal("no compressed page")
+	}
+	b[at] ^= 1
+	put(t, dir, "refs.parq/a/refs.0.parq", string(b))
+	o := &countedOpens{opens: map[string]int{}}
+	defer o.files.Close()
+	n, err := Open(t.Context(), o, folder, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := n.open.(*references).list.(*records)
+	list := func() (names []string, err error) {
+		return names, s.each(t.Context(), "a", func(name string) (string, error) {
+			names = append(names, name)
+			return "", nil
+		})
+	}
+	if names, err := list(); err != nil || len(names) != 4 {
+		t.Fatalf("%q, %v", names, err)
+	}
+	clear(o.opens)
+	for i := range 4 {
+		_, _, err := s.find(t.Context(), fmt.Sprintf("a/%d.%d", i/2, i%2))
+		if fault.KindOf(err) != fault.Corrupt || !strings.Contains(err.Error(), fmt.Sprintf("a/%d.%d column", i/2, i%2)) {
+			t.Errorf("row %d: %v", i, err)
+		}
+	}
+	if n := o.opens["refs.0.parq"]; n != 0 {
+		t.Errorf("the file was opened %d times for rows of a page that was read", n)
+	}
+	if n, err = Open(t.Context(), o, folder, Options{}); err != nil {
+		t.Fatal(err)
+	}
+	s = n.open.(*references).list.(*records)
+	if _, err := s.open(t.Context(), "a", 0); err != nil {
+		t.Fatal(err)
+	}
+	o.err = errors.New("the network is down")
+	if names, err := list(); !errors.Is(err, o.err) || len(names) != 0 {
+		t.Errorf("%q, %v", names, err)
+	}
+}
+
 // countedOpens counts how often each file is opened, by its last name.
 type countedOpens struct {
 	files source.Files
 	opens map[string]int
+	err   error // of all opens, if it is set
 }
 
 // Open implements source.Opener.
 func (c *countedOpens) Open(ctx context.Context, uri string) (source.Reader, error) {
 	c.opens[filepath.Base(uri)]++
+	if c.err != nil {
+		return nil, c.err
+	}
 	return c.files.Open(ctx, uri)
 }
 

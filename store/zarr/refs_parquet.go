@@ -206,7 +206,10 @@ func (s *records) each(ctx context.Context, dir string, visit func(name string) 
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
-			if !ok && err == nil {
+			switch {
+			case err != nil && fault.KindOf(err) == 0: // no fault of the row
+				return fault.WithFile(err, s.uri(f.key))
+			case err == nil && !ok:
 				continue
 			}
 			if _, err := visit(a.chunk(record*s.size + row)); err != nil {
