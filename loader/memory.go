@@ -135,10 +135,14 @@ func (m *memory) seatable(own, n int64) bool {
 	return m.budget != nil && !m.closed && max(m.taken, m.seats)+n <= m.bound
 }
 
-// seat waits for n bytes of the budget, for the client of ctx, whose first seat hardly ever waits. The caller gives
-// them back by unseat.
-func (m *memory) seat(ctx context.Context, n int64, first bool) error {
-	if err := m.budget.Seat(ctx, n, first); err != nil {
+// seat waits for n bytes of the budget, for the client of ctx. first is n for the first seat of the client, which
+// hardly ever waits, and 0 for further ones. The caller gives both numbers back by unseat.
+func (m *memory) seat(ctx context.Context, n, first int64) error {
+	wait := m.budget.Acquire
+	if first > 0 {
+		wait = m.budget.Seat
+	}
+	if err := wait(ctx, n); err != nil {
 		return err
 	}
 	m.mu.Lock()
@@ -148,12 +152,13 @@ func (m *memory) seat(ctx context.Context, n int64, first bool) error {
 	return nil
 }
 
-// unseat gives n bytes of seats back. Batches that lie in them stay until they are released.
-func (m *memory) unseat(n int64) {
+// unseat gives n bytes of seats back, of which first are those of a first seat. Batches that lie in them stay until
+// they are released.
+func (m *memory) unseat(n, first int64) {
 	m.mu.Lock()
 	m.seats -= n
 	m.mu.Unlock()
-	m.budget.Unseat(n)
+	m.budget.Unseat(first)
 	m.settle()
 }
 

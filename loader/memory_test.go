@@ -149,7 +149,7 @@ func TestSeats(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := make(chan error)
-	go func() { got <- m.seat(t.Context(), 3000, false) }()
+	go func() { got <- m.seat(t.Context(), 3000, 3000) }()
 	for b.Waiting() == 0 {
 	}
 	b.Release(6000)
@@ -170,7 +170,7 @@ func TestSeats(t *testing.T) {
 	if _, ok := m.take(600, nil, 3000); ok {
 		t.Error("more is taken than is charged")
 	}
-	m.unseat(3000)
+	m.unseat(3000, 3000)
 	if n := b.Used() - rest; n != 3000 {
 		t.Errorf("%d bytes are charged while the batch is out, want 3000", n)
 	}
@@ -205,7 +205,7 @@ func TestRefusedSeats(t *testing.T) {
 		k, p := &seats{asking: func() {}}, stream.first
 		q.seats["a"] = k
 		q.mu.Unlock()
-		if got := q.seated(k, stream, p, 100, refused); (got != nil) != c.fails {
+		if got := q.seated(k, stream, p, 100, 0, refused); (got != nil) != c.fails {
 			t.Errorf("with a floor of %d bytes for 100, the ticket fails: %t", c.floor, got != nil)
 		}
 		if c.coming > 0 {

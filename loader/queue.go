@@ -59,6 +59,7 @@ type share struct {
 // seatsKept after its last ticket and batch.
 type seats struct {
 	bytes  int64
+	first  int64              // of bytes: the first seat
 	asking context.CancelFunc // ends the request for more; nil: there is none
 	expiry *time.Timer        // runs while the client is not active; nil: it never was away
 }
@@ -253,8 +254,12 @@ func (q *queue) ask(stream *share, p *Pending, own int64) {
 	ctx := resources.WithTurn(context.Background(), resources.TurnOf(p.ctx))
 	ctx, k.asking = context.WithCancel(ctx)
 	go func() {
-		err := q.memory.seat(ctx, n, own == 0)
-		if p := q.seated(k, stream, p, n, err); p != nil {
+		first := int64(0)
+		if own == 0 {
+			first = n
+		}
+		err := q.memory.seat(ctx, n, first)
+		if p := q.seated(k, stream, p, n, first, err); p != nil {
 			p.finish(err)
 		}
 	}()
@@ -262,7 +267,7 @@ func (q *queue) ask(stream *share, p *Pending, own int64) {
 
 // seated ends the request of ask. It returns the ticket that is to fail with err, if any: the budget has refused it,
 // and there is no batch whose memory could come back, or has just come back.
-func (q *queue) seated(k *seats, stream *share, p *Pending, n int64, err error) (failed *Pending) {
+func (q *queue) seated(k *seats, stream *share, p *Pending, n, first int64, err error) (failed *Pending) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	defer q.poke()
@@ -272,10 +277,11 @@ func (q *queue) seated(k *seats, stream *share, p *Pending, n int64, err error) 
 	switch {
 	case q.seats[key] != k: // the client is gone, or the engine is closed
 		if err == nil {
-			q.memory.unseat(n)
+			q.memory.unseat(n, first)
 		}
 	case err == nil:
 		k.bytes += n
+		k.first += first
 		q.fill()
 	case errors.Is(err, context.Canceled):
 	case stream.first == p && q.held() == 0 && q.coming.Load() == 0 && !q.memory.fits(n, min(k.bytes, n)):
@@ -336,7 +342,7 @@ func (q *queue) dropSeats(key any) {
 		k.expiry.Stop()
 	}
 	if k.bytes > 0 {
-		q.memory.unseat(k.bytes)
+		q.memory.unseat(k.bytes, k.first)
 	}
 }
 

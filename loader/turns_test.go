@@ -121,6 +121,55 @@ func testFirstBatchesDoNotWait(t *testing.T) {
 	others.leave(t, still, opened, e)
 }
 
+// TestFurtherSeatsLeaveWhatIsKept: clients that release nothing wait for several batches each, and others for all that
+// is free. What is kept for first batches is there all the same for another client.
+func TestFurtherSeatsLeaveWhatIsKept(t *testing.T) { synctest.Test(t, testFurtherSeatsLeaveWhatIsKept) }
+
+func testFurtherSeatsLeaveWhatIsKept(t *testing.T) {
+	sized, err := Open(t.Context(), Spec{Source: "../testdata/demo", BatchSize: 1}, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	batch := sized.BatchBytes()
+	sized.Close()
+	b := resources.NewBudget(16 * 8 * batch) // eight batches are kept
+	e, err := Open(t.Context(), Spec{Source: "../testdata/demo", BatchSize: 1}, Options{Budget: b})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	start := func(client string) *Pending {
+		ctx := resources.WithTurn(t.Context(), resources.Turn{Client: client})
+		return e.Start(ctx, shuffle.StepTicket(0, 0, 1, 0, 1), false)
+	}
+	opened := b.Used()
+	others := othersHold(t, b, 12*batch, 40*batch)
+	others.unseat()
+	var still []*Pending
+	for _, client := range []string{"a", "b", "c"} {
+		for range 8 {
+			still = append(still, start(client))
+		}
+	}
+	synctest.Wait()
+	ctx, cancel := context.WithCancel(resources.WithTurn(t.Context(), resources.Turn{Client: "rest"}))
+	gone := make(chan error, 1)
+	go func() { gone <- b.Acquire(ctx, 8*batch) }()
+	synctest.Wait()
+	begin := time.Now()
+	wait(t, start("d")).Release()
+	if d := time.Since(begin); d > 0 {
+		t.Errorf("the first batch comes after %v", d)
+	}
+	cancel()
+	if err := <-gone; !errors.Is(err, context.Canceled) {
+		t.Errorf("what is kept was taken: %v", err)
+		b.Release(8 * batch)
+	}
+	time.Sleep(2 * seatsKept)
+	others.leave(t, still, opened, e)
+}
+
 // TestSeatsOutlastTheirBatches: clients hold more of an engine than its floor, from before others waited for the
 // budget, and release nothing. Another client keeps the seat that it waited for, for one batch after the other; nothing
 // else is free. What comes free goes to a client of another dataset that has been given less, and keeps its seat, too.
@@ -202,7 +251,7 @@ func unreserved(b *resources.Budget) int64 { return b.Limit() - b.Limit()/8 - b.
 // bytes, which are more.
 func othersHold(t *testing.T, b *resources.Budget, room, request int64) *otherUsers {
 	seats := b.Limit() / 16
-	if err := b.Seat(t.Context(), seats, true); err != nil {
+	if err := b.Seat(t.Context(), seats); err != nil {
 		t.Fatal(err)
 	}
 	o := &otherUsers{budget: b, seats: seats, held: unreserved(b) - room, gone: make(chan error, 1)}

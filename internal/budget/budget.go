@@ -10,8 +10,8 @@
 //     and refused at once (lane), and the account with the reserve waits for nobody for long.
 //   - TryAcquire is for memory that makes things faster. It takes what is free if nobody waits.
 //
-// Seat is Open for the batches of one client, whose first one must not wait behind requests that are a hundred times as
-// large: a part of the budget is kept for it.
+// Seat is Open for the first batch of a client, which must not wait behind requests that are a hundred times as large:
+// a part of the budget is kept for it.
 //
 // An engine takes part as a Holder. It has a floor of its own, charged when it is opened, that is enough for one batch
 // after the other. What it takes beyond the floor it takes by TryAcquire, and gives back when others wait (Reclaim).
@@ -82,7 +82,7 @@ const (
 type Budget struct {
 	limit   int64
 	reserve int64 // bytes of limit that only an account with the turn can take
-	seats   int64 // bytes of limit that only seats can take
+	seats   int64 // bytes of limit that only first seats can take
 	asks    int64 // bytes of limit that questions can take as they grow; an eighth of it is their reserve
 	queued  time.Duration
 	grow    time.Duration
@@ -98,7 +98,7 @@ type Budget struct {
 
 	mu      sync.Mutex
 	used    int64
-	seated  int64 // of used: seats
+	seated  int64 // of used: first seats
 	asked   int64 // of used: what questions have grown by
 	opened  int64 // accounts until now
 	lanes   [lanes]lane
@@ -195,7 +195,7 @@ func (b *Budget) kept() int64 { return min(b.seats-b.seated, b.limit-b.reserve-b
 // use charges n bytes. It needs the lock.
 func (b *Budget) use(n int64, as kind) {
 	b.used += n
-	if as != plain {
+	if as == firstSeat {
 		b.seated += n
 	}
 }
@@ -223,19 +223,16 @@ func (b *Budget) Acquire(ctx context.Context, n int64) error {
 	return b.acquire(ctx, n, Kept, plain)
 }
 
-// Seat charges n bytes for batches of one client, until Unseat. The first seat of a client may be of what is kept for
-// seats; if that is too little, Seat is Acquire.
-func (b *Budget) Seat(ctx context.Context, n int64, first bool) error {
+// Seat charges n bytes for the first batch of a client, until Unseat. They may be of what is kept for that; if it is
+// too little, Seat is Acquire. Further batches of the client are for Acquire: what is kept would be theirs otherwise.
+func (b *Budget) Seat(ctx context.Context, n int64) error {
 	if b == nil {
 		return nil
 	}
-	if first {
-		return b.acquire(ctx, n, Kept, firstSeat)
-	}
-	return b.acquire(ctx, n, Kept, nextSeat)
+	return b.acquire(ctx, n, Kept, firstSeat)
 }
 
-// Unseat says that n bytes of seats are seats no more. They stay charged until Release.
+// Unseat says that n bytes of Seat are for no first batch any more. They stay charged until Release.
 func (b *Budget) Unseat(n int64) {
 	if b == nil {
 		return
@@ -245,6 +242,7 @@ func (b *Budget) Unseat(n int64) {
 	if b.seated -= n; b.seated < 0 {
 		panic("budget: more seats are given back than were taken")
 	}
+	b.serve() // as much is free for other first seats, and nothing may be released for long
 }
 
 type waitKey struct{}
@@ -371,7 +369,7 @@ func (b *Budget) leave(w *waiter) {
 	b.serve() // the next may want less
 	b.mu.Unlock()
 	if !waited {
-		if w.as != plain {
+		if w.as == firstSeat {
 			b.Unseat(w.n)
 		}
 		b.Release(w.n)

@@ -23,12 +23,16 @@ func unseated(limit int64, by func(context.Context) any) *Budget {
 }
 
 // TestFirstSeatsDoNotWait: the first batch of a client does not wait behind large requests, until as much as is kept
-// for seats is taken. Then it waits like others, but for whatever of that comes back, which is nobody else's.
+// for seats is taken. Then it waits like others, but for whatever of that comes back, which is nobody else's. Further
+// batches take nothing of it.
 func TestFirstSeatsDoNotWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := New(1600, nil) // 200 are the reserve, 100 are for seats
-		large, err := b.Open(t.Context(), 1300)
+		large, err := b.Open(t.Context(), 1200)
 		if err != nil {
+			t.Fatal(err)
+		}
+		if err := b.Acquire(t.Context(), 100); err != nil { // a further batch
 			t.Fatal(err)
 		}
 		if b.TryAcquire(1) {
@@ -47,11 +51,11 @@ func TestFirstSeatsDoNotWait(t *testing.T) {
 		}
 		wait(func() error { return b.Acquire(t.Context(), 1000) })
 		for range 2 {
-			if err := b.Seat(t.Context(), 50, true); err != nil || b.Used() != 1400-50 && b.Used() != 1400 {
+			if err := b.Seat(t.Context(), 50); err != nil || b.Used() != 1400-50 && b.Used() != 1400 {
 				t.Errorf("%v, %d bytes are charged", err, b.Used())
 			}
 		}
-		wait(func() error { return b.Seat(t.Context(), 50, true) })
+		wait(func() error { return b.Seat(t.Context(), 50) })
 		if waiting.Load() != 2 {
 			t.Error("more than what is kept was taken")
 		}
@@ -61,17 +65,17 @@ func TestFirstSeatsDoNotWait(t *testing.T) {
 		if waiting.Load() != 1 || b.Used() != 1400 {
 			t.Error("the first seat that waits does not get what came back of those before")
 		}
-		wait(func() error { return b.Seat(t.Context(), 50, false) }) // no first one
+		wait(func() error { return b.Acquire(t.Context(), 50) }) // no first one
 		if waiting.Load() != 2 {
 			t.Error("a further seat was taken at once")
 		}
 		large.Close()
-		synctest.Wait()
-		if waiting.Load() != 0 || b.Used() != 1150 {
+		wait(func() error { return b.Seat(t.Context(), 50) })
+		if waiting.Load() != 0 || b.Used() != 1300 {
 			t.Errorf("%d wait, %d bytes are charged", waiting.Load(), b.Used())
 		}
 		b.Unseat(150)
-		b.Release(1150)
+		b.Release(1300)
 		if !b.TryAcquire(1300) || b.TryAcquire(1) {
 			t.Error("what seats took beyond their part is not back")
 		}

@@ -21,6 +21,7 @@ type crowd struct {
 	b       *Budget
 	members []*member
 	outside int64 // bytes that no account has
+	seated  int64 // bytes of first seats
 }
 
 // member is one account.
@@ -44,7 +45,7 @@ type step struct {
 }
 
 // does has the steps as often as they are drawn.
-const does = "open open grow grow grow grow shrink settle close hold"
+const does = "open open grow grow grow grow shrink settle close hold seat"
 
 func steps() *rapid.Generator[[]step] {
 	return rapid.SliceOfN(rapid.Custom(func(t *rapid.T) step {
@@ -66,7 +67,7 @@ func TestNobodyWaitsForEachOther(t *testing.T) {
 		var wrong error
 		synctest.Test(t, func(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
-			c := &crowd{b: unseated(800, nil)}
+			c := &crowd{b: New(800, nil)}
 			begin := time.Now()
 			for i := 0; i < len(s) && wrong == nil; i++ {
 				if wrong = c.do(ctx, s[i]); wrong == nil {
@@ -84,7 +85,8 @@ func TestNobodyWaitsForEachOther(t *testing.T) {
 			for _, m := range c.members {
 				m.account.Close()
 			}
-			c.b.Release(c.outside)
+			c.b.Unseat(c.seated)
+			c.b.Release(c.outside + c.seated)
 			if wrong == nil && (c.b.Used() != 0 || c.b.asked != 0 || c.b.Waiting() != 0 || c.b.Asking()) {
 				wrong = fmt.Errorf("%d bytes are charged, %d of questions, %d wait", c.b.Used(), c.b.asked,
 					c.b.Waiting())
@@ -107,6 +109,12 @@ func (c *crowd) do(ctx context.Context, s step) error {
 			c.outside = 0
 		} else if c.b.TryAcquire(s.n) {
 			c.outside = s.n
+		}
+		return c.look()
+	}
+	if s.do == "seat" {
+		if err := c.seat(ctx, s); err != nil {
+			return err
 		}
 		return c.look()
 	}
@@ -133,6 +141,28 @@ func (c *crowd) do(ctx context.Context, s step) error {
 	}
 	return c.look()
 }
+
+// seat takes a seat that need not wait, or ends all seats, whose bytes perhaps stay charged.
+func (c *crowd) seat(ctx context.Context, s step) error {
+	if n := c.b.limit - c.reserved() - c.b.Used(); s.n <= max(n, min(c.b.limit/16-c.seated, n+c.kept())) {
+		c.seated += s.n
+		return c.b.Seat(ctx, s.n)
+	}
+	c.b.Unseat(c.seated)
+	if s.asks && c.outside == 0 {
+		c.outside = c.seated
+	} else {
+		c.b.Release(c.seated)
+	}
+	c.seated = 0
+	return nil
+}
+
+// kept returns the bytes that only first seats may take.
+func (c *crowd) kept() int64 { return max(c.b.limit/16-c.seated, 0) }
+
+// reserved returns the bytes that are for the account with the turn, or for first seats.
+func (c *crowd) reserved() int64 { return c.b.limit/8 + c.kept() }
 
 func (c *crowd) open(ctx context.Context, s step) error {
 	open := c.b.Open
@@ -220,7 +250,7 @@ func (c *crowd) inOrder(refused []*member) error {
 func (c *crowd) free(m *member) bool {
 	free, turn := c.b.limit-c.b.Used(), m.account.hasTurn()
 	if m.asks || m.settles || !turn {
-		free -= c.b.limit / 8
+		free -= c.reserved()
 	}
 	if m.asks {
 		asked := c.b.limit / 2
@@ -239,9 +269,10 @@ func (c *crowd) free(m *member) bool {
 
 // canGoOn is the slow and obvious answer: of the accounts of one kind that wait, the one with the turn gets what it
 // wants if everything ends that does not wait, and for a question also everything that is no question. It is true if
-// none waits, or if the one with the turn does not.
+// none waits, or if the one with the turn does not. Seats that end are kept for others.
 func (c *crowd) canGoOn(asks bool) bool {
 	var first *member
+	reserved := c.b.limit/8 + c.b.limit/16
 	free, forQuestions := c.b.limit, c.b.limit/2
 	for _, m := range c.members {
 		if m.waits && m.asks == asks && m.account.hasTurn() {
@@ -258,16 +289,16 @@ func (c *crowd) canGoOn(asks bool) bool {
 	case first == nil:
 		return true
 	case asks:
-		return first.wants <= free-c.b.limit/8 && first.wants <= forQuestions
+		return first.wants <= free-reserved && first.wants <= forQuestions
 	case first.settles:
-		return free-c.b.limit/8 >= 0
+		return free-reserved >= 0
 	}
 	return first.wants <= free
 }
 
 // check compares the budget with what is known of its accounts.
 func (c *crowd) check() error {
-	used, asked, waits := c.outside, int64(0), map[bool]int{}
+	used, asked, waits := c.outside+c.seated, int64(0), map[bool]int{}
 	turn := map[bool]bool{}
 	for _, m := range c.members {
 		used += m.held
@@ -280,8 +311,8 @@ func (c *crowd) check() error {
 		turn[m.asks] = turn[m.asks] || m.account.hasTurn()
 	}
 	switch {
-	case used != c.b.Used() || used > 800:
-		return fmt.Errorf("%d bytes are charged, not %d", c.b.Used(), used)
+	case used != c.b.Used() || used > 800 || c.seated != c.b.seated:
+		return fmt.Errorf("%d bytes are charged, %d of seats, not %d and %d", c.b.Used(), c.b.seated, used, c.seated)
 	case asked > 400:
 		return fmt.Errorf("questions have %d bytes", asked)
 	case !c.canGoOn(false) || !c.canGoOn(true):

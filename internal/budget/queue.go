@@ -45,7 +45,6 @@ type kind int
 const (
 	plain kind = iota
 	firstSeat
-	nextSeat
 )
 
 const (

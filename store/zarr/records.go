@@ -57,8 +57,8 @@ func (s *records) uri(k recordKey) string {
 	return Join(s.folder, fmt.Sprintf("%s/refs.%d.parq", k.dir, k.record))
 }
 
-// kept returns a part of a file that is kept, or what load returns, with the bytes that it takes. A part that is damaged
-// is kept, too: each of its rows would otherwise read and decode it again.
+// kept returns a part of a file that is kept, or what load returns, with the bytes that it takes. A part that is
+// damaged is kept, too: each of its rows would otherwise read and decode it again.
 func (s *records) kept(ctx context.Context, k recordKey, load func() (*recordPart, int64, error)) (*recordPart, error) {
 	if p, ok := s.parts.Get(k); ok {
 		return p, p.err
