@@ -22,12 +22,15 @@ import (
 // file that cannot be read ends Create with an error that names it.
 func Create(ctx context.Context, t *Taco, path string, o Options) (*Result, error) {
 	w := &writer{o: o, collection: t.Collection}
-	if err := w.check(path); err != nil {
+	if err := w.check(ctx, path); err != nil {
 		return nil, err
 	}
 	defer w.defaults(path)()
 	var err error
 	if w.levels, err = levelsOf(ctx, t.Samples); err != nil {
+		return nil, err
+	}
+	if err := w.enough(); err != nil {
 		return nil, err
 	}
 	if err := w.more(ctx, w.readsOnce()); err != nil {
@@ -36,8 +39,8 @@ func Create(ctx context.Context, t *Taco, path string, o Options) (*Result, erro
 	return w.create(ctx, path)
 }
 
-// check checks the description.
-func (w *writer) check(path string) error {
+// check refuses, before files are read, what cannot be written to path, and a description that lacks something.
+func (w *writer) check(ctx context.Context, path string) error {
 	if w.o.Form == Auto {
 		w.o.Form = FormOf(path)
 	}
@@ -45,7 +48,16 @@ func (w *writer) check(path string) error {
 		return fault.New(fault.Unsupported, "dataset", fault.NoOffset,
 			"a TACO 0.2 is written as one file, not in parts")
 	}
-	return w.collection.CheckFor(w.o.Form)
+	if err := w.collection.CheckFor(w.o.Form); err != nil {
+		return err
+	}
+	switch {
+	case w.o.Store != nil:
+		return Vacant(ctx, w.o.Store, path, w.o)
+	case w.o.split():
+		return Writable(path, Folder)
+	}
+	return Writable(path, w.o.Form)
 }
 
 // CheckFor is Check for a container of a form: a Tortilla and shards have no description, and a TACO 0.2 needs

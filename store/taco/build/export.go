@@ -17,7 +17,7 @@ import (
 // may have written the outlines of images, of which the points are the middles.
 func Export(ctx context.Context, d *taco.Dataset, rows []int, c Collection, path string, o Options) (*Result, error) {
 	w := &writer{o: o, collection: c}
-	if err := w.check(path); err != nil {
+	if err := w.check(ctx, path); err != nil {
 		return nil, err
 	}
 	defer w.defaults(path)()
@@ -41,6 +41,9 @@ func Export(ctx context.Context, d *taco.Dataset, rows []int, c Collection, path
 				return nil, fault.WithPart(err, levelName(k), fault.NoOffset)
 			}
 		}
+	}
+	if err := w.enough(); err != nil {
+		return nil, err
 	}
 	if err := w.more(ctx, w.readsOnce()); err != nil {
 		return nil, err

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/taco"
 	"github.com/chaski-eo/chaski/store/taco/build"
@@ -169,6 +170,40 @@ func TestAFileThatCannotBeInspected(t *testing.T) {
 		}
 		if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
 			t.Errorf("%v leaves %v: %v", form, left, err)
+		}
+	}
+}
+
+// TestNothingIsInspectedInVain: what cannot be written is refused before files are read for columns.
+func TestNothingIsInspectedInVain(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "there")
+	if err := os.Mkdir(dir, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	m := &memory{objects: map[string]string{"s3://bucket/there/note": "n"}}
+	samples := []build.Sample{{ID: "a", Bytes: []byte("a")}, {ID: "b", Bytes: []byte("b")}}
+	for name, o := range map[string]build.Options{
+		"parts":           {Form: build.Folder, PartCount: 2},
+		"shards":          {Form: build.WebDataset},
+		"a Tortilla":      {Form: build.TortillaFile},
+		"parts in store":  {Form: build.Folder, PartBytes: 1, Store: m},
+		"shards in store": {Form: build.MDS, Store: m},
+		"too many parts":  {Form: build.Folder, PartCount: 3},
+	} {
+		path := dir
+		switch {
+		case o.Store != nil:
+			path = "s3://bucket/there"
+		case o.PartCount == 3:
+			path += ".not"
+		}
+		o.Inspect = func(levels []build.Level) build.Inspection {
+			t.Errorf("%s: files are inspected", name)
+			return sums(levels)
+		}
+		made := &build.Taco{Samples: &build.Tortilla{Samples: samples}, Collection: collection()}
+		if _, err := build.Create(t.Context(), made, path, o); !errors.Is(err, fault.Unsupported) {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }

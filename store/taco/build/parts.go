@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -25,12 +24,6 @@ func (w *writer) parts(ctx context.Context, path string) (_ *Result, err error) 
 	if w.o.Store != nil {
 		sum, err := w.remoteParts(ctx, path)
 		return &sum, fault.WithFile(err, path)
-	}
-	if _, err := os.Lstat(path); err == nil {
-		return nil, fault.WithFile(fault.New(fault.Unsupported, "folder", fault.NoOffset,
-			"exists: a container in parts is a folder of them, which needs a new name"), path)
-	} else if !errors.Is(err, fs.ErrNotExist) {
-		return nil, err
 	}
 	groups, err := w.cuts(ctx)
 	if err != nil {
@@ -80,6 +73,15 @@ func (w *writer) part(ctx context.Context, groups []group, i int, whole string) 
 	return part, name, write, part.measure(ctx)
 }
 
+// enough refuses more parts than samples.
+func (w *writer) enough() error {
+	if count := w.o.PartCount; count > 0 && count > len(w.levels[0].ids) {
+		return fault.New(fault.Unsupported, "dataset", fault.NoOffset,
+			"has %d samples at the top, which cannot be divided into %d parts", len(w.levels[0].ids), count)
+	}
+	return nil
+}
+
 // cuts returns the samples of each part.
 func (w *writer) cuts(ctx context.Context) (groups []group, err error) {
 	if w.o.PartBy != "" {
@@ -98,10 +100,6 @@ func (w *writer) cuts(ctx context.Context) (groups []group, err error) {
 		groups = append(groups, g)
 	}
 	if count := w.o.PartCount; count > 0 {
-		if count > n {
-			return nil, fault.New(fault.Unsupported, "dataset", fault.NoOffset,
-				"has %d samples at the top, which cannot be divided into %d parts", n, count)
-		}
 		for i := range count {
 			cut(i*n/count, (i+1)*n/count)
 		}
