@@ -74,7 +74,8 @@ func expand(ctx context.Context, open source.Opener, paths []string) ([]File, er
 	var files []File
 	for _, p := range paths {
 		p = source.LocalPath(p)
-		if source.IsRemote(p) && (tiledb.Is(ctx, open, p) || isZarr(ctx, open, p)) {
+		if source.IsRemote(p) && (tiledb.Is(ctx, open, p) || isZarr(ctx, open, p) ||
+			!known(p) && taco.Is(ctx, open, p)) {
 			files = append(files, File{Path: p})
 			continue
 		}

@@ -249,14 +249,22 @@ func TestPackFormsIntoStore(t *testing.T) {
 		}
 	}
 	for _, name := range []string{"folder", "parts/.tacocat", "parts/__TACOCAT__", "mds", "by/.tacocat"} {
-		var listed []string
+		var verified, listed []string
 		for _, root := range []string{filepath.Join(dir, "pack"), "s3://bucket/pack"} {
-			r := chaski(t.Context(), "ls", root+"/"+name)
+			r := chaski(t.Context(), "verify", root+"/"+name)
+			if r.code != 0 {
+				t.Errorf("verify %s/%s: exit %d: %s", root, name, r.code, r.err)
+			}
+			verified = append(verified, r.out)
+			r = chaski(t.Context(), "ls", root+"/"+name)
 			if r.code != 0 || r.out == "" {
 				t.Fatalf("ls %s/%s: exit %d: %s", root, name, r.code, r.err)
 			}
 			vsi := strings.Replace(root, "s3://", "/vsis3/", 1)
 			listed = append(listed, strings.ReplaceAll(strings.ReplaceAll(r.out, root, ""), vsi, ""))
+		}
+		if verified[0] != verified[1] {
+			t.Errorf("%s: verify says\n%s, not\n%s", name, verified[1], verified[0])
 		}
 		if listed[0] != listed[1] {
 			t.Errorf("%s: its samples are\n%s, not\n%s", name, listed[1], listed[0])
