@@ -104,7 +104,7 @@ func basePython(ctx context.Context) (string, error) {
 			return path, nil
 		}
 	}
-	return "", fmt.Errorf("found no Python 3.12 or 3.13 with venv to make an environment from: name an " +
+	return "", errors.New("found no Python 3.12 or 3.13 with venv to make an environment from: name an " +
 		"interpreter with --python")
 }
 
@@ -222,7 +222,7 @@ func packages(texts ...string) (names []string) {
 // try runs a command. Its error is the last line that the command printed.
 func try(ctx context.Context, name string, args ...string) error {
 	cmd := exec.CommandContext(ctx, name, args...)
-	cmd.WaitDelay = 5 * time.Second
+	cmd.WaitDelay = 5 * time.Second // for children of a cancelled command that keep its output open
 	out, err := cmd.CombinedOutput()
 	if said := lastLine(out); err != nil && said != "" {
 		return errors.New(said)

@@ -174,6 +174,8 @@ func decodeQuantLog(c *openzl.Call) error {
 		return nil
 	}
 	lo, hi := q.limits()
+	// An anchor is the binary logarithm of the smallest positive sample, which is subnormal: 2^-24 as float16,
+	// 2^-149 as float32 and 2^-1074 as float64.
 	switch q.typ {
 	case typeF16:
 		g := kernel.LogGrid{Step: q.step, Anchor: -24, Lo: lo, Hi: hi}
@@ -244,7 +246,7 @@ func decodeQuantSqrt(c *openzl.Call) error {
 // top returns the highest index of a grid of square roots: one past that of the highest sample, but no more
 // than the stream can hold.
 func (q *quantized) top() uint64 {
-	limit := float64(1 << 53)
+	limit := float64(1 << 53) // of 64-bit indices: larger ones are not exact as float64
 	switch typeWidth[q.typ] {
 	case 1, 2, 4:
 		limit = typeHi[q.typ]

@@ -58,8 +58,8 @@ func TestEditCommand(t *testing.T) {
 		}
 	}
 	for want, args := range map[string][]string{
-		"no optional member": {"--unset", "id"},
-		"licenses":           {"--set", "licenses=[]"},
+		"not there, or required": {"--unset", "id"},
+		"licenses":               {"--set", "licenses=[]"},
 		"licenses has a string where a list is needed": {"--set", "licenses=MIT"},
 		"keywords has a number where text is needed":   {"--set", "keywords=[1]"},
 		"itself": {"--drop", "type"},

@@ -64,3 +64,32 @@ func TestPackOfBadContainers(t *testing.T) {
 		t.Errorf("%d bad containers: %v", bad, err)
 	}
 }
+
+// TestWrongContainers: a container of another form than a command takes is named, with what the command takes.
+func TestWrongContainers(t *testing.T) {
+	dir := t.TempDir()
+	one := filepath.Join(dir, "one.tacozip")
+	b, err := os.ReadFile(testdata(t, "coast", "coast.tacozip"))
+	if err == nil {
+		err = os.WriteFile(one, b, 0o666)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		want string
+		args []string
+	}{
+		{"one.tacozip: container: is a file: samples are appended to a folder", []string{"append", one, one}},
+		{"id is missing: if the source has no description", []string{"taco", "upgrade", "-o",
+			filepath.Join(dir, "new.tacozip"), testdata(t, "containers", "tortilla", "mixed.tortilla")}},
+		{"licenses is not there, or required", []string{"edit", "--unset", "licenses", one}},
+	} {
+		if r := chaski(t.Context(), c.args...); r.code != 1 || !strings.Contains(r.err, c.want) {
+			t.Errorf("%q: exit %d: %s", c.args[:2], r.code, r.err)
+		}
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) != 1 {
+		t.Errorf("it leaves %v (%v)", left, err)
+	}
+}

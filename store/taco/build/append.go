@@ -29,6 +29,10 @@ const journalName = ".chaski-append"
 // is removed by the next run; of two runs at a time, one is refused.
 func Append(ctx context.Context, folder string, o Options,
 	write func(path string, c Collection) (*Result, error)) (_ *Result, err error) {
+	if st, err := os.Stat(folder); err == nil && !st.IsDir() {
+		return nil, fault.WithFile(fault.New(fault.Unsupported, "container", fault.NoOffset,
+			"is a file: samples are appended to a folder of ZIPs with an index"), folder)
+	}
 	unlock, err := lockIndexes(folder)
 	if err != nil {
 		return nil, err

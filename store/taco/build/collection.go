@@ -222,6 +222,8 @@ func (c *Collection) descriptionOf(k int, name string) string {
 func (c *Collection) Check() error {
 	bad := badMember
 	switch {
+	case c.ID == "":
+		return bad("id is missing: if the source has no description, such as a Tortilla, give one")
 	case !taco2.IDForm.MatchString(c.ID):
 		return bad("id is %q: it must have one or more of a-z, 0-9, _ and -", c.ID)
 	case c.DatasetVersion == "":

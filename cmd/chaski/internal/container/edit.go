@@ -145,7 +145,8 @@ func (f *editFlags) describe(c *build.Collection, set [][]byte) error {
 	}
 	for _, name := range f.unset {
 		if !c.Unset(name) {
-			return fault.New(fault.NotFound, "COLLECTION.json", fault.NoOffset, "there is no optional member %q", name)
+			return fault.New(fault.NotFound, "COLLECTION.json", fault.NoOffset,
+				"%s is not there, or required: --unset removes optional members", name)
 		}
 	}
 	f.columns.attach.Text = c.TextColumns()
