@@ -20,11 +20,16 @@ const (
 	// records the size of small content too. It is bounded, because a reader of streams (libtiff) needs
 	// memory of the size of a segment, and refuses 128 MiB.
 	singleSegment = 8 << 20
+	// smallWindow is the window, in bytes, of encoders for content up to its size, which is that of most tiles. An
+	// encoder allocates history of twice the window of its level, 16 MiB, for content above 128 KiB, and for any
+	// content if it is a deep one: 52 MiB for the first tile instead of 36. The frames are the same, because no match
+	// is farther away than either window.
+	smallWindow = 1 << 20
 )
 
-// encoders keeps encoders by level, those of single segments first. They are kept, because the tables of
-// one take up to tens of MB.
-var encoders [2][zstd.SpeedBestCompression + 1]sync.Pool
+// encoders keeps encoders by level: those with a small window, those of other single segments, and those of larger
+// content. They are kept, because the tables of one take up to 34 MiB.
+var encoders [3][zstd.SpeedBestCompression + 1]sync.Pool
 
 // Append appends a frame of src, without a checksum, to dst. level is a level of libzstd, 1 to 22. The
 // encoder, klauspost/compress with all build tags, has four levels: from 6 on, Append also tries the
@@ -45,25 +50,35 @@ func Append(dst, src []byte, level int) []byte {
 }
 
 func encode(dst, src []byte, level zstd.EncoderLevel) []byte {
-	single := len(src) <= singleSegment
-	pool := &encoders[0][level]
-	if !single {
+	small, single := len(src) <= smallWindow, len(src) <= singleSegment
+	pool := &encoders[2][level]
+	switch {
+	case small:
+		pool = &encoders[0][level]
+	case single:
 		pool = &encoders[1][level]
 	}
 	e, ok := pool.Get().(*zstd.Encoder)
 	if !ok {
-		var err error
-		e, err = zstd.NewWriter(nil, zstd.WithEncoderLevel(level), zstd.WithEncoderConcurrency(1),
-			zstd.WithEncoderCRC(false), zstd.WithZeroFrames(true),
-			zstd.WithSingleSegment(single),
-			// Differences of samples have few matches. The fast levels would store such content as it is, though its
-			// bytes are far from equally frequent.
-			zstd.WithAllLitEntropyCompression(true))
-		if err != nil {
-			panic("zstd: " + err.Error()) // only options can fail, and these are sound
-		}
+		e = newEncoder(level, small, single)
 	}
 	dst = e.EncodeAll(src, dst)
 	pool.Put(e)
 	return dst
+}
+
+func newEncoder(level zstd.EncoderLevel, small, single bool) *zstd.Encoder {
+	options := []zstd.EOption{zstd.WithEncoderLevel(level), zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(false),
+		zstd.WithZeroFrames(true), zstd.WithSingleSegment(single),
+		// Differences of samples have few matches. The fast levels would store such content as it is, though its
+		// bytes are far from equally frequent.
+		zstd.WithAllLitEntropyCompression(true)}
+	if small {
+		options = append(options, zstd.WithWindowSize(smallWindow), zstd.WithLowerEncoderMem(true))
+	}
+	e, err := zstd.NewWriter(nil, options...)
+	if err != nil {
+		panic("zstd: " + err.Error()) // only options can fail, and these are sound
+	}
+	return e
 }

@@ -73,6 +73,36 @@ func TestAppend(t *testing.T) {
 	}
 }
 
+// TestWindowChangesNothing: the frame is the smaller one of those of klauspost's encoders with the windows of their
+// levels, also if the last bytes match the first.
+func TestWindowChangesNothing(t *testing.T) {
+	for _, n := range []int{300, 200_000, 1 << 20, 1<<20 + 1} {
+		content := append(residuals(n-n/4), classes(n/4)...)
+		copy(content[n-100:], content)
+		for level, windows := range map[int][]kzstd.EncoderLevel{1: {kzstd.SpeedFastest}, 3: {kzstd.SpeedDefault},
+			20: {kzstd.SpeedDefault, kzstd.SpeedBestCompression}} {
+			if level == 20 && n > 200_000 {
+				continue // it takes a second per MiB
+			}
+			var want []byte
+			for _, l := range windows {
+				e, err := kzstd.NewWriter(nil, kzstd.WithEncoderLevel(l), kzstd.WithEncoderConcurrency(1),
+					kzstd.WithEncoderCRC(false), kzstd.WithSingleSegment(true),
+					kzstd.WithAllLitEntropyCompression(true))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if b := e.EncodeAll(content, nil); want == nil || len(b) < len(want) {
+					want = b
+				}
+			}
+			if got := zstd.Append(nil, content, level); !bytes.Equal(got, want) {
+				t.Errorf("level %d, %d bytes: a frame of %d bytes, want %d", level, n, len(got), len(want))
+			}
+		}
+	}
+}
+
 // TestAppendCompresses: no level stores differences uncompressed: by their entropy (4.6 bits), 2
 // bytes of every 3 are enough. Higher levels search labels deeper.
 func TestAppendCompresses(t *testing.T) {
