@@ -51,7 +51,7 @@ func contents(t *testing.T, path string) (all []string) {
 func TestDividedContainer(t *testing.T) {
 	unsynced(t)
 	dir := scenes(t, 2)
-	text := "source: img\nwindows: {kind: grid, size: 20}\n"
+	text := "source: img\nwindows: {kind: grid, size: 20}\nfields: [{codec: {level: 3}}]\n"
 	zip, _, err := create(t, dir, text, 2)
 	if err != nil {
 		t.Fatal(err)
@@ -100,7 +100,7 @@ func TestDividedContainer(t *testing.T) {
 func TestDividedOtherwise(t *testing.T) {
 	unsynced(t)
 	dir := scenes(t, 1)
-	r := parsed(t, "source: img\nwindows: {kind: grid, size: 20}\n")
+	r := parsed(t, "source: img\nwindows: {kind: grid, size: 20}\nfields: [{codec: {level: 3}}]\n")
 	out := filepath.Join(t.TempDir(), "out")
 	windows := 0
 	run := func(parts int, by string) error {
@@ -135,7 +135,7 @@ func TestDividedOtherwise(t *testing.T) {
 func TestOlderForms(t *testing.T) {
 	unsynced(t)
 	dir := scenes(t, 2)
-	text := strings.Replace(pairs, `, codec: {format: rumi, graph: "delta>zstd"}`, "", 1)
+	text := strings.Replace(pairs, `{format: rumi, graph: "delta>zstd", level: 3}`, "{level: 3}", 1)
 	zip, _, err := create(t, dir, text, 2)
 	if err != nil {
 		t.Fatal(err)

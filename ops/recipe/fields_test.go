@@ -63,7 +63,7 @@ func houseAt(k, y, x int) (value byte) {
 }
 
 const ofHouses = `
-  - {name: mask, vector: {path: houses.geojson, column: class, classes: [house, shed]}, codec: {tile: 16}}
+  - {name: mask, vector: {path: houses.geojson, column: class, classes: [house, shed]}, codec: {tile: 16, level: 3}}
 `
 
 // TestVectorField: the chips of a field of shapes have at each pixel what lies there, in the place of the image.
@@ -118,7 +118,7 @@ func TestGround(t *testing.T) {
 	drawHouses(t, filepath.Join(dir, "houses.geojson"))
 	for _, windows := range []string{"stride_m: 200", "per_epoch: 20, edge: true, seed: 3"} {
 		text := "source: img\nwindows: {kind: ground, size_m: 320, resolution: 10, " + windows + "}\nfields:\n" +
-			"  - {name: image, bands: [1]}" + ofHouses + "columns: []\nbad_samples: error\n"
+			"  - {name: image, bands: [1], codec: {level: 3}}" + ofHouses + "columns: []\nbad_samples: error\n"
 		out, res, err := create(t, dir, text, 2)
 		if err != nil {
 			t.Fatal(err)

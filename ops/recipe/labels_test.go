@@ -86,7 +86,8 @@ func TestLabels(t *testing.T) {
 	unsynced(t)
 	dir := labels(t, 2)
 	drawHouses(t, filepath.Join(dir, "houses.geojson"))
-	raster := "\nfields:\n  - {name: image, pattern: \"img/{id}.tif\"}\n  - {name: mask, pattern: \"lab/{id}.tif\"}\n"
+	raster := "\nfields:\n  - {name: image, pattern: \"img/{id}.tif\", codec: {level: 3}}\n" +
+		"  - {name: mask, pattern: \"lab/{id}.tif\", codec: {level: 3}}\n"
 	for i, c := range []struct {
 		text    string
 		classes []int64
@@ -96,7 +97,7 @@ func TestLabels(t *testing.T) {
 		{"source: .\nwindows: {kind: random, size: 24, per_file: 6, seed: 5}" + raster, []int64{9, 4}, 0},
 		{"source: .\nwindows: {kind: random, size: 30, per_file: 6}" + raster, []int64{0, 300, -1}, 0.2},
 		{"source: img\nwindows: {kind: ground, size_m: 320, resolution: 10, stride_m: 320}\nfields:\n" +
-			"  - {name: image}" + ofHouses, []int64{2}, 0.25},
+			"  - {name: image, codec: {level: 3}}" + ofHouses, []int64{2}, 0.25},
 	} {
 		if testing.Short() && i%3 != 0 {
 			continue // the goroutines of random windows are those of a grid

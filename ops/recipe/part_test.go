@@ -99,7 +99,7 @@ func TestPartsAreOneContainer(t *testing.T) {
 		"pairs":  pairs + left,
 		"random": random + left + "split: {by: place, cell: 0.001, shares: {a: 1, b: 1}}\n",
 		"table": "source: table.csv\nwindows: {kind: grid, size: 50, pad: true, stride: 30}\ncolumns: [\"*\"]\n" +
-			"fields: [{name: image, column: path}]\n" +
+			"fields: [{name: image, column: path, codec: {level: 3}}]\n" +
 			"split: {by: column, column: day, shares: {a: 1, b: 1}}\n",
 		"plain": "source: img/s0.tif\nwindows: {kind: grid, size: 40}\nstatistics: false\nindex: false\n",
 	} {

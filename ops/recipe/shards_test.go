@@ -18,7 +18,7 @@ import (
 // TestShardsOfARecipe: shards have the pixels of the scenes, for any number of workers, also after an interrupted run.
 func TestShardsOfARecipe(t *testing.T) {
 	dir := scenes(t, 2)
-	text := "source: img\nwindows: {kind: grid, size: 20}\nfields: [{name: rgb}]\n" +
+	text := "source: img\nwindows: {kind: grid, size: 20}\nfields: [{name: rgb, codec: {level: 3}}]\n" +
 		"split: {by: hash, shares: {train: 1, val: 1}}\n"
 	r, err := recipe.Parse([]byte(head + text))
 	if err != nil {
