@@ -166,9 +166,11 @@ func TestArraysInSharedMemory(t *testing.T) {
 		t.Error("memory that the next read uses is taken for unused")
 	}
 	r.server.arrays.Reclaim(budget.Idle)
-	if idle(r) != 0 || total.Used() != 0 || pages.Held() != 0 {
-		t.Errorf("%d idle, %d charged, %d held", idle(r), total.Used(), pages.Held())
+	if idle(r) != 0 {
+		t.Errorf("%d idle", idle(r))
 	}
+	// An array is idle before the read that lent it gives its own charge back.
+	eventually(t, "all is given back", func() bool { return total.Used() == 0 && pages.Held() == 0 })
 	b.leases.conn.Close()
 	r.stop(t)
 	eventually(t, "all segments are freed", func() bool { _, n, _ := r.server.shared.figures(); return n == 0 })
