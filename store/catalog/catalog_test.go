@@ -566,13 +566,17 @@ func TestRootsOfServers(t *testing.T) {
 // nothing, get the assets of a plain read.
 func TestConcurrentReads(t *testing.T) {
 	data, rows := synthetic(t, 3000)
+	reads := 500
+	if testing.Short() {
+		reads = 100
+	}
 	for _, cacheBytes := range []int64{1, 100_000, 64 << 20} {
 		tab := open(t, "c.parquet", catalog.Options{Opener: memory{"c.parquet", data}, CacheBytes: cacheBytes})
 		var wg sync.WaitGroup
 		for w := range 4 {
 			wg.Go(func() {
 				rng := rand.New(rand.NewPCG(uint64(w), 1))
-				for range 500 {
+				for range reads {
 					i := rng.Int64N(tab.Len())
 					a, err := tab.Asset(context.Background(), 0, i)
 					if err != nil {

@@ -233,7 +233,10 @@ func TestStoreFails(t *testing.T) {
 		for _, late := range []bool{false, true} {
 			for _, times := range []int{1, 1000} {
 				step := 1 // all requests fail once, and of the other ways each third one
-				if late || times > 1 || testing.Short() {
+				switch {
+				case testing.Short():
+					step = 7
+				case late || times > 1:
 					step = 3
 				}
 				for fail := 1; ; fail += step {
