@@ -58,6 +58,9 @@ func TestConcatOfConditions(t *testing.T) {
 	for _, mode := range []tables.Mode{tables.Intersection, tables.FillMissing, tables.Strict} {
 		for i, x := range wheres {
 			for k, y := range wheres {
+				if testing.Short() && (2*i+k)%5 != 0 {
+					continue // the race detector sees the same readers for any two conditions
+				}
 				var told []string
 				a, b := groups["north"], groups["others"]
 				if (i+k)%3 == 0 && mode != tables.Strict { // the levels of a FOLDER have other columns

@@ -62,6 +62,9 @@ func compareMasks(t *testing.T, folder string) (windows, pixels, unlike int) {
 	}
 	covered := 0
 	for i, c := range cases {
+		if testing.Short() && i%4 != 0 {
+			continue // each window is drawn by one goroutine
+		}
 		path := filepath.Join(t.TempDir(), "image.tif")
 		writeRaster(t, path, make([]byte, c.Size*c.Size), c.Size, c.EPSG, c.Transform)
 		v := &spec.Vector{Path: filepath.Join(folder, c.File+".parquet"), AllTouched: c.Touched, DType: "int32"}
