@@ -135,11 +135,11 @@ func (m *memory) seatable(own, n int64) bool {
 	return m.budget != nil && !m.closed && max(m.taken, m.seats)+n <= m.bound
 }
 
-// seat waits for n bytes of the budget, for the client of ctx. first is n for the first seat of the client, which
-// hardly ever waits, and 0 for further ones. The caller gives both numbers back by unseat.
-func (m *memory) seat(ctx context.Context, n, first int64) error {
+// seat waits for n bytes of the budget, for the client of ctx, whose first seat hardly ever waits. The caller gives
+// them back by unseat.
+func (m *memory) seat(ctx context.Context, n int64, first bool) error {
 	wait := m.budget.Acquire
-	if first > 0 {
+	if first {
 		wait = m.budget.Seat
 	}
 	if err := wait(ctx, n); err != nil {

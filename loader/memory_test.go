@@ -149,7 +149,7 @@ func TestSeats(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := make(chan error)
-	go func() { got <- m.seat(t.Context(), 3000, 3000) }()
+	go func() { got <- m.seat(t.Context(), 3000, true) }()
 	for b.Waiting() == 0 {
 	}
 	b.Release(6000)
@@ -205,7 +205,7 @@ func TestRefusedSeats(t *testing.T) {
 		k, p := &seats{asking: func() {}}, stream.first
 		q.seats["a"] = k
 		q.mu.Unlock()
-		if got := q.seated(k, stream, p, 100, 0, refused); (got != nil) != c.fails {
+		if got := q.seated(k, stream, p, 100, refused); (got != nil) != c.fails {
 			t.Errorf("with a floor of %d bytes for 100, the ticket fails: %t", c.floor, got != nil)
 		}
 		if c.coming > 0 {

@@ -254,12 +254,8 @@ func (q *queue) ask(stream *share, p *Pending, own int64) {
 	ctx := resources.WithTurn(context.Background(), resources.TurnOf(p.ctx))
 	ctx, k.asking = context.WithCancel(ctx)
 	go func() {
-		first := int64(0)
-		if own == 0 {
-			first = n
-		}
-		err := q.memory.seat(ctx, n, first)
-		if p := q.seated(k, stream, p, n, first, err); p != nil {
+		err := q.memory.seat(ctx, n, own == 0)
+		if p := q.seated(k, stream, p, n, err); p != nil {
 			p.finish(err)
 		}
 	}()
@@ -267,13 +263,17 @@ func (q *queue) ask(stream *share, p *Pending, own int64) {
 
 // seated ends the request of ask. It returns the ticket that is to fail with err, if any: the budget has refused it,
 // and there is no batch whose memory could come back, or has just come back.
-func (q *queue) seated(k *seats, stream *share, p *Pending, n, first int64, err error) (failed *Pending) {
+func (q *queue) seated(k *seats, stream *share, p *Pending, n int64, err error) (failed *Pending) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	defer q.poke()
 	key := stream.of.key
 	k.asking()
 	k.asking = nil
+	first := int64(0)
+	if k.bytes == 0 {
+		first = n
+	}
 	switch {
 	case q.seats[key] != k: // the client is gone, or the engine is closed
 		if err == nil {

@@ -49,6 +49,18 @@ func testEnginesShareTurns(t *testing.T) {
 	}
 }
 
+// budgetedDemo opens the demo data with batches of one chip, and returns what starts a batch for a client.
+func budgetedDemo(t *testing.T, b *resources.Budget) (*Engine, func(client string) *Pending) {
+	e, err := Open(t.Context(), Spec{Source: "../testdata/demo", BatchSize: 1}, Options{Budget: b})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e, func(client string) *Pending {
+		ctx := resources.WithTurn(t.Context(), resources.Turn{Client: client})
+		return e.Start(ctx, shuffle.StepTicket(0, 0, 1, 0, 1), false)
+	}
+}
+
 // TestClientsThatReleaseNothing: while others wait for the budget, clients that release none of their batches hold what
 // an engine has of it. Another client of the engine gets its batches at once all the same: the budget has room for some
 // seats, which it gives to the client that has been given least. The seats go back when the client has gone.
@@ -56,17 +68,8 @@ func TestClientsThatReleaseNothing(t *testing.T) { synctest.Test(t, testClientsT
 
 func testClientsThatReleaseNothing(t *testing.T) {
 	b := resources.NewBudget(1 << 30)
-	e, err := Open(t.Context(), Spec{Source: "../testdata/demo", BatchSize: 1}, Options{Budget: b})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e, start := budgetedDemo(t, b)
 	defer e.Close()
-	of := func(client string) context.Context {
-		return resources.WithTurn(t.Context(), resources.Turn{Client: client})
-	}
-	start := func(client string) *Pending {
-		return e.Start(of(client), shuffle.StepTicket(0, 0, 1, 0, 1), false)
-	}
 	batch := e.BatchBytes()
 	opened := b.Used()
 	others := othersHold(t, b, 12*batch, 40*batch)
@@ -96,15 +99,8 @@ func TestFirstBatchesDoNotWait(t *testing.T) { synctest.Test(t, testFirstBatches
 
 func testFirstBatchesDoNotWait(t *testing.T) {
 	b := resources.NewBudget(1 << 30)
-	e, err := Open(t.Context(), Spec{Source: "../testdata/demo", BatchSize: 1}, Options{Budget: b})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e, start := budgetedDemo(t, b)
 	defer e.Close()
-	start := func(client string) *Pending {
-		ctx := resources.WithTurn(t.Context(), resources.Turn{Client: client})
-		return e.Start(ctx, shuffle.StepTicket(0, 0, 1, 0, 1), false)
-	}
 	opened := b.Used()
 	others := othersHold(t, b, 0, e.BatchBytes())
 	still := []*Pending{start("a"), start("a"), start("b")}

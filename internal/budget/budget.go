@@ -186,8 +186,12 @@ func (b *Budget) Join(h Holder) (leave func()) {
 	}
 }
 
-// open returns how many bytes calls without the reserve and without seats may take in all. It needs the lock.
-func (b *Budget) open() int64 { return b.limit - b.reserve - max(b.seats-b.seated, 0) }
+// common returns how many bytes are kept for nothing: what calls without the reserve and without first seats may have.
+func (b *Budget) common() int64 { return b.limit - b.reserve - b.seats }
+
+// open returns how many bytes may be taken by such calls and by first seats, with those that they have. It needs the
+// lock.
+func (b *Budget) open() int64 { return b.common() + min(b.seated, b.seats) }
 
 // kept returns how many bytes first seats may take that nobody else may. It needs the lock.
 func (b *Budget) kept() int64 { return min(b.seats-b.seated, b.limit-b.reserve-b.used) }
@@ -256,9 +260,10 @@ func OnWait(ctx context.Context, leave func()) context.Context {
 
 // acquire is Acquire that asks holders up to a level.
 func (b *Budget) acquire(ctx context.Context, n int64, most Level, as kind) error {
-	if kept := b.reserve + b.seats; n > b.limit-kept {
+	if n > b.common() {
 		return fault.New(fault.Limit, "memory", fault.NoOffset, "%d bytes are needed at once, and %s is %d, of which "+
-			"%d are kept for tables that grow and for first batches: raise it, or ask for less", n, Flag, b.limit, kept)
+			"%d are kept for tables that grow and for first batches: raise it, or ask for less", n, Flag, b.limit,
+			b.limit-b.common())
 	}
 	b.mu.Lock()
 	if b.queue.waiting == 0 && n <= b.open()-b.used || as == firstSeat && n <= b.kept() {

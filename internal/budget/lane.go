@@ -264,8 +264,8 @@ func (b *Budget) victim(w *want) *want {
 // accounts hold comes back, too, because they do not wait for questions. It needs the lock.
 func (b *Budget) couldHave(w *want) int64 {
 	all, asked := b.room(w.account, w.settle)
-	if all != b.limit { // what seats have is not for w, whether they keep it or it is kept for others
-		all -= min(b.seated, b.seats)
+	if all < b.limit { // what first seats have is not for w, whether they keep it or it is kept for others
+		all = b.common()
 	}
 	for i := range b.lanes {
 		for _, o := range b.lanes[i].waiting {
