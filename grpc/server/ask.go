@@ -18,6 +18,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/budget"
 	"github.com/chaski-eo/chaski/internal/crash"
+	"github.com/chaski-eo/chaski/internal/procs"
 	"github.com/chaski-eo/chaski/internal/turns"
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/loader/containers"
@@ -338,6 +339,8 @@ func charged(full query.Full, b *budget.Budget) query.Full {
 			return nil, err
 		}
 		defer account.Shrink(memory)
+		procs.Outside(memory)
+		defer procs.Outside(-memory)
 		return full(ctx, sql, names, from, memory)
 	}
 }

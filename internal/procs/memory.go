@@ -6,6 +6,7 @@ import (
 	"os"
 	"path"
 	"runtime/debug"
+	"runtime/metrics"
 	"strconv"
 	"strings"
 	"sync"
@@ -33,6 +34,8 @@ var heap struct {
 	memory  int64 // the limit that Memory knows of: the environment's. One of LimitHeap follows from Memory
 	outside int64
 	set     int64 // GOMEMLIMIT that follows
+
+	shrinks sync.Mutex // one shrinkHeap at a time: the next one finds what is left to do
 }
 
 // leastHeap is the part of the limit that the heap keeps, whatever lies outside of it: a fifth. A budget is 4/5 of the
@@ -53,14 +56,50 @@ func LimitHeap(n int64) {
 }
 
 // Outside says that n bytes more of the process's memory lie outside of Go's heap. GOMEMLIMIT, if LimitHeap was called,
-// sinks by as much, because the heap and they together must stay below it.
+// sinks by as much, because the heap and they together must stay below it. The caller takes the memory afterwards:
+// until then, the system has back what the heap does not need.
 func Outside(n int64) {
 	heap.mu.Lock()
-	defer heap.mu.Unlock()
 	heap.outside += n
-	if heap.total > 0 {
+	limited := heap.total > 0
+	if limited {
 		limitHeap()
 	}
+	heap.mu.Unlock()
+	if limited && n > 0 {
+		shrinkHeap()
+	}
+}
+
+// shrinkHeap gives memory of the heap back to the system if the heap is over its limit. A limit that sinks does not do
+// it: the runtime gives back what is free in the background, with a hundredth of a processor, and meanwhile the kernel
+// counts it beside what the caller is about to take.
+func shrinkHeap() {
+	heap.shrinks.Lock()
+	defer heap.shrinks.Unlock()
+	heap.mu.Lock()
+	limit, slack := heap.set, heap.total/heapSlack
+	heap.mu.Unlock()
+	if taken, spare := heapMemory(); taken > limit && spare > slack {
+		debug.FreeOSMemory()
+	}
+}
+
+// heapSlack is the part of the limit that the heap may have to spare. A sixteenth is 55 MiB for a budget of 700 MiB.
+// Giving back costs a collection, so it should be worth one, and not come again before the heap has grown by as much.
+const heapSlack = 16
+
+// heapMemory returns the bytes of the system that the heap has, as GOMEMLIMIT counts them, and how many of them it
+// might give back: those that are free, and what was allocated since the last collection.
+func heapMemory() (taken, spare int64) {
+	s := []metrics.Sample{
+		{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"},
+		{Name: "/memory/classes/heap/free:bytes"}, {Name: "/memory/classes/heap/objects:bytes"},
+		{Name: "/gc/heap/live:bytes"},
+	}
+	metrics.Read(s)
+	n := func(i int) int64 { return int64(s[i].Value.Uint64()) }
+	return n(0) - n(1), n(2) + max(n(3)-n(4), 0)
 }
 
 // limitHeap sets GOMEMLIMIT. It needs the lock.

@@ -1,6 +1,7 @@
 package procs
 
 import (
+	"runtime"
 	"runtime/debug"
 	"testing"
 	"testing/fstest"
@@ -104,4 +105,36 @@ func TestOutside(t *testing.T) {
 	expect(412 << 20)
 	Outside(-100 << 20)
 	expect(512 << 20)
+}
+
+// TestShrinkHeap: when memory outside of the heap is announced, the system has back what the heap has no use for before
+// that memory is taken. The process would have both at once, more than it may use.
+func TestShrinkHeap(t *testing.T) {
+	before, percent := debug.SetMemoryLimit(-1), debug.SetGCPercent(-1) // no collection by itself below the limit
+	t.Cleanup(func() {
+		debug.SetMemoryLimit(before)
+		debug.SetGCPercent(percent)
+		heap.total, heap.memory, heap.set, heap.outside = 0, 0, 0, 0
+	})
+	t.Setenv("GOMEMLIMIT", "")
+	LimitHeap(400 << 20)
+	garbage(200 << 20)
+	taken, _ := heapMemory()
+	if taken < 200<<20 {
+		t.Fatalf("the heap has %d MiB", taken>>20)
+	}
+	Outside(300 << 20)
+	if taken, _ = heapMemory(); taken > 100<<20 {
+		t.Errorf("the heap has %d MiB, at most 100", taken>>20)
+	}
+	Outside(-300 << 20)
+}
+
+//go:noinline
+func garbage(n int) {
+	held := make([][]byte, n>>20)
+	for i := range held {
+		held[i] = make([]byte, 1<<20)
+	}
+	runtime.KeepAlive(held)
 }

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/chaski-eo/chaski/internal/procs"
 )
 
 // Supported says whether this system has shared memory.
@@ -26,6 +28,7 @@ const (
 type Segment struct {
 	data []byte
 	file int
+	own  bool // the memory is this process's, and not of the one that handed the segment over
 }
 
 // New returns a segment of n zero bytes. It allocates the pages at once, so that running out of memory is
@@ -38,10 +41,13 @@ func New(n int) (*Segment, error) {
 	if err != nil {
 		return nil, os.NewSyscallError("memfd_create", err)
 	}
+	procs.Outside(int64(n)) // before the pages are there, so that the heap makes room for them
 	s, err := build(file, n)
 	if err != nil {
+		procs.Outside(-int64(n))
 		return nil, errors.Join(err, unix.Close(file))
 	}
+	s.own = true
 	return s, nil
 }
 
@@ -93,7 +99,7 @@ func mapped(file, n int) (*Segment, error) {
 	if n >= hugePage {
 		_ = unix.Madvise(data, unix.MADV_HUGEPAGE) // an error does no harm, since it is only advice
 	}
-	return &Segment{data, file}, nil
+	return &Segment{data: data, file: file}, nil
 }
 
 // Open maps a received segment and takes ownership of the file. It refuses a file whose size is not n, and
@@ -129,9 +135,13 @@ func (s *Segment) Dup() (int, error) { return unix.FcntlInt(uintptr(s.file), uni
 
 // Close unmaps the memory, which must not be used afterwards.
 func (s *Segment) Close() error {
-	return errors.Join(
+	err := errors.Join(
 		os.NewSyscallError("munmap", unix.Munmap(s.data)),
 		os.NewSyscallError("close", unix.Close(s.file)))
+	if s.own {
+		procs.Outside(-int64(len(s.data)))
+	}
+	return err
 }
 
 // CloseFile closes a received file that is not needed.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net"
 	"os"
+	"runtime/debug"
 	"strconv"
 	"strings"
 	"testing"
@@ -12,6 +13,8 @@ import (
 
 	"go.uber.org/goleak"
 	"golang.org/x/sys/unix"
+
+	"github.com/chaski-eo/chaski/internal/procs"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -234,4 +237,41 @@ func TestListenUser(t *testing.T) {
 	if _, err := net.Dial("unix", "@"+name); err == nil {
 		t.Error("still listening")
 	}
+}
+
+// TestHeapMakesRoom: shared memory leaves that much less for the heap, as long as it is there. Memory that another
+// process made is not this one's.
+func TestHeapMakesRoom(t *testing.T) {
+	t.Setenv("GOMEMLIMIT", "")
+	before := debug.SetMemoryLimit(-1)
+	t.Cleanup(func() { debug.SetMemoryLimit(before) })
+	procs.LimitHeap(800 << 20)
+	expect := func(limit int64) {
+		t.Helper()
+		if got := debug.SetMemoryLimit(-1); got != limit {
+			t.Errorf("a limit of %d bytes, want %d", got, limit)
+		}
+	}
+	s, err := New(3 << 20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	expect(797 << 20)
+	file, err := s.Dup()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := Open(file, 3<<20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	expect(797 << 20)
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	expect(797 << 20)
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	expect(800 << 20)
 }
