@@ -129,15 +129,8 @@ func testFurtherSeatsLeaveWhatIsKept(t *testing.T) {
 	batch := sized.BatchBytes()
 	sized.Close()
 	b := resources.NewBudget(16 * 8 * batch) // eight batches are kept
-	e, err := Open(t.Context(), Spec{Source: "../testdata/demo", BatchSize: 1}, Options{Budget: b})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e, start := budgetedDemo(t, b)
 	defer e.Close()
-	start := func(client string) *Pending {
-		ctx := resources.WithTurn(t.Context(), resources.Turn{Client: client})
-		return e.Start(ctx, shuffle.StepTicket(0, 0, 1, 0, 1), false)
-	}
 	opened := b.Used()
 	others := othersHold(t, b, 12*batch, 40*batch)
 	others.unseat()

@@ -34,6 +34,15 @@
 #define match   72(SP)
 #define offset  80(SP)
 
+// STORE puts the sequence that was decoded last into a place of the run at AX. It overwrites DX.
+#define STORE(place) \
+	MOVQ lits, DX             \
+	MOVQ DX, (place+0)(AX)    \
+	MOVQ match, DX            \
+	MOVQ DX, (place+8)(AX)    \
+	MOVQ offset, DX           \
+	MOVQ DX, (place+16)(AX)
+
 // func sequences(r *run, p *[16]pattern) int
 //
 // A sequence is executed after the next one was decoded. What decides the jumps of the one is then known, and a jump
@@ -194,12 +203,7 @@ executed:
 	DECQ left
 	JNZ  decode
 	MOVQ r+0(FP), AX
-	MOVQ lits, DX
-	MOVQ DX, (runNext+0)(AX)
-	MOVQ match, DX
-	MOVQ DX, (runNext+8)(AX)
-	MOVQ offset, DX
-	MOVQ DX, (runNext+16)(AX)
+	STORE(runNext)
 	MOVQ $0, ret+16(FP)
 	MOVQ $1, DX
 	JMP  end
@@ -268,12 +272,7 @@ corrupt:
 
 notDecoded:
 	MOVQ r+0(FP), AX
-	MOVQ lits, DX
-	MOVQ DX, (runOld+0)(AX)
-	MOVQ match, DX
-	MOVQ DX, (runOld+8)(AX)
-	MOVQ offset, DX
-	MOVQ DX, (runOld+16)(AX)
+	STORE(runOld)
 	MOVQ $2, ret+16(FP)
 	MOVQ left, DX
 	INCQ DX
@@ -285,12 +284,7 @@ notExecuted:
 	MOVQ DX, (runOld+8)(R14)
 	MOVQ R13, (runOld+16)(R14)
 	MOVQ R14, AX
-	MOVQ lits, DX
-	MOVQ DX, (runNext+0)(AX)
-	MOVQ match, DX
-	MOVQ DX, (runNext+8)(AX)
-	MOVQ offset, DX
-	MOVQ DX, (runNext+16)(AX)
+	STORE(runNext)
 	MOVQ $1, ret+16(FP)
 	MOVQ left, DX
 
