@@ -64,6 +64,9 @@ var dtypes = [numDTypes]struct {
 // Valid reports whether d is one of the constants above.
 func (d DType) Valid() bool { return d > Invalid && d < numDTypes }
 
+// Integer reports whether samples are integers of 8 to 64 bits.
+func (d DType) Integer() bool { return d >= Uint8 && d <= Int64 }
+
 // Size returns the bytes of one sample.
 func (d DType) Size() int {
 	if !d.Valid() {

@@ -104,7 +104,7 @@ func Render(r Raster, o Options) (*image.NRGBA, error) {
 	if len(o.Bands) == 1 && o.Palette != Never {
 		// Nearest, because the mean of two classes would be a third one.
 		p := r.sample(o.Bands[0], step, nearest)
-		if o.Palette == Always || r.DType.Components() == 1 && isInteger(r.DType) && categories(p.v) <= MaxCategories {
+		if o.Palette == Always || r.DType.Components() == 1 && r.DType.Integer() && categories(p.v) <= MaxCategories {
 			return p.colour(o.category), nil
 		}
 	}
@@ -234,8 +234,6 @@ func half(h uint16) float64 {
 	}
 	return sign * math.Ldexp(1024+frac, exp-25)
 }
-
-func isInteger(d chunk.DType) bool { return d >= chunk.Uint8 && d <= chunk.Int64 }
 
 // categories counts the different values. It stops at MaxCategories + 1, since more make no difference.
 func categories(v []float64) int {

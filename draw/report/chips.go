@@ -189,7 +189,7 @@ func (m *maker) window(x *chunk.Index, bands int) (ys, xs raster.Selection, text
 func (m *maker) classes(ctx context.Context) error {
 	for i := range m.Report.Fields {
 		f := &m.Report.Fields[i]
-		if f.Stats == nil || len(f.Stats.Bands) != 1 || f.Stats.Bands[0].Histogram == nil || !integer(f.Stats.DType) {
+		if f.Stats == nil || len(f.Stats.Bands) != 1 || f.Stats.Bands[0].Histogram == nil || !f.Stats.DType.Integer() {
 			continue
 		}
 		h := f.Stats.Bands[0].Histogram

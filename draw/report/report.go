@@ -186,9 +186,7 @@ func (f *Field) Panels(limit int) []draw.Panel {
 	}
 	var p []draw.Panel
 	for i, b := range f.Stats.Bands[:min(limit, len(f.Stats.Bands))] {
-		p = append(p, draw.Panel{Name: f.BandName(i), Integer: integer(f.Stats.DType), Band: b})
+		p = append(p, draw.Panel{Name: f.BandName(i), Integer: f.Stats.DType.Integer(), Band: b})
 	}
 	return p
 }
-
-func integer(d chunk.DType) bool { return d >= chunk.Uint8 && d <= chunk.Int64 }

@@ -3,7 +3,6 @@ package columns
 import (
 	"bytes"
 	"context"
-	"slices"
 
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/internal/procs"
@@ -50,14 +49,10 @@ type space struct {
 	bands  Summarizer
 }
 
-// whole are the dtypes that have no NaN, which is not valid either.
-var whole = []chunk.DType{chunk.Uint8, chunk.Int8, chunk.Uint16, chunk.Int16, chunk.Uint32, chunk.Int32, chunk.Uint64,
-	chunk.Int64}
-
 // read reads a raster of bands, y and x, whose index is x and header blob header. All of its pixels are valid if the
-// array has no Valid. It is used before the next read.
+// array has no Valid: integers without nodata and mask, since they have no NaN. It is used before the next read.
 func (s *space) read(ctx context.Context, o opened, x *chunk.Index, header []byte) (*loaded.Array, error) {
-	if x.NoData != nil || x.NoDataBits != nil || x.Mask != nil || !slices.Contains(whole, x.DType) {
+	if x.NoData != nil || x.NoDataBits != nil || x.Mask != nil || !x.DType.Integer() {
 		return readBands(ctx, o, loaded.ReadOptions{Headers: [][]byte{header}, Validity: true})
 	}
 	return readBands(ctx, o, loaded.ReadOptions{Headers: [][]byte{header}, Alloc: s.alloc})

@@ -6,7 +6,6 @@ import (
 	"math"
 	"slices"
 
-	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/ops/columns"
@@ -53,7 +52,7 @@ func (l *Labels) in(pixels *loader.Tensor, valid []byte) (bool, error) {
 	if n := pixels.Shape[1]; n != 1 {
 		return refuse("a chip has %d bands: quality.labels needs one, as bands: [0] gives it", n)
 	}
-	if pixels.DType < chunk.Uint8 || pixels.DType > chunk.Int64 {
+	if !pixels.DType.Integer() {
 		return refuse("a chip is %s: classes of quality.labels are whole numbers", pixels.DType)
 	}
 	counts := make([]int, len(l.Classes))
