@@ -157,7 +157,7 @@ func openCoco(ctx context.Context, r source.Reader, o *Options) (*Layer, error) 
 	}
 	c := &cocoReader{cocoFile: cocoFile{r: r, byBase: map[string][]int32{}}, o: o, ids: map[string]int32{},
 		categories: map[int64]string{}}
-	t := newJSONText(io.MultiReader(skipMark(&sequential{ctx: ctx, r: r})...), int(min(r.Size()+2, flatBlock)))
+	t := newJSONText(io.MultiReader(skipMark(source.Sequential(ctx, r, 0))...), int(min(r.Size()+2, flatBlock)))
 	if err := c.read(ctx, t); err != nil {
 		var syntax *json.SyntaxError
 		var typ *json.UnmarshalTypeError

@@ -224,7 +224,7 @@ func (f *flatReader) grow(ctx context.Context, n int64) error {
 // scan reads all features. It finds their places and boxes if there is no index, and compares the places otherwise.
 func (f *flatReader) scan(ctx context.Context, from int64, indexed bool) error {
 	block := int(min(flatBlock, f.r.Size()-from))
-	in := bufio.NewReaderSize(&sequential{ctx: ctx, r: f.r, off: from}, block)
+	in := bufio.NewReaderSize(source.Sequential(ctx, f.r, from), block)
 	var head [4]byte
 	var b []byte
 	row, at := int64(0), from

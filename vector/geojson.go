@@ -73,26 +73,6 @@ type collection struct {
 	cells *cells
 }
 
-// sequential reads a source from its begin to its end.
-type sequential struct {
-	ctx context.Context
-	r   source.Reader
-	off int64
-}
-
-func (s *sequential) Read(p []byte) (int, error) {
-	n := min(int64(len(p)), s.r.Size()-s.off)
-	if n == 0 {
-		return 0, io.EOF
-	}
-	err := s.r.ReadAt(s.ctx, p[:n], s.off)
-	if err != nil {
-		return 0, err
-	}
-	s.off += n
-	return int(n), nil
-}
-
 // openText opens a GeoJSON file.
 func openText(ctx context.Context, r source.Reader, o *Options) (*Layer, error) {
 	if r.Size() > maxText {
@@ -106,7 +86,7 @@ func openText(ctx context.Context, r source.Reader, o *Options) (*Layer, error) 
 		return nil, err
 	}
 	c := &collection{textShapes: textShapes{r: r}, o: o, cells: newCells(o.Column)}
-	in := &sequential{ctx: ctx, r: r}
+	in := source.Sequential(ctx, r, 0)
 	d := json.NewDecoder(io.MultiReader(skipMark(in)...))
 	if err := c.read(ctx, d); err != nil {
 		var syntax *json.SyntaxError

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"io"
 	"net/url"
 	"path"
 	"slices"
@@ -135,29 +134,9 @@ func (n *Node) readReferences(ctx context.Context, file string) (*refList, error
 		return nil, err
 	}
 	defer n.refund(text)
-	return parseReferences(&sequential{ctx: ctx, r: r}, func(refs int, bytes int64) error {
+	return parseReferences(source.Sequential(ctx, r, 0), func(refs int, bytes int64) error {
 		return n.charge(ctx, 2*int64(refs)*refBytes+bytes) // twice, since the lists are sorted into others
 	})
-}
-
-// sequential reads an object from its beginning.
-type sequential struct {
-	ctx context.Context
-	r   source.Reader
-	at  int64
-}
-
-// Read implements io.Reader.
-func (s *sequential) Read(p []byte) (int, error) {
-	n := min(int64(len(p)), s.r.Size()-s.at)
-	if n == 0 {
-		return 0, io.EOF
-	}
-	if err := s.r.ReadAt(s.ctx, p[:n], s.at); err != nil {
-		return 0, err
-	}
-	s.at += n
-	return int(n), nil
 }
 
 // name returns the name in the store of the object with a URI.

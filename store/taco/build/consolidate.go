@@ -367,10 +367,7 @@ func (x *index) write(ctx context.Context, path string, form Form) (err error) {
 	if form == Tacocat {
 		return writeTacocat(path, levels, doc)
 	}
-	return replaceFile(path, func(f io.Writer) error {
-		_, err := f.Write(oneFile(form, levels, doc))
-		return err
-	})
+	return replaceFile(path, written(oneFile(form, levels, doc)))
 }
 
 // encoded returns the tables of an index, of which Tacollection has none, and its COLLECTION.json.
@@ -432,10 +429,7 @@ func writeTacocat(path string, levels [][]byte, doc []byte) error {
 	}
 	put := func(name string, b []byte) {
 		if err == nil {
-			err = writeNew(pathname.Join(f.Path, name), func(w io.Writer) error {
-				_, err := w.Write(b)
-				return err
-			})
+			err = writeNew(pathname.Join(f.Path, name), written(b))
 		}
 	}
 	for k, b := range levels {

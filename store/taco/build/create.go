@@ -164,7 +164,7 @@ func (w *writer) remote(ctx context.Context, path string, file func(context.Cont
 				return o.put(dataFolder+p.path, l.keep())
 			}
 			return o.large(w, dataFolder+p.path, l.size, func(f archiveFile) error {
-				_, err := io.Copy(f, &reader{ctx: ctx, l: l})
+				_, err := io.Copy(f, source.Sequential(ctx, l.r, 0))
 				return err
 			})
 		})

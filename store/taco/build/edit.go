@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"io"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -363,10 +362,7 @@ func (e *editing) index(ctx context.Context) error {
 		return err
 	}
 	if e.tables == nil {
-		return replaceFile(pathname.Join(e.indexOf, collName), func(f io.Writer) error {
-			_, err := f.Write(doc)
-			return err
-		})
+		return replaceFile(pathname.Join(e.indexOf, collName), written(doc))
 	}
 	levels := make([][]byte, len(e.tables))
 	for k, t := range e.tables {

@@ -140,10 +140,7 @@ func (e *editing) folder(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		return replaceFile(pathname.Join(e.path, collName), func(f io.Writer) error {
-			_, err := f.Write(doc)
-			return err
-		})
+		return replaceFile(pathname.Join(e.path, collName), written(doc))
 	}
 	w.settled = true
 	w.files = func(_ context.Context, put putter) error {

@@ -7,6 +7,7 @@ import (
 	"os"
 
 	"github.com/chaski-eo/chaski/internal/pathname"
+	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/taco/internal/taco2"
 	"github.com/chaski-eo/chaski/tables/encode"
 )
@@ -31,10 +32,9 @@ func (w *writer) folder(ctx context.Context, dir string) error {
 		w.work.wrote(pathname.Join(data, p.path))
 		return writeNew(pathname.Join(data, p.path), func(f io.Writer) error {
 			if l.r == nil {
-				_, err := f.Write(l.bytes)
-				return err
+				return written(l.bytes)(f)
 			}
-			_, err := io.Copy(f, &reader{ctx: ctx, l: l})
+			_, err := io.Copy(f, source.Sequential(ctx, l.r, 0))
 			return err
 		})
 	})
@@ -48,10 +48,7 @@ func (w *writer) folder(ctx context.Context, dir string) error {
 		return err
 	}
 	return w.folderTables(ctx, func(name string, b []byte) error {
-		return writeNew(pathname.Join(dir, name), func(f io.Writer) error {
-			_, err := f.Write(b)
-			return err
-		})
+		return writeNew(pathname.Join(dir, name), written(b))
 	})
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/chaski-eo/chaski/internal/inorder"
-	"github.com/chaski-eo/chaski/internal/procs"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/store/taco"
@@ -57,11 +56,7 @@ func (o *Options) inspected(ctx context.Context, levels []Level) ([]*tables.Tabl
 			}
 		}
 	}
-	workers := o.Workers
-	if workers <= 0 {
-		workers = procs.Workers()
-	}
-	err := inorder.Do(ctx, len(files), workers, func(ctx context.Context, i int) (struct{}, error) {
+	err := inorder.Do(ctx, len(files), o.Workers, func(ctx context.Context, i int) (struct{}, error) {
 		p := files[i]
 		r, err := levels[p.level].Rows[p.row].Open(ctx, o.Opener)
 		if err != nil {

@@ -3,7 +3,6 @@ package build
 import (
 	"context"
 	"hash/crc32"
-	"io"
 	"slices"
 	"sync"
 
@@ -87,27 +86,4 @@ func (l *loaded) open() source.Reader {
 		return l.r
 	}
 	return (&catalog.Asset{Size: l.size, Bytes: l.bytes}).Reader()
-}
-
-// reader reads the bytes one after the other.
-type reader struct {
-	ctx  context.Context
-	l    *loaded
-	done int64
-}
-
-// Read implements io.Reader.
-func (r *reader) Read(p []byte) (int, error) {
-	p = p[:min(int64(len(p)), r.l.size-r.done)]
-	if len(p) == 0 {
-		return 0, io.EOF
-	}
-	if err := r.ctx.Err(); err != nil { // reading local files ignores the context
-		return 0, err
-	}
-	if err := r.l.r.ReadAt(r.ctx, p, r.done); err != nil {
-		return 0, err
-	}
-	r.done += int64(len(p))
-	return len(p), nil
 }

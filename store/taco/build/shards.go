@@ -2,7 +2,6 @@ package build
 
 import (
 	"context"
-	"io"
 	"os"
 
 	"github.com/chaski-eo/chaski/internal/inorder"
@@ -17,14 +16,7 @@ const splitColumn = "split"
 func (w *writer) shards(ctx context.Context, dir string) error {
 	return w.shardsInto(ctx, func(name string) error { return os.Mkdir(pathname.Join(dir, name), 0o777) },
 		func(name string, pieces ...[]byte) error {
-			return writeNew(pathname.Join(dir, name), func(f io.Writer) error {
-				for _, p := range pieces {
-					if _, err := f.Write(p); err != nil {
-						return err
-					}
-				}
-				return nil
-			})
+			return writeNew(pathname.Join(dir, name), written(pieces...))
 		})
 }
 

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/tables"
 	"github.com/chaski-eo/chaski/tables/encode"
@@ -117,7 +118,7 @@ func (t *tortillaWriter) put(ctx context.Context, p place, l *loaded) error {
 	s := span{t.at(), l.size}
 	var from io.Reader = bytes.NewReader(l.bytes)
 	if l.r != nil {
-		from = &reader{ctx: ctx, l: l}
+		from = source.Sequential(ctx, l.r, 0)
 	}
 	head := make([]byte, min(l.size, headBytes))
 	if _, err := io.ReadFull(from, head); err != nil {

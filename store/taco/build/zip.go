@@ -1,6 +1,10 @@
 package build
 
-import "context"
+import (
+	"context"
+
+	"github.com/chaski-eo/chaski/source"
+)
 
 // zip writes the container as a ZIP: the files, then the tables of folders from the deepest level up, because each has
 // the places of what is below it, then the tables of levels, and COLLECTION.json.
@@ -27,7 +31,7 @@ func (w *writer) zip(ctx context.Context, f archiveFile) error {
 			*to, err = a.add(dataFolder+p.path, l.bytes, l.crc)
 			return err
 		}
-		*to, err = a.copy(dataFolder+p.path, l.size, &reader{ctx: ctx, l: l})
+		*to, err = a.copy(dataFolder+p.path, l.size, source.Sequential(ctx, l.r, 0))
 		return err
 	})
 	for _, l := range w.levels {

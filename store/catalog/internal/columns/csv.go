@@ -41,7 +41,7 @@ func openCSV(ctx context.Context, r source.Reader, comma rune, want func(name st
 	if r.Size() > maxCSV {
 		return nil, fault.New(fault.Limit, "table", fault.NoOffset, "%d bytes, at most %d", r.Size(), int64(maxCSV))
 	}
-	file := &sequential{ctx: ctx, r: r, what: "a line, or a value in quotes,"}
+	file := &records{ctx: ctx, file: source.Sequential(ctx, r, 0), what: "a line, or a value in quotes,"}
 	in := bufio.NewReaderSize(file, 1<<16)
 	if b, _ := in.Peek(3); bytes.Equal(b, []byte("\xef\xbb\xbf")) {
 		_, _ = in.Discard(3) // UTF-8 byte order mark
@@ -186,30 +186,23 @@ func (t *Held) Column(name string) (Column, error) {
 
 func (t *Held) Close() error { return nil }
 
-// sequential reads a source from start to end.
-type sequential struct {
-	ctx context.Context
-	r   source.Reader
-	at  int64
-
+// records is a file of records, read from start to end.
+type records struct {
+	ctx    context.Context
+	file   io.Reader
+	at     int64
 	record int64  // bytes since a record ended, with what the buffer before the parser holds
 	what   string // a record, for errors
 }
 
-func (s *sequential) Read(p []byte) (int, error) {
+func (s *records) Read(p []byte) (int, error) {
 	if err := turns.Tick(s.ctx); err != nil {
 		return 0, err
 	}
-	n := min(int64(len(p)), s.r.Size()-s.at)
-	if n == 0 {
-		return 0, io.EOF
-	}
-	if err := s.r.ReadAt(s.ctx, p[:n], s.at); err != nil {
-		return 0, err
-	}
-	s.at += n
-	if s.record += n; s.record > maxRecord {
+	n, err := s.file.Read(p)
+	s.at += int64(n)
+	if s.record += int64(n); s.record > maxRecord {
 		return 0, fault.New(fault.Limit, "table", s.at, "%s of over %d bytes", s.what, maxRecord)
 	}
-	return int(n), nil
+	return n, err
 }

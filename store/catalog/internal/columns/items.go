@@ -38,7 +38,7 @@ func openItems(ctx context.Context, r source.Reader, want func(name string) bool
 		return nil, fault.New(fault.Limit, "items", fault.NoOffset, "%d bytes, at most %d", r.Size(), int64(maxItems))
 	}
 	in := &items{ctx: ctx, want: want, columns: map[string]*itemColumn{}}
-	in.file = &sequential{ctx: ctx, r: r, what: "an item"}
+	in.file = &records{ctx: ctx, file: source.Sequential(ctx, r, 0), what: "an item"}
 	d := json.NewDecoder(in.file)
 	for {
 		err := in.object(d)
@@ -68,7 +68,7 @@ func itemsError(d *json.Decoder, err error) error {
 // items are the columns of the items that were read.
 type items struct {
 	ctx     context.Context
-	file    *sequential
+	file    *records
 	want    func(name string) bool
 	n       int64
 	columns map[string]*itemColumn
