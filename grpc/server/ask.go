@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"math"
 	"time"
 
 	"google.golang.org/grpc"
@@ -129,6 +130,8 @@ func (q *asking) answer(g askStream) error {
 		return q.stats(k.Stats)
 	case *chaskiv1.AskRequest_Paste:
 		return q.paste(k.Paste)
+	case *chaskiv1.AskRequest_Pool:
+		return q.pool(k.Pool)
 	}
 	return errors.New("the first request must be a question, of a kind that this server knows")
 }
@@ -307,6 +310,29 @@ func (q *asking) entries(m *chaskiv1.EntriesQuestion) error {
 			return err
 		}
 		return q.message(e)
+	})
+}
+
+// pool answers with a number of geotiff:stats.
+func (q *asking) pool(m *chaskiv1.PoolQuestion) error {
+	text, err := q.text(m.GetText())
+	if err != nil {
+		return err
+	}
+	return q.use(m.GetContainers(), text.Where, func(d *taco.Dataset) error {
+		bands, err := containers.Statistics(q.ctx, d, int(m.GetLevel()), m.Id, m.GetNumber(), text.Where, q.view.asked)
+		if err != nil {
+			return err
+		}
+		out := &chaskiv1.Blobs{}
+		for _, band := range bands {
+			var b []byte
+			for _, v := range band {
+				b = binary.LittleEndian.AppendUint32(b, math.Float32bits(float32(v)))
+			}
+			out.Blobs = append(out.Blobs, b)
+		}
+		return q.message(out)
 	})
 }
 

@@ -158,6 +158,8 @@ func aboutOf(m any) string {
 			return first(k.Table.GetContainers().GetPaths())
 		case *chaskiv1.AskRequest_Entries:
 			return first(k.Entries.GetContainers().GetPaths())
+		case *chaskiv1.AskRequest_Pool:
+			return first(k.Pool.GetContainers().GetPaths())
 		case *chaskiv1.AskRequest_Bytes:
 			return k.Bytes.GetName() + first(k.Bytes.GetContainers().GetPaths())
 		case *chaskiv1.AskRequest_Index:

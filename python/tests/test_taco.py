@@ -611,6 +611,10 @@ def test_what_the_reader_says_of_its_document_and_statistics():
     raw = ds.data_raw
     assert [v.split(",")[0] for v in raw["internal:gdal_vsi"].to_pylist()] == answers["data_raw"]
     assert set(raw["internal:source_path"].to_pylist()) == set(ds.files)
+    folder = ds.sql("SELECT id, rank FROM data ORDER BY rank DESC LIMIT 2").read(1).read("t0")
+    below = folder.data_raw
+    assert below["internal:gdal_vsi"].to_pylist() == [a.vsi for a in folder]
+    assert below.column_names[:-2] == folder.data.column_names
     for name, id, want in answers["stats"]:
         got = getattr(ds, f"stats_{name}")([0, 2], level=2, id=id)
         np.testing.assert_allclose(got, want, rtol=1e-5)  # that reader counts in float32

@@ -33,9 +33,10 @@ var (
 	shapeColumns  = []string{"stac:tensor_shape", "stac:raster_shape"}
 )
 
-// geotiffNumbers is the number of values that geotiff:stats has for a band of measurements: min,
-// max, mean, std, percentage of valid pixels, and the percentiles 25, 50, 75 and 95. For a band of
-// classes it has their shares.
+// geotiffNames are the numbers that geotiff:stats has for a band of measurements; valid is the percentage of valid
+// pixels. For a band of classes it has their shares.
+var geotiffNames = [geotiffNumbers]string{"min", "max", "mean", "std", "valid", "p25", "p50", "p75", "p95"}
+
 const geotiffNumbers = 9
 
 // Pool combines the statistics that the rows of the deepest level have, in stats:mean and so on or
@@ -179,18 +180,26 @@ func (p *pool) columns(ctx context.Context, t *tables.Table) (err error) {
 		}
 		return nil
 	}
-	if p.geotiff, err = t.Column(ctx, geotiffColumn); err != nil {
+	if p.geotiff, err = geotiffStats(ctx, t); err != nil {
 		return err
-	}
-	if ty := p.geotiff.Type(); ty.Kind != tables.List || ty.Elem.Kind != tables.List ||
-		ty.Elem.Elem.Kind != tables.Float64 {
-		return fault.New(fault.Corrupt, "column "+geotiffColumn, fault.NoOffset,
-			"has type %v, want lists of lists of floats", ty)
 	}
 	if t.Index(scaleColumn) >= 0 {
 		p.scale, err = t.Column(ctx, scaleColumn)
 	}
 	return err
+}
+
+// geotiffStats returns the column geotiff:stats, which has a list of numbers for each band.
+func geotiffStats(ctx context.Context, t *tables.Table) (*tables.Vector, error) {
+	v, err := t.Column(ctx, geotiffColumn)
+	if err != nil {
+		return nil, err
+	}
+	if ty := v.Type(); ty.Kind != tables.List || ty.Elem.Kind != tables.List || ty.Elem.Elem.Kind != tables.Float64 {
+		return nil, fault.New(fault.Corrupt, "column "+geotiffColumn, fault.NoOffset,
+			"has type %v, want lists of lists of floats", ty)
+	}
+	return v, nil
 }
 
 // row returns mean, std, min and max of a row by band, and the share of valid pixels, or nothing

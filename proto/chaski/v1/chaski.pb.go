@@ -1692,6 +1692,7 @@ type AskRequest struct {
 	//	*AskRequest_Stats
 	//	*AskRequest_Paste
 	//	*AskRequest_RumiFrames
+	//	*AskRequest_Pool
 	//	*AskRequest_Data
 	Kind          isAskRequest_Kind `protobuf_oneof:"kind"`
 	unknownFields protoimpl.UnknownFields
@@ -1816,6 +1817,15 @@ func (x *AskRequest) GetRumiFrames() *RumiFramesQuestion {
 	return nil
 }
 
+func (x *AskRequest) GetPool() *PoolQuestion {
+	if x != nil {
+		if x, ok := x.Kind.(*AskRequest_Pool); ok {
+			return x.Pool
+		}
+	}
+	return nil
+}
+
 func (x *AskRequest) GetData() []byte {
 	if x != nil {
 		if x, ok := x.Kind.(*AskRequest_Data); ok {
@@ -1865,6 +1875,10 @@ type AskRequest_RumiFrames struct {
 	RumiFrames *RumiFramesQuestion `protobuf:"bytes,9,opt,name=rumi_frames,json=rumiFrames,proto3,oneof"`
 }
 
+type AskRequest_Pool struct {
+	Pool *PoolQuestion `protobuf:"bytes,10,opt,name=pool,proto3,oneof"`
+}
+
 type AskRequest_Data struct {
 	// More of what a question is about. The pieces of several requests follow each other.
 	Data []byte `protobuf:"bytes,16,opt,name=data,proto3,oneof"`
@@ -1887,6 +1901,8 @@ func (*AskRequest_Stats) isAskRequest_Kind() {}
 func (*AskRequest_Paste) isAskRequest_Kind() {}
 
 func (*AskRequest_RumiFrames) isAskRequest_Kind() {}
+
+func (*AskRequest_Pool) isAskRequest_Kind() {}
 
 func (*AskRequest_Data) isAskRequest_Kind() {}
 
@@ -2293,6 +2309,88 @@ func (x *Entries) GetUris() []string {
 	return nil
 }
 
+// PoolQuestion asks for a number of the column geotiff:stats, pooled over rows of a level. The answer is a Blobs message
+// with a blob for each band: a little-endian float32, or one for each class.
+type PoolQuestion struct {
+	state      protoimpl.MessageState `protogen:"open.v1"`
+	Containers *Containers            `protobuf:"bytes,1,opt,name=containers,proto3" json:"containers,omitempty"`
+	Level      uint32                 `protobuf:"varint,2,opt,name=level,proto3" json:"level,omitempty"`
+	// JSON object with "where", as of TableQuestion: only rows below the samples that meet the conditions. Data of further
+	// requests are more of this text.
+	Text []byte `protobuf:"bytes,3,opt,name=text,proto3" json:"text,omitempty"`
+	// "min", "max", "mean", "std", "p25", "p50", "p75", "p95", or "categorical" for the shares of classes.
+	Number string `protobuf:"bytes,4,opt,name=number,proto3" json:"number,omitempty"`
+	// Of the samples one level above whose rows are pooled; needed below level 0.
+	Id            *string `protobuf:"bytes,5,opt,name=id,proto3,oneof" json:"id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PoolQuestion) Reset() {
+	*x = PoolQuestion{}
+	mi := &file_chaski_v1_chaski_proto_msgTypes[27]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PoolQuestion) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PoolQuestion) ProtoMessage() {}
+
+func (x *PoolQuestion) ProtoReflect() protoreflect.Message {
+	mi := &file_chaski_v1_chaski_proto_msgTypes[27]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PoolQuestion.ProtoReflect.Descriptor instead.
+func (*PoolQuestion) Descriptor() ([]byte, []int) {
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{27}
+}
+
+func (x *PoolQuestion) GetContainers() *Containers {
+	if x != nil {
+		return x.Containers
+	}
+	return nil
+}
+
+func (x *PoolQuestion) GetLevel() uint32 {
+	if x != nil {
+		return x.Level
+	}
+	return 0
+}
+
+func (x *PoolQuestion) GetText() []byte {
+	if x != nil {
+		return x.Text
+	}
+	return nil
+}
+
+func (x *PoolQuestion) GetNumber() string {
+	if x != nil {
+		return x.Number
+	}
+	return ""
+}
+
+func (x *PoolQuestion) GetId() string {
+	if x != nil && x.Id != nil {
+		return *x.Id
+	}
+	return ""
+}
+
 // BytesQuestion asks for the bytes of a sample that is no folder: a row of a level of containers, or a name. The answer
 // is those bytes.
 type BytesQuestion struct {
@@ -2309,7 +2407,7 @@ type BytesQuestion struct {
 
 func (x *BytesQuestion) Reset() {
 	*x = BytesQuestion{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[27]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2321,7 +2419,7 @@ func (x *BytesQuestion) String() string {
 func (*BytesQuestion) ProtoMessage() {}
 
 func (x *BytesQuestion) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[27]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2334,7 +2432,7 @@ func (x *BytesQuestion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BytesQuestion.ProtoReflect.Descriptor instead.
 func (*BytesQuestion) Descriptor() ([]byte, []int) {
-	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{27}
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *BytesQuestion) GetContainers() *Containers {
@@ -2380,7 +2478,7 @@ type IndexQuestion struct {
 
 func (x *IndexQuestion) Reset() {
 	*x = IndexQuestion{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[28]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2392,7 +2490,7 @@ func (x *IndexQuestion) String() string {
 func (*IndexQuestion) ProtoMessage() {}
 
 func (x *IndexQuestion) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[28]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2405,7 +2503,7 @@ func (x *IndexQuestion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use IndexQuestion.ProtoReflect.Descriptor instead.
 func (*IndexQuestion) Descriptor() ([]byte, []int) {
-	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{28}
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *IndexQuestion) GetPaths() []string {
@@ -2432,7 +2530,7 @@ type Blobs struct {
 
 func (x *Blobs) Reset() {
 	*x = Blobs{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[29]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2444,7 +2542,7 @@ func (x *Blobs) String() string {
 func (*Blobs) ProtoMessage() {}
 
 func (x *Blobs) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[29]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2457,7 +2555,7 @@ func (x *Blobs) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Blobs.ProtoReflect.Descriptor instead.
 func (*Blobs) Descriptor() ([]byte, []int) {
-	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{29}
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Blobs) GetBlobs() [][]byte {
@@ -2502,7 +2600,7 @@ type RumiHeadQuestion struct {
 
 func (x *RumiHeadQuestion) Reset() {
 	*x = RumiHeadQuestion{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[30]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2514,7 +2612,7 @@ func (x *RumiHeadQuestion) String() string {
 func (*RumiHeadQuestion) ProtoMessage() {}
 
 func (x *RumiHeadQuestion) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[30]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2527,7 +2625,7 @@ func (x *RumiHeadQuestion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RumiHeadQuestion.ProtoReflect.Descriptor instead.
 func (*RumiHeadQuestion) Descriptor() ([]byte, []int) {
-	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{30}
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *RumiHeadQuestion) GetShape() []uint32 {
@@ -2639,7 +2737,7 @@ type RumiFramesQuestion struct {
 
 func (x *RumiFramesQuestion) Reset() {
 	*x = RumiFramesQuestion{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[31]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2651,7 +2749,7 @@ func (x *RumiFramesQuestion) String() string {
 func (*RumiFramesQuestion) ProtoMessage() {}
 
 func (x *RumiFramesQuestion) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[31]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2664,7 +2762,7 @@ func (x *RumiFramesQuestion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RumiFramesQuestion.ProtoReflect.Descriptor instead.
 func (*RumiFramesQuestion) Descriptor() ([]byte, []int) {
-	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{31}
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *RumiFramesQuestion) GetHead() *RumiHeadQuestion {
@@ -2716,7 +2814,7 @@ type StatsQuestion struct {
 
 func (x *StatsQuestion) Reset() {
 	*x = StatsQuestion{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[32]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2728,7 +2826,7 @@ func (x *StatsQuestion) String() string {
 func (*StatsQuestion) ProtoMessage() {}
 
 func (x *StatsQuestion) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[32]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2741,7 +2839,7 @@ func (x *StatsQuestion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatsQuestion.ProtoReflect.Descriptor instead.
 func (*StatsQuestion) Descriptor() ([]byte, []int) {
-	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{32}
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *StatsQuestion) GetSpec() []byte {
@@ -2787,7 +2885,7 @@ type PasteQuestion struct {
 
 func (x *PasteQuestion) Reset() {
 	*x = PasteQuestion{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[33]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2799,7 +2897,7 @@ func (x *PasteQuestion) String() string {
 func (*PasteQuestion) ProtoMessage() {}
 
 func (x *PasteQuestion) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[33]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2812,7 +2910,7 @@ func (x *PasteQuestion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PasteQuestion.ProtoReflect.Descriptor instead.
 func (*PasteQuestion) Descriptor() ([]byte, []int) {
-	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{33}
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *PasteQuestion) GetScene() string {
@@ -2902,7 +3000,7 @@ type GroundGrid struct {
 
 func (x *GroundGrid) Reset() {
 	*x = GroundGrid{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[34]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2914,7 +3012,7 @@ func (x *GroundGrid) String() string {
 func (*GroundGrid) ProtoMessage() {}
 
 func (x *GroundGrid) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[34]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2927,7 +3025,7 @@ func (x *GroundGrid) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GroundGrid.ProtoReflect.Descriptor instead.
 func (*GroundGrid) Descriptor() ([]byte, []int) {
-	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{34}
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *GroundGrid) GetEpsg() uint32 {
@@ -2983,7 +3081,7 @@ type Groups_Level struct {
 
 func (x *Groups_Level) Reset() {
 	*x = Groups_Level{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[35]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2995,7 +3093,7 @@ func (x *Groups_Level) String() string {
 func (*Groups_Level) ProtoMessage() {}
 
 func (x *Groups_Level) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[35]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3160,7 +3258,7 @@ const file_chaski_v1_chaski_proto_rawDesc = "" +
 	"\vInfoRequest\x12\x12\n" +
 	"\x04path\x18\x01 \x01(\tR\x04path\"\x1f\n" +
 	"\tInfoReply\x12\x12\n" +
-	"\x04json\x18\x01 \x01(\fR\x04json\"\x8c\x04\n" +
+	"\x04json\x18\x01 \x01(\fR\x04json\"\xbb\x04\n" +
 	"\n" +
 	"AskRequest\x120\n" +
 	"\x05about\x18\x01 \x01(\v2\x18.chaski.v1.AboutQuestionH\x00R\x05about\x120\n" +
@@ -3172,7 +3270,9 @@ const file_chaski_v1_chaski_proto_rawDesc = "" +
 	"\x05stats\x18\a \x01(\v2\x18.chaski.v1.StatsQuestionH\x00R\x05stats\x120\n" +
 	"\x05paste\x18\b \x01(\v2\x18.chaski.v1.PasteQuestionH\x00R\x05paste\x12@\n" +
 	"\vrumi_frames\x18\t \x01(\v2\x1d.chaski.v1.RumiFramesQuestionH\x00R\n" +
-	"rumiFrames\x12\x14\n" +
+	"rumiFrames\x12-\n" +
+	"\x04pool\x18\n" +
+	" \x01(\v2\x17.chaski.v1.PoolQuestionH\x00R\x04pool\x12\x14\n" +
 	"\x04data\x18\x10 \x01(\fH\x00R\x04dataB\x06\n" +
 	"\x04kind\":\n" +
 	"\bAskReply\x12\x12\n" +
@@ -3208,7 +3308,16 @@ const file_chaski_v1_chaski_proto_rawDesc = "" +
 	"\x05sizes\x18\x06 \x01(\fR\x05sizes\x12\x17\n" +
 	"\aid_ends\x18\a \x01(\fR\x06idEnds\x12\x10\n" +
 	"\x03ids\x18\b \x01(\fR\x03ids\x12\x12\n" +
-	"\x04uris\x18\t \x03(\tR\x04uris\"\x82\x01\n" +
+	"\x04uris\x18\t \x03(\tR\x04uris\"\xa3\x01\n" +
+	"\fPoolQuestion\x125\n" +
+	"\n" +
+	"containers\x18\x01 \x01(\v2\x15.chaski.v1.ContainersR\n" +
+	"containers\x12\x14\n" +
+	"\x05level\x18\x02 \x01(\rR\x05level\x12\x12\n" +
+	"\x04text\x18\x03 \x01(\fR\x04text\x12\x16\n" +
+	"\x06number\x18\x04 \x01(\tR\x06number\x12\x13\n" +
+	"\x02id\x18\x05 \x01(\tH\x00R\x02id\x88\x01\x01B\x05\n" +
+	"\x03_id\"\x82\x01\n" +
 	"\rBytesQuestion\x125\n" +
 	"\n" +
 	"containers\x18\x01 \x01(\v2\x15.chaski.v1.ContainersR\n" +
@@ -3288,7 +3397,7 @@ func file_chaski_v1_chaski_proto_rawDescGZIP() []byte {
 	return file_chaski_v1_chaski_proto_rawDescData
 }
 
-var file_chaski_v1_chaski_proto_msgTypes = make([]protoimpl.MessageInfo, 37)
+var file_chaski_v1_chaski_proto_msgTypes = make([]protoimpl.MessageInfo, 38)
 var file_chaski_v1_chaski_proto_goTypes = []any{
 	(*DescribeRequest)(nil),    // 0: chaski.v1.DescribeRequest
 	(*Upstream)(nil),           // 1: chaski.v1.Upstream
@@ -3317,17 +3426,18 @@ var file_chaski_v1_chaski_proto_goTypes = []any{
 	(*TableQuestion)(nil),      // 24: chaski.v1.TableQuestion
 	(*EntriesQuestion)(nil),    // 25: chaski.v1.EntriesQuestion
 	(*Entries)(nil),            // 26: chaski.v1.Entries
-	(*BytesQuestion)(nil),      // 27: chaski.v1.BytesQuestion
-	(*IndexQuestion)(nil),      // 28: chaski.v1.IndexQuestion
-	(*Blobs)(nil),              // 29: chaski.v1.Blobs
-	(*RumiHeadQuestion)(nil),   // 30: chaski.v1.RumiHeadQuestion
-	(*RumiFramesQuestion)(nil), // 31: chaski.v1.RumiFramesQuestion
-	(*StatsQuestion)(nil),      // 32: chaski.v1.StatsQuestion
-	(*PasteQuestion)(nil),      // 33: chaski.v1.PasteQuestion
-	(*GroundGrid)(nil),         // 34: chaski.v1.GroundGrid
-	(*Groups_Level)(nil),       // 35: chaski.v1.Groups.Level
-	nil,                        // 36: chaski.v1.ReadRequest.SizesEntry
-	(*anypb.Any)(nil),          // 37: google.protobuf.Any
+	(*PoolQuestion)(nil),       // 27: chaski.v1.PoolQuestion
+	(*BytesQuestion)(nil),      // 28: chaski.v1.BytesQuestion
+	(*IndexQuestion)(nil),      // 29: chaski.v1.IndexQuestion
+	(*Blobs)(nil),              // 30: chaski.v1.Blobs
+	(*RumiHeadQuestion)(nil),   // 31: chaski.v1.RumiHeadQuestion
+	(*RumiFramesQuestion)(nil), // 32: chaski.v1.RumiFramesQuestion
+	(*StatsQuestion)(nil),      // 33: chaski.v1.StatsQuestion
+	(*PasteQuestion)(nil),      // 34: chaski.v1.PasteQuestion
+	(*GroundGrid)(nil),         // 35: chaski.v1.GroundGrid
+	(*Groups_Level)(nil),       // 36: chaski.v1.Groups.Level
+	nil,                        // 37: chaski.v1.ReadRequest.SizesEntry
+	(*anypb.Any)(nil),          // 38: google.protobuf.Any
 }
 var file_chaski_v1_chaski_proto_depIdxs = []int32{
 	1,  // 0: chaski.v1.DescribeRequest.upstream:type_name -> chaski.v1.Upstream
@@ -3335,7 +3445,7 @@ var file_chaski_v1_chaski_proto_depIdxs = []int32{
 	6,  // 2: chaski.v1.DescribeReply.fields:type_name -> chaski.v1.FieldInfo
 	5,  // 3: chaski.v1.DescribeReply.shared:type_name -> chaski.v1.Shared
 	4,  // 4: chaski.v1.DescribeReply.groups:type_name -> chaski.v1.Groups
-	35, // 5: chaski.v1.Groups.levels:type_name -> chaski.v1.Groups.Level
+	36, // 5: chaski.v1.Groups.levels:type_name -> chaski.v1.Groups.Level
 	9,  // 6: chaski.v1.StreamRequest.ticket:type_name -> chaski.v1.Ticket
 	10, // 7: chaski.v1.StreamRequest.credit:type_name -> chaski.v1.Credit
 	8,  // 8: chaski.v1.StreamRequest.attach:type_name -> chaski.v1.Attach
@@ -3344,39 +3454,41 @@ var file_chaski_v1_chaski_proto_depIdxs = []int32{
 	12, // 11: chaski.v1.StreamReply.lease:type_name -> chaski.v1.Lease
 	5,  // 12: chaski.v1.StreamReply.shared:type_name -> chaski.v1.Shared
 	16, // 13: chaski.v1.Fault.sample:type_name -> chaski.v1.FaultSample
-	37, // 14: chaski.v1.StatusDetails.details:type_name -> google.protobuf.Any
-	36, // 15: chaski.v1.ReadRequest.sizes:type_name -> chaski.v1.ReadRequest.SizesEntry
+	38, // 14: chaski.v1.StatusDetails.details:type_name -> google.protobuf.Any
+	37, // 15: chaski.v1.ReadRequest.sizes:type_name -> chaski.v1.ReadRequest.SizesEntry
 	8,  // 16: chaski.v1.ReadRequest.attach:type_name -> chaski.v1.Attach
 	23, // 17: chaski.v1.AskRequest.about:type_name -> chaski.v1.AboutQuestion
 	24, // 18: chaski.v1.AskRequest.table:type_name -> chaski.v1.TableQuestion
 	25, // 19: chaski.v1.AskRequest.entries:type_name -> chaski.v1.EntriesQuestion
-	27, // 20: chaski.v1.AskRequest.bytes:type_name -> chaski.v1.BytesQuestion
-	28, // 21: chaski.v1.AskRequest.index:type_name -> chaski.v1.IndexQuestion
-	30, // 22: chaski.v1.AskRequest.rumi_head:type_name -> chaski.v1.RumiHeadQuestion
-	32, // 23: chaski.v1.AskRequest.stats:type_name -> chaski.v1.StatsQuestion
-	33, // 24: chaski.v1.AskRequest.paste:type_name -> chaski.v1.PasteQuestion
-	31, // 25: chaski.v1.AskRequest.rumi_frames:type_name -> chaski.v1.RumiFramesQuestion
-	22, // 26: chaski.v1.AboutQuestion.containers:type_name -> chaski.v1.Containers
-	22, // 27: chaski.v1.TableQuestion.containers:type_name -> chaski.v1.Containers
-	22, // 28: chaski.v1.EntriesQuestion.containers:type_name -> chaski.v1.Containers
-	22, // 29: chaski.v1.BytesQuestion.containers:type_name -> chaski.v1.Containers
-	30, // 30: chaski.v1.RumiFramesQuestion.head:type_name -> chaski.v1.RumiHeadQuestion
-	34, // 31: chaski.v1.PasteQuestion.ground:type_name -> chaski.v1.GroundGrid
-	0,  // 32: chaski.v1.Chaski.Describe:input_type -> chaski.v1.DescribeRequest
-	7,  // 33: chaski.v1.Chaski.Stream:input_type -> chaski.v1.StreamRequest
-	17, // 34: chaski.v1.Chaski.Read:input_type -> chaski.v1.ReadRequest
-	18, // 35: chaski.v1.Chaski.Info:input_type -> chaski.v1.InfoRequest
-	20, // 36: chaski.v1.Chaski.Ask:input_type -> chaski.v1.AskRequest
-	3,  // 37: chaski.v1.Chaski.Describe:output_type -> chaski.v1.DescribeReply
-	11, // 38: chaski.v1.Chaski.Stream:output_type -> chaski.v1.StreamReply
-	11, // 39: chaski.v1.Chaski.Read:output_type -> chaski.v1.StreamReply
-	19, // 40: chaski.v1.Chaski.Info:output_type -> chaski.v1.InfoReply
-	21, // 41: chaski.v1.Chaski.Ask:output_type -> chaski.v1.AskReply
-	37, // [37:42] is the sub-list for method output_type
-	32, // [32:37] is the sub-list for method input_type
-	32, // [32:32] is the sub-list for extension type_name
-	32, // [32:32] is the sub-list for extension extendee
-	0,  // [0:32] is the sub-list for field type_name
+	28, // 20: chaski.v1.AskRequest.bytes:type_name -> chaski.v1.BytesQuestion
+	29, // 21: chaski.v1.AskRequest.index:type_name -> chaski.v1.IndexQuestion
+	31, // 22: chaski.v1.AskRequest.rumi_head:type_name -> chaski.v1.RumiHeadQuestion
+	33, // 23: chaski.v1.AskRequest.stats:type_name -> chaski.v1.StatsQuestion
+	34, // 24: chaski.v1.AskRequest.paste:type_name -> chaski.v1.PasteQuestion
+	32, // 25: chaski.v1.AskRequest.rumi_frames:type_name -> chaski.v1.RumiFramesQuestion
+	27, // 26: chaski.v1.AskRequest.pool:type_name -> chaski.v1.PoolQuestion
+	22, // 27: chaski.v1.AboutQuestion.containers:type_name -> chaski.v1.Containers
+	22, // 28: chaski.v1.TableQuestion.containers:type_name -> chaski.v1.Containers
+	22, // 29: chaski.v1.EntriesQuestion.containers:type_name -> chaski.v1.Containers
+	22, // 30: chaski.v1.PoolQuestion.containers:type_name -> chaski.v1.Containers
+	22, // 31: chaski.v1.BytesQuestion.containers:type_name -> chaski.v1.Containers
+	31, // 32: chaski.v1.RumiFramesQuestion.head:type_name -> chaski.v1.RumiHeadQuestion
+	35, // 33: chaski.v1.PasteQuestion.ground:type_name -> chaski.v1.GroundGrid
+	0,  // 34: chaski.v1.Chaski.Describe:input_type -> chaski.v1.DescribeRequest
+	7,  // 35: chaski.v1.Chaski.Stream:input_type -> chaski.v1.StreamRequest
+	17, // 36: chaski.v1.Chaski.Read:input_type -> chaski.v1.ReadRequest
+	18, // 37: chaski.v1.Chaski.Info:input_type -> chaski.v1.InfoRequest
+	20, // 38: chaski.v1.Chaski.Ask:input_type -> chaski.v1.AskRequest
+	3,  // 39: chaski.v1.Chaski.Describe:output_type -> chaski.v1.DescribeReply
+	11, // 40: chaski.v1.Chaski.Stream:output_type -> chaski.v1.StreamReply
+	11, // 41: chaski.v1.Chaski.Read:output_type -> chaski.v1.StreamReply
+	19, // 42: chaski.v1.Chaski.Info:output_type -> chaski.v1.InfoReply
+	21, // 43: chaski.v1.Chaski.Ask:output_type -> chaski.v1.AskReply
+	39, // [39:44] is the sub-list for method output_type
+	34, // [34:39] is the sub-list for method input_type
+	34, // [34:34] is the sub-list for extension type_name
+	34, // [34:34] is the sub-list for extension extendee
+	0,  // [0:34] is the sub-list for field type_name
 }
 
 func init() { file_chaski_v1_chaski_proto_init() }
@@ -3406,15 +3518,17 @@ func file_chaski_v1_chaski_proto_init() {
 		(*AskRequest_Stats)(nil),
 		(*AskRequest_Paste)(nil),
 		(*AskRequest_RumiFrames)(nil),
+		(*AskRequest_Pool)(nil),
 		(*AskRequest_Data)(nil),
 	}
+	file_chaski_v1_chaski_proto_msgTypes[27].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_chaski_v1_chaski_proto_rawDesc), len(file_chaski_v1_chaski_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   37,
+			NumMessages:   38,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

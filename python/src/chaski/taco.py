@@ -84,14 +84,15 @@ def load(
         SpecError: an argument is wrong. What is wrong with the containers is said when something
             is asked of the dataset.
     """
-    paths = listed("path", path)
+    paths = [words(server, p) for p in listed("path", path)]
+    base = None if base_path is None else words(server, base_path)
     if column_mode not in ("intersection", "fill_missing", "strict"):
         raise SpecError(
             f"column_mode is {column_mode!r}, none of intersection, fill_missing, strict"
         )
     if timeout is not None:
         positive("timeout", timeout)
-    return Dataset(_Source(paths, base_path, column_mode, timeout, server), ())
+    return Dataset(_Source(paths, base, column_mode, timeout, server), ())
 
 
 def concat(datasets: Sequence[Dataset], column_mode: Mode = "intersection") -> Dataset:
@@ -126,26 +127,20 @@ def concat(datasets: Sequence[Dataset], column_mode: Mode = "intersection") -> D
     return joined._with({"concat": [d._group() for d in datasets]})
 
 
+@dataclass(eq=False)
 class _Source:
     """Containers, and what was learnt of them: shared by all datasets that are made of it."""
 
-    def __init__(
-        self,
-        paths: Sequence[Path],
-        base_path: Path | None,
-        mode: str,
-        timeout: float | None,
-        server: Server | None,
-    ) -> None:
-        self.paths = [words(server, p) for p in paths]
-        self.base_path = None if base_path is None else words(server, base_path)
-        self.mode = mode
-        self.timeout = timeout
-        self.server = server
+    paths: Sequence[str]
+    base_path: str | None
+    mode: str
+    timeout: float | None
+    server: Server | None
+
+    def __post_init__(self) -> None:
         self.containers = pb.Containers(
-            paths=self.paths, base_path=self.base_path or "", columns=mode
+            paths=self.paths, base_path=self.base_path, columns=self.mode
         )
-        self._info: dict[str, Any] | None = None
         self._children: dict[tuple[int, str], _Entries] = {}
         self._tables: dict[str, pyarrow.Table] = {}
         self._told: set[str] = set()
@@ -163,12 +158,11 @@ class _Source:
                 warnings.warn(text, stacklevel=_callers_level())
         return out
 
-    @property
+    @functools.cached_property
     def info(self) -> dict[str, Any]:
-        if self._info is None:
-            about = pb.AboutQuestion(containers=self.containers)
-            self._info = json.loads(self.ask(pb.AskRequest(about=about)))
-        return self._info
+        about = pb.AboutQuestion(containers=self.containers)
+        said: dict[str, Any] = json.loads(self.ask(pb.AskRequest(about=about)))
+        return said
 
     def query(self, sql: str, given: Steps) -> pyarrow.Table:
         """Returns the result of a query over the samples that conditions leave.
@@ -214,8 +208,8 @@ class _Source:
 
 def _callers_level() -> int:
     """Returns the `stacklevel` by which a warning is about the line outside of the package."""
-    level, frame = 1, sys._getframe(1)
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("chaski."):
+    level, frame, own = 1, sys._getframe(1), ("chaski.", "functools")  # cached_property calls back
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(own):
         level, frame = level + 1, frame.f_back
     return level
 
@@ -249,11 +243,10 @@ class _Entries:
     def id(self, i: int) -> str:
         return self.text[self.ends[i - 1] if i else 0 : self.ends[i]].decode()
 
-    def vsi(self, i: int) -> str:
-        """Returns what GDAL opens a sample by; of a folder, where its samples lie."""
-        size = int(self.size[i])
-        file = self.files[self.file[i]]
-        return _vsi(file, int(self.offset[i]), None if size < 0 else size)
+    def place(self, i: int) -> tuple[str, int, int | None]:
+        """Returns the file of a sample, and its range there; of a folder, that of its samples."""
+        uri, size = self.files[self.file[i]], int(self.size[i])
+        return (uri, int(self.offset[i]), size) if size >= 0 else (uri, 0, None)
 
     def ids(self) -> list[str]:
         ends = [0, *self.ends.tolist()]
@@ -267,21 +260,6 @@ class _Entries:
         """Returns which entries lie below a row of the level above."""
         lo, hi = np.searchsorted(self.parent, [row, row + 1], sorter=self._by_parent)
         return self._by_parent[lo:hi]
-
-
-def _with_places(
-    table: pyarrow.Table, entries: _Entries, here: Sequence[int] | npt.NDArray[np.int64]
-) -> pyarrow.Table:
-    """Returns a table with columns that say where the bytes of its rows are."""
-    pa = _pyarrow()
-    files = [entries.files[entries.file[i]] for i in here]
-    for name, values in {
-        "internal:gdal_vsi": [entries.vsi(int(i)) for i in here],
-        "internal:source_path": files,
-    }.items():
-        if name not in table.column_names:
-            table = table.append_column(name, pa.array(values, pa.string()))
-    return table
 
 
 _VSI = {"http": "/vsicurl/http://", "https": "/vsicurl/https://"}
@@ -418,6 +396,31 @@ class _Node:
         """Returns the entries of the level, and which of them are here."""
         raise NotImplementedError
 
+    @property
+    def data(self) -> pyarrow.Table:
+        """The rows of the samples."""
+        raise NotImplementedError
+
+    @property
+    def data_raw(self) -> pyarrow.Table:
+        """`data` with the columns "internal:gdal_vsi" and "internal:source_path".
+
+        They are what GDAL opens a row's bytes by, and the container that holds them. The result of
+        a `sql` must have the column of the ids.
+
+        Raises:
+            ImportError: pyarrow is not installed.
+        """
+        table, (entries, here) = self.data, self._list()
+        places = [entries.place(int(i)) for i in here]
+        for name, values in {
+            "internal:gdal_vsi": [_vsi(*place) for place in places],
+            "internal:source_path": [uri for uri, _, _ in places],
+        }.items():
+            if name not in table.column_names:
+                table = table.append_column(name, _pyarrow().array(values, "string"))
+        return table
+
     def _find(self, entries: _Entries, here: Sequence[int], id: str) -> int | None:
         want = id.encode()
         for i in here:
@@ -501,10 +504,7 @@ class _Node:
         if entries.folder[i]:
             return Folder(self, id, path, int(entries.row[i]))
         at = _At(self._source, self._level, int(entries.row[i]))
-        uri, size = entries.files[entries.file[i]], int(entries.size[i])
-        if size < 0:
-            return Asset(id, path, uri, 0, None, at)
-        return Asset(id, path, uri, int(entries.offset[i]), size, at)
+        return Asset(id, path, *entries.place(i), at)
 
 
 class Folder(_Node):
@@ -534,11 +534,6 @@ class Folder(_Node):
         entries, here = self._list()
         return self._source.table(self._level).take(entries.row[here])
 
-    @property
-    def data_raw(self) -> pyarrow.Table:
-        """`data` with the columns of `Dataset.data_raw`."""
-        return _with_places(self.data, *self._list())
-
     def __repr__(self) -> str:
         return f"<Folder {self.path}: {', '.join(self.ids)}>"
 
@@ -560,8 +555,6 @@ class Dataset(_Node, Document):
         self._order, self._most = order, most
         self._narrowing = [s for s in steps if not s.keys().isdisjoint(_NARROWING)]
         self._path, self._level = "", 0
-        self._entries: _Entries | None = None
-        self._positions: dict[str, int] | None = None
         self._data: pyarrow.Table | None = None
 
     def _with(self, step: dict[str, Any]) -> Dataset:
@@ -639,12 +632,10 @@ class Dataset(_Node, Document):
             time_col: column of times. Default: istac:time_start or stac:time_start.
             level: see `filter_bbox`.
         """
-        if isinstance(datetime_range, (tuple, list)):
-            text = "/".join(_instant(t) for t in datetime_range)
-        elif _midnight(datetime_range):
-            text = _instant(datetime_range)[:10]
-        else:
-            text = _instant(datetime_range)
+        ends = datetime_range if isinstance(datetime_range, (tuple, list)) else [datetime_range]
+        text = "/".join(_instant(t) for t in ends)
+        if _midnight(datetime_range):
+            text = text[:10]
         text = given(text, "datetime_range")
         return self._with({"datetime": text, **_columns(time_col, level)})
 
@@ -678,18 +669,6 @@ class Dataset(_Node, Document):
     def to_pandas(self) -> pandas.DataFrame:
         """Returns `data` for pandas."""
         return self.data.to_pandas()
-
-    @property
-    def data_raw(self) -> pyarrow.Table:
-        """`data` with the columns "internal:gdal_vsi" and "internal:source_path".
-
-        They are what GDAL opens a row's bytes by, and the container that holds them. The result of
-        a `sql` must have the column of the ids.
-
-        Raises:
-            ImportError: pyarrow is not installed.
-        """
-        return _with_places(self.data, *self._list())
 
     def sort(self, by: str, descending: bool = False) -> Dataset:
         """Returns the dataset with another order of the rows of `flatten`.
@@ -727,7 +706,8 @@ class Dataset(_Node, Document):
         sql = f'SELECT * EXCLUDE ("chaski:folder") FROM below{level} WHERE "chaski:folder" = 0'
         if self._order is not None:
             by, descending = self._order
-            sql += f" ORDER BY {_quoted(by)} {'DESC' if descending else 'ASC'} NULLS LAST"
+            name = by.replace('"', '""')
+            sql += f' ORDER BY "{name}" {"DESC" if descending else "ASC"} NULLS LAST'
         if self._most is not None:
             sql += f" LIMIT {self._most}"
         return self._source.sql(sql, self._steps)
@@ -740,16 +720,19 @@ class Dataset(_Node, Document):
         assert isinstance(out, polars.DataFrame)
         return out
 
+    @functools.cached_property
+    def _entries(self) -> _Entries:
+        return self._source.entries(0, self._steps)
+
     def _list(self) -> tuple[_Entries, Sequence[int]]:
-        if self._entries is None:
-            self._entries = self._source.entries(0, self._steps)
         return self._entries, range(len(self._entries))
 
+    @functools.cached_property
+    def _positions(self) -> dict[str, int]:
+        ids = self._entries.ids()
+        return {ids[i]: i for i in reversed(range(len(ids)))}  # of equal ids the first
+
     def _find(self, entries: _Entries, here: Sequence[int], id: str) -> int | None:
-        if self._positions is None:
-            self._positions = {}
-            for i, name in enumerate(entries.ids()):
-                self._positions.setdefault(name, i)
         return self._positions.get(id)
 
     @property
@@ -792,35 +775,19 @@ class Dataset(_Node, Document):
         ids, rows = below.ids(), set(self._list()[0].row.tolist())
         return len({frozenset(ids[i] for i in below.below(row)) for row in rows}) <= 1
 
-    def _statistics(self, name: str, band: Bands, level: int, id: str | None) -> Float32Array:
-        """Pools a number of "geotiff:stats" over rows of a level, by band."""
-        if level > 0 and id is None:
-            raise SpecError(f"level is {level}: id must name the sample of level {level - 1} above")
-        sql = f"SELECT * EXCLUDE (gdal_vsi) FROM below{level}"
-        if level > 0:
-            sql += f" WHERE {_quoted(f'l{level - 1}:' + self._source.info['id_column'])} = "
-            sql += "'" + str(id).replace("'", "''") + "'"
-        table = self._source.sql(sql, self._steps)
-        columns = {c.removeprefix(f"l{level}:"): table[c] for c in table.column_names}
-        if "geotiff:stats" not in columns:
-            raise NotFoundError(f"level{level}: no column geotiff:stats", kind="not found")
-        lists = columns["geotiff:stats"].to_pylist()
-        rows = [i for i, bands in enumerate(lists) if bands]
-        if not rows:
-            raise NotFoundError(f"level{level}: no row with geotiff:stats", kind="not found")
-        numbers = np.array([lists[i] for i in rows], np.float64)  # row, band, number
-        if (numbers.shape[-1] == len(_NUMBERS)) != (name != "categorical"):
-            are = "of values, not classes" if name == "categorical" else "probabilities of classes"
-            raise UnsupportedError(
-                f"geotiff:stats has {numbers.shape[-1]} numbers a band, which are {are}",
-                kind="unsupported",
-            )
-        weights = np.ones(len(rows))
-        if "stac:tensor_shape" in columns:
-            shapes = columns["stac:tensor_shape"].to_pylist()
-            sides = [list(shapes[i] or [])[-2:] for i in rows]
-            weights = np.array([s[0] * s[1] if len(s) == 2 else 1 for s in sides], np.float64)
-        out: Float32Array = _pooled(name, numbers, weights).astype(np.float32)
+    def _statistics(self, number: str, band: Bands, level: int, id: str | None) -> Float32Array:
+        """Returns a number of "geotiff:stats" of rows of a level, pooled by the engine."""
+        text = json.dumps({"where": list(self._steps)}).encode()
+        question = pb.PoolQuestion(
+            containers=self._source.containers,
+            level=count("level", level, 0),
+            text=text[:PIECE],
+            number=number,
+            id=id,
+        )
+        answer = self._source.ask(pb.AskRequest(pool=question), text[PIECE:])
+        bands = [np.frombuffer(b, "<f4") for b in pb.Blobs.FromString(answer).blobs]
+        out = np.array(bands) if number == "categorical" else np.concatenate(bands)
         return out[band if isinstance(band, int) else list(band)]
 
     def stats_mean(self, band: Bands, level: int = 0, id: str | None = None) -> Float32Array:
@@ -931,45 +898,15 @@ class Dataset(_Node, Document):
 
     def _repr_html_(self) -> str:
         """Returns what notebooks show: what the document says, and how many samples there are."""
-        rows: list[tuple[str, Any]] = [
-            ("title", self.title),
-            ("version", self.version),
-            ("format", self.format),
-            ("description", self.description),
-            ("tasks", ", ".join(map(str, self.tasks))),
-            ("licenses", ", ".join(map(str, self.licenses))),
-            ("keywords", ", ".join(map(str, self.keywords))),
-            ("providers", ", ".join(str(p.get("name", p)) for p in self.providers)),
-            ("extent", None if self.extent is None else json.dumps(self.extent)),
-            ("levels", self.levels),
-            ("conditions", ", ".join(map(str, self._steps))),
-            ("samples", len(self)),
-        ]
+        names = "title version format description tasks licenses keywords levels".split()
+        said: dict[str, Any] = {name: getattr(self, name) for name in names}
+        said["providers"] = [p.get("name", p) for p in self.providers]
+        said["extent"] = json.dumps(self.extent) if self.extent else None
+        said["conditions"] = list(self._steps)
+        said["samples"] = len(self)
+        rows = {k: ", ".join(map(str, v)) if isinstance(v, list) else v for k, v in said.items()}
         caption = self.id or ", ".join(self._source.paths)
-        return _show.table(caption, [row for row in rows if row[1] not in (None, "")])
-
-
-# The numbers of a band in "geotiff:stats", of rasters of values. Of classes it has their shares.
-_NUMBERS = ("min", "max", "mean", "std", "valid", "p25", "p50", "p75", "p95")
-
-
-def _pooled(name: str, numbers: npt.NDArray[Any], weights: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Pools numbers of (row, band, number), as tacoreader does; rows weigh as many pixels."""
-    mean: Any = functools.partial(np.average, axis=0, weights=weights)
-    if name == "categorical":
-        return np.asarray(mean(numbers))
-    values, means = (numbers[:, :, _NUMBERS.index(n)] for n in (name, "mean"))
-    if name == "std":
-        w = weights[:, None]
-        squares = (w - 1) * values**2 + w * (means - mean(means)) ** 2
-        return np.asarray(np.sqrt(squares.sum(axis=0) / (weights.sum() - 1)))
-    # The percentiles of all pixels are not known.
-    pool = {"min": np.min, "max": np.max, "mean": mean}.get(name, np.mean)
-    return np.asarray(pool(values, axis=0))
-
-
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
+        return _show.table(caption, [row for row in rows.items() if row[1] not in (None, "")])
 
 
 # The conditions that may drop samples below level 0: those on place and time, and groups with them.
@@ -989,6 +926,4 @@ def _midnight(t: object) -> bool:
 
 
 def _instant(t: Instant) -> str:
-    if isinstance(t, datetime):
-        return t.isoformat(timespec="microseconds")
-    return t.isoformat() if isinstance(t, date) else str(t)
+    return t.isoformat(timespec="microseconds") if isinstance(t, datetime) else str(t)

@@ -1,0 +1,158 @@
+package taco
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/tables"
+)
+
+// PoolNumber pools one number of geotiff:stats over rows of a level, by band, as tacoreader does: "min", "max", "mean",
+// "std", "p25", "p50", "p75" or "p95" of measurements, or "categorical", the share of each class of a band. Rows
+// without statistics are skipped.
+//
+// The weight w of a row is rows × columns of stac:tensor_shape, or 1 if its shape is not known: mean = Σwm/Σw, and the
+// deviation is that of a sample, √((Σ(w−1)s² + Σw(m−mean)²)/(Σw−1)). The percentiles of all pixels do not follow from
+// those of the rows: "p25" and so on are the means of the rows' percentiles. NaN in a row gives NaN.
+func (d *Dataset) PoolNumber(ctx context.Context, level int, rows []int, number string) ([][]float64, error) {
+	p := numberPool{number: number, at: slices.Index(geotiffNames[:], number)}
+	if p.at < 0 && number != "categorical" {
+		return nil, fmt.Errorf("number is %q: it must be categorical or one of %s", number,
+			strings.Join(geotiffNames[:], ", "))
+	}
+	t, err := d.Level(ctx, level)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.rows(ctx, t, rows); err != nil {
+		return nil, fault.WithFile(fault.WithPart(err, fmt.Sprintf("level%d", level), fault.NoOffset), d.name())
+	}
+	out := make([][]float64, len(p.bands))
+	for b, values := range p.bands {
+		for _, v := range values {
+			out[b] = append(out[b], v.value(number))
+		}
+	}
+	return out, nil
+}
+
+// numberPool pools one number of rows.
+type numberPool struct {
+	number string
+	at     int // of the number in geotiffNames, or -1 for classes
+
+	bands [][]weighted // of a band one value, or one for each class
+}
+
+func (p *numberPool) rows(ctx context.Context, t *tables.Table, rows []int) error {
+	stats, err := geotiffStats(ctx, t)
+	if err != nil {
+		return err
+	}
+	var shapes *tables.Vector
+	if t.Index(shapeColumns[0]) >= 0 {
+		if shapes, err = lists(ctx, t, shapeColumns[0]); err != nil {
+			return err
+		}
+	}
+	for _, row := range rows {
+		if stats.Null(row) {
+			continue
+		}
+		w := 1.0
+		if shapes != nil {
+			if s, ok := numbers(shapes, row); ok && len(s) > 1 {
+				w = s[len(s)-2] * s[len(s)-1]
+			}
+		}
+		if err := p.row(stats, row, w); err != nil {
+			return fault.WithPart(err, fmt.Sprintf("row %d", row), fault.NoOffset)
+		}
+	}
+	if p.bands == nil {
+		return fault.New(fault.NotFound, "column "+geotiffColumn, fault.NoOffset, "no row has statistics")
+	}
+	return nil
+}
+
+// row adds the bands of a row with weight w.
+func (p *numberPool) row(stats *tables.Vector, row int, w float64) error {
+	bad := func(k fault.Kind, format string, args ...any) error {
+		return fault.New(k, "column "+geotiffColumn, fault.NoOffset, format, args...)
+	}
+	bands, lo, hi := stats.List(row)
+	if p.bands == nil && hi > lo {
+		p.bands = make([][]weighted, hi-lo)
+	}
+	if hi > lo && hi-lo != len(p.bands) {
+		return bad(fault.Unsupported, "%d bands, but earlier rows have %d", hi-lo, len(p.bands))
+	}
+	for i := lo; i < hi; i++ {
+		x, ok := numbers(bands, i)
+		if !ok {
+			return bad(fault.Corrupt, "band %d has nulls", i-lo)
+		}
+		if measured := p.at >= 0; measured != (len(x) == geotiffNumbers) {
+			return bad(fault.Unsupported, "band %d has %d numbers: of measurements it has %d, of classes their shares",
+				i-lo, len(x), geotiffNumbers)
+		}
+		var s float64
+		switch {
+		case p.number == "std":
+			x, s = x[2:3], x[3]
+		case strings.HasPrefix(p.number, "p"):
+			x, w = x[p.at:p.at+1], 1
+		case p.at >= 0:
+			x = x[p.at : p.at+1]
+		}
+		to := &p.bands[i-lo]
+		if *to == nil {
+			*to = make([]weighted, len(x))
+		}
+		if len(*to) != len(x) {
+			return bad(fault.Unsupported, "band %d has %d classes, but in earlier rows %d", i-lo, len(x), len(*to))
+		}
+		for k := range x {
+			(*to)[k].add(w, x[k], s)
+		}
+	}
+	return nil
+}
+
+// weighted pools a value, by its rows.
+type weighted struct {
+	n                    int
+	weight, mean         float64 // Σw, Σwx/Σw
+	squares, least, most float64 // Σ(w−1)s² + Σw(x−mean)²
+}
+
+// add adds a row with weight w, value x and, if x is a mean, the deviation s.
+func (v *weighted) add(w, x, s float64) {
+	if v.n++; v.n == 1 {
+		v.least, v.most = x, x
+	}
+	v.least, v.most = min(v.least, x), max(v.most, x)
+	if !(w > 0) {
+		return // it has no pixels
+	}
+	v.weight += w
+	apart := x - v.mean
+	v.mean += apart * w / v.weight
+	v.squares += (w-1)*s*s + w*apart*(x-v.mean)
+}
+
+func (v *weighted) value(number string) float64 {
+	switch number {
+	case "min":
+		return v.least
+	case "max":
+		return v.most
+	case "std":
+		return math.Sqrt(v.squares / (v.weight - 1))
+	}
+	return v.mean
+}

@@ -1,0 +1,127 @@
+package taco
+
+import (
+	"context"
+	"math"
+	"testing"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/tables"
+)
+
+// statsTable returns a table with the columns geotiff:stats (nil: null) and stac:tensor_shape.
+func statsTable(stats [][][]float64, shapes [][]float64) *tables.Table {
+	var values, sides []float64
+	inner, outer, ends := []uint32{0}, []uint32{0}, []uint32{0}
+	nulls := make([]bool, len(stats))
+	for i, bands := range stats {
+		for _, b := range bands {
+			values = append(values, b...)
+			inner = append(inner, uint32(len(values)))
+		}
+		outer = append(outer, uint32(len(inner)-1))
+		nulls[i] = bands == nil
+		sides = append(sides, shapes[i]...)
+		ends = append(ends, uint32(len(sides)))
+	}
+	floats := func(v []float64) *tables.Vector {
+		return tables.NewFloats(tables.Type{Kind: tables.Float64, Bits: 64}, v, nil)
+	}
+	columns := []*tables.Vector{
+		tables.NewList(tables.NewList(floats(values), inner, nil), outer, nulls),
+		tables.NewList(floats(sides), ends, nil),
+	}
+	return tables.New(len(stats), []tables.Column{
+		{Name: geotiffColumn, Type: columns[0].Type()}, {Name: shapeColumns[0], Type: columns[1].Type()},
+	}, func(_ context.Context, i int) (*tables.Vector, error) { return columns[i], nil })
+}
+
+// TestNumbersOfPixelsArePooled: numbers of rows that were computed from pixels give those of all pixels.
+func TestNumbersOfPixelsArePooled(t *testing.T) {
+	pixels := [][]float64{{1, 2, 3, 4, 5, 9}, {-7, 0}, {100, 101, 99, 100}}
+	shapes := [][]float64{{1, 2, 3}, {1, 2}, {4, 1}, {1, 8, 8}, {9, 9}}
+	var stats [][][]float64
+	var all []float64
+	for _, p := range pixels {
+		all = append(all, p...)
+		stats = append(stats, [][]float64{numbersOf(p)})
+	}
+	stats = append(stats, nil, [][]float64{}) // rows without statistics
+	want := numbersOf(all)
+	for i, name := range geotiffNames {
+		p := numberPool{number: name, at: i}
+		if err := p.rows(t.Context(), statsTable(stats, shapes), []int{4, 2, 3, 0, 1}); err != nil {
+			t.Fatal(err)
+		}
+		exact := want[i]
+		if i > 3 { // of percentiles the mean
+			exact = (stats[0][0][i] + stats[1][0][i] + stats[2][0][i]) / 3
+		}
+		if got := p.bands[0][0].value(name); math.Abs(got-exact) > 1e-12*math.Abs(exact) {
+			t.Errorf("%s is %v, want %v", name, got, exact)
+		}
+	}
+}
+
+// numbersOf returns the numbers that geotiff:stats has for a band. Of the percentiles only their difference matters.
+func numbersOf(p []float64) []float64 {
+	n := float64(len(p))
+	least, most, sum, squares := p[0], p[0], 0.0, 0.0
+	for _, v := range p {
+		least, most, sum = min(least, v), max(most, v), sum+v
+	}
+	for _, v := range p {
+		squares += (v - sum/n) * (v - sum/n)
+	}
+	return []float64{least, most, sum / n, math.Sqrt(squares / (n - 1)), 100, n, 2 * n, 3 * n, 4 * n}
+}
+
+// TestSharesOfClassesArePooled: they are means over pixels.
+func TestSharesOfClassesArePooled(t *testing.T) {
+	table := statsTable([][][]float64{{{1, 0}, {0.5, 0.5}}, {{0, 1}, {0.5, 0.5}}}, [][]float64{{2, 3, 3}, {2, 3, 9}})
+	p := numberPool{number: "categorical", at: -1}
+	if err := p.rows(t.Context(), table, []int{0, 1}); err != nil {
+		t.Fatal(err)
+	}
+	for b, want := range [][]float64{{0.25, 0.75}, {0.5, 0.5}} {
+		for k, share := range want {
+			if got := p.bands[b][k].value(p.number); math.Abs(got-share) > 1e-15 {
+				t.Errorf("band %d, class %d: %v, want %v", b, k, got, share)
+			}
+		}
+	}
+}
+
+// TestNumbersThatCannotBePooled: files are not trusted to have as many numbers in each row.
+func TestNumbersThatCannotBePooled(t *testing.T) {
+	nine := numbersOf([]float64{1, 2})
+	for name, c := range map[string]struct {
+		stats  [][][]float64
+		number string
+		kind   fault.Kind
+	}{
+		"nothing":              {[][][]float64{nil, {}}, "mean", fault.NotFound},
+		"other bands":          {[][][]float64{{nine}, {nine, nine}}, "mean", fault.Unsupported},
+		"fewer bands":          {[][][]float64{{nine, nine}, {nine}}, "p95", fault.Unsupported},
+		"classes":              {[][][]float64{{{0, 1}}}, "std", fault.Unsupported},
+		"no numbers":           {[][][]float64{{{}}}, "min", fault.Unsupported},
+		"measurements":         {[][][]float64{{nine}}, "categorical", fault.Unsupported},
+		"other classes":        {[][][]float64{{{0, 1}}, {{0, 1, 0}}}, "categorical", fault.Unsupported},
+		"classes, then values": {[][][]float64{{{0, 1}}, {nine}}, "categorical", fault.Unsupported},
+	} {
+		at := -1
+		for i, n := range geotiffNames {
+			if n == c.number {
+				at = i
+			}
+		}
+		rows, shapes := make([]int, len(c.stats)), make([][]float64, len(c.stats))
+		for i := range rows {
+			rows[i] = i
+		}
+		p := numberPool{number: c.number, at: at}
+		if err := p.rows(t.Context(), statsTable(c.stats, shapes), rows); fault.KindOf(err) != c.kind {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
