@@ -1,10 +1,6 @@
 package zstd
 
-import (
-	"sync"
-
-	"github.com/klauspost/compress/zstd"
-)
+import "github.com/klauspost/compress/zstd"
 
 const (
 	// deepRatio is the ratio by which the fast encoder must shrink content before the deep search for
@@ -29,7 +25,7 @@ const (
 
 // encoders keeps encoders by level: those with a small window, those of other single segments, and those of larger
 // content. They are kept, because the tables of one take up to 34 MiB.
-var encoders [3][zstd.SpeedBestCompression + 1]sync.Pool
+var encoders [3][zstd.SpeedBestCompression + 1]pool
 
 // Append appends a frame of src, without a checksum, to dst. level is a level of libzstd, 1 to 22. The
 // encoder, klauspost/compress with all build tags, has four levels: from 6 on, Append also tries the
@@ -51,19 +47,19 @@ func Append(dst, src []byte, level int) []byte {
 
 func encode(dst, src []byte, level zstd.EncoderLevel) []byte {
 	small, single := len(src) <= smallWindow, len(src) <= singleSegment
-	pool := &encoders[2][level]
+	kept := &encoders[2][level]
 	switch {
 	case small:
-		pool = &encoders[0][level]
+		kept = &encoders[0][level]
 	case single:
-		pool = &encoders[1][level]
+		kept = &encoders[1][level]
 	}
-	e, ok := pool.Get().(*zstd.Encoder)
+	e, ok := kept.Get().(*zstd.Encoder)
 	if !ok {
 		e = newEncoder(level, small, single)
 	}
 	dst = e.EncodeAll(src, dst)
-	pool.Put(e)
+	kept.Put(e)
 	return dst
 }
 
