@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"reflect"
 	"slices"
@@ -17,24 +16,31 @@ import (
 // than 1 MiB, unknown members and text after the JSON value are errors. An error names the member as
 // a user wrote it, its value and the rule.
 func ParseSpec(b []byte) (Spec, error) {
-	var s Spec
 	if len(b) > maxSpecBytes {
-		return s, fmt.Errorf("spec: %d bytes, at most %d", len(b), maxSpecBytes)
+		return Spec{}, fmt.Errorf("spec: %d bytes, at most %d", len(b), maxSpecBytes)
 	}
-	if err := checkJSON(b); err != nil {
-		return s, fmt.Errorf("spec: %w", err)
-	}
-	d := json.NewDecoder(bytes.NewReader(b))
-	// checkJSON sees the last of two members with one name; this refuses what is wrong in the first.
-	d.DisallowUnknownFields()
-	if err := d.Decode(&s); err != nil {
-		return s, fmt.Errorf("spec: %w", err)
-	}
-	if err := normalizeByStats(s.Fields, s.Sources); err != nil {
-		return s, fmt.Errorf("spec: %w", err)
+	s, err := parse(b)
+	if err != nil {
+		return Spec{}, fmt.Errorf("spec: %w", err)
 	}
 	s = s.WithDefaults()
 	return s, s.Validate()
+}
+
+// parse reads the JSON form of a spec, without defaults.
+func parse(b []byte) (s Spec, err error) {
+	var text bytes.Buffer
+	if err := json.Compact(&text, b); err != nil { // place expects JSON without white space
+		return s, err
+	}
+	long, err := place{}.check(reflect.TypeFor[Spec](), text.Bytes())
+	if err != nil {
+		return s, err
+	}
+	if err := json.Unmarshal(long, &s); err != nil {
+		return s, err
+	}
+	return s, normalizeByStats(s.Fields, s.Sources)
 }
 
 // normalizeByStats puts numbers in place of the methods of fields, also of those of sources.
@@ -58,30 +64,16 @@ func normalizeByStats(fields []Field, sources []Source) error {
 	return nil
 }
 
-// checkJSON checks the JSON form of a spec against the types: that every member exists, and that
-// every value has the type of its member. The error names the member, its value and the rule.
-//
-// Package encoding/json alone would name neither the value nor the field of the spec, would take
-// null in a list for 0, and would cut a list that is too long for its array.
-func checkJSON(b []byte) error {
-	d := json.NewDecoder(bytes.NewReader(b))
-	d.UseNumber() // float64 would round integers beyond 2^53
-	var v any
-	if err := d.Decode(&v); err != nil {
-		return err
-	}
-	// Decode stops after one value, so what follows it would be ignored.
-	if _, err := d.Token(); err != io.EOF {
-		return errors.New("more follows the JSON value")
-	}
-	return place{}.check(reflect.TypeFor[Spec](), v)
-}
-
 // place says where in a spec a value stands.
 type place struct {
-	of   string // the source and the field around it: `source "a": field "image": `
-	name string // the member, "sizes.p"
+	of    string // the source and the field around it: `source "a": field "image": `
+	name  string // the member, "sizes.p"
+	depth int    // how many lists and objects are around it
 }
+
+// maxDepth bounds place.depth. Every level reads the text below it again, so that 64 of them read at most 64 MiB. The
+// deepest spec has 8 mixtures of 2 levels and 8 groups of conditions of 4.
+const maxDepth = 64
 
 // named maps the types that have a name of their own to what a user calls them.
 var named = map[reflect.Type]string{
@@ -94,31 +86,38 @@ func (p place) member(name string) place {
 	if p.name != "" {
 		name = p.name + "." + name
 	}
-	return place{p.of, name}
+	return place{p.of, name, p.depth + 1}
 }
 
 // element returns the place of an element of a list of a type.
-func (p place) element(t reflect.Type, i int, v any) place {
-	kind := named[t]
-	if object, ok := v.(map[string]any); ok && kind != "" {
-		if name, ok := object["name"].(string); ok {
-			return place{of: fmt.Sprintf("%s%s %q: ", p.of, kind, name)}
+func (p place) element(t reflect.Type, i int, b json.RawMessage) place {
+	kind, depth := named[t], p.depth+1
+	if kind != "" && b[0] == '{' {
+		var object struct {
+			Name *string `json:"name"`
 		}
-		return place{of: fmt.Sprintf("%s%s %d: ", p.of, kind, i)}
+		if json.Unmarshal(b, &object) == nil && object.Name != nil {
+			return place{fmt.Sprintf("%s%s %q: ", p.of, kind, *object.Name), "", depth}
+		}
+		return place{fmt.Sprintf("%s%s %d: ", p.of, kind, i), "", depth}
 	}
 	if t == reflect.TypeFor[Condition]() {
-		return place{of: p.of} // users give bbox, datetime and the like beside where
+		return place{p.of, "", depth} // users give bbox, datetime and the like beside where
 	}
-	return place{p.of, fmt.Sprintf("%s[%d]", p.name, i)}
+	return place{p.of, fmt.Sprintf("%s[%d]", p.name, i), depth}
 }
 
 // wrong returns the error about a value that does not follow a rule.
-func (p place) wrong(v any, rule string) error {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
+func (p place) wrong(b json.RawMessage, rule string) error {
+	var v any
+	d := json.NewDecoder(bytes.NewReader(b))
+	d.UseNumber()
+	_ = d.Decode(&v) // it is JSON
+	var out bytes.Buffer
+	e := json.NewEncoder(&out)
 	e.SetEscapeHTML(false)
-	_ = e.Encode(v) // it was JSON
-	text := strings.TrimSpace(b.String())
+	_ = e.Encode(v)
+	text := strings.TrimSpace(out.String())
 	// Enough to recognise a value, and short enough for a line.
 	if r := []rune(text); len(r) > 80 {
 		text = string(r[:80]) + "…"
@@ -130,81 +129,88 @@ func (p place) wrong(v any, rule string) error {
 	return fmt.Errorf("%s%s is %s: it must be %s", p.of, name, text, rule)
 }
 
-// check checks a value of JSON against a type.
-func (p place) check(t reflect.Type, v any) error {
+// check checks JSON without white space against a type: that every member exists, and that every value has the type of
+// its member. It returns the JSON. The error names the member, its value and the rule.
+//
+// Package encoding/json alone would name neither the value nor the field of the spec, would take null in a list for 0,
+// and would cut a list that is too long for its array. Values stay as they were written, because the spec hash has the
+// operands of conditions so.
+func (p place) check(t reflect.Type, b json.RawMessage) (json.RawMessage, error) {
+	if p.depth > maxDepth {
+		return nil, fmt.Errorf("%s%s is %d lists and objects deep: at most %d are allowed", p.of, p.name, p.depth, maxDepth)
+	}
+	rule := ""
 	switch t {
 	case reflect.TypeFor[json.RawMessage]():
-		return nil // its own reader checks it
+		return b, nil // its own reader checks it
 	case reflect.TypeFor[Float]():
-		if slices.Contains([]any{"nan", "inf", "-inf"}, v) || numberRule(t, v) == "" {
-			return nil
+		rule = numberRule(t, b)
+		if rule == "" || slices.Contains([]string{`"nan"`, `"inf"`, `"-inf"`}, string(b)) {
+			return b, nil
 		}
-		return p.wrong(v, `a number, "nan", "inf" or "-inf"`)
+		return nil, p.wrong(b, `a number, "nan", "inf" or "-inf"`)
 	case reflect.TypeFor[Grid]():
-		if v == firstGrid || numberRule(t, v) == "" {
-			return nil
+		rule = numberRule(t, b)
+		if rule == "" || string(b) == `"`+firstGrid+`"` {
+			return b, nil
 		}
-		return p.wrong(v, `"first" or a number of metres`)
+		return nil, p.wrong(b, `"first" or a number of metres`)
 	case reflect.TypeFor[Sampler]():
 		p.name = "" // users say per_asset, not sampler.per_asset
 	}
-	rule := ""
 	switch t.Kind() {
 	case reflect.Pointer:
-		return p.check(t.Elem(), v)
+		return p.check(t.Elem(), b)
 	case reflect.Struct:
-		if object, ok := v.(map[string]any); ok {
-			return p.object(t, object)
+		if b[0] == '{' {
+			return p.object(t, b)
 		}
 		rule = "an object"
 	case reflect.Map:
-		if object, ok := v.(map[string]any); ok {
-			return p.values(t.Elem(), object)
+		if b[0] == '{' {
+			return p.values(t.Elem(), b)
 		}
 		rule = "an object of values by name"
-	case reflect.Slice:
-		if list, ok := v.([]any); ok {
+	case reflect.Slice, reflect.Array:
+		if list, ok := elements(b); ok && (t.Kind() == reflect.Slice || len(list) == t.Len()) {
 			return p.list(t.Elem(), list)
 		}
 		rule = "a list"
-	case reflect.Array:
-		if list, ok := v.([]any); ok && len(list) == t.Len() {
-			return p.list(t.Elem(), list)
+		if t.Kind() == reflect.Array {
+			rule = fmt.Sprintf("a list of %d", t.Len())
 		}
-		rule = fmt.Sprintf("a list of %d", t.Len())
 	case reflect.String:
-		if _, ok := v.(string); ok {
-			return nil
+		if b[0] != '"' {
+			rule = "a string"
 		}
-		rule = "a string"
 	case reflect.Bool:
-		if _, ok := v.(bool); ok {
-			return nil
+		if b[0] != 't' && b[0] != 'f' {
+			rule = "true or false"
 		}
-		rule = "true or false"
 	default:
-		if rule = numberRule(t, v); rule == "" {
-			return nil
-		}
+		rule = numberRule(t, b)
 	}
-	return p.wrong(v, rule)
+	if rule != "" {
+		return nil, p.wrong(b, rule)
+	}
+	return b, nil
 }
 
 // numberRule returns the rule that a value breaks as a number of a type, or "".
-func numberRule(t reflect.Type, v any) string {
-	n, _ := v.(json.Number)
+func numberRule(t reflect.Type, b json.RawMessage) string {
+	n := string(b) // what JSON has beside numbers parses as none
 	var err error
 	switch t.Kind() {
 	case reflect.Float64:
-		if _, err = strconv.ParseFloat(string(n), 64); err != nil {
+		if _, err = strconv.ParseFloat(n, 64); err != nil {
 			return "a finite number"
 		}
 	case reflect.Uint64:
-		if _, err = strconv.ParseUint(string(n), 10, 64); err != nil {
+		if _, err = strconv.ParseUint(n, 10, 64); err != nil {
 			return "a whole number from 0 to 2^64-1"
 		}
 	default:
-		if _, err = strconv.ParseInt(string(n), 10, t.Bits()); err != nil {
+		if _, err = strconv.ParseInt(n, 10, t.Bits()); err != nil {
 			if errors.Is(err, strconv.ErrRange) {
 				return fmt.Sprintf("a whole number of %d bits", t.Bits())
 			}
@@ -214,46 +220,82 @@ func numberRule(t reflect.Type, v any) string {
 	return ""
 }
 
-func (p place) list(t reflect.Type, list []any) error {
-	for i, v := range list {
-		if err := p.element(t, i, v).check(t, v); err != nil {
-			return err
-		}
-	}
-	return nil
+// elements returns the elements of a list, or false if b is no list.
+func elements(b json.RawMessage) (list []json.RawMessage, ok bool) {
+	ok = b[0] == '[' && json.Unmarshal(b, &list) == nil
+	return list, ok
 }
 
-func (p place) values(t reflect.Type, object map[string]any) error {
-	for _, k := range slices.Sorted(maps.Keys(object)) {
-		if err := p.member(k).check(t, object[k]); err != nil {
-			return err
+// list checks the elements of a list.
+func (p place) list(t reflect.Type, list []json.RawMessage) (_ json.RawMessage, err error) {
+	for i, v := range list {
+		if list[i], err = p.element(t, i, v).check(t, v); err != nil {
+			return nil, err
 		}
 	}
-	return nil
+	return json.Marshal(list)
+}
+
+// object holds the members of an object of JSON.
+type object map[string]json.RawMessage
+
+// members returns the members of an object, and their names in their order. Two of one name are an error.
+func (p place) members(b json.RawMessage) (names []string, values object, err error) {
+	d := json.NewDecoder(bytes.NewReader(b))
+	values = object{}
+	for _, err = d.Token(); err == nil && d.More(); {
+		token, _ := d.Token()
+		name, _ := token.(string)
+		if _, ok := values[name]; ok {
+			return nil, nil, fmt.Errorf("%s%s is given twice", p.of, p.member(name).name)
+		}
+		var v json.RawMessage
+		if err = d.Decode(&v); err == nil {
+			names, values[name] = append(names, name), v
+		}
+	}
+	return names, values, err
+}
+
+// values checks the values of a map.
+func (p place) values(t reflect.Type, b json.RawMessage) (json.RawMessage, error) {
+	names, values, err := p.members(b)
+	if err != nil {
+		return nil, err
+	}
+	for _, k := range names {
+		if values[k], err = p.member(k).check(t, values[k]); err != nil {
+			return nil, err
+		}
+	}
+	return json.Marshal(values)
 }
 
 // object checks the members of a struct in the order of its fields.
-func (p place) object(t reflect.Type, object map[string]any) error {
-	fields := reflect.VisibleFields(t)
+func (p place) object(t reflect.Type, b json.RawMessage) (json.RawMessage, error) {
+	_, values, err := p.members(b)
+	if err != nil {
+		return nil, err
+	}
 	var names []string
-	for _, f := range fields {
+	for _, f := range reflect.VisibleFields(t) {
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-		if name == "" {
-			continue // an embedded struct, whose fields are visible
+		if name == "" || name == "-" {
+			continue // an embedded struct, whose fields are visible, or no member
 		}
 		names = append(names, name)
 		// encoding/json takes null of a member for one that is not given.
-		if v := object[name]; v != nil {
-			if err := p.member(name).check(f.Type, v); err != nil {
-				return err
+		if v := values[name]; v != nil && string(v) != "null" {
+			if values[name], err = p.member(name).check(f.Type, v); err != nil {
+				return nil, err
 			}
 		}
 	}
-	for _, k := range slices.Sorted(maps.Keys(object)) {
+	for _, k := range slices.Sorted(maps.Keys(values)) {
 		if !slices.Contains(names, k) {
 			slices.Sort(names)
-			return fmt.Errorf("%sno member %q; there are %s", p.of, p.member(k).name, strings.Join(names, ", "))
+			return nil, fmt.Errorf("%sno member %q; there are %s", p.of, p.member(k).name, strings.Join(names, ", "))
 		}
 	}
-	return nil
+	return json.Marshal(values)
 }
