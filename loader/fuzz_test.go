@@ -29,6 +29,13 @@ func FuzzSpec(f *testing.F) {
 			`"validity":"ok"},{"name":"mask"}]}`,
 		`{"source":"s","batch_size":2,"fields":[{"name":"image","dtype":"float32","band_names":["R"],` +
 			`"normalize":{"method":"mean_std","stats":{"bands":[{"name":"R","mean":4,"std":2}]}}}]}`,
+		`{"source":"s","batch_size":2,"defaults":{"dtype":"float32","fill":0,"pad":true,"normalize":"min_max"},` +
+			`"stats":{"a":{"bands":[{"name":"R","min":4,"max":9}]}},"fields":{"a":"c",` +
+			`"b":{"dtype":"native","pad":false},"c":{"bands":["R"],"normalize":{"offset":1}},` +
+			`"d":{"normalize":false,"pattern":"{id}"}}}`,
+		`{"batch_size":2,"defaults":{"bands":[1],"normalize":"mean_std"},` +
+			`"stats":{"image":{"bands":[{"mean":4,"std":2}]}},` +
+			`"sources":[{"source":"s","fields":{"image":{"normalize":"mean_std"}}},{"source":"t"}]}`,
 		`{"source":"s","batch_size":2,"augment":"d4","subset":{"size":0.5}}`,
 		`{"source":"s","batch_size":3,"shuffle":true,"mixture":{"until":"shortest"},` +
 			`"sources":[{"name":"a","source":"s","count":3},{"name":"b","sources":[{"name":"c","source":"t"}]}]}`,

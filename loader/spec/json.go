@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/chaski-eo/chaski/stats"
 )
 
 // ParseSpec reads the JSON form of a spec, fills in its defaults and validates it. JSON of more
@@ -28,40 +30,21 @@ func ParseSpec(b []byte) (Spec, error) {
 }
 
 // parse reads the JSON form of a spec, without defaults.
-func parse(b []byte) (s Spec, err error) {
+func parse(b []byte) (Spec, error) {
 	var text bytes.Buffer
 	if err := json.Compact(&text, b); err != nil { // place expects JSON without white space
-		return s, err
+		return Spec{}, err
 	}
-	long, err := place{}.check(reflect.TypeFor[Spec](), text.Bytes())
+	long, err := place{}.check(reflect.TypeFor[form](), text.Bytes())
 	if err != nil {
-		return s, err
+		return Spec{}, err
 	}
+	var s form
 	if err := json.Unmarshal(long, &s); err != nil {
-		return s, err
+		return Spec{}, err
 	}
-	return s, normalizeByStats(s.Fields, s.Sources)
-}
-
-// normalizeByStats puts numbers in place of the methods of fields, also of those of sources.
-func normalizeByStats(fields []Field, sources []Source) error {
-	for i := range fields {
-		f := &fields[i]
-		if f.Normalize == nil || f.Normalize.Method == "" && f.Normalize.Stats == nil {
-			continue
-		}
-		n, err := f.Normalize.byStats(f.Bands, f.BandNames)
-		if err != nil {
-			return fmt.Errorf("field %q: normalize: %w", f.Name, err)
-		}
-		f.Normalize = n
-	}
-	for _, s := range sources {
-		if err := normalizeByStats(s.Fields, s.Sources); err != nil {
-			return fmt.Errorf("source %q: %w", s.Name, err)
-		}
-	}
-	return nil
+	r := reports{given: s.Stats, read: map[string]*stats.FieldReport{}, bands: maxStatBands}
+	return s.Spec, r.normalize(s.Fields, s.Sources)
 }
 
 // place says where in a spec a value stands.
@@ -130,14 +113,20 @@ func (p place) wrong(b json.RawMessage, rule string) error {
 }
 
 // check checks JSON without white space against a type: that every member exists, and that every value has the type of
-// its member. It returns the JSON. The error names the member, its value and the rule.
+// its member. It returns the JSON with long forms in place of short ones. The error names the member, its value and the
+// rule.
 //
 // Package encoding/json alone would name neither the value nor the field of the spec, would take null in a list for 0,
 // and would cut a list that is too long for its array. Values stay as they were written, because the spec hash has the
 // operands of conditions so.
 func (p place) check(t reflect.Type, b json.RawMessage) (json.RawMessage, error) {
 	if p.depth > maxDepth {
-		return nil, fmt.Errorf("%s%s is %d lists and objects deep: at most %d are allowed", p.of, p.name, p.depth, maxDepth)
+		return nil, fmt.Errorf("%s%s is %d lists and objects deep: at most %d are allowed", p.of, p.name, p.depth,
+			maxDepth)
+	}
+	b, err := p.long(t, b)
+	if err != nil {
+		return nil, err
 	}
 	rule := ""
 	switch t {

@@ -1,21 +1,24 @@
 package spec
 
 import (
-	"cmp"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/chaski-eo/chaski/stats"
 )
 
+// Values are one for each band, or one for all.
+type Values []float64
+
 // Normalize computes y = f32(f32(x*s) + o), and then clips y. s and o are the scale and the offset of
 // the band, rounded to float32 once.
 type Normalize struct {
-	// Scale and Offset have one value for each picked band, or one for all. Scale must not be 0.
-	Scale  []float64 `json:"scale"`
-	Offset []float64 `json:"offset"`
+	// Scale and Offset have one value for each picked band, or one for all. Scale must not be 0. Default of
+	// ParseSpec: 1 and 0.
+	Scale  Values `json:"scale"`
+	Offset Values `json:"offset"`
 	// Clip holds the least and the greatest value of the result. Default: none.
 	Clip *[2]Float `json:"clip,omitempty"`
 	// Method computes Scale, Offset and Clip from Stats, in their place: "mean_std" gives mean 0 and standard
@@ -23,41 +26,31 @@ type Normalize struct {
 	// percentile to 0 and the 98.5th to 1 and clips. ParseSpec puts the numbers in its place.
 	Method string `json:"method,omitempty"`
 	// Stats holds the statistics of the field: the member of `fields` with its name in the JSON of chaski stats.
+	// Default: the member of `stats` of the spec.
 	Stats json.RawMessage `json:"stats,omitempty"`
 }
 
-// byStats returns the numbers that the method of n stands for, for the bands that a field picks by
-// index or by name.
-func (n *Normalize) byStats(bands []int, names []string) (*Normalize, error) {
-	if n.Scale != nil || n.Offset != nil || n.Clip != nil {
-		return nil, fmt.Errorf("method computes scale, offset and clip: give either method and stats, or these")
+// complete fills in a scale or offset that is not given, and repeats one that is for all bands.
+func (n *Normalize) complete() {
+	if n.Scale == nil {
+		n.Scale = Values{1}
 	}
-	var s stats.FieldReport
-	if err := json.Unmarshal(n.Stats, &s); n.Stats != nil && err != nil {
-		if wrong := (*json.UnmarshalTypeError)(nil); errors.As(err, &wrong) {
-			return nil, fmt.Errorf("stats: %s is a %s, and not what chaski stats writes",
-				cmp.Or(wrong.Field, "it"), wrong.Value)
-		}
-		return nil, fmt.Errorf("stats: %w", err)
+	if n.Offset == nil {
+		n.Offset = Values{0}
 	}
-	if len(s.Bands) == 0 {
-		return nil, fmt.Errorf("stats has no bands")
+	if many := max(len(n.Scale), len(n.Offset)); len(n.Scale) == 1 {
+		n.Scale = slices.Repeat(n.Scale, many)
+	} else if len(n.Offset) == 1 {
+		n.Offset = slices.Repeat(n.Offset, many)
 	}
-	named := map[string][]int{} // one map, because names and bands may both be many
-	for i, b := range s.Bands {
-		named[b.Name] = append(named[b.Name], i)
+	positiveZeros(n.Offset)
+}
+
+// positiveZeros makes 0 of -0, so that an offset of 0 has one spec hash.
+func positiveZeros(values []float64) {
+	for i := range values {
+		values[i] += 0
 	}
-	for _, name := range names {
-		if n := len(named[name]); n != 1 {
-			return nil, fmt.Errorf("stats must have one band called %q: of %d bands it has %d", name, len(s.Bands), n)
-		}
-		bands = append(bands, named[name][0])
-	}
-	out, err := NormalizeByStats(&s, n.Method, bands)
-	if err != nil {
-		return nil, fmt.Errorf("stats: %w", err)
-	}
-	return out, nil
 }
 
 // NormalizeByStats returns the normalisation that a method (such as stats.MeanStd) makes of the statistics of a field,
@@ -67,9 +60,7 @@ func NormalizeByStats(f *stats.FieldReport, method string, bands []int) (*Normal
 	if err != nil {
 		return nil, err
 	}
-	for i := range offset {
-		offset[i] += 0 // makes 0 of -0, so that a least value of 0 has one spec hash
-	}
+	positiveZeros(offset)
 	out := &Normalize{Scale: scale, Offset: offset}
 	if clip != nil {
 		out.Clip = &[2]Float{Float(clip[0]), Float(clip[1])}

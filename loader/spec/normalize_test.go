@@ -55,7 +55,8 @@ func TestNormalizeByStats(t *testing.T) {
 // TestWrongStats: an error names the field and what is wrong with its statistics.
 func TestWrongStats(t *testing.T) {
 	for _, c := range [][2]string{
-		{`{"method": "mean_std"}`, `field "a": normalize: stats has no bands`},
+		{`{"method": "mean_std"}`, `field "a": normalize: "mean_std" needs stats`},
+		{`{"method": "mean_std", "stats": {"bands": []}}`, "stats has no bands"},
 		{`{"method": "zscore", "stats": ` + bandStats + `}`, `normalisation is "zscore"`},
 		{`{"stats": ` + bandStats + `}`, `normalisation is ""`},
 		{`{"method": "min_max", "stats": 3}`, "is a number, and not what chaski stats writes"},

@@ -44,9 +44,26 @@ var enums = map[string][]string{
 var filledIn = map[string]bool{"Source.count": true, "Share.parts": true}
 
 // notRequired lists members that every written spec has, but that a user may leave out: a mixture
-// has sources in place of a source, without fields there is one, and a method computes scale and offset.
+// has sources in place of a source, without fields there is one, fields by name have no other name, and scale and
+// offset have defaults or come of a method.
 var notRequired = map[string]bool{
-	"Spec.source": true, "Spec.fields": true, "Normalize.scale": true, "Normalize.offset": true,
+	"Spec.source": true, "Spec.fields": true, "Field.name": true, "Normalize.scale": true, "Normalize.offset": true,
+}
+
+// short returns the schemas of the short forms of a type, of which place.long makes the long one.
+func (g generator) short(t reflect.Type) []any {
+	switch t {
+	case reflect.TypeFor[[]Field]():
+		field := map[string]any{"anyOf": []any{g.of(t.Elem()), map[string]any{"type": "string"}}}
+		return []any{map[string]any{"type": "object", "additionalProperties": field, "minProperties": 1}}
+	case reflect.TypeFor[Values]():
+		return []any{map[string]any{"type": "number"}}
+	case reflect.TypeFor[*Normalize]():
+		return []any{map[string]any{"enum": []any{stats.MeanStd, stats.MinMax, stats.Percentile, false}}}
+	case reflect.TypeFor[[]int](): // of bands
+		return []any{g.of(reflect.TypeFor[[]string]())}
+	}
+	return nil
 }
 
 // generator makes the schema of the types below Spec.
@@ -58,7 +75,8 @@ type generator struct {
 
 func TestSchema(t *testing.T) {
 	g := generator{docs: comments(t), defaults: defaults(t), defs: map[string]any{}}
-	root := g.object(reflect.TypeFor[Spec]())
+	root := g.object(reflect.TypeFor[form]())
+	root["description"] = g.docs["Spec"]
 	root["$schema"] = "https://json-schema.org/draft/2020-12/schema"
 	root["title"] = "chaski spec"
 	root["$defs"] = g.defs
@@ -145,6 +163,9 @@ func (g generator) members(t reflect.Type, properties map[string]any, required *
 			continue
 		}
 		p := g.of(f.Type)
+		if short := g.short(f.Type); short != nil && key != "Field.times" {
+			p = map[string]any{"anyOf": append([]any{p}, short...)}
+		}
 		if doc := g.docs[t.Name()+"."+f.Name]; doc != "" {
 			p["description"] = doc
 		}
@@ -201,7 +222,11 @@ func (g generator) of(t reflect.Type) map[string]any {
 	case reflect.Map:
 		return map[string]any{"type": "object", "additionalProperties": g.of(t.Elem())}
 	case reflect.Slice:
-		return map[string]any{"type": "array", "items": g.of(t.Elem())}
+		items := g.of(t.Elem())
+		if t.Elem() == reflect.TypeFor[Field]() {
+			items["required"] = []string{"name"}
+		}
+		return map[string]any{"type": "array", "items": items}
 	case reflect.Array:
 		return map[string]any{"type": "array", "items": g.of(t.Elem()), "minItems": t.Len(), "maxItems": t.Len()}
 	case reflect.Struct:

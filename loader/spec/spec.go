@@ -40,7 +40,8 @@ type Spec struct {
 	// this range are read. Default: all fragments.
 	Timestamp *Timestamp `json:"timestamp,omitempty"`
 	// Fields are the fields of a sample, in the order of the batch. Default: one raster field
-	// "image".
+	// "image". JSON may have an object of fields by name, where a string stands for the column or, with {id}, the
+	// pattern of a field.
 	Fields []Field `json:"fields"`
 	// AllFields applies the settings of the only entry of Fields to every field of a catalog of
 	// pairs. It has no effect on other datasets. Open and OpenTable set it if Fields is empty. The
@@ -178,7 +179,8 @@ type Field struct {
 	// them in.
 	Classes []string `json:"classes,omitempty"`
 
-	// Bands picks bands by their index from 0, in this order. A band may be repeated. Default: all.
+	// Bands picks bands by their index from 0, in this order. A band may be repeated. Default: all. JSON may have
+	// BandNames here.
 	Bands []int `json:"bands,omitempty"`
 	// BandNames picks bands by the descriptions that files give them, in this order, in place of
 	// Bands. The engine looks them up in every file, which reads the header of the file. A file
@@ -198,7 +200,8 @@ type Field struct {
 	Layout string `json:"layout,omitempty"`
 	// Sizes gives the lengths of names in the layout that are not axes.
 	Sizes map[string]int `json:"sizes,omitempty"`
-	// Normalize scales and shifts pixels to float values. Default: none.
+	// Normalize scales and shifts pixels to float values. In JSON the name of a method stands for its numbers, of the
+	// statistics that the spec has of the field. Default: none.
 	Normalize *Normalize `json:"normalize,omitempty"`
 	// Fill is the value of nodata and padding, in units of the result. Pixels that the mask of a
 	// file marks as not valid are nodata, too. By default padding is 0. By default nodata is 0 if
@@ -398,7 +401,7 @@ func (s Spec) Validate() error {
 	if _, err := s.Elements(); err != nil {
 		return err
 	}
-	if err := s.BadLimit.validate(); err != nil {
+	if err := s.BadLimit.validate(s.BadSamples); err != nil {
 		return err
 	}
 	if err := s.validateGround(); err != nil {
@@ -565,10 +568,16 @@ func (s Spec) Elements() (shuffle.Elements, error) {
 	return g, nil
 }
 
-func (b *BadLimit) validate() error {
+func (b *BadLimit) validate(policy string) error {
+	const useless = `and bad_samples is "error", which ends a run at the first one: a limit needs "skip", ` +
+		`"replace" or "fill"`
 	switch {
 	case b == nil:
 		return nil
+	case b.Count != nil && policy == BadError:
+		return fmt.Errorf("spec: bad_limit.count is %d, %s", *b.Count, useless)
+	case b.Rate != nil && policy == BadError:
+		return fmt.Errorf("spec: bad_limit.rate is %v, %s", *b.Rate, useless)
 	case b.Count != nil && *b.Count < 0:
 		return fmt.Errorf("spec: bad_limit.count is %d: it must be at least 0", *b.Count)
 	// The negation also refuses NaN, for which every comparison is false.

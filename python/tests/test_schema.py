@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
 import subprocess
@@ -89,7 +90,12 @@ def check(root: Any, s: Any, v: Any, where: str) -> None:
     while "$ref" in s:
         s = {**{k: x for k, x in s.items() if k != "$ref"}, **root["$defs"][s["$ref"][8:]]}
     if "anyOf" in s:
-        assert isinstance(v, float | int) or v in s["anyOf"][1]["enum"], where
+        fits = []
+        for one in s["anyOf"]:
+            with contextlib.suppress(AssertionError):
+                check(root, one, v, where)
+                fits.append(one)
+        assert fits, f"{where}: {v!r} is none of {s['anyOf']}"
     if "enum" in s:
         assert v in s["enum"], f"{where}: {v}"
     kinds: Any = {"object": dict, "array": list, "string": str, "boolean": bool, "integer": int}
@@ -99,6 +105,9 @@ def check(root: Any, s: Any, v: Any, where: str) -> None:
         assert s.get("minItems", 0) <= len(v) <= s.get("maxItems", len(v)), where
         for x in v:
             check(root, s["items"], x, where)
+    if isinstance(values := s.get("additionalProperties"), dict):
+        for k, x in v.items():
+            check(root, values, x, f"{where}.{k}")
     if "properties" in s:
         assert set(s.get("required", ())) <= set(v), where
         for k, x in v.items():

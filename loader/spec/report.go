@@ -1,0 +1,109 @@
+package spec
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/chaski-eo/chaski/stats"
+)
+
+// reports are the statistics of a spec by field.
+type reports struct {
+	given map[string]json.RawMessage
+	read  map[string]*stats.FieldReport // those of given that are read
+	bands int                           // how many bands normalize may still look at
+}
+
+// maxStatBands bounds the bands whose statistics a spec uses. Each has a scale and an offset in the JSON of the spec,
+// "1," at least, and the JSON may have maxSpecBytes.
+const maxStatBands = maxSpecBytes / 4
+
+// normalize completes the normalisation of fields, also of those of sources, and puts numbers in place of methods.
+func (r *reports) normalize(fields []Field, sources []Source) error {
+	for i := range fields {
+		f := &fields[i]
+		if f.Normalize == nil {
+			continue
+		}
+		if f.Normalize.Method == "" && f.Normalize.Stats == nil {
+			f.Normalize.complete()
+			continue
+		}
+		n, err := r.byStats(f)
+		if err != nil {
+			return fmt.Errorf("field %q: normalize: %w", f.Name, err)
+		}
+		f.Normalize = n
+	}
+	for _, s := range sources {
+		if err := r.normalize(s.Fields, s.Sources); err != nil {
+			return fmt.Errorf("source %q: %w", s.Name, err)
+		}
+	}
+	return nil
+}
+
+// report returns the statistics for the method of a field.
+func (r *reports) report(f *Field) (*stats.FieldReport, error) {
+	text := f.Normalize.Stats
+	if text == nil {
+		if s := r.read[f.Name]; s != nil {
+			return s, nil
+		}
+		if text = r.given[f.Name]; r.given == nil {
+			return nil, fmt.Errorf("%q needs stats", f.Normalize.Method)
+		} else if text == nil {
+			return nil, fmt.Errorf("%q needs statistics of the field, and stats has %q", f.Normalize.Method,
+				slices.Sorted(maps.Keys(r.given)))
+		}
+	}
+	var s stats.FieldReport
+	if err := json.Unmarshal(text, &s); err != nil {
+		if wrong := (*json.UnmarshalTypeError)(nil); errors.As(err, &wrong) {
+			return nil, fmt.Errorf("stats: %s is a %s, and not what chaski stats writes",
+				cmp.Or(wrong.Field, "it"), wrong.Value)
+		}
+		return nil, fmt.Errorf("stats: %w", err)
+	}
+	if len(s.Bands) == 0 {
+		return nil, fmt.Errorf("stats has no bands")
+	}
+	if f.Normalize.Stats == nil {
+		r.read[f.Name] = &s
+	}
+	return &s, nil
+}
+
+// byStats returns the numbers that the method of a field stands for, for the bands that it picks by index or by name.
+func (r *reports) byStats(f *Field) (*Normalize, error) {
+	n, bands := f.Normalize, f.Bands
+	if n.Scale != nil || n.Offset != nil || n.Clip != nil {
+		return nil, fmt.Errorf("method computes scale, offset and clip: give either method and stats, or these")
+	}
+	s, err := r.report(f)
+	if err != nil {
+		return nil, err
+	}
+	if r.bands -= len(s.Bands) + len(bands); r.bands < 0 {
+		return nil, fmt.Errorf("stats of over %d bands are used", maxStatBands)
+	}
+	named := map[string][]int{} // one map, because names and bands may both be many
+	for i, b := range s.Bands {
+		named[b.Name] = append(named[b.Name], i)
+	}
+	for _, name := range f.BandNames {
+		if n := len(named[name]); n != 1 {
+			return nil, fmt.Errorf("stats must have one band called %q: of %d bands it has %d", name, len(s.Bands), n)
+		}
+		bands = append(bands, named[name][0])
+	}
+	out, err := NormalizeByStats(s, n.Method, bands)
+	if err != nil {
+		return nil, fmt.Errorf("stats: %w", err)
+	}
+	return out, nil
+}
