@@ -24,14 +24,13 @@ from chaski._spec import build_spec, dtype_name
 BASE = {
     "version": 1,
     "source": "d",
-    "fields": [{"name": "image", "dtype": "float32"}],
+    "defaults": {"dtype": "float32"},
     "batch_size": 4,
     "shuffle": True,
     "seed": 0,
     "sampler": {"kind": "chip"},
     "bad_samples": "error",
 }
-IMAGE = BASE["fields"][0]
 STATS = {
     "fields": {
         "image": {
@@ -44,39 +43,30 @@ STATS = {
 }
 
 
-def image(**members):
-    return {"fields": [{**IMAGE, **members}]}
-
-
-def by_stats(method):
-    """Returns what the engine gets, which computes scale and offset."""
-    return {"method": method, "stats": STATS["fields"]["image"]}
+def defaults(**members):
+    return {"defaults": {**BASE["defaults"], **members}}
 
 
 @pytest.mark.parametrize(
     "args,want",
     [
         ({}, {}),
-        ({"layout": "n y x b", "dtype": "native"}, image(layout="n y x b", dtype="native")),
-        ({"bands": (2, 0), "pad": True, "fill": 1}, image(bands=[2, 0], pad=True, fill=1.0)),
-        ({"fill": math.nan}, image(fill="nan")),
-        ({"fill": -math.inf, "validity": "ok"}, image(fill="-inf", validity="ok")),
-        ({"sizes": {"p": 8}, "layout": "n b (y p) x"}, image(sizes={"p": 8}, layout="n b (y p) x")),
+        ({"layout": "n y x b", "dtype": "native"}, defaults(layout="n y x b", dtype="native")),
+        ({"bands": (2, 0), "pad": True, "fill": 1}, defaults(bands=[2, 0], pad=True, fill=1.0)),
+        ({"fill": math.nan}, defaults(fill="nan")),
+        ({"fill": -math.inf, "validity": "ok"}, defaults(fill="-inf", validity="ok")),
         (
-            {"normalize": Normalize(0.5, (1, 2, -0.0), clip=(0, math.inf))},
-            image(normalize={"scale": [0.5] * 3, "offset": [1, 2, 0], "clip": [0, "inf"]}),
+            {"sizes": {"p": 8}, "layout": "n b (y p) x"},
+            defaults(sizes={"p": 8}, layout="n b (y p) x"),
         ),
         (
-            {"normalize": {"scale": np.array([2.0])}},
-            image(normalize={"scale": [2.0], "offset": [0.0]}),
+            {"normalize": Normalize(0.5, (1, 2), clip=(0, math.inf))},
+            defaults(normalize={"scale": 0.5, "offset": [1, 2], "clip": [0, "inf"]}),
         ),
+        ({"normalize": {"scale": np.array([2.0])}}, defaults(normalize={"scale": [2.0]})),
         (
             {"normalize": "mean_std", "stats": STATS},
-            image(normalize=by_stats("mean_std")),
-        ),
-        (
-            {"normalize": "mean_std", "stats": STATS, "bands": [1, 0]},
-            image(bands=[1, 0], normalize=by_stats("mean_std")),
+            {**defaults(normalize="mean_std"), "stats": STATS["fields"]},
         ),
         ({"seed": 2**64 - 1, "shuffle": False}, {"seed": 2**64 - 1, "shuffle": False}),
         ({"drop_last": True, "bad_samples": "skip"}, {"drop_last": True, "bad_samples": "skip"}),
@@ -95,49 +85,19 @@ def by_stats(method):
                 "normalize": {"scale": 2.0},
             },
             {
-                "fields": [
-                    {
-                        **IMAGE,
-                        "pattern": "img/{id}.tif",
-                        "normalize": {"scale": [2.0], "offset": [0.0]},
-                    },
-                    {
-                        "name": "mask",
-                        "kind": "raster",
-                        "pattern": "m/{id}.tif",
-                        "dtype": "native",
-                        "layout": "n y x",
-                    },
-                    {
-                        **IMAGE,
-                        "name": "label",
-                        "column": "class",
-                        "normalize": {"scale": [2.0], "offset": [0.0]},
-                    },
-                    {**IMAGE, "name": "dem", "kind": "raster", "column": "dem", "fill": "nan"},
-                ]
-            },
-        ),
-        # Columns without statistics are kept.
-        (
-            {
-                "fields": {"image": Field(bands=[1]), "label": "c"},
-                "normalize": "mean_std",
-                "stats": STATS,
-            },
-            {
-                "fields": [
-                    {**IMAGE, "bands": [1], "normalize": by_stats("mean_std")},
-                    {**IMAGE, "name": "label", "column": "c"},
-                ]
+                **defaults(normalize={"scale": 2.0}),
+                "fields": {
+                    "image": {"pattern": "img/{id}.tif"},
+                    "mask": {"pattern": "m/{id}.tif", "dtype": "native", "layout": "n y x"},
+                    "label": {"column": "class"},
+                    "dem": {"column": "dem", "normalize": False, "fill": "nan"},
+                },
             },
         ),
     ],
 )
 def test_spec(args, want):
     got = build_spec("d", spec_options(batch_size=4, **args))
-    if args.keys().isdisjoint({"fields", "stats"}):  # of catalogs that have fields of their own
-        want = {**want, "all_fields": True}
     assert got == {**BASE, **want}
     json.dumps(got, allow_nan=False)
 
@@ -156,7 +116,7 @@ def test_spec(args, want):
         ({"fields": {"image": "c"}, "bands": [1]}, "bands"),
         ({"bands": []}, "bands is empty"),
         ({"normalize": "mean_std"}, "needs stats"),
-        ({"normalize": "mean"}, "normalize is 'mean': it must be one of .*mean_std.*percentile"),
+        ({"normalize": "mean"}, '^normalize is "mean": it must be .*mean_std.*percentile'),
         ({"bad_samples": "guess"}, 'on_bad is "guess": it must be "error", "skip"'),
         (
             {"bands": [0], "pixels": chaski.Pixels(bands=[1])},
@@ -164,15 +124,15 @@ def test_spec(args, want):
         ),
         ({"fields": {"a": Field(bands=["B", 1])}}, r'field "a": bands\[0\] is "B"'),
         ({"normalize": "zscore", "stats": STATS}, "zscore"),
-        ({"normalize": {"mean": 3}}, "'mean'"),
+        ({"normalize": {"mean": 3}}, 'no member "normalize.mean"; there are clip'),
         ({"normalize": 3}, "normalize is 3"),
-        ({"normalize": Normalize(math.nan)}, r'scale\[0\] is "nan": it must be a finite number'),
+        ({"normalize": Normalize(math.nan)}, r'scale is "nan": it must be a number'),
         ({"normalize": "mean_std", "stats": {"bands": []}}, "'fields'"),
         ({"normalize": "mean_std", "stats": STATS, "bands": [2]}, "2 bands"),
         ({"normalize": "mean_std", "stats": {"fields": {"image": {"bands": [1]}}}}, "is a number"),
         (
             {"fields": {"x": Field(normalize="mean_std")}, "stats": STATS},
-            r"stats has \['image'\]",
+            r'stats has \["image"\]',
         ),
         (
             {"normalize": "mean_std", "stats": {"fields": {"image": {"bands": [{"mean": 1}]}}}},
@@ -196,7 +156,7 @@ def test_spec(args, want):
         ({"datetime": ("2020-01-01", "2020-02-01")}, r"datetime is \[.*: it must be a string"),
         (
             {"normalize": "mean_std", "stats": STATS, "fields": {"img": "a", "mask": "b"}},
-            r"stats has \['image'\], and none of \['img', 'mask'\]",
+            r'stats has \["image"\], and none of \["img" "mask"\]',
         ),
         ({"normalize": "mean_std", "stats": STATS, "dtype": "native"}, "as stored"),
         ({"bands": [0.7]}, r"bands\[0\] is 0.7: it must be a whole number"),
@@ -208,7 +168,7 @@ def test_spec(args, want):
         ({"sizes": {"p": 1.5}}, "sizes.p is 1.5"),
         ({"sizes": [("p", 1)]}, "sizes is"),
         ({"fill": "none"}, 'fill is "none": it must be a number'),
-        ({"normalize": {"scale": "12"}}, r'scale\[0\] is "12"'),
+        ({"normalize": {"scale": "12"}}, r'scale is "12"'),
         ({"normalize": {"offset": [0, "a"]}}, r'offset\[1\] is "a"'),
         ({"normalize": Normalize(clip=3)}, "clip is 3"),
         ({"normalize": Normalize(clip=(0, None))}, r"clip\[1\] is null"),
@@ -223,8 +183,8 @@ def test_spec(args, want):
         ({"pad": "True"}, 'pad is "True"'),
         ({"windows": "window"}, 'windows is "window"'),
         ({"fields": {"a": Field(pad=1)}}, 'field "a": pad is 1'),
-        ({"max_bad": 3}, "max_count is 3, but action is 'error'"),
-        ({"max_bad_rate": 0.1}, "max_rate is 0.1, but action is 'error'"),
+        ({"max_bad": 3}, 'max_count is 3, and bad_samples is "error"'),
+        ({"max_bad_rate": 0.1}, 'max_rate is 0.1, and bad_samples is "error"'),
         ({"max_bad": -1, "bad_samples": "skip"}, "max_count is -1"),
         ({"max_bad": 1.5, "bad_samples": "skip"}, "max_count is 1.5"),
         ({"max_bad_rate": 2, "bad_samples": "skip"}, "max_rate is 2"),
@@ -237,11 +197,11 @@ def test_spec(args, want):
         ({"fields": {"a": Field(layout=("n", "x"))}}, 'field "a": layout is'),
         (
             {"fields": {"a": "a", "b": Field(column="b", dtype="native", pad=True)}, "fill": 0},
-            "field 'b': dtype is 'native' and pad is True",
+            'field "b": dtype is "native" and pad is true',
         ),
         (
             {"fields": {"a": "a", "b": "b"}, "dtype": "native", "fill": 0},
-            "fill=0 goes with no field",
+            "fill is 0, but no field takes it",
         ),
         ({"normalize": "mean_std", "stats": STATS, "dtype": "int64"}, "as stored"),
         ({"bbox_crs": 32633}, "there is no bbox"),
@@ -270,11 +230,9 @@ def test_wrong_arguments(args, match):
 )
 def test_dtypes_by_any_name(dtype, want):
     spec = build_spec("d", spec_options(batch_size=4, dtype=dtype))
-    assert spec["fields"][0]["dtype"] == want
+    assert spec["defaults"] == {"dtype": want}
     spec = build_spec("d", spec_options(batch_size=4, fields={"a": Field(dtype=dtype)}))
-    assert spec["fields"] == [
-        {"name": "a", "kind": "array", "dtype": want},
-    ]
+    assert spec["fields"] == {"a": {"dtype": want}}
 
 
 def test_dtypes_of_torch_and_ml_dtypes():
@@ -283,54 +241,6 @@ def test_dtypes_of_torch_and_ml_dtypes():
         assert dtype_name("dtype", getattr(torch, dtype)) == dtype
     ml_dtypes = pytest.importorskip("ml_dtypes")
     assert dtype_name("dtype", ml_dtypes.bfloat16) == "bfloat16"
-
-
-def test_fill_of_load_is_not_for_labels():
-    fields = {
-        "image": "a",
-        "mask": Field(column="m", dtype="native"),
-        "classes": Field(column="m", dtype=np.int64),
-        "byte": Field(column="m", dtype="uint8"),
-        "scaled": Field(column="m", dtype="uint8", normalize={"scale": 2.0}),
-        "own": Field(column="m", dtype="native", fill=255),
-        "name": Field(column="n", kind="text"),
-    }
-    spec = build_spec("d", spec_options(batch_size=4, fields=fields, fill=0))
-    fills = {f["name"]: f.get("fill") for f in spec["fields"]}
-    assert fills == {
-        "image": 0,
-        "mask": None,
-        "classes": None,
-        "byte": None,
-        "scaled": 0,
-        "own": 255,
-        "name": None,
-    }
-    alone = build_spec("d", spec_options(batch_size=4, dtype="native", fill=0))
-    assert alone["fields"][0]["fill"] == 0
-
-
-def test_texts_and_numbers_inherit_nothing():
-    fields = {
-        "id": Field(column="id", kind="text"),
-        "n": Field(column="n", kind="number", dtype="float16"),
-        "m": {"kind": "number"},
-    }
-    o = spec_options(
-        batch_size=4,
-        fields=fields,
-        normalize={"scale": 2.0},
-        pad=True,
-        sizes={"p": 2},
-        windows=True,
-    )
-    spec = build_spec("d", o)
-    assert spec["windows"] is True
-    assert spec["fields"] == [
-        {"name": "id", "kind": "text", "column": "id"},
-        {"name": "n", "kind": "number", "column": "n", "dtype": "float16"},
-        {"name": "m", "kind": "number"},
-    ]
 
 
 def test_wrong_sampler_of_a_source():
@@ -412,8 +322,7 @@ def test_arguments_as_json_has_them():
 def test_histograms_are_not_sent():
     given = {"fields": {"image": {"dtype": "uint8", "bands": [{"mean": 1, "histogram": [0] * 9}]}}}
     spec = build_spec("d", spec_options(batch_size=4, normalize="mean_std", stats=given))
-    (field,) = spec["fields"]
-    assert field["normalize"] == {"method": "mean_std", "stats": {"bands": [{"mean": 1}]}}
+    assert spec["stats"] == {"image": {"dtype": "uint8", "bands": [{"mean": 1}]}}
 
 
 def test_stats_file(tmp_path):

@@ -355,7 +355,7 @@ class Loader:
             if f["name"] == field or "pattern" in f
         ]
         spec = {**self._single, "fields": fields}
-        for m in ("all_fields", "windows", "geo"):
+        for m in ("defaults", "stats", "windows", "geo"):
             spec.pop(m, None)
         return spec
 

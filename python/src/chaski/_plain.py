@@ -9,7 +9,7 @@ import math
 import operator
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import fields, is_dataclass
 from typing import Any, Literal, Protocol, TypeAlias, TypeGuard
 
 from chaski._files import absolute_path
@@ -63,7 +63,8 @@ def listed(name: str, v: object) -> list[Path]:
 def plain(name: str, v: Any) -> Any:
     """Returns an argument as JSON has it, so that the engine can check it.
 
-    Arrays and iterables become lists, paths strings, NaN and infinities "nan", "inf" and "-inf".
+    Arrays and iterables become lists, dataclasses objects, paths strings, NaN and infinities "nan",
+    "inf" and "-inf".
     """
     if hasattr(v, "tolist") and not isinstance(v, type):  # arrays and scalars of numpy and torch
         v = v.tolist()
@@ -73,6 +74,8 @@ def plain(name: str, v: Any) -> Any:
         return str(v)
     if v is None or isinstance(v, (bool, int, float, str)):
         return v
+    if is_dataclass(v) and not isinstance(v, type):
+        return members(v)
     if isinstance(v, Mapping):
         return {str(k): plain(name, x) for k, x in v.items()}
     if isinstance(v, Iterable) and not isinstance(v, (bytes, type)):
@@ -108,13 +111,13 @@ def above_zero(name: str, v: Any) -> Any:
 
 
 def members(o: Any, *others: str) -> dict[str, Any]:
-    """Returns the members of a dataclass that are neither None nor False, but for `others`."""
+    """Returns the members of a dataclass that are neither None nor off, but for `others`."""
     out = {}
     for f in fields(o):
         v = getattr(o, f.name)
-        if v is None or v is False or f.name in others:
+        if v is None or v is False is f.default or f.name in others:
             continue
-        may_be_0 = f.name in ("fill", "pad", "seed") or f.default is False
+        may_be_0 = f.name in ("fill", "pad", "scale") or f.default == 0
         out[f.name] = plain(f.name, v) if may_be_0 else above_zero(f.name, v)
     return out
 

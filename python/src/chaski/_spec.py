@@ -34,9 +34,7 @@ from chaski._proto.arguments import (
     Coco,
     Field,
     FieldLike,
-    Method,
     Mixture,
-    Normalize,
     NormalizeLike,
     OnBad,
     Pixels,
@@ -53,12 +51,6 @@ from chaski._sources import Scenes
 from chaski.errors import SpecError
 
 T = TypeVar("T")
-METADATA = ("number", "text", "class")
-"""Kinds of metadata columns, which take nothing of what `load` says of all fields."""
-FLOATS = ("float32", "float16", "bfloat16")
-LABELS = ("native", "int64")
-"""dtypes without arithmetic: a normalize of `load` is not for them."""
-
 StatsLike: TypeAlias = Path | Mapping[str, Any]
 
 
@@ -143,45 +135,35 @@ def build_spec(source: SourceLike, o: SpecOptions) -> dict[str, Any]:
         if not instance(name, v, kind):
             raise SpecError(f"{name} is None: it must be a chaski.{kind.__name__}")
     size, pixels, bad = count("batch_size", o.batch_size), o.pixels, policy(o.on_bad)
-    default = Field(
-        layout=pixels.layout,
-        sizes=pixels.sizes,
-        dtype=dtype_name("dtype", pixels.dtype),
-        normalize=o.normalize,
-        fill=pixels.fill,
-        pad=pixels.pad,
-    )
-    named = _named(o)
-    table = None if o.stats is None else _load_stats(o.stats)
+    names = [f.name for f in fields(Field)]
     spec: dict[str, Any] = {
         "version": VERSION,
         "source": "",
-        "fields": [
-            _member(name, f, default, table, alone=o.fields is None) for name, f in named.items()
-        ],
+        "defaults": {
+            **members(pixels, "dtype", *(f.name for f in fields(pixels) if f.name not in names)),
+            "dtype": dtype_name("dtype", pixels.dtype),
+        },
         "batch_size": size,
         "shuffle": stated("shuffle", o.shuffle),
         "seed": stated("seed", o.seed),
         "sampler": window_json(o.window) or WholeChip().to_json(),
         "bad_samples": plain("on_bad", bad.action),
         **o.rows.to_json(),
-        **members(pixels, *(f.name for f in fields(Field))),
+        **members(pixels, *names),
     }
+    if o.normalize is not None:
+        spec["defaults"]["normalize"] = plain("normalize", o.normalize)
+    if o.stats is not None:
+        spec["stats"] = _load_stats(o.stats)
+    if o.fields is not None:
+        spec["fields"] = _fields(o.fields)
     if isinstance(source, Mixture):
         _check_of_sources(o.rows)
-        spec |= _mixture(source, table)
+        spec |= _mixture(source)
     else:
         spec |= place_json(source, o.rows.base_path)
-        if isinstance(o.normalize, str):
-            _check_normalized(o.normalize, spec["fields"], named, table)
-        if o.fields is None and o.stats is None:  # a catalog of pairs has fields of its own
-            spec["all_fields"] = True
-    if pixels.fill is not None and not any("fill" in m for m in spec["fields"]):
-        raise SpecError(
-            f"fill={pixels.fill!r} goes with no field: fields of dtype 'native' and of integers "
-            "are labels, which keep their nodata; Field(fill=...) fills them, too"
-        )
-    if limits := _limits(bad):
+    limits = {"count": bad.max_count, "rate": bad.max_rate}
+    if limits := {k: plain(f"max_{k}", v) for k, v in limits.items() if v is not None}:
         spec["bad_limit"] = limits
     if o.drop_last is not False:
         spec["drop_last"] = stated("drop_last", o.drop_last)
@@ -199,29 +181,33 @@ def field_names(fields: Any) -> Iterable[str]:
     return fields if fields and isinstance(fields, Mapping) else ["image"]
 
 
-def _named(o: SpecOptions) -> dict[str, Field]:
-    """Returns the fields by name."""
-    if o.fields is None:
-        return {"image": Field(bands=o.pixels.bands, validity=o.pixels.validity)}
-    if o.pixels.bands is not None or o.pixels.validity is not None:
-        raise SpecError("with fields, give bands and validity in the Field they belong to")
-    if not isinstance(o.fields, Mapping):
-        raise SpecError(f"fields is {o.fields!r}: it must be a dict of fields by name")
-    if not o.fields:
-        raise SpecError("fields is empty: it must have at least one field")
-    return {name: build_field(name, f) for name, f in o.fields.items()}
+def _fields(named: Any) -> dict[str, Any]:
+    """Returns the JSON of fields by name."""
+    if not isinstance(named, Mapping):
+        raise SpecError(f"fields is {named!r}: it must be a dict of fields by name")
+    return {name: _field(name, f) for name, f in named.items()}
 
 
-def _limits(bad: OnBad) -> dict[str, Any]:
-    """Returns the limits on bad samples."""
-    given = {"max_count": bad.max_count, "max_rate": bad.max_rate}
-    out = {k.removeprefix("max_"): plain(k, v) for k, v in given.items() if v is not None}
-    if out and bad.action == "error":
-        name = next(k for k, v in given.items() if v is not None)
-        raise SpecError(
-            f"{name} is {given[name]!r}, but action is 'error', which ends a run at the "
-            "first bad sample: a limit needs 'skip', 'replace' or 'fill'"
-        )
+def _field(name: str, given: FieldLike) -> dict[str, Any]:
+    """Returns the JSON of a field."""
+    f, where = build_field(name, given), f"field {name!r}: "
+    out = members(f, "dtype", "points", "vector")
+    if f.dtype is not None:
+        out["dtype"] = dtype_name(where + "dtype", f.dtype)
+    if f.points is not None:
+        p = _of_dict(Points, where + "points", f.points)
+        out["points"] = members(p, "timestamp", "space")
+        if p.timestamp is not None:
+            out["points"]["timestamp"] = timestamp_json(p.timestamp)
+        if p.space != "pixel":
+            out["points"]["in"] = p.space
+    if (v := f.vector) is not None:
+        v = v if isinstance(v, Coco) else _of_dict(Vector, where + "vector", v)
+        out["vector"] = members(v, "dtype")
+        if isinstance(v, Coco):
+            out["vector"]["coco"] = True
+        if v.dtype is not None:
+            out["vector"]["dtype"] = dtype_name(where + "vector: dtype", v.dtype)
     return out
 
 
@@ -249,25 +235,6 @@ def _check_of_sources(rows: Rows) -> None:
     for name in rows.changed():
         if name not in ("take", "steps_per_epoch"):
             raise SpecError(f"{name} is for each Source of a Mixture, not for all of it")
-
-
-def _check_normalized(
-    how: str,
-    members: Sequence[Mapping[str, Any]],
-    named: Mapping[str, Field],
-    stats: Mapping[str, Any] | None,
-) -> None:
-    """Raises where the method that `load` was given is used by no field: that is a slip."""
-    if any("normalize" in m or named[m["name"]].normalize is not None for m in members):
-        return
-    own = [m for m in members if "points" not in m and "vector" not in m]
-    floats = [m["name"] for m in own if m.get("dtype") not in LABELS]
-    if not floats:
-        raise SpecError(
-            f"normalize={how!r} goes with no field: fields of dtype 'native' and 'int64' are "
-            "as stored"
-        )
-    raise SpecError(f"normalize={how!r}: stats has {sorted(stats or ())}, and none of {floats}")
 
 
 def _of_dict(kind: type[T], where: str, v: Any) -> T:
@@ -309,17 +276,17 @@ def window_json(window: Size | Sampler | None) -> dict[str, Any] | None:
     return RandomWindow((height, width)).to_json()
 
 
-def _mixture(m: Mixture, stats: Mapping[str, Any] | None) -> dict[str, Any]:
+def _mixture(m: Mixture) -> dict[str, Any]:
     """Returns a mixture's members."""
     check_source(m)
     return {
-        "sources": [_source(name, s, stats) for name, s in m.sources.items()],
+        "sources": [_source(name, s) for name, s in m.sources.items()],
         **until_json(m.until),
         **members(m, "sources", "until", "weight"),
     }
 
 
-def _source(name: str, s: Source | SourceLike, stats: Mapping[str, Any] | None) -> dict[str, Any]:
+def _source(name: str, s: Source | SourceLike) -> dict[str, Any]:
     """Returns the JSON of a source of a mixture."""
     if isinstance(s, Scenes):
         raise SpecError(f"source {name!r} is {s!r}: a Mixture does not take Scenes")
@@ -327,7 +294,7 @@ def _source(name: str, s: Source | SourceLike, stats: Mapping[str, Any] | None) 
         s = Source(s)
     out = {"name": name, "weight": above_zero(f"weight of source {name!r}", s.weight)}
     if isinstance(s, Mixture):
-        return out | _mixture(s, stats)
+        return out | _mixture(s)
     if s.rows.take is not None or s.rows.steps_per_epoch is not None:
         raise SpecError(f"source {name!r}: take and steps_per_epoch are for the whole Mixture")
     out |= place_json(s.source, s.rows.base_path) | s.rows.to_json()
@@ -335,110 +302,7 @@ def _source(name: str, s: Source | SourceLike, stats: Mapping[str, Any] | None) 
     if sampler is not None:
         out["sampler"] = sampler
     if s.fields:
-        out["fields"] = [_override(n, build_field(n, f), stats) for n, f in s.fields.items()]
-    return out
-
-
-def _override(name: str, f: Field, stats: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Returns the JSON of what a source's field has of its own."""
-    out = _member(name, f, Field(), stats)
-    if f.kind is None:  # a kind that the members imply; the engine refuses one that is given
-        out.pop("kind", None)
-    return out
-
-
-def _kind(f: Field) -> str | None:
-    """Returns what a field has to be: as it says, or because of what it gives.
-
-    The engine does that for what `load` has not (bands, validity, ...); of the rest it cannot tell
-    what is the field's own.
-    """
-    if f.kind is not None:
-        return f.kind
-    if any(v is not None for v in (f.layout, f.sizes, f.fill)) or f.pad:
-        return "raster"
-    if f.normalize is not None and f.normalize is not False:
-        return "raster"
-    return None if f.dtype is None else "array"
-
-
-def _inherit(name: str, f: Field, default: Field, alone: bool) -> Field:
-    """Returns a field with what `load` says of all fields.
-
-    The fill of `load` is not for labels, where it would be a class: fields of dtype "native", and
-    of integers without arithmetic. With one field (alone) it can mean nothing else.
-    """
-    dtype = default.dtype if f.dtype is None else dtype_name(f"field {name!r}: dtype", f.dtype)
-    if f.kind in METADATA:
-        return replace(f, dtype=None if f.dtype is None else dtype)
-    pad = default.pad if f.pad is None else f.pad
-    how = default.normalize if f.normalize is None else f.normalize
-    as_is = how is None or how is False
-    label = default.dtype is not None and (dtype in LABELS or dtype not in FLOATS and as_is)
-    fill = f.fill
-    if fill is None and (alone or not label):
-        fill = default.fill
-    elif fill is None and default.fill is not None and pad:
-        raise SpecError(
-            f"field {name!r}: dtype is {dtype!r} and pad is True: the fill of load is not for "
-            "labels, and what is past the edge would be class 0; give Field(fill=...)"
-        )
-    return replace(
-        f,
-        layout=f.layout or default.layout,
-        sizes=default.sizes if f.sizes is None else f.sizes,
-        dtype=dtype,
-        fill=fill,
-        pad=pad,
-    )
-
-
-def _member(
-    name: str, f: Field, default: Field, stats: Mapping[str, Any] | None, alone: bool = False
-) -> dict[str, Any]:
-    """Returns a field's JSON."""
-    if f.points is not None:
-        return {"name": name, **members(replace(f, points=None)), "points": _points(name, f.points)}
-    if f.vector is not None:
-        return {"name": name, **members(replace(f, vector=None)), "vector": _vector(name, f.vector)}
-    inherited, how, kind = f.normalize is None, f.normalize, _kind(f)
-    if inherited and f.kind not in METADATA:
-        how = default.normalize
-    f = _inherit(name, f, default, alone)
-    out = {"name": name, **members(f, "kind", "bands", "normalize", "points", "vector")}
-    if kind is not None:
-        out["kind"] = kind
-    bands = None if f.bands is None else plain(f"field {name!r}: bands", f.bands)
-    if bands is not None:
-        texts = isinstance(bands, list) and all(isinstance(b, str) for b in bands)
-        out["band_names" if texts else "bands"] = bands
-    if how is not None and how is not False and not (inherited and f.dtype in LABELS):
-        n = _normalize(name, how, stats, inherited)
-        if n is not None:
-            out["normalize"] = n
-    return out
-
-
-def _points(name: str, p: Points | Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the JSON of the points of a field."""
-    p = _of_dict(Points, f"field {name!r}: points", p)
-    out = members(p, "timestamp", "space")
-    if p.timestamp is not None:
-        out["timestamp"] = timestamp_json(p.timestamp)
-    if p.space != "pixel":
-        out["in"] = p.space
-    return out
-
-
-def _vector(name: str, v: Vector | Coco | Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the JSON of the shapes of a field."""
-    if not isinstance(v, Coco):
-        v = _of_dict(Vector, f"field {name!r}: vector", v)
-    out = members(v, "dtype")
-    if isinstance(v, Coco):
-        out["coco"] = True
-    if v.dtype is not None:
-        out["dtype"] = dtype_name(f"field {name!r}: vector: dtype", v.dtype)
+        out["fields"] = _fields(s.fields)
     return out
 
 
@@ -449,8 +313,8 @@ def make_absolute(spec: dict[str, Any]) -> None:
         (spec, "base_path"),
         (spec.get("sampler", {}), "weights"),
         (spec.get("sampler", {}), "roi"),
-        *((f["points"], "array") for f in spec.get("fields", ()) if "points" in f),
-        *((f["vector"], "path") for f in spec.get("fields", ()) if "vector" in f),
+        *((f["points"], "array") for f in spec.get("fields", {}).values() if "points" in f),
+        *((f["vector"], "path") for f in spec.get("fields", {}).values() if "vector" in f),
     ):
         if holder.get(key) and not (key == "roi" and holder[key].lstrip().startswith("{")):
             holder[key] = absolute(holder[key])
@@ -460,48 +324,14 @@ def make_absolute(spec: dict[str, Any]) -> None:
         make_absolute(s)
 
 
-def _normalize(
-    name: str,
-    how: Normalize | str | Mapping[str, Any],
-    stats: Mapping[str, Any] | None,
-    inherited: bool,
-) -> dict[str, Any] | None:
-    """Returns the JSON of a normalisation, None if stats lacks a field that inherits it."""
-    if isinstance(how, str):
-        if how not in get_args(Method):
-            raise SpecError(f"normalize is {how!r}: it must be one of {get_args(Method)}")
-        if stats is None:
-            raise SpecError(f"field {name!r}: normalize={how!r} needs stats")
-        if name in stats:
-            return {"method": how, "stats": _numbers(stats[name])}
-        if inherited:  # a mask or a label
-            return None
-        raise SpecError(f"field {name!r}: stats has {sorted(stats)}")
-    how = _of_dict(Normalize, f"field {name!r}: normalize", how)
-    scale, offset = (
-        list(v) if isinstance(v := plain(what, x), list) else [v]
-        for what, x in (("scale", how.scale), ("offset", how.offset))
-    )
-    n = max(len(scale), len(offset))
-    # -0 is made +0: the sum is the same but for the sign of a zero.
-    offset = [v + 0.0 if isinstance(v, float) else v for v in offset]
-    out = {
-        "scale": scale * n if len(scale) == 1 else scale,
-        "offset": offset * n if len(offset) == 1 else offset,
-    }
-    return out if how.clip is None else {**out, "clip": plain("clip", how.clip)}
+def _numbers(v: Any) -> Any:
+    """Returns statistics without histograms: a spec has at most 1 MiB."""
+    if isinstance(v, Mapping):
+        return {k: _numbers(x) for k, x in v.items() if k != "histogram"}
+    return [_numbers(x) for x in v] if isinstance(v, (list, tuple)) else plain("stats", v)
 
 
-def _numbers(field: Any) -> Any:
-    """Returns the statistics of a field without histograms: a spec has at most 1 MiB."""
-    bands = field.get("bands") if isinstance(field, Mapping) else None
-    if not isinstance(bands, Sequence) or not all(isinstance(b, Mapping) for b in bands):
-        return plain("stats", field)
-    kept = ("name", "mean", "std", "min", "max", "percentiles")
-    return {"bands": [{k: plain(k, b[k]) for k in kept if k in b} for b in bands]}
-
-
-def _load_stats(stats: StatsLike) -> Mapping[str, Any]:
+def _load_stats(stats: StatsLike) -> dict[str, Any]:
     """Returns the fields of a `chaski stats` JSON: a path, or what it holds."""
     if not isinstance(stats, Mapping):
         try:
@@ -511,4 +341,4 @@ def _load_stats(stats: StatsLike) -> Mapping[str, Any]:
     table = stats.get("fields") if isinstance(stats, Mapping) else None
     if not isinstance(table, Mapping):
         raise SpecError("stats has no member 'fields'")
-    return table
+    return {name: _numbers(f) for name, f in table.items()}
