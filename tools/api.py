@@ -36,13 +36,13 @@ def signature(f: object) -> str:
 def members(c: type) -> list[str]:
     """Returns what a class adds to its bases. Calls of enums and exceptions are Python's own."""
     out = []
-    init = c.__dict__.get("__init__")
-    if inspect.isfunction(init) and not issubclass(c, enum.Enum):
-        out.append(f"  __init__{signature(init)}")
     added = dict(vars(c))
     for base in c.__bases__:  # what one adds that has no public name is there for the class
         if base.__module__ in ("chaski._sources", "chaski._proto.arguments"):
-            added |= {k: v for b in base.__mro__[:-1] for k, v in vars(b).items()}
+            added |= {k: v for b in base.__mro__[:-1] for k, v in vars(b).items()} | vars(c)
+    init = added.get("__init__")
+    if inspect.isfunction(init) and not issubclass(c, enum.Enum):
+        out.append(f"  __init__{signature(init)}")
     for name, v in sorted(added.items()):
         if name.startswith("_"):
             continue

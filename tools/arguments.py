@@ -26,6 +26,7 @@ COMMENTED = {
     "proto/chaski/v1/batch.fbs": r"(\w+): ",
     "proto/chaski/v1/chaski.proto": r".* (\w+) = \d+;",
     "store/taco/build/collection.go": r'.* `json:"(\w+)',
+    "grpc/server/rumi.go": r'.* `json:"(\w+)',
 }
 """Files whose comments document types, and what a member of a type looks like there."""
 WIDTH = 100  # columns
@@ -38,6 +39,9 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
 
 from chaski._plain import (
     BBox,
@@ -80,9 +84,9 @@ SourceLike: TypeAlias = Path | Sequence[Path] | Columns | Mixture | Scenes
 """
 
 # A class, the type of the schema that it is made of ("Spec" is the schema itself) if that has
-# another name, and for windows their kind, or "slots" for records; its members, with type and
-# default where Python has others; and below each its documentation where it is not that of the
-# schema, for which {NAME} stands.
+# another name, and for windows their kind, "slots" for records, or "base" for what only a class of
+# another module is made of; its members, with type and default where Python has others; and below
+# each its documentation where it is not that of the schema, for which {NAME} stands.
 CLASSES = """
 class Normalize
     scale: float | Sequence[float] = 1.0
@@ -393,6 +397,43 @@ class BadRow of Bad, slots
     part: str = ""
     offset: int = -1
 
+class RumiLayout of RumiHeadQuestion, base
+        The grid and dtype of an image that was cut into tiles.
+    shape: tuple[int, int, int]
+    dtype: np.dtype[Any]
+        Of the samples, little-endian.
+    tile: tuple[int, int]
+    generation: int = 1
+    cells: bool = False
+    times: int = 1
+    unit: str = ""
+
+class RumiHeader of rumiHeader, base
+        What a header blob says, and `info` of a file. Headers of equal blobs are equal.
+    blob: bytes
+        The header as bytes; header is another name of it.
+    shape: tuple[int, ...] = field(compare=False)
+    dtype: np.dtype[Any] = field(compare=False)
+        Of the samples. Generations 2 and 3 also have types of the package ml_dtypes, which must
+        then be installed; complex types that numpy has no name for are structured, "re" and "im".
+    tile: tuple[int, int] = field(compare=False)
+    generation: int = field(compare=False)
+    cells: bool = field(compare=False)
+    time_count: int = field(compare=False)
+    frame_layout: str = field(compare=False)
+    index_order: tuple[str, ...] = field(compare=False)
+    offsets: npt.NDArray[np.int64] = field(compare=False, repr=False)
+        Where the frames start in the file; frames is their number.
+    counts: npt.NDArray[np.int64] = field(compare=False, repr=False)
+        Bytes of the frames.
+    bands: list[str] | None = field(compare=False, default=None)
+        Their names; None, like all that follow, if only the file knows.
+    time_kind: str | None = field(compare=False, default=None)
+    time: list[Any] | None = field(compare=False, default=None)
+    transform: tuple[float, ...] | None = field(compare=False, default=None)
+    crs: int | None = field(compare=False, default=None)
+    pixel_is_point: bool | None = field(compare=False, default=None)
+
 class Document of Collection, document
         What the document of a dataset says; None or an empty list is what it does not say.
     collection: dict[str, Any]
@@ -549,7 +590,7 @@ def lines(
     if kind == "document":
         return [*out[:2], *out[3:-2], out[-2] + '"""', *properties(schema, of, members)]
     out.append("    Attributes:")
-    annotations = [f'    _kind = "{kind}"'] if kind not in ("", "slots") else []
+    annotations = [f'    _kind = "{kind}"'] if kind not in ("", "slots", "base") else []
     for member, text in members:
         called, _, annotation = member.partition(": ")
         out += [f"        {line}" for line in described(called, schema.doc(of, called, text))]
@@ -563,7 +604,11 @@ def main() -> int:
     """Writes the module."""
     schema = Schema(SCHEMA)
     heads = (head.partition(", ") for head, _, _ in classes())
-    public = [name.split(" of ")[0].split("(")[0] for name, _, kind in heads if kind != "document"]
+    public = [
+        name.split(" of ")[0].split("(")[0]
+        for name, _, kind in heads
+        if kind not in ("document", "base")
+    ]
     out = [
         HEAD.format(
             names=json.dumps(public, indent=4).replace('"\n', '",\n'),

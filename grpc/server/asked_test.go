@@ -59,6 +59,8 @@ func questionsAbout(t *testing.T, path, root string) map[string]*chaskiv1.AskReq
 		all[what] = &chaskiv1.AskRequest{Kind: &chaskiv1.AskRequest_Index{
 			Index: &chaskiv1.IndexQuestion{Paths: paths}}}
 	}
+	all["index of a file"] = &chaskiv1.AskRequest{Kind: &chaskiv1.AskRequest_Index{
+		Index: &chaskiv1.IndexQuestion{File: path}}}
 	for what, s := range map[string]loader.Spec{
 		"stats": {Source: path}, "stats of a sample": {Source: path + "::a"},
 		"stats of a field": {Source: root, Fields: []loader.Field{

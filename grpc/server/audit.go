@@ -163,7 +163,7 @@ func aboutOf(m any) string {
 		case *chaskiv1.AskRequest_Bytes:
 			return k.Bytes.GetName() + first(k.Bytes.GetContainers().GetPaths())
 		case *chaskiv1.AskRequest_Index:
-			return first(k.Index.GetPaths())
+			return k.Index.GetFile() + first(k.Index.GetPaths())
 		case *chaskiv1.AskRequest_Stats:
 			return sourceOf(k.Stats.GetSpec())
 		case *chaskiv1.AskRequest_Paste:

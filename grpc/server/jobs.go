@@ -18,6 +18,9 @@ func (q *asking) index(m *chaskiv1.IndexQuestion) error {
 	if len(m.GetHeader()) > 0 {
 		return q.rumiBlob(m.GetHeader())
 	}
+	if m.GetFile() != "" {
+		return q.rumiFile(m.GetFile())
+	}
 	o := q.view.asked
 	out := &chaskiv1.Blobs{}
 	for _, p := range m.GetPaths() {

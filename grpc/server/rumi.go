@@ -6,12 +6,16 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/budget"
+	"github.com/chaski-eo/chaski/loader/survey"
 	"github.com/chaski-eo/chaski/ops/convert"
 	chaskiv1 "github.com/chaski-eo/chaski/proto/chaski/v1"
 	"github.com/chaski-eo/chaski/rumi"
+	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/tiff"
 )
 
@@ -127,16 +131,23 @@ func rumiLayout(m *chaskiv1.RumiHeadQuestion) (l rumi.Layout, err error) {
 	return l, nil
 }
 
-// rumiHeader is the JSON of the answer about a header blob.
+// rumiHeader is the JSON of the answer about a header blob, or about a file, which alone says what stands from Bands on.
 type rumiHeader struct {
-	Shape      []int       `json:"shape"` // bands, height, width, behind the steps of time if there are several
+	Shape      []int       `json:"shape"` // bands, height, width, with the steps of time in front if there are several
 	DType      chunk.DType `json:"dtype"`
-	Tile       [2]int      `json:"tile"`
-	Generation int         `json:"generation"`
-	Cells      bool        `json:"cells"`
-	Times      int         `json:"time_count"`
-	Frame      string      `json:"frame_layout"`
-	Order      []string    `json:"index_order"`
+	Tile       [2]int      `json:"tile"`         // height and width of a tile, in pixels
+	Generation int         `json:"generation"`   // of the format, 1 to 3
+	Cells      bool        `json:"cells"`        // a frame holds all bands and steps of a place in the grid, not one
+	Times      int         `json:"time_count"`   // steps of time
+	Frame      string      `json:"frame_layout"` // axes of a frame, such as "h w b"
+	Order      []string    `json:"index_order"`  // axes along which a place in the grid has several frames
+	Bands      []string    `json:"bands"`
+	Kind       *string     `json:"time_kind"` // "instant" or "interval"
+	// Time is a date or a time in UTC for each step, or a pair of them.
+	Time         []any     `json:"time"`
+	Transform    []float64 `json:"transform"`      // affine coefficients (a, b, c, d, e, f)
+	EPSG         *int      `json:"crs"`            // EPSG code
+	PixelIsPoint *bool     `json:"pixel_is_point"` // transform refers to the centres of pixels
 }
 
 // rumiBlob answers with what a header blob says.
@@ -145,6 +156,55 @@ func (q *asking) rumiBlob(b []byte) error {
 	if err != nil {
 		return err
 	}
+	return q.rumiSaid(b, rumiHeader{})
+}
+
+// rumiFile answers with what a rumi file says besides its pixels.
+func (q *asking) rumiFile(path string) error {
+	o := q.view.asked
+	_, meta, err := catalog.OpenAsset(q.ctx, o.Opener, path, o.MaxChunkBytes)
+	if err != nil {
+		return err
+	}
+	i, err := survey.Describe(q.ctx, path, nil, o)
+	if err != nil {
+		return err
+	}
+	f, ok := i.(*survey.FileInfo)
+	if !ok || f.Rumi == nil {
+		return fault.WithFile(fault.New(fault.Unsupported, "header", fault.NoOffset,
+			"not a rumi file, but another TIFF"), path)
+	}
+	said := rumiHeader{Bands: f.TIFF.BandNames, Time: []any{}, PixelIsPoint: &f.Rumi.PixelIsPoint}
+	if f.Rumi.TimeKind != "" {
+		said.Kind = &f.Rumi.TimeKind
+	}
+	if f.TIFF.EPSG > 0 {
+		said.EPSG = &f.TIFF.EPSG
+	}
+	each := 1
+	if f.Rumi.TimeKind == rumi.Interval.String() {
+		each = 2
+	}
+	for t := range slices.Chunk(f.Rumi.Times, each) {
+		if each == 1 {
+			said.Time = append(said.Time, t[0])
+		} else {
+			said.Time = append(said.Time, t)
+		}
+	}
+	if t := f.TIFF.Transform; t != nil { // of corners
+		c, y := t[0], t[3]
+		if f.Rumi.PixelIsPoint {
+			c, y = c+(t[1]+t[2])/2, y+(t[4]+t[5])/2
+		}
+		said.Transform = []float64{t[1], t[2], c, t[4], t[5], y}
+	}
+	return q.rumiSaid(meta.Blob, said)
+}
+
+// rumiSaid answers with what a header blob says, and with what else is known of the file.
+func (q *asking) rumiSaid(b []byte, said rumiHeader) error {
 	h, err := rumi.ParseLimit(b, math.MaxInt)
 	if err != nil {
 		return err
@@ -153,10 +213,9 @@ func (q *asking) rumiBlob(b []byte) error {
 	if err := budget.Grow(q.ctx, 64*int64(len(h.Frames()))); err != nil {
 		return err
 	}
-	said := rumiHeader{
-		Shape: h.Shape[:], DType: h.DType, Tile: [2]int{h.TileH, h.TileW}, Generation: h.Generation, Cells: h.Cells,
-		Times: h.Times, Frame: h.Unit.Axes(h.Shape[0], h.Times), Order: h.Order(),
-	}
+	said.Shape, said.DType, said.Tile = h.Shape[:], h.DType, [2]int{h.TileH, h.TileW}
+	said.Generation, said.Cells, said.Times = h.Generation, h.Cells, h.Times
+	said.Frame, said.Order = h.Unit.Axes(h.Shape[0], h.Times), append([]string{}, h.Order()...)
 	if h.Times > 1 {
 		said.Shape = append([]int{h.Times}, said.Shape...)
 	}
@@ -169,5 +228,5 @@ func (q *asking) rumiBlob(b []byte) error {
 		offsets = binary.LittleEndian.AppendUint64(offsets, uint64(r.Off))
 		counts = binary.LittleEndian.AppendUint64(counts, uint64(r.Len))
 	}
-	return q.message(&chaskiv1.Blobs{Blobs: [][]byte{text, offsets, counts}})
+	return q.message(&chaskiv1.Blobs{Blobs: [][]byte{text, offsets, counts, b}})
 }

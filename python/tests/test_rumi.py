@@ -248,8 +248,9 @@ def test_index_file_of_what_is_none(tmp_path):
     }.items():
         p = tmp_path / "x.tif"
         p.write_bytes(data)
-        with pytest.raises((chaski.CorruptError, chaski.UnsupportedError)):
-            pytest.fail(f"{name}: {rumi.index_file(p)!r}")
+        for ask in (rumi.index_file, lambda p: rumi.info(source=p)):
+            with pytest.raises((chaski.CorruptError, chaski.UnsupportedError)):
+                pytest.fail(f"{name}: {ask(p)!r}")
 
 
 @pytest.mark.usefixtures("binary")

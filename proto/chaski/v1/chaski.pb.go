@@ -2468,10 +2468,13 @@ func (x *BytesQuestion) GetName() string {
 type IndexQuestion struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Paths []string               `protobuf:"bytes,1,rep,name=paths,proto3" json:"paths,omitempty"`
-	// In place of paths, a header blob of a rumi file. The answer has three blobs: JSON (shape, dtype, tile, generation,
-	// cells, time_count, frame_layout, index_order), and where the frames start in the file and how many bytes they have,
-	// in the order of the file, each number as a little-endian uint64.
-	Header        []byte `protobuf:"bytes,2,opt,name=header,proto3" json:"header,omitempty"`
+	// In place of paths, a header blob of a rumi file. The answer has four blobs: JSON (shape, dtype, tile, generation,
+	// cells, time_count, frame_layout, index_order); where the frames start in the file, and how many bytes they have, in
+	// the order of the file, each number as a little-endian uint64; and the header blob.
+	Header []byte `protobuf:"bytes,2,opt,name=header,proto3" json:"header,omitempty"`
+	// In place of paths, a rumi file. The answer is as for its header blob; the JSON also has bands, time_kind, time,
+	// transform, crs and pixel_is_point.
+	File          string `protobuf:"bytes,3,opt,name=file,proto3" json:"file,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2520,6 +2523,13 @@ func (x *IndexQuestion) GetHeader() []byte {
 	return nil
 }
 
+func (x *IndexQuestion) GetFile() string {
+	if x != nil {
+		return x.File
+	}
+	return ""
+}
+
 // Blobs are those of the files of a question, in their order.
 type Blobs struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -2566,7 +2576,8 @@ func (x *Blobs) GetBlobs() [][]byte {
 }
 
 // RumiHeadQuestion asks for the bytes of a rumi file that stand before its frames. The client writes the file, so frames
-// do not travel. The answer is a Blobs message with two blobs: these bytes, and the header blob of the file.
+// do not travel. The answer is a Blobs message: these bytes, the header blob of the file, and the bytes of the file behind
+// its frames, which only generation 3 has.
 type RumiHeadQuestion struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Bands, height and width.
@@ -2587,11 +2598,11 @@ type RumiHeadQuestion struct {
 	// The bytes of each frame, in the order of the file, each number as a little-endian uint64. Data of further requests
 	// are more of them, at most 64 MiB in all.
 	Counts []byte `protobuf:"bytes,9,opt,name=counts,proto3" json:"counts,omitempty"`
-	// Of generation 3: steps of time (0 is 1), the frame unit ("tile", "step", "cell" or axes of a frame, such as
-	// "h w b"), a name for each band, and the time of each step as ISO 8601, or begin/end. The answer then has a third
-	// blob, the bytes of the file behind its frames.
-	Times         uint32   `protobuf:"varint,10,opt,name=times,proto3" json:"times,omitempty"`
-	Unit          string   `protobuf:"bytes,11,opt,name=unit,proto3" json:"unit,omitempty"`
+	// Steps of time (generation 3). 0 is 1.
+	Times uint32 `protobuf:"varint,10,opt,name=times,proto3" json:"times,omitempty"`
+	// What a frame holds (generation 3): "tile", "step", "cell" or axes such as "h w b".
+	Unit string `protobuf:"bytes,11,opt,name=unit,proto3" json:"unit,omitempty"`
+	// Of generation 3: a name for each band, and the time of each step as ISO 8601, or begin/end.
 	Bands         []string `protobuf:"bytes,12,rep,name=bands,proto3" json:"bands,omitempty"`
 	Time          []string `protobuf:"bytes,13,rep,name=time,proto3" json:"time,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -3324,10 +3335,11 @@ const file_chaski_v1_chaski_proto_rawDesc = "" +
 	"containers\x12\x14\n" +
 	"\x05level\x18\x02 \x01(\rR\x05level\x12\x10\n" +
 	"\x03row\x18\x03 \x01(\x03R\x03row\x12\x12\n" +
-	"\x04name\x18\x04 \x01(\tR\x04name\"=\n" +
+	"\x04name\x18\x04 \x01(\tR\x04name\"Q\n" +
 	"\rIndexQuestion\x12\x14\n" +
 	"\x05paths\x18\x01 \x03(\tR\x05paths\x12\x16\n" +
-	"\x06header\x18\x02 \x01(\fR\x06header\"\x1d\n" +
+	"\x06header\x18\x02 \x01(\fR\x06header\x12\x12\n" +
+	"\x04file\x18\x03 \x01(\tR\x04file\"\x1d\n" +
 	"\x05Blobs\x12\x14\n" +
 	"\x05blobs\x18\x01 \x03(\fR\x05blobs\"\xcc\x02\n" +
 	"\x10RumiHeadQuestion\x12\x14\n" +

@@ -26,7 +26,7 @@ import math
 import os
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias, cast
 
 import numpy as np
@@ -37,6 +37,7 @@ from chaski._files import replace_file
 from chaski._payload import DTYPES
 from chaski._plain import Crs, Path, absolute, crs_code
 from chaski._proto import chaski_pb2 as pb
+from chaski._proto.arguments import RumiHeader, RumiLayout
 from chaski._read import Selection, Slice, ask
 from chaski._rpc import PIECE
 from chaski.errors import SpecError, UnsupportedError
@@ -69,28 +70,7 @@ _NUMPY_DTYPES = list(_NAMED)[: list(_NAMED).index("complex_int16")]
 AnyPath: TypeAlias = "Path | bytes"
 
 
-@dataclass(frozen=True)
-class Layout:
-    """The grid and dtype of an image that was cut into tiles.
-
-    Attributes:
-        shape: bands, height, width.
-        dtype: of the samples, little-endian.
-        tile: height and width of a tile, in pixels.
-        generation: of the file, 1 to 3.
-        cells: a frame holds all bands of a place in the grid (generation 2).
-        times: steps of time (generation 3).
-        unit: what a frame holds (generation 3): "tile", "step" or axes such as "h w b".
-    """
-
-    shape: tuple[int, int, int]
-    dtype: np.dtype[Any]
-    tile: tuple[int, int]
-    generation: int = 1
-    cells: bool = False
-    times: int = 1
-    unit: str = ""
-
+class Layout(RumiLayout):  # noqa: D101 (help shows that of the base)
     @property
     def grid(self) -> tuple[int, int]:
         """Rows and columns of tiles."""
@@ -117,50 +97,7 @@ class FrameTable(list[Frame]):
     layout: Layout
 
 
-@dataclass(frozen=True)
-class Header:
-    """What a header blob says, and `info` of a file. Headers of equal blobs are equal.
-
-    Attributes:
-        blob: the header as bytes; header is another name of it.
-        shape: bands, height, width, with the steps of time in front if there are several.
-        dtype: of the samples. Generations 2 and 3 also have types of the package ml_dtypes, which
-            must then be installed; complex types that numpy has no name for are structured, "re"
-            and "im".
-        tile: height and width of a tile, in pixels.
-        generation: of the format, 1 to 3.
-        cells: a frame holds all bands and steps of a place in the grid, not one.
-        time_count: steps of time.
-        frame_layout: axes of a frame, such as "h w b".
-        index_order: axes along which a place in the grid has several frames.
-        offsets: where the frames start in the file, int64; frames is their number.
-        counts: bytes of the frames, int64.
-        bands: their names; None, like all that follow, if only the file knows.
-        time_kind: "instant" or "interval".
-        time: a date or a time in UTC for each step, or a pair of them.
-        transform: affine coefficients (a, b, c, d, e, f).
-        crs: EPSG code.
-        pixel_is_point: transform refers to the centres of pixels.
-    """
-
-    blob: bytes
-    shape: tuple[int, ...] = field(compare=False)
-    dtype: np.dtype[Any] = field(compare=False)
-    tile: tuple[int, int] = field(compare=False)
-    generation: int = field(compare=False)
-    cells: bool = field(compare=False)
-    time_count: int = field(compare=False)
-    frame_layout: str = field(compare=False)
-    index_order: tuple[str, ...] = field(compare=False)
-    offsets: npt.NDArray[np.int64] = field(compare=False, repr=False)
-    counts: npt.NDArray[np.int64] = field(compare=False, repr=False)
-    bands: list[str] | None = field(compare=False, default=None)
-    time_kind: str | None = field(compare=False, default=None)
-    time: list[Any] | None = field(compare=False, default=None)
-    transform: tuple[float, ...] | None = field(compare=False, default=None)
-    crs: int | None = field(compare=False, default=None)
-    pixel_is_point: bool | None = field(compare=False, default=None)
-
+class Header(RumiHeader):  # noqa: D101
     header = property(lambda self: self.blob)
     frames = property(lambda self: len(self.counts))
 
@@ -325,17 +262,12 @@ def write(
     t = [] if transform is None else [float(v) for v in transform][:6]  # an Affine has nine
     if transform is not None and len(t) != 6:
         raise SpecError(f"transform is {transform!r}: it must be (a, b, c, d, e, f)")
+    dtype = {"bool": "uint1"}.get(layout.dtype.name, layout.dtype.name)
     question = pb.RumiHeadQuestion(
-        shape=layout.shape,
-        dtype={"bool": "uint1"}.get(layout.dtype.name, layout.dtype.name),
-        tile=layout.tile,
-        generation=layout.generation,
-        cells=layout.cells,
+        **vars(layout) | {"dtype": dtype},
         transform=t,
         epsg=0 if crs is None else crs_code("crs", crs),
         pixel_is_point=pixel_is_point,
-        times=layout.times,
-        unit=layout.unit,
         bands=bands,
         time=["/".join(map(_iso, v if isinstance(v, (tuple, list)) else [v])) for v in time],
     )
@@ -372,17 +304,24 @@ def parse(blob: bytes | bytearray | memoryview) -> Header:
         LimitError: it stands for more than 2**20 frames of one size.
     """
     b = bytes(blob)
-    question = pb.AskRequest(index=pb.IndexQuestion(header=b[:PIECE] or b"\0"))
-    answer = ask(None, question, None, [b[PIECE:]] if len(b) > PIECE else [])[0]
-    text, *arrays = pb.Blobs.FromString(answer).blobs
-    said: dict[str, Any] = {
-        k: tuple(v) if isinstance(v, list) else v for k, v in json.loads(text).items()
-    }
-    said["index_order"] = said["index_order"] or ()
+    return _header(pb.IndexQuestion(header=b[:PIECE] or b"\0"), b[PIECE:])
+
+
+def _header(question: pb.IndexQuestion, more: bytes = b"") -> Header:
+    """Returns what the engine says of a header blob, or of a file."""
+    answer = ask(None, pb.AskRequest(index=question), None, [more] if more else [])[0]
+    text, offsets, counts, blob = pb.Blobs.FromString(answer).blobs
+    said = json.loads(text)
+    for name in ("shape", "tile", "index_order", "transform"):
+        said[name] = None if said[name] is None else tuple(said[name])
     truth = said["generation"] == 3 and said["dtype"] == "uint1"  # what the original calls it
     said["dtype"] = np.dtype(bool) if truth else _dtype(said["dtype"])
-    offsets, counts = (np.frombuffer(a, "<i8") for a in arrays)
-    return Header(b, **said, offsets=offsets, counts=counts)
+    said["time"] = said["time"] and [
+        _time(v) if isinstance(v, str) else tuple(map(_time, v)) for v in said["time"]
+    ]
+    return Header(
+        blob, **said, offsets=np.frombuffer(offsets, "<i8"), counts=np.frombuffer(counts, "<i8")
+    )
 
 
 def _dtype(name: str) -> np.dtype[Any]:
@@ -427,24 +366,7 @@ def info(*, source: AnyPath | None = None, header: bytes | None = None) -> Heade
     """
     if source is None:
         return parse(header or b"")
-    h, said = parse(index_file(source)), _read.info(os.fsdecode(source))
-    rumi, tiff = said["rumi"], said["tiff"]
-    times: list[Any] = [_time(v) for v in rumi.get("times", [])]
-    if len(times) > h.time_count:
-        times = list(zip(times[::2], times[1::2], strict=True))
-    point, transform = rumi.get("pixel_is_point", False), None
-    if t := tiff.get("transform"):  # of corners
-        c, f = t[0] + point * (t[1] + t[2]) / 2, t[3] + point * (t[4] + t[5]) / 2
-        transform = (t[1], t[2], c, t[4], t[5], f)
-    return replace(
-        h,
-        bands=tiff.get("band_names"),
-        time_kind=rumi.get("time_kind"),
-        time=times,
-        transform=transform,
-        crs=tiff.get("epsg") or None,
-        pixel_is_point=point,
-    )
+    return _header(pb.IndexQuestion(file=absolute(os.fsdecode(source))))
 
 
 def _time(text: str) -> Any:
@@ -545,13 +467,13 @@ def read(
         SpecError: the arguments do not fit each other, or a header is that of another file.
         Error: of the kind that fits.
     """
-    specs = _either("specs", _either("specs", specs, "headers", headers), "header", header)
-    b = _either("b", b, "bands", bands)
+    specs = _either(specs=specs, headers=headers, header=header)
+    b = _either(b=b, bands=bands)
+    pattern = _either(pattern=pattern, layout=layout)
     if window is not None:
         row, column, height, width = window
-        y = _either("y", y, "window", (row, row + height))
-        x = _either("x", x, "window", (column, column + width))
-    pattern = _either("pattern", pattern, "layout", layout)
+        y = _either(y=y, window=(row, row + height))
+        x = _either(x=x, window=(column, column + width))
     one = isinstance(paths, (str, bytes, os.PathLike))
     asked: list[Any] = [paths] if one else list(paths)  # type: ignore[arg-type]
     files = [os.fsdecode(p) for p in asked]
@@ -588,11 +510,12 @@ def read(
     return out
 
 
-def _either(name: str, v: Any, other: str, w: Any) -> Any:
-    """Returns the value of an argument that has two names."""
-    if v is not None and w is not None:
-        raise SpecError(f"{name} and {other} are one argument: it is given twice")
-    return w if v is None else v
+def _either(**names: Any) -> Any:
+    """Returns the value of an argument that has several names."""
+    given = {k: v for k, v in names.items() if v is not None}
+    if len(given) > 1:
+        raise SpecError(f"{' and '.join(given)} are one argument: it is given twice")
+    return next(iter(given.values()), None)
 
 
 def _blanks(pattern: str) -> str:

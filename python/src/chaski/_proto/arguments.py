@@ -7,6 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
+import numpy as np
+import numpy.typing as npt
+
 from chaski._plain import (
     BBox,
     Columns,
@@ -777,6 +780,76 @@ class BadRow:
     file: str = ""
     part: str = ""
     offset: int = -1
+
+
+@dataclass(frozen=True)
+class RumiLayout:
+    """The grid and dtype of an image that was cut into tiles.
+
+    Attributes:
+        shape: bands, height and width.
+        dtype: of the samples, little-endian.
+        tile: height and width of a tile.
+        generation: 1 to 3.
+        cells: a frame holds all bands of a grid position (generation 2).
+        times: steps of time (generation 3). 0 is 1.
+        unit: what a frame holds (generation 3): "tile", "step", "cell" or axes such as "h w b".
+    """
+
+    shape: tuple[int, int, int]
+    dtype: np.dtype[Any]
+    tile: tuple[int, int]
+    generation: int = 1
+    cells: bool = False
+    times: int = 1
+    unit: str = ""
+
+
+@dataclass(frozen=True)
+class RumiHeader:
+    """What a header blob says, and `info` of a file.
+
+    Headers of equal blobs are equal.
+
+    Attributes:
+        blob: the header as bytes; header is another name of it.
+        shape: bands, height, width, with the steps of time in front if there are several.
+        dtype: of the samples. Generations 2 and 3 also have types of the package ml_dtypes, which
+            must then be installed; complex types that numpy has no name for are structured, "re"
+            and "im".
+        tile: height and width of a tile, in pixels.
+        generation: of the format, 1 to 3.
+        cells: a frame holds all bands and steps of a place in the grid, not one.
+        time_count: steps of time.
+        frame_layout: axes of a frame, such as "h w b".
+        index_order: axes along which a place in the grid has several frames.
+        offsets: where the frames start in the file; frames is their number.
+        counts: bytes of the frames.
+        bands: their names; None, like all that follow, if only the file knows.
+        time_kind: "instant" or "interval".
+        time: a date or a time in UTC for each step, or a pair of them.
+        transform: affine coefficients (a, b, c, d, e, f).
+        crs: EPSG code.
+        pixel_is_point: transform refers to the centres of pixels.
+    """
+
+    blob: bytes
+    shape: tuple[int, ...] = field(compare=False)
+    dtype: np.dtype[Any] = field(compare=False)
+    tile: tuple[int, int] = field(compare=False)
+    generation: int = field(compare=False)
+    cells: bool = field(compare=False)
+    time_count: int = field(compare=False)
+    frame_layout: str = field(compare=False)
+    index_order: tuple[str, ...] = field(compare=False)
+    offsets: npt.NDArray[np.int64] = field(compare=False, repr=False)
+    counts: npt.NDArray[np.int64] = field(compare=False, repr=False)
+    bands: list[str] | None = field(compare=False, default=None)
+    time_kind: str | None = field(compare=False, default=None)
+    time: list[Any] | None = field(compare=False, default=None)
+    transform: tuple[float, ...] | None = field(compare=False, default=None)
+    crs: int | None = field(compare=False, default=None)
+    pixel_is_point: bool | None = field(compare=False, default=None)
 
 
 class Document:

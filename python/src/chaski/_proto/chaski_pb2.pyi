@@ -408,12 +408,14 @@ class BytesQuestion(_message.Message):
     def __init__(self, containers: _Optional[_Union[Containers, _Mapping]] = ..., level: _Optional[int] = ..., row: _Optional[int] = ..., name: _Optional[str] = ...) -> None: ...
 
 class IndexQuestion(_message.Message):
-    __slots__ = ("paths", "header")
+    __slots__ = ("paths", "header", "file")
     PATHS_FIELD_NUMBER: _ClassVar[int]
     HEADER_FIELD_NUMBER: _ClassVar[int]
+    FILE_FIELD_NUMBER: _ClassVar[int]
     paths: _containers.RepeatedScalarFieldContainer[str]
     header: bytes
-    def __init__(self, paths: _Optional[_Iterable[str]] = ..., header: _Optional[bytes] = ...) -> None: ...
+    file: str
+    def __init__(self, paths: _Optional[_Iterable[str]] = ..., header: _Optional[bytes] = ..., file: _Optional[str] = ...) -> None: ...
 
 class Blobs(_message.Message):
     __slots__ = ("blobs",)
