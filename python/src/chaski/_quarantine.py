@@ -10,8 +10,8 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import time
 from dataclasses import dataclass
-from datetime import datetime, timezone
 from typing import Any
 
 from chaski._files import absolute_path, sync, sync_names
@@ -74,7 +74,6 @@ class Quarantine:
             self._write(t)
 
     def _record(self, bad: BadRow) -> dict[str, Any]:
-        now = datetime.now(timezone.utc).replace(microsecond=0, tzinfo=None)
         place = {"source": bad.source, "uri": bad.file, "part": bad.part, "offset": bad.offset}
         return {
             "dataset": self._dataset,
@@ -83,7 +82,7 @@ class Quarantine:
             **({} if bad.instead is None else {"instead": _members(bad.instead)}),
             "kind": bad.kind,
             "message": bad.message,
-            "first_seen": now.isoformat() + "Z",
+            "first_seen": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         }
 
     def _write(self, t: _Tally) -> None:

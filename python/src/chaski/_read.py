@@ -121,18 +121,12 @@ def selection(axis: str, s: Selection | None, *, picks: bool) -> str:
     """
     if s is None:
         return ""
-    if isinstance(s, slice):
-        if s.step not in (None, 1) or s.start is None or s.stop is None:
-            raise SpecError(f"{axis} is {s}: a slice has a start, a stop, and no step")
-        s = (s.start, s.stop)
-    if isinstance(s, tuple):
-        if len(s) != 2:
-            raise SpecError(f"{axis} is {s}: a tuple is (start, stop); pick with a list")
-        try:
-            start, stop = (operator.index(i) for i in s)
-        except TypeError:
-            raise SpecError(f"{axis} is {s}: start and stop are whole numbers") from None
-        return f"{start}:{stop}"
+    if isinstance(s, (tuple, slice)):
+        two = s if isinstance(s, tuple) else (s.start, s.stop)
+        step = s.step if isinstance(s, slice) else None
+        if len(two) != 2 or not all(hasattr(i, "__index__") for i in two) or step not in (None, 1):
+            raise SpecError(f"{axis} is {s}: it must be (start, stop), two ints; pick with a list")
+        return ":".join(str(operator.index(i)) for i in two)
     if not picks:
         raise SpecError(f"{axis} is {s!r}: this axis takes (start, stop)")
     return ",".join(map(str, indices(axis, s)))
