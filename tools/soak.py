@@ -310,8 +310,7 @@ def trainer(conn: Connection, targets: list[str], options: dict[str, Any], state
 
     It ends at the end of the connection, or when it is killed.
     """
-    engine = chaski.Engine(retries=100, timeout=60.0)
-    with chaski.connect(targets, engine=engine, **options) as loader:
+    with chaski.connect(targets, **options) as loader:
         if state is not None:
             loader.load_state_dict(state)
         conn.send("ready")
@@ -413,13 +412,15 @@ def sampling(r: random.Random, data: Path) -> dict[str, Any]:
     size = (height, width) if r.random() < 0.5 else (height, height)
     out: dict[str, Any] = {
         "source": data,
-        "sampler": r.choice([
+        "window": r.choice([
             chaski.RandomWindow(size, r.choice([1, 2, 3])),
             chaski.Grid(size, stride=(r.choice([90, 120]), 100)),
             chaski.ResizedWindow(size, per_asset=2),
             chaski.TileWindow(size, per_visit=r.choice([3, 8]), visits=1, pool=r.choice([2, 5])),
-        ]),
-        "augment": r.choice([None, "flips", "d4" if size[0] == size[1] else "flip_x"]),
+        ]), "pixels": chaski.Pixels(
+            dtype=r.choice(["native", "float32", "float16"]),
+            augment=r.choice([None, "flips", "d4" if size[0] == size[1] else "flip_x"]),
+        ),
     }  # fmt: skip
     if r.random() < 0.5:
         more = chaski.Mixture({"x": data, "y": chaski.Source(data, weight=2)}, until="longest")
@@ -436,11 +437,14 @@ def history(number: int, context: Any, data: Path, folder: Path) -> dict[str, in
         "batch_size": r.choice([3, 8, 13, 29]),
         "seed": r.randrange(1 << 32),
         "shuffle": r.random() < 0.9,
-        "bad_samples": r.choice(["skip", "replace", "fill"]),
+        "on_bad": r.choice(["skip", "replace", "fill"]),
         "drop_last": r.random() < 0.3,
-        "dtype": r.choice(["native", "float32", "float16"]),
-        "prefetch": r.choice([1, 3, 6]),
-        "transport": r.choice(["auto", "grpc"]),
+        "engine": chaski.Engine(
+            prefetch=r.choice([1, 3, 6]),
+            transport=r.choice(["auto", "grpc"]),
+            retries=100,
+            timeout=60.0,
+        ),
     }
     met = {"generations": 0, "trainers killed": 0, "engines killed": 0, "steps": 0, "again": 0}
     servers = [Server(folder / f"{number}-{k}", data) for k in range(r.choice([1, 2, 3]))]

@@ -10,7 +10,6 @@ import os
 import socket
 import sys
 import threading
-import warnings
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent import futures
@@ -24,7 +23,6 @@ import grpc
 import numpy as np
 
 import chaski
-from chaski._options import renewed
 from chaski._payload import DTYPES
 from chaski._proto import chaski_pb2 as pb
 from chaski._proto import chaski_pb2_grpc
@@ -32,20 +30,35 @@ from chaski._proto.fbs import Bad, Batch, Convert, Span, Tensor
 from chaski._spec import SpecOptions
 from chaski.order import Ticket
 
+OBJECTS: dict[str, Any] = {
+    "pixels": chaski.Pixels,
+    "rows": chaski.Rows,
+    "on_bad": chaski.OnBad,
+    "engine": chaski.Engine,
+}
+PLACES = {f.name: argument for argument, c in OBJECTS.items() for f in dataclasses.fields(c)}
 
-def spec_options(**arguments: Any) -> SpecOptions:
-    """Returns the arguments of a spec, which may have the names of earlier versions."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)
-        names = [f.name for f in dataclasses.fields(SpecOptions)]
-        return SpecOptions(**renewed("load", names, arguments))
+
+def placed(**given: Any) -> dict[str, Any]:
+    """Returns arguments of `load`; members of its objects, such as dtype=, may be given by name."""
+    out = {}
+    for name, value in given.items():
+        argument = PLACES.get(name, name)
+        if argument != name:
+            now = out.get(argument, OBJECTS[argument]())
+            value = dataclasses.replace(now, **{name: value})
+        out[argument] = value
+    return out
 
 
-def refuse(source: Any, **arguments: Any) -> None:
-    """Calls `load` with arguments that it must refuse; names of earlier versions are renamed."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)
-        chaski.load(source, **arguments).close()
+def spec_options(**given: Any) -> SpecOptions:
+    """Returns the arguments of a spec; see `placed`."""
+    return SpecOptions(**placed(**given))
+
+
+def refuse(source: Any, **given: Any) -> None:
+    """Calls `load` with arguments that it must refuse; see `placed`."""
+    chaski.load(source, **placed(**given)).close()
 
 
 CODES = {name: code for code, (name, _) in DTYPES.items()}

@@ -1,18 +1,13 @@
-"""`load` has few arguments, with one type everywhere; those of earlier versions still work."""
+"""`load` has few arguments, with one type everywhere."""
 
 from __future__ import annotations
 
-import dataclasses
 import inspect
 
 import pytest
 
 import chaski
 import chaski.torch
-from chaski._options import _CLASSES, _MOVED, LoadOptions, renewed
-from chaski._spec import build_spec
-
-NAMES = [f.name for f in dataclasses.fields(LoadOptions)]
 
 
 def test_few_arguments():
@@ -27,58 +22,6 @@ def test_few_arguments():
     mapped = inspect.signature(chaski.torch.MapDataset).parameters
     gone = {"batch_size", "shuffle", "drop_last", "rank", "world_size"}
     assert set(mapped) == set(connect) - gone
-
-
-def test_every_old_argument_has_a_place():
-    for argument, member in _MOVED.values():
-        assert argument in NAMES
-        assert member in [f.name for f in dataclasses.fields(_CLASSES[argument])]
-
-
-def test_old_arguments_give_the_same_spec():
-    old = dict(
-        batch_size=4,
-        bands=["B04"],
-        dtype="float16",
-        fill=-1,
-        pad=True,
-        augment="d4",
-        window=64,
-        windows_per_asset=2,
-        where=[("cloud", "<", 10)],
-        split="train",
-        take=100,
-        bad_samples="skip",
-        max_bad=3,
-        workers=2,
-        timeout=5,
-    )
-    new = LoadOptions(
-        "d",
-        batch_size=4,
-        pixels=chaski.Pixels(bands=["B04"], dtype="float16", fill=-1, pad=True, augment="d4"),
-        window=chaski.RandomWindow(64, per_asset=2),
-        rows=chaski.Rows(where=[("cloud", "<", 10)], split="train", take=100),
-        on_bad=chaski.OnBad("skip", max_count=3),
-        engine=chaski.Engine(workers=2, timeout=5),
-    )
-    with pytest.warns(DeprecationWarning, match=r"where= is now rows=chaski.Rows\(where=...\)"):
-        renamed = LoadOptions("d", **renewed("load", NAMES, old))
-    assert renamed == new
-    assert build_spec("d", renamed) == build_spec("d", new)
-    with pytest.warns(DeprecationWarning, match="load: sampler= is now window="):
-        mixed = renewed("load", NAMES, {"sampler": chaski.Grid(8), "on_bad": "skip", "max_bad": 1})
-    assert mixed == {"window": chaski.Grid(8), "on_bad": chaski.OnBad("skip", max_count=1)}
-    with pytest.warns(DeprecationWarning, match="Source: use= is now"):
-        source = chaski.Source("d", use="train")
-    assert source == chaski.Source("d", rows=chaski.Rows(use="train"))
-
-
-def test_the_warning_is_about_the_callers_line():
-    with pytest.warns(DeprecationWarning, match="load: dtype=") as seen:
-        with pytest.raises(chaski.SpecError, match="batch_size"):
-            chaski.load("d", batch_size=0, dtype="uint8")
-    assert seen[0].filename == __file__
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from helpers import FakeEngine, T, image_batch, payload, serve
+from helpers import FakeEngine, T, image_batch, payload, placed, serve
 from patience import patiently
 
 import chaski
@@ -37,7 +37,7 @@ def speaks(request):
 
 def connect(target: str, **options) -> chaski.Loader:
     defaults = {"batch_size": 4, "timeout": 300, **WAYS[way]}
-    return chaski.connect(target, "d", **{**defaults, **options})
+    return chaski.connect(target, "d", **placed(**{**defaults, **options}))
 
 
 def positions(batches) -> list[int]:
@@ -322,7 +322,7 @@ def test_bad_rows_are_counted(fake):
             bad=[(1, t.first + 1, "b.tif: cut short: corrupt")],
         )
 
-    with connect(fake(FakeEngine(samples=8, answer=answer)), bad_samples="skip") as loader:
+    with connect(fake(FakeEngine(samples=8, answer=answer)), on_bad="skip") as loader:
         batches = list(loader)
         assert [b.bad[0].position for b in batches] == [1, 5]
         assert len(loader.bad) == 2

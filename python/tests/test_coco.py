@@ -138,7 +138,11 @@ def test_boxes_of_annotations(photos):
     fields = {"image": chaski.Field(), "boxes": chaski.Coco(folder / "annotations.json", "boxes")}
     found = 0
     with chaski.load(
-        str(folder / "*.png"), batch_size=2, window=32, fields=fields, windows=True
+        str(folder / "*.png"),
+        batch_size=2,
+        window=32,
+        fields=fields,
+        pixels=chaski.Pixels(windows=True),
     ) as loader:
         for batch in loader:
             for k in np.flatnonzero(batch["valid"]):

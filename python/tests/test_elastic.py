@@ -23,10 +23,12 @@ import hashlib, json, os, sys
 import chaski
 
 scene, state, out, steps, options = sys.argv[1:]
-steps = int(steps)
+steps, options = int(steps), json.loads(options)
+options["window"] = chaski.RandomWindow(*options["window"])
 rank, world = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
 seen = []
-with chaski.load(scene, rank=rank, world_size=world, workers=1, **json.loads(options)) as loader:
+one = chaski.Engine(workers=1)
+with chaski.load(scene, rank=rank, world_size=world, engine=one, **options) as loader:
     if os.path.exists(state):
         loader.load_state_dict(json.load(open(state)))
     while steps and loader.epoch < 2:
@@ -66,9 +68,10 @@ def generation(script: Path, state: Path, world: int, steps: int, options: str) 
 @pytest.mark.timeout(1200)
 def test_world_size_changes(binary: str, tmp_path: Path, sizes: list[tuple[int, int]]) -> None:
     """A state from W = 8 resumes at W = 3, bit for bit, and no sample is lost or repeated."""
-    options = {"batch_size": BATCH, "window": [48, 32], "windows_per_asset": WINDOWS, "seed": 7}
+    window = [48, 32], WINDOWS
+    options = {"batch_size": BATCH, "seed": 7}
     want: list[list[Any]] = []
-    with chaski.load(SCENE, **options) as loader:
+    with chaski.load(SCENE, window=chaski.RandomWindow(*window), **options) as loader:
         for _ in range(EPOCHS):
             for b in loader:
                 for k in range(len(b["valid"])):
@@ -81,7 +84,7 @@ def test_world_size_changes(binary: str, tmp_path: Path, sizes: list[tuple[int, 
     script.write_text(RANK)
     got: list[list[Any]] = []
     for world, steps in sizes:
-        answers = generation(script, state, world, steps, json.dumps(options))
+        answers = generation(script, state, world, steps, json.dumps({**options, "window": window}))
         states = [a["state"] for a in answers]
         assert states == states[:1] * world, "the state is that of every rank"
         assert {tuple(a["shape"]) for a in answers} == {(-(-BATCH // world), 6, 48, 32)}

@@ -134,16 +134,16 @@ def test_engines_that_do_not_start(fake_binary, monkeypatch, mode, match):
 def test_wrong_arguments_start_no_engine(fake_binary, wrong):
     (name,) = wrong
     with pytest.raises(chaski.SpecError, match=f"^{name} is "):
-        chaski.load("d", batch_size=4, **wrong)
+        chaski.load("d", batch_size=4, engine=chaski.Engine(**wrong))
     assert fake_binary() == [] and not _engine._running
 
 
 @pytest.mark.parametrize(
     "wrong",
     [
-        {"base_path": 3},
-        {"base_path": b"d"},
-        {"sampler": chaski.WeightedWindow(8, weights=3)},
+        {"rows": chaski.Rows(base_path=3)},
+        {"rows": chaski.Rows(base_path=b"d")},
+        {"window": chaski.WeightedWindow(8, weights=3)},
         {"fields": {"p": {"points": {"array": 3, "most": 1}}}},
     ],
     ids=str,
@@ -275,7 +275,7 @@ def test_ctrl_c_is_prompt_and_leaves_the_engine(fake_binary):
         "import chaski, os, signal, threading, time\n"
         # A shell ignores the signal for background commands, and so for their children.
         "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
-        "loader = chaski.load('d', batch_size=4, timeout=3600)\n"
+        "loader = chaski.load('d', batch_size=4, engine=chaski.Engine(timeout=3600))\n"
         "it = iter(loader); next(it); next(it)\n"
         "start = time.monotonic()\n"
         "try:\n"

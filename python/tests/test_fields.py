@@ -14,7 +14,7 @@ from chaski import Field
 rasterio = pytest.importorskip("rasterio", reason="needs rasterio to write chips")
 
 N, H, W = 6, 24, 40
-WAYS = [{"transport": "grpc"}, {"transport": "auto"}]
+WAYS = [{"engine": chaski.Engine(transport=t)} for t in ("grpc", "auto")]
 
 
 def write(path: Path, x: np.ndarray, nodata: float | None = None) -> None:
@@ -46,7 +46,7 @@ def data(tmp_path_factory):
     return folder, image, real, mask
 
 
-@pytest.mark.parametrize("how", WAYS, ids=str)
+@pytest.mark.parametrize("how", WAYS, ids=["grpc", "auto"])
 def test_nodata_and_labels(data, how):
     folder, image, real, mask = data
     fields = {
@@ -215,7 +215,7 @@ def named(tmp_path_factory):
     return folder, by_name
 
 
-@pytest.mark.parametrize("how", WAYS, ids=str)
+@pytest.mark.parametrize("how", WAYS, ids=["grpc", "auto"])
 def test_bands_by_name(named, how):
     folder, by_name = named
     for bands in (["B04", "B08"], ("B08", "B08", "B02"), ["B02", "B04", "B08"]):

@@ -24,7 +24,7 @@ import chaski
 scene, folder = sys.argv[1], sys.argv[2]
 state = os.path.join(folder, "state.json")
 log = open(os.path.join(folder, "log"), "a")
-with chaski.load(scene, batch_size=6, window=(48, 32), windows_per_asset=40, seed=7,
+with chaski.load(scene, batch_size=6, window=chaski.RandomWindow((48, 32), 40), seed=7,
                  normalize=chaski.Normalize([1e-3], [-1.0])) as loader:
     if os.path.exists(state):
         loader.load_state_dict(json.load(open(state)))

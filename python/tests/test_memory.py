@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,21 +15,22 @@ CHIPS = Path(__file__).resolve().parents[2] / "testdata" / "demo"
 pytestmark = pytest.mark.usefixtures("binary")
 
 
-def rows(n: int, **options: object) -> chaski.Loader:
+def rows(n: int, world_size: int = 1, **engine: Any) -> chaski.Loader:
     """Batches of n rows with 1 MiB for each band."""
     return chaski.load(
         CHIPS,
         batch_size=n,
         window=(1024, 1024),
         pixels=chaski.Pixels(pad=True, bands=[0], dtype="uint8"),
-        **options,
+        world_size=world_size,
+        engine=chaski.Engine(**engine),
     )
 
 
 def test_a_batch_that_does_not_fit_is_an_error_of_load():
     with pytest.raises(chaski.LimitError, match="16 rows.*over the 8388608 bytes of batch memory"):
         rows(16, memory=8 << 20)
-    with rows(16, memory=24 << 20, world_size=2, rank=0) as loader:  # 8 rows a rank fit
+    with rows(16, memory=24 << 20, world_size=2) as loader:  # 8 rows a rank fit
         assert next(iter(loader))["image"].shape[0] == 8
 
 

@@ -156,8 +156,11 @@ def test_no_loop_trains_on_padding():
 def test_commands_of_resuming_and_operating(data, binary):
     """A run, its plan, one of its steps, and its bad samples."""
     (data / "chips/3.tif").write_bytes(b"no raster")
-    options = dict(batch_size=8, window=(256, 256), windows_per_asset=8, bad_samples="skip")
-    with chaski.load("chips", on_bad=chaski.OnBad(quarantine="bad.jsonl"), **options) as loader:
+    window, on_bad = (
+        chaski.RandomWindow((256, 256), 8),
+        chaski.OnBad("skip", quarantine="bad.jsonl"),
+    )
+    with chaski.load("chips", batch_size=8, window=window, on_bad=on_bad) as loader:
         batches = iter(loader)
         last = next(batches)["image"].copy()
         last = next(batches)["image"].copy()

@@ -45,9 +45,9 @@ def files(bad: list[dict[str, Any]]) -> list[tuple[str, int]]:
 @pytest.mark.timeout(600)
 def test_what_a_run_met_is_what_a_check_finds(binary, tmp_path, policy):
     chips, met = broken(tmp_path), tmp_path / "met.jsonl"
-    options: dict[str, Any] = {"batch_size": 3, "bad_samples": policy, "quarantine": met}
+    on_bad = chaski.OnBad(policy, quarantine=met)
     for rank in range(2):  # two trainers share a list
-        with chaski.load(chips, **options, rank=rank, world_size=2) as loader:
+        with chaski.load(chips, batch_size=3, on_bad=on_bad, rank=rank, world_size=2) as loader:
             for _ in range(3):
                 for _ in loader:
                     pass
@@ -78,7 +78,7 @@ def test_what_a_run_met_is_what_a_check_finds(binary, tmp_path, policy):
 @pytest.mark.parametrize("transport", ["auto", "grpc"])
 def test_the_error_names_the_sample(binary, tmp_path, transport):
     chips, met = broken(tmp_path), tmp_path / "met.jsonl"
-    options = {"batch_size": 4, "shuffle": False, "transport": transport}
+    options = {"batch_size": 4, "shuffle": False, "engine": chaski.Engine(transport=transport)}
     with chaski.load(chips, **options, on_bad=chaski.OnBad(quarantine=met)) as loader:
         with pytest.raises(chaski.CorruptError) as e:
             list(loader)
@@ -141,8 +141,8 @@ def test_what_a_server_met(binary, tmp_path, policy):
     try:
         assert server.stdout is not None
         target = json.loads(server.stdout.readline())["listen"]
-        options: dict[str, Any] = {"bad_samples": policy, "quarantine": of_loader}
-        with chaski.connect(target, chips, batch_size=2, **options) as loader:
+        on_bad = chaski.OnBad(policy, quarantine=of_loader)
+        with chaski.connect(target, chips, batch_size=2, on_bad=on_bad) as loader:
             it = 0
             while it < 2:
                 try:
@@ -171,8 +171,8 @@ def test_what_a_server_met(binary, tmp_path, policy):
 @pytest.mark.timeout(600)
 def test_what_ends_a_run_is_in_the_list(binary, tmp_path):
     chips, met = broken(tmp_path), tmp_path / "met.jsonl"
-    options: dict[str, Any] = {"batch_size": 8, "bad_samples": "skip", "max_bad": 1}
-    with chaski.load(chips, **options, on_bad=chaski.OnBad(quarantine=met)) as loader:
+    on_bad = chaski.OnBad("skip", max_count=1, quarantine=met)
+    with chaski.load(chips, batch_size=8, on_bad=on_bad) as loader:
         with pytest.raises(chaski.LimitError, match="2 bad samples"):
             list(loader)
     assert files(report(binary, "--met", met)["bad"]) == [("3.tif", 1), ("5.tif", 1)]

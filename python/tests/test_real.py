@@ -182,8 +182,8 @@ def rows(loader: chaski.Loader, name: str = "image") -> dict[int, np.ndarray]:
 
 @pytest.mark.parametrize(
     "how",
-    [{"transport": "grpc"}, {"transport": "auto"}],
-    ids=str,
+    [{"engine": chaski.Engine(transport="grpc")}, {"engine": chaski.Engine(transport="auto")}],
+    ids=["grpc", "auto"],
 )
 def test_batches_against_numpy(chips, how):
     folder, x = chips
@@ -205,8 +205,8 @@ MASKS = RASTER.parent / "masks"
 )
 @pytest.mark.parametrize(
     "how",
-    [{"transport": "grpc"}, {}],
-    ids=str,
+    [{"engine": chaski.Engine(transport="grpc")}, {}],
+    ids=["grpc", "auto"],
 )
 def test_masks(m, how):
     """Pixels outside of a file's mask are filled like nodata."""
@@ -277,8 +277,9 @@ def test_statistics_of_the_engine(chips, binary, tmp_path, method):
     folder, x = chips
     out = tmp_path / "stats.json"
     subprocess.run([binary, "stats", "-o", out, folder], check=True, capture_output=True)
-    options = {"batch_size": N, "normalize": method, "stats": out, "bands": [2, 0]}
-    with chaski.load(folder, pixels=chaski.Pixels(fill=float("nan")), **options) as loader:
+    options = {"batch_size": N, "normalize": method, "stats": out}
+    pixels = chaski.Pixels(bands=[2, 0], fill=float("nan"))
+    with chaski.load(folder, pixels=pixels, **options) as loader:
         (batch,) = loader
     y = batch["image"].astype(np.float64)
     for k, band in enumerate((2, 0)):
@@ -374,7 +375,7 @@ def test_a_state_goes_on_over_more_data(chips, tmp_path, caplog):
     folder, _ = chips
     for p in sorted(folder.iterdir())[: N - 4]:
         (tmp_path / p.name).symlink_to(p)
-    options = {"batch_size": 5, "seed": 2, "dtype": "native"}
+    options = {"batch_size": 5, "seed": 2, "pixels": chaski.Pixels(dtype="native")}
     with chaski.load(tmp_path, **options) as less, chaski.load(folder, **options) as more:
         it = iter(less)
         next(it), next(it)
@@ -397,7 +398,7 @@ def test_a_state_goes_on_over_more_data(chips, tmp_path, caplog):
 @pytest.mark.parametrize("world", [2, 3, 7])
 def test_ranks(chips, world):
     folder, _ = chips
-    options = {"batch_size": 6, "dtype": "native", "seed": 4}
+    options = {"batch_size": 6, "pixels": chaski.Pixels(dtype="native"), "seed": 4}
     with chaski.load(folder, **options) as loader:
         want = {
             (b.step, int(p)): a
@@ -560,10 +561,10 @@ def test_connect_to_a_server_that_is_killed_and_restarted(chips, binary):
 def test_wrong_specs(chips):
     folder, _ = chips
     for options, match in [
-        ({"layout": "n b y"}, "layout|axis|pattern|x"),
-        ({"bands": [3]}, "band 3 of 3"),
+        ({"pixels": chaski.Pixels(layout="n b y")}, "layout|axis|pattern|x"),
+        ({"pixels": chaski.Pixels(bands=[3])}, "band 3 of 3"),
         ({"normalize": chaski.Normalize([1, 2])}, "2 values for 3 bands"),
-        ({"dtype": "int7"}, "int7"),
+        ({"pixels": chaski.Pixels(dtype="int7")}, "int7"),
         ({"window": (64, 64)}, "the field does not pad"),
     ]:
         with pytest.raises(chaski.Error, match=match):

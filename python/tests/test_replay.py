@@ -24,9 +24,14 @@ def run(binary: str, *args: object) -> str:
 def test_replay_is_what_the_client_got(binary, chips, tmp_path: Path, world: int):  # noqa: F811
     rank = world - 1
     options = {
-        "batch_size": 5, "seed": 6, "window": (24, 16), "windows_per_asset": 2, "rank": rank,
-        "world_size": world, "normalize": chaski.Normalize(0.5, -2.0), "validity": "there",
-    }  # fmt: skip
+        "batch_size": 5,
+        "seed": 6,
+        "window": chaski.RandomWindow((24, 16), 2),
+        "rank": rank,
+        "world_size": world,
+        "normalize": chaski.Normalize(0.5, -2.0),
+        "pixels": chaski.Pixels(validity="there"),
+    }
     spec, state, npz = tmp_path / "spec.json", tmp_path / "state.json", tmp_path / "step.npz"
     with chaski.load(chips[0], **options) as loader:
         spec.write_text(json.dumps(loader.spec))

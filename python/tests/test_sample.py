@@ -14,14 +14,20 @@ from chaski.order import window
 
 pytestmark = pytest.mark.usefixtures("binary")
 
-HOW = [{"transport": "grpc"}, {"transport": "auto"}]
+HOW = [{"engine": chaski.Engine(transport=t)} for t in ("grpc", "auto")]
 
 
-@pytest.mark.parametrize("how", HOW, ids=str)
+@pytest.mark.parametrize("how", HOW, ids=["grpc", "auto"])
 def test_against_numpy(chips, how):  # noqa: F811
     folder, x = chips
     want = np.where(x == NODATA, np.float32(-9), normalised(x))
-    options = {"batch_size": 6, "normalize": NORM, "fill": -9.0, "drop_last": True, **how}
+    options = {
+        "batch_size": 6,
+        "normalize": NORM,
+        "pixels": chaski.Pixels(fill=-9.0),
+        "drop_last": True,
+        **how,
+    }
     with chaski.load(folder, **options, rank=1, world_size=2) as loader:
         for i in (*range(N), -1, -N, np.int64(3)):
             s = loader.sample(i)
@@ -38,7 +44,7 @@ def test_against_numpy(chips, how):  # noqa: F811
         loader.sample(0)
 
 
-@pytest.mark.parametrize("how", HOW, ids=str)
+@pytest.mark.parametrize("how", HOW, ids=["grpc", "auto"])
 def test_the_iteration_goes_on(chips, how):  # noqa: F811
     folder, x = chips
     with chaski.load(

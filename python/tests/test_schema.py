@@ -43,9 +43,9 @@ FULL = dict(
     windows=True,
     drop_last=True,
     take=100,
-    bad_samples="skip",
-    max_bad=3,
-    max_bad_rate=0.5,
+    action="skip",
+    max_count=3,
+    max_rate=0.5,
 )
 ROWS = dict(
     where=["a > 1", ("b", "in", [1, 2])],

@@ -19,7 +19,7 @@ from pathlib import Path
 
 import grpc
 import pytest
-from helpers import FakeEngine, image_batch, serve
+from helpers import FakeEngine, image_batch, placed, serve
 from patience import patiently
 from reference.sampling import Groups
 
@@ -51,9 +51,8 @@ def engines(n: int, **options) -> list[FakeEngine]:
 
 
 def connect(targets, **options) -> chaski.Loader:
-    return chaski.connect(
-        targets, "d", **{"batch_size": 4, "timeout": 300, "prefetch": 6, **options}
-    )
+    given = {"batch_size": 4, "timeout": 300, "prefetch": 6, **options}
+    return chaski.connect(targets, "d", **placed(**given))
 
 
 def firsts(batches) -> list[int]:
@@ -463,7 +462,10 @@ def test_certificates_of_names(tmp_path):
         port = server.add_secure_port("127.0.0.1:0", grpc.ssl_server_credentials([pair]))
         server.start()
         trust = grpc.ssl_channel_credentials(cert.read_bytes())
-        options = {"batch_size": 1, "credentials": trust, "retries": 1, "timeout": 20}
+        options = {
+            "batch_size": 1,
+            "engine": chaski.Engine(credentials=trust, retries=1, timeout=20),
+        }
         try:
             for name in ("localhost", "dns:localhost"):
                 with pytest.raises(chaski.UnsupportedError, match="Method not found"):
@@ -496,9 +498,12 @@ def test_real_servers_die_and_stall(binary: str, tmp_path: Path, transport) -> N
     if transport == "shm" and not sys.platform.startswith("linux"):
         pytest.skip("no shared memory here")
     options = {
-        "batch_size": 6, "window": (48, 32), "windows_per_asset": 400, "seed": 7, "prefetch": 6,
-        "normalize": chaski.Normalize([1e-3], [-1.0]), "transport": transport, "timeout": 3600,
-    }  # fmt: skip
+        "batch_size": 6,
+        "window": chaski.RandomWindow((48, 32), 400),
+        "seed": 7,
+        "engine": chaski.Engine(prefetch=6, transport=transport, timeout=3600),
+        "normalize": chaski.Normalize([1e-3], [-1.0]),
+    }
     processes = []
     try:
         for k in range(3):

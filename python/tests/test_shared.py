@@ -23,7 +23,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers import T, free_port, payload
+from helpers import T, free_port, payload, placed
 
 import chaski
 from chaski import _engine, _shared
@@ -37,10 +37,9 @@ SRC = Path(__file__).resolve().parents[1] / "src"
 KILLS = int(os.environ.get("CHASKI_KILLS", "12"))
 OPTIONS = {
     "batch_size": 8,
-    "window": (64, 48),
-    "windows_per_asset": 60,
+    "window": chaski.RandomWindow((64, 48), 60),
     "normalize": chaski.Normalize([1e-3], [-1.0]),
-    "validity": "ok",
+    "pixels": chaski.Pixels(validity="ok"),
 }
 # Requests a separate engine, because one that other tests left is not shared.
 OWN = 200 << 20
@@ -99,7 +98,8 @@ class Server:
         return eventually(lambda: self.figure("leases") == self.figure("leased_bytes") == 0)
 
     def load(self, **options) -> chaski.Loader:
-        return chaski.connect(self.target, SCENE, **{**OPTIONS, "transport": "shm", **options})
+        given = {**OPTIONS, "transport": "shm", **options}
+        return chaski.connect(self.target, SCENE, **placed(**given))
 
     def close(self) -> None:
         self.process.communicate(timeout=300)
@@ -648,7 +648,11 @@ CLIENT = """
 import sys
 import chaski
 target, scene = sys.argv[1:]
-options = dict(batch_size=8, window=(64, 48), windows_per_asset=60, transport="shm")
+options = dict(
+    batch_size=8,
+    window=chaski.RandomWindow((64, 48), 60),
+    engine=chaski.Engine(transport="shm"),
+)
 loader = (chaski.connect(target, scene, **options) if target else chaski.load(scene, **options))
 print("open", flush=True)
 kept = []

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 import math
 import subprocess
@@ -20,14 +19,13 @@ from reference import sampling
 from reference.sampling import Dataset, Plan, Runs
 
 import chaski
-from chaski import _loader
 from chaski._spec import absolute_paths, build_spec
 from chaski.order import Order
 
 pytestmark = pytest.mark.usefixtures("binary")
 
 N, H, W, NODATA, TILE = 12, 96, 112, 7, 32
-HOW = [{"transport": "grpc"}, {}]
+HOW = [{"engine": chaski.Engine(transport="grpc")}, {}]
 
 
 def write(path: Path, x: np.ndarray) -> None:
@@ -112,11 +110,17 @@ def check(loader, plan, images, masks, *, weights=None, epochs=1):
 D4 = tuple(range(8))
 
 
-@pytest.mark.parametrize("how", HOW, ids=str)
+@pytest.mark.parametrize("how", HOW, ids=["grpc", "auto"])
 def test_random_windows_turned(data, how):
     table, images, masks = data
     sampler = chaski.RandomWindow(40, per_asset=3)
-    options = {"batch_size": 7, "seed": 9, "fields": FIELDS, "augment": "d4", "sampler": sampler}
+    options = {
+        "batch_size": 7,
+        "seed": 9,
+        "fields": FIELDS,
+        "pixels": chaski.Pixels(augment="d4"),
+        "window": sampler,
+    }
     plan = Plan(9, Dataset(N, sampling.RandomWindow(40, 40, per_item=3), transforms=D4))
     with chaski.load(table, **options, **how) as loader:
         check(loader, plan, images, masks, epochs=2)
@@ -130,19 +134,30 @@ def test_grid(data, shape, augment):
     runs = Runs([grid.count(H, W)] * N)
     grid = sampling.Grid(*shape, shape[0] - 16, shape[1] - 16, runs=runs)
     plan = Plan(0, Dataset(N, grid, transforms=(0, 1, 2, 3) if augment else ()), shuffle=False)
-    options = {"batch_size": 8, "fields": FIELDS, "augment": augment, "shuffle": False}
+    options = {
+        "batch_size": 8,
+        "fields": FIELDS,
+        "pixels": chaski.Pixels(augment=augment),
+        "shuffle": False,
+    }
     with chaski.load(table, window=g, **options) as loader:
         check(loader, plan, images, masks)
 
 
-@pytest.mark.parametrize("how", HOW, ids=str)
+@pytest.mark.parametrize("how", HOW, ids=["grpc", "auto"])
 def test_tiles(data, how):
     table, images, masks = data
     v = sampling.Visits(40, 40, TILE, TILE, per_visit=4, pool=5, runs=Runs([1]))
     v = sampling.Visits(40, 40, TILE, TILE, per_visit=4, pool=5, runs=Runs([v.tiles(H, W)] * N))
     plan = Plan(2, Dataset(N, v, transforms=D4))
     sampler = chaski.TileWindow(40, per_visit=4, pool=5)
-    options = {"batch_size": 16, "seed": 2, "fields": FIELDS, "augment": "d4", "sampler": sampler}
+    options = {
+        "batch_size": 16,
+        "seed": 2,
+        "fields": FIELDS,
+        "pixels": chaski.Pixels(augment="d4"),
+        "window": sampler,
+    }
     with chaski.load(table, **options, **how) as loader:
         assert loader.spec["sampler"]["tile_height"] == TILE
         check(loader, plan, images, masks, epochs=2)
@@ -165,7 +180,7 @@ def test_weights(data, binary, tmp_path, classes):
         weights.append(sampling.Weights(cells, 20, 20, W))
     plan = Plan(1, Dataset(N, sampling.Weighted(24, 24, per_item=4)))
     sampler = chaski.WeightedWindow(24, out, per_asset=4)
-    options = {"batch_size": 5, "seed": 1, "fields": FIELDS, "sampler": sampler}
+    options = {"batch_size": 5, "seed": 1, "fields": FIELDS, "window": sampler}
     with chaski.load(table, **options) as loader:
         check(loader, plan, images, masks, weights=weights)
         if classes:
@@ -212,7 +227,13 @@ def test_resized_windows(data, of_asset):
     )
     plan = Plan(4, Dataset(N, r, transforms=D4))
     sampler = chaski.ResizedWindow(32, of_asset=of_asset, per_asset=2)
-    options = {"batch_size": 6, "seed": 4, "fields": FIELDS, "augment": "d4", "sampler": sampler}
+    options = {
+        "batch_size": 6,
+        "seed": 4,
+        "fields": FIELDS,
+        "pixels": chaski.Pixels(augment="d4"),
+        "window": sampler,
+    }
     with chaski.load(table, **options) as loader:
         assert loader.samples == 2 * N
         for b in loader:
@@ -277,7 +298,7 @@ def test_antialiasing(data, tmp_path, whole):
     r = sampling.Resized(10, 12, lo, hi, 2, per_item=6)
     plan = Plan(4, Dataset(N, r))
     sampler = chaski.ResizedWindow((10, 12), scale=(lo, hi), ratio=2, per_asset=6)
-    options = {"batch_size": 6, "seed": 4, "fields": {"image": field}, "sampler": sampler}
+    options = {"batch_size": 6, "seed": 4, "fields": {"image": field}, "window": sampler}
     shrunk = grown = missing = 0
     with chaski.load(table, **options) as loader:
         for b in loader:
@@ -383,15 +404,16 @@ def test_balanced(data):
 def test_exact_shares(data, take):
     """Every batch has its share of every value, with the samples of docs/order.md's plan."""
     table, _, _ = data
-    options = {"batch_size": 8, "fields": FIELDS, "seed": 1, "steps_per_epoch": take // 8 or None}
     strata = chaski.Strata("site", per_batch=True, until="longest")
+    of = chaski.Rows(strata=strata, steps_per_epoch=take // 8 or None)
+    options = {"batch_size": 8, "fields": FIELDS, "seed": 1, "rows": of}
     rows = [[i for i in range(N) if i % 3 == s] for s in range(3)]
     counts = sampling.apportion(8, [1, 1, 1])
     mixture = sampling.Mixture(
         [sampling.Dataset(N, rows=r) for r in rows], counts, "longest", batch=8
     )
     plan = sampling.Plan(1, mixture, take=take)
-    with chaski.load(table, rows=chaski.Rows(strata=strata), **options) as whole:
+    with chaski.load(table, **options) as whole:
         assert whole.samples == len(plan) and whole.samples % 8 == 0
         batches = [b for _ in range(3) for b in whole]
         for b in batches:
@@ -399,7 +421,7 @@ def test_exact_shares(data, take):
             assert [int(s) for s in b["sample"]] == [d.sample for d in draws]
             assert [sum(d.dataset == i for d in draws) for i in range(3)] == counts == [3, 3, 2]
         for at in (1, len(whole), len(whole) + 2):
-            with chaski.load(table, rows=chaski.Rows(strata=strata), **options) as again:
+            with chaski.load(table, **options) as again:
                 epoch, step = divmod(at, len(whole))
                 state = {**whole.state_dict(), "epoch": epoch, "samples": step * 8}
                 again.load_state_dict(state)
@@ -407,9 +429,7 @@ def test_exact_shares(data, take):
             for a, b in zip(rest, batches[at:], strict=True):
                 assert all(a[k].tobytes() == b[k].tobytes() for k in b)
     for rank in range(3):
-        with chaski.load(
-            table, rows=chaski.Rows(strata=strata), rank=rank, world_size=3, **options
-        ) as part:
+        with chaski.load(table, rank=rank, world_size=3, **options) as part:
             for a, b in zip(part, batches, strict=False):
                 ok = a["position"] >= 0
                 assert a["position"][ok].tolist() == b["position"][rank::3].tolist()
@@ -453,7 +473,7 @@ def test_take(data):
             assert got[e * N : (e + 1) * N] == [Order(3, e, N).at(p) for p in range(N)]
     for wrong in ({"take": 0}, {"take": 3, "steps_per_epoch": 1}, {"steps_per_epoch": -1}):
         with pytest.raises(chaski.SpecError, match=next(iter(wrong))):
-            chaski.load(table, batch_size=5, fields=FIELDS, **wrong)
+            chaski.load(table, batch_size=5, fields=FIELDS, rows=chaski.Rows(**wrong))
 
 
 def test_time(data):
@@ -490,9 +510,9 @@ def test_bad_samples(data, tmp_path, policy):
         write(tmp_path / f"{i:02}.tif", images[i])
     whole = (tmp_path / "05.tif").read_bytes()
     (tmp_path / "05.tif").write_bytes(whole[: len(whole) // 2])
-    options = {"batch_size": 4, "fill": -1.0, "bad_samples": policy, "seed": 8}
+    options = {"batch_size": 4, "pixels": chaski.Pixels(fill=-1.0), "seed": 8}
     plan = Plan(8, Dataset(N))
-    with chaski.load(tmp_path, **options) as loader:
+    with chaski.load(tmp_path, on_bad=policy, **options) as loader:
         for b in loader:
             for k, p in enumerate(b["position"]):
                 d = plan.at(0, int(p))
@@ -512,11 +532,11 @@ def test_bad_samples(data, tmp_path, policy):
                     assert (b["image"][k] == -1).all()
         assert loader.bad.count == 1
     with (
-        chaski.load(tmp_path, on_bad=chaski.OnBad(max_count=0), **options) as loader,
+        chaski.load(tmp_path, on_bad=chaski.OnBad(policy, max_count=0), **options) as loader,
         pytest.raises(chaski.LimitError, match="1 bad samples in epoch 0"),
     ):
         list(loader)
-    with chaski.load(tmp_path, on_bad=chaski.OnBad(max_rate=0.1), **options) as loader:
+    with chaski.load(tmp_path, on_bad=chaski.OnBad(policy, max_rate=0.1), **options) as loader:
         assert len(list(loader)) == 3
 
 
@@ -535,7 +555,7 @@ def test_bad_steps_are_filled(data, tmp_path):
         path = tmp_path / f"{name}{i:02}.tif"
         path.write_bytes(b"II*\0" if i == first else path.read_bytes()[: path.stat().st_size // 2])
     options = {
-        "time": chaski.Time(key="site", order="date", length=4),
+        "rows": chaski.Rows(time=chaski.Time(key="site", order="date", length=4)),
         "fields": {**FIELDS, "cloud": "cloud"},
         "batch_size": 3,
         "window": (32, 32),
@@ -561,7 +581,7 @@ def test_bad_steps_are_filled(data, tmp_path):
     for b in got.bad:
         assert f"{bad[b.sample.row]}{b.sample.row:02}.tif" in b.message
     for rank in range(2):
-        ranks = {"rank": rank, "world_size": 2, "bad_samples": "fill"}
+        ranks = {"rank": rank, "world_size": 2, "on_bad": "fill"}
         with chaski.load(tmp_path / "table.csv", **options, **ranks) as loader:
             (b,) = list(loader)
         for j, k in enumerate(range(rank, 3, 2)):
@@ -597,12 +617,13 @@ def test_more_bad_steps_than_rows(data, tmp_path):
     for i in series[:-1]:
         (tmp_path / f"image{i:02}.tif").write_bytes(b"II*\0")
     options = {
-        "time": chaski.Time(key="site", order="date", length=4),
+        "rows": chaski.Rows(
+            time=chaski.Time(key="site", order="date", length=4), where=[("site", "==", 0)]
+        ),
         "fields": {"image": FIELDS["image"]},
-        "where": [("site", "==", 0)],
         "batch_size": 1,
         "shuffle": False,
-        "bad_samples": "fill",
+        "on_bad": "fill",
     }
     for how in HOW:
         with chaski.load(tmp_path / "table.csv", **options, **how) as loader:
@@ -644,7 +665,7 @@ def test_what_a_limit_counts(data, tmp_path):
         write(tmp_path / f"{i:02}.tif", images[i])
     for i in (5, 9, 14):
         (tmp_path / f"{i:02}.tif").write_bytes(b"II*\0")
-    options = {"batch_size": 4, "bad_samples": "skip", "shuffle": False}
+    options = {"batch_size": 4, "shuffle": False}
     for rank, world, start, limit, want in (
         (0, 1, 0, 2, "3 bad samples in epoch 0, over the limit of 2"),
         (0, 1, 8, 2, None),
@@ -654,9 +675,8 @@ def test_what_a_limit_counts(data, tmp_path):
         (1, 2, 8, 1, None),
     ):
         ranks = {"rank": rank, "world_size": world}
-        with chaski.load(
-            tmp_path, **options, **ranks, on_bad=chaski.OnBad(max_count=limit)
-        ) as loader:
+        on_bad = chaski.OnBad("skip", max_count=limit)
+        with chaski.load(tmp_path, **options, **ranks, on_bad=on_bad) as loader:
             loader.load_state_dict({**loader.state_dict(), "samples": start})
             got = None
             try:
@@ -664,19 +684,6 @@ def test_what_a_limit_counts(data, tmp_path):
             except chaski.LimitError as e:
                 got = str(e)
         assert (got is None) == (want is None) and (want or "") in (got or ""), (got, want)
-
-
-def test_rates_are_of_the_rows_of_a_rank():
-    """A rate limits the bad ones among a rank's rows; here these are counted one by one."""
-    for g, n, world, drop in itertools.product((1, 3, 5), (1, 7, 100), (1, 2, 4, 7), (False, True)):
-        spec = {"batch_size": g, "drop_last": drop}
-        for rank in range(world):
-            kept = n - n % g if drop else n
-            rows = sum(p % g % world == rank for p in range(kept))
-            for rate in (0, 0.1, 0.29, 0.5, 1):
-                of = {**spec, "bad_limit": {"rate": rate}}
-                most = max(k for k in range(rows + 1) if k <= Fraction(str(rate)) * rows)
-                assert _loader._bad_limit(of, n, rank, world) == most, (of, n, rank, world)
 
 
 def test_resume_of_everything(data):
@@ -687,8 +694,8 @@ def test_resume_of_everything(data):
     options = {
         "batch_size": 5,
         "fields": FIELDS,
-        "sampler": chaski.TileWindow(32, per_visit=4, pool=3, visits=2),
-        "augment": "d4",
+        "window": chaski.TileWindow(32, per_visit=4, pool=3, visits=2),
+        "pixels": chaski.Pixels(augment="d4"),
     }
     with chaski.load(mix, **options) as loader:
         states, want = [], []
@@ -705,8 +712,7 @@ def test_resume_of_everything(data):
 def test_arguments():
     bad = chaski.Source("x", fields={"image": chaski.Field(dtype="uint8")})
     for source, match, args in (
-        ("x", "not both", {"window": (2, 2), "sampler": chaski.Grid(4)}),
-        ("x", "not both", {"sampler": chaski.Grid(4, stride=2, overlap=2)}),
+        ("x", "not both", {"window": chaski.Grid(4, stride=2, overlap=2)}),
         (chaski.Mixture({"a": bad}), "dtype and validity are the spec's", {}),
         ("x", "where has", {"where": [("cloud", "<")]}),
     ):
@@ -746,24 +752,24 @@ MIXED = {"a": "x", "b": chaski.Source("y", weight=2)}
     "args,match",
     [
         # Values that the spec's JSON would read as the default or as another number.
-        ({"sampler": chaski.WholeChip(0)}, "size is 0"),
-        ({"sampler": chaski.RandomWindow(8, 0)}, "per_asset is 0"),
-        ({"sampler": chaski.RandomWindow(8, 2.5)}, "per_asset is 2.5"),
-        ({"sampler": chaski.RandomWindow((8.5, 8))}, r"size is .8.5, 8.: it must be the side"),
-        ({"sampler": chaski.TileWindow(8, per_visit=0)}, "per_visit is 0"),
-        ({"sampler": chaski.TileWindow(8, visits=0)}, "visits is 0"),
-        ({"sampler": chaski.TileWindow(8, pool=0)}, "pool is 0"),
-        ({"sampler": chaski.TileWindow(8, tile=0)}, "tile is 0"),
+        ({"window": chaski.WholeChip(0)}, "size is 0"),
+        ({"window": chaski.RandomWindow(8, 0)}, "per_asset is 0"),
+        ({"window": chaski.RandomWindow(8, 2.5)}, "per_asset is 2.5"),
+        ({"window": chaski.RandomWindow((8.5, 8))}, r"size is .8.5, 8.: it must be the side"),
+        ({"window": chaski.TileWindow(8, per_visit=0)}, "per_visit is 0"),
+        ({"window": chaski.TileWindow(8, visits=0)}, "visits is 0"),
+        ({"window": chaski.TileWindow(8, pool=0)}, "pool is 0"),
+        ({"window": chaski.TileWindow(8, tile=0)}, "tile is 0"),
         (
-            {"sampler": chaski.ResizedWindow(8, scale=(0, 0))},
+            {"window": chaski.ResizedWindow(8, scale=(0, 0))},
             r"scale is .0, 0.: it must be above 0",
         ),
-        ({"sampler": chaski.ResizedWindow(8, scale=2)}, "scale is 2"),
-        ({"sampler": chaski.ResizedWindow(8, ratio=(3 / 4, 4 / 3))}, "ratio is"),
-        ({"sampler": chaski.ResizedWindow(8, ratio=math.nan)}, 'ratio is "nan"'),
-        ({"sampler": chaski.Grid(8, overlap=-2)}, "overlap is -2"),
-        ({"sampler": chaski.Grid}, "window is <class"),
-        ({"sampler": chaski.WeightedWindow(8, None)}, "needs weights"),
+        ({"window": chaski.ResizedWindow(8, scale=2)}, "scale is 2"),
+        ({"window": chaski.ResizedWindow(8, ratio=(3 / 4, 4 / 3))}, "ratio is"),
+        ({"window": chaski.ResizedWindow(8, ratio=math.nan)}, 'ratio is "nan"'),
+        ({"window": chaski.Grid(8, overlap=-2)}, "overlap is -2"),
+        ({"window": chaski.Grid}, "window is <class"),
+        ({"window": chaski.WeightedWindow(8, None)}, "needs weights"),
         ({"time": chaski.Time("k", "t", 0)}, "length is 0"),
         ({"time": chaski.Time("k", "t", 3, stride=0)}, "stride is 0"),
         ({"strata": chaski.Strata("c", temperature=0)}, "temperature is 0"),

@@ -87,22 +87,21 @@ def test_the_part_that_trains(chips, tmp_path):  # noqa: F811
     table = tmp_path / "t.csv"
     table.write_text("\n".join(["image,number", *lines]) + "\n")
     split = chaski.Split.by_column("number", {"train": 2, "val": 1}, seed=3)
-    of = {"split": split, "where": [("number", ">", 1)]}
     fields = {"image": chaski.Field(column="image", normalize="mean_std"), "number": "number"}
     seen: set[int] = set()
     for use in ("train", "val"):
-        stats = chaski.stats(table, fields=fields, rows=chaski.Rows(use=use), **of)  # type: ignore[arg-type]
+        rows = chaski.Rows(split=split, where=[("number", ">", 1)], use=use)
+        stats = chaski.stats(table, fields=fields, rows=rows)
         with chaski.load(
             table,
             fields={"image": "image", "number": "number"},
-            rows=chaski.Rows(use=use),
+            rows=rows,
             batch_size=1,
-            **of,
         ) as loader:
-            rows = [int(b["number"][0]) for b in loader]
-        assert stats["samples"] == len(rows) > 0
-        np.testing.assert_allclose(stats.mean(), moments(x[rows])[0], rtol=1e-12)
-        seen |= set(rows)
+            numbers = [int(b["number"][0]) for b in loader]
+        assert stats["samples"] == len(numbers) > 0
+        np.testing.assert_allclose(stats.mean(), moments(x[numbers])[0], rtol=1e-12)
+        seen |= set(numbers)
     assert seen == set(range(2, N))
 
 
@@ -151,12 +150,12 @@ def test_wrong_arguments(chips, tmp_path, monkeypatch):  # noqa: F811
     for options, match in [
         ({"fields": {}}, "empty"),
         ({"fields": "image"}, "fields"),
-        ({"where": ("rank", "<", 3)}, "list"),
-        ({"where": ""}, "where"),
-        ({"split": 3}, "split"),
-        ({"use": "train"}, "use"),
-        ({"bbox": (1, 2, 3)}, "bbox"),
-        ({"bad_samples": "maybe"}, "maybe"),
+        ({"rows": chaski.Rows(where=("rank", "<", 3))}, "list"),
+        ({"rows": chaski.Rows(where="")}, "where"),
+        ({"rows": chaski.Rows(split=3)}, "split"),
+        ({"rows": chaski.Rows(use="train")}, "use"),
+        ({"rows": chaski.Rows(bbox=(1, 2, 3))}, "bbox"),
+        ({"on_bad": "maybe"}, "maybe"),
         ({"workers": -1}, "workers"),
         ({"workers": 1.5}, "workers"),
         ({"workers": "all"}, "workers"),

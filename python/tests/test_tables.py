@@ -51,7 +51,7 @@ def images(loader: chaski.Loader) -> np.ndarray:
 
 
 def options(**more: object) -> dict[str, object]:
-    return {"batch_size": 4, "shuffle": False, "dtype": "native", **more}
+    return {"batch_size": 4, "shuffle": False, "pixels": chaski.Pixels(dtype="native"), **more}
 
 
 @pytest.mark.parametrize("kind", [str, Path])

@@ -88,13 +88,16 @@ def ranks(loader: chaski.Loader) -> list[int]:
 @pytest.mark.parametrize(
     ("options", "want"),
     [
-        ({"where": "cloud_cover < 10"}, [0, 1, 5, 9]),
-        ({"where": [("cloud_cover", "<", 10), "rank > 0"]}, [1, 5, 9]),
-        ({"bbox": (-63, 38, -61.8, 38.4)}, [4, 5]),
-        ({"datetime": "2020-03-05/2020-05-05"}, [2, 3, 4]),
-        ({"split": "test"}, [2, 6, 10]),
-        ({"split": chaski.Split.given("region"), "use": "south"}, [8, 9, 10, 11]),
-        ({"split": "train", "where": "cloud_cover < 20", "bbox": (-63, 38, -60, 40)}, [0, 1, 5]),
+        ({"rows": chaski.Rows(where="cloud_cover < 10")}, [0, 1, 5, 9]),
+        ({"rows": chaski.Rows(where=[("cloud_cover", "<", 10), "rank > 0"])}, [1, 5, 9]),
+        ({"rows": chaski.Rows(bbox=(-63, 38, -61.8, 38.4))}, [4, 5]),
+        ({"rows": chaski.Rows(datetime="2020-03-05/2020-05-05")}, [2, 3, 4]),
+        ({"rows": chaski.Rows(split="test")}, [2, 6, 10]),
+        ({"rows": chaski.Rows(split=chaski.Split.given("region"), use="south")}, [8, 9, 10, 11]),
+        (
+            {"rows": chaski.Rows(split="train", where="cloud_cover < 20", bbox=(-63, 38, -60, 40))},
+            [0, 1, 5],
+        ),
     ],
 )
 def test_load_of_a_subset(options, want):
@@ -283,7 +286,7 @@ def test_errors_come_with_the_question():
                 ask(empty)
         for option in ("where", "datetime", "split"):
             with pytest.raises(chaski.SpecError, match="is empty"):
-                ds.loader(fields=FIELDS, batch_size=1, **{option: empty})
+                ds.loader(fields=FIELDS, batch_size=1, rows=chaski.Rows(**{option: empty}))
     with pytest.raises(chaski.SpecError, match="at least 2"):
         taco.concat([ds])
     with pytest.raises(chaski.SpecError, match="at least 2"):
@@ -852,7 +855,7 @@ def test_streaming_taco_trains_over_http(binary, tmp_path, monkeypatch):
     name = "stream_n2_top.taco"
     folder = DATA / "containers/taco-v1"
     options = dict(
-        fields={"image": "t1/t1-img"}, batch_size=4, window=(32, 32), windows_per_asset=8
+        fields={"image": "t1/t1-img"}, batch_size=4, window=chaski.RandomWindow((32, 32), 8)
     )
     options |= dict(shuffle=True, seed=3)
     with taco.load(folder / name).loader(**options) as loader:

@@ -77,7 +77,9 @@ def test_masks_of_windows(scene, touched: bool):
         "odd": chaski.Vector(path, "name", classes=["odd", "none"], all_touched=touched),
     }
     rows = 0
-    with chaski.load(images, batch_size=4, window=32, fields=fields, windows=True) as loader:
+    with chaski.load(
+        images, batch_size=4, window=32, fields=fields, pixels=chaski.Pixels(windows=True)
+    ) as loader:
         kinds = {f.name: (f.kind, f.dtype, f.axes) for f in loader.fields}
         assert kinds["mask"] == ("vector", "int64", ("n", "y", "x"))
         assert kinds["id"][1] == "int32"
@@ -172,7 +174,13 @@ def test_boxes_and_polygons(scene, binary, through: str):
         "boxes": chaski.Vector(path, "class", kind="boxes"),
         "shapes": chaski.Vector(path, "name", kind="polygons", classes=["even", "odd"]),
     }
-    options = {"batch_size": 4, "window": 32, "fields": fields, "windows": True, "seed": 2}
+    options = {
+        "batch_size": 4,
+        "window": 32,
+        "fields": fields,
+        "pixels": chaski.Pixels(windows=True),
+        "seed": 2,
+    }
     with contextlib.ExitStack() as stack:
         if through == "load":
             loader = stack.enter_context(chaski.load(images, **options))

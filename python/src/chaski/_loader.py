@@ -716,9 +716,6 @@ def load(o: LoadOptions) -> Loader:  # noqa: D417 (documented are the members of
     where the loop stands, and the log says so; the third end in an epoch is an UnavailableError
     with the engine's last words.
 
-    Arguments of earlier versions, such as `where=` or `workers=`, are still taken. A
-    DeprecationWarning says which object they belong to now.
-
     Args:
         source: a catalog (.parquet), a table of samples (.csv, .parquet), a container (TACO,
             Tortilla) or a list of them, a directory, a glob, a file or a list (also a Series or an

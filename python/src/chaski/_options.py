@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import functools
 import inspect
-import warnings
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, TypeVar
 
 from chaski._access import Token
-from chaski._plain import count
-from chaski._proto.arguments import OnBad, Pixels, RandomWindow, Rows, Source, SourceLike
+from chaski._proto.arguments import SourceLike
 from chaski._spec import SpecOptions
-from chaski.errors import SpecError
 
 if TYPE_CHECKING:
     import grpc
@@ -113,96 +110,6 @@ class ConnectOptions(Options):
     source: SourceLike = field(kw_only=False)
 
 
-def _moved(argument: str, *names: str, **renamed: str) -> dict[str, tuple[str, str]]:
-    return {old: (argument, new) for old, new in {**{n: n for n in names}, **renamed}.items()}
-
-
-# Where arguments of earlier versions went: argument, member.
-_MOVED = {
-    **_moved("pixels", "bands", "dtype", "layout", "sizes", "fill", "pad", "validity"),
-    **_moved("pixels", "augment", "windows"),
-    **_moved("rows", "where", "bbox", "bbox_crs", "datetime", "split", "use", "strata", "time"),
-    **_moved("rows", "take", "steps_per_epoch", "missing", "base_path", "dims", "timestamp"),
-    **_moved("on_bad", "quarantine", bad_samples="action", max_bad="max_count"),
-    **_moved("on_bad", max_bad_rate="max_rate"),
-    **_moved("engine", "workers", "memory", "max_chunk", "prefetch", "transport", "wire", "reuse"),
-    **_moved("engine", "timeout", "max_batch_bytes", "retries", "hedge", "prefetch_bytes"),
-    **_moved("engine", "credentials"),
-}
-_CLASSES: dict[str, Any] = {"pixels": Pixels, "rows": Rows, "on_bad": OnBad, "engine": Engine}
-
-
-def renewed(
-    call: str,
-    names: Sequence[str] | Mapping[str, Any],
-    given: Mapping[str, Any],
-    stacklevel: int = 4,
-) -> dict[str, Any]:
-    """Returns the arguments of a call with those of earlier versions in their new places.
-
-    Args:
-        call: what is called, for messages.
-        names: the arguments that it takes.
-        given: the arguments, of which others stay as they are.
-        stacklevel: of the warning about old ones.
-    """
-    out = {k: v for k, v in given.items() if k in names}
-    said = []
-    for old in [k for k in given if k not in names]:
-        argument, member = _MOVED.get(old, ("", ""))
-        if argument in names:
-            kind = _CLASSES[argument]
-            said.append(f"{old}= is now {argument}=chaski.{kind.__name__}({member}=...)")
-            now = out.get(argument, kind())
-            now = now if isinstance(now, kind) else kind(now)  # as on_bad="skip"
-            if getattr(now, member) != getattr(kind(), member) and argument in given:
-                raise SpecError(
-                    f"{old}={given[old]!r} and {argument}=chaski.{kind.__name__}({member}="
-                    f"{getattr(now, member)!r}) are both given: keep the second"
-                )
-            out[argument] = replace(now, **{member: given[old]})
-        elif "window" in names and old in ("sampler", "windows_per_asset"):
-            said.append(f"{old}= is now window=chaski.RandomWindow(size, per_asset), Grid, ...")
-        else:
-            out[old] = given[old]  # the call refuses it
-    if "window" in names:
-        out |= _window(given, out.get("window"))
-    if said:
-        warnings.warn(f"{call}: {'; '.join(said)}", DeprecationWarning, stacklevel)
-    return out
-
-
-def _window(given: Mapping[str, Any], window: Any) -> dict[str, Any]:
-    """Returns the argument `window` that a window, a sampler and windows_per_asset stand for."""
-    sampler, per_asset = given.get("sampler"), given.get("windows_per_asset", 1)
-    if sampler is not None:
-        if window is not None or per_asset != 1:
-            raise SpecError("give a sampler, or window and windows_per_asset, not both")
-        return {"window": sampler}
-    if per_asset == 1 and not isinstance(per_asset, bool):
-        return {}
-    if window is None:
-        raise SpecError(f"windows_per_asset is {per_asset!r}: it needs a window")
-    return {"window": RandomWindow(window, count("windows_per_asset", per_asset))}
-
-
-def _take_old_names(cls: Any) -> None:
-    """Lets a dataclass take the arguments of earlier versions, with a DeprecationWarning."""
-    init: Callable[..., None] = cls.__init__
-    names = [f.name for f in fields(cls)]
-
-    @functools.wraps(init)
-    def renewed_init(self: Any, *args: Any, **kwargs: Any) -> None:
-        if not kwargs.keys() <= set(names):
-            kwargs = renewed(cls.__name__, names, kwargs, stacklevel=3)
-        init(self, *args, **kwargs)
-
-    cls.__init__ = renewed_init
-
-
-_take_old_names(Source)
-
-
 P = ParamSpec("P")
 O = TypeVar("O")  # noqa: E741
 R = TypeVar("R")
@@ -211,7 +118,7 @@ S = TypeVar("S")
 
 def _made(name: str, options: Callable[P, O], *args: Any, **kwargs: Any) -> O:
     try:
-        return options(*args, **renewed(name, inspect.signature(options).parameters, kwargs))
+        return options(*args, **kwargs)
     except TypeError as e:
         said = str(e).replace(f"{getattr(options, '__name__', '')}.__init__", name)
         raise TypeError(said) from None
@@ -221,7 +128,7 @@ def takes(options: Callable[P, O]) -> Callable[[Callable[[O], R]], Callable[P, R
     """Makes a function of options one of their parts, as arguments.
 
     Type checkers, IDEs and `inspect.signature` see the arguments one by one, with their types and
-    defaults. Arguments of earlier versions are taken, too, with a DeprecationWarning.
+    defaults.
     """
 
     def of(f: Callable[[O], R]) -> Callable[P, R]:

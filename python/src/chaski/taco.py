@@ -18,7 +18,6 @@ help sql`.
 from __future__ import annotations
 
 import functools
-import inspect
 import json
 import sys
 import warnings
@@ -34,7 +33,7 @@ from chaski import _fallback, _show
 from chaski._loader import Loader
 from chaski._loader import connect as _connect
 from chaski._loader import load as _load
-from chaski._options import Engine, renewed
+from chaski._options import Engine
 from chaski._plain import Crs, Path, bbox_json, conditions, count, given, listed, positive
 from chaski._proto import chaski_pb2 as pb
 from chaski._proto.arguments import Document, FieldLike, Rows
@@ -870,7 +869,6 @@ class Dataset(_Node, Document):
         Raises:
             Error: as for `chaski.load`.
         """
-        options = renewed("loader", inspect.signature(_load).parameters, options)
         steps: Sequence[Any] = self._steps
         if self._source.mode != "intersection":
             steps = [{"concat": [self._group()]}]
