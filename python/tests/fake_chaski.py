@@ -17,14 +17,14 @@ def main() -> None:
     mode = os.environ.get("FAKE_CHASKI", "")
     with open(os.environ["FAKE_CHASKI_LOG"], "a") as f:
         print(os.getpid(), *args, file=f)
-    assert args[0] == "serve" and "--stop-on-eof" in args and args[args.index("--root") + 1] == "/"
+    assert args[0] == "serve" and {"--stop-on-eof=True", "--root=/"} < set(args)
     print("some log line", file=sys.stderr)
     if mode == "die":
         sys.exit("chaski: no memory: limit")
     if mode == "nonsense":
         print("hello", flush=True)
     elif mode != "silent":
-        listen = args[args.index("--listen") + 1]
+        (listen,) = (a.partition("=")[2] for a in args if a.startswith("--listen="))
         server = grpc.server(futures.ThreadPoolExecutor(8))
         engine = FakeEngine(samples=40)
         if mode == "stuck":  # once, at the third step

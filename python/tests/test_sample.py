@@ -148,7 +148,7 @@ def test_map_dataset(chips):  # noqa: F811
             next(iter(torch.utils.data.DataLoader(d, num_workers=1)))
         with chaski.torch.MapDataset(d.loader) as same:
             assert torch.equal(same[3]["image"], torch.from_numpy(x[3]))
-            for wrong in ({"dtype": "native"}, {"target": "x"}):
+            for wrong in ({"pixels": chaski.Pixels(dtype="native")}, {"target": "x"}):
                 with pytest.raises(TypeError, match="already has"):
                     chaski.torch.MapDataset(d.loader, **wrong)
     for name in ("batch_size", "shuffle", "drop_last", "rank", "world_size"):

@@ -22,18 +22,20 @@ import threading
 import time
 import traceback
 from collections import deque
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import IO, Any, cast
 
 from chaski import _sign
 from chaski._rpc import Connection
-from chaski.errors import EngineError
+from chaski.errors import EngineError, SpecError
 
 _log = logging.getLogger("chaski")
 
 _START_SECONDS = 20.0
 _STOP_SECONDS = 5.0
 _TAIL_LINES = 20
+_USAGE = 2  # the exit code of a command after wrong arguments
 # The path of a Unix socket has to fit in 108 bytes, with a terminating zero.
 _MAX_SOCKET_PATH = 107
 
@@ -63,19 +65,49 @@ def find_binary() -> str:
     )
 
 
-def command(*args: str, **more: Any) -> subprocess.CompletedProcess[str]:
-    """Runs the engine's command to its end. Names of files in an error may be of any bytes."""
-    return subprocess.run(
-        [find_binary(), *args], capture_output=True, encoding="utf-8", errors="replace", **more
-    )
+def command(
+    words: str, *args: str | os.PathLike[str], given: str = "", **flags: Any
+) -> subprocess.CompletedProcess[str]:
+    """Runs a command of the engine, such as "job status", to its end; given is standard input."""
+    line = [find_binary(), *words.split(), *_written(flags), "--", *args]
+    # Names of files in an error may be of any bytes.
+    options: dict[str, Any] = {"capture_output": True, "encoding": "utf-8", "errors": "replace"}
+    with _sign.given() as signers:
+        return subprocess.run(line, input=given, **options, **signers)
 
 
-def message(out: subprocess.CompletedProcess[str], **named: str) -> str:
-    """Returns why a command failed. named are words for files that the user does not know."""
-    said = out.stderr.strip().removeprefix("chaski: ") or f"exit code {out.returncode}"
+def _written(flags: Mapping[str, Any]) -> Iterator[str]:
+    """Yields flags of a command: part_size="4GB" is --part-size=4GB, and a list repeats its flag.
+
+    None leaves a flag out.
+    """
+    for name, value in flags.items():
+        for v in value if isinstance(value, list) else [value]:
+            if v is not None:
+                text = os.fspath(v) if isinstance(v, os.PathLike) else v
+                yield f"--{name.replace('_', '-')}={text}"
+
+
+def message(out: subprocess.CompletedProcess[str]) -> str:
+    """Returns why a command failed."""
+    return out.stderr.strip().removeprefix("chaski: ") or f"exit code {out.returncode}"
+
+
+def printed(out: subprocess.CompletedProcess[str], **named: str) -> str:
+    """Returns what a command printed. named are words for files that the user does not know.
+
+    Raises:
+        SpecError: an argument of the command is wrong.
+        EngineError: it failed for another reason.
+    """
+    if out.returncode == 0:
+        return out.stdout
+    said = message(out)
     for word, file in named.items():
         said = said.replace(file, word)
-    return said
+    if out.returncode == _USAGE:
+        raise SpecError(said.partition("\nTry 'chaski")[0])
+    raise EngineError(said)
 
 
 def _is_script(path: str) -> bool:
@@ -92,20 +124,12 @@ class LocalEngine:
     is in a folder that the next engine removes.
     """
 
-    def __init__(
-        self,
-        binary: str,
-        workers: int | None = None,
-        memory: int | None = None,
-        max_chunk: int | None = None,
-    ) -> None:
+    def __init__(self, binary: str, **limits: int | None) -> None:
         """Starts the engine and waits until it listens.
 
         Args:
             binary: the command.
-            workers: threads that decode; None is one a core.
-            memory: bytes of the batches of a dataset that are in the making; None is its default.
-            max_chunk: bytes of the largest decoded chunk; None is its default.
+            limits: workers, memory and max_chunk, as of `Engine`.
         """
         self.binary = binary
         self.users = 0
@@ -118,21 +142,22 @@ class LocalEngine:
         else:
             self._folder = Folder()
             listen = f"unix:{os.path.join(self._folder.path, 's')}"
-        # It serves this process alone, which may read what its user may.
-        command = [binary, "serve", "--listen", listen, "--stop-on-eof", "--allow-redirects"]
-        command += ["--allow-upstream"]
-        for root in ("/", "http://", "https://", "hf://", "s3://", "gs://", "az://"):
-            command += ["--root", root]
-        command += ["--log-level", "warn", "--paste-bytes", str(8 << 30)]
-        flags = (("--workers", workers), ("--memory", memory), ("--max-chunk", max_chunk))
-        for flag, value in flags:
-            if value is not None:
-                command += [flag, str(value)]
+        flags = {
+            "listen": listen,
+            "stop_on_eof": True,
+            "log_level": "warn",
+            # It serves this process alone, which may read what its user may.
+            "root": ["/", "http://", "https://", "hf://", "s3://", "gs://", "az://"],
+            "allow_redirects": True,
+            "allow_upstream": True,
+            "paste_bytes": 8 << 30,
+            **limits,
+        }
         try:
             # A session of its own: Ctrl-C in a terminal is for this process to handle.
             with _sign.given() as signers:
                 self._process = subprocess.Popen(
-                    command,
+                    [binary, "serve", *_written(flags)],
                     stdin=subprocess.PIPE,
                     stdout=subprocess.PIPE,
                     stderr=subprocess.PIPE,
@@ -335,35 +360,28 @@ def _sweep(base: str) -> None:
                     os.close(lock)
 
 
-_Key = tuple[
-    str,
-    int | None,
-    int | None,
-    int | None,
-    frozenset[tuple[str, str]],
-    tuple[tuple[str, int], ...],
-]
 # A finalizer may release an engine at any point of this thread, so the lock can be taken twice.
 _guard = threading.RLock()
-_running: dict[_Key, LocalEngine] = {}
+_running: dict[object, LocalEngine] = {}
 
 
-def acquire(
-    workers: int | None = None, memory: int | None = None, max_chunk: int | None = None
-) -> LocalEngine:
-    """Returns the engine with these options, started if need be; `release` gives it back.
+def acquire(**limits: int | None) -> LocalEngine:
+    """Returns the engine with limits as of `LocalEngine`, started if need be.
+
+    `release` gives it back.
 
     It has the environment of now, such as credentials that were set after the last one started,
     and so it has the functions that sign.
     """
-    environment = frozenset(os.environ.items())
-    key = (find_binary(), workers, memory, max_chunk, environment, _sign.key())
+    limits = {name: limit for name, limit in limits.items() if limit is not None}
+    binary, environment = find_binary(), frozenset(os.environ.items())
+    key = (binary, frozenset(limits.items()), environment, _sign.key())
     with _guard:
         engine = _running.get(key)
         if engine is None or not engine.alive:
             if engine is not None:
                 engine.close()
-            engine = _running[key] = LocalEngine(*key[:4])
+            engine = _running[key] = LocalEngine(binary, **limits)
         engine.users += 1
         return engine
 
@@ -382,13 +400,13 @@ def release(engine: LocalEngine) -> None:
 class Held:
     """An engine that is held, and that another one can take the place of."""
 
-    def __init__(self, workers: int | None, memory: int | None, max_chunk: int | None) -> None:
-        self._options = workers, memory, max_chunk
-        self.engine = acquire(*self._options)
+    def __init__(self, **limits: int | None) -> None:
+        self._limits = limits
+        self.engine = acquire(**limits)
 
     def replace(self) -> None:
         """Acquires another one."""
-        old, self.engine = self.engine, acquire(*self._options)
+        old, self.engine = self.engine, acquire(**self._limits)
         release(old)
 
     def release(self) -> None:

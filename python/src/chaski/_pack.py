@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from chaski import _sign, taco
-from chaski._engine import command, message
+from chaski import taco
+from chaski._engine import command, printed
 from chaski._plain import Path as _Path
 from chaski._plain import absolute, count, json_text, plain
-from chaski.errors import EngineError, SpecError
+from chaski.errors import SpecError
 
 if TYPE_CHECKING:
     import pyarrow
-
-_USAGE = 2  # the exit code of the command after wrong arguments
 
 
 def pack(
@@ -65,21 +62,18 @@ def pack(
         SpecError: an argument is none of these.
         EngineError: the container cannot be written; the message says why.
     """
-    columns = [columns] if isinstance(columns, str) else columns
-    flags = _written_as(output, form, part_size, part_count, part_by)
-    flags += [f"--columns={','.join(columns)}"] * bool(columns)
-    flags += [f"--classes={p}={v}" if p else f"--classes={v}" for p, v in (classes or {}).items()]
+    listed = columns if isinstance(columns, str) else ",".join(columns)
+    shares = [f"{path}={values}" if path else values for path, values in (classes or {}).items()]
+    flags: dict[str, Any] = {"columns": listed or None, "classes": shares}
+    flags |= {"part_size": part_size, "part_count": part_count, "part_by": part_by}
     with tempfile.TemporaryDirectory() as folder:
+        table, about = f"{folder}/samples.parquet", f"{folder}/collection.json"
         if isinstance(collection, Mapping):
-            file = Path(folder, "collection.json")
-            file.write_text(json_text("collection", collection))
-            collection = file
-        flags += [f"--collection={os.fspath(collection)}"] if collection is not None else []
-        paths = [os.fspath(p) for p in _sources(samples, folder)]
-        with _sign.given() as signers:
-            ran = command("pack", *flags, "--", *paths, **signers)
-    own = f"{folder}/samples.parquet", f"{folder}/collection.json"
-    _succeeded(ran, samples=own[0], collection=own[1])
+            Path(about).write_text(json_text("collection", collection))
+            collection = about
+        flags |= {"output": output, "form": form, "collection": collection, "quiet": True}
+        ran = command("pack", *_sources(samples, folder, table), **flags)
+    printed(ran, samples=table, collection=about)
     return taco.load(output)
 
 
@@ -126,49 +120,25 @@ def make(
         SpecError: an argument is none of these.
         EngineError: the recipe is wrong, or a chip cannot be made; the message says why.
     """
-    flags = _written_as(output, form, part_size, part_count, part_by)
-    flags += [f"--stats={os.fspath(stats)}"] if stats is not None else []
-    flags += [f"--report={os.fspath(report)}"] if report is not None else []
-    flags += [f"--workers={count('workers', workers)}"] if workers is not None else []
-    flags += ["--resume"] * resume
-    text = "-"
+    text, given = "-", ""
     if isinstance(recipe, str | os.PathLike):
         text = os.fspath(recipe)
-    elif not isinstance(recipe, Mapping):
+    elif isinstance(recipe, Mapping):
+        given = json_text("recipe", plain("recipe", recipe))
+    else:
         raise SpecError(f"recipe is {recipe!r:.100}: it must be a file or a dict")
-    given = json_text("recipe", plain("recipe", recipe)) if text == "-" else ""
-    with _sign.given() as signers:
-        ran = command("make", *flags, "--", text, input=given, **signers)
-    _succeeded(ran, recipe="standard input: recipe")
+    if workers is not None:
+        count("workers", workers)
+    flags: dict[str, Any] = {"output": output, "form": form, "quiet": True, "resume": resume}
+    flags |= {"part_size": part_size, "part_count": part_count, "part_by": part_by}
+    flags |= {"stats": stats, "report": report, "workers": workers}
+    ran = command("make", text, given=given, **flags)
+    printed(ran, recipe="standard input: recipe")
     return taco.load(output)
 
 
-def _written_as(
-    output: _Path,
-    form: str,
-    part_size: str | None,
-    part_count: int | None,
-    part_by: str | None,
-) -> list[str]:
-    """Returns the flags that say where and in which form a container is written."""
-    flags = ["--quiet", f"--output={os.fspath(output)}", f"--form={form}"]
-    flags += [f"--part-size={part_size}"] * bool(part_size)
-    flags += [f"--part-count={part_count}"] * bool(part_count)
-    return flags + [f"--part-by={part_by}"] * bool(part_by)
-
-
-def _succeeded(ran: subprocess.CompletedProcess[str], **named: str) -> None:
-    """Raises why a command failed. named are words for files that the user does not know."""
-    if ran.returncode == 0:
-        return
-    said = message(ran, **named)
-    if ran.returncode == _USAGE:
-        raise SpecError(said.partition("\nTry 'chaski")[0])
-    raise EngineError(said)
-
-
-def _sources(samples: Any, folder: str) -> Sequence[_Path]:
-    """Returns what `chaski pack` takes: paths, or a table in the folder."""
+def _sources(samples: Any, folder: str, file: str) -> Sequence[_Path]:
+    """Returns what `chaski pack` takes: paths, or the file of a table that is written."""
     if isinstance(samples, str | os.PathLike):
         return [samples]
     import pyarrow as pa
@@ -194,7 +164,6 @@ def _sources(samples: Any, folder: str) -> Sequence[_Path]:
     table = table.drop_columns(junk)
     at = table.column_names.index("path")
     files = [_absolute(p) if p else None for p in table.column(at).to_pylist()]
-    file = f"{folder}/samples.parquet"
     pq.write_table(table.set_column(at, "path", pa.array(files, pa.string())), file)
     return [file]
 

@@ -8,10 +8,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from chaski import _sign
-from chaski._engine import command, message
+from chaski._engine import command, printed
 from chaski._plain import json_text
-from chaski.errors import EngineError, SpecError
+from chaski.errors import SpecError
 
 
 def stac(
@@ -50,18 +49,20 @@ def stac(
     named = assets if isinstance(assets, Mapping) else {a: a for a in assets}
     if isinstance(assets, str) or not named:
         raise SpecError(f"assets is {assets!r}: it must be a list of names, or a dict")
-    flags = [f"--field={field}={asset}" for field, asset in named.items()]
-    flags += ["--drop-missing"] * drop_missing + ["--skip-bad"] * skip_bad
-    path, file = Path(out).absolute(), None
+    fields = [f"{field}={asset}" for field, asset in named.items()]
+    path = Path(out).absolute()
     with tempfile.TemporaryDirectory() as folder:
+        file = f"{folder}/items.json"
         if not isinstance(items, str | os.PathLike):
-            file = Path(folder, "items.json")
-            file.write_text(json_text("items", _plain(items)))
+            Path(file).write_text(json_text("items", _plain(items)))
             items = file
-        with _sign.given() as signers:
-            ran = command("index", "-o", str(path), *flags, "--", os.fspath(items), **signers)
-    if ran.returncode != 0:
-        raise EngineError(message(ran, items=str(file)) if file else message(ran))
+        flags: dict[str, Any] = {
+            "field": fields,
+            "drop_missing": drop_missing,
+            "skip_bad": skip_bad,
+        }
+        ran = command("index", items, output=path, **flags)
+    printed(ran, items=file)
     return path
 
 

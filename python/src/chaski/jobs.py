@@ -19,7 +19,7 @@ from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
 from typing import Any
 
-from chaski._engine import command, message
+from chaski._engine import command, message, printed
 from chaski.errors import EngineError
 
 __all__ = ["run", "status"]
@@ -38,10 +38,8 @@ def status(job: str | os.PathLike[str], *, check: bool = False) -> dict[str, Any
         job: The folder that `chaski job plan` wrote.
         check: Read all results: those that are damaged do not count.
     """
-    out = command("job", "status", "--json", *["--check"] * check, "--", os.fspath(job))
-    if out.returncode:
-        raise EngineError(message(out))
-    return dict(json.loads(out.stdout))
+    found: dict[str, Any] = json.loads(printed(command("job status", job, json=True, check=check)))
+    return found
 
 
 def run(
@@ -132,8 +130,7 @@ def _one_pass(
 
 def _shard(shard: int, job: str, workers: int, retries: int) -> str | None:
     """Does a shard in a worker. Returns why it failed, or "" if the command was killed."""
-    more = ["--workers", str(workers)] if workers else []
-    out = command("job", "run", "--shard", str(shard), "--retry", str(retries), *more, "--", job)
+    out = command("job run", job, shard=shard, retry=retries, workers=workers)
     if out.returncode < 0:
         return ""
     return message(out) if out.returncode else None
