@@ -216,6 +216,9 @@ func NewBadCounter(s Spec, n int64, rank, world int) BadCounter {
 	return c
 }
 
+// Limit returns how many bad rows a loader may meet in an epoch, or -1 if there is no limit.
+func (c *BadCounter) Limit() int64 { return c.limit }
+
 // Note counts the bad rows of a batch, the next one of the loader. It returns an error of kind
 // limit if the batch's epoch has more than allowed. Bad rows before a resume do not count. A batch
 // that is given again is counted once.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"math"
 	"net"
 	"sync"
@@ -17,6 +18,7 @@ import (
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/reflection"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/grpc/internal/wire"
@@ -282,6 +284,13 @@ func (s *Server) describe(ctx context.Context, r *chaskiv1.DescribeRequest) (*ch
 	}
 	if s, ok := e.engine.(interface{ State() shuffle.State }); ok {
 		reply.Run = []byte(s.State().Run)
+	}
+	if spec.BadLimit != nil && r.GetWorldSize() > 0 {
+		if r.GetRank() >= r.GetWorldSize() {
+			return nil, invalid{fmt.Errorf("rank is %d, but world_size is %d", r.GetRank(), r.GetWorldSize())}
+		}
+		bad := loader.NewBadCounter(spec, e.engine.Len(), int(r.GetRank()), int(r.GetWorldSize()))
+		reply.BadLimit = proto.Int64(bad.Limit())
 	}
 	for _, f := range e.engine.Fields() {
 		reply.Fields = append(reply.Fields, fieldInfo(f))

@@ -731,6 +731,50 @@ func TestDescribeErrors(t *testing.T) {
 	h.check(t)
 }
 
+// TestDescribeTellsTheLimitOfARank: the limit is that of the request, also where the server knows the spec already.
+func TestDescribeTellsTheLimitOfARank(t *testing.T) {
+	h := &house{samples: 100, elems: 4}
+	l, target, dial := listenBuf(t)
+	s := start(t, l, Options{Open: h.Open})
+	conn, err := grpc.NewClient(target, append(dial, grpc.WithTransportCredentials(insecure.NewCredentials()))...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	c := chaskiv1.NewChaskiClient(conn)
+	for _, k := range []struct {
+		limit       string
+		rank, world uint32
+		want        int64 // -1: no limit, -2: an error
+	}{
+		{`{"rate":0.5}`, 0, 3, 25}, // rows 0 and 3 of every four: half of 50
+		{`{"rate":0.5}`, 1, 3, 12},
+		{`{"rate":0.5,"count":2}`, 1, 3, 2},
+		{`null`, 1, 3, -1},
+		{`{"count":2}`, 0, 0, -1},
+		{`{"count":2}`, 3, 3, -2},
+	} {
+		text := `{"source":"x","batch_size":4,"bad_samples":"skip","bad_limit":` + k.limit + `}`
+		d, err := c.Describe(t.Context(), &chaskiv1.DescribeRequest{
+			Spec: []byte(text), Rank: k.rank, WorldSize: k.world,
+		})
+		got := d.GetBadLimit()
+		switch {
+		case status.Code(err) == codes.InvalidArgument:
+			got = -2
+		case err != nil:
+			t.Fatal(err)
+		case d.BadLimit == nil:
+			got = -1
+		}
+		if got != k.want {
+			t.Errorf("%s of rank %d of %d: %d, want %d", k.limit, k.rank, k.world, got, k.want)
+		}
+	}
+	s.stop(t)
+	h.check(t)
+}
+
 // TestNoRootsServeNothing: without roots, the real engine serves nothing.
 func TestNoRootsServeNothing(t *testing.T) {
 	l, target, dial := listenBuf(t)

@@ -35,7 +35,10 @@ type DescribeRequest struct {
 	// The dataset is at other servers: the answering one is their client, and passes their batches on. Only a local
 	// engine that was started for it does that (chaski serve --allow-upstream), since whoever may ask could otherwise
 	// reach any address that the server can.
-	Upstream      *Upstream `protobuf:"bytes,3,opt,name=upstream,proto3" json:"upstream,omitempty"`
+	Upstream *Upstream `protobuf:"bytes,3,opt,name=upstream,proto3" json:"upstream,omitempty"`
+	// The client is this one among world_size clients that share every global batch. 0 and 0: not known.
+	Rank          uint32 `protobuf:"varint,4,opt,name=rank,proto3" json:"rank,omitempty"`
+	WorldSize     uint32 `protobuf:"varint,5,opt,name=world_size,json=worldSize,proto3" json:"world_size,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -89,6 +92,20 @@ func (x *DescribeRequest) GetUpstream() *Upstream {
 		return x.Upstream
 	}
 	return nil
+}
+
+func (x *DescribeRequest) GetRank() uint32 {
+	if x != nil {
+		return x.Rank
+	}
+	return 0
+}
+
+func (x *DescribeRequest) GetWorldSize() uint32 {
+	if x != nil {
+		return x.WorldSize
+	}
+	return 0
 }
 
 // Upstream says which servers a dataset is at, and how to speak to them.
@@ -316,7 +333,10 @@ type DescribeReply struct {
 	// How many batches of DescribeRequest.rows the memory for this dataset holds; 0 where rows is 0.
 	Batches int64 `protobuf:"varint,9,opt,name=batches,proto3" json:"batches,omitempty"`
 	// What the run is made of, as the JSON object that a state carries as "run" (docs/order.md, State).
-	Run           []byte `protobuf:"bytes,10,opt,name=run,proto3" json:"run,omitempty"`
+	Run []byte `protobuf:"bytes,10,opt,name=run,proto3" json:"run,omitempty"`
+	// The bad rows that a client of DescribeRequest.rank may meet in an epoch. Absent if the spec has no limit, or
+	// world_size is 0.
+	BadLimit      *int64 `protobuf:"varint,11,opt,name=bad_limit,json=badLimit,proto3,oneof" json:"bad_limit,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -419,6 +439,13 @@ func (x *DescribeReply) GetRun() []byte {
 		return x.Run
 	}
 	return nil
+}
+
+func (x *DescribeReply) GetBadLimit() int64 {
+	if x != nil && x.BadLimit != nil {
+		return *x.BadLimit
+	}
+	return 0
 }
 
 // Groups name the tickets whose windows share decoded tiles (docs/order.md, Ticket groups). One dataset of the spec
@@ -3138,11 +3165,14 @@ var File_chaski_v1_chaski_proto protoreflect.FileDescriptor
 
 const file_chaski_v1_chaski_proto_rawDesc = "" +
 	"\n" +
-	"\x16chaski/v1/chaski.proto\x12\tchaski.v1\x1a\x19google/protobuf/any.proto\"j\n" +
+	"\x16chaski/v1/chaski.proto\x12\tchaski.v1\x1a\x19google/protobuf/any.proto\"\x9d\x01\n" +
 	"\x0fDescribeRequest\x12\x12\n" +
 	"\x04spec\x18\x01 \x01(\fR\x04spec\x12\x12\n" +
 	"\x04rows\x18\x02 \x01(\rR\x04rows\x12/\n" +
-	"\bupstream\x18\x03 \x01(\v2\x13.chaski.v1.UpstreamR\bupstream\"\xfe\x02\n" +
+	"\bupstream\x18\x03 \x01(\v2\x13.chaski.v1.UpstreamR\bupstream\x12\x12\n" +
+	"\x04rank\x18\x04 \x01(\rR\x04rank\x12\x1d\n" +
+	"\n" +
+	"world_size\x18\x05 \x01(\rR\tworldSize\"\xfe\x02\n" +
 	"\bUpstream\x12\x18\n" +
 	"\atargets\x18\x01 \x03(\tR\atargets\x12 \n" +
 	"\x03tls\x18\x02 \x01(\v2\x0e.chaski.v1.TlsR\x03tls\x12\x1c\n" +
@@ -3162,7 +3192,7 @@ const file_chaski_v1_chaski_proto_rawDesc = "" +
 	"\x03Tls\x12\x14\n" +
 	"\x05roots\x18\x01 \x01(\fR\x05roots\x12 \n" +
 	"\vcertificate\x18\x02 \x01(\fR\vcertificate\x12\x10\n" +
-	"\x03key\x18\x03 \x01(\fR\x03key\"\xc4\x02\n" +
+	"\x03key\x18\x03 \x01(\fR\x03key\"\xf4\x02\n" +
 	"\rDescribeReply\x12\x1b\n" +
 	"\tspec_hash\x18\x01 \x01(\tR\bspecHash\x12 \n" +
 	"\vfingerprint\x18\x02 \x01(\tR\vfingerprint\x12\x18\n" +
@@ -3174,7 +3204,10 @@ const file_chaski_v1_chaski_proto_rawDesc = "" +
 	"\x06groups\x18\b \x01(\v2\x11.chaski.v1.GroupsR\x06groups\x12\x18\n" +
 	"\abatches\x18\t \x01(\x03R\abatches\x12\x10\n" +
 	"\x03run\x18\n" +
-	" \x01(\fR\x03run\"\xa0\x01\n" +
+	" \x01(\fR\x03run\x12 \n" +
+	"\tbad_limit\x18\v \x01(\x03H\x00R\bbadLimit\x88\x01\x01B\f\n" +
+	"\n" +
+	"_bad_limit\"\xa0\x01\n" +
 	"\x06Groups\x12\x18\n" +
 	"\adataset\x18\x01 \x01(\rR\adataset\x12\x12\n" +
 	"\x04pool\x18\x02 \x01(\x03R\x04pool\x12/\n" +
@@ -3508,6 +3541,7 @@ func file_chaski_v1_chaski_proto_init() {
 	if File_chaski_v1_chaski_proto != nil {
 		return
 	}
+	file_chaski_v1_chaski_proto_msgTypes[3].OneofWrappers = []any{}
 	file_chaski_v1_chaski_proto_msgTypes[7].OneofWrappers = []any{
 		(*StreamRequest_Ticket)(nil),
 		(*StreamRequest_Credit)(nil),

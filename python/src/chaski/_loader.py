@@ -120,7 +120,6 @@ class Loader:
         tickets: int = 1,
     ) -> None:
         """Opens the dataset; use `load` or `connect`."""
-        rank, world_size, quarantine = o.rank, o.world_size, policy(o.on_bad).quarantine
         self._asked = spec
         self._given = connection
         self._options = options
@@ -133,18 +132,16 @@ class Loader:
         self._close = weakref.finalize(self, release)
         try:
             refuse_worker()
-            _check_rank(rank, world_size)
-            rows = local_rows(spec["batch_size"], world_size)
-            d = self._described = described or self._describe(spec, rows)
+            self.batch_size: int = spec["batch_size"]
+            self.rank = o.rank
+            self.world_size = o.world_size
+            d = self._described = described or self._describe(spec, self.local_batch_size)
             if 0 < d.batches <= options.prefetch:
                 _log.warning(
                     "the engine's memory holds %d batches: at most %d are prefetched, not %d; "
                     "raise memory, or take smaller batches",
                     *(d.batches, max(d.batches - 1, 1), options.prefetch),
                 )
-            self.batch_size: int = spec["batch_size"]
-            self.rank = rank
-            self.world_size = world_size
             self.samples = d.samples
             self.fields: tuple[FieldInfo, ...] = d.fields
             self.spec: dict[str, Any] = d.spec
@@ -155,7 +152,7 @@ class Loader:
                     f"an epoch of {d.samples} samples has no whole batch of {self.batch_size}"
                 )
             self._list: Quarantine | None = None
-            if quarantine is not None:
+            if (quarantine := policy(o.on_bad).quarantine) is not None:
                 self._list = Quarantine(quarantine, d.fingerprint)
                 self._close_list = weakref.finalize(self, self._list.close)
         except BaseException:
@@ -164,13 +161,11 @@ class Loader:
         # The batch size stays: with per_batch, it says what the shares are of.
         self._single = {**spec, "shuffle": False, "drop_last": False}
         self._single.pop("take", None)  # which leaves samples out of an epoch, not of the dataset
-        self._all = 0 if "take" in spec else d.samples  # samples of _single, once that is known
         # How the engine describes _single (at ""), and ids of fields, once they are asked for.
         self._singles: dict[str, Description] = {}
         self._start_state = State(d.spec_hash, spec["seed"], 0, 0, run=d.run)
         self._pool = Pool(o.engine.reuse)
         self.bad = BadRows()
-        self._limit = _bad_limit(spec, self.samples, rank, world_size)
         # Epoch, its first step that was counted, the one after the last, and their bad rows.
         self._counted: tuple[int, int, int, int] | None = None
         self._epoch = 0
@@ -284,7 +279,8 @@ class Loader:
             k += n
         if not 0 <= k < n:
             raise IndexError(f"sample {i} of {n}")
-        return self._outlive(lambda: self._row(k))
+        (batch,) = self._outlive(lambda: list(self._rows([k])))
+        return batch
 
     @property
     def ids(self) -> Ids:
@@ -313,15 +309,16 @@ class Loader:
 
     def _all_samples(self) -> int:
         """Returns the samples that `sample` knows: those of an epoch without `take`."""
-        if not self._all:
-            self._check_usable()  # a closed loader must not start an engine
-            self._outlive(self._describe_single)
-        return self._all
+        if "take" not in self._asked:
+            return self.samples
+        self._check_usable()  # a closed loader must not start an engine
+        return self._outlive(self._describe_single).samples
 
     def _describe(self, spec: dict[str, Any], rows: int) -> Description:
         """Has the engine describe a spec, for tickets of so many rows."""
         connection = self._connection
-        d = connection.describe(spec, self._options.timeout, rows, self._upstream)
+        asked = {"rank": self.rank, "world_size": self.world_size, "upstream": self._upstream}
+        d = connection.describe(spec, self._options.timeout, rows=rows, **asked)
         if self._options.transport == "shm":
             connection.side(d.shared)
         return d
@@ -331,8 +328,6 @@ class Loader:
         if (d := self._singles.get(field)) is None:
             spec = self._ids_spec(field) if field else self._single
             d = self._singles[field] = self._describe(spec, 1)
-            if not field:
-                self._all = d.samples
         return d
 
     def _ids_spec(self, field: str) -> dict[str, Any]:
@@ -359,20 +354,13 @@ class Loader:
             spec.pop(m, None)
         return spec
 
-    def _row(self, k: int, field: str = "") -> Batch:
-        """Returns sample k as a batch of one row; with a field, its id alone."""
+    def _rows(self, samples: Sequence[int], field: str = "") -> Iterator[Batch]:
+        """Yields samples as batches of one row; with a field, their ids alone."""
+        jobs = (Job(i, k, Ticket.of_step(0, k, 1, 0, 1)) for i, k in enumerate(samples, 1))
         description = self._describe_single(field)
-        if (n := description.samples) != self._all:
-            raise SpecError(f"ids: {n} of {self._all} samples have one")
-        job = Job(1, k, Ticket.of_step(0, k, 1, 0, 1))
-        options = replace(self._options, prefetch=1)
-        run = Run(self._connection, description, iter([job]), options, self._pool)
-        try:
-            batch = run.next()
-        finally:
-            run.close()
-        assert batch is not None  # a ticket was sent
-        return batch
+        run = Run(self._connection, description, jobs, self._options, self._pool)
+        with contextlib.closing(run):
+            yield from iter(run.next, None)
 
     def _jobs(self, epoch: int, step: int) -> Iterator[Job]:
         for s in range(step, self._steps):
@@ -475,7 +463,8 @@ class Loader:
 
     def _check_bad(self, batch: Batch) -> None:
         """Raises once more rows of the epoch were bad than allowed; a batch counts once."""
-        if self._limit is None:
+        limit = self._described.bad_limit
+        if limit is None:
             return
         if self._counted is None or self._counted[0] != batch.epoch:
             self._counted = batch.epoch, batch.step, batch.step, 0
@@ -483,14 +472,14 @@ class Loader:
         if batch.step >= seen:
             seen, count = batch.step + 1, count + _bad_rows(batch)
         self._counted = epoch, begun, seen, count
-        if batch.bad and count > self._limit:
+        if batch.bad and count > limit:
             of = ""
             if self.world_size > 1:
                 of = f" among the rows of rank {self.rank} of {self.world_size}"
             if begun:
                 of += f" since position {begun * self.batch_size}, where this loader began"
             raise LimitError(
-                f"{count} bad samples in epoch {epoch}{of}, over the limit of {self._limit}; the "
+                f"{count} bad samples in epoch {epoch}{of}, over the limit of {limit}; the "
                 f"last one, at position {batch.bad[-1].position}: {batch.bad[-1].message}"
             )
 
@@ -605,39 +594,19 @@ class Ids(Sequence[str]):
             IndexError: there is no such sample. -1 is "sample" of rows that are padding, so it is
                 none either.
         """
+        self._loader._check_usable()
+        n = len(self)
         if isinstance(i, slice):
-            return [self[k] for k in range(*i.indices(len(self)))]
-        loader, k = self._loader, operator.index(i)
-        loader._check_usable()
-        if not 0 <= k < len(self):
-            raise IndexError(f"sample {i} of {len(self)}")
-        batch = loader._outlive(lambda: loader._row(k, self._field))
-        out: str = batch[self._field][0]
-        return out
+            return self._loader._outlive(lambda: self._named(range(*i.indices(n))))
+        if not 0 <= (k := operator.index(i)) < n:
+            raise IndexError(f"sample {i} of {n}")
+        return self._loader._outlive(lambda: self._named([k]))[0]
 
-
-def _bad_limit(spec: Mapping[str, Any], samples: int, rank: int, world_size: int) -> int | None:
-    """Returns the bad rows of an epoch that a rank may meet."""
-    limit = spec.get("bad_limit") or {}
-    bounds = []
-    if "count" in limit:
-        bounds.append(int(limit["count"]))
-    if "rate" in limit:
-        rows = _rank_rows(spec, samples, rank, world_size)
-        rate = float(limit["rate"])
-        most = int(rate * rows)
-        if most + 1 <= rows and (most + 1) / rows <= rate:
-            most += 1  # the product was rounded down: 0.29 of 100 is 29
-        bounds.append(most)
-    return min(bounds, default=None)
-
-
-def _rank_rows(spec: Mapping[str, Any], samples: int, rank: int, world_size: int) -> int:
-    """Returns the rows of an epoch that a rank has, without padding."""
-    g = int(spec["batch_size"])
-    whole, rest = divmod(samples, g)
-    rows = whole * len(range(rank, g, world_size))
-    return rows if spec.get("drop_last") else rows + len(range(rank, rest, world_size))
+    def _named(self, samples: Sequence[int]) -> list[str]:
+        named, n = self._loader._describe_single(self._field).samples, len(self)
+        if named != n:
+            raise SpecError(f"ids: {named} of {n} samples have one")
+        return [b[self._field][0] for b in self._loader._rows(samples, self._field)]
 
 
 class _Loop(Iterator[Batch]):
@@ -755,7 +724,7 @@ def load(o: LoadOptions) -> Loader:  # noqa: D417 (documented are the members of
         Error: the source cannot be opened; of the kind that fits.
     """
     not_here = "retries", "hedge", "prefetch_bytes", "credentials", "token", "plain_token"
-    e = _engine_options(o.engine, "load", *not_here)
+    e = _checked_engine(o, "load", *not_here)
     with contextlib.ExitStack() as stack:
         files = stack.enter_context(contextlib.closing(Files()))
         spec = build_spec(files.place(o.source, field_names(o.fields)), o)
@@ -797,7 +766,7 @@ def connect(o: ConnectOptions) -> Loader:  # noqa: D417 (documented are the memb
         UnavailableError: the server cannot be reached.
         Error: the source cannot be opened; of the kind that fits.
     """
-    e = _engine_options(o.engine, "connect", "workers", "memory", "max_chunk")
+    e = _checked_engine(o, "connect", "workers", "memory", "max_chunk")
     targets = addresses(o.target)
     if in_memory(o.source) and not all(t.startswith("unix") for t in targets):
         raise SpecError(
@@ -866,19 +835,12 @@ def _alone(
         return True, None
     if _several([connection.target]):
         return False, None
-    _check_rank(o.rank, o.world_size)
-    d = connection.describe(spec, e.timeout, local_rows(spec["batch_size"], o.world_size))
+    rows = local_rows(spec["batch_size"], o.world_size)
+    d = connection.describe(spec, e.timeout, rows=rows, rank=o.rank, world_size=o.world_size)
     with contextlib.suppress(UnavailableError):
         connection.side(d.shared)
         return True, d  # in shared memory, another process between would only cost
     return e.credentials is not None and _tls(e.credentials) is None, d
-
-
-def _check_rank(rank: int, world_size: int) -> None:
-    if count("rank", rank, 0) >= count("world_size", world_size):
-        raise SpecError(
-            f"rank is {rank}, but world_size is {world_size}: ranks are 0 to {world_size - 1}"
-        )
 
 
 def _upstream(targets: Sequence[str], e: Engine) -> pb.Upstream:
@@ -922,15 +884,13 @@ def _tls(credentials: Any) -> pb.Tls | None:
     return pb.Tls(roots=roots, certificate=certificate, key=key)
 
 
-_LEAST = {
-    **{"prefetch": 1, "memory": 1, "max_chunk": 1, "max_batch_bytes": 1},
-    **{"workers": 0, "retries": 0, "prefetch_bytes": 0},
-}
-_WORDS = {"transport": get_args(Transport), "wire": get_args(Wire)}
-
-
-def _engine_options(e: Engine, call: str, *not_here: str) -> Engine:
-    """Returns the options of the engine."""
+def _checked_engine(o: Options, call: str, *not_here: str) -> Engine:
+    """Returns the options of the engine, after the checks of what is no part of a spec."""
+    if count("rank", o.rank, 0) >= count("world_size", o.world_size):
+        raise SpecError(
+            f"rank is {o.rank}, but world_size is {o.world_size}: ranks are 0 to {o.world_size - 1}"
+        )
+    e = o.engine
     if not instance("engine", e, Engine):
         raise SpecError("engine is None: it must be a chaski.Engine")
     for name in not_here:
@@ -938,13 +898,16 @@ def _engine_options(e: Engine, call: str, *not_here: str) -> Engine:
         if v != getattr(Engine(), name):
             other = "connect" if call == "load" else "load"
             raise SpecError(f"{name} is {v!r}: {call} has no use for it, {other} has")
-    for name, least in _LEAST.items():
+    for name in ("prefetch", "memory", "max_chunk", "max_batch_bytes"):
         if (v := getattr(e, name)) is not None:
-            count(name, v, least)
+            count(name, v)
+    for name in ("workers", "retries", "prefetch_bytes"):
+        if (v := getattr(e, name)) is not None:
+            count(name, v, 0)
     positive("timeout", e.timeout)
-    for name, words in _WORDS.items():
-        if getattr(e, name) not in words:
-            raise SpecError(f"{name} is {getattr(e, name)!r}: it must be one of {words}")
+    for name, words in (("transport", get_args(Transport)), ("wire", get_args(Wire))):
+        if (v := getattr(e, name)) not in words:
+            raise SpecError(f"{name} is {v!r}: it must be one of {words}")
     if (e.workers or 0) > _MAX_WORKERS:
         raise SpecError(f"workers is {e.workers}: it must be at most {_MAX_WORKERS}")
     if e.hedge is not None and not positive("hedge", e.hedge) < 1:

@@ -18,7 +18,6 @@ from chaski._proto import chaski_pb2 as pb
 from chaski._proto.arguments import FieldInfo, SampleRef
 from chaski._shared import SUPPORTED, Side
 from chaski.errors import (
-    AccessError,
     DeadlineError,
     Error,
     PayloadError,
@@ -72,6 +71,8 @@ class Description:
     """What a state says of the run; empty from older servers."""
     batches: int = 0
     """Batches of the rows that were asked with that the engine's memory holds; 0: not known."""
+    bad_limit: int | None = None
+    """Bad rows that the rank that was asked with may meet in an epoch; None: any number."""
 
 
 def addresses(target: str | Sequence[str]) -> list[str]:
@@ -241,31 +242,22 @@ class Connection:
         if code in (S.UNAVAILABLE, S.CANCELLED) or cut:
             hint = self._hint() if self._hint else ""
             return UnavailableError(f"{where}: {details}{hint}")
-        kinds = {
-            S.DATA_LOSS: "corrupt",
-            S.UNIMPLEMENTED: "unsupported",
-            S.RESOURCE_EXHAUSTED: "limit",
-            S.NOT_FOUND: "not found",
-        }
-        if code in kinds:
-            fault = _fault_of(e)
-            return of_kind(details, kind=kinds[code]) if fault is None else fault_error(fault)
-        if code == S.UNAUTHENTICATED:
-            return AccessError(f"{where}: {details}", kind="access")
         if code == S.INVALID_ARGUMENT:
             return _of_spec(details)
-        # UNKNOWN is of a server that the engine asked, FAILED_PRECONDITION of misplaced rasters.
-        fault = _fault_of(e) if code in (S.UNKNOWN, S.FAILED_PRECONDITION) else None
+        fault = _fault_of(e)
         if fault is not None and fault.kind != "internal":
             return fault_error(fault)
-        return Error(f"{where}: {details}", kind="internal")
+        kinds = {  # of what gRPC itself says, or another program
+            S.DATA_LOSS: "corrupt",
+            S.NOT_FOUND: "not found",
+            S.RESOURCE_EXHAUSTED: "limit",
+            S.UNAUTHENTICATED: "access",
+            S.UNIMPLEMENTED: "unsupported",
+        }
+        return of_kind(f"{where}: {details}", kind=kinds.get(code, "internal"))
 
     def describe(
-        self,
-        spec: dict[str, Any],
-        timeout: float,
-        rows: int = 0,
-        upstream: pb.Upstream | None = None,
+        self, spec: dict[str, Any], timeout: float, rows: int = 0, **asked: Any
     ) -> Description:
         """Opens and compiles a spec.
 
@@ -274,7 +266,7 @@ class Connection:
             timeout: seconds to wait for the answer.
             rows: rows of the tickets to come, or 0. If the engine's memory has no room for a batch
                 of them, that is an error.
-            upstream: the servers that the dataset is at, of which the engine is the client.
+            asked: rank, world_size and upstream of the DescribeRequest.
 
         Raises:
             Error: of the kind that fits.
@@ -283,9 +275,7 @@ class Connection:
             text = json.dumps(spec, allow_nan=False)
         except (TypeError, ValueError) as e:  # a condition may be a dict of the user's own
             raise SpecError(f"where: {e}") from None
-        request = pb.DescribeRequest(
-            spec=text.encode(), rows=min(rows, 0xFFFFFFFF), upstream=upstream
-        )
+        request = pb.DescribeRequest(spec=text.encode(), rows=min(rows, 0xFFFFFFFF), **asked)
         try:
             r = self._describe(request, timeout=timeout, metadata=self._show())
         except grpc.RpcError as e:
@@ -300,9 +290,9 @@ class Connection:
             FieldInfo(f.name, f.kind, f.dtype, tuple(f.shape), tuple(f.axes)) for f in r.fields
         )
         shared = (r.shared.address, r.shared.token) if r.HasField("shared") else None
-        return Description(
-            r.spec_hash, r.handle, r.fingerprint, r.samples, filled, fields, shared, run, r.batches
-        )
+        limit = r.bad_limit if r.HasField("bad_limit") else None
+        names = r.spec_hash, r.handle, r.fingerprint
+        return Description(*names, r.samples, filled, fields, shared, run, r.batches, limit)
 
     def info(self, path: str, timeout: float) -> dict[str, Any]:
         """Returns what a file is."""

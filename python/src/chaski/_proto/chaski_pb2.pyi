@@ -8,14 +8,18 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 DESCRIPTOR: _descriptor.FileDescriptor
 
 class DescribeRequest(_message.Message):
-    __slots__ = ("spec", "rows", "upstream")
+    __slots__ = ("spec", "rows", "upstream", "rank", "world_size")
     SPEC_FIELD_NUMBER: _ClassVar[int]
     ROWS_FIELD_NUMBER: _ClassVar[int]
     UPSTREAM_FIELD_NUMBER: _ClassVar[int]
+    RANK_FIELD_NUMBER: _ClassVar[int]
+    WORLD_SIZE_FIELD_NUMBER: _ClassVar[int]
     spec: bytes
     rows: int
     upstream: Upstream
-    def __init__(self, spec: _Optional[bytes] = ..., rows: _Optional[int] = ..., upstream: _Optional[_Union[Upstream, _Mapping]] = ...) -> None: ...
+    rank: int
+    world_size: int
+    def __init__(self, spec: _Optional[bytes] = ..., rows: _Optional[int] = ..., upstream: _Optional[_Union[Upstream, _Mapping]] = ..., rank: _Optional[int] = ..., world_size: _Optional[int] = ...) -> None: ...
 
 class Upstream(_message.Message):
     __slots__ = ("targets", "tls", "transport", "timeout_seconds", "retries", "hedge", "prefetch", "prefetch_bytes", "max_batch_bytes", "token", "token_file", "plain_token")
@@ -56,7 +60,7 @@ class Tls(_message.Message):
     def __init__(self, roots: _Optional[bytes] = ..., certificate: _Optional[bytes] = ..., key: _Optional[bytes] = ...) -> None: ...
 
 class DescribeReply(_message.Message):
-    __slots__ = ("spec_hash", "fingerprint", "samples", "spec", "fields", "shared", "handle", "groups", "batches", "run")
+    __slots__ = ("spec_hash", "fingerprint", "samples", "spec", "fields", "shared", "handle", "groups", "batches", "run", "bad_limit")
     SPEC_HASH_FIELD_NUMBER: _ClassVar[int]
     FINGERPRINT_FIELD_NUMBER: _ClassVar[int]
     SAMPLES_FIELD_NUMBER: _ClassVar[int]
@@ -67,6 +71,7 @@ class DescribeReply(_message.Message):
     GROUPS_FIELD_NUMBER: _ClassVar[int]
     BATCHES_FIELD_NUMBER: _ClassVar[int]
     RUN_FIELD_NUMBER: _ClassVar[int]
+    BAD_LIMIT_FIELD_NUMBER: _ClassVar[int]
     spec_hash: str
     fingerprint: str
     samples: int
@@ -77,7 +82,8 @@ class DescribeReply(_message.Message):
     groups: Groups
     batches: int
     run: bytes
-    def __init__(self, spec_hash: _Optional[str] = ..., fingerprint: _Optional[str] = ..., samples: _Optional[int] = ..., spec: _Optional[bytes] = ..., fields: _Optional[_Iterable[_Union[FieldInfo, _Mapping]]] = ..., shared: _Optional[_Union[Shared, _Mapping]] = ..., handle: _Optional[str] = ..., groups: _Optional[_Union[Groups, _Mapping]] = ..., batches: _Optional[int] = ..., run: _Optional[bytes] = ...) -> None: ...
+    bad_limit: int
+    def __init__(self, spec_hash: _Optional[str] = ..., fingerprint: _Optional[str] = ..., samples: _Optional[int] = ..., spec: _Optional[bytes] = ..., fields: _Optional[_Iterable[_Union[FieldInfo, _Mapping]]] = ..., shared: _Optional[_Union[Shared, _Mapping]] = ..., handle: _Optional[str] = ..., groups: _Optional[_Union[Groups, _Mapping]] = ..., batches: _Optional[int] = ..., run: _Optional[bytes] = ..., bad_limit: _Optional[int] = ...) -> None: ...
 
 class Groups(_message.Message):
     __slots__ = ("dataset", "pool", "levels")
